@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The control protocol between an engine (vprof-vmm, vprof-attach) and its clients: names and limits.
+ *
+ * JSON, one object a line, UTF-8, after QEMU's QMP:
+ *   server, at once:  {"vprof": {"version": "0.1.0", "protocol": 1, "capabilities": [...], "guest": {...}}}
+ *   client, first:    {"execute": "negotiate", "arguments": {"protocol": 1}, "id": 1}
+ *   then requests:    {"execute": NAME, "arguments": {...}, "id": X}
+ *   answered by:      {"return": ..., "id": X}   or   {"error": {"class": CLASS, "desc": TEXT}, "id": X}
+ *   and at any time:  {"event": NAME, "data": {...}, "timestamp": {"seconds": S, "microseconds": U}}
+ * File descriptors travel with the line that announces them (SCM_RIGHTS on its first byte).
+ */
+#ifndef VPROF_CONTROL_H
+#define VPROF_CONTROL_H
+
+#define VPROF_CONTROL_PROTOCOL 1
+#define VPROF_CONTROL_LINE_BYTES_MAX 65536u
+#define VPROF_CONTROL_FDS_MAX 128u /* SCM_MAX_FD is 253: 64 vCPUs, a ring and an eventfd each, fit */
+
+/* Error classes. */
+#define VPROF_ERROR_GENERIC "GenericError"
+#define VPROF_ERROR_COMMAND_NOT_FOUND "CommandNotFound"
+#define VPROF_ERROR_INVALID_ARGUMENT "InvalidArgument"
+#define VPROF_ERROR_NOT_NEGOTIATED "NotNegotiated"
+#define VPROF_ERROR_BUSY "Busy"
+#define VPROF_ERROR_STATE "WrongState"
+#define VPROF_ERROR_DENIED "PermissionDenied"
+#define VPROF_ERROR_UNSUPPORTED "Unsupported"
+
+/* Events. */
+#define VPROF_EVENT_GUEST_ENDED "guest-ended"
+#define VPROF_EVENT_GUEST_PHASE "guest-phase"
+#define VPROF_EVENT_SAMPLES_LOST "samples-lost"
+
+/*
+ * Why a guest ended: "reason" of guest-ended and of query-status, and the exit status of `vprof run`. The exit port
+ * gives (value << 1) | 1 like QEMU's isa-debug-exit, so every status of ours but the usual 1 and 2 is even.
+ */
+#define VPROF_GUEST_ENDS(X)                           \
+	X(GUEST_END_NONE, "none", 0)                  \
+	X(GUEST_END_POWER_OFF, "power-off", 0)        \
+	X(GUEST_END_REBOOT, "reboot", 90)             \
+	X(GUEST_END_EXIT_PORT, "exit-port", 1)        \
+	X(GUEST_END_TRIPLE_FAULT, "triple-fault", 92) \
+	X(GUEST_END_PANIC, "panic", 94)               \
+	X(GUEST_END_VMM_ERROR, "vmm-error", 96)       \
+	X(GUEST_END_DURATION, "duration", 124)        \
+	X(GUEST_END_STOPPED, "stopped", 130)
+
+#define X(id, name, status) id,
+enum guest_end_reason { VPROF_GUEST_ENDS(X) GUEST_END_COUNT };
+#undef X
+
+#endif

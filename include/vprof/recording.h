@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What a vprof recording holds beyond a perf.data file.
+ *
+ * A recording is a perf.data file (Linux, tools/perf/Documentation/perf.data-file-format.txt) in which the guest is the
+ * machine: kernel samples carry PERF_RECORD_MISC_KERNEL, user samples PERF_RECORD_MISC_USER, `cpu` is the vCPU, and
+ * time that a vCPU thread spent outside the guest carries PERF_RECORD_MISC_HYPERVISOR with an ip as in vprof/exit.h.
+ * Times are CLOCK_MONOTONIC of the host, in nanoseconds.
+ *
+ * What perf has no word for stands in additional feature sections, which perf skips: feature bits 200 and up.
+ */
+#ifndef VPROF_RECORDING_H
+#define VPROF_RECORDING_H
+
+#include <linux/perf_event.h>
+#include <stdint.h>
+
+/* Every sample has these fields, in the order of linux/perf_event.h; PERF_SAMPLE_CALLCHAIN comes on top with -g. */
+#define VPROF_SAMPLE_TYPE                                                                                 \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
+	 PERF_SAMPLE_PERIOD)
+
+/*
+ * Bytes of perf_event_attr in the file: PERF_ATTR_SIZE_VER7. perf 6.1 refuses anything larger as too new.
+ */
+#define VPROF_ATTR_BYTES 128u
+
+/*
+ * UTF-8 JSON, one object: {"version": 1, "guest": {...}, "events": [...], "statistics": {...}, "end": {...},
+ * "phases": [...]}; members as the control methods query-guest, session-start and query-stats return them.
+ */
+#define VPROF_FEATURE_DESCRIPTION 200
+
+/*
+ * The symbols that were hit, so that a report needs no image. Little-endian:
+ *   header: u32 version (1), u32 count, u64 string table bytes
+ *   count entries, sorted by address: u64 address, u64 size in bytes, u32 name offset, u32 module name offset
+ *   string table: NUL-terminated; offset 0 is the empty string
+ */
+#define VPROF_FEATURE_SYMBOLS 201
+#define VPROF_SYMBOLS_VERSION 1u
+
+#endif

@@ -1,0 +1,33 @@
+#!/bin/sh
+# Prints the path of a tiny Linux vmlinux, built from Debian's linux-source-6.1 on the first call and kept in the
+# user's cache folder, keyed by source version, compiler and configuration.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+source=/usr/src/linux-source-6.1.tar.xz
+[ -r "$source" ] || { echo "kernel-tiny: $source is missing; install the package linux-source-6.1" >&2; exit 77; }
+
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/vprof/kernels
+key=$( { dpkg-query -W -f '${Version}' linux-source-6.1; gcc -dumpfullversion; cat "$here/tiny-kernel.config"; } |
+	sha256sum | cut -c1-16)
+out=$cache/tiny-$key
+if [ ! -r "$out/vmlinux" ]; then
+	mkdir -p "$cache"
+	exec 9>"$cache/lock"
+	flock 9
+fi
+if [ ! -r "$out/vmlinux" ]; then
+	echo "kernel-tiny: building into $out, this takes a few minutes once" >&2
+	build=$(mktemp -d "$cache/build.XXXXXX")
+	trap 'rm -rf "$build"' EXIT
+	trap 'exit 130' INT TERM
+	tar -xf "$source" -C "$build" --strip-components=1
+	make -s -C "$build" tinyconfig >&2
+	(cd "$build" && scripts/kconfig/merge_config.sh -m .config "$here/tiny-kernel.config" >/dev/null)
+	make -s -C "$build" olddefconfig >&2
+	make -s -C "$build" -j"$(nproc)" vmlinux bzImage >&2
+	mkdir -p "$out"
+	cp "$build/.config" "$out/config"
+	cp "$build/arch/x86/boot/bzImage" "$out/bzImage"
+	mv "$build/vmlinux" "$out/vmlinux"
+fi
+echo "$out/vmlinux"

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A guest, whoever runs it: our own VM (vmm/kvm) or an attached QEMU process (vmm/attach). What samples, unwinds or
+ * serves the control socket sees this and nothing else.
+ */
+#ifndef VPROF_GUEST_GUEST_H
+#define VPROF_GUEST_GUEST_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <vprof/control.h>
+
+#define GUEST_VCPUS_MAX 64u
+
+/* Addresses as distinct types, so that nobody adds one to a pointer by accident. */
+typedef struct {
+	uint64_t value;
+} gpa_t; /* guest physical */
+typedef struct {
+	uint64_t value;
+} gva_t; /* guest virtual */
+
+/* What a sample needs of a vCPU's state. */
+struct guest_regs {
+	uint64_t rip;
+	uint64_t rsp;
+	uint64_t rbp;
+	uint64_t cr3;
+	uint64_t gs_base;
+	uint8_t cpl; /* 0..3 */
+	bool valid; /* false: the instruction pointer is not the guest's own (a host quirk's page); count, do not record
+	             */
+};
+
+struct guest;
+struct vcpu_watcher;
+
+/* How a watcher reaches the vCPU it watches; valid on that vCPU's thread between `started` and `stopped`. */
+struct vcpu_port {
+	int vcpu_fd;                      /* for KVM_SET_SIGNAL_MASK; -1 when there is none */
+	volatile uint8_t *immediate_exit; /* kvm_run.immediate_exit; a signal handler may set it to 1 */
+};
+
+/*
+ * Told what one vCPU does, on that vCPU's thread. Between `started` and `stopped`, no call may block, allocate or log.
+ */
+struct vcpu_watcher_ops {
+	/* The thread exists and has not entered the guest yet. */
+	void (*started)(struct vcpu_watcher *watcher, const struct vcpu_port *port);
+	/* KVM_RUN returned. `interrupted`: with EINTR. Overflows seen now fell into the guest, at `regs`. */
+	void (*exited)(struct vcpu_watcher *watcher, const struct guest_regs *regs, bool interrupted);
+	/* The exit is handled and the guest is entered next. Overflows since `exited` were host work for exit_ip. */
+	void (*handled)(struct vcpu_watcher *watcher, uint64_t exit_ip);
+	/* The guest has ended; the thread goes away. */
+	void (*stopped)(struct vcpu_watcher *watcher);
+};
+
+/* One for each vCPU; a sampler embeds it. */
+struct vcpu_watcher {
+	const struct vcpu_watcher_ops *ops;
+};
+
+struct guest_end {
+	enum guest_end_reason reason;
+	uint32_t code; /* GUEST_END_EXIT_PORT: the value written */
+	char *message; /* one line for people; owned by the guest */
+	char *details; /* registers, symbol and last console lines for TRIPLE_FAULT and VMM_ERROR; else NULL */
+};
+
+enum guest_state { GUEST_CREATED, GUEST_RUNNING, GUEST_ENDED };
+
+struct guest_ops {
+	/* Lets the vCPUs run. GUEST_CREATED only. */
+	bool (*start)(struct guest *guest, GError **error);
+	/* Ends the guest for `reason`; the first reason wins; returns at once. */
+	void (*stop)(struct guest *guest, enum guest_end_reason reason, const char *message);
+	/*
+	 * Runs fn(data) on the vCPU's thread, outside the guest, and returns when it has; the caller is another thread.
+	 * After GUEST_ENDED it returns false and runs nothing.
+	 */
+	bool (*run_on_vcpu)(struct guest *guest, unsigned vcpu, void (*fn)(void *data), void *data);
+	/* Copies guest physical memory; false when any byte of the range is not RAM. Any thread. */
+	bool (*memory_read)(struct guest *guest, gpa_t from, void *to, size_t bytes);
+	/* Characters typed at the guest's console. Main thread. */
+	void (*console_input)(struct guest *guest, const uint8_t *bytes, size_t n);
+};
+
+/* [I] immutable after the guest is made, [M] main thread only. */
+struct guest {
+	const struct guest_ops *ops;    /* [I] */
+	const char *kind;               /* [I] "kvm", later "qemu" */
+	char *name;                     /* [I] what `vprof list` shows */
+	char *kernel_path;              /* [I] absolute, or NULL */
+	char *initrd_path;              /* [I] absolute, or NULL */
+	char *command_line;             /* [I] as the guest sees it */
+	char *build_id;                 /* [I] lower-case hex, or NULL */
+	char *release;                  /* [I] kernel release ("6.1.0-50-cloud-amd64"), or NULL */
+	uint64_t memory_bytes;          /* [I] */
+	unsigned vcpus;                 /* [I] 1..GUEST_VCPUS_MAX */
+	char **quirks;                  /* [I] host quirks in force, a sentence each; NULL-terminated, may be NULL */
+	struct vcpu_watcher **watchers; /* [I] one for each vCPU, set before the threads start; owned by the session */
+	enum guest_state state;         /* [M] */
+	struct guest_end end;           /* [M] once state is GUEST_ENDED */
+	/* [I] Called on the main thread, from the default GMainContext. Set by the engine's main. */
+	void (*on_ended)(struct guest *guest, void *data);
+	void (*on_phase)(struct guest *guest, unsigned vcpu, uint8_t value, uint64_t time_ns, void *data);
+	void *listener_data; /* [I] for both */
+};
+
+/* "power-off", ... as in VPROF_GUEST_ENDS. */
+const char *guest_end_name(enum guest_end_reason reason);
+
+#endif

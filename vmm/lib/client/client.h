@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A client of the control protocol (vprof/control.h). Blocking calls with a timeout; not thread-safe. */
+#ifndef VPROF_CLIENT_CLIENT_H
+#define VPROF_CLIENT_CLIENT_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+#define CLIENT_ERROR client_error_quark()
+GQuark client_error_quark(void);
+enum client_error {
+	CLIENT_ERROR_CONNECT,
+	CLIENT_ERROR_PROTOCOL, /* what came is no JSON line, or not what the protocol says */
+	CLIENT_ERROR_CLOSED,   /* the engine closed the connection */
+	CLIENT_ERROR_TIMEOUT,
+	CLIENT_ERROR_REMOTE, /* the engine answered with an error: "CLASS: desc" */
+};
+
+struct client;
+
+/* Connects to the socket at `path`, reads the greeting and negotiates. */
+struct client *client_connect(const char *path, unsigned timeout_ms, GError **error);
+/* The same on a connected socket, which the client now owns. */
+struct client *client_new_fd(int fd, unsigned timeout_ms, GError **error);
+void client_free(struct client *client);
+
+int client_fd(const struct client *client);                 /* to poll */
+const json_t *client_greeting(const struct client *client); /* the "vprof" object; borrowed */
+
+/*
+ * Executes a method. Steals `arguments` (may be NULL). Returns the "return" value (new reference) or NULL. Events that
+ * arrive meanwhile are kept for client_next_event. Descriptors that came with the answer go to *fds (*n_fds of them, to
+ * be closed by the caller, array by g_free) when fds is not NULL, else they are closed.
+ */
+json_t *client_execute(struct client *client, const char *method, json_t *arguments, int **fds, size_t *n_fds,
+                       unsigned timeout_ms, GError **error);
+
+/*
+ * The next event (the whole object; new reference), NULL without error when there is none within timeout_ms, NULL with
+ * CLIENT_ERROR_CLOSED when the engine is gone.
+ */
+json_t *client_next_event(struct client *client, unsigned timeout_ms, GError **error);
+
+/* The folder of the sockets: $XDG_RUNTIME_DIR/vprof, for root /run/vprof. New string. */
+char *client_runtime_dir(void);
+
+#endif

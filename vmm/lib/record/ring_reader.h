@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The reader's side of a ring in perf's layout: ours (vprof/ring.h) or the host kernel's. */
+#ifndef VPROF_RECORD_RING_READER_H
+#define VPROF_RECORD_RING_READER_H
+
+#include <glib.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct ring_reader;
+
+/* Maps a ring memfd; its size and header are checked. The descriptor stays the caller's. */
+struct ring_reader *ring_reader_open(int memfd, GError **error);
+void ring_reader_free(struct ring_reader *reader);
+
+/*
+ * The next record, valid until the next call: a private copy, so that what was checked is what is used. NULL when there
+ * is none now, or when the ring is corrupt (ring_reader_corrupt). A record is consumed by the call after it.
+ */
+const struct perf_event_header *ring_reader_next(struct ring_reader *reader, size_t *bytes);
+
+/* Gives the space of all records returned so far back to the producer. */
+void ring_reader_release(struct ring_reader *reader);
+
+bool ring_reader_corrupt(const struct ring_reader *reader);
+
+#endif

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Writes a recording (vprof/recording.h). The file is readable at any moment: the header says "no end yet" until
+ * recording_writer_finish, as `perf record`'s does.
+ */
+#ifndef VPROF_RECORD_WRITER_H
+#define VPROF_RECORD_WRITER_H
+
+#include <glib.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RECORDING_ERROR recording_error_quark()
+GQuark recording_error_quark(void);
+enum recording_error {
+	RECORDING_ERROR_IO,        /* open, write, disk full: errno text and path in the message */
+	RECORDING_ERROR_FORMAT,    /* not a perf.data file, or one this cannot read */
+	RECORDING_ERROR_TRUNCATED, /* ends before its header says */
+};
+
+struct recording_event {
+	struct perf_event_attr attr;
+	const char *name;
+	const uint64_t *ids;
+	size_t n_ids;
+};
+
+/* A symbol that goes into the file (VPROF_FEATURE_SYMBOLS). */
+struct recording_symbol {
+	uint64_t address;
+	uint64_t size;
+	const char *name;
+	const char *module; /* "" for the kernel */
+};
+
+struct recording_writer;
+
+/* A path that cannot seek (a pipe) is refused: the header is rewritten at the end. */
+struct recording_writer *recording_writer_open(const char *path, const struct recording_event *events, size_t n_events,
+                                               GError **error);
+
+/* One whole record, as it came out of a ring. Buffered. */
+bool recording_writer_record(struct recording_writer *writer, const struct perf_event_header *record, GError **error);
+
+/* All rings have been drained once (PERF_RECORD_FINISHED_ROUND); writes out what is buffered. */
+bool recording_writer_round(struct recording_writer *writer, GError **error);
+
+struct recording_features {
+	const char *hostname;       /* the guest's name */
+	const char *release;        /* guest kernel release; NULL if unknown */
+	const char *version;        /* of vprof */
+	const char *const *cmdline; /* of vprof; NULL-terminated */
+	unsigned vcpus;
+	uint64_t memory_bytes;
+	const uint8_t *kernel_build_id; /* NULL if unknown */
+	size_t kernel_build_id_bytes;
+	const char *kernel_path;
+	const char *description;                /* VPROF_FEATURE_DESCRIPTION, JSON text */
+	const struct recording_symbol *symbols; /* sorted by address */
+	size_t n_symbols;
+};
+
+/* Writes the feature sections and the final header, and closes. On failure the records are in the file all the same. */
+bool recording_writer_finish(struct recording_writer *writer, const struct recording_features *features,
+                             GError **error);
+void recording_writer_free(struct recording_writer *writer); /* without finish: leaves a readable, cut-off recording */
+
+#endif

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A kernel image: ELF64 x86-64 (vmlinux, PVH kernels, freestanding), or a bzImage whose payload is unpacked to such an
+ * ELF. The file is hostile: every offset and size is checked once, at image_open, and no later call can leave the
+ * bytes.
+ */
+#ifndef VPROF_SYMBOL_IMAGE_H
+#define VPROF_SYMBOL_IMAGE_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define IMAGE_ERROR image_error_quark()
+GQuark image_error_quark(void);
+enum image_error {
+	IMAGE_ERROR_IO,
+	IMAGE_ERROR_FORMAT,    /* neither ELF nor bzImage */
+	IMAGE_ERROR_CLASS,     /* ELF32, or another machine */
+	IMAGE_ERROR_TRUNCATED, /* headers or segments outside the file */
+	IMAGE_ERROR_SEGMENTS,  /* no PT_LOAD, overlapping ones, sizes that wrap */
+	IMAGE_ERROR_PAYLOAD,   /* a bzImage whose payload cannot be unpacked */
+};
+
+#define IMAGE_BYTES_MAX (UINT64_C(1) << 30) /* of a file and of an unpacked payload */
+#define IMAGE_SEGMENTS_MAX 64u
+#define IMAGE_BUILD_ID_BYTES_MAX 32u
+
+struct image_segment {
+	uint64_t gpa;         /* p_paddr */
+	uint64_t gva;         /* p_vaddr */
+	uint64_t file_offset; /* into image_bytes */
+	uint64_t file_bytes;
+	uint64_t memory_bytes; /* >= file_bytes; the rest is zero */
+	uint32_t flags;        /* PF_R, PF_W, PF_X */
+};
+
+struct image;
+
+struct image *image_open(const char *path, GError **error);
+void image_free(struct image *image);
+
+const char *image_path(const struct image *image);
+bool image_is_bzimage(const struct image *image);
+/* "gzip", "xz", ...: how the payload was packed; NULL for a plain ELF. */
+const char *image_compression(const struct image *image);
+
+/* The (unpacked) ELF. Borrowed. */
+const uint8_t *image_bytes(const struct image *image, size_t *bytes);
+
+/* PT_LOAD segments, sorted by gpa, not overlapping. */
+const struct image_segment *image_segments(const struct image *image, size_t *n);
+uint64_t image_entry(const struct image *image); /* e_entry */
+/* True and *entry_gpa when the image has a XEN_ELFNOTE_PHYS32_ENTRY note. */
+bool image_pvh_entry(const struct image *image, uint32_t *entry_gpa);
+/* Whether this is a Linux kernel (its banner, bzImage, or the setup header's magic says so). */
+bool image_is_linux(const struct image *image);
+/* "6.1.0-50-cloud-amd64", from the banner or the bzImage header; NULL if unknown. */
+const char *image_release(const struct image *image);
+/* GNU build-id note; NULL if there is none. */
+const uint8_t *image_build_id(const struct image *image, size_t *bytes);
+/* The setup header of a bzImage, from offset 0x1f1 (struct setup_header); NULL for a plain ELF. */
+const uint8_t *image_setup_header(const struct image *image, size_t *bytes);
+
+/* The bytes of a section by name; NULL if absent. */
+const uint8_t *image_section(const struct image *image, const char *name, size_t *bytes, uint64_t *address);
+
+/* The file bytes behind guest virtual address `gva` of a PT_LOAD; *bytes: how many follow. NULL outside. */
+const uint8_t *image_at(const struct image *image, uint64_t gva, size_t *bytes);
+
+#endif

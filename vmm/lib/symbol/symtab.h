@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Symbols of an image by address. Sources: .symtab, else kallsyms decoded from the image's own tables.
+ */
+#ifndef VPROF_SYMBOL_SYMTAB_H
+#define VPROF_SYMBOL_SYMTAB_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/symbol/image.h"
+
+#define SYMTAB_ERROR symtab_error_quark()
+GQuark symtab_error_quark(void);
+enum symtab_error {
+	SYMTAB_ERROR_NONE,    /* the image has no symbols of any kind */
+	SYMTAB_ERROR_CORRUPT, /* it has, and they contradict themselves; the message says where */
+};
+
+struct symbol {
+	uint64_t address;
+	uint64_t size; /* up to the next symbol of the same section when the source has none; never 0 */
+	const char *name;
+	char type; /* as nm and /proc/kallsyms print it: t T w W d D ... */
+};
+
+struct symtab;
+
+/* .symtab if there is one, else kallsyms. Code symbols only answer lookups in code. */
+struct symtab *symtab_load(const struct image *image, GError **error);
+void symtab_free(struct symtab *symtab);
+
+/* "symtab" or "kallsyms". */
+const char *symtab_source(const struct symtab *symtab);
+
+/*
+ * The symbol that covers `address` (image addresses, no slide): one binary search. Of several at one address the global
+ * one wins, then the one that sorts first by name (aliases are stable from run to run). NULL in a gap.
+ */
+const struct symbol *symtab_find(const struct symtab *symtab, uint64_t address);
+/* The first symbol of that name; NULL. */
+const struct symbol *symtab_find_name(const struct symtab *symtab, const char *name);
+
+/* All of them, sorted by address. */
+const struct symbol *symtab_symbols(const struct symtab *symtab, size_t *n);
+
+#endif
