@@ -8,24 +8,33 @@
  *   then requests:    {"execute": NAME, "arguments": {...}, "id": X}
  *   answered by:      {"return": ..., "id": X}   or   {"error": {"class": CLASS, "desc": TEXT}, "id": X}
  *   and at any time:  {"event": NAME, "data": {...}, "timestamp": {"seconds": S, "microseconds": U}}
- * File descriptors travel with the line that announces them (SCM_RIGHTS on its first byte).
+ * File descriptors travel with the line that announces them (SCM_RIGHTS on its first byte; no other line is in that
+ * message, so a received descriptor belongs to the line that the received bytes end in).
+ *
+ * "arguments" and "id" may be left out; an id is an integer or a short string, and comes back as it was sent. Requests
+ * of one client are answered in their order, and the next one is taken when the answer to the last has gone out. Events
+ * go to clients that have negotiated. `query-schema` describes every method, argument, event and error class.
+ *
+ * An error answers the request and changes nothing. A line that is no JSON object or is too long ends the connection
+ * after the answer, and a client that leaves too many bytes unread is disconnected without one.
  */
 #ifndef VPROF_CONTROL_H
 #define VPROF_CONTROL_H
 
 #define VPROF_CONTROL_PROTOCOL 1
-#define VPROF_CONTROL_LINE_BYTES_MAX 65536u
-#define VPROF_CONTROL_FDS_MAX 128u /* SCM_MAX_FD is 253: 64 vCPUs, a ring and an eventfd each, fit */
+#define VPROF_CONTROL_LINE_BYTES_MAX 65536u /* with its newline, in both directions */
+#define VPROF_CONTROL_ID_BYTES_MAX 128u     /* of an id that is a string */
+#define VPROF_CONTROL_FDS_MAX 128u          /* SCM_MAX_FD is 253: 64 vCPUs, a ring and an eventfd each, fit */
 
 /* Error classes. */
-#define VPROF_ERROR_GENERIC "GenericError"
-#define VPROF_ERROR_COMMAND_NOT_FOUND "CommandNotFound"
-#define VPROF_ERROR_INVALID_ARGUMENT "InvalidArgument"
-#define VPROF_ERROR_NOT_NEGOTIATED "NotNegotiated"
-#define VPROF_ERROR_BUSY "Busy"
-#define VPROF_ERROR_STATE "WrongState"
-#define VPROF_ERROR_DENIED "PermissionDenied"
-#define VPROF_ERROR_UNSUPPORTED "Unsupported"
+#define VPROF_ERROR_GENERIC "GenericError"              /* the host refused, or the line is no request */
+#define VPROF_ERROR_COMMAND_NOT_FOUND "CommandNotFound" /* no such method */
+#define VPROF_ERROR_INVALID_ARGUMENT "InvalidArgument"  /* unknown, missing, of the wrong type or out of range */
+#define VPROF_ERROR_NOT_NEGOTIATED "NotNegotiated"      /* something else came before `negotiate` */
+#define VPROF_ERROR_BUSY "Busy"                         /* another client holds what was asked for */
+#define VPROF_ERROR_STATE "WrongState"                  /* not in this state of the guest or the session */
+#define VPROF_ERROR_DENIED "PermissionDenied"           /* the client's role does not allow it */
+#define VPROF_ERROR_UNSUPPORTED "Unsupported"           /* this host or this engine cannot do it */
 
 /* Events. */
 #define VPROF_EVENT_GUEST_ENDED "guest-ended"

@@ -12,11 +12,35 @@
 
 struct control_server;
 
+#define CONTROL_CLIENTS_MAX 128u            /* connected to the listening socket at once */
+#define CONTROL_OUTPUT_BYTES_MAX (1u << 20) /* unread by one client before it is disconnected */
+#define CONTROL_PHASES_PER_SECOND 100u /* guest-phase events that go out; Linux writes port 0x80 to pass the time */
+
+#define CONTROL_ERROR control_error_quark()
+GQuark control_error_quark(void);
+enum control_error {
+	CONTROL_ERROR_LISTEN, /* control_server_listen: the message says what, on which path and what to do */
+	/* The others answer a request, as the class of the same name in vprof/control.h. */
+	CONTROL_ERROR_COMMAND_NOT_FOUND,
+	CONTROL_ERROR_INVALID_ARGUMENT,
+	CONTROL_ERROR_NOT_NEGOTIATED,
+	CONTROL_ERROR_STATE,
+	CONTROL_ERROR_UNSUPPORTED,
+	CONTROL_ERROR_GENERIC,
+};
+
+struct control_server;
+
+/* Guest and session stay the caller's and outlive the server. */
 struct control_server *control_server_new(struct guest *guest, struct session *session);
 /* Disconnects everybody and removes the socket file. */
 void control_server_free(struct control_server *server);
 
-/* Listens on a UNIX socket at `path` (mode 0600); only root's and our own uid may connect. */
+/*
+ * Listens on a UNIX socket at `path` (mode 0600); only root's and our own uid may connect. Its folder is made (mode
+ * 0700) if it is absent, and must be ours or root's. A socket that a dead engine left at `path` is replaced; one that
+ * is in use is an error. Once for each server. Error: CONTROL_ERROR_LISTEN.
+ */
 bool control_server_listen(struct control_server *server, const char *path, GError **error);
 
 /*
@@ -28,7 +52,19 @@ void control_server_add_client(struct control_server *server, int fd, bool owner
 /* Sends an event to every client that has negotiated. Steals `data`. */
 void control_server_event(struct control_server *server, const char *name, json_t *data);
 
-/* Called (once) when a client said `quit`, or the owner went away. */
+/* The event guest-ended, from guest->end; for guest->on_ended. */
+void control_server_guest_ended(struct control_server *server);
+
+/*
+ * The event guest-phase; for guest->on_phase. Of more than CONTROL_PHASES_PER_SECOND the rest is dropped, and the next
+ * event that goes out has their number in "dropped".
+ */
+void control_server_guest_phase(struct control_server *server, unsigned vcpu, uint8_t value, uint64_t time_ns);
+
+/*
+ * Called (once) from the main loop when a client said `quit`, or the owner went away. The guest has been told to stop
+ * by then; the function may free the server.
+ */
 void control_server_on_quit(struct control_server *server, void (*quit)(void *data), void *data);
 
 /* Waits until what was queued for the clients has gone out, at most timeout_ms. */

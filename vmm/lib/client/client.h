@@ -42,7 +42,21 @@ json_t *client_execute(struct client *client, const char *method, json_t *argume
  */
 json_t *client_next_event(struct client *client, unsigned timeout_ms, GError **error);
 
-/* The folder of the sockets: $XDG_RUNTIME_DIR/vprof, for root /run/vprof. New string. */
+/*
+ * The folder of the engines' sockets: /run/vprof for root, else $XDG_RUNTIME_DIR/vprof, without that variable
+ * /tmp/vprof-UID. New string; the folder need not exist.
+ */
 char *client_runtime_dir(void);
+
+struct client_socket {
+	char *path;
+	bool live; /* somebody accepts connections there; false: left behind by an engine that died */
+};
+
+/*
+ * The sockets (*.sock) in client_runtime_dir(), sorted by path: an array of struct client_socket that frees its
+ * elements, empty when the folder does not exist. Nothing is removed. Error: CLIENT_ERROR_CONNECT.
+ */
+GArray *client_list_sockets(GError **error);
 
 #endif
