@@ -11,4 +11,8 @@
 /* "exit:io:0x3f8", "exit:mmio:0xfee00000", "exit:wrmsr:0xc0000082", "exit:vmm"; an unknown reason as its number. */
 void exit_name_format(uint64_t exit_ip, char name[EXIT_NAME_BYTES]);
 
+/* The word for a reason alone ("io"); NULL for one that has no name. Names exist for reasons 0..exit_name_count()-1. */
+const char *exit_name_of_reason(uint64_t reason);
+size_t exit_name_count(void);
+
 #endif

@@ -14,6 +14,20 @@
 
 #define RECORD_BYTES_MAX 65528u /* perf_event_header.size is 16 bits, records are multiples of 8 */
 #define RECORD_CHAIN_MAX 512u
+#define RECORD_BUILD_ID_BYTES_MAX 20u /* the place that PERF_RECORD_MMAP2 and the BUILD_ID feature have for one */
+
+/*
+ * Record types that perf itself adds behind the kernel's (Linux, tools/lib/perf/include/perf/event.h, enum
+ * perf_user_event_type). They carry no sample_id.
+ */
+enum record_user_type {
+	RECORD_USER_TYPE_START = 64,
+	RECORD_FINISHED_ROUND = 68,
+	RECORD_AUXTRACE = 71, /* followed by data that its size does not count */
+	RECORD_EVENT_UPDATE = 78,
+	RECORD_COMPRESSED = 81,
+	RECORD_COMPRESSED2 = 83,
+};
 
 /* A PERF_RECORD_SAMPLE with the fields of VPROF_SAMPLE_TYPE, and a call chain if n_chain is not 0. */
 struct record_sample {
@@ -33,10 +47,17 @@ size_t record_sample_encode(const struct record_sample *sample, bool with_chain,
 
 /*
  * `sample_type` as in the attr, any combination of fields (files made by perf itself too). Fields the record lacks are
- * 0. The chain points into `record`. False when the record is malformed.
+ * 0. The chain points into `record`, which is 8-byte aligned; what stands behind the chain is not looked at. False when
+ * the record is malformed. `read_format` as in the attr matters with PERF_SAMPLE_READ only.
  */
-bool record_sample_decode(const struct perf_event_header *record, size_t bytes, uint64_t sample_type,
-                          struct record_sample *sample);
+bool record_sample_decode_read(const struct perf_event_header *record, size_t bytes, uint64_t sample_type,
+                               uint64_t read_format, struct record_sample *sample);
+
+static inline bool record_sample_decode(const struct perf_event_header *record, size_t bytes, uint64_t sample_type,
+                                        struct record_sample *sample)
+{
+	return record_sample_decode_read(record, bytes, sample_type, 0, sample);
+}
 
 /*
  * The other records, each with the sample_id fields of VPROF_SAMPLE_TYPE (attr.sample_id_all) behind them; bytes, or 0
@@ -49,9 +70,34 @@ struct record_id {
 	uint64_t id;
 };
 size_t record_lost_encode(uint64_t lost, const struct record_id *id, void *to, size_t room);
+/* pid and tid are those of `id`. */
 size_t record_comm_encode(const char *comm, bool exec, const struct record_id *id, void *to, size_t room);
 size_t record_mmap_encode(uint16_t misc, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t page_offset,
                           const char *file_name, const struct record_id *id, void *to, size_t room);
+/* The same with the mapped file's build-id (PERF_RECORD_MMAP2): 1..RECORD_BUILD_ID_BYTES_MAX bytes, else 0. */
+size_t record_mmap2_encode(uint16_t misc, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t page_offset,
+                           const uint8_t *build_id, size_t build_id_bytes, const char *file_name,
+                           const struct record_id *id, void *to, size_t room);
+/* The name of the event with this id; perf's own record, without sample_id. */
+size_t record_event_name_encode(uint64_t event_id, const char *name, void *to, size_t room);
+
+/* What those records say. Texts point into `record`. False when it is another record, or malformed. */
+struct record_mmap {
+	uint32_t pid, tid;
+	uint64_t start, bytes, page_offset;
+	const uint8_t *build_id; /* NULL if none */
+	size_t build_id_bytes;
+	const char *file_name;
+};
+bool record_lost_decode(const struct perf_event_header *record, size_t bytes, uint64_t *id, uint64_t *lost);
+bool record_comm_decode(const struct perf_event_header *record, size_t bytes, uint32_t *pid, uint32_t *tid,
+                        const char **comm);
+bool record_mmap_decode(const struct perf_event_header *record, size_t bytes, struct record_mmap *mmap);
+bool record_event_name_decode(const struct perf_event_header *record, size_t bytes, uint64_t *event_id,
+                              const char **name);
+
+/* sample_id of a record that is no sample, in a recording with sample_id_all; false when it has none. */
+bool record_id_decode(const struct perf_event_header *record, size_t bytes, uint64_t sample_type, struct record_id *id);
 
 /* Time of any record in a recording with sample_id_all; false when it has none. */
 bool record_time(const struct perf_event_header *record, size_t bytes, uint64_t sample_type, uint64_t *time_ns);

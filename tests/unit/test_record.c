@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <vprof/exit.h>
+
+#include "lib/record/exit_name.h"
+#include "lib/record/record.h"
+
+static const struct record_id some_id = {.pid = 7, .tid = 8, .time_ns = 900, .cpu = 3, .id = 42};
+
+static const uint64_t chain[] = {PERF_CONTEXT_KERNEL, 0xffffffff81000010, PERF_CONTEXT_USER, 0x401000};
+
+static struct record_sample some_sample(void)
+{
+	return (struct record_sample){
+		.id = 42,
+		.ip = 0xffffffff81000010,
+		.pid = 7,
+		.tid = 8,
+		.time_ns = UINT64_C(1) << 40,
+		.cpu = 1,
+		.period = 1000003,
+		.misc = PERF_RECORD_MISC_KERNEL,
+		.chain = chain,
+		.n_chain = 4,
+	};
+}
+
+static void assert_sample_eq(const struct record_sample *is, const struct record_sample *expected)
+{
+	ck_assert_uint_eq(is->id, expected->id);
+	ck_assert_uint_eq(is->ip, expected->ip);
+	ck_assert_uint_eq(is->pid, expected->pid);
+	ck_assert_uint_eq(is->tid, expected->tid);
+	ck_assert_uint_eq(is->time_ns, expected->time_ns);
+	ck_assert_uint_eq(is->cpu, expected->cpu);
+	ck_assert_uint_eq(is->period, expected->period);
+	ck_assert_uint_eq(is->misc, expected->misc);
+	ck_assert_uint_eq(is->n_chain, expected->n_chain);
+	if (expected->n_chain)
+		ck_assert_mem_eq(is->chain, expected->chain, expected->n_chain * sizeof(uint64_t));
+}
+
+START_TEST(sample_comes_back)
+{
+	uint64_t buffer[64];
+	struct perf_event_header *record = (struct perf_event_header *)buffer;
+	struct record_sample sample = some_sample(), out;
+	uint64_t time_ns;
+
+	size_t bytes = record_sample_encode(&sample, true, buffer, sizeof(buffer));
+	ck_assert_uint_eq(bytes, 56 + 8 + 4 * 8);
+	ck_assert_ptr_eq(record_check(buffer, bytes), record);
+	ck_assert(record_sample_decode(record, bytes, VPROF_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN, &out));
+	assert_sample_eq(&out, &sample);
+	ck_assert(record_time(record, bytes, VPROF_SAMPLE_TYPE, &time_ns));
+	ck_assert_uint_eq(time_ns, sample.time_ns);
+
+	bytes = record_sample_encode(&sample, false, buffer, sizeof(buffer));
+	ck_assert_uint_eq(bytes, 56);
+	ck_assert(record_sample_decode(record, bytes, VPROF_SAMPLE_TYPE, &out));
+	sample.n_chain = 0;
+	assert_sample_eq(&out, &sample);
+}
+END_TEST
+
+START_TEST(encoders_need_room)
+{
+	uint64_t buffer[64];
+	const struct record_sample sample = some_sample();
+
+	for (size_t room = 0; room < 56 + 8 + 4 * 8; room++)
+		ck_assert_uint_eq(record_sample_encode(&sample, true, buffer, room), 0);
+	ck_assert_uint_eq(record_lost_encode(1, &some_id, buffer, 55), 0);
+	ck_assert_uint_eq(record_comm_encode("sh", false, &some_id, buffer, 55), 0);
+	ck_assert_uint_eq(record_mmap_encode(0, 1, 2, 3, 4, "x", &some_id, buffer, 79), 0);
+}
+END_TEST
+
+START_TEST(record_is_never_longer_than_its_size_field_can_say)
+{
+	static uint64_t buffer[1 << 14];
+	static uint64_t long_chain[8190];
+	static char text[RECORD_BYTES_MAX];
+	struct record_sample sample = some_sample();
+
+	sample.chain = long_chain;
+	sample.n_chain = (RECORD_BYTES_MAX - 56 - 8) / 8;
+	ck_assert_uint_eq(record_sample_encode(&sample, true, buffer, sizeof(buffer)), RECORD_BYTES_MAX);
+	sample.n_chain++;
+	ck_assert_uint_eq(record_sample_encode(&sample, true, buffer, sizeof(buffer)), 0);
+	memset(text, 'x', sizeof(text) - 1);
+	ck_assert_uint_eq(record_comm_encode(text, false, &some_id, buffer, sizeof(buffer)), 0);
+}
+END_TEST
+
+START_TEST(other_records_come_back)
+{
+	static const uint8_t build_id[20] = {1, 2, 3, [19] = 0xff};
+	uint64_t buffer[64];
+	const struct perf_event_header *record = (const struct perf_event_header *)buffer;
+	uint64_t id, lost;
+	uint32_t pid, tid;
+	const char *text;
+	struct record_mmap mmap;
+	struct record_id out;
+
+	size_t bytes = record_lost_encode(17, &some_id, buffer, sizeof(buffer));
+	ck_assert(record_lost_decode(record, bytes, &id, &lost));
+	ck_assert_uint_eq(id, 42);
+	ck_assert_uint_eq(lost, 17);
+	ck_assert(record_id_decode(record, bytes, VPROF_SAMPLE_TYPE, &out));
+	ck_assert_uint_eq(out.pid, 7);
+	ck_assert_uint_eq(out.tid, 8);
+	ck_assert_uint_eq(out.time_ns, 900);
+	ck_assert_uint_eq(out.cpu, 3);
+	ck_assert_uint_eq(out.id, 42);
+
+	bytes = record_comm_encode("swapper", true, &some_id, buffer, sizeof(buffer));
+	ck_assert_uint_eq(bytes % 8, 0);
+	ck_assert_uint_eq(record->misc, PERF_RECORD_MISC_COMM_EXEC);
+	ck_assert(record_comm_decode(record, bytes, &pid, &tid, &text));
+	ck_assert_uint_eq(pid, 7);
+	ck_assert_uint_eq(tid, 8);
+	ck_assert_str_eq(text, "swapper");
+	ck_assert(!record_lost_decode(record, bytes, &id, &lost));
+
+	bytes = record_mmap_encode(PERF_RECORD_MISC_KERNEL, UINT32_MAX, 0x1000, 0x2000, 0x3000,
+	                           "[kernel.kallsyms]_text", &some_id, buffer, sizeof(buffer));
+	ck_assert(record_mmap_decode(record, bytes, &mmap));
+	ck_assert_uint_eq(mmap.pid, UINT32_MAX);
+	ck_assert_uint_eq(mmap.start, 0x1000);
+	ck_assert_uint_eq(mmap.bytes, 0x2000);
+	ck_assert_uint_eq(mmap.page_offset, 0x3000);
+	ck_assert_ptr_null(mmap.build_id);
+	ck_assert_str_eq(mmap.file_name, "[kernel.kallsyms]_text");
+
+	bytes = record_mmap2_encode(PERF_RECORD_MISC_KERNEL, 1, 0x1000, 0x2000, 0, build_id, sizeof(build_id),
+	                            "vmlinux", &some_id, buffer, sizeof(buffer));
+	ck_assert_uint_eq(record->type, PERF_RECORD_MMAP2);
+	ck_assert(record_mmap_decode(record, bytes, &mmap));
+	ck_assert_uint_eq(mmap.build_id_bytes, sizeof(build_id));
+	ck_assert_mem_eq(mmap.build_id, build_id, sizeof(build_id));
+	ck_assert_str_eq(mmap.file_name, "vmlinux");
+	ck_assert_uint_eq(record_mmap2_encode(0, 1, 2, 3, 4, build_id, 21, "x", &some_id, buffer, sizeof(buffer)), 0);
+	ck_assert_uint_eq(record_mmap2_encode(0, 1, 2, 3, 4, build_id, 0, "x", &some_id, buffer, sizeof(buffer)), 0);
+
+	bytes = record_event_name_encode(5, "cycles:u", buffer, sizeof(buffer));
+	ck_assert(record_event_name_decode(record, bytes, &id, &text));
+	ck_assert_uint_eq(id, 5);
+	ck_assert_str_eq(text, "cycles:u");
+	ck_assert(!record_id_decode(record, bytes, VPROF_SAMPLE_TYPE, &out));
+}
+END_TEST
+
+/* Every field that linux/perf_event.h lists up to the chain, in its order; READ in each of its formats. */
+START_TEST(sample_of_any_type)
+{
+	const uint64_t sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+	                             PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
+	                             PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
+	const uint64_t formats = PERF_FORMAT_LOST << 1;
+
+	for (uint64_t format = 0; format < formats; format++) {
+		uint64_t words[64] = {0, 1, 0x1234, UINT64_C(8) << 32 | 7, 900, 0xaaaa, 1, 0xbbbb, 2, 555};
+		const uint64_t times = (format & PERF_FORMAT_TOTAL_TIME_ENABLED ? 1u : 0u) +
+		                       (format & PERF_FORMAT_TOTAL_TIME_RUNNING ? 1u : 0u);
+		const uint64_t per_value =
+			1 + (format & PERF_FORMAT_ID ? 1u : 0u) + (format & PERF_FORMAT_LOST ? 1u : 0u);
+		size_t n = 10;
+		struct record_sample out;
+
+		if (format & PERF_FORMAT_GROUP) {
+			words[n] = 3;
+			n += 1 + times + 3 * per_value;
+		} else {
+			n += times + per_value;
+		}
+		words[n++] = 2;
+		words[n++] = 0x1234;
+		words[n++] = 0x5678;
+		words[n++] = 4; /* RAW: size, data */
+		struct perf_event_header *record = (struct perf_event_header *)words;
+		*record = (struct perf_event_header){.type = PERF_RECORD_SAMPLE, .misc = 2, .size = (uint16_t)(n * 8)};
+
+		ck_assert(record_sample_decode_read(record, n * 8, sample_type, format, &out));
+		const struct record_sample expected = {.id = 1,
+		                                       .ip = 0x1234,
+		                                       .pid = 7,
+		                                       .tid = 8,
+		                                       .time_ns = 900,
+		                                       .cpu = 2,
+		                                       .period = 555,
+		                                       .misc = PERF_RECORD_MISC_USER,
+		                                       .chain = &words[n - 3],
+		                                       .n_chain = 2};
+		assert_sample_eq(&out, &expected);
+		/* Without the second address of the chain, and ever shorter. */
+		for (size_t short_n = 1; short_n < n - 1; short_n++)
+			ck_assert(!record_sample_decode_read(record, short_n * 8, sample_type, format, &out));
+	}
+}
+END_TEST
+
+START_TEST(counts_that_overflow_are_refused)
+{
+	uint64_t words[] = {0, UINT64_MAX, 0, 0};
+	struct perf_event_header *record = (struct perf_event_header *)words;
+	struct record_sample out;
+
+	*record = (struct perf_event_header){.type = PERF_RECORD_SAMPLE, .size = sizeof(words)};
+	ck_assert(!record_sample_decode(record, sizeof(words), PERF_SAMPLE_CALLCHAIN, &out));
+	ck_assert(!record_sample_decode_read(record, sizeof(words), PERF_SAMPLE_READ, PERF_FORMAT_GROUP, &out));
+	words[1] = UINT64_C(1) << 61; /* times 8 bytes is 0 */
+	ck_assert(!record_sample_decode(record, sizeof(words), PERF_SAMPLE_CALLCHAIN, &out));
+	ck_assert(!record_sample_decode_read(record, sizeof(words), PERF_SAMPLE_READ, PERF_FORMAT_GROUP, &out));
+}
+END_TEST
+
+START_TEST(texts_without_an_end_are_refused)
+{
+	uint64_t buffer[64];
+	struct perf_event_header *record = (struct perf_event_header *)buffer;
+	uint32_t pid, tid;
+	const char *text;
+	struct record_mmap mmap;
+
+	memset(buffer, 'x', sizeof(buffer));
+	*record = (struct perf_event_header){.type = PERF_RECORD_COMM, .size = 64};
+	ck_assert(!record_comm_decode(record, 64, &pid, &tid, &text));
+	record->type = PERF_RECORD_MMAP;
+	ck_assert(!record_mmap_decode(record, 64, &mmap));
+	record->type = PERF_RECORD_MMAP2;
+	ck_assert(!record_mmap_decode(record, 80, &mmap));
+}
+END_TEST
+
+START_TEST(check_of_headers)
+{
+	uint64_t words[2] = {0};
+	struct perf_event_header *record = (struct perf_event_header *)words;
+
+	record->size = 16;
+	ck_assert_ptr_nonnull(record_check(words, 16));
+	ck_assert_ptr_null(record_check(words, 15));
+	ck_assert_ptr_null(record_check(words, 7));
+	for (uint16_t size = 0; size < 16; size++) {
+		record->size = size;
+		ck_assert_int_eq(record_check(words, 16) != NULL, size == 8);
+	}
+	record->size = 24;
+	ck_assert_ptr_null(record_check(words, 16));
+}
+END_TEST
+
+START_TEST(exit_names)
+{
+	static const struct {
+		uint64_t reason, detail;
+		const char *name;
+	} expected[] = {
+		{2, 0x3f8, "exit:io:0x3f8"},
+		{6, 0xfee00000, "exit:mmio:0xfee00000"},
+		{30, 0xc0000082, "exit:wrmsr:0xc0000082"},
+		{29, 0x10, "exit:rdmsr:0x10"},
+		{5, 0, "exit:hlt"},
+		{8, 0, "exit:shutdown"},
+		{10, 0, "exit:intr"},
+		{17, 0, "exit:internal-error"},
+		{77, 0x1234, "exit:77"},
+		{VPROF_EXIT_REASON_VMM, 0, "exit:vmm"},
+		{6, VPROF_EXIT_DETAIL_MASK, "exit:mmio:0xffffffffffffff"},
+	};
+	char name[EXIT_NAME_BYTES];
+
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		exit_name_format(vprof_exit_ip(expected[i].reason, expected[i].detail), name);
+		ck_assert_str_eq(name, expected[i].name);
+	}
+	for (uint64_t reason = 0; reason < exit_name_count(); reason++)
+		ck_assert_ptr_nonnull(exit_name_of_reason(reason));
+	ck_assert_ptr_null(exit_name_of_reason(exit_name_count()));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("record");
+	TCase *tests = tcase_create("record");
+
+	tcase_add_test(tests, sample_comes_back);
+	tcase_add_test(tests, encoders_need_room);
+	tcase_add_test(tests, record_is_never_longer_than_its_size_field_can_say);
+	tcase_add_test(tests, other_records_come_back);
+	tcase_add_test(tests, sample_of_any_type);
+	tcase_add_test(tests, counts_that_overflow_are_refused);
+	tcase_add_test(tests, texts_without_an_end_are_refused);
+	tcase_add_test(tests, check_of_headers);
+	tcase_add_test(tests, exit_names);
+	suite_add_tcase(suite, tests);
+
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

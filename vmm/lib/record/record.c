@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lib/record/record.h"
+
+#include <endian.h>
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "records are written in this machine's byte order");
+
+/* Encoding. */
+
+/* A sample with the fields of VPROF_SAMPLE_TYPE, as it lies in memory. */
+struct sample_wire {
+	struct perf_event_header header;
+	uint64_t id;
+	uint64_t ip;
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint32_t cpu, reserved;
+	uint64_t period;
+};
+_Static_assert(sizeof(struct sample_wire) == 56, "no padding");
+
+/* The end of every other record (linux/perf_event.h, struct sample_id) with VPROF_SAMPLE_TYPE. */
+struct sample_id_wire {
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint32_t cpu, reserved;
+	uint64_t id;
+};
+_Static_assert(sizeof(struct sample_id_wire) == 32, "no padding");
+
+struct lost_wire {
+	uint64_t id, lost;
+};
+
+struct comm_wire {
+	uint32_t pid, tid;
+};
+
+struct mmap_wire {
+	uint32_t pid, tid;
+	uint64_t start, bytes, page_offset;
+};
+
+/* What PERF_RECORD_MMAP2 has between those fields and the file name, with PERF_RECORD_MISC_MMAP_BUILD_ID. */
+struct mmap2_wire {
+	struct mmap_wire mmap;
+	uint8_t build_id_bytes;
+	uint8_t reserved[3];
+	uint8_t build_id[RECORD_BUILD_ID_BYTES_MAX];
+	uint32_t protection, flags;
+};
+_Static_assert(sizeof(struct mmap2_wire) == sizeof(struct mmap_wire) + 32, "no padding");
+
+struct event_update_wire {
+	uint64_t kind;
+	uint64_t event_id;
+};
+#define EVENT_UPDATE_NAME 2u /* PERF_EVENT_UPDATE__NAME */
+
+size_t record_sample_encode(const struct record_sample *sample, bool with_chain, void *to, size_t room)
+{
+	const uint64_t n_chain = sample->n_chain;
+	const size_t chain_bytes = with_chain ? sizeof(n_chain) * (1 + n_chain) : 0;
+	const size_t bytes = sizeof(struct sample_wire) + chain_bytes;
+
+	if (bytes > room || bytes > RECORD_BYTES_MAX)
+		return 0;
+	const struct sample_wire wire = {
+		.header = {.type = PERF_RECORD_SAMPLE, .misc = sample->misc, .size = (uint16_t)bytes},
+		.id = sample->id,
+		.ip = sample->ip,
+		.pid = sample->pid,
+		.tid = sample->tid,
+		.time_ns = sample->time_ns,
+		.cpu = sample->cpu,
+		.period = sample->period,
+	};
+	memcpy(to, &wire, sizeof(wire));
+	if (with_chain) {
+		uint8_t *chain = (uint8_t *)to + sizeof(wire);
+
+		memcpy(chain, &n_chain, sizeof(n_chain));
+		if (n_chain)
+			memcpy(chain + sizeof(n_chain), sample->chain, n_chain * sizeof(n_chain));
+	}
+	return bytes;
+}
+
+/* Header, body, NUL-padded text (NULL: none), sample_id (NULL: none). */
+static size_t record_assemble(uint32_t type, uint16_t misc, const void *body, size_t body_bytes, const char *text,
+                              const struct record_id *id, void *to, size_t room)
+{
+	const size_t text_bytes = text ? strlen(text) + 1 : 0;
+	const size_t padded_bytes = (text_bytes + 7) & ~(size_t)7;
+	const size_t id_bytes = id ? sizeof(struct sample_id_wire) : 0;
+	const size_t bytes = sizeof(struct perf_event_header) + body_bytes + padded_bytes + id_bytes;
+	uint8_t *at = to;
+
+	if (bytes > room || bytes > RECORD_BYTES_MAX)
+		return 0;
+	memcpy(at, &(struct perf_event_header){.type = type, .misc = misc, .size = (uint16_t)bytes},
+	       sizeof(struct perf_event_header));
+	at += sizeof(struct perf_event_header);
+	memcpy(at, body, body_bytes);
+	at += body_bytes;
+	memset(at, 0, padded_bytes);
+	if (text)
+		memcpy(at, text, text_bytes);
+	at += padded_bytes;
+	if (id)
+		memcpy(at,
+		       &(struct sample_id_wire){
+			       .pid = id->pid, .tid = id->tid, .time_ns = id->time_ns, .cpu = id->cpu, .id = id->id},
+		       sizeof(struct sample_id_wire));
+	return bytes;
+}
+
+size_t record_lost_encode(uint64_t lost, const struct record_id *id, void *to, size_t room)
+{
+	const struct lost_wire body = {.id = id->id, .lost = lost};
+
+	return record_assemble(PERF_RECORD_LOST, 0, &body, sizeof(body), NULL, id, to, room);
+}
+
+size_t record_comm_encode(const char *comm, bool exec, const struct record_id *id, void *to, size_t room)
+{
+	const struct comm_wire body = {.pid = id->pid, .tid = id->tid};
+
+	return record_assemble(PERF_RECORD_COMM, exec ? PERF_RECORD_MISC_COMM_EXEC : 0, &body, sizeof(body), comm, id,
+	                       to, room);
+}
+
+size_t record_mmap_encode(uint16_t misc, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t page_offset,
+                          const char *file_name, const struct record_id *id, void *to, size_t room)
+{
+	const struct mmap_wire body = {pid, id->tid, start, bytes, page_offset};
+
+	return record_assemble(PERF_RECORD_MMAP, misc, &body, sizeof(body), file_name, id, to, room);
+}
+
+size_t record_mmap2_encode(uint16_t misc, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t page_offset,
+                           const uint8_t *build_id, size_t build_id_bytes, const char *file_name,
+                           const struct record_id *id, void *to, size_t room)
+{
+	struct mmap2_wire body = {.mmap = {pid, id->tid, start, bytes, page_offset}};
+
+	if (build_id_bytes < 1 || build_id_bytes > sizeof(body.build_id))
+		return 0;
+	body.build_id_bytes = (uint8_t)build_id_bytes;
+	memcpy(body.build_id, build_id, build_id_bytes);
+	return record_assemble(PERF_RECORD_MMAP2, misc | PERF_RECORD_MISC_MMAP_BUILD_ID, &body, sizeof(body), file_name,
+	                       id, to, room);
+}
+
+size_t record_event_name_encode(uint64_t event_id, const char *name, void *to, size_t room)
+{
+	const struct event_update_wire body = {.kind = EVENT_UPDATE_NAME, .event_id = event_id};
+
+	return record_assemble(RECORD_EVENT_UPDATE, 0, &body, sizeof(body), name, NULL, to, room);
+}
+
+/* Decoding. */
+
+struct cursor {
+	const uint8_t *at;
+	size_t left;
+};
+
+static struct cursor cursor_body(const struct perf_event_header *record, size_t bytes)
+{
+	return (struct cursor){(const uint8_t *)(record + 1), bytes - sizeof(*record)};
+}
+
+static inline bool take(struct cursor *cursor, void *to, size_t bytes)
+{
+	if (cursor->left < bytes)
+		return false;
+	memcpy(to, cursor->at, bytes);
+	cursor->at += bytes;
+	cursor->left -= bytes;
+	return true;
+}
+
+static inline bool skip(struct cursor *cursor, size_t bytes)
+{
+	if (cursor->left < bytes)
+		return false;
+	cursor->at += bytes;
+	cursor->left -= bytes;
+	return true;
+}
+
+/* A field of a sample; it is there only if its bit of sample_type is. */
+static inline bool take_u64(struct cursor *cursor, uint64_t present, uint64_t *value)
+{
+	return !present || take(cursor, value, sizeof(*value));
+}
+
+static inline bool take_u32_pair(struct cursor *cursor, uint64_t present, uint32_t *first, uint32_t *second)
+{
+	return !present || (take(cursor, first, sizeof(*first)) && take(cursor, second, sizeof(*second)));
+}
+
+/* A NUL-terminated text within what is left. */
+static bool take_text(struct cursor *cursor, const char **text)
+{
+	if (!memchr(cursor->at, '\0', cursor->left))
+		return false;
+	*text = (const char *)cursor->at;
+	return true;
+}
+
+/* Bytes of fields that are 8 bytes each, one for each bit. */
+static inline size_t fields_bytes(uint64_t bits)
+{
+	return sizeof(uint64_t) * (size_t)__builtin_popcountll(bits);
+}
+
+/* The counter values of PERF_SAMPLE_READ (linux/perf_event.h, struct read_format). */
+static bool skip_read(struct cursor *cursor, uint64_t format)
+{
+	const size_t times_bytes =
+		fields_bytes(format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING));
+	const size_t value_bytes = sizeof(uint64_t) + fields_bytes(format & (PERF_FORMAT_ID | PERF_FORMAT_LOST));
+	uint64_t n = 1;
+
+	/* In a group the times stand behind the number of values; else behind the value, which is the same to skip. */
+	return take_u64(cursor, format & PERF_FORMAT_GROUP, &n) && skip(cursor, times_bytes) &&
+	       n <= cursor->left / value_bytes && skip(cursor, n * value_bytes);
+}
+
+static bool take_chain(struct cursor *cursor, struct record_sample *sample)
+{
+	uint64_t n;
+
+	if (!take(cursor, &n, sizeof(n)) || n > cursor->left / sizeof(uint64_t))
+		return false;
+	if (n) {
+		sample->chain = (const uint64_t *)(const void *)cursor->at;
+		sample->n_chain = (uint32_t)n;
+	}
+	return true;
+}
+
+bool record_sample_decode_read(const struct perf_event_header *record, size_t bytes, uint64_t sample_type,
+                               uint64_t read_format, struct record_sample *sample)
+{
+	if (bytes < sizeof(*record) || record->type != PERF_RECORD_SAMPLE)
+		return false;
+
+	struct record_sample out = {.misc = record->misc};
+	struct cursor cursor = cursor_body(record, bytes);
+	uint64_t unused;
+	uint32_t reserved;
+
+	if (!take_u64(&cursor, sample_type & PERF_SAMPLE_IDENTIFIER, &out.id) ||
+	    !take_u64(&cursor, sample_type & PERF_SAMPLE_IP, &out.ip) ||
+	    !take_u32_pair(&cursor, sample_type & PERF_SAMPLE_TID, &out.pid, &out.tid) ||
+	    !take_u64(&cursor, sample_type & PERF_SAMPLE_TIME, &out.time_ns) ||
+	    !take_u64(&cursor, sample_type & PERF_SAMPLE_ADDR, &unused) ||
+	    !take_u64(&cursor, sample_type & PERF_SAMPLE_ID, &out.id) ||
+	    !take_u64(&cursor, sample_type & PERF_SAMPLE_STREAM_ID, &unused) ||
+	    !take_u32_pair(&cursor, sample_type & PERF_SAMPLE_CPU, &out.cpu, &reserved) ||
+	    !take_u64(&cursor, sample_type & PERF_SAMPLE_PERIOD, &out.period))
+		return false;
+	if ((sample_type & PERF_SAMPLE_READ) && !skip_read(&cursor, read_format))
+		return false;
+	if ((sample_type & PERF_SAMPLE_CALLCHAIN) && !take_chain(&cursor, &out))
+		return false;
+	*sample = out;
+	return true;
+}
+
+bool record_lost_decode(const struct perf_event_header *record, size_t bytes, uint64_t *id, uint64_t *lost)
+{
+	struct lost_wire body;
+
+	if (bytes < sizeof(*record) || record->type != PERF_RECORD_LOST)
+		return false;
+	struct cursor cursor = cursor_body(record, bytes);
+	if (!take(&cursor, &body, sizeof(body)))
+		return false;
+	*id = body.id;
+	*lost = body.lost;
+	return true;
+}
+
+bool record_comm_decode(const struct perf_event_header *record, size_t bytes, uint32_t *pid, uint32_t *tid,
+                        const char **comm)
+{
+	struct comm_wire body;
+
+	if (bytes < sizeof(*record) || record->type != PERF_RECORD_COMM)
+		return false;
+	struct cursor cursor = cursor_body(record, bytes);
+	if (!take(&cursor, &body, sizeof(body)) || !take_text(&cursor, comm))
+		return false;
+	*pid = body.pid;
+	*tid = body.tid;
+	return true;
+}
+
+bool record_mmap_decode(const struct perf_event_header *record, size_t bytes, struct record_mmap *mmap)
+{
+	struct mmap2_wire body;
+	struct record_mmap out = {0};
+
+	if (bytes < sizeof(*record) || (record->type != PERF_RECORD_MMAP && record->type != PERF_RECORD_MMAP2))
+		return false;
+	struct cursor cursor = cursor_body(record, bytes);
+	const struct cursor start = cursor;
+	const bool is_mmap2 = record->type == PERF_RECORD_MMAP2;
+	if (!take(&cursor, &body, is_mmap2 ? sizeof(body) : sizeof(body.mmap)) || !take_text(&cursor, &out.file_name))
+		return false;
+	if (is_mmap2 && (record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) && body.build_id_bytes) {
+		if (body.build_id_bytes > sizeof(body.build_id))
+			return false;
+		out.build_id = start.at + offsetof(struct mmap2_wire, build_id);
+		out.build_id_bytes = body.build_id_bytes;
+	}
+	out.pid = body.mmap.pid;
+	out.tid = body.mmap.tid;
+	out.start = body.mmap.start;
+	out.bytes = body.mmap.bytes;
+	out.page_offset = body.mmap.page_offset;
+	*mmap = out;
+	return true;
+}
+
+bool record_event_name_decode(const struct perf_event_header *record, size_t bytes, uint64_t *event_id,
+                              const char **name)
+{
+	struct event_update_wire body;
+
+	if (bytes < sizeof(*record) || record->type != RECORD_EVENT_UPDATE)
+		return false;
+	struct cursor cursor = cursor_body(record, bytes);
+	if (!take(&cursor, &body, sizeof(body)) || body.kind != EVENT_UPDATE_NAME || !take_text(&cursor, name))
+		return false;
+	*event_id = body.event_id;
+	return true;
+}
+
+bool record_id_decode(const struct perf_event_header *record, size_t bytes, uint64_t sample_type, struct record_id *id)
+{
+	const uint64_t fields = sample_type & (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
+	                                       PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER);
+	const size_t id_bytes = fields_bytes(fields);
+	struct record_id out = {0};
+	uint64_t unused;
+	uint32_t reserved;
+
+	if (bytes < sizeof(*record) + id_bytes || record->type == PERF_RECORD_SAMPLE ||
+	    record->type >= RECORD_USER_TYPE_START)
+		return false;
+	struct cursor cursor = {(const uint8_t *)record + bytes - id_bytes, id_bytes};
+	if (!take_u32_pair(&cursor, fields & PERF_SAMPLE_TID, &out.pid, &out.tid) ||
+	    !take_u64(&cursor, fields & PERF_SAMPLE_TIME, &out.time_ns) ||
+	    !take_u64(&cursor, fields & PERF_SAMPLE_ID, &out.id) ||
+	    !take_u64(&cursor, fields & PERF_SAMPLE_STREAM_ID, &unused) ||
+	    !take_u32_pair(&cursor, fields & PERF_SAMPLE_CPU, &out.cpu, &reserved) ||
+	    !take_u64(&cursor, fields & PERF_SAMPLE_IDENTIFIER, &out.id))
+		return false;
+	*id = out;
+	return true;
+}
+
+bool record_time(const struct perf_event_header *record, size_t bytes, uint64_t sample_type, uint64_t *time_ns)
+{
+	const uint64_t ahead = sample_type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID);
+	struct record_id id;
+
+	if (!(sample_type & PERF_SAMPLE_TIME) || bytes < sizeof(*record))
+		return false;
+	if (record->type == PERF_RECORD_SAMPLE) {
+		struct cursor cursor = cursor_body(record, bytes);
+		return skip(&cursor, fields_bytes(ahead)) && take(&cursor, time_ns, sizeof(*time_ns));
+	}
+	if (!record_id_decode(record, bytes, sample_type, &id))
+		return false;
+	*time_ns = id.time_ns;
+	return true;
+}
+
+const struct perf_event_header *record_check(const void *at, size_t bytes)
+{
+	const struct perf_event_header *record = at;
+
+	if (bytes < sizeof(*record) || record->size < sizeof(*record) || record->size % 8 || record->size > bytes)
+		return NULL;
+	return record;
+}

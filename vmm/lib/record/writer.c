@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lib/record/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/record/record.h"
+#include "lib/record/recording_priv.h"
+
+#define BUFFER_BYTES (4u * (RECORD_BYTES_MAX + 8u))
+
+_Static_assert(sizeof(struct perf_event_attr) >= VPROF_ATTR_BYTES, "linux/perf_event.h is of Linux 5.13 or later");
+
+struct recording_writer {
+	char *path;
+	int fd;
+	struct recording_event *events; /* own copies */
+	size_t n_events;
+	struct file_header header;
+	uint64_t end; /* of the file's whole records: where the buffer goes */
+	bool failed;
+	struct recording_span span;
+	size_t buffered;
+	uint8_t buffer[BUFFER_BYTES];
+};
+
+G_DEFINE_QUARK(vprof - recording - error - quark, recording_error)
+
+static bool fail(const struct recording_writer *writer, const char *what, int error_number, GError **error)
+{
+	const char *advice = error_number == ENOSPC || error_number == EDQUOT
+	                             ? "; make room or write elsewhere (-o), what is in the file can be read"
+	                             : "";
+
+	g_set_error(error, RECORDING_ERROR, RECORDING_ERROR_IO, "cannot %s %s: %s%s", what, writer->path,
+	            g_strerror(error_number), advice);
+	return false;
+}
+
+/* *written: how much went out, also on failure. Returns 0 or an errno. */
+static int write_at(int fd, const void *bytes, size_t n, uint64_t offset, size_t *written)
+{
+	for (*written = 0; *written < n;) {
+		ssize_t done = pwrite(fd, (const uint8_t *)bytes + *written, n - *written, (off_t)(offset + *written));
+
+		if (done > 0)
+			*written += (size_t)done;
+		else if (done == 0)
+			return ENOSPC;
+		else if (errno != EINTR)
+			return errno;
+	}
+	return 0;
+}
+
+/* The bytes of the whole records among the first n of the buffer. */
+static size_t whole_records(const uint8_t *bytes, size_t n)
+{
+	const struct perf_event_header *record;
+	size_t at = 0;
+
+	while ((record = record_check(bytes + at, n - at)))
+		at += record->size;
+	return at;
+}
+
+/* Ends the file at `end`, so that a half-written part does not stay behind. Best effort: it is cut off as it is. */
+static void writer_give_up(struct recording_writer *writer, uint64_t end)
+{
+	writer->failed = true;
+	writer->buffered = 0;
+	writer->end = end;
+	(void)!ftruncate(writer->fd, (off_t)end);
+}
+
+static bool writer_flush(struct recording_writer *writer, GError **error)
+{
+	size_t written;
+
+	if (writer->failed)
+		return fail(writer, "go on writing", EIO, error);
+	int failure = write_at(writer->fd, writer->buffer, writer->buffered, writer->end, &written);
+	if (failure) {
+		writer_give_up(writer, writer->end + whole_records(writer->buffer, written));
+		return fail(writer, "write", failure, error);
+	}
+	writer->end += writer->buffered;
+	writer->buffered = 0;
+	return true;
+}
+
+static bool writer_append(struct recording_writer *writer, const void *bytes, size_t n, GError **error)
+{
+	if (n > sizeof(writer->buffer) - writer->buffered && !writer_flush(writer, error))
+		return false;
+	memcpy(writer->buffer + writer->buffered, bytes, n);
+	writer->buffered += n;
+	return true;
+}
+
+/* Header, attrs and ids: everything before the data. */
+static GByteArray *head_encode(const struct recording_writer *writer)
+{
+	GByteArray *head = g_byte_array_new();
+	uint64_t ids_offset = sizeof(writer->header) + writer->n_events * sizeof(struct file_attr);
+
+	g_byte_array_append(head, (const guint8 *)&writer->header, sizeof(writer->header));
+	for (size_t i = 0; i < writer->n_events; i++) {
+		const struct recording_event *event = &writer->events[i];
+		struct file_attr entry = {.ids = {ids_offset, event->n_ids * sizeof(uint64_t)}};
+
+		memcpy(entry.attr, &event->attr, sizeof(entry.attr));
+		g_byte_array_append(head, (const guint8 *)&entry, sizeof(entry));
+		ids_offset += entry.ids.bytes;
+	}
+	for (size_t i = 0; i < writer->n_events; i++)
+		g_byte_array_append(head, (const guint8 *)writer->events[i].ids,
+		                    (guint)(writer->events[i].n_ids * sizeof(uint64_t)));
+	return head;
+}
+
+/* The names also go in as records: a recording that is cut off has no feature sections. */
+static bool names_append(struct recording_writer *writer, GError **error)
+{
+	uint64_t buffer[64];
+
+	for (size_t i = 0; i < writer->n_events; i++) {
+		const struct recording_event *event = &writer->events[i];
+		size_t bytes =
+			event->n_ids ? record_event_name_encode(event->ids[0], event->name, buffer, sizeof(buffer)) : 0;
+
+		if (bytes && !writer_append(writer, buffer, bytes, error))
+			return false;
+	}
+	return true;
+}
+
+static bool head_write(struct recording_writer *writer, GError **error)
+{
+	size_t n_ids = 0, written;
+
+	for (size_t i = 0; i < writer->n_events; i++)
+		n_ids += writer->events[i].n_ids;
+	const uint64_t attrs_bytes = writer->n_events * sizeof(struct file_attr);
+	writer->header = (struct file_header){
+		.size = sizeof(struct file_header),
+		.attr_size = sizeof(struct file_attr),
+		.attrs = {sizeof(struct file_header), attrs_bytes},
+		.data = {sizeof(struct file_header) + attrs_bytes + n_ids * sizeof(uint64_t), 0},
+	};
+	memcpy(writer->header.magic, FILE_MAGIC, FILE_MAGIC_BYTES);
+	writer->end = writer->header.data.offset;
+
+	g_autoptr(GByteArray) head = head_encode(writer);
+	int failure = write_at(writer->fd, head->data, head->len, 0, &written);
+	if (failure)
+		return fail(writer, "write", failure, error);
+	return names_append(writer, error) && writer_flush(writer, error);
+}
+
+static void events_copy(struct recording_writer *writer, const struct recording_event *events, size_t n_events)
+{
+	writer->events = g_new0(struct recording_event, n_events);
+	writer->n_events = n_events;
+	for (size_t i = 0; i < n_events; i++) {
+		writer->events[i] = (struct recording_event){
+			.attr = events[i].attr,
+			.name = g_strdup(events[i].name),
+			.ids = g_memdup2(events[i].ids, events[i].n_ids * sizeof(uint64_t)),
+			.n_ids = events[i].n_ids,
+		};
+		writer->events[i].attr.size = VPROF_ATTR_BYTES;
+	}
+}
+
+static bool file_open(struct recording_writer *writer, GError **error)
+{
+	/* Not truncated before it is known to be a file; O_NONBLOCK: a FIFO without a reader must not hold us up. */
+	writer->fd = open(writer->path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
+	if (writer->fd < 0)
+		return fail(writer, "open", errno, error);
+	if (lseek(writer->fd, 0, SEEK_SET) < 0) {
+		g_set_error(
+			error, RECORDING_ERROR, RECORDING_ERROR_IO,
+			"cannot write a recording to %s: %s; its header is completed at the end, so it must be a file",
+			writer->path, g_strerror(errno));
+		return false;
+	}
+	/* A device (/dev/null) has no length to cut. */
+	if (ftruncate(writer->fd, 0) != 0 && errno != EINVAL)
+		return fail(writer, "truncate", errno, error);
+	return true;
+}
+
+struct recording_writer *recording_writer_open(const char *path, const struct recording_event *events, size_t n_events,
+                                               GError **error)
+{
+	struct recording_writer *writer = g_new0(struct recording_writer, 1);
+
+	writer->path = g_strdup(path);
+	writer->fd = -1;
+	events_copy(writer, events, n_events);
+	if (!file_open(writer, error) || !head_write(writer, error)) {
+		recording_writer_free(writer);
+		return NULL;
+	}
+	return writer;
+}
+
+bool recording_writer_record(struct recording_writer *writer, const struct perf_event_header *record, GError **error)
+{
+	uint64_t time_ns;
+
+	if (record->type == PERF_RECORD_SAMPLE && writer->n_events &&
+	    record_time(record, record->size, writer->events[0].attr.sample_type, &time_ns)) {
+		if (!writer->span.first_ns || time_ns < writer->span.first_ns)
+			writer->span.first_ns = time_ns;
+		writer->span.last_ns = MAX(writer->span.last_ns, time_ns);
+	}
+	return writer_append(writer, record, record->size, error);
+}
+
+bool recording_writer_round(struct recording_writer *writer, GError **error)
+{
+	const struct perf_event_header round = {.type = RECORD_FINISHED_ROUND, .size = sizeof(round)};
+
+	return writer_append(writer, &round, sizeof(round), error) && writer_flush(writer, error);
+}
+
+/* The features behind the data, then the header that knows of both. */
+static bool writer_seal(struct recording_writer *writer, const struct recording_features *features, GError **error)
+{
+	struct file_header header = writer->header;
+	size_t written;
+
+	g_autoptr(GByteArray) sections = features_encode(features, writer->events, writer->n_events, &writer->span,
+	                                                 writer->end, header.features);
+	int failure = write_at(writer->fd, sections->data, sections->len, writer->end, &written);
+	if (!failure) {
+		header.data.bytes = writer->end - header.data.offset;
+		failure = write_at(writer->fd, &header, sizeof(header), 0, &written);
+	}
+	if (failure) {
+		writer_give_up(writer, writer->end);
+		return fail(writer, "complete", failure, error);
+	}
+	return true;
+}
+
+bool recording_writer_finish(struct recording_writer *writer, const struct recording_features *features, GError **error)
+{
+	/* At least this round stands in the data, since a size of 0 would say that there is no end yet. */
+	if (!recording_writer_round(writer, error) || !writer_seal(writer, features, error))
+		return false;
+	int failure = close(writer->fd) == 0 ? 0 : errno;
+	writer->fd = -1;
+	writer->failed = true; /* nothing can follow */
+	return failure ? fail(writer, "close", failure, error) : true;
+}
+
+void recording_writer_free(struct recording_writer *writer)
+{
+	if (!writer)
+		return;
+	if (writer->fd >= 0) {
+		if (!writer->failed)
+			(void)writer_flush(writer, NULL);
+		close(writer->fd);
+	}
+	for (size_t i = 0; i < writer->n_events; i++) {
+		g_free((char *)writer->events[i].name);
+		g_free((uint64_t *)writer->events[i].ids);
+	}
+	g_free(writer->events);
+	g_free(writer->path);
+	g_free(writer);
+}
