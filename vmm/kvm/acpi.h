@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * ACPI tables (ACPI specification 6.5, chapter 5): RSDP, XSDT, FADT, FACS, DSDT and MADT of a machine with processors,
+ * an IOAPIC, PICs and a PIT as KVM emulates them, two UARTs, a reset port and power-off. What it does not have it says
+ * it does not have (PM timer, real-time clock, keyboard controller, VGA), so that a kernel need not go and look.
+ */
+#ifndef VPROF_KVM_ACPI_H
+#define VPROF_KVM_ACPI_H
+
+#include "guest/guest.h"
+
+#define ACPI_BYTES_MAX 4096u
+
+/*
+ * Writes the tables to `to`, ACPI_BYTES_MAX bytes of fresh memory that the guest sees at `at` (page-aligned). The RSDP
+ * comes first. vcpus: 1..GUEST_VCPUS_MAX, with APIC ids from 0.
+ */
+void acpi_write(void *to, gpa_t at, unsigned vcpus);
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kvm/boot_layout.h"
+
+#include <inttypes.h>
+
+#include "kvm/boot.h"
+
+/* As in the ACPI specification, "Address Range Types". */
+enum { E820_RAM = 1, E820_RESERVED = 2 };
+
+static const struct boot_claim *claim_find(const struct boot_claims *claims, uint64_t start, uint64_t bytes)
+{
+	for (unsigned i = 0; i < claims->n; i++) {
+		const struct boot_claim *claim = &claims->claim[i];
+		if (start < claim->start + claim->bytes && claim->start < start + bytes)
+			return claim;
+	}
+	return NULL;
+}
+
+void *boot_claim(struct boot_claims *claims, const char *owner, uint64_t start, uint64_t bytes, GError **error)
+{
+	void *memory = memory_at(claims->memory, (gpa_t){start}, bytes);
+	if (memory == NULL) {
+		g_set_error(error, BOOT_ERROR, BOOT_ERROR_MEMORY,
+		            "%s at 0x%" PRIx64 " (%" PRIu64 " bytes) does not lie in the guest's %" PRIu64
+		            " MiB of memory; give the guest more of it",
+		            owner, start, bytes, memory_bytes(claims->memory) >> 20);
+		return NULL;
+	}
+	const struct boot_claim *other = claim_find(claims, start, bytes);
+	if (other != NULL) {
+		g_set_error(error, BOOT_ERROR, BOOT_ERROR_MEMORY,
+		            "%s at 0x%" PRIx64 "..0x%" PRIx64 " overlaps %s at 0x%" PRIx64 "..0x%" PRIx64, owner, start,
+		            start + bytes - 1, other->owner, other->start, other->start + other->bytes - 1);
+		return NULL;
+	}
+	g_assert(claims->n < BOOT_CLAIMS_MAX);
+	claims->claim[claims->n++] = (struct boot_claim){.owner = owner, .start = start, .bytes = bytes};
+	return memory;
+}
+
+static unsigned map_add(struct boot_e820_entry *map, unsigned n, uint64_t start, uint64_t end, uint32_t type)
+{
+	if (start >= end)
+		return n;
+	map[n] = (struct boot_e820_entry){.addr = start, .size = end - start, .type = type};
+	return n + 1;
+}
+
+unsigned boot_memory_map(const struct memory *memory, uint64_t reserved_start, uint64_t reserved_bytes,
+                         struct boot_e820_entry map[BOOT_MEMORY_MAP_MAX])
+{
+	uint64_t reserved_end = reserved_start + reserved_bytes;
+	unsigned n = 0;
+	if (reserved_bytes == 0)
+		reserved_start = reserved_end = BOOT_BIOS_GPA;
+	n = map_add(map, n, 0, reserved_start, E820_RAM);
+	n = map_add(map, n, reserved_start, reserved_end, E820_RESERVED);
+	n = map_add(map, n, reserved_end, BOOT_BIOS_GPA, E820_RAM);
+	n = map_add(map, n, BOOT_BIOS_GPA, BOOT_BIOS_END, E820_RESERVED);
+	n = map_add(map, n, BOOT_BIOS_END, memory_low_bytes(memory), E820_RAM);
+	return map_add(map, n, MEMORY_HIGH_BASE, MEMORY_HIGH_BASE + memory_high_bytes(memory), E820_RAM);
+}
+
+uint8_t boot_checksum(const void *table, size_t bytes)
+{
+	const uint8_t *byte = table;
+	unsigned sum = 0;
+	for (size_t i = 0; i < bytes; i++)
+		sum += byte[i];
+	return (uint8_t)-sum;
+}
