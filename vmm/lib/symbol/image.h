@@ -38,7 +38,10 @@ struct image_segment {
 
 struct image;
 
+/* A plain ELF is mapped, not copied: whoever truncates the file meanwhile ends this process with SIGBUS. */
 struct image *image_open(const char *path, GError **error);
+/* The same for bytes in memory, which it references; `path` is for messages. */
+struct image *image_new(const char *path, GBytes *file, GError **error);
 void image_free(struct image *image);
 
 const char *image_path(const struct image *image);
@@ -46,15 +49,15 @@ bool image_is_bzimage(const struct image *image);
 /* "gzip", "xz", ...: how the payload was packed; NULL for a plain ELF. */
 const char *image_compression(const struct image *image);
 
-/* The (unpacked) ELF. Borrowed. */
+/* The (unpacked) ELF; after a bzImage's, its relocation data. Borrowed. */
 const uint8_t *image_bytes(const struct image *image, size_t *bytes);
 
-/* PT_LOAD segments, sorted by gpa, not overlapping. */
+/* PT_LOAD segments of more than 0 bytes, sorted by gpa, not overlapping. */
 const struct image_segment *image_segments(const struct image *image, size_t *n);
 uint64_t image_entry(const struct image *image); /* e_entry */
 /* True and *entry_gpa when the image has a XEN_ELFNOTE_PHYS32_ENTRY note. */
 bool image_pvh_entry(const struct image *image, uint32_t *entry_gpa);
-/* Whether this is a Linux kernel (its banner, bzImage, or the setup header's magic says so). */
+/* Whether this is a Linux kernel (it is a bzImage or has Linux' banner). */
 bool image_is_linux(const struct image *image);
 /* "6.1.0-50-cloud-amd64", from the banner or the bzImage header; NULL if unknown. */
 const char *image_release(const struct image *image);
@@ -63,7 +66,7 @@ const uint8_t *image_build_id(const struct image *image, size_t *bytes);
 /* The setup header of a bzImage, from offset 0x1f1 (struct setup_header); NULL for a plain ELF. */
 const uint8_t *image_setup_header(const struct image *image, size_t *bytes);
 
-/* The bytes of a section by name; NULL if absent. */
+/* The bytes of a section by name; NULL if absent or without contents in the file. */
 const uint8_t *image_section(const struct image *image, const char *name, size_t *bytes, uint64_t *address);
 
 /* The file bytes behind guest virtual address `gva` of a PT_LOAD; *bytes: how many follow. NULL outside. */

@@ -20,14 +20,17 @@ enum symtab_error {
 
 struct symbol {
 	uint64_t address;
-	uint64_t size; /* up to the next symbol of the same section when the source has none; never 0 */
-	const char *name;
-	char type; /* as nm and /proc/kallsyms print it: t T w W d D ... */
+	uint64_t size;    /* up to the next symbol of the same section when the source has none; never 0 */
+	const char *name; /* printable UTF-8 */
+	char type;        /* as nm and /proc/kallsyms print it: t T w W d D ... */
 };
 
 struct symtab;
 
-/* .symtab if there is one, else kallsyms. Code symbols only answer lookups in code. */
+/*
+ * .symtab if there is one with code in it, else kallsyms. Mapping symbols and compiler locals ($x, .L) are left out.
+ * Nothing of the image is kept: it may be freed before the table.
+ */
 struct symtab *symtab_load(const struct image *image, GError **error);
 void symtab_free(struct symtab *symtab);
 
@@ -35,14 +38,16 @@ void symtab_free(struct symtab *symtab);
 const char *symtab_source(const struct symtab *symtab);
 
 /*
- * The symbol that covers `address` (image addresses, no slide): one binary search. Of several at one address the global
- * one wins, then the one that sorts first by name (aliases are stable from run to run). NULL in a gap.
+ * The code symbol that covers `address` (image addresses, no slide): one binary search. Data has none, per-CPU symbols
+ * (whose addresses are tiny) neither. Where symbols nest, the innermost; of several at one address the one perf
+ * prefers: sized, not weak, global, with fewer leading underscores, the longest name, and then the first by name
+ * (aliases are stable from run to run). NULL in a gap.
  */
 const struct symbol *symtab_find(const struct symtab *symtab, uint64_t address);
 /* The first symbol of that name; NULL. */
 const struct symbol *symtab_find_name(const struct symtab *symtab, const char *name);
 
-/* All of them, sorted by address. */
+/* All of them, data too, sorted by address; at one address in the order of preference above. */
 const struct symbol *symtab_symbols(const struct symtab *symtab, size_t *n);
 
 #endif

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lib/symbol/kallsyms.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/symbol/span_priv.h"
+#include "lib/symbol/symtab.h"
+
+#define TOKENS 256u
+#define KSYM_NAME_LEN 512u /* with the type character's place as the NUL's; 128 up to 6.0 */
+#define SYMBOLS_PER_MARKER 256u
+/* Two markers at least make a find certain; the smallest kernels have some thousand symbols, allyesconfig a million. */
+#define SYMBOLS_MIN (SYMBOLS_PER_MARKER + 1)
+#define SYMBOLS_MAX (UINT32_C(1) << 21)
+#define KERNEL_ADDRESS_MIN UINT64_C(0xffff800000000000)
+/* Names looked at before a search gives up: a table full of lookalikes must not cost more than a real one. */
+#define SEARCH_NAMES_MAX (16 * (uint64_t)SYMBOLS_MAX)
+
+struct token {
+	const char *text;
+	size_t length;
+};
+
+/* Where the parts are: offsets into `memory`. */
+struct tables {
+	struct span memory;
+	uint64_t gva;
+	struct token tokens[TOKENS];
+	uint64_t token_table;
+	uint64_t after_tokens; /* the end of token_index */
+	uint32_t n;
+	uint64_t num_syms;
+	uint64_t names;
+	uint64_t *addresses; /* [n] */
+};
+
+static uint16_t read_u16(const struct tables *tables, uint64_t offset)
+{
+	uint16_t value;
+
+	memcpy(&value, tables->memory.data + offset, sizeof(value));
+	return value;
+}
+
+static uint32_t read_u32(const struct tables *tables, uint64_t offset)
+{
+	uint32_t value;
+
+	memcpy(&value, tables->memory.data + offset, sizeof(value));
+	return value;
+}
+
+static uint64_t read_u64(const struct tables *tables, uint64_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, tables->memory.data + offset, sizeof(value));
+	return value;
+}
+
+/* Tables are aligned in the guest's address space. */
+static uint64_t align_up(const struct tables *tables, uint64_t offset, uint64_t alignment)
+{
+	return offset + (-(tables->gva + offset) & (alignment - 1));
+}
+
+/* The offset after `n` strings from `from`, or 0 when one is longer than any symbol or not inside. */
+static uint64_t skip_strings(struct span memory, uint64_t from, unsigned n)
+{
+	while (n-- > 0) {
+		size_t window = MIN(memory.n - (size_t)from, (size_t)KSYM_NAME_LEN);
+		const uint8_t *nul = memchr(memory.data + from, 0, window);
+
+		if (!nul)
+			return 0;
+		from = (uint64_t)(nul - memory.data) + 1;
+	}
+	return from;
+}
+
+/* Whether token_index, at `index`, holds the offsets of the 256 strings at `table`. Takes them over if so. */
+static bool take_tokens(struct tables *tables, uint64_t table, uint64_t index)
+{
+	uint64_t at = table;
+
+	for (unsigned i = 0; i < TOKENS; i++) {
+		if (read_u16(tables, index + 2 * (uint64_t)i) != at - table)
+			return false;
+
+		uint64_t next = skip_strings(tables->memory, at, 1);
+
+		if (next == 0)
+			return false;
+		tables->tokens[i] = (struct token){(const char *)tables->memory.data + at, (size_t)(next - at - 1)};
+		at = next;
+	}
+	tables->token_table = table;
+	tables->after_tokens = index + TOKENS * sizeof(uint16_t);
+	return true;
+}
+
+/* Tries the token table whose string for '0' is at `zero`; token_index follows it and confirms it. */
+static bool try_tokens(struct tables *tables, uint64_t zero)
+{
+	uint64_t end = skip_strings(tables->memory, zero, TOKENS - '0');
+
+	if (end == 0)
+		return false;
+	for (uint64_t alignment = 4; alignment <= 8; alignment *= 2) {
+		uint64_t index = align_up(tables, end, alignment);
+
+		if (!span_holds(tables->memory, index, TOKENS * sizeof(uint16_t)))
+			continue;
+
+		uint16_t distance = read_u16(tables, index + 2 * '0');
+
+		if (distance <= zero && take_tokens(tables, zero - distance, index))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * token_table holds 256 strings, and characters that occur in symbols stand for themselves (scripts/kallsyms.c,
+ * insert_real_symbols_in_table): every kernel has all ten digits.
+ */
+static bool find_tokens(struct tables *tables)
+{
+	static const char digits[] = "0\0001\0002\0003\0004\0005\0006\0007\0008\0009";
+	const uint8_t *end = tables->memory.data + tables->memory.n;
+	const uint8_t *at = tables->memory.data;
+
+	while (at < end && (at = memmem(at, (size_t)(end - at), digits, sizeof(digits)))) {
+		if (try_tokens(tables, (uint64_t)(at - tables->memory.data)))
+			return true;
+		at += sizeof(digits);
+	}
+	return false;
+}
+
+/*
+ * One entry of kallsyms_names before `end`: its length in one byte or, from 6.1 on and from 128 on, two (ULEB128), then
+ * so many token numbers. Returns the offset of those, 0 when they do not fit.
+ */
+static uint64_t name_tokens(const struct tables *tables, uint64_t at, uint64_t end, uint32_t *length)
+{
+	const uint8_t *data = tables->memory.data;
+
+	if (at >= end)
+		return 0;
+	*length = data[at++];
+	if (*length & 0x80) {
+		if (at >= end)
+			return 0;
+		*length = (*length & 0x7f) | (uint32_t)data[at++] << 7;
+	}
+	return *length > 0 && *length <= end - at ? at : 0;
+}
+
+/* The first character of a name is nm's type letter. */
+static bool has_type(const struct tables *tables, uint64_t tokens)
+{
+	const struct token *first = &tables->tokens[tables->memory.data[tokens]];
+
+	return first->length > 0 && (g_ascii_isalpha(first->text[0]) || first->text[0] == '?');
+}
+
+/*
+ * Walks n names from `names` and compares the offset of every 256th with kallsyms_markers, which follow them: 32-bit
+ * from 4.20 on, 64-bit before. False at the first thing that cannot be; *left counts names down over all attempts.
+ */
+static bool check_names(const struct tables *tables, uint64_t names, uint32_t n, uint64_t alignment, uint64_t *left)
+{
+	g_autofree uint32_t *starts = NULL;
+	uint32_t n_markers = (n + SYMBOLS_PER_MARKER - 1) / SYMBOLS_PER_MARKER;
+	uint64_t at = names;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t length;
+		uint64_t tokens = name_tokens(tables, at, tables->token_table, &length);
+
+		if (*left == 0 || tokens == 0 || !has_type(tables, tokens))
+			return false;
+		(*left)--;
+		if (i % SYMBOLS_PER_MARKER == 0) {
+			if (!starts)
+				starts = g_new(uint32_t, n_markers);
+			starts[i / SYMBOLS_PER_MARKER] = (uint32_t)(at - names);
+		}
+		at = tokens + length;
+	}
+
+	uint64_t markers = align_up(tables, at, alignment);
+	bool narrow = span_holds(tables->memory, markers, n_markers * UINT64_C(4));
+	bool wide = span_holds(tables->memory, markers, n_markers * UINT64_C(8));
+
+	for (uint32_t i = 0; i < n_markers; i++) {
+		narrow = narrow && read_u32(tables, markers + i * UINT64_C(4)) == starts[i];
+		wide = wide && read_u64(tables, markers + i * UINT64_C(8)) == starts[i];
+	}
+	return narrow || wide;
+}
+
+/* Backwards from the token table, since what lies between (markers, seqs_of_names) has no length of its own. */
+static bool find_names(struct tables *tables)
+{
+	uint64_t left = SEARCH_NAMES_MAX;
+
+	for (uint64_t at = align_up(tables, tables->token_table, 4); left > 0 && at >= 8;) {
+		at -= 4;
+		if (at + 8 > tables->token_table)
+			continue;
+
+		uint32_t n = read_u32(tables, at);
+
+		if (n < SYMBOLS_MIN || n > SYMBOLS_MAX || n > (tables->token_table - at) / 2)
+			continue;
+		for (uint64_t alignment = 8; alignment >= 4; alignment /= 2) {
+			uint64_t names = align_up(tables, at + 4, alignment);
+
+			if (check_names(tables, names, n, alignment, &left)) {
+				tables->n = n;
+				tables->num_syms = at;
+				tables->names = names;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* The addresses of a candidate table in order, as scripts/kallsyms.c sorts them; the last one the kernel's. */
+static bool addresses_plausible(const struct tables *tables)
+{
+	for (uint32_t i = 1; i < tables->n; i++)
+		if (tables->addresses[i] < tables->addresses[i - 1])
+			return false;
+	return tables->addresses[tables->n - 1] >= KERNEL_ADDRESS_MIN;
+}
+
+static bool try_absolute(struct tables *tables, uint64_t at)
+{
+	if (!span_holds(tables->memory, at, tables->n * UINT64_C(8)))
+		return false;
+	for (uint32_t i = 0; i < tables->n; i++)
+		tables->addresses[i] = read_u64(tables, at + i * UINT64_C(8));
+	return addresses_plausible(tables);
+}
+
+static bool has_negative(const struct tables *tables, uint64_t offsets)
+{
+	for (uint32_t i = 0; i < tables->n; i++)
+		if ((int32_t)read_u32(tables, offsets + i * UINT64_C(4)) < 0)
+			return true;
+	return false;
+}
+
+/*
+ * kallsyms_sym_address of kernel/kallsyms.c. An image spans less than 2 GiB, so that negative offsets tell that per-CPU
+ * symbols are absolute (and all others negative).
+ */
+static bool try_relative(struct tables *tables, uint64_t offsets, uint64_t base_at)
+{
+	if (!span_holds(tables->memory, offsets, tables->n * UINT64_C(4)) || !span_holds(tables->memory, base_at, 8))
+		return false;
+
+	uint64_t base = read_u64(tables, base_at);
+	bool absolute_percpu = has_negative(tables, offsets);
+
+	if (base < KERNEL_ADDRESS_MIN)
+		return false;
+	for (uint32_t i = 0; i < tables->n; i++) {
+		uint32_t offset = read_u32(tables, offsets + i * UINT64_C(4));
+
+		if (!absolute_percpu)
+			tables->addresses[i] = base + offset;
+		else if ((int32_t)offset >= 0)
+			tables->addresses[i] = offset;
+		else
+			tables->addresses[i] = base + ~offset; /* -1 - offset */
+	}
+	return addresses_plausible(tables);
+}
+
+static bool try_place_relative(struct tables *tables, uint64_t offsets)
+{
+	if (!span_holds(tables->memory, offsets, tables->n * UINT64_C(4)))
+		return false;
+	for (uint32_t i = 0; i < tables->n; i++) {
+		uint64_t at = offsets + i * UINT64_C(4);
+
+		tables->addresses[i] = tables->gva + at + (uint64_t)(int64_t)(int32_t)read_u32(tables, at);
+	}
+	return addresses_plausible(tables);
+}
+
+/* Each layout of the header comment; only the right one comes out sorted. */
+static bool find_addresses(struct tables *tables)
+{
+	uint64_t n = tables->n;
+	uint64_t after = align_up(tables, tables->after_tokens, 8);
+	uint64_t offsets_bytes = (n * 4 + 7) & ~UINT64_C(7);
+
+	tables->addresses = g_new(uint64_t, n);
+	if (tables->num_syms >= offsets_bytes + 8 &&
+	    try_relative(tables, tables->num_syms - 8 - offsets_bytes, tables->num_syms - 8))
+		return true;
+	if (tables->num_syms >= n * 8 && try_absolute(tables, tables->num_syms - n * 8))
+		return true;
+	return try_relative(tables, after, after + offsets_bytes) || try_absolute(tables, after) ||
+	       try_place_relative(tables, tables->after_tokens);
+}
+
+/* The type and name of the symbol at `at` into text[]; returns where the next one is, 0 when it is too long. */
+static uint64_t expand(const struct tables *tables, uint64_t at, char text[KSYM_NAME_LEN + 1])
+{
+	size_t used = 0;
+	uint32_t length = 0;
+	uint64_t tokens = name_tokens(tables, at, tables->token_table, &length);
+
+	for (uint32_t i = 0; i < length; i++) {
+		const struct token *token = &tables->tokens[tables->memory.data[tokens + i]];
+
+		if (token->length > KSYM_NAME_LEN - used)
+			return 0;
+		memcpy(text + used, token->text, token->length);
+		used += token->length;
+	}
+	text[used] = '\0';
+	return tokens + length;
+}
+
+/* names have passed check_names, so that only a name's length is left to check, before anybody hears of any. */
+static bool check_lengths(const struct tables *tables, GError **error)
+{
+	char text[KSYM_NAME_LEN + 1];
+	uint64_t at = tables->names;
+
+	for (uint32_t i = 0; i < tables->n; i++) {
+		uint64_t next = expand(tables, at, text);
+
+		if (next == 0) {
+			g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
+			            "kallsyms symbol %u of %u, at offset 0x%" PRIx64 ", is longer than %u characters",
+			            i, tables->n, at, KSYM_NAME_LEN);
+			return false;
+		}
+		at = next;
+	}
+	return true;
+}
+
+static bool find_tables(struct tables *tables, GError **error)
+{
+	if (!find_tokens(tables)) {
+		g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_NONE, "no kallsyms token table in 0x%zx bytes",
+		            tables->memory.n);
+		return false;
+	}
+	if (!find_names(tables)) {
+		g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
+		            "a kallsyms token table is at offset 0x%" PRIx64 ", but no names are before it",
+		            tables->token_table);
+		return false;
+	}
+	if (!find_addresses(tables)) {
+		g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
+		            "kallsyms has %u names at offset 0x%" PRIx64 ", but no addresses of a known layout",
+		            tables->n, tables->names);
+		return false;
+	}
+	return check_lengths(tables, error);
+}
+
+bool kallsyms_decode(const uint8_t *bytes, size_t n, uint64_t gva,
+                     void (*each)(uint64_t address, char type, const char *name, void *data), void *data,
+                     GError **error)
+{
+	struct tables tables = {.memory = {bytes, n}, .gva = gva};
+	bool found = find_tables(&tables, error);
+	char text[KSYM_NAME_LEN + 1];
+	uint64_t at = tables.names;
+
+	for (uint32_t i = 0; found && i < tables.n; i++) {
+		at = expand(&tables, at, text);
+		each(tables.addresses[i], text[0], text + 1, data);
+	}
+	g_free(tables.addresses);
+	return found;
+}

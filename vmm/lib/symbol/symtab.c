@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lib/symbol/symtab.h"
+
+#include <stdlib.h>
+
+#include "lib/symbol/image_priv.h"
+#include "lib/symbol/kallsyms.h"
+#include "lib/symbol/symtab_priv.h"
+
+#define NAMES_BLOCK_BYTES (256u << 10)
+#define NO_SYMBOL UINT32_MAX
+
+/* A part of the address space that symbols do not reach beyond: a section, or a segment of an image without any. */
+struct region {
+	uint64_t start;
+	uint64_t end;
+	bool code;
+};
+
+/* From `start` to the next range's, `symbol` answers, or nobody. */
+struct range {
+	uint64_t start;
+	uint32_t symbol;
+};
+
+/* A symbol as its source gave it. */
+struct candidate {
+	struct symbol symbol; /* size 0: unknown */
+	bool ends;
+};
+
+struct symtab_builder {
+	GArray *candidates;
+	GStringChunk *names;
+	GArray *regions; /* sorted by start */
+};
+
+struct symtab {
+	const char *source;
+	GStringChunk *names;
+	struct symbol *symbols; /* [n_symbols] */
+	size_t n_symbols;
+	GArray *ranges; /* of struct range, by start */
+};
+
+G_DEFINE_QUARK(vprof - symtab - error, symtab_error)
+
+/* Names end up on terminals and in JSON: whatever is not printable UTF-8 becomes '?'. */
+static void make_printable(char *name)
+{
+	bool utf8 = g_utf8_validate(name, -1, NULL);
+
+	for (; *name; name++) {
+		unsigned char c = (unsigned char)*name;
+
+		if (c < 0x20 || c == 0x7f || (c >= 0x80 && !utf8))
+			*name = '?';
+	}
+}
+
+void symtab_add(struct symtab_builder *builder, uint64_t address, uint64_t size, char type, const char *name, bool ends)
+{
+	if (name[0] == '\0' || name[0] == '$' || g_str_has_prefix(name, ".L"))
+		return;
+
+	struct candidate candidate = {
+		.symbol = {.address = address,
+	                   .size = size,
+	                   .name = g_string_chunk_insert(builder->names, name),
+	                   .type = type},
+		.ends = ends,
+	};
+
+	make_printable((char *)candidate.symbol.name);
+	g_array_append_val(builder->candidates, candidate);
+}
+
+static void add_kallsyms(uint64_t address, char type, const char *name, void *data)
+{
+	/* The two ends that scripts/kallsyms.c keeps (text_ranges). */
+	bool ends = strcmp(name, "_etext") == 0 || strcmp(name, "_einittext") == 0;
+
+	symtab_add(data, address, 0, type, name, ends);
+}
+
+static int compare_regions(const void *a, const void *b)
+{
+	const struct region *left = a, *right = b;
+
+	return (left->start > right->start) - (left->start < right->start);
+}
+
+static void add_region(GArray *regions, uint64_t start, uint64_t bytes, bool code)
+{
+	struct region region = {start, 0, code};
+
+	if (bytes > 0 && !__builtin_add_overflow(start, bytes, &region.end))
+		g_array_append_val(regions, region);
+}
+
+static GArray *regions_new(const struct image *image)
+{
+	GArray *regions = g_array_new(false, false, sizeof(struct region));
+
+	for (size_t i = 0; i < image->n_sections; i++) {
+		const Elf64_Shdr *section = &image->sections[i];
+
+		if (section->sh_flags & SHF_ALLOC)
+			add_region(regions, section->sh_addr, section->sh_size, section->sh_flags & SHF_EXECINSTR);
+	}
+	for (size_t i = 0; regions->len == 0 && i < image->n_segments; i++) {
+		const struct image_segment *segment = &image->segments[i];
+
+		add_region(regions, segment->gva, segment->memory_bytes, segment->flags & PF_X);
+	}
+	g_array_sort(regions, compare_regions);
+	return regions;
+}
+
+/* The last region that starts at or before `address`, if it reaches so far. */
+static const struct region *region_at(const GArray *regions, uint64_t address)
+{
+	const struct region *all = (const struct region *)regions->data;
+	size_t low = 0, high = regions->len;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (all[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && address < all[low - 1].end ? &all[low - 1] : NULL;
+}
+
+static size_t leading_underscores(const char *name)
+{
+	return strspn(name, "_");
+}
+
+/* By address; at one address in the order of perf's choose_best_symbol (Linux, tools/perf/util/symbol.c). */
+static int compare_candidates(const void *a, const void *b)
+{
+	const struct symbol *left = &((const struct candidate *)a)->symbol;
+	const struct symbol *right = &((const struct candidate *)b)->symbol;
+
+	if (left->address != right->address)
+		return left->address < right->address ? -1 : 1;
+	if ((left->size == 0) != (right->size == 0))
+		return left->size == 0 ? 1 : -1;
+
+	bool left_weak = strchr("VvWw", left->type), right_weak = strchr("VvWw", right->type);
+
+	if (left_weak != right_weak)
+		return left_weak ? 1 : -1;
+
+	bool left_global = g_ascii_isupper(left->type), right_global = g_ascii_isupper(right->type);
+
+	if (left_global != right_global)
+		return left_global ? -1 : 1;
+
+	size_t left_count = leading_underscores(left->name), right_count = leading_underscores(right->name);
+
+	if (left_count != right_count)
+		return left_count < right_count ? -1 : 1;
+
+	size_t left_length = strlen(left->name), right_length = strlen(right->name);
+
+	if (left_length != right_length)
+		return left_length > right_length ? -1 : 1;
+	return strcmp(left->name, right->name);
+}
+
+/* A size of at least 1 that does not leave the symbol's region. `next`: the next higher address of a symbol. */
+static uint64_t size_within(const struct region *region, const struct symbol *symbol, uint64_t next)
+{
+	if (!region)
+		return MAX(symbol->size, 1);
+
+	uint64_t room = region->end - symbol->address;
+
+	if (symbol->size > 0)
+		return MIN(symbol->size, room);
+	return MIN(next - symbol->address, room);
+}
+
+static void set_sizes(struct symtab_builder *builder)
+{
+	struct candidate *all = (struct candidate *)builder->candidates->data;
+	uint64_t next = UINT64_MAX;
+
+	for (size_t i = builder->candidates->len; i-- > 0;) {
+		struct symbol *symbol = &all[i].symbol;
+
+		if (i + 1 < builder->candidates->len && all[i + 1].symbol.address > symbol->address)
+			next = all[i + 1].symbol.address;
+		symbol->size = size_within(region_at(builder->regions, symbol->address), symbol, next);
+	}
+}
+
+/* Symbols that cover the sweep's position, the innermost last. */
+struct open_symbol {
+	uint64_t end;
+	uint32_t symbol;
+};
+
+static void set_range(GArray *ranges, uint64_t start, uint32_t symbol)
+{
+	struct range range = {start, symbol};
+
+	if (ranges->len > 0 && g_array_index(ranges, struct range, ranges->len - 1).start == start)
+		g_array_set_size(ranges, ranges->len - 1);
+	g_array_append_val(ranges, range);
+}
+
+/* Ends what ends up to `limit`; whoever is still open below answers again. */
+static void close_symbols(GArray *ranges, GArray *open, uint64_t limit)
+{
+	while (open->len > 0) {
+		uint64_t end = g_array_index(open, struct open_symbol, open->len - 1).end;
+
+		if (end > limit)
+			return;
+		while (open->len > 0 && g_array_index(open, struct open_symbol, open->len - 1).end <= end)
+			g_array_set_size(open, open->len - 1);
+		set_range(ranges, end,
+		          open->len > 0 ? g_array_index(open, struct open_symbol, open->len - 1).symbol : NO_SYMBOL);
+	}
+}
+
+/* Whether candidates[i] may answer lookups. */
+static bool covers_code(const struct symtab_builder *builder, size_t i)
+{
+	const struct candidate *candidate = &g_array_index(builder->candidates, struct candidate, i);
+	const struct region *region = region_at(builder->regions, candidate->symbol.address);
+
+	return !candidate->ends && region && region->code;
+}
+
+/* Flattens the candidates, which may nest and share addresses, into ranges that do neither. */
+static GArray *ranges_new(const struct symtab_builder *builder)
+{
+	const struct candidate *all = (const struct candidate *)builder->candidates->data;
+	size_t n = builder->candidates->len;
+	GArray *ranges = g_array_new(false, false, sizeof(struct range));
+	g_autoptr(GArray) open = g_array_new(false, false, sizeof(struct open_symbol));
+
+	for (size_t from = 0, to; from < n; from = to) {
+		uint64_t address = all[from].symbol.address;
+
+		to = from + 1;
+		while (to < n && all[to].symbol.address == address)
+			to++;
+		close_symbols(ranges, open, address);
+		/* The best of an address comes last and so answers for as far as it reaches. */
+		for (size_t i = to; i-- > from;) {
+			struct open_symbol symbol = {address + all[i].symbol.size, (uint32_t)i};
+
+			if (!covers_code(builder, i))
+				continue;
+			g_array_append_val(open, symbol);
+			set_range(ranges, address, symbol.symbol);
+		}
+	}
+	close_symbols(ranges, open, UINT64_MAX);
+	return ranges;
+}
+
+static void builder_init(struct symtab_builder *builder, const struct image *image)
+{
+	builder->candidates = g_array_new(false, false, sizeof(struct candidate));
+	builder->names = g_string_chunk_new(NAMES_BLOCK_BYTES);
+	builder->regions = regions_new(image);
+}
+
+static void builder_deinit(struct symtab_builder *builder)
+{
+	g_array_unref(builder->candidates);
+	g_clear_pointer(&builder->names, g_string_chunk_free);
+	g_array_unref(builder->regions);
+}
+
+/* NULL when no symbol covers code. */
+static struct symtab *builder_finish(struct symtab_builder *builder, const char *source)
+{
+	g_array_sort(builder->candidates, compare_candidates);
+	set_sizes(builder);
+
+	g_autoptr(GArray) ranges = ranges_new(builder);
+
+	if (ranges->len == 0)
+		return NULL;
+
+	struct symtab *symtab = g_new0(struct symtab, 1);
+
+	symtab->source = source;
+	symtab->names = g_steal_pointer(&builder->names);
+	symtab->n_symbols = builder->candidates->len;
+	symtab->symbols = g_new(struct symbol, symtab->n_symbols);
+	for (size_t i = 0; i < symtab->n_symbols; i++)
+		symtab->symbols[i] = g_array_index(builder->candidates, struct candidate, i).symbol;
+	symtab->ranges = g_steal_pointer(&ranges);
+	return symtab;
+}
+
+static struct symtab *load_symtab(const struct image *image, GError **error)
+{
+	struct symtab_builder builder;
+	struct symtab *symtab = NULL;
+
+	builder_init(&builder, image);
+	if (symtab_add_elf(&builder, image, error))
+		symtab = builder_finish(&builder, "symtab");
+	builder_deinit(&builder);
+	return symtab;
+}
+
+/* kallsyms are read-only data and so in one segment. */
+static struct symtab *load_kallsyms(const struct image *image, GError **error)
+{
+	struct symtab_builder builder;
+	struct symtab *symtab = NULL;
+	GError *cause = NULL;
+
+	builder_init(&builder, image);
+	for (size_t i = 0; i < image->n_segments && !symtab; i++) {
+		const struct image_segment *segment = &image->segments[i];
+
+		g_clear_error(&cause);
+		if (kallsyms_decode(image->bytes.data + segment->file_offset, (size_t)segment->file_bytes, segment->gva,
+		                    add_kallsyms, &builder, &cause))
+			symtab = builder_finish(&builder, "kallsyms");
+		else if (g_error_matches(cause, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT))
+			break;
+	}
+	if (symtab)
+		g_clear_error(&cause);
+	else if (g_error_matches(cause, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT))
+		g_propagate_prefixed_error(error, cause, "cannot read the symbols of %s: ", image->path);
+	else
+		g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_NONE,
+		            "%s has no symbols of its code, neither .symtab nor kallsyms; give an image that is not "
+		            "stripped, or build Linux with CONFIG_KALLSYMS",
+		            image->path);
+	return symtab;
+}
+
+struct symtab *symtab_load(const struct image *image, GError **error)
+{
+	GError *cause = NULL;
+	struct symtab *symtab = load_symtab(image, &cause);
+
+	if (cause) {
+		g_propagate_error(error, cause);
+		return NULL;
+	}
+	return symtab ? symtab : load_kallsyms(image, error);
+}
+
+void symtab_free(struct symtab *symtab)
+{
+	if (!symtab)
+		return;
+	g_string_chunk_free(symtab->names);
+	g_free(symtab->symbols);
+	g_array_unref(symtab->ranges);
+	g_free(symtab);
+}
+
+const char *symtab_source(const struct symtab *symtab)
+{
+	return symtab->source;
+}
+
+const struct symbol *symtab_find(const struct symtab *symtab, uint64_t address)
+{
+	const struct range *ranges = (const struct range *)symtab->ranges->data;
+	size_t low = 0, high = symtab->ranges->len;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (ranges[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || ranges[low - 1].symbol == NO_SYMBOL)
+		return NULL;
+	return &symtab->symbols[ranges[low - 1].symbol];
+}
+
+const struct symbol *symtab_find_name(const struct symtab *symtab, const char *name)
+{
+	for (size_t i = 0; i < symtab->n_symbols; i++)
+		if (strcmp(symtab->symbols[i].name, name) == 0)
+			return &symtab->symbols[i];
+	return NULL;
+}
+
+const struct symbol *symtab_symbols(const struct symtab *symtab, size_t *n)
+{
+	*n = symtab->n_symbols;
+	return symtab->symbols;
+}

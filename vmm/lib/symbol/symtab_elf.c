@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * .symtab: System V ABI, "Symbol Table".
+ */
+#include <elf.h>
+
+#include "lib/symbol/image_priv.h"
+#include "lib/symbol/symtab_priv.h"
+
+static char section_letter(const Elf64_Shdr *section)
+{
+	if (section->sh_flags & SHF_EXECINSTR)
+		return 't';
+	if (section->sh_type == SHT_NOBITS)
+		return 'b';
+	return section->sh_flags & SHF_WRITE ? 'd' : 'r';
+}
+
+/* nm(1)'s letter. `section`: NULL for an absolute symbol. */
+static char symbol_letter(const Elf64_Sym *symbol, const Elf64_Shdr *section)
+{
+	unsigned bind = ELF64_ST_BIND(symbol->st_info);
+	unsigned type = ELF64_ST_TYPE(symbol->st_info);
+
+	if (bind == STB_WEAK)
+		return type == STT_OBJECT ? 'V' : 'W';
+
+	char letter = section ? section_letter(section) : 'a';
+
+	return bind == STB_LOCAL ? letter : g_ascii_toupper(letter);
+}
+
+static void add_symbol(struct symtab_builder *builder, const struct image *image, const Elf64_Sym *symbol,
+                       const char *name)
+{
+	unsigned type = ELF64_ST_TYPE(symbol->st_info);
+	const Elf64_Shdr *section = NULL;
+
+	if (symbol->st_shndx == SHN_UNDEF || type == STT_SECTION || type == STT_FILE || type == STT_TLS)
+		return;
+	if (symbol->st_shndx < image->n_sections)
+		section = &image->sections[symbol->st_shndx];
+	else if (symbol->st_shndx != SHN_ABS)
+		return;
+
+	bool ends = section && section->sh_size > 0 && symbol->st_value - section->sh_addr == section->sh_size;
+
+	symtab_add(builder, symbol->st_value, symbol->st_size, symbol_letter(symbol, section), name, ends);
+}
+
+static bool add_table(struct symtab_builder *builder, const struct image *image, size_t index, GError **error)
+{
+	const Elf64_Shdr *header = &image->sections[index];
+	struct span table = image_section_span(image, index);
+	struct span names;
+	size_t names_bytes = 0;
+
+	if (header->sh_entsize != sizeof(Elf64_Sym) || header->sh_link >= image->n_sections ||
+	    table.n % sizeof(Elf64_Sym) != 0) {
+		g_set_error(
+			error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
+			"the symbol table of %s (section %zu) has %zu bytes in entries of %zu and names in section %u "
+			"of %zu; strip it or build the kernel again",
+			image->path, index, table.n, (size_t)header->sh_entsize, header->sh_link, image->n_sections);
+		return false;
+	}
+	names = image_section_span(image, header->sh_link);
+	for (size_t offset = 0; offset < table.n; offset += sizeof(Elf64_Sym)) {
+		Elf64_Sym symbol;
+
+		memcpy(&symbol, table.data + offset, sizeof(symbol));
+
+		const char *name = span_string(names, symbol.st_name);
+
+		/* Names may share their ends, but a table of symbols that all have one huge name is an attack. */
+		if (!name || (names_bytes += strlen(name)) > image->bytes.n) {
+			g_set_error(
+				error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
+				"symbol %zu of %s has its name at offset %u of %zu bytes; strip it or build the kernel "
+				"again",
+				offset / sizeof(symbol), image->path, symbol.st_name, names.n);
+			return false;
+		}
+		add_symbol(builder, image, &symbol, name);
+	}
+	return true;
+}
+
+bool symtab_add_elf(struct symtab_builder *builder, const struct image *image, GError **error)
+{
+	for (size_t i = 0; i < image->n_sections; i++)
+		if (image->sections[i].sh_type == SHT_SYMTAB)
+			return add_table(builder, image, i, error);
+	return true;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What a source of symbols hands to symtab.c.
+ */
+#ifndef VPROF_SYMBOL_SYMTAB_PRIV_H
+#define VPROF_SYMBOL_SYMTAB_PRIV_H
+
+#include "lib/symbol/symtab.h"
+
+struct symtab_builder;
+
+/*
+ * Adds a symbol; the name is copied. size 0: up to the next one. `ends`: it marks the end of something (_etext) and
+ * covers nothing. Names no one should see are left out.
+ */
+void symtab_add(struct symtab_builder *builder, uint64_t address, uint64_t size, char type, const char *name,
+                bool ends);
+
+/* symtab_elf.c: everything in .symtab; nothing when there is none. Errors: SYMTAB_ERROR_CORRUPT. */
+bool symtab_add_elf(struct symtab_builder *builder, const struct image *image, GError **error);
+
+#endif
