@@ -25,7 +25,8 @@ struct client *client_connect(const char *path, unsigned timeout_ms, GError **er
 struct client *client_new_fd(int fd, unsigned timeout_ms, GError **error);
 void client_free(struct client *client);
 
-int client_fd(const struct client *client);                 /* to poll */
+/* To poll for events, once client_next_event has returned NULL: some may have been read with an answer. */
+int client_fd(const struct client *client);
 const json_t *client_greeting(const struct client *client); /* the "vprof" object; borrowed */
 
 /*
@@ -48,9 +49,12 @@ json_t *client_next_event(struct client *client, unsigned timeout_ms, GError **e
  */
 char *client_runtime_dir(void);
 
+/* Whether somebody accepts connections at `path`; false for a socket that a dead engine left behind. Never blocks. */
+bool client_socket_live(const char *path);
+
 struct client_socket {
 	char *path;
-	bool live; /* somebody accepts connections there; false: left behind by an engine that died */
+	bool live;
 };
 
 /*
