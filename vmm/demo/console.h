@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The first serial port, polled. */
+#ifndef VPROF_DEMO_CONSOLE_H
+#define VPROF_DEMO_CONSOLE_H
+
+#include "demo/x86.h"
+
+#define COM1 0x3f8
+#define COM1_LINE_STATUS (COM1 + 5)
+#define LINE_STATUS_THRE 0x20
+
+static inline void console_put(char c)
+{
+	while (!(inb(COM1_LINE_STATUS) & LINE_STATUS_THRE))
+		cpu_relax();
+	outb(COM1, (uint8_t)c);
+}
+
+static inline void console_print(const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\n')
+			console_put('\r');
+		console_put(*text);
+	}
+}
+
+/* `base`: 2 to 16. */
+static inline void console_print_number(uint64_t number, unsigned base)
+{
+	char text[24];
+	char *at = text + sizeof text - 1;
+	*at = 0;
+	do {
+		*--at = "0123456789abcdef"[number % base];
+		number /= base;
+	} while (number != 0);
+	console_print(at);
+}
+
+#endif

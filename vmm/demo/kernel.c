@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The demonstration guest's kernel: starts the other vCPUs, runs the program on each, ends when all have. */
+#include "demo/console.h"
+#include "demo/demo.h"
+#include "demo/machine.h"
+#include "demo/spend.h"
+
+#define MSR_STAR 0xc0000081u
+#define MSR_LSTAR 0xc0000082u
+#define MSR_SFMASK 0xc0000084u
+#define MSR_KERNEL_GS_BASE 0xc0000102u
+#define RFLAGS_CLEARED_BY_SYSCALL 0x47700u /* AC, NT, IOPL, DF, IF, TF */
+
+#define PHASE_PORT 0x80
+#define PHASE_KERNEL 0x40
+#define PHASE_USER 0x60
+
+#define SECONDS_DEFAULT 5u
+#define SECONDS_MAX 86400u
+
+/* The task state segment of long mode (SDM volume 3, "64-Bit Task State Segment"). */
+struct tss {
+	uint32_t reserved;
+	uint32_t rsp0_low, rsp0_high;
+	uint32_t unused[22];
+	uint32_t iomap_base;
+};
+_Static_assert(sizeof(struct tss) == 104, "SDM volume 3, 7.7");
+
+struct vcpu {
+	uint64_t kernel_rsp;
+	uint64_t user_rsp;
+	struct tss tss;
+};
+_Static_assert(__builtin_offsetof(struct vcpu, kernel_rsp) == VCPU_KERNEL_RSP, "start.S");
+_Static_assert(__builtin_offsetof(struct vcpu, user_rsp) == VCPU_USER_RSP, "start.S");
+
+/* What the processor and the stubs leave on the stack. */
+struct exception_frame {
+	uint64_t vector, error, rip, cs, rflags, rsp, ss;
+};
+
+struct idt_gate {
+	uint16_t offset_low, selector;
+	uint8_t ist, type;
+	uint16_t offset_middle;
+	uint32_t offset_high, reserved;
+};
+
+struct __attribute__((packed)) table_pointer {
+	uint16_t limit;
+	uint64_t base;
+};
+
+/* start.S */
+extern uint64_t gdt[];
+extern uint8_t kernel_stacks[VCPUS_MAX][STACK_BYTES];
+extern const uint8_t exception_stubs[EXCEPTIONS][EXCEPTION_STUB_BYTES];
+void syscall_entry(void);
+_Noreturn void enter_user(uint64_t rip, uint64_t rsp, uint64_t slice_ticks, uint64_t run_ticks, uint64_t seed);
+
+static uint8_t user_stacks[VCPUS_MAX][STACK_BYTES] __attribute__((section(".user_stacks"), aligned(16)));
+static struct vcpu vcpus[VCPUS_MAX];
+static struct idt_gate idt[EXCEPTIONS];
+static unsigned vcpus_present; /* written by vCPU 0 before it starts the others, as are the two below */
+static uint64_t slice_ticks;
+static uint64_t run_ticks;
+static unsigned vcpus_done;
+
+_Noreturn void kernel_main(unsigned vcpu);
+_Noreturn void exception(const struct exception_frame *frame);
+uint64_t system_call(const uint8_t *argument, enum system_call number);
+void tcp_checksum(uint64_t ticks);
+void copy_page(uint64_t ticks);
+
+__attribute__((noinline)) void tcp_checksum(uint64_t ticks)
+{
+	spend(ticks);
+}
+
+__attribute__((noinline)) void copy_page(uint64_t ticks)
+{
+	spend(ticks);
+}
+
+static uint64_t kernel_work(const uint8_t *order)
+{
+	uint64_t n = 0;
+	for (; workload_in_kernel(order[n]); n++) {
+		if (order[n] == TCP_CHECKSUM)
+			tcp_checksum(slice_ticks);
+		else
+			copy_page(slice_ticks);
+	}
+	return n;
+}
+
+static _Noreturn void vcpu_done(void)
+{
+	if (__atomic_add_fetch(&vcpus_done, 1, __ATOMIC_RELAXED) == vcpus_present) {
+		console_print("demo: done\n");
+		machine_power_off();
+	}
+	halt();
+}
+
+uint64_t system_call(const uint8_t *argument, enum system_call number)
+{
+	if (number == SYSTEM_CALL_DONE)
+		vcpu_done();
+	return kernel_work(argument);
+}
+
+void exception(const struct exception_frame *frame)
+{
+	console_print("demo: exception ");
+	console_print_number(frame->vector, 10);
+	console_print(", error ");
+	console_print_number(frame->error, 16);
+	console_print(" at ");
+	console_print_number(frame->rip, 16);
+	console_print("\n");
+	machine_fail();
+}
+
+static void idt_fill(void)
+{
+	for (unsigned vector = 0; vector < EXCEPTIONS; vector++) {
+		const uint64_t stub = (uint64_t)exception_stubs[vector];
+		idt[vector] = (struct idt_gate){
+			.offset_low = (uint16_t)stub,
+			.selector = KERNEL_CS,
+			.type = 0x8e, /* present, interrupt gate */
+			.offset_middle = (uint16_t)(stub >> 16),
+			.offset_high = (uint32_t)(stub >> 32),
+		};
+	}
+}
+
+static void tss_load(unsigned vcpu)
+{
+	struct tss *tss = &vcpus[vcpu].tss;
+	const uint64_t base = (uint64_t)tss;
+	const unsigned selector = TSS_SELECTOR + 16 * vcpu;
+	tss->rsp0_low = (uint32_t)vcpus[vcpu].kernel_rsp;
+	tss->rsp0_high = (uint32_t)(vcpus[vcpu].kernel_rsp >> 32);
+	tss->iomap_base = sizeof *tss;
+	/* An available 64-bit TSS (type 9), present. */
+	gdt[selector / 8] =
+		(sizeof *tss - 1) | (base & 0xffffff) << 16 | UINT64_C(0x89) << 40 | (base >> 24 & 0xff) << 56;
+	gdt[selector / 8 + 1] = base >> 32;
+	__asm__ volatile("ltr %w0" : : "r"(selector) : "memory");
+}
+
+static void vcpu_set_up(unsigned vcpu)
+{
+	const struct table_pointer idtr = {.limit = sizeof idt - 1, .base = (uint64_t)idt};
+	vcpus[vcpu].kernel_rsp = (uint64_t)&kernel_stacks[vcpu + 1];
+	tss_load(vcpu);
+	__asm__ volatile("lidt %0" : : "m"(idtr));
+	wrmsr(MSR_STAR, (uint64_t)USER_CS32 << 48 | (uint64_t)KERNEL_CS << 32);
+	wrmsr(MSR_LSTAR, (uint64_t)syscall_entry);
+	wrmsr(MSR_SFMASK, RFLAGS_CLEARED_BY_SYSCALL);
+	wrmsr(MSR_KERNEL_GS_BASE, (uint64_t)&vcpus[vcpu]);
+}
+
+static void machine_set_up(void)
+{
+	outb(PHASE_PORT, PHASE_KERNEL);
+	idt_fill();
+	const uint64_t seconds = machine_option("seconds=", SECONDS_DEFAULT, SECONDS_MAX);
+	const uint64_t hz = machine_tsc_hz();
+	slice_ticks = hz / SLICES_A_SECOND;
+	run_ticks = hz * seconds;
+	struct machine_vcpus found;
+	machine_vcpus_find(&found);
+	vcpus_present = found.n;
+	console_print("demo: ");
+	console_print_number(found.n, 10);
+	console_print(found.n == 1 ? " vCPU for " : " vCPUs for ");
+	console_print_number(seconds, 10);
+	console_print(" s: 50 % render_page, 30 % tcp_checksum, 15 % parse_request, 5 % copy_page\n");
+	machine_vcpus_start(&found);
+	outb(PHASE_PORT, PHASE_USER);
+}
+
+void kernel_main(unsigned vcpu)
+{
+	vcpu_set_up(vcpu);
+	if (vcpu == 0)
+		machine_set_up();
+	enter_user((uint64_t)user_main, (uint64_t)&user_stacks[vcpu + 1], slice_ticks, run_ticks, vcpu);
+}
