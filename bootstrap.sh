@@ -1,0 +1,120 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# From a clean clone to a result, on Debian 12:
+#   sudo ./bootstrap.sh demo    installs what is missing, builds, profiles the built-in guest
+#   sudo ./bootstrap.sh test    the same, then builds and runs every test
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")"
+
+packages_build=(build-essential cmake ninja-build pkg-config libglib2.0-dev libjansson-dev libelf-dev libdw-dev
+	libarchive-dev libzstd-dev libseccomp-dev)
+packages_test=(check clang clang-format libclang-rt-14-dev git python3 busybox-static libarchive-tools linux-perf
+	util-linux qemu-system-x86 linux-source-6.1 bc bison flex libssl-dev xz-utils)
+
+usage() {
+	sed -n '3,5s/^# //p' "$0"
+	exit "$1"
+}
+
+say() {
+	printf '\n== %s\n' "$*"
+}
+
+packages_missing() {
+	local package
+	for package in "$@"; do
+		[[ $(dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null) == ii* ]] || echo "$package"
+	done
+}
+
+install_packages() {
+	local missing
+	if ! command -v apt-get dpkg-query >/dev/null; then
+		echo "bootstrap: this is not Debian; install what these Debian 12 packages hold, if it is not there:" >&2
+		printf '  %s\n' "$*" >&2
+		return
+	fi
+	mapfile -t missing < <(packages_missing "$@")
+	((${#missing[@]})) || return 0
+	say "Installing ${missing[*]}"
+	if ((EUID != 0)); then
+		echo "bootstrap: this needs root: sudo apt-get install ${missing[*]}" >&2
+		exit 1
+	fi
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get update -q
+	apt-get install -q -y --no-install-recommends "${missing[@]}"
+}
+
+# build PRESET [cmake argument...]
+build() {
+	cmake --preset "$@" >/dev/null && cmake --build --preset "$1" -- --quiet
+}
+
+run_demo() {
+	install_packages "${packages_build[@]}"
+	say "Building"
+	build release -DBUILD_TESTING=OFF
+	say "vprof run --demo"
+	build/release/bin/vprof run --demo -o build/demo.data
+}
+
+passed=0 failed=0 skips=()
+
+# check NAME COMMAND...: one check that is not a test of CTest's.
+check() {
+	say "$1"
+	if "${@:2}"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAILED: $1"
+	fi
+}
+
+# run_tests PRESET [ctest argument...]: adds what came out to the totals.
+run_tests() {
+	local preset=$1 junit=$PWD/build/$1/junit.xml verdict name
+	rm -f "$junit"
+	say "Testing $preset"
+	ctest --test-dir "build/$preset" -j "$(nproc)" --no-tests=error --output-on-failure --output-junit "$junit" \
+		"${@:2}" || true
+	while read -r verdict name; do
+		case $verdict in
+		passed) passed=$((passed + 1)) ;;
+		skipped) skips+=("$preset/$name") ;;
+		*) failed=$((failed + 1)) ;;
+		esac
+	done < <(tests/support/junit_verdicts.py "$junit" || echo "failed $preset")
+}
+
+check_format() {
+	git -c safe.directory='*' ls-files -z '*.c' '*.h' | xargs -0 clang-format --dry-run -Werror
+}
+
+run_suite() {
+	install_packages "${packages_build[@]}" "${packages_test[@]}"
+	check "Formatting" check_format
+	check "Building release" build release -DBUILD_TESTING=ON
+	check "Building with clang" build clang
+	check "Building asan" build asan
+	check "Building tsan" build tsan
+	run_tests release
+	run_tests asan -L 'unit|golden'
+	run_tests tsan -R '^unit/(ring|session|control|client|counter)'
+
+	if ((${#skips[@]})); then
+		say "Skipped"
+		printf '%s\n' "${skips[@]}"
+	fi
+	echo
+	echo "$passed passed, $failed failed, ${#skips[@]} skipped"
+	((failed == 0))
+}
+
+case ${1-} in
+demo) run_demo ;;
+test) run_suite ;;
+-h | --help) usage 0 ;;
+*) usage 2 >&2 ;;
+esac
