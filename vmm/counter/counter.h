@@ -19,6 +19,12 @@
 #define COUNTER_EVENTS_MAX 8u /* sampled at once by one session */
 #define COUNTER_FREQUENCY_HZ_MAX 50000u
 
+/*
+ * The real-time signal of an overflow: SIGRTMIN + 5. Nobody else may use it, and nobody may block SIGTRAP or this on a
+ * vCPU thread.
+ */
+int counter_signal(void);
+
 #define COUNTER_ERROR counter_error_quark()
 GQuark counter_error_quark(void);
 enum counter_error {
@@ -43,14 +49,19 @@ struct counter_rate {
 	uint64_t period;       /* events (ns for clocks) between two samples */
 };
 
-struct counter; /* one open event on one thread */
-
 struct counter_backend {
 	const char *name; /* "perf-hardware", "perf-clock", "timer" */
 	bool counts_time; /* the unit is nanoseconds */
+	/*
+	 * Counts only while the guest runs, and applies the event's :u and :k itself (perf hardware events,
+	 * exclude_host). The others count the thread whatever it does: their overflows also fall into the VMM, and
+	 * whoever takes a sample applies :u and :k by the CPL he finds.
+	 */
+	bool guest_only;
+	bool ticks_when_idle; /* overflows come by wall time; one that found no thread time consumed is no sample */
 	/* NULL when this host can count `event`, else why not (static or interned text). */
 	const char *(*unavailable)(const struct counter_event *event);
-	/* ... open, close, set_period, read: see counter_priv.h */
+	/* open, close, set_period, ...: see counter_priv.h */
 	const struct counter_backend_ops *ops;
 };
 
@@ -67,10 +78,16 @@ void counter_event_default(struct counter_event *event, const char **why);
 
 /* Every event name that counter_event_parse knows, for help, completion and doctor; NULL-terminated, static. */
 const char *const *counter_event_names(void);
+/* A sentence about one of them; NULL for an unknown name. */
+const char *counter_event_summary(const char *name);
 
+/* Errors: RANGE, with the limit and what sets it. */
 bool counter_rate_check(const struct counter_rate *rate, const struct counter_event *event, GError **error);
 
-/* The attr under which the event is opened, and which stands in the recording. */
+/*
+ * The attr under which the event is opened, and which stands in the recording. A delivery may add to it what concerns
+ * signals only. sample_period is where the period starts; samples carry what was really counted.
+ */
 void counter_event_attr(const struct counter_event *event, const struct counter_rate *rate,
                         struct perf_event_attr *attr);
 
@@ -84,13 +101,17 @@ struct counter_delivery {
 extern const struct counter_delivery *const counter_deliveries[]; /* NULL-terminated, in order of preference */
 
 /*
- * Finds the first delivery that hands an overflow to its thread on this host, by letting a clock overflow and waiting
- * for it (a millisecond at most for each). `wanted`: a name, or NULL. The choice holds for the process.
+ * Finds the first delivery that hands overflows to their thread on this host, by letting a clock overflow on a scratch
+ * thread and waiting for it (some 20 ms of CPU time at most for each). `wanted`: a name, or NULL. Errors: UNAVAILABLE.
  */
 const struct counter_delivery *counter_delivery_probe(const char *wanted, GError **error);
 
 /*
- * The counters of one vCPU thread. Open and close on that thread.
+ * The counters of one vCPU thread: everything below is for that thread, outside KVM_RUN.
+ *
+ * A delivery with a handler sets *port->immediate_exit, so that an overflow between counter_set_collect and KVM_RUN is
+ * not forgotten; a collect that is not `after_exit` resets it. A run loop that uses immediate_exit for requests of its
+ * own therefore keeps these in a flag that it reads between collect and KVM_RUN.
  */
 struct counter_set;
 
@@ -106,19 +127,22 @@ struct counter_set *counter_set_open(const struct counter_delivery *delivery, co
 void counter_set_close(struct counter_set *set);
 
 /*
- * Overflows since the last call, at most COUNTER_EVENTS_MAX; returns how many. Neither blocks nor allocates.
- * `interrupted`: KVM_RUN has just returned EINTR; when false a delivery that needs a system call to look may do it only
- * if the VMM handled an exit in between, which is the caller's promise in `after_exit`.
+ * Overflows since the last call, one for each event at most; returns how many. Neither blocks nor allocates.
+ * `interrupted`: KVM_RUN has just returned EINTR. `after_exit`: the VMM has handled an exit since the last call. A
+ * delivery that needs a system call to look does so only if one of them is true.
  */
 size_t counter_set_collect(struct counter_set *set, bool interrupted, bool after_exit,
                            struct counter_overflow overflows[COUNTER_EVENTS_MAX]);
 
-/* What was counted so far, and what it takes to know whether overflows were lost. */
+/* What became of the overflows of all events of a set. */
 struct counter_totals {
-	uint64_t value;     /* events counted */
-	uint64_t overflows; /* overflows collected */
-	uint64_t throttled; /* periods that the host took back, or coalesced signals */
+	uint64_t overflows; /* returned by counter_set_collect */
+	uint64_t throttled; /* came together with another one, or the host withheld them */
+	uint64_t idle;      /* timer ticks that found no thread time consumed */
+	uint64_t expected;  /* what was counted, in periods */
 };
-bool counter_set_read(struct counter_set *set, unsigned event, struct counter_totals *totals);
+
+/* As of the last collected overflow, without a system call; `refresh` reads the counters first. */
+void counter_set_totals(struct counter_set *set, bool refresh, struct counter_totals *totals);
 
 #endif

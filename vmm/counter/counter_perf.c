@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* perf_event_open(2): hardware events and clocks on the calling thread. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "counter/counter_priv.h"
+
+static int perf_event_open_syscall(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
+{
+	return (int)syscall(SYS_perf_event_open, attr, pid, cpu, group, flags);
+}
+
+int (*counter_perf_event_open)(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
+                               unsigned long flags) = perf_event_open_syscall;
+
+static char *paranoid_reason(void)
+{
+	g_autofree char *level = NULL;
+
+	if (!g_file_get_contents("/proc/sys/kernel/perf_event_paranoid", &level, NULL, NULL))
+		level = g_strdup("unknown");
+	return g_strdup_printf("not permitted with kernel.perf_event_paranoid=%s; run `sysctl "
+	                       "kernel.perf_event_paranoid=1`, or give this program CAP_PERFMON",
+	                       g_strstrip(level));
+}
+
+const char *counter_perf_reason(int errnum)
+{
+	g_autofree char *text = NULL;
+
+	switch (errnum) {
+	case ENOENT:
+	case ENODEV:
+		return "this host has no PMU that counts it; take task-clock";
+	case EOPNOTSUPP:
+		/* kernel/events/core.c: no PMU interrupt; exclude_host without support; a mediated vPMU owns it. */
+		return "the host's PMU does not count it for guests: it has no overflow interrupt, or a virtual "
+		       "machine "
+		       "holds it as its own (kvm's enable_mediated_pmu); end that machine, or take task-clock or timer";
+	case EACCES:
+	case EPERM:
+		text = paranoid_reason();
+		return g_intern_string(text);
+	case EBUSY:
+		return "the PMU is in exclusive use by another program; end that, or take task-clock";
+	case EMFILE:
+	case ENFILE:
+		return "too many open files; raise `ulimit -n`";
+	case EINVAL:
+		return "the kernel refuses it: the PMU has no such event, or the kernel is older than Linux 5.13";
+	case ENOSYS:
+		return "this kernel has no perf events; take timer";
+	default:
+		text = g_strdup_printf("perf_event_open: %s", g_strerror(errnum));
+		return g_intern_string(text);
+	}
+}
+
+static const char *perf_unavailable(const struct counter_event *event)
+{
+	const struct counter_rate rate = {.frequency_hz = 1};
+	struct perf_event_attr attr;
+
+	counter_event_attr(event, &rate, &attr);
+	int fd = counter_perf_event_open(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return counter_perf_reason(errno);
+	close(fd);
+	return NULL;
+}
+
+/* No ring is mapped: the kernel signals an overflow whether or not there is room for a record. */
+static bool perf_open(struct counter *counter, const struct counter_delivery *delivery,
+                      const struct perf_event_attr *attr, GError **error)
+{
+	struct perf_event_attr with_signal = *attr;
+
+	delivery->ops->prepare(&with_signal, counter->index);
+	int fd = counter_perf_event_open(&with_signal, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0) {
+		int errnum = errno;
+
+		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_UNAVAILABLE, "cannot count %s: %s", counter->event.name,
+		            counter_perf_reason(errnum));
+		return false;
+	}
+	if (!delivery->ops->route(fd)) {
+		int errnum = errno;
+
+		close(fd);
+		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_SYSTEM,
+		            "cannot send overflows of %s to the vCPU thread by %s: %s; try another delivery",
+		            counter->event.name, delivery->name, g_strerror(errnum));
+		return false;
+	}
+	counter->fd = fd;
+	return true;
+}
+
+static void perf_close(struct counter *counter)
+{
+	ioctl(counter->fd, PERF_EVENT_IOC_DISABLE, 0);
+	close(counter->fd);
+	counter->fd = -1;
+}
+
+static void perf_enable(struct counter *counter)
+{
+	ioctl(counter->fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+static void perf_set_period(struct counter *counter, uint64_t period)
+{
+	ioctl(counter->fd, PERF_EVENT_IOC_PERIOD, &period);
+}
+
+static bool perf_read(struct counter *counter, struct counter_reading *reading)
+{
+	/* perf_event_attr.read_format: value, time enabled, time running. */
+	uint64_t fields[3];
+
+	if (read(counter->fd, fields, sizeof(fields)) != (ssize_t)sizeof(fields))
+		return false;
+	reading->value = fields[0];
+	reading->running_ns = fields[2];
+	return true;
+}
+
+static const struct counter_backend_ops perf_ops = {
+	.open = perf_open,
+	.close = perf_close,
+	.enable = perf_enable,
+	.set_period = perf_set_period,
+	.read = perf_read,
+};
+
+const struct counter_backend counter_backend_hardware = {
+	.name = "perf-hardware",
+	.guest_only = true,
+	.unavailable = perf_unavailable,
+	.ops = &perf_ops,
+};
+
+const struct counter_backend counter_backend_clock = {
+	.name = "perf-clock",
+	.counts_time = true,
+	.unavailable = perf_unavailable,
+	.ops = &perf_ops,
+};

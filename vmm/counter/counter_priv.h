@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What backends, deliveries and the set share. */
+#ifndef VPROF_COUNTER_COUNTER_PRIV_H
+#define VPROF_COUNTER_COUNTER_PRIV_H
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "counter/counter.h"
+
+/* One open event on one thread. */
+struct counter {
+	struct counter_event event;
+	unsigned index;      /* in its set; what a signal carries to say whose it is */
+	int fd;              /* perf backends; else -1 */
+	timer_t timer;       /* timer backend */
+	uint64_t base;       /* timer backend: thread CPU time when enabled */
+	uint64_t value;      /* counted up to the last overflow */
+	uint64_t running_ns; /* for which it could count, up to then */
+
+	/* The schedule of overflows, see counter_set.c. */
+	uint64_t nominal;   /* period asked for, or adapted to the frequency */
+	uint64_t armed;     /* period that the backend was given */
+	uint64_t due;       /* value at which the armed run of periods should end */
+	unsigned until_arm; /* overflows until the next arming */
+	unsigned adapted;   /* times `nominal` was adapted, up to ADAPT_FAST */
+
+	uint64_t overflows, throttled, idle;
+	double expected;
+};
+
+/* All members belong to the thread that opened the set; its signal handler shares those marked [h]. */
+struct counter_set {
+	const struct counter_delivery *delivery;
+	struct vcpu_port port;
+	struct counter_rate rate;
+	uint64_t random; /* xorshift64 state, never 0 */
+	size_t n;
+	struct counter counters[COUNTER_EVENTS_MAX];
+	atomic_bool signalled;                   /* [h] some pending[] is not 0 */
+	atomic_uint pending[COUNTER_EVENTS_MAX]; /* [h] overflows noted and not taken yet */
+};
+
+struct counter_reading {
+	uint64_t value;
+	uint64_t running_ns;
+};
+
+struct counter_backend_ops {
+	/* Opens, stopped, with attr->sample_period; overflows go to the calling thread by `delivery`. */
+	bool (*open)(struct counter *counter, const struct counter_delivery *delivery,
+	             const struct perf_event_attr *attr, GError **error);
+	void (*close)(struct counter *counter);
+	void (*enable)(struct counter *counter);
+	/* Overflows come every `period` from now, or from enable on. */
+	void (*set_period)(struct counter *counter, uint64_t period);
+	bool (*read)(struct counter *counter, struct counter_reading *reading);
+};
+
+extern const struct counter_backend counter_backend_hardware;
+extern const struct counter_backend counter_backend_clock;
+extern const struct counter_backend counter_backend_timer;
+
+struct counter_delivery_ops {
+	/* Before the first and after the last event of the set: what the thread needs. */
+	bool (*attach)(struct counter_set *set, GError **error);
+	void (*detach)(struct counter_set *set);
+	/* Before and after perf_event_open: the signal of one event. */
+	void (*prepare)(struct perf_event_attr *attr, unsigned index);
+	bool (*route)(int perf_fd);
+	/* Adds each event's overflows since the last call to taken[]; false when there were none. */
+	bool (*take)(struct counter_set *set, bool interrupted, bool after_exit, unsigned taken[COUNTER_EVENTS_MAX]);
+};
+
+extern const struct counter_delivery counter_delivery_setsig;
+extern const struct counter_delivery counter_delivery_sigtrap;
+extern const struct counter_delivery counter_delivery_sigmask;
+
+/* delivery_signal.c: what they have in common. */
+
+/* Sends a perf event's overflows to the calling thread as counter_signal() with its descriptor in si_fd. */
+bool counter_signal_route(int perf_fd);
+/* The event of `set` a signal speaks of, or -1; *overflows: how many it stands for. Async-signal-safe. */
+int counter_signal_event(const struct counter_set *set, const siginfo_t *info, unsigned *overflows);
+/*
+ * Installs the handlers of counter_signal() and SIGTRAP, once for the process. A signal that comes late, when its event
+ * is closed already, then finds a handler that ignores it, instead of ending the process.
+ */
+void counter_signal_install(void);
+/* The set whose pending[] the handler counts on this thread from now on; NULL: none. */
+void counter_signal_attach(struct counter_set *set);
+
+/* perf_event_open(2); tests put their own PMU here. */
+extern int (*counter_perf_event_open)(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags);
+
+/* Why perf_event_open failed, and what to do about it; interned text. */
+const char *counter_perf_reason(int errnum);
+
+/* Where the period of a counted event starts in frequency mode: occurrences a second on a busy vCPU, rather too few. */
+uint64_t counter_event_guess_hz(const struct counter_event *event);
+
+#endif

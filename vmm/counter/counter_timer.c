@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A POSIX timer that ticks by wall time and signals the vCPU thread. What a tick stands for is the thread's CPU time
+ * since the last one, so that a halted guest gives no samples. (A timer on the CPU-time clock itself would be simpler,
+ * but Linux checks those at the scheduler's tick only: kernel/time/posix-cpu-timers.c.)
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "counter/counter_priv.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static const char *timer_unavailable(const struct counter_event *event)
+{
+	(void)event;
+	return NULL; /* timer_create is POSIX; it can only run out of memory */
+}
+
+static bool timer_open(struct counter *counter, const struct counter_delivery *delivery,
+                       const struct perf_event_attr *attr, GError **error)
+{
+	struct sigevent to_thread = {
+		.sigev_notify = SIGEV_THREAD_ID,
+		.sigev_signo = counter_signal(),
+		.sigev_value.sival_int = (int)counter->index,
+	};
+
+	(void)delivery; /* each of them takes counter_signal() */
+	(void)attr;
+	to_thread._sigev_un._tid = (pid_t)syscall(SYS_gettid); /* sigev_notify_thread_id: glibc 2.36 has no name */
+	if (timer_create(CLOCK_MONOTONIC, &to_thread, &counter->timer) != 0) {
+		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_SYSTEM, "cannot create the timer of %s: %s",
+		            counter->event.name, g_strerror(errno));
+		return false;
+	}
+	counter->base = thread_cpu_ns();
+	return true;
+}
+
+static void timer_close(struct counter *counter)
+{
+	timer_delete(counter->timer);
+}
+
+static void timer_set_period(struct counter *counter, uint64_t period)
+{
+	struct itimerspec every = {
+		.it_value = {(time_t)(period / NS_PER_S), (long)(period % NS_PER_S)},
+	};
+
+	every.it_interval = every.it_value;
+	timer_settime(counter->timer, 0, &every, NULL);
+}
+
+static void timer_enable(struct counter *counter)
+{
+	counter->base = thread_cpu_ns();
+	timer_set_period(counter, counter->armed);
+}
+
+static bool timer_read(struct counter *counter, struct counter_reading *reading)
+{
+	reading->value = reading->running_ns = thread_cpu_ns() - counter->base;
+	return true;
+}
+
+static const struct counter_backend_ops timer_ops = {
+	.open = timer_open,
+	.close = timer_close,
+	.enable = timer_enable,
+	.set_period = timer_set_period,
+	.read = timer_read,
+};
+
+const struct counter_backend counter_backend_timer = {
+	.name = "timer",
+	.counts_time = true,
+	.ticks_when_idle = true,
+	.unavailable = timer_unavailable,
+	.ops = &timer_ops,
+};

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The deliveries, and which of them works on this host. */
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "counter/counter_priv.h"
+
+const struct counter_delivery *const counter_deliveries[] = {
+	&counter_delivery_setsig,
+	&counter_delivery_sigtrap,
+	&counter_delivery_sigmask,
+	NULL,
+};
+
+#define PROBE_PERIOD_NS UINT64_C(200000)
+#define PROBE_OVERFLOWS 3u
+/* CPU time, not wall time: on a busy host the scratch thread may wait long before it runs at all. */
+#define PROBE_CPU_NS (100 * PROBE_PERIOD_NS)
+
+struct probe {
+	const struct counter_delivery *delivery;
+	bool works;
+	GError *error;
+};
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* task-clock where perf allows it, else the timer: what it is does not matter, how it arrives does. */
+static bool probe_event(struct counter_event *event, GError **error)
+{
+	return counter_event_parse("task-clock", event, NULL) || counter_event_parse("timer", event, error);
+}
+
+static bool overflows_arrive(struct counter_set *set)
+{
+	struct counter_overflow overflows[COUNTER_EVENTS_MAX];
+	uint64_t start = cpu_ns();
+	size_t arrived = 0;
+
+	while (arrived < PROBE_OVERFLOWS && cpu_ns() - start < PROBE_CPU_NS)
+		arrived += counter_set_collect(set, true, false, overflows);
+	return arrived >= PROBE_OVERFLOWS;
+}
+
+static void *probe_run(void *data)
+{
+	struct probe *probe = data;
+	const struct counter_rate rate = {.period = PROBE_PERIOD_NS};
+	volatile uint8_t immediate_exit = 0;
+	const struct vcpu_port port = {.vcpu_fd = -1, .immediate_exit = &immediate_exit};
+	struct counter_event event;
+
+	if (!probe_event(&event, &probe->error))
+		return NULL;
+	struct counter_set *set = counter_set_open(probe->delivery, &port, &event, 1, &rate, &probe->error);
+	if (!set)
+		return NULL;
+	probe->works = overflows_arrive(set);
+	counter_set_close(set);
+	if (!probe->works)
+		g_set_error(&probe->error, COUNTER_ERROR, COUNTER_ERROR_UNAVAILABLE,
+		            "no overflow of %s arrived within %" G_GUINT64_FORMAT " ms of CPU time", event.name,
+		            PROBE_CPU_NS / 1000000);
+	return NULL;
+}
+
+static bool probe_one(const struct counter_delivery *delivery, GError **error)
+{
+	struct probe probe = {.delivery = delivery};
+	pthread_t thread;
+	int errnum = pthread_create(&thread, NULL, probe_run, &probe);
+
+	if (errnum != 0) {
+		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_SYSTEM, "cannot start a thread: %s",
+		            g_strerror(errnum));
+		return false;
+	}
+	pthread_join(thread, NULL);
+	if (!probe.works)
+		g_propagate_error(error, probe.error);
+	return probe.works;
+}
+
+const struct counter_delivery *counter_delivery_probe(const char *wanted, GError **error)
+{
+	g_autoptr(GString) reasons = g_string_new(NULL);
+	bool known = false;
+
+	for (size_t i = 0; counter_deliveries[i]; i++) {
+		g_autoptr(GError) reason = NULL;
+
+		if (wanted && strcmp(wanted, counter_deliveries[i]->name) != 0)
+			continue;
+		known = true;
+		if (probe_one(counter_deliveries[i], &reason))
+			return counter_deliveries[i];
+		g_string_append_printf(reasons, "%s%s: %s", reasons->len ? "; " : "", counter_deliveries[i]->name,
+		                       reason->message);
+	}
+	if (known)
+		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_UNAVAILABLE,
+		            "counter overflows do not reach their thread on this host (%s)", reasons->str);
+	else
+		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_UNAVAILABLE,
+		            "unknown delivery \"%s\"; there are setsig, sigtrap and sigmask", wanted);
+	return NULL;
+}

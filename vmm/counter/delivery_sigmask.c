@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Delivery without a handler: the signal is blocked on the thread, KVM_SET_SIGNAL_MASK unblocks it for the time of
+ * KVM_RUN (virt/kvm/kvm_main.c, kvm_sigset_activate), which therefore returns EINTR also for one that was pending
+ * before, and sigtimedwait takes it from the queue.
+ */
+#include <errno.h>
+#include <linux/kvm.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "counter/counter_priv.h"
+
+#define KERNEL_SIGSET_BYTES 8u /* _NSIG / 8; KVM refuses any other length */
+#define SIGNALS_TAKEN_MAX 64u  /* at a time; what is left interrupts the next KVM_RUN */
+
+static void signal_set(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, counter_signal());
+}
+
+/* Signals that KVM_RUN runs with: those of the thread without ours. */
+static bool kvm_mask_set(int vcpu_fd, const sigset_t *blocked)
+{
+	union {
+		struct kvm_signal_mask mask;
+		uint8_t bytes[sizeof(struct kvm_signal_mask) + KERNEL_SIGSET_BYTES];
+	} argument = {.mask.len = KERNEL_SIGSET_BYTES};
+	sigset_t in_guest = *blocked;
+
+	sigdelset(&in_guest, counter_signal());
+	memcpy(argument.mask.sigset, &in_guest, KERNEL_SIGSET_BYTES);
+	return ioctl(vcpu_fd, KVM_SET_SIGNAL_MASK, &argument) == 0;
+}
+
+static bool sigmask_attach(struct counter_set *set, GError **error)
+{
+	sigset_t ours, before;
+
+	counter_signal_install();
+	signal_set(&ours);
+	pthread_sigmask(SIG_BLOCK, &ours, &before);
+	if (set->port.vcpu_fd < 0 || kvm_mask_set(set->port.vcpu_fd, &before))
+		return true;
+	g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_SYSTEM,
+	            "cannot set the signal mask of the vCPU (KVM_SET_SIGNAL_MASK): %s; try another delivery",
+	            g_strerror(errno));
+	return false;
+}
+
+static void sigmask_detach(struct counter_set *set)
+{
+	const struct timespec now = {0};
+	sigset_t ours;
+
+	if (set->port.vcpu_fd >= 0)
+		ioctl(set->port.vcpu_fd, KVM_SET_SIGNAL_MASK, NULL);
+	/* The events are closed: nothing comes after these. It stays blocked, which hurts nobody. */
+	signal_set(&ours);
+	while (sigtimedwait(&ours, NULL, &now) > 0)
+		;
+}
+
+static void sigmask_prepare(struct perf_event_attr *attr, unsigned index)
+{
+	(void)attr;
+	(void)index;
+}
+
+static bool sigmask_take(struct counter_set *set, bool interrupted, bool after_exit, unsigned taken[COUNTER_EVENTS_MAX])
+{
+	const struct timespec now = {0};
+	bool any = false;
+	siginfo_t info;
+	sigset_t ours;
+
+	if (!interrupted && !after_exit)
+		return false;
+	signal_set(&ours);
+	for (unsigned i = 0; i < SIGNALS_TAKEN_MAX && sigtimedwait(&ours, &info, &now) > 0; i++) {
+		unsigned overflows;
+		int event = counter_signal_event(set, &info, &overflows);
+
+		if (event < 0)
+			continue;
+		taken[event] += overflows;
+		any = true;
+	}
+	return any;
+}
+
+static const struct counter_delivery_ops sigmask_ops = {
+	.attach = sigmask_attach,
+	.detach = sigmask_detach,
+	.prepare = sigmask_prepare,
+	.route = counter_signal_route,
+	.take = sigmask_take,
+};
+
+const struct counter_delivery counter_delivery_sigmask = {
+	.name = "sigmask",
+	.summary = "KVM_SET_SIGNAL_MASK: a real-time signal that only KVM_RUN unblocks, taken by sigtimedwait",
+	.ops = &sigmask_ops,
+};
