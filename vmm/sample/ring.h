@@ -9,9 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/record/record.h"
+
+#define RING_LOST_BYTES_MAX 64u /* PERF_RECORD_LOST with the sample_id of VPROF_SAMPLE_TYPE has 56 */
+
 struct ring;
 
-/* data_bytes: a power of two, VPROF_RING_DATA_BYTES_MIN..MAX. The memfd and the eventfd belong to the ring. */
+/*
+ * data_bytes: a power of two, VPROF_RING_DATA_BYTES_MIN..MAX. The memfd and the eventfd belong to the ring. Errors:
+ * G_IO_ERROR.
+ */
 struct ring *ring_new(size_t data_bytes, GError **error);
 void ring_free(struct ring *ring);
 
@@ -19,21 +26,24 @@ int ring_memfd(const struct ring *ring);
 int ring_eventfd(const struct ring *ring);
 size_t ring_data_bytes(const struct ring *ring);
 
-/* The eventfd is signalled when this many bytes are unread; 1..data_bytes. */
+/* The eventfd is signalled when this many bytes are unread, once for as many; 1..data_bytes, at first a quarter. */
 void ring_set_watermark(struct ring *ring, size_t bytes);
 
 /*
  * Copies one record (a struct perf_event_header first, size a multiple of 8) into the ring. False when there is no
- * room: the record is dropped and counted, and the next record that fits is preceded by a PERF_RECORD_LOST for `id` at
- * `time_ns`. Producer thread only; wait-free; no allocation; at most one write(2), to the eventfd.
+ * room: the record is dropped and counted, and the next record that fits is preceded by a PERF_RECORD_LOST with their
+ * number and `lost_id`. Producer thread only; wait-free; no allocation; at most one write(2), to the eventfd.
  */
-bool ring_write(struct ring *ring, const void *record, size_t bytes, uint64_t id, uint64_t time_ns);
+bool ring_write(struct ring *ring, const void *record, size_t bytes, const struct record_id *lost_id);
+
+/* At the end: the PERF_RECORD_LOST of what was dropped and has had no successor. False when the ring is still full. */
+bool ring_write_lost(struct ring *ring, const struct record_id *lost_id);
 
 /* Signals the eventfd whatever the watermark says, so that a reader takes what is there. Any thread. */
 void ring_wake(struct ring *ring);
 
 struct ring_totals {
-	uint64_t records; /* written */
+	uint64_t records; /* written; PERF_RECORD_LOST not counted */
 	uint64_t dropped; /* found no room */
 };
 /* Any thread; each figure by itself is exact. */

@@ -29,13 +29,15 @@ struct session_config {
 };
 
 /* Ways a sample can be lost or changed; the names are the control protocol's. */
-#define SESSION_STATISTICS(X)                                                          \
-	X(sample, "samples written to the ring")                                       \
-	X(overflow, "counter overflows seen")                                          \
-	X(in_hypervisor, "samples that fell outside the guest, written as HYPERVISOR") \
-	X(dropbuf_sample, "samples dropped because the ring was full")                 \
-	X(quirk, "overflows inside a page of a host quirk, not written")               \
-	X(throttled, "overflows that the host throttled or coalesced")                 \
+#define SESSION_STATISTICS(X)                                                             \
+	X(sample, "samples written to the ring")                                          \
+	X(overflow, "counter overflows seen: sample + dropbuf_sample + filtered + quirk") \
+	X(in_hypervisor, "samples that fell outside the guest, written as HYPERVISOR")    \
+	X(dropbuf_sample, "samples dropped because the ring was full")                    \
+	X(filtered, "overflows in a mode that :u or :k leaves out, not written")          \
+	X(quirk, "overflows inside a page of a host quirk, not written")                  \
+	X(idle, "timer ticks that found the vCPU thread asleep, not written")             \
+	X(throttled, "overflows that the host throttled or coalesced")                    \
 	X(expected, "overflows that the counted events amount to")
 
 struct session_statistics {

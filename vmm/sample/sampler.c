@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * From an overflow to a record. Everything between sampler_open and sampler_close is on the vCPU's thread and takes no
+ * lock, allocates nothing and does not wait.
+ */
+#include "sample/sampler.h"
+
+#include <time.h>
+#include <vprof/exit.h>
+
+#include "lib/record/record.h"
+
+#define SAMPLE_BYTES_MAX 128u /* the fields of VPROF_SAMPLE_TYPE have 64 */
+
+/* One writer, so a load and a store are enough; readers want each figure by itself (relaxed). */
+static void count(_Atomic uint64_t *figure, uint64_t more)
+{
+	atomic_store_explicit(figure, atomic_load_explicit(figure, memory_order_relaxed) + more, memory_order_relaxed);
+}
+
+static void set_figure(_Atomic uint64_t *figure, uint64_t value)
+{
+	atomic_store_explicit(figure, value, memory_order_relaxed);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now); /* vDSO */
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static void statistics_update(struct sampler *sampler, bool refresh)
+{
+	struct counter_totals totals;
+
+	counter_set_totals(sampler->set, refresh, &totals);
+	set_figure(&sampler->statistics.overflow, totals.overflows);
+	set_figure(&sampler->statistics.throttled, totals.throttled);
+	set_figure(&sampler->statistics.idle, totals.idle);
+	set_figure(&sampler->statistics.expected, totals.expected);
+}
+
+static void sample_write(struct sampler *sampler, const struct counter_overflow *overflow, uint16_t misc, uint64_t ip,
+                         uint64_t time_ns)
+{
+	uint64_t record[SAMPLE_BYTES_MAX / sizeof(uint64_t)];
+	const struct record_id id = {
+		.time_ns = time_ns,
+		.cpu = sampler->vcpu,
+		.id = session_event_id(overflow->event, sampler->vcpu),
+	};
+	const struct record_sample sample = {
+		.id = id.id,
+		.ip = ip,
+		.time_ns = time_ns,
+		.cpu = sampler->vcpu,
+		.period = overflow->period,
+		.misc = misc,
+	};
+	size_t bytes = record_sample_encode(&sample, false, record, sizeof(record));
+
+	if (!ring_write(sampler->ring, record, bytes, &id)) {
+		count(&sampler->statistics.dropbuf_sample, 1);
+		return;
+	}
+	count(&sampler->statistics.sample, 1);
+	if (misc == PERF_RECORD_MISC_HYPERVISOR)
+		count(&sampler->statistics.in_hypervisor, 1);
+}
+
+/* The overflow fell into the guest, where it was when KVM_RUN last returned. */
+static void guest_sample(struct sampler *sampler, const struct counter_overflow *overflow, uint64_t time_ns)
+{
+	const struct counter_event *event = &sampler->events[overflow->event];
+	const struct guest_regs *regs = &sampler->regs;
+
+	if (regs->cpl == 0 ? !event->kernel : !event->user)
+		count(&sampler->statistics.filtered, 1);
+	else if (!regs->valid)
+		count(&sampler->statistics.quirk, 1);
+	else
+		sample_write(sampler, overflow, regs->cpl == 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
+		             regs->rip, time_ns);
+}
+
+/* The overflow was seen after an exit was handled: of an event that counts the thread, it fell into the handling. */
+static void exit_sample(struct sampler *sampler, const struct counter_overflow *overflow, uint64_t exit_ip,
+                        uint64_t time_ns)
+{
+	const struct counter_event *event = &sampler->events[overflow->event];
+
+	if (event->backend->guest_only)
+		guest_sample(sampler, overflow, time_ns);
+	else if (!event->kernel || !event->user)
+		count(&sampler->statistics.filtered, 1);
+	else
+		sample_write(sampler, overflow, PERF_RECORD_MISC_HYPERVISOR, exit_ip, time_ns);
+}
+
+static struct sampler *sampler_of(struct vcpu_watcher *watcher)
+{
+	return (struct sampler *)watcher;
+}
+
+static void sampler_started(struct vcpu_watcher *watcher, const struct vcpu_port *port)
+{
+	struct sampler *sampler = sampler_of(watcher);
+
+	sampler->port = *port;
+	sampler->started = true;
+}
+
+static void sampler_exited(struct vcpu_watcher *watcher, const struct guest_regs *regs, bool interrupted)
+{
+	struct sampler *sampler = sampler_of(watcher);
+	struct counter_overflow overflows[COUNTER_EVENTS_MAX];
+
+	if (!sampler->set)
+		return;
+	sampler->regs = *regs;
+	size_t n = counter_set_collect(sampler->set, interrupted, false, overflows);
+	if (n == 0)
+		return;
+	uint64_t time_ns = now_ns();
+
+	for (size_t i = 0; i < n; i++)
+		guest_sample(sampler, &overflows[i], time_ns);
+	statistics_update(sampler, false);
+}
+
+static void sampler_handled(struct vcpu_watcher *watcher, uint64_t exit_ip)
+{
+	struct sampler *sampler = sampler_of(watcher);
+	struct counter_overflow overflows[COUNTER_EVENTS_MAX];
+
+	if (!sampler->set)
+		return;
+	size_t n = counter_set_collect(sampler->set, false, true, overflows);
+	if (n == 0)
+		return;
+	uint64_t time_ns = now_ns();
+
+	for (size_t i = 0; i < n; i++)
+		exit_sample(sampler, &overflows[i], exit_ip, time_ns);
+	statistics_update(sampler, false);
+}
+
+static void sampler_stopped(struct vcpu_watcher *watcher)
+{
+	struct sampler *sampler = sampler_of(watcher);
+
+	sampler_close(sampler);
+	sampler->started = false;
+}
+
+static const struct vcpu_watcher_ops sampler_ops = {
+	.started = sampler_started,
+	.exited = sampler_exited,
+	.handled = sampler_handled,
+	.stopped = sampler_stopped,
+};
+
+void sampler_init(struct sampler *sampler, unsigned vcpu)
+{
+	*sampler = (struct sampler){.watcher.ops = &sampler_ops, .vcpu = vcpu};
+}
+
+static void statistics_reset(struct sampler *sampler)
+{
+#define X(name, help) set_figure(&sampler->statistics.name, 0);
+	SESSION_STATISTICS(X)
+#undef X
+}
+
+bool sampler_open(struct sampler *sampler, const struct counter_delivery *delivery, const struct session_config *config,
+                  struct ring *ring, GError **error)
+{
+	if (!sampler->started) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE,
+		            "cannot count on vCPU %u: its thread does not run the guest", sampler->vcpu);
+		return false;
+	}
+	statistics_reset(sampler);
+	sampler->events = config->events;
+	sampler->ring = ring;
+	sampler->set =
+		counter_set_open(delivery, &sampler->port, config->events, config->n_events, &config->rate, error);
+	return sampler->set != NULL;
+}
+
+void sampler_close(struct sampler *sampler)
+{
+	if (!sampler->set)
+		return;
+	const struct record_id id = {
+		.time_ns = now_ns(),
+		.cpu = sampler->vcpu,
+		.id = session_event_id(0, sampler->vcpu),
+	};
+
+	statistics_update(sampler, true);
+	counter_set_close(g_steal_pointer(&sampler->set));
+	ring_write_lost(sampler->ring, &id);
+	ring_wake(sampler->ring);
+	sampler->ring = NULL;
+	sampler->events = NULL;
+}
+
+void sampler_statistics_read(const struct sampler *sampler, struct session_statistics *out)
+{
+#define X(name, help) out->name = atomic_load_explicit(&sampler->statistics.name, memory_order_relaxed);
+	SESSION_STATISTICS(X)
+#undef X
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sample/session.h"
+
+#include <vprof/ring.h>
+
+#include "sample/sampler.h"
+
+G_DEFINE_QUARK(session_error_quark, session_error)
+
+/*
+ * [I] immutable after session_new, [M] main thread only. config is also read by the vCPU threads, but only between
+ * sampler_open and sampler_close, when the main thread leaves it alone.
+ */
+struct session {
+	struct guest *guest;                     /* [I] */
+	struct sampler *samplers;                /* [I] one for each vCPU; their members have their own legend */
+	struct vcpu_watcher **watchers;          /* [I] */
+	struct ring **rings;                     /* [M] one for each vCPU once configured; the producers hold theirs */
+	struct session_config config;            /* [M] */
+	const struct counter_delivery *delivery; /* [M] NULL before the first start */
+	bool running;                            /* [M] */
+	bool ended; /* [M] the vCPU threads have gone, or still are about to; their rings stay */
+};
+
+struct session *session_new(struct guest *guest, GError **error)
+{
+	if (guest->vcpus == 0 || guest->vcpus > GUEST_VCPUS_MAX) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
+		            "cannot profile a guest with %u vCPUs; it can have 1 to %u", guest->vcpus, GUEST_VCPUS_MAX);
+		return NULL;
+	}
+	struct session *session = g_new0(struct session, 1);
+
+	session->guest = guest;
+	session->samplers = g_new0(struct sampler, guest->vcpus);
+	session->watchers = g_new0(struct vcpu_watcher *, guest->vcpus);
+	session->rings = g_new0(struct ring *, guest->vcpus);
+	for (unsigned i = 0; i < guest->vcpus; i++) {
+		sampler_init(&session->samplers[i], i);
+		session->watchers[i] = &session->samplers[i].watcher;
+	}
+	guest->watchers = session->watchers;
+	return session;
+}
+
+static void rings_free(struct session *session)
+{
+	for (unsigned i = 0; i < session->guest->vcpus; i++)
+		ring_free(g_steal_pointer(&session->rings[i]));
+}
+
+void session_free(struct session *session)
+{
+	if (!session)
+		return;
+	rings_free(session);
+	session->guest->watchers = NULL;
+	g_free(session->rings);
+	g_free(session->watchers);
+	g_free(session->samplers);
+	g_free(session);
+}
+
+static bool config_check(const struct session_config *config, GError **error)
+{
+	if (config->n_events == 0 || config->n_events > COUNTER_EVENTS_MAX) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
+		            "cannot start a session with %zu events; it can have 1 to %u", config->n_events,
+		            COUNTER_EVENTS_MAX);
+		return false;
+	}
+	for (size_t i = 0; i < config->n_events; i++)
+		if (!counter_rate_check(&config->rate, &config->events[i], error))
+			return false;
+	return true;
+}
+
+/* All of the new ones, or none, and the old ones stay. */
+static bool rings_renew(struct session *session, size_t data_bytes, GError **error)
+{
+	struct ring *rings[GUEST_VCPUS_MAX] = {NULL};
+	unsigned n = session->guest->vcpus;
+
+	for (unsigned i = 0; i < n; i++) {
+		rings[i] = ring_new(data_bytes, error);
+		if (rings[i])
+			continue;
+		while (i-- > 0)
+			ring_free(rings[i]);
+		return false;
+	}
+	rings_free(session);
+	for (unsigned i = 0; i < n; i++)
+		session->rings[i] = rings[i];
+	return true;
+}
+
+/* A call of sampler_open or sampler_close on the vCPU's thread. */
+struct sampler_call {
+	struct session *session;
+	unsigned vcpu;
+	bool done;
+	GError *error;
+};
+
+static void open_on_vcpu(void *data)
+{
+	struct sampler_call *call = data;
+	struct session *session = call->session;
+
+	call->done = sampler_open(&session->samplers[call->vcpu], session->delivery, &session->config,
+	                          session->rings[call->vcpu], &call->error);
+}
+
+static void close_on_vcpu(void *data)
+{
+	struct sampler_call *call = data;
+
+	sampler_close(&call->session->samplers[call->vcpu]);
+}
+
+static bool ended_error(GError **error)
+{
+	g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "cannot start a session: the guest has ended");
+	return false;
+}
+
+static bool sampler_start(struct session *session, unsigned vcpu, GError **error)
+{
+	struct sampler_call call = {.session = session, .vcpu = vcpu};
+
+	if (!session->guest->ops->run_on_vcpu(session->guest, vcpu, open_on_vcpu, &call)) {
+		session->ended = true;
+		return ended_error(error);
+	}
+	if (!call.done)
+		g_propagate_error(error, call.error);
+	return call.done;
+}
+
+/* When the guest has ended, its threads closed their counters themselves (vcpu_watcher_ops.stopped). */
+static void samplers_stop(struct session *session, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct sampler_call call = {.session = session, .vcpu = i};
+
+		if (!session->guest->ops->run_on_vcpu(session->guest, i, close_on_vcpu, &call))
+			session->ended = true;
+	}
+}
+
+bool session_start(struct session *session, const struct session_config *config, GError **error)
+{
+	size_t ring_bytes = config->ring_data_bytes ? config->ring_data_bytes : VPROF_RING_DATA_BYTES_DEFAULT;
+
+	if (session->running) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE,
+		            "cannot start a session: one is running; stop it first");
+		return false;
+	}
+	if (session->ended || session->guest->state == GUEST_ENDED)
+		return ended_error(error);
+	if (!config_check(config, error))
+		return false;
+	const struct counter_delivery *delivery = counter_delivery_probe(config->delivery, error);
+	if (!delivery || !rings_renew(session, ring_bytes, error))
+		return false;
+
+	session->delivery = delivery;
+	session->config = *config;
+	session->config.ring_data_bytes = ring_bytes;
+	session->config.delivery = delivery->name;
+	for (unsigned i = 0; i < session->guest->vcpus; i++) {
+		if (sampler_start(session, i, error))
+			continue;
+		samplers_stop(session, i);
+		return false;
+	}
+	session->running = true;
+	return true;
+}
+
+bool session_stop(struct session *session, GError **error)
+{
+	if (!session->running) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "cannot stop a session: none is running");
+		return false;
+	}
+	samplers_stop(session, session->guest->vcpus);
+	session->running = false;
+	return true;
+}
+
+bool session_running(const struct session *session)
+{
+	return session->running;
+}
+
+const struct session_config *session_configuration(const struct session *session)
+{
+	return session->delivery ? &session->config : NULL;
+}
+
+const char *session_delivery(const struct session *session)
+{
+	return session->delivery ? session->delivery->name : NULL;
+}
+
+uint64_t session_event_id(unsigned event, unsigned vcpu)
+{
+	/* Not 0, which perf takes for no id; and the same for every session. */
+	return (uint64_t)event * GUEST_VCPUS_MAX + vcpu + 1;
+}
+
+struct ring *session_ring(const struct session *session, unsigned vcpu)
+{
+	return session->rings[vcpu];
+}
+
+void session_statistics_read(const struct session *session, unsigned vcpu, struct session_statistics *out)
+{
+	sampler_statistics_read(&session->samplers[vcpu], out);
+}
