@@ -26,9 +26,11 @@ struct guest_regs {
 	uint64_t rip;
 	uint64_t rsp;
 	uint64_t rbp;
+	uint64_t rax, rdx, rdi, r10, r13; /* what unwind rules may name */
 	uint64_t cr3;
 	uint64_t gs_base;
 	uint8_t cpl; /* 0..3 */
+	bool la57;   /* CR4.LA57: five levels of page tables */
 	bool valid; /* false: the instruction pointer is not the guest's own (a host quirk's page); count, do not record
 	             */
 };

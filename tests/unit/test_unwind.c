@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Frame-pointer chains over stacks made by hand. ORC's are in test_orc.c. */
+#include <check.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+
+#include "fake_guest_memory.h"
+#include "guest/unwind.h"
+
+#define KERNEL UINT64_C(0xffffffff80000000) /* maps the RAM, first 2 MiB, for kernel and user alike */
+#define USER UINT64_C(0x0000000000400000)
+
+static struct fake_guest fake;
+static struct guest_regs regs;
+static uint64_t chain[UNWIND_CHAIN_MAX];
+
+static void setup(void)
+{
+	fake_guest_init(&fake);
+	regs = (struct guest_regs){.cr3 = fake_table_new(&fake), .valid = true};
+	fake_map(&fake, regs.cr3, 4, KERNEL, 0, 2);
+	fake_map(&fake, regs.cr3, 4, USER, 0, 2);
+}
+
+/* A frame at stack offset `at`: the caller's rbp and the return address. */
+static void frame_put(uint64_t at, uint64_t bp, uint64_t ip)
+{
+	fake_write(&fake, at, bp);
+	fake_write(&fake, at + 8, ip);
+}
+
+static void expect(const struct unwind_config *config, const uint64_t *words, unsigned n, enum unwind_end why)
+{
+	enum unwind_end end;
+
+	ck_assert_uint_eq(unwind(config, &fake.guest, &regs, chain, &end), n);
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_uint_eq(chain[i], words[i]);
+	ck_assert_int_eq(end, why);
+}
+
+static const struct unwind_config kernel_only = {.depth = UNWIND_DEPTH_DEFAULT};
+static const struct unwind_config with_user = {.depth = UNWIND_DEPTH_DEFAULT, .user = true};
+
+START_TEST(kernel_chain_to_the_end)
+{
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x100, KERNEL + 0x200, KERNEL + 0x300};
+
+	regs.rip = KERNEL + 0x100;
+	regs.rbp = KERNEL + 0x2000;
+	frame_put(0x2000, KERNEL + 0x2040, KERNEL + 0x200);
+	frame_put(0x2040, 0, KERNEL + 0x300);
+	expect(&kernel_only, want, G_N_ELEMENTS(want), UNWIND_END_end);
+}
+END_TEST
+
+/* pt_regs (21 words) at 0x2100, marked by an odd frame pointer; cs is word 17, ip word 16, bp word 4. */
+static void pt_regs_put(uint64_t at, uint64_t ip, uint64_t cs, uint64_t sp, uint64_t bp)
+{
+	fake_write(&fake, at + 4 * 8, bp);
+	fake_write(&fake, at + 16 * 8, ip);
+	fake_write(&fake, at + 17 * 8, cs);
+	fake_write(&fake, at + 19 * 8, sp);
+}
+
+START_TEST(through_an_interrupt_and_into_user_space)
+{
+	static const uint64_t want[] = {
+		(uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x100, KERNEL + 0x200, KERNEL + 0x500, KERNEL + 0x600,
+		(uint64_t)PERF_CONTEXT_USER,   USER + 0x10,    USER + 0x20};
+
+	regs.rip = KERNEL + 0x100;
+	regs.rbp = KERNEL + 0x2000;
+	frame_put(0x2000, (KERNEL + 0x2100) | 1, KERNEL + 0x200);
+	pt_regs_put(0x2100, KERNEL + 0x500, 0x10, KERNEL + 0x2300, KERNEL + 0x2300);
+	frame_put(0x2300, (KERNEL + 0x2400) | 1, KERNEL + 0x600);
+	pt_regs_put(0x2400, USER + 0x10, 0x33, USER + 0x3000, USER + 0x3000);
+	frame_put(0x3000, 0, USER + 0x20);
+	expect(&with_user, want, G_N_ELEMENTS(want), UNWIND_END_end);
+	expect(&kernel_only, want, 5, UNWIND_END_end);
+}
+END_TEST
+
+START_TEST(kernel_thread_ends_at_its_empty_pt_regs)
+{
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x100};
+
+	regs.rip = KERNEL + 0x100;
+	regs.rbp = (KERNEL + 0x2100) | 1;
+	expect(&with_user, want, G_N_ELEMENTS(want), UNWIND_END_end);
+}
+END_TEST
+
+START_TEST(user_sample_starts_in_user_space)
+{
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_USER, USER + 0x10, USER + 0x20};
+
+	regs.rip = USER + 0x10;
+	regs.cpl = 3;
+	regs.rbp = USER + 0x3000;
+	frame_put(0x3000, 0, USER + 0x20);
+	expect(&with_user, want, G_N_ELEMENTS(want), UNWIND_END_end);
+	expect(&kernel_only, want, 2, UNWIND_END_end);
+}
+END_TEST
+
+START_TEST(hostile_frames_end_the_chain)
+{
+	static const struct {
+		uint64_t bp; /* of the first frame */
+		uint64_t saved_bp;
+		uint8_t cpl;
+		enum unwind_end end;
+		unsigned words;
+	} cases[] = {
+		{KERNEL + 0x2004, 0, 0, UNWIND_END_bad_frame, 2},
+		{UINT64_C(0x0000800000000000), 0, 0, UNWIND_END_unreadable, 2},
+		{UINT64_C(0x12340000), 0, 0, UNWIND_END_unreadable, 2},
+		{KERNEL + 0x2000, KERNEL + 0x2000, 0, UNWIND_END_bad_frame, 2},
+		{USER + 0x2000, USER + 0x1000, 3, UNWIND_END_bad_frame, 2},
+		{UINT64_MAX, 0, 0, UNWIND_END_bad_frame, 2},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		enum unwind_end end;
+
+		frame_put(0x2000, cases[i].saved_bp, KERNEL + 0x200);
+		regs.rip = KERNEL + 0x100;
+		regs.rbp = cases[i].bp;
+		regs.cpl = cases[i].cpl;
+		ck_assert_uint_eq(unwind(&with_user, &fake.guest, &regs, chain, &end), cases[i].words);
+		ck_assert_int_eq(end, cases[i].end);
+	}
+}
+END_TEST
+
+START_TEST(two_frames_that_call_each_other_end_at_the_depth)
+{
+	for (unsigned depth = 1; depth <= UNWIND_DEPTH_MAX; depth += 42) {
+		struct unwind_config config = {.depth = depth, .user = true};
+		enum unwind_end end;
+
+		regs.rip = KERNEL + 0x100;
+		regs.rbp = KERNEL + 0x2000;
+		frame_put(0x2000, KERNEL + 0x2040, KERNEL + 0x200);
+		frame_put(0x2040, KERNEL + 0x2000, KERNEL + 0x300);
+		ck_assert_uint_eq(unwind(&config, &fake.guest, &regs, chain, &end), depth + 1);
+		ck_assert_int_eq(end, UNWIND_END_depth);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("unwind");
+	TCase *tcase = tcase_create("frame pointers");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_test(tcase, kernel_chain_to_the_end);
+	tcase_add_test(tcase, through_an_interrupt_and_into_user_space);
+	tcase_add_test(tcase, kernel_thread_ends_at_its_empty_pt_regs);
+	tcase_add_test(tcase, user_sample_starts_in_user_space);
+	tcase_add_test(tcase, hostile_frames_end_the_chain);
+	tcase_add_test(tcase, two_frames_that_call_each_other_end_at_the_depth);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "guest/page_walk.h"
+
+#define PAGE_SHIFT 12u
+#define PAGE_BYTES (UINT64_C(1) << PAGE_SHIFT)
+#define LEVEL_BITS 9u
+
+/* SDM Vol. 3A, tables 4-14 to 4-20. */
+#define ENTRY_PRESENT (UINT64_C(1) << 0)
+#define ENTRY_PAGE_SIZE (UINT64_C(1) << 7)
+#define ENTRY_ADDRESS_MASK UINT64_C(0x000ffffffffff000)
+
+/* A cache slot that matches no page: page addresses have their low bits clear. */
+#define NO_PAGE UINT64_MAX
+
+void page_walk_init(struct page_walk *walk, struct guest *guest, uint64_t cr3, bool la57)
+{
+	walk->guest = guest;
+	walk->cr3 = cr3;
+	walk->la57 = la57;
+	walk->next = 0;
+	for (unsigned i = 0; i < PAGE_WALK_CACHED; i++)
+		walk->cache[i].gva_page = NO_PAGE;
+}
+
+/* All bits from the topmost translated one up are equal (SDM Vol. 1, 3.3.7.1). */
+static bool is_canonical(uint64_t gva, unsigned levels)
+{
+	unsigned top = PAGE_SHIFT + levels * LEVEL_BITS - 1;
+	uint64_t high = gva >> top;
+
+	return high == 0 || high == UINT64_MAX >> top;
+}
+
+/* A leaf can be an entry of the first level, or one with the page size bit in levels 2 (2 MiB) and 3 (1 GiB). */
+static bool walk_tables(const struct page_walk *walk, uint64_t gva_page, uint64_t *gpa_page)
+{
+	unsigned levels = walk->la57 ? 5 : 4;
+	uint64_t table = walk->cr3 & ENTRY_ADDRESS_MASK;
+
+	for (unsigned level = levels; level > 0; level--) {
+		unsigned shift = PAGE_SHIFT + (level - 1) * LEVEL_BITS;
+		uint64_t index = gva_page >> shift & ((1u << LEVEL_BITS) - 1);
+		uint64_t entry;
+
+		if (!walk->guest->ops->memory_read(walk->guest, (gpa_t){table + index * sizeof(entry)}, &entry,
+		                                   sizeof(entry)))
+			return false;
+		if (!(entry & ENTRY_PRESENT))
+			return false;
+		if (level == 1 || ((level == 2 || level == 3) && (entry & ENTRY_PAGE_SIZE))) {
+			uint64_t offset_mask = (UINT64_C(1) << shift) - 1;
+
+			*gpa_page = (entry & ENTRY_ADDRESS_MASK & ~offset_mask) | (gva_page & offset_mask);
+			return true;
+		}
+		table = entry & ENTRY_ADDRESS_MASK;
+	}
+	return false;
+}
+
+bool page_walk_translate(struct page_walk *walk, gva_t from, gpa_t *to)
+{
+	uint64_t gva_page = from.value & ~(PAGE_BYTES - 1);
+	uint64_t offset = from.value & (PAGE_BYTES - 1);
+	uint64_t gpa_page;
+
+	for (unsigned i = 0; i < PAGE_WALK_CACHED; i++) {
+		if (walk->cache[i].gva_page == gva_page) {
+			*to = (gpa_t){walk->cache[i].gpa_page | offset};
+			return true;
+		}
+	}
+	if (!is_canonical(from.value, walk->la57 ? 5 : 4) || !walk_tables(walk, gva_page, &gpa_page))
+		return false;
+	walk->cache[walk->next].gva_page = gva_page;
+	walk->cache[walk->next].gpa_page = gpa_page;
+	walk->next = (walk->next + 1) % PAGE_WALK_CACHED;
+	*to = (gpa_t){gpa_page | offset};
+	return true;
+}
+
+bool page_walk_read(struct page_walk *walk, gva_t from, void *to, size_t bytes)
+{
+	uint8_t *out = to;
+
+	while (bytes > 0) {
+		size_t in_page = PAGE_BYTES - (from.value & (PAGE_BYTES - 1));
+		size_t n = bytes < in_page ? bytes : in_page;
+		gpa_t gpa;
+
+		if (!page_walk_translate(walk, from, &gpa) || !walk->guest->ops->memory_read(walk->guest, gpa, out, n))
+			return false;
+		out += n;
+		bytes -= n;
+		from.value += n;
+	}
+	return true;
+}

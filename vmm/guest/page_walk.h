@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Guest virtual memory, read through the guest's own page tables (SDM Vol. 3A, 4.5 "4-level paging and 5-level
+ * paging").
+ *
+ * Guest page tables are hostile: every entry is copied once and only ever yields an address for guest_ops.memory_read,
+ * which checks it. A walk is at most five reads. Neither locks nor allocates, so that the sampling path may use it.
+ */
+#ifndef VPROF_GUEST_PAGE_WALK_H
+#define VPROF_GUEST_PAGE_WALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "guest/guest.h"
+
+#define PAGE_WALK_CACHED 4u /* pages that one call chain touches: a stack or two */
+
+/*
+ * One address space at one moment. The translations it remembers live no longer than it does: make a new one for every
+ * sample, and what the guest does to CR3 or to its tables in between cannot show.
+ */
+struct page_walk {
+	struct guest *guest;
+	uint64_t cr3;
+	bool la57; /* CR4.LA57: five levels */
+	unsigned next;
+	struct {
+		uint64_t gva_page;
+		uint64_t gpa_page;
+	} cache[PAGE_WALK_CACHED];
+};
+
+void page_walk_init(struct page_walk *walk, struct guest *guest, uint64_t cr3, bool la57);
+
+/* False when `from` is not canonical, not mapped, or its tables or its page are not RAM. */
+bool page_walk_translate(struct page_walk *walk, gva_t from, gpa_t *to);
+
+/* Copies `bytes` from `from`; may cross pages. False, with `to` undefined, when any of it cannot be read. */
+bool page_walk_read(struct page_walk *walk, gva_t from, void *to, size_t bytes);
+
+#endif

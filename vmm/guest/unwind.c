@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "guest/unwind.h"
+
+#include <linux/perf_event.h>
+#include <stddef.h>
+
+#include "guest/unwind_priv.h"
+
+#define CS_RPL_MASK 3u
+
+static void frame_from_hardware(const struct kernel_pt_regs *regs, struct frame *frame)
+{
+	frame->ip = regs->ip;
+	frame->sp = regs->sp;
+	frame->exact = true;
+	frame->user = (regs->cs & CS_RPL_MASK) == 3;
+}
+
+bool frame_from_pt_regs(struct page_walk *memory, uint64_t at, struct frame *frame)
+{
+	struct kernel_pt_regs regs;
+
+	if (!page_walk_read(memory, (gva_t){at}, &regs, sizeof(regs)))
+		return false;
+	frame_from_hardware(&regs, frame);
+	frame->bp = regs.bp;
+	frame->ax = regs.ax;
+	frame->dx = regs.dx;
+	frame->di = regs.di;
+	frame->r10 = regs.r10;
+	frame->r13 = regs.r13;
+	frame->scratch = true;
+	return true;
+}
+
+bool frame_from_interrupt(struct page_walk *memory, uint64_t at, struct frame *frame)
+{
+	struct kernel_pt_regs regs;
+
+	if (!page_walk_read(memory, (gva_t){at}, &regs.ip, sizeof(regs) - PT_REGS_HARDWARE_OFFSET))
+		return false;
+	frame_from_hardware(&regs, frame);
+	frame->scratch = false;
+	return true;
+}
+
+/* The two parts of a chain are filled by the same loop; a switch to user space opens the second. */
+struct chain {
+	uint64_t *words;
+	unsigned n;
+	unsigned frames;
+};
+
+static void chain_context(struct chain *chain, bool user)
+{
+	chain->words[chain->n++] = (uint64_t)(user ? PERF_CONTEXT_USER : PERF_CONTEXT_KERNEL);
+}
+
+static void chain_frame(struct chain *chain, uint64_t ip)
+{
+	chain->words[chain->n++] = ip;
+	chain->frames++;
+}
+
+static enum step step(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
+                      enum unwind_end *end)
+{
+	if (!frame->user && config->orc != NULL)
+		return unwind_orc_step(config->orc, memory, frame, end);
+	return unwind_frame_pointer_step(memory, frame, end);
+}
+
+unsigned unwind(const struct unwind_config *config, struct guest *guest, const struct guest_regs *regs,
+                uint64_t words[UNWIND_CHAIN_MAX], enum unwind_end *end)
+{
+	struct chain chain = {.words = words};
+	struct page_walk memory;
+	struct frame frame = {
+		.ip = regs->rip,
+		.sp = regs->rsp,
+		.bp = regs->rbp,
+		.ax = regs->rax,
+		.dx = regs->rdx,
+		.di = regs->rdi,
+		.r10 = regs->r10,
+		.r13 = regs->r13,
+		.scratch = true,
+		.exact = true,
+		.user = regs->cpl == 3,
+	};
+
+	page_walk_init(&memory, guest, regs->cr3, regs->la57);
+	chain_context(&chain, frame.user);
+	chain_frame(&chain, frame.ip);
+	*end = UNWIND_END_end;
+	while (!frame.user || config->user) {
+		bool was_user = frame.user;
+
+		if (chain.frames >= config->depth) {
+			*end = UNWIND_END_depth;
+			break;
+		}
+		if (step(config, &memory, &frame, end) == STEP_DONE)
+			break;
+		if (frame.user != was_user) {
+			if (!config->user)
+				break;
+			chain_context(&chain, true);
+		}
+		chain_frame(&chain, frame.ip);
+	}
+	return chain.n;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* One step by ORC; the rules are those of unwind_next_frame in arch/x86/kernel/unwind_orc.c. */
+#include "guest/unwind_priv.h"
+
+static bool read_word(struct page_walk *memory, uint64_t at, uint64_t *word)
+{
+	return page_walk_read(memory, (gva_t){at}, word, sizeof(*word));
+}
+
+static uint64_t offset_add(uint64_t base, int16_t offset)
+{
+	return base + (uint64_t)(int64_t)offset;
+}
+
+/* The stack pointer of the caller, or where the saved registers lie; 0 for a rule that this frame cannot answer. */
+static bool stack_pointer(const struct orc_entry *entry, struct page_walk *memory, const struct frame *frame,
+                          uint64_t *sp, enum unwind_end *end)
+{
+	const uint64_t scratch[] = {
+		[ORC_REG_AX] = frame->ax,   [ORC_REG_DX] = frame->dx,   [ORC_REG_DI] = frame->di,
+		[ORC_REG_R10] = frame->r10, [ORC_REG_R13] = frame->r13,
+	};
+
+	*end = UNWIND_END_unreadable;
+	switch (entry->sp_reg) {
+	case ORC_REG_SP:
+		*sp = offset_add(frame->sp, entry->sp_offset);
+		return true;
+	case ORC_REG_BP:
+		*sp = offset_add(frame->bp, entry->sp_offset);
+		return true;
+	case ORC_REG_BP_INDIRECT:
+		return read_word(memory, offset_add(frame->bp, entry->sp_offset), sp);
+	case ORC_REG_SP_INDIRECT:
+		if (!read_word(memory, frame->sp, sp))
+			return false;
+		*sp = offset_add(*sp, entry->sp_offset);
+		return true;
+	case ORC_REG_AX:
+	case ORC_REG_DX:
+	case ORC_REG_DI:
+	case ORC_REG_R10:
+	case ORC_REG_R13:
+		*end = UNWIND_END_bad_frame;
+		*sp = scratch[entry->sp_reg];
+		return frame->scratch;
+	default:
+		*end = UNWIND_END_no_entry;
+		return false;
+	}
+}
+
+static bool frame_pointer(const struct orc_entry *entry, struct page_walk *memory, const struct frame *frame,
+                          uint64_t caller_sp, uint64_t *bp)
+{
+	switch (entry->bp_reg) {
+	case ORC_REG_PREV_SP:
+		return read_word(memory, offset_add(caller_sp, entry->bp_offset), bp);
+	case ORC_REG_BP:
+		return read_word(memory, offset_add(frame->bp, entry->bp_offset), bp);
+	default: /* undefined: the function left it alone */
+		*bp = frame->bp;
+		return true;
+	}
+}
+
+static enum step step_call(const struct orc_entry *entry, struct page_walk *memory, struct frame *frame, uint64_t sp,
+                           enum unwind_end *end)
+{
+	uint64_t ip, bp;
+
+	if (!read_word(memory, sp - sizeof(uint64_t), &ip) || !frame_pointer(entry, memory, frame, sp, &bp))
+		return step_done(end, UNWIND_END_unreadable);
+	if (ip == 0 || sp == frame->sp)
+		return step_done(end, UNWIND_END_bad_frame);
+	frame->ip = ip;
+	frame->sp = sp;
+	frame->bp = bp;
+	frame->scratch = false;
+	frame->exact = false;
+	return STEP_MORE;
+}
+
+/* The entry code may have saved rbp already although its pt_regs is not whole: the entry's own rule knows where. */
+static enum step step_interrupt(const struct orc_entry *entry, struct page_walk *memory, struct frame *frame,
+                                uint64_t at, enum unwind_end *end)
+{
+	uint64_t bp;
+
+	if (!frame_pointer(entry, memory, frame, at, &bp) || !frame_from_interrupt(memory, at, frame))
+		return step_done(end, UNWIND_END_unreadable);
+	frame->bp = bp;
+	return STEP_MORE;
+}
+
+enum step unwind_orc_step(const struct orc *orc, struct page_walk *memory, struct frame *frame, enum unwind_end *end)
+{
+	/* A return address may lie behind the last instruction of its function: ask about the call before it. */
+	const struct orc_entry *entry = orc_find(orc, frame->exact ? frame->ip : frame->ip - 1);
+	uint64_t sp;
+
+	if (entry == NULL || entry->type == ORC_UNDEFINED)
+		return step_done(end, UNWIND_END_no_entry);
+	if (entry->type == ORC_END_OF_STACK)
+		return step_done(end, UNWIND_END_end);
+	if (!stack_pointer(entry, memory, frame, &sp, end))
+		return STEP_DONE;
+	switch (entry->type) {
+	case ORC_CALL:
+		return step_call(entry, memory, frame, sp, end);
+	case ORC_REGS:
+		if (!frame_from_pt_regs(memory, sp, frame))
+			return step_done(end, UNWIND_END_unreadable);
+		break;
+	default:
+		if (step_interrupt(entry, memory, frame, sp, end) == STEP_DONE)
+			return STEP_DONE;
+		break;
+	}
+	return frame->ip == 0 ? step_done(end, UNWIND_END_bad_frame) : STEP_MORE;
+}
