@@ -50,7 +50,7 @@ START_TEST(kernel_chain_to_the_end)
 	regs.rbp = KERNEL + 0x2000;
 	frame_put(0x2000, KERNEL + 0x2040, KERNEL + 0x200);
 	frame_put(0x2040, 0, KERNEL + 0x300);
-	expect(&kernel_only, want, G_N_ELEMENTS(want), UNWIND_END_end);
+	expect(&kernel_only, want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
 }
 END_TEST
 
@@ -76,8 +76,8 @@ START_TEST(through_an_interrupt_and_into_user_space)
 	frame_put(0x2300, (KERNEL + 0x2400) | 1, KERNEL + 0x600);
 	pt_regs_put(0x2400, USER + 0x10, 0x33, USER + 0x3000, USER + 0x3000);
 	frame_put(0x3000, 0, USER + 0x20);
-	expect(&with_user, want, G_N_ELEMENTS(want), UNWIND_END_end);
-	expect(&kernel_only, want, 5, UNWIND_END_end);
+	expect(&with_user, want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+	expect(&kernel_only, want, 5, UNWIND_END_OF_STACK);
 }
 END_TEST
 
@@ -87,7 +87,7 @@ START_TEST(kernel_thread_ends_at_its_empty_pt_regs)
 
 	regs.rip = KERNEL + 0x100;
 	regs.rbp = (KERNEL + 0x2100) | 1;
-	expect(&with_user, want, G_N_ELEMENTS(want), UNWIND_END_end);
+	expect(&with_user, want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
 }
 END_TEST
 
@@ -99,8 +99,8 @@ START_TEST(user_sample_starts_in_user_space)
 	regs.cpl = 3;
 	regs.rbp = USER + 0x3000;
 	frame_put(0x3000, 0, USER + 0x20);
-	expect(&with_user, want, G_N_ELEMENTS(want), UNWIND_END_end);
-	expect(&kernel_only, want, 2, UNWIND_END_end);
+	expect(&with_user, want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+	expect(&kernel_only, want, 2, UNWIND_END_OF_STACK);
 }
 END_TEST
 
@@ -113,12 +113,12 @@ START_TEST(hostile_frames_end_the_chain)
 		enum unwind_end end;
 		unsigned words;
 	} cases[] = {
-		{KERNEL + 0x2004, 0, 0, UNWIND_END_bad_frame, 2},
-		{UINT64_C(0x0000800000000000), 0, 0, UNWIND_END_unreadable, 2},
-		{UINT64_C(0x12340000), 0, 0, UNWIND_END_unreadable, 2},
-		{KERNEL + 0x2000, KERNEL + 0x2000, 0, UNWIND_END_bad_frame, 2},
-		{USER + 0x2000, USER + 0x1000, 3, UNWIND_END_bad_frame, 2},
-		{UINT64_MAX, 0, 0, UNWIND_END_bad_frame, 2},
+		{KERNEL + 0x2004, 0, 0, UNWIND_BAD_FRAME, 2},
+		{UINT64_C(0x0000800000000000), 0, 0, UNWIND_UNREADABLE, 2},
+		{UINT64_C(0x12340000), 0, 0, UNWIND_UNREADABLE, 2},
+		{KERNEL + 0x2000, KERNEL + 0x2000, 0, UNWIND_BAD_FRAME, 2},
+		{USER + 0x2000, USER + 0x1000, 3, UNWIND_BAD_FRAME, 2},
+		{UINT64_MAX, 0, 0, UNWIND_BAD_FRAME, 2},
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -145,7 +145,7 @@ START_TEST(two_frames_that_call_each_other_end_at_the_depth)
 		frame_put(0x2000, KERNEL + 0x2040, KERNEL + 0x200);
 		frame_put(0x2040, KERNEL + 0x2000, KERNEL + 0x300);
 		ck_assert_uint_eq(unwind(&config, &fake.guest, &regs, chain, &end), depth + 1);
-		ck_assert_int_eq(end, UNWIND_END_depth);
+		ck_assert_int_eq(end, UNWIND_DEPTH);
 	}
 }
 END_TEST

@@ -92,12 +92,12 @@ unsigned unwind(const struct unwind_config *config, struct guest *guest, const s
 	page_walk_init(&memory, guest, regs->cr3, regs->la57);
 	chain_context(&chain, frame.user);
 	chain_frame(&chain, frame.ip);
-	*end = UNWIND_END_end;
+	*end = UNWIND_END_OF_STACK;
 	while (!frame.user || config->user) {
 		bool was_user = frame.user;
 
 		if (chain.frames >= config->depth) {
-			*end = UNWIND_END_depth;
+			*end = UNWIND_DEPTH;
 			break;
 		}
 		if (step(config, &memory, &frame, end) == STEP_DONE)

@@ -17,19 +17,14 @@
 #define UNWIND_DEPTH_MAX 127u /* as perf_event_max_stack: frames of a chain, both parts */
 #define UNWIND_DEPTH_DEFAULT 64u
 
-/* Why a chain is no longer; the names are the control protocol's ("chain-end", ...). */
-#define UNWIND_ENDS(X)                                                                          \
-	X(end, "chains that reached the first frame of their stack")                            \
-	X(bad_frame, "chains cut where a frame cannot be right (no progress, no code address)") \
-	X(no_entry, "chains cut at code that the unwind table does not cover")                  \
-	X(depth, "chains cut at the depth limit")                                               \
-	X(unreadable, "chains cut at guest memory that is not mapped or not RAM")
-
+/* Why a chain is no longer. */
 enum unwind_end {
-#define X(name, help) UNWIND_END_##name,
-	UNWIND_ENDS(X)
-#undef X
-		UNWIND_END_COUNT
+	UNWIND_END_OF_STACK,
+	UNWIND_BAD_FRAME,  /* a frame that cannot be right: no progress, no code address */
+	UNWIND_NO_ENTRY,   /* code that the unwind table does not cover */
+	UNWIND_DEPTH,      /* the depth limit */
+	UNWIND_UNREADABLE, /* guest memory that is not mapped or not RAM */
+	UNWIND_ENDS,
 };
 
 struct unwind_config {

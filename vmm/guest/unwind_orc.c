@@ -21,7 +21,7 @@ static bool stack_pointer(const struct orc_entry *entry, struct page_walk *memor
 		[ORC_REG_R10] = frame->r10, [ORC_REG_R13] = frame->r13,
 	};
 
-	*end = UNWIND_END_unreadable;
+	*end = UNWIND_UNREADABLE;
 	switch (entry->sp_reg) {
 	case ORC_REG_SP:
 		*sp = offset_add(frame->sp, entry->sp_offset);
@@ -41,11 +41,11 @@ static bool stack_pointer(const struct orc_entry *entry, struct page_walk *memor
 	case ORC_REG_DI:
 	case ORC_REG_R10:
 	case ORC_REG_R13:
-		*end = UNWIND_END_bad_frame;
+		*end = UNWIND_BAD_FRAME;
 		*sp = scratch[entry->sp_reg];
 		return frame->scratch;
 	default:
-		*end = UNWIND_END_no_entry;
+		*end = UNWIND_NO_ENTRY;
 		return false;
 	}
 }
@@ -70,9 +70,9 @@ static enum step step_call(const struct orc_entry *entry, struct page_walk *memo
 	uint64_t ip, bp;
 
 	if (!read_word(memory, sp - sizeof(uint64_t), &ip) || !frame_pointer(entry, memory, frame, sp, &bp))
-		return step_done(end, UNWIND_END_unreadable);
+		return step_done(end, UNWIND_UNREADABLE);
 	if (ip == 0 || sp == frame->sp)
-		return step_done(end, UNWIND_END_bad_frame);
+		return step_done(end, UNWIND_BAD_FRAME);
 	frame->ip = ip;
 	frame->sp = sp;
 	frame->bp = bp;
@@ -88,7 +88,7 @@ static enum step step_interrupt(const struct orc_entry *entry, struct page_walk 
 	uint64_t bp;
 
 	if (!frame_pointer(entry, memory, frame, at, &bp) || !frame_from_interrupt(memory, at, frame))
-		return step_done(end, UNWIND_END_unreadable);
+		return step_done(end, UNWIND_UNREADABLE);
 	frame->bp = bp;
 	return STEP_MORE;
 }
@@ -100,9 +100,9 @@ enum step unwind_orc_step(const struct orc *orc, struct page_walk *memory, struc
 	uint64_t sp;
 
 	if (entry == NULL || entry->type == ORC_UNDEFINED)
-		return step_done(end, UNWIND_END_no_entry);
+		return step_done(end, UNWIND_NO_ENTRY);
 	if (entry->type == ORC_END_OF_STACK)
-		return step_done(end, UNWIND_END_end);
+		return step_done(end, UNWIND_END_OF_STACK);
 	if (!stack_pointer(entry, memory, frame, &sp, end))
 		return STEP_DONE;
 	switch (entry->type) {
@@ -110,12 +110,12 @@ enum step unwind_orc_step(const struct orc *orc, struct page_walk *memory, struc
 		return step_call(entry, memory, frame, sp, end);
 	case ORC_REGS:
 		if (!frame_from_pt_regs(memory, sp, frame))
-			return step_done(end, UNWIND_END_unreadable);
+			return step_done(end, UNWIND_UNREADABLE);
 		break;
 	default:
 		if (step_interrupt(entry, memory, frame, sp, end) == STEP_DONE)
 			return STEP_DONE;
 		break;
 	}
-	return frame->ip == 0 ? step_done(end, UNWIND_END_bad_frame) : STEP_MORE;
+	return frame->ip == 0 ? step_done(end, UNWIND_BAD_FRAME) : STEP_MORE;
 }

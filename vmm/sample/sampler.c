@@ -10,7 +10,8 @@
 
 #include "lib/record/record.h"
 
-#define SAMPLE_BYTES_MAX 128u /* the fields of VPROF_SAMPLE_TYPE have 64 */
+#define CHAIN_MAX (UNWIND_CHAIN_MAX + 2u) /* and the exit that was handled, with its PERF_CONTEXT_HV */
+#define SAMPLE_BYTES_MAX (64u + sizeof(uint64_t) * (1u + CHAIN_MAX)) /* the fields of VPROF_SAMPLE_TYPE have 56 */
 
 /* One writer, so a load and a store are enough; readers want each figure by itself (relaxed). */
 static void count(_Atomic uint64_t *figure, uint64_t more)
@@ -42,6 +43,30 @@ static void statistics_update(struct sampler *sampler, bool refresh)
 	set_figure(&sampler->statistics.expected, totals.expected);
 }
 
+/* The guest's call chain where it stands, behind the exit that is being handled for it (exit_ip, 0: none). */
+static unsigned chain_fill(struct sampler *sampler, uint64_t exit_ip, uint64_t chain[CHAIN_MAX])
+{
+	_Atomic uint64_t *const ends[UNWIND_ENDS] = {
+		[UNWIND_END_OF_STACK] = &sampler->statistics.chain_end,
+		[UNWIND_BAD_FRAME] = &sampler->statistics.chain_bad_frame,
+		[UNWIND_NO_ENTRY] = &sampler->statistics.chain_no_entry,
+		[UNWIND_DEPTH] = &sampler->statistics.chain_depth,
+		[UNWIND_UNREADABLE] = &sampler->statistics.chain_unreadable,
+	};
+	enum unwind_end end;
+	unsigned n = 0;
+
+	if (exit_ip != 0) {
+		chain[n++] = (uint64_t)PERF_CONTEXT_HV;
+		chain[n++] = exit_ip;
+	}
+	if (sampler->regs.valid) {
+		n += unwind(sampler->unwind, sampler->guest, &sampler->regs, chain + n, &end);
+		count(ends[end], 1);
+	}
+	return n;
+}
+
 static void sample_write(struct sampler *sampler, const struct counter_overflow *overflow, uint16_t misc, uint64_t ip,
                          uint64_t time_ns)
 {
@@ -51,7 +76,7 @@ static void sample_write(struct sampler *sampler, const struct counter_overflow 
 		.cpu = sampler->vcpu,
 		.id = session_event_id(overflow->event, sampler->vcpu),
 	};
-	const struct record_sample sample = {
+	struct record_sample sample = {
 		.id = id.id,
 		.ip = ip,
 		.time_ns = time_ns,
@@ -59,7 +84,13 @@ static void sample_write(struct sampler *sampler, const struct counter_overflow 
 		.period = overflow->period,
 		.misc = misc,
 	};
-	size_t bytes = record_sample_encode(&sample, false, record, sizeof(record));
+	uint64_t chain[CHAIN_MAX];
+
+	if (sampler->unwind) {
+		sample.n_chain = chain_fill(sampler, misc == PERF_RECORD_MISC_HYPERVISOR ? ip : 0, chain);
+		sample.chain = chain;
+	}
+	size_t bytes = record_sample_encode(&sample, sampler->unwind != NULL, record, sizeof(record));
 
 	if (!ring_write(sampler->ring, record, bytes, &id)) {
 		count(&sampler->statistics.dropbuf_sample, 1);
@@ -162,9 +193,9 @@ static const struct vcpu_watcher_ops sampler_ops = {
 	.stopped = sampler_stopped,
 };
 
-void sampler_init(struct sampler *sampler, unsigned vcpu)
+void sampler_init(struct sampler *sampler, struct guest *guest, unsigned vcpu)
 {
-	*sampler = (struct sampler){.watcher.ops = &sampler_ops, .vcpu = vcpu};
+	*sampler = (struct sampler){.watcher.ops = &sampler_ops, .guest = guest, .vcpu = vcpu};
 }
 
 static void statistics_reset(struct sampler *sampler)
@@ -175,7 +206,7 @@ static void statistics_reset(struct sampler *sampler)
 }
 
 bool sampler_open(struct sampler *sampler, const struct counter_delivery *delivery, const struct session_config *config,
-                  struct ring *ring, GError **error)
+                  const struct unwind_config *unwind, struct ring *ring, GError **error)
 {
 	if (!sampler->started) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE,
@@ -185,6 +216,7 @@ bool sampler_open(struct sampler *sampler, const struct counter_delivery *delive
 	statistics_reset(sampler);
 	sampler->events = config->events;
 	sampler->ring = ring;
+	sampler->unwind = unwind;
 	sampler->set =
 		counter_set_open(delivery, &sampler->port, config->events, config->n_events, &config->rate, error);
 	return sampler->set != NULL;
@@ -205,6 +237,7 @@ void sampler_close(struct sampler *sampler)
 	ring_write_lost(sampler->ring, &id);
 	ring_wake(sampler->ring);
 	sampler->ring = NULL;
+	sampler->unwind = NULL;
 	sampler->events = NULL;
 }
 

@@ -12,12 +12,14 @@
  */
 struct sampler {
 	struct vcpu_watcher watcher;        /* [I] first: what guest->watchers points to */
+	struct guest *guest;                /* [I] */
 	unsigned vcpu;                      /* [I] */
 	bool started;                       /* [v] `port` is valid */
 	struct vcpu_port port;              /* [v] */
 	struct counter_set *set;            /* [v] NULL: no session, or the guest has ended */
 	const struct counter_event *events; /* [v] of the session's configuration, while `set` is open */
 	struct ring *ring;                  /* [v] likewise */
+	const struct unwind_config *unwind; /* [v] likewise; NULL: no call chains */
 	struct guest_regs regs;             /* [v] when KVM_RUN last returned */
 	struct sampler_statistics {
 #define X(name, help) _Atomic uint64_t name;
@@ -26,11 +28,12 @@ struct sampler {
 	} statistics; /* [a] */
 };
 
-void sampler_init(struct sampler *sampler, unsigned vcpu);
+void sampler_init(struct sampler *sampler, struct guest *guest, unsigned vcpu);
 
-/* Both on the vCPU's thread. `config` and `ring` stay the caller's until sampler_close, or `stopped`. */
+/* Both on the vCPU's thread. `config`, `unwind` (NULL: no call chains) and `ring` stay the caller's until
+ * sampler_close, or `stopped`. */
 bool sampler_open(struct sampler *sampler, const struct counter_delivery *delivery, const struct session_config *config,
-                  struct ring *ring, GError **error);
+                  const struct unwind_config *unwind, struct ring *ring, GError **error);
 void sampler_close(struct sampler *sampler);
 
 /* Any thread. */

@@ -18,6 +18,8 @@ struct session {
 	struct ring **rings;                     /* [M] one for each vCPU once configured; the producers hold theirs */
 	struct session_config config;            /* [M] */
 	const struct counter_delivery *delivery; /* [M] NULL before the first start */
+	struct orc *orc;                         /* [M] NULL: not needed yet, or the kernel has none */
+	struct unwind_config unwind;             /* [M] read by the vCPU threads as config is */
 	bool running;                            /* [M] */
 	bool ended; /* [M] the vCPU threads have gone, or still are about to; their rings stay */
 };
@@ -36,7 +38,7 @@ struct session *session_new(struct guest *guest, GError **error)
 	session->watchers = g_new0(struct vcpu_watcher *, guest->vcpus);
 	session->rings = g_new0(struct ring *, guest->vcpus);
 	for (unsigned i = 0; i < guest->vcpus; i++) {
-		sampler_init(&session->samplers[i], i);
+		sampler_init(&session->samplers[i], guest, i);
 		session->watchers[i] = &session->samplers[i].watcher;
 	}
 	guest->watchers = session->watchers;
@@ -58,6 +60,7 @@ void session_free(struct session *session)
 	g_free(session->rings);
 	g_free(session->watchers);
 	g_free(session->samplers);
+	orc_free(session->orc);
 	g_free(session);
 }
 
@@ -67,6 +70,12 @@ static bool config_check(const struct session_config *config, GError **error)
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
 		            "cannot start a session with %zu events; it can have 1 to %u", config->n_events,
 		            COUNTER_EVENTS_MAX);
+		return false;
+	}
+	if (config->call_depth > UNWIND_DEPTH_MAX) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
+		            "cannot record call chains of %u frames; the limit is %u", config->call_depth,
+		            UNWIND_DEPTH_MAX);
 		return false;
 	}
 	for (size_t i = 0; i < config->n_events; i++)
@@ -95,6 +104,50 @@ static bool rings_renew(struct session *session, size_t data_bytes, GError **err
 	return true;
 }
 
+static bool has_call_chains(const struct session_config *config)
+{
+	return config->call_graph != SESSION_CALL_GRAPH_NONE;
+}
+
+/* The kernel's ORC tables, once; true without them when it has none and they are not insisted on. */
+static bool orc_prepare(struct session *session, bool required, GError **error)
+{
+	g_autoptr(GError) failure = NULL;
+
+	if (session->orc)
+		return true;
+	struct image *image = session->guest->kernel_path ? image_open(session->guest->kernel_path, &failure) : NULL;
+
+	if (image)
+		session->orc = orc_load(image, &failure);
+	image_free(image);
+	if (session->orc || (!required && (!failure || g_error_matches(failure, ORC_ERROR, ORC_ERROR_NONE))))
+		return true;
+	if (failure)
+		g_propagate_prefixed_error(error, g_steal_pointer(&failure), "cannot unwind by ORC: ");
+	else
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
+		            "cannot unwind by ORC: the guest's kernel image "
+		            "is not known");
+	return false;
+}
+
+static bool unwind_prepare(struct session *session, const struct session_config *config, GError **error)
+{
+	bool frame_pointers = config->call_graph == SESSION_CALL_GRAPH_FP;
+
+	if (!has_call_chains(config))
+		return true;
+	if (!frame_pointers && !orc_prepare(session, config->call_graph == SESSION_CALL_GRAPH_ORC, error))
+		return false;
+	session->unwind = (struct unwind_config){
+		.orc = frame_pointers ? NULL : session->orc,
+		.user = !config->call_kernel_only,
+		.depth = config->call_depth ? config->call_depth : UNWIND_DEPTH_DEFAULT,
+	};
+	return true;
+}
+
 /* A call of sampler_open or sampler_close on the vCPU's thread. */
 struct sampler_call {
 	struct session *session;
@@ -108,7 +161,9 @@ static void open_on_vcpu(void *data)
 	struct sampler_call *call = data;
 	struct session *session = call->session;
 
-	call->done = sampler_open(&session->samplers[call->vcpu], session->delivery, &session->config,
+	const struct unwind_config *unwind = has_call_chains(&session->config) ? &session->unwind : NULL;
+
+	call->done = sampler_open(&session->samplers[call->vcpu], session->delivery, &session->config, unwind,
 	                          session->rings[call->vcpu], &call->error);
 }
 
@@ -163,13 +218,15 @@ bool session_start(struct session *session, const struct session_config *config,
 	if (!config_check(config, error))
 		return false;
 	const struct counter_delivery *delivery = counter_delivery_probe(config->delivery, error);
-	if (!delivery || !rings_renew(session, ring_bytes, error))
+	if (!delivery || !unwind_prepare(session, config, error) || !rings_renew(session, ring_bytes, error))
 		return false;
 
 	session->delivery = delivery;
 	session->config = *config;
 	session->config.ring_data_bytes = ring_bytes;
 	session->config.delivery = delivery->name;
+	if (has_call_chains(config))
+		session->config.call_graph = session->unwind.orc ? SESSION_CALL_GRAPH_ORC : SESSION_CALL_GRAPH_FP;
 	for (unsigned i = 0; i < session->guest->vcpus; i++) {
 		if (sampler_start(session, i, error))
 			continue;
@@ -199,6 +256,13 @@ bool session_running(const struct session *session)
 const struct session_config *session_configuration(const struct session *session)
 {
 	return session->delivery ? &session->config : NULL;
+}
+
+void session_event_attr(const struct session *session, unsigned event, struct perf_event_attr *attr)
+{
+	counter_event_attr(&session->config.events[event], &session->config.rate, attr);
+	if (has_call_chains(&session->config))
+		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
 }
 
 const char *session_delivery(const struct session *session)

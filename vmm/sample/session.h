@@ -10,6 +10,7 @@
 
 #include "counter/counter.h"
 #include "guest/guest.h"
+#include "guest/unwind.h"
 #include "sample/ring.h"
 
 #define SESSION_ERROR session_error_quark()
@@ -20,12 +21,23 @@ enum session_error {
 	SESSION_ERROR_SYSTEM,
 };
 
+/* How call chains are found in the guest's kernel; in user space it is always by frame pointers. */
+enum session_call_graph {
+	SESSION_CALL_GRAPH_NONE,
+	SESSION_CALL_GRAPH_AUTO, /* ORC if the kernel image has its tables, else frame pointers */
+	SESSION_CALL_GRAPH_ORC,
+	SESSION_CALL_GRAPH_FP,
+};
+
 struct session_config {
 	struct counter_event events[COUNTER_EVENTS_MAX];
 	size_t n_events; /* 1..COUNTER_EVENTS_MAX */
 	struct counter_rate rate;
 	size_t ring_data_bytes; /* 0: VPROF_RING_DATA_BYTES_DEFAULT */
 	const char *delivery;   /* NULL: the first that works */
+	enum session_call_graph call_graph;
+	unsigned call_depth; /* 1..UNWIND_DEPTH_MAX frames; 0: UNWIND_DEPTH_DEFAULT */
+	bool call_kernel_only;
 };
 
 /* Ways a sample can be lost or changed; the names are the control protocol's. */
@@ -38,6 +50,11 @@ struct session_config {
 	X(quirk, "overflows inside a page of a host quirk, not written")                  \
 	X(idle, "timer ticks that found the vCPU thread asleep, not written")             \
 	X(throttled, "overflows that the host throttled or coalesced")                    \
+	X(chain_end, "call chains that reached the first frame of their stack")           \
+	X(chain_bad_frame, "call chains cut where a frame cannot be right")               \
+	X(chain_no_entry, "call chains cut at code that the unwind table does not cover") \
+	X(chain_depth, "call chains cut at the depth limit")                              \
+	X(chain_unreadable, "call chains cut at guest memory that cannot be read")        \
 	X(expected, "overflows that the counted events amount to")
 
 struct session_statistics {
@@ -59,6 +76,8 @@ bool session_running(const struct session *session);
 
 /* The configuration in force, or NULL before the first start. */
 const struct session_config *session_configuration(const struct session *session);
+/* The attr of event e as it stands in the recording: with PERF_SAMPLE_CALLCHAIN if the session has call chains. */
+void session_event_attr(const struct session *session, unsigned event, struct perf_event_attr *attr);
 /* Which delivery was chosen; NULL before the first start. */
 const char *session_delivery(const struct session *session);
 
