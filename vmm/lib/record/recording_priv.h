@@ -95,22 +95,4 @@ struct recording_span {
 GByteArray *features_encode(const struct recording_features *features, const struct recording_event *events,
                             size_t n_events, const struct recording_span *span, uint64_t offset, uint64_t bits[4]);
 
-/* What the reader takes from the feature sections; all members may be NULL or 0. */
-struct recording_info {
-	char *hostname;
-	char *release;
-	char **cmdline;
-	char *description;
-	char *kernel_build_id;
-	char **event_names;
-	size_t n_event_names;
-	struct recording_symbol *symbols;
-	size_t n_symbols;
-	char *symbol_text;
-};
-
-/* One feature section. False: malformed; *info is as before. Unknown features are left alone. */
-bool feature_decode(struct recording_info *info, unsigned feature, const uint8_t *bytes, size_t n);
-void recording_info_clear(struct recording_info *info);
-
 #endif

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Feature sections, decoded (Linux, tools/perf/util/header.c, the process_* functions). */
+#include <string.h>
+
+#include "lib/record/reader_priv.h"
+
+struct cursor {
+	const uint8_t *at;
+	size_t left;
+};
+
+static bool take(struct cursor *cursor, void *to, size_t n)
+{
+	if (cursor->left < n)
+		return false;
+	memcpy(to, cursor->at, n);
+	cursor->at += n;
+	cursor->left -= n;
+	return true;
+}
+
+static bool skip(struct cursor *cursor, uint64_t n)
+{
+	if (cursor->left < n)
+		return false;
+	cursor->at += n;
+	cursor->left -= n;
+	return true;
+}
+
+/* Up to the first NUL, as valid UTF-8; NULL when there is none. Free with g_free. */
+static char *take_string(struct cursor *cursor)
+{
+	uint32_t n;
+
+	if (!take(cursor, &n, sizeof(n)) || n > cursor->left)
+		return NULL;
+	const char *text = (const char *)cursor->at;
+	skip(cursor, n);
+	return g_utf8_make_valid(text, (gssize)strnlen(text, n));
+}
+
+static bool string_decode(struct cursor cursor, char **text)
+{
+	char *decoded = take_string(&cursor);
+
+	if (!decoded)
+		return false;
+	g_free(*text);
+	*text = decoded;
+	return true;
+}
+
+static bool hostname_decode(struct recording_info *info, struct cursor cursor)
+{
+	return string_decode(cursor, &info->hostname);
+}
+
+static bool release_decode(struct recording_info *info, struct cursor cursor)
+{
+	return string_decode(cursor, &info->release);
+}
+
+static bool cmdline_decode(struct recording_info *info, struct cursor cursor)
+{
+	g_autoptr(GStrvBuilder) words = g_strv_builder_new();
+	uint32_t n;
+
+	if (!take(&cursor, &n, sizeof(n)))
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		g_autofree char *word = take_string(&cursor);
+		if (!word)
+			return false;
+		g_strv_builder_add(words, word);
+	}
+	g_strfreev(info->cmdline);
+	info->cmdline = g_strv_builder_end(words);
+	return true;
+}
+
+static bool event_name_take(struct cursor *cursor, uint32_t attr_bytes, GPtrArray *names)
+{
+	uint32_t n_ids;
+
+	if (!skip(cursor, attr_bytes) || !take(cursor, &n_ids, sizeof(n_ids)))
+		return false;
+	char *name = take_string(cursor);
+	if (!name)
+		return false;
+	g_ptr_array_add(names, name);
+	return skip(cursor, n_ids * UINT64_C(8));
+}
+
+static bool events_decode(struct recording_info *info, struct cursor cursor)
+{
+	g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+	uint32_t n, attr_bytes;
+
+	if (!take(&cursor, &n, sizeof(n)) || !take(&cursor, &attr_bytes, sizeof(attr_bytes)))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (!event_name_take(&cursor, attr_bytes, names))
+			return false;
+	g_clear_pointer(&info->event_names, g_ptr_array_unref);
+	info->event_names = g_steal_pointer(&names);
+	return true;
+}
+
+bool dso_is_kernel(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return g_str_has_prefix(name, KERNEL_DSO_NAME) || g_str_has_prefix(slash ? slash + 1 : name, "vmlinux");
+}
+
+char *build_id_text(const uint8_t *build_id, size_t bytes)
+{
+	GString *text = g_string_sized_new(2 * bytes);
+
+	for (size_t i = 0; i < bytes; i++)
+		g_string_append_printf(text, "%02x", build_id[i]);
+	return g_string_free(text, FALSE);
+}
+
+/* One entry for each DSO; the kernel's is kept. */
+static bool build_id_decode(struct recording_info *info, struct cursor cursor)
+{
+	struct build_id_wire entry;
+
+	while (cursor.left) {
+		if (!take(&cursor, &entry, sizeof(entry)) || entry.header.size < sizeof(entry))
+			return false;
+		const size_t name_bytes = entry.header.size - sizeof(entry);
+		const char *name = (const char *)cursor.at;
+		const size_t id_bytes =
+			entry.header.misc & BUILD_ID_MISC_SIZE ? entry.build_id_bytes : sizeof(entry.build_id);
+
+		if (!skip(&cursor, name_bytes) || !memchr(name, '\0', name_bytes) || id_bytes > sizeof(entry.build_id))
+			return false;
+		if ((entry.header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL && id_bytes &&
+		    dso_is_kernel(name)) {
+			g_free(info->kernel_build_id);
+			info->kernel_build_id = build_id_text(entry.build_id, id_bytes);
+		}
+	}
+	return true;
+}
+
+static bool description_decode(struct recording_info *info, struct cursor cursor)
+{
+	g_free(info->description);
+	info->description = g_utf8_make_valid((const char *)cursor.at, (gssize)cursor.left);
+	return true;
+}
+
+/* Sorted, and each within the address space, so that a lookup is a search and a subtraction. */
+static bool symbol_take(struct cursor *cursor, const char *text, uint64_t text_bytes, uint64_t previous,
+                        struct recording_symbol *symbol)
+{
+	struct symbol_wire entry;
+
+	if (!take(cursor, &entry, sizeof(entry)) || entry.address < previous ||
+	    entry.size > UINT64_MAX - entry.address || entry.name >= text_bytes || entry.module >= text_bytes)
+		return false;
+	*symbol = (struct recording_symbol){entry.address, entry.size, text + entry.name, text + entry.module};
+	return true;
+}
+
+static bool symbols_decode(struct recording_info *info, struct cursor cursor)
+{
+	struct symbols_wire header;
+
+	if (!take(&cursor, &header, sizeof(header)) || header.version != VPROF_SYMBOLS_VERSION ||
+	    header.count > cursor.left / sizeof(struct symbol_wire))
+		return false;
+	const uint8_t *text_at = cursor.at + header.count * sizeof(struct symbol_wire);
+	const size_t text_left = cursor.left - header.count * sizeof(struct symbol_wire);
+	if (header.text_bytes < 1 || header.text_bytes > text_left || text_at[header.text_bytes - 1] != '\0')
+		return false;
+
+	g_autofree char *text = g_memdup2(text_at, header.text_bytes);
+	g_autofree struct recording_symbol *symbols = g_new(struct recording_symbol, header.count);
+	for (uint32_t i = 0; i < header.count; i++)
+		if (!symbol_take(&cursor, text, header.text_bytes, i ? symbols[i - 1].address : 0, &symbols[i]))
+			return false;
+	g_free(info->symbols);
+	g_free(info->symbol_text);
+	info->symbols = g_steal_pointer(&symbols);
+	info->n_symbols = header.count;
+	info->symbol_text = g_steal_pointer(&text);
+	return true;
+}
+
+static const struct {
+	unsigned feature;
+	bool (*decode)(struct recording_info *info, struct cursor cursor);
+} decoders[] = {
+	{FEATURE_BUILD_ID, build_id_decode},     {FEATURE_HOSTNAME, hostname_decode},
+	{FEATURE_RELEASE, release_decode},       {FEATURE_CMDLINE, cmdline_decode},
+	{FEATURE_EVENTS, events_decode},         {VPROF_FEATURE_DESCRIPTION, description_decode},
+	{VPROF_FEATURE_SYMBOLS, symbols_decode},
+};
+
+bool feature_decode(struct recording_info *info, unsigned feature, const uint8_t *bytes, size_t n)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(decoders); i++)
+		if (decoders[i].feature == feature)
+			return decoders[i].decode(info, (struct cursor){bytes, n});
+	return true;
+}
+
+void recording_info_clear(struct recording_info *info)
+{
+	g_free(info->hostname);
+	g_free(info->release);
+	g_strfreev(info->cmdline);
+	g_free(info->description);
+	g_free(info->kernel_build_id);
+	g_clear_pointer(&info->event_names, g_ptr_array_unref);
+	g_free(info->symbols);
+	g_free(info->symbol_text);
+	*info = (struct recording_info){0};
+}
