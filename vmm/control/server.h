@@ -38,8 +38,8 @@ void control_server_free(struct control_server *server);
 
 /*
  * Listens on a UNIX socket at `path` (mode 0600); only root's and our own uid may connect. Its folder is made (mode
- * 0700) if it is absent, and must be ours or root's. A socket that a dead engine left at `path` is replaced; one that
- * is in use is an error. Once for each server. Error: CONTROL_ERROR_LISTEN.
+ * 0700) if it is absent, and must be ours or root's unless we are root. A socket that a dead engine left at `path` is
+ * replaced; one that is in use is an error. Once for each server. Error: CONTROL_ERROR_LISTEN.
  */
 bool control_server_listen(struct control_server *server, const char *path, GError **error);
 

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Checks the arguments of a request against the method's table. */
+#include <string.h>
+
+#include "control/control_priv.h"
+
+const char *argument_type_name(enum argument_type type)
+{
+	static const char *const names[] = {
+		[ARGUMENT_INTEGER] = "integer",
+		[ARGUMENT_STRING] = "string",
+		[ARGUMENT_STRINGS] = "[string]",
+	};
+	return names[type];
+}
+
+static bool in_range(const struct method_argument *argument, int64_t value)
+{
+	return value >= argument->min && value <= argument->max;
+}
+
+static bool is_strings(const json_t *value)
+{
+	if (!json_is_array(value))
+		return false;
+	for (size_t i = 0; i < json_array_size(value); i++) {
+		if (!json_is_string(json_array_get(value, i)))
+			return false;
+	}
+	return true;
+}
+
+static bool fits(const struct method_argument *argument, const json_t *value)
+{
+	switch (argument->type) {
+	case ARGUMENT_INTEGER:
+		return json_is_integer(value) && in_range(argument, json_integer_value(value));
+	case ARGUMENT_STRING:
+		return json_is_string(value) && in_range(argument, (int64_t)json_string_length(value));
+	case ARGUMENT_STRINGS:
+		return is_strings(value) && in_range(argument, (int64_t)json_array_size(value));
+	}
+	return false;
+}
+
+/* "an integer from 1 to 50000" */
+static char *describe(const struct method_argument *argument)
+{
+	long long min = argument->min, max = argument->max;
+	switch (argument->type) {
+	case ARGUMENT_INTEGER:
+		return g_strdup_printf("an integer from %lld to %lld", min, max);
+	case ARGUMENT_STRING:
+		return g_strdup_printf("a string of %lld to %lld bytes", min, max);
+	case ARGUMENT_STRINGS:
+		return g_strdup_printf("an array of %lld to %lld strings", min, max);
+	}
+	return NULL;
+}
+
+static const struct method_argument *find_argument(const struct control_method *method, const char *name)
+{
+	for (const struct method_argument *argument = method->arguments; argument && argument->name; argument++) {
+		if (strcmp(argument->name, name) == 0)
+			return argument;
+	}
+	return NULL;
+}
+
+static bool names_check(const struct control_method *method, const json_t *arguments, GError **error)
+{
+	const char *name;
+	json_t *value;
+	json_object_foreach((json_t *)arguments, name, value)
+	{
+		if (find_argument(method, name))
+			continue;
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
+		            "%s has no argument \"%.64s\"; query-schema lists them", method->name, name);
+		return false;
+	}
+	return true;
+}
+
+static bool argument_check(const struct control_method *method, const struct method_argument *argument,
+                           const json_t *value, GError **error)
+{
+	if (value ? fits(argument, value) : argument->optional)
+		return true;
+	g_autofree char *wanted = describe(argument);
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT, "argument \"%s\" of %s %s %s", argument->name,
+	            method->name, value ? "must be" : "is missing:", wanted);
+	return false;
+}
+
+bool arguments_check(const struct control_method *method, const json_t *arguments, GError **error)
+{
+	if (!names_check(method, arguments, error))
+		return false;
+	for (const struct method_argument *argument = method->arguments; argument && argument->name; argument++) {
+		if (!argument_check(method, argument, json_object_get(arguments, argument->name), error))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * One client: requests in, answers and events out, never blocking.
+ *
+ * Each turn of the main loop answers at most one request of a client, and none while an earlier answer has not gone
+ * out. So a client that floods or does not read holds up itself only, and what piles up for it are events, up to
+ * CONTROL_OUTPUT_BYTES_MAX.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "control/control_priv.h"
+#include "lib/client/socket.h"
+
+#define RECEIVE_BYTES 16384u
+
+/* A line on its way out. */
+struct output {
+	char *line;
+	size_t bytes, sent;
+	int *fds; /* go with the first byte; closed then */
+	size_t n_fds;
+};
+
+static void output_close_fds(struct output *output)
+{
+	for (size_t i = 0; i < output->n_fds; i++)
+		close(output->fds[i]);
+	output->n_fds = 0;
+}
+
+static void output_free(struct output *output)
+{
+	output_close_fds(output);
+	g_free(output->fds);
+	g_free(output->line);
+	g_free(output);
+}
+
+/* Steals `line`. The descriptors are duplicated, as the rings may be gone before the line is. */
+static struct output *output_new(char *line, size_t bytes, const int *fds, size_t n_fds, GError **error)
+{
+	struct output *output = g_new(struct output, 1);
+	*output = (struct output){.line = line, .bytes = bytes, .fds = g_new(int, n_fds)};
+
+	for (; output->n_fds < n_fds; output->n_fds++) {
+		int fd = fcntl(fds[output->n_fds], F_DUPFD_CLOEXEC, 0);
+		if (fd < 0) {
+			g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GENERIC,
+			            "cannot send %zu file descriptors: %s; raise the limit (ulimit -n)", n_fds,
+			            g_strerror(errno));
+			output_free(output);
+			return NULL;
+		}
+		output->fds[output->n_fds] = fd;
+	}
+	return output;
+}
+
+bool connection_has_output(const struct connection *connection)
+{
+	return connection->output_bytes > 0;
+}
+
+static bool takes_requests(const struct connection *connection)
+{
+	return !connection->broken && !connection->closing && !connection_has_output(connection);
+}
+
+static bool is_over(const struct connection *connection)
+{
+	return connection->broken || (connection->closing && !connection_has_output(connection));
+}
+
+/* Says what to wait for. A line that waits in our buffer makes no socket ready, so it asks for a turn by itself. */
+static void rearm(struct connection *connection)
+{
+	GIOCondition wanted = G_IO_HUP | G_IO_ERR;
+	bool turn = is_over(connection);
+
+	if (connection_has_output(connection))
+		wanted |= G_IO_OUT;
+	if (takes_requests(connection)) {
+		if (line_buffer_state(&connection->input) == LINE_PARTIAL)
+			wanted |= G_IO_IN;
+		else
+			turn = true;
+	}
+	g_source_modify_unix_fd(connection->source, connection->fd_tag, wanted);
+	g_source_set_ready_time(connection->source, turn ? 0 : -1);
+}
+
+static bool output_send(struct connection *connection, struct output *output)
+{
+	ssize_t sent = client_socket_send(connection->fd, output->line + output->sent, output->bytes - output->sent,
+	                                  output->fds, output->n_fds);
+	if (sent < 0) {
+		connection->broken = errno != EAGAIN && errno != EINTR;
+		return false;
+	}
+	output_close_fds(output);
+	output->sent += (size_t)sent;
+	connection->output_bytes -= (size_t)sent;
+	return output->sent == output->bytes;
+}
+
+void connection_flush(struct connection *connection)
+{
+	while (!connection->broken && connection_has_output(connection)) {
+		if (!output_send(connection, g_queue_peek_head(&connection->output)))
+			return;
+		output_free(g_queue_pop_head(&connection->output));
+	}
+}
+
+/* The object as a line, or NULL when it does not fit into one. */
+static char *line_new(const json_t *object, size_t *bytes, GError **error)
+{
+	g_autofree char *text = json_dumps(object, JSON_COMPACT);
+	*bytes = strlen(text) + 1;
+	if (*bytes > VPROF_CONTROL_LINE_BYTES_MAX) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GENERIC,
+		            "cannot answer: the answer has %zu bytes, and a line holds %u", *bytes,
+		            VPROF_CONTROL_LINE_BYTES_MAX);
+		return NULL;
+	}
+	text[*bytes - 1] = '\n';
+	return g_steal_pointer(&text);
+}
+
+bool connection_send(struct connection *connection, const json_t *object, const int *fds, size_t n_fds, GError **error)
+{
+	size_t bytes;
+	char *line = line_new(object, &bytes, error);
+	if (!line)
+		return false;
+	struct output *output = output_new(line, bytes, fds, n_fds, error);
+	if (!output)
+		return false;
+
+	g_queue_push_tail(&connection->output, output);
+	connection->output_bytes += bytes;
+	connection_flush(connection);
+	if (connection->output_bytes > CONTROL_OUTPUT_BYTES_MAX)
+		connection->broken = true;
+	rearm(connection);
+	return true;
+}
+
+static void receive(struct connection *connection)
+{
+	char bytes[RECEIVE_BYTES];
+	ssize_t got = recv(connection->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	if (got > 0)
+		line_buffer_append(&connection->input, bytes, (size_t)got);
+	else if (got == 0)
+		connection->closing = true; /* it may have shut down its half only, and wait for answers */
+	else
+		connection->broken = errno != EAGAIN && errno != EINTR;
+}
+
+static void answer_next(struct connection *connection)
+{
+	size_t length;
+	const char *line = line_buffer_take(&connection->input, &length);
+	if (line)
+		request_answer(connection, line, length);
+	else if (line_buffer_state(&connection->input) == LINE_TOO_LONG)
+		request_refuse(connection, "the line is too long");
+}
+
+struct connection_source {
+	GSource source;
+	struct connection *connection;
+};
+
+static gboolean connection_dispatch(GSource *source, GSourceFunc callback G_GNUC_UNUSED, gpointer data G_GNUC_UNUSED)
+{
+	struct connection *connection = ((struct connection_source *)source)->connection;
+	GIOCondition ready = g_source_query_unix_fd(source, connection->fd_tag);
+
+	connection_flush(connection);
+	if (ready & (G_IO_IN | G_IO_HUP | G_IO_ERR | G_IO_NVAL) && takes_requests(connection) &&
+	    line_buffer_state(&connection->input) == LINE_PARTIAL)
+		receive(connection);
+	if (takes_requests(connection))
+		answer_next(connection);
+
+	if (is_over(connection)) {
+		control_server_drop(connection->server, connection);
+		return G_SOURCE_REMOVE;
+	}
+	rearm(connection);
+	return G_SOURCE_CONTINUE;
+}
+
+static GSourceFuncs connection_source_funcs = {.dispatch = connection_dispatch};
+
+static void greet(struct connection *connection)
+{
+	json_auto_t *greeting = json_pack("{s:{s:s, s:i, s:[s], s:o}}", "vprof", "version", VPROF_VERSION, "protocol",
+	                                  VPROF_CONTROL_PROTOCOL, "capabilities", "descriptors", "guest",
+	                                  control_guest_summary(connection->server->guest));
+	connection_send(connection, greeting, NULL, 0, NULL);
+}
+
+struct connection *connection_new(struct control_server *server, int fd, bool owner)
+{
+	struct connection *connection = g_new(struct connection, 1);
+	*connection = (struct connection){.server = server, .fd = fd, .owner = owner};
+	line_buffer_init(&connection->input);
+	g_queue_init(&connection->output);
+
+	connection->source = g_source_new(&connection_source_funcs, sizeof(struct connection_source));
+	((struct connection_source *)connection->source)->connection = connection;
+	connection->fd_tag = g_source_add_unix_fd(connection->source, fd, G_IO_IN);
+	g_source_set_static_name(connection->source, "control connection");
+	g_source_attach(connection->source, NULL);
+	greet(connection);
+	return connection;
+}
+
+void connection_free(struct connection *connection)
+{
+	g_source_destroy(connection->source);
+	g_source_unref(connection->source);
+	g_queue_clear_full(&connection->output, (GDestroyNotify)output_free);
+	line_buffer_deinit(&connection->input);
+	close(connection->fd);
+	g_free(connection);
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Errors of the libraries below as classes of the protocol, and text of any origin as JSON. */
+#include <string.h>
+
+#include "control/control_priv.h"
+
+G_DEFINE_QUARK(vprof - control - error - quark, control_error)
+
+static const char *own_class(int code)
+{
+	switch ((enum control_error)code) {
+	case CONTROL_ERROR_COMMAND_NOT_FOUND:
+		return VPROF_ERROR_COMMAND_NOT_FOUND;
+	case CONTROL_ERROR_INVALID_ARGUMENT:
+		return VPROF_ERROR_INVALID_ARGUMENT;
+	case CONTROL_ERROR_NOT_NEGOTIATED:
+		return VPROF_ERROR_NOT_NEGOTIATED;
+	case CONTROL_ERROR_STATE:
+		return VPROF_ERROR_STATE;
+	case CONTROL_ERROR_UNSUPPORTED:
+		return VPROF_ERROR_UNSUPPORTED;
+	case CONTROL_ERROR_LISTEN:
+	case CONTROL_ERROR_GENERIC:
+		break;
+	}
+	return VPROF_ERROR_GENERIC;
+}
+
+static const char *session_class(int code)
+{
+	switch ((enum session_error)code) {
+	case SESSION_ERROR_STATE:
+		return VPROF_ERROR_STATE;
+	case SESSION_ERROR_RANGE:
+		return VPROF_ERROR_INVALID_ARGUMENT;
+	case SESSION_ERROR_SYSTEM:
+		break;
+	}
+	return VPROF_ERROR_GENERIC;
+}
+
+static const char *counter_class(int code)
+{
+	switch ((enum counter_error)code) {
+	case COUNTER_ERROR_UNKNOWN_EVENT:
+	case COUNTER_ERROR_RANGE:
+		return VPROF_ERROR_INVALID_ARGUMENT;
+	case COUNTER_ERROR_UNAVAILABLE:
+		return VPROF_ERROR_UNSUPPORTED;
+	case COUNTER_ERROR_SYSTEM:
+		break;
+	}
+	return VPROF_ERROR_GENERIC;
+}
+
+const char *control_error_class(const GError *error)
+{
+	if (error->domain == CONTROL_ERROR)
+		return own_class(error->code);
+	if (error->domain == SESSION_ERROR)
+		return session_class(error->code);
+	if (error->domain == COUNTER_ERROR)
+		return counter_class(error->code);
+	return VPROF_ERROR_GENERIC;
+}
+
+json_t *control_text(const char *text, size_t bytes_max)
+{
+	if (!text)
+		return json_null();
+	g_autofree char *valid = g_utf8_make_valid(text, (gssize)strnlen(text, bytes_max));
+	return json_string(valid);
+}

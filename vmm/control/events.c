@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the clients are told without having asked. */
+#include "control/control_priv.h"
+
+#define LOST_INTERVAL_S 1u
+/* Registers and the last console lines; \u00XX for each byte, with a message, still fits into a line. */
+#define DETAILS_BYTES_MAX 8192u
+
+static json_t *timestamp_now(void)
+{
+	int64_t now_us = g_get_real_time();
+	return json_pack("{s:I, s:I}", "seconds", (json_int_t)(now_us / G_USEC_PER_SEC), "microseconds",
+	                 (json_int_t)(now_us % G_USEC_PER_SEC));
+}
+
+void control_server_event(struct control_server *server, const char *name, json_t *data)
+{
+	json_auto_t *event = json_pack("{s:s, s:o, s:o}", "event", name, "data", data, "timestamp", timestamp_now());
+
+	for (guint i = 0; i < server->connections->len; i++) {
+		struct connection *connection = g_ptr_array_index(server->connections, i);
+		if (connection->negotiated && !connection->broken)
+			connection_send(connection, event, NULL, 0, NULL);
+	}
+}
+
+json_t *control_guest_end(const struct guest *guest)
+{
+	const struct guest_end *end = &guest->end;
+	json_t *object =
+		json_pack("{s:s, s:I, s:o}", "reason", guest_end_name(end->reason), "code", (json_int_t)end->code,
+	                  "message", control_text(end->message, CONTROL_MESSAGE_BYTES_MAX));
+	if (end->details)
+		json_object_set_new(object, "details", control_text(end->details, DETAILS_BYTES_MAX));
+	return object;
+}
+
+void control_server_guest_ended(struct control_server *server)
+{
+	control_server_event(server, VPROF_EVENT_GUEST_ENDED, control_guest_end(server->guest));
+}
+
+/* A guest can mark phases as fast as it runs; its clients get what people can make use of. */
+static bool phase_allowed(struct phase_limit *limit)
+{
+	int64_t second = g_get_monotonic_time() / G_USEC_PER_SEC;
+	if (second != limit->second) {
+		limit->second = second;
+		limit->sent = 0;
+	}
+	if (limit->sent == CONTROL_PHASES_PER_SECOND) {
+		limit->dropped++;
+		return false;
+	}
+	limit->sent++;
+	return true;
+}
+
+void control_server_guest_phase(struct control_server *server, unsigned vcpu, uint8_t value, uint64_t time_ns)
+{
+	struct phase_limit *limit = &server->phases;
+	if (!phase_allowed(limit))
+		return;
+
+	json_t *data =
+		json_pack("{s:i, s:i, s:I}", "vcpu", (int)vcpu, "value", (int)value, "time-ns", (json_int_t)time_ns);
+	if (limit->dropped > 0)
+		json_object_set_new(data, "dropped", json_integer((json_int_t)limit->dropped));
+	limit->dropped = 0;
+	control_server_event(server, VPROF_EVENT_GUEST_PHASE, data);
+}
+
+static void tell_lost(struct control_server *server, unsigned vcpu)
+{
+	struct session_statistics now;
+	session_statistics_read(server->session, vcpu, &now);
+
+	uint64_t *told = &server->lost_told[vcpu];
+	uint64_t lost = now.dropbuf_sample - (now.dropbuf_sample < *told ? 0 : *told); /* less: a new session */
+	*told = now.dropbuf_sample;
+	if (lost > 0)
+		control_server_event(server, VPROF_EVENT_SAMPLES_LOST,
+		                     json_pack("{s:i, s:I}", "vcpu", (int)vcpu, "lost", (json_int_t)lost));
+}
+
+static gboolean look_for_lost(gpointer data)
+{
+	struct control_server *server = data;
+	if (session_configuration(server->session)) {
+		for (unsigned i = 0; i < server->guest->vcpus; i++)
+			tell_lost(server, i);
+	}
+	return G_SOURCE_CONTINUE;
+}
+
+void control_events_watch(struct control_server *server)
+{
+	server->lost_timer = g_timeout_add_seconds(LOST_INTERVAL_S, look_for_lost, server);
+}
+
+void control_events_unwatch(struct control_server *server)
+{
+	g_source_remove(server->lost_timer);
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The listening socket: its folder, its file, and who may connect. */
+#include <errno.h>
+#include <fcntl.h>
+#include <glib-unix.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "control/control_priv.h"
+#include "lib/client/client.h"
+#include "lib/client/socket.h"
+
+#define BACKLOG 16
+/* While the host has no descriptor for another client; an immediate retry would only burn time. */
+#define RETRY_MS 1000u
+
+struct listener {
+	struct control_server *server;
+	int fd;
+	char *path;
+	dev_t device; /* of the socket's file, to know it again */
+	ino_t inode;  /* 0 before there is one */
+	guint source; /* accepts, or waits for RETRY_MS */
+};
+
+static bool G_GNUC_PRINTF(3, 4) fail(GError **error, const char *path, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	g_autofree char *why = g_strdup_vprintf(format, args);
+	va_end(args);
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_LISTEN, "cannot listen on %s: %s", path, why);
+	return false;
+}
+
+/* In a folder of somebody else, that somebody could put their own socket in place of ours. */
+static bool folder_prepare(const char *path, GError **error)
+{
+	g_autofree char *folder = g_path_get_dirname(path);
+	if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+		return fail(error, path, "cannot make folder %s: %s; choose another path with --control", folder,
+		            g_strerror(errno));
+
+	struct stat status;
+	if (stat(folder, &status) < 0)
+		return fail(error, path, "cannot look at folder %s: %s", folder, g_strerror(errno));
+	if (!S_ISDIR(status.st_mode))
+		return fail(error, path, "%s is no folder", folder);
+	if (geteuid() != 0 && status.st_uid != geteuid() && status.st_uid != 0)
+		return fail(error, path, "folder %s belongs to uid %u; choose another path with --control", folder,
+		            status.st_uid);
+	return true;
+}
+
+/* Removes the socket of an engine that died. */
+static bool path_clear(const char *path, GError **error)
+{
+	struct stat status;
+	if (lstat(path, &status) < 0)
+		return errno == ENOENT || fail(error, path, "%s", g_strerror(errno));
+	if (!S_ISSOCK(status.st_mode))
+		return fail(error, path, "the file exists and is no socket; remove it or choose another path");
+	if (client_socket_live(path))
+		return fail(error, path, "it is in use by a running engine; choose another --name or --control");
+	if (unlink(path) < 0 && errno != ENOENT)
+		return fail(error, path, "cannot remove the socket of a dead engine: %s", g_strerror(errno));
+	return true;
+}
+
+/* bind(2) gives the file the mode of the socket's inode (net/unix/af_unix.c, unix_bind_bsd), so it is never wider. */
+static bool socket_bind(struct listener *listener, GError **error)
+{
+	struct sockaddr_un address;
+	struct stat status;
+
+	if (!client_socket_address(listener->path, &address))
+		return fail(error, listener->path,
+		            "the path is longer than %zu bytes; choose a shorter one with --control",
+		            sizeof(address.sun_path) - 1);
+	listener->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (listener->fd < 0 || fchmod(listener->fd, 0600) < 0 ||
+	    bind(listener->fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		return fail(error, listener->path, "%s", g_strerror(errno));
+	if (lstat(listener->path, &status) < 0)
+		return fail(error, listener->path, "%s", g_strerror(errno));
+	listener->device = status.st_dev;
+	listener->inode = status.st_ino;
+	if (listen(listener->fd, BACKLOG) < 0)
+		return fail(error, listener->path, "%s", g_strerror(errno));
+	return true;
+}
+
+static bool peer_allowed(int fd)
+{
+	struct ucred peer;
+	socklen_t bytes = sizeof(peer);
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && (peer.uid == 0 || peer.uid == geteuid());
+}
+
+static void listen_again(struct listener *listener);
+
+static gboolean retry(gpointer data)
+{
+	listen_again(data);
+	return G_SOURCE_REMOVE;
+}
+
+static gboolean accept_client(int listen_fd, GIOCondition condition G_GNUC_UNUSED, gpointer data)
+{
+	struct listener *listener = data;
+	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
+		return G_SOURCE_CONTINUE;
+	if (fd < 0) {
+		listener->source = g_timeout_add(RETRY_MS, retry, listener);
+		return G_SOURCE_REMOVE;
+	}
+	if (peer_allowed(fd) && listener->server->connections->len < CONTROL_CLIENTS_MAX)
+		control_server_add_client(listener->server, fd, false);
+	else
+		close(fd);
+	return G_SOURCE_CONTINUE;
+}
+
+static void listen_again(struct listener *listener)
+{
+	listener->source = g_unix_fd_add(listener->fd, G_IO_IN, accept_client, listener);
+}
+
+struct listener *listener_new(struct control_server *server, const char *path, GError **error)
+{
+	struct listener *listener = g_new(struct listener, 1);
+	*listener = (struct listener){.server = server, .fd = -1, .path = g_strdup(path)};
+
+	if (!folder_prepare(path, error) || !path_clear(path, error) || !socket_bind(listener, error)) {
+		listener_free(listener);
+		return NULL;
+	}
+	listen_again(listener);
+	return listener;
+}
+
+/* Not the socket of an engine that took the path over. */
+static bool path_is_ours(const struct listener *listener)
+{
+	struct stat status;
+	return listener->inode != 0 && lstat(listener->path, &status) == 0 && status.st_dev == listener->device &&
+	       status.st_ino == listener->inode;
+}
+
+void listener_free(struct listener *listener)
+{
+	if (!listener)
+		return;
+	if (path_is_ours(listener))
+		unlink(listener->path);
+	g_clear_handle_id(&listener->source, g_source_remove);
+	if (listener->fd >= 0)
+		close(listener->fd);
+	g_free(listener->path);
+	g_free(listener);
+}

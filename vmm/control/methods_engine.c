@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* negotiate, query-schema, query-status, quit */
+#include <unistd.h>
+
+#include "control/control_priv.h"
+
+json_t *method_negotiate(struct control_call *call, GError **error)
+{
+	json_int_t protocol = json_integer_value(json_object_get(call->arguments, "protocol"));
+	if (protocol != VPROF_CONTROL_PROTOCOL) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_UNSUPPORTED,
+		            "cannot speak protocol %lld: this engine (version " VPROF_VERSION
+		            ") speaks %d; use both from one installation",
+		            (long long)protocol, VPROF_CONTROL_PROTOCOL);
+		return NULL;
+	}
+	call->connection->negotiated = true;
+	return json_pack("{s:i}", "protocol", VPROF_CONTROL_PROTOCOL);
+}
+
+static const char *state_name(enum guest_state state)
+{
+	static const char *const names[] = {
+		[GUEST_CREATED] = "created",
+		[GUEST_RUNNING] = "running",
+		[GUEST_ENDED] = "ended",
+	};
+	return names[state];
+}
+
+json_t *method_query_status(struct control_call *call, GError **error G_GNUC_UNUSED)
+{
+	const struct control_server *server = call->server;
+	int64_t uptime_us = g_get_monotonic_time() - server->started_us;
+	json_t *answer = json_pack("{s:s, s:s, s:i, s:I}", "state", state_name(server->guest->state), "session",
+	                           session_running(server->session) ? "running" : "idle", "pid", (int)getpid(),
+	                           "uptime-ns", (json_int_t)(uptime_us * 1000));
+	if (server->guest->state == GUEST_ENDED)
+		json_object_set_new(answer, "end", control_guest_end(server->guest));
+	return answer;
+}
+
+json_t *method_quit(struct control_call *call, GError **error G_GNUC_UNUSED)
+{
+	call->quit = true;
+	return json_object();
+}
+
+static json_t *arguments_schema(const struct control_method *method)
+{
+	json_t *list = json_array();
+	for (const struct method_argument *argument = method->arguments; argument && argument->name; argument++)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:I, s:I, s:s}", "name", argument->name, "type",
+		                                      argument_type_name(argument->type), "optional",
+		                                      argument->optional, "min", (json_int_t)argument->min, "max",
+		                                      (json_int_t)argument->max, "summary", argument->summary));
+	return list;
+}
+
+static json_t *methods_schema(void)
+{
+	json_t *list = json_array();
+	for (const struct control_method *method = control_methods; method->name; method++)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o, s:s}", "name", method->name, "role",
+		                                      method->role == ROLE_CONTROL ? "control" : "observe", "summary",
+		                                      method->summary, "arguments", arguments_schema(method), "returns",
+		                                      method->returns));
+	return list;
+}
+
+/* A name and what it means. */
+struct term {
+	const char *name, *summary;
+};
+
+static const struct term events[] = {
+	{VPROF_EVENT_GUEST_ENDED, "the guest has ended: {\"reason\", \"code\", \"message\", \"details\"?}"},
+	{VPROF_EVENT_GUEST_PHASE, "the guest wrote a phase mark: {\"vcpu\", \"value\", \"time-ns\", \"dropped\"?}; "
+                                  "dropped: marks before it that came too fast"},
+	{VPROF_EVENT_SAMPLES_LOST, "a ring was full: {\"vcpu\", \"lost\"}, the samples lost since the last such event; "
+                                   "at most one a second and vCPU"},
+};
+
+static const struct term errors[] = {
+	{VPROF_ERROR_GENERIC, "the host refused, or the line is no request"},
+	{VPROF_ERROR_COMMAND_NOT_FOUND, "there is no such method"},
+	{VPROF_ERROR_INVALID_ARGUMENT, "an argument is unknown, missing, of the wrong type or out of range"},
+	{VPROF_ERROR_NOT_NEGOTIATED, "the client has not executed negotiate"},
+	{VPROF_ERROR_STATE, "not in this state of the guest or the session"},
+	{VPROF_ERROR_UNSUPPORTED, "this host or this engine cannot do it"},
+};
+
+#define X(name, help) {#name, help},
+static const struct term statistics[] = {SESSION_STATISTICS(X)};
+#undef X
+
+static json_t *terms_schema(const struct term *terms, size_t n)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < n; i++) {
+		g_autofree char *name = g_strdelimit(g_strdup(terms[i].name), "_", '-');
+		json_array_append_new(list, json_pack("{s:s, s:s}", "name", name, "summary", terms[i].summary));
+	}
+	return list;
+}
+
+json_t *method_query_schema(struct control_call *call G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+{
+	return json_pack("{s:i, s:o, s:o, s:o, s:o}", "protocol", VPROF_CONTROL_PROTOCOL, "methods", methods_schema(),
+	                 "events", terms_schema(events, G_N_ELEMENTS(events)), "errors",
+	                 terms_schema(errors, G_N_ELEMENTS(errors)), "statistics",
+	                 terms_schema(statistics, G_N_ELEMENTS(statistics)));
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* session-start, session-stop, query-stats, rings */
+#include <vprof/recording.h>
+#include <vprof/ring.h>
+
+#include "control/control_priv.h"
+
+#define FREQUENCY_HZ_DEFAULT 999u
+
+static bool parse_events(const json_t *names, struct session_config *config, const char **why, GError **error)
+{
+	*why = NULL;
+	if (!names) {
+		config->n_events = 1;
+		counter_event_default(&config->events[0], why);
+		return true;
+	}
+	for (size_t i = 0; i < json_array_size(names); i++) {
+		if (!counter_event_parse(json_string_value(json_array_get(names, i)), &config->events[i], error))
+			return false;
+	}
+	config->n_events = json_array_size(names);
+	return true;
+}
+
+static bool parse_rate(const json_t *frequency_hz, const json_t *period, struct counter_rate *rate, GError **error)
+{
+	if (frequency_hz && period) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
+		            "arguments \"frequency-hz\" and \"period\" of session-start exclude each other");
+		return false;
+	}
+	if (period)
+		*rate = (struct counter_rate){.period = (uint64_t)json_integer_value(period)};
+	else if (frequency_hz)
+		*rate = (struct counter_rate){.frequency_hz = (uint32_t)json_integer_value(frequency_hz)};
+	else
+		*rate = (struct counter_rate){.frequency_hz = FREQUENCY_HZ_DEFAULT};
+	return true;
+}
+
+static bool parse_ring_bytes(const json_t *bytes, size_t *ring_data_bytes, GError **error)
+{
+	*ring_data_bytes = bytes ? (size_t)json_integer_value(bytes) : VPROF_RING_DATA_BYTES_DEFAULT;
+	if ((*ring_data_bytes & (*ring_data_bytes - 1)) == 0)
+		return true;
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
+	            "argument \"ring-bytes\" of session-start must be a power of two, not %zu", *ring_data_bytes);
+	return false;
+}
+
+/* The table's own name, as the request goes away and the session's configuration stays. */
+static bool parse_delivery(const json_t *name, const char **delivery, GError **error)
+{
+	*delivery = NULL;
+	if (!name)
+		return true;
+
+	g_autoptr(GString) known = g_string_new(NULL);
+	for (size_t i = 0; counter_deliveries[i]; i++) {
+		if (g_str_equal(counter_deliveries[i]->name, json_string_value(name))) {
+			*delivery = counter_deliveries[i]->name;
+			return true;
+		}
+		g_string_append_printf(known, "%s%s", i > 0 ? ", " : "", counter_deliveries[i]->name);
+	}
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
+	            "argument \"delivery\" of session-start: there is no \"%s\", but %s", json_string_value(name),
+	            known->str);
+	return false;
+}
+
+static bool parse_config(const json_t *arguments, struct session_config *config, const char **why, GError **error)
+{
+	return parse_events(json_object_get(arguments, "events"), config, why, error) &&
+	       parse_rate(json_object_get(arguments, "frequency-hz"), json_object_get(arguments, "period"),
+	                  &config->rate, error) &&
+	       parse_ring_bytes(json_object_get(arguments, "ring-bytes"), &config->ring_data_bytes, error) &&
+	       parse_delivery(json_object_get(arguments, "delivery"), &config->delivery, error);
+}
+
+static json_t *hex(const void *bytes, size_t n)
+{
+	g_autoptr(GString) text = g_string_sized_new(2 * n);
+	for (size_t i = 0; i < n; i++)
+		g_string_append_printf(text, "%02x", ((const uint8_t *)bytes)[i]);
+	return json_string(text->str);
+}
+
+static json_t *event_json(const struct session *session, unsigned event, unsigned vcpus)
+{
+	struct perf_event_attr attr;
+	_Static_assert(sizeof(attr) >= VPROF_ATTR_BYTES, "linux/perf_event.h has PERF_ATTR_SIZE_VER7");
+	session_event_attr(session, event, &attr);
+
+	json_t *ids = json_array();
+	for (unsigned i = 0; i < vcpus; i++)
+		json_array_append_new(ids, json_integer((json_int_t)session_event_id(event, i)));
+	const struct counter_event *counted = &session_configuration(session)->events[event];
+	return json_pack("{s:s, s:s, s:o, s:o}", "name", counted->name, "backend", counted->backend->name, "attr",
+	                 hex(&attr, VPROF_ATTR_BYTES), "ids", ids);
+}
+
+json_t *method_session_start(struct control_call *call, GError **error)
+{
+	struct session *session = call->server->session;
+	struct session_config wanted = {0};
+	const char *why;
+	if (!parse_config(call->arguments, &wanted, &why, error) || !session_start(session, &wanted, error))
+		return NULL;
+
+	const struct session_config *config = session_configuration(session);
+	json_t *events = json_array();
+	for (unsigned i = 0; i < config->n_events; i++)
+		json_array_append_new(events, event_json(session, i, call->server->guest->vcpus));
+	return json_pack("{s:o, s:s, s:s?, s:I}", "events", events, "delivery", session_delivery(session), "why", why,
+	                 "ring-bytes", (json_int_t)config->ring_data_bytes);
+}
+
+static bool had_session(const struct session *session, GError **error)
+{
+	if (session_configuration(session))
+		return true;
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_STATE, "there was no session yet; execute session-start first");
+	return false;
+}
+
+static void statistics_add(struct session_statistics *sum, const struct session_statistics *one)
+{
+#define X(name, help) sum->name += one->name;
+	SESSION_STATISTICS(X)
+#undef X
+}
+
+static void set_count(json_t *object, const char *name, uint64_t count)
+{
+	g_autofree char *dashed = g_strdelimit(g_strdup(name), "_", '-');
+	json_object_set_new(object, dashed, json_integer((json_int_t)count));
+}
+
+static json_t *statistics_json(const struct session_statistics *statistics)
+{
+	json_t *object = json_object();
+#define X(name, help) set_count(object, #name, statistics->name);
+	SESSION_STATISTICS(X)
+#undef X
+	return object;
+}
+
+json_t *method_query_stats(struct control_call *call, GError **error)
+{
+	const struct session *session = call->server->session;
+	if (!had_session(session, error))
+		return NULL;
+
+	struct session_statistics total = {0};
+	json_t *vcpus = json_array();
+	for (unsigned i = 0; i < call->server->guest->vcpus; i++) {
+		struct session_statistics one;
+		session_statistics_read(session, i, &one);
+		statistics_add(&total, &one);
+		json_array_append_new(vcpus, statistics_json(&one));
+	}
+	return json_pack("{s:o, s:o}", "total", statistics_json(&total), "vcpus", vcpus);
+}
+
+json_t *method_session_stop(struct control_call *call, GError **error)
+{
+	if (!session_stop(call->server->session, error))
+		return NULL;
+	return json_pack("{s:o}", "statistics", method_query_stats(call, NULL));
+}
+
+json_t *method_rings(struct control_call *call, GError **error)
+{
+	const struct session *session = call->server->session;
+	if (!had_session(session, error))
+		return NULL;
+
+	_Static_assert(G_N_ELEMENTS(call->fds) >= 2 * GUEST_VCPUS_MAX, "a ring and an eventfd for each vCPU");
+	json_t *vcpus = json_array();
+	for (unsigned i = 0; i < call->server->guest->vcpus; i++) {
+		const struct ring *ring = session_ring(session, i);
+		call->fds[call->n_fds++] = ring_memfd(ring);
+		call->fds[call->n_fds++] = ring_eventfd(ring);
+		json_array_append_new(vcpus, json_pack("{s:i, s:I}", "vcpu", (int)i, "data-bytes",
+		                                       (json_int_t)ring_data_bytes(ring)));
+	}
+	return json_pack("{s:o}", "vcpus", vcpus);
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <poll.h>
+
+#include "control/control_priv.h"
+
+struct control_server *control_server_new(struct guest *guest, struct session *session)
+{
+	struct control_server *server = g_new0(struct control_server, 1);
+	server->guest = guest;
+	server->session = session;
+	server->started_us = g_get_monotonic_time();
+	server->connections = g_ptr_array_new_with_free_func((GDestroyNotify)connection_free);
+	control_events_watch(server);
+	return server;
+}
+
+void control_server_free(struct control_server *server)
+{
+	if (!server)
+		return;
+	control_events_unwatch(server);
+	if (server->quit_source)
+		g_source_remove(server->quit_source);
+	listener_free(server->listener);
+	g_ptr_array_unref(server->connections);
+	g_free(server);
+}
+
+bool control_server_listen(struct control_server *server, const char *path, GError **error)
+{
+	server->listener = listener_new(server, path, error);
+	return server->listener;
+}
+
+void control_server_add_client(struct control_server *server, int fd, bool owner)
+{
+	g_ptr_array_add(server->connections, connection_new(server, fd, owner));
+}
+
+void control_server_drop(struct control_server *server, struct connection *connection)
+{
+	bool owner = connection->owner;
+	g_ptr_array_remove(server->connections, connection);
+	if (owner)
+		control_server_quit(server, "its client has gone");
+}
+
+void control_server_on_quit(struct control_server *server, void (*quit)(void *data), void *data)
+{
+	server->quit = quit;
+	server->quit_data = data;
+}
+
+static gboolean call_quit(gpointer data)
+{
+	struct control_server *server = data;
+	server->quit_source = 0;
+	if (server->quit)
+		server->quit(server->quit_data);
+	return G_SOURCE_REMOVE;
+}
+
+void control_server_quit(struct control_server *server, const char *why)
+{
+	if (server->quitting)
+		return;
+	server->quitting = true;
+	/* A source of its own: the engine may free the server in it, and nothing of ours is on the stack. */
+	server->quit_source = g_idle_add_full(G_PRIORITY_DEFAULT, call_quit, server, NULL);
+	if (server->guest->state != GUEST_ENDED)
+		server->guest->ops->stop(server->guest, GUEST_END_STOPPED, why);
+}
+
+static bool wait_writable(const GPtrArray *connections, int timeout_ms)
+{
+	g_autofree struct pollfd *pollfds = g_new0(struct pollfd, connections->len);
+	nfds_t n = 0;
+
+	for (guint i = 0; i < connections->len; i++) {
+		const struct connection *connection = g_ptr_array_index(connections, i);
+		if (!connection->broken && connection_has_output(connection))
+			pollfds[n++] = (struct pollfd){.fd = connection->fd, .events = POLLOUT};
+	}
+	return n > 0 && poll(pollfds, n, timeout_ms) != 0;
+}
+
+void control_server_flush(struct control_server *server, unsigned timeout_ms)
+{
+	int64_t deadline = g_get_monotonic_time() + (int64_t)timeout_ms * 1000;
+
+	for (int64_t left_us = (int64_t)timeout_ms * 1000; left_us > 0; left_us = deadline - g_get_monotonic_time()) {
+		if (!wait_writable(server->connections, (int)((left_us + 999) / 1000)))
+			return;
+		for (guint i = 0; i < server->connections->len; i++)
+			connection_flush(g_ptr_array_index(server->connections, i));
+	}
+}
