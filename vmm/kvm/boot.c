@@ -12,7 +12,7 @@
 #include "kvm/boot_priv.h"
 #include "kvm/mptable.h"
 
-G_DEFINE_QUARK(vprof - boot - error, boot_error)
+G_DEFINE_QUARK(vprof_boot_error, boot_error)
 
 /* initrd_addr_max of every x86 kernel since protocol 2.03. */
 #define INITRD_END_MAX UINT64_C(0x80000000)
