@@ -57,8 +57,6 @@ static bool segments_load(struct boot_claims *claims, const struct image *image,
 	const uint8_t *file = image_bytes(image, &file_bytes);
 
 	for (size_t i = 0; i < n; i++) {
-		if (segment[i].memory_bytes == 0)
-			continue;
 		void *to = boot_claim(claims, "a kernel segment", segment[i].gpa, segment[i].memory_bytes, error);
 		if (to == NULL) {
 			g_prefix_error(error, "cannot load %s: ", image_path(image));
@@ -203,7 +201,8 @@ bool boot_load(const struct memory *memory, const struct boot_config *config, st
 		return false;
 
 	loaded.map_entries = boot_memory_map(memory, config->reserved.value, config->reserved_bytes, loaded.map);
-	strcpy(boot_structure(memory, BOOT_COMMAND_LINE_GPA, BOOT_COMMAND_LINE_BYTES_MAX), config->command_line);
+	memcpy(boot_structure(memory, BOOT_COMMAND_LINE_GPA, BOOT_COMMAND_LINE_BYTES_MAX), config->command_line,
+	       strlen(config->command_line) + 1);
 	tables_write(memory, config->vcpus);
 	boot_gdt_write(memory, &result);
 	if (result.protocol == BOOT_PVH) {

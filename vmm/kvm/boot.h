@@ -55,7 +55,10 @@ struct boot_state {
 	uint16_t gdt_limit;
 };
 
-/* Fills the memory and *state. Errors: BOOT_ERROR. */
+/*
+ * Fills the memory, which is fresh from memory_new, and *state. What is where: boot_layout.h; a kernel segment that
+ * covers one of these places is refused. Errors: BOOT_ERROR.
+ */
 bool boot_load(const struct memory *memory, const struct boot_config *config, struct boot_state *state, GError **error);
 
 /* The registers of the boot processor; *sregs comes from KVM_GET_SREGS and keeps what the protocol leaves open. */

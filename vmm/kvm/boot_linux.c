@@ -23,7 +23,7 @@ static void identity_map_write(const struct memory *memory)
 
 	pml4[0] = (BOOT_PAGE_TABLES_GPA + BOOT_PAGE_BYTES) | PTE_PRESENT_WRITABLE;
 	for (unsigned i = 0; i < PAGE_DIRECTORIES; i++)
-		pdpt[i] = (BOOT_PAGE_TABLES_GPA + (2 + i) * BOOT_PAGE_BYTES) | PTE_PRESENT_WRITABLE;
+		pdpt[i] = (BOOT_PAGE_TABLES_GPA + (UINT64_C(2) + i) * BOOT_PAGE_BYTES) | PTE_PRESENT_WRITABLE;
 	for (unsigned i = 0; i < PAGE_DIRECTORIES * PAGE_TABLE_ENTRIES; i++)
 		pd[i] = i * LARGE_PAGE_BYTES | PTE_LARGE | PTE_PRESENT_WRITABLE;
 }
