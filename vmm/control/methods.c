@@ -7,6 +7,7 @@
 /* counter_event.name holds one byte more. */
 #define EVENT_NAME_BYTES_MAX 63
 #define DELIVERY_NAME_BYTES_MAX 63
+#define CALL_GRAPH_NAME_BYTES_MAX 15
 
 _Static_assert(sizeof(((struct counter_event *)NULL)->name) == EVENT_NAME_BYTES_MAX + 1,
                "event names as counter.h has them");
@@ -27,6 +28,12 @@ static const struct method_argument session_start_arguments[] = {
          .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX},
 	{"delivery", "how an overflow becomes an exit; without it, the first way that works", ARGUMENT_STRING,
          .optional = true, .min = 1, .max = DELIVERY_NAME_BYTES_MAX},
+	{"call-graph", "call chains with each sample: none (the default), auto, orc or fp", ARGUMENT_STRING,
+         .optional = true, .min = 1, .max = CALL_GRAPH_NAME_BYTES_MAX},
+	{"call-depth", "frames of a call chain; without it, 64", ARGUMENT_INTEGER, .optional = true, .min = 1,
+         .max = UNWIND_DEPTH_MAX},
+	{"call-user", "1 (the default): call chains go on into user space, by frame pointers; 0: they do not",
+         ARGUMENT_INTEGER, .optional = true, .min = 0, .max = 1},
 	{0},
 };
 
@@ -70,7 +77,7 @@ const struct control_method control_methods[] = {
 		.summary = "starts sampling every vCPU into new rings",
 		.returns = "{\"events\": [{\"name\", \"backend\", \"attr\": hex of struct perf_event_attr, \"ids\": "
 			   "[N for each vCPU]}], \"delivery\": TEXT, \"why\": TEXT for an event that was chosen, else "
-			   "null, \"ring-bytes\": N}",
+			   "null, \"ring-bytes\": N, \"call-graph\": none, orc or fp}",
 		.role = ROLE_CONTROL,
 		.arguments = session_start_arguments,
 		.run = method_session_start,

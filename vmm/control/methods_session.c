@@ -70,9 +70,41 @@ static bool parse_delivery(const json_t *name, const char **delivery, GError **e
 	return false;
 }
 
+static const char *const call_graph_names[] = {
+	[SESSION_CALL_GRAPH_NONE] = "none",
+	[SESSION_CALL_GRAPH_AUTO] = "auto",
+	[SESSION_CALL_GRAPH_ORC] = "orc",
+	[SESSION_CALL_GRAPH_FP] = "fp",
+};
+
+static bool parse_call_graph(const json_t *name, enum session_call_graph *call_graph, GError **error)
+{
+	*call_graph = SESSION_CALL_GRAPH_NONE;
+	if (!name)
+		return true;
+	for (size_t i = 0; i < G_N_ELEMENTS(call_graph_names); i++) {
+		if (g_str_equal(call_graph_names[i], json_string_value(name))) {
+			*call_graph = (enum session_call_graph)i;
+			return true;
+		}
+	}
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
+	            "argument \"call-graph\" of session-start: there is no \"%s\", but none, auto, orc, fp",
+	            json_string_value(name));
+	return false;
+}
+
+static void parse_call_limits(const json_t *depth, const json_t *user, struct session_config *config)
+{
+	config->call_depth = depth ? (unsigned)json_integer_value(depth) : UNWIND_DEPTH_DEFAULT;
+	config->call_kernel_only = user && json_integer_value(user) == 0;
+}
+
 static bool parse_config(const json_t *arguments, struct session_config *config, const char **why, GError **error)
 {
-	return parse_events(json_object_get(arguments, "events"), config, why, error) &&
+	parse_call_limits(json_object_get(arguments, "call-depth"), json_object_get(arguments, "call-user"), config);
+	return parse_call_graph(json_object_get(arguments, "call-graph"), &config->call_graph, error) &&
+	       parse_events(json_object_get(arguments, "events"), config, why, error) &&
 	       parse_rate(json_object_get(arguments, "frequency-hz"), json_object_get(arguments, "period"),
 	                  &config->rate, error) &&
 	       parse_ring_bytes(json_object_get(arguments, "ring-bytes"), &config->ring_data_bytes, error) &&
@@ -113,8 +145,9 @@ json_t *method_session_start(struct control_call *call, GError **error)
 	json_t *events = json_array();
 	for (unsigned i = 0; i < config->n_events; i++)
 		json_array_append_new(events, event_json(session, i, call->server->guest->vcpus));
-	return json_pack("{s:o, s:s, s:s?, s:I}", "events", events, "delivery", session_delivery(session), "why", why,
-	                 "ring-bytes", (json_int_t)config->ring_data_bytes);
+	return json_pack("{s:o, s:s, s:s?, s:I, s:s}", "events", events, "delivery", session_delivery(session), "why",
+	                 why, "ring-bytes", (json_int_t)config->ring_data_bytes, "call-graph",
+	                 call_graph_names[config->call_graph]);
 }
 
 static bool had_session(const struct session *session, GError **error)
