@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What Linux prints when it panics, and then nothing. */
+#include "guests/guest.h"
+
+void guest_main(void)
+{
+	console_print("Kernel panic - not syncing: a test\n");
+	halt();
+}
