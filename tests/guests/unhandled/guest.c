@@ -2,7 +2,7 @@
 /* Fetches an instruction where there is no memory: no KVM emulates that. */
 #include "guests/guest.h"
 
-#define NO_MEMORY_GPA 0xd0000000
+#define NO_MEMORY_GPA 0xe0000000
 
 void guest_main(void)
 {
