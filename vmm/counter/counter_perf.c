@@ -88,7 +88,7 @@ static bool perf_open(struct counter *counter, const struct counter_delivery *de
 		            counter_perf_reason(errnum));
 		return false;
 	}
-	if (!delivery->ops->route(fd)) {
+	if (!delivery->ops->route(fd, &with_signal)) {
 		int errnum = errno;
 
 		close(fd);

@@ -69,7 +69,7 @@ struct counter_delivery_ops {
 	void (*detach)(struct counter_set *set);
 	/* Before and after perf_event_open: the signal of one event. */
 	void (*prepare)(struct perf_event_attr *attr, unsigned index);
-	bool (*route)(int perf_fd);
+	bool (*route)(int perf_fd, const struct perf_event_attr *attr);
 	/* Adds each event's overflows since the last call to taken[]; false when there were none. */
 	bool (*take)(struct counter_set *set, bool interrupted, bool after_exit, unsigned taken[COUNTER_EVENTS_MAX]);
 };

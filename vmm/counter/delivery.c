@@ -6,9 +6,20 @@
 
 #include "counter/counter_priv.h"
 
+/*
+ * Cheapest first (tests/bench/bench_sample.c; a round trip through KVM_RUN is 7.2 us there). Whole sample with its
+ * timer interrupt (12.9 us), and what an open session adds to an exit without a sample:
+ *
+ *   sigtrap  25-26 us    0.1 us   the interrupt leaves task work; the signal is raised on the way out of KVM_RUN
+ *   setsig      34 us    0.1 us   perf needs a second interrupt, to itself (irq_work), before it may take locks
+ *   sigmask     34 us    0.6 us   that, two sigprocmask in every KVM_RUN, and a sigtimedwait after every exit
+ *
+ * None of them forgets an overflow that comes just before KVM_RUN: see the files. sigtrap remembers one overflow of an
+ * event at a time, the others queue; what came together is one sample in either case.
+ */
 const struct counter_delivery *const counter_deliveries[] = {
-	&counter_delivery_setsig,
 	&counter_delivery_sigtrap,
+	&counter_delivery_setsig,
 	&counter_delivery_sigmask,
 	NULL,
 };
@@ -109,6 +120,6 @@ const struct counter_delivery *counter_delivery_probe(const char *wanted, GError
 		            "counter overflows do not reach their thread on this host (%s)", reasons->str);
 	else
 		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_UNAVAILABLE,
-		            "unknown delivery \"%s\"; there are setsig, sigtrap and sigmask", wanted);
+		            "unknown delivery \"%s\"; there are sigtrap, setsig and sigmask", wanted);
 	return NULL;
 }

@@ -68,6 +68,12 @@ static void sigmask_prepare(struct perf_event_attr *attr, unsigned index)
 	(void)index;
 }
 
+static bool sigmask_route(int perf_fd, const struct perf_event_attr *attr)
+{
+	(void)attr;
+	return counter_signal_route(perf_fd);
+}
+
 static bool sigmask_take(struct counter_set *set, bool interrupted, bool after_exit, unsigned taken[COUNTER_EVENTS_MAX])
 {
 	const struct timespec now = {0};
@@ -94,7 +100,7 @@ static const struct counter_delivery_ops sigmask_ops = {
 	.attach = sigmask_attach,
 	.detach = sigmask_detach,
 	.prepare = sigmask_prepare,
-	.route = counter_signal_route,
+	.route = sigmask_route,
 	.take = sigmask_take,
 };
 

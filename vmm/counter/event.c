@@ -150,13 +150,14 @@ static void set_unknown(const char *asked, GError **error)
 /* "r01c2": event select and unit mask as the PMU's manual has them (perf list, "rNNN"). */
 static bool raw_parse(const char *name, uint64_t *config)
 {
-	const char *digits = name + 1;
-	char *end;
-
-	if (name[0] != 'r' || !g_ascii_isxdigit(*digits) || strlen(digits) > 16)
+	if (name[0] != 'r')
 		return false;
-	*config = g_ascii_strtoull(digits, &end, 16);
-	return *end == '\0';
+	size_t digits = strspn(name + 1, "0123456789abcdefABCDEF");
+
+	if (digits == 0 || digits > 16 || name[1 + digits] != '\0')
+		return false;
+	*config = g_ascii_strtoull(name + 1, NULL, 16);
+	return true;
 }
 
 static bool modifier_parse(const char *modifier, struct counter_event *event)
@@ -221,24 +222,17 @@ bool counter_event_parse(const char *text, struct counter_event *event, GError *
 	return true;
 }
 
-static bool default_take(const char *name, struct counter_event *event)
-{
-	return counter_event_parse(name, event, NULL);
-}
-
 void counter_event_default(struct counter_event *event, const char **why)
 {
-	if (default_take("cycles", event)) {
-		*why = "cycles: the host has a PMU that counts it for guests";
+	g_autoptr(GError) error = NULL;
+
+	if (counter_event_parse("cycles", event, &error)) {
+		*why = "cycles: the host has a PMU that counts them for guests";
 		return;
 	}
-	struct counter_event cycles = {.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES};
-	const char *reason = counter_backend_hardware.unavailable(&cycles);
-	const char *name = default_take("task-clock", event) ? "task-clock" : "timer";
-
-	if (strcmp(name, "timer") == 0)
-		default_take(name, event);
-	g_autofree char *text = g_strdup_printf("%s: cannot count cycles: %s", name, reason ? reason : "busy");
+	if (!counter_event_parse("task-clock", event, NULL))
+		counter_event_parse("timer", event, NULL); /* always there */
+	g_autofree char *text = g_strdup_printf("%s: %s", event->name, error->message);
 	*why = g_intern_string(text);
 }
 
