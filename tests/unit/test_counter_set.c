@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Counter sets: the schedule of their overflows, on a counter that the test moves, and the deliveries, on real clocks.
+ */
+#include <check.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "counter/counter_priv.h"
+
+static struct counter_event parse(const char *text)
+{
+	struct counter_event event;
+	GError *error = NULL;
+
+	ck_assert_msg(counter_event_parse(text, &event, &error), "%s: %s", text, error ? error->message : "");
+	return event;
+}
+
+static int nothing_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
+{
+	(void)attr;
+	(void)pid;
+	(void)cpu;
+	(void)group;
+	(void)flags;
+	errno = EACCES;
+	return -1;
+}
+
+/*
+ * A counter whose events the test makes itself: a backend and a delivery for sets. Values and times are the test's, so
+ * the schedule is exact.
+ */
+static struct {
+	uint64_t value, running_ns, period;
+	unsigned armings, overflows;
+} bench;
+
+static bool bench_open(struct counter *counter, const struct counter_delivery *delivery,
+                       const struct perf_event_attr *attr, GError **error)
+{
+	(void)counter;
+	(void)delivery;
+	(void)error;
+	bench.period = attr->sample_period;
+	return true;
+}
+
+static void bench_nothing(struct counter *counter)
+{
+	(void)counter;
+}
+
+static void bench_set_period(struct counter *counter, uint64_t period)
+{
+	(void)counter;
+	bench.period = period;
+	bench.armings++;
+}
+
+static bool bench_read(struct counter *counter, struct counter_reading *reading)
+{
+	(void)counter;
+	*reading = (struct counter_reading){bench.value, bench.running_ns};
+	return true;
+}
+
+static const struct counter_backend_ops bench_backend_ops = {
+	.open = bench_open,
+	.close = bench_nothing,
+	.enable = bench_nothing,
+	.set_period = bench_set_period,
+	.read = bench_read,
+};
+
+static const struct counter_backend bench_events = {.name = "bench", .guest_only = true, .ops = &bench_backend_ops};
+static const struct counter_backend bench_clock = {.name = "bench", .counts_time = true, .ops = &bench_backend_ops};
+static const struct counter_backend bench_timer = {
+	.name = "bench", .counts_time = true, .ticks_when_idle = true, .ops = &bench_backend_ops};
+
+static bool bench_attach(struct counter_set *set, GError **error)
+{
+	(void)set;
+	(void)error;
+	return true;
+}
+
+static void bench_detach(struct counter_set *set)
+{
+	(void)set;
+}
+
+static bool bench_take(struct counter_set *set, bool interrupted, bool after_exit, unsigned taken[COUNTER_EVENTS_MAX])
+{
+	(void)set;
+	(void)interrupted;
+	(void)after_exit;
+	taken[0] = bench.overflows;
+	bench.overflows = 0;
+	return taken[0] != 0;
+}
+
+static const struct counter_delivery_ops bench_delivery_ops = {
+	.attach = bench_attach, .detach = bench_detach, .take = bench_take};
+static const struct counter_delivery bench_delivery = {.name = "bench", .ops = &bench_delivery_ops};
+
+static struct counter_set *bench_set(const struct counter_backend *backend, struct counter_rate rate)
+{
+	static const struct vcpu_port port = {.vcpu_fd = -1};
+	struct counter_event event = {
+		.name = "bench", .config = PERF_COUNT_HW_CPU_CYCLES, .user = true, .kernel = true, .backend = backend};
+
+	memset(&bench, 0, sizeof(bench));
+	struct counter_set *set = counter_set_open(&bench_delivery, &port, &event, 1, &rate, NULL);
+	ck_assert_ptr_nonnull(set);
+	return set;
+}
+
+/* The counter runs on to its next overflow and `late` further, at so many events a nanosecond. */
+static uint64_t bench_overflow(struct counter_set *set, uint64_t late, double events_per_ns)
+{
+	struct counter_overflow overflows[COUNTER_EVENTS_MAX] = {0};
+	uint64_t counted = bench.period + late;
+
+	bench.value += counted;
+	bench.running_ns += (uint64_t)((double)counted / events_per_ns);
+	bench.overflows = 1;
+	ck_assert_uint_eq(counter_set_collect(set, true, false, overflows), 1);
+	ck_assert_uint_eq(overflows[0].event, 0);
+	ck_assert_uint_eq(overflows[0].period, counted);
+	return counted;
+}
+
+START_TEST(periods_are_jittered_around_what_was_asked)
+{
+	struct counter_set *set = bench_set(&bench_events, (struct counter_rate){.period = 100000});
+	uint64_t least = UINT64_MAX, most = 0, sum = 0;
+
+	for (unsigned i = 0; i < 8000; i++) {
+		uint64_t period = bench_overflow(set, 0, 1);
+
+		least = MIN(least, period);
+		most = MAX(most, period);
+		sum += period;
+	}
+	ck_assert_uint_ge(least, 95000);
+	ck_assert_uint_le(most, 105000);
+	/* 1000 draws, uniform over 10 %: both ends are met but with a probability of 2 x 0.9^1000. */
+	ck_assert_uint_le(least, 96000);
+	ck_assert_uint_ge(most, 104000);
+	/* Mean of 1000 draws with a deviation of 2887: 6.5 standard errors are 600. */
+	ck_assert_uint_ge(sum / 8000, 99400);
+	ck_assert_uint_le(sum / 8000, 100600);
+	/* Every eighth overflow costs the system call. */
+	ck_assert_uint_eq(bench.armings, 1 + 8000 / 8);
+	counter_set_close(set);
+}
+END_TEST
+
+START_TEST(lateness_does_not_lower_the_rate)
+{
+	struct counter_set *set = bench_set(&bench_clock, (struct counter_rate){.frequency_hz = 10000});
+
+	/* Every arming starts 20 us late: without the schedule that would be 2.5 % fewer. */
+	for (unsigned i = 0; i < 8000; i++)
+		bench_overflow(set, i % 8 == 7 ? 20000 : 0, 1);
+	ck_assert_uint_ge(bench.value / 8000, 99400);
+	ck_assert_uint_le(bench.value / 8000, 100600);
+	counter_set_close(set);
+}
+END_TEST
+
+START_TEST(withheld_periods_are_counted_and_not_made_up_for)
+{
+	struct counter_totals totals;
+	struct counter_set *set = bench_set(&bench_clock, (struct counter_rate){.frequency_hz = 10000});
+
+	for (unsigned i = 0; i < 8; i++)
+		bench_overflow(set, i == 7 ? 10 * bench.period : 0, 1);
+	/* The next run is no shorter than jitter makes it. */
+	ck_assert_uint_ge(bench.period, 95000);
+	counter_set_totals(set, false, &totals);
+	ck_assert_uint_eq(totals.overflows, 8);
+	ck_assert_uint_eq(totals.throttled, 10);
+	ck_assert_uint_ge(totals.expected, 17);
+	ck_assert_uint_le(totals.expected, 18);
+	counter_set_close(set);
+}
+END_TEST
+
+START_TEST(frequency_finds_its_period)
+{
+	/* Per nanosecond: from 1000 times fewer to 4 times more events than the first guess of 1 GHz. */
+	static const double rates_per_ns[] = {0.001, 0.1, 1, 4};
+	struct counter_set *set = bench_set(&bench_events, (struct counter_rate){.frequency_hz = 1000});
+
+	for (size_t i = 0; i < G_N_ELEMENTS(rates_per_ns); i++) {
+		double wanted = MAX(rates_per_ns[i] * 1e6, 1000);
+
+		for (unsigned j = 0; j < 200; j++)
+			bench_overflow(set, 0, rates_per_ns[i]);
+		ck_assert_double_le((double)bench.period, wanted * 1.06);
+		ck_assert_double_ge((double)bench.period, wanted * 0.94);
+	}
+	counter_set_close(set);
+}
+END_TEST
+
+START_TEST(ticks_of_a_sleeping_thread_are_no_samples)
+{
+	struct counter_overflow overflows[COUNTER_EVENTS_MAX];
+	struct counter_totals totals;
+	struct counter_set *set = bench_set(&bench_timer, (struct counter_rate){.frequency_hz = 1000});
+
+	for (unsigned i = 0; i < 50; i++) {
+		bench.value += 2000; /* what waking up for the signal costs the thread */
+		bench.overflows = 1;
+		ck_assert_uint_eq(counter_set_collect(set, true, false, overflows), 0);
+	}
+	counter_set_totals(set, false, &totals);
+	ck_assert_uint_eq(totals.idle, 50);
+	ck_assert_uint_eq(totals.overflows, 0);
+	/* Nothing of it is forgotten: the next sample counts it. */
+	bench.value += 900000;
+	bench.overflows = 1;
+	ck_assert_uint_eq(counter_set_collect(set, true, false, overflows), 1);
+	ck_assert_uint_eq(overflows[0].period, 1000000);
+	counter_set_close(set);
+}
+END_TEST
+
+START_TEST(coalesced_overflows_are_one_sample)
+{
+	struct counter_overflow overflows[COUNTER_EVENTS_MAX];
+	struct counter_totals totals;
+	struct counter_set *set = bench_set(&bench_events, (struct counter_rate){.period = 100000});
+
+	bench.value = 3 * bench.period;
+	bench.overflows = 3;
+	ck_assert_uint_eq(counter_set_collect(set, false, true, overflows), 1);
+	ck_assert_uint_eq(overflows[0].period, bench.value);
+	counter_set_totals(set, true, &totals);
+	ck_assert_uint_eq(totals.overflows, 1);
+	ck_assert_uint_eq(totals.throttled, 2);
+	ck_assert_uint_eq(counter_set_collect(set, false, true, overflows), 0);
+	counter_set_close(set);
+}
+END_TEST
+
+START_TEST(probe_finds_a_delivery)
+{
+	g_autoptr(GError) error = NULL;
+
+	for (size_t i = 0; counter_deliveries[i]; i++)
+		ck_assert_ptr_eq(counter_delivery_probe(counter_deliveries[i]->name, NULL), counter_deliveries[i]);
+	ck_assert_ptr_eq(counter_delivery_probe(NULL, NULL), counter_deliveries[0]);
+	ck_assert_ptr_null(counter_delivery_probe("pigeon", &error));
+	ck_assert_msg(strstr(error->message, "unknown delivery \"pigeon\""), "%s", error->message);
+}
+END_TEST
+
+/* An old kernel: sigtrap is an unknown bit. */
+static int no_sigtrap_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
+{
+	if (!attr->sigtrap)
+		return (int)syscall(SYS_perf_event_open, attr, pid, cpu, group, flags);
+	errno = EINVAL;
+	return -1;
+}
+
+START_TEST(probe_passes_over_what_does_not_work)
+{
+	g_autoptr(GError) error = NULL;
+
+	counter_perf_event_open = no_sigtrap_open;
+	ck_assert_str_eq(counter_delivery_probe(NULL, NULL)->name, "setsig");
+	ck_assert_ptr_null(counter_delivery_probe("sigtrap", &error));
+	ck_assert_msg(strstr(error->message, "sigtrap: cannot count task-clock"), "%s", error->message);
+	/* Without perf, timers still show how a signal arrives. */
+	counter_perf_event_open = nothing_open;
+	ck_assert_ptr_nonnull(counter_delivery_probe(NULL, NULL));
+}
+END_TEST
+
+START_TEST(sigtrap_leaves_events_without_the_kernel_to_setsig)
+{
+	struct perf_event_attr all = {0}, user = {.exclude_kernel = 1};
+
+	counter_delivery_sigtrap.ops->prepare(&all, 3);
+	ck_assert_uint_eq(all.sigtrap, 1);
+	ck_assert_uint_eq(all.remove_on_exec, 1);
+	ck_assert_uint_eq(all.sig_data, 3);
+	counter_delivery_sigtrap.ops->prepare(&user, 3);
+	ck_assert_uint_eq(user.sigtrap, 0);
+}
+END_TEST
+
+#define SET_PERIOD_NS UINT64_C(500000)
+
+/* Two clocks and a timer at once on one thread: every signal finds its event. */
+static void *three_events_run(void *data)
+{
+	const struct counter_delivery *delivery = data;
+	const struct counter_rate rate = {.period = SET_PERIOD_NS};
+	volatile uint8_t immediate_exit = 0;
+	const struct vcpu_port port = {.vcpu_fd = -1, .immediate_exit = &immediate_exit};
+	struct counter_event events[3] = {parse("task-clock"), parse("cpu-clock"), parse("timer")};
+	struct counter_overflow overflows[COUNTER_EVENTS_MAX];
+	uint64_t periods[3] = {0};
+	struct counter_set *set = counter_set_open(delivery, &port, events, 3, &rate, NULL);
+	struct timespec now = {0};
+
+	ck_assert_ptr_nonnull(set);
+	while (now.tv_nsec < 100000000) {
+		size_t n = counter_set_collect(set, true, false, overflows);
+
+		for (size_t i = 0; i < n; i++)
+			periods[overflows[i].event] += overflows[i].period;
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	}
+	counter_set_close(set);
+	/* Each has seen the 100 ms but for its last period, and what the host withheld of the timer. */
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_msg(periods[i] >= 90000000, "event %u: %lu ns", i, (unsigned long)periods[i]);
+		ck_assert_msg(periods[i] <= 130000000, "event %u: %lu ns", i, (unsigned long)periods[i]);
+	}
+	return NULL;
+}
+
+START_TEST(signals_find_their_event)
+{
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, three_events_run, (void *)(uintptr_t)counter_deliveries[_i]), 0);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
+START_TEST(failed_open_leaves_nothing)
+{
+	const struct counter_rate rate = {.period = SET_PERIOD_NS};
+	const struct vcpu_port port = {.vcpu_fd = -1};
+	struct counter_event events[2] = {parse("timer"), parse("task-clock")};
+	g_autoptr(GError) error = NULL;
+
+	counter_perf_event_open = nothing_open;
+	ck_assert_ptr_null(counter_set_open(&counter_delivery_setsig, &port, events, 2, &rate, &error));
+	ck_assert(g_error_matches(error, COUNTER_ERROR, COUNTER_ERROR_UNAVAILABLE));
+	ck_assert_msg(strstr(error->message, "cannot count task-clock: not permitted"), "%s", error->message);
+}
+END_TEST
+
+static Suite *suite_make(void)
+{
+	Suite *suite = suite_create("counter_set");
+	TCase *tc = tcase_create("counter_set");
+
+	tcase_set_timeout(tc, 30);
+	tcase_add_test(tc, periods_are_jittered_around_what_was_asked);
+	tcase_add_test(tc, lateness_does_not_lower_the_rate);
+	tcase_add_test(tc, withheld_periods_are_counted_and_not_made_up_for);
+	tcase_add_test(tc, frequency_finds_its_period);
+	tcase_add_test(tc, ticks_of_a_sleeping_thread_are_no_samples);
+	tcase_add_test(tc, coalesced_overflows_are_one_sample);
+	tcase_add_test(tc, probe_finds_a_delivery);
+	tcase_add_test(tc, probe_passes_over_what_does_not_work);
+	tcase_add_test(tc, sigtrap_leaves_events_without_the_kernel_to_setsig);
+	tcase_add_loop_test(tc, signals_find_their_event, 0, 3);
+	tcase_add_test(tc, failed_open_leaves_nothing);
+	suite_add_tcase(suite, tc);
+	return suite;
+}
+
+int main(void)
+{
+	SRunner *runner = srunner_create(suite_make());
+
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
