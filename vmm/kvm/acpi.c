@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kvm/acpi.h"
 
-#include <stddef.h>
 #include <string.h>
 
+#include "kvm/acpi_priv.h"
 #include "kvm/boot.h"
 #include "kvm/boot_layout.h"
-
-#define OEM_ID                               \
-	{                                    \
-		'V', 'P', 'R', 'O', 'F', ' ' \
-	}
 
 /* Tables stand at fixed places in the page; the MADT, whose size depends on the vCPUs, is the last. */
 enum {
@@ -22,185 +17,11 @@ enum {
 	MADT_OFFSET = 0x300,
 };
 
-/* Section 5.2.5.3. */
-struct rsdp {
-	char signature[8];
-	uint8_t checksum; /* of the first 20 bytes: ACPI 1.0's RSDP */
-	char oem_id[6];
-	uint8_t revision;
-	uint32_t rsdt_gpa;
-	uint32_t bytes;
-	uint64_t xsdt_gpa;
-	uint8_t extended_checksum;
-	uint8_t reserved[3];
-} __attribute__((packed));
-_Static_assert(sizeof(struct rsdp) == 36 && offsetof(struct rsdp, bytes) == 20, "ACPI 6.5, 5.2.5.3");
-
-/* Section 5.2.6. */
-struct header {
-	char signature[4];
-	uint32_t bytes;
-	uint8_t revision;
-	uint8_t checksum;
-	char oem_id[6];
-	char oem_table_id[8];
-	uint32_t oem_revision;
-	char creator_id[4];
-	uint32_t creator_revision;
-} __attribute__((packed));
-_Static_assert(sizeof(struct header) == 36, "ACPI 6.5, 5.2.6");
-
-struct xsdt {
-	struct header header;
-	uint64_t table_gpa[2];
-} __attribute__((packed));
-_Static_assert(XSDT_OFFSET + sizeof(struct xsdt) <= FACS_OFFSET, "no overlap");
-
-/* Section 5.2.10. */
-struct facs {
-	char signature[4];
-	uint32_t bytes;
-	uint32_t hardware_signature;
-	uint32_t waking_vector;
-	uint32_t global_lock;
-	uint32_t flags;
-	uint64_t x_waking_vector;
-	uint8_t version;
-	uint8_t reserved[31];
-} __attribute__((packed));
-_Static_assert(sizeof(struct facs) == 64, "ACPI 6.5, 5.2.10");
-
-/* Section 5.2.3.2. */
-struct generic_address {
-	uint8_t space;
-	uint8_t bits;
-	uint8_t bit_offset;
-	uint8_t access;
-	uint64_t address;
-} __attribute__((packed));
-
-enum { SPACE_SYSTEM_IO = 1, ACCESS_BYTE = 1 };
-
-/* Section 5.2.9. */
-struct fadt {
-	struct header header;
-	uint32_t facs_gpa;
-	uint32_t dsdt_gpa;
-	uint8_t reserved0;
-	uint8_t pm_profile;
-	uint16_t sci_irq;
-	uint32_t smi_command_port;
-	uint8_t acpi_enable;
-	uint8_t acpi_disable;
-	uint8_t s4bios_request;
-	uint8_t pstate_control;
-	uint32_t pm1a_event_port;
-	uint32_t pm1b_event_port;
-	uint32_t pm1a_control_port;
-	uint32_t pm1b_control_port;
-	uint32_t pm2_control_port;
-	uint32_t pm_timer_port;
-	uint32_t gpe0_port;
-	uint32_t gpe1_port;
-	uint8_t pm1_event_bytes;
-	uint8_t pm1_control_bytes;
-	uint8_t pm2_control_bytes;
-	uint8_t pm_timer_bytes;
-	uint8_t gpe0_bytes;
-	uint8_t gpe1_bytes;
-	uint8_t gpe1_base;
-	uint8_t cstate_control;
-	uint16_t c2_latency_us;
-	uint16_t c3_latency_us;
-	uint16_t flush_size;
-	uint16_t flush_stride;
-	uint8_t duty_offset;
-	uint8_t duty_width;
-	uint8_t day_alarm;
-	uint8_t month_alarm;
-	uint8_t century;
-	uint16_t boot_architecture;
-	uint8_t reserved1;
-	uint32_t flags;
-	struct generic_address reset_register;
-	uint8_t reset_value;
-	uint16_t arm_boot_architecture;
-	uint8_t minor_revision;
-	uint64_t x_facs_gpa;
-	uint64_t x_dsdt_gpa;
-	struct generic_address x_blocks[8]; /* zero: the 32-bit ports above are in force */
-	struct generic_address sleep_control;
-	struct generic_address sleep_status;
-	uint64_t hypervisor_vendor;
-} __attribute__((packed));
-_Static_assert(sizeof(struct fadt) == 276 && offsetof(struct fadt, flags) == 112, "ACPI 6.5, 5.2.9");
-_Static_assert(FADT_OFFSET + sizeof(struct fadt) <= DSDT_OFFSET, "no overlap");
-
-/* Latencies above 100 and 1000 us say that there is no C2 and no C3. */
-enum { NO_C2_LATENCY_US = 101, NO_C3_LATENCY_US = 1001 };
-
-/* IAPC_BOOT_ARCH, section 5.2.9.3. Bit 1, a keyboard controller, is clear: port 0x64 only resets. */
-enum { BOOT_LEGACY_DEVICES = 1 << 0, BOOT_NO_VGA = 1 << 2, BOOT_NO_CMOS_RTC = 1 << 5 };
-
-/* Table 5.10; the buttons' and the clock's bits say that fixed hardware has none. */
-enum {
-	FLAG_WBINVD = 1 << 0,
-	FLAG_C1_SUPPORTED = 1 << 2,
-	FLAG_NO_FIXED_POWER_BUTTON = 1 << 4,
-	FLAG_NO_FIXED_SLEEP_BUTTON = 1 << 5,
-	FLAG_NO_FIXED_RTC_WAKE = 1 << 6,
-	FLAG_RESET_REGISTER = 1 << 10,
-	FLAG_HEADLESS = 1 << 12,
-};
-
-/* Section 5.2.12 and its subsections. */
-struct madt {
-	struct header header;
-	uint32_t lapic_gpa;
-	uint32_t flags;
-} __attribute__((packed));
-
-enum { MADT_PCAT_COMPATIBLE = 1, MADT_LAPIC_ENABLED = 1 };
-enum { MADT_LAPIC = 0, MADT_IOAPIC = 1, MADT_INTERRUPT_OVERRIDE = 2, MADT_LAPIC_NMI = 4 };
-enum { MADT_ACTIVE_HIGH_LEVEL = 1 | 3 << 2 };
-
-struct madt_lapic {
-	uint8_t type;
-	uint8_t bytes;
-	uint8_t processor_uid;
-	uint8_t apic_id;
-	uint32_t flags;
-} __attribute__((packed));
-
-struct madt_ioapic {
-	uint8_t type;
-	uint8_t bytes;
-	uint8_t id;
-	uint8_t reserved;
-	uint32_t gpa;
-	uint32_t gsi_base;
-} __attribute__((packed));
-
-struct madt_override {
-	uint8_t type;
-	uint8_t bytes;
-	uint8_t bus;
-	uint8_t irq;
-	uint32_t gsi;
-	uint16_t flags;
-} __attribute__((packed));
-
-struct madt_lapic_nmi {
-	uint8_t type;
-	uint8_t bytes;
-	uint8_t processor_uid;
-	uint16_t flags;
-	uint8_t lint;
-} __attribute__((packed));
-
-_Static_assert(MADT_OFFSET + sizeof(struct madt) + GUEST_VCPUS_MAX * sizeof(struct madt_lapic) +
-                               sizeof(struct madt_ioapic) + 2 * sizeof(struct madt_override) +
-                               sizeof(struct madt_lapic_nmi) <=
+_Static_assert(XSDT_OFFSET + sizeof(struct acpi_xsdt) <= FACS_OFFSET, "no overlap");
+_Static_assert(FADT_OFFSET + sizeof(struct acpi_fadt) <= DSDT_OFFSET, "no overlap");
+_Static_assert(MADT_OFFSET + sizeof(struct acpi_madt) + GUEST_VCPUS_MAX * sizeof(struct acpi_madt_lapic) +
+                               sizeof(struct acpi_madt_ioapic) + 2 * sizeof(struct acpi_madt_override) +
+                               sizeof(struct acpi_madt_lapic_nmi) <=
                        ACPI_BYTES_MAX,
                "the largest MADT fits");
 
@@ -246,14 +67,14 @@ static const uint8_t dsdt_aml[] = {
 };
 /* clang-format on */
 _Static_assert(sizeof(dsdt_aml) == 5 + 8 + 1 + AML_SCOPE_PACKAGE_BYTES, "the package lengths are right");
-_Static_assert(DSDT_OFFSET + sizeof(struct header) + sizeof(dsdt_aml) <= MADT_OFFSET, "no overlap");
+_Static_assert(DSDT_OFFSET + sizeof(struct acpi_header) + sizeof(dsdt_aml) <= MADT_OFFSET, "no overlap");
 
-static struct header header_make(const char signature[4], uint8_t revision, size_t bytes)
+static struct acpi_header header_make(const char signature[4], uint8_t revision, size_t bytes)
 {
-	struct header header = {
+	struct acpi_header header = {
 		.bytes = (uint32_t)bytes,
 		.revision = revision,
-		.oem_id = OEM_ID,
+		.oem_id = {'V', 'P', 'R', 'O', 'F', ' '},
 		.oem_table_id = {'V', 'P', 'R', 'O', 'F', 'V', 'M', ' '},
 		.oem_revision = 1,
 		.creator_id = {'V', 'P', 'R', 'F'},
@@ -263,29 +84,29 @@ static struct header header_make(const char signature[4], uint8_t revision, size
 	return header;
 }
 
-static void header_seal(struct header *header)
+static void header_seal(struct acpi_header *header)
 {
 	header->checksum = boot_checksum(header, header->bytes);
 }
 
 static void rsdp_write(uint8_t *page, uint64_t page_gpa)
 {
-	struct rsdp *rsdp = (struct rsdp *)(page + RSDP_OFFSET);
-	*rsdp = (struct rsdp){
+	struct acpi_rsdp *rsdp = (struct acpi_rsdp *)(page + RSDP_OFFSET);
+	*rsdp = (struct acpi_rsdp){
 		.signature = {'R', 'S', 'D', ' ', 'P', 'T', 'R', ' '},
-		.oem_id = OEM_ID,
+		.oem_id = {'V', 'P', 'R', 'O', 'F', ' '},
 		.revision = 2,
 		.bytes = sizeof(*rsdp),
 		.xsdt_gpa = page_gpa + XSDT_OFFSET,
 	};
-	rsdp->checksum = boot_checksum(rsdp, offsetof(struct rsdp, bytes));
+	rsdp->checksum = boot_checksum(rsdp, offsetof(struct acpi_rsdp, bytes));
 	rsdp->extended_checksum = boot_checksum(rsdp, sizeof(*rsdp));
 }
 
 static void xsdt_write(uint8_t *page, uint64_t page_gpa)
 {
-	struct xsdt *xsdt = (struct xsdt *)(page + XSDT_OFFSET);
-	*xsdt = (struct xsdt){
+	struct acpi_xsdt *xsdt = (struct acpi_xsdt *)(page + XSDT_OFFSET);
+	*xsdt = (struct acpi_xsdt){
 		.header = header_make("XSDT", 1, sizeof(*xsdt)),
 		.table_gpa = {page_gpa + FADT_OFFSET, page_gpa + MADT_OFFSET},
 	};
@@ -294,15 +115,15 @@ static void xsdt_write(uint8_t *page, uint64_t page_gpa)
 
 static void facs_write(uint8_t *page)
 {
-	struct facs *facs = (struct facs *)(page + FACS_OFFSET);
-	*facs = (struct facs){.signature = {'F', 'A', 'C', 'S'}, .bytes = sizeof(*facs), .version = 2};
+	struct acpi_facs *facs = (struct acpi_facs *)(page + FACS_OFFSET);
+	*facs = (struct acpi_facs){.signature = {'F', 'A', 'C', 'S'}, .bytes = sizeof(*facs), .version = 2};
 }
 
 /* No SMI command port: the machine is in ACPI mode from the start. */
 static void fadt_write(uint8_t *page, uint64_t page_gpa)
 {
-	struct fadt *fadt = (struct fadt *)(page + FADT_OFFSET);
-	*fadt = (struct fadt){
+	struct acpi_fadt *fadt = (struct acpi_fadt *)(page + FADT_OFFSET);
+	*fadt = (struct acpi_fadt){
 		.header = header_make("FACP", 6, sizeof(*fadt)),
 		.minor_revision = 5,
 		.facs_gpa = (uint32_t)(page_gpa + FACS_OFFSET),
@@ -313,23 +134,21 @@ static void fadt_write(uint8_t *page, uint64_t page_gpa)
 		.pm1_event_bytes = 4,
 		.pm1a_control_port = BOOT_ACPI_PM1A_CONTROL_PORT,
 		.pm1_control_bytes = 2,
-		.c2_latency_us = NO_C2_LATENCY_US,
-		.c3_latency_us = NO_C3_LATENCY_US,
-		.boot_architecture = BOOT_LEGACY_DEVICES | BOOT_NO_VGA | BOOT_NO_CMOS_RTC,
-		.flags = FLAG_WBINVD | FLAG_C1_SUPPORTED | FLAG_NO_FIXED_POWER_BUTTON | FLAG_NO_FIXED_SLEEP_BUTTON |
-	                 FLAG_NO_FIXED_RTC_WAKE | FLAG_RESET_REGISTER | FLAG_HEADLESS,
-		.reset_register = {.space = SPACE_SYSTEM_IO,
-	                           .bits = 8,
-	                           .access = ACCESS_BYTE,
-	                           .address = BOOT_ACPI_RESET_PORT},
-		.reset_value = 0xfe, /* "pulse output line 0" */
+		.c2_latency_us = ACPI_NO_C2_LATENCY_US,
+		.c3_latency_us = ACPI_NO_C3_LATENCY_US,
+		.boot_architecture = ACPI_BOOT_LEGACY_DEVICES | ACPI_BOOT_NO_VGA | ACPI_BOOT_NO_CMOS_RTC,
+		.flags = ACPI_FLAG_WBINVD | ACPI_FLAG_C1_SUPPORTED | ACPI_FLAG_NO_FIXED_POWER_BUTTON |
+	                 ACPI_FLAG_NO_FIXED_SLEEP_BUTTON | ACPI_FLAG_NO_FIXED_RTC_WAKE | ACPI_FLAG_RESET_REGISTER |
+	                 ACPI_FLAG_HEADLESS,
+		.reset_register = {ACPI_SPACE_SYSTEM_IO, 8, 0, ACPI_ACCESS_BYTE, BOOT_ACPI_RESET_PORT},
+		.reset_value = 0xfe, /* i8042 command: pulse the reset line */
 	};
 	header_seal(&fadt->header);
 }
 
 static void dsdt_write(uint8_t *page)
 {
-	struct header *dsdt = (struct header *)(page + DSDT_OFFSET);
+	struct acpi_header *dsdt = (struct acpi_header *)(page + DSDT_OFFSET);
 	*dsdt = header_make("DSDT", 2, sizeof(*dsdt) + sizeof(dsdt_aml));
 	memcpy(dsdt + 1, dsdt_aml, sizeof(dsdt_aml));
 	header_seal(dsdt);
@@ -344,12 +163,12 @@ static uint8_t *append(uint8_t *end, const void *entry, size_t bytes)
 static uint8_t *madt_lapics_append(uint8_t *end, unsigned vcpus)
 {
 	for (unsigned i = 0; i < vcpus; i++) {
-		struct madt_lapic lapic = {
-			.type = MADT_LAPIC,
+		struct acpi_madt_lapic lapic = {
+			.type = ACPI_MADT_LAPIC,
 			.bytes = sizeof(lapic),
 			.processor_uid = (uint8_t)i,
 			.apic_id = (uint8_t)i,
-			.flags = MADT_LAPIC_ENABLED,
+			.flags = ACPI_MADT_LAPIC_ENABLED,
 		};
 		end = append(end, &lapic, sizeof(lapic));
 	}
@@ -358,19 +177,20 @@ static uint8_t *madt_lapics_append(uint8_t *end, unsigned vcpus)
 
 static uint8_t *madt_routing_append(uint8_t *end)
 {
-	static const struct madt_ioapic ioapic = {.type = MADT_IOAPIC, .bytes = sizeof(ioapic), .gpa = BOOT_IOAPIC_GPA};
+	static const struct acpi_madt_ioapic ioapic = {
+		.type = ACPI_MADT_IOAPIC, .bytes = sizeof(ioapic), .gpa = BOOT_IOAPIC_GPA};
 	/* KVM wires the PIT to pin 2. */
-	static const struct madt_override timer = {
-		.type = MADT_INTERRUPT_OVERRIDE, .bytes = sizeof(timer), .irq = 0, .gsi = 2};
-	static const struct madt_override sci = {
-		.type = MADT_INTERRUPT_OVERRIDE,
+	static const struct acpi_madt_override timer = {
+		.type = ACPI_MADT_INTERRUPT_OVERRIDE, .bytes = sizeof(timer), .irq = 0, .gsi = 2};
+	static const struct acpi_madt_override sci = {
+		.type = ACPI_MADT_INTERRUPT_OVERRIDE,
 		.bytes = sizeof(sci),
 		.irq = BOOT_ACPI_SCI_IRQ,
 		.gsi = BOOT_ACPI_SCI_IRQ,
-		.flags = MADT_ACTIVE_HIGH_LEVEL,
+		.flags = ACPI_MADT_ACTIVE_HIGH_LEVEL,
 	};
-	static const struct madt_lapic_nmi nmi = {
-		.type = MADT_LAPIC_NMI, .bytes = sizeof(nmi), .processor_uid = 0xff, .lint = 1};
+	static const struct acpi_madt_lapic_nmi nmi = {
+		.type = ACPI_MADT_LAPIC_NMI, .bytes = sizeof(nmi), .processor_uid = 0xff, .lint = 1};
 
 	end = append(end, &ioapic, sizeof(ioapic));
 	end = append(end, &timer, sizeof(timer));
@@ -380,12 +200,12 @@ static uint8_t *madt_routing_append(uint8_t *end)
 
 static void madt_write(uint8_t *page, unsigned vcpus)
 {
-	struct madt *madt = (struct madt *)(page + MADT_OFFSET);
+	struct acpi_madt *madt = (struct acpi_madt *)(page + MADT_OFFSET);
 	uint8_t *end = madt_routing_append(madt_lapics_append((uint8_t *)(madt + 1), vcpus));
-	*madt = (struct madt){
+	*madt = (struct acpi_madt){
 		.header = header_make("APIC", 5, (size_t)(end - (uint8_t *)madt)),
 		.lapic_gpa = BOOT_LAPIC_GPA,
-		.flags = MADT_PCAT_COMPATIBLE,
+		.flags = ACPI_MADT_PCAT_COMPATIBLE,
 	};
 	header_seal(&madt->header);
 }

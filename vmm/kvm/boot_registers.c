@@ -25,29 +25,39 @@ enum { TYPE_DATA = 3, TYPE_CODE = 11, TYPE_TSS_BUSY = 11 };
 #define SEGMENT_LIMIT 0xffffffffu
 #define TSS_LIMIT 0x67u
 
-static const struct kvm_segment code64 = {.selector = BOOT_SELECTOR_CODE64,
-                                          .limit = SEGMENT_LIMIT,
-                                          .type = TYPE_CODE,
-                                          .present = 1,
-                                          .s = 1,
-                                          .l = 1,
-                                          .g = 1};
-static const struct kvm_segment code32 = {.selector = BOOT_SELECTOR_CODE32,
-                                          .limit = SEGMENT_LIMIT,
-                                          .type = TYPE_CODE,
-                                          .present = 1,
-                                          .s = 1,
-                                          .db = 1,
-                                          .g = 1};
-static const struct kvm_segment data = {.selector = BOOT_SELECTOR_DATA,
-                                        .limit = SEGMENT_LIMIT,
-                                        .type = TYPE_DATA,
-                                        .present = 1,
-                                        .s = 1,
-                                        .db = 1,
-                                        .g = 1};
+static const struct kvm_segment code64 = {
+	.selector = BOOT_SELECTOR_CODE64,
+	.limit = SEGMENT_LIMIT,
+	.type = TYPE_CODE,
+	.present = 1,
+	.s = 1,
+	.l = 1,
+	.g = 1,
+};
+static const struct kvm_segment code32 = {
+	.selector = BOOT_SELECTOR_CODE32,
+	.limit = SEGMENT_LIMIT,
+	.type = TYPE_CODE,
+	.present = 1,
+	.s = 1,
+	.db = 1,
+	.g = 1,
+};
+static const struct kvm_segment data = {
+	.selector = BOOT_SELECTOR_DATA,
+	.limit = SEGMENT_LIMIT,
+	.type = TYPE_DATA,
+	.present = 1,
+	.s = 1,
+	.db = 1,
+	.g = 1,
+};
 static const struct kvm_segment tss = {
-	.selector = BOOT_SELECTOR_TSS, .limit = TSS_LIMIT, .type = TYPE_TSS_BUSY, .present = 1};
+	.selector = BOOT_SELECTOR_TSS,
+	.limit = TSS_LIMIT,
+	.type = TYPE_TSS_BUSY,
+	.present = 1,
+};
 
 /* SDM volume 3, figure 3-8; every segment here starts at 0. */
 static uint64_t descriptor(const struct kvm_segment *segment)
