@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The protocol: framing, dispatch, argument checks and the schema against what the server does. */
+#include <stdlib.h>
+
+#include "control_fixture.h"
+
+static struct peer peer;
+
+static void setup(void)
+{
+	fixture_setup();
+	peer_join(&peer);
+}
+
+static void teardown(void)
+{
+	peer_deinit(&peer);
+	fixture_teardown();
+}
+
+START_TEST(greets_with_versions_and_guest)
+{
+	struct peer fresh;
+	fake.guest.kernel_path = (char *)"/boot/vmlinuz";
+	fake.guest.memory_bytes = UINT64_C(1) << 30;
+	peer_connect(&fresh, false);
+	peer_expect(&fresh,
+	            "{\"vprof\":{\"version\":\"" VPROF_VERSION
+	            "\",\"protocol\":1,\"capabilities\":[\"descriptors\"],\"guest\":{\"name\":\"fixture\","
+	            "\"kind\":\"fake\",\"kernel\":\"/boot/vmlinuz\",\"memory-bytes\":1073741824,\"vcpus\":2}}}");
+	peer_deinit(&fresh);
+}
+END_TEST
+
+START_TEST(negotiation_comes_first)
+{
+	struct peer fresh;
+	peer_connect(&fresh, false);
+	json_decref(peer_line(&fresh));
+
+	json_auto_t *schema = peer_return(&peer, REQUEST("query-schema"));
+	size_t i;
+	json_t *method;
+	json_array_foreach(json_object_get(schema, "methods"), i, method)
+	{
+		const char *name = json_string_value(json_object_get(method, "name"));
+		g_autofree char *request = g_strdup_printf("{\"execute\":\"%s\"}", name);
+		if (!g_str_equal(name, "negotiate"))
+			peer_refused(&fresh, request, "NotNegotiated", name);
+	}
+	peer_refused(&fresh, REQUEST("nonsense"), "NotNegotiated", "nonsense");
+	control_server_event(server, "test", json_object());
+	peer_refused(&fresh, "{\"execute\":\"negotiate\",\"arguments\":{\"protocol\":2}}", "Unsupported", "protocol 2");
+	peer_refused(&fresh, REQUEST("query-status"), "NotNegotiated", "negotiate");
+
+	peer_say(&fresh, "{\"execute\":\"negotiate\",\"arguments\":{\"protocol\":1}}");
+	peer_expect(&fresh, "{\"return\":{\"protocol\":1}}"); /* and no event before it */
+	peer_deinit(&fresh);
+}
+END_TEST
+
+START_TEST(ids_come_back)
+{
+	json_auto_t *number = peer_ask(&peer, "{\"execute\":\"guest-start\",\"id\":-9007199254740993}");
+	assert_json(number, "{\"return\":{},\"id\":-9007199254740993}");
+	json_auto_t *text = peer_ask(&peer, "{\"id\":\"\\u00e4\\n\",\"execute\":\"guest-start\"}");
+	assert_json(json_object_get(text, "id"), "\"ä\\n\"");
+	ck_assert_ptr_nonnull(json_object_get(text, "error"));
+	json_auto_t *none = peer_ask(&peer, REQUEST("guest-start"));
+	ck_assert_ptr_null(json_object_get(none, "id"));
+}
+END_TEST
+
+static const struct {
+	const char *request, *class, *part;
+} refused[] = {
+	{"{}", "InvalidArgument", "execute"},
+	{"{\"execute\":1}", "InvalidArgument", "execute"},
+	{"{\"execute\":\"quit\",\"argument\":{}}", "InvalidArgument", "\"argument\""},
+	{"{\"execute\":\"quit\",\"arguments\":[]}", "InvalidArgument", "arguments"},
+	{"{\"execute\":\"quit\",\"arguments\":null}", "InvalidArgument", "arguments"},
+	{"{\"execute\":\"quit\",\"id\":{}}", "InvalidArgument", "id"},
+	{"{\"execute\":\"quit\",\"id\":1.5}", "InvalidArgument", "id"},
+	{"{\"execute\":\"\"}", "CommandNotFound", "query-schema"},
+	{"{\"execute\":\"Quit\"}", "CommandNotFound", "Quit"},
+	{"{\"execute\":\"quit\",\"arguments\":{\"now\":true}}", "InvalidArgument", "\"now\""},
+	{"{\"execute\":\"negotiate\"}", "InvalidArgument", "\"protocol\" of negotiate is missing"},
+};
+
+START_TEST(a_wrong_request_is_refused_and_the_client_stays)
+{
+	peer_refused(&peer, refused[_i].request, refused[_i].class, refused[_i].part);
+	json_decref(peer_return(&peer, REQUEST("query-status")));
+	fixture_settle();
+	ck_assert_uint_eq(quits, 0);
+}
+END_TEST
+
+START_TEST(names_of_any_length_are_quoted_short)
+{
+	g_autofree char *name = g_strnfill(60000, 'x');
+	g_autofree char *request = g_strdup_printf("{\"execute\":\"%s\"}", name);
+	peer_refused(&peer, request, "CommandNotFound", "xxxx");
+
+	json_auto_t *id = json_pack("{s:s, s:s}", "execute", "query-status", "id", name);
+	g_autofree char *with_id = json_dumps(id, 0);
+	peer_refused(&peer, with_id, "InvalidArgument", "id");
+}
+END_TEST
+
+static const char *const rubbish[] = {
+	"",
+	"hello",
+	"1",
+	"null",
+	"[]",
+	"\"quit\"",
+	"{\"execute\":\"quit\"",
+	"{\"execute\":\"quit\"} x",
+	"{\"execute\":\"quit\",\"execute\":\"quit\"}",
+	"{\"execute\":\"qu\\u0000it\"}",
+	"{\"execute\":\"qu\xffit\"}",
+	"{\"execute\":\"qu\tit\"}",
+	"{\"id\":99999999999999999999}",
+	"GET / HTTP/1.1\r",
+};
+
+START_TEST(rubbish_is_answered_and_disconnected)
+{
+	peer_refused(&peer, rubbish[_i], "GenericError", "one JSON object in a line");
+	peer_expect_closed(&peer);
+}
+END_TEST
+
+START_TEST(nul_bytes_are_rubbish)
+{
+	static const char line[] = "{\"execute\":\"quit\"}\0{\"execute\":\"quit\"}\n";
+	peer_write(&peer, line, sizeof(line) - 1);
+	json_auto_t *answer = peer_line(&peer);
+	ck_assert_ptr_nonnull(json_object_get(answer, "error"));
+	peer_expect_closed(&peer);
+}
+END_TEST
+
+START_TEST(deep_nesting_is_rubbish)
+{
+	g_autofree char *deep = g_strnfill(60000, '[');
+	peer_refused(&peer, deep, "GenericError", "maximum parsing depth");
+	peer_expect_closed(&peer);
+}
+END_TEST
+
+/* `bytes` long with its newline; white space belongs to JSON. */
+static char *request_of(size_t bytes)
+{
+	static const char request[] = REQUEST("query-guest");
+	char *line = g_strnfill(bytes, ' ');
+	memcpy(line, request, strlen(request));
+	line[bytes - 1] = '\n';
+	return line;
+}
+
+START_TEST(the_longest_line_is_taken)
+{
+	g_autofree char *line = request_of(VPROF_CONTROL_LINE_BYTES_MAX);
+	peer_write(&peer, line, VPROF_CONTROL_LINE_BYTES_MAX);
+	json_auto_t *answer = peer_line(&peer);
+	ck_assert_ptr_nonnull(json_object_get(answer, "return"));
+}
+END_TEST
+
+START_TEST(a_longer_line_is_refused_and_disconnected)
+{
+	g_autofree char *line = request_of(VPROF_CONTROL_LINE_BYTES_MAX + 1);
+	peer_write(&peer, line, VPROF_CONTROL_LINE_BYTES_MAX); /* its newline need not come */
+	json_auto_t *answer = peer_line(&peer);
+	g_autofree char *text = json_dumps(answer, 0);
+	ck_assert_msg(strstr(text, "GenericError") && strstr(text, "too long"), "%s", text);
+	peer_expect_closed(&peer);
+}
+END_TEST
+
+START_TEST(a_request_may_come_in_pieces)
+{
+	static const char request[] = "{\"execute\":\"guest-start\",\"id\":\"ü\"}\n";
+	for (size_t i = 0; i < sizeof(request) - 1; i++)
+		peer_write(&peer, &request[i], 1);
+	peer_expect(&peer, "{\"return\":{},\"id\":\"ü\"}");
+}
+END_TEST
+
+START_TEST(requests_may_come_together)
+{
+	peer_say(&peer, "{\"execute\":\"guest-start\",\"id\":1}\n{\"execute\":\"nonsense\",\"id\":2}\n"
+	                "{\"execute\":\"negotiate\",\"arguments\":{\"protocol\":1},\"id\":3}");
+	peer_expect(&peer, "{\"return\":{},\"id\":1}");
+	json_auto_t *second = peer_line(&peer);
+	ck_assert_int_eq(json_integer_value(json_object_get(second, "id")), 2);
+	peer_expect(&peer, "{\"return\":{\"protocol\":1},\"id\":3}");
+}
+END_TEST
+
+START_TEST(a_client_may_stop_talking_and_read_on)
+{
+	peer_say(&peer, "{\"execute\":\"guest-start\",\"id\":1}\n{\"execute\":\"guest-start\",\"id\":2}");
+	shutdown(peer.fd, SHUT_WR);
+	peer_expect(&peer, "{\"return\":{},\"id\":1}");
+	json_auto_t *second = peer_line(&peer);
+	ck_assert_int_eq(json_integer_value(json_object_get(second, "id")), 2);
+	peer_expect_closed(&peer);
+}
+END_TEST
+
+/* Values that are not of this type. */
+static json_t *wrong_values(const char *type)
+{
+	json_t *values = json_loads("[null, true, 1.5, {}, [1], [\"a\", null]]", 0, NULL);
+	json_array_append_new(values, g_str_equal(type, "integer") ? json_string("1") : json_integer(1));
+	if (!g_str_equal(type, "[string]"))
+		json_array_append_new(values, json_array());
+	return values;
+}
+
+static json_t *string_of(json_int_t bytes)
+{
+	g_autofree char *text = g_strnfill((gsize)bytes, 'a');
+	return json_string(text);
+}
+
+static json_t *strings_of(json_int_t n)
+{
+	json_t *strings = json_array();
+	for (json_int_t i = 0; i < n; i++)
+		json_array_append_new(strings, json_string("task-clock"));
+	return strings;
+}
+
+static json_t *value_of_size(const char *type, json_int_t size)
+{
+	if (g_str_equal(type, "integer"))
+		return json_integer(size);
+	return g_str_equal(type, "string") ? string_of(size) : strings_of(size);
+}
+
+static void refuse_value(const char *method, const char *argument, json_t *value)
+{
+	json_auto_t *request = json_pack("{s:s, s:{s:O}}", "execute", method, "arguments", argument, value);
+	g_autofree char *line = json_dumps(request, JSON_COMPACT);
+	g_autofree char *part = g_strdup_printf("argument \"%s\" of %s must be", argument, method);
+	peer_refused(&peer, line, "InvalidArgument", part);
+}
+
+static void check_argument(const char *method, const json_t *argument)
+{
+	const char *name = json_string_value(json_object_get(argument, "name"));
+	const char *type = json_string_value(json_object_get(argument, "type"));
+	json_int_t min = json_integer_value(json_object_get(argument, "min"));
+	json_int_t max = json_integer_value(json_object_get(argument, "max"));
+
+	json_auto_t *values = wrong_values(type);
+	json_array_append_new(values, value_of_size(type, min - 1));
+	if (max < INT64_MAX)
+		json_array_append_new(values, value_of_size(type, max + 1));
+	size_t i;
+	json_t *value;
+	json_array_foreach(values, i, value) refuse_value(method, name, value);
+}
+
+START_TEST(arguments_are_checked_as_the_schema_says)
+{
+	json_auto_t *schema = peer_return(&peer, REQUEST("query-schema"));
+	size_t i, j, n_methods = 0, n_arguments = 0;
+	json_t *method, *argument;
+
+	json_array_foreach(json_object_get(schema, "methods"), i, method)
+	{
+		const char *name = json_string_value(json_object_get(method, "name"));
+		g_autofree char *request = g_strdup_printf("{\"execute\":\"%s\",\"arguments\":{\"no such\":1}}", name);
+		peer_refused(&peer, request, "InvalidArgument", "no argument \"no such\"");
+		n_methods++;
+		json_array_foreach(json_object_get(method, "arguments"), j, argument)
+		{
+			check_argument(name, argument);
+			n_arguments++;
+		}
+	}
+	ck_assert_uint_eq(n_methods, 11);
+	ck_assert_uint_ge(n_arguments, 6);
+	ck_assert(!session_running(session));
+}
+END_TEST
+
+static void assert_terms(const json_t *list, const char *const *names)
+{
+	size_t i = 0;
+	for (; names[i]; i++) {
+		const json_t *term = json_array_get(list, i);
+		ck_assert_str_eq(json_string_value(json_object_get(term, "name")), names[i]);
+		ck_assert_uint_gt(json_string_length(json_object_get(term, "summary")), 0);
+	}
+	ck_assert_uint_eq(json_array_size(list), i);
+}
+
+START_TEST(the_schema_is_complete)
+{
+	static const char *const events[] = {"guest-ended", "guest-phase", "samples-lost", NULL};
+	static const char *const errors[] = {"GenericError",
+	                                     "CommandNotFound",
+	                                     "InvalidArgument",
+	                                     "NotNegotiated",
+	                                     "WrongState",
+	                                     "Unsupported",
+	                                     NULL};
+	json_auto_t *schema = peer_return(&peer, REQUEST("query-schema"));
+	ck_assert_int_eq(json_integer_value(json_object_get(schema, "protocol")), 1);
+	assert_terms(json_object_get(schema, "events"), events);
+	assert_terms(json_object_get(schema, "errors"), errors);
+
+	size_t i;
+	json_t *method;
+	json_array_foreach(json_object_get(schema, "methods"), i, method)
+	{
+		const char *role, *summary, *returns;
+		ck_assert_int_eq(
+			json_unpack(method, "{s:s, s:s, s:s}", "role", &role, "summary", &summary, "returns", &returns),
+			0);
+		ck_assert(g_str_equal(role, "observe") || g_str_equal(role, "control"));
+		ck_assert_uint_gt(strlen(summary), 0);
+		ck_assert_int_eq(returns[0], '{');
+	}
+}
+END_TEST
+
+START_TEST(an_answer_that_fits_no_line_is_an_error)
+{
+	g_autofree char *quirk = g_strnfill(4000, '\x01');
+	char *quirks[21] = {NULL};
+	for (size_t i = 0; i < 20; i++)
+		quirks[i] = quirk;
+	fake.guest.quirks = quirks;
+	peer_refused(&peer, REQUEST("query-guest"), "GenericError", "a line holds 65536");
+	fake.guest.quirks = NULL;
+	json_decref(peer_return(&peer, REQUEST("query-guest")));
+}
+END_TEST
+
+static Suite *suite_make(void)
+{
+	Suite *suite = suite_create("control");
+	TCase *tc = tcase_create("protocol");
+
+	tcase_set_timeout(tc, 40);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, greets_with_versions_and_guest);
+	tcase_add_test(tc, negotiation_comes_first);
+	tcase_add_test(tc, ids_come_back);
+	tcase_add_loop_test(tc, a_wrong_request_is_refused_and_the_client_stays, 0, G_N_ELEMENTS(refused));
+	tcase_add_test(tc, names_of_any_length_are_quoted_short);
+	tcase_add_loop_test(tc, rubbish_is_answered_and_disconnected, 0, G_N_ELEMENTS(rubbish));
+	tcase_add_test(tc, nul_bytes_are_rubbish);
+	tcase_add_test(tc, deep_nesting_is_rubbish);
+	tcase_add_test(tc, the_longest_line_is_taken);
+	tcase_add_test(tc, a_longer_line_is_refused_and_disconnected);
+	tcase_add_test(tc, a_request_may_come_in_pieces);
+	tcase_add_test(tc, requests_may_come_together);
+	tcase_add_test(tc, a_client_may_stop_talking_and_read_on);
+	tcase_add_test(tc, arguments_are_checked_as_the_schema_says);
+	tcase_add_test(tc, the_schema_is_complete);
+	tcase_add_test(tc, an_answer_that_fits_no_line_is_an_error);
+	suite_add_tcase(suite, tc);
+	return suite;
+}
+
+int main(void)
+{
+	SRunner *runner = srunner_create(suite_make());
+
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
