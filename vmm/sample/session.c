@@ -18,6 +18,7 @@ struct session {
 	struct ring **rings;                     /* [M] one for each vCPU once configured; the producers hold theirs */
 	struct session_config config;            /* [M] */
 	const struct counter_delivery *delivery; /* [M] NULL before the first start */
+	const char *preferred;                   /* [M] delivery of a configuration without one; NULL: any */
 	struct orc *orc;                         /* [M] NULL: not needed yet, or the kernel has none */
 	struct unwind_config unwind;             /* [M] read by the vCPU threads as config is */
 	bool running;                            /* [M] */
@@ -204,6 +205,15 @@ static void samplers_stop(struct session *session, unsigned n)
 	}
 }
 
+bool session_prefer_delivery(struct session *session, const char *name, GError **error)
+{
+	const struct counter_delivery *delivery = counter_delivery_probe(name, error);
+
+	if (delivery)
+		session->preferred = delivery->name;
+	return delivery != NULL;
+}
+
 bool session_start(struct session *session, const struct session_config *config, GError **error)
 {
 	size_t ring_bytes = config->ring_data_bytes ? config->ring_data_bytes : VPROF_RING_DATA_BYTES_DEFAULT;
@@ -217,7 +227,8 @@ bool session_start(struct session *session, const struct session_config *config,
 		return ended_error(error);
 	if (!config_check(config, error))
 		return false;
-	const struct counter_delivery *delivery = counter_delivery_probe(config->delivery, error);
+	const char *wanted = config->delivery ? config->delivery : session->preferred;
+	const struct counter_delivery *delivery = counter_delivery_probe(wanted, error);
 	if (!delivery || !unwind_prepare(session, config, error) || !rings_renew(session, ring_bytes, error))
 		return false;
 

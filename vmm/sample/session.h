@@ -69,6 +69,9 @@ struct session;
 struct session *session_new(struct guest *guest, GError **error);
 void session_free(struct session *session); /* after the guest's threads have ended */
 
+/* The delivery for a configuration that names none. Error: COUNTER_ERROR_UNAVAILABLE, when it does not work here. */
+bool session_prefer_delivery(struct session *session, const char *name, GError **error);
+
 bool session_start(struct session *session, const struct session_config *config, GError **error);
 /* Closes the counters; what is in the rings stays readable. Also right after the guest has ended. */
 bool session_stop(struct session *session, GError **error);
