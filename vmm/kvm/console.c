@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kvm/console.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINE_BYTES 256u
+#define WRITER_STACK_BYTES (64u << 10)
+#define GATHER_US 10000 /* a prompt without a newline waits this long for more */
+#define CLOSE_TIMEOUT_MS 2000u
+
+/* [I] immutable after console_new, [C] under the lock, [p] putting threads (their caller serialises them). */
+struct console {
+	int fd;                                        /* [I] */
+	pthread_t writer;                              /* [I] */
+	void (*on_line)(const char *text, void *data); /* [I] */
+	void *on_line_data;                            /* [I] */
+	GMutex lock;
+	GCond to_writer;
+	GCond written;
+	GByteArray *backlog; /* [C] waiting to be written */
+	bool writing;        /* [C] the writer has bytes of its own */
+	bool line_end;       /* [C] the backlog holds a whole line */
+	bool closing;        /* [C] */
+	bool broken;         /* [C] the descriptor refused; nothing is written any more */
+	uint64_t dropped;    /* [C] */
+	char tail[CONSOLE_TAIL_BYTES];
+	size_t tail_at, tail_n; /* [C], with tail */
+	char line[LINE_BYTES];  /* [p] */
+	size_t line_n;          /* [p] */
+};
+
+/* False when the descriptor is of no use any more. */
+static bool write_all(int fd, const uint8_t *bytes, size_t n)
+{
+	while (n > 0) {
+		ssize_t written = write(fd, bytes, n);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return false;
+		bytes += written;
+		n -= (size_t)written;
+	}
+	return true;
+}
+
+/* Waits for something worth a write: a line, or what has been there for GATHER_US. Lock held. */
+static bool wait_for_output(struct console *console)
+{
+	while (console->backlog->len == 0 && !console->closing)
+		g_cond_wait(&console->to_writer, &console->lock);
+	gint64 deadline = g_get_monotonic_time() + GATHER_US;
+	while (!console->line_end && !console->closing) {
+		if (!g_cond_wait_until(&console->to_writer, &console->lock, deadline))
+			break;
+	}
+	return console->backlog->len > 0;
+}
+
+static void *write_loop(void *data)
+{
+	struct console *console = data;
+	GByteArray *batch = g_byte_array_new();
+	g_mutex_lock(&console->lock);
+	while (wait_for_output(console)) {
+		GByteArray *empty = batch;
+		batch = console->backlog;
+		console->backlog = empty;
+		console->line_end = false;
+		console->writing = true;
+		bool broken = console->broken;
+		g_mutex_unlock(&console->lock);
+		if (!broken)
+			broken = !write_all(console->fd, batch->data, batch->len);
+		g_byte_array_set_size(batch, 0);
+		g_mutex_lock(&console->lock);
+		console->broken = broken;
+		console->writing = false;
+		g_cond_broadcast(&console->written);
+	}
+	g_mutex_unlock(&console->lock);
+	g_byte_array_unref(batch);
+	return NULL;
+}
+
+static int writer_start(struct console *console)
+{
+	pthread_attr_t attr;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, WRITER_STACK_BYTES);
+	/* Signals are the main thread's. */
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int failed = pthread_create(&console->writer, &attr, write_loop, console);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return failed;
+}
+
+struct console *console_new(int fd, GError **error)
+{
+	struct console *console = g_new0(struct console, 1);
+	console->fd = fd;
+	console->backlog = g_byte_array_new();
+	g_mutex_init(&console->lock);
+	g_cond_init(&console->to_writer);
+	g_cond_init(&console->written);
+	int failed = fd < 0 ? 0 : writer_start(console);
+	if (failed) {
+		g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(failed),
+		            "cannot start the console's thread: %s", g_strerror(failed));
+		console->fd = -1;
+		console_free(console);
+		return NULL;
+	}
+	return console;
+}
+
+static bool drained(const struct console *console)
+{
+	return console->fd < 0 || (console->backlog->len == 0 && !console->writing);
+}
+
+void console_flush(struct console *console, unsigned timeout_ms)
+{
+	gint64 deadline = g_get_monotonic_time() + timeout_ms * INT64_C(1000);
+	g_mutex_lock(&console->lock);
+	while (!drained(console)) {
+		if (!g_cond_wait_until(&console->written, &console->lock, deadline))
+			break;
+	}
+	g_mutex_unlock(&console->lock);
+}
+
+void console_free(struct console *console)
+{
+	if (!console)
+		return;
+	if (console->fd >= 0) {
+		console_flush(console, CLOSE_TIMEOUT_MS);
+		g_mutex_lock(&console->lock);
+		bool stuck = !drained(console);
+		console->closing = true;
+		g_cond_signal(&console->to_writer);
+		g_mutex_unlock(&console->lock);
+		if (stuck) {
+			/* The thread sits in write(2) until its reader or the process is gone; its memory stays. */
+			pthread_detach(console->writer);
+			return;
+		}
+		pthread_join(console->writer, NULL);
+	}
+	g_byte_array_unref(console->backlog);
+	g_cond_clear(&console->written);
+	g_cond_clear(&console->to_writer);
+	g_mutex_clear(&console->lock);
+	g_free(console);
+}
+
+void console_on_line(struct console *console, void (*line)(const char *text, void *data), void *data)
+{
+	console->on_line = line;
+	console->on_line_data = data;
+}
+
+static void remember(struct console *console, uint8_t byte)
+{
+	console->tail[(console->tail_at + console->tail_n) % CONSOLE_TAIL_BYTES] = (char)byte;
+	if (console->tail_n < CONSOLE_TAIL_BYTES)
+		console->tail_n++;
+	else
+		console->tail_at = (console->tail_at + 1) % CONSOLE_TAIL_BYTES;
+}
+
+static void enqueue(struct console *console, uint8_t byte)
+{
+	if (console->backlog->len >= CONSOLE_BACKLOG_BYTES) {
+		console->dropped++;
+		return;
+	}
+	g_byte_array_append(console->backlog, &byte, 1);
+	console->line_end |= byte == '\n';
+	if (byte == '\n' || console->backlog->len == 1)
+		g_cond_signal(&console->to_writer);
+}
+
+static void assemble_line(struct console *console, uint8_t byte)
+{
+	if (byte == '\n') {
+		console->line[console->line_n] = '\0';
+		console->line_n = 0;
+		if (console->on_line)
+			console->on_line(console->line, console->on_line_data);
+	} else if (byte != '\r' && console->line_n < LINE_BYTES - 1) {
+		console->line[console->line_n++] = (char)byte;
+	}
+}
+
+void console_put(struct console *console, uint8_t byte)
+{
+	g_mutex_lock(&console->lock);
+	remember(console, byte);
+	if (console->fd >= 0)
+		enqueue(console, byte);
+	g_mutex_unlock(&console->lock);
+	assemble_line(console, byte);
+}
+
+char *console_tail(struct console *console, unsigned lines)
+{
+	GString *text = g_string_sized_new(CONSOLE_TAIL_BYTES);
+	g_mutex_lock(&console->lock);
+	for (size_t i = 0; i < console->tail_n; i++) {
+		char c = console->tail[(console->tail_at + i) % CONSOLE_TAIL_BYTES];
+		if (c != '\r' && c != '\0')
+			g_string_append_c(text, c);
+	}
+	g_mutex_unlock(&console->lock);
+	size_t start = text->len;
+	for (unsigned ends = 0; start > 0; start--) {
+		if (text->str[start - 1] == '\n' && start != text->len && ++ends == lines)
+			break;
+	}
+	g_string_erase(text, 0, (gssize)start);
+	return g_string_free(text, FALSE);
+}
+
+uint64_t console_dropped(struct console *console)
+{
+	g_mutex_lock(&console->lock);
+	uint64_t dropped = console->dropped;
+	g_mutex_unlock(&console->lock);
+	return dropped;
+}

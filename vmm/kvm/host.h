@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The host's KVM: what it is, what it can do, and the table of what a guest needs on a host that falls short of the
+ * hardware's behaviour.
+ */
+#ifndef VPROF_KVM_HOST_H
+#define VPROF_KVM_HOST_H
+
+#include <glib.h>
+#include <linux/kvm.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "guest/guest.h"
+#include "kvm/memory.h"
+#include "lib/symbol/image.h"
+
+#define HOST_ERROR host_error_quark()
+GQuark host_error_quark(void);
+enum host_error {
+	HOST_ERROR_MISSING,    /* no /dev/kvm; the message says what to load */
+	HOST_ERROR_PERMISSION, /* /dev/kvm may not be opened; the message says how to get in */
+	HOST_ERROR_CAPABILITY, /* KVM lacks an extension; the message names it */
+	HOST_ERROR_SYSTEM,     /* another system call failed */
+};
+
+enum host_kind { HOST_UNKNOWN, HOST_VMX, HOST_SVM, HOST_PVM };
+
+/* Who is behind /dev/kvm. */
+enum host_kind host_kind(void);
+/* "vmx", "svm", "pvm", "unknown". */
+const char *host_kind_name(enum host_kind kind);
+
+/* A KVM extension we use. */
+struct host_capability {
+	const char *name; /* "KVM_CAP_SYNC_REGS" */
+	int number;
+	int bits;      /* that KVM_CHECK_EXTENSION must return; 0: any but 0 */
+	bool required; /* else it is used where present */
+	const char *purpose;
+};
+extern const struct host_capability host_capabilities[]; /* ends with a NULL name */
+
+bool host_has(int kvm_fd, const struct host_capability *capability);
+
+/* Opens /dev/kvm and checks its version and the required capabilities. -1 with HOST_ERROR. */
+int host_open(GError **error);
+
+struct vcpu;
+
+/*
+ * What one kind of host needs done differently. A host without a table runs none of this. `state` is the quirks' own,
+ * one for each VM, made by vm_init.
+ */
+struct host_quirks {
+	/* One sentence for each quirk, for people; NULL-terminated. */
+	const char *const *sentences;
+	/* Options for the kernel command line, NAME=VALUE or NAME; Linux guests only; NULL-terminated. */
+	const char *const *options;
+	/* RAM that the guest must not use, below 640 KiB. */
+	gpa_t reserved;
+	uint64_t reserved_bytes;
+	/* Once, before the first vCPU. `memory` outlives the state. */
+	void *(*vm_init)(int vm_fd, const struct memory *memory, GError **error);
+	/* Edits what a guest may see; *cpuid has the host's entries after our own edits. */
+	void (*cpuid)(struct kvm_cpuid2 *cpuid);
+	/* The vCPU's thread: deals with an exit that is the host's fault. False: it is an exit like any other. */
+	bool (*exit)(void *state, struct vcpu *vcpu);
+	/* Whether an instruction pointer lies in a page of the quirks' own. */
+	bool (*owns)(uint64_t rip);
+};
+
+/* The table for this kind of host; NULL when there is nothing to mend. */
+const struct host_quirks *host_quirks_find(enum host_kind kind);
+
+/* host_pvm.c: hosts whose KVM runs CPL 3 natively and emulates CPL 0. */
+extern const struct host_quirks host_quirks_pvm;
+
+#endif

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Hosts without VMX and SVM whose /dev/kvm comes from kvm_pvm: it runs guest CPL 3 natively and emulates guest CPL 0
+ * with KVM's instruction emulator, some millions of instructions a second. What that emulator lacks or gets wrong is
+ * mended here; each quirk has its sentence below.
+ */
+#include <asm/kvm_para.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "kvm/cpuid.h"
+#include "kvm/host_pvm_priv.h"
+#include "kvm/vm_priv.h"
+
+#define MSR_STAR 0xc0000081u
+#define MSR_LSTAR 0xc0000082u
+
+/* RAM for the trampoline: two page table levels above its page table, that, and its code. */
+#define RESERVED_GPA UINT64_C(0x90000)
+#define PAGE_BYTES UINT64_C(0x1000)
+enum { PAGE_PUD, PAGE_PMD, PAGE_PTE, PAGE_CODE, RESERVED_PAGES };
+
+/* PGD slot 480: 16 TiB that neither Linux (Documentation/x86/x86_64/mm.rst: a hole) nor our own guests use. */
+#define TRAMPOLINE_GVA UINT64_C(0xfffff00000000000)
+#define TRAMPOLINE_PGD_SLOT (TRAMPOLINE_GVA >> 39 & 511)
+/* In the hole below 4 GiB: an access exits with KVM_EXIT_MMIO. */
+#define TRAMPOLINE_MMIO_GPA UINT64_C(0xd0000000)
+
+/* Page table entries (SDM vol. 3A, 4.5). */
+#define PTE_PRESENT UINT64_C(0x01)
+#define PTE_WRITE UINT64_C(0x02)
+#define PTE_USER UINT64_C(0x04)
+#define PTE_ACCESSED UINT64_C(0x20)
+#define PTE_DIRTY UINT64_C(0x40)
+#define PTE_NO_EXECUTE (UINT64_C(1) << 63)
+#define PTE_TABLE (PTE_PRESENT | PTE_WRITE | PTE_USER | PTE_ACCESSED | PTE_DIRTY)
+#define CR3_ADDRESS_MASK UINT64_C(0x000ffffffffff000)
+
+#define RFLAGS_RF UINT64_C(0x10000)
+
+/* What the guest believes to be in its MSRs. */
+struct pvm_msrs {
+	uint64_t star, lstar;
+};
+
+struct pvm {
+	const struct memory *memory;
+	struct pvm_msrs msrs[GUEST_VCPUS_MAX]; /* each vCPU's thread has its own element */
+};
+
+static const char *const sentences[] = {
+	"pvm: system calls enter the guest kernel by way of a trampoline page (0x90000 to 0x93fff of RAM are "
+        "reserved), "
+	"since the host enters LSTAR with CPL 3",
+	"pvm: int3, fwait and a few more instructions at CPL 0 are carried out by the VMM",
+	"pvm: CPUID ends at leaf 6 and hides CX16, x2APIC, XSAVE and KVM's paravirtual IPI, EOI, async page fault and "
+	"steal time, which do not work",
+	"pvm: the kernel command line turns off what the emulator cannot do or does too slowly",
+	NULL,
+};
+
+static const char *const options[] = {
+	"mitigations=off",
+	"lpj=4600000",
+	"tsc=reliable",
+	"no_timer_check",
+	"random.trust_cpu=on",
+	"init_on_alloc=0",
+	"rcupdate.rcu_expedited=1",
+	"cryptomgr.notests",
+	"ipv6.disable=1",
+	"nowatchdog",
+	"pty.legacy_count=0",
+	"clearcpuid=rep_good,erms,fsrm,popcnt,ssse3,pclmulqdq,aes,sse4_1,sse4_2,avx,f16c",
+	"initcall_blacklist=ftrace_check_for_weak_functions,tracer_init_tracefs,trace_eval_init,"
+	"load_system_certificate_list,kfunc_init,bpf_key_sig_kfuncs_init,bpf_tcp_ca_kfunc_init,cubictcp_register,"
+	"bpf_prog_test_run_init,crypto_kdf108_init,init_trampolines,blake2s_mod_init",
+	NULL,
+};
+
+/* CPUID. Bits that the host puts back whatever we say are dealt with on the command line. */
+static void edit_cpuid(struct kvm_cpuid2 *cpuid)
+{
+	struct kvm_cpuid_entry2 *leaf = cpuid_find(cpuid, 0, 0);
+	if (leaf)
+		leaf->eax = MIN(leaf->eax, 6u);
+	leaf = cpuid_find(cpuid, 1, 0);
+	if (leaf) /* CX16, x2APIC, XSAVE, OSXSAVE, AVX */
+		leaf->ecx &= ~(1u << 13 | 1u << 21 | 1u << 26 | 1u << 27 | 1u << 28);
+	leaf = cpuid_find(cpuid, KVM_CPUID_FEATURES, 0);
+	if (leaf)
+		leaf->eax &= 1u << KVM_FEATURE_CLOCKSOURCE | 1u << KVM_FEATURE_NOP_IO_DELAY |
+		             1u << KVM_FEATURE_CLOCKSOURCE2 | 1u << KVM_FEATURE_CLOCKSOURCE_STABLE_BIT;
+}
+
+static bool fail(GError **error, const char *what)
+{
+	g_set_error(error, HOST_ERROR, HOST_ERROR_SYSTEM, "cannot %s: %s", what, g_strerror(errno));
+	return false;
+}
+
+/* Exits for reads and writes of STAR and LSTAR, and for instructions that the host fails to emulate. */
+static bool ask_for_exits(int vm_fd, GError **error)
+{
+	struct kvm_enable_cap msr_exits = {.cap = KVM_CAP_X86_USER_SPACE_MSR, .args = {KVM_MSR_EXIT_REASON_FILTER}};
+	if (ioctl(vm_fd, KVM_ENABLE_CAP, &msr_exits) < 0)
+		return fail(error, "have MSR exits");
+	uint64_t denied = 0; /* a clear bit is an exit */
+	struct kvm_msr_filter filter = {.flags = KVM_MSR_FILTER_DEFAULT_ALLOW};
+	filter.ranges[0] = (struct kvm_msr_filter_range){.flags = KVM_MSR_FILTER_READ | KVM_MSR_FILTER_WRITE,
+	                                                 .base = MSR_STAR,
+	                                                 .nmsrs = 2,
+	                                                 .bitmap = (uint8_t *)&denied};
+	if (ioctl(vm_fd, KVM_X86_SET_MSR_FILTER, &filter) < 0)
+		return fail(error, "filter the MSRs of system calls");
+	struct kvm_enable_cap failures = {.cap = KVM_CAP_EXIT_ON_EMULATION_FAILURE, .args = {1}};
+	if (ioctl(vm_fd, KVM_ENABLE_CAP, &failures) < 0)
+		return fail(error, "have exits for instructions that the host cannot emulate");
+	return true;
+}
+
+static void store_u64(uint8_t *page, unsigned slot, uint64_t value)
+{
+	memcpy(page + slot * sizeof(value), &value, sizeof(value));
+}
+
+/* One page of code, and behind it one that is no RAM: movb $0, PAGE_BYTES - 7(%rip), 7 bytes, writes to its first byte.
+ */
+static bool write_trampoline(const struct memory *memory, GError **error)
+{
+	static const uint8_t code[] = {0xc6, 0x05, 0xf9, 0x0f, 0x00, 0x00, 0x00, /* movb */
+	                               0x0f, 0x0b};                              /* ud2: never reached */
+	uint8_t *pages = memory_at(memory, (gpa_t){RESERVED_GPA}, RESERVED_PAGES * PAGE_BYTES);
+	if (!pages) {
+		errno = EFAULT;
+		return fail(error, "place the system call trampoline");
+	}
+	memset(pages, 0, RESERVED_PAGES * PAGE_BYTES);
+	uint8_t *pte = pages + PAGE_PTE * PAGE_BYTES;
+	store_u64(pages + PAGE_PUD * PAGE_BYTES, 0, (RESERVED_GPA + PAGE_PMD * PAGE_BYTES) | PTE_TABLE);
+	store_u64(pages + PAGE_PMD * PAGE_BYTES, 0, (RESERVED_GPA + PAGE_PTE * PAGE_BYTES) | PTE_TABLE);
+	store_u64(pte, 0, (RESERVED_GPA + PAGE_CODE * PAGE_BYTES) | PTE_PRESENT | PTE_USER | PTE_ACCESSED);
+	store_u64(pte, 1, TRAMPOLINE_MMIO_GPA | PTE_TABLE | PTE_NO_EXECUTE);
+	memcpy(pages + PAGE_CODE * PAGE_BYTES, code, sizeof(code));
+	return true;
+}
+
+static void *pvm_init(int vm_fd, const struct memory *memory, GError **error)
+{
+	if (!ask_for_exits(vm_fd, error) || !write_trampoline(memory, error))
+		return NULL;
+	struct pvm *pvm = g_new0(struct pvm, 1);
+	pvm->memory = memory;
+	return pvm;
+}
+
+static bool msr_set(struct vcpu *vcpu, uint32_t index, uint64_t value)
+{
+	union {
+		struct kvm_msrs msrs;
+		uint8_t bytes[sizeof(struct kvm_msrs) + sizeof(struct kvm_msr_entry)];
+	} buffer = {.msrs = {.nmsrs = 1}};
+	buffer.msrs.entries[0] = (struct kvm_msr_entry){.index = index, .data = value};
+	return ioctl(vcpu->fd, KVM_SET_MSRS, &buffer) == 1;
+}
+
+/*
+ * The guest sets its system call entry: the real LSTAR points to the trampoline, which is made visible in the address
+ * space of the moment. That is the one from which Linux copies the kernel's half of every later one.
+ */
+static bool lstar_write(struct pvm *pvm, struct vcpu *vcpu, uint64_t value)
+{
+	uint64_t cr3 = vcpu->run->s.regs.sregs.cr3;
+	uint8_t *pgd = memory_at(pvm->memory, (gpa_t){cr3 & CR3_ADDRESS_MASK}, PAGE_BYTES);
+	if (!pgd || !msr_set(vcpu, MSR_LSTAR, TRAMPOLINE_GVA))
+		return false;
+	store_u64(pgd, TRAMPOLINE_PGD_SLOT, RESERVED_GPA | PTE_TABLE);
+	pvm->msrs[vcpu->index].lstar = value;
+	return true;
+}
+
+static bool msr_write(struct pvm *pvm, struct vcpu *vcpu)
+{
+	const struct kvm_run *run = vcpu->run;
+	if (run->msr.index == MSR_LSTAR)
+		return lstar_write(pvm, vcpu, run->msr.data);
+	pvm->msrs[vcpu->index].star = run->msr.data;
+	return msr_set(vcpu, MSR_STAR, run->msr.data);
+}
+
+static void msr_read(const struct pvm *pvm, struct vcpu *vcpu)
+{
+	const struct pvm_msrs *msrs = &pvm->msrs[vcpu->index];
+	vcpu->run->msr.data = vcpu->run->msr.index == MSR_LSTAR ? msrs->lstar : msrs->star;
+	vcpu->run->msr.error = 0;
+}
+
+/*
+ * In the trampoline: RCX, R11 and RFLAGS are as SYSCALL leaves them, but CPL, CS and SS are still the caller's. Sets
+ * those (SDM vol. 2B, SYSCALL) and goes on where SYSCALL goes.
+ */
+static void enter_kernel(const struct pvm *pvm, struct vcpu *vcpu)
+{
+	const struct pvm_msrs *msrs = &pvm->msrs[vcpu->index];
+	struct kvm_sync_regs *sync = &vcpu->run->s.regs;
+	uint16_t selector = (uint16_t)(msrs->star >> 32);
+	sync->sregs.cs = (struct kvm_segment){
+		.limit = 0xffffffff, .selector = selector & 0xfffc, .type = 11, .present = 1, .s = 1, .l = 1, .g = 1};
+	sync->sregs.ss = (struct kvm_segment){.limit = 0xffffffff,
+	                                      .selector = (uint16_t)(selector + 8),
+	                                      .type = 3,
+	                                      .present = 1,
+	                                      .db = 1,
+	                                      .s = 1,
+	                                      .g = 1};
+	sync->regs.rip = msrs->lstar;
+	sync->regs.rflags &= ~RFLAGS_RF;
+	vcpu->run->kvm_dirty_regs |= KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS;
+}
+
+static bool pvm_exit(void *state, struct vcpu *vcpu)
+{
+	struct pvm *pvm = state;
+	struct kvm_run *run = vcpu->run;
+	switch (run->exit_reason) {
+	case KVM_EXIT_X86_RDMSR:
+		msr_read(pvm, vcpu);
+		return true;
+	case KVM_EXIT_X86_WRMSR:
+		run->msr.error = msr_write(pvm, vcpu) ? 0 : 1; /* 1: #GP */
+		return true;
+	case KVM_EXIT_MMIO:
+		if (run->mmio.phys_addr != TRAMPOLINE_MMIO_GPA)
+			return false;
+		enter_kernel(pvm, vcpu);
+		return true;
+	case KVM_EXIT_INTERNAL_ERROR:
+		return run->internal.suberror == KVM_INTERNAL_ERROR_EMULATION && host_pvm_emulate(pvm->memory, vcpu);
+	default:
+		return false;
+	}
+}
+
+static bool pvm_owns(uint64_t rip)
+{
+	return rip >= TRAMPOLINE_GVA && rip - TRAMPOLINE_GVA < PAGE_BYTES;
+}
+
+const struct host_quirks host_quirks_pvm = {
+	.sentences = sentences,
+	.options = options,
+	.reserved = {RESERVED_GPA},
+	.reserved_bytes = RESERVED_PAGES * PAGE_BYTES,
+	.vm_init = pvm_init,
+	.cpuid = edit_cpuid,
+	.exit = pvm_exit,
+	.owns = pvm_owns,
+};

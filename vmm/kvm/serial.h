@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A 16550A UART (National Semiconductor PC16550D data sheet) whose line is infinitely fast: a character leaves as soon
+ * as it is written. What it receives waits until the guest raises RTS, as a peer with hardware flow control would, so
+ * that nothing typed before the guest's driver is up gets lost.
+ */
+#ifndef VPROF_KVM_SERIAL_H
+#define VPROF_KVM_SERIAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SERIAL_PORTS 8u
+#define SERIAL_INPUT_BYTES 4096u /* waiting in front of the UART's FIFO */
+
+struct serial_line {
+	/* The interrupt pin changed. */
+	void (*irq)(void *data, bool level);
+	/* A character left; NULL when nobody is at the other end. */
+	void (*transmit)(void *data, uint8_t byte);
+	void *data;
+};
+
+/* The caller serialises all calls on one UART. */
+struct serial {
+	struct serial_line line;
+	uint8_t ier, fcr, lcr, mcr, scr, dll, dlm;
+	bool thre_pending; /* THRE interrupt raised and not yet seen in IIR */
+	bool irq_level;
+	bool loopback_full;
+	uint8_t loopback;
+	uint8_t input[SERIAL_INPUT_BYTES];
+	size_t input_at, input_n;
+};
+
+void serial_init(struct serial *serial, const struct serial_line *line);
+
+/* offset: 0..SERIAL_PORTS-1. */
+uint8_t serial_read(struct serial *serial, unsigned offset);
+void serial_write(struct serial *serial, unsigned offset, uint8_t value);
+
+/* Takes characters from the line; returns how many found room. */
+size_t serial_receive(struct serial *serial, const uint8_t *bytes, size_t n);
+
+#endif

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kvm/vcpu.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vprof/exit.h>
+
+#include "kvm/vm_priv.h"
+
+#define KICK_SIGNAL SIGUSR1
+#define STACK_BYTES (128u << 10)
+
+#define MSR_IA32_MISC_ENABLE 0x1a0u
+#define MISC_ENABLE_FAST_STRING 1u
+
+/* Local vector table entries of the APIC (SDM vol. 3A, 11.5.1): offset, delivery mode in bits 10:8. */
+#define APIC_LVT0 0x350u
+#define APIC_LVT1 0x360u
+#define APIC_DELIVERY_MASK 0x700u
+#define APIC_DELIVERY_NMI 0x400u
+#define APIC_DELIVERY_EXTINT 0x700u
+
+struct vcpu_request {
+	void (*fn)(void *data);
+	void *data;
+	bool done, ran;
+};
+
+/* The vCPU of this thread, for the signal handler. */
+static _Thread_local struct vcpu *this_vcpu;
+
+static bool fail(GError **error, const char *what, unsigned index)
+{
+	g_set_error(error, HOST_ERROR, HOST_ERROR_SYSTEM, "cannot %s of vCPU %u: %s", what, index, g_strerror(errno));
+	return false;
+}
+
+/* As a PC's firmware leaves it: the PIC behind LINT0, NMI on LINT1. */
+static bool set_interrupt_pins(struct vcpu *vcpu, GError **error)
+{
+	struct kvm_lapic_state lapic;
+	if (ioctl(vcpu->fd, KVM_GET_LAPIC, &lapic) < 0)
+		return fail(error, "read the APIC", vcpu->index);
+	static const struct {
+		size_t offset;
+		uint32_t delivery;
+	} pins[] = {{APIC_LVT0, APIC_DELIVERY_EXTINT}, {APIC_LVT1, APIC_DELIVERY_NMI}};
+	for (size_t i = 0; i < G_N_ELEMENTS(pins); i++) {
+		uint32_t entry;
+		memcpy(&entry, lapic.regs + pins[i].offset, sizeof(entry));
+		entry = (entry & ~APIC_DELIVERY_MASK) | pins[i].delivery;
+		memcpy(lapic.regs + pins[i].offset, &entry, sizeof(entry));
+	}
+	if (ioctl(vcpu->fd, KVM_SET_LAPIC, &lapic) < 0)
+		return fail(error, "set the APIC", vcpu->index);
+	return true;
+}
+
+/* Firmware turns fast strings on (SDM vol. 4, IA32_MISC_ENABLE), and Linux drops REP_GOOD and ERMS without. */
+static bool set_misc_enable(struct vcpu *vcpu, GError **error)
+{
+	union {
+		struct kvm_msrs msrs;
+		uint8_t bytes[sizeof(struct kvm_msrs) + sizeof(struct kvm_msr_entry)];
+	} buffer = {.msrs = {.nmsrs = 1}};
+	buffer.msrs.entries[0].index = MSR_IA32_MISC_ENABLE;
+	if (ioctl(vcpu->fd, KVM_GET_MSRS, &buffer) != 1)
+		return fail(error, "read MSR 0x1a0", vcpu->index);
+	buffer.msrs.entries[0].data |= MISC_ENABLE_FAST_STRING;
+	if (ioctl(vcpu->fd, KVM_SET_MSRS, &buffer) != 1)
+		return fail(error, "set MSR 0x1a0", vcpu->index);
+	return true;
+}
+
+static bool create(struct vcpu *vcpu, const struct kvm_cpuid2 *cpuid, GError **error)
+{
+	vcpu->fd = ioctl(vcpu->vm->fd, KVM_CREATE_VCPU, vcpu->index);
+	if (vcpu->fd < 0)
+		return fail(error, "create the KVM side", vcpu->index);
+	int bytes = ioctl(vcpu->vm->kvm_fd, KVM_GET_VCPU_MMAP_SIZE, 0);
+	if (bytes < (int)sizeof(struct kvm_run))
+		return fail(error, "learn the size of kvm_run", vcpu->index);
+	void *run = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, vcpu->fd, 0);
+	if (run == MAP_FAILED)
+		return fail(error, "map kvm_run", vcpu->index);
+	vcpu->run = run;
+	vcpu->run_bytes = (size_t)bytes;
+	if (ioctl(vcpu->fd, KVM_SET_CPUID2, cpuid) < 0)
+		return fail(error, "set the CPUID", vcpu->index);
+	return true;
+}
+
+bool vcpu_init(struct vcpu *vcpu, struct vm *vm, unsigned index, const struct kvm_cpuid2 *cpuid, GError **error)
+{
+	*vcpu = (struct vcpu){.vm = vm, .index = index, .fd = -1, .gone = true, .attention = true};
+	g_mutex_init(&vcpu->lock);
+	g_cond_init(&vcpu->changed);
+	if (!create(vcpu, cpuid, error) || !set_interrupt_pins(vcpu, error) || !set_misc_enable(vcpu, error)) {
+		vcpu_deinit(vcpu);
+		return false;
+	}
+	vcpu->run->kvm_valid_regs = KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS;
+	return true;
+}
+
+void vcpu_deinit(struct vcpu *vcpu)
+{
+	if (vcpu->run)
+		munmap(vcpu->run, vcpu->run_bytes);
+	if (vcpu->fd >= 0)
+		close(vcpu->fd);
+	g_cond_clear(&vcpu->changed);
+	g_mutex_clear(&vcpu->lock);
+}
+
+bool vcpu_get_sregs(struct vcpu *vcpu, struct kvm_sregs *sregs, GError **error)
+{
+	return ioctl(vcpu->fd, KVM_GET_SREGS, sregs) == 0 || fail(error, "read the system registers", vcpu->index);
+}
+
+bool vcpu_set_registers(struct vcpu *vcpu, const struct kvm_regs *regs, const struct kvm_sregs *sregs, GError **error)
+{
+	if (ioctl(vcpu->fd, KVM_SET_SREGS, sregs) < 0)
+		return fail(error, "set the system registers", vcpu->index);
+	if (ioctl(vcpu->fd, KVM_SET_REGS, regs) < 0)
+		return fail(error, "set the registers", vcpu->index);
+	return true;
+}
+
+/*
+ * A flag for the kernel: KVM_RUN returns EINTR at once while it is set (Documentation/virt/kvm/api.rst, 5), so a kick
+ * between the check of `attention` and KVM_RUN is not lost.
+ */
+static void on_kick(int signal)
+{
+	(void)signal;
+	if (this_vcpu)
+		this_vcpu->run->immediate_exit = 1;
+}
+
+static void set_attention(struct vcpu *vcpu)
+{
+	atomic_store_explicit(&vcpu->attention, true, memory_order_release);
+}
+
+static void interrupt(struct vcpu *vcpu)
+{
+	set_attention(vcpu);
+	g_cond_broadcast(&vcpu->changed);
+	if (!vcpu->gone && !pthread_equal(vcpu->thread, pthread_self()))
+		pthread_kill(vcpu->thread, KICK_SIGNAL);
+}
+
+void vcpu_kick(struct vcpu *vcpu)
+{
+	g_mutex_lock(&vcpu->lock);
+	interrupt(vcpu);
+	g_mutex_unlock(&vcpu->lock);
+}
+
+void vcpu_go(struct vcpu *vcpu)
+{
+	g_mutex_lock(&vcpu->lock);
+	vcpu->go = true;
+	interrupt(vcpu);
+	g_mutex_unlock(&vcpu->lock);
+}
+
+bool vcpu_run_on(struct vcpu *vcpu, void (*fn)(void *data), void *data)
+{
+	struct vcpu_request request = {.fn = fn, .data = data};
+	g_mutex_lock(&vcpu->lock);
+	while (vcpu->request && !vcpu->gone)
+		g_cond_wait(&vcpu->changed, &vcpu->lock);
+	if (!vcpu->gone) {
+		vcpu->request = &request;
+		interrupt(vcpu);
+		while (!request.done)
+			g_cond_wait(&vcpu->changed, &vcpu->lock);
+	}
+	g_mutex_unlock(&vcpu->lock);
+	return request.ran;
+}
+
+/* Ends the request under way. Lock held. */
+static void complete_request(struct vcpu *vcpu, bool ran)
+{
+	if (!vcpu->request)
+		return;
+	vcpu->request->ran = ran;
+	vcpu->request->done = true;
+	vcpu->request = NULL;
+	g_cond_broadcast(&vcpu->changed);
+}
+
+static bool ending(const struct vcpu *vcpu)
+{
+	return atomic_load_explicit(&vcpu->vm->ending, memory_order_acquire);
+}
+
+/* Serves requests, and waits while the VM is not started. False when the guest has ended. */
+static bool attend(struct vcpu *vcpu)
+{
+	g_mutex_lock(&vcpu->lock);
+	while (!ending(vcpu)) {
+		struct vcpu_request *request = vcpu->request;
+		if (request) {
+			g_mutex_unlock(&vcpu->lock);
+			request->fn(request->data);
+			g_mutex_lock(&vcpu->lock);
+			complete_request(vcpu, true);
+		} else if (vcpu->go) {
+			atomic_store_explicit(&vcpu->attention, false, memory_order_relaxed);
+			break;
+		} else {
+			g_cond_wait(&vcpu->changed, &vcpu->lock);
+		}
+	}
+	g_mutex_unlock(&vcpu->lock);
+	return !ending(vcpu);
+}
+
+static bool vcpu_may_enter(struct vcpu *vcpu)
+{
+	return G_LIKELY(!atomic_load_explicit(&vcpu->attention, memory_order_acquire)) || attend(vcpu);
+}
+
+static void read_regs(struct vcpu *vcpu)
+{
+	const struct kvm_sync_regs *sync = &vcpu->run->s.regs;
+	const struct host_quirks *quirks = vcpu->vm->quirks;
+	/* The CPL is SS's DPL (SDM vol. 3C, 25.4.1; KVM's vmx_get_cpl and svm_get_segment). */
+	vcpu->regs = (struct guest_regs){.rip = sync->regs.rip,
+	                                 .rsp = sync->regs.rsp,
+	                                 .rbp = sync->regs.rbp,
+	                                 .cr3 = sync->sregs.cr3,
+	                                 .gs_base = sync->sregs.gs.base,
+	                                 .cpl = sync->sregs.ss.dpl,
+	                                 .valid = !quirks || !quirks->owns(sync->regs.rip)};
+}
+
+static void handle_io(struct vcpu *vcpu)
+{
+	const struct kvm_run *run = vcpu->run;
+	uint8_t *data = (uint8_t *)vcpu->run + run->io.data_offset;
+	for (uint32_t i = 0; i < run->io.count; i++, data += run->io.size) {
+		if (run->io.direction == KVM_EXIT_IO_OUT)
+			devices_write(&vcpu->vm->devices, vcpu->index, run->io.port, data, run->io.size);
+		else
+			devices_read(&vcpu->vm->devices, run->io.port, data, run->io.size);
+	}
+}
+
+/* No device of ours is memory-mapped: an empty bus. */
+static void handle_mmio(struct kvm_run *run)
+{
+	if (!run->mmio.is_write)
+		memset(run->mmio.data, 0xff, sizeof(run->mmio.data));
+}
+
+static void handle_internal_error(struct vcpu *vcpu)
+{
+	static const char *const names[] = {[KVM_INTERNAL_ERROR_EMULATION] = "an instruction that it cannot emulate",
+	                                    [KVM_INTERNAL_ERROR_SIMUL_EX] = "two exceptions at once",
+	                                    [KVM_INTERNAL_ERROR_DELIVERY_EV] = "an exit while delivering an event",
+	                                    [KVM_INTERNAL_ERROR_UNEXPECTED_EXIT_REASON] = "an exit it does not know"};
+	uint32_t suberror = vcpu->run->internal.suberror;
+	const char *name = suberror < G_N_ELEMENTS(names) ? names[suberror] : NULL;
+	vm_crash(vcpu, GUEST_END_VMM_ERROR,
+	         g_strdup_printf("KVM gave up on vCPU %u: internal error %u (%s)", vcpu->index, suberror,
+	                         name ? name : "unknown"));
+}
+
+static void handle_exit(struct vcpu *vcpu)
+{
+	struct kvm_run *run = vcpu->run;
+	switch (run->exit_reason) {
+	case KVM_EXIT_IO:
+		handle_io(vcpu);
+		break;
+	case KVM_EXIT_MMIO:
+		handle_mmio(run);
+		break;
+	case KVM_EXIT_INTR:
+	case KVM_EXIT_IRQ_WINDOW_OPEN:
+		break;
+	case KVM_EXIT_SHUTDOWN:
+		vm_crash(vcpu, GUEST_END_TRIPLE_FAULT, g_strdup_printf("triple fault on vCPU %u", vcpu->index));
+		break;
+	case KVM_EXIT_INTERNAL_ERROR:
+		handle_internal_error(vcpu);
+		break;
+	case KVM_EXIT_FAIL_ENTRY:
+		vm_crash(vcpu, GUEST_END_VMM_ERROR,
+		         g_strdup_printf("the processor refused to enter the guest on vCPU %u: hardware reason 0x%llx",
+		                         vcpu->index, run->fail_entry.hardware_entry_failure_reason));
+		break;
+	default:
+		vm_crash(vcpu, GUEST_END_VMM_ERROR,
+		         g_strdup_printf("unhandled KVM exit %u on vCPU %u", run->exit_reason, vcpu->index));
+	}
+}
+
+/* What the exit is filed under (vprof/exit.h). To be read before it is handled, which reuses kvm_run. */
+static uint64_t exit_ip(const struct kvm_run *run)
+{
+	switch (run->exit_reason) {
+	case KVM_EXIT_IO:
+		return vprof_exit_ip(KVM_EXIT_IO, run->io.port);
+	case KVM_EXIT_MMIO:
+		return vprof_exit_ip(KVM_EXIT_MMIO, run->mmio.phys_addr);
+	case KVM_EXIT_X86_RDMSR:
+	case KVM_EXIT_X86_WRMSR:
+		return vprof_exit_ip(run->exit_reason, run->msr.index);
+	case KVM_EXIT_INTERNAL_ERROR:
+		return vprof_exit_ip(KVM_EXIT_INTERNAL_ERROR, run->internal.suberror);
+	default:
+		return vprof_exit_ip(run->exit_reason, 0);
+	}
+}
+
+/* Deals with KVM_RUN's return (failed: its errno or 0); returns what it is filed under. */
+static uint64_t handle(struct vcpu *vcpu, int failed)
+{
+	uint64_t ip = vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0);
+	if (failed == 0) {
+		const struct vm *vm = vcpu->vm;
+		ip = exit_ip(vcpu->run);
+		if (!vm->quirks || !vm->quirks->exit(vm->quirk_state, vcpu))
+			handle_exit(vcpu);
+	} else if (failed != EINTR) {
+		vm_crash(vcpu, GUEST_END_VMM_ERROR,
+		         g_strdup_printf("cannot run vCPU %u: %s", vcpu->index, g_strerror(failed)));
+	}
+	return ip;
+}
+
+static void run_loop(struct vcpu *vcpu, struct vcpu_watcher *watcher)
+{
+	while (vcpu_may_enter(vcpu)) {
+		int failed = ioctl(vcpu->fd, KVM_RUN, 0) < 0 ? errno : 0;
+		vcpu->run->immediate_exit = 0;
+		if (failed == EAGAIN) /* an application processor that got its INIT or SIPI */
+			continue;
+		read_regs(vcpu);
+		if (watcher)
+			watcher->ops->exited(watcher, &vcpu->regs, failed == EINTR);
+		uint64_t ip = handle(vcpu, failed);
+		if (watcher)
+			watcher->ops->handled(watcher, ip);
+	}
+}
+
+static void *thread_main(void *data)
+{
+	struct vcpu *vcpu = data;
+	struct vm *vm = vcpu->vm;
+	struct vcpu_watcher *watcher = vm->guest.watchers ? vm->guest.watchers[vcpu->index] : NULL;
+	this_vcpu = vcpu;
+	sigset_t kick;
+	sigemptyset(&kick);
+	sigaddset(&kick, KICK_SIGNAL);
+	pthread_sigmask(SIG_UNBLOCK, &kick, NULL);
+
+	struct vcpu_port port = {.vcpu_fd = vcpu->fd, .immediate_exit = &vcpu->run->immediate_exit};
+	if (watcher)
+		watcher->ops->started(watcher, &port);
+	run_loop(vcpu, watcher);
+	g_mutex_lock(&vcpu->lock);
+	vcpu->gone = true;
+	complete_request(vcpu, false);
+	g_cond_broadcast(&vcpu->changed);
+	g_mutex_unlock(&vcpu->lock);
+	if (watcher)
+		watcher->ops->stopped(watcher);
+	this_vcpu = NULL;
+	vm_thread_left(vm);
+	return NULL;
+}
+
+static int create_thread(struct vcpu *vcpu)
+{
+	struct sigaction action = {.sa_handler = on_kick};
+	sigemptyset(&action.sa_mask);
+	sigaction(KICK_SIGNAL, &action, NULL);
+	pthread_attr_t attr;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	/* A vCPU's thread takes the kick and what its counters use; the rest is the main thread's. */
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int failed = pthread_create(&vcpu->thread, &attr, thread_main, vcpu);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return failed;
+}
+
+bool vcpu_launch(struct vcpu *vcpu, GError **error)
+{
+	/* The thread may ask for its own id (interrupt) before pthread_create has stored it here. */
+	g_mutex_lock(&vcpu->lock);
+	int failed = create_thread(vcpu);
+	vcpu->gone = failed != 0;
+	g_mutex_unlock(&vcpu->lock);
+	if (failed) {
+		errno = failed;
+		return fail(error, "start the thread", vcpu->index);
+	}
+	char name[16];
+	g_snprintf(name, sizeof(name), "vcpu/%u", vcpu->index);
+	pthread_setname_np(vcpu->thread, name);
+	return true;
+}
+
+void vcpu_join(struct vcpu *vcpu)
+{
+	pthread_join(vcpu->thread, NULL);
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A vCPU and its thread. Between vcpu_launch and vcpu_join the thread owns the vCPU: it waits until the VM runs, enters
+ * the guest, handles exits and tells the watcher.
+ */
+#ifndef VPROF_KVM_VCPU_H
+#define VPROF_KVM_VCPU_H
+
+#include <glib.h>
+#include <linux/kvm.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "guest/guest.h"
+
+struct vm;
+struct vcpu_request;
+
+/* [I] immutable once launched, [v] the vCPU's thread, [L] under lock, [a] atomic. */
+struct vcpu {
+	struct vm *vm;          /* [I] */
+	unsigned index;         /* [I] */
+	int fd;                 /* [I] */
+	struct kvm_run *run;    /* [I]; what it points to [v], but immediate_exit */
+	size_t run_bytes;       /* [I] */
+	pthread_t thread;       /* [I] */
+	struct guest_regs regs; /* [v] at the last exit */
+	GMutex lock;
+	GCond changed;                /* request, its completion, go */
+	struct vcpu_request *request; /* [L] NULL: none */
+	bool go;                      /* [L] the VM has started */
+	bool gone;                    /* [L] there is no thread, or it takes no more requests */
+	/*
+	 * [a] The thread must look at what is under the lock before it enters the guest. Stored with release order
+	 * under the lock, loaded with acquire order by vcpu_may_enter.
+	 */
+	atomic_bool attention;
+};
+
+/* Creates the vCPU in KVM with the CPUID given, and its interrupt pins as a PC has them. */
+bool vcpu_init(struct vcpu *vcpu, struct vm *vm, unsigned index, const struct kvm_cpuid2 *cpuid, GError **error);
+void vcpu_deinit(struct vcpu *vcpu);
+
+/* The registers a boot processor starts with. */
+bool vcpu_set_registers(struct vcpu *vcpu, const struct kvm_regs *regs, const struct kvm_sregs *sregs, GError **error);
+bool vcpu_get_sregs(struct vcpu *vcpu, struct kvm_sregs *sregs, GError **error);
+
+/* Starts the thread, which waits for vcpu_go. */
+bool vcpu_launch(struct vcpu *vcpu, GError **error);
+void vcpu_join(struct vcpu *vcpu);
+
+/* Lets it enter the guest. Any thread. */
+void vcpu_go(struct vcpu *vcpu);
+/* Makes it look at the VM's state soon. Any thread. */
+void vcpu_kick(struct vcpu *vcpu);
+/* As guest_ops.run_on_vcpu. */
+bool vcpu_run_on(struct vcpu *vcpu, void (*fn)(void *data), void *data);
+
+#endif

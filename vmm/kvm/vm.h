@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Our own virtual machine on KVM: a struct guest of kind "kvm". */
+#ifndef VPROF_KVM_VM_H
+#define VPROF_KVM_VM_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "guest/guest.h"
+#include "kvm/boot.h"
+
+struct vm_config {
+	const char *name; /* NULL: the kernel's base name and our process id */
+	const char *kernel_path;
+	const char *initrd_path;  /* NULL: none */
+	const char *command_line; /* the user's; see command_line.h for what is put before it; NULL: none */
+	uint64_t memory_bytes;
+	unsigned vcpus; /* 1..GUEST_VCPUS_MAX */
+	enum boot_protocol protocol;
+	bool quirks;        /* mend what the host needs mended */
+	bool stop_on_panic; /* a Linux panic on the console ends the guest with GUEST_END_PANIC */
+	double duration_s;  /* from guest_ops.start, then GUEST_END_DURATION; 0: as long as it takes */
+	int serial_fds[2];  /* where the first and the second UART's output goes; -1: nowhere. The caller's */
+};
+
+/* Loads the kernel and makes the machine, whose vCPUs do not exist as threads yet. Errors: HOST_, IMAGE_, BOOT_ERROR.
+ */
+struct guest *vm_new(const struct vm_config *config, GError **error);
+/* Shuts down, and waits for the console's reader to take what is left (2 s at most). */
+void vm_free(struct guest *guest);
+
+/* Starts the vCPU threads, which then wait for guest_ops.start. Watchers are in place. */
+bool vm_launch(struct guest *guest, GError **error);
+/* Ends the guest if it is still there and waits for its threads; nothing is called back any more. */
+void vm_shutdown(struct guest *guest);
+
+/* The exit status of a program that ran the guest to this end (VPROF_GUEST_ENDS). */
+int vm_exit_status(const struct guest_end *end);
+
+/* Characters for a UART (0 or 1); returns how many found room. Main thread. */
+size_t vm_serial_input(struct guest *guest, unsigned serial, const uint8_t *bytes, size_t n);
+
+/* Console characters dropped because nobody read them in time. */
+uint64_t vm_console_dropped(struct guest *guest);
+
+#endif

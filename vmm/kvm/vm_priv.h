@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The VM as its vCPUs see it. */
+#ifndef VPROF_KVM_VM_PRIV_H
+#define VPROF_KVM_VM_PRIV_H
+
+#include <stdatomic.h>
+
+#include "kvm/console.h"
+#include "kvm/devices.h"
+#include "kvm/host.h"
+#include "kvm/memory.h"
+#include "kvm/vcpu.h"
+#include "kvm/vm.h"
+
+#define VM_PHASES_MAX 256u /* waiting for the main thread */
+
+struct vm_phase {
+	unsigned vcpu;
+	uint8_t value;
+	uint64_t time_ns;
+};
+
+/* The state in which a vCPU failed, for the report. */
+struct vm_crash {
+	unsigned vcpu;
+	struct kvm_regs regs;
+	struct kvm_sregs sregs;
+	uint8_t code[15]; /* the instruction, where KVM gives it */
+	size_t code_bytes;
+};
+
+/*
+ * [I] immutable once launched, [M] main thread, [a] atomic, [E] under end_lock, [P] under phase_lock; devices and
+ * consoles have locks of their own. Lock order: vcpu.lock or devices.lock, then end_lock, phase_lock or the console's.
+ */
+struct vm {
+	struct guest guest;               /* first: what guest_ops are called with */
+	struct vm *self;                  /* [I] &self is our sources' user data, and nobody else's */
+	int kvm_fd, fd;                   /* [I] */
+	struct memory *memory;            /* [I] */
+	const struct host_quirks *quirks; /* [I] NULL: none in force */
+	void *quirk_state;                /* [I] */
+	struct devices devices;
+	struct console *consoles[DEVICES_SERIALS]; /* [I] NULL: nobody at the other end */
+	struct vcpu *vcpus;                        /* [I] */
+	unsigned n_vcpus;                          /* [I] those that are initialised */
+	unsigned n_launched;                       /* [M] */
+	double duration_s;                         /* [I] 0: none */
+	guint duration_source;                     /* [M] */
+	atomic_uint n_running;                     /* [a] threads that have not left yet */
+	atomic_bool ending;                        /* [a] stored after [E], with release order; partner: the run loop */
+
+	GMutex end_lock;
+	enum guest_end_reason end_reason; /* [E] */
+	uint32_t end_code;                /* [E] */
+	char *end_message;                /* [E] */
+	bool crashed;                     /* [E] */
+	struct vm_crash crash;            /* [E] */
+	char *panic;                      /* [E] the line that began the panic, with stop_on_panic */
+
+	GMutex phase_lock;
+	struct vm_phase phases[VM_PHASES_MAX]; /* [P] */
+	size_t n_phases;                       /* [P] */
+	uint64_t phases_lost;                  /* [P] */
+	bool phases_scheduled;                 /* [P] */
+};
+
+/* Ends the guest; the first call counts. Steals message (NULL: the reason's own). Any thread. */
+void vm_end(struct vm *vm, enum guest_end_reason reason, uint32_t code, char *message);
+/* The same for a vCPU that cannot go on, on its thread, with its registers kept for the report. */
+void vm_crash(struct vcpu *vcpu, enum guest_end_reason reason, char *message);
+/* A vCPU's thread has made its last call. */
+void vm_thread_left(struct vm *vm);
+
+/* Registers, symbol and last console lines. New string. */
+char *vm_crash_report(struct vm *vm);
+
+#endif
