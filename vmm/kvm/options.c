@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kvm/options.h"
+
+#include <math.h>
+#include <string.h>
+
+#define DEFAULT_MEMORY "256M"
+
+static const char description[] =
+	"The kernel is an ELF vmlinux, a bzImage or an ELF with the PVH note. A Linux kernel gets \"console=ttyS0\n"
+	"panic=-1 reboot=k\" (output here; a panic or a reboot ends the guest), then what this host's quirks add (-v\n"
+	"prints it), then the text of --append; an option that --append names is left out of the first two.\n"
+	"\n"
+	"The first interrupt (Ctrl-C) stops the guest, the second leaves at once. Exit status: 0 power-off; 90 "
+        "reboot;\n"
+	"(value << 1) | 1 exit port; 92 triple fault; 94 panic (--stop-on-panic); 96 the VMM could not go on; 124\n"
+	"--duration is over; 130 stopped; 1 an error before the guest ran; 2 usage.\n"
+	"\n"
+	"The guest ends itself by ACPI power-off, by a keyboard controller reset (0xfe to port 0x64), or by writing "
+        "to\n"
+	"the exit port 0xf4. What it writes to port 0x80 is recorded as a phase mark.";
+
+bool options_parse_size(const char *text, uint64_t *bytes)
+{
+	char *end;
+	guint64 value;
+	unsigned shift;
+	if (!g_ascii_isdigit(text[0]))
+		return false;
+	value = g_ascii_strtoull(text, &end, 10);
+	switch (end[0]) {
+	case 'K':
+		shift = 10;
+		break;
+	case 'M':
+		shift = 20;
+		break;
+	case 'G':
+		shift = 30;
+		break;
+	default:
+		return false;
+	}
+	if (end[1] != '\0' || value > G_MAXUINT64 >> shift)
+		return false;
+	*bytes = value << shift;
+	return true;
+}
+
+static bool usage(GError **error, const char *option, const char *value, const char *expected)
+{
+	g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s %s: expected %s", option, value, expected);
+	return false;
+}
+
+static bool parse_memory(const char *text, uint64_t *bytes, GError **error)
+{
+	uint64_t value;
+	if (!options_parse_size(text, &value) || value < MEMORY_BYTES_MIN || value > MEMORY_BYTES_MAX ||
+	    value % (UINT64_C(2) << 20) != 0)
+		return usage(error, "--memory", text, "128M to 64G, an even number of MiB");
+	*bytes = value;
+	return true;
+}
+
+static bool parse_boot(const char *text, enum boot_protocol *boot, GError **error)
+{
+	static const char *const names[] = {[BOOT_AUTO] = "auto", [BOOT_LINUX] = "linux", [BOOT_PVH] = "pvh"};
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+		if (strcmp(text, names[i]) != 0)
+			continue;
+		*boot = (enum boot_protocol)i;
+		return true;
+	}
+	return usage(error, "--boot", text, "auto, linux or pvh");
+}
+
+static bool parse_quirks(const char *text, bool *quirks, GError **error)
+{
+	*quirks = strcmp(text, "auto") == 0;
+	return *quirks || strcmp(text, "off") == 0 || usage(error, "--quirks", text, "auto or off");
+}
+
+static bool check(const struct options *options, int vcpus, GError **error)
+{
+	g_autofree char *vcpus_text = g_strdup_printf("%d", vcpus);
+	g_autofree char *duration_text = g_strdup_printf("%g", options->duration_s);
+	if (!options->kernel) {
+		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED, "no --kernel given; see --help");
+		return false;
+	}
+	if (vcpus < 1 || vcpus > (int)GUEST_VCPUS_MAX)
+		return usage(error, "--vcpus", vcpus_text, "1 to 64");
+	/* Up to what a timer in milliseconds holds: 49 days. */
+	if (!isfinite(options->duration_s) || options->duration_s < 0 || options->duration_s > 4e6)
+		return usage(error, "--duration", duration_text, "seconds, 0 to 4000000");
+	return true;
+}
+
+bool options_parse(int *argc, char ***argv, struct options *options, GError **error)
+{
+	*options = (struct options){.client_fd = -1, .quirks = true};
+	g_autofree char *memory = g_strdup(DEFAULT_MEMORY), *boot = g_strdup("auto"), *quirks = g_strdup("auto");
+	gboolean paused = FALSE, stop_on_panic = FALSE, verbose = FALSE, probe = FALSE, list = FALSE, version = FALSE;
+	int vcpus = 1;
+	const GOptionEntry entries[] = {
+		{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &options->kernel, "The kernel to boot", "PATH"},
+		{"initrd", 'i', 0, G_OPTION_ARG_FILENAME, &options->initrd, "Its initramfs", "PATH"},
+		{"append", 'a', 0, G_OPTION_ARG_STRING, &options->append, "Add to its command line", "TEXT"},
+		{"memory", 'm', 0, G_OPTION_ARG_STRING, &memory, "RAM, 128M to 64G (" DEFAULT_MEMORY ")", "SIZE"},
+		{"vcpus", 0, 0, G_OPTION_ARG_INT, &vcpus, "vCPUs, 1 to 64 (1)", "N"},
+		{"name", 0, 0, G_OPTION_ARG_STRING, &options->name, "The guest's name (KERNEL-PID)", "NAME"},
+		{"boot", 0, 0, G_OPTION_ARG_STRING, &boot, "Boot protocol: auto, linux or pvh", "PROTOCOL"},
+		{"client-fd", 0, 0, G_OPTION_ARG_INT, &options->client_fd,
+	         "Serve this connected socket; the guest ends when it closes, and not by SIGINT", "N"},
+		{"control", 0, 0, G_OPTION_ARG_FILENAME, &options->control,
+	         "Control socket (NAME.sock in the runtime folder), or none", "PATH"},
+		{"paused", 0, 0, G_OPTION_ARG_NONE, &paused, "Wait for guest-start on the control socket", NULL},
+		{"console", 0, 0, G_OPTION_ARG_FILENAME, &options->console,
+	         "First serial port: stdio (default), none or a file", "WHERE"},
+		{"serial2", 0, 0, G_OPTION_ARG_FILENAME, &options->serial2,
+	         "Second serial port: a file, or the number of a connected descriptor", "WHERE"},
+		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &options->duration_s, "End the guest after this time",
+	         "SECONDS"},
+		{"stop-on-panic", 0, 0, G_OPTION_ARG_NONE, &stop_on_panic,
+	         "Report a Linux panic on the console as the end, with status 94", NULL},
+		{"quirks", 0, 0, G_OPTION_ARG_STRING, &quirks, "Mend what this host needs mended: auto or off",
+	         "WHICH"},
+		{"delivery", 0, 0, G_OPTION_ARG_STRING, &options->delivery,
+	         "How counter overflows become exits (the first way that works)", "NAME"},
+		{"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose, "Say what is done to the guest", NULL},
+		{"probe", 0, 0, G_OPTION_ARG_NONE, &probe, "Print what this host can do, as JSON", NULL},
+		{"list-events", 0, 0, G_OPTION_ARG_NONE, &list, "Print the events that can be sampled, as JSON", NULL},
+		{"version", 0, 0, G_OPTION_ARG_NONE, &version, "Print the version", NULL},
+		{NULL},
+	};
+	g_autoptr(GOptionContext) context = g_option_context_new("- run a guest that can be profiled");
+	g_option_context_set_description(context, description);
+	g_option_context_add_main_entries(context, entries, NULL);
+	if (!g_option_context_parse(context, argc, argv, error))
+		return false;
+	if (*argc > 1)
+		return usage(error, "argument", (*argv)[1], "options only; see --help");
+	options->paused = paused;
+	options->stop_on_panic = stop_on_panic;
+	options->verbose = verbose;
+	options->probe = probe;
+	options->list_events = list;
+	options->version = version;
+	options->vcpus = (unsigned)vcpus;
+	if (!options->console)
+		options->console = g_strdup("stdio");
+	if (probe || list || version)
+		return true;
+	return check(options, vcpus, error) && parse_memory(memory, &options->memory_bytes, error) &&
+	       parse_boot(boot, &options->boot, error) && parse_quirks(quirks, &options->quirks, error);
+}
+
+void options_clear(struct options *options)
+{
+	g_free(options->kernel);
+	g_free(options->initrd);
+	g_free(options->append);
+	g_free(options->name);
+	g_free(options->control);
+	g_free(options->console);
+	g_free(options->serial2);
+	g_free(options->delivery);
+}
