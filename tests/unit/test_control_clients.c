@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Many clients, bad ones, owners, and the listening socket. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "control_fixture.h"
+#include "lib/client/client.h"
+
+#define NOBODY 65534
+
+START_TEST(quit_is_answered_first_and_once)
+{
+	struct peer peer;
+	peer_join(&peer);
+	peer_say(&peer, "{\"execute\":\"quit\",\"id\":1}\n{\"execute\":\"quit\",\"id\":2}");
+	peer_expect(&peer, "{\"return\":{},\"id\":1}");
+	json_auto_t *ended = peer_event(&peer, "guest-ended");
+	ck_assert_str_eq(json_string_value(json_object_get(ended, "reason")), "stopped");
+	peer_expect(&peer, "{\"return\":{},\"id\":2}");
+	fixture_settle();
+	ck_assert_uint_eq(quits, 1);
+	peer_deinit(&peer);
+}
+END_TEST
+
+static void free_in_quit(void *data)
+{
+	control_server_free(server);
+	server = control_server_new(&fake.guest, session);
+	*(bool *)data = true;
+}
+
+START_TEST(quit_may_free_the_server)
+{
+	struct peer peer;
+	bool freed = false;
+	peer_join(&peer);
+	control_server_on_quit(server, free_in_quit, &freed);
+	peer_say(&peer, REQUEST("quit"));
+	while (!freed)
+		fixture_iterate();
+	peer_expect(&peer, "{\"return\":{}}");
+	json_decref(peer_event(&peer, "guest-ended"));
+	peer_expect_closed(&peer);
+	peer_deinit(&peer);
+}
+END_TEST
+
+START_TEST(the_owner_takes_the_guest_along)
+{
+	struct peer owner, other;
+	peer_connect(&owner, true);
+	peer_join(&other);
+	peer_deinit(&owner);
+	json_auto_t *ended = peer_event(&other, "guest-ended");
+	ck_assert_str_eq(json_string_value(json_object_get(ended, "reason")), "stopped");
+	fixture_settle();
+	ck_assert_uint_eq(quits, 1);
+	peer_deinit(&other);
+}
+END_TEST
+
+START_TEST(the_first_end_of_a_guest_stays)
+{
+	struct peer owner;
+	peer_connect(&owner, true);
+	fixture_guest_end(&(struct guest_end){.reason = GUEST_END_POWER_OFF});
+	peer_deinit(&owner);
+	while (quits == 0)
+		fixture_iterate();
+	ck_assert_int_eq(fake.guest.end.reason, GUEST_END_POWER_OFF);
+}
+END_TEST
+
+START_TEST(other_clients_come_and_go)
+{
+	struct peer peer;
+	peer_join(&peer);
+	peer_deinit(&peer);
+	fixture_settle();
+	ck_assert_int_eq(fake.guest.state, GUEST_CREATED);
+	ck_assert_uint_eq(quits, 0);
+}
+END_TEST
+
+START_TEST(sixty_four_clients_are_served)
+{
+	static struct peer peers[64];
+	for (size_t i = 0; i < G_N_ELEMENTS(peers); i++)
+		peer_join(&peers[i]);
+	for (size_t i = 0; i < G_N_ELEMENTS(peers); i++)
+		peer_say(&peers[i], REQUEST("query-status"));
+	control_server_event(server, "test", json_integer(5));
+	for (size_t i = 0; i < G_N_ELEMENTS(peers); i++) {
+		json_auto_t *first = peer_line(&peers[i]), *second = peer_line(&peers[i]);
+		bool event_first = json_object_get(first, "event");
+		const json_t *event = event_first ? first : second, *answer = event_first ? second : first;
+		ck_assert_int_eq(json_integer_value(json_object_get(event, "data")), 5);
+		ck_assert_ptr_nonnull(json_object_get(answer, "return"));
+		peer_deinit(&peers[i]);
+	}
+}
+END_TEST
+
+START_TEST(a_client_that_does_not_read_is_disconnected)
+{
+	struct peer reader, slow;
+	peer_join(&reader);
+	peer_join(&slow);
+	g_autofree char *text = g_strnfill(10000, 'x');
+	unsigned n = CONTROL_OUTPUT_BYTES_MAX / 10000 + 200; /* and what the socket holds */
+	for (unsigned i = 0; i < n; i++) {
+		control_server_event(server, "test", json_pack("[i, s]", (int)i, text));
+		json_auto_t *data = peer_event(&reader, "test");
+		ck_assert_int_eq(json_integer_value(json_array_get(data, 0)), (int)i);
+	}
+	json_auto_t *answer = peer_ask(&reader, REQUEST("query-status"));
+	ck_assert_ptr_nonnull(answer);
+
+	unsigned read = 0;
+	for (json_t *line; (line = peer_line(&slow)); read++) /* up to half a line, when it was cut off */
+		json_decref(line);
+	ck_assert_uint_gt(read, 0);
+	ck_assert_uint_lt(read, n);
+	peer_deinit(&reader);
+	peer_deinit(&slow);
+}
+END_TEST
+
+START_TEST(a_slow_owner_is_an_owner_gone)
+{
+	struct peer owner;
+	peer_connect(&owner, true);
+	peer_negotiate(&owner);
+	g_autofree char *text = g_strnfill(60000, 'x');
+	for (unsigned i = 0; i < 100; i++)
+		control_server_event(server, "test", json_string(text));
+	while (quits == 0)
+		fixture_iterate();
+	ck_assert_int_eq(fake.guest.state, GUEST_ENDED);
+	peer_deinit(&owner);
+}
+END_TEST
+
+/* Writes what goes without reading any answer. Returns how many requests went out whole. */
+static size_t flood(struct peer *peer, size_t n)
+{
+	static const char request[] = REQUEST("query-schema") "\n";
+	size_t bytes = sizeof(request) - 1;
+	g_autofree char *all = g_malloc(n * bytes);
+	for (size_t i = 0; i < n; i++)
+		memcpy(all + i * bytes, request, bytes);
+
+	size_t sent = 0;
+	for (int stalled = 0; sent < n * bytes && stalled < 100; stalled++) {
+		ssize_t some = send(peer->fd, all + sent, n * bytes - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (some > 0) {
+			sent += (size_t)some;
+			stalled = 0;
+		}
+		fixture_iterate();
+	}
+	return sent / bytes;
+}
+
+START_TEST(a_client_that_floods_holds_up_itself_only)
+{
+	struct peer other, flooder;
+	peer_join(&other);
+	peer_join(&flooder);
+	size_t sent = flood(&flooder, 20000);
+	ck_assert_uint_gt(sent, 100); /* of 5 KiB answers each, more than the socket takes */
+	ck_assert_uint_lt(sent, 20000);
+
+	for (int i = 0; i < 10; i++) {
+		json_auto_t *answer = peer_ask(&other, REQUEST("query-status"));
+		ck_assert_ptr_nonnull(json_object_get(answer, "return"));
+	}
+	for (size_t i = 0; i < sent; i++) {
+		json_auto_t *answer = peer_line(&flooder);
+		ck_assert_ptr_nonnull(json_object_get(answer, "return"));
+	}
+	peer_deinit(&other);
+	peer_deinit(&flooder);
+}
+END_TEST
+
+START_TEST(flush_sends_what_is_queued)
+{
+	struct peer peer;
+	peer_join(&peer);
+	g_autofree char *text = g_strnfill(60000, 'x');
+	for (int i = 0; i < 10; i++)
+		control_server_event(server, "test", json_string(text));
+	/* More than the socket takes, and nobody reads: it waits in vain. */
+	int64_t start = g_get_monotonic_time();
+	control_server_flush(server, 50);
+	ck_assert_int_ge(g_get_monotonic_time() - start, 50000);
+
+	/* With a reader it ends early. */
+	pid_t child = fork();
+	if (child == 0) {
+		char bytes[65536];
+		for (ssize_t got = 0, n = 1; n > 0 && got < 600000; got += n)
+			n = read(peer.fd, bytes, sizeof(bytes));
+		_exit(0);
+	}
+	start = g_get_monotonic_time();
+	control_server_flush(server, 10000);
+	ck_assert_int_lt(g_get_monotonic_time() - start, 10 * G_USEC_PER_SEC);
+	int status;
+	waitpid(child, &status, 0);
+	ck_assert_int_eq(status, 0);
+	peer_deinit(&peer);
+}
+END_TEST
+
+/* A client that is one of ours, on a thread of its own. */
+static void *run_client(void *path)
+{
+	GError *error = NULL;
+	struct client *client = client_connect(path, 10000, &error);
+	ck_assert_msg(client, "%s", error ? error->message : "");
+
+	json_t *arguments = json_pack("{s:[s], s:i}", "events", "timer", "ring-bytes", 4096);
+	json_auto_t *started = client_execute(client, "session-start", arguments, NULL, NULL, 10000, &error);
+	ck_assert_ptr_nonnull(started);
+	int *fds;
+	size_t n_fds;
+	json_auto_t *rings = client_execute(client, "rings", NULL, &fds, &n_fds, 10000, &error);
+	ck_assert_ptr_nonnull(rings);
+	ck_assert_uint_eq(n_fds, 2 * FIXTURE_VCPUS);
+	for (size_t i = 0; i < n_fds; i++)
+		close(fds[i]);
+	g_free(fds);
+
+	ck_assert_ptr_null(client_execute(client, "rings", json_pack("{s:i}", "x", 1), NULL, NULL, 10000, &error));
+	ck_assert_str_eq(error->message, "InvalidArgument: rings has no argument \"x\"; query-schema lists them");
+	g_clear_error(&error);
+	json_auto_t *quit = client_execute(client, "quit", NULL, NULL, NULL, 10000, &error);
+	ck_assert_ptr_nonnull(quit);
+	json_auto_t *ended = client_next_event(client, 10000, &error);
+	ck_assert_ptr_nonnull(ended);
+	client_free(client);
+	return NULL;
+}
+
+static char *folder;
+static char *path;
+
+static void listen_setup(void)
+{
+	fixture_setup();
+	folder = g_dir_make_tmp("vprof-XXXXXX", NULL);
+	path = g_build_filename(folder, "made", "x.sock", NULL);
+}
+
+static void listen_teardown(void)
+{
+	fixture_teardown();
+	g_autofree char *made = g_path_get_dirname(path);
+	ck_assert_int_ne(access(path, F_OK), 0);
+	rmdir(made);
+	ck_assert_int_eq(rmdir(folder), 0);
+	g_free(path);
+	g_free(folder);
+}
+
+static void listen_ok(void)
+{
+	GError *error = NULL;
+	ck_assert_msg(control_server_listen(server, path, &error), "%s", error ? error->message : "");
+}
+
+static void listen_fails(struct control_server *other, const char *at, const char *part)
+{
+	g_autoptr(GError) error = NULL;
+	ck_assert(!control_server_listen(other, at, &error));
+	ck_assert(g_error_matches(error, CONTROL_ERROR, CONTROL_ERROR_LISTEN));
+	ck_assert_msg(strstr(error->message, at) && strstr(error->message, part), "%s", error->message);
+}
+
+START_TEST(our_own_client_is_served)
+{
+	listen_ok();
+	GThread *thread = g_thread_new("client", run_client, path);
+	while (quits == 0)
+		fixture_iterate();
+	control_server_flush(server, 1000);
+	g_thread_join(thread);
+}
+END_TEST
+
+START_TEST(the_socket_is_private)
+{
+	struct stat status;
+	mode_t before = umask(0);
+	listen_ok();
+	umask(before);
+	ck_assert_int_eq(stat(path, &status), 0);
+	ck_assert_uint_eq(status.st_mode & 07777, 0600);
+	ck_assert(S_ISSOCK(status.st_mode));
+	g_autofree char *made = g_path_get_dirname(path);
+	ck_assert_int_eq(stat(made, &status), 0);
+	ck_assert_uint_eq(status.st_mode & 07777, 0700);
+}
+END_TEST
+
+START_TEST(a_path_in_use_is_refused)
+{
+	listen_ok();
+	struct control_server *other = control_server_new(&fake.guest, session);
+	listen_fails(other, path, "in use");
+	control_server_free(other);
+	ck_assert(client_socket_live(path));
+}
+END_TEST
+
+static void leave_dead_socket(void)
+{
+	struct sockaddr_un address;
+	ck_assert(client_socket_address(path, &address));
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	listen(fd, 1);
+	close(fd);
+}
+
+START_TEST(a_dead_socket_is_replaced)
+{
+	g_autofree char *made = g_path_get_dirname(path);
+	mkdir(made, 0700);
+	leave_dead_socket();
+	ck_assert(!client_socket_live(path));
+	listen_ok();
+	ck_assert(client_socket_live(path));
+}
+END_TEST
+
+START_TEST(the_socket_of_a_successor_stays)
+{
+	listen_ok();
+	ck_assert_int_eq(unlink(path), 0);
+	leave_dead_socket();
+	control_server_free(server);
+	ck_assert_int_eq(access(path, F_OK), 0);
+	unlink(path);
+	server = control_server_new(&fake.guest, session);
+}
+END_TEST
+
+START_TEST(bad_paths_are_refused)
+{
+	g_autofree char *made = g_path_get_dirname(path);
+	g_autofree char *long_name = g_strnfill(100, 'x');
+	g_autofree char *long_path = g_build_filename(folder, long_name, NULL);
+	g_autofree char *deep = g_build_filename(folder, "no", "such", "x.sock", NULL);
+	g_autofree char *below_file = g_build_filename(path, "x.sock", NULL);
+
+	listen_fails(server, long_path, "longer than 107 bytes");
+	listen_fails(server, deep, "cannot make folder");
+	mkdir(made, 0700);
+	ck_assert(g_file_set_contents(path, "precious", -1, NULL));
+	listen_fails(server, path, "is no socket");
+	listen_fails(server, below_file, "is no folder");
+	g_autofree char *text = NULL;
+	ck_assert(g_file_get_contents(path, &text, NULL, NULL));
+	ck_assert_str_eq(text, "precious");
+	unlink(path);
+}
+END_TEST
+
+/* Runs `act` as uid nobody in a child, while the server runs; returns the child's verdict. */
+static bool as_nobody(bool (*act)(void))
+{
+	pid_t child = fork();
+	if (child == 0)
+		_exit(setresuid(NOBODY, NOBODY, NOBODY) == 0 && act() ? 0 : 1);
+	int status;
+	while (waitpid(child, &status, WNOHANG) == 0)
+		fixture_iterate();
+	return status == 0;
+}
+
+static bool cannot_connect(void)
+{
+	return client_socket_connect(path) < 0 && errno == EACCES;
+}
+
+static bool is_turned_away(void)
+{
+	char byte;
+	int fd = client_socket_connect(path);
+	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+	return fd >= 0 && poll(&pollfd, 1, 10000) == 1 && read(fd, &byte, 1) <= 0;
+}
+
+static bool finds_folder_foreign(void)
+{
+	g_autoptr(GError) error = NULL;
+	g_autofree char *at = g_build_filename(folder, "foreign", "x.sock", NULL);
+	return !control_server_listen(server, at, &error) && strstr(error->message, "belongs to uid 1;");
+}
+
+START_TEST(other_users_are_turned_away)
+{
+	if (geteuid() != 0)
+		return; /* the rest of the file runs as anybody */
+	g_autofree char *made = g_path_get_dirname(path);
+	g_autofree char *foreign = g_build_filename(folder, "foreign", NULL);
+	listen_ok();
+	ck_assert(as_nobody(cannot_connect));
+	chmod(folder, 0755);
+	chmod(made, 0755);
+	chmod(path, 0666);
+	ck_assert(as_nobody(is_turned_away)); /* by SO_PEERCRED */
+
+	mkdir(foreign, 0777);
+	chmod(foreign, 0777);
+	ck_assert_int_eq(chown(foreign, 1, 1), 0);
+	ck_assert(as_nobody(finds_folder_foreign));
+	rmdir(foreign);
+}
+END_TEST
+
+START_TEST(connections_have_a_limit)
+{
+	int fds[CONTROL_CLIENTS_MAX + 1];
+	char byte;
+	listen_ok();
+	for (size_t i = 0; i < G_N_ELEMENTS(fds); i++) {
+		fds[i] = client_socket_connect(path);
+		ck_assert_int_ge(fds[i], 0);
+		fixture_settle();
+	}
+	struct pollfd last = {.fd = fds[CONTROL_CLIENTS_MAX], .events = POLLIN};
+	ck_assert_int_eq(poll(&last, 1, 10000), 1);
+	ck_assert_int_eq(read(last.fd, &byte, 1), 0);
+	ck_assert_int_eq(read(fds[CONTROL_CLIENTS_MAX - 1], &byte, 1), 1);
+	close(fds[0]);
+	fixture_settle();
+	int fd = client_socket_connect(path);
+	fixture_settle();
+	ck_assert_int_eq(read(fd, &byte, 1), 1);
+}
+END_TEST
+
+START_TEST(a_host_without_descriptors_is_tried_again)
+{
+	int filler[256];
+	size_t n = 0;
+	const struct rlimit few = {G_N_ELEMENTS(filler), G_N_ELEMENTS(filler)};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	listen_ok();
+	int client = client_socket_connect(path);
+	while (n < G_N_ELEMENTS(filler) && (filler[n] = fcntl(client, F_DUPFD_CLOEXEC, 0)) >= 0)
+		n++;
+	fixture_settle(); /* and does not spin */
+	for (size_t i = 0; i < n; i++)
+		close(filler[i]);
+	struct pollfd pollfd = {.fd = client, .events = POLLIN};
+	int64_t deadline = g_get_monotonic_time() + FIXTURE_WAIT_US;
+	while (poll(&pollfd, 1, 0) == 0 && g_get_monotonic_time() < deadline)
+		fixture_iterate();
+	ck_assert_int_eq(pollfd.revents, POLLIN);
+	close(client);
+}
+END_TEST
+
+static Suite *suite_make(void)
+{
+	Suite *suite = suite_create("control_clients");
+	TCase *connections = tcase_create("connections"), *listening = tcase_create("listening");
+
+	tcase_set_timeout(connections, 40);
+	tcase_add_checked_fixture(connections, fixture_setup, fixture_teardown);
+	tcase_add_test(connections, quit_is_answered_first_and_once);
+	tcase_add_test(connections, quit_may_free_the_server);
+	tcase_add_test(connections, the_owner_takes_the_guest_along);
+	tcase_add_test(connections, the_first_end_of_a_guest_stays);
+	tcase_add_test(connections, other_clients_come_and_go);
+	tcase_add_test(connections, sixty_four_clients_are_served);
+	tcase_add_test(connections, a_client_that_does_not_read_is_disconnected);
+	tcase_add_test(connections, a_slow_owner_is_an_owner_gone);
+	tcase_add_test(connections, a_client_that_floods_holds_up_itself_only);
+	tcase_add_test(connections, flush_sends_what_is_queued);
+	suite_add_tcase(suite, connections);
+
+	tcase_set_timeout(listening, 40);
+	tcase_add_checked_fixture(listening, listen_setup, listen_teardown);
+	tcase_add_test(listening, our_own_client_is_served);
+	tcase_add_test(listening, the_socket_is_private);
+	tcase_add_test(listening, a_path_in_use_is_refused);
+	tcase_add_test(listening, a_dead_socket_is_replaced);
+	tcase_add_test(listening, the_socket_of_a_successor_stays);
+	tcase_add_test(listening, bad_paths_are_refused);
+	tcase_add_test(listening, other_users_are_turned_away);
+	tcase_add_test(listening, connections_have_a_limit);
+	tcase_add_test(listening, a_host_without_descriptors_is_tried_again);
+	suite_add_tcase(suite, listening);
+	return suite;
+}
+
+int main(void)
+{
+	SRunner *runner = srunner_create(suite_make());
+
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
