@@ -1,13 +1,20 @@
 #!/bin/sh
-# Prints the path of a tiny Linux vmlinux, built from Debian's linux-source-6.1 on the first call and kept in the
-# user's cache folder, keyed by source version, compiler and configuration.
+# kernel-tiny.sh [fp|orc]: prints the path of a tiny Linux vmlinux (its bzImage lies beside it) whose own unwinder is the one
+# named, frame pointers without an argument. Built from Debian's linux-source-6.1 on the first call and kept in the user's
+# cache folder, keyed by source version, compiler and configuration.
 set -eu
+case ${1:-fp} in
+fp) unwinder=CONFIG_UNWINDER_FRAME_POINTER=y ;;
+orc) unwinder=CONFIG_UNWINDER_ORC=y ;;
+*) echo "usage: kernel-tiny.sh [fp|orc]" >&2; exit 2 ;;
+esac
 here=$(cd "$(dirname "$0")" && pwd)
 source=/usr/src/linux-source-6.1.tar.xz
 [ -r "$source" ] || { echo "kernel-tiny: $source is missing; install the package linux-source-6.1" >&2; exit 77; }
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/vprof/kernels
-key=$( { dpkg-query -W -f '${Version}' linux-source-6.1; gcc -dumpfullversion; cat "$here/tiny-kernel.config"; } |
+key=$( { dpkg-query -W -f '${Version}' linux-source-6.1; gcc -dumpfullversion; cat "$here/tiny-kernel.config"
+	echo "$unwinder"; } |
 	sha256sum | cut -c1-16)
 out=$cache/tiny-$key
 if [ ! -r "$out/vmlinux" ]; then
@@ -22,7 +29,9 @@ if [ ! -r "$out/vmlinux" ]; then
 	trap 'exit 130' INT TERM
 	tar -xf "$source" -C "$build" --strip-components=1
 	make -s -C "$build" tinyconfig >&2
-	(cd "$build" && scripts/kconfig/merge_config.sh -m .config "$here/tiny-kernel.config" >/dev/null)
+	echo "$unwinder" >"$build/unwinder.config"
+	(cd "$build" &&
+		scripts/kconfig/merge_config.sh -m .config "$here/tiny-kernel.config" unwinder.config >/dev/null)
 	make -s -C "$build" olddefconfig >&2
 	make -s -C "$build" -j"$(nproc)" vmlinux bzImage >&2
 	mkdir -p "$out"
