@@ -15,6 +15,7 @@
 #define KICK_SIGNAL SIGUSR1
 #define STACK_BYTES (128u << 10)
 
+#define CR4_LA57 (UINT64_C(1) << 12) /* SDM vol. 3A, 2.5 */
 #define MSR_IA32_MISC_ENABLE 0x1a0u
 #define MISC_ENABLE_FAST_STRING 1u
 
@@ -238,9 +239,15 @@ static void read_regs(struct vcpu *vcpu)
 	vcpu->regs = (struct guest_regs){.rip = sync->regs.rip,
 	                                 .rsp = sync->regs.rsp,
 	                                 .rbp = sync->regs.rbp,
+	                                 .rax = sync->regs.rax,
+	                                 .rdx = sync->regs.rdx,
+	                                 .rdi = sync->regs.rdi,
+	                                 .r10 = sync->regs.r10,
+	                                 .r13 = sync->regs.r13,
 	                                 .cr3 = sync->sregs.cr3,
 	                                 .gs_base = sync->sregs.gs.base,
 	                                 .cpl = sync->sregs.ss.dpl,
+	                                 .la57 = (sync->sregs.cr4 & CR4_LA57) != 0,
 	                                 .valid = !quirks || !quirks->owns(sync->regs.rip)};
 }
 
