@@ -21,11 +21,14 @@ struct counter {
 	uint64_t running_ns; /* for which it could count, up to then */
 
 	/* The schedule of overflows, see counter_set.c. */
-	uint64_t nominal;   /* period asked for, or adapted to the frequency */
-	uint64_t armed;     /* period that the backend was given */
-	uint64_t due;       /* value at which the armed run of periods should end */
-	unsigned until_arm; /* overflows until the next arming */
-	unsigned adapted;   /* times `nominal` was adapted, up to ADAPT_FAST */
+	uint64_t nominal;                    /* period asked for, or adapted to the frequency */
+	uint64_t due;                        /* value at which the armed run of periods should end */
+	unsigned adapted;                    /* times `nominal` was adapted, up to ADAPT_FAST */
+	uint64_t armed;                      /* period that the backend was given */
+	uint64_t armed_at;                   /* value then */
+	uint64_t run_samples, run_throttled; /* since then */
+	bool rearm;                          /* `nominal` has left `armed` too far behind */
+	uint64_t ticked;                     /* timer backend: value at the last tick, sample or not */
 
 	uint64_t overflows, throttled, idle;
 	double expected;

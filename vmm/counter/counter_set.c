@@ -27,8 +27,11 @@
 #define ADAPT_PERIOD_MIN 1000.0
 #define ADAPT_PERIOD_MAX ((double)(UINT64_C(1) << 48))
 
-/* A timer tick that finds less than this share of its period consumed met a thread that slept. */
-#define IDLE_SHARE 8u
+/*
+ * A timer tick that found less than this share of its period consumed met a thread that slept: the tick itself wakes
+ * it, which takes some ten microseconds.
+ */
+#define IDLE_SHARE 4u
 
 static uint64_t random_next(struct counter_set *set)
 {
@@ -55,8 +58,10 @@ static uint64_t schedule(struct counter_set *set, struct counter *counter)
 	if (counter->value > counter->due + counter->nominal || counter->value + counter->nominal < counter->due)
 		counter->due = counter->value;
 	counter->due += ARM_EVERY * jittered(set, counter->nominal);
-	counter->until_arm = ARM_EVERY;
 	counter->armed = (counter->due - counter->value) / ARM_EVERY;
+	counter->armed_at = counter->value;
+	counter->run_samples = counter->run_throttled = 0;
+	counter->rearm = false;
 	return counter->armed;
 }
 
@@ -84,7 +89,7 @@ static void adapt(struct counter_set *set, struct counter *counter, uint64_t cou
 	if (counter->armed > counter->nominal + counter->nominal / ADAPT_FAST ||
 	    counter->armed < counter->nominal - counter->nominal / ADAPT_FAST) {
 		counter->due = counter->value;
-		counter->until_arm = 1;
+		counter->rearm = true;
 	}
 }
 
@@ -105,33 +110,50 @@ static void account(struct counter *counter, const struct counter_reading *now)
 	counter->running_ns = now->running_ns;
 }
 
-/* Overflows that a sample of `delta` events stands for beside itself: they came at once, or the host left them out. */
-static uint64_t throttled_count(const struct counter *counter, uint64_t delta, unsigned taken)
+/*
+ * Overflows of this run of periods that had to come by now and were no samples of their own: they came together with
+ * another one, or the host left them out. How late the one at hand was seen does not matter.
+ */
+static void count_throttled(struct counter *counter)
 {
-	uint64_t periods = MAX((delta + counter->armed / 2) / counter->armed, taken);
+	uint64_t due = (counter->value - counter->armed_at) / counter->armed;
+	uint64_t known = counter->run_samples + counter->run_throttled;
 
-	return periods > 1 ? periods - 1 : 0;
+	if (due <= known)
+		return;
+	counter->throttled += due - known;
+	counter->run_throttled += due - known;
+}
+
+/* Whether the thread slept through most of the time of `ticks` timer ticks, until now. */
+static bool slept(struct counter *counter, uint64_t now, unsigned ticks)
+{
+	uint64_t ran = now - counter->ticked;
+
+	counter->ticked = now;
+	return counter->event.backend->ticks_when_idle && ran < counter->armed / IDLE_SHARE * ticks;
 }
 
 /* Makes one sample of the overflows taken: its period, or 0 when it is none. */
 static uint64_t overflow_period(struct counter_set *set, struct counter *counter, unsigned taken)
 {
-	const struct counter_backend *backend = counter->event.backend;
 	struct counter_reading now = reading_now(counter);
 	uint64_t delta = now.value - counter->value;
 	uint64_t elapsed_ns = now.running_ns - counter->running_ns;
 
-	if (backend->ticks_when_idle && delta < counter->armed / IDLE_SHARE) {
+	/* What it ran nevertheless is part of the next sample. */
+	if (slept(counter, now.value, taken)) {
 		counter->idle += taken;
 		return 0;
 	}
-	counter->overflows++;
-	counter->throttled += throttled_count(counter, delta, taken);
 	account(counter, &now);
+	counter->overflows++;
+	counter->run_samples++;
+	count_throttled(counter);
 	if (adapts(set, counter))
 		adapt(set, counter, delta, elapsed_ns);
-	if (--counter->until_arm == 0)
-		backend->ops->set_period(counter, schedule(set, counter));
+	if (counter->run_samples >= ARM_EVERY || counter->rearm)
+		counter->event.backend->ops->set_period(counter, schedule(set, counter));
 	return delta;
 }
 
