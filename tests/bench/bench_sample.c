@@ -9,11 +9,14 @@
  *   exits with    the same with a session open that hardly ever samples: what a delivery costs each exit
  *   sample        thread time that the counting guest did not get, for each sample: interrupt, signal, exit,
  *                 registers, record, re-entry
+ *   N Hz          samples of a second of the guest's thread, with a client that drains the ring
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kvm.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +41,9 @@
 #define SLICE_NS UINT64_C(30000000)
 #define SAMPLE_HZ 20000u
 #define RECORDS 100000u
+#define RATE_NS UINT64_C(1000000000)
+
+static const uint32_t rates_hz[] = {100, 1000, 5000, 10000};
 
 static const uint8_t code_out[] = {0xe6, 0x10, 0xeb, 0xfc};   /* 1: out %al, $0x10; jmp 1b */
 static const uint8_t code_count[] = {0x66, 0x40, 0xeb, 0xfc}; /* 1: inc %eax; jmp 1b */
@@ -331,6 +337,56 @@ static double record_ns(void)
 	return (double)spent / RECORDS;
 }
 
+struct drain {
+	const struct ring *ring;
+	atomic_bool end;
+	uint64_t records;
+};
+
+/* A client: takes what is there, every few milliseconds. */
+static void *drain_run(void *data)
+{
+	const struct timespec pause = {.tv_nsec = 2000000};
+	struct drain *drain = data;
+	struct ring_reader *reader = ring_reader_open(ring_memfd(drain->ring), NULL);
+	size_t bytes;
+	bool end;
+
+	must(reader, "map a ring");
+	do {
+		end = atomic_load(&drain->end);
+		while (ring_reader_next(reader, &bytes))
+			drain->records++;
+		ring_reader_release(reader);
+		nanosleep(&pause, NULL);
+	} while (!end);
+	ring_reader_free(reader);
+	return NULL;
+}
+
+/* A second of the guest's thread at each rate, with a client that drains. */
+static void bench_rate(struct session *session, timer_t timer, uint32_t frequency_hz)
+{
+	struct session_statistics statistics;
+	struct drain drain = {0};
+	uint64_t cpu_ns = 0, slice_ns;
+	pthread_t thread;
+
+	session_open(session, "task-clock", NULL, frequency_hz);
+	drain.ring = session_ring(session, 0);
+	must(pthread_create(&thread, NULL, drain_run, &drain) == 0, "start a thread");
+	for (; cpu_ns < RATE_NS; cpu_ns += slice_ns)
+		count_slice(timer, &slice_ns);
+	session_close(session);
+	atomic_store(&drain.end, true);
+	pthread_join(thread, NULL);
+	session_statistics_read(session, 0, &statistics);
+	printf("%5u Hz   expected %6lu   taken %6lu   put together by the host %5lu   lost %lu   read %6lu\n",
+	       frequency_hz, (unsigned long)(cpu_ns * frequency_hz / UINT64_C(1000000000)),
+	       (unsigned long)statistics.sample, (unsigned long)statistics.throttled,
+	       (unsigned long)statistics.dropbuf_sample, (unsigned long)drain.records);
+}
+
 int main(void)
 {
 	struct vcpu_port port;
@@ -361,6 +417,8 @@ int main(void)
 	for (size_t i = 0; counter_deliveries[i]; i++)
 		bench_delivery(session, timer, "task-clock", counter_deliveries[i]->name, round_trip_ns, interrupt_ns);
 	bench_delivery(session, timer, "timer", counter_deliveries[0]->name, round_trip_ns, interrupt_ns);
+	for (size_t i = 0; i < sizeof(rates_hz) / sizeof(rates_hz[0]); i++)
+		bench_rate(session, timer, rates_hz[i]);
 	machine.watcher->ops->stopped(machine.watcher);
 	session_free(session);
 	timer_delete(timer);

@@ -121,19 +121,28 @@ static struct counter_set *bench_set(const struct counter_backend *backend, stru
 	return set;
 }
 
-/* The counter runs on to its next overflow and `late` further, at so many events a nanosecond. */
-static uint64_t bench_overflow(struct counter_set *set, uint64_t late, double events_per_ns)
+/* The counter stands at `value`, after `running_ns`, and one overflow has come; returns its sample's period. */
+static uint64_t bench_overflow_at(struct counter_set *set, uint64_t value, uint64_t running_ns)
 {
 	struct counter_overflow overflows[COUNTER_EVENTS_MAX] = {0};
-	uint64_t counted = bench.period + late;
+	uint64_t counted = value - bench.value;
 
-	bench.value += counted;
-	bench.running_ns += (uint64_t)((double)counted / events_per_ns);
+	bench.value = value;
+	bench.running_ns = running_ns;
 	bench.overflows = 1;
 	ck_assert_uint_eq(counter_set_collect(set, true, false, overflows), 1);
 	ck_assert_uint_eq(overflows[0].event, 0);
 	ck_assert_uint_eq(overflows[0].period, counted);
 	return counted;
+}
+
+/* The counter runs on to its next overflow and `late` further, at so many events a nanosecond. */
+static uint64_t bench_overflow(struct counter_set *set, uint64_t late, double events_per_ns)
+{
+	uint64_t counted = bench.period + late;
+
+	return bench_overflow_at(set, bench.value + counted,
+	                         bench.running_ns + (uint64_t)((double)counted / events_per_ns));
 }
 
 START_TEST(periods_are_jittered_around_what_was_asked)
@@ -230,6 +239,28 @@ START_TEST(ticks_of_a_sleeping_thread_are_no_samples)
 	bench.overflows = 1;
 	ck_assert_uint_eq(counter_set_collect(set, true, false, overflows), 1);
 	ck_assert_uint_eq(overflows[0].period, 1000000);
+	counter_set_close(set);
+}
+END_TEST
+
+START_TEST(late_overflows_are_not_throttled_ones)
+{
+	struct counter_totals totals;
+	struct counter_set *set = bench_set(&bench_clock, (struct counter_rate){.frequency_hz = 10000});
+
+	/* Every other one is seen 85 % of a period late, as when an exit is handled for long. */
+	for (unsigned run = 0; run < 10; run++) {
+		uint64_t armed_at = bench.value, period = bench.period;
+
+		for (unsigned i = 1; i <= 8; i++) {
+			uint64_t seen_at = armed_at + i * period + period * (i % 2 ? 85 : 15) / 100;
+
+			bench_overflow_at(set, seen_at, seen_at);
+		}
+	}
+	counter_set_totals(set, false, &totals);
+	ck_assert_uint_eq(totals.overflows, 80);
+	ck_assert_uint_eq(totals.throttled, 0);
 	counter_set_close(set);
 }
 END_TEST
@@ -366,6 +397,7 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, withheld_periods_are_counted_and_not_made_up_for);
 	tcase_add_test(tc, frequency_finds_its_period);
 	tcase_add_test(tc, ticks_of_a_sleeping_thread_are_no_samples);
+	tcase_add_test(tc, late_overflows_are_not_throttled_ones);
 	tcase_add_test(tc, coalesced_overflows_are_one_sample);
 	tcase_add_test(tc, probe_finds_a_delivery);
 	tcase_add_test(tc, probe_passes_over_what_does_not_work);

@@ -306,7 +306,11 @@ START_TEST(lying_readers_get_nothing)
 }
 END_TEST
 
-#define MANY UINT64_C(3000000)
+/*
+ * ThreadSanitizer takes the two mappings of a ring for different memory, so here it watches only what the producer
+ * shares with ring_totals. That the bytes come before the head is shown by the contents.
+ */
+#define MANY UINT64_C(2000000)
 
 struct producer {
 	struct ring *ring;

@@ -156,21 +156,282 @@ START_TEST(every_delivery_hands_over_every_overflow)
 
 	guest_make(2);
 	config.delivery = delivery->name;
-	session_burn(&config, 400 * MS);
+	session_burn(&config, 250 * MS);
 	ck_assert_str_eq(session_delivery(session), delivery->name);
 	for (unsigned vcpu = 0; vcpu < 2; vcpu++) {
 		struct session_statistics figures = statistics(vcpu);
 		struct tally tally = tally_ring(vcpu);
 
-		assert_complete(&figures, 400);
+		assert_complete(&figures, 250);
 		ck_assert_uint_eq(tally.kernel + tally.user, figures.sample);
 		ck_assert_uint_eq(tally.hypervisor + tally.lost, 0);
 		assert_share(tally.user, figures.sample, 0.25);
 		/* Less than the first and the last period is missing from the sum. */
-		ck_assert_uint_le(tally.period, 410 * MS);
-		ck_assert_uint_ge(tally.period, 380 * MS);
+		ck_assert_uint_le(tally.period, 260 * MS);
+		ck_assert_uint_ge(tally.period, 235 * MS);
 	}
 	guest_unmake();
+}
+END_TEST
+
+/* The time of an exit's handling goes to the exit, by each delivery. */
+START_TEST(exits_have_their_share)
+{
+	struct session_config config = config_make("task-clock", 5000);
+
+	guest_make(1);
+	fake.exit_every_ns = 230000;
+	fake.exit_ns = 170000;
+	fake.exit_ip = EXIT_IP;
+	config.delivery = counter_deliveries[_i]->name;
+	session_burn(&config, 200 * MS);
+	struct session_statistics figures = statistics(0);
+	struct tally tally = tally_ring(0);
+
+	assert_complete(&figures, 1000);
+	ck_assert_uint_eq(tally.hypervisor, figures.in_hypervisor);
+	ck_assert_uint_eq(tally.hypervisor + tally.kernel + tally.user, figures.sample);
+	assert_share(tally.hypervisor, figures.sample, 0.425);
+	guest_unmake();
+}
+END_TEST
+
+/* A clock cannot leave a mode out, so the sampler does, and counts what it left. */
+START_TEST(modifiers_filter_clocks)
+{
+	struct session_config config = config_make(_i == 0 ? "task-clock:u" : "timer:k", 2000);
+
+	guest_make(1);
+	fake.exit_every_ns = 230000;
+	fake.exit_ns = 50000;
+	fake.exit_ip = EXIT_IP;
+	session_burn(&config, 150 * MS);
+	struct session_statistics figures = statistics(0);
+	struct tally tally = tally_ring(0);
+
+	ck_assert_uint_eq(tally.hypervisor, 0);
+	ck_assert_uint_eq(_i == 0 ? tally.kernel : tally.user, 0);
+	ck_assert_uint_eq(_i == 0 ? tally.user : tally.kernel, figures.sample);
+	ck_assert_uint_gt(figures.sample, 0);
+	ck_assert_uint_gt(figures.filtered, 0);
+	guest_unmake();
+}
+END_TEST
+
+START_TEST(quirk_pages_are_counted_and_not_written)
+{
+	struct session_config config = config_make("task-clock", 1000);
+
+	guest_make(1);
+	fake.regs_invalid = true;
+	session_burn(&config, 50 * MS);
+	struct session_statistics figures = statistics(0);
+
+	assert_complete(&figures, 50);
+	ck_assert_uint_eq(figures.quirk, figures.overflow);
+	ck_assert_uint_eq(figures.sample, 0);
+	guest_unmake();
+}
+END_TEST
+
+/* Nothing is left over from the session before, and the first period is whole. */
+START_TEST(sessions_start_afresh)
+{
+	struct session_config config = config_make("task-clock", 200);
+
+	guest_make(1);
+	config.delivery = counter_deliveries[_i]->name;
+	for (unsigned round = 0; round < 3; round++) {
+		session_burn(&config, 53 * MS); /* ten periods are 47.5 to 52.5 ms */
+		struct session_statistics figures = statistics(0);
+		struct tally tally = tally_ring(0);
+
+		ck_assert_uint_ge(figures.overflow + figures.throttled, 9);
+		ck_assert_uint_le(figures.overflow + figures.throttled, 11);
+		ck_assert_uint_ge(tally.first_period, 4750000);
+		ck_assert_uint_le(tally.period, 57 * MS);
+	}
+	config.rate.frequency_hz = 20;
+	session_burn(&config, 0);
+	ck_assert_uint_eq(statistics(0).overflow, 0);
+	ck_assert_uint_eq(tally_ring(0).period, 0);
+	guest_unmake();
+}
+END_TEST
+
+START_TEST(ended_guests_keep_their_samples)
+{
+	struct session_config config = config_make("task-clock", 1000);
+	g_autoptr(GError) error = NULL;
+
+	guest_make(2);
+	session_start_ok(&config);
+	fake_guest_burn(&fake, 50 * MS);
+	fake_guest_end(&fake);
+	ck_assert(session_running(session));
+	ck_assert(session_stop(session, NULL));
+	for (unsigned vcpu = 0; vcpu < 2; vcpu++) {
+		struct session_statistics figures = statistics(vcpu);
+		struct tally tally = tally_ring(vcpu);
+
+		assert_complete(&figures, 50);
+		ck_assert_uint_eq(tally.kernel + tally.user, figures.sample);
+	}
+	ck_assert(!session_start(session, &config, &error));
+	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_STATE));
+	ck_assert_str_eq(error->message, "cannot start a session: the guest has ended");
+	/* And those rings are still there. */
+	ck_assert_uint_eq(ring_totals(session_ring(session, 0)).records, statistics(0).sample);
+	guest_unmake();
+}
+END_TEST
+
+/* A vCPU thread that sleeps for 100 ms is a halted guest: the timer ticks on, and there are no samples. */
+START_TEST(halted_guests_give_no_timer_samples)
+{
+	const struct timespec halt = {.tv_nsec = 100000000};
+	struct session_config config = config_make("timer", 1000);
+
+	guest_make(1);
+	config.delivery = counter_deliveries[_i]->name;
+	session_start_ok(&config);
+	nanosleep(&halt, NULL);
+	fake_guest_burn(&fake, 20 * MS);
+	nanosleep(&halt, NULL);
+	ck_assert(session_stop(session, NULL));
+	struct session_statistics figures = statistics(0);
+
+	ck_assert_uint_ge(figures.idle, 50);
+	ck_assert_uint_le(figures.sample, 25);
+	/* 200 ticks have woken the thread up, for some 10 us each; the samples that there are account for that. */
+	ck_assert_uint_le(tally_ring(0).period, 35 * MS);
+	guest_unmake();
+}
+END_TEST
+
+START_TEST(full_rings_lose_with_a_count)
+{
+	struct session_config config = config_make("task-clock", 1000);
+
+	config.ring_data_bytes = VPROF_RING_DATA_BYTES_MIN; /* 73 samples of 56 bytes */
+	guest_make(1);
+	session_start_ok(&config);
+	struct ring_reader *reader = ring_reader_open(ring_memfd(session_ring(session, 0)), NULL);
+	struct tally tally = {0};
+
+	ck_assert_ptr_nonnull(reader);
+	fake_guest_burn(&fake, 150 * MS);
+	tally_drain(&tally, reader, 0);
+	ck_assert_uint_eq(tally.kernel + tally.user, 73);
+	ck_assert_uint_eq(tally.lost, 0);
+	fake_guest_burn(&fake, 20 * MS);
+	ck_assert(session_stop(session, NULL));
+	tally_drain(&tally, reader, 0);
+	struct session_statistics figures = statistics(0);
+
+	ck_assert_uint_gt(figures.dropbuf_sample, 20);
+	ck_assert_uint_eq(tally.lost, figures.dropbuf_sample);
+	ck_assert_uint_eq(tally.kernel + tally.user, figures.sample);
+	ring_reader_free(reader);
+	guest_unmake();
+}
+END_TEST
+
+static const uint32_t frequencies[] = {100, 1000, 5000, 10000};
+
+/* With a reader that drains, nothing is lost at any rate, and the rate is the one asked for. */
+START_TEST(drained_rings_lose_nothing)
+{
+	const struct timespec while_waiting = {.tv_nsec = 5000000};
+	struct session_config config = config_make("task-clock", frequencies[_i]);
+	struct tally tallies[2] = {0};
+	struct ring_reader *readers[2];
+
+	config.ring_data_bytes = 1u << 18;
+	guest_make(2);
+	session_start_ok(&config);
+	for (unsigned vcpu = 0; vcpu < 2; vcpu++)
+		readers[vcpu] = ring_reader_open(ring_memfd(session_ring(session, vcpu)), NULL);
+	fake_guest_burn_begin(&fake, 250 * MS);
+	while (fake_guest_burning(&fake)) {
+		nanosleep(&while_waiting, NULL);
+		for (unsigned vcpu = 0; vcpu < 2; vcpu++)
+			tally_drain(&tallies[vcpu], readers[vcpu], vcpu);
+	}
+	ck_assert(session_stop(session, NULL));
+	for (unsigned vcpu = 0; vcpu < 2; vcpu++) {
+		tally_drain(&tallies[vcpu], readers[vcpu], vcpu);
+		struct session_statistics figures = statistics(vcpu);
+
+		assert_complete(&figures, frequencies[_i] / 4);
+		ck_assert_uint_eq(figures.dropbuf_sample, 0);
+		ck_assert_uint_eq(tallies[vcpu].kernel + tallies[vcpu].user, figures.sample);
+		assert_share(tallies[vcpu].user, figures.sample, 0.25);
+		ring_reader_free(readers[vcpu]);
+	}
+	guest_unmake();
+}
+END_TEST
+
+START_TEST(order_and_ranges_are_checked)
+{
+	struct session_config config = config_make("task-clock", 1000);
+	g_autoptr(GError) error = NULL;
+
+	guest_make(1);
+	ck_assert_ptr_null(session_configuration(session));
+	ck_assert_ptr_null(session_delivery(session));
+	ck_assert_ptr_null(session_ring(session, 0));
+	ck_assert(!session_stop(session, &error));
+	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_STATE));
+	g_clear_error(&error);
+
+	config.n_events = 0;
+	ck_assert(!session_start(session, &config, &error));
+	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_RANGE));
+	g_clear_error(&error);
+
+	config.n_events = 1;
+	config.rate.frequency_hz = 0;
+	ck_assert(!session_start(session, &config, &error));
+	ck_assert(g_error_matches(error, COUNTER_ERROR, COUNTER_ERROR_RANGE));
+	g_clear_error(&error);
+
+	config.rate.frequency_hz = 1000;
+	config.ring_data_bytes = 5000;
+	ck_assert(!session_start(session, &config, &error));
+	ck_assert_msg(strstr(error->message, "ring size 5000"), "%s", error->message);
+	g_clear_error(&error);
+
+	config.ring_data_bytes = 0;
+	config.delivery = "pigeon";
+	ck_assert(!session_start(session, &config, &error));
+	ck_assert(g_error_matches(error, COUNTER_ERROR, COUNTER_ERROR_UNAVAILABLE));
+	g_clear_error(&error);
+
+	config.delivery = NULL;
+	session_start_ok(&config);
+	ck_assert_uint_eq(session_configuration(session)->ring_data_bytes, VPROF_RING_DATA_BYTES_DEFAULT);
+	ck_assert_str_eq(session_configuration(session)->delivery, session_delivery(session));
+	ck_assert(!session_start(session, &config, &error));
+	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_STATE));
+	ck_assert(session_stop(session, NULL));
+	guest_unmake();
+}
+END_TEST
+
+START_TEST(ids_are_distinct)
+{
+	bool seen[COUNTER_EVENTS_MAX * GUEST_VCPUS_MAX + 1] = {true}; /* 0 is no id */
+
+	for (unsigned event = 0; event < COUNTER_EVENTS_MAX; event++)
+		for (unsigned vcpu = 0; vcpu < GUEST_VCPUS_MAX; vcpu++) {
+			uint64_t id = session_event_id(event, vcpu);
+
+			ck_assert_uint_lt(id, G_N_ELEMENTS(seen));
+			ck_assert(!seen[id]);
+			seen[id] = true;
+		}
 }
 END_TEST
 
@@ -181,6 +442,16 @@ static Suite *suite_make(void)
 
 	tcase_set_timeout(tc, 40);
 	tcase_add_loop_test(tc, every_delivery_hands_over_every_overflow, 0, 3);
+	tcase_add_loop_test(tc, exits_have_their_share, 0, 3);
+	tcase_add_loop_test(tc, modifiers_filter_clocks, 0, 2);
+	tcase_add_test(tc, quirk_pages_are_counted_and_not_written);
+	tcase_add_loop_test(tc, sessions_start_afresh, 0, 3);
+	tcase_add_test(tc, ended_guests_keep_their_samples);
+	tcase_add_loop_test(tc, halted_guests_give_no_timer_samples, 0, 3);
+	tcase_add_test(tc, full_rings_lose_with_a_count);
+	tcase_add_loop_test(tc, drained_rings_lose_nothing, 0, G_N_ELEMENTS(frequencies));
+	tcase_add_test(tc, order_and_ranges_are_checked);
+	tcase_add_test(tc, ids_are_distinct);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
