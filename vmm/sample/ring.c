@@ -36,7 +36,7 @@ static bool ring_error(GError **error, const char *what)
 {
 	int errnum = errno;
 
-	g_set_error(error, G_IO_ERROR, g_io_error_from_errno(errnum), "cannot make a sample ring: %s: %s", what,
+	g_set_error(error, G_IO_ERROR, (int)g_io_error_from_errno(errnum), "cannot make a sample ring: %s: %s", what,
 	            g_strerror(errnum));
 	return false;
 }
