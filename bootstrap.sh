@@ -8,7 +8,7 @@ cd "$(dirname "$(readlink -f "$0")")"
 
 packages_build=(build-essential cmake ninja-build pkg-config libglib2.0-dev libjansson-dev libelf-dev libdw-dev
 	libarchive-dev libzstd-dev libseccomp-dev)
-packages_test=(check clang clang-format libclang-rt-14-dev git python3 busybox-static libarchive-tools linux-perf
+packages_test=(check clang clang-format libclang-rt-14-dev git python3 acpica-tools busybox-static libarchive-tools linux-perf
 	util-linux qemu-system-x86 linux-source-6.1 bc bison flex libssl-dev xz-utils)
 
 usage() {
@@ -59,7 +59,7 @@ run_demo() {
 	build/release/bin/vprof run --demo -o build/demo.data
 }
 
-passed=0 failed=0 skips=()
+passed=0 failures=() skips=()
 
 # check NAME COMMAND...: one check that is not a test of CTest's.
 check() {
@@ -67,8 +67,7 @@ check() {
 	if "${@:2}"; then
 		passed=$((passed + 1))
 	else
-		failed=$((failed + 1))
-		echo "FAILED: $1"
+		failures+=("$1")
 	fi
 }
 
@@ -83,9 +82,9 @@ run_tests() {
 		case $verdict in
 		passed) passed=$((passed + 1)) ;;
 		skipped) skips+=("$preset/$name") ;;
-		*) failed=$((failed + 1)) ;;
+		*) failures+=("$preset/$name") ;;
 		esac
-	done < <(tests/support/junit_verdicts.py "$junit" || echo "failed $preset")
+	done < <(tests/support/junit_verdicts.py "$junit" || echo "failed report")
 }
 
 check_format() {
@@ -103,13 +102,11 @@ run_suite() {
 	run_tests asan -L 'unit|golden'
 	run_tests tsan -R '^unit/(ring|session|control|client|counter)'
 
-	if ((${#skips[@]})); then
-		say "Skipped"
-		printf '%s\n' "${skips[@]}"
-	fi
+	((${#failures[@]} == 0)) || { say "Failed"; printf '%s\n' "${failures[@]}"; }
+	((${#skips[@]} == 0)) || { say "Skipped"; printf '%s\n' "${skips[@]}"; }
 	echo
-	echo "$passed passed, $failed failed, ${#skips[@]} skipped"
-	((failed == 0))
+	echo "$passed passed, ${#failures[@]} failed, ${#skips[@]} skipped"
+	((${#failures[@]} == 0))
 }
 
 case ${1-} in
