@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A kernel file, all the way to its symbols.
+ */
+#include "fuzz_target.h"
+#include "lib/symbol/symtab.h"
+
+/* Reads a span's ends, for the sanitizer to see. */
+static void touch(const uint8_t *data, size_t bytes)
+{
+	static volatile uint8_t sink;
+
+	if (data && bytes > 0)
+		sink = (uint8_t)(sink + data[0] + data[bytes - 1]);
+}
+
+static void look_at(const struct image *image)
+{
+	size_t n, bytes;
+	uint64_t address;
+	const struct image_segment *segments = image_segments(image, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *data = image_at(image, segments[i].gva, &bytes);
+
+		if (data)
+			touch(data, bytes);
+	}
+	touch(image_build_id(image, &bytes), bytes);
+	touch(image_setup_header(image, &bytes), bytes);
+	if (image_section(image, ".text", &bytes, &address))
+		touch(image_section(image, ".text", &bytes, &address), bytes);
+}
+
+/* What the table promises: sorted, no empty symbol, and lookups that agree with the ranges. */
+static void check(const struct symtab *symtab)
+{
+	size_t n;
+	const struct symbol *symbols = symtab_symbols(symtab, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct symbol *found = symtab_find(symtab, symbols[i].address);
+
+		if (symbols[i].size == 0 || (i > 0 && symbols[i].address < symbols[i - 1].address) ||
+		    !g_utf8_validate(symbols[i].name, -1, NULL))
+			g_error("symbol %zu (%s) breaks a promise", i, symbols[i].name);
+		if (found && symbols[i].address - found->address >= found->size)
+			g_error("%s does not cover 0x%" G_GINT64_MODIFIER "x", found->name, symbols[i].address);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	g_autoptr(GBytes) file = g_bytes_new_static(data, size);
+	struct image *image = image_new("fuzz", file, NULL);
+
+	if (!image)
+		return 0;
+	look_at(image);
+
+	struct symtab *symtab = symtab_load(image, NULL);
+
+	if (symtab)
+		check(symtab);
+	symtab_free(symtab);
+	image_free(image);
+	return 0;
+}
