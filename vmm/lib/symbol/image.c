@@ -66,11 +66,11 @@ static bool parse(struct image *image, GError **error)
 	struct span file = {NULL, 0};
 
 	file.data = g_bytes_get_data(image->file, &file.n);
-	if (file.n > IMAGE_BYTES_MAX)
+	if (file.n > IMAGE_FILE_BYTES_MAX)
 		return image_fail(image, error, IMAGE_ERROR_FORMAT,
 		                  "it has %zu bytes, and a kernel has at most %" PRIu64
 		                  "; give a vmlinux, a bzImage (vmlinuz) or another ELF64 kernel",
-		                  file.n, IMAGE_BYTES_MAX);
+		                  file.n, IMAGE_FILE_BYTES_MAX);
 	if (image_is_bzimage_file(file)) {
 		if (!image_unpack_bzimage(image, error))
 			return false;

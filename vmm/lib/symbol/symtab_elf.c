@@ -7,6 +7,8 @@
 #include "lib/symbol/image_priv.h"
 #include "lib/symbol/symtab_priv.h"
 
+#define SYMBOLS_MAX (UINT32_C(1) << 24) /* sixteen times those of allyesconfig */
+
 static char section_letter(const Elf64_Shdr *section)
 {
 	if (section->sh_flags & SHF_EXECINSTR)
@@ -48,23 +50,28 @@ static void add_symbol(struct symtab_builder *builder, const struct image *image
 	symtab_add(builder, symbol->st_value, symbol->st_size, symbol_letter(symbol, section), name, ends);
 }
 
-static bool add_table(struct symtab_builder *builder, const struct image *image, size_t index, GError **error)
+static bool check_table(const struct image *image, size_t index, GError **error)
 {
 	const Elf64_Shdr *header = &image->sections[index];
+	size_t bytes = image_section_span(image, index).n;
+
+	if (header->sh_entsize == sizeof(Elf64_Sym) && bytes % sizeof(Elf64_Sym) == 0 &&
+	    bytes / sizeof(Elf64_Sym) <= SYMBOLS_MAX && header->sh_link < image->n_sections)
+		return true;
+	g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
+	            "the symbol table of %s (section %zu) has %zu bytes in entries of %zu, %u at most, and names in "
+	            "section %u of %zu; strip it or build the kernel again",
+	            image->path, index, bytes, (size_t)header->sh_entsize, SYMBOLS_MAX, header->sh_link,
+	            image->n_sections);
+	return false;
+}
+
+static bool add_table(struct symtab_builder *builder, const struct image *image, size_t index, GError **error)
+{
 	struct span table = image_section_span(image, index);
-	struct span names;
+	struct span names = image_section_span(image, image->sections[index].sh_link);
 	size_t names_bytes = 0;
 
-	if (header->sh_entsize != sizeof(Elf64_Sym) || header->sh_link >= image->n_sections ||
-	    table.n % sizeof(Elf64_Sym) != 0) {
-		g_set_error(
-			error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
-			"the symbol table of %s (section %zu) has %zu bytes in entries of %zu and names in section %u "
-			"of %zu; strip it or build the kernel again",
-			image->path, index, table.n, (size_t)header->sh_entsize, header->sh_link, image->n_sections);
-		return false;
-	}
-	names = image_section_span(image, header->sh_link);
 	for (size_t offset = 0; offset < table.n; offset += sizeof(Elf64_Sym)) {
 		Elf64_Sym symbol;
 
@@ -74,11 +81,10 @@ static bool add_table(struct symtab_builder *builder, const struct image *image,
 
 		/* Names may share their ends, but a table of symbols that all have one huge name is an attack. */
 		if (!name || (names_bytes += strlen(name)) > image->bytes.n) {
-			g_set_error(
-				error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
-				"symbol %zu of %s has its name at offset %u of %zu bytes; strip it or build the kernel "
-				"again",
-				offset / sizeof(symbol), image->path, symbol.st_name, names.n);
+			g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
+			            "symbol %zu of %s has its name at offset %u of %zu bytes; strip it or build the "
+			            "kernel again",
+			            offset / sizeof(symbol), image->path, symbol.st_name, names.n);
 			return false;
 		}
 		add_symbol(builder, image, &symbol, name);
@@ -90,6 +96,6 @@ bool symtab_add_elf(struct symtab_builder *builder, const struct image *image, G
 {
 	for (size_t i = 0; i < image->n_sections; i++)
 		if (image->sections[i].sh_type == SHT_SYMTAB)
-			return add_table(builder, image, i, error);
+			return check_table(image, i, error) && add_table(builder, image, i, error);
 	return true;
 }
