@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lib/profile/column.h"
+
+#include <string.h>
+
+G_DEFINE_QUARK(vprof - column - error - quark, column_error)
+
+static int numbers_compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static const char *symbol_text(const struct profile_row *row)
+{
+	return row->symbol;
+}
+
+static int symbol_compare(const struct profile_row *a, const struct profile_row *b)
+{
+	return strcmp(a->symbol, b->symbol);
+}
+
+static const char *module_text(const struct profile_row *row)
+{
+	return row->module;
+}
+
+static int module_compare(const struct profile_row *a, const struct profile_row *b)
+{
+	return strcmp(a->module, b->module);
+}
+
+static const char *mode_text(const struct profile_row *row)
+{
+	return profile_mode_name(row->mode);
+}
+
+static int mode_compare(const struct profile_row *a, const struct profile_row *b)
+{
+	return numbers_compare(a->mode, b->mode);
+}
+
+static const char *event_text(const struct profile_row *row)
+{
+	return row->event;
+}
+
+static int event_compare(const struct profile_row *a, const struct profile_row *b)
+{
+	return strcmp(a->event, b->event);
+}
+
+static uint64_t cpu_number(const struct profile_row *row)
+{
+	return row->cpu;
+}
+
+static int cpu_compare(const struct profile_row *a, const struct profile_row *b)
+{
+	return numbers_compare(a->cpu, b->cpu);
+}
+
+static uint64_t ip_number(const struct profile_row *row)
+{
+	return row->ip;
+}
+
+static int ip_compare(const struct profile_row *a, const struct profile_row *b)
+{
+	return numbers_compare(a->ip, b->ip);
+}
+
+const struct column columns[] = {
+	{"sym", "Symbol", "symbol", "function, or the exit being handled", 30, symbol_compare, .text = symbol_text},
+	{"module", "Module", "module", "kernel, module or user file", 10, module_compare, .text = module_text},
+	{"mode", "Mode", "mode", "kernel, user, or vmm: outside the guest", 6, mode_compare, .text = mode_text},
+	{"cpu", "vCPU", "vcpu", "virtual CPU", 4, cpu_compare, .number = cpu_number},
+	{"event", "Event", "event", "event that was sampled", 12, event_compare, .text = event_text},
+	{"ip", "Address", "ip", "instruction pointer", 18, ip_compare, .number = ip_number, .hexadecimal = true},
+};
+const size_t n_columns = G_N_ELEMENTS(columns);
+
+static const struct column *column_find(const char *name)
+{
+	for (size_t i = 0; i < n_columns; i++)
+		if (strcmp(columns[i].name, name) == 0)
+			return &columns[i];
+	return NULL;
+}
+
+static char *column_names(void)
+{
+	GString *names = g_string_new(NULL);
+
+	for (size_t i = 0; i < n_columns; i++)
+		g_string_append_printf(names, "%s%s", i == 0 ? "" : ", ", columns[i].name);
+	return g_string_free(names, FALSE);
+}
+
+static bool column_list_append(struct column_list *list, const char *name, GError **error)
+{
+	const struct column *column = column_find(name);
+
+	if (column == NULL) {
+		g_autofree char *names = column_names();
+
+		g_set_error(error, COLUMN_ERROR, COLUMN_ERROR_UNKNOWN, "no column \"%s\" to sort by; there are %s",
+		            name, names);
+		return false;
+	}
+	if (column_list_has(list, name)) {
+		g_set_error(error, COLUMN_ERROR, COLUMN_ERROR_TWICE, "column \"%s\" is named twice", name);
+		return false;
+	}
+	list->column[list->n++] = column;
+	return true;
+}
+
+/* No column twice, so a list is never longer than the table. */
+_Static_assert(G_N_ELEMENTS(columns) <= COLUMN_LIST_MAX, "every column fits in a list");
+
+bool column_list_parse(const char *text, struct column_list *list, GError **error)
+{
+	g_auto(GStrv) names = g_strsplit(text, ",", -1);
+	struct column_list parsed = {.n = 0};
+
+	for (size_t i = 0; names[i] != NULL; i++)
+		if (!column_list_append(&parsed, names[i], error))
+			return false;
+	if (parsed.n == 0)
+		return column_list_append(&parsed, "", error);
+	*list = parsed;
+	return true;
+}
+
+bool column_list_has(const struct column_list *list, const char *name)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->column[i]->name, name) == 0)
+			return true;
+	return false;
+}
+
+int column_list_compare(const struct column_list *list, const struct profile_row *a, const struct profile_row *b)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		int order = list->column[i]->compare(a, b);
+
+		if (order != 0)
+			return order;
+	}
+	return 0;
+}

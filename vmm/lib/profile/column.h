@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The columns of a profile as data: what a row can be grouped by, how it is headed, printed and ordered. */
+#ifndef VPROF_PROFILE_COLUMN_H
+#define VPROF_PROFILE_COLUMN_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/profile/mode.h"
+
+#define COLUMN_ERROR column_error_quark()
+GQuark column_error_quark(void);
+enum column_error { COLUMN_ERROR_UNKNOWN, COLUMN_ERROR_TWICE };
+
+/* One row of a profile. Members that no column of the profile groups by hold those of any sample of the row. */
+struct profile_row {
+	const char *symbol;
+	const char *module;
+	const char *event;
+	uint64_t ip;
+	uint32_t cpu; /* the vCPU */
+	enum profile_mode mode;
+	uint64_t samples;
+	uint64_t period; /* summed: events, nanoseconds for clocks */
+};
+
+struct column {
+	const char *name; /* in --sort */
+	const char *header;
+	const char *json_key;
+	const char *summary;
+	unsigned width; /* of the printed column, at least */
+	int (*compare)(const struct profile_row *a, const struct profile_row *b);
+	/* Exactly one of the two is set. */
+	const char *(*text)(const struct profile_row *row);
+	uint64_t (*number)(const struct profile_row *row);
+	bool hexadecimal; /* how a number is printed; JSON has it as "0x..." text then, since it may need 64 bits */
+};
+
+extern const struct column columns[];
+extern const size_t n_columns;
+
+#define COLUMN_LIST_MAX 8u
+struct column_list {
+	const struct column *column[COLUMN_LIST_MAX];
+	size_t n;
+};
+
+/* "mode,sym": at least one, none twice. */
+bool column_list_parse(const char *text, struct column_list *list, GError **error);
+/* Whether the list has the column of that name. */
+bool column_list_has(const struct column_list *list, const char *name);
+
+/* 0 when both rows belong together. */
+int column_list_compare(const struct column_list *list, const struct profile_row *a, const struct profile_row *b);
+
+#endif

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lib/profile/histogram.h"
+
+#include <glib.h>
+#include <stdlib.h>
+
+#define CELLS_AT_FIRST 4096u /* a power of two */
+
+/* All samples at one address in one mode, of one event, on one vCPU (if told apart). Free while samples is 0. */
+struct cell {
+	uint64_t ip;
+	uint64_t samples;
+	uint64_t period;
+	uint32_t cpu;
+	uint16_t event;
+	uint8_t mode; /* enum profile_mode */
+};
+
+struct histogram {
+	struct cell *cells; /* open addressing, linear probing, at most half full */
+	size_t n_cells;     /* a power of two */
+	size_t n_used;
+	bool by_cpu;
+	uint64_t samples;
+	uint64_t period;
+};
+
+struct histogram *histogram_new(bool by_cpu)
+{
+	struct histogram *histogram = g_new0(struct histogram, 1);
+
+	histogram->by_cpu = by_cpu;
+	histogram->n_cells = CELLS_AT_FIRST;
+	histogram->cells = g_new0(struct cell, histogram->n_cells);
+	return histogram;
+}
+
+void histogram_free(struct histogram *histogram)
+{
+	if (histogram == NULL)
+		return;
+	g_free(histogram->cells);
+	g_free(histogram);
+}
+
+/* The finaliser of MurmurHash3 (public domain, A. Appleby): addresses differ in their low and middle bits. */
+static uint64_t bits_mix(uint64_t bits)
+{
+	bits ^= bits >> 33;
+	bits *= UINT64_C(0xff51afd7ed558ccd);
+	bits ^= bits >> 33;
+	bits *= UINT64_C(0xc4ceb9fe1a85ec53);
+	return bits ^ bits >> 33;
+}
+
+static uint64_t cell_hash(const struct cell *key)
+{
+	return bits_mix(key->ip ^ bits_mix((uint64_t)key->cpu << 32 | (uint64_t)key->event << 8 | key->mode));
+}
+
+static bool cell_same(const struct cell *a, const struct cell *b)
+{
+	return a->ip == b->ip && a->cpu == b->cpu && a->event == b->event && a->mode == b->mode;
+}
+
+/* The cell of `key`, or the free one where it belongs. */
+static struct cell *cell_find(struct cell *cells, size_t n_cells, const struct cell *key)
+{
+	size_t i = cell_hash(key) & (n_cells - 1);
+
+	while (cells[i].samples != 0 && !cell_same(&cells[i], key))
+		i = (i + 1) & (n_cells - 1);
+	return &cells[i];
+}
+
+static void histogram_grow(struct histogram *histogram)
+{
+	size_t n_cells = histogram->n_cells * 2;
+	struct cell *cells = g_new0(struct cell, n_cells);
+
+	for (size_t i = 0; i < histogram->n_cells; i++)
+		if (histogram->cells[i].samples != 0)
+			*cell_find(cells, n_cells, &histogram->cells[i]) = histogram->cells[i];
+	g_free(histogram->cells);
+	histogram->cells = cells;
+	histogram->n_cells = n_cells;
+}
+
+void histogram_add(struct histogram *histogram, const struct record_sample *sample, unsigned event)
+{
+	struct cell key = {
+		.ip = sample->ip,
+		.cpu = histogram->by_cpu ? sample->cpu : 0,
+		.event = (uint16_t)event,
+		.mode = (uint8_t)profile_mode_of(sample->misc),
+	};
+	struct cell *cell = cell_find(histogram->cells, histogram->n_cells, &key);
+
+	if (cell->samples == 0) {
+		if (histogram->n_used >= histogram->n_cells / 2) {
+			histogram_grow(histogram);
+			cell = cell_find(histogram->cells, histogram->n_cells, &key);
+		}
+		*cell = key;
+		histogram->n_used++;
+	}
+	cell->samples++;
+	cell->period += sample->period;
+	histogram->samples++;
+	histogram->period += sample->period;
+}
+
+uint64_t histogram_samples(const struct histogram *histogram)
+{
+	return histogram->samples;
+}
+
+uint64_t histogram_period(const struct histogram *histogram)
+{
+	return histogram->period;
+}
+
+static int cells_compare(const void *a, const void *b)
+{
+	const struct cell *left = a, *right = b;
+
+	if (left->mode != right->mode)
+		return left->mode < right->mode ? -1 : 1;
+	return (left->ip > right->ip) - (left->ip < right->ip);
+}
+
+/* The used cells, by mode and address. Array of n_used by g_free. */
+static struct cell *histogram_sorted(const struct histogram *histogram)
+{
+	struct cell *sorted = g_new(struct cell, histogram->n_used);
+	size_t n = 0;
+
+	for (size_t i = 0; i < histogram->n_cells; i++)
+		if (histogram->cells[i].samples != 0)
+			sorted[n++] = histogram->cells[i];
+	if (n != 0)
+		qsort(sorted, n, sizeof(*sorted), cells_compare);
+	return sorted;
+}
+
+/* One row a cell; neighbours with the same address share one look-up. */
+static struct profile_row *rows_resolve(const struct cell *cells, size_t n, struct resolver *resolver,
+                                        const char *const *event_names)
+{
+	struct profile_row *rows = g_new(struct profile_row, n);
+	struct place place;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct cell *cell = &cells[i];
+
+		if (i == 0 || cells_compare(cell, cell - 1) != 0)
+			resolver_find(resolver, cell->mode, cell->ip, &place);
+		rows[i] = (struct profile_row){
+			.symbol = place.symbol,
+			.module = place.module,
+			.event = event_names[cell->event],
+			.ip = cell->ip,
+			.cpu = cell->cpu,
+			.mode = cell->mode,
+			.samples = cell->samples,
+			.period = cell->period,
+		};
+	}
+	return rows;
+}
+
+static int rows_compare_key(const void *a, const void *b, void *list)
+{
+	return column_list_compare(list, a, b);
+}
+
+static int rows_compare_size(const void *a, const void *b, void *list)
+{
+	const struct profile_row *left = a, *right = b;
+
+	if (left->period != right->period)
+		return left->period > right->period ? -1 : 1;
+	if (left->samples != right->samples)
+		return left->samples > right->samples ? -1 : 1;
+	return column_list_compare(list, left, right);
+}
+
+/* Sums up neighbours that belong together; returns how many rows are left. */
+static size_t rows_merge(struct profile_row *rows, size_t n, const struct column_list *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (kept != 0 && column_list_compare(list, &rows[kept - 1], &rows[i]) == 0) {
+			rows[kept - 1].samples += rows[i].samples;
+			rows[kept - 1].period += rows[i].period;
+		} else {
+			rows[kept++] = rows[i];
+		}
+	}
+	return kept;
+}
+
+struct profile_row *histogram_rows(const struct histogram *histogram, const struct column_list *list,
+                                   struct resolver *resolver, const char *const *event_names, size_t *n)
+{
+	g_autofree struct cell *cells = histogram_sorted(histogram);
+	struct profile_row *rows = rows_resolve(cells, histogram->n_used, resolver, event_names);
+
+	g_qsort_with_data(rows, (int)histogram->n_used, sizeof(*rows), rows_compare_key, (void *)list);
+	*n = rows_merge(rows, histogram->n_used, list);
+	g_qsort_with_data(rows, (int)*n, sizeof(*rows), rows_compare_size, (void *)list);
+	return rows;
+}
+
+uint64_t *histogram_addresses(const struct histogram *histogram, size_t *n)
+{
+	g_autofree struct cell *cells = histogram_sorted(histogram);
+	uint64_t *addresses = g_new(uint64_t, histogram->n_used);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < histogram->n_used; i++)
+		if (cells[i].mode != PROFILE_HYPERVISOR)
+			addresses[kept++] = cells[i].ip;
+	*n = kept;
+	return addresses;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Samples by address, then by whatever a report groups by.
+ *
+ * Adding a sample is one look-up in a hash table of distinct addresses and allocates nothing but, now and then, a table
+ * twice the size. Symbols are looked up afterwards, once per distinct address.
+ */
+#ifndef VPROF_PROFILE_HISTOGRAM_H
+#define VPROF_PROFILE_HISTOGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/profile/column.h"
+#include "lib/profile/mode.h"
+#include "lib/profile/resolver.h"
+#include "lib/record/record.h"
+
+#define HISTOGRAM_EVENTS_MAX 65536u
+
+struct histogram;
+
+/* by_cpu: whether vCPUs are told apart; a list with the column "cpu" wants it. */
+struct histogram *histogram_new(bool by_cpu);
+void histogram_free(struct histogram *histogram);
+
+/* `event`: 0..HISTOGRAM_EVENTS_MAX-1. */
+void histogram_add(struct histogram *histogram, const struct record_sample *sample, unsigned event);
+
+uint64_t histogram_samples(const struct histogram *histogram);
+uint64_t histogram_period(const struct histogram *histogram);
+
+/*
+ * The profile grouped by `list`, the largest period first, ties in the order of the list. `event_names` by the numbers
+ * given to histogram_add. Array of *n rows by g_free; strings live as long as the resolver and the names.
+ */
+struct profile_row *histogram_rows(const struct histogram *histogram, const struct column_list *list,
+                                   struct resolver *resolver, const char *const *event_names, size_t *n);
+
+/* The guest addresses that were hit (no exits), in no order, some perhaps twice. Array of *n by g_free. */
+uint64_t *histogram_addresses(const struct histogram *histogram, size_t *n);
+
+#endif
