@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "message.h"
+
+static const GOptionEntry options[] = {{NULL}};
+
+/* What may stand behind an option. */
+static const char *bash_values(const GOptionEntry *option)
+{
+	return option->arg == G_OPTION_ARG_FILENAME ? "compgen -f -- \"$word\"" : ":";
+}
+
+/* The options of one command as words: "--input -i --sort ...". */
+static void bash_print_words(const struct command *command)
+{
+	for (const GOptionEntry *option = command->options; option->long_name != NULL; option++) {
+		printf(" --%s", option->long_name);
+		if (option->short_name != 0)
+			printf(" -%c", option->short_name);
+	}
+}
+
+static void bash_print_command(const struct command *command)
+{
+	printf("\t%s)\n\t\tcase $previous in\n", command->name);
+	for (const GOptionEntry *option = command->options; option->long_name != NULL; option++) {
+		if (option->arg == G_OPTION_ARG_NONE)
+			continue;
+		printf("\t\t--%s", option->long_name);
+		if (option->short_name != 0)
+			printf(" | -%c", option->short_name);
+		printf(") mapfile -t COMPREPLY < <(%s); return ;;\n", bash_values(option));
+	}
+	printf("\t\tesac\n\t\twords=\"--help");
+	bash_print_words(command);
+	printf("\"\n\t\t;;\n");
+}
+
+static void commands_print_names(void)
+{
+	for (size_t i = 0; commands[i] != NULL; i++)
+		printf("%s%s", i == 0 ? "" : " ", commands[i]->name);
+}
+
+static void bash_print(void)
+{
+	puts("# bash completion for vprof, printed by `vprof completion bash`\n"
+	     "_vprof() {\n"
+	     "\tlocal word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} words=\n"
+	     "\tCOMPREPLY=()");
+	printf("\tlocal commands=\"");
+	commands_print_names();
+	puts("\"\n"
+	     "\tif ((COMP_CWORD == 1)); then\n"
+	     "\t\tmapfile -t COMPREPLY < <(compgen -W \"$commands --help --version\" -- \"$word\")\n"
+	     "\t\treturn\n"
+	     "\tfi\n"
+	     "\tcase ${COMP_WORDS[1]} in");
+	for (size_t i = 0; commands[i] != NULL; i++)
+		bash_print_command(commands[i]);
+	puts("\tesac\n"
+	     "\t[[ ${COMP_WORDS[1]} == help ]] && words=$commands\n"
+	     "\t[[ ${COMP_WORDS[1]} == completion ]] && words=\"bash zsh\"\n"
+	     "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+	     "}\n"
+	     "complete -o filenames -F _vprof vprof");
+}
+
+/* Inside the double-quoted specifications of _arguments and _values. */
+static void zsh_print_escaped(const char *text)
+{
+	for (; *text != '\0'; text++) {
+		if (strchr("[]:\\\"`$", *text) != NULL)
+			putchar('\\');
+		putchar(*text);
+	}
+}
+
+static void zsh_print_option(const GOptionEntry *option)
+{
+	bool repeats = option->arg == G_OPTION_ARG_STRING_ARRAY;
+
+	printf(" \\\n\t\t\t");
+	if (option->short_name != 0 && !repeats)
+		printf("\"(-%c --%s)\"", option->short_name, option->long_name);
+	if (option->short_name != 0)
+		printf("%s{-%c,--%s}", repeats ? "\\*" : "", option->short_name, option->long_name);
+	else
+		printf("%s--%s", repeats ? "\\*" : "", option->long_name);
+	printf("\"[");
+	zsh_print_escaped(option->description);
+	putchar(']');
+	if (option->arg != G_OPTION_ARG_NONE) {
+		putchar(':');
+		zsh_print_escaped(option->arg_description);
+		printf(":%s", option->arg == G_OPTION_ARG_FILENAME ? "_files" : "");
+	}
+	putchar('"');
+}
+
+static void zsh_print_command(const struct command *command)
+{
+	printf("\t%s)\n\t\t_arguments \"--help[explain the command]\"", command->name);
+	for (const GOptionEntry *option = command->options; option->long_name != NULL; option++)
+		zsh_print_option(option);
+	if (command == &command_help)
+		printf(" \\\n\t\t\t\":command:($commands)\"");
+	if (command == &command_completion)
+		printf(" \\\n\t\t\t\":shell:(bash zsh)\"");
+	printf("\n\t\t;;\n");
+}
+
+static void zsh_print(void)
+{
+	puts("#compdef vprof\n"
+	     "# zsh completion for vprof, printed by `vprof completion zsh`");
+	printf("local -a commands=(");
+	commands_print_names();
+	puts(")\n"
+	     "if ((CURRENT == 2)); then\n"
+	     "\tlocal -a described=(");
+	for (size_t i = 0; commands[i] != NULL; i++) {
+		printf("\t\t\"%s:", commands[i]->name);
+		zsh_print_escaped(commands[i]->summary);
+		puts("\"");
+	}
+	puts("\t)\n"
+	     "\t_describe command described\n"
+	     "\treturn\n"
+	     "fi\n"
+	     "shift words\n"
+	     "((CURRENT--))\n"
+	     "case $words[1] in");
+	for (size_t i = 0; commands[i] != NULL; i++)
+		zsh_print_command(commands[i]);
+	puts("esac");
+}
+
+static int completion_run(unsigned n, char **arguments)
+{
+	static const struct {
+		const char *shell;
+		void (*print)(void);
+	} shells[] = {{"bash", bash_print}, {"zsh", zsh_print}};
+
+	for (size_t i = 0; n == 1 && i < G_N_ELEMENTS(shells); i++)
+		if (strcmp(arguments[0], shells[i].shell) == 0) {
+			shells[i].print();
+			return STATUS_OK;
+		}
+	return usage_error(command_completion.name, "which shell? bash and zsh are known");
+}
+
+const struct command command_completion = {
+	.name = "completion",
+	.summary = "Print the completion of a shell",
+	.arguments = "bash|zsh",
+	.max_arguments = 1,
+	.manual = "vprof",
+	.description = "Examples:\n"
+		       "  source <(vprof completion bash)\n"
+		       "  vprof completion zsh > ~/.zfunc/_vprof",
+	.options = options,
+	.run = completion_run,
+};

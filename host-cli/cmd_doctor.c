@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "message.h"
+#include "program.h"
+#include "text.h"
+
+#define KVM_PATH "/dev/kvm"
+#define PARANOID_MAX 1 /* guest samples need exclude_kernel=0; above 1 that takes CAP_PERFMON (perf_event_open(2)) */
+
+static struct {
+	gboolean json;
+} given;
+
+static const GOptionEntry options[] = {
+	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print the engine's probe as JSON", NULL},
+	{NULL},
+};
+
+enum verdict { GOOD, NOTE, BAD };
+
+/* One line of the result; `fix`: a command, or NULL. */
+static void finding_print(enum verdict verdict, const char *what, const char *text, const char *fix)
+{
+	static const char *const words[] = {[GOOD] = "ok", [NOTE] = "note", [BAD] = "MISSING"};
+	g_autofree char *printable = text_printable(text);
+
+	printf("%-8s %-10s %s\n", words[verdict], what, printable);
+	if (fix != NULL)
+		printf("%-8s %-10s fix: %s\n", "", "", fix);
+}
+
+static bool cpu_has_flag(const char *flag)
+{
+	g_autofree char *info = NULL, *word = g_strdup_printf(" %s ", flag);
+
+	return g_file_get_contents("/proc/cpuinfo", &info, NULL, NULL) && strstr(info, word) != NULL;
+}
+
+/* What opens the door to /dev/kvm, by what keeps it shut. */
+static const char *kvm_fix(void)
+{
+	if (access(KVM_PATH, R_OK | W_OK) == 0)
+		return NULL;
+	if (errno == EACCES)
+		return "sudo usermod -aG kvm \"$USER\"   (then log in again)";
+	if (errno != ENOENT)
+		return NULL;
+	if (cpu_has_flag("vmx"))
+		return "sudo modprobe kvm_intel";
+	if (cpu_has_flag("svm"))
+		return "sudo modprobe kvm_amd";
+	return "enable virtualization (VT-x, AMD-V) in the firmware; in a virtual machine, nested virtualization";
+}
+
+static bool check_kvm(const json_t *probe)
+{
+	const json_t *kvm = json_object_get(probe, "kvm");
+	const char *host = member_text(probe, "host"), *error = member_text(kvm, "error");
+	g_autofree char *text = NULL;
+
+	if (!json_is_true(json_object_get(kvm, "usable"))) {
+		finding_print(BAD, "kvm", error != NULL ? error : "cannot be used", kvm_fix());
+		return false;
+	}
+	text = g_strdup_printf("%s, kind %s, up to %" G_GUINT64_FORMAT " vCPUs", KVM_PATH, host != NULL ? host : "?",
+	                       member_number(kvm, "vcpus-max", 0));
+	finding_print(GOOD, "kvm", text, NULL);
+	return true;
+}
+
+static bool check_capabilities(const json_t *probe)
+{
+	const json_t *list = json_object_get(json_object_get(probe, "kvm"), "capabilities"), *one;
+	bool complete = true;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+	{
+		bool required = json_is_true(json_object_get(one, "required"));
+		const char *name = member_text(one, "name"), *purpose = member_text(one, "purpose");
+		g_autofree char *text =
+			g_strdup_printf("%s: %s", name != NULL ? name : "?", purpose != NULL ? purpose : "");
+
+		if (json_is_true(json_object_get(one, "present")))
+			continue;
+		finding_print(required ? BAD : NOTE, "kvm", text, required ? "run a newer Linux kernel" : NULL);
+		complete = complete && !required;
+	}
+	return complete;
+}
+
+static void check_quirks(const json_t *probe)
+{
+	const json_t *list = json_object_get(probe, "quirks"), *quirk;
+	size_t i;
+
+	json_array_foreach(list, i, quirk) finding_print(NOTE, "quirk", json_string_value(quirk), NULL);
+}
+
+/* The first usable one of a list, or NULL: in the order in which the engine would take them. */
+static const json_t *first_usable(const json_t *list)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(list, i, one) if (json_is_true(json_object_get(one, "usable"))) return one;
+	return NULL;
+}
+
+static const char *perf_fix(const json_t *probe)
+{
+	const json_t *paranoid = json_object_get(probe, "perf-event-paranoid");
+
+	if (!json_is_integer(paranoid))
+		return "run a Linux kernel with CONFIG_PERF_EVENTS";
+	if (json_integer_value(paranoid) > PARANOID_MAX && geteuid() != 0)
+		return "sudo sysctl kernel.perf_event_paranoid=1";
+	return NULL;
+}
+
+static bool check_backends(const json_t *probe)
+{
+	const json_t *list = json_object_get(probe, "backends"), *one;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+	{
+		bool usable = json_is_true(json_object_get(one, "usable"));
+		const char *why = member_text(one, "why"), *name = member_text(one, "name");
+		g_autofree char *text = g_strdup_printf("%s%s%s", name != NULL ? name : "?", why != NULL ? ": " : "",
+		                                        why != NULL ? why : "");
+
+		finding_print(usable ? GOOD : NOTE, "counter", text, usable ? NULL : perf_fix(probe));
+	}
+	if (first_usable(list) != NULL)
+		return true;
+	finding_print(BAD, "counter", "no event can be sampled on this host", perf_fix(probe));
+	return false;
+}
+
+static bool check_deliveries(const json_t *probe)
+{
+	const json_t *list = json_object_get(probe, "deliveries"), *one;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+	{
+		bool usable = json_is_true(json_object_get(one, "usable"));
+		const char *name = member_text(one, "name"), *why = member_text(one, usable ? "summary" : "why");
+		g_autofree char *text = g_strdup_printf("%s: %s", name != NULL ? name : "?", why != NULL ? why : "");
+
+		finding_print(usable ? GOOD : NOTE, "delivery", text, NULL);
+	}
+	if (first_usable(list) != NULL)
+		return true;
+	finding_print(BAD, "delivery", "no overflow can be made an exit on this host", perf_fix(probe));
+	return false;
+}
+
+/* Linux from 6.20 on: such a vPMU and host events that count guests exclude each other. */
+static void check_mediated_vpmu(void)
+{
+	g_autofree char *value = NULL;
+
+	if (!g_file_get_contents("/sys/module/kvm_intel/parameters/enable_mediated_pmu", &value, NULL, NULL) &&
+	    !g_file_get_contents("/sys/module/kvm_amd/parameters/enable_mediated_pmu", &value, NULL, NULL))
+		return;
+	if (value[0] == 'Y' || value[0] == '1')
+		finding_print(
+			NOTE, "vpmu",
+			"mediated: while another guest has a vPMU, hardware events cannot be sampled (EOPNOTSUPP), "
+			"and while they are, no such guest can be made (EBUSY); clocks work always",
+			NULL);
+}
+
+static void print_choice(const json_t *probe)
+{
+	const char *why = member_text(json_object_get(probe, "default-event"), "why");
+	const char *delivery = member_text(first_usable(json_object_get(probe, "deliveries")), "name");
+	g_autofree char *text = g_strdup_printf("%s; delivered by %s", why != NULL ? why : "?", delivery);
+
+	finding_print(GOOD, "default", text, NULL);
+}
+
+static int diagnose(const json_t *probe)
+{
+	bool kvm = check_kvm(probe);
+	bool capable = kvm && check_capabilities(probe);
+	bool counts = check_backends(probe);
+	bool delivers = check_deliveries(probe);
+
+	check_quirks(probe);
+	check_mediated_vpmu();
+	if (!capable || !counts || !delivers) {
+		puts("This host cannot profile a guest.");
+		return STATUS_FAILED;
+	}
+	print_choice(probe);
+	puts("This host can profile guests.");
+	return STATUS_OK;
+}
+
+/* What `vprof-vmm --probe` prints. New reference. */
+static json_t *probe_read(GError **error)
+{
+	g_autofree char *engine = program_find("vprof-vmm", error);
+	g_autofree char *text = NULL;
+	char *argv[] = {engine, (char *)"--probe", NULL};
+	json_error_t why;
+	json_t *probe;
+	int status;
+
+	if (engine == NULL ||
+	    !g_spawn_sync(NULL, argv, NULL, G_SPAWN_DEFAULT, NULL, NULL, &text, NULL, &status, error) ||
+	    !g_spawn_check_wait_status(status, error)) {
+		g_prefix_error(error, "cannot probe this host: ");
+		return NULL;
+	}
+	probe = json_loads(text, 0, &why);
+	if (probe == NULL)
+		g_set_error(error, G_SPAWN_ERROR, G_SPAWN_ERROR_FAILED,
+		            "%s --probe printed no JSON: %s; are it and vprof from one installation?", engine,
+		            why.text);
+	return probe;
+}
+
+static int doctor_run(unsigned n, char **arguments)
+{
+	g_autoptr(GError) error = NULL;
+	json_t *probe = probe_read(&error);
+	int status = STATUS_OK;
+
+	(void)n;
+	(void)arguments;
+	if (probe == NULL)
+		return failure(error);
+	if (given.json) {
+		json_dumpf(probe, stdout, JSON_INDENT(2));
+		putchar('\n');
+	} else {
+		status = diagnose(probe);
+	}
+	json_decref(probe);
+	return status;
+}
+
+const struct command command_doctor = {
+	.name = "doctor",
+	.summary = "Say what this host can do, what is missing and how to get it",
+	.arguments = "",
+	.manual = "vprof-doctor",
+	.description = "The exit status is 1 when this host cannot profile a guest.\n"
+		       "\n"
+		       "Examples:\n"
+		       "  vprof doctor\n"
+		       "  vprof doctor --json | jq '.deliveries[] | select(.usable) | .name'",
+	.options = options,
+	.run = doctor_run,
+};

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdio.h>
+
+#include "command.h"
+#include "message.h"
+
+static const GOptionEntry options[] = {{NULL}};
+
+static void overview_print(void)
+{
+	puts("usage: vprof COMMAND [OPTION...]\n"
+	     "\n"
+	     "Profiles a guest from its hypervisor: boots a kernel image in a virtual machine of its own and says "
+	     "where its\n"
+	     "time went, with nothing installed in the guest.\n"
+	     "\n"
+	     "Commands:");
+	for (size_t i = 0; commands[i] != NULL; i++)
+		printf("  %-12s %s\n", commands[i]->name, commands[i]->summary);
+	puts("\n"
+	     "Start here:\n"
+	     "  vprof doctor                        what this host can do\n"
+	     "  vprof run --demo                    profile the built-in guest\n"
+	     "  vprof run --kernel vmlinuz --initrd initrd.img\n"
+	     "  vprof help run                      the options of `vprof run`\n"
+	     "\n"
+	     "Manual: man vprof");
+}
+
+static int help_run(unsigned n, char **arguments)
+{
+	g_autofree char *text = NULL;
+	const struct command *command;
+
+	if (n == 0) {
+		overview_print();
+		return STATUS_OK;
+	}
+	command = command_find(arguments[0]);
+	if (command == NULL)
+		return usage_error(command_help.name, "there is no command \"%s\"", arguments[0]);
+	text = command_help_text(command);
+	fputs(text, stdout);
+	return STATUS_OK;
+}
+
+const struct command command_help = {
+	.name = "help",
+	.summary = "Say what vprof can do, or explain one command",
+	.arguments = "[COMMAND]",
+	.max_arguments = 1,
+	.manual = "vprof",
+	.description = "Examples:\n"
+		       "  vprof help\n"
+		       "  vprof help run",
+	.options = options,
+	.run = help_run,
+};

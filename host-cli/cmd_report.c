@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <math.h>
+#include <string.h>
+
+#include "command.h"
+#include "message.h"
+#include "report.h"
+#include "units.h"
+
+static struct {
+	char *input, *sort, *kernel, *limit;
+	double percent_limit;
+	gboolean json, force;
+} given;
+
+static const GOptionEntry options[] = {
+	{"input", 'i', 0, G_OPTION_ARG_FILENAME, &given.input, "recording to read (default " INPUT_DEFAULT_PATH ")",
+         "FILE"},
+	{"sort", 's', 0, G_OPTION_ARG_STRING, &given.sort,
+         "columns to group by, of sym, module, mode, cpu, event, ip (default " REPORT_DEFAULT_SORT ")", "COLUMN,..."},
+	{"limit", 'n', 0, G_OPTION_ARG_STRING, &given.limit, "print N rows of each table at most", "N"},
+	{"percent-limit", 0, 0, G_OPTION_ARG_DOUBLE, &given.percent_limit, "leave out rows with less than P percent",
+         "P"},
+	{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &given.kernel, "take symbols from IMAGE, not from the recording",
+         "IMAGE"},
+	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "use IMAGE even if its build-id is another", NULL},
+	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print one JSON document", NULL},
+	{NULL},
+};
+
+static bool options_read(struct report_options *report, GError **error)
+{
+	uint64_t limit = 0;
+
+	if (!column_list_parse(given.sort != NULL ? given.sort : REPORT_DEFAULT_SORT, &report->columns, error))
+		return false;
+	if (given.limit != NULL && !units_parse_number("--limit", given.limit, 1, SIZE_MAX, &limit, error))
+		return false;
+	if (!(given.percent_limit >= 0 && given.percent_limit <= 100)) {
+		g_set_error(error, UNITS_ERROR, UNITS_ERROR_RANGE, "--percent-limit takes 0 to 100");
+		return false;
+	}
+	report->limit = (size_t)limit;
+	report->percent_limit = given.percent_limit;
+	return true;
+}
+
+static int report_run(unsigned n, char **arguments)
+{
+	struct report_options report_options;
+	g_autoptr(GError) error = NULL;
+	struct report *report;
+	struct input *input;
+
+	(void)n;
+	(void)arguments;
+	if (!options_read(&report_options, &error))
+		return usage_error(command_report.name, "%s", error->message);
+	input = input_open(given.input != NULL ? given.input : INPUT_DEFAULT_PATH, given.kernel, given.force, &error);
+	if (input == NULL)
+		return failure(error);
+	report = report_new(input, &report_options);
+	input_say_warnings(input);
+	if (given.json)
+		report_print_json(report, stdout);
+	else
+		report_print_text(report, stdout);
+	report_free(report);
+	input_free(input);
+	return STATUS_OK;
+}
+
+const struct command command_report = {
+	.name = "report",
+	.summary = "Show where a recorded guest spent its time",
+	.arguments = "",
+	.manual = "vprof-report",
+	.description =
+		"Each row is a group of samples and its share of the event's periods (of time, for clocks). Symbols "
+		"come\n"
+		"from the recording itself. In the column mode, vmm is time outside the guest, by the exit that was "
+		"handled.\n"
+		"A recording that was cut off gives what is there and a warning.\n"
+		"\n"
+		"Examples:\n"
+		"  vprof report                        the profile in " INPUT_DEFAULT_PATH "\n"
+		"  vprof report --sort cpu,mode        how busy each vCPU was, and with what\n"
+		"  vprof report --sort mode,sym,ip -n 30\n"
+		"                                      the 30 hottest instructions\n"
+		"  vprof report --json | jq -r '.tables[].rows[] | [.share, .symbol] | @tsv'",
+	.options = options,
+	.run = report_run,
+};

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <string.h>
+
+#include "command.h"
+#include "input.h"
+#include "message.h"
+#include "script_order.h"
+#include "text.h"
+
+static struct {
+	char *input, *kernel;
+	gboolean json, force;
+} given;
+
+static const GOptionEntry options[] = {
+	{"input", 'i', 0, G_OPTION_ARG_FILENAME, &given.input, "recording to read (default " INPUT_DEFAULT_PATH ")",
+         "FILE"},
+	{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &given.kernel, "take symbols from IMAGE, not from the recording",
+         "IMAGE"},
+	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "use IMAGE even if its build-id is another", NULL},
+	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print one JSON object a line", NULL},
+	{NULL},
+};
+
+static const char *event_name(const struct input *input, unsigned event)
+{
+	return recording_event(input->recording, event)->name;
+}
+
+/* The format is stable: vprof-script(1). */
+static void sample_print_text(const struct input *input, const struct record_sample *sample, unsigned event,
+                              const struct place *place)
+{
+	g_autofree char *symbol = text_printable(place->symbol);
+	g_autofree char *name = text_printable(event_name(input, event));
+	g_autofree char *module = text_printable(place->module);
+
+	printf("%" G_GUINT64_FORMAT ".%09u [%03" G_GUINT32_FORMAT "] %-6s %s %" G_GUINT64_FORMAT
+	       " %016" G_GINT64_MODIFIER "x %s+0x%" G_GINT64_MODIFIER "x %s\n",
+	       sample->time_ns / 1000000000, (unsigned)(sample->time_ns % 1000000000), sample->cpu,
+	       profile_mode_name(profile_mode_of(sample->misc)), name, sample->period, sample->ip, symbol,
+	       place->offset, module);
+}
+
+static void sample_print_json(const struct input *input, const struct record_sample *sample, unsigned event,
+                              const struct place *place)
+{
+	json_t *object =
+		json_pack("{s:I, s:I, s:s, s:o, s:I, s:o, s:o, s:I, s:o}", "time-ns", (json_int_t)sample->time_ns,
+	                  "vcpu", (json_int_t)sample->cpu, "mode", profile_mode_name(profile_mode_of(sample->misc)),
+	                  "event", text_json(event_name(input, event)), "period", (json_int_t)sample->period, "ip",
+	                  json_sprintf("0x%016" G_GINT64_MODIFIER "x", sample->ip), "symbol", text_json(place->symbol),
+	                  "offset", (json_int_t)place->offset, "module", text_json(place->module));
+
+	json_dumpf(object, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(object);
+}
+
+static bool sample_print(const struct record_sample *sample, unsigned event, void *data)
+{
+	const struct input *input = data;
+	struct place place;
+
+	resolver_find(input->resolver, profile_mode_of(sample->misc), sample->ip, &place);
+	if (given.json)
+		sample_print_json(input, sample, event, &place);
+	else
+		sample_print_text(input, sample, event, &place);
+	return ferror(stdout) == 0;
+}
+
+static bool order_add(const struct record_sample *sample, unsigned event, void *data)
+{
+	sample_order_add(data, sample, event);
+	return true;
+}
+
+static bool order_round(void *data)
+{
+	return sample_order_round(data);
+}
+
+static int script_run(unsigned n, char **arguments)
+{
+	static const struct input_visitor visitor = {.sample = order_add, .round = order_round};
+	g_autoptr(GError) error = NULL;
+	struct sample_order *order;
+	struct input *input;
+
+	(void)n;
+	(void)arguments;
+	input = input_open(given.input != NULL ? given.input : INPUT_DEFAULT_PATH, given.kernel, given.force, &error);
+	if (input == NULL)
+		return failure(error);
+	order = sample_order_new(sample_print, input);
+	input_walk(input, &visitor, order);
+	sample_order_finish(order);
+	input_say_warnings(input);
+	sample_order_free(order);
+	input_free(input);
+	return STATUS_OK;
+}
+
+const struct command command_script = {
+	.name = "script",
+	.summary = "Print the samples of a recording, one a line",
+	.arguments = "",
+	.manual = "vprof-script",
+	.description = "Fields: time in seconds (host's CLOCK_MONOTONIC), [vCPU], mode, event, period, instruction "
+		       "pointer,\n"
+		       "symbol+offset, module. Samples are in the order of their times.\n"
+		       "\n"
+		       "Examples:\n"
+		       "  vprof script | head\n"
+		       "  vprof script | awk '$3 == \"user\" { n++ } END { print n }'\n"
+		       "  vprof script --json | jq -r .symbol | sort | uniq -c | sort -rn",
+	.options = options,
+	.run = script_run,
+};

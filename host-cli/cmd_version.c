@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdio.h>
+#include <vprof/control.h>
+#include <vprof/recording.h>
+
+#include "command.h"
+#include "report.h"
+
+static const GOptionEntry options[] = {{NULL}};
+
+static int version_run(unsigned n, char **arguments)
+{
+	(void)n;
+	(void)arguments;
+	printf("vprof %s\n", VPROF_VERSION);
+	printf("control protocol %d, symbol section %u, report JSON %d\n", VPROF_CONTROL_PROTOCOL,
+	       VPROF_SYMBOLS_VERSION, REPORT_JSON_VERSION);
+	printf("built with %s\n", VPROF_LIBRARIES);
+	return STATUS_OK;
+}
+
+const struct command command_version = {
+	.name = "version",
+	.summary = "Print the versions of vprof, its protocol and the libraries it was built with",
+	.arguments = "",
+	.manual = "vprof",
+	.description = "`vprof --version` is the same.",
+	.options = options,
+	.run = version_run,
+};

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "command.h"
+
+#include <string.h>
+
+#include "message.h"
+
+#define NAME_BYTES_MAX 32u /* longer words are no slips of any command's name */
+#define SLIPS_MAX 2u
+
+const struct command *command_find(const char *name)
+{
+	for (size_t i = 0; commands[i] != NULL; i++)
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	return NULL;
+}
+
+static unsigned min3(unsigned a, unsigned b, unsigned c)
+{
+	return MIN(a, MIN(b, c));
+}
+
+/* Optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours count 1 each. */
+static unsigned slips_between(const char *a, const char *b)
+{
+	unsigned cost[NAME_BYTES_MAX + 1][NAME_BYTES_MAX + 1];
+	size_t n = strlen(a), m = strlen(b);
+
+	if (n > NAME_BYTES_MAX || m > NAME_BYTES_MAX)
+		return NAME_BYTES_MAX;
+	for (size_t i = 0; i <= n; i++)
+		cost[i][0] = (unsigned)i;
+	for (size_t j = 0; j <= m; j++)
+		cost[0][j] = (unsigned)j;
+	for (size_t i = 1; i <= n; i++)
+		for (size_t j = 1; j <= m; j++) {
+			cost[i][j] = min3(cost[i - 1][j] + 1, cost[i][j - 1] + 1,
+			                  cost[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				cost[i][j] = MIN(cost[i][j], cost[i - 2][j - 2] + 1);
+		}
+	return cost[n][m];
+}
+
+const struct command *command_find_near(const char *name)
+{
+	const struct command *best = NULL;
+	unsigned best_slips = SLIPS_MAX + 1;
+
+	for (size_t i = 0; commands[i] != NULL; i++) {
+		unsigned slips = slips_between(name, commands[i]->name);
+
+		/* As many slips as letters would make any short word near. */
+		if (slips < best_slips && slips < strlen(name)) {
+			best = commands[i];
+			best_slips = slips;
+		}
+	}
+	return best;
+}
+
+static GOptionContext *command_context(const struct command *command)
+{
+	GOptionContext *context = g_option_context_new(command->arguments);
+	g_autofree char *title = g_strdup_printf("vprof %s", command->name);
+	g_autofree char *summary = g_strdup_printf("%s.", command->summary);
+	g_autofree char *description = g_strdup_printf("%s\n\nManual: man %s", command->description, command->manual);
+
+	g_set_prgname(title);
+	g_option_context_set_summary(context, summary);
+	g_option_context_set_description(context, description);
+	g_option_context_add_main_entries(context, command->options, NULL);
+	return context;
+}
+
+char *command_help_text(const struct command *command)
+{
+	g_autoptr(GOptionContext) context = command_context(command);
+
+	return g_option_context_get_help(context, TRUE, NULL);
+}
+
+int command_execute(const struct command *command, int argc, char **argv)
+{
+	g_autoptr(GOptionContext) context = command_context(command);
+	g_autoptr(GError) error = NULL;
+
+	if (!g_option_context_parse(context, &argc, &argv, &error))
+		return usage_error(command->name, "%s", error->message);
+	/* GOption leaves a "--" that is followed by something looking like an option. */
+	if (argc > 1 && strcmp(argv[1], "--") == 0) {
+		argc--;
+		argv++;
+	}
+	if ((unsigned)argc - 1 > command->max_arguments)
+		return usage_error(command->name, "unexpected argument \"%s\"", argv[1 + command->max_arguments]);
+	return command->run((unsigned)argc - 1, argv + 1);
+}

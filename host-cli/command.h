@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Subcommands as data. Each cmd_NAME.c defines one struct command; main.c lists them in one table; dispatch, help,
+ * shell completion and the test of the man pages read that table.
+ */
+#ifndef VPROF_CLI_COMMAND_H
+#define VPROF_CLI_COMMAND_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+/* Exit statuses of every command but `run`, which hands on the guest's once it has started one. */
+enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
+
+struct command {
+	const char *name;
+	const char *summary;   /* one line, for `vprof help` */
+	const char *arguments; /* in the usage line, behind the options; "" for none */
+	unsigned max_arguments;
+	const char *manual;          /* the page that describes it, without the section: "vprof-run" */
+	const char *description;     /* ends --help: what it does beyond its options, and examples */
+	const GOptionEntry *options; /* ends with an empty entry */
+	/* The arguments that are no options; returns the exit status. */
+	int (*run)(unsigned n, char **arguments);
+};
+
+extern const struct command *const commands[]; /* NULL-terminated */
+
+extern const struct command command_run;
+extern const struct command command_report;
+extern const struct command command_script;
+extern const struct command command_list;
+extern const struct command command_doctor;
+extern const struct command command_completion;
+extern const struct command command_help;
+extern const struct command command_version;
+
+/* NULL when there is none of that name. */
+const struct command *command_find(const char *name);
+/* The command whose name is a slip of the finger away from `name`, or NULL. */
+const struct command *command_find_near(const char *name);
+/* What --help prints. New string. */
+char *command_help_text(const struct command *command);
+/* Parses options and arguments (argv[0] is the command's name) and runs it. */
+int command_execute(const struct command *command, int argc, char **argv);
+
+#endif

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "input.h"
+
+#include <string.h>
+
+#include "lib/symbol/image.h"
+#include "message.h"
+#include "text.h"
+
+G_DEFINE_QUARK(vprof - input - error - quark, input_error)
+
+G_GNUC_PRINTF(2, 3)
+static void input_warn(struct input *input, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	g_ptr_array_add(input->warnings, g_strdup_vprintf(format, arguments));
+	va_end(arguments);
+}
+
+/* A description that is no JSON costs the header of a report, not the report. */
+static void input_read_description(struct input *input)
+{
+	const char *text = recording_description(input->recording);
+	json_error_t why;
+
+	if (text != NULL)
+		input->description = json_loads(text, 0, &why);
+	if (text != NULL && input->description == NULL)
+		input_warn(input, "the guest's description in %s is damaged: %s", input->path, why.text);
+	if (!json_is_object(input->description)) {
+		json_decref(input->description);
+		input->description = json_object();
+	}
+}
+
+static char *image_build_id_hex(const struct image *image)
+{
+	size_t n;
+	const uint8_t *bytes = image_build_id(image, &n);
+	GString *hex;
+
+	if (bytes == NULL)
+		return NULL;
+	hex = g_string_new(NULL);
+	for (size_t i = 0; i < n; i++)
+		g_string_append_printf(hex, "%02x", bytes[i]);
+	return g_string_free(hex, FALSE);
+}
+
+/* Symbols of another build would be wrong in a way nobody sees. */
+static bool input_check_build_id(struct input *input, const struct image *image, bool force, GError **error)
+{
+	const char *recorded = recording_kernel_build_id(input->recording);
+	g_autofree char *hex = image_build_id_hex(image);
+
+	if (recorded == NULL || hex == NULL) {
+		input_warn(input, "%s has no build-id; whether %s is the kernel that ran cannot be checked",
+		           recorded == NULL ? input->path : image_path(image), image_path(image));
+		return true;
+	}
+	if (strcmp(recorded, hex) == 0)
+		return true;
+	if (force) {
+		input_warn(input, "%s is not the kernel that ran: its build-id is %s, the recording's %s",
+		           image_path(image), hex, recorded);
+		return true;
+	}
+	g_set_error(error, INPUT_ERROR, INPUT_ERROR_BUILD_ID,
+	            "%s is not the kernel that ran: its build-id is %s, the recording's %s; give the right image, or "
+	            "--force to use this one all the same",
+	            image_path(image), hex, recorded);
+	return false;
+}
+
+static bool input_load_kernel(struct input *input, const char *kernel, bool force, GError **error)
+{
+	struct image *image = image_open(kernel, error);
+
+	if (image == NULL)
+		return false;
+	if (input_check_build_id(input, image, force, error))
+		input->symtab = symtab_load(image, error);
+	image_free(image);
+	return input->symtab != NULL;
+}
+
+struct input *input_open(const char *path, const char *kernel, bool force, GError **error)
+{
+	struct input *input = g_new0(struct input, 1);
+	const char *warning;
+
+	input->path = g_strdup(path);
+	input->warnings = g_ptr_array_new_with_free_func(g_free);
+	input->recording = recording_open(path, error);
+	if (input->recording == NULL || (kernel != NULL && !input_load_kernel(input, kernel, force, error))) {
+		input_free(input);
+		return NULL;
+	}
+	input->resolver =
+		input->symtab != NULL ? resolver_new_symtab(input->symtab) : resolver_new_recording(input->recording);
+	warning = recording_warning(input->recording);
+	if (warning != NULL)
+		input_warn(input, "%s", warning);
+	input_read_description(input);
+	return input;
+}
+
+void input_free(struct input *input)
+{
+	if (input == NULL)
+		return;
+	resolver_free(input->resolver);
+	symtab_free(input->symtab);
+	recording_free(input->recording);
+	json_decref(input->description);
+	g_ptr_array_unref(input->warnings);
+	g_free(input->path);
+	g_free(input);
+}
+
+struct walk {
+	struct input *input;
+	const struct input_visitor *visitor;
+	void *data;
+	uint64_t strangers; /* samples of no event of the recording */
+	uint64_t malformed;
+};
+
+static bool walk_sample(struct walk *walk, const struct perf_event_header *record, size_t bytes)
+{
+	struct record_sample sample;
+	const struct perf_event_attr *attr;
+	int event;
+
+	if (!recording_sample(walk->input->recording, record, bytes, &sample, &event)) {
+		walk->malformed++;
+		return true;
+	}
+	if (event < 0) {
+		walk->strangers++;
+		return true;
+	}
+	/* With a fixed period perf record leaves it out of the samples; it stands in the attr. */
+	attr = &recording_event(walk->input->recording, (size_t)event)->attr;
+	if ((attr->sample_type & PERF_SAMPLE_PERIOD) == 0)
+		sample.period = attr->sample_period;
+	return walk->visitor->sample(&sample, (unsigned)event, walk->data);
+}
+
+static bool walk_record(const struct perf_event_header *record, size_t bytes, void *data)
+{
+	struct walk *walk = data;
+	uint64_t id, lost;
+
+	switch (record->type) {
+	case PERF_RECORD_SAMPLE:
+		return walk_sample(walk, record, bytes);
+	case PERF_RECORD_LOST:
+		if (walk->visitor->lost != NULL && record_lost_decode(record, bytes, &id, &lost))
+			walk->visitor->lost(lost, walk->data);
+		return true;
+	case RECORD_FINISHED_ROUND:
+		return walk->visitor->round == NULL || walk->visitor->round(walk->data);
+	default:
+		return true;
+	}
+}
+
+void input_walk(struct input *input, const struct input_visitor *visitor, void *data)
+{
+	struct walk walk = {.input = input, .visitor = visitor, .data = data};
+	g_autoptr(GError) error = NULL;
+
+	if (!recording_each(input->recording, walk_record, &walk, &error))
+		input_warn(input, "%s", error->message);
+	if (walk.strangers != 0)
+		input_warn(input, "%" G_GUINT64_FORMAT " samples in %s belong to no event of it and are left out",
+		           walk.strangers, input->path);
+	if (walk.malformed != 0)
+		input_warn(input, "%" G_GUINT64_FORMAT " samples in %s are malformed and left out", walk.malformed,
+		           input->path);
+}
+
+void input_say_warnings(const struct input *input)
+{
+	for (guint i = 0; i < input->warnings->len; i++) {
+		g_autofree char *sentence = text_printable(g_ptr_array_index(input->warnings, i));
+
+		warn("%s", sentence);
+	}
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A recording as `report` and `script` read it: opened, with its symbols, its description and its warnings. */
+#ifndef VPROF_CLI_INPUT_H
+#define VPROF_CLI_INPUT_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/profile/resolver.h"
+#include "lib/record/reader.h"
+
+#define INPUT_ERROR input_error_quark()
+GQuark input_error_quark(void);
+enum input_error { INPUT_ERROR_BUILD_ID };
+
+#define INPUT_DEFAULT_PATH "vprof.data"
+
+struct input {
+	char *path;
+	struct recording *recording;
+	struct symtab *symtab; /* of --kernel; NULL without */
+	struct resolver *resolver;
+	json_t *description; /* VPROF_FEATURE_DESCRIPTION; an empty object when the recording has none */
+	GPtrArray *warnings; /* sentences (char *), owned */
+};
+
+/*
+ * kernel: an image to take the symbols from, or NULL for the recording's own. One whose build-id differs from the
+ * recording's is refused (INPUT_ERROR_BUILD_ID) unless `force`.
+ */
+struct input *input_open(const char *path, const char *kernel, bool force, GError **error);
+void input_free(struct input *input);
+
+/* Returns false to end the walk. */
+struct input_visitor {
+	/* `event`: 0..recording_n_events-1. The period is never 0 where the recording says anything about it. */
+	bool (*sample)(const struct record_sample *sample, unsigned event, void *data);
+	/* The ring had no room for `lost` records; may be NULL. */
+	void (*lost)(uint64_t lost, void *data);
+	/* No later record is older than those before the previous call (PERF_RECORD_FINISHED_ROUND); may be NULL. */
+	bool (*round)(void *data);
+};
+
+/*
+ * Walks the records. What cannot be read becomes a warning, since everything before it is good: a damaged end, and
+ * samples of events that the recording does not know.
+ */
+void input_walk(struct input *input, const struct input_visitor *visitor, void *data);
+
+/* Says the warnings on stderr. */
+void input_say_warnings(const struct input *input);
+
+#endif

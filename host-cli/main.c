@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "message.h"
+
+const struct command *const commands[] = {
+	&command_run,        &command_report, &command_script,  &command_list, &command_doctor,
+	&command_completion, &command_help,   &command_version, NULL,
+};
+
+/* What people type in front of any subcommand. */
+static const char *command_of_flag(const char *word)
+{
+	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+		return command_help.name;
+	if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
+		return command_version.name;
+	return word;
+}
+
+static int command_unknown(const char *name)
+{
+	const struct command *near = command_find_near(name);
+
+	if (near != NULL)
+		say("there is no command \"%s\"; did you mean `vprof %s`?", name, near->name);
+	else
+		say("there is no command \"%s\"; `vprof help` lists them", name);
+	return STATUS_USAGE;
+}
+
+/* Output that could not be written must not look like success, and buffered output fails only now. */
+static int stdout_close(int status)
+{
+	bool failed = ferror(stdout) != 0;
+
+	errno = 0;
+	if (fclose(stdout) == 0 && !failed)
+		return status;
+	say("cannot write to standard output%s%s", errno != 0 ? ": " : "", errno != 0 ? g_strerror(errno) : "");
+	return status == STATUS_OK ? STATUS_FAILED : status;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *command;
+
+	setlocale(LC_CTYPE, "");
+	if (argc < 2) {
+		say("which command? `vprof help` lists them");
+		return STATUS_USAGE;
+	}
+	command = command_find(command_of_flag(argv[1]));
+	if (command == NULL)
+		return command_unknown(argv[1]);
+	return stdout_close(command_execute(command, argc - 1, argv + 1));
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "message.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "command.h"
+
+G_GNUC_PRINTF(2, 0)
+static void message_print(const char *prefix, const char *format, va_list arguments)
+{
+	g_autofree char *text = g_strdup_vprintf(format, arguments);
+
+	fprintf(stderr, "vprof: %s%s\n", prefix, text);
+}
+
+void say(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	message_print("", format, arguments);
+	va_end(arguments);
+}
+
+void warn(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	message_print("warning: ", format, arguments);
+	va_end(arguments);
+}
+
+int usage_error(const char *command, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	message_print("", format, arguments);
+	va_end(arguments);
+	say("try `vprof %s --help`", command);
+	return STATUS_USAGE;
+}
+
+int failure(const GError *error)
+{
+	say("%s", error->message);
+	return STATUS_FAILED;
+}

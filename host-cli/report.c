@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "report.h"
+
+#include "lib/profile/histogram.h"
+
+struct load {
+	struct report *report;
+	struct histogram **histograms; /* one a table */
+	bool one_table;
+};
+
+static bool load_sample(const struct record_sample *sample, unsigned event, void *data)
+{
+	struct load *load = data;
+	struct report *report = load->report;
+
+	histogram_add(load->histograms[load->one_table ? 0 : event], sample, event);
+	if (report->samples == 0 || sample->time_ns < report->first_ns)
+		report->first_ns = sample->time_ns;
+	if (sample->time_ns > report->last_ns)
+		report->last_ns = sample->time_ns;
+	report->samples++;
+	return true;
+}
+
+static void load_lost(uint64_t lost, void *data)
+{
+	struct load *load = data;
+
+	load->report->lost += lost;
+}
+
+double report_share(const struct report_table *table, const struct profile_row *row)
+{
+	if (table->period != 0)
+		return (double)row->period / (double)table->period;
+	return table->samples != 0 ? (double)row->samples / (double)table->samples : 0;
+}
+
+/* The rows are sorted by share: those within the limits come first. */
+static void table_limit(struct report_table *table, const struct report_options *options)
+{
+	size_t n = table->n_rows;
+
+	if (options->limit != 0 && n > options->limit)
+		n = options->limit;
+	while (n != 0 && report_share(table, &table->rows[n - 1]) * 100 < options->percent_limit)
+		n--;
+	table->n_left_out = table->n_rows - n;
+	table->n_rows = n;
+}
+
+static const char **event_names(const struct recording *recording)
+{
+	size_t n = recording_n_events(recording);
+	const char **names = g_new(const char *, n);
+
+	for (size_t i = 0; i < n; i++)
+		names[i] = recording_event(recording, i)->name;
+	return names;
+}
+
+static void report_fill(struct report *report, struct histogram **histograms, bool one_table,
+                        const struct report_options *options)
+{
+	g_autofree const char **names = event_names(report->input->recording);
+
+	for (size_t i = 0; i < report->n_tables; i++) {
+		struct report_table *table = &report->tables[i];
+
+		table->event = one_table ? NULL : recording_event(report->input->recording, i);
+		table->samples = histogram_samples(histograms[i]);
+		table->period = histogram_period(histograms[i]);
+		table->rows =
+			histogram_rows(histograms[i], &report->columns, report->input->resolver, names, &table->n_rows);
+		table_limit(table, options);
+	}
+}
+
+struct report *report_new(struct input *input, const struct report_options *options)
+{
+	static const struct input_visitor visitor = {.sample = load_sample, .lost = load_lost};
+	struct report *report = g_new0(struct report, 1);
+	struct load load = {.report = report, .one_table = column_list_has(&options->columns, "event")};
+
+	report->input = input;
+	report->columns = options->columns;
+	report->n_tables = load.one_table ? 1 : recording_n_events(input->recording);
+	report->tables = g_new0(struct report_table, report->n_tables);
+	load.histograms = g_new(struct histogram *, report->n_tables);
+	for (size_t i = 0; i < report->n_tables; i++)
+		load.histograms[i] = histogram_new(column_list_has(&options->columns, "cpu"));
+	input_walk(input, &visitor, &load);
+	report_fill(report, load.histograms, load.one_table, options);
+	for (size_t i = 0; i < report->n_tables; i++)
+		histogram_free(load.histograms[i]);
+	g_free(load.histograms);
+	return report;
+}
+
+void report_free(struct report *report)
+{
+	if (report == NULL)
+		return;
+	for (size_t i = 0; i < report->n_tables; i++)
+		g_free(report->tables[i].rows);
+	g_free(report->tables);
+	g_free(report);
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A profile of a recording, and its two forms. */
+#ifndef VPROF_CLI_REPORT_H
+#define VPROF_CLI_REPORT_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "input.h"
+#include "lib/profile/column.h"
+
+#define REPORT_DEFAULT_SORT "mode,sym"
+#define REPORT_JSON_VERSION 1
+
+struct report_options {
+	struct column_list columns;
+	size_t limit;         /* rows of each table; 0: all */
+	double percent_limit; /* rows with at least this share; 0: all */
+};
+
+/* The rows of one event; of all events when the report has the column "event". */
+struct report_table {
+	const struct recording_event *event; /* NULL: of all */
+	uint64_t samples;
+	uint64_t period;
+	struct profile_row *rows; /* those within the limits, the largest first */
+	size_t n_rows;
+	size_t n_left_out;
+};
+
+struct report {
+	const struct input *input;
+	struct column_list columns;
+	struct report_table *tables;
+	size_t n_tables;
+	uint64_t samples;
+	uint64_t lost;              /* PERF_RECORD_LOST: what found no room in a ring */
+	uint64_t first_ns, last_ns; /* of the samples; both 0 without any */
+};
+
+/* Reads the whole recording. The report borrows `input`. */
+struct report *report_new(struct input *input, const struct report_options *options);
+void report_free(struct report *report);
+
+/* The share of a row in its table, 0..1; of periods, or of samples in a recording without periods. */
+double report_share(const struct report_table *table, const struct profile_row *row);
+
+void report_print_text(const struct report *report, FILE *to);
+/* Its schema: vprof-report(1). */
+void report_print_json(const struct report *report, FILE *to);
+
+#endif

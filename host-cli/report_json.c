@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "report.h"
+#include "text.h"
+
+static json_t *row_json(const struct report *report, const struct report_table *table, const struct profile_row *row)
+{
+	json_t *object = json_object();
+
+	for (size_t i = 0; i < report->columns.n; i++) {
+		const struct column *column = report->columns.column[i];
+		json_t *value;
+
+		if (column->text != NULL)
+			value = text_json(column->text(row));
+		else if (column->hexadecimal)
+			value = json_sprintf("0x%016" G_GINT64_MODIFIER "x", column->number(row));
+		else
+			value = json_integer((json_int_t)column->number(row));
+		json_object_set_new(object, column->json_key, value);
+	}
+	json_object_set_new(object, "samples", json_integer((json_int_t)row->samples));
+	json_object_set_new(object, "period", json_integer((json_int_t)row->period));
+	json_object_set_new(object, "share", json_real(report_share(table, row)));
+	return object;
+}
+
+static json_t *table_json(const struct report *report, const struct report_table *table)
+{
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < table->n_rows; i++)
+		json_array_append_new(rows, row_json(report, table, &table->rows[i]));
+	return json_pack("{s:o, s:I, s:I, s:I, s:o}", "event",
+	                 text_json(table->event != NULL ? table->event->name : NULL), "samples",
+	                 (json_int_t)table->samples, "period", (json_int_t)table->period, "rows-left-out",
+	                 (json_int_t)table->n_left_out, "rows", rows);
+}
+
+/* A member of the description, or null. */
+static json_t *described(const struct report *report, const char *name)
+{
+	json_t *value = json_object_get(report->input->description, name);
+
+	return value != NULL ? json_incref(value) : json_null();
+}
+
+static json_t *recording_json(const struct report *report)
+{
+	const struct recording *recording = report->input->recording;
+	json_t *warnings = json_array();
+
+	for (guint i = 0; i < report->input->warnings->len; i++)
+		json_array_append_new(warnings, text_json(g_ptr_array_index(report->input->warnings, i)));
+	return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "file",
+	                 text_json(report->input->path), "cut-off", recording_cut_off(recording), "warnings", warnings,
+	                 "guest", described(report, "guest"), "release", text_json(recording_release(recording)),
+	                 "build-id", text_json(recording_kernel_build_id(recording)), "end", described(report, "end"),
+	                 "statistics", described(report, "statistics"), "samples", (json_int_t)report->samples, "lost",
+	                 (json_int_t)report->lost, "first-ns", (json_int_t)report->first_ns, "last-ns",
+	                 (json_int_t)report->last_ns);
+}
+
+void report_print_json(const struct report *report, FILE *to)
+{
+	json_t *tables = json_array();
+	json_t *document;
+
+	for (size_t i = 0; i < report->n_tables; i++)
+		json_array_append_new(tables, table_json(report, &report->tables[i]));
+	document = json_pack("{s:s, s:i, s:o, s:o}", "format", "vprof-report", "version", REPORT_JSON_VERSION,
+	                     "recording", recording_json(report), "tables", tables);
+	json_dumpf(document, to, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+	fputc('\n', to);
+	json_decref(document);
+}

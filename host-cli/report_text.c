@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <string.h>
+
+#include "report.h"
+#include "text.h"
+#include "units.h"
+
+#define STRONG_SHARE 0.05 /* rows from here on stand out on a terminal */
+#define GAP "  "
+
+static void head_print(FILE *to, const char *name, const char *text)
+{
+	g_autofree char *printable = text_printable(text);
+
+	fprintf(to, "# %-8s %s\n", name, printable);
+}
+
+static void head_print_guest(const struct report *report, FILE *to)
+{
+	const json_t *guest = json_object_get(report->input->description, "guest");
+	const char *name = member_text(guest, "name");
+	g_autofree char *memory = NULL, *line = NULL;
+
+	if (!json_is_object(guest))
+		return;
+	memory = units_format_bytes(member_number(guest, "memory-bytes", 0));
+	line = g_strdup_printf("%s, %" G_GUINT64_FORMAT " vCPUs, %s", name != NULL ? name : "?",
+	                       member_number(guest, "vcpus", 0), memory);
+	head_print(to, "guest", line);
+}
+
+static void head_print_kernel(const struct report *report, FILE *to)
+{
+	const struct recording *recording = report->input->recording;
+	const char *path = member_text(json_object_get(report->input->description, "guest"), "kernel");
+	const char *release = recording_release(recording);
+	const char *build_id = recording_kernel_build_id(recording);
+	GString *line = g_string_new(path);
+
+	if (release != NULL)
+		g_string_append_printf(line, "%srelease %s", line->len != 0 ? ", " : "", release);
+	if (build_id != NULL)
+		g_string_append_printf(line, "%sbuild-id %s", line->len != 0 ? ", " : "", build_id);
+	if (line->len != 0)
+		head_print(to, "kernel", line->str);
+	g_string_free(line, TRUE);
+}
+
+static void head_print_end(const struct report *report, FILE *to)
+{
+	const json_t *end = json_object_get(report->input->description, "end");
+	const char *reason = member_text(end, "reason"), *message = member_text(end, "message");
+	g_autofree char *line = NULL;
+
+	if (reason == NULL)
+		return;
+	line = g_strdup_printf("%s: %s", reason, message != NULL ? message : "");
+	head_print(to, "end", line);
+}
+
+/* Every way a sample was lost or changed that the engine counted, beside the losses that stand in the recording. */
+static void head_print_samples(const struct report *report, FILE *to)
+{
+	static const struct {
+		const char *member, *words;
+	} causes[] = {
+		{"throttled", "throttled or coalesced by the host"},
+		{"quirk", "inside a host quirk's page, not guest code"},
+	};
+	const json_t *statistics = json_object_get(report->input->description, "statistics");
+	const json_t *total = json_object_get(statistics, "total");
+	GString *line = g_string_new(NULL);
+
+	g_string_append_printf(line, "%" G_GUINT64_FORMAT " over %.3f s, lost %" G_GUINT64_FORMAT, report->samples,
+	                       (double)(report->last_ns - report->first_ns) / 1e9, report->lost);
+	for (size_t i = 0; i < G_N_ELEMENTS(causes); i++) {
+		uint64_t number = member_number(total, causes[i].member, 0);
+
+		if (number != 0)
+			g_string_append_printf(line, "; %" G_GUINT64_FORMAT " %s", number, causes[i].words);
+	}
+	head_print(to, "samples", line->str);
+	g_string_free(line, TRUE);
+}
+
+/* "999 Hz" or "every 100003"; the engine adapts periods itself, so an attr of ours has no frequency. New string. */
+static char *rate_text(const struct report *report, const struct perf_event_attr *attr)
+{
+	uint64_t hz = member_number(json_object_get(report->input->description, "rate"), "frequency-hz",
+	                            attr->freq ? attr->sample_freq : 0);
+
+	if (hz != 0)
+		return g_strdup_printf("%" G_GUINT64_FORMAT " Hz", hz);
+	return g_strdup_printf("every %" G_GUINT64_FORMAT, (uint64_t)attr->sample_period);
+}
+
+static void table_print_title(const struct report *report, const struct report_table *table, FILE *to)
+{
+	g_autofree char *rate = NULL, *line = NULL;
+
+	fputs("#\n", to);
+	if (table->event == NULL)
+		return;
+	rate = rate_text(report, &table->event->attr);
+	line = g_strdup_printf("%s, %s: %" G_GUINT64_FORMAT " samples", table->event->name, rate, table->samples);
+	head_print(to, "event", line);
+}
+
+/* What stands in a cell. New string. */
+static char *cell_text(const struct column *column, const struct profile_row *row)
+{
+	if (column->text != NULL)
+		return text_printable(column->text(row));
+	return g_strdup_printf(column->hexadecimal ? "%016" G_GINT64_MODIFIER "x" : "%" G_GUINT64_FORMAT,
+	                       column->number(row));
+}
+
+static int column_width(const struct column *column, const struct report_table *table)
+{
+	glong width = (glong)strlen(column->header);
+
+	for (size_t i = 0; i < table->n_rows; i++) {
+		g_autofree char *text = cell_text(column, &table->rows[i]);
+
+		width = MAX(width, g_utf8_strlen(text, -1));
+	}
+	return (int)MIN(width, 80);
+}
+
+/* The last column is not padded: no line ends in blanks. */
+static void cell_print(const struct column *column, const char *text, int width, bool last, FILE *to)
+{
+	int padding = last ? 0 : width - (int)g_utf8_strlen(text, -1);
+
+	if (column->number != NULL)
+		fprintf(to, GAP "%*s%s", MAX(width - (int)strlen(text), 0), "", text);
+	else
+		fprintf(to, GAP "%s%*s", text, MAX(padding, 0), "");
+}
+
+static void table_print(const struct report *report, const struct report_table *table, FILE *to)
+{
+	const struct column_list *list = &report->columns;
+	struct text_style style = text_style_for(to);
+	int widths[COLUMN_LIST_MAX];
+
+	table_print_title(report, table, to);
+	fprintf(to, "# %6s  %9s", "Share", "Samples");
+	for (size_t i = 0; i < list->n; i++) {
+		widths[i] = column_width(list->column[i], table);
+		cell_print(list->column[i], list->column[i]->header, widths[i], i + 1 == list->n, to);
+	}
+	fputc('\n', to);
+	for (size_t row = 0; row < table->n_rows; row++) {
+		double share = report_share(table, &table->rows[row]);
+		bool strong = share >= STRONG_SHARE;
+
+		fprintf(to, "%s%7.2f%%  %9" G_GUINT64_FORMAT, strong ? style.strong : "", share * 100,
+		        table->rows[row].samples);
+		for (size_t i = 0; i < list->n; i++) {
+			g_autofree char *text = cell_text(list->column[i], &table->rows[row]);
+
+			cell_print(list->column[i], text, widths[i], i + 1 == list->n, to);
+		}
+		fprintf(to, "%s\n", strong ? style.plain : "");
+	}
+	if (table->n_left_out != 0)
+		fprintf(to, "# %zu more rows\n", table->n_left_out);
+}
+
+void report_print_text(const struct report *report, FILE *to)
+{
+	head_print_guest(report, to);
+	head_print_kernel(report, to);
+	head_print_end(report, to);
+	head_print_samples(report, to);
+	for (size_t i = 0; i < report->n_tables; i++)
+		table_print(report, &report->tables[i], to);
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "run_engine.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "program.h"
+
+#define ENGINE_NAME "vprof-vmm"
+#define CHILD_FD 3
+#define CHILD_FD_TEXT "3"
+
+/*
+ * Before it answers, the engine unpacks a kernel, allocates the guest's memory and asks KVM for all it needs; on a busy
+ * host that takes seconds.
+ */
+#define START_TIMEOUT_MS 60000u
+#define ANSWER_TIMEOUT_MS 10000u
+#define EXIT_TIMEOUT_MS 10000
+
+G_DEFINE_QUARK(vprof - engine - error - quark, engine_error)
+
+struct engine {
+	pid_t pid;
+	int pidfd;
+	struct client *client;
+	bool exited;
+	int wait_status; /* of waitpid(2), once exited */
+};
+
+static char **engine_argv(const char *path, const char *const *arguments)
+{
+	GPtrArray *argv = g_ptr_array_new();
+
+	g_ptr_array_add(argv, g_strdup(path));
+	g_ptr_array_add(argv, g_strdup("--client-fd"));
+	g_ptr_array_add(argv, g_strdup(CHILD_FD_TEXT));
+	g_ptr_array_add(argv, g_strdup("--paused"));
+	for (; *arguments != NULL; arguments++)
+		g_ptr_array_add(argv, g_strdup(*arguments));
+	g_ptr_array_add(argv, NULL);
+	return (char **)g_ptr_array_free(argv, FALSE);
+}
+
+/* The signals we block and ignore for ourselves are not the engine's business. */
+static int engine_spawn(const char *path, char **argv, int socket, pid_t *pid)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, defaults;
+	int result;
+
+	sigemptyset(&none);
+	sigemptyset(&defaults);
+	sigaddset(&defaults, SIGPIPE);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, socket, CHILD_FD);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &defaults);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	result = posix_spawn(pid, path, &actions, &attributes, argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	return result;
+}
+
+/* Waits until the engine has exited; false when it has not after timeout_ms. */
+static bool engine_wait(struct engine *engine, int timeout_ms)
+{
+	struct pollfd ready = {.fd = engine->pidfd, .events = POLLIN};
+	int result;
+
+	if (engine->exited)
+		return true;
+	do
+		result = poll(&ready, 1, timeout_ms);
+	while (result < 0 && errno == EINTR);
+	if (result > 0 && waitpid(engine->pid, &engine->wait_status, 0) == engine->pid)
+		engine->exited = true;
+	return engine->exited;
+}
+
+/* Makes the child and *ours, our end of the connection. */
+static bool engine_launch(struct engine *engine, const char *const *arguments, int *ours, GError **error)
+{
+	g_autofree char *path = program_find(ENGINE_NAME, error);
+	g_auto(GStrv) argv = NULL;
+	int sockets[2], result;
+
+	if (path == NULL)
+		return false;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+		g_set_error(error, ENGINE_ERROR, ENGINE_ERROR_SPAWN, "cannot make a socket for %s: %s", path,
+		            g_strerror(errno));
+		return false;
+	}
+	argv = engine_argv(path, arguments);
+	result = engine_spawn(path, argv, sockets[1], &engine->pid);
+	close(sockets[1]);
+	if (result != 0) {
+		close(sockets[0]);
+		g_set_error(error, ENGINE_ERROR, ENGINE_ERROR_SPAWN, "cannot start %s: %s", path, g_strerror(result));
+		return false;
+	}
+	*ours = sockets[0];
+	return true;
+}
+
+/* Instead of "the connection was closed", what the engine itself has said on stderr. */
+static void engine_explain(struct engine *engine, int *status, GError **error)
+{
+	if (!g_error_matches(*error, CLIENT_ERROR, CLIENT_ERROR_CLOSED) || !engine_wait(engine, EXIT_TIMEOUT_MS))
+		return;
+	g_clear_error(error);
+	if (WIFEXITED(engine->wait_status) && WEXITSTATUS(engine->wait_status) != 0) {
+		*status = WEXITSTATUS(engine->wait_status);
+		g_set_error(error, ENGINE_ERROR, ENGINE_ERROR_REFUSED, ENGINE_NAME " could not make the guest");
+	} else {
+		g_autofree char *death = engine_death(engine);
+
+		g_set_error(error, ENGINE_ERROR, ENGINE_ERROR_SPAWN, ENGINE_NAME " %s before it had made the guest",
+		            death);
+	}
+}
+
+struct engine *engine_start(const char *const *arguments, int *status, GError **error)
+{
+	struct engine *engine = g_new0(struct engine, 1);
+	g_autoptr(GError) why = NULL;
+	int ours;
+
+	engine->pidfd = -1;
+	if (!engine_launch(engine, arguments, &ours, error)) {
+		g_free(engine);
+		return NULL;
+	}
+	/* Not glibc's pidfd_open: Debian 12's has it, older ones do not. */
+	engine->pidfd = (int)syscall(SYS_pidfd_open, engine->pid, 0);
+	engine->client = client_new_fd(ours, START_TIMEOUT_MS, &why);
+	if (engine->client != NULL)
+		return engine;
+	engine_explain(engine, status, &why);
+	g_propagate_error(error, g_steal_pointer(&why));
+	engine_free(engine);
+	return NULL;
+}
+
+void engine_free(struct engine *engine)
+{
+	if (engine == NULL)
+		return;
+	client_free(engine->client);
+	if (!engine_wait(engine, EXIT_TIMEOUT_MS)) {
+		kill(engine->pid, SIGKILL);
+		engine_wait(engine, -1);
+	}
+	if (engine->pidfd >= 0)
+		close(engine->pidfd);
+	g_free(engine);
+}
+
+struct client *engine_client(const struct engine *engine)
+{
+	return engine->client;
+}
+
+int engine_pidfd(const struct engine *engine)
+{
+	return engine->pidfd;
+}
+
+json_t *engine_execute(struct engine *engine, const char *method, json_t *arguments, GError **error)
+{
+	return client_execute(engine->client, method, arguments, NULL, NULL, ANSWER_TIMEOUT_MS, error);
+}
+
+json_t *engine_execute_fds(struct engine *engine, const char *method, int **fds, size_t *n_fds, GError **error)
+{
+	return client_execute(engine->client, method, NULL, fds, n_fds, ANSWER_TIMEOUT_MS, error);
+}
+
+char *engine_death(struct engine *engine)
+{
+	if (!engine_wait(engine, 0))
+		return NULL;
+	if (WIFSIGNALED(engine->wait_status))
+		return g_strdup_printf("was killed by signal %d (%s)", WTERMSIG(engine->wait_status),
+		                       strsignal(WTERMSIG(engine->wait_status)));
+	return g_strdup_printf("exited with status %d", WEXITSTATUS(engine->wait_status));
+}

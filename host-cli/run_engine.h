@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The engine of `vprof run`: a child process and the control connection to it. */
+#ifndef VPROF_CLI_RUN_ENGINE_H
+#define VPROF_CLI_RUN_ENGINE_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "lib/client/client.h"
+
+#define ENGINE_ERROR engine_error_quark()
+GQuark engine_error_quark(void);
+enum engine_error {
+	ENGINE_ERROR_SPAWN,
+	ENGINE_ERROR_REFUSED, /* it ended before it answered, and said why itself */
+};
+
+struct engine;
+
+/*
+ * Starts vprof-vmm with these arguments (NULL-terminated, without the program's name) behind those that connect it to
+ * us, with our standard streams, and negotiates. *status: how it exited, with ENGINE_ERROR_REFUSED.
+ */
+struct engine *engine_start(const char *const *arguments, int *status, GError **error);
+/* Closes the connection, upon which the engine ends its guest and exits; waits for that, then kills it. NULL is fine.
+ */
+void engine_free(struct engine *engine);
+
+struct client *engine_client(const struct engine *engine);
+int engine_pidfd(const struct engine *engine); /* readable when it has exited */
+
+/* client_execute with the timeout that an engine gets. Descriptors: as there. */
+json_t *engine_execute(struct engine *engine, const char *method, json_t *arguments, GError **error);
+json_t *engine_execute_fds(struct engine *engine, const char *method, int **fds, size_t *n_fds, GError **error);
+
+/* How it exited, in words, if it has by then: "was killed by signal 9 (Killed)"; NULL if it runs. New string. */
+char *engine_death(struct engine *engine);
+
+#endif

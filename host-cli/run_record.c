@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "run_record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/profile/histogram.h"
+#include "lib/record/record.h"
+#include "lib/record/ring_reader.h"
+#include "lib/record/writer.h"
+#include "run_symbols.h"
+#include "text.h"
+
+G_DEFINE_QUARK(vprof - capture - error - quark, capture_error)
+
+struct capture {
+	json_t *session; /* the answer to session-start; the events' names live in it */
+	json_t *rate;    /* {"frequency-hz": N} or {"period": N}, as asked for */
+	json_t *phases;
+	struct recording_event *events;
+	size_t n_events;
+	struct ring_reader **rings;
+	int *eventfds;
+	size_t n_rings;
+	struct recording_writer *writer;
+	struct histogram *histogram;
+	uint64_t lost;
+};
+
+static bool protocol_error(GError **error, const char *what)
+{
+	g_set_error(error, CAPTURE_ERROR, CAPTURE_ERROR_PROTOCOL,
+	            "the engine's answer makes no sense: %s; are vprof and vprof-vmm from one installation?", what);
+	return false;
+}
+
+/* "hex of VPROF_ATTR_BYTES bytes". */
+static bool attr_parse(const char *hex, struct perf_event_attr *attr)
+{
+	uint8_t bytes[VPROF_ATTR_BYTES];
+
+	if (hex == NULL || strlen(hex) != 2 * sizeof(bytes))
+		return false;
+	for (size_t i = 0; i < sizeof(bytes); i++) {
+		int high = g_ascii_xdigit_value(hex[2 * i]), low = g_ascii_xdigit_value(hex[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		bytes[i] = (uint8_t)(high << 4 | low);
+	}
+	/* attr may be longer than the file's in newer headers; what is added there is 0 for "not used". */
+	memset(attr, 0, sizeof(*attr));
+	memcpy(attr, bytes, MIN(sizeof(bytes), sizeof(*attr)));
+	return true;
+}
+
+static bool event_parse(const json_t *json, struct recording_event *event, GError **error)
+{
+	const json_t *ids = json_object_get(json, "ids"), *id;
+	uint64_t *numbers;
+	size_t i;
+
+	event->name = member_text(json, "name");
+	if (event->name == NULL || !attr_parse(member_text(json, "attr"), &event->attr))
+		return protocol_error(error, "an event without a name or with a wrong attr");
+	numbers = g_new(uint64_t, json_array_size(ids));
+	event->ids = numbers;
+	event->n_ids = json_array_size(ids);
+	json_array_foreach(ids, i, id) numbers[i] = (uint64_t)json_integer_value(id);
+	return true;
+}
+
+static bool capture_parse_events(struct capture *capture, GError **error)
+{
+	const json_t *events = json_object_get(capture->session, "events"), *event;
+	size_t i;
+
+	if (json_array_size(events) == 0)
+		return protocol_error(error, "a session without events");
+	capture->n_events = json_array_size(events);
+	capture->events = g_new0(struct recording_event, capture->n_events);
+	json_array_foreach(events, i, event) if (!event_parse(event, &capture->events[i], error)) return false;
+	return true;
+}
+
+/* Descriptors come in pairs: a ring's memory, and the eventfd that says it wants to be drained. */
+static bool capture_map_rings(struct capture *capture, const int *fds, size_t n_fds, GError **error)
+{
+	if (n_fds == 0 || n_fds % 2 != 0)
+		return protocol_error(error, "rings without descriptors");
+	capture->rings = g_new0(struct ring_reader *, n_fds / 2);
+	capture->eventfds = g_new(int, n_fds / 2);
+	for (size_t i = 0; i < n_fds / 2; i++) {
+		capture->rings[i] = ring_reader_open(fds[2 * i], error);
+		if (capture->rings[i] == NULL)
+			return false;
+		capture->eventfds[i] = fcntl(fds[2 * i + 1], F_DUPFD_CLOEXEC, 0);
+		capture->n_rings++;
+		if (capture->eventfds[i] < 0) {
+			g_set_error(error, CAPTURE_ERROR, CAPTURE_ERROR_RING, "cannot keep a ring's eventfd: %s",
+			            g_strerror(errno));
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool capture_get_rings(struct capture *capture, struct engine *engine, GError **error)
+{
+	g_autofree int *fds = NULL;
+	size_t n_fds = 0;
+	json_t *answer = engine_execute_fds(engine, "rings", &fds, &n_fds, error);
+	bool mapped = answer != NULL && capture_map_rings(capture, fds, n_fds, error);
+
+	json_decref(answer);
+	for (size_t i = 0; i < n_fds; i++)
+		close(fds[i]);
+	return mapped;
+}
+
+static void object_set(json_t *object, const char *name, const json_t *value)
+{
+	if (value != NULL)
+		json_object_set(object, name, (json_t *)value);
+}
+
+static json_t *rate_of(const json_t *session)
+{
+	static const char *const names[] = {"frequency-hz", "period"};
+	json_t *rate = json_object();
+
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+		object_set(rate, names[i], json_object_get(session, names[i]));
+	return rate;
+}
+
+struct capture *capture_new(struct engine *engine, json_t *session, GError **error)
+{
+	struct capture *capture = g_new0(struct capture, 1);
+
+	capture->phases = json_array();
+	capture->histogram = histogram_new(false);
+	capture->rate = rate_of(session);
+	capture->session = engine_execute(engine, "session-start", session, error);
+	if (capture->session != NULL && capture_parse_events(capture, error) &&
+	    capture_get_rings(capture, engine, error))
+		return capture;
+	capture_free(capture);
+	return NULL;
+}
+
+void capture_free(struct capture *capture)
+{
+	if (capture == NULL)
+		return;
+	recording_writer_free(capture->writer);
+	for (size_t i = 0; i < capture->n_rings; i++) {
+		ring_reader_free(capture->rings[i]);
+		if (capture->eventfds[i] >= 0)
+			close(capture->eventfds[i]);
+	}
+	g_free(capture->rings);
+	g_free(capture->eventfds);
+	for (size_t i = 0; i < capture->n_events; i++)
+		g_free((void *)capture->events[i].ids);
+	g_free(capture->events);
+	histogram_free(capture->histogram);
+	json_decref(capture->phases);
+	json_decref(capture->session);
+	json_decref(capture->rate);
+	g_free(capture);
+}
+
+const json_t *capture_session(const struct capture *capture)
+{
+	return capture->session;
+}
+
+uint64_t capture_samples(const struct capture *capture)
+{
+	return histogram_samples(capture->histogram);
+}
+
+uint64_t capture_lost(const struct capture *capture)
+{
+	return capture->lost;
+}
+
+/* Devices and pipes are no recordings: they stay where they are. */
+static bool file_set_aside(const char *path, GError **error)
+{
+	g_autofree char *old = g_strconcat(path, ".old", NULL);
+	struct stat status;
+
+	if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || rename(path, old) == 0)
+		return true;
+	g_set_error(error, CAPTURE_ERROR, CAPTURE_ERROR_FILE, "cannot rename %s to %s: %s", path, old,
+	            g_strerror(errno));
+	return false;
+}
+
+static bool capture_write(struct capture *capture, const void *record, GError **error)
+{
+	return recording_writer_record(capture->writer, record, error);
+}
+
+#define PROLOGUE_RECORD_BYTES 8192u /* a path (PATH_MAX) and the fields around it */
+
+/*
+ * perf finds a kernel's symbols by a mapping named after the symbol whose address is its page offset (Linux,
+ * tools/perf/util/synthetic-events.c, perf_event__synthesize_kernel_mmap).
+ */
+static bool capture_write_kernel(struct capture *capture, const struct code_range *kernel, GError **error)
+{
+	const struct record_id id = {.id = capture->events[0].n_ids != 0 ? capture->events[0].ids[0] : 0};
+	g_autofree char *name = g_strdup_printf("[kernel.kallsyms]%s", kernel->name);
+	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
+
+	if (record_mmap_encode(PERF_RECORD_MISC_KERNEL, UINT32_MAX, kernel->start, kernel->bytes, kernel->start, name,
+	                       &id, record, sizeof(record)) == 0)
+		return true;
+	return capture_write(capture, record, error);
+}
+
+/* Samples carry pid 0: what runs in the guest is not known yet. */
+static bool capture_write_comm(struct capture *capture, GError **error)
+{
+	const struct record_id id = {.id = capture->events[0].n_ids != 0 ? capture->events[0].ids[0] : 0};
+	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
+
+	if (record_comm_encode("guest", false, &id, record, sizeof(record)) == 0)
+		return true;
+	return capture_write(capture, record, error);
+}
+
+/* The user code of a freestanding image is in its own file, where perf looks for it. */
+static bool capture_write_user(struct capture *capture, const struct image *image, const char *path, GError **error)
+{
+	const struct record_id id = {.id = capture->events[0].n_ids != 0 ? capture->events[0].ids[0] : 0};
+	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
+	size_t n;
+	const struct image_segment *segments = image_segments(image, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!segment_is_user_code(image, &segments[i]) ||
+		    record_mmap_encode(PERF_RECORD_MISC_USER, 0, segments[i].gva, segments[i].memory_bytes,
+		                       segments[i].file_offset, path, &id, record, sizeof(record)) == 0)
+			continue;
+		if (!capture_write(capture, record, error))
+			return false;
+	}
+	return true;
+}
+
+bool capture_open_file(struct capture *capture, const char *path, const struct image *image,
+                       const struct symtab *symtab, const char *kernel_path, GError **error)
+{
+	struct code_range kernel;
+
+	if (!file_set_aside(path, error))
+		return false;
+	capture->writer = recording_writer_open(path, capture->events, capture->n_events, error);
+	if (capture->writer == NULL)
+		return false;
+	kernel_code_range(image, symtab, &kernel);
+	return capture_write_kernel(capture, &kernel, error) && capture_write_comm(capture, error) &&
+	       capture_write_user(capture, image, kernel_path, error) && recording_writer_round(capture->writer, error);
+}
+
+size_t capture_poll(const struct capture *capture, struct pollfd *entries, size_t room)
+{
+	size_t n = MIN(room, capture->n_rings);
+
+	for (size_t i = 0; i < n; i++)
+		entries[i] = (struct pollfd){.fd = capture->eventfds[i], .events = POLLIN};
+	return n;
+}
+
+static void capture_count(struct capture *capture, const struct perf_event_header *record, size_t bytes)
+{
+	struct record_sample sample;
+	uint64_t id, lost;
+
+	if (record->type == PERF_RECORD_SAMPLE &&
+	    record_sample_decode(record, bytes, capture->events[0].attr.sample_type, &sample))
+		histogram_add(capture->histogram, &sample, 0);
+	else if (record_lost_decode(record, bytes, &id, &lost))
+		capture->lost += lost;
+}
+
+static bool capture_drain_ring(struct capture *capture, size_t vcpu, GError **error)
+{
+	const struct perf_event_header *record;
+	uint64_t wakeups;
+	size_t bytes;
+
+	/* Before the ring is looked at, so that no later wake-up is lost. Without one, EAGAIN: nothing to take back. */
+	if (read(capture->eventfds[vcpu], &wakeups, sizeof(wakeups)) < 0 && errno != EAGAIN && errno != EINTR)
+		return protocol_error(error, "an eventfd that cannot be read");
+	while ((record = ring_reader_next(capture->rings[vcpu], &bytes)) != NULL) {
+		capture_count(capture, record, bytes);
+		if (!capture_write(capture, record, error))
+			return false;
+	}
+	if (ring_reader_corrupt(capture->rings[vcpu])) {
+		g_set_error(error, CAPTURE_ERROR, CAPTURE_ERROR_RING,
+		            "the ring of vCPU %zu is corrupt; the engine has overwritten its own memory", vcpu);
+		return false;
+	}
+	ring_reader_release(capture->rings[vcpu]);
+	return true;
+}
+
+bool capture_drain(struct capture *capture, GError **error)
+{
+	for (size_t i = 0; i < capture->n_rings; i++)
+		if (!capture_drain_ring(capture, i, error))
+			return false;
+	return recording_writer_round(capture->writer, error);
+}
+
+void capture_phase(struct capture *capture, json_t *phase)
+{
+	json_array_append(capture->phases, phase);
+}
+
+/* VPROF_FEATURE_DESCRIPTION. */
+static char *capture_description(const struct capture *capture, const struct capture_summary *summary)
+{
+	json_t *description = json_pack("{s:i}", "version", 1);
+	char *text;
+
+	object_set(description, "guest", summary->guest);
+	object_set(description, "events", json_object_get(capture->session, "events"));
+	object_set(description, "rate", capture->rate);
+	object_set(description, "statistics", summary->statistics);
+	object_set(description, "end", summary->end);
+	object_set(description, "phases", capture->phases);
+	text = json_dumps(description, JSON_COMPACT);
+	json_decref(description);
+	return text;
+}
+
+bool capture_finish(struct capture *capture, const struct capture_summary *summary, const struct image *image,
+                    const struct symtab *symtab, const char *const *command_line, GError **error)
+{
+	struct recording_features features = {
+		.hostname = member_text(summary->guest, "name"),
+		.release = member_text(summary->guest, "release"),
+		.version = VPROF_VERSION,
+		.cmdline = command_line,
+		.vcpus = (unsigned)member_number(summary->guest, "vcpus", 1),
+		.memory_bytes = member_number(summary->guest, "memory-bytes", 0),
+		.kernel_path = member_text(summary->guest, "kernel"),
+	};
+	g_autofree struct recording_symbol *symbols = NULL;
+	char *description = capture_description(capture, summary);
+	bool finished;
+
+	features.description = description;
+	features.kernel_build_id = image_build_id(image, &features.kernel_build_id_bytes);
+	features.symbols = symbols = symbols_hit(capture->histogram, symtab, &features.n_symbols);
+	finished = recording_writer_finish(capture->writer, &features, error);
+	free(description);
+	return finished;
+}

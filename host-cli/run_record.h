@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The recording half of `vprof run`: a session on the engine, its rings, and the file they are drained into. */
+#ifndef VPROF_CLI_RUN_RECORD_H
+#define VPROF_CLI_RUN_RECORD_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/symbol/image.h"
+#include "lib/symbol/symtab.h"
+#include "run_engine.h"
+
+#define CAPTURE_ERROR capture_error_quark()
+GQuark capture_error_quark(void);
+enum capture_error {
+	CAPTURE_ERROR_PROTOCOL, /* the engine's answer is not what the protocol says */
+	CAPTURE_ERROR_RING,
+	CAPTURE_ERROR_FILE,
+};
+
+struct capture;
+
+/* Starts a session with these arguments of session-start (stolen) and maps its rings. The guest has not started. */
+struct capture *capture_new(struct engine *engine, json_t *session, GError **error);
+/* What was recorded stays in the file, finished or not. NULL is fine. */
+void capture_free(struct capture *capture);
+
+/* The answer to session-start. */
+const json_t *capture_session(const struct capture *capture);
+uint64_t capture_samples(const struct capture *capture);
+uint64_t capture_lost(const struct capture *capture);
+
+/*
+ * Makes the file, which takes the name of an older one (that gets ".old" behind its name, as perf record does it), and
+ * writes what the guest's memory looks like: its kernel, and the user code of a freestanding image.
+ */
+bool capture_open_file(struct capture *capture, const char *path, const struct image *image,
+                       const struct symtab *symtab, const char *kernel_path, GError **error);
+
+/* Fills in one entry for each ring; returns how many. They are readable when a ring wants to be drained. */
+size_t capture_poll(const struct capture *capture, struct pollfd *entries, size_t room);
+
+/* Moves everything that is in the rings to the file. */
+bool capture_drain(struct capture *capture, GError **error);
+
+/* A guest-phase event's data; kept for the recording's description. */
+void capture_phase(struct capture *capture, json_t *phase);
+
+struct capture_summary {
+	const json_t *guest;      /* as query-guest */
+	const json_t *end;        /* as in guest-ended; NULL when the engine did not live to say it */
+	const json_t *statistics; /* as query-stats; NULL likewise */
+};
+
+/* Writes the symbols that were hit and everything else that a report wants, and closes the file. */
+bool capture_finish(struct capture *capture, const struct capture_summary *summary, const struct image *image,
+                    const struct symtab *symtab, const char *const *command_line, GError **error);
+
+#endif

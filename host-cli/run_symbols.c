@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "run_symbols.h"
+
+#include <elf.h>
+#include <glib.h>
+#include <stdlib.h>
+
+#define UPPER_HALF (UINT64_C(1) << 63)
+
+bool segment_is_user_code(const struct image *image, const struct image_segment *segment)
+{
+	return !image_is_linux(image) && (segment->flags & PF_X) != 0 && segment->gva < UPPER_HALF;
+}
+
+static const struct symbol *kernel_start_symbol(const struct symtab *symtab)
+{
+	static const char *const names[] = {"_text", "_stext"};
+
+	for (size_t i = 0; symtab != NULL && i < G_N_ELEMENTS(names); i++) {
+		const struct symbol *symbol = symtab_find_name(symtab, names[i]);
+
+		if (symbol != NULL)
+			return symbol;
+	}
+	return NULL;
+}
+
+/* Of the executable segments that are not user code; a kernel in the lower half is one when there is no other. */
+static bool kernel_segments(const struct image *image, bool upper_only, uint64_t *start, uint64_t *end)
+{
+	size_t n;
+	const struct image_segment *segments = image_segments(image, &n);
+
+	*start = UINT64_MAX;
+	*end = 0;
+	for (size_t i = 0; i < n; i++) {
+		if ((segments[i].flags & PF_X) == 0 || (upper_only && segments[i].gva < UPPER_HALF))
+			continue;
+		*start = MIN(*start, segments[i].gva);
+		*end = MAX(*end, segments[i].gva + segments[i].memory_bytes);
+	}
+	return *end > *start;
+}
+
+void kernel_code_range(const struct image *image, const struct symtab *symtab, struct code_range *range)
+{
+	const struct symbol *symbol = kernel_start_symbol(symtab);
+	uint64_t start, end;
+
+	*range = (struct code_range){.name = "_text"};
+	if (!kernel_segments(image, true, &start, &end) && !kernel_segments(image, false, &start, &end))
+		return;
+	if (symbol != NULL && symbol->address >= start && symbol->address < end) {
+		range->name = symbol->name;
+		start = symbol->address;
+	}
+	range->start = start;
+	range->bytes = end - start;
+}
+
+static int symbols_compare(const void *a, const void *b)
+{
+	const struct recording_symbol *left = a, *right = b;
+
+	return (left->address > right->address) - (left->address < right->address);
+}
+
+static size_t symbols_unique(struct recording_symbol *symbols, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (kept == 0 || symbols[i].address != symbols[kept - 1].address)
+			symbols[kept++] = symbols[i];
+	return kept;
+}
+
+struct recording_symbol *symbols_hit(const struct histogram *histogram, const struct symtab *symtab, size_t *n)
+{
+	size_t n_addresses, n_found = 0;
+	g_autofree uint64_t *addresses = histogram_addresses(histogram, &n_addresses);
+	struct recording_symbol *symbols = g_new(struct recording_symbol, n_addresses);
+
+	for (size_t i = 0; symtab != NULL && i < n_addresses; i++) {
+		const struct symbol *symbol = symtab_find(symtab, addresses[i]);
+
+		if (symbol != NULL)
+			symbols[n_found++] = (struct recording_symbol){
+				.address = symbol->address,
+				.size = symbol->size,
+				.name = symbol->name,
+				.module = "",
+			};
+	}
+	if (n_found != 0)
+		qsort(symbols, n_found, sizeof(*symbols), symbols_compare);
+	*n = symbols_unique(symbols, n_found);
+	return symbols;
+}

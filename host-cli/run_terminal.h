@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The terminal while a guest runs: keys go to the guest's console, and a line on stderr says how far things are. */
+#ifndef VPROF_CLI_RUN_TERMINAL_H
+#define VPROF_CLI_RUN_TERMINAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct terminal;
+
+/* `console_here`: the guest's console is on our standard input and output. */
+struct terminal *terminal_new(bool console_here);
+/* Puts the terminal back as it was. NULL is fine. */
+void terminal_free(struct terminal *terminal);
+
+/*
+ * Keys reach the guest one by one and are echoed by it alone; Ctrl-C and Ctrl-Z stay ours. Again after SIGCONT, since
+ * the shell has changed the modes meanwhile.
+ */
+void terminal_raw(struct terminal *terminal);
+
+/* Where stderr is a terminal and the console is elsewhere: "12345 samples, 12.3 s, 998/s", on one line. */
+void terminal_progress(struct terminal *terminal, uint64_t samples);
+/* Takes the line away. */
+void terminal_progress_end(struct terminal *terminal);
+
+#endif

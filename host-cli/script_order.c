@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "script_order.h"
+
+#include <glib.h>
+
+struct entry {
+	struct record_sample sample;
+	unsigned event;
+	size_t number; /* in the file: keeps equal times in its order */
+};
+
+struct sample_order {
+	bool (*each)(const struct record_sample *sample, unsigned event, void *data);
+	void *data;
+	GArray *held; /* of struct entry */
+	size_t n_added;
+	uint64_t newest_ns;          /* of all samples so far */
+	uint64_t newest_of_round_ns; /* of the rounds before the current one */
+	bool stopped;
+};
+
+struct sample_order *sample_order_new(bool (*each)(const struct record_sample *sample, unsigned event, void *data),
+                                      void *data)
+{
+	struct sample_order *order = g_new0(struct sample_order, 1);
+
+	order->each = each;
+	order->data = data;
+	order->held = g_array_new(FALSE, FALSE, sizeof(struct entry));
+	return order;
+}
+
+void sample_order_free(struct sample_order *order)
+{
+	if (order == NULL)
+		return;
+	g_array_unref(order->held);
+	g_free(order);
+}
+
+void sample_order_add(struct sample_order *order, const struct record_sample *sample, unsigned event)
+{
+	struct entry entry = {.sample = *sample, .event = event, .number = order->n_added++};
+
+	entry.sample.chain = NULL;
+	entry.sample.n_chain = 0;
+	g_array_append_val(order->held, entry);
+	if (sample->time_ns > order->newest_ns)
+		order->newest_ns = sample->time_ns;
+}
+
+static int entries_compare(const void *a, const void *b)
+{
+	const struct entry *left = a, *right = b;
+
+	if (left->sample.time_ns != right->sample.time_ns)
+		return left->sample.time_ns < right->sample.time_ns ? -1 : 1;
+	return (left->number > right->number) - (left->number < right->number);
+}
+
+/* Hands out everything up to `limit_ns`. */
+static bool order_flush(struct sample_order *order, uint64_t limit_ns)
+{
+	guint n = 0;
+
+	g_array_sort(order->held, entries_compare);
+	while (!order->stopped && n < order->held->len) {
+		const struct entry *entry = &g_array_index(order->held, struct entry, n);
+
+		if (entry->sample.time_ns > limit_ns)
+			break;
+		order->stopped = !order->each(&entry->sample, entry->event, order->data);
+		n++;
+	}
+	g_array_remove_range(order->held, 0, n);
+	return !order->stopped;
+}
+
+/*
+ * A ring that was drained early in this round may still yield samples as old as the end of the round before, but none
+ * older (Linux, tools/perf/util/session.c, process_finished_round).
+ */
+bool sample_order_round(struct sample_order *order)
+{
+	bool going = order_flush(order, order->newest_of_round_ns);
+
+	order->newest_of_round_ns = order->newest_ns;
+	return going;
+}
+
+bool sample_order_finish(struct sample_order *order)
+{
+	return order_flush(order, UINT64_MAX);
+}
