@@ -12,10 +12,12 @@
 #define SYMBOLS_PER_MARKER 256u
 /* Two markers at least make a find certain; the smallest kernels have some thousand symbols, allyesconfig a million. */
 #define SYMBOLS_MIN (SYMBOLS_PER_MARKER + 1)
-#define SYMBOLS_MAX (UINT32_C(1) << 21)
+#define MARKERS_MAX 8192u
+/* 256 names of two length bytes and, each character its own token, KSYM_NAME_LEN. */
+#define MARKER_STEP_MAX (SYMBOLS_PER_MARKER * (2 + KSYM_NAME_LEN))
 #define KERNEL_ADDRESS_MIN UINT64_C(0xffff800000000000)
-/* Names looked at before a search gives up: a table full of lookalikes must not cost more than a real one. */
-#define SEARCH_NAMES_MAX (16 * (uint64_t)SYMBOLS_MAX)
+/* Places and names looked at before the search for names gives up: lookalikes must not make it quadratic. */
+#define SEARCH_STEPS_MAX (UINT64_C(1) << 25)
 
 struct token {
 	const char *text;
@@ -166,65 +168,106 @@ static bool has_type(const struct tables *tables, uint64_t tokens)
 	return first->length > 0 && (g_ascii_isalpha(first->text[0]) || first->text[0] == '?');
 }
 
-/*
- * Walks n names from `names` and compares the offset of every 256th with kallsyms_markers, which follow them: 32-bit
- * from 4.20 on, 64-bit before. False at the first thing that cannot be; *left counts names down over all attempts.
- */
-static bool check_names(const struct tables *tables, uint64_t names, uint32_t n, uint64_t alignment, uint64_t *left)
+/* kallsyms_markers: where in kallsyms_names every 256th name is; in 32 bits from 4.20 on, 64 before. */
+struct markers {
+	uint64_t at;
+	unsigned width; /* 4 or 8 bytes */
+	uint32_t n;     /* the last ones may be chance: what follows happens to continue the row */
+};
+
+static uint64_t read_marker(const struct tables *tables, const struct markers *markers, uint32_t i)
 {
-	g_autofree uint32_t *starts = NULL;
-	uint32_t n_markers = (n + SYMBOLS_PER_MARKER - 1) / SYMBOLS_PER_MARKER;
+	uint64_t at = markers->at + (uint64_t)i * markers->width;
+
+	return markers->width == 4 ? read_u32(tables, at) : read_u64(tables, at);
+}
+
+/* The row of marker-like numbers at markers->at: 0, then growing by what 256 names can have. */
+static void count_markers(const struct tables *tables, struct markers *markers)
+{
+	uint64_t room = (tables->token_table - markers->at) / markers->width;
+	uint64_t previous = 0;
+
+	for (markers->n = 0; markers->n < MIN(room, MARKERS_MAX); markers->n++) {
+		uint64_t marker = read_marker(tables, markers, markers->n);
+
+		if (markers->n == 0 ? marker != 0 : marker <= previous || marker - previous > MARKER_STEP_MAX)
+			return;
+		previous = marker;
+	}
+}
+
+/* Whether n names are at `names`, every 256th where its marker says, and the markers behind them. */
+static bool check_names(const struct tables *tables, const struct markers *markers, uint64_t names, uint32_t n,
+                        uint64_t *steps)
+{
 	uint64_t at = names;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t length;
-		uint64_t tokens = name_tokens(tables, at, tables->token_table, &length);
+		uint32_t n_tokens;
+		uint64_t tokens = name_tokens(tables, at, markers->at, &n_tokens);
 
-		if (*left == 0 || tokens == 0 || !has_type(tables, tokens))
+		if (i % SYMBOLS_PER_MARKER == 0 && read_marker(tables, markers, i / SYMBOLS_PER_MARKER) != at - names)
 			return false;
-		(*left)--;
-		if (i % SYMBOLS_PER_MARKER == 0) {
-			if (!starts)
-				starts = g_new(uint32_t, n_markers);
-			starts[i / SYMBOLS_PER_MARKER] = (uint32_t)(at - names);
-		}
-		at = tokens + length;
+		if (*steps == 0 || tokens == 0 || !has_type(tables, tokens))
+			return false;
+		(*steps)--;
+		at = tokens + n_tokens;
 	}
-
-	uint64_t markers = align_up(tables, at, alignment);
-	bool narrow = span_holds(tables->memory, markers, n_markers * UINT64_C(4));
-	bool wide = span_holds(tables->memory, markers, n_markers * UINT64_C(8));
-
-	for (uint32_t i = 0; i < n_markers; i++) {
-		narrow = narrow && read_u32(tables, markers + i * UINT64_C(4)) == starts[i];
-		wide = wide && read_u64(tables, markers + i * UINT64_C(8)) == starts[i];
-	}
-	return narrow || wide;
+	return align_up(tables, at, 8) == markers->at || align_up(tables, at, 4) == markers->at;
 }
 
-/* Backwards from the token table, since what lies between (markers, seqs_of_names) has no length of its own. */
+/* Whether the number at `num_syms` is kallsyms_num_syms, given the markers. */
+static bool try_num_syms(struct tables *tables, const struct markers *markers, uint64_t num_syms, uint64_t *steps)
+{
+	uint32_t n = read_u32(tables, num_syms);
+	uint32_t n_markers = (uint32_t)((n + UINT64_C(255)) / SYMBOLS_PER_MARKER);
+
+	if (n < SYMBOLS_MIN || n_markers > markers->n)
+		return false;
+
+	uint64_t last = read_marker(tables, markers, n_markers - 1);
+
+	/* Tables are aligned to 8 bytes, and in the place-relative layout to 4. */
+	for (uint64_t names = num_syms + 8; names > num_syms; names -= 4) {
+		if (markers->at - num_syms < last + 8 || markers->at - names > last + MARKER_STEP_MAX + 8)
+			continue;
+		if (check_names(tables, markers, names, n, steps)) {
+			tables->n = n;
+			tables->num_syms = num_syms;
+			tables->names = names;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Backwards from the markers, since kallsyms_names, before them, begins nowhere in particular. */
+static bool try_markers(struct tables *tables, const struct markers *markers, uint64_t *steps)
+{
+	uint64_t reach = read_marker(tables, markers, markers->n - 1) + MARKER_STEP_MAX + 16;
+
+	for (uint64_t back = 8; back <= MIN(reach, markers->at) && *steps > 0; back += 4) {
+		(*steps)--;
+		if (try_num_syms(tables, markers, markers->at - back, steps))
+			return true;
+	}
+	return false;
+}
+
+/* Backwards from the token table to the markers: seqs_of_names, which may be between, has no length of its own. */
 static bool find_names(struct tables *tables)
 {
-	uint64_t left = SEARCH_NAMES_MAX;
+	uint64_t steps = SEARCH_STEPS_MAX;
 
-	for (uint64_t at = align_up(tables, tables->token_table, 4); left > 0 && at >= 8;) {
-		at -= 4;
-		if (at + 8 > tables->token_table)
-			continue;
+	for (uint64_t at = tables->token_table & ~UINT64_C(3); at >= 8 && steps > 0; at -= 4) {
+		steps--;
+		for (unsigned width = 4; width <= 8; width *= 2) {
+			struct markers markers = {.at = at - 8, .width = width};
 
-		uint32_t n = read_u32(tables, at);
-
-		if (n < SYMBOLS_MIN || n > SYMBOLS_MAX || n > (tables->token_table - at) / 2)
-			continue;
-		for (uint64_t alignment = 8; alignment >= 4; alignment /= 2) {
-			uint64_t names = align_up(tables, at + 4, alignment);
-
-			if (check_names(tables, names, n, alignment, &left)) {
-				tables->n = n;
-				tables->num_syms = at;
-				tables->names = names;
+			count_markers(tables, &markers);
+			if (markers.n > 1 && try_markers(tables, &markers, &steps))
 				return true;
-			}
 		}
 	}
 	return false;
@@ -266,10 +309,12 @@ static bool try_relative(struct tables *tables, uint64_t offsets, uint64_t base_
 		return false;
 
 	uint64_t base = read_u64(tables, base_at);
-	bool absolute_percpu = has_negative(tables, offsets);
 
 	if (base < KERNEL_ADDRESS_MIN)
 		return false;
+
+	bool absolute_percpu = has_negative(tables, offsets);
+
 	for (uint32_t i = 0; i < tables->n; i++) {
 		uint32_t offset = read_u32(tables, offsets + i * UINT64_C(4));
 
@@ -312,43 +357,45 @@ static bool find_addresses(struct tables *tables)
 	       try_place_relative(tables, tables->after_tokens);
 }
 
-/* The type and name of the symbol at `at` into text[]; returns where the next one is, 0 when it is too long. */
-static uint64_t expand(const struct tables *tables, uint64_t at, char text[KSYM_NAME_LEN + 1])
-{
-	size_t used = 0;
-	uint32_t length = 0;
-	uint64_t tokens = name_tokens(tables, at, tables->token_table, &length);
-
-	for (uint32_t i = 0; i < length; i++) {
-		const struct token *token = &tables->tokens[tables->memory.data[tokens + i]];
-
-		if (token->length > KSYM_NAME_LEN - used)
-			return 0;
-		memcpy(text + used, token->text, token->length);
-		used += token->length;
-	}
-	text[used] = '\0';
-	return tokens + length;
-}
-
-/* names have passed check_names, so that only a name's length is left to check, before anybody hears of any. */
+/* names have passed check_names, so that only how long they get is left to check, before anybody hears of one. */
 static bool check_lengths(const struct tables *tables, GError **error)
 {
-	char text[KSYM_NAME_LEN + 1];
 	uint64_t at = tables->names;
 
 	for (uint32_t i = 0; i < tables->n; i++) {
-		uint64_t next = expand(tables, at, text);
+		uint32_t n_tokens = 0;
+		uint64_t tokens = name_tokens(tables, at, tables->token_table, &n_tokens);
+		size_t length = 0;
 
-		if (next == 0) {
+		for (uint32_t k = 0; k < n_tokens; k++)
+			length += tables->tokens[tables->memory.data[tokens + k]].length;
+		if (length > KSYM_NAME_LEN) {
 			g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
-			            "kallsyms symbol %u of %u, at offset 0x%" PRIx64 ", is longer than %u characters",
-			            i, tables->n, at, KSYM_NAME_LEN);
+			            "kallsyms symbol %u of %u, at offset 0x%" PRIx64
+			            ", has %zu characters, the most are %u",
+			            i, tables->n, at, length, KSYM_NAME_LEN);
 			return false;
 		}
-		at = next;
+		at = tokens + n_tokens;
 	}
 	return true;
+}
+
+/* The type and name of the symbol at `at` into text[]; returns where the next one is. check_lengths has been here. */
+static uint64_t expand(const struct tables *tables, uint64_t at, char text[KSYM_NAME_LEN + 1])
+{
+	uint32_t n_tokens = 0;
+	uint64_t tokens = name_tokens(tables, at, tables->token_table, &n_tokens);
+	char *to = text;
+
+	for (uint32_t i = 0; i < n_tokens; i++) {
+		const struct token *token = &tables->tokens[tables->memory.data[tokens + i]];
+
+		memcpy(to, token->text, token->length);
+		to += token->length;
+	}
+	*to = '\0';
+	return tokens + n_tokens;
 }
 
 static bool find_tables(struct tables *tables, GError **error)

@@ -98,21 +98,32 @@ static void add_region(GArray *regions, uint64_t start, uint64_t bytes, bool cod
 		g_array_append_val(regions, region);
 }
 
-static GArray *regions_new(const struct image *image)
+static void add_sections(GArray *regions, const struct image *image)
 {
-	GArray *regions = g_array_new(false, false, sizeof(struct region));
-
 	for (size_t i = 0; i < image->n_sections; i++) {
 		const Elf64_Shdr *section = &image->sections[i];
 
 		if (section->sh_flags & SHF_ALLOC)
 			add_region(regions, section->sh_addr, section->sh_size, section->sh_flags & SHF_EXECINSTR);
 	}
-	for (size_t i = 0; regions->len == 0 && i < image->n_segments; i++) {
+}
+
+static void add_segments(GArray *regions, const struct image *image)
+{
+	for (size_t i = 0; i < image->n_segments; i++) {
 		const struct image_segment *segment = &image->segments[i];
 
 		add_region(regions, segment->gva, segment->memory_bytes, segment->flags & PF_X);
 	}
+}
+
+static GArray *regions_new(const struct image *image)
+{
+	GArray *regions = g_array_new(false, false, sizeof(struct region));
+
+	add_sections(regions, image);
+	if (regions->len == 0)
+		add_segments(regions, image);
 	g_array_sort(regions, compare_regions);
 	return regions;
 }
@@ -321,7 +332,7 @@ static struct symtab *load_kallsyms(const struct image *image, GError **error)
 {
 	struct symtab_builder builder;
 	struct symtab *symtab = NULL;
-	GError *cause = NULL;
+	g_autoptr(GError) cause = NULL;
 
 	builder_init(&builder, image);
 	for (size_t i = 0; i < image->n_segments && !symtab; i++) {
@@ -334,16 +345,18 @@ static struct symtab *load_kallsyms(const struct image *image, GError **error)
 		else if (g_error_matches(cause, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT))
 			break;
 	}
+	builder_deinit(&builder);
 	if (symtab)
-		g_clear_error(&cause);
-	else if (g_error_matches(cause, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT))
-		g_propagate_prefixed_error(error, cause, "cannot read the symbols of %s: ", image->path);
+		return symtab;
+	if (g_error_matches(cause, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT))
+		g_propagate_prefixed_error(error, g_steal_pointer(&cause),
+		                           "cannot read the symbols of %s: ", image->path);
 	else
 		g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_NONE,
 		            "%s has no symbols of its code, neither .symtab nor kallsyms; give an image that is not "
 		            "stripped, or build Linux with CONFIG_KALLSYMS",
 		            image->path);
-	return symtab;
+	return NULL;
 }
 
 struct symtab *symtab_load(const struct image *image, GError **error)

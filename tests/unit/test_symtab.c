@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <check.h>
+
+#include "elf_builder.h"
+#include "kallsyms_builder.h"
+#include "lib/symbol/symtab.h"
+
+#define TEXT UINT64_C(0xffffffff81000000)
+#define TEXT_BYTES 0x1000u
+#define INIT (TEXT + TEXT_BYTES) /* directly behind .text */
+#define INIT_BYTES 0x100u
+#define DATA UINT64_C(0xffffffff82000000)
+#define LOCAL_FUNCTION ELF64_ST_INFO(STB_LOCAL, STT_FUNC)
+#define GLOBAL_FUNCTION ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)
+#define WEAK_FUNCTION ELF64_ST_INFO(STB_WEAK, STT_FUNC)
+#define GLOBAL_LABEL ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE)
+#define LOCAL_LABEL ELF64_ST_INFO(STB_LOCAL, STT_NOTYPE)
+#define GLOBAL_OBJECT ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT)
+
+/* A kernel with .text, .init.text behind it, .data (with `data`) and per-CPU data at address 0. */
+struct kernel {
+	struct elf_builder builder;
+	uint8_t code[TEXT_BYTES];
+	uint16_t text, init, data, percpu;
+};
+
+static void kernel_init(struct kernel *kernel, const GByteArray *data)
+{
+	memset(kernel->code, 0x90, sizeof(kernel->code));
+	elf_builder_init(&kernel->builder);
+	kernel->text = elf_builder_section(&kernel->builder,
+	                                   (struct elf_section){".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, TEXT,
+	                                                        0x1000000, kernel->code, TEXT_BYTES, 0});
+	kernel->init = elf_builder_section(&kernel->builder,
+	                                   (struct elf_section){".init.text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
+	                                                        INIT, 0x2000000, kernel->code, INIT_BYTES, 0});
+	kernel->data = elf_builder_section(
+		&kernel->builder, (struct elf_section){".data", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, DATA, 0x3000000,
+	                                               data ? data->data : kernel->code, data ? data->len : 64, 0});
+	kernel->percpu = elf_builder_section(&kernel->builder,
+	                                     (struct elf_section){".data..percpu", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE,
+	                                                          0, 0x8000000, kernel->code, 0x100, 0});
+}
+
+static void kernel_symbol(struct kernel *kernel, const char *name, uint64_t address, uint64_t size, uint8_t info)
+{
+	uint16_t section = address < DATA && address >= INIT ? kernel->init
+	                   : address >= DATA                 ? kernel->data
+	                   : address >= TEXT                 ? kernel->text
+	                                                     : kernel->percpu;
+
+	elf_builder_symbol(&kernel->builder, name, address, size, info, section);
+}
+
+static struct symtab *load(GByteArray *file, GError **error)
+{
+	g_autoptr(GBytes) bytes = g_byte_array_free_to_bytes(file);
+	struct image *image = image_new("test-kernel", bytes, NULL);
+
+	ck_assert_ptr_nonnull(image);
+
+	struct symtab *symtab = symtab_load(image, error);
+
+	image_free(image); /* before its table: nothing may point into it */
+	return symtab;
+}
+
+static struct symtab *kernel_finish(struct kernel *kernel)
+{
+	g_autoptr(GError) error = NULL;
+	struct symtab *symtab = load(elf_builder_finish(&kernel->builder), &error);
+
+	ck_assert_msg(symtab, "%s", error ? error->message : "");
+	elf_builder_deinit(&kernel->builder);
+	return symtab;
+}
+
+static void assert_at(const struct symtab *symtab, uint64_t address, const char *name)
+{
+	const struct symbol *symbol = symtab_find(symtab, address);
+
+	ck_assert_msg(g_strcmp0(symbol ? symbol->name : NULL, name) == 0, "0x%lx: %s, expected %s", address,
+	              symbol ? symbol->name : "nothing", name ? name : "nothing");
+}
+
+START_TEST(test_ranges)
+{
+	struct kernel kernel;
+
+	kernel_init(&kernel, NULL);
+	kernel_symbol(&kernel, "sized", TEXT + 0x10, 0x20, GLOBAL_FUNCTION);
+	kernel_symbol(&kernel, "unsized", TEXT + 0x40, 0, LOCAL_FUNCTION);
+	kernel_symbol(&kernel, "next", TEXT + 0x80, 0x10, LOCAL_FUNCTION);
+	kernel_symbol(&kernel, "last", TEXT + 0xf00, 0, LOCAL_FUNCTION);
+	kernel_symbol(&kernel, "beyond", TEXT + 0xff0, 0x1000, LOCAL_FUNCTION); /* more than the section has */
+	kernel_symbol(&kernel, "init", INIT + 0x10, 0, LOCAL_FUNCTION);
+	kernel_symbol(&kernel, "variable", DATA, 8, GLOBAL_OBJECT);
+	kernel_symbol(&kernel, "percpu", 0x10, 8, GLOBAL_OBJECT);
+
+	struct symtab *symtab = kernel_finish(&kernel);
+
+	ck_assert_str_eq(symtab_source(symtab), "symtab");
+	assert_at(symtab, 0, NULL);
+	assert_at(symtab, 0x10, NULL); /* per-CPU */
+	assert_at(symtab, TEXT, NULL);
+	assert_at(symtab, TEXT + 0xf, NULL);
+	assert_at(symtab, TEXT + 0x10, "sized");
+	assert_at(symtab, TEXT + 0x2f, "sized");
+	assert_at(symtab, TEXT + 0x30, NULL);
+	assert_at(symtab, TEXT + 0x40, "unsized");
+	assert_at(symtab, TEXT + 0x7f, "unsized");
+	assert_at(symtab, TEXT + 0x80, "next");
+	assert_at(symtab, TEXT + 0x90, NULL);
+	assert_at(symtab, TEXT + 0xfef, "last");
+	assert_at(symtab, TEXT + 0xfff, "beyond");
+	assert_at(symtab, INIT, NULL);
+	assert_at(symtab, INIT + 0x10, "init");
+	assert_at(symtab, INIT + INIT_BYTES - 1, "init");
+	assert_at(symtab, INIT + INIT_BYTES, NULL);
+	assert_at(symtab, DATA, NULL);
+	assert_at(symtab, UINT64_MAX, NULL);
+
+	ck_assert_uint_eq(symtab_find_name(symtab, "unsized")->size, 0x40);
+	ck_assert_uint_eq(symtab_find_name(symtab, "last")->size, 0xf0);
+	ck_assert_uint_eq(symtab_find_name(symtab, "beyond")->size, 0x10);
+	ck_assert_uint_eq(symtab_find_name(symtab, "variable")->address, DATA);
+	ck_assert_int_eq(symtab_find_name(symtab, "variable")->type, 'D');
+	ck_assert_uint_eq(symtab_find_name(symtab, "percpu")->address, 0x10);
+	ck_assert_ptr_null(symtab_find_name(symtab, "absent"));
+	symtab_free(symtab);
+	symtab_free(NULL);
+}
+END_TEST
+
+START_TEST(test_nested)
+{
+	struct kernel kernel;
+
+	kernel_init(&kernel, NULL);
+	kernel_symbol(&kernel, "outer", TEXT, 0x100, GLOBAL_FUNCTION);
+	kernel_symbol(&kernel, "inner", TEXT + 0x20, 0x20, LOCAL_FUNCTION);
+	kernel_symbol(&kernel, "innermost", TEXT + 0x28, 0x8, LOCAL_FUNCTION);
+	kernel_symbol(&kernel, "overhang", TEXT + 0xf0, 0x20, LOCAL_FUNCTION);
+
+	struct symtab *symtab = kernel_finish(&kernel);
+
+	assert_at(symtab, TEXT + 0x1f, "outer");
+	assert_at(symtab, TEXT + 0x20, "inner");
+	assert_at(symtab, TEXT + 0x28, "innermost");
+	assert_at(symtab, TEXT + 0x30, "inner");
+	assert_at(symtab, TEXT + 0x40, "outer");
+	assert_at(symtab, TEXT + 0xef, "outer");
+	assert_at(symtab, TEXT + 0x10f, "overhang");
+	assert_at(symtab, TEXT + 0x110, NULL);
+	symtab_free(symtab);
+}
+END_TEST
+
+START_TEST(test_aliases)
+{
+	/* Each row: the better and the worse symbol of one address. */
+	static const struct {
+		const char *names[2];
+		uint64_t sizes[2];
+		uint8_t info[2];
+	} rows[] = {
+		{{"local_sized", "_marker"}, {16, 0}, {LOCAL_FUNCTION, GLOBAL_LABEL}},
+		{{"local", "weak_one"}, {16, 16}, {LOCAL_FUNCTION, WEAK_FUNCTION}},
+		{{"global", "a_local"}, {16, 16}, {GLOBAL_FUNCTION, LOCAL_FUNCTION}},
+		{{"sys_x", "__x64_sys_x"}, {16, 16}, {GLOBAL_FUNCTION, GLOBAL_FUNCTION}},
+		{{"longer", "short"}, {16, 16}, {GLOBAL_FUNCTION, GLOBAL_FUNCTION}},
+		{{"alpha", "bravo"}, {16, 16}, {GLOBAL_FUNCTION, GLOBAL_FUNCTION}},
+	};
+	struct kernel kernel;
+
+	kernel_init(&kernel, NULL);
+	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++)
+		for (unsigned k = 0; k < 2; k++) {
+			unsigned which = (i + k) % 2; /* the order of the file must not matter */
+
+			kernel_symbol(&kernel, rows[i].names[which], TEXT + i * 16, rows[i].sizes[which],
+			              rows[i].info[which]);
+		}
+
+	struct symtab *symtab = kernel_finish(&kernel);
+	size_t n;
+	const struct symbol *symbols = symtab_symbols(symtab, &n);
+
+	ck_assert_uint_eq(n, 2 * G_N_ELEMENTS(rows));
+	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+		assert_at(symtab, TEXT + i * 16 + 7, rows[i].names[0]);
+		ck_assert_str_eq(symbols[2 * i].name, rows[i].names[0]);
+		ck_assert_str_eq(symbols[2 * i + 1].name, rows[i].names[1]);
+	}
+	symtab_free(symtab);
+}
+END_TEST
+
+START_TEST(test_left_out)
+{
+	struct kernel kernel;
+
+	kernel_init(&kernel, NULL);
+	kernel_symbol(&kernel, "function", TEXT, 0x40, GLOBAL_FUNCTION);
+	kernel_symbol(&kernel, "$x", TEXT + 0x10, 0, LOCAL_LABEL);
+	kernel_symbol(&kernel, ".L12", TEXT + 0x10, 0, LOCAL_LABEL);
+	kernel_symbol(&kernel, "", TEXT + 0x10, 0, LOCAL_LABEL);
+	kernel_symbol(&kernel, "file.c", TEXT + 0x10, 0, ELF64_ST_INFO(STB_LOCAL, STT_FILE));
+	kernel_symbol(&kernel, ".text", TEXT + 0x10, 0, ELF64_ST_INFO(STB_LOCAL, STT_SECTION));
+	elf_builder_symbol(&kernel.builder, "undefined", 0, 0, GLOBAL_FUNCTION, SHN_UNDEF);
+	elf_builder_symbol(&kernel.builder, "no_such_section", TEXT + 0x10, 0, GLOBAL_FUNCTION, 0x700);
+	elf_builder_symbol(&kernel.builder, "absolute", 0x1234, 0, GLOBAL_LABEL, SHN_ABS);
+	/* The end of .text is where .init.text begins, but it is no name for what is there. */
+	elf_builder_symbol(&kernel.builder, "_etext", INIT, 0, GLOBAL_LABEL, kernel.text);
+	kernel_symbol(&kernel, "evil\x1b[2J\xff", INIT + 0x10, 0x10, GLOBAL_FUNCTION);
+	kernel_symbol(&kernel, "caf\xc3\xa9", INIT + 0x20, 0x10, GLOBAL_FUNCTION);
+
+	struct symtab *symtab = kernel_finish(&kernel);
+	size_t n;
+
+	symtab_symbols(symtab, &n);
+	ck_assert_uint_eq(n, 5);
+	assert_at(symtab, TEXT + 0x10, "function");
+	assert_at(symtab, 0x1234, NULL);
+	ck_assert_int_eq(symtab_find_name(symtab, "absolute")->type, 'A');
+	ck_assert_uint_eq(symtab_find_name(symtab, "absolute")->size, 1);
+	assert_at(symtab, INIT, NULL);
+	ck_assert_uint_eq(symtab_find_name(symtab, "_etext")->address, INIT);
+	assert_at(symtab, INIT + 0x10, "evil?[2J?");
+	assert_at(symtab, INIT + 0x20, "caf\xc3\xa9");
+	symtab_free(symtab);
+}
+END_TEST
+
+START_TEST(test_without_sections)
+{
+	/* Nothing but segments: a symbol table needs sections, kallsyms does not. */
+	struct kernel kernel;
+	g_autoptr(GError) error = NULL;
+
+	kernel_init(&kernel, NULL);
+	kernel.builder.without_sections = true;
+	ck_assert_ptr_null(load(elf_builder_finish(&kernel.builder), &error));
+	ck_assert_msg(g_error_matches(error, SYMTAB_ERROR, SYMTAB_ERROR_NONE), "%s", error->message);
+	ck_assert(strstr(error->message, "test-kernel") && strstr(error->message, "CONFIG_KALLSYMS"));
+	elf_builder_deinit(&kernel.builder);
+}
+END_TEST
+
+/* .symtab is section 5, .strtab section 6. */
+START_TEST(test_corrupt_table)
+{
+	for (unsigned i = 0; i < 5; i++) {
+		struct kernel kernel;
+		g_autoptr(GError) error = NULL;
+
+		kernel_init(&kernel, NULL);
+		kernel_symbol(&kernel, "function", TEXT, 0x40, GLOBAL_FUNCTION);
+
+		GByteArray *file = elf_builder_finish(&kernel.builder);
+		Elf64_Shdr *table = elf_section_header(file, 5);
+
+		ck_assert_uint_eq(table->sh_type, SHT_SYMTAB);
+		if (i == 0)
+			table->sh_entsize = 16;
+		else if (i == 1)
+			table->sh_size -= 1;
+		else if (i == 2)
+			table->sh_link = 100;
+		else if (i == 3)
+			((Elf64_Sym *)(void *)(file->data + table->sh_offset))[1].st_name = 0x7fffffff;
+		else
+			elf_section_header(file, 6)->sh_size -= 1; /* without the last NUL */
+		ck_assert_ptr_null(load(file, &error));
+		ck_assert_msg(g_error_matches(error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT), "%s", error->message);
+		ck_assert(strstr(error->message, "test-kernel"));
+		elf_builder_deinit(&kernel.builder);
+	}
+}
+END_TEST
+
+/* 300 functions of 8 bytes, the last one _etext in the middle of .text, and two variables. */
+static GByteArray *build_kallsyms(void)
+{
+	GByteArray *tables = g_byte_array_new();
+	struct kallsyms_symbol symbols[303] = {{0x20, "Apercpu_variable"}};
+
+	for (uint32_t i = 1; i <= 300; i++) {
+		uint64_t address = TEXT + (i - 1) * 8;
+
+		symbols[i] = (struct kallsyms_symbol){address, i == 300 ? g_strdup("T_etext")
+		                                                        : g_strdup_printf("tfunction_%u", i - 1)};
+	}
+	symbols[301] = (struct kallsyms_symbol){DATA, "Dinit_task"};
+	symbols[302] = (struct kallsyms_symbol){DATA + 16, "dother"};
+	kallsyms_build(tables, &KALLSYMS_LAYOUTS[4], DATA, symbols, G_N_ELEMENTS(symbols));
+	for (uint32_t i = 1; i <= 300; i++)
+		g_free((char *)symbols[i].text);
+	return tables;
+}
+
+static void assert_kallsyms(const struct symtab *symtab)
+{
+	ck_assert_str_eq(symtab_source(symtab), "kallsyms");
+	assert_at(symtab, 0x20, NULL);
+	assert_at(symtab, TEXT, "function_0");
+	assert_at(symtab, TEXT + 8 * 298 + 7, "function_298");
+	assert_at(symtab, TEXT + 8 * 299, NULL);
+	assert_at(symtab, DATA, NULL);
+	ck_assert_uint_eq(symtab_find_name(symtab, "function_7")->size, 8);
+	ck_assert_uint_eq(symtab_find_name(symtab, "init_task")->address, DATA);
+	ck_assert_uint_eq(symtab_find_name(symtab, "init_task")->size, 16);
+	ck_assert_int_eq(symtab_find_name(symtab, "percpu_variable")->type, 'A');
+}
+
+START_TEST(test_kallsyms)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		g_autoptr(GByteArray) tables = build_kallsyms();
+		struct kernel kernel;
+
+		kernel_init(&kernel, tables);
+		kernel.builder.without_sections = i == 1;
+		if (i == 2) /* a symbol table without code */
+			kernel_symbol(&kernel, "only_data", DATA, 8, GLOBAL_OBJECT);
+
+		struct symtab *symtab = kernel_finish(&kernel);
+
+		assert_kallsyms(symtab);
+		symtab_free(symtab);
+	}
+}
+END_TEST
+
+START_TEST(test_corrupt_kallsyms)
+{
+	g_autoptr(GByteArray) tables = build_kallsyms();
+	g_autoptr(GError) error = NULL;
+	struct kernel kernel;
+
+	memset(tables->data, 0xee, 64); /* offsets that are in no order */
+	kernel_init(&kernel, tables);
+	ck_assert_ptr_null(load(elf_builder_finish(&kernel.builder), &error));
+	ck_assert_msg(g_error_matches(error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT), "%s", error->message);
+	ck_assert(g_str_has_prefix(error->message, "cannot read the symbols of test-kernel: "));
+	elf_builder_deinit(&kernel.builder);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("symtab");
+	TCase *tcase = tcase_create("symtab");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_test(tcase, test_ranges);
+	tcase_add_test(tcase, test_nested);
+	tcase_add_test(tcase, test_aliases);
+	tcase_add_test(tcase, test_left_out);
+	tcase_add_test(tcase, test_without_sections);
+	tcase_add_test(tcase, test_corrupt_table);
+	tcase_add_test(tcase, test_kallsyms);
+	tcase_add_test(tcase, test_corrupt_kallsyms);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? 0 : 1;
+}
