@@ -23,7 +23,7 @@ static bool data_ready(const struct serial *serial)
 {
 	if (loopback(serial))
 		return serial->loopback_full;
-	return serial->input_n > 0 && (serial->mcr & UART_MCR_RTS) != 0;
+	return serial->input_n > 0 && (!serial->mcr_written || (serial->mcr & UART_MCR_RTS) != 0);
 }
 
 /* The highest pending interrupt (data sheet, table IV). */
@@ -154,6 +154,7 @@ static void register_write(struct serial *serial, unsigned offset, uint8_t value
 		break;
 	case UART_MCR:
 		serial->mcr = value & 0x1f;
+		serial->mcr_written = true;
 		break;
 	case UART_SCR:
 		serial->scr = value;

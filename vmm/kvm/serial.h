@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A 16550A UART (National Semiconductor PC16550D data sheet) whose line is infinitely fast: a character leaves as soon
- * as it is written. What it receives waits until the guest raises RTS, as a peer with hardware flow control would, so
- * that nothing typed before the guest's driver is up gets lost.
+ * as it is written. What comes in waits while a driver that sets the modem lines keeps RTS low, as a peer with hardware
+ * flow control would, so that nothing typed before the driver is up gets lost.
  */
 #ifndef VPROF_KVM_SERIAL_H
 #define VPROF_KVM_SERIAL_H
@@ -28,6 +28,7 @@ struct serial {
 	uint8_t ier, fcr, lcr, mcr, scr, dll, dlm;
 	bool thre_pending; /* THRE interrupt raised and not yet seen in IIR */
 	bool irq_level;
+	bool mcr_written; /* a driver sets the modem lines; without one, RTS means nothing */
 	bool loopback_full;
 	uint8_t loopback;
 	uint8_t input[SERIAL_INPUT_BYTES];

@@ -16,8 +16,8 @@
 #define TSS_GPA 0xfffbd000ul
 #define IDENTITY_MAP_GPA UINT64_C(0xfffbc000)
 
-#define PANIC_BEGIN "Kernel panic - not syncing"
-#define PANIC_END "---[ end Kernel panic"
+#define PANIC_SILENCE_MS 2000
+#define CONSOLE_FLUSH_MS 500u /* before the end is announced */
 
 static struct vm *vm_of(struct guest *guest)
 {
@@ -109,6 +109,7 @@ static gboolean finish(void *data)
 	struct vm *vm = *(struct vm **)data;
 	join_threads(vm);
 	struct guest *guest = &vm->guest;
+	console_flush(vm->consoles[0], CONSOLE_FLUSH_MS);
 	guest->state = GUEST_ENDED;
 	guest->end = (struct guest_end){.reason = vm->end_reason, .code = vm->end_code, .message = vm->end_message};
 	if (vm->crashed)
@@ -197,24 +198,42 @@ static void device_transmit(void *data, unsigned serial, uint8_t byte)
 	console_put(vm->consoles[serial], byte);
 }
 
+/* Main thread: whether the panicking kernel has said all it has to say. */
+static gboolean panic_over(void *data)
+{
+	struct vm *vm = *(struct vm **)data;
+	g_mutex_lock(&vm->end_lock);
+	bool silent = g_get_monotonic_time() - vm->panic_us >= PANIC_SILENCE_MS * 1000;
+	char *message = silent ? g_strdup(vm->panic) : NULL;
+	g_mutex_unlock(&vm->end_lock);
+	if (!silent)
+		return G_SOURCE_CONTINUE;
+	vm_end(vm, GUEST_END_PANIC, 0, message);
+	return G_SOURCE_REMOVE;
+}
+
+static gboolean await_end_of_panic(void *data)
+{
+	g_timeout_add(PANIC_SILENCE_MS, panic_over, data);
+	return G_SOURCE_REMOVE;
+}
+
 /*
- * With a time to restart (panic=N) Linux prints the first line, its report, and resets; without, the last line comes
- * and nothing after it (kernel/panic.c). So the panic ends the guest at the last line or at the reset.
+ * A panicking Linux prints this line and its report, and then resets (panic=N) or says no more (kernel/panic.c). So the
+ * panic ends the guest at the reset or when the console has been silent for a while.
  */
 static void watch_for_panic(const char *line, void *data)
 {
 	struct vm *vm = data;
-	const char *begin = strstr(line, PANIC_BEGIN);
-	bool end = strstr(line, PANIC_END) != NULL;
-	if (!begin && !end)
-		return;
+	const char *begin = strstr(line, "Kernel panic - not syncing");
 	g_mutex_lock(&vm->end_lock);
-	if (!vm->panic)
-		vm->panic = g_strdup(begin ? begin : line);
-	char *message = end ? g_strdup(vm->panic) : NULL;
+	bool begins = begin && !vm->panic;
+	if (begins)
+		vm->panic = g_strdup(begin);
+	vm->panic_us = g_get_monotonic_time();
 	g_mutex_unlock(&vm->end_lock);
-	if (end)
-		vm_end(vm, GUEST_END_PANIC, 0, message);
+	if (begins)
+		on_main_thread(await_end_of_panic, vm);
 }
 
 int vm_exit_status(const struct guest_end *end)

@@ -57,6 +57,7 @@ struct vm {
 	bool crashed;                     /* [E] */
 	struct vm_crash crash;            /* [E] */
 	char *panic;                      /* [E] the line that began the panic, with stop_on_panic */
+	gint64 panic_us;                  /* [E] monotonic time of the last console line since */
 
 	GMutex phase_lock;
 	struct vm_phase phases[VM_PHASES_MAX]; /* [P] */
