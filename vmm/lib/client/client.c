@@ -90,6 +90,7 @@ static bool G_GNUC_PRINTF(3, 4) fail_protocol(struct client *client, GError **er
 static void queue_message(struct client *client, json_t *object)
 {
 	if (json_object_get(object, "event")) {
+		g_array_set_size(client->fds, 0); /* no event has descriptors of use to us */
 		g_queue_push_tail(&client->events, object);
 		if (g_queue_get_length(&client->events) > EVENTS_MAX)
 			json_decref(g_queue_pop_head(&client->events));
