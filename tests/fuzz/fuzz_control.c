@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What a client may send: the bytes go through a socket into the server, and every line that comes back must be a JSON
+ * object. Guest and session do nothing but keep their state, as inputs must give the same result each time.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "control/server.h"
+#include "fuzz_target.h"
+#include "lib/client/line.h"
+#include "lib/client/socket.h"
+
+#define RING_BYTES 4096u
+
+struct session {
+	struct session_config config;
+	bool configured, running;
+	struct ring *ring;
+};
+
+GQuark session_error_quark(void)
+{
+	return g_quark_from_static_string("fuzz-session-error");
+}
+
+bool session_start(struct session *session, const struct session_config *config, GError **error)
+{
+	if (session->running) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "running");
+		return false;
+	}
+	session->config = *config;
+	session->configured = session->running = true;
+	return true;
+}
+
+bool session_stop(struct session *session, GError **error)
+{
+	bool running = session->running;
+	if (!running)
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "not running");
+	session->running = false;
+	return running;
+}
+
+bool session_running(const struct session *session)
+{
+	return session->running;
+}
+
+const struct session_config *session_configuration(const struct session *session)
+{
+	return session->configured ? &session->config : NULL;
+}
+
+void session_event_attr(const struct session *session, unsigned event, struct perf_event_attr *attr)
+{
+	counter_event_attr(&session->config.events[event], &session->config.rate, attr);
+}
+
+const char *session_delivery(const struct session *session)
+{
+	return session->config.delivery ? session->config.delivery : "none";
+}
+
+uint64_t session_event_id(unsigned event, unsigned vcpu)
+{
+	return event + vcpu;
+}
+
+struct ring *session_ring(const struct session *session, unsigned vcpu G_GNUC_UNUSED)
+{
+	return session->ring;
+}
+
+void session_statistics_read(const struct session *session G_GNUC_UNUSED, unsigned vcpu, struct session_statistics *out)
+{
+	*out = (struct session_statistics){.sample = vcpu};
+}
+
+static bool guest_start(struct guest *guest, GError **error G_GNUC_UNUSED)
+{
+	guest->state = GUEST_RUNNING;
+	return true;
+}
+
+static void guest_stop(struct guest *guest, enum guest_end_reason reason, const char *message G_GNUC_UNUSED)
+{
+	guest->state = GUEST_ENDED;
+	guest->end.reason = reason;
+}
+
+static const struct guest_ops guest_ops = {.start = guest_start, .stop = guest_stop};
+
+static void check_lines(struct line_buffer *lines)
+{
+	size_t length;
+	const char *line;
+	while ((line = line_buffer_take(lines, &length))) {
+		json_error_t reason;
+		json_auto_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &reason);
+		if (!json_is_object(object))
+			g_error("%s in the answer %s", reason.text, line);
+	}
+	if (line_buffer_state(lines) == LINE_TOO_LONG)
+		g_error("an answer of more than a line");
+}
+
+/* Reads what there is; false when the server has closed the connection. */
+static bool drain(int fd, struct line_buffer *lines)
+{
+	static char bytes[65536];
+	ssize_t got;
+	while ((got = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
+		line_buffer_append(lines, bytes, (size_t)got);
+		check_lines(lines);
+	}
+	return got < 0 && errno == EAGAIN;
+}
+
+/* Until the server has nothing left to do. */
+static bool settle(int fd, struct line_buffer *lines)
+{
+	do {
+		if (!drain(fd, lines))
+			return false;
+	} while (g_main_context_iteration(NULL, FALSE));
+	return true;
+}
+
+static void talk(int fd, const uint8_t *data, size_t size)
+{
+	struct line_buffer lines;
+	line_buffer_init(&lines);
+	bool open = settle(fd, &lines);
+	for (size_t sent = 0; open && sent < size;) {
+		ssize_t some = client_socket_send(fd, data + sent, size - sent, NULL, 0);
+		sent += some > 0 ? (size_t)some : 0;
+		open = settle(fd, &lines);
+	}
+	line_buffer_deinit(&lines);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct guest guest = {.ops = &guest_ops, .kind = "fuzz", .name = (char *)"fuzz", .vcpus = 2};
+	struct session session = {.ring = ring_new(RING_BYTES, NULL)};
+	struct control_server *server = control_server_new(&guest, &session);
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+		g_error("no socket pair");
+	control_server_add_client(server, fds[0], true);
+	talk(fds[1], data, size);
+	close(fds[1]);
+	while (g_main_context_iteration(NULL, FALSE))
+		;
+	if (guest.state != GUEST_ENDED)
+		g_error("the guest outlived its owner");
+	control_server_free(server);
+	ring_free(session.ring);
+	return 0;
+}
