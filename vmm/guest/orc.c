@@ -190,7 +190,8 @@ static void blocks_fill(struct orc *orc)
 static bool version_find(const struct image *image, enum version *version, GError **error)
 {
 	size_t bytes;
-	const uint8_t *header = image_section(image, ".orc_header", &bytes, NULL);
+	uint64_t address;
+	const uint8_t *header = image_section(image, ".orc_header", &bytes, &address);
 
 	if (header == NULL) {
 		*version = version_from_release(image_release(image));
@@ -207,9 +208,9 @@ static bool version_find(const struct image *image, enum version *version, GErro
 struct orc *orc_load(const struct image *image, GError **error)
 {
 	size_t ip_bytes, entry_bytes;
-	uint64_t ips_address;
+	uint64_t ips_address, entries_address;
 	const uint8_t *ips = image_section(image, ".orc_unwind_ip", &ip_bytes, &ips_address);
-	const uint8_t *entries = image_section(image, ".orc_unwind", &entry_bytes, NULL);
+	const uint8_t *entries = image_section(image, ".orc_unwind", &entry_bytes, &entries_address);
 	enum version version;
 	struct orc *orc;
 

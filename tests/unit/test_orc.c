@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* ORC tables of every layout, and the chains they give over stacks made by hand. */
+#include <check.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+
+#include "elf_builder.h"
+#include "fake_guest_memory.h"
+#include "guest/orc.h"
+#include "guest/unwind.h"
+
+#define TEXT UINT64_C(0xffffffff80000000) /* maps the fake guest's RAM, too */
+#define TABLES UINT64_C(0xffffffff80100000)
+#define USER_IP UINT64_C(0x401234)
+
+/* The layouts, by the release whose kernel has them; two say so in .orc_header, two only in their banner. */
+static const struct layout {
+	const char *banner;
+	const char *header; /* hexadecimal, or NULL */
+	uint8_t regs[11];   /* by enum orc_reg */
+	bool types_are_split;
+	unsigned end_bit;
+} layouts[] = {
+	{"Linux version 6.1.0-1-amd64 (x@y)", NULL, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0}, false, 10},
+	{"Linux version 6.3.0-1-amd64 (x@y)", NULL, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0}, false, 11},
+	{"Linux version 6.3.10 (x@y)",
+         "db84aed4103b31dd51e017f8f79783ca985c2c51",
+         {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0},
+         false,
+         11},
+	{"Linux version 6.12.0 (x@y)",
+         "fe5d32bf581bd63b2ca9a5c65ba5a625eab3fe24",
+         {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0},
+         true,
+         0},
+	{"Linux version 7.1.0 (x@y)",
+         "137c36ad7627c4dd55932176bb0ecdbd5041fc82",
+         {0, 8, 2, 5, 4, 3, 6, 7, 10, 9, 1},
+         true,
+         0},
+};
+
+/* What the code at TEXT + at is, up to the next one. */
+static const struct rule {
+	uint32_t at;
+	struct orc_entry entry;
+} rules[] = {
+	{0x100, {8, 0, ORC_REG_SP, ORC_REG_UNDEFINED, ORC_CALL}},          /* a leaf without a frame */
+	{0x200, {0x20, -0x18, ORC_REG_SP, ORC_REG_PREV_SP, ORC_CALL}},     /* pushes rbp, has locals */
+	{0x300, {16, -16, ORC_REG_BP, ORC_REG_PREV_SP, ORC_CALL}},         /* has a frame pointer */
+	{0x400, {0, 0, ORC_REG_SP, ORC_REG_UNDEFINED, ORC_REGS}},          /* interrupt entry, registers saved */
+	{0x500, {8, 0, ORC_REG_SP, ORC_REG_UNDEFINED, ORC_REGS_PARTIAL}},  /* interrupt entry, error code pushed */
+	{0x600, {8, 0, ORC_REG_SP_INDIRECT, ORC_REG_UNDEFINED, ORC_CALL}}, /* on the IRQ stack, the old rsp on top */
+	{0x700, {0, 0, ORC_REG_UNDEFINED, ORC_REG_UNDEFINED, ORC_END_OF_STACK}},
+	{0x800, {0, 0, ORC_REG_R10, ORC_REG_UNDEFINED, ORC_CALL}},          /* a realigned stack */
+	{0x900, {-8, 0, ORC_REG_BP_INDIRECT, ORC_REG_UNDEFINED, ORC_CALL}}, /* the same after its prologue */
+	{0xa00, {0, 0, ORC_REG_UNDEFINED, ORC_REG_UNDEFINED, ORC_UNDEFINED}},
+};
+
+static struct fake_guest fake;
+static struct guest_regs regs;
+static struct orc *orc;
+
+static uint16_t flags_encode(const struct layout *layout, const struct orc_entry *entry)
+{
+	static const unsigned split[] = {0, 1, 2, 3, 4}, joined[] = {0, 0, 0, 1, 2};
+	unsigned flags = layout->regs[entry->sp_reg] | (unsigned)layout->regs[entry->bp_reg] << 4;
+
+	if (layout->types_are_split)
+		return (uint16_t)(flags | split[entry->type] << 8);
+	return (uint16_t)(flags | joined[entry->type] << 8 |
+	                  (entry->type == ORC_END_OF_STACK ? 1u << layout->end_bit : 0));
+}
+
+static void tables_encode(const struct layout *layout, GByteArray *ips, GByteArray *entries)
+{
+	for (unsigned i = 0; i < G_N_ELEMENTS(rules); i++) {
+		int32_t distance = (int32_t)(TEXT + rules[i].at - (TABLES + 4 * i));
+		uint16_t flags = flags_encode(layout, &rules[i].entry);
+
+		g_byte_array_append(ips, (const uint8_t *)&distance, sizeof(distance));
+		g_byte_array_append(entries, (const uint8_t *)&rules[i].entry.sp_offset, 2);
+		g_byte_array_append(entries, (const uint8_t *)&rules[i].entry.bp_offset, 2);
+		g_byte_array_append(entries, (const uint8_t *)&flags, 2);
+	}
+}
+
+static void header_add(struct elf_builder *builder, const char *hex, uint8_t header[20])
+{
+	if (hex == NULL)
+		return;
+	for (unsigned i = 0; i < 20; i++)
+		header[i] = (uint8_t)(g_ascii_xdigit_value(hex[2 * i]) << 4 | g_ascii_xdigit_value(hex[2 * i + 1]));
+	elf_builder_section(builder, (struct elf_section){".orc_header", SHT_PROGBITS, SHF_ALLOC, TABLES + 0x2000,
+	                                                  0x302000, header, 20, 0});
+}
+
+static struct image *image_make(const char *banner, const char *header_hex, GByteArray *ips, GByteArray *entries)
+{
+	g_autoptr(GError) error = NULL;
+	struct elf_builder builder;
+	uint8_t header[20];
+
+	elf_builder_init(&builder);
+	builder.entry = 0x200000;
+	elf_builder_section(&builder, (struct elf_section){".rodata", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, TEXT,
+	                                                   0x200000, banner, strlen(banner) + 1, 0});
+	elf_builder_section(&builder, (struct elf_section){".orc_unwind_ip", SHT_PROGBITS, SHF_ALLOC, TABLES, 0x300000,
+	                                                   ips->data, ips->len, 0});
+	elf_builder_section(&builder, (struct elf_section){".orc_unwind", SHT_PROGBITS, SHF_ALLOC, TABLES + 0x1000,
+	                                                   0x301000, entries->data, entries->len, 0});
+	header_add(&builder, header_hex, header);
+
+	GByteArray *file = elf_builder_finish(&builder);
+	struct image *image = image_new("made.elf", g_byte_array_free_to_bytes(file), &error);
+
+	ck_assert_msg(image != NULL, "%s", error ? error->message : "");
+	elf_builder_deinit(&builder);
+	return image;
+}
+
+static struct orc *orc_make(const struct layout *layout, GError **error)
+{
+	g_autoptr(GByteArray) ips = g_byte_array_new(), entries = g_byte_array_new();
+
+	tables_encode(layout, ips, entries);
+	struct image *image = image_make(layout->banner, layout->header, ips, entries);
+	struct orc *made = orc_load(image, error);
+
+	image_free(image);
+	return made;
+}
+
+static void setup(void)
+{
+	fake_guest_init(&fake);
+	regs = (struct guest_regs){.cr3 = fake_table_new(&fake), .valid = true};
+	fake_map(&fake, regs.cr3, 4, TEXT, 0, 2);
+	orc = orc_make(&layouts[0], NULL);
+	ck_assert_ptr_nonnull(orc);
+}
+
+static void teardown(void)
+{
+	orc_free(orc);
+}
+
+START_TEST(every_layout_gives_the_same_entries)
+{
+	g_autoptr(GError) error = NULL;
+	struct orc *made = orc_make(&layouts[_i], &error);
+
+	ck_assert_msg(made != NULL, "%s", error ? error->message : "");
+	ck_assert_uint_eq(orc_entries(made), G_N_ELEMENTS(rules));
+	for (size_t i = 0; i < G_N_ELEMENTS(rules); i++) {
+		const struct orc_entry *want = &rules[i].entry;
+		const struct orc_entry *first = orc_find(made, TEXT + rules[i].at);
+
+		ck_assert_int_eq(first->type, want->type);
+		if (want->type == ORC_UNDEFINED || want->type == ORC_END_OF_STACK)
+			continue;
+		ck_assert_int_eq(first->sp_offset, want->sp_offset);
+		ck_assert_int_eq(first->bp_offset, want->bp_offset);
+		ck_assert_int_eq(first->sp_reg, want->sp_reg);
+		ck_assert_int_eq(first->bp_reg, want->bp_reg);
+		ck_assert_ptr_eq(orc_find(made, TEXT + rules[i].at + 0xff), first);
+	}
+	ck_assert_ptr_null(orc_find(made, TEXT + 0xff));
+	ck_assert_ptr_null(orc_find(made, TEXT + 0xa01));
+	ck_assert_ptr_null(orc_find(made, 0));
+	ck_assert_ptr_null(orc_find(made, UINT64_MAX));
+	orc_free(made);
+}
+END_TEST
+
+static void expect(const uint64_t *words, unsigned n, enum unwind_end why)
+{
+	const struct unwind_config config = {.orc = orc, .depth = UNWIND_DEPTH_DEFAULT, .user = true};
+	uint64_t chain[UNWIND_CHAIN_MAX];
+	enum unwind_end end;
+
+	ck_assert_uint_eq(unwind(&config, &fake.guest, &regs, chain, &end), n);
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_uint_eq(chain[i], words[i]);
+	ck_assert_int_eq(end, why);
+}
+
+START_TEST(calls_by_stack_and_frame_pointer)
+{
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x110, TEXT + 0x210, TEXT + 0x310,
+	                                TEXT + 0x710};
+
+	regs.rip = TEXT + 0x110;
+	regs.rsp = TEXT + 0x2000;
+	regs.rbp = 0xdead;
+	fake_write(&fake, 0x2000, TEXT + 0x210);         /* the leaf's return address */
+	fake_write(&fake, 0x2020, TEXT + 0x310);         /* 0x200: 0x20 bytes up ... */
+	fake_write(&fake, 0x2028 - 0x18, TEXT + 0x2100); /* ... and its caller's rbp */
+	fake_write(&fake, 0x2100, 0xbeef);
+	fake_write(&fake, 0x2108, TEXT + 0x710);
+	expect(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+}
+END_TEST
+
+START_TEST(a_call_at_the_end_of_a_function_belongs_to_it)
+{
+	/* The return address is 0x300, the first byte of the next function. */
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x110, TEXT + 0x300, TEXT + 0x710};
+
+	regs.rip = TEXT + 0x110;
+	regs.rsp = TEXT + 0x2000;
+	fake_write(&fake, 0x2000, TEXT + 0x300);
+	fake_write(&fake, 0x2020, TEXT + 0x710);
+	expect(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+}
+END_TEST
+
+/* struct pt_regs: rbp is word 4, ip word 16, cs 17, sp 19. */
+START_TEST(through_an_interrupt_out_of_user_space)
+{
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x110, TEXT + 0x410,
+	                                (uint64_t)PERF_CONTEXT_USER,   USER_IP,      USER_IP + 1};
+
+	regs.rip = TEXT + 0x110;
+	regs.rsp = TEXT + 0x2000;
+	fake_write(&fake, 0x2000, TEXT + 0x410);
+	fake_write(&fake, 0x2008 + 4 * 8, TEXT + 0x3000); /* user space's rbp, readable here for simplicity */
+	fake_write(&fake, 0x2008 + 16 * 8, USER_IP);
+	fake_write(&fake, 0x2008 + 17 * 8, 0x33);
+	fake_write(&fake, 0x3000, 0);
+	fake_write(&fake, 0x3008, USER_IP + 1);
+	expect(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+}
+END_TEST
+
+START_TEST(an_interrupted_instruction_is_looked_up_as_it_is)
+{
+	/* Interrupted at 0x200, the first byte of a function: its own entry counts, not that of the code before it. */
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x510, TEXT + 0x200, TEXT + 0x710};
+
+	regs.rip = TEXT + 0x510;
+	regs.rsp = TEXT + 0x2000;
+	fake_write(&fake, 0x2008, TEXT + 0x200); /* the hardware's frame behind an error code */
+	fake_write(&fake, 0x2010, 0x10);
+	fake_write(&fake, 0x2020, TEXT + 0x2200);
+	fake_write(&fake, 0x2218, TEXT + 0x710);
+	expect(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+}
+END_TEST
+
+START_TEST(stack_switches_and_realigned_stacks)
+{
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x610, TEXT + 0x910, TEXT + 0x710};
+
+	regs.rip = TEXT + 0x610;
+	regs.rsp = TEXT + 0x2000;
+	regs.rbp = TEXT + 0x2400;
+	fake_write(&fake, 0x2000, TEXT + 0x2500); /* the stack before the switch */
+	fake_write(&fake, 0x2500, TEXT + 0x910);
+	fake_write(&fake, 0x2400 - 8, TEXT + 0x2600);
+	fake_write(&fake, 0x2600 - 8, TEXT + 0x710);
+	expect(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+}
+END_TEST
+
+START_TEST(a_rule_on_a_scratch_register_needs_an_interrupted_frame)
+{
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x810, TEXT + 0x810};
+
+	regs.rip = TEXT + 0x810;
+	regs.rsp = TEXT + 0x2000;
+	regs.r10 = TEXT + 0x2300;
+	fake_write(&fake, 0x2300 - 8, TEXT + 0x810);
+	expect(want, G_N_ELEMENTS(want), UNWIND_BAD_FRAME);
+}
+END_TEST
+
+START_TEST(ends_are_told_apart)
+{
+	static const uint64_t undefined[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0xa00};
+	static const uint64_t outside[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x50};
+	static const uint64_t unmapped[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x110};
+	static const uint64_t no_address[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x210};
+
+	regs.rip = undefined[1];
+	expect(undefined, 2, UNWIND_NO_ENTRY);
+	regs.rip = outside[1];
+	expect(outside, 2, UNWIND_NO_ENTRY);
+	regs.rip = unmapped[1];
+	regs.rsp = 0x10000000;
+	expect(unmapped, 2, UNWIND_UNREADABLE);
+	regs.rip = no_address[1];
+	regs.rsp = TEXT + 0x6000;
+	expect(no_address, 2, UNWIND_BAD_FRAME);
+}
+END_TEST
+
+/* Changes the tables of a right image and expects `code` from orc_load. */
+static void expect_refused(void (*change)(GByteArray *ips, GByteArray *entries), const char *header, int code)
+{
+	g_autoptr(GByteArray) ips = g_byte_array_new(), entries = g_byte_array_new();
+	g_autoptr(GError) error = NULL;
+
+	tables_encode(&layouts[0], ips, entries);
+	if (change)
+		change(ips, entries);
+	struct image *image = image_make(layouts[0].banner, header, ips, entries);
+
+	ck_assert_ptr_null(orc_load(image, &error));
+	ck_assert_msg(g_error_matches(error, ORC_ERROR, code), "%s", error->message);
+	image_free(image);
+}
+
+static void swap_first_two(GByteArray *ips, GByteArray *entries)
+{
+	int32_t *distances = (int32_t *)(void *)ips->data;
+
+	(void)entries;
+	distances[0] += 0x180;
+}
+
+static void drop_an_entry(GByteArray *ips, GByteArray *entries)
+{
+	(void)ips;
+	g_byte_array_set_size(entries, entries->len - 6);
+}
+
+static void cut_an_address(GByteArray *ips, GByteArray *entries)
+{
+	(void)entries;
+	g_byte_array_set_size(ips, ips->len - 1);
+}
+
+START_TEST(tables_that_contradict_themselves_are_refused)
+{
+	expect_refused(swap_first_two, NULL, ORC_ERROR_CORRUPT);
+	expect_refused(drop_an_entry, NULL, ORC_ERROR_CORRUPT);
+	expect_refused(cut_an_address, NULL, ORC_ERROR_CORRUPT);
+	expect_refused(NULL, "0000000000000000000000000000000000000000", ORC_ERROR_VERSION);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("ORC");
+	TCase *tcase = tcase_create("ORC");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_loop_test(tcase, every_layout_gives_the_same_entries, 0, G_N_ELEMENTS(layouts));
+	tcase_add_test(tcase, calls_by_stack_and_frame_pointer);
+	tcase_add_test(tcase, a_call_at_the_end_of_a_function_belongs_to_it);
+	tcase_add_test(tcase, through_an_interrupt_out_of_user_space);
+	tcase_add_test(tcase, an_interrupted_instruction_is_looked_up_as_it_is);
+	tcase_add_test(tcase, stack_switches_and_realigned_stacks);
+	tcase_add_test(tcase, a_rule_on_a_scratch_register_needs_an_interrupted_frame);
+	tcase_add_test(tcase, ends_are_told_apart);
+	tcase_add_test(tcase, tables_that_contradict_themselves_are_refused);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
