@@ -123,7 +123,7 @@ static inline void write_records(struct recording_writer *writer)
 
 	write_record(writer, buffer,
 	             record_mmap2_encode(PERF_RECORD_MISC_KERNEL, UINT32_MAX, TEXT, 0x1000, TEXT, build_id,
-	                                 sizeof(build_id), "[kernel.kallsyms]_text", &id, buffer, sizeof(buffer)));
+	                                 sizeof(build_id), RECORD_KERNEL_MAPPING, &id, buffer, sizeof(buffer)));
 	for (unsigned i = 0; i < 10; i++) {
 		const struct record_sample sample = {.id = ids[i % 2][i / 2 % 2],
 		                                     .ip = TEXT + i,

@@ -133,7 +133,7 @@ START_TEST(cut_at_every_byte)
 	recording_write();
 	g_autoptr(GByteArray) whole = file_bytes();
 	const size_t data_at = get_u64(whole, AT_DATA), data_end = data_at + get_u64(whole, AT_DATA + 8);
-	size_t n_whole = 0, whole_end = data_at;
+	size_t n_whole, whole_end;
 
 	for (size_t n = whole->len; n-- > 0;) {
 		g_autoptr(GError) error = NULL;
@@ -234,6 +234,24 @@ START_TEST(finish_that_breaks_off_keeps_the_records)
 }
 END_TEST
 
+START_TEST(malformed_record_is_not_written)
+{
+	static const uint16_t sizes[] = {0, 7, 12};
+	g_autoptr(GError) error = NULL;
+	struct recording_writer *writer = writer_open(file_path, NULL);
+	const struct perf_event_header record = {.type = PERF_RECORD_SAMPLE, .size = sizes[_i]};
+
+	ck_assert(!recording_writer_record(writer, &record, &error));
+	ck_assert(g_error_matches(error, RECORDING_ERROR, RECORDING_ERROR_FORMAT));
+	write_records(writer);
+	ck_assert(recording_writer_finish(writer, &features, NULL));
+	recording_writer_free(writer);
+	struct recording *recording = open_good();
+	ck_assert_uint_eq(tally_of(recording).records, N_RECORDS);
+	recording_free(recording);
+}
+END_TEST
+
 START_TEST(pipe_is_refused_for_writing)
 {
 	int ends[2];
@@ -280,6 +298,7 @@ int main(void)
 	tcase_add_test(tests, full_disk_is_said);
 	tcase_add_test(tests, write_that_breaks_off_leaves_whole_records);
 	tcase_add_test(tests, finish_that_breaks_off_keeps_the_records);
+	tcase_add_loop_test(tests, malformed_record_is_not_written, 0, 3);
 	tcase_add_test(tests, pipe_is_refused_for_writing);
 	tcase_add_test(tests, old_contents_are_replaced);
 	suite_add_tcase(suite, tests);

@@ -183,6 +183,9 @@ static void foreign_write(size_t attr_bytes, const void *records, size_t n)
 	memset(bytes->data + HEADER_BYTES, 0xff, attr_bytes);
 	memcpy(bytes->data + HEADER_BYTES, &attr, MIN(attr_bytes, sizeof(attr)));
 	g_byte_array_append(bytes, records, (guint)n);
+	/* One empty feature section: it was finished. */
+	put_u64(bytes, AT_FEATURES, 1 << 5);
+	g_byte_array_append(bytes, (const guint8[16]){0}, 16);
 	file_set(bytes->data, bytes->len);
 }
 
@@ -227,74 +230,97 @@ START_TEST(auxtrace_data_is_passed_over)
 }
 END_TEST
 
-/* A zstd frame (RFC 8878) of one raw block that holds two_samples, split over two records of odd sizes. */
-static GByteArray *compressed_make(uint32_t type, size_t first_part)
+#define PACKED_BYTES 32u
+
+/* A zstd frame (RFC 8878) of one raw block that holds `packed`, split over two records, the old kind of odd sizes. */
+static GByteArray *compressed_make(uint32_t type, const uint64_t packed[PACKED_BYTES / 8], size_t first_part)
 {
-	static const uint8_t head[] = {0x28,
-	                               0xb5,
-	                               0x2f,
-	                               0xfd,
-	                               0x20,
-	                               sizeof(two_samples),
-	                               1 | (sizeof(two_samples) << 3) % 256,
-	                               sizeof(two_samples) >> 5,
-	                               0};
-	uint8_t frame[sizeof(head) + sizeof(two_samples)];
+	static const uint8_t head[] = {0x28, 0xb5, 0x2f, 0xfd, 0x20, PACKED_BYTES, 1, PACKED_BYTES >> 5, 0};
+	uint8_t frame[sizeof(head) + PACKED_BYTES];
 	GByteArray *records = g_byte_array_new();
 	const size_t parts[] = {first_part, sizeof(frame) - first_part};
 	size_t at = 0;
 
 	memcpy(frame, head, sizeof(head));
-	memcpy(frame + sizeof(head), two_samples, sizeof(two_samples));
+	memcpy(frame + sizeof(head), packed, PACKED_BYTES);
 	for (int i = 0; i < 2; at += parts[i++]) {
 		const uint64_t n = parts[i];
-		const size_t padding = type == 83 ? -(size_t)n % 8 : 0;
-		const size_t bytes = 8 + (type == 83 ? sizeof(n) : 0) + n + padding;
+		const size_t length_bytes = type == RECORD_COMPRESSED2 ? sizeof(n) : 0;
+		const size_t padding = type == RECORD_COMPRESSED2 ? -(size_t)n % 8 : 0;
+		const size_t bytes = sizeof(struct perf_event_header) + length_bytes + n + padding;
 		const struct perf_event_header header = {.type = type, .size = (uint16_t)bytes};
 		g_byte_array_append(records, (const guint8 *)&header, sizeof(header));
-		if (type == 83)
-			g_byte_array_append(records, (const guint8 *)&n, sizeof(n));
+		g_byte_array_append(records, (const guint8 *)&n, (guint)length_bytes);
 		g_byte_array_append(records, frame + at, (guint)n);
 		g_byte_array_append(records, (const guint8 *)"\0\0\0\0\0\0\0", (guint)padding);
 	}
 	return records;
 }
 
+#ifdef VPROF_HAVE_ZSTD
+static void compressed_check(void)
+{
+	struct recording *recording = open_good();
+	const struct tally tally = tally_of(recording);
+
+	ck_assert_uint_eq(tally.records, 2);
+	ck_assert_uint_eq(tally.samples, 2);
+	recording_free(recording);
+}
+#else
+static void compressed_check(void)
+{
+	struct recording *recording = open_good();
+	struct tally tally = {.recording = recording};
+	g_autoptr(GError) error = NULL;
+
+	ck_assert(!recording_each(recording, tally_record, &tally, &error));
+	ck_assert_ptr_nonnull(strstr(error->message, "libzstd"));
+	recording_free(recording);
+}
+#endif
+
 START_TEST(compressed_records_are_unpacked)
 {
-	for (uint32_t type = 81; type <= 83; type += 2) {
-		for (size_t first_part = 1; first_part < 40; first_part++) {
-			g_autoptr(GByteArray) records = compressed_make(type, first_part);
-			foreign_write(VPROF_ATTR_BYTES, records->data, records->len);
-			struct recording *recording = open_good();
-#ifdef VPROF_HAVE_ZSTD
-			const struct tally tally = tally_of(recording);
-			ck_assert_uint_eq(tally.records, 2);
-			ck_assert_uint_eq(tally.samples, 2);
-#else
-			struct tally tally = {.recording = recording};
-			g_autoptr(GError) error = NULL;
-			ck_assert(!recording_each(recording, tally_record, &tally, &error));
-			ck_assert_ptr_nonnull(strstr(error->message, "libzstd"));
-#endif
-			recording_free(recording);
-		}
+	static const uint32_t types[] = {RECORD_COMPRESSED, RECORD_COMPRESSED2};
+
+	for (size_t first_part = 1; first_part < 40; first_part++) {
+		g_autoptr(GByteArray) records = compressed_make(types[_i], two_samples, first_part);
+		foreign_write(VPROF_ATTR_BYTES, records->data, records->len);
+		compressed_check();
 	}
 }
 END_TEST
 
-START_TEST(damaged_compression_is_refused)
+static void assert_walk_fails(const GByteArray *records)
 {
-	g_autoptr(GByteArray) records = compressed_make(81, 20);
 	g_autoptr(GError) error = NULL;
 
-	records->data[8] ^= 1;
 	foreign_write(VPROF_ATTR_BYTES, records->data, records->len);
 	struct recording *recording = open_good();
 	struct tally tally = {.recording = recording};
 	ck_assert(!recording_each(recording, tally_record, &tally, &error));
 	ck_assert(g_error_matches(error, RECORDING_ERROR, RECORDING_ERROR_FORMAT));
 	recording_free(recording);
+}
+
+START_TEST(damaged_compression_is_refused)
+{
+	g_autoptr(GByteArray) records = compressed_make(RECORD_COMPRESSED, two_samples, 20);
+
+	records->data[8] ^= 1;
+	assert_walk_fails(records);
+}
+END_TEST
+
+START_TEST(what_cannot_be_compressed_is_refused)
+{
+	static const uint32_t types[] = {RECORD_COMPRESSED, RECORD_COMPRESSED2, RECORD_AUXTRACE};
+	/* As AUX data these would be longer than any buffer. */
+	const uint64_t packed[] = {UINT64_C(16) << 48 | types[_i], UINT64_C(1) << 40, 0, 0};
+	g_autoptr(GByteArray) records = compressed_make(RECORD_COMPRESSED, packed, 20);
+
+	assert_walk_fails(records);
 }
 END_TEST
 
@@ -313,8 +339,9 @@ int main(void)
 	tcase_add_test(tests, header_before_features);
 	tcase_add_loop_test(tests, attrs_of_other_sizes, 0, 5);
 	tcase_add_test(tests, auxtrace_data_is_passed_over);
-	tcase_add_test(tests, compressed_records_are_unpacked);
+	tcase_add_loop_test(tests, compressed_records_are_unpacked, 0, 2);
 	tcase_add_test(tests, damaged_compression_is_refused);
+	tcase_add_loop_test(tests, what_cannot_be_compressed_is_refused, 0, 3);
 	suite_add_tcase(suite, tests);
 
 	SRunner *runner = srunner_create(suite);

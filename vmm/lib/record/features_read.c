@@ -167,6 +167,15 @@ static bool symbol_take(struct cursor *cursor, const char *text, uint64_t text_b
 	return true;
 }
 
+static bool symbols_take(struct cursor *cursor, const char *text, uint64_t text_bytes, struct recording_symbol *symbols,
+                         size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!symbol_take(cursor, text, text_bytes, i ? symbols[i - 1].address : 0, &symbols[i]))
+			return false;
+	return true;
+}
+
 static bool symbols_decode(struct recording_info *info, struct cursor cursor)
 {
 	struct symbols_wire header;
@@ -179,16 +188,18 @@ static bool symbols_decode(struct recording_info *info, struct cursor cursor)
 	if (header.text_bytes < 1 || header.text_bytes > text_left || text_at[header.text_bytes - 1] != '\0')
 		return false;
 
-	g_autofree char *text = g_memdup2(text_at, header.text_bytes);
-	g_autofree struct recording_symbol *symbols = g_new(struct recording_symbol, header.count);
-	for (uint32_t i = 0; i < header.count; i++)
-		if (!symbol_take(&cursor, text, header.text_bytes, i ? symbols[i - 1].address : 0, &symbols[i]))
-			return false;
+	char *text = g_memdup2(text_at, header.text_bytes);
+	struct recording_symbol *symbols = g_new(struct recording_symbol, header.count);
+	if (!symbols_take(&cursor, text, header.text_bytes, symbols, header.count)) {
+		g_free(symbols);
+		g_free(text);
+		return false;
+	}
 	g_free(info->symbols);
 	g_free(info->symbol_text);
-	info->symbols = g_steal_pointer(&symbols);
+	info->symbols = symbols;
 	info->n_symbols = header.count;
-	info->symbol_text = g_steal_pointer(&text);
+	info->symbol_text = text;
 	return true;
 }
 

@@ -94,8 +94,7 @@ static bool header_read(struct recording *recording, GError **error)
 	return true;
 }
 
-/* An attr that is longer than ours is of a newer kernel, whose additions do not matter here; a shorter one has zeros.
- */
+/* A longer attr than ours is a newer kernel's, whose additions do not matter here; a shorter one ends in zeros. */
 static bool event_read(struct recording *recording, size_t i, uint64_t *ids_bytes, GError **error)
 {
 	const uint64_t entry_bytes = recording->header.attr_size;
@@ -185,10 +184,11 @@ static size_t sample_id_offset(uint64_t sample_type)
 /* With several events the id has to stand at one place in all samples, since it says how to read the rest. */
 static bool id_offset_find(struct recording *recording, GError **error)
 {
-	recording->id_offset = sample_id_offset(recording->events[0].attr.sample_type);
-	for (size_t i = 0; i < recording->n_events && recording->n_events > 1; i++) {
+	for (size_t i = 0; i < recording->n_events; i++) {
 		size_t offset = sample_id_offset(recording->events[i].attr.sample_type);
-		if (offset == ID_OFFSET_NONE || offset != recording->id_offset)
+		if (i == 0)
+			recording->id_offset = offset;
+		if (recording->n_events > 1 && (offset == ID_OFFSET_NONE || offset != recording->id_offset))
 			return refuse(recording, RECORDING_ERROR_FORMAT, error,
 			              "the samples of its %zu events cannot be told apart; record them with ids",
 			              recording->n_events);
@@ -204,6 +204,18 @@ static void warn(struct recording *recording, char *sentence)
 		recording->warning = sentence;
 }
 
+/*
+ * perf leaves a size of 0 when it is killed; we leave no feature sections. Either way all up to the file's end are
+ * records.
+ */
+static bool is_unfinished(const struct file_header *header)
+{
+	static const uint64_t no_features[4];
+
+	return header->data.bytes == 0 ||
+	       (header->size == sizeof(*header) && memcmp(header->features, no_features, sizeof(no_features)) == 0);
+}
+
 static bool data_find(struct recording *recording, GError **error)
 {
 	const struct file_section *data = &recording->header.data;
@@ -211,10 +223,11 @@ static bool data_find(struct recording *recording, GError **error)
 	if (data->offset > recording->n_bytes)
 		return refuse(recording, RECORDING_ERROR_TRUNCATED, error, "it ends before its first record");
 	const uint64_t there = recording->n_bytes - data->offset;
-	recording->cut_off = data->bytes == 0 || data->bytes > there;
+	const bool unfinished = is_unfinished(&recording->header);
+	recording->cut_off = unfinished || data->bytes > there;
 	recording->data_end = data->offset + (recording->cut_off ? there : data->bytes);
-	if (data->bytes == 0)
-		warn(recording, g_strdup("the recording was not finished; what it has up to there is shown"));
+	if (unfinished)
+		warn(recording, g_strdup("the recording was not finished; it goes as far as was written"));
 	else if (recording->cut_off)
 		warn(recording, g_strdup_printf("the recording is cut off: %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
 		                                " bytes of records are there",

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Reads recordings: ours, cut-off ones, and those that perf made. The file is mapped and treated as hostile. */
+/*
+ * Reads recordings: ours, cut-off ones, and those that perf made. The file is mapped and treated as hostile; only one
+ * that shrinks while it is read ends the process (SIGBUS), as with all that is mapped.
+ */
 #ifndef VPROF_RECORD_READER_H
 #define VPROF_RECORD_READER_H
 

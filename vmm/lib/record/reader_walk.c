@@ -6,7 +6,7 @@
 #include "lib/record/unpack.h"
 
 /* A step of unpacking: room for what is left of a record that is not whole, and for more than one besides. */
-#define UNPACKED_BYTES (4u * (RECORD_BYTES_MAX + 8u))
+#define UNPACKED_BYTES ((size_t)4 * (RECORD_BYTES_MAX + 8))
 
 enum walk_end {
 	WALK_DONE,      /* all whole records were delivered */
@@ -50,14 +50,16 @@ static bool is_compressed(uint32_t type)
 enum extent {
 	EXTENT_WHOLE,
 	EXTENT_PARTIAL, /* its end lies beyond the bytes */
-	EXTENT_BAD,     /* no record has such a size */
+	EXTENT_BAD,     /* no record has such a size, or it cannot stand here */
 };
 
 /*
  * Takes the header of the record at `at`; *bytes: of the record and the data behind it that its size does not count.
- * Compressed records are the only ones whose size need not be a multiple of 8.
+ * Compressed records are the only ones whose size need not be a multiple of 8. What was unpacked holds neither them nor
+ * AUX data, which may be longer than the buffer.
  */
-static enum extent record_extent(const uint8_t *at, uint64_t left, struct perf_event_header *header, uint64_t *bytes)
+static enum extent record_extent(const uint8_t *at, uint64_t left, bool packed, struct perf_event_header *header,
+                                 uint64_t *bytes)
 {
 	uint64_t follows = 0;
 
@@ -65,6 +67,8 @@ static enum extent record_extent(const uint8_t *at, uint64_t left, struct perf_e
 		return EXTENT_PARTIAL;
 	memcpy(header, at, sizeof(*header));
 	if (header->size < sizeof(*header) || (header->size % 8 && !is_compressed(header->type)))
+		return EXTENT_BAD;
+	if (packed && (is_compressed(header->type) || header->type == RECORD_AUXTRACE))
 		return EXTENT_BAD;
 	if (header->size > left)
 		return EXTENT_PARTIAL;
@@ -90,18 +94,16 @@ static enum walk_end walk_bytes(struct walk *walk, const uint8_t *bytes, uint64_
 
 	for (*used = 0;; *used += record_bytes) {
 		const uint8_t *at = bytes + *used;
-		const enum extent extent = record_extent(at, n - *used, &header, &record_bytes);
+		const enum extent extent = record_extent(at, n - *used, packed, &header, &record_bytes);
 
 		if (extent == EXTENT_PARTIAL)
 			return WALK_DONE;
 		if (extent == EXTENT_BAD)
-			return malformed(walk, "a record has an impossible size");
-		if (!is_compressed(header.type))
-			end = deliver(walk, at, header.size) ? WALK_DONE : WALK_STOPPED;
-		else if (packed)
-			end = malformed(walk, "a compressed record stands within another");
-		else
+			return malformed(walk, "a record has an impossible size or place");
+		if (is_compressed(header.type))
 			end = walk_compressed(walk, at, &header);
+		else
+			end = deliver(walk, at, header.size) ? WALK_DONE : WALK_STOPPED;
 		if (end != WALK_DONE)
 			return end;
 	}

@@ -16,6 +16,9 @@
 #define RECORD_CHAIN_MAX 512u
 #define RECORD_BUILD_ID_BYTES_MAX 20u /* the place that PERF_RECORD_MMAP2 and the BUILD_ID feature have for one */
 
+/* The kernel's mapping as perf names it: pid -1, at the address of _text, which is its page_offset too. */
+#define RECORD_KERNEL_MAPPING "[kernel.kallsyms]_text"
+
 /*
  * Record types that perf itself adds behind the kernel's (Linux, tools/lib/perf/include/perf/event.h, enum
  * perf_user_event_type). They carry no sample_id.

@@ -28,9 +28,9 @@ struct file_header {
 	uint64_t size;
 	uint64_t attr_size; /* of one entry of `attrs`: a perf_event_attr and a file_section with its ids */
 	struct file_section attrs;
-	struct file_section data; /* bytes 0: not finished yet */
+	struct file_section data; /* bytes 0: perf record was not finished */
 	struct file_section event_types;
-	uint64_t features[4]; /* a file_section for each set bit, in order, stands right behind the data */
+	uint64_t features[4]; /* for each bit, in order, a file_section right behind the data; ours: 0 until finished */
 };
 _Static_assert(sizeof(struct file_header) == 104, "no padding");
 

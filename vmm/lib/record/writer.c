@@ -9,7 +9,7 @@
 #include "lib/record/record.h"
 #include "lib/record/recording_priv.h"
 
-#define BUFFER_BYTES (4u * (RECORD_BYTES_MAX + 8u))
+#define BUFFER_BYTES ((size_t)4 * (RECORD_BYTES_MAX + 8))
 
 _Static_assert(sizeof(struct perf_event_attr) >= VPROF_ATTR_BYTES, "linux/perf_event.h is of Linux 5.13 or later");
 
@@ -66,13 +66,23 @@ static size_t whole_records(const uint8_t *bytes, size_t n)
 	return at;
 }
 
-/* Ends the file at `end`, so that a half-written part does not stay behind. Best effort: it is cut off as it is. */
-static void writer_give_up(struct recording_writer *writer, uint64_t end)
+/* The header learns how far the records go, so that perf, too, reads a recording whose end never came. */
+static int size_write(struct recording_writer *writer)
+{
+	size_t written;
+
+	writer->header.data.bytes = writer->end - writer->header.data.offset;
+	return write_at(writer->fd, &writer->header.data.bytes, sizeof(writer->header.data.bytes),
+	                offsetof(struct file_header, data.bytes), &written);
+}
+
+/* Ends the file behind its last whole record. Best effort: what cannot be cut away the reader leaves alone. */
+static void writer_give_up(struct recording_writer *writer)
 {
 	writer->failed = true;
 	writer->buffered = 0;
-	writer->end = end;
-	(void)!ftruncate(writer->fd, (off_t)end);
+	(void)!ftruncate(writer->fd, (off_t)writer->end);
+	(void)size_write(writer);
 }
 
 static bool writer_flush(struct recording_writer *writer, GError **error)
@@ -82,12 +92,14 @@ static bool writer_flush(struct recording_writer *writer, GError **error)
 	if (writer->failed)
 		return fail(writer, "go on writing", EIO, error);
 	int failure = write_at(writer->fd, writer->buffer, writer->buffered, writer->end, &written);
+	writer->end += whole_records(writer->buffer, written);
+	writer->buffered = 0;
+	if (!failure)
+		failure = size_write(writer);
 	if (failure) {
-		writer_give_up(writer, writer->end + whole_records(writer->buffer, written));
+		writer_give_up(writer);
 		return fail(writer, "write", failure, error);
 	}
-	writer->end += writer->buffered;
-	writer->buffered = 0;
 	return true;
 }
 
@@ -213,6 +225,11 @@ bool recording_writer_record(struct recording_writer *writer, const struct perf_
 {
 	uint64_t time_ns;
 
+	if (!record_check(record, record->size)) {
+		g_set_error(error, RECORDING_ERROR, RECORDING_ERROR_FORMAT, "cannot write %s: a record of %u bytes",
+		            writer->path, record->size);
+		return false;
+	}
 	if (record->type == PERF_RECORD_SAMPLE && writer->n_events &&
 	    record_time(record, record->size, writer->events[0].attr.sample_type, &time_ns)) {
 		if (!writer->span.first_ns || time_ns < writer->span.first_ns)
@@ -229,7 +246,7 @@ bool recording_writer_round(struct recording_writer *writer, GError **error)
 	return writer_append(writer, &round, sizeof(round), error) && writer_flush(writer, error);
 }
 
-/* The features behind the data, then the header that knows of both. */
+/* The features behind the data, then the header that knows of them. */
 static bool writer_seal(struct recording_writer *writer, const struct recording_features *features, GError **error)
 {
 	struct file_header header = writer->header;
@@ -238,12 +255,10 @@ static bool writer_seal(struct recording_writer *writer, const struct recording_
 	g_autoptr(GByteArray) sections = features_encode(features, writer->events, writer->n_events, &writer->span,
 	                                                 writer->end, header.features);
 	int failure = write_at(writer->fd, sections->data, sections->len, writer->end, &written);
-	if (!failure) {
-		header.data.bytes = writer->end - header.data.offset;
+	if (!failure)
 		failure = write_at(writer->fd, &header, sizeof(header), 0, &written);
-	}
 	if (failure) {
-		writer_give_up(writer, writer->end);
+		writer_give_up(writer);
 		return fail(writer, "complete", failure, error);
 	}
 	return true;
@@ -251,7 +266,7 @@ static bool writer_seal(struct recording_writer *writer, const struct recording_
 
 bool recording_writer_finish(struct recording_writer *writer, const struct recording_features *features, GError **error)
 {
-	/* At least this round stands in the data, since a size of 0 would say that there is no end yet. */
+	/* At least this round stands in the data: perf takes a size of 0 for a recording that was never finished. */
 	if (!recording_writer_round(writer, error) || !writer_seal(writer, features, error))
 		return false;
 	int failure = close(writer->fd) == 0 ? 0 : errno;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Writes a recording (vprof/recording.h). The file is readable at any moment: the header says "no end yet" until
- * recording_writer_finish, as `perf record`'s does.
+ * Writes a recording (vprof/recording.h). The file is readable at any moment, by perf too: its header tells the size of
+ * the records written so far. Feature sections come with recording_writer_finish; their absence says that it never did.
  */
 #ifndef VPROF_RECORD_WRITER_H
 #define VPROF_RECORD_WRITER_H
@@ -40,10 +40,17 @@ struct recording_writer;
 struct recording_writer *recording_writer_open(const char *path, const struct recording_event *events, size_t n_events,
                                                GError **error);
 
-/* One whole record, as it came out of a ring. Buffered. */
+/*
+ * One whole record, as it came out of a ring or from an encoder. Buffered. After a failure, which may be of a record
+ * before, the file ends behind its last whole record, and every later call fails. A record whose size cannot be is
+ * refused (RECORDING_ERROR_FORMAT) and changes nothing.
+ */
 bool recording_writer_record(struct recording_writer *writer, const struct perf_event_header *record, GError **error);
 
-/* All rings have been drained once (PERF_RECORD_FINISHED_ROUND); writes out what is buffered. */
+/*
+ * All rings have been drained once (PERF_RECORD_FINISHED_ROUND): perf may sort and deliver what came before the round
+ * before this one. Writes out what is buffered.
+ */
 bool recording_writer_round(struct recording_writer *writer, GError **error);
 
 struct recording_features {
