@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Input: sample_type and read_format (8 bytes each), then a record. */
+#include <glib.h>
+#include <string.h>
+
+#include "fuzz_target.h"
+#include "lib/record/record.h"
+
+static volatile uint64_t sink; /* so that what is decoded is read */
+
+static void sample_read(const struct perf_event_header *record, size_t n, uint64_t sample_type, uint64_t read_format)
+{
+	struct record_sample sample;
+
+	if (!record_sample_decode_read(record, n, sample_type, read_format, &sample))
+		return;
+	g_assert(sample.n_chain == 0 || sample_type & PERF_SAMPLE_CALLCHAIN);
+	for (uint32_t i = 0; i < sample.n_chain; i++)
+		sink += sample.chain[i];
+	if ((sample_type & ~(uint64_t)PERF_SAMPLE_CALLCHAIN) != VPROF_SAMPLE_TYPE)
+		return;
+
+	/* What was decoded encodes to the same bytes; only reserved fields may differ. */
+	static uint64_t again[RECORD_BYTES_MAX / 8];
+	struct record_sample second;
+	size_t again_n = record_sample_encode(&sample, sample_type & PERF_SAMPLE_CALLCHAIN, again, sizeof(again));
+	g_assert(again_n && again_n <= n);
+	g_assert(record_sample_decode((struct perf_event_header *)again, again_n, sample_type, &second));
+	g_assert(second.ip == sample.ip && second.period == sample.period && second.n_chain == sample.n_chain);
+}
+
+static void text_read(const char *text)
+{
+	sink += strlen(text);
+}
+
+static void others_read(const struct perf_event_header *record, size_t n, uint64_t sample_type)
+{
+	uint64_t id, lost, time_ns;
+	uint32_t pid, tid;
+	const char *text;
+	struct record_mmap mmap;
+	struct record_id record_id;
+
+	if (record_lost_decode(record, n, &id, &lost))
+		sink += lost;
+	if (record_comm_decode(record, n, &pid, &tid, &text))
+		text_read(text);
+	if (record_event_name_decode(record, n, &id, &text))
+		text_read(text);
+	if (record_mmap_decode(record, n, &mmap)) {
+		text_read(mmap.file_name);
+		for (size_t i = 0; i < mmap.build_id_bytes; i++)
+			sink += mmap.build_id[i];
+	}
+	if (record_id_decode(record, n, sample_type, &record_id))
+		sink += record_id.id;
+	if (record_time(record, n, sample_type, &time_ns))
+		sink += time_ns;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	uint64_t sample_type, read_format;
+	const size_t head_bytes = sizeof(sample_type) + sizeof(read_format);
+
+	if (n < head_bytes)
+		return 0;
+	memcpy(&sample_type, bytes, sizeof(sample_type));
+	memcpy(&read_format, bytes + sizeof(sample_type), sizeof(read_format));
+	g_autofree void *aligned = g_memdup2(bytes + head_bytes, n - head_bytes);
+	const struct perf_event_header *record = aligned ? record_check(aligned, n - head_bytes) : NULL;
+	if (record) {
+		sample_read(record, record->size, sample_type, read_format);
+		others_read(record, record->size, sample_type);
+	}
+	return 0;
+}
