@@ -105,7 +105,7 @@ START_TEST(test_cut_anywhere)
 	g_autoptr(GByteArray) bytes = g_byte_array_new();
 
 	kallsyms_build(bytes, layout, GVA, symbols, 300);
-	for (guint n = 0; n < bytes->len; n += 7) {
+	for (guint n = 0; n < bytes->len; n += 41) {
 		g_autofree uint8_t *cut = g_memdup2(bytes->data, n);
 		g_autoptr(GError) error = NULL;
 		uint32_t calls = 0;

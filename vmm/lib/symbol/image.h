@@ -23,9 +23,9 @@ enum image_error {
 	IMAGE_ERROR_PAYLOAD,   /* a bzImage whose payload cannot be unpacked */
 };
 
-#define IMAGE_FILE_BYTES_MAX (UINT64_C(8) << 30) /* it is only mapped: a vmlinux with debug information has gigabytes \
-	                                          */
-#define IMAGE_BYTES_MAX (UINT64_C(1) << 30)      /* of an unpacked payload */
+/* A file is only mapped, and a vmlinux with debug information has gigabytes; an unpacked payload takes memory. */
+#define IMAGE_FILE_BYTES_MAX (UINT64_C(8) << 30)
+#define IMAGE_BYTES_MAX (UINT64_C(1) << 30)
 #define IMAGE_SEGMENTS_MAX 64u
 #define IMAGE_BUILD_ID_BYTES_MAX 32u
 
