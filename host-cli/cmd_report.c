@@ -10,7 +10,7 @@
 static struct {
 	char *input, *sort, *kernel, *limit;
 	double percent_limit;
-	gboolean json, force;
+	gboolean json, force, call_chains;
 } given;
 
 static const GOptionEntry options[] = {
@@ -24,6 +24,8 @@ static const GOptionEntry options[] = {
 	{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &given.kernel, "take symbols from IMAGE, not from the recording",
          "IMAGE"},
 	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "use IMAGE even if its build-id is another", NULL},
+	{"call-chains", 'g', 0, G_OPTION_ARG_NONE, &given.call_chains,
+         "print the call tree, too: callers above, what they called below", NULL},
 	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print one JSON document", NULL},
 	{NULL},
 };
@@ -42,6 +44,7 @@ static bool options_read(struct report_options *report, GError **error)
 	}
 	report->limit = (size_t)limit;
 	report->percent_limit = given.percent_limit;
+	report->call_tree = given.call_chains;
 	return true;
 }
 
@@ -87,6 +90,7 @@ const struct command command_report = {
 		"  vprof report --sort cpu,mode        how busy each vCPU was, and with what\n"
 		"  vprof report --sort mode,sym,ip -n 30\n"
 		"                                      the 30 hottest instructions\n"
+		"  vprof report -g                     who called what (of a recording made with run -g)\n"
 		"  vprof report --json | jq -r '.tables[].rows[] | [.share, .symbol] | @tsv'",
 	.options = options,
 	.run = report_run,

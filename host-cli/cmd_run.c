@@ -29,7 +29,8 @@ static struct {
 	char *kernel, *initrd, *append, *memory, *vcpus, *name, *boot, *console, *quirks, *delivery;
 	char *frequency, *period, *duration, *output;
 	char **events;
-	gboolean demo, no_report, stop_on_panic, verbose;
+	char *call_graph, *call_depth;
+	gboolean call_chains, demo, no_report, stop_on_panic, verbose;
 } given;
 
 static const GOptionEntry options[] = {
@@ -44,6 +45,12 @@ static const GOptionEntry options[] = {
 	{"frequency", 'F', 0, G_OPTION_ARG_STRING, &given.frequency, "samples per second and vCPU (default 999)", "HZ"},
 	{"count", 'c', 0, G_OPTION_ARG_STRING, &given.period, "events (nanoseconds, for clocks) between two samples",
          "PERIOD"},
+	{"call-chains", 'g', 0, G_OPTION_ARG_NONE, &given.call_chains,
+         "record call chains, of the guest's kernel and user space (--call-graph=auto)", NULL},
+	{"call-graph", 0, 0, G_OPTION_ARG_STRING, &given.call_graph,
+         "how kernel callers are found: auto, orc, fp (frame pointers) or none", "HOW"},
+	{"call-depth", 0, 0, G_OPTION_ARG_STRING, &given.call_depth, "frames of a call chain (default 64, at most 127)",
+         "N"},
 	{"output", 'o', 0, G_OPTION_ARG_FILENAME, &given.output, "recording to write (default " INPUT_DEFAULT_PATH ")",
          "FILE"},
 	{"no-report", 0, 0, G_OPTION_ARG_NONE, &given.no_report, "do not print the profile at the end", NULL},
@@ -114,14 +121,26 @@ static json_t *events_json(void)
 	return names;
 }
 
+static void call_chain_arguments(json_t *arguments, uint64_t depth)
+{
+	if (given.call_graph != NULL)
+		json_object_set_new(arguments, "call-graph", text_json(given.call_graph));
+	else if (given.call_chains)
+		json_object_set_new(arguments, "call-graph", json_string("auto"));
+	if (depth != 0)
+		json_object_set_new(arguments, "call-depth", json_integer((json_int_t)depth));
+}
+
 /* The arguments of session-start, or NULL. */
 static json_t *session_arguments(GError **error)
 {
-	uint64_t frequency_hz = DEFAULT_FREQUENCY_HZ, period = 0;
+	uint64_t frequency_hz = DEFAULT_FREQUENCY_HZ, period = 0, depth = 0;
 	json_t *arguments;
 
 	if ((given.frequency != NULL &&
 	     !units_parse_number("--frequency", given.frequency, 1, INT64_MAX, &frequency_hz, error)) ||
+	    (given.call_depth != NULL &&
+	     !units_parse_number("--call-depth", given.call_depth, 1, INT64_MAX, &depth, error)) ||
 	    (given.period != NULL && !units_parse_number("--count", given.period, 1, INT64_MAX, &period, error)))
 		return NULL;
 	arguments = json_object();
@@ -131,6 +150,7 @@ static json_t *session_arguments(GError **error)
 		json_object_set_new(arguments, "period", json_integer((json_int_t)period));
 	else
 		json_object_set_new(arguments, "frequency-hz", json_integer((json_int_t)frequency_hz));
+	call_chain_arguments(arguments, depth);
 	if (given.delivery != NULL)
 		json_object_set_new(arguments, "delivery", text_json(given.delivery));
 	return arguments;
@@ -190,7 +210,7 @@ static void run_say_session(const struct run *run)
 	if (why != NULL)
 		say("%s", why);
 	if (given.verbose && delivery != NULL)
-		say("overflows become exits by %s", delivery);
+		say("overflows become exits by %s; call chains: %s", delivery, member_text(session, "call-graph"));
 }
 
 /* Everything that can fail does so before the guest runs its first instruction. */
@@ -439,6 +459,7 @@ const struct command command_run = {
 		"  vprof run --demo\n"
 		"  vprof run --kernel /boot/vmlinuz --initrd initrd.img --memory 512M --duration 2m\n"
 		"  vprof run --kernel vmlinux --append 'root=none quiet' -F 5000 --console boot.log -o boot.data\n"
+		"  vprof run --kernel vmlinuz --initrd initrd.img -g && vprof report -g\n"
 		"  vprof run --kernel vmlinux -e instructions:k -e cache-misses -c 100003",
 	.options = options,
 	.run = run_run,

@@ -6,6 +6,7 @@
 struct load {
 	struct report *report;
 	struct histogram **histograms; /* one a table */
+	struct call_tree **call_trees; /* likewise, their elements NULL when not asked for */
 	bool one_table;
 };
 
@@ -14,7 +15,11 @@ static bool load_sample(const struct record_sample *sample, unsigned event, void
 	struct load *load = data;
 	struct report *report = load->report;
 
-	histogram_add(load->histograms[load->one_table ? 0 : event], sample, event);
+	size_t table = load->one_table ? 0 : event;
+
+	histogram_add(load->histograms[table], sample, event);
+	if (load->call_trees[table] != NULL)
+		call_tree_add(load->call_trees[table], sample);
 	if (report->samples == 0 || sample->time_ns < report->first_ns)
 		report->first_ns = sample->time_ns;
 	if (sample->time_ns > report->last_ns)
@@ -60,19 +65,23 @@ static const char **event_names(const struct recording *recording)
 	return names;
 }
 
-static void report_fill(struct report *report, struct histogram **histograms, bool one_table,
-                        const struct report_options *options)
+static void report_fill(struct report *report, const struct load *load, const struct report_options *options)
 {
 	g_autofree const char **names = event_names(report->input->recording);
 
 	for (size_t i = 0; i < report->n_tables; i++) {
 		struct report_table *table = &report->tables[i];
 
-		table->event = one_table ? NULL : recording_event(report->input->recording, i);
-		table->samples = histogram_samples(histograms[i]);
-		table->period = histogram_period(histograms[i]);
-		table->rows =
-			histogram_rows(histograms[i], &report->columns, report->input->resolver, names, &table->n_rows);
+		table->event = load->one_table ? NULL : recording_event(report->input->recording, i);
+		table->samples = histogram_samples(load->histograms[i]);
+		table->period = histogram_period(load->histograms[i]);
+		table->rows = histogram_rows(load->histograms[i], &report->columns, report->input->resolver, names,
+		                             &table->n_rows);
+		if (load->call_trees[i] != NULL) {
+			size_t n;
+
+			table->calls = call_tree_resolve(load->call_trees[i], report->input->resolver, &n);
+		}
 		table_limit(table, options);
 	}
 }
@@ -85,16 +94,23 @@ struct report *report_new(struct input *input, const struct report_options *opti
 
 	report->input = input;
 	report->columns = options->columns;
+	report->percent_limit = options->percent_limit;
 	report->n_tables = load.one_table ? 1 : recording_n_events(input->recording);
 	report->tables = g_new0(struct report_table, report->n_tables);
 	load.histograms = g_new(struct histogram *, report->n_tables);
-	for (size_t i = 0; i < report->n_tables; i++)
+	load.call_trees = g_new(struct call_tree *, report->n_tables);
+	for (size_t i = 0; i < report->n_tables; i++) {
 		load.histograms[i] = histogram_new(column_list_has(&options->columns, "cpu"));
+		load.call_trees[i] = options->call_tree ? call_tree_new() : NULL;
+	}
 	input_walk(input, &visitor, &load);
-	report_fill(report, load.histograms, load.one_table, options);
-	for (size_t i = 0; i < report->n_tables; i++)
+	report_fill(report, &load, options);
+	for (size_t i = 0; i < report->n_tables; i++) {
 		histogram_free(load.histograms[i]);
+		call_tree_free(load.call_trees[i]);
+	}
 	g_free(load.histograms);
+	g_free(load.call_trees);
 	return report;
 }
 
@@ -102,8 +118,10 @@ void report_free(struct report *report)
 {
 	if (report == NULL)
 		return;
-	for (size_t i = 0; i < report->n_tables; i++)
+	for (size_t i = 0; i < report->n_tables; i++) {
 		g_free(report->tables[i].rows);
+		g_free(report->tables[i].calls);
+	}
 	g_free(report->tables);
 	g_free(report);
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "input.h"
+#include "lib/profile/call_tree.h"
 #include "lib/profile/column.h"
 
 #define REPORT_DEFAULT_SORT "mode,sym"
@@ -20,6 +21,7 @@ struct report_options {
 	struct column_list columns;
 	size_t limit;         /* rows of each table; 0: all */
 	double percent_limit; /* rows with at least this share; 0: all */
+	bool call_tree;
 };
 
 /* The rows of one event; of all events when the report has the column "event". */
@@ -30,11 +32,13 @@ struct report_table {
 	struct profile_row *rows; /* those within the limits, the largest first */
 	size_t n_rows;
 	size_t n_left_out;
+	struct call_node *calls; /* the call tree, all of it; NULL: not asked for */
 };
 
 struct report {
 	const struct input *input;
 	struct column_list columns;
+	double percent_limit;
 	struct report_table *tables;
 	size_t n_tables;
 	uint64_t samples;
@@ -48,6 +52,10 @@ void report_free(struct report *report);
 
 /* The share of a row in its table, 0..1; of periods, or of samples in a recording without periods. */
 double report_share(const struct report_table *table, const struct profile_row *row);
+
+/* The call tree of a table, within the report's limit. */
+void report_print_calls(const struct report *report, const struct report_table *table, FILE *to);
+json_t *report_calls_json(const struct report *report, const struct report_table *table);
 
 void report_print_text(const struct report *report, FILE *to);
 /* Its schema: vprof-report(1). */

@@ -30,10 +30,14 @@ static json_t *table_json(const struct report *report, const struct report_table
 
 	for (size_t i = 0; i < table->n_rows; i++)
 		json_array_append_new(rows, row_json(report, table, &table->rows[i]));
-	return json_pack("{s:o, s:I, s:I, s:I, s:o}", "event",
-	                 text_json(table->event != NULL ? table->event->name : NULL), "samples",
-	                 (json_int_t)table->samples, "period", (json_int_t)table->period, "rows-left-out",
-	                 (json_int_t)table->n_left_out, "rows", rows);
+	json_t *object = json_pack("{s:o, s:I, s:I, s:I, s:o}", "event",
+	                           text_json(table->event != NULL ? table->event->name : NULL), "samples",
+	                           (json_int_t)table->samples, "period", (json_int_t)table->period, "rows-left-out",
+	                           (json_int_t)table->n_left_out, "rows", rows);
+
+	if (table->calls != NULL)
+		json_object_set_new(object, "calls", report_calls_json(report, table));
+	return object;
 }
 
 /* A member of the description, or null. */

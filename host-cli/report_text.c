@@ -166,6 +166,8 @@ static void table_print(const struct report *report, const struct report_table *
 	}
 	if (table->n_left_out != 0)
 		fprintf(to, "# %zu more rows\n", table->n_left_out);
+	if (table->calls != NULL)
+		report_print_calls(report, table, to);
 }
 
 void report_print_text(const struct report *report, FILE *to)

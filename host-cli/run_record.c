@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/profile/chain.h"
 #include "lib/profile/histogram.h"
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
@@ -27,7 +28,8 @@ struct capture {
 	int *eventfds;
 	size_t n_rings;
 	struct recording_writer *writer;
-	struct histogram *histogram;
+	struct histogram *frames; /* of all call chains: every address that wants a symbol */
+	uint64_t samples;
 	uint64_t lost;
 };
 
@@ -143,7 +145,7 @@ struct capture *capture_new(struct engine *engine, json_t *session, GError **err
 	struct capture *capture = g_new0(struct capture, 1);
 
 	capture->phases = json_array();
-	capture->histogram = histogram_new(false);
+	capture->frames = histogram_new(false);
 	capture->rate = rate_of(session);
 	capture->session = engine_execute(engine, "session-start", session, error);
 	if (capture->session != NULL && capture_parse_events(capture, error) &&
@@ -168,7 +170,7 @@ void capture_free(struct capture *capture)
 	for (size_t i = 0; i < capture->n_events; i++)
 		g_free((void *)capture->events[i].ids);
 	g_free(capture->events);
-	histogram_free(capture->histogram);
+	histogram_free(capture->frames);
 	json_decref(capture->phases);
 	json_decref(capture->session);
 	json_decref(capture->rate);
@@ -182,7 +184,7 @@ const json_t *capture_session(const struct capture *capture)
 
 uint64_t capture_samples(const struct capture *capture)
 {
-	return histogram_samples(capture->histogram);
+	return capture->samples;
 }
 
 uint64_t capture_lost(const struct capture *capture)
@@ -280,6 +282,16 @@ size_t capture_poll(const struct capture *capture, struct pollfd *entries, size_
 	return n;
 }
 
+static void capture_count_sample(struct capture *capture, const struct record_sample *sample)
+{
+	struct chain_frame frames[CHAIN_FRAMES_MAX];
+	uint32_t n = chain_frames(sample, frames);
+
+	for (uint32_t i = 0; i < n; i++)
+		histogram_add(capture->frames, &(struct record_sample){.ip = frames[i].ip, .misc = frames[i].misc}, 0);
+	capture->samples++;
+}
+
 static void capture_count(struct capture *capture, const struct perf_event_header *record, size_t bytes)
 {
 	struct record_sample sample;
@@ -287,7 +299,7 @@ static void capture_count(struct capture *capture, const struct perf_event_heade
 
 	if (record->type == PERF_RECORD_SAMPLE &&
 	    record_sample_decode(record, bytes, capture->events[0].attr.sample_type, &sample))
-		histogram_add(capture->histogram, &sample, 0);
+		capture_count_sample(capture, &sample);
 	else if (record_lost_decode(record, bytes, &id, &lost))
 		capture->lost += lost;
 }
@@ -363,7 +375,7 @@ bool capture_finish(struct capture *capture, const struct capture_summary *summa
 
 	features.description = description;
 	features.kernel_build_id = image_build_id(image, &features.kernel_build_id_bytes);
-	features.symbols = symbols = symbols_hit(capture->histogram, symtab, &features.n_symbols);
+	features.symbols = symbols = symbols_hit(capture->frames, symtab, &features.n_symbols);
 	finished = recording_writer_finish(capture->writer, &features, error);
 	free(description);
 	return finished;

@@ -4,6 +4,8 @@
 #include <glib.h>
 #include <stdlib.h>
 
+#include "lib/profile/hash.h"
+
 #define CELLS_AT_FIRST 4096u /* a power of two */
 
 /* All samples at one address in one mode, of one event, on one vCPU (if told apart). Free while samples is 0. */
@@ -43,19 +45,9 @@ void histogram_free(struct histogram *histogram)
 	g_free(histogram);
 }
 
-/* The finaliser of MurmurHash3 (public domain, A. Appleby): addresses differ in their low and middle bits. */
-static uint64_t bits_mix(uint64_t bits)
-{
-	bits ^= bits >> 33;
-	bits *= UINT64_C(0xff51afd7ed558ccd);
-	bits ^= bits >> 33;
-	bits *= UINT64_C(0xc4ceb9fe1a85ec53);
-	return bits ^ bits >> 33;
-}
-
 static uint64_t cell_hash(const struct cell *key)
 {
-	return bits_mix(key->ip ^ bits_mix((uint64_t)key->cpu << 32 | (uint64_t)key->event << 8 | key->mode));
+	return hash_mix(key->ip ^ hash_mix((uint64_t)key->cpu << 32 | (uint64_t)key->event << 8 | key->mode));
 }
 
 static bool cell_same(const struct cell *a, const struct cell *b)

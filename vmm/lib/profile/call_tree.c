@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lib/profile/call_tree.h"
+
+#include <glib.h>
+#include <string.h>
+
+#include "lib/profile/chain.h"
+#include "lib/profile/hash.h"
+
+#define SLOTS_AT_FIRST 4096u /* a power of two */
+
+/* One address, as called from the chain above it. Node 0 is the root. */
+struct address_node {
+	uint64_t ip;
+	uint32_t parent;
+	uint8_t mode; /* enum profile_mode */
+	uint64_t self_samples;
+	uint64_t self_period;
+};
+
+struct call_tree {
+	GArray *nodes;   /* of struct address_node; parents stand before their children */
+	uint32_t *slots; /* node numbers, 0: free; open addressing, linear probing, at most half full */
+	size_t n_slots;  /* a power of two */
+};
+
+struct call_tree *call_tree_new(void)
+{
+	struct call_tree *tree = g_new0(struct call_tree, 1);
+
+	tree->nodes = g_array_new(FALSE, TRUE, sizeof(struct address_node));
+	g_array_set_size(tree->nodes, 1);
+	tree->n_slots = SLOTS_AT_FIRST;
+	tree->slots = g_new0(uint32_t, tree->n_slots);
+	return tree;
+}
+
+void call_tree_free(struct call_tree *tree)
+{
+	if (tree == NULL)
+		return;
+	g_array_unref(tree->nodes);
+	g_free(tree->slots);
+	g_free(tree);
+}
+
+static struct address_node *node_at(const struct call_tree *tree, uint32_t i)
+{
+	return &g_array_index(tree->nodes, struct address_node, i);
+}
+
+/* The slot that holds the node like `key`, or the free one where it belongs. */
+static uint32_t *slot_find(const struct call_tree *tree, const struct address_node *key)
+{
+	uint64_t above = (uint64_t)key->parent << 8 | key->mode;
+	size_t i = hash_mix(key->ip ^ hash_mix(above)) & (tree->n_slots - 1);
+
+	for (; tree->slots[i] != 0; i = (i + 1) & (tree->n_slots - 1)) {
+		const struct address_node *node = node_at(tree, tree->slots[i]);
+
+		if (node->ip == key->ip && node->parent == key->parent && node->mode == key->mode)
+			break;
+	}
+	return &tree->slots[i];
+}
+
+static void slots_grow(struct call_tree *tree)
+{
+	g_free(tree->slots);
+	tree->n_slots *= 2;
+	tree->slots = g_new0(uint32_t, tree->n_slots);
+	for (uint32_t i = 1; i < tree->nodes->len; i++)
+		*slot_find(tree, node_at(tree, i)) = i;
+}
+
+static uint32_t node_intern(struct call_tree *tree, const struct address_node *key)
+{
+	uint32_t *slot = slot_find(tree, key);
+
+	if (*slot == 0) {
+		if (tree->nodes->len >= tree->n_slots / 2) {
+			slots_grow(tree);
+			slot = slot_find(tree, key);
+		}
+		*slot = tree->nodes->len;
+		g_array_append_val(tree->nodes, *key);
+	}
+	return *slot;
+}
+
+void call_tree_add(struct call_tree *tree, const struct record_sample *sample)
+{
+	struct chain_frame frames[CHAIN_FRAMES_MAX];
+	uint32_t parent = 0;
+
+	for (uint32_t i = chain_frames(sample, frames); i-- > 0;) {
+		const struct address_node key = {
+			.ip = frames[i].ip,
+			.parent = parent,
+			.mode = (uint8_t)profile_mode_of(frames[i].misc),
+		};
+
+		parent = node_intern(tree, &key);
+	}
+	node_at(tree, parent)->self_samples++;
+	node_at(tree, parent)->self_period += sample->period;
+}
+
+/* The child of `parent` for that place, made if it is new. */
+static size_t child_intern(GArray *nodes, size_t parent, enum profile_mode mode, const struct place *place)
+{
+	size_t child = g_array_index(nodes, struct call_node, parent).first_child;
+
+	for (; child != 0; child = g_array_index(nodes, struct call_node, child).next_sibling) {
+		const struct call_node *node = &g_array_index(nodes, struct call_node, child);
+
+		if (node->mode == mode && strcmp(node->symbol, place->symbol) == 0 &&
+		    strcmp(node->module, place->module) == 0)
+			return child;
+	}
+	struct call_node node = {
+		.symbol = place->symbol,
+		.module = place->module,
+		.mode = mode,
+		.next_sibling = g_array_index(nodes, struct call_node, parent).first_child,
+	};
+
+	child = nodes->len;
+	g_array_append_val(nodes, node);
+	g_array_index(nodes, struct call_node, parent).first_child = child;
+	return child;
+}
+
+static int nodes_compare(const void *a, const void *b, void *data)
+{
+	const struct call_node *nodes = data;
+	const struct call_node *left = &nodes[*(const size_t *)a], *right = &nodes[*(const size_t *)b];
+
+	if (left->period != right->period)
+		return left->period > right->period ? -1 : 1;
+	if (left->samples != right->samples)
+		return left->samples > right->samples ? -1 : 1;
+	return strcmp(left->symbol, right->symbol);
+}
+
+static void children_sort(struct call_node *nodes, size_t parent, GArray *scratch)
+{
+	size_t *link = &nodes[parent].first_child;
+
+	g_array_set_size(scratch, 0);
+	for (size_t child = *link; child != 0; child = nodes[child].next_sibling)
+		g_array_append_val(scratch, child);
+	g_array_sort_with_data(scratch, nodes_compare, nodes);
+	for (guint i = 0; i < scratch->len; i++) {
+		*link = g_array_index(scratch, size_t, i);
+		link = &nodes[*link].next_sibling;
+	}
+	*link = 0;
+}
+
+/* Nodes by symbol, with what fell into each itself; parents[i] is the one above node i. */
+static GArray *symbols_merge(const struct call_tree *tree, struct resolver *resolver, size_t *parents)
+{
+	GArray *nodes = g_array_new(FALSE, TRUE, sizeof(struct call_node));
+	g_autofree size_t *node_of = g_new0(size_t, tree->nodes->len);
+
+	g_array_set_size(nodes, 1);
+	for (uint32_t i = 1; i < tree->nodes->len; i++) {
+		const struct address_node *address = node_at(tree, i);
+		size_t parent = node_of[address->parent];
+		struct place place;
+
+		resolver_find(resolver, (enum profile_mode)address->mode, address->ip, &place);
+		node_of[i] = child_intern(nodes, parent, (enum profile_mode)address->mode, &place);
+		parents[node_of[i]] = parent;
+		g_array_index(nodes, struct call_node, node_of[i]).self_samples += address->self_samples;
+		g_array_index(nodes, struct call_node, node_of[i]).self_period += address->self_period;
+	}
+	return nodes;
+}
+
+struct call_node *call_tree_resolve(const struct call_tree *tree, struct resolver *resolver, size_t *n)
+{
+	g_autofree size_t *parents = g_new0(size_t, tree->nodes->len);
+	g_autoptr(GArray) scratch = g_array_new(FALSE, FALSE, sizeof(size_t));
+	GArray *merged = symbols_merge(tree, resolver, parents);
+
+	*n = merged->len;
+	struct call_node *nodes = (struct call_node *)(void *)g_array_free(merged, FALSE);
+
+	/* Children stand behind their parents, so that one pass from the end sums everything up. */
+	for (size_t i = *n; i-- > 0;) {
+		nodes[i].samples += nodes[i].self_samples;
+		nodes[i].period += nodes[i].self_period;
+		if (i == 0)
+			break;
+		nodes[parents[i]].samples += nodes[i].samples;
+		nodes[parents[i]].period += nodes[i].period;
+	}
+	for (size_t i = 0; i < *n; i++)
+		children_sort(nodes, i, scratch);
+	return nodes;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Samples by call chain: a tree with callers above and callees below.
+ *
+ * Adding a sample is one look-up in a hash table for each frame. Symbols are looked up afterwards, once per distinct
+ * place in the tree.
+ */
+#ifndef VPROF_PROFILE_CALL_TREE_H
+#define VPROF_PROFILE_CALL_TREE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/profile/mode.h"
+#include "lib/profile/resolver.h"
+#include "lib/record/record.h"
+
+struct call_tree;
+
+struct call_tree *call_tree_new(void);
+void call_tree_free(struct call_tree *tree);
+
+/* A sample without a call chain stands alone, by its own ip. */
+void call_tree_add(struct call_tree *tree, const struct record_sample *sample);
+
+/* A function as called from the one above it. */
+struct call_node {
+	const char *symbol; /* lives as long as the resolver; NULL in the root */
+	const char *module;
+	enum profile_mode mode;
+	uint64_t samples;      /* in it and in what it called */
+	uint64_t period;       /* summed: events, nanoseconds for clocks */
+	uint64_t self_samples; /* in it alone */
+	uint64_t self_period;
+	size_t first_child; /* indexes into the array; 0: none */
+	size_t next_sibling;
+};
+
+/*
+ * The tree by symbols: an array of *n nodes by g_free whose first is the root, with everything below it. Children are
+ * linked with the largest period first, ties by name.
+ */
+struct call_node *call_tree_resolve(const struct call_tree *tree, struct resolver *resolver, size_t *n);
+
+#endif

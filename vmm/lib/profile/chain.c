@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lib/profile/chain.h"
+
+/* The marks between the parts of a chain are its largest numbers. */
+static bool is_context(uint64_t word)
+{
+	return word >= (uint64_t)PERF_CONTEXT_MAX;
+}
+
+static uint16_t context_misc(uint64_t word)
+{
+	switch (word) {
+	case (uint64_t)PERF_CONTEXT_KERNEL:
+		return PERF_RECORD_MISC_KERNEL;
+	case (uint64_t)PERF_CONTEXT_USER:
+		return PERF_RECORD_MISC_USER;
+	case (uint64_t)PERF_CONTEXT_HV:
+		return PERF_RECORD_MISC_HYPERVISOR;
+	default:
+		return PERF_RECORD_MISC_CPUMODE_UNKNOWN;
+	}
+}
+
+uint32_t chain_frames(const struct record_sample *sample, struct chain_frame frames[CHAIN_FRAMES_MAX])
+{
+	uint16_t misc = sample->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < sample->n_chain && n < CHAIN_FRAMES_MAX; i++) {
+		uint64_t word = sample->chain[i];
+
+		if (is_context(word)) {
+			misc = context_misc(word);
+			continue;
+		}
+		/*
+		 * A return address may lie behind the last instruction of its function: the call before it does not.
+		 * What an exit interrupted is no call.
+		 */
+		bool is_call = n > 0 && frames[n - 1].misc != PERF_RECORD_MISC_HYPERVISOR;
+
+		frames[n++] = (struct chain_frame){.ip = is_call ? word - 1 : word, .misc = misc};
+	}
+	if (n == 0)
+		frames[n++] = (struct chain_frame){.ip = sample->ip, .misc = misc};
+	return n;
+}

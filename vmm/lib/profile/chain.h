@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A sample's call chain as frames that symbols can be looked up for. */
+#ifndef VPROF_PROFILE_CHAIN_H
+#define VPROF_PROFILE_CHAIN_H
+
+#include <stdint.h>
+
+#include "lib/record/record.h"
+
+#define CHAIN_FRAMES_MAX 1024u /* of one sample; perf's own limit is 127 unless a sysctl raises it */
+
+struct chain_frame {
+	uint64_t ip;   /* where the sample fell, or the last byte of the call instruction that leads there */
+	uint16_t misc; /* PERF_RECORD_MISC_KERNEL, _USER, _HYPERVISOR (then ip is an exit, vprof/exit.h) or _UNKNOWN */
+};
+
+/*
+ * The frames without perf's marks (PERF_CONTEXT_*), innermost first, the outermost left out beyond CHAIN_FRAMES_MAX; a
+ * sample without a chain is one frame. Returns how many, at least 1.
+ */
+uint32_t chain_frames(const struct record_sample *sample, struct chain_frame frames[CHAIN_FRAMES_MAX]);
+
+#endif
