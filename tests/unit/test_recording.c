@@ -202,7 +202,9 @@ START_TEST(write_that_breaks_off_leaves_whole_records)
 	ck_assert(!written);
 	ck_assert(g_error_matches(error, RECORDING_ERROR, RECORDING_ERROR_IO));
 	ck_assert_ptr_nonnull(strstr(error->message, g_strerror(EFBIG)));
-	ck_assert(!recording_writer_finish(writer, &features, NULL));
+	g_clear_error(&error);
+	ck_assert(!recording_writer_finish(writer, &features, &error));
+	ck_assert_ptr_nonnull(strstr(error->message, g_strerror(EFBIG)));
 	recording_writer_free(writer);
 
 	g_autoptr(GByteArray) left = file_bytes();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The reader's side of a ring in perf's layout: ours (vprof/ring.h) or the host kernel's. */
+/* The reader's side of a vCPU's ring. Layout and rules: vprof/ring.h. The producer's side is sample/ring.h. */
 #ifndef VPROF_RECORD_RING_READER_H
 #define VPROF_RECORD_RING_READER_H
 
@@ -10,13 +10,16 @@
 
 struct ring_reader;
 
-/* Maps a ring memfd; its size and header are checked. The descriptor stays the caller's. */
+/*
+ * Maps a ring memfd, sealed against shrinking if it allows seals; its size and header are checked. The descriptor stays
+ * the caller's. Errors: RECORDING_ERROR_IO, and RECORDING_ERROR_FORMAT for what is no ring.
+ */
 struct ring_reader *ring_reader_open(int memfd, GError **error);
 void ring_reader_free(struct ring_reader *reader);
 
 /*
  * The next record, valid until the next call: a private copy, so that what was checked is what is used. NULL when there
- * is none now, or when the ring is corrupt (ring_reader_corrupt). A record is consumed by the call after it.
+ * is none now, or when the ring is corrupt (ring_reader_corrupt).
  */
 const struct perf_event_header *ring_reader_next(struct ring_reader *reader, size_t *bytes);
 

@@ -20,7 +20,7 @@ struct recording_writer {
 	size_t n_events;
 	struct file_header header;
 	uint64_t end; /* of the file's whole records: where the buffer goes */
-	bool failed;
+	int failure;  /* errno of the first write that failed; nothing is written after it */
 	struct recording_span span;
 	size_t buffered;
 	uint8_t buffer[BUFFER_BYTES];
@@ -77,9 +77,9 @@ static int size_write(struct recording_writer *writer)
 }
 
 /* Ends the file behind its last whole record. Best effort: what cannot be cut away the reader leaves alone. */
-static void writer_give_up(struct recording_writer *writer)
+static void writer_give_up(struct recording_writer *writer, int failure)
 {
-	writer->failed = true;
+	writer->failure = failure;
 	writer->buffered = 0;
 	(void)!ftruncate(writer->fd, (off_t)writer->end);
 	(void)size_write(writer);
@@ -89,15 +89,15 @@ static bool writer_flush(struct recording_writer *writer, GError **error)
 {
 	size_t written;
 
-	if (writer->failed)
-		return fail(writer, "go on writing", EIO, error);
+	if (writer->failure)
+		return fail(writer, "write", writer->failure, error);
 	int failure = write_at(writer->fd, writer->buffer, writer->buffered, writer->end, &written);
 	writer->end += whole_records(writer->buffer, written);
 	writer->buffered = 0;
 	if (!failure)
 		failure = size_write(writer);
 	if (failure) {
-		writer_give_up(writer);
+		writer_give_up(writer, failure);
 		return fail(writer, "write", failure, error);
 	}
 	return true;
@@ -258,7 +258,7 @@ static bool writer_seal(struct recording_writer *writer, const struct recording_
 	if (!failure)
 		failure = write_at(writer->fd, &header, sizeof(header), 0, &written);
 	if (failure) {
-		writer_give_up(writer);
+		writer_give_up(writer, failure);
 		return fail(writer, "complete", failure, error);
 	}
 	return true;
@@ -271,7 +271,7 @@ bool recording_writer_finish(struct recording_writer *writer, const struct recor
 		return false;
 	int failure = close(writer->fd) == 0 ? 0 : errno;
 	writer->fd = -1;
-	writer->failed = true; /* nothing can follow */
+	writer->failure = EBADF;
 	return failure ? fail(writer, "close", failure, error) : true;
 }
 
@@ -280,8 +280,7 @@ void recording_writer_free(struct recording_writer *writer)
 	if (!writer)
 		return;
 	if (writer->fd >= 0) {
-		if (!writer->failed)
-			(void)writer_flush(writer, NULL);
+		(void)writer_flush(writer, NULL);
 		close(writer->fd);
 	}
 	for (size_t i = 0; i < writer->n_events; i++) {
