@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Every control method against a live engine, through the client library, as `vprof run` and others use it. */
+#include <check.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/client/client.h"
+#include "lib/client/socket.h"
+#include "lib/record/record.h"
+#include "lib/record/ring_reader.h"
+
+#define WAIT_MS 20000u
+#define SKIPPED 77
+#define GUEST_BASE UINT64_C(0x100000) /* tests/guests/guest.ld */
+#define GUEST_END UINT64_C(0x200000)
+#define STATUS_STOPPED 130
+#define SAMPLED_S 1
+
+static char *folder;
+static char *path; /* of the control socket */
+static pid_t engine;
+static struct client *owner;
+
+/* Starts an engine for tests/guests/NAME; `fd` is its end of our connection, or -1. */
+static pid_t engine_spawn(const char *guest, int fd, int error_fd)
+{
+	const char *bin = g_getenv("VPROF_BIN");
+	g_autofree char *program = g_build_filename(bin, "vprof-vmm", NULL);
+	g_autofree char *kernel = g_strdup_printf("%s/guest-%s.elf", bin, guest);
+	g_autofree char *client_fd = g_strdup_printf("%d", fd);
+
+	pid_t pid = fork();
+	if (pid != 0)
+		return pid;
+	if (error_fd >= 0)
+		dup2(error_fd, STDERR_FILENO);
+	if (fd >= 0) {
+		fcntl(fd, F_SETFD, 0);
+		execl(program, program, "--kernel", kernel, "--memory", "128M", "--vcpus", "2", "--name", guest,
+		      "--console", "none", "--control", path, "--paused", "--client-fd", client_fd, NULL);
+	} else {
+		execl(program, program, "--kernel", kernel, "--console", "none", "--control", path, NULL);
+	}
+	_exit(127);
+}
+
+static void setup(void)
+{
+	folder = g_dir_make_tmp("vprof-XXXXXX", NULL);
+	path = g_build_filename(folder, "run", "x.sock", NULL);
+	engine = 0;
+	owner = NULL;
+}
+
+static void engine_start(const char *guest)
+{
+	int fds[2];
+	g_autoptr(GError) error = NULL;
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	engine = engine_spawn(guest, fds[1], -1);
+	close(fds[1]);
+	owner = client_new_fd(fds[0], WAIT_MS, &error);
+	ck_assert_msg(owner, "%s", error ? error->message : "");
+}
+
+/* Waits for the engine's end; its exit status. */
+static int engine_finish(void)
+{
+	int status = -1;
+	for (unsigned waited_ms = 0; waitpid(engine, &status, WNOHANG) == 0; waited_ms += 10) {
+		ck_assert_msg(waited_ms < WAIT_MS, "the engine lives on");
+		g_usleep(10000);
+	}
+	engine = 0;
+	ck_assert_msg(WIFEXITED(status), "the engine died of signal %d", WTERMSIG(status));
+	return WEXITSTATUS(status);
+}
+
+static void teardown(void)
+{
+	g_autofree char *run = g_path_get_dirname(path);
+	client_free(owner);
+	if (engine != 0) {
+		kill(engine, SIGKILL);
+		waitpid(engine, NULL, 0);
+		unlink(path);
+	}
+	rmdir(run);
+	ck_assert_int_eq(rmdir(folder), 0); /* the engine has removed its socket */
+	g_free(path);
+	g_free(folder);
+}
+
+static json_t *ask_client(struct client *client, const char *method, json_t *arguments)
+{
+	g_autoptr(GError) error = NULL;
+	json_t *value = client_execute(client, method, arguments, NULL, NULL, WAIT_MS, &error);
+	ck_assert_msg(value, "%s: %s", method, error ? error->message : "");
+	return value;
+}
+
+static json_t *ask(const char *method)
+{
+	return ask_client(owner, method, NULL);
+}
+
+static void tell(const char *method)
+{
+	json_decref(ask(method));
+}
+
+static void refused(const char *method, const char *class)
+{
+	g_autoptr(GError) error = NULL;
+	ck_assert_ptr_null(client_execute(owner, method, NULL, NULL, NULL, WAIT_MS, &error));
+	ck_assert(g_error_matches(error, CLIENT_ERROR, CLIENT_ERROR_REMOTE));
+	ck_assert_msg(g_str_has_prefix(error->message, class), "%s: %s", method, error->message);
+}
+
+/* The data of the next event, which has this name. */
+static json_t *event_data(struct client *client, const char *name)
+{
+	g_autoptr(GError) error = NULL;
+	json_auto_t *event = client_next_event(client, WAIT_MS, &error);
+	ck_assert_msg(event, "no %s: %s", name, error ? error->message : "timeout");
+	ck_assert_str_eq(json_string_value(json_object_get(event, "event")), name);
+	return json_incref(json_object_get(event, "data"));
+}
+
+static const char *text_of(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+	ck_assert_msg(text, "no text %s", name);
+	return text;
+}
+
+static json_int_t integer_of(const json_t *object, const char *name)
+{
+	const json_t *value = json_object_get(object, name);
+	ck_assert_msg(json_is_integer(value), "no integer %s", name);
+	return json_integer_value(value);
+}
+
+static void assert_state(const char *state, const char *session)
+{
+	json_auto_t *status = ask("query-status");
+	ck_assert_str_eq(text_of(status, "state"), state);
+	ck_assert_str_eq(text_of(status, "session"), session);
+	ck_assert_int_eq(integer_of(status, "pid"), engine);
+}
+
+static void assert_ended(const char *reason)
+{
+	json_auto_t *ended = event_data(owner, "guest-ended");
+	ck_assert_str_eq(text_of(ended, "reason"), reason);
+	json_auto_t *status = ask("query-status");
+	ck_assert(json_equal(json_object_get(status, "end"), ended));
+}
+
+START_TEST(a_paused_engine_says_what_it_is)
+{
+	engine_start("hang");
+	assert_state("created", "idle");
+	json_auto_t *guest = ask("query-guest");
+	ck_assert_str_eq(text_of(guest, "name"), "hang");
+	ck_assert_str_eq(text_of(guest, "kind"), "kvm");
+	ck_assert(g_str_has_suffix(text_of(guest, "kernel"), "/guest-hang.elf"));
+	ck_assert_int_eq(integer_of(guest, "vcpus"), 2);
+	ck_assert_int_eq(integer_of(guest, "memory-bytes"), 128 << 20);
+	refused("query-stats", "WrongState");
+	refused("rings", "WrongState");
+	tell("quit");
+	ck_assert_int_eq(engine_finish(), STATUS_STOPPED);
+}
+END_TEST
+
+/* Guest samples in one ring; `vcpu` is what they must say. */
+static uint64_t count_samples(int memfd, unsigned vcpu, uint64_t id)
+{
+	g_autoptr(GError) error = NULL;
+	struct ring_reader *reader = ring_reader_open(memfd, &error);
+	ck_assert_msg(reader, "%s", error ? error->message : "");
+
+	uint64_t n = 0;
+	size_t bytes;
+	for (const struct perf_event_header *record; (record = ring_reader_next(reader, &bytes));) {
+		struct record_sample sample;
+		if (record->type != PERF_RECORD_SAMPLE)
+			continue;
+		ck_assert(record_sample_decode(record, bytes, VPROF_SAMPLE_TYPE, &sample));
+		ck_assert_uint_eq(sample.cpu, vcpu);
+		ck_assert_uint_eq(sample.id, id);
+		if ((sample.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
+			ck_assert(sample.ip >= GUEST_BASE && sample.ip < GUEST_END);
+		n++;
+	}
+	ck_assert(!ring_reader_corrupt(reader));
+	ring_reader_free(reader);
+	return n;
+}
+
+START_TEST(a_session_fills_the_rings)
+{
+	engine_start("hang");
+	json_auto_t *session = ask_client(owner, "session-start",
+	                                  json_pack("{s:[s], s:i}", "events", "task-clock", "frequency-hz", 1000));
+	const json_t *event = json_array_get(json_object_get(session, "events"), 0);
+	ck_assert_str_eq(text_of(event, "name"), "task-clock");
+	ck_assert_uint_eq(strlen(text_of(event, "attr")), 2 * VPROF_ATTR_BYTES);
+
+	g_autoptr(GError) error = NULL;
+	g_autofree int *fds = NULL;
+	size_t n_fds;
+	json_auto_t *rings = client_execute(owner, "rings", NULL, &fds, &n_fds, WAIT_MS, &error);
+	ck_assert_msg(rings, "%s", error ? error->message : "");
+	ck_assert_uint_eq(n_fds, 4);
+
+	tell("guest-start");
+	refused("guest-start", "WrongState");
+	assert_state("running", "running");
+	sleep(SAMPLED_S);
+	json_auto_t *stopped = ask("session-stop");
+	assert_state("running", "idle");
+
+	const json_t *statistics = json_object_get(stopped, "statistics");
+	for (unsigned vcpu = 0; vcpu < 2; vcpu++) {
+		const json_t *one = json_array_get(json_object_get(statistics, "vcpus"), vcpu);
+		json_int_t id = json_integer_value(json_array_get(json_object_get(event, "ids"), vcpu));
+		ck_assert_int_eq(integer_of(one, "dropbuf-sample"), 0);
+		ck_assert_uint_eq(count_samples(fds[2 * vcpu], vcpu, (uint64_t)id),
+		                  (uint64_t)integer_of(one, "sample"));
+	}
+	/* vCPU 0 computes; a busy machine may leave it a tenth of a CPU. */
+	const json_t *first = json_array_get(json_object_get(statistics, "vcpus"), 0);
+	ck_assert_int_ge(integer_of(first, "sample"), 100 * SAMPLED_S);
+
+	json_auto_t *again = ask("session-start");
+	tell("guest-stop");
+	assert_ended("stopped");
+	tell("session-stop");
+	refused("session-start", "WrongState");
+	tell("quit");
+	ck_assert_int_eq(engine_finish(), STATUS_STOPPED);
+	for (size_t i = 0; i < n_fds; i++)
+		close(fds[i]);
+}
+END_TEST
+
+START_TEST(lost_samples_are_told)
+{
+	engine_start("hang");
+	json_decref(ask_client(
+		owner, "session-start",
+		json_pack("{s:[s], s:i, s:i}", "events", "task-clock", "frequency-hz", 4000, "ring-bytes", 4096)));
+	tell("guest-start");
+	json_auto_t *lost = event_data(owner, "samples-lost");
+	ck_assert_int_eq(integer_of(lost, "vcpu"), 0);
+	ck_assert_int_gt(integer_of(lost, "lost"), 0);
+	tell("quit");
+	ck_assert_int_eq(engine_finish(), STATUS_STOPPED);
+}
+END_TEST
+
+START_TEST(phases_and_the_end_are_told)
+{
+	static const int phases[] = {0x20, 0x40, 0x60, 0x80};
+	engine_start("phase_marks");
+	tell("guest-start");
+	json_int_t before_ns = 0;
+	for (size_t i = 0; i < G_N_ELEMENTS(phases); i++) {
+		json_auto_t *phase = event_data(owner, "guest-phase");
+		ck_assert_int_eq(integer_of(phase, "vcpu"), 0);
+		ck_assert_int_eq(integer_of(phase, "value"), phases[i]);
+		ck_assert_int_gt(integer_of(phase, "time-ns"), before_ns);
+		before_ns = integer_of(phase, "time-ns");
+	}
+	assert_ended("power-off");
+	tell("guest-stop"); /* too late, and no error */
+	tell("quit");
+	ck_assert_int_eq(engine_finish(), 0);
+}
+END_TEST
+
+START_TEST(an_exit_code_is_told)
+{
+	engine_start("exit_port");
+	tell("guest-start");
+	json_auto_t *ended = event_data(owner, "guest-ended");
+	ck_assert_str_eq(text_of(ended, "reason"), "exit-port");
+	ck_assert_int_eq(integer_of(ended, "code"), 7);
+	tell("quit");
+	ck_assert_int_eq(engine_finish(), 7 << 1 | 1);
+}
+END_TEST
+
+START_TEST(the_engine_ends_with_its_client)
+{
+	engine_start("hang");
+	tell("guest-start");
+	if (_i == 1)
+		tell("session-start");
+	client_free(g_steal_pointer(&owner));
+	ck_assert_int_eq(engine_finish(), STATUS_STOPPED);
+}
+END_TEST
+
+START_TEST(the_engine_outlives_its_guest_for_the_client)
+{
+	engine_start("power_off");
+	tell("session-start");
+	tell("guest-start");
+	assert_ended("power-off");
+	tell("query-stats");
+	tell("rings");
+	client_free(g_steal_pointer(&owner));
+	ck_assert_int_eq(engine_finish(), 0);
+}
+END_TEST
+
+START_TEST(others_come_by_the_socket)
+{
+	g_autoptr(GError) error = NULL;
+	engine_start("hang");
+	tell("guest-start");
+	struct client *other = client_connect(path, WAIT_MS, &error);
+	ck_assert_msg(other, "%s", error ? error->message : "");
+	ck_assert_str_eq(text_of(json_object_get(client_greeting(other), "guest"), "name"), "hang");
+	struct client *third = client_connect(path, WAIT_MS, &error);
+	client_free(third); /* nobody minds */
+	assert_state("running", "idle");
+
+	json_decref(ask_client(other, "quit", NULL));
+	json_decref(event_data(other, "guest-ended"));
+	json_decref(event_data(owner, "guest-ended"));
+	ck_assert_ptr_null(client_next_event(owner, WAIT_MS, &error));
+	ck_assert(g_error_matches(error, CLIENT_ERROR, CLIENT_ERROR_CLOSED));
+	ck_assert_int_eq(engine_finish(), STATUS_STOPPED);
+	client_free(other);
+}
+END_TEST
+
+START_TEST(a_second_engine_on_the_socket_is_refused)
+{
+	engine_start("hang");
+	int pipes[2], status;
+	char text[1024] = {0};
+	ck_assert_int_eq(pipe2(pipes, O_CLOEXEC), 0);
+	pid_t second = engine_spawn("hang", -1, pipes[1]);
+	close(pipes[1]);
+	ck_assert_int_eq(waitpid(second, &status, 0), second);
+	ck_assert_int_eq(WEXITSTATUS(status), 1);
+	ck_assert_int_gt(read(pipes[0], text, sizeof(text) - 1), 0);
+	g_autofree char *expected = g_strdup_printf("vprof-vmm: cannot listen on %s: it is in use", path);
+	ck_assert_msg(g_str_has_prefix(text, expected), "%s", text);
+	close(pipes[0]);
+
+	assert_state("created", "idle");
+	tell("quit");
+	ck_assert_int_eq(engine_finish(), STATUS_STOPPED);
+}
+END_TEST
+
+START_TEST(a_killed_engine_leaves_a_socket_that_is_replaced)
+{
+	engine_start("hang");
+	kill(engine, SIGKILL);
+	waitpid(engine, NULL, 0);
+	client_free(g_steal_pointer(&owner));
+	ck_assert_int_eq(access(path, F_OK), 0);
+	ck_assert(!client_socket_live(path));
+	engine_start("hang");
+	ck_assert(client_socket_live(path));
+	tell("quit");
+	ck_assert_int_eq(engine_finish(), STATUS_STOPPED);
+}
+END_TEST
+
+static Suite *suite_make(void)
+{
+	Suite *suite = suite_create("control_live");
+	TCase *tc = tcase_create("engine");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, a_paused_engine_says_what_it_is);
+	tcase_add_test(tc, a_session_fills_the_rings);
+	tcase_add_test(tc, lost_samples_are_told);
+	tcase_add_test(tc, phases_and_the_end_are_told);
+	tcase_add_test(tc, an_exit_code_is_told);
+	tcase_add_loop_test(tc, the_engine_ends_with_its_client, 0, 2);
+	tcase_add_test(tc, the_engine_outlives_its_guest_for_the_client);
+	tcase_add_test(tc, others_come_by_the_socket);
+	tcase_add_test(tc, a_second_engine_on_the_socket_is_refused);
+	tcase_add_test(tc, a_killed_engine_leaves_a_socket_that_is_replaced);
+	suite_add_tcase(suite, tc);
+	return suite;
+}
+
+int main(void)
+{
+	if (access("/dev/kvm", R_OK | W_OK) < 0) {
+		puts("skipped: /dev/kvm cannot be opened");
+		return SKIPPED;
+	}
+	if (!g_getenv("VPROF_BIN")) {
+		puts("skipped: VPROF_BIN does not name the folder of the programs");
+		return SKIPPED;
+	}
+	SRunner *runner = srunner_create(suite_make());
+
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
