@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Histograms against sums made by hand, columns, modes and resolvers. */
+#include <check.h>
+#include <stdlib.h>
+#include <vprof/exit.h>
+
+#include "lib/profile/histogram.h"
+#include "recording_file.h"
+
+static const char *const event_names[] = {"task-clock", "cycles"};
+
+static struct recording *recording;
+static struct resolver *resolver;
+
+static void setup(void)
+{
+	file_make();
+	recording_write();
+	recording = open_good();
+	resolver = resolver_new_recording(recording);
+}
+
+static void teardown(void)
+{
+	resolver_free(resolver);
+	recording_free(recording);
+	file_drop();
+}
+
+static void add(struct histogram *histogram, uint16_t misc, uint64_t ip, uint32_t cpu, uint64_t period, unsigned event)
+{
+	histogram_add(histogram, &(struct record_sample){.misc = misc, .ip = ip, .cpu = cpu, .period = period}, event);
+}
+
+static struct column_list columns_of(const char *text)
+{
+	struct column_list list;
+	GError *error = NULL;
+
+	ck_assert_msg(column_list_parse(text, &list, &error), "%s", error != NULL ? error->message : "");
+	return list;
+}
+
+START_TEST(addresses_of_a_symbol_are_one_row)
+{
+	struct histogram *histogram = histogram_new(false);
+	struct column_list list = columns_of("sym,module");
+	size_t n;
+
+	add(histogram, PERF_RECORD_MISC_KERNEL, TEXT + 0x20, 0, 5, 0);
+	add(histogram, PERF_RECORD_MISC_KERNEL, TEXT + 0x3f, 1, 7, 0);
+	add(histogram, PERF_RECORD_MISC_KERNEL, TEXT + 0x100, 0, 20, 0);
+	add(histogram, PERF_RECORD_MISC_KERNEL, TEXT + 0x40, 0, 1, 0); /* behind the symbol */
+	struct profile_row *rows = histogram_rows(histogram, &list, resolver, event_names, &n);
+
+	ck_assert_uint_eq(n, 3);
+	ck_assert_str_eq(rows[0].symbol, "in_module");
+	ck_assert_str_eq(rows[0].module, "ext4");
+	ck_assert_uint_eq(rows[0].period, 20);
+	ck_assert_str_eq(rows[1].symbol, "second");
+	ck_assert_str_eq(rows[1].module, "[kernel]");
+	ck_assert_uint_eq(rows[1].samples, 2);
+	ck_assert_uint_eq(rows[1].period, 12);
+	ck_assert_str_eq(rows[2].symbol, "[unknown]");
+	ck_assert_uint_eq(histogram_samples(histogram), 4);
+	ck_assert_uint_eq(histogram_period(histogram), 33);
+	g_free(rows);
+	histogram_free(histogram);
+}
+END_TEST
+
+START_TEST(modes_events_and_vcpus_are_told_apart)
+{
+	struct histogram *histogram = histogram_new(true);
+	struct column_list list = columns_of("mode,event,cpu");
+	size_t n;
+
+	add(histogram, PERF_RECORD_MISC_KERNEL, TEXT, 0, 4, 0);
+	add(histogram, PERF_RECORD_MISC_USER, TEXT, 0, 3, 0);
+	add(histogram, PERF_RECORD_MISC_KERNEL, TEXT, 0, 2, 1);
+	add(histogram, PERF_RECORD_MISC_KERNEL, TEXT, 3, 1, 1);
+	struct profile_row *rows = histogram_rows(histogram, &list, resolver, event_names, &n);
+
+	ck_assert_uint_eq(n, 4);
+	ck_assert_int_eq(rows[1].mode, PROFILE_USER);
+	ck_assert_str_eq(rows[2].event, "cycles");
+	ck_assert_uint_eq(rows[3].cpu, 3);
+	g_free(rows);
+	histogram_free(histogram);
+}
+END_TEST
+
+START_TEST(rows_of_one_size_are_in_the_order_of_the_list)
+{
+	struct histogram *histogram = histogram_new(true);
+	struct column_list list = columns_of("cpu,ip");
+	size_t n;
+
+	add(histogram, PERF_RECORD_MISC_KERNEL, 9, 1, 1, 0);
+	add(histogram, PERF_RECORD_MISC_KERNEL, 8, 1, 1, 0);
+	add(histogram, PERF_RECORD_MISC_KERNEL, 10, 0, 1, 0);
+	struct profile_row *rows = histogram_rows(histogram, &list, resolver, event_names, &n);
+
+	ck_assert_uint_eq(n, 3);
+	ck_assert_uint_eq(rows[0].ip, 10);
+	ck_assert_uint_eq(rows[1].ip, 8);
+	ck_assert_uint_eq(rows[2].ip, 9);
+	g_free(rows);
+	histogram_free(histogram);
+}
+END_TEST
+
+/* More distinct addresses than the table has at first, many times over. */
+START_TEST(nothing_is_lost_when_the_table_grows)
+{
+	enum { ADDRESSES = 100000, TURNS = 3 };
+	struct histogram *histogram = histogram_new(false);
+	struct column_list list = columns_of("ip");
+	size_t n, n_addresses;
+
+	for (unsigned turn = 0; turn < TURNS; turn++)
+		for (uint64_t i = 0; i < ADDRESSES; i++)
+			add(histogram, PERF_RECORD_MISC_KERNEL, TEXT + i * 16, 0, i, 0);
+	add(histogram, PERF_RECORD_MISC_HYPERVISOR, vprof_exit_ip(2, 0x3f8), 0, 1, 0);
+	struct profile_row *rows = histogram_rows(histogram, &list, resolver, event_names, &n);
+	uint64_t *addresses = histogram_addresses(histogram, &n_addresses);
+
+	ck_assert_uint_eq(n, ADDRESSES + 1);
+	ck_assert_uint_eq(n_addresses, ADDRESSES);
+	ck_assert_uint_eq(histogram_samples(histogram), ADDRESSES * TURNS + 1);
+	for (size_t i = 0; i < ADDRESSES - 1; i++) {
+		ck_assert_uint_eq(rows[i].samples, TURNS);
+		ck_assert_uint_eq(rows[i].period, (rows[i].ip - TEXT) / 16 * TURNS);
+	}
+	g_free(addresses);
+	g_free(rows);
+	histogram_free(histogram);
+}
+END_TEST
+
+START_TEST(an_empty_histogram_has_no_rows)
+{
+	struct histogram *histogram = histogram_new(false);
+	struct column_list list = columns_of("sym");
+	size_t n, n_addresses;
+
+	g_free(histogram_rows(histogram, &list, resolver, event_names, &n));
+	g_free(histogram_addresses(histogram, &n_addresses));
+	ck_assert_uint_eq(n, 0);
+	ck_assert_uint_eq(n_addresses, 0);
+	histogram_free(histogram);
+}
+END_TEST
+
+START_TEST(an_exit_is_named_after_its_reason)
+{
+	struct place place;
+
+	resolver_find(resolver, PROFILE_HYPERVISOR, vprof_exit_ip(2, 0x3f8), &place);
+	ck_assert_str_eq(place.symbol, "exit:io:0x3f8");
+	ck_assert_str_eq(place.module, "[vmm]");
+	ck_assert(place.known);
+	resolver_find(resolver, PROFILE_USER, 0x1234, &place);
+	ck_assert_str_eq(place.symbol, "[unknown]");
+	ck_assert_str_eq(place.module, "[user]");
+	ck_assert(!place.known);
+	resolver_find(resolver, PROFILE_KERNEL, TEXT + 0x25, &place);
+	ck_assert_str_eq(place.symbol, "second");
+	ck_assert_uint_eq(place.offset, 5);
+}
+END_TEST
+
+START_TEST(modes_of_every_cpumode)
+{
+	ck_assert_int_eq(profile_mode_of(PERF_RECORD_MISC_KERNEL), PROFILE_KERNEL);
+	ck_assert_int_eq(profile_mode_of(PERF_RECORD_MISC_GUEST_KERNEL), PROFILE_KERNEL);
+	ck_assert_int_eq(profile_mode_of(PERF_RECORD_MISC_USER | PERF_RECORD_MISC_EXACT_IP), PROFILE_USER);
+	ck_assert_int_eq(profile_mode_of(PERF_RECORD_MISC_GUEST_USER), PROFILE_USER);
+	ck_assert_int_eq(profile_mode_of(PERF_RECORD_MISC_HYPERVISOR), PROFILE_HYPERVISOR);
+	ck_assert_int_eq(profile_mode_of(PERF_RECORD_MISC_CPUMODE_UNKNOWN), PROFILE_OTHER);
+}
+END_TEST
+
+START_TEST(columns_are_parsed_or_refused)
+{
+	static const struct {
+		const char *text;
+		enum column_error code;
+	} refused[] = {
+		{"", COLUMN_ERROR_UNKNOWN},         {"symbol", COLUMN_ERROR_UNKNOWN}, {"sym,", COLUMN_ERROR_UNKNOWN},
+		{"sym,,cpu", COLUMN_ERROR_UNKNOWN}, {"cpu,cpu", COLUMN_ERROR_TWICE},
+	};
+	struct column_list list = columns_of("ip,event,cpu,mode,module,sym");
+
+	ck_assert_uint_eq(list.n, n_columns);
+	ck_assert_str_eq(list.column[0]->name, "ip");
+	ck_assert(column_list_has(&list, "mode"));
+	for (size_t i = 0; i < G_N_ELEMENTS(refused); i++) {
+		GError *error = NULL;
+
+		ck_assert(!column_list_parse(refused[i].text, &list, &error));
+		ck_assert(g_error_matches(error, COLUMN_ERROR, (int)refused[i].code));
+		ck_assert_uint_eq(list.n, n_columns);
+		g_error_free(error);
+	}
+}
+END_TEST
+
+START_TEST(a_column_has_a_text_or_a_number)
+{
+	for (size_t i = 0; i < n_columns; i++)
+		ck_assert((columns[i].text == NULL) != (columns[i].number == NULL));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("profile");
+	TCase *tests = tcase_create("profile");
+
+	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, addresses_of_a_symbol_are_one_row);
+	tcase_add_test(tests, modes_events_and_vcpus_are_told_apart);
+	tcase_add_test(tests, rows_of_one_size_are_in_the_order_of_the_list);
+	tcase_add_test(tests, nothing_is_lost_when_the_table_grows);
+	tcase_add_test(tests, an_empty_histogram_has_no_rows);
+	tcase_add_test(tests, an_exit_is_named_after_its_reason);
+	tcase_add_test(tests, modes_of_every_cpumode);
+	tcase_add_test(tests, columns_are_parsed_or_refused);
+	tcase_add_test(tests, a_column_has_a_text_or_a_number);
+	suite_add_tcase(suite, tests);
+
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
