@@ -7,12 +7,6 @@
 
 static const GOptionEntry options[] = {{NULL}};
 
-/* What may stand behind an option. */
-static const char *bash_values(const GOptionEntry *option)
-{
-	return option->arg == G_OPTION_ARG_FILENAME ? "compgen -f -- \"$word\"" : ":";
-}
-
 /* The options of one command as words: "--input -i --sort ...". */
 static void bash_print_words(const struct command *command)
 {
@@ -32,7 +26,10 @@ static void bash_print_command(const struct command *command)
 		printf("\t\t--%s", option->long_name);
 		if (option->short_name != 0)
 			printf(" | -%c", option->short_name);
-		printf(") mapfile -t COMPREPLY < <(%s); return ;;\n", bash_values(option));
+		if (option->arg == G_OPTION_ARG_FILENAME)
+			printf(") mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n");
+		else
+			printf(") return ;;\n");
 	}
 	printf("\t\tesac\n\t\twords=\"--help");
 	bash_print_words(command);

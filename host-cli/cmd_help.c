@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "command.h"
-#include "message.h"
 
 static const GOptionEntry options[] = {{NULL}};
 
@@ -38,7 +37,7 @@ static int help_run(unsigned n, char **arguments)
 	}
 	command = command_find(arguments[0]);
 	if (command == NULL)
-		return usage_error(command_help.name, "there is no command \"%s\"", arguments[0]);
+		return command_unknown(arguments[0]);
 	text = command_help_text(command);
 	fputs(text, stdout);
 	return STATUS_OK;

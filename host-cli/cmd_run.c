@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -264,9 +265,10 @@ static void run_say_end(const struct run *run)
 	g_autofree char *message = text_printable(member_text(run->loop.end, "message"));
 	const char *details = member_text(run->loop.end, "details");
 
-	if (run->loop.end == NULL)
+	/* That the guest was stopped when its recording could not be written says nothing new. */
+	if (run->loop.end == NULL || run->loop.output_error != NULL)
 		return;
-	say("%s", message);
+	say("%s", run->loop.stop_asked ? "the guest was stopped" : message);
 	if (details != NULL)
 		fprintf(stderr, "%s%s", details, g_str_has_suffix(details, "\n") ? "" : "\n");
 }
@@ -312,6 +314,8 @@ static bool run_print_top(const struct run *run, GError **error)
 	struct input *input = input_open(run->output, NULL, false, error);
 	struct report *report;
 
+	/* The recording is safe; whoever reads no further than this wants silence. */
+	signal(SIGPIPE, SIG_DFL);
 	if (input == NULL || !column_list_parse(REPORT_DEFAULT_SORT, &report_options.columns, error)) {
 		input_free(input);
 		return false;
@@ -384,6 +388,7 @@ static int run_all(struct run *run, uint64_t duration_s, json_t *session, const 
 	if (!run_prepare(run, session, &error) || !run_guest(run, &error))
 		return failure(error);
 	if (run->loop.left_at_once) {
+		engine_abandon(g_steal_pointer(&run->engine));
 		say("left at once; %s holds what was recorded until now", run->output);
 		return 130; /* as a shell reports SIGINT */
 	}
@@ -411,7 +416,7 @@ static const char *options_contradiction(void)
 	if (!given.demo && given.kernel == NULL)
 		return "which kernel? give --kernel IMAGE, or --demo for the built-in guest";
 	if (given.frequency != NULL && given.period != NULL)
-		return "--frequency and --count exclude each other";
+		return "-F and -c exclude each other";
 	return NULL;
 }
 

@@ -43,7 +43,7 @@ static unsigned slips_between(const char *a, const char *b)
 	return cost[n][m];
 }
 
-const struct command *command_find_near(const char *name)
+static const struct command *command_find_near(const char *name)
 {
 	const struct command *best = NULL;
 	unsigned best_slips = SLIPS_MAX + 1;
@@ -58,6 +58,17 @@ const struct command *command_find_near(const char *name)
 		}
 	}
 	return best;
+}
+
+int command_unknown(const char *name)
+{
+	const struct command *near = command_find_near(name);
+
+	if (near != NULL)
+		say("there is no command \"%s\"; did you mean `vprof %s`?", name, near->name);
+	else
+		say("there is no command \"%s\"; `vprof help` lists them", name);
+	return STATUS_USAGE;
 }
 
 static GOptionContext *command_context(const struct command *command)

@@ -37,8 +37,8 @@ extern const struct command command_version;
 
 /* NULL when there is none of that name. */
 const struct command *command_find(const char *name);
-/* The command whose name is a slip of the finger away from `name`, or NULL. */
-const struct command *command_find_near(const char *name);
+/* Says that there is none, and which one is a slip of the finger away; returns STATUS_USAGE. */
+int command_unknown(const char *name);
 /* What --help prints. New string. */
 char *command_help_text(const struct command *command);
 /* Parses options and arguments (argv[0] is the command's name) and runs it. */

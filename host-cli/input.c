@@ -103,6 +103,10 @@ struct input *input_open(const char *path, const char *kernel, bool force, GErro
 	warning = recording_warning(input->recording);
 	if (warning != NULL)
 		input_warn(input, "%s", warning);
+	/* What a run has finished has its description, and all symbols there are. */
+	if (kernel == NULL && recording_n_symbols(input->recording) == 0 &&
+	    recording_description(input->recording) == NULL)
+		input_warn(input, "%s has no symbols; --kernel IMAGE takes them from the kernel that ran", path);
 	input_read_description(input);
 	return input;
 }

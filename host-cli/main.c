@@ -22,17 +22,6 @@ static const char *command_of_flag(const char *word)
 	return word;
 }
 
-static int command_unknown(const char *name)
-{
-	const struct command *near = command_find_near(name);
-
-	if (near != NULL)
-		say("there is no command \"%s\"; did you mean `vprof %s`?", name, near->name);
-	else
-		say("there is no command \"%s\"; `vprof help` lists them", name);
-	return STATUS_USAGE;
-}
-
 /* Output that could not be written must not look like success, and buffered output fails only now. */
 static int stdout_close(int status)
 {

@@ -3,8 +3,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "command.h"
+#include "lib/client/client.h"
 
 G_GNUC_PRINTF(2, 0)
 static void message_print(const char *prefix, const char *format, va_list arguments)
@@ -45,6 +47,10 @@ int usage_error(const char *command, const char *format, ...)
 
 int failure(const GError *error)
 {
-	say("%s", error->message);
+	const char *text = error->message;
+	const char *remote = g_error_matches(error, CLIENT_ERROR, CLIENT_ERROR_REMOTE) ? strstr(text, ": ") : NULL;
+
+	/* The engine's answer comes as "CLASS: text"; the class is for programs. */
+	say("%s", remote != NULL ? remote + 2 : text);
 	return STATUS_FAILED;
 }

@@ -24,6 +24,7 @@
 #define START_TIMEOUT_MS 60000u
 #define ANSWER_TIMEOUT_MS 10000u
 #define EXIT_TIMEOUT_MS 10000
+#define ABANDON_TIMEOUT_MS 500 /* long enough to end in order, which takes its socket away */
 
 G_DEFINE_QUARK(vprof - engine - error - quark, engine_error)
 
@@ -153,18 +154,27 @@ struct engine *engine_start(const char *const *arguments, int *status, GError **
 	return NULL;
 }
 
-void engine_free(struct engine *engine)
+static void engine_end(struct engine *engine, int timeout_ms)
 {
-	if (engine == NULL)
-		return;
 	client_free(engine->client);
-	if (!engine_wait(engine, EXIT_TIMEOUT_MS)) {
+	if (!engine_wait(engine, timeout_ms)) {
 		kill(engine->pid, SIGKILL);
 		engine_wait(engine, -1);
 	}
 	if (engine->pidfd >= 0)
 		close(engine->pidfd);
 	g_free(engine);
+}
+
+void engine_free(struct engine *engine)
+{
+	if (engine != NULL)
+		engine_end(engine, EXIT_TIMEOUT_MS);
+}
+
+void engine_abandon(struct engine *engine)
+{
+	engine_end(engine, ABANDON_TIMEOUT_MS);
 }
 
 struct client *engine_client(const struct engine *engine)

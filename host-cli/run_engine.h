@@ -27,6 +27,9 @@ struct engine *engine_start(const char *const *arguments, int *status, GError **
  */
 void engine_free(struct engine *engine);
 
+/* The same for somebody who does not want to wait. */
+void engine_abandon(struct engine *engine);
+
 struct client *engine_client(const struct engine *engine);
 int engine_pidfd(const struct engine *engine); /* readable when it has exited */
 

@@ -10,6 +10,7 @@
 
 struct terminal {
 	bool has_keys; /* standard input is a terminal and belongs to the guest's console */
+	bool is_raw;
 	struct termios before;
 	bool has_progress;
 	bool progress_shown;
@@ -33,7 +34,7 @@ void terminal_free(struct terminal *terminal)
 	if (terminal == NULL)
 		return;
 	terminal_progress_end(terminal);
-	if (terminal->has_keys)
+	if (terminal->is_raw && tcgetpgrp(STDIN_FILENO) == getpgrp())
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &terminal->before);
 	g_free(terminal);
 }
@@ -42,8 +43,10 @@ void terminal_raw(struct terminal *terminal)
 {
 	struct termios raw = terminal->before;
 
-	if (!terminal->has_keys)
+	/* A background job that changes the terminal is stopped by it (SIGTTOU), and its guest with it. */
+	if (!terminal->has_keys || tcgetpgrp(STDIN_FILENO) != getpgrp())
 		return;
+	terminal->is_raw = true;
 	raw.c_lflag &= (tcflag_t) ~(ICANON | ECHO | IEXTEN);
 	raw.c_iflag &= (tcflag_t) ~(ICRNL | IXON);
 	raw.c_cc[VMIN] = 1;

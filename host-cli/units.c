@@ -16,7 +16,7 @@ bool units_parse_number(const char *what, const char *text, uint64_t min, uint64
 		return true;
 	if (g_error_matches(why, G_NUMBER_PARSER_ERROR, G_NUMBER_PARSER_ERROR_INVALID))
 		g_set_error(error, UNITS_ERROR, UNITS_ERROR_FORMAT, "%s takes a number, not \"%s\"", what, text);
-	else if (max == UINT64_MAX)
+	else if (max >= INT64_MAX)
 		g_set_error(error, UNITS_ERROR, UNITS_ERROR_RANGE, "%s takes %" G_GUINT64_FORMAT " or more, not %s",
 		            what, min, text);
 	else

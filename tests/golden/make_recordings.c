@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Makes the recordings that the golden tests report on, in the current folder. Everything in them is fixed, so that
+ * what is printed about them is.
+ */
+#include <glib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <vprof/exit.h>
+
+#include "lib/record/record.h"
+#include "lib/record/writer.h"
+
+#define TEXT UINT64_C(0xffffffff81000000)
+#define PROGRAM UINT64_C(0x400000)
+#define START_NS UINT64_C(5000000000)
+#define EXIT_IO 2u /* KVM_EXIT_IO */
+
+static const uint64_t clock_ids[] = {11, 12}, cycles_ids[] = {21, 22};
+
+static const struct recording_symbol symbols[] = {
+	{PROGRAM + 0x10, 0x20, "render", ""},
+	{TEXT + 0x100, 0x100, "start_kernel", ""},
+	{TEXT + 0x200, 0x40, "memcpy", ""},
+	{TEXT + 0x1000000, 0x80, "ext4_lookup", "ext4"},
+};
+
+static const struct recording_symbol hostile_symbols[] = {
+	{TEXT + 0x100, 0x100, "red\033[31m\nalert", "bad\tmodule"},
+	{TEXT + 0x200, 0x40, "not utf-8: \xff\xfe", ""},
+};
+
+static const char description[] =
+	"{\"version\": 1,"
+	" \"guest\": {\"name\": \"golden\", \"kind\": \"kvm\", \"kernel\": \"/boot/vmlinux\", \"initrd\": null,"
+	" \"command-line\": \"console=ttyS0\", \"memory-bytes\": 536870912, \"vcpus\": 2, \"quirks\": []},"
+	" \"rate\": {\"frequency-hz\": 999},"
+	" \"statistics\": {\"total\": {\"sample\": 100, \"dropbuf-sample\": 7, \"throttled\": 3}, \"vcpus\": []},"
+	" \"end\": {\"reason\": \"power-off\", \"code\": 0, \"message\": \"the guest powered off\"},"
+	" \"phases\": [{\"vcpu\": 0, \"value\": 64, \"time-ns\": 5000000001}]}";
+
+/* `count` samples in turn on both vCPUs, at ip, ip + 1, ip + 2, ip + 3, ip, ... */
+struct burst {
+	uint64_t ip;
+	uint16_t misc;
+	unsigned count;
+};
+
+static const struct burst usual[] = {
+	{PROGRAM + 0x10, PERF_RECORD_MISC_USER, 40},    {PROGRAM + 0x800, PERF_RECORD_MISC_USER, 6},
+	{TEXT + 0x100, PERF_RECORD_MISC_KERNEL, 24},    {TEXT + 0x200, PERF_RECORD_MISC_KERNEL, 16},
+	{TEXT + 0x1000000, PERF_RECORD_MISC_KERNEL, 8}, {TEXT + 0x5000000, PERF_RECORD_MISC_KERNEL, 2},
+};
+
+static void must(bool done, GError *error)
+{
+	if (done)
+		return;
+	fprintf(stderr, "make_recordings: %s\n", error->message);
+	exit(1);
+}
+
+static struct recording_event event_make(const char *name, uint32_t type, uint64_t config, const uint64_t *ids)
+{
+	struct recording_event event = {.name = name, .ids = ids, .n_ids = 2};
+
+	event.attr.type = type;
+	event.attr.config = config;
+	event.attr.size = VPROF_ATTR_BYTES;
+	event.attr.sample_type = VPROF_SAMPLE_TYPE;
+	event.attr.sample_period = 1000000;
+	event.attr.sample_id_all = 1;
+	return event;
+}
+
+static void sample_write(struct recording_writer *writer, const struct record_sample *sample)
+{
+	uint64_t bytes[64];
+	GError *error = NULL;
+
+	record_sample_encode(sample, sample->chain != NULL, bytes, sizeof(bytes));
+	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
+}
+
+/*
+ * Round by round as a run drains rings: all of a vCPU's samples, then all of the next one's. `ids` by vCPU; the first
+ * sample of vCPU 1 is older than the second of vCPU 0.
+ */
+static void burst_write(struct recording_writer *writer, const struct burst *burst, const uint64_t *ids,
+                        uint64_t *time_ns)
+{
+	GError *error = NULL;
+
+	for (uint32_t cpu = 0; cpu < 2; cpu++)
+		for (unsigned i = cpu; i < burst->count; i += 2)
+			sample_write(writer,
+			             &(struct record_sample){
+					     .id = ids[cpu],
+					     .ip = burst->misc == PERF_RECORD_MISC_HYPERVISOR ? burst->ip
+			                                                                      : burst->ip + i % 4,
+					     .time_ns = *time_ns + i * 1000000,
+					     .cpu = cpu,
+					     .period = 1000000 + i,
+					     .misc = burst->misc,
+				     });
+	*time_ns += burst->count * UINT64_C(1000000);
+	must(recording_writer_round(writer, &error), error);
+}
+
+static void lost_write(struct recording_writer *writer, uint64_t lost)
+{
+	uint64_t bytes[64];
+	GError *error = NULL;
+
+	record_lost_encode(lost, &(struct record_id){.id = clock_ids[0], .time_ns = START_NS}, bytes, sizeof(bytes));
+	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
+}
+
+static struct recording_features features_make(const struct recording_symbol *table, size_t n)
+{
+	static const uint8_t build_id[20] = {0xde, 0xad, 0xbe, 0xef};
+	static const char *const command_line[] = {"vprof", "run", NULL};
+
+	return (struct recording_features){
+		.hostname = "golden",
+		.release = "6.1.0-golden",
+		.version = "0.1.0",
+		.cmdline = command_line,
+		.vcpus = 2,
+		.memory_bytes = 512u << 20,
+		.kernel_build_id = build_id,
+		.kernel_build_id_bytes = sizeof(build_id),
+		.kernel_path = "/boot/vmlinux",
+		.description = description,
+		.symbols = table,
+		.n_symbols = n,
+	};
+}
+
+static struct recording_writer *writer_open(const char *path, const struct recording_event *events, size_t n)
+{
+	GError *error = NULL;
+	struct recording_writer *writer = recording_writer_open(path, events, n, &error);
+
+	must(writer != NULL, error);
+	return writer;
+}
+
+static void writer_finish(struct recording_writer *writer, const struct recording_features *features)
+{
+	GError *error = NULL;
+
+	must(recording_writer_finish(writer, features, &error), error);
+	recording_writer_free(writer);
+}
+
+/* 100 samples of a clock, seven lost; `finish`: or as a run leaves it that is killed. */
+static void clock_make(const char *path, const struct recording_symbol *table, size_t n, bool finish)
+{
+	const struct recording_event event =
+		event_make("task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, clock_ids);
+	const struct burst exits = {vprof_exit_ip(EXIT_IO, 0x3f8), PERF_RECORD_MISC_HYPERVISOR, 4};
+	const struct recording_features features = features_make(table, n);
+	struct recording_writer *writer = writer_open(path, &event, 1);
+	uint64_t time_ns = START_NS;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(usual); i++)
+		burst_write(writer, &usual[i], clock_ids, &time_ns);
+	burst_write(writer, &exits, clock_ids, &time_ns);
+	lost_write(writer, 7);
+	if (finish)
+		writer_finish(writer, &features);
+	else
+		recording_writer_free(writer);
+}
+
+static void events_make(const char *path)
+{
+	const struct recording_event events[] = {
+		event_make("task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, clock_ids),
+		event_make("cycles:k", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, cycles_ids),
+	};
+	const struct recording_features features = features_make(symbols, G_N_ELEMENTS(symbols));
+	struct recording_writer *writer = writer_open(path, events, G_N_ELEMENTS(events));
+	uint64_t time_ns = START_NS;
+
+	burst_write(writer, &usual[0], clock_ids, &time_ns);
+	burst_write(writer, &usual[2], clock_ids, &time_ns);
+	burst_write(writer, &usual[2], cycles_ids, &time_ns);
+	burst_write(writer, &usual[3], cycles_ids, &time_ns);
+	writer_finish(writer, &features);
+}
+
+/* start_kernel calls memcpy from two places, and both are hit themselves. */
+static void calls_make(const char *path)
+{
+	static const uint64_t chains[][3] = {
+		{PERF_CONTEXT_KERNEL, TEXT + 0x204, TEXT + 0x110},
+		{PERF_CONTEXT_KERNEL, TEXT + 0x208, TEXT + 0x120},
+		{PERF_CONTEXT_KERNEL, TEXT + 0x130, TEXT + 0x900},
+	};
+	struct recording_event event =
+		event_make("task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, clock_ids);
+	const struct recording_features features = features_make(symbols, G_N_ELEMENTS(symbols));
+	struct recording_writer *writer;
+
+	event.attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+	writer = writer_open(path, &event, 1);
+	for (unsigned i = 0; i < 10; i++)
+		sample_write(writer, &(struct record_sample){
+					     .id = clock_ids[0],
+					     .ip = chains[i % 3][1],
+					     .time_ns = START_NS + i,
+					     .period = 1000000,
+					     .misc = PERF_RECORD_MISC_KERNEL,
+					     .chain = chains[i % 3],
+					     .n_chain = 3,
+				     });
+	writer_finish(writer, &features);
+}
+
+static void empty_make(const char *path)
+{
+	const struct recording_event event =
+		event_make("task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, clock_ids);
+	const struct recording_features features = features_make(NULL, 0);
+
+	writer_finish(writer_open(path, &event, 1), &features);
+}
+
+int main(void)
+{
+	clock_make("clock.data", symbols, G_N_ELEMENTS(symbols), true);
+	clock_make("unfinished.data", NULL, 0, false);
+	clock_make("hostile.data", hostile_symbols, G_N_ELEMENTS(hostile_symbols), true);
+	events_make("events.data");
+	calls_make("calls.data");
+	empty_make("empty.data");
+	return 0;
+}
