@@ -5,11 +5,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LINE_BYTES 256u
 #define WRITER_STACK_BYTES (64u << 10)
-#define GATHER_US 10000 /* a prompt without a newline waits this long for more */
+#define GATHER_MS 10u /* a prompt without a newline waits this long for more */
 #define CLOSE_TIMEOUT_MS 2000u
 
 /* [I] immutable after console_new, [C] under the lock, [p] putting threads (their caller serialises them). */
@@ -18,9 +19,9 @@ struct console {
 	pthread_t writer;                              /* [I] */
 	void (*on_line)(const char *text, void *data); /* [I] */
 	void *on_line_data;                            /* [I] */
-	GMutex lock;
-	GCond to_writer;
-	GCond written;
+	pthread_mutex_t lock;
+	pthread_cond_t to_writer;
+	pthread_cond_t written;
 	GByteArray *backlog; /* [C] waiting to be written */
 	bool writing;        /* [C] the writer has bytes of its own */
 	bool line_end;       /* [C] the backlog holds a whole line */
@@ -48,14 +49,28 @@ static bool write_all(int fd, const uint8_t *bytes, size_t n)
 	return true;
 }
 
-/* Waits for something worth a write: a line, or what has been there for GATHER_US. Lock held. */
+/* A time of CLOCK_MONOTONIC, which both conditions go by. */
+static struct timespec after_ms(unsigned ms)
+{
+	struct timespec at;
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	at.tv_sec += ms / 1000;
+	at.tv_nsec += (long)(ms % 1000) * 1000000;
+	if (at.tv_nsec >= 1000000000) {
+		at.tv_sec++;
+		at.tv_nsec -= 1000000000;
+	}
+	return at;
+}
+
+/* Waits for something worth a write: a line, or what has been there for GATHER_MS. Lock held. */
 static bool wait_for_output(struct console *console)
 {
 	while (console->backlog->len == 0 && !console->closing)
-		g_cond_wait(&console->to_writer, &console->lock);
-	gint64 deadline = g_get_monotonic_time() + GATHER_US;
+		pthread_cond_wait(&console->to_writer, &console->lock);
+	struct timespec deadline = after_ms(GATHER_MS);
 	while (!console->line_end && !console->closing) {
-		if (!g_cond_wait_until(&console->to_writer, &console->lock, deadline))
+		if (pthread_cond_timedwait(&console->to_writer, &console->lock, &deadline) == ETIMEDOUT)
 			break;
 	}
 	return console->backlog->len > 0;
@@ -65,7 +80,7 @@ static void *write_loop(void *data)
 {
 	struct console *console = data;
 	GByteArray *batch = g_byte_array_new();
-	g_mutex_lock(&console->lock);
+	pthread_mutex_lock(&console->lock);
 	while (wait_for_output(console)) {
 		GByteArray *empty = batch;
 		batch = console->backlog;
@@ -73,16 +88,16 @@ static void *write_loop(void *data)
 		console->line_end = false;
 		console->writing = true;
 		bool broken = console->broken;
-		g_mutex_unlock(&console->lock);
+		pthread_mutex_unlock(&console->lock);
 		if (!broken)
 			broken = !write_all(console->fd, batch->data, batch->len);
 		g_byte_array_set_size(batch, 0);
-		g_mutex_lock(&console->lock);
+		pthread_mutex_lock(&console->lock);
 		console->broken = broken;
 		console->writing = false;
-		g_cond_broadcast(&console->written);
+		pthread_cond_broadcast(&console->written);
 	}
-	g_mutex_unlock(&console->lock);
+	pthread_mutex_unlock(&console->lock);
 	g_byte_array_unref(batch);
 	return NULL;
 }
@@ -107,9 +122,13 @@ struct console *console_new(int fd, GError **error)
 	struct console *console = g_new0(struct console, 1);
 	console->fd = fd;
 	console->backlog = g_byte_array_new();
-	g_mutex_init(&console->lock);
-	g_cond_init(&console->to_writer);
-	g_cond_init(&console->written);
+	pthread_mutex_init(&console->lock, NULL);
+	pthread_condattr_t monotonic;
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&console->to_writer, &monotonic);
+	pthread_cond_init(&console->written, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	int failed = fd < 0 ? 0 : writer_start(console);
 	if (failed) {
 		g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(failed),
@@ -128,13 +147,13 @@ static bool drained(const struct console *console)
 
 void console_flush(struct console *console, unsigned timeout_ms)
 {
-	gint64 deadline = g_get_monotonic_time() + timeout_ms * INT64_C(1000);
-	g_mutex_lock(&console->lock);
+	struct timespec deadline = after_ms(timeout_ms);
+	pthread_mutex_lock(&console->lock);
 	while (!drained(console)) {
-		if (!g_cond_wait_until(&console->written, &console->lock, deadline))
+		if (pthread_cond_timedwait(&console->written, &console->lock, &deadline) == ETIMEDOUT)
 			break;
 	}
-	g_mutex_unlock(&console->lock);
+	pthread_mutex_unlock(&console->lock);
 }
 
 void console_free(struct console *console)
@@ -143,11 +162,11 @@ void console_free(struct console *console)
 		return;
 	if (console->fd >= 0) {
 		console_flush(console, CLOSE_TIMEOUT_MS);
-		g_mutex_lock(&console->lock);
+		pthread_mutex_lock(&console->lock);
 		bool stuck = !drained(console);
 		console->closing = true;
-		g_cond_signal(&console->to_writer);
-		g_mutex_unlock(&console->lock);
+		pthread_cond_signal(&console->to_writer);
+		pthread_mutex_unlock(&console->lock);
 		if (stuck) {
 			/* The thread sits in write(2) until its reader or the process is gone; its memory stays. */
 			pthread_detach(console->writer);
@@ -156,9 +175,9 @@ void console_free(struct console *console)
 		pthread_join(console->writer, NULL);
 	}
 	g_byte_array_unref(console->backlog);
-	g_cond_clear(&console->written);
-	g_cond_clear(&console->to_writer);
-	g_mutex_clear(&console->lock);
+	pthread_cond_destroy(&console->written);
+	pthread_cond_destroy(&console->to_writer);
+	pthread_mutex_destroy(&console->lock);
 	g_free(console);
 }
 
@@ -186,7 +205,7 @@ static void enqueue(struct console *console, uint8_t byte)
 	g_byte_array_append(console->backlog, &byte, 1);
 	console->line_end |= byte == '\n';
 	if (byte == '\n' || console->backlog->len == 1)
-		g_cond_signal(&console->to_writer);
+		pthread_cond_signal(&console->to_writer);
 }
 
 static void assemble_line(struct console *console, uint8_t byte)
@@ -203,24 +222,24 @@ static void assemble_line(struct console *console, uint8_t byte)
 
 void console_put(struct console *console, uint8_t byte)
 {
-	g_mutex_lock(&console->lock);
+	pthread_mutex_lock(&console->lock);
 	remember(console, byte);
 	if (console->fd >= 0)
 		enqueue(console, byte);
-	g_mutex_unlock(&console->lock);
+	pthread_mutex_unlock(&console->lock);
 	assemble_line(console, byte);
 }
 
 char *console_tail(struct console *console, unsigned lines)
 {
 	GString *text = g_string_sized_new(CONSOLE_TAIL_BYTES);
-	g_mutex_lock(&console->lock);
+	pthread_mutex_lock(&console->lock);
 	for (size_t i = 0; i < console->tail_n; i++) {
 		char c = console->tail[(console->tail_at + i) % CONSOLE_TAIL_BYTES];
 		if (c != '\r' && c != '\0')
 			g_string_append_c(text, c);
 	}
-	g_mutex_unlock(&console->lock);
+	pthread_mutex_unlock(&console->lock);
 	size_t start = text->len;
 	for (unsigned ends = 0; start > 0; start--) {
 		if (text->str[start - 1] == '\n' && start != text->len && ++ends == lines)
@@ -232,8 +251,8 @@ char *console_tail(struct console *console, unsigned lines)
 
 uint64_t console_dropped(struct console *console)
 {
-	g_mutex_lock(&console->lock);
+	pthread_mutex_lock(&console->lock);
 	uint64_t dropped = console->dropped;
-	g_mutex_unlock(&console->lock);
+	pthread_mutex_unlock(&console->lock);
 	return dropped;
 }

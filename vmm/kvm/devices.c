@@ -159,7 +159,7 @@ static void uart_transmit(void *data, uint8_t byte)
 void devices_init(struct devices *devices, const struct devices_host *host, const bool connected[DEVICES_SERIALS])
 {
 	*devices = (struct devices){.host = *host};
-	g_mutex_init(&devices->lock);
+	pthread_mutex_init(&devices->lock, NULL);
 	for (unsigned i = 0; i < DEVICES_SERIALS; i++) {
 		struct devices_uart *uart = &devices->uarts[i];
 		uart->devices = devices;
@@ -172,7 +172,7 @@ void devices_init(struct devices *devices, const struct devices_host *host, cons
 
 void devices_deinit(struct devices *devices)
 {
-	g_mutex_clear(&devices->lock);
+	pthread_mutex_destroy(&devices->lock);
 }
 
 static const struct port_range *range_find(uint32_t port)
@@ -187,13 +187,13 @@ static const struct port_range *range_find(uint32_t port)
 /* Wide accesses are byte accesses to neighbouring ports, low byte first, as on the ISA bus. */
 void devices_read(struct devices *devices, uint16_t port, uint8_t *data, size_t bytes)
 {
-	g_mutex_lock(&devices->lock);
+	pthread_mutex_lock(&devices->lock);
 	for (size_t i = 0; i < bytes; i++) {
 		uint32_t at = (uint32_t)(port + i);
 		const struct port_range *range = range_find(at);
 		data[i] = range ? range->read(devices, at - range->first) : 0xff;
 	}
-	g_mutex_unlock(&devices->lock);
+	pthread_mutex_unlock(&devices->lock);
 }
 
 /* The value of one whole access, for the ports that take it as a number. */
@@ -206,7 +206,7 @@ static uint32_t little_endian(const uint8_t *data, size_t bytes)
 
 void devices_write(struct devices *devices, unsigned vcpu, uint16_t port, const uint8_t *data, size_t bytes)
 {
-	g_mutex_lock(&devices->lock);
+	pthread_mutex_lock(&devices->lock);
 	if (port == DEVICES_EXIT_PORT) {
 		devices->host.ended(devices->host.data, GUEST_END_EXIT_PORT, little_endian(data, bytes));
 	} else if (port == DEVICES_PHASE_PORT) {
@@ -219,13 +219,13 @@ void devices_write(struct devices *devices, unsigned vcpu, uint16_t port, const 
 				range->write(devices, at - range->first, data[i]);
 		}
 	}
-	g_mutex_unlock(&devices->lock);
+	pthread_mutex_unlock(&devices->lock);
 }
 
 size_t devices_input(struct devices *devices, unsigned serial, const uint8_t *bytes, size_t n)
 {
-	g_mutex_lock(&devices->lock);
+	pthread_mutex_lock(&devices->lock);
 	size_t taken = serial_receive(&devices->uarts[serial].serial, bytes, n);
-	g_mutex_unlock(&devices->lock);
+	pthread_mutex_unlock(&devices->lock);
 	return taken;
 }

@@ -7,6 +7,7 @@
 #define VPROF_KVM_DEVICES_H
 
 #include <glib.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,7 +38,7 @@ struct devices_uart {
 
 /* lock: [D] guards what carries the letter; [I] immutable after devices_init. */
 struct devices {
-	GMutex lock;
+	pthread_mutex_t lock;
 	struct devices_host host;                   /* [I] */
 	struct devices_uart uarts[DEVICES_SERIALS]; /* [D] */
 	uint8_t cmos_index;                         /* [D] */

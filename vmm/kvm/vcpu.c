@@ -99,8 +99,8 @@ static bool create(struct vcpu *vcpu, const struct kvm_cpuid2 *cpuid, GError **e
 bool vcpu_init(struct vcpu *vcpu, struct vm *vm, unsigned index, const struct kvm_cpuid2 *cpuid, GError **error)
 {
 	*vcpu = (struct vcpu){.vm = vm, .index = index, .fd = -1, .gone = true, .attention = true};
-	g_mutex_init(&vcpu->lock);
-	g_cond_init(&vcpu->changed);
+	pthread_mutex_init(&vcpu->lock, NULL);
+	pthread_cond_init(&vcpu->changed, NULL);
 	if (!create(vcpu, cpuid, error) || !set_interrupt_pins(vcpu, error) || !set_misc_enable(vcpu, error)) {
 		vcpu_deinit(vcpu);
 		return false;
@@ -115,8 +115,8 @@ void vcpu_deinit(struct vcpu *vcpu)
 		munmap(vcpu->run, vcpu->run_bytes);
 	if (vcpu->fd >= 0)
 		close(vcpu->fd);
-	g_cond_clear(&vcpu->changed);
-	g_mutex_clear(&vcpu->lock);
+	pthread_cond_destroy(&vcpu->changed);
+	pthread_mutex_destroy(&vcpu->lock);
 }
 
 bool vcpu_get_sregs(struct vcpu *vcpu, struct kvm_sregs *sregs, GError **error)
@@ -152,39 +152,39 @@ static void set_attention(struct vcpu *vcpu)
 static void interrupt(struct vcpu *vcpu)
 {
 	set_attention(vcpu);
-	g_cond_broadcast(&vcpu->changed);
+	pthread_cond_broadcast(&vcpu->changed);
 	if (!vcpu->gone && !pthread_equal(vcpu->thread, pthread_self()))
 		pthread_kill(vcpu->thread, KICK_SIGNAL);
 }
 
 void vcpu_kick(struct vcpu *vcpu)
 {
-	g_mutex_lock(&vcpu->lock);
+	pthread_mutex_lock(&vcpu->lock);
 	interrupt(vcpu);
-	g_mutex_unlock(&vcpu->lock);
+	pthread_mutex_unlock(&vcpu->lock);
 }
 
 void vcpu_go(struct vcpu *vcpu)
 {
-	g_mutex_lock(&vcpu->lock);
+	pthread_mutex_lock(&vcpu->lock);
 	vcpu->go = true;
 	interrupt(vcpu);
-	g_mutex_unlock(&vcpu->lock);
+	pthread_mutex_unlock(&vcpu->lock);
 }
 
 bool vcpu_run_on(struct vcpu *vcpu, void (*fn)(void *data), void *data)
 {
 	struct vcpu_request request = {.fn = fn, .data = data};
-	g_mutex_lock(&vcpu->lock);
+	pthread_mutex_lock(&vcpu->lock);
 	while (vcpu->request && !vcpu->gone)
-		g_cond_wait(&vcpu->changed, &vcpu->lock);
+		pthread_cond_wait(&vcpu->changed, &vcpu->lock);
 	if (!vcpu->gone) {
 		vcpu->request = &request;
 		interrupt(vcpu);
 		while (!request.done)
-			g_cond_wait(&vcpu->changed, &vcpu->lock);
+			pthread_cond_wait(&vcpu->changed, &vcpu->lock);
 	}
-	g_mutex_unlock(&vcpu->lock);
+	pthread_mutex_unlock(&vcpu->lock);
 	return request.ran;
 }
 
@@ -196,7 +196,7 @@ static void complete_request(struct vcpu *vcpu, bool ran)
 	vcpu->request->ran = ran;
 	vcpu->request->done = true;
 	vcpu->request = NULL;
-	g_cond_broadcast(&vcpu->changed);
+	pthread_cond_broadcast(&vcpu->changed);
 }
 
 static bool ending(const struct vcpu *vcpu)
@@ -207,22 +207,22 @@ static bool ending(const struct vcpu *vcpu)
 /* Serves requests, and waits while the VM is not started. False when the guest has ended. */
 static bool attend(struct vcpu *vcpu)
 {
-	g_mutex_lock(&vcpu->lock);
+	pthread_mutex_lock(&vcpu->lock);
 	while (!ending(vcpu)) {
 		struct vcpu_request *request = vcpu->request;
 		if (request) {
-			g_mutex_unlock(&vcpu->lock);
+			pthread_mutex_unlock(&vcpu->lock);
 			request->fn(request->data);
-			g_mutex_lock(&vcpu->lock);
+			pthread_mutex_lock(&vcpu->lock);
 			complete_request(vcpu, true);
 		} else if (vcpu->go) {
 			atomic_store_explicit(&vcpu->attention, false, memory_order_relaxed);
 			break;
 		} else {
-			g_cond_wait(&vcpu->changed, &vcpu->lock);
+			pthread_cond_wait(&vcpu->changed, &vcpu->lock);
 		}
 	}
-	g_mutex_unlock(&vcpu->lock);
+	pthread_mutex_unlock(&vcpu->lock);
 	return !ending(vcpu);
 }
 
@@ -378,11 +378,11 @@ static void *thread_main(void *data)
 	if (watcher)
 		watcher->ops->started(watcher, &port);
 	run_loop(vcpu, watcher);
-	g_mutex_lock(&vcpu->lock);
+	pthread_mutex_lock(&vcpu->lock);
 	vcpu->gone = true;
 	complete_request(vcpu, false);
-	g_cond_broadcast(&vcpu->changed);
-	g_mutex_unlock(&vcpu->lock);
+	pthread_cond_broadcast(&vcpu->changed);
+	pthread_mutex_unlock(&vcpu->lock);
 	if (watcher)
 		watcher->ops->stopped(watcher);
 	this_vcpu = NULL;
@@ -411,10 +411,10 @@ static int create_thread(struct vcpu *vcpu)
 bool vcpu_launch(struct vcpu *vcpu, GError **error)
 {
 	/* The thread may ask for its own id (interrupt) before pthread_create has stored it here. */
-	g_mutex_lock(&vcpu->lock);
+	pthread_mutex_lock(&vcpu->lock);
 	int failed = create_thread(vcpu);
 	vcpu->gone = failed != 0;
-	g_mutex_unlock(&vcpu->lock);
+	pthread_mutex_unlock(&vcpu->lock);
 	if (failed) {
 		errno = failed;
 		return fail(error, "start the thread", vcpu->index);

@@ -26,8 +26,8 @@ struct vcpu {
 	size_t run_bytes;       /* [I] */
 	pthread_t thread;       /* [I] */
 	struct guest_regs regs; /* [v] at the last exit */
-	GMutex lock;
-	GCond changed;                /* request, its completion, go */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;       /* request, its completion, go */
 	struct vcpu_request *request; /* [L] NULL: none */
 	bool go;                      /* [L] the VM has started */
 	bool gone;                    /* [L] there is no thread, or it takes no more requests */

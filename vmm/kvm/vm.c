@@ -48,7 +48,7 @@ static char *default_message(enum guest_end_reason reason, uint32_t code)
 
 static bool claim_end(struct vm *vm, enum guest_end_reason reason, uint32_t code, char *message)
 {
-	g_mutex_lock(&vm->end_lock);
+	pthread_mutex_lock(&vm->end_lock);
 	bool first = vm->end_reason == GUEST_END_NONE;
 	if (first && vm->panic && reason == GUEST_END_REBOOT) {
 		reason = GUEST_END_PANIC;
@@ -62,7 +62,7 @@ static bool claim_end(struct vm *vm, enum guest_end_reason reason, uint32_t code
 	} else {
 		g_free(message);
 	}
-	g_mutex_unlock(&vm->end_lock);
+	pthread_mutex_unlock(&vm->end_lock);
 	return first;
 }
 
@@ -78,7 +78,7 @@ void vm_crash(struct vcpu *vcpu, enum guest_end_reason reason, char *message)
 {
 	struct vm *vm = vcpu->vm;
 	const struct kvm_run *run = vcpu->run;
-	g_mutex_lock(&vm->end_lock);
+	pthread_mutex_lock(&vm->end_lock);
 	if (vm->end_reason == GUEST_END_NONE && !vm->crashed) {
 		vm->crashed = true;
 		vm->crash =
@@ -90,7 +90,7 @@ void vm_crash(struct vcpu *vcpu, enum guest_end_reason reason, char *message)
 			memcpy(vm->crash.code, run->emulation_failure.insn_bytes, vm->crash.code_bytes);
 		}
 	}
-	g_mutex_unlock(&vm->end_lock);
+	pthread_mutex_unlock(&vm->end_lock);
 	vm_end(vm, reason, 0, message);
 }
 
@@ -157,12 +157,12 @@ static gboolean report_phases(void *data)
 {
 	struct vm *vm = *(struct vm **)data;
 	struct vm_phase phases[VM_PHASES_MAX];
-	g_mutex_lock(&vm->phase_lock);
+	pthread_mutex_lock(&vm->phase_lock);
 	size_t n = vm->n_phases;
 	memcpy(phases, vm->phases, n * sizeof(*phases));
 	vm->n_phases = 0;
 	vm->phases_scheduled = false;
-	g_mutex_unlock(&vm->phase_lock);
+	pthread_mutex_unlock(&vm->phase_lock);
 	struct guest *guest = &vm->guest;
 	for (size_t i = 0; i < n && guest->on_phase; i++)
 		guest->on_phase(guest, phases[i].vcpu, phases[i].value, phases[i].time_ns, guest->listener_data);
@@ -180,14 +180,14 @@ static uint64_t now_ns(void)
 static void device_phase(void *data, unsigned vcpu, uint8_t value)
 {
 	struct vm *vm = data;
-	g_mutex_lock(&vm->phase_lock);
+	pthread_mutex_lock(&vm->phase_lock);
 	if (vm->n_phases < VM_PHASES_MAX)
 		vm->phases[vm->n_phases++] = (struct vm_phase){vcpu, value, now_ns()};
 	else
 		vm->phases_lost++;
 	bool schedule = !vm->phases_scheduled;
 	vm->phases_scheduled = true;
-	g_mutex_unlock(&vm->phase_lock);
+	pthread_mutex_unlock(&vm->phase_lock);
 	if (schedule)
 		on_main_thread(report_phases, vm);
 }
@@ -202,10 +202,10 @@ static void device_transmit(void *data, unsigned serial, uint8_t byte)
 static gboolean panic_over(void *data)
 {
 	struct vm *vm = *(struct vm **)data;
-	g_mutex_lock(&vm->end_lock);
+	pthread_mutex_lock(&vm->end_lock);
 	bool silent = g_get_monotonic_time() - vm->panic_us >= PANIC_SILENCE_MS * 1000;
 	char *message = silent ? g_strdup(vm->panic) : NULL;
-	g_mutex_unlock(&vm->end_lock);
+	pthread_mutex_unlock(&vm->end_lock);
 	if (!silent)
 		return G_SOURCE_CONTINUE;
 	vm_end(vm, GUEST_END_PANIC, 0, message);
@@ -226,12 +226,12 @@ static void watch_for_panic(const char *line, void *data)
 {
 	struct vm *vm = data;
 	const char *begin = strstr(line, "Kernel panic - not syncing");
-	g_mutex_lock(&vm->end_lock);
+	pthread_mutex_lock(&vm->end_lock);
 	bool begins = begin && !vm->panic;
 	if (begins)
 		vm->panic = g_strdup(begin);
 	vm->panic_us = g_get_monotonic_time();
-	g_mutex_unlock(&vm->end_lock);
+	pthread_mutex_unlock(&vm->end_lock);
 	if (begins)
 		on_main_thread(await_end_of_panic, vm);
 }
@@ -455,8 +455,8 @@ struct guest *vm_new(const struct vm_config *config, GError **error)
 	vm->self = vm;
 	vm->duration_s = config->duration_s;
 	vm->kvm_fd = vm->fd = -1;
-	g_mutex_init(&vm->end_lock);
-	g_mutex_init(&vm->phase_lock);
+	pthread_mutex_init(&vm->end_lock, NULL);
+	pthread_mutex_init(&vm->phase_lock, NULL);
 	bool done = set_up(vm, config, image, error);
 	/* The image is as large as the guest's kernel; give it back before the guest runs. */
 	image_free(image);
@@ -524,8 +524,8 @@ void vm_free(struct guest *guest)
 	free_description(guest);
 	g_free(vm->end_message);
 	g_free(vm->panic);
-	g_mutex_clear(&vm->phase_lock);
-	g_mutex_clear(&vm->end_lock);
+	pthread_mutex_destroy(&vm->phase_lock);
+	pthread_mutex_destroy(&vm->end_lock);
 	g_free(vm);
 }
 

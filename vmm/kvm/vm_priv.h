@@ -50,7 +50,7 @@ struct vm {
 	atomic_uint n_running;                     /* [a] threads that have not left yet */
 	atomic_bool ending;                        /* [a] stored after [E], with release order; partner: the run loop */
 
-	GMutex end_lock;
+	pthread_mutex_t end_lock;
 	enum guest_end_reason end_reason; /* [E] */
 	uint32_t end_code;                /* [E] */
 	char *end_message;                /* [E] */
@@ -59,7 +59,7 @@ struct vm {
 	char *panic;                      /* [E] the line that began the panic, with stop_on_panic */
 	gint64 panic_us;                  /* [E] monotonic time of the last console line since */
 
-	GMutex phase_lock;
+	pthread_mutex_t phase_lock;
 	struct vm_phase phases[VM_PHASES_MAX]; /* [P] */
 	size_t n_phases;                       /* [P] */
 	uint64_t phases_lost;                  /* [P] */
