@@ -21,7 +21,8 @@
 
 /*
  * The real-time signal of an overflow: SIGRTMIN + 5. Nobody else may use it, and nobody may block SIGTRAP or this on a
- * vCPU thread.
+ * vCPU thread. The first set that is opened installs handlers for both and ignores SIGIO, for the whole process; system
+ * calls of a vCPU thread that SA_RESTART does not cover (poll, nanosleep) may then return EINTR.
  */
 int counter_signal(void);
 
@@ -86,7 +87,7 @@ bool counter_rate_check(const struct counter_rate *rate, const struct counter_ev
 
 /*
  * The attr under which the event is opened, and which stands in the recording. A delivery may add to it what concerns
- * signals only. sample_period is where the period starts; samples carry what was really counted.
+ * signals only, and the set jitters the period; samples carry what was really counted.
  */
 void counter_event_attr(const struct counter_event *event, const struct counter_rate *rate,
                         struct perf_event_attr *attr);
@@ -142,7 +143,9 @@ struct counter_totals {
 	uint64_t expected;  /* what was counted, in periods */
 };
 
-/* As of the last collected overflow, without a system call; `refresh` reads the counters first. */
-void counter_set_totals(struct counter_set *set, bool refresh, struct counter_totals *totals);
+/* As of the last run of periods; no system call. */
+void counter_set_totals(const struct counter_set *set, struct counter_totals *totals);
+/* Brings the totals up to this moment. The last call before counter_set_close. */
+void counter_set_finish(struct counter_set *set);
 
 #endif

@@ -21,14 +21,14 @@ struct counter {
 	uint64_t running_ns; /* for which it could count, up to then */
 
 	/* The schedule of overflows, see counter_set.c. */
-	uint64_t nominal;                    /* period asked for, or adapted to the frequency */
-	uint64_t due;                        /* value at which the armed run of periods should end */
-	unsigned adapted;                    /* times `nominal` was adapted, up to ADAPT_FAST */
-	uint64_t armed;                      /* period that the backend was given */
-	uint64_t armed_at;                   /* value then */
-	uint64_t run_samples, run_throttled; /* since then */
-	bool rearm;                          /* `nominal` has left `armed` too far behind */
-	uint64_t ticked;                     /* timer backend: value at the last tick, sample or not */
+	uint64_t nominal;     /* period asked for, or adapted to the frequency */
+	uint64_t due;         /* value at which the armed run of periods should end */
+	unsigned adapted;     /* times `nominal` was replaced */
+	uint64_t armed;       /* period that the backend was given */
+	uint64_t armed_at;    /* value then */
+	uint64_t run_samples; /* since then */
+	bool rearm;           /* `nominal` has left `armed` too far behind */
+	uint64_t ticked;      /* timer backend: value at the last tick, sample or not */
 
 	uint64_t overflows, throttled, idle;
 	double expected;
@@ -52,12 +52,12 @@ struct counter_reading {
 };
 
 struct counter_backend_ops {
-	/* Opens, stopped, with attr->sample_period; overflows go to the calling thread by `delivery`. */
+	/* Opens, stopped, with counter->armed as its period; overflows go to the calling thread by `delivery`. */
 	bool (*open)(struct counter *counter, const struct counter_delivery *delivery,
 	             const struct perf_event_attr *attr, GError **error);
 	void (*close)(struct counter *counter);
 	void (*enable)(struct counter *counter);
-	/* Overflows come every `period` from now, or from enable on. */
+	/* Overflows come every `period` from now. */
 	void (*set_period)(struct counter *counter, uint64_t period);
 	bool (*read)(struct counter *counter, struct counter_reading *reading);
 };

@@ -20,12 +20,18 @@
 #define JITTER_PERCENT 5u
 #define ARM_EVERY 8u
 
-/* Frequency mode of counted events, like perf_adjust_period (kernel/events/core.c): a low pass of 1/8... */
-#define ADAPT_SHIFT 8.0
-/* ... but the first guesses may be far off and are replaced at once. */
+/*
+ * Frequency mode of counted events: a low pass like that of perf_adjust_period (kernel/events/core.c). It is left out
+ * for the first guesses, and when events have become so rare that with small steps the next samples would be long in
+ * coming.
+ */
+#define ADAPT_SHARE 8.0
 #define ADAPT_FAST 8u
+#define ADAPT_RARE 4.0
 #define ADAPT_PERIOD_MIN 1000.0
 #define ADAPT_PERIOD_MAX ((double)(UINT64_C(1) << 48))
+/* An armed period that is off by more than this share is replaced before the end of its run. */
+#define ADAPT_DRIFT 8u
 
 /*
  * A timer tick that found less than this share of its period consumed met a thread that slept: the tick itself wakes
@@ -51,6 +57,21 @@ static uint64_t jittered(struct counter_set *set, uint64_t period)
 	return period - spread + random_next(set) % (2 * spread + 1);
 }
 
+/*
+ * At the end of a run of periods: overflows that had to come in it and were no samples of their own, because they came
+ * together with another one, or the host left them out. Not before the end: one that is seen late may be followed at
+ * once by the next.
+ */
+static void run_end(struct counter *counter)
+{
+	uint64_t due = (counter->value - counter->armed_at) / counter->armed;
+
+	counter->throttled += due > counter->run_samples ? due - counter->run_samples : 0;
+	counter->armed_at = counter->value;
+	counter->run_samples = 0;
+	counter->rearm = false;
+}
+
 /* The period to arm for the next ARM_EVERY overflows. */
 static uint64_t schedule(struct counter_set *set, struct counter *counter)
 {
@@ -59,9 +80,6 @@ static uint64_t schedule(struct counter_set *set, struct counter *counter)
 		counter->due = counter->value;
 	counter->due += ARM_EVERY * jittered(set, counter->nominal);
 	counter->armed = (counter->due - counter->value) / ARM_EVERY;
-	counter->armed_at = counter->value;
-	counter->run_samples = counter->run_throttled = 0;
-	counter->rearm = false;
 	return counter->armed;
 }
 
@@ -78,16 +96,15 @@ static void adapt(struct counter_set *set, struct counter *counter, uint64_t cou
 	double wanted = (double)count * 1e9 / ((double)elapsed_ns * set->rate.frequency_hz);
 	double nominal = (double)counter->nominal;
 
-	if (counter->adapted < ADAPT_FAST) {
+	if (counter->adapted < ADAPT_FAST || wanted < nominal / ADAPT_RARE) {
 		counter->adapted++;
 		nominal = wanted;
 	} else {
-		nominal += (wanted - nominal) / ADAPT_SHIFT;
+		nominal += (wanted - nominal) / ADAPT_SHARE;
 	}
 	counter->nominal = (uint64_t)CLAMP(nominal, ADAPT_PERIOD_MIN, ADAPT_PERIOD_MAX);
-	/* Too far from what is armed to wait for the end of the run. */
-	if (counter->armed > counter->nominal + counter->nominal / ADAPT_FAST ||
-	    counter->armed < counter->nominal - counter->nominal / ADAPT_FAST) {
+	if (counter->armed > counter->nominal + counter->nominal / ADAPT_DRIFT ||
+	    counter->armed < counter->nominal - counter->nominal / ADAPT_DRIFT) {
 		counter->due = counter->value;
 		counter->rearm = true;
 	}
@@ -108,21 +125,6 @@ static void account(struct counter *counter, const struct counter_reading *now)
 	counter->expected += (double)(now->value - counter->value) / (double)counter->nominal;
 	counter->value = now->value;
 	counter->running_ns = now->running_ns;
-}
-
-/*
- * Overflows of this run of periods that had to come by now and were no samples of their own: they came together with
- * another one, or the host left them out. How late the one at hand was seen does not matter.
- */
-static void count_throttled(struct counter *counter)
-{
-	uint64_t due = (counter->value - counter->armed_at) / counter->armed;
-	uint64_t known = counter->run_samples + counter->run_throttled;
-
-	if (due <= known)
-		return;
-	counter->throttled += due - known;
-	counter->run_throttled += due - known;
 }
 
 /* Whether the thread slept through most of the time of `ticks` timer ticks, until now. */
@@ -149,11 +151,12 @@ static uint64_t overflow_period(struct counter_set *set, struct counter *counter
 	account(counter, &now);
 	counter->overflows++;
 	counter->run_samples++;
-	count_throttled(counter);
 	if (adapts(set, counter))
 		adapt(set, counter, delta, elapsed_ns);
-	if (counter->run_samples >= ARM_EVERY || counter->rearm)
+	if (counter->run_samples >= ARM_EVERY || counter->rearm) {
+		run_end(counter);
 		counter->event.backend->ops->set_period(counter, schedule(set, counter));
+	}
 	return delta;
 }
 
@@ -174,22 +177,28 @@ size_t counter_set_collect(struct counter_set *set, bool interrupted, bool after
 	return n;
 }
 
-void counter_set_totals(struct counter_set *set, bool refresh, struct counter_totals *totals)
+void counter_set_totals(const struct counter_set *set, struct counter_totals *totals)
 {
 	*totals = (struct counter_totals){0};
 	for (size_t i = 0; i < set->n; i++) {
-		struct counter *counter = &set->counters[i];
+		const struct counter *counter = &set->counters[i];
 
-		if (refresh) {
-			struct counter_reading now;
-
-			if (counter->event.backend->ops->read(counter, &now) && now.value >= counter->value)
-				account(counter, &now);
-		}
 		totals->overflows += counter->overflows;
 		totals->throttled += counter->throttled;
 		totals->idle += counter->idle;
 		totals->expected += (uint64_t)counter->expected;
+	}
+}
+
+void counter_set_finish(struct counter_set *set)
+{
+	for (size_t i = 0; i < set->n; i++) {
+		struct counter *counter = &set->counters[i];
+		struct counter_reading now;
+
+		if (counter->event.backend->ops->read(counter, &now) && now.value >= counter->value)
+			account(counter, &now);
+		run_end(counter);
 	}
 }
 
@@ -210,9 +219,9 @@ static bool counter_open(struct counter_set *set, const struct counter_event *ev
 	counter_event_attr(event, &set->rate, &attr);
 	*counter = (struct counter){.event = *event, .index = (unsigned)set->n, .fd = -1};
 	counter->nominal = attr.sample_period;
+	attr.sample_period = schedule(set, counter);
 	if (!event->backend->ops->open(counter, set->delivery, &attr, error))
 		return false;
-	event->backend->ops->set_period(counter, schedule(set, counter));
 	set->n++;
 	return true;
 }

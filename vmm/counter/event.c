@@ -12,8 +12,8 @@ G_DEFINE_QUARK(counter_error_quark, counter_error)
 /* A sample costs some microseconds of the vCPU; below these periods a guest would do nothing else. */
 #define PERIOD_NS_MIN (UINT64_C(1000000000) / COUNTER_FREQUENCY_HZ_MAX)
 #define PERIOD_EVENTS_MIN UINT64_C(1000)
-/* perf_event_open refuses periods with the top bit (kernel/events/core.c). */
-#define PERIOD_MAX (UINT64_C(1) << 62)
+/* perf_event_open refuses periods with the top bit (kernel/events/core.c), and schedules add up several. */
+#define PERIOD_MAX (UINT64_C(1) << 56)
 
 #define NEAR_NAMES_MAX 3u
 #define NEAR_DISTANCE_MAX 3u

@@ -32,11 +32,11 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static void statistics_update(struct sampler *sampler, bool refresh)
+static void statistics_update(struct sampler *sampler)
 {
 	struct counter_totals totals;
 
-	counter_set_totals(sampler->set, refresh, &totals);
+	counter_set_totals(sampler->set, &totals);
 	set_figure(&sampler->statistics.overflow, totals.overflows);
 	set_figure(&sampler->statistics.throttled, totals.throttled);
 	set_figure(&sampler->statistics.idle, totals.idle);
@@ -158,7 +158,7 @@ static void sampler_exited(struct vcpu_watcher *watcher, const struct guest_regs
 
 	for (size_t i = 0; i < n; i++)
 		guest_sample(sampler, &overflows[i], time_ns);
-	statistics_update(sampler, false);
+	statistics_update(sampler);
 }
 
 static void sampler_handled(struct vcpu_watcher *watcher, uint64_t exit_ip)
@@ -175,7 +175,7 @@ static void sampler_handled(struct vcpu_watcher *watcher, uint64_t exit_ip)
 
 	for (size_t i = 0; i < n; i++)
 		exit_sample(sampler, &overflows[i], exit_ip, time_ns);
-	statistics_update(sampler, false);
+	statistics_update(sampler);
 }
 
 static void sampler_stopped(struct vcpu_watcher *watcher)
@@ -232,7 +232,8 @@ void sampler_close(struct sampler *sampler)
 		.id = session_event_id(0, sampler->vcpu),
 	};
 
-	statistics_update(sampler, true);
+	counter_set_finish(sampler->set);
+	statistics_update(sampler);
 	counter_set_close(g_steal_pointer(&sampler->set));
 	ring_write_lost(sampler->ring, &id);
 	ring_wake(sampler->ring);

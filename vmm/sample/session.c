@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/session.h"
 
+#include <gio/gio.h>
 #include <vprof/ring.h>
 
 #include "sample/sampler.h"
@@ -85,16 +86,26 @@ static bool config_check(const struct session_config *config, GError **error)
 	return true;
 }
 
+static void ring_error(GError *cause, GError **error)
+{
+	bool range = g_error_matches(cause, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+
+	g_set_error_literal(error, SESSION_ERROR, range ? SESSION_ERROR_RANGE : SESSION_ERROR_SYSTEM, cause->message);
+	g_error_free(cause);
+}
+
 /* All of the new ones, or none, and the old ones stay. */
 static bool rings_renew(struct session *session, size_t data_bytes, GError **error)
 {
 	struct ring *rings[GUEST_VCPUS_MAX] = {NULL};
 	unsigned n = session->guest->vcpus;
+	GError *cause = NULL;
 
 	for (unsigned i = 0; i < n; i++) {
-		rings[i] = ring_new(data_bytes, error);
+		rings[i] = ring_new(data_bytes, &cause);
 		if (rings[i])
 			continue;
+		ring_error(cause, error);
 		while (i-- > 0)
 			ring_free(rings[i]);
 		return false;
