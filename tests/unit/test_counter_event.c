@@ -288,11 +288,11 @@ static const struct {
 	{"timer", {.frequency_hz = 50001}, "1 to 50000 Hz"},
 	{"timer", {.frequency_hz = UINT32_MAX}, "4294967295 Hz"},
 	{"task-clock", {.period = 20000}, NULL},
-	{"task-clock", {.period = 19999}, "20000 to 4611686018427387904 ns"},
+	{"task-clock", {.period = 19999}, "20000 to 72057594037927936 ns"},
 	{"cycles", {.period = 1000}, NULL},
-	{"cycles", {.period = 999}, "1000 to 4611686018427387904"},
-	{"cycles", {.period = UINT64_C(1) << 62}, NULL},
-	{"cycles", {.period = (UINT64_C(1) << 62) + 1}, "out of range"},
+	{"cycles", {.period = 999}, "1000 to 72057594037927936"},
+	{"cycles", {.period = UINT64_C(1) << 56}, NULL},
+	{"cycles", {.period = (UINT64_C(1) << 56) + 1}, "out of range"},
 	{"cycles", {.period = UINT64_MAX}, "out of range"},
 };
 

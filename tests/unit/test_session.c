@@ -247,7 +247,10 @@ START_TEST(sessions_start_afresh)
 		struct tally tally = tally_ring(0);
 
 		ck_assert_uint_ge(figures.overflow + figures.throttled, 9);
-		ck_assert_uint_le(figures.overflow + figures.throttled, 11);
+		ck_assert_msg(figures.overflow + figures.throttled <= 11,
+		              "%lu + %lu, expected %lu, periods %lu first %lu", (unsigned long)figures.overflow,
+		              (unsigned long)figures.throttled, (unsigned long)figures.expected,
+		              (unsigned long)tally.period, (unsigned long)tally.first_period);
 		ck_assert_uint_ge(tally.first_period, 4750000);
 		ck_assert_uint_le(tally.period, 57 * MS);
 	}
@@ -302,7 +305,8 @@ START_TEST(halted_guests_give_no_timer_samples)
 	struct session_statistics figures = statistics(0);
 
 	ck_assert_uint_ge(figures.idle, 50);
-	ck_assert_uint_le(figures.sample, 25);
+	/* A sample takes a quarter of a period at least, when others have the processor for the rest. */
+	ck_assert_uint_le(figures.sample, 4 * 35);
 	/* 200 ticks have woken the thread up, for some 10 us each; the samples that there are account for that. */
 	ck_assert_uint_le(tally_ring(0).period, 35 * MS);
 	guest_unmake();
@@ -400,6 +404,7 @@ START_TEST(order_and_ranges_are_checked)
 	config.rate.frequency_hz = 1000;
 	config.ring_data_bytes = 5000;
 	ck_assert(!session_start(session, &config, &error));
+	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_RANGE));
 	ck_assert_msg(strstr(error->message, "ring size 5000"), "%s", error->message);
 	g_clear_error(&error);
 
