@@ -213,7 +213,7 @@ START_TEST(a_session_fills_the_rings)
 	                                  json_pack("{s:[s], s:i}", "events", "task-clock", "frequency-hz", 1000));
 	const json_t *event = json_array_get(json_object_get(session, "events"), 0);
 	ck_assert_str_eq(text_of(event, "name"), "task-clock");
-	ck_assert_uint_eq(strlen(text_of(event, "attr")), 2 * VPROF_ATTR_BYTES);
+	ck_assert_uint_eq(strlen(text_of(event, "attr")), (size_t)2 * VPROF_ATTR_BYTES);
 
 	g_autoptr(GError) error = NULL;
 	g_autofree int *fds = NULL;
@@ -234,14 +234,14 @@ START_TEST(a_session_fills_the_rings)
 		const json_t *one = json_array_get(json_object_get(statistics, "vcpus"), vcpu);
 		json_int_t id = json_integer_value(json_array_get(json_object_get(event, "ids"), vcpu));
 		ck_assert_int_eq(integer_of(one, "dropbuf-sample"), 0);
-		ck_assert_uint_eq(count_samples(fds[2 * vcpu], vcpu, (uint64_t)id),
+		ck_assert_uint_eq(count_samples(fds[(size_t)2 * vcpu], vcpu, (uint64_t)id),
 		                  (uint64_t)integer_of(one, "sample"));
 	}
 	/* vCPU 0 computes; a busy machine may leave it a tenth of a CPU. */
 	const json_t *first = json_array_get(json_object_get(statistics, "vcpus"), 0);
-	ck_assert_int_ge(integer_of(first, "sample"), 100 * SAMPLED_S);
+	ck_assert_int_ge(integer_of(first, "sample"), INT64_C(100) * SAMPLED_S);
 
-	json_auto_t *again = ask("session-start");
+	tell("session-start");
 	tell("guest-stop");
 	assert_ended("stopped");
 	tell("session-stop");

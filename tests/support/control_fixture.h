@@ -18,7 +18,7 @@
 #include "lib/client/socket.h"
 
 #define FIXTURE_VCPUS 2u
-#define FIXTURE_WAIT_US (10 * G_USEC_PER_SEC)
+#define FIXTURE_WAIT_US (INT64_C(10) * G_USEC_PER_SEC)
 
 static struct fake_guest fake;
 static struct session *session;
@@ -170,7 +170,7 @@ static inline json_t *peer_line(struct peer *peer)
 		if (peer->closed)
 			return NULL;
 		ck_assert_msg(g_get_monotonic_time() < deadline, "no line within %d s",
-		              (int)(FIXTURE_WAIT_US / 1000000));
+		              (int)(FIXTURE_WAIT_US / G_USEC_PER_SEC));
 		fixture_iterate();
 		peer_receive(peer);
 	}

@@ -154,10 +154,8 @@ END_TEST
 static char *request_of(size_t bytes)
 {
 	static const char request[] = REQUEST("query-guest");
-	char *line = g_strnfill(bytes, ' ');
-	memcpy(line, request, strlen(request));
-	line[bytes - 1] = '\n';
-	return line;
+	g_autofree char *spaces = g_strnfill(bytes - strlen(request) - 1, ' ');
+	return g_strconcat(request, spaces, "\n", NULL);
 }
 
 START_TEST(the_longest_line_is_taken)

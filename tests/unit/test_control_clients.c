@@ -212,7 +212,7 @@ START_TEST(flush_sends_what_is_queued)
 	}
 	start = g_get_monotonic_time();
 	control_server_flush(server, 10000);
-	ck_assert_int_lt(g_get_monotonic_time() - start, 10 * G_USEC_PER_SEC);
+	ck_assert_int_lt(g_get_monotonic_time() - start, INT64_C(10) * G_USEC_PER_SEC);
 	int status;
 	waitpid(child, &status, 0);
 	ck_assert_int_eq(status, 0);
@@ -234,7 +234,7 @@ static void *run_client(void *path)
 	size_t n_fds;
 	json_auto_t *rings = client_execute(client, "rings", NULL, &fds, &n_fds, 10000, &error);
 	ck_assert_ptr_nonnull(rings);
-	ck_assert_uint_eq(n_fds, 2 * FIXTURE_VCPUS);
+	ck_assert_uint_eq(n_fds, (size_t)2 * FIXTURE_VCPUS);
 	for (size_t i = 0; i < n_fds; i++)
 		close(fds[i]);
 	g_free(fds);

@@ -302,7 +302,7 @@ START_TEST(rings_arrive_and_map)
 	for (int again = 0; again < 2; again++) {
 		json_auto_t *rings = peer_return(&peer, REQUEST("rings"));
 		assert_json(rings, "{\"vcpus\":[{\"vcpu\":0,\"data-bytes\":65536},{\"vcpu\":1,\"data-bytes\":65536}]}");
-		ck_assert_uint_eq(peer.fds->len, 2 * FIXTURE_VCPUS * (unsigned)(again + 1));
+		ck_assert_uint_eq(peer.fds->len, (size_t)2 * FIXTURE_VCPUS * (unsigned)(again + 1));
 	}
 	const int *fds = (const int *)(void *)peer.fds->data;
 	assert_ring(0, fds[0], fds[1], 65536);
@@ -310,7 +310,7 @@ START_TEST(rings_arrive_and_map)
 	/* The next session has rings of its own; who holds the old ones can still read them. */
 	json_decref(peer_return(&peer, "{\"execute\":\"session-start\",\"arguments\":{\"events\":[\"task-clock\"],"
 	                               "\"ring-bytes\":4096}}"));
-	json_auto_t *rings = peer_return(&peer, REQUEST("rings"));
+	json_decref(peer_return(&peer, REQUEST("rings")));
 	fds = (const int *)(void *)peer.fds->data;
 	assert_ring(1, fds[10], fds[11], 4096);
 	struct stat status;

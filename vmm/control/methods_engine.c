@@ -31,10 +31,10 @@ static const char *state_name(enum guest_state state)
 json_t *method_query_status(struct control_call *call, GError **error G_GNUC_UNUSED)
 {
 	const struct control_server *server = call->server;
-	int64_t uptime_us = g_get_monotonic_time() - server->started_us;
+	json_int_t uptime_ns = (g_get_monotonic_time() - server->started_us) * 1000;
 	json_t *answer = json_pack("{s:s, s:s, s:i, s:I}", "state", state_name(server->guest->state), "session",
 	                           session_running(server->session) ? "running" : "idle", "pid", (int)getpid(),
-	                           "uptime-ns", (json_int_t)(uptime_us * 1000));
+	                           "uptime-ns", uptime_ns);
 	if (server->guest->state == GUEST_ENDED)
 		json_object_set_new(answer, "end", control_guest_end(server->guest));
 	return answer;

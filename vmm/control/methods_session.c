@@ -210,7 +210,7 @@ json_t *method_rings(struct control_call *call, GError **error)
 	if (!had_session(session, error))
 		return NULL;
 
-	_Static_assert(G_N_ELEMENTS(call->fds) >= 2 * GUEST_VCPUS_MAX, "a ring and an eventfd for each vCPU");
+	_Static_assert(G_N_ELEMENTS(call->fds) >= (size_t)2 * GUEST_VCPUS_MAX, "a ring and an eventfd for each vCPU");
 	json_t *vcpus = json_array();
 	for (unsigned i = 0; i < call->server->guest->vcpus; i++) {
 		const struct ring *ring = session_ring(session, i);

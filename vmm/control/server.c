@@ -73,15 +73,15 @@ void control_server_quit(struct control_server *server, const char *why)
 
 static bool wait_writable(const GPtrArray *connections, int timeout_ms)
 {
-	g_autofree struct pollfd *pollfds = g_new0(struct pollfd, connections->len);
-	nfds_t n = 0;
+	g_autoptr(GArray) pollfds = g_array_new(FALSE, FALSE, sizeof(struct pollfd));
 
 	for (guint i = 0; i < connections->len; i++) {
 		const struct connection *connection = g_ptr_array_index(connections, i);
+		const struct pollfd pollfd = {.fd = connection->fd, .events = POLLOUT};
 		if (!connection->broken && connection_has_output(connection))
-			pollfds[n++] = (struct pollfd){.fd = connection->fd, .events = POLLOUT};
+			g_array_append_val(pollfds, pollfd);
 	}
-	return n > 0 && poll(pollfds, n, timeout_ms) != 0;
+	return pollfds->len > 0 && poll((struct pollfd *)(void *)pollfds->data, pollfds->len, timeout_ms) != 0;
 }
 
 void control_server_flush(struct control_server *server, unsigned timeout_ms)

@@ -169,8 +169,10 @@ static bool wait_and_receive(struct client *client, short events, short *ready, 
 		                    "the engine does not answer in time; it may be stopped or its host overloaded");
 		return false;
 	}
-	*ready = n > 0 ? pollfd.revents & events : 0;
-	if (n > 0 && pollfd.revents & ~POLLOUT)
+	if (n < 0)
+		pollfd.revents = 0; /* EINTR */
+	*ready = (short)(pollfd.revents & events);
+	if (pollfd.revents & ~POLLOUT)
 		return receive(client, error);
 	return true;
 }
