@@ -51,7 +51,7 @@ struct pvm {
 
 static const char *const sentences[] = {
 	"pvm: system calls enter the guest kernel by way of a trampoline page (0x90000 to 0x93fff of RAM are "
-        "reserved), "
+	"reserved), "
 	"since the host enters LSTAR with CPL 3",
 	"pvm: int3, fwait and a few more instructions at CPL 0 are carried out by the VMM",
 	"pvm: CPUID ends at leaf 6 and hides CX16, x2APIC, XSAVE and KVM's paravirtual IPI, EOI, async page fault and "
@@ -236,7 +236,7 @@ static bool pvm_exit(void *state, struct vcpu *vcpu)
 		enter_kernel(pvm, vcpu);
 		return true;
 	case KVM_EXIT_INTERNAL_ERROR:
-		return run->internal.suberror == KVM_INTERNAL_ERROR_EMULATION && host_pvm_emulate(pvm->memory, vcpu);
+		return host_pvm_emulate(pvm->memory, vcpu);
 	default:
 		return false;
 	}

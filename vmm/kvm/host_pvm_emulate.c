@@ -15,7 +15,7 @@
 #define PAGE_BYTES UINT64_C(0x1000)
 
 struct instruction {
-	uint8_t bytes[15];
+	uint8_t bytes[VCPU_INSTRUCTION_BYTES_MAX];
 	size_t n;      /* that are there */
 	size_t opcode; /* where it begins, behind the prefixes */
 	uint8_t rex;   /* 0: none */
@@ -27,13 +27,10 @@ static bool is_legacy_prefix(uint8_t byte)
 	return memchr("\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3", byte, 11) != NULL;
 }
 
-static bool fetch(const struct kvm_run *run, struct instruction *insn)
+static bool fetch(const struct vcpu *vcpu, struct instruction *insn)
 {
-	if (run->emulation_failure.ndata < 3 ||
-	    !(run->emulation_failure.flags & KVM_INTERNAL_ERROR_EMULATION_FLAG_INSTRUCTION_BYTES))
-		return false;
-	*insn = (struct instruction){.n = MIN(run->emulation_failure.insn_size, sizeof(insn->bytes))};
-	memcpy(insn->bytes, run->emulation_failure.insn_bytes, insn->n);
+	*insn = (struct instruction){0};
+	insn->n = vcpu_failed_instruction(vcpu, insn->bytes);
 	size_t at = 0;
 	for (; at < insn->n && is_legacy_prefix(insn->bytes[at]); at++) {
 		if (insn->bytes[at] == 0x64 || insn->bytes[at] == 0x65)
@@ -204,7 +201,7 @@ static bool two_byte(const struct memory *memory, struct vcpu *vcpu, const struc
 bool host_pvm_emulate(const struct memory *memory, struct vcpu *vcpu)
 {
 	struct instruction insn;
-	if (!fetch(vcpu->run, &insn))
+	if (!fetch(vcpu, &insn))
 		return false;
 	const uint8_t *op = &insn.bytes[insn.opcode];
 	size_t n = insn.n - insn.opcode;

@@ -270,6 +270,18 @@ static void handle_mmio(struct kvm_run *run)
 		memset(run->mmio.data, 0xff, sizeof(run->mmio.data));
 }
 
+/* Documentation/virt/kvm/api.rst, 7.34: the struct's fields are there if ndata and flags say so. */
+size_t vcpu_failed_instruction(const struct vcpu *vcpu, uint8_t bytes[VCPU_INSTRUCTION_BYTES_MAX])
+{
+	const struct kvm_run *run = vcpu->run;
+	if (run->internal.suberror != KVM_INTERNAL_ERROR_EMULATION || run->emulation_failure.ndata < 3 ||
+	    !(run->emulation_failure.flags & KVM_INTERNAL_ERROR_EMULATION_FLAG_INSTRUCTION_BYTES))
+		return 0;
+	size_t n = MIN(run->emulation_failure.insn_size, VCPU_INSTRUCTION_BYTES_MAX);
+	memcpy(bytes, run->emulation_failure.insn_bytes, n);
+	return n;
+}
+
 static void handle_internal_error(struct vcpu *vcpu)
 {
 	static const char *const names[] = {[KVM_INTERNAL_ERROR_EMULATION] = "an instruction that it cannot emulate",

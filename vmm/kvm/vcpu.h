@@ -57,4 +57,12 @@ void vcpu_kick(struct vcpu *vcpu);
 /* As guest_ops.run_on_vcpu. */
 bool vcpu_run_on(struct vcpu *vcpu, void (*fn)(void *data), void *data);
 
+#define VCPU_INSTRUCTION_BYTES_MAX 15u
+
+/*
+ * After KVM_EXIT_INTERNAL_ERROR: the bytes of the instruction that KVM could not emulate; returns how many, 0 when it
+ * was another error or the host does not say. The vCPU's thread.
+ */
+size_t vcpu_failed_instruction(const struct vcpu *vcpu, uint8_t bytes[VCPU_INSTRUCTION_BYTES_MAX]);
+
 #endif

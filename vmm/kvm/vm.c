@@ -5,7 +5,6 @@
 #include <malloc.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "kvm/command_line.h"
@@ -15,9 +14,6 @@
 /* Three pages for VMX's real mode and one for its identity map, in the hole, below the firmware's place. */
 #define TSS_GPA 0xfffbd000ul
 #define IDENTITY_MAP_GPA UINT64_C(0xfffbc000)
-
-#define PANIC_SILENCE_MS 2000
-#define CONSOLE_FLUSH_MS 500u /* before the end is announced */
 
 static struct vm *vm_of(struct guest *guest)
 {
@@ -30,232 +26,6 @@ static bool fail(GError **error, const char *what)
 	return false;
 }
 
-/* ---- the end ---- */
-
-static char *default_message(enum guest_end_reason reason, uint32_t code)
-{
-	switch (reason) {
-	case GUEST_END_POWER_OFF:
-		return g_strdup("the guest powered off");
-	case GUEST_END_REBOOT:
-		return g_strdup("the guest asked for a reboot");
-	case GUEST_END_EXIT_PORT:
-		return g_strdup_printf("the guest wrote %u to the exit port", code);
-	default:
-		return g_strdup_printf("the guest ended: %s", guest_end_name(reason));
-	}
-}
-
-static bool claim_end(struct vm *vm, enum guest_end_reason reason, uint32_t code, char *message)
-{
-	pthread_mutex_lock(&vm->end_lock);
-	bool first = vm->end_reason == GUEST_END_NONE;
-	if (first && vm->panic && reason == GUEST_END_REBOOT) {
-		reason = GUEST_END_PANIC;
-		message = g_strdup(vm->panic);
-	}
-	if (first) {
-		vm->end_reason = reason;
-		vm->end_code = code;
-		vm->end_message = message ? message : default_message(reason, code);
-		atomic_store_explicit(&vm->ending, true, memory_order_release);
-	} else {
-		g_free(message);
-	}
-	pthread_mutex_unlock(&vm->end_lock);
-	return first;
-}
-
-void vm_end(struct vm *vm, enum guest_end_reason reason, uint32_t code, char *message)
-{
-	if (!claim_end(vm, reason, code, message))
-		return;
-	for (unsigned i = 0; i < vm->n_vcpus; i++)
-		vcpu_kick(&vm->vcpus[i]);
-}
-
-void vm_crash(struct vcpu *vcpu, enum guest_end_reason reason, char *message)
-{
-	struct vm *vm = vcpu->vm;
-	const struct kvm_run *run = vcpu->run;
-	pthread_mutex_lock(&vm->end_lock);
-	if (vm->end_reason == GUEST_END_NONE && !vm->crashed) {
-		vm->crashed = true;
-		vm->crash =
-			(struct vm_crash){.vcpu = vcpu->index, .regs = run->s.regs.regs, .sregs = run->s.regs.sregs};
-		if (run->exit_reason == KVM_EXIT_INTERNAL_ERROR &&
-		    run->internal.suberror == KVM_INTERNAL_ERROR_EMULATION && run->emulation_failure.ndata >= 3 &&
-		    (run->emulation_failure.flags & KVM_INTERNAL_ERROR_EMULATION_FLAG_INSTRUCTION_BYTES)) {
-			vm->crash.code_bytes = MIN(run->emulation_failure.insn_size, sizeof(vm->crash.code));
-			memcpy(vm->crash.code, run->emulation_failure.insn_bytes, vm->crash.code_bytes);
-		}
-	}
-	pthread_mutex_unlock(&vm->end_lock);
-	vm_end(vm, reason, 0, message);
-}
-
-static void join_threads(struct vm *vm)
-{
-	for (; vm->n_launched > 0; vm->n_launched--)
-		vcpu_join(&vm->vcpus[vm->n_launched - 1]);
-	if (vm->duration_source)
-		g_source_remove(vm->duration_source);
-	vm->duration_source = 0;
-}
-
-/* Main thread: every vCPU's thread has left or is about to. */
-static gboolean finish(void *data)
-{
-	struct vm *vm = *(struct vm **)data;
-	join_threads(vm);
-	struct guest *guest = &vm->guest;
-	console_flush(vm->consoles[0], CONSOLE_FLUSH_MS);
-	guest->state = GUEST_ENDED;
-	guest->end = (struct guest_end){.reason = vm->end_reason, .code = vm->end_code, .message = vm->end_message};
-	if (vm->crashed)
-		guest->end.details = vm_crash_report(vm);
-	if (vm->phases_lost > 0)
-		g_warning("%" G_GUINT64_FORMAT " marks on port 0x80 were lost: the guest sets them too fast",
-		          vm->phases_lost);
-	if (guest->on_ended)
-		guest->on_ended(guest, guest->listener_data);
-	return G_SOURCE_REMOVE;
-}
-
-/* Not g_main_context_invoke, which would run `fn` right here while the main loop is not running yet. */
-static void on_main_thread(GSourceFunc fn, struct vm *vm)
-{
-	GSource *source = g_idle_source_new();
-	g_source_set_priority(source, G_PRIORITY_DEFAULT);
-	g_source_set_callback(source, fn, &vm->self, NULL);
-	g_source_attach(source, NULL);
-	g_source_unref(source);
-}
-
-void vm_thread_left(struct vm *vm)
-{
-	if (atomic_fetch_sub_explicit(&vm->n_running, 1, memory_order_acq_rel) == 1)
-		on_main_thread(finish, vm);
-}
-
-/* ---- what the devices ask for ---- */
-
-static void device_irq(void *data, unsigned irq, bool level)
-{
-	const struct vm *vm = data;
-	struct kvm_irq_level line = {.irq = irq, .level = level};
-	if (ioctl(vm->fd, KVM_IRQ_LINE, &line) < 0)
-		g_critical("cannot set interrupt line %u: %s", irq, g_strerror(errno));
-}
-
-static void device_ended(void *data, enum guest_end_reason reason, uint32_t code)
-{
-	vm_end(data, reason, code, NULL);
-}
-
-static gboolean report_phases(void *data)
-{
-	struct vm *vm = *(struct vm **)data;
-	struct vm_phase phases[VM_PHASES_MAX];
-	pthread_mutex_lock(&vm->phase_lock);
-	size_t n = vm->n_phases;
-	memcpy(phases, vm->phases, n * sizeof(*phases));
-	vm->n_phases = 0;
-	vm->phases_scheduled = false;
-	pthread_mutex_unlock(&vm->phase_lock);
-	struct guest *guest = &vm->guest;
-	for (size_t i = 0; i < n && guest->on_phase; i++)
-		guest->on_phase(guest, phases[i].vcpu, phases[i].value, phases[i].time_ns, guest->listener_data);
-	return G_SOURCE_REMOVE;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
-/* A guest that uses port 0x80 for delays can outrun the main thread: what finds no room is counted. */
-static void device_phase(void *data, unsigned vcpu, uint8_t value)
-{
-	struct vm *vm = data;
-	pthread_mutex_lock(&vm->phase_lock);
-	if (vm->n_phases < VM_PHASES_MAX)
-		vm->phases[vm->n_phases++] = (struct vm_phase){vcpu, value, now_ns()};
-	else
-		vm->phases_lost++;
-	bool schedule = !vm->phases_scheduled;
-	vm->phases_scheduled = true;
-	pthread_mutex_unlock(&vm->phase_lock);
-	if (schedule)
-		on_main_thread(report_phases, vm);
-}
-
-static void device_transmit(void *data, unsigned serial, uint8_t byte)
-{
-	struct vm *vm = data;
-	console_put(vm->consoles[serial], byte);
-}
-
-/* Main thread: whether the panicking kernel has said all it has to say. */
-static gboolean panic_over(void *data)
-{
-	struct vm *vm = *(struct vm **)data;
-	pthread_mutex_lock(&vm->end_lock);
-	bool silent = g_get_monotonic_time() - vm->panic_us >= PANIC_SILENCE_MS * 1000;
-	char *message = silent ? g_strdup(vm->panic) : NULL;
-	pthread_mutex_unlock(&vm->end_lock);
-	if (!silent)
-		return G_SOURCE_CONTINUE;
-	vm_end(vm, GUEST_END_PANIC, 0, message);
-	return G_SOURCE_REMOVE;
-}
-
-static gboolean await_end_of_panic(void *data)
-{
-	g_timeout_add(PANIC_SILENCE_MS, panic_over, data);
-	return G_SOURCE_REMOVE;
-}
-
-/*
- * A panicking Linux prints this line and its report, and then resets (panic=N) or says no more (kernel/panic.c). So the
- * panic ends the guest at the reset or when the console has been silent for a while.
- */
-static void watch_for_panic(const char *line, void *data)
-{
-	struct vm *vm = data;
-	const char *begin = strstr(line, "Kernel panic - not syncing");
-	pthread_mutex_lock(&vm->end_lock);
-	bool begins = begin && !vm->panic;
-	if (begins)
-		vm->panic = g_strdup(begin);
-	vm->panic_us = g_get_monotonic_time();
-	pthread_mutex_unlock(&vm->end_lock);
-	if (begins)
-		on_main_thread(await_end_of_panic, vm);
-}
-
-int vm_exit_status(const struct guest_end *end)
-{
-#define X(id, name, status) [id] = status,
-	static const int statuses[] = {VPROF_GUEST_ENDS(X)};
-#undef X
-	if (end->reason == GUEST_END_EXIT_PORT)
-		return (int)((end->code << 1 | 1) & 0xff); /* QEMU's isa-debug-exit */
-	return statuses[end->reason];
-}
-
-/* ---- guest_ops ---- */
-
-static gboolean duration_over(void *data)
-{
-	struct vm *vm = data;
-	vm->duration_source = 0;
-	vm_end(vm, GUEST_END_DURATION, 0, g_strdup_printf("the duration of %g s is over", vm->duration_s));
-	return G_SOURCE_REMOVE;
-}
-
 static bool vm_start(struct guest *guest, GError **error)
 {
 	struct vm *vm = vm_of(guest);
@@ -265,8 +35,7 @@ static bool vm_start(struct guest *guest, GError **error)
 		return false;
 	}
 	guest->state = GUEST_RUNNING;
-	if (vm->duration_s > 0)
-		vm->duration_source = g_timeout_add((guint)MIN(vm->duration_s * 1e3, G_MAXUINT), duration_over, vm);
+	vm_limit_duration(vm, vm->duration_s);
 	for (unsigned i = 0; i < vm->n_vcpus; i++)
 		vcpu_go(&vm->vcpus[i]);
 	return true;
@@ -308,8 +77,6 @@ static const struct guest_ops vm_ops = {.start = vm_start,
                                         .memory_read = vm_memory_read,
                                         .console_input = vm_console_input};
 
-/* ---- making it ---- */
-
 static bool create_machine(struct vm *vm, GError **error)
 {
 	vm->fd = ioctl(vm->kvm_fd, KVM_CREATE_VM, 0);
@@ -350,29 +117,6 @@ static bool create_vcpus(struct vm *vm, unsigned n, GError **error)
 		if (!vcpu_init(&vm->vcpus[vm->n_vcpus], vm, vm->n_vcpus, cpuid, error))
 			return false;
 	}
-	return true;
-}
-
-static bool create_consoles(struct vm *vm, const struct vm_config *config, GError **error)
-{
-	bool connected[DEVICES_SERIALS];
-	for (unsigned i = 0; i < DEVICES_SERIALS; i++) {
-		/* The first UART has a reader even without a descriptor: the reports of failures. */
-		connected[i] = i == 0 || config->serial_fds[i] >= 0;
-		if (!connected[i])
-			continue;
-		vm->consoles[i] = console_new(config->serial_fds[i], error);
-		if (!vm->consoles[i])
-			return false;
-	}
-	if (config->stop_on_panic)
-		console_on_line(vm->consoles[0], watch_for_panic, vm);
-	const struct devices_host host = {.irq = device_irq,
-	                                  .ended = device_ended,
-	                                  .phase = device_phase,
-	                                  .transmit = device_transmit,
-	                                  .data = vm};
-	devices_init(&vm->devices, &host, connected);
 	return true;
 }
 
@@ -441,7 +185,7 @@ static bool set_up(struct vm *vm, const struct vm_config *config, const struct i
 		if (!vm->quirk_state)
 			return false;
 	}
-	return create_vcpus(vm, config->vcpus, error) && create_consoles(vm, config, error) &&
+	return create_vcpus(vm, config->vcpus, error) && vm_devices_init(vm, config, error) &&
 	       load(vm, config, image, error);
 }
 
@@ -480,16 +224,6 @@ bool vm_launch(struct guest *guest, GError **error)
 	return true;
 }
 
-void vm_shutdown(struct guest *guest)
-{
-	struct vm *vm = vm_of(guest);
-	vm_end(vm, GUEST_END_STOPPED, 0, NULL);
-	join_threads(vm);
-	/* Phases or the end, on their way to a main loop that no longer turns. */
-	while (g_source_remove_by_user_data(&vm->self))
-		;
-}
-
 static void free_description(struct guest *guest)
 {
 	g_free(guest->name);
@@ -511,10 +245,7 @@ void vm_free(struct guest *guest)
 	for (unsigned i = 0; i < vm->n_vcpus; i++)
 		vcpu_deinit(&vm->vcpus[i]);
 	g_free(vm->vcpus);
-	for (unsigned i = 0; i < DEVICES_SERIALS; i++)
-		console_free(vm->consoles[i]);
-	if (vm->consoles[0])
-		devices_deinit(&vm->devices);
+	vm_devices_deinit(vm);
 	if (vm->fd >= 0)
 		close(vm->fd);
 	if (vm->kvm_fd >= 0)

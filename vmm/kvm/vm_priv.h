@@ -25,7 +25,7 @@ struct vm_crash {
 	unsigned vcpu;
 	struct kvm_regs regs;
 	struct kvm_sregs sregs;
-	uint8_t code[15]; /* the instruction, where KVM gives it */
+	uint8_t code[VCPU_INSTRUCTION_BYTES_MAX]; /* the instruction, where KVM gives it */
 	size_t code_bytes;
 };
 
@@ -66,14 +66,33 @@ struct vm {
 	bool phases_scheduled;                 /* [P] */
 };
 
+/* vm_end.c */
+
 /* Ends the guest; the first call counts. Steals message (NULL: the reason's own). Any thread. */
 void vm_end(struct vm *vm, enum guest_end_reason reason, uint32_t code, char *message);
 /* The same for a vCPU that cannot go on, on its thread, with its registers kept for the report. */
 void vm_crash(struct vcpu *vcpu, enum guest_end_reason reason, char *message);
 /* A vCPU's thread has made its last call. */
 void vm_thread_left(struct vm *vm);
+/* Ends the guest after duration_s seconds; 0: never. Main thread. */
+void vm_limit_duration(struct vm *vm, double duration_s);
+/*
+ * Looks for a panic in a console line; `data` is the VM. A panicking Linux prints one and its report, and then resets
+ * (panic=N) or says no more (kernel/panic.c). So the panic ends the guest at the reset, or when the console has been
+ * silent for a while.
+ */
+void vm_watch_for_panic(const char *line, void *data);
+/*
+ * Has fn called from the default main context with a pointer to vm->self, until vm_shutdown. Any thread. Unlike
+ * g_main_context_invoke it never calls fn right here, which that does while the main loop is not running.
+ */
+void vm_on_main_thread(GSourceFunc fn, struct vm *vm);
 
-/* Registers, symbol and last console lines. New string. */
+/* crash_report.c: registers, symbol and last console lines. New string. */
 char *vm_crash_report(struct vm *vm);
+
+/* vm_devices.c */
+bool vm_devices_init(struct vm *vm, const struct vm_config *config, GError **error);
+void vm_devices_deinit(struct vm *vm);
 
 #endif

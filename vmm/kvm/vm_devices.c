@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the devices ask of the VM: interrupts, the end, phase marks, and where characters go. */
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+
+#include "kvm/vm_priv.h"
+
+static void device_irq(void *data, unsigned irq, bool level)
+{
+	const struct vm *vm = data;
+	struct kvm_irq_level line = {.irq = irq, .level = level};
+	if (ioctl(vm->fd, KVM_IRQ_LINE, &line) < 0)
+		g_critical("cannot set interrupt line %u: %s", irq, g_strerror(errno));
+}
+
+static void device_ended(void *data, enum guest_end_reason reason, uint32_t code)
+{
+	vm_end(data, reason, code, NULL);
+}
+
+static gboolean report_phases(void *data)
+{
+	struct vm *vm = *(struct vm **)data;
+	struct vm_phase phases[VM_PHASES_MAX];
+	pthread_mutex_lock(&vm->phase_lock);
+	size_t n = vm->n_phases;
+	memcpy(phases, vm->phases, n * sizeof(*phases));
+	vm->n_phases = 0;
+	vm->phases_scheduled = false;
+	pthread_mutex_unlock(&vm->phase_lock);
+	struct guest *guest = &vm->guest;
+	for (size_t i = 0; i < n && guest->on_phase; i++)
+		guest->on_phase(guest, phases[i].vcpu, phases[i].value, phases[i].time_ns, guest->listener_data);
+	return G_SOURCE_REMOVE;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* A guest that uses port 0x80 for delays can outrun the main thread: what finds no room is counted. */
+static void device_phase(void *data, unsigned vcpu, uint8_t value)
+{
+	struct vm *vm = data;
+	pthread_mutex_lock(&vm->phase_lock);
+	if (vm->n_phases < VM_PHASES_MAX)
+		vm->phases[vm->n_phases++] = (struct vm_phase){vcpu, value, now_ns()};
+	else
+		vm->phases_lost++;
+	bool schedule = !vm->phases_scheduled;
+	vm->phases_scheduled = true;
+	pthread_mutex_unlock(&vm->phase_lock);
+	if (schedule)
+		vm_on_main_thread(report_phases, vm);
+}
+
+static void device_transmit(void *data, unsigned serial, uint8_t byte)
+{
+	struct vm *vm = data;
+	console_put(vm->consoles[serial], byte);
+}
+
+bool vm_devices_init(struct vm *vm, const struct vm_config *config, GError **error)
+{
+	bool connected[DEVICES_SERIALS];
+	for (unsigned i = 0; i < DEVICES_SERIALS; i++) {
+		/* The first UART has a reader even without a descriptor: the reports of failures. */
+		connected[i] = i == 0 || config->serial_fds[i] >= 0;
+		if (!connected[i])
+			continue;
+		vm->consoles[i] = console_new(config->serial_fds[i], error);
+		if (!vm->consoles[i])
+			return false;
+	}
+	if (config->stop_on_panic)
+		console_on_line(vm->consoles[0], vm_watch_for_panic, vm);
+	const struct devices_host host = {.irq = device_irq,
+	                                  .ended = device_ended,
+	                                  .phase = device_phase,
+	                                  .transmit = device_transmit,
+	                                  .data = vm};
+	devices_init(&vm->devices, &host, connected);
+	return true;
+}
+
+void vm_devices_deinit(struct vm *vm)
+{
+	for (unsigned i = 0; i < DEVICES_SERIALS; i++)
+		console_free(vm->consoles[i]);
+	if (vm->consoles[0])
+		devices_deinit(&vm->devices);
+}

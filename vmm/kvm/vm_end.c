@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The ways a VM ends, and how its end reaches the main thread. */
+#include <string.h>
+
+#include "kvm/vm_priv.h"
+
+#define PANIC_SILENCE_MS 2000
+#define CONSOLE_FLUSH_MS 500u /* before the end is announced */
+
+static char *default_message(enum guest_end_reason reason, uint32_t code)
+{
+	switch (reason) {
+	case GUEST_END_POWER_OFF:
+		return g_strdup("the guest powered off");
+	case GUEST_END_REBOOT:
+		return g_strdup("the guest asked for a reboot");
+	case GUEST_END_EXIT_PORT:
+		return g_strdup_printf("the guest wrote %u to the exit port", code);
+	default:
+		return g_strdup_printf("the guest ended: %s", guest_end_name(reason));
+	}
+}
+
+/* Makes it the end if it is the first. Steals message; crash: NULL, or what the vCPU's report is made from. */
+static void end(struct vm *vm, enum guest_end_reason reason, uint32_t code, char *message, const struct vm_crash *crash)
+{
+	pthread_mutex_lock(&vm->end_lock);
+	bool first = vm->end_reason == GUEST_END_NONE;
+	if (first && vm->panic && reason == GUEST_END_REBOOT) {
+		reason = GUEST_END_PANIC;
+		g_free(message);
+		message = g_strdup(vm->panic);
+	}
+	if (first) {
+		vm->end_reason = reason;
+		vm->end_code = code;
+		vm->end_message = message ? message : default_message(reason, code);
+		vm->crashed = crash != NULL;
+		if (crash)
+			vm->crash = *crash;
+		atomic_store_explicit(&vm->ending, true, memory_order_release);
+	} else {
+		g_free(message);
+	}
+	pthread_mutex_unlock(&vm->end_lock);
+	for (unsigned i = 0; first && i < vm->n_vcpus; i++)
+		vcpu_kick(&vm->vcpus[i]);
+}
+
+void vm_end(struct vm *vm, enum guest_end_reason reason, uint32_t code, char *message)
+{
+	end(vm, reason, code, message, NULL);
+}
+
+void vm_crash(struct vcpu *vcpu, enum guest_end_reason reason, char *message)
+{
+	const struct kvm_run *run = vcpu->run;
+	struct vm_crash crash = {.vcpu = vcpu->index, .regs = run->s.regs.regs, .sregs = run->s.regs.sregs};
+	if (run->exit_reason == KVM_EXIT_INTERNAL_ERROR)
+		crash.code_bytes = vcpu_failed_instruction(vcpu, crash.code);
+	end(vcpu->vm, reason, 0, message, &crash);
+}
+
+void vm_on_main_thread(GSourceFunc fn, struct vm *vm)
+{
+	GSource *source = g_idle_source_new();
+	g_source_set_priority(source, G_PRIORITY_DEFAULT);
+	g_source_set_callback(source, fn, &vm->self, NULL);
+	g_source_attach(source, NULL);
+	g_source_unref(source);
+}
+
+static void join_threads(struct vm *vm)
+{
+	for (; vm->n_launched > 0; vm->n_launched--)
+		vcpu_join(&vm->vcpus[vm->n_launched - 1]);
+	if (vm->duration_source)
+		g_source_remove(vm->duration_source);
+	vm->duration_source = 0;
+}
+
+/* Main thread: every vCPU's thread has left or is about to. */
+static gboolean finish(void *data)
+{
+	struct vm *vm = *(struct vm **)data;
+	join_threads(vm);
+	struct guest *guest = &vm->guest;
+	console_flush(vm->consoles[0], CONSOLE_FLUSH_MS);
+	guest->state = GUEST_ENDED;
+	guest->end = (struct guest_end){.reason = vm->end_reason, .code = vm->end_code, .message = vm->end_message};
+	if (vm->crashed)
+		guest->end.details = vm_crash_report(vm);
+	if (vm->phases_lost > 0)
+		g_warning("%" G_GUINT64_FORMAT " marks on port 0x80 were lost: the guest sets them too fast",
+		          vm->phases_lost);
+	if (guest->on_ended)
+		guest->on_ended(guest, guest->listener_data);
+	return G_SOURCE_REMOVE;
+}
+
+void vm_thread_left(struct vm *vm)
+{
+	if (atomic_fetch_sub_explicit(&vm->n_running, 1, memory_order_acq_rel) == 1)
+		vm_on_main_thread(finish, vm);
+}
+
+static gboolean duration_over(void *data)
+{
+	struct vm *vm = data;
+	vm->duration_source = 0;
+	vm_end(vm, GUEST_END_DURATION, 0, g_strdup_printf("the duration of %g s is over", vm->duration_s));
+	return G_SOURCE_REMOVE;
+}
+
+void vm_limit_duration(struct vm *vm, double duration_s)
+{
+	if (duration_s <= 0)
+		return;
+	vm->duration_s = duration_s;
+	vm->duration_source = g_timeout_add((guint)(duration_s * 1e3), duration_over, vm);
+}
+
+/* Main thread: whether the panicking kernel has said all it has to say. */
+static gboolean panic_over(void *data)
+{
+	struct vm *vm = *(struct vm **)data;
+	pthread_mutex_lock(&vm->end_lock);
+	bool silent = g_get_monotonic_time() - vm->panic_us >= PANIC_SILENCE_MS * 1000;
+	char *message = silent ? g_strdup(vm->panic) : NULL;
+	pthread_mutex_unlock(&vm->end_lock);
+	if (!silent)
+		return G_SOURCE_CONTINUE;
+	vm_end(vm, GUEST_END_PANIC, 0, message);
+	return G_SOURCE_REMOVE;
+}
+
+static gboolean await_end_of_panic(void *data)
+{
+	g_timeout_add(PANIC_SILENCE_MS, panic_over, data);
+	return G_SOURCE_REMOVE;
+}
+
+void vm_watch_for_panic(const char *line, void *data)
+{
+	struct vm *vm = data;
+	const char *begin = strstr(line, "Kernel panic - not syncing");
+	pthread_mutex_lock(&vm->end_lock);
+	bool begins = begin && !vm->panic;
+	if (begins)
+		vm->panic = g_strdup(begin);
+	vm->panic_us = g_get_monotonic_time();
+	pthread_mutex_unlock(&vm->end_lock);
+	if (begins)
+		vm_on_main_thread(await_end_of_panic, vm);
+}
+
+void vm_shutdown(struct guest *guest)
+{
+	struct vm *vm = (struct vm *)guest;
+	vm_end(vm, GUEST_END_STOPPED, 0, NULL);
+	join_threads(vm);
+	/* Phases or the end, on their way to a main loop that no longer turns. */
+	while (g_source_remove_by_user_data(&vm->self))
+		;
+}
+
+int vm_exit_status(const struct guest_end *end)
+{
+#define X(id, name, status) [id] = status,
+	static const int statuses[] = {VPROF_GUEST_ENDS(X)};
+#undef X
+	if (end->reason == GUEST_END_EXIT_PORT)
+		return (int)((end->code << 1 | 1) & 0xff); /* QEMU's isa-debug-exit */
+	return statuses[end->reason];
+}
