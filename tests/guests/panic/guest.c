@@ -4,6 +4,7 @@
 
 void guest_main(void)
 {
-	console_print("Kernel panic - not syncing: a test\n");
+	console_print("Kernel panic - not syncing: a test\n"
+	              "---[ end Kernel panic - not syncing: a test ]---\n");
 	halt();
 }
