@@ -25,6 +25,7 @@
 #define ANSWER_TIMEOUT_MS 10000u
 #define EXIT_TIMEOUT_MS 10000
 #define ABANDON_TIMEOUT_MS 500 /* long enough to end in order, which takes its socket away */
+#define DEATH_TIMEOUT_MS 1000  /* a dying process closes its files before it can be waited for */
 
 G_DEFINE_QUARK(vprof - engine - error - quark, engine_error)
 
@@ -199,7 +200,7 @@ json_t *engine_execute_fds(struct engine *engine, const char *method, int **fds,
 
 char *engine_death(struct engine *engine)
 {
-	if (!engine_wait(engine, 0))
+	if (!engine_wait(engine, DEATH_TIMEOUT_MS))
 		return NULL;
 	if (WIFSIGNALED(engine->wait_status))
 		return g_strdup_printf("was killed by signal %d (%s)", WTERMSIG(engine->wait_status),
