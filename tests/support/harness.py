@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the tests of whole programs share: where those are, running them, and that nothing of them is left behind."""
+import ctypes
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BIN = pathlib.Path(os.environ["VPROF_BIN"])
+SOURCE = pathlib.Path(os.environ["VPROF_SOURCE"])
+VPROF = BIN / "vprof"
+VMM = BIN / "vprof-vmm"
+SUPPORT = SOURCE / "tests" / "support"
+
+PR_SET_CHILD_SUBREAPER = 36
+SKIPPED = 77
+
+
+def guest(name):
+    """The guest tests/guests/NAME."""
+    return BIN / f"guest-{name}.elf"
+
+
+def need(condition, reason):
+    if not condition:
+        raise unittest.SkipTest(reason)
+
+
+def need_kvm():
+    need(os.access("/dev/kvm", os.R_OK | os.W_OK), "/dev/kvm cannot be opened")
+
+
+def need_program(name, package):
+    need(shutil.which(name), f"{name} is missing; install the package {package}")
+
+
+def script(name, *arguments):
+    """The output of a script of tests/support, which may skip the test."""
+    result = subprocess.run([SUPPORT / name, *arguments], stdout=subprocess.PIPE, text=True, check=False)
+    need(result.returncode != SKIPPED, f"{name} has not what it needs")
+    if result.returncode != 0:
+        raise RuntimeError(f"{name} failed with {result.returncode}")
+    return result.stdout.strip()
+
+
+def children():
+    return [int(pid) for pid in pathlib.Path("/proc/thread-self/children").read_text().split()]
+
+
+def command_line(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return "?"
+
+
+def reap():
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0] != 0:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def wait_until(condition, what, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {seconds} s for {what}")
+        time.sleep(0.02)
+
+
+class ProgramTest(unittest.TestCase):
+    """A folder for files, and a check that no process outlives its test."""
+
+    maxDiff = None
+
+    def setUp(self):
+        # Orphans of what we start become our children, where we see them.
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="vprof-test-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.addCleanup(self.check_nothing_left)
+
+    def check_nothing_left(self, seconds=5):
+        end = time.monotonic() + seconds
+        while True:
+            reap()
+            left = children()
+            if not left:
+                return
+            if time.monotonic() > end:
+                break
+            time.sleep(0.02)
+        names = [f"{pid} {command_line(pid)}" for pid in left]
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        self.fail(f"still running {seconds} s later: {names}")
+
+    def start(self, *command, **options):
+        """A process with pipes, in a session of its own as a login has it."""
+        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True,
+                   "errors": "replace", "start_new_session": True} | options
+        return subprocess.Popen([str(word) for word in command], **options)
+
+    def finish(self, process, status=0, timeout=60, typed=None):
+        """Its (stdout, stderr), after it has ended with `status`."""
+        try:
+            out, err = process.communicate(typed, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+            self.fail(f"{process.args} still runs after {timeout} s\nstdout: {out}\nstderr: {err}")
+        if status is not None and process.returncode != status:
+            self.fail(f"{process.args} ended with {process.returncode}, not {status}\nstdout: {out}\nstderr: {err}")
+        return out, err
+
+    def run_program(self, *command, status=0, timeout=60, **options):
+        return self.finish(self.start(*command, **options), status=status, timeout=timeout)
+
+    def refused(self, *command, message, status=1, **options):
+        """It ends with `status` and one line on stderr that matches the regular expression `message`."""
+        _, err = self.run_program(*command, status=status, **options)
+        self.assertRegex(err, message)
+        return err
+
+    def report(self, recording, *options):
+        """The report document and the rows of its first event."""
+        report = json.loads(self.run_program(VPROF, "report", "-i", recording, "--json", *options)[0])
+        return report, report["tables"][0]["rows"]
+
+
+def main():
+    """Runs the tests of the calling script. One that was skipped makes the whole a visible skip."""
+    result = unittest.main(exit=False, verbosity=2).result
+    if not result.wasSuccessful():
+        sys.exit(1)
+    if result.skipped:
+        print("; ".join(sorted({reason for _, reason in result.skipped})), flush=True)
+        sys.exit(SKIPPED)
