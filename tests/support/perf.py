@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Debian's perf reads our recordings: what it makes of them, beside what vprof makes of them."""
+import collections
+import json
+import os
+import re
+import subprocess
+
+import harness
+from harness import VPROF
+
+# Neither the user's configuration nor the build-id cache in the home folder.
+ENVIRONMENT = os.environ | {"HOME": "/nonexistent", "PERF_CONFIG": "/dev/null", "LC_ALL": "C"}
+# What it rightly says when it has neither --kallsyms nor --vmlinux.
+NEEDS_SYMBOLS = re.compile("No kallsyms or vmlinux with build-id [0-9a-f]+ was found")
+MODES = {"k": "kernel", ".": "user", "H": "vmm"}
+ROW = re.compile(r"^\s*[\d.]+%\s+(\d+)\s+\[(.)\]\s+(\S.*?)\s*$", re.MULTILINE)
+KERNEL_MMAP = re.compile(r"PERF_RECORD_MMAP .* @ (?:0x)?([0-9a-f]+)\]: . (\[kernel\.kallsyms\](\w+))")
+
+
+def perf(*arguments):
+    """Standard output of perf, which must have nothing to complain about."""
+    harness.need_program("perf", "linux-perf")
+    result = subprocess.run(["perf", *map(str, arguments)], capture_output=True, text=True, errors="replace",
+                            timeout=300, check=False, env=ENVIRONMENT)
+    complaints = [line for line in result.stderr.splitlines() if line.strip() and not NEEDS_SYMBOLS.match(line)]
+    if result.returncode != 0 or complaints:
+        raise AssertionError(f"perf {arguments[0]} ended with {result.returncode}: {complaints}")
+    return result.stdout
+
+
+def vprof_samples(recording):
+    text = subprocess.run([VPROF, "script", "--json", "-i", recording], capture_output=True, text=True, check=True).stdout
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def perf_samples(recording):
+    """(time in ns, vCPU, ip) of every sample."""
+    samples = []
+    for line in perf("script", "--ns", "-i", recording, "-F", "time,cpu,ip").splitlines():
+        cpu, seconds, ip = re.fullmatch(r"\s*\[(\d+)\]\s+(\d+\.\d+):\s+([0-9a-f]+)\s*", line).groups()
+        samples.append((int(seconds.replace(".", "")), int(cpu), int(ip, 16)))
+    return samples
+
+
+def write_kallsyms(path, recording, samples):
+    """The kernel symbols that were hit, as /proc/kallsyms would show them, with the one perf takes the slide from."""
+    mmaps = KERNEL_MMAP.findall(perf("script", "--show-mmap-events", "-i", recording, "-F", "ip"))
+    symbols = {int(address, 16): name for address, _, name in mmaps}
+    for sample in samples:
+        if sample["mode"] == "kernel" and sample["symbol"] != "[unknown]":
+            symbols[int(sample["ip"], 16) - sample["offset"]] = sample["symbol"]
+    path.write_text("".join(f"{address:016x} T {name}\n" for address, name in sorted(symbols.items())))
+
+
+def check_agreement(test, recording):
+    """perf sees the same samples, and puts as many of them into each mode and each kernel symbol."""
+    samples = vprof_samples(recording)
+    ours = sorted((sample["time-ns"], sample["vcpu"], int(sample["ip"], 16)) for sample in samples)
+    test.assertEqual(sorted(perf_samples(recording)), ours)
+
+    kallsyms = test.folder / "kallsyms"
+    write_kallsyms(kallsyms, recording, samples)
+    report = perf("report", "--stdio", "-i", recording, "-n", "--sort", "sym", "--kallsyms", kallsyms, "--no-children",
+                  "--percent-limit", "0")
+    modes, symbols = collections.Counter(), collections.Counter()
+    for count, mode, symbol in ROW.findall(report):
+        modes[MODES[mode]] += int(count)
+        if mode == "k":
+            symbols[symbol] += int(count)
+    test.assertEqual(modes, collections.Counter(sample["mode"] for sample in samples))
+    expected = collections.Counter(sample["symbol"] for sample in samples if sample["mode"] == "kernel")
+    if "[unknown]" not in expected:
+        test.assertEqual(symbols, expected)
