@@ -36,7 +36,7 @@
 /* rax of a system call. */
 enum system_call {
 	SYSTEM_CALL_WORK, /* does the kernel's slices at rdi, up to the first of the program's; returns how many */
-	SYSTEM_CALL_DONE, /* the vCPU's program has ended */
+	SYSTEM_CALL_DONE, /* the vCPU's program has ended; rdi: how often it looked at the clock */
 };
 
 /* The functions between which every vCPU divides its time. */

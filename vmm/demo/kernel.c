@@ -66,10 +66,11 @@ static unsigned vcpus_present; /* written by vCPU 0 before it starts the others,
 static uint64_t slice_ticks;
 static uint64_t run_ticks;
 static unsigned vcpus_done;
+static uint64_t user_looks; /* at the clock, by all programs that are done */
 
 _Noreturn void kernel_main(unsigned vcpu);
 _Noreturn void exception(const struct exception_frame *frame);
-uint64_t system_call(const uint8_t *argument, enum system_call number);
+uint64_t system_call(uint64_t argument, enum system_call number);
 void tcp_checksum(uint64_t ticks);
 void copy_page(uint64_t ticks);
 
@@ -95,20 +96,23 @@ static uint64_t kernel_work(const uint8_t *order)
 	return n;
 }
 
-static _Noreturn void vcpu_done(void)
+static _Noreturn void vcpu_done(uint64_t looks)
 {
-	if (__atomic_add_fetch(&vcpus_done, 1, __ATOMIC_RELAXED) == vcpus_present) {
-		console_print("demo: done\n");
+	__atomic_add_fetch(&user_looks, looks, __ATOMIC_RELAXED);
+	if (__atomic_add_fetch(&vcpus_done, 1, __ATOMIC_ACQ_REL) == vcpus_present) {
+		console_print("demo: done, ");
+		console_print_number(user_looks, 10);
+		console_print(" looks at the clock in user space\n");
 		machine_power_off();
 	}
 	halt();
 }
 
-uint64_t system_call(const uint8_t *argument, enum system_call number)
+uint64_t system_call(uint64_t argument, enum system_call number)
 {
 	if (number == SYSTEM_CALL_DONE)
-		vcpu_done();
-	return kernel_work(argument);
+		vcpu_done(argument);
+	return kernel_work((const uint8_t *)argument);
 }
 
 void exception(const struct exception_frame *frame)

@@ -131,8 +131,11 @@ syscall_entry:
 	pushq $USER_CS
 	push %rcx
 	swapgs
+	push %rbp
+	xor %ebp, %ebp /* the kernel's call chains end here */
 	mov %rax, %rsi
 	call system_call
+	pop %rbp
 	iretq
 	.size syscall_entry, . - syscall_entry
 

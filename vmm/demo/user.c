@@ -11,20 +11,20 @@ static const uint8_t slices[WORKLOADS] = {
 	[COPY_PAGE] = 1,
 };
 
-void render_page(uint64_t ticks);
-void parse_request(uint64_t ticks);
+uint64_t render_page(uint64_t ticks);
+uint64_t parse_request(uint64_t ticks);
 
-__attribute__((noinline)) void render_page(uint64_t ticks)
+__attribute__((noinline)) uint64_t render_page(uint64_t ticks)
 {
-	spend(ticks);
+	return spend(ticks);
 }
 
-__attribute__((noinline)) void parse_request(uint64_t ticks)
+__attribute__((noinline)) uint64_t parse_request(uint64_t ticks)
 {
-	spend(ticks);
+	return spend(ticks);
 }
 
-static uint64_t system_call(enum system_call number, const uint8_t *argument)
+static uint64_t system_call(enum system_call number, uint64_t argument)
 {
 	uint64_t result;
 	__asm__ volatile("syscall"
@@ -60,18 +60,21 @@ static void round_shuffle(uint8_t order[ROUND_SLICES], uint64_t *state)
 	}
 }
 
-static void round_run(const uint8_t order[ROUND_SLICES], uint64_t slice_ticks)
+static __attribute__((noinline)) uint64_t round_run(const uint8_t order[ROUND_SLICES], uint64_t slice_ticks)
 {
+	uint64_t looks = 0;
+
 	for (unsigned i = 0; i < ROUND_SLICES;) {
 		if (workload_in_kernel(order[i])) {
-			i += (unsigned)system_call(SYSTEM_CALL_WORK, &order[i]);
+			i += (unsigned)system_call(SYSTEM_CALL_WORK, (uint64_t)&order[i]);
 			continue;
 		}
 		if (order[i++] == RENDER_PAGE)
-			render_page(slice_ticks);
+			looks += render_page(slice_ticks);
 		else
-			parse_request(slice_ticks);
+			looks += parse_request(slice_ticks);
 	}
+	return looks;
 }
 
 void user_main(uint64_t slice_ticks, uint64_t run_ticks, uint64_t seed)
@@ -79,11 +82,12 @@ void user_main(uint64_t slice_ticks, uint64_t run_ticks, uint64_t seed)
 	/* The entry behind the last stops the kernel, which reads up to the first slice that is not its own. */
 	uint8_t order[ROUND_SLICES + 1];
 	order[ROUND_SLICES] = RENDER_PAGE;
+	uint64_t looks = 0;
 	round_fill(order);
 	for (const uint64_t start = rdtsc(); rdtsc() - start < run_ticks;) {
 		round_shuffle(order, &seed);
-		round_run(order, slice_ticks);
+		looks += round_run(order, slice_ticks);
 	}
-	system_call(SYSTEM_CALL_DONE, 0);
+	system_call(SYSTEM_CALL_DONE, looks);
 	__builtin_unreachable();
 }
