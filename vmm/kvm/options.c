@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define DEFAULT_MEMORY "256M"
 
@@ -12,12 +13,12 @@ static const char description[] =
 	"prints it), then the text of --append; an option that --append names is left out of the first two.\n"
 	"\n"
 	"The first interrupt (Ctrl-C) stops the guest, the second leaves at once. Exit status: 0 power-off; 90 "
-        "reboot;\n"
+	"reboot;\n"
 	"(value << 1) | 1 exit port; 92 triple fault; 94 panic (--stop-on-panic); 96 the VMM could not go on; 124\n"
 	"--duration is over; 130 stopped; 1 an error before the guest ran; 2 usage.\n"
 	"\n"
 	"The guest ends itself by ACPI power-off, by a keyboard controller reset (0xfe to port 0x64), or by writing "
-        "to\n"
+	"to\n"
 	"the exit port 0xf4. What it writes to port 0x80 is recorded as a phase mark.";
 
 bool options_parse_size(const char *text, uint64_t *bytes)
@@ -85,12 +86,17 @@ static bool check(const struct options *options, int vcpus, GError **error)
 {
 	g_autofree char *vcpus_text = g_strdup_printf("%d", vcpus);
 	g_autofree char *duration_text = g_strdup_printf("%g", options->duration_s);
+	g_autofree char *client_fd_text = g_strdup_printf("%d", options->client_fd);
+	struct stat status;
+
 	if (!options->kernel) {
 		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED, "no --kernel given; see --help");
 		return false;
 	}
 	if (vcpus < 1 || vcpus > (int)GUEST_VCPUS_MAX)
 		return usage(error, "--vcpus", vcpus_text, "1 to 64");
+	if (options->client_fd >= 0 && (fstat(options->client_fd, &status) != 0 || !S_ISSOCK(status.st_mode)))
+		return usage(error, "--client-fd", client_fd_text, "the number of a connected socket");
 	/* Up to what a timer in milliseconds holds: 49 days. */
 	if (!isfinite(options->duration_s) || options->duration_s < 0 || options->duration_s > 4e6)
 		return usage(error, "--duration", duration_text, "seconds, 0 to 4000000");
@@ -100,7 +106,7 @@ static bool check(const struct options *options, int vcpus, GError **error)
 bool options_parse(int *argc, char ***argv, struct options *options, GError **error)
 {
 	*options = (struct options){.client_fd = -1, .quirks = true};
-	g_autofree char *memory = g_strdup(DEFAULT_MEMORY), *boot = g_strdup("auto"), *quirks = g_strdup("auto");
+	g_autofree char *memory = NULL, *boot = NULL, *quirks = NULL;
 	gboolean paused = FALSE, stop_on_panic = FALSE, verbose = FALSE, probe = FALSE, list = FALSE, version = FALSE;
 	int vcpus = 1;
 	const GOptionEntry entries[] = {
@@ -152,8 +158,10 @@ bool options_parse(int *argc, char ***argv, struct options *options, GError **er
 		options->console = g_strdup("stdio");
 	if (probe || list || version)
 		return true;
-	return check(options, vcpus, error) && parse_memory(memory, &options->memory_bytes, error) &&
-	       parse_boot(boot, &options->boot, error) && parse_quirks(quirks, &options->quirks, error);
+	return check(options, vcpus, error) &&
+	       parse_memory(memory ? memory : DEFAULT_MEMORY, &options->memory_bytes, error) &&
+	       parse_boot(boot ? boot : "auto", &options->boot, error) &&
+	       parse_quirks(quirks ? quirks : "auto", &options->quirks, error);
 }
 
 void options_clear(struct options *options)
