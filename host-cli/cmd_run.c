@@ -290,6 +290,10 @@ static void run_say_written(const struct run *run)
 		return;
 	size = units_format_bytes((uint64_t)status.st_size);
 	say("%" G_GUINT64_FORMAT " samples in %s (%s)", capture_samples(run->capture), run->output, size);
+	if (capture_lost(run->capture) != 0)
+		warn("%" G_GUINT64_FORMAT
+		     " samples found no room in the rings and are lost; sample less often (-F, -c)",
+		     capture_lost(run->capture));
 }
 
 static bool run_finish_file(struct run *run, const char *const *command_line, GError **error)
@@ -416,7 +420,7 @@ static const char *options_contradiction(void)
 	if (!given.demo && given.kernel == NULL)
 		return "which kernel? give --kernel IMAGE, or --demo for the built-in guest";
 	if (given.frequency != NULL && given.period != NULL)
-		return "-F and -c exclude each other";
+		return "--frequency and --count exclude each other";
 	return NULL;
 }
 

@@ -67,7 +67,7 @@ static const char **event_names(const struct recording *recording)
 
 static void report_fill(struct report *report, const struct load *load, const struct report_options *options)
 {
-	g_autofree const char **names = event_names(report->input->recording);
+	const char **names = event_names(report->input->recording);
 
 	for (size_t i = 0; i < report->n_tables; i++) {
 		struct report_table *table = &report->tables[i];
@@ -84,6 +84,7 @@ static void report_fill(struct report *report, const struct load *load, const st
 		}
 		table_limit(table, options);
 	}
+	g_free(names);
 }
 
 struct report *report_new(struct input *input, const struct report_options *options)

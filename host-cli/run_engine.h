@@ -37,7 +37,10 @@ int engine_pidfd(const struct engine *engine); /* readable when it has exited */
 json_t *engine_execute(struct engine *engine, const char *method, json_t *arguments, GError **error);
 json_t *engine_execute_fds(struct engine *engine, const char *method, int **fds, size_t *n_fds, GError **error);
 
-/* How it exited, in words, if it has by then: "was killed by signal 9 (Killed)"; NULL if it runs. New string. */
+/*
+ * How the engine has exited, in words: "was killed by signal 9 (Killed)"; NULL when it still runs after a second. For
+ * one that has closed its connection. New string.
+ */
 char *engine_death(struct engine *engine);
 
 #endif

@@ -14,7 +14,7 @@
 #define DRAIN_INTERVAL_MS 250
 
 /* An engine that has been told to stop its guest and does not is stuck. */
-#define STOP_TIMEOUT_US (20 * G_USEC_PER_SEC)
+#define STOP_TIMEOUT_US INT64_C(20000000)
 
 enum { ENTRY_CONTROL, ENTRY_ENGINE, ENTRY_SIGNALS, ENTRY_RINGS };
 #define ENTRIES_MAX (ENTRY_RINGS + VPROF_CONTROL_FDS_MAX / 2)

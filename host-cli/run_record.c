@@ -369,14 +369,15 @@ bool capture_finish(struct capture *capture, const struct capture_summary *summa
 		.memory_bytes = member_number(summary->guest, "memory-bytes", 0),
 		.kernel_path = member_text(summary->guest, "kernel"),
 	};
-	g_autofree struct recording_symbol *symbols = NULL;
+	struct recording_symbol *symbols = symbols_hit(capture->frames, symtab, &features.n_symbols);
 	char *description = capture_description(capture, summary);
 	bool finished;
 
 	features.description = description;
 	features.kernel_build_id = image_build_id(image, &features.kernel_build_id_bytes);
-	features.symbols = symbols = symbols_hit(capture->frames, symtab, &features.n_symbols);
+	features.symbols = symbols;
 	finished = recording_writer_finish(capture->writer, &features, error);
 	free(description);
+	g_free(symbols);
 	return finished;
 }

@@ -92,17 +92,18 @@ static void burst_write(struct recording_writer *writer, const struct burst *bur
 	GError *error = NULL;
 
 	for (uint32_t cpu = 0; cpu < 2; cpu++)
-		for (unsigned i = cpu; i < burst->count; i += 2)
-			sample_write(writer,
-			             &(struct record_sample){
-					     .id = ids[cpu],
-					     .ip = burst->misc == PERF_RECORD_MISC_HYPERVISOR ? burst->ip
-			                                                                      : burst->ip + i % 4,
-					     .time_ns = *time_ns + i * 1000000,
-					     .cpu = cpu,
-					     .period = 1000000 + i,
-					     .misc = burst->misc,
-				     });
+		for (unsigned i = cpu; i < burst->count; i += 2) {
+			const struct record_sample sample = {
+				.id = ids[cpu],
+				.ip = burst->misc == PERF_RECORD_MISC_HYPERVISOR ? burst->ip : burst->ip + i % 4,
+				.time_ns = *time_ns + i * UINT64_C(1000000),
+				.cpu = cpu,
+				.period = UINT64_C(1000000) + i,
+				.misc = burst->misc,
+			};
+
+			sample_write(writer, &sample);
+		}
 	*time_ns += burst->count * UINT64_C(1000000);
 	must(recording_writer_round(writer, &error), error);
 }
@@ -127,7 +128,7 @@ static struct recording_features features_make(const struct recording_symbol *ta
 		.version = "0.1.0",
 		.cmdline = command_line,
 		.vcpus = 2,
-		.memory_bytes = 512u << 20,
+		.memory_bytes = UINT64_C(512) << 20,
 		.kernel_build_id = build_id,
 		.kernel_build_id_bytes = sizeof(build_id),
 		.kernel_path = "/boot/vmlinux",
@@ -206,16 +207,19 @@ static void calls_make(const char *path)
 
 	event.attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
 	writer = writer_open(path, &event, 1);
-	for (unsigned i = 0; i < 10; i++)
-		sample_write(writer, &(struct record_sample){
-					     .id = clock_ids[0],
-					     .ip = chains[i % 3][1],
-					     .time_ns = START_NS + i,
-					     .period = 1000000,
-					     .misc = PERF_RECORD_MISC_KERNEL,
-					     .chain = chains[i % 3],
-					     .n_chain = 3,
-				     });
+	for (unsigned i = 0; i < 10; i++) {
+		const struct record_sample sample = {
+			.id = clock_ids[0],
+			.ip = chains[i % 3][1],
+			.time_ns = START_NS + i,
+			.period = 1000000,
+			.misc = PERF_RECORD_MISC_KERNEL,
+			.chain = chains[i % 3],
+			.n_chain = 3,
+		};
+
+		sample_write(writer, &sample);
+	}
 	writer_finish(writer, &features);
 }
 

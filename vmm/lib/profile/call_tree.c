@@ -162,7 +162,7 @@ static void children_sort(struct call_node *nodes, size_t parent, GArray *scratc
 static GArray *symbols_merge(const struct call_tree *tree, struct resolver *resolver, size_t *parents)
 {
 	GArray *nodes = g_array_new(FALSE, TRUE, sizeof(struct call_node));
-	g_autofree size_t *node_of = g_new0(size_t, tree->nodes->len);
+	size_t *node_of = g_new0(size_t, tree->nodes->len);
 
 	g_array_set_size(nodes, 1);
 	for (uint32_t i = 1; i < tree->nodes->len; i++) {
@@ -176,12 +176,13 @@ static GArray *symbols_merge(const struct call_tree *tree, struct resolver *reso
 		g_array_index(nodes, struct call_node, node_of[i]).self_samples += address->self_samples;
 		g_array_index(nodes, struct call_node, node_of[i]).self_period += address->self_period;
 	}
+	g_free(node_of);
 	return nodes;
 }
 
 struct call_node *call_tree_resolve(const struct call_tree *tree, struct resolver *resolver, size_t *n)
 {
-	g_autofree size_t *parents = g_new0(size_t, tree->nodes->len);
+	size_t *parents = g_new0(size_t, tree->nodes->len);
 	g_autoptr(GArray) scratch = g_array_new(FALSE, FALSE, sizeof(size_t));
 	GArray *merged = symbols_merge(tree, resolver, parents);
 
@@ -199,5 +200,6 @@ struct call_node *call_tree_resolve(const struct call_tree *tree, struct resolve
 	}
 	for (size_t i = 0; i < *n; i++)
 		children_sort(nodes, i, scratch);
+	g_free(parents);
 	return nodes;
 }

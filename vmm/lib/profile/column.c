@@ -71,12 +71,12 @@ static int ip_compare(const struct profile_row *a, const struct profile_row *b)
 }
 
 const struct column columns[] = {
-	{"sym", "Symbol", "symbol", "function, or the exit being handled", 30, symbol_compare, .text = symbol_text},
-	{"module", "Module", "module", "kernel, module or user file", 10, module_compare, .text = module_text},
-	{"mode", "Mode", "mode", "kernel, user, or vmm: outside the guest", 6, mode_compare, .text = mode_text},
-	{"cpu", "vCPU", "vcpu", "virtual CPU", 4, cpu_compare, .number = cpu_number},
-	{"event", "Event", "event", "event that was sampled", 12, event_compare, .text = event_text},
-	{"ip", "Address", "ip", "instruction pointer", 18, ip_compare, .number = ip_number, .hexadecimal = true},
+	{"sym", "Symbol", "symbol", symbol_compare, .text = symbol_text},
+	{"module", "Module", "module", module_compare, .text = module_text},
+	{"mode", "Mode", "mode", mode_compare, .text = mode_text},
+	{"cpu", "vCPU", "vcpu", cpu_compare, .number = cpu_number},
+	{"event", "Event", "event", event_compare, .text = event_text},
+	{"ip", "Address", "ip", ip_compare, .number = ip_number, .hexadecimal = true},
 };
 const size_t n_columns = G_N_ELEMENTS(columns);
 

@@ -30,8 +30,6 @@ struct column {
 	const char *name; /* in --sort */
 	const char *header;
 	const char *json_key;
-	const char *summary;
-	unsigned width; /* of the printed column, at least */
 	int (*compare)(const struct profile_row *a, const struct profile_row *b);
 	/* Exactly one of the two is set. */
 	const char *(*text)(const struct profile_row *row);

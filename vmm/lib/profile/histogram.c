@@ -124,7 +124,7 @@ static int cells_compare(const void *a, const void *b)
 /* The used cells, by mode and address. Array of n_used by g_free. */
 static struct cell *histogram_sorted(const struct histogram *histogram)
 {
-	struct cell *sorted = g_new(struct cell, histogram->n_used);
+	struct cell *sorted = g_new0(struct cell, histogram->n_used);
 	size_t n = 0;
 
 	for (size_t i = 0; i < histogram->n_cells; i++)
@@ -196,9 +196,10 @@ static size_t rows_merge(struct profile_row *rows, size_t n, const struct column
 struct profile_row *histogram_rows(const struct histogram *histogram, const struct column_list *list,
                                    struct resolver *resolver, const char *const *event_names, size_t *n)
 {
-	g_autofree struct cell *cells = histogram_sorted(histogram);
+	struct cell *cells = histogram_sorted(histogram);
 	struct profile_row *rows = rows_resolve(cells, histogram->n_used, resolver, event_names);
 
+	g_free(cells);
 	g_qsort_with_data(rows, (int)histogram->n_used, sizeof(*rows), rows_compare_key, (void *)list);
 	*n = rows_merge(rows, histogram->n_used, list);
 	g_qsort_with_data(rows, (int)*n, sizeof(*rows), rows_compare_size, (void *)list);
@@ -207,13 +208,14 @@ struct profile_row *histogram_rows(const struct histogram *histogram, const stru
 
 uint64_t *histogram_addresses(const struct histogram *histogram, size_t *n)
 {
-	g_autofree struct cell *cells = histogram_sorted(histogram);
+	struct cell *cells = histogram_sorted(histogram);
 	uint64_t *addresses = g_new(uint64_t, histogram->n_used);
 	size_t kept = 0;
 
 	for (size_t i = 0; i < histogram->n_used; i++)
 		if (cells[i].mode != PROFILE_HYPERVISOR)
 			addresses[kept++] = cells[i].ip;
+	g_free(cells);
 	*n = kept;
 	return addresses;
 }
