@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The demonstration guest's call chains are known: nearly every sample of its functions has exactly that one."""
+import harness
+from harness import VPROF
+
+# Callers first. The kernel's chains end at its system call entry, which clears the frame pointer.
+CHAINS = {
+    "render_page": ["user_main", "round_run", "render_page"],
+    "parse_request": ["user_main", "round_run", "parse_request"],
+    "tcp_checksum": ["syscall_entry", "system_call", "tcp_checksum"],
+    "copy_page": ["syscall_entry", "system_call", "copy_page"],
+}
+# A sample in a function's first or last instructions, where its frame is not set up, lacks the caller.
+WHOLE_MIN = 0.99
+
+
+def paths(nodes, above=()):
+    """(path, samples in its last function itself) for every node of a call tree."""
+    for node in nodes:
+        path = above + (node["symbol"],)
+        yield path, node["self-samples"]
+        yield from paths(node["calls"], path)
+
+
+class CallChains(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        harness.need_kvm()
+
+    def test_demonstration(self):
+        recording = self.folder / "recording"
+        self.run_program(VPROF, "run", "--demo", "-g", "-F", 1000, "--no-report", "-o", recording)
+        report, _ = self.report(recording, "-g", "--percent-limit", "0.0001")
+        found = list(paths(report["tables"][0]["calls"]))
+        for function, chain in CHAINS.items():
+            total = sum(samples for path, samples in found if path[-1] == function)
+            whole = sum(samples for path, samples in found if list(path) == chain)
+            print(f"{function}: {whole} of {total} chains whole", flush=True)
+            self.assertGreater(total, 20)
+            self.assertGreaterEqual(whole, WHOLE_MIN * total - 1)
+        total = report["recording"]["statistics"]["total"]
+        self.assertEqual(total["chain-unreadable"], 0)
+        self.assertEqual(total["chain-depth"], 0)
+
+    def test_depth(self):
+        recording = self.folder / "recording"
+        self.run_program(VPROF, "run", "--demo", "-g", "--call-depth", 2, "--no-report", "-o", recording)
+        report, _ = self.report(recording, "-g", "--percent-limit", "0.0001")
+        self.assertEqual(max(len(path) for path, _ in paths(report["tables"][0]["calls"])), 2)
+        self.assertGreater(report["recording"]["statistics"]["total"]["chain-depth"], 0)
+
+    def test_orc_without_tables(self):
+        self.refused(VPROF, "run", "--demo", "--call-graph", "orc", "--no-report", "-o", self.folder / "recording",
+                     message="cannot unwind by ORC: .*demo-guest.elf has no ORC tables")
+
+
+if __name__ == "__main__":
+    harness.main()
