@@ -26,7 +26,6 @@
 #define EXIT_TIMEOUT_MS 10000
 #define DEATH_TIMEOUT_MS 1000  /* a process's sockets are closed a little before it has exited */
 #define ABANDON_TIMEOUT_MS 500 /* long enough to end in order, which takes its socket away */
-#define DEATH_TIMEOUT_MS 1000  /* a dying process closes its files before it can be waited for */
 
 G_DEFINE_QUARK(vprof - engine - error - quark, engine_error)
 
