@@ -7,7 +7,7 @@
 #include "message.h"
 #include "text.h"
 
-G_DEFINE_QUARK(vprof - input - error - quark, input_error)
+G_DEFINE_QUARK(vprof_input_error, input_error)
 
 G_GNUC_PRINTF(2, 3)
 static void input_warn(struct input *input, const char *format, ...)

@@ -27,7 +27,7 @@
 #define DEATH_TIMEOUT_MS 1000  /* a process's sockets are closed a little before it has exited */
 #define ABANDON_TIMEOUT_MS 500 /* long enough to end in order, which takes its socket away */
 
-G_DEFINE_QUARK(vprof - engine - error - quark, engine_error)
+G_DEFINE_QUARK(vprof_engine_error, engine_error)
 
 struct engine {
 	pid_t pid;

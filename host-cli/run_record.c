@@ -16,7 +16,7 @@
 #include "run_symbols.h"
 #include "text.h"
 
-G_DEFINE_QUARK(vprof - capture - error - quark, capture_error)
+G_DEFINE_QUARK(vprof_capture_error, capture_error)
 
 struct capture {
 	json_t *session; /* the answer to session-start; the events' names live in it */

@@ -5,7 +5,7 @@
 
 #define YEAR_SECONDS (UINT64_C(365) * 24 * 3600)
 
-G_DEFINE_QUARK(vprof - units - error - quark, units_error)
+G_DEFINE_QUARK(vprof_units_error, units_error)
 
 bool units_parse_number(const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *number,
                         GError **error)

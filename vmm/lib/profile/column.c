@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-G_DEFINE_QUARK(vprof - column - error - quark, column_error)
+G_DEFINE_QUARK(vprof_column_error, column_error)
 
 static int numbers_compare(uint64_t a, uint64_t b)
 {
