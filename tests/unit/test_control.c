@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The protocol: framing, dispatch, argument checks and the schema against what the server does. */
+#include <linux/kvm.h>
 #include <stdlib.h>
+#include <vprof/exit.h>
 
 #include "control_fixture.h"
 
@@ -282,7 +284,7 @@ START_TEST(arguments_are_checked_as_the_schema_says)
 			n_arguments++;
 		}
 	}
-	ck_assert_uint_eq(n_methods, 11);
+	ck_assert_uint_eq(n_methods, 13);
 	ck_assert_uint_ge(n_arguments, 6);
 	ck_assert(!session_running(session));
 }
@@ -342,6 +344,46 @@ START_TEST(an_answer_that_fits_no_line_is_an_error)
 }
 END_TEST
 
+static bool was_reset[FIXTURE_VCPUS];
+
+static void fake_vcpu_time(struct guest *guest G_GNUC_UNUSED, unsigned vcpu, bool reset, struct guest_vcpu_time *out)
+{
+	was_reset[vcpu] |= reset;
+	*out = (struct guest_vcpu_time){
+		.time = {.wall_ns = 9, .run_ns = 6, .vmm_ns = 3, .halt_wait_ns = 1},
+		.missing = "runnable",
+		.n_exits = 2,
+		.exits = {{.ip = vprof_exit_ip(KVM_EXIT_IO, 0x3f8), .count = 2, .ns = 1},
+	                  {.ip = vprof_exit_ip(KVM_EXIT_MMIO, VPROF_EXIT_DETAIL_MASK), .count = 1, .ns = 2}},
+		.n_counters = 1,
+		.counters = {{"halt_exits", vcpu}},
+	};
+}
+
+START_TEST(times_of_vcpus)
+{
+	struct guest_ops ops = *fake.guest.ops;
+
+	peer_refused(&peer, "{\"execute\":\"query-vcpu-time\",\"arguments\":{\"vcpu\":0}}", "Unsupported", "kind fake");
+	peer_refused(&peer, REQUEST("vcpu-time-reset"), "Unsupported", "kind fake");
+	ops.vcpu_time = fake_vcpu_time;
+	fake.guest.ops = &ops;
+	peer_say(&peer, "{\"execute\":\"query-vcpu-time\",\"arguments\":{\"vcpu\":1}}");
+	peer_expect(
+		&peer,
+		"{\"return\":{\"version\":1,\"missing\":\"runnable\",\"ns\":{\"wall\":9,\"run\":6,\"vmm\":3,\"cpu\":0,"
+		"\"runnable\":0,\"halt-wait\":1,\"halt-poll\":0,\"offline\":0},\"exits\":[{\"name\":\"exit:io:0x3f8\","
+		"\"reason\":2,\"detail\":1016,\"count\":2,\"ns\":1},{\"name\":\"exit:mmio:other\",\"reason\":6,"
+		"\"detail\":null,\"count\":1,\"ns\":2}],\"counters\":{\"halt_exits\":1}}}");
+	peer_refused(&peer, "{\"execute\":\"query-vcpu-time\",\"arguments\":{\"vcpu\":2}}", "InvalidArgument",
+	             "vCPU 2");
+	ck_assert(!was_reset[0] && !was_reset[1]);
+	json_decref(peer_return(&peer, REQUEST("vcpu-time-reset")));
+	ck_assert(was_reset[0] && was_reset[1]);
+	fake.guest.ops = &fixture_ops;
+}
+END_TEST
+
 static Suite *suite_make(void)
 {
 	Suite *suite = suite_create("control");
@@ -365,6 +407,7 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, arguments_are_checked_as_the_schema_says);
 	tcase_add_test(tc, the_schema_is_complete);
 	tcase_add_test(tc, an_answer_that_fits_no_line_is_an_error);
+	tcase_add_test(tc, times_of_vcpus);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

@@ -147,5 +147,8 @@ json_t *method_session_start(struct control_call *call, GError **error);
 json_t *method_session_stop(struct control_call *call, GError **error);
 json_t *method_query_stats(struct control_call *call, GError **error);
 json_t *method_rings(struct control_call *call, GError **error);
+/* methods_time.c */
+json_t *method_query_vcpu_time(struct control_call *call, GError **error);
+json_t *method_vcpu_time_reset(struct control_call *call, GError **error);
 
 #endif

@@ -37,6 +37,11 @@ static const struct method_argument session_start_arguments[] = {
 	{0},
 };
 
+static const struct method_argument query_vcpu_time_arguments[] = {
+	{"vcpu", "number of the vCPU", ARGUMENT_INTEGER, .min = 0, .max = GUEST_VCPUS_MAX - 1},
+	{0},
+};
+
 const struct control_method control_methods[] = {
 	{
 		.name = "negotiate",
@@ -49,9 +54,9 @@ const struct control_method control_methods[] = {
 	},
 	{
 		.name = "query-schema",
-		.summary = "describes the methods, events, error classes and statistics",
+		.summary = "describes the methods, events, error classes, statistics and clocks",
 		.returns = "{\"protocol\": N, \"methods\": [{...}], \"events\": [{...}], \"errors\": [{...}], "
-			   "\"statistics\": [{...}]}",
+			   "\"statistics\": [{...}], \"vcpu-times\": [{...}]}",
 		.role = ROLE_OBSERVE,
 		.run = method_query_schema,
 	},
@@ -104,6 +109,25 @@ const struct control_method control_methods[] = {
 			"memory and its eventfd",
 		.role = ROLE_CONTROL,
 		.run = method_rings,
+	},
+	{
+		.name = "query-vcpu-time",
+		.summary =
+			"says where the time of a vCPU went since its start or the last reset, from independent clocks",
+		.returns =
+			"{\"version\": 1, \"missing\": clocks that this host does not have, or null, \"ns\": {CLOCK: "
+			"N}, \"exits\": [{\"name\", \"reason\": N, \"detail\": N, null for several, \"count\": N, "
+			"\"ns\": N in the VMM}], \"counters\": {what KVM counts: N}}",
+		.role = ROLE_OBSERVE,
+		.arguments = query_vcpu_time_arguments,
+		.run = method_query_vcpu_time,
+	},
+	{
+		.name = "vcpu-time-reset",
+		.summary = "lets the times, exits and counters of query-vcpu-time start from 0, on every vCPU",
+		.returns = "{}",
+		.role = ROLE_CONTROL,
+		.run = method_vcpu_time_reset,
 	},
 	{
 		.name = "guest-start",

@@ -94,6 +94,10 @@ static const struct term errors[] = {
 static const struct term statistics[] = {SESSION_STATISTICS(X)};
 #undef X
 
+#define X(name, help) {#name, help},
+static const struct term vcpu_times[] = {VCPU_TIMES(X)};
+#undef X
+
 static json_t *terms_schema(const struct term *terms, size_t n)
 {
 	json_t *list = json_array();
@@ -106,8 +110,9 @@ static json_t *terms_schema(const struct term *terms, size_t n)
 
 json_t *method_query_schema(struct control_call *call G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 {
-	return json_pack("{s:i, s:o, s:o, s:o, s:o}", "protocol", VPROF_CONTROL_PROTOCOL, "methods", methods_schema(),
-	                 "events", terms_schema(events, G_N_ELEMENTS(events)), "errors",
+	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "protocol", VPROF_CONTROL_PROTOCOL, "methods",
+	                 methods_schema(), "events", terms_schema(events, G_N_ELEMENTS(events)), "errors",
 	                 terms_schema(errors, G_N_ELEMENTS(errors)), "statistics",
-	                 terms_schema(statistics, G_N_ELEMENTS(statistics)));
+	                 terms_schema(statistics, G_N_ELEMENTS(statistics)), "vcpu-times",
+	                 terms_schema(vcpu_times, G_N_ELEMENTS(vcpu_times)));
 }

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <vprof/control.h>
 
+#include "lib/profile/vcpu_time.h"
+
 #define GUEST_VCPUS_MAX 64u
 
 /* Addresses as distinct types, so that nobody adds one to a pointer by accident. */
@@ -70,6 +72,33 @@ struct guest_end {
 	char *details; /* registers, symbol and last console lines for TRIPLE_FAULT and VMM_ERROR; else NULL */
 };
 
+#define GUEST_EXITS_MAX 192u
+#define GUEST_COUNTERS_MAX 96u
+#define GUEST_COUNTER_NAME_BYTES 48u /* KVM_STATS_NAME_SIZE of every kernel so far */
+
+/* One kind of exit that the VMM handled. */
+struct guest_exit {
+	uint64_t ip; /* vprof/exit.h; detail VPROF_EXIT_DETAIL_MASK: the ones that had no room of their own */
+	uint64_t count;
+	uint64_t ns; /* wall time from KVM_RUN's return to the next entry */
+};
+
+/* Something that the hypervisor counts, under its own name. */
+struct guest_counter {
+	char name[GUEST_COUNTER_NAME_BYTES];
+	uint64_t value;
+};
+
+/* Since the guest's start or the last reset. */
+struct guest_vcpu_time {
+	struct vcpu_time time;
+	const char *missing; /* which clocks this host does not have, or NULL */
+	size_t n_exits;
+	struct guest_exit exits[GUEST_EXITS_MAX];
+	size_t n_counters;
+	struct guest_counter counters[GUEST_COUNTERS_MAX];
+};
+
 enum guest_state { GUEST_CREATED, GUEST_RUNNING, GUEST_ENDED };
 
 struct guest_ops {
@@ -86,6 +115,11 @@ struct guest_ops {
 	bool (*memory_read)(struct guest *guest, gpa_t from, void *to, size_t bytes);
 	/* Characters typed at the guest's console. Main thread. */
 	void (*console_input)(struct guest *guest, const uint8_t *bytes, size_t n);
+	/*
+	 * Where the vCPU's time went, read on its thread, which leaves the guest for it; also after its end. With
+	 * `reset`, everything counts from 0 again afterwards. Main thread.
+	 */
+	void (*vcpu_time)(struct guest *guest, unsigned vcpu, bool reset, struct guest_vcpu_time *out);
 };
 
 /* [I] immutable after the guest is made, [M] main thread only. */

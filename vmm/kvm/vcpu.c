@@ -99,6 +99,7 @@ static bool create(struct vcpu *vcpu, const struct kvm_cpuid2 *cpuid, GError **e
 bool vcpu_init(struct vcpu *vcpu, struct vm *vm, unsigned index, const struct kvm_cpuid2 *cpuid, GError **error)
 {
 	*vcpu = (struct vcpu){.vm = vm, .index = index, .fd = -1, .gone = true, .attention = true};
+	vcpu->clocks.statistics_fd = vcpu->clocks.schedstat_fd = -1;
 	pthread_mutex_init(&vcpu->lock, NULL);
 	pthread_cond_init(&vcpu->changed, NULL);
 	if (!create(vcpu, cpuid, error) || !set_interrupt_pins(vcpu, error) || !set_misc_enable(vcpu, error)) {
@@ -106,11 +107,13 @@ bool vcpu_init(struct vcpu *vcpu, struct vm *vm, unsigned index, const struct kv
 		return false;
 	}
 	vcpu->run->kvm_valid_regs = KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS;
+	vcpu_time_init(&vcpu->clocks, vcpu->fd, index == 0);
 	return true;
 }
 
 void vcpu_deinit(struct vcpu *vcpu)
 {
+	vcpu_time_deinit(&vcpu->clocks);
 	if (vcpu->run)
 		munmap(vcpu->run, vcpu->run_bytes);
 	if (vcpu->fd >= 0)
@@ -188,6 +191,31 @@ bool vcpu_run_on(struct vcpu *vcpu, void (*fn)(void *data), void *data)
 	return request.ran;
 }
 
+struct time_request {
+	struct vcpu *vcpu;
+	bool reset;
+	struct guest_vcpu_time *out;
+};
+
+static void read_time(void *data)
+{
+	const struct time_request *request = data;
+	struct vcpu_time_clocks *clocks = &request->vcpu->clocks;
+	if (!request->vcpu->gone)
+		vcpu_time_update(clocks);
+	vcpu_time_read(clocks, request->out);
+	if (request->reset)
+		vcpu_time_reset(clocks);
+}
+
+void vcpu_read_time(struct vcpu *vcpu, bool reset, struct guest_vcpu_time *out)
+{
+	struct time_request request = {vcpu, reset, out};
+	/* Without its thread, which has made its last update under the lock, the clocks are anybody's. */
+	if (!vcpu_run_on(vcpu, read_time, &request))
+		read_time(&request);
+}
+
 /* Ends the request under way. Lock held. */
 static void complete_request(struct vcpu *vcpu, bool ran)
 {
@@ -228,7 +256,11 @@ static bool attend(struct vcpu *vcpu)
 
 static bool vcpu_may_enter(struct vcpu *vcpu)
 {
-	return G_LIKELY(!atomic_load_explicit(&vcpu->attention, memory_order_acquire)) || attend(vcpu);
+	if (G_LIKELY(!atomic_load_explicit(&vcpu->attention, memory_order_acquire)))
+		return true;
+	bool goes_on = attend(vcpu);
+	vcpu_time_attended(&vcpu->clocks);
+	return goes_on;
 }
 
 static void read_regs(struct vcpu *vcpu)
@@ -361,8 +393,12 @@ static uint64_t handle(struct vcpu *vcpu, int failed)
 
 static void run_loop(struct vcpu *vcpu, struct vcpu_watcher *watcher)
 {
-	while (vcpu_may_enter(vcpu)) {
+	if (!vcpu_may_enter(vcpu))
+		return;
+	vcpu_time_begin(&vcpu->clocks);
+	do {
 		int failed = ioctl(vcpu->fd, KVM_RUN, 0) < 0 ? errno : 0;
+		vcpu_time_returned(&vcpu->clocks, vcpu->fd, failed == EINTR, failed == EAGAIN);
 		vcpu->run->immediate_exit = 0;
 		if (failed == EAGAIN) /* an application processor that got its INIT or SIPI */
 			continue;
@@ -372,7 +408,8 @@ static void run_loop(struct vcpu *vcpu, struct vcpu_watcher *watcher)
 		uint64_t ip = handle(vcpu, failed);
 		if (watcher)
 			watcher->ops->handled(watcher, ip);
-	}
+		vcpu_time_handled(&vcpu->clocks, ip);
+	} while (vcpu_may_enter(vcpu));
 }
 
 static void *thread_main(void *data)
@@ -389,8 +426,10 @@ static void *thread_main(void *data)
 	struct vcpu_port port = {.vcpu_fd = vcpu->fd, .immediate_exit = &vcpu->run->immediate_exit};
 	if (watcher)
 		watcher->ops->started(watcher, &port);
+	vcpu_time_attach(&vcpu->clocks);
 	run_loop(vcpu, watcher);
 	pthread_mutex_lock(&vcpu->lock);
+	vcpu_time_update(&vcpu->clocks);
 	vcpu->gone = true;
 	complete_request(vcpu, false);
 	pthread_cond_broadcast(&vcpu->changed);

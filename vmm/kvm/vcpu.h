@@ -13,19 +13,21 @@
 #include <stdbool.h>
 
 #include "guest/guest.h"
+#include "kvm/vcpu_time.h"
 
 struct vm;
 struct vcpu_request;
 
 /* [I] immutable once launched, [v] the vCPU's thread, [L] under lock, [a] atomic. */
 struct vcpu {
-	struct vm *vm;          /* [I] */
-	unsigned index;         /* [I] */
-	int fd;                 /* [I] */
-	struct kvm_run *run;    /* [I]; what it points to [v], but immediate_exit */
-	size_t run_bytes;       /* [I] */
-	pthread_t thread;       /* [I] */
-	struct guest_regs regs; /* [v] at the last exit */
+	struct vm *vm;                  /* [I] */
+	unsigned index;                 /* [I] */
+	int fd;                         /* [I] */
+	struct kvm_run *run;            /* [I]; what it points to [v], but immediate_exit */
+	size_t run_bytes;               /* [I] */
+	pthread_t thread;               /* [I] */
+	struct guest_regs regs;         /* [v] at the last exit */
+	struct vcpu_time_clocks clocks; /* [v] */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;       /* request, its completion, go */
 	struct vcpu_request *request; /* [L] NULL: none */
@@ -54,8 +56,9 @@ void vcpu_join(struct vcpu *vcpu);
 void vcpu_go(struct vcpu *vcpu);
 /* Makes it look at the VM's state soon. Any thread. */
 void vcpu_kick(struct vcpu *vcpu);
-/* As guest_ops.run_on_vcpu. */
+/* As guest_ops.run_on_vcpu and guest_ops.vcpu_time. */
 bool vcpu_run_on(struct vcpu *vcpu, void (*fn)(void *data), void *data);
+void vcpu_read_time(struct vcpu *vcpu, bool reset, struct guest_vcpu_time *out);
 
 #define VCPU_INSTRUCTION_BYTES_MAX 15u
 

@@ -52,6 +52,11 @@ static bool vm_run_on_vcpu(struct guest *guest, unsigned vcpu, void (*fn)(void *
 	return vcpu < vm->n_vcpus && vcpu_run_on(&vm->vcpus[vcpu], fn, data);
 }
 
+static void vm_vcpu_time(struct guest *guest, unsigned vcpu, bool reset, struct guest_vcpu_time *out)
+{
+	vcpu_read_time(&vm_of(guest)->vcpus[vcpu], reset, out);
+}
+
 static bool vm_memory_read(struct guest *guest, gpa_t from, void *to, size_t bytes)
 {
 	const void *at = memory_at(vm_of(guest)->memory, from, bytes);
@@ -75,7 +80,8 @@ static const struct guest_ops vm_ops = {.start = vm_start,
                                         .stop = vm_stop,
                                         .run_on_vcpu = vm_run_on_vcpu,
                                         .memory_read = vm_memory_read,
-                                        .console_input = vm_console_input};
+                                        .console_input = vm_console_input,
+                                        .vcpu_time = vm_vcpu_time};
 
 static bool create_machine(struct vm *vm, GError **error)
 {

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kvm/vcpu_time.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/kvm.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+#include <vprof/exit.h>
+
+#include "kvm/kvm_statistics.h"
+
+#define IP_RUN_LOOP vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0)
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* "time on a CPU, run delay, timeslices" in ns (Documentation/scheduler/sched-stats.rst). */
+static uint64_t run_delay_ns(int schedstat_fd)
+{
+	char text[96];
+	uint64_t ns = 0;
+	ssize_t n = schedstat_fd < 0 ? 0 : pread(schedstat_fd, text, sizeof(text) - 1, 0);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	return sscanf(text, "%*u %" SCNu64, &ns) == 1 ? ns : 0;
+}
+
+static void read_totals(const struct vcpu_time_clocks *clocks, struct vcpu_time_totals *totals)
+{
+	totals->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	totals->runnable_ns = run_delay_ns(clocks->schedstat_fd);
+	totals->n_counters = kvm_statistics_read(clocks->statistics_fd, totals->counters);
+}
+
+void vcpu_time_init(struct vcpu_time_clocks *clocks, int vcpu_fd, bool online)
+{
+	*clocks = (struct vcpu_time_clocks){
+		.statistics_fd = kvm_statistics_open(vcpu_fd), .schedstat_fd = -1, .online = online};
+}
+
+void vcpu_time_deinit(struct vcpu_time_clocks *clocks)
+{
+	if (clocks->statistics_fd >= 0)
+		close(clocks->statistics_fd);
+	if (clocks->schedstat_fd >= 0)
+		close(clocks->schedstat_fd);
+}
+
+void vcpu_time_attach(struct vcpu_time_clocks *clocks)
+{
+	clocks->schedstat_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+}
+
+void vcpu_time_begin(struct vcpu_time_clocks *clocks)
+{
+	clocks->begun = true;
+	read_totals(clocks, &clocks->base);
+	clocks->last = clocks->base;
+	exit_account_begin(&clocks->account, clock_ns(CLOCK_MONOTONIC));
+}
+
+/* KVM does not count this wait as halted (kvm_vcpu_block in its kvm_arch_vcpu_ioctl_run). */
+static bool waits_for_startup(int vcpu_fd)
+{
+	struct kvm_mp_state state;
+	return ioctl(vcpu_fd, KVM_GET_MP_STATE, &state) == 0 &&
+	       (state.mp_state == KVM_MP_STATE_UNINITIALIZED || state.mp_state == KVM_MP_STATE_INIT_RECEIVED);
+}
+
+void vcpu_time_returned(struct vcpu_time_clocks *clocks, int vcpu_fd, bool interrupted, bool startup)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	if (G_UNLIKELY(!clocks->online) && !startup)
+		clocks->online = !interrupted || !waits_for_startup(vcpu_fd);
+	exit_account_returned(&clocks->account, now_ns, startup || !clocks->online);
+}
+
+void vcpu_time_handled(struct vcpu_time_clocks *clocks, uint64_t ip)
+{
+	exit_account_handled(&clocks->account, clock_ns(CLOCK_MONOTONIC), ip, 1);
+}
+
+void vcpu_time_attended(struct vcpu_time_clocks *clocks)
+{
+	if (clocks->begun)
+		exit_account_handled(&clocks->account, clock_ns(CLOCK_MONOTONIC), IP_RUN_LOOP, 0);
+}
+
+void vcpu_time_update(struct vcpu_time_clocks *clocks)
+{
+	if (!clocks->begun)
+		return;
+	read_totals(clocks, &clocks->last);
+	vcpu_time_attended(clocks);
+}
+
+static void read_counters(const struct vcpu_time_clocks *clocks, struct guest_vcpu_time *out)
+{
+	const struct vcpu_time_totals *base = &clocks->base, *last = &clocks->last;
+	out->n_counters = MIN(base->n_counters, last->n_counters);
+	for (size_t i = 0; i < out->n_counters; i++) {
+		out->counters[i] = last->counters[i];
+		out->counters[i].value -= base->counters[i].value;
+	}
+}
+
+static const char *missing(const struct vcpu_time_clocks *clocks)
+{
+	if (clocks->schedstat_fd < 0)
+		return clocks->statistics_fd < 0 ? "halted and runnable" : "runnable";
+	return clocks->statistics_fd < 0 ? "halted" : NULL;
+}
+
+void vcpu_time_read(const struct vcpu_time_clocks *clocks, struct guest_vcpu_time *out)
+{
+	*out = (struct guest_vcpu_time){.missing = missing(clocks)};
+	exit_account_read(&clocks->account, out);
+	read_counters(clocks, out);
+	struct vcpu_time *time = &out->time;
+	time->cpu_ns = clocks->last.cpu_ns - clocks->base.cpu_ns;
+	time->runnable_ns = clocks->last.runnable_ns - clocks->base.runnable_ns;
+	time->halt_wait_ns = kvm_statistic(out->counters, out->n_counters, "halt_wait_ns");
+	time->halt_poll_ns = kvm_statistic(out->counters, out->n_counters, "halt_poll_success_ns") +
+	                     kvm_statistic(out->counters, out->n_counters, "halt_poll_fail_ns");
+}
+
+void vcpu_time_reset(struct vcpu_time_clocks *clocks)
+{
+	clocks->base = clocks->last;
+	exit_account_begin(&clocks->account, clocks->account.mark_ns);
+}

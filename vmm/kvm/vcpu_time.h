@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The clocks of one vCPU thread. Everything is the thread's own until it has left, when the last reading stays: whoever
+ * else wants one asks the thread (vcpu_run_on).
+ */
+#ifndef VPROF_KVM_VCPU_TIME_H
+#define VPROF_KVM_VCPU_TIME_H
+
+#include "kvm/exit_account.h"
+
+/* What the host and KVM say, since the thread or the vCPU began. */
+struct vcpu_time_totals {
+	uint64_t cpu_ns, runnable_ns;
+	size_t n_counters;
+	struct guest_counter counters[GUEST_COUNTERS_MAX];
+};
+
+struct vcpu_time_clocks {
+	int statistics_fd, schedstat_fd;    /* -1: the host has none */
+	bool begun;                         /* by vcpu_time_begin */
+	bool online;                        /* has been started: it runs guest code */
+	struct exit_account account;        /* since the beginning or the last reset */
+	struct vcpu_time_totals base, last; /* then, and at the last reading */
+};
+
+void vcpu_time_init(struct vcpu_time_clocks *clocks, int vcpu_fd, bool online);
+void vcpu_time_deinit(struct vcpu_time_clocks *clocks);
+
+/* On the vCPU's thread: it has been created, it is about to enter the guest for the first time. */
+void vcpu_time_attach(struct vcpu_time_clocks *clocks);
+void vcpu_time_begin(struct vcpu_time_clocks *clocks);
+/* On the vCPU's thread: KVM_RUN returned, with EINTR (`interrupted`) or EAGAIN (`startup`). */
+void vcpu_time_returned(struct vcpu_time_clocks *clocks, int vcpu_fd, bool interrupted, bool startup);
+/* On the vCPU's thread: the exit is handled; the run loop has done something else. */
+void vcpu_time_handled(struct vcpu_time_clocks *clocks, uint64_t ip);
+void vcpu_time_attended(struct vcpu_time_clocks *clocks);
+/* On the vCPU's thread: brings everything up to now. Its last act, too. */
+void vcpu_time_update(struct vcpu_time_clocks *clocks);
+
+/* The last update. On the vCPU's thread, or after its end. */
+void vcpu_time_read(const struct vcpu_time_clocks *clocks, struct guest_vcpu_time *out);
+/* Counts from the last update on. */
+void vcpu_time_reset(struct vcpu_time_clocks *clocks);
+
+#endif

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lib/profile/vcpu_time.h"
+
+#include <glib.h>
+
+void vcpu_time_add(struct vcpu_time *sum, const struct vcpu_time *time)
+{
+#define X(name, help) sum->name##_ns += time->name##_ns;
+	VCPU_TIMES(X)
+#undef X
+}
+
+struct vcpu_time vcpu_time_between(const struct vcpu_time *from, const struct vcpu_time *to)
+{
+	static const struct vcpu_time zero;
+	struct vcpu_time between;
+
+	/* The wall time of a running vCPU grows with every reading. */
+	if (to->wall_ns < from->wall_ns)
+		from = &zero;
+#define X(name, help) between.name##_ns = to->name##_ns - MIN(from->name##_ns, to->name##_ns);
+	VCPU_TIMES(X)
+#undef X
+	return between;
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+struct vcpu_time_parts vcpu_time_split(const struct vcpu_time *time)
+{
+	/* What was neither the VMM's work nor KVM's polling was the guest. */
+	uint64_t known_ns = time->vmm_ns + time->halt_poll_ns;
+	/* The VMM cannot have worked longer than the thread ran; the rest of its wall time was a wait. */
+	uint64_t vmm_waits_ns = MIN(minus(known_ns, time->cpu_ns), time->runnable_ns);
+	struct vcpu_time_parts parts = {
+		.wall_ns = time->wall_ns,
+		.guest_ns = minus(time->cpu_ns, known_ns),
+		.vmm_ns = time->vmm_ns,
+		.halted_ns = time->halt_wait_ns + time->halt_poll_ns,
+		.offline_ns = time->offline_ns,
+		.runnable_ns = time->runnable_ns - vmm_waits_ns,
+	};
+	uint64_t sum_ns = parts.guest_ns + parts.vmm_ns + parts.halted_ns + parts.offline_ns + parts.runnable_ns;
+	/* From a wake-up until the thread runs, the sleep's clock and the scheduler's both go on. */
+	uint64_t twice_ns = MIN(minus(sum_ns, time->wall_ns), parts.runnable_ns);
+	uint64_t from_halt_ns = MIN(twice_ns, time->halt_wait_ns);
+	uint64_t from_offline_ns = MIN(twice_ns - from_halt_ns, time->offline_ns);
+
+	parts.halted_ns -= from_halt_ns;
+	parts.offline_ns -= from_offline_ns;
+	parts.residual_ns = (int64_t)(time->wall_ns - (sum_ns - from_halt_ns - from_offline_ns));
+	return parts;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Where a vCPU thread's time went, from clocks that know nothing of each other:
+ *
+ *   wall = run + vmm              CLOCK_MONOTONIC around KVM_RUN
+ *   cpu, runnable                 the host scheduler: CLOCK_THREAD_CPUTIME_ID, and the run delay of /proc/.../schedstat
+ *   halt_wait, halt_poll          KVM's statistics (Documentation/virt/kvm/api.rst, KVM_GET_STATS_FD)
+ *   offline                       inside KVM_RUN while the vCPU waited for its INIT or SIPI
+ *
+ * From them the parts whose sum is the wall time; the rest that none of the clocks accounts for is the residual.
+ */
+#ifndef VPROF_PROFILE_VCPU_TIME_H
+#define VPROF_PROFILE_VCPU_TIME_H
+
+#include <stdint.h>
+
+/* Raw, in ns since the vCPU's start or the last reset. A clock that the host does not have stands at 0. */
+#define VCPU_TIMES(X)                                                                              \
+	X(wall, "since the guest's start or the last reset; until the vCPU's end")                 \
+	X(run, "inside KVM_RUN")                                                                   \
+	X(vmm, "outside KVM_RUN: the exits that the VMM handles, and its run loop")                \
+	X(cpu, "the vCPU's thread was on a host CPU")                                              \
+	X(runnable, "the thread waited for a host CPU")                                            \
+	X(halt_wait, "KVM slept because the vCPU was halted, until the thread was on a CPU again") \
+	X(halt_poll, "KVM polled because the vCPU was halted")                                     \
+	X(offline, "inside KVM_RUN, waiting for the INIT or SIPI that starts the vCPU")
+
+struct vcpu_time {
+#define X(name, help) uint64_t name##_ns;
+	VCPU_TIMES(X)
+#undef X
+};
+
+void vcpu_time_add(struct vcpu_time *sum, const struct vcpu_time *time);
+/* What passed between two readings; from 0 where a clock was reset between them. */
+struct vcpu_time vcpu_time_between(const struct vcpu_time *from, const struct vcpu_time *to);
+
+/* guest + vmm + halted + offline + runnable + residual = wall. */
+struct vcpu_time_parts {
+	uint64_t wall_ns;
+	uint64_t guest_ns;    /* guest code, and the exits that KVM handles by itself */
+	uint64_t vmm_ns;      /* in the VMM, waits for a host CPU and for locks included: it is wall time */
+	uint64_t halted_ns;   /* until the wake-up */
+	uint64_t offline_ns;  /* not started yet */
+	uint64_t runnable_ns; /* not scheduled: waiting for a host CPU, but not in the VMM */
+	int64_t residual_ns; /* asleep inside KVM_RUN for another reason (memory of the guest, a lock); or clocks differ
+	                      */
+};
+
+struct vcpu_time_parts vcpu_time_split(const struct vcpu_time *time);
+
+#endif
