@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The task of a vCPU in memory laid out by hand, where a layout comes from, and which names are remembered. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "btf_builder.h"
+#include "elf_builder.h"
+#include "fake_guest_memory.h"
+#include "guest/task.h"
+
+#define AREA UINT64_C(0xffff888000040000) /* one page: the per-CPU area */
+#define AREA_GPA UINT64_C(0x40000)
+#define TASK UINT64_C(0xffff888000050ff8) /* two pages, which it crosses */
+#define TASK_GPA UINT64_C(0x50000)
+#define USER_GS UINT64_C(0x00007f0000001000)
+#define USER_TABLES UINT64_C(0x1000) /* CR3 bit of the user's half */
+
+static const struct task_layout layout = {
+	.this_cpu_off = 0x168,
+	.current_task = 0x200,
+	.pid = 4,
+	.tgid = 0,
+	.comm = 0x20,
+	.start_time = 0x10,
+};
+
+static struct fake_guest fake;
+static struct guest_regs regs;
+static struct task_cpu cpu;
+
+static void task_bytes(uint64_t offset, const void *bytes, size_t n)
+{
+	memcpy(fake.ram + TASK_GPA + (TASK & 0xfff) + offset, bytes, n);
+}
+
+static void task_ids(uint32_t pid, uint32_t tid)
+{
+	task_bytes(layout.tgid, &pid, sizeof(pid));
+	task_bytes(layout.pid, &tid, sizeof(tid));
+}
+
+/* A kernel that runs thread 43 of process 42. */
+static void setup(void)
+{
+	uint64_t start_time = 12345;
+
+	fake_guest_init(&fake);
+	fake_table_new(&fake); /* the root is at an even page, as with page table isolation */
+	fake.next_table = 0x12000;
+	uint64_t root = fake_table_new(&fake);
+	fake_table_new(&fake); /* the user's tables: empty */
+	fake_map(&fake, root, 4, AREA, AREA_GPA, 1);
+	fake_map(&fake, root, 4, TASK & ~UINT64_C(0xfff), TASK_GPA, 1);
+	fake_map(&fake, root, 4, (TASK & ~UINT64_C(0xfff)) + 0x1000, TASK_GPA + 0x1000, 1);
+	fake_write(&fake, AREA_GPA + layout.this_cpu_off, AREA);
+	fake_write(&fake, AREA_GPA + layout.current_task, TASK);
+	task_ids(42, 43);
+	task_bytes(layout.start_time, &start_time, sizeof(start_time));
+	task_bytes(layout.comm, "worker/0:1", sizeof("worker/0:1"));
+	regs = (struct guest_regs){.cr3 = root, .gs_base = AREA, .cpl = 0, .valid = true};
+	cpu = (struct task_cpu){0};
+	task_cpu_note(&cpu, &regs);
+}
+
+static bool read_task(struct task *task)
+{
+	return task_read(&layout, &cpu, &fake.guest, &regs, task);
+}
+
+static void check_worker(void)
+{
+	struct task task;
+
+	ck_assert(read_task(&task));
+	ck_assert_uint_eq(task.address, TASK);
+	ck_assert_uint_eq(task.start_time, 12345);
+	ck_assert_uint_eq(task.pid, 42);
+	ck_assert_uint_eq(task.tid, 43);
+	ck_assert_str_eq(task.comm, "worker/0:1");
+}
+
+static void check_unknown(void)
+{
+	struct task task = {.pid = 7};
+
+	ck_assert(!read_task(&task));
+	ck_assert_uint_eq(task.pid, 7);
+}
+
+START_TEST(in_the_kernel)
+{
+	fake.reads = 0;
+	check_worker();
+	/* 4 tables and the bytes, for 3 pages; two fields cross pages or share one with others. */
+	ck_assert_uint_le(fake.reads, 3 * 4 + 8);
+}
+END_TEST
+
+START_TEST(in_user_mode)
+{
+	regs.cpl = 3;
+	regs.gs_base = USER_GS;
+	task_cpu_note(&cpu, &regs);
+	check_worker();
+}
+END_TEST
+
+/* Behind an entry, before swapgs, the kernel runs with user space's GS base. */
+START_TEST(at_the_kernels_entry)
+{
+	regs.gs_base = USER_GS;
+	task_cpu_note(&cpu, &regs);
+	check_worker();
+}
+END_TEST
+
+START_TEST(on_the_users_page_tables)
+{
+	regs.cpl = 3;
+	regs.cr3 |= USER_TABLES | 0x801; /* and a PCID */
+	check_worker();
+}
+END_TEST
+
+START_TEST(a_vcpu_never_seen_in_the_kernel_is_unknown)
+{
+	cpu = (struct task_cpu){0};
+	regs.cpl = 3;
+	task_cpu_note(&cpu, &regs);
+	check_unknown();
+}
+END_TEST
+
+START_TEST(an_area_that_is_none_is_unknown)
+{
+	fake_write(&fake, AREA_GPA + layout.this_cpu_off, AREA + 8);
+	check_unknown();
+}
+END_TEST
+
+START_TEST(a_task_in_the_lower_half_is_unknown)
+{
+	fake_write(&fake, AREA_GPA + layout.current_task, 0x1000);
+	check_unknown();
+}
+END_TEST
+
+START_TEST(a_task_that_is_not_mapped_is_unknown)
+{
+	fake_write(&fake, AREA_GPA + layout.current_task, TASK + 0x100000);
+	check_unknown();
+}
+END_TEST
+
+START_TEST(impossible_pids_are_unknown)
+{
+	static const uint32_t pids[][2] = {{0, 1}, {1, 0}, {1u << 23, 1}, {1, UINT32_MAX}};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(pids); i++) {
+		task_ids(pids[i][0], pids[i][1]);
+		check_unknown();
+	}
+	task_ids(0, 0);
+	struct task task;
+
+	ck_assert(read_task(&task));
+	ck_assert_uint_eq(task.tid, 0);
+}
+END_TEST
+
+START_TEST(names_end_and_are_clean)
+{
+	struct task task;
+
+	task_bytes(layout.comm, "0123456789abcdef", 16);
+	check_unknown();
+	task_bytes(layout.comm, "a\n\033[31m\177b\0cdefg", 16);
+	ck_assert(read_task(&task));
+	ck_assert_str_eq(task.comm, "a??[31m?b");
+	for (size_t i = strlen(task.comm); i < sizeof(task.comm); i++)
+		ck_assert_int_eq(task.comm[i], '\0');
+}
+END_TEST
+
+/* Layouts. */
+
+static struct image *kernel_image(const char *per_cpu, bool with_btf)
+{
+	static const char banner[] = "Linux version 6.1.0-1-amd64 (x@y) (gcc) #1 SMP\n";
+	static const uint8_t code[64];
+	struct elf_builder elf;
+	struct btf_builder btf;
+	uint16_t text, section;
+	GError *error = NULL;
+
+	btf_builder_init(&btf);
+	uint32_t word = btf_builder_int(&btf, "int", 4);
+
+	btf_builder_struct(&btf, "task_struct",
+	                   (struct btf_member_spec[]){{"pid", word, 8 * 100},
+	                                              {"tgid", word, 8 * 104},
+	                                              {"start_time", word, 8 * 200},
+	                                              {"comm", word, 8 * 300},
+	                                              {NULL}});
+	btf_builder_struct(&btf, "pcpu_hot",
+	                   (struct btf_member_spec[]){{"pad", word, 0}, {"current_task", word, 8 * 24}, {NULL}});
+	g_autoptr(GByteArray) types = btf_builder_finish(&btf);
+
+	btf_builder_deinit(&btf);
+	elf_builder_init(&elf);
+	text = elf_builder_section(&elf, (struct elf_section){".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
+	                                                      UINT64_C(0xffffffff81000000), 0x1000000, code, 64, 0});
+	elf_builder_section(&elf, (struct elf_section){".rodata", SHT_PROGBITS, SHF_ALLOC, UINT64_C(0xffffffff81001000),
+	                                               0x1001000, banner, sizeof(banner), 0});
+	section = elf_builder_section(&elf, (struct elf_section){".data..percpu", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE,
+	                                                         0, 0x1002000, code, 64, 0});
+	if (with_btf)
+		elf_builder_section(&elf,
+		                    (struct elf_section){".BTF", SHT_PROGBITS, 0, 0, 0, types->data, types->len, 0});
+	elf_builder_symbol(&elf, "_text", UINT64_C(0xffffffff81000000), 64, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), text);
+	elf_builder_symbol(&elf, "this_cpu_off", 0x18, 8, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), section);
+	elf_builder_symbol(&elf, per_cpu, 0x20, 8, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), section);
+	GByteArray *file = elf_builder_finish(&elf);
+	g_autoptr(GBytes) bytes = g_byte_array_free_to_bytes(file);
+	struct image *image = image_new("vmlinux", bytes, &error);
+
+	ck_assert_msg(image != NULL, "%s", error != NULL ? error->message : "");
+	elf_builder_deinit(&elf);
+	return image;
+}
+
+static const struct {
+	const char *per_cpu;
+	uint64_t current_task;
+} kernels[] = {{"current_task", 0x20}, {"pcpu_hot", 0x20 + 24}};
+
+START_TEST(a_layout_comes_from_symbols_and_types)
+{
+	struct image *image = kernel_image(kernels[_i].per_cpu, true);
+	struct task_layout loaded;
+	GError *error = NULL;
+
+	ck_assert_msg(task_layout_load(image, &loaded, &error), "%s", error != NULL ? error->message : "");
+	ck_assert_uint_eq(loaded.this_cpu_off, 0x18);
+	ck_assert_uint_eq(loaded.current_task, kernels[_i].current_task);
+	ck_assert_uint_eq(loaded.pid, 100);
+	ck_assert_uint_eq(loaded.tgid, 104);
+	ck_assert_uint_eq(loaded.start_time, 200);
+	ck_assert_uint_eq(loaded.comm, 300);
+	image_free(image);
+}
+END_TEST
+
+START_TEST(a_kernel_that_does_not_say_is_refused)
+{
+	static const struct {
+		const char *per_cpu;
+		bool with_btf;
+		enum task_error code;
+	} refused[] = {{"current_task", false, TASK_ERROR_TYPES}, {"something", true, TASK_ERROR_NONE}};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(refused); i++) {
+		struct image *image = kernel_image(refused[i].per_cpu, refused[i].with_btf);
+		struct task_layout loaded = {.pid = 7};
+		g_autoptr(GError) error = NULL;
+
+		ck_assert(!task_layout_load(image, &loaded, &error));
+		ck_assert_msg(g_error_matches(error, TASK_ERROR, (int)refused[i].code), "%s", error->message);
+		ck_assert_uint_eq(loaded.pid, 7);
+		image_free(image);
+	}
+}
+END_TEST
+
+/* The cache. */
+
+START_TEST(a_task_is_remembered_by_its_name)
+{
+	struct task_cache cache = {0};
+	struct task task = {.address = TASK, .start_time = 5, .pid = 42, .tid = 42, .comm = "sh"};
+
+	ck_assert(!task_cache_has(&cache, &task));
+	task_cache_put(&cache, &task);
+	ck_assert(task_cache_has(&cache, &task));
+	g_strlcpy(task.comm, "ls", sizeof(task.comm)); /* exec */
+	ck_assert(!task_cache_has(&cache, &task));
+	task_cache_put(&cache, &task);
+	ck_assert(task_cache_has(&cache, &task));
+	task.start_time = 6; /* another one, where the first had its task_struct */
+	ck_assert(!task_cache_has(&cache, &task));
+}
+END_TEST
+
+START_TEST(a_full_cache_forgets_the_oldest)
+{
+	static struct task_cache cache;
+	const unsigned n = 100 * TASK_CACHE_BUCKETS * TASK_CACHE_WAYS;
+	unsigned remembered = 0;
+
+	for (unsigned i = 1; i <= n; i++) {
+		struct task task = {.address = TASK + i * UINT64_C(0x2600), .start_time = i, .pid = i, .tid = i};
+
+		task_cache_put(&cache, &task);
+		ck_assert(task_cache_has(&cache, &task));
+	}
+	for (unsigned i = 1; i <= n; i++) {
+		struct task task = {.address = TASK + i * UINT64_C(0x2600), .start_time = i, .pid = i, .tid = i};
+
+		remembered += task_cache_has(&cache, &task);
+	}
+	ck_assert_uint_eq(remembered, TASK_CACHE_BUCKETS * TASK_CACHE_WAYS);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("task");
+	TCase *tests = tcase_create("task");
+	SRunner *runner = srunner_create(suite);
+
+	tcase_add_checked_fixture(tests, setup, NULL);
+	tcase_add_test(tests, in_the_kernel);
+	tcase_add_test(tests, in_user_mode);
+	tcase_add_test(tests, at_the_kernels_entry);
+	tcase_add_test(tests, on_the_users_page_tables);
+	tcase_add_test(tests, a_vcpu_never_seen_in_the_kernel_is_unknown);
+	tcase_add_test(tests, an_area_that_is_none_is_unknown);
+	tcase_add_test(tests, a_task_in_the_lower_half_is_unknown);
+	tcase_add_test(tests, a_task_that_is_not_mapped_is_unknown);
+	tcase_add_test(tests, impossible_pids_are_unknown);
+	tcase_add_test(tests, names_end_and_are_clean);
+	tcase_add_loop_test(tests, a_layout_comes_from_symbols_and_types, 0, G_N_ELEMENTS(kernels));
+	tcase_add_test(tests, a_kernel_that_does_not_say_is_refused);
+	tcase_add_test(tests, a_task_is_remembered_by_its_name);
+	tcase_add_test(tests, a_full_cache_forgets_the_oldest);
+	suite_add_tcase(suite, tests);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

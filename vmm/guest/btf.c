@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "guest/btf.h"
+
+#include <string.h>
+
+G_DEFINE_QUARK(vprof_btf_error, btf_error)
+
+#define BTF_MAGIC 0xeb9fu
+#define BTF_VERSION 1u
+#define TYPES_MAX (1u << 22)   /* a distribution's kernel has 150,000 */
+#define NESTING_MAX 16u        /* of anonymous members and of qualifiers */
+#define MEMBERS_MAX (1u << 16) /* that one look-up goes through; task_struct has 250 */
+
+/* linux/btf.h; written out, as what we read is a file format and not this host's kernel. */
+enum kind {
+	KIND_INT = 1,
+	KIND_ARRAY = 3,
+	KIND_STRUCT = 4,
+	KIND_UNION = 5,
+	KIND_ENUM = 6,
+	KIND_TYPEDEF = 8,
+	KIND_VOLATILE = 9,
+	KIND_CONST = 10,
+	KIND_FUNC_PROTO = 13,
+	KIND_VAR = 14,
+	KIND_DATASEC = 15,
+	KIND_DECL_TAG = 17,
+	KIND_TYPE_TAG = 18,
+	KIND_ENUM64 = 19,
+	KIND_MAX = KIND_ENUM64,
+};
+
+struct header {
+	uint16_t magic;
+	uint8_t version;
+	uint8_t flags;
+	uint32_t header_bytes;
+	uint32_t types_offset, types_bytes; /* offsets count from behind the header */
+	uint32_t names_offset, names_bytes;
+};
+_Static_assert(sizeof(struct header) == 24, "no padding");
+
+struct type {
+	uint32_t name;
+	uint32_t info;
+	uint32_t size_or_type;
+};
+_Static_assert(sizeof(struct type) == 12, "no padding");
+
+struct member {
+	uint32_t name;
+	uint32_t type;
+	uint32_t offset; /* in bits; with the structure's flag, bits 24 and up are a bit-field's size */
+};
+_Static_assert(sizeof(struct member) == 12, "no padding");
+
+struct btf {
+	const uint8_t *types; /* the type section */
+	const char *names;    /* ends with a NUL */
+	uint32_t names_bytes;
+	GArray *offsets; /* of uint32_t: where type i + 1 starts in the type section, whole with what follows it */
+};
+
+static enum kind type_kind(const struct type *type)
+{
+	return type->info >> 24 & 0x1f;
+}
+
+static uint32_t type_count(const struct type *type)
+{
+	return type->info & 0xffff;
+}
+
+/* Whether the members' offsets carry bit-field sizes. */
+static bool type_flag(const struct type *type)
+{
+	return type->info >> 31;
+}
+
+/* What follows the struct type of each kind, in bytes: in any case, and for each of its count. */
+static size_t type_extra_bytes(const struct type *type)
+{
+	static const struct {
+		uint8_t fixed, each;
+	} extra[KIND_MAX + 1] = {
+		[KIND_INT] = {4, 0},      [KIND_ARRAY] = {12, 0},     [KIND_STRUCT] = {0, 12}, [KIND_UNION] = {0, 12},
+		[KIND_ENUM] = {0, 8},     [KIND_FUNC_PROTO] = {0, 8}, [KIND_VAR] = {4, 0},     [KIND_DATASEC] = {0, 12},
+		[KIND_DECL_TAG] = {4, 0}, [KIND_ENUM64] = {0, 12},
+	};
+	enum kind kind = type_kind(type);
+
+	return extra[kind].fixed + (size_t)extra[kind].each * type_count(type);
+}
+
+/* Type `id`; false for void (0) and for types that there are not. */
+static bool type_get(const struct btf *btf, uint32_t id, struct type *type, const uint8_t **members)
+{
+	if (id == 0 || id > btf->offsets->len)
+		return false;
+	const uint8_t *at = btf->types + g_array_index(btf->offsets, uint32_t, id - 1);
+
+	memcpy(type, at, sizeof(*type));
+	*members = at + sizeof(*type);
+	return true;
+}
+
+/* Empty for a name that is none. */
+static const char *name_get(const struct btf *btf, uint32_t offset)
+{
+	return offset < btf->names_bytes ? btf->names + offset : "";
+}
+
+static bool corrupt(GError **error, const char *what, size_t where)
+{
+	g_set_error(error, BTF_ERROR, BTF_ERROR_CORRUPT, "the image's BTF is damaged: %s at byte %zu", what, where);
+	return false;
+}
+
+/* Finds where each type starts, and that it is all there. */
+static bool types_index(struct btf *btf, uint32_t bytes, GError **error)
+{
+	size_t at = 0;
+
+	while (at < bytes) {
+		uint32_t start = (uint32_t)at;
+		struct type type;
+
+		if (bytes - at < sizeof(type) || btf->offsets->len >= TYPES_MAX)
+			return corrupt(error, "half a type, or too many", at);
+		memcpy(&type, btf->types + at, sizeof(type));
+		at += sizeof(type);
+		if (type_kind(&type) == 0 || type_kind(&type) > KIND_MAX)
+			return corrupt(error, "a type of unknown kind", start);
+		if (type_extra_bytes(&type) > bytes - at)
+			return corrupt(error, "half a type", start);
+		at += type_extra_bytes(&type);
+		g_array_append_val(btf->offsets, start);
+	}
+	return true;
+}
+
+static bool section_within(uint32_t offset, uint32_t bytes, size_t room)
+{
+	return offset <= room && bytes <= room - offset;
+}
+
+struct btf *btf_new(const void *bytes, size_t n, GError **error)
+{
+	const uint8_t *data = bytes;
+	struct header header;
+
+	if (n < sizeof(header)) {
+		g_set_error(error, BTF_ERROR, BTF_ERROR_FORMAT, "%zu bytes are too few for BTF", n);
+		return NULL;
+	}
+	memcpy(&header, data, sizeof(header));
+	if (header.magic != BTF_MAGIC || header.version != BTF_VERSION) {
+		g_set_error(error, BTF_ERROR, BTF_ERROR_FORMAT, "not BTF of version %u: magic 0x%04x, version %u",
+		            BTF_VERSION, header.magic, header.version);
+		return NULL;
+	}
+	if (header.header_bytes < sizeof(header) || header.header_bytes > n ||
+	    !section_within(header.types_offset, header.types_bytes, n - header.header_bytes) ||
+	    !section_within(header.names_offset, header.names_bytes, n - header.header_bytes)) {
+		corrupt(error, "sections outside it", 0);
+		return NULL;
+	}
+	const char *names = (const char *)data + header.header_bytes + header.names_offset;
+
+	if (header.names_bytes == 0 || names[header.names_bytes - 1] != '\0') {
+		corrupt(error, "names without an end", header.header_bytes + (size_t)header.names_offset);
+		return NULL;
+	}
+	struct btf *btf = g_new0(struct btf, 1);
+
+	btf->types = data + header.header_bytes + header.types_offset;
+	btf->names = names;
+	btf->names_bytes = header.names_bytes;
+	btf->offsets = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+	if (types_index(btf, header.types_bytes, error))
+		return btf;
+	btf_free(btf);
+	return NULL;
+}
+
+void btf_free(struct btf *btf)
+{
+	if (btf == NULL)
+		return;
+	g_array_unref(btf->offsets);
+	g_free(btf);
+}
+
+/* The structure or union behind typedefs and qualifiers. */
+static bool type_aggregate(const struct btf *btf, uint32_t id, struct type *type, const uint8_t **members)
+{
+	for (unsigned i = 0; i < NESTING_MAX && type_get(btf, id, type, members); i++) {
+		switch (type_kind(type)) {
+		case KIND_STRUCT:
+		case KIND_UNION:
+			return true;
+		case KIND_TYPEDEF:
+		case KIND_VOLATILE:
+		case KIND_CONST:
+		case KIND_TYPE_TAG:
+			id = type->size_or_type;
+			break;
+		default:
+			return false;
+		}
+	}
+	return false;
+}
+
+/*
+ * `budget` bounds all the members that are looked at: anonymous members that contain each other, or one another many
+ * times, would go on for ever.
+ */
+static bool member_find(const struct btf *btf, const struct type *outer, const uint8_t *members, const char *name,
+                        unsigned depth, uint32_t *budget, uint32_t *offset)
+{
+	for (uint32_t i = 0; i < type_count(outer) && *budget > 0; i++) {
+		struct member member;
+		struct type inner;
+		const uint8_t *inner_members;
+
+		--*budget;
+		memcpy(&member, members + i * sizeof(member), sizeof(member));
+		uint32_t bits = type_flag(outer) ? member.offset & 0xffffff : member.offset;
+		bool bit_field = type_flag(outer) && member.offset >> 24 != 0;
+		const char *member_name = name_get(btf, member.name);
+
+		if (strcmp(member_name, name) == 0) {
+			*offset = bits / 8;
+			return !bit_field && bits % 8 == 0;
+		}
+		if (member_name[0] == '\0' && depth < NESTING_MAX &&
+		    type_aggregate(btf, member.type, &inner, &inner_members) &&
+		    member_find(btf, &inner, inner_members, name, depth + 1, budget, offset))
+			return !__builtin_add_overflow(*offset, bits / 8, offset);
+	}
+	return false;
+}
+
+bool btf_member(const struct btf *btf, const char *structure, const char *member, uint32_t *offset)
+{
+	uint32_t budget = MEMBERS_MAX;
+
+	for (uint32_t id = 1; id <= btf->offsets->len; id++) {
+		uint32_t found;
+		const uint8_t *members;
+		struct type type;
+
+		if (!type_get(btf, id, &type, &members) || type_kind(&type) != KIND_STRUCT ||
+		    strcmp(name_get(btf, type.name), structure) != 0)
+			continue;
+		if (member_find(btf, &type, members, member, 0, &budget, &found)) {
+			*offset = found;
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The same question as btf_member, answered by an image's DWARF; for kernels built without BTF. */
+#ifndef VPROF_GUEST_DWARF_MEMBER_H
+#define VPROF_GUEST_DWARF_MEMBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dwarf_types;
+
+#ifdef VPROF_HAVE_LIBDW
+/* `elf` is borrowed and must outlive the result. NULL when it has no debug information. */
+struct dwarf_types *dwarf_types_new(const uint8_t *elf, size_t bytes);
+void dwarf_types_free(struct dwarf_types *types);
+
+/* As btf_member. Reads units until one defines the structure. */
+bool dwarf_member(struct dwarf_types *types, const char *structure, const char *member, uint32_t *offset);
+#else
+static inline struct dwarf_types *dwarf_types_new(const uint8_t *elf, size_t bytes)
+{
+	(void)elf, (void)bytes;
+	return NULL;
+}
+
+static inline void dwarf_types_free(struct dwarf_types *types)
+{
+	(void)types;
+}
+
+static inline bool dwarf_member(struct dwarf_types *types, const char *structure, const char *member, uint32_t *offset)
+{
+	(void)types, (void)structure, (void)member, (void)offset;
+	return false;
+}
+#endif
+
+#endif
