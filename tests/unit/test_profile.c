@@ -181,6 +181,68 @@ START_TEST(modes_of_every_cpumode)
 }
 END_TEST
 
+START_TEST(names_go_by_thread_and_time)
+{
+	struct comms *comms = comms_new();
+
+	comms_add(comms, 7, 300, "late");
+	comms_add(comms, 7, 100, "early");
+	comms_add(comms, 8, 100, "other");
+	comms_add(comms, 7, 300, "latest");
+	ck_assert_str_eq(comms_find(comms, 7, 99), ":7");
+	ck_assert_str_eq(comms_find(comms, 7, 100), "early");
+	ck_assert_str_eq(comms_find(comms, 7, 299), "early");
+	ck_assert_str_eq(comms_find(comms, 7, 300), "latest");
+	ck_assert_str_eq(comms_find(comms, 8, UINT64_MAX), "other");
+	ck_assert_str_eq(comms_find(comms, 9, 500), ":9");
+	ck_assert_str_eq(comms_find(comms, UINT32_MAX, 500), ":-1");
+	ck_assert_str_eq(comms_find(comms, 0, 500), "swapper");
+	comms_add(comms, 0, 0, "guest");
+	ck_assert_str_eq(comms_find(comms, 0, 500), "guest");
+	comms_free(comms);
+}
+END_TEST
+
+START_TEST(tasks_are_told_apart_when_asked)
+{
+	struct comms *comms = comms_new();
+	struct histogram *histogram = histogram_new(false);
+	struct column_list list = columns_of("comm,pid,tid");
+	size_t n;
+
+	comms_add(comms, 5, 0, "sh");
+	comms_add(comms, 5, 50, "ls");
+	comms_add(comms, 6, 0, "sh");
+	histogram_by_task(histogram, comms);
+	for (unsigned i = 0; i < 10; i++)
+		histogram_add(histogram,
+		              &(struct record_sample){.ip = TEXT,
+		                                      .misc = PERF_RECORD_MISC_KERNEL,
+		                                      .pid = 5,
+		                                      .tid = i < 3 ? 6 : 5,
+		                                      .time_ns = i * 10,
+		                                      .period = 1},
+		              0);
+	struct profile_row *rows = histogram_rows(histogram, &list, resolver, event_names, &n);
+
+	ck_assert_uint_eq(n, 3);
+	ck_assert_str_eq(rows[0].comm, "ls");
+	ck_assert_uint_eq(rows[0].samples, 5);
+	ck_assert_uint_eq(rows[1].tid, 6);
+	ck_assert_uint_eq(rows[1].samples, 3);
+	ck_assert_str_eq(rows[2].comm, "sh");
+	ck_assert_uint_eq(rows[2].tid, 5);
+	ck_assert_uint_eq(rows[2].samples, 2);
+	g_free(rows);
+	list = columns_of("comm");
+	rows = histogram_rows(histogram, &list, resolver, event_names, &n);
+	ck_assert_uint_eq(n, 2);
+	g_free(rows);
+	histogram_free(histogram);
+	comms_free(comms);
+}
+END_TEST
+
 START_TEST(columns_are_parsed_or_refused)
 {
 	static const struct {
@@ -190,7 +252,7 @@ START_TEST(columns_are_parsed_or_refused)
 		{"", COLUMN_ERROR_UNKNOWN},         {"symbol", COLUMN_ERROR_UNKNOWN}, {"sym,", COLUMN_ERROR_UNKNOWN},
 		{"sym,,cpu", COLUMN_ERROR_UNKNOWN}, {"cpu,cpu", COLUMN_ERROR_TWICE},
 	};
-	struct column_list list = columns_of("ip,event,cpu,mode,module,sym");
+	struct column_list list = columns_of("ip,tid,pid,comm,event,cpu,mode,module,sym");
 
 	ck_assert_uint_eq(list.n, n_columns);
 	ck_assert_str_eq(list.column[0]->name, "ip");
@@ -226,6 +288,8 @@ int main(void)
 	tcase_add_test(tests, an_empty_histogram_has_no_rows);
 	tcase_add_test(tests, an_exit_is_named_after_its_reason);
 	tcase_add_test(tests, modes_of_every_cpumode);
+	tcase_add_test(tests, names_go_by_thread_and_time);
+	tcase_add_test(tests, tasks_are_told_apart_when_asked);
 	tcase_add_test(tests, columns_are_parsed_or_refused);
 	tcase_add_test(tests, a_column_has_a_text_or_a_number);
 	suite_add_tcase(suite, tests);

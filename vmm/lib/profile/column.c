@@ -50,7 +50,7 @@ static int event_compare(const struct profile_row *a, const struct profile_row *
 	return strcmp(a->event, b->event);
 }
 
-static uint64_t cpu_number(const struct profile_row *row)
+static int64_t cpu_number(const struct profile_row *row)
 {
 	return row->cpu;
 }
@@ -60,9 +60,40 @@ static int cpu_compare(const struct profile_row *a, const struct profile_row *b)
 	return numbers_compare(a->cpu, b->cpu);
 }
 
-static uint64_t ip_number(const struct profile_row *row)
+static const char *comm_text(const struct profile_row *row)
 {
-	return row->ip;
+	return row->comm;
+}
+
+static int comm_compare(const struct profile_row *a, const struct profile_row *b)
+{
+	return strcmp(a->comm, b->comm);
+}
+
+/* VPROF_PID_UNKNOWN is -1 to people. */
+static int64_t pid_number(const struct profile_row *row)
+{
+	return (int32_t)row->pid;
+}
+
+static int pid_compare(const struct profile_row *a, const struct profile_row *b)
+{
+	return numbers_compare(a->pid, b->pid);
+}
+
+static int64_t tid_number(const struct profile_row *row)
+{
+	return (int32_t)row->tid;
+}
+
+static int tid_compare(const struct profile_row *a, const struct profile_row *b)
+{
+	return numbers_compare(a->tid, b->tid);
+}
+
+static int64_t ip_number(const struct profile_row *row)
+{
+	return (int64_t)row->ip;
 }
 
 static int ip_compare(const struct profile_row *a, const struct profile_row *b)
@@ -76,6 +107,9 @@ const struct column columns[] = {
 	{"mode", "Mode", "mode", mode_compare, .text = mode_text},
 	{"cpu", "vCPU", "vcpu", cpu_compare, .number = cpu_number},
 	{"event", "Event", "event", event_compare, .text = event_text},
+	{"comm", "Command", "comm", comm_compare, .text = comm_text},
+	{"pid", "Pid", "pid", pid_compare, .number = pid_number},
+	{"tid", "Tid", "tid", tid_compare, .number = tid_number},
 	{"ip", "Address", "ip", ip_compare, .number = ip_number, .hexadecimal = true},
 };
 const size_t n_columns = G_N_ELEMENTS(columns);

@@ -19,8 +19,10 @@ struct profile_row {
 	const char *symbol;
 	const char *module;
 	const char *event;
+	const char *comm;
 	uint64_t ip;
 	uint32_t cpu; /* the vCPU */
+	uint32_t pid, tid;
 	enum profile_mode mode;
 	uint64_t samples;
 	uint64_t period; /* summed: events, nanoseconds for clocks */
@@ -33,14 +35,14 @@ struct column {
 	int (*compare)(const struct profile_row *a, const struct profile_row *b);
 	/* Exactly one of the two is set. */
 	const char *(*text)(const struct profile_row *row);
-	uint64_t (*number)(const struct profile_row *row);
+	int64_t (*number)(const struct profile_row *row);
 	bool hexadecimal; /* how a number is printed; JSON has it as "0x..." text then, since it may need 64 bits */
 };
 
 extern const struct column columns[];
 extern const size_t n_columns;
 
-#define COLUMN_LIST_MAX 8u
+#define COLUMN_LIST_MAX 16u
 struct column_list {
 	const struct column *column[COLUMN_LIST_MAX];
 	size_t n;

@@ -8,11 +8,14 @@
 
 #define CELLS_AT_FIRST 4096u /* a power of two */
 
-/* All samples at one address in one mode, of one event, on one vCPU (if told apart). Free while samples is 0. */
+/* All samples at one address in one mode, of one event, on one vCPU and of one task (if told apart). Free while samples
+ * is 0. */
 struct cell {
 	uint64_t ip;
 	uint64_t samples;
 	uint64_t period;
+	const char *comm; /* "" when tasks are not told apart; the same pointer for the same name */
+	uint32_t pid, tid;
 	uint32_t cpu;
 	uint16_t event;
 	uint8_t mode; /* enum profile_mode */
@@ -23,6 +26,7 @@ struct histogram {
 	size_t n_cells;     /* a power of two */
 	size_t n_used;
 	bool by_cpu;
+	struct comms *comms; /* NULL: tasks are not told apart */
 	uint64_t samples;
 	uint64_t period;
 };
@@ -45,14 +49,23 @@ void histogram_free(struct histogram *histogram)
 	g_free(histogram);
 }
 
+void histogram_by_task(struct histogram *histogram, struct comms *comms)
+{
+	histogram->comms = comms;
+}
+
 static uint64_t cell_hash(const struct cell *key)
 {
-	return hash_mix(key->ip ^ hash_mix((uint64_t)key->cpu << 32 | (uint64_t)key->event << 8 | key->mode));
+	uint64_t task = (uint64_t)key->pid << 32 ^ key->tid ^ (uintptr_t)key->comm;
+
+	return hash_mix(key->ip ^ hash_mix((uint64_t)key->cpu << 32 | (uint64_t)key->event << 8 | key->mode) ^
+	                hash_mix(task));
 }
 
 static bool cell_same(const struct cell *a, const struct cell *b)
 {
-	return a->ip == b->ip && a->cpu == b->cpu && a->event == b->event && a->mode == b->mode;
+	return a->ip == b->ip && a->cpu == b->cpu && a->event == b->event && a->mode == b->mode && a->pid == b->pid &&
+	       a->tid == b->tid && a->comm == b->comm;
 }
 
 /* The cell of `key`, or the free one where it belongs. */
@@ -82,10 +95,16 @@ void histogram_add(struct histogram *histogram, const struct record_sample *samp
 {
 	struct cell key = {
 		.ip = sample->ip,
+		.comm = "",
 		.cpu = histogram->by_cpu ? sample->cpu : 0,
 		.event = (uint16_t)event,
 		.mode = (uint8_t)profile_mode_of(sample->misc),
 	};
+	if (histogram->comms != NULL) {
+		key.pid = sample->pid;
+		key.tid = sample->tid;
+		key.comm = comms_find(histogram->comms, sample->tid, sample->time_ns);
+	}
 	struct cell *cell = cell_find(histogram->cells, histogram->n_cells, &key);
 
 	if (cell->samples == 0) {
@@ -151,7 +170,10 @@ static struct profile_row *rows_resolve(const struct cell *cells, size_t n, stru
 			.symbol = place.symbol,
 			.module = place.module,
 			.event = event_names[cell->event],
+			.comm = cell->comm,
 			.ip = cell->ip,
+			.pid = cell->pid,
+			.tid = cell->tid,
 			.cpu = cell->cpu,
 			.mode = cell->mode,
 			.samples = cell->samples,

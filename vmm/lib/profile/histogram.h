@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "lib/profile/column.h"
+#include "lib/profile/comms.h"
 #include "lib/profile/mode.h"
 #include "lib/profile/resolver.h"
 #include "lib/record/record.h"
@@ -25,6 +26,12 @@ struct histogram;
 struct histogram *histogram_new(bool by_cpu);
 void histogram_free(struct histogram *histogram);
 
+/*
+ * Tells tasks apart from now on, by pid, tid and name; a list with one of the columns "pid", "tid" and "comm" wants it.
+ * `comms` is borrowed.
+ */
+void histogram_by_task(struct histogram *histogram, struct comms *comms);
+
 /* `event`: 0..HISTOGRAM_EVENTS_MAX-1. */
 void histogram_add(struct histogram *histogram, const struct record_sample *sample, unsigned event);
 
@@ -33,7 +40,8 @@ uint64_t histogram_period(const struct histogram *histogram);
 
 /*
  * The profile grouped by `list`, the largest period first, ties in the order of the list. `event_names` by the numbers
- * given to histogram_add. Array of *n rows by g_free; strings live as long as the resolver and the names.
+ * given to histogram_add. Array of *n rows by g_free; strings live as long as the resolver, the
+ * names and the comms.
  */
 struct profile_row *histogram_rows(const struct histogram *histogram, const struct column_list *list,
                                    struct resolver *resolver, const char *const *event_names, size_t *n);
