@@ -21,6 +21,12 @@
 	 PERF_SAMPLE_PERIOD)
 
 /*
+ * pid and tid are those of the guest's task, named by PERF_RECORD_COMM; 0 for its idle tasks, and for everything in
+ * a recording that does not tell tasks apart. What could not be read has this, as perf has it for tasks that are gone.
+ */
+#define VPROF_PID_UNKNOWN UINT32_MAX
+
+/*
  * Bytes of perf_event_attr in the file: PERF_ATTR_SIZE_VER7. perf 6.1 refuses anything larger as too new.
  */
 #define VPROF_ATTR_BYTES 128u

@@ -60,6 +60,16 @@ void session_event_attr(const struct session *session, unsigned event, struct pe
 	counter_event_attr(&session->config.events[event], &session->config.rate, attr);
 }
 
+bool session_has_tasks(const struct session *session)
+{
+	return !session->config.no_tasks;
+}
+
+const char *session_tasks_why(const struct session *session G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
 const char *session_delivery(const struct session *session)
 {
 	return session->config.delivery ? session->config.delivery : "none";

@@ -34,6 +34,10 @@ static const struct method_argument session_start_arguments[] = {
          .max = UNWIND_DEPTH_MAX},
 	{"call-user", "1 (the default): call chains go on into user space, by frame pointers; 0: they do not",
          ARGUMENT_INTEGER, .optional = true, .min = 0, .max = 1},
+	{"tasks",
+         "1 (the default): samples carry pid and tid of the guest's task, if its kernel image says where it has "
+         "them; 0: they carry 0",
+         ARGUMENT_INTEGER, .optional = true, .min = 0, .max = 1},
 	{0},
 };
 
@@ -82,7 +86,8 @@ const struct control_method control_methods[] = {
 		.summary = "starts sampling every vCPU into new rings",
 		.returns = "{\"events\": [{\"name\", \"backend\", \"attr\": hex of struct perf_event_attr, \"ids\": "
 			   "[N for each vCPU]}], \"delivery\": TEXT, \"why\": TEXT for an event that was chosen, else "
-			   "null, \"ring-bytes\": N, \"call-graph\": none, orc or fp}",
+			   "null, \"ring-bytes\": N, \"call-graph\": none, orc or fp, \"tasks\": 0 or 1, "
+			   "\"tasks-why\": TEXT why there are none though asked for, else null}",
 		.role = ROLE_CONTROL,
 		.arguments = session_start_arguments,
 		.run = method_session_start,

@@ -100,9 +100,15 @@ static void parse_call_limits(const json_t *depth, const json_t *user, struct se
 	config->call_kernel_only = user && json_integer_value(user) == 0;
 }
 
+static bool parse_no_tasks(const json_t *tasks)
+{
+	return tasks && json_integer_value(tasks) == 0;
+}
+
 static bool parse_config(const json_t *arguments, struct session_config *config, const char **why, GError **error)
 {
 	parse_call_limits(json_object_get(arguments, "call-depth"), json_object_get(arguments, "call-user"), config);
+	config->no_tasks = parse_no_tasks(json_object_get(arguments, "tasks"));
 	return parse_call_graph(json_object_get(arguments, "call-graph"), &config->call_graph, error) &&
 	       parse_events(json_object_get(arguments, "events"), config, why, error) &&
 	       parse_rate(json_object_get(arguments, "frequency-hz"), json_object_get(arguments, "period"),
@@ -145,9 +151,10 @@ json_t *method_session_start(struct control_call *call, GError **error)
 	json_t *events = json_array();
 	for (unsigned i = 0; i < config->n_events; i++)
 		json_array_append_new(events, event_json(session, i, call->server->guest->vcpus));
-	return json_pack("{s:o, s:s, s:s?, s:I, s:s}", "events", events, "delivery", session_delivery(session), "why",
-	                 why, "ring-bytes", (json_int_t)config->ring_data_bytes, "call-graph",
-	                 call_graph_names[config->call_graph]);
+	return json_pack("{s:o, s:s, s:s?, s:I, s:s, s:i, s:s?}", "events", events, "delivery",
+	                 session_delivery(session), "why", why, "ring-bytes", (json_int_t)config->ring_data_bytes,
+	                 "call-graph", call_graph_names[config->call_graph], "tasks", session_has_tasks(session),
+	                 "tasks-why", session_tasks_why(session));
 }
 
 static bool had_session(const struct session *session, GError **error)

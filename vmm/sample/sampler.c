@@ -12,6 +12,7 @@
 
 #define CHAIN_MAX (UNWIND_CHAIN_MAX + 2u) /* and the exit that was handled, with its PERF_CONTEXT_HV */
 #define SAMPLE_BYTES_MAX (64u + sizeof(uint64_t) * (1u + CHAIN_MAX)) /* the fields of VPROF_SAMPLE_TYPE have 56 */
+#define COMM_BYTES_MAX 64u /* header, pid and tid, TASK_COMM_BYTES, sample_id: exactly */
 
 /* One writer, so a load and a store are enough; readers want each figure by itself (relaxed). */
 static void count(_Atomic uint64_t *figure, uint64_t more)
@@ -67,18 +68,54 @@ static unsigned chain_fill(struct sampler *sampler, uint64_t exit_ip, uint64_t c
 	return n;
 }
 
+/* Before the first sample of a task by this name. One that finds no room is tried again with the next sample. */
+static void task_name(struct sampler *sampler, const struct task *task, const struct record_id *id)
+{
+	uint64_t record[COMM_BYTES_MAX / sizeof(uint64_t)];
+
+	/* The idle tasks of all vCPUs are pid 0; the recording names it once. */
+	if (task->tid == 0 || task_cache_has(&sampler->named, task))
+		return;
+	size_t bytes = record_comm_encode(task->comm, false, id, record, sizeof(record));
+
+	if (ring_write(sampler->ring, record, bytes, id))
+		task_cache_put(&sampler->named, task);
+	else
+		count(&sampler->statistics.dropbuf_comm, 1);
+}
+
+/* Fills in whose sample it is. */
+static void task_fill(struct sampler *sampler, struct record_id *id)
+{
+	struct task task;
+
+	if (!sampler->tasks)
+		return;
+	if (task_read(sampler->tasks, &sampler->cpu, sampler->guest, &sampler->regs, &task)) {
+		id->pid = task.pid;
+		id->tid = task.tid;
+		task_name(sampler, &task, id);
+	} else {
+		id->pid = id->tid = VPROF_PID_UNKNOWN;
+		count(&sampler->statistics.no_task, 1);
+	}
+}
+
 static void sample_write(struct sampler *sampler, const struct counter_overflow *overflow, uint16_t misc, uint64_t ip,
                          uint64_t time_ns)
 {
 	uint64_t record[SAMPLE_BYTES_MAX / sizeof(uint64_t)];
-	const struct record_id id = {
+	struct record_id id = {
 		.time_ns = time_ns,
 		.cpu = sampler->vcpu,
 		.id = session_event_id(overflow->event, sampler->vcpu),
 	};
+	task_fill(sampler, &id);
 	struct record_sample sample = {
 		.id = id.id,
 		.ip = ip,
+		.pid = id.pid,
+		.tid = id.tid,
 		.time_ns = time_ns,
 		.cpu = sampler->vcpu,
 		.period = overflow->period,
@@ -151,6 +188,7 @@ static void sampler_exited(struct vcpu_watcher *watcher, const struct guest_regs
 	if (!sampler->set)
 		return;
 	sampler->regs = *regs;
+	task_cpu_note(&sampler->cpu, regs);
 	size_t n = counter_set_collect(sampler->set, interrupted, false, overflows);
 	if (n == 0)
 		return;
@@ -205,8 +243,7 @@ static void statistics_reset(struct sampler *sampler)
 #undef X
 }
 
-bool sampler_open(struct sampler *sampler, const struct counter_delivery *delivery, const struct session_config *config,
-                  const struct unwind_config *unwind, struct ring *ring, GError **error)
+bool sampler_open(struct sampler *sampler, const struct sampler_config *config, struct ring *ring, GError **error)
 {
 	if (!sampler->started) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE,
@@ -214,11 +251,15 @@ bool sampler_open(struct sampler *sampler, const struct counter_delivery *delive
 		return false;
 	}
 	statistics_reset(sampler);
-	sampler->events = config->events;
+	const struct session_config *session = config->session;
+
+	sampler->events = session->events;
 	sampler->ring = ring;
-	sampler->unwind = unwind;
-	sampler->set =
-		counter_set_open(delivery, &sampler->port, config->events, config->n_events, &config->rate, error);
+	sampler->unwind = config->unwind;
+	sampler->tasks = config->tasks;
+	sampler->named = (struct task_cache){0};
+	sampler->set = counter_set_open(config->delivery, &sampler->port, session->events, session->n_events,
+	                                &session->rate, error);
 	return sampler->set != NULL;
 }
 
@@ -239,6 +280,7 @@ void sampler_close(struct sampler *sampler)
 	ring_wake(sampler->ring);
 	sampler->ring = NULL;
 	sampler->unwind = NULL;
+	sampler->tasks = NULL;
 	sampler->events = NULL;
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "guest/task.h"
 #include "sample/session.h"
 
 /*
@@ -20,6 +21,9 @@ struct sampler {
 	const struct counter_event *events; /* [v] of the session's configuration, while `set` is open */
 	struct ring *ring;                  /* [v] likewise */
 	const struct unwind_config *unwind; /* [v] likewise; NULL: no call chains */
+	const struct task_layout *tasks;    /* [v] likewise; NULL: tasks are not told apart */
+	struct task_cpu cpu;                /* [v] */
+	struct task_cache named;            /* [v] tasks whose name is in the ring */
 	struct guest_regs regs;             /* [v] when KVM_RUN last returned */
 	struct sampler_statistics {
 #define X(name, help) _Atomic uint64_t name;
@@ -30,10 +34,16 @@ struct sampler {
 
 void sampler_init(struct sampler *sampler, struct guest *guest, unsigned vcpu);
 
-/* Both on the vCPU's thread. `config`, `unwind` (NULL: no call chains) and `ring` stay the caller's until
- * sampler_close, or `stopped`. */
-bool sampler_open(struct sampler *sampler, const struct counter_delivery *delivery, const struct session_config *config,
-                  const struct unwind_config *unwind, struct ring *ring, GError **error);
+/* What the samplers of a session share. All of it stays the caller's until sampler_close, or `stopped`. */
+struct sampler_config {
+	const struct counter_delivery *delivery;
+	const struct session_config *session;
+	const struct unwind_config *unwind; /* NULL: no call chains */
+	const struct task_layout *tasks;    /* NULL: samples have no pid */
+};
+
+/* Both on the vCPU's thread; `ring` is borrowed likewise. */
+bool sampler_open(struct sampler *sampler, const struct sampler_config *config, struct ring *ring, GError **error);
 void sampler_close(struct sampler *sampler);
 
 /* Any thread. */

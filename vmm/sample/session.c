@@ -22,6 +22,9 @@ struct session {
 	const char *preferred;                   /* [M] delivery of a configuration without one; NULL: any */
 	struct orc *orc;                         /* [M] NULL: not needed yet, or the kernel has none */
 	struct unwind_config unwind;             /* [M] read by the vCPU threads as config is */
+	bool has_tasks;                          /* [M] `tasks` is loaded */
+	struct task_layout tasks;                /* [M] likewise */
+	char *tasks_why;                         /* [M] why it is not; NULL */
 	bool running;                            /* [M] */
 	bool ended; /* [M] the vCPU threads have gone, or still are about to; their rings stay */
 };
@@ -63,6 +66,7 @@ void session_free(struct session *session)
 	g_free(session->watchers);
 	g_free(session->samplers);
 	orc_free(session->orc);
+	g_free(session->tasks_why);
 	g_free(session);
 }
 
@@ -122,35 +126,30 @@ static bool has_call_chains(const struct session_config *config)
 }
 
 /* The kernel's ORC tables, once; true without them when it has none and they are not insisted on. */
-static bool orc_prepare(struct session *session, bool required, GError **error)
+static bool orc_prepare(struct session *session, const struct image *image, bool required, GError **error)
 {
 	g_autoptr(GError) failure = NULL;
 
-	if (session->orc)
-		return true;
-	struct image *image = session->guest->kernel_path ? image_open(session->guest->kernel_path, &failure) : NULL;
-
-	if (image)
+	if (!session->orc && image)
 		session->orc = orc_load(image, &failure);
-	image_free(image);
 	if (session->orc || (!required && (!failure || g_error_matches(failure, ORC_ERROR, ORC_ERROR_NONE))))
 		return true;
 	if (failure)
 		g_propagate_prefixed_error(error, g_steal_pointer(&failure), "cannot unwind by ORC: ");
 	else
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
-		            "cannot unwind by ORC: the guest's kernel image "
-		            "is not known");
+		            "cannot unwind by ORC: the guest's kernel image is not known");
 	return false;
 }
 
-static bool unwind_prepare(struct session *session, const struct session_config *config, GError **error)
+static bool unwind_prepare(struct session *session, const struct session_config *config, const struct image *image,
+                           GError **error)
 {
 	bool frame_pointers = config->call_graph == SESSION_CALL_GRAPH_FP;
 
 	if (!has_call_chains(config))
 		return true;
-	if (!frame_pointers && !orc_prepare(session, config->call_graph == SESSION_CALL_GRAPH_ORC, error))
+	if (!frame_pointers && !orc_prepare(session, image, config->call_graph == SESSION_CALL_GRAPH_ORC, error))
 		return false;
 	session->unwind = (struct unwind_config){
 		.orc = frame_pointers ? NULL : session->orc,
@@ -158,6 +157,54 @@ static bool unwind_prepare(struct session *session, const struct session_config 
 		.depth = config->call_depth ? config->call_depth : UNWIND_DEPTH_DEFAULT,
 	};
 	return true;
+}
+
+/* Where the kernel has its tasks, once. A guest without gets its profile all the same. */
+static void tasks_prepare(struct session *session, const struct image *image)
+{
+	g_autoptr(GError) failure = NULL;
+
+	if (session->has_tasks || session->tasks_why)
+		return;
+	if (!image)
+		session->tasks_why = g_strdup("the guest's kernel image is not known");
+	else if (task_layout_load(image, &session->tasks, &failure))
+		session->has_tasks = true;
+	else
+		session->tasks_why = g_strdup(failure->message);
+}
+
+static bool wants_orc(const struct session *session, const struct session_config *config)
+{
+	return !session->orc && has_call_chains(config) && config->call_graph != SESSION_CALL_GRAPH_FP;
+}
+
+static bool wants_tasks(const struct session *session, const struct session_config *config)
+{
+	return !config->no_tasks && !session->has_tasks && !session->tasks_why;
+}
+
+/* What the samplers need of the guest's kernel image, which is opened for it once. */
+static bool kernel_prepare(struct session *session, const struct session_config *config, GError **error)
+{
+	const char *path = session->guest->kernel_path;
+	g_autoptr(GError) failure = NULL;
+	struct image *image = NULL;
+
+	if (path && (wants_orc(session, config) || wants_tasks(session, config)))
+		image = image_open(path, &failure);
+	if (failure && wants_orc(session, config)) {
+		g_propagate_prefixed_error(error, g_steal_pointer(&failure), "cannot unwind by ORC: ");
+		return false;
+	}
+	if (failure && wants_tasks(session, config))
+		session->tasks_why = g_strdup(failure->message);
+	bool done = unwind_prepare(session, config, image, error);
+
+	if (done && !config->no_tasks)
+		tasks_prepare(session, image);
+	image_free(image);
+	return done;
 }
 
 /* A call of sampler_open or sampler_close on the vCPU's thread. */
@@ -173,10 +220,14 @@ static void open_on_vcpu(void *data)
 	struct sampler_call *call = data;
 	struct session *session = call->session;
 
-	const struct unwind_config *unwind = has_call_chains(&session->config) ? &session->unwind : NULL;
+	const struct sampler_config config = {
+		.delivery = session->delivery,
+		.session = &session->config,
+		.unwind = has_call_chains(&session->config) ? &session->unwind : NULL,
+		.tasks = session_has_tasks(session) ? &session->tasks : NULL,
+	};
 
-	call->done = sampler_open(&session->samplers[call->vcpu], session->delivery, &session->config, unwind,
-	                          session->rings[call->vcpu], &call->error);
+	call->done = sampler_open(&session->samplers[call->vcpu], &config, session->rings[call->vcpu], &call->error);
 }
 
 static void close_on_vcpu(void *data)
@@ -240,7 +291,7 @@ bool session_start(struct session *session, const struct session_config *config,
 		return false;
 	const char *wanted = config->delivery ? config->delivery : session->preferred;
 	const struct counter_delivery *delivery = counter_delivery_probe(wanted, error);
-	if (!delivery || !unwind_prepare(session, config, error) || !rings_renew(session, ring_bytes, error))
+	if (!delivery || !kernel_prepare(session, config, error) || !rings_renew(session, ring_bytes, error))
 		return false;
 
 	session->delivery = delivery;
@@ -285,6 +336,16 @@ void session_event_attr(const struct session *session, unsigned event, struct pe
 	counter_event_attr(&session->config.events[event], &session->config.rate, attr);
 	if (has_call_chains(&session->config))
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+}
+
+bool session_has_tasks(const struct session *session)
+{
+	return !session->config.no_tasks && session->has_tasks;
+}
+
+const char *session_tasks_why(const struct session *session)
+{
+	return session->config.no_tasks ? NULL : session->tasks_why;
 }
 
 const char *session_delivery(const struct session *session)

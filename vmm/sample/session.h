@@ -38,23 +38,26 @@ struct session_config {
 	enum session_call_graph call_graph;
 	unsigned call_depth; /* 1..UNWIND_DEPTH_MAX frames; 0: UNWIND_DEPTH_DEFAULT */
 	bool call_kernel_only;
+	bool no_tasks; /* samples have pid 0, whoever ran */
 };
 
 /* Ways a sample can be lost or changed; the names are the control protocol's. */
-#define SESSION_STATISTICS(X)                                                             \
-	X(sample, "samples written to the ring")                                          \
-	X(overflow, "counter overflows seen: sample + dropbuf_sample + filtered + quirk") \
-	X(in_hypervisor, "samples that fell outside the guest, written as HYPERVISOR")    \
-	X(dropbuf_sample, "samples dropped because the ring was full")                    \
-	X(filtered, "overflows in a mode that :u or :k leaves out, not written")          \
-	X(quirk, "overflows inside a page of a host quirk, not written")                  \
-	X(idle, "timer ticks that found the vCPU thread asleep, not written")             \
-	X(throttled, "overflows that the host throttled or coalesced")                    \
-	X(chain_end, "call chains that reached the first frame of their stack")           \
-	X(chain_bad_frame, "call chains cut where a frame cannot be right")               \
-	X(chain_no_entry, "call chains cut at code that the unwind table does not cover") \
-	X(chain_depth, "call chains cut at the depth limit")                              \
-	X(chain_unreadable, "call chains cut at guest memory that cannot be read")        \
+#define SESSION_STATISTICS(X)                                                                  \
+	X(sample, "samples written to the ring")                                               \
+	X(overflow, "counter overflows seen: sample + dropbuf_sample + filtered + quirk")      \
+	X(in_hypervisor, "samples that fell outside the guest, written as HYPERVISOR")         \
+	X(dropbuf_sample, "samples dropped because the ring was full")                         \
+	X(filtered, "overflows in a mode that :u or :k leaves out, not written")               \
+	X(quirk, "overflows inside a page of a host quirk, not written")                       \
+	X(idle, "timer ticks that found the vCPU thread asleep, not written")                  \
+	X(throttled, "overflows that the host throttled or coalesced")                         \
+	X(chain_end, "call chains that reached the first frame of their stack")                \
+	X(chain_bad_frame, "call chains cut where a frame cannot be right")                    \
+	X(chain_no_entry, "call chains cut at code that the unwind table does not cover")      \
+	X(chain_depth, "call chains cut at the depth limit")                                   \
+	X(chain_unreadable, "call chains cut at guest memory that cannot be read")             \
+	X(no_task, "samples whose task could not be read, written with pid -1")                \
+	X(dropbuf_comm, "names of tasks that found no room in the ring, and were tried again") \
 	X(expected, "overflows that the counted events amount to")
 
 struct session_statistics {
@@ -81,6 +84,10 @@ bool session_running(const struct session *session);
 const struct session_config *session_configuration(const struct session *session);
 /* The attr of event e as it stands in the recording: with PERF_SAMPLE_CALLCHAIN if the session has call chains. */
 void session_event_attr(const struct session *session, unsigned event, struct perf_event_attr *attr);
+/* Whether samples carry the pid of the guest's task. */
+bool session_has_tasks(const struct session *session);
+/* Why samples have no pid though it was asked for: a sentence, or NULL. */
+const char *session_tasks_why(const struct session *session);
 /* Which delivery was chosen; NULL before the first start. */
 const char *session_delivery(const struct session *session);
 
