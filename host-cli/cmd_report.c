@@ -17,7 +17,8 @@ static const GOptionEntry options[] = {
 	{"input", 'i', 0, G_OPTION_ARG_FILENAME, &given.input, "recording to read (default " INPUT_DEFAULT_PATH ")",
          "FILE"},
 	{"sort", 's', 0, G_OPTION_ARG_STRING, &given.sort,
-         "columns to group by, of sym, module, mode, cpu, event, ip (default " REPORT_DEFAULT_SORT ")", "COLUMN,..."},
+         "columns to group by, of sym, module, mode, cpu, event, comm, pid, tid, ip (default " REPORT_DEFAULT_SORT ")",
+         "COLUMN,..."},
 	{"limit", 'n', 0, G_OPTION_ARG_STRING, &given.limit, "print N rows of each table at most", "N"},
 	{"percent-limit", 0, 0, G_OPTION_ARG_DOUBLE, &given.percent_limit, "leave out rows with less than P percent",
          "P"},
@@ -88,6 +89,7 @@ const struct command command_report = {
 		"Examples:\n"
 		"  vprof report                        the profile in " INPUT_DEFAULT_PATH "\n"
 		"  vprof report --sort cpu,mode        how busy each vCPU was, and with what\n"
+		"  vprof report --sort comm,pid,sym    what each process did\n"
 		"  vprof report --sort mode,sym,ip -n 30\n"
 		"                                      the 30 hottest instructions\n"
 		"  vprof report -g                     who called what (of a recording made with run -g)\n"

@@ -31,7 +31,7 @@ static struct {
 	char *frequency, *period, *duration, *output;
 	char **events;
 	char *call_graph, *call_depth;
-	gboolean call_chains, demo, no_report, stop_on_panic, verbose;
+	gboolean call_chains, demo, no_tasks, no_report, stop_on_panic, verbose;
 } given;
 
 static const GOptionEntry options[] = {
@@ -52,6 +52,7 @@ static const GOptionEntry options[] = {
          "how kernel callers are found: auto, orc, fp (frame pointers) or none", "HOW"},
 	{"call-depth", 0, 0, G_OPTION_ARG_STRING, &given.call_depth, "frames of a call chain (default 64, at most 127)",
          "N"},
+	{"no-tasks", 0, 0, G_OPTION_ARG_NONE, &given.no_tasks, "do not look up which task of a Linux guest runs", NULL},
 	{"output", 'o', 0, G_OPTION_ARG_FILENAME, &given.output, "recording to write (default " INPUT_DEFAULT_PATH ")",
          "FILE"},
 	{"no-report", 0, 0, G_OPTION_ARG_NONE, &given.no_report, "do not print the profile at the end", NULL},
@@ -152,6 +153,8 @@ static json_t *session_arguments(GError **error)
 	else
 		json_object_set_new(arguments, "frequency-hz", json_integer((json_int_t)frequency_hz));
 	call_chain_arguments(arguments, depth);
+	if (given.no_tasks)
+		json_object_set_new(arguments, "tasks", json_integer(0));
 	if (given.delivery != NULL)
 		json_object_set_new(arguments, "delivery", text_json(given.delivery));
 	return arguments;
@@ -207,11 +210,14 @@ static void run_say_session(const struct run *run)
 {
 	const json_t *session = capture_session(run->capture);
 	const char *why = member_text(session, "why"), *delivery = member_text(session, "delivery");
+	const char *tasks_why = member_text(session, "tasks-why");
 
 	if (why != NULL)
 		say("%s", why);
 	if (given.verbose && delivery != NULL)
 		say("overflows become exits by %s; call chains: %s", delivery, member_text(session, "call-graph"));
+	if (given.verbose && tasks_why != NULL)
+		say("samples have no pid and no name of a task: %s", tasks_why);
 }
 
 /* Everything that can fail does so before the guest runs its first instruction. */

@@ -22,35 +22,43 @@ static const GOptionEntry options[] = {
 	{NULL},
 };
 
+/* What printing a sample needs. */
+struct script {
+	struct input *input;
+	struct comms *comms;
+};
+
 static const char *event_name(const struct input *input, unsigned event)
 {
 	return recording_event(input->recording, event)->name;
 }
 
 /* The format is stable: vprof-script(1). */
-static void sample_print_text(const struct input *input, const struct record_sample *sample, unsigned event,
+static void sample_print_text(const struct script *script, const struct record_sample *sample, unsigned event,
                               const struct place *place)
 {
 	g_autofree char *symbol = text_printable(place->symbol);
-	g_autofree char *name = text_printable(event_name(input, event));
+	g_autofree char *name = text_printable(event_name(script->input, event));
 	g_autofree char *module = text_printable(place->module);
+	g_autofree char *comm = text_printable(comms_find(script->comms, sample->tid, sample->time_ns));
 
 	printf("%" G_GUINT64_FORMAT ".%09u [%03" G_GUINT32_FORMAT "] %-6s %s %" G_GUINT64_FORMAT
-	       " %016" G_GINT64_MODIFIER "x %s+0x%" G_GINT64_MODIFIER "x %s\n",
+	       " %016" G_GINT64_MODIFIER "x %s+0x%" G_GINT64_MODIFIER "x %s %d %d %s\n",
 	       sample->time_ns / 1000000000, (unsigned)(sample->time_ns % 1000000000), sample->cpu,
 	       profile_mode_name(profile_mode_of(sample->misc)), name, sample->period, sample->ip, symbol,
-	       place->offset, module);
+	       place->offset, module, (int32_t)sample->pid, (int32_t)sample->tid, comm);
 }
 
-static void sample_print_json(const struct input *input, const struct record_sample *sample, unsigned event,
+static void sample_print_json(const struct script *script, const struct record_sample *sample, unsigned event,
                               const struct place *place)
 {
-	json_t *object =
-		json_pack("{s:I, s:I, s:s, s:o, s:I, s:o, s:o, s:I, s:o}", "time-ns", (json_int_t)sample->time_ns,
-	                  "vcpu", (json_int_t)sample->cpu, "mode", profile_mode_name(profile_mode_of(sample->misc)),
-	                  "event", text_json(event_name(input, event)), "period", (json_int_t)sample->period, "ip",
-	                  json_sprintf("0x%016" G_GINT64_MODIFIER "x", sample->ip), "symbol", text_json(place->symbol),
-	                  "offset", (json_int_t)place->offset, "module", text_json(place->module));
+	json_t *object = json_pack(
+		"{s:I, s:I, s:s, s:o, s:I, s:o, s:o, s:I, s:o, s:i, s:i, s:o}", "time-ns", (json_int_t)sample->time_ns,
+		"vcpu", (json_int_t)sample->cpu, "mode", profile_mode_name(profile_mode_of(sample->misc)), "event",
+		text_json(event_name(script->input, event)), "period", (json_int_t)sample->period, "ip",
+		json_sprintf("0x%016" G_GINT64_MODIFIER "x", sample->ip), "symbol", text_json(place->symbol), "offset",
+		(json_int_t)place->offset, "module", text_json(place->module), "pid", (int32_t)sample->pid, "tid",
+		(int32_t)sample->tid, "comm", text_json(comms_find(script->comms, sample->tid, sample->time_ns)));
 
 	json_dumpf(object, stdout, JSON_COMPACT);
 	putchar('\n');
@@ -59,14 +67,14 @@ static void sample_print_json(const struct input *input, const struct record_sam
 
 static bool sample_print(const struct record_sample *sample, unsigned event, void *data)
 {
-	const struct input *input = data;
+	const struct script *script = data;
 	struct place place;
 
-	resolver_find(input->resolver, profile_mode_of(sample->misc), sample->ip, &place);
+	resolver_find(script->input->resolver, profile_mode_of(sample->misc), sample->ip, &place);
 	if (given.json)
-		sample_print_json(input, sample, event, &place);
+		sample_print_json(script, sample, event, &place);
 	else
-		sample_print_text(input, sample, event, &place);
+		sample_print_text(script, sample, event, &place);
 	return ferror(stdout) == 0;
 }
 
@@ -86,6 +94,7 @@ static int script_run(unsigned n, char **arguments)
 	static const struct input_visitor visitor = {.sample = order_add, .round = order_round};
 	g_autoptr(GError) error = NULL;
 	struct sample_order *order;
+	struct script script;
 	struct input *input;
 
 	(void)n;
@@ -93,11 +102,13 @@ static int script_run(unsigned n, char **arguments)
 	input = input_open(given.input != NULL ? given.input : INPUT_DEFAULT_PATH, given.kernel, given.force, &error);
 	if (input == NULL)
 		return failure(error);
-	order = sample_order_new(sample_print, input);
+	script = (struct script){.input = input, .comms = input_comms(input)};
+	order = sample_order_new(sample_print, &script);
 	input_walk(input, &visitor, order);
 	sample_order_finish(order);
 	input_say_warnings(input);
 	sample_order_free(order);
+	comms_free(script.comms);
 	input_free(input);
 	return STATUS_OK;
 }
@@ -109,7 +120,7 @@ const struct command command_script = {
 	.manual = "vprof-script",
 	.description = "Fields: time in seconds (host's CLOCK_MONOTONIC), [vCPU], mode, event, period, instruction "
 		       "pointer,\n"
-		       "symbol+offset, module. Samples are in the order of their times.\n"
+		       "symbol+offset, module, pid, tid, name of the task. Samples are in the order of their times.\n"
 		       "\n"
 		       "Examples:\n"
 		       "  vprof script | head\n"

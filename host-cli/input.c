@@ -172,6 +172,37 @@ static bool walk_record(const struct perf_event_header *record, size_t bytes, vo
 	}
 }
 
+/* Whatever was sampled, the other records of a file have the fields of its first event behind them (perf's rule). */
+struct comm_walk {
+	uint64_t sample_type;
+	struct comms *comms;
+};
+
+static bool comm_walk_record(const struct perf_event_header *record, size_t bytes, void *data)
+{
+	struct comm_walk *walk = data;
+	uint64_t time_ns = 0;
+	uint32_t pid, tid;
+	const char *comm;
+
+	if (record_comm_decode(record, bytes, &pid, &tid, &comm)) {
+		record_time(record, bytes, walk->sample_type, &time_ns);
+		comms_add(walk->comms, tid, time_ns, comm);
+	}
+	return true;
+}
+
+struct comms *input_comms(struct input *input)
+{
+	struct comm_walk walk = {.comms = comms_new()};
+
+	if (recording_n_events(input->recording) != 0)
+		walk.sample_type = recording_event(input->recording, 0)->attr.sample_type;
+	/* A damaged end is said by input_walk. */
+	recording_each(input->recording, comm_walk_record, &walk, NULL);
+	return walk.comms;
+}
+
 void input_walk(struct input *input, const struct input_visitor *visitor, void *data)
 {
 	struct walk walk = {.input = input, .visitor = visitor, .data = data};

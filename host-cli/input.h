@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/profile/comms.h"
 #include "lib/profile/resolver.h"
 #include "lib/record/reader.h"
 
@@ -42,6 +43,9 @@ struct input_visitor {
 	/* No later record is older than those before the previous call (PERF_RECORD_FINISHED_ROUND); may be NULL. */
 	bool (*round)(void *data);
 };
+
+/* The names of the tasks in the recording, all of which it reads. By comms_free. */
+struct comms *input_comms(struct input *input);
 
 /*
  * Walks the records. What cannot be read becomes a warning, since everything before it is good: a damaged end, and

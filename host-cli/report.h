@@ -37,6 +37,7 @@ struct report_table {
 
 struct report {
 	const struct input *input;
+	struct comms *comms; /* NULL when no column is about tasks */
 	struct column_list columns;
 	double percent_limit;
 	struct report_table *tables;

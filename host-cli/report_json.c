@@ -13,7 +13,7 @@ static json_t *row_json(const struct report *report, const struct report_table *
 		if (column->text != NULL)
 			value = text_json(column->text(row));
 		else if (column->hexadecimal)
-			value = json_sprintf("0x%016" G_GINT64_MODIFIER "x", column->number(row));
+			value = json_sprintf("0x%016" G_GINT64_MODIFIER "x", (uint64_t)column->number(row));
 		else
 			value = json_integer((json_int_t)column->number(row));
 		json_object_set_new(object, column->json_key, value);

@@ -111,8 +111,9 @@ static char *cell_text(const struct column *column, const struct profile_row *ro
 {
 	if (column->text != NULL)
 		return text_printable(column->text(row));
-	return g_strdup_printf(column->hexadecimal ? "%016" G_GINT64_MODIFIER "x" : "%" G_GUINT64_FORMAT,
-	                       column->number(row));
+	if (column->hexadecimal)
+		return g_strdup_printf("%016" G_GINT64_MODIFIER "x", (uint64_t)column->number(row));
+	return g_strdup_printf("%" G_GINT64_FORMAT, column->number(row));
 }
 
 static int column_width(const struct column *column, const struct report_table *table)

@@ -228,15 +228,27 @@ static bool capture_write_kernel(struct capture *capture, const struct code_rang
 	return capture_write(capture, record, error);
 }
 
-/* Samples carry pid 0: what runs in the guest is not known yet. */
-static bool capture_write_comm(struct capture *capture, GError **error)
+static bool capture_write_comm(struct capture *capture, uint32_t pid, const char *comm, GError **error)
 {
-	const struct record_id id = {.id = capture->events[0].n_ids != 0 ? capture->events[0].ids[0] : 0};
+	const struct record_id id = {
+		.pid = pid,
+		.tid = pid,
+		.id = capture->events[0].n_ids != 0 ? capture->events[0].ids[0] : 0,
+	};
 	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
 
-	if (record_comm_encode("guest", false, &id, record, sizeof(record)) == 0)
+	if (record_comm_encode(comm, false, &id, record, sizeof(record)) == 0)
 		return true;
 	return capture_write(capture, record, error);
+}
+
+/* The tasks that the engine does not name: all of the guest, or its idle tasks and what it could not tell. */
+static bool capture_write_comms(struct capture *capture, GError **error)
+{
+	if (member_number(capture->session, "tasks", 0) == 0)
+		return capture_write_comm(capture, 0, "guest", error);
+	return capture_write_comm(capture, 0, "swapper", error) &&
+	       capture_write_comm(capture, VPROF_PID_UNKNOWN, "[unknown]", error);
 }
 
 /* The user code of a freestanding image is in its own file, where perf looks for it. */
@@ -269,7 +281,7 @@ bool capture_open_file(struct capture *capture, const char *path, const struct i
 	if (capture->writer == NULL)
 		return false;
 	kernel_code_range(image, symtab, &kernel);
-	return capture_write_kernel(capture, &kernel, error) && capture_write_comm(capture, error) &&
+	return capture_write_kernel(capture, &kernel, error) && capture_write_comms(capture, error) &&
 	       capture_write_user(capture, image, kernel_path, error) && recording_writer_round(capture->writer, error);
 }
 

@@ -223,6 +223,45 @@ static void calls_make(const char *path)
 	writer_finish(writer, &features);
 }
 
+static void comm_write(struct recording_writer *writer, uint32_t tid, uint64_t time_ns, const char *comm)
+{
+	const struct record_id id = {.pid = tid, .tid = tid, .time_ns = time_ns, .id = clock_ids[0]};
+	uint64_t bytes[16];
+	GError *error = NULL;
+
+	record_comm_encode(comm, false, &id, bytes, sizeof(bytes));
+	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
+}
+
+/* The idle task, one that was not known, and a shell that becomes another program after six of its ten samples. */
+static void tasks_make(const char *path)
+{
+	static const uint32_t pids[] = {0, 100, VPROF_PID_UNKNOWN, 100};
+	const struct recording_event event =
+		event_make("task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, clock_ids);
+	const struct recording_features features = features_make(symbols, G_N_ELEMENTS(symbols));
+	struct recording_writer *writer = writer_open(path, &event, 1);
+
+	comm_write(writer, 0, 0, "swapper");
+	comm_write(writer, VPROF_PID_UNKNOWN, 0, "[unknown]");
+	comm_write(writer, 100, START_NS, "sh \033[31m");
+	comm_write(writer, 100, START_NS + 12, "ls");
+	for (unsigned i = 0; i < 20; i++) {
+		const struct record_sample sample = {
+			.id = clock_ids[0],
+			.ip = TEXT + 0x100,
+			.pid = pids[i % 4],
+			.tid = pids[i % 4],
+			.time_ns = START_NS + i,
+			.period = 1000000,
+			.misc = PERF_RECORD_MISC_KERNEL,
+		};
+
+		sample_write(writer, &sample);
+	}
+	writer_finish(writer, &features);
+}
+
 static void empty_make(const char *path)
 {
 	const struct recording_event event =
@@ -239,6 +278,7 @@ int main(void)
 	clock_make("hostile.data", hostile_symbols, G_N_ELEMENTS(hostile_symbols), true);
 	events_make("events.data");
 	calls_make("calls.data");
+	tasks_make("tasks.data");
 	empty_make("empty.data");
 	return 0;
 }
