@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The answers to query-vcpu-time: asked for, taken apart and printed. */
+#ifndef VPROF_CLI_VCPU_CLOCKS_H
+#define VPROF_CLI_VCPU_CLOCKS_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdio.h>
+
+#include "lib/client/client.h"
+#include "lib/profile/vcpu_time.h"
+
+/* What there is to say of one vCPU, or of all in sum. */
+struct vcpu_clocks {
+	struct vcpu_time time;
+	uint64_t exits; /* that the VMM handled */
+};
+
+/* The answer for each vCPU, as a JSON array. NULL: `error`. */
+json_t *vcpu_clocks_query(struct client *client, unsigned vcpus, unsigned timeout_ms, GError **error);
+
+struct vcpu_clocks vcpu_clocks_parse(const json_t *answer);
+struct vcpu_clocks vcpu_clocks_between(const struct vcpu_clocks *from, const struct vcpu_clocks *to);
+struct vcpu_clocks vcpu_clocks_sum(const struct vcpu_clocks *vcpus, size_t n);
+
+/* Says on stderr which clocks these vCPUs do not have. */
+void vcpu_clocks_say_missing(const json_t *answers);
+
+/* A line for each vCPU, and one for all: where the time went, in percent. */
+void vcpu_clocks_print_table(const struct vcpu_clocks *vcpus, size_t n, FILE *stream);
+/* The clocks as they are, in ns, for programs: a line for each vCPU; version 1. */
+void vcpu_clocks_print_raw(const struct vcpu_clocks *vcpus, size_t n, FILE *stream);
+/* {"version", "vcpus": [{"vcpu", "exits", "clocks-ns": {...}, "parts-ns": {...}}], "total": likewise}. */
+json_t *vcpu_clocks_json(const struct vcpu_clocks *vcpus, size_t n);
+
+#endif
