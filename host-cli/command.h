@@ -31,6 +31,7 @@ extern const struct command command_report;
 extern const struct command command_script;
 extern const struct command command_list;
 extern const struct command command_mpstat;
+extern const struct command command_stat;
 extern const struct command command_doctor;
 extern const struct command command_completion;
 extern const struct command command_help;

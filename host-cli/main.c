@@ -8,7 +8,7 @@
 #include "message.h"
 
 const struct command *const commands[] = {
-	&command_run,        &command_report, &command_script,  &command_list, &command_mpstat, &command_doctor,
+	&command_run,        &command_report, &command_script,  &command_stat, &command_list, &command_mpstat, &command_doctor,
 	&command_completion, &command_help,   &command_version, NULL,
 };
 

@@ -76,7 +76,7 @@ static void loop_take_event(struct run_loop *loop, const json_t *event)
 		return;
 	if (strcmp(name, VPROF_EVENT_GUEST_ENDED) == 0 && loop->end == NULL)
 		loop->end = json_is_object(data) ? json_incref(data) : json_object();
-	else if (strcmp(name, VPROF_EVENT_GUEST_PHASE) == 0)
+	else if (strcmp(name, VPROF_EVENT_GUEST_PHASE) == 0 && loop->capture != NULL)
 		capture_phase(loop->capture, data);
 }
 
@@ -117,15 +117,19 @@ static void loop_take_signals(struct run_loop *loop)
 /* A guest that nobody can record is ended: it would run for nothing. */
 static void loop_drain(struct run_loop *loop)
 {
-	if (loop->output_error != NULL || capture_drain(loop->capture, &loop->output_error))
+	if (loop->capture == NULL)
 		return;
-	loop_ask_stop(loop);
+	if (loop->output_error == NULL && !capture_drain(loop->capture, &loop->output_error))
+		loop_ask_stop(loop);
+	terminal_progress(loop->terminal, capture_samples(loop->capture));
 }
 
 void run_loop_run(struct run_loop *loop)
 {
 	struct pollfd entries[ENTRIES_MAX];
-	size_t n_rings = capture_poll(loop->capture, &entries[ENTRY_RINGS], ENTRIES_MAX - ENTRY_RINGS);
+	size_t n_rings = loop->capture == NULL
+	                         ? 0
+	                         : capture_poll(loop->capture, &entries[ENTRY_RINGS], ENTRIES_MAX - ENTRY_RINGS);
 	int64_t stop_us = 0;
 
 	entries[ENTRY_CONTROL] = (struct pollfd){.fd = client_fd(engine_client(loop->engine)), .events = POLLIN};
@@ -139,7 +143,6 @@ void run_loop_run(struct run_loop *loop)
 			break;
 		loop_take_signals(loop);
 		loop_drain(loop);
-		terminal_progress(loop->terminal, capture_samples(loop->capture));
 		if ((loop->stop_asked || loop->output_error != NULL) && stop_us == 0)
 			stop_us = g_get_monotonic_time();
 		if (stop_us != 0 && g_get_monotonic_time() - stop_us > STOP_TIMEOUT_US) {

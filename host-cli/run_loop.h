@@ -15,7 +15,7 @@
 struct run_loop {
 	/* Set by the caller. */
 	struct engine *engine;
-	struct capture *capture;
+	struct capture *capture; /* NULL: nothing is recorded */
 	struct terminal *terminal;
 	int signalfd; /* of run_loop_signals */
 	/* Set by run_loop_run. */

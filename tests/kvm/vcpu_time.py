@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Time is conserved: vprof stat and vprof mpstat account for all of it, and for every exit."""
+import json
+
+import harness
+from harness import VMM, VPROF, guest
+
+PARTS = "guest", "vmm", "halted", "waiting", "offline", "residual"
+DURATION = 124
+# What console_flood prints: 2000 lines, "\r" before each "\n".
+FLOOD_BYTES = 2000 * (len("console_flood: the quick brown fox jumps over the lazy dog\n") + 1)
+# Readings of several clocks are not one: some microseconds, and a reader that is preempted between two.
+SLACK_NS = 5_000_000
+
+
+class VcpuTime(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        harness.need_kvm()
+
+    def check_conserved(self, report):
+        for vcpu in report["vcpus"]:
+            clocks, parts = vcpu["clocks-ns"], vcpu["parts-ns"]
+            self.assertEqual(clocks["run"] + clocks["vmm"], clocks["wall"])
+            self.assertEqual(sum(parts[name] for name in PARTS), parts["wall"])
+            self.assertLessEqual(abs(parts["residual"]), 0.01 * parts["wall"] + SLACK_NS, vcpu)
+
+    def stat(self, *arguments, status=0):
+        report = json.loads(self.run_program(VPROF, "stat", "--json", *arguments, status=status)[0])
+        self.check_conserved(report)
+        self.assertEqual(sum(row["count"] for row in report["exits"]), report["total"]["exits"])
+        self.assertEqual(sum(row["ns"] for row in report["exits"]), report["total"]["clocks-ns"]["vmm"])
+        return report
+
+    def mpstat(self, *arguments):
+        lines = self.run_program(VPROF, "mpstat", "--json", *arguments)[0].splitlines()
+        reports = [json.loads(line) for line in lines]
+        for report in reports:
+            self.check_conserved(report)
+        return reports
+
+    def engine(self, name):
+        path = self.folder / "engine.sock"
+        engine = self.start(VMM, "--kernel", guest(name), "--vcpus", "2", "--console", "none", "--control", path)
+        harness.wait_until(path.exists, "the control socket")
+        return engine, path
+
+    def test_demo(self):
+        report = self.stat("--demo")
+        self.assertEqual(len(report["vcpus"]), 2)
+        self.assertEqual(report["end"]["reason"], "power-off")
+        for vcpu in report["vcpus"]:
+            parts = vcpu["parts-ns"]
+            self.assertGreater(parts["guest"] + parts["waiting"], 0.9 * parts["wall"])
+
+    def test_halted(self):
+        report = self.stat("--kernel", guest("halt"), "--duration", "3", status=DURATION)
+        parts = report["vcpus"][0]["parts-ns"]
+        self.assertGreater(parts["halted"], 0.9 * parts["wall"])
+        self.assertGreaterEqual(report["counters"]["halt_exits"], 1)
+
+    def test_flood_is_counted_to_the_byte(self):
+        report = self.stat("--kernel", guest("console_flood"))
+        exits = {row["name"]: row["count"] for row in report["exits"]}
+        self.assertEqual(exits["exit:io:0x3f8"], FLOOD_BYTES)
+        self.assertEqual(exits["exit:io:0x3fd"], FLOOD_BYTES)  # the line status before each
+        self.assertGreaterEqual(report["counters"]["exits"], 2 * FLOOD_BYTES)
+
+    def test_text(self):
+        out, err = self.run_program(VPROF, "stat", "--kernel", guest("power_off"))
+        self.assertRegex(out, r"(?m)^VCPU +SECONDS +%GUEST +%VMM +%HALTED +%WAITING +%OFFLINE +%RESIDUAL +EXITS/s$")
+        self.assertRegex(out, r"(?m)^ +1 +[0-9.]+ +[0-9.]+  exit:io:0x604$")
+        self.assertIn("the guest powered off", err)
+
+    def test_running_guest(self):
+        engine, path = self.engine("hang")
+        first, second = self.mpstat(path, "1", "2")
+        for report in first, second:
+            wall = report["vcpus"][0]["parts-ns"]["wall"]
+            self.assertGreater(wall, 0.9e9)
+            parts = report["vcpus"][1]["parts-ns"]
+            self.assertGreater(parts["offline"] + parts["waiting"], 0.9 * parts["wall"])  # nobody starts it
+        whole, = self.mpstat(path, "--reset")
+        since_reset, = self.mpstat(path)
+        self.assertGreater(whole["total"]["clocks-ns"]["wall"], 4e9)
+        self.assertLess(since_reset["total"]["clocks-ns"]["wall"], whole["total"]["clocks-ns"]["wall"])
+        engine.terminate()
+        self.finish(engine, status=None)
+
+    def test_raw_and_refusals(self):
+        engine, path = self.engine("halt")
+        raw = self.run_program(VPROF, "mpstat", "--raw", path)[0].splitlines()
+        self.assertEqual(raw[0], "version 1")
+        self.assertEqual(raw[1].split()[:4], ["vcpu", "wall", "run", "vmm"])
+        self.assertEqual([line.split()[0] for line in raw[2:]], ["0", "1"])
+        engine.terminate()
+        self.finish(engine, status=None)
+        self.refused(VPROF, "mpstat", path, message="vprof list")
+        self.refused(VPROF, "mpstat", "no such guest", message='there is no engine "no such guest"')
+
+
+if __name__ == "__main__":
+    harness.main()
