@@ -57,6 +57,8 @@ static const char *const sentences[] = {
 	"pvm: int3, fwait and a few more instructions at CPL 0 are carried out by the VMM",
 	"pvm: CPUID ends at leaf 6 and hides CX16, x2APIC, XSAVE and KVM's paravirtual IPI, EOI, async page fault and "
 	"steal time, which do not work",
+	"pvm: registers are read by ioctl, since KVM_SYNC_REGS corrupts a guest that signals interrupt",
+	"pvm: glibc programs are told not to use AVX, which CPL 3 sees and the guest kernel does not save",
 	"pvm: the kernel command line turns off what the emulator cannot do or does too slowly",
 	NULL,
 };
@@ -74,6 +76,8 @@ static const char *const options[] = {
 	"pty.legacy_count=0",
 	/* CPUID bits that the host puts back: string instructions go byte by byte, SIMD does not go at all at CPL 0. */
 	"clearcpuid=rep_good,erms,fsrm,popcnt,ssse3,pclmulqdq,aes,sse4_1,sse4_2",
+	/* Linux passes what it does not know to init's environment. */
+	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX_Fast_Unaligned_Load,-AVX2,-AVX,-AVX512F,-AVX512VL,-AVX512BW",
 	/* Looks through ftrace's, the tracing events' and BTF's tables, certificates, and for a keyboard controller. */
 	"initcall_blacklist=ftrace_check_for_weak_functions,tracer_init_tracefs,trace_eval_init,"
 	"load_system_certificate_list,kfunc_init,bpf_rstat_kfunc_init,bpf_key_sig_kfuncs_init,bpf_tcp_ca_kfunc_init,"
@@ -249,6 +253,7 @@ const struct host_quirks host_quirks_pvm = {
 	.reserved = {RESERVED_GPA},
 	.reserved_bytes = RESERVED_PAGES * PAGE_BYTES,
 	.vm_init = pvm_init,
+	.no_sync_regs = true,
 	.cpuid = edit_cpuid,
 	.exit = pvm_exit,
 	.owns = pvm_owns,

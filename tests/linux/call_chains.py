@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Call chains of the tiny kernel, built with frame pointers and with ORC, reach the first frame of their stack."""
+import pathlib
+import re
+
+import harness
+from linux_guest import LinuxTest
+
+REBOOT = 90  # it has no ACPI to power off by
+
+# Where a kernel stack begins: processors coming up, threads, system calls, and exceptions and interrupts from user space.
+ROOTS = r"^(secondary_startup_64|start_secondary|x86_64_start|startup_64|ret_from_fork|entry_SYSCALL|asm_|common_interrupt)"
+ROOTS_MIN = 0.95
+WHOLE_MIN = 0.99
+
+
+class CallChains(LinuxTest):
+    def check(self, unwinder, vcpus):
+        kernel = pathlib.Path(harness.script("kernel-tiny.sh", unwinder))
+        self.boot(kernel, "-g", status=REBOOT, vcpus=vcpus, hz=500)
+        report, _ = self.report(self.recording, "-g", "--percent-limit", "0.001")
+        total = report["recording"]["statistics"]["total"]
+        ends = {name: count for name, count in total.items() if name.startswith("chain-")}
+        print(f"  {unwinder}, {vcpus} vCPUs: {ends}", flush=True)
+        self.assertGreater(total["chain-end"], WHOLE_MIN * sum(ends.values()))
+        self.check_roots([node for node in report["tables"][0]["calls"] if node["mode"] == "kernel"])
+
+    def check_roots(self, nodes):
+        samples = sum(node["samples"] for node in nodes)
+        rooted = [node for node in nodes if re.search(ROOTS, node["symbol"])]
+        others = {node["symbol"]: node["samples"] for node in nodes if node not in rooted}
+        self.assertGreater(sum(node["samples"] for node in rooted), ROOTS_MIN * samples, others)
+
+    def test_orc(self):
+        self.check("orc", 1)
+
+    def test_orc_two_vcpus(self):
+        self.check("orc", 2)
+
+    def test_fp(self):
+        self.check("fp", 1)
+
+
+if __name__ == "__main__":
+    harness.main()
