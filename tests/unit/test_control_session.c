@@ -178,6 +178,31 @@ START_TEST(a_session_with_call_chains_says_so)
 }
 END_TEST
 
+static const struct {
+	const char *kernel_path, *arguments, *why; /* NULL: none */
+} taskless[] = {
+	{NULL, "{}", "the guest's kernel image is not known"},
+	{"/nowhere/vmlinux", "{\"tasks\":1}", "/nowhere/vmlinux"},
+	{NULL, "{\"tasks\":0}", NULL},
+};
+
+START_TEST(a_session_without_tasks_says_why)
+{
+	fake.guest.kernel_path = (char *)taskless[_i].kernel_path;
+	g_autofree char *request =
+		g_strdup_printf("{\"execute\":\"session-start\",\"arguments\":%s}", taskless[_i].arguments);
+	json_auto_t *answer = peer_return(&peer, request);
+	const char *why = json_string_value(json_object_get(answer, "tasks-why"));
+
+	fake.guest.kernel_path = NULL;
+	ck_assert_int_eq(integer_of(answer, "tasks"), 0);
+	ck_assert_int_eq(why == NULL, taskless[_i].why == NULL);
+	if (why != NULL)
+		ck_assert_msg(strstr(why, taskless[_i].why) != NULL, "%s", why);
+	ck_assert(!session_has_tasks(session));
+}
+END_TEST
+
 START_TEST(a_session_has_defaults)
 {
 	struct counter_event event;
@@ -377,6 +402,7 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, the_longest_end_fits_into_a_line);
 	tcase_add_test(tc, a_session_is_described);
 	tcase_add_test(tc, a_session_with_call_chains_says_so);
+	tcase_add_loop_test(tc, a_session_without_tasks_says_why, 0, G_N_ELEMENTS(taskless));
 	tcase_add_test(tc, a_session_has_defaults);
 	tcase_add_loop_test(tc, a_wrong_session_is_refused, 0, G_N_ELEMENTS(refused_sessions));
 	tcase_add_test(tc, a_session_takes_its_turn);

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Samples of the tiny kernel name the task that ran, with nothing in the guest that helps; perf reads the same names."""
+import collections
+import re
+
+import harness
+import perf
+from harness import VPROF
+
+BOOT_SECONDS = 300
+UNKNOWN_MAX = 0.001  # before the kernel's first instruction that sets up its per-CPU data
+PERF_ROW = re.compile(r"^\s*[\d.]+%\s+(\d+)\s+(\S.*?)\s*$", re.MULTILINE)
+
+
+class Tasks(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        harness.need_kvm()
+        self.recording = self.folder / "recording"
+
+    def boot(self):
+        kernel = harness.script("kernel-tiny.sh", "orc")
+        initrd = self.folder / "initramfs"
+        harness.script("initramfs.sh", initrd)
+        vprof = self.start(VPROF, "run", "--kernel", kernel, "--initrd", initrd, "--vcpus", 2, "-F", 200, "-v",
+                           "--console", self.folder / "console", "-o", self.recording, "--no-report")
+        # The tiny kernel has no ACPI to power off by: its /init reboots.
+        return self.finish(vprof, status=90, timeout=BOOT_SECONDS)
+
+    def test_names_and_pids(self):
+        _, messages = self.boot()
+        self.assertNotIn("no name of a task", messages)
+        samples = perf.vprof_samples(self.recording)
+        tasks = collections.Counter((sample["comm"], sample["pid"]) for sample in samples)
+        print(tasks.most_common(12), flush=True)
+
+        # /init counts in a loop; until it starts, its thread has the kernel's name.
+        self.assertGreater(tasks["init", 1], 20)
+        self.assertGreater(tasks["swapper/0", 1], 20)
+        self.assertGreater(tasks["swapper", 0], 20)
+        self.assertGreater(tasks["kthreadd", 2], 0)
+        self.assertTrue(any(comm.startswith("kworker/") for comm, _ in tasks))
+        self.assertEqual({sample["comm"] for sample in samples if sample["mode"] == "user"} - {"init", "busybox"}, set())
+        self.assertLessEqual(tasks["[unknown]", -1], max(UNKNOWN_MAX * len(samples), 2))
+
+        report = perf.perf("report", "--stdio", "-n", "--sort", "comm", "--percent-limit", "0", "-i", self.recording)
+        self.assertEqual({comm: int(count) for count, comm in PERF_ROW.findall(report)},
+                         dict(collections.Counter(sample["comm"] for sample in samples)))
+
+
+if __name__ == "__main__":
+    harness.main()
