@@ -8,7 +8,6 @@
 #include "units.h"
 #include "vcpu_clocks.h"
 
-#define VCPUS_MAX 64u /* GUEST_VCPUS_MAX */
 #define COUNT_MAX UINT64_C(1000000000)
 
 static struct {
@@ -27,7 +26,7 @@ static const GOptionEntry options[] = {
 struct watch {
 	struct client *client;
 	unsigned vcpus;
-	struct vcpu_clocks last[VCPUS_MAX];
+	struct vcpu_clocks last[VCPU_CLOCKS_MAX];
 };
 
 static json_t *watch_execute(struct watch *watch, const char *method, GError **error)
@@ -43,7 +42,7 @@ static bool watch_open(struct watch *watch, const char *name, GError **error)
 	guest = watch->client != NULL ? watch_execute(watch, "query-guest", error) : NULL;
 	if (guest == NULL)
 		return false;
-	watch->vcpus = (unsigned)MIN(member_number(guest, "vcpus", 0), VCPUS_MAX);
+	watch->vcpus = (unsigned)MIN(member_number(guest, "vcpus", 0), VCPU_CLOCKS_MAX);
 	json_decref(guest);
 	return true;
 }
@@ -68,7 +67,7 @@ static void clocks_print(const struct vcpu_clocks *vcpus, size_t n)
 static bool watch_report(struct watch *watch, bool print, GError **error)
 {
 	json_t *answers = vcpu_clocks_query(watch->client, watch->vcpus, ENGINE_ANSWER_TIMEOUT_MS, error);
-	struct vcpu_clocks vcpus[VCPUS_MAX];
+	struct vcpu_clocks vcpus[VCPU_CLOCKS_MAX];
 
 	if (answers == NULL)
 		return false;
@@ -154,7 +153,7 @@ const struct command command_mpstat = {
 	.max_arguments = 3,
 	.manual = "vprof-mpstat",
 	.description = "ENGINE is a name or a process id from `vprof list`, or a socket's path; without it, the only "
-                       "one there "
+		       "one there "
 		       "is.\n"
 		       "Without INTERVAL, the time since the guest's start or the last reset is reported, once.\n"
 		       "\n"

@@ -149,8 +149,8 @@ static void stat_print_json(const struct vcpu_clocks *vcpus, size_t n, const GAr
 
 static void stat_print(const struct guest_run *run, const json_t *answers)
 {
-	const size_t n = json_array_size(answers);
-	g_autofree struct vcpu_clocks *vcpus = g_new(struct vcpu_clocks, n);
+	const size_t n = MIN(json_array_size(answers), VCPU_CLOCKS_MAX);
+	struct vcpu_clocks vcpus[VCPU_CLOCKS_MAX];
 	g_autoptr(GArray) rows = exits_sum(answers);
 	json_t *counters = counters_sum(answers);
 
@@ -230,9 +230,9 @@ const struct command command_stat = {
 	.arguments = "",
 	.manual = "vprof-stat",
 	.description = "Nothing is sampled. At the guest's end, the wall time of each vCPU is told by its parts: the "
-                       "guest, exits\n"
+		       "guest, exits\n"
 		       "handled by the VMM, halted, waiting for a host CPU, not started yet, and a residual; then the "
-                       "exits by\n"
+		       "exits by\n"
 		       "reason and what KVM has counted. The exit status is the guest's, as that of `vprof run`.\n"
 		       "\n"
 		       "Examples:\n"

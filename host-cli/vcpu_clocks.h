@@ -10,6 +10,8 @@
 #include "lib/client/client.h"
 #include "lib/profile/vcpu_time.h"
 
+#define VCPU_CLOCKS_MAX 64u /* vCPUs of a guest */
+
 /* What there is to say of one vCPU, or of all in sum. */
 struct vcpu_clocks {
 	struct vcpu_time time;

@@ -2,9 +2,8 @@
 #include "kvm/vcpu_time.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/kvm.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,13 +23,13 @@ static uint64_t clock_ns(clockid_t clock)
 /* "time on a CPU, run delay, timeslices" in ns (Documentation/scheduler/sched-stats.rst). */
 static uint64_t run_delay_ns(int schedstat_fd)
 {
-	char text[96];
-	uint64_t ns = 0;
+	char text[96], *after_cpu_time;
 	ssize_t n = schedstat_fd < 0 ? 0 : pread(schedstat_fd, text, sizeof(text) - 1, 0);
 	if (n <= 0)
 		return 0;
 	text[n] = '\0';
-	return sscanf(text, "%*u %" SCNu64, &ns) == 1 ? ns : 0;
+	strtoull(text, &after_cpu_time, 10);
+	return strtoull(after_cpu_time, NULL, 10);
 }
 
 static void read_totals(const struct vcpu_time_clocks *clocks, struct vcpu_time_totals *totals)
