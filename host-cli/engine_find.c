@@ -7,7 +7,7 @@
 
 #define SOCKET_SUFFIX ".sock"
 
-G_DEFINE_QUARK(vprof - engine - find - error - quark, engine_find_error)
+G_DEFINE_QUARK(vprof_engine_find_error, engine_find_error)
 
 static bool has_name(const char *socket_path, const char *name)
 {

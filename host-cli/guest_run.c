@@ -19,7 +19,7 @@
 #define EXIT_PORT_STATUS(code) ((int)(((code) << 1 | 1) & 0xff)) /* as QEMU's isa-debug-exit */
 #define INTERRUPTED_STATUS 130                                   /* as a shell reports SIGINT */
 
-G_DEFINE_QUARK(vprof - guest - run - error - quark, guest_run_error)
+G_DEFINE_QUARK(vprof_guest_run_error, guest_run_error)
 
 struct guest_run_options guest_run_options;
 

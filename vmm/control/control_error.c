@@ -4,7 +4,7 @@
 
 #include "control/control_priv.h"
 
-G_DEFINE_QUARK(vprof - control - error - quark, control_error)
+G_DEFINE_QUARK(vprof_control_error, control_error)
 
 static const char *own_class(int code)
 {

@@ -7,7 +7,7 @@
 
 #include "counter/counter_priv.h"
 
-G_DEFINE_QUARK(counter_error_quark, counter_error)
+G_DEFINE_QUARK(vprof_counter_error, counter_error)
 
 /* A sample costs some microseconds of the vCPU; below these periods a guest would do nothing else. */
 #define PERIOD_NS_MIN (UINT64_C(1000000000) / COUNTER_FREQUENCY_HZ_MAX)

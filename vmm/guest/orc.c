@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-G_DEFINE_QUARK(orc - error - quark, orc_error)
+G_DEFINE_QUARK(vprof_orc_error, orc_error)
 
 #define RAW_ENTRY_BYTES 6u
 #define HEADER_BYTES 20u

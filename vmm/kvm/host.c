@@ -9,7 +9,7 @@
 
 #define KVM_PATH "/dev/kvm"
 
-G_DEFINE_QUARK(vprof - host - error, host_error)
+G_DEFINE_QUARK(vprof_host_error, host_error)
 
 const struct host_capability host_capabilities[] = {
 	{"KVM_CAP_USER_MEMORY", KVM_CAP_USER_MEMORY, 0, true, "guest memory"},

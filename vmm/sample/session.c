@@ -6,7 +6,7 @@
 
 #include "sample/sampler.h"
 
-G_DEFINE_QUARK(session_error_quark, session_error)
+G_DEFINE_QUARK(vprof_session_error, session_error)
 
 /*
  * [I] immutable after session_new, [M] main thread only. config is also read by the vCPU threads, but only between

@@ -14,7 +14,7 @@
 #define EVENTS_MAX 4096u    /* kept while nobody asks for them; then the oldest goes */
 #define CONNECT_RETRY_MS 10 /* between two attempts while the backlog of the engine is full */
 
-G_DEFINE_QUARK(vprof - client - error - quark, client_error)
+G_DEFINE_QUARK(vprof_client_error, client_error)
 
 /* What is no event: the greeting, and answers. */
 struct answer {

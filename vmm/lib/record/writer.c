@@ -26,7 +26,7 @@ struct recording_writer {
 	uint8_t buffer[BUFFER_BYTES];
 };
 
-G_DEFINE_QUARK(vprof - recording - error - quark, recording_error)
+G_DEFINE_QUARK(vprof_recording_error, recording_error)
 
 static bool fail(const struct recording_writer *writer, const char *what, int error_number, GError **error)
 {

@@ -11,7 +11,7 @@
 
 #define RELEASE_BYTES_MAX 64u /* __NEW_UTS_LEN of include/uapi/linux/utsname.h */
 
-G_DEFINE_QUARK(vprof - image - error, image_error)
+G_DEFINE_QUARK(vprof_image_error, image_error)
 
 bool image_fail(const struct image *image, GError **error, enum image_error code, const char *format, ...)
 {

@@ -43,7 +43,7 @@ struct symtab {
 	GArray *ranges; /* of struct range, by start */
 };
 
-G_DEFINE_QUARK(vprof - symtab - error, symtab_error)
+G_DEFINE_QUARK(vprof_symtab_error, symtab_error)
 
 /* Names end up on terminals and in JSON: whatever is not printable UTF-8 becomes '?'. */
 static void make_printable(char *name)
