@@ -71,6 +71,7 @@ static const char *const options[] = {
 	"mitigations=off", /* also page table isolation, which would hide the trampoline */
 	"tsc=reliable",    /* the emulator's speed makes the clocksource watchdog doubt the TSC */
 	"nowatchdog",
+	"cryptomgr.notests", /* RSA with 4096 bits takes minutes */
 	"init_on_alloc=0",
 	"8250.nr_uarts=2",
 	"pty.legacy_count=0",
