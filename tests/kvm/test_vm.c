@@ -198,6 +198,7 @@ START_TEST(requests_run_whatever_the_vcpu_does)
 	ck_assert_uint_eq(regs.cpl, 0);
 	ck_assert_uint_ge(regs.rip, 0x100000);
 	ck_assert_uint_lt(regs.rip, 0x200000);
+	ck_assert_uint_eq(regs.cpl, 0);
 	/* on a vCPU that waits for its first interrupt inside KVM_RUN, */
 	ck_assert(ops->run_on_vcpu(vm.guest, 1, count, &runs));
 	ck_assert_uint_eq(runs, 1004);

@@ -33,8 +33,11 @@ struct guest_regs {
 	uint64_t gs_base;
 	uint8_t cpl; /* 0..3 */
 	bool la57;   /* CR4.LA57: five levels of page tables */
-	bool valid; /* false: the instruction pointer is not the guest's own (a host quirk's page); count, do not record
-	             */
+	/*
+	 * False: the instruction pointer is not the guest's own (a host quirk's page), or nothing was read after an
+	 * exit that no overflow came with. A sample of it is counted, not recorded.
+	 */
+	bool valid;
 };
 
 struct guest;
