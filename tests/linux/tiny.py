@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The tiny kernel of tests/support: every boot protocol and image form, one and two vCPUs."""
+import pathlib
+import subprocess
+
+import harness
+import perf
+from linux_guest import LinuxTest
+
+REBOOT = 90  # it has no ACPI to power off by
+
+# Its ten busiest functions: memory, text for the console, timer and idle.
+PLAUSIBLE = (r"mem(set|cpy|move|cmp)|clear_page|copy_|str|page|pte|pmd|init|alloc|free|kmem|slab|zone|printk|vsn|console|"
+             r"serial|io_|delay|tsc|clock|time|rcu|cpu_|idle|kallsyms|alternative|text_poke|insn|rb_|idr|sysfs|kernfs")
+
+
+class Tiny(LinuxTest):
+    def setUp(self):
+        super().setUp()
+        self.vmlinux = pathlib.Path(harness.script("kernel-tiny.sh"))
+
+    def names_by_address(self):
+        names = {}
+        for line in subprocess.run(["nm", self.vmlinux], capture_output=True, text=True, check=True).stdout.splitlines():
+            address, _, name = line.split(maxsplit=2)
+            names.setdefault(int(address, 16), set()).add(name)
+        return names
+
+    def check_names(self):
+        """Every symbol is one that nm knows at that address."""
+        names = self.names_by_address()
+        for sample in perf.vprof_samples(self.recording):
+            if sample["mode"] == "kernel" and sample["symbol"] != "[unknown]":
+                self.assertIn(sample["symbol"], names[int(sample["ip"], 16) - sample["offset"]])
+
+    def test_vmlinux(self):
+        self.boot(self.vmlinux, status=REBOOT)
+        self.check_profile(PLAUSIBLE, samples_min=500)
+        self.check_names()
+        perf.check_agreement(self, self.recording)
+
+    def test_two_vcpus(self):
+        self.boot(self.vmlinux, status=REBOOT, vcpus=2)
+        report, rows = self.report(self.recording, "--sort", "cpu,mode")
+        self.assertEqual({row["vcpu"] for row in rows if row["mode"] == "kernel"}, {0, 1})
+        self.check_profile(PLAUSIBLE, samples_min=500)
+        perf.check_agreement(self, self.recording)
+
+    def test_pvh(self):
+        self.boot(self.vmlinux, "--boot", "pvh", status=REBOOT)
+        self.check_profile(PLAUSIBLE, samples_min=500)
+
+    def test_bzimage(self):
+        self.boot(self.vmlinux.with_name("bzImage"), status=REBOOT)
+        self.check_profile(PLAUSIBLE, samples_min=500)
+
+
+if __name__ == "__main__":
+    harness.main()

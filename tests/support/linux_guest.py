@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the tests that boot Linux share: the run, and what its profile must look like."""
+import re
+
+import harness
+from harness import VPROF
+
+RESOLVED_MIN = 0.999
+
+
+class LinuxTest(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        harness.need_kvm()
+        self.recording = self.folder / "recording"
+        self.initrd = self.folder / "initrd"
+        harness.script("initramfs.sh", self.initrd)
+
+    def boot(self, kernel, *options, status, vcpus=1, hz=1000, timeout=240):
+        """Boots to /init and to its end; every processor is there."""
+        if vcpus != 1:
+            options += ("--vcpus", vcpus)
+        out, err = self.run_program(VPROF, "run", "--kernel", kernel, "--initrd", self.initrd, "-F", hz, "-o",
+                                    self.recording, *options, status=status, timeout=timeout)
+        online = "0" if vcpus == 1 else f"0-{vcpus - 1}"
+        self.assertRegex(out, f"init: processors {online} online, Linux 6\\.", err)
+        self.assertIn("init: counted to 200000", out)
+
+    def check_profile(self, plausible, samples_min):
+        """Kernel samples resolve, and most of the busiest functions match `plausible`."""
+        report, rows = self.report(self.recording)
+        kernel = [row for row in rows if row["mode"] == "kernel"]
+        samples = sum(row["samples"] for row in kernel)
+        unknown = sum(row["samples"] for row in kernel if row["symbol"] == "[unknown]")
+        top = [row["symbol"] for row in kernel[:10]]
+        print(f"  {samples} samples in the kernel, {unknown} of them unknown; busiest: {', '.join(top)}", flush=True)
+        self.assertGreater(samples, samples_min)
+        self.assertGreater(1 - unknown / samples, RESOLVED_MIN)
+        self.assertGreaterEqual(sum(bool(re.search(plausible, symbol)) for symbol in top), 7, top)
+        self.assertEqual(report["recording"]["lost"], 0)
+        self.assertRegex(report["recording"]["release"], "^6\\.")
