@@ -33,11 +33,8 @@ struct guest_regs {
 	uint64_t gs_base;
 	uint8_t cpl; /* 0..3 */
 	bool la57;   /* CR4.LA57: five levels of page tables */
-	/*
-	 * False: the instruction pointer is not the guest's own (a host quirk's page), or nothing was read after an
-	 * exit that no overflow came with. A sample of it is counted, not recorded.
-	 */
-	bool valid;
+	bool valid;  /* false: RIP is not the guest's own (a host quirk's page); a sample of it is counted, not recorded
+	              */
 };
 
 struct guest;

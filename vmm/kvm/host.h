@@ -62,8 +62,6 @@ struct host_quirks {
 	uint64_t reserved_bytes;
 	/* Once, before the first vCPU. `memory` outlives the state. */
 	void *(*vm_init)(int vm_fd, const struct memory *memory, GError **error);
-	/* KVM_SYNC_REGS must not be asked for: registers are read by ioctl, after the exits that need them. */
-	bool no_sync_regs;
 	/* Edits what a guest may see; *cpuid has the host's entries after our own edits. */
 	void (*cpuid)(struct kvm_cpuid2 *cpuid);
 	/* The vCPU's thread: deals with an exit that is the host's fault. False: it is an exit like any other. */

@@ -57,7 +57,6 @@ static const char *const sentences[] = {
 	"pvm: int3, fwait and a few more instructions at CPL 0 are carried out by the VMM",
 	"pvm: CPUID ends at leaf 6 and hides CX16, x2APIC, XSAVE and KVM's paravirtual IPI, EOI, async page fault and "
 	"steal time, which do not work",
-	"pvm: registers are read by ioctl, since KVM_SYNC_REGS corrupts a guest that signals interrupt",
 	"pvm: glibc programs are told not to use AVX, which CPL 3 sees and the guest kernel does not save",
 	"pvm: the kernel command line turns off what the emulator cannot do or does too slowly",
 	NULL,
@@ -214,6 +213,12 @@ static void enter_kernel(const struct pvm *pvm, struct vcpu *vcpu)
 	                                      .db = 1,
 	                                      .s = 1,
 	                                      .g = 1};
+	/*
+	 * KVM_SYNC_REGS never clears a bit here (Linux, arch/x86/kvm/x86.c, __get_sregs), so an interrupt that was on
+	 * its way at some exit long ago would be injected again: now, on the program's stack and before SWAPGS. What is
+	 * on its way in truth KVM keeps to itself.
+	 */
+	memset(sync->sregs.interrupt_bitmap, 0, sizeof(sync->sregs.interrupt_bitmap));
 	sync->regs.rip = msrs[LSTAR];
 	sync->regs.rflags = (sync->regs.r11 & ~(msrs[FMASK] | RFLAGS_RF)) | RFLAGS_FIXED;
 	vcpu->run->kvm_dirty_regs |= KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS;
@@ -254,7 +259,6 @@ const struct host_quirks host_quirks_pvm = {
 	.reserved = {RESERVED_GPA},
 	.reserved_bytes = RESERVED_PAGES * PAGE_BYTES,
 	.vm_init = pvm_init,
-	.no_sync_regs = true,
 	.cpuid = edit_cpuid,
 	.exit = pvm_exit,
 	.owns = pvm_owns,

@@ -106,8 +106,7 @@ bool vcpu_init(struct vcpu *vcpu, struct vm *vm, unsigned index, const struct kv
 		vcpu_deinit(vcpu);
 		return false;
 	}
-	vcpu->sync_regs = !vm->quirks || !vm->quirks->no_sync_regs;
-	vcpu->run->kvm_valid_regs = vcpu->sync_regs ? KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS : 0;
+	vcpu->run->kvm_valid_regs = KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS;
 	vcpu_time_init(&vcpu->clocks, vcpu->fd, index == 0);
 	return true;
 }
@@ -264,20 +263,8 @@ static bool vcpu_may_enter(struct vcpu *vcpu)
 	return goes_on;
 }
 
-/* What KVM_SYNC_REGS leaves in kvm_run. */
-static bool fetch_regs(struct vcpu *vcpu)
+static void read_regs(struct vcpu *vcpu)
 {
-	struct kvm_sync_regs *sync = &vcpu->run->s.regs;
-
-	return ioctl(vcpu->fd, KVM_GET_REGS, &sync->regs) == 0 && ioctl(vcpu->fd, KVM_GET_SREGS, &sync->sregs) == 0;
-}
-
-static void read_regs(struct vcpu *vcpu, bool wanted)
-{
-	if (!vcpu->sync_regs && (!wanted || !fetch_regs(vcpu))) {
-		vcpu->regs.valid = false;
-		return;
-	}
 	const struct kvm_sync_regs *sync = &vcpu->run->s.regs;
 	const struct host_quirks *quirks = vcpu->vm->quirks;
 	/* The CPL is SS's DPL (SDM vol. 3C, 25.4.1; KVM's vmx_get_cpl and svm_get_segment). */
@@ -412,13 +399,10 @@ static void run_loop(struct vcpu *vcpu, struct vcpu_watcher *watcher)
 	do {
 		int failed = ioctl(vcpu->fd, KVM_RUN, 0) < 0 ? errno : 0;
 		vcpu_time_returned(&vcpu->clocks, vcpu->fd, failed == EINTR, failed == EAGAIN);
-		/* Port I/O looks at no registers; an overflow, which has set immediate_exit, does. */
-		bool wants_regs = failed != 0 || vcpu->run->immediate_exit || vcpu->run->exit_reason != KVM_EXIT_IO;
-
 		vcpu->run->immediate_exit = 0;
 		if (failed == EAGAIN) /* an application processor that got its INIT or SIPI */
 			continue;
-		read_regs(vcpu, wants_regs);
+		read_regs(vcpu);
 		if (watcher)
 			watcher->ops->exited(watcher, &vcpu->regs, failed == EINTR);
 		uint64_t ip = handle(vcpu, failed);

@@ -25,7 +25,6 @@ struct vcpu {
 	int fd;                         /* [I] */
 	struct kvm_run *run;            /* [I]; what it points to [v], but immediate_exit */
 	size_t run_bytes;               /* [I] */
-	bool sync_regs;                 /* [I] registers are in kvm_run after every exit (KVM_SYNC_REGS) */
 	pthread_t thread;               /* [I] */
 	struct guest_regs regs;         /* [v] at the last exit */
 	struct vcpu_time_clocks clocks; /* [v] */
