@@ -387,11 +387,23 @@ static int run(struct engine *engine)
 	return status;
 }
 
+/* So that nothing that is opened later becomes standard input, output or error. */
+static void fill_standard_fds(void)
+{
+	int fd;
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	g_autoptr(GError) error = NULL;
 	struct engine engine = {0};
 	int status = EXIT_SUCCESS;
+	fill_standard_fds();
 	setlocale(LC_ALL, "");
 	g_set_prgname("vprof-vmm");
 	if (!options_parse(&argc, &argv, &engine.options, &error)) {
