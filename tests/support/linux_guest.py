@@ -16,7 +16,7 @@ class LinuxTest(harness.ProgramTest):
         self.initrd = self.folder / "initrd"
         harness.script("initramfs.sh", self.initrd)
 
-    def boot(self, kernel, *options, status, vcpus=1, hz=1000, timeout=240):
+    def boot(self, kernel, *options, status, vcpus=1, hz=1000, timeout=500):
         """Boots to /init and to its end; every processor is there."""
         if vcpus != 1:
             options += ("--vcpus", vcpus)
