@@ -154,7 +154,7 @@ static _Noreturn void end(enum failure failure)
 	console_print(" faults, ");
 	console_print_number(ticks, 10);
 	console_print(" ticks in user mode\n");
-	outb(EXIT_PORT, failure);
+	outb(EXIT_PORT, (uint8_t)failure);
 	halt();
 	__builtin_unreachable();
 }
