@@ -120,7 +120,7 @@ class BadArguments(harness.ProgramTest):
                 self.refused_option("-c", value, message=r"(?i)period|-c", status=None)
 
     def test_frequency_and_period(self):
-        self.refused_option("-F", "100", "-c", "1000000", message="-F and -c exclude each other", status=2)
+        self.refused_option("-F", "100", "-c", "1000000", message="--frequency and --count exclude each other", status=2)
 
     def test_memory(self):
         for value in ("0", "1M", "65G", "-1G", "much", "999999999999999999999G"):
