@@ -132,6 +132,31 @@ START_TEST(test_ranges)
 }
 END_TEST
 
+/* Linux's .altinstr_aux. */
+START_TEST(test_section_without_symbols)
+{
+	struct kernel kernel;
+
+	kernel_init(&kernel, NULL);
+	kernel_symbol(&kernel, "function", TEXT + 0x10, 0x20, GLOBAL_FUNCTION);
+	elf_builder_symbol(&kernel.builder, "_etext", INIT, 0, GLOBAL_FUNCTION, kernel.text); /* an end, not a symbol */
+
+	struct symtab *symtab = kernel_finish(&kernel);
+	size_t n;
+
+	assert_at(symtab, TEXT, NULL);
+	assert_at(symtab, INIT - 1, NULL);
+	assert_at(symtab, INIT, ".init.text");
+	assert_at(symtab, INIT + INIT_BYTES - 1, ".init.text");
+	assert_at(symtab, INIT + INIT_BYTES, NULL);
+	assert_at(symtab, DATA, NULL);
+	ck_assert_uint_eq(symtab_find(symtab, INIT + 1)->size, INIT_BYTES);
+	symtab_symbols(symtab, &n);
+	ck_assert_uint_eq(n, 2);
+	symtab_free(symtab);
+}
+END_TEST
+
 START_TEST(test_nested)
 {
 	struct kernel kernel;
@@ -356,6 +381,7 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, test_ranges);
+	tcase_add_test(tcase, test_section_without_symbols);
 	tcase_add_test(tcase, test_nested);
 	tcase_add_test(tcase, test_aliases);
 	tcase_add_test(tcase, test_left_out);

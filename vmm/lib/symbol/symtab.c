@@ -15,6 +15,7 @@ struct region {
 	uint64_t start;
 	uint64_t end;
 	bool code;
+	const char *name; /* of the section, in the image; NULL */
 };
 
 /* From `start` to the next range's, `symbol` answers, or nobody. */
@@ -40,7 +41,8 @@ struct symtab {
 	GStringChunk *names;
 	struct symbol *symbols; /* [n_symbols] */
 	size_t n_symbols;
-	GArray *ranges; /* of struct range, by start */
+	GArray *ranges;   /* of struct range, by start */
+	GArray *nameless; /* of struct symbol: sections of code in which no symbol begins, under the section's name */
 };
 
 G_DEFINE_QUARK(vprof_symtab_error, symtab_error)
@@ -90,9 +92,9 @@ static int compare_regions(const void *a, const void *b)
 	return (left->start > right->start) - (left->start < right->start);
 }
 
-static void add_region(GArray *regions, uint64_t start, uint64_t bytes, bool code)
+static void add_region(GArray *regions, uint64_t start, uint64_t bytes, bool code, const char *name)
 {
-	struct region region = {start, 0, code};
+	struct region region = {start, 0, code, name};
 
 	if (bytes > 0 && !__builtin_add_overflow(start, bytes, &region.end))
 		g_array_append_val(regions, region);
@@ -104,7 +106,8 @@ static void add_sections(GArray *regions, const struct image *image)
 		const Elf64_Shdr *section = &image->sections[i];
 
 		if (section->sh_flags & SHF_ALLOC)
-			add_region(regions, section->sh_addr, section->sh_size, section->sh_flags & SHF_EXECINSTR);
+			add_region(regions, section->sh_addr, section->sh_size, section->sh_flags & SHF_EXECINSTR,
+			           span_string(image->section_names, section->sh_name));
 	}
 }
 
@@ -113,7 +116,7 @@ static void add_segments(GArray *regions, const struct image *image)
 	for (size_t i = 0; i < image->n_segments; i++) {
 		const struct image_segment *segment = &image->segments[i];
 
-		add_region(regions, segment->gva, segment->memory_bytes, segment->flags & PF_X);
+		add_region(regions, segment->gva, segment->memory_bytes, segment->flags & PF_X, NULL);
 	}
 }
 
@@ -292,6 +295,58 @@ static void builder_deinit(struct symtab_builder *builder)
 	g_array_unref(builder->regions);
 }
 
+/* The first candidate at or behind `address`; their number when there is none. */
+static size_t candidate_from(const struct symtab_builder *builder, uint64_t address)
+{
+	size_t low = 0, high = builder->candidates->len;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (g_array_index(builder->candidates, struct candidate, middle).symbol.address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool has_symbols(const struct symtab_builder *builder, const struct region *region)
+{
+	for (size_t i = candidate_from(builder, region->start); i < builder->candidates->len; i++) {
+		const struct candidate *candidate = &g_array_index(builder->candidates, struct candidate, i);
+
+		if (candidate->symbol.address >= region->end)
+			return false;
+		if (!candidate->ends)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Linux's .altinstr_aux is such a section: its boot goes through there to ask for CPU features until it has patched
+ * the questions out, often enough to be seen.
+ */
+static GArray *nameless_new(const struct symtab_builder *builder)
+{
+	GArray *nameless = g_array_new(false, false, sizeof(struct symbol));
+
+	for (guint i = 0; i < builder->regions->len; i++) {
+		const struct region *region = &g_array_index(builder->regions, struct region, i);
+
+		if (!region->code || !region->name || has_symbols(builder, region))
+			continue;
+
+		char *name = g_string_chunk_insert(builder->names, region->name);
+		struct symbol symbol = {region->start, region->end - region->start, name, 't'};
+
+		make_printable(name);
+		g_array_append_val(nameless, symbol);
+	}
+	return nameless;
+}
+
 /* NULL when no symbol covers code. */
 static struct symtab *builder_finish(struct symtab_builder *builder, const char *source)
 {
@@ -306,6 +361,7 @@ static struct symtab *builder_finish(struct symtab_builder *builder, const char 
 	struct symtab *symtab = g_new0(struct symtab, 1);
 
 	symtab->source = source;
+	symtab->nameless = nameless_new(builder);
 	symtab->names = g_steal_pointer(&builder->names);
 	symtab->n_symbols = builder->candidates->len;
 	symtab->symbols = g_new(struct symbol, symtab->n_symbols);
@@ -378,12 +434,24 @@ void symtab_free(struct symtab *symtab)
 	g_string_chunk_free(symtab->names);
 	g_free(symtab->symbols);
 	g_array_unref(symtab->ranges);
+	g_array_unref(symtab->nameless);
 	g_free(symtab);
 }
 
 const char *symtab_source(const struct symtab *symtab)
 {
 	return symtab->source;
+}
+
+static const struct symbol *nameless_find(const struct symtab *symtab, uint64_t address)
+{
+	for (guint i = 0; i < symtab->nameless->len; i++) {
+		const struct symbol *section = &g_array_index(symtab->nameless, struct symbol, i);
+
+		if (address - section->address < section->size)
+			return section;
+	}
+	return NULL;
 }
 
 const struct symbol *symtab_find(const struct symtab *symtab, uint64_t address)
@@ -400,7 +468,7 @@ const struct symbol *symtab_find(const struct symtab *symtab, uint64_t address)
 			high = middle;
 	}
 	if (low == 0 || ranges[low - 1].symbol == NO_SYMBOL)
-		return NULL;
+		return nameless_find(symtab, address);
 	return &symtab->symbols[ranges[low - 1].symbol];
 }
 
