@@ -72,16 +72,19 @@ static const char *const options[] = {
 	"nowatchdog",
 	"cryptomgr.notests", /* RSA with 4096 bits takes minutes */
 	"init_on_alloc=0",
+	"rodata=off",  /* no splitting of large pages, and no walk through the page tables to check on it */
+	"highres=off", /* a quarter of the timer tick, which takes up to half of the boot */
 	"8250.nr_uarts=2",
 	"pty.legacy_count=0",
 	/* CPUID bits that the host puts back: string instructions go byte by byte, SIMD does not go at all at CPL 0. */
 	"clearcpuid=rep_good,erms,fsrm,popcnt,ssse3,pclmulqdq,aes,sse4_1,sse4_2",
 	/* Linux passes what it does not know to init's environment. */
 	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX_Fast_Unaligned_Load,-AVX2,-AVX,-AVX512F,-AVX512VL,-AVX512BW",
-	/* Looks through ftrace's, the tracing events' and BTF's tables, certificates, and for a keyboard controller. */
+	/* Tables of ftrace, tracing events and BTF; certificates; slab caches in sysfs; self-tests; no i8042 is there.
+         */
 	"initcall_blacklist=ftrace_check_for_weak_functions,tracer_init_tracefs,trace_eval_init,"
 	"load_system_certificate_list,kfunc_init,bpf_rstat_kfunc_init,bpf_key_sig_kfuncs_init,bpf_tcp_ca_kfunc_init,"
-	"cubictcp_register,bpf_prog_test_run_init,crypto_kdf108_init,i8042_init",
+	"cubictcp_register,bpf_prog_test_run_init,slab_sysfs_init,blake2s_mod_init,crypto_kdf108_init,i8042_init",
 	NULL,
 };
 
