@@ -227,12 +227,14 @@ void counter_event_default(struct counter_event *event, const char **why)
 	g_autoptr(GError) error = NULL;
 
 	if (counter_event_parse("cycles", event, &error)) {
-		*why = "cycles: the host has a PMU that counts them for guests";
+		*why = "taking cycles: the host has a PMU that counts them for guests";
 		return;
 	}
 	if (!counter_event_parse("task-clock", event, NULL))
 		counter_event_parse("timer", event, NULL); /* always there */
-	g_autofree char *text = g_strdup_printf("%s: %s", event->name, error->message);
+	/* What to do about it stands behind the semicolon, and is being done. */
+	g_autofree char *text =
+		g_strdup_printf("taking %s: %.*s", event->name, (int)strcspn(error->message, ";"), error->message);
 	*why = g_intern_string(text);
 }
 
