@@ -23,6 +23,11 @@ def paths(nodes, above=()):
         yield from paths(node["calls"], path)
 
 
+def deepest(nodes):
+    """Guest frames on the longest path; an exit that was being handled for the guest is not one of its frames."""
+    return max(((node["mode"] != "vmm") + deepest(node["calls"]) for node in nodes), default=0)
+
+
 class CallChains(harness.ProgramTest):
     def setUp(self):
         super().setUp()
@@ -47,7 +52,7 @@ class CallChains(harness.ProgramTest):
         recording = self.folder / "recording"
         self.run_program(VPROF, "run", "--demo", "-g", "--call-depth", 2, "--no-report", "-o", recording)
         report, _ = self.report(recording, "-g", "--percent-limit", "0.0001")
-        self.assertEqual(max(len(path) for path, _ in paths(report["tables"][0]["calls"])), 2)
+        self.assertEqual(deepest(report["tables"][0]["calls"]), 2)
         self.assertGreater(report["recording"]["statistics"]["total"]["chain-depth"], 0)
 
     def test_orc_without_tables(self):
