@@ -373,6 +373,96 @@ START_TEST(signals_find_their_event)
 }
 END_TEST
 
+/* Sets that come and go on one thread do not disturb each other. */
+static void *three_sets_run(void *data)
+{
+	static const char *const names[3] = {"task-clock", "cpu-clock", "timer"};
+	const struct counter_delivery *delivery = data;
+	const struct counter_rate rate = {.period = SET_PERIOD_NS};
+	volatile uint8_t immediate_exit = 0;
+	const struct vcpu_port port = {.vcpu_fd = -1, .immediate_exit = &immediate_exit};
+	struct counter_overflow overflows[COUNTER_EVENTS_MAX];
+	struct counter_set *sets[3];
+	uint64_t periods[3] = {0};
+	struct timespec now = {0};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct counter_event event = parse(names[i]);
+
+		sets[i] = counter_set_open(delivery, &port, &event, 1, &rate, NULL);
+		ck_assert_ptr_nonnull(sets[i]);
+	}
+	while (now.tv_nsec < 100000000) {
+		for (unsigned i = 0; i < 3; i++)
+			if (sets[i] && counter_set_collect(sets[i], true, false, overflows) == 1)
+				periods[i] += overflows[0].period;
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+		if (now.tv_nsec > 50000000) /* the one in the middle */
+			counter_set_close(g_steal_pointer(&sets[1]));
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t ran_ns = i == 1 ? 50000000 : 100000000;
+
+		counter_set_close(sets[i]);
+		ck_assert_msg(periods[i] >= ran_ns / 10 * 9, "set %u: %lu ns", i, (unsigned long)periods[i]);
+		ck_assert_msg(periods[i] <= ran_ns / 10 * 13, "set %u: %lu ns", i, (unsigned long)periods[i]);
+	}
+	return NULL;
+}
+
+START_TEST(signals_find_their_set)
+{
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, three_sets_run, (void *)(uintptr_t)counter_deliveries[_i]), 0);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
+/* What burns `ns` of the thread's time on the way. */
+static void burn(uint64_t ns)
+{
+	struct timespec now;
+	uint64_t end = 0, at = 0;
+
+	do {
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+		at = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+		end = end ? end : at + ns;
+	} while (at < end);
+}
+
+START_TEST(meters_count_without_overflows)
+{
+	static const char *const names[] = {"task-clock", "timer"};
+	struct counter_event event = parse(names[_i]);
+	struct counter_meter *meter = counter_meter_open(&event, NULL);
+	struct counter_reading before, after;
+
+	ck_assert_ptr_nonnull(meter);
+	ck_assert(counter_meter_read(meter, &before));
+	burn(20000000);
+	ck_assert(counter_meter_read(meter, &after));
+	ck_assert_uint_ge(after.value - before.value, 20000000);
+	ck_assert_uint_le(after.value - before.value, 22000000);
+	/* The kernel reads its own clocks one after the other. */
+	ck_assert_uint_ge(after.running_ns - before.running_ns, 19000000);
+	counter_meter_close(meter);
+}
+END_TEST
+
+START_TEST(meters_refuse_what_a_clock_cannot_tell_apart)
+{
+	static const char *const names[] = {"task-clock:u", "timer:k"};
+	struct counter_event event = parse(names[_i]);
+	g_autoptr(GError) error = NULL;
+
+	ck_assert(!counter_meter_check(&event, &error));
+	ck_assert(g_error_matches(error, COUNTER_ERROR, COUNTER_ERROR_UNAVAILABLE));
+	ck_assert_msg(strstr(error->message, "whatever the guest's mode"), "%s", error->message);
+}
+END_TEST
+
 START_TEST(failed_open_leaves_nothing)
 {
 	const struct counter_rate rate = {.period = SET_PERIOD_NS};
@@ -404,6 +494,9 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, probe_passes_over_what_does_not_work);
 	tcase_add_test(tc, sigtrap_leaves_events_without_the_kernel_to_setsig);
 	tcase_add_loop_test(tc, signals_find_their_event, 0, 3);
+	tcase_add_loop_test(tc, signals_find_their_set, 0, 3);
+	tcase_add_loop_test(tc, meters_count_without_overflows, 0, 2);
+	tcase_add_loop_test(tc, meters_refuse_what_a_clock_cannot_tell_apart, 0, 2);
 	tcase_add_test(tc, failed_open_leaves_nothing);
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -148,4 +148,23 @@ void counter_set_totals(const struct counter_set *set, struct counter_totals *to
 /* Brings the totals up to this moment. The last call before counter_set_close. */
 void counter_set_finish(struct counter_set *set);
 
+/*
+ * A counter without overflows on one vCPU thread: it is only read. Opened and closed on that thread.
+ */
+struct counter_meter;
+
+struct counter_reading {
+	uint64_t value;
+	uint64_t running_ns; /* for which it could count; less than the time since its opening if the PMU is shared */
+};
+
+/* Error: UNAVAILABLE, when the event cannot count exactly what its modifiers say. Any thread. */
+bool counter_meter_check(const struct counter_event *event, GError **error);
+
+/* Counts from 0. Errors: UNAVAILABLE, SYSTEM. */
+struct counter_meter *counter_meter_open(const struct counter_event *event, GError **error);
+void counter_meter_close(struct counter_meter *meter);
+/* No allocation, one system call. False when the counter gives no answer: then it has none of this thread any more. */
+bool counter_meter_read(struct counter_meter *meter, struct counter_reading *reading);
+
 #endif

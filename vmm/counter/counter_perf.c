@@ -79,7 +79,8 @@ static bool perf_open(struct counter *counter, const struct counter_delivery *de
 {
 	struct perf_event_attr with_signal = *attr;
 
-	delivery->ops->prepare(&with_signal, counter->index);
+	if (delivery)
+		delivery->ops->prepare(&with_signal, counter->cookie);
 	int fd = counter_perf_event_open(&with_signal, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0) {
 		int errnum = errno;
@@ -88,7 +89,7 @@ static bool perf_open(struct counter *counter, const struct counter_delivery *de
 		            counter_perf_reason(errnum));
 		return false;
 	}
-	if (!delivery->ops->route(fd, &with_signal)) {
+	if (delivery && !delivery->ops->route(fd, &with_signal)) {
 		int errnum = errno;
 
 		close(fd);

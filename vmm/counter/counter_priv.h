@@ -13,9 +13,10 @@
 /* One open event on one thread. */
 struct counter {
 	struct counter_event event;
-	unsigned index;      /* in its set; what a signal carries to say whose it is */
+	uint32_t cookie;     /* what a signal carries to say whose it is: tag of its set, index in it */
 	int fd;              /* perf backends; else -1 */
-	timer_t timer;       /* timer backend */
+	timer_t timer;       /* timer backend, with a delivery */
+	bool ticks;          /* `timer` is there */
 	uint64_t base;       /* timer backend: thread CPU time when enabled */
 	uint64_t value;      /* counted up to the last overflow */
 	uint64_t running_ns; /* for which it could count, up to then */
@@ -37,6 +38,8 @@ struct counter {
 /* All members belong to the thread that opened the set; its signal handler shares those marked [h]. */
 struct counter_set {
 	const struct counter_delivery *delivery;
+	struct counter_set *next; /* of those attached to this thread */
+	unsigned tag;             /* unlike that of any other of them */
 	struct vcpu_port port;
 	struct counter_rate rate;
 	uint64_t random; /* xorshift64 state, never 0 */
@@ -46,13 +49,13 @@ struct counter_set {
 	atomic_uint pending[COUNTER_EVENTS_MAX]; /* [h] overflows noted and not taken yet */
 };
 
-struct counter_reading {
-	uint64_t value;
-	uint64_t running_ns;
-};
+#define COUNTER_COOKIE(tag, index) ((uint32_t)(tag) << 8 | (uint32_t)(index))
 
 struct counter_backend_ops {
-	/* Opens, stopped, with counter->armed as its period; overflows go to the calling thread by `delivery`. */
+	/*
+	 * Opens, stopped, with counter->armed as its period; overflows go to the calling thread by `delivery`, or
+	 * nowhere without one.
+	 */
 	bool (*open)(struct counter *counter, const struct counter_delivery *delivery,
 	             const struct perf_event_attr *attr, GError **error);
 	void (*close)(struct counter *counter);
@@ -71,7 +74,7 @@ struct counter_delivery_ops {
 	bool (*attach)(struct counter_set *set, GError **error);
 	void (*detach)(struct counter_set *set);
 	/* Before and after perf_event_open: the signal of one event. */
-	void (*prepare)(struct perf_event_attr *attr, unsigned index);
+	void (*prepare)(struct perf_event_attr *attr, uint32_t cookie);
 	bool (*route)(int perf_fd, const struct perf_event_attr *attr);
 	/* Adds each event's overflows since the last call to taken[]; false when there were none. */
 	bool (*take)(struct counter_set *set, bool interrupted, bool after_exit, unsigned taken[COUNTER_EVENTS_MAX]);
@@ -85,15 +88,22 @@ extern const struct counter_delivery counter_delivery_sigmask;
 
 /* Sends a perf event's overflows to the calling thread as counter_signal() with its descriptor in si_fd. */
 bool counter_signal_route(int perf_fd);
-/* The event of `set` a signal speaks of, or -1; *overflows: how many it stands for. Async-signal-safe. */
-int counter_signal_event(const struct counter_set *set, const siginfo_t *info, unsigned *overflows);
+/* Counts what a signal speaks of in pending[] of the set on this thread whose it is, if any. Async-signal-safe. */
+void counter_signal_note(const siginfo_t *info);
+/* Adds pending[] of `set` to taken[], and empties it; false when there was none. */
+bool counter_signal_take(struct counter_set *set, unsigned taken[COUNTER_EVENTS_MAX]);
 /*
  * Installs the handlers of counter_signal() and SIGTRAP, once for the process. A signal that comes late, when its event
  * is closed already, then finds a handler that ignores it, instead of ending the process.
  */
 void counter_signal_install(void);
-/* The set whose pending[] the handler counts on this thread from now on; NULL: none. */
+/* From now on signals on this thread count in pending[] of the set; until: no longer. */
 void counter_signal_attach(struct counter_set *set);
+void counter_signal_detach(struct counter_set *set);
+/* Whether any set on this thread has overflows that were not taken. */
+bool counter_signal_pending(void);
+/* Whether another set on this thread has the same delivery. */
+bool counter_signal_shared(const struct counter_set *set);
 
 /* perf_event_open(2); tests put their own PMU here. */
 extern int (*counter_perf_event_open)(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags);

@@ -217,7 +217,7 @@ static bool counter_open(struct counter_set *set, const struct counter_event *ev
 	struct perf_event_attr attr;
 
 	counter_event_attr(event, &set->rate, &attr);
-	*counter = (struct counter){.event = *event, .index = (unsigned)set->n, .fd = -1};
+	*counter = (struct counter){.event = *event, .cookie = COUNTER_COOKIE(set->tag, set->n), .fd = -1};
 	counter->nominal = attr.sample_period;
 	attr.sample_period = schedule(set, counter);
 	if (!event->backend->ops->open(counter, set->delivery, &attr, error))

@@ -33,24 +33,27 @@ static bool timer_open(struct counter *counter, const struct counter_delivery *d
 	struct sigevent to_thread = {
 		.sigev_notify = SIGEV_THREAD_ID,
 		.sigev_signo = counter_signal(),
-		.sigev_value.sival_int = (int)counter->index,
+		.sigev_value.sival_int = (int)counter->cookie,
 	};
 
-	(void)delivery; /* each of them takes counter_signal() */
 	(void)attr;
+	counter->base = thread_cpu_ns();
+	if (!delivery) /* each of them takes counter_signal() */
+		return true;
 	to_thread._sigev_un._tid = (pid_t)syscall(SYS_gettid); /* sigev_notify_thread_id: glibc 2.36 has no name */
 	if (timer_create(CLOCK_MONOTONIC, &to_thread, &counter->timer) != 0) {
 		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_SYSTEM, "cannot create the timer of %s: %s",
 		            counter->event.name, g_strerror(errno));
 		return false;
 	}
-	counter->base = thread_cpu_ns();
+	counter->ticks = true;
 	return true;
 }
 
 static void timer_close(struct counter *counter)
 {
-	timer_delete(counter->timer);
+	if (counter->ticks)
+		timer_delete(counter->timer);
 }
 
 static void timer_set_period(struct counter *counter, uint64_t period)
@@ -66,7 +69,8 @@ static void timer_set_period(struct counter *counter, uint64_t period)
 static void timer_enable(struct counter *counter)
 {
 	counter->base = thread_cpu_ns();
-	timer_set_period(counter, counter->armed);
+	if (counter->ticks)
+		timer_set_period(counter, counter->armed);
 }
 
 static bool timer_read(struct counter *counter, struct counter_reading *reading)

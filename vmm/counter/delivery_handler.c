@@ -21,8 +21,7 @@ static bool handler_attach(struct counter_set *set, GError **error)
 
 static void handler_detach(struct counter_set *set)
 {
-	(void)set;
-	counter_signal_attach(NULL);
+	counter_signal_detach(set);
 }
 
 static bool handler_take(struct counter_set *set, bool interrupted, bool after_exit, unsigned taken[COUNTER_EVENTS_MAX])
@@ -32,21 +31,21 @@ static bool handler_take(struct counter_set *set, bool interrupted, bool after_e
 	 * it. The other way round a request of the run loop, made since, would be forgotten. */
 	if (!after_exit && set->port.immediate_exit)
 		*set->port.immediate_exit = 0;
-	/* Before pending[] is taken: a handler that runs in between sets both again. */
-	if (!atomic_exchange_explicit(&set->signalled, false, memory_order_relaxed))
-		return false;
-	for (size_t i = 0; i < set->n; i++)
-		taken[i] += atomic_exchange_explicit(&set->pending[i], 0, memory_order_relaxed);
-	return true;
+	bool any = counter_signal_take(set, taken);
+
+	/* Of another set on this thread, whose collect has been or will be made without this one in mind. */
+	if (!after_exit && set->port.immediate_exit && counter_signal_pending())
+		*set->port.immediate_exit = 1;
+	return any;
 }
 
-static void setsig_prepare(struct perf_event_attr *attr, unsigned index)
+static void setsig_prepare(struct perf_event_attr *attr, uint32_t cookie)
 {
 	(void)attr;
-	(void)index;
+	(void)cookie;
 }
 
-static void sigtrap_prepare(struct perf_event_attr *attr, unsigned index)
+static void sigtrap_prepare(struct perf_event_attr *attr, uint32_t cookie)
 {
 	/*
 	 * Linux 5.13 to 6.0 warn when an event that excludes the kernel overflows twice before the thread is back in
@@ -57,7 +56,7 @@ static void sigtrap_prepare(struct perf_event_attr *attr, unsigned index)
 		return;
 	attr->sigtrap = 1;
 	attr->remove_on_exec = 1; /* the kernel insists: the new program has no handler */
-	attr->sig_data = index;
+	attr->sig_data = cookie;
 }
 
 /* With sigtrap the signal goes to the thread that counts, by itself. */

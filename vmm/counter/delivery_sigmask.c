@@ -5,6 +5,7 @@
  * before, and sigtimedwait takes it from the queue.
  */
 #include <errno.h>
+#include <limits.h>
 #include <linux/kvm.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -41,6 +42,7 @@ static bool sigmask_attach(struct counter_set *set, GError **error)
 	counter_signal_install();
 	signal_set(&ours);
 	pthread_sigmask(SIG_BLOCK, &ours, &before);
+	counter_signal_attach(set);
 	if (set->port.vcpu_fd < 0 || kvm_mask_set(set->port.vcpu_fd, &before))
 		return true;
 	g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_SYSTEM,
@@ -49,23 +51,31 @@ static bool sigmask_attach(struct counter_set *set, GError **error)
 	return false;
 }
 
-static void sigmask_detach(struct counter_set *set)
+/* Takes the signals that wait for any set of this thread; at most `n`. */
+static void drain(unsigned n)
 {
 	const struct timespec now = {0};
+	siginfo_t info;
 	sigset_t ours;
 
-	if (set->port.vcpu_fd >= 0)
-		ioctl(set->port.vcpu_fd, KVM_SET_SIGNAL_MASK, NULL);
-	/* The events are closed: nothing comes after these. It stays blocked, which hurts nobody. */
 	signal_set(&ours);
-	while (sigtimedwait(&ours, NULL, &now) > 0)
-		;
+	for (unsigned i = 0; i < n && sigtimedwait(&ours, &info, &now) > 0; i++)
+		counter_signal_note(&info);
 }
 
-static void sigmask_prepare(struct perf_event_attr *attr, unsigned index)
+static void sigmask_detach(struct counter_set *set)
+{
+	counter_signal_detach(set);
+	if (set->port.vcpu_fd >= 0 && !counter_signal_shared(set))
+		ioctl(set->port.vcpu_fd, KVM_SET_SIGNAL_MASK, NULL);
+	/* The events are closed: nothing of theirs comes after these. The signal stays blocked, which hurts nobody. */
+	drain(UINT_MAX);
+}
+
+static void sigmask_prepare(struct perf_event_attr *attr, uint32_t cookie)
 {
 	(void)attr;
-	(void)index;
+	(void)cookie;
 }
 
 static bool sigmask_route(int perf_fd, const struct perf_event_attr *attr)
@@ -76,24 +86,9 @@ static bool sigmask_route(int perf_fd, const struct perf_event_attr *attr)
 
 static bool sigmask_take(struct counter_set *set, bool interrupted, bool after_exit, unsigned taken[COUNTER_EVENTS_MAX])
 {
-	const struct timespec now = {0};
-	bool any = false;
-	siginfo_t info;
-	sigset_t ours;
-
-	if (!interrupted && !after_exit)
-		return false;
-	signal_set(&ours);
-	for (unsigned i = 0; i < SIGNALS_TAKEN_MAX && sigtimedwait(&ours, &info, &now) > 0; i++) {
-		unsigned overflows;
-		int event = counter_signal_event(set, &info, &overflows);
-
-		if (event < 0)
-			continue;
-		taken[event] += overflows;
-		any = true;
-	}
-	return any;
+	if (interrupted || after_exit)
+		drain(SIGNALS_TAKEN_MAX);
+	return counter_signal_take(set, taken);
 }
 
 static const struct counter_delivery_ops sigmask_ops = {

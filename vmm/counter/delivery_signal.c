@@ -27,17 +27,79 @@ bool counter_signal_route(int perf_fd)
 	       fcntl(perf_fd, F_SETFL, O_ASYNC | O_NONBLOCK) == 0;
 }
 
-static int event_by_fd(const struct counter_set *set, int fd)
+/* The sets of this thread, the newest first. initial-exec: no allocation on first use. */
+static _Thread_local struct counter_set *attached __attribute__((tls_model("initial-exec")));
+
+static unsigned free_tag(void)
 {
-	for (unsigned i = 0; i < set->n; i++)
-		if (set->counters[i].fd == fd)
-			return (int)i;
-	return -1;
+	unsigned tag = 0;
+
+	for (const struct counter_set *set = attached; set; set = set->next)
+		if (set->tag >= tag)
+			tag = set->tag + 1;
+	return tag;
 }
 
-int counter_signal_event(const struct counter_set *set, const siginfo_t *info, unsigned *overflows)
+void counter_signal_attach(struct counter_set *set)
 {
-	*overflows = 1;
+	set->tag = free_tag();
+	set->next = attached;
+	/* The handler on this thread sees all of the set once it sees the set. */
+	atomic_signal_fence(memory_order_seq_cst);
+	attached = set;
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+void counter_signal_detach(struct counter_set *set)
+{
+	struct counter_set **at = &attached;
+
+	while (*at && *at != set)
+		at = &(*at)->next;
+	if (*at)
+		*at = set->next;
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+bool counter_signal_pending(void)
+{
+	for (const struct counter_set *set = attached; set; set = set->next)
+		if (atomic_load_explicit(&set->signalled, memory_order_relaxed))
+			return true;
+	return false;
+}
+
+bool counter_signal_shared(const struct counter_set *set)
+{
+	for (const struct counter_set *other = attached; other; other = other->next)
+		if (other != set && other->delivery == set->delivery)
+			return true;
+	return false;
+}
+
+static void note(struct counter_set *set, unsigned event, unsigned overflows)
+{
+	atomic_fetch_add_explicit(&set->pending[event], overflows, memory_order_relaxed);
+	atomic_store_explicit(&set->signalled, true, memory_order_relaxed);
+}
+
+static void note_cookie(uint64_t cookie, unsigned overflows)
+{
+	for (struct counter_set *set = attached; set; set = set->next)
+		if (cookie >= COUNTER_COOKIE(set->tag, 0) && cookie < COUNTER_COOKIE(set->tag, set->n))
+			note(set, (unsigned)(cookie - COUNTER_COOKIE(set->tag, 0)), overflows);
+}
+
+static void note_fd(int fd)
+{
+	for (struct counter_set *set = attached; set; set = set->next)
+		for (unsigned i = 0; i < set->n; i++)
+			if (set->counters[i].fd == fd)
+				note(set, i, 1);
+}
+
+void counter_signal_note(const siginfo_t *info)
+{
 	if (info->si_signo == SIGTRAP) {
 		/* union __sifields._sigfault._perf: si_addr, then sig_data of the attr. */
 		struct {
@@ -46,26 +108,23 @@ int counter_signal_event(const struct counter_set *set, const siginfo_t *info, u
 		} perf;
 
 		memcpy(&perf, &info->si_addr, sizeof(perf));
-		return perf.data < set->n ? (int)perf.data : -1;
+		note_cookie(perf.data, 1);
+	} else if (info->si_code == SI_TIMER) {
+		note_cookie((unsigned)info->si_value.sival_int, 1 + (unsigned)info->si_overrun);
+	} else if (info->si_code == POLL_IN || info->si_code == POLL_HUP) {
+		/* fs/fcntl.c, send_sigio_to_task; anything else was not sent by a perf event. */
+		note_fd(info->si_fd);
 	}
-	if (info->si_code == SI_TIMER) {
-		unsigned index = (unsigned)info->si_value.sival_int;
-
-		*overflows = 1 + (unsigned)info->si_overrun;
-		return index < set->n ? (int)index : -1;
-	}
-	/* fs/fcntl.c, send_sigio_to_task: POLL_IN or POLL_HUP; anything else was not sent by a perf event. */
-	return info->si_code == POLL_IN || info->si_code == POLL_HUP ? event_by_fd(set, info->si_fd) : -1;
 }
 
-/* Set while a delivery with a handler is attached to this thread. initial-exec: no allocation on first use. */
-static _Thread_local struct counter_set *attached __attribute__((tls_model("initial-exec")));
-
-void counter_signal_attach(struct counter_set *set)
+bool counter_signal_take(struct counter_set *set, unsigned taken[COUNTER_EVENTS_MAX])
 {
-	attached = set;
-	/* From here on the handler on this thread sees all of it. */
-	atomic_signal_fence(memory_order_seq_cst);
+	/* Before pending[] is taken: a handler that runs in between sets both again. */
+	if (!atomic_exchange_explicit(&set->signalled, false, memory_order_relaxed))
+		return false;
+	for (size_t i = 0; i < set->n; i++)
+		taken[i] += atomic_exchange_explicit(&set->pending[i], 0, memory_order_relaxed);
+	return true;
 }
 
 /* A trap that no perf event sent gets what it would have got without us. */
@@ -77,21 +136,15 @@ static void trap_by_default(void)
 
 static void on_signal(int signo, siginfo_t *info, void *context)
 {
-	struct counter_set *set = attached;
-	unsigned overflows;
-
 	(void)context;
 	if (signo == SIGTRAP && info->si_code != TRAP_PERF) {
 		trap_by_default();
 		return;
 	}
-	int event = set ? counter_signal_event(set, info, &overflows) : -1;
-	if (event < 0)
-		return;
-	atomic_fetch_add_explicit(&set->pending[event], overflows, memory_order_relaxed);
-	atomic_store_explicit(&set->signalled, true, memory_order_relaxed);
-	if (set->port.immediate_exit)
-		*set->port.immediate_exit = 1;
+	counter_signal_note(info);
+	/* All sets of a thread have the port of its vCPU. */
+	if (counter_signal_pending() && attached->port.immediate_exit)
+		*attached->port.immediate_exit = 1;
 }
 
 static void install_once(void)
