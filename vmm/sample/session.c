@@ -5,6 +5,7 @@
 #include <vprof/ring.h>
 
 #include "sample/sampler.h"
+#include "sample/watch_hub.h"
 
 G_DEFINE_QUARK(vprof_session_error, session_error)
 
@@ -15,10 +16,13 @@ G_DEFINE_QUARK(vprof_session_error, session_error)
 struct session {
 	struct guest *guest;                     /* [I] */
 	struct sampler *samplers;                /* [I] one for each vCPU; their members have their own legend */
-	struct vcpu_watcher **watchers;          /* [I] */
+	struct watch_hub *hubs;                  /* [I] one for each vCPU, each with its sampler */
+	struct vcpu_watcher **watchers;          /* [I] the hubs */
 	struct ring **rings;                     /* [M] one for each vCPU once configured; the producers hold theirs */
 	struct session_config config;            /* [M] */
 	const struct counter_delivery *delivery; /* [M] NULL before the first start */
+	const struct counter_delivery *in_use;   /* [M] by the running session and others; NULL: by nobody */
+	unsigned n_users;                        /* [M] of it */
 	const char *preferred;                   /* [M] delivery of a configuration without one; NULL: any */
 	struct orc *orc;                         /* [M] NULL: not needed yet, or the kernel has none */
 	struct unwind_config unwind;             /* [M] read by the vCPU threads as config is */
@@ -40,11 +44,13 @@ struct session *session_new(struct guest *guest, GError **error)
 
 	session->guest = guest;
 	session->samplers = g_new0(struct sampler, guest->vcpus);
+	session->hubs = g_new0(struct watch_hub, guest->vcpus);
 	session->watchers = g_new0(struct vcpu_watcher *, guest->vcpus);
 	session->rings = g_new0(struct ring *, guest->vcpus);
 	for (unsigned i = 0; i < guest->vcpus; i++) {
 		sampler_init(&session->samplers[i], guest, i);
-		session->watchers[i] = &session->samplers[i].watcher;
+		watch_hub_init(&session->hubs[i], &session->samplers[i].watcher);
+		session->watchers[i] = &session->hubs[i].watcher;
 	}
 	guest->watchers = session->watchers;
 	return session;
@@ -64,6 +70,7 @@ void session_free(struct session *session)
 	session->guest->watchers = NULL;
 	g_free(session->rings);
 	g_free(session->watchers);
+	g_free(session->hubs);
 	g_free(session->samplers);
 	orc_free(session->orc);
 	g_free(session->tasks_why);
@@ -276,6 +283,38 @@ bool session_prefer_delivery(struct session *session, const char *name, GError *
 	return delivery != NULL;
 }
 
+const struct counter_delivery *session_delivery_acquire(struct session *session, const char *wanted, GError **error)
+{
+	if (session->n_users == 0)
+		session->in_use = counter_delivery_probe(wanted ? wanted : session->preferred, error);
+	else if (wanted && !g_str_equal(wanted, session->in_use->name)) {
+		g_set_error(
+			error, COUNTER_ERROR, COUNTER_ERROR_UNAVAILABLE,
+			"cannot take delivery %s: counters on this guest have %s, and there is one for all; release "
+			"them first",
+			wanted, session->in_use->name);
+		return NULL;
+	}
+	if (session->in_use)
+		session->n_users++;
+	return session->in_use;
+}
+
+void session_delivery_release(struct session *session)
+{
+	session->n_users--;
+}
+
+bool session_watch(struct session *session, unsigned vcpu, struct vcpu_watcher *watcher)
+{
+	return watch_hub_add(&session->hubs[vcpu], watcher);
+}
+
+void session_unwatch(struct session *session, unsigned vcpu, struct vcpu_watcher *watcher)
+{
+	watch_hub_remove(&session->hubs[vcpu], watcher);
+}
+
 bool session_start(struct session *session, const struct session_config *config, GError **error)
 {
 	size_t ring_bytes = config->ring_data_bytes ? config->ring_data_bytes : VPROF_RING_DATA_BYTES_DEFAULT;
@@ -289,11 +328,13 @@ bool session_start(struct session *session, const struct session_config *config,
 		return ended_error(error);
 	if (!config_check(config, error))
 		return false;
-	const char *wanted = config->delivery ? config->delivery : session->preferred;
-	const struct counter_delivery *delivery = counter_delivery_probe(wanted, error);
-	if (!delivery || !kernel_prepare(session, config, error) || !rings_renew(session, ring_bytes, error))
+	const struct counter_delivery *delivery = session_delivery_acquire(session, config->delivery, error);
+	if (!delivery)
 		return false;
-
+	if (!kernel_prepare(session, config, error) || !rings_renew(session, ring_bytes, error)) {
+		session_delivery_release(session);
+		return false;
+	}
 	session->delivery = delivery;
 	session->config = *config;
 	session->config.ring_data_bytes = ring_bytes;
@@ -304,6 +345,7 @@ bool session_start(struct session *session, const struct session_config *config,
 		if (sampler_start(session, i, error))
 			continue;
 		samplers_stop(session, i);
+		session_delivery_release(session);
 		return false;
 	}
 	session->running = true;
@@ -317,6 +359,7 @@ bool session_stop(struct session *session, GError **error)
 		return false;
 	}
 	samplers_stop(session, session->guest->vcpus);
+	session_delivery_release(session);
 	session->running = false;
 	return true;
 }
@@ -336,6 +379,15 @@ void session_event_attr(const struct session *session, unsigned event, struct pe
 	counter_event_attr(&session->config.events[event], &session->config.rate, attr);
 	if (has_call_chains(&session->config))
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+}
+
+const struct task_layout *session_task_layout(struct session *session, const char **why)
+{
+	const struct session_config tasks_only = {.call_graph = SESSION_CALL_GRAPH_NONE};
+
+	kernel_prepare(session, &tasks_only, NULL);
+	*why = session->tasks_why;
+	return session->has_tasks ? &session->tasks : NULL;
 }
 
 bool session_has_tasks(const struct session *session)

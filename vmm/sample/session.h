@@ -10,6 +10,7 @@
 
 #include "counter/counter.h"
 #include "guest/guest.h"
+#include "guest/task.h"
 #include "guest/unwind.h"
 #include "sample/ring.h"
 
@@ -79,6 +80,26 @@ bool session_start(struct session *session, const struct session_config *config,
 /* Closes the counters; what is in the rings stays readable. Also right after the guest has ended. */
 bool session_stop(struct session *session, GError **error);
 bool session_running(const struct session *session);
+
+/*
+ * Has `watcher` told what that vCPU does beside the session, until session_unwatch. Both on the vCPU's thread, where
+ * `started` is called now if the thread is there; `stopped` is called at the guest's end and takes the watcher out.
+ * False when SESSION_WATCHERS_MAX are there.
+ */
+#define SESSION_WATCHERS_MAX 64u
+bool session_watch(struct session *session, unsigned vcpu, struct vcpu_watcher *watcher);
+void session_unwatch(struct session *session, unsigned vcpu, struct vcpu_watcher *watcher);
+
+/*
+ * The delivery for whoever wants overflows beside the session: the one in use while there is one, else `wanted`, the
+ * preferred or the first that works (all sets on a thread have the same). In use until session_delivery_release.
+ * Errors: COUNTER_ERROR_UNAVAILABLE.
+ */
+const struct counter_delivery *session_delivery_acquire(struct session *session, const char *wanted, GError **error);
+void session_delivery_release(struct session *session);
+
+/* Where the guest's kernel has its tasks; NULL and why, if that cannot be told. */
+const struct task_layout *session_task_layout(struct session *session, const char **why);
 
 /* The configuration in force, or NULL before the first start. */
 const struct session_config *session_configuration(const struct session *session);

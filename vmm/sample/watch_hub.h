@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* One vCPU's watcher that passes on what it is told to several others. All of it belongs to the vCPU's thread. */
+#ifndef VPROF_SAMPLE_WATCH_HUB_H
+#define VPROF_SAMPLE_WATCH_HUB_H
+
+#include "sample/session.h"
+
+struct watch_hub {
+	struct vcpu_watcher watcher; /* first: what guest->watchers points to */
+	bool started;                /* `port` is valid */
+	struct vcpu_port port;
+	size_t n;
+	struct vcpu_watcher *watchers[1 + SESSION_WATCHERS_MAX]; /* told in this order; [0] from the beginning */
+};
+
+void watch_hub_init(struct watch_hub *hub, struct vcpu_watcher *first);
+/* As session_watch and session_unwatch. */
+bool watch_hub_add(struct watch_hub *hub, struct vcpu_watcher *watcher);
+void watch_hub_remove(struct watch_hub *hub, struct vcpu_watcher *watcher);
+
+#endif
