@@ -75,6 +75,7 @@ static GPtrArray *engine_arguments(const struct guest_run_options *options)
 	argument_add(arguments, "--boot", options->boot);
 	argument_add(arguments, "--console", options->console);
 	argument_add(arguments, "--quirks", options->quirks);
+	argument_add(arguments, "--sandbox", options->sandbox);
 	argument_add(arguments, "--duration", duration_s != 0 ? seconds : NULL);
 	if (options->stop_on_panic)
 		g_ptr_array_add(arguments, g_strdup("--stop-on-panic"));

@@ -16,7 +16,7 @@ enum guest_run_error { GUEST_RUN_ERROR_OPTIONS };
 
 /* What the user said about the guest. */
 struct guest_run_options {
-	char *kernel, *initrd, *append, *memory, *vcpus, *duration, *name, *boot, *console, *quirks;
+	char *kernel, *initrd, *append, *memory, *vcpus, *duration, *name, *boot, *console, *quirks, *sandbox;
 	gboolean demo, stop_on_panic, verbose;
 };
 extern struct guest_run_options guest_run_options;
@@ -80,6 +80,13 @@ extern struct guest_run_options guest_run_options;
 	         &guest_run_options.quirks,                                                                              \
 	         "what this host's KVM needs of a guest: auto or off",                                                   \
 	         "WHEN"},                                                                                                \
+		{"sandbox",                                                                                              \
+	         0,                                                                                                      \
+	         0,                                                                                                      \
+	         G_OPTION_ARG_STRING,                                                                                    \
+	         &guest_run_options.sandbox,                                                                             \
+	         "system calls of the guest's VMM are limited: on or off",                                               \
+	         "WHICH"},                                                                                               \
 	{                                                                                                                \
 		"verbose", 'v', 0, G_OPTION_ARG_NONE, &guest_run_options.verbose, "say what is done to the guest",       \
 			NULL                                                                                             \

@@ -202,6 +202,9 @@ char *engine_death(struct engine *engine)
 {
 	if (!engine_wait(engine, DEATH_TIMEOUT_MS))
 		return NULL;
+	if (WIFSIGNALED(engine->wait_status) && WTERMSIG(engine->wait_status) == SIGSYS)
+		return g_strdup(
+			"was ended by its sandbox, for a system call that is not allowed (--sandbox off allows all)");
 	if (WIFSIGNALED(engine->wait_status))
 		return g_strdup_printf("was killed by signal %d (%s)", WTERMSIG(engine->wait_status),
 		                       strsignal(WTERMSIG(engine->wait_status)));

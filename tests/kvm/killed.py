@@ -38,6 +38,19 @@ class Killed(harness.ProgramTest):
         self.assertRegex(err, "vprof: the engine was killed by signal 9")
         self.check_recording()
 
+    def test_sandbox(self):
+        """Every thread of the engine is in it, and the client says so when it ends the engine."""
+        process, engine = self.started()
+        threads = list(pathlib.Path(f"/proc/{engine}/task").iterdir())
+        self.assertGreater(len(threads), 2)
+        for thread in threads:
+            status = (thread / "status").read_text()
+            self.assertRegex(status, r"NoNewPrivs:\t1\n(.*\n)*?Seccomp:\t2\n(.*\n)*?Seccomp_filters:\t1\n")
+        os.kill(engine, signal.SIGSYS)
+        _, err = self.finish(process, status=1, timeout=20)
+        self.assertRegex(err, "vprof: the engine was ended by its sandbox")
+        self.check_recording()
+
     def test_client(self):
         process, _ = self.started()
         process.kill()

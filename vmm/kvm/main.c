@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "control/sandbox.h"
 #include "control/server.h"
 #include "counter/counter.h"
 #include "kvm/host_probe.h"
@@ -343,7 +344,7 @@ static bool start(struct engine *engine, GError **error)
 		return false;
 	engine->session = session_new(engine->guest, error);
 	if (!engine->session || !set_delivery(engine, error) || !vm_launch(engine->guest, error) ||
-	    !open_control(engine, error))
+	    !open_control(engine, error) || (engine->options.sandbox && !sandbox_enter(error)))
 		return false;
 	if (engine->options.verbose)
 		describe(engine->guest);

@@ -82,6 +82,12 @@ static bool parse_quirks(const char *text, bool *quirks, GError **error)
 	return *quirks || strcmp(text, "off") == 0 || usage(error, "--quirks", text, "auto or off");
 }
 
+static bool parse_sandbox(const char *text, bool *sandbox, GError **error)
+{
+	*sandbox = strcmp(text, "on") == 0;
+	return *sandbox || strcmp(text, "off") == 0 || usage(error, "--sandbox", text, "on or off");
+}
+
 static bool check(const struct options *options, int vcpus, GError **error)
 {
 	g_autofree char *vcpus_text = g_strdup_printf("%d", vcpus);
@@ -105,8 +111,8 @@ static bool check(const struct options *options, int vcpus, GError **error)
 
 bool options_parse(int *argc, char ***argv, struct options *options, GError **error)
 {
-	*options = (struct options){.client_fd = -1, .quirks = true};
-	g_autofree char *memory = NULL, *boot = NULL, *quirks = NULL;
+	*options = (struct options){.client_fd = -1, .quirks = true, .sandbox = true};
+	g_autofree char *memory = NULL, *boot = NULL, *quirks = NULL, *sandbox = NULL;
 	gboolean paused = FALSE, stop_on_panic = FALSE, verbose = FALSE, probe = FALSE, list = FALSE, version = FALSE;
 	int vcpus = 1;
 	const GOptionEntry entries[] = {
@@ -132,6 +138,8 @@ bool options_parse(int *argc, char ***argv, struct options *options, GError **er
 	         "Report a Linux panic on the console as the end, with status 94", NULL},
 		{"quirks", 0, 0, G_OPTION_ARG_STRING, &quirks, "Mend what this host needs mended: auto or off",
 	         "WHICH"},
+		{"sandbox", 0, 0, G_OPTION_ARG_STRING, &sandbox,
+	         "Keep to a list of system calls once the guest is made: on or off", "WHICH"},
 		{"delivery", 0, 0, G_OPTION_ARG_STRING, &options->delivery,
 	         "How counter overflows become exits (the first way that works)", "NAME"},
 		{"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose, "Say what is done to the guest", NULL},
@@ -161,7 +169,8 @@ bool options_parse(int *argc, char ***argv, struct options *options, GError **er
 	return check(options, vcpus, error) &&
 	       parse_memory(memory ? memory : DEFAULT_MEMORY, &options->memory_bytes, error) &&
 	       parse_boot(boot ? boot : "auto", &options->boot, error) &&
-	       parse_quirks(quirks ? quirks : "auto", &options->quirks, error);
+	       parse_quirks(quirks ? quirks : "auto", &options->quirks, error) &&
+	       parse_sandbox(sandbox ? sandbox : "on", &options->sandbox, error);
 }
 
 void options_clear(struct options *options)

@@ -22,7 +22,7 @@ struct options {
 	char *serial2;  /* NULL, a descriptor's number or a file */
 	char *delivery; /* NULL: the first that works */
 	double duration_s;
-	bool paused, stop_on_panic, quirks, verbose;
+	bool paused, stop_on_panic, quirks, sandbox, verbose;
 	bool probe, list_events, version;
 };
 

@@ -449,9 +449,10 @@ static int create_thread(struct vcpu *vcpu)
 	pthread_attr_t attr;
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	/* A vCPU's thread takes the kick and what its counters use; the rest is the main thread's. */
+	/* A vCPU's thread takes the kick, what its counters use and the sandbox's; the rest is the main thread's. */
 	sigset_t all, before;
 	sigfillset(&all);
+	sigdelset(&all, SIGSYS);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	int failed = pthread_create(&vcpu->thread, &attr, thread_main, vcpu);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

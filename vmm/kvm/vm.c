@@ -218,6 +218,11 @@ struct guest *vm_new(const struct vm_config *config, GError **error)
 	return &vm->guest;
 }
 
+static void nothing(void *data)
+{
+	(void)data;
+}
+
 bool vm_launch(struct guest *guest, GError **error)
 {
 	struct vm *vm = vm_of(guest);
@@ -227,6 +232,9 @@ bool vm_launch(struct guest *guest, GError **error)
 		if (!vcpu_launch(&vm->vcpus[vm->n_launched], error))
 			return false;
 	}
+	/* A thread that serves requests has opened what it needs. */
+	for (unsigned i = 0; i < vm->n_vcpus; i++)
+		vcpu_run_on(&vm->vcpus[i], nothing, NULL);
 	return true;
 }
 

@@ -29,7 +29,7 @@ struct guest *vm_new(const struct vm_config *config, GError **error);
 /* Shuts down, and waits for the console's reader to take what is left (2 s at most). */
 void vm_free(struct guest *guest);
 
-/* Starts the vCPU threads, which then wait for guest_ops.start. Watchers are in place. */
+/* Starts the vCPU threads and lets them open what they need; they wait for guest_ops.start. Watchers are in place. */
 bool vm_launch(struct guest *guest, GError **error);
 /* Ends the guest if it is still there and waits for its threads; nothing is called back any more. */
 void vm_shutdown(struct guest *guest);
