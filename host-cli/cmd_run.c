@@ -106,7 +106,7 @@ static json_t *session_arguments(GError **error)
 		json_object_set_new(arguments, "frequency-hz", json_integer((json_int_t)frequency_hz));
 	call_chain_arguments(arguments, depth);
 	if (given.no_tasks)
-		json_object_set_new(arguments, "tasks", json_integer(0));
+		json_object_set_new(arguments, "tasks", json_false());
 	if (given.delivery != NULL)
 		json_object_set_new(arguments, "delivery", text_json(given.delivery));
 	return arguments;

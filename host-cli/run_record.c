@@ -245,7 +245,7 @@ static bool capture_write_comm(struct capture *capture, uint32_t pid, const char
 /* The tasks that the engine does not name: all of the guest, or its idle tasks and what it could not tell. */
 static bool capture_write_comms(struct capture *capture, GError **error)
 {
-	if (member_number(capture->session, "tasks", 0) == 0)
+	if (!json_is_true(json_object_get(capture->session, "tasks")))
 		return capture_write_comm(capture, 0, "guest", error);
 	return capture_write_comm(capture, 0, "swapper", error) &&
 	       capture_write_comm(capture, VPROF_PID_UNKNOWN, "[unknown]", error);

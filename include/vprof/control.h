@@ -15,6 +15,11 @@
  * of one client are answered in their order, and the next one is taken when the answer to the last has gone out. Events
  * go to clients that have negotiated. `query-schema` describes every method, argument, event and error class.
  *
+ * Each method needs a role. Every client may observe, and have instruments of its own beside those of others. Methods
+ * that start, stop or configure the session or the guest need the control role, which one client has at a time: the one
+ * that the guest belongs to (`vprof run`) from the start, another after control-take, until control-release or the end
+ * of its connection. A session goes on without a holder.
+ *
  * An error answers the request and changes nothing. A line that is no JSON object or is too long ends the connection
  * after the answer, and a client that leaves too many bytes unread is disconnected without one.
  */

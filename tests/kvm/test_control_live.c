@@ -116,12 +116,18 @@ static void tell(const char *method)
 	json_decref(ask(method));
 }
 
-static void refused(const char *method, const char *class)
+static void refused_client(struct client *client, const char *method, const char *class, const char *part)
 {
 	g_autoptr(GError) error = NULL;
-	ck_assert_ptr_null(client_execute(owner, method, NULL, NULL, NULL, WAIT_MS, &error));
+	ck_assert_ptr_null(client_execute(client, method, NULL, NULL, NULL, WAIT_MS, &error));
 	ck_assert(g_error_matches(error, CLIENT_ERROR, CLIENT_ERROR_REMOTE));
 	ck_assert_msg(g_str_has_prefix(error->message, class), "%s: %s", method, error->message);
+	ck_assert_msg(strstr(error->message, part), "%s: %s", method, error->message);
+}
+
+static void refused(const char *method, const char *class)
+{
+	refused_client(owner, method, class, "");
 }
 
 /* The data of the next event, which has this name. */
@@ -336,6 +342,16 @@ START_TEST(others_come_by_the_socket)
 	client_free(third); /* nobody minds */
 	assert_state("running", "idle");
 
+	/* `vprof run`, here this process, holds the control role. */
+	g_autofree char *holder = g_strdup_printf("pid %d (uid %u)", getpid(), getuid());
+	refused_client(other, "session-start", "Busy", holder);
+	refused_client(other, "control-take", "Busy", holder);
+	refused_client(other, "quit", "Busy", holder);
+	json_decref(ask_client(other, "vcpu-time-reset", NULL));
+	tell("control-release");
+	refused_client(other, "quit", "PermissionDenied", "control-take first");
+	json_decref(ask_client(other, "control-take", NULL));
+	refused("session-start", "Busy");
 	json_decref(ask_client(other, "quit", NULL));
 	json_decref(event_data(other, "guest-ended"));
 	json_decref(event_data(owner, "guest-ended"));

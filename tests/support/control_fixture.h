@@ -260,6 +260,14 @@ static inline void peer_join(struct peer *peer)
 	peer_negotiate(peer);
 }
 
+/* The same, with the control role. */
+static inline void peer_join_control(struct peer *peer)
+{
+	peer_join(peer);
+	peer_say(peer, "{\"execute\":\"control-take\",\"id\":1}");
+	peer_expect(peer, "{\"return\":{},\"id\":1}");
+}
+
 #define REQUEST(method) "{\"execute\":\"" method "\"}"
 
 #endif

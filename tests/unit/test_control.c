@@ -11,7 +11,7 @@ static struct peer peer;
 static void setup(void)
 {
 	fixture_setup();
-	peer_join(&peer);
+	peer_join_control(&peer);
 }
 
 static void teardown(void)
@@ -214,7 +214,9 @@ END_TEST
 /* Values that are not of this type. */
 static json_t *wrong_values(const char *type)
 {
-	json_t *values = json_loads("[null, true, 1.5, {}, [1], [\"a\", null]]", 0, NULL);
+	json_t *values = json_loads("[null, 1.5, {}, [1], [\"a\", null]]", 0, NULL);
+	if (!g_str_equal(type, "boolean"))
+		json_array_append_new(values, json_true());
 	json_array_append_new(values, g_str_equal(type, "integer") ? json_string("1") : json_integer(1));
 	if (!g_str_equal(type, "[string]"))
 		json_array_append_new(values, json_array());
@@ -250,17 +252,28 @@ static void refuse_value(const char *method, const char *argument, json_t *value
 	peer_refused(&peer, line, "InvalidArgument", part);
 }
 
+/* Those around the range, or none of the choices. */
+static void add_values_beyond(json_t *values, const json_t *argument)
+{
+	const char *type = json_string_value(json_object_get(argument, "type"));
+	json_int_t max = json_integer_value(json_object_get(argument, "max"));
+
+	if (json_object_get(argument, "choices"))
+		json_array_append_new(values, json_string("none of these"));
+	if (!json_object_get(argument, "min"))
+		return;
+	json_array_append_new(values, value_of_size(type, json_integer_value(json_object_get(argument, "min")) - 1));
+	if (max < INT64_MAX)
+		json_array_append_new(values, value_of_size(type, max + 1));
+}
+
 static void check_argument(const char *method, const json_t *argument)
 {
 	const char *name = json_string_value(json_object_get(argument, "name"));
 	const char *type = json_string_value(json_object_get(argument, "type"));
-	json_int_t min = json_integer_value(json_object_get(argument, "min"));
-	json_int_t max = json_integer_value(json_object_get(argument, "max"));
 
 	json_auto_t *values = wrong_values(type);
-	json_array_append_new(values, value_of_size(type, min - 1));
-	if (max < INT64_MAX)
-		json_array_append_new(values, value_of_size(type, max + 1));
+	add_values_beyond(values, argument);
 	size_t i;
 	json_t *value;
 	json_array_foreach(values, i, value) refuse_value(method, name, value);
@@ -284,8 +297,8 @@ START_TEST(arguments_are_checked_as_the_schema_says)
 			n_arguments++;
 		}
 	}
-	ck_assert_uint_eq(n_methods, 13);
-	ck_assert_uint_ge(n_arguments, 6);
+	ck_assert_uint_ge(n_methods, 16);
+	ck_assert_uint_ge(n_arguments, 11);
 	ck_assert(!session_running(session));
 }
 END_TEST
@@ -308,6 +321,8 @@ START_TEST(the_schema_is_complete)
 	                                     "CommandNotFound",
 	                                     "InvalidArgument",
 	                                     "NotNegotiated",
+	                                     "Busy",
+	                                     "PermissionDenied",
 	                                     "WrongState",
 	                                     "Unsupported",
 	                                     NULL};
@@ -324,7 +339,8 @@ START_TEST(the_schema_is_complete)
 		ck_assert_int_eq(
 			json_unpack(method, "{s:s, s:s, s:s}", "role", &role, "summary", &summary, "returns", &returns),
 			0);
-		ck_assert(g_str_equal(role, "observe") || g_str_equal(role, "control"));
+		ck_assert(g_str_equal(role, "observe") || g_str_equal(role, "instrument") ||
+		          g_str_equal(role, "control"));
 		ck_assert_uint_gt(strlen(summary), 0);
 		ck_assert_int_eq(returns[0], '{');
 	}

@@ -16,7 +16,7 @@
 START_TEST(quit_is_answered_first_and_once)
 {
 	struct peer peer;
-	peer_join(&peer);
+	peer_join_control(&peer);
 	peer_say(&peer, "{\"execute\":\"quit\",\"id\":1}\n{\"execute\":\"quit\",\"id\":2}");
 	peer_expect(&peer, "{\"return\":{},\"id\":1}");
 	json_auto_t *ended = peer_event(&peer, "guest-ended");
@@ -39,7 +39,7 @@ START_TEST(quit_may_free_the_server)
 {
 	struct peer peer;
 	bool freed = false;
-	peer_join(&peer);
+	peer_join_control(&peer);
 	control_server_on_quit(server, free_in_quit, &freed);
 	peer_say(&peer, REQUEST("quit"));
 	while (!freed)
@@ -227,6 +227,8 @@ static void *run_client(void *path)
 	struct client *client = client_connect(path, 10000, &error);
 	ck_assert_msg(client, "%s", error ? error->message : "");
 
+	json_auto_t *taken = client_execute(client, "control-take", NULL, NULL, NULL, 10000, &error);
+	ck_assert_ptr_nonnull(taken);
 	json_t *arguments = json_pack("{s:[s], s:i}", "events", "timer", "ring-bytes", 4096);
 	json_auto_t *started = client_execute(client, "session-start", arguments, NULL, NULL, 10000, &error);
 	ck_assert_ptr_nonnull(started);

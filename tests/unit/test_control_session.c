@@ -16,7 +16,7 @@ static struct peer peer;
 static void setup(void)
 {
 	fixture_setup();
-	peer_join(&peer);
+	peer_join_control(&peer);
 }
 
 static void teardown(void)
@@ -170,7 +170,7 @@ END_TEST
 START_TEST(a_session_with_call_chains_says_so)
 {
 	json_auto_t *answer = peer_return(&peer, "{\"execute\":\"session-start\",\"arguments\":{\"events\":[\"timer\"],"
-	                                         "\"call-graph\":\"fp\",\"call-depth\":8,\"call-user\":0}}");
+	                                         "\"call-graph\":\"fp\",\"call-depth\":8,\"call-user\":false}}");
 	ck_assert_str_eq(json_string_value(json_object_get(answer, "call-graph")), "fp");
 	assert_attr(json_array_get(json_object_get(answer, "events"), 0), 0);
 	ck_assert_uint_eq(session_configuration(session)->call_depth, 8);
@@ -182,8 +182,8 @@ static const struct {
 	const char *kernel_path, *arguments, *why; /* NULL: none */
 } taskless[] = {
 	{NULL, "{}", "the guest's kernel image is not known"},
-	{"/nowhere/vmlinux", "{\"tasks\":1}", "/nowhere/vmlinux"},
-	{NULL, "{\"tasks\":0}", NULL},
+	{"/nowhere/vmlinux", "{\"tasks\":true}", "/nowhere/vmlinux"},
+	{NULL, "{\"tasks\":false}", NULL},
 };
 
 START_TEST(a_session_without_tasks_says_why)
@@ -195,7 +195,7 @@ START_TEST(a_session_without_tasks_says_why)
 	const char *why = json_string_value(json_object_get(answer, "tasks-why"));
 
 	fake.guest.kernel_path = NULL;
-	ck_assert_int_eq(integer_of(answer, "tasks"), 0);
+	ck_assert(json_is_false(json_object_get(answer, "tasks")));
 	ck_assert_int_eq(why == NULL, taskless[_i].why == NULL);
 	if (why != NULL)
 		ck_assert_msg(strstr(why, taskless[_i].why) != NULL, "%s", why);
@@ -230,8 +230,8 @@ static const struct {
 	{"{\"events\":[\"task-clock\"],\"period\":1}", "InvalidArgument", "period"},
 	{"{\"events\":[\"task-clock\"],\"period\":9223372036854775807}", "InvalidArgument", "period"},
 	{"{\"ring-bytes\":5000}", "InvalidArgument", "power of two"},
-	{"{\"delivery\":\"pigeon\"}", "InvalidArgument", "there is no \"pigeon\", but "},
-	{"{\"call-graph\":\"dwarf\"}", "InvalidArgument", "there is no \"dwarf\", but none"},
+	{"{\"delivery\":\"pigeon\"}", "InvalidArgument", "must be one of sigtrap"},
+	{"{\"call-graph\":\"dwarf\"}", "InvalidArgument", "must be one of none, auto, orc, fp"},
 	{"{\"call-graph\":\"orc\"}", "InvalidArgument", "kernel image is not known"},
 };
 
@@ -386,6 +386,19 @@ START_TEST(phases_are_told_up_to_a_limit)
 }
 END_TEST
 
+START_TEST(deliveries_of_the_schema_are_those_there_are)
+{
+	size_t i = 0;
+	json_auto_t *schema = peer_return(&peer, REQUEST("query-schema"));
+	g_autofree char *text = json_dumps(schema, JSON_COMPACT);
+	g_autoptr(GString) choices = g_string_new("\"choices\":[");
+	for (; counter_deliveries[i]; i++)
+		g_string_append_printf(choices, "%s\"%s\"", i > 0 ? "," : "", counter_deliveries[i]->name);
+	g_string_append(choices, "]");
+	ck_assert_msg(strstr(text, choices->str), "no %s in the schema", choices->str);
+}
+END_TEST
+
 static Suite *suite_make(void)
 {
 	Suite *suite = suite_create("control_session");
@@ -404,6 +417,7 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, a_session_with_call_chains_says_so);
 	tcase_add_loop_test(tc, a_session_without_tasks_says_why, 0, G_N_ELEMENTS(taskless));
 	tcase_add_test(tc, a_session_has_defaults);
+	tcase_add_test(tc, deliveries_of_the_schema_are_those_there_are);
 	tcase_add_loop_test(tc, a_wrong_session_is_refused, 0, G_N_ELEMENTS(refused_sessions));
 	tcase_add_test(tc, a_session_takes_its_turn);
 	tcase_add_test(tc, statistics_add_up);

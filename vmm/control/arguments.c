@@ -7,6 +7,7 @@
 const char *argument_type_name(enum argument_type type)
 {
 	static const char *const names[] = {
+		[ARGUMENT_BOOLEAN] = "boolean",
 		[ARGUMENT_INTEGER] = "integer",
 		[ARGUMENT_STRING] = "string",
 		[ARGUMENT_STRINGS] = "[string]",
@@ -30,24 +31,49 @@ static bool is_strings(const json_t *value)
 	return true;
 }
 
+int argument_choice(const char *const *choices, const char *text)
+{
+	for (int i = 0; choices[i]; i++) {
+		if (strcmp(choices[i], text) == 0)
+			return i;
+	}
+	return -1;
+}
+
+static bool is_string(const struct method_argument *argument, const json_t *value)
+{
+	if (!json_is_string(value))
+		return false;
+	if (argument->choices)
+		return argument_choice(argument->choices, json_string_value(value)) >= 0;
+	return in_range(argument, (int64_t)json_string_length(value));
+}
+
 static bool fits(const struct method_argument *argument, const json_t *value)
 {
 	switch (argument->type) {
+	case ARGUMENT_BOOLEAN:
+		return json_is_boolean(value);
 	case ARGUMENT_INTEGER:
 		return json_is_integer(value) && in_range(argument, json_integer_value(value));
 	case ARGUMENT_STRING:
-		return json_is_string(value) && in_range(argument, (int64_t)json_string_length(value));
+		return is_string(argument, value);
 	case ARGUMENT_STRINGS:
 		return is_strings(value) && in_range(argument, (int64_t)json_array_size(value));
 	}
 	return false;
 }
 
-/* "an integer from 1 to 50000" */
+/* "an integer from 1 to 50000", "one of none, auto" */
 static char *describe(const struct method_argument *argument)
 {
 	long long min = argument->min, max = argument->max;
+	g_autofree char *choices = argument->choices ? g_strjoinv(", ", (char **)argument->choices) : NULL;
+	if (choices)
+		return g_strdup_printf("one of %s", choices);
 	switch (argument->type) {
+	case ARGUMENT_BOOLEAN:
+		return g_strdup("true or false");
 	case ARGUMENT_INTEGER:
 		return g_strdup_printf("an integer from %lld to %lld", min, max);
 	case ARGUMENT_STRING:

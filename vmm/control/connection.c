@@ -210,7 +210,9 @@ static void greet(struct connection *connection)
 struct connection *connection_new(struct control_server *server, int fd, bool owner)
 {
 	struct connection *connection = g_new(struct connection, 1);
-	*connection = (struct connection){.server = server, .fd = fd, .owner = owner};
+	*connection = (struct connection){.server = server, .fd = fd, .owner = owner, .permitted = ROLE_CONTROL};
+	socklen_t bytes = sizeof(connection->peer);
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &connection->peer, &bytes); /* of a socket pair: who made it */
 	line_buffer_init(&connection->input);
 	g_queue_init(&connection->output);
 

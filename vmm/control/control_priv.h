@@ -3,10 +3,19 @@
 #ifndef VPROF_CONTROL_PRIV_H
 #define VPROF_CONTROL_PRIV_H
 
+#include <sys/socket.h>
+
 #include "control/server.h"
 #include "lib/client/line.h"
 
 struct listener;
+
+/* What a client may do; each includes those before it. */
+enum control_role {
+	ROLE_OBSERVE,    /* look */
+	ROLE_INSTRUMENT, /* add to what there is to see, and take nothing from others */
+	ROLE_CONTROL,    /* start, stop and configure; one client at a time */
+};
 
 /* Counts the guest-phase events of one second (events.c). */
 struct phase_limit {
@@ -20,8 +29,9 @@ struct control_server {
 	struct session *session;
 	int64_t started_us; /* g_get_monotonic_time() */
 
-	GPtrArray *connections;    /* of struct connection, owned */
-	struct listener *listener; /* NULL until control_server_listen */
+	GPtrArray *connections;              /* of struct connection, owned */
+	struct listener *listener;           /* NULL until control_server_listen */
+	const struct connection *controller; /* who holds the control role; NULL: nobody */
 
 	struct phase_limit phases;
 	uint64_t lost_told[GUEST_VCPUS_MAX]; /* dropbuf_sample as the clients know it */
@@ -41,6 +51,8 @@ struct connection {
 	struct control_server *server;
 	int fd;
 	bool owner;
+	struct ucred peer;
+	enum control_role permitted; /* the most that its uid may have */
 	bool negotiated;
 	bool broken;  /* nothing more goes in or out */
 	bool closing; /* nothing more comes in; over once `output` has gone out */
@@ -86,15 +98,15 @@ struct control_call {
 };
 
 /* methods.c: the table, from which dispatch, argument checks and query-schema come. */
-enum control_role { ROLE_OBSERVE, ROLE_CONTROL };
-enum argument_type { ARGUMENT_INTEGER, ARGUMENT_STRING, ARGUMENT_STRINGS };
+enum argument_type { ARGUMENT_BOOLEAN, ARGUMENT_INTEGER, ARGUMENT_STRING, ARGUMENT_STRINGS };
 
 struct method_argument {
 	const char *name;
 	const char *summary;
 	enum argument_type type;
 	bool optional;
-	int64_t min, max; /* an integer, the bytes of a string, the strings of an array */
+	int64_t min, max;           /* an integer, the bytes of a string, the strings of an array */
+	const char *const *choices; /* of a string, instead of min and max; up to NULL */
 };
 
 struct control_method {
@@ -111,9 +123,19 @@ struct control_method {
 extern const struct control_method control_methods[]; /* up to one without a name */
 
 /* arguments.c */
+/* The index of one of the choices, or -1. */
+int argument_choice(const char *const *choices, const char *text);
 bool arguments_check(const struct control_method *method, const json_t *arguments, GError **error);
-/* "integer", "string", "[string]" */
+/* "boolean", "integer", "string", "[string]" */
 const char *argument_type_name(enum argument_type type);
+
+/* roles.c */
+const char *control_role_name(enum control_role role);
+/* Whether the client may do this now. Errors: CONTROL_ERROR_DENIED, CONTROL_ERROR_BUSY. */
+bool control_role_check(const struct connection *connection, const struct control_method *method, GError **error);
+json_t *method_control_take(struct control_call *call, GError **error);
+json_t *method_control_release(struct control_call *call, GError **error);
+json_t *method_query_clients(struct control_call *call, GError **error);
 
 /* control_error.c */
 const char *control_error_class(const GError *error);
@@ -143,6 +165,8 @@ json_t *method_query_guest(struct control_call *call, GError **error);
 json_t *method_guest_start(struct control_call *call, GError **error);
 json_t *method_guest_stop(struct control_call *call, GError **error);
 /* methods_session.c */
+extern const char *const control_delivery_names[];
+extern const char *const control_call_graph_names[];
 json_t *method_session_start(struct control_call *call, GError **error);
 json_t *method_session_stop(struct control_call *call, GError **error);
 json_t *method_query_stats(struct control_call *call, GError **error);

@@ -6,8 +6,6 @@
 
 /* counter_event.name holds one byte more. */
 #define EVENT_NAME_BYTES_MAX 63
-#define DELIVERY_NAME_BYTES_MAX 63
-#define CALL_GRAPH_NAME_BYTES_MAX 15
 
 _Static_assert(sizeof(((struct counter_event *)NULL)->name) == EVENT_NAME_BYTES_MAX + 1,
                "event names as counter.h has them");
@@ -27,17 +25,17 @@ static const struct method_argument session_start_arguments[] = {
 	{"ring-bytes", "data bytes of each vCPU's ring, a power of two", ARGUMENT_INTEGER, .optional = true,
          .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX},
 	{"delivery", "how an overflow becomes an exit; without it, the first way that works", ARGUMENT_STRING,
-         .optional = true, .min = 1, .max = DELIVERY_NAME_BYTES_MAX},
-	{"call-graph", "call chains with each sample: none (the default), auto, orc or fp", ARGUMENT_STRING,
-         .optional = true, .min = 1, .max = CALL_GRAPH_NAME_BYTES_MAX},
+         .optional = true, .choices = control_delivery_names},
+	{"call-graph", "call chains with each sample; without it, none", ARGUMENT_STRING, .optional = true,
+         .choices = control_call_graph_names},
 	{"call-depth", "frames of a call chain; without it, 64", ARGUMENT_INTEGER, .optional = true, .min = 1,
          .max = UNWIND_DEPTH_MAX},
-	{"call-user", "1 (the default): call chains go on into user space, by frame pointers; 0: they do not",
-         ARGUMENT_INTEGER, .optional = true, .min = 0, .max = 1},
+	{"call-user", "whether call chains go on into user space, by frame pointers; without it, they do",
+         ARGUMENT_BOOLEAN, .optional = true},
 	{"tasks",
-         "1 (the default): samples carry pid and tid of the guest's task, if its kernel image says where it has "
-         "them; 0: they carry 0",
-         ARGUMENT_INTEGER, .optional = true, .min = 0, .max = 1},
+         "whether samples carry pid and tid of the guest's task, if its kernel image says where it has them; without "
+         "it, they do",
+         ARGUMENT_BOOLEAN, .optional = true},
 	{0},
 };
 
@@ -65,6 +63,29 @@ const struct control_method control_methods[] = {
 		.run = method_query_schema,
 	},
 	{
+		.name = "query-clients",
+		.summary = "says who is connected, and who holds the control role",
+		.returns =
+			"{\"clients\": [{\"pid\": N, \"uid\": N, \"role\": observe, instrument or control, \"owner\": "
+			"whether the guest ends with it, \"you\": whether it is this client}]}",
+		.role = ROLE_OBSERVE,
+		.run = method_query_clients,
+	},
+	{
+		.name = "control-take",
+		.summary = "takes the control role; no error for the client that holds it",
+		.returns = "{}",
+		.role = ROLE_OBSERVE,
+		.run = method_control_take,
+	},
+	{
+		.name = "control-release",
+		.summary = "gives the control role back, as disconnecting does; a session goes on",
+		.returns = "{}",
+		.role = ROLE_OBSERVE,
+		.run = method_control_release,
+	},
+	{
 		.name = "query-status",
 		.summary = "says in which state the guest and the session are",
 		.returns =
@@ -86,7 +107,7 @@ const struct control_method control_methods[] = {
 		.summary = "starts sampling every vCPU into new rings",
 		.returns = "{\"events\": [{\"name\", \"backend\", \"attr\": hex of struct perf_event_attr, \"ids\": "
 			   "[N for each vCPU]}], \"delivery\": TEXT, \"why\": TEXT for an event that was chosen, else "
-			   "null, \"ring-bytes\": N, \"call-graph\": none, orc or fp, \"tasks\": 0 or 1, "
+			   "null, \"ring-bytes\": N, \"call-graph\": none, orc or fp, \"tasks\": true or false, "
 			   "\"tasks-why\": TEXT why there are none though asked for, else null}",
 		.role = ROLE_CONTROL,
 		.arguments = session_start_arguments,
@@ -131,7 +152,7 @@ const struct control_method control_methods[] = {
 		.name = "vcpu-time-reset",
 		.summary = "lets the times, exits and counters of query-vcpu-time start from 0, on every vCPU",
 		.returns = "{}",
-		.role = ROLE_CONTROL,
+		.role = ROLE_INSTRUMENT,
 		.run = method_vcpu_time_reset,
 	},
 	{

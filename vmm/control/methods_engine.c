@@ -46,14 +46,33 @@ json_t *method_quit(struct control_call *call, GError **error G_GNUC_UNUSED)
 	return json_object();
 }
 
+static json_t *names_schema(const char *const *names)
+{
+	json_t *list = json_array();
+	for (; *names; names++)
+		json_array_append_new(list, json_string(*names));
+	return list;
+}
+
+static json_t *argument_schema(const struct method_argument *argument)
+{
+	json_t *schema =
+		json_pack("{s:s, s:s, s:b, s:s}", "name", argument->name, "type", argument_type_name(argument->type),
+	                  "optional", argument->optional, "summary", argument->summary);
+	if (argument->choices) {
+		json_object_set_new(schema, "choices", names_schema(argument->choices));
+	} else if (argument->type != ARGUMENT_BOOLEAN) {
+		json_object_set_new(schema, "min", json_integer((json_int_t)argument->min));
+		json_object_set_new(schema, "max", json_integer((json_int_t)argument->max));
+	}
+	return schema;
+}
+
 static json_t *arguments_schema(const struct control_method *method)
 {
 	json_t *list = json_array();
 	for (const struct method_argument *argument = method->arguments; argument && argument->name; argument++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:I, s:I, s:s}", "name", argument->name, "type",
-		                                      argument_type_name(argument->type), "optional",
-		                                      argument->optional, "min", (json_int_t)argument->min, "max",
-		                                      (json_int_t)argument->max, "summary", argument->summary));
+		json_array_append_new(list, argument_schema(argument));
 	return list;
 }
 
@@ -61,10 +80,10 @@ static json_t *methods_schema(void)
 {
 	json_t *list = json_array();
 	for (const struct control_method *method = control_methods; method->name; method++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o, s:s}", "name", method->name, "role",
-		                                      method->role == ROLE_CONTROL ? "control" : "observe", "summary",
-		                                      method->summary, "arguments", arguments_schema(method), "returns",
-		                                      method->returns));
+		json_array_append_new(list,
+		                      json_pack("{s:s, s:s, s:s, s:o, s:s}", "name", method->name, "role",
+		                                control_role_name(method->role), "summary", method->summary,
+		                                "arguments", arguments_schema(method), "returns", method->returns));
 	return list;
 }
 
@@ -86,6 +105,8 @@ static const struct term errors[] = {
 	{VPROF_ERROR_COMMAND_NOT_FOUND, "there is no such method"},
 	{VPROF_ERROR_INVALID_ARGUMENT, "an argument is unknown, missing, of the wrong type or out of range"},
 	{VPROF_ERROR_NOT_NEGOTIATED, "the client has not executed negotiate"},
+	{VPROF_ERROR_BUSY, "another client holds what was asked for; the text says who"},
+	{VPROF_ERROR_DENIED, "the client's role does not allow it"},
 	{VPROF_ERROR_STATE, "not in this state of the guest or the session"},
 	{VPROF_ERROR_UNSUPPORTED, "this host or this engine cannot do it"},
 };

@@ -49,72 +49,40 @@ static bool parse_ring_bytes(const json_t *bytes, size_t *ring_data_bytes, GErro
 	return false;
 }
 
-/* The table's own name, as the request goes away and the session's configuration stays. */
-static bool parse_delivery(const json_t *name, const char **delivery, GError **error)
-{
-	*delivery = NULL;
-	if (!name)
-		return true;
+/* As counter_deliveries has them; a test compares. */
+const char *const control_delivery_names[] = {"sigtrap", "setsig", "sigmask", NULL};
 
-	g_autoptr(GString) known = g_string_new(NULL);
-	for (size_t i = 0; counter_deliveries[i]; i++) {
-		if (g_str_equal(counter_deliveries[i]->name, json_string_value(name))) {
-			*delivery = counter_deliveries[i]->name;
-			return true;
-		}
-		g_string_append_printf(known, "%s%s", i > 0 ? ", " : "", counter_deliveries[i]->name);
-	}
-	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
-	            "argument \"delivery\" of session-start: there is no \"%s\", but %s", json_string_value(name),
-	            known->str);
-	return false;
-}
-
-static const char *const call_graph_names[] = {
-	[SESSION_CALL_GRAPH_NONE] = "none",
-	[SESSION_CALL_GRAPH_AUTO] = "auto",
-	[SESSION_CALL_GRAPH_ORC] = "orc",
-	[SESSION_CALL_GRAPH_FP] = "fp",
+const char *const control_call_graph_names[] = {
+	[SESSION_CALL_GRAPH_NONE] = "none", [SESSION_CALL_GRAPH_AUTO] = "auto", [SESSION_CALL_GRAPH_ORC] = "orc",
+	[SESSION_CALL_GRAPH_FP] = "fp",     [SESSION_CALL_GRAPH_FP + 1] = NULL,
 };
 
-static bool parse_call_graph(const json_t *name, enum session_call_graph *call_graph, GError **error)
+/* The table's own text, as the request goes away and the session's configuration stays. */
+static const char *parse_delivery(const json_t *name)
 {
-	*call_graph = SESSION_CALL_GRAPH_NONE;
+	return name ? control_delivery_names[argument_choice(control_delivery_names, json_string_value(name))] : NULL;
+}
+
+static enum session_call_graph parse_call_graph(const json_t *name)
+{
 	if (!name)
-		return true;
-	for (size_t i = 0; i < G_N_ELEMENTS(call_graph_names); i++) {
-		if (g_str_equal(call_graph_names[i], json_string_value(name))) {
-			*call_graph = (enum session_call_graph)i;
-			return true;
-		}
-	}
-	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
-	            "argument \"call-graph\" of session-start: there is no \"%s\", but none, auto, orc, fp",
-	            json_string_value(name));
-	return false;
-}
-
-static void parse_call_limits(const json_t *depth, const json_t *user, struct session_config *config)
-{
-	config->call_depth = depth ? (unsigned)json_integer_value(depth) : UNWIND_DEPTH_DEFAULT;
-	config->call_kernel_only = user && json_integer_value(user) == 0;
-}
-
-static bool parse_no_tasks(const json_t *tasks)
-{
-	return tasks && json_integer_value(tasks) == 0;
+		return SESSION_CALL_GRAPH_NONE;
+	return (enum session_call_graph)argument_choice(control_call_graph_names, json_string_value(name));
 }
 
 static bool parse_config(const json_t *arguments, struct session_config *config, const char **why, GError **error)
 {
-	parse_call_limits(json_object_get(arguments, "call-depth"), json_object_get(arguments, "call-user"), config);
-	config->no_tasks = parse_no_tasks(json_object_get(arguments, "tasks"));
-	return parse_call_graph(json_object_get(arguments, "call-graph"), &config->call_graph, error) &&
-	       parse_events(json_object_get(arguments, "events"), config, why, error) &&
+	const json_t *depth = json_object_get(arguments, "call-depth");
+
+	config->call_graph = parse_call_graph(json_object_get(arguments, "call-graph"));
+	config->call_depth = depth ? (unsigned)json_integer_value(depth) : UNWIND_DEPTH_DEFAULT;
+	config->call_kernel_only = json_is_false(json_object_get(arguments, "call-user"));
+	config->no_tasks = json_is_false(json_object_get(arguments, "tasks"));
+	config->delivery = parse_delivery(json_object_get(arguments, "delivery"));
+	return parse_events(json_object_get(arguments, "events"), config, why, error) &&
 	       parse_rate(json_object_get(arguments, "frequency-hz"), json_object_get(arguments, "period"),
 	                  &config->rate, error) &&
-	       parse_ring_bytes(json_object_get(arguments, "ring-bytes"), &config->ring_data_bytes, error) &&
-	       parse_delivery(json_object_get(arguments, "delivery"), &config->delivery, error);
+	       parse_ring_bytes(json_object_get(arguments, "ring-bytes"), &config->ring_data_bytes, error);
 }
 
 static json_t *hex(const void *bytes, size_t n)
@@ -151,10 +119,10 @@ json_t *method_session_start(struct control_call *call, GError **error)
 	json_t *events = json_array();
 	for (unsigned i = 0; i < config->n_events; i++)
 		json_array_append_new(events, event_json(session, i, call->server->guest->vcpus));
-	return json_pack("{s:o, s:s, s:s?, s:I, s:s, s:i, s:s?}", "events", events, "delivery",
+	return json_pack("{s:o, s:s, s:s?, s:I, s:s, s:b, s:s?}", "events", events, "delivery",
 	                 session_delivery(session), "why", why, "ring-bytes", (json_int_t)config->ring_data_bytes,
-	                 "call-graph", call_graph_names[config->call_graph], "tasks", session_has_tasks(session),
-	                 "tasks-why", session_tasks_why(session));
+	                 "call-graph", control_call_graph_names[config->call_graph], "tasks",
+	                 session_has_tasks(session), "tasks-why", session_tasks_why(session));
 }
 
 static bool had_session(const struct session *session, GError **error)

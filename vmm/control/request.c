@@ -83,7 +83,8 @@ static json_t *run(struct control_call *call, json_t *request, GError **error)
 
 	const char *name = json_string_value(json_object_get(request, "execute"));
 	const struct control_method *method = find_method(call->connection, name, error);
-	if (!method || !arguments_check(method, call->arguments, error))
+	if (!method || !control_role_check(call->connection, method, error) ||
+	    !arguments_check(method, call->arguments, error))
 		return NULL;
 	return method->run(call, error);
 }

@@ -34,12 +34,17 @@ bool control_server_listen(struct control_server *server, const char *path, GErr
 
 void control_server_add_client(struct control_server *server, int fd, bool owner)
 {
-	g_ptr_array_add(server->connections, connection_new(server, fd, owner));
+	struct connection *connection = connection_new(server, fd, owner);
+	g_ptr_array_add(server->connections, connection);
+	if (owner)
+		server->controller = connection;
 }
 
 void control_server_drop(struct control_server *server, struct connection *connection)
 {
 	bool owner = connection->owner;
+	if (server->controller == connection)
+		server->controller = NULL;
 	g_ptr_array_remove(server->connections, connection);
 	if (owner)
 		control_server_quit(server, "its client has gone");

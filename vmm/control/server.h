@@ -24,7 +24,9 @@ enum control_error {
 	CONTROL_ERROR_COMMAND_NOT_FOUND,
 	CONTROL_ERROR_INVALID_ARGUMENT,
 	CONTROL_ERROR_NOT_NEGOTIATED,
+	CONTROL_ERROR_BUSY,
 	CONTROL_ERROR_STATE,
+	CONTROL_ERROR_DENIED,
 	CONTROL_ERROR_UNSUPPORTED,
 	CONTROL_ERROR_GENERIC,
 };
@@ -44,8 +46,8 @@ void control_server_free(struct control_server *server);
 bool control_server_listen(struct control_server *server, const char *path, GError **error);
 
 /*
- * Serves a connected socket, which the server now owns. When `owner` is true the guest belongs to this client: it ends
- * with GUEST_END_STOPPED when the client goes away.
+ * Serves a connected socket, which the server now owns. When `owner` is true the guest belongs to this client: it
+ * holds the control role from the start, and the guest ends with GUEST_END_STOPPED when the client goes away.
  */
 void control_server_add_client(struct control_server *server, int fd, bool owner);
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Who may do what. Everybody observes; everybody whom the policy lets may add instruments of his own; the session and
+ * the guest are in the hands of one client at a time, as a kernel's profiler is in those of one opener.
+ */
+#include "control/control_priv.h"
+
+const char *control_role_name(enum control_role role)
+{
+	static const char *const names[] = {
+		[ROLE_OBSERVE] = "observe",
+		[ROLE_INSTRUMENT] = "instrument",
+		[ROLE_CONTROL] = "control",
+	};
+	return names[role];
+}
+
+/* May this client's uid have the role at all? */
+static bool permitted(const struct connection *connection, const char *what, enum control_role role, GError **error)
+{
+	if (connection->permitted >= role)
+		return true;
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_DENIED,
+	            "cannot do %s: it needs the role \"%s\", and the engine's policy gives uid %u only \"%s\"", what,
+	            control_role_name(role), connection->peer.uid, control_role_name(connection->permitted));
+	return false;
+}
+
+static bool busy(const struct control_server *server, const char *what, GError **error)
+{
+	const struct ucred *holder = &server->controller->peer;
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_BUSY,
+	            "cannot do %s: pid %d (uid %u) holds the control role, until it executes control-release or "
+	            "disconnects",
+	            what, holder->pid, holder->uid);
+	return false;
+}
+
+bool control_role_check(const struct connection *connection, const struct control_method *method, GError **error)
+{
+	const struct control_server *server = connection->server;
+
+	if (!permitted(connection, method->name, method->role, error))
+		return false;
+	if (method->role != ROLE_CONTROL || server->controller == connection)
+		return true;
+	if (server->controller)
+		return busy(server, method->name, error);
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_DENIED,
+	            "cannot do %s: it needs the control role, which nobody holds; execute control-take first",
+	            method->name);
+	return false;
+}
+
+json_t *method_control_take(struct control_call *call, GError **error)
+{
+	struct control_server *server = call->server;
+
+	if (!permitted(call->connection, "control-take", ROLE_CONTROL, error))
+		return NULL;
+	if (server->controller && server->controller != call->connection) {
+		busy(server, "control-take", error);
+		return NULL;
+	}
+	server->controller = call->connection;
+	return json_object();
+}
+
+json_t *method_control_release(struct control_call *call, GError **error)
+{
+	struct control_server *server = call->server;
+
+	if (server->controller != call->connection) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_STATE,
+		            "cannot release the control role: this client does not hold it");
+		return NULL;
+	}
+	server->controller = NULL;
+	return json_object();
+}
+
+static enum control_role role_of(const struct control_server *server, const struct connection *connection)
+{
+	return server->controller == connection ? ROLE_CONTROL : MIN(connection->permitted, ROLE_INSTRUMENT);
+}
+
+json_t *method_query_clients(struct control_call *call, GError **error G_GNUC_UNUSED)
+{
+	const struct control_server *server = call->server;
+	json_t *clients = json_array();
+
+	for (guint i = 0; i < server->connections->len; i++) {
+		const struct connection *connection = g_ptr_array_index(server->connections, i);
+		json_array_append_new(clients, json_pack("{s:i, s:i, s:s, s:b, s:b}", "pid", (int)connection->peer.pid,
+		                                         "uid", (int)connection->peer.uid, "role",
+		                                         control_role_name(role_of(server, connection)), "owner",
+		                                         connection->owner, "you", connection == call->connection));
+	}
+	return json_pack("{s:o}", "clients", clients);
+}
