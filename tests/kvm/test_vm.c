@@ -8,8 +8,10 @@
 #include <unistd.h>
 #include <vprof/exit.h>
 
+#include "guest/guest_debug.h"
 #include "kvm/host.h"
 #include "kvm/vm.h"
+#include "lib/symbol/symtab.h"
 
 #define SKIP 77
 #define PATIENCE_MS 20000
@@ -29,7 +31,7 @@ static struct {
 	struct log_watcher logs[2];
 	struct vcpu_watcher *watchers[2];
 	unsigned ends;
-	uint8_t phases[16];
+	uint8_t phases[128];
 	size_t n_phases;
 } vm;
 
@@ -303,6 +305,190 @@ START_TEST(user_mode_comes_and_goes)
 }
 END_TEST
 
+/* tests/guests/rounds */
+#define ROUNDS 100u
+#define COUNTDOWN 3u
+#define TEST_PORT 0x510u
+#define TEST_MMIO 0xd0001000u
+#define TEST_MSR 0x174u
+
+/* A breakpoint and what came of it; written by the vCPU's thread, read when that has left. */
+struct log_breakpoint {
+	struct guest_breakpoint breakpoint;
+	unsigned hits;
+	uint64_t rdi_sum;
+	bool disorder;
+};
+
+static void on_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
+                   const struct guest_gprs *gprs)
+{
+	struct log_breakpoint *log = (struct log_breakpoint *)breakpoint;
+	log->hits++;
+	log->rdi_sum += gprs->rdi;
+	log->disorder |= vcpu != 0 || regs->rip != breakpoint->at.value || gprs->rip != regs->rip || regs->cpl != 0;
+}
+
+static struct log_breakpoint breakpoint_at(const char *symbol)
+{
+	g_autofree char *path = g_strdup_printf("%s/guest-rounds.elf", g_getenv("VPROF_BIN"));
+	struct image *image = image_open(path, NULL);
+	struct symtab *symtab = symtab_load(image, NULL);
+	const struct symbol *found = symtab_find_name(symtab, symbol);
+	ck_assert_ptr_nonnull(found);
+	struct log_breakpoint log = {.breakpoint = {.at = {found->address}, .what = symbol, .hit = on_hit}};
+	symtab_free(symtab);
+	image_free(image);
+	return log;
+}
+
+static void add(struct log_breakpoint *log)
+{
+	GError *error = NULL;
+	bool added = vm.guest->debug->breakpoint_add(vm.guest, &log->breakpoint, &error);
+	ck_assert_msg(added, "%s", error ? error->message : "");
+}
+
+START_TEST(breakpoints_are_hit_exactly)
+{
+	struct log_breakpoint port = breakpoint_at("round_port"), msr = breakpoint_at("round_msr"),
+			      msr_too = breakpoint_at("round_msr"), mark = breakpoint_at("round_mark"),
+			      countdown = breakpoint_at("countdown"), mmio = breakpoint_at("round_mmio");
+	GError *error = NULL;
+	make("rounds", 1);
+	add(&port);
+	add(&msr);
+	add(&mark);
+	add(&mmio);
+	ck_assert(!vm.guest->debug->breakpoint_add(vm.guest, &countdown.breakpoint, &error));
+	ck_assert(g_error_matches(error, GUEST_ERROR, GUEST_ERROR_TAKEN));
+	ck_assert_str_eq(error->message, "cannot place countdown: the processor has 4 breakpoints, and they are taken "
+	                                 "by round_port, round_msr, round_mark, round_mmio; remove one");
+	g_clear_error(&error);
+	add(&msr_too);
+	vm.guest->debug->breakpoint_remove(vm.guest, &mmio.breakpoint);
+	add(&countdown);
+	start();
+	run_to_the_end();
+	ck_assert_int_eq(vm.guest->end.reason, GUEST_END_POWER_OFF);
+	ck_assert_uint_eq(port.hits, ROUNDS);
+	ck_assert_uint_eq(port.rdi_sum, ROUNDS * (ROUNDS - 1) / 2);
+	ck_assert_uint_eq(msr.hits, ROUNDS);
+	ck_assert_uint_eq(msr_too.hits, ROUNDS);
+	ck_assert_uint_eq(mark.hits, ROUNDS);
+	ck_assert_uint_eq(countdown.hits, ROUNDS * COUNTDOWN);
+	ck_assert_uint_eq(countdown.rdi_sum, ROUNDS * (1 + 2 + 3));
+	ck_assert_uint_eq(mmio.hits, 0);
+	ck_assert(!port.disorder && !msr.disorder && !mark.disorder && !countdown.disorder);
+	ck_assert(!vm.guest->debug->breakpoint_add(vm.guest, &mmio.breakpoint, &error));
+	ck_assert(g_error_matches(error, GUEST_ERROR, GUEST_ERROR_ENDED));
+	g_clear_error(&error);
+	vm.guest->debug->breakpoint_remove(vm.guest, &port.breakpoint);
+	drop(1);
+}
+END_TEST
+
+/* The accesses of one kind and direction to one address. */
+struct access_log {
+	unsigned n;
+	uint64_t value_sum;
+	uint8_t bytes;
+};
+
+static struct {
+	struct guest_observer observer;
+	struct access_log port[2], mmio[2], msr[2];
+	unsigned others;
+} seen;
+
+static void on_access(struct guest_observer *observer, unsigned vcpu, const struct guest_access *access,
+                      const struct guest_regs *regs, const struct guest_gprs *gprs)
+{
+	ck_assert_ptr_eq(observer, &seen.observer);
+	ck_assert_uint_eq(vcpu, 0);
+	ck_assert_uint_eq(regs->rip, gprs->rip);
+	struct access_log *log = NULL;
+	if (access->reason == KVM_EXIT_IO && access->address - TEST_PORT < 2)
+		log = &seen.port[access->write];
+	else if (access->reason == KVM_EXIT_MMIO && access->address - TEST_MMIO <= 4)
+		log = &seen.mmio[access->write];
+	else if ((access->reason == KVM_EXIT_X86_RDMSR || access->reason == KVM_EXIT_X86_WRMSR) &&
+	         access->address == TEST_MSR)
+		log = &seen.msr[access->write];
+	else
+		seen.others++;
+	if (log) {
+		log->n++;
+		log->value_sum += access->value;
+		log->bytes = access->bytes;
+	}
+}
+
+static void check_access(const struct access_log *log, uint64_t value_sum, uint8_t bytes)
+{
+	ck_assert_uint_eq(log->n, ROUNDS);
+	ck_assert_uint_eq(log->value_sum, value_sum);
+	ck_assert_uint_eq(log->bytes, bytes);
+}
+
+START_TEST(observer_sees_every_access)
+{
+	const uint64_t sum = ROUNDS * (ROUNDS - 1) / 2;
+	const struct guest_msr_range msr = {TEST_MSR, TEST_MSR, true, true};
+	const struct guest_msr_range backwards = {TEST_MSR, TEST_MSR - 1, true, true};
+	GError *error = NULL;
+	make("rounds", 1);
+	ck_assert(!vm.guest->debug->msrs_watch(vm.guest, &backwards, 1, &error));
+	ck_assert(g_error_matches(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED));
+	g_clear_error(&error);
+	ck_assert(vm.guest->debug->msrs_watch(vm.guest, &msr, 1, &error));
+	memset(&seen, 0, sizeof(seen));
+	seen.observer.exited = on_access;
+	vm.guest->debug->observe(vm.guest, &seen.observer);
+	start();
+	run_to_the_end();
+	ck_assert_int_eq(vm.guest->end.reason, GUEST_END_POWER_OFF);
+	check_access(&seen.port[true], sum, 1);
+	check_access(&seen.port[false], ROUNDS * UINT64_C(0xff), 1); /* an empty bus */
+	check_access(&seen.mmio[true], sum, 4);
+	check_access(&seen.mmio[false], ROUNDS * UINT64_C(0xffffffff), 4);
+	check_access(&seen.msr[true], sum, 8); /* and the guest gets to read what it wrote: */
+	check_access(&seen.msr[false], sum, 8);
+	ck_assert_uint_ge(seen.others, ROUNDS); /* port 0x80 */
+	drop(1);
+}
+END_TEST
+
+struct registers_request {
+	bool read;
+	struct guest_regs regs;
+	struct guest_gprs gprs;
+};
+
+static void read_registers(void *data)
+{
+	struct registers_request *request = data;
+	request->read = vm.guest->debug->registers_read(vm.guest, 0, &request->regs, &request->gprs);
+}
+
+START_TEST(registers_are_read_between_exits)
+{
+	struct registers_request request = {0};
+	make("hang", 1);
+	ck_assert(vm.guest->ops->run_on_vcpu(vm.guest, 0, read_registers, &request));
+	ck_assert(!request.read);
+	start();
+	for (unsigned i = 0; i < 1000 && (!request.read || request.regs.cpl != 0); i++)
+		ck_assert(vm.guest->ops->run_on_vcpu(vm.guest, 0, read_registers, &request));
+	ck_assert(request.read);
+	ck_assert_uint_eq(request.regs.rip, request.gprs.rip);
+	ck_assert_uint_eq(request.regs.rsp, request.gprs.rsp);
+	vm.guest->ops->stop(vm.guest, GUEST_END_STOPPED, "enough");
+	run_to_the_end();
+	drop(1);
+}
+END_TEST
+
 int main(void)
 {
 	g_autoptr(GError) error = NULL;
@@ -324,6 +510,9 @@ int main(void)
 	tcase_add_test(test, memory_is_ram_only);
 	tcase_add_test(test, triple_fault_says_where);
 	tcase_add_test(test, user_mode_comes_and_goes);
+	tcase_add_test(test, breakpoints_are_hit_exactly);
+	tcase_add_test(test, observer_sees_every_access);
+	tcase_add_test(test, registers_are_read_between_exits);
 	suite_add_tcase(suite, test);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

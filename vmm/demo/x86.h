@@ -27,6 +27,13 @@ static inline void wrmsr(uint32_t msr, uint64_t value)
 	__asm__ volatile("wrmsr" : : "c"(msr), "a"((uint32_t)value), "d"((uint32_t)(value >> 32)) : "memory");
 }
 
+static inline uint64_t rdmsr(uint32_t msr)
+{
+	uint32_t low, high;
+	__asm__ volatile("rdmsr" : "=a"(low), "=d"(high) : "c"(msr));
+	return (uint64_t)high << 32 | low;
+}
+
 static inline uint64_t rdtsc(void)
 {
 	uint32_t low, high;

@@ -99,6 +99,8 @@ struct guest_vcpu_time {
 	struct guest_counter counters[GUEST_COUNTERS_MAX];
 };
 
+struct guest_debug_ops;
+
 enum guest_state { GUEST_CREATED, GUEST_RUNNING, GUEST_ENDED };
 
 struct guest_ops {
@@ -124,16 +126,17 @@ struct guest_ops {
 
 /* [I] immutable after the guest is made, [M] main thread only. */
 struct guest {
-	const struct guest_ops *ops;    /* [I] */
-	const char *kind;               /* [I] "kvm", later "qemu" */
-	char *name;                     /* [I] what `vprof list` shows */
-	char *kernel_path;              /* [I] absolute, or NULL */
-	char *initrd_path;              /* [I] absolute, or NULL */
-	char *command_line;             /* [I] as the guest sees it */
-	char *build_id;                 /* [I] lower-case hex, or NULL */
-	char *release;                  /* [I] kernel release ("6.1.0-50-cloud-amd64"), or NULL */
-	uint64_t memory_bytes;          /* [I] */
-	unsigned vcpus;                 /* [I] 1..GUEST_VCPUS_MAX */
+	const struct guest_ops *ops;         /* [I] */
+	const struct guest_debug_ops *debug; /* [I] guest_debug.h; NULL: nobody can look on */
+	const char *kind;                    /* [I] "kvm", later "qemu" */
+	char *name;                          /* [I] what `vprof list` shows */
+	char *kernel_path;                   /* [I] absolute, or NULL */
+	char *initrd_path;                   /* [I] absolute, or NULL */
+	char *command_line;                  /* [I] as the guest sees it */
+	char *build_id;                      /* [I] lower-case hex, or NULL */
+	char *release;                       /* [I] kernel release ("6.1.0-50-cloud-amd64"), or NULL */
+	uint64_t memory_bytes;               /* [I] */
+	unsigned vcpus;                      /* [I] 1..GUEST_VCPUS_MAX */
 	char **quirks;                  /* [I] host quirks in force, a sentence each; NULL-terminated, may be NULL */
 	struct vcpu_watcher **watchers; /* [I] one for each vCPU, set before the threads start; owned by the session */
 	enum guest_state state;         /* [M] */

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "guest/guest.h"
+#include "guest/guest_debug.h"
 #include "kvm/memory.h"
 #include "lib/symbol/image.h"
 
@@ -60,6 +60,8 @@ struct host_quirks {
 	/* RAM that the guest must not use, below 640 KiB. */
 	gpa_t reserved;
 	uint64_t reserved_bytes;
+	/* MSRs whose reads and writes come to `exit`. */
+	struct guest_msr_range msrs;
 	/* Once, before the first vCPU. `memory` outlives the state. */
 	void *(*vm_init)(int vm_fd, const struct memory *memory, GError **error);
 	/* Edits what a guest may see; *cpuid has the host's entries after our own edits. */

@@ -109,20 +109,9 @@ static bool fail(GError **error, const char *what)
 	return false;
 }
 
-/* Exits for reads and writes of these MSRs, and for instructions that the host fails to emulate. */
+/* Exits for instructions that the host fails to emulate. */
 static bool ask_for_exits(int vm_fd, GError **error)
 {
-	struct kvm_enable_cap msr_exits = {.cap = KVM_CAP_X86_USER_SPACE_MSR, .args = {KVM_MSR_EXIT_REASON_FILTER}};
-	if (ioctl(vm_fd, KVM_ENABLE_CAP, &msr_exits) < 0)
-		return fail(error, "have MSR exits");
-	uint64_t denied = 0; /* a clear bit is an exit */
-	struct kvm_msr_filter filter = {.flags = KVM_MSR_FILTER_DEFAULT_ALLOW};
-	filter.ranges[0] = (struct kvm_msr_filter_range){.flags = KVM_MSR_FILTER_READ | KVM_MSR_FILTER_WRITE,
-	                                                 .base = MSR_STAR,
-	                                                 .nmsrs = SYSCALL_MSRS,
-	                                                 .bitmap = (uint8_t *)&denied};
-	if (ioctl(vm_fd, KVM_X86_SET_MSR_FILTER, &filter) < 0)
-		return fail(error, "filter the MSRs of system calls");
 	struct kvm_enable_cap failures = {.cap = KVM_CAP_EXIT_ON_EMULATION_FAILURE, .args = {1}};
 	if (ioctl(vm_fd, KVM_ENABLE_CAP, &failures) < 0)
 		return fail(error, "have exits for instructions that the host cannot emulate");
@@ -164,16 +153,6 @@ static void *pvm_init(int vm_fd, const struct memory *memory, GError **error)
 	return pvm;
 }
 
-static bool msr_set(struct vcpu *vcpu, uint32_t index, uint64_t value)
-{
-	union {
-		struct kvm_msrs msrs;
-		uint8_t bytes[sizeof(struct kvm_msrs) + sizeof(struct kvm_msr_entry)];
-	} buffer = {.msrs = {.nmsrs = 1}};
-	buffer.msrs.entries[0] = (struct kvm_msr_entry){.index = index, .data = value};
-	return ioctl(vcpu->fd, KVM_SET_MSRS, &buffer) == 1;
-}
-
 /*
  * The guest sets its system call entry: the real LSTAR points to the trampoline, which is made visible in the address
  * space of the moment. That is the one from which Linux copies the kernel's half of every later one.
@@ -182,7 +161,7 @@ static bool lstar_write(const struct pvm *pvm, struct vcpu *vcpu)
 {
 	uint64_t cr3 = vcpu->run->s.regs.sregs.cr3;
 	uint8_t *pgd = memory_at(pvm->memory, (gpa_t){cr3 & CR3_ADDRESS_MASK}, PAGE_BYTES);
-	if (!pgd || !msr_set(vcpu, MSR_LSTAR, TRAMPOLINE_GVA))
+	if (!pgd || !vcpu_msr_set(vcpu, MSR_LSTAR, TRAMPOLINE_GVA))
 		return false;
 	store_u64(pgd, TRAMPOLINE_PGD_SLOT, RESERVED_GPA | PTE_TABLE);
 	return true;
@@ -191,7 +170,7 @@ static bool lstar_write(const struct pvm *pvm, struct vcpu *vcpu)
 static bool msr_write(struct pvm *pvm, struct vcpu *vcpu)
 {
 	const struct kvm_run *run = vcpu->run;
-	if (run->msr.index == MSR_LSTAR ? !lstar_write(pvm, vcpu) : !msr_set(vcpu, run->msr.index, run->msr.data))
+	if (run->msr.index == MSR_LSTAR ? !lstar_write(pvm, vcpu) : !vcpu_msr_set(vcpu, run->msr.index, run->msr.data))
 		return false;
 	pvm->msrs[vcpu->index][run->msr.index - MSR_STAR] = run->msr.data;
 	return true;
@@ -227,16 +206,25 @@ static void enter_kernel(const struct pvm *pvm, struct vcpu *vcpu)
 	vcpu->run->kvm_dirty_regs |= KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS;
 }
 
+static bool is_syscall_msr(uint32_t index)
+{
+	return index - MSR_STAR < SYSCALL_MSRS;
+}
+
 static bool pvm_exit(void *state, struct vcpu *vcpu)
 {
 	struct pvm *pvm = state;
 	struct kvm_run *run = vcpu->run;
 	switch (run->exit_reason) {
 	case KVM_EXIT_X86_RDMSR:
+		if (!is_syscall_msr(run->msr.index))
+			return false;
 		run->msr.data = pvm->msrs[vcpu->index][run->msr.index - MSR_STAR];
 		run->msr.error = 0;
 		return true;
 	case KVM_EXIT_X86_WRMSR:
+		if (!is_syscall_msr(run->msr.index))
+			return false;
 		run->msr.error = msr_write(pvm, vcpu) ? 0 : 1; /* 1: #GP */
 		return true;
 	case KVM_EXIT_MMIO:
@@ -261,6 +249,7 @@ const struct host_quirks host_quirks_pvm = {
 	.options = options,
 	.reserved = {RESERVED_GPA},
 	.reserved_bytes = RESERVED_PAGES * PAGE_BYTES,
+	.msrs = {MSR_STAR, MSR_FMASK, true, true},
 	.vm_init = pvm_init,
 	.cpuid = edit_cpuid,
 	.exit = pvm_exit,

@@ -65,15 +65,10 @@ static bool set_interrupt_pins(struct vcpu *vcpu, GError **error)
 /* Firmware turns fast strings on (SDM vol. 4, IA32_MISC_ENABLE), and Linux drops REP_GOOD and ERMS without. */
 static bool set_misc_enable(struct vcpu *vcpu, GError **error)
 {
-	union {
-		struct kvm_msrs msrs;
-		uint8_t bytes[sizeof(struct kvm_msrs) + sizeof(struct kvm_msr_entry)];
-	} buffer = {.msrs = {.nmsrs = 1}};
-	buffer.msrs.entries[0].index = MSR_IA32_MISC_ENABLE;
-	if (ioctl(vcpu->fd, KVM_GET_MSRS, &buffer) != 1)
+	uint64_t value;
+	if (!vcpu_msr_get(vcpu, MSR_IA32_MISC_ENABLE, &value))
 		return fail(error, "read MSR 0x1a0", vcpu->index);
-	buffer.msrs.entries[0].data |= MISC_ENABLE_FAST_STRING;
-	if (ioctl(vcpu->fd, KVM_SET_MSRS, &buffer) != 1)
+	if (!vcpu_msr_set(vcpu, MSR_IA32_MISC_ENABLE, value | MISC_ENABLE_FAST_STRING))
 		return fail(error, "set MSR 0x1a0", vcpu->index);
 	return true;
 }
@@ -337,6 +332,13 @@ static void handle_exit(struct vcpu *vcpu)
 	case KVM_EXIT_MMIO:
 		handle_mmio(run);
 		break;
+	case KVM_EXIT_X86_RDMSR:
+	case KVM_EXIT_X86_WRMSR:
+		vcpu_msr_exit(vcpu);
+		break;
+	case KVM_EXIT_DEBUG:
+		vcpu_debug_exit(vcpu);
+		break;
 	case KVM_EXIT_INTR:
 	case KVM_EXIT_IRQ_WINDOW_OPEN:
 		break;
@@ -405,7 +407,12 @@ static void run_loop(struct vcpu *vcpu, struct vcpu_watcher *watcher)
 		read_regs(vcpu);
 		if (watcher)
 			watcher->ops->exited(watcher, &vcpu->regs, failed == EINTR);
+		bool observed = vcpu->debug.observer != NULL;
+		if (G_UNLIKELY(observed))
+			vcpu_observe_exit(vcpu, failed != 0);
 		uint64_t ip = handle(vcpu, failed);
+		if (G_UNLIKELY(observed))
+			vcpu_observe_handled(vcpu);
 		if (watcher)
 			watcher->ops->handled(watcher, ip);
 		vcpu_time_handled(&vcpu->clocks, ip);

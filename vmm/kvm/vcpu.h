@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "guest/guest.h"
+#include "kvm/vcpu_debug.h"
 #include "kvm/vcpu_time.h"
 
 struct vm;
@@ -28,6 +29,7 @@ struct vcpu {
 	pthread_t thread;               /* [I] */
 	struct guest_regs regs;         /* [v] at the last exit */
 	struct vcpu_time_clocks clocks; /* [v] */
+	struct vcpu_debug debug;        /* [v] */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;       /* request, its completion, go */
 	struct vcpu_request *request; /* [L] NULL: none */
@@ -59,6 +61,12 @@ void vcpu_kick(struct vcpu *vcpu);
 /* As guest_ops.run_on_vcpu and guest_ops.vcpu_time. */
 bool vcpu_run_on(struct vcpu *vcpu, void (*fn)(void *data), void *data);
 void vcpu_read_time(struct vcpu *vcpu, bool reset, struct guest_vcpu_time *out);
+
+/* vcpu_msr.c; false: KVM does not know the MSR, or not that value. The vCPU's thread. */
+bool vcpu_msr_get(struct vcpu *vcpu, uint32_t index, uint64_t *value);
+bool vcpu_msr_set(struct vcpu *vcpu, uint32_t index, uint64_t value);
+/* After KVM_EXIT_X86_RDMSR or _WRMSR: does what KVM would have done. */
+void vcpu_msr_exit(struct vcpu *vcpu);
 
 #define VCPU_INSTRUCTION_BYTES_MAX 15u
 

@@ -186,9 +186,11 @@ static bool set_up(struct vm *vm, const struct vm_config *config, const struct i
 	vm->memory = memory_new(config->memory_bytes, error);
 	if (!vm->memory || !create_machine(vm, error) || !memory_register(vm->memory, vm->fd, error))
 		return false;
+	vm->step_control = vm_step_control(vm->kvm_fd);
+	vm->msr_filter = (struct msr_filter){.vm_fd = vm->fd};
 	if (vm->quirks) {
 		vm->quirk_state = vm->quirks->vm_init(vm->fd, vm->memory, error);
-		if (!vm->quirk_state)
+		if (!vm->quirk_state || !msr_filter_set(&vm->msr_filter, MSR_OWNER_QUIRKS, &vm->quirks->msrs, 1, error))
 			return false;
 	}
 	return create_vcpus(vm, config->vcpus, error) && vm_devices_init(vm, config, error) &&
@@ -202,6 +204,7 @@ struct guest *vm_new(const struct vm_config *config, GError **error)
 		return NULL;
 	struct vm *vm = g_new0(struct vm, 1);
 	vm->guest.ops = &vm_ops;
+	vm->guest.debug = &vm_debug_ops;
 	vm->self = vm;
 	vm->duration_s = config->duration_s;
 	vm->kvm_fd = vm->fd = -1;

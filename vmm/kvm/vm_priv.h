@@ -9,6 +9,7 @@
 #include "kvm/devices.h"
 #include "kvm/host.h"
 #include "kvm/memory.h"
+#include "kvm/msr_filter.h"
 #include "kvm/vcpu.h"
 #include "kvm/vm.h"
 
@@ -40,6 +41,9 @@ struct vm {
 	struct memory *memory;            /* [I] */
 	const struct host_quirks *quirks; /* [I] NULL: none in force */
 	void *quirk_state;                /* [I] */
+	uint32_t step_control;            /* [I] KVM_GUESTDBG_* to go with a single step */
+	struct msr_filter msr_filter;     /* [M] */
+	struct breakpoints breakpoints;   /* [M] as every vCPU has them */
 	struct devices devices;
 	struct console *consoles[DEVICES_SERIALS]; /* [I] NULL: nobody at the other end */
 	struct vcpu *vcpus;                        /* [I] */
@@ -87,6 +91,10 @@ void vm_watch_for_panic(const char *line, void *data);
  * g_main_context_invoke it never calls fn right here, which that does while the main loop is not running.
  */
 void vm_on_main_thread(GSourceFunc fn, struct vm *vm);
+
+/* vm_debug.c */
+extern const struct guest_debug_ops vm_debug_ops;
+uint32_t vm_step_control(int kvm_fd);
 
 /* crash_report.c: registers, symbol and last console lines. New string. */
 char *vm_crash_report(struct vm *vm);

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Breakpoints and the observer of one vCPU, on its thread. KVM's debug registers (KVM_GUESTDBG_USE_HW_BP) take the
+ * place of the guest's own while there are breakpoints.
+ */
+#ifndef VPROF_KVM_VCPU_DEBUG_H
+#define VPROF_KVM_VCPU_DEBUG_H
+
+#include "guest/guest_debug.h"
+
+struct vcpu;
+
+/* The breakpoints of a VM: the same on every vCPU, each of which has a copy. */
+struct breakpoints {
+	size_t n;
+	struct guest_breakpoint *all[GUEST_BREAKPOINTS_MAX];
+};
+
+/* Their distinct addresses; returns how many, at most GUEST_BREAKPOINT_ADDRESSES_MAX. */
+size_t breakpoints_addresses(const struct breakpoints *breakpoints, uint64_t to[GUEST_BREAKPOINT_ADDRESSES_MAX]);
+
+/* All zero at first. */
+struct vcpu_debug {
+	struct breakpoints breakpoints;
+	bool stepping; /* over the instruction at `over`, whose breakpoint is not set meanwhile */
+	uint64_t over;
+	struct guest_observer *observer;
+	struct guest_gprs gprs; /* at the last exit, if there is an observer */
+	struct guest_access access;
+};
+
+/* From now on these. False, with errno: KVM refused, and nothing has changed. */
+bool vcpu_debug_set(struct vcpu *vcpu, const struct breakpoints *breakpoints);
+
+/* After KVM_EXIT_DEBUG. */
+void vcpu_debug_exit(struct vcpu *vcpu);
+
+/* Around the handling of an exit, if there is an observer. */
+void vcpu_observe_exit(struct vcpu *vcpu, bool interrupted);
+void vcpu_observe_handled(struct vcpu *vcpu);
+
+/* The general registers at the last exit. */
+void vcpu_read_gprs(const struct vcpu *vcpu, struct guest_gprs *gprs);
+
+#endif
