@@ -44,6 +44,7 @@ static void others_read(const struct perf_event_header *record, size_t n, uint64
 
 	if (record_lost_decode(record, n, &id, &lost))
 		sink += lost;
+	record_task_decode(record, n, &(struct record_task){0});
 	if (record_comm_decode(record, n, &pid, &tid, &text))
 		text_read(text);
 	if (record_event_name_decode(record, n, &id, &text))

@@ -12,6 +12,9 @@ BOOT_SECONDS = 300
 UNKNOWN_MAX = 0.001  # before the kernel's first instruction that sets up its per-CPU data
 PERF_ROW = re.compile(r"^\s*[\d.]+%\s+(\d+)\s+(\S.*?)\s*$", re.MULTILINE)
 
+FORK = re.compile(r"PERF_RECORD_FORK\((\d+):\d+\):\((\d+):")
+EXIT = re.compile(r"PERF_RECORD_EXIT\((\d+):")
+
 # /init, and what its shell runs: busybox starts its own commands from /proc/self/exe.
 PROGRAMS = {"init", "busybox", "exe"}
 
@@ -31,6 +34,18 @@ class Tasks(harness.ProgramTest):
         # The tiny kernel has no ACPI to power off by: its /init reboots.
         return self.finish(vprof, status=90, timeout=BOOT_SECONDS)
 
+    def check_task_events(self, tasks):
+        """Every sampled task was announced once, under its parent; those that have ended were seen to."""
+        script = perf.perf("script", "--show-task-events", "-i", self.recording)
+        forks, exits = FORK.findall(script), EXIT.findall(script)
+        parents = {int(pid): int(parent) for pid, parent in forks}
+        print(f"  {len(forks)} forks, {len(exits)} exits", flush=True)
+        self.assertEqual(len(parents), len(forks))
+        self.assertEqual({pid for _, pid in tasks if pid > 0} - set(parents), set())
+        self.assertEqual({parents[pid] for comm, pid in tasks if comm.startswith(("kworker/", "rcu_"))}, {2})
+        self.assertEqual({parents[pid] for comm, pid in tasks if comm in PROGRAMS and pid != 1}, {1})
+        self.assertEqual({int(pid) for pid in exits} - set(parents), set())
+
     def test_names_and_pids(self):
         _, messages = self.boot()
         self.assertNotIn("no name of a task", messages)
@@ -47,6 +62,7 @@ class Tasks(harness.ProgramTest):
         self.assertEqual({sample["comm"] for sample in samples if sample["mode"] == "user"} - PROGRAMS, set())
         self.assertLessEqual(tasks["[unknown]", -1], max(UNKNOWN_MAX * len(samples), 2))
 
+        self.check_task_events(tasks)
         report = perf.perf("report", "--stdio", "-n", "--sort", "comm", "--percent-limit", "0", "-i", self.recording)
         self.assertEqual({comm: int(count) for count, comm in PERF_ROW.findall(report)},
                          dict(collections.Counter(sample["comm"] for sample in samples)))

@@ -6,7 +6,8 @@
 #include "btf_builder.h"
 #include "elf_builder.h"
 #include "fake_guest_memory.h"
-#include "guest/task.h"
+#include "guest/kernel.h"
+#include "guest/task_cache.h"
 
 #define AREA UINT64_C(0xffff888000040000) /* one page: the per-CPU area */
 #define AREA_GPA UINT64_C(0x40000)
@@ -22,11 +23,15 @@ static const struct task_layout layout = {
 	.tgid = 0,
 	.comm = 0x20,
 	.start_time = 0x10,
+	.mm = 0x40,
+	.real_parent = 0x48,
+	.exit_state = 0x50,
 };
 
 static struct fake_guest fake;
 static struct guest_regs regs;
 static struct task_cpu cpu;
+static struct page_walk walk;
 
 static void task_bytes(uint64_t offset, const void *bytes, size_t n)
 {
@@ -64,7 +69,7 @@ static void setup(void)
 
 static bool read_task(struct task *task)
 {
-	return task_read(&layout, &cpu, &fake.guest, &regs, task);
+	return task_read(&layout, &cpu, &fake.guest, &regs, &walk, task);
 }
 
 static void check_worker(void)
@@ -92,7 +97,7 @@ START_TEST(in_the_kernel)
 	fake.reads = 0;
 	check_worker();
 	/* 4 tables and the bytes, for 3 pages; two fields cross pages or share one with others. */
-	ck_assert_uint_le(fake.reads, 3 * 4 + 8);
+	ck_assert_uint_le(fake.reads, 3 * 4 + 9);
 }
 END_TEST
 
@@ -201,6 +206,9 @@ static struct image *kernel_image(const char *per_cpu, bool with_btf)
 	                                              {"tgid", word, 8 * 104},
 	                                              {"start_time", word, 8 * 200},
 	                                              {"comm", word, 8 * 300},
+	                                              {"mm", word, 8 * 304},
+	                                              {"real_parent", word, 8 * 312},
+	                                              {"exit_state", word, 8 * 320},
 	                                              {NULL}});
 	btf_builder_struct(&btf, "pcpu_hot",
 	                   (struct btf_member_spec[]){{"pad", word, 0}, {"current_task", word, 8 * 24}, {NULL}});
@@ -237,78 +245,115 @@ static const struct {
 START_TEST(a_layout_comes_from_symbols_and_types)
 {
 	struct image *image = kernel_image(kernels[_i].per_cpu, true);
-	struct task_layout loaded;
-	GError *error = NULL;
+	struct kernel_layout *loaded = kernel_layout_load(image);
 
-	ck_assert_msg(task_layout_load(image, &loaded, &error), "%s", error != NULL ? error->message : "");
-	ck_assert_uint_eq(loaded.this_cpu_off, 0x18);
-	ck_assert_uint_eq(loaded.current_task, kernels[_i].current_task);
-	ck_assert_uint_eq(loaded.pid, 100);
-	ck_assert_uint_eq(loaded.tgid, 104);
-	ck_assert_uint_eq(loaded.start_time, 200);
-	ck_assert_uint_eq(loaded.comm, 300);
+	ck_assert_msg(loaded->has_tasks, "%s", loaded->tasks_why);
+	ck_assert_ptr_null(loaded->tasks_why);
+	ck_assert_uint_eq(loaded->tasks.this_cpu_off, 0x18);
+	ck_assert_uint_eq(loaded->tasks.current_task, kernels[_i].current_task);
+	ck_assert_uint_eq(loaded->tasks.pid, 100);
+	ck_assert_uint_eq(loaded->tasks.tgid, 104);
+	ck_assert_uint_eq(loaded->tasks.start_time, 200);
+	ck_assert_uint_eq(loaded->tasks.comm, 300);
+	ck_assert_uint_eq(loaded->tasks.mm, 304);
+	ck_assert_uint_eq(loaded->tasks.real_parent, 312);
+	ck_assert_uint_eq(loaded->tasks.exit_state, 320);
+	kernel_layout_free(loaded);
 	image_free(image);
 }
 END_TEST
 
-START_TEST(a_kernel_that_does_not_say_is_refused)
+START_TEST(a_kernel_that_does_not_say_has_no_tasks)
 {
 	static const struct {
 		const char *per_cpu;
 		bool with_btf;
-		enum task_error code;
-	} refused[] = {{"current_task", false, TASK_ERROR_TYPES}, {"something", true, TASK_ERROR_NONE}};
+		const char *why;
+	} refused[] = {{"current_task", false, "neither BTF nor debug information"},
+	               {"something", true, "no symbols this_cpu_off and current_task or pcpu_hot"}};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(refused); i++) {
 		struct image *image = kernel_image(refused[i].per_cpu, refused[i].with_btf);
-		struct task_layout loaded = {.pid = 7};
-		g_autoptr(GError) error = NULL;
+		struct kernel_layout *loaded = kernel_layout_load(image);
 
-		ck_assert(!task_layout_load(image, &loaded, &error));
-		ck_assert_msg(g_error_matches(error, TASK_ERROR, (int)refused[i].code), "%s", error->message);
-		ck_assert_uint_eq(loaded.pid, 7);
+		ck_assert(!loaded->has_tasks);
+		ck_assert_ptr_nonnull(strstr(loaded->tasks_why, refused[i].why));
+		kernel_layout_free(loaded);
 		image_free(image);
 	}
 }
 END_TEST
 
+START_TEST(a_parent_is_read_and_an_end_is_seen)
+{
+	struct task task;
+	struct task_parent parent;
+	uint32_t zombie = 0x20;
+	uint64_t other = 777, self = TASK;
+
+	ck_assert(read_task(&task));
+	ck_assert(!task_parent_read(&layout, &walk, &task, &parent));
+	task_bytes(layout.real_parent, &self, sizeof(self));
+	ck_assert(task_parent_read(&layout, &walk, &task, &parent));
+	ck_assert_uint_eq(parent.pid, 42);
+	ck_assert_uint_eq(parent.tid, 43);
+
+	ck_assert(!task_has_ended(&layout, &walk, &task));
+	task_bytes(layout.exit_state, &zombie, sizeof(zombie));
+	ck_assert(task_has_ended(&layout, &walk, &task));
+	task_bytes(layout.exit_state, &(uint32_t){0}, sizeof(zombie));
+	task_bytes(layout.start_time, &other, sizeof(other));
+	ck_assert(task_has_ended(&layout, &walk, &task));
+	task.address += 0x100000;
+	ck_assert(task_has_ended(&layout, &walk, &task));
+}
+END_TEST
+
 /* The cache. */
 
-START_TEST(a_task_is_remembered_by_its_name)
+START_TEST(a_task_is_remembered_as_it_was_last)
 {
 	struct task_cache cache = {0};
 	struct task task = {.address = TASK, .start_time = 5, .pid = 42, .tid = 42, .comm = "sh"};
 
-	ck_assert(!task_cache_has(&cache, &task));
-	task_cache_put(&cache, &task);
-	ck_assert(task_cache_has(&cache, &task));
+	ck_assert_ptr_null(task_cache_find(&cache, &task));
+	task_cache_put(&cache, &task)->announced = true;
 	g_strlcpy(task.comm, "ls", sizeof(task.comm)); /* exec */
-	ck_assert(!task_cache_has(&cache, &task));
+	ck_assert_str_eq(task_cache_find(&cache, &task)->task.comm, "sh");
 	task_cache_put(&cache, &task);
-	ck_assert(task_cache_has(&cache, &task));
+	ck_assert_str_eq(task_cache_find(&cache, &task)->task.comm, "ls");
+	ck_assert(task_cache_find(&cache, &task)->announced);
 	task.start_time = 6; /* another one, where the first had its task_struct */
-	ck_assert(!task_cache_has(&cache, &task));
+	ck_assert_ptr_null(task_cache_find(&cache, &task));
 }
 END_TEST
+
+static struct task numbered(unsigned i)
+{
+	return (struct task){.address = TASK + i * UINT64_C(0x2600), .start_time = i, .pid = i, .tid = i};
+}
 
 START_TEST(a_full_cache_forgets_the_oldest)
 {
 	static struct task_cache cache;
-	const unsigned n = 100 * TASK_CACHE_BUCKETS * TASK_CACHE_WAYS;
-	unsigned remembered = 0;
+	const unsigned n = 100 * TASK_CACHE_ENTRIES;
+	unsigned remembered = 0, walked = 0;
 
 	for (unsigned i = 1; i <= n; i++) {
-		struct task task = {.address = TASK + i * UINT64_C(0x2600), .start_time = i, .pid = i, .tid = i};
+		struct task task = numbered(i);
 
 		task_cache_put(&cache, &task);
-		ck_assert(task_cache_has(&cache, &task));
+		ck_assert_ptr_nonnull(task_cache_find(&cache, &task));
 	}
 	for (unsigned i = 1; i <= n; i++) {
-		struct task task = {.address = TASK + i * UINT64_C(0x2600), .start_time = i, .pid = i, .tid = i};
+		struct task task = numbered(i);
 
-		remembered += task_cache_has(&cache, &task);
+		remembered += task_cache_find(&cache, &task) != NULL;
 	}
-	ck_assert_uint_eq(remembered, TASK_CACHE_BUCKETS * TASK_CACHE_WAYS);
+	ck_assert_uint_eq(remembered, TASK_CACHE_ENTRIES);
+	for (unsigned i = 0; i < TASK_CACHE_ENTRIES; i++)
+		walked += task_cache_next(&cache) != NULL;
+	ck_assert_uint_eq(walked, TASK_CACHE_ENTRIES);
 }
 END_TEST
 
@@ -330,8 +375,9 @@ int main(void)
 	tcase_add_test(tests, impossible_pids_are_unknown);
 	tcase_add_test(tests, names_end_and_are_clean);
 	tcase_add_loop_test(tests, a_layout_comes_from_symbols_and_types, 0, G_N_ELEMENTS(kernels));
-	tcase_add_test(tests, a_kernel_that_does_not_say_is_refused);
-	tcase_add_test(tests, a_task_is_remembered_by_its_name);
+	tcase_add_test(tests, a_kernel_that_does_not_say_has_no_tasks);
+	tcase_add_test(tests, a_parent_is_read_and_an_end_is_seen);
+	tcase_add_test(tests, a_task_is_remembered_as_it_was_last);
 	tcase_add_test(tests, a_full_cache_forgets_the_oldest);
 	suite_add_tcase(suite, tests);
 	srunner_run_all(runner, CK_ENV);

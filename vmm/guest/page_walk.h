@@ -40,4 +40,10 @@ bool page_walk_translate(struct page_walk *walk, gva_t from, gpa_t *to);
 /* Copies `bytes` from `from`; may cross pages. False, with `to` undefined, when any of it cannot be read. */
 bool page_walk_read(struct page_walk *walk, gva_t from, void *to, size_t bytes);
 
+/* The same of what only a kernel has: false in the lower half of the address space. */
+static inline bool page_walk_read_kernel(struct page_walk *walk, gva_t from, void *to, size_t bytes)
+{
+	return from.value >> 63 && page_walk_read(walk, from, to, bytes);
+}
+
 #endif

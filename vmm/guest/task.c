@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-#include "guest/btf.h"
-#include "guest/dwarf_member.h"
-#include "guest/page_walk.h"
-#include "lib/symbol/symtab.h"
-
 G_DEFINE_QUARK(vprof_task_error, task_error)
 
 #define PID_MAX (UINT32_C(1) << 22) /* PID_MAX_LIMIT of linux/threads.h */
@@ -18,56 +13,19 @@ G_DEFINE_QUARK(vprof_task_error, task_error)
  */
 #define CR3_USER_TABLES (UINT64_C(1) << 12)
 
-/* What the image says about its types. */
-struct types {
-	struct btf *btf;
-	struct dwarf_types *dwarf; /* without BTF */
-};
-
-static bool types_open(struct types *types, const struct image *image, GError **error)
-{
-	size_t bytes;
-	uint64_t address;
-	const uint8_t *section = image_section(image, ".BTF", &bytes, &address);
-
-	*types = (struct types){NULL, NULL};
-	if (section != NULL) {
-		types->btf = btf_new(section, bytes, error);
-		return types->btf != NULL;
-	}
-	const uint8_t *elf = image_bytes(image, &bytes);
-
-	types->dwarf = dwarf_types_new(elf, bytes);
-	if (types->dwarf == NULL)
-		g_set_error(error, TASK_ERROR, TASK_ERROR_TYPES,
-		            "%s has neither BTF nor debug information; build Linux with CONFIG_DEBUG_INFO_BTF",
-		            image_path(image));
-	return types->dwarf != NULL;
-}
-
-static void types_close(struct types *types)
-{
-	btf_free(types->btf);
-	dwarf_types_free(types->dwarf);
-}
-
-static bool types_member(const struct types *types, const char *structure, const char *member, uint32_t *offset,
-                         GError **error)
-{
-	if (types->btf != NULL ? btf_member(types->btf, structure, member, offset)
-	                       : dwarf_member(types->dwarf, structure, member, offset))
-		return true;
-	g_set_error(error, TASK_ERROR, TASK_ERROR_TYPES, "the kernel's %s has no struct %s with a member %s",
-	            types->btf != NULL ? "BTF" : "debug information", structure, member);
-	return false;
-}
-
 static bool layout_members(struct task_layout *layout, const struct types *types, GError **error)
 {
-	return types_member(types, "task_struct", "pid", &layout->pid, error) &&
-	       types_member(types, "task_struct", "tgid", &layout->tgid, error) &&
-	       types_member(types, "task_struct", "comm", &layout->comm, error) &&
-	       types_member(types, "task_struct", "start_time", &layout->start_time, error);
+	const struct types_member members[] = {
+		{"task_struct", "pid", &layout->pid},
+		{"task_struct", "tgid", &layout->tgid},
+		{"task_struct", "comm", &layout->comm},
+		{"task_struct", "start_time", &layout->start_time},
+		{"task_struct", "exit_state", &layout->exit_state},
+		{"task_struct", "real_parent", &layout->real_parent},
+		{"task_struct", "mm", &layout->mm},
+	};
+
+	return types_find(types, members, G_N_ELEMENTS(members), error);
 }
 
 static bool layout_symbols(struct task_layout *layout, const struct symtab *symtab, const struct types *types,
@@ -84,44 +42,31 @@ static bool layout_symbols(struct task_layout *layout, const struct symtab *symt
 		            "and CONFIG_KALLSYMS_ALL if the image is stripped");
 		return false;
 	}
-	if (hot != NULL && !types_member(types, "pcpu_hot", "current_task", &offset, error))
+	if (hot != NULL && !types_find(types, &(struct types_member){"pcpu_hot", "current_task", &offset}, 1, error))
 		return false;
 	layout->this_cpu_off = area->address;
 	layout->current_task = (hot != NULL ? hot->address : current_task->address) + offset;
 	return true;
 }
 
-bool task_layout_load(const struct image *image, struct task_layout *layout, GError **error)
+bool task_layout_load(const struct image *image, const struct symtab *symtab, const struct types *types,
+                      struct task_layout *layout, GError **error)
 {
 	struct task_layout loaded = {0};
-	struct symtab *symtab;
-	struct types types;
-	bool done;
 
 	if (!image_is_linux(image)) {
 		g_set_error(error, TASK_ERROR, TASK_ERROR_NONE, "%s is no Linux kernel", image_path(image));
 		return false;
 	}
-	if (!types_open(&types, image, error))
+	if (!layout_members(&loaded, types, error) || !layout_symbols(&loaded, symtab, types, error))
 		return false;
-	symtab = symtab_load(image, error);
-	done = symtab != NULL && layout_members(&loaded, &types, error) &&
-	       layout_symbols(&loaded, symtab, &types, error);
-	symtab_free(symtab);
-	types_close(&types);
-	if (done)
-		*layout = loaded;
-	return done;
-}
-
-static bool is_kernel_address(uint64_t address)
-{
-	return address >> 63;
+	*layout = loaded;
+	return true;
 }
 
 static bool kernel_read(struct page_walk *walk, uint64_t from, void *to, size_t bytes)
 {
-	return is_kernel_address(from) && page_walk_read(walk, (gva_t){from}, to, bytes);
+	return page_walk_read_kernel(walk, (gva_t){from}, to, bytes);
 }
 
 /* Walks by the tables of `cr3` if they have the per-CPU area. */
@@ -149,20 +94,20 @@ static bool comm_clean(char comm[TASK_COMM_BYTES])
 }
 
 bool task_read(const struct task_layout *layout, const struct task_cpu *cpu, struct guest *guest,
-               const struct guest_regs *regs, struct task *task)
+               const struct guest_regs *regs, struct page_walk *walk, struct task *task)
 {
-	struct page_walk walk;
 	struct task read;
 
-	if (!area_open(&walk, layout, cpu, guest, regs, regs->cr3) &&
+	if (!area_open(walk, layout, cpu, guest, regs, regs->cr3) &&
 	    (!(regs->cr3 & CR3_USER_TABLES) ||
-	     !area_open(&walk, layout, cpu, guest, regs, regs->cr3 & ~CR3_USER_TABLES)))
+	     !area_open(walk, layout, cpu, guest, regs, regs->cr3 & ~CR3_USER_TABLES)))
 		return false;
-	if (!kernel_read(&walk, cpu->area + layout->current_task, &read.address, sizeof(read.address)) ||
-	    !kernel_read(&walk, read.address + layout->tgid, &read.pid, sizeof(read.pid)) ||
-	    !kernel_read(&walk, read.address + layout->pid, &read.tid, sizeof(read.tid)) ||
-	    !kernel_read(&walk, read.address + layout->start_time, &read.start_time, sizeof(read.start_time)) ||
-	    !kernel_read(&walk, read.address + layout->comm, read.comm, sizeof(read.comm)))
+	if (!kernel_read(walk, cpu->area + layout->current_task, &read.address, sizeof(read.address)) ||
+	    !kernel_read(walk, read.address + layout->tgid, &read.pid, sizeof(read.pid)) ||
+	    !kernel_read(walk, read.address + layout->pid, &read.tid, sizeof(read.tid)) ||
+	    !kernel_read(walk, read.address + layout->start_time, &read.start_time, sizeof(read.start_time)) ||
+	    !kernel_read(walk, read.address + layout->mm, &read.mm, sizeof(read.mm)) ||
+	    !kernel_read(walk, read.address + layout->comm, read.comm, sizeof(read.comm)))
 		return false;
 	if (read.pid > PID_MAX || read.tid > PID_MAX || (read.pid == 0) != (read.tid == 0) || !comm_clean(read.comm))
 		return false;
@@ -170,36 +115,30 @@ bool task_read(const struct task_layout *layout, const struct task_cpu *cpu, str
 	return true;
 }
 
-static bool same_task(const struct task *a, const struct task *b)
+bool task_parent_read(const struct task_layout *layout, struct page_walk *walk, const struct task *task,
+                      struct task_parent *parent)
 {
-	return a->address == b->address && a->start_time == b->start_time && a->tid == b->tid;
+	struct task_parent read;
+	uint64_t address;
+
+	if (!kernel_read(walk, task->address + layout->real_parent, &address, sizeof(address)) ||
+	    !kernel_read(walk, address + layout->tgid, &read.pid, sizeof(read.pid)) ||
+	    !kernel_read(walk, address + layout->pid, &read.tid, sizeof(read.tid)) || read.pid > PID_MAX ||
+	    read.tid > PID_MAX)
+		return false;
+	*parent = read;
+	return true;
 }
 
-/* A task_struct is a few KiB long and aligned to 64 bytes. */
-static size_t bucket_of(const struct task *task)
+bool task_has_ended(const struct task_layout *layout, struct page_walk *walk, const struct task *task)
 {
-	uint64_t mixed = (task->address >> 6 ^ task->start_time) * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t start_time;
+	uint32_t tid, exit_state;
 
-	return mixed >> 32 & (TASK_CACHE_BUCKETS - 1);
-}
-
-bool task_cache_has(const struct task_cache *cache, const struct task *task)
-{
-	const struct task *bucket = cache->tasks[bucket_of(task)];
-
-	for (size_t i = 0; i < TASK_CACHE_WAYS; i++)
-		if (same_task(&bucket[i], task))
-			return bucket[i].pid == task->pid && memcmp(bucket[i].comm, task->comm, TASK_COMM_BYTES) == 0;
-	return false;
-}
-
-void task_cache_put(struct task_cache *cache, const struct task *task)
-{
-	struct task *bucket = cache->tasks[bucket_of(task)];
-	size_t i = 0;
-
-	while (i + 1 < TASK_CACHE_WAYS && !same_task(&bucket[i], task))
-		i++;
-	memmove(bucket + 1, bucket, i * sizeof(*bucket));
-	bucket[0] = *task;
+	/* Task structures come out of the direct map, which stays. */
+	if (!kernel_read(walk, task->address + layout->start_time, &start_time, sizeof(start_time)) ||
+	    !kernel_read(walk, task->address + layout->pid, &tid, sizeof(tid)) ||
+	    !kernel_read(walk, task->address + layout->exit_state, &exit_state, sizeof(exit_state)))
+		return true;
+	return start_time != task->start_time || tid != task->tid || exit_state != 0;
 }

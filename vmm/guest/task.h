@@ -14,14 +14,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "guest/guest.h"
-#include "lib/symbol/image.h"
+#include "guest/page_walk.h"
+#include "guest/types.h"
+#include "lib/symbol/symtab.h"
 
 #define TASK_ERROR task_error_quark()
 GQuark task_error_quark(void);
 enum task_error {
-	TASK_ERROR_NONE,  /* no Linux kernel, or one without per-CPU areas or symbols */
-	TASK_ERROR_TYPES, /* neither BTF nor debug information says where things are */
+	TASK_ERROR_NONE, /* no Linux kernel, or one without per-CPU areas or symbols */
 };
 
 #define TASK_COMM_BYTES 16u /* TASK_COMM_LEN */
@@ -31,10 +31,12 @@ struct task_layout {
 	uint64_t this_cpu_off;                /* per-CPU */
 	uint64_t current_task;                /* per-CPU */
 	uint32_t pid, tgid, comm, start_time; /* in task_struct */
+	uint32_t exit_state, real_parent, mm; /* likewise */
 };
 
-/* Errors: TASK_ERROR, BTF_ERROR, SYMTAB_ERROR. Takes some 100 ms for a kernel of a distribution. */
-bool task_layout_load(const struct image *image, struct task_layout *layout, GError **error);
+/* Errors: TASK_ERROR, TYPES_ERROR. */
+bool task_layout_load(const struct image *image, const struct symtab *symtab, const struct types *types,
+                      struct task_layout *layout, GError **error);
 
 /* What is known of one vCPU; all zero at first. */
 struct task_cpu {
@@ -55,31 +57,27 @@ static inline void task_cpu_note(struct task_cpu *cpu, const struct guest_regs *
 struct task {
 	uint64_t address;           /* of its task_struct */
 	uint64_t start_time;        /* tells it from another that has its task_struct later */
+	uint64_t mm;                /* its address space (mm_struct); 0: a kernel thread */
 	uint32_t pid, tid;          /* in Linux' inner words: tgid and pid; 0 for the idle tasks */
 	char comm[TASK_COMM_BYTES]; /* NUL-terminated, control characters replaced */
 };
 
 /*
  * The task that the vCPU with these registers runs. False when that cannot be told: before the kernel has set up its
- * per-CPU areas, or when its memory says what cannot be. Seven reads of guest memory and the page walks for them; no
- * lock, no allocation.
+ * per-CPU areas, or when its memory says what cannot be. Eight reads of guest memory and the page walks for them; no
+ * lock, no allocation. `walk` is left in the task's address space, with the kernel's part.
  */
 bool task_read(const struct task_layout *layout, const struct task_cpu *cpu, struct guest *guest,
-               const struct guest_regs *regs, struct task *task);
+               const struct guest_regs *regs, struct page_walk *walk, struct task *task);
 
-/*
- * The tasks whose name has been said: of fixed size, the oldest of a bucket makes room for a new one. All zero at
- * first.
- */
-#define TASK_CACHE_BUCKETS 64u
-#define TASK_CACHE_WAYS 4u
-struct task_cache {
-	struct task tasks[TASK_CACHE_BUCKETS][TASK_CACHE_WAYS]; /* the newest first; free with address 0 */
+struct task_parent {
+	uint32_t pid, tid;
 };
+/* The one that the kernel would tell of the task's end. */
+bool task_parent_read(const struct task_layout *layout, struct page_walk *walk, const struct task *task,
+                      struct task_parent *parent);
 
-/* Whether exactly this task, by this name, is in the cache. */
-bool task_cache_has(const struct task_cache *cache, const struct task *task);
-/* Puts it there, in place of itself by another name if it was. */
-void task_cache_put(struct task_cache *cache, const struct task *task);
+/* Whether it has exited, or its task_struct is another's by now. `walk`: of any task. */
+bool task_has_ended(const struct task_layout *layout, struct page_walk *walk, const struct task *task);
 
 #endif

@@ -12,7 +12,6 @@
 
 #define CHAIN_MAX (UNWIND_CHAIN_MAX + 2u) /* and the exit that was handled, with its PERF_CONTEXT_HV */
 #define SAMPLE_BYTES_MAX (64u + sizeof(uint64_t) * (1u + CHAIN_MAX)) /* the fields of VPROF_SAMPLE_TYPE have 56 */
-#define COMM_BYTES_MAX 64u /* header, pid and tid, TASK_COMM_BYTES, sample_id: exactly */
 
 /* One writer, so a load and a store are enough; readers want each figure by itself (relaxed). */
 static void count(_Atomic uint64_t *figure, uint64_t more)
@@ -42,6 +41,7 @@ static void statistics_update(struct sampler *sampler)
 	set_figure(&sampler->statistics.throttled, totals.throttled);
 	set_figure(&sampler->statistics.idle, totals.idle);
 	set_figure(&sampler->statistics.expected, totals.expected);
+	set_figure(&sampler->statistics.dropbuf_task, sampler->namer.dropped);
 }
 
 /* The guest's call chain where it stands, behind the exit that is being handled for it (exit_ip, 0: none). */
@@ -68,33 +68,18 @@ static unsigned chain_fill(struct sampler *sampler, uint64_t exit_ip, uint64_t c
 	return n;
 }
 
-/* Before the first sample of a task by this name. One that finds no room is tried again with the next sample. */
-static void task_name(struct sampler *sampler, const struct task *task, const struct record_id *id)
-{
-	uint64_t record[COMM_BYTES_MAX / sizeof(uint64_t)];
-
-	/* The idle tasks of all vCPUs are pid 0; the recording names it once. */
-	if (task->tid == 0 || task_cache_has(&sampler->named, task))
-		return;
-	size_t bytes = record_comm_encode(task->comm, false, id, record, sizeof(record));
-
-	if (ring_write(sampler->ring, record, bytes, id))
-		task_cache_put(&sampler->named, task);
-	else
-		count(&sampler->statistics.dropbuf_comm, 1);
-}
-
 /* Fills in whose sample it is. */
 static void task_fill(struct sampler *sampler, struct record_id *id)
 {
+	struct page_walk walk;
 	struct task task;
 
-	if (!sampler->tasks)
+	if (!sampler->kernel)
 		return;
-	if (task_read(sampler->tasks, &sampler->cpu, sampler->guest, &sampler->regs, &task)) {
+	if (task_read(&sampler->kernel->tasks, &sampler->cpu, sampler->guest, &sampler->regs, &walk, &task)) {
 		id->pid = task.pid;
 		id->tid = task.tid;
-		task_name(sampler, &task, id);
+		namer_task(&sampler->namer, &walk, &task, id);
 	} else {
 		id->pid = id->tid = VPROF_PID_UNKNOWN;
 		count(&sampler->statistics.no_task, 1);
@@ -256,8 +241,8 @@ bool sampler_open(struct sampler *sampler, const struct sampler_config *config, 
 	sampler->events = session->events;
 	sampler->ring = ring;
 	sampler->unwind = config->unwind;
-	sampler->tasks = config->tasks;
-	sampler->named = (struct task_cache){0};
+	sampler->kernel = config->kernel;
+	namer_init(&sampler->namer, config->kernel, config->claims, ring);
 	sampler->set = counter_set_open(config->delivery, &sampler->port, session->events, session->n_events,
 	                                &session->rate, error);
 	return sampler->set != NULL;
@@ -280,7 +265,7 @@ void sampler_close(struct sampler *sampler)
 	ring_wake(sampler->ring);
 	sampler->ring = NULL;
 	sampler->unwind = NULL;
-	sampler->tasks = NULL;
+	sampler->kernel = NULL;
 	sampler->events = NULL;
 }
 

@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "guest/task.h"
+#include "sample/namer.h"
 #include "sample/session.h"
 
 /*
@@ -21,9 +21,9 @@ struct sampler {
 	const struct counter_event *events; /* [v] of the session's configuration, while `set` is open */
 	struct ring *ring;                  /* [v] likewise */
 	const struct unwind_config *unwind; /* [v] likewise; NULL: no call chains */
-	const struct task_layout *tasks;    /* [v] likewise; NULL: tasks are not told apart */
+	const struct kernel_layout *kernel; /* [v] likewise; NULL: tasks are not told apart */
 	struct task_cpu cpu;                /* [v] */
-	struct task_cache named;            /* [v] tasks whose name is in the ring */
+	struct namer namer;                 /* [v] */
 	struct guest_regs regs;             /* [v] when KVM_RUN last returned */
 	struct sampler_statistics {
 #define X(name, help) _Atomic uint64_t name;
@@ -39,7 +39,8 @@ struct sampler_config {
 	const struct counter_delivery *delivery;
 	const struct session_config *session;
 	const struct unwind_config *unwind; /* NULL: no call chains */
-	const struct task_layout *tasks;    /* NULL: samples have no pid */
+	const struct kernel_layout *kernel; /* with tasks; NULL: samples have no pid */
+	struct task_claims *claims;         /* of all samplers together */
 };
 
 /* Both on the vCPU's thread; `ring` is borrowed likewise. */

@@ -26,9 +26,8 @@ struct session {
 	const char *preferred;                   /* [M] delivery of a configuration without one; NULL: any */
 	struct orc *orc;                         /* [M] NULL: not needed yet, or the kernel has none */
 	struct unwind_config unwind;             /* [M] read by the vCPU threads as config is */
-	bool has_tasks;                          /* [M] `tasks` is loaded */
-	struct task_layout tasks;                /* [M] likewise */
-	char *tasks_why;                         /* [M] why it is not; NULL */
+	struct kernel_layout *kernel;            /* [M] NULL: not needed yet; read by the vCPU threads as config is */
+	struct task_claims claims;               /* its members are atomic */
 	bool running;                            /* [M] */
 	bool ended; /* [M] the vCPU threads have gone, or still are about to; their rings stay */
 };
@@ -73,7 +72,7 @@ void session_free(struct session *session)
 	g_free(session->hubs);
 	g_free(session->samplers);
 	orc_free(session->orc);
-	g_free(session->tasks_why);
+	kernel_layout_free(session->kernel);
 	g_free(session);
 }
 
@@ -166,29 +165,24 @@ static bool unwind_prepare(struct session *session, const struct session_config 
 	return true;
 }
 
-/* Where the kernel has its tasks, once. A guest without gets its profile all the same. */
-static void tasks_prepare(struct session *session, const struct image *image)
-{
-	g_autoptr(GError) failure = NULL;
-
-	if (session->has_tasks || session->tasks_why)
-		return;
-	if (!image)
-		session->tasks_why = g_strdup("the guest's kernel image is not known");
-	else if (task_layout_load(image, &session->tasks, &failure))
-		session->has_tasks = true;
-	else
-		session->tasks_why = g_strdup(failure->message);
-}
-
 static bool wants_orc(const struct session *session, const struct session_config *config)
 {
 	return !session->orc && has_call_chains(config) && config->call_graph != SESSION_CALL_GRAPH_FP;
 }
 
-static bool wants_tasks(const struct session *session, const struct session_config *config)
+static bool wants_layout(const struct session *session, const struct session_config *config)
 {
-	return !config->no_tasks && !session->has_tasks && !session->tasks_why;
+	return !config->no_tasks && !session->kernel;
+}
+
+/* Where the kernel has its tasks, once. A guest without gets its profile all the same. */
+static void layout_prepare(struct session *session, const struct image *image, const GError *failure)
+{
+	if (image)
+		session->kernel = kernel_layout_load(image);
+	else
+		session->kernel =
+			kernel_layout_none(failure ? failure->message : "the guest's kernel image is not known");
 }
 
 /* What the samplers need of the guest's kernel image, which is opened for it once. */
@@ -198,18 +192,16 @@ static bool kernel_prepare(struct session *session, const struct session_config 
 	g_autoptr(GError) failure = NULL;
 	struct image *image = NULL;
 
-	if (path && (wants_orc(session, config) || wants_tasks(session, config)))
+	if (path && (wants_orc(session, config) || wants_layout(session, config)))
 		image = image_open(path, &failure);
 	if (failure && wants_orc(session, config)) {
 		g_propagate_prefixed_error(error, g_steal_pointer(&failure), "cannot unwind by ORC: ");
 		return false;
 	}
-	if (failure && wants_tasks(session, config))
-		session->tasks_why = g_strdup(failure->message);
 	bool done = unwind_prepare(session, config, image, error);
 
-	if (done && !config->no_tasks)
-		tasks_prepare(session, image);
+	if (done && wants_layout(session, config))
+		layout_prepare(session, image, failure);
 	image_free(image);
 	return done;
 }
@@ -231,7 +223,8 @@ static void open_on_vcpu(void *data)
 		.delivery = session->delivery,
 		.session = &session->config,
 		.unwind = has_call_chains(&session->config) ? &session->unwind : NULL,
-		.tasks = session_has_tasks(session) ? &session->tasks : NULL,
+		.kernel = session_has_tasks(session) ? session->kernel : NULL,
+		.claims = &session->claims,
 	};
 
 	call->done = sampler_open(&session->samplers[call->vcpu], &config, session->rings[call->vcpu], &call->error);
@@ -336,6 +329,7 @@ bool session_start(struct session *session, const struct session_config *config,
 		return false;
 	}
 	session->delivery = delivery;
+	session->claims = (struct task_claims){0};
 	session->config = *config;
 	session->config.ring_data_bytes = ring_bytes;
 	session->config.delivery = delivery->name;
@@ -386,18 +380,18 @@ const struct task_layout *session_task_layout(struct session *session, const cha
 	const struct session_config tasks_only = {.call_graph = SESSION_CALL_GRAPH_NONE};
 
 	kernel_prepare(session, &tasks_only, NULL);
-	*why = session->tasks_why;
-	return session->has_tasks ? &session->tasks : NULL;
+	*why = session->kernel->tasks_why;
+	return session->kernel->has_tasks ? &session->kernel->tasks : NULL;
 }
 
 bool session_has_tasks(const struct session *session)
 {
-	return !session->config.no_tasks && session->has_tasks;
+	return !session->config.no_tasks && session->kernel && session->kernel->has_tasks;
 }
 
 const char *session_tasks_why(const struct session *session)
 {
-	return session->config.no_tasks ? NULL : session->tasks_why;
+	return session->config.no_tasks || !session->kernel ? NULL : session->kernel->tasks_why;
 }
 
 const char *session_delivery(const struct session *session)

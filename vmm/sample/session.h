@@ -43,22 +43,22 @@ struct session_config {
 };
 
 /* Ways a sample can be lost or changed; the names are the control protocol's. */
-#define SESSION_STATISTICS(X)                                                                  \
-	X(sample, "samples written to the ring")                                               \
-	X(overflow, "counter overflows seen: sample + dropbuf_sample + filtered + quirk")      \
-	X(in_hypervisor, "samples that fell outside the guest, written as HYPERVISOR")         \
-	X(dropbuf_sample, "samples dropped because the ring was full")                         \
-	X(filtered, "overflows in a mode that :u or :k leaves out, not written")               \
-	X(quirk, "overflows inside a page of a host quirk, not written")                       \
-	X(idle, "timer ticks that found the vCPU thread asleep, not written")                  \
-	X(throttled, "overflows that the host throttled or coalesced")                         \
-	X(chain_end, "call chains that reached the first frame of their stack")                \
-	X(chain_bad_frame, "call chains cut where a frame cannot be right")                    \
-	X(chain_no_entry, "call chains cut at code that the unwind table does not cover")      \
-	X(chain_depth, "call chains cut at the depth limit")                                   \
-	X(chain_unreadable, "call chains cut at guest memory that cannot be read")             \
-	X(no_task, "samples whose task could not be read, written with pid -1")                \
-	X(dropbuf_comm, "names of tasks that found no room in the ring, and were tried again") \
+#define SESSION_STATISTICS(X)                                                                       \
+	X(sample, "samples written to the ring")                                                    \
+	X(overflow, "counter overflows seen: sample + dropbuf_sample + filtered + quirk")           \
+	X(in_hypervisor, "samples that fell outside the guest, written as HYPERVISOR")              \
+	X(dropbuf_sample, "samples dropped because the ring was full")                              \
+	X(filtered, "overflows in a mode that :u or :k leaves out, not written")                    \
+	X(quirk, "overflows inside a page of a host quirk, not written")                            \
+	X(idle, "timer ticks that found the vCPU thread asleep, not written")                       \
+	X(throttled, "overflows that the host throttled or coalesced")                              \
+	X(chain_end, "call chains that reached the first frame of their stack")                     \
+	X(chain_bad_frame, "call chains cut where a frame cannot be right")                         \
+	X(chain_no_entry, "call chains cut at code that the unwind table does not cover")           \
+	X(chain_depth, "call chains cut at the depth limit")                                        \
+	X(chain_unreadable, "call chains cut at guest memory that cannot be read")                  \
+	X(no_task, "samples whose task could not be read, written with pid -1")                     \
+	X(dropbuf_task, "records about tasks that found no room in the ring, and were tried again") \
 	X(expected, "overflows that the counted events amount to")
 
 struct session_statistics {

@@ -37,6 +37,14 @@ struct comm_wire {
 	uint32_t pid, tid;
 };
 
+/* PERF_RECORD_FORK and PERF_RECORD_EXIT. */
+struct task_wire {
+	uint32_t pid, parent_pid;
+	uint32_t tid, parent_tid;
+	uint64_t time_ns;
+};
+_Static_assert(sizeof(struct task_wire) == 24, "no padding");
+
 struct mmap_wire {
 	uint32_t pid, tid;
 	uint64_t start, bytes, page_offset;
@@ -129,6 +137,14 @@ size_t record_comm_encode(const char *comm, bool exec, const struct record_id *i
 
 	return record_assemble(PERF_RECORD_COMM, exec ? PERF_RECORD_MISC_COMM_EXEC : 0, &body, sizeof(body), comm, id,
 	                       to, room);
+}
+
+size_t record_task_encode(uint32_t type, uint32_t parent_pid, uint32_t parent_tid, const struct record_id *id, void *to,
+                          size_t room)
+{
+	const struct task_wire body = {id->pid, parent_pid, id->tid, parent_tid, id->time_ns};
+
+	return record_assemble(type, 0, &body, sizeof(body), NULL, id, to, room);
 }
 
 size_t record_mmap_encode(uint16_t misc, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t page_offset,
@@ -298,6 +314,19 @@ bool record_comm_decode(const struct perf_event_header *record, size_t bytes, ui
 		return false;
 	*pid = body.pid;
 	*tid = body.tid;
+	return true;
+}
+
+bool record_task_decode(const struct perf_event_header *record, size_t bytes, struct record_task *task)
+{
+	struct task_wire body;
+
+	if (bytes < sizeof(*record) || (record->type != PERF_RECORD_FORK && record->type != PERF_RECORD_EXIT))
+		return false;
+	struct cursor cursor = cursor_body(record, bytes);
+	if (!take(&cursor, &body, sizeof(body)))
+		return false;
+	*task = (struct record_task){body.pid, body.parent_pid, body.tid, body.parent_tid, body.time_ns};
 	return true;
 }
 

@@ -75,6 +75,9 @@ struct record_id {
 size_t record_lost_encode(uint64_t lost, const struct record_id *id, void *to, size_t room);
 /* pid and tid are those of `id`. */
 size_t record_comm_encode(const char *comm, bool exec, const struct record_id *id, void *to, size_t room);
+/* PERF_RECORD_FORK or PERF_RECORD_EXIT of the task that `id` is; its parent, and when. */
+size_t record_task_encode(uint32_t type, uint32_t parent_pid, uint32_t parent_tid, const struct record_id *id, void *to,
+                          size_t room);
 size_t record_mmap_encode(uint16_t misc, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t page_offset,
                           const char *file_name, const struct record_id *id, void *to, size_t room);
 /* The same with the mapped file's build-id (PERF_RECORD_MMAP2): 1..RECORD_BUILD_ID_BYTES_MAX bytes, else 0. */
@@ -95,6 +98,12 @@ struct record_mmap {
 bool record_lost_decode(const struct perf_event_header *record, size_t bytes, uint64_t *id, uint64_t *lost);
 bool record_comm_decode(const struct perf_event_header *record, size_t bytes, uint32_t *pid, uint32_t *tid,
                         const char **comm);
+struct record_task {
+	uint32_t pid, parent_pid, tid, parent_tid;
+	uint64_t time_ns;
+};
+/* Of a FORK or an EXIT. */
+bool record_task_decode(const struct perf_event_header *record, size_t bytes, struct record_task *task);
 bool record_mmap_decode(const struct perf_event_header *record, size_t bytes, struct record_mmap *mmap);
 bool record_event_name_decode(const struct perf_event_header *record, size_t bytes, uint64_t *event_id,
                               const char **name);

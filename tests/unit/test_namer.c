@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What is said in a ring about tasks, of tasks in memory laid out by hand. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "fake_guest_memory.h"
+#include "lib/record/ring_reader.h"
+#include "sample/namer.h"
+
+#define TASKS UINT64_C(0xffff888000040000) /* pages of tasks, 512 bytes each */
+#define TASKS_GPA UINT64_C(0x40000)
+#define TASKS_PAGES 8u
+#define RING_BYTES 4096u
+
+static const struct kernel_layout kernel = {
+	.has_tasks = true,
+	.tasks = {.pid = 4,
+                  .tgid = 0,
+                  .start_time = 0x10,
+                  .comm = 0x20,
+                  .mm = 0x40,
+                  .real_parent = 0x48,
+                  .exit_state = 0x50},
+};
+
+static struct fake_guest fake;
+static struct page_walk walk;
+static struct task_claims claims;
+static struct ring *ring;
+static struct ring_reader *reader;
+static struct namer namer;
+static uint64_t now;
+
+static void setup(void)
+{
+	fake_guest_init(&fake);
+	uint64_t root = fake_table_new(&fake);
+
+	for (unsigned i = 0; i < TASKS_PAGES; i++)
+		fake_map(&fake, root, 4, TASKS + i * 4096, TASKS_GPA + i * 4096, 1);
+	page_walk_init(&walk, &fake.guest, root, false);
+	claims = (struct task_claims){0};
+	ring = ring_new(RING_BYTES, NULL);
+	ck_assert_ptr_nonnull(ring);
+	reader = ring_reader_open(ring_memfd(ring), NULL);
+	ck_assert_ptr_nonnull(reader);
+	namer_init(&namer, &kernel, &claims, ring);
+	now = 100;
+}
+
+static void teardown(void)
+{
+	ring_reader_free(reader);
+	ring_free(ring);
+}
+
+/* Task number i with that pid, whose parent is task 0. */
+static struct task task_make(unsigned i, uint32_t tid, const char *comm)
+{
+	struct task task = {.address = TASKS + i * 512, .start_time = 1000 + tid, .pid = tid, .tid = tid};
+	uint8_t *at = fake.ram + TASKS_GPA + i * 512;
+	uint64_t parent = TASKS;
+
+	g_strlcpy(task.comm, comm, sizeof(task.comm));
+	memcpy(at + kernel.tasks.tgid, &task.pid, sizeof(task.pid));
+	memcpy(at + kernel.tasks.pid, &task.tid, sizeof(task.tid));
+	memcpy(at + kernel.tasks.start_time, &task.start_time, sizeof(task.start_time));
+	memcpy(at + kernel.tasks.real_parent, &parent, sizeof(parent));
+	return task;
+}
+
+static void task_exit(unsigned i)
+{
+	fake.ram[TASKS_GPA + i * 512 + kernel.tasks.exit_state] = 0x10; /* EXIT_DEAD */
+}
+
+static void sample(struct namer *by, const struct task *task)
+{
+	const struct record_id id = {.pid = task->pid, .tid = task->tid, .time_ns = now++, .cpu = 1, .id = 9};
+
+	namer_task(by, &walk, task, &id);
+}
+
+/* "fork 7<1 comm 7 sh", ... as the ring has it. */
+static char *said(void)
+{
+	const struct perf_event_header *record;
+	GString *text = g_string_new(NULL);
+	struct record_task task;
+	uint32_t pid, tid;
+	const char *comm;
+	size_t bytes;
+
+	while ((record = ring_reader_next(reader, &bytes)) != NULL) {
+		struct record_id id;
+
+		ck_assert(record_id_decode(record, bytes, VPROF_SAMPLE_TYPE, &id));
+		if (record_task_decode(record, bytes, &task)) {
+			ck_assert_uint_eq(task.time_ns, id.time_ns);
+			g_string_append_printf(text, "%s %u<%u ", record->type == PERF_RECORD_FORK ? "fork" : "exit",
+			                       task.tid, task.parent_tid);
+		} else if (record_comm_decode(record, bytes, &pid, &tid, &comm)) {
+			g_string_append_printf(text, "comm %u %s ", tid, comm);
+		}
+	}
+	ring_reader_release(reader);
+	return g_string_free(text, FALSE);
+}
+
+static void assert_said(const char *expected)
+{
+	g_autofree char *text = said();
+
+	ck_assert_str_eq(text, expected);
+}
+
+START_TEST(a_task_appears_changes_its_name_and_goes)
+{
+	struct task init = task_make(0, 1, "init"), shell = task_make(1, 7, "sh");
+
+	sample(&namer, &init);
+	assert_said("fork 1<1 comm 1 init ");
+	sample(&namer, &shell);
+	assert_said("fork 7<1 comm 7 sh ");
+	sample(&namer, &shell);
+	assert_said("");
+	g_strlcpy(shell.comm, "ls", sizeof(shell.comm));
+	sample(&namer, &shell);
+	assert_said("comm 7 ls ");
+
+	task_exit(1);
+	for (unsigned i = 0; i < TASK_CACHE_ENTRIES; i++)
+		sample(&namer, &init);
+	assert_said("exit 7<0 ");
+	for (unsigned i = 0; i < TASK_CACHE_ENTRIES; i++)
+		sample(&namer, &init);
+	assert_said("");
+}
+END_TEST
+
+START_TEST(another_task_in_the_place_of_one_that_went)
+{
+	struct task init = task_make(0, 1, "init"), first = task_make(1, 7, "sh"), second;
+
+	sample(&namer, &first);
+	second = task_make(1, 8, "sh");
+	sample(&namer, &second);
+	assert_said("fork 7<1 comm 7 sh fork 8<1 comm 8 sh ");
+	for (unsigned i = 0; i < TASK_CACHE_ENTRIES; i++)
+		sample(&namer, &init);
+	assert_said("fork 1<1 comm 1 init exit 7<0 ");
+}
+END_TEST
+
+START_TEST(several_vcpus_announce_a_task_once)
+{
+	struct task init = task_make(0, 1, "init"), shell = task_make(1, 7, "sh");
+	struct namer other;
+
+	namer_init(&other, &kernel, &claims, ring);
+	sample(&namer, &shell);
+	sample(&other, &shell);
+	assert_said("fork 7<1 comm 7 sh comm 7 sh ");
+	task_exit(1);
+	sample(&namer, &init);
+	sample(&other, &init);
+	g_free(said());
+	for (unsigned i = 0; i < TASK_CACHE_ENTRIES; i++) {
+		sample(&other, &init);
+		sample(&namer, &init);
+	}
+	assert_said("exit 7<0 ");
+}
+END_TEST
+
+START_TEST(idle_tasks_are_not_announced)
+{
+	struct task idle = task_make(0, 0, "swapper/1");
+
+	sample(&namer, &idle);
+	assert_said("");
+}
+END_TEST
+
+/* What found no room is said before a later sample, in full. */
+START_TEST(a_full_ring_is_tried_again)
+{
+	unsigned n = 0;
+
+	while (namer.dropped == 0) {
+		struct task task = task_make(n % 64, 100 + n, "many");
+
+		n++;
+		sample(&namer, &task);
+	}
+	struct task last = task_make((n - 1) % 64, 100 + n - 1, "many");
+	g_autofree char *expected = g_strdup_printf("fork %u<", last.tid);
+
+	g_free(said());
+	sample(&namer, &last);
+	g_autofree char *text = said();
+
+	ck_assert_msg(g_str_has_prefix(text, expected) && strstr(text, "many") != NULL, "%s", text);
+	ck_assert_ptr_nonnull(task_cache_find(&namer.tasks, &last));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("namer");
+	TCase *tests = tcase_create("namer");
+	SRunner *runner = srunner_create(suite);
+
+	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, a_task_appears_changes_its_name_and_goes);
+	tcase_add_test(tests, another_task_in_the_place_of_one_that_went);
+	tcase_add_test(tests, several_vcpus_announce_a_task_once);
+	tcase_add_test(tests, idle_tasks_are_not_announced);
+	tcase_add_test(tests, a_full_ring_is_tried_again);
+	suite_add_tcase(suite, tests);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "guest/kernel.h"
+
+static void layouts_load(struct kernel_layout *layout, const struct image *image, const struct symtab *symtab,
+                         const struct types *types)
+{
+	g_autoptr(GError) error = NULL;
+
+	layout->has_tasks = task_layout_load(image, symtab, types, &layout->tasks, &error);
+	if (!layout->has_tasks)
+		layout->tasks_why = g_strdup(error->message);
+}
+
+struct kernel_layout *kernel_layout_load(const struct image *image)
+{
+	g_autoptr(GError) error = NULL;
+	struct symtab *symtab = symtab_load(image, &error);
+	struct types *types = symtab != NULL ? types_new(image, &error) : NULL;
+	struct kernel_layout *layout = kernel_layout_none(error != NULL ? error->message : NULL);
+
+	if (types != NULL)
+		layouts_load(layout, image, symtab, types);
+	types_free(types);
+	symtab_free(symtab);
+	return layout;
+}
+
+struct kernel_layout *kernel_layout_none(const char *why)
+{
+	struct kernel_layout *layout = g_new0(struct kernel_layout, 1);
+
+	layout->tasks_why = g_strdup(why);
+	return layout;
+}
+
+void kernel_layout_free(struct kernel_layout *layout)
+{
+	if (layout == NULL)
+		return;
+	g_free(layout->tasks_why);
+	g_free(layout);
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What can be read in the memory of a Linux guest, as its kernel image says where things are. */
+#ifndef VPROF_GUEST_KERNEL_H
+#define VPROF_GUEST_KERNEL_H
+
+#include "guest/task.h"
+
+struct kernel_layout {
+	bool has_tasks;
+	struct task_layout tasks;
+	/* Sentences about what is missing, or NULL. */
+	char *tasks_why;
+};
+
+/* Takes some 100 ms for a kernel of a distribution. By kernel_layout_free. */
+struct kernel_layout *kernel_layout_load(const struct image *image);
+/* That of a guest of which nothing can be read, for that reason. */
+struct kernel_layout *kernel_layout_none(const char *why);
+void kernel_layout_free(struct kernel_layout *layout);
+
+#endif

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "guest/types.h"
+
+#include "guest/btf.h"
+#include "guest/dwarf_member.h"
+
+G_DEFINE_QUARK(vprof_types_error, types_error)
+
+/* Exactly one of the two is there. */
+struct types {
+	struct btf *btf;
+	struct dwarf_types *dwarf;
+};
+
+struct types *types_new(const struct image *image, GError **error)
+{
+	size_t bytes;
+	uint64_t address;
+	const uint8_t *section = image_section(image, ".BTF", &bytes, &address);
+	struct types *types = g_new0(struct types, 1);
+
+	if (section != NULL) {
+		types->btf = btf_new(section, bytes, error);
+	} else {
+		const uint8_t *elf = image_bytes(image, &bytes);
+
+		types->dwarf = dwarf_types_new(elf, bytes);
+		if (types->dwarf == NULL)
+			g_set_error(error, TYPES_ERROR, TYPES_ERROR_NONE,
+			            "%s has neither BTF nor debug information; build Linux with CONFIG_DEBUG_INFO_BTF",
+			            image_path(image));
+	}
+	if (types->btf != NULL || types->dwarf != NULL)
+		return types;
+	g_free(types);
+	return NULL;
+}
+
+void types_free(struct types *types)
+{
+	if (types == NULL)
+		return;
+	btf_free(types->btf);
+	dwarf_types_free(types->dwarf);
+	g_free(types);
+}
+
+bool types_has(const struct types *types, const char *structure, const char *member, uint32_t *offset)
+{
+	return types->btf != NULL ? btf_member(types->btf, structure, member, offset)
+	                          : dwarf_member(types->dwarf, structure, member, offset);
+}
+
+bool types_find(const struct types *types, const struct types_member *members, size_t n, GError **error)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (types_has(types, members[i].structure, members[i].member, members[i].offset))
+			continue;
+		g_set_error(error, TYPES_ERROR, TYPES_ERROR_MEMBER, "the kernel's %s has no struct %s with a member %s",
+		            types->btf != NULL ? "BTF" : "debug information", members[i].structure, members[i].member);
+		return false;
+	}
+	return true;
+}

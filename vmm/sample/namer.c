@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sample/namer.h"
+
+#include <string.h>
+
+#define TASK_RECORD_BYTES 64u /* FORK and EXIT: header, 24 bytes, sample_id. COMM: the same with TASK_COMM_BYTES */
+
+void namer_init(struct namer *namer, const struct kernel_layout *kernel, struct task_claims *claims, struct ring *ring)
+{
+	*namer = (struct namer){.kernel = kernel, .claims = claims, .ring = ring};
+}
+
+static bool namer_write(struct namer *namer, const void *record, size_t bytes, const struct record_id *id)
+{
+	if (ring_write(namer->ring, record, bytes, id))
+		return true;
+	namer->dropped++;
+	return false;
+}
+
+/* Relaxed: nothing else is published by it; the records have their order from their times. */
+static bool task_claim(struct task_claims *claims, const struct task *task)
+{
+	uint64_t hash = task_hash(task);
+
+	return atomic_exchange_explicit(&claims->slots[hash >> 16 & (TASK_CLAIMS - 1)], hash, memory_order_relaxed) !=
+	       hash;
+}
+
+static void task_unclaim(struct task_claims *claims, const struct task *task)
+{
+	atomic_store_explicit(&claims->slots[task_hash(task) >> 16 & (TASK_CLAIMS - 1)], 0, memory_order_relaxed);
+}
+
+/* A FORK or EXIT of `task`. One whose parent cannot be read has none. */
+static bool task_write(struct namer *namer, uint32_t type, struct page_walk *walk, const struct task *task,
+                       const struct record_id *sample)
+{
+	const struct record_id id = {
+		.pid = task->pid, .tid = task->tid, .time_ns = sample->time_ns, .cpu = sample->cpu, .id = sample->id};
+	struct task_parent parent = {0, 0};
+	uint64_t record[TASK_RECORD_BYTES / sizeof(uint64_t)];
+
+	if (type == PERF_RECORD_FORK)
+		task_parent_read(&namer->kernel->tasks, walk, task, &parent);
+	return namer_write(namer, record, record_task_encode(type, parent.pid, parent.tid, &id, record, sizeof(record)),
+	                   &id);
+}
+
+/* Whether this vCPU is the one that said it. */
+static bool task_announce(struct namer *namer, struct page_walk *walk, const struct task *task,
+                          const struct record_id *id)
+{
+	if (!task_claim(namer->claims, task))
+		return false;
+	if (task_write(namer, PERF_RECORD_FORK, walk, task, id))
+		return true;
+	task_unclaim(namer->claims, task);
+	return false;
+}
+
+static void task_name(struct namer *namer, struct page_walk *walk, const struct task *task, const struct record_id *id)
+{
+	struct task_entry *known = task_cache_find(&namer->tasks, task);
+	uint64_t record[TASK_RECORD_BYTES / sizeof(uint64_t)];
+
+	if (known != NULL && known->task.pid == task->pid && memcmp(known->task.comm, task->comm, TASK_COMM_BYTES) == 0)
+		return;
+	bool announced = known == NULL && task_announce(namer, walk, task, id);
+
+	/* Without the name in the ring, the next sample tries again. */
+	if (namer_write(namer, record, record_comm_encode(task->comm, false, id, record, sizeof(record)), id))
+		task_cache_put(&namer->tasks, task)->announced |= announced;
+	else if (announced)
+		task_unclaim(namer->claims, task);
+}
+
+/* Another of the tasks that were here. */
+static void task_look_after(struct namer *namer, struct page_walk *walk, const struct task *current,
+                            const struct record_id *id)
+{
+	struct task_entry *entry = task_cache_next(&namer->tasks);
+
+	if (entry == NULL || entry->task.address == current->address ||
+	    !task_has_ended(&namer->kernel->tasks, walk, &entry->task))
+		return;
+	if (!entry->announced || task_write(namer, PERF_RECORD_EXIT, walk, &entry->task, id))
+		*entry = (struct task_entry){0};
+}
+
+void namer_task(struct namer *namer, struct page_walk *walk, const struct task *task, const struct record_id *id)
+{
+	/* The idle tasks of all vCPUs are pid 0; the recording names it once. */
+	if (task->tid != 0)
+		task_name(namer, walk, task, id);
+	task_look_after(namer, walk, task, id);
+}
