@@ -17,6 +17,7 @@
 struct session {
 	struct session_config config;
 	bool configured, running;
+	const char *why;
 	struct ring *ring;
 };
 
@@ -32,6 +33,11 @@ bool session_start(struct session *session, const struct session_config *config,
 		return false;
 	}
 	session->config = *config;
+	session->config.delivery = "none"; /* the request's own text goes with it */
+	if (session->config.n_events == 0) {
+		session->config.n_events = 1;
+		counter_event_default(&session->config.events[0], &session->why);
+	}
 	session->configured = session->running = true;
 	return true;
 }
@@ -70,9 +76,14 @@ const char *session_tasks_why(const struct session *session G_GNUC_UNUSED)
 	return NULL;
 }
 
+const char *session_event_why(const struct session *session)
+{
+	return session->why;
+}
+
 const char *session_delivery(const struct session *session)
 {
-	return session->config.delivery ? session->config.delivery : "none";
+	return session->config.delivery;
 }
 
 uint64_t session_event_id(unsigned event, unsigned vcpu)

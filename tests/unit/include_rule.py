@@ -24,11 +24,12 @@ ALLOWED = {
     "sample": LIB | {"guest", "counter"},
     "control": LIB | {"guest", "counter", "sample"},
     "kvm": LIB | {"guest"},
+    "attach": LIB | {"guest", "counter"},
     "demo": set(),
     "host-cli": LIB,
 }
 # The one file of a program that puts its parts together.
-ALLOWED_IN_MAIN = {"kvm": {"counter", "sample", "control"}}
+ALLOWED_IN_MAIN = {"kvm": {"counter", "sample", "control"}, "attach": {"sample", "control"}}
 # Static libraries are named after the last part of their folder.
 FOLDER_OF_TARGET = {folder.split("/")[-1]: folder for folder in ALLOWED if folder != "host-cli"}
 

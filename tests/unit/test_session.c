@@ -377,6 +377,20 @@ START_TEST(drained_rings_lose_nothing)
 }
 END_TEST
 
+START_TEST(what_is_left_open_has_defaults)
+{
+	struct session_config config = {.n_events = 0};
+
+	guest_make(1);
+	session_start_ok(&config);
+	ck_assert_uint_eq(session_configuration(session)->n_events, 1);
+	ck_assert_uint_eq(session_configuration(session)->rate.frequency_hz, 999);
+	ck_assert_ptr_nonnull(session_event_why(session));
+	ck_assert(session_stop(session, NULL));
+	guest_unmake();
+}
+END_TEST
+
 START_TEST(order_and_ranges_are_checked)
 {
 	struct session_config config = config_make("task-clock", 1000);
@@ -390,18 +404,18 @@ START_TEST(order_and_ranges_are_checked)
 	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_STATE));
 	g_clear_error(&error);
 
-	config.n_events = 0;
+	config.n_events = COUNTER_EVENTS_MAX + 1;
 	ck_assert(!session_start(session, &config, &error));
 	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_RANGE));
 	g_clear_error(&error);
 
 	config.n_events = 1;
-	config.rate.frequency_hz = 0;
+	config.rate.period = MS;
 	ck_assert(!session_start(session, &config, &error));
 	ck_assert(g_error_matches(error, COUNTER_ERROR, COUNTER_ERROR_RANGE));
 	g_clear_error(&error);
 
-	config.rate.frequency_hz = 1000;
+	config.rate.period = 0;
 	config.ring_data_bytes = 5000;
 	ck_assert(!session_start(session, &config, &error));
 	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_RANGE));
@@ -456,6 +470,7 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, full_rings_lose_with_a_count);
 	tcase_add_loop_test(tc, drained_rings_lose_nothing, 0, G_N_ELEMENTS(frequencies));
 	tcase_add_test(tc, order_and_ranges_are_checked);
+	tcase_add_test(tc, what_is_left_open_has_defaults);
 	tcase_add_test(tc, ids_are_distinct);
 	suite_add_tcase(suite, tc);
 	return suite;

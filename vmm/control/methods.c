@@ -26,6 +26,8 @@ static const struct method_argument session_start_arguments[] = {
          .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX},
 	{"delivery", "how an overflow becomes an exit; without it, the first way that works", ARGUMENT_STRING,
          .optional = true, .choices = control_delivery_names},
+	{"route", "how an attached guest is sampled (\"routes\" of query-status); without it, the first that works",
+         ARGUMENT_STRING, .optional = true, .min = 1, .max = 32},
 	{"call-graph", "call chains with each sample; without it, none", ARGUMENT_STRING, .optional = true,
          .choices = control_call_graph_names},
 	{"call-depth", "frames of a call chain; without it, 64", ARGUMENT_INTEGER, .optional = true, .min = 1,

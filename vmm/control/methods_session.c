@@ -5,16 +5,8 @@
 
 #include "control/control_priv.h"
 
-#define FREQUENCY_HZ_DEFAULT 999u
-
-static bool parse_events(const json_t *names, struct session_config *config, const char **why, GError **error)
+static bool parse_events(const json_t *names, struct session_config *config, GError **error)
 {
-	*why = NULL;
-	if (!names) {
-		config->n_events = 1;
-		counter_event_default(&config->events[0], why);
-		return true;
-	}
 	for (size_t i = 0; i < json_array_size(names); i++) {
 		if (!counter_event_parse(json_string_value(json_array_get(names, i)), &config->events[i], error))
 			return false;
@@ -34,14 +26,12 @@ static bool parse_rate(const json_t *frequency_hz, const json_t *period, struct 
 		*rate = (struct counter_rate){.period = (uint64_t)json_integer_value(period)};
 	else if (frequency_hz)
 		*rate = (struct counter_rate){.frequency_hz = (uint32_t)json_integer_value(frequency_hz)};
-	else
-		*rate = (struct counter_rate){.frequency_hz = FREQUENCY_HZ_DEFAULT};
 	return true;
 }
 
 static bool parse_ring_bytes(const json_t *bytes, size_t *ring_data_bytes, GError **error)
 {
-	*ring_data_bytes = bytes ? (size_t)json_integer_value(bytes) : VPROF_RING_DATA_BYTES_DEFAULT;
+	*ring_data_bytes = bytes ? (size_t)json_integer_value(bytes) : 0;
 	if ((*ring_data_bytes & (*ring_data_bytes - 1)) == 0)
 		return true;
 	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
@@ -70,7 +60,7 @@ static enum session_call_graph parse_call_graph(const json_t *name)
 	return (enum session_call_graph)argument_choice(control_call_graph_names, json_string_value(name));
 }
 
-static bool parse_config(const json_t *arguments, struct session_config *config, const char **why, GError **error)
+static bool parse_config(const json_t *arguments, struct session_config *config, GError **error)
 {
 	const json_t *depth = json_object_get(arguments, "call-depth");
 
@@ -79,7 +69,8 @@ static bool parse_config(const json_t *arguments, struct session_config *config,
 	config->call_kernel_only = json_is_false(json_object_get(arguments, "call-user"));
 	config->no_tasks = json_is_false(json_object_get(arguments, "tasks"));
 	config->delivery = parse_delivery(json_object_get(arguments, "delivery"));
-	return parse_events(json_object_get(arguments, "events"), config, why, error) &&
+	config->route = json_string_value(json_object_get(arguments, "route"));
+	return parse_events(json_object_get(arguments, "events"), config, error) &&
 	       parse_rate(json_object_get(arguments, "frequency-hz"), json_object_get(arguments, "period"),
 	                  &config->rate, error) &&
 	       parse_ring_bytes(json_object_get(arguments, "ring-bytes"), &config->ring_data_bytes, error);
@@ -111,8 +102,7 @@ json_t *method_session_start(struct control_call *call, GError **error)
 {
 	struct session *session = call->server->session;
 	struct session_config wanted = {0};
-	const char *why;
-	if (!parse_config(call->arguments, &wanted, &why, error) || !session_start(session, &wanted, error))
+	if (!parse_config(call->arguments, &wanted, error) || !session_start(session, &wanted, error))
 		return NULL;
 
 	const struct session_config *config = session_configuration(session);
@@ -120,9 +110,10 @@ json_t *method_session_start(struct control_call *call, GError **error)
 	for (unsigned i = 0; i < config->n_events; i++)
 		json_array_append_new(events, event_json(session, i, call->server->guest->vcpus));
 	return json_pack("{s:o, s:s, s:s?, s:I, s:s, s:b, s:s?}", "events", events, "delivery",
-	                 session_delivery(session), "why", why, "ring-bytes", (json_int_t)config->ring_data_bytes,
-	                 "call-graph", control_call_graph_names[config->call_graph], "tasks",
-	                 session_has_tasks(session), "tasks-why", session_tasks_why(session));
+	                 session_delivery(session), "why", session_event_why(session), "ring-bytes",
+	                 (json_int_t)config->ring_data_bytes, "call-graph",
+	                 control_call_graph_names[config->call_graph], "tasks", session_has_tasks(session), "tasks-why",
+	                 session_tasks_why(session));
 }
 
 static bool had_session(const struct session *session, GError **error)

@@ -12,6 +12,7 @@
 #include <vprof/control.h>
 
 #include "lib/profile/vcpu_time.h"
+#include "lib/symbol/image.h"
 
 #define GUEST_VCPUS_MAX 64u
 
@@ -39,6 +40,7 @@ struct guest_regs {
 
 struct guest;
 struct vcpu_watcher;
+struct counter_route;
 
 /* How a watcher reaches the vCPU it watches; valid on that vCPU's thread between `started` and `stopped`. */
 struct vcpu_port {
@@ -128,7 +130,7 @@ struct guest_ops {
 struct guest {
 	const struct guest_ops *ops;         /* [I] */
 	const struct guest_debug_ops *debug; /* [I] guest_debug.h; NULL: nobody can look on */
-	const char *kind;                    /* [I] "kvm", later "qemu" */
+	const char *kind;                    /* [I] "kvm"; "qemu": another process's, seen from outside */
 	char *name;                          /* [I] what `vprof list` shows */
 	char *kernel_path;                   /* [I] absolute, or NULL */
 	char *initrd_path;                   /* [I] absolute, or NULL */
@@ -139,8 +141,19 @@ struct guest {
 	unsigned vcpus;                      /* [I] 1..GUEST_VCPUS_MAX */
 	char **quirks;                  /* [I] host quirks in force, a sentence each; NULL-terminated, may be NULL */
 	struct vcpu_watcher **watchers; /* [I] one for each vCPU, set before the threads start; owned by the session */
-	enum guest_state state;         /* [M] */
-	struct guest_end end;           /* [M] once state is GUEST_ENDED */
+	/*
+	 * [I] How a guest is sampled whose vCPU threads are another process's (counter/route.h): best first,
+	 * NULL-terminated. NULL: the threads are ours, and have watchers.
+	 */
+	const struct counter_route *const *routes;
+	/*
+	 * [M] The kernel of a guest that was running already, with the addresses it has in the guest, and a descriptor
+	 * of its bytes; NULL while nobody knows it. kernel_path says which kernel a guest of ours boots.
+	 */
+	struct image *kernel_image;
+	int kernel_fd;
+	enum guest_state state; /* [M] */
+	struct guest_end end;   /* [M] once state is GUEST_ENDED */
 	/* [I] Called on the main thread, from the default GMainContext. Set by the engine's main. */
 	void (*on_ended)(struct guest *guest, void *data);
 	void (*on_phase)(struct guest *guest, unsigned vcpu, uint8_t value, uint64_t time_ns, void *data);

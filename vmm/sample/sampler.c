@@ -32,16 +32,21 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
+void sampler_account(struct sampler *sampler, const struct counter_totals *totals)
+{
+	set_figure(&sampler->statistics.overflow, totals->overflows);
+	set_figure(&sampler->statistics.throttled, totals->throttled);
+	set_figure(&sampler->statistics.idle, totals->idle);
+	set_figure(&sampler->statistics.expected, totals->expected);
+	set_figure(&sampler->statistics.dropbuf_task, sampler->namer.dropped);
+}
+
 static void statistics_update(struct sampler *sampler)
 {
 	struct counter_totals totals;
 
 	counter_set_totals(sampler->set, &totals);
-	set_figure(&sampler->statistics.overflow, totals.overflows);
-	set_figure(&sampler->statistics.throttled, totals.throttled);
-	set_figure(&sampler->statistics.idle, totals.idle);
-	set_figure(&sampler->statistics.expected, totals.expected);
-	set_figure(&sampler->statistics.dropbuf_task, sampler->namer.dropped);
+	sampler_account(sampler, &totals);
 }
 
 /* The guest's call chain where it stands, behind the exit that is being handled for it (exit_ip, 0: none). */
@@ -152,6 +157,16 @@ static void exit_sample(struct sampler *sampler, const struct counter_overflow *
 		sample_write(sampler, overflow, PERF_RECORD_MISC_HYPERVISOR, exit_ip, time_ns);
 }
 
+void sampler_take(struct sampler *sampler, const struct counter_sample *sample)
+{
+	sampler->regs = sample->regs;
+	task_cpu_note(&sampler->cpu, &sample->regs);
+	if (sample->in_guest)
+		guest_sample(sampler, &sample->overflow, sample->time_ns);
+	else
+		exit_sample(sampler, &sample->overflow, vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0), sample->time_ns);
+}
+
 static struct sampler *sampler_of(struct vcpu_watcher *watcher)
 {
 	return (struct sampler *)watcher;
@@ -228,6 +243,16 @@ static void statistics_reset(struct sampler *sampler)
 #undef X
 }
 
+void sampler_open_route(struct sampler *sampler, const struct sampler_config *config, struct ring *ring)
+{
+	statistics_reset(sampler);
+	sampler->events = config->session->events;
+	sampler->ring = ring;
+	sampler->unwind = config->unwind;
+	sampler->kernel = config->kernel;
+	namer_init(&sampler->namer, config->kernel, config->claims, ring);
+}
+
 bool sampler_open(struct sampler *sampler, const struct sampler_config *config, struct ring *ring, GError **error)
 {
 	if (!sampler->started) {
@@ -235,22 +260,19 @@ bool sampler_open(struct sampler *sampler, const struct sampler_config *config, 
 		            "cannot count on vCPU %u: its thread does not run the guest", sampler->vcpu);
 		return false;
 	}
-	statistics_reset(sampler);
 	const struct session_config *session = config->session;
 
-	sampler->events = session->events;
-	sampler->ring = ring;
-	sampler->unwind = config->unwind;
-	sampler->kernel = config->kernel;
-	namer_init(&sampler->namer, config->kernel, config->claims, ring);
+	sampler_open_route(sampler, config, ring);
 	sampler->set = counter_set_open(config->delivery, &sampler->port, session->events, session->n_events,
 	                                &session->rate, error);
+	if (!sampler->set)
+		sampler->ring = NULL;
 	return sampler->set != NULL;
 }
 
 void sampler_close(struct sampler *sampler)
 {
-	if (!sampler->set)
+	if (!sampler->ring)
 		return;
 	const struct record_id id = {
 		.time_ns = now_ns(),
@@ -258,9 +280,11 @@ void sampler_close(struct sampler *sampler)
 		.id = session_event_id(0, sampler->vcpu),
 	};
 
-	counter_set_finish(sampler->set);
-	statistics_update(sampler);
-	counter_set_close(g_steal_pointer(&sampler->set));
+	if (sampler->set) {
+		counter_set_finish(sampler->set);
+		statistics_update(sampler);
+		counter_set_close(g_steal_pointer(&sampler->set));
+	}
 	ring_write_lost(sampler->ring, &id);
 	ring_wake(sampler->ring);
 	sampler->ring = NULL;

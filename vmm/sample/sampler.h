@@ -5,11 +5,13 @@
 
 #include <stdatomic.h>
 
+#include "counter/route.h"
 #include "sample/namer.h"
 #include "sample/session.h"
 
 /*
- * [I] immutable after sampler_init, [v] the vCPU's thread only, [a] atomic: stored by the vCPU's thread, loaded by any.
+ * [I] immutable after sampler_init, [v] the vCPU's thread only, or the route's, [a] atomic: stored by that thread,
+ * loaded by any.
  */
 struct sampler {
 	struct vcpu_watcher watcher;        /* [I] first: what guest->watchers points to */
@@ -17,9 +19,9 @@ struct sampler {
 	unsigned vcpu;                      /* [I] */
 	bool started;                       /* [v] `port` is valid */
 	struct vcpu_port port;              /* [v] */
-	struct counter_set *set;            /* [v] NULL: no session, or the guest has ended */
+	struct counter_set *set;            /* [v] NULL: no session, the guest has ended, or a route counts */
 	const struct counter_event *events; /* [v] of the session's configuration, while `set` is open */
-	struct ring *ring;                  /* [v] likewise */
+	struct ring *ring;                  /* [v] likewise; NULL: no session */
 	const struct unwind_config *unwind; /* [v] likewise; NULL: no call chains */
 	const struct kernel_layout *kernel; /* [v] likewise; NULL: tasks are not told apart */
 	struct task_cpu cpu;                /* [v] */
@@ -46,6 +48,14 @@ struct sampler_config {
 /* Both on the vCPU's thread; `ring` is borrowed likewise. */
 bool sampler_open(struct sampler *sampler, const struct sampler_config *config, struct ring *ring, GError **error);
 void sampler_close(struct sampler *sampler);
+
+/*
+ * In place of sampler_open for a guest that a route samples, before the route starts; sampler_close comes after it has
+ * stopped. In between, the route's thread hands over what it sees.
+ */
+void sampler_open_route(struct sampler *sampler, const struct sampler_config *config, struct ring *ring);
+void sampler_take(struct sampler *sampler, const struct counter_sample *sample);
+void sampler_account(struct sampler *sampler, const struct counter_totals *totals);
 
 /* Any thread. */
 void sampler_statistics_read(const struct sampler *sampler, struct session_statistics *out);

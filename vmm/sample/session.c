@@ -5,7 +5,10 @@
 #include <vprof/ring.h>
 
 #include "sample/sampler.h"
+#include "sample/session_route.h"
 #include "sample/watch_hub.h"
+
+#define FREQUENCY_HZ_DEFAULT 999u /* not 1000: no lockstep with the guest's timer tick */
 
 G_DEFINE_QUARK(vprof_session_error, session_error)
 
@@ -23,11 +26,14 @@ struct session {
 	const struct counter_delivery *delivery; /* [M] NULL before the first start */
 	const struct counter_delivery *in_use;   /* [M] by the running session and others; NULL: by nobody */
 	unsigned n_users;                        /* [M] of it */
+	const struct counter_route *route;       /* [M] in place of a delivery, of a guest that has routes */
+	const char *event_why;                   /* [M] why the event of the last start; NULL: it was asked for */
 	const char *preferred;                   /* [M] delivery of a configuration without one; NULL: any */
 	struct orc *orc;                         /* [M] NULL: not needed yet, or the kernel has none */
 	struct unwind_config unwind;             /* [M] read by the vCPU threads as config is */
 	struct kernel_layout *kernel;            /* [M] NULL: not needed yet; read by the vCPU threads as config is */
 	struct task_claims claims;               /* its members are atomic */
+	bool configured;                         /* [M] `config` is of a start */
 	bool running;                            /* [M] */
 	bool ended; /* [M] the vCPU threads have gone, or still are about to; their rings stay */
 };
@@ -76,11 +82,27 @@ void session_free(struct session *session)
 	g_free(session);
 }
 
+/* What the configuration leaves open. */
+static void config_complete(struct session_config *config, const struct counter_route *route, const char **why)
+{
+	*why = NULL;
+	if (config->n_events == 0) {
+		config->n_events = 1;
+		if (!route || !route->event_default ||
+		    !counter_event_parse(route->event_default, &config->events[0], NULL))
+			counter_event_default(&config->events[0], why);
+	}
+	if (config->rate.frequency_hz == 0 && config->rate.period == 0)
+		config->rate.frequency_hz = route ? route->frequency_hz_default : FREQUENCY_HZ_DEFAULT;
+	if (config->ring_data_bytes == 0)
+		config->ring_data_bytes = VPROF_RING_DATA_BYTES_DEFAULT;
+}
+
 static bool config_check(const struct session_config *config, GError **error)
 {
-	if (config->n_events == 0 || config->n_events > COUNTER_EVENTS_MAX) {
+	if (config->n_events > COUNTER_EVENTS_MAX) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
-		            "cannot start a session with %zu events; it can have 1 to %u", config->n_events,
+		            "cannot start a session with %zu events; it can have %u", config->n_events,
 		            COUNTER_EVENTS_MAX);
 		return false;
 	}
@@ -190,10 +212,10 @@ static bool kernel_prepare(struct session *session, const struct session_config 
 {
 	const char *path = session->guest->kernel_path;
 	g_autoptr(GError) failure = NULL;
-	struct image *image = NULL;
+	struct image *image = session->guest->kernel_image, *opened = NULL;
 
-	if (path && (wants_orc(session, config) || wants_layout(session, config)))
-		image = image_open(path, &failure);
+	if (!image && path && (wants_orc(session, config) || wants_layout(session, config)))
+		image = opened = image_open(path, &failure);
 	if (failure && wants_orc(session, config)) {
 		g_propagate_prefixed_error(error, g_steal_pointer(&failure), "cannot unwind by ORC: ");
 		return false;
@@ -202,7 +224,7 @@ static bool kernel_prepare(struct session *session, const struct session_config 
 
 	if (done && wants_layout(session, config))
 		layout_prepare(session, image, failure);
-	image_free(image);
+	image_free(opened);
 	return done;
 }
 
@@ -214,18 +236,22 @@ struct sampler_call {
 	GError *error;
 };
 
-static void open_on_vcpu(void *data)
+static struct sampler_config sampler_config(struct session *session)
 {
-	struct sampler_call *call = data;
-	struct session *session = call->session;
-
-	const struct sampler_config config = {
+	return (struct sampler_config){
 		.delivery = session->delivery,
 		.session = &session->config,
 		.unwind = has_call_chains(&session->config) ? &session->unwind : NULL,
 		.kernel = session_has_tasks(session) ? session->kernel : NULL,
 		.claims = &session->claims,
 	};
+}
+
+static void open_on_vcpu(void *data)
+{
+	struct sampler_call *call = data;
+	struct session *session = call->session;
+	const struct sampler_config config = sampler_config(session);
 
 	call->done = sampler_open(&session->samplers[call->vcpu], &config, session->rings[call->vcpu], &call->error);
 }
@@ -269,6 +295,12 @@ static void samplers_stop(struct session *session, unsigned n)
 
 bool session_prefer_delivery(struct session *session, const char *name, GError **error)
 {
+	if (session->guest->routes) {
+		const struct counter_route *route = counter_route_choose(session->guest, name, error);
+
+		session->preferred = route ? route->name : session->preferred;
+		return route != NULL;
+	}
 	const struct counter_delivery *delivery = counter_delivery_probe(name, error);
 
 	if (delivery)
@@ -308,9 +340,70 @@ void session_unwatch(struct session *session, unsigned vcpu, struct vcpu_watcher
 	watch_hub_remove(&session->hubs[vcpu], watcher);
 }
 
-bool session_start(struct session *session, const struct session_config *config, GError **error)
+/* How overflows are to become samples: by a route of the guest's, or a delivery. */
+static bool means_acquire(struct session *session, const struct session_config *config, GError **error)
 {
-	size_t ring_bytes = config->ring_data_bytes ? config->ring_data_bytes : VPROF_RING_DATA_BYTES_DEFAULT;
+	if (session->guest->routes) {
+		session->route =
+			counter_route_choose(session->guest, config->route ? config->route : session->preferred, error);
+		return session->route != NULL;
+	}
+	if (config->route) {
+		g_set_error(
+			error, SESSION_ERROR, SESSION_ERROR_RANGE,
+			"cannot take route %s: this engine runs its guest itself, and has deliveries; leave it away",
+			config->route);
+		return false;
+	}
+	const struct counter_delivery *delivery = session_delivery_acquire(session, config->delivery, error);
+
+	session->delivery = delivery ? delivery : session->delivery;
+	return delivery != NULL;
+}
+
+static void means_release(struct session *session)
+{
+	if (!session->route)
+		session_delivery_release(session);
+}
+
+static bool samplers_start(struct session *session, GError **error)
+{
+	const struct sampler_config config = sampler_config(session);
+
+	if (session->route)
+		return session_route_start(session->guest, session->route, session->samplers, &config, session->rings,
+		                           error);
+	for (unsigned i = 0; i < session->guest->vcpus; i++) {
+		if (sampler_start(session, i, error))
+			continue;
+		samplers_stop(session, i);
+		return false;
+	}
+	return true;
+}
+
+/* With the means acquired. */
+static bool start_by_means(struct session *session, struct session_config *config, GError **error)
+{
+	config_complete(config, session->route, &session->event_why);
+	if (!config_check(config, error) ||
+	    (session->route && !session_route_restrict(session->route, config, error)) ||
+	    !kernel_prepare(session, config, error) || !rings_renew(session, config->ring_data_bytes, error))
+		return false;
+	config->route = session->route ? session->route->name : NULL;
+	config->delivery = session->route ? NULL : session->delivery->name;
+	if (has_call_chains(config))
+		config->call_graph = session->unwind.orc ? SESSION_CALL_GRAPH_ORC : SESSION_CALL_GRAPH_FP;
+	session->claims = (struct task_claims){0};
+	session->config = *config;
+	session->configured = true;
+	return samplers_start(session, error);
+}
+
+bool session_start(struct session *session, const struct session_config *wanted, GError **error)
+{
+	struct session_config config = *wanted;
 
 	if (session->running) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE,
@@ -319,31 +412,12 @@ bool session_start(struct session *session, const struct session_config *config,
 	}
 	if (session->ended || session->guest->state == GUEST_ENDED)
 		return ended_error(error);
-	if (!config_check(config, error))
+	if (!means_acquire(session, &config, error))
 		return false;
-	const struct counter_delivery *delivery = session_delivery_acquire(session, config->delivery, error);
-	if (!delivery)
-		return false;
-	if (!kernel_prepare(session, config, error) || !rings_renew(session, ring_bytes, error)) {
-		session_delivery_release(session);
-		return false;
-	}
-	session->delivery = delivery;
-	session->claims = (struct task_claims){0};
-	session->config = *config;
-	session->config.ring_data_bytes = ring_bytes;
-	session->config.delivery = delivery->name;
-	if (has_call_chains(config))
-		session->config.call_graph = session->unwind.orc ? SESSION_CALL_GRAPH_ORC : SESSION_CALL_GRAPH_FP;
-	for (unsigned i = 0; i < session->guest->vcpus; i++) {
-		if (sampler_start(session, i, error))
-			continue;
-		samplers_stop(session, i);
-		session_delivery_release(session);
-		return false;
-	}
-	session->running = true;
-	return true;
+	session->running = start_by_means(session, &config, error);
+	if (!session->running)
+		means_release(session);
+	return session->running;
 }
 
 bool session_stop(struct session *session, GError **error)
@@ -352,8 +426,11 @@ bool session_stop(struct session *session, GError **error)
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "cannot stop a session: none is running");
 		return false;
 	}
-	samplers_stop(session, session->guest->vcpus);
-	session_delivery_release(session);
+	if (session->route)
+		session_route_stop(session->guest, session->route, session->samplers);
+	else
+		samplers_stop(session, session->guest->vcpus);
+	means_release(session);
 	session->running = false;
 	return true;
 }
@@ -365,7 +442,7 @@ bool session_running(const struct session *session)
 
 const struct session_config *session_configuration(const struct session *session)
 {
-	return session->delivery ? &session->config : NULL;
+	return session->configured ? &session->config : NULL;
 }
 
 void session_event_attr(const struct session *session, unsigned event, struct perf_event_attr *attr)
@@ -394,9 +471,18 @@ const char *session_tasks_why(const struct session *session)
 	return session->config.no_tasks || !session->kernel ? NULL : session->kernel->tasks_why;
 }
 
+const char *session_event_why(const struct session *session)
+{
+	return session->event_why;
+}
+
 const char *session_delivery(const struct session *session)
 {
-	return session->delivery ? session->delivery->name : NULL;
+	const struct session_config *config = session_configuration(session);
+
+	if (!config)
+		return NULL;
+	return config->route ? config->route : config->delivery;
 }
 
 uint64_t session_event_id(unsigned event, unsigned vcpu)

@@ -32,10 +32,11 @@ enum session_call_graph {
 
 struct session_config {
 	struct counter_event events[COUNTER_EVENTS_MAX];
-	size_t n_events; /* 1..COUNTER_EVENTS_MAX */
-	struct counter_rate rate;
-	size_t ring_data_bytes; /* 0: VPROF_RING_DATA_BYTES_DEFAULT */
-	const char *delivery;   /* NULL: the first that works */
+	size_t n_events;          /* 1..COUNTER_EVENTS_MAX; 0: the default */
+	struct counter_rate rate; /* all zero: the default */
+	size_t ring_data_bytes;   /* 0: VPROF_RING_DATA_BYTES_DEFAULT */
+	const char *delivery;     /* NULL: the first that works */
+	const char *route;        /* in its place, for a guest that has routes; NULL: the first that works */
 	enum session_call_graph call_graph;
 	unsigned call_depth; /* 1..UNWIND_DEPTH_MAX frames; 0: UNWIND_DEPTH_DEFAULT */
 	bool call_kernel_only;
@@ -73,7 +74,10 @@ struct session;
 struct session *session_new(struct guest *guest, GError **error);
 void session_free(struct session *session); /* after the guest's threads have ended */
 
-/* The delivery for a configuration that names none. Error: COUNTER_ERROR_UNAVAILABLE, when it does not work here. */
+/*
+ * The delivery, or the guest's route, for a configuration that names none. Error: COUNTER_ERROR_UNAVAILABLE, when it
+ * does not work here.
+ */
 bool session_prefer_delivery(struct session *session, const char *name, GError **error);
 
 bool session_start(struct session *session, const struct session_config *config, GError **error);
@@ -109,7 +113,9 @@ void session_event_attr(const struct session *session, unsigned event, struct pe
 bool session_has_tasks(const struct session *session);
 /* Why samples have no pid though it was asked for: a sentence, or NULL. */
 const char *session_tasks_why(const struct session *session);
-/* Which delivery was chosen; NULL before the first start. */
+/* Why this event was taken, or NULL for one that was asked for; static text. */
+const char *session_event_why(const struct session *session);
+/* Which delivery or route was chosen; NULL before the first start. */
 const char *session_delivery(const struct session *session);
 
 /* The id (PERF_SAMPLE_IDENTIFIER) of event e on vCPU v. */

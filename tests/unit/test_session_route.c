@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A session on a guest that a route samples: what the route hands over is in the rings, and what it cannot is said. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "counter/route.h"
+#include "lib/record/ring_reader.h"
+#include "sample/session.h"
+
+#define KERNEL_RIP UINT64_C(0xffffffff81000010)
+#define USER_RIP UINT64_C(0x401000)
+
+static struct guest guest;
+static struct session *session;
+static struct counter_route_config in_force; /* what the session asked of the route; .take NULL: stopped */
+
+static char *never(struct guest *which)
+{
+	return g_strdup_printf("%s has no such thing; buy one", which->name);
+}
+
+static char *always(struct guest *which G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
+static bool fake_start(struct guest *which G_GNUC_UNUSED, const struct counter_route_config *config,
+                       GError **error G_GNUC_UNUSED)
+{
+	in_force = *config;
+	return true;
+}
+
+static void fake_stop(struct guest *which G_GNUC_UNUSED)
+{
+	in_force.take = NULL;
+}
+
+static const struct counter_route route_absent = {.name = "absent", .summary = "is not there", .unavailable = never};
+static const struct counter_route route_slow = {
+	.name = "slow",
+	.summary = "sees little, and that slowly",
+	.event_default = "timer",
+	.frequency_hz_default = 50,
+	.frequency_hz_max = 100,
+	.unavailable = always,
+	.start = fake_start,
+	.stop = fake_stop,
+};
+static const struct counter_route *const routes[] = {&route_absent, &route_slow, NULL};
+
+static void setup(void)
+{
+	guest = (struct guest){.kind = "fake", .name = (char *)"web01", .vcpus = 2, .routes = routes};
+	session = session_new(&guest, NULL);
+}
+
+static void teardown(void)
+{
+	session_free(session);
+}
+
+static void start(const struct session_config *config)
+{
+	GError *error = NULL;
+
+	ck_assert_msg(session_start(session, config, &error), "%s", error ? error->message : "");
+}
+
+static void assert_refused(const struct session_config *config, const char *text)
+{
+	g_autoptr(GError) error = NULL;
+
+	ck_assert(!session_start(session, config, &error));
+	ck_assert_msg(strstr(error->message, text), "%s", error->message);
+}
+
+static void take(unsigned vcpu, uint64_t rip, uint8_t cpl, bool in_guest)
+{
+	const struct counter_sample sample = {.vcpu = vcpu,
+	                                      .overflow = {.event = 0, .period = 20000000},
+	                                      .time_ns = 1,
+	                                      .in_guest = in_guest,
+	                                      .regs = {.rip = rip, .cpl = cpl, .valid = true}};
+
+	in_force.take(in_force.data, &sample);
+}
+
+START_TEST(the_first_that_works_is_taken_with_its_defaults)
+{
+	start(&(struct session_config){0});
+	ck_assert_str_eq(session_delivery(session), "slow");
+	ck_assert_str_eq(session_configuration(session)->events[0].name, "timer");
+	ck_assert_uint_eq(in_force.rate.frequency_hz, 50);
+	ck_assert_uint_eq(in_force.n_events, 1);
+	ck_assert(!session_has_tasks(session));
+	ck_assert(session_stop(session, NULL));
+	ck_assert_ptr_null(in_force.take);
+}
+END_TEST
+
+START_TEST(samples_are_in_the_ring_of_their_vcpu)
+{
+	static const uint16_t misc[] = {PERF_RECORD_MISC_KERNEL, PERF_RECORD_MISC_USER, PERF_RECORD_MISC_HYPERVISOR};
+	const struct counter_totals totals = {.overflows = 3, .throttled = 2, .idle = 7, .expected = 12};
+	const struct perf_event_header *record;
+	struct session_statistics figures;
+	struct record_sample sample;
+	size_t bytes;
+
+	start(&(struct session_config){0});
+	take(1, KERNEL_RIP, 0, true);
+	take(1, USER_RIP, 3, true);
+	take(1, USER_RIP, 3, false);
+	in_force.account(in_force.data, 1, &totals);
+	ck_assert(session_stop(session, NULL));
+	session_statistics_read(session, 1, &figures);
+	ck_assert_uint_eq(figures.sample, 3);
+	ck_assert_uint_eq(figures.in_hypervisor, 1);
+	ck_assert_uint_eq(figures.idle, 7);
+	ck_assert_uint_eq(figures.throttled, 2);
+	ck_assert_uint_eq(figures.expected, 12);
+	struct ring_reader *reader = ring_reader_open(ring_memfd(session_ring(session, 1)), NULL);
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(misc); i++) {
+		ck_assert_ptr_nonnull(record = ring_reader_next(reader, &bytes));
+		ck_assert(record_sample_decode(record, bytes, VPROF_SAMPLE_TYPE, &sample));
+		ck_assert_uint_eq(sample.misc, misc[i]);
+		ck_assert_uint_eq(sample.cpu, 1);
+		ck_assert_uint_eq(sample.period, 20000000);
+	}
+	ck_assert_ptr_null(ring_reader_next(reader, &bytes));
+	ring_reader_free(reader);
+	ck_assert_uint_eq(ring_totals(session_ring(session, 0)).records, 0);
+}
+END_TEST
+
+START_TEST(what_it_cannot_is_refused_by_name)
+{
+	assert_refused(&(struct session_config){.route = "absent"}, "absent: web01 has no such thing; buy one");
+	assert_refused(&(struct session_config){.route = "pigeon"}, "slow: sees little");
+	assert_refused(&(struct session_config){.rate.frequency_hz = 101}, "takes up to 100 Hz");
+	assert_refused(&(struct session_config){.call_graph = SESSION_CALL_GRAPH_AUTO}, "sees no registers");
+	start(&(struct session_config){0});
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("session_route");
+	TCase *tc = tcase_create("route");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, the_first_that_works_is_taken_with_its_defaults);
+	tcase_add_test(tc, samples_are_in_the_ring_of_their_vcpu);
+	tcase_add_test(tc, what_it_cannot_is_refused_by_name);
+	suite_add_tcase(suite, tc);
+	SRunner *runner = srunner_create(suite);
+
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

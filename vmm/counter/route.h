@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Sampling a guest whose vCPU threads belong to another process. Nothing of ours runs on those threads; a route is a
+ * way to learn from outside what a vCPU was doing when a counter on its thread overflowed. It stands where a delivery
+ * stands for a guest of our own.
+ */
+#ifndef VPROF_COUNTER_ROUTE_H
+#define VPROF_COUNTER_ROUTE_H
+
+#include "counter/counter.h"
+
+/* One overflow, as a route saw it. */
+struct counter_sample {
+	unsigned vcpu;
+	struct counter_overflow overflow;
+	uint64_t time_ns;       /* CLOCK_MONOTONIC */
+	bool in_guest;          /* false: the thread was in KVM or QEMU */
+	struct guest_regs regs; /* rip and cpl only, unless the route has registers */
+};
+
+/* What a session wants of a route; all of it outlives `stop`. */
+struct counter_route_config {
+	const struct counter_event *events;
+	size_t n_events;
+	struct counter_rate rate;
+	/* Both on one thread, the route's own, for all vCPUs. */
+	void (*take)(void *data, const struct counter_sample *sample);
+	void (*account)(void *data, unsigned vcpu, const struct counter_totals *totals);
+	void *data;
+};
+
+struct counter_route {
+	const char *name; /* "perf", "monitor" */
+	const char *summary;
+	const char *event_default; /* NULL: that of the host, counter_event_default */
+	unsigned frequency_hz_default;
+	unsigned frequency_hz_max; /* 0: that of the event */
+	bool registers;            /* samples have all registers, so that tasks and call chains can be found */
+	/* NULL when it can be used on this guest, else why not, and what to do; new string. */
+	char *(*unavailable)(struct guest *guest);
+	bool (*start)(struct guest *guest, const struct counter_route_config *config, GError **error);
+	/* No call of `take` or `account` comes after it. */
+	void (*stop)(struct guest *guest);
+};
+
+/*
+ * The route of this name, or with NULL the first that can be used on `guest`, which has routes. Errors: UNAVAILABLE,
+ * with the reason of each that was tried.
+ */
+const struct counter_route *counter_route_choose(struct guest *guest, const char *name, GError **error);
+
+#endif
