@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# initramfs.sh FILE: writes an uncompressed initramfs with a static busybox. Its /init says which processors are online
-# and which kernel runs, does a little work as a program would, and ends the machine: by ACPI if there is ACPI, else
-# by a reboot.
+# initramfs.sh FILE [INIT]: writes an uncompressed initramfs with a static busybox. Its /init is INIT, a script; without
+# one, it says which processors are online and which kernel runs, does a little work as a program would, and ends the
+# machine: by ACPI if there is ACPI, else by a reboot.
 set -eu
 busybox=$(command -v busybox) || { echo "initramfs: busybox is missing; install the package busybox-static" >&2; exit 77; }
 root=$(mktemp -d)
@@ -24,5 +24,6 @@ if [ -d /sys/firmware/acpi ]; then
 fi
 exec busybox reboot -f
 INIT
+[ $# -lt 2 ] || cp "$2" "$root/init"
 chmod +x "$root/init"
 bsdtar -cf "$1" --format newc --uid 0 --gid 0 -C "$root" bin dev init proc sys
