@@ -96,15 +96,20 @@ int command_execute(const struct command *command, int argc, char **argv)
 {
 	g_autoptr(GOptionContext) context = command_context(command);
 	g_autoptr(GError) error = NULL;
+	int usage_status = command->usage_status != 0 ? command->usage_status : STATUS_USAGE;
 
-	if (!g_option_context_parse(context, &argc, &argv, &error))
-		return usage_error(command->name, "%s", error->message);
+	if (!g_option_context_parse(context, &argc, &argv, &error)) {
+		usage_error(command->name, "%s", error->message);
+		return usage_status;
+	}
 	/* GOption leaves a "--" that is followed by something looking like an option. */
 	if (argc > 1 && strcmp(argv[1], "--") == 0) {
 		argc--;
 		argv++;
 	}
-	if ((unsigned)argc - 1 > command->max_arguments)
-		return usage_error(command->name, "unexpected argument \"%s\"", argv[1 + command->max_arguments]);
+	if ((unsigned)argc - 1 > command->max_arguments) {
+		usage_error(command->name, "unexpected argument \"%s\"", argv[1 + command->max_arguments]);
+		return usage_status;
+	}
 	return command->run((unsigned)argc - 1, argv + 1);
 }

@@ -20,6 +20,7 @@ struct command {
 	const char *manual;          /* the page that describes it, without the section: "vprof-run" */
 	const char *description;     /* ends --help: what it does beyond its options, and examples */
 	const GOptionEntry *options; /* ends with an empty entry */
+	int usage_status;            /* where STATUS_USAGE means something else; 0: STATUS_USAGE */
 	/* The arguments that are no options; returns the exit status. */
 	int (*run)(unsigned n, char **arguments);
 };
@@ -29,6 +30,8 @@ extern const struct command *const commands[]; /* NULL-terminated */
 extern const struct command command_run;
 extern const struct command command_report;
 extern const struct command command_script;
+extern const struct command command_diff;
+extern const struct command command_gate;
 extern const struct command command_list;
 extern const struct command command_mpstat;
 extern const struct command command_stat;

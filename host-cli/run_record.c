@@ -352,10 +352,25 @@ void capture_phase(struct capture *capture, json_t *phase)
 	json_array_append(capture->phases, phase);
 }
 
+/* "model name" of /proc/cpuinfo; NULL where there is none. New string. */
+static char *host_cpu(void)
+{
+	g_autofree char *cpuinfo = NULL;
+	char *at, *end;
+
+	if (!g_file_get_contents("/proc/cpuinfo", &cpuinfo, NULL, NULL))
+		return NULL;
+	at = strstr(cpuinfo, "model name");
+	at = at != NULL ? strchr(at, ':') : NULL;
+	end = at != NULL ? strchr(at, '\n') : NULL;
+	return end != NULL ? g_strstrip(g_strndup(at + 1, (gsize)(end - at - 1))) : NULL;
+}
+
 /* VPROF_FEATURE_DESCRIPTION. */
 static char *capture_description(const struct capture *capture, const struct capture_summary *summary)
 {
-	json_t *description = json_pack("{s:i}", "version", 1);
+	g_autofree char *cpu = host_cpu();
+	json_t *description = json_pack("{s:i, s:o}", "version", 1, "host-cpu", text_json(cpu));
 	char *text;
 
 	object_set(description, "guest", summary->guest);

@@ -33,7 +33,7 @@
 
 /*
  * UTF-8 JSON, one object: {"version": 1, "guest": {...}, "events": [...], "statistics": {...}, "end": {...},
- * "phases": [...]}; members as the control methods query-guest, session-start and query-stats return them.
+ * "phases": [...], "host-cpu": TEXT}; members as the control methods query-guest, session-start and query-stats return them.
  */
 #define VPROF_FEATURE_DESCRIPTION 200
 

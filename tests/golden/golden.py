@@ -6,6 +6,7 @@ Each line of cases.txt is a name and the arguments of vprof. With --update the t
 difference before you commit it.
 """
 import difflib
+import json
 import os
 import pathlib
 import shlex
@@ -24,7 +25,29 @@ def cases():
             yield name, arguments
 
 
+def measurements(folder, name, hash_percent=100, repetitions=8, **conditions):
+    """Repetitions of 200 ms, by NOISE longer or shorter, in which hash_blocks takes a half."""
+    noise = [0, 1, -1, 2, -2, 0.5, -0.5, 1.5][:repetitions]
+    functions = {"hash_blocks": hash_percent, "sort_blocks": 60, "copy_blocks": 39.5, "tick": 0.5}
+    values = {function: [1e6 * part * (1 + n / 1000) for n in noise] for function, part in functions.items()}
+    total = [sum(one) for one in zip(*values.values())]
+    document = {
+        "format": "vprof-measurements", "version": 1, "unit": "ns", "repetitions": repetitions,
+        "conditions": {"event": "task-clock", "rate": {"frequency-hz": 999}, "vcpus": 1, **conditions},
+        "metrics": [{"name": name, "unit": "ns", "values": total} for name in ("total", "guest")],
+        "functions": [{"name": function, "module": "[kernel]", "mode": "kernel", "values": list}
+                      for function, list in values.items()],
+    }
+    (folder / name).write_text(json.dumps(document))
+
+
 def prepare(folder):
+    measurements(folder, "base.json")
+    measurements(folder, "same.json", hash_percent=100.05)
+    measurements(folder, "slow.json", hash_percent=110)
+    measurements(folder, "few.json", hash_percent=110, repetitions=3)
+    measurements(folder, "other.json", rate={"frequency-hz": 100})
+    (folder / "damaged.json").write_text((folder / "base.json").read_text().replace("[", "[-1, ", 1))
     subprocess.run([BIN / "make_recordings"], cwd=folder, check=True)
     whole = (folder / "clock.data").read_bytes()
     (folder / "half.data").write_bytes(whole[:3000])

@@ -36,7 +36,7 @@ def manual_page(command):
 
 class Surface(unittest.TestCase):
     def test_commands_are_known(self):
-        self.assertEqual(commands(), ["run", "report", "script", "stat", "list", "mpstat", "doctor", "completion", "help", "version"])
+        self.assertEqual(commands(), ["run", "report", "script", "diff", "gate", "stat", "list", "mpstat", "doctor", "completion", "help", "version"])
 
     def test_manual_of_each_command(self):
         for command in commands():
@@ -55,7 +55,7 @@ class Surface(unittest.TestCase):
         self.assertEqual(manual_options("vprof-vmm.8"), options)
 
     def test_every_page_is_somebodys(self):
-        pages = {manual_page(command) for command in commands()} | {"vprof-vmm.8"}
+        pages = {manual_page(command) for command in commands()} | {"vprof-vmm.8", "vprof-measurements.5"}
         self.assertEqual({file.name for file in MAN.iterdir()}, pages)
 
     def test_short_options_of_the_manual(self):

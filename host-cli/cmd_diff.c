@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdio.h>
+
+#include "command.h"
+#include "comparison_output.h"
+#include "message.h"
+
+static struct {
+	double alpha, min_share;
+	gboolean json, force, shares;
+} given = {.alpha = 0.01, .min_share = 0.5};
+
+static const GOptionEntry options[] = {
+	{"alpha", 'a', 0, G_OPTION_ARG_DOUBLE, &given.alpha,
+         "a bound may be wrong this often, and this share of the functions named (default 0.01)", "A"},
+	{"min-share", 0, 0, G_OPTION_ARG_DOUBLE, &given.min_share,
+         "leave out functions with less than P percent of the time in both (default 0.5)", "P"},
+	{"shares", 's', 0, G_OPTION_ARG_NONE, &given.shares,
+         "compare shares of the time: what slows all of it down alike does not show", NULL},
+	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "compare what was made under other conditions, too", NULL},
+	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print one JSON document", NULL},
+	{NULL},
+};
+
+static bool comparable(const struct measured *base, const struct measured *now, GError **error)
+{
+	g_autoptr(GError) why = NULL;
+
+	if (measured_comparable(base, now, &why))
+		return true;
+	if (!given.force) {
+		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_INCOMPARABLE,
+		            "%s; --force compares them all the same", why->message);
+		return false;
+	}
+	warn("%s", why->message);
+	return true;
+}
+
+static void print(const struct measured *base, const struct measured *now, json_t *documents)
+{
+	struct compared compared = {
+		.base = base,
+		.now = now,
+		.options = {.alpha = given.alpha, .min_share = given.min_share / 100},
+	};
+
+	compared.comparison = comparison_new(base->measurements, now->measurements, &compared.options);
+	if (given.json)
+		json_array_append_new(documents, compared_json(&compared));
+	else
+		compared_print_text(&compared, stdout);
+	comparison_free(compared.comparison);
+}
+
+static struct measured *load(const char *path, GError **error)
+{
+	struct measured *measured = measured_load(path, error);
+
+	if (measured != NULL && given.shares)
+		measurements_to_shares(measured->measurements);
+	return measured;
+}
+
+static bool compare_with(const struct measured *base, const char *path, json_t *documents, GError **error)
+{
+	struct measured *now = load(path, error);
+	bool good = now != NULL && comparable(base, now, error);
+
+	if (good)
+		print(base, now, documents);
+	measured_free(now);
+	return good;
+}
+
+static void print_documents(json_t *documents)
+{
+	json_t *all = json_pack("{s:s, s:i, s:O}", "format", "vprof-diff", "version", 1, "comparisons", documents);
+
+	json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+	putchar('\n');
+	json_decref(all);
+}
+
+static int diff_run(unsigned n, char **arguments)
+{
+	g_autoptr(GError) error = NULL;
+	struct measured *base;
+	json_t *documents;
+
+	if (n < 2)
+		return usage_error(command_diff.name, "two recordings at least are needed, the base first");
+	if (!(given.alpha > 0 && given.alpha < 0.5))
+		return usage_error(command_diff.name, "--alpha takes a number between 0 and 0.5");
+	if (!(given.min_share >= 0 && given.min_share <= 100))
+		return usage_error(command_diff.name, "--min-share takes 0 to 100");
+	base = load(arguments[0], &error);
+	if (base == NULL)
+		return failure(error);
+	documents = json_array();
+	for (unsigned i = 1; i < n && error == NULL; i++)
+		compare_with(base, arguments[i], documents, &error);
+	if (given.json && error == NULL)
+		print_documents(documents);
+	json_decref(documents);
+	measured_free(base);
+	return error == NULL ? STATUS_OK : failure(error);
+}
+
+const struct command command_diff = {
+	.name = "diff",
+	.summary = "Compare profiles: what changed, and what explains it",
+	.arguments = "BASE NOW...",
+	.max_arguments = 1000,
+	.manual = "vprof-diff",
+	.description =
+		"Each of BASE and NOW is a recording with its repetitions, a folder of recordings, or a file of "
+		"measurements\n"
+		"(*.json). Functions are matched by name and module. With one repetition on a side nothing can be "
+		"shown; five\n"
+		"on each side is the least for the default --alpha.\n"
+		"\n"
+		"Examples:\n"
+		"  vprof diff old/ new/                two folders of recordings\n"
+		"  vprof diff --shares old/ new/       on a machine whose speed is not steady\n"
+		"  vprof diff base.json new.data       what a gate keeps, against a recording\n"
+		"  vprof diff --json old/ new/ | jq -r '.comparisons[].functions[] | select(.stands) | .name'",
+	.options = options,
+	.run = diff_run,
+};

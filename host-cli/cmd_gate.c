@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "comparison_output.h"
+#include "message.h"
+
+/* What a pipeline goes by: vprof-gate(1). */
+enum { GATE_GOOD = 0, GATE_REGRESSED = 1, GATE_UNDECIDED = 2, GATE_BAD_INPUT = 3 };
+
+#define DEFAULT_METRIC "guest"
+#define MIN_SHARE 0.005
+
+static struct {
+	char *baseline, *max_regression, *markdown, *junit;
+	char **metrics;
+	double alpha;
+	gboolean json, github, update;
+} given = {.alpha = 0.01};
+
+static const GOptionEntry options[] = {
+	{"baseline", 'b', 0, G_OPTION_ARG_FILENAME, &given.baseline,
+         "what to compare with: measurements (*.json), a recording or a folder of them", "PATH"},
+	{"max-regression", 'r', 0, G_OPTION_ARG_STRING, &given.max_regression,
+         "how much worse a metric may be (default 3%)", "P%"},
+	{"metric", 'm', 0, G_OPTION_ARG_STRING_ARRAY, &given.metrics,
+         "watch NAME: total, guest, kernel, user, vmm or wall (default " DEFAULT_METRIC "); may be repeated", "NAME"},
+	{"alpha", 'a', 0, G_OPTION_ARG_DOUBLE, &given.alpha, "how often a verdict may be wrong (default 0.01)", "A"},
+	{"update-baseline", 'u', 0, G_OPTION_ARG_NONE, &given.update,
+         "write NOW's measurements to --baseline (a *.json) unless they are a regression", NULL},
+	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print one JSON document", NULL},
+	{"github", 0, 0, G_OPTION_ARG_NONE, &given.github, "print annotations for GitHub Actions", NULL},
+	{"markdown", 0, 0, G_OPTION_ARG_FILENAME, &given.markdown, "append a summary in Markdown to FILE (-: stdout)",
+         "FILE"},
+	{"junit", 0, 0, G_OPTION_ARG_FILENAME, &given.junit, "write a JUnit test report to FILE (-: stdout)", "FILE"},
+	{NULL},
+};
+
+static int bad_input(const GError *error)
+{
+	failure(error);
+	return GATE_BAD_INPUT;
+}
+
+/* "3%" or "3": percent, 0 and more. */
+static bool percent_parse(const char *text, double *part, GError **error)
+{
+	char *end;
+	double percent = g_ascii_strtod(text, &end);
+
+	if (end == text || (*end != '\0' && strcmp(end, "%") != 0) || !(percent >= 0 && percent <= 1000)) {
+		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+		            "--max-regression takes 0 to 1000 percent, not \"%s\"", text);
+		return false;
+	}
+	*part = percent / 100;
+	return true;
+}
+
+static bool positive(const struct series *series, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!(series->values[i] > 0))
+			return false;
+	return true;
+}
+
+static bool watch_metric(struct gate_result *result, const char *name, struct watched *watched, GError **error)
+{
+	const struct measurements *base_set = result->compared.base->measurements;
+	const struct measurements *now_set = result->compared.now->measurements;
+	const struct series *base = measurements_metric(base_set, name), *now = measurements_metric(now_set, name);
+
+	if (base == NULL || now == NULL || !positive(base, base_set->n_repetitions) ||
+	    !positive(now, now_set->n_repetitions)) {
+		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_EMPTY,
+		            "metric \"%s\" was not measured in every repetition of %s", name,
+		            base == NULL || !positive(base, base_set->n_repetitions) ? result->compared.base->path
+		                                                                     : result->compared.now->path);
+		return false;
+	}
+	*watched = (struct watched){
+		.name = base->name,
+		.unit = base->unit,
+		.base_median = shift_median(base->values, base_set->n_repetitions),
+		.now_median = shift_median(now->values, now_set->n_repetitions),
+		.judgement = judge(base->values, base_set->n_repetitions, now->values, now_set->n_repetitions,
+	                           result->max_regression, result->alpha),
+	};
+	return true;
+}
+
+/* A regression is one whatever the others say; what is not known is not good. */
+static enum verdict verdict_of_all(const struct gate_result *result)
+{
+	enum verdict verdict = VERDICT_GOOD;
+
+	for (size_t i = 0; i < result->n_watched && verdict != VERDICT_REGRESSED; i++)
+		if (result->watched[i].judgement.verdict != VERDICT_GOOD)
+			verdict = result->watched[i].judgement.verdict;
+	return verdict;
+}
+
+static bool gate_judge(struct gate_result *result, GError **error)
+{
+	static char *const by_default[] = {(char *)DEFAULT_METRIC, NULL};
+	char *const *names = given.metrics != NULL ? given.metrics : by_default;
+	size_t n = g_strv_length((char **)names);
+
+	result->watched = g_new(struct watched, n);
+	for (; result->n_watched < n; result->n_watched++)
+		if (!watch_metric(result, names[result->n_watched], &result->watched[result->n_watched], error))
+			return false;
+	result->verdict = verdict_of_all(result);
+	return true;
+}
+
+static bool write_report(const char *path, const char *mode, void (*print)(const struct gate_result *, FILE *),
+                         const struct gate_result *result, GError **error)
+{
+	FILE *file;
+
+	if (path == NULL)
+		return true;
+	if (strcmp(path, "-") == 0) {
+		print(result, stdout);
+		return true;
+	}
+	file = fopen(path, mode);
+	if (file != NULL) {
+		print(result, file);
+		if (fclose(file) == 0)
+			return true;
+	}
+	g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot write %s: %s", path,
+	            g_strerror(errno));
+	return false;
+}
+
+static bool gate_report(const struct gate_result *result, GError **error)
+{
+	if (given.json)
+		gate_print_json(result, stdout);
+	else if (given.github)
+		gate_print_github(result, stdout);
+	else
+		gate_print_text(result, stdout);
+	return write_report(given.markdown, "a", gate_print_markdown, result, error) &&
+	       write_report(given.junit, "w", gate_print_junit, result, error);
+}
+
+static int status_of(enum verdict verdict)
+{
+	static const int statuses[] = {
+		[VERDICT_GOOD] = GATE_GOOD,
+		[VERDICT_REGRESSED] = GATE_REGRESSED,
+		[VERDICT_UNDECIDED] = GATE_UNDECIDED,
+	};
+
+	return statuses[verdict];
+}
+
+static int gate_compare(struct gate_result *result)
+{
+	g_autoptr(GError) error = NULL;
+	bool done =
+		measured_comparable(result->compared.base, result->compared.now, &error) && gate_judge(result, &error);
+
+	if (done) {
+		result->compared.comparison =
+			comparison_new(result->compared.base->measurements, result->compared.now->measurements,
+		                       &result->compared.options);
+		done = gate_report(result, &error);
+		comparison_free(result->compared.comparison);
+	}
+	if (done && given.update && result->verdict != VERDICT_REGRESSED)
+		done = measured_save(result->compared.now, given.baseline, &error);
+	g_free(result->watched);
+	return done ? status_of(result->verdict) : bad_input(error);
+}
+
+/* The first run of a pipeline has no baseline yet. */
+static int gate_first(const struct measured *now)
+{
+	g_autoptr(GError) error = NULL;
+
+	if (!measured_save(now, given.baseline, &error))
+		return bad_input(error);
+	say("%s did not exist; it holds the %zu repetitions of %s now", given.baseline,
+	    now->measurements->n_repetitions, now->path);
+	return GATE_GOOD;
+}
+
+static int gate_with(const struct measured *now, double max_regression)
+{
+	g_autoptr(GError) error = NULL;
+	struct gate_result result = {
+		.compared = {.now = now, .options = {.alpha = given.alpha, .min_share = MIN_SHARE}},
+		.max_regression = max_regression,
+		.alpha = given.alpha,
+	};
+	struct measured *base;
+	int status;
+
+	if (given.update && !g_file_test(given.baseline, G_FILE_TEST_EXISTS))
+		return gate_first(now);
+	base = measured_load(given.baseline, &error);
+	if (base == NULL)
+		return bad_input(error);
+	result.compared.base = base;
+	status = gate_compare(&result);
+	measured_free(base);
+	return status;
+}
+
+static bool options_check(double *max_regression, GError **error)
+{
+	const char *why = NULL;
+
+	if (given.baseline == NULL)
+		why = "--baseline PATH is needed; --update-baseline makes one";
+	else if (!(given.alpha > 0 && given.alpha < 0.5))
+		why = "--alpha takes a number between 0 and 0.5";
+	else if (given.update && !g_str_has_suffix(given.baseline, ".json"))
+		why = "--update-baseline needs a --baseline that ends in .json";
+	if (why != NULL)
+		g_set_error_literal(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, why);
+	return why == NULL &&
+	       percent_parse(given.max_regression != NULL ? given.max_regression : "3", max_regression, error);
+}
+
+static int gate_run(unsigned n, char **arguments)
+{
+	g_autoptr(GError) error = NULL;
+	double max_regression;
+	struct measured *now;
+	int status;
+
+	if (n != 1 || !options_check(&max_regression, &error)) {
+		usage_error(command_gate.name, "%s",
+		            n != 1 ? "one recording, folder or *.json is needed" : error->message);
+		return GATE_BAD_INPUT;
+	}
+	now = measured_load(arguments[0], &error);
+	if (now == NULL)
+		return bad_input(error);
+	status = gate_with(now, max_regression);
+	measured_free(now);
+	return status;
+}
+
+const struct command command_gate = {
+	.name = "gate",
+	.summary = "Decide whether a new build is slower than a baseline",
+	.arguments = "NOW",
+	.max_arguments = 1,
+	.usage_status = GATE_BAD_INPUT,
+	.manual = "vprof-gate",
+	.description =
+		"Exit status: 0 not worse than --max-regression allows, 1 a regression, 2 the repetitions do not say\n"
+		"(and what it would take), 3 bad input. Baseline and NOW are recordings with repetitions, folders of\n"
+		"recordings, or measurements that an earlier --update-baseline wrote.\n"
+		"\n"
+		"Examples:\n"
+		"  vprof gate -b base.json --update-baseline new/      the first run makes the baseline\n"
+		"  vprof gate -b base.json -r 5% new/                  at most 5 % more guest time\n"
+		"  vprof gate -b base.json --markdown \"$GITHUB_STEP_SUMMARY\" --junit gate.xml new/",
+	.options = options,
+	.run = gate_run,
+};

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What `diff` and `gate` found, in their forms. */
+#ifndef VPROF_CLI_COMPARISON_OUTPUT_H
+#define VPROF_CLI_COMPARISON_OUTPUT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "lib/profile/comparison.h"
+#include "measured.h"
+
+/* Both sets of repetitions, and how the one differs from the other. */
+struct compared {
+	const struct measured *base, *now;
+	struct comparison *comparison;
+	struct comparison_options options;
+};
+
+/* A metric that the gate watches. */
+struct watched {
+	const char *name, *unit;
+	double base_median, now_median;
+	struct judgement judgement;
+};
+
+struct gate_result {
+	struct compared compared;
+	double max_regression, alpha;
+	struct watched *watched;
+	size_t n_watched;
+	enum verdict verdict; /* of all: the worst; undecided is better than a regression */
+};
+
+/* "1.234 ms" for ns; "1.234e+09 cycles". New string. */
+char *value_text(double value, const char *unit);
+/* "+1.2 %", "-0.3 %". New string; of a ratio that is not finite, "?". */
+char *ratio_text(double ratio);
+/* A sentence about a metric: what it did, and what the repetitions can say. New string. */
+char *watched_sentence(const struct watched *watched, const struct gate_result *result);
+
+void compared_print_text(const struct compared *compared, FILE *to);
+/* The functions that explain the difference, and nothing when there are none. */
+void compared_print_functions(const struct compared *compared, FILE *to);
+json_t *compared_json(const struct compared *compared);
+
+void gate_print_text(const struct gate_result *result, FILE *to);
+/* vprof-gate(1) has the schema. */
+void gate_print_json(const struct gate_result *result, FILE *to);
+void gate_print_markdown(const struct gate_result *result, FILE *to);
+void gate_print_junit(const struct gate_result *result, FILE *to);
+void gate_print_github(const struct gate_result *result, FILE *to);
+
+#endif

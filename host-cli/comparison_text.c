@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <math.h>
+#include <string.h>
+
+#include "comparison_output.h"
+#include "text.h"
+
+char *value_text(double value, const char *unit)
+{
+	static const struct {
+		double least;
+		const char *unit;
+	} times[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
+
+	if (strcmp(unit, "ns") != 0)
+		return g_strdup_printf("%.4g %s", value, unit);
+	for (size_t i = 0; i < G_N_ELEMENTS(times); i++)
+		if (fabs(value) >= times[i].least)
+			return g_strdup_printf("%.*f %s", times[i].least > 1 ? 2 : 0, value / times[i].least,
+			                       times[i].unit);
+	return g_strdup("0 ns");
+}
+
+char *ratio_text(double ratio)
+{
+	return isfinite(ratio) && ratio > 0 ? g_strdup_printf("%+.1f %%", (ratio - 1) * 100) : g_strdup("?");
+}
+
+/* A bound of a shift; "?" where there is none. New string. */
+static char *bound_text(double bound, const char *unit)
+{
+	g_autofree char *size = value_text(fabs(bound), unit);
+
+	return isfinite(bound) ? g_strdup_printf("%c%s", bound < 0 ? '-' : '+', size) : g_strdup("?");
+}
+
+/* "+1.20 ms [+0.90 ms, +1.50 ms]". New string. */
+static char *shift_text(const struct shift *shift, const char *unit)
+{
+	g_autofree char *estimate = bound_text(shift->estimate, unit), *low = bound_text(shift->low, unit),
+			*high = bound_text(shift->high, unit);
+
+	return g_strdup_printf("%s [%s, %s]", estimate, low, high);
+}
+
+static const struct series *either(const struct change *change)
+{
+	return change->base != NULL ? change->base : change->now;
+}
+
+static void set_print(const char *role, const struct measured *measured, FILE *to)
+{
+	g_autofree char *path = text_printable(measured->path);
+
+	fprintf(to, "# %-8s %s, repetitions: %zu\n", role, path, measured->measurements->n_repetitions);
+}
+
+static void metric_print(const struct change *change, FILE *to)
+{
+	const char *unit = change->base->unit;
+	g_autofree char *base = value_text(change->base_median, unit), *now = value_text(change->now_median, unit),
+			*shift = shift_text(&change->shift, unit), *name = text_printable(change->base->name);
+
+	fprintf(to, "  %-12s %14s %14s  %s%s\n", name, base, now, shift, change->stands ? "" : "  may be chance");
+}
+
+static void function_print(const struct change *change, FILE *to)
+{
+	const struct series *series = either(change);
+	g_autofree char *base = value_text(change->base_median, series->unit),
+			*now = value_text(change->now_median, series->unit),
+			*shift = shift_text(&change->shift, series->unit), *name = text_printable(series->name);
+
+	fprintf(to, "  %12s %12s  %-36s %-6s  %s\n", base, now, shift, profile_mode_name(series->mode), name);
+}
+
+static void functions_print(const char *title, const struct change *changes, size_t n, bool only_standing, FILE *to)
+{
+	bool titled = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (only_standing && !changes[i].stands)
+			continue;
+		if (!titled)
+			fprintf(to, "#\n# %s\n# %12s %12s  %-36s %-6s  %s\n", title, "Base", "Now", "Change", "Mode",
+			        "Function");
+		titled = true;
+		function_print(&changes[i], to);
+	}
+}
+
+void compared_print_functions(const struct compared *compared, FILE *to)
+{
+	const struct comparison *comparison = compared->comparison;
+	g_autofree char *title =
+		g_strdup_printf("functions that changed, time of their own; at most %g %% of them may be chance",
+	                        compared->options.alpha * 100);
+
+	functions_print(title, comparison->functions, comparison->n_functions, true, to);
+	if (comparison->n_standing != 0 && comparison->explained != 0)
+		fprintf(to, "# together they make %.0f %% of the change of %s\n", comparison->explained * 100,
+		        comparison->metrics[0].base->name);
+	functions_print("only in one of the two: new, gone, renamed or inlined", comparison->only, comparison->n_only,
+	                false, to);
+}
+
+void compared_print_text(const struct compared *compared, FILE *to)
+{
+	const struct comparison *comparison = compared->comparison;
+
+	set_print("base", compared->base, to);
+	set_print("now", compared->now, to);
+	fprintf(to, "#\n# %-12s %14s %14s  %s\n", "Metric", "Base", "Now", "Change [bounds]");
+	for (size_t i = 0; i < comparison->n_metrics; i++)
+		metric_print(&comparison->metrics[i], to);
+	compared_print_functions(compared, to);
+	fprintf(to, "#\n# tested: %zu functions; not tested: %zu of less than %g %% of the time\n",
+	        comparison->n_functions, comparison->n_small, compared->options.min_share * 100);
+}
+
+char *watched_sentence(const struct watched *watched, const struct gate_result *result)
+{
+	const struct judgement *judgement = &watched->judgement;
+	g_autofree char *ratio = ratio_text(judgement->ratio), *low = ratio_text(judgement->ratio_low),
+			*high = ratio_text(judgement->ratio_high);
+	GString *text = g_string_new(NULL);
+
+	g_string_append_printf(text, "%s: %s [%s, %s], %g %% allowed: %s", watched->name, ratio, low, high,
+	                       result->max_regression * 100, verdict_name(judgement->verdict));
+	if (judgement->verdict != VERDICT_UNDECIDED)
+		return g_string_free(text, FALSE);
+	if (isfinite(judgement->detectable))
+		g_string_append_printf(text, "; these repetitions can tell what is %.1f %% from the limit",
+		                       judgement->detectable * 100);
+	if (judgement->repetitions_wanted != SIZE_MAX)
+		g_string_append_printf(text, "; %zu on each side could tell no change from it",
+		                       judgement->repetitions_wanted);
+	return g_string_free(text, FALSE);
+}
+
+void gate_print_text(const struct gate_result *result, FILE *to)
+{
+	set_print("baseline", result->compared.base, to);
+	set_print("now", result->compared.now, to);
+	for (size_t i = 0; i < result->n_watched; i++) {
+		g_autofree char *sentence = watched_sentence(&result->watched[i], result);
+
+		fprintf(to, "%s\n", sentence);
+	}
+	if (result->verdict == VERDICT_REGRESSED)
+		compared_print_functions(&result->compared, to);
+}

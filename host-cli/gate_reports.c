@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What pipelines show of a gate: a job summary, a test report, annotations. */
+#include <string.h>
+
+#include "comparison_output.h"
+#include "text.h"
+
+/* Text between bars: what Markdown would take for markup is escaped. New string. */
+static char *markdown_escape(const char *text)
+{
+	g_autofree char *printable = text_printable(text);
+	GString *escaped = g_string_new(NULL);
+
+	for (const char *c = printable; *c != '\0'; c++) {
+		if (strchr("\\`*_{}[]<>()#+!|~", *c) != NULL)
+			g_string_append_c(escaped, '\\');
+		g_string_append_c(escaped, *c);
+	}
+	return g_string_free(escaped, FALSE);
+}
+
+static void markdown_metrics(const struct gate_result *result, FILE *to)
+{
+	fputs("| metric | baseline | now | change | bounds | verdict |\n|---|---:|---:|---:|---|---|\n", to);
+	for (size_t i = 0; i < result->n_watched; i++) {
+		const struct watched *watched = &result->watched[i];
+		g_autofree char *name = markdown_escape(watched->name),
+				*base = value_text(watched->base_median, watched->unit),
+				*now = value_text(watched->now_median, watched->unit),
+				*ratio = ratio_text(watched->judgement.ratio),
+				*low = ratio_text(watched->judgement.ratio_low),
+				*high = ratio_text(watched->judgement.ratio_high);
+
+		fprintf(to, "| %s | %s | %s | %s | %s to %s | %s |\n", name, base, now, ratio, low, high,
+		        verdict_name(watched->judgement.verdict));
+	}
+}
+
+static void markdown_functions(const struct comparison *comparison, FILE *to)
+{
+	if (comparison->n_standing == 0)
+		return;
+	fputs("\n| function | mode | baseline | now |\n|---|---|---:|---:|\n", to);
+	for (size_t i = 0; i < comparison->n_functions; i++) {
+		const struct change *change = &comparison->functions[i];
+		g_autofree char *name = markdown_escape(change->base->name),
+				*base = value_text(change->base_median, change->base->unit),
+				*now = value_text(change->now_median, change->base->unit);
+
+		if (change->stands)
+			fprintf(to, "| %s | %s | %s | %s |\n", name, profile_mode_name(change->base->mode), base, now);
+	}
+	fprintf(to, "\nTogether they make %.0f %% of the change.\n", comparison->explained * 100);
+}
+
+void gate_print_markdown(const struct gate_result *result, FILE *to)
+{
+	fprintf(to, "### vprof gate: %s\n\n", verdict_name(result->verdict));
+	markdown_metrics(result, to);
+	markdown_functions(result->compared.comparison, to);
+	fprintf(to,
+	        "\nRepetitions: %zu against %zu. %g %% are allowed; the verdict is wrong at most %g %% of the time.\n",
+	        result->compared.now->measurements->n_repetitions, result->compared.base->measurements->n_repetitions,
+	        result->max_regression * 100, result->alpha * 100);
+}
+
+static char *xml_escape(const char *text)
+{
+	g_autofree char *printable = text_printable(text);
+
+	return g_markup_escape_text(printable, -1);
+}
+
+static size_t count_verdicts(const struct gate_result *result, enum verdict verdict)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < result->n_watched; i++)
+		n += result->watched[i].judgement.verdict == verdict;
+	return n;
+}
+
+/* The dialect that CI servers read (Jenkins' junit-10.xsd): a metric is a test case. Undecided is no pass: an error. */
+void gate_print_junit(const struct gate_result *result, FILE *to)
+{
+	size_t failures = count_verdicts(result, VERDICT_REGRESSED), errors = count_verdicts(result, VERDICT_UNDECIDED);
+
+	fprintf(to,
+	        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+	        "<testsuites>\n<testsuite name=\"vprof gate\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\">\n",
+	        result->n_watched, failures, errors);
+	for (size_t i = 0; i < result->n_watched; i++) {
+		const struct watched *watched = &result->watched[i];
+		g_autofree char *sentence = watched_sentence(watched, result), *name = xml_escape(watched->name),
+				*text = xml_escape(sentence);
+
+		fprintf(to, "<testcase classname=\"vprof.gate\" name=\"%s\">", name);
+		if (watched->judgement.verdict == VERDICT_REGRESSED)
+			fprintf(to, "<failure type=\"regression\" message=\"%s\"/>", text);
+		else if (watched->judgement.verdict == VERDICT_UNDECIDED)
+			fprintf(to, "<error type=\"undecided\" message=\"%s\"/>", text);
+		fputs("</testcase>\n", to);
+	}
+	fputs("</testsuite>\n</testsuites>\n", to);
+}
+
+/* github.com, "Workflow commands for GitHub Actions": data escapes %, CR and LF; control characters are gone before. */
+static void github_print(const char *level, const char *sentence, FILE *to)
+{
+	g_autofree char *printable = text_printable(sentence);
+
+	fprintf(to, "::%s title=vprof gate::", level);
+	for (const char *c = printable; *c != '\0'; c++)
+		if (*c == '%')
+			fputs("%25", to);
+		else
+			fputc(*c, to);
+	fputc('\n', to);
+}
+
+void gate_print_github(const struct gate_result *result, FILE *to)
+{
+	static const char *const levels[] = {
+		[VERDICT_GOOD] = "notice",
+		[VERDICT_REGRESSED] = "error",
+		[VERDICT_UNDECIDED] = "warning",
+	};
+
+	for (size_t i = 0; i < result->n_watched; i++) {
+		g_autofree char *sentence = watched_sentence(&result->watched[i], result);
+
+		github_print(levels[result->watched[i].judgement.verdict], sentence, to);
+	}
+}

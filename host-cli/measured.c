@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "measured.h"
+
+#include <string.h>
+
+#include "input.h"
+#include "lib/profile/histogram.h"
+#include "measured_json.h"
+#include "text.h"
+
+#define EVENT 0u /* a recording is compared by its first event */
+
+G_DEFINE_QUARK(vprof_measured_error, measured_error)
+
+/* A stretch of time in which the work was done once. */
+struct repetition {
+	uint64_t from_ns, to_ns; /* [from, to) */
+	struct histogram *histogram;
+	uint64_t first_ns, last_ns; /* of its samples */
+};
+
+struct gathering {
+	GArray *repetitions; /* of struct repetition, by time */
+};
+
+static bool gather_sample(const struct record_sample *sample, unsigned event, void *data)
+{
+	struct gathering *in = data;
+
+	if (event != EVENT)
+		return true;
+	for (guint i = 0; i < in->repetitions->len; i++) {
+		struct repetition *repetition = &g_array_index(in->repetitions, struct repetition, i);
+
+		if (sample->time_ns < repetition->from_ns || sample->time_ns >= repetition->to_ns)
+			continue;
+		histogram_add(repetition->histogram, sample, EVENT);
+		repetition->first_ns = MIN(repetition->first_ns, sample->time_ns);
+		repetition->last_ns = MAX(repetition->last_ns, sample->time_ns);
+		break;
+	}
+	return true;
+}
+
+static void repetition_clear(void *data)
+{
+	histogram_free(((struct repetition *)data)->histogram);
+}
+
+static void add_repetition(GArray *repetitions, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct repetition repetition = {
+		.from_ns = from_ns,
+		.to_ns = to_ns,
+		.histogram = histogram_new(false),
+		.first_ns = UINT64_MAX,
+	};
+
+	g_array_append_val(repetitions, repetition);
+}
+
+/* What the rows of a profile add to each metric. The first is the sum of all rows. */
+static const struct {
+	const char *name;
+	unsigned modes; /* bits of enum profile_mode */
+} mode_metrics[] = {
+	{"total", ~0u},
+	{"guest", 1u << PROFILE_KERNEL | 1u << PROFILE_USER},
+	{"kernel", 1u << PROFILE_KERNEL},
+	{"user", 1u << PROFILE_USER},
+	{"vmm", 1u << PROFILE_HYPERVISOR},
+};
+
+static void measure_row(struct measurements *measurements, const struct profile_row *row, size_t repetition)
+{
+	double value = (double)row->period;
+
+	measurements_add_function(measurements, row->symbol, row->module, row->mode)->values[repetition] += value;
+	for (size_t i = 0; i < G_N_ELEMENTS(mode_metrics); i++)
+		if (mode_metrics[i].modes & 1u << row->mode)
+			measurements_add_metric(measurements, mode_metrics[i].name, measurements->unit)
+				->values[repetition] += value;
+}
+
+static void measure_repetition(struct measurements *measurements, const struct repetition *repetition, size_t index,
+                               const struct input *input)
+{
+	const char *event_name = recording_event(input->recording, EVENT)->name;
+	struct profile_row *rows;
+	struct column_list list;
+	size_t n;
+
+	column_list_parse("mode,module,sym", &list, NULL);
+	rows = histogram_rows(repetition->histogram, &list, input->resolver, &event_name, &n);
+	for (size_t i = 0; i < n; i++)
+		measure_row(measurements, &rows[i], index);
+	measurements_add_metric(measurements, "wall", "ns")->values[index] =
+		(double)(repetition->last_ns - repetition->first_ns);
+	g_free(rows);
+}
+
+static json_t *conditions_of(const struct input *input)
+{
+	static const char *const of_guest[] = {"kind", "vcpus", "memory-bytes"};
+	json_t *conditions = json_object();
+	const json_t *guest = json_object_get(input->description, "guest");
+
+	json_object_set_new(conditions, "event", text_json(recording_event(input->recording, EVENT)->name));
+	json_object_set(conditions, "rate", json_object_get(input->description, "rate"));
+	json_object_set(conditions, "cpu", json_object_get(input->description, "host-cpu"));
+	for (size_t i = 0; i < G_N_ELEMENTS(of_guest); i++)
+		json_object_set(conditions, of_guest[i], json_object_get(guest, of_guest[i]));
+	return conditions;
+}
+
+static struct measured *measured_new(const char *path, const char *unit, size_t n_repetitions, json_t *conditions)
+{
+	struct measured *measured = g_new0(struct measured, 1);
+
+	measured->path = g_strdup(path);
+	measured->measurements = measurements_new(unit, n_repetitions);
+	measured->conditions = conditions;
+	return measured;
+}
+
+void measured_free(struct measured *measured)
+{
+	if (measured == NULL)
+		return;
+	measurements_free(measured->measurements);
+	json_decref(measured->conditions);
+	g_free(measured->path);
+	g_free(measured);
+}
+
+static struct measured *measure_input(struct input *input, GError **error)
+{
+	static const struct input_visitor visitor = {.sample = gather_sample};
+	struct gathering in = {.repetitions = g_array_new(FALSE, FALSE, sizeof(struct repetition))};
+	const struct recording_event *event = recording_event(input->recording, EVENT);
+	struct measured *measured = NULL;
+
+	g_array_set_clear_func(in.repetitions, repetition_clear);
+	add_repetition(in.repetitions, 0, UINT64_MAX);
+	input_walk(input, &visitor, &in);
+	input_say_warnings(input);
+	if (recording_cut_off(input->recording)) {
+		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT,
+		            "%s was cut off: its last repetition is not whole; leave it out of the comparison",
+		            input->path);
+	} else if (histogram_samples(g_array_index(in.repetitions, struct repetition, 0).histogram) == 0) {
+		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_EMPTY, "%s has no samples of %s", input->path,
+		            event->name);
+	} else {
+		measured = measured_new(input->path, event->attr.type == PERF_TYPE_SOFTWARE ? "ns" : event->name,
+		                        in.repetitions->len, conditions_of(input));
+		for (guint i = 0; i < in.repetitions->len; i++)
+			measure_repetition(measured->measurements, &g_array_index(in.repetitions, struct repetition, i),
+			                   i, input);
+	}
+	g_array_unref(in.repetitions);
+	return measured;
+}
+
+static struct measured *load_recording(const char *path, GError **error)
+{
+	struct input *input = input_open(path, NULL, false, error);
+	struct measured *measured;
+
+	if (input == NULL)
+		return NULL;
+	measured = measure_input(input, error);
+	input_free(input);
+	return measured;
+}
+
+static bool names_json(const char *path)
+{
+	return g_str_has_suffix(path, ".json");
+}
+
+static struct measured *load_json(const char *path, GError **error)
+{
+	json_error_t why;
+	json_t *document = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
+	struct measured *measured;
+
+	if (document == NULL) {
+		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT, "cannot read %s: %s", path, why.text);
+		return NULL;
+	}
+	measured = measured_from_json(path, document, error);
+	json_decref(document);
+	return measured;
+}
+
+bool measured_comparable(const struct measured *base, const struct measured *now, GError **error)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach(base->conditions, name, value)
+	{
+		json_t *other = json_object_get(now->conditions, name);
+
+		if (json_equal(value, other))
+			continue;
+		char *was = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+		char *is = other != NULL ? json_dumps(other, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+
+		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_INCOMPARABLE,
+		            "%s and %s cannot be compared: %s is %s in the one and %s in the other", base->path,
+		            now->path, name, was, is != NULL ? is : "not known");
+		free(was);
+		free(is);
+		return false;
+	}
+	return true;
+}
+
+/* The repetitions of `more` behind those of *all, which is freed. */
+static struct measured *measured_join(struct measured *all, const struct measured *more)
+{
+	const struct measurements *parts[] = {all->measurements, more->measurements};
+	size_t n = parts[0]->n_repetitions + parts[1]->n_repetitions, at = 0;
+	struct measured *joined = measured_new(all->path, parts[0]->unit, n, json_incref(all->conditions));
+
+	for (size_t part = 0; part < G_N_ELEMENTS(parts); part++) {
+		size_t bytes = parts[part]->n_repetitions * sizeof(double);
+
+		for (guint i = 0; i < parts[part]->metrics->len; i++) {
+			const struct series *from = g_ptr_array_index(parts[part]->metrics, i);
+
+			memcpy(measurements_add_metric(joined->measurements, from->name, from->unit)->values + at,
+			       from->values, bytes);
+		}
+		for (guint i = 0; i < parts[part]->functions->len; i++) {
+			const struct series *from = g_ptr_array_index(parts[part]->functions, i);
+
+			memcpy(measurements_add_function(joined->measurements, from->name, from->module, from->mode)
+			                       ->values +
+			               at,
+			       from->values, bytes);
+		}
+		at += parts[part]->n_repetitions;
+	}
+	measured_free(all);
+	return joined;
+}
+
+static gint paths_compare(gconstpointer a, gconstpointer b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The recordings of a folder, by name; NULL-terminated, by g_strfreev. */
+static char **folder_recordings(const char *path, GError **error)
+{
+	g_autoptr(GDir) folder = g_dir_open(path, 0, error);
+	GPtrArray *paths;
+	const char *name;
+
+	if (folder == NULL)
+		return NULL;
+	paths = g_ptr_array_new();
+	while ((name = g_dir_read_name(folder)) != NULL)
+		if (g_str_has_suffix(name, ".data"))
+			g_ptr_array_add(paths, g_build_filename(path, name, NULL));
+	g_ptr_array_sort(paths, paths_compare);
+	g_ptr_array_add(paths, NULL);
+	return (char **)g_ptr_array_free(paths, FALSE);
+}
+
+static struct measured *load_folder(const char *path, GError **error)
+{
+	g_auto(GStrv) paths = folder_recordings(path, error);
+	struct measured *all = NULL;
+
+	if (paths == NULL)
+		return NULL;
+	for (char **file = paths; *file != NULL; file++) {
+		struct measured *one = load_recording(*file, error);
+
+		if (one == NULL || (all != NULL && !measured_comparable(all, one, error))) {
+			measured_free(one);
+			measured_free(all);
+			return NULL;
+		}
+		all = all != NULL ? measured_join(all, one) : g_steal_pointer(&one);
+		measured_free(one);
+	}
+	if (all == NULL) {
+		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_EMPTY, "%s holds no recordings (*.data)", path);
+		return NULL;
+	}
+	g_free(all->path);
+	all->path = g_strdup(path);
+	return all;
+}
+
+struct measured *measured_load(const char *path, GError **error)
+{
+	struct measured *measured;
+
+	if (g_file_test(path, G_FILE_TEST_IS_DIR))
+		measured = load_folder(path, error);
+	else
+		measured = names_json(path) ? load_json(path, error) : load_recording(path, error);
+	if (measured == NULL || measured->measurements->n_repetitions <= SHIFT_REPETITIONS_MAX)
+		return measured;
+	g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT, "%s has %zu repetitions; the most are %u", path,
+	            measured->measurements->n_repetitions, SHIFT_REPETITIONS_MAX);
+	measured_free(measured);
+	return NULL;
+}
+
+bool measured_save(const struct measured *measured, const char *path, GError **error)
+{
+	json_t *document = measured_to_json(measured);
+	char *text = json_dumps(document, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
+	g_autofree char *line = g_strconcat(text, "\n", NULL);
+	bool saved = g_file_set_contents(path, line, -1, error);
+
+	free(text);
+	json_decref(document);
+	return saved;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Repetitions of one piece of work as `diff` and `gate` take them: out of recordings, or of a file of measurements
+ * (vprof-measurements(5)), which is small enough for git or a pipeline's cache.
+ */
+#ifndef VPROF_CLI_MEASURED_H
+#define VPROF_CLI_MEASURED_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "lib/profile/comparison.h"
+
+#define MEASURED_ERROR measured_error_quark()
+GQuark measured_error_quark(void);
+enum measured_error {
+	MEASURED_ERROR_FORMAT,       /* neither a recording nor measurements, or damaged */
+	MEASURED_ERROR_EMPTY,        /* no samples, no recordings in a folder */
+	MEASURED_ERROR_INCOMPARABLE, /* made under other conditions */
+};
+
+struct measured {
+	char *path;
+	struct measurements *measurements;
+	json_t *conditions; /* what must be equal for a comparison to mean something: {"event", "rate", "cpu", ...} */
+};
+
+/*
+ * path: a recording, whose repetitions are those marked in it, or else the whole; a folder, of whose *.data files it
+ * takes all repetitions; or a file of measurements.
+ */
+struct measured *measured_load(const char *path, GError **error);
+void measured_free(struct measured *measured);
+
+/* Whether both were made under the same conditions; MEASURED_ERROR_INCOMPARABLE says what differs. */
+bool measured_comparable(const struct measured *base, const struct measured *now, GError **error);
+
+/* Writes a file of measurements; one that is there is replaced as a whole, or left alone on failure. */
+bool measured_save(const struct measured *measured, const char *path, GError **error);
+
+#endif

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""A guest with a function made 5 % slower is told from one without, and one without from itself is not."""
+import collections
+import json
+import random
+import shutil
+
+import harness
+from harness import VPROF
+
+REPETITIONS = 8
+GATES = 100
+# By chance a gate calls two halves of the same repetitions different so often, and two of GATES once in 30,000 runs.
+ALPHA = 1e-4
+FLAGGED_MAX = 1
+
+
+class Compare(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        harness.need_kvm()
+
+    def record(self, kernel, folder, repetitions):
+        """Repetitions of the guest's work, each a recording."""
+        folder.mkdir()
+        for i in range(repetitions):
+            self.run_program(VPROF, "run", "--kernel", harness.guest(kernel), "-F", 5000, "--no-report", "-o",
+                             folder / f"{i:02}.data")
+
+    def test_slower_function(self):
+        base, slower = self.folder / "base", self.folder / "slower"
+        self.record("fixed_work", base, 2 * REPETITIONS)
+        self.record("fixed_work_slower", slower, REPETITIONS)
+        # By shares, since the speed of a shared machine changes by more than the function.
+        out, _ = self.run_program(VPROF, "diff", "--json", "--shares", "--alpha", 0.001, base, slower)
+        comparison = json.loads(out)["comparisons"][0]
+        for change in comparison["functions"]:
+            print(f"{change['name']}: {change['base']:.2f} % to {change['now']:.2f} %, p {change['p']:.2g}", flush=True)
+        first = comparison["functions"][0]
+        self.assertEqual((first["name"], first["stands"]), ("hash_blocks", True))
+        # 5 % more of a part s make it 1.05 s / (1 + 0.05 s).
+        share = first["base"] / 100
+        expected = 100 * (1.05 * share / (1 + 0.05 * share) - share)
+        self.assertAlmostEqual(first["change"], expected, delta=first["high"] - first["low"])
+        self.gates_of_one(sorted(base.iterdir()))
+
+    def gates_of_one(self, recordings):
+        """Halves of repetitions of the same guest, again and again."""
+        dice = random.Random(1)
+        statuses = collections.Counter()
+        for _ in range(GATES):
+            dice.shuffle(recordings)
+            folders = self.folder / "left", self.folder / "right"
+            for folder, half in zip(folders, (recordings[:REPETITIONS], recordings[REPETITIONS:])):
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                for file in half:
+                    (folder / file.name).symlink_to(file)
+            gate = self.start(VPROF, "gate", "--alpha", ALPHA, "--baseline", *folders)
+            self.finish(gate, status=None)
+            statuses[gate.returncode] += 1
+        print(f"{GATES} gates without a change, by exit status: {dict(statuses)}", flush=True)
+        self.assertLessEqual(statuses[1], FLAGGED_MAX)
+        self.assertEqual(statuses[0] + statuses[1] + statuses[2], GATES)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lib/profile/comparison.h"
+
+#include <math.h>
+#include <string.h>
+
+#define POWER 0.8 /* of what a judgement promises */
+
+static void series_free(void *data)
+{
+	struct series *series = data;
+
+	g_free(series->name);
+	g_free(series->module);
+	g_free(series->unit);
+	g_free(series->values);
+	g_free(series);
+}
+
+/* Functions are the same when name, module and mode are. */
+static guint series_hash(gconstpointer data)
+{
+	const struct series *series = data;
+
+	return g_str_hash(series->name) * 31 + g_str_hash(series->module) + (guint)series->mode;
+}
+
+static gboolean series_same(gconstpointer a, gconstpointer b)
+{
+	const struct series *left = a, *right = b;
+
+	return left->mode == right->mode && strcmp(left->name, right->name) == 0 &&
+	       strcmp(left->module, right->module) == 0;
+}
+
+struct measurements *measurements_new(const char *unit, size_t n_repetitions)
+{
+	struct measurements *measurements = g_new0(struct measurements, 1);
+
+	measurements->unit = g_strdup(unit);
+	measurements->n_repetitions = n_repetitions;
+	measurements->metrics = g_ptr_array_new_with_free_func(series_free);
+	measurements->functions = g_ptr_array_new_with_free_func(series_free);
+	measurements->index = g_hash_table_new(series_hash, series_same);
+	return measurements;
+}
+
+void measurements_free(struct measurements *measurements)
+{
+	if (measurements == NULL)
+		return;
+	g_hash_table_unref(measurements->index);
+	g_ptr_array_unref(measurements->metrics);
+	g_ptr_array_unref(measurements->functions);
+	g_free(measurements->unit);
+	g_free(measurements);
+}
+
+const struct series *measurements_metric(const struct measurements *measurements, const char *name)
+{
+	for (guint i = 0; i < measurements->metrics->len; i++) {
+		const struct series *series = g_ptr_array_index(measurements->metrics, i);
+
+		if (strcmp(series->name, name) == 0)
+			return series;
+	}
+	return NULL;
+}
+
+static struct series *series_new(const struct measurements *measurements, const struct series *key)
+{
+	struct series *series = g_new(struct series, 1);
+
+	*series = (struct series){
+		.name = g_strdup(key->name),
+		.module = g_strdup(key->module),
+		.unit = g_strdup(key->unit),
+		.mode = key->mode,
+		.values = g_new0(double, measurements->n_repetitions),
+	};
+	return series;
+}
+
+struct series *measurements_add_metric(struct measurements *measurements, const char *name, const char *unit)
+{
+	struct series *series = (struct series *)measurements_metric(measurements, name);
+
+	if (series == NULL) {
+		const struct series key = {.name = (char *)name, .module = (char *)"", .unit = (char *)unit};
+
+		series = series_new(measurements, &key);
+		g_ptr_array_add(measurements->metrics, series);
+	}
+	return series;
+}
+
+struct series *measurements_add_function(struct measurements *measurements, const char *name, const char *module,
+                                         enum profile_mode mode)
+{
+	g_autofree char *source_name = g_strndup(name, 1 + strcspn(name + (*name != '\0'), "."));
+	const struct series key = {
+		.name = source_name,
+		.module = (char *)module,
+		.unit = measurements->unit,
+		.mode = mode,
+	};
+	struct series *series = g_hash_table_lookup(measurements->index, &key);
+
+	if (series == NULL) {
+		series = series_new(measurements, &key);
+		g_ptr_array_add(measurements->functions, series);
+		g_hash_table_add(measurements->index, series);
+	}
+	return series;
+}
+
+void measurements_to_shares(struct measurements *measurements)
+{
+	struct series *whole = g_ptr_array_index(measurements->metrics, 0);
+
+	for (guint i = 0; i < measurements->functions->len; i++) {
+		struct series *series = g_ptr_array_index(measurements->functions, i);
+
+		g_free(series->unit);
+		series->unit = g_strdup("%");
+		for (size_t r = 0; r < measurements->n_repetitions; r++)
+			series->values[r] = whole->values[r] > 0 ? 100 * series->values[r] / whole->values[r] : 0;
+	}
+	g_ptr_array_set_size(measurements->metrics, 1);
+	for (size_t r = 0; r < measurements->n_repetitions; r++)
+		whole->values[r] = 100;
+	g_free(whole->unit);
+	whole->unit = g_strdup("%");
+}
+
+static double median_of(const struct measurements *measurements, const struct series *series)
+{
+	return series != NULL ? shift_median(series->values, measurements->n_repetitions) : 0;
+}
+
+/* One of the two may be NULL. */
+static struct change change_between(const struct measurements *base_set, const struct series *base,
+                                    const struct measurements *now_set, const struct series *now, double alpha)
+{
+	struct change change = {
+		.base = base,
+		.now = now,
+		.base_median = median_of(base_set, base),
+		.now_median = median_of(now_set, now),
+	};
+
+	if (base != NULL && now != NULL)
+		change.shift = shift_between(base->values, base_set->n_repetitions, now->values, now_set->n_repetitions,
+		                             alpha);
+	else
+		change.shift = (struct shift){
+			.estimate = change.now_median - change.base_median, .low = -INFINITY, .high = INFINITY, .p = 1};
+	return change;
+}
+
+static int changes_compare(gconstpointer a, gconstpointer b)
+{
+	const struct change *left = a, *right = b;
+	double left_size = fabs(left->shift.estimate), right_size = fabs(right->shift.estimate);
+
+	if (left_size != right_size)
+		return left_size > right_size ? -1 : 1;
+	return strcmp((left->base != NULL ? left->base : left->now)->name,
+	              (right->base != NULL ? right->base : right->now)->name);
+}
+
+/* What comparison_new gathers before it knows how many there are. */
+struct gathering {
+	const struct measurements *base, *now;
+	double base_weight, now_weight; /* below these a function is small */
+	double alpha;
+	GArray *both, *only; /* of struct change */
+	size_t n_small;
+};
+
+static void gather(struct gathering *in, const struct series *base, const struct series *now)
+{
+	struct change change;
+
+	if (median_of(in->base, base) < in->base_weight && median_of(in->now, now) < in->now_weight) {
+		in->n_small++;
+		return;
+	}
+	change = change_between(in->base, base, in->now, now, in->alpha);
+	g_array_append_val(base != NULL && now != NULL ? in->both : in->only, change);
+}
+
+static void gather_functions(struct gathering *in)
+{
+	for (guint i = 0; i < in->base->functions->len; i++) {
+		const struct series *base = g_ptr_array_index(in->base->functions, i);
+
+		gather(in, base, g_hash_table_lookup(in->now->index, base));
+	}
+	for (guint i = 0; i < in->now->functions->len; i++) {
+		const struct series *now = g_ptr_array_index(in->now->functions, i);
+
+		if (!g_hash_table_contains(in->base->index, now))
+			gather(in, NULL, now);
+	}
+	g_array_sort(in->both, changes_compare);
+	g_array_sort(in->only, changes_compare);
+}
+
+static void decide_which_stand(struct comparison *comparison, double rate)
+{
+	size_t n = comparison->n_functions;
+	g_autofree double *p = g_new(double, n);
+	g_autofree bool *stands = g_new(bool, n);
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		p[i] = comparison->functions[i].shift.p;
+	shift_discoveries(p, n, rate, stands);
+	for (size_t i = 0; i < n; i++) {
+		comparison->functions[i].stands = stands[i];
+		comparison->n_standing += stands[i];
+		sum += stands[i] ? comparison->functions[i].shift.estimate : 0;
+	}
+	if (comparison->n_metrics != 0 && comparison->metrics[0].shift.estimate != 0)
+		comparison->explained = sum / comparison->metrics[0].shift.estimate;
+}
+
+static void compare_metrics(struct comparison *comparison, const struct measurements *base,
+                            const struct measurements *now, double alpha)
+{
+	comparison->metrics = g_new(struct change, base->metrics->len);
+	for (guint i = 0; i < base->metrics->len; i++) {
+		const struct series *series = g_ptr_array_index(base->metrics, i);
+		const struct series *other = measurements_metric(now, series->name);
+		struct change *change = &comparison->metrics[comparison->n_metrics];
+
+		if (other == NULL)
+			continue;
+		*change = change_between(base, series, now, other, alpha);
+		change->stands = change->shift.p <= 2 * alpha;
+		comparison->n_metrics++;
+	}
+}
+
+struct comparison *comparison_new(const struct measurements *base, const struct measurements *now,
+                                  const struct comparison_options *options)
+{
+	struct comparison *comparison = g_new0(struct comparison, 1);
+	struct gathering in = {
+		.base = base,
+		.now = now,
+		.alpha = options->alpha,
+		.both = g_array_new(FALSE, FALSE, sizeof(struct change)),
+		.only = g_array_new(FALSE, FALSE, sizeof(struct change)),
+	};
+
+	compare_metrics(comparison, base, now, options->alpha);
+	if (comparison->n_metrics != 0) {
+		in.base_weight = options->min_share * comparison->metrics[0].base_median;
+		in.now_weight = options->min_share * comparison->metrics[0].now_median;
+	}
+	gather_functions(&in);
+	comparison->n_small = in.n_small;
+	comparison->n_functions = in.both->len;
+	comparison->n_only = in.only->len;
+	comparison->functions = (struct change *)(void *)g_array_free(in.both, FALSE);
+	comparison->only = (struct change *)(void *)g_array_free(in.only, FALSE);
+	decide_which_stand(comparison, options->alpha);
+	return comparison;
+}
+
+void comparison_free(struct comparison *comparison)
+{
+	if (comparison == NULL)
+		return;
+	g_free(comparison->metrics);
+	g_free(comparison->functions);
+	g_free(comparison->only);
+	g_free(comparison);
+}
+
+const char *verdict_name(enum verdict verdict)
+{
+	static const char *const names[] = {
+		[VERDICT_GOOD] = "good",
+		[VERDICT_REGRESSED] = "regression",
+		[VERDICT_UNDECIDED] = "undecided",
+	};
+
+	return names[verdict];
+}
+
+static double *logarithms(const double *values, size_t n)
+{
+	double *logs = g_new(double, n);
+
+	for (size_t i = 0; i < n; i++)
+		logs[i] = log(values[i]);
+	return logs;
+}
+
+struct judgement judge(const double *base, size_t n_base, const double *now, size_t n_now, double max_regression,
+                       double alpha)
+{
+	g_autofree double *base_logs = logarithms(base, n_base), *now_logs = logarithms(now, n_now);
+	struct shift shift = shift_between(base_logs, n_base, now_logs, n_now, alpha);
+	double limit = log1p(max_regression), sd = shift_scatter(base_logs, n_base, now_logs, n_now);
+	struct judgement judgement = {
+		.verdict = VERDICT_UNDECIDED,
+		.ratio = exp(shift.estimate),
+		.ratio_low = exp(shift.low),
+		.ratio_high = exp(shift.high),
+		.detectable = expm1(shift_detectable(sd, n_base, n_now, alpha, POWER)),
+		.repetitions_wanted = shift_repetitions(limit, sd, alpha, POWER),
+	};
+
+	if (shift.low > limit)
+		judgement.verdict = VERDICT_REGRESSED;
+	else if (shift.high <= limit)
+		judgement.verdict = VERDICT_GOOD;
+	return judgement;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Two sets of repetitions of the same work, compared: their metrics, and which functions explain the difference. */
+#ifndef VPROF_PROFILE_COMPARISON_H
+#define VPROF_PROFILE_COMPARISON_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/profile/mode.h"
+#include "lib/profile/shift.h"
+
+/* Something measured in each repetition: a metric ("guest"), or the time of a function. */
+struct series {
+	char *name;   /* without what a compiler hangs on for its own copies: ".constprop.0", ".isra.0", ".cold" */
+	char *module; /* of a function; "" for a metric */
+	char *unit;   /* "ns", an event's name, or what a workload says */
+	enum profile_mode mode;
+	double *values; /* one for each repetition */
+};
+
+/* What was measured of one build. */
+struct measurements {
+	size_t n_repetitions;
+	char *unit;           /* of the functions' values, and of the first metric's */
+	GPtrArray *metrics;   /* of struct series, owned; the first is the sum of the functions */
+	GPtrArray *functions; /* of struct series, owned, each name once in a mode and module */
+	GHashTable *index;    /* the functions by all three */
+};
+
+struct measurements *measurements_new(const char *unit, size_t n_repetitions);
+void measurements_free(struct measurements *measurements);
+
+/* The metric of that name, or NULL. */
+const struct series *measurements_metric(const struct measurements *measurements, const char *name);
+
+/* The series of that name, made (all 0) if it is new. A function's name is cut before the first '.' behind its start.
+ */
+struct series *measurements_add_metric(struct measurements *measurements, const char *name, const char *unit);
+struct series *measurements_add_function(struct measurements *measurements, const char *name, const char *module,
+                                         enum profile_mode mode);
+
+/*
+ * Makes the functions' values shares of their repetition's first metric, in percent: a machine that is slower for a
+ * while is slower in all of them. The metrics are gone but the first, which is 100.
+ */
+void measurements_to_shares(struct measurements *measurements);
+
+/* One thing in both sets. */
+struct change {
+	const struct series *base, *now; /* one of them NULL: only the other has it */
+	double base_median, now_median;  /* 0 where there is none */
+	struct shift shift;              /* now - base, in the unit of the values */
+	bool stands; /* a change, after control of the false discovery rate; false: not tested, or not shown */
+};
+
+struct comparison_options {
+	double alpha;     /* of each bound, and the rate of false discoveries among the functions; 0 < alpha < 0.5 */
+	double min_share; /* functions below this share of the time, in both sets, are not tested: 0..1 */
+};
+
+struct comparison {
+	struct change *metrics; /* in base's order */
+	size_t n_metrics;
+	struct change *functions; /* those tested, the largest shift first */
+	size_t n_functions;
+	struct change *only; /* functions of weight that only one of the sets has: new, gone, renamed or inlined */
+	size_t n_only;
+	size_t n_small;    /* not tested: below min_share */
+	size_t n_standing; /* of the functions */
+	double explained;  /* the part of the first metric's shift that they sum up to */
+};
+
+/* Borrows both sets. Both have repetitions, and their units are the same. */
+struct comparison *comparison_new(const struct measurements *base, const struct measurements *now,
+                                  const struct comparison_options *options);
+void comparison_free(struct comparison *comparison);
+
+enum verdict {
+	VERDICT_GOOD,      /* not more than max_regression above the base, or better */
+	VERDICT_REGRESSED, /* more than max_regression above the base */
+	VERDICT_UNDECIDED, /* the repetitions do not say which */
+};
+
+/* "good", "regression", "undecided". */
+const char *verdict_name(enum verdict verdict);
+
+struct judgement {
+	enum verdict verdict;
+	double ratio;                 /* now / base */
+	double ratio_low, ratio_high; /* each bound is wrong with probability alpha at most; 0, INFINITY: none */
+	double detectable;            /* the smallest change from max_regression these repetitions tell, e.g. 0.02 */
+	size_t repetitions_wanted;    /* of each set, to tell no change from max_regression; SIZE_MAX: no number */
+};
+
+/*
+ * Whether a metric of which less is better is worse now than max_regression (0.03: 3 %) allows; wrong with probability
+ * alpha at most, either way. Repetitions scatter by factors: the test is one of logarithms. All values > 0. What the
+ * judgement promises about power is for 0.8.
+ */
+struct judgement judge(const double *base, size_t n_base, const double *now, size_t n_now, double max_regression,
+                       double alpha);
+
+#endif
