@@ -21,6 +21,12 @@
 	 PERF_SAMPLE_PERIOD)
 
 /*
+ * In misc of a sample that somebody made by hand (the control method sample-add). perf gives this bit meanings in other
+ * types of records, and none in samples.
+ */
+#define VPROF_SAMPLE_ADDED (1u << 13)
+
+/*
  * pid and tid are those of the guest's task, named by PERF_RECORD_COMM; 0 for its idle tasks, and for everything in
  * a recording that does not tell tasks apart. What could not be read has this, as perf has it for tasks that are gone.
  */

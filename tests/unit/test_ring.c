@@ -14,7 +14,7 @@
 #include <vprof/ring.h>
 
 #include "lib/record/ring_reader.h"
-#include "sample/ring.h"
+#include "sample/ring_view.h"
 
 #define SMALL VPROF_RING_DATA_BYTES_MIN
 #define LOST_BYTES 56u
@@ -306,6 +306,83 @@ START_TEST(lying_readers_get_nothing)
 }
 END_TEST
 
+/* The records from `offset` on, as one who reads beside the ring's reader gets them; the first has this number. */
+static size_t view(const struct ring *ring, uint64_t *offset, uint64_t number)
+{
+	static uint64_t bytes[SMALL / sizeof(uint64_t)];
+	size_t n = ring_view_read(ring, offset, bytes, sizeof(bytes));
+
+	if (n != 0)
+		ck_assert_uint_eq(bytes[1], number);
+	return n;
+}
+
+START_TEST(views_do_not_disturb_the_reader)
+{
+	struct ring *ring = ring_make(SMALL);
+	struct ring_reader *reader = reader_make(ring);
+	uint64_t offset = 0;
+
+	ck_assert_uint_eq(view(ring, &offset, 0), 0);
+	for (uint64_t i = 0; i < 4; i++)
+		ck_assert(put(ring, i, 256));
+	ck_assert_uint_eq(ring_view_unread(ring), 4);
+	ck_assert_uint_eq(view(ring, &offset, 0), 1024);
+	offset = 512;
+	ck_assert_uint_eq(view(ring, &offset, 2), 512);
+	for (uint64_t i = 0; i < 4; i++)
+		assert_next(reader, i, 256);
+	ring_reader_release(reader);
+	ck_assert_uint_eq(ring_view_unread(ring), 0);
+	/* Given back, and not overwritten yet. */
+	offset = 0;
+	ck_assert_uint_eq(view(ring, &offset, 0), 1024);
+	ring_reader_free(reader);
+	ring_free(ring);
+}
+END_TEST
+
+START_TEST(views_leave_out_what_is_overwritten)
+{
+	struct ring *ring = ring_make(SMALL);
+	uint64_t offset = 0, records = SMALL / 256;
+
+	for (uint64_t i = 0; i < records; i++)
+		ck_assert(put(ring, i, 256));
+	ck_assert(!put(ring, 99, 256));
+	ring_release(ring, 512); /* in the reader's place: two records, and one is written and a lost one before it */
+	ck_assert(put(ring, records, 256));
+	ck_assert_uint_eq(ring_view_unread(ring), records - 2 + 1);
+	offset = 0;
+	ck_assert_uint_eq(view(ring, &offset, 2), SMALL - 512 + 256 + LOST_BYTES);
+	ck_assert_uint_eq(offset, 512);
+	/* In the middle of a record there is none, and none beyond the end. */
+	offset = 520;
+	ck_assert_uint_eq(view(ring, &offset, 0), 0);
+	offset = ring_head(ring);
+	ck_assert_uint_eq(view(ring, &offset, 0), 0);
+	ring_free(ring);
+}
+END_TEST
+
+START_TEST(views_survive_lying_readers)
+{
+	struct ring *ring = ring_make(SMALL);
+	struct perf_event_mmap_page *page = page_of(ring);
+
+	for (uint64_t i = 0; i < 3; i++)
+		ck_assert(put(ring, i, 256));
+	page->data_tail = hostile_tail(_i, 768);
+	uint64_t offset = 8;
+
+	ring_view_unread(ring);
+	view(ring, &offset, 0);
+	ck_assert_uint_le(ring_unread(ring), SMALL);
+	munmap(page, VPROF_RING_HEADER_BYTES);
+	ring_free(ring);
+}
+END_TEST
+
 /*
  * ThreadSanitizer takes the two mappings of a ring for different memory, so here it watches only what the producer
  * shares with ring_totals. That the bytes come before the head is shown by the contents.
@@ -374,6 +451,42 @@ START_TEST(two_threads_agree_on_millions)
 }
 END_TEST
 
+/* Whatever a view gets while the producer goes on is whole, and in order. */
+START_TEST(views_beside_a_producer_are_whole)
+{
+	static uint64_t bytes[SMALL / sizeof(uint64_t)];
+	struct producer producer = {.ring = ring_make(SMALL)};
+	uint64_t offset = 0, seen = 0, next = 0;
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, produce, &producer), 0);
+	while (!atomic_load(&producer.done)) {
+		size_t n = ring_view_read(producer.ring, &offset, bytes, sizeof(bytes)), at = 0;
+
+		for (const struct perf_event_header *record;
+		     (record = record_check((const uint8_t *)bytes + at, n - at)); at += record->size) {
+			const uint64_t *words = (const uint64_t *)(record + 1);
+
+			if (record->type == PERF_RECORD_LOST)
+				continue;
+			ck_assert_uint_ge(words[0], next);
+			ck_assert_uint_eq(record->size, 16 + words[0] % 7 * 8);
+			for (size_t i = 0; i < (record->size - sizeof(*record)) / 8; i++)
+				ck_assert_uint_eq(words[i], words[0]);
+			next = words[0] + 1;
+			seen++;
+		}
+		ck_assert_uint_eq(at, n);
+		offset += n;
+		/* Mostly behind by more than the ring has, so that copies are overtaken. */
+		ring_release(producer.ring, ring_head(producer.ring));
+	}
+	pthread_join(thread, NULL);
+	ck_assert_uint_gt(seen, 0);
+	ring_free(producer.ring);
+}
+END_TEST
+
 static Suite *suite_make(void)
 {
 	Suite *suite = suite_create("ring");
@@ -388,7 +501,11 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, losses_at_the_end_are_said_too);
 	tcase_add_test(tc, eventfd_tells_of_the_watermark);
 	tcase_add_loop_test(tc, lying_readers_get_nothing, 0, 7);
+	tcase_add_test(tc, views_do_not_disturb_the_reader);
+	tcase_add_test(tc, views_leave_out_what_is_overwritten);
+	tcase_add_loop_test(tc, views_survive_lying_readers, 0, 7);
 	tcase_add_test(tc, two_threads_agree_on_millions);
+	tcase_add_test(tc, views_beside_a_producer_are_whole);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

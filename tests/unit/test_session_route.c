@@ -118,7 +118,7 @@ START_TEST(samples_are_in_the_ring_of_their_vcpu)
 	session_statistics_read(session, 1, &figures);
 	ck_assert_uint_eq(figures.sample, 3);
 	ck_assert_uint_eq(figures.in_hypervisor, 1);
-	ck_assert_uint_eq(figures.idle, 7);
+	ck_assert_uint_eq(figures.skiptick, 7);
 	ck_assert_uint_eq(figures.throttled, 2);
 	ck_assert_uint_eq(figures.expected, 12);
 	struct ring_reader *reader = ring_reader_open(ring_memfd(session_ring(session, 1)), NULL);

@@ -141,10 +141,19 @@ struct counter_totals {
 	uint64_t throttled; /* came together with another one, or the host withheld them */
 	uint64_t idle;      /* timer ticks that found no thread time consumed */
 	uint64_t expected;  /* what was counted, in periods */
+	uint64_t signals;   /* that told of overflows, the throttled and idle ones among them */
+	uint64_t ignored;   /* signals on this thread that told of nobody's overflow */
 };
 
 /* As of the last run of periods; no system call. */
 void counter_set_totals(const struct counter_set *set, struct counter_totals *totals);
+/*
+ * Whether overflows have come since the last collect; false also when the delivery cannot say without a system call.
+ */
+bool counter_set_pending(const struct counter_set *set);
+/* Counts nothing until counter_set_resume. */
+void counter_set_pause(struct counter_set *set);
+void counter_set_resume(struct counter_set *set);
 /* Brings the totals up to this moment. The last call before counter_set_close. */
 void counter_set_finish(struct counter_set *set);
 

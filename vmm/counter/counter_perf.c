@@ -114,6 +114,11 @@ static void perf_enable(struct counter *counter)
 	ioctl(counter->fd, PERF_EVENT_IOC_ENABLE, 0);
 }
 
+static void perf_pause(struct counter *counter)
+{
+	ioctl(counter->fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
 static void perf_set_period(struct counter *counter, uint64_t period)
 {
 	ioctl(counter->fd, PERF_EVENT_IOC_PERIOD, &period);
@@ -135,6 +140,8 @@ static const struct counter_backend_ops perf_ops = {
 	.open = perf_open,
 	.close = perf_close,
 	.enable = perf_enable,
+	.pause = perf_pause,
+	.resume = perf_enable,
 	.set_period = perf_set_period,
 	.read = perf_read,
 };

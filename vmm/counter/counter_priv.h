@@ -17,7 +17,8 @@ struct counter {
 	int fd;              /* perf backends; else -1 */
 	timer_t timer;       /* timer backend, with a delivery */
 	bool ticks;          /* `timer` is there */
-	uint64_t base;       /* timer backend: thread CPU time when enabled */
+	uint64_t base;       /* timer backend: thread CPU time when enabled, and what passed while paused */
+	uint64_t paused_at;  /* timer backend: thread CPU time then */
 	uint64_t value;      /* counted up to the last overflow */
 	uint64_t running_ns; /* for which it could count, up to then */
 
@@ -31,7 +32,7 @@ struct counter {
 	bool rearm;           /* `nominal` has left `armed` too far behind */
 	uint64_t ticked;      /* timer backend: value at the last tick, sample or not */
 
-	uint64_t overflows, throttled, idle;
+	uint64_t overflows, throttled, idle, signals;
 	double expected;
 };
 
@@ -39,6 +40,7 @@ struct counter {
 struct counter_set {
 	const struct counter_delivery *delivery;
 	struct counter_set *next; /* of those attached to this thread */
+	uint64_t ignored;         /* counter_signal_ignored when it was opened */
 	unsigned tag;             /* unlike that of any other of them */
 	struct vcpu_port port;
 	struct counter_rate rate;
@@ -60,6 +62,9 @@ struct counter_backend_ops {
 	             const struct perf_event_attr *attr, GError **error);
 	void (*close)(struct counter *counter);
 	void (*enable)(struct counter *counter);
+	/* Counts nothing in between. */
+	void (*pause)(struct counter *counter);
+	void (*resume)(struct counter *counter);
 	/* Overflows come every `period` from now. */
 	void (*set_period)(struct counter *counter, uint64_t period);
 	bool (*read)(struct counter *counter, struct counter_reading *reading);
@@ -90,6 +95,8 @@ extern const struct counter_delivery counter_delivery_sigmask;
 bool counter_signal_route(int perf_fd);
 /* Counts what a signal speaks of in pending[] of the set on this thread whose it is, if any. Async-signal-safe. */
 void counter_signal_note(const siginfo_t *info);
+/* Signals that were noted on this thread, and nobody's. */
+uint64_t counter_signal_ignored(void);
 /* Adds pending[] of `set` to taken[], and empties it; false when there was none. */
 bool counter_signal_take(struct counter_set *set, unsigned taken[COUNTER_EVENTS_MAX]);
 /*

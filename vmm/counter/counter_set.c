@@ -143,6 +143,7 @@ static uint64_t overflow_period(struct counter_set *set, struct counter *counter
 	uint64_t delta = now.value - counter->value;
 	uint64_t elapsed_ns = now.running_ns - counter->running_ns;
 
+	counter->signals += taken;
 	/* What it ran nevertheless is part of the next sample. */
 	if (slept(counter, now.value, taken)) {
 		counter->idle += taken;
@@ -179,15 +180,33 @@ size_t counter_set_collect(struct counter_set *set, bool interrupted, bool after
 
 void counter_set_totals(const struct counter_set *set, struct counter_totals *totals)
 {
-	*totals = (struct counter_totals){0};
+	*totals = (struct counter_totals){.ignored = counter_signal_ignored() - set->ignored};
 	for (size_t i = 0; i < set->n; i++) {
 		const struct counter *counter = &set->counters[i];
 
 		totals->overflows += counter->overflows;
 		totals->throttled += counter->throttled;
 		totals->idle += counter->idle;
+		totals->signals += counter->signals;
 		totals->expected += (uint64_t)counter->expected;
 	}
+}
+
+bool counter_set_pending(const struct counter_set *set)
+{
+	return atomic_load_explicit(&set->signalled, memory_order_relaxed);
+}
+
+void counter_set_pause(struct counter_set *set)
+{
+	for (size_t i = 0; i < set->n; i++)
+		set->counters[i].event.backend->ops->pause(&set->counters[i]);
+}
+
+void counter_set_resume(struct counter_set *set)
+{
+	for (size_t i = 0; i < set->n; i++)
+		set->counters[i].event.backend->ops->resume(&set->counters[i]);
 }
 
 void counter_set_finish(struct counter_set *set)
@@ -236,6 +255,7 @@ struct counter_set *counter_set_open(const struct counter_delivery *delivery, co
 	set->port = *port;
 	set->rate = *rate;
 	set->random = random_seed();
+	set->ignored = counter_signal_ignored();
 	bool open = delivery->ops->attach(set, error);
 
 	for (size_t i = 0; open && i < n_events; i++)

@@ -73,6 +73,20 @@ static void timer_enable(struct counter *counter)
 		timer_set_period(counter, counter->armed);
 }
 
+static void timer_pause(struct counter *counter)
+{
+	counter->paused_at = thread_cpu_ns();
+	if (counter->ticks)
+		timer_set_period(counter, 0);
+}
+
+static void timer_resume(struct counter *counter)
+{
+	counter->base += thread_cpu_ns() - counter->paused_at;
+	if (counter->ticks)
+		timer_set_period(counter, counter->armed);
+}
+
 static bool timer_read(struct counter *counter, struct counter_reading *reading)
 {
 	reading->value = reading->running_ns = thread_cpu_ns() - counter->base;
@@ -83,6 +97,8 @@ static const struct counter_backend_ops timer_ops = {
 	.open = timer_open,
 	.close = timer_close,
 	.enable = timer_enable,
+	.pause = timer_pause,
+	.resume = timer_resume,
 	.set_period = timer_set_period,
 	.read = timer_read,
 };

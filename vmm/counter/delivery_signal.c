@@ -83,22 +83,32 @@ static void note(struct counter_set *set, unsigned event, unsigned overflows)
 	atomic_store_explicit(&set->signalled, true, memory_order_relaxed);
 }
 
-static void note_cookie(uint64_t cookie, unsigned overflows)
+static bool note_cookie(uint64_t cookie, unsigned overflows)
 {
-	for (struct counter_set *set = attached; set; set = set->next)
-		if (cookie >= COUNTER_COOKIE(set->tag, 0) && cookie < COUNTER_COOKIE(set->tag, set->n))
-			note(set, (unsigned)(cookie - COUNTER_COOKIE(set->tag, 0)), overflows);
+	for (struct counter_set *set = attached; set; set = set->next) {
+		if (cookie < COUNTER_COOKIE(set->tag, 0) || cookie >= COUNTER_COOKIE(set->tag, set->n))
+			continue;
+		note(set, (unsigned)(cookie - COUNTER_COOKIE(set->tag, 0)), overflows);
+		return true;
+	}
+	return false;
 }
 
-static void note_fd(int fd)
+static bool note_fd(int fd)
 {
-	for (struct counter_set *set = attached; set; set = set->next)
-		for (unsigned i = 0; i < set->n; i++)
-			if (set->counters[i].fd == fd)
-				note(set, i, 1);
+	for (struct counter_set *set = attached; set; set = set->next) {
+		for (unsigned i = 0; i < set->n; i++) {
+			if (set->counters[i].fd != fd)
+				continue;
+			note(set, i, 1);
+			return true;
+		}
+	}
+	return false;
 }
 
-void counter_signal_note(const siginfo_t *info)
+/* False when it speaks of nothing of ours: it came late, for an event that is closed, or from somebody else. */
+static bool note_signal(const siginfo_t *info)
 {
 	if (info->si_signo == SIGTRAP) {
 		/* union __sifields._sigfault._perf: si_addr, then sig_data of the attr. */
@@ -108,13 +118,25 @@ void counter_signal_note(const siginfo_t *info)
 		} perf;
 
 		memcpy(&perf, &info->si_addr, sizeof(perf));
-		note_cookie(perf.data, 1);
-	} else if (info->si_code == SI_TIMER) {
-		note_cookie((unsigned)info->si_value.sival_int, 1 + (unsigned)info->si_overrun);
-	} else if (info->si_code == POLL_IN || info->si_code == POLL_HUP) {
-		/* fs/fcntl.c, send_sigio_to_task; anything else was not sent by a perf event. */
-		note_fd(info->si_fd);
+		return note_cookie(perf.data, 1);
 	}
+	if (info->si_code == SI_TIMER)
+		return note_cookie((unsigned)info->si_value.sival_int, 1 + (unsigned)info->si_overrun);
+	/* fs/fcntl.c, send_sigio_to_task; anything else was not sent by a perf event. */
+	return (info->si_code == POLL_IN || info->si_code == POLL_HUP) && note_fd(info->si_fd);
+}
+
+static _Thread_local _Atomic uint64_t ignored __attribute__((tls_model("initial-exec")));
+
+void counter_signal_note(const siginfo_t *info)
+{
+	if (!note_signal(info))
+		atomic_fetch_add_explicit(&ignored, 1, memory_order_relaxed);
+}
+
+uint64_t counter_signal_ignored(void)
+{
+	return atomic_load_explicit(&ignored, memory_order_relaxed);
 }
 
 bool counter_signal_take(struct counter_set *set, unsigned taken[COUNTER_EVENTS_MAX])

@@ -18,11 +18,14 @@ struct ring {
 	size_t data_bytes;                 /* [I] */
 	struct perf_event_mmap_page *page; /* [s] */
 	uint8_t *data;                     /* [s] */
-	uint64_t head;                     /* [p] the truth of page->data_head */
+	_Atomic uint64_t head;             /* [a] the truth of page->data_head */
+	_Atomic uint64_t writing;          /* [a] up to where the producer may be writing, behind head */
 	uint64_t woken;                    /* [p] head when the eventfd was last signalled */
 	uint64_t lost;                     /* [p] dropped since the last PERF_RECORD_LOST */
 	_Atomic uint64_t watermark;        /* [a] */
 	_Atomic uint64_t records, dropped; /* [a] written by the producer */
+	_Atomic uint64_t handed_over;      /* [a] likewise */
+	_Atomic uint64_t full_times;       /* [a] likewise */
 };
 
 /* data_head and data_tail are plain __u64 in perf's header; between two processes they are atomics. */
@@ -128,41 +131,93 @@ void ring_wake(struct ring *ring)
 		return;
 }
 
-/* Bytes not given back by the reader. His tail is hostile: ahead of head, or behind by more than a ring, is full. */
-static uint64_t ring_unread(const struct ring *ring)
+/* Only the producer stores them. */
+static void count(_Atomic uint64_t *figure, uint64_t more)
+{
+	atomic_store_explicit(figure, atomic_load_explicit(figure, memory_order_relaxed) + more, memory_order_relaxed);
+}
+
+uint64_t ring_head(const struct ring *ring)
+{
+	/* Acquire: pairs with ring_publish, for ring_peek. */
+	return atomic_load_explicit(&ring->head, memory_order_acquire);
+}
+
+/* His tail is hostile: ahead of head, or behind by more than a ring, is full. */
+size_t ring_unread(const struct ring *ring)
 {
 	/* Acquire: pairs with the reader's release store of data_tail; he has copied what we now overwrite. */
 	uint64_t tail = atomic_load_explicit(shared_u64(&ring->page->data_tail), memory_order_acquire);
-	uint64_t unread = ring->head - tail;
+	uint64_t unread = ring_head(ring) - tail;
 
-	return MIN(unread, ring->data_bytes);
+	return (size_t)MIN(unread, ring->data_bytes);
 }
 
-/* Behind what was put before; not visible to the reader yet. Returns where the next one goes. */
+static _Atomic uint64_t *word_at(const struct ring *ring, uint64_t at)
+{
+	return (_Atomic uint64_t *)(void *)(ring->data + (at & (ring->data_bytes - 1)));
+}
+
+/* Before ring_put: who peeks from now on sees that what stands there, a ring's size before, is no more. */
+static void ring_claim(struct ring *ring, uint64_t end)
+{
+	atomic_store_explicit(&ring->writing, end, memory_order_relaxed);
+}
+
+/*
+ * Behind what was put before; not visible to the reader yet. Returns where the next one goes. Release: whoever peeks
+ * and gets one of these words sees the claim that came before it.
+ */
 static uint64_t ring_put(struct ring *ring, uint64_t at, const void *record, size_t bytes)
 {
-	size_t offset = (size_t)at & (ring->data_bytes - 1);
-	size_t first = MIN(bytes, ring->data_bytes - offset);
+	const uint64_t *words = record;
 
-	memcpy(ring->data + offset, record, first);
-	memcpy(ring->data, (const uint8_t *)record + first, bytes - first);
+	for (size_t i = 0; i < bytes / sizeof(*words); i++)
+		atomic_store_explicit(word_at(ring, at + i * sizeof(*words)), words[i], memory_order_release);
 	return at + bytes;
+}
+
+bool ring_peek(const struct ring *ring, uint64_t offset, void *to, size_t *bytes)
+{
+	uint64_t there = ring_head(ring) - offset;
+	uint64_t *words = to;
+
+	if (there > ring->data_bytes || offset % sizeof(*words) != 0)
+		return false;
+	*bytes = MIN(*bytes, (size_t)there) & ~(sizeof(*words) - 1);
+	for (size_t i = 0; i < *bytes / sizeof(*words); i++)
+		words[i] = atomic_load_explicit(word_at(ring, offset + i * sizeof(*words)), memory_order_acquire);
+	return atomic_load_explicit(&ring->writing, memory_order_relaxed) - offset <= ring->data_bytes;
+}
+
+void ring_release(struct ring *ring, uint64_t offset)
+{
+	atomic_store_explicit(shared_u64(&ring->page->data_tail), offset, memory_order_release);
+}
+
+bool ring_hand_over(struct ring *ring)
+{
+	uint64_t head = ring_head(ring);
+
+	if (head == ring->woken)
+		return false;
+	ring->woken = head;
+	count(&ring->handed_over, 1);
+	ring_wake(ring);
+	return true;
 }
 
 static void ring_publish(struct ring *ring, uint64_t head, uint64_t unread, uint64_t records)
 {
 	uint64_t watermark = atomic_load_explicit(&ring->watermark, memory_order_relaxed);
 
-	ring->head = head;
+	/* Release: pairs with ring_head. */
+	atomic_store_explicit(&ring->head, head, memory_order_release);
 	/* Release: pairs with the reader's acquire load of data_head; he sees the bytes before it. */
 	atomic_store_explicit(shared_u64(&ring->page->data_head), head, memory_order_release);
-	/* Only this thread stores them. */
-	atomic_store_explicit(&ring->records, atomic_load_explicit(&ring->records, memory_order_relaxed) + records,
-	                      memory_order_relaxed);
-	if (unread >= watermark && head - ring->woken >= watermark) {
-		ring->woken = head;
-		ring_wake(ring);
-	}
+	count(&ring->records, records);
+	if (unread >= watermark && head - ring->woken >= watermark)
+		ring_hand_over(ring);
 }
 
 static size_t lost_record(const struct ring *ring, const struct record_id *id, uint8_t *to, size_t room)
@@ -177,13 +232,14 @@ bool ring_write(struct ring *ring, const void *record, size_t bytes, const struc
 	uint64_t unread = ring_unread(ring);
 
 	if (lost_bytes + bytes > ring->data_bytes - unread) {
-		ring->lost++;
-		atomic_store_explicit(&ring->dropped, atomic_load_explicit(&ring->dropped, memory_order_relaxed) + 1,
-		                      memory_order_relaxed);
+		count(&ring->full_times, ring->lost++ == 0);
+		count(&ring->dropped, 1);
 		return false;
 	}
-	uint64_t head = ring_put(ring, ring->head, lost, lost_bytes);
+	uint64_t head = ring_head(ring);
 
+	ring_claim(ring, head + lost_bytes + bytes);
+	head = ring_put(ring, head, lost, lost_bytes);
 	head = ring_put(ring, head, record, bytes);
 	ring->lost = 0;
 	ring_publish(ring, head, unread + lost_bytes + bytes, 1);
@@ -201,7 +257,10 @@ bool ring_write_lost(struct ring *ring, const struct record_id *lost_id)
 	if (lost_bytes > ring->data_bytes - unread)
 		return false;
 	ring->lost = 0;
-	ring_publish(ring, ring_put(ring, ring->head, lost, lost_bytes), unread + lost_bytes, 0);
+	uint64_t head = ring_head(ring);
+
+	ring_claim(ring, head + lost_bytes);
+	ring_publish(ring, ring_put(ring, head, lost, lost_bytes), unread + lost_bytes, 0);
 	return true;
 }
 
@@ -210,5 +269,7 @@ struct ring_totals ring_totals(const struct ring *ring)
 	return (struct ring_totals){
 		.records = atomic_load_explicit(&ring->records, memory_order_relaxed),
 		.dropped = atomic_load_explicit(&ring->dropped, memory_order_relaxed),
+		.handed_over = atomic_load_explicit(&ring->handed_over, memory_order_relaxed),
+		.full_times = atomic_load_explicit(&ring->full_times, memory_order_relaxed),
 	};
 }

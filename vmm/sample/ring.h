@@ -39,14 +39,36 @@ bool ring_write(struct ring *ring, const void *record, size_t bytes, const struc
 /* At the end: the PERF_RECORD_LOST of what was dropped and has had no successor. False when the ring is still full. */
 bool ring_write_lost(struct ring *ring, const struct record_id *lost_id);
 
+/*
+ * Signals the eventfd if there is anything since it last was, whatever the watermark says; whether it has. Producer
+ * thread only.
+ */
+bool ring_hand_over(struct ring *ring);
+
 /* Signals the eventfd whatever the watermark says, so that a reader takes what is there. Any thread. */
 void ring_wake(struct ring *ring);
 
 struct ring_totals {
-	uint64_t records; /* written; PERF_RECORD_LOST not counted */
-	uint64_t dropped; /* found no room */
+	uint64_t records;     /* written; PERF_RECORD_LOST not counted */
+	uint64_t dropped;     /* found no room */
+	uint64_t handed_over; /* times that the eventfd was signalled because there was something to read */
+	uint64_t full_times;  /* runs of dropped records: a PERF_RECORD_LOST each */
 };
 /* Any thread; each figure by itself is exact. */
 struct ring_totals ring_totals(const struct ring *ring);
+
+/* Where the next record will begin, in bytes since the ring was made; always where a record ends. Any thread. */
+uint64_t ring_head(const struct ring *ring);
+/* Bytes that the reader has not given back; if he cannot be believed, all of them. Any thread. */
+size_t ring_unread(const struct ring *ring);
+
+/*
+ * For readers in this process, beside the one who owns data_tail or in his place. Copies what stands from `offset` on,
+ * *bytes at most and up to the head; *bytes becomes what was copied, a multiple of 8. False when it is no place of a
+ * record, has not been written or is not there any more. Any thread.
+ */
+bool ring_peek(const struct ring *ring, uint64_t offset, void *to, size_t *bytes);
+/* Gives back what is before `offset`, in the reader's place: from head - ring_unread() to head. */
+void ring_release(struct ring *ring, uint64_t offset);
 
 #endif

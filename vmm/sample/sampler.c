@@ -13,6 +13,9 @@
 #define CHAIN_MAX (UNWIND_CHAIN_MAX + 2u) /* and the exit that was handled, with its PERF_CONTEXT_HV */
 #define SAMPLE_BYTES_MAX (64u + sizeof(uint64_t) * (1u + CHAIN_MAX)) /* the fields of VPROF_SAMPLE_TYPE have 56 */
 
+/* The counters stop when less than one part in STALL_SHARE of the ring is free, and go on when twice that is. */
+#define STALL_SHARE 4u
+
 /* One writer, so a load and a store are enough; readers want each figure by itself (relaxed). */
 static void count(_Atomic uint64_t *figure, uint64_t more)
 {
@@ -36,7 +39,9 @@ void sampler_account(struct sampler *sampler, const struct counter_totals *total
 {
 	set_figure(&sampler->statistics.overflow, totals->overflows);
 	set_figure(&sampler->statistics.throttled, totals->throttled);
-	set_figure(&sampler->statistics.idle, totals->idle);
+	set_figure(&sampler->statistics.skiptick, totals->idle);
+	set_figure(&sampler->statistics.intr_processed, totals->signals);
+	set_figure(&sampler->statistics.intr_ignored, totals->ignored);
 	set_figure(&sampler->statistics.expected, totals->expected);
 	set_figure(&sampler->statistics.dropbuf_task, sampler->namer.dropped);
 }
@@ -69,6 +74,7 @@ static unsigned chain_fill(struct sampler *sampler, uint64_t exit_ip, uint64_t c
 	if (sampler->regs.valid) {
 		n += unwind(sampler->unwind, sampler->guest, &sampler->regs, chain + n, &end);
 		count(ends[end], 1);
+		count(&sampler->statistics.truncated, end != UNWIND_END_OF_STACK);
 	}
 	return n;
 }
@@ -121,6 +127,7 @@ static void sample_write(struct sampler *sampler, const struct counter_overflow 
 
 	if (!ring_write(sampler->ring, record, bytes, &id)) {
 		count(&sampler->statistics.dropbuf_sample, 1);
+		count(&sampler->statistics.intr_bufferfull, 1);
 		return;
 	}
 	count(&sampler->statistics.sample, 1);
@@ -167,6 +174,30 @@ void sampler_take(struct sampler *sampler, const struct counter_sample *sample)
 		exit_sample(sampler, &sample->overflow, vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0), sample->time_ns);
 }
 
+static size_t ring_free_bytes(const struct ring *ring)
+{
+	return ring_data_bytes(ring) - ring_unread(ring);
+}
+
+static void stall(struct sampler *sampler)
+{
+	counter_set_pause(sampler->set);
+	count(&sampler->statistics.stalls, 1);
+	count(&sampler->statistics.intr_bufferfull, 1);
+	set_figure(&sampler->stalled_since, now_ns());
+	ring_wake(sampler->ring);
+}
+
+/* After the samples of an exit. */
+static void samples_done(struct sampler *sampler)
+{
+	count(&sampler->statistics.recurevt, counter_set_pending(sampler->set));
+	statistics_update(sampler);
+	if (sampler->stalls && sampler->stalled_since == 0 &&
+	    ring_free_bytes(sampler->ring) < ring_data_bytes(sampler->ring) / STALL_SHARE)
+		stall(sampler);
+}
+
 static struct sampler *sampler_of(struct vcpu_watcher *watcher)
 {
 	return (struct sampler *)watcher;
@@ -196,7 +227,7 @@ static void sampler_exited(struct vcpu_watcher *watcher, const struct guest_regs
 
 	for (size_t i = 0; i < n; i++)
 		guest_sample(sampler, &overflows[i], time_ns);
-	statistics_update(sampler);
+	samples_done(sampler);
 }
 
 static void sampler_handled(struct vcpu_watcher *watcher, uint64_t exit_ip)
@@ -213,7 +244,7 @@ static void sampler_handled(struct vcpu_watcher *watcher, uint64_t exit_ip)
 
 	for (size_t i = 0; i < n; i++)
 		exit_sample(sampler, &overflows[i], exit_ip, time_ns);
-	statistics_update(sampler);
+	samples_done(sampler);
 }
 
 static void sampler_stopped(struct vcpu_watcher *watcher)
@@ -251,6 +282,7 @@ void sampler_open_route(struct sampler *sampler, const struct sampler_config *co
 	sampler->unwind = config->unwind;
 	sampler->kernel = config->kernel;
 	namer_init(&sampler->namer, config->kernel, config->claims, ring);
+	sampler->stalls = config->session->stall;
 }
 
 bool sampler_open(struct sampler *sampler, const struct sampler_config *config, struct ring *ring, GError **error)
@@ -270,23 +302,111 @@ bool sampler_open(struct sampler *sampler, const struct sampler_config *config, 
 	return sampler->set != NULL;
 }
 
-void sampler_close(struct sampler *sampler)
+/* For records that are no overflow's. */
+static struct record_id own_id(const struct sampler *sampler)
 {
-	if (!sampler->ring)
-		return;
-	const struct record_id id = {
+	return (struct record_id){
 		.time_ns = now_ns(),
 		.cpu = sampler->vcpu,
 		.id = session_event_id(0, sampler->vcpu),
 	};
+}
 
+static void hand_over(struct sampler *sampler)
+{
+	const struct record_id id = own_id(sampler);
+
+	ring_write_lost(sampler->ring, &id);
+	if (!ring_hand_over(sampler->ring))
+		count(&sampler->statistics.emptybuf, 1);
+}
+
+void sampler_flush(struct sampler *sampler)
+{
+	if (!sampler->set)
+		return;
+	statistics_update(sampler);
+	hand_over(sampler);
+}
+
+static uint64_t stalled_ns(const struct sampler *sampler)
+{
+	uint64_t since = atomic_load_explicit(&sampler->stalled_since, memory_order_relaxed);
+
+	return since != 0 ? now_ns() - since : 0;
+}
+
+bool sampler_can_resume(const struct sampler *sampler, const struct ring *ring)
+{
+	return atomic_load_explicit(&sampler->stalled_since, memory_order_relaxed) != 0 &&
+	       ring_free_bytes(ring) >= ring_data_bytes(ring) / STALL_SHARE * 2;
+}
+
+static void stall_end(struct sampler *sampler)
+{
+	count(&sampler->statistics.stalled_ns, stalled_ns(sampler));
+	set_figure(&sampler->stalled_since, 0);
+}
+
+void sampler_resume(struct sampler *sampler)
+{
+	if (!sampler->set || sampler->stalled_since == 0)
+		return;
+	stall_end(sampler);
+	counter_set_resume(sampler->set);
+}
+
+bool sampler_add(struct sampler *sampler, const struct session_sample *added, GError **error)
+{
+	uint64_t record[SAMPLE_BYTES_MAX / sizeof(uint64_t)];
+	const uint64_t chain[] = {
+		added->mode == PERF_RECORD_MISC_KERNEL ? (uint64_t)PERF_CONTEXT_KERNEL
+		: added->mode == PERF_RECORD_MISC_USER ? (uint64_t)PERF_CONTEXT_USER
+						       : (uint64_t)PERF_CONTEXT_HV,
+		added->ip,
+	};
+	struct record_id id = own_id(sampler);
+	const struct record_sample sample = {
+		.id = id.id,
+		.ip = added->ip,
+		.pid = added->pid,
+		.tid = added->tid,
+		.time_ns = id.time_ns,
+		.cpu = sampler->vcpu,
+		.period = added->period,
+		.misc = added->mode | VPROF_SAMPLE_ADDED,
+		.chain = chain,
+		.n_chain = G_N_ELEMENTS(chain),
+	};
+	if (!sampler->set) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "cannot add a sample: the guest has ended");
+		return false;
+	}
+	id.pid = added->pid;
+	id.tid = added->tid;
+	size_t bytes = record_sample_encode(&sample, sampler->unwind != NULL, record, sizeof(record));
+
+	if (!ring_write(sampler->ring, record, bytes, &id)) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE,
+		            "cannot add a sample: the ring of vCPU %u is full; read it", sampler->vcpu);
+		return false;
+	}
+	count(&sampler->statistics.added, 1);
+	return true;
+}
+
+void sampler_close(struct sampler *sampler)
+{
+	if (!sampler->ring)
+		return;
+	if (sampler->stalled_since != 0)
+		stall_end(sampler);
 	if (sampler->set) {
 		counter_set_finish(sampler->set);
 		statistics_update(sampler);
 		counter_set_close(g_steal_pointer(&sampler->set));
 	}
-	ring_write_lost(sampler->ring, &id);
-	ring_wake(sampler->ring);
+	hand_over(sampler);
 	sampler->ring = NULL;
 	sampler->unwind = NULL;
 	sampler->kernel = NULL;
@@ -298,4 +418,5 @@ void sampler_statistics_read(const struct sampler *sampler, struct session_stati
 #define X(name, help) out->name = atomic_load_explicit(&sampler->statistics.name, memory_order_relaxed);
 	SESSION_STATISTICS(X)
 #undef X
+	out->stalled_ns += stalled_ns(sampler);
 }

@@ -27,6 +27,8 @@ struct sampler {
 	struct task_cpu cpu;                /* [v] */
 	struct namer namer;                 /* [v] */
 	struct guest_regs regs;             /* [v] when KVM_RUN last returned */
+	bool stalls;                        /* [v] likewise: counting stops when the ring is nearly full */
+	_Atomic uint64_t stalled_since;     /* [a] CLOCK_MONOTONIC; 0: it counts */
 	struct sampler_statistics {
 #define X(name, help) _Atomic uint64_t name;
 		SESSION_STATISTICS(X)
@@ -57,7 +59,16 @@ void sampler_open_route(struct sampler *sampler, const struct sampler_config *co
 void sampler_take(struct sampler *sampler, const struct counter_sample *sample);
 void sampler_account(struct sampler *sampler, const struct counter_totals *totals);
 
-/* Any thread. */
+/* What session_flush and session_add_sample do to one vCPU. Both on its thread. */
+void sampler_flush(struct sampler *sampler);
+bool sampler_add(struct sampler *sampler, const struct session_sample *sample, GError **error);
+
+/* Whether its counters stand still though the ring has room to go on. Any thread. */
+bool sampler_can_resume(const struct sampler *sampler, const struct ring *ring);
+/* On the vCPU's thread. */
+void sampler_resume(struct sampler *sampler);
+
+/* What the sampler counts; the ring has figures of its own. Any thread. */
 void sampler_statistics_read(const struct sampler *sampler, struct session_statistics *out);
 
 #endif

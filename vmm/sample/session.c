@@ -2,41 +2,15 @@
 #include "sample/session.h"
 
 #include <gio/gio.h>
+#include <string.h>
 #include <vprof/ring.h>
 
-#include "sample/sampler.h"
+#include "sample/session_priv.h"
 #include "sample/session_route.h"
-#include "sample/watch_hub.h"
 
 #define FREQUENCY_HZ_DEFAULT 999u /* not 1000: no lockstep with the guest's timer tick */
 
 G_DEFINE_QUARK(vprof_session_error, session_error)
-
-/*
- * [I] immutable after session_new, [M] main thread only. config is also read by the vCPU threads, but only between
- * sampler_open and sampler_close, when the main thread leaves it alone.
- */
-struct session {
-	struct guest *guest;                     /* [I] */
-	struct sampler *samplers;                /* [I] one for each vCPU; their members have their own legend */
-	struct watch_hub *hubs;                  /* [I] one for each vCPU, each with its sampler */
-	struct vcpu_watcher **watchers;          /* [I] the hubs */
-	struct ring **rings;                     /* [M] one for each vCPU once configured; the producers hold theirs */
-	struct session_config config;            /* [M] */
-	const struct counter_delivery *delivery; /* [M] NULL before the first start */
-	const struct counter_delivery *in_use;   /* [M] by the running session and others; NULL: by nobody */
-	unsigned n_users;                        /* [M] of it */
-	const struct counter_route *route;       /* [M] in place of a delivery, of a guest that has routes */
-	const char *event_why;                   /* [M] why the event of the last start; NULL: it was asked for */
-	const char *preferred;                   /* [M] delivery of a configuration without one; NULL: any */
-	struct orc *orc;                         /* [M] NULL: not needed yet, or the kernel has none */
-	struct unwind_config unwind;             /* [M] read by the vCPU threads as config is */
-	struct kernel_layout *kernel;            /* [M] NULL: not needed yet; read by the vCPU threads as config is */
-	struct task_claims claims;               /* its members are atomic */
-	bool configured;                         /* [M] `config` is of a start */
-	bool running;                            /* [M] */
-	bool ended; /* [M] the vCPU threads have gone, or still are about to; their rings stay */
-};
 
 struct session *session_new(struct guest *guest, GError **error)
 {
@@ -52,6 +26,7 @@ struct session *session_new(struct guest *guest, GError **error)
 	session->hubs = g_new0(struct watch_hub, guest->vcpus);
 	session->watchers = g_new0(struct vcpu_watcher *, guest->vcpus);
 	session->rings = g_new0(struct ring *, guest->vcpus);
+	session->zero = g_new0(struct session_statistics, guest->vcpus);
 	for (unsigned i = 0; i < guest->vcpus; i++) {
 		sampler_init(&session->samplers[i], guest, i);
 		watch_hub_init(&session->hubs[i], &session->samplers[i].watcher);
@@ -61,7 +36,7 @@ struct session *session_new(struct guest *guest, GError **error)
 	return session;
 }
 
-static void rings_free(struct session *session)
+void session_free_rings(struct session *session)
 {
 	for (unsigned i = 0; i < session->guest->vcpus; i++)
 		ring_free(g_steal_pointer(&session->rings[i]));
@@ -71,9 +46,10 @@ void session_free(struct session *session)
 {
 	if (!session)
 		return;
-	rings_free(session);
+	session_free_rings(session);
 	session->guest->watchers = NULL;
 	g_free(session->rings);
+	g_free(session->zero);
 	g_free(session->watchers);
 	g_free(session->hubs);
 	g_free(session->samplers);
@@ -142,7 +118,7 @@ static bool rings_renew(struct session *session, size_t data_bytes, GError **err
 			ring_free(rings[i]);
 		return false;
 	}
-	rings_free(session);
+	session_free_rings(session);
 	for (unsigned i = 0; i < n; i++)
 		session->rings[i] = rings[i];
 	return true;
@@ -398,6 +374,9 @@ static bool start_by_means(struct session *session, struct session_config *confi
 	session->claims = (struct task_claims){0};
 	session->config = *config;
 	session->configured = true;
+	session->number++;
+	memset(session->zero, 0, session->guest->vcpus * sizeof(*session->zero));
+	session_set_watermark(session, config->watermark_bytes);
 	return samplers_start(session, error);
 }
 
@@ -494,9 +473,4 @@ uint64_t session_event_id(unsigned event, unsigned vcpu)
 struct ring *session_ring(const struct session *session, unsigned vcpu)
 {
 	return session->rings[vcpu];
-}
-
-void session_statistics_read(const struct session *session, unsigned vcpu, struct session_statistics *out)
-{
-	sampler_statistics_read(&session->samplers[vcpu], out);
 }

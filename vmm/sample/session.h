@@ -40,27 +40,48 @@ struct session_config {
 	enum session_call_graph call_graph;
 	unsigned call_depth; /* 1..UNWIND_DEPTH_MAX frames; 0: UNWIND_DEPTH_DEFAULT */
 	bool call_kernel_only;
-	bool no_tasks; /* samples have pid 0, whoever ran */
+	bool no_tasks;          /* samples have pid 0, whoever ran */
+	bool stall;             /* when a ring is nearly full: stop counting until there is room, instead of dropping */
+	size_t watermark_bytes; /* unread in a ring when its reader is told; 0: a quarter of it */
 };
 
-/* Ways a sample can be lost or changed; the names are the control protocol's. */
-#define SESSION_STATISTICS(X)                                                                       \
-	X(sample, "samples written to the ring")                                                    \
-	X(overflow, "counter overflows seen: sample + dropbuf_sample + filtered + quirk")           \
-	X(in_hypervisor, "samples that fell outside the guest, written as HYPERVISOR")              \
-	X(dropbuf_sample, "samples dropped because the ring was full")                              \
-	X(filtered, "overflows in a mode that :u or :k leaves out, not written")                    \
-	X(quirk, "overflows inside a page of a host quirk, not written")                            \
-	X(idle, "timer ticks that found the vCPU thread asleep, not written")                       \
-	X(throttled, "overflows that the host throttled or coalesced")                              \
-	X(chain_end, "call chains that reached the first frame of their stack")                     \
-	X(chain_bad_frame, "call chains cut where a frame cannot be right")                         \
-	X(chain_no_entry, "call chains cut at code that the unwind table does not cover")           \
-	X(chain_depth, "call chains cut at the depth limit")                                        \
-	X(chain_unreadable, "call chains cut at guest memory that cannot be read")                  \
-	X(no_task, "samples whose task could not be read, written with pid -1")                     \
-	X(dropbuf_task, "records about tasks that found no room in the ring, and were tried again") \
-	X(expected, "overflows that the counted events amount to")
+/*
+ * What became of every overflow and every record; the names are the control protocol's. Where one of the kernels'
+ * profilers has a word it is that: NetBSD's tprof (sample to dropbuf_sample), OpenBSD's dt (readevt to recurevt),
+ * FreeBSD's hwpmc (intr_*). All are exact but for what is said of them.
+ */
+#define SESSION_STATISTICS(X)                                                                                       \
+	X(sample, "samples written to the ring")                                                                    \
+	X(overflow, "counter overflows seen: sample + dropbuf_sample + filtered + quirk")                           \
+	X(expected, "overflows that the counted events amount to, as of the last overflow")                         \
+	X(buf, "times that the ring's reader was told to come: at the watermark, by a flush, at the end")           \
+	X(emptybuf, "flushes and ends that found nothing new in the ring")                                          \
+	X(dropbuf, "times that the ring was full, until there was room again: a PERF_RECORD_LOST each")             \
+	X(dropbuf_sample, "samples dropped because the ring was full")                                              \
+	X(dropbuf_task, "records about tasks that found no room in the ring, and were tried again")                 \
+	X(readevt, "records that the ring's reader has given back")                                                 \
+	X(dropevt, "records of any kind that found no room in the ring")                                            \
+	X(skiptick, "timer ticks that found the vCPU thread asleep, not written")                                   \
+	X(recurevt,                                                                                                 \
+	  "times that an overflow came while others were being recorded; it is taken next. Deliveries with a "      \
+	  "handler only: sigmask sees it next, and does not know when it came")                                     \
+	X(intr_processed, "overflow signals taken: overflow, skiptick and those that came together")                \
+	X(intr_ignored, "overflow signals on the vCPU thread that were for no open event, as of the last overflow") \
+	X(intr_bufferfull, "overflows that found the ring full: dropbuf_sample, and stalls")                        \
+	X(stalls, "times that the counters were stopped because the ring was nearly full")                          \
+	X(stalled_ns, "nanoseconds for which they were")                                                            \
+	X(throttled, "overflows that the host throttled or coalesced")                                              \
+	X(in_hypervisor, "samples that fell outside the guest, written as HYPERVISOR")                              \
+	X(filtered, "overflows in a mode that :u or :k leaves out, not written")                                    \
+	X(quirk, "overflows inside a page of a host quirk, not written")                                            \
+	X(added, "samples made by hand (sample-add), written beside the others")                                    \
+	X(truncated, "call chains that do not reach the first frame of their stack")                                \
+	X(chain_end, "call chains that reached the first frame of their stack")                                     \
+	X(chain_bad_frame, "call chains cut where a frame cannot be right")                                         \
+	X(chain_no_entry, "call chains cut at code that the unwind table does not cover")                           \
+	X(chain_depth, "call chains cut at the depth limit")                                                        \
+	X(chain_unreadable, "call chains cut at guest memory that cannot be read")                                  \
+	X(no_task, "samples whose task could not be read, written with pid -1")
 
 struct session_statistics {
 #define X(name, help) uint64_t name;
@@ -84,6 +105,31 @@ bool session_start(struct session *session, const struct session_config *config,
 /* Closes the counters; what is in the rings stays readable. Also right after the guest has ended. */
 bool session_stop(struct session *session, GError **error);
 bool session_running(const struct session *session);
+/* Which session it is, from 1 on; 0 before the first start. The offsets of its rings mean nothing to another. */
+uint64_t session_number(const struct session *session);
+
+/* Has the readers of the rings told of all that was sampled until now, and puts down what was lost. Error: STATE. */
+bool session_flush(struct session *session, GError **error);
+/* The watermark of the rings there are, and of those to come with this configuration. */
+void session_set_watermark(struct session *session, size_t bytes);
+/* Lets counters that stand still since a ring was full go on, if it has room again; to be called now and then. */
+void session_resume_stalled(struct session *session);
+
+/* A sample made by hand. It is the first event's, and flagged with VPROF_SAMPLE_ADDED. */
+struct session_sample {
+	unsigned vcpu;
+	uint64_t ip;
+	uint16_t mode; /* PERF_RECORD_MISC_KERNEL, _USER or _HYPERVISOR */
+	uint32_t pid, tid;
+	uint64_t period;
+};
+/* Errors: STATE, when no session runs or the ring is full. */
+bool session_add_sample(struct session *session, const struct session_sample *sample, GError **error);
+
+/* All figures count from 0 again; sampling goes on. */
+void session_reset_statistics(struct session *session);
+/* As if there had been none: rings, figures and configuration go. Error: STATE, while it runs. */
+bool session_forget(struct session *session, GError **error);
 
 /*
  * Has `watcher` told what that vCPU does beside the session, until session_unwatch. Both on the vCPU's thread, where

@@ -23,6 +23,12 @@ bool session_route_restrict(const struct counter_route *route, struct session_co
 		            config->rate.frequency_hz, route->name, route->frequency_hz_max);
 		return false;
 	}
+	if (config->stall) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
+		            "cannot stall counters by the route %s; when a ring is full, its samples are dropped",
+		            route->name);
+		return false;
+	}
 	if (route->registers)
 		return true;
 	if (config->call_graph != SESSION_CALL_GRAPH_NONE) {

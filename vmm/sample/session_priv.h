@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the files of the session share. */
+#ifndef VPROF_SAMPLE_SESSION_PRIV_H
+#define VPROF_SAMPLE_SESSION_PRIV_H
+
+#include "sample/sampler.h"
+#include "sample/session.h"
+#include "sample/watch_hub.h"
+
+/*
+ * [I] immutable after session_new, [M] main thread only. config is also read by the vCPU threads, but only between
+ * sampler_open and sampler_close, when the main thread leaves it alone.
+ */
+struct session {
+	struct guest *guest;                     /* [I] */
+	struct sampler *samplers;                /* [I] one for each vCPU; their members have their own legend */
+	struct watch_hub *hubs;                  /* [I] one for each vCPU, each with its sampler */
+	struct vcpu_watcher **watchers;          /* [I] the hubs */
+	struct ring **rings;                     /* [M] one for each vCPU once configured; the producers hold theirs */
+	struct session_config config;            /* [M] */
+	const struct counter_delivery *delivery; /* [M] NULL before the first start */
+	const struct counter_delivery *in_use;   /* [M] by the running session and others; NULL: by nobody */
+	unsigned n_users;                        /* [M] of it */
+	const struct counter_route *route;       /* [M] in place of a delivery, of a guest that has routes */
+	const char *event_why;                   /* [M] why the event of the last start; NULL: it was asked for */
+	const char *preferred;                   /* [M] delivery of a configuration without one; NULL: any */
+	struct orc *orc;                         /* [M] NULL: not needed yet, or the kernel has none */
+	struct unwind_config unwind;             /* [M] read by the vCPU threads as config is */
+	struct kernel_layout *kernel;            /* [M] NULL: not needed yet; read by the vCPU threads as config is */
+	struct task_claims claims;               /* its members are atomic */
+	bool configured;                         /* [M] `config` is of a start */
+	bool running;                            /* [M] */
+	uint64_t number;                         /* [M] of the last start */
+	struct session_statistics *zero;         /* [M] one for each vCPU: its figures at the last reset */
+	bool ended; /* [M] the vCPU threads have gone, or still are about to; their rings stay */
+};
+
+/* Also takes away the rings of the session before. */
+void session_free_rings(struct session *session);
+
+#endif
