@@ -9,7 +9,7 @@ cd "$(dirname "$(readlink -f "$0")")"
 packages_build=(build-essential cmake ninja-build pkg-config libglib2.0-dev libjansson-dev libelf-dev libdw-dev
 	libarchive-dev libzstd-dev libseccomp-dev)
 packages_test=(check clang clang-format libclang-rt-14-dev git python3 acpica-tools busybox-static libarchive-tools linux-perf
-	mandoc zsh util-linux qemu-system-x86 linux-source-6.1 bc bison flex libssl-dev xz-utils)
+	mandoc strace zsh util-linux qemu-system-x86 linux-source-6.1 bc bison flex libssl-dev xz-utils)
 
 usage() {
 	sed -n '3,5s/^# //p' "$0"
@@ -100,7 +100,7 @@ run_suite() {
 	check "Building tsan" build tsan
 	run_tests release
 	run_tests asan -L 'unit|golden'
-	run_tests tsan -R '^unit/(ring|session|control|client|counter)'
+	run_tests tsan -R '^unit/(ring|session|control|client|counter|virtio)'
 
 	# On the machines of CI there is all that these need: one that cannot run is broken.
 	if [[ ${CI-} == true ]]; then

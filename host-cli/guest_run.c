@@ -68,6 +68,8 @@ static GPtrArray *engine_arguments(const struct guest_run_options *options)
 
 	argument_add(arguments, "--kernel", options->kernel);
 	argument_add(arguments, "--initrd", options->initrd);
+	for (char **disk = options->disks; disk != NULL && *disk != NULL; disk++)
+		argument_add(arguments, "--disk", *disk);
 	argument_add(arguments, "--append", options->append);
 	argument_add(arguments, "--memory", options->memory);
 	argument_add(arguments, "--vcpus", options->vcpus);

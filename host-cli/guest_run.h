@@ -17,6 +17,7 @@ enum guest_run_error { GUEST_RUN_ERROR_OPTIONS };
 /* What the user said about the guest. */
 struct guest_run_options {
 	char *kernel, *initrd, *append, *memory, *vcpus, *duration, *name, *boot, *console, *quirks, *sandbox;
+	char **disks; /* IMAGE[,ro] */
 	gboolean demo, stop_on_panic, verbose;
 };
 extern struct guest_run_options guest_run_options;
@@ -31,6 +32,13 @@ extern struct guest_run_options guest_run_options;
 	 "vmlinux, vmlinuz, or another ELF that has a PVH entry",                                                        \
 	 "IMAGE"},                                                                                                       \
 		{"initrd", 0, 0, G_OPTION_ARG_FILENAME, &guest_run_options.initrd, "initial RAM file system", "FILE"},   \
+		{"disk",                                                                                                 \
+	         0,                                                                                                      \
+	         0,                                                                                                      \
+	         G_OPTION_ARG_FILENAME_ARRAY,                                                                            \
+	         &guest_run_options.disks,                                                                               \
+	         "a disk, /dev/vda and on; may be given again",                                                          \
+	         "IMAGE[,ro]"},                                                                                          \
 		{"append",                                                                                               \
 	         'a',                                                                                                    \
 	         0,                                                                                                      \

@@ -58,7 +58,7 @@ static const uint8_t *xsdt_entry(unsigned index, const char *signature)
 static void tables_make(unsigned vcpus)
 {
 	memset(area, 0, sizeof(area));
-	acpi_write(area, (gpa_t){BASE}, vcpus);
+	acpi_write(area, (gpa_t){BASE}, vcpus, 0);
 }
 
 START_TEST(rsdp_has_both_checksums)

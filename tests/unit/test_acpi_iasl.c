@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kvm/acpi.h"
+#include "kvm/boot.h"
 
 #define EXIT_SKIP 77
 #define BASE UINT64_C(0xe0000)
@@ -97,7 +98,7 @@ int main(void)
 	}
 	g_autofree char *folder = g_dir_make_tmp("acpi.XXXXXX", NULL);
 
-	acpi_write(area, (gpa_t){BASE}, GUEST_VCPUS_MAX);
+	acpi_write(area, (gpa_t){BASE}, GUEST_VCPUS_MAX, BOOT_VIRTIO_MAX);
 	for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
 		if (!table_check(folder, area, names[i]))
 			status = EXIT_FAILURE;

@@ -3,13 +3,14 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "kvm/boot.h"
 #include "kvm/command_line.h"
 #include "kvm/host.h"
 #include "kvm/options.h"
 
 static void check_line(bool is_linux, const char *const *options, const char *user, const char *expected)
 {
-	char *line = command_line_build(is_linux, options, user);
+	char *line = command_line_build(is_linux, options, 0, user);
 	ck_assert_str_eq(line, expected);
 	g_free(line);
 }
@@ -40,6 +41,15 @@ START_TEST(the_user_has_the_last_word)
 }
 END_TEST
 
+START_TEST(virtio_devices_are_told_of)
+{
+	char *line = command_line_build(true, some, 2, "quiet");
+	ck_assert_str_eq(line, "console=ttyS0 panic=-1 reboot=k mitigations=off nowatchdog clearcpuid=a,b"
+	                       " virtio_mmio.device=0x1000@0xd0010000:5 virtio_mmio.device=0x1000@0xd0011000:6 quiet");
+	g_free(line);
+}
+END_TEST
+
 START_TEST(others_get_what_the_user_says)
 {
 	check_line(false, some, "--verbose", "--verbose");
@@ -58,7 +68,7 @@ START_TEST(pvm_options_fit_linux)
 	}
 	ck_assert_uint_gt(clearcpuid, 0);
 	ck_assert_uint_lt(clearcpuid, 128);
-	char *line = command_line_build(true, options, NULL);
+	char *line = command_line_build(true, options, BOOT_VIRTIO_MAX, NULL);
 	ck_assert_uint_lt(strlen(line), 1536);
 	g_free(line);
 }
@@ -144,6 +154,7 @@ int main(void)
 	TCase *test = tcase_create("command_line");
 	tcase_add_test(test, defaults_come_first);
 	tcase_add_test(test, the_user_has_the_last_word);
+	tcase_add_test(test, virtio_devices_are_told_of);
 	tcase_add_test(test, others_get_what_the_user_says);
 	tcase_add_test(test, pvm_options_fit_linux);
 	tcase_add_test(test, hardware_hosts_have_no_quirks);

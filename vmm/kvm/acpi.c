@@ -14,7 +14,7 @@ enum {
 	FACS_OFFSET = 0x80, /* "aligned on a 64-byte boundary" */
 	FADT_OFFSET = 0xc0,
 	DSDT_OFFSET = 0x200,
-	MADT_OFFSET = 0x300,
+	MADT_OFFSET = 0x500,
 };
 
 _Static_assert(XSDT_OFFSET + sizeof(struct acpi_xsdt) <= FACS_OFFSET, "no overlap");
@@ -39,6 +39,14 @@ _Static_assert(MADT_OFFSET + sizeof(struct acpi_madt) + GUEST_VCPUS_MAX * sizeof
  *           })
  *       }
  *       Device (COM2) { the same with _UID 2, 0x2f8, IRQ 3 }
+ *       Device (VIO0) {                     for each virtio device; Linux: drivers/virtio/virtio_mmio.c
+ *           Name (_HID, "LNRO0005")
+ *           Name (_UID, 0)
+ *           Name (_CRS, ResourceTemplate () {
+ *               Memory32Fixed (ReadWrite, BOOT_VIRTIO_GPA, 0x1000)
+ *               Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive) {irq}
+ *           })
+ *       }
  *   }
  *
  * A package length counts itself and what follows it.
@@ -47,7 +55,13 @@ _Static_assert(MADT_OFFSET + sizeof(struct acpi_madt) + GUEST_VCPUS_MAX * sizeof
 #define AML_BYTE(value) 0x0a, value
 #define AML_UART_PACKAGE_BYTES 44 /* 1 + 4 (name) + 10 (_HID) + 7 (_UID) + 22 (_CRS) */
 #define AML_UART_BYTES (2 + AML_UART_PACKAGE_BYTES)
+#define AML_S5_BYTES 13
 #define AML_SCOPE_PACKAGE_BYTES (2 + 5 + 2 * AML_UART_BYTES)
+#define AML_VIRTIO_PACKAGE_BYTES 59 /* 1 + 4 (name) + 15 (_HID) + 7 (_UID) + 32 (_CRS) */
+#define AML_VIRTIO_BYTES (2 + AML_VIRTIO_PACKAGE_BYTES)
+/* A package length of two bytes: the low four bits, and eight more (chapter 20.2.4). */
+#define AML_LENGTH(bytes) 0x40 | ((bytes)&0xf), (bytes) >> 4
+#define AML_DWORD(value) (value) & 0xff, (value) >> 8 & 0xff, (value) >> 16 & 0xff, (uint8_t)((value) >> 24)
 
 /* clang-format off */
 #define AML_UART(unit, port, irq)                                                                          \
@@ -61,13 +75,32 @@ _Static_assert(MADT_OFFSET + sizeof(struct acpi_madt) + GUEST_VCPUS_MAX * sizeof
 
 static const uint8_t dsdt_aml[] = {
 	AML_NAME('_', 'S', '5', '_'), 0x12, 7, 4, AML_BYTE(BOOT_ACPI_S5_SLEEP_TYPE), 0, 0, 0,
-	0x10, 0x40 | (AML_SCOPE_PACKAGE_BYTES & 0xf), AML_SCOPE_PACKAGE_BYTES >> 4, '\\', '_', 'S', 'B', '_',
+	0x10, AML_LENGTH(AML_SCOPE_PACKAGE_BYTES), '\\', '_', 'S', 'B', '_',
 	AML_UART(1, 0x3f8, 4),
 	AML_UART(2, 0x2f8, 3),
 };
+
+/* "VIOn" at its place, on its line. */
+static void virtio_aml_write(uint8_t *to, unsigned n)
+{
+	const uint32_t gpa = BOOT_VIRTIO_GPA(n), irq = boot_virtio_irq(n);
+	const uint8_t aml[] = {
+		0x5b, 0x82, AML_VIRTIO_PACKAGE_BYTES, 'V', 'I', 'O', (uint8_t)('0' + n),
+		AML_NAME('_', 'H', 'I', 'D'), 0x0d, 'L', 'N', 'R', 'O', '0', '0', '0', '5', 0,
+		AML_NAME('_', 'U', 'I', 'D'), AML_BYTE((uint8_t)n),
+		AML_NAME('_', 'C', 'R', 'S'), 0x11, 0x1a, AML_BYTE(23), /* buffer of 23 bytes: */
+		0x86, 9, 0, 1, AML_DWORD(gpa), AML_DWORD(BOOT_VIRTIO_BYTES), /* memory */
+		0x89, 6, 0, 3, 1, AML_DWORD(irq), /* interrupt */
+		0x79, 0x00, /* end */
+	};
+	_Static_assert(sizeof(aml) == AML_VIRTIO_BYTES, "the package lengths are right");
+	memcpy(to, aml, sizeof(aml));
+}
 /* clang-format on */
-_Static_assert(sizeof(dsdt_aml) == 5 + 8 + 1 + AML_SCOPE_PACKAGE_BYTES, "the package lengths are right");
-_Static_assert(DSDT_OFFSET + sizeof(struct acpi_header) + sizeof(dsdt_aml) <= MADT_OFFSET, "no overlap");
+_Static_assert(sizeof(dsdt_aml) == AML_S5_BYTES + 1 + AML_SCOPE_PACKAGE_BYTES, "the package lengths are right");
+_Static_assert(DSDT_OFFSET + sizeof(struct acpi_header) + sizeof(dsdt_aml) + BOOT_VIRTIO_MAX * AML_VIRTIO_BYTES <=
+                       MADT_OFFSET,
+               "no overlap");
 
 static struct acpi_header header_make(const char signature[4], uint8_t revision, size_t bytes)
 {
@@ -146,11 +179,17 @@ static void fadt_write(uint8_t *page, uint64_t page_gpa)
 	header_seal(&fadt->header);
 }
 
-static void dsdt_write(uint8_t *page)
+static void dsdt_write(uint8_t *page, unsigned n_virtio)
 {
 	struct acpi_header *dsdt = (struct acpi_header *)(page + DSDT_OFFSET);
-	*dsdt = header_make("DSDT", 2, sizeof(*dsdt) + sizeof(dsdt_aml));
-	memcpy(dsdt + 1, dsdt_aml, sizeof(dsdt_aml));
+	uint8_t *aml = (uint8_t *)(dsdt + 1);
+	const size_t scope_bytes = AML_SCOPE_PACKAGE_BYTES + n_virtio * AML_VIRTIO_BYTES;
+	const uint8_t scope_length[] = {(uint8_t)(0x40 | (scope_bytes & 0xf)), (uint8_t)(scope_bytes >> 4)};
+	*dsdt = header_make("DSDT", 2, sizeof(*dsdt) + AML_S5_BYTES + 1 + scope_bytes);
+	memcpy(aml, dsdt_aml, sizeof(dsdt_aml));
+	memcpy(aml + AML_S5_BYTES + 1, scope_length, sizeof(scope_length));
+	for (unsigned i = 0; i < n_virtio; i++)
+		virtio_aml_write(aml + sizeof(dsdt_aml) + i * AML_VIRTIO_BYTES, i);
 	header_seal(dsdt);
 }
 
@@ -210,12 +249,12 @@ static void madt_write(uint8_t *page, unsigned vcpus)
 	header_seal(&madt->header);
 }
 
-void acpi_write(void *to, gpa_t at, unsigned vcpus)
+void acpi_write(void *to, gpa_t at, unsigned vcpus, unsigned n_virtio)
 {
 	rsdp_write(to, at.value);
 	xsdt_write(to, at.value);
 	facs_write(to);
 	fadt_write(to, at.value);
-	dsdt_write(to);
+	dsdt_write(to, n_virtio);
 	madt_write(to, vcpus);
 }

@@ -183,10 +183,12 @@ static bool protocol_choose(const struct boot_config *config, struct boot_state 
 	return true;
 }
 
-static void tables_write(const struct memory *memory, unsigned vcpus)
+static void tables_write(const struct memory *memory, const struct boot_config *config)
 {
-	acpi_write(boot_structure(memory, BOOT_ACPI_GPA, ACPI_BYTES_MAX), (gpa_t){BOOT_ACPI_GPA}, vcpus);
-	mptable_write(boot_structure(memory, BOOT_MPTABLE_GPA, MPTABLE_BYTES_MAX), (gpa_t){BOOT_MPTABLE_GPA}, vcpus);
+	acpi_write(boot_structure(memory, BOOT_ACPI_GPA, ACPI_BYTES_MAX), (gpa_t){BOOT_ACPI_GPA}, config->vcpus,
+	           config->n_virtio);
+	mptable_write(boot_structure(memory, BOOT_MPTABLE_GPA, MPTABLE_BYTES_MAX), (gpa_t){BOOT_MPTABLE_GPA},
+	              config->vcpus);
 }
 
 bool boot_load(const struct memory *memory, const struct boot_config *config, struct boot_state *state, GError **error)
@@ -203,7 +205,7 @@ bool boot_load(const struct memory *memory, const struct boot_config *config, st
 	loaded.map_entries = boot_memory_map(memory, config->reserved.value, config->reserved_bytes, loaded.map);
 	memcpy(boot_structure(memory, BOOT_COMMAND_LINE_GPA, BOOT_COMMAND_LINE_BYTES_MAX), config->command_line,
 	       strlen(config->command_line) + 1);
-	tables_write(memory, config->vcpus);
+	tables_write(memory, config);
 	boot_gdt_write(memory, &result);
 	if (result.protocol == BOOT_PVH) {
 		boot_pvh_write(&loaded, &result);

@@ -39,6 +39,7 @@ struct boot_config {
 	const char *initrd_path;  /* NULL: none */
 	const char *command_line; /* UTF-8, without host quirks' additions or with: as the guest shall see it */
 	unsigned vcpus;
+	unsigned n_virtio; /* 0..BOOT_VIRTIO_MAX; for the ACPI tables */
 	enum boot_protocol protocol;
 	/* A range the guest must not use (a host quirk's pages), page-aligned, below 640 KiB; bytes 0: none. */
 	gpa_t reserved;
@@ -72,5 +73,16 @@ void boot_registers(const struct boot_state *state, struct kvm_regs *regs, struc
 #define BOOT_ACPI_SCI_IRQ 9u
 #define BOOT_IOAPIC_GPA UINT64_C(0xfec00000)
 #define BOOT_LAPIC_GPA UINT64_C(0xfee00000)
+
+/* Virtio devices' registers, in the hole, and their interrupts: what a PC of ours leaves free of the ISA bus's. */
+#define BOOT_VIRTIO_MAX 8u
+#define BOOT_VIRTIO_BYTES 0x1000u
+#define BOOT_VIRTIO_GPA(n) (0xd0010000u + (n)*BOOT_VIRTIO_BYTES)
+
+static inline unsigned boot_virtio_irq(unsigned n)
+{
+	static const unsigned irqs[BOOT_VIRTIO_MAX] = {5, 6, 7, 10, 11, 12, 14, 15};
+	return irqs[n];
+}
 
 #endif

@@ -300,6 +300,8 @@ static bool make_guest(struct engine *engine, GError **error)
 	                                 .quirks = options->quirks,
 	                                 .stop_on_panic = options->stop_on_panic,
 	                                 .duration_s = options->duration_s,
+	                                 .disks = options->disks,
+	                                 .n_disks = options->n_disks,
 	                                 .serial_fds = {engine->serial_fds[0], engine->serial_fds[1]}};
 	engine->guest = vm_new(&config, error);
 	if (!engine->guest)

@@ -88,6 +88,21 @@ static bool parse_sandbox(const char *text, bool *sandbox, GError **error)
 	return *sandbox || strcmp(text, "off") == 0 || usage(error, "--sandbox", text, "on or off");
 }
 
+/* IMAGE or IMAGE,ro; the paths go over. */
+static bool parse_disks(char *const *given, struct options *options, GError **error)
+{
+	for (; given && *given; given++) {
+		bool read_only = g_str_has_suffix(*given, ",ro");
+		size_t length = strlen(*given) - (read_only ? strlen(",ro") : 0);
+		if (length == 0)
+			return usage(error, "--disk", *given, "IMAGE or IMAGE,ro");
+		if (options->n_disks == VM_DISKS_MAX)
+			return usage(error, "--disk", *given, "6 disks at most");
+		options->disks[options->n_disks++] = (struct vm_disk){g_strndup(*given, length), read_only};
+	}
+	return true;
+}
+
 static bool check(const struct options *options, int vcpus, GError **error)
 {
 	g_autofree char *vcpus_text = g_strdup_printf("%d", vcpus);
@@ -113,11 +128,14 @@ bool options_parse(int *argc, char ***argv, struct options *options, GError **er
 {
 	*options = (struct options){.client_fd = -1, .quirks = true, .sandbox = true};
 	g_autofree char *memory = NULL, *boot = NULL, *quirks = NULL, *sandbox = NULL;
+	g_auto(GStrv) disks = NULL;
 	gboolean paused = FALSE, stop_on_panic = FALSE, verbose = FALSE, probe = FALSE, list = FALSE, version = FALSE;
 	int vcpus = 1;
 	const GOptionEntry entries[] = {
 		{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &options->kernel, "The kernel to boot", "PATH"},
 		{"initrd", 'i', 0, G_OPTION_ARG_FILENAME, &options->initrd, "Its initramfs", "PATH"},
+		{"disk", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &disks,
+	         "A disk, /dev/vda and on; ,ro behind it: to be read only", "IMAGE[,ro]"},
 		{"append", 'a', 0, G_OPTION_ARG_STRING, &options->append, "Add to its command line", "TEXT"},
 		{"memory", 'm', 0, G_OPTION_ARG_STRING, &memory, "RAM, 128M to 64G (" DEFAULT_MEMORY ")", "SIZE"},
 		{"vcpus", 0, 0, G_OPTION_ARG_INT, &vcpus, "vCPUs, 1 to 64 (1)", "N"},
@@ -166,7 +184,7 @@ bool options_parse(int *argc, char ***argv, struct options *options, GError **er
 		options->console = g_strdup("stdio");
 	if (probe || list || version)
 		return true;
-	return check(options, vcpus, error) &&
+	return check(options, vcpus, error) && parse_disks(disks, options, error) &&
 	       parse_memory(memory ? memory : DEFAULT_MEMORY, &options->memory_bytes, error) &&
 	       parse_boot(boot ? boot : "auto", &options->boot, error) &&
 	       parse_quirks(quirks ? quirks : "auto", &options->quirks, error) &&
@@ -183,4 +201,6 @@ void options_clear(struct options *options)
 	g_free(options->console);
 	g_free(options->serial2);
 	g_free(options->delivery);
+	for (unsigned i = 0; i < options->n_disks; i++)
+		g_free(options->disks[i].path);
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kvm/boot.h"
+#include "kvm/vm.h"
 
 #define OPTIONS_ERROR_STATUS 2 /* of a program that was called in a way it does not understand */
 
@@ -16,6 +16,8 @@ struct options {
 	uint64_t memory_bytes;
 	unsigned vcpus;
 	enum boot_protocol boot;
+	struct vm_disk disks[VM_DISKS_MAX];
+	unsigned n_disks;
 	int client_fd;  /* -1: none */
 	char *control;  /* NULL: the default path; or "none" */
 	char *console;  /* "stdio", "none" or a file */

@@ -290,11 +290,14 @@ static void handle_io(struct vcpu *vcpu)
 	}
 }
 
-/* No device of ours is memory-mapped: an empty bus. */
-static void handle_mmio(struct kvm_run *run)
+static void handle_mmio(struct vcpu *vcpu)
 {
-	if (!run->mmio.is_write)
-		memset(run->mmio.data, 0xff, sizeof(run->mmio.data));
+	struct kvm_run *run = vcpu->run;
+	size_t bytes = MIN(run->mmio.len, sizeof(run->mmio.data));
+	if (run->mmio.is_write)
+		vm_mmio_write(vcpu->vm, run->mmio.phys_addr, run->mmio.data, bytes);
+	else
+		vm_mmio_read(vcpu->vm, run->mmio.phys_addr, run->mmio.data, bytes);
 }
 
 /* Documentation/virt/kvm/api.rst, 7.34: the struct's fields are there if ndata and flags say so. */
@@ -330,7 +333,7 @@ static void handle_exit(struct vcpu *vcpu)
 		handle_io(vcpu);
 		break;
 	case KVM_EXIT_MMIO:
-		handle_mmio(run);
+		handle_mmio(vcpu);
 		break;
 	case KVM_EXIT_X86_RDMSR:
 	case KVM_EXIT_X86_WRMSR:

@@ -148,7 +148,7 @@ static void describe(struct vm *vm, const struct vm_config *config, const struct
 	guest->kernel_path = g_canonicalize_filename(config->kernel_path, NULL);
 	guest->initrd_path = config->initrd_path ? g_canonicalize_filename(config->initrd_path, NULL) : NULL;
 	guest->command_line = command_line_build(image_is_linux(image), vm->quirks ? vm->quirks->options : NULL,
-	                                         config->command_line);
+	                                         vm_virtio_count(config), config->command_line);
 	size_t bytes = 0;
 	const uint8_t *build_id = image_build_id(image, &bytes);
 	guest->build_id = build_id ? hex(build_id, bytes) : NULL;
@@ -164,6 +164,7 @@ static bool load(struct vm *vm, const struct vm_config *config, const struct ima
 	                                 .initrd_path = config->initrd_path,
 	                                 .command_line = vm->guest.command_line,
 	                                 .vcpus = config->vcpus,
+	                                 .n_virtio = vm_virtio_count(config),
 	                                 .protocol = config->protocol,
 	                                 .reserved = vm->quirks ? vm->quirks->reserved : (gpa_t){0},
 	                                 .reserved_bytes = vm->quirks ? vm->quirks->reserved_bytes : 0};
@@ -194,7 +195,7 @@ static bool set_up(struct vm *vm, const struct vm_config *config, const struct i
 			return false;
 	}
 	return create_vcpus(vm, config->vcpus, error) && vm_devices_init(vm, config, error) &&
-	       load(vm, config, image, error);
+	       vm_virtio_init(vm, config, error) && load(vm, config, image, error);
 }
 
 struct guest *vm_new(const struct vm_config *config, GError **error)
@@ -262,6 +263,7 @@ void vm_free(struct guest *guest)
 	for (unsigned i = 0; i < vm->n_vcpus; i++)
 		vcpu_deinit(&vm->vcpus[i]);
 	g_free(vm->vcpus);
+	vm_virtio_deinit(vm);
 	vm_devices_deinit(vm);
 	if (vm->fd >= 0)
 		close(vm->fd);

@@ -9,6 +9,13 @@
 #include "guest/guest.h"
 #include "kvm/boot.h"
 
+#define VM_DISKS_MAX 6u
+
+struct vm_disk {
+	char *path;
+	bool read_only;
+};
+
 struct vm_config {
 	const char *name; /* NULL: the kernel's base name and our process id */
 	const char *kernel_path;
@@ -17,13 +24,16 @@ struct vm_config {
 	uint64_t memory_bytes;
 	unsigned vcpus; /* 1..GUEST_VCPUS_MAX */
 	enum boot_protocol protocol;
-	bool quirks;        /* mend what the host needs mended */
-	bool stop_on_panic; /* a Linux panic on the console ends the guest with GUEST_END_PANIC */
-	double duration_s;  /* from guest_ops.start, then GUEST_END_DURATION; 0: as long as it takes */
-	int serial_fds[2];  /* where the first and the second UART's output goes; -1: nowhere. The caller's */
+	bool quirks;                 /* mend what the host needs mended */
+	bool stop_on_panic;          /* a Linux panic on the console ends the guest with GUEST_END_PANIC */
+	double duration_s;           /* from guest_ops.start, then GUEST_END_DURATION; 0: as long as it takes */
+	const struct vm_disk *disks; /* virtio-blk, /dev/vda and on */
+	unsigned n_disks;            /* 0..VM_DISKS_MAX */
+	int serial_fds[2];           /* where the first and the second UART's output goes; -1: nowhere. The caller's */
 };
 
-/* Loads the kernel and makes the machine, whose vCPUs do not exist as threads yet. Errors: HOST_, IMAGE_, BOOT_ERROR.
+/* Loads the kernel and makes the machine, whose vCPUs do not exist as threads yet. Errors: HOST_, IMAGE_, BOOT_,
+ * DISK_ERROR.
  */
 struct guest *vm_new(const struct vm_config *config, GError **error);
 /* Shuts down, and waits for the console's reader to take what is left (2 s at most). */

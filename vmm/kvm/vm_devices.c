@@ -7,7 +7,7 @@
 
 #include "kvm/vm_priv.h"
 
-static void device_irq(void *data, unsigned irq, bool level)
+void vm_set_irq(void *data, unsigned irq, bool level)
 {
 	const struct vm *vm = data;
 	struct kvm_irq_level line = {.irq = irq, .level = level};
@@ -79,7 +79,7 @@ bool vm_devices_init(struct vm *vm, const struct vm_config *config, GError **err
 	}
 	if (config->stop_on_panic)
 		console_on_line(vm->consoles[0], vm_watch_for_panic, vm);
-	const struct devices_host host = {.irq = device_irq,
+	const struct devices_host host = {.irq = vm_set_irq,
 	                                  .ended = device_ended,
 	                                  .phase = device_phase,
 	                                  .transmit = device_transmit,

@@ -11,6 +11,7 @@
 #include "kvm/memory.h"
 #include "kvm/msr_filter.h"
 #include "kvm/vcpu.h"
+#include "kvm/virtio_device.h"
 #include "kvm/vm.h"
 
 #define VM_PHASES_MAX 256u /* waiting for the main thread */
@@ -32,7 +33,8 @@ struct vm_crash {
 
 /*
  * [I] immutable once launched, [M] main thread, [a] atomic, [E] under end_lock, [P] under phase_lock; devices and
- * consoles have locks of their own. Lock order: vcpu.lock or devices.lock, then end_lock, phase_lock or the console's.
+ * consoles have locks of their own. Lock order: vcpu.lock, devices.lock or a virtio device's, then end_lock, phase_lock
+ * or the console's.
  */
 struct vm {
 	struct guest guest;               /* first: what guest_ops are called with */
@@ -45,14 +47,16 @@ struct vm {
 	struct msr_filter msr_filter;     /* [M] */
 	struct breakpoints breakpoints;   /* [M] as every vCPU has them */
 	struct devices devices;
-	struct console *consoles[DEVICES_SERIALS]; /* [I] NULL: nobody at the other end */
-	struct vcpu *vcpus;                        /* [I] */
-	unsigned n_vcpus;                          /* [I] those that are initialised */
-	unsigned n_launched;                       /* [M] */
-	double duration_s;                         /* [I] 0: none */
-	guint duration_source;                     /* [M] */
-	atomic_uint n_running;                     /* [a] threads that have not left yet */
-	atomic_bool ending;                        /* [a] stored after [E], with release order; partner: the run loop */
+	struct console *consoles[DEVICES_SERIALS];     /* [I] NULL: nobody at the other end */
+	struct virtio_device *virtio[BOOT_VIRTIO_MAX]; /* [I] */
+	unsigned n_virtio;                             /* [I] */
+	struct vcpu *vcpus;                            /* [I] */
+	unsigned n_vcpus;                              /* [I] those that are initialised */
+	unsigned n_launched;                           /* [M] */
+	double duration_s;                             /* [I] 0: none */
+	guint duration_source;                         /* [M] */
+	atomic_uint n_running;                         /* [a] threads that have not left yet */
+	atomic_bool ending; /* [a] stored after [E], with release order; partner: the run loop */
 
 	pthread_mutex_t end_lock;
 	enum guest_end_reason end_reason; /* [E] */
@@ -102,5 +106,17 @@ char *vm_crash_report(struct vm *vm);
 /* vm_devices.c */
 bool vm_devices_init(struct vm *vm, const struct vm_config *config, GError **error);
 void vm_devices_deinit(struct vm *vm);
+/* An interrupt line, for devices: `data` is the VM. Any thread. */
+void vm_set_irq(void *data, unsigned irq, bool level);
+
+/* vm_virtio.c */
+
+/* How many devices a configuration asks for. */
+unsigned vm_virtio_count(const struct vm_config *config);
+bool vm_virtio_init(struct vm *vm, const struct vm_config *config, GError **error);
+void vm_virtio_deinit(struct vm *vm);
+/* An access of 1 to 8 bytes that is not RAM: a device's registers, or an empty bus, which reads all ones. */
+void vm_mmio_read(struct vm *vm, uint64_t gpa, uint8_t *data, size_t bytes);
+void vm_mmio_write(struct vm *vm, uint64_t gpa, const uint8_t *data, size_t bytes);
 
 #endif

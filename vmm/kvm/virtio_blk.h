@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A disk (virtio 1.2, 5.2) whose contents are a file or a block device of the host. */
+#ifndef VPROF_KVM_VIRTIO_BLK_H
+#define VPROF_KVM_VIRTIO_BLK_H
+
+#include "kvm/disk.h"
+#include "kvm/virtio_device.h"
+
+/* A device with this disk, which is now the device's. `id`: up to 20 characters, which the guest may read. */
+struct virtio_device *virtio_blk_new(struct disk *disk, const char *id, const struct memory *memory,
+                                     const struct virtio_line *line, GError **error);
+
+#endif
