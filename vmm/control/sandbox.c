@@ -60,6 +60,11 @@ static const int calls[] = {
 	SCMP_SYS(readlink), /* libdw, for the name of what it reads */
 	SCMP_SYS(fstat),
 	SCMP_SYS(lseek),
+	SCMP_SYS(statx), /* these five: what libdw and libarchive may ask on the way to a file */
+	SCMP_SYS(access),
+	SCMP_SYS(readlink),
+	SCMP_SYS(getdents64),
+	SCMP_SYS(getcwd),
 	/* Main loop, threads, locks, memory. */
 	SCMP_SYS(poll),
 	SCMP_SYS(ppoll),
