@@ -59,6 +59,7 @@ struct btf {
 	const char *names;    /* ends with a NUL */
 	uint32_t names_bytes;
 	GArray *offsets; /* of uint32_t: where type i + 1 starts in the type section, whole with what follows it */
+	GArray *structs; /* of uint32_t: the types that are structures with a name, one in ten */
 };
 
 static enum kind type_kind(const struct type *type)
@@ -135,6 +136,8 @@ static bool types_index(struct btf *btf, uint32_t bytes, GError **error)
 			return corrupt(error, "half a type", start);
 		at += type_extra_bytes(&type);
 		g_array_append_val(btf->offsets, start);
+		if (type_kind(&type) == KIND_STRUCT && type.name != 0)
+			g_array_append_val(btf->structs, btf->offsets->len);
 	}
 	return true;
 }
@@ -177,6 +180,7 @@ struct btf *btf_new(const void *bytes, size_t n, GError **error)
 	btf->names = names;
 	btf->names_bytes = header.names_bytes;
 	btf->offsets = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+	btf->structs = g_array_new(FALSE, FALSE, sizeof(uint32_t));
 	if (types_index(btf, header.types_bytes, error))
 		return btf;
 	btf_free(btf);
@@ -188,6 +192,7 @@ void btf_free(struct btf *btf)
 	if (btf == NULL)
 		return;
 	g_array_unref(btf->offsets);
+	g_array_unref(btf->structs);
 	g_free(btf);
 }
 
@@ -246,12 +251,12 @@ bool btf_member(const struct btf *btf, const char *structure, const char *member
 {
 	uint32_t budget = MEMBERS_MAX;
 
-	for (uint32_t id = 1; id <= btf->offsets->len; id++) {
+	for (guint i = 0; i < btf->structs->len; i++) {
 		uint32_t found;
 		const uint8_t *members;
 		struct type type;
 
-		if (!type_get(btf, id, &type, &members) || type_kind(&type) != KIND_STRUCT ||
+		if (!type_get(btf, g_array_index(btf->structs, uint32_t, i), &type, &members) ||
 		    strcmp(name_get(btf, type.name), structure) != 0)
 			continue;
 		if (member_find(btf, &type, members, member, 0, &budget, &found)) {

@@ -26,7 +26,7 @@ void btf_free(struct btf *btf);
 
 /*
  * Where `member` of struct `structure` starts, in bytes; members of anonymous structs and unions count as the outer
- * structure's own. False when there is none, or it is a bit-field. Reads every type: not for the sampling path.
+ * structure's own. False when there is none, or it is a bit-field. Looks at every structure: not for the sampling path.
  */
 bool btf_member(const struct btf *btf, const char *structure, const char *member, uint32_t *offset);
 

@@ -12,12 +12,14 @@
 struct dwarf_types {
 	Elf *elf;
 	Dwarf *dwarf;
+	GHashTable *found; /* name of a structure (char *) -> Dwarf_Die *: it is asked about again */
 };
 
 struct dwarf_types *dwarf_types_new(const uint8_t *elf, size_t bytes)
 {
 	struct dwarf_types *types = g_new0(struct dwarf_types, 1);
 
+	types->found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	elf_version(EV_CURRENT);
 	/* Not written to: the byte order is this machine's, and nothing asks for a change. */
 	types->elf = elf_memory((char *)(uintptr_t)elf, bytes);
@@ -33,6 +35,7 @@ void dwarf_types_free(struct dwarf_types *types)
 {
 	if (types == NULL)
 		return;
+	g_hash_table_unref(types->found);
 	dwarf_end(types->dwarf);
 	elf_end(types->elf);
 	g_free(types);
@@ -87,28 +90,32 @@ static bool member_find(Dwarf_Die *structure, const char *name, unsigned depth, 
 }
 
 /* Looks at the outermost level of one unit, where C has its types. */
-static bool unit_find(Dwarf_Die *unit, const char *structure, const char *member, uint32_t *offset)
+static bool unit_find(Dwarf_Die *unit, const char *structure, const char *member, Dwarf_Die *die, uint32_t *offset)
 {
-	Dwarf_Die die;
-
-	if (dwarf_child(unit, &die) != 0)
+	if (dwarf_child(unit, die) != 0)
 		return false;
 	do {
-		const char *name = dwarf_tag(&die) == DW_TAG_structure_type ? dwarf_diename(&die) : NULL;
+		const char *name = dwarf_tag(die) == DW_TAG_structure_type ? dwarf_diename(die) : NULL;
 
-		if (name != NULL && strcmp(name, structure) == 0 && member_find(&die, member, 0, offset))
+		if (name != NULL && strcmp(name, structure) == 0 && member_find(die, member, 0, offset))
 			return true;
-	} while (dwarf_siblingof(&die, &die) == 0);
+	} while (dwarf_siblingof(die, die) == 0);
 	return false;
 }
 
 bool dwarf_member(struct dwarf_types *types, const char *structure, const char *member, uint32_t *offset)
 {
+	Dwarf_Die *known = g_hash_table_lookup(types->found, structure);
 	Dwarf_CU *cu = NULL;
-	Dwarf_Die unit;
+	Dwarf_Die unit, die;
 
-	while (dwarf_get_units(types->dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0)
-		if (unit_find(&unit, structure, member, offset))
+	if (known != NULL && member_find(known, member, 0, offset))
+		return true;
+	while (dwarf_get_units(types->dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0) {
+		if (unit_find(&unit, structure, member, &die, offset)) {
+			g_hash_table_replace(types->found, g_strdup(structure), g_memdup2(&die, sizeof(die)));
 			return true;
+		}
+	}
 	return false;
 }

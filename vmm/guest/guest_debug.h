@@ -21,10 +21,10 @@ enum guest_error {
 };
 
 /* The general registers, by the names that a probe's user gives them. */
-#define GUEST_GPRS(X)                                                                                                 \
-	X(rax)                                                                                                        \
-	X(rbx) X(rcx) X(rdx) X(rsi) X(rdi) X(rsp) X(rbp) X(r8) X(r9) X(r10) X(r11) X(r12) X(r13) X(r14) X(r15) X(rip) \
-		X(rflags)
+#define GUEST_GPRS(X) \
+	X(rax)        \
+	X(rbx)        \
+	X(rcx) X(rdx) X(rsi) X(rdi) X(rsp) X(rbp) X(r8) X(r9) X(r10) X(r11) X(r12) X(r13) X(r14) X(r15) X(rip) X(rflags)
 
 struct guest_gprs {
 #define X(name) uint64_t name;

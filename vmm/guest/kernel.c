@@ -7,8 +7,13 @@ static void layouts_load(struct kernel_layout *layout, const struct image *image
 	g_autoptr(GError) error = NULL;
 
 	layout->has_tasks = task_layout_load(image, symtab, types, &layout->tasks, &error);
-	if (!layout->has_tasks)
+	if (!layout->has_tasks) {
 		layout->tasks_why = g_strdup(error->message);
+		return;
+	}
+	layout->has_mappings = vma_layout_load(types, &layout->mappings, &error);
+	if (!layout->has_mappings)
+		layout->mappings_why = g_strdup(error->message);
 }
 
 struct kernel_layout *kernel_layout_load(const struct image *image)
@@ -38,5 +43,6 @@ void kernel_layout_free(struct kernel_layout *layout)
 	if (layout == NULL)
 		return;
 	g_free(layout->tasks_why);
+	g_free(layout->mappings_why);
 	g_free(layout);
 }

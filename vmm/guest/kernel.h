@@ -4,12 +4,15 @@
 #define VPROF_GUEST_KERNEL_H
 
 #include "guest/task.h"
+#include "guest/vma.h"
 
 struct kernel_layout {
-	bool has_tasks;
+	bool has_tasks, has_mappings; /* no mappings without tasks */
 	struct task_layout tasks;
+	struct vma_layout mappings;
 	/* Sentences about what is missing, or NULL. */
 	char *tasks_why;
+	char *mappings_why; /* only where tasks are not missing */
 };
 
 /* Takes some 100 ms for a kernel of a distribution. By kernel_layout_free. */

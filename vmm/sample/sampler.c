@@ -43,7 +43,7 @@ void sampler_account(struct sampler *sampler, const struct counter_totals *total
 	set_figure(&sampler->statistics.intr_processed, totals->signals);
 	set_figure(&sampler->statistics.intr_ignored, totals->ignored);
 	set_figure(&sampler->statistics.expected, totals->expected);
-	set_figure(&sampler->statistics.dropbuf_task, sampler->namer.dropped);
+	set_figure(&sampler->statistics.dropbuf_task, sampler->namer.dropped + sampler->mapper.dropped);
 }
 
 static void statistics_update(struct sampler *sampler)
@@ -91,6 +91,8 @@ static void task_fill(struct sampler *sampler, struct record_id *id)
 		id->pid = task.pid;
 		id->tid = task.tid;
 		namer_task(&sampler->namer, &walk, &task, id);
+		if (sampler->kernel->has_mappings)
+			mapper_task(&sampler->mapper, &walk, &task, id);
 	} else {
 		id->pid = id->tid = VPROF_PID_UNKNOWN;
 		count(&sampler->statistics.no_task, 1);
@@ -282,6 +284,7 @@ void sampler_open_route(struct sampler *sampler, const struct sampler_config *co
 	sampler->unwind = config->unwind;
 	sampler->kernel = config->kernel;
 	namer_init(&sampler->namer, config->kernel, config->claims, ring);
+	mapper_init(&sampler->mapper, config->kernel ? &config->kernel->mappings : NULL, ring);
 	sampler->stalls = config->session->stall;
 }
 

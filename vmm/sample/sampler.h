@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "counter/route.h"
+#include "sample/mapper.h"
 #include "sample/namer.h"
 #include "sample/session.h"
 
@@ -26,6 +27,7 @@ struct sampler {
 	const struct kernel_layout *kernel; /* [v] likewise; NULL: tasks are not told apart */
 	struct task_cpu cpu;                /* [v] */
 	struct namer namer;                 /* [v] */
+	struct mapper mapper;               /* [v] */
 	struct guest_regs regs;             /* [v] when KVM_RUN last returned */
 	bool stalls;                        /* [v] likewise: counting stops when the ring is nearly full */
 	_Atomic uint64_t stalled_since;     /* [a] CLOCK_MONOTONIC; 0: it counts */

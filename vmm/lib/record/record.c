@@ -3,6 +3,7 @@
 
 #include <endian.h>
 #include <string.h>
+#include <sys/mman.h>
 
 _Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "records are written in this machine's byte order");
 
@@ -159,7 +160,12 @@ size_t record_mmap2_encode(uint16_t misc, uint32_t pid, uint64_t start, uint64_t
                            const uint8_t *build_id, size_t build_id_bytes, const char *file_name,
                            const struct record_id *id, void *to, size_t room)
 {
-	struct mmap2_wire body = {.mmap = {pid, id->tid, start, bytes, page_offset}};
+	/* Nobody asks for mappings without code. */
+	struct mmap2_wire body = {
+		.mmap = {pid, id->tid, start, bytes, page_offset},
+		.protection = PROT_READ | PROT_EXEC,
+		.flags = MAP_PRIVATE,
+	};
 
 	if (build_id_bytes < 1 || build_id_bytes > sizeof(body.build_id))
 		return 0;

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What is said in a ring about the mappings of a process in memory laid out by hand. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "fake_process.h"
+#include "lib/record/ring_reader.h"
+#include "sample/mapper.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static struct fake_process process;
+static struct ring *ring;
+static struct ring_reader *reader;
+static struct mapper mapper;
+static struct task task;
+static uint64_t leaf, text_vma;
+
+/* /bench at 0x400000, of two mappings. */
+static void setup(void)
+{
+	fake_process_init(&process);
+	uint64_t top = fake_dentry(&process, 0, "/"), mount = fake_mount(&process, top, 0, 0);
+	uint64_t file = fake_file(&process, mount, fake_dentry(&process, top, "bench"));
+
+	task = (struct task){.mm = fake_object(&process, 256), .pid = 7, .tid = 8};
+	leaf = fake_node(&process, 1, true);
+	text_vma = fake_vma(&process, 0x401000, 0x480000, 1, file, true);
+	fake_set(&process, task.mm, fake_tree_layout.mm_tree, leaf);
+	fake_set(&process, task.mm, fake_tree_layout.mm_exec_vm, 127);
+	fake_node_slot(&process, leaf, 0, 0x3fffff, 0);
+	fake_node_slot(&process, leaf, 1, 0x400fff, fake_vma(&process, 0x400000, 0x401000, 0, file, false));
+	fake_node_slot(&process, leaf, 2, 0x47ffff, text_vma);
+	fake_node_slot(&process, leaf, 3, UINT64_MAX, 0);
+	ring = ring_new(4096, NULL);
+	ck_assert_ptr_nonnull(ring);
+	reader = ring_reader_open(ring_memfd(ring), NULL);
+	ck_assert_ptr_nonnull(reader);
+	mapper_init(&mapper, &fake_tree_layout, ring);
+}
+
+static void teardown(void)
+{
+	ring_reader_free(reader);
+	ring_free(ring);
+}
+
+static void sample(uint64_t time_ns)
+{
+	const struct record_id id = {.pid = task.pid, .tid = task.tid, .time_ns = time_ns, .cpu = 1, .id = 9};
+
+	page_walk_init(&process.walk, &process.fake.guest, process.root, false);
+	mapper_task(&mapper, &process.walk, &task, &id);
+}
+
+static void assert_said(const char *expected)
+{
+	const struct perf_event_header *record;
+	g_autoptr(GString) text = g_string_new(NULL);
+	struct record_mmap mmap;
+	size_t bytes;
+
+	while ((record = ring_reader_next(reader, &bytes)) != NULL)
+		if (record_mmap_decode(record, bytes, &mmap))
+			g_string_append_printf(text, "%u/%u %lx+%lx@%lx %s%s ", mmap.pid, mmap.tid,
+			                       (unsigned long)mmap.start, (unsigned long)mmap.bytes,
+			                       (unsigned long)mmap.page_offset, mmap.file_name,
+			                       mmap.build_id_bytes != 0 && mmap.build_id[19] == 0xab ? "#ab" : "");
+	ring_reader_release(reader);
+	ck_assert_str_eq(text->str, expected);
+}
+
+START_TEST(a_process_is_said_once)
+{
+	fake_elf_page(&process, 0x400000, 0xab);
+	sample(SECOND);
+	assert_said("7/8 401000+7f000@1000 /bench#ab ");
+	sample(2 * SECOND);
+	assert_said("");
+	task.pid = 9; /* a fork that runs on the same memory, as vfork's */
+	sample(3 * SECOND);
+	assert_said("9/8 401000+7f000@1000 /bench#ab ");
+}
+END_TEST
+
+START_TEST(new_mappings_are_said_with_the_old_ones)
+{
+	fake_elf_page(&process, 0x400000, 0xab);
+	sample(SECOND);
+	fake_node_slot(&process, leaf, 3, 0x4fffff, 0);
+	fake_node_slot(&process, leaf, 4, 0x500fff, fake_vma(&process, 0x500000, 0x501000, 0, 0, true));
+	fake_node_slot(&process, leaf, 5, UINT64_MAX, 0);
+	fake_set(&process, task.mm, fake_tree_layout.mm_exec_vm, 128);
+	sample(SECOND + 1); /* too soon */
+	assert_said("7/8 401000+7f000@1000 /bench#ab ");
+	sample(SECOND + MAPPER_WAIT_MIN_NS);
+	assert_said("7/8 401000+7f000@1000 /bench#ab 7/8 500000+1000@0 //anon ");
+}
+END_TEST
+
+START_TEST(a_build_id_comes_when_its_page_is_there)
+{
+	sample(SECOND);
+	assert_said("7/8 401000+7f000@1000 /bench ");
+	sample(2 * SECOND);
+	assert_said("");
+	fake_elf_page(&process, 0x400000, 0xab);
+	sample(3 * SECOND);
+	assert_said("7/8 401000+7f000@1000 /bench#ab ");
+	sample(10 * SECOND);
+	assert_said("");
+}
+END_TEST
+
+START_TEST(a_build_id_that_never_comes_is_given_up)
+{
+	for (unsigned i = 1; i <= MAPPER_TRIES; i++)
+		sample(i * 10 * SECOND);
+	process.fake.reads = 0;
+	sample(1000 * SECOND);
+	ck_assert_uint_le(process.fake.reads, 4 + 3); /* the state, and no more */
+}
+END_TEST
+
+START_TEST(a_full_ring_is_tried_again)
+{
+	const struct record_id id = {.pid = 1};
+	uint64_t record[8];
+
+	fake_elf_page(&process, 0x400000, 0xab);
+	while (ring_write(ring, record, record_comm_encode("x", false, &id, record, sizeof(record)), &id))
+		;
+	sample(SECOND);
+	ck_assert_uint_eq(mapper.dropped, 1);
+	assert_said("");
+	sample(2 * SECOND);
+	assert_said("7/8 401000+7f000@1000 /bench#ab ");
+}
+END_TEST
+
+START_TEST(kernel_threads_have_none)
+{
+	task.mm = 0;
+	sample(SECOND);
+	assert_said("");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("mapper");
+	TCase *tests = tcase_create("mapper");
+	SRunner *runner = srunner_create(suite);
+
+	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, a_process_is_said_once);
+	tcase_add_test(tests, new_mappings_are_said_with_the_old_ones);
+	tcase_add_test(tests, a_build_id_comes_when_its_page_is_there);
+	tcase_add_test(tests, a_build_id_that_never_comes_is_given_up);
+	tcase_add_test(tests, a_full_ring_is_tried_again);
+	tcase_add_test(tests, kernel_threads_have_none);
+	suite_add_tcase(suite, tests);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

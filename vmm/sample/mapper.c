@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sample/mapper.h"
+
+#include <string.h>
+
+#include "guest/elf_note.h"
+
+#define ANONYMOUS "//anon"                    /* as perf calls executable memory without a file */
+#define RECORD_BYTES (128u + FILE_NAME_BYTES) /* header, PERF_RECORD_MMAP2's fields and sample_id have 104 */
+
+void mapper_init(struct mapper *mapper, const struct vma_layout *layout, struct ring *ring)
+{
+	*mapper = (struct mapper){.layout = layout, .ring = ring};
+}
+
+/* One look at a process. */
+struct look {
+	struct mapper *mapper;
+	struct page_walk *walk;
+	const struct record_id *id;
+	struct vma head; /* the last mapping of a file's first byte */
+	bool again;      /* for build-ids only */
+	bool written;    /* every mapping is in the ring */
+	bool complete;   /* with its build-id */
+};
+
+static size_t build_id_read(struct look *look, const struct vma *vma, uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX])
+{
+	size_t n;
+
+	if (vma->file == 0 || look->head.file != vma->file)
+		return 0;
+	n = elf_build_id_read(look->walk, (gva_t){look->head.start}, look->head.end - look->head.start, build_id);
+	look->complete &= n != 0;
+	return n;
+}
+
+static bool mapping_write(struct look *look, const struct vma *vma, const char *name)
+{
+	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
+	uint64_t record[RECORD_BYTES / sizeof(uint64_t)];
+	size_t n = build_id_read(look, vma, build_id), bytes;
+
+	if (n == 0 && look->again)
+		return true;
+	if (n != 0)
+		bytes = record_mmap2_encode(PERF_RECORD_MISC_USER, look->id->pid, vma->start, vma->end - vma->start,
+		                            vma->file_offset, build_id, n, name, look->id, record, sizeof(record));
+	else
+		bytes = record_mmap_encode(PERF_RECORD_MISC_USER, look->id->pid, vma->start, vma->end - vma->start,
+		                           vma->file_offset, name, look->id, record, sizeof(record));
+	if (ring_write(look->mapper->ring, record, bytes, look->id))
+		return true;
+	look->mapper->dropped++;
+	look->written = false;
+	return false;
+}
+
+static bool mapping_look(const struct vma *vma, void *data)
+{
+	struct look *look = data;
+	char buffer[FILE_NAME_BYTES];
+	const char *name = ANONYMOUS;
+
+	if (vma->file != 0 && vma->file_offset == 0)
+		look->head = *vma;
+	if (!vma->executable)
+		return true;
+	if (vma->file != 0)
+		name = vma_file_name(look->mapper->layout, look->walk, vma->file, buffer);
+	if (name != NULL)
+		return mapping_write(look, vma, name);
+	look->written = false;
+	return true;
+}
+
+static void process_look(struct mapper *mapper, struct mapper_process *process, struct page_walk *walk,
+                         const struct record_id *id)
+{
+	struct look look = {
+		.mapper = mapper, .walk = walk, .id = id, .again = process->written, .written = true, .complete = true};
+	bool all = vma_each(mapper->layout, walk, process->mm, mapping_look, &look);
+
+	process->written |= all && look.written;
+	process->tries = process->written && look.complete ? 0 : process->tries - 1;
+}
+
+static bool same_state(const struct vma_state *a, const struct vma_state *b)
+{
+	return a->exec_pages == b->exec_pages && a->start_code == b->start_code && a->start_stack == b->start_stack;
+}
+
+/* A mm_struct has more than 1 KiB and is aligned to 64 bytes. */
+static struct mapper_process *process_of(struct mapper *mapper, const struct task *task)
+{
+	size_t i = (task->mm >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> 58;
+	struct mapper_process *process = &mapper->processes[i];
+
+	_Static_assert(MAPPER_PROCESSES == 1u << (64 - 58), "the index is the hash's upper bits");
+	if (process->mm != task->mm || process->pid != task->pid)
+		*process = (struct mapper_process){.mm = task->mm, .pid = task->pid};
+	return process;
+}
+
+void mapper_task(struct mapper *mapper, struct page_walk *walk, const struct task *task, const struct record_id *id)
+{
+	struct vma_state state;
+
+	if (task->mm == 0 || !vma_state_read(mapper->layout, walk, task->mm, &state))
+		return;
+	struct mapper_process *process = process_of(mapper, task);
+
+	if (!same_state(&process->state, &state)) {
+		process->state = state;
+		process->written = false;
+		process->tries = MAPPER_TRIES;
+		process->wait_ns = MAPPER_WAIT_MIN_NS;
+	}
+	if (process->tries == 0 || id->time_ns < process->not_before_ns)
+		return;
+	process_look(mapper, process, walk, id);
+	process->not_before_ns = id->time_ns + process->wait_ns;
+	process->wait_ns *= 2;
+}
