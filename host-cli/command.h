@@ -32,6 +32,7 @@ extern const struct command command_report;
 extern const struct command command_script;
 extern const struct command command_diff;
 extern const struct command command_gate;
+extern const struct command command_export;
 extern const struct command command_list;
 extern const struct command command_mpstat;
 extern const struct command command_stat;

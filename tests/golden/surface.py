@@ -36,7 +36,7 @@ def manual_page(command):
 
 class Surface(unittest.TestCase):
     def test_commands_are_known(self):
-        self.assertEqual(commands(), ["run", "report", "script", "diff", "gate", "stat", "list", "mpstat", "doctor", "completion", "help", "version"])
+        self.assertEqual(commands(), ["run", "report", "script", "diff", "gate", "export", "stat", "list", "mpstat", "doctor", "completion", "help", "version"])
 
     def test_manual_of_each_command(self):
         for command in commands():

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "export/export.h"
+#include "message.h"
+
+static struct {
+	char *input, *to, *output, *kernel, *event;
+	gboolean force;
+} given;
+
+static const GOptionEntry options[] = {
+	{"to", 't', 0, G_OPTION_ARG_STRING, &given.to, "format: folded, pprof, speedscope or svg", "FORMAT"},
+	{"input", 'i', 0, G_OPTION_ARG_FILENAME, &given.input, "recording to read (default " INPUT_DEFAULT_PATH ")",
+         "FILE"},
+	{"output", 'o', 0, G_OPTION_ARG_FILENAME, &given.output, "file to write (default -, standard output)", "FILE"},
+	{"event", 'e', 0, G_OPTION_ARG_STRING, &given.event, "the event to take (default the first)", "EVENT"},
+	{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &given.kernel, "take symbols from IMAGE, not from the recording",
+         "IMAGE"},
+	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "use IMAGE even if its build-id is another", NULL},
+	{NULL},
+};
+
+/* The number of the event asked for; -1: there is none of that name. */
+static int event_number(const struct input *input)
+{
+	size_t n = recording_n_events(input->recording);
+
+	for (size_t i = 0; i < n; i++)
+		if (given.event == NULL || strcmp(recording_event(input->recording, i)->name, given.event) == 0)
+			return (int)i;
+	return -1;
+}
+
+static bool export(struct input *input, const struct exporter *exporter, const char *path, GError **error)
+{
+	struct export_profile profile;
+	int event = event_number(input);
+	bool written;
+
+	if (event < 0) {
+		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s has no event \"%s\"", input->path,
+		            given.event != NULL ? given.event : "");
+		return false;
+	}
+	export_profile_read(&profile, input, (unsigned)event);
+	input_say_warnings(input);
+	written = export_write(exporter, &profile, path, error);
+	export_profile_clear(&profile);
+	return written;
+}
+
+static int export_run(unsigned n, char **arguments)
+{
+	const struct exporter *exporter = given.to != NULL ? exporter_find(given.to) : NULL;
+	const char *output = given.output != NULL ? given.output : "-";
+	g_autoptr(GError) error = NULL;
+	struct input *input;
+
+	(void)n;
+	(void)arguments;
+	if (exporter == NULL)
+		return usage_error(command_export.name, "--to takes folded, pprof, speedscope or svg");
+	if (exporter == &export_pprof && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
+		return usage_error(command_export.name, "pprof is not for terminals; --output FILE");
+	input = input_open(given.input != NULL ? given.input : INPUT_DEFAULT_PATH, given.kernel, given.force, &error);
+	if (input == NULL)
+		return failure(error);
+	export(input, exporter, output, &error);
+	input_free(input);
+	return error == NULL ? STATUS_OK : failure(error);
+}
+
+const struct command command_export = {
+	.name = "export",
+	.summary = "Write a profile in the format of another tool",
+	.arguments = "",
+	.manual = "vprof-export",
+	.description =
+		"Formats:\n"
+		"  folded       stacks a line: FlameGraph, inferno, speedscope\n"
+		"  pprof        profile.proto: go tool pprof, Pyroscope, Parca, Grafana\n"
+		"  speedscope   speedscope.app\n"
+		"  svg          a flame graph without a script: browsers, mail, job summaries\n"
+		"A recording itself is a perf.data file: perf, Hotspot, samply and the Firefox Profiler open it as it "
+		"is.\n"
+		"\n"
+		"Examples:\n"
+		"  vprof export -t svg -o profile.svg\n"
+		"  vprof export -t pprof -o profile.pb.gz && go tool pprof -top profile.pb.gz\n"
+		"  vprof export -t folded | grep vfs_read",
+	.options = options,
+	.run = export_run,
+};

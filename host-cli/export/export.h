@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Profiles in the formats of other tools. Each export_NAME.c defines one struct exporter; export.c lists them. */
+#ifndef VPROF_CLI_EXPORT_H
+#define VPROF_CLI_EXPORT_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "input.h"
+#include "lib/profile/stacks.h"
+
+/* One event of a recording, by stacks. */
+struct export_profile {
+	struct comms *comms; /* the tasks' names live in it */
+	const char *path;    /* of the recording */
+	const char *event;   /* "task-clock" */
+	const char *unit;    /* "nanoseconds", or "count" */
+	struct task_stacks *tasks;
+	size_t n_tasks;
+	uint64_t samples;
+	uint64_t period;            /* summed */
+	uint64_t first_ns, last_ns; /* of the samples; both 0 without any */
+};
+
+struct exporter {
+	const char *name;    /* in --to */
+	const char *summary; /* the tools that open it */
+	/* Errors of writing stay in the stream. Another one: false. */
+	bool (*write)(const struct export_profile *profile, FILE *to, GError **error);
+};
+
+extern const struct exporter *const exporters[]; /* NULL-terminated */
+extern const struct exporter export_folded, export_pprof, export_speedscope, export_svg;
+
+/* NULL when there is none of that name. */
+const struct exporter *exporter_find(const char *name);
+
+/* Reads the recording's event number `event`. */
+void export_profile_read(struct export_profile *profile, struct input *input, unsigned event);
+void export_profile_clear(struct export_profile *profile);
+
+/* Writes to `path`, "-" for standard output, through a temporary file beside it: no half file is left. */
+bool export_write(const struct exporter *exporter, const struct export_profile *profile, const char *path,
+                  GError **error);
+
+#endif

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The profile.proto of pprof (github.com/google/pprof, proto/profile.proto), gzip around it. A function is a location
+ * of its own; the task's name is a label of the sample.
+ */
+#include <gio/gio.h>
+#include <string.h>
+
+#include "export/export.h"
+#include "text.h"
+
+/* Field numbers of profile.proto. */
+enum {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
+	PROFILE_LOCATION = 4,
+	PROFILE_FUNCTION = 5,
+	PROFILE_STRING_TABLE = 6,
+	PROFILE_DURATION_NANOS = 10,
+	PROFILE_DEFAULT_SAMPLE_TYPE = 14,
+	VALUE_TYPE_TYPE = 1,
+	VALUE_TYPE_UNIT = 2,
+	SAMPLE_LOCATION_ID = 1,
+	SAMPLE_VALUE = 2,
+	SAMPLE_LABEL = 3,
+	LABEL_KEY = 1,
+	LABEL_STR = 2,
+	MAPPING_ID = 1,
+	MAPPING_FILENAME = 5,
+	MAPPING_HAS_FUNCTIONS = 7,
+	LOCATION_ID = 1,
+	LOCATION_MAPPING_ID = 2,
+	LOCATION_LINE = 4,
+	LINE_FUNCTION_ID = 1,
+	FUNCTION_ID = 1,
+	FUNCTION_NAME = 2,
+	FUNCTION_SYSTEM_NAME = 3,
+	FUNCTION_FILENAME = 4,
+};
+
+/* Protocol Buffers encoding: a field's key is its number and a wire type, 0 for a varint and 2 for bytes. */
+static void put_varint(GByteArray *to, uint64_t value)
+{
+	do {
+		uint8_t byte = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
+
+		g_byte_array_append(to, &byte, 1);
+		value >>= 7;
+	} while (value != 0);
+}
+
+static void put_number(GByteArray *to, unsigned field, uint64_t value)
+{
+	put_varint(to, field << 3);
+	put_varint(to, value);
+}
+
+static void put_bytes(GByteArray *to, unsigned field, const void *bytes, size_t n)
+{
+	put_varint(to, field << 3 | 2);
+	put_varint(to, n);
+	g_byte_array_append(to, bytes, (guint)n);
+}
+
+/* And frees the message. */
+static void put_message(GByteArray *to, unsigned field, GByteArray *message)
+{
+	put_bytes(to, field, message->data, message->len);
+	g_byte_array_unref(message);
+}
+
+struct encoder {
+	GByteArray *out;
+	GHashTable *strings;   /* text -> index; 0 is the empty one */
+	GHashTable *mappings;  /* module -> id, from 1 */
+	GHashTable *locations; /* "symbol\nmodule" -> id, from 1 */
+	GArray *path;          /* of uint64_t location ids, callers first */
+};
+
+static uint64_t intern(GHashTable *table, const char *key, bool *is_new)
+{
+	gsize number = GPOINTER_TO_SIZE(g_hash_table_lookup(table, key));
+
+	*is_new = number == 0;
+	if (*is_new) {
+		number = g_hash_table_size(table) + 1;
+		g_hash_table_insert(table, g_strdup(key), GSIZE_TO_POINTER(number));
+	}
+	return number;
+}
+
+static uint64_t string_index(struct encoder *encoder, const char *text)
+{
+	g_autofree char *valid = g_utf8_make_valid(text, -1);
+	bool is_new;
+	uint64_t number = intern(encoder->strings, valid, &is_new);
+
+	if (is_new)
+		put_bytes(encoder->out, PROFILE_STRING_TABLE, valid, strlen(valid));
+	return number - 1;
+}
+
+static uint64_t mapping_id(struct encoder *encoder, const char *module)
+{
+	bool is_new;
+	uint64_t id = intern(encoder->mappings, module, &is_new);
+
+	if (is_new) {
+		GByteArray *mapping = g_byte_array_new();
+
+		put_number(mapping, MAPPING_ID, id);
+		put_number(mapping, MAPPING_FILENAME, string_index(encoder, module));
+		put_number(mapping, MAPPING_HAS_FUNCTIONS, 1);
+		put_message(encoder->out, PROFILE_MAPPING, mapping);
+	}
+	return id;
+}
+
+/* A location and its function have the same id. */
+static uint64_t location_id(struct encoder *encoder, const struct call_node *node)
+{
+	g_autofree char *key = g_strdup_printf("%s\n%s", node->symbol, node->module);
+	bool is_new;
+	uint64_t id = intern(encoder->locations, key, &is_new);
+	GByteArray *location, *line, *function;
+
+	if (!is_new)
+		return id;
+	function = g_byte_array_new();
+	put_number(function, FUNCTION_ID, id);
+	put_number(function, FUNCTION_NAME, string_index(encoder, node->symbol));
+	put_number(function, FUNCTION_SYSTEM_NAME, string_index(encoder, node->symbol));
+	put_number(function, FUNCTION_FILENAME, string_index(encoder, node->module));
+	put_message(encoder->out, PROFILE_FUNCTION, function);
+
+	line = g_byte_array_new();
+	put_number(line, LINE_FUNCTION_ID, id);
+	location = g_byte_array_new();
+	put_number(location, LOCATION_ID, id);
+	put_number(location, LOCATION_MAPPING_ID, mapping_id(encoder, node->module));
+	put_message(location, LOCATION_LINE, line);
+	put_message(encoder->out, PROFILE_LOCATION, location);
+	return id;
+}
+
+static void sample_put(struct encoder *encoder, const char *comm, const struct call_node *node)
+{
+	GByteArray *sample = g_byte_array_new(), *label = g_byte_array_new();
+
+	for (guint i = encoder->path->len; i-- > 0;) /* the leaf first */
+		put_number(sample, SAMPLE_LOCATION_ID, g_array_index(encoder->path, uint64_t, i));
+	put_number(sample, SAMPLE_VALUE, node->self_samples);
+	put_number(sample, SAMPLE_VALUE, node->self_period);
+	put_number(label, LABEL_KEY, string_index(encoder, "comm"));
+	put_number(label, LABEL_STR, string_index(encoder, comm));
+	put_message(sample, SAMPLE_LABEL, label);
+	put_message(encoder->out, PROFILE_SAMPLE, sample);
+}
+
+static void nodes_put(struct encoder *encoder, const char *comm, const struct call_node *nodes, size_t first)
+{
+	for (size_t i = first; i != 0; i = nodes[i].next_sibling) {
+		uint64_t location = location_id(encoder, &nodes[i]);
+
+		g_array_append_val(encoder->path, location);
+		if (nodes[i].self_samples != 0)
+			sample_put(encoder, comm, &nodes[i]);
+		nodes_put(encoder, comm, nodes, nodes[i].first_child);
+		g_array_set_size(encoder->path, encoder->path->len - 1);
+	}
+}
+
+static void value_type_put(struct encoder *encoder, const char *type, const char *unit)
+{
+	GByteArray *value_type = g_byte_array_new();
+
+	put_number(value_type, VALUE_TYPE_TYPE, string_index(encoder, type));
+	put_number(value_type, VALUE_TYPE_UNIT, string_index(encoder, unit));
+	put_message(encoder->out, PROFILE_SAMPLE_TYPE, value_type);
+}
+
+static void profile_put(struct encoder *encoder, const struct export_profile *profile)
+{
+	string_index(encoder, "");
+	value_type_put(encoder, "samples", "count");
+	value_type_put(encoder, profile->event, profile->unit);
+	put_number(encoder->out, PROFILE_DURATION_NANOS, profile->last_ns - profile->first_ns);
+	put_number(encoder->out, PROFILE_DEFAULT_SAMPLE_TYPE, string_index(encoder, profile->event));
+	for (size_t i = 0; i < profile->n_tasks; i++)
+		nodes_put(encoder, profile->tasks[i].comm, profile->tasks[i].nodes,
+		          profile->tasks[i].nodes[0].first_child);
+}
+
+static bool gzip_write(const GByteArray *bytes, FILE *to, GError **error)
+{
+	g_autoptr(GZlibCompressor) gzip = g_zlib_compressor_new(G_ZLIB_COMPRESSOR_FORMAT_GZIP, -1);
+	GConverterResult result = G_CONVERTER_CONVERTED;
+	size_t at = 0;
+
+	while (result != G_CONVERTER_FINISHED) {
+		uint8_t packed[65536];
+		gsize n_read, n_written;
+
+		result = g_converter_convert(G_CONVERTER(gzip), bytes->data + at, bytes->len - at, packed,
+		                             sizeof(packed), G_CONVERTER_INPUT_AT_END, &n_read, &n_written, error);
+		if (result == G_CONVERTER_ERROR)
+			return false;
+		at += n_read;
+		fwrite(packed, 1, n_written, to);
+	}
+	return true;
+}
+
+static GHashTable *table_new(void)
+{
+	return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+}
+
+static bool pprof_write(const struct export_profile *profile, FILE *to, GError **error)
+{
+	struct encoder encoder = {
+		.out = g_byte_array_new(),
+		.strings = table_new(),
+		.mappings = table_new(),
+		.locations = table_new(),
+		.path = g_array_new(FALSE, FALSE, sizeof(uint64_t)),
+	};
+	bool written;
+
+	profile_put(&encoder, profile);
+	written = gzip_write(encoder.out, to, error);
+	g_byte_array_unref(encoder.out);
+	g_hash_table_unref(encoder.strings);
+	g_hash_table_unref(encoder.mappings);
+	g_hash_table_unref(encoder.locations);
+	g_array_unref(encoder.path);
+	return written;
+}
+
+const struct exporter export_pprof = {
+	.name = "pprof",
+	.summary = "profile.proto: go tool pprof, Pyroscope, Parca, Grafana",
+	.write = pprof_write,
+};

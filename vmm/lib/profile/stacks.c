@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lib/profile/stacks.h"
+
+#include <glib.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct stacks {
+	struct comms *comms;
+	GHashTable *trees; /* of struct call_tree, by name */
+};
+
+static void tree_free(void *data)
+{
+	call_tree_free(data);
+}
+
+struct stacks *stacks_new(struct comms *comms)
+{
+	struct stacks *stacks = g_new(struct stacks, 1);
+
+	stacks->comms = comms;
+	stacks->trees = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, tree_free);
+	return stacks;
+}
+
+void stacks_free(struct stacks *stacks)
+{
+	if (stacks == NULL)
+		return;
+	g_hash_table_unref(stacks->trees);
+	g_free(stacks);
+}
+
+void stacks_add(struct stacks *stacks, const struct record_sample *sample)
+{
+	const char *comm = comms_find(stacks->comms, sample->tid, sample->time_ns);
+	struct call_tree *tree = g_hash_table_lookup(stacks->trees, comm);
+
+	if (tree == NULL) {
+		tree = call_tree_new();
+		g_hash_table_insert(stacks->trees, (gpointer)comm, tree);
+	}
+	call_tree_add(tree, sample);
+}
+
+static int tasks_compare(const void *a, const void *b)
+{
+	const struct task_stacks *left = a, *right = b;
+
+	if (left->nodes[0].period != right->nodes[0].period)
+		return left->nodes[0].period > right->nodes[0].period ? -1 : 1;
+	return strcmp(left->comm, right->comm);
+}
+
+struct task_stacks *stacks_resolve(const struct stacks *stacks, struct resolver *resolver, size_t *n)
+{
+	struct task_stacks *tasks = g_new0(struct task_stacks, g_hash_table_size(stacks->trees));
+	GHashTableIter iterator;
+	gpointer comm, tree;
+
+	*n = 0;
+	g_hash_table_iter_init(&iterator, stacks->trees);
+	while (g_hash_table_iter_next(&iterator, &comm, &tree)) {
+		tasks[*n].comm = comm;
+		tasks[*n].nodes = call_tree_resolve(tree, resolver, &tasks[*n].n_nodes);
+		(*n)++;
+	}
+	qsort(tasks, *n, sizeof(*tasks), tasks_compare);
+	return tasks;
+}
+
+void task_stacks_free(struct task_stacks *tasks, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		g_free(tasks[i].nodes);
+	g_free(tasks);
+}

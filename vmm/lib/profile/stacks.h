@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Samples by task name and call chain: what flame graphs and other tools' profiles are made of. */
+#ifndef VPROF_PROFILE_STACKS_H
+#define VPROF_PROFILE_STACKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/profile/call_tree.h"
+#include "lib/profile/comms.h"
+
+struct stacks;
+
+/* Borrows `comms`. */
+struct stacks *stacks_new(struct comms *comms);
+void stacks_free(struct stacks *stacks);
+
+void stacks_add(struct stacks *stacks, const struct record_sample *sample);
+
+/* The call tree of all tasks of one name; nodes[0] is its root. */
+struct task_stacks {
+	const char *comm; /* lives as long as the comms */
+	struct call_node *nodes;
+	size_t n_nodes;
+};
+
+/* Array of *n, the largest period first, ties by name; by task_stacks_free. */
+struct task_stacks *stacks_resolve(const struct stacks *stacks, struct resolver *resolver, size_t *n);
+void task_stacks_free(struct task_stacks *tasks, size_t n);
+
+#endif
