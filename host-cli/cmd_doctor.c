@@ -104,6 +104,23 @@ static void check_quirks(const json_t *probe)
 	json_array_foreach(list, i, quirk) finding_print(NOTE, "quirk", json_string_value(quirk), NULL);
 }
 
+/* Which PMUs a guest can have, and what the emulated one counts here. */
+static void check_guest_pmu(const json_t *probe)
+{
+	const json_t *pmu = json_object_get(probe, "pmu"), *kvm = json_object_get(pmu, "kvm"), *event;
+	const json_t *events = json_object_get(json_object_get(pmu, "emulated"), "events");
+	const char *why = member_text(kvm, "why");
+	g_autofree char *refused = g_strdup_printf("--pmu kvm: %s", why != NULL ? why : "KVM shares the host's PMU");
+	GString *text = g_string_new("--pmu emulated counts");
+	size_t i;
+
+	finding_print(json_is_true(json_object_get(kvm, "usable")) ? GOOD : NOTE, "guest pmu", refused, NULL);
+	json_array_foreach(events, i, event)
+		g_string_append_printf(text, "%s %s", i > 0 ? "," : "", json_string_value(event));
+	finding_print(GOOD, "guest pmu", text->str, NULL);
+	g_string_free(text, TRUE);
+}
+
 /* The first usable one of a list, or NULL: in the order in which the engine would take them. */
 static const json_t *first_usable(const json_t *list)
 {
@@ -197,6 +214,7 @@ static int diagnose(const json_t *probe)
 	bool delivers = check_deliveries(probe);
 
 	check_quirks(probe);
+	check_guest_pmu(probe);
 	check_mediated_vpmu();
 	if (!capable || !counts || !delivers) {
 		puts("This host cannot profile a guest.");

@@ -76,6 +76,8 @@ static GPtrArray *engine_arguments(const struct guest_run_options *options)
 	argument_add(arguments, "--name", options->name);
 	argument_add(arguments, "--boot", options->boot);
 	argument_add(arguments, "--console", options->console);
+	argument_add(arguments, "--pmu", options->pmu);
+	argument_add(arguments, "--pmu-filter", options->pmu_filter);
 	argument_add(arguments, "--quirks", options->quirks);
 	argument_add(arguments, "--sandbox", options->sandbox);
 	argument_add(arguments, "--duration", duration_s != 0 ? seconds : NULL);

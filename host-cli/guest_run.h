@@ -16,7 +16,8 @@ enum guest_run_error { GUEST_RUN_ERROR_OPTIONS };
 
 /* What the user said about the guest. */
 struct guest_run_options {
-	char *kernel, *initrd, *append, *memory, *vcpus, *duration, *name, *boot, *console, *quirks, *sandbox;
+	char *kernel, *initrd, *append, *memory, *vcpus, *duration, *name, *boot, *console, *pmu, *pmu_filter, *quirks,
+		*sandbox;
 	char **disks; /* IMAGE[,ro] */
 	gboolean demo, stop_on_panic, verbose;
 };
@@ -81,6 +82,15 @@ extern struct guest_run_options guest_run_options;
 	         "NAME"},                                                                                                \
 		{"boot",    0, 0, G_OPTION_ARG_STRING, &guest_run_options.boot, "boot protocol: auto, linux or pvh",     \
 	         "PROTOCOL"},                                                                                            \
+		{"pmu",  0, 0, G_OPTION_ARG_STRING, &guest_run_options.pmu, "the guest's own PMU: off, emulated or kvm", \
+	         "WHICH"},                                                                                               \
+		{"pmu-filter",                                                                                           \
+	         0,                                                                                                      \
+	         0,                                                                                                      \
+	         G_OPTION_ARG_STRING,                                                                                    \
+	         &guest_run_options.pmu_filter,                                                                          \
+	         "with --pmu kvm: events the guest may count, or deny:LIST",                                             \
+	         "LIST"},                                                                                                \
 		{"quirks",                                                                                               \
 	         0,                                                                                                      \
 	         0,                                                                                                      \

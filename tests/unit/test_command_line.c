@@ -116,6 +116,7 @@ START_TEST(defaults)
 	ck_assert_int_eq(options.boot, BOOT_AUTO);
 	ck_assert_int_eq(options.client_fd, -1);
 	ck_assert_str_eq(options.console, "stdio");
+	ck_assert_int_eq(options.pmu, VM_PMU_OFF);
 	ck_assert(options.quirks && !options.paused && !options.stop_on_panic);
 	options_clear(&options);
 }
@@ -133,6 +134,10 @@ START_TEST(usage_errors)
 		"vprof-vmm --kernel x --memory 65G",
 		"vprof-vmm --kernel x --boot uefi",
 		"vprof-vmm --kernel x --quirks maybe",
+		"vprof-vmm --kernel x --pmu yes",
+		"vprof-vmm --kernel x --pmu-filter cycles",
+		"vprof-vmm --kernel x --pmu emulated --pmu-filter cycles",
+		"vprof-vmm --kernel x --pmu kvm --pmu-filter cycle",
 		"vprof-vmm --kernel x --duration -1",
 		"vprof-vmm --kernel x --no-such-option",
 	};

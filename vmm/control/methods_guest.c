@@ -21,6 +21,7 @@ json_t *method_query_guest(struct control_call *call, GError **error G_GNUC_UNUS
 		{"command-line", guest->command_line},
 		{"build-id", guest->build_id},
 		{"release", guest->release},
+		{"pmu", guest->pmu},
 	};
 	for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
 		json_object_set_new(answer, texts[i].name, control_text(texts[i].text, CONTROL_PATH_BYTES_MAX));

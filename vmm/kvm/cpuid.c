@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "kvm/vm_priv.h"
+
 #define ENTRIES_MAX 256u
 #define TOPOLOGY_SUBLEAVES 3u /* threads, cores, the end */
 
@@ -16,7 +18,6 @@
 #define LEAF_1_ECX_HYPERVISOR (1u << 31)
 #define LEAF_1_EDX_HTT (1u << 28)
 #define AMD_1_ECX_CMP_LEGACY (1u << 1)
-#define AMD_1_ECX_PERFCTR (1u << 23 | 1u << 24 | 1u << 28) /* core, northbridge, last-level cache counters */
 
 struct kvm_cpuid_entry2 *cpuid_find(struct kvm_cpuid2 *cpuid, uint32_t function, uint32_t index)
 {
@@ -26,15 +27,6 @@ struct kvm_cpuid_entry2 *cpuid_find(struct kvm_cpuid2 *cpuid, uint32_t function,
 			return entry;
 	}
 	return NULL;
-}
-
-static void clear(struct kvm_cpuid2 *cpuid, uint32_t function)
-{
-	for (uint32_t i = 0; i < cpuid->nent; i++) {
-		struct kvm_cpuid_entry2 *entry = &cpuid->entries[i];
-		if (entry->function == function)
-			entry->eax = entry->ebx = entry->ecx = entry->edx = 0;
-	}
 }
 
 static void drop(struct kvm_cpuid2 *cpuid, uint32_t function)
@@ -49,7 +41,7 @@ static void drop(struct kvm_cpuid2 *cpuid, uint32_t function)
 
 /*
  * Features that belong to the in-kernel interrupt controller, which KVM_GET_SUPPORTED_CPUID leaves to us
- * (Documentation/virt/kvm/api.rst 4.46), and those of a PMU, which this guest has not.
+ * (Documentation/virt/kvm/api.rst 4.46).
  */
 static void adjust_features(struct kvm_cpuid2 *cpuid, int kvm_fd)
 {
@@ -59,28 +51,24 @@ static void adjust_features(struct kvm_cpuid2 *cpuid, int kvm_fd)
 		if (ioctl(kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_TSC_DEADLINE_TIMER) > 0)
 			leaf_1->ecx |= LEAF_1_ECX_TSC_DEADLINE;
 	}
-	struct kvm_cpuid_entry2 *amd_1 = cpuid_find(cpuid, 0x80000001, 0);
-	if (amd_1)
-		amd_1->ecx &= ~AMD_1_ECX_PERFCTR;
-	clear(cpuid, 0xa);
-	clear(cpuid, 0x80000022);
 }
 
-struct kvm_cpuid2 *cpuid_read(int kvm_fd, const struct host_quirks *quirks, GError **error)
+struct kvm_cpuid2 *cpuid_read(const struct vm *vm, GError **error)
 {
-	/* Room for the topology's entries beyond what the host fills in. */
+	/* Room for the entries of the topology and of a PMU beyond what the host fills in. */
 	size_t bytes = sizeof(struct kvm_cpuid2) + ENTRIES_MAX * sizeof(struct kvm_cpuid_entry2);
 	struct kvm_cpuid2 *cpuid = g_malloc0(bytes);
-	cpuid->nent = ENTRIES_MAX - 2 * TOPOLOGY_SUBLEAVES;
-	if (ioctl(kvm_fd, KVM_GET_SUPPORTED_CPUID, cpuid) < 0) {
+	cpuid->nent = ENTRIES_MAX - 2 * TOPOLOGY_SUBLEAVES - 1;
+	if (ioctl(vm->kvm_fd, KVM_GET_SUPPORTED_CPUID, cpuid) < 0) {
 		g_set_error(error, HOST_ERROR, HOST_ERROR_SYSTEM, "cannot read the host's CPUID: %s",
 		            g_strerror(errno));
 		g_free(cpuid);
 		return NULL;
 	}
-	adjust_features(cpuid, kvm_fd);
-	if (quirks)
-		quirks->cpuid(cpuid);
+	adjust_features(cpuid, vm->kvm_fd);
+	vm_pmu_cpuid(vm, cpuid);
+	if (vm->quirks)
+		vm->quirks->cpuid(cpuid);
 	return cpuid;
 }
 

@@ -7,8 +7,10 @@
 
 #include "kvm/host.h"
 
-/* The host's supported CPUID without a PMU, with the host quirks' edits (quirks may be NULL). Free with g_free. */
-struct kvm_cpuid2 *cpuid_read(int kvm_fd, const struct host_quirks *quirks, GError **error);
+struct vm;
+
+/* The host's supported CPUID with the VM's PMU and its host quirks' edits. Free with g_free. */
+struct kvm_cpuid2 *cpuid_read(const struct vm *vm, GError **error);
 
 /* Makes it the CPUID of vCPU `index` of `vcpus`: APIC id and topology, one package of single-threaded cores. */
 void cpuid_set_topology(struct kvm_cpuid2 *cpuid, unsigned index, unsigned vcpus);

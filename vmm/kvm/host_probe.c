@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "kvm/host.h"
+#include "kvm/vm_pmu.h"
+#include "pmu/host.h"
 
 static json_t *capabilities(int kvm_fd)
 {
@@ -38,6 +40,32 @@ static json_t *quirks(enum host_kind kind)
 	return list;
 }
 
+static json_t *pmu_kvm(void)
+{
+	int fd = host_open(NULL);
+	const char *why = fd < 0 ? "KVM cannot be used" : vm_pmu_kvm_unavailable(fd);
+	if (fd >= 0)
+		close(fd);
+	return json_pack("{s:b, s:s*}", "usable", why == NULL, "why", why);
+}
+
+/* What a guest can have of a PMU. */
+static json_t *pmu(void)
+{
+	struct pmu_host_events events;
+	json_t *hardware = json_array(), *all = json_array();
+	pmu_host_probe(&events);
+	for (unsigned i = 0; i < PMU_EVENTS; i++) {
+		json_t *name = json_string(pmu_event_name((enum pmu_event)i));
+		if (events.all >> i & 1)
+			json_array_append(all, name);
+		if (events.hardware >> i & 1)
+			json_array_append(hardware, name);
+		json_decref(name);
+	}
+	return json_pack("{s:o, s:{s:o, s:o}}", "kvm", pmu_kvm(), "emulated", "events", all, "by-hardware", hardware);
+}
+
 static json_t *perf_event_paranoid(void)
 {
 	g_autofree char *text = NULL;
@@ -49,6 +77,6 @@ static json_t *perf_event_paranoid(void)
 json_t *host_probe(void)
 {
 	enum host_kind kind = host_kind();
-	return json_pack("{s:s, s:o, s:o, s:o}", "host", host_kind_name(kind), "kvm", kvm(), "quirks", quirks(kind),
-	                 "perf-event-paranoid", perf_event_paranoid());
+	return json_pack("{s:s, s:o, s:o, s:o, s:o}", "host", host_kind_name(kind), "kvm", kvm(), "quirks",
+	                 quirks(kind), "pmu", pmu(), "perf-event-paranoid", perf_event_paranoid());
 }

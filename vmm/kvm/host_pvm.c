@@ -55,7 +55,8 @@ static const char *const sentences[] = {
 	"reserved), "
 	"since the host enters LSTAR with CPL 3",
 	"pvm: int3, fwait and a few more instructions at CPL 0 are carried out by the VMM",
-	"pvm: CPUID ends at leaf 6 and hides CX16, x2APIC, XSAVE and KVM's paravirtual IPI, EOI, async page fault and "
+	"pvm: CPUID ends at leaf 6 (10 with a PMU) and hides CX16, x2APIC, XSAVE and KVM's paravirtual IPI, EOI, async "
+	"page fault and "
 	"steal time, which do not work",
 	"pvm: glibc programs are told not to use AVX, which CPL 3 sees and the guest kernel does not save",
 	"pvm: the kernel command line turns off what the emulator cannot do or does too slowly",
@@ -77,7 +78,8 @@ static const char *const options[] = {
 	"8250.nr_uarts=2",
 	"pty.legacy_count=0",
 	/* CPUID bits that the host puts back: string instructions go byte by byte, SIMD does not go at all at CPL 0. */
-	"clearcpuid=rep_good,erms,fsrm,popcnt,ssse3,pclmulqdq,aes,sse4_1,sse4_2",
+	"clearcpuid=rep_good,erms,fsrm,popcnt,ssse3,pclmulqdq,aes,sse4_1,sse4_2,"
+	"smap,smep,umip,fsgsbase,invpcid,pku,la57", /* seen with a PMU, whose leaf is behind theirs */
 	/* Linux passes what it does not know to init's environment. */
 	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX_Fast_Unaligned_Load,-AVX2,-AVX,-AVX512F,-AVX512VL,-AVX512BW",
 	/* Tables of ftrace, tracing events and BTF; certificates; slab caches in sysfs; self-tests; no i8042 is there.
@@ -92,8 +94,9 @@ static const char *const options[] = {
 static void edit_cpuid(struct kvm_cpuid2 *cpuid)
 {
 	struct kvm_cpuid_entry2 *leaf = cpuid_find(cpuid, 0, 0);
+	const struct kvm_cpuid_entry2 *pmu = cpuid_find(cpuid, 0xa, 0);
 	if (leaf)
-		leaf->eax = MIN(leaf->eax, 6u);
+		leaf->eax = MIN(leaf->eax, pmu && pmu->eax ? 0xau : 6u);
 	leaf = cpuid_find(cpuid, 1, 0);
 	if (leaf) /* CX16, x2APIC, XSAVE, OSXSAVE, AVX */
 		leaf->ecx &= ~(1u << 13 | 1u << 21 | 1u << 26 | 1u << 27 | 1u << 28);

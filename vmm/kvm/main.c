@@ -297,6 +297,8 @@ static bool make_guest(struct engine *engine, GError **error)
 	                                 .memory_bytes = options->memory_bytes,
 	                                 .vcpus = options->vcpus,
 	                                 .protocol = options->boot,
+	                                 .pmu = options->pmu,
+	                                 .pmu_filter = options->pmu_filter,
 	                                 .quirks = options->quirks,
 	                                 .stop_on_panic = options->stop_on_panic,
 	                                 .duration_s = options->duration_s,
@@ -337,6 +339,8 @@ static void describe(const struct guest *guest)
 {
 	for (char **quirk = guest->quirks; quirk && *quirk; quirk++)
 		fprintf(stderr, "vprof-vmm: host quirk: %s\n", *quirk);
+	if (guest->pmu)
+		fprintf(stderr, "vprof-vmm: PMU: %s\n", guest->pmu);
 	fprintf(stderr, "vprof-vmm: command line: %s\n", guest->command_line);
 }
 

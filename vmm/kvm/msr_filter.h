@@ -11,7 +11,7 @@
 #include "guest/guest_debug.h"
 
 /* Who wants exits. An MSR that several want exits once, and is handled by the first that knows it. */
-enum msr_owner { MSR_OWNER_QUIRKS, MSR_OWNER_PROBES, MSR_OWNERS };
+enum msr_owner { MSR_OWNER_QUIRKS, MSR_OWNER_PMU, MSR_OWNER_PROBES, MSR_OWNERS };
 
 /* Main thread, or before there are others. All zero at first, but for the descriptor. */
 struct msr_filter {

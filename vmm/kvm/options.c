@@ -103,6 +103,18 @@ static bool parse_disks(char *const *given, struct options *options, GError **er
 	return true;
 }
 
+static bool parse_pmu(const char *text, const char *filter, struct options *options, GError **error)
+{
+	if (!vm_pmu_parse(text, &options->pmu))
+		return usage(error, "--pmu", text, "off, emulated or kvm");
+	if (!filter)
+		return true;
+	if (options->pmu != VM_PMU_KVM)
+		return usage(error, "--pmu-filter", filter, "--pmu kvm beside it: it is KVM's filter");
+	options->pmu_filter = vm_pmu_filter_parse(filter, error);
+	return options->pmu_filter != NULL;
+}
+
 static bool check(const struct options *options, int vcpus, GError **error)
 {
 	g_autofree char *vcpus_text = g_strdup_printf("%d", vcpus);
@@ -127,7 +139,7 @@ static bool check(const struct options *options, int vcpus, GError **error)
 bool options_parse(int *argc, char ***argv, struct options *options, GError **error)
 {
 	*options = (struct options){.client_fd = -1, .quirks = true, .sandbox = true};
-	g_autofree char *memory = NULL, *boot = NULL, *quirks = NULL, *sandbox = NULL;
+	g_autofree char *memory = NULL, *boot = NULL, *quirks = NULL, *sandbox = NULL, *pmu = NULL, *pmu_filter = NULL;
 	g_auto(GStrv) disks = NULL;
 	gboolean paused = FALSE, stop_on_panic = FALSE, verbose = FALSE, probe = FALSE, list = FALSE, version = FALSE;
 	int vcpus = 1;
@@ -156,6 +168,10 @@ bool options_parse(int *argc, char ***argv, struct options *options, GError **er
 	         "Report a Linux panic on the console as the end, with status 94", NULL},
 		{"quirks", 0, 0, G_OPTION_ARG_STRING, &quirks, "Mend what this host needs mended: auto or off",
 	         "WHICH"},
+		{"pmu", 0, 0, G_OPTION_ARG_STRING, &pmu, "The guest's own PMU: off (default), emulated or kvm",
+	         "WHICH"},
+		{"pmu-filter", 0, 0, G_OPTION_ARG_STRING, &pmu_filter,
+	         "With --pmu kvm: events the guest may count, or deny:LIST", "LIST"},
 		{"sandbox", 0, 0, G_OPTION_ARG_STRING, &sandbox,
 	         "Keep to a list of system calls once the guest is made: on or off", "WHICH"},
 		{"delivery", 0, 0, G_OPTION_ARG_STRING, &options->delivery,
@@ -188,6 +204,7 @@ bool options_parse(int *argc, char ***argv, struct options *options, GError **er
 	       parse_memory(memory ? memory : DEFAULT_MEMORY, &options->memory_bytes, error) &&
 	       parse_boot(boot ? boot : "auto", &options->boot, error) &&
 	       parse_quirks(quirks ? quirks : "auto", &options->quirks, error) &&
+	       parse_pmu(pmu ? pmu : "off", pmu_filter, options, error) &&
 	       parse_sandbox(sandbox ? sandbox : "on", &options->sandbox, error);
 }
 
@@ -203,4 +220,5 @@ void options_clear(struct options *options)
 	g_free(options->delivery);
 	for (unsigned i = 0; i < options->n_disks; i++)
 		g_free(options->disks[i].path);
+	g_free(options->pmu_filter);
 }

@@ -24,6 +24,8 @@ struct options {
 	char *serial2;  /* NULL, a descriptor's number or a file */
 	char *delivery; /* NULL: the first that works */
 	double duration_s;
+	enum vm_pmu_kind pmu;
+	struct kvm_pmu_event_filter *pmu_filter; /* NULL: none */
 	bool paused, stop_on_panic, quirks, sandbox, verbose;
 	bool probe, list_events, version;
 };

@@ -18,6 +18,7 @@
 #define CR4_LA57 (UINT64_C(1) << 12) /* SDM vol. 3A, 2.5 */
 #define MSR_IA32_MISC_ENABLE 0x1a0u
 #define MISC_ENABLE_FAST_STRING 1u
+#define MISC_ENABLE_PMU (1u << 7 | 1u << 11 | 1u << 12) /* there is one; it has neither BTS nor PEBS */
 
 /* Local vector table entries of the APIC (SDM vol. 3A, 11.5.1): offset, delivery mode in bits 10:8. */
 #define APIC_LVT0 0x350u
@@ -62,13 +63,15 @@ static bool set_interrupt_pins(struct vcpu *vcpu, GError **error)
 	return true;
 }
 
-/* Firmware turns fast strings on (SDM vol. 4, IA32_MISC_ENABLE), and Linux drops REP_GOOD and ERMS without. */
+/* SDM vol. 4, IA32_MISC_ENABLE. Firmware turns fast strings on, and Linux drops REP_GOOD and ERMS without. */
 static bool set_misc_enable(struct vcpu *vcpu, GError **error)
 {
-	uint64_t value;
+	uint64_t value, bits = MISC_ENABLE_FAST_STRING;
+	if (vcpu->vm->pmu_kind == VM_PMU_EMULATED)
+		bits |= MISC_ENABLE_PMU;
 	if (!vcpu_msr_get(vcpu, MSR_IA32_MISC_ENABLE, &value))
 		return fail(error, "read MSR 0x1a0", vcpu->index);
-	if (!vcpu_msr_set(vcpu, MSR_IA32_MISC_ENABLE, value | MISC_ENABLE_FAST_STRING))
+	if (!vcpu_msr_set(vcpu, MSR_IA32_MISC_ENABLE, value | bits))
 		return fail(error, "set MSR 0x1a0", vcpu->index);
 	return true;
 }
@@ -109,6 +112,7 @@ bool vcpu_init(struct vcpu *vcpu, struct vm *vm, unsigned index, const struct kv
 void vcpu_deinit(struct vcpu *vcpu)
 {
 	vcpu_time_deinit(&vcpu->clocks);
+	vcpu_pmu_deinit(vcpu);
 	if (vcpu->run)
 		munmap(vcpu->run, vcpu->run_bytes);
 	if (vcpu->fd >= 0)
@@ -387,7 +391,7 @@ static uint64_t handle(struct vcpu *vcpu, int failed)
 	if (failed == 0) {
 		const struct vm *vm = vcpu->vm;
 		ip = exit_ip(vcpu->run);
-		if (!vm->quirks || !vm->quirks->exit(vm->quirk_state, vcpu))
+		if (!(vm->quirks && vm->quirks->exit(vm->quirk_state, vcpu)) && !(vcpu->pmu && vcpu_pmu_exit(vcpu)))
 			handle_exit(vcpu);
 	} else if (failed != EINTR) {
 		vm_crash(vcpu, GUEST_END_VMM_ERROR,
@@ -402,7 +406,11 @@ static void run_loop(struct vcpu *vcpu, struct vcpu_watcher *watcher)
 		return;
 	vcpu_time_begin(&vcpu->clocks);
 	do {
+		if (vcpu->pmu)
+			vcpu_pmu_enter(vcpu);
 		int failed = ioctl(vcpu->fd, KVM_RUN, 0) < 0 ? errno : 0;
+		if (vcpu->pmu)
+			vcpu_pmu_left(vcpu, failed == EINTR);
 		vcpu_time_returned(&vcpu->clocks, vcpu->fd, failed == EINTR, failed == EAGAIN);
 		vcpu->run->immediate_exit = 0;
 		if (failed == EAGAIN) /* an application processor that got its INIT or SIPI */
@@ -437,6 +445,8 @@ static void *thread_main(void *data)
 	if (watcher)
 		watcher->ops->started(watcher, &port);
 	vcpu_time_attach(&vcpu->clocks);
+	if (vcpu->pmu)
+		vcpu_pmu_attach(vcpu, KICK_SIGNAL);
 	run_loop(vcpu, watcher);
 	pthread_mutex_lock(&vcpu->lock);
 	vcpu_time_update(&vcpu->clocks);
@@ -446,6 +456,8 @@ static void *thread_main(void *data)
 	pthread_mutex_unlock(&vcpu->lock);
 	if (watcher)
 		watcher->ops->stopped(watcher);
+	if (vcpu->pmu)
+		vcpu_pmu_detach(vcpu);
 	this_vcpu = NULL;
 	vm_thread_left(vm);
 	return NULL;

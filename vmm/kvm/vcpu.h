@@ -14,6 +14,7 @@
 
 #include "guest/guest.h"
 #include "kvm/vcpu_debug.h"
+#include "kvm/vcpu_pmu.h"
 #include "kvm/vcpu_time.h"
 
 struct vm;
@@ -30,6 +31,7 @@ struct vcpu {
 	struct guest_regs regs;         /* [v] at the last exit */
 	struct vcpu_time_clocks clocks; /* [v] */
 	struct vcpu_debug debug;        /* [v] */
+	struct vcpu_pmu *pmu;           /* [I]; what it points to [v]. NULL: no PMU of ours */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;       /* request, its completion, go */
 	struct vcpu_request *request; /* [L] NULL: none */

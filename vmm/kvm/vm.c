@@ -99,10 +99,6 @@ static bool create_machine(struct vm *vm, GError **error)
 	struct kvm_pit_config pit = {.flags = KVM_PIT_SPEAKER_DUMMY};
 	if (ioctl(vm->fd, KVM_CREATE_PIT2, &pit) < 0)
 		return fail(error, "create the timer");
-	/* Best effort: CPUID tells the guest that there is none anyway. */
-	struct kvm_enable_cap no_pmu = {.cap = KVM_CAP_PMU_CAPABILITY, .args = {KVM_PMU_CAP_DISABLE}};
-	if (ioctl(vm->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_PMU_CAPABILITY) & KVM_PMU_CAP_DISABLE)
-		ioctl(vm->fd, KVM_ENABLE_CAP, &no_pmu);
 	return true;
 }
 
@@ -114,13 +110,15 @@ static bool create_vcpus(struct vm *vm, unsigned n, GError **error)
 		            n, MIN(max, (int)GUEST_VCPUS_MAX));
 		return false;
 	}
-	g_autofree struct kvm_cpuid2 *cpuid = cpuid_read(vm->kvm_fd, vm->quirks, error);
+	g_autofree struct kvm_cpuid2 *cpuid = cpuid_read(vm, error);
 	if (!cpuid)
 		return false;
 	vm->vcpus = g_new0(struct vcpu, n);
 	for (; vm->n_vcpus < n; vm->n_vcpus++) {
 		cpuid_set_topology(cpuid, vm->n_vcpus, n);
 		if (!vcpu_init(&vm->vcpus[vm->n_vcpus], vm, vm->n_vcpus, cpuid, error))
+			return false;
+		if (vm->pmu_kind == VM_PMU_EMULATED && !vcpu_pmu_init(&vm->vcpus[vm->n_vcpus], &vm->pmu_events, error))
 			return false;
 	}
 	return true;
@@ -173,6 +171,7 @@ static bool load(struct vm *vm, const struct vm_config *config, const struct ima
 	struct kvm_sregs sregs;
 	if (!boot_load(vm->memory, &boot, &state, error) || !vcpu_get_sregs(&vm->vcpus[0], &sregs, error))
 		return false;
+	vm_pmu_loaded(vm, image);
 	boot_registers(&state, &regs, &sregs);
 	return vcpu_set_registers(&vm->vcpus[0], &regs, &sregs, error);
 }
@@ -194,8 +193,9 @@ static bool set_up(struct vm *vm, const struct vm_config *config, const struct i
 		if (!vm->quirk_state || !msr_filter_set(&vm->msr_filter, MSR_OWNER_QUIRKS, &vm->quirks->msrs, 1, error))
 			return false;
 	}
-	return create_vcpus(vm, config->vcpus, error) && vm_devices_init(vm, config, error) &&
-	       vm_virtio_init(vm, config, error) && load(vm, config, image, error);
+	return vm_pmu_init(vm, config, error) && create_vcpus(vm, config->vcpus, error) &&
+	       vm_devices_init(vm, config, error) && vm_virtio_init(vm, config, error) &&
+	       load(vm, config, image, error);
 }
 
 struct guest *vm_new(const struct vm_config *config, GError **error)
@@ -250,6 +250,7 @@ static void free_description(struct guest *guest)
 	g_free(guest->command_line);
 	g_free(guest->build_id);
 	g_free(guest->release);
+	g_free(guest->pmu);
 	g_strfreev(guest->quirks);
 	g_free(guest->end.details);
 }

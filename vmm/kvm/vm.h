@@ -8,6 +8,7 @@
 
 #include "guest/guest.h"
 #include "kvm/boot.h"
+#include "kvm/vm_pmu.h"
 
 #define VM_DISKS_MAX 6u
 
@@ -30,6 +31,8 @@ struct vm_config {
 	const struct vm_disk *disks; /* virtio-blk, /dev/vda and on */
 	unsigned n_disks;            /* 0..VM_DISKS_MAX */
 	int serial_fds[2];           /* where the first and the second UART's output goes; -1: nowhere. The caller's */
+	enum vm_pmu_kind pmu;
+	const struct kvm_pmu_event_filter *pmu_filter; /* VM_PMU_KVM; NULL: the guest may count what it likes */
 };
 
 /* Loads the kernel and makes the machine, whose vCPUs do not exist as threads yet. Errors: HOST_, IMAGE_, BOOT_,

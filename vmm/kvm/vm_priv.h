@@ -37,15 +37,17 @@ struct vm_crash {
  * or the console's.
  */
 struct vm {
-	struct guest guest;               /* first: what guest_ops are called with */
-	struct vm *self;                  /* [I] &self is our sources' user data, and nobody else's */
-	int kvm_fd, fd;                   /* [I] */
-	struct memory *memory;            /* [I] */
-	const struct host_quirks *quirks; /* [I] NULL: none in force */
-	void *quirk_state;                /* [I] */
-	uint32_t step_control;            /* [I] KVM_GUESTDBG_* to go with a single step */
-	struct msr_filter msr_filter;     /* [M] */
-	struct breakpoints breakpoints;   /* [M] as every vCPU has them */
+	struct guest guest;                /* first: what guest_ops are called with */
+	struct vm *self;                   /* [I] &self is our sources' user data, and nobody else's */
+	int kvm_fd, fd;                    /* [I] */
+	struct memory *memory;             /* [I] */
+	const struct host_quirks *quirks;  /* [I] NULL: none in force */
+	void *quirk_state;                 /* [I] */
+	uint32_t step_control;             /* [I] KVM_GUESTDBG_* to go with a single step */
+	struct msr_filter msr_filter;      /* [M] */
+	enum vm_pmu_kind pmu_kind;         /* [I] */
+	struct pmu_host_events pmu_events; /* [I] VM_PMU_EMULATED: what this host can count */
+	struct breakpoints breakpoints;    /* [M] as every vCPU has them */
 	struct devices devices;
 	struct console *consoles[DEVICES_SERIALS];     /* [I] NULL: nobody at the other end */
 	struct virtio_device *virtio[BOOT_VIRTIO_MAX]; /* [I] */

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * RDPMC for a guest whose PMU is the VMM's. KVM without a vPMU of its own answers it with #GP and never exits
+ * (Linux, arch/x86/kvm/pmu.c, kvm_pmu_rdpmc), so it is replaced, where a kernel image has it, by an instruction of the
+ * same two bytes that does exit: OUT to a port that nothing else is behind.
+ */
+#ifndef VPROF_KVM_RDPMC_H
+#define VPROF_KVM_RDPMC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kvm/memory.h"
+#include "lib/symbol/image.h"
+
+#define RDPMC_PORT 0xe5u
+
+/* In code that has been loaded: how many were replaced. */
+size_t rdpmc_replace(uint8_t *code, size_t bytes);
+/* The same for what an image has brought into guest memory. */
+size_t rdpmc_replace_image(const struct memory *memory, const struct image *image);
+
+#endif

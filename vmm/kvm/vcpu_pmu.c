@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kvm/vcpu_pmu.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "kvm/boot.h"
+#include "kvm/rdpmc.h"
+#include "kvm/vm_priv.h"
+
+/* The LVT entry of the PMU (SDM vol. 3A, 11.5.1, figure 11-8), in the APIC's page and as an MSR in x2APIC mode. */
+#define APIC_LVTPC 0x340u
+#define X2APIC_LVTPC 0x834u
+#define LVT_VECTOR 0xffu
+#define LVT_DELIVERY 0x700u
+#define LVT_FIXED 0x000u
+#define LVT_NMI 0x400u
+#define LVT_MASKED 0x10000u
+#define APIC_BASE_X2APIC (UINT64_C(1) << 10)
+
+bool vcpu_pmu_init(struct vcpu *vcpu, const struct pmu_host_events *events, GError **error)
+{
+	int khz = ioctl(vcpu->fd, KVM_GET_TSC_KHZ, 0);
+	if (khz <= 0) {
+		g_set_error(error, HOST_ERROR, HOST_ERROR_SYSTEM,
+		            "cannot learn the TSC's frequency for the guest's PMU: %s; take --pmu off",
+		            khz < 0 ? g_strerror(errno) : "KVM has none");
+		return false;
+	}
+	vcpu->pmu = g_new0(struct vcpu_pmu, 1);
+	pmu_host_init(&vcpu->pmu->host, events, (uint64_t)khz);
+	pmu_init(&vcpu->pmu->pmu, &vcpu->pmu->host.source);
+	return true;
+}
+
+void vcpu_pmu_deinit(struct vcpu *vcpu)
+{
+	g_free(vcpu->pmu);
+	vcpu->pmu = NULL;
+}
+
+void vcpu_pmu_attach(struct vcpu *vcpu, int signal)
+{
+	g_autoptr(GError) error = NULL;
+	if (!pmu_host_attach(&vcpu->pmu->host, signal, &error))
+		vm_end(vcpu->vm, GUEST_END_VMM_ERROR, 0, g_strdup(error->message));
+}
+
+void vcpu_pmu_detach(struct vcpu *vcpu)
+{
+	pmu_host_detach(&vcpu->pmu->host);
+}
+
+void vcpu_pmu_left(struct vcpu *vcpu, bool interrupted)
+{
+	struct vcpu_pmu *pmu = vcpu->pmu;
+	pmu_host_left(&pmu->host, interrupted, vcpu->run->s.regs.sregs.ss.dpl == 3);
+	pmu->due = pmu_host_due(&pmu->host, interrupted);
+}
+
+static bool is_x2apic(const struct vcpu *vcpu)
+{
+	return (vcpu->run->s.regs.sregs.apic_base & APIC_BASE_X2APIC) != 0;
+}
+
+/*
+ * Delivering the interrupt masks its LVT entry (SDM vol. 3A, 11.5.1). In x2APIC mode that is one MSR. Otherwise it
+ * would take KVM_SET_LAPIC, which writes the whole APIC and loses the interrupts that others have sent meanwhile; so
+ * the mask is ours then, and goes when the guest acknowledges the overflow.
+ */
+static void mask_lvt(struct vcpu *vcpu, uint32_t lvt)
+{
+	vcpu->pmu->masked = !is_x2apic(vcpu) || !vcpu_msr_set(vcpu, X2APIC_LVTPC, lvt | LVT_MASKED);
+}
+
+static void deliver(struct vcpu *vcpu)
+{
+	struct kvm_lapic_state lapic;
+	uint32_t lvt;
+	if (vcpu->pmu->masked || ioctl(vcpu->fd, KVM_GET_LAPIC, &lapic) < 0)
+		return;
+	memcpy(&lvt, lapic.regs + APIC_LVTPC, sizeof(lvt));
+	/* A message from the vCPU to itself: KVM_INTERRUPT is not for those whose APIC is in the kernel. */
+	const struct kvm_msi msi = {.address_lo = (uint32_t)BOOT_LAPIC_GPA | vcpu->index << 12,
+	                            .data = lvt & LVT_VECTOR};
+	if (lvt & LVT_MASKED)
+		return;
+	if ((lvt & LVT_DELIVERY) == LVT_NMI)
+		ioctl(vcpu->fd, KVM_NMI);
+	else if ((lvt & LVT_DELIVERY) == LVT_FIXED)
+		ioctl(vcpu->vm->fd, KVM_SIGNAL_MSI, &msi);
+	mask_lvt(vcpu, lvt);
+}
+
+void vcpu_pmu_enter(struct vcpu *vcpu)
+{
+	struct vcpu_pmu *pmu = vcpu->pmu;
+	if ((pmu->due || pmu->pmu.state.interrupt) && pmu_sync(&pmu->pmu))
+		deliver(vcpu);
+	pmu_host_enter(&pmu->host);
+}
+
+static bool read_msr(struct vcpu *vcpu, uint32_t index, uint64_t *value)
+{
+	struct pmu *pmu = &vcpu->pmu->pmu;
+	if (index != PMU_MSR_DEBUGCTL)
+		return pmu_read(pmu, index, value);
+	if (!vcpu_msr_get(vcpu, index, value))
+		return false;
+	*value = (*value & ~PMU_DEBUGCTL_BITS) | pmu_debugctl_read(pmu);
+	return true;
+}
+
+static bool write_msr(struct vcpu *vcpu, uint32_t index, uint64_t value)
+{
+	struct pmu *pmu = &vcpu->pmu->pmu;
+	vcpu->pmu->masked = false;
+	if (index != PMU_MSR_DEBUGCTL)
+		return pmu_write(pmu, index, value);
+	if (!vcpu_msr_set(vcpu, index, value & ~PMU_DEBUGCTL_BITS))
+		return false;
+	pmu_debugctl_write(pmu, value);
+	return true;
+}
+
+static bool is_ours(uint32_t index)
+{
+	for (size_t i = 0; i < pmu_msr_ranges_n; i++) {
+		if (index >= pmu_msr_ranges[i].first && index <= pmu_msr_ranges[i].last)
+			return true;
+	}
+	return false;
+}
+
+static bool msr_exit(struct vcpu *vcpu)
+{
+	struct kvm_run *run = vcpu->run;
+	uint64_t value = 0;
+	if (!is_ours(run->msr.index))
+		return false;
+	if (run->exit_reason == KVM_EXIT_X86_WRMSR) {
+		run->msr.error = !write_msr(vcpu, run->msr.index, run->msr.data);
+	} else {
+		run->msr.error = !read_msr(vcpu, run->msr.index, &value);
+		run->msr.data = value;
+	}
+	return true;
+}
+
+/*
+ * A replaced RDPMC. KVM has the OUT behind it or puts it there without looking at RAX and RDX again. An index that has
+ * no counter reads as 0 instead of #GP: the instruction is over.
+ */
+static bool rdpmc_exit(struct vcpu *vcpu)
+{
+	const struct kvm_run *run = vcpu->run;
+	struct kvm_regs *regs = &vcpu->run->s.regs.regs;
+	uint64_t value = 0;
+	if (run->io.port != RDPMC_PORT || run->io.direction != KVM_EXIT_IO_OUT || run->io.size * run->io.count != 1 ||
+	    run->s.regs.sregs.ss.dpl != 0)
+		return false;
+	pmu_rdpmc(&vcpu->pmu->pmu, (uint32_t)regs->rcx, &value);
+	regs->rax = value & UINT32_MAX;
+	regs->rdx = value >> 32;
+	vcpu->run->kvm_dirty_regs |= KVM_SYNC_X86_REGS;
+	return true;
+}
+
+bool vcpu_pmu_exit(struct vcpu *vcpu)
+{
+	switch (vcpu->run->exit_reason) {
+	case KVM_EXIT_X86_RDMSR:
+	case KVM_EXIT_X86_WRMSR:
+		return msr_exit(vcpu);
+	case KVM_EXIT_IO:
+		return rdpmc_exit(vcpu);
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Which PMU a guest has: none, the VMM's (vmm/pmu), or KVM's. */
+#ifndef VPROF_KVM_VM_PMU_H
+#define VPROF_KVM_VM_PMU_H
+
+#include <glib.h>
+#include <linux/kvm.h>
+#include <stdbool.h>
+
+enum vm_pmu_kind {
+	VM_PMU_OFF,
+	VM_PMU_EMULATED, /* registers of ours behind MSR exits */
+	VM_PMU_KVM,      /* KVM's vPMU, on the host's PMU */
+};
+
+/* "off", "emulated", "kvm". False: none of these. */
+bool vm_pmu_parse(const char *text, enum vm_pmu_kind *kind);
+
+/* NULL when this host's KVM has a vPMU, else why not; static text. */
+const char *vm_pmu_kvm_unavailable(int kvm_fd);
+
+/*
+ * A list of events that the guest may count ("cycles,r01c2", or with "allow:" before it), or may not ("deny:..."), for
+ * KVM_SET_PMU_EVENT_FILTER (Documentation/virt/kvm/api.rst). Names are those of the architectural events of Intel
+ * processors, rNNNN is unit mask and event in hexadecimal. Free with g_free. Errors: G_OPTION_ERROR.
+ */
+struct kvm_pmu_event_filter *vm_pmu_filter_parse(const char *text, GError **error);
+
+struct vm;
+struct vm_config;
+struct image;
+
+/* After KVM_CREATE_VM, before the first vCPU: decides, and tells KVM. Errors: HOST_ERROR. */
+bool vm_pmu_init(struct vm *vm, const struct vm_config *config, GError **error);
+/* With the guest's memory loaded: the image, and guest.pmu, a sentence for people. */
+void vm_pmu_loaded(struct vm *vm, const struct image *image);
+/* What the guest may see of it in CPUID; *cpuid has the host's entries. */
+void vm_pmu_cpuid(const struct vm *vm, struct kvm_cpuid2 *cpuid);
+
+#endif
