@@ -101,6 +101,58 @@ void session_statistics_read(const struct session *session G_GNUC_UNUSED, unsign
 	*out = (struct session_statistics){.sample = vcpu};
 }
 
+uint64_t session_number(const struct session *session)
+{
+	return session->configured;
+}
+
+bool session_flush(struct session *session, GError **error)
+{
+	if (!session->running)
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "not running");
+	return session->running;
+}
+
+void session_set_watermark(struct session *session, size_t bytes)
+{
+	session->config.watermark_bytes = bytes;
+}
+
+void session_resume_stalled(struct session *session G_GNUC_UNUSED)
+{
+}
+
+bool session_add_sample(struct session *session, const struct session_sample *sample, GError **error)
+{
+	uint64_t record[16];
+	const struct record_id id = {.cpu = sample->vcpu};
+	const struct record_sample encoded = {.ip = sample->ip,
+	                                      .pid = sample->pid,
+	                                      .tid = sample->tid,
+	                                      .period = sample->period,
+	                                      .misc = sample->mode};
+	size_t bytes = record_sample_encode(&encoded, false, record, sizeof(record));
+
+	if (session->running && ring_write(session->ring, record, bytes, &id))
+		return true;
+	g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "not running, or full");
+	return false;
+}
+
+void session_reset_statistics(struct session *session G_GNUC_UNUSED)
+{
+}
+
+bool session_forget(struct session *session, GError **error)
+{
+	if (session->running) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "running");
+		return false;
+	}
+	session->configured = false;
+	return true;
+}
+
 static bool guest_start(struct guest *guest, GError **error G_GNUC_UNUSED)
 {
 	guest->state = GUEST_RUNNING;

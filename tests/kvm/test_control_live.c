@@ -259,6 +259,99 @@ START_TEST(a_session_fills_the_rings)
 }
 END_TEST
 
+static json_int_t figure(const char *name)
+{
+	json_auto_t *stats = ask("query-stats");
+	return integer_of(json_object_get(stats, "total"), name);
+}
+
+/* The records of an answer of samples-read. */
+static uint64_t count_records(const json_t *answer)
+{
+	gsize n, at = 0;
+	g_autofree guchar *bytes = g_base64_decode(text_of(answer, "data"), &n);
+	uint64_t records = 0;
+	for (const struct perf_event_header *record; (record = record_check(bytes + at, n - at)); at += record->size)
+		records++;
+	ck_assert_uint_eq(at, n);
+	return records;
+}
+
+static json_t *read_on(struct client *client, json_int_t offset, int timeout_ms)
+{
+	return ask_client(client, "samples-read",
+	                  json_pack("{s:i, s:I, s:i}", "session", 1, "offset", offset, "timeout-ms", timeout_ms));
+}
+
+START_TEST(samples_are_read_over_the_socket)
+{
+	engine_start("hang");
+	json_decref(ask_client(owner, "session-configure",
+	                       json_pack("{s:[s], s:i}", "events", "task-clock", "frequency-hz", 1000)));
+	tell("session-start");
+	tell("guest-start");
+	json_int_t offset = 0;
+	uint64_t records = 0;
+	while (records < 100) {
+		json_auto_t *answer = read_on(owner, offset, 5000);
+		ck_assert_uint_gt(count_records(answer), 0);
+		ck_assert_int_eq(integer_of(answer, "missed"), 0);
+		records += count_records(answer);
+		offset = integer_of(answer, "next");
+	}
+	json_decref(ask_client(owner, "sample-add", json_pack("{s:s}", "ip", "0xffffffff81000000")));
+	ck_assert_int_eq(figure("added"), 1);
+	json_auto_t *flushed = ask("session-flush");
+	json_int_t end = json_integer_value(json_array_get(json_object_get(flushed, "ends"), 0));
+	ck_assert_int_ge(end, offset + 56); /* at least the sample that was added */
+	tell("session-stop");
+	for (bool ended = false; !ended;) {
+		json_auto_t *answer = read_on(owner, offset, 0);
+		records += count_records(answer);
+		offset = integer_of(answer, "next");
+		ended = json_is_true(json_object_get(answer, "end"));
+	}
+	json_decref(read_on(owner, offset, 0)); /* which gives the last ones back */
+	json_auto_t *stats = ask("query-stats");
+	const json_t *first = json_array_get(json_object_get(stats, "vcpus"), 0);
+	ck_assert_uint_eq(records, (uint64_t)(integer_of(first, "sample") + integer_of(first, "added")));
+	ck_assert_int_eq(integer_of(first, "readevt"), (json_int_t)records);
+	ck_assert_int_eq(figure("dropevt"), 0);
+	ck_assert_int_ge(figure("intr-processed"), figure("overflow"));
+	ck_assert_int_eq(figure("intr-ignored"), 0);
+	tell("quit");
+	ck_assert_int_eq(engine_finish(), STATUS_STOPPED);
+}
+END_TEST
+
+START_TEST(a_full_ring_stalls_the_counters)
+{
+	engine_start("hang");
+	json_decref(ask_client(owner, "session-start",
+	                       json_pack("{s:[s], s:i, s:i, s:s}", "events", "task-clock", "frequency-hz", 4000,
+	                                 "ring-bytes", 4096, "on-full", "stall")));
+	tell("guest-start");
+	while (figure("stalls") == 0)
+		g_usleep(10000);
+	json_int_t samples = figure("sample"), stood = figure("stalled-ns");
+	sleep(1);
+	ck_assert_int_eq(figure("sample"), samples);
+	ck_assert_int_ge(figure("stalled-ns") - stood, INT64_C(900000000));
+	ck_assert_int_eq(figure("dropevt"), 0);
+	/* With room again it goes on by itself. */
+	json_auto_t *all = read_on(owner, 0, 0);
+	json_decref(read_on(owner, integer_of(all, "next"), 0));
+	while (figure("stalls") == 1)
+		g_usleep(10000);
+	ck_assert_int_gt(figure("sample"), samples);
+	ck_assert_int_eq(figure("dropevt"), 0);
+	json_decref(ask_client(owner, "reset", json_pack("{s:s}", "what", "statistics")));
+	ck_assert_int_eq(figure("sample"), 0);
+	tell("quit");
+	ck_assert_int_eq(engine_finish(), STATUS_STOPPED);
+}
+END_TEST
+
 START_TEST(lost_samples_are_told)
 {
 	engine_start("hang");
@@ -407,6 +500,8 @@ static Suite *suite_make(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_paused_engine_says_what_it_is);
 	tcase_add_test(tc, a_session_fills_the_rings);
+	tcase_add_test(tc, samples_are_read_over_the_socket);
+	tcase_add_test(tc, a_full_ring_stalls_the_counters);
 	tcase_add_test(tc, lost_samples_are_told);
 	tcase_add_test(tc, phases_and_the_end_are_told);
 	tcase_add_test(tc, an_exit_code_is_told);

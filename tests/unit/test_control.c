@@ -215,6 +215,12 @@ END_TEST
 static json_t *wrong_values(const char *type)
 {
 	json_t *values = json_loads("[null, 1.5, {}, [1], [\"a\", null]]", 0, NULL);
+	if (g_str_equal(type, "address")) {
+		json_t *addresses = json_loads("[-1, \"\", \"0x\", \"12\", \"0x12345678123456789\", \"0xg\"]", 0, NULL);
+		json_array_extend(values, addresses);
+		json_decref(addresses);
+		return values;
+	}
 	if (!g_str_equal(type, "boolean"))
 		json_array_append_new(values, json_true());
 	json_array_append_new(values, g_str_equal(type, "integer") ? json_string("1") : json_integer(1));
@@ -342,7 +348,7 @@ START_TEST(the_schema_is_complete)
 		ck_assert(g_str_equal(role, "observe") || g_str_equal(role, "instrument") ||
 		          g_str_equal(role, "control"));
 		ck_assert_uint_gt(strlen(summary), 0);
-		ck_assert_int_eq(returns[0], '{');
+		ck_assert(returns[0] == '{' || g_str_has_prefix(returns, "as "));
 	}
 }
 END_TEST

@@ -7,10 +7,8 @@
 const char *argument_type_name(enum argument_type type)
 {
 	static const char *const names[] = {
-		[ARGUMENT_BOOLEAN] = "boolean",
-		[ARGUMENT_INTEGER] = "integer",
-		[ARGUMENT_STRING] = "string",
-		[ARGUMENT_STRINGS] = "[string]",
+		[ARGUMENT_ADDRESS] = "address", [ARGUMENT_BOOLEAN] = "boolean",  [ARGUMENT_INTEGER] = "integer",
+		[ARGUMENT_STRING] = "string",   [ARGUMENT_STRINGS] = "[string]",
 	};
 	return names[type];
 }
@@ -40,6 +38,31 @@ int argument_choice(const char *const *choices, const char *text)
 	return -1;
 }
 
+static bool parse_address(const char *text, uint64_t *address)
+{
+	return g_str_has_prefix(text, "0x") && g_ascii_string_to_unsigned(text + 2, 16, 0, UINT64_MAX, address, NULL);
+}
+
+/* JSON's integers end where the addresses of kernels begin. */
+static bool is_address(const json_t *value)
+{
+	uint64_t address;
+
+	return (json_is_integer(value) && json_integer_value(value) >= 0) ||
+	       (json_is_string(value) && parse_address(json_string_value(value), &address));
+}
+
+uint64_t control_address(const json_t *value)
+{
+	uint64_t address = 0;
+
+	if (json_is_integer(value))
+		return (uint64_t)json_integer_value(value);
+	if (value)
+		parse_address(json_string_value(value), &address);
+	return address;
+}
+
 static bool is_string(const struct method_argument *argument, const json_t *value)
 {
 	if (!json_is_string(value))
@@ -52,6 +75,8 @@ static bool is_string(const struct method_argument *argument, const json_t *valu
 static bool fits(const struct method_argument *argument, const json_t *value)
 {
 	switch (argument->type) {
+	case ARGUMENT_ADDRESS:
+		return is_address(value);
 	case ARGUMENT_BOOLEAN:
 		return json_is_boolean(value);
 	case ARGUMENT_INTEGER:
@@ -72,6 +97,8 @@ static char *describe(const struct method_argument *argument)
 	if (choices)
 		return g_strdup_printf("one of %s", choices);
 	switch (argument->type) {
+	case ARGUMENT_ADDRESS:
+		return g_strdup("a string like \"0xffffffff81000000\", or an integer from 0");
 	case ARGUMENT_BOOLEAN:
 		return g_strdup("true or false");
 	case ARGUMENT_INTEGER:
@@ -93,39 +120,37 @@ static const struct method_argument *find_argument(const struct control_method *
 	return NULL;
 }
 
-static bool names_check(const struct control_method *method, const json_t *arguments, GError **error)
+static bool refuse(const struct control_method *method, const struct method_argument *argument, const char *why,
+                   GError **error)
 {
-	const char *name;
-	json_t *value;
-	json_object_foreach((json_t *)arguments, name, value)
-	{
-		if (find_argument(method, name))
-			continue;
-		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
-		            "%s has no argument \"%.64s\"; query-schema lists them", method->name, name);
-		return false;
-	}
-	return true;
-}
-
-static bool argument_check(const struct control_method *method, const struct method_argument *argument,
-                           const json_t *value, GError **error)
-{
-	if (value ? fits(argument, value) : argument->optional)
-		return true;
 	g_autofree char *wanted = describe(argument);
 	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT, "argument \"%s\" of %s %s %s", argument->name,
-	            method->name, value ? "must be" : "is missing:", wanted);
+	            method->name, why, wanted);
+	return false;
+}
+
+static bool given_check(const struct control_method *method, const char *name, const json_t *value, GError **error)
+{
+	const struct method_argument *argument = find_argument(method, name);
+	if (argument)
+		return fits(argument, value) || refuse(method, argument, "must be", error);
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
+	            "%s has no argument \"%.64s\"; query-schema lists them", method->name, name);
 	return false;
 }
 
 bool arguments_check(const struct control_method *method, const json_t *arguments, GError **error)
 {
-	if (!names_check(method, arguments, error))
-		return false;
-	for (const struct method_argument *argument = method->arguments; argument && argument->name; argument++) {
-		if (!argument_check(method, argument, json_object_get(arguments, argument->name), error))
+	const char *name;
+	json_t *value;
+	json_object_foreach((json_t *)arguments, name, value)
+	{
+		if (!given_check(method, name, value, error))
 			return false;
+	}
+	for (const struct method_argument *argument = method->arguments; argument && argument->name; argument++) {
+		if (!argument->optional && !json_object_get(arguments, argument->name))
+			return refuse(method, argument, "is missing:", error);
 	}
 	return true;
 }

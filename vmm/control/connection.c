@@ -60,6 +60,21 @@ static struct output *output_new(char *line, size_t bytes, const int *fds, size_
 	return output;
 }
 
+#define REQUEST_US (G_USEC_PER_SEC / CONTROL_REQUESTS_PER_SECOND)
+#define BURST_US ((int64_t)CONTROL_REQUESTS_BURST * REQUEST_US)
+
+/* When the next request may be taken: 0 for now. */
+static int64_t next_turn_us(const struct connection *connection)
+{
+	int64_t turn_us = connection->busy_until_us - BURST_US;
+	return turn_us > g_get_monotonic_time() ? turn_us : 0;
+}
+
+static void count_request(struct connection *connection)
+{
+	connection->busy_until_us = MAX(connection->busy_until_us, g_get_monotonic_time()) + REQUEST_US;
+}
+
 bool connection_has_output(const struct connection *connection)
 {
 	return connection->output_bytes > 0;
@@ -67,30 +82,33 @@ bool connection_has_output(const struct connection *connection)
 
 static bool takes_requests(const struct connection *connection)
 {
-	return !connection->broken && !connection->closing && !connection_has_output(connection);
+	return !connection->broken && !connection->closing && !connection->waiting &&
+	       !connection_has_output(connection);
 }
 
 static bool is_over(const struct connection *connection)
 {
-	return connection->broken || (connection->closing && !connection_has_output(connection));
+	return connection->broken ||
+	       (connection->closing && !connection->waiting && !connection_has_output(connection));
 }
 
 /* Says what to wait for. A line that waits in our buffer makes no socket ready, so it asks for a turn by itself. */
 static void rearm(struct connection *connection)
 {
 	GIOCondition wanted = G_IO_HUP | G_IO_ERR;
-	bool turn = is_over(connection);
+	int64_t turn_us = is_over(connection) ? 0 : -1;
 
 	if (connection_has_output(connection))
 		wanted |= G_IO_OUT;
 	if (takes_requests(connection)) {
-		if (line_buffer_state(&connection->input) == LINE_PARTIAL)
+		int64_t next_us = next_turn_us(connection);
+		if (next_us == 0 && line_buffer_state(&connection->input) == LINE_PARTIAL)
 			wanted |= G_IO_IN;
 		else
-			turn = true;
+			turn_us = next_us;
 	}
 	g_source_modify_unix_fd(connection->source, connection->fd_tag, wanted);
-	g_source_set_ready_time(connection->source, turn ? 0 : -1);
+	g_source_set_ready_time(connection->source, turn_us);
 }
 
 static bool output_send(struct connection *connection, struct output *output)
@@ -150,6 +168,17 @@ bool connection_send(struct connection *connection, const json_t *object, const 
 	return true;
 }
 
+void connection_set_waiting(struct connection *connection, json_t *request, uint64_t flushes)
+{
+	json_t *before = connection->waiting;
+
+	connection->waiting = request ? json_incref(request) : NULL;
+	connection->wait_flushes = flushes;
+	json_decref(before);
+	if (request)
+		control_server_wait(connection->server);
+}
+
 static void receive(struct connection *connection)
 {
 	char bytes[RECEIVE_BYTES];
@@ -166,9 +195,10 @@ static void answer_next(struct connection *connection)
 {
 	size_t length;
 	const char *line = line_buffer_take(&connection->input, &length);
-	if (line)
+	if (line) {
+		count_request(connection);
 		request_answer(connection, line, length);
-	else if (line_buffer_state(&connection->input) == LINE_TOO_LONG)
+	} else if (line_buffer_state(&connection->input) == LINE_TOO_LONG)
 		request_refuse(connection, "the line is too long");
 }
 
@@ -183,10 +213,12 @@ static gboolean connection_dispatch(GSource *source, GSourceFunc callback G_GNUC
 	GIOCondition ready = g_source_query_unix_fd(source, connection->fd_tag);
 
 	connection_flush(connection);
+	if (connection->waiting && ready & (G_IO_HUP | G_IO_ERR | G_IO_NVAL))
+		connection->broken = true; /* nobody waits for it any more */
 	if (ready & (G_IO_IN | G_IO_HUP | G_IO_ERR | G_IO_NVAL) && takes_requests(connection) &&
 	    line_buffer_state(&connection->input) == LINE_PARTIAL)
 		receive(connection);
-	if (takes_requests(connection))
+	if (takes_requests(connection) && next_turn_us(connection) == 0)
 		answer_next(connection);
 
 	if (is_over(connection)) {
@@ -231,6 +263,7 @@ void connection_free(struct connection *connection)
 	g_source_unref(connection->source);
 	g_queue_clear_full(&connection->output, (GDestroyNotify)output_free);
 	line_buffer_deinit(&connection->input);
+	json_decref(connection->waiting);
 	close(connection->fd);
 	g_free(connection);
 }

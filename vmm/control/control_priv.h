@@ -32,6 +32,11 @@ struct control_server {
 	GPtrArray *connections;              /* of struct connection, owned */
 	struct listener *listener;           /* NULL until control_server_listen */
 	const struct connection *controller; /* who holds the control role; NULL: nobody */
+	json_t *configuration;               /* an object: the session's keys that were set */
+	uint64_t rings_of;                   /* the session whose rings somebody has by descriptor; 0: none */
+	uint64_t flushes;                    /* that were asked for */
+	guint wait_timer;                    /* while requests wait */
+	guint stall_timer;                   /* while a session that may stall runs */
 
 	struct phase_limit phases;
 	uint64_t lost_told[GUEST_VCPUS_MAX]; /* dropbuf_sample as the clients know it */
@@ -59,6 +64,10 @@ struct connection {
 	struct line_buffer input;
 	GQueue output; /* of struct output */
 	size_t output_bytes;
+	json_t *waiting; /* a request that is executed again until it has an answer */
+	int64_t wait_until_us;
+	uint64_t wait_flushes; /* control_server.flushes when it came */
+	int64_t busy_until_us; /* the time that its requests so far may have taken (CONTROL_REQUESTS_PER_SECOND) */
 	GSource *source;
 	gpointer fd_tag;
 };
@@ -74,9 +83,15 @@ void connection_free(struct connection *connection);
 bool connection_send(struct connection *connection, const json_t *object, const int *fds, size_t n_fds, GError **error);
 /* Hands to the socket what it takes now. */
 void connection_flush(struct connection *connection);
+/* The request that is executed again (a new reference is taken), or NULL: none. */
+void connection_set_waiting(struct connection *connection, json_t *request, uint64_t flushes);
 bool connection_has_output(const struct connection *connection);
 
-/* server.c: the connection is gone; an owner takes the guest along. Frees it. */
+/* server.c: requests wait: they are executed again every so often. */
+void control_server_wait(struct control_server *server);
+/* Lets the running session's stalled counters go on when there is room. */
+void control_server_watch_stalls(struct control_server *server);
+/* The connection is gone; an owner takes the guest along. Frees it. */
 void control_server_drop(struct control_server *server, struct connection *connection);
 
 /* listener.c */
@@ -85,6 +100,8 @@ void listener_free(struct listener *listener);
 
 /* request.c: answers one line of a client; or says why it is none, and takes no more. */
 void request_answer(struct connection *connection, const char *line, size_t length);
+/* Executes the request that waits again. */
+void request_retry(struct connection *connection);
 void request_refuse(struct connection *connection, const char *why);
 
 /* What a method works on. */
@@ -94,11 +111,20 @@ struct control_call {
 	const json_t *arguments;        /* an object that fits the method's table */
 	int fds[VPROF_CONTROL_FDS_MAX]; /* to go with the answer; borrowed */
 	size_t n_fds;
-	bool quit; /* once the answer has been sent */
+	bool quit;        /* once the answer has been sent */
+	bool wait;        /* there is no answer yet */
+	bool last;        /* no more waiting */
+	uint64_t flushes; /* control_server.flushes when the request came */
 };
 
+/*
+ * For a method that has nothing to answer yet: true when its "timeout-ms" is not over; the method then returns NULL
+ * without an error, and is called again.
+ */
+bool control_call_wait(struct control_call *call);
+
 /* methods.c: the table, from which dispatch, argument checks and query-schema come. */
-enum argument_type { ARGUMENT_BOOLEAN, ARGUMENT_INTEGER, ARGUMENT_STRING, ARGUMENT_STRINGS };
+enum argument_type { ARGUMENT_ADDRESS, ARGUMENT_BOOLEAN, ARGUMENT_INTEGER, ARGUMENT_STRING, ARGUMENT_STRINGS };
 
 struct method_argument {
 	const char *name;
@@ -107,6 +133,7 @@ struct method_argument {
 	bool optional;
 	int64_t min, max;           /* an integer, the bytes of a string, the strings of an array */
 	const char *const *choices; /* of a string, instead of min and max; up to NULL */
+	const char *preset; /* JSON: the value of a configuration key that nobody set; NULL: what the host does best */
 };
 
 struct control_method {
@@ -126,7 +153,9 @@ extern const struct control_method control_methods[]; /* up to one without a nam
 /* The index of one of the choices, or -1. */
 int argument_choice(const char *const *choices, const char *text);
 bool arguments_check(const struct control_method *method, const json_t *arguments, GError **error);
-/* "boolean", "integer", "string", "[string]" */
+/* Of an argument that was checked: 0 without it. */
+uint64_t control_address(const json_t *value);
+/* "address", "boolean", "integer", "string", "[string]" */
 const char *argument_type_name(enum argument_type type);
 
 /* roles.c */
@@ -164,9 +193,27 @@ json_t *control_guest_summary(const struct guest *guest);
 json_t *method_query_guest(struct control_call *call, GError **error);
 json_t *method_guest_start(struct control_call *call, GError **error);
 json_t *method_guest_stop(struct control_call *call, GError **error);
+/* configuration.c */
+extern const struct method_argument control_session_keys[];
+/* The keys that are set, under the arguments of a request (new reference). */
+json_t *control_configuration_merge(const struct control_server *server, const json_t *arguments);
+json_t *method_session_configure(struct control_call *call, GError **error);
+json_t *method_query_configuration(struct control_call *call, GError **error);
+/* methods_samples.c */
+#define SAMPLES_READ_BYTES_MAX 45056 /* base64 of it, and the rest of the answer, fit into a line */
+#define CONTROL_TIMEOUT_MS_MAX 60000
+extern const char *const control_mode_names[];
+json_t *method_samples_read(struct control_call *call, GError **error);
+json_t *method_sample_add(struct control_call *call, GError **error);
 /* methods_session.c */
+/* The keys as a session takes them; what they leave open stays 0. */
+bool control_session_config(const json_t *keys, struct session_config *config, GError **error);
+bool control_had_session(const struct session *session, GError **error);
+json_t *method_session_flush(struct control_call *call, GError **error);
+json_t *method_reset(struct control_call *call, GError **error);
 extern const char *const control_delivery_names[];
 extern const char *const control_call_graph_names[];
+extern const char *const control_reset_names[];
 json_t *method_session_start(struct control_call *call, GError **error);
 json_t *method_session_stop(struct control_call *call, GError **error);
 json_t *method_query_stats(struct control_call *call, GError **error);

@@ -15,29 +15,74 @@ static const struct method_argument negotiate_arguments[] = {
 	{0},
 };
 
-static const struct method_argument session_start_arguments[] = {
+static const char *const on_full_names[] = {"drop", "stall", NULL};
+
+/* Of session-start and session-configure: the configuration keys. */
+const struct method_argument control_session_keys[] = {
 	{"events", "what to count, as `vprof run -e` takes it; without it, what this host counts best",
          ARGUMENT_STRINGS, .optional = true, .min = 1, .max = COUNTER_EVENTS_MAX},
-	{"frequency-hz", "samples in a second of vCPU time; without it and a period, 999", ARGUMENT_INTEGER,
-         .optional = true, .min = 1, .max = COUNTER_FREQUENCY_HZ_MAX},
+	{"frequency-hz", "samples in a second of vCPU time; not with period", ARGUMENT_INTEGER, .optional = true,
+         .min = 1, .max = COUNTER_FREQUENCY_HZ_MAX, .preset = "999"},
 	{"period", "events between two samples, nanoseconds for clocks; not with frequency-hz", ARGUMENT_INTEGER,
          .optional = true, .min = 1, .max = INT64_MAX},
 	{"ring-bytes", "data bytes of each vCPU's ring, a power of two", ARGUMENT_INTEGER, .optional = true,
-         .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX},
+         .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX, .preset = "1048576"},
+	{"watermark-bytes", "unread in a ring when its reader is told; 0: a quarter of it. Of the running session, too",
+         ARGUMENT_INTEGER, .optional = true, .min = 0, .max = VPROF_RING_DATA_BYTES_MAX, .preset = "0"},
+	{"on-full",
+         "drop samples that find no room in the ring, and count them; or stall the counters before that, until there "
+         "is room, and count the time",
+         ARGUMENT_STRING, .optional = true, .choices = on_full_names, .preset = "\"drop\""},
 	{"delivery", "how an overflow becomes an exit; without it, the first way that works", ARGUMENT_STRING,
          .optional = true, .choices = control_delivery_names},
 	{"route", "how an attached guest is sampled (\"routes\" of query-status); without it, the first that works",
          ARGUMENT_STRING, .optional = true, .min = 1, .max = 32},
-	{"call-graph", "call chains with each sample; without it, none", ARGUMENT_STRING, .optional = true,
-         .choices = control_call_graph_names},
-	{"call-depth", "frames of a call chain; without it, 64", ARGUMENT_INTEGER, .optional = true, .min = 1,
-         .max = UNWIND_DEPTH_MAX},
-	{"call-user", "whether call chains go on into user space, by frame pointers; without it, they do",
-         ARGUMENT_BOOLEAN, .optional = true},
-	{"tasks",
-         "whether samples carry pid and tid of the guest's task, if its kernel image says where it has them; without "
-         "it, they do",
-         ARGUMENT_BOOLEAN, .optional = true},
+	{"call-graph", "call chains with each sample", ARGUMENT_STRING, .optional = true,
+         .choices = control_call_graph_names, .preset = "\"none\""},
+	{"call-depth", "frames of a call chain", ARGUMENT_INTEGER, .optional = true, .min = 1, .max = UNWIND_DEPTH_MAX,
+         .preset = "64"},
+	{"call-user", "whether call chains go on into user space, by frame pointers", ARGUMENT_BOOLEAN,
+         .optional = true, .preset = "true"},
+	{"tasks", "whether samples carry pid and tid of the guest's task, if its kernel image says where it has them",
+         ARGUMENT_BOOLEAN, .optional = true, .preset = "true"},
+	{0},
+};
+
+static const struct method_argument reset_arguments[] = {
+	{"what",
+         "statistics: they count from 0 again, sampling goes on. session: its rings and statistics go, as before the "
+         "first start. configuration: every key has its default again",
+         ARGUMENT_STRING, .choices = control_reset_names},
+	{0},
+};
+
+static const struct method_argument samples_read_arguments[] = {
+	{"vcpu", "number of the vCPU", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = GUEST_VCPUS_MAX - 1,
+         .preset = "0"},
+	{"session", "the session that the offset is of; without it, the last", ARGUMENT_INTEGER, .optional = true,
+         .min = 1, .max = INT64_MAX},
+	{"offset",
+         "\"next\" of an answer, of another connection, too; without it, the oldest record that nobody gave back",
+         ARGUMENT_INTEGER, .optional = true, .min = 0, .max = INT64_MAX},
+	{"max-bytes", "of records", ARGUMENT_INTEGER, .optional = true, .min = 64, .max = SAMPLES_READ_BYTES_MAX,
+         .preset = G_STRINGIFY(SAMPLES_READ_BYTES_MAX)},
+	{"min-bytes", "to wait for; a flush, the end of the session and the timeout end the wait", ARGUMENT_INTEGER,
+         .optional = true, .min = 1, .max = SAMPLES_READ_BYTES_MAX, .preset = "1"},
+	{"timeout-ms", "how long to wait for them", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
+	{0},
+};
+
+static const struct method_argument sample_add_arguments[] = {
+	{"ip", "address of the sample", ARGUMENT_ADDRESS},
+	{"vcpu", "number of the vCPU", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = GUEST_VCPUS_MAX - 1,
+         .preset = "0"},
+	{"mode", "whose code it is", ARGUMENT_STRING, .optional = true, .choices = control_mode_names,
+         .preset = "\"kernel\""},
+	{"pid", "of the guest's task", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = UINT32_MAX, .preset = "0"},
+	{"tid", "of the guest's task; without it, the pid", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = UINT32_MAX},
+	{"period", "its weight", ARGUMENT_INTEGER, .optional = true, .min = 1, .max = INT64_MAX, .preset = "1"},
 	{0},
 };
 
@@ -107,12 +152,13 @@ const struct control_method control_methods[] = {
 	{
 		.name = "session-start",
 		.summary = "starts sampling every vCPU into new rings",
-		.returns = "{\"events\": [{\"name\", \"backend\", \"attr\": hex of struct perf_event_attr, \"ids\": "
+		.returns = "{\"session\": N, \"events\": [{\"name\", \"backend\", \"attr\": hex of struct "
+                           "perf_event_attr, \"ids\": "
 			   "[N for each vCPU]}], \"delivery\": TEXT, \"why\": TEXT for an event that was chosen, else "
 			   "null, \"ring-bytes\": N, \"call-graph\": none, orc or fp, \"tasks\": true or false, "
 			   "\"tasks-why\": TEXT why there are none though asked for, else null}",
 		.role = ROLE_CONTROL,
-		.arguments = session_start_arguments,
+		.arguments = control_session_keys,
 		.run = method_session_start,
 	},
 	{
@@ -121,6 +167,59 @@ const struct control_method control_methods[] = {
 		.returns = "{\"statistics\": as query-stats}",
 		.role = ROLE_CONTROL,
 		.run = method_session_stop,
+	},
+	{
+		.name = "session-flush",
+		.summary = "tells the rings' readers of all that was sampled until now, without stopping",
+		.returns = "{\"session\": N, \"ends\": [OFFSET for each vCPU, up to which its ring can be read]}",
+		.role = ROLE_CONTROL,
+		.run = method_session_flush,
+	},
+	{
+		.name = "session-configure",
+		.summary = "sets configuration keys: what sessions are started with, where session-start says nothing",
+		.returns = "as query-configuration",
+		.role = ROLE_CONTROL,
+		.arguments = control_session_keys,
+		.run = method_session_configure,
+	},
+	{
+		.name = "query-configuration",
+		.summary = "lists the configuration keys; their types and ranges are those of session-configure",
+		.returns = "{KEY: {\"value\", \"default\", \"set\": whether somebody set it}}; null: what the host "
+                           "does best",
+		.role = ROLE_OBSERVE,
+		.run = method_query_configuration,
+	},
+	{
+		.name = "reset",
+		.summary = "lets the session's figures, the session or the configuration begin afresh",
+		.returns = "{}",
+		.role = ROLE_CONTROL,
+		.arguments = reset_arguments,
+		.run = method_reset,
+	},
+	{
+		.name = "samples-read",
+		.summary = "reads records of the last session in place of, or beside, the reader of its rings. What is "
+                           "before "
+			   "the offset is given back if this client has the control role and nobody the rings",
+		.returns = "{\"session\": N, \"vcpu\": N, \"offset\": of the first record, \"next\": offset to read on "
+                           "from, "
+			   "\"missed\": bytes that were overwritten before they were read, \"end\": whether nothing "
+                           "will come "
+			   "any more, \"data\": base64 of perf_event records}",
+		.role = ROLE_OBSERVE,
+		.arguments = samples_read_arguments,
+		.run = method_samples_read,
+	},
+	{
+		.name = "sample-add",
+		.summary = "writes a sample made by hand into a ring, flagged with bit 13 of its misc",
+		.returns = "{}",
+		.role = ROLE_CONTROL,
+		.arguments = sample_add_arguments,
+		.run = method_sample_add,
 	},
 	{
 		.name = "query-stats",

@@ -61,10 +61,12 @@ static json_t *argument_schema(const struct method_argument *argument)
 	                  "optional", argument->optional, "summary", argument->summary);
 	if (argument->choices) {
 		json_object_set_new(schema, "choices", names_schema(argument->choices));
-	} else if (argument->type != ARGUMENT_BOOLEAN) {
+	} else if (argument->type != ARGUMENT_BOOLEAN && argument->type != ARGUMENT_ADDRESS) {
 		json_object_set_new(schema, "min", json_integer((json_int_t)argument->min));
 		json_object_set_new(schema, "max", json_integer((json_int_t)argument->max));
 	}
+	if (argument->preset)
+		json_object_set_new(schema, "default", json_loads(argument->preset, JSON_DECODE_ANY, NULL));
 	return schema;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* session-start, session-stop, query-stats, rings */
+/* session-start, session-stop, session-flush, reset, query-stats, rings */
 #include <vprof/recording.h>
 #include <vprof/ring.h>
 
@@ -60,7 +60,7 @@ static enum session_call_graph parse_call_graph(const json_t *name)
 	return (enum session_call_graph)argument_choice(control_call_graph_names, json_string_value(name));
 }
 
-static bool parse_config(const json_t *arguments, struct session_config *config, GError **error)
+bool control_session_config(const json_t *arguments, struct session_config *config, GError **error)
 {
 	const json_t *depth = json_object_get(arguments, "call-depth");
 
@@ -69,6 +69,8 @@ static bool parse_config(const json_t *arguments, struct session_config *config,
 	config->call_kernel_only = json_is_false(json_object_get(arguments, "call-user"));
 	config->no_tasks = json_is_false(json_object_get(arguments, "tasks"));
 	config->delivery = parse_delivery(json_object_get(arguments, "delivery"));
+	config->stall = g_strcmp0(json_string_value(json_object_get(arguments, "on-full")), "stall") == 0;
+	config->watermark_bytes = (size_t)json_integer_value(json_object_get(arguments, "watermark-bytes"));
 	config->route = json_string_value(json_object_get(arguments, "route"));
 	return parse_events(json_object_get(arguments, "events"), config, error) &&
 	       parse_rate(json_object_get(arguments, "frequency-hz"), json_object_get(arguments, "period"),
@@ -102,21 +104,24 @@ json_t *method_session_start(struct control_call *call, GError **error)
 {
 	struct session *session = call->server->session;
 	struct session_config wanted = {0};
-	if (!parse_config(call->arguments, &wanted, error) || !session_start(session, &wanted, error))
+	json_auto_t *keys = control_configuration_merge(call->server, call->arguments);
+	if (!control_session_config(keys, &wanted, error) || !session_start(session, &wanted, error))
 		return NULL;
 
 	const struct session_config *config = session_configuration(session);
+	if (config->stall)
+		control_server_watch_stalls(call->server);
 	json_t *events = json_array();
 	for (unsigned i = 0; i < config->n_events; i++)
 		json_array_append_new(events, event_json(session, i, call->server->guest->vcpus));
-	return json_pack("{s:o, s:s, s:s?, s:I, s:s, s:b, s:s?}", "events", events, "delivery",
-	                 session_delivery(session), "why", session_event_why(session), "ring-bytes",
-	                 (json_int_t)config->ring_data_bytes, "call-graph",
+	return json_pack("{s:I, s:o, s:s, s:s?, s:I, s:s, s:b, s:s?}", "session", (json_int_t)session_number(session),
+	                 "events", events, "delivery", session_delivery(session), "why", session_event_why(session),
+	                 "ring-bytes", (json_int_t)config->ring_data_bytes, "call-graph",
 	                 control_call_graph_names[config->call_graph], "tasks", session_has_tasks(session), "tasks-why",
 	                 session_tasks_why(session));
 }
 
-static bool had_session(const struct session *session, GError **error)
+bool control_had_session(const struct session *session, GError **error)
 {
 	if (session_configuration(session))
 		return true;
@@ -149,7 +154,7 @@ static json_t *statistics_json(const struct session_statistics *statistics)
 json_t *method_query_stats(struct control_call *call, GError **error)
 {
 	const struct session *session = call->server->session;
-	if (!had_session(session, error))
+	if (!control_had_session(session, error))
 		return NULL;
 
 	struct session_statistics total = {0};
@@ -170,12 +175,41 @@ json_t *method_session_stop(struct control_call *call, GError **error)
 	return json_pack("{s:o}", "statistics", method_query_stats(call, NULL));
 }
 
+json_t *method_session_flush(struct control_call *call, GError **error)
+{
+	if (!session_flush(call->server->session, error))
+		return NULL;
+	call->server->flushes++;
+	json_t *heads = json_array();
+	for (unsigned i = 0; i < call->server->guest->vcpus; i++)
+		json_array_append_new(heads,
+		                      json_integer((json_int_t)ring_head(session_ring(call->server->session, i))));
+	return json_pack("{s:I, s:o}", "session", (json_int_t)session_number(call->server->session), "ends", heads);
+}
+
+const char *const control_reset_names[] = {"statistics", "session", "configuration", NULL};
+
+json_t *method_reset(struct control_call *call, GError **error)
+{
+	struct control_server *server = call->server;
+	const char *what = json_string_value(json_object_get(call->arguments, "what"));
+
+	if (g_str_equal(what, "statistics"))
+		session_reset_statistics(server->session);
+	else if (g_str_equal(what, "configuration"))
+		json_object_clear(server->configuration);
+	else if (!session_forget(server->session, error))
+		return NULL;
+	return json_object();
+}
+
 json_t *method_rings(struct control_call *call, GError **error)
 {
 	const struct session *session = call->server->session;
-	if (!had_session(session, error))
+	if (!control_had_session(session, error))
 		return NULL;
 
+	call->server->rings_of = session_number(session);
 	_Static_assert(G_N_ELEMENTS(call->fds) >= (size_t)2 * GUEST_VCPUS_MAX, "a ring and an eventfd for each vCPU");
 	json_t *vcpus = json_array();
 	for (unsigned i = 0; i < call->server->guest->vcpus; i++) {

@@ -89,20 +89,45 @@ static json_t *run(struct control_call *call, json_t *request, GError **error)
 	return method->run(call, error);
 }
 
+bool control_call_wait(struct control_call *call)
+{
+	int64_t timeout_us = json_integer_value(json_object_get(call->arguments, "timeout-ms")) * 1000;
+
+	call->wait = !call->last && timeout_us > 0;
+	if (call->wait && !call->connection->waiting)
+		call->connection->wait_until_us = g_get_monotonic_time() + timeout_us;
+	return call->wait;
+}
+
 static void answer_request(struct connection *connection, json_t *request)
 {
 	json_t *id = json_object_get(request, "id");
 	json_t *given = json_object_get(request, "arguments");
 	json_auto_t *arguments = given ? json_incref(given) : json_object();
-	struct control_call call = {.server = connection->server, .connection = connection, .arguments = arguments};
+	struct control_call call = {
+		.server = connection->server,
+		.connection = connection,
+		.arguments = arguments,
+		.last = connection->waiting && g_get_monotonic_time() >= connection->wait_until_us,
+		.flushes = connection->waiting ? connection->wait_flushes : connection->server->flushes,
+	};
 
 	g_autoptr(GError) error = NULL;
 	json_auto_t *value = run(&call, request, &error);
+	connection_set_waiting(connection, call.wait ? request : NULL, call.flushes);
+	if (call.wait)
+		return;
 	json_auto_t *answer = value ? json_pack("{s:O, s:O*}", "return", value, "id", id) : NULL;
 	if (!answer || !connection_send(connection, answer, call.fds, call.n_fds, &error))
 		send_error(connection, error, id_check(id, NULL) ? id : NULL);
 	if (call.quit)
 		control_server_quit(connection->server, "a client said quit");
+}
+
+void request_retry(struct connection *connection)
+{
+	json_auto_t *request = json_incref(connection->waiting);
+	answer_request(connection, request);
 }
 
 void request_answer(struct connection *connection, const char *line, size_t length)

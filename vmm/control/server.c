@@ -3,12 +3,16 @@
 
 #include "control/control_priv.h"
 
+/* How often requests that wait are executed again; a stalled session is looked at as often. */
+#define RETRY_MS 10u
+
 struct control_server *control_server_new(struct guest *guest, struct session *session)
 {
 	struct control_server *server = g_new0(struct control_server, 1);
 	server->guest = guest;
 	server->session = session;
 	server->started_us = g_get_monotonic_time();
+	server->configuration = json_object();
 	server->connections = g_ptr_array_new_with_free_func((GDestroyNotify)connection_free);
 	control_events_watch(server);
 	return server;
@@ -22,7 +26,10 @@ void control_server_free(struct control_server *server)
 	if (server->quit_source)
 		g_source_remove(server->quit_source);
 	listener_free(server->listener);
+	g_clear_handle_id(&server->wait_timer, g_source_remove);
+	g_clear_handle_id(&server->stall_timer, g_source_remove);
 	g_ptr_array_unref(server->connections);
+	json_decref(server->configuration);
 	g_free(server);
 }
 
@@ -38,6 +45,45 @@ void control_server_add_client(struct control_server *server, int fd, bool owner
 	g_ptr_array_add(server->connections, connection);
 	if (owner)
 		server->controller = connection;
+}
+
+static gboolean look_for_stalled(gpointer data)
+{
+	struct control_server *server = data;
+
+	session_resume_stalled(server->session);
+	if (session_running(server->session))
+		return G_SOURCE_CONTINUE;
+	server->stall_timer = 0;
+	return G_SOURCE_REMOVE;
+}
+
+void control_server_watch_stalls(struct control_server *server)
+{
+	if (!server->stall_timer)
+		server->stall_timer = g_timeout_add(RETRY_MS, look_for_stalled, server);
+}
+
+static gboolean retry_waiting(gpointer data)
+{
+	struct control_server *server = data;
+	bool any = false;
+
+	for (guint i = 0; i < server->connections->len; i++) {
+		struct connection *connection = g_ptr_array_index(server->connections, i);
+		if (connection->waiting && !connection->broken)
+			request_retry(connection);
+		any |= connection->waiting != NULL;
+	}
+	if (!any)
+		server->wait_timer = 0;
+	return any;
+}
+
+void control_server_wait(struct control_server *server)
+{
+	if (!server->wait_timer)
+		server->wait_timer = g_timeout_add(RETRY_MS, retry_waiting, server);
 }
 
 void control_server_drop(struct control_server *server, struct connection *connection)

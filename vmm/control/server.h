@@ -13,6 +13,8 @@
 struct control_server;
 
 #define CONTROL_CLIENTS_MAX 128u            /* connected to the listening socket at once */
+#define CONTROL_REQUESTS_PER_SECOND 2000u   /* of one client; what it sends faster waits in its socket */
+#define CONTROL_REQUESTS_BURST 200u         /* that may come faster */
 #define CONTROL_OUTPUT_BYTES_MAX (1u << 20) /* unread by one client before it is disconnected */
 #define CONTROL_PHASES_PER_SECOND 100u /* guest-phase events that go out; Linux writes port 0x80 to pass the time */
 

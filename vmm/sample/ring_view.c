@@ -40,17 +40,38 @@ size_t ring_view_read(const struct ring *ring, uint64_t *offset, void *to, size_
 	return read_records(ring, offset, to, room, &records);
 }
 
-uint64_t ring_view_unread(const struct ring *ring)
+/* Walks from the oldest record to `end`; where it gets to. */
+static uint64_t walk(const struct ring *ring, uint64_t end, uint64_t *records)
 {
 	g_autofree uint64_t *bytes = g_malloc(VIEW_BYTES);
-	uint64_t offset = oldest(ring), end = ring_head(ring), records = 0;
+	uint64_t offset = oldest(ring);
 
 	while (end - offset - 1 < ring_data_bytes(ring)) { /* not past it, whatever the reader does meanwhile */
-		size_t n = read_records(ring, &offset, bytes, VIEW_BYTES, &records);
+		size_t n = read_records(ring, &offset, bytes, (size_t)MIN(end - offset, VIEW_BYTES), records);
 
 		if (n == 0)
 			break;
 		offset += n;
 	}
+	return offset;
+}
+
+uint64_t ring_view_unread(const struct ring *ring)
+{
+	uint64_t records = 0;
+
+	walk(ring, ring_head(ring), &records);
 	return records;
+}
+
+bool ring_view_give_back(struct ring *ring, uint64_t offset)
+{
+	uint64_t records = 0;
+
+	if (ring_head(ring) - offset >= ring_unread(ring))
+		return true;
+	if (walk(ring, offset, &records) != offset)
+		return false;
+	ring_release(ring, offset);
+	return true;
 }

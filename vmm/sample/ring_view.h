@@ -12,6 +12,12 @@
  */
 size_t ring_view_read(const struct ring *ring, uint64_t *offset, void *to, size_t room);
 
+/*
+ * Gives back what is before `offset`, in the reader's place; no error if it has been given back. False when no record
+ * begins there.
+ */
+bool ring_view_give_back(struct ring *ring, uint64_t offset);
+
 /* How many records the reader has not given back, PERF_RECORD_LOST not counted; looks at every one of them. */
 uint64_t ring_view_unread(const struct ring *ring);
 

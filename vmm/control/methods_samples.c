@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* samples-read, sample-add */
+#include "control/control_priv.h"
+#include "sample/ring_view.h"
+
+static json_int_t integer_or(const json_t *arguments, const char *name, json_int_t otherwise)
+{
+	const json_t *value = json_object_get(arguments, name);
+	return value ? json_integer_value(value) : otherwise;
+}
+
+static bool vcpu_check(const struct guest *guest, json_int_t vcpu, GError **error)
+{
+	if (vcpu < (json_int_t)guest->vcpus)
+		return true;
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT, "there is no vCPU %lld: guest %s has %u",
+	            (long long)vcpu, guest->name, guest->vcpus);
+	return false;
+}
+
+/* An offset is of one session: the next one has other rings. */
+static bool session_check(const struct session *session, json_int_t wanted, GError **error)
+{
+	json_int_t number = (json_int_t)session_number(session);
+
+	if (!control_had_session(session, error))
+		return false;
+	if (wanted == number)
+		return true;
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_STATE,
+	            "session %lld is over, and its samples with it; session %lld has begun", (long long)wanted,
+	            (long long)number);
+	return false;
+}
+
+/* What a client asks for. */
+struct reading {
+	struct ring *ring;
+	unsigned vcpu;
+	uint64_t wanted, offset; /* where it said, and where the records are that it gets */
+	size_t room, min_bytes;
+	bool may_wait;
+};
+
+static bool offset_check(const struct reading *reading, GError **error)
+{
+	uint64_t head = ring_head(reading->ring);
+	if (reading->wanted <= head && reading->wanted % 8 == 0)
+		return true;
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
+	            "no record begins at offset %" G_GUINT64_FORMAT " of vCPU %u: the end is %" G_GUINT64_FORMAT
+	            "; give \"next\" of the last answer",
+	            reading->wanted, reading->vcpu, head);
+	return false;
+}
+
+/*
+ * Whoever controls the session and has no other way to the rings is their reader: what is before the offset that he
+ * asks for is his, and its room is given back. Others look on.
+ */
+static bool give_back(const struct control_call *call, const struct reading *reading, GError **error)
+{
+	const struct control_server *server = call->server;
+
+	if (server->controller != call->connection || server->rings_of == session_number(server->session) ||
+	    ring_view_give_back(reading->ring, reading->wanted))
+		return true;
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
+	            "no record begins at offset %" G_GUINT64_FORMAT " of vCPU %u; give \"next\" of the last answer",
+	            reading->wanted, reading->vcpu);
+	return false;
+}
+
+static bool reading_prepare(const struct control_call *call, struct reading *reading, GError **error)
+{
+	const struct session *session = call->server->session;
+	const json_t *arguments = call->arguments;
+	json_int_t vcpu = integer_or(arguments, "vcpu", 0);
+
+	if (!vcpu_check(call->server->guest, vcpu, error) ||
+	    !session_check(session, integer_or(arguments, "session", (json_int_t)session_number(session)), error))
+		return false;
+	reading->vcpu = (unsigned)vcpu;
+	reading->ring = session_ring(session, reading->vcpu);
+	reading->wanted = (uint64_t)integer_or(arguments, "offset",
+	                                       (json_int_t)(ring_head(reading->ring) - ring_unread(reading->ring)));
+	reading->offset = reading->wanted;
+	reading->room = (size_t)integer_or(arguments, "max-bytes", SAMPLES_READ_BYTES_MAX) & ~(size_t)7;
+	reading->min_bytes = MIN((size_t)integer_or(arguments, "min-bytes", 1), reading->room);
+	reading->may_wait = session_running(session);
+	return offset_check(reading, error) &&
+	       (json_object_get(arguments, "offset") == NULL || give_back(call, reading, error));
+}
+
+static json_t *reading_json(const struct control_call *call, const struct reading *reading, const uint8_t *bytes,
+                            size_t n)
+{
+	const struct session *session = call->server->session;
+	uint64_t next = reading->offset + n;
+	g_autofree char *text = g_base64_encode(bytes, n);
+
+	return json_pack("{s:I, s:i, s:I, s:I, s:I, s:b, s:s}", "session", (json_int_t)session_number(session), "vcpu",
+	                 (int)reading->vcpu, "offset", (json_int_t)reading->offset, "next", (json_int_t)next, "missed",
+	                 (json_int_t)(reading->offset - reading->wanted), "end",
+	                 !session_running(session) && next == ring_head(reading->ring), "data", text);
+}
+
+json_t *method_samples_read(struct control_call *call, GError **error)
+{
+	struct reading reading;
+
+	if (!reading_prepare(call, &reading, error))
+		return NULL;
+	g_autofree uint8_t *bytes = g_malloc(reading.room);
+	size_t n = ring_view_read(reading.ring, &reading.offset, bytes, reading.room);
+	if (n == 0 && ring_head(reading.ring) != reading.offset) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
+		            "at offset %" G_GUINT64_FORMAT
+		            " of vCPU %u is no record of at most %zu bytes; give \"next\" of "
+		            "the last answer, or more \"max-bytes\"",
+		            reading.offset, reading.vcpu, reading.room);
+		return NULL;
+	}
+	bool flushed = call->flushes != call->server->flushes;
+	if (n < reading.min_bytes && reading.may_wait && !(flushed && n > 0) && control_call_wait(call))
+		return NULL;
+	return reading_json(call, &reading, bytes, n);
+}
+
+const char *const control_mode_names[] = {"kernel", "user", "vmm", NULL};
+
+json_t *method_sample_add(struct control_call *call, GError **error)
+{
+	static const uint16_t modes[] = {PERF_RECORD_MISC_KERNEL, PERF_RECORD_MISC_USER, PERF_RECORD_MISC_HYPERVISOR};
+	const json_t *arguments = call->arguments, *mode = json_object_get(arguments, "mode");
+	json_int_t vcpu = integer_or(arguments, "vcpu", 0), pid = integer_or(arguments, "pid", 0);
+	const struct session_sample sample = {
+		.vcpu = (unsigned)vcpu,
+		.ip = control_address(json_object_get(arguments, "ip")),
+		.mode = modes[mode ? argument_choice(control_mode_names, json_string_value(mode)) : 0],
+		.pid = (uint32_t)pid,
+		.tid = (uint32_t)integer_or(arguments, "tid", pid),
+		.period = (uint64_t)integer_or(arguments, "period", 1),
+	};
+
+	if (!vcpu_check(call->server->guest, vcpu, error) || !session_add_sample(call->server->session, &sample, error))
+		return NULL;
+	return json_object();
+}
