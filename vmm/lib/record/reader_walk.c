@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The walk over a recording's records. */
 #include <string.h>
+#include <sys/mman.h>
 
 #include "lib/record/reader_priv.h"
 #include "lib/record/unpack.h"
 
 /* A step of unpacking: room for what is left of a record that is not whole, and for more than one besides. */
 #define UNPACKED_BYTES ((size_t)4 * (RECORD_BYTES_MAX + 8))
+
+/* How much of the mapped file stays in memory behind the walk, at most: recordings may be larger than that. */
+#define BEHIND_BYTES (UINT64_C(16) << 20)
+#define PAGE_BYTES 4096u
 
 enum walk_end {
 	WALK_DONE,      /* all whole records were delivered */
@@ -18,6 +23,7 @@ struct walk {
 	bool (*each)(const struct perf_event_header *record, size_t bytes, void *data);
 	void *data;
 	const char *what;
+	const uint8_t *behind;     /* what the walk has let go of ends here, at a page's start */
 	struct unpacker *unpacker; /* these three once a compressed record was met */
 	size_t n_unpacked;
 	uint64_t *unpacked;                     /* UNPACKED_BYTES */
@@ -85,6 +91,15 @@ static enum extent record_extent(const uint8_t *at, uint64_t left, bool packed, 
 
 static enum walk_end walk_compressed(struct walk *walk, const uint8_t *at, const struct perf_event_header *header);
 
+/* The mapping is a private one that nobody writes to: whoever reads these pages again finds the file's bytes there. */
+static void let_go(struct walk *walk, const uint8_t *at)
+{
+	if ((uint64_t)(at - walk->behind) < BEHIND_BYTES)
+		return;
+	madvise((void *)walk->behind, BEHIND_BYTES, MADV_DONTNEED);
+	walk->behind += BEHIND_BYTES;
+}
+
 /* *used: up to the first record that is not delivered. `packed`: these bytes came out of a compressed record. */
 static enum walk_end walk_bytes(struct walk *walk, const uint8_t *bytes, uint64_t n, bool packed, uint64_t *used)
 {
@@ -96,6 +111,8 @@ static enum walk_end walk_bytes(struct walk *walk, const uint8_t *bytes, uint64_
 		const uint8_t *at = bytes + *used;
 		const enum extent extent = record_extent(at, n - *used, packed, &header, &record_bytes);
 
+		if (!packed)
+			let_go(walk, at);
 		if (extent == EXTENT_PARTIAL)
 			return WALK_DONE;
 		if (extent == EXTENT_BAD)
@@ -171,6 +188,7 @@ bool recording_each(struct recording *recording,
 
 	walk->each = each;
 	walk->data = data;
+	walk->behind = recording->bytes + start / PAGE_BYTES * PAGE_BYTES;
 	enum walk_end end = walk_bytes(walk, recording->bytes + start, bytes, false, &used);
 	if (end == WALK_DONE && !recording->cut_off && (used < bytes || walk->n_unpacked))
 		end = malformed(walk, "the last record is not whole");
