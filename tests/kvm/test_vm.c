@@ -444,7 +444,7 @@ START_TEST(observer_sees_every_access)
 	ck_assert(vm.guest->debug->msrs_watch(vm.guest, &msr, 1, &error));
 	memset(&seen, 0, sizeof(seen));
 	seen.observer.exited = on_access;
-	vm.guest->debug->observe(vm.guest, &seen.observer);
+	ck_assert(vm.guest->debug->observer_add(vm.guest, &seen.observer, &error));
 	start();
 	run_to_the_end();
 	ck_assert_int_eq(vm.guest->end.reason, GUEST_END_POWER_OFF);

@@ -21,10 +21,11 @@ enum guest_error {
 };
 
 /* The general registers, by the names that a probe's user gives them. */
-#define GUEST_GPRS(X) \
-	X(rax)        \
-	X(rbx)        \
-	X(rcx) X(rdx) X(rsi) X(rdi) X(rsp) X(rbp) X(r8) X(r9) X(r10) X(r11) X(r12) X(r13) X(r14) X(r15) X(rip) X(rflags)
+/* clang-format off */
+#define GUEST_GPRS(X)                                       \
+	X(rax) X(rbx) X(rcx) X(rdx) X(rsi) X(rdi) X(rsp) X(rbp) \
+	X(r8) X(r9) X(r10) X(r11) X(r12) X(r13) X(r14) X(r15) X(rip) X(rflags)
+/* clang-format on */
 
 struct guest_gprs {
 #define X(name) uint64_t name;
@@ -56,6 +57,8 @@ struct guest_access {
 	uint64_t value;   /* written, or as the guest gets to read it; of several the first */
 };
 
+#define GUEST_OBSERVERS_MAX 16u
+
 /* Sees every exit of every vCPU after it has been handled; the registers are those before. */
 struct guest_observer {
 	void (*exited)(struct guest_observer *observer, unsigned vcpu, const struct guest_access *access,
@@ -76,8 +79,10 @@ struct guest_debug_ops {
 	bool (*breakpoint_add)(struct guest *guest, struct guest_breakpoint *breakpoint, GError **error);
 	/* No call of `hit` is under way, nor will there be one, once this has returned. */
 	void (*breakpoint_remove)(struct guest *guest, struct guest_breakpoint *breakpoint);
-	/* One at a time; NULL: none any more, as with breakpoint_remove. */
-	void (*observe)(struct guest *guest, struct guest_observer *observer);
+	/* GUEST_ERROR_TAKEN: there are GUEST_OBSERVERS_MAX. */
+	bool (*observer_add)(struct guest *guest, struct guest_observer *observer, GError **error);
+	/* As breakpoint_remove. */
+	void (*observer_remove)(struct guest *guest, struct guest_observer *observer);
 	/* Lets accesses to these MSRs exit, in place of those of the last call; 0..GUEST_MSR_RANGES_MAX of them. */
 	bool (*msrs_watch)(struct guest *guest, const struct guest_msr_range *ranges, size_t n, GError **error);
 	/*

@@ -418,7 +418,7 @@ static void run_loop(struct vcpu *vcpu, struct vcpu_watcher *watcher)
 		read_regs(vcpu);
 		if (watcher)
 			watcher->ops->exited(watcher, &vcpu->regs, failed == EINTR);
-		bool observed = vcpu->debug.observer != NULL;
+		bool observed = vcpu->debug.observers.n > 0;
 		if (G_UNLIKELY(observed))
 			vcpu_observe_exit(vcpu, failed != 0);
 		uint64_t ip = handle(vcpu, failed);

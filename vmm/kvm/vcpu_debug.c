@@ -165,5 +165,8 @@ void vcpu_observe_handled(struct vcpu *vcpu)
 	struct vcpu_debug *debug = &vcpu->debug;
 	if (debug->access.bytes != 0 && !debug->access.write)
 		note(vcpu->run, &debug->access); /* what was read */
-	debug->observer->exited(debug->observer, vcpu->index, &debug->access, &vcpu->regs, &debug->gprs);
+	for (size_t i = 0; i < debug->observers.n; i++) {
+		struct guest_observer *observer = debug->observers.all[i];
+		observer->exited(observer, vcpu->index, &debug->access, &vcpu->regs, &debug->gprs);
+	}
 }

@@ -19,13 +19,19 @@ struct breakpoints {
 /* Their distinct addresses; returns how many, at most GUEST_BREAKPOINT_ADDRESSES_MAX. */
 size_t breakpoints_addresses(const struct breakpoints *breakpoints, uint64_t to[GUEST_BREAKPOINT_ADDRESSES_MAX]);
 
+/* The observers of a VM, likewise. */
+struct observers {
+	size_t n;
+	struct guest_observer *all[GUEST_OBSERVERS_MAX];
+};
+
 /* All zero at first. */
 struct vcpu_debug {
 	struct breakpoints breakpoints;
 	bool stepping; /* over the instruction at `over`, whose breakpoint is not set meanwhile */
 	uint64_t over;
-	struct guest_observer *observer;
-	struct guest_gprs gprs; /* at the last exit, if there is an observer */
+	struct observers observers;
+	struct guest_gprs gprs; /* at the last exit, if there are observers */
 	struct guest_access access;
 };
 
@@ -35,7 +41,7 @@ bool vcpu_debug_set(struct vcpu *vcpu, const struct breakpoints *breakpoints);
 /* After KVM_EXIT_DEBUG. */
 void vcpu_debug_exit(struct vcpu *vcpu);
 
-/* Around the handling of an exit, if there is an observer. */
+/* Around the handling of an exit, if there are observers. */
 void vcpu_observe_exit(struct vcpu *vcpu, bool interrupted);
 void vcpu_observe_handled(struct vcpu *vcpu);
 

@@ -15,7 +15,7 @@ static struct vm *vm_of(struct guest *guest)
 struct vcpu_change {
 	struct vcpu *vcpu;
 	const struct breakpoints *breakpoints;
-	struct guest_observer *observer;
+	const struct observers *observers;
 	int errnum;
 };
 
@@ -25,10 +25,10 @@ static void change_breakpoints(void *data)
 	change->errnum = vcpu_debug_set(change->vcpu, change->breakpoints) ? 0 : errno;
 }
 
-static void change_observer(void *data)
+static void change_observers(void *data)
 {
 	const struct vcpu_change *change = data;
-	change->vcpu->debug.observer = change->observer;
+	change->vcpu->debug.observers = *change->observers;
 }
 
 /* A vCPU whose thread has gone executes nothing any more, so there is nothing to change. */
@@ -117,13 +117,41 @@ static void breakpoint_remove(struct guest *guest, struct guest_breakpoint *brea
 	set_breakpoints(vm, left);
 }
 
-static void observe(struct guest *guest, struct guest_observer *observer)
+static void set_observers(struct vm *vm)
+{
+	for (unsigned i = 0; i < vm->n_vcpus; i++) {
+		struct vcpu_change change = {.vcpu = &vm->vcpus[i], .observers = &vm->observers};
+		vcpu_run_on(change.vcpu, change_observers, &change);
+	}
+}
+
+static bool observer_add(struct guest *guest, struct guest_observer *observer, GError **error)
 {
 	struct vm *vm = vm_of(guest);
-	for (unsigned i = 0; i < vm->n_vcpus; i++) {
-		struct vcpu_change change = {.vcpu = &vm->vcpus[i], .observer = observer};
-		vcpu_run_on(change.vcpu, change_observer, &change);
+	if (guest->state == GUEST_ENDED) {
+		g_set_error(error, GUEST_ERROR, GUEST_ERROR_ENDED, "cannot see exits: the guest has ended");
+		return false;
 	}
+	if (vm->observers.n == GUEST_OBSERVERS_MAX) {
+		g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN,
+		            "cannot see exits: %u others do, the most there can be", GUEST_OBSERVERS_MAX);
+		return false;
+	}
+	vm->observers.all[vm->observers.n++] = observer;
+	set_observers(vm);
+	return true;
+}
+
+static void observer_remove(struct guest *guest, struct guest_observer *observer)
+{
+	struct vm *vm = vm_of(guest);
+	size_t kept = 0;
+	for (size_t i = 0; i < vm->observers.n; i++) {
+		if (vm->observers.all[i] != observer)
+			vm->observers.all[kept++] = vm->observers.all[i];
+	}
+	vm->observers.n = kept;
+	set_observers(vm);
 }
 
 static bool msrs_watch(struct guest *guest, const struct guest_msr_range *ranges, size_t n, GError **error)
@@ -143,7 +171,8 @@ static bool registers_read(struct guest *guest, unsigned vcpu, struct guest_regs
 
 const struct guest_debug_ops vm_debug_ops = {.breakpoint_add = breakpoint_add,
                                              .breakpoint_remove = breakpoint_remove,
-                                             .observe = observe,
+                                             .observer_add = observer_add,
+                                             .observer_remove = observer_remove,
                                              .msrs_watch = msrs_watch,
                                              .registers_read = registers_read};
 

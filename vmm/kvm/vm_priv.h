@@ -48,6 +48,7 @@ struct vm {
 	enum vm_pmu_kind pmu_kind;         /* [I] */
 	struct pmu_host_events pmu_events; /* [I] VM_PMU_EMULATED: what this host can count */
 	struct breakpoints breakpoints;    /* [M] as every vCPU has them */
+	struct observers observers;        /* [M] likewise */
 	struct devices devices;
 	struct console *consoles[DEVICES_SERIALS];     /* [I] NULL: nobody at the other end */
 	struct virtio_device *virtio[BOOT_VIRTIO_MAX]; /* [I] */

@@ -440,6 +440,25 @@ const struct task_layout *session_task_layout(struct session *session, const cha
 	return session->kernel->has_tasks ? &session->kernel->tasks : NULL;
 }
 
+const struct kernel_layout *session_kernel(struct session *session)
+{
+	const char *why;
+
+	session_task_layout(session, &why);
+	return session->kernel;
+}
+
+const struct orc *session_orc(struct session *session)
+{
+	const struct guest *guest = session->guest;
+	bool opens = !session->orc && !guest->kernel_image && guest->kernel_path;
+	struct image *opened = opens ? image_open(guest->kernel_path, NULL) : NULL;
+
+	orc_prepare(session, opened ? opened : guest->kernel_image, false, NULL);
+	image_free(opened);
+	return session->orc;
+}
+
 bool session_has_tasks(const struct session *session)
 {
 	return !session->config.no_tasks && session->kernel && session->kernel->has_tasks;

@@ -150,6 +150,10 @@ void session_delivery_release(struct session *session);
 
 /* Where the guest's kernel has its tasks; NULL and why, if that cannot be told. */
 const struct task_layout *session_task_layout(struct session *session, const char **why);
+/* What can be read in the guest's kernel; lives as long as the session. */
+const struct kernel_layout *session_kernel(struct session *session);
+/* The kernel's unwind tables; NULL: it has none, or its image is not known. They live as long as the session. */
+const struct orc *session_orc(struct session *session);
 
 /* The configuration in force, or NULL before the first start. */
 const struct session_config *session_configuration(const struct session *session);

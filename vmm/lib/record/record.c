@@ -67,11 +67,27 @@ struct event_update_wire {
 };
 #define EVENT_UPDATE_NAME 2u /* PERF_EVENT_UPDATE__NAME */
 
+/* A size of 32 bits, the data, and what makes both a multiple of 8 (kernel/events/core.c, perf_prepare_sample). */
+static size_t raw_room(const struct record_sample *sample)
+{
+	return sample->raw ? (sizeof(uint32_t) + sample->raw_bytes + 7) & ~(size_t)7 : 0;
+}
+
+static void raw_put(const struct record_sample *sample, uint8_t *to, size_t room)
+{
+	const uint32_t size = (uint32_t)(room - sizeof(size));
+
+	memset(to, 0, room);
+	memcpy(to, &size, sizeof(size));
+	memcpy(to + sizeof(size), sample->raw, sample->raw_bytes);
+}
+
 size_t record_sample_encode(const struct record_sample *sample, bool with_chain, void *to, size_t room)
 {
 	const uint64_t n_chain = sample->n_chain;
 	const size_t chain_bytes = with_chain ? sizeof(n_chain) * (1 + n_chain) : 0;
-	const size_t bytes = sizeof(struct sample_wire) + chain_bytes;
+	const size_t raw_bytes = raw_room(sample);
+	const size_t bytes = sizeof(struct sample_wire) + chain_bytes + raw_bytes;
 
 	if (bytes > room || bytes > RECORD_BYTES_MAX)
 		return 0;
@@ -93,6 +109,8 @@ size_t record_sample_encode(const struct record_sample *sample, bool with_chain,
 		if (n_chain)
 			memcpy(chain + sizeof(n_chain), sample->chain, n_chain * sizeof(n_chain));
 	}
+	if (raw_bytes)
+		raw_put(sample, (uint8_t *)to + bytes - raw_bytes, raw_bytes);
 	return bytes;
 }
 
@@ -262,7 +280,18 @@ static bool take_chain(struct cursor *cursor, struct record_sample *sample)
 		sample->chain = (const uint64_t *)(const void *)cursor->at;
 		sample->n_chain = (uint32_t)n;
 	}
-	return true;
+	return skip(cursor, n * sizeof(uint64_t));
+}
+
+static bool take_raw(struct cursor *cursor, struct record_sample *sample)
+{
+	uint32_t size;
+
+	if (!take(cursor, &size, sizeof(size)) || size > cursor->left)
+		return false;
+	sample->raw = cursor->at;
+	sample->raw_bytes = size;
+	return skip(cursor, size);
 }
 
 bool record_sample_decode_read(const struct perf_event_header *record, size_t bytes, uint64_t sample_type,
@@ -289,6 +318,8 @@ bool record_sample_decode_read(const struct perf_event_header *record, size_t by
 	if ((sample_type & PERF_SAMPLE_READ) && !skip_read(&cursor, read_format))
 		return false;
 	if ((sample_type & PERF_SAMPLE_CALLCHAIN) && !take_chain(&cursor, &out))
+		return false;
+	if ((sample_type & PERF_SAMPLE_RAW) && !take_raw(&cursor, &out))
 		return false;
 	*sample = out;
 	return true;

@@ -32,7 +32,7 @@ enum record_user_type {
 	RECORD_COMPRESSED2 = 83,
 };
 
-/* A PERF_RECORD_SAMPLE with the fields of VPROF_SAMPLE_TYPE, and a call chain if n_chain is not 0. */
+/* A PERF_RECORD_SAMPLE with the fields of VPROF_SAMPLE_TYPE, a call chain if n_chain is not 0, and raw data if any. */
 struct record_sample {
 	uint64_t id;
 	uint64_t ip;
@@ -43,6 +43,8 @@ struct record_sample {
 	uint16_t misc;         /* PERF_RECORD_MISC_KERNEL, _USER or _HYPERVISOR, and flags */
 	const uint64_t *chain; /* with PERF_CONTEXT_* marks; NULL */
 	uint32_t n_chain;
+	const void *raw; /* of PERF_SAMPLE_RAW; unaligned and padded when decoded; NULL: none */
+	uint32_t raw_bytes;
 };
 
 /* `with_chain`: the attr has PERF_SAMPLE_CALLCHAIN. Returns the record's bytes, or 0 when `room` is too small. */
@@ -50,8 +52,8 @@ size_t record_sample_encode(const struct record_sample *sample, bool with_chain,
 
 /*
  * `sample_type` as in the attr, any combination of fields (files made by perf itself too). Fields the record lacks are
- * 0. The chain points into `record`, which is 8-byte aligned; what stands behind the chain is not looked at. False when
- * the record is malformed. `read_format` as in the attr matters with PERF_SAMPLE_READ only.
+ * 0. The chain points into `record`, which is 8-byte aligned; what stands behind the raw data is not looked at. False
+ * when the record is malformed. `read_format` as in the attr matters with PERF_SAMPLE_READ only.
  */
 bool record_sample_decode_read(const struct perf_event_header *record, size_t bytes, uint64_t sample_type,
                                uint64_t read_format, struct record_sample *sample);

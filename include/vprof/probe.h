@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The events of probes, as the rings of probe-rings hold them: PERF_RECORD_SAMPLE whose id is that of the probe, with
+ * PERF_RECORD_COMM for the tasks' names and PERF_RECORD_LOST for what was dropped.
+ *
+ * The raw data is an array of 64-bit numbers, unaligned: the probe's arguments, then the registers asked for, in the
+ * order in which probe-add named them. The call chain has no frames unless it was asked for. Times are CLOCK_MONOTONIC
+ * of the host.
+ */
+#ifndef VPROF_PROBE_H
+#define VPROF_PROBE_H
+
+#include <vprof/recording.h>
+
+#define VPROF_PROBE_SAMPLE_TYPE (VPROF_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
+#define VPROF_PROBE_VALUES_MAX 32u /* of one event */
+
+#endif

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* From a probe that fires to a record, on the vCPU's thread: no lock, no allocation, no waiting. */
+#include <string.h>
+#include <time.h>
+#include <vprof/probe.h>
+
+#include "guest/page_walk.h"
+#include "sample/probe_priv.h"
+
+#define CHAIN_MAX (UNWIND_CHAIN_MAX + 1u)
+#define EVENT_BYTES_MAX (72u + sizeof(uint64_t) * (CHAIN_MAX + VPROF_PROBE_VALUES_MAX))
+
+enum {
+#define X(name) GPR_##name,
+	GUEST_GPRS(X)
+#undef X
+		GPRS
+};
+_Static_assert(PROBE_ARGUMENTS_MAX + GPRS <= VPROF_PROBE_VALUES_MAX, "an event has room for all of them");
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now); /* vDSO */
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static void count(_Atomic uint64_t *figure)
+{
+	atomic_fetch_add_explicit(figure, 1, memory_order_relaxed);
+}
+
+/* A probe that fires. */
+struct firing {
+	struct probe *probe;
+	unsigned vcpu;
+	const struct guest_regs *regs;
+	const struct guest_gprs *gprs;
+	uint64_t values[VPROF_PROBE_VALUES_MAX];
+	size_t n_values;
+};
+
+static void fill_task(const struct firing *firing, struct probe_vcpu *cpu, struct record_id *id)
+{
+	const struct probe_set *set = firing->probe->set;
+	struct page_walk walk;
+	struct task task;
+	if (!set->kernel)
+		return;
+	if (task_read(&set->kernel->tasks, &cpu->cpu, set->hub->guest, firing->regs, &walk, &task)) {
+		id->pid = task.pid;
+		id->tid = task.tid;
+		namer_task(&cpu->namer, &walk, &task, id);
+	} else {
+		id->pid = id->tid = VPROF_PID_UNKNOWN;
+		count(&cpu->no_task);
+	}
+}
+
+/*
+ * At a function's first instruction its caller's frame pointer is still there, and its own frame is not: the return
+ * address on top of the stack would be missed by a walk along frame pointers. ORC knows.
+ */
+static unsigned chain_at_entry(const struct firing *firing, const struct unwind_config *config, uint64_t *chain)
+{
+	struct guest *guest = firing->probe->set->hub->guest;
+	struct guest_regs caller = *firing->regs;
+	struct page_walk walk;
+	enum unwind_end end;
+	page_walk_init(&walk, guest, caller.cr3, caller.la57);
+	if (!page_walk_read(&walk, (gva_t){caller.rsp}, &caller.rip, sizeof(caller.rip)))
+		return 0;
+	caller.rsp += sizeof(caller.rip);
+	unsigned n = unwind(config, guest, &caller, chain + 1, &end);
+	chain[0] = chain[1]; /* PERF_CONTEXT_KERNEL */
+	chain[1] = firing->regs->rip;
+	return n + 1;
+}
+
+static unsigned fill_chain(const struct firing *firing, uint64_t chain[CHAIN_MAX])
+{
+	const struct probe *probe = firing->probe;
+	const struct unwind_config config = {.orc = probe->set->orc, .user = true, .depth = UNWIND_DEPTH_DEFAULT};
+	bool at_entry = probe->spec.provider->means == PROBE_BY_BREAKPOINT && probe->spec.symbol[0] != '\0' &&
+	                probe->spec.offset == 0;
+	enum unwind_end end;
+	unsigned n = 0;
+	if (!probe->options.stack || !firing->regs->valid)
+		return 0;
+	if (at_entry && !config.orc && firing->regs->cpl == 0)
+		n = chain_at_entry(firing, &config, chain);
+	return n > 0 ? n : unwind(&config, probe->set->hub->guest, firing->regs, chain, &end);
+}
+
+static void add_registers(struct firing *firing)
+{
+	const uint64_t registers[GPRS] = {
+#define X(name) firing->gprs->name,
+		GUEST_GPRS(X)
+#undef X
+	};
+	for (unsigned i = 0; i < GPRS; i++) {
+		if (firing->probe->options.registers >> i & 1)
+			firing->values[firing->n_values++] = registers[i];
+	}
+}
+
+static void write_event(struct firing *firing)
+{
+	struct probe_vcpu *cpu = &firing->probe->set->vcpus[firing->vcpu];
+	uint64_t record[EVENT_BYTES_MAX / sizeof(uint64_t)], chain[CHAIN_MAX];
+	struct record_id id = {.time_ns = now_ns(), .cpu = firing->vcpu, .id = firing->probe->id};
+	count(&firing->probe->events);
+	count(&cpu->event);
+	fill_task(firing, cpu, &id);
+	add_registers(firing);
+	const struct record_sample sample = {
+		.id = id.id,
+		.ip = firing->regs->rip,
+		.pid = id.pid,
+		.tid = id.tid,
+		.time_ns = id.time_ns,
+		.cpu = id.cpu,
+		.period = 1,
+		.misc = firing->regs->cpl == 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
+		.chain = chain,
+		.n_chain = fill_chain(firing, chain),
+		.raw = firing->values,
+		.raw_bytes = (uint32_t)(firing->n_values * sizeof(uint64_t)),
+	};
+	size_t bytes = record_sample_encode(&sample, true, record, sizeof(record));
+	if (!ring_write(cpu->ring, record, bytes, &id))
+		count(&cpu->dropevt);
+}
+
+static size_t count_arguments(const struct probe *probe)
+{
+	return g_strv_length((char **)probe->spec.provider->arguments);
+}
+
+void probe_event_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
+                     const struct guest_gprs *gprs)
+{
+	struct probe *probe = (struct probe *)breakpoint;
+	struct probe_vcpu *cpu = &probe->set->vcpus[vcpu];
+	struct firing firing = {
+		.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = count_arguments(probe)};
+	if (!cpu->recording)
+		return;
+	task_cpu_note(&cpu->cpu, regs);
+	if (probe->spec.provider->hit(&probe->spec, probe->set->hub->guest, regs, gprs, firing.values))
+		write_event(&firing);
+}
+
+void probe_event_exited(struct guest_observer *observer, unsigned vcpu, const struct guest_access *access,
+                        const struct guest_regs *regs, const struct guest_gprs *gprs)
+{
+	struct probe_set *set = (struct probe_set *)observer;
+	struct probe_vcpu *cpu = &set->vcpus[vcpu];
+	if (!cpu->recording)
+		return;
+	task_cpu_note(&cpu->cpu, regs);
+	for (guint i = 0; i < set->probes->len; i++) {
+		struct probe *probe = g_ptr_array_index(set->probes, i);
+		struct firing firing = {
+			.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = count_arguments(probe)};
+		if (probe->spec.provider->means == PROBE_BY_ACCESS &&
+		    probe->spec.provider->access(&probe->spec, access, firing.values))
+			write_event(&firing);
+	}
+}
+
+void probe_event_tick(struct probe *probe, unsigned vcpu)
+{
+	struct guest *guest = probe->set->hub->guest;
+	struct guest_regs regs;
+	struct guest_gprs gprs;
+	if (!probe->set->vcpus[vcpu].recording || !guest->debug->registers_read(guest, vcpu, &regs, &gprs) ||
+	    !regs.valid)
+		return;
+	struct firing firing = {.probe = probe, .vcpu = vcpu, .regs = &regs, .gprs = &gprs};
+	task_cpu_note(&probe->set->vcpus[vcpu].cpu, &regs);
+	write_event(&firing);
+}
+
+void probe_event_finish(struct probe_vcpu *cpu, unsigned vcpu)
+{
+	const struct record_id id = {.time_ns = now_ns(), .cpu = vcpu};
+	ring_write_lost(cpu->ring, &id);
+	ring_wake(cpu->ring);
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Between probe.c, probe_event.c and probe_timer.c. */
+#ifndef VPROF_SAMPLE_PROBE_PRIV_H
+#define VPROF_SAMPLE_PROBE_PRIV_H
+
+#include <stdatomic.h>
+
+#include "sample/namer.h"
+#include "sample/probe.h"
+
+/* [M] main thread only, [I] immutable while the probe is in its set, [a] atomic. */
+struct probe {
+	struct guest_breakpoint breakpoint; /* [I] first: what `hit` gets; PROBE_BY_BREAKPOINT */
+	struct probe_set *set;              /* [I] */
+	unsigned id;                        /* [I] */
+	struct probe_spec spec;             /* [I] */
+	struct probe_options options;       /* [I] */
+	GSource *timer;                     /* [M] PROBE_BY_TIMER while recording */
+	_Atomic uint64_t events;            /* [a] by several vCPUs */
+};
+
+/* [v] the vCPU's thread only; [a] stored by it, loaded by any. */
+struct probe_vcpu {
+	bool recording;                           /* [v] */
+	struct ring *ring;                        /* [v] the set's */
+	struct task_cpu cpu;                      /* [v] */
+	struct namer namer;                       /* [v] */
+	_Atomic uint64_t event, dropevt, no_task; /* [a] */
+};
+
+/* [M], but what recording vCPUs read is left alone meanwhile: probes, kernel, orc. claims is theirs. */
+struct probe_set {
+	struct guest_observer observer; /* first: what `exited` gets */
+	struct probe_hub *hub;
+	GPtrArray *probes; /* of struct probe */
+	unsigned last_id;
+	bool recording;
+	struct ring **rings;                /* one for each vCPU once recorded; NULL */
+	struct probe_vcpu *vcpus;           /* one for each vCPU */
+	const struct kernel_layout *kernel; /* NULL: tasks are not told apart */
+	struct task_claims *claims;
+	const struct orc *orc; /* NULL: chains by frame pointers */
+	uint64_t skiptick;
+};
+
+struct probe_hub {
+	struct guest *guest;
+	struct session *session;
+	GPtrArray *sets;       /* borrowed */
+	struct symtab *symtab; /* NULL: not needed yet */
+};
+
+/* probe_event.c, on the vCPU's thread. */
+void probe_event_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
+                     const struct guest_gprs *gprs);
+void probe_event_exited(struct guest_observer *observer, unsigned vcpu, const struct guest_access *access,
+                        const struct guest_regs *regs, const struct guest_gprs *gprs);
+void probe_event_tick(struct probe *probe, unsigned vcpu);
+/* What has been dropped is said in the ring, and its reader is woken. */
+void probe_event_finish(struct probe_vcpu *cpu, unsigned vcpu);
+
+/* probe_timer.c; a timer runs on the main context. */
+GSource *probe_timer_start(struct probe *probe);
+void probe_timer_stop(GSource *timer);
+
+#endif

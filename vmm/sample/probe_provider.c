@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The providers: each a row, its parser, and what its events say. */
+#include <inttypes.h>
+#include <linux/kvm.h>
+#include <string.h>
+
+#include "guest/page_walk.h"
+#include "lib/profile/syscall_name.h"
+#include "lib/record/exit_name.h"
+#include "sample/probe_spec.h"
+
+#define PORT_MAX UINT16_MAX
+#define MSR_MAX UINT32_MAX
+#define MARK_MAX UINT8_MAX
+#define MARK_PORT 0x80u
+#define NS_PER_S UINT64_C(1000000000)
+#define PERIOD_NS_MIN (NS_PER_S / PROBE_TIMER_HZ_MAX)
+#define PERIOD_NS_MAX (UINT64_C(3600) * NS_PER_S)
+
+/* ---- profile, interval ---- */
+
+static bool timer_parse(struct probe_spec *spec, const char *text, GError **error)
+{
+	static const struct {
+		const char *unit;
+		uint64_t ns; /* 0: a frequency */
+	} units[] = {{"hz", 0}, {"s", NS_PER_S}, {"ms", NS_PER_S / 1000}, {"us", NS_PER_S / 1000000}};
+	g_auto(GStrv) words = g_strsplit(text, ":", 3);
+	uint64_t number;
+	if (g_strv_length(words) != 2 || !probe_number(words[1], PERIOD_NS_MAX, &number) || number == 0)
+		return probe_syntax_error(spec, text, error);
+	for (size_t i = 0; i < G_N_ELEMENTS(units); i++) {
+		if (strcmp(words[0], units[i].unit) != 0)
+			continue;
+		spec->period_ns = units[i].ns == 0 ? NS_PER_S / number : number * units[i].ns;
+		if (number > PERIOD_NS_MAX / MAX(units[i].ns, 1) || spec->period_ns < PERIOD_NS_MIN) {
+			g_set_error(error, PROBE_ERROR, PROBE_ERROR_SYNTAX,
+			            "%s:%s is out of range; it can be once an hour to %u times a second",
+			            spec->provider->name, text, PROBE_TIMER_HZ_MAX);
+			return false;
+		}
+		g_snprintf(spec->name, sizeof(spec->name), "%s:us:%" PRIu64, spec->provider->name,
+		           spec->period_ns / 1000);
+		return true;
+	}
+	return probe_syntax_error(spec, text, error);
+}
+
+/* ---- what is seen at exits ---- */
+
+static void set_range_name(struct probe_spec *spec, uint64_t max, const char *direction)
+{
+	char range[48];
+	if (spec->first == 0 && spec->last == max)
+		g_snprintf(range, sizeof(range), "*");
+	else if (spec->first == spec->last)
+		g_snprintf(range, sizeof(range), "0x%" PRIx64, spec->first);
+	else
+		g_snprintf(range, sizeof(range), "0x%" PRIx64 "-0x%" PRIx64, spec->first, spec->last);
+	g_snprintf(spec->name, sizeof(spec->name), "%s:%s%s%s", spec->provider->name, range,
+	           spec->read && spec->write ? "" : ":", spec->read && spec->write ? "" : direction);
+}
+
+/* RANGE[:READ|:WRITE], by the words that the provider has for reading and writing. */
+static bool access_parse(struct probe_spec *spec, const char *text, uint64_t max, const char *read, const char *write,
+                         GError **error)
+{
+	g_auto(GStrv) words = g_strsplit(text, ":", 3);
+	guint n = g_strv_length(words);
+	const char *direction = n == 2 ? words[1] : NULL;
+	spec->read = !direction || strcmp(direction, read) == 0;
+	spec->write = !direction || strcmp(direction, write) == 0;
+	if (n < 1 || n > 2 || (!spec->read && !spec->write) || !probe_range(words[0], max, &spec->first, &spec->last))
+		return probe_syntax_error(spec, text, error);
+	set_range_name(spec, max, direction);
+	return true;
+}
+
+static bool access_matches(const struct probe_spec *spec, const struct guest_access *access)
+{
+	return access->address >= spec->first && access->address <= spec->last &&
+	       (access->write ? spec->write : spec->read);
+}
+
+static bool io_parse(struct probe_spec *spec, const char *text, GError **error)
+{
+	return access_parse(spec, text, PORT_MAX, "in", "out", error);
+}
+
+static bool mmio_parse(struct probe_spec *spec, const char *text, GError **error)
+{
+	return access_parse(spec, text, UINT64_MAX, "read", "write", error);
+}
+
+/* KVM's filter takes some thousand MSRs in a range, and those of a paravirtual guest are far from the others. */
+static bool msr_parse(struct probe_spec *spec, const char *text, GError **error)
+{
+	return access_parse(spec, text, MSR_MAX, "read", "write", error);
+}
+
+static bool access_arguments(const struct probe_spec *spec, const struct guest_access *access, uint64_t *arguments)
+{
+	if (!access_matches(spec, access))
+		return false;
+	arguments[0] = access->address;
+	arguments[1] = access->value;
+	arguments[2] = access->bytes;
+	arguments[3] = access->write;
+	return true;
+}
+
+static bool io_access(const struct probe_spec *spec, const struct guest_access *access, uint64_t *arguments)
+{
+	return access->reason == KVM_EXIT_IO && access_arguments(spec, access, arguments);
+}
+
+static bool mmio_access(const struct probe_spec *spec, const struct guest_access *access, uint64_t *arguments)
+{
+	return access->reason == KVM_EXIT_MMIO && access_arguments(spec, access, arguments);
+}
+
+static bool msr_access(const struct probe_spec *spec, const struct guest_access *access, uint64_t *arguments)
+{
+	return (access->reason == KVM_EXIT_X86_RDMSR || access->reason == KVM_EXIT_X86_WRMSR) &&
+	       access_arguments(spec, access, arguments);
+}
+
+static bool exit_parse(struct probe_spec *spec, const char *text, GError **error)
+{
+	if (strcmp(text, "*") == 0) {
+		spec->last = UINT64_MAX;
+		g_snprintf(spec->name, sizeof(spec->name), "exit:*");
+		return true;
+	}
+	for (uint64_t reason = 0; reason < exit_name_count(); reason++) {
+		const char *name = exit_name_of_reason(reason);
+		if (!name || strcmp(name, text) != 0)
+			continue;
+		spec->first = spec->last = reason;
+		g_snprintf(spec->name, sizeof(spec->name), "exit:%s", name);
+		return true;
+	}
+	g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNKNOWN,
+	            "KVM has no exit \"%s\"; probe-list names those of provider exit, as io, mmio, hlt or intr", text);
+	return false;
+}
+
+static bool exit_access(const struct probe_spec *spec, const struct guest_access *access, uint64_t *arguments)
+{
+	arguments[0] = access->reason;
+	arguments[1] = access->address;
+	return access->reason >= spec->first && access->reason <= spec->last;
+}
+
+static bool marker_parse(struct probe_spec *spec, const char *text, GError **error)
+{
+	spec->read = spec->write = true;
+	if (!probe_range(text, MARK_MAX, &spec->first, &spec->last))
+		return probe_syntax_error(spec, text, error);
+	set_range_name(spec, MARK_MAX, NULL);
+	return true;
+}
+
+static bool marker_access(const struct probe_spec *spec, const struct guest_access *access, uint64_t *arguments)
+{
+	arguments[0] = access->value;
+	return access->reason == KVM_EXIT_IO && access->address == MARK_PORT && access->write &&
+	       access->value >= spec->first && access->value <= spec->last;
+}
+
+/* ---- what is seen at breakpoints ---- */
+
+/*
+ * The first function that every 64-bit system call goes through once the kernel's stack and GS base are in place, so
+ * that its task and its chain can be read (arch/x86/entry/entry_64.S).
+ */
+const char *const probe_syscall_entries[] = {"do_syscall_64", "x64_sys_call", NULL};
+
+static bool syscall_parse(struct probe_spec *spec, const char *text, GError **error)
+{
+	uint32_t number;
+	if (syscall_number(text, &number))
+		spec->first = spec->last = number;
+	else if (!probe_range(text, SYSCALL_NUMBER_MAX, &spec->first, &spec->last)) {
+		g_set_error(
+			error, PROBE_ERROR, PROBE_ERROR_UNKNOWN,
+			"there is no system call \"%s\"; probe-list names those of provider syscall, and any number "
+			"up to %u is one",
+			text, SYSCALL_NUMBER_MAX);
+		return false;
+	}
+	if (spec->first == spec->last && syscall_name(spec->first))
+		g_snprintf(spec->name, sizeof(spec->name), "syscall:%s", syscall_name(spec->first));
+	else {
+		spec->read = spec->write = true;
+		set_range_name(spec, SYSCALL_NUMBER_MAX, NULL);
+	}
+	return true;
+}
+
+/* From r10 to orig_ax of struct pt_regs (arch/x86/include/asm/ptrace.h), which is as old as the architecture. */
+struct pt_regs_part {
+	uint64_t r10, r9, r8, ax, cx, dx, si, di, orig_ax;
+};
+#define PT_REGS_R10 56u
+
+/*
+ * do_syscall_64(regs, nr), before Linux 5.13 (nr, regs), and x64_sys_call(regs, nr): whichever is a kernel address is
+ * the registers with which user space came.
+ */
+static bool syscall_hit(const struct probe_spec *spec, struct guest *guest, const struct guest_regs *regs,
+                        const struct guest_gprs *gprs, uint64_t *arguments)
+{
+	uint64_t at = gprs->rdi >> 63 ? gprs->rdi : gprs->rsi;
+	struct page_walk walk;
+	struct pt_regs_part user;
+	page_walk_init(&walk, guest, regs->cr3, regs->la57);
+	if (!page_walk_read(&walk, (gva_t){at + PT_REGS_R10}, &user, sizeof(user)) || user.orig_ax < spec->first ||
+	    user.orig_ax > spec->last)
+		return false;
+	const uint64_t values[] = {user.orig_ax, user.di, user.si, user.dx, user.r10, user.r8, user.r9};
+	memcpy(arguments, values, sizeof(values));
+	return true;
+}
+
+static bool function_parse(struct probe_spec *spec, const char *text, GError **error)
+{
+	const char *plus = strchr(text, '+');
+	size_t length = plus ? (size_t)(plus - text) : strlen(text);
+	bool address = g_ascii_isdigit(text[0]);
+	if (length == 0 || length >= sizeof(spec->symbol) || (address && plus) ||
+	    (address && !probe_number(text, UINT64_MAX, &spec->offset)) ||
+	    (plus && !probe_number(plus + 1, UINT16_MAX, &spec->offset)))
+		return probe_syntax_error(spec, text, error);
+	if (address) {
+		g_snprintf(spec->name, sizeof(spec->name), "function:0x%" PRIx64, spec->offset);
+		return true;
+	}
+	memcpy(spec->symbol, text, length);
+	if (spec->offset)
+		g_snprintf(spec->name, sizeof(spec->name), "function:%s+0x%" PRIx64, spec->symbol, spec->offset);
+	else
+		g_snprintf(spec->name, sizeof(spec->name), "function:%s", spec->symbol);
+	return true;
+}
+
+/* System V ABI for x86-64, 3.2.3. */
+static bool function_hit(const struct probe_spec *spec G_GNUC_UNUSED, struct guest *guest G_GNUC_UNUSED,
+                         const struct guest_regs *regs G_GNUC_UNUSED, const struct guest_gprs *gprs,
+                         uint64_t *arguments)
+{
+	const uint64_t values[] = {gprs->rdi, gprs->rsi, gprs->rdx, gprs->rcx, gprs->r8, gprs->r9};
+	memcpy(arguments, values, sizeof(values));
+	return true;
+}
+
+/* ---- the table ---- */
+
+static const char *const no_arguments[] = {NULL};
+static const char *const exit_arguments[] = {"reason", "address", NULL};
+static const char *const io_arguments[] = {"port", "value", "bytes", "write", NULL};
+static const char *const mmio_arguments[] = {"address", "value", "bytes", "write", NULL};
+static const char *const msr_arguments[] = {"msr", "value", "bytes", "write", NULL};
+static const char *const syscall_arguments[] = {"nr", "arg0", "arg1", "arg2", "arg3", "arg4", "arg5", NULL};
+static const char *const function_arguments[] = {"arg0", "arg1", "arg2", "arg3", "arg4", "arg5", NULL};
+static const char *const marker_arguments[] = {"value", NULL};
+
+static const struct probe_provider profile = {.name = "profile",
+                                              .syntax = "profile:hz:N or profile:s|ms|us:N",
+                                              .summary = "at intervals, on every vCPU",
+                                              .means = PROBE_BY_TIMER,
+                                              .every_vcpu = true,
+                                              .arguments = no_arguments,
+                                              .parse = timer_parse};
+static const struct probe_provider interval = {.name = "interval",
+                                               .syntax = "interval:hz:N or interval:s|ms|us:N",
+                                               .summary = "at intervals, on one vCPU",
+                                               .means = PROBE_BY_TIMER,
+                                               .arguments = no_arguments,
+                                               .parse = timer_parse};
+static const struct probe_provider exits = {.name = "exit",
+                                            .syntax = "exit:REASON or exit:*",
+                                            .summary = "a vCPU leaves the guest for the VMM, by KVM's reason",
+                                            .means = PROBE_BY_ACCESS,
+                                            .arguments = exit_arguments,
+                                            .parse = exit_parse,
+                                            .access = exit_access};
+static const struct probe_provider io = {.name = "io",
+                                         .syntax = "io:PORT[-PORT][:in|:out] or io:*",
+                                         .summary = "the guest reads or writes a port of the VMM's",
+                                         .means = PROBE_BY_ACCESS,
+                                         .arguments = io_arguments,
+                                         .parse = io_parse,
+                                         .access = io_access};
+static const struct probe_provider mmio = {.name = "mmio",
+                                           .syntax = "mmio:ADDRESS[-ADDRESS][:read|:write] or mmio:*",
+                                           .summary = "the guest reads or writes what is no memory",
+                                           .means = PROBE_BY_ACCESS,
+                                           .arguments = mmio_arguments,
+                                           .parse = mmio_parse,
+                                           .access = mmio_access};
+static const struct probe_provider msr = {.name = "msr",
+                                          .syntax = "msr:NUMBER[-NUMBER][:read|:write]",
+                                          .summary = "the guest reads or writes a model-specific register",
+                                          .means = PROBE_BY_ACCESS,
+                                          .arguments = msr_arguments,
+                                          .parse = msr_parse,
+                                          .access = msr_access};
+static const struct probe_provider syscalls = {.name = "syscall",
+                                               .syntax = "syscall:NAME, syscall:NUMBER[-NUMBER] or syscall:*",
+                                               .summary = "a program enters a system call of Linux",
+                                               .means = PROBE_BY_BREAKPOINT,
+                                               .arguments = syscall_arguments,
+                                               .parse = syscall_parse,
+                                               .hit = syscall_hit};
+static const struct probe_provider functions = {.name = "function",
+                                                .syntax = "function:NAME[+OFFSET] or function:ADDRESS",
+                                                .summary = "the guest's kernel enters a function",
+                                                .means = PROBE_BY_BREAKPOINT,
+                                                .arguments = function_arguments,
+                                                .parse = function_parse,
+                                                .hit = function_hit};
+static const struct probe_provider marker = {.name = "marker",
+                                             .syntax = "marker:VALUE[-VALUE] or marker:*",
+                                             .summary = "the guest marks a phase (port 0x80)",
+                                             .means = PROBE_BY_ACCESS,
+                                             .arguments = marker_arguments,
+                                             .parse = marker_parse,
+                                             .access = marker_access};
+
+const struct probe_provider *const probe_providers[] = {&profile, &interval, &exits,     &io,     &mmio,
+                                                        &msr,     &syscalls, &functions, &marker, NULL};

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sample/probe_spec.h"
+
+#include <string.h>
+
+G_DEFINE_QUARK(vprof_probe_error, probe_error)
+
+bool probe_syntax_error(const struct probe_spec *spec, const char *text, GError **error)
+{
+	g_set_error(error, PROBE_ERROR, PROBE_ERROR_SYNTAX, "\"%s:%s\" is no probe; it is written %s",
+	            spec->provider->name, text, spec->provider->syntax);
+	return false;
+}
+
+/* strtoull takes signs, spaces and a leading 0 as octal, all of which are slips here. */
+bool probe_number(const char *text, uint64_t max, uint64_t *number)
+{
+	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	guint64 value;
+	if (!g_ascii_string_to_unsigned(hex ? text + 2 : text, hex ? 16 : 10, 0, max, &value, NULL))
+		return false;
+	*number = value;
+	return true;
+}
+
+bool probe_range(const char *text, uint64_t max, uint64_t *first, uint64_t *last)
+{
+	if (strcmp(text, "*") == 0) {
+		*first = 0;
+		*last = max;
+		return true;
+	}
+	g_auto(GStrv) ends = g_strsplit(text, "-", 3);
+	guint n = g_strv_length(ends);
+	return n >= 1 && n <= 2 && probe_number(ends[0], max, first) && probe_number(ends[n - 1], max, last) &&
+	       *first <= *last;
+}
+
+static const struct probe_provider *find_provider(const char *text, size_t length)
+{
+	for (size_t i = 0; probe_providers[i]; i++) {
+		const char *name = probe_providers[i]->name;
+		if (strlen(name) == length && memcmp(name, text, length) == 0)
+			return probe_providers[i];
+	}
+	return NULL;
+}
+
+static bool provider_error(const char *text, GError **error)
+{
+	g_autoptr(GString) names = g_string_new(NULL);
+	for (size_t i = 0; probe_providers[i]; i++)
+		g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", probe_providers[i]->name);
+	g_set_error(error, PROBE_ERROR, PROBE_ERROR_SYNTAX,
+	            "\"%s\" is no probe; it is written PROVIDER:WHAT, and the providers are %s", text, names->str);
+	return false;
+}
+
+bool probe_spec_parse(const char *text, struct probe_spec *spec, GError **error)
+{
+	size_t length = strcspn(text, ":");
+	struct probe_spec parsed = {.provider = find_provider(text, length)};
+	if (!parsed.provider || text[length] == '\0' || strlen(text) >= PROBE_NAME_BYTES)
+		return provider_error(text, error);
+	if (!parsed.provider->parse(&parsed, text + length + 1, error))
+		return false;
+	*spec = parsed;
+	return true;
+}
