@@ -153,6 +153,16 @@ bool session_forget(struct session *session, GError **error)
 	return true;
 }
 
+const struct kernel_layout *session_kernel(struct session *session G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
+const struct orc *session_orc(struct session *session G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
 static bool guest_start(struct guest *guest, GError **error G_GNUC_UNUSED)
 {
 	guest->state = GUEST_RUNNING;

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "control/control_priv.h"
+#include "control/probe_client.h"
 #include "lib/client/socket.h"
 
 #define RECEIVE_BYTES 16384u
@@ -264,6 +264,7 @@ void connection_free(struct connection *connection)
 	g_queue_clear_full(&connection->output, (GDestroyNotify)output_free);
 	line_buffer_deinit(&connection->input);
 	json_decref(connection->waiting);
+	probe_client_free(connection->probes);
 	close(connection->fd);
 	g_free(connection);
 }

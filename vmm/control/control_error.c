@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "control/control_priv.h"
+#include "sample/probe.h"
 
 G_DEFINE_QUARK(vprof_control_error, control_error)
 
@@ -57,6 +58,36 @@ static const char *counter_class(int code)
 	return VPROF_ERROR_GENERIC;
 }
 
+static const char *probe_class(int code)
+{
+	switch ((enum probe_error)code) {
+	case PROBE_ERROR_SYNTAX:
+	case PROBE_ERROR_UNKNOWN:
+		return VPROF_ERROR_INVALID_ARGUMENT;
+	case PROBE_ERROR_EXISTS:
+	case PROBE_ERROR_STATE:
+		return VPROF_ERROR_STATE;
+	case PROBE_ERROR_UNSUPPORTED:
+		return VPROF_ERROR_UNSUPPORTED;
+	}
+	return VPROF_ERROR_GENERIC;
+}
+
+static const char *guest_class(int code)
+{
+	switch ((enum guest_error)code) {
+	case GUEST_ERROR_UNSUPPORTED:
+		return VPROF_ERROR_UNSUPPORTED;
+	case GUEST_ERROR_TAKEN:
+		return VPROF_ERROR_BUSY;
+	case GUEST_ERROR_ENDED:
+		return VPROF_ERROR_STATE;
+	case GUEST_ERROR_SYSTEM:
+		break;
+	}
+	return VPROF_ERROR_GENERIC;
+}
+
 const char *control_error_class(const GError *error)
 {
 	if (error->domain == CONTROL_ERROR)
@@ -65,6 +96,10 @@ const char *control_error_class(const GError *error)
 		return session_class(error->code);
 	if (error->domain == COUNTER_ERROR)
 		return counter_class(error->code);
+	if (error->domain == PROBE_ERROR)
+		return probe_class(error->code);
+	if (error->domain == GUEST_ERROR)
+		return guest_class(error->code);
 	return VPROF_ERROR_GENERIC;
 }
 

@@ -9,6 +9,8 @@
 #include "lib/client/line.h"
 
 struct listener;
+struct probe_client;
+struct probe_hub;
 
 /* What a client may do; each includes those before it. */
 enum control_role {
@@ -27,6 +29,7 @@ struct phase_limit {
 struct control_server {
 	struct guest *guest;
 	struct session *session;
+	struct probe_hub *probes;
 	int64_t started_us; /* g_get_monotonic_time() */
 
 	GPtrArray *connections;              /* of struct connection, owned */
@@ -59,8 +62,9 @@ struct connection {
 	struct ucred peer;
 	enum control_role permitted; /* the most that its uid may have */
 	bool negotiated;
-	bool broken;  /* nothing more goes in or out */
-	bool closing; /* nothing more comes in; over once `output` has gone out */
+	bool broken;                 /* nothing more goes in or out */
+	bool closing;                /* nothing more comes in; over once `output` has gone out */
+	struct probe_client *probes; /* NULL: it had none yet */
 	struct line_buffer input;
 	GQueue output; /* of struct output */
 	size_t output_bytes;
@@ -111,6 +115,7 @@ struct control_call {
 	const json_t *arguments;        /* an object that fits the method's table */
 	int fds[VPROF_CONTROL_FDS_MAX]; /* to go with the answer; borrowed */
 	size_t n_fds;
+	int own_fd;       /* one of them that is to be closed afterwards; -1 */
 	bool quit;        /* once the answer has been sent */
 	bool wait;        /* there is no answer yet */
 	bool last;        /* no more waiting */
@@ -218,6 +223,22 @@ json_t *method_session_start(struct control_call *call, GError **error);
 json_t *method_session_stop(struct control_call *call, GError **error);
 json_t *method_query_stats(struct control_call *call, GError **error);
 json_t *method_rings(struct control_call *call, GError **error);
+/* Adds a ring's descriptors to the answer, and returns its description. */
+json_t *control_ring_json(struct control_call *call, unsigned vcpu, const struct ring *ring);
+/* Member `name`, with dashes for underscores. */
+void control_set_count(json_t *object, const char *name, uint64_t count);
+json_t *control_hex(const void *bytes, size_t n);
+/* methods_probe.c */
+json_t *method_probe_list(struct control_call *call, GError **error);
+json_t *method_probe_args(struct control_call *call, GError **error);
+json_t *method_probe_add(struct control_call *call, GError **error);
+json_t *method_probe_remove(struct control_call *call, GError **error);
+json_t *method_probe_record(struct control_call *call, GError **error);
+json_t *method_query_probes(struct control_call *call, GError **error);
+json_t *method_probe_rings(struct control_call *call, GError **error);
+json_t *method_probe_read(struct control_call *call, GError **error);
+/* methods_mapping.c */
+json_t *method_mapping_read(struct control_call *call, GError **error);
 /* methods_time.c */
 json_t *method_query_vcpu_time(struct control_call *call, GError **error);
 json_t *method_vcpu_time_reset(struct control_call *call, GError **error);

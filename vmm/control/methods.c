@@ -3,6 +3,7 @@
 #include <vprof/ring.h>
 
 #include "control/control_priv.h"
+#include "sample/probe_spec.h"
 
 /* counter_event.name holds one byte more. */
 #define EVENT_NAME_BYTES_MAX 63
@@ -88,6 +89,60 @@ static const struct method_argument sample_add_arguments[] = {
 
 static const struct method_argument query_vcpu_time_arguments[] = {
 	{"vcpu", "number of the vCPU", ARGUMENT_INTEGER, .min = 0, .max = GUEST_VCPUS_MAX - 1},
+	{0},
+};
+
+#define PROBE_BYTES_MAX (PROBE_NAME_BYTES - 1)
+#define REGISTERS_MAX 32
+#define MAPPING_BYTES_MAX 4096
+
+static const struct method_argument probe_list_arguments[] = {
+	{"match", "pattern of whole names as fnmatch(3) takes it, as function:vfs_*; without it, providers only",
+         ARGUMENT_STRING, .optional = true, .min = 1, .max = PROBE_BYTES_MAX},
+	{"from", "how many of them to skip; \"next\" of the answer before", ARGUMENT_INTEGER, .optional = true,
+         .min = 0, .max = INT32_MAX},
+	{0},
+};
+
+static const struct method_argument probe_args_arguments[] = {
+	{"probe", "as probe-add takes it", ARGUMENT_STRING, .min = 1, .max = PROBE_BYTES_MAX},
+	{0},
+};
+
+static const struct method_argument probe_add_arguments[] = {
+	{"probe", "PROVIDER:WHAT, by the syntax that probe-list gives", ARGUMENT_STRING, .min = 1,
+         .max = PROBE_BYTES_MAX},
+	{"registers", "registers to go with each event: rax to r15, rip, rflags", ARGUMENT_STRINGS, .optional = true,
+         .min = 1, .max = REGISTERS_MAX},
+	{"stack", "whether the call chain goes with each event; without it, it does not", ARGUMENT_BOOLEAN,
+         .optional = true},
+	{0},
+};
+
+static const struct method_argument probe_remove_arguments[] = {
+	{"id", "of the probe, as probe-add gave it", ARGUMENT_INTEGER, .min = 1, .max = INT32_MAX},
+	{0},
+};
+
+static const struct method_argument probe_record_arguments[] = {
+	{"on", "whether events go into rings, new ones, from now on", ARGUMENT_BOOLEAN},
+	{"ring-bytes", "data bytes of each vCPU's ring, a power of two", ARGUMENT_INTEGER, .optional = true,
+         .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX},
+	{0},
+};
+
+static const struct method_argument probe_read_arguments[] = {
+	{"max", "events at most; without it, as many as a line holds", ARGUMENT_INTEGER, .optional = true, .min = 1,
+         .max = INT32_MAX},
+	{0},
+};
+
+static const struct method_argument mapping_read_arguments[] = {
+	{"address", "guest virtual address, as 0xffffffff81000000", ARGUMENT_STRING, .min = 3, .max = 18},
+	{"bytes", "read so many bytes of the guest's memory there; without it, the file that is mapped is handed over",
+         ARGUMENT_INTEGER, .optional = true, .min = 1, .max = MAPPING_BYTES_MAX},
+	{"vcpu", "by whose page tables; without it, those of vCPU 0", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = GUEST_VCPUS_MAX - 1},
 	{0},
 };
 
@@ -255,6 +310,85 @@ const struct control_method control_methods[] = {
 		.returns = "{}",
 		.role = ROLE_INSTRUMENT,
 		.run = method_vcpu_time_reset,
+	},
+	{
+		.name = "probe-list",
+		.summary = "says what there is to probe",
+		.returns = "{\"providers\": [{\"name\", \"syntax\", \"summary\", \"arguments\": [NAME]}], \"probes\": "
+                           "[NAME] "
+			   "of exit, syscall and function that match, \"next\": N if there are more, else null}",
+		.role = ROLE_OBSERVE,
+		.arguments = probe_list_arguments,
+		.run = method_probe_list,
+	},
+	{
+		.name = "probe-args",
+		.summary = "says what an event of a probe has as arguments",
+		.returns = "{\"name\": the probe's in full, \"arguments\": [NAME]}",
+		.role = ROLE_OBSERVE,
+		.arguments = probe_args_arguments,
+		.run = method_probe_args,
+	},
+	{
+		.name = "probe-add",
+		.summary = "adds a probe to the client's own, of each one at most; not while they record",
+		.returns =
+			"{\"id\": N, \"name\", \"arguments\": [NAME], \"registers\": [NAME], \"stack\": true or false, "
+			"\"events\": 0}",
+		.role = ROLE_INSTRUMENT,
+		.arguments = probe_add_arguments,
+		.run = method_probe_add,
+	},
+	{
+		.name = "probe-remove",
+		.summary = "removes one of the client's probes, as disconnecting does with all; not while they record",
+		.returns = "{}",
+		.role = ROLE_INSTRUMENT,
+		.arguments = probe_remove_arguments,
+		.run = method_probe_remove,
+	},
+	{
+		.name = "probe-record",
+		.summary = "starts or stops recording the events of the client's probes",
+		.returns = "{}",
+		.role = ROLE_INSTRUMENT,
+		.arguments = probe_record_arguments,
+		.run = method_probe_record,
+	},
+	{
+		.name = "query-probes",
+		.summary = "describes the client's probes, and says what became of their events",
+		.returns = "{\"recording\": true or false, \"probes\": [as probe-add, \"events\": N], \"statistics\": "
+			   "{STATISTIC: N}}",
+		.role = ROLE_OBSERVE,
+		.run = method_query_probes,
+	},
+	{
+		.name = "probe-rings",
+		.summary = "hands over the rings of the client's probes (vprof/probe.h); each has one reader",
+		.returns = "{\"vcpus\": [{\"vcpu\": N, \"data-bytes\": N}]}, with descriptors as those of `rings`",
+		.role = ROLE_INSTRUMENT,
+		.run = method_probe_rings,
+	},
+	{
+		.name = "probe-read",
+		.summary = "takes events of the client's probes out of their rings; does not wait for any",
+		.returns = "{\"events\": [{\"probe\": id, \"time-ns\": N, \"vcpu\": N, \"pid\": N, \"tid\": N, -1 for "
+			   "unknown ones, \"comm\": TEXT or null, \"ip\": HEX, \"values\": [HEX], arguments and then "
+			   "registers, \"stack\": [HEX]}], in order for each vCPU, \"more\": true or false}",
+		.role = ROLE_INSTRUMENT,
+		.arguments = probe_read_arguments,
+		.run = method_probe_read,
+	},
+	{
+		.name = "mapping-read",
+		.summary = "hands over the file behind a guest address, or the bytes there",
+		.returns =
+			"{\"path\", \"build-id\", \"start\": HEX, \"length\": N, \"offset\": N in the (unpacked) file, "
+			"\"compression\": TEXT or null}, with the file's descriptor; or {\"bytes\": hex}",
+		.role = ROLE_INSTRUMENT,
+		.arguments = mapping_read_arguments,
+		.run = method_mapping_read,
 	},
 	{
 		.name = "guest-start",

@@ -78,7 +78,7 @@ bool control_session_config(const json_t *arguments, struct session_config *conf
 	       parse_ring_bytes(json_object_get(arguments, "ring-bytes"), &config->ring_data_bytes, error);
 }
 
-static json_t *hex(const void *bytes, size_t n)
+json_t *control_hex(const void *bytes, size_t n)
 {
 	g_autoptr(GString) text = g_string_sized_new(2 * n);
 	for (size_t i = 0; i < n; i++)
@@ -97,7 +97,7 @@ static json_t *event_json(const struct session *session, unsigned event, unsigne
 		json_array_append_new(ids, json_integer((json_int_t)session_event_id(event, i)));
 	const struct counter_event *counted = &session_configuration(session)->events[event];
 	return json_pack("{s:s, s:s, s:o, s:o}", "name", counted->name, "backend", counted->backend->name, "attr",
-	                 hex(&attr, VPROF_ATTR_BYTES), "ids", ids);
+	                 control_hex(&attr, VPROF_ATTR_BYTES), "ids", ids);
 }
 
 json_t *method_session_start(struct control_call *call, GError **error)
@@ -136,7 +136,7 @@ static void statistics_add(struct session_statistics *sum, const struct session_
 #undef X
 }
 
-static void set_count(json_t *object, const char *name, uint64_t count)
+void control_set_count(json_t *object, const char *name, uint64_t count)
 {
 	g_autofree char *dashed = g_strdelimit(g_strdup(name), "_", '-');
 	json_object_set_new(object, dashed, json_integer((json_int_t)count));
@@ -145,7 +145,7 @@ static void set_count(json_t *object, const char *name, uint64_t count)
 static json_t *statistics_json(const struct session_statistics *statistics)
 {
 	json_t *object = json_object();
-#define X(name, help) set_count(object, #name, statistics->name);
+#define X(name, help) control_set_count(object, #name, statistics->name);
 	SESSION_STATISTICS(X)
 #undef X
 	return object;
@@ -203,6 +203,14 @@ json_t *method_reset(struct control_call *call, GError **error)
 	return json_object();
 }
 
+json_t *control_ring_json(struct control_call *call, unsigned vcpu, const struct ring *ring)
+{
+	_Static_assert(G_N_ELEMENTS(call->fds) >= (size_t)2 * GUEST_VCPUS_MAX, "a ring and an eventfd for each vCPU");
+	call->fds[call->n_fds++] = ring_memfd(ring);
+	call->fds[call->n_fds++] = ring_eventfd(ring);
+	return json_pack("{s:i, s:I}", "vcpu", (int)vcpu, "data-bytes", (json_int_t)ring_data_bytes(ring));
+}
+
 json_t *method_rings(struct control_call *call, GError **error)
 {
 	const struct session *session = call->server->session;
@@ -210,14 +218,8 @@ json_t *method_rings(struct control_call *call, GError **error)
 		return NULL;
 
 	call->server->rings_of = session_number(session);
-	_Static_assert(G_N_ELEMENTS(call->fds) >= (size_t)2 * GUEST_VCPUS_MAX, "a ring and an eventfd for each vCPU");
 	json_t *vcpus = json_array();
-	for (unsigned i = 0; i < call->server->guest->vcpus; i++) {
-		const struct ring *ring = session_ring(session, i);
-		call->fds[call->n_fds++] = ring_memfd(ring);
-		call->fds[call->n_fds++] = ring_eventfd(ring);
-		json_array_append_new(vcpus, json_pack("{s:i, s:I}", "vcpu", (int)i, "data-bytes",
-		                                       (json_int_t)ring_data_bytes(ring)));
-	}
+	for (unsigned i = 0; i < call->server->guest->vcpus; i++)
+		json_array_append_new(vcpus, control_ring_json(call, i, session_ring(session, i)));
 	return json_pack("{s:o}", "vcpus", vcpus);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* From a line to its method, and back to a line. */
 #include <string.h>
+#include <unistd.h>
 
 #include "control/control_priv.h"
 
@@ -108,6 +109,7 @@ static void answer_request(struct connection *connection, json_t *request)
 		.server = connection->server,
 		.connection = connection,
 		.arguments = arguments,
+		.own_fd = -1,
 		.last = connection->waiting && g_get_monotonic_time() >= connection->wait_until_us,
 		.flushes = connection->waiting ? connection->wait_flushes : connection->server->flushes,
 	};
@@ -120,6 +122,8 @@ static void answer_request(struct connection *connection, json_t *request)
 	json_auto_t *answer = value ? json_pack("{s:O, s:O*}", "return", value, "id", id) : NULL;
 	if (!answer || !connection_send(connection, answer, call.fds, call.n_fds, &error))
 		send_error(connection, error, id_check(id, NULL) ? id : NULL);
+	if (call.own_fd >= 0)
+		close(call.own_fd);
 	if (call.quit)
 		control_server_quit(connection->server, "a client said quit");
 }

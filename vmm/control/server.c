@@ -2,6 +2,7 @@
 #include <poll.h>
 
 #include "control/control_priv.h"
+#include "sample/probe.h"
 
 /* How often requests that wait are executed again; a stalled session is looked at as often. */
 #define RETRY_MS 10u
@@ -11,6 +12,7 @@ struct control_server *control_server_new(struct guest *guest, struct session *s
 	struct control_server *server = g_new0(struct control_server, 1);
 	server->guest = guest;
 	server->session = session;
+	server->probes = probe_hub_new(guest, session);
 	server->started_us = g_get_monotonic_time();
 	server->configuration = json_object();
 	server->connections = g_ptr_array_new_with_free_func((GDestroyNotify)connection_free);
@@ -30,6 +32,7 @@ void control_server_free(struct control_server *server)
 	g_clear_handle_id(&server->stall_timer, g_source_remove);
 	g_ptr_array_unref(server->connections);
 	json_decref(server->configuration);
+	probe_hub_free(server->probes);
 	g_free(server);
 }
 

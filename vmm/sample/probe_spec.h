@@ -15,7 +15,6 @@ enum probe_error {
 	PROBE_ERROR_EXISTS,  /* the client has that probe already */
 	PROBE_ERROR_STATE,   /* not while recording, or not before */
 	PROBE_ERROR_UNSUPPORTED,
-	PROBE_ERROR_SYSTEM,
 };
 
 #define PROBE_NAME_BYTES 160u

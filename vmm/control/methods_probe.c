@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* probe-list, probe-args, probe-add, probe-remove, probe-record, query-probes, probe-rings */
+#include <fnmatch.h>
+#include <string.h>
+
+#include "control/probe_client.h"
+#include "lib/profile/syscall_name.h"
+#include "lib/record/exit_name.h"
+
+#define LIST_BYTES_MAX (VPROF_CONTROL_LINE_BYTES_MAX / 2) /* of names, so that a line holds them */
+
+static const char *const gpr_names[] = {
+#define X(name) #name,
+	GUEST_GPRS(X)
+#undef X
+};
+
+static json_t *names_json(const char *const *names)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; names[i]; i++)
+		json_array_append_new(list, json_string(names[i]));
+	return list;
+}
+
+static json_t *registers_json(uint32_t registers)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < G_N_ELEMENTS(gpr_names); i++) {
+		if (registers >> i & 1)
+			json_array_append_new(list, json_string(gpr_names[i]));
+	}
+	return list;
+}
+
+static json_t *providers_json(void)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; probe_providers[i]; i++) {
+		const struct probe_provider *provider = probe_providers[i];
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o}", "name", provider->name, "syntax",
+		                                      provider->syntax, "summary", provider->summary, "arguments",
+		                                      names_json(provider->arguments)));
+	}
+	return list;
+}
+
+/* The part of a list that fits into an answer. */
+struct listing {
+	const char *pattern; /* of whole names */
+	json_int_t skip, seen;
+	size_t bytes;
+	json_t *names;
+	bool more;
+};
+
+static void list_name(struct listing *listing, const char *provider, const char *what)
+{
+	g_autofree char *name = g_strdup_printf("%s:%s", provider, what);
+	if (listing->more || fnmatch(listing->pattern, name, 0) != 0 || listing->seen++ < listing->skip)
+		return;
+	listing->bytes += strlen(name) + sizeof("\"\",");
+	if (listing->bytes > LIST_BYTES_MAX)
+		listing->more = true;
+	else
+		json_array_append_new(listing->names, json_string(name));
+}
+
+static void list_exits(struct listing *listing)
+{
+	for (uint64_t reason = 0; reason < exit_name_count(); reason++) {
+		if (exit_name_of_reason(reason))
+			list_name(listing, "exit", exit_name_of_reason(reason));
+	}
+}
+
+static void list_syscalls(struct listing *listing)
+{
+	for (uint64_t number = 0; number <= SYSCALL_NUMBER_MAX; number++) {
+		if (syscall_name(number))
+			list_name(listing, "syscall", syscall_name(number));
+	}
+}
+
+/* A guest without symbols has no functions to list; the errors of probe-add say why. */
+static void list_functions(struct listing *listing, struct probe_hub *hub)
+{
+	const struct symtab *symtab = probe_hub_symtab(hub, NULL);
+	size_t n = 0;
+	const struct symbol *symbols = symtab ? symtab_symbols(symtab, &n) : NULL;
+	for (size_t i = 0; i < n && !listing->more; i++) {
+		if (strchr("tTwW", symbols[i].type))
+			list_name(listing, "function", symbols[i].name);
+	}
+}
+
+json_t *method_probe_list(struct control_call *call, GError **error G_GNUC_UNUSED)
+{
+	const char *pattern = json_string_value(json_object_get(call->arguments, "match"));
+	struct listing listing = {.pattern = pattern,
+	                          .skip = json_integer_value(json_object_get(call->arguments, "from")),
+	                          .names = json_array()};
+	if (pattern) {
+		list_exits(&listing);
+		list_syscalls(&listing);
+		list_functions(&listing, call->server->probes);
+	}
+	json_int_t next = listing.skip + (json_int_t)json_array_size(listing.names);
+	return json_pack("{s:o, s:o, s:o}", "providers", providers_json(), "probes", listing.names, "next",
+	                 listing.more ? json_integer(next) : json_null());
+}
+
+json_t *method_probe_args(struct control_call *call, GError **error)
+{
+	struct probe_spec spec;
+	if (!probe_spec_parse(json_string_value(json_object_get(call->arguments, "probe")), &spec, error))
+		return NULL;
+	return json_pack("{s:s, s:o}", "name", spec.name, "arguments", names_json(spec.provider->arguments));
+}
+
+/* ---- the client's own ---- */
+
+static struct probe_client *client_of(const struct control_call *call)
+{
+	if (!call->connection->probes)
+		call->connection->probes = probe_client_new(call->server->probes, call->server->guest->vcpus);
+	return call->connection->probes;
+}
+
+static bool parse_registers(const json_t *names, uint32_t *registers, GError **error)
+{
+	*registers = 0;
+	for (size_t i = 0; i < json_array_size(names); i++) {
+		const char *name = json_string_value(json_array_get(names, i));
+		size_t at = 0;
+		while (at < G_N_ELEMENTS(gpr_names) && strcmp(gpr_names[at], name) != 0)
+			at++;
+		if (at == G_N_ELEMENTS(gpr_names)) {
+			g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNKNOWN,
+			            "there is no register \"%.16s\" to go with an event; there are rax to r15, rip and "
+			            "rflags",
+			            name);
+			return false;
+		}
+		*registers |= 1u << at;
+	}
+	return true;
+}
+
+static json_t *probe_json(const struct probe_info *info)
+{
+	return json_pack("{s:i, s:s, s:o, s:o, s:b, s:I}", "id", (int)info->id, "name", info->spec->name, "arguments",
+	                 names_json(info->spec->provider->arguments), "registers",
+	                 registers_json(info->options.registers), "stack", info->options.stack, "events",
+	                 (json_int_t)info->events);
+}
+
+json_t *method_probe_add(struct control_call *call, GError **error)
+{
+	const char *text = json_string_value(json_object_get(call->arguments, "probe"));
+	struct probe_options options = {.stack = json_is_true(json_object_get(call->arguments, "stack"))};
+	struct probe_info info;
+	if (!parse_registers(json_object_get(call->arguments, "registers"), &options.registers, error) ||
+	    !probe_set_add(client_of(call)->set, text, &options, &info, error))
+		return NULL;
+	return probe_json(&info);
+}
+
+json_t *method_probe_remove(struct control_call *call, GError **error)
+{
+	json_int_t id = json_integer_value(json_object_get(call->arguments, "id"));
+	return probe_set_remove(client_of(call)->set, (unsigned)id, error) ? json_object() : NULL;
+}
+
+json_t *method_probe_record(struct control_call *call, GError **error)
+{
+	const json_t *ring_bytes = json_object_get(call->arguments, "ring-bytes");
+	struct probe_client *client = client_of(call);
+	if (!json_is_true(json_object_get(call->arguments, "on")))
+		probe_set_pause(client->set);
+	else if (!probe_client_record(client, (size_t)json_integer_value(ring_bytes), error))
+		return NULL;
+	return json_object();
+}
+
+static json_t *statistics_json(const struct probe_statistics *statistics)
+{
+	json_t *object = json_object();
+#define X(name, help) control_set_count(object, #name, statistics->name);
+	PROBE_STATISTICS(X)
+#undef X
+	return object;
+}
+
+json_t *method_query_probes(struct control_call *call, GError **error G_GNUC_UNUSED)
+{
+	const struct probe_set *set = client_of(call)->set;
+	struct probe_statistics statistics;
+	json_t *list = json_array();
+	for (size_t i = 0; i < probe_set_count(set); i++) {
+		struct probe_info info;
+		probe_set_info(set, i, &info);
+		json_array_append_new(list, probe_json(&info));
+	}
+	probe_set_statistics(set, &statistics);
+	return json_pack("{s:b, s:o, s:o}", "recording", probe_set_recording(set), "probes", list, "statistics",
+	                 statistics_json(&statistics));
+}
+
+json_t *method_probe_rings(struct control_call *call, GError **error)
+{
+	struct probe_client *client = client_of(call);
+	if (!probe_client_take(client, PROBE_READER_RINGS, error))
+		return NULL;
+	json_t *vcpus = json_array();
+	for (unsigned i = 0; i < call->server->guest->vcpus; i++)
+		json_array_append_new(vcpus, control_ring_json(call, i, probe_set_ring(client->set, i)));
+	return json_pack("{s:o}", "vcpus", vcpus);
+}
+
+json_t *method_probe_read(struct control_call *call, GError **error)
+{
+	const json_t *max = json_object_get(call->arguments, "max");
+	return probe_client_read(client_of(call), max ? (size_t)json_integer_value(max) : SIZE_MAX, error);
+}
