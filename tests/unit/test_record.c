@@ -65,6 +65,32 @@ START_TEST(sample_comes_back)
 }
 END_TEST
 
+START_TEST(raw_data_comes_back)
+{
+	static const uint64_t values[] = {1, 2, UINT64_MAX};
+	uint64_t buffer[64];
+	struct perf_event_header *record = (struct perf_event_header *)buffer;
+	struct record_sample sample = some_sample(), out;
+
+	sample.raw = values;
+	sample.raw_bytes = sizeof(values);
+	size_t bytes = record_sample_encode(&sample, true, buffer, sizeof(buffer));
+	ck_assert_uint_eq(bytes, 56 + 8 + 4 * 8 + 4 + 3 * 8 + 4);
+	for (size_t room = 0; room < bytes; room++)
+		ck_assert_uint_eq(record_sample_encode(&sample, true, buffer, room), 0);
+	bytes = record_sample_encode(&sample, true, buffer, sizeof(buffer));
+	ck_assert(
+		record_sample_decode(record, bytes, VPROF_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW, &out));
+	assert_sample_eq(&out, &sample);
+	ck_assert_uint_eq(out.raw_bytes, sizeof(values) + 4); /* with what pads it, as the kernel says it too */
+	ck_assert_mem_eq(out.raw, values, sizeof(values));
+	/* A size beyond the record. */
+	((uint32_t *)buffer)[(56 + 8 + 4 * 8) / 4] = sizeof(values) + 5;
+	ck_assert(!record_sample_decode(record, bytes, VPROF_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW,
+	                                &out));
+}
+END_TEST
+
 START_TEST(encoders_need_room)
 {
 	uint64_t buffer[64];
@@ -290,6 +316,7 @@ int main(void)
 	TCase *tests = tcase_create("record");
 
 	tcase_add_test(tests, sample_comes_back);
+	tcase_add_test(tests, raw_data_comes_back);
 	tcase_add_test(tests, encoders_need_room);
 	tcase_add_test(tests, record_is_never_longer_than_its_size_field_can_say);
 	tcase_add_test(tests, other_records_come_back);

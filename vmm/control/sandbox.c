@@ -57,7 +57,6 @@ static const int calls[] = {
 	SCMP_SYS(unlink), /* its file, at the end */
 	/* Files that a session reads: the kernel image, limits in /proc and /sys. Opening them: below. */
 	SCMP_SYS(newfstatat),
-	SCMP_SYS(readlink), /* libdw, for the name of what it reads */
 	SCMP_SYS(fstat),
 	SCMP_SYS(lseek),
 	SCMP_SYS(statx), /* these five: what libdw and libarchive may ask on the way to a file */

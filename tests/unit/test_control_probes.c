@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The methods of probes: what they answer, what they refuse, and what becomes of a client's probes. */
+#include <linux/kvm.h>
+#include <stdlib.h>
+#include <string.h>
+#include <vprof/probe.h>
+
+#include "control_fixture.h"
+#include "fake_debug.h"
+#include "lib/record/ring_reader.h"
+
+static struct peer peer, other;
+
+static void setup(void)
+{
+	memset(&fake_debug, 0, sizeof(fake_debug));
+	fake_debug.regs = (struct guest_regs){.rip = 0xffffffff81000010, .valid = true};
+	fake_debug.gprs = (struct guest_gprs){.rdi = 11, .rflags = 2};
+	fixture_setup();
+	fake.guest.debug = &fake_debug_ops;
+	peer_join(&peer);
+	peer_join(&other);
+}
+
+static void teardown(void)
+{
+	peer_deinit(&peer);
+	peer_deinit(&other);
+	fixture_teardown();
+	ck_assert_uint_eq(fake_debug.n_breakpoints, 0);
+	ck_assert_uint_eq(fake_debug.n_observers, 0);
+}
+
+#define ADD(probe) "{\"execute\":\"probe-add\",\"arguments\":{\"probe\":\"" probe "\"}}"
+#define RECORD(on) "{\"execute\":\"probe-record\",\"arguments\":{\"on\":" on "}}"
+
+START_TEST(lists)
+{
+	json_auto_t *all = peer_return(&peer, REQUEST("probe-list"));
+	ck_assert_uint_eq(json_array_size(json_object_get(all, "providers")), 9);
+	ck_assert_uint_eq(json_array_size(json_object_get(all, "probes")), 0);
+	json_auto_t *some = peer_return(
+		&peer, "{\"execute\":\"probe-list\",\"arguments\":{\"match\":\"syscall:read*\",\"from\":1}}");
+	assert_json(json_object_get(some, "probes"), "[\"syscall:readv\",\"syscall:readlink\","
+	                                             "\"syscall:readahead\",\"syscall:readlinkat\"]");
+	ck_assert(json_is_null(json_object_get(some, "next")));
+	json_auto_t *arguments =
+		peer_return(&peer, "{\"execute\":\"probe-args\",\"arguments\":{\"probe\":\"io:1016\"}}");
+	assert_json(arguments, "{\"name\":\"io:0x3f8\",\"arguments\":[\"port\",\"value\",\"bytes\",\"write\"]}");
+	peer_refused(&peer, "{\"execute\":\"probe-args\",\"arguments\":{\"probe\":\"what\"}}", "InvalidArgument",
+	             "the providers are profile, interval, exit");
+}
+END_TEST
+
+START_TEST(refusals)
+{
+	peer_refused(&peer, RECORD("true"), "WrongState", "there is no probe");
+	peer_refused(&peer, REQUEST("probe-read"), "WrongState", "did not record yet");
+	peer_refused(&peer, REQUEST("probe-rings"), "WrongState", "did not record yet");
+	peer_refused(&peer, "{\"execute\":\"probe-remove\",\"arguments\":{\"id\":1}}", "InvalidArgument", "id 1");
+	peer_refused(&peer, ADD("function:vfs_read"), "Unsupported", "kernel image is not known");
+	peer_refused(&peer, ADD("exit:nothing"), "InvalidArgument", "KVM has no exit");
+	peer_refused(&peer, "{\"execute\":\"probe-add\",\"arguments\":{\"probe\":\"io:*\",\"registers\":[\"eax\"]}}",
+	             "InvalidArgument", "no register \"eax\"");
+	json_decref(peer_return(&peer, ADD("function:0x1000")));
+	peer_refused(&peer, ADD("function:4096"), "WrongState", "already; its id is 1");
+	json_decref(peer_return(&peer, ADD("function:0x2000")));
+	json_decref(peer_return(&peer, ADD("function:0x3000")));
+	json_decref(peer_return(&peer, ADD("function:0x4000")));
+	peer_refused(&peer, ADD("function:0x5000"), "Busy", "all taken");
+	json_decref(peer_return(&peer, RECORD("true")));
+	peer_refused(&peer, RECORD("true"), "WrongState", "do already");
+	peer_refused(&peer, ADD("io:*"), "WrongState", "while they record");
+	json_decref(peer_return(&peer, RECORD("false")));
+	json_decref(peer_return(&peer, RECORD("false")));
+	fake.guest.debug = NULL;
+	peer_refused(&peer, ADD("io:*"), "Unsupported", "a guest of kind fake can only be sampled");
+	fake.guest.debug = &fake_debug_ops;
+}
+END_TEST
+
+START_TEST(events_by_json)
+{
+	const struct guest_access out = {
+		.reason = KVM_EXIT_IO, .write = true, .bytes = 1, .count = 1, .address = 0x3f8, .value = 'x'};
+	json_auto_t *added =
+		peer_return(&peer, "{\"execute\":\"probe-add\",\"arguments\":{\"probe\":\"io:0x3f8\",\"registers\":"
+	                           "[\"rflags\",\"rdi\"],\"stack\":false}}");
+	assert_json(added, "{\"id\":1,\"name\":\"io:0x3f8\",\"arguments\":[\"port\",\"value\",\"bytes\",\"write\"],"
+	                   "\"registers\":[\"rdi\",\"rflags\"],\"stack\":false,\"events\":0}");
+	json_decref(peer_return(&peer, RECORD("true")));
+	fake_access(&fake, 1, &out);
+	fake_access(&fake, 1, &out);
+	json_auto_t *read = peer_return(&peer, "{\"execute\":\"probe-read\",\"arguments\":{\"max\":1}}");
+	ck_assert(json_is_true(json_object_get(read, "more")));
+	json_t *event = json_array_get(json_object_get(read, "events"), 0);
+	ck_assert(json_is_integer(json_object_get(event, "time-ns")));
+	json_object_del(event, "time-ns");
+	json_object_del(event, "pid");
+	json_object_del(event, "tid");
+	assert_json(event, "{\"probe\":1,\"vcpu\":1,\"comm\":null,\"ip\":\"0xffffffff81000010\",\"values\":[\"0x3f8\","
+	                   "\"0x78\",\"0x1\",\"0x1\",\"0xb\",\"0x2\"],\"stack\":[]}");
+	json_auto_t *rest = peer_return(&peer, REQUEST("probe-read"));
+	ck_assert_uint_eq(json_array_size(json_object_get(rest, "events")), 1);
+	ck_assert(json_is_false(json_object_get(rest, "more")));
+	peer_refused(&peer, REQUEST("probe-rings"), "WrongState", "read by probe-read already");
+	json_auto_t *state = peer_return(&peer, REQUEST("query-probes"));
+	ck_assert(json_is_true(json_object_get(state, "recording")));
+	ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(state, "statistics"), "readevt")), 2);
+	/* The other client has none of it. */
+	json_auto_t *others = peer_return(&other, REQUEST("query-probes"));
+	ck_assert_uint_eq(json_array_size(json_object_get(others, "probes")), 0);
+}
+END_TEST
+
+START_TEST(events_by_rings)
+{
+	struct record_sample sample;
+	size_t bytes;
+	json_decref(peer_return(&peer, ADD("function:0x1000")));
+	json_decref(peer_return(&peer, RECORD("true")));
+	json_decref(peer_return(&peer, REQUEST("probe-rings")));
+	ck_assert_uint_eq(peer.fds->len, 2 * FIXTURE_VCPUS);
+	struct ring_reader *reader = ring_reader_open(g_array_index(peer.fds, int, 0), NULL);
+	fake_hit(&fake, 0, fake_debug.breakpoints[0]);
+	const struct perf_event_header *record = ring_reader_next(reader, &bytes);
+	ck_assert_ptr_nonnull(record);
+	ck_assert(record_sample_decode(record, bytes, VPROF_PROBE_SAMPLE_TYPE, &sample));
+	ck_assert_uint_eq(sample.id, 1);
+	ring_reader_free(reader);
+	peer_refused(&peer, REQUEST("probe-read"), "WrongState", "who has their rings");
+}
+END_TEST
+
+START_TEST(probes_go_with_their_client)
+{
+	json_decref(peer_return(&other, ADD("function:0x1000")));
+	json_decref(peer_return(&other, RECORD("true")));
+	ck_assert_uint_eq(fake_debug.n_breakpoints, 1);
+	ck_assert_uint_eq(fake_debug.n_observers, 1);
+	close(other.fd);
+	other.fd = -1;
+	fixture_settle();
+	ck_assert_uint_eq(fake_debug.n_breakpoints, 0);
+	ck_assert_uint_eq(fake_debug.n_observers, 0);
+}
+END_TEST
+
+START_TEST(mappings)
+{
+	peer_refused(&peer, "{\"execute\":\"mapping-read\",\"arguments\":{\"address\":\"4096\"}}", "InvalidArgument",
+	             "0x in front");
+	peer_refused(&peer, "{\"execute\":\"mapping-read\",\"arguments\":{\"address\":\"0x1000\"}}", "Unsupported",
+	             "kernel image");
+	peer_refused(&peer,
+	             "{\"execute\":\"mapping-read\",\"arguments\":{\"address\":\"0x1000\",\"bytes\":4,\"vcpu\":9}}",
+	             "WrongState", "not memory");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("control_probes");
+	TCase *test = tcase_create("probes");
+	tcase_add_checked_fixture(test, setup, teardown);
+	tcase_set_timeout(test, 60);
+	tcase_add_test(test, lists);
+	tcase_add_test(test, refusals);
+	tcase_add_test(test, events_by_json);
+	tcase_add_test(test, events_by_rings);
+	tcase_add_test(test, probes_go_with_their_client);
+	tcase_add_test(test, mappings);
+	suite_add_tcase(suite, test);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* How probes are written, and sets of them on a guest without KVM. */
+#include <linux/kvm.h>
+#include <vprof/probe.h>
+#include <vprof/ring.h>
+
+#include "fake_debug.h"
+#include "lib/record/ring_reader.h"
+#include "sample/probe.h"
+
+static struct fake_guest fake;
+static struct session *session;
+static struct probe_hub *hub;
+static struct probe_set *set;
+
+static void setup(void)
+{
+	memset(&fake_debug, 0, sizeof(fake_debug));
+	fake_debug.regs = (struct guest_regs){.rip = 0xffffffff81000010, .rsp = 0x1000, .valid = true};
+	fake_debug.gprs = (struct guest_gprs){.rdi = 11, .rsi = 12, .r8 = 15, .r15 = 77, .rip = 0xffffffff81000010};
+	fake_guest_init(&fake, 2);
+	fake.guest.name = (char *)"fake";
+	fake.guest.debug = &fake_debug_ops;
+	session = session_new(&fake.guest, NULL);
+	fake_guest_start(&fake);
+	hub = probe_hub_new(&fake.guest, session);
+	set = probe_set_new(hub);
+}
+
+static void teardown(void)
+{
+	probe_set_free(set);
+	ck_assert_uint_eq(fake_debug.n_breakpoints, 0);
+	ck_assert_uint_eq(fake_debug.n_observers, 0);
+	ck_assert_uint_eq(fake_debug.n_msrs, 0);
+	probe_hub_free(hub);
+	fake_guest_end(&fake);
+	session_free(session);
+}
+
+START_TEST(probes_have_one_name)
+{
+	static const struct {
+		const char *text, *name;
+	} cases[] = {
+		{"profile:hz:99", "profile:us:10101"},
+		{"profile:ms:10", "profile:us:10000"},
+		{"interval:s:3600", "interval:us:3600000000"},
+		{"exit:hlt", "exit:hlt"},
+		{"exit:*", "exit:*"},
+		{"io:0x3f8", "io:0x3f8"},
+		{"io:1016-1023:out", "io:0x3f8-0x3ff:out"},
+		{"io:0-65535", "io:*"},
+		{"io:*:in", "io:*:in"},
+		{"mmio:0xfee00000-0xfee00fff:write", "mmio:0xfee00000-0xfee00fff:write"},
+		{"mmio:0-18446744073709551615", "mmio:*"},
+		{"msr:0x174:read", "msr:0x174:read"},
+		{"syscall:read", "syscall:read"},
+		{"syscall:0", "syscall:read"},
+		{"syscall:*", "syscall:*"},
+		{"syscall:0-3", "syscall:0x0-0x3"},
+		{"function:vfs_read", "function:vfs_read"},
+		{"function:vfs_read+16", "function:vfs_read+0x10"},
+		{"function:vfs_read+0", "function:vfs_read"},
+		{"function:0xffffffff81000000", "function:0xffffffff81000000"},
+		{"marker:0x40-0x60", "marker:0x40-0x60"},
+		{"marker:*", "marker:*"},
+	};
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		struct probe_spec spec;
+		GError *error = NULL;
+		ck_assert_msg(probe_spec_parse(cases[i].text, &spec, &error), "%s: %s", cases[i].text,
+		              error ? error->message : "");
+		ck_assert_str_eq(spec.name, cases[i].name);
+	}
+}
+END_TEST
+
+START_TEST(other_texts_are_refused)
+{
+	static const char *const texts[] = {
+		"",
+		":",
+		"profile",
+		"profile:",
+		"profile:99",
+		"profile:hz:0",
+		"profile:hz:1001",
+		"profile:hz:-1",
+		"profile:us:999",
+		"profile:s:3601",
+		"profile:s:18446744073709551615",
+		"profile:hz:99:1",
+		"exit:",
+		"exit:nothing",
+		"io:",
+		"io:65536",
+		"io:0x",
+		"io:9-8",
+		"io:1-2-3",
+		"io:1:read",
+		"io:1:in:out",
+		"mmio: 1",
+		"mmio:0x10000000000000000",
+		"msr:0x100000000",
+		"syscall:no_such_call",
+		"syscall:1024",
+		"function:",
+		"function:+1",
+		"function:a+",
+		"function:a+65536",
+		"function:0xg",
+		"function:1+1",
+		"marker:256",
+		"markers:*",
+		"kprobe:vfs_read",
+	};
+	for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+		struct probe_spec spec;
+		GError *error = NULL;
+		ck_assert_msg(!probe_spec_parse(texts[i], &spec, &error), "%s", texts[i]);
+		ck_assert(error->domain == PROBE_ERROR);
+		g_error_free(error);
+	}
+	struct probe_spec spec;
+	g_autofree char *text = g_strnfill(300, 'a');
+	memcpy(text, "function:", 9);
+	ck_assert(!probe_spec_parse(text, &spec, NULL));
+}
+END_TEST
+
+static unsigned add(const char *text)
+{
+	const struct probe_options options = {.registers = 0};
+	struct probe_info info;
+	GError *error = NULL;
+	ck_assert_msg(probe_set_add(set, text, &options, &info, &error), "%s", error ? error->message : "");
+	return info.id;
+}
+
+static void refuse(const char *text, GQuark domain, int code)
+{
+	const struct probe_options options = {.registers = 0};
+	struct probe_info info;
+	GError *error = NULL;
+	ck_assert(!probe_set_add(set, text, &options, &info, &error));
+	ck_assert_msg(g_error_matches(error, domain, code), "%s", error->message);
+	g_error_free(error);
+}
+
+static void record(size_t ring_bytes)
+{
+	GError *error = NULL;
+	ck_assert_msg(probe_set_record(set, ring_bytes, &error), "%s", error ? error->message : "");
+}
+
+START_TEST(probes_are_added_and_removed)
+{
+	GError *error = NULL;
+	unsigned first = add("function:0x1000");
+	refuse("function:4096", PROBE_ERROR, PROBE_ERROR_EXISTS);
+	refuse("function:vfs_read", PROBE_ERROR, PROBE_ERROR_UNSUPPORTED); /* no kernel image */
+	refuse("syscall:read", PROBE_ERROR, PROBE_ERROR_UNSUPPORTED);
+	refuse("nothing", PROBE_ERROR, PROBE_ERROR_SYNTAX);
+	add("function:0x2000");
+	add("function:0x3000");
+	add("function:0x4000");
+	refuse("function:0x5000", GUEST_ERROR, GUEST_ERROR_TAKEN);
+	ck_assert_uint_eq(probe_set_count(set), 4);
+	ck_assert(probe_set_remove(set, first, &error));
+	unsigned last = add("function:0x5000");
+	ck_assert_uint_gt(last, first + 3);
+	ck_assert(!probe_set_remove(set, first, &error));
+	ck_assert(g_error_matches(error, PROBE_ERROR, PROBE_ERROR_UNKNOWN));
+	g_clear_error(&error);
+	/* Another client has its own. */
+	struct probe_set *other = probe_set_new(hub);
+	ck_assert_uint_eq(probe_set_count(other), 0);
+	ck_assert(!probe_set_remove(other, last, NULL));
+	probe_set_free(other);
+	ck_assert_uint_eq(fake_debug.n_breakpoints, 4);
+}
+END_TEST
+
+START_TEST(recording_refuses_changes)
+{
+	GError *error = NULL;
+	ck_assert(!probe_set_record(set, 0, &error));
+	ck_assert(g_error_matches(error, PROBE_ERROR, PROBE_ERROR_STATE));
+	g_clear_error(&error);
+	unsigned id = add("io:*");
+	ck_assert(!probe_set_record(set, 4095, &error)); /* no ring of that size */
+	g_clear_error(&error);
+	ck_assert(!probe_set_recording(set));
+	record(0);
+	ck_assert(!probe_set_record(set, 0, &error));
+	ck_assert(g_error_matches(error, PROBE_ERROR, PROBE_ERROR_STATE));
+	g_clear_error(&error);
+	refuse("mmio:*", PROBE_ERROR, PROBE_ERROR_STATE);
+	ck_assert(!probe_set_remove(set, id, &error));
+	ck_assert(g_error_matches(error, PROBE_ERROR, PROBE_ERROR_STATE));
+	g_clear_error(&error);
+	probe_set_pause(set);
+	probe_set_pause(set);
+	ck_assert(probe_set_remove(set, id, &error));
+}
+END_TEST
+
+START_TEST(a_guest_that_cannot_be_probed)
+{
+	fake.guest.debug = NULL;
+	refuse("io:*", PROBE_ERROR, PROBE_ERROR_UNSUPPORTED);
+	fake.guest.debug = &fake_debug_ops;
+}
+END_TEST
+
+static const uint64_t *next_event(struct ring_reader *reader, struct record_sample *sample)
+{
+	size_t bytes;
+	const struct perf_event_header *event = ring_reader_next(reader, &bytes);
+	ck_assert_ptr_nonnull(event);
+	ck_assert(record_sample_decode(event, bytes, VPROF_PROBE_SAMPLE_TYPE, sample));
+	static uint64_t values[VPROF_PROBE_VALUES_MAX];
+	memcpy(values, sample->raw, MIN(sample->raw_bytes, sizeof(values)));
+	return values;
+}
+
+START_TEST(events_say_what_happened)
+{
+	const struct probe_options options = {.registers = 1u << 15 | 1u << 5}; /* r15 and rdi */
+	const struct guest_access out = {
+		.reason = KVM_EXIT_IO, .write = true, .bytes = 1, .count = 1, .address = 0x3f8, .value = 'x'};
+	const struct guest_access in = {.reason = KVM_EXIT_IO, .bytes = 1, .count = 1, .address = 0x3fd, .value = 0x60};
+	const struct guest_access mark = {
+		.reason = KVM_EXIT_IO, .write = true, .bytes = 1, .count = 1, .address = 0x80, .value = 0x40};
+	struct probe_info info;
+	struct record_sample sample;
+	struct probe_statistics statistics;
+	ck_assert(probe_set_add(set, "function:0x1000", &options, &info, NULL));
+	unsigned io = add("io:0x3f8-0x3ff:out"), marker = add("marker:*"), exits = add("exit:hlt");
+	fake_hit(&fake, 0, fake_debug.breakpoints[0]); /* before recording */
+	record(0);
+	fake_hit(&fake, 1, fake_debug.breakpoints[0]);
+	fake_access(&fake, 0, &out);
+	fake_access(&fake, 0, &in);
+	fake_access(&fake, 0, &mark);
+	probe_set_pause(set);
+	fake_hit(&fake, 0, fake_debug.breakpoints[0]); /* and after it */
+
+	struct ring_reader *reader = ring_reader_open(ring_memfd(probe_set_ring(set, 1)), NULL);
+	const uint64_t *values = next_event(reader, &sample);
+	ck_assert_uint_eq(sample.id, info.id);
+	ck_assert_uint_eq(sample.cpu, 1);
+	ck_assert_uint_eq(sample.ip, fake_debug.regs.rip);
+	ck_assert_uint_eq(sample.n_chain, 0);
+	ck_assert_uint_ge(sample.raw_bytes, 8 * sizeof(uint64_t));
+	const uint64_t expected[] = {11, 12, 0, 0, 15, 0, 11, 77}; /* the registers in the order of GUEST_GPRS */
+	ck_assert_mem_eq(values, expected, sizeof(expected));
+	ring_reader_free(reader);
+
+	reader = ring_reader_open(ring_memfd(probe_set_ring(set, 0)), NULL);
+	values = next_event(reader, &sample);
+	ck_assert_uint_eq(sample.id, io);
+	const uint64_t port[] = {0x3f8, 'x', 1, 1};
+	ck_assert_mem_eq(values, port, sizeof(port));
+	values = next_event(reader, &sample);
+	ck_assert_uint_eq(sample.id, marker);
+	ck_assert_uint_eq(values[0], 0x40);
+	ring_reader_release(reader);
+	ring_reader_free(reader);
+
+	probe_set_statistics(set, &statistics);
+	ck_assert_uint_eq(statistics.event, 3);
+	ck_assert_uint_eq(statistics.readevt, 2);
+	ck_assert_uint_eq(statistics.dropevt, 0);
+	probe_set_info(set, 3, &info);
+	ck_assert_uint_eq(info.id, exits);
+	ck_assert_uint_eq(info.events, 0);
+}
+END_TEST
+
+START_TEST(a_full_ring_drops_and_counts)
+{
+	struct probe_statistics statistics;
+	add("function:0x1000");
+	record(VPROF_RING_DATA_BYTES_MIN);
+	for (unsigned i = 0; i < 100; i++)
+		fake_hit(&fake, 0, fake_debug.breakpoints[0]);
+	probe_set_pause(set);
+	probe_set_statistics(set, &statistics);
+	ck_assert_uint_eq(statistics.event, 100);
+	ck_assert_uint_gt(statistics.dropevt, 50); /* of 120 bytes each, in 4096 */
+	ck_assert_uint_lt(statistics.dropevt, 100);
+	ck_assert_uint_eq(statistics.readevt, 0);
+	/* A new recording starts from 0. */
+	record(VPROF_RING_DATA_BYTES_MIN);
+	probe_set_statistics(set, &statistics);
+	ck_assert_uint_eq(statistics.event, 0);
+	ck_assert_uint_eq(statistics.dropevt, 0);
+}
+END_TEST
+
+START_TEST(msrs_of_all_sets_are_watched)
+{
+	struct probe_set *mine = set;
+	add("msr:0x10");
+	set = probe_set_new(hub);
+	add("msr:0x174-0x176:write");
+	ck_assert_uint_eq(fake_debug.n_msrs, 2);
+	ck_assert_uint_eq(fake_debug.msrs[1].first, 0x174);
+	ck_assert_uint_eq(fake_debug.msrs[1].last, 0x176);
+	ck_assert(!fake_debug.msrs[1].read && fake_debug.msrs[1].write);
+	for (unsigned i = 0; i < GUEST_MSR_RANGES_MAX - 2; i++) {
+		g_autofree char *text = g_strdup_printf("msr:%u", i);
+		add(text);
+	}
+	refuse("msr:0x20", GUEST_ERROR, GUEST_ERROR_TAKEN);
+	probe_set_free(set);
+	set = mine;
+	ck_assert_uint_eq(fake_debug.n_msrs, 1);
+}
+END_TEST
+
+START_TEST(timers_tick_on_the_vcpus_they_should)
+{
+	struct probe_info info;
+	add("profile:hz:100");
+	add("interval:ms:10");
+	record(0);
+	int64_t end = g_get_monotonic_time() + 10 * G_USEC_PER_SEC;
+	do {
+		g_main_context_iteration(NULL, TRUE);
+		probe_set_info(set, 1, &info);
+	} while (info.events < 5 && g_get_monotonic_time() < end);
+	ck_assert_uint_ge(info.events, 5);
+	probe_set_pause(set);
+	probe_set_info(set, 0, &info);
+	ck_assert_uint_ge(info.events, 2 * 4);
+	ck_assert_uint_eq(info.events % 2, 0); /* each tick on both vCPUs */
+	uint64_t before = info.events;
+	g_usleep(30000);
+	while (g_main_context_iteration(NULL, FALSE))
+		;
+	probe_set_info(set, 0, &info);
+	ck_assert_uint_eq(info.events, before);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("probe");
+	TCase *specs = tcase_create("spec");
+	tcase_add_test(specs, probes_have_one_name);
+	tcase_add_test(specs, other_texts_are_refused);
+	suite_add_tcase(suite, specs);
+	TCase *sets = tcase_create("set");
+	tcase_add_checked_fixture(sets, setup, teardown);
+	tcase_set_timeout(sets, 60);
+	tcase_add_test(sets, probes_are_added_and_removed);
+	tcase_add_test(sets, recording_refuses_changes);
+	tcase_add_test(sets, a_guest_that_cannot_be_probed);
+	tcase_add_test(sets, events_say_what_happened);
+	tcase_add_test(sets, a_full_ring_drops_and_counts);
+	tcase_add_test(sets, msrs_of_all_sets_are_watched);
+	tcase_add_test(sets, timers_tick_on_the_vcpus_they_should);
+	suite_add_tcase(suite, sets);
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
