@@ -134,11 +134,13 @@ static const struct method_argument probe_record_arguments[] = {
 static const struct method_argument probe_read_arguments[] = {
 	{"max", "events at most; without it, as many as a line holds", ARGUMENT_INTEGER, .optional = true, .min = 1,
          .max = INT32_MAX},
+	{"timeout-ms", "how long to wait for the first one", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
 	{0},
 };
 
 static const struct method_argument mapping_read_arguments[] = {
-	{"address", "guest virtual address, as 0xffffffff81000000", ARGUMENT_STRING, .min = 3, .max = 18},
+	{"address", "guest virtual address", ARGUMENT_ADDRESS},
 	{"bytes", "read so many bytes of the guest's memory there; without it, the file that is mapped is handed over",
          ARGUMENT_INTEGER, .optional = true, .min = 1, .max = MAPPING_BYTES_MAX},
 	{"vcpu", "by whose page tables; without it, those of vCPU 0", ARGUMENT_INTEGER, .optional = true, .min = 0,
@@ -208,7 +210,7 @@ const struct control_method control_methods[] = {
 		.name = "session-start",
 		.summary = "starts sampling every vCPU into new rings",
 		.returns = "{\"session\": N, \"events\": [{\"name\", \"backend\", \"attr\": hex of struct "
-                           "perf_event_attr, \"ids\": "
+			   "perf_event_attr, \"ids\": "
 			   "[N for each vCPU]}], \"delivery\": TEXT, \"why\": TEXT for an event that was chosen, else "
 			   "null, \"ring-bytes\": N, \"call-graph\": none, orc or fp, \"tasks\": true or false, "
 			   "\"tasks-why\": TEXT why there are none though asked for, else null}",
@@ -242,7 +244,7 @@ const struct control_method control_methods[] = {
 		.name = "query-configuration",
 		.summary = "lists the configuration keys; their types and ranges are those of session-configure",
 		.returns = "{KEY: {\"value\", \"default\", \"set\": whether somebody set it}}; null: what the host "
-                           "does best",
+			   "does best",
 		.role = ROLE_OBSERVE,
 		.run = method_query_configuration,
 	},
@@ -257,12 +259,12 @@ const struct control_method control_methods[] = {
 	{
 		.name = "samples-read",
 		.summary = "reads records of the last session in place of, or beside, the reader of its rings. What is "
-                           "before "
+			   "before "
 			   "the offset is given back if this client has the control role and nobody the rings",
 		.returns = "{\"session\": N, \"vcpu\": N, \"offset\": of the first record, \"next\": offset to read on "
-                           "from, "
+			   "from, "
 			   "\"missed\": bytes that were overwritten before they were read, \"end\": whether nothing "
-                           "will come "
+			   "will come "
 			   "any more, \"data\": base64 of perf_event records}",
 		.role = ROLE_OBSERVE,
 		.arguments = samples_read_arguments,
@@ -315,7 +317,7 @@ const struct control_method control_methods[] = {
 		.name = "probe-list",
 		.summary = "says what there is to probe",
 		.returns = "{\"providers\": [{\"name\", \"syntax\", \"summary\", \"arguments\": [NAME]}], \"probes\": "
-                           "[NAME] "
+			   "[NAME] "
 			   "of exit, syscall and function that match, \"next\": N if there are more, else null}",
 		.role = ROLE_OBSERVE,
 		.arguments = probe_list_arguments,
@@ -372,7 +374,7 @@ const struct control_method control_methods[] = {
 	},
 	{
 		.name = "probe-read",
-		.summary = "takes events of the client's probes out of their rings; does not wait for any",
+		.summary = "takes events of the client's probes out of their rings",
 		.returns = "{\"events\": [{\"probe\": id, \"time-ns\": N, \"vcpu\": N, \"pid\": N, \"tid\": N, -1 for "
 			   "unknown ones, \"comm\": TEXT or null, \"ip\": HEX, \"values\": [HEX], arguments and then "
 			   "registers, \"stack\": [HEX]}], in order for each vCPU, \"more\": true or false}",

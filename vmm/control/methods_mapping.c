@@ -10,19 +10,6 @@
 #include "guest/page_walk.h"
 #include "lib/symbol/image.h"
 
-static bool parse_address(const char *text, uint64_t *address, GError **error)
-{
-	bool hex = g_str_has_prefix(text, "0x");
-	guint64 value;
-	if (hex && g_ascii_string_to_unsigned(text + 2, 16, 0, UINT64_MAX, &value, NULL)) {
-		*address = value;
-		return true;
-	}
-	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
-	            "argument \"address\" of mapping-read must be a hexadecimal number with 0x in front");
-	return false;
-}
-
 /* ---- the bytes themselves ---- */
 
 struct bytes_request {
@@ -119,9 +106,7 @@ json_t *method_mapping_read(struct control_call *call, GError **error)
 {
 	const json_t *bytes = json_object_get(call->arguments, "bytes");
 	unsigned vcpu = (unsigned)json_integer_value(json_object_get(call->arguments, "vcpu"));
-	uint64_t address;
-	if (!parse_address(json_string_value(json_object_get(call->arguments, "address")), &address, error))
-		return NULL;
+	uint64_t address = control_address(json_object_get(call->arguments, "address"));
 	return bytes ? bytes_json(call->server->guest, vcpu, address, (size_t)json_integer_value(bytes), error)
 	             : file_json(call, address, error);
 }

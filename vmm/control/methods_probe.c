@@ -221,5 +221,11 @@ json_t *method_probe_rings(struct control_call *call, GError **error)
 json_t *method_probe_read(struct control_call *call, GError **error)
 {
 	const json_t *max = json_object_get(call->arguments, "max");
-	return probe_client_read(client_of(call), max ? (size_t)json_integer_value(max) : SIZE_MAX, error);
+	struct probe_client *client = client_of(call);
+	json_t *answer = probe_client_read(client, max ? (size_t)json_integer_value(max) : SIZE_MAX, error);
+	bool empty = answer && json_array_size(json_object_get(answer, "events")) == 0;
+	if (!empty || !probe_set_recording(client->set) || !control_call_wait(call))
+		return answer;
+	json_decref(answer);
+	return NULL;
 }
