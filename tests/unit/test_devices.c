@@ -41,10 +41,11 @@ static void on_phase(void *data, unsigned vcpu, uint8_t value)
 	machine.phases++;
 }
 
-static void on_transmit(void *data, unsigned serial, uint8_t byte)
+static bool on_transmit(void *data, unsigned serial, uint8_t byte)
 {
 	(void)data;
 	machine.sent[serial] = byte;
+	return true;
 }
 
 static void setup(void)

@@ -12,6 +12,7 @@ static struct {
 	char sent[64];
 	size_t n_sent;
 	bool irq;
+	bool slow; /* the line takes one character, then needs a pause */
 	unsigned edges;
 } uart;
 
@@ -22,11 +23,12 @@ static void irq(void *data, bool level)
 	uart.irq = level;
 }
 
-static void transmit(void *data, uint8_t byte)
+static bool transmit(void *data, uint8_t byte)
 {
 	(void)data;
 	ck_assert_uint_lt(uart.n_sent, sizeof(uart.sent));
 	uart.sent[uart.n_sent++] = (char)byte;
+	return !uart.slow;
 }
 
 static void setup(void)
@@ -114,6 +116,35 @@ START_TEST(thre_interrupt_goes_with_reading_iir)
 	out(UART_IER, UART_IER_THRI);
 	ck_assert(uart.irq);
 	ck_assert_uint_eq(uart.edges, 3);
+}
+END_TEST
+
+/* serial8250_handle_irq() sends when LSR says THRE, and wait_for_xmitr() waits for it. */
+START_TEST(waits_for_a_slow_line)
+{
+	out(UART_MCR, UART_MCR_OUT2);
+	out(UART_IER, UART_IER_THRI);
+	in(UART_IIR);
+	uart.slow = true;
+	out(UART_TX, 'x');
+	ck_assert(!uart.irq);
+	ck_assert_uint_eq(in(UART_LSR), 0);
+	/* Asking for the interrupt again does not help. */
+	out(UART_IER, 0);
+	out(UART_IER, UART_IER_THRI);
+	ck_assert(!uart.irq);
+	/* The rest of a full FIFO is taken all the same. */
+	out(UART_TX, 'y');
+	ck_assert_mem_eq(uart.sent, "xy", 2);
+
+	uart.slow = false;
+	serial_line_ready(&uart.serial);
+	ck_assert(uart.irq);
+	ck_assert_uint_eq(in(UART_LSR), UART_LSR_THRE | UART_LSR_TEMT);
+	ck_assert_uint_eq(in(UART_IIR), UART_IIR_THRI);
+	/* A line that was ready all the time is no news. */
+	serial_line_ready(&uart.serial);
+	ck_assert(!uart.irq);
 }
 END_TEST
 
@@ -205,6 +236,7 @@ int main(void)
 	tcase_add_test(test, divisor_hides_behind_dlab);
 	tcase_add_test(test, sends_at_once);
 	tcase_add_test(test, thre_interrupt_goes_with_reading_iir);
+	tcase_add_test(test, waits_for_a_slow_line);
 	tcase_add_test(test, no_interrupt_without_out2);
 	tcase_add_test(test, receives_with_interrupt);
 	tcase_add_test(test, input_waits_for_rts);

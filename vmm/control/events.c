@@ -32,6 +32,8 @@ json_t *control_guest_end(const struct guest *guest)
 	                  "message", control_text(end->message, CONTROL_MESSAGE_BYTES_MAX));
 	if (end->details)
 		json_object_set_new(object, "details", control_text(end->details, DETAILS_BYTES_MAX));
+	else if (end->console)
+		json_object_set_new(object, "console", control_text(end->console, DETAILS_BYTES_MAX));
 	return object;
 }
 

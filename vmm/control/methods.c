@@ -192,9 +192,9 @@ const struct control_method control_methods[] = {
 	{
 		.name = "query-status",
 		.summary = "says in which state the guest and the session are",
-		.returns =
-			"{\"state\": \"created|running|ended\", \"session\": \"idle|running\", \"pid\": N, "
-			"\"uptime-ns\": N of the engine, \"end\": {\"reason\", \"code\", \"message\", \"details\"?}?}",
+		.returns = "{\"state\": \"created|running|ended\", \"session\": \"idle|running\", \"pid\": N, "
+			   "\"uptime-ns\": N of the engine, \"end\": {\"reason\", \"code\", \"message\", \"details\"?, "
+                           "\"console\"?}?}",
 		.role = ROLE_OBSERVE,
 		.run = method_query_status,
 	},

@@ -95,7 +95,8 @@ struct term {
 };
 
 static const struct term events[] = {
-	{VPROF_EVENT_GUEST_ENDED, "the guest has ended: {\"reason\", \"code\", \"message\", \"details\"?}"},
+	{VPROF_EVENT_GUEST_ENDED,
+         "the guest has ended: {\"reason\", \"code\", \"message\", \"details\"?, \"console\"?}"},
 	{VPROF_EVENT_GUEST_PHASE, "the guest wrote a phase mark: {\"vcpu\", \"value\", \"time-ns\", \"dropped\"?}; "
                                   "dropped: marks before it that came too fast"},
 	{VPROF_EVENT_SAMPLES_LOST, "a ring was full: {\"vcpu\", \"lost\"}, the samples lost since the last such event; "

@@ -72,6 +72,7 @@ struct guest_end {
 	uint32_t code; /* GUEST_END_EXIT_PORT: the value written */
 	char *message; /* one line for people; owned by the guest */
 	char *details; /* registers, symbol and last console lines for TRIPLE_FAULT and VMM_ERROR; else NULL */
+	char *console; /* otherwise, the last console lines if they went nowhere; else NULL */
 };
 
 #define GUEST_EXITS_MAX 192u

@@ -10,7 +10,8 @@
 
 #define LINE_BYTES 256u
 #define WRITER_STACK_BYTES (64u << 10)
-#define GATHER_MS 10u /* a prompt without a newline waits this long for more */
+#define GATHER_MS 10u     /* a prompt without a newline waits this long for more */
+#define GATHER_DATA_MS 1u /* and so do the bytes of a stream with flow control */
 #define CLOSE_TIMEOUT_MS 2000u
 
 /* [I] immutable after console_new, [C] under the lock, [p] putting threads (their caller serialises them). */
@@ -19,12 +20,15 @@ struct console {
 	pthread_t writer;                              /* [I] */
 	void (*on_line)(const char *text, void *data); /* [I] */
 	void *on_line_data;                            /* [I] */
+	void (*on_room)(void *data);                   /* [C] NULL: no flow control */
+	void *on_room_data;                            /* [I] */
 	pthread_mutex_t lock;
 	pthread_cond_t to_writer;
 	pthread_cond_t written;
 	GByteArray *backlog; /* [C] waiting to be written */
 	bool writing;        /* [C] the writer has bytes of its own */
 	bool line_end;       /* [C] the backlog holds a whole line */
+	bool paused;         /* [C] the putting side waits for on_room */
 	bool closing;        /* [C] */
 	bool broken;         /* [C] the descriptor refused; nothing is written any more */
 	uint64_t dropped;    /* [C] */
@@ -63,12 +67,12 @@ static struct timespec after_ms(unsigned ms)
 	return at;
 }
 
-/* Waits for something worth a write: a line, or what has been there for GATHER_MS. Lock held. */
+/* Waits for something worth a write: a line, or what has been there for a while. Lock held. */
 static bool wait_for_output(struct console *console)
 {
 	while (console->backlog->len == 0 && !console->closing)
 		pthread_cond_wait(&console->to_writer, &console->lock);
-	struct timespec deadline = after_ms(GATHER_MS);
+	struct timespec deadline = after_ms(console->on_room ? GATHER_DATA_MS : GATHER_MS);
 	while (!console->line_end && !console->closing) {
 		if (pthread_cond_timedwait(&console->to_writer, &console->lock, &deadline) == ETIMEDOUT)
 			break;
@@ -88,7 +92,11 @@ static void *write_loop(void *data)
 		console->line_end = false;
 		console->writing = true;
 		bool broken = console->broken;
+		void (*room)(void *data) = console->paused ? console->on_room : NULL;
+		console->paused = false;
 		pthread_mutex_unlock(&console->lock);
+		if (room)
+			room(console->on_room_data);
 		if (!broken)
 			broken = !write_all(console->fd, batch->data, batch->len);
 		g_byte_array_set_size(batch, 0);
@@ -169,6 +177,7 @@ void console_free(struct console *console)
 		pthread_mutex_unlock(&console->lock);
 		if (stuck) {
 			/* The thread sits in write(2) until its reader or the process is gone; its memory stays. */
+			console_on_room(console, NULL, NULL);
 			pthread_detach(console->writer);
 			return;
 		}
@@ -220,14 +229,25 @@ static void assemble_line(struct console *console, uint8_t byte)
 	}
 }
 
-void console_put(struct console *console, uint8_t byte)
+void console_on_room(struct console *console, void (*room)(void *data), void *data)
+{
+	pthread_mutex_lock(&console->lock);
+	console->on_room = room;
+	console->on_room_data = data;
+	pthread_mutex_unlock(&console->lock);
+}
+
+bool console_put(struct console *console, uint8_t byte)
 {
 	pthread_mutex_lock(&console->lock);
 	remember(console, byte);
 	if (console->fd >= 0)
 		enqueue(console, byte);
+	bool pause = console->on_room && console->backlog->len >= CONSOLE_WATER_BYTES;
+	console->paused |= pause;
 	pthread_mutex_unlock(&console->lock);
 	assemble_line(console, byte);
+	return !pause;
 }
 
 char *console_tail(struct console *console, unsigned lines)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #define CONSOLE_BACKLOG_BYTES (256u << 10) /* beyond it, characters are dropped and counted */
+#define CONSOLE_WATER_BYTES (64u << 10)    /* of a console with flow control: beyond it, console_put asks for a pause */
 #define CONSOLE_TAIL_BYTES 8192u
 
 struct console;
@@ -23,7 +24,14 @@ void console_free(struct console *console);
 /* `line` is called with every finished line (without its end, cut at 255 bytes), on the putting thread. */
 void console_on_line(struct console *console, void (*line)(const char *text, void *data), void *data);
 
-void console_put(struct console *console, uint8_t byte);
+/*
+ * For a stream in which nothing may get lost: console_put says when its caller should pause, and `room` is called when
+ * it may go on, on the writing thread and with no lock of the console's held.
+ */
+void console_on_room(struct console *console, void (*room)(void *data), void *data);
+
+/* False: the backlog is as long as flow control allows, until on_room. Always true without console_on_room. */
+bool console_put(struct console *console, uint8_t byte);
 
 /* The last `lines` lines or fewer. New string. */
 char *console_tail(struct console *console, unsigned lines);

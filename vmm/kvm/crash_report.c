@@ -63,13 +63,18 @@ static void append_symbol(GString *text, const struct vm *vm)
 	image_free(image);
 }
 
+char *vm_console_lines(struct vm *vm)
+{
+	return console_tail(vm->consoles[0], CONSOLE_LINES);
+}
+
 char *vm_crash_report(struct vm *vm)
 {
 	GString *text = g_string_new(NULL);
 	append_registers(text, &vm->crash);
 	append_code(text, &vm->crash);
 	append_symbol(text, vm);
-	g_autofree char *tail = console_tail(vm->consoles[0], CONSOLE_LINES);
+	g_autofree char *tail = vm_console_lines(vm);
 	if (*tail)
 		g_string_append_printf(text, "Last console lines:\n%s%s", tail,
 		                       g_str_has_suffix(tail, "\n") ? "" : "\n");

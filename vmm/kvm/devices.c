@@ -149,11 +149,11 @@ static void uart_irq(void *data, bool level)
 	host->irq(host->data, serial_irqs[uart->number], level);
 }
 
-static void uart_transmit(void *data, uint8_t byte)
+static bool uart_transmit(void *data, uint8_t byte)
 {
 	const struct devices_uart *uart = data;
 	const struct devices_host *host = &uart->devices->host;
-	host->transmit(host->data, uart->number, byte);
+	return host->transmit(host->data, uart->number, byte);
 }
 
 void devices_init(struct devices *devices, const struct devices_host *host, const bool connected[DEVICES_SERIALS])
@@ -228,4 +228,11 @@ size_t devices_input(struct devices *devices, unsigned serial, const uint8_t *by
 	size_t taken = serial_receive(&devices->uarts[serial].serial, bytes, n);
 	pthread_mutex_unlock(&devices->lock);
 	return taken;
+}
+
+void devices_line_ready(struct devices *devices, unsigned serial)
+{
+	pthread_mutex_lock(&devices->lock);
+	serial_line_ready(&devices->uarts[serial].serial);
+	pthread_mutex_unlock(&devices->lock);
 }

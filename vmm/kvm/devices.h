@@ -25,8 +25,8 @@ struct devices_host {
 	/* The guest asked to end. code: the value written to the exit port. */
 	void (*ended)(void *data, enum guest_end_reason reason, uint32_t code);
 	void (*phase)(void *data, unsigned vcpu, uint8_t value);
-	/* A character left UART `serial`. */
-	void (*transmit)(void *data, unsigned serial, uint8_t byte);
+	/* A character left UART `serial`. False: no more until devices_line_ready. */
+	bool (*transmit)(void *data, unsigned serial, uint8_t byte);
 	void *data;
 };
 
@@ -56,5 +56,8 @@ void devices_write(struct devices *devices, unsigned vcpu, uint16_t port, const 
 
 /* Characters for a UART; returns how many found room. Any thread. */
 size_t devices_input(struct devices *devices, unsigned serial, const uint8_t *bytes, size_t n);
+
+/* UART `serial` may send again. Any thread. */
+void devices_line_ready(struct devices *devices, unsigned serial);
 
 #endif

@@ -267,6 +267,8 @@ static bool open_serials(struct engine *engine, GError **error)
 	fds[0] = fds[1] = -1;
 	if (g_str_equal(options->console, "stdio"))
 		fds[0] = STDOUT_FILENO;
+	else if (g_str_equal(options->console, "stderr"))
+		fds[0] = STDERR_FILENO;
 	else if (!g_str_equal(options->console, "none"))
 		fds[0] = open_output("the console", options->console, error);
 	if (fds[0] < 0 && !g_str_equal(options->console, "none"))

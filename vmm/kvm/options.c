@@ -159,7 +159,7 @@ bool options_parse(int *argc, char ***argv, struct options *options, GError **er
 	         "Control socket (NAME.sock in the runtime folder), or none", "PATH"},
 		{"paused", 0, 0, G_OPTION_ARG_NONE, &paused, "Wait for guest-start on the control socket", NULL},
 		{"console", 0, 0, G_OPTION_ARG_FILENAME, &options->console,
-	         "First serial port: stdio (default), none or a file", "WHERE"},
+	         "First serial port: stdio (default), stderr, none or a file", "WHERE"},
 		{"serial2", 0, 0, G_OPTION_ARG_FILENAME, &options->serial2,
 	         "Second serial port: a file, or the number of a connected descriptor", "WHERE"},
 		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &options->duration_s, "End the guest after this time",

@@ -52,9 +52,9 @@ static void transmit(struct serial *serial, uint8_t byte)
 		serial->loopback = byte;
 		serial->loopback_full = true;
 	} else if (serial->line.transmit) {
-		serial->line.transmit(serial->line.data, byte);
+		serial->line_busy = !serial->line.transmit(serial->line.data, byte);
 	}
-	serial->thre_pending = true;
+	serial->thre_pending = !serial->line_busy;
 }
 
 static uint8_t receive(struct serial *serial)
@@ -106,7 +106,7 @@ static uint8_t register_read(struct serial *serial, unsigned offset)
 	case UART_MCR:
 		return serial->mcr;
 	case UART_LSR:
-		return UART_LSR_THRE | UART_LSR_TEMT | (data_ready(serial) ? UART_LSR_DR : 0);
+		return (serial->line_busy ? 0 : UART_LSR_THRE | UART_LSR_TEMT) | (data_ready(serial) ? UART_LSR_DR : 0);
 	case UART_MSR:
 		return modem_status(serial);
 	default:
@@ -125,7 +125,7 @@ uint8_t serial_read(struct serial *serial, unsigned offset)
 static void interrupt_enable_write(struct serial *serial, uint8_t value)
 {
 	if ((value & UART_IER_THRI) && !(serial->ier & UART_IER_THRI))
-		serial->thre_pending = true;
+		serial->thre_pending = !serial->line_busy;
 	serial->ier = value & 0x0f;
 }
 
@@ -179,4 +179,13 @@ size_t serial_receive(struct serial *serial, const uint8_t *bytes, size_t n)
 	}
 	update_irq(serial);
 	return taken;
+}
+
+void serial_line_ready(struct serial *serial)
+{
+	if (!serial->line_busy)
+		return;
+	serial->line_busy = false;
+	serial->thre_pending = true;
+	update_irq(serial);
 }

@@ -253,6 +253,7 @@ static void free_description(struct guest *guest)
 	g_free(guest->pmu);
 	g_strfreev(guest->quirks);
 	g_free(guest->end.details);
+	g_free(guest->end.console);
 }
 
 void vm_free(struct guest *guest)

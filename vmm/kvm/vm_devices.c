@@ -59,10 +59,16 @@ static void device_phase(void *data, unsigned vcpu, uint8_t value)
 		vm_on_main_thread(report_phases, vm);
 }
 
-static void device_transmit(void *data, unsigned serial, uint8_t byte)
+static bool device_transmit(void *data, unsigned serial, uint8_t byte)
 {
 	struct vm *vm = data;
-	console_put(vm->consoles[serial], byte);
+	return console_put(vm->consoles[serial], byte);
+}
+
+static void second_serial_ready(void *data)
+{
+	struct vm *vm = data;
+	devices_line_ready(&vm->devices, 1);
 }
 
 bool vm_devices_init(struct vm *vm, const struct vm_config *config, GError **error)
@@ -77,6 +83,10 @@ bool vm_devices_init(struct vm *vm, const struct vm_config *config, GError **err
 		if (!vm->consoles[i])
 			return false;
 	}
+	vm->console_unseen = config->serial_fds[0] < 0;
+	/* A slow reader of the console must not hold up the kernel's messages; the second port carries data. */
+	if (vm->consoles[1])
+		console_on_room(vm->consoles[1], second_serial_ready, vm);
 	if (config->stop_on_panic)
 		console_on_line(vm->consoles[0], vm_watch_for_panic, vm);
 	const struct devices_host host = {.irq = vm_set_irq,

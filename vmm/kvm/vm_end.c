@@ -85,11 +85,15 @@ static gboolean finish(void *data)
 	struct vm *vm = *(struct vm **)data;
 	join_threads(vm);
 	struct guest *guest = &vm->guest;
-	console_flush(vm->consoles[0], CONSOLE_FLUSH_MS);
+	for (unsigned i = 0; i < DEVICES_SERIALS; i++)
+		if (vm->consoles[i])
+			console_flush(vm->consoles[i], CONSOLE_FLUSH_MS);
 	guest->state = GUEST_ENDED;
 	guest->end = (struct guest_end){.reason = vm->end_reason, .code = vm->end_code, .message = vm->end_message};
 	if (vm->crashed)
 		guest->end.details = vm_crash_report(vm);
+	else if (vm->console_unseen)
+		guest->end.console = vm_console_lines(vm);
 	if (vm->phases_lost > 0)
 		g_warning("%" G_GUINT64_FORMAT " marks on port 0x80 were lost: the guest sets them too fast",
 		          vm->phases_lost);

@@ -51,6 +51,7 @@ struct vm {
 	struct observers observers;        /* [M] likewise */
 	struct devices devices;
 	struct console *consoles[DEVICES_SERIALS];     /* [I] NULL: nobody at the other end */
+	bool console_unseen;                           /* [I] the first goes nowhere */
 	struct virtio_device *virtio[BOOT_VIRTIO_MAX]; /* [I] */
 	unsigned n_virtio;                             /* [I] */
 	struct vcpu *vcpus;                            /* [I] */
@@ -105,6 +106,8 @@ uint32_t vm_step_control(int kvm_fd);
 
 /* crash_report.c: registers, symbol and last console lines. New string. */
 char *vm_crash_report(struct vm *vm);
+/* The last console lines. New string. */
+char *vm_console_lines(struct vm *vm);
 
 /* vm_devices.c */
 bool vm_devices_init(struct vm *vm, const struct vm_config *config, GError **error);
