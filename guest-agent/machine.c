@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "machine.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+static const struct {
+	const char *type, *where;
+	unsigned long flags;
+	const char *data;
+} mounts[] = {
+	{"devtmpfs", "/dev", MS_NOSUID, "mode=755"},
+	{"proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL},
+	{"sysfs", "/sys", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL},
+	{"tmpfs", "/run", MS_NOSUID | MS_NODEV, "mode=755"},
+	{"tmpfs", "/tmp", MS_NOSUID | MS_NODEV, "mode=1777"},
+	{"devpts", "/dev/pts", MS_NOSUID | MS_NOEXEC, "mode=620,ptmxmode=666"},
+	{"tmpfs", "/dev/shm", MS_NOSUID | MS_NODEV, "mode=1777"},
+};
+
+/* For a kernel without devtmpfs (Documentation/admin-guide/devices.txt). */
+static const struct {
+	const char *path;
+	mode_t mode;
+	unsigned major, minor;
+} nodes[] = {
+	{"/dev/null", 0666, 1, 3},    {"/dev/zero", 0666, 1, 5},    {"/dev/full", 0666, 1, 7},
+	{"/dev/random", 0666, 1, 8},  {"/dev/urandom", 0666, 1, 9}, {"/dev/tty", 0666, 5, 0},
+	{"/dev/console", 0600, 5, 1}, {"/dev/ptmx", 0666, 5, 2},    {"/dev/ttyS0", 0600, 4, 64},
+	{"/dev/ttyS1", 0600, 4, 65},
+};
+
+static const struct {
+	const char *path, *target;
+} links[] = {
+	{"/dev/fd", "/proc/self/fd"},
+	{"/dev/stdin", "/proc/self/fd/0"},
+	{"/dev/stdout", "/proc/self/fd/1"},
+	{"/dev/stderr", "/proc/self/fd/2"},
+};
+
+static void complain(const char *what, const char *path)
+{
+	if (errno != EEXIST && errno != EBUSY)
+		fprintf(stderr, "vprof-agent: cannot %s %s: %s\n", what, path, strerror(errno));
+}
+
+/* Makes what is under /dev by hand, in the folder or on a tmpfs of its own. */
+static void devices_make(void)
+{
+	if (mount("tmpfs", "/dev", "tmpfs", MS_NOSUID, "mode=755") != 0)
+		complain("mount a tmpfs on", "/dev");
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(*nodes); i++)
+		if (mknod(nodes[i].path, S_IFCHR | nodes[i].mode, makedev(nodes[i].major, nodes[i].minor)) != 0)
+			complain("make", nodes[i].path);
+}
+
+void machine_prepare(void)
+{
+	umask(0);
+	for (size_t i = 0; i < sizeof(mounts) / sizeof(*mounts); i++) {
+		if (mkdir(mounts[i].where, 0755) != 0)
+			complain("make", mounts[i].where);
+		if (mount(mounts[i].type, mounts[i].where, mounts[i].type, mounts[i].flags, mounts[i].data) == 0)
+			continue;
+		if (errno == ENODEV && strcmp(mounts[i].type, "devtmpfs") == 0)
+			devices_make();
+		else if (errno != ENODEV) /* the kernel was built without */
+			complain("mount", mounts[i].where);
+	}
+	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)
+		if (symlink(links[i].target, links[i].path) != 0)
+			complain("make", links[i].path);
+	umask(022);
+}
+
+/* Without ACPI a PC has nothing to power off by, and Linux would only halt. */
+static bool can_power_off(void)
+{
+	return access("/sys/firmware/acpi", F_OK) == 0;
+}
+
+void machine_end(void)
+{
+	sync();
+	reboot(can_power_off() ? RB_POWER_OFF : RB_AUTOBOOT);
+	complain("end the machine by", "reboot(2)");
+	for (;;)
+		pause();
+}

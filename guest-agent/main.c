@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* vprof-agent: as a guest's init, as a service, or as a command that marks phases. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "device.h"
+#include "machine.h"
+#include "marker.h"
+
+#define INIT_DEVICE "/dev/ttyS1"
+#define INIT_DEVICE_VARIABLE "VPROF_DEVICE" /* the kernel hands options that it does not know to init as variables */
+#define RETRY_US 200000u
+#define INIT_RETRIES 50u /* drivers may still be looking for their devices */
+
+static const char help[] =
+	"Usage:\n"
+	"  vprof-agent --device PATH    talk to the host over a serial port or a virtio-serial port\n"
+	"  vprof-agent --vsock PORT     talk to the host over vsock\n"
+	"  vprof-agent mark NAME begin|end\n"
+	"                               mark the begin or the end of a phase in the host's recording\n"
+	"  vprof-agent --help | --version\n"
+	"\n"
+	"As process 1, vprof-agent mounts what programs expect, runs what the host tells it to, and ends the machine.\n"
+	"Manual: man vprof-agent\n";
+
+static int usage(void)
+{
+	fputs(help, stderr);
+	return 2;
+}
+
+/* /init without a /dev/console has no standard streams, and the next descriptors must not become them. */
+static void fill_standard_fds(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int device_open_patiently(const char *path)
+{
+	int fd = device_open(path);
+
+	for (unsigned i = 0; fd < 0 && i < INIT_RETRIES; i++) {
+		usleep(RETRY_US);
+		fd = device_open(path);
+	}
+	return fd;
+}
+
+/* Does not return: the kernel panics when its init ends. */
+static void run_as_init(void)
+{
+	const char *path = getenv(INIT_DEVICE_VARIABLE);
+	int fd;
+
+	if (path == NULL)
+		path = INIT_DEVICE;
+	machine_prepare();
+	fill_standard_fds();
+	unsetenv(INIT_DEVICE_VARIABLE);
+	agent_signals();
+	fd = device_open_patiently(path);
+	if (fd < 0)
+		fprintf(stderr, "vprof-agent: cannot open %s: %s\n", path, strerror(errno));
+	else if (agent_talk(fd, true) == AGENT_BROKEN)
+		fprintf(stderr, "vprof-agent: what came from %s is no frame\n", path);
+	machine_end();
+}
+
+/* Where the host's end of the stream comes and goes. */
+static int serve(const char *path, uint32_t port)
+{
+	agent_signals();
+	for (;;) {
+		int fd = path != NULL ? device_open(path) : device_open_vsock(port);
+
+		if (fd < 0 && path != NULL && errno != ENXIO && errno != EBUSY) {
+			fprintf(stderr, "vprof-agent: cannot open %s: %s\n", path, strerror(errno));
+			return 1;
+		}
+		if (fd >= 0)
+			agent_talk(fd, false);
+		usleep(RETRY_US * 5);
+	}
+}
+
+static bool port_parse(const char *text, uint32_t *port)
+{
+	char *end;
+	unsigned long number;
+
+	errno = 0;
+	number = strtoul(text, &end, 10);
+	*port = (uint32_t)number;
+	return errno == 0 && end != text && *end == '\0' && number < UINT32_MAX;
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t port;
+
+	if (getpid() == 1)
+		run_as_init();
+	if (argc == 2 && strcmp(argv[1], "--help") == 0)
+		return fputs(help, stdout) < 0;
+	if (argc == 2 && strcmp(argv[1], "--version") == 0)
+		return puts("vprof-agent " VPROF_VERSION) < 0;
+	if (argc == 4 && strcmp(argv[1], "mark") == 0)
+		return marker_command(argv[2], argv[3]);
+	if (argc == 3 && strcmp(argv[1], "--device") == 0)
+		return serve(argv[2], 0);
+	if (argc == 3 && strcmp(argv[1], "--vsock") == 0 && port_parse(argv[2], &port))
+		return serve(NULL, port);
+	return usage();
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Markers: the pipe that programs write them to (vprof/agent.h), and the command that does. */
+#ifndef VPROF_AGENT_MARKER_H
+#define VPROF_AGENT_MARKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <vprof/agent.h>
+
+struct marker {
+	struct vprof_agent_mark mark;
+	char name[VPROF_AGENT_NAME_BYTES_MAX + 1];
+};
+
+#define MARKER_LINE_BYTES 128u
+
+struct marker_pipe {
+	int fd; /* -1: there is none */
+	char line[MARKER_LINE_BYTES];
+	size_t line_n;
+	bool too_long; /* the rest of the line is skipped */
+};
+
+/* Makes the pipe, over an old one. False with errno. */
+bool marker_pipe_open(struct marker_pipe *pipe);
+void marker_pipe_close(struct marker_pipe *pipe);
+
+enum marker_line { MARKER_NONE, MARKER_READ, MARKER_MALFORMED };
+
+/* The next line, as far as it has come. `now_ns`: the time of a marker that brings none. */
+enum marker_line marker_pipe_next(struct marker_pipe *pipe, uint64_t now_ns, struct marker *marker);
+
+/* One line, without its end. */
+bool marker_parse(const char *line, uint64_t now_ns, struct marker *marker);
+
+/* `vprof-agent mark NAME begin|end`; returns the exit status. */
+int marker_command(const char *name, const char *kind);
+
+#endif
