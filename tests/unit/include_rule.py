@@ -15,7 +15,7 @@ LINES_MAX = 600
 # A file above LINES_MAX, and why it is one.
 LONG_FILES = {}
 
-LIB = {"lib/record", "lib/symbol", "lib/profile", "lib/client"}
+LIB = {"lib/record", "lib/symbol", "lib/profile", "lib/client", "lib/agent", "lib/initramfs"}
 # Folders below vmm/ that a folder may include besides itself. include/vprof is for everybody.
 ALLOWED = {
     **{lib: LIB for lib in LIB},

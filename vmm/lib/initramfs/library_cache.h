@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* ld.so's cache: which file is the library of a name (glibc, sysdeps/generic/dl-cache.h). */
+#ifndef VPROF_INITRAMFS_LIBRARY_CACHE_H
+#define VPROF_INITRAMFS_LIBRARY_CACHE_H
+
+#include <glib.h>
+
+/* The path of the x86-64 library `name`, which lies in `bytes`; NULL when there is none, or this is no such cache. */
+const char *library_cache_find(const guint8 *bytes, gsize n, const char *name);
+
+#endif

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lib/initramfs/library_search.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/initramfs/library_cache.h"
+
+struct library_search {
+	char *more;
+	char *cache;
+	gsize cache_bytes;
+};
+
+/* glibc's on Debian and on everybody else's x86-64. */
+static const char default_folders[] = "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/lib:/usr/lib";
+
+struct library_search *library_search_new(const char *more, const char *cache_path)
+{
+	struct library_search *search = g_new0(struct library_search, 1);
+
+	search->more = g_strdup(more);
+	/* Without one, ld.so goes by the folders alone. */
+	if (!g_file_get_contents(cache_path, &search->cache, &search->cache_bytes, NULL))
+		search->cache_bytes = 0;
+	return search;
+}
+
+void library_search_free(struct library_search *search)
+{
+	if (search == NULL)
+		return;
+	g_free(search->more);
+	g_free(search->cache);
+	g_free(search);
+}
+
+/* ld.so passes over what is of another architecture. */
+static bool is_library(const char *path)
+{
+	guint8 start[sizeof(Elf64_Ehdr)];
+	FILE *file = fopen(path, "re");
+	gsize n = file != NULL ? fread(start, 1, sizeof(start), file) : 0;
+
+	if (file != NULL)
+		fclose(file);
+	return elf_is_ours(start, n);
+}
+
+/* $ORIGIN and its like, as ld.so(8) has them. New string. */
+static char *tokens_expand(const char *text, const char *user_path)
+{
+	g_autofree char *origin = g_path_get_dirname(user_path);
+	GString *expanded = g_string_new(text);
+
+	g_string_replace(expanded, "${ORIGIN}", origin, 0);
+	g_string_replace(expanded, "$ORIGIN", origin, 0);
+	g_string_replace(expanded, "${LIB}", "lib/x86_64-linux-gnu", 0);
+	g_string_replace(expanded, "$LIB", "lib/x86_64-linux-gnu", 0);
+	g_string_replace(expanded, "${PLATFORM}", "x86_64", 0);
+	g_string_replace(expanded, "$PLATFORM", "x86_64", 0);
+	return g_string_free(expanded, FALSE);
+}
+
+/* Looks through folders of `user_path`; NULL is none. */
+static char *folders_find(const char *folders, const char *user_path, const char *name)
+{
+	g_auto(GStrv) list = g_strsplit_set(folders != NULL ? folders : "", ":;", -1);
+
+	for (char **folder = list; *folder != NULL; folder++) {
+		g_autofree char *expanded = tokens_expand(*folder, user_path);
+		g_autofree char *path = g_build_filename(expanded[0] != '\0' ? expanded : ".", name, NULL);
+
+		if (is_library(path))
+			return g_canonicalize_filename(path, NULL);
+	}
+	return NULL;
+}
+
+/* DT_RPATH counts for what a library needs, too, and not at all where there is a DT_RUNPATH. */
+static char *rpath_find(const struct library_user *user, const char *name)
+{
+	char *found = NULL;
+
+	if (user->links.runpath != NULL)
+		return NULL;
+	for (; user != NULL && found == NULL; user = user->parent)
+		found = folders_find(user->links.runpath == NULL ? user->links.rpath : NULL, user->path, name);
+	return found;
+}
+
+static char *cache_find(const struct library_search *search, const char *name)
+{
+	const char *path = library_cache_find((const guint8 *)search->cache, search->cache_bytes, name);
+
+	return path != NULL && is_library(path) ? g_strdup(path) : NULL;
+}
+
+char *library_search_find(const struct library_search *search, const struct library_user *user, const char *name)
+{
+	char *found = NULL;
+
+	if (strchr(name, '/') != NULL) {
+		g_autofree char *path = tokens_expand(name, user->path);
+
+		return is_library(path) ? g_canonicalize_filename(path, NULL) : NULL;
+	}
+	found = rpath_find(user, name);
+	if (found == NULL)
+		found = folders_find(search->more, user->path, name);
+	if (found == NULL)
+		found = folders_find(user->links.runpath, user->path, name);
+	if (found == NULL)
+		found = cache_find(search, name);
+	if (found == NULL)
+		found = folders_find(default_folders, user->path, name);
+	return found;
+}
