@@ -156,14 +156,11 @@ static bool order_read(struct program_order *order, const struct vprof_agent_run
 
 	if (run->arguments == 0 || run->arguments > bytes || run->variables > bytes - run->arguments)
 		return false;
-	*order = (struct program_order){
-		.run = run->run,
-		.time_limit_ms = run->time_limit_ms,
-		.path = string_take(&at, end),
-		.folder = string_take(&at, end),
-		.arguments = lists,
-		.variables = lists + run->arguments + 1,
-	};
+	*order = (struct program_order){.run = run->run, .time_limit_ms = run->time_limit_ms};
+	order->path = string_take(&at, end);
+	order->folder = string_take(&at, end);
+	order->arguments = lists;
+	order->variables = lists + run->arguments + 1;
 	return order->path != NULL && order->folder != NULL &&
 	       strings_take(order->arguments, run->arguments, &at, end) &&
 	       strings_take(order->variables, run->variables, &at, end);

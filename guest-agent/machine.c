@@ -10,20 +10,25 @@
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include <linux/magic.h>
 
 static const struct {
 	const char *type, *where;
 	unsigned long flags;
 	const char *data;
+	bool on_disk; /* only over a root that is not in memory itself, where it would hide what the initramfs has there
+	               */
 } mounts[] = {
-	{"devtmpfs", "/dev", MS_NOSUID, "mode=755"},
-	{"proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL},
-	{"sysfs", "/sys", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL},
-	{"tmpfs", "/run", MS_NOSUID | MS_NODEV, "mode=755"},
-	{"tmpfs", "/tmp", MS_NOSUID | MS_NODEV, "mode=1777"},
-	{"devpts", "/dev/pts", MS_NOSUID | MS_NOEXEC, "mode=620,ptmxmode=666"},
-	{"tmpfs", "/dev/shm", MS_NOSUID | MS_NODEV, "mode=1777"},
+	{"devtmpfs", "/dev", MS_NOSUID, "mode=755", false},
+	{"proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL, false},
+	{"sysfs", "/sys", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL, false},
+	{"tmpfs", "/run", MS_NOSUID | MS_NODEV, "mode=755", true},
+	{"tmpfs", "/tmp", MS_NOSUID | MS_NODEV, "mode=1777", true},
+	{"devpts", "/dev/pts", MS_NOSUID | MS_NOEXEC, "mode=620,ptmxmode=666", false},
+	{"tmpfs", "/dev/shm", MS_NOSUID | MS_NODEV, "mode=1777", false},
 };
 
 /* For a kernel without devtmpfs (Documentation/admin-guide/devices.txt). */
@@ -63,12 +68,23 @@ static void devices_make(void)
 			complain("make", nodes[i].path);
 }
 
+static bool root_is_in_memory(void)
+{
+	struct statfs root;
+
+	return statfs("/", &root) == 0 && (root.f_type == RAMFS_MAGIC || root.f_type == TMPFS_MAGIC);
+}
+
 void machine_prepare(void)
 {
+	bool in_memory = root_is_in_memory();
+
 	umask(0);
 	for (size_t i = 0; i < sizeof(mounts) / sizeof(*mounts); i++) {
 		if (mkdir(mounts[i].where, 0755) != 0)
 			complain("make", mounts[i].where);
+		if (in_memory && mounts[i].on_disk)
+			continue;
 		if (mount(mounts[i].type, mounts[i].where, mounts[i].type, mounts[i].flags, mounts[i].data) == 0)
 			continue;
 		if (errno == ENODEV && strcmp(mounts[i].type, "devtmpfs") == 0)
@@ -79,6 +95,8 @@ void machine_prepare(void)
 	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)
 		if (symlink(links[i].target, links[i].path) != 0)
 			complain("make", links[i].path);
+	if (in_memory && chmod("/tmp", 01777) != 0)
+		complain("open to everybody", "/tmp");
 	umask(022);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vprof/recording.h>
 
 #include "command.h"
 #include "guest_run.h"
@@ -26,6 +27,7 @@ static struct {
 } given;
 
 static const GOptionEntry options[] = {
+	EXEC_OPTIONS,
 	GUEST_RUN_OPTIONS,
 	{"event", 'e', 0, G_OPTION_ARG_STRING_ARRAY, &given.events,
          "event to sample, as cycles, instructions:u, task-clock; may be given again", "EVENT"},
@@ -140,6 +142,45 @@ static void run_say_session(const struct run *run)
 		say("samples have no pid and no name of a task: %s", tasks_why);
 }
 
+static bool on_command_begins(void *data, GError **error)
+{
+	struct run *run = data;
+
+	return run->base.plan->from_boot || capture_resume(run->capture, error);
+}
+
+static void on_command_ended(void *data)
+{
+	struct run *run = data;
+
+	/* With the guest gone there is no session to end; what is in its rings is taken at last. */
+	if (!run->base.plan->from_boot)
+		capture_pause(run->capture, NULL);
+}
+
+static void on_mark(const char *name, bool begins, uint64_t time_ns, void *data)
+{
+	struct run *run = data;
+
+	capture_mark(run->capture, name, begins, time_ns);
+}
+
+/* What is profiled of a guest in which a command runs is the command, unless the boot is wanted, too. */
+static bool run_prepare_exec(struct run *run, GError **error)
+{
+	const struct exec_hooks hooks = {
+		.begin = on_command_begins,
+		.end = on_command_ended,
+		.mark = on_mark,
+		.data = run,
+	};
+
+	if (run->base.exec == NULL)
+		return true;
+	exec_set_hooks(run->base.exec, &hooks);
+	return run->base.plan->from_boot || capture_pause(run->capture, error);
+}
+
 /* Everything that can fail does so before the guest runs its first instruction. */
 static bool run_prepare(struct run *run, json_t *session, GError **error)
 {
@@ -148,7 +189,8 @@ static bool run_prepare(struct run *run, json_t *session, GError **error)
 		return false;
 	run_say_session(run);
 	return capture_open_file(run->capture, run->output, run->image, run->symtab,
-	                         member_text(run->base.guest, "kernel"), error);
+	                         member_text(run->base.guest, "kernel"), error) &&
+	       run_prepare_exec(run, error);
 }
 
 /* What an engine that is still there has to say at the end. It is let go afterwards. */
@@ -159,7 +201,8 @@ static void run_close_session(struct run *run)
 	if (run->base.loop.engine_gone)
 		return;
 	stopped = engine_execute(run->base.engine, "session-stop", NULL, NULL);
-	run->statistics = json_incref(json_object_get(stopped, "statistics"));
+	run->statistics = json_incref(stopped != NULL ? json_object_get(stopped, "statistics")
+	                                              : (json_t *)capture_statistics(run->capture));
 	json_decref(stopped);
 	json_decref(engine_execute(run->base.engine, "quit", NULL, NULL));
 }
@@ -173,6 +216,8 @@ static void run_say_written(const struct run *run)
 		return;
 	size = units_format_bytes((uint64_t)status.st_size);
 	say("%" G_GUINT64_FORMAT " samples in %s (%s)", capture_samples(run->capture), run->output, size);
+	if (capture_marks_left_out(run->capture))
+		warn("of the markers the first %u are kept", VPROF_MARKS_MAX);
 	if (capture_lost(run->capture) != 0)
 		warn("%" G_GUINT64_FORMAT
 		     " samples found no room in the rings and are lost; sample less often (-F, -c)",
@@ -181,18 +226,24 @@ static void run_say_written(const struct run *run)
 
 static bool run_finish_file(struct run *run, const char *const *command_line, GError **error)
 {
+	json_t *exec = run->base.exec != NULL ? exec_json(run->base.exec) : NULL;
 	const struct capture_summary summary = {
 		.guest = run->base.guest,
 		.end = run->base.loop.end,
 		.statistics = run->statistics,
+		.exec = exec,
 	};
+	bool finished;
 
 	if (run->base.loop.output_error != NULL) {
 		g_propagate_error(error, g_steal_pointer(&run->base.loop.output_error));
+		json_decref(exec);
 		return false;
 	}
-	return capture_drain(run->capture, error) &&
-	       capture_finish(run->capture, &summary, run->image, run->symtab, command_line, error);
+	finished = capture_drain(run->capture, error) &&
+	           capture_finish(run->capture, &summary, run->image, run->symtab, command_line, error);
+	json_decref(exec);
+	return finished;
 }
 
 static bool run_print_top(const struct run *run, GError **error)

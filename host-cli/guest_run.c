@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "guest_run.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <vprof/control.h>
 
@@ -25,6 +27,26 @@ struct guest_run_options guest_run_options;
 
 static uint64_t duration_s; /* 0: until the guest ends by itself */
 
+/* Whose standard streams are the command's. */
+static bool console_check(GError **error)
+{
+	const struct guest_run_options *options = &guest_run_options;
+
+	if (exec_options.command == NULL)
+		return true;
+	if (options->demo) {
+		g_set_error_literal(error, GUEST_RUN_ERROR, GUEST_RUN_ERROR_OPTIONS,
+		                    "--exec runs a command under Linux: give --kernel, not --demo");
+		return false;
+	}
+	if (options->console == NULL || strcmp(options->console, "stdio") != 0)
+		return true;
+	g_set_error_literal(error, GUEST_RUN_ERROR, GUEST_RUN_ERROR_OPTIONS,
+	                    "with --exec, standard input and output are the command's; --console takes stderr, none or "
+	                    "a file");
+	return false;
+}
+
 bool guest_run_check(GError **error)
 {
 	const struct guest_run_options *options = &guest_run_options;
@@ -36,7 +58,9 @@ bool guest_run_check(GError **error)
 		                            : "which kernel? give --kernel IMAGE, or --demo for the built-in guest");
 		return false;
 	}
-	return options->duration == NULL || units_parse_duration("--duration", options->duration, &duration_s, error);
+	if (options->duration != NULL && !units_parse_duration("--duration", options->duration, &duration_s, error))
+		return false;
+	return exec_options_check(error) && console_check(error);
 }
 
 /* The demonstration guest is a kernel like any other, with its own defaults. */
@@ -52,12 +76,32 @@ static bool options_apply_demo(struct guest_run_options *options, GError **error
 	return options->kernel != NULL;
 }
 
+/* The kernel's messages are not the command's; and a panic is told from a reboot by them. */
+static void options_apply_exec(struct guest_run_options *options)
+{
+	if (exec_options.command == NULL)
+		return;
+	if (options->console == NULL)
+		options->console = g_strdup(options->verbose ? "stderr" : "none");
+	options->stop_on_panic = TRUE;
+}
+
 static void argument_add(GPtrArray *arguments, const char *option, const char *value)
 {
 	if (value == NULL)
 		return;
 	g_ptr_array_add(arguments, g_strdup(option));
 	g_ptr_array_add(arguments, g_strdup(value));
+}
+
+/* The descriptors that an engine gets when a command runs in its guest. */
+enum { ENGINE_AGENT, ENGINE_INITRAMFS, ENGINE_EXEC_FDS };
+
+static void fd_argument_add(GPtrArray *arguments, const char *option, const char *prefix, int which)
+{
+	g_autofree char *value = g_strdup_printf("%s%d", prefix, ENGINE_FIRST_FD + which);
+
+	argument_add(arguments, option, value);
 }
 
 /* The engine's command line; sizes and numbers are checked there. */
@@ -67,7 +111,12 @@ static GPtrArray *engine_arguments(const struct guest_run_options *options)
 	g_autofree char *seconds = g_strdup_printf("%" G_GUINT64_FORMAT, duration_s);
 
 	argument_add(arguments, "--kernel", options->kernel);
-	argument_add(arguments, "--initrd", options->initrd);
+	if (exec_options.command != NULL) {
+		fd_argument_add(arguments, "--initrd", "/dev/fd/", ENGINE_INITRAMFS);
+		fd_argument_add(arguments, "--serial2", "", ENGINE_AGENT);
+	} else {
+		argument_add(arguments, "--initrd", options->initrd);
+	}
 	for (char **disk = options->disks; disk != NULL && *disk != NULL; disk++)
 		argument_add(arguments, "--disk", *disk);
 	argument_add(arguments, "--append", options->append);
@@ -89,16 +138,65 @@ static GPtrArray *engine_arguments(const struct guest_run_options *options)
 	return arguments;
 }
 
+/* What the command needs, before anything else is tried. */
+static bool exec_prepare(struct guest_run *run, GError **error)
+{
+	if (exec_options.command == NULL)
+		return true;
+	run->plan = exec_plan_new(error);
+	if (run->plan == NULL)
+		return false;
+	run->initramfs = exec_plan_initramfs(run->plan, guest_run_options.initrd, error);
+	return run->initramfs >= 0;
+}
+
+/* The stream to the agent: one end is the guest's second serial port. */
+static bool exec_connect(struct guest_run *run, struct engine_config *config, GError **error)
+{
+	int sockets[2];
+
+	if (run->plan == NULL)
+		return true;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+		g_set_error(error, EXEC_ERROR, EXEC_ERROR_SYSTEM, "cannot make a socket for the guest's agent: %s",
+		            g_strerror(errno));
+		return false;
+	}
+	run->exec = exec_new(run->plan, sockets[0]);
+	config->fds[ENGINE_AGENT] = sockets[1];
+	config->fds[ENGINE_INITRAMFS] = run->initramfs;
+	config->n_fds = ENGINE_EXEC_FDS;
+	return true;
+}
+
+static int exec_failure(const GError *error)
+{
+	failure(error);
+	if (g_error_matches(error, EXEC_ERROR, EXEC_ERROR_NOT_FOUND))
+		return EXEC_STATUS_NOT_FOUND;
+	return g_error_matches(error, EXEC_ERROR, EXEC_ERROR_NOT_EXECUTABLE) ? EXEC_STATUS_NOT_EXECUTABLE
+	                                                                     : STATUS_FAILED;
+}
+
 int guest_run_open(struct guest_run *run)
 {
+	struct engine_config config = {0};
 	g_autoptr(GPtrArray) arguments = NULL;
 	g_autoptr(GError) error = NULL;
 	int status = STATUS_FAILED;
 
-	if (!options_apply_demo(&guest_run_options, &error) || (run->loop.signalfd = run_loop_signals(&error)) < 0)
+	options_apply_exec(&guest_run_options);
+	if (!exec_prepare(run, &error))
+		return exec_failure(error);
+	if (!options_apply_demo(&guest_run_options, &error) ||
+	    (run->loop.signalfd = run_loop_signals(run->plan != NULL, &error)) < 0 ||
+	    !exec_connect(run, &config, &error))
 		return failure(error);
 	arguments = engine_arguments(&guest_run_options);
-	run->engine = engine_start((const char *const *)arguments->pdata, &status, &error);
+	config.arguments = (const char *const *)arguments->pdata;
+	run->engine = engine_start(&config, &status, &error);
+	if (run->exec != NULL)
+		close(config.fds[ENGINE_AGENT]);
 	if (run->engine == NULL) /* which has said why, if it refused */
 		return g_error_matches(error, ENGINE_ERROR, ENGINE_ERROR_REFUSED) ? status : failure(error);
 	run->guest = engine_execute(run->engine, "query-guest", NULL, &error);
@@ -113,6 +211,10 @@ void guest_run_clear(struct guest_run *run)
 	g_clear_error(&run->loop.output_error);
 	if (run->loop.signalfd > 0)
 		close(run->loop.signalfd);
+	exec_free(run->exec);
+	exec_plan_free(run->plan);
+	if (run->initramfs > 0)
+		close(run->initramfs);
 }
 
 bool guest_run_go(struct guest_run *run, struct capture *capture, GError **error)
@@ -125,6 +227,7 @@ bool guest_run_go(struct guest_run *run, struct capture *capture, GError **error
 	json_decref(started);
 	run->loop.engine = run->engine;
 	run->loop.capture = capture;
+	run->loop.exec = run->exec;
 	run->loop.terminal = terminal_new(console == NULL || strcmp(console, "stdio") == 0);
 	terminal_raw(run->loop.terminal);
 	run_loop_run(&run->loop);
@@ -139,21 +242,40 @@ static void say_engine_gone(const struct guest_run *run, const char *kept)
 	say("the engine %s while the guest ran; %s", death != NULL ? death : "has closed the connection", kept);
 }
 
-static void say_guest_end(const struct run_loop *loop)
+static void say_lines(const char *title, const char *lines)
 {
-	g_autofree char *message = text_printable(member_text(loop->end, "message"));
-	const char *details = member_text(loop->end, "details");
+	if (lines != NULL && lines[0] != '\0')
+		fprintf(stderr, "%s%s%s", title, lines, g_str_has_suffix(lines, "\n") ? "" : "\n");
+}
 
-	say("%s", loop->stop_asked ? "the guest was stopped" : message);
-	if (details != NULL)
-		fprintf(stderr, "%s%s", details, g_str_has_suffix(details, "\n") ? "" : "\n");
+static void say_guest_end(const struct guest_run *run)
+{
+	const struct run_loop *loop = &run->loop;
+	g_autofree char *message = text_printable(member_text(loop->end, "message"));
+
+	say("%s%s", loop->stop_asked ? "the guest was stopped" : message,
+	    run->exec == NULL             ? ""
+	    : exec_has_started(run->exec) ? ", before the command had ended"
+	                                  : ", before the command could start");
+	say_lines("", member_text(loop->end, "details"));
+	/* With a command, nobody has asked for silence. */
+	if (run->exec != NULL && !loop->stop_asked)
+		say_lines("Last console lines:\n", member_text(loop->end, "console"));
+}
+
+/* A command that came to its end has its own story; the guest's end is then no news. */
+static bool command_ended(const struct guest_run *run)
+{
+	return run->exec != NULL && exec_status(run->exec) >= 0;
 }
 
 void guest_run_say_end(const struct guest_run *run, const char *kept)
 {
+	if (run->exec != NULL)
+		exec_say_end(run->exec);
 	/* That the guest was stopped when its recording could not be written says nothing new. */
-	if (run->loop.end != NULL && run->loop.output_error == NULL)
-		say_guest_end(&run->loop);
+	if (run->loop.end != NULL && run->loop.output_error == NULL && !command_ended(run))
+		say_guest_end(run);
 	if (run->loop.engine_gone)
 		say_engine_gone(run, kept);
 }
@@ -183,7 +305,12 @@ static int end_status(const json_t *end)
 
 int guest_run_status(const struct guest_run *run)
 {
-	return run->loop.engine_gone ? STATUS_FAILED : end_status(run->loop.end);
+	int status;
+
+	if (command_ended(run))
+		return exec_status(run->exec);
+	status = run->loop.engine_gone ? STATUS_FAILED : end_status(run->loop.end);
+	return run->exec != NULL && status == STATUS_OK ? STATUS_FAILED : status;
 }
 
 int guest_run_abandon(struct guest_run *run)

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "exec.h"
 #include "run_engine.h"
 #include "run_loop.h"
 
@@ -110,12 +111,15 @@ extern struct guest_run_options guest_run_options;
 			NULL                                                                                             \
 	}
 
-/* Whether the options make sense; an error is the user's. Sizes and numbers are checked by the engine. */
+/* Whether these and exec_options make sense; an error is the user's. Sizes and numbers are checked by the engine. */
 bool guest_run_check(GError **error);
 
 struct guest_run {
 	struct engine *engine;
-	json_t *guest; /* as query-guest */
+	json_t *guest;          /* as query-guest */
+	struct exec_plan *plan; /* NULL: no command runs in the guest */
+	int initramfs;          /* with it; 0: none */
+	struct exec *exec;      /* likewise */
 	struct run_loop loop;
 };
 

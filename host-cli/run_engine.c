@@ -2,6 +2,7 @@
 #include "run_engine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -16,6 +17,8 @@
 #define ENGINE_NAME "vprof-vmm"
 #define CHILD_FD 3
 #define CHILD_FD_TEXT "3"
+_Static_assert(ENGINE_FIRST_FD == CHILD_FD + 1, "those of the caller come behind it");
+#define FREE_FD (ENGINE_FIRST_FD + (int)ENGINE_FDS_MAX) /* from here on nothing is in the way of those */
 
 /*
  * Before it answers, the engine unpacks a kernel, allocates the guest's memory and asks KVM for all it needs; on a busy
@@ -51,9 +54,19 @@ static char **engine_argv(const char *path, const char *const *arguments)
 	return (char **)g_ptr_array_free(argv, FALSE);
 }
 
-/* The signals we block and ignore for ourselves are not the engine's business. */
-static int engine_spawn(const char *path, char **argv, int socket, pid_t *pid)
+/* Descriptor fds[i] as CHILD_FD + i; from a copy, which does not lie where another is to go. */
+static void actions_pass(posix_spawn_file_actions_t *actions, const int *fds, int *copies, size_t n)
 {
+	for (size_t i = 0; i < n; i++) {
+		copies[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FREE_FD);
+		posix_spawn_file_actions_adddup2(actions, copies[i], CHILD_FD + (int)i);
+	}
+}
+
+/* The signals we block and ignore for ourselves are not the engine's business. */
+static int engine_spawn(const char *path, char **argv, const int *fds, size_t n_fds, pid_t *pid)
+{
+	int copies[1 + ENGINE_FDS_MAX];
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none, defaults;
@@ -63,7 +76,7 @@ static int engine_spawn(const char *path, char **argv, int socket, pid_t *pid)
 	sigemptyset(&defaults);
 	sigaddset(&defaults, SIGPIPE);
 	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, socket, CHILD_FD);
+	actions_pass(&actions, fds, copies, n_fds);
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setsigdefault(&attributes, &defaults);
@@ -71,6 +84,8 @@ static int engine_spawn(const char *path, char **argv, int socket, pid_t *pid)
 	result = posix_spawn(pid, path, &actions, &attributes, argv, environ);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
+	for (size_t i = 0; i < n_fds; i++)
+		close(copies[i]);
 	return result;
 }
 
@@ -91,11 +106,11 @@ static bool engine_wait(struct engine *engine, int timeout_ms)
 }
 
 /* Makes the child and *ours, our end of the connection. */
-static bool engine_launch(struct engine *engine, const char *const *arguments, int *ours, GError **error)
+static bool engine_launch(struct engine *engine, const struct engine_config *config, int *ours, GError **error)
 {
 	g_autofree char *path = program_find(ENGINE_NAME, error);
 	g_auto(GStrv) argv = NULL;
-	int sockets[2], result;
+	int sockets[2], fds[1 + ENGINE_FDS_MAX], result;
 
 	if (path == NULL)
 		return false;
@@ -104,8 +119,10 @@ static bool engine_launch(struct engine *engine, const char *const *arguments, i
 		            g_strerror(errno));
 		return false;
 	}
-	argv = engine_argv(path, arguments);
-	result = engine_spawn(path, argv, sockets[1], &engine->pid);
+	argv = engine_argv(path, config->arguments);
+	fds[0] = sockets[1];
+	memcpy(&fds[1], config->fds, config->n_fds * sizeof(*fds));
+	result = engine_spawn(path, argv, fds, 1 + config->n_fds, &engine->pid);
 	close(sockets[1]);
 	if (result != 0) {
 		close(sockets[0]);
@@ -133,14 +150,14 @@ static void engine_explain(struct engine *engine, int *status, GError **error)
 	}
 }
 
-struct engine *engine_start(const char *const *arguments, int *status, GError **error)
+struct engine *engine_start(const struct engine_config *config, int *status, GError **error)
 {
 	struct engine *engine = g_new0(struct engine, 1);
 	g_autoptr(GError) why = NULL;
 	int ours;
 
 	engine->pidfd = -1;
-	if (!engine_launch(engine, arguments, &ours, error)) {
+	if (!engine_launch(engine, config, &ours, error)) {
 		g_free(engine);
 		return NULL;
 	}

@@ -19,10 +19,22 @@ enum engine_error {
 struct engine;
 
 /*
- * Starts vprof-vmm with these arguments (NULL-terminated, without the program's name) behind those that connect it to
- * us, with our standard streams, and negotiates. *status: how it exited, with ENGINE_ERROR_REFUSED.
+ * What the engine is started with: arguments (NULL-terminated, without the program's name) behind those that connect it
+ * to us, and descriptors that become its ENGINE_FIRST_FD, ENGINE_FIRST_FD + 1, ... and stay the caller's.
  */
-struct engine *engine_start(const char *const *arguments, int *status, GError **error);
+#define ENGINE_FIRST_FD 4
+#define ENGINE_FDS_MAX 4u
+
+struct engine_config {
+	const char *const *arguments;
+	int fds[ENGINE_FDS_MAX];
+	size_t n_fds;
+};
+
+/*
+ * Starts vprof-vmm, with our standard streams, and negotiates. *status: how it exited, with ENGINE_ERROR_REFUSED.
+ */
+struct engine *engine_start(const struct engine_config *config, int *status, GError **error);
 /* Closes the connection, upon which the engine ends its guest and exits; waits for that, then kills it. NULL is fine.
  */
 void engine_free(struct engine *engine);

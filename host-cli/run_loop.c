@@ -16,10 +16,11 @@
 /* An engine that has been told to stop its guest and does not is stuck. */
 #define STOP_TIMEOUT_US INT64_C(20000000)
 
-enum { ENTRY_CONTROL, ENTRY_ENGINE, ENTRY_SIGNALS, ENTRY_RINGS };
+enum { ENTRY_CONTROL, ENTRY_ENGINE, ENTRY_SIGNALS, ENTRY_EXEC, ENTRY_RINGS = ENTRY_EXEC + EXEC_POLL_ENTRIES };
 #define ENTRIES_MAX (ENTRY_RINGS + VPROF_CONTROL_FDS_MAX / 2)
 
 static const int stop_signals[] = {SIGINT, SIGTERM, SIGHUP};
+static const int command_signals[] = {SIGQUIT, SIGUSR1, SIGUSR2};
 
 static void signals_fill(sigset_t *set)
 {
@@ -28,13 +29,15 @@ static void signals_fill(sigset_t *set)
 		sigaddset(set, stop_signals[i]);
 }
 
-int run_loop_signals(GError **error)
+int run_loop_signals(bool for_command, GError **error)
 {
 	sigset_t set;
 	int fd;
 
 	signals_fill(&set);
 	sigaddset(&set, SIGCONT);
+	for (size_t i = 0; for_command && i < G_N_ELEMENTS(command_signals); i++)
+		sigaddset(&set, command_signals[i]);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0) {
 		g_set_error(error, CAPTURE_ERROR, CAPTURE_ERROR_FILE, "cannot make a signalfd: %s", g_strerror(errno));
@@ -53,9 +56,16 @@ void run_loop_signals_release(void)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+static bool loop_guest_gone(const struct run_loop *loop)
+{
+	return loop->end != NULL || loop->engine_gone;
+}
+
 static bool loop_over(const struct run_loop *loop)
 {
-	return loop->end != NULL || loop->engine_gone || loop->left_at_once;
+	bool flushed = loop->exec == NULL || exec_is_flushed(loop->exec);
+
+	return loop->left_at_once || (loop_guest_gone(loop) && flushed);
 }
 
 static void loop_ask_stop(struct run_loop *loop)
@@ -94,10 +104,31 @@ static void loop_take_events(struct run_loop *loop)
 		loop->engine_gone = true;
 }
 
+static bool is_stop_signal(uint32_t number)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(stop_signals); i++)
+		if ((uint32_t)stop_signals[i] == number)
+			return true;
+	return false;
+}
+
+/* The command gets each signal, and the first that would end us is for it alone. */
+static bool loop_hand_on(struct run_loop *loop, uint32_t number)
+{
+	bool first = !loop->handed_on;
+
+	if (loop->exec == NULL || !exec_signal(loop->exec, (int)number))
+		return !is_stop_signal(number);
+	loop->handed_on |= is_stop_signal(number);
+	return first || !is_stop_signal(number);
+}
+
 static void loop_take_signal(struct run_loop *loop, uint32_t number)
 {
 	if (number == SIGCONT) {
 		terminal_raw(loop->terminal);
+	} else if (loop_hand_on(loop, number)) {
+		return;
 	} else if (loop->stop_asked) {
 		loop->left_at_once = true;
 	} else {
@@ -124,26 +155,57 @@ static void loop_drain(struct run_loop *loop)
 	terminal_progress(loop->terminal, capture_samples(loop->capture));
 }
 
+/* Rings come and go with the window that is profiled. */
+static size_t loop_fill_entries(const struct run_loop *loop, struct pollfd *entries)
+{
+	bool gone = loop_guest_gone(loop); /* and only the command's output is left */
+
+	entries[ENTRY_CONTROL] =
+		(struct pollfd){.fd = gone ? -1 : client_fd(engine_client(loop->engine)), .events = POLLIN};
+	entries[ENTRY_ENGINE] = (struct pollfd){.fd = gone ? -1 : engine_pidfd(loop->engine), .events = POLLIN};
+	entries[ENTRY_SIGNALS] = (struct pollfd){.fd = loop->signalfd, .events = POLLIN};
+	for (size_t i = 0; i < EXEC_POLL_ENTRIES; i++)
+		entries[ENTRY_EXEC + i] = (struct pollfd){.fd = -1};
+	if (loop->exec != NULL)
+		exec_poll(loop->exec, &entries[ENTRY_EXEC]);
+	if (loop->capture == NULL)
+		return ENTRY_RINGS;
+	return ENTRY_RINGS + capture_poll(loop->capture, &entries[ENTRY_RINGS], ENTRIES_MAX - ENTRY_RINGS);
+}
+
+static void loop_serve_exec(struct run_loop *loop, const struct pollfd *entries)
+{
+	if (loop->exec == NULL)
+		return;
+	exec_serve(loop->exec, entries);
+	if (exec_has_started(loop->exec))
+		terminal_output_begins(loop->terminal);
+	if (exec_wants_end(loop->exec) && !loop->end_asked && loop->end == NULL) {
+		loop->end_asked = true;
+		loop_ask_stop(loop);
+	}
+}
+
 void run_loop_run(struct run_loop *loop)
 {
 	struct pollfd entries[ENTRIES_MAX];
-	size_t n_rings = loop->capture == NULL
-	                         ? 0
-	                         : capture_poll(loop->capture, &entries[ENTRY_RINGS], ENTRIES_MAX - ENTRY_RINGS);
 	int64_t stop_us = 0;
 
-	entries[ENTRY_CONTROL] = (struct pollfd){.fd = client_fd(engine_client(loop->engine)), .events = POLLIN};
-	entries[ENTRY_ENGINE] = (struct pollfd){.fd = engine_pidfd(loop->engine), .events = POLLIN};
-	entries[ENTRY_SIGNALS] = (struct pollfd){.fd = loop->signalfd, .events = POLLIN};
 	for (;;) {
+		size_t n;
+
 		loop_take_events(loop);
+		if (loop->exec != NULL && loop_guest_gone(loop))
+			exec_guest_ended(loop->exec);
 		if (loop_over(loop))
 			break;
-		if (poll(entries, ENTRY_RINGS + n_rings, DRAIN_INTERVAL_MS) < 0 && errno != EINTR)
+		n = loop_fill_entries(loop, entries);
+		if (poll(entries, n, DRAIN_INTERVAL_MS) < 0 && errno != EINTR)
 			break;
 		loop_take_signals(loop);
+		loop_serve_exec(loop, &entries[ENTRY_EXEC]);
 		loop_drain(loop);
-		if ((loop->stop_asked || loop->output_error != NULL) && stop_us == 0)
+		if ((loop->stop_asked || loop->end_asked || loop->output_error != NULL) && stop_us == 0)
 			stop_us = g_get_monotonic_time();
 		if (stop_us != 0 && g_get_monotonic_time() - stop_us > STOP_TIMEOUT_US) {
 			warn("the engine does not stop its guest");

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
+#include "exec.h"
 #include "run_engine.h"
 #include "run_record.h"
 #include "run_terminal.h"
@@ -16,9 +17,12 @@ struct run_loop {
 	/* Set by the caller. */
 	struct engine *engine;
 	struct capture *capture; /* NULL: nothing is recorded */
+	struct exec *exec;       /* NULL: no command runs in the guest */
 	struct terminal *terminal;
 	int signalfd; /* of run_loop_signals */
 	/* Set by run_loop_run. */
+	bool handed_on;       /* a signal that would stop the guest went to the command instead */
+	bool end_asked;       /* the command has nothing more to expect of the guest */
 	bool stop_asked;      /* the user wanted the end */
 	bool left_at_once;    /* and then did not want to wait for it */
 	bool engine_gone;     /* without saying how the guest ended */
@@ -26,8 +30,11 @@ struct run_loop {
 	GError *output_error; /* the file could not be written; owned by the caller */
 };
 
-/* Blocks the signals that the loop takes and returns a descriptor for them; -1 on error. Ignores SIGPIPE. */
-int run_loop_signals(GError **error);
+/*
+ * Blocks the signals that the loop takes and returns a descriptor for them; -1 on error. Ignores SIGPIPE. for_command:
+ * also those that only a command in the guest would take.
+ */
+int run_loop_signals(bool for_command, GError **error);
 /* Gives SIGINT and its like their usual effect back, so that they end what hangs. */
 void run_loop_signals_release(void);
 

@@ -19,9 +19,14 @@
 G_DEFINE_QUARK(vprof_capture_error, capture_error)
 
 struct capture {
-	json_t *session; /* the answer to session-start; the events' names live in it */
-	json_t *rate;    /* {"frequency-hz": N} or {"period": N}, as asked for */
+	struct engine *engine;
+	json_t *arguments;  /* of session-start */
+	json_t *statistics; /* of the last session, once it was ended here */
+	json_t *session;    /* the answer to session-start; the events' names live in it */
+	json_t *rate;       /* {"frequency-hz": N} or {"period": N}, as asked for */
 	json_t *phases;
+	json_t *marks;
+	bool marks_left_out; /* there were too many */
 	struct recording_event *events;
 	size_t n_events;
 	struct ring_reader **rings;
@@ -111,6 +116,18 @@ static bool capture_map_rings(struct capture *capture, const int *fds, size_t n_
 	return true;
 }
 
+static void capture_unmap_rings(struct capture *capture)
+{
+	for (size_t i = 0; i < capture->n_rings; i++) {
+		ring_reader_free(capture->rings[i]);
+		if (capture->eventfds[i] >= 0)
+			close(capture->eventfds[i]);
+	}
+	capture->n_rings = 0;
+	g_clear_pointer(&capture->rings, g_free);
+	g_clear_pointer(&capture->eventfds, g_free);
+}
+
 static bool capture_get_rings(struct capture *capture, struct engine *engine, GError **error)
 {
 	g_autofree int *fds = NULL;
@@ -144,7 +161,10 @@ struct capture *capture_new(struct engine *engine, json_t *session, GError **err
 {
 	struct capture *capture = g_new0(struct capture, 1);
 
+	capture->engine = engine;
+	capture->arguments = json_incref(session);
 	capture->phases = json_array();
+	capture->marks = json_array();
 	capture->frames = histogram_new(false);
 	capture->rate = rate_of(session);
 	capture->session = engine_execute(engine, "session-start", session, error);
@@ -160,18 +180,15 @@ void capture_free(struct capture *capture)
 	if (capture == NULL)
 		return;
 	recording_writer_free(capture->writer);
-	for (size_t i = 0; i < capture->n_rings; i++) {
-		ring_reader_free(capture->rings[i]);
-		if (capture->eventfds[i] >= 0)
-			close(capture->eventfds[i]);
-	}
-	g_free(capture->rings);
-	g_free(capture->eventfds);
+	capture_unmap_rings(capture);
 	for (size_t i = 0; i < capture->n_events; i++)
 		g_free((void *)capture->events[i].ids);
 	g_free(capture->events);
 	histogram_free(capture->frames);
 	json_decref(capture->phases);
+	json_decref(capture->marks);
+	json_decref(capture->arguments);
+	json_decref(capture->statistics);
 	json_decref(capture->session);
 	json_decref(capture->rate);
 	g_free(capture);
@@ -347,9 +364,50 @@ bool capture_drain(struct capture *capture, GError **error)
 	return recording_writer_round(capture->writer, error);
 }
 
+bool capture_pause(struct capture *capture, GError **error)
+{
+	json_t *stopped = engine_execute(capture->engine, "session-stop", NULL, error);
+
+	json_decref(capture->statistics);
+	capture->statistics = json_incref(json_object_get(stopped, "statistics"));
+	json_decref(stopped);
+	return stopped != NULL && capture_drain(capture, error);
+}
+
+bool capture_resume(struct capture *capture, GError **error)
+{
+	json_t *session = engine_execute(capture->engine, "session-start", json_incref(capture->arguments), error);
+	bool started = session != NULL;
+
+	json_decref(session);
+	json_decref(g_steal_pointer(&capture->statistics));
+	capture_unmap_rings(capture);
+	return started && capture_get_rings(capture, capture->engine, error);
+}
+
+const json_t *capture_statistics(const struct capture *capture)
+{
+	return capture->statistics;
+}
+
 void capture_phase(struct capture *capture, json_t *phase)
 {
 	json_array_append(capture->phases, phase);
+}
+
+void capture_mark(struct capture *capture, const char *name, bool begins, uint64_t time_ns)
+{
+	if (json_array_size(capture->marks) == VPROF_MARKS_MAX) {
+		capture->marks_left_out = true;
+		return;
+	}
+	json_array_append_new(capture->marks, json_pack("{s:o, s:s, s:I}", "name", text_json(name), "kind",
+	                                                begins ? "begin" : "end", "time-ns", (json_int_t)time_ns));
+}
+
+bool capture_marks_left_out(const struct capture *capture)
+{
+	return capture->marks_left_out;
 }
 
 /* "model name" of /proc/cpuinfo; NULL where there is none. New string. */
@@ -379,6 +437,8 @@ static char *capture_description(const struct capture *capture, const struct cap
 	object_set(description, "statistics", summary->statistics);
 	object_set(description, "end", summary->end);
 	object_set(description, "phases", capture->phases);
+	object_set(description, "marks", capture->marks);
+	object_set(description, "exec", summary->exec);
 	text = json_dumps(description, JSON_COMPACT);
 	json_decref(description);
 	return text;

@@ -40,6 +40,15 @@ uint64_t capture_lost(const struct capture *capture);
 bool capture_open_file(struct capture *capture, const char *path, const struct image *image,
                        const struct symtab *symtab, const char *kernel_path, GError **error);
 
+/*
+ * Ends the session, and begins one like it, so that nothing is recorded meanwhile. Before the guest's start, or while
+ * it runs. What the engine says of the samples is that of the last session.
+ */
+bool capture_pause(struct capture *capture, GError **error);
+bool capture_resume(struct capture *capture, GError **error);
+/* The session's statistics as query-stats has them, at its end, if it was ended here; else NULL. Borrowed. */
+const json_t *capture_statistics(const struct capture *capture);
+
 /* Fills in one entry for each ring; returns how many. They are readable when a ring wants to be drained. */
 size_t capture_poll(const struct capture *capture, struct pollfd *entries, size_t room);
 
@@ -48,11 +57,16 @@ bool capture_drain(struct capture *capture, GError **error);
 
 /* A guest-phase event's data; kept for the recording's description. */
 void capture_phase(struct capture *capture, json_t *phase);
+/* A marker, likewise. */
+void capture_mark(struct capture *capture, const char *name, bool begins, uint64_t time_ns);
+/* There were more markers than a recording keeps. */
+bool capture_marks_left_out(const struct capture *capture);
 
 struct capture_summary {
 	const json_t *guest;      /* as query-guest */
 	const json_t *end;        /* as in guest-ended; NULL when the engine did not live to say it */
 	const json_t *statistics; /* as query-stats; NULL likewise */
+	const json_t *exec;       /* as exec_json; NULL without a command */
 };
 
 /* Writes the symbols that were hit and everything else that a report wants, and closes the file. */

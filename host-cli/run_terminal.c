@@ -68,6 +68,14 @@ void terminal_progress(struct terminal *terminal, uint64_t samples)
 	terminal->samples = samples;
 }
 
+void terminal_output_begins(struct terminal *terminal)
+{
+	if (!terminal->has_progress || !isatty(STDOUT_FILENO))
+		return;
+	terminal_progress_end(terminal);
+	terminal->has_progress = false;
+}
+
 void terminal_progress_end(struct terminal *terminal)
 {
 	if (terminal->progress_shown)

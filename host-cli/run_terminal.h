@@ -21,6 +21,8 @@ void terminal_raw(struct terminal *terminal);
 
 /* Where stderr is a terminal and the console is elsewhere: "12345 samples, 12.3 s, 998/s", on one line. */
 void terminal_progress(struct terminal *terminal, uint64_t samples);
+/* A command of the guest begins to write to standard output: where that is a terminal, the line would be in its way. */
+void terminal_output_begins(struct terminal *terminal);
 /* Takes the line away. */
 void terminal_progress_end(struct terminal *terminal);
 

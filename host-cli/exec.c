@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "exec.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "exec_output.h"
+#include "guest_clock.h"
+#include "lib/agent/agent_stream.h"
+#include "message.h"
+#include "text.h"
+
+#define CLOCK_PINGS 4u /* before the first run */
+#define RECEIVE_BYTES 16384u
+#define PING_INTERVAL_NS UINT64_C(1000000000)
+#define SILENCE_NS UINT64_C(30000000000)          /* of an agent that is asked every second */
+#define TIME_LIMIT_GRACE_NS UINT64_C(20000000000) /* the agent's own, and more */
+#define POWER_OFF_NS UINT64_C(20000000000)
+#define TIME_LIMIT_STATUS 124 /* as timeout(1) */
+#define SIGNAL_STATUS 128     /* as a shell */
+
+enum exec_state {
+	EXEC_BOOTING,
+	EXEC_ASKING, /* for the time */
+	EXEC_STARTING,
+	EXEC_RUNNING,
+	EXEC_ENDING, /* the agent has been told to end the machine */
+	EXEC_FAILED,
+};
+
+enum { ENTRY_AGENT, ENTRY_INPUT, ENTRY_OUTPUT };
+_Static_assert(ENTRY_OUTPUT + 2 == EXEC_POLL_ENTRIES, "two outputs");
+
+struct exec {
+	const struct exec_plan *plan;
+	struct exec_hooks hooks;
+	int fd;
+	struct agent_stream *stream;
+	GByteArray *to_agent;
+	struct exec_output *outputs[2];
+	enum exec_state state;
+	unsigned run; /* 1.., warm-ups first */
+	bool window_open;
+	bool has_started;
+	/* Standard input. */
+	bool input_is_terminal;
+	bool input_open;
+	size_t input_room;
+	/* Times of our clock; 0: none. */
+	struct guest_clock clock;
+	unsigned pongs;
+	bool asking;
+	uint64_t asked_ns, heard_ns, deadline_ns, started_ns;
+	bool said_silence;
+	int status;
+	char *end_message;
+	json_t *runs;
+};
+
+struct exec *exec_new(const struct exec_plan *plan, int fd)
+{
+	struct exec *exec = g_new0(struct exec, 1);
+
+	exec->plan = plan;
+	exec->fd = fd;
+	exec->stream = agent_stream_new();
+	exec->to_agent = g_byte_array_new();
+	exec->outputs[0] = exec_output_new(STDOUT_FILENO);
+	exec->outputs[1] = exec_output_new(STDERR_FILENO);
+	exec->input_is_terminal = isatty(STDIN_FILENO);
+	exec->status = -1;
+	exec->runs = json_array();
+	return exec;
+}
+
+void exec_free(struct exec *exec)
+{
+	if (exec == NULL)
+		return;
+	for (size_t i = 0; i < 2; i++)
+		exec_output_free(exec->outputs[i]);
+	agent_stream_free(exec->stream);
+	g_byte_array_unref(exec->to_agent);
+	json_decref(exec->runs);
+	g_free(exec->end_message);
+	if (exec->fd >= 0)
+		close(exec->fd);
+	g_free(exec);
+}
+
+void exec_set_hooks(struct exec *exec, const struct exec_hooks *hooks)
+{
+	exec->hooks = *hooks;
+}
+
+bool exec_has_started(const struct exec *exec)
+{
+	return exec->has_started;
+}
+
+bool exec_is_flushed(const struct exec *exec)
+{
+	return exec_output_pending(exec->outputs[0]) == 0 && exec_output_pending(exec->outputs[1]) == 0;
+}
+
+int exec_status(const struct exec *exec)
+{
+	return exec->status;
+}
+
+void exec_say_end(const struct exec *exec)
+{
+	if (exec->end_message != NULL)
+		say("%s", exec->end_message);
+}
+
+/* ---- the runs ---- */
+
+/* "repeat-1", "warmup-1". New string. */
+static char *run_name(const struct exec *exec)
+{
+	if (exec->run <= exec->plan->warmups)
+		return g_strdup_printf("warmup-%u", exec->run);
+	return g_strdup_printf("repeat-%u", exec->run - exec->plan->warmups);
+}
+
+static unsigned runs_wanted(const struct exec *exec)
+{
+	return exec->plan->warmups + exec->plan->repeats;
+}
+
+static void window_close(struct exec *exec)
+{
+	if (exec->window_open)
+		exec->hooks.end(exec->hooks.data);
+	exec->window_open = false;
+}
+
+/* Nothing more is asked of the guest. */
+static void exec_fail(struct exec *exec, int status, char *message)
+{
+	window_close(exec);
+	exec->state = EXEC_FAILED;
+	exec->status = status;
+	g_free(exec->end_message);
+	exec->end_message = message;
+}
+
+static void exec_fail_error(struct exec *exec, GError *why)
+{
+	exec_fail(exec, 1, g_strdup(why->message));
+	g_error_free(why);
+}
+
+static void exec_end(struct exec *exec)
+{
+	window_close(exec);
+	exec->state = EXEC_ENDING;
+	exec->deadline_ns = host_clock_ns() + POWER_OFF_NS;
+	agent_say_power_off(exec->to_agent);
+}
+
+/* Input belongs to a single run; several would each get a part of it. */
+static void input_begin(struct exec *exec)
+{
+	exec->input_open = runs_wanted(exec) == 1;
+	exec->input_room = 0;
+	if (!exec->input_open)
+		agent_say_stdin_end(exec->to_agent);
+}
+
+static void run_start(struct exec *exec)
+{
+	const struct exec_plan *plan = exec->plan;
+	const struct agent_order order = {
+		.run = ++exec->run,
+		.time_limit_ms = plan->time_limit_ms,
+		.path = plan->path,
+		.folder = plan->folder,
+		.arguments = (const char *const *)plan->arguments,
+		.variables = (const char *const *)plan->variables,
+	};
+	GError *error = NULL;
+
+	exec->state = EXEC_STARTING;
+	if (exec->run == plan->warmups + 1) {
+		exec->window_open = exec->hooks.begin(exec->hooks.data, &error);
+		if (!exec->window_open) {
+			exec_fail_error(exec, error);
+			return;
+		}
+	}
+	if (!agent_say_run(exec->to_agent, &order, &error))
+		exec_fail_error(exec, error);
+}
+
+static uint64_t host_time(const struct exec *exec, uint64_t guest_ns)
+{
+	return guest_clock_to_host(&exec->clock, guest_ns);
+}
+
+static void run_mark(struct exec *exec, bool begins, uint64_t guest_ns)
+{
+	g_autofree char *name = run_name(exec);
+
+	exec->hooks.mark(name, begins, host_time(exec, guest_ns), exec->hooks.data);
+}
+
+static void run_started(struct exec *exec, const struct vprof_agent_started *started)
+{
+	if (exec->state != EXEC_STARTING || started->run != exec->run)
+		return;
+	exec->state = EXEC_RUNNING;
+	exec->has_started = true;
+	exec->started_ns = started->time_ns;
+	if (exec->plan->time_limit_ms != 0)
+		exec->deadline_ns =
+			host_clock_ns() + exec->plan->time_limit_ms * UINT64_C(1000000) + TIME_LIMIT_GRACE_NS;
+	run_mark(exec, true, started->time_ns);
+	input_begin(exec);
+}
+
+static void run_refused(struct exec *exec, const struct vprof_agent_refused *refused, const char *what)
+{
+	if (exec->state != EXEC_STARTING || refused->run != exec->run)
+		return;
+	exec->status = refused->error == ENOENT ? EXEC_STATUS_NOT_FOUND : EXEC_STATUS_NOT_EXECUTABLE;
+	exec->end_message = g_strdup_printf("%s: the agent in the guest cannot %s: %s", exec->plan->arguments[0], what,
+	                                    g_strerror((int)(refused->error & INT16_MAX)));
+	exec_end(exec);
+}
+
+static void run_keep(struct exec *exec, const struct vprof_agent_exited *exited)
+{
+	g_autofree char *name = run_name(exec);
+
+	json_array_append_new(exec->runs,
+	                      json_pack("{s:s, s:i, s:i, s:b, s:I, s:I, s:I, s:I}", "phase", name, "status",
+	                                (int)(exited->status & UINT8_MAX), "signal", (int)(exited->signal & INT8_MAX),
+	                                "time-limit", exited->time_limit != 0, "wall-ns",
+	                                (json_int_t)(exited->time_ns - exec->started_ns), "user-ns",
+	                                (json_int_t)exited->user_ns, "system-ns", (json_int_t)exited->system_ns,
+	                                "memory-bytes", (json_int_t)exited->memory_bytes));
+}
+
+static void run_judge(struct exec *exec, const struct vprof_agent_exited *exited)
+{
+	const char *name = exec->plan->arguments[0];
+	int status = (int)(exited->status & UINT8_MAX), number = (int)(exited->signal & INT8_MAX);
+
+	exec->status = status;
+	if (number != 0) {
+		exec->status = SIGNAL_STATUS + number;
+		exec->end_message = g_strdup_printf("%s was ended by signal %d (%s)", name, number, strsignal(number));
+	} else if (status != 0) {
+		exec->end_message = g_strdup_printf("%s exited with status %d", name, status);
+	}
+	if (exited->time_limit != 0) {
+		exec->status = TIME_LIMIT_STATUS;
+		g_free(exec->end_message);
+		exec->end_message =
+			g_strdup_printf("%s was ended: its time limit of %s is over", name, exec_options.time_limit);
+	}
+}
+
+static void run_exited(struct exec *exec, const struct vprof_agent_exited *exited)
+{
+	if (exec->state != EXEC_RUNNING || exited->run != exec->run)
+		return;
+	exec->deadline_ns = 0;
+	run_mark(exec, false, exited->time_ns);
+	run_keep(exec, exited);
+	run_judge(exec, exited);
+	if (exec->status == 0 && exec->run < runs_wanted(exec))
+		run_start(exec);
+	else
+		exec_end(exec);
+}
+
+/* ---- what the agent says ---- */
+
+static void ask_time(struct exec *exec)
+{
+	exec->asking = true;
+	exec->asked_ns = host_clock_ns();
+	agent_say_ping(exec->to_agent, exec->asked_ns);
+}
+
+static void take_hello(struct exec *exec)
+{
+	if (exec->state != EXEC_BOOTING)
+		return;
+	exec->state = EXEC_ASKING;
+	ask_time(exec);
+}
+
+static void take_pong(struct exec *exec, const struct vprof_agent_pong *pong)
+{
+	if (!exec->asking || pong->cookie != exec->asked_ns)
+		return;
+	exec->asking = false;
+	guest_clock_add(&exec->clock, pong->cookie, pong->time_ns, host_clock_ns());
+	exec->pongs++;
+	if (exec->state != EXEC_ASKING)
+		return;
+	if (exec->pongs < CLOCK_PINGS)
+		ask_time(exec);
+	else
+		run_start(exec);
+}
+
+static void take_mark(struct exec *exec, const struct vprof_agent_mark *mark, const char *name)
+{
+	if ((mark->kind == VPROF_AGENT_MARK_BEGIN || mark->kind == VPROF_AGENT_MARK_END) && exec->clock.known)
+		exec->hooks.mark(name, mark->kind == VPROF_AGENT_MARK_BEGIN, host_time(exec, mark->time_ns),
+		                 exec->hooks.data);
+}
+
+static void take_message(struct exec *exec, const struct agent_message *message)
+{
+	switch (message->type) {
+	case VPROF_AGENT_HELLO:
+		take_hello(exec);
+		break;
+	case VPROF_AGENT_PONG:
+		take_pong(exec, &message->pong);
+		break;
+	case VPROF_AGENT_STARTED:
+		run_started(exec, &message->started);
+		break;
+	case VPROF_AGENT_REFUSED:
+		run_refused(exec, &message->refused, message->text);
+		break;
+	case VPROF_AGENT_STDOUT:
+	case VPROF_AGENT_STDERR:
+		exec_output_put(exec->outputs[message->type == VPROF_AGENT_STDERR], message->bytes, message->n_bytes);
+		break;
+	case VPROF_AGENT_STDIN_ROOM:
+		exec->input_room = MIN(exec->input_room + message->stdin_room.bytes, VPROF_AGENT_STDIN_BYTES_MAX);
+		break;
+	case VPROF_AGENT_EXITED:
+		run_exited(exec, &message->exited);
+		break;
+	case VPROF_AGENT_MARK:
+		take_mark(exec, &message->mark, message->text);
+		break;
+	case VPROF_AGENT_COMPLAINT:
+		warn("the agent in the guest: %s", message->text);
+		break;
+	default: /* answers to what was not asked */
+		break;
+	}
+}
+
+static void take_messages(struct exec *exec)
+{
+	struct agent_message message;
+	GError *error = NULL;
+
+	while (exec->state != EXEC_FAILED && agent_stream_next(exec->stream, &message, &error))
+		take_message(exec, &message);
+	if (error != NULL && exec->state != EXEC_FAILED)
+		exec_fail_error(exec, g_steal_pointer(&error));
+	g_clear_error(&error);
+}
+
+/* False when there is nothing now. */
+static bool receive(struct exec *exec)
+{
+	uint8_t bytes[RECEIVE_BYTES];
+	ssize_t n = recv(exec->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (n <= 0)
+		return false;
+	exec->heard_ns = host_clock_ns();
+	exec->said_silence = false;
+	agent_stream_put(exec->stream, bytes, (size_t)n);
+	take_messages(exec);
+	return true;
+}
+
+static void transmit(struct exec *exec)
+{
+	ssize_t n = send(exec->fd, exec->to_agent->data, exec->to_agent->len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n > 0)
+		g_byte_array_remove_range(exec->to_agent, 0, (guint)n);
+}
+
+void exec_guest_ended(struct exec *exec)
+{
+	while (!exec_output_is_full(exec->outputs[0]) && !exec_output_is_full(exec->outputs[1]) && receive(exec))
+		;
+	window_close(exec);
+}
+
+/* ---- the streams ---- */
+
+static void input_read(struct exec *exec)
+{
+	uint8_t bytes[VPROF_AGENT_STDIN_BYTES_MAX];
+	ssize_t n = read(STDIN_FILENO, bytes, exec->input_room);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		exec->input_open = false;
+		agent_say_stdin_end(exec->to_agent);
+		return;
+	}
+	exec->input_room -= (size_t)n;
+	agent_say_stdin(exec->to_agent, bytes, (size_t)n);
+}
+
+static void output_write(struct exec *exec, size_t i)
+{
+	/* As a pipe would, were the command on this host. */
+	if (!exec_output_write(exec->outputs[i]))
+		exec_signal(exec, SIGPIPE);
+}
+
+bool exec_signal(struct exec *exec, int number)
+{
+	if (exec->state != EXEC_RUNNING)
+		return false;
+	agent_say_signal(exec->to_agent, number);
+	return true;
+}
+
+/* ---- the loop's view ---- */
+
+/* A background job that reads its terminal would be stopped. */
+static bool wants_input(const struct exec *exec)
+{
+	return exec->state == EXEC_RUNNING && exec->input_open && exec->input_room != 0 &&
+	       (!exec->input_is_terminal || tcgetpgrp(STDIN_FILENO) == getpgrp());
+}
+
+void exec_poll(const struct exec *exec, struct pollfd entries[EXEC_POLL_ENTRIES])
+{
+	short agent = exec->to_agent->len != 0 ? POLLOUT : 0;
+
+	/* A reader of ours that does not keep up makes the command wait. */
+	if (!exec_output_is_full(exec->outputs[0]) && !exec_output_is_full(exec->outputs[1]))
+		agent |= POLLIN;
+	entries[ENTRY_AGENT] = (struct pollfd){.fd = exec->fd, .events = agent};
+	entries[ENTRY_INPUT] = (struct pollfd){.fd = wants_input(exec) ? STDIN_FILENO : -1, .events = POLLIN};
+	for (size_t i = 0; i < 2; i++)
+		entries[ENTRY_OUTPUT + i] = exec_output_poll(exec->outputs[i]);
+}
+
+/* The pings of a running command keep the clock right and say that the guest is alive. */
+static void check_time(struct exec *exec)
+{
+	uint64_t now_ns = host_clock_ns();
+
+	if (exec->state == EXEC_RUNNING && !exec->asking && now_ns - exec->asked_ns >= PING_INTERVAL_NS)
+		ask_time(exec);
+	if (exec->state == EXEC_RUNNING && now_ns - exec->heard_ns >= SILENCE_NS && !exec->said_silence) {
+		warn("the agent in the guest has said nothing for %u s", (unsigned)(SILENCE_NS / 1000000000));
+		exec->said_silence = true;
+	}
+	if (exec->state == EXEC_RUNNING && exec->deadline_ns != 0 && now_ns >= exec->deadline_ns)
+		exec_fail(exec, TIME_LIMIT_STATUS,
+		          g_strdup_printf(
+				  "the time limit of %s is over, and the agent in the guest does nothing about it",
+				  exec_options.time_limit));
+}
+
+void exec_serve(struct exec *exec, const struct pollfd entries[EXEC_POLL_ENTRIES])
+{
+	if ((entries[ENTRY_AGENT].revents & POLLIN) != 0)
+		receive(exec);
+	if ((entries[ENTRY_INPUT].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
+		input_read(exec);
+	for (size_t i = 0; i < 2; i++)
+		if (entries[ENTRY_OUTPUT + i].revents != 0)
+			output_write(exec, i);
+	check_time(exec);
+	if (exec->to_agent->len != 0)
+		transmit(exec);
+}
+
+bool exec_wants_end(const struct exec *exec)
+{
+	return exec->state == EXEC_FAILED || (exec->state == EXEC_ENDING && host_clock_ns() >= exec->deadline_ns);
+}
+
+json_t *exec_json(const struct exec *exec)
+{
+	json_t *words = json_array();
+
+	for (char **word = exec->plan->arguments; *word != NULL; word++)
+		json_array_append_new(words, text_json(*word));
+	return json_pack("{s:o, s:O}", "command", words, "runs", exec->runs);
+}

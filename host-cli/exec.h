@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A command that runs in the guest: the conversation with the agent there, from its greeting to the last repetition's
+ * end, and the command's standard streams, which are ours.
+ */
+#ifndef VPROF_CLI_EXEC_H
+#define VPROF_CLI_EXEC_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "exec_plan.h"
+
+#define EXEC_POLL_ENTRIES 4u
+
+/* What others do about it. */
+struct exec_hooks {
+	/* The first repetition that counts is about to start; false: it must not, with the reason. */
+	bool (*begin)(void *data, GError **error);
+	/* The last one has ended, or none goes on. Only after begin. */
+	void (*end)(void *data);
+	/* A phase begins or ends, at a time of our CLOCK_MONOTONIC. */
+	void (*mark)(const char *name, bool begins, uint64_t time_ns, void *data);
+	void *data;
+};
+
+struct exec;
+
+/* fd: the stream to the agent, which is closed by exec_free. The plan stays the caller's. */
+struct exec *exec_new(const struct exec_plan *plan, int fd);
+void exec_free(struct exec *exec);
+void exec_set_hooks(struct exec *exec, const struct exec_hooks *hooks);
+
+/* What to wait for; exec_serve takes the same entries after poll(2). */
+void exec_poll(const struct exec *exec, struct pollfd entries[EXEC_POLL_ENTRIES]);
+void exec_serve(struct exec *exec, const struct pollfd entries[EXEC_POLL_ENTRIES]);
+
+/* Hands a signal on to the command; false when it does not run. */
+bool exec_signal(struct exec *exec, int number);
+/* The command has been started once, so that what is on standard output is its. */
+bool exec_has_started(const struct exec *exec);
+/* Nothing more will come of the guest: it should be ended. */
+bool exec_wants_end(const struct exec *exec);
+/* Takes what the agent has said last, once the guest has ended. */
+void exec_guest_ended(struct exec *exec);
+/* All of its output has gone where it should. */
+bool exec_is_flushed(const struct exec *exec);
+
+/* Says on standard error what there is to say about the command's end. */
+void exec_say_end(const struct exec *exec);
+/* The exit status that the command asks for; -1 when it did not come to its end. */
+int exec_status(const struct exec *exec);
+/* What the recording keeps: {"command": [...], "runs": [...]}. New reference. */
+json_t *exec_json(const struct exec *exec);
+
+#endif

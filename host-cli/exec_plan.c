@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "exec_plan.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/initramfs/initramfs.h"
+#include "program.h"
+#include "units.h"
+
+#define AGENT "vprof-agent"
+#define INIT_PATH "/init"
+#define RUNS_MAX 100000
+#define DEFAULT_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+G_DEFINE_QUARK(vprof_exec_error, exec_error)
+
+struct exec_options exec_options;
+
+/* Options that mean nothing without a command. */
+static const char *option_without_command(void)
+{
+	const struct exec_options *options = &exec_options;
+	const struct {
+		const char *name;
+		bool given;
+	} rows[] = {
+		{"--env", options->variables != NULL},    {"--add", options->files != NULL},
+		{"--workdir", options->folder != NULL},   {"--time-limit", options->time_limit != NULL},
+		{"--repeat", options->repeat != NULL},    {"--warmup", options->warmup != NULL},
+		{"--from-boot", options->from_boot != 0},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+		if (rows[i].given)
+			return rows[i].name;
+	return NULL;
+}
+
+static bool options_parse(struct exec_plan *plan, GError **error)
+{
+	const struct exec_options *options = &exec_options;
+	uint64_t seconds = 0, repeats = 1, warmups = 0;
+
+	if ((options->time_limit != NULL &&
+	     !units_parse_duration("--time-limit", options->time_limit, &seconds, error)) ||
+	    (options->repeat != NULL &&
+	     !units_parse_number("--repeat", options->repeat, 1, RUNS_MAX, &repeats, error)) ||
+	    (options->warmup != NULL && !units_parse_number("--warmup", options->warmup, 0, RUNS_MAX, &warmups, error)))
+		return false;
+	if (seconds > UINT32_MAX / 1000) {
+		g_set_error(error, EXEC_ERROR, EXEC_ERROR_OPTIONS, "--time-limit takes up to %u days",
+		            UINT32_MAX / 1000 / 86400);
+		return false;
+	}
+	plan->time_limit_ms = (uint32_t)(seconds * 1000);
+	plan->repeats = (unsigned)repeats;
+	plan->warmups = (unsigned)warmups;
+	plan->from_boot = options->from_boot;
+	return true;
+}
+
+static bool folder_check(GError **error)
+{
+	if (exec_options.folder == NULL || exec_options.folder[0] == '/')
+		return true;
+	g_set_error(error, EXEC_ERROR, EXEC_ERROR_OPTIONS, "--workdir takes an absolute path, not %s",
+	            exec_options.folder);
+	return false;
+}
+
+bool exec_options_check(GError **error)
+{
+	const char *lonely = exec_options.command == NULL ? option_without_command() : NULL;
+	g_auto(GStrv) arguments = NULL;
+	struct exec_plan plan = {0};
+
+	if (lonely != NULL) {
+		g_set_error(error, EXEC_ERROR, EXEC_ERROR_OPTIONS, "%s means nothing without --exec", lonely);
+		return false;
+	}
+	if (exec_options.command == NULL)
+		return true;
+	return folder_check(error) && g_shell_parse_argv(exec_options.command, NULL, &arguments, error) &&
+	       options_parse(&plan, error);
+}
+
+/* As a shell looks for it. New string. */
+static char *command_find(const char *name, GError **error)
+{
+	g_autofree char *path = strchr(name, '/') != NULL ? g_canonicalize_filename(name, NULL) : NULL;
+
+	if (path == NULL)
+		path = g_find_program_in_path(name);
+	if (path == NULL || access(path, F_OK) != 0)
+		g_set_error(error, EXEC_ERROR, EXEC_ERROR_NOT_FOUND, "there is no command %s on this host", name);
+	else if (access(path, X_OK) != 0 || g_file_test(path, G_FILE_TEST_IS_DIR))
+		g_set_error(error, EXEC_ERROR, EXEC_ERROR_NOT_EXECUTABLE, "%s is not executable", path);
+	else
+		return g_canonicalize_filename(path, NULL);
+	return NULL;
+}
+
+static void variable_add(GPtrArray *list, const char *given)
+{
+	const char *value = strchr(given, '=') == NULL ? g_getenv(given) : NULL;
+
+	if (strchr(given, '=') != NULL)
+		g_ptr_array_add(list, g_strdup(given));
+	else if (value != NULL)
+		g_ptr_array_add(list, g_strdup_printf("%s=%s", given, value));
+}
+
+/* Not ours as it is: results should not depend on who ran it. Libraries are where they were found, though. */
+static char **variables_new(void)
+{
+	GPtrArray *list = g_ptr_array_new();
+
+	g_ptr_array_add(list, g_strdup(DEFAULT_PATH));
+	variable_add(list, "LD_LIBRARY_PATH");
+	for (char **given = exec_options.variables; given != NULL && *given != NULL; given++)
+		variable_add(list, *given);
+	g_ptr_array_add(list, NULL);
+	return (char **)g_ptr_array_free(list, FALSE);
+}
+
+struct exec_plan *exec_plan_new(GError **error)
+{
+	struct exec_plan *plan = g_new0(struct exec_plan, 1);
+
+	if (options_parse(plan, error) && g_shell_parse_argv(exec_options.command, NULL, &plan->arguments, error))
+		plan->path = command_find(plan->arguments[0], error);
+	if (plan->path == NULL) {
+		exec_plan_free(plan);
+		return NULL;
+	}
+	plan->variables = variables_new();
+	plan->folder =
+		exec_options.folder != NULL ? g_canonicalize_filename(exec_options.folder, "/") : g_get_current_dir();
+	return plan;
+}
+
+void exec_plan_free(struct exec_plan *plan)
+{
+	if (plan == NULL)
+		return;
+	g_strfreev(plan->arguments);
+	g_strfreev(plan->variables);
+	g_free(plan->path);
+	g_free(plan->folder);
+	g_free(plan);
+}
+
+/* "FILE:PATH", or "FILE", which may itself have a colon in it: then there it is as on the host. */
+static bool file_add(struct initramfs *initramfs, const char *given, GError **error)
+{
+	const char *colon = strrchr(given, ':');
+	g_autofree char *file = NULL, *path = NULL;
+
+	if (colon == NULL || access(given, F_OK) == 0) {
+		file = g_canonicalize_filename(given, NULL);
+		return initramfs_add(initramfs, file, file, error);
+	}
+	file = g_strndup(given, (gsize)(colon - given));
+	path = g_canonicalize_filename(colon + 1, "/");
+	return initramfs_add(initramfs, file, path, error);
+}
+
+static bool initramfs_fill(struct initramfs *initramfs, const struct exec_plan *plan, GError **error)
+{
+	static const char *const folders[] = {"/dev", "/proc", "/sys", "/run", "/tmp"};
+	g_autofree char *agent = program_find(AGENT, error);
+
+	for (size_t i = 0; i < G_N_ELEMENTS(folders); i++)
+		initramfs_add_folder(initramfs, folders[i]);
+	initramfs_add_folder(initramfs, plan->folder);
+	/* For `vprof-agent mark`. */
+	initramfs_add_link(initramfs, "/bin/" AGENT, INIT_PATH);
+	if (agent == NULL || !initramfs_add(initramfs, agent, INIT_PATH, error) ||
+	    !initramfs_add_program(initramfs, plan->path, error))
+		return false;
+	for (char **file = exec_options.files; file != NULL && *file != NULL; file++)
+		if (!file_add(initramfs, *file, error))
+			return false;
+	return true;
+}
+
+int exec_plan_initramfs(const struct exec_plan *plan, const char *base, GError **error)
+{
+	struct initramfs *initramfs = initramfs_new();
+	int fd = initramfs_fill(initramfs, plan, error) ? initramfs_write(initramfs, base, error) : -1;
+
+	initramfs_free(initramfs);
+	return fd;
+}
