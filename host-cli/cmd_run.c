@@ -260,7 +260,8 @@ static bool run_print_top(const struct run *run, GError **error)
 	}
 	report = report_new(input, &report_options);
 	input_say_warnings(input);
-	report_print_text(report, stdout);
+	/* Standard output is the command's, if there is one. */
+	report_print_text(report, run->base.exec != NULL ? stderr : stdout);
 	report_free(report);
 	input_free(input);
 	return true;
@@ -354,12 +355,18 @@ const struct command command_run = {
 	.arguments = "",
 	.manual = "vprof-run",
 	.description =
-		"The guest runs until it powers off; its console is this terminal. Ctrl-C ends it and finishes the\n"
+		"With --exec, COMMAND runs in the guest with what it needs of this host (its libraries, what --add "
+		"names),\n"
+		"its input, output and exit status are ours, and the profile is that of the command.\n"
+		"Without, the guest runs until it powers off, and its console is this terminal. Ctrl-C ends it and "
+		"finishes the\n"
 		"recording; a second Ctrl-C leaves at once. The exit status is the guest's: 0 after a power-off, see "
 		"the manual.\n"
 		"Without -e, cycles are sampled where the host has a PMU, else the vCPU threads' clock.\n"
 		"\n"
 		"Examples:\n"
+		"  vprof run --kernel /boot/vmlinuz --exec './bench --iterations 1000'\n"
+		"  vprof run --kernel vmlinux --exec ./test --add data.txt --repeat 10 --warmup 2 --time-limit 60s\n"
 		"  vprof run --demo\n"
 		"  vprof run --kernel /boot/vmlinuz --initrd initrd.img --memory 512M --duration 2m\n"
 		"  vprof run --kernel vmlinux --append 'root=none quiet' -F 5000 --console boot.log -o boot.data\n"

@@ -81,8 +81,11 @@ bool exec_options_check(GError **error)
 	}
 	if (exec_options.command == NULL)
 		return true;
-	return folder_check(error) && g_shell_parse_argv(exec_options.command, NULL, &arguments, error) &&
-	       options_parse(&plan, error);
+	if (!g_shell_parse_argv(exec_options.command, NULL, &arguments, error)) {
+		g_prefix_error(error, "--exec: ");
+		return false;
+	}
+	return folder_check(error) && options_parse(&plan, error);
 }
 
 /* As a shell looks for it. New string. */

@@ -65,7 +65,7 @@ extern struct guest_run_options guest_run_options;
 	         0,                                                                                                      \
 	         G_OPTION_ARG_STRING,                                                                                    \
 	         &guest_run_options.console,                                                                             \
-	         "the guest's first serial port: stdio, none or a file",                                                 \
+	         "the guest's first serial port: stdio, stderr, none or a file",                                         \
 	         "WHERE"},                                                                                               \
 		{"stop-on-panic",                                                                                        \
 	         0,                                                                                                      \

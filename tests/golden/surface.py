@@ -54,8 +54,13 @@ class Surface(unittest.TestCase):
         options = help_options(vprof("--help", program="vprof-vmm"))
         self.assertEqual(manual_options("vprof-vmm.8"), options)
 
+    def test_manual_of_the_agent(self):
+        options = set(re.findall(r"vprof-agent --([a-z]+)", vprof("--help", program="vprof-agent"))) - {"help"}
+        self.assertEqual(options, {"device", "vsock"})
+        self.assertEqual(manual_options("vprof-agent.8"), options)
+
     def test_every_page_is_somebodys(self):
-        pages = {manual_page(command) for command in commands()} | {"vprof-vmm.8", "vprof-measurements.5"}
+        pages = {manual_page(command) for command in commands()} | {"vprof-agent.8", "vprof-vmm.8", "vprof-measurements.5"}
         self.assertEqual({file.name for file in MAN.iterdir()}, pages)
 
     def test_short_options_of_the_manual(self):
