@@ -10,7 +10,7 @@ import harness
 from harness import VPROF
 
 BOOT_SECONDS = 500
-FLOOD_LINES = 6000
+FLOOD_LINES = 2000
 
 # Says what it was given, marks a phase, answers a signal, floods its output, copies its input, and fails.
 STREAMS = f"""#!/bin/sh
