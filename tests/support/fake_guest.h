@@ -22,6 +22,8 @@
 #define FAKE_TURN_NS UINT64_C(70000)
 #define FAKE_KERNEL_RIP UINT64_C(0xffffffff81000010)
 #define FAKE_USER_RIP UINT64_C(0x401000)
+#define FAKE_KERNEL_CR3 UINT64_C(0x10000)
+#define FAKE_USER_CR3 UINT64_C(0x20000)
 
 struct fake_guest;
 
@@ -82,6 +84,7 @@ static inline struct guest_regs fake_regs(const struct fake_vcpu *vcpu)
 
 	return (struct guest_regs){
 		.rip = user ? FAKE_USER_RIP : FAKE_KERNEL_RIP,
+		.cr3 = user ? FAKE_USER_CR3 : FAKE_KERNEL_CR3,
 		.cpl = user ? 3 : 0,
 		.valid = !vcpu->fake->regs_invalid,
 	};

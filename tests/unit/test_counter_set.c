@@ -66,7 +66,7 @@ static void bench_set_period(struct counter *counter, uint64_t period)
 static bool bench_read(struct counter *counter, struct counter_reading *reading)
 {
 	(void)counter;
-	*reading = (struct counter_reading){bench.value, bench.running_ns};
+	*reading = (struct counter_reading){.value = bench.value, .running_ns = bench.running_ns};
 	return true;
 }
 
@@ -443,7 +443,8 @@ START_TEST(meters_count_without_overflows)
 	ck_assert(counter_meter_read(meter, &before));
 	burn(20000000);
 	ck_assert(counter_meter_read(meter, &after));
-	ck_assert_uint_ge(after.value - before.value, 20000000);
+	/* perf's clock stands still during some of its own work. */
+	ck_assert_uint_ge(after.value - before.value, 19600000);
 	ck_assert_uint_le(after.value - before.value, 22000000);
 	/* The kernel reads its own clocks one after the other. */
 	ck_assert_uint_ge(after.running_ns - before.running_ns, 19000000);

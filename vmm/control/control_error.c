@@ -38,6 +38,12 @@ static const char *session_class(int code)
 		return VPROF_ERROR_STATE;
 	case SESSION_ERROR_RANGE:
 		return VPROF_ERROR_INVALID_ARGUMENT;
+	case SESSION_ERROR_BUSY:
+		return VPROF_ERROR_BUSY;
+	case SESSION_ERROR_DENIED:
+		return VPROF_ERROR_DENIED;
+	case SESSION_ERROR_UNSUPPORTED:
+		return VPROF_ERROR_UNSUPPORTED;
 	case SESSION_ERROR_SYSTEM:
 		break;
 	}

@@ -7,6 +7,7 @@
 
 #include "control/server.h"
 #include "lib/client/line.h"
+#include "sample/counter_table.h"
 
 struct listener;
 struct probe_client;
@@ -30,6 +31,7 @@ struct control_server {
 	struct guest *guest;
 	struct session *session;
 	struct probe_hub *probes;
+	struct counter_table *counters;
 	int64_t started_us; /* g_get_monotonic_time() */
 
 	GPtrArray *connections;              /* of struct connection, owned */
@@ -127,6 +129,9 @@ struct control_call {
  * without an error, and is called again.
  */
 bool control_call_wait(struct control_call *call);
+
+/* counter_event.name holds one byte more. */
+#define CONTROL_EVENT_NAME_BYTES_MAX 63
 
 /* methods.c: the table, from which dispatch, argument checks and query-schema come. */
 enum argument_type { ARGUMENT_ADDRESS, ARGUMENT_BOOLEAN, ARGUMENT_INTEGER, ARGUMENT_STRING, ARGUMENT_STRINGS };
@@ -239,6 +244,28 @@ json_t *method_probe_rings(struct control_call *call, GError **error);
 json_t *method_probe_read(struct control_call *call, GError **error);
 /* methods_mapping.c */
 json_t *method_mapping_read(struct control_call *call, GError **error);
+/* {"name", "backend", "attr", "ids"}; steals `ids`. */
+json_t *control_event(const struct counter_event *event, const struct perf_event_attr *attr, json_t *ids);
+json_t *control_statistics(const struct session_statistics *statistics);
+void control_statistics_add(struct session_statistics *sum, const struct session_statistics *one);
+/* methods_counter.c */
+extern const struct method_argument counter_allocate_arguments[], counter_arguments[], counter_write_arguments[],
+	counter_set_period_arguments[], counter_target_arguments[];
+json_t *method_counter_allocate(struct control_call *call, GError **error);
+json_t *method_counter_release(struct control_call *call, GError **error);
+json_t *method_counter_attach(struct control_call *call, GError **error);
+json_t *method_counter_detach(struct control_call *call, GError **error);
+json_t *method_counter_start(struct control_call *call, GError **error);
+json_t *method_counter_stop(struct control_call *call, GError **error);
+json_t *method_counter_read(struct control_call *call, GError **error);
+json_t *method_counter_write(struct control_call *call, GError **error);
+json_t *method_counter_set_period(struct control_call *call, GError **error);
+json_t *method_counter_rings(struct control_call *call, GError **error);
+json_t *method_counter_disable(struct control_call *call, GError **error);
+json_t *method_counter_enable(struct control_call *call, GError **error);
+json_t *method_query_counters(struct control_call *call, GError **error);
+/* methods_host.c */
+json_t *method_query_host(struct control_call *call, GError **error);
 /* methods_time.c */
 json_t *method_query_vcpu_time(struct control_call *call, GError **error);
 json_t *method_vcpu_time_reset(struct control_call *call, GError **error);

@@ -5,10 +5,7 @@
 #include "control/control_priv.h"
 #include "sample/probe_spec.h"
 
-/* counter_event.name holds one byte more. */
-#define EVENT_NAME_BYTES_MAX 63
-
-_Static_assert(sizeof(((struct counter_event *)NULL)->name) == EVENT_NAME_BYTES_MAX + 1,
+_Static_assert(sizeof(((struct counter_event *)NULL)->name) == CONTROL_EVENT_NAME_BYTES_MAX + 1,
                "event names as counter.h has them");
 
 static const struct method_argument negotiate_arguments[] = {
@@ -293,6 +290,130 @@ const struct control_method control_methods[] = {
 			"memory and its eventfd",
 		.role = ROLE_CONTROL,
 		.run = method_rings,
+	},
+	{
+		.name = "query-host",
+		.summary = "says what can be counted on this host, and by what",
+		.returns =
+			"{\"pmu\": {\"name\", \"version\": N, \"general\": {\"counters\": N, \"width\": bits}, "
+			"\"fixed\": likewise} or null, \"events\": [{\"name\", \"summary\", \"usable\", \"backend\"?, "
+			"\"why\"?}], \"backends\": [{\"name\", \"usable\", \"counts-time\", \"guest-only\": whether it "
+			"counts only while the guest runs, \"events\": [TEXT], \"why\"?}], \"counters\": N for "
+                        "clients}",
+		.role = ROLE_OBSERVE,
+		.run = method_query_host,
+	},
+	{
+		.name = "query-counters",
+		.summary = "says who holds which counters; those that are free are not named",
+		.returns =
+			"{\"total\": N, \"counters\": [{\"counter\": N, \"state\": allocated, running, stopped or "
+			"disabled, \"disposition\": standalone, task or unavailable, \"pid\", \"uid\", \"yours\", "
+			"\"mode\", \"event\", \"backend\", \"frequency-hz\": N or 0, \"period\": N or 0, \"estimate\", "
+			"\"descendants\", \"targets\": [{\"pid\"?, \"comm\"?, \"cr3\"?}]}]}",
+		.role = ROLE_OBSERVE,
+		.run = method_query_counters,
+	},
+	{
+		.name = "counter-allocate",
+		.summary = "allocates a counter beside the session's; it is the client's until he releases it or goes",
+		.returns = "{\"counter\": N, \"events\": as session-start, in a sampling mode}",
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_allocate_arguments,
+		.run = method_counter_allocate,
+	},
+	{
+		.name = "counter-release",
+		.summary = "gives a counter back, running or not",
+		.returns = "{}",
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_arguments,
+		.run = method_counter_release,
+	},
+	{
+		.name = "counter-attach",
+		.summary = "attaches a counter in a task mode to tasks of the guest; several times: to any of them",
+		.returns = "{}",
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_target_arguments,
+		.run = method_counter_attach,
+	},
+	{
+		.name = "counter-detach",
+		.summary = "takes back what counter-attach with the same arguments did",
+		.returns = "{}",
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_target_arguments,
+		.run = method_counter_detach,
+	},
+	{
+		.name = "counter-start",
+		.summary = "lets a counter count, on every vCPU",
+		.returns = "{}",
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_arguments,
+		.run = method_counter_start,
+	},
+	{
+		.name = "counter-stop",
+		.summary = "stops a counter; its value stays, and counter-start goes on from there",
+		.returns = "{}",
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_arguments,
+		.run = method_counter_stop,
+	},
+	{
+		.name = "counter-read",
+		.summary = "says what a counter has counted until now",
+		.returns = "{\"value\": N, \"enabled-ns\": N for which threads ran with it, \"running-ns\": N for "
+                           "which it "
+			   "had a counter of the PMU, \"vcpus\": [the same for each]}; with samples {\"value\": N, "
+                           "\"modes\": "
+			   "{\"kernel\", \"user\", \"hypervisor\"}, \"statistics\": as query-stats, since its start, "
+			   "\"vcpus\"}",
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_arguments,
+		.run = method_counter_read,
+	},
+	{
+		.name = "counter-write",
+		.summary = "sets what an exact counter that does not run counts up from",
+		.returns = "{}",
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_write_arguments,
+		.run = method_counter_write,
+	},
+	{
+		.name = "counter-set-period",
+		.summary = "sets how often a counter that does not run takes samples",
+		.returns = "{}",
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_set_period_arguments,
+		.run = method_counter_set_period,
+	},
+	{
+		.name = "counter-rings",
+		.summary = "hands over the rings of a counter in a sampling mode; each has one reader",
+		.returns = "{\"vcpus\": [{\"vcpu\": N, \"data-bytes\": N}]}, with descriptors as rings",
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_arguments,
+		.run = method_counter_rings,
+	},
+	{
+		.name = "counter-disable",
+		.summary = "keeps a counter that is free from being allocated",
+		.returns = "{}",
+		.role = ROLE_CONTROL,
+		.arguments = counter_arguments,
+		.run = method_counter_disable,
+	},
+	{
+		.name = "counter-enable",
+		.summary = "takes counter-disable back",
+		.returns = "{}",
+		.role = ROLE_CONTROL,
+		.arguments = counter_arguments,
+		.run = method_counter_enable,
 	},
 	{
 		.name = "query-vcpu-time",

@@ -86,18 +86,22 @@ json_t *control_hex(const void *bytes, size_t n)
 	return json_string(text->str);
 }
 
+json_t *control_event(const struct counter_event *event, const struct perf_event_attr *attr, json_t *ids)
+{
+	_Static_assert(sizeof(*attr) >= VPROF_ATTR_BYTES, "linux/perf_event.h has PERF_ATTR_SIZE_VER7");
+	return json_pack("{s:s, s:s, s:o, s:o}", "name", event->name, "backend", event->backend->name, "attr",
+	                 control_hex(attr, VPROF_ATTR_BYTES), "ids", ids);
+}
+
 static json_t *event_json(const struct session *session, unsigned event, unsigned vcpus)
 {
 	struct perf_event_attr attr;
-	_Static_assert(sizeof(attr) >= VPROF_ATTR_BYTES, "linux/perf_event.h has PERF_ATTR_SIZE_VER7");
 	session_event_attr(session, event, &attr);
 
 	json_t *ids = json_array();
 	for (unsigned i = 0; i < vcpus; i++)
 		json_array_append_new(ids, json_integer((json_int_t)session_event_id(event, i)));
-	const struct counter_event *counted = &session_configuration(session)->events[event];
-	return json_pack("{s:s, s:s, s:o, s:o}", "name", counted->name, "backend", counted->backend->name, "attr",
-	                 control_hex(&attr, VPROF_ATTR_BYTES), "ids", ids);
+	return control_event(&session_configuration(session)->events[event], &attr, ids);
 }
 
 json_t *method_session_start(struct control_call *call, GError **error)
@@ -129,7 +133,7 @@ bool control_had_session(const struct session *session, GError **error)
 	return false;
 }
 
-static void statistics_add(struct session_statistics *sum, const struct session_statistics *one)
+void control_statistics_add(struct session_statistics *sum, const struct session_statistics *one)
 {
 #define X(name, help) sum->name += one->name;
 	SESSION_STATISTICS(X)
@@ -142,7 +146,7 @@ void control_set_count(json_t *object, const char *name, uint64_t count)
 	json_object_set_new(object, dashed, json_integer((json_int_t)count));
 }
 
-static json_t *statistics_json(const struct session_statistics *statistics)
+json_t *control_statistics(const struct session_statistics *statistics)
 {
 	json_t *object = json_object();
 #define X(name, help) control_set_count(object, #name, statistics->name);
@@ -162,10 +166,10 @@ json_t *method_query_stats(struct control_call *call, GError **error)
 	for (unsigned i = 0; i < call->server->guest->vcpus; i++) {
 		struct session_statistics one;
 		session_statistics_read(session, i, &one);
-		statistics_add(&total, &one);
-		json_array_append_new(vcpus, statistics_json(&one));
+		control_statistics_add(&total, &one);
+		json_array_append_new(vcpus, control_statistics(&one));
 	}
-	return json_pack("{s:o, s:o}", "total", statistics_json(&total), "vcpus", vcpus);
+	return json_pack("{s:o, s:o}", "total", control_statistics(&total), "vcpus", vcpus);
 }
 
 json_t *method_session_stop(struct control_call *call, GError **error)

@@ -12,6 +12,7 @@ struct control_server *control_server_new(struct guest *guest, struct session *s
 	struct control_server *server = g_new0(struct control_server, 1);
 	server->guest = guest;
 	server->session = session;
+	server->counters = counter_table_new(session);
 	server->probes = probe_hub_new(guest, session);
 	server->started_us = g_get_monotonic_time();
 	server->configuration = json_object();
@@ -31,6 +32,7 @@ void control_server_free(struct control_server *server)
 	g_clear_handle_id(&server->wait_timer, g_source_remove);
 	g_clear_handle_id(&server->stall_timer, g_source_remove);
 	g_ptr_array_unref(server->connections);
+	counter_table_free(server->counters);
 	json_decref(server->configuration);
 	probe_hub_free(server->probes);
 	g_free(server);
@@ -94,6 +96,7 @@ void control_server_drop(struct control_server *server, struct connection *conne
 	bool owner = connection->owner;
 	if (server->controller == connection)
 		server->controller = NULL;
+	counter_release_all(server->counters, connection);
 	g_ptr_array_remove(server->connections, connection);
 	if (owner)
 		control_server_quit(server, "its client has gone");

@@ -164,7 +164,8 @@ struct counter_meter;
 
 struct counter_reading {
 	uint64_t value;
-	uint64_t running_ns; /* for which it could count; less than the time since its opening if the PMU is shared */
+	uint64_t running_ns; /* for which it could count; less than enabled_ns if the PMU is shared */
+	uint64_t enabled_ns; /* for which the thread ran with it */
 };
 
 /* Error: UNAVAILABLE, when the event cannot count exactly what its modifiers say. Any thread. */

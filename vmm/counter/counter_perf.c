@@ -132,6 +132,7 @@ static bool perf_read(struct counter *counter, struct counter_reading *reading)
 	if (read(counter->fd, fields, sizeof(fields)) != (ssize_t)sizeof(fields))
 		return false;
 	reading->value = fields[0];
+	reading->enabled_ns = fields[1];
 	reading->running_ns = fields[2];
 	return true;
 }

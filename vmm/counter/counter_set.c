@@ -116,7 +116,8 @@ static struct counter_reading reading_now(struct counter *counter)
 	struct counter_reading now;
 
 	if (!counter->event.backend->ops->read(counter, &now) || now.value < counter->value)
-		now = (struct counter_reading){counter->value + counter->armed, counter->running_ns};
+		now = (struct counter_reading){.value = counter->value + counter->armed,
+		                               .running_ns = counter->running_ns};
 	return now;
 }
 

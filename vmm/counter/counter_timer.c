@@ -89,7 +89,7 @@ static void timer_resume(struct counter *counter)
 
 static bool timer_read(struct counter *counter, struct counter_reading *reading)
 {
-	reading->value = reading->running_ns = thread_cpu_ns() - counter->base;
+	reading->value = reading->running_ns = reading->enabled_ns = thread_cpu_ns() - counter->base;
 	return true;
 }
 

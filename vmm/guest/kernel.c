@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "guest/kernel.h"
 
+static gva_t code_find(const struct symtab *symtab, const char *name)
+{
+	const struct symbol *symbol = symtab_find_name(symtab, name);
+
+	return (gva_t){symbol != NULL ? symbol->address : 0};
+}
+
 static void layouts_load(struct kernel_layout *layout, const struct image *image, const struct symtab *symtab,
                          const struct types *types)
 {
 	g_autoptr(GError) error = NULL;
 
 	layout->has_tasks = task_layout_load(image, symtab, types, &layout->tasks, &error);
+	layout->switch_to = code_find(symtab, "__switch_to");
 	if (!layout->has_tasks) {
 		layout->tasks_why = g_strdup(error->message);
 		return;

@@ -10,6 +10,7 @@ struct kernel_layout {
 	bool has_tasks, has_mappings; /* no mappings without tasks */
 	struct task_layout tasks;
 	struct vma_layout mappings;
+	gva_t switch_to; /* __switch_to, which every context switch goes through; 0: not found */
 	/* Sentences about what is missing, or NULL. */
 	char *tasks_why;
 	char *mappings_why; /* only where tasks are not missing */

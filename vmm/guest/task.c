@@ -93,26 +93,54 @@ static bool comm_clean(char comm[TASK_COMM_BYTES])
 	return true;
 }
 
-bool task_read(const struct task_layout *layout, const struct task_cpu *cpu, struct guest *guest,
-               const struct guest_regs *regs, struct page_walk *walk, struct task *task)
+/* The tables that the vCPU has, or those of the kernel beside them. */
+static bool tables_open(struct page_walk *walk, const struct task_layout *layout, const struct task_cpu *cpu,
+                        struct guest *guest, const struct guest_regs *regs)
 {
-	struct task read;
+	return area_open(walk, layout, cpu, guest, regs, regs->cr3) ||
+	       ((regs->cr3 & CR3_USER_TABLES) &&
+	        area_open(walk, layout, cpu, guest, regs, regs->cr3 & ~CR3_USER_TABLES));
+}
 
-	if (!area_open(walk, layout, cpu, guest, regs, regs->cr3) &&
-	    (!(regs->cr3 & CR3_USER_TABLES) ||
-	     !area_open(walk, layout, cpu, guest, regs, regs->cr3 & ~CR3_USER_TABLES)))
-		return false;
-	if (!kernel_read(walk, cpu->area + layout->current_task, &read.address, sizeof(read.address)) ||
-	    !kernel_read(walk, read.address + layout->tgid, &read.pid, sizeof(read.pid)) ||
-	    !kernel_read(walk, read.address + layout->pid, &read.tid, sizeof(read.tid)) ||
-	    !kernel_read(walk, read.address + layout->start_time, &read.start_time, sizeof(read.start_time)) ||
-	    !kernel_read(walk, read.address + layout->mm, &read.mm, sizeof(read.mm)) ||
-	    !kernel_read(walk, read.address + layout->comm, read.comm, sizeof(read.comm)))
+static bool struct_read(struct page_walk *walk, const struct task_layout *layout, uint64_t address, struct task *task)
+{
+	struct task read = {.address = address};
+
+	if (!kernel_read(walk, address + layout->tgid, &read.pid, sizeof(read.pid)) ||
+	    !kernel_read(walk, address + layout->pid, &read.tid, sizeof(read.tid)) ||
+	    !kernel_read(walk, address + layout->start_time, &read.start_time, sizeof(read.start_time)) ||
+	    !kernel_read(walk, address + layout->mm, &read.mm, sizeof(read.mm)) ||
+	    !kernel_read(walk, address + layout->comm, read.comm, sizeof(read.comm)))
 		return false;
 	if (read.pid > PID_MAX || read.tid > PID_MAX || (read.pid == 0) != (read.tid == 0) || !comm_clean(read.comm))
 		return false;
 	*task = read;
 	return true;
+}
+
+bool task_read(const struct task_layout *layout, const struct task_cpu *cpu, struct guest *guest,
+               const struct guest_regs *regs, struct page_walk *walk, struct task *task)
+{
+	uint64_t address;
+
+	return tables_open(walk, layout, cpu, guest, regs) &&
+	       kernel_read(walk, cpu->area + layout->current_task, &address, sizeof(address)) &&
+	       struct_read(walk, layout, address, task);
+}
+
+bool task_read_at(const struct task_layout *layout, const struct task_cpu *cpu, struct guest *guest,
+                  const struct guest_regs *regs, uint64_t address, struct page_walk *walk, struct task *task)
+{
+	return tables_open(walk, layout, cpu, guest, regs) && struct_read(walk, layout, address, task);
+}
+
+bool task_read_parent(const struct task_layout *layout, struct page_walk *walk, const struct task *task,
+                      struct task *parent)
+{
+	uint64_t address;
+
+	return kernel_read(walk, task->address + layout->real_parent, &address, sizeof(address)) &&
+	       struct_read(walk, layout, address, parent);
 }
 
 bool task_parent_read(const struct task_layout *layout, struct page_walk *walk, const struct task *task,

@@ -70,6 +70,13 @@ struct task {
 bool task_read(const struct task_layout *layout, const struct task_cpu *cpu, struct guest *guest,
                const struct guest_regs *regs, struct page_walk *walk, struct task *task);
 
+/* The same of the task whose task_struct is at `address`. */
+bool task_read_at(const struct task_layout *layout, const struct task_cpu *cpu, struct guest *guest,
+                  const struct guest_regs *regs, uint64_t address, struct page_walk *walk, struct task *task);
+/* The task that the kernel would tell of this one's end: its parent, or who has it since that ended. */
+bool task_read_parent(const struct task_layout *layout, struct page_walk *walk, const struct task *task,
+                      struct task *parent);
+
 struct task_parent {
 	uint32_t pid, tid;
 };

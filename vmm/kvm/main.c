@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "control/host_json.h"
 #include "control/sandbox.h"
 #include "control/server.h"
 #include "counter/counter.h"
@@ -52,24 +53,6 @@ static void complain(const GError *error)
 
 /* ---- --probe and --list-events ---- */
 
-static json_t *backend_object(const struct counter_backend *backend)
-{
-	g_autoptr(GError) error = NULL;
-	json_t *events = json_array();
-	const char *why = NULL;
-	for (const char *const *name = counter_event_names(); *name; name++) {
-		struct counter_event event;
-		g_clear_error(&error);
-		if (counter_event_parse(*name, &event, &error) && event.backend == backend)
-			json_array_append_new(events, json_string(*name));
-	}
-	bool usable = json_array_size(events) > 0;
-	if (!usable)
-		why = "none of its events can be counted here";
-	return json_pack("{s:s, s:b, s:o, s:s*}", "name", backend->name, "usable", usable, "events", events, "why",
-	                 why);
-}
-
 static json_t *delivery_object(const struct counter_delivery *delivery)
 {
 	g_autoptr(GError) error = NULL;
@@ -90,31 +73,14 @@ static void print_probe(void)
 	struct counter_event event;
 	const char *why;
 	json_t *probe = host_probe();
-	json_t *backends = json_array(), *deliveries = json_array();
-	for (size_t i = 0; counter_backends[i]; i++)
-		json_array_append_new(backends, backend_object(counter_backends[i]));
+	json_t *deliveries = json_array();
 	for (size_t i = 0; counter_deliveries[i]; i++)
 		json_array_append_new(deliveries, delivery_object(counter_deliveries[i]));
 	counter_event_default(&event, &why);
-	json_object_set_new(probe, "backends", backends);
+	json_object_set_new(probe, "backends", control_host_backends());
 	json_object_set_new(probe, "deliveries", deliveries);
 	json_object_set_new(probe, "default-event", json_pack("{s:s, s:s}", "name", event.name, "why", why));
 	print_json(probe);
-}
-
-static void print_events(void)
-{
-	json_t *list = json_array();
-	for (const char *const *name = counter_event_names(); *name; name++) {
-		g_autoptr(GError) error = NULL;
-		struct counter_event event;
-		bool usable = counter_event_parse(*name, &event, &error);
-		json_array_append_new(list, json_pack("{s:s, s:s*, s:b, s:s*, s:s*}", "name", *name, "summary",
-		                                      counter_event_summary(*name), "usable", usable, "backend",
-		                                      usable ? event.backend->name : NULL, "why",
-		                                      usable ? NULL : error->message));
-	}
-	print_json(list);
 }
 
 /* ---- what happens to the guest ---- */
@@ -423,7 +389,7 @@ int main(int argc, char **argv)
 	} else if (engine.options.probe) {
 		print_probe();
 	} else if (engine.options.list_events) {
-		print_events();
+		print_json(control_host_events());
 	} else {
 		status = run(&engine);
 	}

@@ -79,24 +79,44 @@ static unsigned chain_fill(struct sampler *sampler, uint64_t exit_ip, uint64_t c
 	return n;
 }
 
-/* Fills in whose sample it is. */
-static void task_fill(struct sampler *sampler, struct record_id *id)
+/* Whether samples of this task are wanted; NULL: it could not be read. */
+static bool task_wanted(struct sampler *sampler, struct page_walk *walk, const struct task *task)
+{
+	const struct task_view view = {task ? &sampler->kernel->tasks : NULL, walk, &sampler->regs};
+
+	return !sampler->targets || task_targets_match(sampler->targets, sampler->family, &view, task);
+}
+
+/* Fills in whose sample it is; false when it is none of those that are wanted. */
+static bool task_fill(struct sampler *sampler, struct record_id *id)
 {
 	struct page_walk walk;
 	struct task task;
 
 	if (!sampler->kernel)
-		return;
-	if (task_read(&sampler->kernel->tasks, &sampler->cpu, sampler->guest, &sampler->regs, &walk, &task)) {
-		id->pid = task.pid;
-		id->tid = task.tid;
+		return task_wanted(sampler, NULL, NULL);
+	if (!task_read(&sampler->kernel->tasks, sampler->cpu, sampler->guest, &sampler->regs, &walk, &task)) {
+		id->pid = id->tid = VPROF_PID_UNKNOWN;
+		count(&sampler->statistics.no_task, 1);
+		return task_wanted(sampler, NULL, NULL);
+	}
+	if (!task_wanted(sampler, &walk, &task))
+		return false;
+	id->pid = task.pid;
+	id->tid = task.tid;
+	if (sampler->ring) {
 		namer_task(&sampler->namer, &walk, &task, id);
 		if (sampler->kernel->has_mappings)
 			mapper_task(&sampler->mapper, &walk, &task, id);
-	} else {
-		id->pid = id->tid = VPROF_PID_UNKNOWN;
-		count(&sampler->statistics.no_task, 1);
 	}
+	return true;
+}
+
+static enum sampler_mode mode_of(uint16_t misc)
+{
+	if (misc == PERF_RECORD_MISC_HYPERVISOR)
+		return SAMPLER_HYPERVISOR;
+	return misc == PERF_RECORD_MISC_USER ? SAMPLER_USER : SAMPLER_KERNEL;
 }
 
 static void sample_write(struct sampler *sampler, const struct counter_overflow *overflow, uint16_t misc, uint64_t ip,
@@ -106,9 +126,17 @@ static void sample_write(struct sampler *sampler, const struct counter_overflow 
 	struct record_id id = {
 		.time_ns = time_ns,
 		.cpu = sampler->vcpu,
-		.id = session_event_id(overflow->event, sampler->vcpu),
+		.id = session_event_id(sampler->first_event + overflow->event, sampler->vcpu),
 	};
-	task_fill(sampler, &id);
+	if (!task_fill(sampler, &id)) {
+		count(&sampler->statistics.filtered, 1);
+		return;
+	}
+	count(&sampler->counted[mode_of(misc)], overflow->period);
+	if (!sampler->ring) {
+		count(&sampler->statistics.sample, 1);
+		return;
+	}
 	struct record_sample sample = {
 		.id = id.id,
 		.ip = ip,
@@ -169,7 +197,7 @@ static void exit_sample(struct sampler *sampler, const struct counter_overflow *
 void sampler_take(struct sampler *sampler, const struct counter_sample *sample)
 {
 	sampler->regs = sample->regs;
-	task_cpu_note(&sampler->cpu, &sample->regs);
+	task_cpu_note(&sampler->own_cpu, &sample->regs);
 	if (sample->in_guest)
 		guest_sample(sampler, &sample->overflow, sample->time_ns);
 	else
@@ -221,7 +249,6 @@ static void sampler_exited(struct vcpu_watcher *watcher, const struct guest_regs
 	if (!sampler->set)
 		return;
 	sampler->regs = *regs;
-	task_cpu_note(&sampler->cpu, regs);
 	size_t n = counter_set_collect(sampler->set, interrupted, false, overflows);
 	if (n == 0)
 		return;
@@ -271,6 +298,8 @@ void sampler_init(struct sampler *sampler, struct guest *guest, unsigned vcpu)
 
 static void statistics_reset(struct sampler *sampler)
 {
+	for (size_t i = 0; i < SAMPLER_MODES; i++)
+		set_figure(&sampler->counted[i], 0);
 #define X(name, help) set_figure(&sampler->statistics.name, 0);
 	SESSION_STATISTICS(X)
 #undef X
@@ -283,6 +312,10 @@ void sampler_open_route(struct sampler *sampler, const struct sampler_config *co
 	sampler->ring = ring;
 	sampler->unwind = config->unwind;
 	sampler->kernel = config->kernel;
+	sampler->cpu = config->cpu ? config->cpu : &sampler->own_cpu;
+	sampler->first_event = config->first_event;
+	sampler->targets = config->targets;
+	sampler->family = config->family;
 	namer_init(&sampler->namer, config->kernel, config->claims, ring);
 	mapper_init(&sampler->mapper, config->kernel ? &config->kernel->mappings : NULL, ring);
 	sampler->stalls = config->session->stall;
@@ -301,7 +334,7 @@ bool sampler_open(struct sampler *sampler, const struct sampler_config *config, 
 	sampler->set = counter_set_open(config->delivery, &sampler->port, session->events, session->n_events,
 	                                &session->rate, error);
 	if (!sampler->set)
-		sampler->ring = NULL;
+		sampler->events = NULL;
 	return sampler->set != NULL;
 }
 
@@ -311,7 +344,7 @@ static struct record_id own_id(const struct sampler *sampler)
 	return (struct record_id){
 		.time_ns = now_ns(),
 		.cpu = sampler->vcpu,
-		.id = session_event_id(0, sampler->vcpu),
+		.id = session_event_id(sampler->first_event, sampler->vcpu),
 	};
 }
 
@@ -400,7 +433,7 @@ bool sampler_add(struct sampler *sampler, const struct session_sample *added, GE
 
 void sampler_close(struct sampler *sampler)
 {
-	if (!sampler->ring)
+	if (!sampler->events)
 		return;
 	if (sampler->stalled_since != 0)
 		stall_end(sampler);
@@ -409,11 +442,20 @@ void sampler_close(struct sampler *sampler)
 		statistics_update(sampler);
 		counter_set_close(g_steal_pointer(&sampler->set));
 	}
-	hand_over(sampler);
+	if (sampler->ring)
+		hand_over(sampler);
 	sampler->ring = NULL;
+	sampler->targets = NULL;
+	sampler->family = NULL;
 	sampler->unwind = NULL;
 	sampler->kernel = NULL;
 	sampler->events = NULL;
+}
+
+void sampler_counted_read(const struct sampler *sampler, uint64_t counted[SAMPLER_MODES])
+{
+	for (size_t i = 0; i < SAMPLER_MODES; i++)
+		counted[i] = atomic_load_explicit(&sampler->counted[i], memory_order_relaxed);
 }
 
 void sampler_statistics_read(const struct sampler *sampler, struct session_statistics *out)

@@ -6,9 +6,13 @@
 #include <stdatomic.h>
 
 #include "counter/route.h"
+#include "guest/task_match.h"
 #include "sample/mapper.h"
 #include "sample/namer.h"
 #include "sample/session.h"
+
+/* Where a sample fell. */
+enum sampler_mode { SAMPLER_KERNEL, SAMPLER_USER, SAMPLER_HYPERVISOR, SAMPLER_MODES };
 
 /*
  * [I] immutable after sampler_init, [v] the vCPU's thread only, or the route's, [a] atomic: stored by that thread,
@@ -21,11 +25,15 @@ struct sampler {
 	bool started;                       /* [v] `port` is valid */
 	struct vcpu_port port;              /* [v] */
 	struct counter_set *set;            /* [v] NULL: no session, the guest has ended, or a route counts */
-	const struct counter_event *events; /* [v] of the session's configuration, while `set` is open */
-	struct ring *ring;                  /* [v] likewise; NULL: no session */
+	const struct counter_event *events; /* [v] of the session's configuration; NULL: no session */
+	struct ring *ring;                  /* [v] likewise; NULL: samples only count */
+	unsigned first_event;               /* [v] likewise */
+	const struct task_targets *targets; /* [v] likewise; NULL: samples of every task */
+	struct task_family *family;         /* [v] likewise */
 	const struct unwind_config *unwind; /* [v] likewise; NULL: no call chains */
 	const struct kernel_layout *kernel; /* [v] likewise; NULL: tasks are not told apart */
-	struct task_cpu cpu;                /* [v] */
+	const struct task_cpu *cpu;         /* [v] likewise, with tasks */
+	struct task_cpu own_cpu;            /* [v] what `cpu` points to when a route samples */
 	struct namer namer;                 /* [v] */
 	struct mapper mapper;               /* [v] */
 	struct guest_regs regs;             /* [v] when KVM_RUN last returned */
@@ -35,7 +43,8 @@ struct sampler {
 #define X(name, help) _Atomic uint64_t name;
 		SESSION_STATISTICS(X)
 #undef X
-	} statistics; /* [a] */
+	} statistics;                            /* [a] */
+	_Atomic uint64_t counted[SAMPLER_MODES]; /* [a] events that samples stand for, by where they fell */
 };
 
 void sampler_init(struct sampler *sampler, struct guest *guest, unsigned vcpu);
@@ -46,10 +55,14 @@ struct sampler_config {
 	const struct session_config *session;
 	const struct unwind_config *unwind; /* NULL: no call chains */
 	const struct kernel_layout *kernel; /* with tasks; NULL: samples have no pid */
-	struct task_claims *claims;         /* of all samplers together */
+	struct task_claims *claims;         /* of all samplers together; with a ring */
+	const struct task_cpu *cpu;         /* of this vCPU, kept up by its watch_hub; NULL: a route samples */
+	unsigned first_event;               /* number of events[0] in session_event_id */
+	const struct task_targets *targets; /* samples of these only; NULL: all */
+	struct task_family *family;         /* with targets */
 };
 
-/* Both on the vCPU's thread; `ring` is borrowed likewise. */
+/* Both on the vCPU's thread; `ring` is borrowed likewise, NULL to count without records. */
 bool sampler_open(struct sampler *sampler, const struct sampler_config *config, struct ring *ring, GError **error);
 void sampler_close(struct sampler *sampler);
 
@@ -70,6 +83,8 @@ bool sampler_can_resume(const struct sampler *sampler, const struct ring *ring);
 /* On the vCPU's thread. */
 void sampler_resume(struct sampler *sampler);
 
+/* Any thread; since sampler_open. */
+void sampler_counted_read(const struct sampler *sampler, uint64_t counted[SAMPLER_MODES]);
 /* What the sampler counts; the ring has figures of its own. Any thread. */
 void sampler_statistics_read(const struct sampler *sampler, struct session_statistics *out);
 

@@ -227,8 +227,9 @@ static void open_on_vcpu(void *data)
 {
 	struct sampler_call *call = data;
 	struct session *session = call->session;
-	const struct sampler_config config = sampler_config(session);
+	struct sampler_config config = sampler_config(session);
 
+	config.cpu = session_task_cpu(session, call->vcpu);
 	call->done = sampler_open(&session->samplers[call->vcpu], &config, session->rings[call->vcpu], &call->error);
 }
 
@@ -431,21 +432,22 @@ void session_event_attr(const struct session *session, unsigned event, struct pe
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
 }
 
-const struct task_layout *session_task_layout(struct session *session, const char **why)
+const struct kernel_layout *session_kernel(struct session *session)
 {
 	const struct session_config tasks_only = {.call_graph = SESSION_CALL_GRAPH_NONE};
 
 	kernel_prepare(session, &tasks_only, NULL);
-	*why = session->kernel->tasks_why;
-	return session->kernel->has_tasks ? &session->kernel->tasks : NULL;
+	return session->kernel;
 }
 
-const struct kernel_layout *session_kernel(struct session *session)
+const struct task_cpu *session_task_cpu(const struct session *session, unsigned vcpu)
 {
-	const char *why;
+	return &session->hubs[vcpu].cpu;
+}
 
-	session_task_layout(session, &why);
-	return session->kernel;
+struct guest *session_guest(const struct session *session)
+{
+	return session->guest;
 }
 
 const struct orc *session_orc(struct session *session)

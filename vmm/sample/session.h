@@ -10,7 +10,7 @@
 
 #include "counter/counter.h"
 #include "guest/guest.h"
-#include "guest/task.h"
+#include "guest/kernel.h"
 #include "guest/unwind.h"
 #include "sample/ring.h"
 
@@ -20,6 +20,9 @@ enum session_error {
 	SESSION_ERROR_STATE, /* started twice, stopped without a start */
 	SESSION_ERROR_RANGE,
 	SESSION_ERROR_SYSTEM,
+	SESSION_ERROR_BUSY,        /* somebody else has it; the message says who */
+	SESSION_ERROR_DENIED,      /* it is somebody else's */
+	SESSION_ERROR_UNSUPPORTED, /* this guest or this host cannot do it */
 };
 
 /* How call chains are found in the guest's kernel; in user space it is always by frame pointers. */
@@ -72,7 +75,7 @@ struct session_config {
 	X(stalled_ns, "nanoseconds for which they were")                                                            \
 	X(throttled, "overflows that the host throttled or coalesced")                                              \
 	X(in_hypervisor, "samples that fell outside the guest, written as HYPERVISOR")                              \
-	X(filtered, "overflows in a mode that :u or :k leaves out, not written")                                    \
+	X(filtered, "overflows in a mode or a task that is left out, not written")                                  \
 	X(quirk, "overflows inside a page of a host quirk, not written")                                            \
 	X(added, "samples made by hand (sample-add), written beside the others")                                    \
 	X(truncated, "call chains that do not reach the first frame of their stack")                                \
@@ -148,10 +151,11 @@ void session_unwatch(struct session *session, unsigned vcpu, struct vcpu_watcher
 const struct counter_delivery *session_delivery_acquire(struct session *session, const char *wanted, GError **error);
 void session_delivery_release(struct session *session);
 
-/* Where the guest's kernel has its tasks; NULL and why, if that cannot be told. */
-const struct task_layout *session_task_layout(struct session *session, const char **why);
-/* What can be read in the guest's kernel; lives as long as the session. */
+struct guest *session_guest(const struct session *session);
+/* What can be read in the guest's kernel, never NULL; lives as long as the session. */
 const struct kernel_layout *session_kernel(struct session *session);
+/* What is known of the vCPU's tasks by now; on its thread. */
+const struct task_cpu *session_task_cpu(const struct session *session, unsigned vcpu);
 /* The kernel's unwind tables; NULL: it has none, or its image is not known. They live as long as the session. */
 const struct orc *session_orc(struct session *session);
 

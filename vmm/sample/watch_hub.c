@@ -18,8 +18,9 @@ static void hub_started(struct vcpu_watcher *watcher, const struct vcpu_port *po
 
 static void hub_exited(struct vcpu_watcher *watcher, const struct guest_regs *regs, bool interrupted)
 {
-	const struct watch_hub *hub = hub_of(watcher);
+	struct watch_hub *hub = hub_of(watcher);
 
+	task_cpu_note(&hub->cpu, regs);
 	for (size_t i = 0; i < hub->n; i++)
 		hub->watchers[i]->ops->exited(hub->watchers[i], regs, interrupted);
 }

@@ -9,6 +9,7 @@ struct watch_hub {
 	struct vcpu_watcher watcher; /* first: what guest->watchers points to */
 	bool started;                /* `port` is valid */
 	struct vcpu_port port;
+	struct task_cpu cpu; /* kept up whoever watches, as it may be long until the vCPU is seen in its kernel */
 	size_t n;
 	struct vcpu_watcher *watchers[1 + SESSION_WATCHERS_MAX]; /* told in this order; [0] from the beginning */
 };

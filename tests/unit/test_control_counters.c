@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The counters of clients, beside a session and each other, on a guest that needs no KVM. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control_fixture.h"
+#include "lib/record/ring_reader.h"
+
+#define MS INT64_C(1000000)
+/* What a vCPU thread runs beside the time that it is told to: the calls it answers. */
+#define BURN_SLACK_NS (10 * MS)
+/* A false alarm in 1.7 million runs. */
+#define SIGMAS 5.0
+
+static struct peer peer, other;
+
+static void setup(void)
+{
+	fixture_setup();
+	peer_join(&peer);
+	peer_join(&other);
+}
+
+static void teardown(void)
+{
+	peer_deinit(&peer);
+	peer_deinit(&other);
+	fixture_teardown();
+}
+
+static json_int_t integer_of(const json_t *object, const char *name)
+{
+	const json_t *value = json_object_get(object, name);
+	ck_assert_msg(json_is_integer(value), "no integer %s", name);
+	return json_integer_value(value);
+}
+
+#define ASK(method, arguments) "{\"execute\":\"" method "\",\"arguments\":{" arguments "}}"
+
+/* Allocates what `arguments` say; its number. */
+static unsigned allocate(struct peer *client, const char *arguments)
+{
+	g_autofree char *request = g_strdup_printf(ASK("counter-allocate", "%s"), arguments);
+	json_auto_t *answer = peer_return(client, request);
+	return (unsigned)integer_of(answer, "counter");
+}
+
+/* `method` for this counter, with more arguments if they are not "" (then they begin with a comma). */
+static char *about(const char *method, unsigned counter, const char *more)
+{
+	return g_strdup_printf("{\"execute\":\"%s\",\"arguments\":{\"counter\":%u%s}}", method, counter, more);
+}
+
+static json_t *ask(const char *method, unsigned counter, const char *more)
+{
+	g_autofree char *request = about(method, counter, more);
+	return peer_return(&peer, request);
+}
+
+static void tell(const char *method, unsigned counter, const char *more)
+{
+	json_auto_t *answer = ask(method, counter, more);
+	assert_json(answer, "{}");
+}
+
+static void refused(struct peer *client, const char *method, unsigned counter, const char *more, const char *class,
+                    const char *part)
+{
+	g_autofree char *request = about(method, counter, more);
+	peer_refused(client, request, class, part);
+}
+
+static json_int_t value_of(unsigned counter)
+{
+	json_auto_t *answer = ask("counter-read", counter, "");
+	return integer_of(answer, "value");
+}
+
+/* That a vCPU thread which was told to run for `ns` counted that; perf's clock stands still during its own work. */
+static void assert_ran(json_int_t value, json_int_t ns)
+{
+	ck_assert_msg(value >= ns - ns / 50 && value <= ns + BURN_SLACK_NS, "%lld is not %lld", (long long)value,
+	              (long long)ns);
+}
+
+static void assert_between(json_int_t value, json_int_t min, json_int_t max)
+{
+	ck_assert_msg(value >= min && value <= max, "%lld is not in %lld..%lld", (long long)value, (long long)min,
+	              (long long)max);
+}
+
+START_TEST(a_guest_is_counted_while_the_counter_runs)
+{
+	static const char *const events[] = {"\"event\":\"task-clock\",\"mode\":\"guest-counting\"",
+	                                     "\"event\":\"timer\",\"mode\":\"guest-counting\""};
+	unsigned counter = allocate(&peer, events[_i]);
+
+	fake_guest_burn(&fake, 20 * MS);
+	tell("counter-start", counter, "");
+	fake_guest_burn(&fake, 100 * MS);
+	json_auto_t *running = ask("counter-read", counter, "");
+	assert_ran(integer_of(running, "value"), 200 * MS);
+	ck_assert_int_eq(integer_of(running, "enabled-ns"), integer_of(running, "running-ns"));
+	const json_t *vcpus = json_object_get(running, "vcpus");
+	ck_assert_uint_eq(json_array_size(vcpus), FIXTURE_VCPUS);
+	for (unsigned i = 0; i < FIXTURE_VCPUS; i++)
+		assert_ran(integer_of(json_array_get(vcpus, i), "value"), 100 * MS);
+	tell("counter-stop", counter, "");
+
+	json_int_t stopped = value_of(counter);
+	fake_guest_burn(&fake, 20 * MS);
+	ck_assert_int_eq(value_of(counter), stopped);
+	tell("counter-start", counter, "");
+	fake_guest_burn(&fake, 20 * MS);
+	assert_ran(value_of(counter) - stopped, 40 * MS);
+	tell("counter-stop", counter, "");
+
+	tell("counter-write", counter, ",\"value\":7");
+	ck_assert_int_eq(value_of(counter), 7);
+	tell("counter-release", counter, "");
+	refused(&peer, "counter-read", counter, "", "InvalidArgument", "is not allocated");
+}
+END_TEST
+
+/* `hits` of `n` samples fell where a part `share` of the time was spent. */
+static void assert_share(double hits, double n, double share)
+{
+	double sigma = sqrt(n * share * (1 - share));
+
+	ck_assert_msg(fabs(hits - n * share) <= SIGMAS * sigma + 1, "%g of %g, expected a share of %g", hits, n, share);
+}
+
+#define HZ 2000
+#define SAMPLED_MS 400
+
+START_TEST(an_estimate_tells_modes_apart)
+{
+	unsigned counter = allocate(&peer, "\"event\":\"task-clock\",\"mode\":\"guest-counting\",\"estimate\":true,"
+	                                   "\"frequency-hz\":2000");
+
+	tell("counter-start", counter, "");
+	fake_guest_burn(&fake, SAMPLED_MS * MS);
+	json_auto_t *running = ask("counter-read", counter, "");
+	tell("counter-stop", counter, "");
+	json_auto_t *stopped = ask("counter-read", counter, "");
+	const json_t *modes = json_object_get(running, "modes");
+	double kernel = (double)integer_of(modes, "kernel"), user = (double)integer_of(modes, "user");
+
+	ck_assert_int_eq(integer_of(running, "value"),
+	                 integer_of(modes, "kernel") + integer_of(modes, "user") + integer_of(modes, "hypervisor"));
+	/* All but the last period of each vCPU. */
+	assert_ran(integer_of(running, "value"), 2 * SAMPLED_MS * MS);
+	/* Of equal periods, more or less: a share of the time is one of the samples. */
+	double n = FIXTURE_VCPUS * SAMPLED_MS * HZ / 1000.0;
+	assert_share(n * user / (user + kernel), n, 0.25);
+	assert_between(integer_of(stopped, "value"), integer_of(running, "value"),
+	               integer_of(running, "value") + 2 * MS);
+	tell("counter-start", counter, "");
+	fake_guest_burn(&fake, 100 * MS);
+	assert_ran(value_of(counter) - integer_of(stopped, "value"), 200 * MS);
+}
+END_TEST
+
+START_TEST(an_estimate_may_be_of_one_mode)
+{
+	unsigned counter = allocate(&peer, "\"event\":\"timer:u\",\"mode\":\"guest-counting\",\"estimate\":true,"
+	                                   "\"frequency-hz\":2000");
+
+	tell("counter-start", counter, "");
+	fake_guest_burn(&fake, SAMPLED_MS * MS);
+	json_auto_t *answer = ask("counter-read", counter, "");
+	const json_t *statistics = json_object_get(answer, "statistics");
+
+	ck_assert_int_eq(integer_of(json_object_get(answer, "modes"), "kernel"), 0);
+	assert_share((double)integer_of(statistics, "sample"),
+	             (double)(integer_of(statistics, "sample") + integer_of(statistics, "filtered")), 0.25);
+}
+END_TEST
+
+/* Samples in the rings of a counter that are those of this event id on that vCPU, in all. */
+static uint64_t ring_samples(unsigned counter, const json_t *event)
+{
+	const json_t *ids = json_object_get(event, "ids");
+	uint64_t n = 0;
+	json_auto_t *rings = ask("counter-rings", counter, "");
+
+	ck_assert_uint_eq(json_array_size(json_object_get(rings, "vcpus")), FIXTURE_VCPUS);
+	ck_assert_uint_eq(peer.fds->len, 2 * FIXTURE_VCPUS);
+	for (unsigned i = 0; i < FIXTURE_VCPUS; i++) {
+		struct ring_reader *reader = ring_reader_open(g_array_index(peer.fds, int, 2 * i), NULL);
+		const struct perf_event_header *record;
+		struct record_sample sample;
+		size_t bytes;
+
+		ck_assert_ptr_nonnull(reader);
+		while ((record = ring_reader_next(reader, &bytes))) {
+			if (record->type != PERF_RECORD_SAMPLE)
+				continue;
+			ck_assert(record_sample_decode(record, bytes, VPROF_SAMPLE_TYPE, &sample));
+			ck_assert_uint_eq(sample.cpu, i);
+			ck_assert_uint_eq(sample.id, (uint64_t)json_integer_value(json_array_get(ids, i)));
+			n++;
+		}
+		ring_reader_free(reader);
+	}
+	return n;
+}
+
+START_TEST(a_sampling_counter_fills_its_rings_beside_a_session)
+{
+	json_decref(peer_return(&other, REQUEST("control-take")));
+	json_decref(peer_return(&other, ASK("session-start", "\"events\":[\"task-clock\"],\"frequency-hz\":1000")));
+	json_auto_t *allocated =
+		peer_return(&peer, ASK("counter-allocate",
+	                               "\"event\":\"cpu-clock\",\"mode\":\"guest-sampling\",\"frequency-hz\":2000"));
+	unsigned counter = (unsigned)integer_of(allocated, "counter");
+	unsigned counting = allocate(&other, "\"event\":\"task-clock\",\"mode\":\"guest-counting\"");
+	g_autofree char *start = about("counter-start", counting, "");
+
+	tell("counter-start", counter, "");
+	json_decref(peer_return(&other, start));
+	fake_guest_burn(&fake, SAMPLED_MS * MS);
+	tell("counter-stop", counter, "");
+	json_auto_t *answer = ask("counter-read", counter, "");
+	json_int_t samples = integer_of(json_object_get(answer, "statistics"), "sample");
+
+	assert_between(samples, FIXTURE_VCPUS * SAMPLED_MS * 2 * 9 / 10, FIXTURE_VCPUS * SAMPLED_MS * 2 * 11 / 10);
+	ck_assert_uint_eq(ring_samples(counter, json_array_get(json_object_get(allocated, "events"), 0)),
+	                  (uint64_t)samples);
+
+	json_auto_t *session_end = peer_return(&other, REQUEST("session-stop"));
+	const json_t *total = json_object_get(json_object_get(session_end, "statistics"), "total");
+	ck_assert_int_eq(integer_of(total, "dropbuf-sample"), 0);
+	assert_between(integer_of(total, "sample"), FIXTURE_VCPUS * SAMPLED_MS * 9 / 10,
+	               FIXTURE_VCPUS * SAMPLED_MS * 11 / 10);
+}
+END_TEST
+
+START_TEST(a_session_cannot_change_the_delivery_of_counters)
+{
+	json_decref(peer_return(&other, REQUEST("control-take")));
+	unsigned counter = allocate(&peer, "\"event\":\"timer\",\"mode\":\"guest-sampling\"");
+
+	tell("counter-start", counter, "");
+	json_decref(peer_return(&other, REQUEST("session-start")));
+	json_decref(peer_return(&other, REQUEST("session-stop")));
+	peer_refused(&other, ASK("session-start", "\"delivery\":\"sigmask\""), "Unsupported", "release them first");
+	tell("counter-release", counter, "");
+	json_decref(peer_return(&other, ASK("session-start", "\"delivery\":\"sigmask\"")));
+}
+END_TEST
+
+START_TEST(a_period_can_be_set_between_runs)
+{
+	unsigned counter = allocate(&peer, "\"event\":\"task-clock\",\"mode\":\"guest-sampling\",\"period\":1000000");
+
+	tell("counter-start", counter, "");
+	fake_guest_burn(&fake, 100 * MS);
+	tell("counter-stop", counter, "");
+	json_auto_t *slow = ask("counter-read", counter, "");
+	assert_between(integer_of(json_object_get(slow, "statistics"), "sample"), 180, 220);
+	tell("counter-set-period", counter, ",\"period\":10000000");
+	tell("counter-start", counter, "");
+	fake_guest_burn(&fake, 100 * MS);
+	json_auto_t *fast = ask("counter-read", counter, "");
+	assert_between(integer_of(json_object_get(fast, "statistics"), "sample"), 16, 24);
+	refused(&peer, "counter-set-period", counter, ",\"period\":10000000", "Busy", "while it runs");
+}
+END_TEST
+
+/* The fake guest has no tasks that anybody could read, but page tables. */
+START_TEST(page_tables_limit_samples)
+{
+	static const char *const kinds[] = {"\"mode\":\"task-sampling\"",
+	                                    "\"mode\":\"task-counting\",\"estimate\":true"};
+	g_autofree char *arguments = g_strdup_printf("\"event\":\"task-clock\",\"frequency-hz\":2000,%s", kinds[_i]);
+	unsigned counter = allocate(&peer, arguments);
+
+	refused(&peer, "counter-start", counter, "", "WrongState", "attach it");
+	tell("counter-attach", counter, ",\"cr3\":131072");
+	refused(&peer, "counter-attach", counter, ",\"cr3\":131073", "WrongState", "already");
+	tell("counter-start", counter, "");
+	fake_guest_burn(&fake, SAMPLED_MS * MS);
+	json_auto_t *answer = ask("counter-read", counter, "");
+	const json_t *modes = json_object_get(answer, "modes"), *statistics = json_object_get(answer, "statistics");
+	double n = (double)(integer_of(statistics, "sample") + integer_of(statistics, "filtered"));
+
+	ck_assert_int_eq(integer_of(modes, "kernel"), 0);
+	ck_assert_int_eq(integer_of(modes, "user"), integer_of(answer, "value"));
+	assert_share((double)integer_of(statistics, "sample"), n, 0.25);
+	refused(&peer, "counter-detach", counter, ",\"cr3\":131072", "Busy", "while it runs");
+	tell("counter-stop", counter, "");
+	refused(&peer, "counter-detach", counter, ",\"cr3\":65536", "WrongState", "not attached");
+	tell("counter-detach", counter, ",\"cr3\":131072");
+	refused(&peer, "counter-start", counter, "", "WrongState", "attach it");
+}
+END_TEST
+
+START_TEST(a_counter_is_its_owners)
+{
+	unsigned counter = allocate(&peer, "\"event\":\"task-clock\",\"mode\":\"guest-counting\"");
+	g_autofree char *holder = g_strdup_printf("another client (pid %d, uid %u)", getpid(), geteuid());
+	static const char *const methods[] = {"counter-start", "counter-stop", "counter-read", "counter-release",
+	                                      "counter-rings"};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(methods); i++)
+		refused(&other, methods[i], counter, "", "PermissionDenied", holder);
+	refused(&other, "counter-write", counter, ",\"value\":1", "PermissionDenied", holder);
+	refused(&other, "counter-set-period", counter, ",\"period\":1", "PermissionDenied", holder);
+	refused(&other, "counter-attach", counter, ",\"pid\":1", "PermissionDenied", holder);
+	tell("counter-start", counter, "");
+}
+END_TEST
+
+START_TEST(counters_are_listed)
+{
+	unsigned first = allocate(&peer, "\"event\":\"task-clock\",\"mode\":\"guest-counting\"");
+	unsigned second = allocate(&other, "\"event\":\"timer:k\",\"mode\":\"task-sampling\",\"period\":1000000,"
+	                                   "\"descendants\":true");
+	g_autofree char *attach = about("counter-attach", second, ",\"cr3\":4096");
+
+	json_decref(peer_return(&other, attach));
+	tell("counter-start", first, "");
+	json_auto_t *counters = peer_return(&peer, REQUEST("query-counters"));
+	g_autofree char *expected = g_strdup_printf(
+		"{\"total\":32,\"counters\":[{\"counter\":%u,\"state\":\"running\",\"disposition\":\"standalone\","
+		"\"pid\":%d,"
+		"\"uid\":%u,\"yours\":true,\"mode\":\"guest-counting\",\"event\":\"task-clock\",\"backend\":\"perf-"
+		"clock\","
+		"\"frequency-hz\":0,\"period\":0,\"estimate\":false,\"descendants\":false,\"targets\":[]},"
+		"{\"counter\":%u,\"state\":\"allocated\",\"disposition\":\"task\",\"pid\":%d,\"uid\":%u,\"yours\":"
+		"false,"
+		"\"mode\":\"task-sampling\",\"event\":\"timer:k\",\"backend\":\"timer\",\"frequency-hz\":0,"
+		"\"period\":1000000,\"estimate\":false,\"descendants\":true,\"targets\":[{\"cr3\":4096}]}]}",
+		first, getpid(), geteuid(), second, getpid(), geteuid());
+	assert_json(counters, expected);
+}
+END_TEST
+
+START_TEST(what_a_dead_client_held_is_free)
+{
+	struct peer dying;
+
+	peer_join(&dying);
+	for (unsigned i = 0; i < 3; i++) {
+		unsigned counter = allocate(&dying, i == 0 ? "\"event\":\"timer\",\"mode\":\"guest-counting\""
+		                                           : "\"event\":\"timer\",\"mode\":\"guest-sampling\"");
+		g_autofree char *start = about("counter-start", counter, "");
+		json_decref(peer_return(&dying, start));
+	}
+	peer_deinit(&dying);
+	fixture_settle();
+	json_auto_t *counters = peer_return(&peer, REQUEST("query-counters"));
+	assert_json(json_object_get(counters, "counters"), "[]");
+	fake_guest_burn(&fake, 20 * MS); /* nobody watches it any more */
+}
+END_TEST
+
+START_TEST(a_disabled_counter_is_not_given_out)
+{
+	refused(&peer, "counter-disable", 0, "", "PermissionDenied", "control-take");
+	json_decref(peer_return(&peer, REQUEST("control-take")));
+	tell("counter-disable", 0, "");
+	unsigned counter = allocate(&other, "\"event\":\"timer\",\"mode\":\"guest-counting\"");
+	ck_assert_uint_eq(counter, 1);
+	refused(&peer, "counter-disable", counter, "", "Busy", "a client has it");
+	json_auto_t *counters = peer_return(&peer, REQUEST("query-counters"));
+	assert_json(json_array_get(json_object_get(counters, "counters"), 0),
+	            "{\"counter\":0,\"state\":\"disabled\",\"disposition\":\"unavailable\"}");
+	tell("counter-enable", 0, "");
+	ck_assert_uint_eq(allocate(&other, "\"event\":\"timer\",\"mode\":\"guest-counting\""), 0);
+}
+END_TEST
+
+START_TEST(there_are_so_many_counters)
+{
+	for (unsigned i = 0; i < 32; i++)
+		ck_assert_uint_eq(allocate(&peer, "\"event\":\"timer\",\"mode\":\"guest-counting\""), i);
+	peer_refused(&other, ASK("counter-allocate", "\"event\":\"timer\",\"mode\":\"guest-counting\""), "Busy",
+	             "all 32 are in use");
+}
+END_TEST
+
+static const struct {
+	const char *arguments, *class, *part;
+} impossible[] = {
+	{"\"event\":\"task-clock:u\",\"mode\":\"guest-counting\"", "Unsupported", "whatever the guest's mode"},
+	{"\"event\":\"timer:k\",\"mode\":\"task-counting\"", "Unsupported", "whatever the guest's mode"},
+	{"\"event\":\"nonsense\",\"mode\":\"guest-counting\"", "InvalidArgument", "unknown event"},
+	{"\"event\":\"task-clock\",\"mode\":\"both\"", "InvalidArgument", "one of guest-counting"},
+	{"\"event\":\"timer\",\"mode\":\"guest-counting\",\"descendants\":true", "InvalidArgument",
+         "only in a task mode"},
+	{"\"event\":\"timer\",\"mode\":\"guest-counting\",\"period\":1000000", "InvalidArgument", "without samples"},
+	{"\"event\":\"timer\",\"mode\":\"guest-counting\",\"ring-bytes\":4096", "InvalidArgument", "a sampling mode"},
+	{"\"event\":\"timer\",\"mode\":\"guest-sampling\",\"estimate\":true", "InvalidArgument", "a counting mode"},
+	{"\"event\":\"timer\",\"mode\":\"guest-sampling\",\"period\":1", "InvalidArgument", "out of range"},
+	{"\"event\":\"timer\",\"mode\":\"guest-sampling\",\"ring-bytes\":5000", "InvalidArgument", "power of two"},
+	{"\"event\":\"timer\",\"mode\":\"guest-sampling\",\"period\":1000000,\"frequency-hz\":1", "InvalidArgument",
+         "exclude each other"},
+};
+
+START_TEST(what_cannot_be_counted_is_refused_with_the_reason)
+{
+	g_autofree char *request = g_strdup_printf(ASK("counter-allocate", "%s"), impossible[_i].arguments);
+
+	peer_refused(&peer, request, impossible[_i].class, impossible[_i].part);
+	json_auto_t *counters = peer_return(&peer, REQUEST("query-counters"));
+	assert_json(json_object_get(counters, "counters"), "[]");
+}
+END_TEST
+
+START_TEST(states_are_checked)
+{
+	unsigned counting = allocate(&peer, "\"event\":\"timer\",\"mode\":\"guest-counting\"");
+	unsigned task = allocate(&peer, "\"event\":\"timer\",\"mode\":\"task-counting\"");
+	unsigned sampling = allocate(&peer, "\"event\":\"timer\",\"mode\":\"guest-sampling\"");
+
+	refused(&peer, "counter-read", counting, "", "WrongState", "not been started");
+	refused(&peer, "counter-stop", counting, "", "WrongState", "does not run");
+	refused(&peer, "counter-attach", counting, ",\"pid\":1", "WrongState", "of the whole guest");
+	refused(&peer, "counter-set-period", counting, ",\"period\":1000000", "WrongState", "counts exactly");
+	refused(&peer, "counter-rings", counting, "", "WrongState", "has no rings");
+	refused(&peer, "counter-write", sampling, ",\"value\":1", "WrongState", "sums up samples");
+	refused(&peer, "counter-set-period", sampling, "", "InvalidArgument", "needs a frequency");
+	refused(&peer, "counter-attach", task, "", "InvalidArgument", "one of");
+	refused(&peer, "counter-attach", task, ",\"pid\":1,\"comm\":\"x\"", "InvalidArgument", "one of");
+	refused(&peer, "counter-attach", task, ",\"pid\":1", "Unsupported", "kernel image is not known");
+	tell("counter-attach", task, ",\"cr3\":4096");
+	refused(&peer, "counter-start", task, "", "Unsupported", "takes no breakpoints");
+	for (unsigned i = 2; i < 9; i++) {
+		g_autofree char *cr3 = g_strdup_printf(",\"cr3\":%u", i * 4096);
+		tell("counter-attach", task, cr3);
+	}
+	refused(&peer, "counter-attach", task, ",\"cr3\":65536", "Busy", "the most there can be");
+	tell("counter-start", counting, "");
+	refused(&peer, "counter-start", counting, "", "WrongState", "runs already");
+	refused(&peer, "counter-write", counting, ",\"value\":1", "Busy", "while it runs");
+	refused(&peer, "counter-start", 31, "", "InvalidArgument", "is not allocated");
+}
+END_TEST
+
+START_TEST(an_ended_guests_counters_keep_their_value)
+{
+	unsigned counting = allocate(&peer, "\"event\":\"task-clock\",\"mode\":\"guest-counting\"");
+	unsigned estimate = allocate(
+		&peer, "\"event\":\"task-clock\",\"mode\":\"guest-counting\",\"estimate\":true,\"frequency-hz\":2000");
+
+	tell("counter-start", counting, "");
+	tell("counter-start", estimate, "");
+	fake_guest_burn(&fake, 100 * MS);
+	fixture_guest_stop(&fake.guest, GUEST_END_POWER_OFF, "over");
+	json_decref(peer_event(&peer, "guest-ended"));
+	assert_ran(value_of(counting), 200 * MS);
+	assert_ran(value_of(estimate), 200 * MS);
+	tell("counter-stop", counting, "");
+	assert_ran(value_of(counting), 200 * MS);
+	refused(&peer, "counter-start", counting, "", "WrongState", "has ended");
+}
+END_TEST
+
+START_TEST(the_host_is_described)
+{
+	json_auto_t *host = peer_return(&peer, REQUEST("query-host"));
+	const json_t *events = json_object_get(host, "events"), *backends = json_object_get(host, "backends");
+	const json_t *entry;
+	size_t i;
+
+	ck_assert_int_eq(integer_of(host, "counters"), 32);
+	ck_assert_uint_eq(json_array_size(backends), 3);
+	ck_assert(json_is_true(json_object_get(json_array_get(backends, 2), "usable"))); /* the timer */
+	json_array_foreach(events, i, entry)
+	{
+		bool usable = json_is_true(json_object_get(entry, "usable"));
+		ck_assert_int_eq(usable, json_object_get(entry, "backend") != NULL);
+		ck_assert_int_eq(!usable, json_object_get(entry, "why") != NULL);
+	}
+	ck_assert_uint_ge(i, 10);
+	const json_t *pmu = json_object_get(host, "pmu");
+	ck_assert(json_is_null(pmu) || integer_of(json_object_get(pmu, "general"), "width") >= 32);
+}
+END_TEST
+
+static Suite *suite_make(void)
+{
+	Suite *suite = suite_create("control_counters");
+	TCase *tc = tcase_create("counters");
+
+	tcase_set_timeout(tc, 30);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, a_guest_is_counted_while_the_counter_runs, 0, 2);
+	tcase_add_test(tc, an_estimate_tells_modes_apart);
+	tcase_add_test(tc, an_estimate_may_be_of_one_mode);
+	tcase_add_test(tc, a_sampling_counter_fills_its_rings_beside_a_session);
+	tcase_add_test(tc, a_session_cannot_change_the_delivery_of_counters);
+	tcase_add_test(tc, a_period_can_be_set_between_runs);
+	tcase_add_loop_test(tc, page_tables_limit_samples, 0, 2);
+	tcase_add_test(tc, a_counter_is_its_owners);
+	tcase_add_test(tc, counters_are_listed);
+	tcase_add_test(tc, what_a_dead_client_held_is_free);
+	tcase_add_test(tc, a_disabled_counter_is_not_given_out);
+	tcase_add_test(tc, there_are_so_many_counters);
+	tcase_add_loop_test(tc, what_cannot_be_counted_is_refused_with_the_reason, 0, G_N_ELEMENTS(impossible));
+	tcase_add_test(tc, states_are_checked);
+	tcase_add_test(tc, an_ended_guests_counters_keep_their_value);
+	tcase_add_test(tc, the_host_is_described);
+	suite_add_tcase(suite, tc);
+	return suite;
+}
+
+int main(void)
+{
+	SRunner *runner = srunner_create(suite_make());
+
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* counter-allocate to counter-rings, query-counters, counter-disable, counter-enable */
+#include <vprof/ring.h>
+
+#include "control/control_priv.h"
+
+#define FREQUENCY_HZ_DEFAULT 999u
+#define CR3_MAX INT64_C(0xffffffffffff) /* PCID and all, and below 2^53 for clients whose numbers are doubles */
+
+#define COUNTER_ARGUMENT                                                                                 \
+	{                                                                                                \
+		"counter", "number of the counter", ARGUMENT_INTEGER, .min = 0, .max = COUNTERS_MAX - 1, \
+	}
+
+static const char *const mode_names[] = {
+#define X(id, name) [id] = name,
+	COUNTER_MODES(X)
+#undef X
+		[COUNTER_MODES_COUNT] = NULL,
+};
+
+const struct method_argument counter_allocate_arguments[] = {
+	{"event", "what to count, as `vprof run -e` takes it", ARGUMENT_STRING, .min = 1,
+         .max = CONTROL_EVENT_NAME_BYTES_MAX},
+	{"mode", "the whole guest or tasks that it is attached to; a number, or samples", ARGUMENT_STRING,
+         .choices = mode_names},
+	{"frequency-hz", "samples in a second of vCPU time; without it and a period, 999", ARGUMENT_INTEGER,
+         .optional = true, .min = 1, .max = COUNTER_FREQUENCY_HZ_MAX},
+	{"period", "events between two samples, nanoseconds for clocks; not with frequency-hz", ARGUMENT_INTEGER,
+         .optional = true, .min = 1, .max = INT64_MAX},
+	{"estimate",
+         "in a counting mode: sums up what samples stand for instead of counting exactly, so that it can tell apart "
+         "what the event cannot, and needs no breakpoint",
+         ARGUMENT_BOOLEAN, .optional = true},
+	{"descendants", "in a task mode: also what the tasks have made, and that", ARGUMENT_BOOLEAN, .optional = true},
+	{"ring-bytes", "in a sampling mode: data bytes of each vCPU's ring, a power of two", ARGUMENT_INTEGER,
+         .optional = true, .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX},
+	{0},
+};
+
+const struct method_argument counter_arguments[] = {
+	COUNTER_ARGUMENT,
+	{0},
+};
+
+const struct method_argument counter_write_arguments[] = {
+	COUNTER_ARGUMENT,
+	{"value", "from which it counts on", ARGUMENT_INTEGER, .min = 0, .max = INT64_MAX},
+	{0},
+};
+
+const struct method_argument counter_set_period_arguments[] = {
+	COUNTER_ARGUMENT,
+	{"frequency-hz", "samples in a second of vCPU time; or a period", ARGUMENT_INTEGER, .optional = true, .min = 1,
+         .max = COUNTER_FREQUENCY_HZ_MAX},
+	{"period", "events between two samples, nanoseconds for clocks; not with frequency-hz", ARGUMENT_INTEGER,
+         .optional = true, .min = 1, .max = INT64_MAX},
+	{0},
+};
+
+const struct method_argument counter_target_arguments[] = {
+	COUNTER_ARGUMENT,
+	{"pid", "a process of the guest, with all its threads; or comm or cr3", ARGUMENT_INTEGER, .optional = true,
+         .min = 0, .max = INT32_MAX},
+	{"comm", "threads by their name, in which * and ? stand for any characters and any one", ARGUMENT_STRING,
+         .optional = true, .min = 1, .max = TASK_GLOB_BYTES - 1},
+	{"cr3", "whatever runs on these page tables; bits 11:0 do not matter", ARGUMENT_INTEGER, .optional = true,
+         .min = 4096, .max = CR3_MAX},
+	{0},
+};
+
+static bool exclude_each_other(const char *what, GError **error)
+{
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT, "%s", what);
+	return false;
+}
+
+static bool parse_rate(const json_t *arguments, struct counter_rate *rate, GError **error)
+{
+	const json_t *frequency_hz = json_object_get(arguments, "frequency-hz");
+	const json_t *period = json_object_get(arguments, "period");
+
+	if (frequency_hz && period)
+		return exclude_each_other("arguments \"frequency-hz\" and \"period\" exclude each other", error);
+	*rate = (struct counter_rate){
+		.frequency_hz = (uint32_t)json_integer_value(frequency_hz),
+		.period = (uint64_t)json_integer_value(period),
+	};
+	return true;
+}
+
+static bool parse_request(const json_t *arguments, struct counter_request *request, GError **error)
+{
+	const char *mode = json_string_value(json_object_get(arguments, "mode"));
+	const json_t *ring_bytes = json_object_get(arguments, "ring-bytes");
+	bool estimate = json_is_true(json_object_get(arguments, "estimate"));
+
+	*request = (struct counter_request){
+		.mode = (enum counter_mode)argument_choice(mode_names, mode),
+		.descendants = json_is_true(json_object_get(arguments, "descendants")),
+		.ring_bytes = (size_t)json_integer_value(ring_bytes),
+	};
+	bool sampling = counter_mode_is_sampling(request->mode);
+
+	if (!counter_event_parse(json_string_value(json_object_get(arguments, "event")), &request->event, error) ||
+	    !parse_rate(arguments, &request->rate, error))
+		return false;
+	if (sampling && estimate)
+		return exclude_each_other("argument \"estimate\" is for a counting mode", error);
+	if (!sampling && ring_bytes)
+		return exclude_each_other("argument \"ring-bytes\" is for a sampling mode", error);
+	bool has_rate = request->rate.frequency_hz != 0 || request->rate.period != 0;
+
+	if (!sampling && !estimate && has_rate)
+		return exclude_each_other("a counter without samples has no frequency and no period", error);
+	if (!has_rate && (sampling || estimate))
+		request->rate.frequency_hz = FREQUENCY_HZ_DEFAULT;
+	return true;
+}
+
+static unsigned number_of(const struct control_call *call)
+{
+	return (unsigned)json_integer_value(json_object_get(call->arguments, "counter"));
+}
+
+/* As an element of "events" of session-start. */
+static json_t *sampled_event(const struct control_call *call, unsigned number)
+{
+	struct counter_info info;
+	struct perf_event_attr attr;
+	json_t *ids = json_array();
+
+	counter_info_get(call->server->counters, number, &info);
+	counter_attr(call->server->counters, number, &attr);
+	for (unsigned i = 0; i < call->server->guest->vcpus; i++)
+		json_array_append_new(ids, json_integer((json_int_t)counter_event_id(number, i)));
+	return control_event(&info.request->event, &attr, ids);
+}
+
+json_t *method_counter_allocate(struct control_call *call, GError **error)
+{
+	const struct connection *connection = call->connection;
+	const struct counter_owner owner = {connection, connection->peer.pid, connection->peer.uid};
+	struct counter_request request;
+	unsigned number;
+
+	if (!parse_request(call->arguments, &request, error) ||
+	    !counter_allocate(call->server->counters, &owner, &request, &number, error))
+		return NULL;
+	json_t *answer = json_pack("{s:i}", "counter", (int)number);
+
+	if (counter_mode_is_sampling(request.mode))
+		json_object_set_new(answer, "events", json_pack("[o]", sampled_event(call, number)));
+	return answer;
+}
+
+/* A method that does something to a counter of the client, and has nothing to say. */
+static json_t *operate(struct control_call *call, GError **error,
+                       bool (*operation)(struct counter_table *table, const void *key, unsigned number, GError **error))
+{
+	return operation(call->server->counters, call->connection, number_of(call), error) ? json_object() : NULL;
+}
+
+json_t *method_counter_release(struct control_call *call, GError **error)
+{
+	return operate(call, error, counter_release);
+}
+
+json_t *method_counter_start(struct control_call *call, GError **error)
+{
+	return operate(call, error, counter_start);
+}
+
+json_t *method_counter_stop(struct control_call *call, GError **error)
+{
+	return operate(call, error, counter_stop);
+}
+
+json_t *method_counter_write(struct control_call *call, GError **error)
+{
+	uint64_t value = (uint64_t)json_integer_value(json_object_get(call->arguments, "value"));
+
+	return counter_write(call->server->counters, call->connection, number_of(call), value, error) ? json_object()
+	                                                                                              : NULL;
+}
+
+json_t *method_counter_set_period(struct control_call *call, GError **error)
+{
+	struct counter_rate rate;
+
+	if (!parse_rate(call->arguments, &rate, error) ||
+	    !counter_set_rate(call->server->counters, call->connection, number_of(call), &rate, error))
+		return NULL;
+	return json_object();
+}
+
+static bool parse_target(const json_t *arguments, struct task_target *target, GError **error)
+{
+	const json_t *pid = json_object_get(arguments, "pid");
+	const json_t *comm = json_object_get(arguments, "comm");
+	const json_t *cr3 = json_object_get(arguments, "cr3");
+
+	if (!!pid + !!comm + !!cr3 != 1)
+		return exclude_each_other("it takes one of \"pid\", \"comm\" and \"cr3\"", error);
+	*target = (struct task_target){
+		.kind = pid    ? TASK_TARGET_PID
+	                : comm ? TASK_TARGET_COMM
+	                       : TASK_TARGET_CR3,
+		.pid = (uint32_t)json_integer_value(pid),
+		.cr3 = (uint64_t)json_integer_value(cr3),
+	};
+	if (comm)
+		g_strlcpy(target->comm, json_string_value(comm), sizeof(target->comm));
+	return true;
+}
+
+static json_t *operate_on_target(struct control_call *call, GError **error,
+                                 bool (*operation)(struct counter_table *table, const void *key, unsigned number,
+                                                   const struct task_target *target, GError **error))
+{
+	struct task_target target;
+
+	if (!parse_target(call->arguments, &target, error) ||
+	    !operation(call->server->counters, call->connection, number_of(call), &target, error))
+		return NULL;
+	return json_object();
+}
+
+json_t *method_counter_attach(struct control_call *call, GError **error)
+{
+	return operate_on_target(call, error, counter_attach);
+}
+
+json_t *method_counter_detach(struct control_call *call, GError **error)
+{
+	return operate_on_target(call, error, counter_detach);
+}
+
+static json_t *modes_json(const uint64_t modes[SAMPLER_MODES])
+{
+	return json_pack("{s:I, s:I, s:I}", "kernel", (json_int_t)modes[SAMPLER_KERNEL], "user",
+	                 (json_int_t)modes[SAMPLER_USER], "hypervisor", (json_int_t)modes[SAMPLER_HYPERVISOR]);
+}
+
+static json_t *value_json(const struct counter_value *value, bool samples)
+{
+	json_t *object = json_pack("{s:I}", "value", (json_int_t)value->value);
+
+	if (samples) {
+		json_object_set_new(object, "modes", modes_json(value->modes));
+		json_object_set_new(object, "statistics", control_statistics(&value->statistics));
+	} else {
+		json_object_set_new(object, "enabled-ns", json_integer((json_int_t)value->enabled_ns));
+		json_object_set_new(object, "running-ns", json_integer((json_int_t)value->running_ns));
+	}
+	return object;
+}
+
+static void value_add(struct counter_value *sum, const struct counter_value *value)
+{
+	sum->value += value->value;
+	sum->enabled_ns += value->enabled_ns;
+	sum->running_ns += value->running_ns;
+	for (size_t i = 0; i < SAMPLER_MODES; i++)
+		sum->modes[i] += value->modes[i];
+	control_statistics_add(&sum->statistics, &value->statistics);
+}
+
+static bool has_samples(const struct counter_request *request)
+{
+	return request->rate.frequency_hz != 0 || request->rate.period != 0;
+}
+
+json_t *method_counter_read(struct control_call *call, GError **error)
+{
+	struct counter_value values[GUEST_VCPUS_MAX], sum = {0};
+	struct counter_info info;
+
+	if (!counter_read(call->server->counters, call->connection, number_of(call), values, error))
+		return NULL;
+	counter_info_get(call->server->counters, number_of(call), &info);
+	bool samples = has_samples(info.request);
+	json_t *vcpus = json_array();
+
+	for (unsigned i = 0; i < call->server->guest->vcpus; i++) {
+		json_array_append_new(vcpus, value_json(&values[i], samples));
+		value_add(&sum, &values[i]);
+	}
+	json_t *answer = value_json(&sum, samples);
+
+	json_object_set_new(answer, "vcpus", vcpus);
+	return answer;
+}
+
+json_t *method_counter_rings(struct control_call *call, GError **error)
+{
+	const struct counter_table *table = call->server->counters;
+
+	if (!counter_sampling_check(table, call->connection, number_of(call), error))
+		return NULL;
+	json_t *vcpus = json_array();
+
+	for (unsigned i = 0; i < call->server->guest->vcpus; i++)
+		json_array_append_new(vcpus, control_ring_json(call, i, counter_ring(table, number_of(call), i)));
+	return json_pack("{s:o}", "vcpus", vcpus);
+}
+
+json_t *method_counter_disable(struct control_call *call, GError **error)
+{
+	return counter_disable(call->server->counters, number_of(call), error) ? json_object() : NULL;
+}
+
+json_t *method_counter_enable(struct control_call *call, GError **error)
+{
+	return counter_enable(call->server->counters, number_of(call), error) ? json_object() : NULL;
+}
+
+static json_t *target_json(const struct task_target *target)
+{
+	switch (target->kind) {
+	case TASK_TARGET_PID:
+		return json_pack("{s:I}", "pid", (json_int_t)target->pid);
+	case TASK_TARGET_COMM:
+		return json_pack("{s:s}", "comm", target->comm);
+	case TASK_TARGET_CR3:
+		return json_pack("{s:I}", "cr3", (json_int_t)target->cr3);
+	}
+	return json_null();
+}
+
+static json_t *targets_json(const struct task_targets *targets)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < targets->n; i++)
+		json_array_append_new(list, target_json(&targets->targets[i]));
+	return list;
+}
+
+static json_t *held_json(const struct counter_info *info, const struct connection *asking)
+{
+	const struct counter_request *request = info->request;
+	bool sampling = counter_mode_is_sampling(request->mode);
+
+	return json_pack("{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:o}", "disposition",
+	                 counter_mode_is_task(request->mode) ? "task" : "standalone", "pid", info->owner.pid, "uid",
+	                 (json_int_t)info->owner.uid, "yours", info->owner.key == asking, "mode",
+	                 counter_mode_name(request->mode), "event", request->event.name, "backend",
+	                 request->event.backend->name, "frequency-hz", (json_int_t)request->rate.frequency_hz, "period",
+	                 (json_int_t)request->rate.period, "estimate", !sampling && has_samples(request), "descendants",
+	                 request->descendants, "targets", targets_json(info->targets));
+}
+
+json_t *method_query_counters(struct control_call *call, GError **error G_GNUC_UNUSED)
+{
+	json_t *counters = json_array();
+
+	for (unsigned i = 0; i < COUNTERS_MAX; i++) {
+		struct counter_info info;
+
+		counter_info_get(call->server->counters, i, &info);
+		if (info.state == COUNTER_FREE)
+			continue;
+		json_t *counter = info.request ? held_json(&info, call->connection)
+		                               : json_pack("{s:s}", "disposition", "unavailable");
+
+		json_object_set_new(counter, "counter", json_integer(i));
+		json_object_set_new(counter, "state", json_string(counter_state_name(info.state)));
+		json_array_append_new(counters, counter);
+	}
+	return json_pack("{s:i, s:o}", "total", (int)COUNTERS_MAX, "counters", counters);
+}

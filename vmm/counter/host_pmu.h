@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The PMU that the host's processor says it has. Whether perf can count with it is another question. */
+#ifndef VPROF_COUNTER_HOST_PMU_H
+#define VPROF_COUNTER_HOST_PMU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct host_pmu_counters {
+	unsigned counters; /* for each logical processor */
+	unsigned width;    /* in bits */
+};
+
+struct host_pmu {
+	const char *name; /* "Intel architectural", "AMD" */
+	unsigned version; /* of architectural performance monitoring; AMD: of PerfMon, 1 where it has no number */
+	struct host_pmu_counters general, fixed;
+};
+
+struct host_pmu_cpuid {
+	uint32_t eax, ebx, ecx, edx;
+};
+
+/* `cpuid`: the processor's answer for a leaf, all 0 for one that it does not have. False when there is no PMU. */
+bool host_pmu_decode(struct host_pmu_cpuid (*cpuid)(uint32_t leaf), struct host_pmu *pmu);
+/* Of this processor. */
+bool host_pmu_read(struct host_pmu *pmu);
+
+#endif

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sample/client_counter.h"
+
+#include <gio/gio.h>
+
+static bool samples(const struct counter_request *request)
+{
+	return request->rate.frequency_hz != 0 || request->rate.period != 0;
+}
+
+static bool refuse(GError **error, enum session_error code, const struct client_counter *counter, const char *why)
+{
+	g_set_error(error, SESSION_ERROR, code, "counter %u %s", counter->number, why);
+	return false;
+}
+
+/* What the event and the guest must be able to do. */
+static bool request_check(struct client_counter *counter, GError **error)
+{
+	const struct counter_request *request = &counter->request;
+	bool task = counter_mode_is_task(request->mode);
+
+	if (counter->guest->routes)
+		return refuse(error, SESSION_ERROR_UNSUPPORTED, counter,
+		              "cannot count: the guest's vCPUs are threads of another process; start a session");
+	if (request->descendants && !task)
+		return refuse(error, SESSION_ERROR_RANGE, counter, "has descendants only in a task mode");
+	if (samples(request) ? !counter_rate_check(&request->rate, &request->event, error)
+	                     : !counter_meter_check(&request->event, error))
+		return false;
+	counter->kernel = session_kernel(counter->session);
+	return true;
+}
+
+static bool rings_make(struct client_counter *counter, GError **error)
+{
+	size_t bytes = counter->request.ring_bytes ? counter->request.ring_bytes : COUNTER_RING_BYTES_DEFAULT;
+
+	for (unsigned i = 0; i < counter->guest->vcpus; i++) {
+		g_autoptr(GError) cause = NULL;
+
+		counter->rings[i] = ring_new(bytes, &cause);
+		if (counter->rings[i])
+			continue;
+		bool range = g_error_matches(cause, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+
+		g_set_error_literal(error, SESSION_ERROR, range ? SESSION_ERROR_RANGE : SESSION_ERROR_SYSTEM,
+		                    cause->message);
+		return false;
+	}
+	return true;
+}
+
+static bool parts_make(struct client_counter *counter, GError **error)
+{
+	unsigned vcpus = counter->guest->vcpus;
+
+	if (!samples(&counter->request)) {
+		counter->countings = g_new0(struct counting, vcpus);
+		for (unsigned i = 0; i < vcpus; i++)
+			counting_init(&counter->countings[i], counter->session, i);
+		return true;
+	}
+	counter->samplers = g_new0(struct sampler, vcpus);
+	counter->before = g_malloc0_n(vcpus, sizeof(*counter->before));
+	for (unsigned i = 0; i < vcpus; i++)
+		sampler_init(&counter->samplers[i], counter->guest, i);
+	if (counter_mode_is_task(counter->request.mode))
+		counter->families = g_new0(struct task_family, vcpus);
+	if (!counter_mode_is_sampling(counter->request.mode))
+		return true;
+	counter->claims = g_new0(struct task_claims, 1);
+	return rings_make(counter, error);
+}
+
+struct client_counter *client_counter_new(struct session *session, unsigned number, const struct counter_owner *owner,
+                                          const struct counter_request *request, GError **error)
+{
+	struct client_counter *counter = g_new0(struct client_counter, 1);
+
+	*counter = (struct client_counter){
+		.session = session,
+		.guest = session_guest(session),
+		.number = number,
+		.owner = *owner,
+		.request = *request,
+		.state = COUNTER_ALLOCATED,
+		.targets.descendants = request->descendants,
+	};
+	if (!request_check(counter, error) || !parts_make(counter, error)) {
+		client_counter_free(counter);
+		return NULL;
+	}
+	return counter;
+}
+
+void client_counter_free(struct client_counter *counter)
+{
+	if (!counter)
+		return;
+	if (counter->state == COUNTER_RUNNING)
+		client_counter_stop(counter);
+	for (unsigned i = 0; i < counter->guest->vcpus; i++)
+		ring_free(counter->rings[i]);
+	g_free(counter->samplers);
+	g_free(counter->families);
+	g_free(counter->before);
+	g_free(counter->countings);
+	g_free(counter->claims);
+	g_free(counter);
+}
+
+/* A call on a vCPU's thread. */
+struct part_call {
+	struct client_counter *counter;
+	unsigned vcpu;
+	bool done;
+	GError *error;
+};
+
+static const struct task_targets *targets_of(const struct client_counter *counter)
+{
+	return counter_mode_is_task(counter->request.mode) ? &counter->targets : NULL;
+}
+
+static bool sampler_begin(struct client_counter *counter, unsigned vcpu, GError **error)
+{
+	struct sampler *sampler = &counter->samplers[vcpu];
+	const struct sampler_config config = {
+		.delivery = counter->delivery,
+		.session = &counter->config,
+		.kernel = counter->kernel->has_tasks ? counter->kernel : NULL,
+		.claims = counter->claims,
+		.cpu = session_task_cpu(counter->session, vcpu),
+		.first_event = COUNTER_EVENTS_MAX + counter->number,
+		.targets = targets_of(counter),
+		.family = counter->families ? &counter->families[vcpu] : NULL,
+	};
+
+	if (counter->families)
+		counter->families[vcpu] = (struct task_family){0};
+	if (!session_watch(counter->session, vcpu, &sampler->watcher))
+		return refuse(error, SESSION_ERROR_BUSY, counter, "cannot start: too many others watch the vCPUs");
+	if (sampler_open(sampler, &config, counter->rings[vcpu], error))
+		return true;
+	session_unwatch(counter->session, vcpu, &sampler->watcher);
+	return false;
+}
+
+/* Whom the vCPU runs at this moment, so that a task that goes on for long is not missed until then. */
+static void current_task_note(struct client_counter *counter, unsigned vcpu)
+{
+	const struct task_cpu *cpu = session_task_cpu(counter->session, vcpu);
+	struct guest_regs regs;
+	struct guest_gprs gprs;
+	struct page_walk walk;
+	struct task task;
+
+	if (!counter->guest->debug->registers_read(counter->guest, vcpu, &regs, &gprs))
+		return;
+	const struct task_layout *layout = &counter->kernel->tasks;
+	const struct task_view view = {layout, &walk, &regs};
+	bool known = task_read(layout, cpu, counter->guest, &regs, &walk, &task);
+
+	counting_switched(&counter->countings[vcpu], &view, known ? &task : NULL);
+}
+
+static void start_on_vcpu(void *data)
+{
+	struct part_call *call = data;
+	struct client_counter *counter = call->counter;
+	const struct task_targets *targets = targets_of(counter);
+
+	if (counter->samplers) {
+		call->done = sampler_begin(counter, call->vcpu, &call->error);
+		return;
+	}
+	call->done = counting_start(&counter->countings[call->vcpu], &counter->request.event, targets, &call->error);
+	if (call->done && targets)
+		current_task_note(counter, call->vcpu);
+}
+
+static void stop_on_vcpu(void *data)
+{
+	struct part_call *call = data;
+	struct client_counter *counter = call->counter;
+
+	if (counter->samplers) {
+		sampler_close(&counter->samplers[call->vcpu]);
+		session_unwatch(counter->session, call->vcpu, &counter->samplers[call->vcpu].watcher);
+	} else {
+		counting_stop(&counter->countings[call->vcpu]);
+	}
+}
+
+static void update_on_vcpu(void *data)
+{
+	struct part_call *call = data;
+
+	counting_update(&call->counter->countings[call->vcpu]);
+}
+
+static bool part_start(struct client_counter *counter, unsigned vcpu, GError **error)
+{
+	struct part_call call = {.counter = counter, .vcpu = vcpu};
+
+	if (!counter->guest->ops->run_on_vcpu(counter->guest, vcpu, start_on_vcpu, &call))
+		return refuse(error, SESSION_ERROR_STATE, counter, "cannot start: the guest has ended");
+	if (!call.done)
+		g_propagate_error(error, call.error);
+	return call.done;
+}
+
+/* After the guest's end there is nothing to do: its threads have closed what they had. */
+static void parts_stop(struct client_counter *counter, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct part_call call = {.counter = counter, .vcpu = i};
+
+		counter->guest->ops->run_on_vcpu(counter->guest, i, stop_on_vcpu, &call);
+	}
+}
+
+static void on_switch(struct switch_probe *probe, unsigned vcpu, const struct task_view *view,
+                      const struct task *previous, const struct task *next)
+{
+	struct client_counter *counter = (struct client_counter *)probe;
+
+	(void)previous;
+	counting_switched(&counter->countings[vcpu], view, next);
+}
+
+/* What it needs beyond its parts, before them. */
+static bool prepare(struct client_counter *counter, GError **error)
+{
+	if (counter->samplers) {
+		counter->config = (struct session_config){
+			.events = {counter->request.event},
+			.n_events = 1,
+			.rate = counter->request.rate,
+		};
+		counter->delivery = session_delivery_acquire(counter->session, NULL, error);
+		return counter->delivery != NULL;
+	}
+	counter->probe.switched = on_switch;
+	return !targets_of(counter) || switch_probe_add(&counter->probe, counter->session, "task-counting", error);
+}
+
+static void unprepare(struct client_counter *counter)
+{
+	if (counter->samplers)
+		session_delivery_release(counter->session);
+	else if (targets_of(counter))
+		switch_probe_remove(&counter->probe);
+}
+
+bool client_counter_start(struct client_counter *counter, GError **error)
+{
+	if (counter->state == COUNTER_RUNNING)
+		return refuse(error, SESSION_ERROR_STATE, counter, "runs already");
+	if (targets_of(counter) && counter->targets.n == 0)
+		return refuse(error, SESSION_ERROR_STATE, counter, "has no task yet; attach it to one first");
+	if (counter->guest->state == GUEST_ENDED)
+		return refuse(error, SESSION_ERROR_STATE, counter, "cannot start: the guest has ended");
+	if (!prepare(counter, error))
+		return false;
+	for (unsigned i = 0; i < counter->guest->vcpus; i++) {
+		if (part_start(counter, i, error))
+			continue;
+		parts_stop(counter, i);
+		unprepare(counter);
+		return false;
+	}
+	counter->state = COUNTER_RUNNING;
+	return true;
+}
+
+/* What the samplers counted since they were opened, which resets it. */
+static void keep_counted(struct client_counter *counter)
+{
+	for (unsigned i = 0; counter->samplers && i < counter->guest->vcpus; i++) {
+		uint64_t counted[SAMPLER_MODES];
+
+		sampler_counted_read(&counter->samplers[i], counted);
+		for (unsigned j = 0; j < SAMPLER_MODES; j++)
+			counter->before[i][j] += counted[j];
+	}
+}
+
+void client_counter_stop(struct client_counter *counter)
+{
+	unprepare(counter);
+	parts_stop(counter, counter->guest->vcpus);
+	keep_counted(counter);
+	counter->state = COUNTER_STOPPED;
+}
+
+bool client_counter_write(struct client_counter *counter, uint64_t value, GError **error)
+{
+	if (counter->samplers)
+		return refuse(error, SESSION_ERROR_STATE, counter, "sums up samples; it can be read only");
+	for (unsigned i = 0; i < counter->guest->vcpus; i++)
+		atomic_store_explicit(&counter->countings[i].sums.value, i == 0 ? value : 0, memory_order_relaxed);
+	return true;
+}
+
+bool client_counter_set_rate(struct client_counter *counter, const struct counter_rate *rate, GError **error)
+{
+	if (!counter->samplers)
+		return refuse(error, SESSION_ERROR_STATE, counter, "counts exactly; it has no period");
+	if (!counter_rate_check(rate, &counter->request.event, error))
+		return false;
+	counter->request.rate = *rate;
+	return true;
+}
+
+/* Its index, or n. */
+static size_t target_find(const struct task_targets *targets, const struct task_target *target)
+{
+	size_t i = 0;
+
+	while (i < targets->n && !task_target_equal(&targets->targets[i], target))
+		i++;
+	return i;
+}
+
+bool client_counter_attach(struct client_counter *counter, const struct task_target *target, GError **error)
+{
+	struct task_targets *targets = &counter->targets;
+
+	if (!targets_of(counter))
+		return refuse(error, SESSION_ERROR_STATE, counter,
+		              "is of the whole guest; allocate one in a task mode");
+	if (target_find(targets, target) < targets->n)
+		return refuse(error, SESSION_ERROR_STATE, counter, "is attached to that already");
+	if (targets->n == TASK_TARGETS_MAX)
+		return refuse(error, SESSION_ERROR_BUSY, counter, "is attached to 8 targets, the most there can be");
+	if (target->kind != TASK_TARGET_CR3 && !counter->kernel->has_tasks) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED,
+		            "counter %u cannot tell the guest's tasks apart: %s; attach it to a CR3", counter->number,
+		            counter->kernel->tasks_why);
+		return false;
+	}
+	targets->targets[targets->n++] = *target;
+	return true;
+}
+
+bool client_counter_detach(struct client_counter *counter, const struct task_target *target, GError **error)
+{
+	struct task_targets *targets = &counter->targets;
+	size_t i = target_find(targets, target);
+
+	if (i == targets->n)
+		return refuse(error, SESSION_ERROR_STATE, counter, "is not attached to that");
+	targets->targets[i] = targets->targets[--targets->n];
+	return true;
+}
+
+static void sampled_read(const struct client_counter *counter, unsigned vcpu, struct counter_value *value)
+{
+	/* Once stopped, it is part of what was before. */
+	if (counter->state == COUNTER_RUNNING)
+		sampler_counted_read(&counter->samplers[vcpu], value->modes);
+	for (unsigned i = 0; i < SAMPLER_MODES; i++) {
+		value->modes[i] += counter->before[vcpu][i];
+		value->value += value->modes[i];
+	}
+	sampler_statistics_read(&counter->samplers[vcpu], &value->statistics);
+}
+
+static void counted_read(struct client_counter *counter, unsigned vcpu, struct counter_value *value)
+{
+	const struct counting_sums *sums = &counter->countings[vcpu].sums;
+	struct part_call call = {.counter = counter, .vcpu = vcpu};
+
+	if (counter->state == COUNTER_RUNNING)
+		counter->guest->ops->run_on_vcpu(counter->guest, vcpu, update_on_vcpu, &call);
+	value->value = atomic_load_explicit(&sums->value, memory_order_relaxed);
+	value->running_ns = atomic_load_explicit(&sums->running_ns, memory_order_relaxed);
+	value->enabled_ns = atomic_load_explicit(&sums->enabled_ns, memory_order_relaxed);
+}
+
+void client_counter_read(struct client_counter *counter, struct counter_value *values)
+{
+	for (unsigned i = 0; i < counter->guest->vcpus; i++) {
+		values[i] = (struct counter_value){0};
+		if (counter->samplers)
+			sampled_read(counter, i, &values[i]);
+		else
+			counted_read(counter, i, &values[i]);
+	}
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sample/counting.h"
+
+/* One writer, so a load and a store are enough; readers want each figure by itself (relaxed). */
+static void add(_Atomic uint64_t *sum, uint64_t more)
+{
+	atomic_store_explicit(sum, atomic_load_explicit(sum, memory_order_relaxed) + more, memory_order_relaxed);
+}
+
+void counting_update(struct counting *counting)
+{
+	struct counter_reading now;
+
+	if (!counting->meter || !counter_meter_read(counting->meter, &now))
+		return;
+	if (counting->counts) {
+		add(&counting->sums.value, now.value - counting->last.value);
+		add(&counting->sums.running_ns, now.running_ns - counting->last.running_ns);
+		add(&counting->sums.enabled_ns, now.enabled_ns - counting->last.enabled_ns);
+	}
+	counting->last = now;
+}
+
+void counting_switched(struct counting *counting, const struct task_view *view, const struct task *task)
+{
+	bool counts = counting->targets && task_targets_match(counting->targets, &counting->family, view, task);
+
+	if (counts == counting->counts)
+		return;
+	counting_update(counting);
+	counting->counts = counts;
+}
+
+static void close_meter(struct counting *counting)
+{
+	counting_update(counting);
+	counter_meter_close(g_steal_pointer(&counting->meter));
+	counting->targets = NULL;
+}
+
+static void counting_started(struct vcpu_watcher *watcher, const struct vcpu_port *port)
+{
+	(void)watcher;
+	(void)port;
+}
+
+static void counting_exited(struct vcpu_watcher *watcher, const struct guest_regs *regs, bool interrupted)
+{
+	(void)watcher;
+	(void)regs;
+	(void)interrupted;
+}
+
+static void counting_handled(struct vcpu_watcher *watcher, uint64_t exit_ip)
+{
+	(void)watcher;
+	(void)exit_ip;
+}
+
+/* The last moment at which the thread's counters can be read. */
+static void counting_stopped(struct vcpu_watcher *watcher)
+{
+	close_meter((struct counting *)watcher);
+}
+
+static const struct vcpu_watcher_ops counting_ops = {
+	.started = counting_started,
+	.exited = counting_exited,
+	.handled = counting_handled,
+	.stopped = counting_stopped,
+};
+
+void counting_init(struct counting *counting, struct session *session, unsigned vcpu)
+{
+	*counting = (struct counting){.watcher.ops = &counting_ops, .session = session, .vcpu = vcpu};
+}
+
+bool counting_start(struct counting *counting, const struct counter_event *event, const struct task_targets *targets,
+                    GError **error)
+{
+	if (!session_watch(counting->session, counting->vcpu, &counting->watcher)) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_BUSY, "cannot count on vCPU %u: %u others watch it",
+		            counting->vcpu, SESSION_WATCHERS_MAX);
+		return false;
+	}
+	counting->meter = counter_meter_open(event, error);
+	if (!counting->meter) {
+		session_unwatch(counting->session, counting->vcpu, &counting->watcher);
+		return false;
+	}
+	counting->last = (struct counter_reading){0};
+	counting->family = (struct task_family){0};
+	counting->targets = targets;
+	counting->counts = targets == NULL;
+	return true;
+}
+
+void counting_stop(struct counting *counting)
+{
+	if (!counting->meter)
+		return;
+	close_meter(counting);
+	session_unwatch(counting->session, counting->vcpu, &counting->watcher);
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sample/switch_probe.h"
+
+/* __switch_to(struct task_struct *prev, struct task_struct *next): the first two arguments of the SysV ABI. */
+static void probe_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
+                      const struct guest_gprs *gprs)
+{
+	struct switch_probe *probe =
+		(struct switch_probe *)((char *)breakpoint - offsetof(struct switch_probe, breakpoint));
+	struct task_cpu cpu = {0};
+
+	task_cpu_note(&cpu, regs);
+	struct page_walk walk;
+	struct task previous, next;
+	bool knows_previous = task_read_at(probe->layout, &cpu, probe->guest, regs, gprs->rdi, &walk, &previous);
+	bool knows_next = task_read_at(probe->layout, &cpu, probe->guest, regs, gprs->rsi, &walk, &next);
+	const struct task_view view = {probe->layout, &walk, regs};
+
+	probe->switched(probe, vcpu, &view, knows_previous ? &previous : NULL, knows_next ? &next : NULL);
+}
+
+bool switch_probe_add(struct switch_probe *probe, struct session *session, const char *what, GError **error)
+{
+	struct guest *guest = session_guest(session);
+	const struct kernel_layout *kernel = session_kernel(session);
+
+	if (!guest->debug) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED,
+		            "cannot see context switches for %s: a guest of kind %s takes no breakpoints", what,
+		            guest->kind);
+		return false;
+	}
+	if (!kernel->has_tasks || kernel->switch_to.value == 0) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED, "cannot see context switches for %s: %s",
+		            what, kernel->has_tasks ? "the kernel has no symbol __switch_to" : kernel->tasks_why);
+		return false;
+	}
+	probe->guest = guest;
+	probe->layout = &kernel->tasks;
+	probe->breakpoint = (struct guest_breakpoint){.at = kernel->switch_to, .what = what, .hit = probe_hit};
+	return guest->debug->breakpoint_add(guest, &probe->breakpoint, error);
+}
+
+void switch_probe_remove(struct switch_probe *probe)
+{
+	probe->guest->debug->breakpoint_remove(probe->guest, &probe->breakpoint);
+}
