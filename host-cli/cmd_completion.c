@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "ctl_methods.h"
 #include "message.h"
 
 static const GOptionEntry options[] = {{NULL}};
@@ -42,6 +43,29 @@ static void commands_print_names(void)
 		printf("%s%s", i == 0 ? "" : " ", commands[i]->name);
 }
 
+static void methods_print_names(void)
+{
+	for (size_t i = 0; ctl_methods[i].name != NULL; i++)
+		printf(" %s", ctl_methods[i].name);
+}
+
+/* Behind a method come its arguments, which end with "=". */
+static void bash_print_methods(void)
+{
+	puts("\tif [[ ${COMP_WORDS[1]} == ctl ]]; then");
+	printf("\t\twords+=\"");
+	methods_print_names();
+	puts("\"\n"
+	     "\t\tfor previous in \"${COMP_WORDS[@]:2:COMP_CWORD-2}\"; do\n"
+	     "\t\t\tcase $previous in");
+	for (size_t i = 0; ctl_methods[i].name != NULL; i++)
+		printf("\t\t\t%s) words=\"%s\" ;;\n", ctl_methods[i].name, ctl_methods[i].keys);
+	puts("\t\t\tesac\n"
+	     "\t\tdone\n"
+	     "\t\t[[ $words == *= ]] && compopt -o nospace 2>/dev/null\n"
+	     "\tfi");
+}
+
 static void bash_print(void)
 {
 	puts("# bash completion for vprof, printed by `vprof completion bash`\n"
@@ -58,8 +82,9 @@ static void bash_print(void)
 	     "\tcase ${COMP_WORDS[1]} in");
 	for (size_t i = 0; commands[i] != NULL; i++)
 		bash_print_command(commands[i]);
-	puts("\tesac\n"
-	     "\t[[ ${COMP_WORDS[1]} == help ]] && words=$commands\n"
+	puts("\tesac");
+	bash_print_methods();
+	puts("\t[[ ${COMP_WORDS[1]} == help ]] && words=$commands\n"
 	     "\t[[ ${COMP_WORDS[1]} == completion ]] && words=\"bash zsh\"\n"
 	     "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
 	     "}\n"
@@ -105,6 +130,11 @@ static void zsh_print_command(const struct command *command)
 		zsh_print_option(option);
 	if (command == &command_help)
 		printf(" \\\n\t\t\t\":command:($commands)\"");
+	if (command == &command_ctl) {
+		printf(" \\\n\t\t\t\"*:method:(");
+		methods_print_names();
+		printf(")\"");
+	}
 	if (command == &command_completion)
 		printf(" \\\n\t\t\t\":shell:(bash zsh)\"");
 	printf("\n\t\t;;\n");

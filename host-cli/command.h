@@ -35,6 +35,7 @@ extern const struct command command_gate;
 extern const struct command command_export;
 extern const struct command command_list;
 extern const struct command command_mpstat;
+extern const struct command command_ctl;
 extern const struct command command_stat;
 extern const struct command command_doctor;
 extern const struct command command_completion;

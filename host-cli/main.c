@@ -12,7 +12,7 @@ const struct command *const commands[] = {
 	&command_script,     &command_diff,
 	&command_gate,       &command_export,
 	&command_stat,       &command_list,
-	&command_mpstat,     &command_doctor,
+	&command_mpstat,     &command_ctl,        &command_doctor,
 	&command_completion, &command_help,
 	&command_version,    NULL,
 };

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Everything that vprof can do is in its help, its manual and its completions, and nothing else is."""
+import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 BIN = pathlib.Path(os.environ["VPROF_BIN"])
-MAN = pathlib.Path(os.environ["VPROF_SOURCE"]) / "host-cli" / "man"
+SOURCE = pathlib.Path(os.environ["VPROF_SOURCE"])
+MAN = SOURCE / "host-cli" / "man"
 
 
 def vprof(*arguments, program="vprof"):
@@ -36,7 +39,7 @@ def manual_page(command):
 
 class Surface(unittest.TestCase):
     def test_commands_are_known(self):
-        self.assertEqual(commands(), ["run", "report", "script", "diff", "gate", "export", "stat", "list", "mpstat", "doctor", "completion", "help", "version"])
+        self.assertEqual(commands(), ["run", "report", "script", "diff", "gate", "export", "stat", "list", "mpstat", "ctl", "doctor", "completion", "help", "version"])
 
     def test_manual_of_each_command(self):
         for command in commands():
@@ -86,6 +89,55 @@ class Surface(unittest.TestCase):
         self.assertIn(vprof("version").split()[1], vprof("--version", program="vprof-vmm"))
 
 
+def control_schema():
+    return json.loads(vprof("json", program="control-docs"))
+
+
+class Control(unittest.TestCase):
+    """The table of methods, and what is made of it."""
+
+    def setUp(self):
+        self.page = vprof("manual", SOURCE / "vmm" / "control" / "vprof-control.7.in", program="control-docs")
+
+    def section(self, name):
+        return re.search(rf"^\.Sh {name}\n(.*?)(?=^\.Sh )", self.page, re.M | re.S).group(1)
+
+    def test_manual_has_every_method(self):
+        methods = dict(re.findall(r"^\.Ss (\S+)\n(.*?)(?=^\.S[sh] )", self.page, re.M | re.S))
+        schema = control_schema()["methods"]
+        self.assertEqual(list(methods), [method["name"] for method in schema])
+        for method in schema:
+            with self.subTest(method["name"]):
+                text = methods[method["name"]]
+                self.assertIn(f"Role: {method['role']}.", text)
+                arguments = re.findall(r"^\.It Fa (\S+)\n\((\S+?)[ ;:)]", text, re.M)
+                self.assertEqual(arguments, [(argument["name"], argument["type"]) for argument in method["arguments"]])
+
+    def test_manual_has_every_term(self):
+        for section, table in {"EVENTS": "events", "ERROR CLASSES": "errors", "STATISTICS": "statistics",
+                               "CLOCKS": "vcpu-times"}.items():
+            names = re.findall(r"^\.It Li (\S+)$", self.section(section), re.M)
+            self.assertEqual(names, [term["name"] for term in control_schema()[table]])
+
+    def test_error_classes_are_those_of_the_contract(self):
+        header = (SOURCE / "include" / "vprof" / "control.h").read_text()
+        self.assertEqual({term["name"] for term in control_schema()["errors"]},
+                         set(re.findall(r"#define VPROF_ERROR_\w+ \"(\w+)\"", header)))
+
+    def test_template_must_be_known(self):
+        with tempfile.NamedTemporaryFile("w") as template:
+            template.write("@nonsense@\n")
+            template.flush()
+            done = subprocess.run([BIN / "control-docs", "manual", template.name], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("@nonsense@", done.stderr)
+
+    @unittest.skipUnless(shutil.which("mandoc"), "no mandoc")
+    def test_manual_is_clean(self):
+        done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning"], input=self.page, capture_output=True, text=True)
+        self.assertEqual(done.stdout + done.stderr, "")
+
+
 class Shells(unittest.TestCase):
     def complete(self, *words):
         script = vprof("completion", "bash") + f'\nCOMP_WORDS=({" ".join(words)})\nCOMP_CWORD={len(words) - 1}\n' \
@@ -98,6 +150,13 @@ class Shells(unittest.TestCase):
         self.assertEqual(self.complete("vprof", "help", "doc"), ["doctor"])
         self.assertEqual(self.complete("vprof", "completion", "z"), ["zsh"])
         self.assertEqual(self.complete("vprof", "run", "--memory", "'--'"), [])
+
+    def test_bash_knows_the_methods(self):
+        self.assertEqual(self.complete("vprof", "ctl", "samples-r"), ["samples-read"])
+        self.assertEqual(self.complete("vprof", "ctl", "guest", "samples-read", "max"), ["max-bytes="])
+        for method in control_schema()["methods"]:
+            self.assertEqual(self.complete("vprof", "ctl", method["name"], "''"),
+                             [argument["name"] + "=" for argument in method["arguments"]])
 
     @unittest.skipUnless(shutil.which("zsh"), "no zsh")
     def test_zsh_can_read_it(self):

@@ -34,14 +34,15 @@ struct control_server {
 	struct counter_table *counters;
 	int64_t started_us; /* g_get_monotonic_time() */
 
-	GPtrArray *connections;              /* of struct connection, owned */
-	struct listener *listener;           /* NULL until control_server_listen */
-	const struct connection *controller; /* who holds the control role; NULL: nobody */
-	json_t *configuration;               /* an object: the session's keys that were set */
-	uint64_t rings_of;                   /* the session whose rings somebody has by descriptor; 0: none */
-	uint64_t flushes;                    /* that were asked for */
-	guint wait_timer;                    /* while requests wait */
-	guint stall_timer;                   /* while a session that may stall runs */
+	GPtrArray *connections;                /* of struct connection, owned */
+	struct listener *listener;             /* NULL until control_server_listen */
+	const struct connection *controller;   /* who holds the control role; NULL: nobody */
+	json_t *configuration;                 /* an object: the session's keys that were set */
+	uint64_t rings_of;                     /* the session whose rings somebody has by descriptor; 0: none */
+	const struct connection *rings_holder; /* the last who asked for them */
+	uint64_t flushes;                      /* that were asked for */
+	guint wait_timer;                      /* while requests wait */
+	guint stall_timer;                     /* while a session that may stall runs */
 
 	struct phase_limit phases;
 	uint64_t lost_told[GUEST_VCPUS_MAX]; /* dropbuf_sample as the clients know it */

@@ -222,6 +222,7 @@ json_t *method_rings(struct control_call *call, GError **error)
 		return NULL;
 
 	call->server->rings_of = session_number(session);
+	call->server->rings_holder = call->connection;
 	json_t *vcpus = json_array();
 	for (unsigned i = 0; i < call->server->guest->vcpus; i++)
 		json_array_append_new(vcpus, control_ring_json(call, i, session_ring(session, i)));

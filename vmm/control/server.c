@@ -97,6 +97,8 @@ void control_server_drop(struct control_server *server, struct connection *conne
 	if (server->controller == connection)
 		server->controller = NULL;
 	counter_release_all(server->counters, connection);
+	if (server->rings_holder == connection)
+		server->rings_of = 0;
 	g_ptr_array_remove(server->connections, connection);
 	if (owner)
 		control_server_quit(server, "its client has gone");

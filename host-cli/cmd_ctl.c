@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <vprof/control.h>
+
+#include "command.h"
+#include "ctl_input.h"
+#include "ctl_methods.h"
+#include "ctl_request.h"
+#include "engine_find.h"
+#include "message.h"
+#include "text.h"
+
+#define ARGUMENTS_MAX 66 /* an engine, a method, and more than any method has */
+#define NO_TIMEOUT_MS 3600000u
+
+static struct {
+	gboolean compact, events;
+} given;
+
+static const GOptionEntry options[] = {
+	{"compact", 'c', 0, G_OPTION_ARG_NONE, &given.compact, "print each answer in one line", NULL},
+	{"events", 'e', 0, G_OPTION_ARG_NONE, &given.events,
+         "print events as they come, a line each, until the engine ends", NULL},
+	{NULL},
+};
+
+/* A conversation with one engine. */
+struct talk {
+	struct client *client;
+	json_t *schema;
+	bool asked_control; /* took the control role, or tried */
+	bool warned_of_quit;
+};
+
+static bool is_method(const char *name)
+{
+	for (size_t i = 0; ctl_methods[i].name != NULL; i++)
+		if (strcmp(ctl_methods[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* With the class of the error, which programs that call this want to tell apart. */
+static int ctl_failure(const GError *error)
+{
+	say("%s", error->message);
+	return STATUS_FAILED;
+}
+
+static void print_json(const json_t *value)
+{
+	json_dumpf(value, stdout, given.compact ? JSON_COMPACT : JSON_INDENT(2));
+	putchar('\n');
+	fflush(stdout);
+}
+
+static json_t *execute(struct talk *talk, const char *method, json_t *arguments, GError **error)
+{
+	unsigned patience_ms = ENGINE_ANSWER_TIMEOUT_MS + (unsigned)member_number(arguments, "timeout-ms", 0);
+
+	return client_execute(talk->client, method, arguments, NULL, NULL, patience_ms, error);
+}
+
+static bool talk_open(struct talk *talk, const char *engine, GError **error)
+{
+	talk->client = engine_find(engine, error);
+	if (talk->client == NULL)
+		return false;
+	talk->schema = execute(talk, "query-schema", NULL, error);
+	return talk->schema != NULL;
+}
+
+static void talk_close(struct talk *talk)
+{
+	client_free(talk->client);
+	json_decref(talk->schema);
+}
+
+/* Methods that control want the role first; if another has it, the method itself says so, and who. */
+static void take_control(struct talk *talk, const char *method)
+{
+	if (talk->asked_control || !ctl_needs_control(ctl_method(talk->schema, method)))
+		return;
+	talk->asked_control = true;
+	json_decref(execute(talk, "control-take", NULL, NULL));
+}
+
+/* words[0] is the method. */
+static bool talk_do(struct talk *talk, char *const *words, GError **error)
+{
+	json_t *arguments = ctl_arguments(ctl_method(talk->schema, words[0]), words + 1, error), *answer;
+
+	if (arguments == NULL)
+		return false;
+	take_control(talk, words[0]);
+	answer = execute(talk, words[0], arguments, error);
+	if (answer != NULL)
+		print_json(answer);
+	json_decref(answer);
+	return answer != NULL;
+}
+
+static bool print_events(struct talk *talk, unsigned timeout_ms, GError **error)
+{
+	json_t *event;
+
+	while ((event = client_next_event(talk->client, timeout_ms, error)) != NULL) {
+		json_dumpf(event, stdout, JSON_COMPACT);
+		putchar('\n');
+		fflush(stdout);
+		json_decref(event);
+	}
+	return *error == NULL;
+}
+
+/* Until the engine closes the connection, which is its end and no error. */
+static int talk_listen(struct talk *talk)
+{
+	g_autoptr(GError) error = NULL;
+
+	while (print_events(talk, NO_TIMEOUT_MS, &error))
+		;
+	return g_error_matches(error, CLIENT_ERROR, CLIENT_ERROR_CLOSED) ? STATUS_OK : ctl_failure(error);
+}
+
+/* ---- interactive ---- */
+
+static char **complete(const char *line, const char *word, void *data)
+{
+	return ctl_completions(data, line, word);
+}
+
+static void help_method(const json_t *method)
+{
+	const json_t *argument;
+	size_t i;
+
+	printf("%s (%s): %s\n", member_text(method, "name"), member_text(method, "role"),
+	       member_text(method, "summary"));
+	json_array_foreach(json_object_get(method, "arguments"), i, argument)
+		printf("  %s%s: %s\n", member_text(argument, "name"),
+	               json_is_true(json_object_get(argument, "optional")) ? "" : " (needed)",
+	               member_text(argument, "summary"));
+}
+
+static void help(const json_t *schema, const char *name)
+{
+	const json_t *method = name != NULL ? ctl_method(schema, name) : NULL;
+	size_t i;
+
+	if (method != NULL) {
+		help_method(method);
+		return;
+	}
+	json_array_foreach(json_object_get(schema, "methods"), i, method)
+		printf("  %-20s %s\n", member_text(method, "name"), member_text(method, "summary"));
+	puts("\nMETHOD [KEY=VALUE...] executes one, \"help METHOD\" explains it, \"exit\" leaves.");
+}
+
+/* Who types "quit" mostly wants to leave, and not to end somebody's guest. */
+static bool means_quit(struct talk *talk, const char *word)
+{
+	if (strcmp(word, "quit") != 0 || talk->warned_of_quit || !isatty(STDIN_FILENO))
+		return true;
+	talk->warned_of_quit = true;
+	say("quit ends the guest and its engine; say it again to do that, or \"exit\" to leave them alone");
+	return false;
+}
+
+/* False when the conversation is over: *error says why, if not by "exit". */
+static bool talk_line(struct talk *talk, const char *line, GError **error)
+{
+	g_autoptr(GError) why = NULL;
+	g_auto(GStrv) words = NULL;
+
+	if (!g_shell_parse_argv(line, NULL, &words, &why)) {
+		if (!g_error_matches(why, G_SHELL_ERROR, G_SHELL_ERROR_EMPTY_STRING))
+			say("%s", why->message);
+		return true;
+	}
+	if (strcmp(words[0], "exit") == 0)
+		return false;
+	if (strcmp(words[0], "help") == 0)
+		help(talk->schema, words[1]);
+	else if (means_quit(talk, words[0]) && !talk_do(talk, words, &why))
+		say("%s", why->message);
+	if (!g_error_matches(why, CLIENT_ERROR, CLIENT_ERROR_CLOSED))
+		return true;
+	g_propagate_error(error, g_steal_pointer(&why));
+	return false;
+}
+
+static int talk_interactively(struct talk *talk)
+{
+	const json_t *guest = json_object_get(client_greeting(talk->client), "guest");
+	g_autofree char *name = text_printable(member_text(guest, "name"));
+	g_autofree char *prompt = g_strdup_printf("%s> ", name);
+	g_autoptr(GError) error = NULL;
+	char *line;
+	bool more = true;
+
+	ctl_input_init(complete, talk->schema);
+	while (more && print_events(talk, 0, &error) && (line = ctl_input_line(prompt)) != NULL) {
+		more = talk_line(talk, line, &error);
+		g_free(line);
+	}
+	return error == NULL ? STATUS_OK : ctl_failure(error);
+}
+
+/* [ENGINE] [METHOD [KEY=VALUE...]]: a first word that is a method's name is one; an engine of that name has its path.
+ */
+static int ctl_run(unsigned n, char **arguments)
+{
+	bool has_engine = n > 0 && !is_method(arguments[0]);
+	const char *engine = has_engine ? arguments[0] : NULL;
+	char **words = arguments + has_engine;
+	struct talk talk = {.client = NULL};
+	g_autoptr(GError) error = NULL;
+	int status;
+
+	if (given.events && n > has_engine)
+		return usage_error(command_ctl.name, "--events executes no method; leave \"%s\" away", *words);
+	if (!talk_open(&talk, engine, &error))
+		status = ctl_failure(error);
+	else if (given.events)
+		status = talk_listen(&talk);
+	else if (n == has_engine)
+		status = talk_interactively(&talk);
+	else
+		status = talk_do(&talk, words, &error) ? STATUS_OK : ctl_failure(error);
+	talk_close(&talk);
+	return status;
+}
+
+const struct command command_ctl = {
+	.name = "ctl",
+	.summary = "Speak the control protocol with a running engine",
+	.arguments = "[ENGINE] [METHOD [KEY=VALUE...]]",
+	.max_arguments = ARGUMENTS_MAX,
+	.manual = "vprof-ctl",
+	.description =
+		"ENGINE is a name or a process id from `vprof list`, or a socket's path; without it, the only one "
+		"there "
+		"is.\n"
+		"Without METHOD, lines are read and executed, on a terminal with history and completion. Methods and "
+		"their\n"
+		"arguments: man 7 vprof-control, or \"help\" there.\n"
+		"\n"
+		"Examples:\n"
+		"  vprof ctl query-status\n"
+		"  vprof ctl bzImage-1234 session-start events=cycles,instructions frequency-hz=500\n"
+		"  vprof ctl --compact samples-read vcpu=1 timeout-ms=1000\n"
+		"  vprof ctl 1234 --events\n"
+		"  vprof ctl",
+	.options = options,
+	.run = ctl_run,
+};
