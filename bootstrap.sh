@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
 
 packages_build=(build-essential cmake ninja-build pkg-config libglib2.0-dev libjansson-dev libelf-dev libdw-dev
-	libarchive-dev libzstd-dev libseccomp-dev libedit-dev)
+	libarchive-dev libzstd-dev libseccomp-dev libedit-dev libdebuginfod-dev)
 packages_test=(check clang clang-format libclang-rt-14-dev git python3 golang-go acpica-tools busybox-static libarchive-tools linux-perf
 	mandoc socat strace zsh util-linux qemu-system-x86 linux-source-6.1 bc bison flex libssl-dev xz-utils)
 

@@ -5,6 +5,7 @@
 #include "command.h"
 #include "export/export.h"
 #include "message.h"
+#include "symbol_options.h"
 
 static struct {
 	char *input, *to, *output, *kernel, *event;
@@ -19,7 +20,9 @@ static const GOptionEntry options[] = {
 	{"event", 'e', 0, G_OPTION_ARG_STRING, &given.event, "the event to take (default the first)", "EVENT"},
 	{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &given.kernel, "take symbols from IMAGE, not from the recording",
          "IMAGE"},
-	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "use IMAGE even if its build-id is another", NULL},
+	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "use IMAGE and files even if their build-ids are others",
+         NULL},
+	SYMBOL_OPTIONS,
 	{NULL},
 };
 
@@ -65,9 +68,12 @@ static int export_run(unsigned n, char **arguments)
 		return usage_error(command_export.name, "--to takes folded, pprof, speedscope or svg");
 	if (exporter == &export_pprof && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
 		return usage_error(command_export.name, "pprof is not for terminals; --output FILE");
+	if (!symbol_options_check(&error))
+		return usage_error(command_export.name, "%s", error->message);
 	input = input_open(given.input != NULL ? given.input : INPUT_DEFAULT_PATH, given.kernel, given.force, &error);
 	if (input == NULL)
 		return failure(error);
+	input_take_symbol_options(input, given.force);
 	export(input, exporter, output, &error);
 	input_free(input);
 	return error == NULL ? STATUS_OK : failure(error);

@@ -5,6 +5,7 @@
 #include "command.h"
 #include "message.h"
 #include "report.h"
+#include "symbol_options.h"
 #include "units.h"
 
 static struct {
@@ -24,7 +25,9 @@ static const GOptionEntry options[] = {
          "P"},
 	{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &given.kernel, "take symbols from IMAGE, not from the recording",
          "IMAGE"},
-	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "use IMAGE even if its build-id is another", NULL},
+	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "use IMAGE and files even if their build-ids are others",
+         NULL},
+	SYMBOL_OPTIONS,
 	{"call-chains", 'g', 0, G_OPTION_ARG_NONE, &given.call_chains,
          "print the call tree, too: callers above, what they called below", NULL},
 	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print one JSON document", NULL},
@@ -60,9 +63,12 @@ static int report_run(unsigned n, char **arguments)
 	(void)arguments;
 	if (!options_read(&report_options, &error))
 		return usage_error(command_report.name, "%s", error->message);
+	if (!symbol_options_check(&error))
+		return usage_error(command_report.name, "%s", error->message);
 	input = input_open(given.input != NULL ? given.input : INPUT_DEFAULT_PATH, given.kernel, given.force, &error);
 	if (input == NULL)
 		return failure(error);
+	input_take_symbol_options(input, given.force);
 	report = report_new(input, &report_options);
 	input_say_warnings(input);
 	if (given.json)

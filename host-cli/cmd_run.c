@@ -13,6 +13,7 @@
 #include "message.h"
 #include "report.h"
 #include "run_record.h"
+#include "symbol_options.h"
 #include "text.h"
 #include "units.h"
 
@@ -23,7 +24,7 @@ static struct {
 	char *delivery, *frequency, *period, *output;
 	char **events;
 	char *call_graph, *call_depth;
-	gboolean call_chains, no_tasks, no_report;
+	gboolean call_chains, call_user, no_call_user, no_tasks, no_report;
 } given;
 
 static const GOptionEntry options[] = {
@@ -40,6 +41,11 @@ static const GOptionEntry options[] = {
          "how kernel callers are found: auto, orc, fp (frame pointers) or none", "HOW"},
 	{"call-depth", 0, 0, G_OPTION_ARG_STRING, &given.call_depth, "frames of a call chain (default 64, at most 127)",
          "N"},
+	{"call-user", 0, 0, G_OPTION_ARG_NONE, &given.call_user,
+         "let call chains go on into user space, by frame pointers (the default)", NULL},
+	{"no-call-user", 0, 0, G_OPTION_ARG_NONE, &given.no_call_user, "end call chains where the kernel was entered",
+         NULL},
+	SYMBOL_OPTIONS,
 	{"no-tasks", 0, 0, G_OPTION_ARG_NONE, &given.no_tasks, "do not look up which task of a Linux guest runs", NULL},
 	{"delivery", 0, 0, G_OPTION_ARG_STRING, &given.delivery,
          "how an overflow becomes an exit: sigmask, sigtrap or setsig", "NAME"},
@@ -85,6 +91,8 @@ static void call_chain_arguments(json_t *arguments, uint64_t depth)
 		json_object_set_new(arguments, "call-graph", json_string("auto"));
 	if (depth != 0)
 		json_object_set_new(arguments, "call-depth", json_integer((json_int_t)depth));
+	if (given.no_call_user)
+		json_object_set_new(arguments, "call-user", json_false());
 }
 
 /* The arguments of session-start, or NULL. */
@@ -224,24 +232,38 @@ static void run_say_written(const struct run *run)
 		     capture_lost(run->capture));
 }
 
+static bool run_take_output_error(struct run *run, GError **error)
+{
+	if (run->base.loop.output_error == NULL)
+		return true;
+	g_propagate_error(error, g_steal_pointer(&run->base.loop.output_error));
+	return false;
+}
+
+static void warnings_say(const GPtrArray *warnings)
+{
+	for (guint i = 0; i < warnings->len; i++)
+		warn("%s", (const char *)warnings->pdata[i]);
+}
+
 static bool run_finish_file(struct run *run, const char *const *command_line, GError **error)
 {
+	g_autofree char *initrd = guest_run_initramfs(&run->base);
+	const struct user_symbol_sources sources = symbol_options_sources(initrd, false);
+	struct user_symbols *user_symbols = user_symbols_new(&sources);
 	json_t *exec = run->base.exec != NULL ? exec_json(run->base.exec) : NULL;
 	const struct capture_summary summary = {
 		.guest = run->base.guest,
 		.end = run->base.loop.end,
 		.statistics = run->statistics,
 		.exec = exec,
+		.user_symbols = user_symbols,
 	};
-	bool finished;
+	bool finished = run_take_output_error(run, error) && capture_drain(run->capture, error) &&
+	                capture_finish(run->capture, &summary, run->image, run->symtab, command_line, error);
 
-	if (run->base.loop.output_error != NULL) {
-		g_propagate_error(error, g_steal_pointer(&run->base.loop.output_error));
-		json_decref(exec);
-		return false;
-	}
-	finished = capture_drain(run->capture, error) &&
-	           capture_finish(run->capture, &summary, run->image, run->symtab, command_line, error);
+	warnings_say(user_symbols_warnings(user_symbols));
+	user_symbols_free(user_symbols);
 	json_decref(exec);
 	return finished;
 }
@@ -324,6 +346,13 @@ static json_t *options_check(GError **error)
 {
 	if (!guest_run_check(error))
 		return NULL;
+	if (!symbol_options_check(error))
+		return NULL;
+	if (given.call_user && given.no_call_user) {
+		g_set_error_literal(error, GUEST_RUN_ERROR, GUEST_RUN_ERROR_OPTIONS,
+		                    "--call-user and --no-call-user exclude each other");
+		return NULL;
+	}
 	if (given.frequency != NULL && given.period != NULL) {
 		g_set_error_literal(error, GUEST_RUN_ERROR, GUEST_RUN_ERROR_OPTIONS,
 		                    "--frequency and --count exclude each other");

@@ -5,6 +5,7 @@
 #include "input.h"
 #include "message.h"
 #include "script_order.h"
+#include "symbol_options.h"
 #include "text.h"
 
 static struct {
@@ -17,7 +18,9 @@ static const GOptionEntry options[] = {
          "FILE"},
 	{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &given.kernel, "take symbols from IMAGE, not from the recording",
          "IMAGE"},
-	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "use IMAGE even if its build-id is another", NULL},
+	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "use IMAGE and files even if their build-ids are others",
+         NULL},
+	SYMBOL_OPTIONS,
 	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print one JSON object a line", NULL},
 	{NULL},
 };
@@ -68,9 +71,14 @@ static void sample_print_json(const struct script *script, const struct record_s
 static bool sample_print(const struct record_sample *sample, unsigned event, void *data)
 {
 	const struct script *script = data;
+	const struct mapping *mapping = NULL;
 	struct place place;
 
-	resolver_find(script->input->resolver, profile_mode_of(sample->misc), sample->ip, &place);
+	enum profile_mode mode = profile_mode_of(sample->misc);
+
+	if (mode == PROFILE_USER)
+		mapping = mappings_find(script->input->mappings, sample->pid, sample->ip, sample->time_ns);
+	resolver_find(script->input->resolver, mode, sample->ip, mapping, &place);
 	if (given.json)
 		sample_print_json(script, sample, event, &place);
 	else
@@ -99,9 +107,12 @@ static int script_run(unsigned n, char **arguments)
 
 	(void)n;
 	(void)arguments;
+	if (!symbol_options_check(&error))
+		return usage_error(command_script.name, "%s", error->message);
 	input = input_open(given.input != NULL ? given.input : INPUT_DEFAULT_PATH, given.kernel, given.force, &error);
 	if (input == NULL)
 		return failure(error);
+	input_take_symbol_options(input, given.force);
 	script = (struct script){.input = input, .comms = input_comms(input)};
 	order = sample_order_new(sample_print, &script);
 	input_walk(input, &visitor, order);

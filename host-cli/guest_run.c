@@ -150,6 +150,12 @@ static bool exec_prepare(struct guest_run *run, GError **error)
 	return run->initramfs >= 0;
 }
 
+char *guest_run_initramfs(const struct guest_run *run)
+{
+	return run->initramfs > 0 ? g_strdup_printf("/proc/self/fd/%d", run->initramfs)
+	                          : g_strdup(guest_run_options.initrd);
+}
+
 /* The stream to the agent: one end is the guest's second serial port. */
 static bool exec_connect(struct guest_run *run, struct engine_config *config, GError **error)
 {

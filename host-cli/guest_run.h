@@ -128,6 +128,9 @@ int guest_run_open(struct guest_run *run);
 /* What was opened; all zero is fine. */
 void guest_run_clear(struct guest_run *run);
 
+/* The path of the initramfs that the guest was booted with; NULL without one. New string. */
+char *guest_run_initramfs(const struct guest_run *run);
+
 /* From the guest's first instruction to its end; the rings of `capture` (NULL: none) are drained meanwhile. */
 bool guest_run_go(struct guest_run *run, struct capture *capture, GError **error);
 

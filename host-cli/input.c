@@ -5,6 +5,7 @@
 
 #include "lib/symbol/image.h"
 #include "message.h"
+#include "symbol_options.h"
 #include "text.h"
 
 G_DEFINE_QUARK(vprof_input_error, input_error)
@@ -86,6 +87,32 @@ static bool input_load_kernel(struct input *input, const char *kernel, bool forc
 	return input->symtab != NULL;
 }
 
+/* Whatever was sampled, the other records of a file have the fields of its first event behind them (perf's rule). */
+static uint64_t input_sample_type(const struct input *input)
+{
+	return recording_n_events(input->recording) != 0 ? recording_event(input->recording, 0)->attr.sample_type : 0;
+}
+
+static bool mapping_take(const struct perf_event_header *record, size_t bytes, void *data)
+{
+	const struct input *input = data;
+	uint64_t time_ns = 0;
+
+	if (record->type == PERF_RECORD_MMAP || record->type == PERF_RECORD_MMAP2) {
+		record_time(record, bytes, input_sample_type(input), &time_ns);
+		mappings_add(input->mappings, record, bytes, time_ns);
+	}
+	return true;
+}
+
+/* Before the samples: those of one vCPU may stand before what another one has said earlier. */
+static void input_read_mappings(struct input *input)
+{
+	input->mappings = mappings_new();
+	/* A damaged end is said by input_walk. */
+	recording_each(input->recording, mapping_take, input, NULL);
+}
+
 struct input *input_open(const char *path, const char *kernel, bool force, GError **error)
 {
 	struct input *input = g_new0(struct input, 1);
@@ -98,8 +125,8 @@ struct input *input_open(const char *path, const char *kernel, bool force, GErro
 		input_free(input);
 		return NULL;
 	}
-	input->resolver =
-		input->symtab != NULL ? resolver_new_symtab(input->symtab) : resolver_new_recording(input->recording);
+	input->resolver = input->symtab != NULL ? resolver_new_symtab(input->symtab, input->recording)
+	                                        : resolver_new_recording(input->recording);
 	warning = recording_warning(input->recording);
 	if (warning != NULL)
 		input_warn(input, "%s", warning);
@@ -108,7 +135,18 @@ struct input *input_open(const char *path, const char *kernel, bool force, GErro
 	    recording_description(input->recording) == NULL)
 		input_warn(input, "%s has no symbols; --kernel IMAGE takes them from the kernel that ran", path);
 	input_read_description(input);
+	input_read_mappings(input);
 	return input;
+}
+
+void input_take_symbol_options(struct input *input, bool force)
+{
+	const struct user_symbol_sources sources = symbol_options_sources(NULL, force);
+
+	if (!symbol_options_given())
+		return;
+	input->user_symbols = user_symbols_new(&sources);
+	resolver_set_user(input->resolver, input->user_symbols);
 }
 
 void input_free(struct input *input)
@@ -116,6 +154,8 @@ void input_free(struct input *input)
 	if (input == NULL)
 		return;
 	resolver_free(input->resolver);
+	mappings_free(input->mappings);
+	user_symbols_free(input->user_symbols);
 	symtab_free(input->symtab);
 	recording_free(input->recording);
 	json_decref(input->description);
@@ -172,7 +212,6 @@ static bool walk_record(const struct perf_event_header *record, size_t bytes, vo
 	}
 }
 
-/* Whatever was sampled, the other records of a file have the fields of its first event behind them (perf's rule). */
 struct comm_walk {
 	uint64_t sample_type;
 	struct comms *comms;
@@ -194,10 +233,8 @@ static bool comm_walk_record(const struct perf_event_header *record, size_t byte
 
 struct comms *input_comms(struct input *input)
 {
-	struct comm_walk walk = {.comms = comms_new()};
+	struct comm_walk walk = {.sample_type = input_sample_type(input), .comms = comms_new()};
 
-	if (recording_n_events(input->recording) != 0)
-		walk.sample_type = recording_event(input->recording, 0)->attr.sample_type;
 	/* A damaged end is said by input_walk. */
 	recording_each(input->recording, comm_walk_record, &walk, NULL);
 	return walk.comms;
@@ -218,11 +255,18 @@ void input_walk(struct input *input, const struct input_visitor *visitor, void *
 		           input->path);
 }
 
-void input_say_warnings(const struct input *input)
+static void warnings_say(const GPtrArray *warnings)
 {
-	for (guint i = 0; i < input->warnings->len; i++) {
-		g_autofree char *sentence = text_printable(g_ptr_array_index(input->warnings, i));
+	for (guint i = 0; i < warnings->len; i++) {
+		g_autofree char *sentence = text_printable(g_ptr_array_index(warnings, i));
 
 		warn("%s", sentence);
 	}
+}
+
+void input_say_warnings(const struct input *input)
+{
+	warnings_say(input->warnings);
+	if (input->user_symbols != NULL)
+		warnings_say(user_symbols_warnings(input->user_symbols));
 }

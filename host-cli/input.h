@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "lib/profile/comms.h"
+#include "lib/profile/mappings.h"
 #include "lib/profile/resolver.h"
 #include "lib/record/reader.h"
 
@@ -23,8 +24,10 @@ struct input {
 	struct recording *recording;
 	struct symtab *symtab; /* of --kernel; NULL without */
 	struct resolver *resolver;
-	json_t *description; /* VPROF_FEATURE_DESCRIPTION; an empty object when the recording has none */
-	GPtrArray *warnings; /* sentences (char *), owned */
+	struct mappings *mappings;         /* what processes have mapped */
+	struct user_symbols *user_symbols; /* of input_take_symbol_options; NULL without */
+	json_t *description;               /* VPROF_FEATURE_DESCRIPTION; an empty object when the recording has none */
+	GPtrArray *warnings;               /* sentences (char *), owned */
 };
 
 /*
@@ -33,6 +36,9 @@ struct input {
  */
 struct input *input_open(const char *path, const char *kernel, bool force, GError **error);
 void input_free(struct input *input);
+
+/* Takes symbols of user space from what symbol_options names, too, ahead of those in the recording. */
+void input_take_symbol_options(struct input *input, bool force);
 
 /* Returns false to end the walk. */
 struct input_visitor {

@@ -20,6 +20,7 @@ struct repetition {
 };
 
 struct gathering {
+	struct mappings *mappings;
 	GArray *repetitions; /* of struct repetition, by time */
 };
 
@@ -47,7 +48,7 @@ static void repetition_clear(void *data)
 	histogram_free(((struct repetition *)data)->histogram);
 }
 
-static void add_repetition(GArray *repetitions, uint64_t from_ns, uint64_t to_ns)
+static void add_repetition(struct gathering *in, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct repetition repetition = {
 		.from_ns = from_ns,
@@ -56,7 +57,8 @@ static void add_repetition(GArray *repetitions, uint64_t from_ns, uint64_t to_ns
 		.first_ns = UINT64_MAX,
 	};
 
-	g_array_append_val(repetitions, repetition);
+	histogram_by_file(repetition.histogram, in->mappings);
+	g_array_append_val(in->repetitions, repetition);
 }
 
 /* What the rows of a profile add to each metric. The first is the sum of all rows. */
@@ -136,12 +138,13 @@ void measured_free(struct measured *measured)
 static struct measured *measure_input(struct input *input, GError **error)
 {
 	static const struct input_visitor visitor = {.sample = gather_sample};
-	struct gathering in = {.repetitions = g_array_new(FALSE, FALSE, sizeof(struct repetition))};
+	struct gathering in = {.mappings = input->mappings,
+	                       .repetitions = g_array_new(FALSE, FALSE, sizeof(struct repetition))};
 	const struct recording_event *event = recording_event(input->recording, EVENT);
 	struct measured *measured = NULL;
 
 	g_array_set_clear_func(in.repetitions, repetition_clear);
-	add_repetition(in.repetitions, 0, UINT64_MAX);
+	add_repetition(&in, 0, UINT64_MAX);
 	input_walk(input, &visitor, &in);
 	input_say_warnings(input);
 	if (recording_cut_off(input->recording)) {

@@ -110,7 +110,10 @@ struct report *report_new(struct input *input, const struct report_options *opti
 		load.histograms[i] = histogram_new(column_list_has(&options->columns, "cpu"));
 		if (report->comms != NULL)
 			histogram_by_task(load.histograms[i], report->comms);
+		histogram_by_file(load.histograms[i], input->mappings);
 		load.call_trees[i] = options->call_tree ? call_tree_new() : NULL;
+		if (load.call_trees[i] != NULL)
+			call_tree_by_file(load.call_trees[i], input->mappings);
 	}
 	input_walk(input, &visitor, &load);
 	report_fill(report, &load, options);

@@ -83,6 +83,16 @@ static void head_print_samples(const struct report *report, FILE *to)
 	g_string_free(line, TRUE);
 }
 
+/* What could not be known of the guest. */
+static void head_print_missing(const struct report *report, FILE *to)
+{
+	const json_t *missing = json_object_get(report->input->description, "missing"), *sentence;
+	size_t i;
+
+	json_array_foreach(missing, i, sentence) if (json_is_string(sentence))
+		head_print(to, "missing", json_string_value(sentence));
+}
+
 /* "999 Hz" or "every 100003"; the engine adapts periods itself, so an attr of ours has no frequency. New string. */
 static char *rate_text(const struct report *report, const struct perf_event_attr *attr)
 {
@@ -177,6 +187,7 @@ void report_print_text(const struct report *report, FILE *to)
 	head_print_kernel(report, to);
 	head_print_end(report, to);
 	head_print_samples(report, to);
+	head_print_missing(report, to);
 	for (size_t i = 0; i < report->n_tables; i++)
 		table_print(report, &report->tables[i], to);
 }

@@ -33,6 +33,7 @@ struct capture {
 	int *eventfds;
 	size_t n_rings;
 	struct recording_writer *writer;
+	struct mappings *mappings;
 	struct histogram *frames; /* of all call chains: every address that wants a symbol */
 	uint64_t samples;
 	uint64_t lost;
@@ -165,7 +166,9 @@ struct capture *capture_new(struct engine *engine, json_t *session, GError **err
 	capture->arguments = json_incref(session);
 	capture->phases = json_array();
 	capture->marks = json_array();
+	capture->mappings = mappings_new();
 	capture->frames = histogram_new(false);
+	histogram_by_file(capture->frames, capture->mappings);
 	capture->rate = rate_of(session);
 	capture->session = engine_execute(engine, "session-start", session, error);
 	if (capture->session != NULL && capture_parse_events(capture, error) &&
@@ -185,6 +188,7 @@ void capture_free(struct capture *capture)
 		g_free((void *)capture->events[i].ids);
 	g_free(capture->events);
 	histogram_free(capture->frames);
+	mappings_free(capture->mappings);
 	json_decref(capture->phases);
 	json_decref(capture->marks);
 	json_decref(capture->arguments);
@@ -317,19 +321,26 @@ static void capture_count_sample(struct capture *capture, const struct record_sa
 	uint32_t n = chain_frames(sample, frames);
 
 	for (uint32_t i = 0; i < n; i++)
-		histogram_add(capture->frames, &(struct record_sample){.ip = frames[i].ip, .misc = frames[i].misc}, 0);
+		histogram_add(capture->frames,
+		              &(struct record_sample){.ip = frames[i].ip,
+		                                      .misc = frames[i].misc,
+		                                      .pid = sample->pid,
+		                                      .time_ns = sample->time_ns},
+		              0);
 	capture->samples++;
 }
 
 static void capture_count(struct capture *capture, const struct perf_event_header *record, size_t bytes)
 {
+	const uint64_t sample_type = capture->events[0].attr.sample_type;
 	struct record_sample sample;
-	uint64_t id, lost;
+	uint64_t id, lost, time_ns;
 
-	if (record->type == PERF_RECORD_SAMPLE &&
-	    record_sample_decode(record, bytes, capture->events[0].attr.sample_type, &sample))
+	if (record->type == PERF_RECORD_SAMPLE && record_sample_decode(record, bytes, sample_type, &sample))
 		capture_count_sample(capture, &sample);
-	else if (record_lost_decode(record, bytes, &id, &lost))
+	else if (record->type != PERF_RECORD_SAMPLE && record_time(record, bytes, sample_type, &time_ns))
+		mappings_add(capture->mappings, record, bytes, time_ns);
+	if (record_lost_decode(record, bytes, &id, &lost))
 		capture->lost += lost;
 }
 
@@ -424,6 +435,18 @@ static char *host_cpu(void)
 	return end != NULL ? g_strstrip(g_strndup(at + 1, (gsize)(end - at - 1))) : NULL;
 }
 
+/* Sentences about what could not be known of the guest. */
+static json_t *capture_missing(const struct capture *capture)
+{
+	static const char *const whys[] = {"tasks-why", "mappings-why", "modules-why"};
+	json_t *missing = json_array();
+
+	for (size_t i = 0; i < G_N_ELEMENTS(whys); i++)
+		if (member_text(capture->session, whys[i]) != NULL)
+			json_array_append(missing, json_object_get(capture->session, whys[i]));
+	return missing;
+}
+
 /* VPROF_FEATURE_DESCRIPTION. */
 static char *capture_description(const struct capture *capture, const struct capture_summary *summary)
 {
@@ -439,6 +462,7 @@ static char *capture_description(const struct capture *capture, const struct cap
 	object_set(description, "phases", capture->phases);
 	object_set(description, "marks", capture->marks);
 	object_set(description, "exec", summary->exec);
+	json_object_set_new(description, "missing", capture_missing(capture));
 	text = json_dumps(description, JSON_COMPACT);
 	json_decref(description);
 	return text;
@@ -457,14 +481,18 @@ bool capture_finish(struct capture *capture, const struct capture_summary *summa
 		.kernel_path = member_text(summary->guest, "kernel"),
 	};
 	struct recording_symbol *symbols = symbols_hit(capture->frames, symtab, &features.n_symbols);
+	struct recording_symbol *user_symbols =
+		user_symbols_hit(capture->frames, summary->user_symbols, &features.n_user_symbols);
 	char *description = capture_description(capture, summary);
 	bool finished;
 
 	features.description = description;
 	features.kernel_build_id = image_build_id(image, &features.kernel_build_id_bytes);
 	features.symbols = symbols;
+	features.user_symbols = user_symbols;
 	finished = recording_writer_finish(capture->writer, &features, error);
 	free(description);
 	g_free(symbols);
+	g_free(user_symbols);
 	return finished;
 }

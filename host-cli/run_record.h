@@ -11,6 +11,7 @@
 
 #include "lib/symbol/image.h"
 #include "lib/symbol/symtab.h"
+#include "lib/symbol/user_symbols.h"
 #include "run_engine.h"
 
 #define CAPTURE_ERROR capture_error_quark()
@@ -67,6 +68,7 @@ struct capture_summary {
 	const json_t *end;        /* as in guest-ended; NULL when the engine did not live to say it */
 	const json_t *statistics; /* as query-stats; NULL likewise */
 	const json_t *exec;       /* as exec_json; NULL without a command */
+	struct user_symbols *user_symbols;
 };
 
 /* Writes the symbols that were hit and everything else that a report wants, and closes the file. */

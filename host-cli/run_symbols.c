@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <glib.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define UPPER_HALF (UINT64_C(1) << 63)
 
@@ -61,28 +62,31 @@ void kernel_code_range(const struct image *image, const struct symtab *symtab, s
 static int symbols_compare(const void *a, const void *b)
 {
 	const struct recording_symbol *left = a, *right = b;
+	int order = strcmp(left->module, right->module);
 
-	return (left->address > right->address) - (left->address < right->address);
+	return order != 0 ? order : (left->address > right->address) - (left->address < right->address);
 }
 
 static size_t symbols_unique(struct recording_symbol *symbols, size_t n)
 {
 	size_t kept = 0;
 
+	if (n != 0)
+		qsort(symbols, n, sizeof(*symbols), symbols_compare);
 	for (size_t i = 0; i < n; i++)
-		if (kept == 0 || symbols[i].address != symbols[kept - 1].address)
+		if (kept == 0 || symbols_compare(&symbols[i], &symbols[kept - 1]) != 0)
 			symbols[kept++] = symbols[i];
 	return kept;
 }
 
 struct recording_symbol *symbols_hit(const struct histogram *histogram, const struct symtab *symtab, size_t *n)
 {
-	size_t n_addresses, n_found = 0;
-	g_autofree uint64_t *addresses = histogram_addresses(histogram, &n_addresses);
-	struct recording_symbol *symbols = g_new(struct recording_symbol, n_addresses);
+	size_t n_hits, n_found = 0;
+	g_autofree struct histogram_hit *hits = histogram_hits(histogram, &n_hits);
+	struct recording_symbol *symbols = g_new(struct recording_symbol, n_hits);
 
-	for (size_t i = 0; symtab != NULL && i < n_addresses; i++) {
-		const struct symbol *symbol = symtab_find(symtab, addresses[i]);
+	for (size_t i = 0; symtab != NULL && i < n_hits; i++) {
+		const struct symbol *symbol = hits[i].mapping == NULL ? symtab_find(symtab, hits[i].ip) : NULL;
 
 		if (symbol != NULL)
 			symbols[n_found++] = (struct recording_symbol){
@@ -92,8 +96,32 @@ struct recording_symbol *symbols_hit(const struct histogram *histogram, const st
 				.module = "",
 			};
 	}
-	if (n_found != 0)
-		qsort(symbols, n_found, sizeof(*symbols), symbols_compare);
+	*n = symbols_unique(symbols, n_found);
+	return symbols;
+}
+
+static bool user_symbol_find(struct user_symbols *user, const struct histogram_hit *hit, struct recording_symbol *found)
+{
+	const struct mapped_file *file = hit->mapping->file;
+	struct user_symbol symbol;
+
+	if (file->is_another ||
+	    !user_symbols_find(user, file->name, file->build_id_bytes != 0 ? file->build_id : NULL,
+	                       file->build_id_bytes, mapping_file_offset(hit->mapping, hit->ip), &symbol))
+		return false;
+	*found = (struct recording_symbol){symbol.file_offset, symbol.size, symbol.name, file->name};
+	return true;
+}
+
+struct recording_symbol *user_symbols_hit(const struct histogram *histogram, struct user_symbols *user, size_t *n)
+{
+	size_t n_hits, n_found = 0;
+	g_autofree struct histogram_hit *hits = histogram_hits(histogram, &n_hits);
+	struct recording_symbol *symbols = g_new(struct recording_symbol, n_hits);
+
+	for (size_t i = 0; i < n_hits; i++)
+		if (hits[i].mapping != NULL && user_symbol_find(user, &hits[i], &symbols[n_found]))
+			n_found++;
 	*n = symbols_unique(symbols, n_found);
 	return symbols;
 }

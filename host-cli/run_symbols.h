@@ -11,6 +11,7 @@
 #include "lib/record/writer.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/symtab.h"
+#include "lib/symbol/user_symbols.h"
 
 /* The kernel's code, named after the symbol at its start. */
 struct code_range {
@@ -26,5 +27,7 @@ bool segment_is_user_code(const struct image *image, const struct image_segment 
 
 /* The symbols at the sampled addresses, sorted by address, each once; none without symtab. Array of *n by g_free. */
 struct recording_symbol *symbols_hit(const struct histogram *histogram, const struct symtab *symtab, size_t *n);
+/* The same of user space: by file and offset in it. Names live as long as `user`. */
+struct recording_symbol *user_symbols_hit(const struct histogram *histogram, struct user_symbols *user, size_t *n);
 
 #endif

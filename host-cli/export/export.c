@@ -44,7 +44,7 @@ void export_profile_read(struct export_profile *profile, struct input *input, un
 	static const struct input_visitor visitor = {.sample = read_sample};
 	const struct recording_event *of = recording_event(input->recording, event);
 	struct comms *comms = input_comms(input);
-	struct reading reading = {.profile = profile, .stacks = stacks_new(comms), .event = event};
+	struct reading reading = {.profile = profile, .stacks = stacks_new(comms, input->mappings), .event = event};
 
 	*profile = (struct export_profile){
 		.path = input->path,

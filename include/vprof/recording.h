@@ -60,4 +60,10 @@
 #define VPROF_FEATURE_SYMBOLS 201
 #define VPROF_SYMBOLS_VERSION 1u
 
+/*
+ * The same for user space, where an address is one in some process only: "address" is the offset in the file whose path
+ * is the module name, as PERF_RECORD_MMAP and MMAP2 have it. Sorted by module name (bytes as unsigned), then by offset.
+ */
+#define VPROF_FEATURE_USER_SYMBOLS 202
+
 #endif

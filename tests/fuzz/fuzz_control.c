@@ -73,6 +73,11 @@ bool session_has_tasks(const struct session *session)
 	return !session->config.no_tasks;
 }
 
+const char *session_mappings_why(const struct session *session G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
 const char *session_tasks_why(const struct session *session G_GNUC_UNUSED)
 {
 	return NULL;

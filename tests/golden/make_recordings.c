@@ -262,6 +262,57 @@ static void tasks_make(const char *path)
 	writer_finish(writer, &features);
 }
 
+static void mapping_write(struct recording_writer *writer, uint32_t pid, uint64_t start, uint64_t offset,
+                          uint64_t time_ns, const char *file)
+{
+	static const uint8_t build_id[20] = {0xbe, 0xef};
+	const struct record_id id = {.pid = pid, .tid = pid, .time_ns = time_ns, .id = clock_ids[0]};
+	uint64_t bytes[32];
+	GError *error = NULL;
+
+	record_mmap2_encode(PERF_RECORD_MISC_USER, pid, start, 0x10000, offset, build_id, sizeof(build_id), file, &id,
+	                    bytes, sizeof(bytes));
+	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
+}
+
+/* Two processes that have other files at one address, of which one has symbols, and one that nothing is known of. */
+static void mappings_make(const char *path)
+{
+	static const struct recording_symbol user_symbols[] = {
+		{0x1000, 0x100, "main", "/usr/bin/bench"},
+		{0x1100, 0x40, "checksum", "/usr/bin/bench"},
+	};
+	static const struct {
+		uint32_t pid;
+		uint64_t ip;
+	} hits[] = {{100, 0x1104}, {100, 0x1108}, {100, 0x1004}, {101, 0x1104}, {102, 0x1104}, {100, 0x8000}};
+	const struct recording_event event =
+		event_make("task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, clock_ids);
+	struct recording_features features = features_make(symbols, G_N_ELEMENTS(symbols));
+	struct recording_writer *writer = writer_open(path, &event, 1);
+
+	features.user_symbols = user_symbols;
+	features.n_user_symbols = G_N_ELEMENTS(user_symbols);
+	comm_write(writer, 100, START_NS, "bench");
+	comm_write(writer, 101, START_NS, "sh");
+	mapping_write(writer, 100, PROGRAM + 0x1000, 0x1000, START_NS, "/usr/bin/bench");
+	mapping_write(writer, 101, PROGRAM + 0x1000, 0x2000, START_NS, "/bin/sh \033[31m");
+	for (unsigned i = 0; i < 12; i++) {
+		const struct record_sample sample = {
+			.id = clock_ids[0],
+			.ip = PROGRAM + hits[i % 6].ip,
+			.pid = hits[i % 6].pid,
+			.tid = hits[i % 6].pid,
+			.time_ns = START_NS + i,
+			.period = 1000000,
+			.misc = PERF_RECORD_MISC_USER,
+		};
+
+		sample_write(writer, &sample);
+	}
+	writer_finish(writer, &features);
+}
+
 static void empty_make(const char *path)
 {
 	const struct recording_event event =
@@ -279,6 +330,7 @@ int main(void)
 	events_make("events.data");
 	calls_make("calls.data");
 	tasks_make("tasks.data");
+	mappings_make("mappings.data");
 	empty_make("empty.data");
 	return 0;
 }

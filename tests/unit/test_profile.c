@@ -123,7 +123,7 @@ START_TEST(nothing_is_lost_when_the_table_grows)
 			add(histogram, PERF_RECORD_MISC_KERNEL, TEXT + i * 16, 0, i, 0);
 	add(histogram, PERF_RECORD_MISC_HYPERVISOR, vprof_exit_ip(2, 0x3f8), 0, 1, 0);
 	struct profile_row *rows = histogram_rows(histogram, &list, resolver, event_names, &n);
-	uint64_t *addresses = histogram_addresses(histogram, &n_addresses);
+	struct histogram_hit *addresses = histogram_hits(histogram, &n_addresses);
 
 	ck_assert_uint_eq(n, ADDRESSES + 1);
 	ck_assert_uint_eq(n_addresses, ADDRESSES);
@@ -145,7 +145,7 @@ START_TEST(an_empty_histogram_has_no_rows)
 	size_t n, n_addresses;
 
 	g_free(histogram_rows(histogram, &list, resolver, event_names, &n));
-	g_free(histogram_addresses(histogram, &n_addresses));
+	g_free(histogram_hits(histogram, &n_addresses));
 	ck_assert_uint_eq(n, 0);
 	ck_assert_uint_eq(n_addresses, 0);
 	histogram_free(histogram);
@@ -156,15 +156,15 @@ START_TEST(an_exit_is_named_after_its_reason)
 {
 	struct place place;
 
-	resolver_find(resolver, PROFILE_HYPERVISOR, vprof_exit_ip(2, 0x3f8), &place);
+	resolver_find(resolver, PROFILE_HYPERVISOR, vprof_exit_ip(2, 0x3f8), NULL, &place);
 	ck_assert_str_eq(place.symbol, "exit:io:0x3f8");
 	ck_assert_str_eq(place.module, "[vmm]");
 	ck_assert(place.known);
-	resolver_find(resolver, PROFILE_USER, 0x1234, &place);
+	resolver_find(resolver, PROFILE_USER, 0x1234, NULL, &place);
 	ck_assert_str_eq(place.symbol, "[unknown]");
 	ck_assert_str_eq(place.module, "[user]");
 	ck_assert(!place.known);
-	resolver_find(resolver, PROFILE_KERNEL, TEXT + 0x25, &place);
+	resolver_find(resolver, PROFILE_KERNEL, TEXT + 0x25, NULL, &place);
 	ck_assert_str_eq(place.symbol, "second");
 	ck_assert_uint_eq(place.offset, 5);
 }

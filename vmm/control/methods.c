@@ -210,7 +210,9 @@ const struct control_method control_methods[] = {
 			   "perf_event_attr, \"ids\": "
 			   "[N for each vCPU]}], \"delivery\": TEXT, \"why\": TEXT for an event that was chosen, else "
 			   "null, \"ring-bytes\": N, \"call-graph\": none, orc or fp, \"tasks\": true or false, "
-			   "\"tasks-why\": TEXT why there are none though asked for, else null}",
+			   "\"tasks-why\": TEXT why there are none though asked for, else null, \"mappings-why\": the "
+                           "same "
+			   "of what processes have mapped}",
 		.role = ROLE_CONTROL,
 		.arguments = control_session_keys,
 		.run = method_session_start,

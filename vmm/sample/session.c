@@ -471,6 +471,11 @@ const char *session_tasks_why(const struct session *session)
 	return session->config.no_tasks || !session->kernel ? NULL : session->kernel->tasks_why;
 }
 
+const char *session_mappings_why(const struct session *session)
+{
+	return session->config.no_tasks || !session->kernel ? NULL : session->kernel->mappings_why;
+}
+
 const char *session_event_why(const struct session *session)
 {
 	return session->event_why;

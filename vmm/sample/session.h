@@ -165,8 +165,9 @@ const struct session_config *session_configuration(const struct session *session
 void session_event_attr(const struct session *session, unsigned event, struct perf_event_attr *attr);
 /* Whether samples carry the pid of the guest's task. */
 bool session_has_tasks(const struct session *session);
-/* Why samples have no pid though it was asked for: a sentence, or NULL. */
+/* Why samples have no pid, and processes no mappings, though it was asked for: sentences, or NULL. */
 const char *session_tasks_why(const struct session *session);
+const char *session_mappings_why(const struct session *session);
 /* Why this event was taken, or NULL for one that was asked for; static text. */
 const char *session_event_why(const struct session *session);
 /* Which delivery or route was chosen; NULL before the first start. */

@@ -12,6 +12,7 @@
 /* One address, as called from the chain above it. Node 0 is the root. */
 struct address_node {
 	uint64_t ip;
+	const struct mapping *mapping; /* of user space, when mappings are known; NULL */
 	uint32_t parent;
 	uint8_t mode; /* enum profile_mode */
 	uint64_t self_samples;
@@ -19,9 +20,10 @@ struct address_node {
 };
 
 struct call_tree {
-	GArray *nodes;   /* of struct address_node; parents stand before their children */
-	uint32_t *slots; /* node numbers, 0: free; open addressing, linear probing, at most half full */
-	size_t n_slots;  /* a power of two */
+	GArray *nodes;             /* of struct address_node; parents stand before their children */
+	uint32_t *slots;           /* node numbers, 0: free; open addressing, linear probing, at most half full */
+	size_t n_slots;            /* a power of two */
+	struct mappings *mappings; /* NULL: not known */
 };
 
 struct call_tree *call_tree_new(void)
@@ -44,6 +46,11 @@ void call_tree_free(struct call_tree *tree)
 	g_free(tree);
 }
 
+void call_tree_by_file(struct call_tree *tree, struct mappings *mappings)
+{
+	tree->mappings = mappings;
+}
+
 static struct address_node *node_at(const struct call_tree *tree, uint32_t i)
 {
 	return &g_array_index(tree->nodes, struct address_node, i);
@@ -52,13 +59,14 @@ static struct address_node *node_at(const struct call_tree *tree, uint32_t i)
 /* The slot that holds the node like `key`, or the free one where it belongs. */
 static uint32_t *slot_find(const struct call_tree *tree, const struct address_node *key)
 {
-	uint64_t above = (uint64_t)key->parent << 8 | key->mode;
+	uint64_t above = ((uint64_t)key->parent << 8 | key->mode) ^ (uintptr_t)key->mapping;
 	size_t i = hash_mix(key->ip ^ hash_mix(above)) & (tree->n_slots - 1);
 
 	for (; tree->slots[i] != 0; i = (i + 1) & (tree->n_slots - 1)) {
 		const struct address_node *node = node_at(tree, tree->slots[i]);
 
-		if (node->ip == key->ip && node->parent == key->parent && node->mode == key->mode)
+		if (node->ip == key->ip && node->parent == key->parent && node->mode == key->mode &&
+		    node->mapping == key->mapping)
 			break;
 	}
 	return &tree->slots[i];
@@ -94,12 +102,14 @@ void call_tree_add(struct call_tree *tree, const struct record_sample *sample)
 	uint32_t parent = 0;
 
 	for (uint32_t i = chain_frames(sample, frames); i-- > 0;) {
-		const struct address_node key = {
+		struct address_node key = {
 			.ip = frames[i].ip,
 			.parent = parent,
 			.mode = (uint8_t)profile_mode_of(frames[i].misc),
 		};
 
+		if (tree->mappings != NULL && key.mode == PROFILE_USER)
+			key.mapping = mappings_find(tree->mappings, sample->pid, key.ip, sample->time_ns);
 		parent = node_intern(tree, &key);
 	}
 	node_at(tree, parent)->self_samples++;
@@ -170,7 +180,7 @@ static GArray *symbols_merge(const struct call_tree *tree, struct resolver *reso
 		size_t parent = node_of[address->parent];
 		struct place place;
 
-		resolver_find(resolver, (enum profile_mode)address->mode, address->ip, &place);
+		resolver_find(resolver, (enum profile_mode)address->mode, address->ip, address->mapping, &place);
 		node_of[i] = child_intern(nodes, parent, (enum profile_mode)address->mode, &place);
 		parents[node_of[i]] = parent;
 		g_array_index(nodes, struct call_node, node_of[i]).self_samples += address->self_samples;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/profile/mappings.h"
 #include "lib/profile/mode.h"
 #include "lib/profile/resolver.h"
 #include "lib/record/record.h"
@@ -19,6 +20,9 @@ struct call_tree;
 
 struct call_tree *call_tree_new(void);
 void call_tree_free(struct call_tree *tree);
+
+/* As histogram_by_file. */
+void call_tree_by_file(struct call_tree *tree, struct mappings *mappings);
 
 /* A sample without a call chain stands alone, by its own ip. */
 void call_tree_add(struct call_tree *tree, const struct record_sample *sample);

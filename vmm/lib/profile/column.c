@@ -103,7 +103,7 @@ static int ip_compare(const struct profile_row *a, const struct profile_row *b)
 
 const struct column columns[] = {
 	{"sym", "Symbol", "symbol", symbol_compare, .text = symbol_text},
-	{"module", "Module", "module", module_compare, .text = module_text},
+	{"module", "Module", "module", module_compare, .text = module_text, .alias = "dso"},
 	{"mode", "Mode", "mode", mode_compare, .text = mode_text},
 	{"cpu", "vCPU", "vcpu", cpu_compare, .number = cpu_number},
 	{"event", "Event", "event", event_compare, .text = event_text},
@@ -117,7 +117,7 @@ const size_t n_columns = G_N_ELEMENTS(columns);
 static const struct column *column_find(const char *name)
 {
 	for (size_t i = 0; i < n_columns; i++)
-		if (strcmp(columns[i].name, name) == 0)
+		if (strcmp(columns[i].name, name) == 0 || g_strcmp0(columns[i].alias, name) == 0)
 			return &columns[i];
 	return NULL;
 }
@@ -142,7 +142,7 @@ static bool column_list_append(struct column_list *list, const char *name, GErro
 		            name, names);
 		return false;
 	}
-	if (column_list_has(list, name)) {
+	if (column_list_has(list, column->name)) {
 		g_set_error(error, COLUMN_ERROR, COLUMN_ERROR_TWICE, "column \"%s\" is named twice", name);
 		return false;
 	}

@@ -36,7 +36,8 @@ struct column {
 	/* Exactly one of the two is set. */
 	const char *(*text)(const struct profile_row *row);
 	int64_t (*number)(const struct profile_row *row);
-	bool hexadecimal; /* how a number is printed; JSON has it as "0x..." text then, since it may need 64 bits */
+	const char *alias; /* perf's word for it in --sort; NULL */
+	bool hexadecimal;  /* how a number is printed; JSON has it as "0x..." text then, since it may need 64 bits */
 };
 
 extern const struct column columns[];

@@ -14,7 +14,8 @@ struct cell {
 	uint64_t ip;
 	uint64_t samples;
 	uint64_t period;
-	const char *comm; /* "" when tasks are not told apart; the same pointer for the same name */
+	const struct mapping *mapping; /* of user space, when mappings are known; NULL */
+	const char *comm;              /* "" when tasks are not told apart; the same pointer for the same name */
 	uint32_t pid, tid;
 	uint32_t cpu;
 	uint16_t event;
@@ -26,7 +27,8 @@ struct histogram {
 	size_t n_cells;     /* a power of two */
 	size_t n_used;
 	bool by_cpu;
-	struct comms *comms; /* NULL: tasks are not told apart */
+	struct comms *comms;       /* NULL: tasks are not told apart */
+	struct mappings *mappings; /* NULL: files are not told apart */
 	uint64_t samples;
 	uint64_t period;
 };
@@ -49,6 +51,11 @@ void histogram_free(struct histogram *histogram)
 	g_free(histogram);
 }
 
+void histogram_by_file(struct histogram *histogram, struct mappings *mappings)
+{
+	histogram->mappings = mappings;
+}
+
 void histogram_by_task(struct histogram *histogram, struct comms *comms)
 {
 	histogram->comms = comms;
@@ -56,7 +63,7 @@ void histogram_by_task(struct histogram *histogram, struct comms *comms)
 
 static uint64_t cell_hash(const struct cell *key)
 {
-	uint64_t task = (uint64_t)key->pid << 32 ^ key->tid ^ (uintptr_t)key->comm;
+	uint64_t task = (uint64_t)key->pid << 32 ^ key->tid ^ (uintptr_t)key->comm ^ (uintptr_t)key->mapping << 8;
 
 	return hash_mix(key->ip ^ hash_mix((uint64_t)key->cpu << 32 | (uint64_t)key->event << 8 | key->mode) ^
 	                hash_mix(task));
@@ -65,7 +72,7 @@ static uint64_t cell_hash(const struct cell *key)
 static bool cell_same(const struct cell *a, const struct cell *b)
 {
 	return a->ip == b->ip && a->cpu == b->cpu && a->event == b->event && a->mode == b->mode && a->pid == b->pid &&
-	       a->tid == b->tid && a->comm == b->comm;
+	       a->tid == b->tid && a->comm == b->comm && a->mapping == b->mapping;
 }
 
 /* The cell of `key`, or the free one where it belongs. */
@@ -100,6 +107,8 @@ void histogram_add(struct histogram *histogram, const struct record_sample *samp
 		.event = (uint16_t)event,
 		.mode = (uint8_t)profile_mode_of(sample->misc),
 	};
+	if (histogram->mappings != NULL && key.mode == PROFILE_USER)
+		key.mapping = mappings_find(histogram->mappings, sample->pid, sample->ip, sample->time_ns);
 	if (histogram->comms != NULL) {
 		key.pid = sample->pid;
 		key.tid = sample->tid;
@@ -137,10 +146,12 @@ static int cells_compare(const void *a, const void *b)
 
 	if (left->mode != right->mode)
 		return left->mode < right->mode ? -1 : 1;
+	if (left->mapping != right->mapping)
+		return (uintptr_t)left->mapping < (uintptr_t)right->mapping ? -1 : 1;
 	return (left->ip > right->ip) - (left->ip < right->ip);
 }
 
-/* The used cells, by mode and address. Array of n_used by g_free. */
+/* The used cells, by mode, mapping and address. Array of n_used by g_free. */
 static struct cell *histogram_sorted(const struct histogram *histogram)
 {
 	struct cell *sorted = g_new0(struct cell, histogram->n_used);
@@ -165,7 +176,7 @@ static struct profile_row *rows_resolve(const struct cell *cells, size_t n, stru
 		const struct cell *cell = &cells[i];
 
 		if (i == 0 || cells_compare(cell, cell - 1) != 0)
-			resolver_find(resolver, cell->mode, cell->ip, &place);
+			resolver_find(resolver, cell->mode, cell->ip, cell->mapping, &place);
 		rows[i] = (struct profile_row){
 			.symbol = place.symbol,
 			.module = place.module,
@@ -228,16 +239,16 @@ struct profile_row *histogram_rows(const struct histogram *histogram, const stru
 	return rows;
 }
 
-uint64_t *histogram_addresses(const struct histogram *histogram, size_t *n)
+struct histogram_hit *histogram_hits(const struct histogram *histogram, size_t *n)
 {
 	struct cell *cells = histogram_sorted(histogram);
-	uint64_t *addresses = g_new(uint64_t, histogram->n_used);
+	struct histogram_hit *hits = g_new(struct histogram_hit, histogram->n_used);
 	size_t kept = 0;
 
 	for (size_t i = 0; i < histogram->n_used; i++)
 		if (cells[i].mode != PROFILE_HYPERVISOR)
-			addresses[kept++] = cells[i].ip;
+			hits[kept++] = (struct histogram_hit){cells[i].ip, cells[i].mapping};
 	g_free(cells);
 	*n = kept;
-	return addresses;
+	return hits;
 }

@@ -14,6 +14,7 @@
 
 #include "lib/profile/column.h"
 #include "lib/profile/comms.h"
+#include "lib/profile/mappings.h"
 #include "lib/profile/mode.h"
 #include "lib/profile/resolver.h"
 #include "lib/record/record.h"
@@ -32,6 +33,9 @@ void histogram_free(struct histogram *histogram);
  */
 void histogram_by_task(struct histogram *histogram, struct comms *comms);
 
+/* Looks up which file stands at an address of user space, for its symbols. `mappings` is borrowed. */
+void histogram_by_file(struct histogram *histogram, struct mappings *mappings);
+
 /* `event`: 0..HISTOGRAM_EVENTS_MAX-1. */
 void histogram_add(struct histogram *histogram, const struct record_sample *sample, unsigned event);
 
@@ -46,7 +50,11 @@ uint64_t histogram_period(const struct histogram *histogram);
 struct profile_row *histogram_rows(const struct histogram *histogram, const struct column_list *list,
                                    struct resolver *resolver, const char *const *event_names, size_t *n);
 
-/* The guest addresses that were hit (no exits), in no order, some perhaps twice. Array of *n by g_free. */
-uint64_t *histogram_addresses(const struct histogram *histogram, size_t *n);
+/* What was hit (no exits), in no order, some perhaps twice. Array of *n by g_free. */
+struct histogram_hit {
+	uint64_t ip;
+	const struct mapping *mapping; /* NULL: not user space, or nothing is known of it */
+};
+struct histogram_hit *histogram_hits(const struct histogram *histogram, size_t *n);
 
 #endif

@@ -2,6 +2,7 @@
 #include "lib/profile/resolver.h"
 
 #include <glib.h>
+#include <string.h>
 
 #include "lib/record/exit_name.h"
 
@@ -12,7 +13,9 @@ struct resolver_ops {
 struct resolver {
 	const struct resolver_ops *ops;
 	const void *source;
-	GStringChunk *exit_names;
+	const struct recording *recording; /* NULL: it has no user symbols */
+	struct user_symbols *user;         /* NULL */
+	GStringChunk *texts;               /* names that are put together here */
 };
 
 static bool recording_find(const void *source, uint64_t ip, struct place *place)
@@ -48,25 +51,36 @@ static struct resolver *resolver_new(const struct resolver_ops *ops, const void 
 
 	resolver->ops = ops;
 	resolver->source = source;
-	resolver->exit_names = g_string_chunk_new(1024);
+	resolver->texts = g_string_chunk_new(1024);
 	return resolver;
 }
 
 struct resolver *resolver_new_recording(const struct recording *recording)
 {
-	return resolver_new(&recording_ops, recording);
+	struct resolver *resolver = resolver_new(&recording_ops, recording);
+
+	resolver->recording = recording;
+	return resolver;
 }
 
-struct resolver *resolver_new_symtab(const struct symtab *symtab)
+struct resolver *resolver_new_symtab(const struct symtab *symtab, const struct recording *recording)
 {
-	return resolver_new(&image_ops, symtab);
+	struct resolver *resolver = resolver_new(&image_ops, symtab);
+
+	resolver->recording = recording;
+	return resolver;
+}
+
+void resolver_set_user(struct resolver *resolver, struct user_symbols *user)
+{
+	resolver->user = user;
 }
 
 void resolver_free(struct resolver *resolver)
 {
 	if (resolver == NULL)
 		return;
-	g_string_chunk_free(resolver->exit_names);
+	g_string_chunk_free(resolver->texts);
 	g_free(resolver);
 }
 
@@ -75,11 +89,49 @@ static bool exit_find(struct resolver *resolver, uint64_t ip, struct place *plac
 	char name[EXIT_NAME_BYTES];
 
 	exit_name_format(ip, name);
-	place->symbol = g_string_chunk_insert_const(resolver->exit_names, name);
+	place->symbol = g_string_chunk_insert_const(resolver->texts, name);
 	return true;
 }
 
-void resolver_find(struct resolver *resolver, enum profile_mode mode, uint64_t ip, struct place *place)
+/* In the file that is mapped there. */
+static bool file_find(struct resolver *resolver, const struct mapping *mapping, uint64_t ip, struct place *place)
+{
+	const struct mapped_file *file = mapping->file;
+	const uint8_t *build_id = file->build_id_bytes != 0 ? file->build_id : NULL;
+	uint64_t offset = mapping_file_offset(mapping, ip);
+	const struct recording_symbol *recorded;
+	struct user_symbol symbol;
+
+	if (resolver->user != NULL &&
+	    user_symbols_find(resolver->user, file->name, build_id, file->build_id_bytes, offset, &symbol)) {
+		place->symbol = symbol.name;
+		place->offset = offset - symbol.file_offset;
+		return true;
+	}
+	/* A recording has the symbols of the first file of that path. */
+	if (resolver->recording == NULL || file->is_another)
+		return false;
+	recorded = recording_user_symbol_find(resolver->recording, file->name, offset);
+	if (recorded == NULL)
+		return false;
+	place->symbol = recorded->name;
+	place->offset = offset - recorded->address;
+	return true;
+}
+
+/* What is said of a file without symbols. */
+static void file_describe(struct resolver *resolver, const struct mapping *mapping, uint64_t ip, struct place *place)
+{
+	const char *slash = strrchr(mapping->file->name, '/');
+	g_autofree char *text =
+		g_strdup_printf("%s+0x%" G_GINT64_MODIFIER "x", slash != NULL ? slash + 1 : mapping->file->name,
+	                        mapping_file_offset(mapping, ip));
+
+	place->symbol = g_string_chunk_insert_const(resolver->texts, text);
+}
+
+void resolver_find(struct resolver *resolver, enum profile_mode mode, uint64_t ip, const struct mapping *mapping,
+                   struct place *place)
 {
 	static const char *const modules[] = {
 		[PROFILE_KERNEL] = "[kernel]",
@@ -88,9 +140,12 @@ void resolver_find(struct resolver *resolver, enum profile_mode mode, uint64_t i
 		[PROFILE_OTHER] = "[other]",
 	};
 
-	*place = (struct place){.symbol = "[unknown]", .module = modules[mode]};
+	*place = (struct place){.symbol = "[unknown]", .module = mapping ? mapping->file->name : modules[mode]};
 	if (mode == PROFILE_HYPERVISOR)
 		place->known = exit_find(resolver, ip, place);
 	else
-		place->known = resolver->ops->find(resolver->source, ip, place);
+		place->known = (mapping != NULL && file_find(resolver, mapping, ip, place)) ||
+		               resolver->ops->find(resolver->source, ip, place);
+	if (!place->known && mapping != NULL)
+		file_describe(resolver, mapping, ip, place);
 }

@@ -6,25 +6,36 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/profile/mappings.h"
 #include "lib/profile/mode.h"
 #include "lib/record/reader.h"
 #include "lib/symbol/symtab.h"
+#include "lib/symbol/user_symbols.h"
 
 /* The strings live as long as the resolver. */
 struct place {
-	const char *symbol; /* "[unknown]" when nothing is known; an exit's name for PROFILE_HYPERVISOR */
-	const char *module; /* "[kernel]", "[user]", "[vmm]", or a kernel module's or user file's name */
+	/* "[unknown]" when nothing is known; an exit's name for PROFILE_HYPERVISOR; "libc.so.6+0x2a1b0" in a file */
+	const char *symbol;
+	const char *module; /* "[kernel]", "[user]", "[vmm]", a kernel module's name or a user file's path */
 	uint64_t offset;    /* into the symbol */
 	bool known;         /* the symbol is one */
 };
 
 struct resolver;
 
-/* Both borrow their argument until resolver_free. */
+/*
+ * All that the recording has brought along, or the kernel's symbols of `symtab` and the others of the recording. What
+ * they get is borrowed until resolver_free.
+ */
 struct resolver *resolver_new_recording(const struct recording *recording);
-struct resolver *resolver_new_symtab(const struct symtab *symtab);
+struct resolver *resolver_new_symtab(const struct symtab *symtab, const struct recording *recording);
 void resolver_free(struct resolver *resolver);
 
-void resolver_find(struct resolver *resolver, enum profile_mode mode, uint64_t ip, struct place *place);
+/* Symbols of user space that go before the recording's. Borrowed. */
+void resolver_set_user(struct resolver *resolver, struct user_symbols *user);
+
+/* `mapping`: of user space, if it is known; NULL. */
+void resolver_find(struct resolver *resolver, enum profile_mode mode, uint64_t ip, const struct mapping *mapping,
+                   struct place *place);
 
 #endif

@@ -7,6 +7,7 @@
 
 struct stacks {
 	struct comms *comms;
+	struct mappings *mappings;
 	GHashTable *trees; /* of struct call_tree, by name */
 };
 
@@ -15,11 +16,12 @@ static void tree_free(void *data)
 	call_tree_free(data);
 }
 
-struct stacks *stacks_new(struct comms *comms)
+struct stacks *stacks_new(struct comms *comms, struct mappings *mappings)
 {
 	struct stacks *stacks = g_new(struct stacks, 1);
 
 	stacks->comms = comms;
+	stacks->mappings = mappings;
 	stacks->trees = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, tree_free);
 	return stacks;
 }
@@ -39,6 +41,7 @@ void stacks_add(struct stacks *stacks, const struct record_sample *sample)
 
 	if (tree == NULL) {
 		tree = call_tree_new();
+		call_tree_by_file(tree, stacks->mappings);
 		g_hash_table_insert(stacks->trees, (gpointer)comm, tree);
 	}
 	call_tree_add(tree, sample);

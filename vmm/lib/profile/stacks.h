@@ -11,8 +11,8 @@
 
 struct stacks;
 
-/* Borrows `comms`. */
-struct stacks *stacks_new(struct comms *comms);
+/* Borrows both. */
+struct stacks *stacks_new(struct comms *comms, struct mappings *mappings);
 void stacks_free(struct stacks *stacks);
 
 void stacks_add(struct stacks *stacks, const struct record_sample *sample);

@@ -155,28 +155,42 @@ static bool description_decode(struct recording_info *info, struct cursor cursor
 }
 
 /* Sorted, and each within the address space, so that a lookup is a search and a subtraction. */
-static bool symbol_take(struct cursor *cursor, const char *text, uint64_t text_bytes, uint64_t previous,
-                        struct recording_symbol *symbol)
+static bool symbol_take(struct cursor *cursor, const char *text, uint64_t text_bytes, struct recording_symbol *symbol)
 {
 	struct symbol_wire entry;
 
-	if (!take(cursor, &entry, sizeof(entry)) || entry.address < previous ||
-	    entry.size > UINT64_MAX - entry.address || entry.name >= text_bytes || entry.module >= text_bytes)
+	if (!take(cursor, &entry, sizeof(entry)) || entry.size > UINT64_MAX - entry.address ||
+	    entry.name >= text_bytes || entry.module >= text_bytes)
 		return false;
 	*symbol = (struct recording_symbol){entry.address, entry.size, text + entry.name, text + entry.module};
 	return true;
 }
 
-static bool symbols_take(struct cursor *cursor, const char *text, uint64_t text_bytes, struct recording_symbol *symbols,
-                         size_t n)
+static int by_address(const struct recording_symbol *a, const struct recording_symbol *b)
+{
+	return (a->address > b->address) - (a->address < b->address);
+}
+
+int recording_symbol_compare_user(const struct recording_symbol *a, const struct recording_symbol *b)
+{
+	int order = strcmp(a->module, b->module);
+
+	return order != 0 ? order : by_address(a, b);
+}
+
+typedef int symbol_order(const struct recording_symbol *a, const struct recording_symbol *b);
+
+static bool symbols_take(struct cursor *cursor, symbol_order *compare, const char *text, uint64_t text_bytes,
+                         struct recording_symbol *symbols, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (!symbol_take(cursor, text, text_bytes, i ? symbols[i - 1].address : 0, &symbols[i]))
+		if (!symbol_take(cursor, text, text_bytes, &symbols[i]) ||
+		    (i > 0 && compare(&symbols[i - 1], &symbols[i]) > 0))
 			return false;
 	return true;
 }
 
-static bool symbols_decode(struct recording_info *info, struct cursor cursor)
+static bool symbol_table_take(struct cursor cursor, symbol_order *compare, struct recording_symbols *table)
 {
 	struct symbols_wire header;
 
@@ -190,17 +204,25 @@ static bool symbols_decode(struct recording_info *info, struct cursor cursor)
 
 	char *text = g_memdup2(text_at, header.text_bytes);
 	struct recording_symbol *symbols = g_new(struct recording_symbol, header.count);
-	if (!symbols_take(&cursor, text, header.text_bytes, symbols, header.count)) {
+	if (!symbols_take(&cursor, compare, text, header.text_bytes, symbols, header.count)) {
 		g_free(symbols);
 		g_free(text);
 		return false;
 	}
-	g_free(info->symbols);
-	g_free(info->symbol_text);
-	info->symbols = symbols;
-	info->n_symbols = header.count;
-	info->symbol_text = text;
+	g_free(table->symbols);
+	g_free(table->text);
+	*table = (struct recording_symbols){symbols, header.count, text};
 	return true;
+}
+
+static bool symbols_decode(struct recording_info *info, struct cursor cursor)
+{
+	return symbol_table_take(cursor, by_address, &info->symbols);
+}
+
+static bool user_symbols_decode(struct recording_info *info, struct cursor cursor)
+{
+	return symbol_table_take(cursor, recording_symbol_compare_user, &info->user_symbols);
 }
 
 static const struct {
@@ -210,7 +232,7 @@ static const struct {
 	{FEATURE_BUILD_ID, build_id_decode},     {FEATURE_HOSTNAME, hostname_decode},
 	{FEATURE_RELEASE, release_decode},       {FEATURE_CMDLINE, cmdline_decode},
 	{FEATURE_EVENTS, events_decode},         {VPROF_FEATURE_DESCRIPTION, description_decode},
-	{VPROF_FEATURE_SYMBOLS, symbols_decode},
+	{VPROF_FEATURE_SYMBOLS, symbols_decode}, {VPROF_FEATURE_USER_SYMBOLS, user_symbols_decode},
 };
 
 bool feature_decode(struct recording_info *info, unsigned feature, const uint8_t *bytes, size_t n)
@@ -229,7 +251,9 @@ void recording_info_clear(struct recording_info *info)
 	g_free(info->description);
 	g_free(info->kernel_build_id);
 	g_clear_pointer(&info->event_names, g_ptr_array_unref);
-	g_free(info->symbols);
-	g_free(info->symbol_text);
+	g_free(info->symbols.symbols);
+	g_free(info->symbols.text);
+	g_free(info->user_symbols.symbols);
+	g_free(info->user_symbols.text);
 	*info = (struct recording_info){0};
 }

@@ -154,15 +154,15 @@ static uint32_t text_intern(GByteArray *texts, GHashTable *offsets, const char *
 	return offset;
 }
 
-static void symbols_encode(const struct encoding *in, GByteArray *to)
+static void symbol_table_put(GByteArray *to, const struct recording_symbol *symbols, size_t n)
 {
 	g_autoptr(GByteArray) entries = g_byte_array_new();
 	g_autoptr(GByteArray) texts = g_byte_array_new();
 	g_autoptr(GHashTable) offsets = g_hash_table_new(g_str_hash, g_str_equal);
 
 	put(texts, "", 1);
-	for (size_t i = 0; i < in->features->n_symbols; i++) {
-		const struct recording_symbol *symbol = &in->features->symbols[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct recording_symbol *symbol = &symbols[i];
 		const struct symbol_wire entry = {
 			.address = symbol->address,
 			.size = symbol->size,
@@ -173,12 +173,23 @@ static void symbols_encode(const struct encoding *in, GByteArray *to)
 	}
 	const struct symbols_wire header = {
 		.version = VPROF_SYMBOLS_VERSION,
-		.count = (uint32_t)in->features->n_symbols,
+		.count = (uint32_t)n,
 		.text_bytes = texts->len,
 	};
 	put(to, &header, sizeof(header));
 	put(to, entries->data, entries->len);
 	put(to, texts->data, texts->len);
+}
+
+static void symbols_encode(const struct encoding *in, GByteArray *to)
+{
+	symbol_table_put(to, in->features->symbols, in->features->n_symbols);
+}
+
+static void user_symbols_encode(const struct encoding *in, GByteArray *to)
+{
+	if (in->features->n_user_symbols != 0)
+		symbol_table_put(to, in->features->user_symbols, in->features->n_user_symbols);
 }
 
 /* In the order of their numbers, as the table of sections is. One that encodes to nothing is left out. */
@@ -198,6 +209,7 @@ static const struct {
 	{FEATURE_SAMPLE_TIME, sample_time_encode},
 	{VPROF_FEATURE_DESCRIPTION, description_encode},
 	{VPROF_FEATURE_SYMBOLS, symbols_encode},
+	{VPROF_FEATURE_USER_SYMBOLS, user_symbols_encode},
 };
 
 GByteArray *features_encode(const struct recording_features *features, const struct recording_event *events,

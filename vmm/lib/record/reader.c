@@ -398,23 +398,44 @@ const char *recording_kernel_build_id(const struct recording *recording)
 
 size_t recording_n_symbols(const struct recording *recording)
 {
-	return recording->info.n_symbols;
+	return recording->info.symbols.n;
 }
 
 const struct recording_symbol *recording_symbol_find(const struct recording *recording, uint64_t address)
 {
-	const struct recording_symbol *symbols = recording->info.symbols;
-	size_t low = 0, high = recording->info.n_symbols;
+	const struct recording_symbol *symbols = recording->info.symbols.symbols;
+	size_t low = 0, high = recording->info.symbols.n;
 
-	/* The last one that begins at or below `address`. */
 	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+		const size_t middle = low + (high - low) / 2;
+
 		if (symbols[middle].address <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	if (low == 0 || address - symbols[low - 1].address >= symbols[low - 1].size)
+		return NULL;
+	return &symbols[low - 1];
+}
+
+const struct recording_symbol *recording_user_symbol_find(const struct recording *recording, const char *file,
+                                                          uint64_t offset)
+{
+	const struct recording_symbol key = {.address = offset, .module = file};
+	const struct recording_symbol *symbols = recording->info.user_symbols.symbols;
+	size_t low = 0, high = recording->info.user_symbols.n;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (recording_symbol_compare_user(&symbols[middle], &key) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || strcmp(symbols[low - 1].module, file) != 0 ||
+	    offset - symbols[low - 1].address >= symbols[low - 1].size)
 		return NULL;
 	return &symbols[low - 1];
 }

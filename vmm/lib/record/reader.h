@@ -38,6 +38,9 @@ const char *recording_kernel_build_id(const struct recording *recording);
 
 /* The symbol that covers `address`, or NULL. */
 const struct recording_symbol *recording_symbol_find(const struct recording *recording, uint64_t address);
+/* The one that covers byte `offset` of a mapped file, or NULL. */
+const struct recording_symbol *recording_user_symbol_find(const struct recording *recording, const char *file,
+                                                          uint64_t offset);
 size_t recording_n_symbols(const struct recording *recording);
 
 /*

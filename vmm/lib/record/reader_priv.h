@@ -14,6 +14,12 @@ struct event_id {
 	uint32_t event;
 };
 
+struct recording_symbols {
+	struct recording_symbol *symbols;
+	size_t n;
+	char *text; /* that their names are in */
+};
+
 /* What the feature sections say; members are NULL or 0 when absent. */
 struct recording_info {
 	char *hostname;
@@ -22,9 +28,7 @@ struct recording_info {
 	char *description;
 	char *kernel_build_id;
 	GPtrArray *event_names;
-	struct recording_symbol *symbols;
-	size_t n_symbols;
-	char *symbol_text;
+	struct recording_symbols symbols, user_symbols;
 };
 
 /* Immutable once open. */
@@ -48,6 +52,9 @@ struct recording {
 /* One feature section. False: malformed, *info is as before. A feature that is not known is left alone. */
 bool feature_decode(struct recording_info *info, unsigned feature, const uint8_t *bytes, size_t n);
 void recording_info_clear(struct recording_info *info);
+
+/* The order of VPROF_FEATURE_USER_SYMBOLS. */
+int recording_symbol_compare_user(const struct recording_symbol *a, const struct recording_symbol *b);
 
 /* "[kernel.kallsyms]..." or a vmlinux: what perf calls the kernel. */
 bool dso_is_kernel(const char *name);

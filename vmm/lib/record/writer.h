@@ -26,12 +26,12 @@ struct recording_event {
 	size_t n_ids;
 };
 
-/* A symbol that goes into the file (VPROF_FEATURE_SYMBOLS). */
+/* A symbol that goes into the file (VPROF_FEATURE_SYMBOLS, VPROF_FEATURE_USER_SYMBOLS). */
 struct recording_symbol {
-	uint64_t address;
+	uint64_t address; /* of user space: offset in the module's file */
 	uint64_t size;
 	const char *name;
-	const char *module; /* "" for the kernel */
+	const char *module; /* "" for the kernel; of user space: a path */
 };
 
 struct recording_writer;
@@ -66,6 +66,8 @@ struct recording_features {
 	const char *description;                /* VPROF_FEATURE_DESCRIPTION, JSON text */
 	const struct recording_symbol *symbols; /* sorted by address */
 	size_t n_symbols;
+	const struct recording_symbol *user_symbols; /* sorted by module, then by address */
+	size_t n_user_symbols;
 };
 
 /* Writes the feature sections and the final header, and closes. On failure the records are in the file all the same. */

@@ -20,7 +20,8 @@ bool image_fail(const struct image *image, GError **error, enum image_error code
 	va_start(arguments, format);
 	g_autofree char *what = g_strdup_vprintf(format, arguments);
 	va_end(arguments);
-	g_set_error(error, IMAGE_ERROR, (int)code, "cannot use kernel %s: %s", image->path, what);
+	g_set_error(error, IMAGE_ERROR, (int)code, "cannot use %s %s: %s", image->program ? "program" : "kernel",
+	            image->path, what);
 	return false;
 }
 
@@ -71,7 +72,7 @@ static bool parse(struct image *image, GError **error)
 		                  "it has %zu bytes, and a kernel has at most %" PRIu64
 		                  "; give a vmlinux, a bzImage (vmlinuz) or another ELF64 kernel",
 		                  file.n, IMAGE_FILE_BYTES_MAX);
-	if (image_is_bzimage_file(file)) {
+	if (!image->program && image_is_bzimage_file(file)) {
 		if (!image_unpack_bzimage(image, error))
 			return false;
 		image->is_linux = true;
@@ -81,24 +82,35 @@ static bool parse(struct image *image, GError **error)
 	image->bytes.data = g_bytes_get_data(image->elf, &image->bytes.n);
 	if (!image_parse_elf(image, error))
 		return false;
-	if (!image->release) {
+	if (!image->program && !image->release) {
 		image->release = release_from_banner(image);
 		image->is_linux = image->is_linux || image->release;
 	}
 	return true;
 }
 
-struct image *image_new(const char *path, GBytes *file, GError **error)
+static struct image *image_make(const char *path, GBytes *file, bool program, GError **error)
 {
 	struct image *image = g_new0(struct image, 1);
 
 	image->path = g_strdup(path);
+	image->program = program;
 	image->file = g_bytes_ref(file);
 	if (!parse(image, error)) {
 		image_free(image);
 		return NULL;
 	}
 	return image;
+}
+
+struct image *image_new(const char *path, GBytes *file, GError **error)
+{
+	return image_make(path, file, false, error);
+}
+
+struct image *image_new_program(const char *path, GBytes *file, GError **error)
+{
+	return image_make(path, file, true, error);
 }
 
 static GBytes *map_file(const char *path, int fd, GError **error)

@@ -44,6 +44,11 @@ struct image;
 struct image *image_open(const char *path, GError **error);
 /* The same for bytes in memory, which it references; `path` is for messages. */
 struct image *image_new(const char *path, GBytes *file, GError **error);
+/*
+ * A program or library, or the file that a distribution keeps its debug information in, which has the program's headers
+ * and not its contents: segments may lie outside the file, and have no file_bytes then.
+ */
+struct image *image_new_program(const char *path, GBytes *file, GError **error);
 void image_free(struct image *image);
 
 const char *image_path(const struct image *image);

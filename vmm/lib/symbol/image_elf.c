@@ -50,7 +50,7 @@ static bool check_header(const struct image *image, Elf64_Ehdr *header, GError *
 
 static bool add_segment(struct image *image, unsigned index, const Elf64_Phdr *header, GError **error)
 {
-	uint64_t end;
+	uint64_t end, file_bytes = header->p_filesz;
 
 	if (header->p_memsz == 0)
 		return true;
@@ -60,7 +60,11 @@ static bool add_segment(struct image *image, unsigned index, const Elf64_Phdr *h
 		                  "program header %u has impossible sizes (0x%" PRIx64 " bytes in the file, 0x%" PRIx64
 		                  " in memory at 0x%" PRIx64 "); build it again",
 		                  index, header->p_filesz, header->p_memsz, header->p_paddr);
-	if (!span_holds(image->bytes, header->p_offset, header->p_filesz))
+	bool in_file = span_holds(image->bytes, header->p_offset, file_bytes);
+
+	if (!in_file && image->program)
+		file_bytes = 0;
+	else if (!in_file)
 		return image_fail(image, error, IMAGE_ERROR_TRUNCATED,
 		                  "program header %u names 0x%" PRIx64 " bytes at offset 0x%" PRIx64
 		                  ", the file has 0x%zx; " GET_WHOLE_FILE,
@@ -72,7 +76,7 @@ static bool add_segment(struct image *image, unsigned index, const Elf64_Phdr *h
 		.gpa = header->p_paddr,
 		.gva = header->p_vaddr,
 		.file_offset = header->p_offset,
-		.file_bytes = header->p_filesz,
+		.file_bytes = file_bytes,
 		.memory_bytes = header->p_memsz,
 		.flags = header->p_flags,
 	};

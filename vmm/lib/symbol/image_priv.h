@@ -13,6 +13,7 @@
 /* All spans point into `file` or `elf`. */
 struct image {
 	char *path;
+	bool program; /* no kernel: image_new_program */
 	GBytes *file;
 	GBytes *elf; /* `file` again, or the unpacked payload */
 	struct span bytes;

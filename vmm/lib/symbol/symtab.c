@@ -371,14 +371,14 @@ static struct symtab *builder_finish(struct symtab_builder *builder, const char 
 	return symtab;
 }
 
-static struct symtab *load_symtab(const struct image *image, GError **error)
+static struct symtab *load_table(const struct image *image, uint32_t type, const char *source, GError **error)
 {
 	struct symtab_builder builder;
 	struct symtab *symtab = NULL;
 
 	builder_init(&builder, image);
-	if (symtab_add_elf(&builder, image, error))
-		symtab = builder_finish(&builder, "symtab");
+	if (symtab_add_elf(&builder, image, type, error))
+		symtab = builder_finish(&builder, source);
 	builder_deinit(&builder);
 	return symtab;
 }
@@ -418,13 +418,27 @@ static struct symtab *load_kallsyms(const struct image *image, GError **error)
 struct symtab *symtab_load(const struct image *image, GError **error)
 {
 	GError *cause = NULL;
-	struct symtab *symtab = load_symtab(image, &cause);
+	struct symtab *symtab = load_table(image, SHT_SYMTAB, "symtab", &cause);
 
 	if (cause) {
 		g_propagate_error(error, cause);
 		return NULL;
 	}
 	return symtab ? symtab : load_kallsyms(image, error);
+}
+
+struct symtab *symtab_load_program(const struct image *image, GError **error)
+{
+	GError *cause = NULL;
+	struct symtab *symtab = load_table(image, SHT_SYMTAB, "symtab", &cause);
+
+	if (!symtab && !cause)
+		symtab = load_table(image, SHT_DYNSYM, "dynsym", &cause);
+	if (cause)
+		g_propagate_error(error, cause);
+	else if (!symtab)
+		g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_NONE, "%s is stripped", image->path);
+	return symtab;
 }
 
 void symtab_free(struct symtab *symtab)

@@ -32,9 +32,11 @@ struct symtab;
  * Nothing of the image is kept: it may be freed before the table.
  */
 struct symtab *symtab_load(const struct image *image, GError **error);
+/* Of a program or library: .symtab, else what a stripped one offers to be linked with (.dynsym). */
+struct symtab *symtab_load_program(const struct image *image, GError **error);
 void symtab_free(struct symtab *symtab);
 
-/* "symtab" or "kallsyms". */
+/* "symtab", "kallsyms" or "dynsym". */
 const char *symtab_source(const struct symtab *symtab);
 
 /*

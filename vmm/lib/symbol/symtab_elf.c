@@ -92,10 +92,10 @@ static bool add_table(struct symtab_builder *builder, const struct image *image,
 	return true;
 }
 
-bool symtab_add_elf(struct symtab_builder *builder, const struct image *image, GError **error)
+bool symtab_add_elf(struct symtab_builder *builder, const struct image *image, uint32_t type, GError **error)
 {
 	for (size_t i = 0; i < image->n_sections; i++)
-		if (image->sections[i].sh_type == SHT_SYMTAB)
+		if (image->sections[i].sh_type == type)
 			return check_table(image, i, error) && add_table(builder, image, i, error);
 	return true;
 }

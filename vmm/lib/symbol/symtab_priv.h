@@ -16,7 +16,8 @@ struct symtab_builder;
 void symtab_add(struct symtab_builder *builder, uint64_t address, uint64_t size, char type, const char *name,
                 bool ends);
 
-/* symtab_elf.c: everything in .symtab; nothing when there is none. Errors: SYMTAB_ERROR_CORRUPT. */
-bool symtab_add_elf(struct symtab_builder *builder, const struct image *image, GError **error);
+/* symtab_elf.c: everything in the SHT_SYMTAB or SHT_DYNSYM; nothing when there is none. Errors: SYMTAB_ERROR_CORRUPT.
+ */
+bool symtab_add_elf(struct symtab_builder *builder, const struct image *image, uint32_t type, GError **error);
 
 #endif

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Which file stands at an address of a process at a time, and what symbols its copies have. */
+#include <check.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include "elf_builder.h"
+#include "lib/profile/mappings.h"
+#include "lib/symbol/image.h"
+#include "lib/symbol/user_symbols.h"
+
+static const uint8_t id_a[20] = {0xaa, 1}, id_b[20] = {0xbb, 2};
+static struct mappings *mappings;
+static char *folder;
+
+static void setup(void)
+{
+	mappings = mappings_new();
+	folder = g_dir_make_tmp("vprof-mappings-XXXXXX", NULL);
+	ck_assert_ptr_nonnull(folder);
+}
+
+static void teardown(void)
+{
+	g_autofree char *command = g_strdup_printf("rm -rf '%s'", folder);
+
+	mappings_free(mappings);
+	ck_assert_int_eq(system(command), 0);
+	g_free(folder);
+}
+
+/* build_id NULL: a PERF_RECORD_MMAP. */
+static void map(uint32_t pid, uint64_t start, uint64_t end, uint64_t offset, const char *name, const uint8_t *build_id,
+                uint64_t time_ns)
+{
+	const struct record_id id = {.pid = pid, .tid = pid, .time_ns = time_ns};
+	uint64_t record[64];
+	size_t bytes;
+
+	if (build_id != NULL)
+		bytes = record_mmap2_encode(PERF_RECORD_MISC_USER, pid, start, end - start, offset, build_id, 20, name,
+		                            &id, record, sizeof(record));
+	else
+		bytes = record_mmap_encode(PERF_RECORD_MISC_USER, pid, start, end - start, offset, name, &id, record,
+		                           sizeof(record));
+	ck_assert_uint_ne(bytes, 0);
+	mappings_add(mappings, (const struct perf_event_header *)record, bytes, time_ns);
+}
+
+static const char *name_at(uint32_t pid, uint64_t ip, uint64_t time_ns)
+{
+	const struct mapping *mapping = mappings_find(mappings, pid, ip, time_ns);
+
+	return mapping != NULL ? mapping->file->name : "none";
+}
+
+START_TEST(the_latest_mapping_of_the_process_counts)
+{
+	map(7, 0x1000, 0x5000, 0, "/old", NULL, 10);
+	map(7, 0x2000, 0x3000, 0, "/new", NULL, 20);
+	map(8, 0x1000, 0x5000, 0, "/other", NULL, 10);
+	for (unsigned turn = 0; turn < 2; turn++) { /* remembered answers are the same */
+		ck_assert_str_eq(name_at(7, 0x2000, 9), "none");
+		ck_assert_str_eq(name_at(7, 0x2000, 10), "/old");
+		ck_assert_str_eq(name_at(7, 0x2fff, 20), "/new");
+		ck_assert_str_eq(name_at(7, 0x3000, 20), "/old");
+		ck_assert_str_eq(name_at(7, 0x5000, 20), "none");
+		ck_assert_str_eq(name_at(8, 0x2000, 20), "/other");
+		ck_assert_str_eq(name_at(9, 0x2000, 20), "none");
+	}
+	map(7, 0x2000, 0x3000, 0, "/late", NULL, 15); /* another vCPU's, drained later */
+	ck_assert_str_eq(name_at(7, 0x2000, 14), "/old");
+	ck_assert_str_eq(name_at(7, 0x2000, 15), "/late");
+	ck_assert_str_eq(name_at(7, 0x2000, 20), "/new");
+}
+END_TEST
+
+START_TEST(what_is_said_again_is_the_same_mapping)
+{
+	map(7, 0x1000, 0x5000, 0x200, "/a", NULL, 10);
+	const struct mapping *mapping = mappings_find(mappings, 7, 0x1234, 30);
+
+	map(7, 0x1000, 0x5000, 0x200, "/a", id_a, 20); /* with the build-id, now that it is known */
+	ck_assert_ptr_eq(mappings_find(mappings, 7, 0x1234, 30), mapping);
+	ck_assert_uint_eq(mapping->file->build_id_bytes, 20);
+	ck_assert_uint_eq(mapping_file_offset(mapping, 0x1234), 0x434);
+	ck_assert(!mapping->file->is_another);
+}
+END_TEST
+
+START_TEST(another_build_of_a_path_is_another_file)
+{
+	map(7, 0x1000, 0x2000, 0, "/a", id_a, 10);
+	map(8, 0x1000, 0x2000, 0, "/a", id_b, 10);
+	const struct mapped_file *first = mappings_find(mappings, 7, 0x1000, 10)->file;
+	const struct mapped_file *second = mappings_find(mappings, 8, 0x1000, 10)->file;
+
+	ck_assert_ptr_ne(first, second);
+	ck_assert(!first->is_another && second->is_another);
+}
+END_TEST
+
+START_TEST(kernels_and_impossible_mappings_are_left_alone)
+{
+	const struct record_id id = {0};
+	uint64_t record[16];
+	size_t bytes = record_mmap_encode(PERF_RECORD_MISC_KERNEL, 7, 0x1000, 0x1000, 0, "[kernel.kallsyms]_text", &id,
+	                                  record, sizeof(record));
+
+	mappings_add(mappings, (const struct perf_event_header *)record, bytes, 1);
+	map(7, 0x1000, 0x1000, 0, "/empty", NULL, 1);
+	map(7, UINT64_MAX, 0x1000, 0, "/wraps", NULL, 1);
+	ck_assert_str_eq(name_at(7, 0x1000, 2), "none");
+}
+END_TEST
+
+/* Copies. */
+
+static GBytes *program(uint8_t build_id, bool stripped)
+{
+	struct elf_builder elf;
+	uint8_t code[64] = {0},
+		note[36] = {4, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0, build_id, 1 + (build_id == 0xbb)};
+	uint16_t text;
+
+	elf_builder_init(&elf);
+	text = elf_builder_section(&elf, (struct elf_section){".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
+	                                                      0x401000, 0x401000, code, 64, 0});
+	elf_builder_section(&elf, (struct elf_section){".note", SHT_NOTE, SHF_ALLOC, 0x400200, 0x400200, note, 36, 0});
+	if (!stripped)
+		elf_builder_symbol(&elf, "render", 0x401010, 16, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), text);
+	GByteArray *file = elf_builder_finish(&elf);
+
+	elf_builder_deinit(&elf);
+	return g_byte_array_free_to_bytes(file);
+}
+
+/* Where the builder has put `render` in the file. */
+static uint64_t render_offset(GBytes *file)
+{
+	struct image *image = image_new_program("x", file, NULL);
+	size_t n;
+
+	ck_assert_ptr_nonnull(image);
+	const struct image_segment *segments = image_segments(image, &n);
+	uint64_t offset = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (0x401010 - segments[i].gva < segments[i].memory_bytes)
+			offset = segments[i].file_offset + (0x401010 - segments[i].gva);
+	image_free(image);
+	return offset;
+}
+
+static void copy_write(const char *name, GBytes *file)
+{
+	g_autofree char *path = g_build_filename(folder, name, NULL);
+	size_t n;
+	const char *data = g_bytes_get_data(file, &n);
+
+	ck_assert(g_file_set_contents(path, data, (gssize)n, NULL));
+}
+
+static void archive_write(GByteArray *to, const char *name, GBytes *file)
+{
+	struct archive *archive = archive_write_new();
+	struct archive_entry *entry = archive_entry_new();
+	static char buffer[1 << 16];
+	size_t n, used;
+	const void *data = g_bytes_get_data(file, &n);
+
+	archive_write_set_format_cpio_newc(archive);
+	archive_write_set_bytes_in_last_block(archive, 1);
+	ck_assert_int_eq(archive_write_open_memory(archive, buffer, sizeof(buffer), &used), ARCHIVE_OK);
+	archive_entry_set_pathname(entry, name);
+	archive_entry_set_size(entry, (int64_t)n);
+	archive_entry_set_filetype(entry, AE_IFREG);
+	ck_assert_int_eq(archive_write_header(archive, entry), ARCHIVE_OK);
+	ck_assert_int_eq(archive_write_data(archive, data, n), (la_ssize_t)n);
+	archive_entry_free(entry);
+	archive_write_close(archive);
+	archive_write_free(archive);
+	g_byte_array_append(to, (const uint8_t *)buffer, (guint)used);
+}
+
+static void assert_found(struct user_symbols *symbols, const char *name, const uint8_t *build_id, uint64_t offset,
+                         const char *expected)
+{
+	struct user_symbol symbol;
+
+	if (expected == NULL) {
+		ck_assert(!user_symbols_find(symbols, name, build_id, 20, offset, &symbol));
+		return;
+	}
+	ck_assert(user_symbols_find(symbols, name, build_id, 20, offset, &symbol));
+	ck_assert_str_eq(symbol.name, expected);
+	ck_assert_uint_eq(symbol.size, 16);
+}
+
+START_TEST(copies_below_a_folder)
+{
+	g_autoptr(GBytes) file = program(0xaa, false), stripped = program(0xaa, true);
+	struct user_symbols *symbols = user_symbols_new(&(struct user_symbol_sources){.symfs = folder});
+	uint64_t at = render_offset(file);
+
+	copy_write("bench", file);
+	copy_write("stripped", stripped);
+	assert_found(symbols, "/bench", id_a, at + 3, "render");
+	assert_found(symbols, "/bench", NULL, at + 3, "render");
+	assert_found(symbols, "/bench", id_a, at + 0x100000, NULL);
+	assert_found(symbols, "/stripped", id_a, at, NULL);
+	assert_found(symbols, "/missing", id_a, at, NULL);
+	assert_found(symbols, "//anon", NULL, at, NULL);
+	assert_found(symbols, "/x/../bench", id_a, at, NULL);
+	ck_assert_uint_eq(user_symbols_warnings(symbols)->len, 0);
+	user_symbols_free(symbols);
+}
+END_TEST
+
+START_TEST(a_copy_of_another_build_is_refused)
+{
+	g_autoptr(GBytes) file = program(0xaa, false);
+	uint64_t at = render_offset(file);
+
+	copy_write("bench", file);
+	for (unsigned force = 0; force < 2; force++) {
+		const struct user_symbol_sources sources = {.symfs = folder, .force = force};
+		struct user_symbols *symbols = user_symbols_new(&sources);
+
+		assert_found(symbols, "/bench", id_b, at, force ? "render" : NULL);
+		assert_found(symbols, "/bench", id_b, at, force ? "render" : NULL);
+		ck_assert_uint_eq(user_symbols_warnings(symbols)->len, 1);
+		ck_assert_ptr_nonnull(strstr(user_symbols_warnings(symbols)->pdata[0], "bb02000000"));
+		user_symbols_free(symbols);
+	}
+}
+END_TEST
+
+/* As a boot loader puts them together, with padding; the later one counts. */
+START_TEST(copies_in_archives_one_behind_the_other)
+{
+	g_autoptr(GBytes) old = program(0xbb, false), new = program(0xaa, false);
+	g_autoptr(GByteArray) initrd = g_byte_array_new();
+	g_autofree char *path = g_build_filename(folder, "initrd", NULL);
+	const struct user_symbol_sources sources = {.initrd = path};
+	struct user_symbols *symbols = user_symbols_new(&sources);
+
+	archive_write(initrd, "bin/bench", old);
+	g_byte_array_set_size(initrd, (initrd->len + 511) & ~511u);
+	memset(initrd->data + initrd->len - 1, 0, 1);
+	archive_write(initrd, "./bin/bench", new);
+	ck_assert(g_file_set_contents(path, (const char *)initrd->data, initrd->len, NULL));
+	assert_found(symbols, "/bin/bench", id_a, render_offset(new), "render");
+	assert_found(symbols, "/bin/other", id_a, 0, NULL);
+	user_symbols_free(symbols);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("mappings");
+	TCase *tests = tcase_create("mappings");
+	SRunner *runner = srunner_create(suite);
+
+	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, the_latest_mapping_of_the_process_counts);
+	tcase_add_test(tests, what_is_said_again_is_the_same_mapping);
+	tcase_add_test(tests, another_build_of_a_path_is_another_file);
+	tcase_add_test(tests, kernels_and_impossible_mappings_are_left_alone);
+	tcase_add_test(tests, copies_below_a_folder);
+	tcase_add_test(tests, a_copy_of_another_build_is_refused);
+	tcase_add_test(tests, copies_in_archives_one_behind_the_other);
+	suite_add_tcase(suite, tests);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

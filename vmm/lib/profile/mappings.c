@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lib/profile/mappings.h"
+
+#include <glib.h>
+#include <string.h>
+
+/* Of one process, by time; of two at one time the later record comes behind. */
+typedef GPtrArray timeline;
+
+struct mappings {
+	GHashTable *processes; /* pid -> timeline * of struct mapping * */
+	GHashTable *files;     /* name -> GPtrArray * of struct mapped_file * */
+	/* What the last look-up found, until something is added. */
+	uint32_t last_pid;
+	const struct mapping *last;
+	uint64_t last_until_ns; /* what it found is right for times before this */
+};
+
+static void file_free(void *data)
+{
+	struct mapped_file *file = data;
+
+	g_free(file->name);
+	g_free(file);
+}
+
+struct mappings *mappings_new(void)
+{
+	struct mappings *mappings = g_new0(struct mappings, 1);
+
+	mappings->processes = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)g_ptr_array_unref);
+	mappings->files = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_ptr_array_unref);
+	return mappings;
+}
+
+void mappings_free(struct mappings *mappings)
+{
+	if (mappings == NULL)
+		return;
+	g_hash_table_unref(mappings->processes);
+	g_hash_table_unref(mappings->files);
+	g_free(mappings);
+}
+
+static bool same_build_id(const struct mapped_file *file, const struct record_mmap *mmap)
+{
+	return mmap->build_id_bytes == 0 || file->build_id_bytes == 0 ||
+	       (mmap->build_id_bytes == file->build_id_bytes &&
+	        memcmp(mmap->build_id, file->build_id, file->build_id_bytes) == 0);
+}
+
+/* The file of a record; its build-id may become known only now. */
+static const struct mapped_file *file_intern(struct mappings *mappings, const struct record_mmap *mmap)
+{
+	GPtrArray *files = g_hash_table_lookup(mappings->files, mmap->file_name);
+	struct mapped_file *file = NULL;
+
+	for (guint i = 0; files != NULL && i < files->len && file == NULL; i++)
+		if (same_build_id(files->pdata[i], mmap))
+			file = files->pdata[i];
+	if (file == NULL) {
+		file = g_new0(struct mapped_file, 1);
+		file->name = g_strdup(mmap->file_name);
+		file->is_another = files != NULL;
+		if (files == NULL) {
+			files = g_ptr_array_new_with_free_func(file_free);
+			g_hash_table_insert(mappings->files, file->name, files);
+		}
+		g_ptr_array_add(files, file);
+	}
+	if (mmap->build_id_bytes != 0) {
+		memcpy(file->build_id, mmap->build_id, mmap->build_id_bytes);
+		file->build_id_bytes = mmap->build_id_bytes;
+	}
+	return file;
+}
+
+/* How many of the mappings are not younger than `time_ns`. */
+static guint timeline_until(const timeline *line, uint64_t time_ns)
+{
+	guint low = 0, high = line->len;
+
+	while (low < high) {
+		guint middle = low + (high - low) / 2;
+		const struct mapping *mapping = line->pdata[middle];
+
+		if (mapping->time_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static const struct mapping *timeline_find(const timeline *line, guint n, uint64_t ip)
+{
+	while (n-- > 0) {
+		const struct mapping *mapping = line->pdata[n];
+
+		if (ip >= mapping->start && ip < mapping->end)
+			return mapping;
+	}
+	return NULL;
+}
+
+static timeline *process_intern(struct mappings *mappings, uint32_t pid)
+{
+	timeline *line = g_hash_table_lookup(mappings->processes, GUINT_TO_POINTER(pid));
+
+	if (line == NULL) {
+		line = g_ptr_array_new_with_free_func(g_free);
+		g_hash_table_insert(mappings->processes, GUINT_TO_POINTER(pid), line);
+	}
+	return line;
+}
+
+/* Every vCPU says what it sees: most of it was said before. */
+static bool is_known(const timeline *line, guint n, const struct mapping *mapping)
+{
+	const struct mapping *there = timeline_find(line, n, mapping->start);
+
+	return there != NULL && there->file == mapping->file && there->start == mapping->start &&
+	       there->end == mapping->end && there->file_offset == mapping->file_offset;
+}
+
+void mappings_add(struct mappings *mappings, const struct perf_event_header *record, size_t bytes, uint64_t time_ns)
+{
+	struct record_mmap mmap;
+	uint64_t end;
+
+	if ((record->misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER ||
+	    !record_mmap_decode(record, bytes, &mmap) || mmap.bytes == 0 ||
+	    __builtin_add_overflow(mmap.start, mmap.bytes, &end))
+		return;
+	timeline *line = process_intern(mappings, mmap.pid);
+	guint n = timeline_until(line, time_ns);
+	const struct mapping mapping = {
+		.file = file_intern(mappings, &mmap),
+		.start = mmap.start,
+		.end = end,
+		.file_offset = mmap.page_offset,
+		.time_ns = time_ns,
+	};
+
+	mappings->last = NULL;
+	if (!is_known(line, n, &mapping))
+		g_ptr_array_insert(line, (gint)n, g_memdup2(&mapping, sizeof(mapping)));
+}
+
+const struct mapping *mappings_find(struct mappings *mappings, uint32_t pid, uint64_t ip, uint64_t time_ns)
+{
+	const struct mapping *last = mappings->last;
+
+	if (last != NULL && mappings->last_pid == pid && ip >= last->start && ip < last->end &&
+	    time_ns >= last->time_ns && time_ns < mappings->last_until_ns)
+		return last;
+	const timeline *line = g_hash_table_lookup(mappings->processes, GUINT_TO_POINTER(pid));
+
+	if (line == NULL)
+		return NULL;
+	guint n = timeline_until(line, time_ns);
+	const struct mapping *found = timeline_find(line, n, ip);
+
+	/* Nothing of this process has been mapped since; another mapping in front of it would have been found. */
+	if (found != NULL && n > 0 && found == line->pdata[n - 1]) {
+		mappings->last = found;
+		mappings->last_pid = pid;
+		mappings->last_until_ns =
+			n < line->len ? ((const struct mapping *)line->pdata[n])->time_ns : UINT64_MAX;
+	}
+	return found;
+}

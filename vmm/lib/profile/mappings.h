@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Which file stands at an address of a process at a time: what the PERF_RECORD_MMAP and MMAP2 records of a recording
+ * say about user space. Of two mappings that overlap the later one counts.
+ */
+#ifndef VPROF_PROFILE_MAPPINGS_H
+#define VPROF_PROFILE_MAPPINGS_H
+
+#include <stdbool.h>
+
+#include "lib/record/record.h"
+
+/* One for each path and build-id. */
+struct mapped_file {
+	char *name;
+	uint8_t build_id[RECORD_BUILD_ID_BYTES_MAX];
+	size_t build_id_bytes; /* 0: not known */
+	bool is_another;       /* the path was first seen with another build-id */
+};
+
+struct mapping {
+	const struct mapped_file *file;
+	uint64_t start, end;
+	uint64_t file_offset; /* of `start` */
+	uint64_t time_ns;     /* since when it counts */
+};
+
+static inline uint64_t mapping_file_offset(const struct mapping *mapping, uint64_t ip)
+{
+	return ip - mapping->start + mapping->file_offset;
+}
+
+struct mappings;
+
+struct mappings *mappings_new(void);
+void mappings_free(struct mappings *mappings);
+
+/* A record that is about mappings in user space is taken; others are left alone. In any order of times. */
+void mappings_add(struct mappings *mappings, const struct perf_event_header *record, size_t bytes, uint64_t time_ns);
+
+/* NULL: nothing is known to stand there. Lives as long as `mappings`. */
+const struct mapping *mappings_find(struct mappings *mappings, uint32_t pid, uint64_t ip, uint64_t time_ns);
+
+#endif

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lib/symbol/user_symbols.h"
+
+#include <string.h>
+
+#include "lib/symbol/image.h"
+#include "lib/symbol/symtab.h"
+#include "lib/symbol/user_file.h"
+
+/* A copy of a file, or what there is instead: nothing. */
+struct copy {
+	struct symtab *symtab; /* NULL: no copy, or one without symbols */
+	struct image_segment *segments;
+	size_t n_segments;
+};
+
+struct user_symbols {
+	char *symfs, *initrd;
+	bool debuginfod, force;
+	GHashTable *copies; /* "NAME BUILD-ID" -> struct copy * */
+	GPtrArray *warnings;
+};
+
+static void copy_free(void *data)
+{
+	struct copy *copy = data;
+
+	symtab_free(copy->symtab);
+	g_free(copy->segments);
+	g_free(copy);
+}
+
+struct user_symbols *user_symbols_new(const struct user_symbol_sources *sources)
+{
+	struct user_symbols *symbols = g_new0(struct user_symbols, 1);
+
+	symbols->symfs = g_strdup(sources->symfs);
+	symbols->initrd = g_strdup(sources->initrd);
+	symbols->debuginfod = sources->debuginfod;
+	symbols->force = sources->force;
+	symbols->copies = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, copy_free);
+	symbols->warnings = g_ptr_array_new_with_free_func(g_free);
+	return symbols;
+}
+
+void user_symbols_free(struct user_symbols *symbols)
+{
+	if (symbols == NULL)
+		return;
+	g_hash_table_unref(symbols->copies);
+	g_ptr_array_unref(symbols->warnings);
+	g_free(symbols->symfs);
+	g_free(symbols->initrd);
+	g_free(symbols);
+}
+
+const GPtrArray *user_symbols_warnings(const struct user_symbols *symbols)
+{
+	return symbols->warnings;
+}
+
+bool user_symbols_have_debuginfod(void)
+{
+#ifdef VPROF_HAVE_DEBUGINFOD
+	return true;
+#else
+	return false;
+#endif
+}
+
+static char *hex(const uint8_t *bytes, size_t n)
+{
+	GString *text = g_string_sized_new(2 * n);
+
+	for (size_t i = 0; i < n; i++)
+		g_string_append_printf(text, "%02x", bytes[i]);
+	return g_string_free(text, FALSE);
+}
+
+/* Symbols of another build would be wrong in a way nobody sees. */
+static bool is_same_build(struct user_symbols *symbols, const struct image *image, const char *name,
+                          const uint8_t *build_id, size_t n)
+{
+	size_t have_bytes;
+	const uint8_t *have = image_build_id(image, &have_bytes);
+
+	if (build_id == NULL || (have != NULL && have_bytes >= n && memcmp(have, build_id, n) == 0))
+		return true;
+	g_autofree char *ours = have != NULL ? hex(have, have_bytes) : g_strdup("none");
+	g_autofree char *theirs = hex(build_id, n);
+
+	g_ptr_array_add(symbols->warnings,
+	                g_strdup_printf("%s is not the guest's %s: its build-id is %s, the guest's %s%s",
+	                                image_path(image), name, ours, theirs,
+	                                symbols->force ? "; its symbols are used all the same" : ""));
+	return symbols->force;
+}
+
+static void copy_take(struct user_symbols *symbols, struct copy *copy, const char *path, GBytes *bytes,
+                      const char *name, const uint8_t *build_id, size_t n)
+{
+	g_autoptr(GError) error = NULL;
+	struct image *image = image_new_program(path, bytes, &error);
+
+	/* What is no ELF file is a script, or data that somebody executes: it has no symbols, and that is no news. */
+	if (image != NULL && is_same_build(symbols, image, name, build_id, n)) {
+		const struct image_segment *segments = image_segments(image, &copy->n_segments);
+
+		copy->segments = g_memdup2(segments, copy->n_segments * sizeof(*segments));
+		copy->symtab = symtab_load_program(image, NULL);
+	}
+	image_free(image);
+}
+
+/* From the first source that has one with symbols. */
+static struct copy *copy_find(struct user_symbols *symbols, const char *name, const uint8_t *build_id, size_t n)
+{
+	struct copy *copy = g_new0(struct copy, 1);
+
+	for (unsigned source = 0; source < 3 && copy->symtab == NULL; source++) {
+		g_autofree char *path = NULL;
+		g_autoptr(GBytes) bytes = NULL;
+
+		if (source == 0 && symbols->symfs != NULL) {
+			path = g_strconcat(symbols->symfs, name, NULL);
+			bytes = user_file_symfs(symbols->symfs, name);
+		} else if (source == 1 && symbols->initrd != NULL) {
+			path = g_strdup_printf("%s in %s", name + 1, symbols->initrd);
+			bytes = user_file_initrd(symbols->initrd, name);
+		} else if (source == 2 && symbols->debuginfod && build_id != NULL) {
+			path = g_strdup("what debuginfod has");
+			bytes = user_file_debuginfod(build_id, n);
+		}
+		if (bytes == NULL)
+			continue;
+		g_clear_pointer(&copy->segments, g_free);
+		copy_take(symbols, copy, path, bytes, name, build_id, n);
+	}
+	return copy;
+}
+
+static const struct copy *copy_get(struct user_symbols *symbols, const char *name, const uint8_t *build_id, size_t n)
+{
+	g_autofree char *build = hex(build_id, build_id != NULL ? n : 0);
+	g_autofree char *key = g_strdup_printf("%s %s", name, build);
+	struct copy *copy = g_hash_table_lookup(symbols->copies, key);
+
+	if (copy == NULL) {
+		copy = copy_find(symbols, name, build_id, n);
+		g_hash_table_insert(symbols->copies, g_steal_pointer(&key), copy);
+	}
+	return copy;
+}
+
+bool user_symbols_find(struct user_symbols *symbols, const char *name, const uint8_t *build_id, size_t build_id_bytes,
+                       uint64_t file_offset, struct user_symbol *symbol)
+{
+	const struct copy *copy =
+		name[0] == '/' && name[1] != '/' ? copy_get(symbols, name, build_id, build_id_bytes) : NULL;
+
+	for (size_t i = 0; copy != NULL && copy->symtab != NULL && i < copy->n_segments; i++) {
+		const struct image_segment *segment = &copy->segments[i];
+		uint64_t offset = file_offset - segment->file_offset;
+		const struct symbol *found =
+			offset < segment->memory_bytes ? symtab_find(copy->symtab, segment->gva + offset) : NULL;
+
+		if (found == NULL || found->address < segment->gva)
+			continue;
+		*symbol = (struct user_symbol){found->name, segment->file_offset + (found->address - segment->gva),
+		                               found->size};
+		return true;
+	}
+	return false;
+}
