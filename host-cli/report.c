@@ -10,6 +10,13 @@ struct load {
 	bool one_table;
 };
 
+static enum vprof_chain_end chain_end_of(uint16_t misc)
+{
+	unsigned end = (misc & VPROF_CHAIN_END_MASK) >> VPROF_CHAIN_END_SHIFT;
+
+	return end < VPROF_CHAIN_END_COUNT ? (enum vprof_chain_end)end : VPROF_CHAIN_UNKNOWN;
+}
+
 static bool load_sample(const struct record_sample *sample, unsigned event, void *data)
 {
 	struct load *load = data;
@@ -24,6 +31,7 @@ static bool load_sample(const struct record_sample *sample, unsigned event, void
 		report->first_ns = sample->time_ns;
 	if (sample->time_ns > report->last_ns)
 		report->last_ns = sample->time_ns;
+	report->chain_ends[chain_end_of(sample->misc)]++;
 	report->samples++;
 	return true;
 }

@@ -43,8 +43,9 @@ struct report {
 	struct report_table *tables;
 	size_t n_tables;
 	uint64_t samples;
-	uint64_t lost;              /* PERF_RECORD_LOST: what found no room in a ring */
-	uint64_t first_ns, last_ns; /* of the samples; both 0 without any */
+	uint64_t lost;                              /* PERF_RECORD_LOST: what found no room in a ring */
+	uint64_t chain_ends[VPROF_CHAIN_END_COUNT]; /* samples by why their call chain is no longer */
+	uint64_t first_ns, last_ns;                 /* of the samples; both 0 without any */
 };
 
 /* Reads the whole recording. The report borrows `input`. */

@@ -48,6 +48,17 @@ static json_t *described(const struct report *report, const char *name)
 	return value != NULL ? json_incref(value) : json_null();
 }
 
+/* Samples with a call chain, by why it is no longer. */
+static json_t *chain_ends_json(const struct report *report)
+{
+	json_t *ends = json_object();
+
+#define X(id, name, text) json_object_set_new(ends, name, json_integer((json_int_t)report->chain_ends[id]));
+	VPROF_CHAIN_ENDS(X)
+#undef X
+	return ends;
+}
+
 static json_t *recording_json(const struct report *report)
 {
 	const struct recording *recording = report->input->recording;
@@ -55,12 +66,13 @@ static json_t *recording_json(const struct report *report)
 
 	for (guint i = 0; i < report->input->warnings->len; i++)
 		json_array_append_new(warnings, text_json(g_ptr_array_index(report->input->warnings, i)));
-	return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "file",
+	return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "file",
 	                 text_json(report->input->path), "cut-off", recording_cut_off(recording), "warnings", warnings,
 	                 "guest", described(report, "guest"), "release", text_json(recording_release(recording)),
 	                 "build-id", text_json(recording_kernel_build_id(recording)), "end", described(report, "end"),
 	                 "statistics", described(report, "statistics"), "phases", described(report, "phases"),
-	                 "samples", (json_int_t)report->samples, "lost", (json_int_t)report->lost, "first-ns",
+	                 "missing", described(report, "missing"), "chain-ends", chain_ends_json(report), "samples",
+	                 (json_int_t)report->samples, "lost", (json_int_t)report->lost, "first-ns",
 	                 (json_int_t)report->first_ns, "last-ns", (json_int_t)report->last_ns);
 }
 

@@ -83,6 +83,27 @@ static void head_print_samples(const struct report *report, FILE *to)
 	g_string_free(line, TRUE);
 }
 
+/* How many of the call chains are whole, and where the others were cut. */
+static void head_print_chains(const struct report *report, FILE *to)
+{
+	static const char *const words[] = {
+#define X(id, name, text) [id] = text,
+		VPROF_CHAIN_ENDS(X)
+#undef X
+	};
+	g_autoptr(GString) line = g_string_new(NULL);
+	uint64_t n = 0;
+
+	for (unsigned end = VPROF_CHAIN_WHOLE; end < VPROF_CHAIN_END_COUNT; end++)
+		n += report->chain_ends[end];
+	for (unsigned end = VPROF_CHAIN_WHOLE; end < VPROF_CHAIN_END_COUNT; end++)
+		if (report->chain_ends[end] != 0)
+			g_string_append_printf(line, "%s%.2f %% %s", line->len != 0 ? ", " : "",
+			                       (double)report->chain_ends[end] * 100 / (double)n, words[end]);
+	if (n != 0)
+		head_print(to, "chains", line->str);
+}
+
 /* What could not be known of the guest. */
 static void head_print_missing(const struct report *report, FILE *to)
 {
@@ -187,6 +208,7 @@ void report_print_text(const struct report *report, FILE *to)
 	head_print_kernel(report, to);
 	head_print_end(report, to);
 	head_print_samples(report, to);
+	head_print_chains(report, to);
 	head_print_missing(report, to);
 	for (size_t i = 0; i < report->n_tables; i++)
 		table_print(report, &report->tables[i], to);

@@ -27,6 +27,22 @@
 #define VPROF_SAMPLE_ADDED (1u << 13)
 
 /*
+ * In misc of a sample with a call chain: why the chain of the guest is no longer, one of VPROF_CHAIN_ENDS; 0: nothing
+ * is known about that. perf gives these bits no meaning in any record.
+ */
+#define VPROF_CHAIN_END_SHIFT 4u
+#define VPROF_CHAIN_END_MASK (7u << VPROF_CHAIN_END_SHIFT)
+#define VPROF_CHAIN_ENDS(X)                                                     \
+	X(VPROF_CHAIN_WHOLE, "whole", "whole")                                  \
+	X(VPROF_CHAIN_BAD_FRAME, "bad-frame", "cut at a frame that cannot be")  \
+	X(VPROF_CHAIN_NO_ENTRY, "no-entry", "cut at code without unwind entry") \
+	X(VPROF_CHAIN_DEPTH, "depth", "cut at the depth limit")                 \
+	X(VPROF_CHAIN_UNREADABLE, "unreadable", "cut at unreadable memory")
+#define X(id, name, words) id,
+enum vprof_chain_end { VPROF_CHAIN_UNKNOWN, VPROF_CHAIN_ENDS(X) VPROF_CHAIN_END_COUNT };
+#undef X
+
+/*
  * pid and tid are those of the guest's task, named by PERF_RECORD_COMM; 0 for its idle tasks, and for everything in
  * a recording that does not tell tasks apart. What could not be read has this, as perf has it for tasks that are gone.
  */

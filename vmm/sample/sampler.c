@@ -54,16 +54,31 @@ static void statistics_update(struct sampler *sampler)
 	sampler_account(sampler, &totals);
 }
 
-/* The guest's call chain where it stands, behind the exit that is being handled for it (exit_ip, 0: none). */
-static unsigned chain_fill(struct sampler *sampler, uint64_t exit_ip, uint64_t chain[CHAIN_MAX])
+/* Why the chain is no longer: counted, and as the sample's misc says it. */
+static uint16_t chain_end(struct sampler *sampler, enum unwind_end end)
 {
-	_Atomic uint64_t *const ends[UNWIND_ENDS] = {
+	static const uint8_t words[UNWIND_ENDS] = {
+		[UNWIND_END_OF_STACK] = VPROF_CHAIN_WHOLE,    [UNWIND_BAD_FRAME] = VPROF_CHAIN_BAD_FRAME,
+		[UNWIND_NO_ENTRY] = VPROF_CHAIN_NO_ENTRY,     [UNWIND_DEPTH] = VPROF_CHAIN_DEPTH,
+		[UNWIND_UNREADABLE] = VPROF_CHAIN_UNREADABLE,
+	};
+	_Atomic uint64_t *const figures[UNWIND_ENDS] = {
 		[UNWIND_END_OF_STACK] = &sampler->statistics.chain_end,
 		[UNWIND_BAD_FRAME] = &sampler->statistics.chain_bad_frame,
 		[UNWIND_NO_ENTRY] = &sampler->statistics.chain_no_entry,
 		[UNWIND_DEPTH] = &sampler->statistics.chain_depth,
 		[UNWIND_UNREADABLE] = &sampler->statistics.chain_unreadable,
 	};
+
+	count(figures[end], 1);
+	count(&sampler->statistics.truncated, end != UNWIND_END_OF_STACK);
+	return (uint16_t)(words[end] << VPROF_CHAIN_END_SHIFT);
+}
+
+/* The guest's call chain where it stands, behind the exit that is being handled for it (exit_ip, 0: none). */
+static void chain_fill(struct sampler *sampler, uint64_t exit_ip, struct record_sample *sample,
+                       uint64_t chain[CHAIN_MAX])
+{
 	enum unwind_end end;
 	unsigned n = 0;
 
@@ -73,10 +88,10 @@ static unsigned chain_fill(struct sampler *sampler, uint64_t exit_ip, uint64_t c
 	}
 	if (sampler->regs.valid) {
 		n += unwind(sampler->unwind, sampler->guest, &sampler->regs, chain + n, &end);
-		count(ends[end], 1);
-		count(&sampler->statistics.truncated, end != UNWIND_END_OF_STACK);
+		sample->misc |= chain_end(sampler, end);
 	}
-	return n;
+	sample->chain = chain;
+	sample->n_chain = n;
 }
 
 /* Whether samples of this task are wanted; NULL: it could not be read. */
@@ -149,10 +164,8 @@ static void sample_write(struct sampler *sampler, const struct counter_overflow 
 	};
 	uint64_t chain[CHAIN_MAX];
 
-	if (sampler->unwind) {
-		sample.n_chain = chain_fill(sampler, misc == PERF_RECORD_MISC_HYPERVISOR ? ip : 0, chain);
-		sample.chain = chain;
-	}
+	if (sampler->unwind)
+		chain_fill(sampler, misc == PERF_RECORD_MISC_HYPERVISOR ? ip : 0, &sample, chain);
 	size_t bytes = record_sample_encode(&sample, sampler->unwind != NULL, record, sizeof(record));
 
 	if (!ring_write(sampler->ring, record, bytes, &id)) {
