@@ -133,6 +133,36 @@ START_TEST(test_ranges)
 END_TEST
 
 /* Linux's .altinstr_aux. */
+/* Where KASLR has put it: code and its sections slide, per-CPU offsets do not. */
+START_TEST(test_slide)
+{
+	const uint64_t slide = UINT64_C(0x23800000);
+	struct kernel kernel;
+
+	kernel_init(&kernel, NULL);
+	kernel_symbol(&kernel, "function", TEXT + 0x10, 0x20, GLOBAL_FUNCTION);
+	elf_builder_symbol(&kernel.builder, "percpu", 0x10, 0, GLOBAL_LABEL, SHN_ABS);
+	elf_builder_symbol(&kernel.builder, "_etext", INIT, 0, GLOBAL_FUNCTION, kernel.text);
+
+	g_autoptr(GBytes) bytes = g_byte_array_free_to_bytes(elf_builder_finish(&kernel.builder));
+	struct image *image = image_new("test-kernel", bytes, NULL);
+	size_t n;
+
+	elf_builder_deinit(&kernel.builder);
+	image_set_slide(image, slide);
+	struct symtab *symtab = symtab_load(image, NULL);
+
+	assert_at(symtab, TEXT + slide + 0x10, "function");
+	assert_at(symtab, TEXT + 0x10, NULL);
+	assert_at(symtab, INIT + slide, ".init.text");
+	ck_assert_uint_eq(symtab_find_name(symtab, "percpu")->address, 0x10);
+	ck_assert_ptr_nonnull(image_at(image, TEXT + slide, &n));
+	ck_assert_ptr_null(image_at(image, TEXT, &n));
+	symtab_free(symtab);
+	image_free(image);
+}
+END_TEST
+
 START_TEST(test_section_without_symbols)
 {
 	struct kernel kernel;
@@ -381,6 +411,7 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, test_ranges);
+	tcase_add_test(tcase, test_slide);
 	tcase_add_test(tcase, test_section_without_symbols);
 	tcase_add_test(tcase, test_nested);
 	tcase_add_test(tcase, test_aliases);

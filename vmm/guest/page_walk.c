@@ -7,6 +7,8 @@
 
 /* SDM Vol. 3A, tables 4-14 to 4-20. */
 #define ENTRY_PRESENT (UINT64_C(1) << 0)
+#define ENTRY_WRITABLE (UINT64_C(1) << 1)
+#define ENTRY_NO_EXECUTE (UINT64_C(1) << 63)
 #define ENTRY_PAGE_SIZE (UINT64_C(1) << 7)
 #define ENTRY_ADDRESS_MASK UINT64_C(0x000ffffffffff000)
 
@@ -33,11 +35,12 @@ static bool is_canonical(uint64_t gva, unsigned levels)
 }
 
 /* A leaf can be an entry of the first level, or one with the page size bit in levels 2 (2 MiB) and 3 (1 GiB). */
-static bool walk_tables(const struct page_walk *walk, uint64_t gva_page, uint64_t *gpa_page)
+static bool walk_tables(const struct page_walk *walk, uint64_t gva_page, struct page_leaf *leaf)
 {
 	unsigned levels = walk->la57 ? 5 : 4;
 	uint64_t table = walk->cr3 & ENTRY_ADDRESS_MASK;
 
+	leaf->writable = leaf->executable = true;
 	for (unsigned level = levels; level > 0; level--) {
 		unsigned shift = PAGE_SHIFT + (level - 1) * LEVEL_BITS;
 		uint64_t index = gva_page >> shift & ((1u << LEVEL_BITS) - 1);
@@ -48,10 +51,14 @@ static bool walk_tables(const struct page_walk *walk, uint64_t gva_page, uint64_
 			return false;
 		if (!(entry & ENTRY_PRESENT))
 			return false;
+		leaf->writable = leaf->writable && (entry & ENTRY_WRITABLE);
+		leaf->executable = leaf->executable && !(entry & ENTRY_NO_EXECUTE);
 		if (level == 1 || ((level == 2 || level == 3) && (entry & ENTRY_PAGE_SIZE))) {
 			uint64_t offset_mask = (UINT64_C(1) << shift) - 1;
 
-			*gpa_page = (entry & ENTRY_ADDRESS_MASK & ~offset_mask) | (gva_page & offset_mask);
+			leaf->gva = gva_page & ~offset_mask;
+			leaf->gpa = entry & ENTRY_ADDRESS_MASK & ~offset_mask;
+			leaf->bytes = offset_mask + 1;
 			return true;
 		}
 		table = entry & ENTRY_ADDRESS_MASK;
@@ -59,11 +66,16 @@ static bool walk_tables(const struct page_walk *walk, uint64_t gva_page, uint64_
 	return false;
 }
 
+bool page_walk_leaf(const struct page_walk *walk, gva_t from, struct page_leaf *leaf)
+{
+	return is_canonical(from.value, walk->la57 ? 5 : 4) && walk_tables(walk, from.value & ~(PAGE_BYTES - 1), leaf);
+}
+
 bool page_walk_translate(struct page_walk *walk, gva_t from, gpa_t *to)
 {
 	uint64_t gva_page = from.value & ~(PAGE_BYTES - 1);
 	uint64_t offset = from.value & (PAGE_BYTES - 1);
-	uint64_t gpa_page;
+	struct page_leaf leaf;
 
 	for (unsigned i = 0; i < PAGE_WALK_CACHED; i++) {
 		if (walk->cache[i].gva_page == gva_page) {
@@ -71,8 +83,10 @@ bool page_walk_translate(struct page_walk *walk, gva_t from, gpa_t *to)
 			return true;
 		}
 	}
-	if (!is_canonical(from.value, walk->la57 ? 5 : 4) || !walk_tables(walk, gva_page, &gpa_page))
+	if (!page_walk_leaf(walk, from, &leaf))
 		return false;
+	uint64_t gpa_page = leaf.gpa | (gva_page - leaf.gva);
+
 	walk->cache[walk->next].gva_page = gva_page;
 	walk->cache[walk->next].gpa_page = gpa_page;
 	walk->next = (walk->next + 1) % PAGE_WALK_CACHED;

@@ -37,6 +37,16 @@ void page_walk_init(struct page_walk *walk, struct guest *guest, uint64_t cr3, b
 /* False when `from` is not canonical, not mapped, or its tables or its page are not RAM. */
 bool page_walk_translate(struct page_walk *walk, gva_t from, gpa_t *to);
 
+/* The page, of whatever size, that maps an address. */
+struct page_leaf {
+	uint64_t gva, gpa; /* of its first byte */
+	uint64_t bytes;
+	bool writable, executable; /* in kernel mode */
+};
+
+/* As page_walk_translate, with all that the tables say; nothing is remembered. */
+bool page_walk_leaf(const struct page_walk *walk, gva_t from, struct page_leaf *leaf);
+
 /* Copies `bytes` from `from`; may cross pages. False, with `to` undefined, when any of it cannot be read. */
 bool page_walk_read(struct page_walk *walk, gva_t from, void *to, size_t bytes);
 

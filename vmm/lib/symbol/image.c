@@ -138,6 +138,13 @@ static GBytes *map_file(const char *path, int fd, GError **error)
 	return g_mapped_file_get_bytes(mapped);
 }
 
+struct image *image_open_fd(const char *path, int fd, GError **error)
+{
+	g_autoptr(GBytes) file = map_file(path, fd, error);
+
+	return file ? image_new(path, file, error) : NULL;
+}
+
 struct image *image_open(const char *path, GError **error)
 {
 	/* O_NONBLOCK: opening a FIFO must fail below, not wait for its writer. */
@@ -151,10 +158,10 @@ struct image *image_open(const char *path, GError **error)
 		return NULL;
 	}
 
-	g_autoptr(GBytes) file = map_file(path, fd, error);
+	struct image *image = image_open_fd(path, fd, error);
 
 	close(fd);
-	return file ? image_new(path, file, error) : NULL;
+	return image;
 }
 
 void image_free(struct image *image)
@@ -167,6 +174,20 @@ void image_free(struct image *image)
 	g_clear_pointer(&image->elf, g_bytes_unref);
 	g_clear_pointer(&image->file, g_bytes_unref);
 	g_free(image);
+}
+
+void image_set_slide(struct image *image, uint64_t slide)
+{
+	image->slide = slide;
+	for (size_t i = 0; i < image->n_segments; i++)
+		image->segments[i].gva = image_slid(image, image->segments[i].gva);
+	for (size_t i = 0; i < image->n_sections; i++)
+		image->sections[i].sh_addr = image_slid(image, image->sections[i].sh_addr);
+}
+
+uint64_t image_slide(const struct image *image)
+{
+	return image->slide;
 }
 
 const char *image_path(const struct image *image)

@@ -49,7 +49,16 @@ struct image *image_new(const char *path, GBytes *file, GError **error);
  * and not its contents: segments may lie outside the file, and have no file_bytes then.
  */
 struct image *image_new_program(const char *path, GBytes *file, GError **error);
+/* The same for the regular file behind `fd`, which stays the caller's. */
+struct image *image_open_fd(const char *path, int fd, GError **error);
 void image_free(struct image *image);
+
+/*
+ * Where KASLR has put a kernel: adds `slide` to every address in the kernel's half of the address space that the image
+ * gives from now on, of segments, sections and, in a symtab_load behind it, symbols. Once for each image.
+ */
+void image_set_slide(struct image *image, uint64_t slide);
+uint64_t image_slide(const struct image *image);
 
 const char *image_path(const struct image *image);
 bool image_is_bzimage(const struct image *image);

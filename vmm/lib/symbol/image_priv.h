@@ -22,6 +22,7 @@ struct image {
 	char *release;
 	bool is_linux;
 	uint64_t entry;
+	uint64_t slide;
 	bool has_pvh_entry;
 	uint32_t pvh_entry;
 	struct span build_id;
@@ -31,6 +32,12 @@ struct image {
 	size_t n_sections;
 	struct span section_names;
 };
+
+/* `address` of the image, where it is in memory. Per-CPU offsets and a program's addresses do not slide. */
+static inline uint64_t image_slid(const struct image *image, uint64_t address)
+{
+	return address >> 63 ? address + image->slide : address;
+}
 
 /* "cannot use kernel PATH: ..."; returns false. */
 G_GNUC_PRINTF(4, 5)

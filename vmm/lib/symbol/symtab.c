@@ -34,6 +34,7 @@ struct symtab_builder {
 	GArray *candidates;
 	GStringChunk *names;
 	GArray *regions; /* sorted by start */
+	const struct image *image;
 };
 
 struct symtab {
@@ -81,8 +82,9 @@ static void add_kallsyms(uint64_t address, char type, const char *name, void *da
 {
 	/* The two ends that scripts/kallsyms.c keeps (text_ranges). */
 	bool ends = strcmp(name, "_etext") == 0 || strcmp(name, "_einittext") == 0;
+	struct symtab_builder *builder = data;
 
-	symtab_add(data, address, 0, type, name, ends);
+	symtab_add(builder, image_slid(builder->image, address), 0, type, name, ends);
 }
 
 static int compare_regions(const void *a, const void *b)
@@ -286,6 +288,7 @@ static void builder_init(struct symtab_builder *builder, const struct image *ima
 	builder->candidates = g_array_new(false, false, sizeof(struct candidate));
 	builder->names = g_string_chunk_new(NAMES_BLOCK_BYTES);
 	builder->regions = regions_new(image);
+	builder->image = image;
 }
 
 static void builder_deinit(struct symtab_builder *builder)
@@ -395,8 +398,10 @@ static struct symtab *load_kallsyms(const struct image *image, GError **error)
 		const struct image_segment *segment = &image->segments[i];
 
 		g_clear_error(&cause);
-		if (kallsyms_decode(image->bytes.data + segment->file_offset, (size_t)segment->file_bytes, segment->gva,
-		                    add_kallsyms, &builder, &cause))
+		/* Addresses in the tables are as linked. */
+		if (kallsyms_decode(image->bytes.data + segment->file_offset, (size_t)segment->file_bytes,
+		                    segment->gva - (segment->gva >> 63 ? image->slide : 0), add_kallsyms, &builder,
+		                    &cause))
 			symtab = builder_finish(&builder, "kallsyms");
 		else if (g_error_matches(cause, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT))
 			break;

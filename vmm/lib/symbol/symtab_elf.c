@@ -45,9 +45,10 @@ static void add_symbol(struct symtab_builder *builder, const struct image *image
 	else if (symbol->st_shndx != SHN_ABS)
 		return;
 
-	bool ends = section && section->sh_size > 0 && symbol->st_value - section->sh_addr == section->sh_size;
+	uint64_t address = image_slid(image, symbol->st_value);
+	bool ends = section && section->sh_size > 0 && address - section->sh_addr == section->sh_size;
 
-	symtab_add(builder, symbol->st_value, symbol->st_size, symbol_letter(symbol, section), name, ends);
+	symtab_add(builder, address, symbol->st_size, symbol_letter(symbol, section), name, ends);
 }
 
 static bool check_table(const struct image *image, size_t index, GError **error)
