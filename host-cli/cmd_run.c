@@ -1,57 +1,30 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-#include <vprof/recording.h>
 
 #include "command.h"
 #include "guest_run.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/symtab.h"
 #include "message.h"
-#include "report.h"
+#include "record_options.h"
+#include "record_result.h"
 #include "run_record.h"
 #include "symbol_options.h"
 #include "text.h"
-#include "units.h"
 
-#define DEFAULT_FREQUENCY_HZ 999 /* not 1000: no lockstep with the guest's timer tick */
-#define TOP_ROWS 20
-
-static struct {
-	char *delivery, *frequency, *period, *output;
-	char **events;
-	char *call_graph, *call_depth;
-	gboolean call_chains, call_user, no_call_user, no_tasks, no_report;
-} given;
+static char *delivery;
 
 static const GOptionEntry options[] = {
 	EXEC_OPTIONS,
 	GUEST_RUN_OPTIONS,
-	{"event", 'e', 0, G_OPTION_ARG_STRING_ARRAY, &given.events,
-         "event to sample, as cycles, instructions:u, task-clock; may be given again", "EVENT"},
-	{"frequency", 'F', 0, G_OPTION_ARG_STRING, &given.frequency, "samples per second and vCPU (default 999)", "HZ"},
-	{"count", 'c', 0, G_OPTION_ARG_STRING, &given.period, "events (nanoseconds, for clocks) between two samples",
-         "PERIOD"},
-	{"call-chains", 'g', 0, G_OPTION_ARG_NONE, &given.call_chains,
-         "record call chains, of the guest's kernel and user space (--call-graph=auto)", NULL},
-	{"call-graph", 0, 0, G_OPTION_ARG_STRING, &given.call_graph,
-         "how kernel callers are found: auto, orc, fp (frame pointers) or none", "HOW"},
-	{"call-depth", 0, 0, G_OPTION_ARG_STRING, &given.call_depth, "frames of a call chain (default 64, at most 127)",
-         "N"},
-	{"call-user", 0, 0, G_OPTION_ARG_NONE, &given.call_user,
-         "let call chains go on into user space, by frame pointers (the default)", NULL},
-	{"no-call-user", 0, 0, G_OPTION_ARG_NONE, &given.no_call_user, "end call chains where the kernel was entered",
-         NULL},
+	{"frequency", 'F', 0, G_OPTION_ARG_STRING, &record_options.frequency,
+         "samples per second and vCPU (default 999)", "HZ"},
+	RECORD_OPTIONS,
 	SYMBOL_OPTIONS,
-	{"no-tasks", 0, 0, G_OPTION_ARG_NONE, &given.no_tasks, "do not look up which task of a Linux guest runs", NULL},
-	{"delivery", 0, 0, G_OPTION_ARG_STRING, &given.delivery,
+	{"delivery", 0, 0, G_OPTION_ARG_STRING, &delivery,
          "how an overflow becomes an exit: sigmask, sigtrap or setsig", "NAME"},
-	{"output", 'o', 0, G_OPTION_ARG_FILENAME, &given.output, "recording to write (default " INPUT_DEFAULT_PATH ")",
-         "FILE"},
-	{"no-report", 0, 0, G_OPTION_ARG_NONE, &given.no_report, "do not print the profile at the end", NULL},
 	{NULL},
 };
 
@@ -74,54 +47,6 @@ static void run_clear(struct run *run)
 	json_decref(run->statistics);
 }
 
-static json_t *events_json(void)
-{
-	json_t *names = json_array();
-
-	for (char **event = given.events; *event != NULL; event++)
-		json_array_append_new(names, text_json(*event));
-	return names;
-}
-
-static void call_chain_arguments(json_t *arguments, uint64_t depth)
-{
-	if (given.call_graph != NULL)
-		json_object_set_new(arguments, "call-graph", text_json(given.call_graph));
-	else if (given.call_chains)
-		json_object_set_new(arguments, "call-graph", json_string("auto"));
-	if (depth != 0)
-		json_object_set_new(arguments, "call-depth", json_integer((json_int_t)depth));
-	if (given.no_call_user)
-		json_object_set_new(arguments, "call-user", json_false());
-}
-
-/* The arguments of session-start, or NULL. */
-static json_t *session_arguments(GError **error)
-{
-	uint64_t frequency_hz = DEFAULT_FREQUENCY_HZ, period = 0, depth = 0;
-	json_t *arguments;
-
-	if ((given.frequency != NULL &&
-	     !units_parse_number("--frequency", given.frequency, 1, INT64_MAX, &frequency_hz, error)) ||
-	    (given.call_depth != NULL &&
-	     !units_parse_number("--call-depth", given.call_depth, 1, INT64_MAX, &depth, error)) ||
-	    (given.period != NULL && !units_parse_number("--count", given.period, 1, INT64_MAX, &period, error)))
-		return NULL;
-	arguments = json_object();
-	if (given.events != NULL)
-		json_object_set_new(arguments, "events", events_json());
-	if (period != 0)
-		json_object_set_new(arguments, "period", json_integer((json_int_t)period));
-	else
-		json_object_set_new(arguments, "frequency-hz", json_integer((json_int_t)frequency_hz));
-	call_chain_arguments(arguments, depth);
-	if (given.no_tasks)
-		json_object_set_new(arguments, "tasks", json_false());
-	if (given.delivery != NULL)
-		json_object_set_new(arguments, "delivery", text_json(given.delivery));
-	return arguments;
-}
-
 /* A guest without symbols is worth profiling all the same: by mode, vCPU and address. */
 static bool run_load_symbols(struct run *run, GError **error)
 {
@@ -134,20 +59,6 @@ static bool run_load_symbols(struct run *run, GError **error)
 	if (run->symtab == NULL)
 		warn("%s; addresses will have no names", why->message);
 	return true;
-}
-
-static void run_say_session(const struct run *run)
-{
-	const json_t *session = capture_session(run->capture);
-	const char *why = member_text(session, "why"), *delivery = member_text(session, "delivery");
-	const char *tasks_why = member_text(session, "tasks-why");
-
-	if (why != NULL)
-		say("%s", why);
-	if (guest_run_options.verbose && delivery != NULL)
-		say("overflows become exits by %s; call chains: %s", delivery, member_text(session, "call-graph"));
-	if (guest_run_options.verbose && tasks_why != NULL)
-		say("samples have no pid and no name of a task: %s", tasks_why);
 }
 
 static bool on_command_begins(void *data, GError **error)
@@ -195,7 +106,7 @@ static bool run_prepare(struct run *run, json_t *session, GError **error)
 	run->capture = capture_new(run->base.engine, session, error);
 	if (run->capture == NULL || !run_load_symbols(run, error))
 		return false;
-	run_say_session(run);
+	record_say_session(run->capture, guest_run_options.verbose);
 	return capture_open_file(run->capture, run->output, run->image, run->symtab,
 	                         member_text(run->base.guest, "kernel"), error) &&
 	       run_prepare_exec(run, error);
@@ -213,23 +124,6 @@ static void run_close_session(struct run *run)
 	                                              : (json_t *)capture_statistics(run->capture));
 	json_decref(stopped);
 	json_decref(engine_execute(run->base.engine, "quit", NULL, NULL));
-}
-
-static void run_say_written(const struct run *run)
-{
-	struct stat status;
-	g_autofree char *size = NULL;
-
-	if (stat(run->output, &status) != 0)
-		return;
-	size = units_format_bytes((uint64_t)status.st_size);
-	say("%" G_GUINT64_FORMAT " samples in %s (%s)", capture_samples(run->capture), run->output, size);
-	if (capture_marks_left_out(run->capture))
-		warn("of the markers the first %u are kept", VPROF_MARKS_MAX);
-	if (capture_lost(run->capture) != 0)
-		warn("%" G_GUINT64_FORMAT
-		     " samples found no room in the rings and are lost; sample less often (-F, -c)",
-		     capture_lost(run->capture));
 }
 
 static bool run_take_output_error(struct run *run, GError **error)
@@ -268,27 +162,6 @@ static bool run_finish_file(struct run *run, const char *const *command_line, GE
 	return finished;
 }
 
-static bool run_print_top(const struct run *run, GError **error)
-{
-	struct report_options report_options = {.limit = TOP_ROWS};
-	struct input *input = input_open(run->output, NULL, false, error);
-	struct report *report;
-
-	/* The recording is safe; whoever reads no further than this wants silence. */
-	signal(SIGPIPE, SIG_DFL);
-	if (input == NULL || !column_list_parse(REPORT_DEFAULT_SORT, &report_options.columns, error)) {
-		input_free(input);
-		return false;
-	}
-	report = report_new(input, &report_options);
-	input_say_warnings(input);
-	/* Standard output is the command's, if there is one. */
-	report_print_text(report, run->base.exec != NULL ? stderr : stdout);
-	report_free(report);
-	input_free(input);
-	return true;
-}
-
 /* After the guest: the file, the messages, the top of the profile. */
 static int run_conclude(struct run *run, const char *const *command_line)
 {
@@ -303,8 +176,10 @@ static int run_conclude(struct run *run, const char *const *command_line)
 		say("what was recorded until then is in %s", run->output);
 		return STATUS_FAILED;
 	}
-	run_say_written(run);
-	if (!given.no_report && !run_print_top(run, &error))
+	record_say_written(run->capture, run->output);
+	/* Standard output is the command's, if there is one. */
+	if (!record_options.no_report &&
+	    !record_print_top(run->output, run->base.exec != NULL ? stderr : stdout, &error))
 		return failure(error);
 	return guest_run_status(&run->base);
 }
@@ -327,20 +202,6 @@ static int run_all(struct run *run, json_t *session, const char *const *command_
 	return run_conclude(run, command_line);
 }
 
-/* The command line as the recording keeps it: without options that GOption has taken, there is only /proc to ask. */
-static char **command_line_read(void)
-{
-	g_autofree char *bytes = NULL;
-	GPtrArray *words = g_ptr_array_new();
-	gsize n;
-
-	if (g_file_get_contents("/proc/self/cmdline", &bytes, &n, NULL))
-		for (const char *word = bytes; word < bytes + n; word += strlen(word) + 1)
-			g_ptr_array_add(words, g_strdup(word));
-	g_ptr_array_add(words, NULL);
-	return (char **)g_ptr_array_free(words, FALSE);
-}
-
 /* The arguments of session-start, or NULL when the command line makes no sense. */
 static json_t *options_check(GError **error)
 {
@@ -348,24 +209,18 @@ static json_t *options_check(GError **error)
 		return NULL;
 	if (!symbol_options_check(error))
 		return NULL;
-	if (given.call_user && given.no_call_user) {
-		g_set_error_literal(error, GUEST_RUN_ERROR, GUEST_RUN_ERROR_OPTIONS,
-		                    "--call-user and --no-call-user exclude each other");
-		return NULL;
-	}
-	if (given.frequency != NULL && given.period != NULL) {
-		g_set_error_literal(error, GUEST_RUN_ERROR, GUEST_RUN_ERROR_OPTIONS,
-		                    "--frequency and --count exclude each other");
-		return NULL;
-	}
-	return session_arguments(error);
+	json_t *arguments = record_options_arguments(error);
+
+	if (arguments != NULL && delivery != NULL)
+		json_object_set_new(arguments, "delivery", text_json(delivery));
+	return arguments;
 }
 
 static int run_run(unsigned n, char **arguments)
 {
-	g_auto(GStrv) command_line = command_line_read();
+	g_auto(GStrv) command_line = record_command_line();
 	g_autoptr(GError) error = NULL;
-	struct run run = {.output = given.output != NULL ? given.output : INPUT_DEFAULT_PATH};
+	struct run run = {.output = record_options.output != NULL ? record_options.output : INPUT_DEFAULT_PATH};
 	json_t *session = options_check(&error);
 	int status;
 

@@ -199,6 +199,7 @@ int guest_run_open(struct guest_run *run)
 	    !exec_connect(run, &config, &error))
 		return failure(error);
 	arguments = engine_arguments(&guest_run_options);
+	config.program = "vprof-vmm";
 	config.arguments = (const char *const *)arguments->pdata;
 	run->engine = engine_start(&config, &status, &error);
 	if (run->exec != NULL)

@@ -14,7 +14,6 @@
 
 #include "program.h"
 
-#define ENGINE_NAME "vprof-vmm"
 #define CHILD_FD 3
 #define CHILD_FD_TEXT "3"
 _Static_assert(ENGINE_FIRST_FD == CHILD_FD + 1, "those of the caller come behind it");
@@ -108,7 +107,7 @@ static bool engine_wait(struct engine *engine, int timeout_ms)
 /* Makes the child and *ours, our end of the connection. */
 static bool engine_launch(struct engine *engine, const struct engine_config *config, int *ours, GError **error)
 {
-	g_autofree char *path = program_find(ENGINE_NAME, error);
+	g_autofree char *path = program_find(config->program, error);
 	g_auto(GStrv) argv = NULL;
 	int sockets[2], fds[1 + ENGINE_FDS_MAX], result;
 
@@ -134,19 +133,18 @@ static bool engine_launch(struct engine *engine, const struct engine_config *con
 }
 
 /* Instead of "the connection was closed", what the engine itself has said on stderr. */
-static void engine_explain(struct engine *engine, int *status, GError **error)
+static void engine_explain(struct engine *engine, const char *program, int *status, GError **error)
 {
 	if (!g_error_matches(*error, CLIENT_ERROR, CLIENT_ERROR_CLOSED) || !engine_wait(engine, EXIT_TIMEOUT_MS))
 		return;
 	g_clear_error(error);
 	if (WIFEXITED(engine->wait_status) && WEXITSTATUS(engine->wait_status) != 0) {
 		*status = WEXITSTATUS(engine->wait_status);
-		g_set_error(error, ENGINE_ERROR, ENGINE_ERROR_REFUSED, ENGINE_NAME " could not make the guest");
+		g_set_error(error, ENGINE_ERROR, ENGINE_ERROR_REFUSED, "%s could not start", program);
 	} else {
 		g_autofree char *death = engine_death(engine);
 
-		g_set_error(error, ENGINE_ERROR, ENGINE_ERROR_SPAWN, ENGINE_NAME " %s before it had made the guest",
-		            death);
+		g_set_error(error, ENGINE_ERROR, ENGINE_ERROR_SPAWN, "%s %s before it had its guest", program, death);
 	}
 }
 
@@ -166,7 +164,7 @@ struct engine *engine_start(const struct engine_config *config, int *status, GEr
 	engine->client = client_new_fd(ours, START_TIMEOUT_MS, &why);
 	if (engine->client != NULL)
 		return engine;
-	engine_explain(engine, status, &why);
+	engine_explain(engine, config->program, status, &why);
 	g_propagate_error(error, g_steal_pointer(&why));
 	engine_free(engine);
 	return NULL;

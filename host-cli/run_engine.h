@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The engine of `vprof run`: a child process and the control connection to it. */
+/* The engine of `vprof run` or `vprof attach`: a child process and the control connection to it. */
 #ifndef VPROF_CLI_RUN_ENGINE_H
 #define VPROF_CLI_RUN_ENGINE_H
 
@@ -26,13 +26,14 @@ struct engine;
 #define ENGINE_FDS_MAX 4u
 
 struct engine_config {
+	const char *program; /* "vprof-vmm", "vprof-attach" */
 	const char *const *arguments;
 	int fds[ENGINE_FDS_MAX];
 	size_t n_fds;
 };
 
 /*
- * Starts vprof-vmm, with our standard streams, and negotiates. *status: how it exited, with ENGINE_ERROR_REFUSED.
+ * Starts the engine, with our standard streams, and negotiates. *status: how it exited, with ENGINE_ERROR_REFUSED.
  */
 struct engine *engine_start(const struct engine_config *config, int *status, GError **error);
 /* Closes the connection, upon which the engine ends its guest and exits; waits for that, then kills it. NULL is fine.

@@ -23,7 +23,7 @@ struct capture {
 	json_t *arguments;  /* of session-start */
 	json_t *statistics; /* of the last session, once it was ended here */
 	json_t *session;    /* the answer to session-start; the events' names live in it */
-	json_t *rate;       /* {"frequency-hz": N} or {"period": N}, as asked for */
+	json_t *rate;       /* {"frequency-hz": N} or {"period": N}, of the session */
 	json_t *phases;
 	json_t *marks;
 	bool marks_left_out; /* there were too many */
@@ -169,8 +169,8 @@ struct capture *capture_new(struct engine *engine, json_t *session, GError **err
 	capture->mappings = mappings_new();
 	capture->frames = histogram_new(false);
 	histogram_by_file(capture->frames, capture->mappings);
-	capture->rate = rate_of(session);
 	capture->session = engine_execute(engine, "session-start", session, error);
+	capture->rate = rate_of(capture->session);
 	if (capture->session != NULL && capture_parse_events(capture, error) &&
 	    capture_get_rings(capture, engine, error))
 		return capture;
@@ -291,19 +291,25 @@ static bool capture_write_user(struct capture *capture, const struct image *imag
 	return true;
 }
 
-bool capture_open_file(struct capture *capture, const char *path, const struct image *image,
-                       const struct symtab *symtab, const char *kernel_path, GError **error)
+static bool capture_write_image(struct capture *capture, const struct image *image, const struct symtab *symtab,
+                                const char *path, GError **error)
 {
 	struct code_range kernel;
 
+	kernel_code_range(image, symtab, &kernel);
+	return capture_write_kernel(capture, &kernel, error) && capture_write_user(capture, image, path, error);
+}
+
+bool capture_open_file(struct capture *capture, const char *path, const struct image *image,
+                       const struct symtab *symtab, const char *kernel_path, GError **error)
+{
 	if (!file_set_aside(path, error))
 		return false;
 	capture->writer = recording_writer_open(path, capture->events, capture->n_events, error);
 	if (capture->writer == NULL)
 		return false;
-	kernel_code_range(image, symtab, &kernel);
-	return capture_write_kernel(capture, &kernel, error) && capture_write_comms(capture, error) &&
-	       capture_write_user(capture, image, kernel_path, error) && recording_writer_round(capture->writer, error);
+	return (image == NULL || capture_write_image(capture, image, symtab, kernel_path, error)) &&
+	       capture_write_comms(capture, error) && recording_writer_round(capture->writer, error);
 }
 
 size_t capture_poll(const struct capture *capture, struct pollfd *entries, size_t room)
@@ -487,7 +493,8 @@ bool capture_finish(struct capture *capture, const struct capture_summary *summa
 	bool finished;
 
 	features.description = description;
-	features.kernel_build_id = image_build_id(image, &features.kernel_build_id_bytes);
+	if (image != NULL)
+		features.kernel_build_id = image_build_id(image, &features.kernel_build_id_bytes);
 	features.symbols = symbols;
 	features.user_symbols = user_symbols;
 	finished = recording_writer_finish(capture->writer, &features, error);

@@ -35,8 +35,9 @@ uint64_t capture_samples(const struct capture *capture);
 uint64_t capture_lost(const struct capture *capture);
 
 /*
- * Makes the file, which takes the name of an older one (that gets ".old" behind its name, as perf record does it), and
- * writes what the guest's memory looks like: its kernel, and the user code of a freestanding image.
+ * Makes the file (image NULL: of a guest whose kernel is not known), which takes the name of an older one (that gets
+ * ".old" behind its name, as perf record does it), and writes what the guest's memory looks like: its kernel, and the
+ * user code of a freestanding image.
  */
 bool capture_open_file(struct capture *capture, const char *path, const struct image *image,
                        const struct symtab *symtab, const char *kernel_path, GError **error);

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "record_result.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <vprof/recording.h>
+
+#include "message.h"
+#include "report.h"
+#include "text.h"
+#include "units.h"
+
+#define TOP_ROWS 20
+
+void record_say_session(const struct capture *capture, bool verbose)
+{
+	const json_t *session = capture_session(capture);
+	const char *why = member_text(session, "why"), *delivery = member_text(session, "delivery");
+	const char *tasks_why = member_text(session, "tasks-why");
+
+	if (why != NULL)
+		say("%s", why);
+	if (verbose && delivery != NULL)
+		say("overflows become exits by %s; call chains: %s", delivery, member_text(session, "call-graph"));
+	if (verbose && tasks_why != NULL)
+		say("samples have no pid and no name of a task: %s", tasks_why);
+}
+
+void record_say_written(const struct capture *capture, const char *path)
+{
+	struct stat status;
+	g_autofree char *size = NULL;
+
+	if (stat(path, &status) != 0)
+		return;
+	size = units_format_bytes((uint64_t)status.st_size);
+	say("%" G_GUINT64_FORMAT " samples in %s (%s)", capture_samples(capture), path, size);
+	if (capture_marks_left_out(capture))
+		warn("of the markers the first %u are kept", VPROF_MARKS_MAX);
+	if (capture_lost(capture) != 0)
+		warn("%" G_GUINT64_FORMAT
+		     " samples found no room in the rings and are lost; sample less often (-F, -c)",
+		     capture_lost(capture));
+}
+
+bool record_print_top(const char *path, FILE *stream, GError **error)
+{
+	struct report_options report_options = {.limit = TOP_ROWS};
+	struct input *input = input_open(path, NULL, false, error);
+	struct report *report;
+
+	/* The recording is safe; whoever reads no further than this wants silence. */
+	signal(SIGPIPE, SIG_DFL);
+	if (input == NULL || !column_list_parse(REPORT_DEFAULT_SORT, &report_options.columns, error)) {
+		input_free(input);
+		return false;
+	}
+	report = report_new(input, &report_options);
+	input_say_warnings(input);
+	report_print_text(report, stream);
+	report_free(report);
+	input_free(input);
+	return true;
+}
+
+/* Without options that GOption has taken, there is only /proc to ask. */
+char **record_command_line(void)
+{
+	g_autofree char *bytes = NULL;
+	GPtrArray *words = g_ptr_array_new();
+	gsize n;
+
+	if (g_file_get_contents("/proc/self/cmdline", &bytes, &n, NULL))
+		for (const char *word = bytes; word < bytes + n; word += strlen(word) + 1)
+			g_ptr_array_add(words, g_strdup(word));
+	g_ptr_array_add(words, NULL);
+	return (char **)g_ptr_array_free(words, FALSE);
+}

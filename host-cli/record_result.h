@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a command that records says about it, before and after. */
+#ifndef VPROF_CLI_RECORD_RESULT_H
+#define VPROF_CLI_RECORD_RESULT_H
+
+#include <stdio.h>
+
+#include "run_record.h"
+
+/* Why it samples what it samples. */
+void record_say_session(const struct capture *capture, bool verbose);
+
+/* How much there is in the file. */
+void record_say_written(const struct capture *capture, const char *path);
+
+/* The top of the profile. */
+bool record_print_top(const char *path, FILE *stream, GError **error);
+
+/* The command line as the recording keeps it. */
+char **record_command_line(void);
+
+#endif
