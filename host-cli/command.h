@@ -30,6 +30,7 @@ extern const struct command *const commands[]; /* NULL-terminated */
 extern const struct command command_run;
 extern const struct command command_report;
 extern const struct command command_script;
+extern const struct command command_attach;
 extern const struct command command_diff;
 extern const struct command command_gate;
 extern const struct command command_export;

@@ -39,7 +39,7 @@ def manual_page(command):
 
 class Surface(unittest.TestCase):
     def test_commands_are_known(self):
-        self.assertEqual(commands(), ["run", "report", "script", "diff", "gate", "export", "stat", "list", "mpstat", "ctl", "doctor", "completion", "help", "version"])
+        self.assertEqual(commands(), ["run", "attach", "report", "script", "diff", "gate", "export", "stat", "list", "mpstat", "ctl", "doctor", "completion", "help", "version"])
 
     def test_manual_of_each_command(self):
         for command in commands():
@@ -53,9 +53,11 @@ class Surface(unittest.TestCase):
                 else:
                     self.assertEqual(manual_options(page), options)
 
-    def test_manual_of_the_engine(self):
-        options = help_options(vprof("--help", program="vprof-vmm"))
-        self.assertEqual(manual_options("vprof-vmm.8"), options)
+    def test_manual_of_the_engines(self):
+        for engine in "vprof-vmm", "vprof-attach":
+            with self.subTest(engine):
+                options = help_options(vprof("--help", program=engine))
+                self.assertEqual(manual_options(f"{engine}.8"), options)
 
     def test_manual_of_the_agent(self):
         options = set(re.findall(r"vprof-agent --([a-z]+)", vprof("--help", program="vprof-agent"))) - {"help"}
@@ -63,7 +65,7 @@ class Surface(unittest.TestCase):
         self.assertEqual(manual_options("vprof-agent.8"), options)
 
     def test_every_page_is_somebodys(self):
-        pages = {manual_page(command) for command in commands()} | {"vprof-agent.8", "vprof-vmm.8", "vprof-measurements.5"}
+        pages = {manual_page(command) for command in commands()} | {"vprof-agent.8", "vprof-attach.8", "vprof-vmm.8", "vprof-measurements.5"}
         self.assertEqual({file.name for file in MAN.iterdir()}, pages)
 
     def test_short_options_of_the_manual(self):

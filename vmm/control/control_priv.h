@@ -203,6 +203,7 @@ json_t *method_quit(struct control_call *call, GError **error);
 json_t *control_guest_summary(const struct guest *guest);
 json_t *method_query_guest(struct control_call *call, GError **error);
 json_t *method_guest_start(struct control_call *call, GError **error);
+json_t *method_kernel_image(struct control_call *call, GError **error);
 json_t *method_guest_stop(struct control_call *call, GError **error);
 /* configuration.c */
 extern const struct method_argument control_session_keys[];

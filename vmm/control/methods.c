@@ -191,7 +191,7 @@ const struct control_method control_methods[] = {
 		.summary = "says in which state the guest and the session are",
 		.returns = "{\"state\": \"created|running|ended\", \"session\": \"idle|running\", \"pid\": N, "
 			   "\"uptime-ns\": N of the engine, \"end\": {\"reason\", \"code\", \"message\", \"details\"?, "
-                           "\"console\"?}?}",
+			   "\"console\"?}?}",
 		.role = ROLE_OBSERVE,
 		.run = method_query_status,
 	},
@@ -204,11 +204,21 @@ const struct control_method control_methods[] = {
 		.run = method_query_guest,
 	},
 	{
+		.name = "kernel-image",
+		.summary = "hands over the kernel of a guest that was running already, once it is known",
+		.returns =
+			"{\"path\": TEXT, \"slide\": hexadecimal TEXT, to be added to the image's addresses}, with a "
+			"descriptor of the image, an ELF or a bzImage",
+		.role = ROLE_OBSERVE,
+		.run = method_kernel_image,
+	},
+	{
 		.name = "session-start",
 		.summary = "starts sampling every vCPU into new rings",
 		.returns = "{\"session\": N, \"events\": [{\"name\", \"backend\", \"attr\": hex of struct "
 			   "perf_event_attr, \"ids\": "
-			   "[N for each vCPU]}], \"delivery\": TEXT, \"why\": TEXT for an event that was chosen, else "
+			   "[N for each vCPU]}], \"delivery\": TEXT (or the route), \"frequency-hz\": N or \"period\": "
+			   "N, \"why\": TEXT for an event that was chosen, else "
 			   "null, \"ring-bytes\": N, \"call-graph\": none, orc or fp, \"tasks\": true or false, "
 			   "\"tasks-why\": TEXT why there are none though asked for, else null, \"mappings-why\": the "
                            "same "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* query-guest, guest-start, guest-stop */
+/* query-guest, guest-start, guest-stop, kernel-image */
 #include "control/control_priv.h"
 
 /* For the greeting: what it takes to recognise a guest. */
@@ -50,4 +50,18 @@ json_t *method_guest_stop(struct control_call *call, GError **error G_GNUC_UNUSE
 	if (guest->state != GUEST_ENDED)
 		guest->ops->stop(guest, GUEST_END_STOPPED, "stopped by a client");
 	return json_object();
+}
+
+json_t *method_kernel_image(struct control_call *call, GError **error)
+{
+	const struct guest *guest = call->server->guest;
+	const struct image *image = guest->kernel_image;
+	if (!image) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_UNSUPPORTED, "%s",
+		            guest->kernel_why ? guest->kernel_why : "the kernel is a file that the engine was given");
+		return NULL;
+	}
+	call->fds[call->n_fds++] = guest->kernel_fd;
+	g_autofree char *slide = g_strdup_printf("0x%" G_GINT64_MODIFIER "x", image_slide(image));
+	return json_pack("{s:o, s:s}", "path", control_text(image_path(image), CONTROL_PATH_BYTES_MAX), "slide", slide);
 }

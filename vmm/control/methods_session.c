@@ -118,12 +118,16 @@ json_t *method_session_start(struct control_call *call, GError **error)
 	json_t *events = json_array();
 	for (unsigned i = 0; i < config->n_events; i++)
 		json_array_append_new(events, event_json(session, i, call->server->guest->vcpus));
-	return json_pack("{s:I, s:o, s:s, s:s?, s:I, s:s, s:b, s:s?, s:s?}", "session",
-	                 (json_int_t)session_number(session), "events", events, "delivery", session_delivery(session),
-	                 "why", session_event_why(session), "ring-bytes", (json_int_t)config->ring_data_bytes,
-	                 "call-graph", control_call_graph_names[config->call_graph], "tasks",
-	                 session_has_tasks(session), "tasks-why", session_tasks_why(session), "mappings-why",
-	                 session_mappings_why(session));
+	json_t *answer = json_pack(
+		"{s:I, s:o, s:s, s:s?, s:I, s:s, s:b, s:s?, s:s?}", "session", (json_int_t)session_number(session),
+		"events", events, "delivery", session_delivery(session), "why", session_event_why(session),
+		"ring-bytes", (json_int_t)config->ring_data_bytes, "call-graph",
+		control_call_graph_names[config->call_graph], "tasks", session_has_tasks(session), "tasks-why",
+		session_tasks_why(session), "mappings-why", session_mappings_why(session));
+	json_object_set_new(
+		answer, config->rate.period ? "period" : "frequency-hz",
+		json_integer((json_int_t)(config->rate.period ? config->rate.period : config->rate.frequency_hz)));
+	return answer;
 }
 
 bool control_had_session(const struct session *session, GError **error)

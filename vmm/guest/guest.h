@@ -154,6 +154,7 @@ struct guest {
 	 */
 	struct image *kernel_image;
 	int kernel_fd;
+	char *kernel_why;       /* [M] why nobody knows it: a sentence, or NULL */
 	enum guest_state state; /* [M] */
 	struct guest_end end;   /* [M] once state is GUEST_ENDED */
 	/* [I] Called on the main thread, from the default GMainContext. Set by the engine's main. */

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach_engine.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "program.h"
+#include "text.h"
+#include "units.h"
+
+#define PROGRAM "vprof-attach"
+
+G_DEFINE_QUARK(vprof_attach_engine_error, attach_engine_error)
+
+struct attach_engine_options attach_engine_options;
+
+bool attach_engine_check(const char *domain, const char *duration, GError **error)
+{
+	const struct attach_engine_options *options = &attach_engine_options;
+	uint64_t seconds;
+
+	if ((domain != NULL) == (options->pid != 0)) {
+		g_set_error_literal(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_OPTIONS,
+		                    "which guest? give a DOMAIN of `vprof attach --list`, or --pid PID");
+		return false;
+	}
+	return duration == NULL || units_parse_duration("--duration", duration, &seconds, error);
+}
+
+static void argument_add(GPtrArray *arguments, const char *option, const char *value)
+{
+	if (value == NULL)
+		return;
+	g_ptr_array_add(arguments, g_strdup(option));
+	g_ptr_array_add(arguments, g_strdup(value));
+}
+
+static GPtrArray *guest_arguments(const char *domain)
+{
+	const struct attach_engine_options *options = &attach_engine_options;
+	GPtrArray *arguments = g_ptr_array_new_with_free_func(g_free);
+	g_autofree char *pid = g_strdup_printf("%d", options->pid);
+
+	argument_add(arguments, "--connect", options->connect);
+	argument_add(arguments, "--pid", options->pid != 0 ? pid : NULL);
+	argument_add(arguments, "--qmp", options->qmp);
+	argument_add(arguments, "--kernel", options->kernel);
+	if (options->verbose)
+		g_ptr_array_add(arguments, g_strdup("--verbose"));
+	if (domain != NULL)
+		argument_add(arguments, "--", domain);
+	return arguments;
+}
+
+struct engine *attach_engine_start(const char *domain, const char *duration, int *status, GError **error)
+{
+	g_autoptr(GPtrArray) arguments = guest_arguments(domain);
+	uint64_t seconds = 0;
+
+	if (duration != NULL && units_parse_duration("--duration", duration, &seconds, NULL)) {
+		g_ptr_array_insert(arguments, 0, g_strdup("--duration"));
+		g_ptr_array_insert(arguments, 1, g_strdup_printf("%" G_GUINT64_FORMAT, seconds));
+	}
+	g_ptr_array_add(arguments, NULL);
+	const struct engine_config config = {
+		.program = PROGRAM,
+		.arguments = (const char *const *)arguments->pdata,
+	};
+
+	return engine_start(&config, status, error);
+}
+
+static struct image *image_received(const json_t *answer, int fd, GError **error)
+{
+	const char *path = member_text(answer, "path"), *slide = member_text(answer, "slide");
+	struct image *image = image_open_fd(path != NULL ? path : "[guest memory]", fd, error);
+
+	if (image != NULL)
+		image_set_slide(image, slide != NULL ? g_ascii_strtoull(slide, NULL, 16) : 0);
+	return image;
+}
+
+struct image *attach_engine_image(struct engine *engine, GError **error)
+{
+	struct image *image = NULL;
+	g_autofree int *fds = NULL;
+	size_t n_fds = 0;
+	json_t *answer = engine_execute_fds(engine, "kernel-image", &fds, &n_fds, error);
+
+	if (answer != NULL && n_fds == 1)
+		image = image_received(answer, fds[0], error);
+	else if (answer != NULL)
+		g_set_error_literal(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM,
+		                    "the engine gave no descriptor of the kernel");
+	json_decref(answer);
+	for (size_t i = 0; i < n_fds; i++)
+		close(fds[i]);
+	return image;
+}
+
+json_t *attach_engine_ask(const char *domain, GError **error)
+{
+	g_autofree char *path = program_find(PROGRAM, error);
+	g_autoptr(GPtrArray) arguments = guest_arguments(domain);
+	g_autofree char *text = NULL;
+	json_error_t why;
+	int status;
+
+	if (path == NULL)
+		return NULL;
+	g_ptr_array_insert(arguments, 0, g_strdup(path));
+	g_ptr_array_insert(arguments, 1,
+	                   g_strdup(domain != NULL || attach_engine_options.pid != 0 ? "--probe" : "--list"));
+	g_ptr_array_add(arguments, NULL);
+	if (!g_spawn_sync(NULL, (char **)arguments->pdata, NULL, G_SPAWN_DEFAULT, NULL, NULL, &text, NULL, &status,
+	                  error))
+		return NULL;
+	json_t *answer = json_loads(text, 0, &why);
+
+	if (answer == NULL)
+		g_set_error(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM, PROGRAM " could not answer");
+	return answer;
+}

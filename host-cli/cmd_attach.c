@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach_engine.h"
+#include "command.h"
+#include "lib/symbol/image.h"
+#include "lib/symbol/symtab.h"
+#include "message.h"
+#include "record_options.h"
+#include "record_result.h"
+#include "run_loop.h"
+#include "text.h"
+#include "units.h"
+
+static struct {
+	char *route, *duration;
+	gboolean list, json;
+} given;
+
+static const GOptionEntry options[] = {
+	{"list", 'l', 0, G_OPTION_ARG_NONE, &given.list, "list the domains that run, and how each can be sampled",
+         NULL},
+	{"json", 0, 0, G_OPTION_ARG_NONE, &given.json, "with --list: print a JSON array", NULL},
+	ATTACH_ENGINE_OPTIONS,
+	{"route", 0, 0, G_OPTION_ARG_STRING, &given.route, "how to sample (default: the best that works)", "NAME"},
+	{"duration", 0, 0, G_OPTION_ARG_STRING, &given.duration, "detach after this time, as 30s, 5m", "TIME"},
+	{"frequency", 'F', 0, G_OPTION_ARG_STRING, &record_options.frequency,
+         "samples per second and vCPU (default: the route's)", "HZ"},
+	RECORD_OPTIONS,
+	{NULL},
+};
+
+/* Everything that one recording of an attached guest holds. */
+struct attachment {
+	struct engine *engine;
+	json_t *guest; /* as query-guest */
+	struct capture *capture;
+	struct image *image;   /* NULL: nobody knows the kernel */
+	struct symtab *symtab; /* NULL: without symbols */
+	json_t *statistics;    /* as query-stats; NULL when the engine did not live to say it */
+	struct run_loop loop;
+	const char *output;
+};
+
+static void attachment_clear(struct attachment *attachment)
+{
+	capture_free(attachment->capture);
+	engine_free(attachment->engine);
+	symtab_free(attachment->symtab);
+	image_free(attachment->image);
+	json_decref(attachment->guest);
+	json_decref(attachment->statistics);
+	json_decref(attachment->loop.end);
+	g_clear_error(&attachment->loop.output_error);
+	if (attachment->loop.signalfd > 0)
+		close(attachment->loop.signalfd);
+}
+
+/* ---- before ---- */
+
+/* A guest without symbols is worth profiling all the same: by mode, vCPU and address. */
+static void load_symbols(struct attachment *attachment)
+{
+	g_autoptr(GError) why = NULL;
+
+	attachment->image = attach_engine_image(attachment->engine, &why);
+	if (attachment->image != NULL)
+		attachment->symtab = symtab_load(attachment->image, &why);
+	if (attachment->symtab == NULL)
+		warn("addresses will have no names: %s", why->message);
+}
+
+static void say_attached(const struct attachment *attachment)
+{
+	const json_t *session = capture_session(attachment->capture);
+	g_autofree char *name = text_printable(member_text(attachment->guest, "name"));
+	g_autofree char *release = text_printable(member_text(attachment->guest, "release"));
+
+	say("%s (%s%s%" G_GUINT64_FORMAT " vCPUs): route %s, %s at %" G_GUINT64_FORMAT " Hz; Ctrl-C detaches", name,
+	    release, release[0] != '\0' ? ", " : "", member_number(attachment->guest, "vcpus", 0),
+	    member_text(session, "delivery"),
+	    member_text(json_array_get(json_object_get(session, "events"), 0), "name"),
+	    member_number(session, "frequency-hz", 0));
+	record_say_session(attachment->capture, attach_engine_options.verbose);
+}
+
+static bool prepare(struct attachment *attachment, json_t *session, GError **error)
+{
+	attachment->guest = engine_execute(attachment->engine, "query-guest", NULL, error);
+	if (attachment->guest != NULL)
+		attachment->capture = capture_new(attachment->engine, json_incref(session), error);
+	if (attachment->capture == NULL)
+		return false;
+	load_symbols(attachment);
+	say_attached(attachment);
+	return capture_open_file(attachment->capture, attachment->output, attachment->image, attachment->symtab,
+	                         attach_engine_options.kernel, error);
+}
+
+/* ---- meanwhile and after ---- */
+
+static bool follow(struct attachment *attachment, GError **error)
+{
+	json_t *started = engine_execute(attachment->engine, "guest-start", NULL, error);
+
+	if (started == NULL)
+		return false;
+	json_decref(started);
+	attachment->loop.engine = attachment->engine;
+	attachment->loop.capture = attachment->capture;
+	attachment->loop.terminal = terminal_new(false);
+	run_loop_run(&attachment->loop);
+	terminal_free(g_steal_pointer(&attachment->loop.terminal));
+	return true;
+}
+
+static void say_end(const struct attachment *attachment)
+{
+	g_autofree char *name = text_printable(member_text(attachment->guest, "name"));
+	g_autofree char *message = text_printable(member_text(attachment->loop.end, "message"));
+
+	if (attachment->loop.engine_gone) {
+		g_autofree char *death = engine_death(attachment->engine);
+
+		say("the engine %s; %s runs on, and what was recorded until then is kept",
+		    death != NULL ? death : "has closed the connection", name);
+	} else {
+		say("%s", attachment->loop.stop_asked ? "detached; the guest runs on" : message);
+	}
+}
+
+static void close_session(struct attachment *attachment)
+{
+	json_t *stopped;
+
+	if (attachment->loop.engine_gone)
+		return;
+	stopped = engine_execute(attachment->engine, "session-stop", NULL, NULL);
+	attachment->statistics = json_incref(json_object_get(stopped, "statistics"));
+	json_decref(stopped);
+	json_decref(engine_execute(attachment->engine, "quit", NULL, NULL));
+}
+
+static bool finish_file(struct attachment *attachment, const char *const *command_line, GError **error)
+{
+	const struct capture_summary summary = {
+		.guest = attachment->guest,
+		.end = attachment->loop.end,
+		.statistics = attachment->statistics,
+	};
+
+	if (attachment->loop.output_error != NULL) {
+		g_propagate_error(error, g_steal_pointer(&attachment->loop.output_error));
+		return false;
+	}
+	return capture_drain(attachment->capture, error) &&
+	       capture_finish(attachment->capture, &summary, attachment->image, attachment->symtab, command_line,
+	                      error);
+}
+
+static int conclude(struct attachment *attachment, const char *const *command_line)
+{
+	g_autoptr(GError) error = NULL;
+
+	close_session(attachment);
+	if (attachment->loop.stop_asked)
+		run_loop_signals_release();
+	say_end(attachment);
+	if (!finish_file(attachment, command_line, &error)) {
+		failure(error);
+		say("what was recorded until then is in %s", attachment->output);
+		return STATUS_FAILED;
+	}
+	record_say_written(attachment->capture, attachment->output);
+	if (!record_options.no_report && !record_print_top(attachment->output, stdout, &error))
+		return failure(error);
+	return attachment->loop.engine_gone ? STATUS_FAILED : STATUS_OK;
+}
+
+static int record(struct attachment *attachment, const char *domain, json_t *session, const char *const *command_line)
+{
+	g_autoptr(GError) error = NULL;
+	int status = STATUS_FAILED;
+
+	attachment->loop.signalfd = run_loop_signals(false, &error);
+	if (attachment->loop.signalfd < 0)
+		return failure(error);
+	attachment->engine = attach_engine_start(domain, given.duration, &status, &error);
+	if (attachment->engine == NULL) /* which has said why, if it refused */
+		return g_error_matches(error, ENGINE_ERROR, ENGINE_ERROR_REFUSED) ? status : failure(error);
+	if (!prepare(attachment, session, &error) || !follow(attachment, &error))
+		return failure(error);
+	if (attachment->loop.left_at_once) {
+		say("left at once; %s holds what was recorded until now", attachment->output);
+		engine_abandon(g_steal_pointer(&attachment->engine));
+		return STATUS_FAILED;
+	}
+	return conclude(attachment, command_line);
+}
+
+/* ---- the command ---- */
+
+static json_t *session_arguments(GError **error)
+{
+	json_t *arguments = record_options_arguments(error);
+
+	if (arguments != NULL && given.route != NULL)
+		json_object_set_new(arguments, "route", text_json(given.route));
+	return arguments;
+}
+
+static int attach_record(const char *domain)
+{
+	g_auto(GStrv) command_line = record_command_line();
+	g_autoptr(GError) error = NULL;
+	struct attachment attachment = {
+		.output = record_options.output != NULL ? record_options.output : INPUT_DEFAULT_PATH,
+	};
+	json_t *session = attach_engine_check(domain, given.duration, &error) ? session_arguments(&error) : NULL;
+	int status;
+
+	if (session == NULL)
+		return usage_error(command_attach.name, "%s", error->message);
+	status = record(&attachment, domain, session, (const char *const *)command_line);
+	json_decref(session);
+	attachment_clear(&attachment);
+	return status;
+}
+
+static int attach_run(unsigned n, char **arguments)
+{
+	if (given.list)
+		return attach_list(given.json);
+	return attach_record(n > 0 ? arguments[0] : NULL);
+}
+
+const struct command command_attach = {
+	.name = "attach",
+	.summary = "Record where the time of a guest goes that runs already, under libvirt or QEMU",
+	.arguments = "[DOMAIN]",
+	.max_arguments = 1,
+	.manual = "vprof-attach",
+	.description = "DOMAIN is a libvirt domain's name, UUID or id. The guest is not paused, needs nothing "
+		       "installed and does\n"
+		       "not notice; Ctrl-C detaches and finishes the recording. Kernel symbols come out of the guest's "
+		       "memory.\n"
+		       "\n"
+		       "Examples:\n"
+		       "  vprof attach --list\n"
+		       "  vprof attach web01 -g --duration 30s\n"
+		       "  vprof attach --connect qemu:///session builder -F 499 -o builder.data\n"
+		       "  vprof attach --pid 4711 --qmp /run/qmp.sock --kernel vmlinux",
+	.options = options,
+	.run = attach_run,
+};

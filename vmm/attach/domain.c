@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/domain.h"
+
+#include <libvirt/libvirt-qemu.h>
+#include <libvirt/libvirt.h>
+#include <libvirt/virterror.h>
+#include <stdlib.h>
+#include <string.h>
+
+G_DEFINE_QUARK(vprof_domain_error, domain_error)
+
+/* So that a libvirtd that hangs is noticed: seconds between questions, and questions without an answer. */
+#define KEEPALIVE_INTERVAL_S 5
+#define KEEPALIVE_COUNT 3
+
+/* [I] immutable after domain_open, [L] under monitor.lock. */
+struct domain {
+	struct monitor monitor;            /* first */
+	char *uri;                         /* [I] */
+	char *name, *type;                 /* [I] */
+	char uuid[VIR_UUID_STRING_BUFLEN]; /* [I] */
+	virConnectPtr connection;          /* [L] */
+	virDomainPtr handle;               /* [L] */
+	int callbacks[2];                  /* [L] */
+	domain_event event;                /* [I] */
+	void *data;                        /* [I] */
+};
+
+/* The last error of this thread, which libvirt's functions leave there. */
+static bool libvirt_error(enum domain_error code, const char *what, const char *on, const char *next, GError **error)
+{
+	const char *why = virGetLastErrorMessage();
+
+	g_set_error(error, DOMAIN_ERROR, (int)code, "cannot %s %s: %s%s%s", what, on ? on : "libvirt", why,
+	            next ? "; " : "", next ? next : "");
+	return false;
+}
+
+/* libvirt prints what goes wrong; we say it ourselves. */
+static void libvirt_quiet(void *data G_GNUC_UNUSED, virErrorPtr why G_GNUC_UNUSED)
+{
+}
+
+/* Its default loop is GLib's default context, which our main loop runs (since 6.1, src/util/vireventglib.c). */
+static void libvirt_init(void)
+{
+	static gsize once;
+
+	if (!g_once_init_enter(&once))
+		return;
+	virSetErrorFunc(NULL, libvirt_quiet);
+	virInitialize();
+	virEventRegisterDefaultImpl();
+	g_once_init_leave(&once, 1);
+}
+
+static virConnectPtr libvirt_connect(const char *uri, GError **error)
+{
+	libvirt_init();
+	virConnectPtr connection = virConnectOpen(uri);
+
+	if (!connection)
+		libvirt_error(DOMAIN_ERROR_CONNECT, "connect to", uri,
+		              "is libvirtd running, and are you in the group libvirt? --connect takes another URI",
+		              error);
+	return connection;
+}
+
+/* ---- events ---- */
+
+static const char *const lifecycle_words[] = {
+	[VIR_DOMAIN_EVENT_DEFINED] = "defined",   [VIR_DOMAIN_EVENT_UNDEFINED] = "undefined",
+	[VIR_DOMAIN_EVENT_STARTED] = "started",   [VIR_DOMAIN_EVENT_SUSPENDED] = "suspended",
+	[VIR_DOMAIN_EVENT_RESUMED] = "resumed",   [VIR_DOMAIN_EVENT_STOPPED] = "stopped",
+	[VIR_DOMAIN_EVENT_SHUTDOWN] = "shutdown", [VIR_DOMAIN_EVENT_PMSUSPENDED] = "pmsuspended",
+	[VIR_DOMAIN_EVENT_CRASHED] = "crashed",
+};
+
+static const char *const stopped_words[] = {
+	[VIR_DOMAIN_EVENT_STOPPED_SHUTDOWN] = "shutdown",
+	[VIR_DOMAIN_EVENT_STOPPED_DESTROYED] = "destroyed",
+	[VIR_DOMAIN_EVENT_STOPPED_CRASHED] = "crashed",
+	[VIR_DOMAIN_EVENT_STOPPED_MIGRATED] = "migrated",
+	[VIR_DOMAIN_EVENT_STOPPED_SAVED] = "saved",
+	[VIR_DOMAIN_EVENT_STOPPED_FAILED] = "failed",
+	[VIR_DOMAIN_EVENT_STOPPED_FROM_SNAPSHOT] = "reverted to a snapshot",
+};
+
+static int on_lifecycle(virConnectPtr connection G_GNUC_UNUSED, virDomainPtr handle G_GNUC_UNUSED, int event,
+                        int detail, void *data)
+{
+	const struct domain *domain = data;
+
+	if (event == VIR_DOMAIN_EVENT_STOPPED && detail >= 0 && (size_t)detail < G_N_ELEMENTS(stopped_words))
+		domain->event(stopped_words[detail], domain->data);
+	else if (event >= 0 && (size_t)event < G_N_ELEMENTS(lifecycle_words))
+		domain->event(lifecycle_words[event], domain->data);
+	return 0;
+}
+
+static void on_reboot(virConnectPtr connection G_GNUC_UNUSED, virDomainPtr handle G_GNUC_UNUSED, void *data)
+{
+	const struct domain *domain = data;
+
+	domain->event("reset", domain->data);
+}
+
+static void events_watch(struct domain *domain)
+{
+	virConnectSetKeepAlive(domain->connection, KEEPALIVE_INTERVAL_S, KEEPALIVE_COUNT);
+	domain->callbacks[0] =
+		virConnectDomainEventRegisterAny(domain->connection, domain->handle, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
+	                                         VIR_DOMAIN_EVENT_CALLBACK(on_lifecycle), domain, NULL);
+	domain->callbacks[1] =
+		virConnectDomainEventRegisterAny(domain->connection, domain->handle, VIR_DOMAIN_EVENT_ID_REBOOT,
+	                                         VIR_DOMAIN_EVENT_CALLBACK(on_reboot), domain, NULL);
+}
+
+static void disconnect(struct domain *domain)
+{
+	for (size_t i = 0; domain->connection && i < G_N_ELEMENTS(domain->callbacks); i++)
+		if (domain->callbacks[i] >= 0)
+			virConnectDomainEventDeregisterAny(domain->connection, domain->callbacks[i]);
+	domain->callbacks[0] = domain->callbacks[1] = -1;
+	if (domain->handle)
+		virDomainFree(g_steal_pointer(&domain->handle));
+	if (domain->connection)
+		virConnectClose(g_steal_pointer(&domain->connection));
+}
+
+/* ---- the monitor ---- */
+
+static bool reconnect(struct domain *domain, GError **error)
+{
+	disconnect(domain);
+	domain->connection = libvirt_connect(domain->uri, error);
+	if (!domain->connection)
+		return false;
+	domain->handle = virDomainLookupByUUIDString(domain->connection, domain->uuid);
+	if (!domain->handle)
+		return libvirt_error(DOMAIN_ERROR_NAME, "find domain", domain->name, NULL, error);
+	events_watch(domain);
+	return true;
+}
+
+static char *domain_transact(struct monitor *monitor, const char *request, GError **error)
+{
+	struct domain *domain = (struct domain *)monitor;
+	char *answer = NULL;
+
+	if ((!domain->connection || virConnectIsAlive(domain->connection) != 1) && !reconnect(domain, error))
+		return NULL;
+	if (virDomainQemuMonitorCommand(domain->handle, request, &answer, VIR_DOMAIN_QEMU_MONITOR_COMMAND_DEFAULT) ==
+	    0) {
+		char *copy = g_strdup(answer);
+
+		free(answer);
+		return copy;
+	}
+	g_set_error(error, MONITOR_ERROR, MONITOR_ERROR_GONE, "domain %s does not take monitor commands: %s",
+	            domain->name, virGetLastErrorMessage());
+	return NULL;
+}
+
+static void domain_free(struct monitor *monitor)
+{
+	struct domain *domain = (struct domain *)monitor;
+
+	disconnect(domain);
+	g_free(domain->uri);
+	g_free(domain->name);
+	g_free(domain->type);
+	g_free(domain);
+}
+
+static const struct monitor_transport domain_transport = {.transact = domain_transact, .close = domain_free};
+
+/* ---- finding ---- */
+
+static bool is_id(const char *name, int *id)
+{
+	guint64 number;
+
+	if (!g_ascii_string_to_unsigned(name, 10, 0, G_MAXINT, &number, NULL))
+		return false;
+	*id = (int)number;
+	return true;
+}
+
+/* As virsh takes them: id, UUID, name. */
+static virDomainPtr lookup(virConnectPtr connection, const char *name)
+{
+	virDomainPtr handle = NULL;
+	int id;
+
+	if (is_id(name, &id))
+		handle = virDomainLookupByID(connection, id);
+	if (!handle && g_uuid_string_is_valid(name))
+		handle = virDomainLookupByUUIDString(connection, name);
+	return handle ? handle : virDomainLookupByName(connection, name);
+}
+
+/* <domain type='kvm' ...>: the first element of the document. */
+static char *type_of(virDomainPtr handle)
+{
+	static const char start[] = "<domain type='";
+	char *xml = virDomainGetXMLDesc(handle, 0);
+	const char *at = xml ? strstr(xml, start) : NULL;
+	char *type = at ? g_strndup(at + strlen(start), strcspn(at + strlen(start), "'")) : g_strdup("?");
+
+	free(xml);
+	return type;
+}
+
+static bool describe(struct domain *domain, GError **error)
+{
+	virDomainInfo info;
+
+	domain->name = g_strdup(virDomainGetName(domain->handle));
+	if (virDomainGetUUIDString(domain->handle, domain->uuid) != 0 || virDomainGetInfo(domain->handle, &info) != 0)
+		return libvirt_error(DOMAIN_ERROR_LIBVIRT, "ask about domain", domain->name, NULL, error);
+	if (virDomainIsActive(domain->handle) != 1) {
+		g_set_error(error, DOMAIN_ERROR, DOMAIN_ERROR_STATE,
+		            "domain %s is not running; start it with `virsh start %s`", domain->name, domain->name);
+		return false;
+	}
+	domain->type = type_of(domain->handle);
+	return true;
+}
+
+struct domain *domain_open(const char *uri, const char *name, domain_event event, void *data, GError **error)
+{
+	struct domain *domain = g_new0(struct domain, 1);
+
+	monitor_init(&domain->monitor, &domain_transport);
+	domain->uri = g_strdup(uri);
+	domain->event = event;
+	domain->data = data;
+	domain->callbacks[0] = domain->callbacks[1] = -1;
+	domain->connection = libvirt_connect(uri, error);
+	if (domain->connection && !(domain->handle = lookup(domain->connection, name)))
+		libvirt_error(DOMAIN_ERROR_NAME, "find domain", name, "`vprof attach --list` shows what is there",
+		              error);
+	if (domain->handle && describe(domain, error)) {
+		events_watch(domain);
+		return domain;
+	}
+	domain_close(domain);
+	return NULL;
+}
+
+void domain_close(struct domain *domain)
+{
+	if (domain)
+		monitor_free(&domain->monitor);
+}
+
+const char *domain_name(const struct domain *domain)
+{
+	return domain->name;
+}
+
+const char *domain_type(const struct domain *domain)
+{
+	return domain->type;
+}
+
+struct monitor *domain_monitor(struct domain *domain)
+{
+	return &domain->monitor;
+}
+
+/* ---- the list ---- */
+
+static const char *state_word(int state)
+{
+	static const char *const words[] = {
+		[VIR_DOMAIN_NOSTATE] = "no state",       [VIR_DOMAIN_RUNNING] = "running",
+		[VIR_DOMAIN_BLOCKED] = "running",        [VIR_DOMAIN_PAUSED] = "paused",
+		[VIR_DOMAIN_SHUTDOWN] = "shutting down", [VIR_DOMAIN_SHUTOFF] = "shut off",
+		[VIR_DOMAIN_CRASHED] = "crashed",        [VIR_DOMAIN_PMSUSPENDED] = "pmsuspended",
+	};
+
+	return state >= 0 && (size_t)state < G_N_ELEMENTS(words) ? words[state] : "?";
+}
+
+static json_t *domain_json(virDomainPtr handle)
+{
+	char uuid[VIR_UUID_STRING_BUFLEN] = "";
+	g_autofree char *type = type_of(handle);
+	virDomainInfo info;
+
+	if (virDomainGetInfo(handle, &info) != 0 || virDomainGetUUIDString(handle, uuid) != 0)
+		return NULL; /* it went away meanwhile */
+	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:I}", "id", (int)virDomainGetID(handle), "name",
+	                 virDomainGetName(handle), "uuid", uuid, "state", state_word(info.state), "type", type, "vcpus",
+	                 (int)info.nrVirtCpu, "memory-bytes", (json_int_t)info.memory * 1024);
+}
+
+json_t *domain_list(const char *uri, GError **error)
+{
+	virConnectPtr connection = libvirt_connect(uri, error);
+	virDomainPtr *handles = NULL;
+
+	if (!connection)
+		return NULL;
+	int n = virConnectListAllDomains(connection, &handles, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
+	json_t *list = n < 0 ? NULL : json_array();
+
+	if (!list)
+		libvirt_error(DOMAIN_ERROR_LIBVIRT, "list the domains of", uri, NULL, error);
+	for (int i = 0; i < n; i++) {
+		json_t *one = domain_json(handles[i]);
+
+		if (one)
+			json_array_append_new(list, one);
+		virDomainFree(handles[i]);
+	}
+	free(handles);
+	virConnectClose(connection);
+	return list;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* libvirt's domains: finding one, its monitor, and what happens to it. Without libvirt every call says so. */
+#ifndef VPROF_ATTACH_DOMAIN_H
+#define VPROF_ATTACH_DOMAIN_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "attach/monitor.h"
+
+#define DOMAIN_ERROR domain_error_quark()
+GQuark domain_error_quark(void);
+enum domain_error {
+	DOMAIN_ERROR_CONNECT, /* no libvirt there, or not for us */
+	DOMAIN_ERROR_NAME,    /* no such domain */
+	DOMAIN_ERROR_STATE,   /* it does not run */
+	DOMAIN_ERROR_LIBVIRT, /* another answer of libvirt's */
+	DOMAIN_ERROR_ABSENT,  /* built without libvirt */
+};
+
+/* What libvirt tells about a domain, in one word of its own ("started", "suspended", "reset", "shutdown", ...). */
+typedef void (*domain_event)(const char *what, void *data);
+
+struct domain;
+
+/*
+ * `name`: a name, UUID or id; `uri`: a libvirt URI, or NULL for libvirt's own choice. `event` is called from the
+ * default GMainContext. Errors: DOMAIN_ERROR.
+ */
+struct domain *domain_open(const char *uri, const char *name, domain_event event, void *data, GError **error);
+void domain_close(struct domain *domain);
+
+const char *domain_name(const struct domain *domain);
+/* "kvm", "qemu": the type in its XML. */
+const char *domain_type(const struct domain *domain);
+
+/*
+ * Its monitor, which is the domain's and lives as long. Commands mark the domain as tainted ("custom-monitor"); a
+ * libvirtd that was restarted is connected to again.
+ */
+struct monitor *domain_monitor(struct domain *domain);
+
+/* An array of {"id", "name", "uuid", "state", "type", "vcpus", "memory-bytes"}, active domains only unless `all`. */
+json_t *domain_list(const char *uri, GError **error);
+
+#endif

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/guest_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+G_DEFINE_QUARK(vprof_guest_memory_error, guest_memory_error)
+
+struct range {
+	uint64_t gpa, bytes, hva;
+};
+
+struct guest_memory {
+	int fd;            /* [I] /proc/PID/mem */
+	GRWLock lock;      /* of the map */
+	struct range *map; /* sorted by gpa */
+	size_t n;
+};
+
+struct guest_memory *guest_memory_open(pid_t pid, GError **error)
+{
+	g_autofree char *path = g_strdup_printf("/proc/%d/mem", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0) {
+		g_set_error(error, GUEST_MEMORY_ERROR, GUEST_MEMORY_ERROR_DENIED,
+		            "cannot read the memory of QEMU (process %d): %s; %s", (int)pid, g_strerror(errno),
+		            errno == EACCES || errno == EPERM ? "run vprof as its user or root, with CAP_SYS_PTRACE"
+		                                              : "is it still there?");
+		return NULL;
+	}
+	struct guest_memory *memory = g_new0(struct guest_memory, 1);
+
+	memory->fd = fd;
+	g_rw_lock_init(&memory->lock);
+	return memory;
+}
+
+void guest_memory_free(struct guest_memory *memory)
+{
+	if (!memory)
+		return;
+	close(memory->fd);
+	g_rw_lock_clear(&memory->lock);
+	g_free(memory->map);
+	g_free(memory);
+}
+
+static bool ask_hva(struct monitor *monitor, uint64_t gpa, uint64_t *hva, GError **error)
+{
+	char command[40];
+
+	snprintf(command, sizeof(command), "gpa2hva 0x%" PRIx64, gpa);
+	g_autofree char *answer = monitor_human(monitor, command, error);
+
+	if (!answer)
+		return false;
+	if (hmp_parse_gpa2hva(answer, hva))
+		return true;
+	g_set_error(error, GUEST_MEMORY_ERROR, GUEST_MEMORY_ERROR_MAP,
+	            "QEMU does not say where guest RAM at 0x%" PRIx64 " is, but: %.80s", gpa, answer);
+	return false;
+}
+
+/* Ranges of one block lie next to each other: it is asked for once. */
+static const struct hmp_ram_range *same_block(const struct hmp_ram_range *ranges, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (strcmp(ranges[k].block, ranges[i].block) == 0)
+			return &ranges[k];
+	return NULL;
+}
+
+static bool map_build(struct monitor *monitor, const struct hmp_ram_range *ranges, size_t n, struct range *map,
+                      GError **error)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct hmp_ram_range *known = same_block(ranges, i);
+
+		map[i] = (struct range){.gpa = ranges[i].gpa, .bytes = ranges[i].bytes};
+		if (known)
+			map[i].hva = map[known - ranges].hva + (ranges[i].offset - known->offset);
+		else if (!ask_hva(monitor, ranges[i].gpa, &map[i].hva, error))
+			return false;
+	}
+	return true;
+}
+
+bool guest_memory_map(struct guest_memory *memory, struct monitor *monitor, GError **error)
+{
+	g_autofree char *text = monitor_human(monitor, "info mtree -f", error);
+
+	if (!text)
+		return false;
+	g_autofree struct hmp_ram_range *ranges = g_new(struct hmp_ram_range, HMP_RAM_RANGES_MAX);
+	size_t n = hmp_parse_mtree(text, ranges);
+	g_autofree struct range *map = g_new(struct range, n + 1);
+
+	if (n == 0) {
+		g_set_error(error, GUEST_MEMORY_ERROR, GUEST_MEMORY_ERROR_MAP,
+		            "QEMU's `info mtree -f` shows no guest RAM");
+		return false;
+	}
+	if (!map_build(monitor, ranges, n, map, error))
+		return false;
+	g_rw_lock_writer_lock(&memory->lock);
+	g_free(memory->map);
+	memory->map = g_steal_pointer(&map);
+	memory->n = n;
+	g_rw_lock_writer_unlock(&memory->lock);
+	return true;
+}
+
+/* The last range that starts at or before `gpa`, if it has it. */
+static const struct range *range_at(const struct guest_memory *memory, uint64_t gpa)
+{
+	size_t low = 0, high = memory->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (memory->map[middle].gpa <= gpa)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && gpa - memory->map[low - 1].gpa < memory->map[low - 1].bytes ? &memory->map[low - 1] : NULL;
+}
+
+static bool read_ranges(const struct guest_memory *memory, uint64_t gpa, uint8_t *to, size_t bytes)
+{
+	while (bytes > 0) {
+		const struct range *range = range_at(memory, gpa);
+
+		if (!range)
+			return false;
+		uint64_t offset = gpa - range->gpa;
+		size_t n = MIN(bytes, range->bytes - offset);
+
+		if (pread(memory->fd, to, n, (off_t)(range->hva + offset)) != (ssize_t)n)
+			return false;
+		gpa += n;
+		to += n;
+		bytes -= n;
+	}
+	return true;
+}
+
+bool guest_memory_read(struct guest_memory *memory, gpa_t from, void *to, size_t bytes)
+{
+	g_rw_lock_reader_lock(&memory->lock);
+	bool done = read_ranges(memory, from.value, to, bytes);
+	g_rw_lock_reader_unlock(&memory->lock);
+	return done;
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The RAM of a guest in another process: which guest physical addresses lie where in QEMU's address space, and reads
+ * through /proc/PID/mem, whose permission is checked once, when it is opened (ptrace(2), PTRACE_MODE_ATTACH). Reads
+ * neither stop nor slow the guest; they see what it is writing.
+ */
+#ifndef VPROF_ATTACH_GUEST_MEMORY_H
+#define VPROF_ATTACH_GUEST_MEMORY_H
+
+#include <sys/types.h>
+
+#include "attach/hmp.h"
+#include "attach/monitor.h"
+
+#define GUEST_MEMORY_ERROR guest_memory_error_quark()
+GQuark guest_memory_error_quark(void);
+enum guest_memory_error {
+	GUEST_MEMORY_ERROR_DENIED, /* the process's memory may not be read */
+	GUEST_MEMORY_ERROR_MAP,    /* QEMU does not say where the guest's RAM is */
+};
+
+struct guest_memory;
+
+struct guest_memory *guest_memory_open(pid_t pid, GError **error);
+void guest_memory_free(struct guest_memory *memory);
+
+/* Asks QEMU for the map anew, as after memory was plugged in or the guest reset. An old one stays when this fails. */
+bool guest_memory_map(struct guest_memory *memory, struct monitor *monitor, GError **error);
+
+/* False when any byte is not RAM, or there is no map. Any thread. */
+bool guest_memory_read(struct guest_memory *memory, gpa_t from, void *to, size_t bytes);
+
+#endif

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Which kernel a running guest has, and where KASLR has put it: the first gate of the interrupt descriptor table leads
+ * to the handler of divide errors, which every Linux on x86-64 has.
+ */
+#ifndef VPROF_ATTACH_KERNEL_FIND_H
+#define VPROF_ATTACH_KERNEL_FIND_H
+
+#include "attach/hmp.h"
+#include "lib/symbol/image.h"
+#include "lib/symbol/symtab.h"
+
+#define KERNEL_FIND_ERROR kernel_find_error_quark()
+GQuark kernel_find_error_quark(void);
+enum kernel_find_error {
+	KERNEL_FIND_ERROR_NONE,  /* no Linux kernel runs (yet) */
+	KERNEL_FIND_ERROR_OTHER, /* it is another one than the image given */
+};
+
+/* All zero: not found. */
+struct kernel_found {
+	struct image *image; /* with the addresses of the guest */
+	int fd;              /* its file */
+	uint64_t code;       /* the handler's address; that tells whether a guest has started another kernel */
+};
+
+/*
+ * `registers`: of any vCPU. `path`: an image that it should be, or NULL for what the guest's memory holds. An image
+ * that is no Linux kernel is taken to be where it was linked. Errors: KERNEL_FIND_ERROR, KERNEL_MEMORY_ERROR,
+ * IMAGE_ERROR, SYMTAB_ERROR.
+ */
+bool kernel_find(struct guest *guest, const struct hmp_registers *registers, const char *path,
+                 struct kernel_found *found, GError **error);
+void kernel_found_clear(struct kernel_found *found);
+
+/* The build-id in hexadecimal; new string or NULL. */
+char *kernel_build_id(const struct image *image);
+
+#endif

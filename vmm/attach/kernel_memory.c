@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/kernel_memory.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/symbol/kallsyms.h"
+
+G_DEFINE_QUARK(vprof_kernel_memory_error, kernel_memory_error)
+
+/* The kernel's mapping is made of these (level2_kernel_pgt of arch/x86/kernel/head_64.S), and so is its alignment. */
+#define STEP_BYTES (UINT64_C(2) << 20)
+#define RUNS_MAX (IMAGE_SEGMENTS_MAX - 1)
+#define HEADER_BYTES 8192u /* ELF header and program headers, in front of the kernel's bytes */
+
+_Static_assert(sizeof(Elf64_Ehdr) + (RUNS_MAX + 1) * sizeof(Elf64_Phdr) <= HEADER_BYTES, "they fit");
+
+/* Pages in a row that may all be executed, or none of them. */
+struct run {
+	uint64_t start, end;
+	bool executable;
+};
+
+/* What the sections of a vmlinux are in kallsyms (include/asm-generic/vmlinux.lds.h; CONFIG_KALLSYMS_ALL). */
+static const struct bounds {
+	const char *section, *start, *stop;
+} bounds[] = {
+	{".notes", "__start_notes", "__stop_notes"},
+	{".BTF", "__start_BTF", "__stop_BTF"},
+	{".orc_header", "__start_orc_header", "__stop_orc_header"},
+	{".orc_unwind_ip", "__start_orc_unwind_ip", "__stop_orc_unwind_ip"},
+	{".orc_unwind", "__start_orc_unwind", "__stop_orc_unwind"},
+};
+#define BOUNDS G_N_ELEMENTS(bounds)
+#define NAMES_BYTES 256u
+
+struct copy {
+	const struct page_walk *walk;
+	uint64_t start, end; /* of the mapping */
+	struct run runs[RUNS_MAX];
+	size_t n_runs;
+	struct {
+		uint64_t start, stop;
+	} found[BOUNDS];
+	uint8_t *file; /* the ELF: header, then the memory from `start` on, then sections */
+	size_t file_bytes;
+};
+
+static bool fail(GError **error, enum kernel_memory_error code, const char *what)
+{
+	g_set_error(error, KERNEL_MEMORY_ERROR, (int)code, "no kernel image in the guest's memory: %s", what);
+	return false;
+}
+
+/* ---- the extent ---- */
+
+static bool is_mapped(const struct page_walk *walk, uint64_t gva)
+{
+	struct page_leaf leaf;
+
+	return page_walk_leaf(walk, (gva_t){gva}, &leaf);
+}
+
+static void find_extent(const struct page_walk *walk, uint64_t code, uint64_t *start, uint64_t *end)
+{
+	*start = *end = code & ~(STEP_BYTES - 1);
+	while (*end - *start < KERNEL_MEMORY_BYTES_MAX && is_mapped(walk, *start - STEP_BYTES))
+		*start -= STEP_BYTES;
+	while (*end - *start < KERNEL_MEMORY_BYTES_MAX && is_mapped(walk, *end))
+		*end += STEP_BYTES;
+}
+
+uint64_t kernel_memory_extent(const struct page_walk *walk, uint64_t code)
+{
+	uint64_t start, end;
+
+	find_extent(walk, code, &start, &end);
+	return end - start;
+}
+
+/* ---- the bytes ---- */
+
+static uint8_t *bytes_of(const struct copy *copy, uint64_t gva)
+{
+	return copy->file + HEADER_BYTES + (gva - copy->start);
+}
+
+static bool runs_add(struct copy *copy, uint64_t start, uint64_t end, bool executable)
+{
+	struct run *last = copy->n_runs > 0 ? &copy->runs[copy->n_runs - 1] : NULL;
+
+	if (last && last->end == start && last->executable == executable) {
+		last->end = end;
+		return true;
+	}
+	if (copy->n_runs == RUNS_MAX)
+		return false;
+	copy->runs[copy->n_runs++] = (struct run){start, end, executable};
+	return true;
+}
+
+/* What is not mapped, or not RAM, stays zero: holes are normal, freed parts are unmapped. */
+static bool copy_pages(struct copy *copy, GError **error)
+{
+	struct guest *guest = copy->walk->guest;
+	struct page_leaf leaf;
+
+	for (uint64_t gva = copy->start; gva < copy->end;) {
+		if (!page_walk_leaf(copy->walk, (gva_t){gva}, &leaf)) {
+			gva += 4096;
+			continue;
+		}
+		uint64_t next = MIN(leaf.gva + leaf.bytes, copy->end);
+
+		if (guest->ops->memory_read(guest, (gpa_t){leaf.gpa + (gva - leaf.gva)}, bytes_of(copy, gva),
+		                            next - gva) &&
+		    !runs_add(copy, gva, next, leaf.executable))
+			return fail(error, KERNEL_MEMORY_ERROR_NONE, "its mapping is in too many pieces");
+		gva = next;
+	}
+	return copy->n_runs > 0 || fail(error, KERNEL_MEMORY_ERROR_MEMORY, "its pages are not in RAM");
+}
+
+/* ---- the sections ---- */
+
+static void note_symbol(uint64_t address, char type G_GNUC_UNUSED, const char *name, void *data)
+{
+	struct copy *copy = data;
+
+	if (name[0] != '_' || name[1] != '_' || name[2] != 's')
+		return;
+	for (size_t i = 0; i < BOUNDS; i++) {
+		if (strcmp(name, bounds[i].start) == 0)
+			copy->found[i].start = address;
+		else if (strcmp(name, bounds[i].stop) == 0)
+			copy->found[i].stop = address;
+	}
+}
+
+static bool find_sections(struct copy *copy, GError **error)
+{
+	g_autoptr(GError) why = NULL;
+
+	for (size_t i = 0; i < copy->n_runs; i++) {
+		const struct run *run = &copy->runs[i];
+
+		g_clear_error(&why);
+		if (kallsyms_decode(bytes_of(copy, run->start), run->end - run->start, run->start, note_symbol, copy,
+		                    &why))
+			return true;
+	}
+	return fail(error, KERNEL_MEMORY_ERROR_NONE, why ? why->message : "nothing is mapped");
+}
+
+/* Whether section i was found and lies in the copy. */
+static bool has_section(const struct copy *copy, size_t i)
+{
+	return copy->found[i].start >= copy->start && copy->found[i].stop > copy->found[i].start &&
+	       copy->found[i].stop <= copy->end;
+}
+
+static uint64_t offset_of(const struct copy *copy, uint64_t gva)
+{
+	return HEADER_BYTES + (gva - copy->start);
+}
+
+/* Names and headers behind the bytes; NULL: of `n` entries, how many there are. */
+static void write_sections(struct copy *copy, Elf64_Ehdr *header)
+{
+	uint64_t at = HEADER_BYTES + (copy->end - copy->start);
+	char *names = (char *)copy->file + at;
+	Elf64_Shdr *sections = (Elf64_Shdr *)(void *)(names + NAMES_BYTES);
+	uint32_t used = 1;
+	uint16_t n = 1;
+
+	for (size_t i = 0; i < BOUNDS; i++) {
+		if (!has_section(copy, i))
+			continue;
+		sections[n++] = (Elf64_Shdr){.sh_name = used,
+		                             .sh_type = SHT_PROGBITS,
+		                             .sh_addr = copy->found[i].start,
+		                             .sh_offset = offset_of(copy, copy->found[i].start),
+		                             .sh_size = copy->found[i].stop - copy->found[i].start};
+		used += (uint32_t)g_strlcpy(names + used, bounds[i].section, NAMES_BYTES - used) + 1;
+	}
+	sections[n] = (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = at, .sh_size = NAMES_BYTES};
+	header->e_shstrndx = n;
+	header->e_shnum = (uint16_t)(n + 1);
+	header->e_shentsize = sizeof(Elf64_Shdr);
+	header->e_shoff = at + NAMES_BYTES;
+}
+
+/* Physical addresses do not matter here, but must not overlap: they count from 0. */
+static Elf64_Phdr run_header(const struct copy *copy, const struct run *run)
+{
+	uint64_t bytes = run->end - run->start;
+
+	return (Elf64_Phdr){
+		.p_type = PT_LOAD,
+		.p_flags = run->executable ? PF_R | PF_X : PF_R | PF_W,
+		.p_offset = offset_of(copy, run->start),
+		.p_vaddr = run->start,
+		.p_paddr = run->start - copy->start,
+		.p_filesz = bytes,
+		.p_memsz = bytes,
+	};
+}
+
+static void write_headers(struct copy *copy)
+{
+	Elf64_Phdr *segments = (Elf64_Phdr *)(void *)(copy->file + sizeof(Elf64_Ehdr));
+	Elf64_Ehdr header = {
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+		.e_type = ET_EXEC,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(Elf64_Ehdr),
+		.e_ehsize = sizeof(Elf64_Ehdr),
+		.e_phentsize = sizeof(Elf64_Phdr),
+	};
+
+	while (header.e_phnum < copy->n_runs) {
+		segments[header.e_phnum] = run_header(copy, &copy->runs[header.e_phnum]);
+		header.e_phnum++;
+	}
+	if (has_section(copy, 0)) /* .notes */
+		segments[header.e_phnum++] = (Elf64_Phdr){.p_type = PT_NOTE,
+		                                          .p_offset = offset_of(copy, copy->found[0].start),
+		                                          .p_vaddr = copy->found[0].start,
+		                                          .p_filesz = copy->found[0].stop - copy->found[0].start,
+		                                          .p_align = 4};
+	write_sections(copy, &header);
+	memcpy(copy->file, &header, sizeof(header));
+}
+
+/* ---- the file ---- */
+
+static bool file_map(struct copy *copy, int fd, GError **error)
+{
+	copy->file_bytes = HEADER_BYTES + (copy->end - copy->start) + NAMES_BYTES + (BOUNDS + 2) * sizeof(Elf64_Shdr);
+	if (fd >= 0 && ftruncate(fd, (off_t)copy->file_bytes) == 0) {
+		copy->file = mmap(NULL, copy->file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (copy->file != MAP_FAILED)
+			return true;
+	}
+	g_set_error(error, KERNEL_MEMORY_ERROR, KERNEL_MEMORY_ERROR_MEMORY,
+	            "cannot make a file of %zu bytes for the guest's kernel: %s", copy->file_bytes, g_strerror(errno));
+	return false;
+}
+
+static bool file_fill(struct copy *copy, int fd, GError **error)
+{
+	if (!file_map(copy, fd, error))
+		return false;
+	bool done = copy_pages(copy, error) && find_sections(copy, error);
+
+	if (done)
+		write_headers(copy);
+	munmap(copy->file, copy->file_bytes);
+	return done;
+}
+
+struct image *kernel_memory_image(const struct page_walk *walk, uint64_t code, const char *path, int *fd,
+                                  GError **error)
+{
+	struct copy copy = {.walk = walk};
+	struct image *image = NULL;
+
+	find_extent(walk, code, &copy.start, &copy.end);
+	if (copy.end == copy.start) {
+		fail(error, KERNEL_MEMORY_ERROR_NONE, "its code is not mapped");
+		return NULL;
+	}
+	int file = memfd_create("vprof-kernel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (file_fill(&copy, file, error))
+		image = image_open_fd(path, file, error);
+	if (image)
+		*fd = file;
+	else if (file >= 0)
+		close(file);
+	return image;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/options.h"
+
+#include <math.h>
+
+static const char description[] =
+	"The guest is not stopped, changed or slowed beyond what sampling costs, and does not notice when this "
+	"program\n"
+	"comes or goes. Interrupt it (Ctrl-C) to detach. Monitor commands mark a libvirt domain as tainted\n"
+	"(\"custom-monitor\"); nothing else is left behind.\n"
+	"\n"
+	"Exit status: 0 the guest ended, or the profile did; 1 an error; 2 usage.";
+
+static bool usage(GError **error, const char *text)
+{
+	g_set_error_literal(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, text);
+	return false;
+}
+
+static bool check(const struct options *options, GError **error)
+{
+	if (options->list || options->version)
+		return true;
+	if ((options->domain != NULL) == (options->pid != 0))
+		return usage(error, "which guest? give a DOMAIN, or --pid PID");
+	if (options->pid < 0)
+		return usage(error, "--pid: expected the process id of QEMU");
+	if (options->qmp_path && options->domain)
+		return usage(error, "--qmp goes with --pid; a domain's monitor is libvirt's");
+	if (!isfinite(options->duration_s) || options->duration_s < 0 || options->duration_s > 1e6)
+		return usage(error, "--duration: expected 0 to 1000000 seconds");
+	return true;
+}
+
+bool options_parse(int *argc, char ***argv, struct options *options, GError **error)
+{
+	gboolean paused = FALSE, list = FALSE, probe = FALSE, version = FALSE, verbose = FALSE;
+
+	*options = (struct options){.client_fd = -1};
+	const GOptionEntry entries[] = {
+		{"connect", 0, 0, G_OPTION_ARG_STRING, &options->connect_uri, "Where libvirt is (its default)", "URI"},
+		{"pid", 0, 0, G_OPTION_ARG_INT, &options->pid, "A QEMU without libvirt", "PID"},
+		{"qmp", 0, 0, G_OPTION_ARG_FILENAME, &options->qmp_path, "Its QMP socket", "PATH"},
+		{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &options->kernel_path,
+	         "The kernel that it runs (what the guest's memory holds)", "IMAGE"},
+		{"route", 0, 0, G_OPTION_ARG_STRING, &options->route, "How to sample (the best that works)", "NAME"},
+		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &options->duration_s, "Detach after this time", "SECONDS"},
+		{"client-fd", 0, 0, G_OPTION_ARG_INT, &options->client_fd,
+	         "Serve this connected socket; detach when it closes, and not by SIGINT", "N"},
+		{"control", 0, 0, G_OPTION_ARG_FILENAME, &options->control,
+	         "Control socket (NAME.sock in the runtime folder), or none", "PATH"},
+		{"paused", 0, 0, G_OPTION_ARG_NONE, &paused, "--duration begins with guest-start on the control socket",
+	         NULL},
+		{"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose, "Say what was found out about the guest", NULL},
+		{"list", 0, 0, G_OPTION_ARG_NONE, &list, "Print libvirt's running domains, as JSON", NULL},
+		{"probe", 0, 0, G_OPTION_ARG_NONE, &probe, "Print what can be done with the guest, as JSON", NULL},
+		{"version", 0, 0, G_OPTION_ARG_NONE, &version, "Print the version", NULL},
+		{NULL},
+	};
+	g_autoptr(GOptionContext) context =
+		g_option_context_new("[DOMAIN] - profile a guest of QEMU's that runs already");
+
+	g_option_context_set_description(context, description);
+	g_option_context_add_main_entries(context, entries, NULL);
+	if (!g_option_context_parse(context, argc, argv, error))
+		return false;
+	if (*argc > 2)
+		return usage(error, "one DOMAIN at a time; see --help");
+	options->domain = *argc == 2 ? g_strdup((*argv)[1]) : NULL;
+	options->paused = paused;
+	options->list = list;
+	options->probe = probe;
+	options->version = version;
+	options->verbose = verbose;
+	return check(options, error);
+}
+
+void options_clear(struct options *options)
+{
+	g_free(options->domain);
+	g_free(options->connect_uri);
+	g_free(options->qmp_path);
+	g_free(options->kernel_path);
+	g_free(options->route);
+	g_free(options->control);
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What was found out about an attached guest, and which routes lead to it. */
+#ifndef VPROF_ATTACH_PROBE_H
+#define VPROF_ATTACH_PROBE_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "attach/qemu_guest.h"
+
+/*
+ * {"name", "pid", "accelerator", "vcpus", "memory-bytes", "memory": {"usable", "why"?}, "kernel": {"known", "release"?,
+ * "build-id"?, "slide"?, "why"?}, "routes": [{"name", "summary", "usable", "why"?}]}
+ */
+json_t *probe_json(struct qemu_guest *qemu);
+
+/* The same in lines. */
+void probe_describe(struct qemu_guest *qemu, FILE *stream);
+
+#endif

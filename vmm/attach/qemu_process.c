@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/qemu_process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+pid_t qemu_process_of_thread(pid_t thread)
+{
+	g_autofree char *path = g_strdup_printf("/proc/%d/status", (int)thread);
+	g_autofree char *status = NULL;
+	const char *at;
+
+	if (!g_file_get_contents(path, &status, NULL, NULL) || !(at = strstr(status, "\nTgid:")))
+		return 0;
+	return (pid_t)strtol(at + strlen("\nTgid:"), NULL, 10);
+}
+
+unsigned qemu_threads_from_qmp(const json_t *cpus, pid_t threads[GUEST_VCPUS_MAX])
+{
+	const json_t *cpu;
+	unsigned n = 0;
+	size_t i;
+
+	memset(threads, 0, GUEST_VCPUS_MAX * sizeof(threads[0]));
+	json_array_foreach(cpus, i, cpu)
+	{
+		json_int_t index = json_integer_value(json_object_get(cpu, "cpu-index"));
+		json_int_t thread = json_integer_value(json_object_get(cpu, "thread-id"));
+
+		if (index < 0 || index >= GUEST_VCPUS_MAX || thread <= 0 || thread > G_MAXINT)
+			return 0;
+		threads[index] = (pid_t)thread;
+		n = MAX(n, (unsigned)index + 1);
+	}
+	return n;
+}
+
+static bool is_vcpu_name(const char *comm, unsigned *vcpu)
+{
+	char kind[8];
+
+	return sscanf(comm, "CPU %u/%7s", vcpu, kind) == 2 && *vcpu < GUEST_VCPUS_MAX;
+}
+
+unsigned qemu_threads_from_names(pid_t pid, pid_t threads[GUEST_VCPUS_MAX])
+{
+	g_autofree char *folder = g_strdup_printf("/proc/%d/task", (int)pid);
+	g_autoptr(GDir) tasks = g_dir_open(folder, 0, NULL);
+	const char *name;
+	unsigned n = 0;
+
+	memset(threads, 0, GUEST_VCPUS_MAX * sizeof(threads[0]));
+	while (tasks && (name = g_dir_read_name(tasks))) {
+		g_autofree char *path = g_strdup_printf("%s/%s/comm", folder, name);
+		g_autofree char *comm = NULL;
+		unsigned vcpu;
+
+		if (!g_file_get_contents(path, &comm, NULL, NULL) || !is_vcpu_name(comm, &vcpu))
+			continue;
+		threads[vcpu] = (pid_t)strtol(name, NULL, 10);
+		n = MAX(n, vcpu + 1);
+	}
+	return n;
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* QEMU's process and its vCPU threads. */
+#ifndef VPROF_ATTACH_QEMU_PROCESS_H
+#define VPROF_ATTACH_QEMU_PROCESS_H
+
+#include <jansson.h>
+#include <sys/types.h>
+
+#include "guest/guest.h"
+
+/* The process that a thread belongs to; 0 when there is no such thread. */
+pid_t qemu_process_of_thread(pid_t thread);
+
+/* From QMP's query-cpus-fast, by cpu-index; returns how many there are, the highest index and one. */
+unsigned qemu_threads_from_qmp(const json_t *cpus, pid_t threads[GUEST_VCPUS_MAX]);
+
+/* From the threads' names, "CPU 0/KVM" or "CPU 0/TCG" (QEMU -name debug-threads=on, which libvirt gives). */
+unsigned qemu_threads_from_names(pid_t pid, pid_t threads[GUEST_VCPUS_MAX]);
+
+#endif
