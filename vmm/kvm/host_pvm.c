@@ -41,8 +41,9 @@ enum { PAGE_PUD, PAGE_PMD, PAGE_PTE, PAGE_CODE, RESERVED_PAGES };
 #define PTE_TABLE (PTE_PRESENT | PTE_WRITE | PTE_USER | PTE_ACCESSED | PTE_DIRTY)
 #define CR3_ADDRESS_MASK UINT64_C(0x000ffffffffff000)
 
-#define RFLAGS_RF UINT64_C(0x10000)
 #define RFLAGS_FIXED UINT64_C(0x2)
+/* All that a program of CPL 3 can set by itself: CF, PF, AF, ZF, SF, TF, DF, OF, NT, AC, ID; and IF. */
+#define RFLAGS_USER UINT64_C(0x244fd5)
 
 struct pvm {
 	const struct memory *memory;
@@ -204,8 +205,10 @@ static void enter_kernel(const struct pvm *pvm, struct vcpu *vcpu)
 	 * on its way in truth KVM keeps to itself.
 	 */
 	memset(sync->sregs.interrupt_bitmap, 0, sizeof(sync->sregs.interrupt_bitmap));
+	/* Whoever jumps to the trampoline instead has RFLAGS of his choice there; SYSRET would give him IOPL 3. */
+	sync->regs.r11 &= RFLAGS_USER | RFLAGS_FIXED;
 	sync->regs.rip = msrs[LSTAR];
-	sync->regs.rflags = (sync->regs.r11 & ~(msrs[FMASK] | RFLAGS_RF)) | RFLAGS_FIXED;
+	sync->regs.rflags = (sync->regs.r11 & ~msrs[FMASK]) | RFLAGS_FIXED;
 	vcpu->run->kvm_dirty_regs |= KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS;
 }
 
