@@ -4,6 +4,7 @@
 import json
 import re
 
+import elf
 import harness
 from harness import VMM, VPROF, guest
 
@@ -26,7 +27,7 @@ class Pmu(harness.ProgramTest):
         late = re.search(r"overflows of (\d+) cycles, seen and stopped by the kernel at best (\d+) cycles late", out)
         print(late.group(0), flush=True)
         self.assertLess(int(late.group(2)), int(late.group(1)), "the best of the overflows came a whole period late")
-        self.assertRegex(err, r"PMU: emulated: .*cycles.*; RDPMC replaced at [1-9] places in the kernel")
+        self.assertRegex(err, r"PMU: emulated: .*cycles.*; RDPMC instructions replaced in the kernel: [1-9]")
 
     def test_every_delivery_of_the_host(self):
         """The host's own overflows do not get in the way of the guest's, however they are delivered."""
@@ -54,6 +55,14 @@ class Pmu(harness.ProgramTest):
         err = self.refused(VPROF, "run", "--kernel", guest("pmu"), "--pmu", "kvm", "--pmu-filter", "deny:r01c2", "-o",
                            self.recording, message="cannot give the guest KVM's PMU: .*; take --pmu emulated")
         self.assertIn(probe["kvm"]["why"], err)
+
+    def test_a_linux_without_rdpmc_is_refused(self):
+        kernel = self.folder / "kernel"
+        kernel.write_bytes(elf.elf64([elf.Segment(0x100000, elf.SPIN + b"Linux version 6.1.0 (nobody@nowhere) \0")]))
+        options = ("--kernel", kernel, "-o", self.recording, "--duration", 1)
+        self.refused(VPROF, "run", *options, "--pmu", "emulated",
+                     message="cannot give .*kernel an emulated PMU: its RDPMC instructions are not found.*--pmu off")
+        self.run_program(VPROF, "run", *options, status=124)
 
     def test_usage(self):
         for options, message in ((("--pmu", "maybe"), "--pmu maybe: expected off, emulated or kvm"),

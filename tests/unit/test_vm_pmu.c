@@ -9,7 +9,10 @@
 #include "kvm/vm_priv.h"
 
 #define RDPMC "\x0f\x33"
+#define OUT "\xe6\xe5"
 #define SHIFT "\x48\xc1\xe2\x20"
+#define NOP2 "\x66\x90"
+#define NOP5 "\x0f\x1f\x44\x00\x00"
 
 static union {
 	struct kvm_cpuid2 cpuid;
@@ -149,12 +152,31 @@ END_TEST
 
 START_TEST(rdpmc_is_replaced_where_it_is_one)
 {
-	uint8_t code[] = "\x90" RDPMC SHIFT "\x90" RDPMC "\x90" SHIFT RDPMC SHIFT RDPMC "\x48\xc1\xe2";
-	uint8_t expected[] = "\x90\xe6\xe5" SHIFT "\x90" RDPMC "\x90" SHIFT "\xe6\xe5" SHIFT RDPMC "\x48\xc1\xe2";
-	ck_assert_uint_eq(rdpmc_replace(code, sizeof(code) - 1), 2);
-	ck_assert_mem_eq(code, expected, sizeof(code));
-	ck_assert_uint_eq(rdpmc_replace(code, 0), 0);
-	ck_assert_uint_eq(rdpmc_replace(code, 3), 0);
+	static const struct {
+		const char *code, *expected;
+		size_t bytes, n;
+	} rows[] = {
+#define ROW(code, expected, n) {code, expected, sizeof(code) - 1, n}
+		ROW("\x90" RDPMC SHIFT, "\x90" OUT SHIFT, 1),
+		ROW(RDPMC NOP2 SHIFT "\x90", OUT NOP2 SHIFT "\x90", 1),
+		ROW(RDPMC NOP5 SHIFT, OUT NOP5 SHIFT, 1),
+		ROW(RDPMC SHIFT RDPMC RDPMC SHIFT, OUT SHIFT RDPMC OUT SHIFT, 2),
+		ROW(RDPMC "\x49\x89\xd4\x49\xc1\xe4\x20", OUT "\x49\x89\xd4\x49\xc1\xe4\x20", 1),
+		ROW(RDPMC NOP2 "\x48\x89\xd1\x48\xc1\xe1\x20", OUT NOP2 "\x48\x89\xd1\x48\xc1\xe1\x20", 1),
+		ROW(RDPMC "\x48\xc1\xe2\x1f", RDPMC "\x48\xc1\xe2\x1f", 0),
+		ROW(RDPMC "\x90" SHIFT, RDPMC "\x90" SHIFT, 0),
+		ROW(RDPMC NOP2 NOP2 SHIFT, RDPMC NOP2 NOP2 SHIFT, 0),
+		ROW(RDPMC NOP5 "\x48\xc1\xe2", RDPMC NOP5 "\x48\xc1\xe2", 0),
+		ROW(SHIFT RDPMC, SHIFT RDPMC, 0),
+		ROW("\x0f", "\x0f", 0),
+		ROW("", "", 0),
+#undef ROW
+	};
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		g_autofree uint8_t *code = g_memdup2(rows[i].code, rows[i].bytes + 1);
+		ck_assert_uint_eq(rdpmc_replace(code, rows[i].bytes), rows[i].n);
+		ck_assert_mem_eq(code, rows[i].expected, rows[i].bytes);
+	}
 }
 END_TEST
 

@@ -397,6 +397,8 @@ static uint64_t handle(struct vcpu *vcpu, int failed)
 		vm_crash(vcpu, GUEST_END_VMM_ERROR,
 		         g_strdup_printf("cannot run vCPU %u: %s", vcpu->index, g_strerror(failed)));
 	}
+	if (vcpu->pmu)
+		vcpu_pmu_handled(vcpu);
 	return ip;
 }
 

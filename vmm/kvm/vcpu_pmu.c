@@ -17,6 +17,7 @@
 #define LVT_FIXED 0x000u
 #define LVT_NMI 0x400u
 #define LVT_MASKED 0x10000u
+#define DEBUGCTL_KVMS UINT64_C(3) /* LBR and BTF, which are KVM's to deal with; all others have their CPUID bits */
 #define APIC_BASE_X2APIC (UINT64_C(1) << 10)
 
 bool vcpu_pmu_init(struct vcpu *vcpu, const struct pmu_host_events *events, GError **error)
@@ -93,12 +94,16 @@ static void deliver(struct vcpu *vcpu)
 	mask_lvt(vcpu, lvt);
 }
 
-void vcpu_pmu_enter(struct vcpu *vcpu)
+void vcpu_pmu_handled(struct vcpu *vcpu)
 {
 	struct vcpu_pmu *pmu = vcpu->pmu;
 	if ((pmu->due || pmu->pmu.state.interrupt) && pmu_sync(&pmu->pmu))
 		deliver(vcpu);
-	pmu_host_enter(&pmu->host);
+}
+
+void vcpu_pmu_enter(struct vcpu *vcpu)
+{
+	pmu_host_enter(&vcpu->pmu->host);
 }
 
 static bool read_msr(struct vcpu *vcpu, uint32_t index, uint64_t *value)
@@ -118,7 +123,8 @@ static bool write_msr(struct vcpu *vcpu, uint32_t index, uint64_t value)
 	vcpu->pmu->masked = false;
 	if (index != PMU_MSR_DEBUGCTL)
 		return pmu_write(pmu, index, value);
-	if (!vcpu_msr_set(vcpu, index, value & ~PMU_DEBUGCTL_BITS))
+	/* Our own writes may set more than a guest's (KVM's host_initiated). */
+	if (value & ~(PMU_DEBUGCTL_BITS | DEBUGCTL_KVMS) || !vcpu_msr_set(vcpu, index, value & DEBUGCTL_KVMS))
 		return false;
 	pmu_debugctl_write(pmu, value);
 	return true;

@@ -29,7 +29,9 @@ void vcpu_pmu_detach(struct vcpu *vcpu);
 void vcpu_pmu_left(struct vcpu *vcpu, bool interrupted);
 /* An exit that is the PMU's: an access to its MSRs, or a replaced RDPMC. False: it is another's. */
 bool vcpu_pmu_exit(struct vcpu *vcpu);
-/* The guest is entered next: delivers the interrupt of an overflow. */
+/* Every exit, at its end: delivers the interrupt of an overflow. */
+void vcpu_pmu_handled(struct vcpu *vcpu);
+/* The guest is entered next. */
 void vcpu_pmu_enter(struct vcpu *vcpu);
 
 #endif

@@ -171,7 +171,8 @@ static bool load(struct vm *vm, const struct vm_config *config, const struct ima
 	struct kvm_sregs sregs;
 	if (!boot_load(vm->memory, &boot, &state, error) || !vcpu_get_sregs(&vm->vcpus[0], &sregs, error))
 		return false;
-	vm_pmu_loaded(vm, image);
+	if (!vm_pmu_loaded(vm, image, error))
+		return false;
 	boot_registers(&state, &regs, &sregs);
 	return vcpu_set_registers(&vm->vcpus[0], &regs, &sregs, error);
 }

@@ -110,16 +110,27 @@ static char *describe_emulated(const struct pmu_host_events *events, size_t repl
 	append_events(text, "", events->all & ~events->hardware);
 	if (events->all & ~events->hardware)
 		g_string_append(text, " by the time in the guest; ");
-	g_string_append_printf(text, "RDPMC replaced at %zu places in the kernel", replaced);
+	g_string_append_printf(text, "RDPMC instructions replaced in the kernel: %zu", replaced);
 	return g_string_free(text, FALSE);
 }
 
-void vm_pmu_loaded(struct vm *vm, const struct image *image)
+bool vm_pmu_loaded(struct vm *vm, const struct image *image, GError **error)
 {
 	if (vm->pmu_kind == VM_PMU_KVM)
 		vm->guest.pmu = g_strdup("kvm: KVM's, on the host's PMU");
-	else if (vm->pmu_kind == VM_PMU_EMULATED)
-		vm->guest.pmu = describe_emulated(&vm->pmu_events, rdpmc_replace_image(vm->memory, image));
+	if (vm->pmu_kind != VM_PMU_EMULATED)
+		return true;
+	size_t replaced = rdpmc_replace_image(vm->memory, image);
+	/* Linux's driver reads its counters in no other way, and would die of the first. */
+	if (replaced == 0 && image_is_linux(image)) {
+		g_set_error(error, HOST_ERROR, HOST_ERROR_CAPABILITY,
+		            "cannot give %s an emulated PMU: its RDPMC instructions are not found (is it built without "
+		            "CONFIG_PERF_EVENTS?); take --pmu off",
+		            image_path(image));
+		return false;
+	}
+	vm->guest.pmu = describe_emulated(&vm->pmu_events, replaced);
+	return true;
 }
 
 static void clear(struct kvm_cpuid2 *cpuid, uint32_t function)

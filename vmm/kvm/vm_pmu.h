@@ -32,8 +32,8 @@ struct image;
 
 /* After KVM_CREATE_VM, before the first vCPU: decides, and tells KVM. Errors: HOST_ERROR. */
 bool vm_pmu_init(struct vm *vm, const struct vm_config *config, GError **error);
-/* With the guest's memory loaded: the image, and guest.pmu, a sentence for people. */
-void vm_pmu_loaded(struct vm *vm, const struct image *image);
+/* With the image loaded: its RDPMC instructions, and guest.pmu, a sentence for people. Errors: HOST_ERROR. */
+bool vm_pmu_loaded(struct vm *vm, const struct image *image, GError **error);
 /* What the guest may see of it in CPUID; *cpuid has the host's entries. */
 void vm_pmu_cpuid(const struct vm *vm, struct kvm_cpuid2 *cpuid);
 
