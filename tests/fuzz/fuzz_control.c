@@ -146,6 +146,11 @@ bool session_add_sample(struct session *session, const struct session_sample *sa
 	return false;
 }
 
+void session_free_later(struct session *session G_GNUC_UNUSED, void *data)
+{
+	g_free(data);
+}
+
 void session_reset_statistics(struct session *session G_GNUC_UNUSED)
 {
 }

@@ -49,6 +49,21 @@ class Ctl(harness.ProgramTest):
         self.assertEqual(stopped["statistics"]["total"]["added"], 1)
         self.assertEqual(stopped["statistics"]["total"]["dropevt"], 0)
 
+    def test_the_trace_has_what_was_asked_for(self):
+        self.assertEqual(self.ctl("trace-set"),
+                         {"exits": False, "phases": False, "console": False, "requests": False})
+        self.ctl("trace-set", "what=requests")
+        self.ctl("trace-write", "text=by hand", "vcpu=1")
+        self.refused(VPROF, "ctl", self.socket, "trace-read", "offset=999999", message="InvalidArgument: the trace ends")
+        answer = self.ctl("trace-read")
+        self.assertRegex(answer["text"], r"\A\[\d+\.\d{9}\]:vmm: pid \d+ \(uid \d+\): trace-set: done\n")
+        self.assertRegex(answer["text"], r"\n\[\d+\.\d{9}\]:vcpu1: by hand\n")
+        self.assertRegex(answer["text"], r"trace-read: InvalidArgument\n")
+        self.assertFalse(self.ctl("trace-set", "what=requests", "state=toggle")["requests"])
+        rest = self.ctl("trace-read", f"offset={answer['next']}")
+        self.assertEqual((rest["offset"], rest["missed"]), (answer["next"], 0))
+        self.assertTrue(rest["text"].startswith("["))
+
     def test_errors_are_said(self):
         for words, message in [(["nonsense"], "CommandNotFound: there is no method"),
                                (["samples-read", "vcpu=7"], "InvalidArgument: there is no vCPU 7: guest hang has 2"),

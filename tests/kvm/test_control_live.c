@@ -387,6 +387,35 @@ START_TEST(phases_and_the_end_are_told)
 }
 END_TEST
 
+static const struct {
+	const char *guest, *kind, *pattern;
+} traces[] = {
+	{"phase_marks", "phases", "vcpu0: phase 0x20\n.*vcpu0: phase 0x40\n.*phase 0x60\n.*phase 0x80\n\\z"},
+	{"console_flood", "console", "\\]:vmm: console_flood: the quick brown fox jumps over the lazy dog\n"},
+	{"console_flood", "exits", "\\]:vcpu0: exit:io:0x3f8\n"},
+};
+
+START_TEST(the_trace_has_what_was_asked_for)
+{
+	engine_start(traces[_i].guest);
+	json_decref(ask_client(owner, "trace-set", json_pack("{s:s}", "what", traces[_i].kind)));
+	tell("guest-start");
+	for (const char *name = ""; !g_str_equal(name, "guest-ended");) {
+		json_auto_t *event = client_next_event(owner, WAIT_MS, NULL);
+		ck_assert_ptr_nonnull(event);
+		name = g_intern_string(text_of(event, "event"));
+	}
+	json_auto_t *read = ask("trace-read");
+	ck_assert_msg(g_regex_match_simple(traces[_i].pattern, text_of(read, "text"), 0, 0), "%.500s",
+	              text_of(read, "text"));
+	json_auto_t *off =
+		ask_client(owner, "trace-set", json_pack("{s:s, s:s}", "what", traces[_i].kind, "state", "toggle"));
+	ck_assert(json_is_false(json_object_get(off, traces[_i].kind)));
+	tell("quit");
+	ck_assert_int_eq(engine_finish(), 0);
+}
+END_TEST
+
 START_TEST(an_exit_code_is_told)
 {
 	engine_start("exit_port");
@@ -504,6 +533,7 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, a_full_ring_stalls_the_counters);
 	tcase_add_test(tc, lost_samples_are_told);
 	tcase_add_test(tc, phases_and_the_end_are_told);
+	tcase_add_loop_test(tc, the_trace_has_what_was_asked_for, 0, G_N_ELEMENTS(traces));
 	tcase_add_test(tc, an_exit_code_is_told);
 	tcase_add_loop_test(tc, the_engine_ends_with_its_client, 0, 2);
 	tcase_add_test(tc, the_engine_outlives_its_guest_for_the_client);

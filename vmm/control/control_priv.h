@@ -8,6 +8,8 @@
 #include "control/server.h"
 #include "lib/client/line.h"
 #include "sample/counter_table.h"
+#include "sample/trace.h"
+#include "sample/trace_exits.h"
 
 struct listener;
 struct probe_client;
@@ -32,7 +34,9 @@ struct control_server {
 	struct session *session;
 	struct probe_hub *probes;
 	struct counter_table *counters;
-	int64_t started_us; /* g_get_monotonic_time() */
+	struct trace *trace;
+	struct trace_exits *trace_exits; /* NULL: not traced */
+	int64_t started_us;              /* g_get_monotonic_time() */
 
 	GPtrArray *connections;                /* of struct connection, owned */
 	struct listener *listener;             /* NULL until control_server_listen */
@@ -268,6 +272,13 @@ json_t *method_counter_enable(struct control_call *call, GError **error);
 json_t *method_query_counters(struct control_call *call, GError **error);
 /* methods_host.c */
 json_t *method_query_host(struct control_call *call, GError **error);
+/* methods_trace.c */
+#define TRACE_READ_BYTES_MAX 16384 /* each of them may become U+FFFD, and it fits into a line still */
+extern const char *const control_trace_kinds[];
+extern const char *const control_trace_states[];
+json_t *method_trace_read(struct control_call *call, GError **error);
+json_t *method_trace_write(struct control_call *call, GError **error);
+json_t *method_trace_set(struct control_call *call, GError **error);
 /* methods_time.c */
 json_t *method_query_vcpu_time(struct control_call *call, GError **error);
 json_t *method_vcpu_time_reset(struct control_call *call, GError **error);

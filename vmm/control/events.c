@@ -61,6 +61,10 @@ static bool phase_allowed(struct phase_limit *limit)
 void control_server_guest_phase(struct control_server *server, unsigned vcpu, uint8_t value, uint64_t time_ns)
 {
 	struct phase_limit *limit = &server->phases;
+	if (trace_wants(server->trace, TRACE_PHASES)) {
+		g_autofree char *text = g_strdup_printf("phase 0x%02x", value);
+		trace_add(server->trace, vcpu, text);
+	}
 	if (!phase_allowed(limit))
 		return;
 

@@ -15,6 +15,9 @@ static const struct method_argument negotiate_arguments[] = {
 
 static const char *const on_full_names[] = {"drop", "stall", NULL};
 
+#define X(id, name, help) name ": " help "; "
+#define TRACE_KINDS_HELP TRACE_KINDS(X) "off at first"
+
 /* Of session-start and session-configure: the configuration keys. */
 const struct method_argument control_session_keys[] = {
 	{"events", "what to count, as `vprof run -e` takes it; without it, what this host counts best",
@@ -81,6 +84,31 @@ static const struct method_argument sample_add_arguments[] = {
 	{"tid", "of the guest's task; without it, the pid", ARGUMENT_INTEGER, .optional = true, .min = 0,
          .max = UINT32_MAX},
 	{"period", "its weight", ARGUMENT_INTEGER, .optional = true, .min = 1, .max = INT64_MAX, .preset = "1"},
+	{0},
+};
+
+static const struct method_argument trace_read_arguments[] = {
+	{"offset", "\"next\" of an answer, of another connection, too; without it, the oldest line", ARGUMENT_INTEGER,
+         .optional = true, .min = 0, .max = INT64_MAX},
+	{"max-bytes", "of text", ARGUMENT_INTEGER, .optional = true, .min = 1, .max = TRACE_READ_BYTES_MAX,
+         .preset = G_STRINGIFY(TRACE_READ_BYTES_MAX)},
+	{"timeout-ms", "how long to wait for a line", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
+	{0},
+};
+
+static const struct method_argument trace_write_arguments[] = {
+	{"text", "the line", ARGUMENT_STRING, .min = 1, .max = TRACE_LINE_BYTES_MAX},
+	{"vcpu", "the vCPU that it is about; without it, the engine", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = GUEST_VCPUS_MAX - 1},
+	{0},
+};
+
+static const struct method_argument trace_set_arguments[] = {
+	{"what", "kind of lines; without it, nothing is set. " TRACE_KINDS_HELP, ARGUMENT_STRING, .optional = true,
+         .choices = control_trace_kinds},
+	{"state", "of that kind", ARGUMENT_STRING, .optional = true, .choices = control_trace_states,
+         .preset = "\"on\""},
 	{0},
 };
 
@@ -311,7 +339,7 @@ const struct control_method control_methods[] = {
 			"\"fixed\": likewise} or null, \"events\": [{\"name\", \"summary\", \"usable\", \"backend\"?, "
 			"\"why\"?}], \"backends\": [{\"name\", \"usable\", \"counts-time\", \"guest-only\": whether it "
 			"counts only while the guest runs, \"events\": [TEXT], \"why\"?}], \"counters\": N for "
-                        "clients}",
+			"clients}",
 		.role = ROLE_OBSERVE,
 		.run = method_query_host,
 	},
@@ -378,9 +406,9 @@ const struct control_method control_methods[] = {
 		.name = "counter-read",
 		.summary = "says what a counter has counted until now",
 		.returns = "{\"value\": N, \"enabled-ns\": N for which threads ran with it, \"running-ns\": N for "
-                           "which it "
+			   "which it "
 			   "had a counter of the PMU, \"vcpus\": [the same for each]}; with samples {\"value\": N, "
-                           "\"modes\": "
+			   "\"modes\": "
 			   "{\"kernel\", \"user\", \"hypervisor\"}, \"statistics\": as query-stats, since its start, "
 			   "\"vcpus\"}",
 		.role = ROLE_INSTRUMENT,
@@ -426,6 +454,34 @@ const struct control_method control_methods[] = {
 		.role = ROLE_CONTROL,
 		.arguments = counter_arguments,
 		.run = method_counter_enable,
+	},
+	{
+		.name = "trace-read",
+		.summary = "reads lines of the engine's trace, a ring in which the newest displace the oldest",
+		.returns =
+			"{\"offset\": of the text, \"next\": offset to read on from, \"missed\": bytes that were "
+                        "displaced "
+			"before they were read, \"dropped\": lines so far that met another thread's, \"text\": lines "
+			"\"[seconds.nanoseconds]:vcpuN: TEXT\", \"vmm\" for the engine}",
+		.role = ROLE_OBSERVE,
+		.arguments = trace_read_arguments,
+		.run = method_trace_read,
+	},
+	{
+		.name = "trace-write",
+		.summary = "adds a line to the trace",
+		.returns = "{\"next\": offset behind it}",
+		.role = ROLE_INSTRUMENT,
+		.arguments = trace_write_arguments,
+		.run = method_trace_write,
+	},
+	{
+		.name = "trace-set",
+		.summary = "switches kinds of trace lines on and off, and says which are on",
+		.returns = "{KIND: true or false}",
+		.role = ROLE_INSTRUMENT,
+		.arguments = trace_set_arguments,
+		.run = method_trace_set,
 	},
 	{
 		.name = "query-vcpu-time",

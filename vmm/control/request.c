@@ -100,6 +100,18 @@ bool control_call_wait(struct control_call *call)
 	return call->wait;
 }
 
+static void trace_request(const struct connection *connection, const json_t *request, const GError *error)
+{
+	struct trace *trace = connection->server->trace;
+	if (!trace_wants(trace, TRACE_REQUESTS))
+		return;
+	const char *name = json_string_value(json_object_get(request, "execute"));
+	g_autofree char *text =
+		g_strdup_printf("pid %d (uid %u): %.64s: %s", connection->peer.pid, connection->peer.uid,
+	                        name ? name : "?", error ? control_error_class(error) : "done");
+	trace_add(trace, TRACE_NO_VCPU, text);
+}
+
 static void answer_request(struct connection *connection, json_t *request)
 {
 	json_t *id = json_object_get(request, "id");
@@ -119,6 +131,7 @@ static void answer_request(struct connection *connection, json_t *request)
 	connection_set_waiting(connection, call.wait ? request : NULL, call.flushes);
 	if (call.wait)
 		return;
+	trace_request(connection, request, error);
 	json_auto_t *answer = value ? json_pack("{s:O, s:O*}", "return", value, "id", id) : NULL;
 	if (!answer || !connection_send(connection, answer, call.fds, call.n_fds, &error))
 		send_error(connection, error, id_check(id, NULL) ? id : NULL);

@@ -14,6 +14,7 @@ struct control_server *control_server_new(struct guest *guest, struct session *s
 	server->session = session;
 	server->counters = counter_table_new(session);
 	server->probes = probe_hub_new(guest, session);
+	server->trace = trace_new();
 	server->started_us = g_get_monotonic_time();
 	server->configuration = json_object();
 	server->connections = g_ptr_array_new_with_free_func((GDestroyNotify)connection_free);
@@ -33,9 +34,17 @@ void control_server_free(struct control_server *server)
 	g_clear_handle_id(&server->stall_timer, g_source_remove);
 	g_ptr_array_unref(server->connections);
 	counter_table_free(server->counters);
+	trace_exits_free(server->trace_exits);
+	trace_free(server->trace);
 	json_decref(server->configuration);
 	probe_hub_free(server->probes);
 	g_free(server);
+}
+
+void control_server_console_line(struct control_server *server, const char *line)
+{
+	if (trace_wants(server->trace, TRACE_CONSOLE))
+		trace_add(server->trace, TRACE_NO_VCPU, line);
 }
 
 bool control_server_listen(struct control_server *server, const char *path, GError **error)

@@ -65,6 +65,9 @@ void control_server_guest_ended(struct control_server *server);
  */
 void control_server_guest_phase(struct control_server *server, unsigned vcpu, uint8_t value, uint64_t time_ns);
 
+/* A line of the guest's console, for the trace; for guest->on_console_line. Any thread. */
+void control_server_console_line(struct control_server *server, const char *line);
+
 /*
  * Called (once) from the main loop when a client said `quit`, or the owner went away. The guest has been told to stop
  * by then; the function may free the server.

@@ -160,7 +160,9 @@ struct guest {
 	/* [I] Called on the main thread, from the default GMainContext. Set by the engine's main. */
 	void (*on_ended)(struct guest *guest, void *data);
 	void (*on_phase)(struct guest *guest, unsigned vcpu, uint8_t value, uint64_t time_ns, void *data);
-	void *listener_data; /* [I] for both */
+	/* The same, but on the thread that wrote the line: it may not wait. */
+	void (*on_console_line)(struct guest *guest, const char *line, void *data);
+	void *listener_data; /* [I] for all of them */
 };
 
 /* "power-off", ... as in VPROF_GUEST_ENDS. */

@@ -106,6 +106,13 @@ static void on_phase(struct guest *guest, unsigned vcpu, uint8_t value, uint64_t
 	control_server_guest_phase(engine->server, vcpu, value, time_ns);
 }
 
+static void on_console_line(struct guest *guest, const char *line, void *data)
+{
+	const struct engine *engine = data;
+	(void)guest;
+	control_server_console_line(engine->server, line);
+}
+
 /* The guest has been told to stop. */
 static void on_quit(void *data)
 {
@@ -278,6 +285,7 @@ static bool make_guest(struct engine *engine, GError **error)
 		return false;
 	engine->guest->on_ended = on_ended;
 	engine->guest->on_phase = on_phase;
+	engine->guest->on_console_line = on_console_line;
 	engine->guest->listener_data = engine;
 	return true;
 }

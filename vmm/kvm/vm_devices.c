@@ -71,6 +71,16 @@ static void second_serial_ready(void *data)
 	devices_line_ready(&vm->devices, 1);
 }
 
+static void device_line(const char *line, void *data)
+{
+	struct vm *vm = data;
+	struct guest *guest = &vm->guest;
+	if (vm->stop_on_panic)
+		vm_watch_for_panic(line, vm);
+	if (guest->on_console_line)
+		guest->on_console_line(guest, line, guest->listener_data);
+}
+
 bool vm_devices_init(struct vm *vm, const struct vm_config *config, GError **error)
 {
 	bool connected[DEVICES_SERIALS];
@@ -87,8 +97,8 @@ bool vm_devices_init(struct vm *vm, const struct vm_config *config, GError **err
 	/* A slow reader of the console must not hold up the kernel's messages; the second port carries data. */
 	if (vm->consoles[1])
 		console_on_room(vm->consoles[1], second_serial_ready, vm);
-	if (config->stop_on_panic)
-		console_on_line(vm->consoles[0], vm_watch_for_panic, vm);
+	vm->stop_on_panic = config->stop_on_panic;
+	console_on_line(vm->consoles[0], device_line, vm);
 	const struct devices_host host = {.irq = vm_set_irq,
 	                                  .ended = device_ended,
 	                                  .phase = device_phase,

@@ -57,6 +57,7 @@ struct vm {
 	struct vcpu *vcpus;                            /* [I] */
 	unsigned n_vcpus;                              /* [I] those that are initialised */
 	unsigned n_launched;                           /* [M] */
+	bool stop_on_panic;                            /* [I] */
 	double duration_s;                             /* [I] 0: none */
 	guint duration_source;                         /* [M] */
 	atomic_uint n_running;                         /* [a] threads that have not left yet */

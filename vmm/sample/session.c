@@ -26,6 +26,7 @@ struct session *session_new(struct guest *guest, GError **error)
 	session->hubs = g_new0(struct watch_hub, guest->vcpus);
 	session->watchers = g_new0(struct vcpu_watcher *, guest->vcpus);
 	session->rings = g_new0(struct ring *, guest->vcpus);
+	session->later = g_ptr_array_new_with_free_func(g_free);
 	session->zero = g_new0(struct session_statistics, guest->vcpus);
 	for (unsigned i = 0; i < guest->vcpus; i++) {
 		sampler_init(&session->samplers[i], guest, i);
@@ -50,6 +51,7 @@ void session_free(struct session *session)
 	session->guest->watchers = NULL;
 	g_free(session->rings);
 	g_free(session->zero);
+	g_ptr_array_unref(session->later);
 	g_free(session->watchers);
 	g_free(session->hubs);
 	g_free(session->samplers);

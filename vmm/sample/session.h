@@ -159,6 +159,9 @@ const struct task_cpu *session_task_cpu(const struct session *session, unsigned 
 /* The kernel's unwind tables; NULL: it has none, or its image is not known. They live as long as the session. */
 const struct orc *session_orc(struct session *session);
 
+/* Frees `data` with the session: when no vCPU's thread is left that might look at it. */
+void session_free_later(struct session *session, void *data);
+
 /* The configuration in force, or NULL before the first start. */
 const struct session_config *session_configuration(const struct session *session);
 /* The attr of event e as it stands in the recording: with PERF_SAMPLE_CALLCHAIN if the session has call chains. */

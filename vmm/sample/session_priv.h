@@ -31,6 +31,7 @@ struct session {
 	bool configured;                         /* [M] `config` is of a start */
 	bool running;                            /* [M] */
 	uint64_t number;                         /* [M] of the last start */
+	GPtrArray *later;                        /* [M] to be freed with it */
 	struct session_statistics *zero;         /* [M] one for each vCPU: its figures at the last reset */
 	bool ended; /* [M] the vCPU threads have gone, or still are about to; their rings stay */
 };

@@ -158,3 +158,8 @@ uint64_t session_number(const struct session *session)
 {
 	return session->number;
 }
+
+void session_free_later(struct session *session, void *data)
+{
+	g_ptr_array_add(session->later, data);
+}

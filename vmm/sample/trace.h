@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The engine's own trace: lines of text with time and vCPU in a ring of bytes, in which the newest displaces the
+ * oldest. Off until somebody switches a kind of line on.
+ */
+#ifndef VPROF_SAMPLE_TRACE_H
+#define VPROF_SAMPLE_TRACE_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TRACE_BYTES (256u << 10)
+#define TRACE_LINE_BYTES_MAX 256u /* of a line's text; what exceeds it is cut off */
+#define TRACE_NO_VCPU UINT32_MAX  /* the engine itself */
+
+/* Kinds of lines. */
+#define TRACE_KINDS(X)                                                             \
+	X(TRACE_EXITS, "exits", "each exit that the VMM has handled, by its name") \
+	X(TRACE_PHASES, "phases", "phase marks of the guest")                      \
+	X(TRACE_CONSOLE, "console", "lines of the guest's console")                \
+	X(TRACE_REQUESTS, "requests", "requests of clients, and how they were answered")
+
+#define X(id, name, help) id,
+enum trace_kind { TRACE_KINDS(X) TRACE_KIND_COUNT };
+#undef X
+
+struct trace;
+
+struct trace *trace_new(void);
+void trace_free(struct trace *trace);
+
+/* Any thread. */
+bool trace_wants(const struct trace *trace, enum trace_kind kind);
+/* Main thread. */
+void trace_set(struct trace *trace, enum trace_kind kind, bool on);
+
+/*
+ * Adds a line. Control characters of `text` become "?". Any thread; where another one is adding, the line is dropped
+ * and counted instead of waiting.
+ */
+void trace_add(struct trace *trace, uint32_t vcpu, const char *text);
+
+/* Where the next line will begin, in bytes since the start. */
+uint64_t trace_head(struct trace *trace);
+uint64_t trace_dropped(const struct trace *trace);
+/*
+ * Copies whole lines from *offset on (a line that is longer than `room` in parts), and returns their bytes. What has
+ * been displaced is left out: *offset then becomes the beginning of the oldest line.
+ */
+size_t trace_read(struct trace *trace, uint64_t *offset, char *to, size_t room);
+
+#endif
