@@ -8,10 +8,23 @@
 #include "message.h"
 
 const struct command *const commands[] = {
-	&command_run,        &command_attach, &command_report,  &command_script,
-	&command_diff,       &command_gate,   &command_export,  &command_stat,
-	&command_list,       &command_mpstat, &command_ctl,     &command_doctor,
-	&command_completion, &command_help,   &command_version, NULL,
+	&command_run,
+	&command_attach,
+	&command_report,
+	&command_script,
+	&command_diff,
+	&command_gate,
+	&command_export,
+	&command_stat,
+	&command_list,
+	&command_mpstat,
+	&command_counter,
+	&command_ctl,
+	&command_doctor,
+	&command_completion,
+	&command_help,
+	&command_version,
+	NULL,
 };
 
 /* What people type in front of any subcommand. */

@@ -332,7 +332,7 @@ START_TEST(counters_are_listed)
 		"{\"counter\":%u,\"state\":\"allocated\",\"disposition\":\"task\",\"pid\":%d,\"uid\":%u,\"yours\":"
 		"false,"
 		"\"mode\":\"task-sampling\",\"event\":\"timer:k\",\"backend\":\"timer\",\"frequency-hz\":0,"
-		"\"period\":1000000,\"estimate\":false,\"descendants\":true,\"targets\":[{\"cr3\":4096}]}]}",
+		"\"period\":1000000,\"estimate\":false,\"descendants\":true,\"targets\":[{\"cr3\":\"0x1000\"}]}]}",
 		first, getpid(), geteuid(), second, getpid(), geteuid());
 	assert_json(counters, expected);
 }

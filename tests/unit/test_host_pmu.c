@@ -42,6 +42,8 @@ static const struct {
          {"AMD", 2, {6, 48}, {0, 0}}},
 	{{AUTHENTIC_AMD, {0x80000001, {0, 0, 1u << 23, 0}}}, true, {"AMD", 1, {6, 48}, {0, 0}}},
 	{{AUTHENTIC_AMD}, true, {"AMD", 1, {4, 48}, {0, 0}}},
+	/* In a virtual machine. */
+	{{AUTHENTIC_AMD, {1, {0, 0, 1u << 31, 0}}}, false, {0}},
 };
 
 static const struct leaf *leaves;

@@ -5,7 +5,6 @@
 #include "control/control_priv.h"
 
 #define FREQUENCY_HZ_DEFAULT 999u
-#define CR3_MAX INT64_C(0xffffffffffff) /* PCID and all, and below 2^53 for clients whose numbers are doubles */
 
 #define COUNTER_ARGUMENT                                                                                 \
 	{                                                                                                \
@@ -64,8 +63,7 @@ const struct method_argument counter_target_arguments[] = {
          .min = 0, .max = INT32_MAX},
 	{"comm", "threads by their name, in which * and ? stand for any characters and any one", ARGUMENT_STRING,
          .optional = true, .min = 1, .max = TASK_GLOB_BYTES - 1},
-	{"cr3", "whatever runs on these page tables; bits 11:0 do not matter", ARGUMENT_INTEGER, .optional = true,
-         .min = 4096, .max = CR3_MAX},
+	{"cr3", "whatever runs on these page tables; bits 11:0 do not matter", ARGUMENT_ADDRESS, .optional = true},
 	{0},
 };
 
@@ -207,7 +205,7 @@ static bool parse_target(const json_t *arguments, struct task_target *target, GE
 	                : comm ? TASK_TARGET_COMM
 	                       : TASK_TARGET_CR3,
 		.pid = (uint32_t)json_integer_value(pid),
-		.cr3 = (uint64_t)json_integer_value(cr3),
+		.cr3 = control_address(cr3),
 	};
 	if (comm)
 		g_strlcpy(target->comm, json_string_value(comm), sizeof(target->comm));
@@ -315,6 +313,13 @@ json_t *method_counter_enable(struct control_call *call, GError **error)
 	return counter_enable(call->server->counters, number_of(call), error) ? json_object() : NULL;
 }
 
+static json_t *address_json(uint64_t address)
+{
+	g_autofree char *text = g_strdup_printf("0x%" G_GINT64_MODIFIER "x", address);
+
+	return json_string(text);
+}
+
 static json_t *target_json(const struct task_target *target)
 {
 	switch (target->kind) {
@@ -323,7 +328,7 @@ static json_t *target_json(const struct task_target *target)
 	case TASK_TARGET_COMM:
 		return json_pack("{s:s}", "comm", target->comm);
 	case TASK_TARGET_CR3:
-		return json_pack("{s:I}", "cr3", (json_int_t)target->cr3);
+		return json_pack("{s:o}", "cr3", address_json(target->cr3));
 	}
 	return json_null();
 }

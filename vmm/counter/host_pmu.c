@@ -10,7 +10,9 @@
 #define AMD_PERFMON 0x80000022u              /* EAX bit 0: version 2; EBX 3:0: how many counters */
 #define AMD_WIDTH 48u
 
-/* SDM vol. 2A, CPUID. */
+/* SDM vol. 2A, CPUID; ECX bit 31 is kept free for hypervisors. */
+#define FEATURES 1u
+#define HYPERVISOR (UINT32_C(1) << 31)
 #define INTEL_PERFMON 0xau
 
 static uint32_t bits(uint32_t value, unsigned from, unsigned n)
@@ -28,16 +30,18 @@ static bool vendor_is(const struct host_pmu_cpuid *leaf0, const char name[12])
 	return memcmp(vendor, name, sizeof(vendor)) == 0;
 }
 
-static void amd_decode(struct host_pmu_cpuid (*cpuid)(uint32_t leaf), struct host_pmu *pmu)
+/* The first AMD64 processors had four counters, and no bit for them; a hypervisor rarely has. */
+static bool amd_decode(struct host_pmu_cpuid (*cpuid)(uint32_t leaf), struct host_pmu *pmu)
 {
 	const struct host_pmu_cpuid monitoring = cpuid(AMD_PERFMON);
 	bool extended = (cpuid(AMD_FEATURES).ecx & AMD_PERFCTR_CORE) != 0;
 
 	*pmu = (struct host_pmu){.name = "AMD", .version = 1, .general = {extended ? 6 : 4, AMD_WIDTH}};
 	if (!(monitoring.eax & 1))
-		return;
+		return extended || !(cpuid(FEATURES).ecx & HYPERVISOR);
 	pmu->version = 2;
 	pmu->general.counters = bits(monitoring.ebx, 0, 4);
+	return true;
 }
 
 bool host_pmu_decode(struct host_pmu_cpuid (*cpuid)(uint32_t leaf), struct host_pmu *pmu)
@@ -45,10 +49,8 @@ bool host_pmu_decode(struct host_pmu_cpuid (*cpuid)(uint32_t leaf), struct host_
 	const struct host_pmu_cpuid leaf0 = cpuid(0), perfmon = cpuid(INTEL_PERFMON);
 
 	/* The Hygon processors are AMD's design. */
-	if (vendor_is(&leaf0, "AuthenticAMD") || vendor_is(&leaf0, "HygonGenuine")) {
-		amd_decode(cpuid, pmu);
-		return true;
-	}
+	if (vendor_is(&leaf0, "AuthenticAMD") || vendor_is(&leaf0, "HygonGenuine"))
+		return amd_decode(cpuid, pmu);
 	if (bits(perfmon.eax, 0, 8) == 0)
 		return false;
 	*pmu = (struct host_pmu){

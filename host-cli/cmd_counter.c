@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "engine_find.h"
+#include "message.h"
+#include "text.h"
+#include "units.h"
+
+#define SECONDS_DEFAULT 10u
+#define EVENT_DEFAULT "task-clock"
+#define COUNTER_MAX 31u
+
+static struct {
+	char **events, **pids, **comms, **cr3s;
+	char *duration;
+	gboolean descendants, estimate, json;
+} given;
+
+static const GOptionEntry options[] = {
+	{"event", 'e', 0, G_OPTION_ARG_STRING_ARRAY, &given.events,
+         "count: what (default " EVENT_DEFAULT "); may be given again", "EVENT"},
+	{"pid", 'p', 0, G_OPTION_ARG_STRING_ARRAY, &given.pids,
+         "count: only while this process of the guest runs; may be given again", "PID"},
+	{"comm", 0, 0, G_OPTION_ARG_STRING_ARRAY, &given.comms,
+         "count: only threads of this name, with * and ?; may be given again", "GLOB"},
+	{"cr3", 0, 0, G_OPTION_ARG_STRING_ARRAY, &given.cr3s,
+         "count: only what runs on these page tables; may be given again", "ADDRESS"},
+	{"descendants", 0, 0, G_OPTION_ARG_NONE, &given.descendants, "count: and what those processes have made", NULL},
+	{"estimate", 0, 0, G_OPTION_ARG_NONE, &given.estimate,
+         "count: sum up samples instead of counting exactly, and tell modes apart", NULL},
+	{"duration", 0, 0, G_OPTION_ARG_STRING, &given.duration, "count: for how long (default 10s)", "TIME"},
+	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print JSON", NULL},
+	{NULL},
+};
+
+/* Steals `arguments`. */
+static json_t *ask(struct client *client, const char *method, json_t *arguments, GError **error)
+{
+	return client_execute(client, method, arguments, NULL, NULL, ENGINE_ANSWER_TIMEOUT_MS, error);
+}
+
+/* For an answer that says nothing. */
+static bool tell(struct client *client, const char *method, json_t *arguments, GError **error)
+{
+	json_t *answer = ask(client, method, arguments, error);
+
+	json_decref(answer);
+	return answer != NULL;
+}
+
+static void print_json(const json_t *value)
+{
+	json_dumpf(value, stdout, JSON_INDENT(2));
+	putchar('\n');
+}
+
+/* ---- list ---- */
+
+static char *targets_text(const json_t *counter)
+{
+	GString *text = g_string_new(NULL);
+	const json_t *target;
+	size_t i;
+
+	json_array_foreach(json_object_get(counter, "targets"), i, target)
+	{
+		const char *comm = member_text(target, "comm"), *cr3 = member_text(target, "cr3");
+
+		g_string_append(text, i != 0 ? "," : "");
+		if (comm != NULL || cr3 != NULL)
+			g_string_append(text, comm != NULL ? comm : cr3);
+		else
+			g_string_append_printf(text, "%" PRIu64, member_number(target, "pid", 0));
+	}
+	return text_printable(g_string_free(text, FALSE));
+}
+
+static void counter_print(const json_t *counter)
+{
+	g_autofree char *targets = targets_text(counter);
+	const char *event = member_text(counter, "event"), *mode = member_text(counter, "mode");
+
+	printf("%7" PRIu64 " %-9s %-11s %8" PRIu64 " %6" PRIu64 " %-14s %-18s %s\n",
+	       member_number(counter, "counter", 0), member_text(counter, "state"), member_text(counter, "disposition"),
+	       member_number(counter, "pid", 0), member_number(counter, "uid", 0), mode != NULL ? mode : "-",
+	       event != NULL ? event : "-", targets);
+}
+
+static bool list(struct client *client, GError **error)
+{
+	json_t *answer = ask(client, "query-counters", NULL, error);
+	const json_t *counters = json_object_get(answer, "counters"), *counter;
+	size_t i;
+
+	if (answer == NULL)
+		return false;
+	if (given.json) {
+		print_json(counters);
+	} else if (json_array_size(counters) != 0) {
+		printf("%7s %-9s %-11s %8s %6s %-14s %-18s %s\n", "COUNTER", "STATE", "DISPOSITION", "PID", "UID",
+		       "MODE", "EVENT", "TASKS");
+		json_array_foreach(counters, i, counter) counter_print(counter);
+	}
+	json_decref(answer);
+	return true;
+}
+
+/* ---- host ---- */
+
+static void pmu_print(const json_t *pmu)
+{
+	const json_t *general = json_object_get(pmu, "general"), *fixed = json_object_get(pmu, "fixed");
+
+	if (!json_is_object(pmu)) {
+		puts("PMU: the processor says it has none");
+		return;
+	}
+	printf("PMU: %s, version %" PRIu64 ", %" PRIu64 " counters of %" PRIu64 " bits, %" PRIu64 " fixed of %" PRIu64
+	       "\n",
+	       member_text(pmu, "name"), member_number(pmu, "version", 0), member_number(general, "counters", 0),
+	       member_number(general, "width", 0), member_number(fixed, "counters", 0),
+	       member_number(fixed, "width", 0));
+}
+
+static void host_print(const json_t *host)
+{
+	const json_t *event;
+	size_t i;
+
+	pmu_print(json_object_get(host, "pmu"));
+	printf("counters for clients: %" PRIu64 "\n\n%-18s %-14s %s\n", member_number(host, "counters", 0), "EVENT",
+	       "BACKEND", "WHAT, OR WHY NOT");
+	json_array_foreach(json_object_get(host, "events"), i, event)
+	{
+		const char *backend = member_text(event, "backend"), *why = member_text(event, "why");
+
+		printf("%-18s %-14s %s\n", member_text(event, "name"), backend != NULL ? backend : "-",
+		       why != NULL ? why : member_text(event, "summary"));
+	}
+}
+
+static bool host(struct client *client, GError **error)
+{
+	json_t *answer = ask(client, "query-host", NULL, error);
+
+	if (answer == NULL)
+		return false;
+	if (given.json)
+		print_json(answer);
+	else
+		host_print(answer);
+	json_decref(answer);
+	return true;
+}
+
+/* ---- count ---- */
+
+static bool limited(void)
+{
+	return given.pids != NULL || given.comms != NULL || given.cr3s != NULL;
+}
+
+static bool attach(struct client *client, uint64_t counter, const char *name, json_t *target, GError **error)
+{
+	return tell(client, "counter-attach", json_pack("{s:I, s:o}", "counter", (json_int_t)counter, name, target),
+	            error);
+}
+
+static bool attach_all(struct client *client, uint64_t counter, GError **error)
+{
+	for (char **pid = given.pids; pid != NULL && *pid != NULL; pid++) {
+		uint64_t number;
+
+		if (!units_parse_number("--pid", *pid, 0, INT32_MAX, &number, error) ||
+		    !attach(client, counter, "pid", json_integer((json_int_t)number), error))
+			return false;
+	}
+	for (char **comm = given.comms; comm != NULL && *comm != NULL; comm++)
+		if (!attach(client, counter, "comm", text_json(*comm), error))
+			return false;
+	for (char **cr3 = given.cr3s; cr3 != NULL && *cr3 != NULL; cr3++)
+		if (!attach(client, counter, "cr3", text_json(*cr3), error))
+			return false;
+	return true;
+}
+
+/* {"event", "counter"}: allocated and attached; NULL: `error`. */
+static json_t *prepare(struct client *client, const char *event, GError **error)
+{
+	json_t *request = json_pack("{s:o, s:s, s:b, s:b}", "event", text_json(event), "mode",
+	                            limited() ? "task-counting" : "guest-counting", "estimate", given.estimate,
+	                            "descendants", given.descendants);
+	json_t *counter = ask(client, "counter-allocate", request, error);
+
+	if (counter == NULL)
+		return NULL;
+	if (!attach_all(client, member_number(counter, "counter", 0), error)) {
+		json_decref(counter);
+		return NULL;
+	}
+	json_object_set_new(counter, "event", text_json(event));
+	return counter;
+}
+
+static json_t *about(const json_t *counter)
+{
+	return json_pack("{s:O}", "counter", json_object_get(counter, "counter"));
+}
+
+static json_t *prepare_all(struct client *client, GError **error)
+{
+	char *fallback[] = {(char *)EVENT_DEFAULT, NULL};
+	json_t *counters = json_array();
+
+	for (char **event = given.events != NULL ? given.events : fallback; *event != NULL; event++) {
+		json_t *counter = prepare(client, *event, error);
+
+		if (counter == NULL) {
+			json_decref(counters);
+			return NULL;
+		}
+		json_array_append_new(counters, counter);
+	}
+	return counters;
+}
+
+/* All of them get `method`; with `keep` its answer's members. */
+static bool for_all(struct client *client, const json_t *counters, const char *method, bool keep, GError **error)
+{
+	json_t *counter;
+	size_t i;
+
+	json_array_foreach(counters, i, counter)
+	{
+		json_t *answer = ask(client, method, about(counter), error);
+
+		if (answer == NULL)
+			return false;
+		if (keep)
+			json_object_update(counter, answer);
+		json_decref(answer);
+	}
+	return true;
+}
+
+static void count_print(const json_t *counters, double seconds)
+{
+	const json_t *counter;
+	size_t i;
+
+	printf("%20s  %-20s %s\n", "COUNT", "EVENT", given.estimate ? "KERNEL, USER, HYPERVISOR" : "COUNTED");
+	json_array_foreach(counters, i, counter)
+	{
+		const json_t *modes = json_object_get(counter, "modes");
+		double value = (double)member_number(counter, "value", 0);
+		double enabled_ns = (double)member_number(counter, "enabled-ns", 0);
+		g_autofree char *event = text_printable(member_text(counter, "event"));
+
+		printf("%20.0f  %-20s", value, event);
+		if (modes != NULL && value > 0)
+			printf(" %.1f %%, %.1f %%, %.1f %%\n", 100 * (double)member_number(modes, "kernel", 0) / value,
+			       100 * (double)member_number(modes, "user", 0) / value,
+			       100 * (double)member_number(modes, "hypervisor", 0) / value);
+		else if (enabled_ns > 0)
+			printf(" %.1f %% of the time\n",
+			       100 * (double)member_number(counter, "running-ns", 0) / enabled_ns);
+		else
+			puts(" never: nothing of it ran");
+	}
+	printf("\nin %.3f s\n", seconds);
+}
+
+static bool count(struct client *client, GError **error)
+{
+	uint64_t seconds = SECONDS_DEFAULT;
+	bool done;
+
+	if (given.duration != NULL && !units_parse_duration("--duration", given.duration, &seconds, error))
+		return false;
+	json_t *counters = prepare_all(client, error);
+
+	if (counters == NULL)
+		return false;
+	gint64 start_us = g_get_monotonic_time();
+
+	done = for_all(client, counters, "counter-start", false, error);
+	if (done) {
+		g_usleep(seconds * G_USEC_PER_SEC);
+		done = for_all(client, counters, "counter-read", true, error);
+	}
+	double elapsed = (double)(g_get_monotonic_time() - start_us) / G_USEC_PER_SEC;
+
+	if (done && given.json)
+		print_json(counters);
+	else if (done)
+		count_print(counters, elapsed);
+	json_decref(counters);
+	return done;
+}
+
+/* ---- disable, enable ---- */
+
+static bool administer(struct client *client, const char *method, const char *number, GError **error)
+{
+	uint64_t counter;
+
+	return units_parse_number("COUNTER", number, 0, COUNTER_MAX, &counter, error) &&
+	       tell(client, "control-take", NULL, error) &&
+	       tell(client, method, json_pack("{s:I}", "counter", (json_int_t)counter), error);
+}
+
+static int counter_do(const char *action, const char *engine, const char *number)
+{
+	g_autoptr(GError) error = NULL;
+	struct client *client = engine_find(engine, &error);
+	bool done = false;
+
+	if (client == NULL)
+		return failure(error);
+	if (strcmp(action, "list") == 0)
+		done = list(client, &error);
+	else if (strcmp(action, "host") == 0)
+		done = host(client, &error);
+	else if (strcmp(action, "count") == 0)
+		done = count(client, &error);
+	else
+		done = administer(client, strcmp(action, "disable") == 0 ? "counter-disable" : "counter-enable", number,
+		                  &error);
+	client_free(client);
+	return done ? STATUS_OK : failure(error);
+}
+
+static int counter_run(unsigned n, char **arguments)
+{
+	static const char *const actions[] = {"list", "host", "count", "disable", "enable", NULL};
+	const char *action = n > 0 ? arguments[0] : "list";
+	bool administers = strcmp(action, "disable") == 0 || strcmp(action, "enable") == 0;
+
+	if (!g_strv_contains(actions, action))
+		return usage_error(command_counter.name,
+		                   "there is no action \"%s\", but list, host, count, disable, enable", action);
+	if (administers != (n == 3))
+		return usage_error(command_counter.name,
+		                   administers ? "which one? %s ENGINE COUNTER" : "%s takes no counter", action);
+	return counter_do(action, n > 1 ? arguments[1] : NULL, n > 2 ? arguments[2] : NULL);
+}
+
+const struct command command_counter = {
+	.name = "counter",
+	.summary = "Count events in a running guest or its tasks, beside any session",
+	.arguments = "[list|host|count|disable|enable [ENGINE [COUNTER]]]",
+	.max_arguments = 3,
+	.manual = "vprof-counter",
+	.description = "list says who holds the engine's counters, host what can be counted, count counts for a while; "
+		       "disable\n"
+		       "and enable keep a counter from being given out. ENGINE is a name or a process id from `vprof "
+		       "list`, or a\n"
+		       "socket's path; without it, the only one there is.\n"
+		       "\n"
+		       "Examples:\n"
+		       "  vprof counter\n"
+		       "  vprof counter count bzImage-1234 -e cycles:u -e cycles:k --duration 5s\n"
+		       "  vprof counter count 1234 -p 42 --descendants\n"
+		       "  vprof counter count --comm 'kworker/*' --estimate --json\n"
+		       "  vprof counter disable 1234 7",
+	.options = options,
+	.run = counter_run,
+};

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Counters on a running guest of our own, beside a session, by `vprof counter`."""
+import json
+
+import harness
+from harness import VMM, VPROF, guest
+
+SECONDS = 3
+# A vCPU's time on a busy machine: all there is to be sure of.
+RAN_MIN_NS = 50_000_000
+
+
+class Counters(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        harness.need_kvm()
+        self.path = self.folder / "engine.sock"
+
+    def engine(self, kernel):
+        engine = self.start(VMM, "--kernel", kernel, "--vcpus", "2", "--console", "none", "--control", self.path)
+        harness.wait_until(self.path.exists, "the control socket")
+        return engine
+
+    def end(self, engine):
+        engine.terminate()
+        self.finish(engine, status=None)
+
+    def counter(self, *arguments):
+        return json.loads(self.run_program(VPROF, "counter", *arguments, "--json")[0])
+
+    def count(self, *arguments):
+        return self.counter("count", self.path, "--duration", SECONDS, *arguments)
+
+    def test_counts_agree_with_the_engines_clocks(self):
+        engine = self.engine(guest("hang"))
+        before = json.loads(self.run_program(VPROF, "mpstat", "--json", self.path)[0])
+        counted, = self.count("-e", "task-clock")
+        after = json.loads(self.run_program(VPROF, "mpstat", "--json", self.path)[0])
+        ran = after["total"]["clocks-ns"]["cpu"] - before["total"]["clocks-ns"]["cpu"]
+        self.assertGreater(counted["value"], RAN_MIN_NS)
+        # The clocks are read a little earlier and later.
+        self.assertLessEqual(counted["value"], ran)
+        self.assertGreater(counted["value"], 0.6 * ran)
+        self.assertEqual(counted["value"], sum(vcpu["value"] for vcpu in counted["vcpus"]))
+        self.end(engine)
+
+    def test_estimates_find_the_mode(self):
+        engine = self.engine(guest("hang"))
+        exact, estimate = self.count("-e", "task-clock"), self.count("-e", "task-clock", "--estimate")
+        self.assertGreater(exact[0]["value"], RAN_MIN_NS)
+        modes = estimate[0]["modes"]
+        self.assertEqual(modes["user"], 0)
+        self.assertGreater(modes["kernel"], 0.9 * estimate[0]["value"])
+        self.end(engine)
+
+    def test_holders_are_listed_and_let_go(self):
+        engine = self.engine(guest("hang"))
+        holder = self.start(VPROF, "counter", "count", self.path, "-e", "task-clock", "-e", "timer", "--duration", 60)
+        harness.wait_until(lambda: len(self.counter("list", self.path)) == 2, "the counters")
+        first, second = self.counter("list", self.path)
+        self.assertEqual((first["pid"], first["state"], first["event"]), (holder.pid, "running", "task-clock"))
+        self.assertEqual((second["disposition"], second["mode"]), ("standalone", "guest-counting"))
+        self.refused(VPROF, "counter", "disable", self.path, 1, message=f"a client has it \\(pid {holder.pid}")
+        holder.kill()
+        self.finish(holder, status=None)
+        harness.wait_until(lambda: not self.counter("list", self.path), "their release")
+        self.run_program(VPROF, "counter", "disable", self.path, 0)
+        disabled, = self.counter("list", self.path)
+        self.assertEqual((disabled["counter"], disabled["state"]), (0, "disabled"))
+        self.run_program(VPROF, "counter", "enable", self.path, 0)
+        self.end(engine)
+
+    def test_a_session_is_not_disturbed(self):
+        recording = self.folder / "recording"
+        run = self.start(VPROF, "run", "--kernel", guest("hang"), "--console", "none", "--name", f"c{id(self)}", "-e",
+                         "task-clock", "-F", 1000, "--duration", 6, "-o", recording)
+        harness.wait_until(lambda: f"c{id(self)}" in self.run_program(VPROF, "list")[0], "the engine")
+        counted = json.loads(self.run_program(VPROF, "counter", "count", f"c{id(self)}", "-e", "task-clock", "-e",
+                                              "cpu-clock", "--estimate", "--duration", 2, "--json")[0])
+        self.finish(run, status=124)
+        self.assertGreater(counted[0]["value"], RAN_MIN_NS)
+        report, rows = self.report(recording)
+        statistics = report["recording"].get("statistics", {})
+        self.assertEqual(report["recording"]["lost"], 0)
+        self.assertGreater(sum(row["samples"] for row in rows), 0)
+        self.assertEqual(statistics.get("total", {}).get("dropbuf-sample", 0), 0)
+
+    def test_refusals(self):
+        engine = self.engine(guest("hang"))
+        self.refused(VPROF, "counter", "count", self.path, "-e", "task-clock:u", message="whatever the guest's mode")
+        self.refused(VPROF, "counter", "count", self.path, "-p", 1, message="cannot tell the guest's tasks apart")
+        self.refused(VPROF, "counter", "count", self.path, "--cr3", "0x1000", message="cannot see context switches")
+        self.refused(VPROF, "counter", "count", self.path, "--descendants", message="only in a task mode")
+        self.refused(VPROF, "counter", "count", self.path, "-e", "cylces", message="near names: cycles")
+        self.end(engine)
+        self.refused(VPROF, "counter", "list", self.path, message="vprof list")
+
+    def test_the_host_is_described(self):
+        engine = self.engine(guest("hang"))
+        host = self.counter("host", self.path)
+        usable = {event["name"] for event in host["events"] if event["usable"]}
+        self.assertIn("timer", usable)
+        text = self.run_program(VPROF, "counter", "host", self.path)[0]
+        self.assertRegex(text, r"(?m)^PMU: ")
+        self.assertRegex(text, r"(?m)^timer +timer +a POSIX timer")
+        self.end(engine)
+
+
+if __name__ == "__main__":
+    harness.main()
