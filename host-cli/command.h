@@ -39,6 +39,8 @@ extern const struct command command_mpstat;
 extern const struct command command_ctl;
 extern const struct command command_stat;
 extern const struct command command_counter;
+extern const struct command command_probe;
+extern const struct command command_trace;
 extern const struct command command_doctor;
 extern const struct command command_completion;
 extern const struct command command_help;

@@ -19,6 +19,8 @@ const struct command *const commands[] = {
 	&command_list,
 	&command_mpstat,
 	&command_counter,
+	&command_probe,
+	&command_trace,
 	&command_ctl,
 	&command_doctor,
 	&command_completion,

@@ -541,7 +541,7 @@ const struct control_method control_methods[] = {
 	{
 		.name = "probe-record",
 		.summary = "starts or stops recording the events of the client's probes",
-		.returns = "{}",
+		.returns = "{\"tasks\": whether events carry pid and tid of the guest's task}",
 		.role = ROLE_INSTRUMENT,
 		.arguments = probe_record_arguments,
 		.run = method_probe_record,

@@ -180,7 +180,7 @@ json_t *method_probe_record(struct control_call *call, GError **error)
 		probe_set_pause(client->set);
 	else if (!probe_client_record(client, (size_t)json_integer_value(ring_bytes), error))
 		return NULL;
-	return json_object();
+	return json_pack("{s:b}", "tasks", probe_set_has_tasks(client->set));
 }
 
 static json_t *statistics_json(const struct probe_statistics *statistics)

@@ -400,6 +400,11 @@ bool probe_set_recording(const struct probe_set *set)
 	return set->recording;
 }
 
+bool probe_set_has_tasks(const struct probe_set *set)
+{
+	return set->kernel != NULL;
+}
+
 struct ring *probe_set_ring(const struct probe_set *set, unsigned vcpu)
 {
 	return set->rings[vcpu];
@@ -414,8 +419,7 @@ static uint64_t unread_events(const struct ring *ring)
 	uint64_t offset = ring_head(ring) - ring_unread(ring), end = ring_head(ring), events = 0;
 	size_t n;
 	/* Not past the end, whatever producer and reader do meanwhile. */
-	while (end - offset - 1 < ring_data_bytes(ring) &&
-	       (n = ring_view_read(ring, &offset, bytes, VIEW_BYTES)) > 0) {
+	while (end - offset - 1 < ring_data_bytes(ring) && (n = ring_view_read(ring, &offset, bytes, VIEW_BYTES)) > 0) {
 		const struct perf_event_header *record;
 		for (size_t at = 0; (record = record_check((const uint8_t *)bytes + at, n - at)); at += record->size)
 			events += record->type == PERF_RECORD_SAMPLE;

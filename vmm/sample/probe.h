@@ -54,6 +54,8 @@ bool probe_set_record(struct probe_set *set, size_t ring_bytes, GError **error);
 /* What is in the rings stays there until the next probe_set_record. Nothing when it does not record. */
 void probe_set_pause(struct probe_set *set);
 bool probe_set_recording(const struct probe_set *set);
+/* Whether events carry the pid of the guest's task, once recorded. */
+bool probe_set_has_tasks(const struct probe_set *set);
 /* NULL before the first probe_set_record. */
 struct ring *probe_set_ring(const struct probe_set *set, unsigned vcpu);
 

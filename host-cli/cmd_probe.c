@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "engine_find.h"
+#include "message.h"
+#include "text.h"
+
+static struct {
+	char *engine;
+	gboolean json;
+} given;
+
+static const GOptionEntry options[] = {
+	{"engine", 'E', 0, G_OPTION_ARG_STRING, &given.engine, "the engine, as `vprof list` shows it (the only one)",
+         "ENGINE"},
+	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print a JSON object", NULL},
+	{NULL},
+};
+
+static json_t *execute(struct client *client, const char *method, json_t *arguments, GError **error)
+{
+	return client_execute(client, method, arguments, NULL, NULL, ENGINE_ANSWER_TIMEOUT_MS, error);
+}
+
+static void print_json(const json_t *object)
+{
+	json_dumpf(object, stdout, JSON_INDENT(2));
+	putchar('\n');
+}
+
+/* ---- list ---- */
+
+/* All that match, however many answers they take. Adds them to *names; the providers of the last answer, or NULL. */
+static json_t *list_all(struct client *client, const char *pattern, json_t *names, GError **error)
+{
+	uint64_t from = 0;
+
+	for (;;) {
+		json_t *arguments = json_pack("{s:I}", "from", (json_int_t)from), *answer, *providers;
+		bool more;
+
+		if (pattern != NULL)
+			json_object_set_new(arguments, "match", text_json(pattern));
+		answer = execute(client, "probe-list", arguments, error);
+		if (answer == NULL)
+			return NULL;
+		json_array_extend(names, json_object_get(answer, "probes"));
+		more = member_number(answer, "next", 0) > from;
+		from = member_number(answer, "next", 0);
+		providers = json_incref(json_object_get(answer, "providers"));
+		json_decref(answer);
+		if (!more)
+			return providers;
+		json_decref(providers);
+	}
+}
+
+static void print_providers(const json_t *providers)
+{
+	for (size_t i = 0; i < json_array_size(providers); i++) {
+		const json_t *provider = json_array_get(providers, i);
+		g_autofree char *syntax = text_printable(member_text(provider, "syntax"));
+		g_autofree char *summary = text_printable(member_text(provider, "summary"));
+
+		printf("%-50s %s\n", syntax, summary);
+	}
+}
+
+static void print_names(const json_t *names)
+{
+	for (size_t i = 0; i < json_array_size(names); i++) {
+		g_autofree char *name = text_printable(json_string_value(json_array_get(names, i)));
+
+		puts(name);
+	}
+}
+
+static bool probe_list(struct client *client, const char *pattern, GError **error)
+{
+	json_t *names = json_array(), *providers = list_all(client, pattern, names, error);
+	bool done = providers != NULL;
+
+	if (done && given.json) {
+		json_t *object = json_pack("{s:O, s:O}", "providers", providers, "probes", names);
+
+		print_json(object);
+		json_decref(object);
+	} else if (done && pattern == NULL) {
+		print_providers(providers);
+	} else if (done) {
+		print_names(names);
+	}
+	json_decref(providers);
+	json_decref(names);
+	return done;
+}
+
+/* ---- args ---- */
+
+static bool probe_args(struct client *client, const char *probe, GError **error)
+{
+	json_t *answer = execute(client, "probe-args", json_pack("{s:o}", "probe", text_json(probe)), error);
+	const json_t *arguments = json_object_get(answer, "arguments");
+
+	if (answer == NULL)
+		return false;
+	if (given.json)
+		print_json(answer);
+	else
+		print_names(arguments);
+	json_decref(answer);
+	return true;
+}
+
+static int probe_run(unsigned n, char **arguments)
+{
+	g_autoptr(GError) error = NULL;
+	bool args = n == 2 && strcmp(arguments[0], "args") == 0;
+	bool list = n >= 1 && strcmp(arguments[0], "list") == 0;
+	struct client *client;
+	bool done;
+
+	if (!args && !list)
+		return usage_error("probe", "say list, list PATTERN or args PROBE");
+	client = engine_find(given.engine, &error);
+	done = client != NULL && (list ? probe_list(client, n == 2 ? arguments[1] : NULL, &error)
+	                               : probe_args(client, arguments[1], &error));
+	client_free(client);
+	return done ? STATUS_OK : failure(error);
+}
+
+const struct command command_probe = {
+	.name = "probe",
+	.summary = "List what can be traced in a running guest",
+	.arguments = "list [PATTERN] | args PROBE",
+	.max_arguments = 2,
+	.manual = "vprof-probe",
+	.description =
+		"list without PATTERN prints the providers and how their probes are written; with it, the exits,\n"
+		"system calls and kernel functions whose name matches. args prints the arguments of a probe's "
+		"events.\n"
+		"\n"
+		"Examples:\n"
+		"  vprof probe list\n"
+		"  vprof probe list 'function:vfs_*'\n"
+		"  vprof probe args syscall:openat",
+	.options = options,
+	.run = probe_run,
+};

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "engine_find.h"
+#include "message.h"
+#include "text.h"
+#include "trace/trace_aggregate.h"
+#include "trace/trace_filter.h"
+#include "trace/trace_print.h"
+#include "trace/trace_source.h"
+#include "units.h"
+
+#define POLL_MS 50u
+#define EVENTS_MAX UINT64_C(1000000000000)
+
+static struct {
+	char **probes, **filters;
+	char *registers, *count, *hist, *events, *duration;
+	gboolean stack, json;
+} given;
+
+static const GOptionEntry options[] = {
+	{"probe", 'p', 0, G_OPTION_ARG_STRING_ARRAY, &given.probes, "what to trace; may be repeated", "PROBE"},
+	{"registers", 'r', 0, G_OPTION_ARG_STRING, &given.registers, "registers to go with each event, as rip,rax",
+         "LIST"},
+	{"stack", 's', 0, G_OPTION_ARG_NONE, &given.stack, "call chains, too", NULL},
+	{"filter", 'f', 0, G_OPTION_ARG_STRING_ARRAY, &given.filters,
+         "only events with FIELD=VALUE, or with !=, <, <=, > or >=; may be repeated, and all have to match", "FILTER"},
+	{"count", 'c', 0, G_OPTION_ARG_STRING, &given.count, "count events by these fields instead of printing them",
+         "FIELDS"},
+	{"hist", 'H', 0, G_OPTION_ARG_STRING, &given.hist, "print a histogram of this field, by powers of two",
+         "FIELD"},
+	{"events", 'n', 0, G_OPTION_ARG_STRING, &given.events, "stop after so many events", "N"},
+	{"duration", 'd', 0, G_OPTION_ARG_STRING, &given.duration, "stop after this time", "TIME"},
+	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print a JSON object for each event and for the end", NULL},
+	{NULL},
+};
+
+struct trace {
+	struct trace_source *source;
+	struct trace_filter *filters;
+	size_t n_filters;
+	char **count_fields;
+	struct trace_counts *counts;      /* NULL: not asked for */
+	struct trace_histogram histogram; /* field NULL: not asked for */
+	uint64_t events_max, events;      /* 0: no limit */
+	int64_t start_us, end_us;         /* g_get_monotonic_time(), CLOCK_MONOTONIC as the events' times; 0: no end */
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+/* The first ends the trace and prints what there is; the second ends us. */
+static void watch_signals(void)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+/* ---- what was asked for ---- */
+
+static bool parse_filters(struct trace *trace, GError **error)
+{
+	size_t n = given.filters != NULL ? g_strv_length(given.filters) : 0;
+
+	trace->filters = g_new0(struct trace_filter, n);
+	for (; trace->n_filters < n; trace->n_filters++)
+		if (!trace_filter_parse(given.filters[trace->n_filters], &trace->filters[trace->n_filters], error))
+			return false;
+	return true;
+}
+
+static bool parse_limits(struct trace *trace, GError **error)
+{
+	uint64_t seconds = 0;
+
+	if (given.events != NULL &&
+	    !units_parse_number("--events", given.events, 1, EVENTS_MAX, &trace->events_max, error))
+		return false;
+	if (given.duration != NULL && !units_parse_duration("--duration", given.duration, &seconds, error))
+		return false;
+	trace->end_us = (int64_t)(seconds * G_USEC_PER_SEC);
+	return true;
+}
+
+static bool parse(struct trace *trace, GError **error)
+{
+	if (!parse_filters(trace, error) || !parse_limits(trace, error))
+		return false;
+	if (given.count != NULL) {
+		trace->count_fields = g_strsplit(given.count, ",", -1);
+		trace->counts = trace_counts_new(trace->count_fields);
+	}
+	trace->histogram.field = given.hist;
+	return true;
+}
+
+static void trace_clear(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->n_filters; i++)
+		trace_filter_clear(&trace->filters[i]);
+	g_free(trace->filters);
+	trace_counts_free(trace->counts);
+	g_strfreev(trace->count_fields);
+	trace_source_close(trace->source);
+}
+
+static bool check_field(const struct trace *trace, const char *what, const char *field, GError **error)
+{
+	if (trace_source_has_field(trace->source, field))
+		return true;
+	g_set_error(
+		error, TRACE_ERROR, TRACE_ERROR_FILTER,
+		"%s: no probe has a field \"%s\"; every event has time, vcpu, pid, tid, comm, probe, ip and func, and "
+		"`vprof probe args PROBE` shows the others",
+		what, field);
+	return false;
+}
+
+static bool check_fields(const struct trace *trace, GError **error)
+{
+	for (size_t i = 0; i < trace->n_filters; i++)
+		if (!check_field(trace, "--filter", trace->filters[i].field, error))
+			return false;
+	for (char **field = trace->count_fields; field != NULL && *field != NULL; field++)
+		if (!check_field(trace, "--count", *field, error))
+			return false;
+	return given.hist == NULL || check_field(trace, "--hist", given.hist, error);
+}
+
+static bool trace_open(struct trace *trace, const char *engine, GError **error)
+{
+	g_auto(GStrv) registers = given.registers != NULL ? g_strsplit(given.registers, ",", -1) : NULL;
+
+	trace->source = trace_source_open(engine, error);
+	if (trace->source == NULL)
+		return false;
+	for (char **probe = given.probes; *probe != NULL; probe++)
+		if (!trace_source_add(trace->source, *probe, registers, given.stack, error))
+			return false;
+	return check_fields(trace, error);
+}
+
+/* ---- events ---- */
+
+static bool matches(const struct trace *trace, const struct trace_event *event)
+{
+	for (size_t i = 0; i < trace->n_filters; i++)
+		if (!trace_filter_match(&trace->filters[i], event, trace_source_resolver(trace->source)))
+			return false;
+	return true;
+}
+
+static void print_json(json_t *object)
+{
+	json_dumpf(object, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(object);
+}
+
+static bool aggregates(const struct trace *trace)
+{
+	return trace->counts != NULL || trace->histogram.field != NULL;
+}
+
+static void show(struct trace *trace, const struct trace_event *event)
+{
+	struct resolver *resolver = trace_source_resolver(trace->source);
+
+	if (trace->counts != NULL)
+		trace_counts_add(trace->counts, event, resolver);
+	if (trace->histogram.field != NULL)
+		trace_histogram_add(&trace->histogram, event);
+	if (!aggregates(trace) && given.json)
+		print_json(trace_event_json(event, resolver));
+	else if (!aggregates(trace))
+		trace_print_event(event, (uint64_t)trace->start_us * 1000, resolver, stdout);
+}
+
+static bool enough(const struct trace *trace)
+{
+	return trace->events_max != 0 && trace->events >= trace->events_max;
+}
+
+static bool take_events(struct trace *trace, unsigned timeout_ms, GError **error)
+{
+	g_autoptr(GArray) events = trace_source_read(trace->source, timeout_ms, error);
+
+	for (guint i = 0; events != NULL && i < events->len && !enough(trace); i++) {
+		const struct trace_event *event = &g_array_index(events, struct trace_event, i);
+
+		if (matches(trace, event)) {
+			trace->events++;
+			show(trace, event);
+		}
+	}
+	fflush(stdout);
+	return events != NULL;
+}
+
+static bool goes_on(const struct trace *trace)
+{
+	return !interrupted && !trace_source_ended(trace->source) && !enough(trace) && ferror(stdout) == 0 &&
+	       (trace->end_us == 0 || g_get_monotonic_time() < trace->end_us);
+}
+
+/* Until the end that was asked for or the guest's; what is in the rings then is taken, too. */
+static bool trace_run(struct trace *trace, GError **error)
+{
+	trace->start_us = g_get_monotonic_time();
+	if (trace->end_us != 0)
+		trace->end_us += trace->start_us;
+	if (!trace_source_record(trace->source, error))
+		return false;
+	if (!aggregates(trace) && !given.json)
+		trace_print_header(stdout);
+	while (goes_on(trace))
+		if (!take_events(trace, POLL_MS, error))
+			return false;
+	/* An engine that has gone left its rings with us. */
+	trace_source_stop(trace->source, NULL);
+	return take_events(trace, 0, error);
+}
+
+/* ---- the end ---- */
+
+static void print_summary(const struct trace *trace, const json_t *state)
+{
+	const json_t *statistics = json_object_get(state, "statistics");
+
+	if (trace->counts != NULL)
+		trace_counts_print(trace->counts, stdout);
+	if (trace->histogram.field != NULL)
+		trace_histogram_print(&trace->histogram, stdout);
+	fflush(stdout);
+	if (state == NULL)
+		say("%" G_GUINT64_FORMAT " events shown; the engine has gone, so how many were dropped is not known",
+		    trace->events);
+	else
+		say("%" G_GUINT64_FORMAT " events, %" G_GUINT64_FORMAT " shown; %" G_GUINT64_FORMAT
+		    " dropped, %" G_GUINT64_FORMAT " ticks skipped, %" G_GUINT64_FORMAT " without a known task",
+		    member_number(statistics, "event", 0), trace->events, member_number(statistics, "dropevt", 0),
+		    member_number(statistics, "skiptick", 0), member_number(statistics, "no-task", 0));
+}
+
+static void print_summary_json(const struct trace *trace, json_t *state)
+{
+	json_t *end = json_pack("{s:I, s:O?}", "shown", (json_int_t)trace->events, "statistics",
+	                        json_object_get(state, "statistics"));
+
+	if (trace->counts != NULL)
+		json_object_set_new(end, "count", trace_counts_json(trace->counts));
+	if (trace->histogram.field != NULL)
+		json_object_set_new(end, "hist", trace_histogram_json(&trace->histogram));
+	print_json(json_pack("{s:o}", "end", end));
+}
+
+static void finish(struct trace *trace)
+{
+	json_t *state = trace_source_statistics(trace->source);
+
+	if (given.json)
+		print_summary_json(trace, state);
+	else
+		print_summary(trace, state);
+	json_decref(state);
+}
+
+static int trace_main(unsigned n, char **arguments)
+{
+	g_autoptr(GError) error = NULL;
+	struct trace trace = {.source = NULL};
+	bool done;
+
+	if (given.probes == NULL)
+		return usage_error("trace", "say what to trace, as -p function:vfs_read; `vprof probe list` shows it");
+	if (!parse(&trace, &error)) {
+		trace_clear(&trace);
+		return usage_error("trace", "%s", error->message);
+	}
+	watch_signals();
+	done = trace_open(&trace, n > 0 ? arguments[0] : NULL, &error) && trace_run(&trace, &error);
+	if (done)
+		finish(&trace);
+	trace_clear(&trace);
+	return done ? STATUS_OK : failure(error);
+}
+
+const struct command command_trace = {
+	.name = "trace",
+	.summary = "Print what happens in a running guest, as it happens",
+	.arguments = "[ENGINE]",
+	.max_arguments = 1,
+	.manual = "vprof-trace",
+	.description =
+		"ENGINE is a name or a process id from `vprof list`, or a socket's path; without it, the only one "
+		"there is.\n"
+		"`vprof probe list` shows what there is to trace.\n"
+		"\n"
+		"Examples:\n"
+		"  vprof trace -p syscall:openat\n"
+		"  vprof trace -p function:vfs_read --stack -f comm=sh -n 3\n"
+		"  vprof trace -p 'syscall:*' --count comm,nr -d 10s\n"
+		"  vprof trace -p function:vfs_read --hist arg2",
+	.options = options,
+	.run = trace_main,
+};

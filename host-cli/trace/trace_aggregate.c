@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/trace_aggregate.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define KEYS_MAX 65536u /* then the rest is counted together */
+#define BAR_COLUMNS 50u
+
+struct trace_counts {
+	char **fields;
+	GHashTable *counts; /* key to uint64_t * */
+};
+
+struct trace_counts *trace_counts_new(char **fields)
+{
+	struct trace_counts *counts = g_new(struct trace_counts, 1);
+
+	*counts = (struct trace_counts){.fields = fields,
+	                                .counts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free)};
+	return counts;
+}
+
+void trace_counts_free(struct trace_counts *counts)
+{
+	if (counts == NULL)
+		return;
+	g_hash_table_unref(counts->counts);
+	g_free(counts);
+}
+
+static char *make_key(const struct trace_counts *counts, const struct trace_event *event, struct resolver *resolver)
+{
+	GString *key = g_string_new(NULL);
+
+	for (char **field = counts->fields; *field != NULL; field++) {
+		g_autofree char *text = trace_event_text(event, *field, resolver);
+
+		g_string_append_printf(key, "%s%s", field == counts->fields ? "" : ", ", text != NULL ? text : "-");
+	}
+	return g_string_free(key, FALSE);
+}
+
+void trace_counts_add(struct trace_counts *counts, const struct trace_event *event, struct resolver *resolver)
+{
+	g_autofree char *key = make_key(counts, event, resolver);
+	uint64_t *count = g_hash_table_lookup(counts->counts, key);
+
+	if (count == NULL && g_hash_table_size(counts->counts) >= KEYS_MAX) {
+		g_free(key);
+		key = g_strdup("(others)");
+		count = g_hash_table_lookup(counts->counts, key);
+	}
+	if (count == NULL) {
+		count = g_new0(uint64_t, 1);
+		g_hash_table_insert(counts->counts, g_steal_pointer(&key), count);
+	}
+	(*count)++;
+}
+
+struct row {
+	const char *key;
+	uint64_t count;
+};
+
+static gint compare_rows(gconstpointer a, gconstpointer b)
+{
+	const struct row *first = a, *second = b;
+
+	if (first->count != second->count)
+		return first->count < second->count ? 1 : -1;
+	return strcmp(first->key, second->key);
+}
+
+static GArray *sorted_rows(const struct trace_counts *counts)
+{
+	GArray *rows = g_array_new(FALSE, FALSE, sizeof(struct row));
+	GHashTableIter iter;
+	gpointer key, count;
+
+	g_hash_table_iter_init(&iter, counts->counts);
+	while (g_hash_table_iter_next(&iter, &key, &count)) {
+		struct row row = {key, *(const uint64_t *)count};
+		g_array_append_val(rows, row);
+	}
+	g_array_sort(rows, compare_rows);
+	return rows;
+}
+
+void trace_counts_print(const struct trace_counts *counts, FILE *out)
+{
+	g_autoptr(GArray) rows = sorted_rows(counts);
+	g_autofree char *fields = g_strjoinv(", ", counts->fields);
+
+	fprintf(out, "%10s  %s\n", "COUNT", fields);
+	for (guint i = 0; i < rows->len; i++) {
+		const struct row *row = &g_array_index(rows, struct row, i);
+
+		fprintf(out, "%10" PRIu64 "  %s\n", row->count, row->key);
+	}
+}
+
+json_t *trace_counts_json(const struct trace_counts *counts)
+{
+	g_autoptr(GArray) rows = sorted_rows(counts);
+	json_t *list = json_array();
+
+	for (guint i = 0; i < rows->len; i++) {
+		const struct row *row = &g_array_index(rows, struct row, i);
+
+		json_array_append_new(list, json_pack("{s:s, s:I}", "key", row->key, "count", (json_int_t)row->count));
+	}
+	return list;
+}
+
+/* ---- histograms ---- */
+
+/* 0, 1, 2 to 3, 4 to 7, ...: the number of bits. */
+static unsigned bucket_of(uint64_t value)
+{
+	return value == 0 ? 0 : 64 - (unsigned)__builtin_clzll(value);
+}
+
+void trace_histogram_add(struct trace_histogram *histogram, const struct trace_event *event)
+{
+	uint64_t value;
+
+	if (trace_event_number(event, histogram->field, &value))
+		histogram->buckets[bucket_of(value)]++;
+}
+
+/* The buckets between the first and the last that are not empty; false when all are. */
+static bool used_buckets(const struct trace_histogram *histogram, unsigned *first, unsigned *last)
+{
+	*first = 0;
+	*last = TRACE_BUCKETS - 1;
+	while (*first < TRACE_BUCKETS && histogram->buckets[*first] == 0)
+		(*first)++;
+	while (*last > *first && histogram->buckets[*last] == 0)
+		(*last)--;
+	return *first < TRACE_BUCKETS;
+}
+
+static uint64_t bucket_low(unsigned bucket)
+{
+	return bucket == 0 ? 0 : UINT64_C(1) << (bucket - 1);
+}
+
+/* "512", "4K", "1G": exact, as it is a power of two. */
+static void format_power(uint64_t value, char *text, size_t bytes)
+{
+	static const char units[] = "\0KMGTPE";
+	unsigned unit = 0;
+
+	for (; value >= 1024 && value % 1024 == 0; value /= 1024)
+		unit++;
+	g_snprintf(text, bytes, "%" PRIu64 "%.1s", value, &units[unit]);
+}
+
+static void format_range(unsigned bucket, char *text, size_t bytes)
+{
+	char low[16], high[16];
+
+	format_power(bucket_low(bucket), low, sizeof(low));
+	if (bucket < 2)
+		g_snprintf(text, bytes, "[%s]", low);
+	else if (bucket == TRACE_BUCKETS - 1)
+		g_snprintf(text, bytes, "[%s, ...)", low);
+	else {
+		format_power(bucket_low(bucket + 1), high, sizeof(high));
+		g_snprintf(text, bytes, "[%s, %s)", low, high);
+	}
+}
+
+void trace_histogram_print(const struct trace_histogram *histogram, FILE *out)
+{
+	static const char bar[BAR_COLUMNS + 1] = "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@";
+	unsigned first, last;
+	uint64_t most = 1;
+
+	fprintf(out, "%s\n", histogram->field);
+	if (!used_buckets(histogram, &first, &last))
+		return;
+	for (unsigned i = first; i <= last; i++)
+		most = MAX(most, histogram->buckets[i]);
+	for (unsigned i = first; i <= last; i++) {
+		char range[40];
+		unsigned columns = (unsigned)((double)histogram->buckets[i] / (double)most * BAR_COLUMNS);
+
+		format_range(i, range, sizeof(range));
+		fprintf(out, "%-16s %10" PRIu64 " |%-*.*s|\n", range, histogram->buckets[i], (int)BAR_COLUMNS,
+		        (int)columns, bar);
+	}
+}
+
+json_t *trace_histogram_json(const struct trace_histogram *histogram)
+{
+	json_t *list = json_array();
+	unsigned first, last;
+
+	if (used_buckets(histogram, &first, &last)) {
+		for (unsigned i = first; i <= last; i++) {
+			char low[24];
+
+			g_snprintf(low, sizeof(low), "0x%" PRIx64, bucket_low(i));
+			json_array_append_new(
+				list, json_pack("{s:s, s:I}", "from", low, "count", (json_int_t)histogram->buckets[i]));
+		}
+	}
+	return json_pack("{s:s, s:o}", "field", histogram->field, "buckets", list);
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Events counted by what they have in common, and numbers sorted into powers of two, as bpftrace's count() and hist().
+ */
+#ifndef VPROF_CLI_TRACE_AGGREGATE_H
+#define VPROF_CLI_TRACE_AGGREGATE_H
+
+#include <stdio.h>
+
+#include "trace/trace_event.h"
+
+struct trace_counts;
+/* fields: names of fields, of which an event's values together are the key; borrowed. */
+struct trace_counts *trace_counts_new(char **fields);
+void trace_counts_free(struct trace_counts *counts);
+void trace_counts_add(struct trace_counts *counts, const struct trace_event *event, struct resolver *resolver);
+/* The largest first. */
+void trace_counts_print(const struct trace_counts *counts, FILE *out);
+json_t *trace_counts_json(const struct trace_counts *counts);
+
+#define TRACE_BUCKETS 65u /* 0, and one for each power of two */
+
+struct trace_histogram {
+	const char *field; /* borrowed */
+	uint64_t buckets[TRACE_BUCKETS];
+};
+/* An event without the field is not counted. */
+void trace_histogram_add(struct trace_histogram *histogram, const struct trace_event *event);
+void trace_histogram_print(const struct trace_histogram *histogram, FILE *out);
+json_t *trace_histogram_json(const struct trace_histogram *histogram);
+
+#endif

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/trace_source.h"
+
+#include <string.h>
+#include <unistd.h>
+#include <vprof/control.h>
+#include <vprof/probe.h>
+
+#include "engine_find.h"
+#include "lib/record/reader.h"
+#include "lib/record/ring_reader.h"
+#include "lib/symbol/symtab.h"
+#include "text.h"
+
+#define COMMS_MAX 65536u /* names kept; then they are forgotten and come again */
+
+struct trace_source {
+	struct client *client;
+	GPtrArray *probes;  /* of struct trace_probe */
+	GPtrArray *readers; /* of struct ring_reader, one for each vCPU */
+	GHashTable *comms;  /* tid to name */
+	struct symtab *symtab;
+	struct resolver *resolver;
+	bool tasks; /* the engine tells them apart */
+	bool ended;
+};
+
+/* Names of functions are a comfort: an image that cannot be read leaves numbers. */
+static void load_symbols(struct trace_source *source)
+{
+	const char *kernel = member_text(json_object_get(client_greeting(source->client), "guest"), "kernel");
+	struct image *image = kernel != NULL ? image_open(kernel, NULL) : NULL;
+
+	if (image != NULL)
+		source->symtab = symtab_load(image, NULL);
+	image_free(image);
+	if (source->symtab != NULL)
+		source->resolver = resolver_new_symtab(source->symtab);
+}
+
+struct trace_source *trace_source_open(const char *engine, GError **error)
+{
+	struct client *client = engine_find(engine, error);
+	struct trace_source *source;
+
+	if (client == NULL)
+		return NULL;
+	source = g_new0(struct trace_source, 1);
+	source->client = client;
+	source->probes = g_ptr_array_new_with_free_func((GDestroyNotify)trace_probe_free);
+	source->readers = g_ptr_array_new_with_free_func((GDestroyNotify)ring_reader_free);
+	source->comms = g_hash_table_new_full(NULL, NULL, NULL, NULL);
+	load_symbols(source);
+	return source;
+}
+
+void trace_source_close(struct trace_source *source)
+{
+	if (source == NULL)
+		return;
+	resolver_free(source->resolver);
+	symtab_free(source->symtab);
+	g_hash_table_unref(source->comms);
+	g_ptr_array_unref(source->readers);
+	g_ptr_array_unref(source->probes);
+	client_free(source->client);
+	g_free(source);
+}
+
+static json_t *execute(struct trace_source *source, const char *method, json_t *arguments, GError **error)
+{
+	return client_execute(source->client, method, arguments, NULL, NULL, ENGINE_ANSWER_TIMEOUT_MS, error);
+}
+
+bool trace_source_add(struct trace_source *source, const char *probe, char **registers, bool stack, GError **error)
+{
+	json_t *arguments = json_pack("{s:o, s:b}", "probe", text_json(probe), "stack", stack);
+	json_t *answer;
+
+	if (registers != NULL && registers[0] != NULL) {
+		json_t *names = json_array();
+
+		for (char **name = registers; *name != NULL; name++)
+			json_array_append_new(names, text_json(*name));
+		json_object_set_new(arguments, "registers", names);
+	}
+	answer = execute(source, "probe-add", arguments, error);
+	if (answer == NULL)
+		return false;
+	g_ptr_array_add(source->probes, trace_probe_new(answer));
+	json_decref(answer);
+	return true;
+}
+
+bool trace_source_has_field(const struct trace_source *source, const char *field)
+{
+	static const char *const common[] = {"time", "vcpu", "pid", "tid", "ip", "comm", "probe", "func", NULL};
+	bool found = g_strv_contains(common, field);
+
+	for (guint i = 0; i < source->probes->len && !found; i++) {
+		const struct trace_probe *probe = g_ptr_array_index(source->probes, i);
+
+		found = g_strv_contains((const char *const *)probe->fields, field);
+	}
+	return found;
+}
+
+/* Takes the descriptors: a ring and an eventfd for each vCPU. */
+static bool open_rings(struct trace_source *source, const int *fds, size_t n_fds, GError **error)
+{
+	bool done = true;
+
+	for (size_t i = 0; i < n_fds; i++) {
+		struct ring_reader *reader = i % 2 == 0 && done ? ring_reader_open(fds[i], error) : NULL;
+
+		if (reader != NULL)
+			g_ptr_array_add(source->readers, reader);
+		else if (i % 2 == 0)
+			done = false;
+		close(fds[i]);
+	}
+	return done;
+}
+
+bool trace_source_record(struct trace_source *source, GError **error)
+{
+	json_t *answer = execute(source, "probe-record", json_pack("{s:b}", "on", true), error);
+	g_autofree int *fds = NULL;
+	size_t n_fds = 0;
+	bool done;
+
+	if (answer == NULL)
+		return false;
+	source->tasks = json_is_true(json_object_get(answer, "tasks"));
+	json_decref(answer);
+	answer = client_execute(source->client, "probe-rings", NULL, &fds, &n_fds, ENGINE_ANSWER_TIMEOUT_MS, error);
+	done = answer != NULL && open_rings(source, fds, n_fds, error);
+	json_decref(answer);
+	return done;
+}
+
+/* ---- events ---- */
+
+static const struct trace_probe *find_probe(const struct trace_source *source, uint64_t id)
+{
+	for (guint i = 0; i < source->probes->len; i++) {
+		const struct trace_probe *probe = g_ptr_array_index(source->probes, i);
+
+		if (probe->id == id)
+			return probe;
+	}
+	return NULL;
+}
+
+/* Interned, as events hold on to it; the guest cannot make up more names than COMMS_MAX at a time. */
+static void learn_comm(struct trace_source *source, const struct perf_event_header *record, size_t bytes)
+{
+	uint32_t pid, tid;
+	const char *comm;
+	g_autofree char *clean = NULL;
+
+	if (!record_comm_decode(record, bytes, &pid, &tid, &comm))
+		return;
+	if (g_hash_table_size(source->comms) >= COMMS_MAX)
+		g_hash_table_remove_all(source->comms);
+	clean = text_printable(comm);
+	g_hash_table_insert(source->comms, GUINT_TO_POINTER(tid), (char *)g_intern_string(clean));
+}
+
+static const char *find_comm(const struct trace_source *source, uint32_t tid)
+{
+	const char *comm = g_hash_table_lookup(source->comms, GUINT_TO_POINTER(tid));
+
+	if (comm != NULL)
+		return comm;
+	if (!source->tasks)
+		return "-";
+	return tid == 0 ? "swapper" : "?";
+}
+
+static void take_record(struct trace_source *source, const struct perf_event_header *record, size_t bytes,
+                        GArray *events)
+{
+	struct trace_event event = {.bytes = NULL};
+
+	if (record->type != PERF_RECORD_SAMPLE) {
+		learn_comm(source, record, bytes);
+		return;
+	}
+	event.bytes = g_memdup2(record, bytes);
+	if (record_sample_decode((const struct perf_event_header *)(const void *)event.bytes, bytes,
+	                         VPROF_PROBE_SAMPLE_TYPE, &event.sample))
+		event.probe = find_probe(source, event.sample.id);
+	if (event.probe == NULL) {
+		trace_event_clear(&event);
+		return;
+	}
+	event.comm = find_comm(source, event.sample.tid);
+	g_array_append_val(events, event);
+}
+
+static bool drain_ring(struct trace_source *source, struct ring_reader *reader, GArray *events, GError **error)
+{
+	const struct perf_event_header *record;
+	size_t bytes;
+
+	while ((record = ring_reader_next(reader, &bytes)) != NULL)
+		take_record(source, record, bytes, events);
+	ring_reader_release(reader);
+	if (!ring_reader_corrupt(reader))
+		return true;
+	g_set_error(error, RECORDING_ERROR, RECORDING_ERROR_FORMAT,
+	            "a ring of the engine is damaged; stop tracing and start again");
+	return false;
+}
+
+static gint compare_times(gconstpointer a, gconstpointer b)
+{
+	const struct trace_event *first = a, *second = b;
+
+	return (first->sample.time_ns > second->sample.time_ns) - (first->sample.time_ns < second->sample.time_ns);
+}
+
+/* True once the guest or its engine has ended; other events of the engine are not ours. */
+static bool wait_for_end(struct trace_source *source, unsigned timeout_ms)
+{
+	g_autoptr(GError) gone = NULL;
+	json_t *event = client_next_event(source->client, timeout_ms, &gone);
+	bool ended = gone != NULL || g_strcmp0(member_text(event, "event"), VPROF_EVENT_GUEST_ENDED) == 0;
+
+	json_decref(event);
+	return ended;
+}
+
+GArray *trace_source_read(struct trace_source *source, unsigned timeout_ms, GError **error)
+{
+	GArray *events = g_array_new(FALSE, FALSE, sizeof(struct trace_event));
+
+	g_array_set_clear_func(events, (GDestroyNotify)trace_event_clear);
+	source->ended = source->ended || wait_for_end(source, timeout_ms);
+	for (guint i = 0; i < source->readers->len; i++) {
+		if (!drain_ring(source, g_ptr_array_index(source->readers, i), events, error)) {
+			g_array_unref(events);
+			return NULL;
+		}
+	}
+	g_array_sort(events, compare_times);
+	return events;
+}
+
+bool trace_source_ended(const struct trace_source *source)
+{
+	return source->ended;
+}
+
+bool trace_source_stop(struct trace_source *source, GError **error)
+{
+	json_t *answer = execute(source, "probe-record", json_pack("{s:b}", "on", false), error);
+
+	json_decref(answer);
+	return answer != NULL;
+}
+
+json_t *trace_source_statistics(struct trace_source *source)
+{
+	return execute(source, "query-probes", NULL, NULL);
+}
+
+struct resolver *trace_source_resolver(struct trace_source *source)
+{
+	return source->resolver;
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A running engine with probes of ours, and their events as they come. */
+#ifndef VPROF_CLI_TRACE_SOURCE_H
+#define VPROF_CLI_TRACE_SOURCE_H
+
+#include "lib/client/client.h"
+#include "trace/trace_event.h"
+
+struct trace_source;
+
+/* The engine, as engine_find has it. */
+struct trace_source *trace_source_open(const char *engine, GError **error);
+void trace_source_close(struct trace_source *source);
+
+/* `registers`: names, or NULL. */
+bool trace_source_add(struct trace_source *source, const char *probe, char **registers, bool stack, GError **error);
+/* Whether one of the probes has that field, or every event has. */
+bool trace_source_has_field(const struct trace_source *source, const char *field);
+bool trace_source_record(struct trace_source *source, GError **error);
+
+/*
+ * Waits for up to timeout_ms, or until the guest's end, and then takes what is in the rings, sorted by time: an array
+ * of struct trace_event that clears its elements. Those of one call need not be later than those of the call before on
+ * another vCPU. NULL with an error.
+ */
+GArray *trace_source_read(struct trace_source *source, unsigned timeout_ms, GError **error);
+bool trace_source_ended(const struct trace_source *source);
+
+/* Stops recording. What is left in the rings comes with the next trace_source_read. */
+bool trace_source_stop(struct trace_source *source, GError **error);
+/* What query-probes answers (new reference); NULL when the engine has gone. */
+json_t *trace_source_statistics(struct trace_source *source);
+
+/* Names of the guest's kernel functions; NULL if its image is not here. */
+struct resolver *trace_source_resolver(struct trace_source *source);
+
+#endif
