@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Probes on live guests: each event of a guest that makes a known number of them is told, once, with what it was."""
+import json
+import re
+import socket
+
+import harness
+from harness import VMM, VPROF
+
+ROUNDS = 100  # tests/guests/rounds
+COUNTDOWN = 3
+PORT, MMIO, MSR, MARK_PORT = 0x510, 0xd0001000, 0x174, 0x80
+
+
+class Engine:
+    """vprof-vmm with a guest that waits, and a client that owns it."""
+
+    def __init__(self, test, guest, *options):
+        ours, theirs = socket.socketpair()
+        theirs.set_inheritable(True)
+        self.path = test.folder / "engine.sock"
+        self.process = test.start(VMM, "--kernel", guest, "--paused", "--console", "none", "--control", self.path,
+                                  "--client-fd", theirs.fileno(), *options, pass_fds=[theirs.fileno()])
+        theirs.close()
+        ours.settimeout(60)
+        self.input, self.output = ours.makefile("r"), ours.makefile("w")
+        test.addCleanup(self.close, ours)
+        self.line()
+        self.execute("negotiate", protocol=1)
+
+    def close(self, ours):
+        self.input.close()
+        self.output.close()
+        ours.close()
+        self.process.communicate(timeout=20)
+
+    def line(self):
+        return json.loads(self.input.readline())
+
+    def ask(self, method, **arguments):
+        self.output.write(json.dumps({"execute": method, "arguments": arguments}) + "\n")
+        self.output.flush()
+        while "event" in (answer := self.line()):
+            self.ended = self.ended or answer["event"] == "guest-ended"
+        return answer
+
+    def execute(self, method, **arguments):
+        answer = self.ask(method, **arguments)
+        if "error" in answer:
+            raise AssertionError(f"{method} {arguments}: {answer['error']}")
+        return answer["return"]
+
+    ended = False
+
+    def run_to_the_end(self):
+        """Starts the guest; the events by probe until it has ended."""
+        self.execute("guest-start")
+        events = {}
+        while not self.take(events) or not self.ended:
+            self.ask("query-status")
+        self.execute("probe-record", on=False)
+        self.take(events)
+        return events
+
+    def take(self, events):
+        """Adds what there is; whether there was nothing."""
+        more, none = True, True
+        while more:
+            answer = self.execute("probe-read", **{"timeout-ms": 0 if self.ended else 20})
+            more = answer["more"]
+            for event in answer["events"]:
+                none = False
+                events.setdefault(event["probe"], []).append(event)
+        return none
+
+
+class Probes(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        harness.need_kvm()
+
+    def test_every_event_of_a_known_guest(self):
+        engine = Engine(self, harness.guest("rounds"))
+        ids = {probe: engine.execute("probe-add", probe=probe, registers=["rdi", "rip"])["id"]
+               for probe in ("function:round_port", "function:countdown", "function:round_msr", f"io:{PORT:#x}-{PORT + 1:#x}",
+                             f"io:{PORT:#x}:in", f"mmio:{MMIO:#x}-{MMIO + 7:#x}", f"msr:{MSR:#x}:write", "marker:*",
+                             "exit:wrmsr", "exit:debug", "interval:ms:100")}
+        error = engine.ask("probe-add", probe="syscall:read")["error"]
+        self.assertIn("only Linux has system calls", error["desc"])
+        engine.execute("probe-record", on=True)
+        self.assertEqual(engine.ask("probe-add", probe="io:*")["error"]["class"], "WrongState")
+        events = engine.run_to_the_end()
+
+        def of(probe):
+            return [[int(value, 16) for value in event["values"]] for event in events.get(ids[probe], [])]
+
+        self.assertEqual([values[0] for values in of("function:round_port")], list(range(ROUNDS)))
+        self.assertEqual([values[0] for values in of("function:round_msr")], list(range(ROUNDS)))
+        self.assertEqual([values[-2] for values in of("function:countdown")], [3, 2, 1] * ROUNDS)
+        ports = [values[:4] for values in of(f"io:{PORT:#x}-{PORT + 1:#x}")]
+        self.assertEqual(ports, [access for i in range(ROUNDS) for access in ([PORT, i, 1, 1], [PORT + 1, 0xff, 1, 0])])
+        self.assertEqual(of(f"io:{PORT:#x}:in"), [])  # it reads the next one
+        mmio = [values[:4] for values in of(f"mmio:{MMIO:#x}-{MMIO + 7:#x}")]
+        self.assertEqual(mmio, [access for i in range(ROUNDS)
+                                for access in ([MMIO, i, 4, 1], [MMIO + 4, 0xffffffff, 4, 0])])
+        self.assertEqual([values[:4] for values in of(f"msr:{MSR:#x}:write")], [[MSR, i, 8, 1] for i in range(ROUNDS)])
+        self.assertEqual([values[0] for values in of("marker:*")], list(range(ROUNDS)))
+        self.assertGreaterEqual(len(of("exit:wrmsr")), ROUNDS)
+        hits = 2 * ROUNDS + COUNTDOWN * ROUNDS
+        self.assertEqual(len(of("exit:debug")), 2 * hits)  # each and the step over it
+        state = engine.execute("query-probes")
+        statistics = state["statistics"]
+        self.assertEqual((statistics["dropevt"], statistics["event"]),
+                         (0, sum(len(list_) for list_ in events.values())))
+        self.assertEqual(statistics["readevt"], statistics["event"])
+
+    def test_without_msr_probes_the_guest_has_its_msrs_to_itself(self):
+        engine = Engine(self, harness.guest("rounds"))
+        first = engine.execute("probe-add", probe=f"msr:{MSR:#x}")["id"]
+        exits = engine.execute("probe-add", probe="exit:wrmsr")["id"]
+        engine.execute("probe-remove", id=first)
+        engine.execute("probe-record", on=True)
+        events = engine.run_to_the_end()
+        self.assertEqual([event for event in events.get(exits, []) if int(event["values"][1], 16) == MSR], [])
+
+    def test_five_functions_are_one_too_many(self):
+        engine = Engine(self, harness.guest("rounds"))
+        for name in ("port", "mmio", "msr", "mark"):
+            engine.execute("probe-add", probe=f"function:round_{name}")
+        error = engine.ask("probe-add", probe="function:countdown")["error"]
+        self.assertEqual(error["class"], "Busy")
+        self.assertIn("taken by function:round_port, function:round_mmio, function:round_msr, function:round_mark",
+                      error["desc"])
+        error = engine.ask("probe-add", probe="function:no_such_function")["error"]
+        self.assertEqual(error["class"], "InvalidArgument")
+
+    def test_a_mapping_is_handed_over(self):
+        engine = Engine(self, harness.guest("rounds"))
+        answer = engine.execute("mapping-read", address="0x100000")
+        self.assertEqual(answer["path"], str(harness.guest("rounds")))
+        self.assertLessEqual(int(answer["start"], 16), 0x100000)
+        error = engine.ask("mapping-read", address="0x7fffffffffff")["error"]
+        self.assertIn("in no file", error["desc"])
+        engine.execute("guest-start")
+
+    def demo(self, vcpus):
+        engine = Engine(self, harness.BIN / "demo-guest.elf", "--vcpus", vcpus, "--append", "seconds=20")
+        engine.execute("guest-start")
+        return engine
+
+    def test_trace_of_the_demonstration(self):
+        engine = self.demo(2)
+        out, err = self.run_program(VPROF, "trace", engine.path, "-p", "function:tcp_checksum", "-s", "-n", 20)
+        lines = re.findall(r"^ +\d+\.\d{6} +([01]) +0 - +function:tcp_checksum arg0=0x[0-9a-f]+ .*\n"
+                           r" +tcp_checksum\n +system_call\+0x[0-9a-f]+\n +syscall_entry\+0x[0-9a-f]+$", out, re.M)
+        self.assertEqual(len(lines), 20, out)
+        self.assertEqual(set(lines), {"0", "1"})
+        self.assertRegex(err, r"events, 20 shown; 0 dropped")
+
+        out, _ = self.run_program(VPROF, "trace", engine.path, "-p", "function:tcp_checksum", "-p", "function:copy_page",
+                                  "-c", "func", "-H", "vcpu", "-n", 400, "-j", "-f", "vcpu=1")
+        end = json.loads(out)["end"]
+        counts = {row["key"]: row["count"] for row in end["count"]}
+        self.assertEqual(sum(counts.values()), 400)
+        # 30 % of the time against 5 %, in slices of equal length.
+        self.assertGreater(counts["tcp_checksum"], 3 * counts["copy_page"])
+        self.assertEqual(end["hist"], {"field": "vcpu", "buckets": [{"from": "0x1", "count": 400}]})
+
+    def test_what_trace_and_probe_refuse(self):
+        engine = self.demo(1)
+        self.refused(VPROF, "trace", engine.path, "-p", "function:nothing", message='no function "nothing"')
+        self.refused(VPROF, "trace", engine.path, "-p", "io:*", "-c", "arg0", message='no probe has a field "arg0"')
+        self.refused(VPROF, "trace", engine.path, "-p", "io:*", "-p", "io:0-65535", message="there is a probe io")
+        self.refused(VPROF, "probe", "args", "kprobe:x", "-E", engine.path, message="the providers are profile")
+        out, _ = self.run_program(VPROF, "probe", "list", "function:*_page", "-E", engine.path)
+        self.assertEqual(out.split(), ["function:render_page", "function:copy_page"])
+
+    def test_profile_ticks_on_every_vcpu(self):
+        engine = self.demo(2)
+        out, _ = self.run_program(VPROF, "trace", engine.path, "-p", "profile:hz:50", "-c", "vcpu", "-d", 2, "-j")
+        end = json.loads(out)["end"]
+        counts = {row["key"]: row["count"] for row in end["count"]}
+        self.assertEqual(set(counts), {"0", "1"})
+        self.assertLessEqual(abs(counts["0"] - counts["1"]), 1)
+        # Late ticks are skipped, and counted; on a busy machine stopping takes a while.
+        self.assertTrue(90 <= counts["0"] + end["statistics"]["skiptick"] <= 200, end)
+
+
+if __name__ == "__main__":
+    harness.main()
