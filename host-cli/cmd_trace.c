@@ -156,7 +156,7 @@ static bool trace_open(struct trace *trace, const char *engine, GError **error)
 static bool matches(const struct trace *trace, const struct trace_event *event)
 {
 	for (size_t i = 0; i < trace->n_filters; i++)
-		if (!trace_filter_match(&trace->filters[i], event, trace_source_resolver(trace->source)))
+		if (!trace_filter_match(&trace->filters[i], event, trace_source_symtab(trace->source)))
 			return false;
 	return true;
 }
@@ -175,16 +175,16 @@ static bool aggregates(const struct trace *trace)
 
 static void show(struct trace *trace, const struct trace_event *event)
 {
-	struct resolver *resolver = trace_source_resolver(trace->source);
+	const struct symtab *symtab = trace_source_symtab(trace->source);
 
 	if (trace->counts != NULL)
-		trace_counts_add(trace->counts, event, resolver);
+		trace_counts_add(trace->counts, event, symtab);
 	if (trace->histogram.field != NULL)
 		trace_histogram_add(&trace->histogram, event);
 	if (!aggregates(trace) && given.json)
-		print_json(trace_event_json(event, resolver));
+		print_json(trace_event_json(event, symtab));
 	else if (!aggregates(trace))
-		trace_print_event(event, (uint64_t)trace->start_us * 1000, resolver, stdout);
+		trace_print_event(event, (uint64_t)trace->start_us * 1000, symtab, stdout);
 }
 
 static bool enough(const struct trace *trace)

@@ -29,21 +29,21 @@ void trace_counts_free(struct trace_counts *counts)
 	g_free(counts);
 }
 
-static char *make_key(const struct trace_counts *counts, const struct trace_event *event, struct resolver *resolver)
+static char *make_key(const struct trace_counts *counts, const struct trace_event *event, const struct symtab *symtab)
 {
 	GString *key = g_string_new(NULL);
 
 	for (char **field = counts->fields; *field != NULL; field++) {
-		g_autofree char *text = trace_event_text(event, *field, resolver);
+		g_autofree char *text = trace_event_text(event, *field, symtab);
 
 		g_string_append_printf(key, "%s%s", field == counts->fields ? "" : ", ", text != NULL ? text : "-");
 	}
 	return g_string_free(key, FALSE);
 }
 
-void trace_counts_add(struct trace_counts *counts, const struct trace_event *event, struct resolver *resolver)
+void trace_counts_add(struct trace_counts *counts, const struct trace_event *event, const struct symtab *symtab)
 {
-	g_autofree char *key = make_key(counts, event, resolver);
+	g_autofree char *key = make_key(counts, event, symtab);
 	uint64_t *count = g_hash_table_lookup(counts->counts, key);
 
 	if (count == NULL && g_hash_table_size(counts->counts) >= KEYS_MAX) {

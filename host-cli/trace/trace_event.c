@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "lib/profile/mode.h"
 #include "lib/profile/syscall_name.h"
 #include "lib/record/exit_name.h"
 #include "text.h"
@@ -86,9 +85,9 @@ static bool is_decimal(const char *field)
 	return g_strv_contains(fields, field);
 }
 
-static char *function_name(struct resolver *resolver, const struct record_sample *sample)
+static char *function_name(const struct symtab *symtab, const struct record_sample *sample)
 {
-	char *name = trace_symbol(resolver, sample->misc, sample->ip);
+	char *name = trace_symbol(symtab, sample->ip);
 	char *offset = strchr(name, '+');
 
 	if (offset != NULL)
@@ -96,7 +95,7 @@ static char *function_name(struct resolver *resolver, const struct record_sample
 	return name;
 }
 
-char *trace_event_text(const struct trace_event *event, const char *field, struct resolver *resolver)
+char *trace_event_text(const struct trace_event *event, const char *field, const struct symtab *symtab)
 {
 	uint64_t number;
 
@@ -105,7 +104,7 @@ char *trace_event_text(const struct trace_event *event, const char *field, struc
 	if (strcmp(field, "probe") == 0)
 		return g_strdup(event->probe->name);
 	if (strcmp(field, "func") == 0)
-		return function_name(resolver, &event->sample);
+		return function_name(symtab, &event->sample);
 	if (!trace_event_number(event, field, &number))
 		return NULL;
 	if (event->probe->is_syscall && strcmp(field, "nr") == 0 && syscall_name(number) != NULL)
@@ -117,15 +116,14 @@ char *trace_event_text(const struct trace_event *event, const char *field, struc
 	return g_strdup_printf(is_decimal(field) ? "%" PRIu64 : "0x%" PRIx64, number);
 }
 
-char *trace_symbol(struct resolver *resolver, uint16_t misc, uint64_t ip)
+char *trace_symbol(const struct symtab *symtab, uint64_t ip)
 {
-	struct place place = {.known = false};
+	const struct symbol *symbol = symtab != NULL ? symtab_find(symtab, ip) : NULL;
 	g_autofree char *name = NULL;
 
-	if (resolver != NULL)
-		resolver_find(resolver, profile_mode_of(misc), ip, &place);
-	if (!place.known)
+	if (symbol == NULL)
 		return g_strdup_printf("0x%" PRIx64, ip);
-	name = text_printable(place.symbol);
-	return place.offset != 0 ? g_strdup_printf("%s+0x%" PRIx64, name, place.offset) : g_steal_pointer(&name);
+	name = text_printable(symbol->name);
+	return ip != symbol->address ? g_strdup_printf("%s+0x%" PRIx64, name, ip - symbol->address)
+	                             : g_steal_pointer(&name);
 }

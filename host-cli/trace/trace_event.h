@@ -7,8 +7,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "lib/profile/resolver.h"
 #include "lib/record/record.h"
+#include "lib/symbol/symtab.h"
 
 /* One that was added, as the engine describes it. */
 struct trace_probe {
@@ -41,11 +41,11 @@ uint64_t trace_event_value(const struct trace_event *event, size_t i);
 bool trace_event_number(const struct trace_event *event, const char *field, uint64_t *number);
 /*
  * Any field as people read it: a system call and an exit by its name, func without the offset. New string or NULL.
- * `resolver` may be NULL.
+ * `symtab`: the kernel's, or NULL.
  */
-char *trace_event_text(const struct trace_event *event, const char *field, struct resolver *resolver);
+char *trace_event_text(const struct trace_event *event, const char *field, const struct symtab *symtab);
 
 /* "vfs_read" or "vfs_read+0x12", or the number when nothing is known. New string. */
-char *trace_symbol(struct resolver *resolver, uint16_t misc, uint64_t ip);
+char *trace_symbol(const struct symtab *symtab, uint64_t ip);
 
 #endif

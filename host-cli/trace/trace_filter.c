@@ -88,7 +88,7 @@ static bool compare(uint64_t a, int operator, uint64_t b)
 	}
 }
 
-bool trace_filter_match(const struct trace_filter *filter, const struct trace_event *event, struct resolver *resolver)
+bool trace_filter_match(const struct trace_filter *filter, const struct trace_event *event, const struct symtab *symtab)
 {
 	g_autofree char *text = NULL;
 	uint64_t number;
@@ -96,6 +96,6 @@ bool trace_filter_match(const struct trace_filter *filter, const struct trace_ev
 	if (filter->is_number)
 		return trace_event_number(event, filter->field, &number) &&
 		       compare(number, filter->operator, filter->number);
-	text = trace_event_text(event, filter->field, resolver);
+	text = trace_event_text(event, filter->field, symtab);
 	return text != NULL && (fnmatch(filter->value, text, 0) == 0) == (filter->operator== EQUAL);
 }

@@ -20,6 +20,7 @@ struct trace_filter {
 bool trace_filter_parse(const char *text, struct trace_filter *filter, GError **error);
 void trace_filter_clear(struct trace_filter *filter);
 /* An event without the field does not match. */
-bool trace_filter_match(const struct trace_filter *filter, const struct trace_event *event, struct resolver *resolver);
+bool trace_filter_match(const struct trace_filter *filter, const struct trace_event *event,
+                        const struct symtab *symtab);
 
 #endif

@@ -25,7 +25,7 @@ static uint32_t stack_frames(const struct trace_event *event, struct chain_frame
 	return event->sample.n_chain > 0 ? chain_frames(&event->sample, frames) : 0;
 }
 
-void trace_print_event(const struct trace_event *event, uint64_t start_ns, struct resolver *resolver, FILE *out)
+void trace_print_event(const struct trace_event *event, uint64_t start_ns, const struct symtab *symtab, FILE *out)
 {
 	struct chain_frame frames[CHAIN_FRAMES_MAX];
 	g_autofree char *tid = trace_event_text(event, "tid", NULL);
@@ -37,7 +37,7 @@ void trace_print_event(const struct trace_event *event, uint64_t start_ns, struc
 	print_fields(event, out);
 	fputc('\n', out);
 	for (uint32_t i = 0; i < n; i++) {
-		g_autofree char *symbol = trace_symbol(resolver, frames[i].misc, frames[i].ip);
+		g_autofree char *symbol = trace_symbol(symtab, frames[i].ip);
 
 		fprintf(out, "%18s%s\n", "", symbol);
 	}
@@ -60,14 +60,14 @@ static json_t *fields_json(const struct trace_event *event)
 	return fields;
 }
 
-static json_t *stack_json(const struct trace_event *event, struct resolver *resolver)
+static json_t *stack_json(const struct trace_event *event, const struct symtab *symtab)
 {
 	struct chain_frame frames[CHAIN_FRAMES_MAX];
 	uint32_t n = stack_frames(event, frames);
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < n; i++) {
-		g_autofree char *symbol = trace_symbol(resolver, frames[i].misc, frames[i].ip);
+		g_autofree char *symbol = trace_symbol(symtab, frames[i].ip);
 
 		json_array_append_new(list, text_json(symbol));
 	}
@@ -80,13 +80,13 @@ static json_int_t pid_json(uint32_t pid)
 	return (int32_t)pid;
 }
 
-json_t *trace_event_json(const struct trace_event *event, struct resolver *resolver)
+json_t *trace_event_json(const struct trace_event *event, const struct symtab *symtab)
 {
 	const struct record_sample *sample = &event->sample;
-	g_autofree char *symbol = trace_symbol(resolver, sample->misc, sample->ip);
+	g_autofree char *symbol = trace_symbol(symtab, sample->ip);
 
 	return json_pack("{s:s, s:I, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "probe", event->probe->name, "time-ns",
 	                 (json_int_t)sample->time_ns, "vcpu", (int)sample->cpu, "pid", pid_json(sample->pid), "tid",
 	                 pid_json(sample->tid), "comm", text_json(event->comm), "ip", hex(sample->ip), "func",
-	                 text_json(symbol), "fields", fields_json(event), "stack", stack_json(event, resolver));
+	                 text_json(symbol), "fields", fields_json(event), "stack", stack_json(event, symtab));
 }

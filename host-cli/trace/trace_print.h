@@ -9,7 +9,7 @@
 
 void trace_print_header(FILE *out);
 /* start_ns: what times count from. */
-void trace_print_event(const struct trace_event *event, uint64_t start_ns, struct resolver *resolver, FILE *out);
-json_t *trace_event_json(const struct trace_event *event, struct resolver *resolver);
+void trace_print_event(const struct trace_event *event, uint64_t start_ns, const struct symtab *symtab, FILE *out);
+json_t *trace_event_json(const struct trace_event *event, const struct symtab *symtab);
 
 #endif

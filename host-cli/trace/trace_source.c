@@ -16,12 +16,11 @@
 
 struct trace_source {
 	struct client *client;
-	GPtrArray *probes;  /* of struct trace_probe */
-	GPtrArray *readers; /* of struct ring_reader, one for each vCPU */
-	GHashTable *comms;  /* tid to name */
-	struct symtab *symtab;
-	struct resolver *resolver;
-	bool tasks; /* the engine tells them apart */
+	GPtrArray *probes;     /* of struct trace_probe */
+	GPtrArray *readers;    /* of struct ring_reader, one for each vCPU */
+	GHashTable *comms;     /* tid to name */
+	struct symtab *symtab; /* NULL: no names of functions */
+	bool tasks;            /* the engine tells them apart */
 	bool ended;
 };
 
@@ -34,8 +33,6 @@ static void load_symbols(struct trace_source *source)
 	if (image != NULL)
 		source->symtab = symtab_load(image, NULL);
 	image_free(image);
-	if (source->symtab != NULL)
-		source->resolver = resolver_new_symtab(source->symtab);
 }
 
 struct trace_source *trace_source_open(const char *engine, GError **error)
@@ -58,7 +55,6 @@ void trace_source_close(struct trace_source *source)
 {
 	if (source == NULL)
 		return;
-	resolver_free(source->resolver);
 	symtab_free(source->symtab);
 	g_hash_table_unref(source->comms);
 	g_ptr_array_unref(source->readers);
@@ -266,7 +262,7 @@ json_t *trace_source_statistics(struct trace_source *source)
 	return execute(source, "query-probes", NULL, NULL);
 }
 
-struct resolver *trace_source_resolver(struct trace_source *source)
+const struct symtab *trace_source_symtab(struct trace_source *source)
 {
-	return source->resolver;
+	return source->symtab;
 }

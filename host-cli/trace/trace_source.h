@@ -32,6 +32,6 @@ bool trace_source_stop(struct trace_source *source, GError **error);
 json_t *trace_source_statistics(struct trace_source *source);
 
 /* Names of the guest's kernel functions; NULL if its image is not here. */
-struct resolver *trace_source_resolver(struct trace_source *source);
+const struct symtab *trace_source_symtab(struct trace_source *source);
 
 #endif
