@@ -68,7 +68,7 @@ static bool is_x2apic(const struct vcpu *vcpu)
 /*
  * Delivering the interrupt masks its LVT entry (SDM vol. 3A, 11.5.1). In x2APIC mode that is one MSR. Otherwise it
  * would take KVM_SET_LAPIC, which writes the whole APIC and loses the interrupts that others have sent meanwhile; so
- * the mask is ours then, and goes when the guest acknowledges the overflow.
+ * the mask is ours then, and goes when the guest is done with the overflow.
  */
 static void mask_lvt(struct vcpu *vcpu, uint32_t lvt)
 {
@@ -117,12 +117,20 @@ static bool read_msr(struct vcpu *vcpu, uint32_t index, uint64_t *value)
 	return true;
 }
 
+/* The guest has acknowledged an overflow, or lets the counters run. */
+static bool ends_overflow(uint32_t index, uint64_t value)
+{
+	return index == PMU_MSR_GLOBAL_OVF_CTRL || (index == PMU_MSR_GLOBAL_CTRL && value != 0);
+}
+
 static bool write_msr(struct vcpu *vcpu, uint32_t index, uint64_t value)
 {
 	struct pmu *pmu = &vcpu->pmu->pmu;
-	vcpu->pmu->masked = false;
-	if (index != PMU_MSR_DEBUGCTL)
-		return pmu_write(pmu, index, value);
+	if (index != PMU_MSR_DEBUGCTL) {
+		bool done = pmu_write(pmu, index, value);
+		vcpu->pmu->masked &= !(done && ends_overflow(index, value));
+		return done;
+	}
 	/* Our own writes may set more than a guest's (KVM's host_initiated). */
 	if (value & ~(PMU_DEBUGCTL_BITS | DEBUGCTL_KVMS) || !vcpu_msr_set(vcpu, index, value & DEBUGCTL_KVMS))
 		return false;

@@ -14,7 +14,7 @@ struct vcpu_pmu {
 	struct pmu pmu;
 	struct pmu_host host;
 	bool due;    /* KVM_RUN returned, and an overflow may have come */
-	bool masked; /* no more interrupts until the guest writes to a register of the PMU */
+	bool masked; /* no more interrupts until the guest is done with the last overflow */
 };
 
 /* When the vCPU is made. Errors: HOST_ERROR. */

@@ -47,15 +47,13 @@ enum {
 	MSR_FIXED_CTR0 = 0x309,
 	MSR_FIXED_CTR_CTRL = 0x38d,
 	MSR_GLOBAL_STATUS = 0x38e,
-	MSR_GLOBAL_CTRL = 0x38f,
-	MSR_GLOBAL_OVF_CTRL = 0x390,
 };
 
 const struct pmu_msr_range pmu_msr_ranges[] = {
 	{MSR_PMC0, MSR_PMC0 + PMU_GENERAL - 1},
 	{MSR_PERFEVTSEL0, MSR_PERFEVTSEL0 + PMU_GENERAL - 1},
 	{MSR_FIXED_CTR0, MSR_FIXED_CTR0 + PMU_FIXED - 1},
-	{MSR_FIXED_CTR_CTRL, MSR_GLOBAL_OVF_CTRL},
+	{MSR_FIXED_CTR_CTRL, PMU_MSR_GLOBAL_OVF_CTRL},
 	{PMU_MSR_DEBUGCTL, PMU_MSR_DEBUGCTL},
 };
 const size_t pmu_msr_ranges_n = sizeof(pmu_msr_ranges) / sizeof(pmu_msr_ranges[0]);
@@ -311,8 +309,8 @@ static const struct msr {
 	{MSR_FIXED_CTR0, PMU_FIXED, read_fixed, write_fixed},
 	{MSR_FIXED_CTR_CTRL, 1, read_fixed_control, write_fixed_control},
 	{MSR_GLOBAL_STATUS, 1, read_global_status, write_global_status},
-	{MSR_GLOBAL_CTRL, 1, read_global_control, write_global_control},
-	{MSR_GLOBAL_OVF_CTRL, 1, read_overflow_control, write_overflow_control},
+	{PMU_MSR_GLOBAL_CTRL, 1, read_global_control, write_global_control},
+	{PMU_MSR_GLOBAL_OVF_CTRL, 1, read_overflow_control, write_overflow_control},
 };
 
 static const struct msr *msr_find(uint32_t index)

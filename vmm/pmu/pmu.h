@@ -67,6 +67,8 @@ void pmu_save(struct pmu *pmu, struct pmu_state *state);
 bool pmu_load(struct pmu *pmu, const struct pmu_state *state);
 
 #define PMU_MSR_DEBUGCTL 0x1d9u /* shared with others: pmu_debugctl_* */
+#define PMU_MSR_GLOBAL_CTRL 0x38fu
+#define PMU_MSR_GLOBAL_OVF_CTRL 0x390u
 
 /* The registers a PMU has, as ranges of MSRs; DEBUGCTL is one. */
 struct pmu_msr_range {
