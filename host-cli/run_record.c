@@ -444,12 +444,17 @@ static char *host_cpu(void)
 /* Sentences about what could not be known of the guest. */
 static json_t *capture_missing(const struct capture *capture)
 {
-	static const char *const whys[] = {"tasks-why", "mappings-why", "modules-why"};
+	static const struct {
+		const char *what, *member;
+	} whys[] = {{"tasks", "tasks-why"}, {"mapped files", "mappings-why"}};
 	json_t *missing = json_array();
 
-	for (size_t i = 0; i < G_N_ELEMENTS(whys); i++)
-		if (member_text(capture->session, whys[i]) != NULL)
-			json_array_append(missing, json_object_get(capture->session, whys[i]));
+	for (size_t i = 0; i < G_N_ELEMENTS(whys); i++) {
+		const char *why = member_text(capture->session, whys[i].member);
+
+		if (why != NULL)
+			json_array_append_new(missing, json_sprintf("%s: %s", whys[i].what, why));
+	}
 	return missing;
 }
 

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What samples read in guest memory: page tables, the running task, its mappings and their files' names and build-ids,
+ * and frames of its stacks. An input is eight words, of registers and where things are, and runs of bytes that are not
+ * zero: page number, offset and length, two bytes each, and the bytes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../support/fake_process.h"
+#include "fuzz_target.h"
+#include "guest/elf_note.h"
+#include "guest/task.h"
+#include "guest/unwind.h"
+
+#define READS_MAX 200000u /* VMAS_MAX mappings, five fields and five levels of page tables each, and their names */
+
+struct input {
+	uint64_t cr3, area, mm, file, rip, rsp, rbp, flags;
+};
+
+static struct fake_guest fake;
+
+static void memory_fill(const uint8_t *data, size_t size)
+{
+	uint16_t run[3];
+
+	fake_guest_init(&fake);
+	while (size >= sizeof(run)) {
+		memcpy(run, data, sizeof(run));
+		data += sizeof(run);
+		size -= sizeof(run);
+		size_t at = (size_t)run[0] * 4096 + run[1];
+
+		if (run[2] > size || at > FAKE_RAM_BYTES || run[2] > FAKE_RAM_BYTES - at)
+			return;
+		memcpy(fake.ram + at, data, run[2]);
+		data += run[2];
+		size -= run[2];
+	}
+}
+
+static bool mapping_read(const struct vma *vma, void *data)
+{
+	struct page_walk *walk = data;
+	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
+	char buffer[FILE_NAME_BYTES];
+	const char *name = vma_file_name(&fake_tree_layout, walk, vma->file, buffer);
+
+	if (name != NULL && strlen(name) >= FILE_NAME_BYTES)
+		abort();
+	elf_build_id_read(walk, (gva_t){vma->start}, vma->end - vma->start, build_id);
+	return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct task_layout tasks = {
+		.this_cpu_off = 0, .current_task = 8, .pid = 4, .comm = 0x20, .start_time = 0x10};
+	struct vma_layout list = fake_tree_layout;
+	struct input input;
+
+	if (size < sizeof(input))
+		return 0;
+	memcpy(&input, data, sizeof(input));
+	memory_fill(data + sizeof(input), size - sizeof(input));
+	const struct guest_regs regs = {.rip = input.rip,
+	                                .rsp = input.rsp,
+	                                .rbp = input.rbp,
+	                                .cr3 = input.cr3,
+	                                .cpl = input.flags & 1 ? 3 : 0,
+	                                .la57 = input.flags & 2,
+	                                .valid = true};
+	const struct unwind_config frames = {.user = true, .depth = UNWIND_DEPTH_MAX};
+	const struct task_cpu cpu = {.area = input.area};
+	uint64_t chain[UNWIND_CHAIN_MAX];
+	struct page_walk walk;
+	struct task task;
+	enum unwind_end end;
+
+	list.has_tree = false;
+	list.mm_list = 0x80;
+	list.next = 0x10;
+	page_walk_init(&walk, &fake.guest, input.cr3, regs.la57);
+	vma_each(&fake_tree_layout, &walk, input.mm, mapping_read, &walk);
+	vma_each(&list, &walk, input.mm, mapping_read, &walk);
+	mapping_read(&(struct vma){.start = input.area, .end = UINT64_MAX, .file = input.file}, &walk);
+	task_read(&tasks, &cpu, &fake.guest, &regs, &walk, &task);
+	if (unwind(&frames, &fake.guest, &regs, chain, &end) > UNWIND_CHAIN_MAX || fake.reads > READS_MAX * 10)
+		abort();
+	return 0;
+}
