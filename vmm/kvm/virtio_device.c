@@ -98,6 +98,21 @@ void virtio_device_wake(struct virtio_device *device)
 	pthread_mutex_unlock(&device->lock);
 }
 
+static bool has_work(const struct virtio_device *device)
+{
+	return device->notified != 0 && !virtio_device_cancelled(device) &&
+	       (device->status & VIRTIO_CONFIG_S_DRIVER_OK) && !(device->status & VIRTIO_CONFIG_S_NEEDS_RESET);
+}
+
+void virtio_device_settle(struct virtio_device *device)
+{
+	pthread_mutex_lock(&device->lock);
+	virtio_device_notified(device, 0);
+	while (device->busy || has_work(device))
+		pthread_cond_wait(&device->idle, &device->lock);
+	pthread_mutex_unlock(&device->lock);
+}
+
 bool virtio_device_negotiated(struct virtio_device *device, unsigned feature)
 {
 	pthread_mutex_lock(&device->lock);
@@ -130,12 +145,6 @@ void virtio_device_push(struct virtio_device *device, unsigned queue, const stru
 	pthread_mutex_lock(&device->lock);
 	virtio_device_set_interrupt(device, device->interrupt_status | VIRTIO_MMIO_INT_VRING);
 	pthread_mutex_unlock(&device->lock);
-}
-
-static bool has_work(const struct virtio_device *device)
-{
-	return device->notified != 0 && !virtio_device_cancelled(device) &&
-	       (device->status & VIRTIO_CONFIG_S_DRIVER_OK) && !(device->status & VIRTIO_CONFIG_S_NEEDS_RESET);
 }
 
 static void *work_loop(void *data)
@@ -198,20 +207,25 @@ bool virtio_device_start(struct virtio_device *device, const struct memory *memo
 	return true;
 }
 
+void virtio_device_stop(struct virtio_device *device)
+{
+	if (!device->started)
+		return;
+	pthread_mutex_lock(&device->lock);
+	device->quit = true;
+	quiesce(device);
+	pthread_mutex_unlock(&device->lock);
+	pthread_join(device->worker, NULL);
+	device->started = false;
+}
+
 void virtio_device_free(struct virtio_device *device)
 {
 	if (!device)
 		return;
-	if (device->started) {
-		pthread_mutex_lock(&device->lock);
-		device->quit = true;
-		quiesce(device);
-		pthread_cond_signal(&device->work);
-		pthread_mutex_unlock(&device->lock);
-		pthread_join(device->worker, NULL);
-		pthread_cond_destroy(&device->idle);
-		pthread_cond_destroy(&device->work);
-		pthread_mutex_destroy(&device->lock);
-	}
+	virtio_device_stop(device);
+	pthread_cond_destroy(&device->idle);
+	pthread_cond_destroy(&device->work);
+	pthread_mutex_destroy(&device->lock);
 	device->ops->free(device);
 }

@@ -69,11 +69,15 @@ struct virtio_device {
 /* For a device's own constructor, after it has filled ops, features and config. Then virtio_device_free frees it. */
 bool virtio_device_start(struct virtio_device *device, const struct memory *memory, const struct virtio_line *line,
                          GError **error);
-/* Stops the worker. NULL is fine. */
+/* Stops the worker; from now on nothing is served. */
+void virtio_device_stop(struct virtio_device *device);
+/* Stops it if need be. NULL is fine. */
 void virtio_device_free(struct virtio_device *device);
 
 /* Has the worker look at queue 0. Any thread. */
 void virtio_device_wake(struct virtio_device *device);
+/* The same, and waits until it has done all there is to do. Not the worker. */
+void virtio_device_settle(struct virtio_device *device);
 
 /* For `serve`, on the worker. */
 

@@ -9,6 +9,7 @@
 
 #include "kvm/command_line.h"
 #include "kvm/cpuid.h"
+#include "kvm/virtio_console.h"
 #include "kvm/vm_priv.h"
 
 /* Three pages for VMX's real mode and one for its identity map, in the hole, below the firmware's place. */
@@ -68,7 +69,10 @@ static bool vm_memory_read(struct guest *guest, gpa_t from, void *to, size_t byt
 
 size_t vm_serial_input(struct guest *guest, unsigned serial, const uint8_t *bytes, size_t n)
 {
-	return devices_input(&vm_of(guest)->devices, serial, bytes, n);
+	struct vm *vm = vm_of(guest);
+	if (serial == 1 && vm->port && virtio_console_is_open(vm->port))
+		return virtio_console_input(vm->port, bytes, n);
+	return devices_input(&vm->devices, serial, bytes, n);
 }
 
 static void vm_console_input(struct guest *guest, const uint8_t *bytes, size_t n)
@@ -266,8 +270,10 @@ void vm_free(struct guest *guest)
 	for (unsigned i = 0; i < vm->n_vcpus; i++)
 		vcpu_deinit(&vm->vcpus[i]);
 	g_free(vm->vcpus);
-	vm_virtio_deinit(vm);
+	/* A port's worker writes to a console, whose thread wakes the worker. */
+	vm_virtio_stop(vm);
 	vm_devices_deinit(vm);
+	vm_virtio_deinit(vm);
 	if (vm->fd >= 0)
 		close(vm->fd);
 	if (vm->kvm_fd >= 0)

@@ -50,7 +50,10 @@ void vm_shutdown(struct guest *guest);
 /* The exit status of a program that ran the guest to this end (VPROF_GUEST_ENDS). */
 int vm_exit_status(const struct guest_end *end);
 
-/* Characters for a UART (0 or 1); returns how many found room. Main thread. */
+/*
+ * Characters for a UART (0 or 1), or instead of the second one for the virtio port beside it, while the guest has that
+ * open; returns how many found room. Main thread.
+ */
 size_t vm_serial_input(struct guest *guest, unsigned serial, const uint8_t *bytes, size_t n);
 
 /* Console characters dropped because nobody read them in time. */

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <time.h>
 
+#include "kvm/virtio_console.h"
 #include "kvm/vm_priv.h"
 
 void vm_set_irq(void *data, unsigned irq, bool level)
@@ -69,6 +70,8 @@ static void second_serial_ready(void *data)
 {
 	struct vm *vm = data;
 	devices_line_ready(&vm->devices, 1);
+	if (vm->port)
+		virtio_console_room(vm->port);
 }
 
 static void device_line(const char *line, void *data)

@@ -85,6 +85,7 @@ static gboolean finish(void *data)
 	struct vm *vm = *(struct vm **)data;
 	join_threads(vm);
 	struct guest *guest = &vm->guest;
+	vm_virtio_flush(vm, CONSOLE_FLUSH_MS);
 	for (unsigned i = 0; i < DEVICES_SERIALS; i++)
 		if (vm->consoles[i])
 			console_flush(vm->consoles[i], CONSOLE_FLUSH_MS);

@@ -54,6 +54,7 @@ struct vm {
 	bool console_unseen;                           /* [I] the first goes nowhere */
 	struct virtio_device *virtio[BOOT_VIRTIO_MAX]; /* [I] */
 	unsigned n_virtio;                             /* [I] */
+	struct virtio_device *port;                    /* [I] of them, the one beside the second UART; or NULL */
 	struct vcpu *vcpus;                            /* [I] */
 	unsigned n_vcpus;                              /* [I] those that are initialised */
 	unsigned n_launched;                           /* [M] */
@@ -121,7 +122,10 @@ void vm_set_irq(void *data, unsigned irq, bool level);
 /* How many devices a configuration asks for. */
 unsigned vm_virtio_count(const struct vm_config *config);
 bool vm_virtio_init(struct vm *vm, const struct vm_config *config, GError **error);
+void vm_virtio_stop(struct vm *vm);
 void vm_virtio_deinit(struct vm *vm);
+/* Takes what the guest has left in its port, at most timeout_ms. Its vCPUs have stopped. */
+void vm_virtio_flush(struct vm *vm, unsigned timeout_ms);
 /* An access of 1 to 8 bytes that is not RAM: a device's registers, or an empty bus, which reads all ones. */
 void vm_mmio_read(struct vm *vm, uint64_t gpa, uint8_t *data, size_t bytes);
 void vm_mmio_write(struct vm *vm, uint64_t gpa, const uint8_t *data, size_t bytes);

@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "kvm/virtio_blk.h"
+#include "kvm/virtio_console.h"
 #include "kvm/vm_priv.h"
+
+#define PORT_NAME "org.vprof.agent.0"
 
 /* The line of the next device. */
 static struct virtio_line next_line(struct vm *vm)
@@ -30,9 +33,32 @@ static bool add_disk(struct vm *vm, const struct vm_disk *config, unsigned numbe
 	return add(vm, virtio_blk_new(&disk, id, vm->memory, &line, error));
 }
 
+/* What comes out of the port joins what comes out of the second UART. */
+static bool port_output(void *data, const uint8_t *bytes, size_t n)
+{
+	struct vm *vm = data;
+	bool more = true;
+	for (size_t i = 0; i < n; i++)
+		more = console_put(vm->consoles[1], bytes[i]);
+	return more;
+}
+
+static bool add_port(struct vm *vm, GError **error)
+{
+	const struct virtio_console_host host = {.output = port_output, .data = vm};
+	struct virtio_line line = next_line(vm);
+	vm->port = virtio_console_new(PORT_NAME, &host, vm->memory, &line, error);
+	return add(vm, vm->port);
+}
+
+static bool has_port(const struct vm_config *config)
+{
+	return config->serial_fds[1] >= 0;
+}
+
 unsigned vm_virtio_count(const struct vm_config *config)
 {
-	return config->n_disks;
+	return config->n_disks + has_port(config);
 }
 
 bool vm_virtio_init(struct vm *vm, const struct vm_config *config, GError **error)
@@ -41,7 +67,20 @@ bool vm_virtio_init(struct vm *vm, const struct vm_config *config, GError **erro
 		if (!add_disk(vm, &config->disks[i], i, error))
 			return false;
 	}
-	return true;
+	return !has_port(config) || add_port(vm, error);
+}
+
+void vm_virtio_flush(struct vm *vm, unsigned timeout_ms)
+{
+	gint64 deadline = g_get_monotonic_time() + (gint64)timeout_ms * 1000;
+	while (vm->port && !virtio_console_settle(vm->port) && g_get_monotonic_time() < deadline)
+		console_flush(vm->consoles[1], timeout_ms);
+}
+
+void vm_virtio_stop(struct vm *vm)
+{
+	for (unsigned i = 0; i < vm->n_virtio; i++)
+		virtio_device_stop(vm->virtio[i]);
 }
 
 void vm_virtio_deinit(struct vm *vm)
