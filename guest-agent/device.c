@@ -1,13 +1,78 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "device.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <linux/vm_sockets.h>
+
+#define PORT_NAME "org.vprof.agent.0"
+#define PORTS "/sys/class/virtio-ports"
+#define CONSOLES "/sys/bus/virtio/drivers/virtio_console"
+#define RETRY_US 20000u
+#define RETRIES 100u /* the driver asks the host which ports there are, and the answers take their time */
+
+/* Whether a port has our name. */
+static bool port_is_ours(const char *port)
+{
+	char path[320], name[64] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), PORTS "/%s/name", port);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return false;
+	if (fgets(name, sizeof(name), file) != NULL)
+		name[strcspn(name, "\n")] = '\0';
+	fclose(file);
+	return strcmp(name, PORT_NAME) == 0;
+}
+
+/* The first entry of a folder that `wanted` takes; false when there is none. */
+static bool folder_search(const char *path, bool (*wanted)(const char *name), char found[static NAME_MAX + 1])
+{
+	DIR *folder = opendir(path);
+	struct dirent *entry;
+	bool done = false;
+
+	while (folder != NULL && !done && (entry = readdir(folder)) != NULL) {
+		done = wanted(entry->d_name);
+		if (done)
+			strcpy(found, entry->d_name);
+	}
+	if (folder != NULL)
+		closedir(folder);
+	return done;
+}
+
+/* A device that the driver has: "virtio2". */
+static bool is_device(const char *name)
+{
+	return strncmp(name, "virtio", strlen("virtio")) == 0;
+}
+
+const char *device_find_port(void)
+{
+	static char path[sizeof("/dev/") + NAME_MAX];
+	char name[NAME_MAX + 1];
+	unsigned retries = folder_search(CONSOLES, is_device, name) ? RETRIES : 0;
+
+	while (!folder_search(PORTS, port_is_ours, name)) {
+		if (retries-- == 0)
+			return NULL;
+		usleep(RETRY_US);
+	}
+	snprintf(path, sizeof(path), "/dev/%s", name);
+	return path;
+}
 
 /* Flow control by RTS: bytes wait at the host while the driver's buffer is full. */
 static int terminal_make_raw(int fd)

@@ -75,23 +75,38 @@ static bool root_is_in_memory(void)
 	return statfs("/", &root) == 0 && (root.f_type == RAMFS_MAGIC || root.f_type == TMPFS_MAGIC);
 }
 
+static void mount_one(size_t i)
+{
+	if (mkdir(mounts[i].where, 0755) != 0)
+		complain("make", mounts[i].where);
+	if (mount(mounts[i].type, mounts[i].where, mounts[i].type, mounts[i].flags, mounts[i].data) == 0)
+		return;
+	if (errno == ENODEV && strcmp(mounts[i].type, "devtmpfs") == 0)
+		devices_make();
+	else if (errno != ENODEV) /* the kernel was built without */
+		complain("mount", mounts[i].where);
+}
+
+void machine_prepare_disk(void)
+{
+	for (size_t i = 0; i < sizeof(mounts) / sizeof(*mounts); i++)
+		if (mounts[i].on_disk)
+			mount_one(i);
+}
+
 void machine_prepare(void)
 {
 	bool in_memory = root_is_in_memory();
 
 	umask(0);
 	for (size_t i = 0; i < sizeof(mounts) / sizeof(*mounts); i++) {
-		if (mkdir(mounts[i].where, 0755) != 0)
+		if (!mounts[i].on_disk)
+			mount_one(i);
+		else if (in_memory && mkdir(mounts[i].where, 0755) != 0)
 			complain("make", mounts[i].where);
-		if (in_memory && mounts[i].on_disk)
-			continue;
-		if (mount(mounts[i].type, mounts[i].where, mounts[i].type, mounts[i].flags, mounts[i].data) == 0)
-			continue;
-		if (errno == ENODEV && strcmp(mounts[i].type, "devtmpfs") == 0)
-			devices_make();
-		else if (errno != ENODEV) /* the kernel was built without */
-			complain("mount", mounts[i].where);
 	}
+	if (!in_memory)
+		machine_prepare_disk();
 	for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++)
 		if (symlink(links[i].target, links[i].path) != 0)
 			complain("make", links[i].path);
@@ -109,6 +124,8 @@ static bool can_power_off(void)
 void machine_end(void)
 {
 	sync();
+	/* Leaves a root on a disk clean, if nobody writes to it any more. */
+	mount(NULL, "/", NULL, MS_REMOUNT | MS_RDONLY, NULL);
 	reboot(can_power_off() ? RB_POWER_OFF : RB_AUTOBOOT);
 	complain("end the machine by", "reboot(2)");
 	for (;;)

@@ -12,9 +12,12 @@
 #include "device.h"
 #include "machine.h"
 #include "marker.h"
+#include "modules.h"
+#include "root.h"
 
 #define INIT_DEVICE "/dev/ttyS1"
 #define INIT_DEVICE_VARIABLE "VPROF_DEVICE" /* the kernel hands options that it does not know to init as variables */
+#define INIT_ROOT_VARIABLE "VPROF_ROOT"     /* likewise: "DEVICE,TYPE" */
 #define RETRY_US 200000u
 #define INIT_RETRIES 50u /* drivers may still be looking for their devices */
 
@@ -58,23 +61,46 @@ static int device_open_patiently(const char *path)
 	return fd;
 }
 
-/* Does not return: the kernel panics when its init ends. */
-static void run_as_init(void)
+/* From what the host has left for us in the initramfs and the environment to the machine that programs see. */
+static bool machine_set_up(void)
+{
+	const char *root = getenv(INIT_ROOT_VARIABLE);
+
+	machine_prepare();
+	fill_standard_fds();
+	modules_load();
+	if (root == NULL)
+		return true;
+	if (!root_switch(root))
+		return false;
+	machine_prepare_disk();
+	unsetenv(INIT_ROOT_VARIABLE);
+	return true;
+}
+
+static void talk_as_init(void)
 {
 	const char *path = getenv(INIT_DEVICE_VARIABLE);
 	int fd;
 
 	if (path == NULL)
+		path = device_find_port();
+	if (path == NULL)
 		path = INIT_DEVICE;
-	machine_prepare();
-	fill_standard_fds();
-	unsetenv(INIT_DEVICE_VARIABLE);
-	agent_signals();
 	fd = device_open_patiently(path);
 	if (fd < 0)
 		fprintf(stderr, "vprof-agent: cannot open %s: %s\n", path, strerror(errno));
-	else if (agent_talk(fd, true) == AGENT_BROKEN)
-		fprintf(stderr, "vprof-agent: what came from %s is no frame\n", path);
+	unsetenv(INIT_DEVICE_VARIABLE);
+	if (fd >= 0 && agent_talk(fd, true) == AGENT_BROKEN)
+		fprintf(stderr, "vprof-agent: what came from the host is no frame\n");
+}
+
+/* Does not return: the kernel panics when its init ends. */
+static void run_as_init(void)
+{
+	agent_signals();
+	if (machine_set_up())
+		talk_as_init();
 	machine_end();
 }
 

@@ -52,7 +52,12 @@ static void child_run(const struct child *child)
 		dup2(child->ends[i], i);
 	if (chdir(child->order->folder) != 0)
 		child_fail(child, STEP_FOLDER);
-	execve(child->order->path, child->order->arguments, child->environment);
+	environ = child->environment;
+	/* Without a slash it is a name to be looked for in PATH. */
+	if (strchr(child->order->path, '/') == NULL)
+		execvp(child->order->path, child->order->arguments);
+	else
+		execve(child->order->path, child->order->arguments, child->environment);
 	child_fail(child, STEP_EXECUTE);
 }
 

@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include "lib/initramfs/initramfs.h"
+#include "lib/initramfs/kernel_modules.h"
+#include "lib/symbol/image.h"
 #include "program.h"
 #include "units.h"
 
 #define AGENT "vprof-agent"
 #define INIT_PATH "/init"
+#define ROOT_TYPE "ext4"
 #define RUNS_MAX 100000
 #define DEFAULT_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -28,7 +31,8 @@ static const char *option_without_command(void)
 		{"--env", options->variables != NULL},    {"--add", options->files != NULL},
 		{"--workdir", options->folder != NULL},   {"--time-limit", options->time_limit != NULL},
 		{"--repeat", options->repeat != NULL},    {"--warmup", options->warmup != NULL},
-		{"--from-boot", options->from_boot != 0},
+		{"--from-boot", options->from_boot != 0}, {"--root", options->root != NULL},
+		{"--modules", options->modules != NULL},
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
@@ -69,6 +73,21 @@ static bool folder_check(GError **error)
 	return false;
 }
 
+/* What is on the disk is there already, and what is in memory is out of sight then. */
+static bool root_check(GError **error)
+{
+	if (exec_options.root == NULL)
+		return true;
+	if (exec_options.files == NULL && exec_options.root[0] == '/')
+		return true;
+	g_set_error_literal(error, EXEC_ERROR, EXEC_ERROR_OPTIONS,
+	                    exec_options.files != NULL
+	                            ? "--add puts files into memory, which a command with --root does not see; put "
+	                              "them on the disk"
+	                            : "--root takes a device of the guest, as /dev/vda1 or /dev/vda,xfs");
+	return false;
+}
+
 bool exec_options_check(GError **error)
 {
 	const char *lonely = exec_options.command == NULL ? option_without_command() : NULL;
@@ -85,7 +104,7 @@ bool exec_options_check(GError **error)
 		g_prefix_error(error, "--exec: ");
 		return false;
 	}
-	return folder_check(error) && options_parse(&plan, error);
+	return folder_check(error) && root_check(error) && options_parse(&plan, error);
 }
 
 /* As a shell looks for it. New string. */
@@ -127,19 +146,38 @@ static char **variables_new(void)
 	return (char **)g_ptr_array_free(list, FALSE);
 }
 
+/* "DEVICE" or "DEVICE,TYPE". New string, or NULL without --root. */
+static char *root_new(void)
+{
+	const char *root = exec_options.root;
+
+	if (root == NULL)
+		return NULL;
+	return strchr(root, ',') != NULL ? g_strdup(root) : g_strdup_printf("%s," ROOT_TYPE, root);
+}
+
+static char *folder_new(const struct exec_plan *plan)
+{
+	if (exec_options.folder != NULL)
+		return g_canonicalize_filename(exec_options.folder, "/");
+	return plan->root != NULL ? g_strdup("/") : g_get_current_dir();
+}
+
 struct exec_plan *exec_plan_new(GError **error)
 {
 	struct exec_plan *plan = g_new0(struct exec_plan, 1);
 
+	plan->root = root_new();
+	/* What is on the guest's disk only the guest knows. */
 	if (options_parse(plan, error) && g_shell_parse_argv(exec_options.command, NULL, &plan->arguments, error))
-		plan->path = command_find(plan->arguments[0], error);
+		plan->path =
+			plan->root != NULL ? g_strdup(plan->arguments[0]) : command_find(plan->arguments[0], error);
 	if (plan->path == NULL) {
 		exec_plan_free(plan);
 		return NULL;
 	}
 	plan->variables = variables_new();
-	plan->folder =
-		exec_options.folder != NULL ? g_canonicalize_filename(exec_options.folder, "/") : g_get_current_dir();
+	plan->folder = folder_new(plan);
 	return plan;
 }
 
@@ -151,6 +189,7 @@ void exec_plan_free(struct exec_plan *plan)
 	g_strfreev(plan->variables);
 	g_free(plan->path);
 	g_free(plan->folder);
+	g_free(plan->root);
 	g_free(plan);
 }
 
@@ -169,7 +208,49 @@ static bool file_add(struct initramfs *initramfs, const char *given, GError **er
 	return initramfs_add(initramfs, file, path, error);
 }
 
-static bool initramfs_fill(struct initramfs *initramfs, const struct exec_plan *plan, GError **error)
+/* The release of the kernel that is to load modules; NULL: it is not known, and they are not compared. */
+static char *kernel_release(const char *kernel, GError **error)
+{
+	struct image *image = image_open(kernel, error);
+	char *release = image != NULL ? g_strdup(image_release(image)) : NULL;
+
+	image_free(image);
+	return release;
+}
+
+/* What the guest needs to find its port to us, its disks and its root. */
+static bool modules_fill(struct kernel_modules *modules, struct initramfs *initramfs, const struct exec_plan *plan,
+                         const struct exec_guest *guest, GError **error)
+{
+	return kernel_modules_add(modules, "virtio_mmio", initramfs, error) &&
+	       kernel_modules_add(modules, "virtio_console", initramfs, error) &&
+	       (!guest->has_disks || kernel_modules_add(modules, "virtio_blk", initramfs, error)) &&
+	       (plan->root == NULL || kernel_modules_add(modules, strrchr(plan->root, ',') + 1, initramfs, error));
+}
+
+static bool modules_add(struct initramfs *initramfs, const struct exec_plan *plan, const struct exec_guest *guest,
+                        GError **error)
+{
+	g_autofree char *release = NULL;
+	g_autoptr(GError) why = NULL;
+	struct kernel_modules *modules;
+	bool added;
+
+	if (exec_options.modules == NULL)
+		return true;
+	release = kernel_release(guest->kernel, &why);
+	if (why != NULL) {
+		g_propagate_error(error, g_steal_pointer(&why));
+		return false;
+	}
+	modules = kernel_modules_new(exec_options.modules, release, error);
+	added = modules != NULL && modules_fill(modules, initramfs, plan, guest, error);
+	kernel_modules_free(modules);
+	return added;
+}
+
+static bool initramfs_fill(struct initramfs *initramfs, const struct exec_plan *plan, const struct exec_guest *guest,
+                           GError **error)
 {
 	static const char *const folders[] = {"/dev", "/proc", "/sys", "/run", "/tmp"};
 	g_autofree char *agent = program_find(AGENT, error);
@@ -180,7 +261,9 @@ static bool initramfs_fill(struct initramfs *initramfs, const struct exec_plan *
 	/* For `vprof-agent mark`. */
 	initramfs_add_link(initramfs, "/bin/" AGENT, INIT_PATH);
 	if (agent == NULL || !initramfs_add(initramfs, agent, INIT_PATH, error) ||
-	    !initramfs_add_program(initramfs, plan->path, error))
+	    !modules_add(initramfs, plan, guest, error))
+		return false;
+	if (plan->root == NULL && !initramfs_add_program(initramfs, plan->path, error))
 		return false;
 	for (char **file = exec_options.files; file != NULL && *file != NULL; file++)
 		if (!file_add(initramfs, *file, error))
@@ -188,10 +271,10 @@ static bool initramfs_fill(struct initramfs *initramfs, const struct exec_plan *
 	return true;
 }
 
-int exec_plan_initramfs(const struct exec_plan *plan, const char *base, GError **error)
+int exec_plan_initramfs(const struct exec_plan *plan, const struct exec_guest *guest, GError **error)
 {
 	struct initramfs *initramfs = initramfs_new();
-	int fd = initramfs_fill(initramfs, plan, error) ? initramfs_write(initramfs, base, error) : -1;
+	int fd = initramfs_fill(initramfs, plan, guest, error) ? initramfs_write(initramfs, guest->base, error) : -1;
 
 	initramfs_free(initramfs);
 	return fd;

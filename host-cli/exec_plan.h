@@ -23,7 +23,7 @@ enum exec_error {
 
 /* What the user said about the command. */
 struct exec_options {
-	char *command, *folder, *time_limit, *repeat, *warmup;
+	char *command, *folder, *time_limit, *repeat, *warmup, *root, *modules;
 	char **variables, **files;
 	gboolean from_boot;
 };
@@ -61,6 +61,20 @@ extern struct exec_options exec_options;
 	         "PATH"},                                                                                              \
 		{"time-limit", 0, 0, G_OPTION_ARG_STRING, &exec_options.time_limit, "end it after TIME, as 10s or 2m", \
 	         "TIME"},                                                                                              \
+		{"root",                                                                                               \
+	         0,                                                                                                    \
+	         0,                                                                                                    \
+	         G_OPTION_ARG_STRING,                                                                                  \
+	         &exec_options.root,                                                                                   \
+	         "run in the system on this disk of the guest (/dev/vda1)",                                            \
+	         "DEVICE[,TYPE]"},                                                                                     \
+		{"modules",                                                                                            \
+	         0,                                                                                                    \
+	         0,                                                                                                    \
+	         G_OPTION_ARG_FILENAME,                                                                                \
+	         &exec_options.modules,                                                                                \
+	         "/lib/modules/VERSION of its kernel, if that needs them for disks",                                   \
+	         "DIR"},                                                                                               \
 		{"repeat", 0, 0, G_OPTION_ARG_STRING, &exec_options.repeat, "run it N times; each is a phase", "N"},   \
 		{"warmup", 0, 0, G_OPTION_ARG_STRING, &exec_options.warmup, "and W times before that, not profiled",   \
 	         "W"},                                                                                                 \
@@ -74,6 +88,7 @@ struct exec_plan {
 	char **variables; /* "NAME=value" */
 	char *path;       /* the file to execute */
 	char *folder;
+	char *root;             /* "DEVICE,TYPE"; NULL: in memory */
 	uint32_t time_limit_ms; /* 0: none */
 	unsigned repeats;       /* 1.. */
 	unsigned warmups;
@@ -87,7 +102,14 @@ bool exec_options_check(GError **error);
 struct exec_plan *exec_plan_new(GError **error);
 void exec_plan_free(struct exec_plan *plan);
 
-/* The initramfs with the agent, the command and what was added: a descriptor, or -1. base: NULL, or what it lies on. */
-int exec_plan_initramfs(const struct exec_plan *plan, const char *base, GError **error);
+/* What it is made for. */
+struct exec_guest {
+	const char *kernel;
+	const char *base; /* NULL, or the initramfs on which it is laid */
+	bool has_disks;
+};
+
+/* The initramfs with the agent, the command, kernel modules and what was added: a descriptor, or -1. */
+int exec_plan_initramfs(const struct exec_plan *plan, const struct exec_guest *guest, GError **error);
 
 #endif

@@ -60,6 +60,11 @@ bool guest_run_check(GError **error)
 	}
 	if (options->duration != NULL && !units_parse_duration("--duration", options->duration, &duration_s, error))
 		return false;
+	if (exec_options.root != NULL && options->disks == NULL) {
+		g_set_error_literal(error, GUEST_RUN_ERROR, GUEST_RUN_ERROR_OPTIONS,
+		                    "--root names a disk of the guest; give it one with --disk IMAGE");
+		return false;
+	}
 	return exec_options_check(error) && console_check(error);
 }
 
@@ -104,9 +109,18 @@ static void fd_argument_add(GPtrArray *arguments, const char *option, const char
 	argument_add(arguments, option, value);
 }
 
-/* The engine's command line; sizes and numbers are checked there. */
-static GPtrArray *engine_arguments(const struct guest_run_options *options)
+/* The kernel hands what it does not know to init: the agent learns its root. New string, or NULL. */
+static char *append_new(const struct guest_run_options *options, const struct exec_plan *plan)
 {
+	if (plan == NULL || plan->root == NULL)
+		return g_strdup(options->append);
+	return g_strdup_printf("VPROF_ROOT=%s %s", plan->root, options->append != NULL ? options->append : "");
+}
+
+/* The engine's command line; sizes and numbers are checked there. */
+static GPtrArray *engine_arguments(const struct guest_run_options *options, const struct exec_plan *plan)
+{
+	g_autofree char *append = append_new(options, plan);
 	GPtrArray *arguments = g_ptr_array_new_with_free_func(g_free);
 	g_autofree char *seconds = g_strdup_printf("%" G_GUINT64_FORMAT, duration_s);
 
@@ -119,7 +133,7 @@ static GPtrArray *engine_arguments(const struct guest_run_options *options)
 	}
 	for (char **disk = options->disks; disk != NULL && *disk != NULL; disk++)
 		argument_add(arguments, "--disk", *disk);
-	argument_add(arguments, "--append", options->append);
+	argument_add(arguments, "--append", append);
 	argument_add(arguments, "--memory", options->memory);
 	argument_add(arguments, "--vcpus", options->vcpus);
 	argument_add(arguments, "--name", options->name);
@@ -141,12 +155,16 @@ static GPtrArray *engine_arguments(const struct guest_run_options *options)
 /* What the command needs, before anything else is tried. */
 static bool exec_prepare(struct guest_run *run, GError **error)
 {
+	const struct exec_guest guest = {.kernel = guest_run_options.kernel,
+	                                 .base = guest_run_options.initrd,
+	                                 .has_disks = guest_run_options.disks != NULL};
+
 	if (exec_options.command == NULL)
 		return true;
 	run->plan = exec_plan_new(error);
 	if (run->plan == NULL)
 		return false;
-	run->initramfs = exec_plan_initramfs(run->plan, guest_run_options.initrd, error);
+	run->initramfs = exec_plan_initramfs(run->plan, &guest, error);
 	return run->initramfs >= 0;
 }
 
@@ -198,7 +216,7 @@ int guest_run_open(struct guest_run *run)
 	    (run->loop.signalfd = run_loop_signals(run->plan != NULL, &error)) < 0 ||
 	    !exec_connect(run, &config, &error))
 		return failure(error);
-	arguments = engine_arguments(&guest_run_options);
+	arguments = engine_arguments(&guest_run_options, run->plan);
 	config.program = "vprof-vmm";
 	config.arguments = (const char *const *)arguments->pdata;
 	run->engine = engine_start(&config, &status, &error);

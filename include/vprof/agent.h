@@ -90,8 +90,9 @@ struct vprof_agent_pong {
 _Static_assert(sizeof(struct vprof_agent_pong) == 16, "on the wire");
 
 /*
- * Behind it, each with a NUL: the file to execute, the working directory, `arguments` arguments (the first is the
- * program's name), `variables` of the environment ("NAME=value", on top of the agent's own).
+ * Behind it, each with a NUL: the file to execute (without a slash: a name to look for in PATH), the working directory,
+ * `arguments` arguments (the first is the program's name), `variables` of the environment ("NAME=value", on top of the
+ * agent's own).
  */
 struct vprof_agent_run {
 	uint32_t run;           /* a number, for STARTED, REFUSED and EXITED */

@@ -18,8 +18,8 @@ G_DEFINE_QUARK(vprof_initramfs_error, initramfs_error)
 
 /* What has one path in the guest. */
 struct node {
-	char *target;       /* of a symbolic link; NULL */
-	GMappedFile *bytes; /* of a file */
+	char *target;  /* of a symbolic link; NULL */
+	GBytes *bytes; /* of a file */
 	unsigned permissions;
 };
 
@@ -35,7 +35,7 @@ static void node_free(void *data)
 	struct node *node = data;
 
 	g_free(node->target);
-	g_clear_pointer(&node->bytes, g_mapped_file_unref);
+	g_clear_pointer(&node->bytes, g_bytes_unref);
 	g_free(node);
 }
 
@@ -122,6 +122,16 @@ static GMappedFile *file_map(struct initramfs *initramfs, const char *path, GErr
 	return NULL;
 }
 
+static void file_node_add(struct initramfs *initramfs, const char *path, GMappedFile *file, unsigned permissions)
+{
+	node_add(initramfs, path, (struct node){.bytes = g_mapped_file_get_bytes(file), .permissions = permissions});
+}
+
+void initramfs_add_bytes(struct initramfs *initramfs, GBytes *bytes, const char *path)
+{
+	node_add(initramfs, path, (struct node){.bytes = g_bytes_ref(bytes), .permissions = 0644});
+}
+
 /* ---- programs ---- */
 
 static bool program_add(struct initramfs *initramfs, const char *path, unsigned depth, GError **error);
@@ -143,9 +153,11 @@ static bool host_file_add(struct initramfs *initramfs, const char *path, GError 
 	if (has_node(initramfs, real))
 		return true;
 	bytes = file_map(initramfs, real, error);
-	if (bytes != NULL)
-		node_add(initramfs, real, (struct node){.bytes = bytes, .permissions = status.st_mode});
-	return bytes != NULL;
+	if (bytes == NULL)
+		return false;
+	file_node_add(initramfs, real, bytes, status.st_mode);
+	g_mapped_file_unref(bytes);
+	return true;
 }
 
 static struct library_user *user_new(const char *path, const struct library_user *parent, GError **error)
@@ -325,14 +337,16 @@ static bool file_add(struct initramfs *initramfs, const char *host_path, const c
                      GError **error)
 {
 	GMappedFile *bytes = file_map(initramfs, host_path, error);
+	bool added = bytes != NULL;
 
-	if (bytes == NULL)
+	if (!added)
 		return false;
-	node_add(initramfs, guest_path, (struct node){.bytes = bytes, .permissions = permissions});
+	file_node_add(initramfs, guest_path, bytes, permissions);
 	/* Data may be executable by mistake; only what can run needs something. */
-	if ((permissions & 0111) == 0 || !can_run(bytes))
-		return true;
-	return needs_add(initramfs, host_path, bytes, SCRIPT_DEPTH_MAX, error);
+	if ((permissions & 0111) != 0 && can_run(bytes))
+		added = needs_add(initramfs, host_path, bytes, SCRIPT_DEPTH_MAX, error);
+	g_mapped_file_unref(bytes);
+	return added;
 }
 
 static bool folder_add(struct initramfs *initramfs, const char *host_path, const char *guest_path, GError **error)
@@ -393,16 +407,13 @@ static gboolean write_node(void *path, void *value, void *data)
 {
 	const struct node *node = value;
 	struct writing *writing = data;
-	g_autoptr(GBytes) bytes = NULL;
 
 	if ((node->target != NULL) != writing->links)
 		return FALSE;
-	if (writing->links) {
+	if (writing->links)
 		writing->failed = !cpio_add_link(writing->cpio, path, node->target, writing->error);
-	} else {
-		bytes = g_mapped_file_get_bytes(node->bytes);
-		writing->failed = !cpio_add_file(writing->cpio, path, node->permissions, bytes, writing->error);
-	}
+	else
+		writing->failed = !cpio_add_file(writing->cpio, path, node->permissions, node->bytes, writing->error);
 	return writing->failed;
 }
 

@@ -38,6 +38,9 @@ bool initramfs_add(struct initramfs *initramfs, const char *host_path, const cha
  */
 bool initramfs_add_program(struct initramfs *initramfs, const char *path, GError **error);
 
+/* A file with these contents, which everybody may read. */
+void initramfs_add_bytes(struct initramfs *initramfs, GBytes *bytes, const char *path);
+
 /* A symbolic link. */
 void initramfs_add_link(struct initramfs *initramfs, const char *path, const char *target);
 

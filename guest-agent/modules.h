@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The kernel modules that the host has put into the initramfs. */
+#ifndef VPROF_AGENT_MODULES_H
+#define VPROF_AGENT_MODULES_H
+
+/* Loads them, in the order of their file names. Says on standard error which cannot be. */
+void modules_load(void);
+
+#endif
