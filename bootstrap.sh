@@ -9,7 +9,7 @@ cd "$(dirname "$(readlink -f "$0")")"
 packages_build=(build-essential cmake ninja-build pkg-config libglib2.0-dev libjansson-dev libelf-dev libdw-dev
 	libarchive-dev libzstd-dev libseccomp-dev libedit-dev libdebuginfod-dev libvirt-dev)
 packages_test=(check clang clang-format libclang-rt-14-dev git python3 golang-go acpica-tools busybox-static libarchive-tools linux-perf
-	mandoc socat strace zsh util-linux libvirt-daemon-system libvirt-clients qemu-system-x86 linux-source-6.1 bc bison flex libssl-dev xz-utils)
+	mandoc e2fsprogs socat strace zsh util-linux libvirt-daemon-system libvirt-clients qemu-system-x86 linux-source-6.1 bc bison flex libssl-dev xz-utils)
 
 usage() {
 	sed -n '3,5s/^# //p' "$0"

@@ -5,12 +5,10 @@ import pathlib
 import re
 
 import harness
-from linux_guest import LinuxTest
+from linux_guest import ROOTS, LinuxTest
 
 REBOOT = 90  # it has no ACPI to power off by
 
-# Where a kernel stack begins: processors coming up, threads, system calls, and exceptions and interrupts from user space.
-ROOTS = r"^(secondary_startup_64|start_secondary|x86_64_start|startup_64|ret_from_fork|entry_SYSCALL|asm_|common_interrupt)"
 ROOTS_MIN = 0.95
 WHOLE_MIN = 0.99
 

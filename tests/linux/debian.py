@@ -1,25 +1,102 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Debian's cloud kernel as its package installs it, with no option that is about the kernel."""
+import collections
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+
 import harness
 import perf
-from linux_guest import LinuxTest
+from harness import VPROF
+from linux_guest import ROOTS, LinuxTest
 
 # What it does on top of that on the way to /init and back: its own tables, symbols and cryptography.
 MORE = r"orc|unwind|btf|bpf|sort|swap|cmp|ftrace|trace|static_call|jump_label|crypt|sha|hash|acpi|xas|radix|mpi"
 
+WORKLOAD = ("reader 15 & lister 15 & wait; read -r line </etc/motd; echo \"motd: $line\"; "
+            "mount | busybox grep ' / '; echo kept >/written; exit 7")
+ROOTED_MIN = 0.95
+
+
+def leaves(nodes, above=()):
+    """(path of nodes from the root, samples whose chain ends there) of a call tree."""
+    for node in nodes:
+        path = above + (node,)
+        if node["self-samples"]:
+            yield path, node["self-samples"]
+        yield from leaves(node["calls"], path)
+
 
 class Debian(LinuxTest):
-    def check_debian(self, vcpus):
-        self.boot(harness.script("kernel-debian.sh"), status=0, vcpus=vcpus)
+    def test_two_vcpus(self):
+        self.boot(harness.script("kernel-debian.sh"), status=0, vcpus=2)
         self.check_profile(samples_min=5000, more=MORE)
         perf.check_agreement(self, self.recording)
 
-    def test_one_vcpu(self):
-        self.check_debian(1)
+    def run_workload(self):
+        """Two programs at once, in a system on a disk whose driver is a module."""
+        kernel = pathlib.Path(harness.script("kernel-debian.sh"))
+        modules, = (kernel.parents[1] / "lib" / "modules").iterdir()
+        self.image = self.folder / "root.img"
+        load = pathlib.Path(os.environ["VPROF_BIN"]) / "syscall_load"
+        harness.script("root_image.sh", self.image, f"{load}:reader:lister")
+        return self.run_program(VPROF, "run", "--kernel", kernel, "--disk", self.image, "--root", "/dev/vda",
+                                "--modules", modules, "-F", 500, "-g", "-o", self.recording, "--no-report",
+                                "--exec", shlex.join(["sh", "-c", WORKLOAD]), status=7, timeout=550)
 
-    def test_two_vcpus(self):
-        self.check_debian(2)
+    def check_system(self, out):
+        """It ran on the disk, and what it wrote is there afterwards."""
+        self.assertIn("motd: a root on a disk", out)
+        self.assertRegex(out, r"/dev/(vda|root) on / type ext4 \(rw")
+        self.assertEqual(len(re.findall(r"(?:reader|lister): pid \d+, [1-9]\d* calls", out)), 2, out)
+        kept = subprocess.run(["/usr/sbin/debugfs", "-R", "cat /written", self.image], capture_output=True, text=True,
+                              check=True).stdout
+        self.assertEqual(kept, "kept\n")
+
+    def check_tasks(self, out):
+        """Both programs are there with their names and pids, each mostly in the kernel, and at the same time."""
+        pids = {name: int(pid) for name, pid in re.findall(r"(reader|lister): pid (\d+)", out)}
+        samples = [sample for sample in perf.vprof_samples(self.recording) if sample["comm"] in pids]
+        counts = collections.Counter((sample["comm"], sample["pid"], sample["mode"]) for sample in samples)
+        print(f"  {dict(counts)}", flush=True)
+        times = {}
+        for name, pid in pids.items():
+            self.assertEqual({sample["pid"] for sample in samples if sample["comm"] == name}, {pid})
+            self.assertGreater(counts[name, pid, "kernel"], 500)
+            times[name] = [sample["time-ns"] for sample in samples if sample["pid"] == pid]
+        overlap = min(map(max, times.values())) - max(map(min, times.values()))
+        self.assertGreater(overlap, 5e9)
+
+    def check_chains(self):
+        """From the last frame in user space through the kernel's entry; nearly all others from another known root."""
+        report, _ = self.report(self.recording, "-g", "--percent-limit", "0.0001")
+        rooted, through_syscalls, total = 0, 0, 0
+        others = collections.Counter()
+        for path, samples in leaves(report["tables"][0]["calls"]):
+            kernel = [node["symbol"] for node in path if node["mode"] == "kernel"]
+            if path[-1]["mode"] != "kernel":
+                continue
+            total += samples
+            from_user = path[0]["mode"] == "user"
+            if re.search(ROOTS, kernel[0]):
+                rooted += samples
+            else:
+                others[kernel[0]] += samples
+            if from_user and kernel[0].startswith("entry_SYSCALL_64") and len(kernel) >= 3:
+                through_syscalls += samples
+        print(f"  {total} chains that end in the kernel, {rooted} from a known root, {through_syscalls} from user space "
+              f"through entry_SYSCALL_64; other roots: {others.most_common(5)}", flush=True)
+        self.assertGreater(rooted, ROOTED_MIN * total, others.most_common(10))
+        self.assertGreater(through_syscalls, 1000)
+
+    def test_workload(self):
+        out, _ = self.run_workload()
+        self.check_system(out)
+        self.check_tasks(out)
+        self.check_chains()
 
 
 if __name__ == "__main__":

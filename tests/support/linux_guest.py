@@ -12,6 +12,9 @@ PLAUSIBLE = (r"mem(set|cpy|move|cmp|block)|clear_page|copy_|str|page|pte|pmd|ini
              r"console|serial|io_|delay|tsc|clock|time|rcu|cpu_|idle|sched|load_avg|sd_lb|update_|kallsyms|alternative|"
              r"text_poke|insn|rb_|idr|sysfs|kernfs|blake2s|chacha")
 
+# Where a kernel stack begins: processors coming up, threads, system calls, and exceptions and interrupts from user space.
+ROOTS = r"^(secondary_startup_64|start_secondary|x86_64_start|startup_64|ret_from_fork|entry_SYSCALL|asm_|common_interrupt)"
+
 
 class LinuxTest(harness.ProgramTest):
     def setUp(self):
