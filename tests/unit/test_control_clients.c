@@ -298,6 +298,103 @@ START_TEST(our_own_client_is_served)
 }
 END_TEST
 
+static char *policy_make(const char *text)
+{
+	char *file = g_build_filename(folder, "policy", NULL);
+	ck_assert(g_file_set_contents(file, text, -1, NULL));
+	return file;
+}
+
+static const struct {
+	const char *text, *part;
+} wrong_policies[] = {
+	{"root\n", "line 1: it is not USER ROLE"},
+	{"# all\n\nroot observe extra\n", "line 3: it is not USER ROLE"},
+	{"no-such-user-here observe\n", "there is no such user"},
+	{"4294967295 observe\n", "there is no such user"},
+	{"65534 admin\n", "the role is none of observe"},
+};
+
+START_TEST(wrong_policies_are_refused)
+{
+	g_autoptr(GError) error = NULL;
+	g_autofree char *file = policy_make(wrong_policies[_i].text);
+	ck_assert(!control_server_load_policy(server, file, &error));
+	ck_assert(g_error_matches(error, CONTROL_ERROR, CONTROL_ERROR_LISTEN));
+	ck_assert_msg(strstr(error->message, wrong_policies[_i].part), "%s", error->message);
+	unlink(file);
+}
+END_TEST
+
+/* 0: the user nobody may do this, 1: it is refused, 2: it cannot even connect. */
+static int nobody_asks(const char *request)
+{
+	pid_t child = fork();
+	if (child != 0) {
+		int status = -1;
+		while (waitpid(child, &status, WNOHANG) == 0)
+			fixture_iterate();
+		return WEXITSTATUS(status);
+	}
+	if (setgid(NOBODY) < 0 || setuid(NOBODY) < 0)
+		_exit(9);
+	struct client *client = client_connect(path, 5000, NULL);
+	if (!client)
+		_exit(2);
+	_exit(client_execute(client, request, NULL, NULL, NULL, 5000, NULL) ? 0 : 1);
+}
+
+static const struct {
+	const char *text, *request;
+	int expected;
+} policies[] = {
+	{"# nobody at all\n", "query-status", 2},
+	{"65534 observe", "query-status", 0},
+	{"65534 observe", "trace-set", 1},
+	{"65534 instrument", "trace-set", 0},
+	{"65534 observe", "control-take", 1},
+	{"65534 instrument # it may add", "control-take", 1},
+	{"65534 observe\n65534 control\n", "control-take", 0},
+};
+
+START_TEST(others_may_what_the_policy_says)
+{
+	if (geteuid() != 0)
+		return; /* there is no other user to be */
+	g_autofree char *file = policy_make(policies[_i].text);
+	ck_assert_int_eq(chmod(folder, 0755), 0);
+	ck_assert(control_server_load_policy(server, file, NULL));
+	listen_ok();
+	ck_assert_int_eq(nobody_asks(policies[_i].request), policies[_i].expected);
+	unlink(file);
+}
+END_TEST
+
+START_TEST(an_inherited_socket_is_served)
+{
+	GError *error = NULL;
+	struct sockaddr_un address;
+	g_autofree char *made = g_path_get_dirname(path);
+	ck_assert(client_socket_address(path, &address));
+	ck_assert_int_eq(mkdir(made, 0700), 0);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert(!control_server_listen_fd(server, fd, &error));
+	ck_assert(strstr(error->message, "no listening socket"));
+	g_clear_error(&error);
+	ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	ck_assert_int_eq(listen(fd, 1), 0);
+	ck_assert(control_server_listen_fd(server, fd, NULL));
+	GThread *thread = g_thread_new("client", run_client, path);
+	while (quits == 0)
+		fixture_iterate();
+	control_server_flush(server, 1000);
+	g_thread_join(thread);
+	control_server_free(server);
+	server = control_server_new(&fake.guest, session);
+	ck_assert_int_eq(unlink(path), 0); /* it was left alone */
+}
+END_TEST
+
 START_TEST(the_socket_is_private)
 {
 	struct stat status;
@@ -496,6 +593,9 @@ static Suite *suite_make(void)
 	tcase_set_timeout(listening, 40);
 	tcase_add_checked_fixture(listening, listen_setup, listen_teardown);
 	tcase_add_test(listening, our_own_client_is_served);
+	tcase_add_loop_test(listening, wrong_policies_are_refused, 0, G_N_ELEMENTS(wrong_policies));
+	tcase_add_loop_test(listening, others_may_what_the_policy_says, 0, G_N_ELEMENTS(policies));
+	tcase_add_test(listening, an_inherited_socket_is_served);
 	tcase_add_test(listening, the_socket_is_private);
 	tcase_add_test(listening, a_path_in_use_is_refused);
 	tcase_add_test(listening, a_dead_socket_is_replaced);

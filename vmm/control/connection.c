@@ -239,10 +239,10 @@ static void greet(struct connection *connection)
 	connection_send(connection, greeting, NULL, 0, NULL);
 }
 
-struct connection *connection_new(struct control_server *server, int fd, bool owner)
+struct connection *connection_new(struct control_server *server, int fd, bool owner, enum control_role permitted)
 {
 	struct connection *connection = g_new(struct connection, 1);
-	*connection = (struct connection){.server = server, .fd = fd, .owner = owner, .permitted = ROLE_CONTROL};
+	*connection = (struct connection){.server = server, .fd = fd, .owner = owner, .permitted = permitted};
 	socklen_t bytes = sizeof(connection->peer);
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &connection->peer, &bytes); /* of a socket pair: who made it */
 	line_buffer_init(&connection->input);

@@ -5,6 +5,7 @@
 
 #include <sys/socket.h>
 
+#include "control/policy.h"
 #include "control/server.h"
 #include "lib/client/line.h"
 #include "sample/counter_table.h"
@@ -39,6 +40,7 @@ struct control_server {
 	int64_t started_us;              /* g_get_monotonic_time() */
 
 	GPtrArray *connections;                /* of struct connection, owned */
+	struct policy *policy;                 /* NULL: root and ourselves only */
 	struct listener *listener;             /* NULL until control_server_listen */
 	const struct connection *controller;   /* who holds the control role; NULL: nobody */
 	json_t *configuration;                 /* an object: the session's keys that were set */
@@ -87,7 +89,7 @@ struct connection {
  * A connection is freed by its own dispatch, which tells the server first, and by control_server_free; whoever else
  * finds it broken leaves that to them.
  */
-struct connection *connection_new(struct control_server *server, int fd, bool owner);
+struct connection *connection_new(struct control_server *server, int fd, bool owner, enum control_role permitted);
 void connection_free(struct connection *connection);
 
 /* Queues one JSON object as a line, and n_fds descriptors (borrowed) with it. Fails when a line cannot hold it. */
@@ -98,7 +100,9 @@ void connection_flush(struct connection *connection);
 void connection_set_waiting(struct connection *connection, json_t *request, uint64_t flushes);
 bool connection_has_output(const struct connection *connection);
 
-/* server.c: requests wait: they are executed again every so often. */
+/* server.c: a client whose uid may have this role. */
+void control_server_admit(struct control_server *server, int fd, bool owner, enum control_role permitted);
+/* Requests wait: they are executed again every so often. */
 void control_server_wait(struct control_server *server);
 /* Lets the running session's stalled counters go on when there is room. */
 void control_server_watch_stalls(struct control_server *server);
@@ -107,6 +111,7 @@ void control_server_drop(struct control_server *server, struct connection *conne
 
 /* listener.c */
 struct listener *listener_new(struct control_server *server, const char *path, GError **error);
+struct listener *listener_new_fd(struct control_server *server, int fd, GError **error);
 void listener_free(struct listener *listener);
 
 /* request.c: answers one line of a client; or says why it is none, and takes no more. */

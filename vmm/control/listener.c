@@ -36,10 +36,10 @@ static bool G_GNUC_PRINTF(3, 4) fail(GError **error, const char *path, const cha
 }
 
 /* In a folder of somebody else, that somebody could put their own socket in place of ours. */
-static bool folder_prepare(const char *path, GError **error)
+static bool folder_prepare(const char *path, bool others, GError **error)
 {
 	g_autofree char *folder = g_path_get_dirname(path);
-	if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+	if (mkdir(folder, others ? 0711 : 0700) < 0 && errno != EEXIST)
 		return fail(error, path, "cannot make folder %s: %s; choose another path with --control", folder,
 		            g_strerror(errno));
 
@@ -83,7 +83,8 @@ static bool socket_bind(struct listener *listener, GError **error)
 	if (listener->fd < 0 || fchmod(listener->fd, 0600) < 0 ||
 	    bind(listener->fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return fail(error, listener->path, "%s", g_strerror(errno));
-	if (lstat(listener->path, &status) < 0)
+	/* Wider only by name, as bind(2) takes away what the umask says. */
+	if ((listener->server->policy && chmod(listener->path, 0666) < 0) || lstat(listener->path, &status) < 0)
 		return fail(error, listener->path, "%s", g_strerror(errno));
 	listener->device = status.st_dev;
 	listener->inode = status.st_ino;
@@ -92,11 +93,16 @@ static bool socket_bind(struct listener *listener, GError **error)
 	return true;
 }
 
-static bool peer_allowed(int fd)
+/* What the peer may do at most, or -1: nothing. */
+static int peer_role(const struct listener *listener, int fd)
 {
 	struct ucred peer;
 	socklen_t bytes = sizeof(peer);
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && (peer.uid == 0 || peer.uid == geteuid());
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) < 0)
+		return -1;
+	if (peer.uid == 0 || peer.uid == geteuid())
+		return ROLE_CONTROL;
+	return policy_role(listener->server->policy, peer.uid);
 }
 
 static void listen_again(struct listener *listener);
@@ -117,8 +123,9 @@ static gboolean accept_client(int listen_fd, GIOCondition condition G_GNUC_UNUSE
 		listener->source = g_timeout_add(RETRY_MS, retry, listener);
 		return G_SOURCE_REMOVE;
 	}
-	if (peer_allowed(fd) && listener->server->connections->len < CONTROL_CLIENTS_MAX)
-		control_server_add_client(listener->server, fd, false);
+	int role = peer_role(listener, fd);
+	if (role >= 0 && listener->server->connections->len < CONTROL_CLIENTS_MAX)
+		control_server_admit(listener->server, fd, false, (enum control_role)role);
 	else
 		close(fd);
 	return G_SOURCE_CONTINUE;
@@ -134,10 +141,27 @@ struct listener *listener_new(struct control_server *server, const char *path, G
 	struct listener *listener = g_new(struct listener, 1);
 	*listener = (struct listener){.server = server, .fd = -1, .path = g_strdup(path)};
 
-	if (!folder_prepare(path, error) || !path_clear(path, error) || !socket_bind(listener, error)) {
+	if (!folder_prepare(path, server->policy, error) || !path_clear(path, error) || !socket_bind(listener, error)) {
 		listener_free(listener);
 		return NULL;
 	}
+	listen_again(listener);
+	return listener;
+}
+
+struct listener *listener_new_fd(struct control_server *server, int fd, GError **error)
+{
+	int listens = 0, flags = fcntl(fd, F_GETFL);
+	socklen_t bytes = sizeof(listens);
+
+	if (flags < 0 || getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) < 0 || !listens ||
+	    fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_LISTEN,
+		            "cannot listen on descriptor %d: it is no listening socket", fd);
+		return NULL;
+	}
+	struct listener *listener = g_new(struct listener, 1);
+	*listener = (struct listener){.server = server, .fd = fd};
 	listen_again(listener);
 	return listener;
 }

@@ -37,6 +37,7 @@ void control_server_free(struct control_server *server)
 	trace_exits_free(server->trace_exits);
 	trace_free(server->trace);
 	json_decref(server->configuration);
+	policy_free(server->policy);
 	probe_hub_free(server->probes);
 	g_free(server);
 }
@@ -53,9 +54,26 @@ bool control_server_listen(struct control_server *server, const char *path, GErr
 	return server->listener;
 }
 
+bool control_server_listen_fd(struct control_server *server, int fd, GError **error)
+{
+	server->listener = listener_new_fd(server, fd, error);
+	return server->listener;
+}
+
+bool control_server_load_policy(struct control_server *server, const char *path, GError **error)
+{
+	server->policy = policy_load(path, error);
+	return server->policy;
+}
+
 void control_server_add_client(struct control_server *server, int fd, bool owner)
 {
-	struct connection *connection = connection_new(server, fd, owner);
+	control_server_admit(server, fd, owner, ROLE_CONTROL);
+}
+
+void control_server_admit(struct control_server *server, int fd, bool owner, enum control_role permitted)
+{
+	struct connection *connection = connection_new(server, fd, owner, permitted);
 	g_ptr_array_add(server->connections, connection);
 	if (owner)
 		server->controller = connection;

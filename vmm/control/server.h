@@ -46,6 +46,14 @@ void control_server_free(struct control_server *server);
  * replaced; one that is in use is an error. Once for each server. Error: CONTROL_ERROR_LISTEN.
  */
 bool control_server_listen(struct control_server *server, const char *path, GError **error);
+/* The same on a listening socket, which the server now owns; its file, if it has one, is left alone. */
+bool control_server_listen_fd(struct control_server *server, int fd, GError **error);
+
+/*
+ * Before either: who else may connect, from a policy file (control/policy.h). The socket of control_server_listen then
+ * has mode 0666, and a folder that is made for it 0711. Error: CONTROL_ERROR_LISTEN.
+ */
+bool control_server_load_policy(struct control_server *server, const char *path, GError **error);
 
 /*
  * Serves a connected socket, which the server now owns. When `owner` is true the guest belongs to this client: it

@@ -12,6 +12,7 @@
 #include "control/host_json.h"
 #include "control/sandbox.h"
 #include "control/server.h"
+#include "control/service.h"
 #include "counter/counter.h"
 #include "kvm/host_probe.h"
 #include "kvm/options.h"
@@ -297,8 +298,13 @@ static bool open_control(struct engine *engine, GError **error)
 	control_server_on_quit(engine->server, on_quit, engine);
 	if (options->client_fd >= 0)
 		control_server_add_client(engine->server, options->client_fd, true);
+	if (options->policy && !control_server_load_policy(engine->server, options->policy, error))
+		return false;
 	if (options->control && g_str_equal(options->control, "none"))
 		return true;
+	int inherited = service_listen_fd();
+	if (!options->control && inherited >= 0)
+		return control_server_listen_fd(engine->server, inherited, error);
 	g_autofree char *folder = client_runtime_dir();
 	g_autofree char *path = options->control ? g_strdup(options->control)
 	                                         : g_strdup_printf("%s/%s.sock", folder, engine->guest->name);
@@ -326,7 +332,10 @@ static bool start(struct engine *engine, GError **error)
 		return false;
 	engine->session = session_new(engine->guest, error);
 	if (!engine->session || !set_delivery(engine, error) || !vm_launch(engine->guest, error) ||
-	    !open_control(engine, error) || (engine->options.sandbox && !sandbox_enter(error)))
+	    !open_control(engine, error))
+		return false;
+	service_ready(); /* the sandbox has no datagrams */
+	if (engine->options.sandbox && !sandbox_enter(error))
 		return false;
 	if (engine->options.verbose)
 		describe(engine->guest);

@@ -157,6 +157,8 @@ bool options_parse(int *argc, char ***argv, struct options *options, GError **er
 	         "Serve this connected socket; the guest ends when it closes, and not by SIGINT", "N"},
 		{"control", 0, 0, G_OPTION_ARG_FILENAME, &options->control,
 	         "Control socket (NAME.sock in the runtime folder), or none", "PATH"},
+		{"policy", 0, 0, G_OPTION_ARG_FILENAME, &options->policy,
+	         "Who else may use the control socket: a file with lines USER ROLE", "PATH"},
 		{"paused", 0, 0, G_OPTION_ARG_NONE, &paused, "Wait for guest-start on the control socket", NULL},
 		{"console", 0, 0, G_OPTION_ARG_FILENAME, &options->console,
 	         "First serial port: stdio (default), stderr, none or a file", "WHERE"},
@@ -215,6 +217,7 @@ void options_clear(struct options *options)
 	g_free(options->append);
 	g_free(options->name);
 	g_free(options->control);
+	g_free(options->policy);
 	g_free(options->console);
 	g_free(options->serial2);
 	g_free(options->delivery);

@@ -20,6 +20,7 @@ struct options {
 	unsigned n_disks;
 	int client_fd;  /* -1: none */
 	char *control;  /* NULL: the default path; or "none" */
+	char *policy;   /* of the control socket, or NULL */
 	char *console;  /* "stdio", "stderr", "none" or a file */
 	char *serial2;  /* NULL, a descriptor's number or a file */
 	char *delivery; /* NULL: the first that works */

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Which users may do what on a control socket: lines "USER ROLE", where USER is a name or a uid and ROLE is observe,
+ * instrument or control; "#" begins a comment. Root and the engine's own user may do everything, others nothing
+ * without a line.
+ */
+#ifndef VPROF_CONTROL_POLICY_H
+#define VPROF_CONTROL_POLICY_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define POLICY_USERS_MAX 1024u
+
+struct policy;
+
+/* Errors: CONTROL_ERROR_LISTEN, with the line. */
+struct policy *policy_load(const char *path, GError **error);
+void policy_free(struct policy *policy);
+
+/* The role (enum control_role) of a user other than root and ourselves, or -1: none. */
+int policy_role(const struct policy *policy, uid_t uid);
+
+#endif
