@@ -11,6 +11,7 @@
 #include "record_options.h"
 #include "record_result.h"
 #include "run_loop.h"
+#include "symbol_options.h"
 #include "text.h"
 #include "units.h"
 
@@ -29,6 +30,7 @@ static const GOptionEntry options[] = {
 	{"frequency", 'F', 0, G_OPTION_ARG_STRING, &record_options.frequency,
          "samples per second and vCPU (default: the route's)", "HZ"},
 	RECORD_OPTIONS,
+	SYMBOL_OPTIONS,
 	{NULL},
 };
 
@@ -143,21 +145,31 @@ static void close_session(struct attachment *attachment)
 	json_decref(engine_execute(attachment->engine, "quit", NULL, NULL));
 }
 
+static bool take_output_error(struct attachment *attachment, GError **error)
+{
+	if (attachment->loop.output_error == NULL)
+		return true;
+	g_propagate_error(error, g_steal_pointer(&attachment->loop.output_error));
+	return false;
+}
+
 static bool finish_file(struct attachment *attachment, const char *const *command_line, GError **error)
 {
+	const struct user_symbol_sources sources = symbol_options_sources(NULL, false);
+	struct user_symbols *user_symbols = user_symbols_new(&sources);
 	const struct capture_summary summary = {
 		.guest = attachment->guest,
 		.end = attachment->loop.end,
 		.statistics = attachment->statistics,
+		.user_symbols = user_symbols,
 	};
+	bool finished = take_output_error(attachment, error) && capture_drain(attachment->capture, error) &&
+	                capture_finish(attachment->capture, &summary, attachment->image, attachment->symtab,
+	                               command_line, error);
 
-	if (attachment->loop.output_error != NULL) {
-		g_propagate_error(error, g_steal_pointer(&attachment->loop.output_error));
-		return false;
-	}
-	return capture_drain(attachment->capture, error) &&
-	       capture_finish(attachment->capture, &summary, attachment->image, attachment->symtab, command_line,
-	                      error);
+	record_say_warnings(user_symbols_warnings(user_symbols));
+	user_symbols_free(user_symbols);
+	return finished;
 }
 
 static int conclude(struct attachment *attachment, const char *const *command_line)
@@ -218,7 +230,9 @@ static int attach_record(const char *domain)
 	struct attachment attachment = {
 		.output = record_options.output != NULL ? record_options.output : INPUT_DEFAULT_PATH,
 	};
-	json_t *session = attach_engine_check(domain, given.duration, &error) ? session_arguments(&error) : NULL;
+	json_t *session = attach_engine_check(domain, given.duration, &error) && symbol_options_check(&error)
+	                          ? session_arguments(&error)
+	                          : NULL;
 	int status;
 
 	if (session == NULL)

@@ -134,12 +134,6 @@ static bool run_take_output_error(struct run *run, GError **error)
 	return false;
 }
 
-static void warnings_say(const GPtrArray *warnings)
-{
-	for (guint i = 0; i < warnings->len; i++)
-		warn("%s", (const char *)warnings->pdata[i]);
-}
-
 static bool run_finish_file(struct run *run, const char *const *command_line, GError **error)
 {
 	g_autofree char *initrd = guest_run_initramfs(&run->base);
@@ -156,7 +150,7 @@ static bool run_finish_file(struct run *run, const char *const *command_line, GE
 	bool finished = run_take_output_error(run, error) && capture_drain(run->capture, error) &&
 	                capture_finish(run->capture, &summary, run->image, run->symtab, command_line, error);
 
-	warnings_say(user_symbols_warnings(user_symbols));
+	record_say_warnings(user_symbols_warnings(user_symbols));
 	user_symbols_free(user_symbols);
 	json_decref(exec);
 	return finished;

@@ -45,6 +45,12 @@ void record_say_written(const struct capture *capture, const char *path)
 		     capture_lost(capture));
 }
 
+void record_say_warnings(const GPtrArray *warnings)
+{
+	for (guint i = 0; i < warnings->len; i++)
+		warn("%s", (const char *)warnings->pdata[i]);
+}
+
 bool record_print_top(const char *path, FILE *stream, GError **error)
 {
 	struct report_options report_options = {.limit = TOP_ROWS};

@@ -13,6 +13,9 @@ void record_say_session(const struct capture *capture, bool verbose);
 /* How much there is in the file. */
 void record_say_written(const struct capture *capture, const char *path);
 
+/* One line each. */
+void record_say_warnings(const GPtrArray *warnings);
+
 /* The top of the profile. */
 bool record_print_top(const char *path, FILE *stream, GError **error);
 

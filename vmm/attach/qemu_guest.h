@@ -47,6 +47,7 @@ struct qemu_guest {
 	double duration_s;              /* [I] */
 	guint duration_source, exit_source, end_source;
 	_Atomic bool runs;                   /* not paused, as far as we were told */
+	struct perf_route *perf_route;       /* [M] while it samples; route_perf.c */
 	struct monitor_route *monitor_route; /* [M] while it samples; route_monitor.c */
 };
 

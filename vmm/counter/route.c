@@ -6,13 +6,13 @@ static void route_refuse(GString *reasons, const struct counter_route *route, co
 	g_string_append_printf(reasons, "%s%s: %s", reasons->len > 0 ? "; " : "", route->name, why);
 }
 
-const struct counter_route *counter_route_choose(struct guest *guest, const char *name, GError **error)
+const struct counter_route *counter_route_choose(struct guest *guest, const char *name, bool registers, GError **error)
 {
 	g_autoptr(GString) reasons = g_string_new(NULL);
 	bool known = false;
 
 	for (size_t i = 0; guest->routes[i]; i++) {
-		if (name && !g_str_equal(guest->routes[i]->name, name))
+		if (name ? !g_str_equal(guest->routes[i]->name, name) : registers && !guest->routes[i]->registers)
 			continue;
 		known = true;
 		g_autofree char *why = guest->routes[i]->unavailable(guest);

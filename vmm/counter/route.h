@@ -44,9 +44,10 @@ struct counter_route {
 };
 
 /*
- * The route of this name, or with NULL the first that can be used on `guest`, which has routes. Errors: UNAVAILABLE,
+ * The route of this name, or with NULL the first that can be used on `guest`, which has routes, and has `registers` if
+ * those are needed. Errors: UNAVAILABLE,
  * with the reason of each that was tried.
  */
-const struct counter_route *counter_route_choose(struct guest *guest, const char *name, GError **error);
+const struct counter_route *counter_route_choose(struct guest *guest, const char *name, bool registers, GError **error);
 
 #endif

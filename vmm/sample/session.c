@@ -275,7 +275,7 @@ static void samplers_stop(struct session *session, unsigned n)
 bool session_prefer_delivery(struct session *session, const char *name, GError **error)
 {
 	if (session->guest->routes) {
-		const struct counter_route *route = counter_route_choose(session->guest, name, error);
+		const struct counter_route *route = counter_route_choose(session->guest, name, false, error);
 
 		session->preferred = route ? route->name : session->preferred;
 		return route != NULL;
@@ -324,7 +324,8 @@ static bool means_acquire(struct session *session, const struct session_config *
 {
 	if (session->guest->routes) {
 		session->route =
-			counter_route_choose(session->guest, config->route ? config->route : session->preferred, error);
+			counter_route_choose(session->guest, config->route ? config->route : session->preferred,
+		                             has_call_chains(config), error);
 		return session->route != NULL;
 	}
 	if (config->route) {

@@ -47,25 +47,11 @@ static bool ring_layout_check(const struct perf_event_mmap_page *page, uint64_t 
 	return true;
 }
 
-struct ring_reader *ring_reader_open(int memfd, GError **error)
+static struct ring_reader *ring_map(int fd, size_t map_bytes, GError **error)
 {
-	struct stat status;
 	uint64_t data_bytes;
+	void *map = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	if (fstat(memfd, &status) != 0) {
-		g_set_error(error, RECORDING_ERROR, RECORDING_ERROR_IO, "cannot stat ring: %s", g_strerror(errno));
-		return NULL;
-	}
-	if (status.st_size < (off_t)(VPROF_RING_HEADER_BYTES + VPROF_RING_DATA_BYTES_MIN) ||
-	    status.st_size > (off_t)(VPROF_RING_HEADER_BYTES + VPROF_RING_DATA_BYTES_MAX)) {
-		g_set_error(error, RECORDING_ERROR, RECORDING_ERROR_FORMAT,
-		            "cannot use ring: it has %jd bytes, which no ring has", (intmax_t)status.st_size);
-		return NULL;
-	}
-	/* A ring that shrinks would kill its reader with SIGBUS. One that cannot be sealed is not refused. */
-	(void)fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK);
-	const size_t map_bytes = (size_t)status.st_size;
-	void *map = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
 	if (map == MAP_FAILED) {
 		g_set_error(error, RECORDING_ERROR, RECORDING_ERROR_IO, "cannot map ring: %s", g_strerror(errno));
 		return NULL;
@@ -81,6 +67,30 @@ struct ring_reader *ring_reader_open(int memfd, GError **error)
 	reader->map_bytes = map_bytes;
 	reader->position = reader->head = __atomic_load_n(&reader->page->data_tail, __ATOMIC_RELAXED);
 	return reader;
+}
+
+struct ring_reader *ring_reader_open(int memfd, GError **error)
+{
+	struct stat status;
+
+	if (fstat(memfd, &status) != 0) {
+		g_set_error(error, RECORDING_ERROR, RECORDING_ERROR_IO, "cannot stat ring: %s", g_strerror(errno));
+		return NULL;
+	}
+	if (status.st_size < (off_t)(VPROF_RING_HEADER_BYTES + VPROF_RING_DATA_BYTES_MIN) ||
+	    status.st_size > (off_t)(VPROF_RING_HEADER_BYTES + VPROF_RING_DATA_BYTES_MAX)) {
+		g_set_error(error, RECORDING_ERROR, RECORDING_ERROR_FORMAT,
+		            "cannot use ring: it has %jd bytes, which no ring has", (intmax_t)status.st_size);
+		return NULL;
+	}
+	/* A ring that shrinks would kill its reader with SIGBUS. One that cannot be sealed is not refused. */
+	(void)fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK);
+	return ring_map(memfd, (size_t)status.st_size, error);
+}
+
+struct ring_reader *ring_reader_open_perf(int perf_fd, size_t data_bytes, GError **error)
+{
+	return ring_map(perf_fd, VPROF_RING_HEADER_BYTES + data_bytes, error);
 }
 
 void ring_reader_free(struct ring_reader *reader)
