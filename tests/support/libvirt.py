@@ -75,10 +75,11 @@ class Libvirt:
     def start(self):
         mounts = "\n".join(f"mkdir -p {to}; mount --bind {self.folder}/{name} {to}" for name, to in BINDS.items())
         run = f"exec libvirtd -f {self.config} -p {self.folder}/libvirtd.pid"
-        self.daemon = subprocess.Popen(["unshare", "-m", "--propagation", "private", "sh", "-e", "-c",
-                                        f"{mounts}\n{run}"],
-                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
-                                       stderr=(self.folder / "libvirtd.err").open("w"))
+        with (self.folder / "libvirtd.err").open("w") as errors:
+            self.daemon = subprocess.Popen(["unshare", "-m", "--propagation", "private", "sh", "-e", "-c",
+                                            f"{mounts}\n{run}"],
+                                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
+                                           start_new_session=True)
         harness.wait_until(self.answers, f"libvirtd, which said {(self.folder / 'libvirtd.err').read_text()}", 60)
 
     def answers(self):
