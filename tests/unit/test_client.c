@@ -19,6 +19,7 @@
 
 #define WAIT_MS 10000u
 #define GREETING "{\"vprof\":{\"version\":\"9.9\",\"protocol\":1,\"capabilities\":[],\"guest\":{\"name\":\"g\"}}}\n"
+#define NEWER_GREETING "{\"vprof\":{\"version\":\"10.0\",\"protocol\":2}}\n"
 #define NEGOTIATED "{\"return\":{\"protocol\":1},\"id\":1}\n"
 
 static int engine; /* the other end */
@@ -97,8 +98,10 @@ static const struct {
 	{"SSH-2.0-OpenSSH_9.2\n", CLIENT_ERROR_PROTOCOL, "no JSON object"},
 	{"{\"QMP\":{}}\n", CLIENT_ERROR_PROTOCOL, "no greeting"},
 	{"[]\n", CLIENT_ERROR_PROTOCOL, "no JSON object"},
-	{"{\"vprof\":{\"version\":\"3.0\",\"protocol\":2}}\n", CLIENT_ERROR_PROTOCOL,
-         "version 3.0 speaks protocol 2, this program 1"},
+	{"{\"vprof\":{\"version\":\"0.0\",\"protocol\":0}}\n", CLIENT_ERROR_PROTOCOL,
+         "version 0.0 speaks protocol 0, this program 1"},
+	{NEWER_GREETING "{\"error\":{\"class\":\"Unsupported\",\"desc\":\"from 2 on\"},\"id\":1}\n",
+         CLIENT_ERROR_REMOTE, "Unsupported: from 2 on"},
 	{GREETING "{\"error\":{\"class\":\"Unsupported\",\"desc\":\"no\"},\"id\":1}\n", CLIENT_ERROR_REMOTE,
          "Unsupported: no"},
 	{GREETING "{\"id\":1}\n", CLIENT_ERROR_PROTOCOL, "without \"return\""},
@@ -111,6 +114,23 @@ START_TEST(wrong_greetings_are_refused)
 	ck_assert_ptr_null(client_new_fd(fd, WAIT_MS, &error));
 	assert_error(wrong_greetings[_i].code, wrong_greetings[_i].part);
 	ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
+	close(engine);
+}
+END_TEST
+
+/* It is offered what we speak, and may take it. */
+START_TEST(a_newer_engine_may_serve_us)
+{
+	int fd = engine_connect();
+	engine_says(NEWER_GREETING NEGOTIATED);
+	client = client_new_fd(fd, WAIT_MS, &error);
+	ck_assert_msg(client, "%s", error ? error->message : "");
+	char bytes[256];
+	ssize_t n = recv(engine, bytes, sizeof(bytes) - 1, MSG_DONTWAIT);
+	ck_assert_int_gt(n, 0);
+	bytes[n] = '\0';
+	ck_assert_msg(strstr(bytes, "{\"protocol\":1}"), "%s", bytes);
+	client_free(g_steal_pointer(&client));
 	close(engine);
 }
 END_TEST
@@ -507,6 +527,7 @@ static Suite *suite_make(void)
 	tcase_add_checked_fixture(alone, NULL, become_ourselves);
 	tcase_add_loop_test(alone, wrong_greetings_are_refused, 0, G_N_ELEMENTS(wrong_greetings));
 	tcase_add_test(alone, a_silent_engine_runs_into_the_timeout);
+	tcase_add_test(alone, a_newer_engine_may_serve_us);
 	tcase_add_test(alone, an_engine_that_goes_away_is_told);
 	tcase_add_test(alone, nobody_listens);
 	tcase_add_test(alone, lines_are_cut);

@@ -7,15 +7,15 @@
 json_t *method_negotiate(struct control_call *call, GError **error)
 {
 	json_int_t protocol = json_integer_value(json_object_get(call->arguments, "protocol"));
-	if (protocol != VPROF_CONTROL_PROTOCOL) {
+	if (protocol < VPROF_CONTROL_PROTOCOL_OLDEST || protocol > VPROF_CONTROL_PROTOCOL) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_UNSUPPORTED,
 		            "cannot speak protocol %lld: this engine (version " VPROF_VERSION
-		            ") speaks %d; use both from one installation",
-		            (long long)protocol, VPROF_CONTROL_PROTOCOL);
+		            ") speaks %d to %d; use both from one installation",
+		            (long long)protocol, VPROF_CONTROL_PROTOCOL_OLDEST, VPROF_CONTROL_PROTOCOL);
 		return NULL;
 	}
 	call->connection->negotiated = true;
-	return json_pack("{s:i}", "protocol", VPROF_CONTROL_PROTOCOL);
+	return json_pack("{s:I}", "protocol", protocol);
 }
 
 static const char *state_name(enum guest_state state)

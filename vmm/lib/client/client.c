@@ -303,7 +303,8 @@ static bool greet(struct client *client, unsigned timeout_ms, GError **error)
 	int protocol;
 	if (json_unpack(client->greeting, "{s:s, s:i}", "version", &version, "protocol", &protocol) != 0)
 		return fail_protocol(client, error, "no greeting of a vprof engine");
-	if (protocol != VPROF_CONTROL_PROTOCOL)
+	/* A newer engine decides whether it still serves ours. */
+	if (protocol < VPROF_CONTROL_PROTOCOL)
 		return fail_protocol(client, error,
 		                     "version %s speaks protocol %d, this program %d; use both from one installation",
 		                     version, protocol, VPROF_CONTROL_PROTOCOL);
