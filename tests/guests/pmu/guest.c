@@ -336,8 +336,8 @@ static void check_counting(void)
 	wrmsr(PERFEVTSEL0 + 1, CYCLES | SELECT_KERNEL | SELECT_USER | SELECT_ENABLE);
 	spin_for(PERIOD);
 	check(rdmsr(PMC0 + 1) == 0, STOPPED_COUNTS, rdmsr(PMC0 + 1)); /* not enabled globally */
-	wrmsr(GLOBAL_CTRL, 2);
 	const uint64_t begin = rdtsc();
+	wrmsr(GLOBAL_CTRL, 2);
 	while (rdmsr(PMC0 + 1) < PERIOD && rdtsc() - begin < PATIENCE)
 		cpu_relax();
 	wrmsr(GLOBAL_CTRL, 0);
