@@ -70,6 +70,9 @@ class Probes(harness.ProgramTest):
     def test_one_vcpu(self):
         self.check(1)
 
+    def test_two_vcpus(self):
+        self.check(2)
+
 
 if __name__ == "__main__":
     harness.main()
