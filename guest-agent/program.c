@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -43,6 +44,8 @@ static void child_run(const struct child *child)
 {
 	sigset_t none;
 
+	/* Nobody reads its output any more when we have gone. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setpgid(0, 0);
 	for (int number = 1; number < NSIG; number++)
 		signal(number, SIG_DFL);

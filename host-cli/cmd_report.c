@@ -9,7 +9,7 @@
 #include "units.h"
 
 static struct {
-	char *input, *sort, *kernel, *limit;
+	char *input, *sort, *kernel, *limit, *phase;
 	double percent_limit;
 	gboolean json, force, call_chains;
 } given;
@@ -23,6 +23,8 @@ static const GOptionEntry options[] = {
 	{"limit", 'n', 0, G_OPTION_ARG_STRING, &given.limit, "print N rows of each table at most", "N"},
 	{"percent-limit", 0, 0, G_OPTION_ARG_DOUBLE, &given.percent_limit, "leave out rows with less than P percent",
          "P"},
+	{"phase", 'p', 0, G_OPTION_ARG_STRING, &given.phase,
+         "only the time within phases of this name, which may have * and ? in it", "NAME"},
 	{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &given.kernel, "take symbols from IMAGE, not from the recording",
          "IMAGE"},
 	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "use IMAGE and files even if their build-ids are others",
@@ -69,6 +71,10 @@ static int report_run(unsigned n, char **arguments)
 	if (input == NULL)
 		return failure(error);
 	input_take_symbol_options(input, given.force);
+	if (given.phase != NULL && !input_select_phase(input, given.phase, &error)) {
+		input_free(input);
+		return failure(error);
+	}
 	report = report_new(input, &report_options);
 	input_say_warnings(input);
 	if (given.json)
@@ -98,6 +104,7 @@ const struct command command_report = {
 		"  vprof report --sort comm,pid,sym    what each process did\n"
 		"  vprof report --sort mode,sym,ip -n 30\n"
 		"                                      the 30 hottest instructions\n"
+		"  vprof report --phase 'repeat-*'     only what ran within phases of these names\n"
 		"  vprof report -g                     who called what (of a recording made with run -g)\n"
 		"  vprof report --json | jq -r '.tables[].rows[] | [.share, .symbol] | @tsv'",
 	.options = options,

@@ -336,7 +336,9 @@ static void take_message(struct exec *exec, const struct agent_message *message)
 		break;
 	case VPROF_AGENT_STDOUT:
 	case VPROF_AGENT_STDERR:
-		exec_output_put(exec->outputs[message->type == VPROF_AGENT_STDERR], message->bytes, message->n_bytes);
+		if (exec->state == EXEC_RUNNING)
+			exec_output_put(exec->outputs[message->type == VPROF_AGENT_STDERR], message->bytes,
+			                message->n_bytes);
 		break;
 	case VPROF_AGENT_STDIN_ROOM:
 		exec->input_room = MIN(exec->input_room + message->stdin_room.bytes, VPROF_AGENT_STDIN_BYTES_MAX);

@@ -5,6 +5,7 @@
 
 #include "lib/symbol/image.h"
 #include "message.h"
+#include "phases.h"
 #include "symbol_options.h"
 #include "text.h"
 
@@ -159,9 +160,18 @@ void input_free(struct input *input)
 	symtab_free(input->symtab);
 	recording_free(input->recording);
 	json_decref(input->description);
+	g_clear_pointer(&input->spans, g_array_unref);
+	g_free(input->phase);
 	g_ptr_array_unref(input->warnings);
 	g_free(input->path);
 	g_free(input);
+}
+
+bool input_select_phase(struct input *input, const char *pattern, GError **error)
+{
+	input->spans = phases_find(input->description, pattern, error);
+	input->phase = g_strdup(pattern);
+	return input->spans != NULL;
 }
 
 struct walk {
@@ -186,6 +196,8 @@ static bool walk_sample(struct walk *walk, const struct perf_event_header *recor
 		walk->strangers++;
 		return true;
 	}
+	if (walk->input->spans != NULL && !phases_hold(walk->input->spans, sample.time_ns))
+		return true;
 	/* With a fixed period perf record leaves it out of the samples; it stands in the attr. */
 	attr = &recording_event(walk->input->recording, (size_t)event)->attr;
 	if ((attr->sample_type & PERF_SAMPLE_PERIOD) == 0)

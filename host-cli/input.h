@@ -28,6 +28,8 @@ struct input {
 	struct user_symbols *user_symbols; /* of input_take_symbol_options; NULL without */
 	json_t *description;               /* VPROF_FEATURE_DESCRIPTION; an empty object when the recording has none */
 	GPtrArray *warnings;               /* sentences (char *), owned */
+	char *phase;                       /* samples of other phases are left out; NULL: none is */
+	GArray *spans;                     /* of it, as phases_find has them; NULL likewise */
 };
 
 /*
@@ -39,6 +41,8 @@ void input_free(struct input *input);
 
 /* Takes symbols of user space from what symbol_options names, too, ahead of those in the recording. */
 void input_take_symbol_options(struct input *input, bool force);
+/* Leaves the samples of all phases but those that match `pattern` out. PHASES_ERROR_NONE when there is none. */
+bool input_select_phase(struct input *input, const char *pattern, GError **error);
 
 /* Returns false to end the walk. */
 struct input_visitor {

@@ -66,14 +66,16 @@ static json_t *recording_json(const struct report *report)
 
 	for (guint i = 0; i < report->input->warnings->len; i++)
 		json_array_append_new(warnings, text_json(g_ptr_array_index(report->input->warnings, i)));
-	return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "file",
-	                 text_json(report->input->path), "cut-off", recording_cut_off(recording), "warnings", warnings,
-	                 "guest", described(report, "guest"), "release", text_json(recording_release(recording)),
-	                 "build-id", text_json(recording_kernel_build_id(recording)), "end", described(report, "end"),
-	                 "statistics", described(report, "statistics"), "phases", described(report, "phases"),
-	                 "missing", described(report, "missing"), "chain-ends", chain_ends_json(report), "samples",
-	                 (json_int_t)report->samples, "lost", (json_int_t)report->lost, "first-ns",
-	                 (json_int_t)report->first_ns, "last-ns", (json_int_t)report->last_ns);
+	return json_pack(
+		"{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "file",
+		text_json(report->input->path), "cut-off", recording_cut_off(recording), "warnings", warnings, "guest",
+		described(report, "guest"), "release", text_json(recording_release(recording)), "build-id",
+		text_json(recording_kernel_build_id(recording)), "end", described(report, "end"), "statistics",
+		described(report, "statistics"), "phases", described(report, "phases"), "marks",
+		described(report, "marks"), "exec", described(report, "exec"), "phase", text_json(report->input->phase),
+		"missing", described(report, "missing"), "chain-ends", chain_ends_json(report), "samples",
+		(json_int_t)report->samples, "lost", (json_int_t)report->lost, "first-ns", (json_int_t)report->first_ns,
+		"last-ns", (json_int_t)report->last_ns);
 }
 
 void report_print_json(const struct report *report, FILE *to)

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <string.h>
 
+#include "phases.h"
 #include "report.h"
 #include "text.h"
 #include "units.h"
 
 #define STRONG_SHARE 0.05 /* rows from here on stand out on a terminal */
 #define GAP "  "
+/* What a shell takes as it is. */
+#define WORD_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%"
 
 static void head_print(FILE *to, const char *name, const char *text)
 {
@@ -56,6 +59,38 @@ static void head_print_end(const struct report *report, FILE *to)
 		return;
 	line = g_strdup_printf("%s: %s", reason, message != NULL ? message : "");
 	head_print(to, "end", line);
+}
+
+static void head_print_command(const struct report *report, FILE *to)
+{
+	const json_t *exec = json_object_get(report->input->description, "exec");
+	const json_t *words = json_object_get(exec, "command"), *word;
+	GString *line = g_string_new(NULL);
+	size_t i;
+
+	json_array_foreach(words, i, word)
+	{
+		g_autofree char *quoted = g_shell_quote(json_is_string(word) ? json_string_value(word) : "?");
+		bool plain = strspn(quoted + 1, WORD_CHARACTERS) == strlen(quoted) - 2;
+
+		g_string_append_printf(line, "%s%.*s", i != 0 ? " " : "", (int)(strlen(quoted) - (plain ? 2 : 0)),
+		                       quoted + plain);
+	}
+	if (line->len != 0)
+		head_print(to, "command", line->str);
+	g_string_free(line, TRUE);
+}
+
+/* Which phases are shown, or which there are. */
+static void head_print_phases(const struct report *report, FILE *to)
+{
+	const struct input *input = report->input;
+	g_autofree char *list = phases_list(input->description), *line = NULL;
+
+	if (list == NULL)
+		return;
+	line = input->phase != NULL ? g_strdup_printf("%s, of %s", input->phase, list) : g_strdup(list);
+	head_print(to, "phases", line);
 }
 
 /* Every way a sample was lost or changed that the engine counted, beside the losses that stand in the recording. */
@@ -207,6 +242,8 @@ void report_print_text(const struct report *report, FILE *to)
 	head_print_guest(report, to);
 	head_print_kernel(report, to);
 	head_print_end(report, to);
+	head_print_command(report, to);
+	head_print_phases(report, to);
 	head_print_samples(report, to);
 	head_print_chains(report, to);
 	head_print_missing(report, to);

@@ -88,6 +88,8 @@ static void loop_take_event(struct run_loop *loop, const json_t *event)
 		loop->end = json_is_object(data) ? json_incref(data) : json_object();
 	else if (strcmp(name, VPROF_EVENT_GUEST_PHASE) == 0 && loop->capture != NULL)
 		capture_phase(loop->capture, data);
+	else if (strcmp(name, VPROF_EVENT_MARKER) == 0 && loop->capture != NULL)
+		capture_marker(loop->capture, data);
 }
 
 /* Also those that were read along with an answer, for which the descriptor does not become readable again. */

@@ -412,14 +412,20 @@ void capture_phase(struct capture *capture, json_t *phase)
 	json_array_append(capture->phases, phase);
 }
 
+void capture_marker(struct capture *capture, json_t *marker)
+{
+	capture->marks_left_out |= json_array_size(capture->marks) == VPROF_MARKS_MAX;
+	if (!capture->marks_left_out)
+		json_array_append(capture->marks, marker);
+}
+
 void capture_mark(struct capture *capture, const char *name, bool begins, uint64_t time_ns)
 {
-	if (json_array_size(capture->marks) == VPROF_MARKS_MAX) {
-		capture->marks_left_out = true;
-		return;
-	}
-	json_array_append_new(capture->marks, json_pack("{s:o, s:s, s:I}", "name", text_json(name), "kind",
-	                                                begins ? "begin" : "end", "time-ns", (json_int_t)time_ns));
+	json_t *marker = json_pack("{s:o, s:s, s:I}", "name", text_json(name), "kind", begins ? "begin" : "end",
+	                           "time-ns", (json_int_t)time_ns);
+
+	capture_marker(capture, marker);
+	json_decref(marker);
 }
 
 bool capture_marks_left_out(const struct capture *capture)

@@ -61,6 +61,8 @@ bool capture_drain(struct capture *capture, GError **error);
 void capture_phase(struct capture *capture, json_t *phase);
 /* A marker, likewise. */
 void capture_mark(struct capture *capture, const char *name, bool begins, uint64_t time_ns);
+/* A marker event's data, likewise. */
+void capture_marker(struct capture *capture, json_t *marker);
 /* There were more markers than a recording keeps. */
 bool capture_marks_left_out(const struct capture *capture);
 

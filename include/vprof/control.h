@@ -46,6 +46,7 @@
 #define VPROF_EVENT_GUEST_ENDED "guest-ended"
 #define VPROF_EVENT_GUEST_PHASE "guest-phase"
 #define VPROF_EVENT_SAMPLES_LOST "samples-lost"
+#define VPROF_EVENT_MARKER "marker"
 
 /*
  * Why a guest ended: "reason" of guest-ended and of query-status, and the exit status of `vprof run`. The exit port

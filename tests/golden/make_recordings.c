@@ -117,6 +117,20 @@ static void lost_write(struct recording_writer *writer, uint64_t lost)
 	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
 }
 
+/* of phases.data: nested, open, without a begin, twice; and a guest that writes to port 0x80. */
+static const char phases_description[] =
+	"{\"version\": 1, \"exec\": {\"command\": [\"./bench\", \"--size=10\", \"two words\"], \"runs\": []},"
+	" \"phases\": [{\"vcpu\": 0, \"value\": 64, \"time-ns\": 5000000010}, {\"vcpu\": 0, \"value\": 96, "
+	"\"time-ns\": 5000000012}],"
+	" \"marks\": [{\"name\": \"parse\", \"kind\": \"begin\", \"time-ns\": 5000000002},"
+	" {\"name\": \"parse\", \"kind\": \"begin\", \"time-ns\": 5000000003},"
+	" {\"name\": \"parse\", \"kind\": \"end\", \"time-ns\": 5000000004},"
+	" {\"name\": \"lonely\", \"kind\": \"end\", \"time-ns\": 5000000004},"
+	" {\"name\": \"parse\", \"kind\": \"end\", \"time-ns\": 5000000005},"
+	" {\"name\": \"part\", \"kind\": \"begin\", \"time-ns\": 5000000018},"
+	" {\"name\": \"parse\", \"kind\": \"begin\", \"time-ns\": 5000000007},"
+	" {\"name\": \"parse\", \"kind\": \"end\", \"time-ns\": 5000000008}]}";
+
 static struct recording_features features_make(const struct recording_symbol *table, size_t n)
 {
 	static const uint8_t build_id[20] = {0xde, 0xad, 0xbe, 0xef};
@@ -314,6 +328,29 @@ static void mappings_make(const char *path)
 	writer_finish(writer, &features);
 }
 
+/* One sample a nanosecond, each of another kind of instruction. */
+static void phases_make(const char *path)
+{
+	const struct recording_event event =
+		event_make("task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, clock_ids);
+	struct recording_features features = features_make(symbols, G_N_ELEMENTS(symbols));
+	struct recording_writer *writer = writer_open(path, &event, 1);
+
+	features.description = phases_description;
+	for (unsigned i = 0; i < 20; i++) {
+		const struct record_sample sample = {
+			.id = clock_ids[0],
+			.ip = TEXT + 0x100 + i,
+			.time_ns = UINT64_C(5000000000) + i,
+			.period = 1000000,
+			.misc = PERF_RECORD_MISC_KERNEL,
+		};
+
+		sample_write(writer, &sample);
+	}
+	writer_finish(writer, &features);
+}
+
 static void empty_make(const char *path)
 {
 	const struct recording_event event =
@@ -332,6 +369,7 @@ int main(void)
 	calls_make("calls.data");
 	tasks_make("tasks.data");
 	mappings_make("mappings.data");
+	phases_make("phases.data");
 	empty_make("empty.data");
 	return 0;
 }

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A program of this host runs in the tiny kernel: its streams, its signals, its end, and a profile of it alone."""
 import hashlib
-import json
-import re
+import shutil
 import signal
 
 import harness
+import perf
 from harness import VPROF
 
 BOOT_SECONDS = 500
@@ -33,6 +33,21 @@ cat
 echo "end pipe" >/run/vprof-agent.marks
 exit 3
 """
+# Counts its runs, and crashes in the fourth.
+REPEATS = """#!/bin/sh
+read runs </tmp/runs
+runs=$((runs + 1))
+echo $runs >/tmp/runs
+echo "run $runs"
+[ $runs -lt 4 ] || kill -SEGV $$
+"""
+
+# Puts zeros where the code of the guest's init is. The kernel panics without it.
+KILLS_THE_AGENT = """#!/bin/sh
+echo "before the panic"
+exec busybox dd if=/dev/zero of=/proc/1/mem bs=4096 seek=1025 count=100 conv=notrunc
+"""
+
 FLOOD = "".join(f"line {i} of a flood that is wider than it is deep\n" for i in range(FLOOD_LINES))
 INPUT = "".join(f"{i} squared is {i * i}\n" for i in range(2000))
 
@@ -54,10 +69,9 @@ class Exec(harness.ProgramTest):
         return self.start(VPROF, "run", "--kernel", self.kernel, "--exec", command, "-o", self.recording,
                           "--no-report", *options, cwd=self.folder, **process)
 
-    def description(self):
+    def recorded(self):
         """What the recording says of its run."""
-        text = self.recording.read_bytes()
-        return json.loads(re.search(rb'\{"version": ?1.*?\}\0', text, re.S).group(0)[:-1])
+        return self.report(self.recording)[0]["recording"]
 
     def test_streams(self):
         self.script(STREAMS)
@@ -77,6 +91,57 @@ class Exec(harness.ProgramTest):
         self.assertIn("to standard error\n", messages)
         self.assertIn("script exited with status 3\n", messages)
         self.assertNotIn("Linux version", messages)
+        phases = {name: self.report(self.recording, "--phase", name)[0]["recording"]
+                  for name in ("repeat-1", "flood", "pipe")}
+        self.assertLess(phases["flood"]["last-ns"], phases["pipe"]["first-ns"])
+        self.assertGreater(phases["flood"]["samples"], 50)
+        # The session begins a little before the command.
+        self.assertGreater(phases["repeat-1"]["samples"], 0.5 * self.recorded()["samples"])
+
+    def test_repeats(self):
+        self.script(REPEATS)
+        (self.folder / "runs").write_text("0\n")
+        vprof = self.begin("./script", "--add", "runs:/tmp/runs", "--warmup", 1, "--repeat", 5, "-F", 500)
+        out, messages = self.finish(vprof, status=128 + signal.SIGSEGV, timeout=BOOT_SECONDS)
+        self.assertEqual(out, "run 1\nrun 2\nrun 3\nrun 4\n")
+        self.assertIn("script was ended by signal 11 (Segmentation fault)\n", messages)
+        recorded = self.recorded()
+        runs = recorded["exec"]["runs"]
+        self.assertEqual([run["phase"] for run in runs], ["warmup-1", "repeat-1", "repeat-2", "repeat-3"])
+        self.assertEqual([(run["status"], run["signal"]) for run in runs], [(0, 0)] * 3 + [(0, signal.SIGSEGV)])
+        for run in runs:
+            self.assertGreater(run["wall-ns"], 0)
+            self.assertGreater(run["user-ns"] + run["system-ns"], 0)
+        marks = recorded["marks"]
+        self.assertEqual([(mark["name"], mark["kind"]) for mark in marks],
+                         [(run["phase"], kind) for run in runs for kind in ("begin", "end")])
+        times = [mark["time-ns"] for mark in marks]
+        self.assertEqual(times, sorted(times))
+        # Nothing of the boot or the warm-up; the agent is asked for the first repetition when the session has begun.
+        sampled = [sample["time-ns"] for sample in perf.vprof_samples(self.recording)]
+        self.assertGreater(len(sampled), 10)
+        self.assertGreater(min(sampled), times[1])
+        self.assertLess(min(sampled), times[3])
+
+    def test_time_limit(self):
+        self.script("#!/bin/sh\ntrap '' TERM\necho endless\nwhile :; do :; done\n")
+        vprof = self.begin("./script", "--time-limit", "20s", "-F", 100)
+        out, messages = self.finish(vprof, status=124, timeout=BOOT_SECONDS)
+        self.assertEqual(out, "endless\n")
+        self.assertIn("script was ended: its time limit of 20s is over\n", messages)
+        (run,) = self.recorded()["exec"]["runs"]
+        # It is up and ignores SIGTERM by then; SIGKILL comes five seconds later.
+        self.assertEqual((run["status"], run["signal"], run["time-limit"]), (0, signal.SIGKILL, True))
+        self.assertGreater(run["wall-ns"], 25e9)
+
+    def test_panic(self):
+        self.script(KILLS_THE_AGENT)
+        busybox = shutil.which("busybox")
+        vprof = self.begin("./script", "--add", f"{busybox}:/bin/busybox")
+        out, messages = self.finish(vprof, status=94, timeout=BOOT_SECONDS)
+        self.assertEqual(out, "before the panic\n")
+        self.assertRegex(messages, "Kernel panic - not syncing: Attempted to kill init!.*, before the command had ended")
+        self.assertRegex(messages, r"Last console lines:\n(.*\n)*.*RIP: 0033:")
 
 
 if __name__ == "__main__":

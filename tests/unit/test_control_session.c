@@ -368,6 +368,23 @@ START_TEST(lost_samples_are_told_by_the_second)
 }
 END_TEST
 
+START_TEST(clients_mark_phases)
+{
+	/* The event goes to everybody, the asking client too, before its answer. */
+	peer_say(&peer, "{\"execute\":\"marker-add\",\"arguments\":{\"name\":\"parse\",\"kind\":\"begin\"}}");
+	json_auto_t *marker = peer_event(&peer, "marker");
+	json_auto_t *answer = peer_line(&peer);
+	ck_assert_str_eq(json_string_value(json_object_get(marker, "name")), "parse");
+	ck_assert_str_eq(json_string_value(json_object_get(marker, "kind")), "begin");
+	ck_assert_int_gt(integer_of(marker, "time-ns"), 0);
+	ck_assert_int_eq(integer_of(marker, "time-ns"), integer_of(json_object_get(answer, "return"), "time-ns"));
+	peer_refused(&peer, "{\"execute\":\"marker-add\",\"arguments\":{\"name\":\"\\u001b[2J\",\"kind\":\"end\"}}",
+	             "InvalidArgument", "control character");
+	peer_refused(&peer, "{\"execute\":\"marker-add\",\"arguments\":{\"name\":\"x\",\"kind\":\"middle\"}}",
+	             "InvalidArgument", "kind");
+}
+END_TEST
+
 START_TEST(phases_are_told_up_to_a_limit)
 {
 	for (unsigned i = 0; i < 10 * CONTROL_PHASES_PER_SECOND; i++)
@@ -427,6 +444,7 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, statistics_add_up);
 	tcase_add_test(tc, rings_arrive_and_map);
 	tcase_add_test(tc, lost_samples_are_told_by_the_second);
+	tcase_add_test(tc, clients_mark_phases);
 	tcase_add_test(tc, phases_are_told_up_to_a_limit);
 	suite_add_tcase(suite, tc);
 	return suite;

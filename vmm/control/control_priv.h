@@ -220,6 +220,9 @@ extern const struct method_argument control_session_keys[];
 json_t *control_configuration_merge(const struct control_server *server, const json_t *arguments);
 json_t *method_session_configure(struct control_call *call, GError **error);
 json_t *method_query_configuration(struct control_call *call, GError **error);
+/* methods_marker.c */
+extern const char *const control_marker_kinds[]; /* NULL-terminated */
+json_t *method_marker_add(struct control_call *call, GError **error);
 /* methods_samples.c */
 #define SAMPLES_READ_BYTES_MAX 45056 /* base64 of it, and the rest of the answer, fit into a line */
 #define CONTROL_TIMEOUT_MS_MAX 60000

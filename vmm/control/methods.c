@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Every method there is. */
+#include <vprof/agent.h>
 #include <vprof/ring.h>
 
 #include "control/control_priv.h"
@@ -109,6 +110,12 @@ static const struct method_argument trace_set_arguments[] = {
          .choices = control_trace_kinds},
 	{"state", "of that kind", ARGUMENT_STRING, .optional = true, .choices = control_trace_states,
          .preset = "\"on\""},
+	{0},
+};
+
+static const struct method_argument marker_add_arguments[] = {
+	{"name", "of the phase", ARGUMENT_STRING, .min = 1, .max = VPROF_AGENT_NAME_BYTES_MAX},
+	{"kind", "whether it begins or ends", ARGUMENT_STRING, .choices = control_marker_kinds},
 	{0},
 };
 
@@ -306,6 +313,14 @@ const struct control_method control_methods[] = {
 		.role = ROLE_OBSERVE,
 		.arguments = samples_read_arguments,
 		.run = method_samples_read,
+	},
+	{
+		.name = "marker-add",
+		.summary = "marks the begin or the end of a phase, now, with an event that a recorder keeps",
+		.returns = "{\"time-ns\": N of CLOCK_MONOTONIC}",
+		.role = ROLE_INSTRUMENT,
+		.arguments = marker_add_arguments,
+		.run = method_marker_add,
 	},
 	{
 		.name = "sample-add",

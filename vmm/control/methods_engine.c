@@ -99,6 +99,7 @@ static const struct term events[] = {
          "the guest has ended: {\"reason\", \"code\", \"message\", \"details\"?, \"console\"?}"},
 	{VPROF_EVENT_GUEST_PHASE, "the guest wrote a phase mark: {\"vcpu\", \"value\", \"time-ns\", \"dropped\"?}; "
                                   "dropped: marks before it that came too fast"},
+	{VPROF_EVENT_MARKER, "a client marked a phase: {\"name\", \"kind\": \"begin\" or \"end\", \"time-ns\"}"},
 	{VPROF_EVENT_SAMPLES_LOST, "a ring was full: {\"vcpu\", \"lost\"}, the samples lost since the last such event; "
                                    "at most one a second and vCPU"},
 };

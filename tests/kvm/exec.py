@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""--exec with guests in which nothing will ever run: what is said and done about them."""
+import signal
+
+import harness
+from harness import VPROF, guest
+
+
+class Exec(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        harness.need_kvm()
+        self.recording = self.folder / "recording"
+
+    def run_guest(self, name, *options, status, command="true"):
+        out, err = self.run_program(VPROF, "run", "--kernel", guest(name), "--exec", command, "-o", self.recording,
+                                    "--no-report", *options, status=status)
+        self.assertEqual(out, "")
+        return err
+
+    def test_the_guest_powers_off(self):
+        err = self.run_guest("power_off", status=1)
+        self.assertIn("the guest powered off, before the command could start\n", err)
+        self.assertIn("Last console lines:\npower_off: by ACPI", err)
+        self.assertEqual(self.report(self.recording)[0]["recording"]["samples"], 0)
+
+    def test_the_guest_panics(self):
+        err = self.run_guest("panic", status=94)
+        self.assertIn("Kernel panic - not syncing: a test, before the command could start\n", err)
+
+    def test_there_is_no_agent(self):
+        err = self.run_guest("halt", "--duration", "1", status=124)
+        self.assertIn("the duration of 1 s is over, before the command could start\n", err)
+
+    def test_the_boot_can_be_profiled(self):
+        self.run_guest("console_flood", "--from-boot", status=1)
+        self.assertGreater(self.report(self.recording)[0]["recording"]["samples"], 10)
+
+    def test_the_guest_lies(self):
+        err = self.run_guest("agent_liar", status=1)
+        self.assertIn("a frame of the agent says that it has 4294967295 bytes; 65536 are the most\n", err)
+
+    def test_interrupted(self):
+        vprof = self.start(VPROF, "run", "--kernel", guest("halt"), "--exec", "true", "-o", self.recording, "-v")
+        harness.wait_until(self.recording.exists, "the recording")
+        vprof.send_signal(signal.SIGUSR1)  # there is nobody to hand it on to
+        vprof.send_signal(signal.SIGINT)
+        _, err = self.finish(vprof, status=130)
+        self.assertIn("the guest was stopped, before the command could start\n", err)
+
+    def test_what_the_program_needs_is_missing(self):
+        program = self.folder / "program"
+        program.write_text("#!/no/such/interpreter\n")
+        self.refused(VPROF, "run", "--kernel", guest("halt"), "--exec", program, status=126,
+                     message="program is not executable")
+        program.chmod(0o755)
+        self.refused(VPROF, "run", "--kernel", guest("halt"), "--exec", program, status=1,
+                     message='is a script for "/no/such/interpreter", which is not on this host')
+        self.refused(VPROF, "run", "--kernel", guest("halt"), "--exec", "true", "--add", "nowhere", status=1,
+                     message="nowhere into the initramfs: No such file or directory")
+        self.refused(VPROF, "run", "--kernel", guest("halt"), "--exec", "true", "--initrd", "nowhere", status=1,
+                     message="nowhere")
+        self.assertFalse(self.recording.exists())
+
+
+if __name__ == "__main__":
+    harness.main()

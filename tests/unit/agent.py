@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The agent as a service on this host, at the other end of a terminal: what it says to every frame."""
+import errno
+import hashlib
+import os
+import pathlib
+import select
+import signal
+import struct
+import subprocess
+import time
+import unittest
+
+import harness
+
+AGENT = harness.BIN / "vprof-agent"
+MARKS = pathlib.Path("/run/vprof-agent.marks")
+MAGIC = 0x67417056
+(HELLO, PONG, STARTED, REFUSED, STDOUT, STDERR, STDIN_ROOM, EXITED, MARK, TASK, MAPPING, MAPPINGS_END, STATISTICS,
+ COMPLAINT, BYE) = range(1, 16)
+PING, RUN, STDIN, STDIN_END, SIGNAL, MAPPINGS, STAT, POWER_OFF = range(64, 72)
+FRAME = struct.Struct("<IHH")
+STDIN_MAX = 16384
+FLOOD_LINES = 300000
+
+
+class Agent(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.master, slave = os.openpty()
+        self.addCleanup(os.close, self.master)
+        self.path = os.ttyname(slave)
+        self.bytes = b""
+        self.agent = subprocess.Popen([AGENT, "--device", self.path], env={"PATH": os.environ["PATH"], "KEPT": "yes"})
+        self.addCleanup(self.end)
+        self.hello = self.wait_for(HELLO)
+        os.close(slave)
+
+    def end(self):
+        self.agent.kill()
+        self.agent.wait()
+        MARKS.unlink(missing_ok=True)
+
+    # ---- frames ----
+
+    def send(self, kind, payload=b""):
+        data = FRAME.pack(len(payload), kind, 0) + payload
+        while data:
+            data = data[os.write(self.master, data[:2048]):]
+
+    def frame(self, seconds=30):
+        """The next frame: (type, payload)."""
+        end = time.monotonic() + seconds
+        while len(self.bytes) < FRAME.size or len(self.bytes) - FRAME.size < FRAME.unpack_from(self.bytes)[0]:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self.master], [], [], left)[0]:
+                raise AssertionError(f"no frame within {seconds} s")
+            try:
+                self.bytes += os.read(self.master, 65536)
+            except OSError as error:  # nobody has the other end open
+                if error.errno != errno.EIO:
+                    raise
+                time.sleep(0.05)
+        n, kind, _ = FRAME.unpack_from(self.bytes)
+        payload, self.bytes = self.bytes[FRAME.size:FRAME.size + n], self.bytes[FRAME.size + n:]
+        return kind, payload
+
+    def wait_for(self, wanted, seconds=30):
+        """The payload of the next frame of this type; the others go."""
+        while True:
+            kind, payload = self.frame(seconds)
+            if kind == wanted:
+                return payload
+
+    def run_frame(self, *arguments, run=1, limit_ms=0, folder="/", variables=(), path=None):
+        strings = [path or arguments[0], folder, *arguments, *variables]
+        self.send(RUN, struct.pack("<IIII", run, limit_ms, len(arguments), len(variables)) +
+                  b"".join(string.encode() + b"\0" for string in strings))
+
+    def until_exited(self, seconds=30):
+        """(standard output, standard error, (status, signal, time limit)) of the program that runs."""
+        outputs = {STDOUT: b"", STDERR: b""}
+        while True:
+            kind, payload = self.frame(seconds)
+            if kind in outputs:
+                outputs[kind] += payload
+            if kind == EXITED:
+                self.exited = struct.unpack("<IIIIQQQQ", payload)
+                return outputs[STDOUT], outputs[STDERR], self.exited[1:4]
+
+    def sh(self, script, **options):
+        self.run_frame("/bin/sh", "-c", script, **options)
+        self.wait_for(STARTED)
+
+    # ---- tests ----
+
+    def test_greeting(self):
+        magic, protocol, time_ns, is_init, _ = struct.unpack_from("<IIQII", self.hello)
+        self.assertEqual((magic, protocol, is_init), (MAGIC, 1, 0))
+        self.assertAlmostEqual(time_ns / 1e9, time.monotonic(), delta=10)
+        self.assertEqual(self.hello[24:].decode(), os.uname().release)
+
+    def test_output_status_and_place(self):
+        self.sh("pwd; echo $A $KEPT; echo wrong >&2; exit 3", run=7, folder=str(self.folder), variables=["A=1", "A=2"])
+        self.assertEqual(self.until_exited(), (f"{self.folder}\n2 yes\n".encode(), b"wrong\n", (3, 0, 0)))
+        self.assertEqual(self.exited[0], 7)
+        self.assertGreater(self.exited[7], 100000)
+        self.sh("exit 0", run=8)
+        self.assertEqual(self.until_exited(), (b"", b"", (0, 0, 0)))
+
+    def test_input(self):
+        data = os.urandom(200000)
+        self.sh("sha256sum")
+        room, at = 0, 0
+        while at < len(data):
+            while room == 0:
+                room += struct.unpack("<I", self.wait_for(STDIN_ROOM))[0]
+            n = min(room, len(data) - at)
+            self.assertLessEqual(n, STDIN_MAX)
+            self.send(STDIN, data[at:at + n])
+            at, room = at + n, room - n
+        self.send(STDIN_END)
+        self.assertEqual(self.until_exited()[0].split()[0].decode(), hashlib.sha256(data).hexdigest())
+
+    def test_input_that_nobody_reads(self):
+        self.sh("exec <&-; echo closed; read answer; sleep 1")
+        self.wait_for(STDOUT)
+        # It counts as read once the pipe is known to have no reader.
+        for _ in range(2):
+            self.send(STDIN, b"x" * STDIN_MAX)
+            self.assertEqual(struct.unpack("<I", self.wait_for(STDIN_ROOM))[0], STDIN_MAX)
+        self.until_exited()
+
+    def test_more_input_than_there_is_room_for_breaks_it(self):
+        self.sh("exec sleep 100")
+        for _ in range(6):  # the pipe takes four of them
+            self.send(STDIN, b"x" * STDIN_MAX)
+        self.wait_for(HELLO)
+
+    def test_crash(self):
+        self.sh("kill -SEGV $$")
+        self.assertEqual(self.until_exited()[2], (0, signal.SIGSEGV, 0))
+
+    def test_signals_reach_the_group(self):
+        self.sh("trap 'echo caught; exit 5' USR1; echo ready; while :; do sleep 0.1; done")
+        self.assertEqual(self.wait_for(STDOUT), b"ready\n")
+        self.send(SIGNAL, struct.pack("<I", signal.SIGUSR1))
+        out, _, end = self.until_exited()
+        self.assertEqual((out, end), (b"caught\n", (5, 0, 0)))
+
+    def test_time_limit(self):
+        self.sh("exec sleep 100", limit_ms=200)
+        self.assertEqual(self.until_exited()[2], (0, signal.SIGTERM, 1))
+
+    def test_time_limit_of_the_deaf(self):
+        self.sh("trap '' TERM; while :; do sleep 1; done", limit_ms=200)
+        self.assertEqual(self.until_exited()[2], (0, signal.SIGKILL, 1))
+        self.assertGreater(self.exited[4] / 1e9, 5)
+
+    def test_flood(self):
+        self.sh(f"seq {FLOOD_LINES}; seq {FLOOD_LINES} >&2")
+        time.sleep(1)  # by now every buffer is full
+        out, err, end = self.until_exited()
+        expected = "".join(f"{i}\n" for i in range(1, FLOOD_LINES + 1)).encode()
+        self.assertEqual(hashlib.sha256(out).hexdigest(), hashlib.sha256(expected).hexdigest())
+        self.assertEqual(hashlib.sha256(err).hexdigest(), hashlib.sha256(expected).hexdigest())
+        self.assertEqual(end, (0, 0, 0))
+
+    def test_what_is_left_running_is_killed(self):
+        self.sh("sleep 1000 & echo $!")
+        out, _, end = self.until_exited(seconds=10)
+        self.assertEqual(end, (0, 0, 0))
+        harness.wait_until(lambda: not pathlib.Path(f"/proc/{int(out)}/fd/0").exists(), "the end of sleep")
+
+    def test_refusals(self):
+        self.run_frame("/no/such/program")
+        run, error = struct.unpack_from("<II", answer := self.wait_for(REFUSED))
+        self.assertEqual((run, error, answer[8:]), (1, errno.ENOENT, b"execute it"))
+        self.run_frame("/bin/sh", folder="/no/such/folder", run=2)
+        answer = self.wait_for(REFUSED)
+        self.assertEqual(answer[8:], b"change to its working directory")
+        self.sh("exec sleep 100", run=3)
+        self.run_frame("/bin/sh", run=4)
+        run, error = struct.unpack_from("<II", self.wait_for(REFUSED))
+        self.assertEqual((run, error), (4, errno.EBUSY))
+
+    def test_ping_and_statistics(self):
+        before = time.monotonic_ns()
+        self.send(PING, struct.pack("<Q", 77))
+        cookie, at = struct.unpack("<QQ", self.wait_for(PONG))
+        self.assertEqual(cookie, 77)
+        self.assertTrue(before <= at <= time.monotonic_ns())
+        self.send(999, b"of a later protocol")
+        self.send(STAT)
+        _, received, sent, _, _, skipped = struct.unpack("<QQQQQQ", self.wait_for(STATISTICS))
+        self.assertEqual((received, skipped), (FRAME.size * 3 + 8 + len("of a later protocol"), 1))
+        self.assertEqual(sent, FRAME.size * 2 + len(self.hello) + 16)
+
+    def test_mappings(self):
+        self.send(MAPPINGS, struct.pack("<I", self.agent.pid))
+        tasks, mappings = [], []
+        while (frame := self.frame())[0] != MAPPINGS_END:
+            (tasks if frame[0] == TASK else mappings).append(frame[1])
+        self.assertEqual([(struct.unpack_from("<II", task), task[8:]) for task in tasks],
+                         [((self.agent.pid, self.agent.pid), b"vprof-agent")])
+        start, n, _, pid, _ = struct.unpack_from("<QQQII", mappings[0])
+        self.assertEqual((pid, mappings[0][32:].decode()), (self.agent.pid, str(AGENT.resolve())))
+        self.assertTrue(n > 4096 and start >= 4096)
+        # Of all processes: ours are among them.
+        self.send(MAPPINGS, struct.pack("<I", 0))
+        names = set()
+        while (frame := self.frame())[0] != MAPPINGS_END:
+            if frame[0] == TASK:
+                names.add(struct.unpack_from("<I", frame[1])[0])
+        self.assertLessEqual({os.getpid(), self.agent.pid}, names)
+
+    @unittest.skipUnless(os.access("/run", os.W_OK), "/run cannot be written")
+    def test_marks(self):
+        harness.wait_until(MARKS.is_fifo, "the pipe")
+        subprocess.run([AGENT, "mark", "a phase", "begin"], check=True)
+        MARKS.write_text("end a phase\n")
+        MARKS.write_text("12345 begin x\nstart y\nbegin \nbegin " + "n" * 64 + "\nbegin " + "n" * 500 + "\nbegin \033\n")
+        marks = [self.wait_for(MARK) for _ in range(3)]
+        self.assertEqual([(struct.unpack_from("<QI", mark)[1], mark[16:]) for mark in marks],
+                         [(1, b"a phase"), (2, b"a phase"), (1, b"x")])
+        times = [struct.unpack_from("<Q", mark)[0] for mark in marks]
+        self.assertLessEqual(times[0], times[1])
+        self.assertEqual(times[2], 12345)
+        self.send(STAT)
+        self.assertEqual(struct.unpack("<QQQQQQ", self.wait_for(STATISTICS))[3:5], (3, 5))
+        self.assertEqual(subprocess.run([AGENT, "mark", "x", "middle"], stderr=subprocess.PIPE).returncode, 2)
+        self.assertEqual(subprocess.run([AGENT, "mark", "n" * 64, "end"], stderr=subprocess.PIPE).returncode, 2)
+
+    def test_broken_streams_begin_anew(self):
+        for broken in (FRAME.pack(1 << 31, PING, 0),                               # too long
+                       FRAME.pack(4, PING, 0) + b"1234",                           # too short
+                       FRAME.pack(16, RUN, 0) + struct.pack("<IIII", 1, 0, 1, 0),  # no strings
+                       FRAME.pack(20, RUN, 0) + struct.pack("<IIII", 1, 0, 0, 0) + b"/\0/\0",
+                       FRAME.pack(20, RUN, 0) + struct.pack("<IIII", 1, 0, 0xffffffff, 2) + b"/\0/\0"):
+            os.write(self.master, broken)
+            self.wait_for(HELLO)
+        self.sh("exit 4")
+        self.assertEqual(self.until_exited()[2], (4, 0, 0))
+
+    def test_a_service_does_not_end_the_machine(self):
+        self.send(POWER_OFF)
+        self.send(PING, struct.pack("<Q", 1))
+        self.wait_for(PONG)
+
+
+class Usage(unittest.TestCase):
+    def test_usage(self):
+        for arguments in [], ["--vsock", "x"], ["mark", "x"], ["--device"], ["x"]:
+            done = subprocess.run([AGENT, *arguments], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("vprof-agent mark NAME begin|end", done.stderr)
+
+    def test_no_device(self):
+        done = subprocess.run([AGENT, "--device", "/no/such/device"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, "vprof-agent: cannot open /no/such/device: No such file or directory\n")
+
+
+if __name__ == "__main__":
+    harness.main()
