@@ -414,12 +414,22 @@ static void waits_fill(const struct agent *agent, struct pollfd *waits)
 	waits[WAIT_MARKS] = (struct pollfd){read_marks ? agent->marks.fd : -1, POLLIN, 0};
 }
 
+/* Something waits for room in the link, and there is room: no event will say so. */
+static bool has_more_to_say(const struct agent *agent)
+{
+	return (agent->processes.walking || agent->program.state == PROGRAM_ENDED) && agent->link.output_n == 0;
+}
+
 /* Until the program's deadline; NULL: as long as it takes. */
 static const struct timespec *waits_timeout(const struct agent *agent, struct timespec *timeout)
 {
 	uint64_t now_ns = clock_ns(), deadline_ns = agent->program.deadline_ns;
 	uint64_t ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 
+	if (has_more_to_say(agent)) {
+		*timeout = (struct timespec){0};
+		return timeout;
+	}
 	if (agent->program.state != PROGRAM_RUNNING || deadline_ns == 0)
 		return NULL;
 	*timeout = (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
