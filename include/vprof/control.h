@@ -27,7 +27,7 @@
 #define VPROF_CONTROL_H
 
 #define VPROF_CONTROL_PROTOCOL 1
-#define VPROF_CONTROL_PROTOCOL_OLDEST 1 /* that an engine still serves */
+#define VPROF_CONTROL_PROTOCOL_OLDEST 1     /* that an engine still serves */
 #define VPROF_CONTROL_LINE_BYTES_MAX 65536u /* with its newline, in both directions */
 #define VPROF_CONTROL_ID_BYTES_MAX 128u     /* of an id that is a string */
 #define VPROF_CONTROL_FDS_MAX 128u          /* SCM_MAX_FD is 253: 64 vCPUs, a ring and an eventfd each, fit */

@@ -256,7 +256,7 @@ const struct control_method control_methods[] = {
 			   "N, \"why\": TEXT for an event that was chosen, else "
 			   "null, \"ring-bytes\": N, \"call-graph\": none, orc or fp, \"tasks\": true or false, "
 			   "\"tasks-why\": TEXT why there are none though asked for, else null, \"mappings-why\": the "
-                           "same "
+			   "same "
 			   "of what processes have mapped}",
 		.role = ROLE_CONTROL,
 		.arguments = control_session_keys,
@@ -475,7 +475,7 @@ const struct control_method control_methods[] = {
 		.summary = "reads lines of the engine's trace, a ring in which the newest displace the oldest",
 		.returns =
 			"{\"offset\": of the text, \"next\": offset to read on from, \"missed\": bytes that were "
-                        "displaced "
+			"displaced "
 			"before they were read, \"dropped\": lines so far that met another thread's, \"text\": lines "
 			"\"[seconds.nanoseconds]:vcpuN: TEXT\", \"vmm\" for the engine}",
 		.role = ROLE_OBSERVE,

@@ -56,8 +56,8 @@ struct kvm_pmu_event_filter *vm_pmu_filter_parse(const char *text, GError **erro
 	g_auto(GStrv) words = g_strsplit(strip_action(text, &action), ",", -1);
 	size_t n = g_strv_length(words);
 	if (n < 1 || n > EVENTS_MAX) {
-		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--pmu-filter: %zu events; KVM takes 1 to %u",
-		            n, EVENTS_MAX);
+		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+		            "--pmu-filter: %zu events; KVM takes 1 to %u", n, EVENTS_MAX);
 		return NULL;
 	}
 	struct kvm_pmu_event_filter *filter = g_malloc0(sizeof(*filter) + n * sizeof(filter->events[0]));
