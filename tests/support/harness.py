@@ -136,8 +136,20 @@ class ProgramTest(unittest.TestCase):
         return report, report["tables"][0]["rows"]
 
 
+def end_in_time():
+    """ctest kills a test that takes too long, and what it has started would stay: fail a little earlier."""
+    def late(*_):
+        raise TimeoutError(f"not done {seconds} s after its start")
+
+    limit = int(os.environ.get("VPROF_TEST_SECONDS", 0))
+    seconds = max(limit - 20, limit // 2)
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+
+
 def main():
     """Runs the tests of the calling script. One that was skipped makes the whole a visible skip."""
+    end_in_time()
     result = unittest.main(exit=False, verbosity=2).result
     if not result.wasSuccessful():
         sys.exit(1)
