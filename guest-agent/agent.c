@@ -317,7 +317,9 @@ static bool output_read(struct agent *agent, size_t i)
 		program->output[i] = -1;
 		return true;
 	}
-	program->last_bytes -= (size_t)n < program->last_bytes ? (size_t)n : program->last_bytes;
+	size_t *left = &program->last_bytes[i];
+
+	*left -= (size_t)n < *left ? (size_t)n : *left;
 	link_send(&agent->link, i == 0 ? VPROF_AGENT_STDOUT : VPROF_AGENT_STDERR, NULL, 0, bytes, (size_t)n);
 	return true;
 }
@@ -351,7 +353,7 @@ static void program_finish(struct agent *agent)
 	bool more = false;
 
 	for (size_t i = 0; i < 2; i++)
-		while (program->output[i] >= 0 && program->last_bytes != 0) {
+		while (program->output[i] >= 0 && program->last_bytes[i] != 0) {
 			if (output_room(agent) == 0) {
 				more = true;
 				break;

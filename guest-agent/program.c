@@ -240,16 +240,23 @@ void program_check_time(struct program *program, uint64_t now_ns)
 	program->deadline_ns = now_ns + GRACE_NS;
 }
 
+/* What a pipe can hold; 0 when the program has closed it already. */
+static size_t pipe_bytes(int fd)
+{
+	int bytes = fd >= 0 ? fcntl(fd, F_GETPIPE_SZ) : 0;
+
+	return bytes > 0 ? (size_t)bytes : 0;
+}
+
 void program_ended(struct program *program, int wait_status, const struct rusage *usage, uint64_t now_ns)
 {
-	int left = fcntl(program->output[0], F_GETPIPE_SZ);
-
 	kill(-program->pid, SIGKILL);
 	program->state = PROGRAM_ENDED;
 	program->wait_status = wait_status;
 	program->usage = *usage;
 	program->ended_ns = now_ns;
-	program->last_bytes = left > 0 ? 2 * (size_t)left : 0;
+	for (size_t i = 0; i < 2; i++)
+		program->last_bytes[i] = pipe_bytes(program->output[i]);
 	input_close(program);
 }
 

@@ -30,7 +30,7 @@ struct program {
 	bool input_ends;      /* once that has gone */
 	uint64_t deadline_ns; /* when its time is over, then when it is killed; 0: never */
 	bool time_over;
-	size_t last_bytes; /* since its end: output that it can have left in its pipes, at most */
+	size_t last_bytes[2]; /* since its end: output that it can have left in each pipe, at most */
 	/* Since PROGRAM_ENDED. */
 	uint64_t ended_ns;
 	int wait_status;

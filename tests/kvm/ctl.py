@@ -107,12 +107,22 @@ class Ctl(harness.ProgramTest):
             os.write(terminal, b"quit\n")
             self.expect(terminal, "say it again")
             os.write(terminal, b"exit\n")
-            self.expect(terminal, "exit")
+            self.expect_end(terminal)
         finally:
             os.close(terminal)
             status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         self.assertEqual(status, 0)
         self.assertEqual(self.ctl("query-status")["state"], "running")
+
+    def expect_end(self, terminal, seconds=20):
+        """Its last words are read: a terminal that is closed before would end it by SIGHUP."""
+        end = time.monotonic() + seconds
+        try:
+            while select.select([terminal], [], [], max(0, end - time.monotonic()))[0]:
+                os.read(terminal, 4096)
+        except OSError:  # EIO: nobody has the other side open any more
+            return
+        self.fail(f"still there after {seconds} s")
 
     def expect(self, terminal, text, seconds=20):
         seen, end = "", time.monotonic() + seconds

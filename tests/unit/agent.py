@@ -167,6 +167,11 @@ class Agent(harness.ProgramTest):
         self.assertEqual(hashlib.sha256(err).hexdigest(), hashlib.sha256(expected).hexdigest())
         self.assertEqual(end, (0, 0, 0))
 
+    def test_the_last_output_is_read_when_the_other_is_closed(self):
+        self.sh(f"exec >&-; seq {FLOOD_LINES // 10} >&2")
+        _, err, _ = self.until_exited()
+        self.assertEqual(err.splitlines()[-1:], [b"%d" % (FLOOD_LINES // 10)])
+
     def test_what_is_left_running_is_killed(self):
         self.sh("sleep 1000 & echo $!")
         out, _, end = self.until_exited(seconds=10)
