@@ -182,8 +182,9 @@ class Probes(harness.ProgramTest):
         end = json.loads(out)["end"]
         counts = {row["key"]: row["count"] for row in end["count"]}
         self.assertEqual(set(counts), {"0", "1"})
-        # Late ticks are skipped, and counted; on a busy machine stopping takes a while.
-        self.assertLessEqual(abs(counts["0"] - counts["1"]), 1 + end["statistics"]["skiptick"])
+        # A vCPU may be asked a few ticks longer than the other at both ends, and late ticks are skipped, and counted; on
+        # a busy machine stopping takes a while.
+        self.assertAlmostEqual(counts["0"], counts["1"], delta=5 + end["statistics"]["skiptick"])
         self.assertTrue(90 <= counts["0"] + end["statistics"]["skiptick"] <= 200, end)
 
 
