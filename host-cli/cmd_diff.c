@@ -121,6 +121,7 @@ const struct command command_diff = {
 		"on each side is the least for the default --alpha.\n"
 		"\n"
 		"Examples:\n"
+		"  vprof diff old.data new.data        two recordings of vprof run --exec --repeat\n"
 		"  vprof diff old/ new/                two folders of recordings\n"
 		"  vprof diff --shares old/ new/       on a machine whose speed is not steady\n"
 		"  vprof diff base.json new.data       what a gate keeps, against a recording\n"

@@ -264,9 +264,10 @@ const struct command command_gate = {
 		"recordings, or measurements that an earlier --update-baseline wrote.\n"
 		"\n"
 		"Examples:\n"
-		"  vprof gate -b base.json --update-baseline new/      the first run makes the baseline\n"
-		"  vprof gate -b base.json -r 5% new/                  at most 5 % more guest time\n"
-		"  vprof gate -b base.json --markdown \"$GITHUB_STEP_SUMMARY\" --junit gate.xml new/",
+		"  vprof run --kernel vmlinux --exec ./bench --repeat 10 --warmup 2 -o new.data\n"
+		"  vprof gate -b base.json --update-baseline new.data  the first run makes the baseline\n"
+		"  vprof gate -b base.json -r 5% new.data              at most 5 % more guest time\n"
+		"  vprof gate -b base.json --markdown \"$GITHUB_STEP_SUMMARY\" --junit gate.xml new.data",
 	.options = options,
 	.run = gate_run,
 };

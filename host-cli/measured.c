@@ -6,6 +6,7 @@
 #include "input.h"
 #include "lib/profile/histogram.h"
 #include "measured_json.h"
+#include "phases.h"
 #include "text.h"
 
 #define EVENT 0u /* a recording is compared by its first event */
@@ -20,7 +21,7 @@ struct repetition {
 };
 
 struct gathering {
-	struct mappings *mappings;
+	struct input *input;
 	GArray *repetitions; /* of struct repetition, by time */
 };
 
@@ -57,8 +58,49 @@ static void add_repetition(struct gathering *in, uint64_t from_ns, uint64_t to_n
 		.first_ns = UINT64_MAX,
 	};
 
-	histogram_by_file(repetition.histogram, in->mappings);
+	histogram_by_file(repetition.histogram, in->input->mappings);
 	g_array_append_val(in->repetitions, repetition);
+}
+
+#define REPETITION_PREFIX "repeat-"
+
+static bool add_phase(struct gathering *in, const json_t *run, const char *phase, GError **error)
+{
+	uint64_t status = member_number(run, "status", 0);
+	g_autoptr(GArray) spans = phases_find(in->input->description, phase, error);
+
+	if (spans == NULL)
+		return false;
+	if (status != 0) {
+		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT,
+		            "%s of %s ended with status %" G_GUINT64_FORMAT ": it is not the same work", phase,
+		            in->input->path, status);
+		return false;
+	}
+	for (guint i = 0; i < spans->len; i++) {
+		const struct phase_span *span = &g_array_index(spans, struct phase_span, i);
+
+		add_repetition(in, span->begin_ns, span->end_ns);
+	}
+	return true;
+}
+
+/* Those of `run --exec --repeat`, or the recording as a whole. */
+static bool find_repetitions(struct gathering *in, GError **error)
+{
+	const json_t *runs = json_object_get(json_object_get(in->input->description, "exec"), "runs"), *run;
+	size_t i;
+
+	json_array_foreach(runs, i, run)
+	{
+		const char *phase = member_text(run, "phase");
+
+		if (phase != NULL && g_str_has_prefix(phase, REPETITION_PREFIX) && !add_phase(in, run, phase, error))
+			return false;
+	}
+	if (in->repetitions->len == 0)
+		add_repetition(in, 0, UINT64_MAX);
+	return true;
 }
 
 /* What the rows of a profile add to each metric. The first is the sum of all rows. */
@@ -84,6 +126,13 @@ static void measure_row(struct measurements *measurements, const struct profile_
 				->values[repetition] += value;
 }
 
+/* Between its marks; of a recording without any, from the first sample to the last. */
+static uint64_t repetition_wall_ns(const struct repetition *repetition)
+{
+	return repetition->to_ns != UINT64_MAX ? repetition->to_ns - repetition->from_ns
+	                                       : repetition->last_ns - repetition->first_ns;
+}
+
 static void measure_repetition(struct measurements *measurements, const struct repetition *repetition, size_t index,
                                const struct input *input)
 {
@@ -96,8 +145,7 @@ static void measure_repetition(struct measurements *measurements, const struct r
 	rows = histogram_rows(repetition->histogram, &list, input->resolver, &event_name, &n);
 	for (size_t i = 0; i < n; i++)
 		measure_row(measurements, &rows[i], index);
-	measurements_add_metric(measurements, "wall", "ns")->values[index] =
-		(double)(repetition->last_ns - repetition->first_ns);
+	measurements_add_metric(measurements, "wall", "ns")->values[index] = (double)repetition_wall_ns(repetition);
 	g_free(rows);
 }
 
@@ -135,26 +183,41 @@ void measured_free(struct measured *measured)
 	g_free(measured);
 }
 
-static struct measured *measure_input(struct input *input, GError **error)
+static bool gather(struct gathering *in, GError **error)
 {
 	static const struct input_visitor visitor = {.sample = gather_sample};
-	struct gathering in = {.mappings = input->mappings,
-	                       .repetitions = g_array_new(FALSE, FALSE, sizeof(struct repetition))};
+
+	if (!find_repetitions(in, error))
+		return false;
+	input_walk(in->input, &visitor, in);
+	input_say_warnings(in->input);
+	if (recording_cut_off(in->input->recording)) {
+		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT,
+		            "%s was cut off: its last repetition is not whole; leave it out of the comparison",
+		            in->input->path);
+		return false;
+	}
+	for (guint i = 0; i < in->repetitions->len; i++)
+		if (histogram_samples(g_array_index(in->repetitions, struct repetition, i).histogram) == 0) {
+			g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_EMPTY,
+			            "repetition %u of %s has no samples of %s; sample more often", i + 1,
+			            in->input->path, recording_event(in->input->recording, EVENT)->name);
+			return false;
+		}
+	return true;
+}
+
+static struct measured *measure_input(struct input *input, GError **error)
+{
+	struct gathering in = {
+		.input = input,
+		.repetitions = g_array_new(FALSE, FALSE, sizeof(struct repetition)),
+	};
 	const struct recording_event *event = recording_event(input->recording, EVENT);
 	struct measured *measured = NULL;
 
 	g_array_set_clear_func(in.repetitions, repetition_clear);
-	add_repetition(&in, 0, UINT64_MAX);
-	input_walk(input, &visitor, &in);
-	input_say_warnings(input);
-	if (recording_cut_off(input->recording)) {
-		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT,
-		            "%s was cut off: its last repetition is not whole; leave it out of the comparison",
-		            input->path);
-	} else if (histogram_samples(g_array_index(in.repetitions, struct repetition, 0).histogram) == 0) {
-		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_EMPTY, "%s has no samples of %s", input->path,
-		            event->name);
-	} else {
+	if (gather(&in, error)) {
 		measured = measured_new(input->path, event->attr.type == PERF_TYPE_SOFTWARE ? "ns" : event->name,
 		                        in.repetitions->len, conditions_of(input));
 		for (guint i = 0; i < in.repetitions->len; i++)

@@ -131,6 +131,25 @@ static const char phases_description[] =
 	" {\"name\": \"parse\", \"kind\": \"begin\", \"time-ns\": 5000000007},"
 	" {\"name\": \"parse\", \"kind\": \"end\", \"time-ns\": 5000000008}]}";
 
+#define MARK(name, kind, time) "{\"name\": \"" name "\", \"kind\": \"" kind "\", \"time-ns\": " time "}"
+#define SPAN(name, begin, end) MARK(name, "begin", begin) ", " MARK(name, "end", end)
+#define RUN(name, status) "{\"phase\": \"" name "\", \"status\": " status "}"
+#define REPEATS(last_status)                                                                                                                      \
+	"{\"version\": 1, \"marks\": [" SPAN("warmup-1", "5000000000", "5000000002") ", " SPAN("repeat-1", "5000000003", "5000000008") ", " SPAN( \
+		"repeat-2", "5000000008",                                                                                                         \
+		"5000000014") ", " SPAN("repeat-3", "5000000015",                                                                                 \
+	                                "5000000020") "], "                                                                                       \
+						      "\"exec\": {\"command\": [\"./bench\"], \"runs\": [" RUN(                                   \
+							      "warmup-1",                                                                         \
+							      "0") ", " RUN("repeat-1",                                                           \
+	                                                                    "0") ", " RUN("repeat-2",                                             \
+	                                                                                  "0") ", " RUN("repeat-3",                               \
+	                                                                                                last_status) "]}}"
+
+/* of repeats.data: three repetitions, two of which touch, behind a warm-up; and one in which the last fails. */
+static const char repeats_description[] = REPEATS("0");
+static const char failed_description[] = REPEATS("3");
+
 static struct recording_features features_make(const struct recording_symbol *table, size_t n)
 {
 	static const uint8_t build_id[20] = {0xde, 0xad, 0xbe, 0xef};
@@ -329,14 +348,14 @@ static void mappings_make(const char *path)
 }
 
 /* One sample a nanosecond, each of another kind of instruction. */
-static void phases_make(const char *path)
+static void phases_make(const char *path, const char *phases)
 {
 	const struct recording_event event =
 		event_make("task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, clock_ids);
 	struct recording_features features = features_make(symbols, G_N_ELEMENTS(symbols));
 	struct recording_writer *writer = writer_open(path, &event, 1);
 
-	features.description = phases_description;
+	features.description = phases;
 	for (unsigned i = 0; i < 20; i++) {
 		const struct record_sample sample = {
 			.id = clock_ids[0],
@@ -369,7 +388,9 @@ int main(void)
 	calls_make("calls.data");
 	tasks_make("tasks.data");
 	mappings_make("mappings.data");
-	phases_make("phases.data");
+	phases_make("phases.data", phases_description);
+	phases_make("repeats.data", repeats_description);
+	phases_make("failed.data", failed_description);
 	empty_make("empty.data");
 	return 0;
 }
