@@ -3,10 +3,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "kvm/thread.h"
 
 #define LINE_BYTES 256u
 #define WRITER_STACK_BYTES (64u << 10)
@@ -110,22 +111,6 @@ static void *write_loop(void *data)
 	return NULL;
 }
 
-static int writer_start(struct console *console)
-{
-	pthread_attr_t attr;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, WRITER_STACK_BYTES);
-	/* Signals are the main thread's. */
-	sigset_t all, before;
-	sigfillset(&all);
-	sigdelset(&all, SIGSYS); /* the sandbox's last words */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int failed = pthread_create(&console->writer, &attr, write_loop, console);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return failed;
-}
-
 struct console *console_new(int fd, GError **error)
 {
 	struct console *console = g_new0(struct console, 1);
@@ -138,7 +123,7 @@ struct console *console_new(int fd, GError **error)
 	pthread_cond_init(&console->to_writer, &monotonic);
 	pthread_cond_init(&console->written, &monotonic);
 	pthread_condattr_destroy(&monotonic);
-	int failed = fd < 0 ? 0 : writer_start(console);
+	int failed = fd < 0 ? 0 : thread_start(&console->writer, WRITER_STACK_BYTES, write_loop, console);
 	if (failed) {
 		g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(failed),
 		            "cannot start the console's thread: %s", g_strerror(failed));

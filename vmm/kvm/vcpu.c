@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <vprof/exit.h>
 
+#include "kvm/thread.h"
 #include "kvm/vm_priv.h"
 
 #define KICK_SIGNAL SIGUSR1
@@ -470,18 +471,7 @@ static int create_thread(struct vcpu *vcpu)
 	struct sigaction action = {.sa_handler = on_kick};
 	sigemptyset(&action.sa_mask);
 	sigaction(KICK_SIGNAL, &action, NULL);
-	pthread_attr_t attr;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	/* A vCPU's thread takes the kick, what its counters use and the sandbox's; the rest is the main thread's. */
-	sigset_t all, before;
-	sigfillset(&all);
-	sigdelset(&all, SIGSYS);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int failed = pthread_create(&vcpu->thread, &attr, thread_main, vcpu);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return failed;
+	return thread_start(&vcpu->thread, STACK_BYTES, thread_main, vcpu);
 }
 
 bool vcpu_launch(struct vcpu *vcpu, GError **error)

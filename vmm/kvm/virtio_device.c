@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <linux/virtio_config.h>
 #include <linux/virtio_mmio.h>
-#include <signal.h>
 #include <stdio.h>
+
+#include "kvm/thread.h"
 
 #define STACK_BYTES (128u << 10)
 #define FEATURE(bit) (UINT64_C(1) << (bit))
@@ -171,22 +172,6 @@ static void *work_loop(void *data)
 	return NULL;
 }
 
-static int create_worker(struct virtio_device *device)
-{
-	pthread_attr_t attr;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	/* Signals are the main thread's, but for the sandbox's. */
-	sigset_t all, before;
-	sigfillset(&all);
-	sigdelset(&all, SIGSYS);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int failed = pthread_create(&device->worker, &attr, work_loop, device);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return failed;
-}
-
 bool virtio_device_start(struct virtio_device *device, const struct memory *memory, const struct virtio_line *line,
                          GError **error)
 {
@@ -196,7 +181,7 @@ bool virtio_device_start(struct virtio_device *device, const struct memory *memo
 	pthread_mutex_init(&device->lock, NULL);
 	pthread_cond_init(&device->work, NULL);
 	pthread_cond_init(&device->idle, NULL);
-	int failed = create_worker(device);
+	int failed = thread_start(&device->worker, STACK_BYTES, work_loop, device);
 	if (failed) {
 		g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(failed),
 		            "cannot start the thread of %s: %s", device->ops->name, g_strerror(failed));
