@@ -19,6 +19,7 @@ VMM = BIN / "vprof-vmm"
 SUPPORT = SOURCE / "tests" / "support"
 
 PR_SET_CHILD_SUBREAPER = 36
+started = set()  # the processes that a test has started itself
 SKIPPED = 77
 
 
@@ -107,7 +108,9 @@ class ProgramTest(unittest.TestCase):
         """A process with pipes, in a session of its own as a login has it."""
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True,
                    "errors": "replace", "start_new_session": True} | options
-        return subprocess.Popen([str(word) for word in command], **options)
+        process = subprocess.Popen([str(word) for word in command], **options)
+        started.add(process.pid)
+        return process
 
     def finish(self, process, status=0, timeout=60, typed=None):
         """Its (stdout, stderr), after it has ended with `status`."""

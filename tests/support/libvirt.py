@@ -8,6 +8,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import threading
 import time
 
 import harness
@@ -56,6 +57,36 @@ def need_libvirt():
     harness.need_program("libvirtd", "libvirt-daemon-system")
     harness.need_program("virsh", "libvirt-clients")
     harness.need_program("qemu-system-x86_64", "qemu-system-x86")
+
+
+class Reaper(threading.Thread):
+    """Takes leave of the QEMU processes that libvirtd has started and disowned.
+
+    They have become children of ours (harness), and libvirtd waits for their end, which a zombie has not come to: half a
+    minute for each time it asks QEMU what it can do.
+    """
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.done = threading.Event()
+
+    def run(self):
+        orphans = pathlib.Path(f"/proc/self/task/{os.getpid()}/children")
+        while not self.done.wait(0.05):
+            for pid in map(int, orphans.read_text().split()):
+                self.reap(pid)
+
+    @staticmethod
+    def reap(pid):
+        try:
+            if pid not in harness.started and pathlib.Path(f"/proc/{pid}/comm").read_text().startswith("qemu-system"):
+                os.waitpid(pid, os.WNOHANG)
+        except (OSError, ChildProcessError):
+            pass
+
+    def stop(self):
+        self.done.set()
+        self.join()
 
 
 class Libvirt:
@@ -136,6 +167,9 @@ class LibvirtTest(harness.ProgramTest):
         super().setUp()
         need_libvirt()
         harness.need((harness.BIN / "vprof-attach").exists(), "vprof-attach is not built: libvirt-dev is missing")
+        reaper = Reaper()
+        reaper.start()
+        self.addCleanup(reaper.stop)
         # Paths of sockets have 107 bytes at most.
         self.libvirt = Libvirt(self.folder / "lv")
         self.addCleanup(self.libvirt.stop)
