@@ -246,8 +246,8 @@ static void calls_make(const char *path)
 			.ip = chains[i % 3][1],
 			.time_ns = START_NS + i,
 			.period = 1000000,
-			.misc = PERF_RECORD_MISC_KERNEL | (i < 7 ? VPROF_CHAIN_WHOLE : VPROF_CHAIN_DEPTH)
-		                                                  << VPROF_CHAIN_END_SHIFT,
+			.misc = (uint16_t)(PERF_RECORD_MISC_KERNEL | (i < 7 ? VPROF_CHAIN_WHOLE : VPROF_CHAIN_DEPTH)
+		                                                             << VPROF_CHAIN_END_SHIFT),
 			.chain = chains[i % 3],
 			.n_chain = 3,
 		};

@@ -10,7 +10,7 @@ static bool samples(const struct counter_request *request)
 
 static bool refuse(GError **error, enum session_error code, const struct client_counter *counter, const char *why)
 {
-	g_set_error(error, SESSION_ERROR, code, "counter %u %s", counter->number, why);
+	g_set_error(error, SESSION_ERROR, (gint)code, "counter %u %s", counter->number, why);
 	return false;
 }
 
