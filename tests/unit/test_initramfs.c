@@ -23,7 +23,9 @@ static GError *error;
 
 static void setup(void)
 {
-	folder = realpath(g_dir_make_tmp("vprof-test-XXXXXX", NULL), NULL);
+	g_autofree char *made = g_dir_make_tmp("vprof-test-XXXXXX", NULL);
+
+	folder = realpath(made, NULL);
 	initramfs = initramfs_new();
 }
 

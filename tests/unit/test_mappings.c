@@ -249,8 +249,9 @@ START_TEST(copies_in_archives_one_behind_the_other)
 	struct user_symbols *symbols = user_symbols_new(&sources);
 
 	archive_write(initrd, "bin/bench", old);
-	g_byte_array_set_size(initrd, (initrd->len + 511) & ~511u);
-	memset(initrd->data + initrd->len - 1, 0, 1);
+	const guint used = initrd->len;
+	g_byte_array_set_size(initrd, (used + 511) & ~511u);
+	memset(initrd->data + used, 0, initrd->len - used);
 	archive_write(initrd, "./bin/bench", new);
 	ck_assert(g_file_set_contents(path, (const char *)initrd->data, initrd->len, NULL));
 	assert_found(symbols, "/bin/bench", id_a, render_offset(new), "render");

@@ -69,7 +69,8 @@ struct task_stacks *stacks_resolve(const struct stacks *stacks, struct resolver 
 		tasks[*n].nodes = call_tree_resolve(tree, resolver, &tasks[*n].n_nodes);
 		(*n)++;
 	}
-	qsort(tasks, *n, sizeof(*tasks), tasks_compare);
+	if (*n != 0)
+		qsort(tasks, *n, sizeof(*tasks), tasks_compare);
 	return tasks;
 }
 
