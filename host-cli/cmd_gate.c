@@ -134,7 +134,7 @@ static bool write_report(const char *path, const char *mode, void (*print)(const
 		if (fclose(file) == 0)
 			return true;
 	}
-	g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot write %s: %s", path,
+	g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(errno), "cannot write %s: %s", path,
 	            g_strerror(errno));
 	return false;
 }

@@ -9,7 +9,7 @@ import shutil
 import harness
 from harness import VPROF
 
-REPETITIONS = 8
+REPETITIONS = 10
 GATES = 100
 # By chance a gate calls two halves of the same repetitions different so often, and two of GATES once in 30,000 runs.
 ALPHA = 1e-4
@@ -33,16 +33,16 @@ class Compare(harness.ProgramTest):
         self.record("fixed_work", base, 2 * REPETITIONS)
         self.record("fixed_work_slower", slower, REPETITIONS)
         # By shares, since the speed of a shared machine changes by more than the function.
-        out, _ = self.run_program(VPROF, "diff", "--json", "--shares", "--alpha", 0.001, base, slower)
+        out, _ = self.run_program(VPROF, "diff", "--json", "--shares", base, slower)
         comparison = json.loads(out)["comparisons"][0]
         for change in comparison["functions"]:
             print(f"{change['name']}: {change['base']:.2f} % to {change['now']:.2f} %, p {change['p']:.2g}", flush=True)
-        first = comparison["functions"][0]
-        self.assertEqual((first["name"], first["stands"]), ("hash_blocks", True))
+        grown = [change for change in comparison["functions"] if change["stands"] and change["change"] > 0]
+        self.assertEqual([change["name"] for change in grown], ["hash_blocks"])
         # 5 % more of a part s make it 1.05 s / (1 + 0.05 s).
-        share = first["base"] / 100
+        share = grown[0]["base"] / 100
         expected = 100 * (1.05 * share / (1 + 0.05 * share) - share)
-        self.assertAlmostEqual(first["change"], expected, delta=first["high"] - first["low"])
+        self.assertAlmostEqual(grown[0]["change"], expected, delta=expected / 3)
         self.gates_of_one(sorted(base.iterdir()))
 
     def gates_of_one(self, recordings):
