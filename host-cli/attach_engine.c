@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine_find.h"
 #include "program.h"
 #include "text.h"
 #include "units.h"
@@ -45,6 +46,8 @@ static GPtrArray *guest_arguments(const char *domain)
 	argument_add(arguments, "--pid", options->pid != 0 ? pid : NULL);
 	argument_add(arguments, "--qmp", options->qmp);
 	argument_add(arguments, "--kernel", options->kernel);
+	if (options->no_monitor)
+		g_ptr_array_add(arguments, g_strdup("--no-monitor"));
 	if (options->verbose)
 		g_ptr_array_add(arguments, g_strdup("--verbose"));
 	if (domain != NULL)
@@ -80,12 +83,12 @@ static struct image *image_received(const json_t *answer, int fd, GError **error
 	return image;
 }
 
-struct image *attach_engine_image(struct engine *engine, GError **error)
+struct image *attach_engine_image(struct client *client, GError **error)
 {
 	struct image *image = NULL;
 	g_autofree int *fds = NULL;
 	size_t n_fds = 0;
-	json_t *answer = engine_execute_fds(engine, "kernel-image", &fds, &n_fds, error);
+	json_t *answer = client_execute(client, "kernel-image", NULL, &fds, &n_fds, ENGINE_ANSWER_TIMEOUT_MS, error);
 
 	if (answer != NULL && n_fds == 1)
 		image = image_received(answer, fds[0], error);

@@ -20,12 +20,12 @@ enum attach_engine_error {
 struct attach_engine_options {
 	char *connect, *qmp, *kernel;
 	int pid;
-	gboolean verbose;
+	gboolean no_monitor, verbose;
 };
 extern struct attach_engine_options attach_engine_options;
 
-/* Their rows in a command's table. */
-#define ATTACH_ENGINE_OPTIONS                                                                                 \
+/* Their rows in a command's table: those that say which guest, and all. */
+#define ATTACH_GUEST_OPTIONS                                                                                  \
 	{"connect",                                                                                           \
 	 0,                                                                                                   \
 	 0,                                                                                                   \
@@ -35,16 +35,22 @@ extern struct attach_engine_options attach_engine_options;
 	 "URI"},                                                                                              \
 		{"pid", 0, 0, G_OPTION_ARG_INT, &attach_engine_options.pid, "a QEMU without libvirt", "PID"}, \
 		{"qmp", 0, 0, G_OPTION_ARG_FILENAME, &attach_engine_options.qmp, "its QMP socket", "SOCKET"}, \
-		{"kernel",                                                                                    \
-	         'k',                                                                                         \
-	         0,                                                                                           \
-	         G_OPTION_ARG_FILENAME,                                                                       \
-	         &attach_engine_options.kernel,                                                               \
-	         "the kernel that it runs (default: what its memory holds)",                                  \
-	         "IMAGE"},                                                                                    \
 	{                                                                                                     \
-		"verbose", 'v', 0, G_OPTION_ARG_NONE, &attach_engine_options.verbose,                         \
-			"say what is found out about the guest", NULL                                         \
+		"no-monitor", 0, 0, G_OPTION_ARG_NONE, &attach_engine_options.no_monitor,                     \
+			"send a domain's QEMU no commands, which would taint it; less is known then", NULL    \
+	}
+#define ATTACH_ENGINE_OPTIONS                                                         \
+	ATTACH_GUEST_OPTIONS,                                                         \
+		{"kernel",                                                            \
+	         'k',                                                                 \
+	         0,                                                                   \
+	         G_OPTION_ARG_FILENAME,                                               \
+	         &attach_engine_options.kernel,                                       \
+	         "the kernel that it runs (default: what its memory holds)",          \
+	         "IMAGE"},                                                            \
+	{                                                                             \
+		"verbose", 'v', 0, G_OPTION_ARG_NONE, &attach_engine_options.verbose, \
+			"say what is found out about the guest", NULL                 \
 	}
 
 /* Whether they name one guest; an error is the user's. `duration`: as given, or NULL. */
@@ -54,7 +60,7 @@ bool attach_engine_check(const char *domain, const char *duration, GError **erro
 struct engine *attach_engine_start(const char *domain, const char *duration, int *status, GError **error);
 
 /* The kernel that the guest runs, with the addresses it has there; NULL when the engine does not know it. */
-struct image *attach_engine_image(struct engine *engine, GError **error);
+struct image *attach_engine_image(struct client *client, GError **error);
 
 /* What `vprof-attach --list` or, with a domain, `--probe` prints. New reference. */
 json_t *attach_engine_ask(const char *domain, GError **error);

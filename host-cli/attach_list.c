@@ -74,8 +74,7 @@ int attach_list(bool json)
 		                                                                                : failure(error);
 	json_array_foreach(domains, i, domain) domain_probe(domain);
 	if (json) {
-		json_dumpf(domains, stdout, JSON_INDENT(2));
-		putchar('\n');
+		text_print_json(domains, 0, stdout);
 	} else if (json_array_size(domains) != 0) {
 		printf("%-20s %-9s %-5s %5s %-26s %s\n", "DOMAIN", "STATE", "ACCEL", "VCPUS", "KERNEL", "ROUTES");
 		json_array_foreach(domains, i, domain) domain_print(domain);

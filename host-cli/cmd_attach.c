@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "attach_engine.h"
+#include "attach_several.h"
 #include "command.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/symtab.h"
@@ -17,13 +18,16 @@
 
 static struct {
 	char *route, *duration;
-	gboolean list, json;
+	gboolean list, json, all;
 } given;
+
+#define DOMAINS_MAX 64u /* at once */
 
 static const GOptionEntry options[] = {
 	{"list", 'l', 0, G_OPTION_ARG_NONE, &given.list, "list the domains that run, and how each can be sampled",
          NULL},
 	{"json", 0, 0, G_OPTION_ARG_NONE, &given.json, "with --list: print a JSON array", NULL},
+	{"all", 0, 0, G_OPTION_ARG_NONE, &given.all, "record all domains that run", NULL},
 	ATTACH_ENGINE_OPTIONS,
 	{"route", 0, 0, G_OPTION_ARG_STRING, &given.route, "how to sample (default: the best that works)", "NAME"},
 	{"duration", 0, 0, G_OPTION_ARG_STRING, &given.duration, "detach after this time, as 30s, 5m", "TIME"},
@@ -34,14 +38,27 @@ static const GOptionEntry options[] = {
 	{NULL},
 };
 
+struct kernel {
+	struct image *image;   /* NULL: nobody knows it */
+	struct symtab *symtab; /* NULL: without symbols */
+};
+
+static void kernel_clear(void *data)
+{
+	struct kernel *kernel = data;
+
+	symtab_free(kernel->symtab);
+	image_free(kernel->image);
+}
+
 /* Everything that one recording of an attached guest holds. */
 struct attachment {
 	struct engine *engine;
 	json_t *guest; /* as query-guest */
 	struct capture *capture;
-	struct image *image;   /* NULL: nobody knows the kernel */
-	struct symtab *symtab; /* NULL: without symbols */
-	json_t *statistics;    /* as query-stats; NULL when the engine did not live to say it */
+	struct kernel kernel; /* that it runs */
+	GArray *kernels;      /* struct kernel, that it ran before */
+	json_t *statistics;   /* as query-stats; NULL when the engine did not live to say it */
 	struct run_loop loop;
 	const char *output;
 };
@@ -50,8 +67,8 @@ static void attachment_clear(struct attachment *attachment)
 {
 	capture_free(attachment->capture);
 	engine_free(attachment->engine);
-	symtab_free(attachment->symtab);
-	image_free(attachment->image);
+	kernel_clear(&attachment->kernel);
+	g_array_unref(attachment->kernels);
 	json_decref(attachment->guest);
 	json_decref(attachment->statistics);
 	json_decref(attachment->loop.end);
@@ -63,15 +80,41 @@ static void attachment_clear(struct attachment *attachment)
 /* ---- before ---- */
 
 /* A guest without symbols is worth profiling all the same: by mode, vCPU and address. */
-static void load_symbols(struct attachment *attachment)
+static struct kernel load_kernel(const struct attachment *attachment)
 {
 	g_autoptr(GError) why = NULL;
+	struct kernel kernel = {.image = attach_engine_image(engine_client(attachment->engine), &why)};
 
-	attachment->image = attach_engine_image(attachment->engine, &why);
-	if (attachment->image != NULL)
-		attachment->symtab = symtab_load(attachment->image, &why);
-	if (attachment->symtab == NULL)
+	if (kernel.image != NULL)
+		kernel.symtab = symtab_load(kernel.image, &why);
+	if (kernel.symtab == NULL)
 		warn("addresses will have no names: %s", why->message);
+	return kernel;
+}
+
+/* It was reset, or has only now got so far. */
+static void on_kernel(void *data)
+{
+	struct attachment *attachment = data;
+	struct kernel kernel = load_kernel(attachment);
+	json_t *guest = engine_execute(attachment->engine, "query-guest", NULL, NULL);
+
+	if (guest != NULL) {
+		json_decref(attachment->guest);
+		attachment->guest = guest;
+	}
+	if (kernel.image == NULL || attachment->loop.output_error != NULL) {
+		kernel_clear(&kernel);
+		return;
+	}
+	g_autofree char *name = text_printable(member_text(attachment->guest, "name"));
+	g_autofree char *release = text_printable(image_release(kernel.image));
+
+	say("%s has booted%s%s; names are found in it from now on", name, release[0] != '\0' ? " " : " again", release);
+	capture_kernel(attachment->capture, attachment->kernel.symtab, kernel.image, kernel.symtab,
+	               &attachment->loop.output_error);
+	g_array_append_val(attachment->kernels, attachment->kernel);
+	attachment->kernel = kernel;
 }
 
 static void say_attached(const struct attachment *attachment)
@@ -95,10 +138,10 @@ static bool prepare(struct attachment *attachment, json_t *session, GError **err
 		attachment->capture = capture_new(attachment->engine, json_incref(session), error);
 	if (attachment->capture == NULL)
 		return false;
-	load_symbols(attachment);
+	attachment->kernel = load_kernel(attachment);
 	say_attached(attachment);
-	return capture_open_file(attachment->capture, attachment->output, attachment->image, attachment->symtab,
-	                         attach_engine_options.kernel, error);
+	return capture_open_file(attachment->capture, attachment->output, attachment->kernel.image,
+	                         attachment->kernel.symtab, attach_engine_options.kernel, error);
 }
 
 /* ---- meanwhile and after ---- */
@@ -112,6 +155,8 @@ static bool follow(struct attachment *attachment, GError **error)
 	json_decref(started);
 	attachment->loop.engine = attachment->engine;
 	attachment->loop.capture = attachment->capture;
+	attachment->loop.on_kernel = on_kernel;
+	attachment->loop.data = attachment;
 	attachment->loop.terminal = terminal_new(false);
 	run_loop_run(&attachment->loop);
 	terminal_free(g_steal_pointer(&attachment->loop.terminal));
@@ -142,6 +187,7 @@ static void close_session(struct attachment *attachment)
 	stopped = engine_execute(attachment->engine, "session-stop", NULL, NULL);
 	attachment->statistics = json_incref(json_object_get(stopped, "statistics"));
 	json_decref(stopped);
+	capture_ask_symbols(attachment->capture);
 	json_decref(engine_execute(attachment->engine, "quit", NULL, NULL));
 }
 
@@ -164,8 +210,8 @@ static bool finish_file(struct attachment *attachment, const char *const *comman
 		.user_symbols = user_symbols,
 	};
 	bool finished = take_output_error(attachment, error) && capture_drain(attachment->capture, error) &&
-	                capture_finish(attachment->capture, &summary, attachment->image, attachment->symtab,
-	                               command_line, error);
+	                capture_finish(attachment->capture, &summary, attachment->kernel.image,
+	                               attachment->kernel.symtab, command_line, error);
 
 	record_say_warnings(user_symbols_warnings(user_symbols));
 	user_symbols_free(user_symbols);
@@ -223,13 +269,11 @@ static json_t *session_arguments(GError **error)
 	return arguments;
 }
 
-static int attach_record(const char *domain)
+static int attach_record(const char *domain, const char *output)
 {
 	g_auto(GStrv) command_line = record_command_line();
 	g_autoptr(GError) error = NULL;
-	struct attachment attachment = {
-		.output = record_options.output != NULL ? record_options.output : INPUT_DEFAULT_PATH,
-	};
+	struct attachment attachment = {.output = output};
 	json_t *session = attach_engine_check(domain, given.duration, &error) && symbol_options_check(&error)
 	                          ? session_arguments(&error)
 	                          : NULL;
@@ -237,33 +281,62 @@ static int attach_record(const char *domain)
 
 	if (session == NULL)
 		return usage_error(command_attach.name, "%s", error->message);
+	attachment.kernels = g_array_new(FALSE, FALSE, sizeof(struct kernel));
+	g_array_set_clear_func(attachment.kernels, kernel_clear);
 	status = record(&attachment, domain, session, (const char *const *)command_line);
 	json_decref(session);
 	attachment_clear(&attachment);
 	return status;
 }
 
+static int attach_record_all(const char *const *domains)
+{
+	bool report = !record_options.no_report;
+
+	if (attach_engine_options.pid != 0 || attach_engine_options.kernel != NULL)
+		return usage_error(command_attach.name,
+		                   "--pid and --kernel are of one guest; attach to that by itself");
+	record_options.no_report = TRUE; /* of each; ours comes at the end */
+	return attach_several(domains, record_options.output, report, attach_record);
+}
+
+static int attach_every(void)
+{
+	g_auto(GStrv) domains = attach_all_domains();
+
+	return domains != NULL ? attach_record_all((const char *const *)domains) : STATUS_FAILED;
+}
+
 static int attach_run(unsigned n, char **arguments)
 {
 	if (given.list)
 		return attach_list(given.json);
-	return attach_record(n > 0 ? arguments[0] : NULL);
+	if (given.all && n > 0)
+		return usage_error(command_attach.name, "--all is every domain; leave the names away");
+	if (given.all)
+		return attach_every();
+	if (n > 1)
+		return attach_record_all((const char *const *)arguments);
+	return attach_record(n > 0 ? arguments[0] : NULL,
+	                     record_options.output != NULL ? record_options.output : INPUT_DEFAULT_PATH);
 }
 
 const struct command command_attach = {
 	.name = "attach",
 	.summary = "Record where the time of a guest goes that runs already, under libvirt or QEMU",
-	.arguments = "[DOMAIN]",
-	.max_arguments = 1,
+	.arguments = "[DOMAIN...]",
+	.max_arguments = DOMAINS_MAX,
 	.manual = "vprof-attach",
 	.description = "DOMAIN is a libvirt domain's name, UUID or id. The guest is not paused, needs nothing "
 		       "installed and does\n"
 		       "not notice; Ctrl-C detaches and finishes the recording. Kernel symbols come out of the guest's "
 		       "memory.\n"
+		       "Several domains, or --all, are recorded each into NAME.data, in the folder that -o names.\n"
 		       "\n"
 		       "Examples:\n"
 		       "  vprof attach --list\n"
 		       "  vprof attach web01 -g --duration 30s\n"
+		       "  vprof attach web01 web02 db --duration 30s -o recordings\n"
 		       "  vprof attach --connect qemu:///session builder -F 499 -o builder.data\n"
 		       "  vprof attach --pid 4711 --qmp /run/qmp.sock --kernel vmlinux",
 	.options = options,

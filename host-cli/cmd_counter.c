@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "counters.h"
 #include "engine_find.h"
 #include "message.h"
 #include "text.h"
@@ -35,27 +36,6 @@ static const GOptionEntry options[] = {
 	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print JSON", NULL},
 	{NULL},
 };
-
-/* Steals `arguments`. */
-static json_t *ask(struct client *client, const char *method, json_t *arguments, GError **error)
-{
-	return client_execute(client, method, arguments, NULL, NULL, ENGINE_ANSWER_TIMEOUT_MS, error);
-}
-
-/* For an answer that says nothing. */
-static bool tell(struct client *client, const char *method, json_t *arguments, GError **error)
-{
-	json_t *answer = ask(client, method, arguments, error);
-
-	json_decref(answer);
-	return answer != NULL;
-}
-
-static void print_json(const json_t *value)
-{
-	json_dumpf(value, stdout, JSON_INDENT(2));
-	putchar('\n');
-}
 
 /* ---- list ---- */
 
@@ -91,14 +71,14 @@ static void counter_print(const json_t *counter)
 
 static bool list(struct client *client, GError **error)
 {
-	json_t *answer = ask(client, "query-counters", NULL, error);
+	json_t *answer = engine_ask(client, "query-counters", NULL, error);
 	const json_t *counters = json_object_get(answer, "counters"), *counter;
 	size_t i;
 
 	if (answer == NULL)
 		return false;
 	if (given.json) {
-		print_json(counters);
+		text_print_json(counters, 0, stdout);
 	} else if (json_array_size(counters) != 0) {
 		printf("%7s %-9s %-11s %8s %6s %-14s %-18s %s\n", "COUNTER", "STATE", "DISPOSITION", "PID", "UID",
 		       "MODE", "EVENT", "TASKS");
@@ -144,12 +124,12 @@ static void host_print(const json_t *host)
 
 static bool host(struct client *client, GError **error)
 {
-	json_t *answer = ask(client, "query-host", NULL, error);
+	json_t *answer = engine_ask(client, "query-host", NULL, error);
 
 	if (answer == NULL)
 		return false;
 	if (given.json)
-		print_json(answer);
+		text_print_json(answer, 0, stdout);
 	else
 		host_print(answer);
 	json_decref(answer);
@@ -165,8 +145,8 @@ static bool limited(void)
 
 static bool attach(struct client *client, uint64_t counter, const char *name, json_t *target, GError **error)
 {
-	return tell(client, "counter-attach", json_pack("{s:I, s:o}", "counter", (json_int_t)counter, name, target),
-	            error);
+	return engine_tell(client, "counter-attach",
+	                   json_pack("{s:I, s:o}", "counter", (json_int_t)counter, name, target), error);
 }
 
 static bool attach_all(struct client *client, uint64_t counter, GError **error)
@@ -187,89 +167,32 @@ static bool attach_all(struct client *client, uint64_t counter, GError **error)
 	return true;
 }
 
-/* {"event", "counter"}: allocated and attached; NULL: `error`. */
-static json_t *prepare(struct client *client, const char *event, GError **error)
-{
-	json_t *request = json_pack("{s:o, s:s, s:b, s:b}", "event", text_json(event), "mode",
-	                            limited() ? "task-counting" : "guest-counting", "estimate", given.estimate,
-	                            "descendants", given.descendants);
-	json_t *counter = ask(client, "counter-allocate", request, error);
-
-	if (counter == NULL)
-		return NULL;
-	if (!attach_all(client, member_number(counter, "counter", 0), error)) {
-		json_decref(counter);
-		return NULL;
-	}
-	json_object_set_new(counter, "event", text_json(event));
-	return counter;
-}
-
-static json_t *about(const json_t *counter)
-{
-	return json_pack("{s:O}", "counter", json_object_get(counter, "counter"));
-}
-
+/* Allocated and attached; NULL: `error`. */
 static json_t *prepare_all(struct client *client, GError **error)
 {
 	char *fallback[] = {(char *)EVENT_DEFAULT, NULL};
-	json_t *counters = json_array();
+	const struct counters_kind kind = {
+		.mode = limited() ? "task-counting" : "guest-counting",
+		.estimate = given.estimate,
+		.descendants = given.descendants,
+	};
+	json_t *counters = counters_allocate(client, given.events != NULL ? given.events : fallback, &kind, error);
+	const json_t *counter;
+	size_t i;
 
-	for (char **event = given.events != NULL ? given.events : fallback; *event != NULL; event++) {
-		json_t *counter = prepare(client, *event, error);
-
-		if (counter == NULL) {
+	json_array_foreach(counters, i, counter)
+	{
+		if (!attach_all(client, member_number(counter, "counter", 0), error)) {
 			json_decref(counters);
 			return NULL;
 		}
-		json_array_append_new(counters, counter);
 	}
 	return counters;
 }
 
-/* All of them get `method`; with `keep` its answer's members. */
-static bool for_all(struct client *client, const json_t *counters, const char *method, bool keep, GError **error)
-{
-	json_t *counter;
-	size_t i;
-
-	json_array_foreach(counters, i, counter)
-	{
-		json_t *answer = ask(client, method, about(counter), error);
-
-		if (answer == NULL)
-			return false;
-		if (keep)
-			json_object_update(counter, answer);
-		json_decref(answer);
-	}
-	return true;
-}
-
 static void count_print(const json_t *counters, double seconds)
 {
-	const json_t *counter;
-	size_t i;
-
-	printf("%20s  %-20s %s\n", "COUNT", "EVENT", given.estimate ? "KERNEL, USER, HYPERVISOR" : "COUNTED");
-	json_array_foreach(counters, i, counter)
-	{
-		const json_t *modes = json_object_get(counter, "modes");
-		double value = (double)member_number(counter, "value", 0);
-		double enabled_ns = (double)member_number(counter, "enabled-ns", 0);
-		g_autofree char *event = text_printable(member_text(counter, "event"));
-
-		printf("%20.0f  %-20s", value, event);
-		if (modes != NULL && value > 0)
-			printf(" %.1f %%, %.1f %%, %.1f %%\n", 100 * (double)member_number(modes, "kernel", 0) / value,
-			       100 * (double)member_number(modes, "user", 0) / value,
-			       100 * (double)member_number(modes, "hypervisor", 0) / value);
-		else if (enabled_ns > 0)
-			printf(" %.1f %% of the time\n",
-			       100 * (double)member_number(counter, "running-ns", 0) / enabled_ns);
-		else
-			puts(" never: nothing of it ran");
-	}
+	counters_print(counters, given.estimate, stdout);
 	printf("\nin %.3f s\n", seconds);
 }
 
@@ -286,15 +209,15 @@ static bool count(struct client *client, GError **error)
 		return false;
 	gint64 start_us = g_get_monotonic_time();
 
-	done = for_all(client, counters, "counter-start", false, error);
+	done = counters_for_all(client, counters, "counter-start", false, error);
 	if (done) {
 		g_usleep(seconds * G_USEC_PER_SEC);
-		done = for_all(client, counters, "counter-read", true, error);
+		done = counters_for_all(client, counters, "counter-read", true, error);
 	}
 	double elapsed = (double)(g_get_monotonic_time() - start_us) / G_USEC_PER_SEC;
 
 	if (done && given.json)
-		print_json(counters);
+		text_print_json(counters, 0, stdout);
 	else if (done)
 		count_print(counters, elapsed);
 	json_decref(counters);
@@ -308,8 +231,8 @@ static bool administer(struct client *client, const char *method, const char *nu
 	uint64_t counter;
 
 	return units_parse_number("COUNTER", number, 0, COUNTER_MAX, &counter, error) &&
-	       tell(client, "control-take", NULL, error) &&
-	       tell(client, method, json_pack("{s:I}", "counter", (json_int_t)counter), error);
+	       engine_tell(client, "control-take", NULL, error) &&
+	       engine_tell(client, method, json_pack("{s:I}", "counter", (json_int_t)counter), error);
 }
 
 static int counter_do(const char *action, const char *engine, const char *number)

@@ -3,10 +3,14 @@
 
 #include "command.h"
 #include "comparison_output.h"
+#include "export/page.h"
 #include "message.h"
+#include "text.h"
 
 static struct {
+	char *html;
 	double alpha, min_share;
+	char *phase;
 	gboolean json, force, shares;
 } given = {.alpha = 0.01, .min_share = 0.5};
 
@@ -15,10 +19,14 @@ static const GOptionEntry options[] = {
          "a bound may be wrong this often, and this share of the functions named (default 0.01)", "A"},
 	{"min-share", 0, 0, G_OPTION_ARG_DOUBLE, &given.min_share,
          "leave out functions with less than P percent of the time in both (default 0.5)", "P"},
+	{"phase", 0, 0, G_OPTION_ARG_STRING, &given.phase,
+         "of recordings, each time that phase NAME (with * and ?) came is a repetition", "NAME"},
 	{"shares", 's', 0, G_OPTION_ARG_NONE, &given.shares,
          "compare shares of the time: what slows all of it down alike does not show", NULL},
 	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "compare what was made under other conditions, too", NULL},
 	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print one JSON document", NULL},
+	{"html", 'w', 0, G_OPTION_ARG_FILENAME, &given.html,
+         "write one page for a browser instead, of two recordings: both flame graphs in one", "FILE"},
 	{NULL},
 };
 
@@ -55,7 +63,7 @@ static void print(const struct measured *base, const struct measured *now, json_
 
 static struct measured *load(const char *path, GError **error)
 {
-	struct measured *measured = measured_load(path, error);
+	struct measured *measured = measured_load(path, given.phase, error);
 
 	if (measured != NULL && given.shares)
 		measurements_to_shares(measured->measurements);
@@ -77,9 +85,57 @@ static void print_documents(json_t *documents)
 {
 	json_t *all = json_pack("{s:s, s:i, s:O}", "format", "vprof-diff", "version", 1, "comparisons", documents);
 
-	json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-	putchar('\n');
+	text_print_json(all, 9, stdout);
 	json_decref(all);
+}
+
+static bool is_recording(const char *path)
+{
+	return !g_file_test(path, G_FILE_TEST_IS_DIR) && !g_str_has_suffix(path, ".json");
+}
+
+/* The whole of both recordings, repetitions or not. */
+static bool write_page(const char *base_path, const char *now_path, GError **error)
+{
+	struct input *base = input_open(base_path, NULL, false, error);
+	struct input *now = base != NULL ? input_open(now_path, NULL, false, error) : NULL;
+	bool written = now != NULL && page_write(base, now, given.html, error);
+
+	if (written) {
+		input_say_warnings(base);
+		input_say_warnings(now);
+	}
+	input_free(base);
+	input_free(now);
+	return written;
+}
+
+/* Refuses what the text of a comparison would be refused for. */
+static bool compare_in_page(const struct measured *base, const char *now_path, GError **error)
+{
+	struct measured *now = load(now_path, error);
+	bool good = now != NULL && comparable(base, now, error);
+
+	measured_free(now);
+	return good && write_page(base->path, now_path, error);
+}
+
+static int page_run(unsigned n, char **arguments)
+{
+	g_autoptr(GError) error = NULL;
+	struct measured *base;
+
+	if (n != 2 || !is_recording(arguments[0]) || !is_recording(arguments[1]))
+		return usage_error(command_diff.name, "--html takes two recordings, not folders or measurements");
+	if (given.json || given.shares)
+		return usage_error(command_diff.name, "--html goes with --force only");
+	if (!page_check(&error))
+		return failure(error);
+	base = load(arguments[0], &error);
+	if (base != NULL)
+		compare_in_page(base, arguments[1], &error);
+	measured_free(base);
+	return error == NULL ? STATUS_OK : failure(error);
 }
 
 static int diff_run(unsigned n, char **arguments)
@@ -94,6 +150,8 @@ static int diff_run(unsigned n, char **arguments)
 		return usage_error(command_diff.name, "--alpha takes a number between 0 and 0.5");
 	if (!(given.min_share >= 0 && given.min_share <= 100))
 		return usage_error(command_diff.name, "--min-share takes 0 to 100");
+	if (given.html != NULL)
+		return page_run(n, arguments);
 	base = load(arguments[0], &error);
 	if (base == NULL)
 		return failure(error);
@@ -125,6 +183,8 @@ const struct command command_diff = {
 		"  vprof diff old/ new/                two folders of recordings\n"
 		"  vprof diff --shares old/ new/       on a machine whose speed is not steady\n"
 		"  vprof diff base.json new.data       what a gate keeps, against a recording\n"
+		"  vprof diff --html diff.html old.data new.data\n"
+		"                                      a flame graph of both, for a browser\n"
 		"  vprof diff --json old/ new/ | jq -r '.comparisons[].functions[] | select(.stands) | .name'",
 	.options = options,
 	.run = diff_run,

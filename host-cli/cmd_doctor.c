@@ -6,7 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach_doctor.h"
+#include "attach_engine.h"
 #include "command.h"
+#include "finding.h"
+#include "lib/record/processor.h"
 #include "message.h"
 #include "program.h"
 #include "text.h"
@@ -15,33 +19,17 @@
 #define PARANOID_MAX 1 /* guest samples need exclude_kernel=0; above 1 that takes CAP_PERFMON (perf_event_open(2)) */
 
 static struct {
+	char *kernel;
 	gboolean json;
 } given;
 
 static const GOptionEntry options[] = {
+	{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &given.kernel,
+         "say as well what can be known of a guest with this kernel (vmlinux, bzImage)", "IMAGE"},
+	ATTACH_GUEST_OPTIONS,
 	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print the engine's probe as JSON", NULL},
 	{NULL},
 };
-
-enum verdict { GOOD, NOTE, BAD };
-
-/* One line of the result; `fix`: a command, or NULL. */
-static void finding_print(enum verdict verdict, const char *what, const char *text, const char *fix)
-{
-	static const char *const words[] = {[GOOD] = "ok", [NOTE] = "note", [BAD] = "MISSING"};
-	g_autofree char *printable = text_printable(text);
-
-	printf("%-8s %-10s %s\n", words[verdict], what, printable);
-	if (fix != NULL)
-		printf("%-8s %-10s fix: %s\n", "", "", fix);
-}
-
-static bool cpu_has_flag(const char *flag)
-{
-	g_autofree char *info = NULL, *word = g_strdup_printf(" %s ", flag);
-
-	return g_file_get_contents("/proc/cpuinfo", &info, NULL, NULL) && strstr(info, word) != NULL;
-}
 
 /* What opens the door to /dev/kvm, by what keeps it shut. */
 static const char *kvm_fix(void)
@@ -52,9 +40,9 @@ static const char *kvm_fix(void)
 		return "sudo usermod -aG kvm \"$USER\"   (then log in again)";
 	if (errno != ENOENT)
 		return NULL;
-	if (cpu_has_flag("vmx"))
+	if (processor_has("vmx"))
 		return "sudo modprobe kvm_intel";
-	if (cpu_has_flag("svm"))
+	if (processor_has("svm"))
 		return "sudo modprobe kvm_amd";
 	return "enable virtualization (VT-x, AMD-V) in the firmware; in a virtual machine, nested virtualization";
 }
@@ -66,12 +54,12 @@ static bool check_kvm(const json_t *probe)
 	g_autofree char *text = NULL;
 
 	if (!json_is_true(json_object_get(kvm, "usable"))) {
-		finding_print(BAD, "kvm", error != NULL ? error : "cannot be used", kvm_fix());
+		finding_print(FINDING_BAD, "kvm", error != NULL ? error : "cannot be used", kvm_fix());
 		return false;
 	}
 	text = g_strdup_printf("%s, kind %s, up to %" G_GUINT64_FORMAT " vCPUs", KVM_PATH, host != NULL ? host : "?",
 	                       member_number(kvm, "vcpus-max", 0));
-	finding_print(GOOD, "kvm", text, NULL);
+	finding_print(FINDING_GOOD, "kvm", text, NULL);
 	return true;
 }
 
@@ -90,7 +78,8 @@ static bool check_capabilities(const json_t *probe)
 
 		if (json_is_true(json_object_get(one, "present")))
 			continue;
-		finding_print(required ? BAD : NOTE, "kvm", text, required ? "run a newer Linux kernel" : NULL);
+		finding_print(required ? FINDING_BAD : FINDING_NOTE, "kvm", text,
+		              required ? "run a newer Linux kernel" : NULL);
 		complete = complete && !required;
 	}
 	return complete;
@@ -101,7 +90,7 @@ static void check_quirks(const json_t *probe)
 	const json_t *list = json_object_get(probe, "quirks"), *quirk;
 	size_t i;
 
-	json_array_foreach(list, i, quirk) finding_print(NOTE, "quirk", json_string_value(quirk), NULL);
+	json_array_foreach(list, i, quirk) finding_print(FINDING_NOTE, "quirk", json_string_value(quirk), NULL);
 }
 
 /* Which PMUs a guest can have, and what the emulated one counts here. */
@@ -114,10 +103,11 @@ static void check_guest_pmu(const json_t *probe)
 	GString *text = g_string_new("--pmu emulated counts");
 	size_t i;
 
-	finding_print(json_is_true(json_object_get(kvm, "usable")) ? GOOD : NOTE, "guest pmu", refused, NULL);
+	finding_print(json_is_true(json_object_get(kvm, "usable")) ? FINDING_GOOD : FINDING_NOTE, "guest pmu", refused,
+	              NULL);
 	json_array_foreach(events, i, event)
 		g_string_append_printf(text, "%s %s", i > 0 ? "," : "", json_string_value(event));
-	finding_print(GOOD, "guest pmu", text->str, NULL);
+	finding_print(FINDING_GOOD, "guest pmu", text->str, NULL);
 	g_string_free(text, TRUE);
 }
 
@@ -154,11 +144,11 @@ static bool check_backends(const json_t *probe)
 		g_autofree char *text = g_strdup_printf("%s%s%s", name != NULL ? name : "?", why != NULL ? ": " : "",
 		                                        why != NULL ? why : "");
 
-		finding_print(usable ? GOOD : NOTE, "counter", text, usable ? NULL : perf_fix(probe));
+		finding_print(usable ? FINDING_GOOD : FINDING_NOTE, "counter", text, usable ? NULL : perf_fix(probe));
 	}
 	if (first_usable(list) != NULL)
 		return true;
-	finding_print(BAD, "counter", "no event can be sampled on this host", perf_fix(probe));
+	finding_print(FINDING_BAD, "counter", "no event can be sampled on this host", perf_fix(probe));
 	return false;
 }
 
@@ -173,11 +163,11 @@ static bool check_deliveries(const json_t *probe)
 		const char *name = member_text(one, "name"), *why = member_text(one, usable ? "summary" : "why");
 		g_autofree char *text = g_strdup_printf("%s: %s", name != NULL ? name : "?", why != NULL ? why : "");
 
-		finding_print(usable ? GOOD : NOTE, "delivery", text, NULL);
+		finding_print(usable ? FINDING_GOOD : FINDING_NOTE, "delivery", text, NULL);
 	}
 	if (first_usable(list) != NULL)
 		return true;
-	finding_print(BAD, "delivery", "no overflow can be made an exit on this host", perf_fix(probe));
+	finding_print(FINDING_BAD, "delivery", "no overflow can be made an exit on this host", perf_fix(probe));
 	return false;
 }
 
@@ -191,10 +181,32 @@ static void check_mediated_vpmu(void)
 		return;
 	if (value[0] == 'Y' || value[0] == '1')
 		finding_print(
-			NOTE, "vpmu",
+			FINDING_NOTE, "vpmu",
 			"mediated: while another guest has a vPMU, hardware events cannot be sampled (EOPNOTSUPP), "
 			"and while they are, no such guest can be made (EBUSY); clocks work always",
 			NULL);
+}
+
+/* What a profile of a guest with this kernel can tell; nothing of it is needed. */
+static void check_kernel(const json_t *kernel)
+{
+	const json_t *list = json_object_get(kernel, "parts"), *one;
+	const char *release = member_text(kernel, "release");
+	size_t i;
+
+	if (kernel == NULL)
+		return;
+	finding_print(json_is_true(json_object_get(kernel, "linux")) ? FINDING_GOOD : FINDING_NOTE, "kernel",
+	              release != NULL ? release : "not Linux: its tasks and what they have mapped are not known", NULL);
+	json_array_foreach(list, i, one)
+	{
+		bool known = json_is_true(json_object_get(one, "known"));
+		const char *name = member_text(one, "name"), *text = member_text(one, known ? "how" : "why");
+		g_autofree char *line = g_strdup_printf("%s: %s%s", name != NULL ? name : "?", known ? "by " : "",
+		                                        text != NULL ? text : "?");
+
+		finding_print(known ? FINDING_GOOD : FINDING_NOTE, "kernel", line, NULL);
+	}
 }
 
 static void print_choice(const json_t *probe)
@@ -203,7 +215,7 @@ static void print_choice(const json_t *probe)
 	const char *delivery = member_text(first_usable(json_object_get(probe, "deliveries")), "name");
 	g_autofree char *text = g_strdup_printf("%s; delivered by %s", why != NULL ? why : "?", delivery);
 
-	finding_print(GOOD, "default", text, NULL);
+	finding_print(FINDING_GOOD, "default", text, NULL);
 }
 
 static int diagnose(const json_t *probe)
@@ -216,6 +228,7 @@ static int diagnose(const json_t *probe)
 	check_quirks(probe);
 	check_guest_pmu(probe);
 	check_mediated_vpmu();
+	check_kernel(json_object_get(probe, "kernel"));
 	if (!capable || !counts || !delivers) {
 		puts("This host cannot profile a guest.");
 		return STATUS_FAILED;
@@ -230,7 +243,8 @@ static json_t *probe_read(GError **error)
 {
 	g_autofree char *engine = program_find("vprof-vmm", error);
 	g_autofree char *text = NULL;
-	char *argv[] = {engine, (char *)"--probe", NULL};
+	char *argv[] = {engine, (char *)"--probe", given.kernel != NULL ? (char *)"--kernel" : NULL, given.kernel,
+	                NULL};
 	json_error_t why;
 	json_t *probe;
 	int status;
@@ -249,19 +263,16 @@ static json_t *probe_read(GError **error)
 	return probe;
 }
 
-static int doctor_run(unsigned n, char **arguments)
+static int doctor_host(void)
 {
 	g_autoptr(GError) error = NULL;
 	json_t *probe = probe_read(&error);
 	int status = STATUS_OK;
 
-	(void)n;
-	(void)arguments;
 	if (probe == NULL)
 		return failure(error);
 	if (given.json) {
-		json_dumpf(probe, stdout, JSON_INDENT(2));
-		putchar('\n');
+		text_print_json(probe, 0, stdout);
 	} else {
 		status = diagnose(probe);
 	}
@@ -269,16 +280,33 @@ static int doctor_run(unsigned n, char **arguments)
 	return status;
 }
 
+static int doctor_run(unsigned n, char **arguments)
+{
+	g_autoptr(GError) error = NULL;
+	const char *domain = n > 0 ? arguments[0] : NULL;
+
+	if (domain == NULL && attach_engine_options.pid == 0)
+		return doctor_host();
+	if (!attach_engine_check(domain, NULL, &error))
+		return usage_error(command_doctor.name, "%s", error->message);
+	return attach_doctor(domain, given.json);
+}
+
 const struct command command_doctor = {
 	.name = "doctor",
 	.summary = "Say what this host can do, what is missing and how to get it",
-	.arguments = "",
+	.arguments = "[DOMAIN]",
+	.max_arguments = 1,
 	.manual = "vprof-doctor",
-	.description = "The exit status is 1 when this host cannot profile a guest.\n"
-		       "\n"
-		       "Examples:\n"
-		       "  vprof doctor\n"
-		       "  vprof doctor --json | jq '.deliveries[] | select(.usable) | .name'",
+	.description =
+		"With DOMAIN (or --pid), what can be learnt of that guest, which runs already, and by which route.\n"
+		"The exit status is 1 when this host cannot profile a guest, or the guest cannot be profiled.\n"
+		"\n"
+		"Examples:\n"
+		"  vprof doctor\n"
+		"  vprof doctor --kernel /boot/vmlinuz\n"
+		"  vprof doctor web01\n"
+		"  vprof doctor --json | jq '.deliveries[] | select(.usable) | .name'",
 	.options = options,
 	.run = doctor_run,
 };

@@ -13,7 +13,7 @@ static struct {
 } given;
 
 static const GOptionEntry options[] = {
-	{"to", 't', 0, G_OPTION_ARG_STRING, &given.to, "format: folded, pprof, speedscope or svg", "FORMAT"},
+	{"to", 't', 0, G_OPTION_ARG_STRING, &given.to, "the format, one of those below", "FORMAT"},
 	{"input", 'i', 0, G_OPTION_ARG_FILENAME, &given.input, "recording to read (default " INPUT_DEFAULT_PATH ")",
          "FILE"},
 	{"output", 'o', 0, G_OPTION_ARG_FILENAME, &given.output, "file to write (default -, standard output)", "FILE"},
@@ -48,7 +48,7 @@ static bool export(struct input *input, const struct exporter *exporter, const c
 		            given.event != NULL ? given.event : "");
 		return false;
 	}
-	export_profile_read(&profile, input, (unsigned)event);
+	export_profile_read(&profile, input, (unsigned)event, !exporter->by_sample);
 	input_say_warnings(input);
 	written = export_write(exporter, &profile, path, error);
 	export_profile_clear(&profile);
@@ -64,13 +64,16 @@ static int export_run(unsigned n, char **arguments)
 
 	(void)n;
 	(void)arguments;
-	if (exporter == NULL)
-		return usage_error(command_export.name, "--to takes folded, pprof, speedscope or svg");
+	if (exporter == NULL) {
+		g_autofree char *names = exporter_names();
+
+		return usage_error(command_export.name, "--to takes %s", names);
+	}
 	if (exporter == &export_pprof && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
 		return usage_error(command_export.name, "pprof is not for terminals; --output FILE");
 	if (!symbol_options_check(&error))
 		return usage_error(command_export.name, "%s", error->message);
-	input = input_open(given.input != NULL ? given.input : INPUT_DEFAULT_PATH, given.kernel, given.force, &error);
+	input = input_open(given.input, given.kernel, given.force, &error);
 	if (input == NULL)
 		return failure(error);
 	input_take_symbol_options(input, given.force);
@@ -89,6 +92,9 @@ const struct command command_export = {
 		"  folded       stacks a line: FlameGraph, inferno, speedscope\n"
 		"  pprof        profile.proto: go tool pprof, Pyroscope, Parca, Grafana\n"
 		"  speedscope   speedscope.app\n"
+		"  firefox      profiler.firefox.com: a track for each task\n"
+		"  perf-script  the text of perf script: stackcollapse-perf.pl and whatever reads that\n"
+		"  csv          a line for each sample: spreadsheets, pandas, DuckDB\n"
 		"  svg          a flame graph without a script: browsers, mail, job summaries\n"
 		"A recording itself is a perf.data file: perf, Hotspot, samply and the Firefox Profiler open it as it "
 		"is.\n"

@@ -14,8 +14,8 @@ enum { GATE_GOOD = 0, GATE_REGRESSED = 1, GATE_UNDECIDED = 2, GATE_BAD_INPUT = 3
 #define MIN_SHARE 0.005
 
 static struct {
-	char *baseline, *max_regression, *markdown, *junit;
-	char **metrics;
+	char *baseline, *max_regression, *markdown, *junit, *phase;
+	char **metrics, **throughputs;
 	double alpha;
 	gboolean json, github, update;
 } given = {.alpha = 0.01};
@@ -26,7 +26,11 @@ static const GOptionEntry options[] = {
 	{"max-regression", 'r', 0, G_OPTION_ARG_STRING, &given.max_regression,
          "how much worse a metric may be (default 3%)", "P%"},
 	{"metric", 'm', 0, G_OPTION_ARG_STRING_ARRAY, &given.metrics,
-         "watch NAME: total, guest, kernel, user, vmm or wall (default " DEFAULT_METRIC "); may be repeated", "NAME"},
+         "watch NAME, vprof's or one that the command prints (default " DEFAULT_METRIC "); may be repeated", "NAME"},
+	{"throughput", 't', 0, G_OPTION_ARG_STRING_ARRAY, &given.throughputs,
+         "watch NAME, of which more is better; may be repeated", "NAME"},
+	{"phase", 0, 0, G_OPTION_ARG_STRING, &given.phase,
+         "of recordings, each time that phase NAME (with * and ?) came is a repetition", "NAME"},
 	{"alpha", 'a', 0, G_OPTION_ARG_DOUBLE, &given.alpha, "how often a verdict may be wrong (default 0.01)", "A"},
 	{"update-baseline", 'u', 0, G_OPTION_ARG_NONE, &given.update,
          "write NOW's measurements to --baseline (a *.json) unless they are a regression", NULL},
@@ -67,7 +71,49 @@ static bool positive(const struct series *series, size_t n)
 	return true;
 }
 
-static bool watch_metric(struct gate_result *result, const char *name, struct watched *watched, GError **error)
+static double *reciprocals(const double *values, size_t n)
+{
+	double *results = g_new(double, n);
+
+	for (size_t i = 0; i < n; i++)
+		results[i] = 1 / values[i];
+	return results;
+}
+
+static struct judgement judge_times(const double *base, size_t n_base, const double *now, size_t n_now,
+                                    const struct gate_result *result)
+{
+	return judge(base, n_base, now, n_now, result->max_regression, result->alpha);
+}
+
+/* The same work in less time is more throughput: what is judged is the time. */
+static struct judgement judge_throughput(const double *base, size_t n_base, const double *now, size_t n_now,
+                                         const struct gate_result *result)
+{
+	g_autofree double *base_times = reciprocals(base, n_base), *now_times = reciprocals(now, n_now);
+	struct judgement judgement = judge_times(base_times, n_base, now_times, n_now, result);
+	double low = judgement.ratio_low;
+
+	judgement.ratio = 1 / judgement.ratio;
+	judgement.ratio_low = 1 / judgement.ratio_high;
+	judgement.ratio_high = 1 / low;
+	return judgement;
+}
+
+static struct judgement judge_metric(const struct gate_result *result, const struct series *base,
+                                     const struct series *now, bool more_is_better)
+{
+	const struct measurements *base_set = result->compared.base->measurements;
+	const struct measurements *now_set = result->compared.now->measurements;
+
+	if (measurements_exact(base_set, base) && measurements_exact(now_set, now))
+		return judge_exact(base->values[0], now->values[0], result->max_regression);
+	return (more_is_better ? judge_throughput : judge_times)(base->values, base_set->n_repetitions, now->values,
+	                                                         now_set->n_repetitions, result);
+}
+
+static bool watch_metric(struct gate_result *result, const char *name, bool more_is_better, struct watched *watched,
+                         GError **error)
 {
 	const struct measurements *base_set = result->compared.base->measurements;
 	const struct measurements *now_set = result->compared.now->measurements;
@@ -81,13 +127,18 @@ static bool watch_metric(struct gate_result *result, const char *name, struct wa
 		                                                                     : result->compared.now->path);
 		return false;
 	}
+	if (strcmp(base->unit, now->unit) != 0) {
+		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_INCOMPARABLE,
+		            "metric \"%s\" is in \"%s\" in %s and in \"%s\" in %s", name, base->unit,
+		            result->compared.base->path, now->unit, result->compared.now->path);
+		return false;
+	}
 	*watched = (struct watched){
 		.name = base->name,
 		.unit = base->unit,
 		.base_median = shift_median(base->values, base_set->n_repetitions),
 		.now_median = shift_median(now->values, now_set->n_repetitions),
-		.judgement = judge(base->values, base_set->n_repetitions, now->values, now_set->n_repetitions,
-	                           result->max_regression, result->alpha),
+		.judgement = judge_metric(result, base, now, more_is_better),
 	};
 	return true;
 }
@@ -103,16 +154,23 @@ static enum verdict verdict_of_all(const struct gate_result *result)
 	return verdict;
 }
 
+static bool watch_metrics(struct gate_result *result, char *const *names, bool more_is_better, GError **error)
+{
+	for (size_t i = 0; names[i] != NULL; i++, result->n_watched++)
+		if (!watch_metric(result, names[i], more_is_better, &result->watched[result->n_watched], error))
+			return false;
+	return true;
+}
+
 static bool gate_judge(struct gate_result *result, GError **error)
 {
-	static char *const by_default[] = {(char *)DEFAULT_METRIC, NULL};
-	char *const *names = given.metrics != NULL ? given.metrics : by_default;
-	size_t n = g_strv_length((char **)names);
+	static char *const none[] = {NULL}, *const by_default[] = {(char *)DEFAULT_METRIC, NULL};
+	char *const *throughputs = given.throughputs != NULL ? given.throughputs : none;
+	char *const *metrics = given.metrics != NULL ? given.metrics : throughputs != none ? none : by_default;
 
-	result->watched = g_new(struct watched, n);
-	for (; result->n_watched < n; result->n_watched++)
-		if (!watch_metric(result, names[result->n_watched], &result->watched[result->n_watched], error))
-			return false;
+	result->watched = g_new(struct watched, g_strv_length((char **)metrics) + g_strv_length((char **)throughputs));
+	if (!watch_metrics(result, metrics, false, error) || !watch_metrics(result, throughputs, true, error))
+		return false;
 	result->verdict = verdict_of_all(result);
 	return true;
 }
@@ -206,7 +264,7 @@ static int gate_with(const struct measured *now, double max_regression)
 
 	if (given.update && !g_file_test(given.baseline, G_FILE_TEST_EXISTS))
 		return gate_first(now);
-	base = measured_load(given.baseline, &error);
+	base = measured_load(given.baseline, given.phase, &error);
 	if (base == NULL)
 		return bad_input(error);
 	result.compared.base = base;
@@ -243,7 +301,7 @@ static int gate_run(unsigned n, char **arguments)
 		            n != 1 ? "one recording, folder or *.json is needed" : error->message);
 		return GATE_BAD_INPUT;
 	}
-	now = measured_load(arguments[0], &error);
+	now = measured_load(arguments[0], given.phase, &error);
 	if (now == NULL)
 		return bad_input(error);
 	status = gate_with(now, max_regression);
@@ -267,6 +325,7 @@ const struct command command_gate = {
 		"  vprof run --kernel vmlinux --exec ./bench --repeat 10 --warmup 2 -o new.data\n"
 		"  vprof gate -b base.json --update-baseline new.data  the first run makes the baseline\n"
 		"  vprof gate -b base.json -r 5% new.data              at most 5 % more guest time\n"
+		"  vprof gate -b base.json -m p99 -t requests new.data  what the command prints of itself\n"
 		"  vprof gate -b base.json --markdown \"$GITHUB_STEP_SUMMARY\" --junit gate.xml new.data",
 	.options = options,
 	.run = gate_run,

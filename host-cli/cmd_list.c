@@ -90,8 +90,7 @@ static int list_run(unsigned n, char **arguments)
 		return failure(error);
 	engines = engines_ask(sockets);
 	if (given.json) {
-		json_dumpf(engines, stdout, JSON_INDENT(2));
-		putchar('\n');
+		text_print_json(engines, 0, stdout);
 	} else if (json_array_size(engines) != 0) {
 		printf("%-20s %8s %-8s %-8s %5s %9s %s\n", "NAME", "PID", "STATE", "SESSION", "VCPUS", "UPTIME",
 		       "KERNEL");

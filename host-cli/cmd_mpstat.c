@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdio.h>
 
+#include "attach_engine.h"
 #include "command.h"
 #include "engine_find.h"
 #include "message.h"
+#include "run_engine.h"
 #include "text.h"
 #include "units.h"
 #include "vcpu_clocks.h"
@@ -19,32 +21,80 @@ static const GOptionEntry options[] = {
          NULL},
 	{"raw", 0, 0, G_OPTION_ARG_NONE, &given.raw, "print the clocks behind the percentages, in nanoseconds", NULL},
 	{"reset", 0, 0, G_OPTION_ARG_NONE, &given.reset, "let everything start from 0 afterwards", NULL},
+	ATTACH_GUEST_OPTIONS,
 	{NULL},
 };
+
+#define ATTACHED_INTERVAL_S 1 /* without INTERVAL, of a guest that nobody has counted until now */
 
 /* The engine that is asked, and what it said last. */
 struct watch {
 	struct client *client;
+	struct engine *engine; /* of our own, when nobody has attached to the guest yet; else NULL */
+	bool attached;         /* the guest is another process's */
 	unsigned vcpus;
 	struct vcpu_clocks last[VCPU_CLOCKS_MAX];
 };
 
-static json_t *watch_execute(struct watch *watch, const char *method, GError **error)
+/* An engine of our own, for a guest that has none: a domain, or --pid. */
+static bool watch_attach(struct watch *watch, const char *domain, GError **error)
 {
-	return client_execute(watch->client, method, NULL, NULL, NULL, ENGINE_ANSWER_TIMEOUT_MS, error);
+	int status;
+
+	if (!attach_engine_check(domain, NULL, error))
+		return false;
+	watch->engine = attach_engine_start(domain, NULL, &status, error);
+	watch->client = watch->engine != NULL ? engine_client(watch->engine) : NULL;
+	return watch->client != NULL;
+}
+
+static bool wants_domain(void)
+{
+	const struct attach_engine_options *wanted = &attach_engine_options;
+
+	return wanted->pid != 0 || wanted->connect != NULL || wanted->no_monitor;
+}
+
+/* An engine of this name, else a domain. */
+static bool watch_find(struct watch *watch, const char *name, GError **error)
+{
+	g_autoptr(GError) none = NULL;
+
+	if (wants_domain())
+		return watch_attach(watch, name, error);
+	watch->client = engine_find(name, &none);
+	if (watch->client != NULL)
+		return true;
+	if (name == NULL || !g_error_matches(none, ENGINE_FIND_ERROR, ENGINE_FIND_ERROR_NONE)) {
+		g_propagate_error(error, g_steal_pointer(&none));
+		return false;
+	}
+	if (watch_attach(watch, name, NULL))
+		return true;
+	g_set_error(error, ENGINE_FIND_ERROR, ENGINE_FIND_ERROR_NONE, "%s; nor can it be attached to as a domain",
+	            none->message);
+	return false;
 }
 
 static bool watch_open(struct watch *watch, const char *name, GError **error)
 {
 	json_t *guest;
 
-	watch->client = engine_find(name, error);
-	guest = watch->client != NULL ? watch_execute(watch, "query-guest", error) : NULL;
+	guest = watch_find(watch, name, error) ? engine_ask(watch->client, "query-guest", NULL, error) : NULL;
 	if (guest == NULL)
 		return false;
 	watch->vcpus = (unsigned)MIN(member_number(guest, "vcpus", 0), VCPU_CLOCKS_MAX);
+	watch->attached = g_strcmp0(member_text(guest, "kind"), "qemu") == 0;
 	json_decref(guest);
 	return true;
+}
+
+static void watch_close(struct watch *watch)
+{
+	if (watch->engine != NULL)
+		engine_free(watch->engine);
+	else
+		client_free(watch->client);
 }
 
 static void clocks_print(const struct vcpu_clocks *vcpus, size_t n)
@@ -89,7 +139,7 @@ static bool watch_report(struct watch *watch, bool print, GError **error)
 static bool watch_ended(struct watch *watch, GError **error)
 {
 	g_autoptr(GError) why = NULL;
-	json_t *status = watch_execute(watch, "query-status", &why);
+	json_t *status = engine_ask(watch->client, "query-status", NULL, &why);
 	bool ended = g_strcmp0(member_text(status, "state"), "ended") == 0 ||
 	             g_error_matches(why, CLIENT_ERROR, CLIENT_ERROR_CLOSED);
 
@@ -99,15 +149,19 @@ static bool watch_ended(struct watch *watch, GError **error)
 	return ended;
 }
 
-/* Reports at every interval; 0 times: until the guest's end. */
-static bool watch_intervals(struct watch *watch, uint64_t interval_s, uint64_t times, GError **error)
+struct watch_times {
+	uint64_t interval_s; /* 0: one report, of all the time until now */
+	uint64_t count;      /* 0: until the guest's end */
+};
+
+static bool watch_intervals(struct watch *watch, const struct watch_times *times, GError **error)
 {
 	GError *why = NULL;
 
 	if (!watch_report(watch, false, error))
 		return false;
-	for (uint64_t i = 0; times == 0 || i < times; i++) {
-		g_usleep(interval_s * G_USEC_PER_SEC);
+	for (uint64_t i = 0; times->count == 0 || i < times->count; i++) {
+		g_usleep(times->interval_s * G_USEC_PER_SEC);
 		if (watch_ended(watch, &why) || why != NULL || !watch_report(watch, true, &why))
 			break;
 	}
@@ -121,46 +175,70 @@ static bool watch_intervals(struct watch *watch, uint64_t interval_s, uint64_t t
 
 static bool watch_reset(struct watch *watch, GError **error)
 {
-	json_t *answer = watch_execute(watch, "vcpu-time-reset", error);
+	json_t *answer = engine_ask(watch->client, "vcpu-time-reset", NULL, error);
 
 	json_decref(answer);
 	return answer != NULL;
 }
 
+/* [ENGINE|DOMAIN [INTERVAL [COUNT]]], the first of which --pid stands for. */
+static bool parse_arguments(unsigned n, char **arguments, const char **name, struct watch_times *times, GError **error)
+{
+	if (attach_engine_options.pid == 0 && n > 0) {
+		*name = arguments[0];
+		arguments++;
+		n--;
+	}
+	return (n == 0 || units_parse_duration("INTERVAL", arguments[0], &times->interval_s, error)) &&
+	       (n <= 1 || units_parse_number("COUNT", arguments[1], 1, COUNT_MAX, &times->count, error));
+}
+
+static bool watch_run(struct watch *watch, struct watch_times times, GError **error)
+{
+	if (times.interval_s == 0 && watch->attached)
+		times = (struct watch_times){ATTACHED_INTERVAL_S, 1};
+	return times.interval_s != 0 ? watch_intervals(watch, &times, error) : watch_report(watch, true, error);
+}
+
 static int mpstat_run(unsigned n, char **arguments)
 {
 	g_autoptr(GError) error = NULL;
-	uint64_t interval_s = 0, times = 0;
+	struct watch_times times = {0};
 	struct watch watch = {.client = NULL};
+	const char *name = NULL;
 	bool done;
 
 	if (given.json && given.raw)
 		return usage_error("mpstat", "--json has the raw clocks, too; leave --raw away");
-	if ((n > 1 && !units_parse_duration("INTERVAL", arguments[1], &interval_s, &error)) ||
-	    (n > 2 && !units_parse_number("COUNT", arguments[2], 1, COUNT_MAX, &times, &error)))
+	if (!parse_arguments(n, arguments, &name, &times, &error))
 		return usage_error("mpstat", "%s", error->message);
-	done = watch_open(&watch, n > 0 ? arguments[0] : NULL, &error) &&
-	       (n > 1 ? watch_intervals(&watch, interval_s, times, &error) : watch_report(&watch, true, &error)) &&
+	done = watch_open(&watch, name, &error) && watch_run(&watch, times, &error) &&
 	       (!given.reset || watch_reset(&watch, &error));
-	client_free(watch.client);
+	watch_close(&watch);
+	if (g_error_matches(error, ENGINE_ERROR, ENGINE_ERROR_REFUSED)) /* which has said why */
+		return STATUS_FAILED;
 	return done ? STATUS_OK : failure(error);
 }
 
 const struct command command_mpstat = {
 	.name = "mpstat",
 	.summary = "Say where the time of a running guest's vCPUs goes",
-	.arguments = "[ENGINE [INTERVAL [COUNT]]]",
+	.arguments = "[ENGINE|DOMAIN [INTERVAL [COUNT]]]",
 	.max_arguments = 3,
 	.manual = "vprof-mpstat",
 	.description = "ENGINE is a name or a process id from `vprof list`, or a socket's path; without it, the only "
 		       "one there "
 		       "is.\n"
-		       "Without INTERVAL, the time since the guest's start or the last reset is reported, once.\n"
+		       "DOMAIN is a libvirt domain that has no engine: it is attached to meanwhile.\n"
+		       "Without INTERVAL, the time since the guest's start or the last reset is reported, once; of a "
+		       "domain, one\n"
+		       "second.\n"
 		       "\n"
 		       "Examples:\n"
 		       "  vprof mpstat\n"
 		       "  vprof mpstat bzImage-1234 1 10\n"
-		       "  vprof mpstat 1234 5s --json",
+		       "  vprof mpstat 1234 5s --json\n"
+		       "  vprof mpstat web01 1",
 	.options = options,
 	.run = mpstat_run,
 };

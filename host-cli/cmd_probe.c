@@ -19,17 +19,6 @@ static const GOptionEntry options[] = {
 	{NULL},
 };
 
-static json_t *execute(struct client *client, const char *method, json_t *arguments, GError **error)
-{
-	return client_execute(client, method, arguments, NULL, NULL, ENGINE_ANSWER_TIMEOUT_MS, error);
-}
-
-static void print_json(const json_t *object)
-{
-	json_dumpf(object, stdout, JSON_INDENT(2));
-	putchar('\n');
-}
-
 /* ---- list ---- */
 
 /* All that match, however many answers they take. Adds them to *names; the providers of the last answer, or NULL. */
@@ -43,7 +32,7 @@ static json_t *list_all(struct client *client, const char *pattern, json_t *name
 
 		if (pattern != NULL)
 			json_object_set_new(arguments, "match", text_json(pattern));
-		answer = execute(client, "probe-list", arguments, error);
+		answer = engine_ask(client, "probe-list", arguments, error);
 		if (answer == NULL)
 			return NULL;
 		json_array_extend(names, json_object_get(answer, "probes"));
@@ -85,7 +74,7 @@ static bool probe_list(struct client *client, const char *pattern, GError **erro
 	if (done && given.json) {
 		json_t *object = json_pack("{s:O, s:O}", "providers", providers, "probes", names);
 
-		print_json(object);
+		text_print_json(object, 0, stdout);
 		json_decref(object);
 	} else if (done && pattern == NULL) {
 		print_providers(providers);
@@ -101,13 +90,13 @@ static bool probe_list(struct client *client, const char *pattern, GError **erro
 
 static bool probe_args(struct client *client, const char *probe, GError **error)
 {
-	json_t *answer = execute(client, "probe-args", json_pack("{s:o}", "probe", text_json(probe)), error);
+	json_t *answer = engine_ask(client, "probe-args", json_pack("{s:o}", "probe", text_json(probe)), error);
 	const json_t *arguments = json_object_get(answer, "arguments");
 
 	if (answer == NULL)
 		return false;
 	if (given.json)
-		print_json(answer);
+		text_print_json(answer, 0, stdout);
 	else
 		print_names(arguments);
 	json_decref(answer);

@@ -3,13 +3,14 @@
 #include <string.h>
 
 #include "command.h"
+#include "export/page.h"
 #include "message.h"
 #include "report.h"
 #include "symbol_options.h"
 #include "units.h"
 
 static struct {
-	char *input, *sort, *kernel, *limit, *phase;
+	char *input, *sort, *kernel, *limit, *phase, *html;
 	double percent_limit;
 	gboolean json, force, call_chains;
 } given;
@@ -33,6 +34,8 @@ static const GOptionEntry options[] = {
 	{"call-chains", 'g', 0, G_OPTION_ARG_NONE, &given.call_chains,
          "print the call tree, too: callers above, what they called below", NULL},
 	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print one JSON document", NULL},
+	{"html", 'w', 0, G_OPTION_ARG_FILENAME, &given.html,
+         "write one page for a browser instead: flame graph, timeline, functions", "FILE"},
 	{NULL},
 };
 
@@ -54,11 +57,30 @@ static bool options_read(struct report_options *report, GError **error)
 	return true;
 }
 
+static bool print(struct input *input, const struct report_options *report_options, GError **error)
+{
+	struct report *report;
+
+	if (given.html != NULL) {
+		bool written = page_write(input, NULL, given.html, error);
+
+		input_say_warnings(input);
+		return written;
+	}
+	report = report_new(input, report_options);
+	input_say_warnings(input);
+	if (given.json)
+		report_print_json(report, stdout);
+	else
+		report_print_text(report, stdout);
+	report_free(report);
+	return true;
+}
+
 static int report_run(unsigned n, char **arguments)
 {
 	struct report_options report_options;
 	g_autoptr(GError) error = NULL;
-	struct report *report;
 	struct input *input;
 
 	(void)n;
@@ -67,23 +89,18 @@ static int report_run(unsigned n, char **arguments)
 		return usage_error(command_report.name, "%s", error->message);
 	if (!symbol_options_check(&error))
 		return usage_error(command_report.name, "%s", error->message);
-	input = input_open(given.input != NULL ? given.input : INPUT_DEFAULT_PATH, given.kernel, given.force, &error);
+	if (given.html != NULL && given.json)
+		return usage_error(command_report.name, "--html and --json: one of them at a time");
+	if (given.html != NULL && !page_check(&error))
+		return failure(error);
+	input = input_open(given.input, given.kernel, given.force, &error);
 	if (input == NULL)
 		return failure(error);
 	input_take_symbol_options(input, given.force);
-	if (given.phase != NULL && !input_select_phase(input, given.phase, &error)) {
-		input_free(input);
-		return failure(error);
-	}
-	report = report_new(input, &report_options);
-	input_say_warnings(input);
-	if (given.json)
-		report_print_json(report, stdout);
-	else
-		report_print_text(report, stdout);
-	report_free(report);
+	if (given.phase == NULL || input_select_phase(input, given.phase, &error))
+		print(input, &report_options, &error);
 	input_free(input);
-	return STATUS_OK;
+	return error == NULL ? STATUS_OK : failure(error);
 }
 
 const struct command command_report = {
@@ -106,6 +123,7 @@ const struct command command_report = {
 		"                                      the 30 hottest instructions\n"
 		"  vprof report --phase 'repeat-*'     only what ran within phases of these names\n"
 		"  vprof report -g                     who called what (of a recording made with run -g)\n"
+		"  vprof report --html profile.html    a page for a browser, which needs no network\n"
 		"  vprof report --json | jq -r '.tables[].rows[] | [.share, .symbol] | @tsv'",
 	.options = options,
 	.run = report_run,

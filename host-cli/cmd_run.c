@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "guest_run.h"
+#include "lib/profile/shift.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/symtab.h"
 #include "message.h"
@@ -13,8 +15,10 @@
 #include "run_record.h"
 #include "symbol_options.h"
 #include "text.h"
+#include "units.h"
 
 static char *delivery;
+static gboolean exact, boot_each;
 
 static const GOptionEntry options[] = {
 	EXEC_OPTIONS,
@@ -22,7 +26,13 @@ static const GOptionEntry options[] = {
 	{"frequency", 'F', 0, G_OPTION_ARG_STRING, &record_options.frequency,
          "samples per second and vCPU (default 999)", "HZ"},
 	RECORD_OPTIONS,
+	{"switch-events", 0, 0, G_OPTION_ARG_NONE, &record_options.switches,
+         "record context switches of a Linux guest, too; takes one of its breakpoints", NULL},
 	SYMBOL_OPTIONS,
+	{"boot-each", 0, 0, G_OPTION_ARG_NONE, &boot_each,
+         "boot anew for each of --repeat; --output is a folder with a recording of each", NULL},
+	{"exact", 0, 0, G_OPTION_ARG_NONE, &exact, "count every instruction, one by one: no noise, and very slow",
+         NULL},
 	{"delivery", 0, 0, G_OPTION_ARG_STRING, &delivery,
          "how an overflow becomes an exit: sigmask, sigtrap or setsig", "NAME"},
 	{NULL},
@@ -123,6 +133,7 @@ static void run_close_session(struct run *run)
 	run->statistics = json_incref(stopped != NULL ? json_object_get(stopped, "statistics")
 	                                              : (json_t *)capture_statistics(run->capture));
 	json_decref(stopped);
+	capture_ask_symbols(run->capture);
 	json_decref(engine_execute(run->base.engine, "quit", NULL, NULL));
 }
 
@@ -156,6 +167,17 @@ static bool run_finish_file(struct run *run, const char *const *command_line, GE
 	return finished;
 }
 
+/* What an exact count leaves out. */
+static void say_unstepped(const json_t *statistics)
+{
+	uint64_t times = member_number(json_object_get(statistics, "total"), "unstepped", 0);
+
+	if (times != 0)
+		warn("this host cannot step user space: %" G_GUINT64_FORMAT
+		     " times the guest ran there uncounted; the counts are its kernel's",
+		     times);
+}
+
 /* After the guest: the file, the messages, the top of the profile. */
 static int run_conclude(struct run *run, const char *const *command_line)
 {
@@ -171,6 +193,7 @@ static int run_conclude(struct run *run, const char *const *command_line)
 		return STATUS_FAILED;
 	}
 	record_say_written(run->capture, run->output);
+	say_unstepped(run->statistics);
 	/* Standard output is the command's, if there is one. */
 	if (!record_options.no_report &&
 	    !record_print_top(run->output, run->base.exec != NULL ? stderr : stdout, &error))
@@ -203,28 +226,99 @@ static json_t *options_check(GError **error)
 		return NULL;
 	if (!symbol_options_check(error))
 		return NULL;
+	if (exact &&
+	    (record_options.events != NULL || record_options.frequency != NULL || record_options.period != NULL)) {
+		g_set_error(error, RECORD_OPTIONS_ERROR, RECORD_OPTIONS_ERROR_EXCLUDE,
+		            "--exact counts every instruction, and has no --event, --frequency and --count");
+		return NULL;
+	}
 	json_t *arguments = record_options_arguments(error);
 
+	if (arguments != NULL && exact)
+		json_object_set_new(arguments, "events", json_pack("[s]", "steps"));
 	if (arguments != NULL && delivery != NULL)
 		json_object_set_new(arguments, "delivery", text_json(delivery));
 	return arguments;
 }
 
-static int run_run(unsigned n, char **arguments)
+static int run_once(const char *output, json_t *session)
 {
 	g_auto(GStrv) command_line = record_command_line();
+	struct run run = {.output = output};
+	int status = run_all(&run, session, (const char *const *)command_line);
+
+	run_clear(&run);
+	return status;
+}
+
+/* Recordings of other runs would pass for repetitions of this one. */
+static bool folder_prepare(const char *path, GError **error)
+{
+	g_autoptr(GDir) folder = NULL;
+	const char *name;
+
+	if (g_mkdir_with_parents(path, 0777) != 0) {
+		g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(errno), "cannot make the folder %s: %s",
+		            path, g_strerror(errno));
+		return false;
+	}
+	folder = g_dir_open(path, 0, error);
+	while (folder != NULL && (name = g_dir_read_name(folder)) != NULL)
+		if (g_str_has_suffix(name, ".data")) {
+			g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_EXIST,
+			            "%s holds recordings already; name another folder with --output", path);
+			return false;
+		}
+	return folder != NULL;
+}
+
+/* One after the other, until one fails. */
+static int run_each(const char *folder, uint64_t repeats, json_t *session)
+{
 	g_autoptr(GError) error = NULL;
-	struct run run = {.output = record_options.output != NULL ? record_options.output : INPUT_DEFAULT_PATH};
-	json_t *session = options_check(&error);
-	int status;
+	int status = STATUS_OK;
+
+	if (!folder_prepare(folder, &error)) {
+		json_decref(session);
+		return failure(error);
+	}
+	for (uint64_t i = 1; i <= repeats && status == STATUS_OK; i++) {
+		g_autofree char *name = g_strdup_printf("%03" G_GUINT64_FORMAT ".data", i);
+		g_autofree char *output = g_build_filename(folder, name, NULL);
+
+		status = run_once(output, json_deep_copy(session));
+	}
+	json_decref(session);
+	return status;
+}
+
+/* --repeat is then ours, and each boot has one repetition. */
+static bool boot_each_check(uint64_t *repeats, GError **error)
+{
+	if (exec_options.repeat == NULL) {
+		g_set_error(error, RECORD_OPTIONS_ERROR, RECORD_OPTIONS_ERROR_EXCLUDE,
+		            "--boot-each needs --repeat, which says how often");
+		return false;
+	}
+	record_options.no_report = TRUE;
+	return units_parse_number("--repeat", g_steal_pointer(&exec_options.repeat), 1, SHIFT_REPETITIONS_MAX, repeats,
+	                          error);
+}
+
+static int run_run(unsigned n, char **arguments)
+{
+	g_autoptr(GError) error = NULL;
+	uint64_t repeats = 0;
+	json_t *session = boot_each && !boot_each_check(&repeats, &error) ? NULL : options_check(&error);
 
 	(void)n;
 	(void)arguments;
 	if (session == NULL)
 		return usage_error(command_run.name, "%s", error->message);
-	status = run_all(&run, session, (const char *const *)command_line);
-	run_clear(&run);
-	return status;
+	if (boot_each)
+		return run_each(record_options.output != NULL ? record_options.output : "vprof.repeats", repeats,
+		                session);
+	return run_once(record_options.output != NULL ? record_options.output : INPUT_DEFAULT_PATH, session);
 }
 
 const struct command command_run = {
@@ -249,7 +343,9 @@ const struct command command_run = {
 		"  vprof run --kernel /boot/vmlinuz --initrd initrd.img --memory 512M --duration 2m\n"
 		"  vprof run --kernel vmlinux --append 'root=none quiet' -F 5000 --console boot.log -o boot.data\n"
 		"  vprof run --kernel vmlinuz --initrd initrd.img -g && vprof report -g\n"
-		"  vprof run --kernel vmlinux -e instructions:k -e cache-misses -c 100003",
+		"  vprof run --kernel vmlinux -e instructions:k -e cache-misses -c 100003\n"
+		"  vprof run --kernel vmlinux --exec ./bench --boot-each --repeat 10 -o new/ && vprof diff old/ new/\n"
+		"  vprof run --kernel unikernel.elf --exact -o new.data && vprof gate -b base.json new.data",
 	.options = options,
 	.run = run_run,
 };

@@ -10,7 +10,7 @@
 
 static struct {
 	char *input, *kernel;
-	gboolean json, force;
+	gboolean json, force, switches;
 } given;
 
 static const GOptionEntry options[] = {
@@ -21,6 +21,7 @@ static const GOptionEntry options[] = {
 	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "use IMAGE and files even if their build-ids are others",
          NULL},
 	SYMBOL_OPTIONS,
+	{"switch-events", 0, 0, G_OPTION_ARG_NONE, &given.switches, "print context switches, too", NULL},
 	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print one JSON object a line", NULL},
 	{NULL},
 };
@@ -36,12 +37,18 @@ static const char *event_name(const struct input *input, unsigned event)
 	return recording_event(input->recording, event)->name;
 }
 
+/* By sample-add, not by an event. */
+static bool is_added(const struct record_sample *sample)
+{
+	return (sample->misc & VPROF_SAMPLE_ADDED) != 0;
+}
+
 /* The format is stable: vprof-script(1). */
 static void sample_print_text(const struct script *script, const struct record_sample *sample, unsigned event,
                               const struct place *place)
 {
 	g_autofree char *symbol = text_printable(place->symbol);
-	g_autofree char *name = text_printable(event_name(script->input, event));
+	g_autofree char *name = text_printable(is_added(sample) ? "sample-add" : event_name(script->input, event));
 	g_autofree char *module = text_printable(place->module);
 	g_autofree char *comm = text_printable(comms_find(script->comms, sample->tid, sample->time_ns));
 
@@ -63,32 +70,89 @@ static void sample_print_json(const struct script *script, const struct record_s
 		(json_int_t)place->offset, "module", text_json(place->module), "pid", (int32_t)sample->pid, "tid",
 		(int32_t)sample->tid, "comm", text_json(comms_find(script->comms, sample->tid, sample->time_ns)));
 
+	if (is_added(sample))
+		json_object_set_new(object, "added", json_true());
 	json_dumpf(object, stdout, JSON_COMPACT);
 	putchar('\n');
 	json_decref(object);
 }
 
-static bool sample_print(const struct record_sample *sample, unsigned event, void *data)
+static char *comm_of(const struct script *script, uint32_t tid, uint64_t time_ns)
 {
-	const struct script *script = data;
-	const struct mapping *mapping = NULL;
+	return text_printable(comms_find(script->comms, tid, time_ns));
+}
+
+static void switch_print_text(const struct script *script, const struct script_item *item)
+{
+	const struct record_sample *of = &item->sample;
+	const struct record_switch *change = &item->change;
+	g_autofree char *comm = comm_of(script, of->tid, of->time_ns);
+	g_autofree char *other = comm_of(script, change->other_tid, of->time_ns);
+
+	printf("%" G_GUINT64_FORMAT ".%09u [%03" G_GUINT32_FORMAT "] switch %s %d %d %s %s %d %d %s\n",
+	       of->time_ns / 1000000000, (unsigned)(of->time_ns % 1000000000), of->cpu, change->out ? "out" : "in",
+	       (int32_t)of->pid, (int32_t)of->tid, comm, change->out ? "next" : "previous", (int32_t)change->other_pid,
+	       (int32_t)change->other_tid, other);
+}
+
+static void switch_print_json(const struct script *script, const struct script_item *item)
+{
+	const struct record_sample *of = &item->sample;
+	const struct record_switch *change = &item->change;
+	json_t *object = json_pack(
+		"{s:I, s:I, s:s, s:i, s:i, s:o, s:{s:i, s:i, s:o}}", "time-ns", (json_int_t)of->time_ns, "vcpu",
+		(json_int_t)of->cpu, "switch", change->out ? "out" : "in", "pid", (int32_t)of->pid, "tid",
+		(int32_t)of->tid, "comm", text_json(comms_find(script->comms, of->tid, of->time_ns)),
+		change->out ? "next" : "previous", "pid", (int32_t)change->other_pid, "tid", (int32_t)change->other_tid,
+		"comm", text_json(comms_find(script->comms, change->other_tid, of->time_ns)));
+
+	json_dumpf(object, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(object);
+}
+
+static void sample_print(const struct script *script, const struct record_sample *sample, unsigned event)
+{
 	struct place place;
 
-	enum profile_mode mode = profile_mode_of(sample->misc);
-
-	if (mode == PROFILE_USER)
-		mapping = mappings_find(script->input->mappings, sample->pid, sample->ip, sample->time_ns);
-	resolver_find(script->input->resolver, mode, sample->ip, mapping, &place);
+	input_find_place(script->input, sample, profile_mode_of(sample->misc), sample->ip, &place);
 	if (given.json)
 		sample_print_json(script, sample, event, &place);
 	else
 		sample_print_text(script, sample, event, &place);
+}
+
+static bool item_print(const struct script_item *item, void *data)
+{
+	const struct script *script = data;
+
+	if (!item->is_switch)
+		sample_print(script, &item->sample, item->event);
+	else if (given.json)
+		switch_print_json(script, item);
+	else
+		switch_print_text(script, item);
 	return ferror(stdout) == 0;
 }
 
 static bool order_add(const struct record_sample *sample, unsigned event, void *data)
 {
-	sample_order_add(data, sample, event);
+	const struct script_item item = {.sample = *sample, .event = event};
+
+	sample_order_add(data, &item);
+	return true;
+}
+
+static bool order_add_switch(const struct record_switch *change, const struct record_id *id, void *data)
+{
+	const struct script_item item = {
+		.sample = {.time_ns = id->time_ns, .cpu = id->cpu, .pid = id->pid, .tid = id->tid},
+		.is_switch = true,
+		.change = *change,
+	};
+
+	if (given.switches)
+		sample_order_add(data, &item);
 	return true;
 }
 
@@ -99,7 +163,8 @@ static bool order_round(void *data)
 
 static int script_run(unsigned n, char **arguments)
 {
-	static const struct input_visitor visitor = {.sample = order_add, .round = order_round};
+	static const struct input_visitor visitor = {
+		.sample = order_add, .switched = order_add_switch, .round = order_round};
 	g_autoptr(GError) error = NULL;
 	struct sample_order *order;
 	struct script script;
@@ -109,12 +174,12 @@ static int script_run(unsigned n, char **arguments)
 	(void)arguments;
 	if (!symbol_options_check(&error))
 		return usage_error(command_script.name, "%s", error->message);
-	input = input_open(given.input != NULL ? given.input : INPUT_DEFAULT_PATH, given.kernel, given.force, &error);
+	input = input_open(given.input, given.kernel, given.force, &error);
 	if (input == NULL)
 		return failure(error);
 	input_take_symbol_options(input, given.force);
 	script = (struct script){.input = input, .comms = input_comms(input)};
-	order = sample_order_new(sample_print, &script);
+	order = sample_order_new(item_print, &script);
 	input_walk(input, &visitor, order);
 	sample_order_finish(order);
 	input_say_warnings(input);
@@ -132,6 +197,9 @@ const struct command command_script = {
 	.description = "Fields: time in seconds (host's CLOCK_MONOTONIC), [vCPU], mode, event, period, instruction "
 		       "pointer,\n"
 		       "symbol+offset, module, pid, tid, name of the task. Samples are in the order of their times.\n"
+		       "A context switch: time, [vCPU], \"switch\", out or in, pid, tid and name of the task, next or "
+		       "previous, and\n"
+		       "those of that one.\n"
 		       "\n"
 		       "Examples:\n"
 		       "  vprof script | head\n"

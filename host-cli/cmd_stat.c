@@ -1,181 +1,128 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "attach_engine.h"
 #include "command.h"
+#include "counters.h"
 #include "guest_run.h"
 #include "message.h"
+#include "stat_domain.h"
+#include "stat_output.h"
 #include "text.h"
 #include "vcpu_clocks.h"
 
 #define ANSWER_TIMEOUT_MS 10000u
 
 static struct {
+	char **events;
 	gboolean json;
 } given;
 
+struct stat {
+	struct guest_run base;
+	json_t *answers; /* what the vCPUs said when the command had ended; NULL: not yet */
+	json_t *events;  /* the counters of --event; NULL: none */
+};
+
 static const GOptionEntry options[] = {
+	EXEC_OPTIONS,
 	GUEST_RUN_OPTIONS,
+	ATTACH_GUEST_OPTIONS,
+	{"event", 'e', 0, G_OPTION_ARG_STRING_ARRAY, &given.events,
+         "count this, too, in the whole guest; may be given again", "EVENT"},
 	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json,
          "print a JSON object; the guest's console is nowhere, unless --console says where", NULL},
 	{NULL},
 };
 
-/* An exit by its name, of all vCPUs. */
-struct exit_row {
-	const char *name;
-	uint64_t count, ns;
-};
-
-static int by_time(gconstpointer a, gconstpointer b)
+static json_t *clocks_query(const struct stat *stat, GError **error)
 {
-	const struct exit_row *x = a, *y = b;
+	const unsigned vcpus = (unsigned)member_number(stat->base.guest, "vcpus", 0);
 
-	return (x->ns < y->ns) - (x->ns > y->ns);
+	return vcpu_clocks_query(engine_client(stat->base.engine), vcpus, ANSWER_TIMEOUT_MS, error);
 }
 
-static struct exit_row *row_of(GArray *rows, const char *name)
+/* Whether a command's window is measured, and not the guest from its start to its end. */
+static bool has_window(const struct stat *stat)
 {
-	struct exit_row fresh = {.name = name};
-
-	for (guint i = 0; i < rows->len; i++)
-		if (strcmp(g_array_index(rows, struct exit_row, i).name, name) == 0)
-			return &g_array_index(rows, struct exit_row, i);
-	g_array_append_val(rows, fresh);
-	return &g_array_index(rows, struct exit_row, rows->len - 1);
+	return stat->base.plan != NULL && !stat->base.plan->from_boot;
 }
 
-/* Those that took longest first. Names are the answers'. */
-static GArray *exits_sum(const json_t *answers)
+static bool events_do(const struct stat *stat, const char *method, bool keep, GError **error)
 {
-	GArray *rows = g_array_new(FALSE, FALSE, sizeof(struct exit_row));
-	const json_t *answer, *exit;
-	size_t i, j;
-
-	json_array_foreach(answers, i, answer)
-	{
-		json_array_foreach(json_object_get(answer, "exits"), j, exit)
-		{
-			const char *name = member_text(exit, "name");
-			struct exit_row *row = row_of(rows, name != NULL ? name : "?");
-
-			row->count += member_number(exit, "count", 0);
-			row->ns += member_number(exit, "ns", 0);
-		}
-	}
-	g_array_sort(rows, by_time);
-	return rows;
+	return stat->events == NULL ||
+	       counters_for_all(engine_client(stat->base.engine), stat->events, method, keep, error);
 }
 
-/* What KVM counts, of all vCPUs: NAME: N. New object. */
-static json_t *counters_sum(const json_t *answers)
+static bool events_open(struct stat *stat, GError **error)
 {
-	json_t *sums = json_object();
-	const json_t *answer;
-	size_t i;
+	const struct counters_kind kind = {.mode = "guest-counting"};
 
-	json_array_foreach(answers, i, answer)
-	{
-		json_t *counters = json_object_get(answer, "counters");
-		const char *name;
-		json_t *value;
-
-		json_object_foreach(counters, name, value)
-		{
-			uint64_t sum = member_number(sums, name, 0) + member_number(counters, name, 0);
-
-			json_object_set_new(sums, name, json_integer((json_int_t)sum));
-		}
-	}
-	return sums;
+	if (given.events == NULL)
+		return true;
+	stat->events = counters_allocate(engine_client(stat->base.engine), given.events, &kind, error);
+	return stat->events != NULL && (has_window(stat) || events_do(stat, "counter-start", false, error));
 }
 
-static void exits_print(const GArray *rows)
+static bool on_command_begins(void *data, GError **error)
 {
-	printf("\n%12s %12s %10s  %s\n", "EXITS", "MS IN VMM", "US EACH", "HANDLED BY THE VMM");
-	for (guint i = 0; i < rows->len; i++) {
-		const struct exit_row *row = &g_array_index(rows, struct exit_row, i);
-		g_autofree char *name = text_printable(row->name);
+	const struct stat *stat = data;
+	json_t *answer;
 
-		printf("%12" PRIu64 " %12.3f %10.2f  %s\n", row->count, (double)row->ns / 1e6,
-		       row->count != 0 ? (double)row->ns / 1e3 / (double)row->count : 0, name);
-	}
+	if (!has_window(stat))
+		return true;
+	answer = engine_execute(stat->base.engine, "vcpu-time-reset", NULL, error);
+	json_decref(answer);
+	return answer != NULL && events_do(stat, "counter-start", false, error);
 }
 
-static void counters_print(json_t *counters)
+/* What has been measured by now. */
+static void measure(struct stat *stat, GError **error)
 {
-	const char *name;
-	json_t *value;
-
-	if (json_object_size(counters) == 0)
-		return;
-	printf("\n%12s  %s\n", "COUNT", "COUNTED BY KVM");
-	json_object_foreach(counters, name, value)
-	{
-		g_autofree char *printable = text_printable(name);
-
-		if (json_integer_value(value) != 0)
-			printf("%12" PRIu64 "  %s\n", (uint64_t)json_integer_value(value), printable);
-	}
+	if (events_do(stat, "counter-read", true, error))
+		stat->answers = clocks_query(stat, error);
 }
 
-static json_t *exits_json(const GArray *rows)
+/* Of a guest that has ended with its command, the clocks stand still. */
+static void on_command_ended(void *data)
 {
-	json_t *list = json_array();
+	struct stat *stat = data;
 
-	for (guint i = 0; i < rows->len; i++) {
-		const struct exit_row *row = &g_array_index(rows, struct exit_row, i);
-
-		json_array_append_new(list, json_pack("{s:s, s:I, s:I}", "name", row->name, "count",
-		                                      (json_int_t)row->count, "ns", (json_int_t)row->ns));
-	}
-	return list;
+	if (has_window(stat) && !stat->base.loop.engine_gone)
+		measure(stat, NULL);
 }
 
-static void stat_print_json(const struct vcpu_clocks *vcpus, size_t n, const GArray *rows, json_t *counters,
-                            json_t *end)
+static void on_mark(const char *name, bool begins, uint64_t time_ns, void *data)
 {
-	json_t *report = vcpu_clocks_json(vcpus, n);
-
-	json_object_set_new(report, "exits", exits_json(rows));
-	json_object_set(report, "counters", counters);
-	json_object_set(report, "end", end);
-	json_dumpf(report, stdout, JSON_INDENT(2));
-	putchar('\n');
-	json_decref(report);
+	(void)name;
+	(void)begins;
+	(void)time_ns;
+	(void)data;
 }
 
-static void stat_print(const struct guest_run *run, const json_t *answers)
+static void stat_prepare_exec(struct stat *stat)
 {
-	const size_t n = MIN(json_array_size(answers), VCPU_CLOCKS_MAX);
-	struct vcpu_clocks vcpus[VCPU_CLOCKS_MAX];
-	g_autoptr(GArray) rows = exits_sum(answers);
-	json_t *counters = counters_sum(answers);
+	const struct exec_hooks hooks = {
+		.begin = on_command_begins,
+		.end = on_command_ended,
+		.mark = on_mark,
+		.data = stat,
+	};
 
-	for (size_t i = 0; i < n; i++)
-		vcpus[i] = vcpu_clocks_parse(json_array_get(answers, i));
-	vcpu_clocks_say_missing(answers);
-	if (given.json) {
-		stat_print_json(vcpus, n, rows, counters, run->loop.end);
-	} else {
-		vcpu_clocks_print_table(vcpus, n, stdout);
-		exits_print(rows);
-		counters_print(counters);
-	}
-	json_decref(counters);
+	if (stat->base.exec != NULL)
+		exec_set_hooks(stat->base.exec, &hooks);
 }
 
 /* After the guest, while the engine is still there. */
-static int stat_conclude(struct guest_run *run)
+static int stat_conclude(struct stat *stat)
 {
-	const unsigned vcpus = (unsigned)member_number(run->guest, "vcpus", 0);
+	struct guest_run *run = &stat->base;
 	g_autoptr(GError) error = NULL;
-	json_t *answers = NULL;
 
 	if (!run->loop.engine_gone) {
-		answers = vcpu_clocks_query(engine_client(run->engine), vcpus, ANSWER_TIMEOUT_MS, &error);
+		if (stat->answers == NULL)
+			measure(stat, &error);
 		json_decref(engine_execute(run->engine, "quit", NULL, NULL));
 	}
 	if (run->loop.stop_asked)
@@ -185,60 +132,93 @@ static int stat_conclude(struct guest_run *run)
 		return failure(error);
 	/* Whoever reads no further than this wants silence. */
 	signal(SIGPIPE, SIG_DFL);
-	if (answers != NULL)
-		stat_print(run, answers);
-	json_decref(answers);
+	if (stat->answers != NULL)
+		stat_print(stat->answers, stat->events, run->loop.end, given.json, run->exec != NULL ? stderr : stdout);
 	return guest_run_status(run);
 }
 
-static int stat_all(struct guest_run *run)
+static int stat_all(struct stat *stat)
 {
+	struct guest_run *run = &stat->base;
 	g_autoptr(GError) error = NULL;
 	int status = guest_run_open(run);
 
 	if (status != STATUS_OK)
 		return status;
+	stat_prepare_exec(stat);
+	if (!events_open(stat, &error))
+		return failure(error);
 	if (!guest_run_go(run, NULL, &error))
 		return failure(error);
 	if (run->loop.left_at_once) {
 		say("left at once");
 		return guest_run_abandon(run);
 	}
-	return stat_conclude(run);
+	return stat_conclude(stat);
+}
+
+/* Of a guest that runs already; what is said of one that is to be booted goes without. */
+static int stat_attached(const char *domain)
+{
+	g_autoptr(GError) error = NULL;
+
+	if (guest_run_options.kernel != NULL || guest_run_options.demo)
+		return usage_error(command_stat.name,
+		                   "a guest that runs already has its kernel; leave --kernel and --demo away");
+	if (exec_options.command != NULL || given.events != NULL)
+		return usage_error(command_stat.name, "%s is for a guest that `vprof stat` boots",
+		                   exec_options.command != NULL ? "--exec" : "--event");
+	if (!attach_engine_check(domain, guest_run_options.duration, &error))
+		return usage_error(command_stat.name, "%s", error->message);
+	return stat_domain(domain, guest_run_options.duration, given.json);
 }
 
 static int stat_run(unsigned n, char **arguments)
 {
 	g_autoptr(GError) error = NULL;
-	struct guest_run run = {.engine = NULL};
+	struct stat stat = {.answers = NULL, .events = NULL};
 	int status;
 
-	(void)n;
-	(void)arguments;
+	if (n > 0 || attach_engine_options.pid != 0)
+		return stat_attached(n > 0 ? arguments[0] : NULL);
 	if (!guest_run_check(&error))
 		return usage_error(command_stat.name, "%s", error->message);
 	if (given.json && guest_run_options.console == NULL)
 		guest_run_options.console = g_strdup("none");
-	status = stat_all(&run);
-	guest_run_clear(&run);
+	status = stat_all(&stat);
+	guest_run_clear(&stat.base);
+	json_decref(stat.answers);
+	json_decref(stat.events);
 	return status;
 }
 
 const struct command command_stat = {
 	.name = "stat",
-	.summary = "Boot a kernel in a virtual machine and count what its vCPUs do",
-	.arguments = "",
+	.summary = "Count what the vCPUs do of a kernel that it boots, or of a guest that runs",
+	.arguments = "[DOMAIN]",
+	.max_arguments = 1,
 	.manual = "vprof-stat",
-	.description = "Nothing is sampled. At the guest's end, the wall time of each vCPU is told by its parts: the "
-		       "guest, exits\n"
-		       "handled by the VMM, halted, waiting for a host CPU, not started yet, and a residual; then the "
-		       "exits by\n"
-		       "reason and what KVM has counted. The exit status is the guest's, as that of `vprof run`.\n"
-		       "\n"
-		       "Examples:\n"
-		       "  vprof stat --demo\n"
-		       "  vprof stat --kernel vmlinuz --initrd initrd.img --console boot.log\n"
-		       "  vprof stat --kernel vmlinux --duration 10s --json | jq '.exits[0]'",
+	.description =
+		"Nothing is sampled. At the end, the wall time of each vCPU is told by its parts: the guest, "
+		"exits handled\n"
+		"by the VMM, halted, waiting for a host CPU, not started yet, and a residual; then the exits by "
+		"reason and\n"
+		"what KVM and perf have counted. The exit status is the booted guest's, as that of `vprof run`.\n"
+		"With --exec, all of that is the command's window alone (--from-boot: the guest's), and goes to "
+		"standard\n"
+		"error behind the command's own output.\n"
+		"With --event, more is counted in the whole guest: what `vprof counter host` lists.\n"
+		"With DOMAIN (or --pid), the guest runs already and goes on: of the options, --duration, --json and "
+		"those\n"
+		"that say which guest apply.\n"
+		"\n"
+		"Examples:\n"
+		"  vprof stat --demo\n"
+		"  vprof stat --kernel vmlinuz --exec './bench --iterations 1000'\n"
+		"  vprof stat --kernel vmlinuz --initrd initrd.img -e cycles:u -e cycles:k\n"
+		"  vprof stat --kernel vmlinuz --initrd initrd.img --console boot.log\n"
+		"  vprof stat --kernel vmlinux --duration 10s --json | jq '.exits[0]'\n"
+		"  vprof stat web01 --duration 10s",
 	.options = options,
 	.run = stat_run,
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "command.h"
 #include "engine_find.h"
+#include "interrupt.h"
 #include "message.h"
 #include "text.h"
 #include "trace/trace_aggregate.h"
@@ -49,23 +49,6 @@ struct trace {
 	uint64_t events_max, events;      /* 0: no limit */
 	int64_t start_us, end_us;         /* g_get_monotonic_time(), CLOCK_MONOTONIC as the events' times; 0: no end */
 };
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int signal)
-{
-	(void)signal;
-	interrupted = 1;
-}
-
-/* The first ends the trace and prints what there is; the second ends us. */
-static void watch_signals(void)
-{
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-}
 
 /* ---- what was asked for ---- */
 
@@ -210,7 +193,7 @@ static bool take_events(struct trace *trace, unsigned timeout_ms, GError **error
 
 static bool goes_on(const struct trace *trace)
 {
-	return !interrupted && !trace_source_ended(trace->source) && !enough(trace) && ferror(stdout) == 0 &&
+	return !interrupted() && !trace_source_ended(trace->source) && !enough(trace) && ferror(stdout) == 0 &&
 	       (trace->end_us == 0 || g_get_monotonic_time() < trace->end_us);
 }
 
@@ -288,7 +271,7 @@ static int trace_main(unsigned n, char **arguments)
 		trace_clear(&trace);
 		return usage_error("trace", "%s", error->message);
 	}
-	watch_signals();
+	interrupt_watch();
 	done = trace_open(&trace, n > 0 ? arguments[0] : NULL, &error) && trace_run(&trace, &error);
 	if (done)
 		finish(&trace);

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "message.h"
+#include "slips.h"
 
-#define NAME_BYTES_MAX 32u /* longer words are no slips of any command's name */
 #define SLIPS_MAX 2u
 
 const struct command *command_find(const char *name)
@@ -14,33 +14,6 @@ const struct command *command_find(const char *name)
 		if (strcmp(commands[i]->name, name) == 0)
 			return commands[i];
 	return NULL;
-}
-
-static unsigned min3(unsigned a, unsigned b, unsigned c)
-{
-	return MIN(a, MIN(b, c));
-}
-
-/* Optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours count 1 each. */
-static unsigned slips_between(const char *a, const char *b)
-{
-	unsigned cost[NAME_BYTES_MAX + 1][NAME_BYTES_MAX + 1];
-	size_t n = strlen(a), m = strlen(b);
-
-	if (n > NAME_BYTES_MAX || m > NAME_BYTES_MAX)
-		return NAME_BYTES_MAX;
-	for (size_t i = 0; i <= n; i++)
-		cost[i][0] = (unsigned)i;
-	for (size_t j = 0; j <= m; j++)
-		cost[0][j] = (unsigned)j;
-	for (size_t i = 1; i <= n; i++)
-		for (size_t j = 1; j <= m; j++) {
-			cost[i][j] = min3(cost[i - 1][j] + 1, cost[i][j - 1] + 1,
-			                  cost[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				cost[i][j] = MIN(cost[i][j], cost[i - 2][j - 2] + 1);
-		}
-	return cost[n][m];
 }
 
 static const struct command *command_find_near(const char *name)

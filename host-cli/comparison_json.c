@@ -16,11 +16,12 @@ static json_t *change_json(const struct change *change)
 {
 	const struct series *series = change->base != NULL ? change->base : change->now;
 
-	return json_pack("{s:o, s:o, s:s, s:o, s:f, s:f, s:f, s:o, s:o, s:f, s:b}", "name", text_json(series->name),
-	                 "module", text_json(series->module), "mode", profile_mode_name(series->mode), "unit",
-	                 text_json(series->unit), "base", change->base_median, "now", change->now_median, "change",
-	                 change->shift.estimate, "low", number_json(change->shift.low), "high",
-	                 number_json(change->shift.high), "p", change->shift.p, "stands", change->stands);
+	return json_pack("{s:o, s:o, s:s, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f, s:b}", "name",
+	                 text_json(series->name), "module", text_json(series->module), "mode",
+	                 profile_mode_name(series->mode), "unit", text_json(series->unit), "base", change->base_median,
+	                 "now", change->now_median, "change", change->shift.estimate, "exact", change->exact, "low",
+	                 number_json(change->shift.low), "high", number_json(change->shift.high), "p", change->shift.p,
+	                 "stands", change->stands);
 }
 
 static json_t *changes_json(const struct change *changes, size_t n)
@@ -29,6 +30,16 @@ static json_t *changes_json(const struct change *changes, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(list, change_json(&changes[i]));
+	return list;
+}
+
+static json_t *apart_json(const struct comparison *comparison)
+{
+	json_t *list = json_array();
+
+	for (guint i = 0; i < comparison->apart->len; i++)
+		json_array_append_new(
+			list, text_json(((const struct series *)g_ptr_array_index(comparison->apart, i))->name));
 	return list;
 }
 
@@ -42,13 +53,13 @@ json_t *compared_json(const struct compared *compared)
 {
 	const struct comparison *comparison = compared->comparison;
 
-	return json_pack("{s:o, s:o, s:f, s:f, s:o, s:o, s:o, s:I, s:f}", "base", set_json(compared->base), "now",
-	                 set_json(compared->now), "alpha", compared->options.alpha, "min-share",
-	                 compared->options.min_share, "metrics",
-	                 changes_json(comparison->metrics, comparison->n_metrics), "functions",
-	                 changes_json(comparison->functions, comparison->n_functions), "only-in-one",
-	                 changes_json(comparison->only, comparison->n_only), "not-tested",
-	                 (json_int_t)comparison->n_small, "explained", comparison->explained);
+	return json_pack(
+		"{s:o, s:o, s:f, s:f, s:o, s:o, s:o, s:o, s:I, s:f}", "base", set_json(compared->base), "now",
+		set_json(compared->now), "alpha", compared->options.alpha, "min-share", compared->options.min_share,
+		"metrics", changes_json(comparison->metrics, comparison->n_metrics), "metrics-apart",
+		apart_json(comparison), "functions", changes_json(comparison->functions, comparison->n_functions),
+		"only-in-one", changes_json(comparison->only, comparison->n_only), "not-tested",
+		(json_int_t)comparison->n_small, "explained", comparison->explained);
 }
 
 static json_t *watched_json(const struct watched *watched)
@@ -56,11 +67,11 @@ static json_t *watched_json(const struct watched *watched)
 	const struct judgement *judgement = &watched->judgement;
 
 	return json_pack(
-		"{s:o, s:o, s:s, s:f, s:f, s:o, s:o, s:o, s:o, s:o}", "name", text_json(watched->name), "unit",
-		text_json(watched->unit), "verdict", verdict_name(judgement->verdict), "base", watched->base_median,
-		"now", watched->now_median, "ratio", number_json(judgement->ratio), "ratio-low",
-		number_json(judgement->ratio_low), "ratio-high", number_json(judgement->ratio_high), "detectable",
-		number_json(judgement->detectable), "repetitions-wanted",
+		"{s:o, s:o, s:s, s:b, s:f, s:f, s:o, s:o, s:o, s:o, s:o}", "name", text_json(watched->name), "unit",
+		text_json(watched->unit), "verdict", verdict_name(judgement->verdict), "exact", judgement->exact,
+		"base", watched->base_median, "now", watched->now_median, "ratio", number_json(judgement->ratio),
+		"ratio-low", number_json(judgement->ratio_low), "ratio-high", number_json(judgement->ratio_high),
+		"detectable", number_json(judgement->detectable), "repetitions-wanted",
 		judgement->repetitions_wanted != SIZE_MAX ? json_integer((json_int_t)judgement->repetitions_wanted)
 							  : json_null());
 }
@@ -75,7 +86,6 @@ void gate_print_json(const struct gate_result *result, FILE *to)
 		json_pack("{s:s, s:i, s:s, s:f, s:f, s:o, s:o}", "format", "vprof-gate", "version", GATE_JSON_VERSION,
 	                  "verdict", verdict_name(result->verdict), "max-regression", result->max_regression, "alpha",
 	                  result->alpha, "metrics", metrics, "comparison", compared_json(&result->compared));
-	json_dumpf(document, to, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-	fputc('\n', to);
+	text_print_json(document, 9, to);
 	json_decref(document);
 }

@@ -12,8 +12,10 @@ char *value_text(double value, const char *unit)
 		const char *unit;
 	} times[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
 
+	if (strcmp(unit, "instructions") == 0)
+		return g_strdup_printf("%.0f", value); /* exact, and what else would they be */
 	if (strcmp(unit, "ns") != 0)
-		return g_strdup_printf("%.4g %s", value, unit);
+		return g_strdup_printf("%.4g%s%s", value, *unit != '\0' ? " " : "", unit);
 	for (size_t i = 0; i < G_N_ELEMENTS(times); i++)
 		if (fabs(value) >= times[i].least)
 			return g_strdup_printf("%.*f %s", times[i].least > 1 ? 2 : 0, value / times[i].least,
@@ -34,12 +36,15 @@ static char *bound_text(double bound, const char *unit)
 	return isfinite(bound) ? g_strdup_printf("%c%s", bound < 0 ? '-' : '+', size) : g_strdup("?");
 }
 
-/* "+1.20 ms [+0.90 ms, +1.50 ms]". New string. */
-static char *shift_text(const struct shift *shift, const char *unit)
+/* "+1.20 ms [+0.90 ms, +1.50 ms]"; "+40 exactly". New string. */
+static char *shift_text(const struct change *change, const char *unit)
 {
+	const struct shift *shift = &change->shift;
 	g_autofree char *estimate = bound_text(shift->estimate, unit), *low = bound_text(shift->low, unit),
 			*high = bound_text(shift->high, unit);
 
+	if (change->exact)
+		return g_strdup_printf("%s exactly", estimate);
 	return g_strdup_printf("%s [%s, %s]", estimate, low, high);
 }
 
@@ -55,21 +60,32 @@ static void set_print(const char *role, const struct measured *measured, FILE *t
 	fprintf(to, "# %-8s %s, repetitions: %zu\n", role, path, measured->measurements->n_repetitions);
 }
 
-static void metric_print(const struct change *change, FILE *to)
+/* As wide as most names are: a workload's own may be longer. */
+static int name_width(const struct comparison *comparison)
+{
+	size_t width = 12;
+
+	for (size_t i = 0; i < comparison->n_metrics; i++)
+		width = MAX(width, strlen(comparison->metrics[i].base->name));
+	return (int)MIN(width, 24);
+}
+
+static void metric_print(const struct change *change, int width, FILE *to)
 {
 	const char *unit = change->base->unit;
 	g_autofree char *base = value_text(change->base_median, unit), *now = value_text(change->now_median, unit),
-			*shift = shift_text(&change->shift, unit), *name = text_printable(change->base->name);
+			*shift = shift_text(change, unit), *name = text_printable(change->base->name);
 
-	fprintf(to, "  %-12s %14s %14s  %s%s\n", name, base, now, shift, change->stands ? "" : "  may be chance");
+	fprintf(to, "  %-*s %14s %14s  %s%s\n", width, name, base, now, shift,
+	        change->stands || change->exact ? "" : "  may be chance");
 }
 
 static void function_print(const struct change *change, FILE *to)
 {
 	const struct series *series = either(change);
 	g_autofree char *base = value_text(change->base_median, series->unit),
-			*now = value_text(change->now_median, series->unit),
-			*shift = shift_text(&change->shift, series->unit), *name = text_printable(series->name);
+			*now = value_text(change->now_median, series->unit), *shift = shift_text(change, series->unit),
+			*name = text_printable(series->name);
 
 	fprintf(to, "  %12s %12s  %-36s %-6s  %s\n", base, now, shift, profile_mode_name(series->mode), name);
 }
@@ -93,8 +109,11 @@ void compared_print_functions(const struct compared *compared, FILE *to)
 {
 	const struct comparison *comparison = compared->comparison;
 	g_autofree char *title =
-		g_strdup_printf("functions that changed, time of their own; at most %g %% of them may be chance",
-	                        compared->options.alpha * 100);
+		compared->now->measurements->counted
+			? g_strdup("functions that changed, instructions of their own")
+			: g_strdup_printf(
+				  "functions that changed, time of their own; at most %g %% of them may be chance",
+				  compared->options.alpha * 100);
 
 	functions_print(title, comparison->functions, comparison->n_functions, true, to);
 	if (comparison->n_standing != 0 && comparison->explained != 0)
@@ -104,15 +123,25 @@ void compared_print_functions(const struct compared *compared, FILE *to)
 	                false, to);
 }
 
+static void apart_print(const struct series *series, FILE *to)
+{
+	g_autofree char *name = text_printable(series->name), *unit = text_printable(series->unit);
+
+	fprintf(to, "# not compared, only one of the two has it: %s%s%s\n", name, *unit != '\0' ? " in " : "", unit);
+}
+
 void compared_print_text(const struct compared *compared, FILE *to)
 {
 	const struct comparison *comparison = compared->comparison;
+	int width = name_width(comparison);
 
 	set_print("base", compared->base, to);
 	set_print("now", compared->now, to);
-	fprintf(to, "#\n# %-12s %14s %14s  %s\n", "Metric", "Base", "Now", "Change [bounds]");
+	fprintf(to, "#\n# %-*s %14s %14s  %s\n", width, "Metric", "Base", "Now", "Change [bounds]");
 	for (size_t i = 0; i < comparison->n_metrics; i++)
-		metric_print(&comparison->metrics[i], to);
+		metric_print(&comparison->metrics[i], width, to);
+	for (guint i = 0; i < comparison->apart->len; i++)
+		apart_print(g_ptr_array_index(comparison->apart, i), to);
 	compared_print_functions(compared, to);
 	fprintf(to, "#\n# tested: %zu functions; not tested: %zu of less than %g %% of the time\n",
 	        comparison->n_functions, comparison->n_small, compared->options.min_share * 100);
@@ -125,8 +154,13 @@ char *watched_sentence(const struct watched *watched, const struct gate_result *
 			*high = ratio_text(judgement->ratio_high);
 	GString *text = g_string_new(NULL);
 
-	g_string_append_printf(text, "%s: %s [%s, %s], %g %% allowed: %s", watched->name, ratio, low, high,
-	                       result->max_regression * 100, verdict_name(judgement->verdict));
+	g_string_append_printf(text, "%s: %s ", watched->name, ratio);
+	if (judgement->exact)
+		g_string_append_printf(text, "exactly (%.0f, was %.0f)", watched->now_median, watched->base_median);
+	else
+		g_string_append_printf(text, "[%s, %s]", low, high);
+	g_string_append_printf(text, ", %g %% allowed: %s", result->max_regression * 100,
+	                       verdict_name(judgement->verdict));
 	if (judgement->verdict != VERDICT_UNDECIDED)
 		return g_string_free(text, FALSE);
 	if (isfinite(judgement->detectable))

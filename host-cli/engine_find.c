@@ -9,6 +9,19 @@
 
 G_DEFINE_QUARK(vprof_engine_find_error, engine_find_error)
 
+json_t *engine_ask(struct client *client, const char *method, json_t *arguments, GError **error)
+{
+	return client_execute(client, method, arguments, NULL, NULL, ENGINE_ANSWER_TIMEOUT_MS, error);
+}
+
+bool engine_tell(struct client *client, const char *method, json_t *arguments, GError **error)
+{
+	json_t *answer = engine_ask(client, method, arguments, error);
+
+	json_decref(answer);
+	return answer != NULL;
+}
+
 static bool has_name(const char *socket_path, const char *name)
 {
 	g_autofree char *file = g_path_get_basename(socket_path);
@@ -19,7 +32,7 @@ static bool has_name(const char *socket_path, const char *name)
 
 static bool has_pid(struct client *client, const char *pid)
 {
-	json_t *status = client_execute(client, "query-status", NULL, NULL, NULL, ENGINE_ANSWER_TIMEOUT_MS, NULL);
+	json_t *status = engine_ask(client, "query-status", NULL, NULL);
 	g_autofree char *number = g_strdup_printf("%" G_GUINT64_FORMAT, member_number(status, "pid", 0));
 
 	json_decref(status);

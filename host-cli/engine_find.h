@@ -14,6 +14,12 @@ enum engine_find_error {
 
 #define ENGINE_ANSWER_TIMEOUT_MS 10000u
 
+/* Has an engine do `method`; steals `arguments`. Its answer, or NULL: it refused, is gone, or took
+ * ENGINE_ANSWER_TIMEOUT_MS. */
+json_t *engine_ask(struct client *client, const char *method, json_t *arguments, GError **error);
+/* The same, of a method that has nothing to say. */
+bool engine_tell(struct client *client, const char *method, json_t *arguments, GError **error);
+
 /*
  * Connects to the engine whose guest has this name, whose process id or whose socket's path this is; with NULL, to the
  * only one there is.

@@ -10,6 +10,9 @@
 #include "exec_output.h"
 #include "guest_clock.h"
 #include "lib/agent/agent_stream.h"
+#include "lib/agent/metrics.h"
+#include "lib/record/clock.h"
+#include "measured_run.h"
 #include "message.h"
 #include "text.h"
 
@@ -41,6 +44,7 @@ struct exec {
 	struct agent_stream *stream;
 	GByteArray *to_agent;
 	struct exec_output *outputs[2];
+	struct metrics *metrics; /* of this run */
 	enum exec_state state;
 	unsigned run; /* 1.., warm-ups first */
 	bool window_open;
@@ -83,6 +87,7 @@ void exec_free(struct exec *exec)
 	for (size_t i = 0; i < 2; i++)
 		exec_output_free(exec->outputs[i]);
 	agent_stream_free(exec->stream);
+	metrics_free(exec->metrics);
 	g_byte_array_unref(exec->to_agent);
 	json_decref(exec->runs);
 	g_free(exec->end_message);
@@ -159,7 +164,7 @@ static void exec_end(struct exec *exec)
 {
 	window_close(exec);
 	exec->state = EXEC_ENDING;
-	exec->deadline_ns = host_clock_ns() + POWER_OFF_NS;
+	exec->deadline_ns = clock_ns(CLOCK_MONOTONIC) + POWER_OFF_NS;
 	agent_say_power_off(exec->to_agent);
 }
 
@@ -216,9 +221,11 @@ static void run_started(struct exec *exec, const struct vprof_agent_started *sta
 	exec->state = EXEC_RUNNING;
 	exec->has_started = true;
 	exec->started_ns = started->time_ns;
+	metrics_free(exec->metrics);
+	exec->metrics = metrics_new();
 	if (exec->plan->time_limit_ms != 0)
 		exec->deadline_ns =
-			host_clock_ns() + exec->plan->time_limit_ms * UINT64_C(1000000) + TIME_LIMIT_GRACE_NS;
+			clock_ns(CLOCK_MONOTONIC) + exec->plan->time_limit_ms * UINT64_C(1000000) + TIME_LIMIT_GRACE_NS;
 	run_mark(exec, true, started->time_ns);
 	input_begin(exec);
 }
@@ -233,17 +240,38 @@ static void run_refused(struct exec *exec, const struct vprof_agent_refused *ref
 	exec_end(exec);
 }
 
+/* The numbers that the command has printed, without those that would pass for ours. New reference. */
+static json_t *run_metrics(const struct exec *exec, const char *run)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < metrics_count(exec->metrics); i++) {
+		const struct metric *metric = metrics_get(exec->metrics, i);
+
+		if (measured_is_own(metric->name))
+			warn("the command's metric \"%s\" is left out: one of vprof's own has that name", metric->name);
+		else
+			json_array_append_new(list, json_pack("{s:s, s:f, s:s}", "name", metric->name, "value",
+			                                      metric->value, "unit", metric->unit));
+	}
+	if (metrics_problem(exec->metrics) != NULL)
+		warn("a line of the command in %s looks like a metric and is none: %s", run,
+		     metrics_problem(exec->metrics));
+	return list;
+}
+
 static void run_keep(struct exec *exec, const struct vprof_agent_exited *exited)
 {
 	g_autofree char *name = run_name(exec);
 
-	json_array_append_new(exec->runs,
-	                      json_pack("{s:s, s:i, s:i, s:b, s:I, s:I, s:I, s:I}", "phase", name, "status",
-	                                (int)(exited->status & UINT8_MAX), "signal", (int)(exited->signal & INT8_MAX),
-	                                "time-limit", exited->time_limit != 0, "wall-ns",
-	                                (json_int_t)(exited->time_ns - exec->started_ns), "user-ns",
-	                                (json_int_t)exited->user_ns, "system-ns", (json_int_t)exited->system_ns,
-	                                "memory-bytes", (json_int_t)exited->memory_bytes));
+	metrics_end(exec->metrics);
+	json_array_append_new(
+		exec->runs,
+		json_pack("{s:s, s:i, s:i, s:b, s:I, s:I, s:I, s:I, s:o}", "phase", name, "status",
+	                  (int)(exited->status & UINT8_MAX), "signal", (int)(exited->signal & INT8_MAX), "time-limit",
+	                  exited->time_limit != 0, "wall-ns", (json_int_t)(exited->time_ns - exec->started_ns),
+	                  "user-ns", (json_int_t)exited->user_ns, "system-ns", (json_int_t)exited->system_ns,
+	                  "memory-bytes", (json_int_t)exited->memory_bytes, "metrics", run_metrics(exec, name)));
 }
 
 static void run_judge(struct exec *exec, const struct vprof_agent_exited *exited)
@@ -285,7 +313,7 @@ static void run_exited(struct exec *exec, const struct vprof_agent_exited *exite
 static void ask_time(struct exec *exec)
 {
 	exec->asking = true;
-	exec->asked_ns = host_clock_ns();
+	exec->asked_ns = clock_ns(CLOCK_MONOTONIC);
 	agent_say_ping(exec->to_agent, exec->asked_ns);
 }
 
@@ -302,7 +330,7 @@ static void take_pong(struct exec *exec, const struct vprof_agent_pong *pong)
 	if (!exec->asking || pong->cookie != exec->asked_ns)
 		return;
 	exec->asking = false;
-	guest_clock_add(&exec->clock, pong->cookie, pong->time_ns, host_clock_ns());
+	guest_clock_add(&exec->clock, pong->cookie, pong->time_ns, clock_ns(CLOCK_MONOTONIC));
 	exec->pongs++;
 	if (exec->state != EXEC_ASKING)
 		return;
@@ -317,6 +345,14 @@ static void take_mark(struct exec *exec, const struct vprof_agent_mark *mark, co
 	if ((mark->kind == VPROF_AGENT_MARK_BEGIN || mark->kind == VPROF_AGENT_MARK_END) && exec->clock.known)
 		exec->hooks.mark(name, mark->kind == VPROF_AGENT_MARK_BEGIN, host_time(exec, mark->time_ns),
 		                 exec->hooks.data);
+}
+
+static void take_output(struct exec *exec, unsigned stream, const uint8_t *bytes, size_t n)
+{
+	if (exec->state != EXEC_RUNNING)
+		return;
+	metrics_put(exec->metrics, stream, bytes, n);
+	exec_output_put(exec->outputs[stream], bytes, n);
 }
 
 static void take_message(struct exec *exec, const struct agent_message *message)
@@ -336,9 +372,7 @@ static void take_message(struct exec *exec, const struct agent_message *message)
 		break;
 	case VPROF_AGENT_STDOUT:
 	case VPROF_AGENT_STDERR:
-		if (exec->state == EXEC_RUNNING)
-			exec_output_put(exec->outputs[message->type == VPROF_AGENT_STDERR], message->bytes,
-			                message->n_bytes);
+		take_output(exec, message->type == VPROF_AGENT_STDERR, message->bytes, message->n_bytes);
 		break;
 	case VPROF_AGENT_STDIN_ROOM:
 		exec->input_room = MIN(exec->input_room + message->stdin_room.bytes, VPROF_AGENT_STDIN_BYTES_MAX);
@@ -377,7 +411,7 @@ static bool receive(struct exec *exec)
 
 	if (n <= 0)
 		return false;
-	exec->heard_ns = host_clock_ns();
+	exec->heard_ns = clock_ns(CLOCK_MONOTONIC);
 	exec->said_silence = false;
 	agent_stream_put(exec->stream, bytes, (size_t)n);
 	take_messages(exec);
@@ -457,7 +491,7 @@ void exec_poll(const struct exec *exec, struct pollfd entries[EXEC_POLL_ENTRIES]
 /* The pings of a running command keep the clock right and say that the guest is alive. */
 static void check_time(struct exec *exec)
 {
-	uint64_t now_ns = host_clock_ns();
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
 	if (exec->state == EXEC_RUNNING && !exec->asking && now_ns - exec->asked_ns >= PING_INTERVAL_NS)
 		ask_time(exec);
@@ -488,7 +522,8 @@ void exec_serve(struct exec *exec, const struct pollfd entries[EXEC_POLL_ENTRIES
 
 bool exec_wants_end(const struct exec *exec)
 {
-	return exec->state == EXEC_FAILED || (exec->state == EXEC_ENDING && host_clock_ns() >= exec->deadline_ns);
+	return exec->state == EXEC_FAILED ||
+	       (exec->state == EXEC_ENDING && clock_ns(CLOCK_MONOTONIC) >= exec->deadline_ns);
 }
 
 json_t *exec_json(const struct exec *exec)

@@ -8,6 +8,7 @@
 #include "lib/initramfs/kernel_modules.h"
 #include "lib/symbol/image.h"
 #include "program.h"
+#include "symbol_options.h"
 #include "units.h"
 
 #define AGENT "vprof-agent"
@@ -32,7 +33,6 @@ static const char *option_without_command(void)
 		{"--workdir", options->folder != NULL},   {"--time-limit", options->time_limit != NULL},
 		{"--repeat", options->repeat != NULL},    {"--warmup", options->warmup != NULL},
 		{"--from-boot", options->from_boot != 0}, {"--root", options->root != NULL},
-		{"--modules", options->modules != NULL},
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
@@ -236,14 +236,14 @@ static bool modules_add(struct initramfs *initramfs, const struct exec_plan *pla
 	struct kernel_modules *modules;
 	bool added;
 
-	if (exec_options.modules == NULL)
+	if (symbol_options.modules == NULL)
 		return true;
 	release = kernel_release(guest->kernel, &why);
 	if (why != NULL) {
 		g_propagate_error(error, g_steal_pointer(&why));
 		return false;
 	}
-	modules = kernel_modules_new(exec_options.modules, release, error);
+	modules = kernel_modules_new(symbol_options.modules, release, error);
 	added = modules != NULL && modules_fill(modules, initramfs, plan, guest, error);
 	kernel_modules_free(modules);
 	return added;

@@ -23,7 +23,7 @@ enum exec_error {
 
 /* What the user said about the command. */
 struct exec_options {
-	char *command, *folder, *time_limit, *repeat, *warmup, *root, *modules;
+	char *command, *folder, *time_limit, *repeat, *warmup, *root;
 	char **variables, **files;
 	gboolean from_boot;
 };
@@ -68,13 +68,6 @@ extern struct exec_options exec_options;
 	         &exec_options.root,                                                                                   \
 	         "run in the system on this disk of the guest (/dev/vda1)",                                            \
 	         "DEVICE[,TYPE]"},                                                                                     \
-		{"modules",                                                                                            \
-	         0,                                                                                                    \
-	         0,                                                                                                    \
-	         G_OPTION_ARG_FILENAME,                                                                                \
-	         &exec_options.modules,                                                                                \
-	         "/lib/modules/VERSION of its kernel, if that needs them for disks",                                   \
-	         "DIR"},                                                                                               \
 		{"repeat", 0, 0, G_OPTION_ARG_STRING, &exec_options.repeat, "run it N times; each is a phase", "N"},   \
 		{"warmup", 0, 0, G_OPTION_ARG_STRING, &exec_options.warmup, "and W times before that, not profiled",   \
 	         "W"},                                                                                                 \

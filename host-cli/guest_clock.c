@@ -2,15 +2,6 @@
 #include "guest_clock.h"
 
 #include <glib.h>
-#include <time.h>
-
-uint64_t host_clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 void guest_clock_add(struct guest_clock *clock, uint64_t asked_ns, uint64_t guest_ns, uint64_t answered_ns)
 {

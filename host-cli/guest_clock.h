@@ -14,9 +14,6 @@ struct guest_clock {
 	int64_t least_ns, most_ns; /* of ours less the guest's */
 };
 
-/* CLOCK_MONOTONIC of this host. */
-uint64_t host_clock_ns(void);
-
 void guest_clock_add(struct guest_clock *clock, uint64_t asked_ns, uint64_t guest_ns, uint64_t answered_ns);
 /* What our clock showed when the guest's showed guest_ns; 0 when nothing is known. */
 uint64_t guest_clock_to_host(const struct guest_clock *clock, uint64_t guest_ns);

@@ -37,25 +37,11 @@ static void input_read_description(struct input *input)
 	}
 }
 
-static char *image_build_id_hex(const struct image *image)
-{
-	size_t n;
-	const uint8_t *bytes = image_build_id(image, &n);
-	GString *hex;
-
-	if (bytes == NULL)
-		return NULL;
-	hex = g_string_new(NULL);
-	for (size_t i = 0; i < n; i++)
-		g_string_append_printf(hex, "%02x", bytes[i]);
-	return g_string_free(hex, FALSE);
-}
-
 /* Symbols of another build would be wrong in a way nobody sees. */
-static bool input_check_build_id(struct input *input, const struct image *image, bool force, GError **error)
+bool input_check_kernel(struct input *input, const struct image *image, bool force, GError **error)
 {
 	const char *recorded = recording_kernel_build_id(input->recording);
-	g_autofree char *hex = image_build_id_hex(image);
+	g_autofree char *hex = image_build_id_text(image);
 
 	if (recorded == NULL || hex == NULL) {
 		input_warn(input, "%s has no build-id; whether %s is the kernel that ran cannot be checked",
@@ -82,7 +68,7 @@ static bool input_load_kernel(struct input *input, const char *kernel, bool forc
 
 	if (image == NULL)
 		return false;
-	if (input_check_build_id(input, image, force, error))
+	if (input_check_kernel(input, image, force, error))
 		input->symtab = symtab_load(image, error);
 	image_free(image);
 	return input->symtab != NULL;
@@ -119,9 +105,9 @@ struct input *input_open(const char *path, const char *kernel, bool force, GErro
 	struct input *input = g_new0(struct input, 1);
 	const char *warning;
 
-	input->path = g_strdup(path);
+	input->path = g_strdup(path != NULL ? path : INPUT_DEFAULT_PATH);
 	input->warnings = g_ptr_array_new_with_free_func(g_free);
-	input->recording = recording_open(path, error);
+	input->recording = recording_open(input->path, error);
 	if (input->recording == NULL || (kernel != NULL && !input_load_kernel(input, kernel, force, error))) {
 		input_free(input);
 		return NULL;
@@ -134,7 +120,7 @@ struct input *input_open(const char *path, const char *kernel, bool force, GErro
 	/* What a run has finished has its description, and all symbols there are. */
 	if (kernel == NULL && recording_n_symbols(input->recording) == 0 &&
 	    recording_description(input->recording) == NULL)
-		input_warn(input, "%s has no symbols; --kernel IMAGE takes them from the kernel that ran", path);
+		input_warn(input, "%s has no symbols; --kernel IMAGE takes them from the kernel that ran", input->path);
 	input_read_description(input);
 	input_read_mappings(input);
 	return input;
@@ -205,6 +191,18 @@ static bool walk_sample(struct walk *walk, const struct perf_event_header *recor
 	return walk->visitor->sample(&sample, (unsigned)event, walk->data);
 }
 
+static bool walk_switch(struct walk *walk, const struct perf_event_header *record, size_t bytes)
+{
+	struct record_switch change;
+	struct record_id id;
+
+	if (walk->visitor->switched == NULL || !record_switch_decode(record, bytes, &change) ||
+	    !record_id_decode(record, bytes, input_sample_type(walk->input), &id) ||
+	    (walk->input->spans != NULL && !phases_hold(walk->input->spans, id.time_ns)))
+		return true;
+	return walk->visitor->switched(&change, &id, walk->data);
+}
+
 static bool walk_record(const struct perf_event_header *record, size_t bytes, void *data)
 {
 	struct walk *walk = data;
@@ -213,6 +211,8 @@ static bool walk_record(const struct perf_event_header *record, size_t bytes, vo
 	switch (record->type) {
 	case PERF_RECORD_SAMPLE:
 		return walk_sample(walk, record, bytes);
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		return walk_switch(walk, record, bytes);
 	case PERF_RECORD_LOST:
 		if (walk->visitor->lost != NULL && record_lost_decode(record, bytes, &id, &lost))
 			walk->visitor->lost(lost, walk->data);
@@ -274,6 +274,14 @@ static void warnings_say(const GPtrArray *warnings)
 
 		warn("%s", sentence);
 	}
+}
+
+void input_find_place(const struct input *input, const struct record_sample *sample, enum profile_mode mode,
+                      uint64_t ip, struct place *place)
+{
+	const struct mapping *mapping = mappings_find(input->mappings, mode, sample->pid, ip, sample->time_ns);
+
+	resolver_find(input->resolver, mode, ip, mapping, place);
 }
 
 void input_say_warnings(const struct input *input)

@@ -33,11 +33,14 @@ struct input {
 };
 
 /*
- * kernel: an image to take the symbols from, or NULL for the recording's own. One whose build-id differs from the
- * recording's is refused (INPUT_ERROR_BUILD_ID) unless `force`.
+ * path: NULL for INPUT_DEFAULT_PATH. kernel: an image to take the symbols from, or NULL for the recording's own. One
+ * whose build-id differs from the recording's is refused (INPUT_ERROR_BUILD_ID) unless `force`.
  */
 struct input *input_open(const char *path, const char *kernel, bool force, GError **error);
 void input_free(struct input *input);
+
+/* Whether `image` is the kernel that ran; INPUT_ERROR_BUILD_ID, or a warning with `force` and where nobody can tell. */
+bool input_check_kernel(struct input *input, const struct image *image, bool force, GError **error);
 
 /* Takes symbols of user space from what symbol_options names, too, ahead of those in the recording. */
 void input_take_symbol_options(struct input *input, bool force);
@@ -48,6 +51,8 @@ bool input_select_phase(struct input *input, const char *pattern, GError **error
 struct input_visitor {
 	/* `event`: 0..recording_n_events-1. The period is never 0 where the recording says anything about it. */
 	bool (*sample)(const struct record_sample *sample, unsigned event, void *data);
+	/* A context switch: of the task that `id` is. May be NULL. */
+	bool (*switched)(const struct record_switch *change, const struct record_id *id, void *data);
 	/* The ring had no room for `lost` records; may be NULL. */
 	void (*lost)(uint64_t lost, void *data);
 	/* No later record is older than those before the previous call (PERF_RECORD_FINISHED_ROUND); may be NULL. */
@@ -62,6 +67,10 @@ struct comms *input_comms(struct input *input);
  * samples of events that the recording does not know.
  */
 void input_walk(struct input *input, const struct input_visitor *visitor, void *data);
+
+/* What is at `ip` in that mode, for the task of a sample and at its time. */
+void input_find_place(const struct input *input, const struct record_sample *sample, enum profile_mode mode,
+                      uint64_t ip, struct place *place);
 
 /* Says the warnings on stderr. */
 void input_say_warnings(const struct input *input);

@@ -8,25 +8,17 @@
 #include "message.h"
 
 const struct command *const commands[] = {
-	&command_run,
-	&command_attach,
-	&command_report,
-	&command_script,
-	&command_diff,
-	&command_gate,
-	&command_export,
-	&command_stat,
-	&command_list,
-	&command_mpstat,
-	&command_counter,
-	&command_probe,
-	&command_trace,
-	&command_ctl,
-	&command_doctor,
-	&command_completion,
-	&command_help,
-	&command_version,
-	NULL,
+	&command_run,        &command_attach,
+	&command_report,     &command_annotate,
+	&command_script,     &command_diff,
+	&command_gate,       &command_history,
+	&command_export,     &command_top,
+	&command_stat,       &command_list,
+	&command_mpstat,     &command_counter,
+	&command_probe,      &command_trace,
+	&command_ctl,        &command_doctor,
+	&command_completion, &command_help,
+	&command_version,    NULL,
 };
 
 /* What people type in front of any subcommand. */

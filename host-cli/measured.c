@@ -6,23 +6,28 @@
 #include "input.h"
 #include "lib/profile/histogram.h"
 #include "measured_json.h"
+#include "measured_run.h"
 #include "phases.h"
 #include "text.h"
 
 #define EVENT 0u /* a recording is compared by its first event */
+#define EVENT_STEPS "steps"
 
 G_DEFINE_QUARK(vprof_measured_error, measured_error)
 
 /* A stretch of time in which the work was done once. */
 struct repetition {
 	uint64_t from_ns, to_ns; /* [from, to) */
+	const json_t *run;       /* what it says of itself; NULL: it is the whole recording */
 	struct histogram *histogram;
 	uint64_t first_ns, last_ns; /* of its samples */
 };
 
 struct gathering {
 	struct input *input;
+	const char *phase;   /* each time that it came is a repetition; NULL: those of run --exec */
 	GArray *repetitions; /* of struct repetition, by time */
+	uint64_t lost;
 };
 
 static bool gather_sample(const struct record_sample *sample, unsigned event, void *data)
@@ -44,16 +49,22 @@ static bool gather_sample(const struct record_sample *sample, unsigned event, vo
 	return true;
 }
 
+static void gather_lost(uint64_t lost, void *data)
+{
+	((struct gathering *)data)->lost += lost;
+}
+
 static void repetition_clear(void *data)
 {
 	histogram_free(((struct repetition *)data)->histogram);
 }
 
-static void add_repetition(struct gathering *in, uint64_t from_ns, uint64_t to_ns)
+static void add_repetition(struct gathering *in, uint64_t from_ns, uint64_t to_ns, const json_t *run)
 {
 	const struct repetition repetition = {
 		.from_ns = from_ns,
 		.to_ns = to_ns,
+		.run = run,
 		.histogram = histogram_new(false),
 		.first_ns = UINT64_MAX,
 	};
@@ -64,25 +75,29 @@ static void add_repetition(struct gathering *in, uint64_t from_ns, uint64_t to_n
 
 #define REPETITION_PREFIX "repeat-"
 
+static bool add_spans(struct gathering *in, const char *phase, const json_t *run, GError **error)
+{
+	g_autoptr(GArray) spans = phases_find(in->input->description, phase, error);
+
+	for (guint i = 0; spans != NULL && i < spans->len; i++) {
+		const struct phase_span *span = &g_array_index(spans, struct phase_span, i);
+
+		add_repetition(in, span->begin_ns, span->end_ns, run);
+	}
+	return spans != NULL;
+}
+
 static bool add_phase(struct gathering *in, const json_t *run, const char *phase, GError **error)
 {
 	uint64_t status = member_number(run, "status", 0);
-	g_autoptr(GArray) spans = phases_find(in->input->description, phase, error);
 
-	if (spans == NULL)
-		return false;
 	if (status != 0) {
 		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT,
 		            "%s of %s ended with status %" G_GUINT64_FORMAT ": it is not the same work", phase,
 		            in->input->path, status);
 		return false;
 	}
-	for (guint i = 0; i < spans->len; i++) {
-		const struct phase_span *span = &g_array_index(spans, struct phase_span, i);
-
-		add_repetition(in, span->begin_ns, span->end_ns);
-	}
-	return true;
+	return add_spans(in, phase, run, error);
 }
 
 /* Those of `run --exec --repeat`, or the recording as a whole. */
@@ -91,6 +106,8 @@ static bool find_repetitions(struct gathering *in, GError **error)
 	const json_t *runs = json_object_get(json_object_get(in->input->description, "exec"), "runs"), *run;
 	size_t i;
 
+	if (in->phase != NULL)
+		return add_spans(in, in->phase, NULL, error);
 	json_array_foreach(runs, i, run)
 	{
 		const char *phase = member_text(run, "phase");
@@ -99,7 +116,7 @@ static bool find_repetitions(struct gathering *in, GError **error)
 			return false;
 	}
 	if (in->repetitions->len == 0)
-		add_repetition(in, 0, UINT64_MAX);
+		add_repetition(in, 0, UINT64_MAX, NULL);
 	return true;
 }
 
@@ -146,10 +163,11 @@ static void measure_repetition(struct measurements *measurements, const struct r
 	for (size_t i = 0; i < n; i++)
 		measure_row(measurements, &rows[i], index);
 	measurements_add_metric(measurements, "wall", "ns")->values[index] = (double)repetition_wall_ns(repetition);
+	measured_add_run(measurements, repetition->run, index);
 	g_free(rows);
 }
 
-static json_t *conditions_of(const struct input *input)
+static json_t *conditions_of(const struct input *input, const char *phase)
 {
 	static const char *const of_guest[] = {"kind", "vcpus", "memory-bytes"};
 	json_t *conditions = json_object();
@@ -157,10 +175,24 @@ static json_t *conditions_of(const struct input *input)
 
 	json_object_set_new(conditions, "event", text_json(recording_event(input->recording, EVENT)->name));
 	json_object_set(conditions, "rate", json_object_get(input->description, "rate"));
+	if (phase != NULL)
+		json_object_set_new(conditions, "phase", text_json(phase));
 	json_object_set(conditions, "cpu", json_object_get(input->description, "host-cpu"));
 	for (size_t i = 0; i < G_N_ELEMENTS(of_guest); i++)
 		json_object_set(conditions, of_guest[i], json_object_get(guest, of_guest[i]));
 	return conditions;
+}
+
+bool conditions_count(const json_t *conditions)
+{
+	const char *event = member_text(conditions, "event");
+
+	return event != NULL && g_str_has_prefix(event, EVENT_STEPS);
+}
+
+static bool counts_steps(const struct gathering *in)
+{
+	return g_str_has_prefix(recording_event(in->input->recording, EVENT)->name, EVENT_STEPS);
 }
 
 static struct measured *measured_new(const char *path, const char *unit, size_t n_repetitions, json_t *conditions)
@@ -169,6 +201,7 @@ static struct measured *measured_new(const char *path, const char *unit, size_t 
 
 	measured->path = g_strdup(path);
 	measured->measurements = measurements_new(unit, n_repetitions);
+	measured->measurements->counted = conditions_count(conditions);
 	measured->conditions = conditions;
 	return measured;
 }
@@ -185,7 +218,7 @@ void measured_free(struct measured *measured)
 
 static bool gather(struct gathering *in, GError **error)
 {
-	static const struct input_visitor visitor = {.sample = gather_sample};
+	static const struct input_visitor visitor = {.sample = gather_sample, .lost = gather_lost};
 
 	if (!find_repetitions(in, error))
 		return false;
@@ -195,6 +228,12 @@ static bool gather(struct gathering *in, GError **error)
 		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT,
 		            "%s was cut off: its last repetition is not whole; leave it out of the comparison",
 		            in->input->path);
+		return false;
+	}
+	if (in->lost != 0 && counts_steps(in)) {
+		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT,
+		            "%s has lost %" G_GUINT64_FORMAT " steps: its counts are not exact; record it again",
+		            in->input->path, in->lost);
 		return false;
 	}
 	for (guint i = 0; i < in->repetitions->len; i++)
@@ -207,10 +246,18 @@ static bool gather(struct gathering *in, GError **error)
 	return true;
 }
 
-static struct measured *measure_input(struct input *input, GError **error)
+static const char *unit_of(const struct recording_event *event)
+{
+	if (recording_event_counts_time(event))
+		return "ns";
+	return g_str_has_prefix(event->name, EVENT_STEPS) ? "instructions" : event->name;
+}
+
+static struct measured *measure_input(struct input *input, const char *phase, GError **error)
 {
 	struct gathering in = {
 		.input = input,
+		.phase = phase,
 		.repetitions = g_array_new(FALSE, FALSE, sizeof(struct repetition)),
 	};
 	const struct recording_event *event = recording_event(input->recording, EVENT);
@@ -218,24 +265,24 @@ static struct measured *measure_input(struct input *input, GError **error)
 
 	g_array_set_clear_func(in.repetitions, repetition_clear);
 	if (gather(&in, error)) {
-		measured = measured_new(input->path, event->attr.type == PERF_TYPE_SOFTWARE ? "ns" : event->name,
-		                        in.repetitions->len, conditions_of(input));
+		measured = measured_new(input->path, unit_of(event), in.repetitions->len, conditions_of(input, phase));
 		for (guint i = 0; i < in.repetitions->len; i++)
 			measure_repetition(measured->measurements, &g_array_index(in.repetitions, struct repetition, i),
 			                   i, input);
+		measurements_drop_partial(measured->measurements);
 	}
 	g_array_unref(in.repetitions);
 	return measured;
 }
 
-static struct measured *load_recording(const char *path, GError **error)
+static struct measured *load_recording(const char *path, const char *phase, GError **error)
 {
 	struct input *input = input_open(path, NULL, false, error);
 	struct measured *measured;
 
 	if (input == NULL)
 		return NULL;
-	measured = measure_input(input, error);
+	measured = measure_input(input, phase, error);
 	input_free(input);
 	return measured;
 }
@@ -260,6 +307,28 @@ static struct measured *load_json(const char *path, GError **error)
 	return measured;
 }
 
+static char *condition_text(const json_t *value)
+{
+	char *text = value != NULL ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+	char *copy = g_strdup(text != NULL ? text : "not known");
+
+	free(text);
+	return copy;
+}
+
+static bool condition_equal(const struct measured *base, const struct measured *now, const char *name, GError **error)
+{
+	json_t *was = json_object_get(base->conditions, name), *is = json_object_get(now->conditions, name);
+	g_autofree char *was_text = condition_text(was), *is_text = condition_text(is);
+
+	if (was != NULL && is != NULL && json_equal(was, is))
+		return true;
+	g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_INCOMPARABLE,
+	            "%s and %s cannot be compared: %s is %s in the one and %s in the other", base->path, now->path,
+	            name, was_text, is_text);
+	return false;
+}
+
 bool measured_comparable(const struct measured *base, const struct measured *now, GError **error)
 {
 	const char *name;
@@ -267,21 +336,24 @@ bool measured_comparable(const struct measured *base, const struct measured *now
 
 	json_object_foreach(base->conditions, name, value)
 	{
-		json_t *other = json_object_get(now->conditions, name);
-
-		if (json_equal(value, other))
-			continue;
-		char *was = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-		char *is = other != NULL ? json_dumps(other, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-
-		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_INCOMPARABLE,
-		            "%s and %s cannot be compared: %s is %s in the one and %s in the other", base->path,
-		            now->path, name, was, is != NULL ? is : "not known");
-		free(was);
-		free(is);
-		return false;
+		if (!condition_equal(base, now, name, error))
+			return false;
+	}
+	json_object_foreach(now->conditions, name, value)
+	{
+		if (!condition_equal(base, now, name, error))
+			return false;
 	}
 	return true;
+}
+
+/* Repetitions without a sample in one of the modes have 0 of it; what else they lack was not measured. */
+static struct series *joined_metric(struct measurements *joined, const struct series *from)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(mode_metrics); i++)
+		if (strcmp(mode_metrics[i].name, from->name) == 0)
+			return measurements_add_metric(joined, from->name, from->unit);
+	return measurements_add_partial(joined, from->name, from->unit);
 }
 
 /* The repetitions of `more` behind those of *all, which is freed. */
@@ -297,8 +369,7 @@ static struct measured *measured_join(struct measured *all, const struct measure
 		for (guint i = 0; i < parts[part]->metrics->len; i++) {
 			const struct series *from = g_ptr_array_index(parts[part]->metrics, i);
 
-			memcpy(measurements_add_metric(joined->measurements, from->name, from->unit)->values + at,
-			       from->values, bytes);
+			memcpy(joined_metric(joined->measurements, from)->values + at, from->values, bytes);
 		}
 		for (guint i = 0; i < parts[part]->functions->len; i++) {
 			const struct series *from = g_ptr_array_index(parts[part]->functions, i);
@@ -311,6 +382,7 @@ static struct measured *measured_join(struct measured *all, const struct measure
 		at += parts[part]->n_repetitions;
 	}
 	measured_free(all);
+	measurements_drop_partial(joined->measurements);
 	return joined;
 }
 
@@ -337,7 +409,7 @@ static char **folder_recordings(const char *path, GError **error)
 	return (char **)g_ptr_array_free(paths, FALSE);
 }
 
-static struct measured *load_folder(const char *path, GError **error)
+static struct measured *load_folder(const char *path, const char *phase, GError **error)
 {
 	g_auto(GStrv) paths = folder_recordings(path, error);
 	struct measured *all = NULL;
@@ -345,7 +417,7 @@ static struct measured *load_folder(const char *path, GError **error)
 	if (paths == NULL)
 		return NULL;
 	for (char **file = paths; *file != NULL; file++) {
-		struct measured *one = load_recording(*file, error);
+		struct measured *one = load_recording(*file, phase, error);
 
 		if (one == NULL || (all != NULL && !measured_comparable(all, one, error))) {
 			measured_free(one);
@@ -364,14 +436,14 @@ static struct measured *load_folder(const char *path, GError **error)
 	return all;
 }
 
-struct measured *measured_load(const char *path, GError **error)
+struct measured *measured_load(const char *path, const char *phase, GError **error)
 {
 	struct measured *measured;
 
 	if (g_file_test(path, G_FILE_TEST_IS_DIR))
-		measured = load_folder(path, error);
+		measured = load_folder(path, phase, error);
 	else
-		measured = names_json(path) ? load_json(path, error) : load_recording(path, error);
+		measured = names_json(path) ? load_json(path, error) : load_recording(path, phase, error);
 	if (measured == NULL || measured->measurements->n_repetitions <= SHIFT_REPETITIONS_MAX)
 		return measured;
 	g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT, "%s has %zu repetitions; the most are %u", path,

@@ -23,14 +23,15 @@ enum measured_error {
 struct measured {
 	char *path;
 	struct measurements *measurements;
-	json_t *conditions; /* what must be equal for a comparison to mean something: {"event", "rate", "cpu", ...} */
+	json_t *conditions; /* what must be equal for a comparison to mean something: {"event", "rate", "phase", ...} */
 };
 
 /*
  * path: a recording, whose repetitions are those marked in it, or else the whole; a folder, of whose *.data files it
- * takes all repetitions; or a file of measurements.
+ * takes all repetitions; or a file of measurements. phase: instead, each time that a phase came whose name matches it
+ * (phases.h); NULL: none. Of a file of measurements it must be the same.
  */
-struct measured *measured_load(const char *path, GError **error);
+struct measured *measured_load(const char *path, const char *phase, GError **error);
 void measured_free(struct measured *measured);
 
 /* Whether both were made under the same conditions; MEASURED_ERROR_INCOMPARABLE says what differs. */

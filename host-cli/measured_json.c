@@ -141,6 +141,7 @@ struct measured *measured_from_json(const char *path, const json_t *document, GE
 	measured->path = g_strdup(path);
 	measured->conditions = json_incref(json_object_get(document, "conditions"));
 	measured->measurements = measurements_new(unit, (size_t)n);
+	measured->measurements->counted = conditions_count(measured->conditions);
 	if (metrics_read(json_object_get(document, "metrics"), measured->measurements) &&
 	    functions_read(json_object_get(document, "functions"), measured->measurements))
 		return measured;

@@ -159,6 +159,34 @@ GArray *phases_find(const json_t *description, const char *pattern, GError **err
 	return NULL;
 }
 
+static void phase_named_free(void *data)
+{
+	struct phase_named *named = data;
+
+	g_array_unref(named->spans);
+	g_free(named->name);
+	g_free(named);
+}
+
+GPtrArray *phases_all(const json_t *description)
+{
+	GPtrArray *all = g_ptr_array_new_with_free_func(phase_named_free);
+	struct phases phases;
+
+	phases_init(&phases, description);
+	for (guint i = 0; i < phases.names->len; i++) {
+		const char *name = g_ptr_array_index(phases.names, i);
+		const struct phase *phase = g_hash_table_lookup(phases.by_name, name);
+		struct phase_named *named = g_new(struct phase_named, 1);
+
+		named->name = g_strdup(name);
+		named->spans = spans_merge(g_array_ref(phase->spans));
+		g_ptr_array_add(all, named);
+	}
+	phases_deinit(&phases);
+	return all;
+}
+
 static int time_compare(const void *key, const void *element)
 {
 	const uint64_t *time_ns = key;

@@ -28,6 +28,14 @@ struct phase_span {
 GArray *phases_find(const json_t *description, const char *pattern, GError **error);
 bool phases_hold(const GArray *spans, uint64_t time_ns);
 
+/* All phases of one name: what phases_find of it gives. */
+struct phase_named {
+	char *name;
+	GArray *spans; /* of struct phase_span */
+};
+/* Every name, in the order of time: an array of struct phase_named, owned. */
+GPtrArray *phases_all(const json_t *description);
+
 /* "boot, repeat-1, repeat-2": the first few names, in the order of time. NULL: there are no phases. New string. */
 char *phases_list(const json_t *description);
 

@@ -50,6 +50,7 @@ json_t *record_options_arguments(GError **error)
 	json_t *arguments;
 
 	if (!exclude(options->frequency != NULL && options->period != NULL, "--frequency and --count", error) ||
+	    !exclude(options->no_tasks && options->switches, "--no-tasks and --switch-events", error) ||
 	    !exclude(options->call_user && options->no_call_user, "--call-user and --no-call-user", error) ||
 	    (options->frequency != NULL &&
 	     !units_parse_number("--frequency", options->frequency, 1, INT64_MAX, &frequency_hz, error)) ||
@@ -65,5 +66,7 @@ json_t *record_options_arguments(GError **error)
 	call_chain_arguments(arguments, depth);
 	if (options->no_tasks)
 		json_object_set_new(arguments, "tasks", json_false());
+	if (options->switches)
+		json_object_set_new(arguments, "switches", json_true());
 	return arguments;
 }

@@ -16,7 +16,7 @@ struct record_options {
 	char *frequency, *period, *output;
 	char **events;
 	char *call_graph, *call_depth;
-	gboolean call_chains, call_user, no_call_user, no_tasks, no_report;
+	gboolean call_chains, call_user, no_call_user, no_tasks, switches, no_report;
 };
 extern struct record_options record_options;
 

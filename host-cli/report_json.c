@@ -1,35 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "column_cell.h"
 #include "report.h"
 #include "text.h"
-
-static json_t *row_json(const struct report *report, const struct report_table *table, const struct profile_row *row)
-{
-	json_t *object = json_object();
-
-	for (size_t i = 0; i < report->columns.n; i++) {
-		const struct column *column = report->columns.column[i];
-		json_t *value;
-
-		if (column->text != NULL)
-			value = text_json(column->text(row));
-		else if (column->hexadecimal)
-			value = json_sprintf("0x%016" G_GINT64_MODIFIER "x", (uint64_t)column->number(row));
-		else
-			value = json_integer((json_int_t)column->number(row));
-		json_object_set_new(object, column->json_key, value);
-	}
-	json_object_set_new(object, "samples", json_integer((json_int_t)row->samples));
-	json_object_set_new(object, "period", json_integer((json_int_t)row->period));
-	json_object_set_new(object, "share", json_real(report_share(table, row)));
-	return object;
-}
 
 static json_t *table_json(const struct report *report, const struct report_table *table)
 {
 	json_t *rows = json_array();
 
 	for (size_t i = 0; i < table->n_rows; i++)
-		json_array_append_new(rows, row_json(report, table, &table->rows[i]));
+		json_array_append_new(
+			rows, column_row_json(&report->columns, &table->rows[i], report_share(table, &table->rows[i])));
 	json_t *object = json_pack("{s:o, s:I, s:I, s:I, s:o}", "event",
 	                           text_json(table->event != NULL ? table->event->name : NULL), "samples",
 	                           (json_int_t)table->samples, "period", (json_int_t)table->period, "rows-left-out",
@@ -87,7 +67,6 @@ void report_print_json(const struct report *report, FILE *to)
 		json_array_append_new(tables, table_json(report, &report->tables[i]));
 	document = json_pack("{s:s, s:i, s:o, s:o}", "format", "vprof-report", "version", REPORT_JSON_VERSION,
 	                     "recording", recording_json(report), "tables", tables);
-	json_dumpf(document, to, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-	fputc('\n', to);
+	text_print_json(document, 6, to);
 	json_decref(document);
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <string.h>
 
+#include "column_cell.h"
 #include "phases.h"
 #include "report.h"
 #include "text.h"
 #include "units.h"
 
 #define STRONG_SHARE 0.05 /* rows from here on stand out on a terminal */
-#define GAP "  "
+#define COLUMN_WIDTH_MAX 80
 /* What a shell takes as it is. */
 #define WORD_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%"
 
@@ -101,6 +102,7 @@ static void head_print_samples(const struct report *report, FILE *to)
 	} causes[] = {
 		{"throttled", "throttled or coalesced by the host"},
 		{"quirk", "inside a host quirk's page, not guest code"},
+		{"added", "made by hand, among them"},
 	};
 	const json_t *statistics = json_object_get(report->input->description, "statistics");
 	const json_t *total = json_object_get(statistics, "total");
@@ -126,6 +128,7 @@ static void head_print_chains(const struct report *report, FILE *to)
 		VPROF_CHAIN_ENDS(X)
 #undef X
 	};
+	const char *unwinder = member_text(report->input->description, "unwinder");
 	g_autoptr(GString) line = g_string_new(NULL);
 	uint64_t n = 0;
 
@@ -135,6 +138,9 @@ static void head_print_chains(const struct report *report, FILE *to)
 		if (report->chain_ends[end] != 0)
 			g_string_append_printf(line, "%s%.2f %% %s", line->len != 0 ? ", " : "",
 			                       (double)report->chain_ends[end] * 100 / (double)n, words[end]);
+	if (unwinder != NULL)
+		g_string_append_printf(line, "; in the kernel by %s",
+		                       strcmp(unwinder, "orc") == 0 ? "ORC" : "frame pointers");
 	if (n != 0)
 		head_print(to, "chains", line->str);
 }
@@ -172,64 +178,31 @@ static void table_print_title(const struct report *report, const struct report_t
 	head_print(to, "event", line);
 }
 
-/* What stands in a cell. New string. */
-static char *cell_text(const struct column *column, const struct profile_row *row)
-{
-	if (column->text != NULL)
-		return text_printable(column->text(row));
-	if (column->hexadecimal)
-		return g_strdup_printf("%016" G_GINT64_MODIFIER "x", (uint64_t)column->number(row));
-	return g_strdup_printf("%" G_GINT64_FORMAT, column->number(row));
-}
-
-static int column_width(const struct column *column, const struct report_table *table)
-{
-	glong width = (glong)strlen(column->header);
-
-	for (size_t i = 0; i < table->n_rows; i++) {
-		g_autofree char *text = cell_text(column, &table->rows[i]);
-
-		width = MAX(width, g_utf8_strlen(text, -1));
-	}
-	return (int)MIN(width, 80);
-}
-
-/* The last column is not padded: no line ends in blanks. */
-static void cell_print(const struct column *column, const char *text, int width, bool last, FILE *to)
-{
-	int padding = last ? 0 : width - (int)g_utf8_strlen(text, -1);
-
-	if (column->number != NULL)
-		fprintf(to, GAP "%*s%s", MAX(width - (int)strlen(text), 0), "", text);
-	else
-		fprintf(to, GAP "%s%*s", text, MAX(padding, 0), "");
-}
-
 static void table_print(const struct report *report, const struct report_table *table, FILE *to)
 {
 	const struct column_list *list = &report->columns;
 	struct text_style style = text_style_for(to);
+	g_autoptr(GString) head = g_string_new(NULL);
 	int widths[COLUMN_LIST_MAX];
 
 	table_print_title(report, table, to);
-	fprintf(to, "# %6s  %9s", "Share", "Samples");
 	for (size_t i = 0; i < list->n; i++) {
-		widths[i] = column_width(list->column[i], table);
-		cell_print(list->column[i], list->column[i]->header, widths[i], i + 1 == list->n, to);
+		widths[i] = column_cells_width(list->column[i], table->rows, table->n_rows, COLUMN_WIDTH_MAX);
+		column_cell_append(head, list->column[i], list->column[i]->header, widths[i], i + 1 == list->n);
 	}
-	fputc('\n', to);
+	fprintf(to, "# %6s  %9s%s\n", "Share", "Samples", head->str);
 	for (size_t row = 0; row < table->n_rows; row++) {
 		double share = report_share(table, &table->rows[row]);
 		bool strong = share >= STRONG_SHARE;
+		g_autoptr(GString) cells = g_string_new(NULL);
 
-		fprintf(to, "%s%7.2f%%  %9" G_GUINT64_FORMAT, strong ? style.strong : "", share * 100,
-		        table->rows[row].samples);
 		for (size_t i = 0; i < list->n; i++) {
-			g_autofree char *text = cell_text(list->column[i], &table->rows[row]);
+			g_autofree char *text = column_cell_text(list->column[i], &table->rows[row]);
 
-			cell_print(list->column[i], text, widths[i], i + 1 == list->n, to);
+			column_cell_append(cells, list->column[i], text, widths[i], i + 1 == list->n);
 		}
-		fprintf(to, "%s\n", strong ? style.plain : "");
+		fprintf(to, "%s%7.2f%%  %9" G_GUINT64_FORMAT "%s%s\n", strong ? style.strong : "", share * 100,
+		        table->rows[row].samples, cells->str, strong ? style.plain : "");
 	}
 	if (table->n_left_out != 0)
 		fprintf(to, "# %zu more rows\n", table->n_left_out);

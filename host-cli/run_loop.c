@@ -86,6 +86,8 @@ static void loop_take_event(struct run_loop *loop, const json_t *event)
 		return;
 	if (strcmp(name, VPROF_EVENT_GUEST_ENDED) == 0 && loop->end == NULL)
 		loop->end = json_is_object(data) ? json_incref(data) : json_object();
+	else if (strcmp(name, VPROF_EVENT_GUEST_KERNEL) == 0 && loop->on_kernel != NULL)
+		loop->on_kernel(loop->data);
 	else if (strcmp(name, VPROF_EVENT_GUEST_PHASE) == 0 && loop->capture != NULL)
 		capture_phase(loop->capture, data);
 	else if (strcmp(name, VPROF_EVENT_MARKER) == 0 && loop->capture != NULL)

@@ -20,6 +20,9 @@ struct run_loop {
 	struct exec *exec;       /* NULL: no command runs in the guest */
 	struct terminal *terminal;
 	int signalfd; /* of run_loop_signals */
+	/* The guest has another kernel since now; NULL: it cannot. */
+	void (*on_kernel)(void *data);
+	void *data;
 	/* Set by run_loop_run. */
 	bool handed_on;       /* a signal that would stop the guest went to the command instead */
 	bool end_asked;       /* the command has nothing more to expect of the guest */

@@ -4,19 +4,27 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/profile/chain.h"
 #include "lib/profile/histogram.h"
+#include "lib/record/processor.h"
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
 #include "lib/record/writer.h"
+#include "run_modules.h"
 #include "run_symbols.h"
+#include "session_events.h"
 #include "text.h"
 
 G_DEFINE_QUARK(vprof_capture_error, capture_error)
+
+/* A kernel that the guest ran before, and the addresses that were seen meanwhile. */
+struct kernel_before {
+	const struct symtab *symtab; /* NULL: nobody knew it */
+	struct histogram *frames;
+};
 
 struct capture {
 	struct engine *engine;
@@ -29,83 +37,27 @@ struct capture {
 	bool marks_left_out; /* there were too many */
 	struct recording_event *events;
 	size_t n_events;
-	struct ring_reader **rings;
+	GPtrArray *rings; /* of struct ring_reader, one for each vCPU */
 	int *eventfds;
 	size_t n_rings;
 	struct recording_writer *writer;
 	struct mappings *mappings;
 	struct histogram *frames; /* of all call chains: every address that wants a symbol */
+	GArray *guest_symbols;    /* of struct recording_symbol: of modules, asked of the engine; NULL */
+	GStringChunk *texts;      /* their names */
+	GArray *kernels;          /* struct kernel_before, of the guest's kernels before the present one */
 	uint64_t samples;
 	uint64_t lost;
 };
 
-static bool protocol_error(GError **error, const char *what)
-{
-	g_set_error(error, CAPTURE_ERROR, CAPTURE_ERROR_PROTOCOL,
-	            "the engine's answer makes no sense: %s; are vprof and vprof-vmm from one installation?", what);
-	return false;
-}
-
-/* "hex of VPROF_ATTR_BYTES bytes". */
-static bool attr_parse(const char *hex, struct perf_event_attr *attr)
-{
-	uint8_t bytes[VPROF_ATTR_BYTES];
-
-	if (hex == NULL || strlen(hex) != 2 * sizeof(bytes))
-		return false;
-	for (size_t i = 0; i < sizeof(bytes); i++) {
-		int high = g_ascii_xdigit_value(hex[2 * i]), low = g_ascii_xdigit_value(hex[2 * i + 1]);
-
-		if (high < 0 || low < 0)
-			return false;
-		bytes[i] = (uint8_t)(high << 4 | low);
-	}
-	/* attr may be longer than the file's in newer headers; what is added there is 0 for "not used". */
-	memset(attr, 0, sizeof(*attr));
-	memcpy(attr, bytes, MIN(sizeof(bytes), sizeof(*attr)));
-	return true;
-}
-
-static bool event_parse(const json_t *json, struct recording_event *event, GError **error)
-{
-	const json_t *ids = json_object_get(json, "ids"), *id;
-	uint64_t *numbers;
-	size_t i;
-
-	event->name = member_text(json, "name");
-	if (event->name == NULL || !attr_parse(member_text(json, "attr"), &event->attr))
-		return protocol_error(error, "an event without a name or with a wrong attr");
-	numbers = g_new(uint64_t, json_array_size(ids));
-	event->ids = numbers;
-	event->n_ids = json_array_size(ids);
-	json_array_foreach(ids, i, id) numbers[i] = (uint64_t)json_integer_value(id);
-	return true;
-}
-
-static bool capture_parse_events(struct capture *capture, GError **error)
-{
-	const json_t *events = json_object_get(capture->session, "events"), *event;
-	size_t i;
-
-	if (json_array_size(events) == 0)
-		return protocol_error(error, "a session without events");
-	capture->n_events = json_array_size(events);
-	capture->events = g_new0(struct recording_event, capture->n_events);
-	json_array_foreach(events, i, event) if (!event_parse(event, &capture->events[i], error)) return false;
-	return true;
-}
-
 /* Descriptors come in pairs: a ring's memory, and the eventfd that says it wants to be drained. */
 static bool capture_map_rings(struct capture *capture, const int *fds, size_t n_fds, GError **error)
 {
-	if (n_fds == 0 || n_fds % 2 != 0)
-		return protocol_error(error, "rings without descriptors");
-	capture->rings = g_new0(struct ring_reader *, n_fds / 2);
+	capture->rings = g_ptr_array_new_with_free_func((GDestroyNotify)ring_reader_free);
+	if (!session_rings_map(capture->rings, fds, n_fds, error))
+		return false;
 	capture->eventfds = g_new(int, n_fds / 2);
 	for (size_t i = 0; i < n_fds / 2; i++) {
-		capture->rings[i] = ring_reader_open(fds[2 * i], error);
-		if (capture->rings[i] == NULL)
-			return false;
 		capture->eventfds[i] = fcntl(fds[2 * i + 1], F_DUPFD_CLOEXEC, 0);
 		capture->n_rings++;
 		if (capture->eventfds[i] < 0) {
@@ -119,13 +71,11 @@ static bool capture_map_rings(struct capture *capture, const int *fds, size_t n_
 
 static void capture_unmap_rings(struct capture *capture)
 {
-	for (size_t i = 0; i < capture->n_rings; i++) {
-		ring_reader_free(capture->rings[i]);
+	for (size_t i = 0; i < capture->n_rings; i++)
 		if (capture->eventfds[i] >= 0)
 			close(capture->eventfds[i]);
-	}
 	capture->n_rings = 0;
-	g_clear_pointer(&capture->rings, g_free);
+	g_clear_pointer(&capture->rings, g_ptr_array_unref);
 	g_clear_pointer(&capture->eventfds, g_free);
 }
 
@@ -158,6 +108,21 @@ static json_t *rate_of(const json_t *session)
 	return rate;
 }
 
+static struct histogram *frames_new(const struct capture *capture)
+{
+	struct histogram *frames = histogram_new(false);
+
+	histogram_by_file(frames, capture->mappings);
+	return frames;
+}
+
+static void kernel_before_clear(void *data)
+{
+	struct kernel_before *kernel = data;
+
+	histogram_free(kernel->frames);
+}
+
 struct capture *capture_new(struct engine *engine, json_t *session, GError **error)
 {
 	struct capture *capture = g_new0(struct capture, 1);
@@ -167,12 +132,15 @@ struct capture *capture_new(struct engine *engine, json_t *session, GError **err
 	capture->phases = json_array();
 	capture->marks = json_array();
 	capture->mappings = mappings_new();
-	capture->frames = histogram_new(false);
-	histogram_by_file(capture->frames, capture->mappings);
+	capture->texts = g_string_chunk_new(1024);
+	capture->frames = frames_new(capture);
+	capture->kernels = g_array_new(FALSE, FALSE, sizeof(struct kernel_before));
+	g_array_set_clear_func(capture->kernels, kernel_before_clear);
 	capture->session = engine_execute(engine, "session-start", session, error);
 	capture->rate = rate_of(capture->session);
-	if (capture->session != NULL && capture_parse_events(capture, error) &&
-	    capture_get_rings(capture, engine, error))
+	if (capture->session != NULL)
+		capture->events = session_events_parse(capture->session, &capture->n_events, error);
+	if (capture->events != NULL && capture_get_rings(capture, engine, error))
 		return capture;
 	capture_free(capture);
 	return NULL;
@@ -184,10 +152,11 @@ void capture_free(struct capture *capture)
 		return;
 	recording_writer_free(capture->writer);
 	capture_unmap_rings(capture);
-	for (size_t i = 0; i < capture->n_events; i++)
-		g_free((void *)capture->events[i].ids);
-	g_free(capture->events);
+	session_events_free(capture->events, capture->n_events);
 	histogram_free(capture->frames);
+	g_clear_pointer(&capture->guest_symbols, g_array_unref);
+	g_string_chunk_free(capture->texts);
+	g_array_unref(capture->kernels);
 	mappings_free(capture->mappings);
 	json_decref(capture->phases);
 	json_decref(capture->marks);
@@ -237,9 +206,13 @@ static bool capture_write(struct capture *capture, const void *record, GError **
  * perf finds a kernel's symbols by a mapping named after the symbol whose address is its page offset (Linux,
  * tools/perf/util/synthetic-events.c, perf_event__synthesize_kernel_mmap).
  */
-static bool capture_write_kernel(struct capture *capture, const struct code_range *kernel, GError **error)
+static bool capture_write_kernel(struct capture *capture, const struct code_range *kernel, uint64_t time_ns,
+                                 GError **error)
 {
-	const struct record_id id = {.id = capture->events[0].n_ids != 0 ? capture->events[0].ids[0] : 0};
+	const struct record_id id = {
+		.time_ns = time_ns,
+		.id = capture->events[0].n_ids != 0 ? capture->events[0].ids[0] : 0,
+	};
 	g_autofree char *name = g_strdup_printf("[kernel.kallsyms]%s", kernel->name);
 	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
 
@@ -297,7 +270,7 @@ static bool capture_write_image(struct capture *capture, const struct image *ima
 	struct code_range kernel;
 
 	kernel_code_range(image, symtab, &kernel);
-	return capture_write_kernel(capture, &kernel, error) && capture_write_user(capture, image, path, error);
+	return capture_write_kernel(capture, &kernel, 0, error) && capture_write_user(capture, image, path, error);
 }
 
 bool capture_open_file(struct capture *capture, const char *path, const struct image *image,
@@ -310,6 +283,21 @@ bool capture_open_file(struct capture *capture, const char *path, const struct i
 		return false;
 	return (image == NULL || capture_write_image(capture, image, symtab, kernel_path, error)) &&
 	       capture_write_comms(capture, error) && recording_writer_round(capture->writer, error);
+}
+
+bool capture_kernel(struct capture *capture, const struct symtab *until, const struct image *image,
+                    const struct symtab *symtab, GError **error)
+{
+	struct kernel_before before = {.symtab = until, .frames = capture->frames};
+	struct code_range range;
+
+	/* What is in the rings is the last one's, or the boot of this. */
+	if (!capture_drain(capture, error))
+		return false;
+	g_array_append_val(capture->kernels, before);
+	capture->frames = frames_new(capture);
+	kernel_code_range(image, symtab, &range);
+	return capture_write_kernel(capture, &range, (uint64_t)g_get_monotonic_time() * 1000, error);
 }
 
 size_t capture_poll(const struct capture *capture, struct pollfd *entries, size_t room)
@@ -352,24 +340,25 @@ static void capture_count(struct capture *capture, const struct perf_event_heade
 
 static bool capture_drain_ring(struct capture *capture, size_t vcpu, GError **error)
 {
+	struct ring_reader *ring = g_ptr_array_index(capture->rings, vcpu);
 	const struct perf_event_header *record;
 	uint64_t wakeups;
 	size_t bytes;
 
 	/* Before the ring is looked at, so that no later wake-up is lost. Without one, EAGAIN: nothing to take back. */
 	if (read(capture->eventfds[vcpu], &wakeups, sizeof(wakeups)) < 0 && errno != EAGAIN && errno != EINTR)
-		return protocol_error(error, "an eventfd that cannot be read");
-	while ((record = ring_reader_next(capture->rings[vcpu], &bytes)) != NULL) {
+		return session_protocol_error(error, "an eventfd that cannot be read");
+	while ((record = ring_reader_next(ring, &bytes)) != NULL) {
 		capture_count(capture, record, bytes);
 		if (!capture_write(capture, record, error))
 			return false;
 	}
-	if (ring_reader_corrupt(capture->rings[vcpu])) {
+	if (ring_reader_corrupt(ring)) {
 		g_set_error(error, CAPTURE_ERROR, CAPTURE_ERROR_RING,
 		            "the ring of vCPU %zu is corrupt; the engine has overwritten its own memory", vcpu);
 		return false;
 	}
-	ring_reader_release(capture->rings[vcpu]);
+	ring_reader_release(ring);
 	return true;
 }
 
@@ -379,6 +368,14 @@ bool capture_drain(struct capture *capture, GError **error)
 		if (!capture_drain_ring(capture, i, error))
 			return false;
 	return recording_writer_round(capture->writer, error);
+}
+
+void capture_ask_symbols(struct capture *capture)
+{
+	/* What cannot be written is said by the next drain. */
+	capture_drain(capture, NULL);
+	g_clear_pointer(&capture->guest_symbols, g_array_unref);
+	capture->guest_symbols = module_symbols_ask(capture->engine, capture->frames, capture->texts);
 }
 
 bool capture_pause(struct capture *capture, GError **error)
@@ -433,26 +430,15 @@ bool capture_marks_left_out(const struct capture *capture)
 	return capture->marks_left_out;
 }
 
-/* "model name" of /proc/cpuinfo; NULL where there is none. New string. */
-static char *host_cpu(void)
-{
-	g_autofree char *cpuinfo = NULL;
-	char *at, *end;
-
-	if (!g_file_get_contents("/proc/cpuinfo", &cpuinfo, NULL, NULL))
-		return NULL;
-	at = strstr(cpuinfo, "model name");
-	at = at != NULL ? strchr(at, ':') : NULL;
-	end = at != NULL ? strchr(at, '\n') : NULL;
-	return end != NULL ? g_strstrip(g_strndup(at + 1, (gsize)(end - at - 1))) : NULL;
-}
-
 /* Sentences about what could not be known of the guest. */
 static json_t *capture_missing(const struct capture *capture)
 {
 	static const struct {
 		const char *what, *member;
-	} whys[] = {{"tasks", "tasks-why"}, {"mapped files", "mappings-why"}};
+	} whys[] = {{"tasks", "tasks-why"},
+	            {"mapped files", "mappings-why"},
+	            {"modules", "modules-why"},
+	            {"ORC", "unwinder-why"}};
 	json_t *missing = json_array();
 
 	for (size_t i = 0; i < G_N_ELEMENTS(whys); i++) {
@@ -467,13 +453,14 @@ static json_t *capture_missing(const struct capture *capture)
 /* VPROF_FEATURE_DESCRIPTION. */
 static char *capture_description(const struct capture *capture, const struct capture_summary *summary)
 {
-	g_autofree char *cpu = host_cpu();
+	g_autofree char *cpu = processor_model();
 	json_t *description = json_pack("{s:i, s:o}", "version", 1, "host-cpu", text_json(cpu));
 	char *text;
 
 	object_set(description, "guest", summary->guest);
 	object_set(description, "events", json_object_get(capture->session, "events"));
 	object_set(description, "rate", capture->rate);
+	object_set(description, "unwinder", json_object_get(capture->session, "unwinder"));
 	object_set(description, "statistics", summary->statistics);
 	object_set(description, "end", summary->end);
 	object_set(description, "phases", capture->phases);
@@ -483,6 +470,45 @@ static char *capture_description(const struct capture *capture, const struct cap
 	text = json_dumps(description, JSON_COMPACT);
 	json_decref(description);
 	return text;
+}
+
+static const struct histogram *frames_of(const struct capture *capture, guint i)
+{
+	return i < capture->kernels->len ? g_array_index(capture->kernels, struct kernel_before, i).frames
+	                                 : capture->frames;
+}
+
+/* Of all kernels, the last of which is `symtab`. What was seen while one booted fell to the one before. */
+static GArray *capture_symbols(const struct capture *capture, const struct symtab *symtab)
+{
+	GArray *symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
+
+	for (guint i = 0; i <= capture->kernels->len; i++) {
+		const struct symtab *own = i < capture->kernels->len
+		                                   ? g_array_index(capture->kernels, struct kernel_before, i).symtab
+		                                   : symtab;
+
+		symbols_hit(frames_of(capture, i), own, symbols);
+		if (i > 0)
+			symbols_hit(frames_of(capture, i - 1), own, symbols);
+	}
+	if (capture->kernels->len > 0)
+		symbols_order_certain(symbols);
+	else
+		symbols_order(symbols);
+	return symbols;
+}
+
+static GArray *capture_user_symbols(const struct capture *capture, struct user_symbols *user)
+{
+	GArray *symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
+
+	for (guint i = 0; i <= capture->kernels->len; i++)
+		user_symbols_hit(frames_of(capture, i), user, symbols);
+	if (capture->guest_symbols != NULL)
+		g_array_append_vals(symbols, capture->guest_symbols->data, capture->guest_symbols->len);
+	symbols_order(symbols);
+	return symbols;
 }
 
 bool capture_finish(struct capture *capture, const struct capture_summary *summary, const struct image *image,
@@ -497,20 +523,19 @@ bool capture_finish(struct capture *capture, const struct capture_summary *summa
 		.memory_bytes = member_number(summary->guest, "memory-bytes", 0),
 		.kernel_path = member_text(summary->guest, "kernel"),
 	};
-	struct recording_symbol *symbols = symbols_hit(capture->frames, symtab, &features.n_symbols);
-	struct recording_symbol *user_symbols =
-		user_symbols_hit(capture->frames, summary->user_symbols, &features.n_user_symbols);
+	g_autoptr(GArray) symbols = capture_symbols(capture, symtab);
+	g_autoptr(GArray) user_symbols = capture_user_symbols(capture, summary->user_symbols);
 	char *description = capture_description(capture, summary);
 	bool finished;
 
 	features.description = description;
 	if (image != NULL)
 		features.kernel_build_id = image_build_id(image, &features.kernel_build_id_bytes);
-	features.symbols = symbols;
-	features.user_symbols = user_symbols;
+	features.symbols = (const void *)symbols->data;
+	features.n_symbols = symbols->len;
+	features.user_symbols = (const void *)user_symbols->data;
+	features.n_user_symbols = user_symbols->len;
 	finished = recording_writer_finish(capture->writer, &features, error);
 	free(description);
-	g_free(symbols);
-	g_free(user_symbols);
 	return finished;
 }

@@ -17,7 +17,6 @@
 #define CAPTURE_ERROR capture_error_quark()
 GQuark capture_error_quark(void);
 enum capture_error {
-	CAPTURE_ERROR_PROTOCOL, /* the engine's answer is not what the protocol says */
 	CAPTURE_ERROR_RING,
 	CAPTURE_ERROR_FILE,
 };
@@ -51,11 +50,24 @@ bool capture_resume(struct capture *capture, GError **error);
 /* The session's statistics as query-stats has them, at its end, if it was ended here; else NULL. Borrowed. */
 const json_t *capture_statistics(const struct capture *capture);
 
+/*
+ * The guest runs another kernel from now on, or the same elsewhere (not NULL). `until`: the symbols of the one before,
+ * or NULL; they stay the caller's until capture_finish, which is given those of the last.
+ */
+bool capture_kernel(struct capture *capture, const struct symtab *until, const struct image *image,
+                    const struct symtab *symtab, GError **error);
+
 /* Fills in one entry for each ring; returns how many. They are readable when a ring wants to be drained. */
 size_t capture_poll(const struct capture *capture, struct pollfd *entries, size_t room);
 
 /* Moves everything that is in the rings to the file. */
 bool capture_drain(struct capture *capture, GError **error);
+
+/*
+ * Asks the engine for what only the guest has: symbols of its kernel's modules. When the session has ended, and before
+ * the engine does; without it, the recording has those of the files alone.
+ */
+void capture_ask_symbols(struct capture *capture);
 
 /* A guest-phase event's data; kept for the recording's description. */
 void capture_phase(struct capture *capture, json_t *phase);

@@ -79,25 +79,66 @@ static size_t symbols_unique(struct recording_symbol *symbols, size_t n)
 	return kept;
 }
 
-struct recording_symbol *symbols_hit(const struct histogram *histogram, const struct symtab *symtab, size_t *n)
+static bool symbols_overlap(const struct recording_symbol *before, const struct recording_symbol *symbol)
 {
-	size_t n_hits, n_found = 0;
+	return symbol->address - before->address < MAX(before->size, 1);
+}
+
+static bool symbols_equal(const struct recording_symbol *one, const struct recording_symbol *other)
+{
+	return one->address == other->address && strcmp(one->name, other->name) == 0;
+}
+
+/* Takes out all that share an address with another; what the kernels agree in stays, once. */
+static size_t symbols_certain(struct recording_symbol *symbols, size_t n)
+{
+	struct recording_symbol *last = NULL;
+	size_t kept = 0;
+	bool doubtful = false; /* the last one, which then stands for all that it shares addresses with */
+
+	if (n != 0)
+		qsort(symbols, n, sizeof(*symbols), symbols_compare);
+	for (size_t i = 0; i < n; i++) {
+		if (last != NULL && symbols_equal(last, &symbols[i]))
+			continue;
+		if (last != NULL && symbols_overlap(last, &symbols[i])) {
+			doubtful = true;
+			last->size = MAX(last->size, symbols[i].address - last->address + symbols[i].size);
+			continue;
+		}
+		kept -= doubtful;
+		doubtful = false;
+		symbols[kept++] = symbols[i];
+		last = &symbols[kept - 1];
+	}
+	return kept - doubtful;
+}
+
+void symbols_order(GArray *symbols)
+{
+	g_array_set_size(symbols, (guint)symbols_unique((void *)symbols->data, symbols->len));
+}
+
+void symbols_order_certain(GArray *symbols)
+{
+	g_array_set_size(symbols, (guint)symbols_certain((void *)symbols->data, symbols->len));
+}
+
+void symbols_hit(const struct histogram *histogram, const struct symtab *symtab, GArray *symbols)
+{
+	size_t n_hits;
 	g_autofree struct histogram_hit *hits = histogram_hits(histogram, &n_hits);
-	struct recording_symbol *symbols = g_new(struct recording_symbol, n_hits);
 
 	for (size_t i = 0; symtab != NULL && i < n_hits; i++) {
-		const struct symbol *symbol = hits[i].mapping == NULL ? symtab_find(symtab, hits[i].ip) : NULL;
+		const struct symbol *found = hits[i].mapping == NULL ? symtab_find(symtab, hits[i].ip) : NULL;
 
-		if (symbol != NULL)
-			symbols[n_found++] = (struct recording_symbol){
-				.address = symbol->address,
-				.size = symbol->size,
-				.name = symbol->name,
-				.module = "",
-			};
+		if (found == NULL)
+			continue;
+		const struct recording_symbol symbol = {
+			.address = found->address, .size = found->size, .name = found->name, .module = ""};
+
+		g_array_append_val(symbols, symbol);
 	}
-	*n = symbols_unique(symbols, n_found);
-	return symbols;
 }
 
 static bool user_symbol_find(struct user_symbols *user, const struct histogram_hit *hit, struct recording_symbol *found)
@@ -113,15 +154,13 @@ static bool user_symbol_find(struct user_symbols *user, const struct histogram_h
 	return true;
 }
 
-struct recording_symbol *user_symbols_hit(const struct histogram *histogram, struct user_symbols *user, size_t *n)
+void user_symbols_hit(const struct histogram *histogram, struct user_symbols *user, GArray *symbols)
 {
-	size_t n_hits, n_found = 0;
+	size_t n_hits;
 	g_autofree struct histogram_hit *hits = histogram_hits(histogram, &n_hits);
-	struct recording_symbol *symbols = g_new(struct recording_symbol, n_hits);
+	struct recording_symbol symbol;
 
 	for (size_t i = 0; i < n_hits; i++)
-		if (hits[i].mapping != NULL && user_symbol_find(user, &hits[i], &symbols[n_found]))
-			n_found++;
-	*n = symbols_unique(symbols, n_found);
-	return symbols;
+		if (hits[i].mapping != NULL && user_symbol_find(user, &hits[i], &symbol))
+			g_array_append_val(symbols, symbol);
 }

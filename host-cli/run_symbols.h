@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <glib.h>
+
 #include "lib/profile/histogram.h"
 #include "lib/record/writer.h"
 #include "lib/symbol/image.h"
@@ -25,9 +27,14 @@ void kernel_code_range(const struct image *image, const struct symtab *symtab, s
 /* Code in the lower half of the address space, which x86-64 kernels leave to programs. Linux images have none. */
 bool segment_is_user_code(const struct image *image, const struct image_segment *segment);
 
-/* The symbols at the sampled addresses, sorted by address, each once; none without symtab. Array of *n by g_free. */
-struct recording_symbol *symbols_hit(const struct histogram *histogram, const struct symtab *symtab, size_t *n);
-/* The same of user space: by file and offset in it. Names live as long as `user`. */
-struct recording_symbol *user_symbols_hit(const struct histogram *histogram, struct user_symbols *user, size_t *n);
+/* Adds the symbols at the sampled addresses to the struct recording_symbols; none without symtab. */
+void symbols_hit(const struct histogram *histogram, const struct symtab *symtab, GArray *symbols);
+/* The same of user space and the kernel's modules: by file and offset in it. Names live as long as `user`. */
+void user_symbols_hit(const struct histogram *histogram, struct user_symbols *user, GArray *symbols);
+
+/* Sorts them as a recording has them, each once. */
+void symbols_order(GArray *symbols);
+/* The same of several kernels: an address that had different symbols under two of them gets none. */
+void symbols_order_certain(GArray *symbols);
 
 #endif

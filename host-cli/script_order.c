@@ -4,13 +4,12 @@
 #include <glib.h>
 
 struct entry {
-	struct record_sample sample;
-	unsigned event;
+	struct script_item item;
 	size_t number; /* in the file: keeps equal times in its order */
 };
 
 struct sample_order {
-	bool (*each)(const struct record_sample *sample, unsigned event, void *data);
+	bool (*each)(const struct script_item *item, void *data);
 	void *data;
 	GArray *held; /* of struct entry */
 	size_t n_added;
@@ -19,8 +18,7 @@ struct sample_order {
 	bool stopped;
 };
 
-struct sample_order *sample_order_new(bool (*each)(const struct record_sample *sample, unsigned event, void *data),
-                                      void *data)
+struct sample_order *sample_order_new(bool (*each)(const struct script_item *item, void *data), void *data)
 {
 	struct sample_order *order = g_new0(struct sample_order, 1);
 
@@ -38,23 +36,23 @@ void sample_order_free(struct sample_order *order)
 	g_free(order);
 }
 
-void sample_order_add(struct sample_order *order, const struct record_sample *sample, unsigned event)
+void sample_order_add(struct sample_order *order, const struct script_item *item)
 {
-	struct entry entry = {.sample = *sample, .event = event, .number = order->n_added++};
+	struct entry entry = {.item = *item, .number = order->n_added++};
 
-	entry.sample.chain = NULL;
-	entry.sample.n_chain = 0;
+	entry.item.sample.chain = NULL;
+	entry.item.sample.n_chain = 0;
 	g_array_append_val(order->held, entry);
-	if (sample->time_ns > order->newest_ns)
-		order->newest_ns = sample->time_ns;
+	if (item->sample.time_ns > order->newest_ns)
+		order->newest_ns = item->sample.time_ns;
 }
 
 static int entries_compare(const void *a, const void *b)
 {
 	const struct entry *left = a, *right = b;
 
-	if (left->sample.time_ns != right->sample.time_ns)
-		return left->sample.time_ns < right->sample.time_ns ? -1 : 1;
+	if (left->item.sample.time_ns != right->item.sample.time_ns)
+		return left->item.sample.time_ns < right->item.sample.time_ns ? -1 : 1;
 	return (left->number > right->number) - (left->number < right->number);
 }
 
@@ -67,9 +65,9 @@ static bool order_flush(struct sample_order *order, uint64_t limit_ns)
 	while (!order->stopped && n < order->held->len) {
 		const struct entry *entry = &g_array_index(order->held, struct entry, n);
 
-		if (entry->sample.time_ns > limit_ns)
+		if (entry->item.sample.time_ns > limit_ns)
 			break;
-		order->stopped = !order->each(&entry->sample, entry->event, order->data);
+		order->stopped = !order->each(&entry->item, order->data);
 		n++;
 	}
 	g_array_remove_range(order->held, 0, n);

@@ -25,6 +25,12 @@ json_t *text_json(const char *text)
 	return json_string(valid);
 }
 
+void text_print_json(const json_t *document, unsigned digits, FILE *to)
+{
+	json_dumpf(document, to, JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
+	fputc('\n', to);
+}
+
 const char *member_text(const json_t *object, const char *name)
 {
 	return json_string_value(json_object_get(object, name));

@@ -14,6 +14,10 @@ char *text_printable(const char *text);
 /* A JSON string, whatever the bytes are: what is not UTF-8 becomes U+FFFD. NULL gives JSON null. */
 json_t *text_json(const char *text);
 
+/* A document for programs: indented, numbers that are not integers with `digits` (0: all that they have), a line feed.
+ */
+void text_print_json(const json_t *document, unsigned digits, FILE *to);
+
 /* Member of an object, whatever the object is; NULL and the default when it is absent or of another type. */
 const char *member_text(const json_t *object, const char *name);
 uint64_t member_number(const json_t *object, const char *name, uint64_t otherwise);

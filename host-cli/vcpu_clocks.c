@@ -2,11 +2,12 @@
 #include "vcpu_clocks.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "message.h"
 #include "text.h"
 
-#define CLOCKS_VERSION 1
+#define CLOCKS_VERSION 2
 
 json_t *vcpu_clocks_query(struct client *client, unsigned vcpus, unsigned timeout_ms, GError **error)
 {
@@ -41,6 +42,7 @@ static uint64_t clock_parse(const json_t *clocks, const char *name)
 struct vcpu_clocks vcpu_clocks_parse(const json_t *answer)
 {
 	const json_t *ns = json_object_get(answer, "ns"), *exits = json_object_get(answer, "exits"), *exit;
+	const json_t *looks = json_object_get(answer, "looks");
 	struct vcpu_clocks clocks = {.exits = 0};
 	size_t i;
 
@@ -48,15 +50,34 @@ struct vcpu_clocks vcpu_clocks_parse(const json_t *answer)
 	VCPU_TIMES(X)
 #undef X
 	json_array_foreach(exits, i, exit) clocks.exits += member_number(exit, "count", 0);
+	/* Of an attached guest, nobody but KVM sees the exits. */
+	if (json_array_size(exits) == 0)
+		clocks.exits = member_number(json_object_get(answer, "counters"), "exits", 0);
+	clocks.modes = (struct vcpu_modes){
+		.kernel = member_number(looks, "kernel", 0),
+		.user = member_number(looks, "user", 0),
+	};
+	clocks.parts = vcpu_time_split(&clocks.time, &clocks.modes);
 	return clocks;
+}
+
+/* From 0 where it was reset between the readings. */
+static uint64_t since(uint64_t from, uint64_t to)
+{
+	return to >= from ? to - from : to;
 }
 
 struct vcpu_clocks vcpu_clocks_between(const struct vcpu_clocks *from, const struct vcpu_clocks *to)
 {
-	return (struct vcpu_clocks){
+	struct vcpu_clocks between = {
 		.time = vcpu_time_between(&from->time, &to->time),
-		.exits = to->exits >= from->exits ? to->exits - from->exits : to->exits,
+		.modes = {.kernel = since(from->modes.kernel, to->modes.kernel),
+	                  .user = since(from->modes.user, to->modes.user)},
+		.exits = since(from->exits, to->exits),
 	};
+
+	between.parts = vcpu_time_split(&between.time, &between.modes);
+	return between;
 }
 
 struct vcpu_clocks vcpu_clocks_sum(const struct vcpu_clocks *vcpus, size_t n)
@@ -65,6 +86,9 @@ struct vcpu_clocks vcpu_clocks_sum(const struct vcpu_clocks *vcpus, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		vcpu_time_add(&sum.time, &vcpus[i].time);
+		vcpu_time_parts_add(&sum.parts, &vcpus[i].parts);
+		sum.modes.kernel += vcpus[i].modes.kernel;
+		sum.modes.user += vcpus[i].modes.user;
 		sum.exits += vcpus[i].exits;
 	}
 	return sum;
@@ -83,32 +107,59 @@ static double percent(int64_t ns, uint64_t wall_ns)
 	return wall_ns != 0 ? 100.0 * (double)ns / (double)wall_ns : 0;
 }
 
+/* A share of the guest's time, or "-" where no look has told the modes apart. */
+static void print_mode(uint64_t ns, const struct vcpu_time_parts *parts, FILE *stream)
+{
+	if (parts->guest_kernel_ns + parts->guest_user_ns != 0)
+		fprintf(stream, " %8.2f", percent((int64_t)ns, parts->wall_ns));
+	else
+		fprintf(stream, " %8s", "-");
+}
+
 /* An exit rate is that of one vCPU's second, and for all, of a second of the guest: hence `vcpus`. */
 static void print_row(const char *name, const struct vcpu_clocks *clocks, size_t vcpus, FILE *stream)
 {
-	const struct vcpu_time_parts parts = vcpu_time_split(&clocks->time);
-	const uint64_t wall_ns = parts.wall_ns;
+	const struct vcpu_time_parts *parts = &clocks->parts;
+	const uint64_t wall_ns = parts->wall_ns;
 	const double seconds = (double)wall_ns / 1e9 / (double)vcpus;
 
-	fprintf(stream, "%4s %9.3f %8.2f %8.2f %8.2f %8.2f %8.2f %9.2f %9.0f\n", name, seconds,
-	        percent((int64_t)parts.guest_ns, wall_ns), percent((int64_t)parts.vmm_ns, wall_ns),
-	        percent((int64_t)parts.halted_ns, wall_ns), percent((int64_t)parts.runnable_ns, wall_ns),
-	        percent((int64_t)parts.offline_ns, wall_ns), percent(parts.residual_ns, wall_ns),
+	fprintf(stream, "%4s %9.3f %8.2f", name, seconds, percent((int64_t)parts->guest_ns, wall_ns));
+	print_mode(parts->guest_kernel_ns, parts, stream);
+	print_mode(parts->guest_user_ns, parts, stream);
+	fprintf(stream, " %8.2f %8.2f %8.2f %8.2f %9.2f %9.0f\n", percent((int64_t)parts->vmm_ns, wall_ns),
+	        percent((int64_t)parts->halted_ns, wall_ns), percent((int64_t)parts->runnable_ns, wall_ns),
+	        percent((int64_t)parts->offline_ns, wall_ns), percent(parts->residual_ns, wall_ns),
 	        seconds > 0 ? (double)clocks->exits / seconds : 0);
+}
+
+/* How kernel and user were told apart, and how far off that may be: 1.96 standard errors of a share. */
+static void print_looks(const struct vcpu_modes *modes, FILE *stream)
+{
+	const double n = (double)(modes->kernel + modes->user);
+
+	if (n == 0)
+		return;
+	const double share = (double)modes->kernel / n;
+
+	fprintf(stream,
+	        "# %%GUEST is %%KERNEL + %%USER as %.0f looks at the guest's mode found them, %u in a second of a "
+	        "vCPU: +- %.1f %% of it\n",
+	        n, VCPU_MODE_LOOKS_HZ, 196 * sqrt(share * (1 - share) / n));
 }
 
 void vcpu_clocks_print_table(const struct vcpu_clocks *vcpus, size_t n, FILE *stream)
 {
 	const struct vcpu_clocks sum = vcpu_clocks_sum(vcpus, n);
 
-	fprintf(stream, "%4s %9s %8s %8s %8s %8s %8s %9s %9s\n", "VCPU", "SECONDS", "%GUEST", "%VMM", "%HALTED",
-	        "%WAITING", "%OFFLINE", "%RESIDUAL", "EXITS/s");
+	fprintf(stream, "%4s %9s %8s %8s %8s %8s %8s %8s %8s %9s %9s\n", "VCPU", "SECONDS", "%GUEST", "%KERNEL",
+	        "%USER", "%VMM", "%HALTED", "%WAITING", "%OFFLINE", "%RESIDUAL", "EXITS/s");
 	for (size_t i = 0; i < n; i++) {
 		g_autofree char *name = g_strdup_printf("%zu", i);
 
 		print_row(name, &vcpus[i], 1, stream);
 	}
 	print_row("all", &sum, n, stream);
+	print_looks(&sum.modes, stream);
 }
 
 void vcpu_clocks_print_raw(const struct vcpu_clocks *vcpus, size_t n, FILE *stream)
@@ -117,13 +168,14 @@ void vcpu_clocks_print_raw(const struct vcpu_clocks *vcpus, size_t n, FILE *stre
 #define X(name, help) fputs(" " #name, stream);
 	VCPU_TIMES(X)
 #undef X
-	fputs(" exits\n", stream);
+	fputs(" exits looks_kernel looks_user\n", stream);
 	for (size_t i = 0; i < n; i++) {
 		fprintf(stream, "%zu", i);
 #define X(name, help) fprintf(stream, " %" PRIu64, vcpus[i].time.name##_ns);
 		VCPU_TIMES(X)
 #undef X
-		fprintf(stream, " %" PRIu64 "\n", vcpus[i].exits);
+		fprintf(stream, " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", vcpus[i].exits, vcpus[i].modes.kernel,
+		        vcpus[i].modes.user);
 	}
 }
 
@@ -134,19 +186,33 @@ static void set(json_t *object, const char *name, int64_t ns)
 	json_object_set_new(object, key, json_integer(ns));
 }
 
+static json_t *parts_json(const struct vcpu_time_parts *parts)
+{
+	json_t *object = json_object();
+
+	set(object, "wall", (int64_t)parts->wall_ns);
+	set(object, "guest", (int64_t)parts->guest_ns);
+	set(object, "guest_kernel", (int64_t)parts->guest_kernel_ns);
+	set(object, "guest_user", (int64_t)parts->guest_user_ns);
+	set(object, "guest_unknown", (int64_t)parts->guest_unknown_ns);
+	set(object, "vmm", (int64_t)parts->vmm_ns);
+	set(object, "halted", (int64_t)parts->halted_ns);
+	set(object, "waiting", (int64_t)parts->runnable_ns);
+	set(object, "offline", (int64_t)parts->offline_ns);
+	set(object, "residual", parts->residual_ns);
+	return object;
+}
+
 static json_t *clocks_json(const struct vcpu_clocks *clocks)
 {
-	const struct vcpu_time_parts parts = vcpu_time_split(&clocks->time);
 	json_t *raw = json_object();
 
 #define X(name, help) set(raw, #name, (int64_t)clocks->time.name##_ns);
 	VCPU_TIMES(X)
 #undef X
-	return json_pack("{s:I, s:o, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "exits", (json_int_t)clocks->exits,
-	                 "clocks-ns", raw, "parts-ns", "wall", (json_int_t)parts.wall_ns, "guest",
-	                 (json_int_t)parts.guest_ns, "vmm", (json_int_t)parts.vmm_ns, "halted",
-	                 (json_int_t)parts.halted_ns, "waiting", (json_int_t)parts.runnable_ns, "offline",
-	                 (json_int_t)parts.offline_ns, "residual", (json_int_t)parts.residual_ns);
+	return json_pack("{s:I, s:o, s:{s:I, s:I}, s:o}", "exits", (json_int_t)clocks->exits, "clocks-ns", raw, "looks",
+	                 "kernel", (json_int_t)clocks->modes.kernel, "user", (json_int_t)clocks->modes.user, "parts-ns",
+	                 parts_json(&clocks->parts));
 }
 
 json_t *vcpu_clocks_json(const struct vcpu_clocks *vcpus, size_t n)

@@ -15,7 +15,9 @@
 /* What there is to say of one vCPU, or of all in sum. */
 struct vcpu_clocks {
 	struct vcpu_time time;
-	uint64_t exits; /* that the VMM handled */
+	struct vcpu_modes modes;
+	struct vcpu_time_parts parts;
+	uint64_t exits; /* that the VMM handled; of an attached guest, all that KVM counts */
 };
 
 /* The answer for each vCPU, as a JSON array. NULL: `error`. */
@@ -30,7 +32,7 @@ void vcpu_clocks_say_missing(const json_t *answers);
 
 /* A line for each vCPU, and one for all: where the time went, in percent. */
 void vcpu_clocks_print_table(const struct vcpu_clocks *vcpus, size_t n, FILE *stream);
-/* The clocks as they are, in ns, for programs: a line for each vCPU; version 1. */
+/* The clocks as they are, in ns, for programs: a line for each vCPU; version 2. */
 void vcpu_clocks_print_raw(const struct vcpu_clocks *vcpus, size_t n, FILE *stream);
 /* {"version", "vcpus": [{"vcpu", "exits", "clocks-ns": {...}, "parts-ns": {...}}], "total": likewise}. */
 json_t *vcpu_clocks_json(const struct vcpu_clocks *vcpus, size_t n);

@@ -13,10 +13,12 @@
 /* One event of a recording, by stacks. */
 struct export_profile {
 	struct comms *comms; /* the tasks' names live in it */
-	const char *path;    /* of the recording */
-	const char *event;   /* "task-clock" */
-	const char *unit;    /* "nanoseconds", or "count" */
-	struct task_stacks *tasks;
+	struct input *input; /* borrowed; event_number is that of the event in it */
+	unsigned event_number;
+	const char *path;          /* of the recording */
+	const char *event;         /* "task-clock" */
+	const char *unit;          /* "nanoseconds", or "count" */
+	struct task_stacks *tasks; /* none for an exporter by sample */
 	size_t n_tasks;
 	uint64_t samples;
 	uint64_t period;            /* summed */
@@ -26,18 +28,23 @@ struct export_profile {
 struct exporter {
 	const char *name;    /* in --to */
 	const char *summary; /* the tools that open it */
+	bool by_sample;      /* it walks the recording itself (export_samples.h) instead of taking stacks */
 	/* Errors of writing stay in the stream. Another one: false. */
 	bool (*write)(const struct export_profile *profile, FILE *to, GError **error);
 };
 
 extern const struct exporter *const exporters[]; /* NULL-terminated */
-extern const struct exporter export_folded, export_pprof, export_speedscope, export_svg;
+extern const struct exporter export_csv, export_firefox, export_folded, export_perf_script, export_pprof,
+	export_speedscope, export_svg;
 
 /* NULL when there is none of that name. */
 const struct exporter *exporter_find(const char *name);
 
-/* Reads the recording's event number `event`. */
-void export_profile_read(struct export_profile *profile, struct input *input, unsigned event);
+/* "folded, pprof, ... or svg": all names. New string. */
+char *exporter_names(void);
+
+/* Reads the recording's event number `event`; with_stacks: and puts the samples together by stacks. */
+void export_profile_read(struct export_profile *profile, struct input *input, unsigned event, bool with_stacks);
 void export_profile_clear(struct export_profile *profile);
 
 /* Writes to `path`, "-" for standard output, through a temporary file beside it: no half file is left. */

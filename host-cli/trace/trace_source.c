@@ -10,6 +10,7 @@
 #include "lib/record/reader.h"
 #include "lib/record/ring_reader.h"
 #include "lib/symbol/symtab.h"
+#include "session_events.h"
 #include "text.h"
 
 #define COMMS_MAX 65536u /* names kept; then they are forgotten and come again */
@@ -63,11 +64,6 @@ void trace_source_close(struct trace_source *source)
 	g_free(source);
 }
 
-static json_t *execute(struct trace_source *source, const char *method, json_t *arguments, GError **error)
-{
-	return client_execute(source->client, method, arguments, NULL, NULL, ENGINE_ANSWER_TIMEOUT_MS, error);
-}
-
 bool trace_source_add(struct trace_source *source, const char *probe, char **registers, bool stack, GError **error)
 {
 	json_t *arguments = json_pack("{s:o, s:b}", "probe", text_json(probe), "stack", stack);
@@ -80,7 +76,7 @@ bool trace_source_add(struct trace_source *source, const char *probe, char **reg
 			json_array_append_new(names, text_json(*name));
 		json_object_set_new(arguments, "registers", names);
 	}
-	answer = execute(source, "probe-add", arguments, error);
+	answer = engine_ask(source->client, "probe-add", arguments, error);
 	if (answer == NULL)
 		return false;
 	g_ptr_array_add(source->probes, trace_probe_new(answer));
@@ -101,26 +97,9 @@ bool trace_source_has_field(const struct trace_source *source, const char *field
 	return found;
 }
 
-/* Takes the descriptors: a ring and an eventfd for each vCPU. */
-static bool open_rings(struct trace_source *source, const int *fds, size_t n_fds, GError **error)
-{
-	bool done = true;
-
-	for (size_t i = 0; i < n_fds; i++) {
-		struct ring_reader *reader = i % 2 == 0 && done ? ring_reader_open(fds[i], error) : NULL;
-
-		if (reader != NULL)
-			g_ptr_array_add(source->readers, reader);
-		else if (i % 2 == 0)
-			done = false;
-		close(fds[i]);
-	}
-	return done;
-}
-
 bool trace_source_record(struct trace_source *source, GError **error)
 {
-	json_t *answer = execute(source, "probe-record", json_pack("{s:b}", "on", true), error);
+	json_t *answer = engine_ask(source->client, "probe-record", json_pack("{s:b}", "on", true), error);
 	g_autofree int *fds = NULL;
 	size_t n_fds = 0;
 	bool done;
@@ -130,8 +109,10 @@ bool trace_source_record(struct trace_source *source, GError **error)
 	source->tasks = json_is_true(json_object_get(answer, "tasks"));
 	json_decref(answer);
 	answer = client_execute(source->client, "probe-rings", NULL, &fds, &n_fds, ENGINE_ANSWER_TIMEOUT_MS, error);
-	done = answer != NULL && open_rings(source, fds, n_fds, error);
+	done = answer != NULL && session_rings_map(source->readers, fds, n_fds, error);
 	json_decref(answer);
+	for (size_t i = 0; i < n_fds; i++)
+		close(fds[i]);
 	return done;
 }
 
@@ -251,7 +232,7 @@ bool trace_source_ended(const struct trace_source *source)
 
 bool trace_source_stop(struct trace_source *source, GError **error)
 {
-	json_t *answer = execute(source, "probe-record", json_pack("{s:b}", "on", false), error);
+	json_t *answer = engine_ask(source->client, "probe-record", json_pack("{s:b}", "on", false), error);
 
 	json_decref(answer);
 	return answer != NULL;
@@ -259,7 +240,7 @@ bool trace_source_stop(struct trace_source *source, GError **error)
 
 json_t *trace_source_statistics(struct trace_source *source)
 {
-	return execute(source, "query-probes", NULL, NULL);
+	return engine_ask(source->client, "query-probes", NULL, NULL);
 }
 
 const struct symtab *trace_source_symtab(struct trace_source *source)

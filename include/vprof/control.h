@@ -30,6 +30,7 @@
 #define VPROF_CONTROL_PROTOCOL_OLDEST 1     /* that an engine still serves */
 #define VPROF_CONTROL_LINE_BYTES_MAX 65536u /* with its newline, in both directions */
 #define VPROF_CONTROL_ID_BYTES_MAX 128u     /* of an id that is a string */
+#define VPROF_MODULE_SYMBOLS_MAX 64u        /* addresses of a module-symbols; the answer fits into a line */
 #define VPROF_CONTROL_FDS_MAX 128u          /* SCM_MAX_FD is 253: 64 vCPUs, a ring and an eventfd each, fit */
 
 /* Error classes. */
@@ -44,6 +45,7 @@
 
 /* Events. */
 #define VPROF_EVENT_GUEST_ENDED "guest-ended"
+#define VPROF_EVENT_GUEST_KERNEL "guest-kernel"
 #define VPROF_EVENT_GUEST_PHASE "guest-phase"
 #define VPROF_EVENT_SAMPLES_LOST "samples-lost"
 #define VPROF_EVENT_MARKER "marker"

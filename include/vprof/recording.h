@@ -55,14 +55,15 @@ enum vprof_chain_end { VPROF_CHAIN_UNKNOWN, VPROF_CHAIN_ENDS(X) VPROF_CHAIN_END_
 
 /*
  * UTF-8 JSON, one object: {"version": 1, "guest": {...}, "events": [...], "statistics": {...}, "end": {...},
- * "phases": [...], "marks": [...], "exec": {...}, "host-cpu": TEXT}; members as the control methods query-guest,
- * session-start and query-stats return them.
+ * "phases": [...], "marks": [...], "exec": {...}, "host-cpu": TEXT, "unwinder": TEXT, "missing": [TEXT]}; members as
+ * the control methods query-guest, session-start and query-stats return them.
  *
  * phases: what the guest wrote to port 0x80: {"vcpu": N, "value": N, "time-ns": N}.
  * marks: the begin and the end of phases that have names: {"name": TEXT, "kind": "begin" or "end", "time-ns": N}, in
  * the order in which they came; of one name they may nest. Those of a guest's agent have their time from the guest's
  * clock. exec, where a command ran in the guest: {"command": [TEXT], "runs": [{"phase": NAME of its marks, "status": N,
- * "signal": N, "time-limit": BOOLEAN, "wall-ns": N, "user-ns": N, "system-ns": N, "memory-bytes": N}]}.
+ * "signal": N, "time-limit": BOOLEAN, "wall-ns": N, "user-ns": N, "system-ns": N, "memory-bytes": N, "metrics": [...]}
+ * ]}. metrics: what the command has printed as such (vprof-run(1)): {"name": TEXT, "value": NUMBER, "unit": TEXT}.
  */
 #define VPROF_FEATURE_DESCRIPTION 200
 #define VPROF_MARKS_MAX 100000u /* those beyond are not kept */

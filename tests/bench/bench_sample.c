@@ -9,6 +9,7 @@
  *   exits with    the same with a session open that hardly ever samples: what a delivery costs each exit
  *   sample        thread time that the counting guest did not get, for each sample: interrupt, signal, exit,
  *                 registers, record, re-entry
+ *   chain         walking a kernel's stack of so many frames in guest memory, by ORC tables and by frame pointers
  *   N Hz          samples of a second of the guest's thread, with a client that drains the ring
  */
 #include <errno.h>
@@ -27,6 +28,7 @@
 #include <unistd.h>
 #include <vprof/exit.h>
 
+#include "bench_chain.h"
 #include "counter/counter.h"
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
@@ -44,6 +46,7 @@
 #define RATE_NS UINT64_C(1000000000)
 
 static const uint32_t rates_hz[] = {100, 1000, 5000, 10000};
+static const unsigned depths[] = {1, 4, 16, 64, 127};
 
 static const uint8_t code_out[] = {0xe6, 0x10, 0xeb, 0xfc};   /* 1: out %al, $0x10; jmp 1b */
 static const uint8_t code_count[] = {0x66, 0x40, 0xeb, 0xfc}; /* 1: inc %eax; jmp 1b */
@@ -387,6 +390,23 @@ static void bench_rate(struct session *session, timer_t timer, uint32_t frequenc
 	       (unsigned long)statistics.dropbuf_sample, (unsigned long)drain.records);
 }
 
+static void bench_chains(double round_trip_ns)
+{
+	bench_chain_open();
+	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
+		double orc[SLICES], frame_pointers[SLICES];
+
+		for (unsigned j = 0; j < SLICES; j++) {
+			orc[j] = bench_chain_ns(true, depths[i]);
+			frame_pointers[j] = bench_chain_ns(false, depths[i]);
+		}
+		double orc_ns = median(orc, SLICES), frame_pointers_ns = median(frame_pointers, SLICES);
+
+		printf("chain %4u  ORC %6.0f ns = %.3f round trips   frame pointers %6.0f ns = %.3f\n", depths[i],
+		       orc_ns, orc_ns / round_trip_ns, frame_pointers_ns, frame_pointers_ns / round_trip_ns);
+	}
+}
+
 int main(void)
 {
 	struct vcpu_port port;
@@ -414,6 +434,7 @@ int main(void)
 	printf("round trip  %7.0f ns (out to a port)   %7.0f ns (immediate_exit)   record %5.0f ns   interrupt %5.0f "
 	       "ns\n",
 	       round_trip_ns, median(immediate, SLICES), record_ns(), interrupt_ns);
+	bench_chains(round_trip_ns);
 	for (size_t i = 0; counter_deliveries[i]; i++)
 		bench_delivery(session, timer, "task-clock", counter_deliveries[i]->name, round_trip_ns, interrupt_ns);
 	bench_delivery(session, timer, "timer", counter_deliveries[0]->name, round_trip_ns, interrupt_ns);

@@ -11,6 +11,7 @@
 #include "fuzz_target.h"
 #include "lib/client/line.h"
 #include "lib/client/socket.h"
+#include "sample/session_modules.h"
 
 #define RING_BYTES 4096u
 
@@ -76,6 +77,37 @@ bool session_has_tasks(const struct session *session)
 const char *session_mappings_why(const struct session *session G_GNUC_UNUSED)
 {
 	return NULL;
+}
+
+const char *session_modules_why(const struct session *session G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
+const char *session_unwinder(const struct session *session G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
+const char *session_unwinder_why(const struct session *session G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
+struct session_modules *session_modules_read(struct session *session G_GNUC_UNUSED, GError **error)
+{
+	g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED, "none");
+	return NULL;
+}
+
+void session_modules_free(struct session_modules *modules G_GNUC_UNUSED)
+{
+}
+
+bool session_modules_find(struct session_modules *modules G_GNUC_UNUSED, uint64_t address G_GNUC_UNUSED,
+                          struct module_place *place G_GNUC_UNUSED)
+{
+	return false;
 }
 
 const char *session_tasks_why(const struct session *session G_GNUC_UNUSED)

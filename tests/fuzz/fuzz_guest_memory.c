@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * What samples read in guest memory: page tables, the running task, its mappings and their files' names and build-ids,
- * and frames of its stacks. An input is eight words, of registers and where things are, and runs of bytes that are not
- * zero: page number, offset and length, two bytes each, and the bytes.
+ * frames of its stacks, and the kernel's modules with their symbols. An input is eight words, of registers and where
+ * things are, and runs of bytes that are not zero: page number, offset and length, two bytes each, and the bytes.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "../support/fake_process.h"
+#include "../support/fake_modules.h"
 #include "fuzz_target.h"
 #include "guest/elf_note.h"
+#include "guest/module_symbols.h"
 #include "guest/task.h"
 #include "guest/unwind.h"
 
@@ -53,6 +54,22 @@ static bool mapping_read(const struct vma *vma, void *data)
 	return true;
 }
 
+static void modules_read(uint64_t head, struct page_walk *walk)
+{
+	static struct module_table table;
+	struct module_layout layout = fake_module_layout;
+
+	layout.head = head;
+	memset(&table, 0, sizeof(table));
+	module_table_update(&table, &layout, walk, 1);
+	for (unsigned i = 0; i < table.n_ranges; i++)
+		if (module_table_find(&table, table.ranges[i].start) != &table.ranges[i] ||
+		    (i > 0 && table.ranges[i - 1].start + table.ranges[i - 1].bytes > table.ranges[i].start))
+			abort();
+	if (table.n > 0)
+		symtab_free(module_symbols_read(&layout, walk, &table.modules[0]));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct task_layout tasks = {
@@ -86,7 +103,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	vma_each(&list, &walk, input.mm, mapping_read, &walk);
 	mapping_read(&(struct vma){.start = input.area, .end = UINT64_MAX, .file = input.file}, &walk);
 	task_read(&tasks, &cpu, &fake.guest, &regs, &walk, &task);
-	if (unwind(&frames, &fake.guest, &regs, chain, &end) > UNWIND_CHAIN_MAX || fake.reads > READS_MAX * 10)
+	if (unwind(&frames, &fake.guest, &regs, NULL, chain, &end) > UNWIND_CHAIN_MAX || fake.reads > READS_MAX * 10)
 		abort();
+	modules_read(input.mm, &walk);
 	return 0;
 }

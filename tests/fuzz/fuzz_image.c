@@ -26,10 +26,14 @@ static void look_at(const struct image *image)
 		if (data)
 			touch(data, bytes);
 	}
-	touch(image_build_id(image, &bytes), bytes);
-	touch(image_setup_header(image, &bytes), bytes);
-	if (image_section(image, ".text", &bytes, &address))
-		touch(image_section(image, ".text", &bytes, &address), bytes);
+	/* Arguments have no order: first the span, then its size. */
+	const uint8_t *span = image_build_id(image, &bytes);
+
+	touch(span, bytes);
+	span = image_setup_header(image, &bytes);
+	touch(span, bytes);
+	span = image_section(image, ".text", &bytes, &address);
+	touch(span, bytes);
 }
 
 /* What the table promises: sorted, no empty symbol, and lookups that agree with the ranges. */
@@ -49,20 +53,26 @@ static void check(const struct symtab *symtab)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void try_image(struct image *image, struct symtab *(*load)(const struct image *image, GError **error))
 {
-	g_autoptr(GBytes) file = g_bytes_new_static(data, size);
-	struct image *image = image_new("fuzz", file, NULL);
+	struct symtab *symtab;
 
 	if (!image)
-		return 0;
+		return;
 	look_at(image);
-
-	struct symtab *symtab = symtab_load(image, NULL);
-
+	symtab = load(image, NULL);
 	if (symtab)
 		check(symtab);
 	symtab_free(symtab);
 	image_free(image);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	g_autoptr(GBytes) file = g_bytes_new_static(data, size);
+
+	/* It is never both. */
+	try_image(image_new("fuzz", file, NULL), symtab_load);
+	try_image(image_new_module("fuzz", file, NULL), symtab_load_program);
 	return 0;
 }

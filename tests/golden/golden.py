@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,7 @@ def cases():
             yield name, arguments
 
 
-def measurements(folder, name, hash_percent=100, repetitions=8, **conditions):
+def measurements(folder, name, hash_percent=100, repetitions=8, unit="1/s", **conditions):
     """Repetitions of 200 ms, by NOISE longer or shorter, in which hash_blocks takes a half."""
     noise = [0, 1, -1, 2, -2, 0.5, -0.5, 1.5][:repetitions]
     functions = {"hash_blocks": hash_percent, "sort_blocks": 60, "copy_blocks": 39.5, "tick": 0.5}
@@ -34,21 +35,49 @@ def measurements(folder, name, hash_percent=100, repetitions=8, **conditions):
     document = {
         "format": "vprof-measurements", "version": 1, "unit": "ns", "repetitions": repetitions,
         "conditions": {"event": "task-clock", "rate": {"frequency-hz": 999}, "vcpus": 1, **conditions},
-        "metrics": [{"name": name, "unit": "ns", "values": total} for name in ("total", "guest")],
+        "metrics": [{"name": name, "unit": "ns", "values": total} for name in ("total", "guest")] +
+                   [{"name": "requests", "unit": unit, "values": [2e11 / one for one in total]}],
         "functions": [{"name": function, "module": "[kernel]", "mode": "kernel", "values": list}
                       for function, list in values.items()],
     }
     (folder / name).write_text(json.dumps(document))
 
 
+def counted(folder, name, hash_turns):
+    """Two repetitions of which every instruction was counted."""
+    functions = {"hash_blocks": hash_turns, "sort_blocks": 801}
+    document = {
+        "format": "vprof-measurements", "version": 1, "unit": "instructions", "repetitions": 2,
+        "conditions": {"event": "steps", "rate": {"period": 1}, "vcpus": 1},
+        "metrics": [{"name": "guest", "unit": "instructions", "values": [sum(functions.values())] * 2},
+                    {"name": "wall", "unit": "ns", "values": [2e6, 3e6]}],
+        "functions": [{"name": function, "module": "[kernel]", "mode": "kernel", "values": [count] * 2}
+                      for function, count in functions.items()],
+    }
+    (folder / name).write_text(json.dumps(document))
+
+
 def prepare(folder):
+    counted(folder, "counted.json", 2001)
+    counted(folder, "counted_more.json", 2101)
     measurements(folder, "base.json")
     measurements(folder, "same.json", hash_percent=100.05)
     measurements(folder, "slow.json", hash_percent=110)
     measurements(folder, "few.json", hash_percent=110, repetitions=3)
+    measurements(folder, "unit.json", unit="1/min")
     measurements(folder, "other.json", rate={"frequency-hz": 100})
+    for run in range(1, 13):
+        (folder / "runs").mkdir(exist_ok=True)
+        measurements(folder, f"runs/run-{run}.json", hash_percent=100 + 0.1 * (run * 7 % 5) + (10 if run > 8 else 0))
+    (folder / "no-runs").mkdir()
+    (folder / "two-machines").mkdir()
+    measurements(folder, "two-machines/1.json", cpu="one")
+    measurements(folder, "two-machines/2.json", cpu="two")
     (folder / "damaged.json").write_text((folder / "base.json").read_text().replace("[", "[-1, ", 1))
     subprocess.run([BIN / "make_recordings"], cwd=folder, check=True)
+    (folder / "mixed").mkdir()
+    for name in ("repeats.data", "phases.data"):
+        shutil.copy(folder / name, folder / "mixed")
     whole = (folder / "clock.data").read_bytes()
     (folder / "half.data").write_bytes(whole[:3000])
     (folder / "header.data").write_bytes(whole[:50])

@@ -34,7 +34,8 @@ static const char description[] =
 	"{\"version\": 1,"
 	" \"guest\": {\"name\": \"golden\", \"kind\": \"kvm\", \"kernel\": \"/boot/vmlinux\", \"initrd\": null,"
 	" \"command-line\": \"console=ttyS0\", \"memory-bytes\": 536870912, \"vcpus\": 2, \"quirks\": []},"
-	" \"rate\": {\"frequency-hz\": 999},"
+	" \"rate\": {\"frequency-hz\": 999}, \"unwinder\": \"fp\","
+	" \"missing\": [\"ORC: /boot/vmlinux has no ORC tables\"],"
 	" \"statistics\": {\"total\": {\"sample\": 100, \"dropbuf-sample\": 7, \"throttled\": 3}, \"vcpus\": []},"
 	" \"end\": {\"reason\": \"power-off\", \"code\": 0, \"message\": \"the guest powered off\"},"
 	" \"phases\": [{\"vcpu\": 0, \"value\": 64, \"time-ns\": 5000000001}]}";
@@ -133,20 +134,26 @@ static const char phases_description[] =
 
 #define MARK(name, kind, time) "{\"name\": \"" name "\", \"kind\": \"" kind "\", \"time-ns\": " time "}"
 #define SPAN(name, begin, end) MARK(name, "begin", begin) ", " MARK(name, "end", end)
-#define RUN(name, status) "{\"phase\": \"" name "\", \"status\": " status "}"
-#define REPEATS(last_status)                                                                                                                      \
-	"{\"version\": 1, \"marks\": [" SPAN("warmup-1", "5000000000", "5000000002") ", " SPAN("repeat-1", "5000000003", "5000000008") ", " SPAN( \
-		"repeat-2", "5000000008",                                                                                                         \
-		"5000000014") ", " SPAN("repeat-3", "5000000015",                                                                                 \
-	                                "5000000020") "], "                                                                                       \
-						      "\"exec\": {\"command\": [\"./bench\"], \"runs\": [" RUN(                                   \
-							      "warmup-1",                                                                         \
-							      "0") ", " RUN("repeat-1",                                                           \
-	                                                                    "0") ", " RUN("repeat-2",                                             \
-	                                                                                  "0") ", " RUN("repeat-3",                               \
-	                                                                                                last_status) "]}}"
+#define METRIC(name, value, unit) "{\"name\": \"" name "\", \"value\": " value ", \"unit\": \"" unit "\"}"
+#define RUN(name, status, metrics)                                                                         \
+	"{\"phase\": \"" name "\", \"status\": " status ", \"user-ns\": 3000000, \"system-ns\": 1000000, " \
+	"\"memory-bytes\": 4096, \"metrics\": [" metrics "]}"
+/* clang-format off */
+#define REPEATS(last_status)                                                                                         \
+	"{\"version\": 1, \"marks\": ["                                                                              \
+	SPAN("warmup-1", "5000000000", "5000000002") ", " SPAN("repeat-1", "5000000003", "5000000008") ", "          \
+	SPAN("repeat-2", "5000000008", "5000000014") ", " SPAN("repeat-3", "5000000015", "5000000020") "], "         \
+	"\"exec\": {\"command\": [\"./bench\"], \"runs\": ["                                                         \
+	RUN("warmup-1", "0", METRIC("requests", "900", "1/s")) ", "                                                  \
+	RUN("repeat-1", "0", METRIC("requests", "1000", "1/s") ", " METRIC("odd", "1", "") ", " METRIC("wall", "1", "ns")) ", " \
+	RUN("repeat-2", "0", METRIC("requests", "1010.5", "1/s") ", " METRIC("wall", "1", "ns")) ", "                \
+	RUN("repeat-3", last_status, METRIC("requests", "990", "1/s") ", " METRIC("wall", "1", "ns")) "]}}"
+/* clang-format on */
 
-/* of repeats.data: three repetitions, two of which touch, behind a warm-up; and one in which the last fails. */
+/*
+ * of repeats.data: three repetitions, two of which touch, behind a warm-up; of their metrics, "odd" is not in all, and
+ * "wall" is one of vprof's own. And one in which the last fails.
+ */
 static const char repeats_description[] = REPEATS("0");
 static const char failed_description[] = REPEATS("3");
 

@@ -39,7 +39,7 @@ def manual_page(command):
 
 class Surface(unittest.TestCase):
     def test_commands_are_known(self):
-        self.assertEqual(commands(), ["run", "attach", "report", "script", "diff", "gate", "export", "stat", "list", "mpstat", "counter", "probe", "trace", "ctl", "doctor", "completion", "help", "version"])
+        self.assertEqual(commands(), ["run", "attach", "report", "annotate", "script", "diff", "gate", "history", "export", "top", "stat", "list", "mpstat", "counter", "probe", "trace", "ctl", "doctor", "completion", "help", "version"])
 
     def test_manual_of_each_command(self):
         for command in commands():
@@ -183,6 +183,25 @@ class Output(unittest.TestCase):
             done = subprocess.run([BIN / "vprof", "help"], stdout=full, stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 1)
         self.assertIn("cannot write to standard output", done.stderr)
+
+    def test_what_is_no_file_is_written_to(self):
+        """A pipe or a device is not replaced by a file, and gets what standard output would."""
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([BIN / "make_recordings"], cwd=folder, check=True)
+            export = [BIN / "vprof", "export", "--to", "folded", "-i", f"{folder}/clock.data"]
+            expected = subprocess.run(export, capture_output=True, check=True).stdout
+            pipe = pathlib.Path(folder) / "pipe"
+            os.mkfifo(pipe)
+            with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb") as reader:
+                subprocess.run([*export, "-o", pipe], check=True)
+                self.assertEqual(reader.read(), expected)
+            self.assertTrue(pipe.is_fifo())
+            full = pathlib.Path(folder) / "full"
+            full.symlink_to("/dev/full")
+            done = subprocess.run([*export, "-o", full], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"cannot write {full}: No space left on device", done.stderr)
+            self.assertTrue(full.is_char_device())
 
 
 if __name__ == "__main__":

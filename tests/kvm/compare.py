@@ -22,11 +22,11 @@ class Compare(harness.ProgramTest):
         harness.need_kvm()
 
     def record(self, kernel, folder, repetitions):
-        """Repetitions of the guest's work, each a recording."""
-        folder.mkdir()
-        for i in range(repetitions):
-            self.run_program(VPROF, "run", "--kernel", harness.guest(kernel), "-F", 5000, "--no-report", "-o",
-                             folder / f"{i:02}.data")
+        """Repetitions of the guest's work, each a boot and a recording."""
+        self.run_program(VPROF, "run", "--kernel", harness.guest(kernel), "-F", 5000, "--boot-each", "--repeat",
+                         repetitions, "-o", folder, timeout=12 * repetitions)
+        self.assertEqual(sorted(file.name for file in folder.iterdir()),
+                         [f"{i:03}.data" for i in range(1, repetitions + 1)])
 
     def test_slower_function(self):
         base, slower = self.folder / "base", self.folder / "slower"
@@ -44,6 +44,8 @@ class Compare(harness.ProgramTest):
         expected = 100 * (1.05 * share / (1 + 0.05 * share) - share)
         self.assertAlmostEqual(grown[0]["change"], expected, delta=expected / 3)
         self.gates_of_one(sorted(base.iterdir()))
+        self.refused(VPROF, "run", "--kernel", harness.guest("fixed_work"), "--boot-each", "--repeat", 2, "-o", base,
+                     message="holds recordings already")
 
     def gates_of_one(self, recordings):
         """Halves of repetitions of the same guest, again and again."""

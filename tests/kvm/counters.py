@@ -19,7 +19,7 @@ class Counters(harness.ProgramTest):
 
     def engine(self, kernel):
         engine = self.start(VMM, "--kernel", kernel, "--vcpus", "2", "--console", "none", "--control", self.path)
-        harness.wait_until(self.path.exists, "the control socket")
+        harness.wait_for_socket(self.path)
         return engine
 
     def end(self, engine):

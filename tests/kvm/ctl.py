@@ -21,7 +21,7 @@ class Ctl(harness.ProgramTest):
         self.socket = self.folder / "hang.sock"
         self.engine = self.start(VMM, "--kernel", harness.guest("hang"), "--console", "none", "--name", "hang",
                                  "--control", self.socket, "--vcpus", "2")
-        harness.wait_until(self.socket.exists, "the control socket")
+        harness.wait_for_socket(self.socket)
 
     def tearDown(self):
         if self.engine.poll() is None:

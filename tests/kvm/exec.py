@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """--exec with guests in which nothing will ever run: what is said and done about them."""
+import json
 import signal
 
 import harness
 from harness import VPROF, guest
+
+
+PLAIN_OUTPUT = "plain: done\nvprof: metric turns=200000 1\n"
 
 
 class Exec(harness.ProgramTest):
@@ -48,6 +52,44 @@ class Exec(harness.ProgramTest):
         vprof.send_signal(signal.SIGINT)
         _, err = self.finish(vprof, status=130)
         self.assertIn("the guest was stopped, before the command could start\n", err)
+
+    def plain(self, command, *options):
+        """A guest whose agent works without a system."""
+        return self.run_program(VPROF, command, "--kernel", guest("agent_plain"), "--exec", "true", *options)
+
+    def test_repetitions_measure_themselves(self):
+        out, _ = self.plain("run", "--warmup", 1, "--repeat", 3, "-o", self.recording, "--no-report")
+        self.assertEqual(out, 4 * PLAIN_OUTPUT)
+        recorded = self.report(self.recording)[0]["recording"]
+        self.assertEqual([run["phase"] for run in recorded["exec"]["runs"]],
+                         ["warmup-1", "repeat-1", "repeat-2", "repeat-3"])
+        for run in recorded["exec"]["runs"]:
+            self.assertEqual(run["metrics"], [{"name": "turns", "value": 200000, "unit": "1"}])
+            self.assertEqual((run["status"], run["user-ns"], run["system-ns"], run["memory-bytes"]),
+                             (0, 3000, 1000, 4096))
+
+    def test_each_repetition_boots(self):
+        folder = self.folder / "each"
+        out, _ = self.plain("run", "--boot-each", "--repeat", 2, "-F", 5000, "-o", folder)
+        self.assertEqual(out, 2 * PLAIN_OUTPUT)
+        for name in ("001.data", "002.data"):
+            recorded = self.report(folder / name)[0]["recording"]
+            self.assertEqual([run["phase"] for run in recorded["exec"]["runs"]], ["repeat-1"])
+
+    @staticmethod
+    def stat_of(err):
+        return json.loads(err[err.index("{"):])
+
+    def agent_bytes(self, err):
+        return {row["name"]: row["count"] for row in self.stat_of(err)["exits"]}["exit:io:0x2f8"]
+
+    def test_clocks_of_the_command(self):
+        out, err = self.plain("stat", "--json")
+        self.assertEqual(out, PLAIN_OUTPUT)
+        self.assertGreater(self.stat_of(err)["total"]["parts-ns"]["wall"], 0)
+        _, all_of_it = self.plain("stat", "--json", "--from-boot")
+        # How the agent says that it is there comes before the command.
+        self.assertLess(self.agent_bytes(err), self.agent_bytes(all_of_it))
 
     def test_what_the_program_needs_is_missing(self):
         program = self.folder / "program"

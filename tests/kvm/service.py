@@ -1,14 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The engine as a service: the socket that its manager hands over, and what it tells the manager."""
+"""The engine as a service: its manager's socket, clients of every kind at once, and that sampling minds none of them."""
 import json
 import os
+import random
 import socket
-import sys
+import struct
+import time
 
-sys.path.insert(0, os.environ["VPROF_SOURCE"] + "/tests/support")
 import harness
+from engine import Client, Engine
 from harness import VMM, VPROF
+
+CLIENTS = 64
+LOSSES = "dropbuf", "dropbuf-sample", "dropevt", "stalls"
+FLOOD = b'{"execute":"query-schema"}\n'
+SEED = 20261121
 
 
 class Service(harness.ProgramTest):
@@ -44,7 +51,7 @@ class Service(harness.ProgramTest):
     def test_variables_of_another_process_mean_nothing(self):
         engine = self.start(*self.command, "--control", self.path,
                             env=os.environ | {"LISTEN_FDS": "1", "LISTEN_PID": "1"})
-        harness.wait_until(self.path.exists, "the control socket")
+        harness.wait_for_socket(self.path)
         self.quit(engine)
 
     def test_a_wrong_policy_is_refused(self):
@@ -52,6 +59,79 @@ class Service(harness.ProgramTest):
         policy.write_text("# comment\nroot everything\n")
         self.refused(*self.command, "--policy", policy, message="policy: line 2: the role is none of observe")
         self.refused(*self.command, "--policy", self.folder / "none", message="cannot read the policy")
+
+    def losses(self, engine):
+        total = engine.execute("query-stats")["total"]
+        return {name: total[name] for name in LOSSES}, total["sample"]
+
+    def reset_connection(self, client):
+        """It goes as a process that is killed: without a word, and with what it did not read."""
+        client.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+
+    def push(self, connection, data, seconds):
+        """Sends what the engine takes; how many bytes. An engine that has had enough of it disconnects."""
+        sent, end = 0, time.monotonic() + seconds
+        connection.settimeout(0.05)
+        while sent < len(data) and time.monotonic() < end:
+            try:
+                sent += connection.send(data[sent:])
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        return sent
+
+    def say_rubbish(self, path, engine):
+        """Random bytes; bytes that look like requests; a line without end. The engine disconnects, and goes on."""
+        chance = random.Random(SEED)
+        for data in (chance.randbytes(200_000), b'{"execute":' * 20_000, b"[" * 70_000 + b"\n", b"\0\n" * 100,
+                     b'{"execute":"negotiate","arguments":{"protocol":1e400}}\n'):
+            client = Client.connect(path, negotiate=False)
+            self.push(client.connection, data, 5)
+            self.reset_connection(client)
+            engine.execute("query-status")
+
+    def test_bad_clients_cost_no_sample(self):
+        engine = Engine(self, harness.guest("hang"), "--vcpus", 2)
+        engine.execute("session-start", **{"events": ["task-clock"], "frequency-hz": 500, "ring-bytes": 16 << 20})
+        engine.execute("guest-start")
+        before, samples = self.losses(engine)
+
+        clients = [Client.connect(engine.path) for _ in range(CLIENTS)]
+        for client in clients:
+            client.send("query-status")
+        for client in clients:
+            self.assertEqual(client.answer()["return"]["session"], "running")
+        self.assertEqual(len(engine.execute("query-clients")["clients"]), CLIENTS + 1)
+
+        flooder, silent = Client.connect(engine.path), Client.connect(engine.path)
+        sent = self.push(flooder.connection, FLOOD * 20_000, 1)
+        self.assertLess(sent, len(FLOOD) * 20_000)  # it holds up itself
+        for i in range(300):  # events for all, of which one reads none
+            engine.execute("marker-add", name="x" * 63, kind="begin" if i % 2 == 0 else "end")
+        self.say_rubbish(engine.path, engine)
+        for client in clients:
+            self.assertIn("return", client.ask("query-status"))
+        self.reset_connection(flooder)
+        self.reset_connection(silent)
+
+        engine.execute("control-release")
+        holder, heir = clients[:2]
+        holder.execute("control-take")
+        self.assertEqual(heir.ask("control-take")["error"]["class"], "Busy")
+        self.reset_connection(holder)
+        harness.wait_until(lambda: "return" in heir.ask("control-take"), "the control role of who died")
+        heir.execute("session-flush")
+        for client in clients[1:]:
+            client.close()
+
+        engine.execute("query-status")
+        after, more = self.losses(engine)
+        self.assertEqual(after, before)
+        self.assertEqual(set(after.values()), {0})
+        self.assertGreater(more, samples)
+        self.assertEqual(engine.execute("query-status")["state"], "running")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -15,6 +14,7 @@
 #include "lib/client/socket.h"
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
+#include "run_suite.h"
 
 #define WAIT_MS 20000u
 #define SKIPPED 77
@@ -554,10 +554,5 @@ int main(void)
 		puts("skipped: VPROF_BIN does not name the folder of the programs");
 		return SKIPPED;
 	}
-	SRunner *runner = srunner_create(suite_make());
-
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite_make());
 }

@@ -4,7 +4,6 @@
 #include <linux/kvm.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 #include <vprof/exit.h>
 
@@ -12,6 +11,7 @@
 #include "kvm/host.h"
 #include "kvm/vm.h"
 #include "lib/symbol/symtab.h"
+#include "run_suite.h"
 
 #define SKIP 77
 #define PATIENCE_MS 20000
@@ -514,9 +514,5 @@ int main(void)
 	tcase_add_test(test, observer_sees_every_access);
 	tcase_add_test(test, registers_are_read_between_exits);
 	suite_add_tcase(suite, test);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

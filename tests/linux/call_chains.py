@@ -33,10 +33,17 @@ class CallChains(LinuxTest):
         others = {node["symbol"]: node["samples"] for node in nodes if node not in rooted}
         self.assertGreater(sum(node["samples"] for node in rooted), ROOTS_MIN * samples, others)
 
+    def test_unwinders_agree(self):
+        """Of one kernel that has both: ORC has at least 99 % of the callers that frame pointers find."""
+        harness.need_fast_guests()
+        print(self.run_program(harness.BIN / "unwinders_agree", harness.script("kernel-tiny.sh", "orc"), self.initrd,
+                               timeout=300)[0], flush=True)
+
     def test_orc(self):
         self.check("orc", 1)
 
     def test_orc_two_vcpus(self):
+        harness.need_fast_guests()
         self.check("orc", 2)
 
     def test_fp(self):

@@ -32,7 +32,11 @@ def leaves(nodes, above=()):
 
 class Debian(LinuxTest):
     def test_two_vcpus(self):
-        self.boot(harness.script("kernel-debian.sh"), status=0, vcpus=2)
+        kernel = harness.script("kernel-debian.sh")
+        if harness.guests_are_slow():
+            self.boot_in_part(kernel, seconds=120, vcpus=2)
+        else:
+            self.boot(kernel, status=0, vcpus=2)
         self.check_profile(samples_min=5000, more=MORE)
         perf.check_agreement(self, self.recording)
 
@@ -93,6 +97,7 @@ class Debian(LinuxTest):
         self.assertGreater(through_syscalls, 1000)
 
     def test_workload(self):
+        harness.need_fast_guests()
         out, _ = self.run_workload()
         self.check_system(out)
         self.check_tasks(out)

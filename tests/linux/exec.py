@@ -33,12 +33,14 @@ cat
 echo "end pipe" >/run/vprof-agent.marks
 exit 3
 """
-# Counts its runs, and crashes in the fourth.
+# Counts its runs, measures itself, and crashes in the fourth.
 REPEATS = """#!/bin/sh
 read runs </tmp/runs
 runs=$((runs + 1))
 echo $runs >/tmp/runs
 echo "run $runs"
+printf 'vprof: metric ops=%d00 1/s\\nvprof: metric worse=-1\\n' $runs
+printf 'vprof: metric latency=0.%d ms\\n' $runs >&2
 [ $runs -lt 4 ] || kill -SEGV $$
 """
 
@@ -99,17 +101,22 @@ class Exec(harness.ProgramTest):
         self.assertGreater(phases["repeat-1"]["samples"], 0.5 * self.recorded()["samples"])
 
     def test_repeats(self):
+        harness.need_fast_guests()
         self.script(REPEATS)
         (self.folder / "runs").write_text("0\n")
         vprof = self.begin("./script", "--add", "runs:/tmp/runs", "--warmup", 1, "--repeat", 5, "-F", 500)
         out, messages = self.finish(vprof, status=128 + signal.SIGSEGV, timeout=BOOT_SECONDS)
-        self.assertEqual(out, "run 1\nrun 2\nrun 3\nrun 4\n")
+        self.assertEqual(out, "".join(f"run {run}\nvprof: metric ops={run}00 1/s\nvprof: metric worse=-1\n"
+                                      for run in range(1, 5)))
+        self.assertIn("a line of the command in repeat-1 looks like a metric and is none: the value is no", messages)
         self.assertIn("script was ended by signal 11 (Segmentation fault)\n", messages)
         recorded = self.recorded()
         runs = recorded["exec"]["runs"]
         self.assertEqual([run["phase"] for run in runs], ["warmup-1", "repeat-1", "repeat-2", "repeat-3"])
         self.assertEqual([(run["status"], run["signal"]) for run in runs], [(0, 0)] * 3 + [(0, signal.SIGSEGV)])
-        for run in runs:
+        for number, run in enumerate(runs, 1):
+            self.assertCountEqual(run["metrics"], [{"name": "ops", "value": 100 * number, "unit": "1/s"},
+                                                   {"name": "latency", "value": number / 10, "unit": "ms"}])
             self.assertGreater(run["wall-ns"], 0)
             self.assertGreater(run["user-ns"] + run["system-ns"], 0)
         marks = recorded["marks"]
@@ -124,6 +131,7 @@ class Exec(harness.ProgramTest):
         self.assertLess(min(sampled), times[3])
 
     def test_time_limit(self):
+        harness.need_fast_guests()
         self.script("#!/bin/sh\ntrap '' TERM\necho endless\nwhile :; do :; done\n")
         vprof = self.begin("./script", "--time-limit", "20s", "-F", 100)
         out, messages = self.finish(vprof, status=124, timeout=BOOT_SECONDS)
@@ -135,6 +143,7 @@ class Exec(harness.ProgramTest):
         self.assertGreater(run["wall-ns"], 25e9)
 
     def test_panic(self):
+        harness.need_fast_guests()
         self.script(KILLS_THE_AGENT)
         busybox = shutil.which("busybox")
         vprof = self.begin("./script", "--add", f"{busybox}:/bin/busybox")

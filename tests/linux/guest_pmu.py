@@ -82,6 +82,7 @@ class GuestPmu(harness.ProgramTest):
         self.check(1)
 
     def test_two_vcpus(self):
+        harness.need_fast_guests()
         self.check(2)
 
 

@@ -8,6 +8,7 @@ import harness
 import perf
 from linux_guest import LinuxTest
 
+EARLY = "e820|bss|phys_|format_|sort|bitmap|memblock"  # what takes long before there is a console
 REBOOT = 90  # it has no ACPI to power off by
 
 
@@ -37,19 +38,25 @@ class Tiny(LinuxTest):
         perf.check_agreement(self, self.recording)
 
     def test_two_vcpus(self):
+        harness.need_fast_guests()
         self.boot(self.vmlinux, status=REBOOT, vcpus=2)
         report, rows = self.report(self.recording, "--sort", "cpu,mode")
         self.assertEqual({row["vcpu"] for row in rows if row["mode"] == "kernel"}, {0, 1})
         self.check_profile(samples_min=500)
         perf.check_agreement(self, self.recording)
 
+    def check_way_in(self, *way):
+        if harness.guests_are_slow():
+            self.boot_in_part(*way, seconds=15)
+        else:
+            self.boot(*way, status=REBOOT)
+        self.check_profile(samples_min=500, more=EARLY)
+
     def test_pvh(self):
-        self.boot(self.vmlinux, "--boot", "pvh", status=REBOOT)
-        self.check_profile(samples_min=500)
+        self.check_way_in(self.vmlinux, "--boot", "pvh")
 
     def test_bzimage(self):
-        self.boot(self.vmlinux.with_name("bzImage"), status=REBOOT)
-        self.check_profile(samples_min=500)
+        self.check_way_in(self.vmlinux.with_name("bzImage"))
 
 
 if __name__ == "__main__":

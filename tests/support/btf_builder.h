@@ -77,14 +77,14 @@ static inline uint32_t btf_builder_reference(struct btf_builder *builder, enum b
 	return btf_builder_type(builder, name, (uint32_t)kind << 24, type);
 }
 
-static inline uint32_t btf_builder_members(struct btf_builder *builder, const char *name, uint32_t info,
+static inline uint32_t btf_builder_members(struct btf_builder *builder, const char *name, uint32_t info, uint32_t bytes,
                                            const struct btf_member_spec *members)
 {
 	uint32_t n = 0;
 
 	while (members[n].name != NULL)
 		n++;
-	uint32_t id = btf_builder_type(builder, name, info | n, 0);
+	uint32_t id = btf_builder_type(builder, name, info | n, bytes);
 
 	for (uint32_t i = 0; i < n; i++) {
 		btf_builder_u32(builder->types, btf_builder_name(builder, members[i].name));
@@ -94,17 +94,23 @@ static inline uint32_t btf_builder_members(struct btf_builder *builder, const ch
 	return id;
 }
 
+static inline uint32_t btf_builder_sized(struct btf_builder *builder, const char *name, uint32_t bytes,
+                                         const struct btf_member_spec *members)
+{
+	return btf_builder_members(builder, name, (uint32_t)BTF_BUILDER_STRUCT << 24, bytes, members);
+}
+
 static inline uint32_t btf_builder_struct(struct btf_builder *builder, const char *name,
                                           const struct btf_member_spec *members)
 {
-	return btf_builder_members(builder, name, (uint32_t)BTF_BUILDER_STRUCT << 24, members);
+	return btf_builder_sized(builder, name, 0, members);
 }
 
 /* One whose offsets have bit-field sizes in bits 24 and up. */
 static inline uint32_t btf_builder_bit_fields(struct btf_builder *builder, const char *name,
                                               const struct btf_member_spec *members)
 {
-	return btf_builder_members(builder, name, UINT32_C(1) << 31 | (uint32_t)BTF_BUILDER_STRUCT << 24, members);
+	return btf_builder_members(builder, name, UINT32_C(1) << 31 | (uint32_t)BTF_BUILDER_STRUCT << 24, 0, members);
 }
 
 /* Header, types, names. */

@@ -11,6 +11,8 @@ static struct fake_debug {
 	struct guest_breakpoint *breakpoints[GUEST_BREAKPOINT_ADDRESSES_MAX];
 	struct guest_observer *observers[GUEST_OBSERVERS_MAX];
 	struct guest_msr_range msrs[GUEST_MSR_RANGES_MAX];
+	struct guest_stepper *steppers[FAKE_VCPUS_MAX];
+	const char *cannot_step; /* the error; NULL: it can */
 	struct guest_regs regs;
 	struct guest_gprs gprs;
 } fake_debug;
@@ -61,6 +63,17 @@ static inline bool fake_msrs_watch(struct guest *guest G_GNUC_UNUSED, const stru
 	return true;
 }
 
+static inline bool fake_step(struct guest *guest G_GNUC_UNUSED, unsigned vcpu, struct guest_stepper *stepper,
+                             GError **error)
+{
+	if (stepper && fake_debug.cannot_step) {
+		g_set_error_literal(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED, fake_debug.cannot_step);
+		return false;
+	}
+	fake_debug.steppers[vcpu] = stepper;
+	return true;
+}
+
 static inline bool fake_registers_read(struct guest *guest G_GNUC_UNUSED, unsigned vcpu G_GNUC_UNUSED,
                                        struct guest_regs *regs, struct guest_gprs *gprs)
 {
@@ -74,6 +87,7 @@ static const struct guest_debug_ops fake_debug_ops = {.breakpoint_add = fake_bre
                                                       .observer_add = fake_observer_add,
                                                       .observer_remove = fake_observer_remove,
                                                       .msrs_watch = fake_msrs_watch,
+                                                      .step = fake_step,
                                                       .registers_read = fake_registers_read};
 
 struct fake_firing {

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the tests of whole programs share: where those are, running them, and that nothing of them is left behind."""
 import ctypes
+import functools
 import json
 import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,7 @@ SUPPORT = SOURCE / "tests" / "support"
 PR_SET_CHILD_SUBREAPER = 36
 started = set()  # the processes that a test has started itself
 SKIPPED = 77
+EMULATED_MIN, EMULATION_MIN = 20e3, 1e6  # instructions a second: fewer are those of a guest that is not emulated
 
 
 def guest(name):
@@ -39,6 +42,23 @@ def need_kvm():
 
 def need_program(name, package):
     need(shutil.which(name), f"{name} is missing; install the package {package}")
+
+
+@functools.cache
+def guests_are_slow():
+    """Whether the host's KVM emulates its guests, at less than EMULATION_MIN: how fast, in words; else None."""
+    report = json.loads(subprocess.run([VPROF, "stat", "--kernel", guest("hang"), "--duration", "1", "--json"],
+                                       stdout=subprocess.PIPE, check=False).stdout)
+    speed = report["counters"].get("insn_emulation", 0) / (report["total"]["parts-ns"]["guest"] / 1e9)
+    if EMULATED_MIN < speed < EMULATION_MIN:
+        return f"this host emulates guests too slowly: {speed / 1e6:.2f} million instructions a second"
+    return None
+
+
+def need_fast_guests():
+    """Where a boot of Linux takes a minute and more, not all of them fit into a run of the tests."""
+    slow = guests_are_slow()
+    need(not slow, slow)
 
 
 def script(name, *arguments):
@@ -75,6 +95,20 @@ def wait_until(condition, what, seconds=30):
         if time.monotonic() > end:
             raise AssertionError(f"waited {seconds} s for {what}")
         time.sleep(0.02)
+
+
+def accepts(path):
+    try:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+    except OSError:
+        return False
+    return True
+
+
+def wait_for_socket(path):
+    """A socket's file is there a little before anybody listens."""
+    wait_until(lambda: accepts(path), f"somebody to listen at {path}")
 
 
 class ProgramTest(unittest.TestCase):

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# initramfs.sh FILE [INIT]: writes an uncompressed initramfs with a static busybox. Its /init is INIT, a script; without
-# one, it says which processors are online and which kernel runs, does a little work as a program would, and ends the
+# initramfs.sh FILE [INIT [MODULE]]: writes an uncompressed initramfs with a static busybox, and a kernel module. Its /init
+# is INIT, a script; without one, it says which processors are online and which kernel runs, does a little work as a program would, and ends the
 # machine: by ACPI if there is ACPI, else by a reboot.
 set -eu
 busybox=$(command -v busybox) || { echo "initramfs: busybox is missing; install the package busybox-static" >&2; exit 77; }
@@ -26,4 +26,5 @@ exec busybox reboot -f
 INIT
 [ $# -lt 2 ] || cp "$2" "$root/init"
 chmod +x "$root/init"
+[ $# -lt 3 ] || cp "$3" "$root/bin"
 bsdtar -cf "$1" --format newc --uid 0 --gid 0 -C "$root" bin dev init proc sys

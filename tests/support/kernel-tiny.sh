@@ -1,11 +1,13 @@
 #!/bin/sh
 # kernel-tiny.sh [fp|orc]: prints the path of a tiny Linux vmlinux (its bzImage lies beside it) whose own unwinder is the one
-# named, frame pointers without an argument. Built from Debian's linux-source-6.1 on the first call and kept in the user's
-# cache folder, keyed by source version, compiler and configuration.
+# named, frame pointers without an argument. That of orc has frame pointers as well, so that the same stack can be walked
+# both ways. Built from Debian's linux-source-6.1 on the first call and kept in the user's cache folder, keyed by source
+# version, compiler and configuration.
 set -eu
 case ${1:-fp} in
-fp) unwinder=CONFIG_UNWINDER_FRAME_POINTER=y ;;
-orc) unwinder=CONFIG_UNWINDER_ORC=y ;;
+fp) unwinder=CONFIG_UNWINDER_FRAME_POINTER=y; selects= ;;
+# No option that can be set does that, so the unwinder's gets to select what that of the other one selects.
+orc) unwinder=CONFIG_UNWINDER_ORC=y; selects='ARCH_WANT_FRAME_POINTERS FRAME_POINTER' ;;
 *) echo "usage: kernel-tiny.sh [fp|orc]" >&2; exit 2 ;;
 esac
 here=$(cd "$(dirname "$0")" && pwd)
@@ -14,7 +16,7 @@ source=/usr/src/linux-source-6.1.tar.xz
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/vprof/kernels
 key=$( { dpkg-query -W -f '${Version}' linux-source-6.1; gcc -dumpfullversion; cat "$here/tiny-kernel.config"
-	echo "$unwinder"; } |
+	echo "$unwinder" $selects; } |
 	sha256sum | cut -c1-16)
 out=$cache/tiny-$key
 if [ ! -r "$out/vmlinux" ]; then
@@ -28,6 +30,9 @@ if [ ! -r "$out/vmlinux" ]; then
 	trap 'rm -rf "$build"' EXIT
 	trap 'exit 130' INT TERM
 	tar -xf "$source" -C "$build" --strip-components=1
+	for option in $selects; do
+		sed -i "/^config UNWINDER_ORC\$/,/^\thelp/s/^\tselect OBJTOOL\$/&\n\tselect $option/" "$build/arch/x86/Kconfig.debug"
+	done
 	make -s -C "$build" tinyconfig >&2
 	echo "$unwinder" >"$build/unwinder.config"
 	(cd "$build" &&

@@ -6,6 +6,7 @@ import harness
 from harness import VPROF
 
 RESOLVED_MIN = 0.999
+DURATION = 124  # the exit status of a guest that --duration has ended
 
 # The busiest functions of a boot: memory, text for the console, timer, scheduler, random numbers, its own text.
 PLAUSIBLE = (r"mem(set|cpy|move|cmp|block)|clear_page|copy_|str|page|pte|pmd|init|alloc|free|kmem|slab|slob|zone|printk|vsn|"
@@ -33,6 +34,12 @@ class LinuxTest(harness.ProgramTest):
         online = "0" if vcpus == 1 else f"0-{vcpus - 1}"
         self.assertRegex(out, f"init: processors {online} online, Linux 6\\.", err)
         self.assertIn("init: counted to 200000", out)
+
+    def boot_in_part(self, kernel, *options, seconds, vcpus=1, hz=1000):
+        """The first seconds of a boot, where all of it would take too long: harness.guests_are_slow()."""
+        print(f"  {seconds} s of the boot: {harness.guests_are_slow()}", flush=True)
+        self.run_program(VPROF, "run", "--kernel", kernel, "--initrd", self.initrd, "-F", hz, "-o", self.recording,
+                         "--vcpus", vcpus, "--duration", seconds, *options, status=DURATION, timeout=seconds + 60)
 
     def check_profile(self, samples_min, more="^$"):
         """Kernel samples resolve, and most of the busiest functions match PLAUSIBLE or `more`."""

@@ -29,9 +29,14 @@ def perf(*arguments):
     return result.stdout
 
 
-def vprof_samples(recording):
-    text = subprocess.run([VPROF, "script", "--json", "-i", recording], capture_output=True, text=True, check=True).stdout
+def vprof_script(recording, *options):
+    command = [VPROF, "script", "--json", "-i", recording, *options]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return [json.loads(line) for line in text.splitlines()]
+
+
+def vprof_samples(recording):
+    return vprof_script(recording)
 
 
 def perf_samples(recording):

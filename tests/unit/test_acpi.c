@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Reads the tables as a kernel does: from the RSDP on, by offsets of the ACPI specification. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kvm/acpi.h"
 #include "kvm/boot.h"
+#include "run_suite.h"
 
 #define BASE UINT64_C(0xe0000)
 
@@ -182,10 +182,5 @@ int main(void)
 	tcase_add_test(tests, dsdt_tells_how_to_sleep);
 	tcase_add_test(tests, madt_lists_every_vcpu);
 	suite_add_tcase(suite, tests);
-
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The frames of the agent, as they may come: in pieces, too long, too short, from something else. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/agent/agent_stream.h"
+#include "run_suite.h"
 
 static struct agent_stream *stream;
 static struct agent_message message;
@@ -278,9 +278,5 @@ int main(void)
 	for (size_t i = 0; i < G_N_ELEMENTS(tests); i++)
 		tcase_add_test(test, tests[i]);
 	suite_add_tcase(suite, test);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

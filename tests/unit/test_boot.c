@@ -3,13 +3,13 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "kvm/boot.h"
 #include "kvm/boot_layout.h"
 #include "kvm/boot_priv.h"
+#include "run_suite.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)
 #define GIB(n) ((uint64_t)(n) << 30)
@@ -566,10 +566,5 @@ int main(void)
 	tcase_add_test(tests, linux_starts_in_long_mode);
 	tcase_add_test(tests, pvh_starts_in_protected_mode);
 	suite_add_tcase(suite, tests);
-
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* BTF made by code, and what is damaged about it. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "btf_builder.h"
 #include "guest/btf.h"
+#include "run_suite.h"
 
 static struct btf_builder builder;
 
@@ -144,7 +144,6 @@ int main(void)
 {
 	Suite *suite = suite_create("btf");
 	TCase *tests = tcase_create("btf");
-	SRunner *runner = srunner_create(suite);
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, members_are_found_by_name);
@@ -154,8 +153,5 @@ int main(void)
 	tcase_add_loop_test(tests, damage_is_refused, 0, G_N_ELEMENTS(damages));
 	tcase_add_test(tests, every_cut_is_refused);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite);
 }

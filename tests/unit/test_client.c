@@ -6,7 +6,6 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,6 +15,7 @@
 #include "lib/client/client.h"
 #include "lib/client/line.h"
 #include "lib/client/socket.h"
+#include "run_suite.h"
 
 #define WAIT_MS 10000u
 #define GREETING "{\"vprof\":{\"version\":\"9.9\",\"protocol\":1,\"capabilities\":[],\"guest\":{\"name\":\"g\"}}}\n"
@@ -541,10 +541,5 @@ static Suite *suite_make(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite_make());
-
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite_make());
 }

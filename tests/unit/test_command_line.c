@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The guest kernel's command line, and ours. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "kvm/boot.h"
 #include "kvm/command_line.h"
 #include "kvm/host.h"
 #include "kvm/options.h"
+#include "run_suite.h"
 
 static void check_line(bool is_linux, const char *const *options, const char *user, const char *expected)
 {
@@ -167,9 +167,5 @@ int main(void)
 	tcase_add_test(test, defaults);
 	tcase_add_test(test, usage_errors);
 	suite_add_tcase(suite, test);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The protocol: framing, dispatch, argument checks and the schema against what the server does. */
 #include <linux/kvm.h>
-#include <stdlib.h>
 #include <vprof/exit.h>
 
 #include "control_fixture.h"
+#include "run_suite.h"
 
 static struct peer peer;
 
@@ -322,7 +322,8 @@ static void assert_terms(const json_t *list, const char *const *names)
 
 START_TEST(the_schema_is_complete)
 {
-	static const char *const events[] = {"guest-ended", "guest-phase", "marker", "samples-lost", NULL};
+	static const char *const events[] = {"guest-ended", "guest-kernel", "guest-phase",
+	                                     "marker",      "samples-lost", NULL};
 	static const char *const errors[] = {"GenericError",
 	                                     "CommandNotFound",
 	                                     "InvalidArgument",
@@ -373,6 +374,7 @@ static void fake_vcpu_time(struct guest *guest G_GNUC_UNUSED, unsigned vcpu, boo
 	was_reset[vcpu] |= reset;
 	*out = (struct guest_vcpu_time){
 		.time = {.wall_ns = 9, .run_ns = 6, .vmm_ns = 3, .halt_wait_ns = 1},
+		.modes = {.kernel = 3, .user = 4},
 		.missing = "runnable",
 		.n_exits = 2,
 		.exits = {{.ip = vprof_exit_ip(KVM_EXIT_IO, 0x3f8), .count = 2, .ns = 1},
@@ -393,8 +395,9 @@ START_TEST(times_of_vcpus)
 	peer_say(&peer, "{\"execute\":\"query-vcpu-time\",\"arguments\":{\"vcpu\":1}}");
 	peer_expect(
 		&peer,
-		"{\"return\":{\"version\":1,\"missing\":\"runnable\",\"ns\":{\"wall\":9,\"run\":6,\"vmm\":3,\"cpu\":0,"
-		"\"runnable\":0,\"halt-wait\":1,\"halt-poll\":0,\"offline\":0},\"exits\":[{\"name\":\"exit:io:0x3f8\","
+		"{\"return\":{\"version\":2,\"missing\":\"runnable\",\"ns\":{\"wall\":9,\"run\":6,\"vmm\":3,\"cpu\":0,"
+		"\"runnable\":0,\"halt-wait\":1,\"halt-poll\":0,\"offline\":0},\"looks\":{\"kernel\":3,\"user\":4},"
+		"\"exits\":[{\"name\":\"exit:io:0x3f8\","
 		"\"reason\":2,\"detail\":1016,\"count\":2,\"ns\":1},{\"name\":\"exit:mmio:other\",\"reason\":6,"
 		"\"detail\":null,\"count\":1,\"ns\":2}],\"counters\":{\"halt_exits\":1}}}");
 	peer_refused(&peer, "{\"execute\":\"query-vcpu-time\",\"arguments\":{\"vcpu\":2}}", "InvalidArgument",
@@ -436,10 +439,5 @@ static Suite *suite_make(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite_make());
-
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite_make());
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The methods of probes: what they answer, what they refuse, and what becomes of a client's probes. */
 #include <linux/kvm.h>
-#include <stdlib.h>
 #include <string.h>
 #include <vprof/probe.h>
 
 #include "control_fixture.h"
 #include "fake_debug.h"
 #include "lib/record/ring_reader.h"
+#include "run_suite.h"
 
 static struct peer peer, other;
 
@@ -171,9 +171,5 @@ int main(void)
 	tcase_add_test(test, probes_go_with_their_client);
 	tcase_add_test(test, mappings);
 	suite_add_tcase(suite, test);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

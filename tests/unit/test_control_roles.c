@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Who may do what: the control role, its holder, and what becomes of it. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "control_fixture.h"
+#include "run_suite.h"
 
 static struct peer first, second;
 static char *holder; /* how an error names us, who are all of the peers */
@@ -128,10 +128,5 @@ static Suite *suite_make(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite_make());
-
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite_make());
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Configuration keys, and samples over the socket: read, waited for, added, given back. Sessions on a guest without
  * KVM. */
-#include <stdlib.h>
 #include <string.h>
 #include <vprof/recording.h>
 #include <vprof/ring.h>
 
 #include "control_fixture.h"
 #include "lib/record/record.h"
+#include "run_suite.h"
 
 #define MS UINT64_C(1000000)
 #define START(arguments) "{\"execute\":\"session-start\",\"arguments\":{\"events\":[\"task-clock\"]" arguments "}}"
@@ -41,10 +41,16 @@ static json_int_t integer_of(const json_t *object, const char *name)
 	return json_integer_value(value);
 }
 
+static const char *const limits[] = {"type", "min", "max", "choices", NULL};
+
 static void assert_key(const char *name, const char *expected)
 {
 	json_auto_t *keys = peer_return(&other, REQUEST("query-configuration"));
-	assert_json(json_object_get(keys, name), expected);
+	json_t *key = json_object_get(keys, name);
+	/* What it may be is asserted by itself. */
+	for (const char *const *limit = limits; *limit; limit++)
+		json_object_del(key, *limit);
+	assert_json(key, expected);
 }
 
 START_TEST(keys_have_defaults_and_are_set)
@@ -52,6 +58,11 @@ START_TEST(keys_have_defaults_and_are_set)
 	assert_key("ring-bytes", "{\"value\":1048576,\"default\":1048576,\"set\":false}");
 	assert_key("events", "{\"value\":null,\"default\":null,\"set\":false}");
 	assert_key("on-full", "{\"value\":\"drop\",\"default\":\"drop\",\"set\":false}");
+	json_auto_t *keys = peer_return(&other, REQUEST("query-configuration"));
+	assert_json(json_object_get(keys, "call-depth"),
+	            "{\"type\":\"integer\",\"min\":1,\"max\":127,\"value\":64,\"default\":64,\"set\":false}");
+	assert_json(json_object_get(keys, "on-full"), "{\"type\":\"string\",\"choices\":[\"drop\",\"stall\"],\"value\":"
+	                                              "\"drop\",\"default\":\"drop\",\"set\":false}");
 	done("{\"execute\":\"session-configure\",\"arguments\":{\"ring-bytes\":8192,\"on-full\":\"stall\","
 	     "\"call-user\":false}}");
 	assert_key("ring-bytes", "{\"value\":8192,\"default\":1048576,\"set\":true}");
@@ -59,6 +70,28 @@ START_TEST(keys_have_defaults_and_are_set)
 	assert_key("call-user", "{\"value\":false,\"default\":true,\"set\":true}");
 	done("{\"execute\":\"reset\",\"arguments\":{\"what\":\"configuration\"}}");
 	assert_key("ring-bytes", "{\"value\":1048576,\"default\":1048576,\"set\":false}");
+}
+END_TEST
+
+START_TEST(trace_flags_are_a_key)
+{
+	assert_key("trace", "{\"value\":[],\"default\":[],\"set\":false}");
+	done("{\"execute\":\"session-configure\",\"arguments\":{\"trace\":[\"console\",\"phases\"]}}");
+	assert_key("trace", "{\"value\":[\"phases\",\"console\"],\"default\":[],\"set\":true}");
+	done("{\"execute\":\"trace-set\",\"arguments\":{\"what\":\"phases\",\"state\":\"off\"}}");
+	assert_key("trace", "{\"value\":[\"console\"],\"default\":[],\"set\":true}");
+	peer_refused(&peer, "{\"execute\":\"session-configure\",\"arguments\":{\"trace\":[\"console\",\"all\"]}}",
+	             "InvalidArgument", "an array of any of exits, phases, console, requests");
+	done("{\"execute\":\"session-configure\",\"arguments\":{\"trace\":[\"requests\"]}}");
+	assert_key("trace", "{\"value\":[\"requests\"],\"default\":[],\"set\":true}");
+	json_auto_t *lines = peer_return(&peer, REQUEST("trace-read"));
+	ck_assert(strstr(json_string_value(json_object_get(lines, "text")), "query-configuration"));
+	done("{\"execute\":\"reset\",\"arguments\":{\"what\":\"configuration\"}}");
+	assert_key("trace", "{\"value\":[],\"default\":[],\"set\":false}");
+	done("{\"execute\":\"reset\",\"arguments\":{\"what\":\"trace\"}}");
+	json_auto_t *left = peer_return(&peer, REQUEST("trace-read"));
+	ck_assert_str_eq(json_string_value(json_object_get(left, "text")), "");
+	ck_assert_int_gt(integer_of(left, "missed"), 0);
 }
 END_TEST
 
@@ -364,6 +397,7 @@ static Suite *suite_make(void)
 	tcase_set_timeout(tc, 40);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, keys_have_defaults_and_are_set);
+	tcase_add_test(tc, trace_flags_are_a_key);
 	tcase_add_test(tc, keys_are_checked_and_kept_whole);
 	tcase_add_test(tc, the_rate_said_last_counts);
 	tcase_add_test(tc, a_session_has_the_keys_that_were_set);
@@ -384,10 +418,5 @@ static Suite *suite_make(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite_make());
-
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite_make());
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The methods on guest and session, with real sessions on a guest that needs no KVM, and the events. */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -8,6 +7,7 @@
 #include <vprof/ring.h>
 
 #include "control_fixture.h"
+#include "run_suite.h"
 
 #define MS UINT64_C(1000000)
 
@@ -224,6 +224,22 @@ START_TEST(a_session_has_defaults)
 }
 END_TEST
 
+START_TEST(who_looks_on_learns_what_the_session_is)
+{
+	struct peer other;
+	json_auto_t *started = peer_return(&peer, "{\"execute\":\"session-start\",\"arguments\":{\"events\":"
+	                                          "[\"timer\"],\"frequency-hz\":77,\"call-graph\":\"fp\"}}");
+	peer_join(&other);
+	json_auto_t *running = peer_return(&other, REQUEST("query-session"));
+	ck_assert_int_eq(integer_of(running, "frequency-hz"), 77);
+	ck_assert(json_equal(running, started));
+	json_decref(peer_return(&peer, REQUEST("session-stop")));
+	json_auto_t *stopped = peer_return(&other, REQUEST("query-session"));
+	ck_assert(json_equal(stopped, started));
+	peer_deinit(&other);
+}
+END_TEST
+
 static const struct {
 	const char *arguments, *class, *part;
 } refused_sessions[] = {
@@ -250,7 +266,8 @@ END_TEST
 
 START_TEST(a_session_takes_its_turn)
 {
-	static const char *const too_early[] = {REQUEST("session-stop"), REQUEST("query-stats"), REQUEST("rings")};
+	static const char *const too_early[] = {REQUEST("session-stop"), REQUEST("query-stats"), REQUEST("rings"),
+	                                        REQUEST("query-session")};
 	for (size_t i = 0; i < G_N_ELEMENTS(too_early); i++)
 		peer_refused(&peer, too_early[i], "WrongState", "session");
 	json_decref(peer_return(&peer, REQUEST("session-start")));
@@ -438,6 +455,7 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, a_session_with_call_chains_says_so);
 	tcase_add_loop_test(tc, a_session_without_tasks_says_why, 0, G_N_ELEMENTS(taskless));
 	tcase_add_test(tc, a_session_has_defaults);
+	tcase_add_test(tc, who_looks_on_learns_what_the_session_is);
 	tcase_add_test(tc, deliveries_of_the_schema_are_those_there_are);
 	tcase_add_loop_test(tc, a_wrong_session_is_refused, 0, G_N_ELEMENTS(refused_sessions));
 	tcase_add_test(tc, a_session_takes_its_turn);
@@ -452,10 +470,5 @@ static Suite *suite_make(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite_make());
-
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite_make());
 }

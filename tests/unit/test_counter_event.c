@@ -3,7 +3,6 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -11,6 +10,7 @@
 #include <vprof/recording.h>
 
 #include "counter/counter_priv.h"
+#include "run_suite.h"
 
 /* What the fake PMU was asked for, and what it answers: an errno, or 0 and a descriptor of nothing. */
 static struct perf_event_attr asked;
@@ -88,6 +88,7 @@ static const struct name_case {
 	{"task-clock", &counter_backend_clock, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, true, true},
 	{"cpu-clock:k", &counter_backend_clock, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, false, true},
 	{"timer", &counter_backend_timer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, true, true},
+	{"steps:k", &counter_backend_step, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, false, true},
 };
 
 START_TEST(names_are_understood)
@@ -151,7 +152,7 @@ START_TEST(every_name_has_a_summary)
 		parse(*name);
 		ck_assert_ptr_nonnull(counter_event_summary(*name));
 	}
-	ck_assert_uint_eq(n, 10);
+	ck_assert_uint_eq(n, 11);
 	ck_assert_ptr_null(counter_event_summary("zebra"));
 }
 END_TEST
@@ -287,6 +288,9 @@ static const struct {
 	{"timer", {.frequency_hz = 50000}, NULL},
 	{"timer", {.frequency_hz = 50001}, "1 to 50000 Hz"},
 	{"timer", {.frequency_hz = UINT32_MAX}, "4294967295 Hz"},
+	{"steps", {.period = 1}, NULL},
+	{"steps", {.period = 2}, "no period but 1"},
+	{"steps", {.frequency_hz = 999}, "no frequency"},
 	{"task-clock", {.period = 20000}, NULL},
 	{"task-clock", {.period = 19999}, "20000 to 72057594037927936 ns"},
 	{"cycles", {.period = 1000}, NULL},
@@ -333,10 +337,5 @@ static Suite *suite_make(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite_make());
-
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite_make());
 }

@@ -4,13 +4,13 @@
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "counter/counter_priv.h"
+#include "run_suite.h"
 
 static struct counter_event parse(const char *text)
 {
@@ -505,10 +505,5 @@ static Suite *suite_make(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite_make());
-
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite_make());
 }

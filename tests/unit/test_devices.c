@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The I/O ports: how a guest ends, marks a phase, and what an empty bus reads. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kvm/boot.h"
 #include "kvm/devices.h"
 #include "kvm/vm.h"
+#include "run_suite.h"
 
 static struct {
 	struct devices devices;
@@ -196,9 +196,5 @@ int main(void)
 	tcase_add_test(test, clock_is_bcd_of_now);
 	tcase_add_test(test, two_uarts_with_lines_of_their_own);
 	suite_add_tcase(suite, test);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The texts of QEMU's human monitor, as versions 7.2 and 9.2 print them. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "attach/hmp.h"
+#include "run_suite.h"
 
 /* By TCG, the views of system management mode come first. */
 static const char mtree[] = "FlatView #0\n"
@@ -156,11 +156,5 @@ int main(void)
 	tcase_add_test(tc, host_addresses);
 	tcase_add_test(tc, registers_of_each_vcpu);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite);
 }

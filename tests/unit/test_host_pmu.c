@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a processor says of its PMU, from answers of CPUID as processors give them. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "counter/host_pmu.h"
+#include "run_suite.h"
 
 struct leaf {
 	uint32_t number;
@@ -77,14 +77,8 @@ int main(void)
 {
 	Suite *suite = suite_create("host_pmu");
 	TCase *tc = tcase_create("host_pmu");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_loop_test(tc, processors_say_what_they_have, 0, sizeof(processors) / sizeof(processors[0]));
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -7,6 +7,7 @@
 #include "bzimage_builder.h"
 #include "elf_builder.h"
 #include "lib/symbol/image.h"
+#include "run_suite.h"
 
 #define TEXT_GVA UINT64_C(0xffffffff81000000)
 #define TEXT_GPA UINT64_C(0x1000000)
@@ -428,8 +429,6 @@ int main(void)
 {
 	Suite *suite = suite_create("image");
 	TCase *tcase = tcase_create("image");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, test_elf);
@@ -445,8 +444,5 @@ int main(void)
 	tcase_add_test(tcase, test_payload_is_no_elf);
 	tcase_add_test(tcase, test_release_falls_back_to_banner);
 	tcase_add_test(tcase, test_files);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? 0 : 1;
+	return run_suite(suite);
 }

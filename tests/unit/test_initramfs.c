@@ -12,6 +12,7 @@
 #include "lib/initramfs/initramfs.h"
 #include "lib/initramfs/library_cache.h"
 #include "lib/initramfs/library_search.h"
+#include "run_suite.h"
 
 #define NEWC_HEADER_BYTES 110u
 #define NEWC_FIELD_BYTES 8u
@@ -428,9 +429,5 @@ int main(void)
 	for (size_t i = 0; i < G_N_ELEMENTS(tests); i++)
 		tcase_add_test(test, tests[i]);
 	suite_add_tcase(suite, test);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

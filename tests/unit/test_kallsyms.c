@@ -4,6 +4,7 @@
 #include "kallsyms_builder.h"
 #include "lib/symbol/kallsyms.h"
 #include "lib/symbol/symtab.h"
+#include "run_suite.h"
 
 #define GVA UINT64_C(0xffffffff82000000)
 #define N_SYMBOLS 1000u
@@ -192,8 +193,6 @@ int main(void)
 {
 	Suite *suite = suite_create("kallsyms");
 	TCase *tcase = tcase_create("kallsyms");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_loop_test(tcase, test_layout, 0, G_N_ELEMENTS(KALLSYMS_LAYOUTS));
@@ -201,8 +200,5 @@ int main(void)
 	tcase_add_loop_test(tcase, test_corrupt, 0, G_N_ELEMENTS(KALLSYMS_LAYOUTS));
 	tcase_add_test(tcase, test_name_too_long);
 	tcase_add_test(tcase, test_nothing);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? 0 : 1;
+	return run_suite(suite);
 }

@@ -5,11 +5,11 @@
 #include <check.h>
 #include <elf.h>
 #include <glib/gstdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/initramfs/kernel_modules.h"
+#include "run_suite.h"
 
 #define RELEASE "6.1.0-56-cloud-amd64"
 
@@ -236,9 +236,5 @@ int main(void)
 	tcase_add_test(tests, errors_say_which);
 	tcase_add_test(tests, damaged_modules);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What is said in a ring about the mappings of a process in memory laid out by hand. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "fake_process.h"
 #include "lib/record/ring_reader.h"
+#include "run_suite.h"
 #include "sample/mapper.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -150,7 +150,6 @@ int main(void)
 {
 	Suite *suite = suite_create("mapper");
 	TCase *tests = tcase_create("mapper");
-	SRunner *runner = srunner_create(suite);
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, a_process_is_said_once);
@@ -160,8 +159,5 @@ int main(void)
 	tcase_add_test(tests, a_full_ring_is_tried_again);
 	tcase_add_test(tests, kernel_threads_have_none);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite);
 }

@@ -11,6 +11,7 @@
 #include "lib/profile/mappings.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/user_symbols.h"
+#include "run_suite.h"
 
 static const uint8_t id_a[20] = {0xaa, 1}, id_b[20] = {0xbb, 2};
 static struct mappings *mappings;
@@ -33,26 +34,31 @@ static void teardown(void)
 }
 
 /* build_id NULL: a PERF_RECORD_MMAP. */
-static void map(uint32_t pid, uint64_t start, uint64_t end, uint64_t offset, const char *name, const uint8_t *build_id,
-                uint64_t time_ns)
+static void map_in(uint16_t mode, uint32_t pid, uint64_t start, uint64_t end, uint64_t offset, const char *name,
+                   const uint8_t *build_id, uint64_t time_ns)
 {
 	const struct record_id id = {.pid = pid, .tid = pid, .time_ns = time_ns};
 	uint64_t record[64];
 	size_t bytes;
 
 	if (build_id != NULL)
-		bytes = record_mmap2_encode(PERF_RECORD_MISC_USER, pid, start, end - start, offset, build_id, 20, name,
-		                            &id, record, sizeof(record));
+		bytes = record_mmap2_encode(mode, pid, start, end - start, offset, build_id, 20, name, &id, record,
+		                            sizeof(record));
 	else
-		bytes = record_mmap_encode(PERF_RECORD_MISC_USER, pid, start, end - start, offset, name, &id, record,
-		                           sizeof(record));
+		bytes = record_mmap_encode(mode, pid, start, end - start, offset, name, &id, record, sizeof(record));
 	ck_assert_uint_ne(bytes, 0);
 	mappings_add(mappings, (const struct perf_event_header *)record, bytes, time_ns);
 }
 
+static void map(uint32_t pid, uint64_t start, uint64_t end, uint64_t offset, const char *name, const uint8_t *build_id,
+                uint64_t time_ns)
+{
+	map_in(PERF_RECORD_MISC_USER, pid, start, end, offset, name, build_id, time_ns);
+}
+
 static const char *name_at(uint32_t pid, uint64_t ip, uint64_t time_ns)
 {
-	const struct mapping *mapping = mappings_find(mappings, pid, ip, time_ns);
+	const struct mapping *mapping = mappings_find(mappings, PROFILE_USER, pid, ip, time_ns);
 
 	return mapping != NULL ? mapping->file->name : "none";
 }
@@ -81,10 +87,10 @@ END_TEST
 START_TEST(what_is_said_again_is_the_same_mapping)
 {
 	map(7, 0x1000, 0x5000, 0x200, "/a", NULL, 10);
-	const struct mapping *mapping = mappings_find(mappings, 7, 0x1234, 30);
+	const struct mapping *mapping = mappings_find(mappings, PROFILE_USER, 7, 0x1234, 30);
 
 	map(7, 0x1000, 0x5000, 0x200, "/a", id_a, 20); /* with the build-id, now that it is known */
-	ck_assert_ptr_eq(mappings_find(mappings, 7, 0x1234, 30), mapping);
+	ck_assert_ptr_eq(mappings_find(mappings, PROFILE_USER, 7, 0x1234, 30), mapping);
 	ck_assert_uint_eq(mapping->file->build_id_bytes, 20);
 	ck_assert_uint_eq(mapping_file_offset(mapping, 0x1234), 0x434);
 	ck_assert(!mapping->file->is_another);
@@ -95,8 +101,8 @@ START_TEST(another_build_of_a_path_is_another_file)
 {
 	map(7, 0x1000, 0x2000, 0, "/a", id_a, 10);
 	map(8, 0x1000, 0x2000, 0, "/a", id_b, 10);
-	const struct mapped_file *first = mappings_find(mappings, 7, 0x1000, 10)->file;
-	const struct mapped_file *second = mappings_find(mappings, 8, 0x1000, 10)->file;
+	const struct mapped_file *first = mappings_find(mappings, PROFILE_USER, 7, 0x1000, 10)->file;
+	const struct mapped_file *second = mappings_find(mappings, PROFILE_USER, 8, 0x1000, 10)->file;
 
 	ck_assert_ptr_ne(first, second);
 	ck_assert(!first->is_another && second->is_another);
@@ -114,6 +120,33 @@ START_TEST(kernels_and_impossible_mappings_are_left_alone)
 	map(7, 0x1000, 0x1000, 0, "/empty", NULL, 1);
 	map(7, UINT64_MAX, 0x1000, 0, "/wraps", NULL, 1);
 	ck_assert_str_eq(name_at(7, 0x1000, 2), "none");
+}
+END_TEST
+
+static const char *module_at(uint64_t ip, uint64_t time_ns)
+{
+	/* Whoever's sample it is. */
+	const struct mapping *mapping = mappings_find(mappings, PROFILE_KERNEL, 7, ip, time_ns);
+
+	return mapping != NULL ? mapping->file->name : "none";
+}
+
+START_TEST(modules_are_the_kernels)
+{
+	const uint64_t code = 0xffffffffc0000000;
+
+	map_in(PERF_RECORD_MISC_KERNEL, UINT32_MAX, 0xffffffff81000000, UINT64_MAX, 0, "[kernel.kallsyms]_text", NULL,
+	       1);
+	map_in(PERF_RECORD_MISC_KERNEL, UINT32_MAX, code, code + 0x3000, 0, "[ext4]", id_a, 10);
+	map_in(PERF_RECORD_MISC_KERNEL, UINT32_MAX, code, code + 0x1000, 0, "[xfs]", id_b, 20);
+	ck_assert_str_eq(module_at(code, 5), "[ext4]"); /* seen to be there only later */
+	ck_assert_str_eq(module_at(code, 10), "[ext4]");
+	ck_assert_str_eq(module_at(code, 20), "[xfs]");
+	ck_assert_str_eq(module_at(code + 0x1000, 20), "[ext4]");
+	ck_assert_str_eq(module_at(code + 0x3000, 20), "none");
+	ck_assert_str_eq(module_at(0xffffffff81000000, 20), "none");
+	ck_assert_str_eq(name_at(7, code, 20), "none");
+	ck_assert(mapping_is_module(mappings_find(mappings, PROFILE_KERNEL, 7, code, 20)));
 }
 END_TEST
 
@@ -264,19 +297,16 @@ int main(void)
 {
 	Suite *suite = suite_create("mappings");
 	TCase *tests = tcase_create("mappings");
-	SRunner *runner = srunner_create(suite);
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, the_latest_mapping_of_the_process_counts);
 	tcase_add_test(tests, what_is_said_again_is_the_same_mapping);
 	tcase_add_test(tests, another_build_of_a_path_is_another_file);
 	tcase_add_test(tests, kernels_and_impossible_mappings_are_left_alone);
+	tcase_add_test(tests, modules_are_the_kernels);
 	tcase_add_test(tests, copies_below_a_folder);
 	tcase_add_test(tests, a_copy_of_another_build_is_refused);
 	tcase_add_test(tests, copies_in_archives_one_behind_the_other);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite);
 }

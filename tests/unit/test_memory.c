@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <check.h>
 #include <gio/gio.h>
-#include <stdlib.h>
 
 #include "kvm/memory.h"
+#include "run_suite.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)
 #define GIB(n) ((uint64_t)(n) << 30)
@@ -130,10 +130,5 @@ int main(void)
 	tcase_add_test(tcase, ranges_that_wrap_are_not_memory);
 	tcase_add_test(tcase, registration_names_what_failed);
 	suite_add_tcase(suite, tcase);
-
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Reads the table by offsets of the MultiProcessor Specification 1.4, as Linux's mpparse.c walks it. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kvm/boot.h"
 #include "kvm/mptable.h"
+#include "run_suite.h"
 
 #define BASE UINT64_C(0xf0000)
 
@@ -123,10 +123,5 @@ int main(void)
 
 	tcase_add_test(tests, table_lists_every_vcpu);
 	suite_add_tcase(suite, tests);
-
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

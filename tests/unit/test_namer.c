@@ -5,6 +5,7 @@
 
 #include "fake_guest_memory.h"
 #include "lib/record/ring_reader.h"
+#include "run_suite.h"
 #include "sample/namer.h"
 
 #define TASKS UINT64_C(0xffff888000040000) /* pages of tasks, 512 bytes each */
@@ -209,7 +210,6 @@ int main(void)
 {
 	Suite *suite = suite_create("namer");
 	TCase *tests = tcase_create("namer");
-	SRunner *runner = srunner_create(suite);
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, a_task_appears_changes_its_name_and_goes);
@@ -218,8 +218,5 @@ int main(void)
 	tcase_add_test(tests, idle_tasks_are_not_announced);
 	tcase_add_test(tests, a_full_ring_is_tried_again);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite);
 }

@@ -2,12 +2,12 @@
 /* ORC tables of every layout, and the chains they give over stacks made by hand. */
 #include <check.h>
 #include <linux/perf_event.h>
-#include <stdlib.h>
 
 #include "elf_builder.h"
 #include "fake_guest_memory.h"
 #include "guest/orc.h"
 #include "guest/unwind.h"
+#include "run_suite.h"
 
 #define TEXT UINT64_C(0xffffffff80000000) /* maps the fake guest's RAM, too */
 #define TABLES UINT64_C(0xffffffff80100000)
@@ -60,6 +60,7 @@ static const struct rule {
 static struct fake_guest fake;
 static struct guest_regs regs;
 static struct orc *orc;
+static struct module_table modules;
 
 static uint16_t flags_encode(const struct layout *layout, const struct orc_entry *entry)
 {
@@ -138,6 +139,7 @@ static void setup(void)
 	fake_map(&fake, regs.cr3, 4, TEXT, 0, 2);
 	orc = orc_make(&layouts[0], NULL);
 	ck_assert_ptr_nonnull(orc);
+	memset(&modules, 0, sizeof(modules));
 }
 
 static void teardown(void)
@@ -175,15 +177,104 @@ END_TEST
 
 static void expect(const uint64_t *words, unsigned n, enum unwind_end why)
 {
-	const struct unwind_config config = {.orc = orc, .depth = UNWIND_DEPTH_DEFAULT, .user = true};
+	const struct unwind_config config = {
+		.orc = orc, .modules = &modules, .depth = UNWIND_DEPTH_DEFAULT, .user = true};
 	uint64_t chain[UNWIND_CHAIN_MAX];
 	enum unwind_end end;
 
-	ck_assert_uint_eq(unwind(&config, &fake.guest, &regs, chain, &end), n);
+	ck_assert_uint_eq(unwind(&config, &fake.guest, &regs, NULL, chain, &end), n);
 	for (unsigned i = 0; i < n; i++)
 		ck_assert_uint_eq(chain[i], words[i]);
 	ck_assert_int_eq(end, why);
 }
+
+#define MODULE UINT64_C(0xffffffffc0000000)
+#define MODULE_TABLES UINT64_C(0x6000) /* in the fake guest's RAM */
+
+/* Two functions at MODULE + 0x100 and 0x200, by rules 0 and 2: a leaf, and one with a frame pointer. */
+static void module_make(void)
+{
+	static const unsigned of[] = {0, 2};
+
+	modules.n = modules.n_ranges = 1;
+	modules.ranges[0] = (struct module_range){.start = MODULE, .bytes = 0x300};
+	modules.modules[0] = (struct module){
+		.orc_ips = TEXT + MODULE_TABLES, .orc_entries = TEXT + MODULE_TABLES + 0x100, .orc_n = 2};
+	for (unsigned i = 0; i < G_N_ELEMENTS(of); i++) {
+		const struct orc_entry *entry = &rules[of[i]].entry;
+		int32_t distance = (int32_t)(MODULE + 0x100 * (i + 1) - (TEXT + MODULE_TABLES + 4 * i));
+		uint16_t flags = flags_encode(&layouts[0], entry);
+		uint8_t *at = fake.ram + MODULE_TABLES + 0x100 + (size_t)i * ORC_ENTRY_BYTES;
+
+		memcpy(fake.ram + MODULE_TABLES + (size_t)4 * i, &distance, sizeof(distance));
+		memcpy(at, &entry->sp_offset, 2);
+		memcpy(at + 2, &entry->bp_offset, 2);
+		memcpy(at + 4, &flags, 2);
+	}
+}
+
+/* A leaf of the module, called by a function of the module, called by the kernel. */
+START_TEST(chains_go_through_modules)
+{
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, MODULE + 0x110, MODULE + 0x210, TEXT + 0x710};
+
+	module_make();
+	regs.rip = MODULE + 0x110;
+	regs.rsp = TEXT + 0x2000;
+	regs.rbp = TEXT + 0x2100;
+	fake_write(&fake, 0x2000, MODULE + 0x210);
+	fake_write(&fake, 0x2100, 0xbeef);
+	fake_write(&fake, 0x2108, TEXT + 0x710);
+	expect(want, 4, UNWIND_END_OF_STACK);
+}
+END_TEST
+
+/* Generated code: by its frame pointer, if that leads to code that is known. */
+START_TEST(code_without_entries_may_have_frame_pointers)
+{
+	static const uint64_t generated = UINT64_C(0xffffffffc1000000);
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, generated, TEXT + 0x310, TEXT + 0x710};
+
+	regs.rip = generated;
+	regs.rsp = TEXT + 0x2000;
+	regs.rbp = TEXT + 0x2100;
+	fake_write(&fake, 0x2100, TEXT + 0x2200);
+	fake_write(&fake, 0x2108, TEXT + 0x310);
+	fake_write(&fake, 0x2200, 0xbeef);
+	fake_write(&fake, 0x2208, TEXT + 0x710);
+	expect(want, 4, UNWIND_END_OF_STACK);
+	fake_write(&fake, 0x2108, generated + 8);
+	expect(want, 2, UNWIND_NO_ENTRY);
+	regs.rbp = 0xdead;
+	expect(want, 2, UNWIND_NO_ENTRY);
+}
+END_TEST
+
+START_TEST(code_that_a_modules_table_does_not_cover_ends_a_chain)
+{
+	static const uint64_t addresses[] = {MODULE, MODULE + 0xff, MODULE + 0x300, MODULE - 1};
+	struct module_table *table = &modules;
+
+	module_make();
+	for (unsigned i = 0; i < G_N_ELEMENTS(addresses); i++) {
+		const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, addresses[i]};
+
+		regs.rip = addresses[i];
+		expect(want, 2, UNWIND_NO_ENTRY);
+	}
+	/* A table that is said to be where nothing is, or to be of any size. */
+	const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, MODULE + 0x110};
+
+	regs.rip = MODULE + 0x110;
+	table->modules[0].orc_n = 1u << 22;
+	expect(want, 2, UNWIND_NO_ENTRY);
+	table->modules[0].orc_n = 2;
+	table->modules[0].orc_ips = 0xffffff0000000000;
+	expect(want, 2, UNWIND_NO_ENTRY);
+	table->modules[0].orc_ips = 0x1000;
+	expect(want, 2, UNWIND_NO_ENTRY);
+}
+END_TEST
 
 START_TEST(calls_by_stack_and_frame_pointer)
 {
@@ -230,6 +321,14 @@ START_TEST(through_an_interrupt_out_of_user_space)
 	fake_write(&fake, 0x3000, 0);
 	fake_write(&fake, 0x3008, USER_IP + 1);
 	expect(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+
+	/* Without user space, the kernel's part is whole. */
+	const struct unwind_config kernel_only = {.orc = orc, .depth = UNWIND_DEPTH_DEFAULT};
+	uint64_t chain[UNWIND_CHAIN_MAX];
+	enum unwind_end end;
+
+	ck_assert_uint_eq(unwind(&kernel_only, &fake.guest, &regs, NULL, chain, &end), 3);
+	ck_assert_int_eq(end, UNWIND_END_OF_STACK);
 }
 END_TEST
 
@@ -344,11 +443,12 @@ int main(void)
 {
 	Suite *suite = suite_create("ORC");
 	TCase *tcase = tcase_create("ORC");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, every_layout_gives_the_same_entries, 0, G_N_ELEMENTS(layouts));
+	tcase_add_test(tcase, chains_go_through_modules);
+	tcase_add_test(tcase, code_without_entries_may_have_frame_pointers);
+	tcase_add_test(tcase, code_that_a_modules_table_does_not_cover_ends_a_chain);
 	tcase_add_test(tcase, calls_by_stack_and_frame_pointer);
 	tcase_add_test(tcase, a_call_at_the_end_of_a_function_belongs_to_it);
 	tcase_add_test(tcase, through_an_interrupt_out_of_user_space);
@@ -358,9 +458,5 @@ int main(void)
 	tcase_add_test(tcase, ends_are_told_apart);
 	tcase_add_test(tcase, tables_that_contradict_themselves_are_refused);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite);
 }

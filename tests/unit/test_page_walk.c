@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <check.h>
-#include <stdlib.h>
 
 #include "fake_guest_memory.h"
 #include "guest/page_walk.h"
+#include "run_suite.h"
 
 static struct fake_guest fake;
 static uint64_t root;
@@ -144,8 +144,6 @@ int main(void)
 {
 	Suite *suite = suite_create("page walk");
 	TCase *tcase = tcase_create("page walk");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_loop_test(tcase, each_page_size_translates, 0, 2);
@@ -156,9 +154,5 @@ int main(void)
 	tcase_add_test(tcase, reads_cross_pages_and_stop_at_holes);
 	tcase_add_test(tcase, a_second_read_of_a_page_does_not_walk_again);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite);
 }

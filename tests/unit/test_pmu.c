@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The registers of an emulated PMU against SDM vol. 3B, chapter 20, on a source that the test moves. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "pmu/pmu.h"
 #include "pmu_source.h"
+#include "run_suite.h"
 
 #define PMC0 0xc1u
 #define SELECT0 0x186u
@@ -410,9 +410,5 @@ int main(void)
 	tcase_add_test(test, cpuid);
 	tcase_add_test(test, ranges_cover_every_register);
 	suite_add_tcase(suite, test);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

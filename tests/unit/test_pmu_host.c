@@ -3,13 +3,13 @@
 #include <check.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "counter/counter_priv.h"
 #include "pmu/host.h"
+#include "run_suite.h"
 
 #define KHZ 2000000u /* cycles per ms */
 #define CYCLES_PER_NS 2
@@ -248,9 +248,5 @@ int main(void)
 	tcase_add_test(test, hardware_stays_open_for_the_same_event);
 	tcase_add_test(test, hardware_that_refuses_counts_nothing);
 	suite_add_tcase(suite, test);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -6,6 +6,7 @@
 
 #include "fake_debug.h"
 #include "lib/record/ring_reader.h"
+#include "run_suite.h"
 #include "sample/probe.h"
 
 static struct fake_guest fake;
@@ -65,6 +66,7 @@ START_TEST(probes_have_one_name)
 		{"function:0xffffffff81000000", "function:0xffffffff81000000"},
 		{"marker:0x40-0x60", "marker:0x40-0x60"},
 		{"marker:*", "marker:*"},
+		{"marker:parse-*", "marker:parse-*"},
 	};
 	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
 		struct probe_spec spec;
@@ -112,6 +114,8 @@ START_TEST(other_texts_are_refused)
 		"function:0xg",
 		"function:1+1",
 		"marker:256",
+		"marker:",
+		"marker:0x40-",
 		"markers:*",
 		"kprobe:vfs_read",
 	};
@@ -279,6 +283,36 @@ START_TEST(events_say_what_happened)
 }
 END_TEST
 
+START_TEST(marks_of_clients_are_events)
+{
+	const struct guest_access mark = {
+		.reason = KVM_EXIT_IO, .write = true, .bytes = 1, .count = 1, .address = 0x80, .value = 0x40};
+	struct record_sample sample;
+	unsigned all = add("marker:*"), named = add("marker:lo?d"), range = add("marker:0-0x7f");
+	ck_assert_uint_eq(probe_hub_mark(hub, "load", false), 1); /* before recording */
+	record(0);
+	ck_assert_uint_eq(probe_hub_mark(hub, "load", false), 2);
+	ck_assert_uint_eq(probe_hub_mark(hub, "other", true), 3);
+	fake_access(&fake, 0, &mark);
+	probe_set_pause(set);
+	const uint64_t expected[][3] = {{all, 2, PROBE_MARK_BEGIN},
+	                                {named, 2, PROBE_MARK_BEGIN},
+	                                {all, 3, PROBE_MARK_END},
+	                                {all, 0x40, PROBE_MARK_PORT},
+	                                {range, 0x40, PROBE_MARK_PORT}};
+	struct ring_reader *reader = ring_reader_open(ring_memfd(probe_set_ring(set, 0)), NULL);
+	for (size_t i = 0; i < G_N_ELEMENTS(expected); i++) {
+		const uint64_t *values = next_event(reader, &sample);
+		ck_assert_uint_eq(sample.id, expected[i][0]);
+		ck_assert_uint_eq(values[0], expected[i][1]);
+		ck_assert_uint_eq(values[1], expected[i][2]);
+	}
+	size_t bytes;
+	ck_assert_ptr_null(ring_reader_next(reader, &bytes));
+	ring_reader_free(reader);
+}
+END_TEST
+
 START_TEST(a_full_ring_drops_and_counts)
 {
 	struct probe_statistics statistics;
@@ -360,13 +394,10 @@ int main(void)
 	tcase_add_test(sets, recording_refuses_changes);
 	tcase_add_test(sets, a_guest_that_cannot_be_probed);
 	tcase_add_test(sets, events_say_what_happened);
+	tcase_add_test(sets, marks_of_clients_are_events);
 	tcase_add_test(sets, a_full_ring_drops_and_counts);
 	tcase_add_test(sets, msrs_of_all_sets_are_watched);
 	tcase_add_test(sets, timers_tick_on_the_vcpus_they_should);
 	suite_add_tcase(suite, sets);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,31 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Histograms against sums made by hand, columns, modes and resolvers. */
 #include <check.h>
-#include <stdlib.h>
 #include <vprof/exit.h>
 
 #include "lib/profile/histogram.h"
-#include "recording_file.h"
+#include "recording_resolver.h"
+#include "run_suite.h"
 
 static const char *const event_names[] = {"task-clock", "cycles"};
-
-static struct recording *recording;
-static struct resolver *resolver;
-
-static void setup(void)
-{
-	file_make();
-	recording_write();
-	recording = open_good();
-	resolver = resolver_new_recording(recording);
-}
-
-static void teardown(void)
-{
-	resolver_free(resolver);
-	recording_free(recording);
-	file_drop();
-}
 
 static void add(struct histogram *histogram, uint16_t misc, uint64_t ip, uint32_t cpu, uint64_t period, unsigned event)
 {
@@ -280,7 +262,7 @@ int main(void)
 	Suite *suite = suite_create("profile");
 	TCase *tests = tcase_create("profile");
 
-	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_checked_fixture(tests, resolver_setup, resolver_teardown);
 	tcase_add_test(tests, addresses_of_a_symbol_are_one_row);
 	tcase_add_test(tests, modes_events_and_vcpus_are_told_apart);
 	tcase_add_test(tests, rows_of_one_size_are_in_the_order_of_the_list);
@@ -293,10 +275,5 @@ int main(void)
 	tcase_add_test(tests, columns_are_parsed_or_refused);
 	tcase_add_test(tests, a_column_has_a_text_or_a_number);
 	suite_add_tcase(suite, tests);
-
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite);
 }

@@ -6,6 +6,7 @@
 
 #include "lib/record/exit_name.h"
 #include "lib/record/record.h"
+#include "run_suite.h"
 
 static const struct record_id some_id = {.pid = 7, .tid = 8, .time_ns = 900, .cpu = 3, .id = 42};
 
@@ -99,6 +100,7 @@ START_TEST(encoders_need_room)
 	for (size_t room = 0; room < 56 + 8 + 4 * 8; room++)
 		ck_assert_uint_eq(record_sample_encode(&sample, true, buffer, room), 0);
 	ck_assert_uint_eq(record_lost_encode(1, &some_id, buffer, 55), 0);
+	ck_assert_uint_eq(record_switch_encode(true, 1, 1, &some_id, buffer, 47), 0);
 	ck_assert_uint_eq(record_comm_encode("sh", false, &some_id, buffer, 55), 0);
 	ck_assert_uint_eq(record_mmap_encode(0, 1, 2, 3, 4, "x", &some_id, buffer, 79), 0);
 }
@@ -130,8 +132,21 @@ START_TEST(other_records_come_back)
 	uint32_t pid, tid;
 	const char *text;
 	struct record_mmap mmap;
+	struct record_switch change;
 	struct record_id out;
 
+	for (int leaves = 0; leaves < 2; leaves++) {
+		size_t n = record_switch_encode(leaves, 12, 13, &some_id, buffer, sizeof(buffer));
+		ck_assert_uint_eq(n, 48);
+		ck_assert_uint_eq(record->type, PERF_RECORD_SWITCH_CPU_WIDE);
+		ck_assert(record_switch_decode(record, n, &change));
+		ck_assert_int_eq(change.out, leaves);
+		ck_assert_uint_eq(change.other_pid, 12);
+		ck_assert_uint_eq(change.other_tid, 13);
+		ck_assert(record_id_decode(record, n, VPROF_SAMPLE_TYPE, &out));
+		ck_assert_uint_eq(out.pid, 7);
+		ck_assert(!record_switch_decode(record, 12, &change)); /* cut off */
+	}
 	size_t bytes = record_lost_encode(17, &some_id, buffer, sizeof(buffer));
 	ck_assert(record_lost_decode(record, bytes, &id, &lost));
 	ck_assert_uint_eq(id, 42);
@@ -326,10 +341,5 @@ int main(void)
 	tcase_add_test(tests, check_of_headers);
 	tcase_add_test(tests, exit_names);
 	suite_add_tcase(suite, tests);
-
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -3,12 +3,12 @@
 #include <check.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "recording_file.h"
+#include "run_suite.h"
 
 /* Two names, mapping, 10 samples, 2 rounds, loss, the last round. */
 #define N_RECORDS (2 + 1 + 10 + 2 + 1 + 1)
@@ -304,10 +304,5 @@ int main(void)
 	tcase_add_test(tests, pipe_is_refused_for_writing);
 	tcase_add_test(tests, old_contents_are_replaced);
 	suite_add_tcase(suite, tests);
-
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

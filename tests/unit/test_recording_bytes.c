@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Files that are no recordings, damaged ones, and those that other versions of perf make. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "recording_file.h"
+#include "run_suite.h"
 
 /* Files that are refused. */
 
@@ -343,10 +343,5 @@ int main(void)
 	tcase_add_test(tests, damaged_compression_is_refused);
 	tcase_add_loop_test(tests, what_cannot_be_compressed_is_refused, 0, 3);
 	suite_add_tcase(suite, tests);
-
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

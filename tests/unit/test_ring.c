@@ -7,13 +7,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <vprof/ring.h>
 
 #include "lib/record/ring_reader.h"
+#include "run_suite.h"
 #include "sample/ring_view.h"
 
 #define SMALL VPROF_RING_DATA_BYTES_MIN
@@ -512,10 +512,5 @@ static Suite *suite_make(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite_make());
-
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite_make());
 }

@@ -2,7 +2,6 @@
 /* A ring whose every byte the test writes, as a producer that is wrong or means harm could. */
 #include <check.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
 #include "lib/record/writer.h"
+#include "run_suite.h"
 
 #define DATA_BYTES VPROF_RING_DATA_BYTES_MIN
 
@@ -261,10 +261,5 @@ int main(void)
 	tcase_add_loop_test(tests, headers_that_cannot_be, 0, 8);
 	tcase_add_test(tests, files_that_are_no_rings);
 	suite_add_tcase(suite, tests);
-
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -7,10 +7,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "control/sandbox.h"
+#include "run_suite.h"
 
 #define OUTSIDE 10 /* exit status: the child is not in the sandbox */
 
@@ -185,6 +186,8 @@ static int allowed_calls(void)
 	    timer_delete(timer) != 0)
 		return 4;
 	g_free(g_malloc(64 << 20));
+	if (prctl(PR_SET_NAME, "worker") != 0)
+		return 6;
 	return pthread_create(&thread, NULL, thread_calls, &byte) || pthread_join(thread, NULL) ? 5 : 0;
 }
 
@@ -205,9 +208,5 @@ int main(void)
 	tcase_add_test(tests, test_threads);
 	tcase_add_test(tests, test_allowed);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -2,10 +2,10 @@
 /* The UART as Linux's 8250 driver sees it (drivers/tty/serial/8250/8250_port.c). */
 #include <check.h>
 #include <linux/serial_reg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kvm/serial.h"
+#include "run_suite.h"
 
 static struct {
 	struct serial serial;
@@ -244,9 +244,5 @@ int main(void)
 	tcase_add_test(test, loopback_keeps_characters);
 	tcase_add_test(test, unplugged_line_has_no_carrier);
 	suite_add_tcase(suite, test);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -10,6 +10,7 @@
 #include "fake_guest.h"
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
+#include "run_suite.h"
 #include "sample/session.h"
 
 #define MS UINT64_C(1000000)
@@ -478,10 +479,5 @@ static Suite *suite_make(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite_make());
-
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite_make());
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A session on a guest that a route samples: what the route hands over is in the rings, and what it cannot is said. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "counter/route.h"
 #include "lib/record/ring_reader.h"
+#include "run_suite.h"
 #include "sample/session.h"
 
 #define KERNEL_RIP UINT64_C(0xffffffff81000010)
@@ -136,6 +136,35 @@ START_TEST(samples_are_in_the_ring_of_their_vcpu)
 }
 END_TEST
 
+START_TEST(a_suspended_session_goes_on_with_its_rings_and_figures)
+{
+	const struct counter_totals totals = {.overflows = 1, .expected = 4};
+	struct session_statistics figures;
+
+	session_suspend(session); /* without a session, nothing */
+	ck_assert(session_resume(session, true, NULL));
+	start(&(struct session_config){0});
+	take(1, KERNEL_RIP, 0, true);
+	in_force.account(in_force.data, 1, &totals);
+	session_suspend(session);
+	ck_assert_ptr_null(in_force.take);
+	ck_assert(session_running(session));
+	ck_assert(session_resume(session, true, NULL));
+	ck_assert_ptr_nonnull(in_force.take);
+	take(1, USER_RIP, 3, true);
+	in_force.account(in_force.data, 1, &totals);
+	session_statistics_read(session, 1, &figures);
+	ck_assert_uint_eq(figures.sample, 2);
+	ck_assert_uint_eq(figures.expected, 8);
+	ck_assert_uint_eq(ring_totals(session_ring(session, 1)).records, 2);
+	session_suspend(session);
+	ck_assert(session_stop(session, NULL));
+	start(&(struct session_config){0});
+	session_statistics_read(session, 1, &figures);
+	ck_assert_uint_eq(figures.sample, 0);
+}
+END_TEST
+
 START_TEST(what_it_cannot_is_refused_by_name)
 {
 	assert_refused(&(struct session_config){.route = "absent"}, "absent: web01 has no such thing; buy one");
@@ -155,13 +184,8 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_first_that_works_is_taken_with_its_defaults);
 	tcase_add_test(tc, samples_are_in_the_ring_of_their_vcpu);
+	tcase_add_test(tc, a_suspended_session_goes_on_with_its_rings_and_figures);
 	tcase_add_test(tc, what_it_cannot_is_refused_by_name);
 	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite);
 }

@@ -3,7 +3,6 @@
  * guest. */
 #include <check.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <unistd.h>
 #include <vprof/recording.h>
 #include <vprof/ring.h>
@@ -11,6 +10,7 @@
 #include "fake_guest.h"
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
+#include "run_suite.h"
 #include "sample/ring_view.h"
 #include "sample/session.h"
 
@@ -332,10 +332,5 @@ static Suite *suite_make(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite_make());
-
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite_make());
 }

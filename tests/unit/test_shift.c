@@ -3,40 +3,18 @@
 #include <check.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "lib/profile/shift.h"
+#include "noise.h"
+#include "run_suite.h"
 
 #include <glib.h>
 
 #define TRIALS 10000
 
-static GRand *dice;
-
 static void setup(void)
 {
-	dice = g_rand_new_with_seed(20261121);
-}
-
-static void teardown(void)
-{
-	g_rand_free(dice);
-}
-
-static double normal(void)
-{
-	return sqrt(-2 * log(1 - g_rand_double(dice))) * cos(2 * G_PI * g_rand_double(dice));
-}
-
-/* A machine that is shared: mostly a little noise, now and then a repetition that something else ran into. */
-static double disturbed(void)
-{
-	return g_rand_double(dice) < 0.1 ? fabs(normal()) * 20 : normal();
-}
-
-static double skewed(void)
-{
-	return exp(normal());
+	noise_start(20261121);
 }
 
 static void fill(double *values, size_t n, double (*noise)(void), double shift)
@@ -198,9 +176,8 @@ int main(void)
 {
 	Suite *suite = suite_create("shift");
 	TCase *tests = tcase_create("shift");
-	SRunner *runner = srunner_create(suite);
 
-	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_checked_fixture(tests, setup, noise_end);
 	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, false_alarms_are_at_most_alpha, 0, G_N_ELEMENTS(without_change));
 	tcase_add_test(tests, bounds_hold_a_true_change);
@@ -212,9 +189,5 @@ int main(void)
 	tcase_add_test(tests, median_of_an_even_number);
 	tcase_add_test(tests, discoveries_are_those_of_the_paper);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-
-	srunner_free(runner);
-	return failed != 0;
+	return run_suite(suite);
 }

@@ -4,6 +4,7 @@
 #include "elf_builder.h"
 #include "kallsyms_builder.h"
 #include "lib/symbol/symtab.h"
+#include "run_suite.h"
 
 #define TEXT UINT64_C(0xffffffff81000000)
 #define TEXT_BYTES 0x1000u
@@ -406,8 +407,6 @@ int main(void)
 {
 	Suite *suite = suite_create("symtab");
 	TCase *tcase = tcase_create("symtab");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, test_ranges);
@@ -420,8 +419,5 @@ int main(void)
 	tcase_add_test(tcase, test_corrupt_table);
 	tcase_add_test(tcase, test_kallsyms);
 	tcase_add_test(tcase, test_corrupt_kallsyms);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? 0 : 1;
+	return run_suite(suite);
 }

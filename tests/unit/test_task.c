@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The task of a vCPU in memory laid out by hand, where a layout comes from, and which names are remembered. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "btf_builder.h"
 #include "elf_builder.h"
 #include "fake_guest_memory.h"
 #include "guest/kernel.h"
 #include "guest/task_cache.h"
+#include "run_suite.h"
 
 #define AREA UINT64_C(0xffff888000040000) /* one page: the per-CPU area */
 #define AREA_GPA UINT64_C(0x40000)
@@ -361,7 +361,6 @@ int main(void)
 {
 	Suite *suite = suite_create("task");
 	TCase *tests = tcase_create("task");
-	SRunner *runner = srunner_create(suite);
 
 	tcase_add_checked_fixture(tests, setup, NULL);
 	tcase_add_test(tests, in_the_kernel);
@@ -380,8 +379,5 @@ int main(void)
 	tcase_add_test(tests, a_task_is_remembered_as_it_was_last);
 	tcase_add_test(tests, a_full_cache_forgets_the_oldest);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite);
 }

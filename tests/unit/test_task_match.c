@@ -2,11 +2,11 @@
 /* Which tasks are meant: by process, name and page tables, and their descendants, in memory laid out by hand. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "fake_guest_memory.h"
 #include "guest/page_walk.h"
 #include "guest/task_match.h"
+#include "run_suite.h"
 
 #define AREA UINT64_C(0xffff888000040000)
 #define AREA_GPA UINT64_C(0x40000)
@@ -222,10 +222,5 @@ static Suite *suite_make(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite_make());
-
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite_make());
 }

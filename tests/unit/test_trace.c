@@ -2,9 +2,9 @@
 /* The engine's trace: what goes in comes out, in whole lines, from any offset, with several writers. */
 #include <check.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "run_suite.h"
 #include "sample/trace.h"
 
 static struct trace *trace;
@@ -155,10 +155,5 @@ static Suite *suite_make(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(suite_make());
-
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite_make());
 }

@@ -2,10 +2,10 @@
 /* Frame-pointer chains over stacks made by hand. ORC's are in test_orc.c. */
 #include <check.h>
 #include <linux/perf_event.h>
-#include <stdlib.h>
 
 #include "fake_guest_memory.h"
 #include "guest/unwind.h"
+#include "run_suite.h"
 
 #define KERNEL UINT64_C(0xffffffff80000000) /* maps the RAM, first 2 MiB, for kernel and user alike */
 #define USER UINT64_C(0x0000000000400000)
@@ -33,7 +33,7 @@ static void expect(const struct unwind_config *config, const uint64_t *words, un
 {
 	enum unwind_end end;
 
-	ck_assert_uint_eq(unwind(config, &fake.guest, &regs, chain, &end), n);
+	ck_assert_uint_eq(unwind(config, &fake.guest, &regs, NULL, chain, &end), n);
 	for (unsigned i = 0; i < n; i++)
 		ck_assert_uint_eq(chain[i], words[i]);
 	ck_assert_int_eq(end, why);
@@ -78,6 +78,56 @@ START_TEST(through_an_interrupt_and_into_user_space)
 	frame_put(0x3000, 0, USER + 0x20);
 	expect(&with_user, want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
 	expect(&kernel_only, want, 5, UNWIND_END_OF_STACK);
+}
+END_TEST
+
+static void code_put(uint64_t at, const uint8_t *code, size_t n)
+{
+	memcpy(fake.ram + at, code, n);
+}
+
+/* Before the frame is made and after it is given up, the return address is where rsp says. */
+START_TEST(callers_of_a_function_without_its_frame)
+{
+	static const uint8_t with_endbr[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x90, 0x5d, 0xc3, 0x90};
+	static const struct {
+		uint64_t ip;
+		uint64_t pushed; /* above the return address */
+		bool no_frame;
+	} cases[] = {{0, 0, true}, {4, 0, true}, {5, 8, true}, {8, 0, false}, {9, 0, false}, {10, 0, true}};
+	static const uint64_t want[] = {KERNEL + 0x200, KERNEL + 0x300};
+
+	code_put(0x100, with_endbr, sizeof(with_endbr));
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		enum unwind_end end;
+		unsigned skipped = cases[i].no_frame ? 0 : 1; /* rbp is taken for the function's own */
+
+		regs.rip = KERNEL + 0x100 + cases[i].ip;
+		regs.rsp = KERNEL + 0x1ff0 - cases[i].pushed;
+		regs.rbp = KERNEL + 0x2000;
+		fake_write(&fake, 0x1ff0, KERNEL + 0x200);
+		frame_put(0x2000, 0, KERNEL + 0x300);
+		ck_assert_uint_eq(unwind(&kernel_only, &fake.guest, &regs, NULL, chain, &end), 4 - skipped);
+		ck_assert_uint_eq(chain[1], regs.rip);
+		for (unsigned frame = skipped; frame < G_N_ELEMENTS(want); frame++)
+			ck_assert_uint_eq(chain[2 + frame - skipped], want[frame]);
+		ck_assert_int_eq(end, UNWIND_END_OF_STACK);
+	}
+}
+END_TEST
+
+/* Where the stack cannot be read, rbp still may. */
+START_TEST(no_frame_and_no_stack)
+{
+	static const uint8_t ret[] = {0xc3};
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x100, KERNEL + 0x300};
+
+	code_put(0x100, ret, sizeof(ret));
+	regs.rip = KERNEL + 0x100;
+	regs.rsp = 8;
+	regs.rbp = KERNEL + 0x2000;
+	frame_put(0x2000, 0, KERNEL + 0x300);
+	expect(&kernel_only, want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
 }
 END_TEST
 
@@ -128,7 +178,7 @@ START_TEST(hostile_frames_end_the_chain)
 		regs.rip = KERNEL + 0x100;
 		regs.rbp = cases[i].bp;
 		regs.cpl = cases[i].cpl;
-		ck_assert_uint_eq(unwind(&with_user, &fake.guest, &regs, chain, &end), cases[i].words);
+		ck_assert_uint_eq(unwind(&with_user, &fake.guest, &regs, NULL, chain, &end), cases[i].words);
 		ck_assert_int_eq(end, cases[i].end);
 	}
 }
@@ -144,7 +194,7 @@ START_TEST(two_frames_that_call_each_other_end_at_the_depth)
 		regs.rbp = KERNEL + 0x2000;
 		frame_put(0x2000, KERNEL + 0x2040, KERNEL + 0x200);
 		frame_put(0x2040, KERNEL + 0x2000, KERNEL + 0x300);
-		ck_assert_uint_eq(unwind(&config, &fake.guest, &regs, chain, &end), depth + 1);
+		ck_assert_uint_eq(unwind(&config, &fake.guest, &regs, NULL, chain, &end), depth + 1);
 		ck_assert_int_eq(end, UNWIND_DEPTH);
 	}
 }
@@ -154,20 +204,16 @@ int main(void)
 {
 	Suite *suite = suite_create("unwind");
 	TCase *tcase = tcase_create("frame pointers");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, kernel_chain_to_the_end);
 	tcase_add_test(tcase, through_an_interrupt_and_into_user_space);
+	tcase_add_test(tcase, callers_of_a_function_without_its_frame);
+	tcase_add_test(tcase, no_frame_and_no_stack);
 	tcase_add_test(tcase, kernel_thread_ends_at_its_empty_pt_regs);
 	tcase_add_test(tcase, user_sample_starts_in_user_space);
 	tcase_add_test(tcase, hostile_frames_end_the_chain);
 	tcase_add_test(tcase, two_frames_that_call_each_other_end_at_the_depth);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite);
 }

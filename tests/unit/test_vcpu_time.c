@@ -7,6 +7,7 @@
 
 #include "kvm/exit_account.h"
 #include "lib/profile/vcpu_time.h"
+#include "run_suite.h"
 
 #define PORT(port) vprof_exit_ip(KVM_EXIT_IO, (port))
 #define EXIT_REASONS UINT64_C(44) /* in Linux 6.18 */
@@ -137,7 +138,8 @@ static const struct {
 
 START_TEST(parts_sum_to_the_wall_time)
 {
-	const struct vcpu_time_parts parts = vcpu_time_split(&splits[_i].time), *expected = &splits[_i].parts;
+	const struct vcpu_modes none = {0};
+	const struct vcpu_time_parts parts = vcpu_time_split(&splits[_i].time, &none), *expected = &splits[_i].parts;
 
 	ck_assert_uint_eq(parts.wall_ns, expected->wall_ns);
 	ck_assert_uint_eq(parts.guest_ns, expected->guest_ns);
@@ -146,7 +148,40 @@ START_TEST(parts_sum_to_the_wall_time)
 	ck_assert_uint_eq(parts.offline_ns, expected->offline_ns);
 	ck_assert_uint_eq(parts.runnable_ns, expected->runnable_ns);
 	ck_assert_int_eq(parts.residual_ns, expected->residual_ns);
+	ck_assert_uint_eq(parts.guest_unknown_ns, parts.guest_ns);
 	ck_assert_uint_eq(sum(&parts), parts.wall_ns);
+}
+END_TEST
+
+static void assert_guest(const struct vcpu_time_parts *parts, uint64_t kernel_ns, uint64_t user_ns, uint64_t unknown_ns)
+{
+	ck_assert_uint_eq(parts->guest_kernel_ns, kernel_ns);
+	ck_assert_uint_eq(parts->guest_user_ns, user_ns);
+	ck_assert_uint_eq(parts->guest_unknown_ns, unknown_ns);
+	ck_assert_uint_eq(kernel_ns + user_ns + unknown_ns, parts->guest_ns);
+}
+
+START_TEST(looks_tell_kernel_and_user_apart)
+{
+	const struct vcpu_time time = {.wall_ns = 1000, .run_ns = 1000, .cpu_ns = 1000};
+	/* A product of both exceeds 64 bits. */
+	const struct vcpu_time years = {
+		.wall_ns = UINT64_C(1) << 60, .run_ns = UINT64_C(1) << 60, .cpu_ns = UINT64_C(1) << 60};
+	const struct vcpu_modes thirds = {.kernel = 1, .user = 2}, kernel = {.kernel = 5}, none = {0},
+				many = {.kernel = UINT64_C(3) << 30, .user = UINT64_C(1) << 30};
+	struct vcpu_time_parts parts = vcpu_time_split(&time, &thirds), other = vcpu_time_split(&time, &kernel);
+
+	assert_guest(&parts, 333, 667, 0);
+	assert_guest(&other, 1000, 0, 0);
+	/* Each vCPU's time goes by its own looks, however many they were. */
+	vcpu_time_parts_add(&parts, &other);
+	assert_guest(&parts, 1333, 667, 0);
+	other = vcpu_time_split(&time, &none);
+	vcpu_time_parts_add(&parts, &other);
+	assert_guest(&parts, 1333, 667, 1000);
+	ck_assert_uint_eq(sum(&parts), parts.wall_ns);
+	parts = vcpu_time_split(&years, &many);
+	assert_guest(&parts, UINT64_C(3) << 58, UINT64_C(1) << 58, 0);
 }
 END_TEST
 
@@ -179,13 +214,9 @@ int main(void)
 	tcase_add_test(exits, a_new_beginning_forgets);
 	tcase_add_test(exits, any_number_of_details_is_counted);
 	tcase_add_loop_test(parts, parts_sum_to_the_wall_time, 0, sizeof(splits) / sizeof(splits[0]));
+	tcase_add_test(parts, looks_tell_kernel_and_user_apart);
 	tcase_add_test(parts, readings_are_subtracted_and_added);
 	suite_add_tcase(suite, exits);
 	suite_add_tcase(suite, parts);
-
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite);
 }

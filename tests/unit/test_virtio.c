@@ -5,12 +5,12 @@
 #include <linux/virtio_config.h>
 #include <linux/virtio_mmio.h>
 #include <linux/virtio_ring.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "kvm/virtio_blk.h"
+#include "run_suite.h"
 
 #define SIZE 8u
 #define DESCRIPTORS 0x1000u
@@ -321,9 +321,5 @@ int main(void)
 	tcase_add_test(registers, reset_waits_for_the_worker);
 	suite_add_tcase(suite, queues);
 	suite_add_tcase(suite, registers);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

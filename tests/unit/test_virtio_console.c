@@ -6,10 +6,10 @@
 #include <linux/virtio_mmio.h>
 #include <linux/virtio_ring.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kvm/virtio_console.h"
+#include "run_suite.h"
 
 #define SIZE 8u
 #define BUFFER_BYTES 256u
@@ -260,9 +260,5 @@ int main(void)
 	tcase_add_test(tests, input_fills_what_the_driver_gives);
 	tcase_add_test(tests, strange_messages);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What the VM does about a PMU before it has a vCPU: CPUID, KVM's event filter, RDPMC in a kernel's code. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kvm/cpuid.h"
 #include "kvm/rdpmc.h"
 #include "kvm/vm_priv.h"
+#include "run_suite.h"
 
 #define RDPMC "\x0f\x33"
 #define OUT "\xe6\xe5"
@@ -204,9 +204,5 @@ int main(void)
 	tcase_add_test(test, rdpmc_is_replaced_where_it_is_one);
 	tcase_add_test(test, kinds);
 	suite_add_tcase(suite, test);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

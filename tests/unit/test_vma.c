@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Maple trees of every kind of node, mappings in trees and lists, the names of their files and build-ids. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "fake_process.h"
 #include "guest/elf_note.h"
 #include "guest/maple.h"
+#include "run_suite.h"
 
 static struct fake_process process;
 
@@ -254,7 +254,6 @@ int main(void)
 {
 	Suite *suite = suite_create("vma");
 	TCase *tests = tcase_create("vma");
-	SRunner *runner = srunner_create(suite);
 
 	tcase_add_checked_fixture(tests, setup, NULL);
 	tcase_add_test(tests, an_empty_tree_and_one_of_a_single_entry);
@@ -270,8 +269,5 @@ int main(void)
 	tcase_add_test(tests, names_that_cannot_be_are_none);
 	tcase_add_test(tests, a_build_id_is_read_behind_other_notes);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite);
 }

@@ -7,17 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attach/domain_xml.h"
+
 G_DEFINE_QUARK(vprof_domain_error, domain_error)
 
 /* So that a libvirtd that hangs is noticed: seconds between questions, and questions without an answer. */
 #define KEEPALIVE_INTERVAL_S 5
 #define KEEPALIVE_COUNT 3
 
-/* [I] immutable after domain_open, [L] under monitor.lock. */
+/* How long until a libvirtd that went away is looked for again. */
+#define RECONNECT_MS 1000
+
+/* [I] immutable after domain_open, [L] under monitor.lock, [M] main thread only. */
 struct domain {
 	struct monitor monitor;            /* first */
 	char *uri;                         /* [I] */
-	char *name, *type;                 /* [I] */
+	bool read_only;                    /* [I] */
+	char *name;                        /* [I] */
+	struct domain_xml xml;             /* [I] */
+	guint reconnect_source;            /* [M] 0: connected, or the end */
 	char uuid[VIR_UUID_STRING_BUFLEN]; /* [I] */
 	virConnectPtr connection;          /* [L] */
 	virDomainPtr handle;               /* [L] */
@@ -54,10 +62,10 @@ static void libvirt_init(void)
 	g_once_init_leave(&once, 1);
 }
 
-static virConnectPtr libvirt_connect(const char *uri, GError **error)
+static virConnectPtr libvirt_connect(const char *uri, bool read_only, GError **error)
 {
 	libvirt_init();
-	virConnectPtr connection = virConnectOpen(uri);
+	virConnectPtr connection = read_only ? virConnectOpenReadOnly(uri) : virConnectOpen(uri);
 
 	if (!connection)
 		libvirt_error(DOMAIN_ERROR_CONNECT, "connect to", uri,
@@ -105,8 +113,20 @@ static void on_reboot(virConnectPtr connection G_GNUC_UNUSED, virDomainPtr handl
 	domain->event("reset", domain->data);
 }
 
+static gboolean reconnect(void *data);
+
+/* libvirtd ends, is restarted, or hangs. The domain does not care. */
+static void on_closed(virConnectPtr connection G_GNUC_UNUSED, int reason G_GNUC_UNUSED, void *data)
+{
+	struct domain *domain = data;
+
+	if (domain->reconnect_source == 0)
+		domain->reconnect_source = g_timeout_add(RECONNECT_MS, reconnect, domain);
+}
+
 static void events_watch(struct domain *domain)
 {
+	virConnectRegisterCloseCallback(domain->connection, on_closed, domain, NULL);
 	virConnectSetKeepAlive(domain->connection, KEEPALIVE_INTERVAL_S, KEEPALIVE_COUNT);
 	domain->callbacks[0] =
 		virConnectDomainEventRegisterAny(domain->connection, domain->handle, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
@@ -121,6 +141,8 @@ static void disconnect(struct domain *domain)
 	for (size_t i = 0; domain->connection && i < G_N_ELEMENTS(domain->callbacks); i++)
 		if (domain->callbacks[i] >= 0)
 			virConnectDomainEventDeregisterAny(domain->connection, domain->callbacks[i]);
+	if (domain->connection)
+		virConnectUnregisterCloseCallback(domain->connection, on_closed);
 	domain->callbacks[0] = domain->callbacks[1] = -1;
 	if (domain->handle)
 		virDomainFree(g_steal_pointer(&domain->handle));
@@ -128,28 +150,43 @@ static void disconnect(struct domain *domain)
 		virConnectClose(g_steal_pointer(&domain->connection));
 }
 
-/* ---- the monitor ---- */
-
-static bool reconnect(struct domain *domain, GError **error)
+/* A domain that is not there any more has told its own end: QEMU's process has gone. */
+static bool connect_again(struct domain *domain)
 {
 	disconnect(domain);
-	domain->connection = libvirt_connect(domain->uri, error);
-	if (!domain->connection)
-		return false;
-	domain->handle = virDomainLookupByUUIDString(domain->connection, domain->uuid);
-	if (!domain->handle)
-		return libvirt_error(DOMAIN_ERROR_NAME, "find domain", domain->name, NULL, error);
-	events_watch(domain);
-	return true;
+	domain->connection = libvirt_connect(domain->uri, domain->read_only, NULL);
+	domain->handle = domain->connection ? virDomainLookupByUUIDString(domain->connection, domain->uuid) : NULL;
+	if (domain->handle)
+		events_watch(domain);
+	return domain->handle != NULL;
 }
+
+static gboolean reconnect(void *data)
+{
+	struct domain *domain = data;
+
+	g_mutex_lock(&domain->monitor.lock);
+	bool connected = connect_again(domain);
+	g_mutex_unlock(&domain->monitor.lock);
+	if (!connected)
+		return G_SOURCE_CONTINUE;
+	domain->reconnect_source = 0;
+	domain->event("reconnected", domain->data);
+	return G_SOURCE_REMOVE;
+}
+
+/* ---- the monitor ---- */
 
 static char *domain_transact(struct monitor *monitor, const char *request, GError **error)
 {
 	struct domain *domain = (struct domain *)monitor;
 	char *answer = NULL;
 
-	if ((!domain->connection || virConnectIsAlive(domain->connection) != 1) && !reconnect(domain, error))
+	if (!domain->handle || virConnectIsAlive(domain->connection) != 1) {
+		g_set_error(error, MONITOR_ERROR, MONITOR_ERROR_GONE, "libvirtd, which has the monitor of %s, is away",
+		            domain->name);
 		return NULL;
+	}
 	if (virDomainQemuMonitorCommand(domain->handle, request, &answer, VIR_DOMAIN_QEMU_MONITOR_COMMAND_DEFAULT) ==
 	    0) {
 		char *copy = g_strdup(answer);
@@ -166,10 +203,12 @@ static void domain_free(struct monitor *monitor)
 {
 	struct domain *domain = (struct domain *)monitor;
 
+	if (domain->reconnect_source)
+		g_source_remove(domain->reconnect_source);
 	disconnect(domain);
 	g_free(domain->uri);
 	g_free(domain->name);
-	g_free(domain->type);
+	domain_xml_clear(&domain->xml);
 	g_free(domain);
 }
 
@@ -200,16 +239,13 @@ static virDomainPtr lookup(virConnectPtr connection, const char *name)
 	return handle ? handle : virDomainLookupByName(connection, name);
 }
 
-/* <domain type='kvm' ...>: the first element of the document. */
-static char *type_of(virDomainPtr handle)
+static struct domain_xml xml_of(virDomainPtr handle)
 {
-	static const char start[] = "<domain type='";
-	char *xml = virDomainGetXMLDesc(handle, 0);
-	const char *at = xml ? strstr(xml, start) : NULL;
-	char *type = at ? g_strndup(at + strlen(start), strcspn(at + strlen(start), "'")) : g_strdup("?");
+	char *text = virDomainGetXMLDesc(handle, 0);
+	struct domain_xml xml = domain_xml_parse(text);
 
-	free(xml);
-	return type;
+	free(text);
+	return xml;
 }
 
 static bool describe(struct domain *domain, GError **error)
@@ -224,11 +260,12 @@ static bool describe(struct domain *domain, GError **error)
 		            "domain %s is not running; start it with `virsh start %s`", domain->name, domain->name);
 		return false;
 	}
-	domain->type = type_of(domain->handle);
+	domain->xml = xml_of(domain->handle);
 	return true;
 }
 
-struct domain *domain_open(const char *uri, const char *name, domain_event event, void *data, GError **error)
+struct domain *domain_open(const char *uri, const char *name, bool monitor, domain_event event, void *data,
+                           GError **error)
 {
 	struct domain *domain = g_new0(struct domain, 1);
 
@@ -237,7 +274,8 @@ struct domain *domain_open(const char *uri, const char *name, domain_event event
 	domain->event = event;
 	domain->data = data;
 	domain->callbacks[0] = domain->callbacks[1] = -1;
-	domain->connection = libvirt_connect(uri, error);
+	domain->read_only = !monitor;
+	domain->connection = libvirt_connect(uri, domain->read_only, error);
 	if (domain->connection && !(domain->handle = lookup(domain->connection, name)))
 		libvirt_error(DOMAIN_ERROR_NAME, "find domain", name, "`vprof attach --list` shows what is there",
 		              error);
@@ -260,9 +298,26 @@ const char *domain_name(const struct domain *domain)
 	return domain->name;
 }
 
+const char *domain_uuid(const struct domain *domain)
+{
+	return domain->uuid;
+}
+
 const char *domain_type(const struct domain *domain)
 {
-	return domain->type;
+	return domain->xml.type;
+}
+
+const char *domain_security(const struct domain *domain)
+{
+	return domain->xml.security;
+}
+
+unsigned domain_vcpus_max(const struct domain *domain)
+{
+	int n = virDomainGetMaxVcpus(domain->handle);
+
+	return n > 0 ? (unsigned)n : 0;
 }
 
 struct monitor *domain_monitor(struct domain *domain)
@@ -287,19 +342,22 @@ static const char *state_word(int state)
 static json_t *domain_json(virDomainPtr handle)
 {
 	char uuid[VIR_UUID_STRING_BUFLEN] = "";
-	g_autofree char *type = type_of(handle);
 	virDomainInfo info;
 
 	if (virDomainGetInfo(handle, &info) != 0 || virDomainGetUUIDString(handle, uuid) != 0)
 		return NULL; /* it went away meanwhile */
-	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:I}", "id", (int)virDomainGetID(handle), "name",
-	                 virDomainGetName(handle), "uuid", uuid, "state", state_word(info.state), "type", type, "vcpus",
-	                 (int)info.nrVirtCpu, "memory-bytes", (json_int_t)info.memory * 1024);
+	struct domain_xml xml = xml_of(handle);
+	json_t *one = json_pack("{s:i, s:s, s:s, s:s, s:s*, s:i, s:I}", "id", (int)virDomainGetID(handle), "name",
+	                        virDomainGetName(handle), "uuid", uuid, "state", state_word(info.state), "type",
+	                        xml.type, "vcpus", (int)info.nrVirtCpu, "memory-bytes", (json_int_t)info.memory * 1024);
+
+	domain_xml_clear(&xml);
+	return one;
 }
 
 json_t *domain_list(const char *uri, GError **error)
 {
-	virConnectPtr connection = libvirt_connect(uri, error);
+	virConnectPtr connection = libvirt_connect(uri, true, error);
 	virDomainPtr *handles = NULL;
 
 	if (!connection)

@@ -19,25 +19,35 @@ enum domain_error {
 	DOMAIN_ERROR_ABSENT,  /* built without libvirt */
 };
 
-/* What libvirt tells about a domain, in one word of its own ("started", "suspended", "reset", "shutdown", ...). */
+/*
+ * What libvirt tells about a domain, in one word of its own ("started", "suspended", "reset", "shutdown", ...);
+ * "reconnected" when it could not tell for a while, because libvirtd was away.
+ */
 typedef void (*domain_event)(const char *what, void *data);
 
 struct domain;
 
 /*
- * `name`: a name, UUID or id; `uri`: a libvirt URI, or NULL for libvirt's own choice. `event` is called from the
- * default GMainContext. Errors: DOMAIN_ERROR.
+ * `name`: a name, UUID or id; `uri`: a libvirt URI, or NULL for libvirt's own choice; `monitor`: whether its monitor is
+ * wanted, for which libvirt asks more than for looking on. `event` is called from the default GMainContext. Errors:
+ * DOMAIN_ERROR.
  */
-struct domain *domain_open(const char *uri, const char *name, domain_event event, void *data, GError **error);
+struct domain *domain_open(const char *uri, const char *name, bool monitor, domain_event event, void *data,
+                           GError **error);
 void domain_close(struct domain *domain);
 
 const char *domain_name(const struct domain *domain);
+const char *domain_uuid(const struct domain *domain);
 /* "kvm", "qemu": the type in its XML. */
 const char *domain_type(const struct domain *domain);
+/* "sev", "tdx", ...: how its memory is encrypted, as its XML says; NULL: it is not. */
+const char *domain_security(const struct domain *domain);
+/* How many vCPUs it can have; 0: not known. */
+unsigned domain_vcpus_max(const struct domain *domain);
 
 /*
- * Its monitor, which is the domain's and lives as long. Commands mark the domain as tainted ("custom-monitor"); a
- * libvirtd that was restarted is connected to again.
+ * Its monitor, which is the domain's and lives as long. Commands mark the domain as tainted ("custom-monitor"), and
+ * fail while libvirtd is away.
  */
 struct monitor *domain_monitor(struct domain *domain);
 

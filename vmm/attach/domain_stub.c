@@ -12,7 +12,7 @@ static void *absent(GError **error)
 	return NULL;
 }
 
-struct domain *domain_open(const char *uri G_GNUC_UNUSED, const char *name G_GNUC_UNUSED,
+struct domain *domain_open(const char *uri G_GNUC_UNUSED, const char *name G_GNUC_UNUSED, bool monitor G_GNUC_UNUSED,
                            domain_event event G_GNUC_UNUSED, void *data G_GNUC_UNUSED, GError **error)
 {
 	return absent(error);
@@ -27,9 +27,24 @@ const char *domain_name(const struct domain *domain G_GNUC_UNUSED)
 	return NULL;
 }
 
+const char *domain_uuid(const struct domain *domain G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
 const char *domain_type(const struct domain *domain G_GNUC_UNUSED)
 {
 	return NULL;
+}
+
+const char *domain_security(const struct domain *domain G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
+unsigned domain_vcpus_max(const struct domain *domain G_GNUC_UNUSED)
+{
+	return 0;
 }
 
 struct monitor *domain_monitor(struct domain *domain G_GNUC_UNUSED)

@@ -14,6 +14,8 @@ G_DEFINE_QUARK(vprof_kernel_find_error, kernel_find_error)
 #define CR3_USER_TABLES (UINT64_C(1) << 12) /* page table isolation: the user's tables, behind the kernel's */
 #define EXTENT_MIN (UINT64_C(4) << 20)      /* user tables map less of the kernel: its entry code */
 #define KERNEL_ADDRESS_MIN UINT64_C(0xffffffff80000000)
+#define KERNEL_SPACE_BYTES (UINT64_C(1) << 30) /* KERNEL_IMAGE_SIZE (arch/x86/include/asm/page_64_types.h) */
+#define KERNEL_ALIGNMENT (UINT64_C(2) << 20)   /* of the mapping, and so of its start */
 #define SLIDE_ALIGNMENT (UINT64_C(1) << 12)
 
 /* A gate descriptor in long mode (SDM Vol. 3A, 6.14.1). */
@@ -60,40 +62,83 @@ static bool handler_find(struct guest *guest, const struct hmp_registers *regist
 	return true;
 }
 
-/* asm_exc_divide_error since 5.8, divide_error before. */
-static bool handler_is_symbol(const struct image *image, uint64_t *address, GError **error)
-{
-	static const char *const names[] = {"asm_exc_divide_error", "divide_error"};
-	struct symtab *symtab = symtab_load(image, error);
-	const struct symbol *symbol = NULL;
+/*
+ * What gate 0 may lead to: asm_exc_divide_error since 5.8, divide_error before, and while the kernel boots the early
+ * handlers of arch/x86/kernel/head_64.S.
+ */
+static const char *const handler_names[] = {"asm_exc_divide_error", "divide_error", "early_idt_handler_array"};
 
-	for (size_t i = 0; symtab && !symbol && i < G_N_ELEMENTS(names); i++)
-		symbol = symtab_find_name(symtab, names[i]);
-	if (symbol)
-		*address = symbol->address;
-	else if (symtab)
-		none("its symbols lack asm_exc_divide_error", error);
+/* Where the image has them: the first *n. False, with an error, when it has none. */
+static bool handlers_linked(const struct image *image, uint64_t addresses[G_N_ELEMENTS(handler_names)], size_t *n,
+                            GError **error)
+{
+	struct symtab *symtab = symtab_load(image, error);
+
+	*n = 0;
+	if (!symtab)
+		return false;
+	for (size_t i = 0; i < G_N_ELEMENTS(handler_names); i++) {
+		const struct symbol *symbol = symtab_find_name(symtab, handler_names[i]);
+
+		if (symbol)
+			addresses[(*n)++] = symbol->address;
+	}
 	symtab_free(symtab);
-	return symbol != NULL;
+	return *n > 0 || none("its symbols lack asm_exc_divide_error", error);
+}
+
+/*
+ * The last resort, when the descriptor table leads nowhere: the first code that the tables map where kernels are. A
+ * kernel has all of its mapping in one piece, whose start is the start of its image.
+ */
+static bool code_scan(struct guest *guest, const struct hmp_registers *registers, struct page_walk *walk,
+                      uint64_t *code)
+{
+	struct page_leaf leaf;
+
+	page_walk_init(walk, guest, registers->regs.cr3, registers->regs.la57);
+	for (uint64_t at = 0; registers->long_mode && at < KERNEL_SPACE_BYTES; at += KERNEL_ALIGNMENT) {
+		*code = KERNEL_ADDRESS_MIN + at;
+		if (page_walk_leaf(walk, (gva_t){*code}, &leaf) && leaf.executable)
+			return true;
+	}
+	return false;
 }
 
 /* ---- from memory ---- */
 
-static bool find_in_memory(const struct page_walk *walk, uint64_t handler, struct kernel_found *found, GError **error)
+/* `handler`: where gate 0 leads, which the kernel's own symbols must agree with; 0: not known. */
+static bool find_in_memory(const struct page_walk *walk, uint64_t code, uint64_t handler, struct kernel_found *found,
+                           GError **error)
 {
-	uint64_t address;
+	uint64_t addresses[G_N_ELEMENTS(handler_names)];
+	bool agrees = handler == 0;
+	size_t n;
 
-	found->image = kernel_memory_image(walk, handler, "[guest memory]", &found->fd, error);
-	if (!found->image || !handler_is_symbol(found->image, &address, error))
+	found->image = kernel_memory_image(walk, code, "[guest memory]", &found->fd, error);
+	if (!found->image || !handlers_linked(found->image, addresses, &n, error))
 		return false;
-	if (address != handler) {
-		g_set_error(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_NONE,
-		            "the kernel in the guest's memory contradicts itself: asm_exc_divide_error is at 0x%" PRIx64
-		            " in kallsyms and at 0x%" PRIx64 " in the IDT",
-		            address, handler);
-		return false;
-	}
-	return image_is_linux(found->image) || none("its memory has no Linux banner", error);
+	for (size_t i = 0; i < n; i++)
+		agrees |= addresses[i] == handler;
+	if (agrees)
+		return image_is_linux(found->image) || none("its memory has no Linux banner", error);
+	g_set_error(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_NONE,
+	            "the kernel in the guest's memory contradicts itself: asm_exc_divide_error is at 0x%" PRIx64
+	            " in kallsyms and at 0x%" PRIx64 " in the IDT",
+	            addresses[0], handler);
+	return false;
+}
+
+static bool find_by_memory(struct guest *guest, const struct hmp_registers *registers, struct kernel_found *found,
+                           GError **error)
+{
+	struct page_walk walk;
+	uint64_t code;
+
+	if (handler_find(guest, registers, &walk, &code, error) && find_in_memory(&walk, code, code, found, error))
+		return true;
+	kernel_found_clear(found);
+	return code_scan(guest, registers, &walk, &code) && find_in_memory(&walk, code, 0, found, NULL);
 }
 
 /* ---- an image that was given ---- */
@@ -116,7 +161,7 @@ static bool build_id_address(const struct image *image, gva_t *address)
 	return false;
 }
 
-static bool build_id_check(struct page_walk *walk, const struct image *image, GError **error)
+static bool build_id_check(struct page_walk *walk, const struct image *image, uint64_t slide, GError **error)
 {
 	uint8_t there[IMAGE_BUILD_ID_BYTES_MAX];
 	size_t n;
@@ -130,6 +175,7 @@ static bool build_id_check(struct page_walk *walk, const struct image *image, GE
 			image_path(image));
 		return false;
 	}
+	address.value += slide;
 	if (page_walk_read(walk, address, there, n) && memcmp(there, id, n) == 0)
 		return true;
 	g_set_error(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_OTHER,
@@ -152,55 +198,82 @@ static bool open_image(const char *path, struct kernel_found *found, GError **er
 	return found->image != NULL;
 }
 
-static bool find_slide(const struct image *image, uint64_t handler, uint64_t *slide, GError **error)
+/* The kernel's half of an ELF file's address space begins with its image. */
+static uint64_t image_start(const struct image *image)
 {
-	uint64_t linked;
+	size_t n;
+	const struct image_segment *segments = image_segments(image, &n);
+	uint64_t start = UINT64_MAX;
 
-	if (!handler_is_symbol(image, &linked, error))
-		return false;
-	*slide = handler - linked;
-	if (*slide % SLIDE_ALIGNMENT == 0)
+	for (size_t i = 0; i < n; i++)
+		if (segments[i].gva >= KERNEL_ADDRESS_MIN)
+			start = MIN(start, segments[i].gva);
+	return start & ~(KERNEL_ALIGNMENT - 1);
+}
+
+/* Sets the slide if it is one and the build-id is where it says then. Of several tries, the first error stays. */
+static bool try_slide(struct kernel_found *found, struct page_walk *walk, uint64_t slide, GError **error)
+{
+	GError **first = error && !*error ? error : NULL;
+
+	if (slide % SLIDE_ALIGNMENT == 0 && build_id_check(walk, found->image, slide, first)) {
+		image_set_slide(found->image, slide);
 		return true;
-	g_set_error(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_OTHER,
-	            "the guest does not run %s: the handler of divide errors is at 0x%" PRIx64 " there, at 0x%" PRIx64
-	            " in the guest, and no kernel slides by the difference",
-	            image_path(image), linked, handler);
+	}
+	if (first && !*first)
+		g_set_error(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_OTHER,
+		            "the guest does not run %s: no kernel slides by the 0x%" PRIx64
+		            " bytes between its handler of divide errors and the guest's",
+		            image_path(found->image), slide);
 	return false;
+}
+
+static bool check_linux(struct guest *guest, const struct hmp_registers *registers, struct kernel_found *found,
+                        GError **error)
+{
+	uint64_t linked[G_N_ELEMENTS(handler_names)], code;
+	struct page_walk walk;
+	size_t n;
+
+	if (!handlers_linked(found->image, linked, &n, error))
+		return false;
+	bool by_handler = handler_find(guest, registers, &walk, &code, error);
+
+	for (size_t i = 0; by_handler && i < n; i++)
+		if (try_slide(found, &walk, code - linked[i], error))
+			return true;
+	if (!code_scan(guest, registers, &walk, &code) ||
+	    !try_slide(found, &walk, code - image_start(found->image), NULL))
+		return false;
+	g_clear_error(error);
+	return true;
 }
 
 static bool check_image(struct guest *guest, const struct hmp_registers *registers, struct kernel_found *found,
                         GError **error)
 {
 	struct page_walk walk;
-	uint64_t slide;
 
-	if (!image_is_linux(found->image)) {
-		page_walk_init(&walk, guest, registers->regs.cr3, registers->regs.la57);
-		return build_id_check(&walk, found->image, error);
-	}
-	if (!handler_find(guest, registers, &walk, &found->code, error) ||
-	    !find_slide(found->image, found->code, &slide, error))
-		return false;
-	image_set_slide(found->image, slide);
-	return build_id_check(&walk, found->image, error);
+	if (image_is_linux(found->image))
+		return check_linux(guest, registers, found, error);
+	page_walk_init(&walk, guest, registers->regs.cr3, registers->regs.la57);
+	return build_id_check(&walk, found->image, 0, error);
 }
 
 bool kernel_find(struct guest *guest, const struct hmp_registers *registers, const char *path,
                  struct kernel_found *found, GError **error)
 {
+	g_autoptr(GError) why = NULL;
 	struct kernel_found kernel = {0};
-	struct page_walk walk;
-	bool done;
+	bool done = path ? open_image(path, &kernel, &why) && check_image(guest, registers, &kernel, &why)
+	                 : find_by_memory(guest, registers, &kernel, &why);
 
-	if (path)
-		done = open_image(path, &kernel, error) && check_image(guest, registers, &kernel, error);
-	else
-		done = handler_find(guest, registers, &walk, &kernel.code, error) &&
-		       find_in_memory(&walk, kernel.code, &kernel, error);
 	if (done)
 		*found = kernel;
 	else
 		kernel_found_clear(&kernel);
+	if (!done)
+		g_propagate_error(error, g_steal_pointer(&why));
 	return done;
 }
 
@@ -211,15 +284,4 @@ void kernel_found_clear(struct kernel_found *found)
 		close(found->fd);
 	}
 	*found = (struct kernel_found){0};
-}
-
-char *kernel_build_id(const struct image *image)
-{
-	size_t n;
-	const uint8_t *id = image_build_id(image, &n);
-	GString *text = id ? g_string_sized_new(2 * n) : NULL;
-
-	for (size_t i = 0; text && i < n; i++)
-		g_string_append_printf(text, "%02x", id[i]);
-	return text ? g_string_free(text, false) : NULL;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Which kernel a running guest has, and where KASLR has put it: the first gate of the interrupt descriptor table leads
- * to the handler of divide errors, which every Linux on x86-64 has.
+ * to the handler of divide errors, which every Linux on x86-64 has; where it does not, the guest's page tables are
+ * searched for the kernel's mapping. What is found there is checked: by its banner and its own symbols, or against the
+ * build-id of the image given.
  */
 #ifndef VPROF_ATTACH_KERNEL_FIND_H
 #define VPROF_ATTACH_KERNEL_FIND_H
@@ -21,7 +23,6 @@ enum kernel_find_error {
 struct kernel_found {
 	struct image *image; /* with the addresses of the guest */
 	int fd;              /* its file */
-	uint64_t code;       /* the handler's address; that tells whether a guest has started another kernel */
 };
 
 /*
@@ -32,8 +33,5 @@ struct kernel_found {
 bool kernel_find(struct guest *guest, const struct hmp_registers *registers, const char *path,
                  struct kernel_found *found, GError **error);
 void kernel_found_clear(struct kernel_found *found);
-
-/* The build-id in hexadecimal; new string or NULL. */
-char *kernel_build_id(const struct image *image);
 
 #endif

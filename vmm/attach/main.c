@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* vprof-attach: one guest that another process runs, its session and its control socket. */
+#include <errno.h>
 #include <glib-unix.h>
 #include <locale.h>
 #include <signal.h>
@@ -8,8 +9,11 @@
 
 #include "attach/domain.h"
 #include "attach/options.h"
+#include "attach/privilege.h"
 #include "attach/probe.h"
 #include "attach/qemu_guest.h"
+#include "attach/route.h"
+#include "control/host_json.h"
 #include "control/server.h"
 #include "lib/client/client.h"
 #include "sample/session.h"
@@ -51,6 +55,25 @@ static void on_ended(struct guest *guest, void *data)
 		g_main_loop_quit(engine->loop);
 }
 
+static void on_changing(struct guest *guest G_GNUC_UNUSED, void *data)
+{
+	const struct engine *engine = data;
+
+	session_suspend(engine->session);
+}
+
+/* A session that cannot go on has stopped; the guest is still there for another. */
+static void on_changed(struct guest *guest, bool other_kernel, void *data)
+{
+	struct engine *engine = data;
+	g_autoptr(GError) error = NULL;
+
+	if (!session_resume(engine->session, other_kernel, &error))
+		complain(error);
+	if (other_kernel && guest->kernel_image)
+		control_server_guest_kernel(engine->server);
+}
+
 /* The guest has been told to stop. */
 static void on_quit(void *data)
 {
@@ -89,6 +112,7 @@ static struct qemu_guest *make_guest(const struct options *options, GError **err
 		.connect_uri = options->connect_uri,
 		.pid = options->pid,
 		.qmp_path = options->qmp_path,
+		.no_monitor = options->no_monitor,
 		.kernel_path = options->kernel_path,
 		.duration_s = options->duration_s,
 	};
@@ -121,7 +145,13 @@ static bool start(struct engine *engine, GError **error)
 	engine->qemu = make_guest(options, error);
 	if (!engine->qemu)
 		return false;
+	/* Where KVM is a module, loading the BPF program takes more than is kept. */
+	g_free(route_bpf.unavailable(&engine->qemu->guest));
+	if (!privilege_drop())
+		fprintf(stderr, "vprof-attach: cannot drop capabilities: %s; going on with them\n", g_strerror(errno));
 	engine->qemu->guest.on_ended = on_ended;
+	engine->qemu->guest.on_changing = on_changing;
+	engine->qemu->guest.on_changed = on_changed;
 	engine->qemu->guest.listener_data = engine;
 	engine->session = session_new(&engine->qemu->guest, error);
 	if (!engine->session || (options->route && !session_prefer_delivery(engine->session, options->route, error)) ||
@@ -183,7 +213,7 @@ static int print_probe(const struct options *options)
 {
 	g_autoptr(GError) error = NULL;
 	struct qemu_guest *qemu = make_guest(options, &error);
-	int status = print(qemu ? probe_json(qemu) : NULL, error);
+	int status = print(qemu ? probe_json(qemu, control_host_routes(&qemu->guest)) : NULL, error);
 
 	qemu_guest_free(qemu);
 	return status;

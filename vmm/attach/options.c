@@ -7,7 +7,7 @@ static const char description[] =
 	"The guest is not stopped, changed or slowed beyond what sampling costs, and does not notice when this "
 	"program\n"
 	"comes or goes. Interrupt it (Ctrl-C) to detach. Monitor commands mark a libvirt domain as tainted\n"
-	"(\"custom-monitor\"); nothing else is left behind.\n"
+	"(\"custom-monitor\"), unless --no-monitor is given; nothing else is left behind.\n"
 	"\n"
 	"Exit status: 0 the guest ended, or the profile did; 1 an error; 2 usage.";
 
@@ -27,6 +27,8 @@ static bool check(const struct options *options, GError **error)
 		return usage(error, "--pid: expected the process id of QEMU");
 	if (options->qmp_path && options->domain)
 		return usage(error, "--qmp goes with --pid; a domain's monitor is libvirt's");
+	if (options->no_monitor && (options->qmp_path || options->kernel_path))
+		return usage(error, "--no-monitor goes without --qmp and --kernel, which need it");
 	if (!isfinite(options->duration_s) || options->duration_s < 0 || options->duration_s > 1e6)
 		return usage(error, "--duration: expected 0 to 1000000 seconds");
 	return true;
@@ -34,13 +36,15 @@ static bool check(const struct options *options, GError **error)
 
 bool options_parse(int *argc, char ***argv, struct options *options, GError **error)
 {
-	gboolean paused = FALSE, list = FALSE, probe = FALSE, version = FALSE, verbose = FALSE;
+	gboolean paused = FALSE, list = FALSE, no_monitor = FALSE, probe = FALSE, version = FALSE, verbose = FALSE;
 
 	*options = (struct options){.client_fd = -1};
 	const GOptionEntry entries[] = {
 		{"connect", 0, 0, G_OPTION_ARG_STRING, &options->connect_uri, "Where libvirt is (its default)", "URI"},
 		{"pid", 0, 0, G_OPTION_ARG_INT, &options->pid, "A QEMU without libvirt", "PID"},
 		{"qmp", 0, 0, G_OPTION_ARG_FILENAME, &options->qmp_path, "Its QMP socket", "PATH"},
+		{"no-monitor", 0, 0, G_OPTION_ARG_NONE, &no_monitor,
+	         "Send a domain's QEMU no commands; less is known then", NULL},
 		{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &options->kernel_path,
 	         "The kernel that it runs (what the guest's memory holds)", "IMAGE"},
 		{"route", 0, 0, G_OPTION_ARG_STRING, &options->route, "How to sample (the best that works)", "NAME"},
@@ -69,6 +73,7 @@ bool options_parse(int *argc, char ***argv, struct options *options, GError **er
 	options->domain = *argc == 2 ? g_strdup((*argv)[1]) : NULL;
 	options->paused = paused;
 	options->list = list;
+	options->no_monitor = no_monitor;
 	options->probe = probe;
 	options->version = version;
 	options->verbose = verbose;

@@ -1,26 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "attach/probe.h"
 
-#include <inttypes.h>
-
-#include "counter/route.h"
-
-static json_t *route_json(struct qemu_guest *qemu, const struct counter_route *route)
-{
-	g_autofree char *why = route->unavailable(&qemu->guest);
-
-	return json_pack("{s:s, s:s, s:b, s:s*}", "name", route->name, "summary", route->summary, "usable", why == NULL,
-	                 "why", why);
-}
-
-static json_t *routes_json(struct qemu_guest *qemu)
-{
-	json_t *routes = json_array();
-
-	for (size_t i = 0; qemu->guest.routes[i]; i++)
-		json_array_append_new(routes, route_json(qemu, qemu->guest.routes[i]));
-	return routes;
-}
+#include <pwd.h>
+#include <sys/stat.h>
 
 static json_t *kernel_json(const struct qemu_guest *qemu)
 {
@@ -28,12 +10,33 @@ static json_t *kernel_json(const struct qemu_guest *qemu)
 	                 "build-id", qemu->guest.build_id, "why", qemu->guest.kernel_why);
 }
 
-json_t *probe_json(struct qemu_guest *qemu)
+static json_t *part_json(bool usable, const char *why)
 {
-	return json_pack("{s:s, s:i, s:s*, s:i, s:I, s:{s:b, s:s*}, s:o, s:o}", "name", qemu->guest.name, "pid",
-	                 (int)qemu->pid, "accelerator", qemu->accelerator, "vcpus", (int)qemu->guest.vcpus,
-	                 "memory-bytes", (json_int_t)qemu->guest.memory_bytes, "memory", "usable", qemu->memory != NULL,
-	                 "why", qemu->memory_why, "kernel", kernel_json(qemu), "routes", routes_json(qemu));
+	return json_pack("{s:b, s:s*}", "usable", usable, "why", usable ? NULL : why);
+}
+
+/* By name, or the number where it has none; new string. */
+static char *process_user(pid_t pid)
+{
+	g_autofree char *path = g_strdup_printf("/proc/%d", (int)pid);
+	struct stat status;
+
+	if (stat(path, &status) != 0)
+		return g_strdup("?");
+	const struct passwd *user = getpwuid(status.st_uid);
+
+	return user ? g_strdup(user->pw_name) : g_strdup_printf("%u", (unsigned)status.st_uid);
+}
+
+json_t *probe_json(const struct qemu_guest *qemu, json_t *routes)
+{
+	g_autofree char *user = process_user(qemu->pid);
+
+	return json_pack("{s:s, s:i, s:s, s:s*, s:i, s:I, s:o, s:o, s:o, s:o}", "name", qemu->guest.name, "pid",
+	                 (int)qemu->pid, "user", user, "accelerator", qemu->accelerator, "vcpus",
+	                 (int)qemu->guest.vcpus, "memory-bytes", (json_int_t)qemu->guest.memory_bytes, "monitor",
+	                 part_json(qemu->monitor, qemu->monitor_why), "memory",
+	                 part_json(qemu->memory, qemu->memory_why), "kernel", kernel_json(qemu), "routes", routes);
 }
 
 void probe_describe(struct qemu_guest *qemu, FILE *stream)

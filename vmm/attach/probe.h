@@ -9,10 +9,10 @@
 #include "attach/qemu_guest.h"
 
 /*
- * {"name", "pid", "accelerator", "vcpus", "memory-bytes", "memory": {"usable", "why"?}, "kernel": {"known", "release"?,
- * "build-id"?, "slide"?, "why"?}, "routes": [{"name", "summary", "usable", "why"?}]}
+ * {"name", "pid", "user", "accelerator"?, "vcpus", "memory-bytes", "monitor": {"usable", "why"?}, "memory": {"usable",
+ * "why"?}, "kernel": {"known", "release"?, "build-id"?, "slide"?, "why"?}, "routes": `routes`, stolen}
  */
-json_t *probe_json(struct qemu_guest *qemu);
+json_t *probe_json(const struct qemu_guest *qemu, json_t *routes);
 
 /* The same in lines. */
 void probe_describe(struct qemu_guest *qemu, FILE *stream);

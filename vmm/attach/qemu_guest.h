@@ -12,6 +12,7 @@
 #include "attach/hmp.h"
 #include "attach/kernel_find.h"
 #include "attach/monitor.h"
+#include "attach/vcpu_account.h"
 #include "guest/guest.h"
 
 #define QEMU_GUEST_ERROR qemu_guest_error_quark()
@@ -27,6 +28,7 @@ struct qemu_guest_config {
 	const char *connect_uri; /* of libvirt; NULL: its default */
 	pid_t pid;               /* without a domain */
 	const char *qmp_path;    /* QMP socket of that process; NULL: none */
+	bool no_monitor;         /* the domain's is left alone */
 	const char *kernel_path; /* NULL: what the guest's memory holds */
 	double duration_s;       /* ends the profile after this time; 0: never */
 };
@@ -35,18 +37,27 @@ struct qemu_guest_config {
 struct qemu_guest {
 	struct guest guest;             /* first */
 	struct domain *domain;          /* [I] NULL: by pid */
-	struct monitor *monitor;        /* [I] NULL: none */
+	struct monitor *monitor;        /* [I] NULL: none; see monitor_why */
+	char *monitor_why;              /* [I] */
 	struct guest_memory *memory;    /* [I] NULL: may not be read; see memory_why */
 	char *memory_why;               /* [I] */
 	char *accelerator;              /* [I] "kvm", "tcg" */
 	pid_t pid;                      /* [I] of QEMU */
 	int pidfd;                      /* [I] */
 	pid_t threads[GUEST_VCPUS_MAX]; /* [M] of the vCPUs; 0: unplugged */
-	struct kernel_found kernel;     /* [M] */
-	char *kernel_path;              /* [I] given by the user; NULL */
-	double duration_s;              /* [I] */
-	guint duration_source, exit_source, end_source;
+	char *paths[GUEST_VCPUS_MAX];   /* [M] of the vCPUs in QEMU's object tree; NULL: unplugged, or not known */
+	struct vcpu_account *accounts[GUEST_VCPUS_MAX]; /* [M] NULL: nobody has asked yet */
+	nlink_t n_threads;                              /* [M] of the process, as its folder in /proc has links */
+	unsigned threads_ticks;     /* [M] for which they are looked at, since that number has changed */
+	struct kernel_found kernel; /* [M] */
+	bool kernel_sought;         /* [M] it is not there yet, or may be another since a reset */
+	unsigned kernel_tries;      /* [M] of the search */
+	char *kernel_path;          /* [I] given by the user; NULL */
+	double duration_s;          /* [I] */
+	guint duration_source, exit_source, end_source, tick_source;
 	_Atomic bool runs;                   /* not paused, as far as we were told */
+	struct guest_program *program;       /* [M] once the route bpf was looked at; NULL: not loaded */
+	struct bpf_route *bpf_route;         /* [M] while it samples; route_bpf.c */
 	struct perf_route *perf_route;       /* [M] while it samples; route_perf.c */
 	struct monitor_route *monitor_route; /* [M] while it samples; route_monitor.c */
 };
@@ -57,6 +68,9 @@ void qemu_guest_free(struct qemu_guest *guest);
 
 /* All vCPUs' registers by the monitor; returns how many, 0 on error. Any thread. */
 size_t qemu_guest_registers(struct qemu_guest *guest, struct hmp_registers registers[GUEST_VCPUS_MAX], GError **error);
+
+/* Whether the answer to a command has this member, and it is true. With a monitor. */
+bool qemu_guest_says(struct qemu_guest *guest, const char *command, const char *member);
 
 /* Whether the guest runs, or is paused. Any thread. */
 bool qemu_guest_runs(const struct qemu_guest *guest);

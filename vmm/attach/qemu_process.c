@@ -16,6 +16,40 @@ pid_t qemu_process_of_thread(pid_t thread)
 	return (pid_t)strtol(at + strlen("\nTgid:"), NULL, 10);
 }
 
+/* Arguments are separated by NUL bytes. */
+static bool command_line_has(const char *pid, const char *option, const char *value)
+{
+	g_autofree char *path = g_strdup_printf("/proc/%s/cmdline", pid);
+	g_autofree char *text = NULL;
+	const char *last = "";
+	gsize bytes;
+
+	if (!g_file_get_contents(path, &text, &bytes, NULL))
+		return false;
+	for (gsize at = 0; at < bytes; at += strlen(text + at) + 1) {
+		if (strcmp(last, option) == 0 && strcmp(text + at, value) == 0)
+			return true;
+		last = text + at;
+	}
+	return false;
+}
+
+pid_t qemu_process_of_uuid(const char *uuid, unsigned *n)
+{
+	g_autoptr(GDir) processes = g_dir_open("/proc", 0, NULL);
+	const char *name;
+	pid_t found = 0;
+
+	*n = 0;
+	while (processes && (name = g_dir_read_name(processes))) {
+		if (!g_ascii_isdigit(name[0]) || !command_line_has(name, "-uuid", uuid))
+			continue;
+		found = (pid_t)strtol(name, NULL, 10);
+		(*n)++;
+	}
+	return found;
+}
+
 unsigned qemu_threads_from_qmp(const json_t *cpus, pid_t threads[GUEST_VCPUS_MAX])
 {
 	const json_t *cpu;
@@ -34,6 +68,22 @@ unsigned qemu_threads_from_qmp(const json_t *cpus, pid_t threads[GUEST_VCPUS_MAX
 		n = MAX(n, (unsigned)index + 1);
 	}
 	return n;
+}
+
+void qemu_paths_from_qmp(const json_t *cpus, char *paths[GUEST_VCPUS_MAX])
+{
+	const json_t *cpu;
+	size_t i;
+
+	for (i = 0; i < GUEST_VCPUS_MAX; i++)
+		g_clear_pointer(&paths[i], g_free);
+	json_array_foreach(cpus, i, cpu)
+	{
+		json_int_t index = json_integer_value(json_object_get(cpu, "cpu-index"));
+
+		if (index >= 0 && index < GUEST_VCPUS_MAX && !paths[index])
+			paths[index] = g_strdup(json_string_value(json_object_get(cpu, "qom-path")));
+	}
 }
 
 static bool is_vcpu_name(const char *comm, unsigned *vcpu)

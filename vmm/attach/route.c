@@ -3,4 +3,4 @@
 
 #include "attach/qemu_guest.h"
 
-const struct counter_route *const qemu_routes[] = {&route_perf, &route_monitor, NULL};
+const struct counter_route *const qemu_routes[] = {&route_bpf, &route_perf, &route_monitor, NULL};

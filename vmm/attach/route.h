@@ -5,6 +5,7 @@
 
 #include "counter/route.h"
 
+extern const struct counter_route route_bpf;
 extern const struct counter_route route_perf;
 extern const struct counter_route route_monitor;
 

@@ -6,10 +6,10 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "attach/qemu_guest.h"
 #include "attach/route.h"
+#include "lib/record/clock.h"
 
 #define FREQUENCY_HZ_DEFAULT 49u
 #define FREQUENCY_HZ_MAX 200u
@@ -25,11 +25,6 @@ struct monitor_route {
 	bool stop;
 	struct counter_totals totals[GUEST_VCPUS_MAX]; /* [T] */
 };
-
-static uint64_t now_ns(void)
-{
-	return (uint64_t)g_get_monotonic_time() * 1000;
-}
 
 static void take(struct monitor_route *route, const struct hmp_registers *registers, uint64_t time_ns)
 {
@@ -56,7 +51,7 @@ static void take(struct monitor_route *route, const struct hmp_registers *regist
 static void sample_all(struct monitor_route *route)
 {
 	struct hmp_registers registers[GUEST_VCPUS_MAX];
-	uint64_t time_ns = now_ns();
+	uint64_t time_ns = clock_ns(CLOCK_MONOTONIC);
 	size_t n = qemu_guest_registers(route->qemu, registers, NULL);
 
 	for (unsigned i = 0; n == 0 && i < route->qemu->guest.vcpus; i++) {

@@ -18,17 +18,6 @@ static bool in_range(const struct method_argument *argument, int64_t value)
 	return value >= argument->min && value <= argument->max;
 }
 
-static bool is_strings(const json_t *value)
-{
-	if (!json_is_array(value))
-		return false;
-	for (size_t i = 0; i < json_array_size(value); i++) {
-		if (!json_is_string(json_array_get(value, i)))
-			return false;
-	}
-	return true;
-}
-
 int argument_choice(const char *const *choices, const char *text)
 {
 	for (int i = 0; choices[i]; i++) {
@@ -36,6 +25,18 @@ int argument_choice(const char *const *choices, const char *text)
 			return i;
 	}
 	return -1;
+}
+
+static bool is_strings(const struct method_argument *argument, const json_t *value)
+{
+	if (!json_is_array(value))
+		return false;
+	for (size_t i = 0; i < json_array_size(value); i++) {
+		const char *text = json_string_value(json_array_get(value, i));
+		if (!text || (argument->choices && argument_choice(argument->choices, text) < 0))
+			return false;
+	}
+	return in_range(argument, (int64_t)json_array_size(value));
 }
 
 static bool parse_address(const char *text, uint64_t *address)
@@ -84,9 +85,29 @@ static bool fits(const struct method_argument *argument, const json_t *value)
 	case ARGUMENT_STRING:
 		return is_string(argument, value);
 	case ARGUMENT_STRINGS:
-		return is_strings(value) && in_range(argument, (int64_t)json_array_size(value));
+		return is_strings(argument, value);
 	}
 	return false;
+}
+
+static json_t *choices_json(const char *const *names)
+{
+	json_t *list = json_array();
+	for (; *names; names++)
+		json_array_append_new(list, json_string(*names));
+	return list;
+}
+
+json_t *argument_limits(const struct method_argument *argument)
+{
+	json_t *limits = json_pack("{s:s}", "type", argument_type_name(argument->type));
+	if (argument->choices) {
+		json_object_set_new(limits, "choices", choices_json(argument->choices));
+	} else if (argument->type != ARGUMENT_BOOLEAN && argument->type != ARGUMENT_ADDRESS) {
+		json_object_set_new(limits, "min", json_integer((json_int_t)argument->min));
+		json_object_set_new(limits, "max", json_integer((json_int_t)argument->max));
+	}
+	return limits;
 }
 
 /* "an integer from 1 to 50000", "one of none, auto" */
@@ -95,7 +116,8 @@ static char *describe(const struct method_argument *argument)
 	long long min = argument->min, max = argument->max;
 	g_autofree char *choices = argument->choices ? g_strjoinv(", ", (char **)argument->choices) : NULL;
 	if (choices)
-		return g_strdup_printf("one of %s", choices);
+		return g_strdup_printf(argument->type == ARGUMENT_STRINGS ? "an array of any of %s" : "one of %s",
+		                       choices);
 	switch (argument->type) {
 	case ARGUMENT_ADDRESS:
 		return g_strdup("a string like \"0xffffffff81000000\", or an integer from 0");

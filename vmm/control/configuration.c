@@ -1,6 +1,46 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* session-configure, query-configuration: what a session is started with where its start says nothing. */
+#include <vprof/ring.h>
+
 #include "control/control_priv.h"
+
+static const char *const on_full_names[] = {"drop", "stall", NULL};
+
+/* Of session-start and session-configure: the configuration keys. */
+const struct method_argument control_session_keys[] = {
+	{"events", "what to count, as `vprof run -e` takes it; without it, what this host counts best",
+         ARGUMENT_STRINGS, .optional = true, .min = 1, .max = COUNTER_EVENTS_MAX},
+	{"frequency-hz", "samples in a second of vCPU time; not with period", ARGUMENT_INTEGER, .optional = true,
+         .min = 1, .max = COUNTER_FREQUENCY_HZ_MAX, .preset = "999"},
+	{"period", "events between two samples, nanoseconds for clocks; not with frequency-hz", ARGUMENT_INTEGER,
+         .optional = true, .min = 1, .max = INT64_MAX},
+	{"ring-bytes", "data bytes of each vCPU's ring, a power of two", ARGUMENT_INTEGER, .optional = true,
+         .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX, .preset = "1048576"},
+	{"watermark-bytes", "unread in a ring when its reader is told; 0: a quarter of it. Of the running session, too",
+         ARGUMENT_INTEGER, .optional = true, .min = 0, .max = VPROF_RING_DATA_BYTES_MAX, .preset = "0"},
+	{"on-full",
+         "drop samples that find no room in the ring, and count them; or stall the counters before that, until there "
+         "is room, and count the time",
+         ARGUMENT_STRING, .optional = true, .choices = on_full_names, .preset = "\"drop\""},
+	{"delivery", "how an overflow becomes an exit; without it, the first way that works", ARGUMENT_STRING,
+         .optional = true, .choices = control_delivery_names},
+	{"route", "how an attached guest is sampled (\"routes\" of query-host); without it, the first that works",
+         ARGUMENT_STRING, .optional = true, .min = 1, .max = 32},
+	{"call-graph", "call chains with each sample", ARGUMENT_STRING, .optional = true,
+         .choices = control_call_graph_names, .preset = "\"none\""},
+	{"call-depth", "frames of a call chain", ARGUMENT_INTEGER, .optional = true, .min = 1, .max = UNWIND_DEPTH_MAX,
+         .preset = "64"},
+	{"call-user", "whether call chains go on into user space, by frame pointers", ARGUMENT_BOOLEAN,
+         .optional = true, .preset = "true"},
+	{"tasks", "whether samples carry pid and tid of the guest's task, if its kernel image says where it has them",
+         ARGUMENT_BOOLEAN, .optional = true, .preset = "true"},
+	{"switches",
+         "whether context switches of the guest's tasks are recorded, too, which takes one of its four breakpoints",
+         ARGUMENT_BOOLEAN, .optional = true, .preset = "false"},
+	{"trace", "kinds of trace lines (trace-set) that are on from now on, and no others", ARGUMENT_STRINGS,
+         .optional = true, .min = 0, .max = TRACE_KIND_COUNT, .choices = control_trace_kinds, .preset = "[]"},
+	{0},
+};
 
 /* Of two that exclude each other, the one that was said last counts. */
 static const struct {
@@ -16,15 +56,38 @@ json_t *control_configuration_merge(const struct control_server *server, const j
 			json_object_del(merged, exclusive[i].displaces);
 	}
 	json_object_update(merged, (json_t *)arguments);
+	json_object_del(merged, "trace"); /* which the trace itself knows */
 	return merged;
+}
+
+/* What somebody has set; new reference, NULL: nobody has. */
+static json_t *key_set(const struct control_server *server, const char *name)
+{
+	if (!g_str_equal(name, "trace"))
+		return json_incref(json_object_get(server->configuration, name));
+	json_t *kinds = control_trace_configuration(server);
+	if (json_array_size(kinds) > 0)
+		return kinds;
+	json_decref(kinds);
+	return NULL;
+}
+
+bool control_configuration_apply(struct control_call *call, GError **error)
+{
+	const json_t *kinds = json_object_get(call->arguments, "trace");
+	return !kinds || control_trace_configure(call->server, kinds, error);
 }
 
 static json_t *key_json(const struct control_server *server, const struct method_argument *key)
 {
-	json_t *set = json_object_get(server->configuration, key->name);
+	json_t *set = key_set(server, key->name), *json = argument_limits(key);
 	json_t *preset = key->preset ? json_loads(key->preset, JSON_DECODE_ANY, NULL) : json_null();
 
-	return json_pack("{s:O, s:o, s:b}", "value", set ? set : preset, "default", preset, "set", set != NULL);
+	json_object_set(json, "value", set ? set : preset);
+	json_object_set_new(json, "default", preset);
+	json_object_set_new(json, "set", json_boolean(set != NULL));
+	json_decref(set);
+	return json;
 }
 
 json_t *method_query_configuration(struct control_call *call, GError **error G_GNUC_UNUSED)
@@ -42,11 +105,19 @@ json_t *method_session_configure(struct control_call *call, GError **error)
 	json_auto_t *merged = control_configuration_merge(server, call->arguments);
 	struct session_config config = {0};
 
-	if (!control_session_config(merged, &config, error))
+	if (!control_session_config(merged, &config, error) || !control_configuration_apply(call, error))
 		return NULL;
 	json_decref(server->configuration);
 	server->configuration = g_steal_pointer(&merged);
 	if (json_object_get(call->arguments, "watermark-bytes"))
 		session_set_watermark(server->session, config.watermark_bytes);
 	return method_query_configuration(call, error);
+}
+
+json_t *control_configuration_reset(struct control_server *server, GError **error)
+{
+	if (!control_trace_configure(server, NULL, error))
+		return NULL;
+	json_object_clear(server->configuration);
+	return json_object();
 }

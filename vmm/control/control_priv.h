@@ -152,7 +152,7 @@ struct method_argument {
 	enum argument_type type;
 	bool optional;
 	int64_t min, max;           /* an integer, the bytes of a string, the strings of an array */
-	const char *const *choices; /* of a string, instead of min and max; up to NULL */
+	const char *const *choices; /* of a string, instead of min and max, or of each in an array; up to NULL */
 	const char *preset; /* JSON: the value of a configuration key that nobody set; NULL: what the host does best */
 };
 
@@ -175,6 +175,8 @@ int argument_choice(const char *const *choices, const char *text);
 bool arguments_check(const struct control_method *method, const json_t *arguments, GError **error);
 /* Of an argument that was checked: 0 without it. */
 uint64_t control_address(const json_t *value);
+/* {"type", "choices" or "min" and "max"}: what fits. */
+json_t *argument_limits(const struct method_argument *argument);
 /* "address", "boolean", "integer", "string", "[string]" */
 const char *argument_type_name(enum argument_type type);
 
@@ -204,6 +206,7 @@ void control_events_watch(struct control_server *server);
 void control_events_unwatch(struct control_server *server);
 
 /* methods_engine.c */
+extern const struct method_argument negotiate_arguments[];
 json_t *method_negotiate(struct control_call *call, GError **error);
 json_t *method_query_schema(struct control_call *call, GError **error);
 json_t *method_query_status(struct control_call *call, GError **error);
@@ -218,18 +221,22 @@ json_t *method_guest_stop(struct control_call *call, GError **error);
 extern const struct method_argument control_session_keys[];
 /* The keys that are set, under the arguments of a request (new reference). */
 json_t *control_configuration_merge(const struct control_server *server, const json_t *arguments);
+json_t *control_configuration_reset(struct control_server *server, GError **error);
+/* What of the arguments is not of the next session but of the engine, at once. */
+bool control_configuration_apply(struct control_call *call, GError **error);
 json_t *method_session_configure(struct control_call *call, GError **error);
 json_t *method_query_configuration(struct control_call *call, GError **error);
 /* methods_marker.c */
-extern const char *const control_marker_kinds[]; /* NULL-terminated */
+extern const struct method_argument marker_add_arguments[];
 json_t *method_marker_add(struct control_call *call, GError **error);
 /* methods_samples.c */
+extern const struct method_argument samples_read_arguments[], sample_add_arguments[];
 #define SAMPLES_READ_BYTES_MAX 45056 /* base64 of it, and the rest of the answer, fit into a line */
 #define CONTROL_TIMEOUT_MS_MAX 60000
-extern const char *const control_mode_names[];
 json_t *method_samples_read(struct control_call *call, GError **error);
 json_t *method_sample_add(struct control_call *call, GError **error);
 /* methods_session.c */
+extern const struct method_argument reset_arguments[];
 /* The keys as a session takes them; what they leave open stays 0. */
 bool control_session_config(const json_t *keys, struct session_config *config, GError **error);
 bool control_had_session(const struct session *session, GError **error);
@@ -237,9 +244,9 @@ json_t *method_session_flush(struct control_call *call, GError **error);
 json_t *method_reset(struct control_call *call, GError **error);
 extern const char *const control_delivery_names[];
 extern const char *const control_call_graph_names[];
-extern const char *const control_reset_names[];
 json_t *method_session_start(struct control_call *call, GError **error);
 json_t *method_session_stop(struct control_call *call, GError **error);
+json_t *method_query_session(struct control_call *call, GError **error);
 json_t *method_query_stats(struct control_call *call, GError **error);
 json_t *method_rings(struct control_call *call, GError **error);
 /* Adds a ring's descriptors to the answer, and returns its description. */
@@ -248,6 +255,8 @@ json_t *control_ring_json(struct control_call *call, unsigned vcpu, const struct
 void control_set_count(json_t *object, const char *name, uint64_t count);
 json_t *control_hex(const void *bytes, size_t n);
 /* methods_probe.c */
+extern const struct method_argument probe_list_arguments[], probe_args_arguments[], probe_add_arguments[],
+	probe_remove_arguments[], probe_record_arguments[], probe_read_arguments[];
 json_t *method_probe_list(struct control_call *call, GError **error);
 json_t *method_probe_args(struct control_call *call, GError **error);
 json_t *method_probe_add(struct control_call *call, GError **error);
@@ -257,7 +266,11 @@ json_t *method_query_probes(struct control_call *call, GError **error);
 json_t *method_probe_rings(struct control_call *call, GError **error);
 json_t *method_probe_read(struct control_call *call, GError **error);
 /* methods_mapping.c */
+extern const struct method_argument mapping_read_arguments[];
 json_t *method_mapping_read(struct control_call *call, GError **error);
+#define CONTROL_SYMBOL_BYTES_MAX 256u
+extern const struct method_argument module_symbols_arguments[];
+json_t *method_module_symbols(struct control_call *call, GError **error);
 /* {"name", "backend", "attr", "ids"}; steals `ids`. */
 json_t *control_event(const struct counter_event *event, const struct perf_event_attr *attr, json_t *ids);
 json_t *control_statistics(const struct session_statistics *statistics);
@@ -281,13 +294,17 @@ json_t *method_query_counters(struct control_call *call, GError **error);
 /* methods_host.c */
 json_t *method_query_host(struct control_call *call, GError **error);
 /* methods_trace.c */
+extern const struct method_argument trace_read_arguments[], trace_write_arguments[], trace_set_arguments[];
 #define TRACE_READ_BYTES_MAX 16384 /* each of them may become U+FFFD, and it fits into a line still */
-extern const char *const control_trace_kinds[];
-extern const char *const control_trace_states[];
 json_t *method_trace_read(struct control_call *call, GError **error);
 json_t *method_trace_write(struct control_call *call, GError **error);
+extern const char *const control_trace_kinds[];
+/* These kinds of lines are on from now on, and no others. Error: CONTROL_ERROR_STATE. */
+bool control_trace_configure(struct control_server *server, const json_t *kinds, GError **error);
+json_t *control_trace_configuration(const struct control_server *server);
 json_t *method_trace_set(struct control_call *call, GError **error);
 /* methods_time.c */
+extern const struct method_argument query_vcpu_time_arguments[];
 json_t *method_query_vcpu_time(struct control_call *call, GError **error);
 json_t *method_vcpu_time_reset(struct control_call *call, GError **error);
 

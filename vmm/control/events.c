@@ -42,6 +42,17 @@ void control_server_guest_ended(struct control_server *server)
 	control_server_event(server, VPROF_EVENT_GUEST_ENDED, control_guest_end(server->guest));
 }
 
+void control_server_guest_kernel(struct control_server *server)
+{
+	const struct guest *guest = server->guest;
+	g_autofree char *slide = g_strdup_printf("0x%" G_GINT64_MODIFIER "x", image_slide(guest->kernel_image));
+
+	control_server_event(server, VPROF_EVENT_GUEST_KERNEL,
+	                     json_pack("{s:o, s:o, s:s}", "release",
+	                               control_text(guest->release, CONTROL_MESSAGE_BYTES_MAX), "build-id",
+	                               control_text(guest->build_id, CONTROL_MESSAGE_BYTES_MAX), "slide", slide));
+}
+
 /* A guest can mark phases as fast as it runs; its clients get what people can make use of. */
 static bool phase_allowed(struct phase_limit *limit)
 {

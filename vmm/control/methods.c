@@ -1,184 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Every method there is. */
-#include <vprof/agent.h>
-#include <vprof/ring.h>
-
 #include "control/control_priv.h"
-#include "sample/probe_spec.h"
 
 _Static_assert(sizeof(((struct counter_event *)NULL)->name) == CONTROL_EVENT_NAME_BYTES_MAX + 1,
                "event names as counter.h has them");
-
-static const struct method_argument negotiate_arguments[] = {
-	{"protocol", "protocol version that the client speaks", ARGUMENT_INTEGER, .min = 1, .max = INT32_MAX},
-	{0},
-};
-
-static const char *const on_full_names[] = {"drop", "stall", NULL};
-
-#define X(id, name, help) name ": " help "; "
-#define TRACE_KINDS_HELP TRACE_KINDS(X) "off at first"
-
-/* Of session-start and session-configure: the configuration keys. */
-const struct method_argument control_session_keys[] = {
-	{"events", "what to count, as `vprof run -e` takes it; without it, what this host counts best",
-         ARGUMENT_STRINGS, .optional = true, .min = 1, .max = COUNTER_EVENTS_MAX},
-	{"frequency-hz", "samples in a second of vCPU time; not with period", ARGUMENT_INTEGER, .optional = true,
-         .min = 1, .max = COUNTER_FREQUENCY_HZ_MAX, .preset = "999"},
-	{"period", "events between two samples, nanoseconds for clocks; not with frequency-hz", ARGUMENT_INTEGER,
-         .optional = true, .min = 1, .max = INT64_MAX},
-	{"ring-bytes", "data bytes of each vCPU's ring, a power of two", ARGUMENT_INTEGER, .optional = true,
-         .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX, .preset = "1048576"},
-	{"watermark-bytes", "unread in a ring when its reader is told; 0: a quarter of it. Of the running session, too",
-         ARGUMENT_INTEGER, .optional = true, .min = 0, .max = VPROF_RING_DATA_BYTES_MAX, .preset = "0"},
-	{"on-full",
-         "drop samples that find no room in the ring, and count them; or stall the counters before that, until there "
-         "is room, and count the time",
-         ARGUMENT_STRING, .optional = true, .choices = on_full_names, .preset = "\"drop\""},
-	{"delivery", "how an overflow becomes an exit; without it, the first way that works", ARGUMENT_STRING,
-         .optional = true, .choices = control_delivery_names},
-	{"route", "how an attached guest is sampled (\"routes\" of query-status); without it, the first that works",
-         ARGUMENT_STRING, .optional = true, .min = 1, .max = 32},
-	{"call-graph", "call chains with each sample", ARGUMENT_STRING, .optional = true,
-         .choices = control_call_graph_names, .preset = "\"none\""},
-	{"call-depth", "frames of a call chain", ARGUMENT_INTEGER, .optional = true, .min = 1, .max = UNWIND_DEPTH_MAX,
-         .preset = "64"},
-	{"call-user", "whether call chains go on into user space, by frame pointers", ARGUMENT_BOOLEAN,
-         .optional = true, .preset = "true"},
-	{"tasks", "whether samples carry pid and tid of the guest's task, if its kernel image says where it has them",
-         ARGUMENT_BOOLEAN, .optional = true, .preset = "true"},
-	{0},
-};
-
-static const struct method_argument reset_arguments[] = {
-	{"what",
-         "statistics: they count from 0 again, sampling goes on. session: its rings and statistics go, as before the "
-         "first start. configuration: every key has its default again",
-         ARGUMENT_STRING, .choices = control_reset_names},
-	{0},
-};
-
-static const struct method_argument samples_read_arguments[] = {
-	{"vcpu", "number of the vCPU", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = GUEST_VCPUS_MAX - 1,
-         .preset = "0"},
-	{"session", "the session that the offset is of; without it, the last", ARGUMENT_INTEGER, .optional = true,
-         .min = 1, .max = INT64_MAX},
-	{"offset",
-         "\"next\" of an answer, of another connection, too; without it, the oldest record that nobody gave back",
-         ARGUMENT_INTEGER, .optional = true, .min = 0, .max = INT64_MAX},
-	{"max-bytes", "of records", ARGUMENT_INTEGER, .optional = true, .min = 64, .max = SAMPLES_READ_BYTES_MAX,
-         .preset = G_STRINGIFY(SAMPLES_READ_BYTES_MAX)},
-	{"min-bytes", "to wait for; a flush, the end of the session and the timeout end the wait", ARGUMENT_INTEGER,
-         .optional = true, .min = 1, .max = SAMPLES_READ_BYTES_MAX, .preset = "1"},
-	{"timeout-ms", "how long to wait for them", ARGUMENT_INTEGER, .optional = true, .min = 0,
-         .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
-	{0},
-};
-
-static const struct method_argument sample_add_arguments[] = {
-	{"ip", "address of the sample", ARGUMENT_ADDRESS},
-	{"vcpu", "number of the vCPU", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = GUEST_VCPUS_MAX - 1,
-         .preset = "0"},
-	{"mode", "whose code it is", ARGUMENT_STRING, .optional = true, .choices = control_mode_names,
-         .preset = "\"kernel\""},
-	{"pid", "of the guest's task", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = UINT32_MAX, .preset = "0"},
-	{"tid", "of the guest's task; without it, the pid", ARGUMENT_INTEGER, .optional = true, .min = 0,
-         .max = UINT32_MAX},
-	{"period", "its weight", ARGUMENT_INTEGER, .optional = true, .min = 1, .max = INT64_MAX, .preset = "1"},
-	{0},
-};
-
-static const struct method_argument trace_read_arguments[] = {
-	{"offset", "\"next\" of an answer, of another connection, too; without it, the oldest line", ARGUMENT_INTEGER,
-         .optional = true, .min = 0, .max = INT64_MAX},
-	{"max-bytes", "of text", ARGUMENT_INTEGER, .optional = true, .min = 1, .max = TRACE_READ_BYTES_MAX,
-         .preset = G_STRINGIFY(TRACE_READ_BYTES_MAX)},
-	{"timeout-ms", "how long to wait for a line", ARGUMENT_INTEGER, .optional = true, .min = 0,
-         .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
-	{0},
-};
-
-static const struct method_argument trace_write_arguments[] = {
-	{"text", "the line", ARGUMENT_STRING, .min = 1, .max = TRACE_LINE_BYTES_MAX},
-	{"vcpu", "the vCPU that it is about; without it, the engine", ARGUMENT_INTEGER, .optional = true, .min = 0,
-         .max = GUEST_VCPUS_MAX - 1},
-	{0},
-};
-
-static const struct method_argument trace_set_arguments[] = {
-	{"what", "kind of lines; without it, nothing is set. " TRACE_KINDS_HELP, ARGUMENT_STRING, .optional = true,
-         .choices = control_trace_kinds},
-	{"state", "of that kind", ARGUMENT_STRING, .optional = true, .choices = control_trace_states,
-         .preset = "\"on\""},
-	{0},
-};
-
-static const struct method_argument marker_add_arguments[] = {
-	{"name", "of the phase", ARGUMENT_STRING, .min = 1, .max = VPROF_AGENT_NAME_BYTES_MAX},
-	{"kind", "whether it begins or ends", ARGUMENT_STRING, .choices = control_marker_kinds},
-	{0},
-};
-
-static const struct method_argument query_vcpu_time_arguments[] = {
-	{"vcpu", "number of the vCPU", ARGUMENT_INTEGER, .min = 0, .max = GUEST_VCPUS_MAX - 1},
-	{0},
-};
-
-#define PROBE_BYTES_MAX (PROBE_NAME_BYTES - 1)
-#define REGISTERS_MAX 32
-#define MAPPING_BYTES_MAX 4096
-
-static const struct method_argument probe_list_arguments[] = {
-	{"match", "pattern of whole names as fnmatch(3) takes it, as function:vfs_*; without it, providers only",
-         ARGUMENT_STRING, .optional = true, .min = 1, .max = PROBE_BYTES_MAX},
-	{"from", "how many of them to skip; \"next\" of the answer before", ARGUMENT_INTEGER, .optional = true,
-         .min = 0, .max = INT32_MAX},
-	{0},
-};
-
-static const struct method_argument probe_args_arguments[] = {
-	{"probe", "as probe-add takes it", ARGUMENT_STRING, .min = 1, .max = PROBE_BYTES_MAX},
-	{0},
-};
-
-static const struct method_argument probe_add_arguments[] = {
-	{"probe", "PROVIDER:WHAT, by the syntax that probe-list gives", ARGUMENT_STRING, .min = 1,
-         .max = PROBE_BYTES_MAX},
-	{"registers", "registers to go with each event: rax to r15, rip, rflags", ARGUMENT_STRINGS, .optional = true,
-         .min = 1, .max = REGISTERS_MAX},
-	{"stack", "whether the call chain goes with each event; without it, it does not", ARGUMENT_BOOLEAN,
-         .optional = true},
-	{0},
-};
-
-static const struct method_argument probe_remove_arguments[] = {
-	{"id", "of the probe, as probe-add gave it", ARGUMENT_INTEGER, .min = 1, .max = INT32_MAX},
-	{0},
-};
-
-static const struct method_argument probe_record_arguments[] = {
-	{"on", "whether events go into rings, new ones, from now on", ARGUMENT_BOOLEAN},
-	{"ring-bytes", "data bytes of each vCPU's ring, a power of two", ARGUMENT_INTEGER, .optional = true,
-         .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX},
-	{0},
-};
-
-static const struct method_argument probe_read_arguments[] = {
-	{"max", "events at most; without it, as many as a line holds", ARGUMENT_INTEGER, .optional = true, .min = 1,
-         .max = INT32_MAX},
-	{"timeout-ms", "how long to wait for the first one", ARGUMENT_INTEGER, .optional = true, .min = 0,
-         .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
-	{0},
-};
-
-static const struct method_argument mapping_read_arguments[] = {
-	{"address", "guest virtual address", ARGUMENT_ADDRESS},
-	{"bytes", "read so many bytes of the guest's memory there; without it, the file that is mapped is handed over",
-         ARGUMENT_INTEGER, .optional = true, .min = 1, .max = MAPPING_BYTES_MAX},
-	{"vcpu", "by whose page tables; without it, those of vCPU 0", ARGUMENT_INTEGER, .optional = true, .min = 0,
-         .max = GUEST_VCPUS_MAX - 1},
-	{0},
-};
 
 const struct control_method control_methods[] = {
 	{
@@ -225,7 +50,8 @@ const struct control_method control_methods[] = {
 		.name = "query-status",
 		.summary = "says in which state the guest and the session are",
 		.returns = "{\"state\": \"created|running|ended\", \"session\": \"idle|running\", \"pid\": N, "
-			   "\"uptime-ns\": N of the engine, \"end\": {\"reason\", \"code\", \"message\", \"details\"?, "
+			   "\"uptime-ns\": N of the engine, \"delivery\" or \"route\": NAME of what the last session "
+			   "samples by?, \"end\": {\"reason\", \"code\", \"message\", \"details\"?, "
 			   "\"console\"?}?}",
 		.role = ROLE_OBSERVE,
 		.run = method_query_status,
@@ -257,7 +83,9 @@ const struct control_method control_methods[] = {
 			   "null, \"ring-bytes\": N, \"call-graph\": none, orc or fp, \"tasks\": true or false, "
 			   "\"tasks-why\": TEXT why there are none though asked for, else null, \"mappings-why\": the "
 			   "same "
-			   "of what processes have mapped}",
+			   "of what processes have mapped, \"modules-why\": the same of the kernel's modules, "
+			   "\"unwinder\": orc or fp, how call chains are found in the kernel, null without them, "
+			   "\"unwinder-why\": TEXT why it is fp though that was left open, else null}",
 		.role = ROLE_CONTROL,
 		.arguments = control_session_keys,
 		.run = method_session_start,
@@ -277,6 +105,13 @@ const struct control_method control_methods[] = {
 		.run = method_session_flush,
 	},
 	{
+		.name = "query-session",
+		.summary = "describes the last session, for who did not start it: what its records hold",
+		.returns = "as session-start",
+		.role = ROLE_OBSERVE,
+		.run = method_query_session,
+	},
+	{
 		.name = "session-configure",
 		.summary = "sets configuration keys: what sessions are started with, where session-start says nothing",
 		.returns = "as query-configuration",
@@ -286,15 +121,15 @@ const struct control_method control_methods[] = {
 	},
 	{
 		.name = "query-configuration",
-		.summary = "lists the configuration keys; their types and ranges are those of session-configure",
-		.returns = "{KEY: {\"value\", \"default\", \"set\": whether somebody set it}}; null: what the host "
-			   "does best",
+		.summary = "lists the configuration keys, with their types and ranges",
+		.returns = "{KEY: {\"type\", \"min\" and \"max\" or \"choices\", \"value\", \"default\", \"set\": "
+			   "whether somebody set it}}; null: what the host does best",
 		.role = ROLE_OBSERVE,
 		.run = method_query_configuration,
 	},
 	{
 		.name = "reset",
-		.summary = "lets the session's figures, the session or the configuration begin afresh",
+		.summary = "lets the session's figures, the session, the configuration or the trace begin afresh",
 		.returns = "{}",
 		.role = ROLE_CONTROL,
 		.arguments = reset_arguments,
@@ -316,8 +151,10 @@ const struct control_method control_methods[] = {
 	},
 	{
 		.name = "marker-add",
-		.summary = "marks the begin or the end of a phase, now, with an event that a recorder keeps",
-		.returns = "{\"time-ns\": N of CLOCK_MONOTONIC}",
+		.summary = "marks the begin or the end of a phase, now, with an event that a recorder keeps, and for "
+			   "marker probes",
+		.returns = "{\"time-ns\": N of CLOCK_MONOTONIC, \"number\": of the mark, what marker probes have as "
+			   "its value}",
 		.role = ROLE_INSTRUMENT,
 		.arguments = marker_add_arguments,
 		.run = method_marker_add,
@@ -353,8 +190,9 @@ const struct control_method control_methods[] = {
 			"{\"pmu\": {\"name\", \"version\": N, \"general\": {\"counters\": N, \"width\": bits}, "
 			"\"fixed\": likewise} or null, \"events\": [{\"name\", \"summary\", \"usable\", \"backend\"?, "
 			"\"why\"?}], \"backends\": [{\"name\", \"usable\", \"counts-time\", \"guest-only\": whether it "
-			"counts only while the guest runs, \"events\": [TEXT], \"why\"?}], \"counters\": N for "
-			"clients}",
+			"counts only while the guest runs, \"events\": [TEXT], \"why\"?}], \"routes\": [{\"name\", "
+			"\"summary\", \"usable\", "
+			"\"why\"?}] of an attached guest?, \"counters\": N for clients}",
 		.role = ROLE_OBSERVE,
 		.run = method_query_host,
 	},
@@ -502,10 +340,10 @@ const struct control_method control_methods[] = {
 		.name = "query-vcpu-time",
 		.summary =
 			"says where the time of a vCPU went since its start or the last reset, from independent clocks",
-		.returns =
-			"{\"version\": 1, \"missing\": clocks that this host does not have, or null, \"ns\": {CLOCK: "
-			"N}, \"exits\": [{\"name\", \"reason\": N, \"detail\": N, null for several, \"count\": N, "
-			"\"ns\": N in the VMM}], \"counters\": {what KVM counts: N}}",
+		.returns = "{\"version\": 2, \"missing\": clocks that this host does not have, or null, \"ns\": "
+			   "{CLOCK: N}, \"looks\": {\"kernel\": N, \"user\": N} that found the guest running there, "
+			   "\"exits\": [{\"name\", \"reason\": N, \"detail\": N, null for several, \"count\": N, "
+			   "\"ns\": N in the VMM}], \"counters\": {what KVM counts: N}}",
 		.role = ROLE_OBSERVE,
 		.arguments = query_vcpu_time_arguments,
 		.run = method_query_vcpu_time,
@@ -595,6 +433,19 @@ const struct control_method control_methods[] = {
 		.role = ROLE_INSTRUMENT,
 		.arguments = mapping_read_arguments,
 		.run = method_mapping_read,
+	},
+	{
+		.name = "module-symbols",
+		.summary =
+			"looks addresses up among the symbols that the guest's kernel has of its loadable modules, as "
+			"they are now; a session must have taken a sample",
+		.returns =
+			"{\"symbols\": [{\"address\": HEX, \"module\": TEXT, \"symbol\": TEXT, \"offset\": N of the "
+			"symbol in the module's code, as its mapping has it, \"bytes\": N}]}, without those that are "
+			"in no module",
+		.role = ROLE_INSTRUMENT,
+		.arguments = module_symbols_arguments,
+		.run = method_module_symbols,
 	},
 	{
 		.name = "guest-start",

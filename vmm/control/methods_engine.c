@@ -4,6 +4,11 @@
 
 #include "control/control_priv.h"
 
+const struct method_argument negotiate_arguments[] = {
+	{"protocol", "protocol version that the client speaks", ARGUMENT_INTEGER, .min = 1, .max = INT32_MAX},
+	{0},
+};
+
 json_t *method_negotiate(struct control_call *call, GError **error)
 {
 	json_int_t protocol = json_integer_value(json_object_get(call->arguments, "protocol"));
@@ -35,6 +40,9 @@ json_t *method_query_status(struct control_call *call, GError **error G_GNUC_UNU
 	json_t *answer = json_pack("{s:s, s:s, s:i, s:I}", "state", state_name(server->guest->state), "session",
 	                           session_running(server->session) ? "running" : "idle", "pid", (int)getpid(),
 	                           "uptime-ns", uptime_ns);
+	if (session_delivery(server->session))
+		json_object_set_new(answer, server->guest->routes ? "route" : "delivery",
+		                    json_string(session_delivery(server->session)));
 	if (server->guest->state == GUEST_ENDED)
 		json_object_set_new(answer, "end", control_guest_end(server->guest));
 	return answer;
@@ -46,25 +54,12 @@ json_t *method_quit(struct control_call *call, GError **error G_GNUC_UNUSED)
 	return json_object();
 }
 
-static json_t *names_schema(const char *const *names)
-{
-	json_t *list = json_array();
-	for (; *names; names++)
-		json_array_append_new(list, json_string(*names));
-	return list;
-}
-
 static json_t *argument_schema(const struct method_argument *argument)
 {
-	json_t *schema =
-		json_pack("{s:s, s:s, s:b, s:s}", "name", argument->name, "type", argument_type_name(argument->type),
-	                  "optional", argument->optional, "summary", argument->summary);
-	if (argument->choices) {
-		json_object_set_new(schema, "choices", names_schema(argument->choices));
-	} else if (argument->type != ARGUMENT_BOOLEAN && argument->type != ARGUMENT_ADDRESS) {
-		json_object_set_new(schema, "min", json_integer((json_int_t)argument->min));
-		json_object_set_new(schema, "max", json_integer((json_int_t)argument->max));
-	}
+	json_t *schema = argument_limits(argument);
+	json_object_set_new(schema, "name", json_string(argument->name));
+	json_object_set_new(schema, "optional", json_boolean(argument->optional));
+	json_object_set_new(schema, "summary", json_string(argument->summary));
 	if (argument->preset)
 		json_object_set_new(schema, "default", json_loads(argument->preset, JSON_DECODE_ANY, NULL));
 	return schema;
@@ -97,9 +92,12 @@ struct term {
 static const struct term events[] = {
 	{VPROF_EVENT_GUEST_ENDED,
          "the guest has ended: {\"reason\", \"code\", \"message\", \"details\"?, \"console\"?}"},
+	{VPROF_EVENT_GUEST_KERNEL, "an attached guest was reset and runs a kernel elsewhere, or another one, which "
+                                   "kernel-image has: {\"release\", \"build-id\", \"slide\"}"},
 	{VPROF_EVENT_GUEST_PHASE, "the guest wrote a phase mark: {\"vcpu\", \"value\", \"time-ns\", \"dropped\"?}; "
                                   "dropped: marks before it that came too fast"},
-	{VPROF_EVENT_MARKER, "a client marked a phase: {\"name\", \"kind\": \"begin\" or \"end\", \"time-ns\"}"},
+	{VPROF_EVENT_MARKER,
+         "a client marked a phase: {\"name\", \"kind\": \"begin\" or \"end\", \"time-ns\", \"number\"}"},
 	{VPROF_EVENT_SAMPLES_LOST, "a ring was full: {\"vcpu\", \"lost\"}, the samples lost since the last such event; "
                                    "at most one a second and vCPU"},
 };

@@ -3,6 +3,7 @@
 #include "control/control_priv.h"
 #include "control/host_json.h"
 #include "counter/host_pmu.h"
+#include "counter/route.h"
 
 static json_t *event_json(const char *name)
 {
@@ -64,8 +65,26 @@ json_t *control_host_pmu(void)
 	                 pmu_counters_json(&pmu.general), "fixed", pmu_counters_json(&pmu.fixed));
 }
 
-json_t *method_query_host(struct control_call *call G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+static json_t *route_json(struct guest *guest, const struct counter_route *route)
 {
-	return json_pack("{s:o, s:o, s:o, s:i}", "pmu", control_host_pmu(), "events", control_host_events(), "backends",
-	                 control_host_backends(), "counters", (int)COUNTERS_MAX);
+	g_autofree char *why = route->unavailable(guest);
+
+	return json_pack("{s:s, s:s, s:b, s:s*}", "name", route->name, "summary", route->summary, "usable", why == NULL,
+	                 "why", why);
+}
+
+json_t *control_host_routes(struct guest *guest)
+{
+	json_t *list = guest->routes ? json_array() : NULL;
+
+	for (size_t i = 0; guest->routes && guest->routes[i]; i++)
+		json_array_append_new(list, route_json(guest, guest->routes[i]));
+	return list;
+}
+
+json_t *method_query_host(struct control_call *call, GError **error G_GNUC_UNUSED)
+{
+	return json_pack("{s:o, s:o, s:o, s:o*, s:i}", "pmu", control_host_pmu(), "events", control_host_events(),
+	                 "backends", control_host_backends(), "routes", control_host_routes(call->server->guest),
+	                 "counters", (int)COUNTERS_MAX);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* mapping-read: what is behind an address of the guest, for a client that looks symbols up elsewhere. */
+/* What is behind an address of the guest: the bytes or the file, for a client that looks symbols up; and in modules. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,6 +9,24 @@
 #include "guest/guest_debug.h"
 #include "guest/page_walk.h"
 #include "lib/symbol/image.h"
+#include "sample/session_modules.h"
+
+#define MAPPING_BYTES_MAX 4096
+
+const struct method_argument mapping_read_arguments[] = {
+	{"address", "guest virtual address", ARGUMENT_ADDRESS},
+	{"bytes", "read so many bytes of the guest's memory there; without it, the file that is mapped is handed over",
+         ARGUMENT_INTEGER, .optional = true, .min = 1, .max = MAPPING_BYTES_MAX},
+	{"vcpu", "by whose page tables; without it, those of vCPU 0", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = GUEST_VCPUS_MAX - 1},
+	{0},
+};
+
+const struct method_argument module_symbols_arguments[] = {
+	{"addresses", "guest virtual addresses, \"0x\" and hexadecimal digits", ARGUMENT_STRINGS, .min = 1,
+         .max = VPROF_MODULE_SYMBOLS_MAX},
+	{0},
+};
 
 /* ---- the bytes themselves ---- */
 
@@ -109,4 +127,33 @@ json_t *method_mapping_read(struct control_call *call, GError **error)
 	uint64_t address = control_address(json_object_get(call->arguments, "address"));
 	return bytes ? bytes_json(call->server->guest, vcpu, address, (size_t)json_integer_value(bytes), error)
 	             : file_json(call, address, error);
+}
+
+/* ---- modules ---- */
+
+static json_t *place_json(uint64_t address, const struct module_place *place)
+{
+	return json_pack("{s:o, s:o, s:o, s:I, s:I}", "address", json_sprintf("0x%" PRIx64, address), "module",
+	                 control_text(place->module, MODULE_NAME_BYTES), "symbol",
+	                 control_text(place->symbol, CONTROL_SYMBOL_BYTES_MAX), "offset",
+	                 (json_int_t)place->file_offset, "bytes", (json_int_t)place->bytes);
+}
+
+json_t *method_module_symbols(struct control_call *call, GError **error)
+{
+	struct session_modules *modules = session_modules_read(call->server->session, error);
+	json_t *symbols = json_array(), *address;
+	struct module_place place;
+	size_t i;
+
+	if (!modules)
+		return json_decref(symbols), NULL;
+	json_array_foreach(json_object_get(call->arguments, "addresses"), i, address)
+	{
+		uint64_t value = control_address(address);
+		if (session_modules_find(modules, value, &place))
+			json_array_append_new(symbols, place_json(value, &place));
+	}
+	session_modules_free(modules);
+	return json_pack("{s:o}", "symbols", symbols);
 }

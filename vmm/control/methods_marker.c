@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* marker-add: phases that somebody outside the guest knows of. */
-#include <time.h>
+
+#include <vprof/agent.h>
 
 #include "control/control_priv.h"
+#include "lib/record/clock.h"
+#include "sample/probe.h"
 
-const char *const control_marker_kinds[] = {"begin", "end", NULL};
+static const char *const kinds[] = {"begin", "end", NULL};
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
+const struct method_argument marker_add_arguments[] = {
+	{"name", "of the phase", ARGUMENT_STRING, .min = 1, .max = VPROF_AGENT_NAME_BYTES_MAX},
+	{"kind", "whether it begins or ends", ARGUMENT_STRING, .choices = kinds},
+	{0},
+};
 
 /* It goes to terminals and into lists of names. */
 static bool name_check(const char *name, GError **error)
@@ -30,11 +32,13 @@ json_t *method_marker_add(struct control_call *call, GError **error)
 {
 	const char *name = json_string_value(json_object_get(call->arguments, "name"));
 	const char *kind = json_string_value(json_object_get(call->arguments, "kind"));
-	json_int_t time_ns = (json_int_t)now_ns();
+	json_int_t time_ns = (json_int_t)clock_ns(CLOCK_MONOTONIC), number;
 
 	if (!name_check(name, error))
 		return NULL;
-	control_server_event(call->server, VPROF_EVENT_MARKER,
-	                     json_pack("{s:s, s:s, s:I}", "name", name, "kind", kind, "time-ns", time_ns));
-	return json_pack("{s:I}", "time-ns", time_ns);
+	number = (json_int_t)probe_hub_mark(call->server->probes, name, g_str_equal(kind, "end"));
+	control_server_event(
+		call->server, VPROF_EVENT_MARKER,
+		json_pack("{s:s, s:s, s:I, s:I}", "name", name, "kind", kind, "time-ns", time_ns, "number", number));
+	return json_pack("{s:I, s:I}", "time-ns", time_ns, "number", number);
 }

@@ -3,11 +3,59 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include <vprof/ring.h>
+
 #include "control/probe_client.h"
 #include "lib/profile/syscall_name.h"
 #include "lib/record/exit_name.h"
 
 #define LIST_BYTES_MAX (VPROF_CONTROL_LINE_BYTES_MAX / 2) /* of names, so that a line holds them */
+
+#define PROBE_BYTES_MAX (PROBE_NAME_BYTES - 1)
+#define REGISTERS_MAX 32
+
+const struct method_argument probe_list_arguments[] = {
+	{"match", "pattern of whole names as fnmatch(3) takes it, as function:vfs_*; without it, providers only",
+         ARGUMENT_STRING, .optional = true, .min = 1, .max = PROBE_BYTES_MAX},
+	{"from", "how many of them to skip; \"next\" of the answer before", ARGUMENT_INTEGER, .optional = true,
+         .min = 0, .max = INT32_MAX},
+	{0},
+};
+
+const struct method_argument probe_args_arguments[] = {
+	{"probe", "as probe-add takes it", ARGUMENT_STRING, .min = 1, .max = PROBE_BYTES_MAX},
+	{0},
+};
+
+const struct method_argument probe_add_arguments[] = {
+	{"probe", "PROVIDER:WHAT, by the syntax that probe-list gives", ARGUMENT_STRING, .min = 1,
+         .max = PROBE_BYTES_MAX},
+	{"registers", "registers to go with each event: rax to r15, rip, rflags", ARGUMENT_STRINGS, .optional = true,
+         .min = 1, .max = REGISTERS_MAX},
+	{"stack", "whether the call chain goes with each event; without it, it does not", ARGUMENT_BOOLEAN,
+         .optional = true},
+	{0},
+};
+
+const struct method_argument probe_remove_arguments[] = {
+	{"id", "of the probe, as probe-add gave it", ARGUMENT_INTEGER, .min = 1, .max = INT32_MAX},
+	{0},
+};
+
+const struct method_argument probe_record_arguments[] = {
+	{"on", "whether events go into rings, new ones, from now on", ARGUMENT_BOOLEAN},
+	{"ring-bytes", "data bytes of each vCPU's ring, a power of two", ARGUMENT_INTEGER, .optional = true,
+         .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX},
+	{0},
+};
+
+const struct method_argument probe_read_arguments[] = {
+	{"max", "events at most; without it, as many as a line holds", ARGUMENT_INTEGER, .optional = true, .min = 1,
+         .max = INT32_MAX},
+	{"timeout-ms", "how long to wait for the first one", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
+	{0},
+};
 
 static const char *const gpr_names[] = {
 #define X(name) #name,

@@ -3,6 +3,23 @@
 #include "control/control_priv.h"
 #include "sample/ring_view.h"
 
+const struct method_argument samples_read_arguments[] = {
+	{"vcpu", "number of the vCPU", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = GUEST_VCPUS_MAX - 1,
+         .preset = "0"},
+	{"session", "the session that the offset is of; without it, the last", ARGUMENT_INTEGER, .optional = true,
+         .min = 1, .max = INT64_MAX},
+	{"offset",
+         "\"next\" of an answer, of another connection, too; without it, the oldest record that nobody gave back",
+         ARGUMENT_INTEGER, .optional = true, .min = 0, .max = INT64_MAX},
+	{"max-bytes", "of records", ARGUMENT_INTEGER, .optional = true, .min = 64, .max = SAMPLES_READ_BYTES_MAX,
+         .preset = G_STRINGIFY(SAMPLES_READ_BYTES_MAX)},
+	{"min-bytes", "to wait for; a flush, the end of the session and the timeout end the wait", ARGUMENT_INTEGER,
+         .optional = true, .min = 1, .max = SAMPLES_READ_BYTES_MAX, .preset = "1"},
+	{"timeout-ms", "how long to wait for them", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
+	{0},
+};
+
 static json_int_t integer_or(const json_t *arguments, const char *name, json_int_t otherwise)
 {
 	const json_t *value = json_object_get(arguments, name);
@@ -127,7 +144,19 @@ json_t *method_samples_read(struct control_call *call, GError **error)
 	return reading_json(call, &reading, bytes, n);
 }
 
-const char *const control_mode_names[] = {"kernel", "user", "vmm", NULL};
+static const char *const mode_names[] = {"kernel", "user", "vmm", NULL};
+
+const struct method_argument sample_add_arguments[] = {
+	{"ip", "address of the sample", ARGUMENT_ADDRESS},
+	{"vcpu", "number of the vCPU", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = GUEST_VCPUS_MAX - 1,
+         .preset = "0"},
+	{"mode", "whose code it is", ARGUMENT_STRING, .optional = true, .choices = mode_names, .preset = "\"kernel\""},
+	{"pid", "of the guest's task", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = UINT32_MAX, .preset = "0"},
+	{"tid", "of the guest's task; without it, the pid", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = UINT32_MAX},
+	{"period", "its weight", ARGUMENT_INTEGER, .optional = true, .min = 1, .max = INT64_MAX, .preset = "1"},
+	{0},
+};
 
 json_t *method_sample_add(struct control_call *call, GError **error)
 {
@@ -137,7 +166,7 @@ json_t *method_sample_add(struct control_call *call, GError **error)
 	const struct session_sample sample = {
 		.vcpu = (unsigned)vcpu,
 		.ip = control_address(json_object_get(arguments, "ip")),
-		.mode = modes[mode ? argument_choice(control_mode_names, json_string_value(mode)) : 0],
+		.mode = modes[mode ? argument_choice(mode_names, json_string_value(mode)) : 0],
 		.pid = (uint32_t)pid,
 		.tid = (uint32_t)integer_or(arguments, "tid", pid),
 		.period = (uint64_t)integer_or(arguments, "period", 1),

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* session-start, session-stop, session-flush, reset, query-stats, rings */
+/* session-start, session-stop, session-flush, query-session, reset, query-stats, rings */
 #include <vprof/recording.h>
 #include <vprof/ring.h>
 
 #include "control/control_priv.h"
+#include "lib/record/hex.h"
 
 static bool parse_events(const json_t *names, struct session_config *config, GError **error)
 {
@@ -68,6 +69,7 @@ bool control_session_config(const json_t *arguments, struct session_config *conf
 	config->call_depth = depth ? (unsigned)json_integer_value(depth) : UNWIND_DEPTH_DEFAULT;
 	config->call_kernel_only = json_is_false(json_object_get(arguments, "call-user"));
 	config->no_tasks = json_is_false(json_object_get(arguments, "tasks"));
+	config->switches = json_is_true(json_object_get(arguments, "switches"));
 	config->delivery = parse_delivery(json_object_get(arguments, "delivery"));
 	config->stall = g_strcmp0(json_string_value(json_object_get(arguments, "on-full")), "stall") == 0;
 	config->watermark_bytes = (size_t)json_integer_value(json_object_get(arguments, "watermark-bytes"));
@@ -80,10 +82,8 @@ bool control_session_config(const json_t *arguments, struct session_config *conf
 
 json_t *control_hex(const void *bytes, size_t n)
 {
-	g_autoptr(GString) text = g_string_sized_new(2 * n);
-	for (size_t i = 0; i < n; i++)
-		g_string_append_printf(text, "%02x", ((const uint8_t *)bytes)[i]);
-	return json_string(text->str);
+	g_autofree char *text = hex_encode(bytes, n);
+	return json_string(text);
 }
 
 json_t *control_event(const struct counter_event *event, const struct perf_event_attr *attr, json_t *ids)
@@ -104,30 +104,37 @@ static json_t *event_json(const struct session *session, unsigned event, unsigne
 	return control_event(&session_configuration(session)->events[event], &attr, ids);
 }
 
+static json_t *session_json(const struct session *session, unsigned vcpus)
+{
+	const struct session_config *config = session_configuration(session);
+	json_t *events = json_array();
+	for (unsigned i = 0; i < config->n_events; i++)
+		json_array_append_new(events, event_json(session, i, vcpus));
+	json_t *answer =
+		json_pack("{s:I, s:o, s:s, s:s?, s:I, s:s, s:b, s:s?, s:s?, s:s?, s:s?, s:s?}", "session",
+	                  (json_int_t)session_number(session), "events", events, "delivery", session_delivery(session),
+	                  "why", session_event_why(session), "ring-bytes", (json_int_t)config->ring_data_bytes,
+	                  "call-graph", control_call_graph_names[config->call_graph], "tasks",
+	                  session_has_tasks(session), "tasks-why", session_tasks_why(session), "mappings-why",
+	                  session_mappings_why(session), "modules-why", session_modules_why(session), "unwinder",
+	                  session_unwinder(session), "unwinder-why", session_unwinder_why(session));
+	json_object_set_new(
+		answer, config->rate.period ? "period" : "frequency-hz",
+		json_integer((json_int_t)(config->rate.period ? config->rate.period : config->rate.frequency_hz)));
+	return answer;
+}
+
 json_t *method_session_start(struct control_call *call, GError **error)
 {
 	struct session *session = call->server->session;
 	struct session_config wanted = {0};
 	json_auto_t *keys = control_configuration_merge(call->server, call->arguments);
-	if (!control_session_config(keys, &wanted, error) || !session_start(session, &wanted, error))
+	if (!control_session_config(keys, &wanted, error) || !control_configuration_apply(call, error) ||
+	    !session_start(session, &wanted, error))
 		return NULL;
-
-	const struct session_config *config = session_configuration(session);
-	if (config->stall)
+	if (session_configuration(session)->stall)
 		control_server_watch_stalls(call->server);
-	json_t *events = json_array();
-	for (unsigned i = 0; i < config->n_events; i++)
-		json_array_append_new(events, event_json(session, i, call->server->guest->vcpus));
-	json_t *answer = json_pack(
-		"{s:I, s:o, s:s, s:s?, s:I, s:s, s:b, s:s?, s:s?}", "session", (json_int_t)session_number(session),
-		"events", events, "delivery", session_delivery(session), "why", session_event_why(session),
-		"ring-bytes", (json_int_t)config->ring_data_bytes, "call-graph",
-		control_call_graph_names[config->call_graph], "tasks", session_has_tasks(session), "tasks-why",
-		session_tasks_why(session), "mappings-why", session_mappings_why(session));
-	json_object_set_new(
-		answer, config->rate.period ? "period" : "frequency-hz",
-		json_integer((json_int_t)(config->rate.period ? config->rate.period : config->rate.frequency_hz)));
-	return answer;
+	return session_json(session, call->server->guest->vcpus);
 }
 
 bool control_had_session(const struct session *session, GError **error)
@@ -136,6 +143,12 @@ bool control_had_session(const struct session *session, GError **error)
 		return true;
 	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_STATE, "there was no session yet; execute session-start first");
 	return false;
+}
+
+json_t *method_query_session(struct control_call *call, GError **error)
+{
+	const struct session *session = call->server->session;
+	return control_had_session(session, error) ? session_json(session, call->server->guest->vcpus) : NULL;
 }
 
 void control_statistics_add(struct session_statistics *sum, const struct session_statistics *one)
@@ -196,7 +209,16 @@ json_t *method_session_flush(struct control_call *call, GError **error)
 	return json_pack("{s:I, s:o}", "session", (json_int_t)session_number(call->server->session), "ends", heads);
 }
 
-const char *const control_reset_names[] = {"statistics", "session", "configuration", NULL};
+static const char *const reset_names[] = {"statistics", "session", "configuration", "trace", NULL};
+
+const struct method_argument reset_arguments[] = {
+	{"what",
+         "statistics: they count from 0 again, sampling goes on. session: its rings and statistics go, as before the "
+         "first start. configuration: every key has its default again. trace: its lines go, and those that are on go "
+         "on",
+         ARGUMENT_STRING, .choices = reset_names},
+	{0},
+};
 
 json_t *method_reset(struct control_call *call, GError **error)
 {
@@ -205,8 +227,10 @@ json_t *method_reset(struct control_call *call, GError **error)
 
 	if (g_str_equal(what, "statistics"))
 		session_reset_statistics(server->session);
+	else if (g_str_equal(what, "trace"))
+		trace_clear(server->trace);
 	else if (g_str_equal(what, "configuration"))
-		json_object_clear(server->configuration);
+		return control_configuration_reset(server, error);
 	else if (!session_forget(server->session, error))
 		return NULL;
 	return json_object();

@@ -5,7 +5,12 @@
 #include "control/control_priv.h"
 #include "lib/record/exit_name.h"
 
-#define VCPU_TIME_VERSION 1
+#define VCPU_TIME_VERSION 2
+
+const struct method_argument query_vcpu_time_arguments[] = {
+	{"vcpu", "number of the vCPU", ARGUMENT_INTEGER, .min = 0, .max = GUEST_VCPUS_MAX - 1},
+	{0},
+};
 
 static json_t *exit_json(const struct guest_exit *exit)
 {
@@ -41,8 +46,9 @@ static json_t *time_json(const struct guest_vcpu_time *vcpu)
 #define X(name, help) set(times, #name, vcpu->time.name##_ns);
 	VCPU_TIMES(X)
 #undef X
-	return json_pack("{s:i, s:s?, s:o, s:o, s:o}", "version", VCPU_TIME_VERSION, "missing", vcpu->missing, "ns",
-	                 times, "exits", exits, "counters", counters);
+	return json_pack("{s:i, s:s?, s:o, s:{s:I, s:I}, s:o, s:o}", "version", VCPU_TIME_VERSION, "missing",
+	                 vcpu->missing, "ns", times, "looks", "kernel", (json_int_t)vcpu->modes.kernel, "user",
+	                 (json_int_t)vcpu->modes.user, "exits", exits, "counters", counters);
 }
 
 static bool has_clocks(const struct guest *guest, GError **error)

@@ -2,11 +2,21 @@
 /* trace-read, trace-write, trace-set */
 #include "control/control_priv.h"
 
-const char *const control_trace_states[] = {"on", "off", "toggle", NULL};
+static const char *const states[] = {"on", "off", "toggle", NULL};
 
 #define X(id, name, help) [id] = name,
 const char *const control_trace_kinds[] = {TRACE_KINDS(X)[TRACE_KIND_COUNT] = NULL};
 #undef X
+
+const struct method_argument trace_read_arguments[] = {
+	{"offset", "\"next\" of an answer, of another connection, too; without it, the oldest line", ARGUMENT_INTEGER,
+         .optional = true, .min = 0, .max = INT64_MAX},
+	{"max-bytes", "of text", ARGUMENT_INTEGER, .optional = true, .min = 1, .max = TRACE_READ_BYTES_MAX,
+         .preset = G_STRINGIFY(TRACE_READ_BYTES_MAX)},
+	{"timeout-ms", "how long to wait for a line", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
+	{0},
+};
 
 json_t *method_trace_read(struct control_call *call, GError **error)
 {
@@ -30,6 +40,13 @@ json_t *method_trace_read(struct control_call *call, GError **error)
 	                 "missed", (json_int_t)(offset - wanted), "dropped", (json_int_t)trace_dropped(trace), "text",
 	                 control_text(text, room));
 }
+
+const struct method_argument trace_write_arguments[] = {
+	{"text", "the line", ARGUMENT_STRING, .min = 1, .max = TRACE_LINE_BYTES_MAX},
+	{"vcpu", "the vCPU that it is about; without it, the engine", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = GUEST_VCPUS_MAX - 1},
+	{0},
+};
 
 json_t *method_trace_write(struct control_call *call, GError **error G_GNUC_UNUSED)
 {
@@ -58,10 +75,8 @@ static bool exits_set(struct control_server *server, bool on, GError **error)
 	return true;
 }
 
-static bool kind_set(struct control_server *server, enum trace_kind kind, const char *state, GError **error)
+static bool kind_set(struct control_server *server, enum trace_kind kind, bool on, GError **error)
 {
-	bool on = g_str_equal(state, "toggle") ? !trace_wants(server->trace, kind) : g_str_equal(state, "on");
-
 	trace_set(server->trace, kind, on);
 	if (kind != TRACE_EXITS || exits_set(server, on, error))
 		return true;
@@ -69,18 +84,56 @@ static bool kind_set(struct control_server *server, enum trace_kind kind, const 
 	return false;
 }
 
+bool control_trace_configure(struct control_server *server, const json_t *kinds, GError **error)
+{
+	unsigned wanted = 0;
+
+	for (size_t i = 0; i < json_array_size(kinds); i++)
+		wanted |= 1u << argument_choice(control_trace_kinds, json_string_value(json_array_get(kinds, i)));
+	for (unsigned kind = 0; kind < TRACE_KIND_COUNT; kind++)
+		if (!kind_set(server, (enum trace_kind)kind, wanted >> kind & 1, error))
+			return false;
+	return true;
+}
+
+json_t *control_trace_configuration(const struct control_server *server)
+{
+	json_t *kinds = json_array();
+
+	for (unsigned kind = 0; kind < TRACE_KIND_COUNT; kind++)
+		if (trace_wants(server->trace, (enum trace_kind)kind))
+			json_array_append_new(kinds, json_string(control_trace_kinds[kind]));
+	return kinds;
+}
+
+#define X(id, name, help) name ": " help "; "
+#define TRACE_KINDS_HELP TRACE_KINDS(X) "off at first"
+
+const struct method_argument trace_set_arguments[] = {
+	{"what", "kind of lines; without it, nothing is set. " TRACE_KINDS_HELP, ARGUMENT_STRING, .optional = true,
+         .choices = control_trace_kinds},
+	{"state", "of that kind", ARGUMENT_STRING, .optional = true, .choices = states, .preset = "\"on\""},
+	{0},
+};
+#undef X
+
+static bool state_set(struct control_server *server, const char *what, const char *state, GError **error)
+{
+	enum trace_kind kind = (enum trace_kind)argument_choice(control_trace_kinds, what);
+	bool on = g_strcmp0(state, "toggle") == 0 ? !trace_wants(server->trace, kind) : g_strcmp0(state, "off") != 0;
+
+	return kind_set(server, kind, on, error);
+}
+
 json_t *method_trace_set(struct control_call *call, GError **error)
 {
 	struct control_server *server = call->server;
 	const char *what = json_string_value(json_object_get(call->arguments, "what"));
 	const char *state = json_string_value(json_object_get(call->arguments, "state"));
-	json_t *answer = json_object();
 
-	if (what && !kind_set(server, (enum trace_kind)argument_choice(control_trace_kinds, what), state ? state : "on",
-	                      error)) {
-		json_decref(answer);
+	if (what && !state_set(server, what, state, error))
 		return NULL;
-	}
+	json_t *answer = json_object();
 	for (unsigned kind = 0; kind < TRACE_KIND_COUNT; kind++)
 		json_object_set_new(answer, control_trace_kinds[kind],
 		                    json_boolean(trace_wants(server->trace, (enum trace_kind)kind)));

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -103,6 +104,8 @@ static const struct {
 	{SCMP_SYS(openat), 2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY},
 	{SCMP_SYS(mmap), 2, PROT_EXEC, 0},
 	{SCMP_SYS(mprotect), 2, PROT_EXEC, 0},
+	/* GLib's worker names itself when it first runs, which may be in here; and has SIGSYS blocked. */
+	{SCMP_SYS(prctl), 0, UINT32_MAX, PR_SET_NAME},
 	{SCMP_SYS(clone), 0, CLONE_THREAD, CLONE_THREAD}, /* the probe of a delivery; no new process */
 };
 

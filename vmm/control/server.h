@@ -66,6 +66,8 @@ void control_server_event(struct control_server *server, const char *name, json_
 
 /* The event guest-ended, from guest->end; for guest->on_ended. */
 void control_server_guest_ended(struct control_server *server);
+/* The guest has started another kernel, which is known (guest->kernel_image). */
+void control_server_guest_kernel(struct control_server *server);
 
 /*
  * The event guest-phase; for guest->on_phase. Of more than CONTROL_PHASES_PER_SECOND the rest is dropped, and the next

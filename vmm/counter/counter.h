@@ -51,7 +51,7 @@ struct counter_rate {
 };
 
 struct counter_backend {
-	const char *name; /* "perf-hardware", "perf-clock", "timer" */
+	const char *name; /* "perf-hardware", "perf-clock", "timer", "step" */
 	bool counts_time; /* the unit is nanoseconds */
 	/*
 	 * Counts only while the guest runs, and applies the event's :u and :k itself (perf hardware events,
@@ -59,6 +59,7 @@ struct counter_backend {
 	 * whoever takes a sample applies :u and :k by the CPL he finds.
 	 */
 	bool guest_only;
+	bool steps; /* every one is an overflow: the period is 1, and the guest is stepped (guest_debug_ops.step) */
 	bool ticks_when_idle; /* overflows come by wall time; one that found no thread time consumed is no sample */
 	/* NULL when this host can count `event`, else why not (static or interned text). */
 	const char *(*unavailable)(const struct counter_event *event);

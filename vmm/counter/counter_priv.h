@@ -73,6 +73,7 @@ struct counter_backend_ops {
 extern const struct counter_backend counter_backend_hardware;
 extern const struct counter_backend counter_backend_clock;
 extern const struct counter_backend counter_backend_timer;
+extern const struct counter_backend counter_backend_step;
 
 struct counter_delivery_ops {
 	/* Before the first and after the last event of the set: what the thread needs. */

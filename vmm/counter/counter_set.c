@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "counter/counter_priv.h"
+#include "lib/record/xorshift.h"
 
 #define JITTER_PERCENT 5u
 #define ARM_EVERY 8u
@@ -39,22 +40,12 @@
  */
 #define IDLE_SHARE 4u
 
-static uint64_t random_next(struct counter_set *set)
-{
-	uint64_t x = set->random;
-
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	return set->random = x;
-}
-
 /* Uniform in period +- JITTER_PERCENT. */
 static uint64_t jittered(struct counter_set *set, uint64_t period)
 {
 	uint64_t spread = period / 100 * JITTER_PERCENT;
 
-	return period - spread + random_next(set) % (2 * spread + 1);
+	return period - spread + xorshift_next(&set->random) % (2 * spread + 1);
 }
 
 /*

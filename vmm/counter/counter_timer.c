@@ -2,24 +2,14 @@
 /*
  * A POSIX timer that ticks by wall time and signals the vCPU thread. What a tick stands for is the thread's CPU time
  * since the last one, so that a halted guest gives no samples. (A timer on the CPU-time clock itself would be simpler,
- * but Linux checks those at the scheduler's tick only: kernel/time/posix-cpu-timers.c.)
+ * were it not for what clock_timer_create says of those.)
  */
 #include <errno.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "counter/counter_priv.h"
+#include "lib/record/clock.h"
 
 #define NS_PER_S UINT64_C(1000000000)
-
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
 
 static const char *timer_unavailable(const struct counter_event *event)
 {
@@ -30,18 +20,11 @@ static const char *timer_unavailable(const struct counter_event *event)
 static bool timer_open(struct counter *counter, const struct counter_delivery *delivery,
                        const struct perf_event_attr *attr, GError **error)
 {
-	struct sigevent to_thread = {
-		.sigev_notify = SIGEV_THREAD_ID,
-		.sigev_signo = counter_signal(),
-		.sigev_value.sival_int = (int)counter->cookie,
-	};
-
 	(void)attr;
-	counter->base = thread_cpu_ns();
+	counter->base = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (!delivery) /* each of them takes counter_signal() */
 		return true;
-	to_thread._sigev_un._tid = (pid_t)syscall(SYS_gettid); /* sigev_notify_thread_id: glibc 2.36 has no name */
-	if (timer_create(CLOCK_MONOTONIC, &to_thread, &counter->timer) != 0) {
+	if (!clock_timer_create(counter_signal(), (int)counter->cookie, &counter->timer)) {
 		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_SYSTEM, "cannot create the timer of %s: %s",
 		            counter->event.name, g_strerror(errno));
 		return false;
@@ -68,28 +51,28 @@ static void timer_set_period(struct counter *counter, uint64_t period)
 
 static void timer_enable(struct counter *counter)
 {
-	counter->base = thread_cpu_ns();
+	counter->base = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (counter->ticks)
 		timer_set_period(counter, counter->armed);
 }
 
 static void timer_pause(struct counter *counter)
 {
-	counter->paused_at = thread_cpu_ns();
+	counter->paused_at = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (counter->ticks)
 		timer_set_period(counter, 0);
 }
 
 static void timer_resume(struct counter *counter)
 {
-	counter->base += thread_cpu_ns() - counter->paused_at;
+	counter->base += clock_ns(CLOCK_THREAD_CPUTIME_ID) - counter->paused_at;
 	if (counter->ticks)
 		timer_set_period(counter, counter->armed);
 }
 
 static bool timer_read(struct counter *counter, struct counter_reading *reading)
 {
-	reading->value = reading->running_ns = reading->enabled_ns = thread_cpu_ns() - counter->base;
+	reading->value = reading->running_ns = reading->enabled_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - counter->base;
 	return true;
 }
 

@@ -2,9 +2,9 @@
 /* The deliveries, and which of them works on this host. */
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 #include "counter/counter_priv.h"
+#include "lib/record/clock.h"
 
 /*
  * Cheapest first (tests/bench/bench_sample.c; a round trip through KVM_RUN is 7.2 us there). Whole sample with its
@@ -35,14 +35,6 @@ struct probe {
 	GError *error;
 };
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 /* task-clock where perf allows it, else the timer: what it is does not matter, how it arrives does. */
 static bool probe_event(struct counter_event *event, GError **error)
 {
@@ -52,10 +44,10 @@ static bool probe_event(struct counter_event *event, GError **error)
 static bool overflows_arrive(struct counter_set *set)
 {
 	struct counter_overflow overflows[COUNTER_EVENTS_MAX];
-	uint64_t start = cpu_ns();
+	uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	size_t arrived = 0;
 
-	while (arrived < PROBE_OVERFLOWS && cpu_ns() - start < PROBE_CPU_NS)
+	while (arrived < PROBE_OVERFLOWS && clock_ns(CLOCK_THREAD_CPUTIME_ID) - start < PROBE_CPU_NS)
 		arrived += counter_set_collect(set, true, false, overflows);
 	return arrived >= PROBE_OVERFLOWS;
 }

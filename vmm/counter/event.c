@@ -42,7 +42,9 @@ _Static_assert(sizeof(struct perf_event_attr) >= VPROF_ATTR_BYTES, "linux/perf_e
 	X("cpu-clock", clock, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 1000000000,               \
 	  "nanoseconds of its CPU while the vCPU thread ran there")                                  \
 	X("timer", timer, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 1000000000,                  \
-	  "a POSIX timer that samples the vCPU thread's CPU time; needs no perf")
+	  "a POSIX timer that samples the vCPU thread's CPU time; needs no perf")                    \
+	X("steps", step, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, 1,                                 \
+	  "every instruction of the guest, one by one: exact, and very slow (vprof run --exact)")
 
 static const struct event_row {
 	const char *name;
@@ -66,10 +68,7 @@ static const char *const event_names[] = {
 };
 
 const struct counter_backend *const counter_backends[] = {
-	&counter_backend_hardware,
-	&counter_backend_clock,
-	&counter_backend_timer,
-	NULL,
+	&counter_backend_hardware, &counter_backend_clock, &counter_backend_timer, &counter_backend_step, NULL,
 };
 
 const char *const *counter_event_names(void)
@@ -278,6 +277,13 @@ bool counter_rate_check(const struct counter_rate *rate, const struct counter_ev
 		            COUNTER_FREQUENCY_HZ_MAX);
 		return false;
 	}
+	if (event->backend->steps && rate->period != 1) {
+		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_RANGE,
+		            "event %s has no frequency and no period but 1: every step is counted", event->name);
+		return false;
+	}
+	if (event->backend->steps)
+		return true;
 	if (rate->frequency_hz != 0)
 		return frequency_check(rate->frequency_hz, event, error);
 	if (rate->period < least || rate->period > PERIOD_MAX) {

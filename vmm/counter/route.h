@@ -8,6 +8,7 @@
 #define VPROF_COUNTER_ROUTE_H
 
 #include "counter/counter.h"
+#include "guest/unwind.h"
 
 /* One overflow, as a route saw it. */
 struct counter_sample {
@@ -16,6 +17,8 @@ struct counter_sample {
 	uint64_t time_ns;       /* CLOCK_MONOTONIC */
 	bool in_guest;          /* false: the thread was in KVM or QEMU */
 	struct guest_regs regs; /* rip and cpl only, unless the route has registers */
+	/* The stack at that moment, of which a call chain can be made; NULL: it is read in the guest, which runs on. */
+	const struct snapshot *snapshot;
 };
 
 /* What a session wants of a route; all of it outlives `stop`. */
@@ -23,6 +26,7 @@ struct counter_route_config {
 	const struct counter_event *events;
 	size_t n_events;
 	struct counter_rate rate;
+	const struct unwind_config *unwind; /* NULL: no call chains */
 	/* Both on one thread, the route's own, for all vCPUs. */
 	void (*take)(void *data, const struct counter_sample *sample);
 	void (*account)(void *data, unsigned vcpu, const struct counter_totals *totals);
@@ -30,7 +34,7 @@ struct counter_route_config {
 };
 
 struct counter_route {
-	const char *name; /* "perf", "monitor" */
+	const char *name; /* "bpf", "perf", "monitor" */
 	const char *summary;
 	const char *event_default; /* NULL: that of the host, counter_event_default */
 	unsigned frequency_hz_default;

@@ -2,6 +2,7 @@
 /* The demonstration guest's kernel: starts the other vCPUs, runs the program on each, ends when all have. */
 #include "demo/console.h"
 #include "demo/demo.h"
+#include "demo/descriptors.h"
 #include "demo/machine.h"
 #include "demo/spend.h"
 
@@ -18,15 +19,6 @@
 #define SECONDS_DEFAULT 5u
 #define SECONDS_MAX 86400u
 
-/* The task state segment of long mode (SDM volume 3, "64-Bit Task State Segment"). */
-struct tss {
-	uint32_t reserved;
-	uint32_t rsp0_low, rsp0_high;
-	uint32_t unused[22];
-	uint32_t iomap_base;
-};
-_Static_assert(sizeof(struct tss) == 104, "SDM volume 3, 7.7");
-
 struct vcpu {
 	uint64_t kernel_rsp;
 	uint64_t user_rsp;
@@ -38,18 +30,6 @@ _Static_assert(__builtin_offsetof(struct vcpu, user_rsp) == VCPU_USER_RSP, "star
 /* What the processor and the stubs leave on the stack. */
 struct exception_frame {
 	uint64_t vector, error, rip, cs, rflags, rsp, ss;
-};
-
-struct idt_gate {
-	uint16_t offset_low, selector;
-	uint8_t ist, type;
-	uint16_t offset_middle;
-	uint32_t offset_high, reserved;
-};
-
-struct __attribute__((packed)) table_pointer {
-	uint16_t limit;
-	uint64_t base;
 };
 
 /* start.S */
@@ -129,30 +109,15 @@ void exception(const struct exception_frame *frame)
 
 static void idt_fill(void)
 {
-	for (unsigned vector = 0; vector < EXCEPTIONS; vector++) {
-		const uint64_t stub = (uint64_t)exception_stubs[vector];
-		idt[vector] = (struct idt_gate){
-			.offset_low = (uint16_t)stub,
-			.selector = KERNEL_CS,
-			.type = 0x8e, /* present, interrupt gate */
-			.offset_middle = (uint16_t)(stub >> 16),
-			.offset_high = (uint32_t)(stub >> 32),
-		};
-	}
+	for (unsigned vector = 0; vector < EXCEPTIONS; vector++)
+		idt[vector] = idt_gate_to(exception_stubs[vector], KERNEL_CS);
 }
 
 static void tss_load(unsigned vcpu)
 {
-	struct tss *tss = &vcpus[vcpu].tss;
-	const uint64_t base = (uint64_t)tss;
 	const unsigned selector = TSS_SELECTOR + 16 * vcpu;
-	tss->rsp0_low = (uint32_t)vcpus[vcpu].kernel_rsp;
-	tss->rsp0_high = (uint32_t)(vcpus[vcpu].kernel_rsp >> 32);
-	tss->iomap_base = sizeof *tss;
-	/* An available 64-bit TSS (type 9), present. */
-	gdt[selector / 8] =
-		(sizeof *tss - 1) | (base & 0xffffff) << 16 | UINT64_C(0x89) << 40 | (base >> 24 & 0xff) << 56;
-	gdt[selector / 8 + 1] = base >> 32;
+	vcpus[vcpu].tss.rsp0 = vcpus[vcpu].kernel_rsp;
+	tss_describe(&gdt[selector / 8], &vcpus[vcpu].tss);
 	__asm__ volatile("ltr %w0" : : "r"(selector) : "memory");
 }
 

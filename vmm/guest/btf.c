@@ -247,22 +247,39 @@ static bool member_find(const struct btf *btf, const struct type *outer, const u
 	return false;
 }
 
+/* The next structure of that name, from the i-th on; *i is behind it then. */
+static bool struct_next(const struct btf *btf, const char *name, guint *i, struct type *type, const uint8_t **members)
+{
+	while (*i < btf->structs->len)
+		if (type_get(btf, g_array_index(btf->structs, uint32_t, (*i)++), type, members) &&
+		    strcmp(name_get(btf, type->name), name) == 0)
+			return true;
+	return false;
+}
+
 bool btf_member(const struct btf *btf, const char *structure, const char *member, uint32_t *offset)
 {
-	uint32_t budget = MEMBERS_MAX;
+	uint32_t budget = MEMBERS_MAX, found;
+	const uint8_t *members;
+	struct type type;
 
-	for (guint i = 0; i < btf->structs->len; i++) {
-		uint32_t found;
-		const uint8_t *members;
-		struct type type;
-
-		if (!type_get(btf, g_array_index(btf->structs, uint32_t, i), &type, &members) ||
-		    strcmp(name_get(btf, type.name), structure) != 0)
-			continue;
+	for (guint i = 0; struct_next(btf, structure, &i, &type, &members);) {
 		if (member_find(btf, &type, members, member, 0, &budget, &found)) {
 			*offset = found;
 			return true;
 		}
 	}
 	return false;
+}
+
+bool btf_size(const struct btf *btf, const char *structure, uint32_t *bytes)
+{
+	const uint8_t *members;
+	struct type type;
+	guint i = 0;
+
+	if (!struct_next(btf, structure, &i, &type, &members))
+		return false;
+	*bytes = type.size_or_type;
+	return true;
 }

@@ -119,3 +119,14 @@ bool dwarf_member(struct dwarf_types *types, const char *structure, const char *
 	}
 	return false;
 }
+
+bool dwarf_size(struct dwarf_types *types, const char *structure, uint32_t *bytes)
+{
+	Dwarf_Die *known = g_hash_table_lookup(types->found, structure);
+	int size = known != NULL ? dwarf_bytesize(known) : -1;
+
+	if (size < 0)
+		return false;
+	*bytes = (uint32_t)size;
+	return true;
+}

@@ -16,6 +16,8 @@ void dwarf_types_free(struct dwarf_types *types);
 
 /* As btf_member. Reads units until one defines the structure. */
 bool dwarf_member(struct dwarf_types *types, const char *structure, const char *member, uint32_t *offset);
+/* As btf_size; of a structure that dwarf_member has found a member of. */
+bool dwarf_size(struct dwarf_types *types, const char *structure, uint32_t *bytes);
 #else
 static inline struct dwarf_types *dwarf_types_new(const uint8_t *elf, size_t bytes)
 {
@@ -31,6 +33,12 @@ static inline void dwarf_types_free(struct dwarf_types *types)
 static inline bool dwarf_member(struct dwarf_types *types, const char *structure, const char *member, uint32_t *offset)
 {
 	(void)types, (void)structure, (void)member, (void)offset;
+	return false;
+}
+
+static inline bool dwarf_size(struct dwarf_types *types, const char *structure, uint32_t *bytes)
+{
+	(void)types, (void)structure, (void)bytes;
 	return false;
 }
 #endif

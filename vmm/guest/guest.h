@@ -95,6 +95,7 @@ struct guest_counter {
 /* Since the guest's start or the last reset. */
 struct guest_vcpu_time {
 	struct vcpu_time time;
+	struct vcpu_modes modes;
 	const char *missing; /* which clocks this host does not have, or NULL */
 	size_t n_exits;
 	struct guest_exit exits[GUEST_EXITS_MAX];
@@ -159,6 +160,12 @@ struct guest {
 	struct guest_end end;   /* [M] once state is GUEST_ENDED */
 	/* [I] Called on the main thread, from the default GMainContext. Set by the engine's main. */
 	void (*on_ended)(struct guest *guest, void *data);
+	/*
+	 * Of a guest with routes: another kernel is taken for the guest's, or other threads for its vCPUs. Whoever
+	 * looks at them stops doing so before, and may go on after it; `other_kernel`: it is the kernel.
+	 */
+	void (*on_changing)(struct guest *guest, void *data);
+	void (*on_changed)(struct guest *guest, bool other_kernel, void *data);
 	void (*on_phase)(struct guest *guest, unsigned vcpu, uint8_t value, uint64_t time_ns, void *data);
 	/* The same, but on the thread that wrote the line: it may not wait. */
 	void (*on_console_line)(struct guest *guest, const char *line, void *data);

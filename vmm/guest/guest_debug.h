@@ -65,6 +65,14 @@ struct guest_observer {
 	               const struct guest_regs *regs, const struct guest_gprs *gprs);
 };
 
+/* Told of every instruction that a vCPU executes. */
+struct guest_stepper {
+	/* It has executed the instruction at regs->rip; the registers are those before. May wait, for a while. */
+	void (*stepped)(struct guest_stepper *stepper, unsigned vcpu, const struct guest_regs *regs);
+	/* It has executed what nobody can step on this host: CPL 3 on some. */
+	void (*ran)(struct guest_stepper *stepper, unsigned vcpu);
+};
+
 struct guest_msr_range {
 	uint32_t first, last;
 	bool read, write;
@@ -85,6 +93,11 @@ struct guest_debug_ops {
 	void (*observer_remove)(struct guest *guest, struct guest_observer *observer);
 	/* Lets accesses to these MSRs exit, in place of those of the last call; 0..GUEST_MSR_RANGES_MAX of them. */
 	bool (*msrs_watch)(struct guest *guest, const struct guest_msr_range *ranges, size_t n, GError **error);
+	/*
+	 * Executes one instruction after the other from now on; with NULL no longer. No interrupt comes in between,
+	 * but while the vCPU halts: what its handlers execute then is not told of. On the vCPU's thread.
+	 */
+	bool (*step)(struct guest *guest, unsigned vcpu, struct guest_stepper *stepper, GError **error);
 	/*
 	 * Where the vCPU has left the guest. On its thread, between two exits: from a function that run_on_vcpu runs.
 	 * False while it has not been in the guest yet.

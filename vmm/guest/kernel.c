@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "guest/kernel.h"
 
-static gva_t code_find(const struct symtab *symtab, const char *name)
+static gva_t symbol_find(const struct symtab *symtab, const char *name)
 {
 	const struct symbol *symbol = symtab_find_name(symtab, name);
 
@@ -14,7 +14,8 @@ static void layouts_load(struct kernel_layout *layout, const struct image *image
 	g_autoptr(GError) error = NULL;
 
 	layout->has_tasks = task_layout_load(image, symtab, types, &layout->tasks, &error);
-	layout->switch_to = code_find(symtab, "__switch_to");
+	layout->switch_to = symbol_find(symtab, "__switch_to");
+	layout->page_tables = symbol_find(symtab, "init_top_pgt");
 	if (!layout->has_tasks) {
 		layout->tasks_why = g_strdup(error->message);
 		return;
@@ -22,6 +23,10 @@ static void layouts_load(struct kernel_layout *layout, const struct image *image
 	layout->has_mappings = vma_layout_load(types, &layout->mappings, &error);
 	if (!layout->has_mappings)
 		layout->mappings_why = g_strdup(error->message);
+	g_clear_error(&error);
+	layout->has_modules = module_layout_load(symtab, types, &layout->modules, &error);
+	if (!layout->has_modules && !g_error_matches(error, MODULE_ERROR, MODULE_ERROR_NONE))
+		layout->modules_why = g_strdup(error->message);
 }
 
 struct kernel_layout *kernel_layout_load(const struct image *image)
@@ -52,5 +57,6 @@ void kernel_layout_free(struct kernel_layout *layout)
 		return;
 	g_free(layout->tasks_why);
 	g_free(layout->mappings_why);
+	g_free(layout->modules_why);
 	g_free(layout);
 }

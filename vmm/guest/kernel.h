@@ -3,17 +3,22 @@
 #ifndef VPROF_GUEST_KERNEL_H
 #define VPROF_GUEST_KERNEL_H
 
+#include "guest/module.h"
 #include "guest/task.h"
 #include "guest/vma.h"
 
 struct kernel_layout {
 	bool has_tasks, has_mappings; /* no mappings without tasks */
+	bool has_modules;
 	struct task_layout tasks;
 	struct vma_layout mappings;
-	gva_t switch_to; /* __switch_to, which every context switch goes through; 0: not found */
+	struct module_layout modules;
+	gva_t switch_to;   /* __switch_to, which every context switch goes through; 0: not found */
+	gva_t page_tables; /* init_top_pgt, the top-level page table of no process, which stays; 0: not found */
 	/* Sentences about what is missing, or NULL. */
 	char *tasks_why;
 	char *mappings_why; /* only where tasks are not missing */
+	char *modules_why;  /* likewise */
 };
 
 /* Takes some 100 ms for a kernel of a distribution. By kernel_layout_free. */

@@ -6,7 +6,6 @@
 
 G_DEFINE_QUARK(vprof_orc_error, orc_error)
 
-#define RAW_ENTRY_BYTES 6u
 #define HEADER_BYTES 20u
 #define ENTRIES_MAX (1u << 22)
 
@@ -17,6 +16,7 @@ G_DEFINE_QUARK(vprof_orc_error, orc_error)
 enum version { VERSION_4_14, VERSION_6_3, VERSION_6_4, VERSION_7_1, VERSIONS };
 
 struct orc {
+	enum version version;
 	uint64_t base;           /* address of the first entry */
 	size_t n;                /* entries, at least 1 */
 	uint32_t *offsets;       /* n, ascending: where entry i starts, from base */
@@ -97,7 +97,7 @@ static uint64_t entry_raw(const uint8_t *entries, size_t i)
 {
 	uint64_t raw = 0;
 
-	memcpy(&raw, entries + i * RAW_ENTRY_BYTES, RAW_ENTRY_BYTES);
+	memcpy(&raw, entries + i * ORC_ENTRY_BYTES, ORC_ENTRY_BYTES);
 	return GUINT64_FROM_LE(raw);
 }
 
@@ -160,13 +160,13 @@ static bool offsets_fill(struct orc *orc, const uint8_t *ips, uint64_t ips_addre
 	return true;
 }
 
-static bool rules_fill(struct orc *orc, const uint8_t *entries, enum version version, GError **error)
+static bool rules_fill(struct orc *orc, const uint8_t *entries, GError **error)
 {
 	g_autoptr(GHashTable) kinds = g_hash_table_new(NULL, NULL);
 	GArray *rules = g_array_new(FALSE, FALSE, sizeof(struct orc_entry));
 
 	for (size_t i = 0; i < orc->n && rules->len <= UINT16_MAX; i++)
-		orc->kinds[i] = (uint16_t)kind_find(kinds, rules, version, entry_raw(entries, i));
+		orc->kinds[i] = (uint16_t)kind_find(kinds, rules, orc->version, entry_raw(entries, i));
 	bool fits = rules->len <= UINT16_MAX;
 
 	orc->rules = (struct orc_entry *)(void *)g_array_free(rules, FALSE);
@@ -219,7 +219,7 @@ struct orc *orc_load(const struct image *image, GError **error)
 		return NULL;
 	}
 	if (ip_bytes % sizeof(int32_t) != 0 || ip_bytes / sizeof(int32_t) > ENTRIES_MAX ||
-	    entry_bytes != ip_bytes / sizeof(int32_t) * RAW_ENTRY_BYTES) {
+	    entry_bytes != ip_bytes / sizeof(int32_t) * ORC_ENTRY_BYTES) {
 		g_set_error(error, ORC_ERROR, ORC_ERROR_CORRUPT,
 		            "%s: .orc_unwind_ip has %zu bytes and .orc_unwind %zu; 4 and 6 for each entry expected",
 		            image_path(image), ip_bytes, entry_bytes);
@@ -229,11 +229,12 @@ struct orc *orc_load(const struct image *image, GError **error)
 		return NULL;
 
 	orc = g_new0(struct orc, 1);
+	orc->version = version;
 	orc->n = ip_bytes / sizeof(int32_t);
 	orc->base = address_decode(ips, ips_address, 0);
 	orc->offsets = g_new(uint32_t, orc->n);
 	orc->kinds = g_new(uint16_t, orc->n);
-	if (!offsets_fill(orc, ips, ips_address, error) || !rules_fill(orc, entries, version, error)) {
+	if (!offsets_fill(orc, ips, ips_address, error) || !rules_fill(orc, entries, error)) {
 		g_prefix_error(error, "%s: ", image_path(image));
 		orc_free(orc);
 		return NULL;
@@ -279,4 +280,9 @@ const struct orc_entry *orc_find(const struct orc *orc, uint64_t address)
 			high = middle - 1;
 	}
 	return &orc->rules[orc->kinds[low]];
+}
+
+struct orc_entry orc_decode(const struct orc *orc, const uint8_t bytes[ORC_ENTRY_BYTES])
+{
+	return entry_decode(orc->version, entry_raw(bytes, 0));
 }

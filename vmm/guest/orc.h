@@ -66,4 +66,8 @@ size_t orc_entries(const struct orc *orc);
 /* The entry that covers `address`; NULL outside the table. No lock, no allocation. */
 const struct orc_entry *orc_find(const struct orc *orc, uint64_t address);
 
+#define ORC_ENTRY_BYTES 6u
+/* An entry of another table of the same kernel, which is a module's. No lock, no allocation. */
+struct orc_entry orc_decode(const struct orc *orc, const uint8_t bytes[ORC_ENTRY_BYTES]);
+
 #endif

@@ -18,6 +18,7 @@
 void page_walk_init(struct page_walk *walk, struct guest *guest, uint64_t cr3, bool la57)
 {
 	walk->guest = guest;
+	walk->snapshot = NULL;
 	walk->cr3 = cr3;
 	walk->la57 = la57;
 	walk->next = 0;
@@ -98,6 +99,8 @@ bool page_walk_read(struct page_walk *walk, gva_t from, void *to, size_t bytes)
 {
 	uint8_t *out = to;
 
+	if (walk->snapshot)
+		return snapshot_read(walk->snapshot, from, to, bytes);
 	while (bytes > 0) {
 		size_t in_page = PAGE_BYTES - (from.value & (PAGE_BYTES - 1));
 		size_t n = bytes < in_page ? bytes : in_page;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "guest/guest.h"
+#include "guest/snapshot.h"
 
 #define PAGE_WALK_CACHED 4u /* pages that one call chain touches: a stack or two */
 
@@ -23,6 +24,8 @@
  */
 struct page_walk {
 	struct guest *guest;
+	/* NULL after page_walk_init. Otherwise page_walk_read is of this, and not of what the guest has there now. */
+	const struct snapshot *snapshot;
 	uint64_t cr3;
 	bool la57; /* CR4.LA57: five levels */
 	unsigned next;

@@ -51,6 +51,11 @@ bool types_has(const struct types *types, const char *structure, const char *mem
 	                          : dwarf_member(types->dwarf, structure, member, offset);
 }
 
+bool types_size(const struct types *types, const char *structure, uint32_t *bytes)
+{
+	return types->btf != NULL ? btf_size(types->btf, structure, bytes) : dwarf_size(types->dwarf, structure, bytes);
+}
+
 bool types_find(const struct types *types, const struct types_member *members, size_t n, GError **error)
 {
 	for (size_t i = 0; i < n; i++) {

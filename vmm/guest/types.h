@@ -32,5 +32,7 @@ struct types_member {
 bool types_find(const struct types *types, const struct types_member *members, size_t n, GError **error);
 /* One that some kernels have and others not. */
 bool types_has(const struct types *types, const char *structure, const char *member, uint32_t *offset);
+/* How many bytes a structure has of which a member was found. */
+bool types_size(const struct types *types, const char *structure, uint32_t *bytes);
 
 #endif

@@ -66,12 +66,12 @@ static enum step step(const struct unwind_config *config, struct page_walk *memo
                       enum unwind_end *end)
 {
 	if (!frame->user && config->orc != NULL)
-		return unwind_orc_step(config->orc, memory, frame, end);
+		return unwind_orc_step(config, memory, frame, end);
 	return unwind_frame_pointer_step(memory, frame, end);
 }
 
 unsigned unwind(const struct unwind_config *config, struct guest *guest, const struct guest_regs *regs,
-                uint64_t words[UNWIND_CHAIN_MAX], enum unwind_end *end)
+                const struct snapshot *snapshot, uint64_t words[UNWIND_CHAIN_MAX], enum unwind_end *end)
 {
 	struct chain chain = {.words = words};
 	struct page_walk memory;
@@ -90,6 +90,7 @@ unsigned unwind(const struct unwind_config *config, struct guest *guest, const s
 	};
 
 	page_walk_init(&memory, guest, regs->cr3, regs->la57);
+	memory.snapshot = snapshot;
 	chain_context(&chain, frame.user);
 	chain_frame(&chain, frame.ip);
 	*end = UNWIND_END_OF_STACK;
@@ -103,8 +104,10 @@ unsigned unwind(const struct unwind_config *config, struct guest *guest, const s
 		if (step(config, &memory, &frame, end) == STEP_DONE)
 			break;
 		if (frame.user != was_user) {
-			if (!config->user)
+			if (!config->user) {
+				*end = UNWIND_END_OF_STACK;
 				break;
+			}
 			chain_context(&chain, true);
 		}
 		chain_frame(&chain, frame.ip);

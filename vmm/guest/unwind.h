@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 #include "guest/guest.h"
-#include "guest/orc.h"
+#include "guest/module.h"
+#include "guest/snapshot.h"
 
 #define UNWIND_DEPTH_MAX 127u /* as perf_event_max_stack: frames of a chain, both parts */
 #define UNWIND_DEPTH_DEFAULT 64u
@@ -29,17 +30,20 @@ enum unwind_end {
 
 struct unwind_config {
 	const struct orc *orc; /* kernel frames by ORC; NULL: by frame pointers */
-	bool user;             /* go on into user space, by frame pointers */
-	unsigned depth;        /* 1..UNWIND_DEPTH_MAX */
+	/* With ORC, of the thread that unwinds: whose tables go on where the kernel's does not; NULL */
+	const struct module_table *modules;
+	bool user;      /* go on into user space, by frame pointers */
+	unsigned depth; /* 1..UNWIND_DEPTH_MAX */
 };
 
 #define UNWIND_CHAIN_MAX (UNWIND_DEPTH_MAX + 2u) /* with PERF_CONTEXT_KERNEL and PERF_CONTEXT_USER */
 
 /*
  * Fills `chain` in perf's form: PERF_CONTEXT_KERNEL and the kernel's frames, PERF_CONTEXT_USER and user space's,
- * innermost first; of a caller the return address. Returns how many words; *end says why there are no more.
+ * innermost first; of a caller the return address. Returns how many words; *end says why there are no more. `snapshot`:
+ * the memory that goes with `regs`, or NULL while the vCPU still stands where they say.
  */
 unsigned unwind(const struct unwind_config *config, struct guest *guest, const struct guest_regs *regs,
-                uint64_t chain[UNWIND_CHAIN_MAX], enum unwind_end *end);
+                const struct snapshot *snapshot, uint64_t chain[UNWIND_CHAIN_MAX], enum unwind_end *end);
 
 #endif

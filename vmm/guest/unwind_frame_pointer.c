@@ -2,7 +2,10 @@
 /*
  * The frame-pointer chain of the System V ABI (x86-64 psABI, 3.2.2): rbp points at the caller's rbp, the return address
  * above it. Linux marks a saved struct pt_regs by an odd value (ENCODE_FRAME_POINTER in arch/x86/include/asm/frame.h).
+ * A function that was interrupted in its first or last instruction has no frame: its code tells.
  */
+#include <string.h>
+
 #include "guest/unwind_priv.h"
 
 #define ENCODED_PT_REGS 1u
@@ -16,12 +19,50 @@ static enum step step_pt_regs(struct page_walk *memory, struct frame *frame, enu
 	return frame->ip == 0 ? step_done(end, UNWIND_END_OF_STACK) : STEP_MORE;
 }
 
+/*
+ * PUSH %RBP; MOV %RSP,%RBP, maybe behind ENDBR64, and RET: where a function has not made its frame yet or has given it
+ * up. True: the return address is at *at, and rbp is the caller's.
+ */
+static bool has_no_frame(struct page_walk *memory, const struct frame *frame, uint64_t *at)
+{
+	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa}, prologue[] = {0x55, 0x48, 0x89, 0xe5};
+	uint8_t bytes[1 + sizeof(endbr) + sizeof(prologue)];
+	const uint8_t *code = bytes + 1;
+
+	if (!page_walk_read(memory, (gva_t){frame->ip - 1}, bytes, sizeof(bytes)))
+		return false;
+	*at = frame->sp;
+	if (code[0] == 0xc3 || memcmp(code, prologue, sizeof(prologue)) == 0)
+		return true;
+	if (memcmp(code, endbr, sizeof(endbr)) == 0)
+		return memcmp(code + sizeof(endbr), prologue, sizeof(prologue)) == 0;
+	*at += sizeof(uint64_t);
+	return memcmp(bytes, prologue, sizeof(prologue)) == 0;
+}
+
+/* False when rbp is the frame's own, as it is nearly always. */
+static bool step_without_frame(struct page_walk *memory, struct frame *frame)
+{
+	uint64_t at, ip;
+
+	if (!frame->exact || !has_no_frame(memory, frame, &at) ||
+	    !page_walk_read(memory, (gva_t){at}, &ip, sizeof(ip)) || ip == 0)
+		return false;
+	frame->sp = at + sizeof(ip);
+	frame->ip = ip;
+	frame->scratch = false;
+	frame->exact = false;
+	return true;
+}
+
 enum step unwind_frame_pointer_step(struct page_walk *memory, struct frame *frame, enum unwind_end *end)
 {
 	struct {
 		uint64_t bp, ip;
 	} saved;
 
+	if (step_without_frame(memory, frame))
+		return STEP_MORE;
 	if (frame->bp == 0)
 		return step_done(end, UNWIND_END_OF_STACK);
 	if (!frame->user && frame->bp % sizeof(uint64_t) == ENCODED_PT_REGS)

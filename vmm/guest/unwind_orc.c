@@ -2,6 +2,8 @@
 /* One step by ORC; the rules are those of unwind_next_frame in arch/x86/kernel/unwind_orc.c. */
 #include "guest/unwind_priv.h"
 
+#define STACK_BYTES (UINT64_C(32) << 10) /* of a thread or an interrupt: 16 KiB, with KASAN 32 */
+
 static bool read_word(struct page_walk *memory, uint64_t at, uint64_t *word)
 {
 	return page_walk_read(memory, (gva_t){at}, word, sizeof(*word));
@@ -93,27 +95,60 @@ static enum step step_interrupt(const struct orc_entry *entry, struct page_walk 
 	return STEP_MORE;
 }
 
-enum step unwind_orc_step(const struct orc *orc, struct page_walk *memory, struct frame *frame, enum unwind_end *end)
+/* In the kernel's own table, or in that of a module. */
+static bool entry_find(const struct unwind_config *config, struct page_walk *memory, uint64_t address,
+                       struct orc_entry *entry)
 {
-	/* A return address may lie behind the last instruction of its function: ask about the call before it. */
-	const struct orc_entry *entry = orc_find(orc, frame->exact ? frame->ip : frame->ip - 1);
+	const struct orc_entry *known = orc_find(config->orc, address);
+
+	if (known == NULL)
+		return config->modules != NULL && module_orc_find(config->modules, config->orc, memory, address, entry);
+	*entry = *known;
+	return true;
+}
+
+/*
+ * Code that the table says nothing of, like what BPF generates or what is outside of functions (.altinstr_aux), may
+ * keep frame pointers. The kernel's own unwinder tries that, too; here it is believed only of a frame on this stack
+ * whose caller the table knows.
+ */
+static enum step step_guess(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
+                            enum unwind_end *end)
+{
+	struct frame caller = *frame;
+	struct orc_entry entry;
+
+	if (frame->bp - frame->sp >= STACK_BYTES || unwind_frame_pointer_step(memory, &caller, end) == STEP_DONE ||
+	    caller.user || !entry_find(config, memory, caller.exact ? caller.ip : caller.ip - 1, &entry) ||
+	    entry.type == ORC_UNDEFINED)
+		return step_done(end, UNWIND_NO_ENTRY);
+	*frame = caller;
+	return STEP_MORE;
+}
+
+enum step unwind_orc_step(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
+                          enum unwind_end *end)
+{
+	struct orc_entry entry;
 	uint64_t sp;
 
-	if (entry == NULL || entry->type == ORC_UNDEFINED)
-		return step_done(end, UNWIND_NO_ENTRY);
-	if (entry->type == ORC_END_OF_STACK)
+	/* A return address may lie behind the last instruction of its function: ask about the call before it. */
+	if (!entry_find(config, memory, frame->exact ? frame->ip : frame->ip - 1, &entry) ||
+	    entry.type == ORC_UNDEFINED)
+		return step_guess(config, memory, frame, end);
+	if (entry.type == ORC_END_OF_STACK)
 		return step_done(end, UNWIND_END_OF_STACK);
-	if (!stack_pointer(entry, memory, frame, &sp, end))
+	if (!stack_pointer(&entry, memory, frame, &sp, end))
 		return STEP_DONE;
-	switch (entry->type) {
+	switch (entry.type) {
 	case ORC_CALL:
-		return step_call(entry, memory, frame, sp, end);
+		return step_call(&entry, memory, frame, sp, end);
 	case ORC_REGS:
 		if (!frame_from_pt_regs(memory, sp, frame))
 			return step_done(end, UNWIND_UNREADABLE);
 		break;
 	default:
-		if (step_interrupt(entry, memory, frame, sp, end) == STEP_DONE)
+		if (step_interrupt(&entry, memory, frame, sp, end) == STEP_DONE)
 			return STEP_DONE;
 		break;
 	}

@@ -34,7 +34,8 @@ static inline enum step step_done(enum unwind_end *end, enum unwind_end why)
 }
 
 /* frame becomes its caller's (STEP_MORE), or *end says why there is none (STEP_DONE). */
-enum step unwind_orc_step(const struct orc *orc, struct page_walk *memory, struct frame *frame, enum unwind_end *end);
+enum step unwind_orc_step(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
+                          enum unwind_end *end);
 enum step unwind_frame_pointer_step(struct page_walk *memory, struct frame *frame, enum unwind_end *end);
 
 /* frame := what was interrupted, from a whole struct pt_regs at `at`, or from its hardware part alone. */

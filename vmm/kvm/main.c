@@ -69,10 +69,14 @@ static void print_json(json_t *value)
 	json_decref(value);
 }
 
-static void print_probe(void)
+/* With a kernel, what that says of itself as well. */
+static bool print_probe(const char *kernel_path, GError **error)
 {
 	struct counter_event event;
 	const char *why;
+	json_t *kernel = kernel_path ? control_kernel(kernel_path, error) : NULL;
+	if (kernel_path && !kernel)
+		return false;
 	json_t *probe = host_probe();
 	json_t *deliveries = json_array();
 	for (size_t i = 0; counter_deliveries[i]; i++)
@@ -81,7 +85,10 @@ static void print_probe(void)
 	json_object_set_new(probe, "backends", control_host_backends());
 	json_object_set_new(probe, "deliveries", deliveries);
 	json_object_set_new(probe, "default-event", json_pack("{s:s, s:s}", "name", event.name, "why", why));
+	if (kernel)
+		json_object_set_new(probe, "kernel", kernel);
 	print_json(probe);
+	return true;
 }
 
 /* ---- what happens to the guest ---- */
@@ -404,7 +411,10 @@ int main(int argc, char **argv)
 	} else if (engine.options.version) {
 		puts("vprof-vmm " VPROF_VERSION);
 	} else if (engine.options.probe) {
-		print_probe();
+		if (!print_probe(engine.options.kernel, &error)) {
+			complain(error);
+			status = EXIT_FAILURE;
+		}
 	} else if (engine.options.list_events) {
 		print_json(control_host_events());
 	} else {

@@ -263,24 +263,24 @@ static bool vcpu_may_enter(struct vcpu *vcpu)
 	return goes_on;
 }
 
-static void read_regs(struct vcpu *vcpu)
+static void read_regs(const struct vcpu *vcpu, struct guest_regs *regs)
 {
 	const struct kvm_sync_regs *sync = &vcpu->run->s.regs;
 	const struct host_quirks *quirks = vcpu->vm->quirks;
 	/* The CPL is SS's DPL (SDM vol. 3C, 25.4.1; KVM's vmx_get_cpl and svm_get_segment). */
-	vcpu->regs = (struct guest_regs){.rip = sync->regs.rip,
-	                                 .rsp = sync->regs.rsp,
-	                                 .rbp = sync->regs.rbp,
-	                                 .rax = sync->regs.rax,
-	                                 .rdx = sync->regs.rdx,
-	                                 .rdi = sync->regs.rdi,
-	                                 .r10 = sync->regs.r10,
-	                                 .r13 = sync->regs.r13,
-	                                 .cr3 = sync->sregs.cr3,
-	                                 .gs_base = sync->sregs.gs.base,
-	                                 .cpl = sync->sregs.ss.dpl,
-	                                 .la57 = (sync->sregs.cr4 & CR4_LA57) != 0,
-	                                 .valid = !quirks || !quirks->owns(sync->regs.rip)};
+	*regs = (struct guest_regs){.rip = sync->regs.rip,
+	                            .rsp = sync->regs.rsp,
+	                            .rbp = sync->regs.rbp,
+	                            .rax = sync->regs.rax,
+	                            .rdx = sync->regs.rdx,
+	                            .rdi = sync->regs.rdi,
+	                            .r10 = sync->regs.r10,
+	                            .r13 = sync->regs.r13,
+	                            .cr3 = sync->sregs.cr3,
+	                            .gs_base = sync->sregs.gs.base,
+	                            .cpl = sync->sregs.ss.dpl,
+	                            .la57 = (sync->sregs.cr4 & CR4_LA57) != 0,
+	                            .valid = !quirks || !quirks->owns(sync->regs.rip)};
 }
 
 static void handle_io(struct vcpu *vcpu)
@@ -403,6 +403,15 @@ static uint64_t handle(struct vcpu *vcpu, int failed)
 	return ip;
 }
 
+static void handled_step(struct vcpu *vcpu)
+{
+	struct guest_regs now;
+	read_regs(vcpu, &now);
+	if (!vcpu_step_handled(vcpu, &now))
+		vm_crash(vcpu, GUEST_END_VMM_ERROR,
+		         g_strdup_printf("cannot let vCPU %u halt: %s", vcpu->index, g_strerror(errno)));
+}
+
 static void run_loop(struct vcpu *vcpu, struct vcpu_watcher *watcher)
 {
 	if (!vcpu_may_enter(vcpu))
@@ -418,15 +427,20 @@ static void run_loop(struct vcpu *vcpu, struct vcpu_watcher *watcher)
 		vcpu->run->immediate_exit = 0;
 		if (failed == EAGAIN) /* an application processor that got its INIT or SIPI */
 			continue;
-		read_regs(vcpu);
+		read_regs(vcpu, &vcpu->regs);
+		vcpu_time_look(&vcpu->clocks, vcpu->fd, &vcpu->regs);
 		if (watcher)
 			watcher->ops->exited(watcher, &vcpu->regs, failed == EINTR);
 		bool observed = vcpu->debug.observers.n > 0;
 		if (G_UNLIKELY(observed))
 			vcpu_observe_exit(vcpu, failed != 0);
+		if (G_UNLIKELY(vcpu->debug.step.stepper))
+			vcpu_step_exited(vcpu, failed != 0);
 		uint64_t ip = handle(vcpu, failed);
 		if (G_UNLIKELY(observed))
 			vcpu_observe_handled(vcpu);
+		if (G_UNLIKELY(vcpu->debug.step.stepper))
+			handled_step(vcpu);
 		if (watcher)
 			watcher->ops->handled(watcher, ip);
 		vcpu_time_handled(&vcpu->clocks, ip);
@@ -447,12 +461,12 @@ static void *thread_main(void *data)
 	struct vcpu_port port = {.vcpu_fd = vcpu->fd, .immediate_exit = &vcpu->run->immediate_exit};
 	if (watcher)
 		watcher->ops->started(watcher, &port);
-	vcpu_time_attach(&vcpu->clocks);
+	vcpu_time_attach(&vcpu->clocks, KICK_SIGNAL);
 	if (vcpu->pmu)
 		vcpu_pmu_attach(vcpu, KICK_SIGNAL);
 	run_loop(vcpu, watcher);
 	pthread_mutex_lock(&vcpu->lock);
-	vcpu_time_update(&vcpu->clocks);
+	vcpu_time_finish(&vcpu->clocks);
 	vcpu->gone = true;
 	complete_request(vcpu, false);
 	pthread_cond_broadcast(&vcpu->changed);

@@ -9,9 +9,7 @@
 
 /* Debug registers (SDM vol. 3B, 17.2). R/W and LEN of an instruction breakpoint are 0. */
 #define DR6_BREAKPOINTS 0xfu
-#define DR6_BS (UINT64_C(1) << 14)
 #define DR7_FIXED 0x400u
-#define DR7_GLOBAL(n) (UINT64_C(2) << 2 * (n))
 
 size_t breakpoints_addresses(const struct breakpoints *breakpoints, uint64_t to[GUEST_BREAKPOINT_ADDRESSES_MAX])
 {
@@ -42,12 +40,18 @@ static bool apply(struct vcpu *vcpu, uint32_t inject)
 		if (!debug->stepping || addresses[i] != debug->over)
 			dr7 |= DR7_GLOBAL(i);
 	}
+	dr7 |= vcpu_step_breakpoint(&debug->step, n, wanted.arch.debugreg);
 	wanted.arch.debugreg[7] = DR7_FIXED | dr7;
-	if (n > 0 || debug->stepping)
+	if (n > 0 || dr7 != 0 || debug->stepping || vcpu_step_goes_on(&debug->step))
 		wanted.control |= KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_HW_BP;
-	if (debug->stepping)
+	if (debug->stepping || vcpu_step_goes_on(&debug->step))
 		wanted.control |= KVM_GUESTDBG_SINGLESTEP | vcpu->vm->step_control;
 	return ioctl(vcpu->fd, KVM_SET_GUEST_DEBUG, &wanted) == 0;
+}
+
+bool vcpu_debug_apply(struct vcpu *vcpu)
+{
+	return apply(vcpu, 0);
 }
 
 bool vcpu_debug_set(struct vcpu *vcpu, const struct breakpoints *breakpoints)
@@ -93,11 +97,16 @@ void vcpu_debug_exit(struct vcpu *vcpu)
 {
 	struct vcpu_debug *debug = &vcpu->debug;
 	const struct kvm_debug_exit_arch *exit = &vcpu->run->debug.arch;
+	bool hits = (exit->dr6 & DR6_BREAKPOINTS) != 0;
 	bool stepped = debug->stepping && (exit->dr6 & DR6_BS) != 0;
-	bool ours = stepped;
+	bool rested = debug->step.resting;
+	bool ours = vcpu_step_took(&debug->step, exit) || stepped;
+
+	if (ours && !stepped && !rested && !hits)
+		return; /* and the next step */
 	if (stepped)
 		debug->stepping = false;
-	if ((exit->dr6 & DR6_BREAKPOINTS) != 0 && hit(vcpu, exit->pc)) {
+	if (hits && hit(vcpu, exit->pc)) {
 		debug->stepping = true;
 		debug->over = exit->pc;
 		ours = true;

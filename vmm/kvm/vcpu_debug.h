@@ -7,6 +7,7 @@
 #define VPROF_KVM_VCPU_DEBUG_H
 
 #include "guest/guest_debug.h"
+#include "kvm/vcpu_step.h"
 
 struct vcpu;
 
@@ -33,10 +34,14 @@ struct vcpu_debug {
 	struct observers observers;
 	struct guest_gprs gprs; /* at the last exit, if there are observers */
 	struct guest_access access;
+	struct vcpu_step step;
 };
 
 /* From now on these. False, with errno: KVM refused, and nothing has changed. */
 bool vcpu_debug_set(struct vcpu *vcpu, const struct breakpoints *breakpoints);
+
+/* Tells KVM again what to stop at, as the members above have it. False, with errno. */
+bool vcpu_debug_apply(struct vcpu *vcpu);
 
 /* After KVM_EXIT_DEBUG. */
 void vcpu_debug_exit(struct vcpu *vcpu);

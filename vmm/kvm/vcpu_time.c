@@ -5,20 +5,13 @@
 #include <linux/kvm.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 #include <vprof/exit.h>
 
 #include "kvm/kvm_statistics.h"
+#include "lib/record/clock.h"
 
 #define IP_RUN_LOOP vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0)
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 /* "time on a CPU, run delay, timeslices" in ns (Documentation/scheduler/sched-stats.rst). */
 static uint64_t run_delay_ns(int schedstat_fd)
@@ -53,8 +46,9 @@ void vcpu_time_deinit(struct vcpu_time_clocks *clocks)
 		close(clocks->schedstat_fd);
 }
 
-void vcpu_time_attach(struct vcpu_time_clocks *clocks)
+void vcpu_time_attach(struct vcpu_time_clocks *clocks, int signal)
 {
+	mode_clock_attach(&clocks->mode_clock, signal);
 	clocks->schedstat_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 }
 
@@ -64,14 +58,22 @@ void vcpu_time_begin(struct vcpu_time_clocks *clocks)
 	read_totals(clocks, &clocks->base);
 	clocks->last = clocks->base;
 	exit_account_begin(&clocks->account, clock_ns(CLOCK_MONOTONIC));
+	if (clocks->online)
+		mode_clock_begin(&clocks->mode_clock, clocks->account.mark_ns);
+}
+
+/* KVM_MP_STATE_*; RUNNABLE when KVM does not say. */
+static uint32_t mp_state(int vcpu_fd)
+{
+	struct kvm_mp_state state;
+	return ioctl(vcpu_fd, KVM_GET_MP_STATE, &state) == 0 ? state.mp_state : KVM_MP_STATE_RUNNABLE;
 }
 
 /* KVM does not count this wait as halted (kvm_vcpu_block in its kvm_arch_vcpu_ioctl_run). */
 static bool waits_for_startup(int vcpu_fd)
 {
-	struct kvm_mp_state state;
-	return ioctl(vcpu_fd, KVM_GET_MP_STATE, &state) == 0 &&
-	       (state.mp_state == KVM_MP_STATE_UNINITIALIZED || state.mp_state == KVM_MP_STATE_INIT_RECEIVED);
+	uint32_t state = mp_state(vcpu_fd);
+	return state == KVM_MP_STATE_UNINITIALIZED || state == KVM_MP_STATE_INIT_RECEIVED;
 }
 
 void vcpu_time_returned(struct vcpu_time_clocks *clocks, int vcpu_fd, bool interrupted, bool startup)
@@ -80,17 +82,42 @@ void vcpu_time_returned(struct vcpu_time_clocks *clocks, int vcpu_fd, bool inter
 	if (G_UNLIKELY(!clocks->online) && !startup)
 		clocks->online = !interrupted || !waits_for_startup(vcpu_fd);
 	exit_account_returned(&clocks->account, now_ns, startup || !clocks->online);
+	/* Not before: nothing is to wake a vCPU that nobody has started. */
+	if (startup)
+		mode_clock_begin(&clocks->mode_clock, now_ns);
+}
+
+static enum guest_mode mode_of(int vcpu_fd, const struct guest_regs *regs)
+{
+	if (!regs->valid || mp_state(vcpu_fd) != KVM_MP_STATE_RUNNABLE)
+		return GUEST_MODE_NONE;
+	return regs->cpl == 0 ? GUEST_MODE_KERNEL : GUEST_MODE_USER;
+}
+
+void vcpu_time_look(struct vcpu_time_clocks *clocks, int vcpu_fd, const struct guest_regs *regs)
+{
+	uint64_t now_ns = clocks->account.mark_ns;
+	if (G_UNLIKELY(mode_clock_due(&clocks->mode_clock, now_ns)))
+		mode_clock_look(&clocks->mode_clock, now_ns, mode_of(vcpu_fd, regs));
+}
+
+static void vmm_until_now(struct vcpu_time_clocks *clocks, uint64_t ip, unsigned times)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	exit_account_handled(&clocks->account, now_ns, ip, times);
+	if (G_UNLIKELY(mode_clock_due(&clocks->mode_clock, now_ns)))
+		mode_clock_look(&clocks->mode_clock, now_ns, GUEST_MODE_NONE);
 }
 
 void vcpu_time_handled(struct vcpu_time_clocks *clocks, uint64_t ip)
 {
-	exit_account_handled(&clocks->account, clock_ns(CLOCK_MONOTONIC), ip, 1);
+	vmm_until_now(clocks, ip, 1);
 }
 
 void vcpu_time_attended(struct vcpu_time_clocks *clocks)
 {
 	if (clocks->begun)
-		exit_account_handled(&clocks->account, clock_ns(CLOCK_MONOTONIC), IP_RUN_LOOP, 0);
+		vmm_until_now(clocks, IP_RUN_LOOP, 0);
 }
 
 void vcpu_time_update(struct vcpu_time_clocks *clocks)
@@ -99,6 +126,12 @@ void vcpu_time_update(struct vcpu_time_clocks *clocks)
 		return;
 	read_totals(clocks, &clocks->last);
 	vcpu_time_attended(clocks);
+}
+
+void vcpu_time_finish(struct vcpu_time_clocks *clocks)
+{
+	vcpu_time_update(clocks);
+	mode_clock_detach(&clocks->mode_clock);
 }
 
 static void read_counters(const struct vcpu_time_clocks *clocks, struct guest_vcpu_time *out)
@@ -120,7 +153,7 @@ static const char *missing(const struct vcpu_time_clocks *clocks)
 
 void vcpu_time_read(const struct vcpu_time_clocks *clocks, struct guest_vcpu_time *out)
 {
-	*out = (struct guest_vcpu_time){.missing = missing(clocks)};
+	*out = (struct guest_vcpu_time){.missing = missing(clocks), .modes = clocks->mode_clock.modes};
 	exit_account_read(&clocks->account, out);
 	read_counters(clocks, out);
 	struct vcpu_time *time = &out->time;
@@ -134,5 +167,6 @@ void vcpu_time_read(const struct vcpu_time_clocks *clocks, struct guest_vcpu_tim
 void vcpu_time_reset(struct vcpu_time_clocks *clocks)
 {
 	clocks->base = clocks->last;
+	clocks->mode_clock.modes = (struct vcpu_modes){0};
 	exit_account_begin(&clocks->account, clocks->account.mark_ns);
 }

@@ -128,14 +128,6 @@ static bool create_vcpus(struct vm *vm, unsigned n, GError **error)
 	return true;
 }
 
-static char *hex(const uint8_t *bytes, size_t n)
-{
-	GString *text = g_string_sized_new(2 * n);
-	for (size_t i = 0; i < n; i++)
-		g_string_append_printf(text, "%02x", bytes[i]);
-	return g_string_free(text, FALSE);
-}
-
 static char *default_name(const char *kernel_path)
 {
 	g_autofree char *base = g_path_get_basename(kernel_path);
@@ -151,9 +143,7 @@ static void describe(struct vm *vm, const struct vm_config *config, const struct
 	guest->initrd_path = config->initrd_path ? g_canonicalize_filename(config->initrd_path, NULL) : NULL;
 	guest->command_line = command_line_build(image_is_linux(image), vm->quirks ? vm->quirks->options : NULL,
 	                                         vm_virtio_count(config), config->command_line);
-	size_t bytes = 0;
-	const uint8_t *build_id = image_build_id(image, &bytes);
-	guest->build_id = build_id ? hex(build_id, bytes) : NULL;
+	guest->build_id = image_build_id_text(image);
 	guest->release = g_strdup(image_release(image));
 	guest->memory_bytes = config->memory_bytes;
 	guest->vcpus = config->vcpus;

@@ -159,6 +159,20 @@ static bool msrs_watch(struct guest *guest, const struct guest_msr_range *ranges
 	return msr_filter_set(&vm_of(guest)->msr_filter, MSR_OWNER_PROBES, ranges, n, error);
 }
 
+static bool step(struct guest *guest, unsigned vcpu, struct guest_stepper *stepper, GError **error)
+{
+	struct vm *vm = vm_of(guest);
+	if ((vm->step_control & KVM_GUESTDBG_BLOCKIRQ) == 0) {
+		g_set_error(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED,
+		            "cannot step vCPU %u: this host's KVM lacks KVM_GUESTDBG_BLOCKIRQ (Linux 5.16)", vcpu);
+		return false;
+	}
+	if (vcpu_step_set(&vm->vcpus[vcpu], stepper))
+		return true;
+	g_set_error(error, GUEST_ERROR, GUEST_ERROR_SYSTEM, "cannot step vCPU %u: %s", vcpu, g_strerror(errno));
+	return false;
+}
+
 static bool registers_read(struct guest *guest, unsigned vcpu, struct guest_regs *regs, struct guest_gprs *gprs)
 {
 	const struct vcpu *from = &vm_of(guest)->vcpus[vcpu];
@@ -174,6 +188,7 @@ const struct guest_debug_ops vm_debug_ops = {.breakpoint_add = breakpoint_add,
                                              .observer_add = observer_add,
                                              .observer_remove = observer_remove,
                                              .msrs_watch = msrs_watch,
+                                             .step = step,
                                              .registers_read = registers_read};
 
 /* Without KVM_GUESTDBG_BLOCKIRQ (Linux 5.16) an interrupt may come in the middle of a step: a hit may count twice. */

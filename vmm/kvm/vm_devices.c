@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 
 #include "kvm/virtio_console.h"
 #include "kvm/vm_priv.h"
+#include "lib/record/clock.h"
 
 void vm_set_irq(void *data, unsigned irq, bool level)
 {
@@ -37,20 +37,13 @@ static gboolean report_phases(void *data)
 	return G_SOURCE_REMOVE;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 /* A guest that uses port 0x80 for delays can outrun the main thread: what finds no room is counted. */
 static void device_phase(void *data, unsigned vcpu, uint8_t value)
 {
 	struct vm *vm = data;
 	pthread_mutex_lock(&vm->phase_lock);
 	if (vm->n_phases < VM_PHASES_MAX)
-		vm->phases[vm->n_phases++] = (struct vm_phase){vcpu, value, now_ns()};
+		vm->phases[vm->n_phases++] = (struct vm_phase){vcpu, value, clock_ns(CLOCK_MONOTONIC)};
 	else
 		vm->phases_lost++;
 	bool schedule = !vm->phases_scheduled;

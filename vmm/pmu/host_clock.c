@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Cycles by the time that a thread ran in its guest. */
 #include <errno.h>
-#include <signal.h>
-#include <unistd.h>
 
+#include "lib/record/clock.h"
+#include "lib/record/xorshift.h"
 #include "pmu/host_priv.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -14,13 +14,6 @@
 #define ALARM_NS_MIN UINT64_C(20000) /* an exit and the signal cost about as much */
 #define ALARM_NS_MAX (UINT64_C(3600) * NS_PER_S)
 #define NOT_ARMED UINT64_MAX
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec now;
-	clock_gettime(id, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t cycles(const struct pmu_clock *clock, uint64_t ns)
 {
@@ -66,10 +59,7 @@ static bool splits(const struct pmu_clock *clock)
 
 static void next_tick(struct pmu_clock *clock)
 {
-	clock->random ^= clock->random << 13;
-	clock->random ^= clock->random >> 7;
-	clock->random ^= clock->random << 17;
-	clock->tick_ns = clock->ran_ns + TICK_NS_MIN + clock->random % TICK_NS_SPREAD;
+	clock->tick_ns = clock->ran_ns + TICK_NS_MIN + xorshift_next(&clock->random) % TICK_NS_SPREAD;
 }
 
 /* All time since the last tick goes to one mode. */
@@ -176,9 +166,7 @@ void pmu_clock_init(struct pmu_clock *clock, uint64_t tsc_khz)
 
 bool pmu_clock_attach(struct pmu_clock *clock, int signal, GError **error)
 {
-	struct sigevent to_thread = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal};
-	to_thread._sigev_un._tid = gettid();
-	clock->has_timer = timer_create(CLOCK_MONOTONIC, &to_thread, &clock->timer) == 0;
+	clock->has_timer = clock_timer_create(signal, 0, &clock->timer);
 	if (!clock->has_timer)
 		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_SYSTEM,
 		            "cannot make the timer of the guest's PMU: %s; raise `ulimit -i`", g_strerror(errno));

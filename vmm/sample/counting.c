@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/counting.h"
 
-/* One writer, so a load and a store are enough; readers want each figure by itself (relaxed). */
-static void add(_Atomic uint64_t *sum, uint64_t more)
-{
-	atomic_store_explicit(sum, atomic_load_explicit(sum, memory_order_relaxed) + more, memory_order_relaxed);
-}
+#include "sample/figure.h"
 
 void counting_update(struct counting *counting)
 {
@@ -14,9 +10,9 @@ void counting_update(struct counting *counting)
 	if (!counting->meter || !counter_meter_read(counting->meter, &now))
 		return;
 	if (counting->counts) {
-		add(&counting->sums.value, now.value - counting->last.value);
-		add(&counting->sums.running_ns, now.running_ns - counting->last.running_ns);
-		add(&counting->sums.enabled_ns, now.enabled_ns - counting->last.enabled_ns);
+		figure_add(&counting->sums.value, now.value - counting->last.value);
+		figure_add(&counting->sums.running_ns, now.running_ns - counting->last.running_ns);
+		figure_add(&counting->sums.enabled_ns, now.enabled_ns - counting->last.enabled_ns);
 	}
 	counting->last = now;
 }

@@ -273,6 +273,7 @@ static void start_on_vcpu(void *data)
 		namer_init(&cpu->namer, call->set->kernel, call->set->claims, cpu->ring);
 	atomic_store(&cpu->event, 0);
 	atomic_store(&cpu->dropevt, 0);
+	atomic_store(&cpu->quirk, 0);
 	atomic_store(&cpu->no_task, 0);
 	cpu->recording = true;
 }
@@ -439,6 +440,7 @@ void probe_set_statistics(const struct probe_set *set, struct probe_statistics *
 		out->event += event;
 		out->dropevt += dropevt;
 		out->readevt += event - MIN(event, dropevt + waiting);
+		out->quirk += atomic_load_explicit(&cpu->quirk, memory_order_relaxed);
 		out->no_task += atomic_load_explicit(&cpu->no_task, memory_order_relaxed);
 	}
 }

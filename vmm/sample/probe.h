@@ -22,6 +22,12 @@ void probe_hub_free(struct probe_hub *hub); /* after its sets */
 /* The kernel's functions, for probes and their names; NULL and an error if there is no image or it has none. */
 const struct symtab *probe_hub_symtab(struct probe_hub *hub, GError **error);
 
+/*
+ * A client has marked the begin or the end of a phase: an event, of vCPU 0, for the marker probes that this name
+ * matches. Returns the number of the mark, which is the event's value; 1 and up.
+ */
+uint64_t probe_hub_mark(struct probe_hub *hub, const char *name, bool end);
+
 struct probe_set;
 struct probe_set *probe_set_new(struct probe_hub *hub);
 /* Stops recording and removes the probes. */
@@ -60,11 +66,12 @@ bool probe_set_has_tasks(const struct probe_set *set);
 struct ring *probe_set_ring(const struct probe_set *set, unsigned vcpu);
 
 /* With dt's names. */
-#define PROBE_STATISTICS(X)                                                               \
-	X(event, "events of the probes, those that were dropped too")                     \
-	X(readevt, "events that a reader has taken out of the rings")                     \
-	X(dropevt, "events dropped because a ring was full")                              \
-	X(skiptick, "ticks of profile and interval probes that were skipped, being late") \
+#define PROBE_STATISTICS(X)                                                                           \
+	X(event, "events of the probes, those that were dropped too")                                 \
+	X(readevt, "events that a reader has taken out of the rings")                                 \
+	X(dropevt, "events dropped because a ring was full")                                          \
+	X(skiptick, "ticks of profile and interval probes that were skipped, being late")             \
+	X(quirk, "ticks of those probes that found a vCPU in a host quirk's page, not in guest code") \
 	X(no_task, "events whose task could not be read, with pid -1")
 
 struct probe_statistics {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* From a probe that fires to a record, on the vCPU's thread: no lock, no allocation, no waiting. */
 #include <string.h>
-#include <time.h>
 #include <vprof/probe.h>
 
 #include "guest/page_walk.h"
+#include "lib/record/clock.h"
 #include "sample/probe_priv.h"
 
 #define CHAIN_MAX (UNWIND_CHAIN_MAX + 1u)
@@ -17,13 +17,6 @@ enum {
 		GPRS
 };
 _Static_assert(PROBE_ARGUMENTS_MAX + GPRS <= VPROF_PROBE_VALUES_MAX, "an event has room for all of them");
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now); /* vDSO */
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 static void count(_Atomic uint64_t *figure)
 {
@@ -71,7 +64,7 @@ static unsigned chain_at_entry(const struct firing *firing, const struct unwind_
 	if (!page_walk_read(&walk, (gva_t){caller.rsp}, &caller.rip, sizeof(caller.rip)))
 		return 0;
 	caller.rsp += sizeof(caller.rip);
-	unsigned n = unwind(config, guest, &caller, chain + 1, &end);
+	unsigned n = unwind(config, guest, &caller, NULL, chain + 1, &end);
 	chain[0] = chain[1]; /* PERF_CONTEXT_KERNEL */
 	chain[1] = firing->regs->rip;
 	return n + 1;
@@ -89,7 +82,7 @@ static unsigned fill_chain(const struct firing *firing, uint64_t chain[CHAIN_MAX
 		return 0;
 	if (at_entry && !config.orc && firing->regs->cpl == 0)
 		n = chain_at_entry(firing, &config, chain);
-	return n > 0 ? n : unwind(&config, probe->set->hub->guest, firing->regs, chain, &end);
+	return n > 0 ? n : unwind(&config, probe->set->hub->guest, firing->regs, NULL, chain, &end);
 }
 
 static void add_registers(struct firing *firing)
@@ -109,7 +102,7 @@ static void write_event(struct firing *firing)
 {
 	struct probe_vcpu *cpu = &firing->probe->set->vcpus[firing->vcpu];
 	uint64_t record[EVENT_BYTES_MAX / sizeof(uint64_t)], chain[CHAIN_MAX];
-	struct record_id id = {.time_ns = now_ns(), .cpu = firing->vcpu, .id = firing->probe->id};
+	struct record_id id = {.time_ns = clock_ns(CLOCK_MONOTONIC), .cpu = firing->vcpu, .id = firing->probe->id};
 	count(&firing->probe->events);
 	count(&cpu->event);
 	fill_task(firing, cpu, &id);
@@ -170,22 +163,47 @@ void probe_event_exited(struct guest_observer *observer, unsigned vcpu, const st
 	}
 }
 
+/*
+ * It fires for a reason outside the guest, wherever the vCPU is; `wants_code`: if that is in the guest's own code. A
+ * vCPU that has not run yet has no registers, and 0 stands for them.
+ */
+static void fire_outside(struct firing *firing, bool wants_code)
+{
+	struct probe_set *set = firing->probe->set;
+	struct probe_vcpu *cpu = &set->vcpus[firing->vcpu];
+	struct guest *guest = set->hub->guest;
+	struct guest_regs regs = {0};
+	struct guest_gprs gprs = {0};
+	if (!cpu->recording)
+		return;
+	bool runs = guest->debug->registers_read(guest, firing->vcpu, &regs, &gprs);
+	if (wants_code && !regs.valid) {
+		atomic_fetch_add_explicit(&cpu->quirk, runs, memory_order_relaxed);
+		return;
+	}
+	firing->regs = &regs;
+	firing->gprs = &gprs;
+	if (runs)
+		task_cpu_note(&cpu->cpu, &regs);
+	write_event(firing);
+}
+
 void probe_event_tick(struct probe *probe, unsigned vcpu)
 {
-	struct guest *guest = probe->set->hub->guest;
-	struct guest_regs regs;
-	struct guest_gprs gprs;
-	if (!probe->set->vcpus[vcpu].recording || !guest->debug->registers_read(guest, vcpu, &regs, &gprs) ||
-	    !regs.valid)
-		return;
-	struct firing firing = {.probe = probe, .vcpu = vcpu, .regs = &regs, .gprs = &gprs};
-	task_cpu_note(&probe->set->vcpus[vcpu].cpu, &regs);
-	write_event(&firing);
+	struct firing firing = {.probe = probe, .vcpu = vcpu};
+	fire_outside(&firing, true);
+}
+
+void probe_event_mark(struct probe *probe, unsigned vcpu, const uint64_t *arguments)
+{
+	struct firing firing = {.probe = probe, .vcpu = vcpu, .n_values = count_arguments(probe)};
+	memcpy(firing.values, arguments, firing.n_values * sizeof(*arguments));
+	fire_outside(&firing, false);
 }
 
 void probe_event_finish(struct probe_vcpu *cpu, unsigned vcpu)
 {
-	const struct record_id id = {.time_ns = now_ns(), .cpu = vcpu};
+	const struct record_id id = {.time_ns = clock_ns(CLOCK_MONOTONIC), .cpu = vcpu};
 	ring_write_lost(cpu->ring, &id);
 	ring_wake(cpu->ring);
 }

@@ -21,11 +21,11 @@ struct probe {
 
 /* [v] the vCPU's thread only; [a] stored by it, loaded by any. */
 struct probe_vcpu {
-	bool recording;                           /* [v] */
-	struct ring *ring;                        /* [v] the set's */
-	struct task_cpu cpu;                      /* [v] */
-	struct namer namer;                       /* [v] */
-	_Atomic uint64_t event, dropevt, no_task; /* [a] */
+	bool recording;                                  /* [v] */
+	struct ring *ring;                               /* [v] the set's */
+	struct task_cpu cpu;                             /* [v] */
+	struct namer namer;                              /* [v] */
+	_Atomic uint64_t event, dropevt, quirk, no_task; /* [a] */
 };
 
 /* [M], but what recording vCPUs read is left alone meanwhile: probes, kernel, orc. claims is theirs. */
@@ -48,6 +48,7 @@ struct probe_hub {
 	struct session *session;
 	GPtrArray *sets;       /* borrowed */
 	struct symtab *symtab; /* NULL: not needed yet */
+	uint64_t marks;        /* by clients, so far */
 };
 
 /* probe_event.c, on the vCPU's thread. */
@@ -56,6 +57,8 @@ void probe_event_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const s
 void probe_event_exited(struct guest_observer *observer, unsigned vcpu, const struct guest_access *access,
                         const struct guest_regs *regs, const struct guest_gprs *gprs);
 void probe_event_tick(struct probe *probe, unsigned vcpu);
+/* With the arguments that its provider has. */
+void probe_event_mark(struct probe *probe, unsigned vcpu, const uint64_t *arguments);
 /* What has been dropped is said in the ring, and its reader is woken. */
 void probe_event_finish(struct probe_vcpu *cpu, unsigned vcpu);
 

@@ -154,16 +154,25 @@ static bool exit_access(const struct probe_spec *spec, const struct guest_access
 
 static bool marker_parse(struct probe_spec *spec, const char *text, GError **error)
 {
+	const bool all = strcmp(text, "*") == 0;
 	spec->read = spec->write = true;
-	if (!probe_range(text, MARK_MAX, &spec->first, &spec->last))
+	if (probe_range(text, MARK_MAX, &spec->first, &spec->last)) {
+		set_range_name(spec, MARK_MAX, NULL);
+	} else if (!g_ascii_isdigit(text[0]) && strlen(text) - 1 < PROBE_SYMBOL_BYTES - 1) {
+		spec->first = 1; /* and up to 0: no mark of the guest's */
+		g_snprintf(spec->name, sizeof(spec->name), "marker:%s", text);
+	} else {
 		return probe_syntax_error(spec, text, error);
-	set_range_name(spec, MARK_MAX, NULL);
+	}
+	if (all || spec->first > spec->last)
+		g_strlcpy(spec->symbol, text, sizeof(spec->symbol));
 	return true;
 }
 
 static bool marker_access(const struct probe_spec *spec, const struct guest_access *access, uint64_t *arguments)
 {
 	arguments[0] = access->value;
+	arguments[1] = PROBE_MARK_PORT;
 	return access->reason == KVM_EXIT_IO && access->address == MARK_PORT && access->write &&
 	       access->value >= spec->first && access->value <= spec->last;
 }
@@ -263,7 +272,7 @@ static const char *const mmio_arguments[] = {"address", "value", "bytes", "write
 static const char *const msr_arguments[] = {"msr", "value", "bytes", "write", NULL};
 static const char *const syscall_arguments[] = {"nr", "arg0", "arg1", "arg2", "arg3", "arg4", "arg5", NULL};
 static const char *const function_arguments[] = {"arg0", "arg1", "arg2", "arg3", "arg4", "arg5", NULL};
-static const char *const marker_arguments[] = {"value", NULL};
+static const char *const marker_arguments[] = {"value", "by", NULL};
 
 static const struct probe_provider profile = {.name = "profile",
                                               .syntax = "profile:hz:N or profile:s|ms|us:N",
@@ -320,13 +329,15 @@ static const struct probe_provider functions = {.name = "function",
                                                 .arguments = function_arguments,
                                                 .parse = function_parse,
                                                 .hit = function_hit};
-static const struct probe_provider marker = {.name = "marker",
-                                             .syntax = "marker:VALUE[-VALUE] or marker:*",
-                                             .summary = "the guest marks a phase (port 0x80)",
-                                             .means = PROBE_BY_ACCESS,
-                                             .arguments = marker_arguments,
-                                             .parse = marker_parse,
-                                             .access = marker_access};
+static const struct probe_provider marker = {
+	.name = "marker",
+	.syntax = "marker:VALUE[-VALUE], marker:NAME or marker:*",
+	.summary = "the guest marks a phase (port 0x80; by 0), or a client does by its name, in which * and ? "
+		   "stand for any characters and any one (marker-add; by 1: begin, 2: end)",
+	.means = PROBE_BY_ACCESS,
+	.arguments = marker_arguments,
+	.parse = marker_parse,
+	.access = marker_access};
 
 const struct probe_provider *const probe_providers[] = {&profile, &interval, &exits,     &io,     &mmio,
                                                         &msr,     &syscalls, &functions, &marker, NULL};

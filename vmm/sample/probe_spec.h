@@ -25,11 +25,15 @@ enum probe_error {
 /* By what means a probe is told that it fires. */
 enum probe_means { PROBE_BY_TIMER, PROBE_BY_BREAKPOINT, PROBE_BY_ACCESS };
 
+/* The argument "by" of a marker's event. */
+enum probe_mark { PROBE_MARK_PORT, PROBE_MARK_BEGIN, PROBE_MARK_END };
+
 struct probe_spec {
 	const struct probe_provider *provider;
 	char name[PROBE_NAME_BYTES];     /* in full and in one way of writing it: two of one name are the same */
 	uint64_t period_ns;              /* of a timer */
-	char symbol[PROBE_SYMBOL_BYTES]; /* of a function; "" for an address */
+	char symbol[PROBE_SYMBOL_BYTES]; /* of a function, "" for an address; a pattern of clients' marks, "" for none
+	                                  */
 	uint64_t offset;                 /* behind the symbol, or the address */
 	uint64_t first, last;            /* ports, addresses, MSRs, exit reasons, system calls, marks */
 	bool read, write;

@@ -11,6 +11,8 @@
 #include <unistd.h>
 #include <vprof/ring.h>
 
+#include "sample/figure.h"
+
 /* [I] immutable after ring_new, [p] producer thread only, [a] atomic, [s] shared with the reader's process. */
 struct ring {
 	int memfd;                         /* [I] */
@@ -131,12 +133,6 @@ void ring_wake(struct ring *ring)
 		return;
 }
 
-/* Only the producer stores them. */
-static void count(_Atomic uint64_t *figure, uint64_t more)
-{
-	atomic_store_explicit(figure, atomic_load_explicit(figure, memory_order_relaxed) + more, memory_order_relaxed);
-}
-
 uint64_t ring_head(const struct ring *ring)
 {
 	/* Acquire: pairs with ring_publish, for ring_peek. */
@@ -202,7 +198,7 @@ bool ring_hand_over(struct ring *ring)
 	if (head == ring->woken)
 		return false;
 	ring->woken = head;
-	count(&ring->handed_over, 1);
+	figure_add(&ring->handed_over, 1);
 	ring_wake(ring);
 	return true;
 }
@@ -215,7 +211,7 @@ static void ring_publish(struct ring *ring, uint64_t head, uint64_t unread, uint
 	atomic_store_explicit(&ring->head, head, memory_order_release);
 	/* Release: pairs with the reader's acquire load of data_head; he sees the bytes before it. */
 	atomic_store_explicit(shared_u64(&ring->page->data_head), head, memory_order_release);
-	count(&ring->records, records);
+	figure_add(&ring->records, records);
 	if (unread >= watermark && head - ring->woken >= watermark)
 		ring_hand_over(ring);
 }
@@ -232,8 +228,8 @@ bool ring_write(struct ring *ring, const void *record, size_t bytes, const struc
 	uint64_t unread = ring_unread(ring);
 
 	if (lost_bytes + bytes > ring->data_bytes - unread) {
-		count(&ring->full_times, ring->lost++ == 0);
-		count(&ring->dropped, 1);
+		figure_add(&ring->full_times, ring->lost++ == 0);
+		figure_add(&ring->dropped, 1);
 		return false;
 	}
 	uint64_t head = ring_head(ring);

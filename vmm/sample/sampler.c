@@ -5,45 +5,34 @@
  */
 #include "sample/sampler.h"
 
-#include <time.h>
 #include <vprof/exit.h>
 
+#include "lib/record/clock.h"
 #include "lib/record/record.h"
+#include "sample/figure.h"
 
 #define CHAIN_MAX (UNWIND_CHAIN_MAX + 2u) /* and the exit that was handled, with its PERF_CONTEXT_HV */
 #define SAMPLE_BYTES_MAX (64u + sizeof(uint64_t) * (1u + CHAIN_MAX)) /* the fields of VPROF_SAMPLE_TYPE have 56 */
 
+/* Room for a sample with the longest chain, and what namer and mapper write before it. */
+#define STEP_ROOM_BYTES (64u << 10)
+#define STEP_WAIT_NS 200000
+#define STEP_WAITS_MAX 25000u /* 5 s in all */
+#define SWITCH_BYTES_MAX 64u  /* header, two ids, sample_id */
+
 /* The counters stop when less than one part in STALL_SHARE of the ring is free, and go on when twice that is. */
 #define STALL_SHARE 4u
 
-/* One writer, so a load and a store are enough; readers want each figure by itself (relaxed). */
-static void count(_Atomic uint64_t *figure, uint64_t more)
-{
-	atomic_store_explicit(figure, atomic_load_explicit(figure, memory_order_relaxed) + more, memory_order_relaxed);
-}
-
-static void set_figure(_Atomic uint64_t *figure, uint64_t value)
-{
-	atomic_store_explicit(figure, value, memory_order_relaxed);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now); /* vDSO */
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 void sampler_account(struct sampler *sampler, const struct counter_totals *totals)
 {
-	set_figure(&sampler->statistics.overflow, totals->overflows);
-	set_figure(&sampler->statistics.throttled, totals->throttled);
-	set_figure(&sampler->statistics.skiptick, totals->idle);
-	set_figure(&sampler->statistics.intr_processed, totals->signals);
-	set_figure(&sampler->statistics.intr_ignored, totals->ignored);
-	set_figure(&sampler->statistics.expected, totals->expected);
-	set_figure(&sampler->statistics.dropbuf_task, sampler->namer.dropped + sampler->mapper.dropped);
+	figure_set(&sampler->statistics.overflow, totals->overflows);
+	figure_set(&sampler->statistics.throttled, totals->throttled);
+	figure_set(&sampler->statistics.skiptick, totals->idle);
+	figure_set(&sampler->statistics.intr_processed, totals->signals);
+	figure_set(&sampler->statistics.intr_ignored, totals->ignored);
+	figure_set(&sampler->statistics.expected, totals->expected);
+	figure_set(&sampler->statistics.dropbuf_task,
+	           sampler->namer.dropped + sampler->mapper.dropped + sampler->modules.dropped);
 }
 
 static void statistics_update(struct sampler *sampler)
@@ -70,8 +59,8 @@ static uint16_t chain_end(struct sampler *sampler, enum unwind_end end)
 		[UNWIND_UNREADABLE] = &sampler->statistics.chain_unreadable,
 	};
 
-	count(figures[end], 1);
-	count(&sampler->statistics.truncated, end != UNWIND_END_OF_STACK);
+	figure_add(figures[end], 1);
+	figure_add(&sampler->statistics.truncated, end != UNWIND_END_OF_STACK);
 	return (uint16_t)(words[end] << VPROF_CHAIN_END_SHIFT);
 }
 
@@ -87,7 +76,7 @@ static void chain_fill(struct sampler *sampler, uint64_t exit_ip, struct record_
 		chain[n++] = exit_ip;
 	}
 	if (sampler->regs.valid) {
-		n += unwind(sampler->unwind, sampler->guest, &sampler->regs, chain + n, &end);
+		n += unwind(sampler->unwind, sampler->guest, &sampler->regs, sampler->snapshot, chain + n, &end);
 		sample->misc |= chain_end(sampler, end);
 	}
 	sample->chain = chain;
@@ -102,6 +91,26 @@ static bool task_wanted(struct sampler *sampler, struct page_walk *walk, const s
 	return !sampler->targets || task_targets_match(sampler->targets, sampler->family, &view, task);
 }
 
+/* For readers that have no vCPU to ask. */
+static void page_tables_note(struct sampler *sampler, struct page_walk *walk)
+{
+	gpa_t tables;
+
+	if (sampler->kernel->page_tables.value != 0 && page_walk_translate(walk, sampler->kernel->page_tables, &tables))
+		figure_set(&sampler->page_tables, tables.value | (sampler->regs.la57 ? 1 : 0));
+}
+
+/* What the ring has to say ahead of a sample of this task. */
+static void task_announce(struct sampler *sampler, struct page_walk *walk, const struct task *task,
+                          const struct record_id *id)
+{
+	namer_task(&sampler->namer, walk, task, id);
+	if (sampler->kernel->has_mappings)
+		mapper_task(&sampler->mapper, walk, task, id);
+	if (module_mapper_sample(&sampler->modules, walk, id))
+		page_tables_note(sampler, walk);
+}
+
 /* Fills in whose sample it is; false when it is none of those that are wanted. */
 static bool task_fill(struct sampler *sampler, struct record_id *id)
 {
@@ -112,18 +121,15 @@ static bool task_fill(struct sampler *sampler, struct record_id *id)
 		return task_wanted(sampler, NULL, NULL);
 	if (!task_read(&sampler->kernel->tasks, sampler->cpu, sampler->guest, &sampler->regs, &walk, &task)) {
 		id->pid = id->tid = VPROF_PID_UNKNOWN;
-		count(&sampler->statistics.no_task, 1);
+		figure_add(&sampler->statistics.no_task, 1);
 		return task_wanted(sampler, NULL, NULL);
 	}
 	if (!task_wanted(sampler, &walk, &task))
 		return false;
 	id->pid = task.pid;
 	id->tid = task.tid;
-	if (sampler->ring) {
-		namer_task(&sampler->namer, &walk, &task, id);
-		if (sampler->kernel->has_mappings)
-			mapper_task(&sampler->mapper, &walk, &task, id);
-	}
+	if (sampler->ring)
+		task_announce(sampler, &walk, &task, id);
 	return true;
 }
 
@@ -144,12 +150,12 @@ static void sample_write(struct sampler *sampler, const struct counter_overflow 
 		.id = session_event_id(sampler->first_event + overflow->event, sampler->vcpu),
 	};
 	if (!task_fill(sampler, &id)) {
-		count(&sampler->statistics.filtered, 1);
+		figure_add(&sampler->statistics.filtered, 1);
 		return;
 	}
-	count(&sampler->counted[mode_of(misc)], overflow->period);
+	figure_add(&sampler->counted[mode_of(misc)], overflow->period);
 	if (!sampler->ring) {
-		count(&sampler->statistics.sample, 1);
+		figure_add(&sampler->statistics.sample, 1);
 		return;
 	}
 	struct record_sample sample = {
@@ -169,13 +175,13 @@ static void sample_write(struct sampler *sampler, const struct counter_overflow 
 	size_t bytes = record_sample_encode(&sample, sampler->unwind != NULL, record, sizeof(record));
 
 	if (!ring_write(sampler->ring, record, bytes, &id)) {
-		count(&sampler->statistics.dropbuf_sample, 1);
-		count(&sampler->statistics.intr_bufferfull, 1);
+		figure_add(&sampler->statistics.dropbuf_sample, 1);
+		figure_add(&sampler->statistics.intr_bufferfull, 1);
 		return;
 	}
-	count(&sampler->statistics.sample, 1);
+	figure_add(&sampler->statistics.sample, 1);
 	if (misc == PERF_RECORD_MISC_HYPERVISOR)
-		count(&sampler->statistics.in_hypervisor, 1);
+		figure_add(&sampler->statistics.in_hypervisor, 1);
 }
 
 /* The overflow fell into the guest, where it was when KVM_RUN last returned. */
@@ -185,9 +191,9 @@ static void guest_sample(struct sampler *sampler, const struct counter_overflow 
 	const struct guest_regs *regs = &sampler->regs;
 
 	if (regs->cpl == 0 ? !event->kernel : !event->user)
-		count(&sampler->statistics.filtered, 1);
+		figure_add(&sampler->statistics.filtered, 1);
 	else if (!regs->valid)
-		count(&sampler->statistics.quirk, 1);
+		figure_add(&sampler->statistics.quirk, 1);
 	else
 		sample_write(sampler, overflow, regs->cpl == 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
 		             regs->rip, time_ns);
@@ -202,7 +208,7 @@ static void exit_sample(struct sampler *sampler, const struct counter_overflow *
 	if (event->backend->guest_only)
 		guest_sample(sampler, overflow, time_ns);
 	else if (!event->kernel || !event->user)
-		count(&sampler->statistics.filtered, 1);
+		figure_add(&sampler->statistics.filtered, 1);
 	else
 		sample_write(sampler, overflow, PERF_RECORD_MISC_HYPERVISOR, exit_ip, time_ns);
 }
@@ -210,11 +216,13 @@ static void exit_sample(struct sampler *sampler, const struct counter_overflow *
 void sampler_take(struct sampler *sampler, const struct counter_sample *sample)
 {
 	sampler->regs = sample->regs;
+	sampler->snapshot = sample->snapshot;
 	task_cpu_note(&sampler->own_cpu, &sample->regs);
 	if (sample->in_guest)
 		guest_sample(sampler, &sample->overflow, sample->time_ns);
 	else
 		exit_sample(sampler, &sample->overflow, vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0), sample->time_ns);
+	sampler->snapshot = NULL;
 }
 
 static size_t ring_free_bytes(const struct ring *ring)
@@ -225,16 +233,16 @@ static size_t ring_free_bytes(const struct ring *ring)
 static void stall(struct sampler *sampler)
 {
 	counter_set_pause(sampler->set);
-	count(&sampler->statistics.stalls, 1);
-	count(&sampler->statistics.intr_bufferfull, 1);
-	set_figure(&sampler->stalled_since, now_ns());
+	figure_add(&sampler->statistics.stalls, 1);
+	figure_add(&sampler->statistics.intr_bufferfull, 1);
+	figure_set(&sampler->stalled_since, clock_ns(CLOCK_MONOTONIC));
 	ring_wake(sampler->ring);
 }
 
 /* After the samples of an exit. */
 static void samples_done(struct sampler *sampler)
 {
-	count(&sampler->statistics.recurevt, counter_set_pending(sampler->set));
+	figure_add(&sampler->statistics.recurevt, counter_set_pending(sampler->set));
 	statistics_update(sampler);
 	if (sampler->stalls && sampler->stalled_since == 0 &&
 	    ring_free_bytes(sampler->ring) < ring_data_bytes(sampler->ring) / STALL_SHARE)
@@ -265,7 +273,7 @@ static void sampler_exited(struct vcpu_watcher *watcher, const struct guest_regs
 	size_t n = counter_set_collect(sampler->set, interrupted, false, overflows);
 	if (n == 0)
 		return;
-	uint64_t time_ns = now_ns();
+	uint64_t time_ns = clock_ns(CLOCK_MONOTONIC);
 
 	for (size_t i = 0; i < n; i++)
 		guest_sample(sampler, &overflows[i], time_ns);
@@ -282,7 +290,7 @@ static void sampler_handled(struct vcpu_watcher *watcher, uint64_t exit_ip)
 	size_t n = counter_set_collect(sampler->set, false, true, overflows);
 	if (n == 0)
 		return;
-	uint64_t time_ns = now_ns();
+	uint64_t time_ns = clock_ns(CLOCK_MONOTONIC);
 
 	for (size_t i = 0; i < n; i++)
 		exit_sample(sampler, &overflows[i], exit_ip, time_ns);
@@ -312,10 +320,19 @@ void sampler_init(struct sampler *sampler, struct guest *guest, unsigned vcpu)
 static void statistics_reset(struct sampler *sampler)
 {
 	for (size_t i = 0; i < SAMPLER_MODES; i++)
-		set_figure(&sampler->counted[i], 0);
-#define X(name, help) set_figure(&sampler->statistics.name, 0);
+		figure_set(&sampler->counted[i], 0);
+#define X(name, help) figure_set(&sampler->statistics.name, 0);
 	SESSION_STATISTICS(X)
 #undef X
+}
+
+static void unwind_init(struct sampler *sampler, const struct unwind_config *config)
+{
+	sampler->unwind = config ? &sampler->own_unwind : NULL;
+	if (!config)
+		return;
+	sampler->own_unwind = *config;
+	sampler->own_unwind.modules = sampler->modules.layout ? &sampler->modules.table : NULL;
 }
 
 void sampler_open_route(struct sampler *sampler, const struct sampler_config *config, struct ring *ring)
@@ -323,7 +340,6 @@ void sampler_open_route(struct sampler *sampler, const struct sampler_config *co
 	statistics_reset(sampler);
 	sampler->events = config->session->events;
 	sampler->ring = ring;
-	sampler->unwind = config->unwind;
 	sampler->kernel = config->kernel;
 	sampler->cpu = config->cpu ? config->cpu : &sampler->own_cpu;
 	sampler->first_event = config->first_event;
@@ -331,7 +347,60 @@ void sampler_open_route(struct sampler *sampler, const struct sampler_config *co
 	sampler->family = config->family;
 	namer_init(&sampler->namer, config->kernel, config->claims, ring);
 	mapper_init(&sampler->mapper, config->kernel ? &config->kernel->mappings : NULL, ring);
+	module_mapper_init(&sampler->modules,
+	                   config->kernel && config->kernel->has_modules ? &config->kernel->modules : NULL, ring);
+	unwind_init(sampler, config->unwind);
 	sampler->stalls = config->session->stall;
+}
+
+static struct sampler *stepped_sampler(struct guest_stepper *stepper)
+{
+	return (struct sampler *)(void *)((char *)stepper - offsetof(struct sampler, stepper));
+}
+
+/*
+ * The one place where a vCPU waits for its reader: a step that is left out makes the count of all worthless. Not for
+ * ever, since whoever ends the session waits for this thread.
+ */
+static void step_wait(struct sampler *sampler)
+{
+	size_t room = MIN(STEP_ROOM_BYTES, ring_data_bytes(sampler->ring) / 2);
+
+	for (unsigned i = 0; i < STEP_WAITS_MAX && ring_free_bytes(sampler->ring) < room; i++) {
+		ring_wake(sampler->ring);
+		nanosleep(&(struct timespec){.tv_nsec = STEP_WAIT_NS}, NULL);
+	}
+}
+
+static void sampler_stepped(struct guest_stepper *stepper, unsigned vcpu, const struct guest_regs *regs)
+{
+	struct sampler *sampler = stepped_sampler(stepper);
+
+	(void)vcpu;
+	sampler->regs = *regs;
+	figure_add(&sampler->statistics.overflow, 1);
+	figure_add(&sampler->statistics.expected, 1);
+	step_wait(sampler);
+	guest_sample(sampler, &(struct counter_overflow){.period = 1}, clock_ns(CLOCK_MONOTONIC));
+}
+
+static void sampler_unstepped(struct guest_stepper *stepper, unsigned vcpu)
+{
+	(void)vcpu;
+	figure_add(&stepped_sampler(stepper)->statistics.unstepped, 1);
+}
+
+static bool steps_open(struct sampler *sampler, GError **error)
+{
+	const struct guest_debug_ops *debug = sampler->guest->debug;
+
+	sampler->stepper = (struct guest_stepper){.stepped = sampler_stepped, .ran = sampler_unstepped};
+	if (debug && sampler->ring)
+		sampler->stepping = debug->step(sampler->guest, sampler->vcpu, &sampler->stepper, error);
+	else
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED, "cannot step %s: nobody can, from here",
+		            sampler->guest->name);
+	return sampler->stepping;
 }
 
 bool sampler_open(struct sampler *sampler, const struct sampler_config *config, struct ring *ring, GError **error)
@@ -344,18 +413,21 @@ bool sampler_open(struct sampler *sampler, const struct sampler_config *config, 
 	const struct session_config *session = config->session;
 
 	sampler_open_route(sampler, config, ring);
-	sampler->set = counter_set_open(config->delivery, &sampler->port, session->events, session->n_events,
-	                                &session->rate, error);
-	if (!sampler->set)
+	if (session->events[0].backend->steps)
+		steps_open(sampler, error);
+	else
+		sampler->set = counter_set_open(config->delivery, &sampler->port, session->events, session->n_events,
+		                                &session->rate, error);
+	if (!sampler->set && !sampler->stepping)
 		sampler->events = NULL;
-	return sampler->set != NULL;
+	return sampler->events != NULL;
 }
 
 /* For records that are no overflow's. */
 static struct record_id own_id(const struct sampler *sampler)
 {
 	return (struct record_id){
-		.time_ns = now_ns(),
+		.time_ns = clock_ns(CLOCK_MONOTONIC),
 		.cpu = sampler->vcpu,
 		.id = session_event_id(sampler->first_event, sampler->vcpu),
 	};
@@ -367,22 +439,54 @@ static void hand_over(struct sampler *sampler)
 
 	ring_write_lost(sampler->ring, &id);
 	if (!ring_hand_over(sampler->ring))
-		count(&sampler->statistics.emptybuf, 1);
+		figure_add(&sampler->statistics.emptybuf, 1);
 }
 
 void sampler_flush(struct sampler *sampler)
 {
-	if (!sampler->set)
+	if (!sampler->set && !sampler->stepping)
 		return;
-	statistics_update(sampler);
+	if (sampler->set)
+		statistics_update(sampler);
 	hand_over(sampler);
+}
+
+static void switch_write(struct sampler *sampler, bool out, const struct task *other, const struct record_id *id)
+{
+	const uint32_t pid = other ? other->pid : VPROF_PID_UNKNOWN, tid = other ? other->tid : VPROF_PID_UNKNOWN;
+	uint64_t record[SWITCH_BYTES_MAX / sizeof(uint64_t)];
+	size_t bytes = record_switch_encode(out, pid, tid, id, record, sizeof(record));
+
+	if (ring_write(sampler->ring, record, bytes, id))
+		figure_add(&sampler->statistics.switches, 1);
+}
+
+static void id_set_task(struct record_id *id, const struct task *task)
+{
+	id->pid = task ? task->pid : VPROF_PID_UNKNOWN;
+	id->tid = task ? task->tid : VPROF_PID_UNKNOWN;
+}
+
+void sampler_switched(struct sampler *sampler, const struct task_view *view, const struct task *previous,
+                      const struct task *next)
+{
+	if (!sampler->set || !sampler->kernel)
+		return;
+	struct record_id id = own_id(sampler);
+
+	id_set_task(&id, previous);
+	switch_write(sampler, true, next, &id);
+	id_set_task(&id, next);
+	if (next)
+		namer_task(&sampler->namer, view->walk, next, &id);
+	switch_write(sampler, false, previous, &id);
 }
 
 static uint64_t stalled_ns(const struct sampler *sampler)
 {
 	uint64_t since = atomic_load_explicit(&sampler->stalled_since, memory_order_relaxed);
 
-	return since != 0 ? now_ns() - since : 0;
+	return since != 0 ? clock_ns(CLOCK_MONOTONIC) - since : 0;
 }
 
 bool sampler_can_resume(const struct sampler *sampler, const struct ring *ring)
@@ -393,8 +497,8 @@ bool sampler_can_resume(const struct sampler *sampler, const struct ring *ring)
 
 static void stall_end(struct sampler *sampler)
 {
-	count(&sampler->statistics.stalled_ns, stalled_ns(sampler));
-	set_figure(&sampler->stalled_since, 0);
+	figure_add(&sampler->statistics.stalled_ns, stalled_ns(sampler));
+	figure_set(&sampler->stalled_since, 0);
 }
 
 void sampler_resume(struct sampler *sampler)
@@ -440,7 +544,7 @@ bool sampler_add(struct sampler *sampler, const struct session_sample *added, GE
 		            "cannot add a sample: the ring of vCPU %u is full; read it", sampler->vcpu);
 		return false;
 	}
-	count(&sampler->statistics.added, 1);
+	figure_add(&sampler->statistics.added, 1);
 	return true;
 }
 
@@ -455,6 +559,9 @@ void sampler_close(struct sampler *sampler)
 		statistics_update(sampler);
 		counter_set_close(g_steal_pointer(&sampler->set));
 	}
+	if (sampler->stepping)
+		sampler->guest->debug->step(sampler->guest, sampler->vcpu, NULL, NULL);
+	sampler->stepping = false;
 	if (sampler->ring)
 		hand_over(sampler);
 	sampler->ring = NULL;

@@ -6,8 +6,10 @@
 #include <stdatomic.h>
 
 #include "counter/route.h"
+#include "guest/guest_debug.h"
 #include "guest/task_match.h"
 #include "sample/mapper.h"
+#include "sample/module_mapper.h"
 #include "sample/namer.h"
 #include "sample/session.h"
 
@@ -31,14 +33,20 @@ struct sampler {
 	const struct task_targets *targets; /* [v] likewise; NULL: samples of every task */
 	struct task_family *family;         /* [v] likewise */
 	const struct unwind_config *unwind; /* [v] likewise; NULL: no call chains */
+	struct unwind_config own_unwind;    /* [v] what `unwind` points to: the session's, with the vCPU's modules */
 	const struct kernel_layout *kernel; /* [v] likewise; NULL: tasks are not told apart */
 	const struct task_cpu *cpu;         /* [v] likewise, with tasks */
 	struct task_cpu own_cpu;            /* [v] what `cpu` points to when a route samples */
 	struct namer namer;                 /* [v] */
 	struct mapper mapper;               /* [v] */
-	struct guest_regs regs;             /* [v] when KVM_RUN last returned */
-	bool stalls;                        /* [v] likewise: counting stops when the ring is nearly full */
-	_Atomic uint64_t stalled_since;     /* [a] CLOCK_MONOTONIC; 0: it counts */
+	struct module_mapper modules;       /* [v] */
+	_Atomic uint64_t page_tables;    /* [a] CR3 of the kernel itself, bit 0: with five levels; 0: not known yet */
+	struct guest_regs regs;          /* [v] when KVM_RUN last returned */
+	const struct snapshot *snapshot; /* [v] of a route's sample while it is taken; NULL: the vCPU stands still */
+	struct guest_stepper stepper;    /* [v] */
+	bool stepping;                   /* [v] the vCPU is stepped, and has no counters */
+	bool stalls;                     /* [v] likewise: counting stops when the ring is nearly full */
+	_Atomic uint64_t stalled_since;  /* [a] CLOCK_MONOTONIC; 0: it counts */
 	struct sampler_statistics {
 #define X(name, help) _Atomic uint64_t name;
 		SESSION_STATISTICS(X)
@@ -77,6 +85,10 @@ void sampler_account(struct sampler *sampler, const struct counter_totals *total
 /* What session_flush and session_add_sample do to one vCPU. Both on its thread. */
 void sampler_flush(struct sampler *sampler);
 bool sampler_add(struct sampler *sampler, const struct session_sample *sample, GError **error);
+
+/* The vCPU goes over from one task to the next; NULL: it could not be read. On its thread. */
+void sampler_switched(struct sampler *sampler, const struct task_view *view, const struct task *previous,
+                      const struct task *next);
 
 /* Whether its counters stand still though the ring has room to go on. Any thread. */
 bool sampler_can_resume(const struct sampler *sampler, const struct ring *ring);

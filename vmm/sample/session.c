@@ -28,6 +28,9 @@ struct session *session_new(struct guest *guest, GError **error)
 	session->rings = g_new0(struct ring *, guest->vcpus);
 	session->later = g_ptr_array_new_with_free_func(g_free);
 	session->zero = g_new0(struct session_statistics, guest->vcpus);
+	session->carried = g_new0(struct session_statistics, guest->vcpus);
+	session->old_kernels = g_ptr_array_new_with_free_func((GDestroyNotify)kernel_layout_free);
+	session->old_orcs = g_ptr_array_new_with_free_func((GDestroyNotify)orc_free);
 	for (unsigned i = 0; i < guest->vcpus; i++) {
 		sampler_init(&session->samplers[i], guest, i);
 		watch_hub_init(&session->hubs[i], &session->samplers[i].watcher);
@@ -51,11 +54,15 @@ void session_free(struct session *session)
 	session->guest->watchers = NULL;
 	g_free(session->rings);
 	g_free(session->zero);
+	g_free(session->carried);
+	g_ptr_array_unref(session->old_kernels);
+	g_ptr_array_unref(session->old_orcs);
 	g_ptr_array_unref(session->later);
 	g_free(session->watchers);
 	g_free(session->hubs);
 	g_free(session->samplers);
 	orc_free(session->orc);
+	g_free(session->orc_why);
 	kernel_layout_free(session->kernel);
 	g_free(session);
 }
@@ -70,10 +77,28 @@ static void config_complete(struct session_config *config, const struct counter_
 		    !counter_event_parse(route->event_default, &config->events[0], NULL))
 			counter_event_default(&config->events[0], why);
 	}
+	if (config->rate.frequency_hz == 0 && config->rate.period == 0 && config->events[0].backend->steps)
+		config->rate.period = 1;
 	if (config->rate.frequency_hz == 0 && config->rate.period == 0)
 		config->rate.frequency_hz = route ? route->frequency_hz_default : FREQUENCY_HZ_DEFAULT;
 	if (config->ring_data_bytes == 0)
 		config->ring_data_bytes = VPROF_RING_DATA_BYTES_DEFAULT;
+}
+
+static bool steps_check(const struct session_config *config, GError **error)
+{
+	bool steps = false;
+
+	for (size_t i = 0; i < config->n_events; i++)
+		steps |= config->events[i].backend->steps;
+	if (steps && (config->n_events > 1 || config->stall)) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
+		            "cannot start a session with the event steps and %s",
+		            config->stall ? "stall: a step waits for room in its ring anyway"
+		                          : "another: while a vCPU is stepped, nothing else can be counted");
+		return false;
+	}
+	return true;
 }
 
 static bool config_check(const struct session_config *config, GError **error)
@@ -90,6 +115,8 @@ static bool config_check(const struct session_config *config, GError **error)
 		            UNWIND_DEPTH_MAX);
 		return false;
 	}
+	if (!steps_check(config, error))
+		return false;
 	for (size_t i = 0; i < config->n_events; i++)
 		if (!counter_rate_check(&config->rate, &config->events[i], error))
 			return false;
@@ -138,6 +165,10 @@ static bool orc_prepare(struct session *session, const struct image *image, bool
 
 	if (!session->orc && image)
 		session->orc = orc_load(image, &failure);
+	g_free(session->orc_why);
+	session->orc_why = g_strdup(failure ? failure->message
+	                            : image ? NULL
+	                                    : "the guest's kernel image is not known");
 	if (session->orc || (!required && (!failure || g_error_matches(failure, ORC_ERROR, ORC_ERROR_NONE))))
 		return true;
 	if (failure)
@@ -363,6 +394,14 @@ static bool samplers_start(struct session *session, GError **error)
 	return true;
 }
 
+static void samplers_end(struct session *session)
+{
+	if (session->route && !session->suspended)
+		session_route_stop(session->guest, session->route, session->samplers);
+	else if (!session->route)
+		samplers_stop(session, session->guest->vcpus);
+}
+
 /* With the means acquired. */
 static bool start_by_means(struct session *session, struct session_config *config, GError **error)
 {
@@ -380,8 +419,14 @@ static bool start_by_means(struct session *session, struct session_config *confi
 	session->configured = true;
 	session->number++;
 	memset(session->zero, 0, session->guest->vcpus * sizeof(*session->zero));
+	memset(session->carried, 0, session->guest->vcpus * sizeof(*session->carried));
 	session_set_watermark(session, config->watermark_bytes);
-	return samplers_start(session, error);
+	if (!samplers_start(session, error))
+		return false;
+	if (!config->switches || session_switches_start(session, error))
+		return true;
+	samplers_end(session);
+	return false;
 }
 
 bool session_start(struct session *session, const struct session_config *wanted, GError **error)
@@ -409,13 +454,59 @@ bool session_stop(struct session *session, GError **error)
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "cannot stop a session: none is running");
 		return false;
 	}
-	if (session->route)
-		session_route_stop(session->guest, session->route, session->samplers);
-	else
-		samplers_stop(session, session->guest->vcpus);
+	session_switches_stop(session);
+	samplers_end(session);
 	means_release(session);
-	session->running = false;
+	session->running = session->suspended = false;
 	return true;
+}
+
+void session_suspend(struct session *session)
+{
+	if (!session->running || !session->route || session->suspended)
+		return;
+	session->suspended = true;
+	session_route_stop(session->guest, session->route, session->samplers);
+}
+
+/* Samplers count from 0 when they are opened again. */
+static void figures_carry(struct session *session)
+{
+	for (unsigned i = 0; i < session->guest->vcpus; i++) {
+		struct session_statistics figures;
+
+		sampler_statistics_read(&session->samplers[i], &figures);
+#define X(name, help) session->carried[i].name += figures.name;
+		SESSION_STATISTICS(X)
+#undef X
+	}
+}
+
+/* Pids begin anew with a kernel, and so do the tasks that have been announced. */
+static void kernel_forget(struct session *session)
+{
+	if (session->kernel)
+		g_ptr_array_add(session->old_kernels, g_steal_pointer(&session->kernel));
+	if (session->orc)
+		g_ptr_array_add(session->old_orcs, g_steal_pointer(&session->orc));
+	session->claims = (struct task_claims){0};
+}
+
+bool session_resume(struct session *session, bool other_kernel, GError **error)
+{
+	if (other_kernel)
+		kernel_forget(session);
+	if (!session->suspended)
+		return true;
+	session->suspended = false;
+	session->running = kernel_prepare(session, &session->config, error);
+	if (session->running) {
+		figures_carry(session);
+		session->running = samplers_start(session, error);
+	}
+	if (!session->running)
+		means_release(session);
+	return session->running;
 }
 
 bool session_running(const struct session *session)
@@ -433,6 +524,8 @@ void session_event_attr(const struct session *session, unsigned event, struct pe
 	counter_event_attr(&session->config.events[event], &session->config.rate, attr);
 	if (has_call_chains(&session->config))
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	/* perf asks one of them for what is not a sample; the others would have the same. */
+	attr->context_switch = event == 0 && session->config.switches;
 }
 
 const struct kernel_layout *session_kernel(struct session *session)
@@ -464,42 +557,14 @@ const struct orc *session_orc(struct session *session)
 	return session->orc;
 }
 
-bool session_has_tasks(const struct session *session)
+const char *session_unwinder(const struct session *session)
 {
-	return !session->config.no_tasks && session->kernel && session->kernel->has_tasks;
-}
-
-const char *session_tasks_why(const struct session *session)
-{
-	return session->config.no_tasks || !session->kernel ? NULL : session->kernel->tasks_why;
-}
-
-const char *session_mappings_why(const struct session *session)
-{
-	return session->config.no_tasks || !session->kernel ? NULL : session->kernel->mappings_why;
-}
-
-const char *session_event_why(const struct session *session)
-{
-	return session->event_why;
-}
-
-const char *session_delivery(const struct session *session)
-{
-	const struct session_config *config = session_configuration(session);
-
-	if (!config)
+	if (!has_call_chains(&session->config))
 		return NULL;
-	return config->route ? config->route : config->delivery;
+	return session->unwind.orc ? "orc" : "fp";
 }
 
-uint64_t session_event_id(unsigned event, unsigned vcpu)
+const char *session_unwinder_why(const struct session *session)
 {
-	/* Not 0, which perf takes for no id; and the same for every session. */
-	return (uint64_t)event * GUEST_VCPUS_MAX + vcpu + 1;
-}
-
-struct ring *session_ring(const struct session *session, unsigned vcpu)
-{
-	return session->rings[vcpu];
+	return session->config.call_graph == SESSION_CALL_GRAPH_AUTO && !session->unwind.orc ? session->orc_why : NULL;
 }

@@ -44,6 +44,7 @@ struct session_config {
 	unsigned call_depth; /* 1..UNWIND_DEPTH_MAX frames; 0: UNWIND_DEPTH_DEFAULT */
 	bool call_kernel_only;
 	bool no_tasks;          /* samples have pid 0, whoever ran */
+	bool switches;          /* context switches are recorded, too; takes one of the guest's breakpoints */
 	bool stall;             /* when a ring is nearly full: stop counting until there is room, instead of dropping */
 	size_t watermark_bytes; /* unread in a ring when its reader is told; 0: a quarter of it */
 };
@@ -78,12 +79,14 @@ struct session_config {
 	X(filtered, "overflows in a mode or a task that is left out, not written")                                  \
 	X(quirk, "overflows inside a page of a host quirk, not written")                                            \
 	X(added, "samples made by hand (sample-add), written beside the others")                                    \
+	X(switches, "context switches written, twice each: out of one task, into another")                          \
 	X(truncated, "call chains that do not reach the first frame of their stack")                                \
 	X(chain_end, "call chains that reached the first frame of their stack")                                     \
 	X(chain_bad_frame, "call chains cut where a frame cannot be right")                                         \
 	X(chain_no_entry, "call chains cut at code that the unwind table does not cover")                           \
 	X(chain_depth, "call chains cut at the depth limit")                                                        \
 	X(chain_unreadable, "call chains cut at guest memory that cannot be read")                                  \
+	X(unstepped, "times that the guest ran what this host cannot step, with the event steps: CPL 3 on some")    \
 	X(no_task, "samples whose task could not be read, written with pid -1")
 
 struct session_statistics {
@@ -108,6 +111,14 @@ bool session_start(struct session *session, const struct session_config *config,
 /* Closes the counters; what is in the rings stays readable. Also right after the guest has ended. */
 bool session_stop(struct session *session, GError **error);
 bool session_running(const struct session *session);
+
+/*
+ * Around a change of what a route samples: its guest's kernel (`other_kernel`) or the threads of its vCPUs. Sampling
+ * stands still in between, and goes on with the rings and figures that there are. When it cannot go on, the session
+ * has stopped. For a guest without routes, and without a session, there is nothing to do.
+ */
+void session_suspend(struct session *session);
+bool session_resume(struct session *session, bool other_kernel, GError **error);
 /* Which session it is, from 1 on; 0 before the first start. The offsets of its rings mean nothing to another. */
 uint64_t session_number(const struct session *session);
 
@@ -159,6 +170,11 @@ const struct task_cpu *session_task_cpu(const struct session *session, unsigned 
 /* The kernel's unwind tables; NULL: it has none, or its image is not known. They live as long as the session. */
 const struct orc *session_orc(struct session *session);
 
+/*
+ * A walk through the kernel's own page tables, for the main thread; false while no sampler has seen where they are.
+ */
+bool session_kernel_walk(const struct session *session, struct page_walk *walk);
+
 /* Frees `data` with the session: when no vCPU's thread is left that might look at it. */
 void session_free_later(struct session *session, void *data);
 
@@ -166,11 +182,16 @@ void session_free_later(struct session *session, void *data);
 const struct session_config *session_configuration(const struct session *session);
 /* The attr of event e as it stands in the recording: with PERF_SAMPLE_CALLCHAIN if the session has call chains. */
 void session_event_attr(const struct session *session, unsigned event, struct perf_event_attr *attr);
+/* How call chains are found in the kernel, "orc" or "fp"; NULL: there are none. */
+const char *session_unwinder(const struct session *session);
+/* Why it is frame pointers, when that was left open: a sentence, or NULL. */
+const char *session_unwinder_why(const struct session *session);
 /* Whether samples carry the pid of the guest's task. */
 bool session_has_tasks(const struct session *session);
-/* Why samples have no pid, and processes no mappings, though it was asked for: sentences, or NULL. */
+/* Why samples have no pid, processes no mappings, and modules no names, though it was asked for: sentences, or NULL. */
 const char *session_tasks_why(const struct session *session);
 const char *session_mappings_why(const struct session *session);
+const char *session_modules_why(const struct session *session);
 /* Why this event was taken, or NULL for one that was asked for; static text. */
 const char *session_event_why(const struct session *session);
 /* Which delivery or route was chosen; NULL before the first start. */

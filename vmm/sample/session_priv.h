@@ -5,6 +5,7 @@
 
 #include "sample/sampler.h"
 #include "sample/session.h"
+#include "sample/switch_probe.h"
 #include "sample/watch_hub.h"
 
 /*
@@ -12,6 +13,7 @@
  * sampler_open and sampler_close, when the main thread leaves it alone.
  */
 struct session {
+	struct switch_probe switch_probe;        /* first; [I] while a session with `switches` runs */
 	struct guest *guest;                     /* [I] */
 	struct sampler *samplers;                /* [I] one for each vCPU; their members have their own legend */
 	struct watch_hub *hubs;                  /* [I] one for each vCPU, each with its sampler */
@@ -25,18 +27,26 @@ struct session {
 	const char *event_why;                   /* [M] why the event of the last start; NULL: it was asked for */
 	const char *preferred;                   /* [M] delivery of a configuration without one; NULL: any */
 	struct orc *orc;                         /* [M] NULL: not needed yet, or the kernel has none */
+	char *orc_why;                           /* [M] why it has none; NULL */
 	struct unwind_config unwind;             /* [M] read by the vCPU threads as config is */
 	struct kernel_layout *kernel;            /* [M] NULL: not needed yet; read by the vCPU threads as config is */
 	struct task_claims claims;               /* its members are atomic */
+	GPtrArray *old_kernels, *old_orcs;       /* [M] of kernels that the guest had before; others may know them */
 	bool configured;                         /* [M] `config` is of a start */
 	bool running;                            /* [M] */
+	bool suspended;                          /* [M] running, and its route stands still */
 	uint64_t number;                         /* [M] of the last start */
 	GPtrArray *later;                        /* [M] to be freed with it */
 	struct session_statistics *zero;         /* [M] one for each vCPU: its figures at the last reset */
+	struct session_statistics *carried; /* [M] likewise: counted by its sampler until the last session_resume */
 	bool ended; /* [M] the vCPU threads have gone, or still are about to; their rings stay */
 };
 
 /* Also takes away the rings of the session before. */
 void session_free_rings(struct session *session);
+
+/* session_switch.c: context switches go into the rings, or no more. With the samplers started. */
+bool session_switches_start(struct session *session, GError **error);
+void session_switches_stop(struct session *session);
 
 #endif

@@ -112,6 +112,9 @@ static void statistics_raw(const struct session *session, unsigned vcpu, struct 
 	const struct ring *ring = session->rings[vcpu];
 
 	sampler_statistics_read(&session->samplers[vcpu], out);
+#define X(name, help) out->name += session->carried[vcpu].name;
+	SESSION_STATISTICS(X)
+#undef X
 	if (!ring)
 		return;
 	const struct ring_totals totals = ring_totals(ring);

@@ -12,7 +12,7 @@
 /* [a] atomic, [L] under lock, which is held for a copy of a line or an answer. */
 struct trace {
 	pthread_mutex_t lock;
-	uint64_t head;            /* [L] */
+	uint64_t head, cleared;   /* [L] what is before `cleared` has been forgotten */
 	char *bytes;              /* [L] TRACE_BYTES; NULL before the first line */
 	_Atomic unsigned wanted;  /* [a] a bit for each kind */
 	_Atomic uint64_t dropped; /* [a] */
@@ -102,6 +102,13 @@ void trace_add(struct trace *trace, uint32_t vcpu, const char *text)
 	pthread_mutex_unlock(&trace->lock);
 }
 
+void trace_clear(struct trace *trace)
+{
+	pthread_mutex_lock(&trace->lock);
+	trace->cleared = trace->head;
+	pthread_mutex_unlock(&trace->lock);
+}
+
 uint64_t trace_head(struct trace *trace)
 {
 	pthread_mutex_lock(&trace->lock);
@@ -145,6 +152,7 @@ static size_t copy(const struct trace *trace, uint64_t offset, char *to, size_t 
 size_t trace_read(struct trace *trace, uint64_t *offset, char *to, size_t room)
 {
 	pthread_mutex_lock(&trace->lock);
+	*offset = MAX(*offset, trace->cleared);
 	if (trace->head > TRACE_BYTES && *offset < trace->head - TRACE_BYTES)
 		*offset = oldest(trace);
 	size_t n = *offset < trace->head ? copy(trace, *offset, to, room) : 0;

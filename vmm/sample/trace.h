@@ -42,6 +42,9 @@ void trace_set(struct trace *trace, enum trace_kind kind, bool on);
  */
 void trace_add(struct trace *trace, uint32_t vcpu, const char *text);
 
+/* Its lines so far can no more be read. Main thread. */
+void trace_clear(struct trace *trace);
+
 /* Where the next line will begin, in bytes since the start. */
 uint64_t trace_head(struct trace *trace);
 uint64_t trace_dropped(const struct trace *trace);

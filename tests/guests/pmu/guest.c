@@ -6,6 +6,7 @@
  */
 #include <stdbool.h>
 
+#include "demo/descriptors.h"
 #include "guests/guest.h"
 
 #define KERNEL_CS 0x10u
@@ -81,25 +82,6 @@ enum check {
 struct frame {
 	uint64_t rax, rcx, rdx, rsi, rdi, r8, r9, r10, r11;
 	uint64_t vector, error, rip, cs, rflags, rsp, ss;
-};
-
-struct idt_gate {
-	uint16_t offset_low, selector;
-	uint8_t ist, type;
-	uint16_t offset_middle;
-	uint32_t offset_high, reserved;
-};
-
-struct __attribute__((packed)) table_pointer {
-	uint16_t limit;
-	uint64_t base;
-};
-
-struct __attribute__((packed)) tss {
-	uint32_t reserved;
-	uint64_t rsp0;
-	uint32_t unused[22];
-	uint32_t iomap_base;
 };
 
 extern const uint8_t stub_nmi[], stub_gp[], stub_pmi[], user_code[], user_code_end[], after_user[];
@@ -205,29 +187,15 @@ void event(struct frame *frame)
 	}
 }
 
-static void gate(unsigned vector, const uint8_t *stub)
-{
-	const uint64_t at = (uint64_t)stub;
-	idt[vector] = (struct idt_gate){.offset_low = (uint16_t)at,
-	                                .selector = KERNEL_CS,
-	                                .type = 0x8e,
-	                                .offset_middle = (uint16_t)(at >> 16),
-	                                .offset_high = (uint32_t)(at >> 32)};
-}
-
 static void tables_load(void)
 {
-	const uint64_t base = (uint64_t)&tss;
 	tss.rsp0 = (uint64_t)(kernel_stack + STACK_BYTES);
-	tss.iomap_base = sizeof tss;
-	gdt[TSS_SELECTOR / 8] =
-		(sizeof tss - 1) | (base & 0xffffff) << 16 | UINT64_C(0x89) << 40 | (base >> 24 & 0xff) << 56;
-	gdt[TSS_SELECTOR / 8 + 1] = base >> 32;
+	tss_describe(&gdt[TSS_SELECTOR / 8], &tss);
 	const struct table_pointer gdtr = {.limit = sizeof gdt - 1, .base = (uint64_t)gdt};
 	const struct table_pointer idtr = {.limit = sizeof idt - 1, .base = (uint64_t)idt};
-	gate(VECTOR_NMI, stub_nmi);
-	gate(VECTOR_GP, stub_gp);
-	gate(VECTOR_PMI, stub_pmi);
+	idt[VECTOR_NMI] = idt_gate_to(stub_nmi, KERNEL_CS);
+	idt[VECTOR_GP] = idt_gate_to(stub_gp, KERNEL_CS);
+	idt[VECTOR_PMI] = idt_gate_to(stub_pmi, KERNEL_CS);
 	__asm__ volatile("lgdt %0; lidt %1; ltr %w2" : : "m"(gdtr), "m"(idtr), "r"(TSS_SELECTOR) : "memory");
 }
 

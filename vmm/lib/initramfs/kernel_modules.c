@@ -1,52 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "lib/initramfs/kernel_modules.h"
 
-#include <archive.h>
 #include <elf.h>
-#include <errno.h>
 #include <string.h>
 
-#define MODULE_BYTES_MAX (256u << 20) /* unpacked */
-#define PIECE_BYTES (64u << 10)
-#define FOLDER_DEPTH_MAX 16u
+#include "lib/symbol/module_file.h"
+
 #define BUILTIN_LIST "modules.builtin" /* Linux, Documentation/kbuild/kbuild.rst */
 
 G_DEFINE_QUARK(vprof_kernel_modules_error, kernel_modules_error)
 
 struct kernel_modules {
 	char *folder, *release;
-	GHashTable *paths; /* name: path of the file */
-	GHashTable *done;  /* names of those that are added, built in, or being added */
+	struct module_folder *files;
+	GHashTable *done; /* names of those that are added, built in, or being added */
 	unsigned added;
 };
-
-/* The name of the module in this file: its base name up to ".ko", where '-' and '_' are the same. NULL: it is none. */
-static char *module_name(const char *file)
-{
-	const char *end = strstr(file, ".ko");
-	if (!end || end == file || (end[3] != '\0' && end[3] != '.'))
-		return NULL;
-	return g_strdelimit(g_strndup(file, (gsize)(end - file)), "-", '_');
-}
-
-static void folder_scan(struct kernel_modules *modules, const char *path, unsigned depth)
-{
-	GDir *folder = depth == 0 ? NULL : g_dir_open(path, 0, NULL);
-	const char *entry;
-	while (folder && (entry = g_dir_read_name(folder)) != NULL) {
-		char *below = g_build_filename(path, entry, NULL);
-		char *name = module_name(entry);
-		/* `build` and `source` lead out of the folder. */
-		if (name && g_file_test(below, G_FILE_TEST_IS_REGULAR)) {
-			g_hash_table_replace(modules->paths, g_steal_pointer(&name), g_steal_pointer(&below));
-		} else if (g_file_test(below, G_FILE_TEST_IS_DIR) && !g_file_test(below, G_FILE_TEST_IS_SYMLINK)) {
-			folder_scan(modules, below, depth - 1);
-		}
-		g_free(name);
-		g_free(below);
-	}
-	g_clear_pointer(&folder, g_dir_close);
-}
 
 /* A path of the build on each line. */
 static void builtins_read(struct kernel_modules *modules)
@@ -57,7 +26,7 @@ static void builtins_read(struct kernel_modules *modules)
 	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 	for (char **line = lines; *line; line++) {
 		g_autofree char *file = g_path_get_basename(*line);
-		char *name = module_name(file);
+		char *name = module_file_name(file);
 		if (name)
 			g_hash_table_add(modules->done, name);
 	}
@@ -68,11 +37,10 @@ struct kernel_modules *kernel_modules_new(const char *folder, const char *releas
 	struct kernel_modules *modules = g_new0(struct kernel_modules, 1);
 	modules->folder = g_strdup(folder);
 	modules->release = g_strdup(release);
-	modules->paths = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+	modules->files = module_folder_new(folder);
 	modules->done = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	folder_scan(modules, folder, FOLDER_DEPTH_MAX);
 	builtins_read(modules);
-	if (g_hash_table_size(modules->paths) > 0)
+	if (module_folder_n(modules->files) > 0)
 		return modules;
 	g_set_error(
 		error, KERNEL_MODULES_ERROR, KERNEL_MODULES_ERROR_FOLDER,
@@ -86,47 +54,11 @@ void kernel_modules_free(struct kernel_modules *modules)
 {
 	if (!modules)
 		return;
-	g_hash_table_unref(modules->paths);
+	module_folder_free(modules->files);
 	g_hash_table_unref(modules->done);
 	g_free(modules->folder);
 	g_free(modules->release);
 	g_free(modules);
-}
-
-static bool unpack(struct archive *archive, const char *path, GByteArray *bytes)
-{
-	struct archive_entry *entry;
-	guint8 piece[PIECE_BYTES];
-	la_ssize_t n;
-	archive_read_support_filter_all(archive);
-	archive_read_support_format_raw(archive);
-	if (archive_read_open_filename(archive, path, PIECE_BYTES) != ARCHIVE_OK ||
-	    archive_read_next_header(archive, &entry) != ARCHIVE_OK)
-		return false;
-	while ((n = archive_read_data(archive, piece, sizeof(piece))) > 0) {
-		g_byte_array_append(bytes, piece, (guint)n);
-		if (bytes->len > MODULE_BYTES_MAX) {
-			archive_set_error(archive, EFBIG, "it is too large");
-			return false;
-		}
-	}
-	return n == 0;
-}
-
-/* A module's file without its compression. */
-static GBytes *module_read(const char *path, GError **error)
-{
-	struct archive *archive = archive_read_new();
-	GByteArray *bytes = g_byte_array_new();
-	bool read = unpack(archive, path, bytes);
-	if (!read)
-		g_set_error(error, KERNEL_MODULES_ERROR, KERNEL_MODULES_ERROR_FORMAT,
-		            "cannot read kernel module %s: %s", path, archive_error_string(archive));
-	archive_read_free(archive);
-	if (read)
-		return g_byte_array_free_to_bytes(bytes);
-	g_byte_array_unref(bytes);
-	return NULL;
 }
 
 /* ---- .modinfo: "KEY=VALUE" strings (Linux, include/linux/moduleparam.h) ---- */
@@ -225,10 +157,13 @@ static bool needs_add(struct kernel_modules *modules, struct span modinfo, struc
 static bool module_add(struct kernel_modules *modules, const char *name, const char *path, struct initramfs *initramfs,
                        GError **error)
 {
-	g_autoptr(GBytes) bytes = module_read(path, error);
+	g_autoptr(GError) why = NULL;
+	g_autoptr(GBytes) bytes = module_file_read(path, &why);
 	struct span file, modinfo;
-	if (!bytes)
+	if (!bytes) {
+		g_set_error_literal(error, KERNEL_MODULES_ERROR, KERNEL_MODULES_ERROR_FORMAT, why->message);
 		return false;
+	}
 	file.at = g_bytes_get_data(bytes, &file.n);
 	if (!modinfo_find(file, &modinfo)) {
 		g_set_error(error, KERNEL_MODULES_ERROR, KERNEL_MODULES_ERROR_FORMAT,
@@ -245,7 +180,7 @@ static bool module_add(struct kernel_modules *modules, const char *name, const c
 bool kernel_modules_add(struct kernel_modules *modules, const char *name, struct initramfs *initramfs, GError **error)
 {
 	g_autofree char *key = g_strdelimit(g_strdup(name), "-", '_');
-	const char *path = g_hash_table_lookup(modules->paths, key);
+	const char *path = module_folder_find(modules->files, key);
 	if (g_hash_table_contains(modules->done, key))
 		return true;
 	if (!path) {

@@ -96,7 +96,7 @@ static uint32_t node_intern(struct call_tree *tree, const struct address_node *k
 	return *slot;
 }
 
-void call_tree_add(struct call_tree *tree, const struct record_sample *sample)
+uint32_t call_tree_add(struct call_tree *tree, const struct record_sample *sample)
 {
 	struct chain_frame frames[CHAIN_FRAMES_MAX];
 	uint32_t parent = 0;
@@ -108,37 +108,61 @@ void call_tree_add(struct call_tree *tree, const struct record_sample *sample)
 			.mode = (uint8_t)profile_mode_of(frames[i].misc),
 		};
 
-		if (tree->mappings != NULL && key.mode == PROFILE_USER)
-			key.mapping = mappings_find(tree->mappings, sample->pid, key.ip, sample->time_ns);
+		if (tree->mappings != NULL)
+			key.mapping = mappings_find(tree->mappings, (enum profile_mode)key.mode, sample->pid, key.ip,
+			                            sample->time_ns);
 		parent = node_intern(tree, &key);
 	}
 	node_at(tree, parent)->self_samples++;
 	node_at(tree, parent)->self_period += sample->period;
+	return parent;
+}
+
+/* The nodes by symbol, and where each of them is: a node may have as many children as there are symbols. */
+struct merge {
+	GArray *nodes;     /* of struct call_node */
+	GHashTable *index; /* of struct child, which are their own keys, owned */
+};
+
+struct child {
+	size_t parent, node;
+	enum profile_mode mode;
+	const char *symbol, *module;
+};
+
+static guint child_hash(gconstpointer key)
+{
+	const struct child *child = key;
+
+	return (guint)hash_mix((uint64_t)child->parent << 2 | child->mode) ^ g_str_hash(child->symbol);
+}
+
+static gboolean child_equal(gconstpointer a, gconstpointer b)
+{
+	const struct child *left = a, *right = b;
+
+	return left->parent == right->parent && left->mode == right->mode && strcmp(left->symbol, right->symbol) == 0 &&
+	       strcmp(left->module, right->module) == 0;
 }
 
 /* The child of `parent` for that place, made if it is new. */
-static size_t child_intern(GArray *nodes, size_t parent, enum profile_mode mode, const struct place *place)
+static size_t child_intern(struct merge *merge, size_t parent, enum profile_mode mode, const struct place *place)
 {
-	size_t child = g_array_index(nodes, struct call_node, parent).first_child;
-
-	for (; child != 0; child = g_array_index(nodes, struct call_node, child).next_sibling) {
-		const struct call_node *node = &g_array_index(nodes, struct call_node, child);
-
-		if (node->mode == mode && strcmp(node->symbol, place->symbol) == 0 &&
-		    strcmp(node->module, place->module) == 0)
-			return child;
-	}
-	struct call_node node = {
+	const struct child key = {parent, merge->nodes->len, mode, place->symbol, place->module};
+	const struct child *known = g_hash_table_lookup(merge->index, &key);
+	const struct call_node node = {
 		.symbol = place->symbol,
 		.module = place->module,
 		.mode = mode,
-		.next_sibling = g_array_index(nodes, struct call_node, parent).first_child,
+		.next_sibling = g_array_index(merge->nodes, struct call_node, parent).first_child,
 	};
 
-	child = nodes->len;
-	g_array_append_val(nodes, node);
-	g_array_index(nodes, struct call_node, parent).first_child = child;
-	return child;
+	if (known != NULL)
+		return known->node;
+	g_hash_table_add(merge->index, g_memdup2(&key, sizeof(key)));
+	g_array_append_val(merge->nodes, node);
+	g_array_index(merge->nodes, struct call_node, parent).first_child = key.node;
+	return key.node;
 }
 
 static int nodes_compare(const void *a, const void *b, void *data)
@@ -169,33 +193,38 @@ static void children_sort(struct call_node *nodes, size_t parent, GArray *scratc
 }
 
 /* Nodes by symbol, with what fell into each itself; parents[i] is the one above node i. */
-static GArray *symbols_merge(const struct call_tree *tree, struct resolver *resolver, size_t *parents)
+static GArray *symbols_merge(const struct call_tree *tree, struct resolver *resolver, size_t *parents, size_t *node_of)
 {
-	GArray *nodes = g_array_new(FALSE, TRUE, sizeof(struct call_node));
-	size_t *node_of = g_new0(size_t, tree->nodes->len);
+	struct merge merge = {
+		.nodes = g_array_new(FALSE, TRUE, sizeof(struct call_node)),
+		.index = g_hash_table_new_full(child_hash, child_equal, g_free, NULL),
+	};
 
-	g_array_set_size(nodes, 1);
+	g_array_set_size(merge.nodes, 1);
 	for (uint32_t i = 1; i < tree->nodes->len; i++) {
 		const struct address_node *address = node_at(tree, i);
 		size_t parent = node_of[address->parent];
 		struct place place;
 
 		resolver_find(resolver, (enum profile_mode)address->mode, address->ip, address->mapping, &place);
-		node_of[i] = child_intern(nodes, parent, (enum profile_mode)address->mode, &place);
+		node_of[i] = child_intern(&merge, parent, (enum profile_mode)address->mode, &place);
 		parents[node_of[i]] = parent;
-		g_array_index(nodes, struct call_node, node_of[i]).self_samples += address->self_samples;
-		g_array_index(nodes, struct call_node, node_of[i]).self_period += address->self_period;
+		g_array_index(merge.nodes, struct call_node, node_of[i]).self_samples += address->self_samples;
+		g_array_index(merge.nodes, struct call_node, node_of[i]).self_period += address->self_period;
 	}
-	g_free(node_of);
-	return nodes;
+	g_hash_table_unref(merge.index);
+	return merge.nodes;
 }
 
-struct call_node *call_tree_resolve(const struct call_tree *tree, struct resolver *resolver, size_t *n)
+struct call_node *call_tree_resolve_numbers(const struct call_tree *tree, struct resolver *resolver, size_t *n,
+                                            size_t **node_of)
 {
 	size_t *parents = g_new0(size_t, tree->nodes->len);
 	g_autoptr(GArray) scratch = g_array_new(FALSE, FALSE, sizeof(size_t));
-	GArray *merged = symbols_merge(tree, resolver, parents);
+	GArray *merged;
 
+	*node_of = g_new0(size_t, tree->nodes->len);
+	merged = symbols_merge(tree, resolver, parents, *node_of);
 	*n = merged->len;
 	struct call_node *nodes = (struct call_node *)(void *)g_array_free(merged, FALSE);
 
@@ -212,4 +241,11 @@ struct call_node *call_tree_resolve(const struct call_tree *tree, struct resolve
 		children_sort(nodes, i, scratch);
 	g_free(parents);
 	return nodes;
+}
+
+struct call_node *call_tree_resolve(const struct call_tree *tree, struct resolver *resolver, size_t *n)
+{
+	g_autofree size_t *node_of = NULL;
+
+	return call_tree_resolve_numbers(tree, resolver, n, &node_of);
 }

@@ -24,8 +24,11 @@ void call_tree_free(struct call_tree *tree);
 /* As histogram_by_file. */
 void call_tree_by_file(struct call_tree *tree, struct mappings *mappings);
 
-/* A sample without a call chain stands alone, by its own ip. */
-void call_tree_add(struct call_tree *tree, const struct record_sample *sample);
+/*
+ * A sample without a call chain stands alone, by its own ip. Returns the number of the address where it fell, called as
+ * it was: for call_tree_resolve_numbers.
+ */
+uint32_t call_tree_add(struct call_tree *tree, const struct record_sample *sample);
 
 /* A function as called from the one above it. */
 struct call_node {
@@ -45,5 +48,9 @@ struct call_node {
  * linked with the largest period first, ties by name.
  */
 struct call_node *call_tree_resolve(const struct call_tree *tree, struct resolver *resolver, size_t *n);
+
+/* The same; (*node_of)[what call_tree_add returned] is an index into the array. By g_free. */
+struct call_node *call_tree_resolve_numbers(const struct call_tree *tree, struct resolver *resolver, size_t *n,
+                                            size_t **node_of);
 
 #endif

@@ -94,6 +94,31 @@ struct series *measurements_add_metric(struct measurements *measurements, const 
 	return series;
 }
 
+struct series *measurements_add_partial(struct measurements *measurements, const char *name, const char *unit)
+{
+	bool is_new = measurements_metric(measurements, name) == NULL;
+	struct series *series = measurements_add_metric(measurements, name, unit);
+
+	for (size_t i = 0; is_new && i < measurements->n_repetitions; i++)
+		series->values[i] = NAN;
+	return series;
+}
+
+static bool is_partial(const struct series *series, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (isnan(series->values[i]))
+			return true;
+	return false;
+}
+
+void measurements_drop_partial(struct measurements *measurements)
+{
+	for (guint i = measurements->metrics->len; i-- > 0;)
+		if (is_partial(g_ptr_array_index(measurements->metrics, i), measurements->n_repetitions))
+			g_ptr_array_remove_index(measurements->metrics, i);
+}
+
 struct series *measurements_add_function(struct measurements *measurements, const char *name, const char *module,
                                          enum profile_mode mode)
 {
@@ -131,6 +156,24 @@ void measurements_to_shares(struct measurements *measurements)
 		whole->values[r] = 100;
 	g_free(whole->unit);
 	whole->unit = g_strdup("%");
+	g_free(measurements->unit);
+	measurements->unit = g_strdup("%");
+}
+
+bool measurements_exact(const struct measurements *measurements, const struct series *series)
+{
+	if (!measurements->counted || strcmp(series->unit, measurements->unit) != 0)
+		return false;
+	for (size_t i = 1; i < measurements->n_repetitions; i++)
+		if (series->values[i] != series->values[0])
+			return false;
+	return true;
+}
+
+static struct shift shift_exact(double difference)
+{
+	return (struct shift){
+		.estimate = difference, .low = difference, .high = difference, .p = difference != 0 ? 0 : 1};
 }
 
 static double median_of(const struct measurements *measurements, const struct series *series)
@@ -149,7 +192,11 @@ static struct change change_between(const struct measurements *base_set, const s
 		.now_median = median_of(now_set, now),
 	};
 
-	if (base != NULL && now != NULL)
+	change.exact =
+		base != NULL && now != NULL && measurements_exact(base_set, base) && measurements_exact(now_set, now);
+	if (change.exact)
+		change.shift = shift_exact(change.now_median - change.base_median);
+	else if (base != NULL && now != NULL)
 		change.shift = shift_between(base->values, base_set->n_repetitions, now->values, now_set->n_repetitions,
 		                             alpha);
 	else
@@ -226,20 +273,34 @@ static void decide_which_stand(struct comparison *comparison, double rate)
 		comparison->explained = sum / comparison->metrics[0].shift.estimate;
 }
 
+static bool measure_alike(const struct series *base, const struct series *now)
+{
+	return base != NULL && now != NULL && strcmp(base->unit, now->unit) == 0;
+}
+
 static void compare_metrics(struct comparison *comparison, const struct measurements *base,
                             const struct measurements *now, double alpha)
 {
 	comparison->metrics = g_new(struct change, base->metrics->len);
+	comparison->apart = g_ptr_array_new();
 	for (guint i = 0; i < base->metrics->len; i++) {
 		const struct series *series = g_ptr_array_index(base->metrics, i);
 		const struct series *other = measurements_metric(now, series->name);
 		struct change *change = &comparison->metrics[comparison->n_metrics];
 
-		if (other == NULL)
+		if (!measure_alike(series, other)) {
+			g_ptr_array_add(comparison->apart, (void *)series);
 			continue;
+		}
 		*change = change_between(base, series, now, other, alpha);
 		change->stands = change->shift.p <= 2 * alpha;
 		comparison->n_metrics++;
+	}
+	for (guint i = 0; i < now->metrics->len; i++) {
+		const struct series *series = g_ptr_array_index(now->metrics, i);
+
+		if (!measure_alike(measurements_metric(base, series->name), series))
+			g_ptr_array_add(comparison->apart, (void *)series);
 	}
 }
 
@@ -275,6 +336,7 @@ void comparison_free(struct comparison *comparison)
 	if (comparison == NULL)
 		return;
 	g_free(comparison->metrics);
+	g_ptr_array_unref(comparison->apart);
 	g_free(comparison->functions);
 	g_free(comparison->only);
 	g_free(comparison);
@@ -298,6 +360,20 @@ static double *logarithms(const double *values, size_t n)
 	for (size_t i = 0; i < n; i++)
 		logs[i] = log(values[i]);
 	return logs;
+}
+
+struct judgement judge_exact(double base, double now, double max_regression)
+{
+	double ratio = now / base;
+
+	return (struct judgement){
+		.verdict = ratio > 1 + max_regression ? VERDICT_REGRESSED : VERDICT_GOOD,
+		.exact = true,
+		.ratio = ratio,
+		.ratio_low = ratio,
+		.ratio_high = ratio,
+		.repetitions_wanted = 1,
+	};
 }
 
 struct judgement judge(const double *base, size_t n_base, const double *now, size_t n_now, double max_regression,

@@ -16,12 +16,14 @@ struct series {
 	char *module; /* of a function; "" for a metric */
 	char *unit;   /* "ns", an event's name, or what a workload says */
 	enum profile_mode mode;
-	double *values; /* one for each repetition */
+	double *values; /* one for each repetition; NAN in a metric: not measured in that one */
 };
 
-/* What was measured of one build. */
+/* What was measured of one build. Its values in `unit` are exact when they are counted and every repetition's the same.
+ */
 struct measurements {
 	size_t n_repetitions;
+	bool counted;         /* every event one by one: without the noise of samples */
 	char *unit;           /* of the functions' values, and of the first metric's */
 	GPtrArray *metrics;   /* of struct series, owned; the first is the sum of the functions */
 	GPtrArray *functions; /* of struct series, owned, each name once in a mode and module */
@@ -37,6 +39,10 @@ const struct series *measurements_metric(const struct measurements *measurements
 /* The series of that name, made (all 0) if it is new. A function's name is cut before the first '.' behind its start.
  */
 struct series *measurements_add_metric(struct measurements *measurements, const char *name, const char *unit);
+/* As measurements_add_metric, but NAN at first: not every repetition may have it. */
+struct series *measurements_add_partial(struct measurements *measurements, const char *name, const char *unit);
+/* Takes the metrics away that some repetition does not have. */
+void measurements_drop_partial(struct measurements *measurements);
 struct series *measurements_add_function(struct measurements *measurements, const char *name, const char *module,
                                          enum profile_mode mode);
 
@@ -46,11 +52,15 @@ struct series *measurements_add_function(struct measurements *measurements, cons
  */
 void measurements_to_shares(struct measurements *measurements);
 
+/* Whether the values need no statistics: they are exact, and would be the same in one repetition more. */
+bool measurements_exact(const struct measurements *measurements, const struct series *series);
+
 /* One thing in both sets. */
 struct change {
 	const struct series *base, *now; /* one of them NULL: only the other has it */
 	double base_median, now_median;  /* 0 where there is none */
 	struct shift shift;              /* now - base, in the unit of the values */
+	bool exact;                      /* both are: no bounds, no chance */
 	bool stands; /* a change, after control of the false discovery rate; false: not tested, or not shown */
 };
 
@@ -60,8 +70,9 @@ struct comparison_options {
 };
 
 struct comparison {
-	struct change *metrics; /* in base's order */
+	struct change *metrics; /* in base's order: those that both sets have in the same unit */
 	size_t n_metrics;
+	GPtrArray *apart;         /* of const struct series: the other metrics */
 	struct change *functions; /* those tested, the largest shift first */
 	size_t n_functions;
 	struct change *only; /* functions of weight that only one of the sets has: new, gone, renamed or inlined */
@@ -87,11 +98,15 @@ const char *verdict_name(enum verdict verdict);
 
 struct judgement {
 	enum verdict verdict;
+	bool exact;                   /* there are no bounds, nor any need of them */
 	double ratio;                 /* now / base */
 	double ratio_low, ratio_high; /* each bound is wrong with probability alpha at most; 0, INFINITY: none */
 	double detectable;            /* the smallest change from max_regression these repetitions tell, e.g. 0.02 */
 	size_t repetitions_wanted;    /* of each set, to tell no change from max_regression; SIZE_MAX: no number */
 };
+
+/* Whether an exact metric is worse now than max_regression (0.03: 3 %) allows. Both values > 0. */
+struct judgement judge_exact(double base, double now, double max_regression);
 
 /*
  * Whether a metric of which less is better is worse now than max_regression (0.03: 3 %) allows; wrong with probability

@@ -107,8 +107,9 @@ void histogram_add(struct histogram *histogram, const struct record_sample *samp
 		.event = (uint16_t)event,
 		.mode = (uint8_t)profile_mode_of(sample->misc),
 	};
-	if (histogram->mappings != NULL && key.mode == PROFILE_USER)
-		key.mapping = mappings_find(histogram->mappings, sample->pid, sample->ip, sample->time_ns);
+	if (histogram->mappings != NULL)
+		key.mapping = mappings_find(histogram->mappings, (enum profile_mode)key.mode, sample->pid, sample->ip,
+		                            sample->time_ns);
 	if (histogram->comms != NULL) {
 		key.pid = sample->pid;
 		key.tid = sample->tid;

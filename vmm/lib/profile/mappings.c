@@ -13,7 +13,8 @@ struct mappings {
 	/* What the last look-up found, until something is added. */
 	uint32_t last_pid;
 	const struct mapping *last;
-	uint64_t last_until_ns; /* what it found is right for times before this */
+	uint64_t last_until_ns;              /* what it found is right for times before this */
+	uint64_t modules_start, modules_end; /* between which all modules are */
 };
 
 static void file_free(void *data)
@@ -28,6 +29,7 @@ struct mappings *mappings_new(void)
 {
 	struct mappings *mappings = g_new0(struct mappings, 1);
 
+	mappings->modules_start = UINT64_MAX;
 	mappings->processes = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)g_ptr_array_unref);
 	mappings->files = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_ptr_array_unref);
 	return mappings;
@@ -123,13 +125,28 @@ static bool is_known(const timeline *line, guint n, const struct mapping *mappin
 	       there->end == mapping->end && there->file_offset == mapping->file_offset;
 }
 
+#define KERNEL_PID UINT32_MAX /* as perf has it in the kernel's own records */
+
+/* Whose mapping it is; false for one that says nothing here: the kernel itself, which is no file. */
+static bool is_taken(const struct perf_event_header *record, struct record_mmap *mmap)
+{
+	switch (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) {
+	case PERF_RECORD_MISC_USER:
+		return true;
+	case PERF_RECORD_MISC_KERNEL:
+		mmap->pid = KERNEL_PID;
+		return mmap->file_name[0] == '[' && !g_str_has_prefix(mmap->file_name, "[kernel");
+	default:
+		return false;
+	}
+}
+
 void mappings_add(struct mappings *mappings, const struct perf_event_header *record, size_t bytes, uint64_t time_ns)
 {
 	struct record_mmap mmap;
 	uint64_t end;
 
-	if ((record->misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER ||
-	    !record_mmap_decode(record, bytes, &mmap) || mmap.bytes == 0 ||
+	if (!record_mmap_decode(record, bytes, &mmap) || !is_taken(record, &mmap) || mmap.bytes == 0 ||
 	    __builtin_add_overflow(mmap.start, mmap.bytes, &end))
 		return;
 	timeline *line = process_intern(mappings, mmap.pid);
@@ -143,11 +160,27 @@ void mappings_add(struct mappings *mappings, const struct perf_event_header *rec
 	};
 
 	mappings->last = NULL;
+	if (mmap.pid == KERNEL_PID) {
+		mappings->modules_start = MIN(mappings->modules_start, mmap.start);
+		mappings->modules_end = MAX(mappings->modules_end, end);
+	}
 	if (!is_known(line, n, &mapping))
 		g_ptr_array_insert(line, (gint)n, g_memdup2(&mapping, sizeof(mapping)));
 }
 
-const struct mapping *mappings_find(struct mappings *mappings, uint32_t pid, uint64_t ip, uint64_t time_ns)
+/* The first that is said later. */
+static const struct mapping *timeline_find_later(const timeline *line, guint n, uint64_t ip)
+{
+	for (; n < line->len; n++) {
+		const struct mapping *mapping = line->pdata[n];
+
+		if (ip >= mapping->start && ip < mapping->end)
+			return mapping;
+	}
+	return NULL;
+}
+
+static const struct mapping *process_find(struct mappings *mappings, uint32_t pid, uint64_t ip, uint64_t time_ns)
 {
 	const struct mapping *last = mappings->last;
 
@@ -168,5 +201,20 @@ const struct mapping *mappings_find(struct mappings *mappings, uint32_t pid, uin
 		mappings->last_until_ns =
 			n < line->len ? ((const struct mapping *)line->pdata[n])->time_ns : UINT64_MAX;
 	}
-	return found;
+	return found == NULL && pid == KERNEL_PID ? timeline_find_later(line, n, ip) : found;
+}
+
+const struct mapping *mappings_find(struct mappings *mappings, enum profile_mode mode, uint32_t pid, uint64_t ip,
+                                    uint64_t time_ns)
+{
+	switch (mode) {
+	case PROFILE_USER:
+		return process_find(mappings, pid, ip, time_ns);
+	case PROFILE_KERNEL:
+		if (ip < mappings->modules_start || ip >= mappings->modules_end)
+			return NULL;
+		return process_find(mappings, KERNEL_PID, ip, time_ns);
+	default:
+		return NULL;
+	}
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Which file stands at an address of a process at a time: what the PERF_RECORD_MMAP and MMAP2 records of a recording
- * say about user space. Of two mappings that overlap the later one counts.
+ * say about user space, and about the kernel's loadable modules ("[virtio_blk]"). Of two mappings that overlap the
+ * later one counts.
  */
 #ifndef VPROF_PROFILE_MAPPINGS_H
 #define VPROF_PROFILE_MAPPINGS_H
 
 #include <stdbool.h>
 
+#include "lib/profile/mode.h"
 #include "lib/record/record.h"
 
 /* One for each path and build-id. */
@@ -35,10 +37,20 @@ struct mappings;
 struct mappings *mappings_new(void);
 void mappings_free(struct mappings *mappings);
 
-/* A record that is about mappings in user space is taken; others are left alone. In any order of times. */
+/* A record that is about mappings in user space or modules is taken; others are left alone. In any order of times. */
 void mappings_add(struct mappings *mappings, const struct perf_event_header *record, size_t bytes, uint64_t time_ns);
 
-/* NULL: nothing is known to stand there. Lives as long as `mappings`. */
-const struct mapping *mappings_find(struct mappings *mappings, uint32_t pid, uint64_t ip, uint64_t time_ns);
+/*
+ * NULL: nothing is known to stand there. Lives as long as `mappings`. Modules are looked for once in a while only: one
+ * that is said later, where nothing was, counts before that as well.
+ */
+const struct mapping *mappings_find(struct mappings *mappings, enum profile_mode mode, uint32_t pid, uint64_t ip,
+                                    uint64_t time_ns);
+
+/* Whether it is a loadable module of the kernel. */
+static inline bool mapping_is_module(const struct mapping *mapping)
+{
+	return mapping->start >> 63 != 0;
+}
 
 #endif

@@ -33,7 +33,7 @@ static bool recording_find(const void *source, uint64_t ip, struct place *place)
 
 static bool image_find(const void *source, uint64_t ip, struct place *place)
 {
-	const struct symbol *symbol = symtab_find(source, ip);
+	const struct symbol *symbol = source != NULL ? symtab_find(source, ip) : NULL;
 
 	if (symbol == NULL)
 		return false;

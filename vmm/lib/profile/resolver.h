@@ -24,8 +24,8 @@ struct place {
 struct resolver;
 
 /*
- * All that the recording has brought along, or the kernel's symbols of `symtab` and the others of the recording. What
- * they get is borrowed until resolver_free.
+ * All that the recording has brought along, or the kernel's symbols of `symtab` (NULL: none) and the others of the
+ * recording (NULL: none). What they get is borrowed until resolver_free.
  */
 struct resolver *resolver_new_recording(const struct recording *recording);
 struct resolver *resolver_new_symtab(const struct symtab *symtab, const struct recording *recording);

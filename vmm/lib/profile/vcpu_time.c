@@ -29,7 +29,19 @@ static uint64_t minus(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-struct vcpu_time_parts vcpu_time_split(const struct vcpu_time *time)
+static void guest_split(struct vcpu_time_parts *parts, const struct vcpu_modes *modes)
+{
+	const uint64_t looks = modes->kernel + modes->user;
+
+	if (looks == 0) {
+		parts->guest_unknown_ns = parts->guest_ns;
+		return;
+	}
+	parts->guest_kernel_ns = (uint64_t)((unsigned __int128)parts->guest_ns * modes->kernel / looks);
+	parts->guest_user_ns = parts->guest_ns - parts->guest_kernel_ns;
+}
+
+struct vcpu_time_parts vcpu_time_split(const struct vcpu_time *time, const struct vcpu_modes *modes)
 {
 	/* What was neither the VMM's work nor KVM's polling was the guest. */
 	uint64_t known_ns = time->vmm_ns + time->halt_poll_ns;
@@ -52,5 +64,20 @@ struct vcpu_time_parts vcpu_time_split(const struct vcpu_time *time)
 	parts.halted_ns -= from_halt_ns;
 	parts.offline_ns -= from_offline_ns;
 	parts.residual_ns = (int64_t)(time->wall_ns - (sum_ns - from_halt_ns - from_offline_ns));
+	guest_split(&parts, modes);
 	return parts;
+}
+
+void vcpu_time_parts_add(struct vcpu_time_parts *sum, const struct vcpu_time_parts *parts)
+{
+	sum->wall_ns += parts->wall_ns;
+	sum->guest_ns += parts->guest_ns;
+	sum->guest_kernel_ns += parts->guest_kernel_ns;
+	sum->guest_user_ns += parts->guest_user_ns;
+	sum->guest_unknown_ns += parts->guest_unknown_ns;
+	sum->vmm_ns += parts->vmm_ns;
+	sum->halted_ns += parts->halted_ns;
+	sum->offline_ns += parts->offline_ns;
+	sum->runnable_ns += parts->runnable_ns;
+	sum->residual_ns += parts->residual_ns;
 }

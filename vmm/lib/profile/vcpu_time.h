@@ -35,10 +35,21 @@ void vcpu_time_add(struct vcpu_time *sum, const struct vcpu_time *time);
 /* What passed between two readings; from 0 where a clock was reset between them. */
 struct vcpu_time vcpu_time_between(const struct vcpu_time *from, const struct vcpu_time *to);
 
-/* guest + vmm + halted + offline + runnable + residual = wall. */
+/*
+ * How often a look at the vCPU, VCPU_MODE_LOOKS_HZ times a second and at random, found the guest running in which mode.
+ * Looks that found the VMM at work or the vCPU halted are not among them.
+ */
+#define VCPU_MODE_LOOKS_HZ 97u
+struct vcpu_modes {
+	uint64_t kernel, user;
+};
+
+/* guest + vmm + halted + offline + runnable + residual = wall, and the three parts of the guest's sum to that. */
 struct vcpu_time_parts {
 	uint64_t wall_ns;
-	uint64_t guest_ns;    /* guest code, and the exits that KVM handles by itself */
+	uint64_t guest_ns; /* guest code, and the exits that KVM handles by itself */
+	/* Of it, by the share of the looks that found the guest there; all unknown when none did. */
+	uint64_t guest_kernel_ns, guest_user_ns, guest_unknown_ns;
 	uint64_t vmm_ns;      /* in the VMM, waits for a host CPU and for locks included: it is wall time */
 	uint64_t halted_ns;   /* until the wake-up */
 	uint64_t offline_ns;  /* not started yet */
@@ -47,6 +58,8 @@ struct vcpu_time_parts {
 	                      */
 };
 
-struct vcpu_time_parts vcpu_time_split(const struct vcpu_time *time);
+struct vcpu_time_parts vcpu_time_split(const struct vcpu_time *time, const struct vcpu_modes *modes);
+/* Those of several vCPUs: each one's guest time is told apart by its own looks. */
+void vcpu_time_parts_add(struct vcpu_time_parts *sum, const struct vcpu_time_parts *parts);
 
 #endif

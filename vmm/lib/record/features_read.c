@@ -2,6 +2,7 @@
 /* Feature sections, decoded (Linux, tools/perf/util/header.c, the process_* functions). */
 #include <string.h>
 
+#include "lib/record/hex.h"
 #include "lib/record/reader_priv.h"
 
 struct cursor {
@@ -114,15 +115,6 @@ bool dso_is_kernel(const char *name)
 	return g_str_has_prefix(name, KERNEL_DSO_NAME) || g_str_has_prefix(slash ? slash + 1 : name, "vmlinux");
 }
 
-char *build_id_text(const uint8_t *build_id, size_t bytes)
-{
-	GString *text = g_string_sized_new(2 * bytes);
-
-	for (size_t i = 0; i < bytes; i++)
-		g_string_append_printf(text, "%02x", build_id[i]);
-	return g_string_free(text, FALSE);
-}
-
 /* One entry for each DSO; the kernel's is kept. */
 static bool build_id_decode(struct recording_info *info, struct cursor cursor)
 {
@@ -141,7 +133,7 @@ static bool build_id_decode(struct recording_info *info, struct cursor cursor)
 		if ((entry.header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL && id_bytes &&
 		    dso_is_kernel(name)) {
 			g_free(info->kernel_build_id);
-			info->kernel_build_id = build_id_text(entry.build_id, id_bytes);
+			info->kernel_build_id = hex_encode(entry.build_id, id_bytes);
 		}
 	}
 	return true;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/record/hex.h"
 #include "lib/record/reader_priv.h"
 
 static bool refuse(const struct recording *recording, enum recording_error code, GError **error, const char *format,
@@ -273,7 +274,7 @@ static bool prologue_take(const struct perf_event_header *record, size_t bytes, 
 			recording->events[event].name = g_utf8_make_valid(name, -1);
 	} else if (!recording->info.kernel_build_id && record_mmap_decode(record, bytes, &mapping) &&
 	           mapping.build_id && dso_is_kernel(mapping.file_name)) {
-		recording->info.kernel_build_id = build_id_text(mapping.build_id, mapping.build_id_bytes);
+		recording->info.kernel_build_id = hex_encode(mapping.build_id, mapping.build_id_bytes);
 	}
 	return record->type != PERF_RECORD_SAMPLE;
 }
@@ -331,6 +332,12 @@ void recording_free(struct recording *recording)
 size_t recording_n_events(const struct recording *recording)
 {
 	return recording->n_events;
+}
+
+bool recording_event_counts_time(const struct recording_event *event)
+{
+	return event->attr.type == PERF_TYPE_SOFTWARE &&
+	       (event->attr.config == PERF_COUNT_SW_TASK_CLOCK || event->attr.config == PERF_COUNT_SW_CPU_CLOCK);
 }
 
 const struct recording_event *recording_event(const struct recording *recording, size_t i)

@@ -20,6 +20,8 @@ void recording_free(struct recording *recording);
 size_t recording_n_events(const struct recording *recording);
 /* Name and attr of event i; ids borrowed. */
 const struct recording_event *recording_event(const struct recording *recording, size_t i);
+/* Whether its periods are nanoseconds: a clock's. */
+bool recording_event_counts_time(const struct recording_event *event);
 /* The event a sample belongs to, by its id; 0 when there is only one; -1 for an unknown id. */
 int recording_event_of(const struct recording *recording, const struct record_sample *sample);
 

@@ -58,6 +58,5 @@ int recording_symbol_compare_user(const struct recording_symbol *a, const struct
 
 /* "[kernel.kallsyms]..." or a vmlinux: what perf calls the kernel. */
 bool dso_is_kernel(const char *name);
-char *build_id_text(const uint8_t *build_id, size_t bytes);
 
 #endif

@@ -46,6 +46,11 @@ struct task_wire {
 };
 _Static_assert(sizeof(struct task_wire) == 24, "no padding");
 
+/* PERF_RECORD_SWITCH_CPU_WIDE: the next task with PERF_RECORD_MISC_SWITCH_OUT, else the previous one. */
+struct switch_wire {
+	uint32_t pid, tid;
+};
+
 struct mmap_wire {
 	uint32_t pid, tid;
 	uint64_t start, bytes, page_offset;
@@ -164,6 +169,15 @@ size_t record_task_encode(uint32_t type, uint32_t parent_pid, uint32_t parent_ti
 	const struct task_wire body = {id->pid, parent_pid, id->tid, parent_tid, id->time_ns};
 
 	return record_assemble(type, 0, &body, sizeof(body), NULL, id, to, room);
+}
+
+size_t record_switch_encode(bool out, uint32_t other_pid, uint32_t other_tid, const struct record_id *id, void *to,
+                            size_t room)
+{
+	const struct switch_wire body = {other_pid, other_tid};
+
+	return record_assemble(PERF_RECORD_SWITCH_CPU_WIDE, out ? PERF_RECORD_MISC_SWITCH_OUT : 0, &body, sizeof(body),
+	                       NULL, id, to, room);
 }
 
 size_t record_mmap_encode(uint16_t misc, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t page_offset,
@@ -364,6 +378,19 @@ bool record_task_decode(const struct perf_event_header *record, size_t bytes, st
 	if (!take(&cursor, &body, sizeof(body)))
 		return false;
 	*task = (struct record_task){body.pid, body.parent_pid, body.tid, body.parent_tid, body.time_ns};
+	return true;
+}
+
+bool record_switch_decode(const struct perf_event_header *record, size_t bytes, struct record_switch *change)
+{
+	struct switch_wire body;
+
+	if (bytes < sizeof(*record) || record->type != PERF_RECORD_SWITCH_CPU_WIDE)
+		return false;
+	struct cursor cursor = cursor_body(record, bytes);
+	if (!take(&cursor, &body, sizeof(body)))
+		return false;
+	*change = (struct record_switch){(record->misc & PERF_RECORD_MISC_SWITCH_OUT) != 0, body.pid, body.tid};
 	return true;
 }
 

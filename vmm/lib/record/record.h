@@ -80,6 +80,12 @@ size_t record_comm_encode(const char *comm, bool exec, const struct record_id *i
 /* PERF_RECORD_FORK or PERF_RECORD_EXIT of the task that `id` is; its parent, and when. */
 size_t record_task_encode(uint32_t type, uint32_t parent_pid, uint32_t parent_tid, const struct record_id *id, void *to,
                           size_t room);
+/*
+ * PERF_RECORD_SWITCH_CPU_WIDE: the task that `id` is leaves the processor to the other one (`out`), or takes it over
+ * from it.
+ */
+size_t record_switch_encode(bool out, uint32_t other_pid, uint32_t other_tid, const struct record_id *id, void *to,
+                            size_t room);
 size_t record_mmap_encode(uint16_t misc, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t page_offset,
                           const char *file_name, const struct record_id *id, void *to, size_t room);
 /* The same with the mapped file's build-id (PERF_RECORD_MMAP2): 1..RECORD_BUILD_ID_BYTES_MAX bytes, else 0. */
@@ -106,6 +112,11 @@ struct record_task {
 };
 /* Of a FORK or an EXIT. */
 bool record_task_decode(const struct perf_event_header *record, size_t bytes, struct record_task *task);
+struct record_switch {
+	bool out;
+	uint32_t other_pid, other_tid;
+};
+bool record_switch_decode(const struct perf_event_header *record, size_t bytes, struct record_switch *change);
 bool record_mmap_decode(const struct perf_event_header *record, size_t bytes, struct record_mmap *mmap);
 bool record_event_name_decode(const struct perf_event_header *record, size_t bytes, uint64_t *event_id,
                               const char **name);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/record/hex.h"
 #include "lib/symbol/image_priv.h"
 
 #define RELEASE_BYTES_MAX 64u /* __NEW_UTS_LEN of include/uapi/linux/utsname.h */
@@ -15,13 +16,14 @@ G_DEFINE_QUARK(vprof_image_error, image_error)
 
 bool image_fail(const struct image *image, GError **error, enum image_error code, const char *format, ...)
 {
+	static const char *const kinds[] = {
+		[IMAGE_KERNEL] = "kernel", [IMAGE_PROGRAM] = "program", [IMAGE_MODULE] = "kernel module"};
 	va_list arguments;
 
 	va_start(arguments, format);
 	g_autofree char *what = g_strdup_vprintf(format, arguments);
 	va_end(arguments);
-	g_set_error(error, IMAGE_ERROR, (int)code, "cannot use %s %s: %s", image->program ? "program" : "kernel",
-	            image->path, what);
+	g_set_error(error, IMAGE_ERROR, (int)code, "cannot use %s %s: %s", kinds[image->kind], image->path, what);
 	return false;
 }
 
@@ -72,7 +74,7 @@ static bool parse(struct image *image, GError **error)
 		                  "it has %zu bytes, and a kernel has at most %" PRIu64
 		                  "; give a vmlinux, a bzImage (vmlinuz) or another ELF64 kernel",
 		                  file.n, IMAGE_FILE_BYTES_MAX);
-	if (!image->program && image_is_bzimage_file(file)) {
+	if (image->kind == IMAGE_KERNEL && image_is_bzimage_file(file)) {
 		if (!image_unpack_bzimage(image, error))
 			return false;
 		image->is_linux = true;
@@ -82,19 +84,19 @@ static bool parse(struct image *image, GError **error)
 	image->bytes.data = g_bytes_get_data(image->elf, &image->bytes.n);
 	if (!image_parse_elf(image, error))
 		return false;
-	if (!image->program && !image->release) {
+	if (image->kind == IMAGE_KERNEL && !image->release) {
 		image->release = release_from_banner(image);
 		image->is_linux = image->is_linux || image->release;
 	}
 	return true;
 }
 
-static struct image *image_make(const char *path, GBytes *file, bool program, GError **error)
+static struct image *image_make(const char *path, GBytes *file, enum image_kind kind, GError **error)
 {
 	struct image *image = g_new0(struct image, 1);
 
 	image->path = g_strdup(path);
-	image->program = program;
+	image->kind = kind;
 	image->file = g_bytes_ref(file);
 	if (!parse(image, error)) {
 		image_free(image);
@@ -105,12 +107,17 @@ static struct image *image_make(const char *path, GBytes *file, bool program, GE
 
 struct image *image_new(const char *path, GBytes *file, GError **error)
 {
-	return image_make(path, file, false, error);
+	return image_make(path, file, IMAGE_KERNEL, error);
 }
 
 struct image *image_new_program(const char *path, GBytes *file, GError **error)
 {
-	return image_make(path, file, true, error);
+	return image_make(path, file, IMAGE_PROGRAM, error);
+}
+
+struct image *image_new_module(const char *path, GBytes *file, GError **error)
+{
+	return image_make(path, file, IMAGE_MODULE, error);
 }
 
 static GBytes *map_file(const char *path, int fd, GError **error)
@@ -248,6 +255,11 @@ static const uint8_t *span_or_null(struct span span, size_t *bytes)
 const uint8_t *image_build_id(const struct image *image, size_t *bytes)
 {
 	return span_or_null(image->build_id, bytes);
+}
+
+char *image_build_id_text(const struct image *image)
+{
+	return image->build_id.n > 0 ? hex_encode(image->build_id.data, image->build_id.n) : NULL;
 }
 
 const uint8_t *image_setup_header(const struct image *image, size_t *bytes)

@@ -49,6 +49,12 @@ struct image *image_new(const char *path, GBytes *file, GError **error);
  * and not its contents: segments may lie outside the file, and have no file_bytes then.
  */
 struct image *image_new_program(const char *path, GBytes *file, GError **error);
+/*
+ * A loadable module of Linux, as its .ko file is without compression. It is not linked: what is code has the addresses
+ * that the kernel's layout gives it, counted from the module's first byte of code; and from the next page on, that of
+ * its init function. These two are its segments, and addresses their file_offset.
+ */
+struct image *image_new_module(const char *path, GBytes *file, GError **error);
 /* The same for the regular file behind `fd`, which stays the caller's. */
 struct image *image_open_fd(const char *path, int fd, GError **error);
 void image_free(struct image *image);
@@ -79,6 +85,8 @@ bool image_is_linux(const struct image *image);
 const char *image_release(const struct image *image);
 /* GNU build-id note; NULL if there is none. */
 const uint8_t *image_build_id(const struct image *image, size_t *bytes);
+/* The same in hexadecimal, which the caller frees (g_free). */
+char *image_build_id_text(const struct image *image);
 /* The setup header of a bzImage, from offset 0x1f1 (struct setup_header); NULL for a plain ELF. */
 const uint8_t *image_setup_header(const struct image *image, size_t *bytes);
 

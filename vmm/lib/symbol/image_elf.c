@@ -41,7 +41,10 @@ static bool check_header(const struct image *image, Elf64_Ehdr *header, GError *
 	if (ident[EI_DATA] != ELFDATA2LSB || header->e_machine != EM_X86_64)
 		return image_fail(image, error, IMAGE_ERROR_CLASS, "it is for ELF machine %u (%s-endian); " GIVE_X86_64,
 		                  header->e_machine, ident[EI_DATA] == ELFDATA2LSB ? "little" : "big");
-	if (header->e_type != ET_EXEC && header->e_type != ET_DYN)
+	if (image->kind == IMAGE_MODULE && header->e_type != ET_REL)
+		return image_fail(image, error, IMAGE_ERROR_SEGMENTS,
+		                  "it is an ELF file of type %u; a loadable module has %u", header->e_type, ET_REL);
+	if (image->kind != IMAGE_MODULE && header->e_type != ET_EXEC && header->e_type != ET_DYN)
 		return image_fail(image, error, IMAGE_ERROR_SEGMENTS,
 		                  "it is an ELF file of type %u, not an executable; give a linked kernel",
 		                  header->e_type);
@@ -62,7 +65,7 @@ static bool add_segment(struct image *image, unsigned index, const Elf64_Phdr *h
 		                  index, header->p_filesz, header->p_memsz, header->p_paddr);
 	bool in_file = span_holds(image->bytes, header->p_offset, file_bytes);
 
-	if (!in_file && image->program)
+	if (!in_file && image->kind == IMAGE_PROGRAM)
 		file_bytes = 0;
 	else if (!in_file)
 		return image_fail(image, error, IMAGE_ERROR_TRUNCATED,
@@ -127,14 +130,14 @@ static void take_note(struct image *image, struct span name, uint32_t type, stru
 }
 
 /* Notes are hints: a malformed one ends the walk and nothing else. */
-static void walk_notes(struct image *image, const Elf64_Phdr *header)
+void image_walk_notes(struct image *image, uint64_t from, uint64_t bytes, uint64_t alignment)
 {
-	uint64_t alignment = header->p_align == 8 ? 8 : 4;
 	uint64_t offset = 0;
 	struct span notes;
 	Elf64_Nhdr note;
 
-	if (!span_slice(image->bytes, header->p_offset, MIN(header->p_filesz, NOTES_BYTES_MAX), &notes))
+	alignment = alignment == 8 ? 8 : 4;
+	if (!span_slice(image->bytes, from, MIN(bytes, NOTES_BYTES_MAX), &notes))
 		return;
 	while (span_read(notes, offset, &note, sizeof(note))) {
 		uint64_t name_at = offset + sizeof(note);
@@ -169,7 +172,7 @@ static bool parse_program_headers(struct image *image, const Elf64_Ehdr *header,
 		if (program.p_type == PT_LOAD && !add_segment(image, i, &program, error))
 			return false;
 		if (program.p_type == PT_NOTE)
-			walk_notes(image, &program);
+			image_walk_notes(image, program.p_offset, program.p_filesz, program.p_align);
 	}
 	return order_segments(image, error);
 }
@@ -213,8 +216,10 @@ bool image_parse_elf(struct image *image, GError **error)
 {
 	Elf64_Ehdr header;
 
-	if (!check_header(image, &header, error) || !parse_program_headers(image, &header, error) ||
-	    !parse_section_headers(image, &header, error))
+	if (!check_header(image, &header, error) ||
+	    (image->kind != IMAGE_MODULE && !parse_program_headers(image, &header, error)) ||
+	    !parse_section_headers(image, &header, error) ||
+	    (image->kind == IMAGE_MODULE && !image_lay_out_module(image, error)))
 		return false;
 	image->entry = header.e_entry;
 	return true;

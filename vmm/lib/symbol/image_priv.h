@@ -13,7 +13,7 @@
 /* All spans point into `file` or `elf`. */
 struct image {
 	char *path;
-	bool program; /* no kernel: image_new_program */
+	enum image_kind { IMAGE_KERNEL, IMAGE_PROGRAM, IMAGE_MODULE } kind;
 	GBytes *file;
 	GBytes *elf; /* `file` again, or the unpacked payload */
 	struct span bytes;
@@ -49,6 +49,12 @@ bool image_unpack_bzimage(struct image *image, GError **error);
 
 /* image_elf.c. Fills in what the ELF in image->bytes says. */
 bool image_parse_elf(struct image *image, GError **error);
+
+/* image_module.c. Gives the sections of a module their addresses, and makes its segments of them. */
+bool image_lay_out_module(struct image *image, GError **error);
+
+/* image_elf.c. Takes what is of use among the notes at `from` of the file. */
+void image_walk_notes(struct image *image, uint64_t from, uint64_t bytes, uint64_t alignment);
 
 /* The contents of section `index`; an empty span for SHT_NOBITS and SHT_NULL. */
 struct span image_section_span(const struct image *image, size_t index);

@@ -283,11 +283,12 @@ static GArray *ranges_new(const struct symtab_builder *builder)
 	return ranges;
 }
 
-static void builder_init(struct symtab_builder *builder, const struct image *image)
+/* `regions` becomes the builder's. */
+static void builder_init(struct symtab_builder *builder, const struct image *image, GArray *regions)
 {
 	builder->candidates = g_array_new(false, false, sizeof(struct candidate));
 	builder->names = g_string_chunk_new(NAMES_BLOCK_BYTES);
-	builder->regions = regions_new(image);
+	builder->regions = regions;
 	builder->image = image;
 }
 
@@ -379,7 +380,7 @@ static struct symtab *load_table(const struct image *image, uint32_t type, const
 	struct symtab_builder builder;
 	struct symtab *symtab = NULL;
 
-	builder_init(&builder, image);
+	builder_init(&builder, image, regions_new(image));
 	if (symtab_add_elf(&builder, image, type, error))
 		symtab = builder_finish(&builder, source);
 	builder_deinit(&builder);
@@ -393,7 +394,7 @@ static struct symtab *load_kallsyms(const struct image *image, GError **error)
 	struct symtab *symtab = NULL;
 	g_autoptr(GError) cause = NULL;
 
-	builder_init(&builder, image);
+	builder_init(&builder, image, regions_new(image));
 	for (size_t i = 0; i < image->n_segments && !symtab; i++) {
 		const struct image_segment *segment = &image->segments[i];
 
@@ -443,6 +444,23 @@ struct symtab *symtab_load_program(const struct image *image, GError **error)
 		g_propagate_error(error, cause);
 	else if (!symtab)
 		g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_NONE, "%s is stripped", image->path);
+	return symtab;
+}
+
+struct symtab *symtab_new_list(const char *source, const struct symtab_code *code, size_t n,
+                               void (*list)(struct symtab_builder *builder, void *data), void *data)
+{
+	GArray *regions = g_array_new(false, false, sizeof(struct region));
+	struct symtab_builder builder;
+	struct symtab *symtab;
+
+	for (size_t i = 0; i < n; i++)
+		add_region(regions, code[i].start, code[i].bytes, true, NULL);
+	g_array_sort(regions, compare_regions);
+	builder_init(&builder, NULL, regions);
+	list(&builder, data);
+	symtab = builder_finish(&builder, source);
+	builder_deinit(&builder);
 	return symtab;
 }
 

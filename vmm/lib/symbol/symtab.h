@@ -26,6 +26,7 @@ struct symbol {
 };
 
 struct symtab;
+struct symtab_builder;
 
 /*
  * .symtab if there is one with code in it, else kallsyms. Mapping symbols and compiler locals ($x, .L) are left out.
@@ -34,6 +35,23 @@ struct symtab;
 struct symtab *symtab_load(const struct image *image, GError **error);
 /* Of a program or library: .symtab, else what a stripped one offers to be linked with (.dynsym). */
 struct symtab *symtab_load_program(const struct image *image, GError **error);
+
+/* Code that a list of symbols is about. */
+struct symtab_code {
+	uint64_t start, bytes;
+};
+/*
+ * Of symbols from elsewhere: `list` is called once, and calls symtab_add for each. `source` lives as long as the table.
+ * NULL when none of them is in the code, which is `n` pieces.
+ */
+struct symtab *symtab_new_list(const char *source, const struct symtab_code *code, size_t n,
+                               void (*list)(struct symtab_builder *builder, void *data), void *data);
+/*
+ * The name is copied. size 0: up to the next one. `ends`: it marks the end of something (_etext) and covers nothing.
+ * Names no one should see are left out.
+ */
+void symtab_add(struct symtab_builder *builder, uint64_t address, uint64_t size, char type, const char *name,
+                bool ends);
 void symtab_free(struct symtab *symtab);
 
 /* "symtab", "kallsyms" or "dynsym". */

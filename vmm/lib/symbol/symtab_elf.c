@@ -45,7 +45,12 @@ static void add_symbol(struct symtab_builder *builder, const struct image *image
 	else if (symbol->st_shndx != SHN_ABS)
 		return;
 
-	uint64_t address = image_slid(image, symbol->st_value);
+	if (image->kind == IMAGE_MODULE && (!section || !(section->sh_flags & SHF_ALLOC)))
+		return;
+
+	/* A module is not linked: its symbols count from their sections. */
+	uint64_t address = image->kind == IMAGE_MODULE && section ? section->sh_addr + symbol->st_value
+	                                                          : image_slid(image, symbol->st_value);
 	bool ends = section && section->sh_size > 0 && address - section->sh_addr == section->sh_size;
 
 	symtab_add(builder, address, symbol->st_size, symbol_letter(symbol, section), name, ends);

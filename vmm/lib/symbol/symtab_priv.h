@@ -7,15 +7,6 @@
 
 #include "lib/symbol/symtab.h"
 
-struct symtab_builder;
-
-/*
- * Adds a symbol; the name is copied. size 0: up to the next one. `ends`: it marks the end of something (_etext) and
- * covers nothing. Names no one should see are left out.
- */
-void symtab_add(struct symtab_builder *builder, uint64_t address, uint64_t size, char type, const char *name,
-                bool ends);
-
 /* symtab_elf.c: everything in the SHT_SYMTAB or SHT_DYNSYM; nothing when there is none. Errors: SYMTAB_ERROR_CORRUPT.
  */
 bool symtab_add_elf(struct symtab_builder *builder, const struct image *image, uint32_t type, GError **error);

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "lib/record/hex.h"
 #include "lib/symbol/image.h"
+#include "lib/symbol/module_file.h"
 #include "lib/symbol/symtab.h"
 #include "lib/symbol/user_file.h"
 
@@ -16,6 +18,7 @@ struct copy {
 
 struct user_symbols {
 	char *symfs, *initrd;
+	struct module_folder *modules; /* NULL */
 	bool debuginfod, force;
 	GHashTable *copies; /* "NAME BUILD-ID" -> struct copy * */
 	GPtrArray *warnings;
@@ -36,6 +39,7 @@ struct user_symbols *user_symbols_new(const struct user_symbol_sources *sources)
 
 	symbols->symfs = g_strdup(sources->symfs);
 	symbols->initrd = g_strdup(sources->initrd);
+	symbols->modules = sources->modules != NULL ? module_folder_new(sources->modules) : NULL;
 	symbols->debuginfod = sources->debuginfod;
 	symbols->force = sources->force;
 	symbols->copies = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, copy_free);
@@ -49,6 +53,7 @@ void user_symbols_free(struct user_symbols *symbols)
 		return;
 	g_hash_table_unref(symbols->copies);
 	g_ptr_array_unref(symbols->warnings);
+	module_folder_free(symbols->modules);
 	g_free(symbols->symfs);
 	g_free(symbols->initrd);
 	g_free(symbols);
@@ -68,15 +73,6 @@ bool user_symbols_have_debuginfod(void)
 #endif
 }
 
-static char *hex(const uint8_t *bytes, size_t n)
-{
-	GString *text = g_string_sized_new(2 * n);
-
-	for (size_t i = 0; i < n; i++)
-		g_string_append_printf(text, "%02x", bytes[i]);
-	return g_string_free(text, FALSE);
-}
-
 /* Symbols of another build would be wrong in a way nobody sees. */
 static bool is_same_build(struct user_symbols *symbols, const struct image *image, const char *name,
                           const uint8_t *build_id, size_t n)
@@ -86,8 +82,8 @@ static bool is_same_build(struct user_symbols *symbols, const struct image *imag
 
 	if (build_id == NULL || (have != NULL && have_bytes >= n && memcmp(have, build_id, n) == 0))
 		return true;
-	g_autofree char *ours = have != NULL ? hex(have, have_bytes) : g_strdup("none");
-	g_autofree char *theirs = hex(build_id, n);
+	g_autofree char *ours = have != NULL ? hex_encode(have, have_bytes) : g_strdup("none");
+	g_autofree char *theirs = hex_encode(build_id, n);
 
 	g_ptr_array_add(symbols->warnings,
 	                g_strdup_printf("%s is not the guest's %s: its build-id is %s, the guest's %s%s",
@@ -96,20 +92,68 @@ static bool is_same_build(struct user_symbols *symbols, const struct image *imag
 	return symbols->force;
 }
 
-static void copy_take(struct user_symbols *symbols, struct copy *copy, const char *path, GBytes *bytes,
-                      const char *name, const uint8_t *build_id, size_t n)
+enum source { SOURCE_SYMFS, SOURCE_INITRD, SOURCE_DEBUGINFOD, SOURCE_MODULES, SOURCE_COUNT };
+
+/* "[virtio_blk]" is a kernel module; "/bin/sh" a program or library. */
+static bool is_module(const char *name)
 {
+	return name[0] == '[';
+}
+
+static bool is_file(const char *name)
+{
+	return is_module(name) || (name[0] == '/' && name[1] != '/');
+}
+
+static GBytes *module_read(struct user_symbols *symbols, const char *name, char **path)
+{
+	g_autofree char *module = g_strndup(name + 1, strcspn(name + 1, "]"));
+	const char *found = module_folder_find(symbols->modules, module);
 	g_autoptr(GError) error = NULL;
-	struct image *image = image_new_program(path, bytes, &error);
+	GBytes *bytes = found != NULL ? module_file_read(found, &error) : NULL;
+
+	if (error != NULL)
+		g_ptr_array_add(symbols->warnings, g_strdup(error->message));
+	*path = g_strdup(found);
+	return bytes;
+}
+
+/* The copy that one source has, and where; NULL when it has none. */
+static GBytes *source_read(struct user_symbols *symbols, enum source source, const char *name, const uint8_t *build_id,
+                           size_t n, char **path)
+{
+	if ((source == SOURCE_MODULES) != is_module(name))
+		return NULL;
+	switch (source) {
+	case SOURCE_SYMFS:
+		*path = symbols->symfs != NULL ? g_strconcat(symbols->symfs, name, NULL) : NULL;
+		return symbols->symfs != NULL ? user_file_symfs(symbols->symfs, name) : NULL;
+	case SOURCE_INITRD:
+		*path = g_strdup_printf("%s in %s", name + 1, symbols->initrd != NULL ? symbols->initrd : "");
+		return symbols->initrd != NULL ? user_file_initrd(symbols->initrd, name) : NULL;
+	case SOURCE_DEBUGINFOD:
+		*path = g_strdup("what debuginfod has");
+		return symbols->debuginfod && build_id != NULL ? user_file_debuginfod(build_id, n) : NULL;
+	default:
+		return symbols->modules != NULL ? module_read(symbols, name, path) : NULL;
+	}
+}
+
+/* The same, if it is of the guest's build. */
+static struct image *source_open(struct user_symbols *symbols, enum source source, const char *name,
+                                 const uint8_t *build_id, size_t n)
+{
+	g_autofree char *path = NULL;
+	g_autoptr(GBytes) bytes = source_read(symbols, source, name, build_id, n, &path);
+	struct image *image = NULL;
 
 	/* What is no ELF file is a script, or data that somebody executes: it has no symbols, and that is no news. */
-	if (image != NULL && is_same_build(symbols, image, name, build_id, n)) {
-		const struct image_segment *segments = image_segments(image, &copy->n_segments);
-
-		copy->segments = g_memdup2(segments, copy->n_segments * sizeof(*segments));
-		copy->symtab = symtab_load_program(image, NULL);
-	}
+	if (bytes != NULL)
+		image = is_module(name) ? image_new_module(path, bytes, NULL) : image_new_program(path, bytes, NULL);
+	if (image == NULL || is_same_build(symbols, image, name, build_id, n))
+		return image;
 	image_free(image);
+	return NULL;
 }
 
 /* From the first source that has one with symbols. */
@@ -117,31 +161,34 @@ static struct copy *copy_find(struct user_symbols *symbols, const char *name, co
 {
 	struct copy *copy = g_new0(struct copy, 1);
 
-	for (unsigned source = 0; source < 3 && copy->symtab == NULL; source++) {
-		g_autofree char *path = NULL;
-		g_autoptr(GBytes) bytes = NULL;
+	for (enum source source = 0; source < SOURCE_COUNT && copy->symtab == NULL; source++) {
+		struct image *image = source_open(symbols, source, name, build_id, n);
+		const struct image_segment *segments;
 
-		if (source == 0 && symbols->symfs != NULL) {
-			path = g_strconcat(symbols->symfs, name, NULL);
-			bytes = user_file_symfs(symbols->symfs, name);
-		} else if (source == 1 && symbols->initrd != NULL) {
-			path = g_strdup_printf("%s in %s", name + 1, symbols->initrd);
-			bytes = user_file_initrd(symbols->initrd, name);
-		} else if (source == 2 && symbols->debuginfod && build_id != NULL) {
-			path = g_strdup("what debuginfod has");
-			bytes = user_file_debuginfod(build_id, n);
-		}
-		if (bytes == NULL)
+		if (image == NULL)
 			continue;
-		g_clear_pointer(&copy->segments, g_free);
-		copy_take(symbols, copy, path, bytes, name, build_id, n);
+		segments = image_segments(image, &copy->n_segments);
+		g_free(copy->segments);
+		copy->segments = g_memdup2(segments, copy->n_segments * sizeof(*segments));
+		copy->symtab = symtab_load_program(image, NULL);
+		image_free(image);
 	}
 	return copy;
 }
 
+struct image *user_symbols_open(struct user_symbols *symbols, const char *name, const uint8_t *build_id,
+                                size_t build_id_bytes)
+{
+	struct image *image = NULL;
+
+	for (enum source source = 0; is_file(name) && source < SOURCE_COUNT && image == NULL; source++)
+		image = source_open(symbols, source, name, build_id, build_id_bytes);
+	return image;
+}
+
 static const struct copy *copy_get(struct user_symbols *symbols, const char *name, const uint8_t *build_id, size_t n)
 {
-	g_autofree char *build = hex(build_id, build_id != NULL ? n : 0);
+	g_autofree char *build = hex_encode(build_id, build_id != NULL ? n : 0);
 	g_autofree char *key = g_strdup_printf("%s %s", name, build);
 	struct copy *copy = g_hash_table_lookup(symbols->copies, key);
 
@@ -155,8 +202,7 @@ static const struct copy *copy_get(struct user_symbols *symbols, const char *nam
 bool user_symbols_find(struct user_symbols *symbols, const char *name, const uint8_t *build_id, size_t build_id_bytes,
                        uint64_t file_offset, struct user_symbol *symbol)
 {
-	const struct copy *copy =
-		name[0] == '/' && name[1] != '/' ? copy_get(symbols, name, build_id, build_id_bytes) : NULL;
+	const struct copy *copy = is_file(name) ? copy_get(symbols, name, build_id, build_id_bytes) : NULL;
 
 	for (size_t i = 0; copy != NULL && copy->symtab != NULL && i < copy->n_segments; i++) {
 		const struct image_segment *segment = &copy->segments[i];

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Where a function's code stands: in the kernel's image, or in a copy of the program or library that was mapped. */
+#include <string.h>
+
+#include "annotate/annotation.h"
+#include "symbol_options.h"
+#include "text.h"
+
+#define FUNCTION_BYTES_MAX (UINT64_C(1) << 20)
+
+G_GNUC_PRINTF(2, 3)
+static bool fail(GError **error, const char *format, ...)
+{
+	va_list arguments;
+	g_autofree char *message = NULL;
+
+	va_start(arguments, format);
+	message = g_strdup_vprintf(format, arguments);
+	va_end(arguments);
+	g_autofree char *printable = text_printable(message);
+
+	g_set_error_literal(error, ANNOTATION_ERROR, ANNOTATION_ERROR_CODE, printable);
+	return false;
+}
+
+/* "kernel", "initrd": what the recording says that the guest was started with; NULL. */
+static const char *started_with(const struct annotation *annotation, const char *member)
+{
+	return member_text(json_object_get(annotation->input->description, "guest"), member);
+}
+
+/* Freestanding kernels have their user programs inside, and are then mapped under their own name. */
+static bool is_in_kernel_image(const struct annotation *annotation)
+{
+	const char *kernel = started_with(annotation, "kernel");
+
+	return annotation->mapping == NULL || (kernel != NULL && strcmp(annotation->module, kernel) == 0);
+}
+
+static bool kernel_open(struct annotation *annotation, const struct annotation_options *options, GError **error)
+{
+	const char *path = options->kernel != NULL ? options->kernel : started_with(annotation, "kernel");
+
+	if (path == NULL)
+		return fail(error, "%s does not say which kernel ran; --kernel IMAGE gives it",
+		            annotation->input->path);
+	annotation->image = image_open(path, error);
+	if (annotation->image == NULL) {
+		g_prefix_error(error, "no code of %s (--kernel IMAGE says where the kernel is): ", annotation->symbol);
+		return false;
+	}
+	/* One that the symbols come from was compared when the recording was opened. */
+	if (annotation->input->symtab == NULL &&
+	    !input_check_kernel(annotation->input, annotation->image, options->force, error))
+		return false;
+	annotation->symtab = symtab_load(annotation->image, error);
+	return annotation->symtab != NULL;
+}
+
+static bool program_open(struct annotation *annotation, const struct annotation_options *options, GError **error)
+{
+	const json_t *guest = json_object_get(annotation->input->description, "guest");
+	const struct user_symbol_sources sources = symbol_options_sources(member_text(guest, "initrd"), options->force);
+	const struct mapped_file *file = annotation->mapping->file;
+	struct user_symbols *programs = user_symbols_new(&sources);
+	const GPtrArray *refused = user_symbols_warnings(programs);
+
+	annotation->image = user_symbols_open(programs, file->name, file->build_id_bytes != 0 ? file->build_id : NULL,
+	                                      file->build_id_bytes);
+	if (annotation->image == NULL)
+		fail(error,
+		     "no copy of %s, where %s is%s%s; --symfs DIR or --modules DIR says below which folder it is",
+		     file->name, annotation->symbol, refused->len != 0 ? ": " : "",
+		     refused->len != 0 ? (const char *)g_ptr_array_index(refused, 0) : "");
+	user_symbols_free(programs);
+	if (annotation->image != NULL)
+		annotation->symtab = symtab_load_program(annotation->image, error);
+	return annotation->symtab != NULL;
+}
+
+/* annotation->address, which is an offset in the mapped file, as an address of the image. */
+static bool address_of_offset(struct annotation *annotation, GError **error)
+{
+	size_t n;
+	const struct image_segment *segments = image_segments(annotation->image, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t offset = annotation->address - segments[i].file_offset;
+
+		if (offset < segments[i].file_bytes && (segments[i].flags & 1 /* PF_X */) != 0) {
+			annotation->address = segments[i].gva + offset;
+			return true;
+		}
+	}
+	return fail(error, "%s has no code at byte 0x%" G_GINT64_MODIFIER "x", image_path(annotation->image),
+	            annotation->address);
+}
+
+/* A kernel may have run elsewhere than it was linked to: it is the name that says where the function is. */
+static bool address_of_name(struct annotation *annotation, GError **error)
+{
+	const struct symbol *at = symtab_find(annotation->symtab, annotation->address), *named = NULL;
+	size_t n;
+	const struct symbol *symbols = symtab_symbols(annotation->symtab, &n);
+	unsigned found = 0;
+
+	if (at != NULL && at->address == annotation->address && strcmp(at->name, annotation->symbol) == 0)
+		return true;
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(symbols[i].name, annotation->symbol) == 0) {
+			named = &symbols[i];
+			found++;
+		}
+	if (found == 1) {
+		annotation->address = named->address;
+		return true;
+	}
+	if (found == 0)
+		return fail(error, "the code of %s, of %s, is not in %s", annotation->symbol, annotation->module,
+		            image_path(annotation->image));
+	return fail(error, "%s has %u functions %s, and the recording does not say which of them ran",
+	            image_path(annotation->image), found, annotation->symbol);
+}
+
+static bool code_read(struct annotation *annotation, bool intel, GError **error)
+{
+	const struct symbol *symbol = symtab_find(annotation->symtab, annotation->address);
+	size_t there;
+	const uint8_t *code = image_at(annotation->image, annotation->address, &there);
+
+	if (symbol == NULL || code == NULL)
+		return fail(error, "%s has no code of %s", image_path(annotation->image), annotation->symbol);
+	annotation->bytes = MIN(symbol->size - (annotation->address - symbol->address), there);
+	if (annotation->bytes > FUNCTION_BYTES_MAX)
+		return fail(error, "%s says that %s has %" G_GUINT64_FORMAT " bytes; no function is that long",
+		            image_path(annotation->image), annotation->symbol, annotation->bytes);
+	annotation->instructions = disassemble(code, (size_t)annotation->bytes, annotation->address, intel, error);
+	return annotation->instructions != NULL;
+}
+
+bool annotation_find_code(struct annotation *annotation, const struct annotation_options *options, GError **error)
+{
+	if (annotation->mode == PROFILE_HYPERVISOR)
+		return fail(error, "%s is an exit, which the VMM handled: no code of the guest", annotation->symbol);
+	if (is_in_kernel_image(annotation)) {
+		if (!kernel_open(annotation, options, error) || !address_of_name(annotation, error))
+			return false;
+	} else if (!program_open(annotation, options, error) || !address_of_offset(annotation, error)) {
+		return false;
+	}
+	annotation->lines = source_lines_new(annotation->image);
+	return code_read(annotation, options->intel, error);
+}

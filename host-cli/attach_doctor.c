@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* vprof doctor DOMAIN: what can be learnt of a guest that runs already, and what stands in the way. */
+#include "attach_doctor.h"
+
+#include <stdio.h>
+
+#include "attach_engine.h"
+#include "command.h"
+#include "finding.h"
+#include "message.h"
+#include "text.h"
+
+static bool usable(const json_t *part)
+{
+	return json_is_true(json_object_get(part, "usable"));
+}
+
+static void check_guest(const json_t *probe)
+{
+	const char *accelerator = member_text(probe, "accelerator");
+	g_autofree char *text = g_strdup_printf("%s, %" G_GUINT64_FORMAT
+	                                        " vCPUs, accelerator %s, process %" G_GUINT64_FORMAT " of user %s",
+	                                        member_text(probe, "name"), member_number(probe, "vcpus", 0),
+	                                        accelerator != NULL ? accelerator : "unknown",
+	                                        member_number(probe, "pid", 0), member_text(probe, "user"));
+
+	finding_print(FINDING_GOOD, "guest", text, NULL);
+}
+
+/* Of monitor and memory: without them less is known, and something is known all the same. */
+static void check_part(const json_t *probe, const char *name, const char *good)
+{
+	const json_t *part = json_object_get(probe, name);
+	const char *why = member_text(part, "why");
+
+	finding_print(usable(part) ? FINDING_GOOD : FINDING_NOTE, name, usable(part) ? good : why, NULL);
+}
+
+static void check_kernel(const json_t *probe)
+{
+	const json_t *kernel = json_object_get(probe, "kernel");
+	const char *release = member_text(kernel, "release"), *id = member_text(kernel, "build-id");
+	g_autofree char *text = g_strdup_printf("%s, build-id %s", release != NULL ? release : "not Linux",
+	                                        id != NULL ? id : "unknown");
+	bool known = json_is_true(json_object_get(kernel, "known"));
+
+	finding_print(known ? FINDING_GOOD : FINDING_NOTE, "kernel", known ? text : member_text(kernel, "why"), NULL);
+}
+
+/* True when there is one that can be used. */
+static bool check_routes(const json_t *probe)
+{
+	const json_t *routes = json_object_get(probe, "routes"), *route;
+	const char *best = NULL;
+	size_t i;
+
+	json_array_foreach(routes, i, route)
+	{
+		const char *name = member_text(route, "name");
+		g_autofree char *text =
+			g_strdup_printf("%s: %s", name, member_text(route, usable(route) ? "summary" : "why"));
+
+		finding_print(usable(route) ? FINDING_GOOD : FINDING_NOTE, "route", text, NULL);
+		best = best == NULL && usable(route) ? name : best;
+	}
+	if (best == NULL)
+		finding_print(FINDING_BAD, "route", "none leads to this guest; the notes above say why",
+		              "run vprof as root, which may do all of it");
+	else
+		finding_print(FINDING_GOOD, "default", best, NULL);
+	return best != NULL;
+}
+
+static int diagnose(const json_t *probe)
+{
+	check_guest(probe);
+	check_part(probe, "monitor", "QEMU answers; its commands mark a libvirt domain as tainted (custom-monitor)");
+	check_part(probe, "memory", "the guest's RAM can be read");
+	check_kernel(probe);
+	if (!check_routes(probe)) {
+		puts("This guest cannot be profiled.");
+		return STATUS_FAILED;
+	}
+	puts("This guest can be profiled.");
+	return STATUS_OK;
+}
+
+int attach_doctor(const char *domain, bool json)
+{
+	g_autoptr(GError) error = NULL;
+	json_t *probe = attach_engine_ask(domain, &error);
+	int status = STATUS_OK;
+
+	if (probe == NULL) /* vprof-attach has said why */
+		return g_error_matches(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM) ? STATUS_FAILED
+		                                                                                : failure(error);
+	if (json) {
+		text_print_json(probe, 0, stdout);
+	} else {
+		status = diagnose(probe);
+	}
+	json_decref(probe);
+	return status;
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdio.h>
+#include <unistd.h>
+
+#include "attach_engine.h"
+#include "command.h"
+#include "interrupt.h"
+#include "message.h"
+#include "symbol_options.h"
+#include "text.h"
+#include "top/top_lines.h"
+#include "top/top_live.h"
+#include "top/top_screen.h"
+#include "units.h"
+
+#define INTERVAL_S 2.0
+#define INTERVAL_S_MIN 0.1
+#define INTERVAL_S_MAX 3600.0
+#define SNAPSHOT_ROWS 30
+#define SNAPSHOT_WIDTH 100u
+
+static struct {
+	char *frequency, *sort;
+	double interval_s;
+	int rows;
+	gboolean once, json, calls;
+} given = {.interval_s = INTERVAL_S, .rows = SNAPSHOT_ROWS};
+
+static const GOptionEntry options[] = {
+	{"once", 'b', 0, G_OPTION_ARG_NONE, &given.once, "print one interval and exit, as without a terminal", NULL},
+	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "the same as a JSON object", NULL},
+	{"interval", 'd', 0, G_OPTION_ARG_DOUBLE, &given.interval_s, "seconds between two looks (default 2)",
+         "SECONDS"},
+	{"sort", 's', 0, G_OPTION_ARG_STRING, &given.sort,
+         "group by these columns of `vprof report` (default " REPORT_DEFAULT_SORT ")", "KEYS"},
+	{"rows", 0, 0, G_OPTION_ARG_INT, &given.rows, "rows of a snapshot (default 30; 0: all)", "N"},
+	{"call-tree", 'g', 0, G_OPTION_ARG_NONE, &given.calls, "record call chains and show the call tree (key t)",
+         NULL},
+	{"frequency", 'F', 0, G_OPTION_ARG_STRING, &given.frequency,
+         "samples per second and vCPU, of a session that top starts (default: the engine's)", "HZ"},
+	ATTACH_ENGINE_OPTIONS,
+	SYMBOL_OPTIONS,
+	{NULL},
+};
+
+/* Arguments of session-start; NULL where the options make no sense. */
+static json_t *session_arguments(GError **error)
+{
+	json_t *arguments;
+	uint64_t hz = 0;
+
+	if (given.frequency != NULL && !units_parse_number("--frequency", given.frequency, 1, INT64_MAX, &hz, error))
+		return NULL;
+	arguments = json_object();
+	if (hz != 0)
+		json_object_set_new(arguments, "frequency-hz", json_integer((json_int_t)hz));
+	if (given.calls)
+		json_object_set_new(arguments, "call-graph", json_string("auto"));
+	return arguments;
+}
+
+static bool options_check(struct top_live *live, GError **error)
+{
+	const char *sort = given.sort != NULL ? given.sort : REPORT_DEFAULT_SORT;
+
+	if (!(given.interval_s >= INTERVAL_S_MIN && given.interval_s <= INTERVAL_S_MAX)) {
+		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+		            "--interval takes seconds from %g to %g, not %g", INTERVAL_S_MIN, INTERVAL_S_MAX,
+		            given.interval_s);
+		return false;
+	}
+	if (given.rows < 0) {
+		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--rows takes 0 or more, not %d",
+		            given.rows);
+		return false;
+	}
+	live->interval_s = given.interval_s;
+	live->tree = given.calls;
+	return column_list_parse(sort, &live->choice.columns, error) && symbol_options_check(error);
+}
+
+static void snapshot_print(const struct top_live *live, const struct top_view *view)
+{
+	g_autoptr(GHashTable) none_folded = g_hash_table_new(g_str_hash, g_str_equal);
+	g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
+	g_autoptr(GArray) lines = top_lines_new();
+
+	top_lines_head(lines, view, false, true, SNAPSHOT_WIDTH);
+	if (live->tree)
+		top_lines_calls(lines, view, none_folded, paths);
+	else
+		top_lines_table(lines, view, (size_t)given.rows);
+	for (guint i = 0; i < lines->len; i++)
+		puts(g_array_index(lines, struct top_line, i).text);
+}
+
+static bool snapshot(struct top_live *live, GError **error)
+{
+	struct top_view view = {.source = NULL};
+	bool done = top_live_snapshot(live, &view, error);
+
+	if (done && given.json) {
+		json_t *document = top_view_json(&view, (size_t)given.rows);
+
+		text_print_json(document, 6, stdout);
+		json_decref(document);
+	} else if (done) {
+		snapshot_print(live, &view);
+	}
+	top_view_clear(&view);
+	return done;
+}
+
+static struct user_symbols *user_symbols_of(const struct top_source *source)
+{
+	const char *initrd = member_text(top_source_guest(source), "initrd");
+	const struct user_symbol_sources sources = symbol_options_sources(initrd, false);
+
+	return symbol_options_given() || initrd != NULL ? user_symbols_new(&sources) : NULL;
+}
+
+static bool wants_screen(void)
+{
+	if (given.once || given.json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return false;
+	if (!top_screen_available())
+		warn("this vprof was built without ncurses; here is what there is in %g s", given.interval_s);
+	return top_screen_available();
+}
+
+/* The end of the guest is the natural end of looking at it, once there was something to see. */
+static bool watch(struct top_live *live, GError **error)
+{
+	g_autoptr(GError) why = NULL;
+
+	if (top_live_run(live, &why))
+		return true;
+	if (g_error_matches(why, TOP_SOURCE_ERROR, TOP_SOURCE_ERROR_GUEST_ENDED)) {
+		say("%s", why->message);
+		return true;
+	}
+	g_propagate_error(error, g_steal_pointer(&why));
+	return false;
+}
+
+static bool look(struct top_live *live, GError **error)
+{
+	const char *why;
+	const struct symtab *symtab = top_source_symtab(live->source, &why);
+	struct user_symbols *user = user_symbols_of(live->source);
+	bool done;
+
+	if (symtab == NULL)
+		warn("kernel addresses will have no names: %s", why);
+	live->profile = top_profile_new(symtab, user);
+	interrupt_watch();
+	done = wants_screen() ? watch(live, error) : snapshot(live, error);
+	top_profile_free(live->profile);
+	user_symbols_free(user);
+	return done;
+}
+
+static int top_run(unsigned n, char **arguments)
+{
+	g_autoptr(GError) error = NULL;
+	struct top_live live = {.source = NULL};
+	json_t *session = options_check(&live, &error) ? session_arguments(&error) : NULL;
+	int status = STATUS_FAILED;
+
+	if (session == NULL)
+		return usage_error(command_top.name, "%s", error->message);
+	live.source = top_source_open(n > 0 ? arguments[0] : NULL, session, &status, &error);
+	if (live.source != NULL)
+		look(&live, &error);
+	top_source_close(live.source);
+	if (error == NULL)
+		return STATUS_OK;
+	if (!g_error_matches(error, ENGINE_ERROR, ENGINE_ERROR_REFUSED))
+		return failure(error);
+	/* The engine that was started has said itself why it cannot attach. */
+	if (n > 0)
+		say("no engine \"%s\" runs either; `vprof list` shows those that do", arguments[0]);
+	return status;
+}
+
+const struct command command_top = {
+	.name = "top",
+	.summary = "Show live where the time of a running guest goes",
+	.arguments = "[ENGINE|DOMAIN]",
+	.max_arguments = 1,
+	.manual = "vprof-top",
+	.description =
+		"ENGINE is a name or a process id from `vprof list`, or a socket's path; without it, the only one "
+		"there is.\n"
+		"A DOMAIN of libvirt's that no engine is there for is attached, as `vprof attach` does it.\n"
+		"Where somebody records already, top looks on; else it samples itself. Key h shows the keys. Without "
+		"a\n"
+		"terminal, one interval is printed.\n"
+		"\n"
+		"Examples:\n"
+		"  vprof top\n"
+		"  vprof top web01 -s comm,sym\n"
+		"  vprof top -b -d 5 | head\n"
+		"  vprof top --json | jq '.rows[0]'",
+	.options = options,
+	.run = top_run,
+};

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Counters that a client holds in an engine (counter-* of vprof-control(7)), several at once: a list is an array of
+ * {"counter": number, "event": name}, and what counter-read has answered. The engine frees them with the connection.
+ */
+#ifndef VPROF_CLI_COUNTERS_H
+#define VPROF_CLI_COUNTERS_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "lib/client/client.h"
+
+struct counters_kind {
+	const char *mode; /* "guest-counting" or "task-counting" */
+	bool estimate, descendants;
+};
+
+/* One for each of `events`, NULL-terminated, not started. New list; NULL: the engine's error. */
+json_t *counters_allocate(struct client *client, char **events, const struct counters_kind *kind, GError **error);
+
+/* Has the engine do `method` to each; with `keep`, the members of its answers stay in the list. */
+bool counters_for_all(struct client *client, json_t *counters, const char *method, bool keep, GError **error);
+
+/* A line for each counter that was read, below a heading. */
+void counters_print(const json_t *counters, bool estimate, FILE *to);
+
+#endif

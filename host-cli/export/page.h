@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A profile, or two to be compared, as one HTML file for a browser: flame graph, timeline and table of functions. The
+ * program in the page is made of web/ when vprof is built (CMake option VPROF_HTML).
+ */
+#ifndef VPROF_CLI_PAGE_H
+#define VPROF_CLI_PAGE_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "input.h"
+
+#define PAGE_ERROR page_error_quark()
+GQuark page_error_quark(void);
+enum page_error { PAGE_ERROR_ABSENT };
+
+/* False with PAGE_ERROR_ABSENT, which says how to get it, when this vprof was built without the page. */
+bool page_check(GError **error);
+
+/* Reads the recordings, of which the second may be NULL (no comparison), and replaces the file as a whole. */
+bool page_write(struct input *base, struct input *now, const char *path, GError **error);
+
+#endif

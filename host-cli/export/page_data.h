@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The data of the page, as web/src/data.js reads it: JSON that is safe inside <script type="application/json">,
+ * whatever a guest has called its tasks and functions.
+ */
+#ifndef VPROF_CLI_PAGE_DATA_H
+#define VPROF_CLI_PAGE_DATA_H
+
+#include <stdio.h>
+
+#include "export/page_profile.h"
+
+/*
+ * {"version": 1, "recordings": [{...}, ...]}: what is compared with the first one behind it. Each has its texts once
+ * ("strings"); all that has a name says its number there. Its profiles are lists of whole numbers:
+ *
+ *   frames   symbol, module, mode (enum profile_mode) for each function
+ *   nodes    for each node of the call tree but the root, callers before callees: how far before it its caller stands,
+ *            and its frame. Node 1 is the first; the caller of the outermost is 0, the root
+ *   rows     how many nodes behind the row above, vCPU, task, phase set, samples, period
+ *   cells    of the timeline: how many slices behind the cell above, vCPU, mode, exit reason's name, period
+ */
+void page_data_write(const struct page_recording *const *recordings, size_t n, FILE *to);
+
+#endif

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "export/page_profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/profile/hash.h"
+
+/* From `time_ns` on, the samples are of these phases. */
+struct phase_change {
+	uint64_t time_ns;
+	uint32_t phase_set;
+};
+
+struct reading {
+	struct page_recording *recording;
+	GHashTable *tasks;        /* comm and pid -> number + 1 */
+	GArray *changes;          /* of struct phase_change, by time */
+	struct call_tree **trees; /* of each event */
+	GHashTable **rows;        /* of each event: struct page_row, which are their own keys, owned */
+	struct timeline **timelines;
+};
+
+/* Phases: a list of the times at which something begins or ends. */
+
+struct edge {
+	uint64_t time_ns;
+	uint32_t phase;
+	bool begins;
+};
+
+static int edges_compare(const void *a, const void *b)
+{
+	const struct edge *left = a, *right = b;
+
+	return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
+}
+
+static GArray *edges_of(const GPtrArray *phases)
+{
+	GArray *edges = g_array_new(FALSE, FALSE, sizeof(struct edge));
+
+	for (guint i = 0; i < MIN(phases->len, PAGE_PHASES_MAX); i++) {
+		const struct phase_named *phase = g_ptr_array_index(phases, i);
+
+		for (guint j = 0; j < phase->spans->len; j++) {
+			const struct phase_span *span = &g_array_index(phase->spans, struct phase_span, j);
+			const struct edge begin = {span->begin_ns, i, true}, end = {span->end_ns, i, false};
+
+			g_array_append_val(edges, begin);
+			g_array_append_val(edges, end);
+		}
+	}
+	g_array_sort(edges, edges_compare);
+	return edges;
+}
+
+static guint phase_set_hash(gconstpointer key)
+{
+	const struct page_phase_set *set = key;
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(set->bits); i++)
+		hash = hash_mix(hash ^ set->bits[i]);
+	return (guint)hash;
+}
+
+static gboolean phase_set_equal(gconstpointer a, gconstpointer b)
+{
+	return memcmp(a, b, sizeof(struct page_phase_set)) == 0;
+}
+
+/* The number of the set among the recording's; `known`: set -> number + 1. */
+static uint32_t phase_set_number(GArray *sets, GHashTable *known, const struct page_phase_set *set)
+{
+	guint number = GPOINTER_TO_UINT(g_hash_table_lookup(known, set));
+
+	if (number == 0) {
+		g_array_append_val(sets, *set);
+		number = sets->len;
+		g_hash_table_insert(known, g_memdup2(set, sizeof(*set)), GUINT_TO_POINTER(number));
+	}
+	return number - 1;
+}
+
+static void phases_read(struct reading *reading)
+{
+	struct page_recording *recording = reading->recording;
+	g_autoptr(GHashTable) known = g_hash_table_new_full(phase_set_hash, phase_set_equal, g_free, NULL);
+	g_autoptr(GArray) edges = NULL;
+	struct page_phase_set now = {0};
+
+	recording->phases = phases_all(recording->input->description);
+	recording->phase_sets = g_array_new(FALSE, FALSE, sizeof(now));
+	reading->changes = g_array_new(FALSE, FALSE, sizeof(struct phase_change));
+	phase_set_number(recording->phase_sets, known, &now);
+	edges = edges_of(recording->phases);
+	for (guint i = 0; i < edges->len; i++) {
+		const struct edge *edge = &g_array_index(edges, struct edge, i);
+		const uint64_t bit = UINT64_C(1) << edge->phase % 64;
+
+		if (edge->begins)
+			now.bits[edge->phase / 64] |= bit;
+		else
+			now.bits[edge->phase / 64] &= ~bit;
+		if (i + 1 == edges->len || edge[1].time_ns != edge->time_ns) {
+			const struct phase_change change = {
+				.time_ns = edge->time_ns,
+				.phase_set = phase_set_number(recording->phase_sets, known, &now),
+			};
+
+			g_array_append_val(reading->changes, change);
+		}
+	}
+}
+
+static uint32_t phase_set_at(const GArray *changes, uint64_t time_ns)
+{
+	guint low = 0, high = changes->len;
+
+	while (low < high) {
+		guint middle = low + (high - low) / 2;
+
+		if (g_array_index(changes, struct phase_change, middle).time_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low != 0 ? g_array_index(changes, struct phase_change, low - 1).phase_set : 0;
+}
+
+/* Samples. */
+
+static guint task_hash(gconstpointer key)
+{
+	const struct page_task *task = key;
+
+	return (guint)hash_mix((uintptr_t)task->comm ^ hash_mix(task->pid));
+}
+
+/* The comms have each name once. */
+static gboolean task_equal(gconstpointer a, gconstpointer b)
+{
+	const struct page_task *left = a, *right = b;
+
+	return left->pid == right->pid && left->comm == right->comm;
+}
+
+static uint32_t task_number(struct reading *reading, const struct record_sample *sample)
+{
+	struct page_recording *recording = reading->recording;
+	const struct page_task task = {comms_find(recording->comms, sample->tid, sample->time_ns), sample->pid};
+	guint number = GPOINTER_TO_UINT(g_hash_table_lookup(reading->tasks, &task));
+
+	if (number == 0) {
+		g_array_append_val(recording->tasks, task);
+		number = recording->tasks->len;
+		g_hash_table_insert(reading->tasks, g_memdup2(&task, sizeof(task)), GUINT_TO_POINTER(number));
+	}
+	return number - 1;
+}
+
+static guint row_hash(gconstpointer key)
+{
+	const struct page_row *row = key;
+
+	return (guint)hash_mix((uint64_t)row->node << 32 | row->task) ^
+	       (guint)hash_mix((uint64_t)row->cpu << 32 | row->phase_set);
+}
+
+static gboolean row_equal(gconstpointer a, gconstpointer b)
+{
+	const struct page_row *left = a, *right = b;
+
+	return left->node == right->node && left->cpu == right->cpu && left->task == right->task &&
+	       left->phase_set == right->phase_set;
+}
+
+static void row_add(GHashTable *rows, const struct page_row *row)
+{
+	struct page_row *known = g_hash_table_lookup(rows, row);
+
+	if (known == NULL) {
+		g_hash_table_add(rows, g_memdup2(row, sizeof(*row)));
+		return;
+	}
+	known->samples += row->samples;
+	known->period += row->period;
+}
+
+static bool sample_read(const struct record_sample *sample, unsigned event, void *data)
+{
+	struct reading *reading = data;
+	struct page_recording *recording = reading->recording;
+	struct page_profile *profile = &recording->profiles[event];
+	const struct page_row row = {
+		.node = call_tree_add(reading->trees[event], sample),
+		.cpu = sample->cpu,
+		.task = task_number(reading, sample),
+		.phase_set = phase_set_at(reading->changes, sample->time_ns),
+		.samples = 1,
+		.period = sample->period,
+	};
+	bool is_first = recording->first_ns == 0 && recording->last_ns == 0;
+
+	row_add(reading->rows[event], &row);
+	timeline_add(reading->timelines[event], sample);
+	profile->samples++;
+	profile->period += sample->period;
+	recording->first_ns = is_first ? sample->time_ns : MIN(recording->first_ns, sample->time_ns);
+	recording->last_ns = MAX(recording->last_ns, sample->time_ns);
+	return true;
+}
+
+static void lost_read(uint64_t lost, void *data)
+{
+	struct reading *reading = data;
+
+	reading->recording->lost += lost;
+}
+
+static int rows_compare(const void *a, const void *b)
+{
+	const struct page_row *left = a, *right = b;
+
+	if (left->node != right->node)
+		return left->node < right->node ? -1 : 1;
+	if (left->cpu != right->cpu)
+		return left->cpu < right->cpu ? -1 : 1;
+	if (left->task != right->task)
+		return left->task < right->task ? -1 : 1;
+	return (left->phase_set > right->phase_set) - (left->phase_set < right->phase_set);
+}
+
+/* By functions instead of addresses, of which several may be one. */
+static void rows_resolve(struct page_profile *profile, GHashTable *by_address, const size_t *node_of)
+{
+	g_autoptr(GHashTable) rows = g_hash_table_new_full(row_hash, row_equal, g_free, NULL);
+	GHashTableIter iterator;
+	gpointer key;
+
+	g_hash_table_iter_init(&iterator, by_address);
+	while (g_hash_table_iter_next(&iterator, &key, NULL)) {
+		struct page_row row = *(struct page_row *)key;
+
+		row.node = (uint32_t)node_of[row.node];
+		row_add(rows, &row);
+	}
+	profile->rows = g_new(struct page_row, g_hash_table_size(rows));
+	g_hash_table_iter_init(&iterator, rows);
+	while (g_hash_table_iter_next(&iterator, &key, NULL))
+		profile->rows[profile->n_rows++] = *(struct page_row *)key;
+	if (profile->n_rows != 0)
+		qsort(profile->rows, profile->n_rows, sizeof(*profile->rows), rows_compare);
+}
+
+static void reading_start(struct reading *reading, size_t n)
+{
+	const struct page_recording *recording = reading->recording;
+
+	reading->tasks = g_hash_table_new_full(task_hash, task_equal, g_free, NULL);
+	reading->trees = g_new(struct call_tree *, n);
+	reading->rows = g_new(GHashTable *, n);
+	reading->timelines = g_new(struct timeline *, n);
+	for (size_t i = 0; i < n; i++) {
+		reading->trees[i] = call_tree_new();
+		call_tree_by_file(reading->trees[i], recording->input->mappings);
+		reading->rows[i] = g_hash_table_new_full(row_hash, row_equal, g_free, NULL);
+		reading->timelines[i] = timeline_new();
+	}
+	phases_read(reading);
+}
+
+static void reading_finish(struct reading *reading)
+{
+	struct page_recording *recording = reading->recording;
+
+	for (size_t i = 0; i < recording->n_profiles; i++) {
+		struct page_profile *profile = &recording->profiles[i];
+		g_autofree size_t *node_of = NULL;
+
+		profile->event = recording_event(recording->input->recording, i);
+		profile->nodes = call_tree_resolve_numbers(reading->trees[i], recording->input->resolver,
+		                                           &profile->n_nodes, &node_of);
+		rows_resolve(profile, reading->rows[i], node_of);
+		profile->cells = timeline_cells(reading->timelines[i], &profile->n_cells);
+		profile->slice_ns = timeline_slice_ns(reading->timelines[i]);
+		call_tree_free(reading->trees[i]);
+		g_hash_table_unref(reading->rows[i]);
+		timeline_free(reading->timelines[i]);
+	}
+	g_free(reading->trees);
+	g_free(reading->rows);
+	g_free(reading->timelines);
+	g_hash_table_unref(reading->tasks);
+	g_array_unref(reading->changes);
+}
+
+struct page_recording *page_recording_read(struct input *input)
+{
+	static const struct input_visitor visitor = {.sample = sample_read, .lost = lost_read};
+	struct page_recording *recording = g_new0(struct page_recording, 1);
+	struct reading reading = {.recording = recording};
+
+	recording->input = input;
+	recording->comms = input_comms(input);
+	recording->tasks = g_array_new(FALSE, FALSE, sizeof(struct page_task));
+	recording->n_profiles = recording_n_events(input->recording);
+	recording->profiles = g_new0(struct page_profile, recording->n_profiles);
+	reading_start(&reading, recording->n_profiles);
+	input_walk(input, &visitor, &reading);
+	reading_finish(&reading);
+	return recording;
+}
+
+void page_recording_free(struct page_recording *recording)
+{
+	if (recording == NULL)
+		return;
+	for (size_t i = 0; i < recording->n_profiles; i++) {
+		g_free(recording->profiles[i].nodes);
+		g_free(recording->profiles[i].rows);
+		g_free(recording->profiles[i].cells);
+	}
+	g_free(recording->profiles);
+	g_array_unref(recording->tasks);
+	g_array_unref(recording->phase_sets);
+	g_ptr_array_unref(recording->phases);
+	comms_free(recording->comms);
+	g_free(recording);
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the page knows of one event of a recording: samples by call chain, vCPU, task and phases, and by time. */
+#ifndef VPROF_CLI_PAGE_PROFILE_H
+#define VPROF_CLI_PAGE_PROFILE_H
+
+#include <glib.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "input.h"
+#include "lib/profile/call_tree.h"
+#include "lib/profile/timeline.h"
+#include "phases.h"
+
+#define PAGE_PHASES_MAX 256u /* the phases of further names are not told apart */
+
+/* Samples that agree in all of these. */
+struct page_row {
+	uint32_t node; /* in the call tree */
+	uint32_t cpu;
+	uint32_t task;      /* in page_recording.tasks */
+	uint32_t phase_set; /* in page_recording.phase_sets */
+	uint64_t samples;
+	uint64_t period;
+};
+
+struct page_profile {
+	const struct recording_event *event;
+	struct call_node *nodes;
+	size_t n_nodes;
+	struct page_row *rows; /* by node, vCPU, task, phases */
+	size_t n_rows;
+	struct timeline_cell *cells;
+	size_t n_cells;
+	uint64_t slice_ns;
+	uint64_t samples, period;
+};
+
+struct page_task {
+	const char *comm; /* lives in the recording's comms */
+	uint32_t pid;
+};
+
+/* Of which phases, as bits: one name each. */
+struct page_phase_set {
+	uint64_t bits[PAGE_PHASES_MAX / 64];
+};
+
+struct page_recording {
+	struct input *input; /* borrowed */
+	struct comms *comms;
+	GArray *tasks;      /* of struct page_task, in the order in which they were seen */
+	GPtrArray *phases;  /* of struct phase_named */
+	GArray *phase_sets; /* of struct page_phase_set; the first is empty */
+	struct page_profile *profiles;
+	size_t n_profiles;
+	uint64_t lost;
+	uint64_t first_ns, last_ns; /* of the samples; both 0 without any */
+};
+
+struct page_recording *page_recording_read(struct input *input);
+void page_recording_free(struct page_recording *recording);
+
+#endif

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The profiles that vprof has written into the page: export/page_data.h says how.
+
+export const MODES = ["kernel", "user", "vmm", "other", "group"];
+export const GROUP = 4; // the mode of a frame that stands for a process, a vCPU or a phase
+
+// Nanoseconds since `from`, both as the text of whole numbers.
+function since(time, from) {
+  return Number(BigInt(time) - BigInt(from));
+}
+
+function frames_of(profile, strings) {
+  const frames = [];
+  for (let i = 0; i < profile.frames.length; i += 3) {
+    frames.push({ name: strings[profile.frames[i]], module: strings[profile.frames[i + 1]], mode: profile.frames[i + 2] });
+  }
+  return frames;
+}
+
+// Node 0 is the root; callers stand before what they call.
+function nodes_of(list) {
+  const n = list.length / 2 + 1;
+  const parent = new Int32Array(n);
+  const frame = new Int32Array(n).fill(-1);
+  for (let i = 1; i < n; i++) {
+    parent[i] = i - list[2 * i - 2];
+    frame[i] = list[2 * i - 1];
+  }
+  return { n, parent, frame };
+}
+
+const ROW = 6;
+function rows_of(list) {
+  const n = list.length / ROW;
+  const rows = { n, node: new Int32Array(n), cpu: new Float64Array(n), task: new Int32Array(n), phases: new Int32Array(n),
+    samples: new Float64Array(n), period: new Float64Array(n) };
+  for (let i = 0, at = 0, node = 0; i < n; i++, at += ROW) {
+    node += list[at];
+    rows.node[i] = node;
+    rows.cpu[i] = list[at + 1];
+    rows.task[i] = list[at + 2];
+    rows.phases[i] = list[at + 3];
+    rows.samples[i] = list[at + 4];
+    rows.period[i] = list[at + 5];
+  }
+  return rows;
+}
+
+const CELL = 5;
+function timeline_of(profile, recording) {
+  const cells = [];
+  const slice_ns = profile["slice-ns"];
+  const offset = since(BigInt(profile["first-slice"]) * BigInt(slice_ns), recording["first-ns"]);
+  for (let at = 0, slice = 0; at < profile.cells.length; at += CELL) {
+    slice += profile.cells[at];
+    const mode = profile.cells[at + 2];
+    cells.push({ begin: offset + slice * slice_ns, cpu: profile.cells[at + 1],
+      kind: MODES[mode] === "vmm" ? recording.strings[profile.cells[at + 3]] : MODES[mode], period: profile.cells[at + 4] });
+  }
+  return { cells, slice_ns };
+}
+
+function pairs(list) {
+  return Array.from({ length: list.length / 2 }, (_, i) => [list[2 * i], list[2 * i + 1]]);
+}
+
+function recording_of(raw) {
+  const { strings } = raw;
+  const tasks = [];
+  for (let i = 0; i < raw.tasks.length; i += 2) {
+    const comm = strings[raw.tasks[i]];
+    const pid = raw.tasks[i + 1];
+    tasks.push({ comm, process: pid < 0 ? comm : `${comm} (${pid})` });
+  }
+  const phases = raw.phases.map((phase) => ({
+    name: strings[phase.name],
+    spans: pairs(phase.spans.map((time) => since(time, raw["first-ns"]))),
+  }));
+  return {
+    path: raw.path,
+    release: raw.release,
+    lost: raw.lost,
+    selected_phase: raw["selected-phase"],
+    phases_left_out: raw["phases-left-out"],
+    length_ns: since(raw["last-ns"], raw["first-ns"]),
+    tasks,
+    phases,
+    // The names of each set, "" for none: what samples are grouped by.
+    phase_sets: raw["phase-sets"].map((set) => set.map((phase) => phases[phase].name)),
+    profiles: raw.profiles.map((profile) => ({
+      event: profile.event,
+      unit: profile.unit,
+      samples: profile.samples,
+      period: profile.period,
+      frames: frames_of(profile, strings),
+      nodes: nodes_of(profile.nodes),
+      rows: rows_of(profile.rows),
+      timeline: timeline_of(profile, raw),
+    })),
+  };
+}
+
+export function read(text) {
+  const document = JSON.parse(text);
+  if (document.version !== 1) throw new Error(`this page reads version 1 of its data, not ${document.version}`);
+  return document.recordings.map(recording_of);
+}

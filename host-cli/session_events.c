@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "session_events.h"
+
+#include <string.h>
+#include <vprof/recording.h>
+
+#include "lib/record/ring_reader.h"
+#include "text.h"
+
+G_DEFINE_QUARK(vprof_session_events_error, session_events_error)
+
+bool session_protocol_error(GError **error, const char *what)
+{
+	g_set_error(error, SESSION_EVENTS_ERROR, SESSION_EVENTS_ERROR_PROTOCOL,
+	            "the engine's answer makes no sense: %s; are vprof and its engine from one installation?", what);
+	return false;
+}
+
+/* "hex of VPROF_ATTR_BYTES bytes". */
+static bool attr_parse(const char *hex, struct perf_event_attr *attr)
+{
+	uint8_t bytes[VPROF_ATTR_BYTES];
+
+	if (hex == NULL || strlen(hex) != 2 * sizeof(bytes))
+		return false;
+	for (size_t i = 0; i < sizeof(bytes); i++) {
+		int high = g_ascii_xdigit_value(hex[2 * i]), low = g_ascii_xdigit_value(hex[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		bytes[i] = (uint8_t)(high << 4 | low);
+	}
+	/* attr may be longer than the file's in newer headers; what is added there is 0 for "not used". */
+	memset(attr, 0, sizeof(*attr));
+	memcpy(attr, bytes, MIN(sizeof(bytes), sizeof(*attr)));
+	return true;
+}
+
+static bool event_parse(const json_t *json, struct recording_event *event, GError **error)
+{
+	const json_t *ids = json_object_get(json, "ids"), *id;
+	uint64_t *numbers;
+	size_t i;
+
+	event->name = member_text(json, "name");
+	if (event->name == NULL || !attr_parse(member_text(json, "attr"), &event->attr))
+		return session_protocol_error(error, "an event without a name or with a wrong attr");
+	numbers = g_new(uint64_t, json_array_size(ids));
+	event->ids = numbers;
+	event->n_ids = json_array_size(ids);
+	json_array_foreach(ids, i, id) numbers[i] = (uint64_t)json_integer_value(id);
+	return true;
+}
+
+struct recording_event *session_events_parse(const json_t *session, size_t *n, GError **error)
+{
+	const json_t *list = json_object_get(session, "events"), *event;
+	struct recording_event *events;
+	size_t i, n_events = json_array_size(list);
+
+	if (n_events == 0) {
+		session_protocol_error(error, "a session without events");
+		return NULL;
+	}
+	events = g_new0(struct recording_event, n_events);
+	json_array_foreach(list, i, event)
+	{
+		if (event_parse(event, &events[i], error))
+			continue;
+		session_events_free(events, n_events);
+		return NULL;
+	}
+	*n = n_events;
+	return events;
+}
+
+void session_events_free(struct recording_event *events, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		g_free((void *)events[i].ids);
+	g_free(events);
+}
+
+bool session_rings_map(GPtrArray *readers, const int *fds, size_t n_fds, GError **error)
+{
+	if (n_fds == 0 || n_fds % 2 != 0)
+		return session_protocol_error(error, "rings without descriptors");
+	for (size_t i = 0; i < n_fds; i += 2) {
+		struct ring_reader *reader = ring_reader_open(fds[i], error);
+
+		if (reader == NULL)
+			return false;
+		g_ptr_array_add(readers, reader);
+	}
+	return true;
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What an engine says of a session: its events, and the rings that it hands over. */
+#ifndef VPROF_CLI_SESSION_EVENTS_H
+#define VPROF_CLI_SESSION_EVENTS_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/record/writer.h"
+
+#define SESSION_EVENTS_ERROR session_events_error_quark()
+GQuark session_events_error_quark(void);
+enum session_events_error { SESSION_EVENTS_ERROR_PROTOCOL };
+
+/*
+ * The events in the answer to session-start or query-session: an array of *n by session_events_free. The names live in
+ * `session`. NULL: the answer is not what the protocol says.
+ */
+struct recording_event *session_events_parse(const json_t *session, size_t *n, GError **error);
+void session_events_free(struct recording_event *events, size_t n);
+
+/*
+ * Maps the rings whose descriptors came with the answer to `rings` and its like: a ring's memory and its eventfd for
+ * each vCPU. Appends to `readers` (struct ring_reader, by ring_reader_free). The descriptors stay the caller's.
+ */
+bool session_rings_map(GPtrArray *readers, const int *fds, size_t n_fds, GError **error);
+
+/* Sets SESSION_EVENTS_ERROR_PROTOCOL; returns false. */
+bool session_protocol_error(GError **error, const char *what);
+
+#endif

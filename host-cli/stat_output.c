@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "stat_output.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "counters.h"
+#include "exit_rows.h"
+#include "text.h"
+#include "vcpu_clocks.h"
+
+/* What KVM counts, of all vCPUs: NAME: N. New object. */
+static json_t *counters_sum(const json_t *answers)
+{
+	json_t *sums = json_object();
+	const json_t *answer;
+	size_t i;
+
+	json_array_foreach(answers, i, answer)
+	{
+		json_t *counters = json_object_get(answer, "counters");
+		const char *name;
+		json_t *value;
+
+		json_object_foreach(counters, name, value)
+		{
+			uint64_t sum = member_number(sums, name, 0) + member_number(counters, name, 0);
+
+			json_object_set_new(sums, name, json_integer((json_int_t)sum));
+		}
+	}
+	return sums;
+}
+
+static void exits_print(const GArray *rows, FILE *to)
+{
+	if (rows->len == 0)
+		return;
+	fprintf(to, "\n%12s %12s %10s  %s\n", "EXITS", "MS IN VMM", "US EACH", "HANDLED BY THE VMM");
+	for (guint i = 0; i < rows->len; i++) {
+		const struct exit_row *row = &g_array_index(rows, struct exit_row, i);
+		g_autofree char *name = text_printable(row->name);
+
+		fprintf(to, "%12" PRIu64 " %12.3f %10.2f  %s\n", row->count, (double)row->ns / 1e6,
+		        row->count != 0 ? (double)row->ns / 1e3 / (double)row->count : 0, name);
+	}
+}
+
+static void host_counters_print(json_t *counters, FILE *to)
+{
+	const char *name;
+	json_t *value;
+
+	if (json_object_size(counters) == 0)
+		return;
+	fprintf(to, "\n%12s  %s\n", "COUNT", "COUNTED BY THE HOST");
+	json_object_foreach(counters, name, value)
+	{
+		g_autofree char *printable = text_printable(name);
+
+		if (json_integer_value(value) != 0)
+			fprintf(to, "%12" PRIu64 "  %s\n", (uint64_t)json_integer_value(value), printable);
+	}
+}
+
+static void stat_print_json(const struct vcpu_clocks *vcpus, size_t n, const GArray *rows, json_t *counters,
+                            json_t *events, json_t *end, FILE *to)
+{
+	json_t *report = vcpu_clocks_json(vcpus, n);
+
+	json_object_set_new(report, "exits", exit_rows_json(rows));
+	json_object_set(report, "counters", counters);
+	if (events != NULL)
+		json_object_set(report, "events", events);
+	json_object_set(report, "end", end);
+	text_print_json(report, 0, to);
+	json_decref(report);
+}
+
+void stat_print(const json_t *answers, json_t *events, json_t *end, bool json, FILE *to)
+{
+	const size_t n = MIN(json_array_size(answers), VCPU_CLOCKS_MAX);
+	struct vcpu_clocks vcpus[VCPU_CLOCKS_MAX];
+	g_autoptr(GArray) rows = exit_rows_sum(answers);
+	json_t *counters = counters_sum(answers);
+
+	for (size_t i = 0; i < n; i++)
+		vcpus[i] = vcpu_clocks_parse(json_array_get(answers, i));
+	vcpu_clocks_say_missing(answers);
+	if (json) {
+		stat_print_json(vcpus, n, rows, counters, events, end, to);
+	} else {
+		vcpu_clocks_print_table(vcpus, n, to);
+		exits_print(rows, to);
+		host_counters_print(counters, to);
+		if (events != NULL) {
+			fputc('\n', to);
+			counters_print(events, false, to);
+		}
+	}
+	json_decref(counters);
+}

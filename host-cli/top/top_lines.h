@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The lines that `vprof top` shows, on a screen or, as a snapshot, on standard output. */
+#ifndef VPROF_CLI_TOP_LINES_H
+#define VPROF_CLI_TOP_LINES_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "top/top_view.h"
+
+enum top_style {
+	TOP_PLAIN,
+	TOP_TITLE,
+	TOP_BAR,    /* letters between the first "[" and "]" stand for where time went */
+	TOP_HEAD,   /* of a table */
+	TOP_STRONG, /* a row with a large share */
+	TOP_DIM,
+};
+
+struct top_line {
+	char *text; /* valid UTF-8 without control characters */
+	enum top_style style;
+};
+
+/* An array of struct top_line that frees its elements. */
+GArray *top_lines_new(void);
+
+/* Title, a bar for each vCPU (or one for all), exits and what was lost. width: columns there are, at least 40. */
+void top_lines_head(GArray *lines, const struct top_view *view, bool paused, bool each_vcpu, unsigned width);
+
+/* The head of the table and its rows, rows_max at most (0: all). */
+void top_lines_table(GArray *lines, const struct top_view *view, size_t rows_max);
+
+/*
+ * The same for the call tree: paths with at least half a percent, what lies below paths in `folded` left out. paths: an
+ * array (char *, by g_free) that gets the path of each row.
+ */
+void top_lines_calls(GArray *lines, const struct top_view *view, GHashTable *folded, GPtrArray *paths);
+
+/* What the keys do. */
+void top_lines_help(GArray *lines);
+
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * One stack that both unwinders can walk: each frame is its caller's rbp and the return address. The functions lie all
+ * over a table of as many entries as a distribution's kernel has, so that a look-up misses the caches as it does there.
+ */
+#include "bench_chain.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "elf_builder.h"
+#include "fake_guest_memory.h"
+#include "guest/unwind.h"
+
+#define TEXT UINT64_C(0xffffffff81000000)
+#define TABLES UINT64_C(0xffffffff82000000)
+#define STACK UINT64_C(0xffffc90000010000)
+#define STACK_GPA UINT64_C(0x40000)
+#define ENTRIES 400000u
+#define FUNCTION_BYTES 16u
+#define STRIDE 7919u /* a prime: from one frame's function to the next */
+#define TURNS 2000u
+
+static struct fake_guest fake;
+static struct guest_regs regs;
+static struct orc *orc;
+
+static uint64_t return_address(unsigned frame)
+{
+	return TEXT + (uint64_t)(frame * STRIDE % ENTRIES) * FUNCTION_BYTES + 4;
+}
+
+/* Linux 6.1: "the caller's stack pointer is rsp + 16", for each function in turn with a frame pointer rule or none. */
+static struct orc *orc_make(void)
+{
+	static const char banner[] = "Linux version 6.1.0-1-amd64 (x@y)";
+	static const uint8_t entries[2][6] = {{16, 0, 0, 0, 0x05, 0}, {16, 0, 0xf0, 0xff, 0x15, 0}};
+	g_autofree int32_t *ips = g_new(int32_t, ENTRIES);
+	g_autofree uint8_t *table = g_malloc((size_t)ENTRIES * sizeof(entries[0]));
+	struct elf_builder elf;
+
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		ips[i] = (int32_t)(TEXT + (uint64_t)i * FUNCTION_BYTES - (TABLES + i * sizeof(*ips)));
+		memcpy(table + i * sizeof(entries[0]), entries[i % 2], sizeof(entries[0]));
+	}
+	elf_builder_init(&elf);
+	elf.entry = 0x200000;
+	elf_builder_section(&elf, (struct elf_section){".rodata", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, TEXT,
+	                                               0x200000, banner, sizeof(banner), 0});
+	elf_builder_section(&elf, (struct elf_section){".orc_unwind_ip", SHT_PROGBITS, SHF_ALLOC, TABLES, 0x1000000,
+	                                               ips, ENTRIES * sizeof(*ips), 0});
+	elf_builder_section(&elf, (struct elf_section){".orc_unwind", SHT_PROGBITS, SHF_ALLOC, TABLES + 0x800000,
+	                                               0x2000000, table, ENTRIES * sizeof(entries[0]), 0});
+	struct image *image = image_new("made.elf", g_byte_array_free_to_bytes(elf_builder_finish(&elf)), NULL);
+	struct orc *made = image != NULL ? orc_load(image, NULL) : NULL;
+
+	image_free(image);
+	elf_builder_deinit(&elf);
+	return made;
+}
+
+void bench_chain_open(void)
+{
+	fake_guest_init(&fake);
+	regs = (struct guest_regs){.rip = return_address(0), .rsp = STACK, .rbp = STACK, .valid = true};
+	regs.cr3 = fake_table_new(&fake);
+	fake_map(&fake, regs.cr3, 4, STACK, STACK_GPA, 1);
+	for (unsigned i = 0; i < UNWIND_DEPTH_MAX + 1; i++) {
+		fake_write(&fake, STACK_GPA + i * 16, STACK + (i + 1) * 16);
+		fake_write(&fake, STACK_GPA + i * 16 + 8, return_address(i + 1));
+	}
+	orc = orc_make();
+}
+
+double bench_chain_ns(bool by_orc, unsigned depth)
+{
+	const struct unwind_config config = {.orc = by_orc ? orc : NULL, .depth = depth};
+	uint64_t chain[UNWIND_CHAIN_MAX];
+	struct timespec start, end;
+	enum unwind_end why;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+	for (unsigned i = 0; i < TURNS; i++) {
+		if (unwind(&config, &fake.guest, &regs, NULL, chain, &why) == depth + 1 && why == UNWIND_DEPTH)
+			continue;
+		fprintf(stderr, "bench_sample: a chain of %u frames was cut\n", depth);
+		exit(EXIT_FAILURE);
+	}
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+	return ((double)(end.tv_sec - start.tv_sec) * 1e9 + (double)(end.tv_nsec - start.tv_nsec)) / TURNS;
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What it costs to walk a call chain of the guest's kernel. */
+#ifndef BENCH_CHAIN_H
+#define BENCH_CHAIN_H
+
+#include <stdbool.h>
+
+void bench_chain_open(void);
+/* Nanoseconds for a chain of `depth` frames (1..127), by ORC tables or by frame pointers. */
+double bench_chain_ns(bool by_orc, unsigned depth);
+
+#endif

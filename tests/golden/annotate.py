@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""vprof annotate with code that an assembler makes for the recordings of make_recordings: a kernel and a program."""
+import json
+import pathlib
+import subprocess
+
+import harness
+from harness import BIN, VPROF
+
+# clock.data has 16 samples in memcpy, in turn on its first four bytes; start_kernel is 0x100 below it.
+KERNEL = """\
+	.text
+	.globl start_kernel, memcpy
+	.type start_kernel, @function
+	.type memcpy, @function
+	.org 0x100
+start_kernel:
+	call memcpy
+	ret
+	.size start_kernel, . - start_kernel
+	.org 0x200
+memcpy:
+	push %rbp
+	mov %rsp, %rbp
+	jmp start_kernel
+	.byte 0x06
+	ret
+	.size memcpy, . - memcpy
+"""
+# mappings.data has two samples each at 0x1104 and 0x1108 of /usr/bin/bench in process 100.
+PROGRAM = """\
+	.text
+	.globl checksum
+	.type checksum, @function
+	.org 0x100
+checksum:
+	xor %eax, %eax
+	nop
+	nop
+	add $1, %rax
+	ret
+	.size checksum, . - checksum
+"""
+DATA_LINE = 15  # assemblers give no line to what is not an instruction
+KERNEL_ID = "deadbeef" + 32 * "0"
+PROGRAM_ID = "beef" + 36 * "0"
+
+MEMCPY = """\
+# function memcpy, kernel, [kernel]
+# samples  16 of 100, 16.00% of task-clock
+# code     {image}, 0xffffffff81000200, 11 bytes{lines}
+#
+#  Share    Samples    Offset  Instruction
+{line12}  25.00%          4         0  pushq   %rbp
+{line13}  75.00%         12         1  movq    %rsp, %rbp
+{line14}                            4  jmp     0xffffffff81000100 <start_kernel>
+{line15}                            9  .byte   0x06
+{line16}                            a  retq
+"""
+
+
+class Annotate(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        version = subprocess.run([VPROF, "version"], capture_output=True, text=True, check=True).stdout
+        harness.need("capstone" in version, "vprof was built without capstone")
+        harness.need_program("cc", "gcc")
+        self.has_lines = "libdw" in version
+        subprocess.run([BIN / "make_recordings"], cwd=self.folder, check=True)
+
+    def assemble(self, name, source, build_id, address, debug="-g"):
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / "code.s").write_text(source)
+        subprocess.run(["cc", debug, "-nostdlib", "-static", "-no-pie", f"-Wl,-Ttext={address}", "-Wl,-z,max-page-size=0x1000",
+                        f"-Wl,--build-id=0x{build_id}", "-Wl,-e,0", "-o", file, "code.s"], cwd=self.folder, check=True)
+        return file
+
+    def annotate(self, *arguments):
+        return self.run_program(VPROF, "annotate", *arguments, cwd=self.folder)[0]
+
+    def lines(self):
+        """What stands above the instructions of memcpy: line 12 of the source on."""
+        source = KERNEL.splitlines()
+        path = self.folder / "code.s"
+        return {f"line{n}": f"  {path}:{n}  {source[n - 1].strip()}\n" if self.has_lines and n != DATA_LINE else ""
+                for n in range(12, 17)}
+
+    def test_kernel(self):
+        self.assemble("vmlinux", KERNEL, KERNEL_ID, "0xffffffff81000000")
+        out = self.annotate("-i", "clock.data", "--kernel", "vmlinux", "memcpy")
+        self.assertEqual(out, MEMCPY.format(image="vmlinux", lines="" if self.has_lines else ", no source lines", **self.lines()))
+
+    def test_without_debug_information(self):
+        self.assemble("vmlinux", KERNEL, KERNEL_ID, "0xffffffff81000000", debug="-g0")
+        out = self.annotate("-i", "clock.data", "--kernel", "vmlinux", "memcpy")
+        self.assertEqual(out, MEMCPY.format(image="vmlinux", lines=", no source lines", **{f"line{n}": "" for n in range(12, 17)}))
+
+    def test_kernel_that_ran_elsewhere(self):
+        self.assemble("vmlinux", KERNEL, KERNEL_ID, "0xffffffff82000000")
+        out = self.annotate("-i", "clock.data", "--kernel", "vmlinux", "memcpy")
+        self.assertIn("# code     vmlinux, 0xffffffff82000200, 11 bytes", out)
+        self.assertIn("  75.00%         12         1  movq    %rsp, %rbp\n", out)
+
+    def test_intel(self):
+        self.assemble("vmlinux", KERNEL, KERNEL_ID, "0xffffffff81000000")
+        self.assertIn("mov     rbp, rsp\n", self.annotate("-i", "clock.data", "--kernel", "vmlinux", "--intel", "memcpy"))
+
+    def test_json(self):
+        self.assemble("vmlinux", KERNEL, KERNEL_ID, "0xffffffff81000000")
+        document = json.loads(self.annotate("-i", "clock.data", "--kernel", "vmlinux", "--json", "memcpy"))
+        self.assertEqual([document[key] for key in ("format", "version", "symbol", "mode", "samples", "all-samples", "address", "bytes")],
+                         ["vprof-annotate", 1, "memcpy", "kernel", 16, 100, "0xffffffff81000200", 11])
+        self.assertEqual([(i["offset"], i["samples"], i["target"]) for i in document["instructions"]],
+                         [(0, 4, None), (1, 12, None), (4, 0, "start_kernel"), (9, 0, None), (10, 0, None)])
+        self.assertEqual(document["period"], sum(i["period"] for i in document["instructions"]))
+
+    def test_program(self):
+        self.assemble("root/usr/bin/bench", PROGRAM, PROGRAM_ID, "0x401000")
+        out = self.annotate("-i", "mappings.data", "--symfs", "root", "checksum")
+        self.assertIn("# function checksum, user, /usr/bin/bench\n# samples  4 of 12, 33.33% of task-clock\n"
+                      "# code     root/usr/bin/bench, 0x401100, 9 bytes", out)
+        self.assertIn("  50.00%          2         4  addq    $1, %rax\n", out)
+        self.assertIn("  50.00%          2         8  retq\n", out)
+
+    def test_another_build_is_refused(self):
+        self.assemble("vmlinux", KERNEL, 40 * "1", "0xffffffff81000000")
+        self.assemble("root/usr/bin/bench", PROGRAM, 40 * "2", "0x401000")
+        self.refused(VPROF, "annotate", "-i", "clock.data", "--kernel", "vmlinux", "memcpy", cwd=self.folder,
+                     message=f"vmlinux is not the kernel that ran: its build-id is {40 * '1'}, the recording's {KERNEL_ID}; .*--force")
+        self.refused(VPROF, "annotate", "-i", "mappings.data", "--symfs", "root", "checksum", cwd=self.folder,
+                     message=f"no copy of /usr/bin/bench, where checksum is: .* its build-id is {40 * '2'}, the guest's {PROGRAM_ID}")
+        out, err = self.run_program(VPROF, "annotate", "-i", "clock.data", "--kernel", "vmlinux", "--force", "memcpy", cwd=self.folder)
+        self.assertIn("pushq   %rbp", out)
+        self.assertIn("warning: vmlinux is not the kernel that ran", err)
+
+    def test_code_that_is_not_there(self):
+        self.assemble("vmlinux", KERNEL.replace("memcpy", "memmove"), KERNEL_ID, "0xffffffff81000000")
+        self.refused(VPROF, "annotate", "-i", "clock.data", "--kernel", "vmlinux", "ext4_lookup", cwd=self.folder,
+                     message="the code of ext4_lookup, of ext4, is not in vmlinux")
+        pathlib.Path(self.folder / "vmlinux").write_bytes(b"\x7fELF" + 100 * b"\xff")
+        self.refused(VPROF, "annotate", "-i", "clock.data", "--kernel", "vmlinux", "memcpy", cwd=self.folder, message="vmlinux")
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Call trees: which function a sample's number leads to, and a node with more children than a list can be searched. */
+#include <check.h>
+
+#include "lib/profile/call_tree.h"
+#include "recording_resolver.h"
+#include "run_suite.h"
+
+static uint32_t add(struct call_tree *tree, uint16_t misc, uint64_t ip)
+{
+	return call_tree_add(tree, &(struct record_sample){.misc = misc, .ip = ip, .period = 1});
+}
+
+START_TEST(a_number_leads_to_the_function)
+{
+	struct call_tree *tree = call_tree_new();
+	uint32_t first = add(tree, PERF_RECORD_MISC_KERNEL, TEXT + 0x20);
+	uint32_t other = add(tree, PERF_RECORD_MISC_KERNEL, TEXT + 0x100);
+	uint32_t again = add(tree, PERF_RECORD_MISC_KERNEL, TEXT + 0x3f);
+	size_t n, *node_of;
+	struct call_node *nodes = call_tree_resolve_numbers(tree, resolver, &n, &node_of);
+
+	ck_assert_uint_ne(first, again);
+	ck_assert_uint_eq(node_of[first], node_of[again]);
+	ck_assert_str_eq(nodes[node_of[first]].symbol, "second");
+	ck_assert_uint_eq(nodes[node_of[first]].samples, 2);
+	ck_assert_str_eq(nodes[node_of[other]].symbol, "in_module");
+	ck_assert_uint_eq(nodes[0].samples, 3);
+	ck_assert_uint_eq(n, 3);
+	g_free(node_of);
+	g_free(nodes);
+	call_tree_free(tree);
+}
+END_TEST
+
+/* Exits of as many ports as there are: quadratic time would be noticed. */
+START_TEST(a_node_may_have_many_children)
+{
+	struct call_tree *tree = call_tree_new();
+	size_t n, children = 0;
+
+	for (uint64_t i = 0; i < 200000; i++)
+		add(tree, PERF_RECORD_MISC_HYPERVISOR, UINT64_C(6) << 56 | i << 12);
+	struct call_node *nodes = call_tree_resolve(tree, resolver, &n);
+
+	for (size_t i = nodes[0].first_child; i != 0; i = nodes[i].next_sibling)
+		children++;
+	ck_assert_uint_eq(children, 200000);
+	ck_assert_uint_eq(nodes[0].period, 200000);
+	g_free(nodes);
+	call_tree_free(tree);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tests = tcase_create("call_tree");
+	Suite *suite = suite_create("call_tree");
+
+	tcase_add_checked_fixture(tests, resolver_setup, resolver_teardown);
+	tcase_add_test(tests, a_number_leads_to_the_function);
+	tcase_add_test(tests, a_node_may_have_many_children);
+	tcase_set_timeout(tests, 60);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Finding a kernel in a guest's memory: where it is, whether it is the one given, and what is no kernel. */
+#include <check.h>
+
+#include "attach/kernel_find.h"
+#include "attach/kernel_memory.h"
+#include "fake_kernel.h"
+#include "run_suite.h"
+
+#define SLIDE UINT64_C(0x12600000)
+#define BUILD_ID 0x5a
+#define BUILD_ID_TEXT "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a"
+
+static struct fake_guest fake;
+
+static struct kernel_found find(const struct hmp_registers *registers, const char *path)
+{
+	struct kernel_found found;
+	GError *error = NULL;
+
+	ck_assert_msg(kernel_find(&fake.guest, registers, path, &found, &error), "%s", error ? error->message : "");
+	return found;
+}
+
+static void assert_none(const struct hmp_registers *registers, const char *path, const char *text)
+{
+	g_autoptr(GError) error = NULL;
+	struct kernel_found found;
+
+	ck_assert(!kernel_find(&fake.guest, registers, path, &found, &error));
+	ck_assert_msg(strstr(error->message, text), "%s", error->message);
+}
+
+static uint64_t address_of(const struct image *image, const char *name)
+{
+	struct symtab *symtab = symtab_load(image, NULL);
+	const struct symbol *symbol = symtab ? symtab_find_name(symtab, name) : NULL;
+	uint64_t address = symbol ? symbol->address : 0;
+
+	symtab_free(symtab);
+	return address;
+}
+
+static void assert_is_at(struct kernel_found *found, uint64_t at)
+{
+	g_autofree char *id = image_build_id_text(found->image);
+
+	ck_assert_str_eq(id, BUILD_ID_TEXT);
+	ck_assert_str_eq(image_release(found->image), "6.1.0-fake");
+	ck_assert_uint_eq(address_of(found->image, "asm_exc_divide_error"), at + FAKE_KERNEL_DIVIDE_ERROR);
+	ck_assert_uint_eq(address_of(found->image, "function_7"), at + FAKE_KERNEL_FUNCTIONS + 16 * 7);
+	kernel_found_clear(found);
+}
+
+START_TEST(it_is_where_the_descriptor_table_leads)
+{
+	const struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
+	struct kernel_found found = find(&registers, NULL);
+
+	assert_is_at(&found, FAKE_KERNEL_LINKED + SLIDE);
+}
+END_TEST
+
+START_TEST(early_handlers_are_handlers)
+{
+	const struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
+
+	fake_kernel_gate(&fake, FAKE_KERNEL_LINKED + SLIDE + FAKE_KERNEL_EARLY_HANDLER);
+	struct kernel_found found = find(&registers, NULL);
+
+	assert_is_at(&found, FAKE_KERNEL_LINKED + SLIDE);
+}
+END_TEST
+
+/* The last resort: whatever the table says, the page tables map a kernel. */
+START_TEST(without_a_descriptor_table_its_mapping_is_searched)
+{
+	struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
+	struct kernel_found found;
+
+	registers.idt = 0x1000; /* not mapped */
+	found = find(&registers, NULL);
+	assert_is_at(&found, FAKE_KERNEL_LINKED + SLIDE);
+	registers.idt = FAKE_KERNEL_IDT_GVA;
+	fake_kernel_gate(&fake, FAKE_KERNEL_LINKED + SLIDE + 0x333); /* in it, and no handler */
+	found = find(&registers, NULL);
+	assert_is_at(&found, FAKE_KERNEL_LINKED + SLIDE);
+}
+END_TEST
+
+/* With page table isolation, a vCPU in user space has tables with a little of the kernel. */
+START_TEST(tables_of_user_space_lead_to_the_kernels)
+{
+	struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
+
+	fake_kernel_map(&fake, FAKE_KERNEL_USER_ROOT, FAKE_KERNEL_LINKED + SLIDE, 4096);
+	registers.regs.cr3 = FAKE_KERNEL_USER_ROOT;
+	struct kernel_found found = find(&registers, NULL);
+
+	assert_is_at(&found, FAKE_KERNEL_LINKED + SLIDE);
+}
+END_TEST
+
+/* The kernel of one guest as a file, for others. */
+static char *kernel_file(struct kernel_found *found)
+{
+	const struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED, BUILD_ID);
+
+	*found = find(&registers, NULL);
+	return g_strdup_printf("/proc/self/fd/%d", found->fd);
+}
+
+START_TEST(an_image_is_slid_to_where_the_guest_has_it)
+{
+	struct kernel_found file;
+	g_autofree char *path = kernel_file(&file);
+	struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
+	struct kernel_found found = find(&registers, path);
+
+	ck_assert_uint_eq(image_slide(found.image), SLIDE);
+	assert_is_at(&found, FAKE_KERNEL_LINKED + SLIDE);
+	fake_kernel_gate(&fake, FAKE_KERNEL_LINKED + SLIDE + FAKE_KERNEL_EARLY_HANDLER);
+	found = find(&registers, path);
+	assert_is_at(&found, FAKE_KERNEL_LINKED + SLIDE);
+	registers.idt = 0x1000;
+	found = find(&registers, path);
+	assert_is_at(&found, FAKE_KERNEL_LINKED + SLIDE);
+	kernel_found_clear(&file);
+}
+END_TEST
+
+START_TEST(another_image_is_refused_by_its_build_id)
+{
+	struct kernel_found file;
+	g_autofree char *path = kernel_file(&file);
+	struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID + 1);
+
+	assert_none(&registers, path, "its build-id is not in the guest's memory");
+	fake_kernel_gate(&fake, FAKE_KERNEL_LINKED + SLIDE + FAKE_KERNEL_DIVIDE_ERROR + 1);
+	assert_none(&registers, path, "no kernel slides by the 0x");
+	kernel_found_clear(&file);
+}
+END_TEST
+
+START_TEST(what_is_no_kernel_is_none)
+{
+	struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED, BUILD_ID);
+
+	registers.long_mode = false;
+	assert_none(&registers, NULL, "is it still in its firmware");
+	registers.long_mode = true;
+	memset(fake.ram + FAKE_KERNEL_GPA + FAKE_KERNEL_BANNER, 0, 32);
+	assert_none(&registers, NULL, "no Linux banner");
+	registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED, BUILD_ID);
+	memset(fake.ram + FAKE_KERNEL_GPA + FAKE_KERNEL_KALLSYMS, 0, 0x8000);
+	assert_none(&registers, NULL, "no kernel image in the guest's memory");
+	registers.regs.cr3 = 0x7f000; /* tables that map nothing */
+	assert_none(&registers, NULL, "descriptor table cannot be read");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("kernel_find");
+	TCase *tc = tcase_create("kernel_find");
+
+	tcase_add_test(tc, it_is_where_the_descriptor_table_leads);
+	tcase_add_test(tc, early_handlers_are_handlers);
+	tcase_add_test(tc, without_a_descriptor_table_its_mapping_is_searched);
+	tcase_add_test(tc, tables_of_user_space_lead_to_the_kernels);
+	tcase_add_test(tc, an_image_is_slid_to_where_the_guest_has_it);
+	tcase_add_test(tc, another_image_is_refused_by_its_build_id);
+	tcase_add_test(tc, what_is_no_kernel_is_none);
+	suite_add_tcase(suite, tc);
+	return run_suite(suite);
+}

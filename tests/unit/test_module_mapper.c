@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What is said in a ring about the kernel's modules in memory laid out by hand. */
+#include <check.h>
+
+#include "fake_modules.h"
+#include "lib/record/ring_reader.h"
+#include "run_suite.h"
+#include "sample/module_mapper.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static struct fake_process process;
+static struct ring *ring;
+static struct ring_reader *reader;
+static struct module_mapper mapper;
+
+static void setup(void)
+{
+	fake_modules_init(&process);
+	ring = ring_new(4096, NULL);
+	reader = ring_reader_open(ring_memfd(ring), NULL);
+	ck_assert_ptr_nonnull(reader);
+	module_mapper_init(&mapper, &fake_module_layout, ring);
+}
+
+static void teardown(void)
+{
+	ring_reader_free(reader);
+	ring_free(ring);
+}
+
+static void sample(uint64_t time_ns)
+{
+	const struct record_id id = {.pid = 7, .tid = 7, .time_ns = time_ns, .cpu = 1, .id = 9};
+
+	page_walk_init(&process.walk, &process.fake.guest, process.root, false);
+	module_mapper_sample(&mapper, &process.walk, &id);
+}
+
+static void assert_said(const char *expected)
+{
+	const struct perf_event_header *record;
+	g_autoptr(GString) text = g_string_new(NULL);
+	struct record_mmap mmap;
+	size_t bytes;
+
+	while ((record = ring_reader_next(reader, &bytes)) != NULL)
+		if (record_mmap_decode(record, bytes, &mmap))
+			g_string_append_printf(text, "%s%d %lx+%lx@%lx %s#%02x ",
+			                       (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL
+			                               ? "kernel "
+			                               : "",
+			                       (int)mmap.pid, (unsigned long)mmap.start, (unsigned long)mmap.bytes,
+			                       (unsigned long)mmap.page_offset, mmap.file_name,
+			                       mmap.build_id_bytes != 0 ? mmap.build_id[19] : 0);
+	ring_reader_release(reader);
+	ck_assert_str_eq(text->str, expected);
+}
+
+START_TEST(a_module_is_said_once)
+{
+	fake_module(&process, "ext4", FAKE_MODULE_CODE, 0x8000, 0xaa);
+	sample(SECOND);
+	assert_said("kernel -1 ffffffffc0000000+8000@0 [ext4]#aa ");
+	sample(2 * SECOND);
+	fake_module(&process, "loop", FAKE_MODULE_CODE + 0x8000, 0x1000, 0);
+	sample(3 * SECOND);
+	assert_said("kernel -1 ffffffffc0008000+1000@0 [loop]#00 ");
+}
+END_TEST
+
+/* In the place of one that was unloaded; and that one again. */
+START_TEST(another_module_at_that_address_is_said)
+{
+	uint64_t module = fake_module(&process, "ext4", FAKE_MODULE_CODE, 0x8000, 0xaa);
+
+	sample(SECOND);
+	assert_said("kernel -1 ffffffffc0000000+8000@0 [ext4]#aa ");
+	fake_module_part(&process, module, MODULE_TEXT, 0, 0);
+	uint64_t other = fake_module(&process, "xfs", FAKE_MODULE_CODE, 0x8000, 0xbb);
+
+	sample(2 * SECOND);
+	assert_said("kernel -1 ffffffffc0000000+8000@0 [xfs]#bb ");
+	fake_module_part(&process, other, MODULE_TEXT, 0, 0);
+	fake_module(&process, "ext4", FAKE_MODULE_CODE, 0x8000, 0xaa);
+	sample(3 * SECOND);
+	assert_said("kernel -1 ffffffffc0000000+8000@0 [ext4]#aa ");
+}
+END_TEST
+
+START_TEST(a_full_ring_is_tried_again)
+{
+	const struct record_id id = {.pid = 1};
+	uint64_t record[8];
+
+	fake_module(&process, "ext4", FAKE_MODULE_CODE, 0x8000, 0xaa);
+	while (ring_write(ring, record, record_comm_encode("x", false, &id, record, sizeof(record)), &id))
+		;
+	sample(SECOND);
+	ck_assert_uint_eq(mapper.dropped, 1);
+	assert_said("");
+	sample(2 * SECOND);
+	assert_said("kernel -1 ffffffffc0000000+8000@0 [ext4]#aa ");
+}
+END_TEST
+
+START_TEST(a_kernel_without_modules_is_not_read)
+{
+	module_mapper_init(&mapper, NULL, ring);
+	process.fake.reads = 0;
+	sample(SECOND);
+	ck_assert_uint_eq(process.fake.reads, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("module_mapper");
+	TCase *tests = tcase_create("module_mapper");
+
+	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, a_module_is_said_once);
+	tcase_add_test(tests, another_module_at_that_address_is_said);
+	tcase_add_test(tests, a_full_ring_is_tried_again);
+	tcase_add_test(tests, a_kernel_without_modules_is_not_read);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The HTML page in Chromium: what it shows, how it is used, and that no name in a recording becomes part of it."""
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import harness
+from browser import Browser
+from harness import BIN, VPROF
+
+LOAD_SECONDS = 2
+CPU_SECONDS_MAX = 12  # of all processes and threads; other work on the machine does not count as it would in the time
+DETAILS = "return document.getElementById('details').textContent"
+FRAMES = "return [...document.querySelectorAll('#flame g.frame')].map((frame) => frame.getAttribute('name'))"
+# Frames by name -> share of the width.
+WIDTHS = """
+const whole = document.getElementById("flame").clientWidth, widths = {};
+for (const frame of document.querySelectorAll("#flame g.frame"))
+  widths[frame.getAttribute("name")] = Number(frame.querySelector("rect").getAttribute("width")) / whole;
+return widths"""
+ROWS = "return [...document.querySelectorAll('#functions tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))"
+FILL = "return getComputedStyle(document.querySelector(`#flame g.frame[name='${arguments[0]}'] rect`)).fill"
+
+
+def choose(browser, element, value):
+    browser.run("const list = document.getElementById(arguments[0]); list.value = arguments[1];"
+                "list.dispatchEvent(new Event('change'))", element, value)
+
+
+class Page(harness.ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        version = subprocess.run([VPROF, "version"], capture_output=True, text=True, check=True).stdout
+        harness.need("d3-flame-graph" in version, "vprof was built without the HTML page: node or npm was missing")
+        cls.recordings = tempfile.mkdtemp(prefix="vprof-page-")
+        cls.addClassCleanup(shutil.rmtree, cls.recordings)
+        subprocess.run([BIN / "make_pages"], cwd=cls.recordings, check=True)
+        cls.browser = Browser()
+        cls.addClassCleanup(cls.browser.close)
+
+    def setUp(self):
+        super().setUp()
+        self.browser.open("/dev/null")
+        self.browser.console()
+        self.browser.requests()
+
+    def check_nothing_left(self, seconds=5):
+        """The browser stays for the next test."""
+
+    def page(self, *command):
+        file = self.folder / "page.html"
+        self.run_program(VPROF, *command, "--html", file, cwd=self.recordings, timeout=120)
+        self.browser.open(file)
+        self.browser.wait("return document.documentElement.dataset.drawnMs", seconds=240)
+        return file
+
+    def tearDown(self):
+        """Whatever a test did: the page has not complained, and has asked for nothing but itself."""
+        self.assertEqual(self.browser.console(), [])
+        self.assertEqual(self.browser.requests(), [f"file://{self.folder}/page.html"])
+
+    def widths(self):
+        return {name: round(width, 3) for name, width in self.browser.run(WIDTHS).items()}
+
+    def test_what_cannot_be_done_leaves_no_page(self):
+        self.refused(VPROF, "report", "-i", "missing.data", "--html", "page.html", cwd=self.recordings, message="cannot read missing.data: No such file")
+        self.refused(VPROF, "report", "-i", "base.data", "--html", "missing/page.html", cwd=self.recordings,
+                     message="cannot write missing/page.html: No such file or directory")
+        self.refused(VPROF, "diff", "base.data", "other.data", "--html", "page.html", cwd=self.recordings,
+                     message="base.data and other.data cannot be compared: .* --force compares them all the same")
+        self.assertEqual(list(pathlib.Path(self.recordings).glob("page*")), [])
+        self.page("diff", "--force", "base.data", "other.data")
+
+    def test_flame_graph(self):
+        self.page("report", "-i", "base.data")
+        self.assertEqual(self.widths(), {"all": 1, "main": 0.882, "hash_blocks.constprop.0": 0.49, "parse": 0.294,
+                                         "read_token": 0.294, "old_path": 0.098, "default_idle": 0.098, "exit:io:0x3f8": 0.02})
+        self.assertEqual(self.browser.run(DETAILS), "all: 100.00 %, 1.020 s, 1,020 samples")
+        self.assertIn("base.data (1,020 samples over 1.019 s, 6.1.0-page)", self.browser.run("return document.body.textContent"))
+        self.browser.press("i")
+        upside = "const y = (name) => document.querySelector(`#flame g.frame[name='${name}']`).getBoundingClientRect().y; return y('all') < y('main')"
+        self.assertTrue(self.browser.run(upside))
+        self.browser.press("i")
+        self.assertFalse(self.browser.run(upside))
+
+    def test_zoom(self):
+        self.page("report", "-i", "base.data")
+        self.browser.click("#flame g.frame[name='parse'] rect")
+        self.assertEqual(self.widths(), {"all": 1, "main": 1, "parse": 1, "read_token": 1})
+        self.browser.click("#reset")
+        self.assertEqual(self.widths()["parse"], 0.294)
+        self.browser.run("document.getElementById('flame').focus()")
+        self.browser.press("ArrowUp", "ArrowUp", "ArrowUp", "ArrowRight", "Enter")
+        self.assertEqual(self.widths(), {"all": 1, "main": 1, "parse": 1, "read_token": 1})
+        self.browser.press("Backspace")
+        self.assertEqual(self.widths()["main"], 1)
+        self.assertEqual(self.widths()["parse"], 0.333)
+        self.browser.press("Escape")
+        self.assertEqual(self.widths()["main"], 0.882)
+
+    def test_search(self):
+        self.page("report", "-i", "base.data")
+        self.browser.press("/")
+        self.browser.press(*"PATH")
+        self.assertEqual(self.browser.run(DETAILS), "1 function matches: 9.80 %")
+        self.browser.type("#search", "/^(main|parse)$/")
+        self.assertEqual(self.browser.run(DETAILS), "2 functions match: 88.24 %")
+        marked = "return [...document.querySelectorAll('#flame g.match')].map((frame) => frame.getAttribute('name')).sort()"
+        self.assertEqual(self.browser.run(marked), ["main", "parse"])
+        self.assertEqual([row[3] for row in self.browser.run(ROWS)], ["main", "parse"])
+        self.browser.type("#search", "/(/")
+        self.assertEqual(self.browser.run("return document.getElementById('search').getAttribute('aria-invalid')"), "true")
+        self.browser.press("Escape")
+        self.assertEqual(self.browser.run(marked), [])
+        self.assertEqual(len(self.browser.run(ROWS)), 7)
+
+    def test_table(self):
+        self.page("report", "-i", "base.data")
+        rows = self.browser.run(ROWS)
+        self.assertEqual(rows[0], ["49.02 %", "49.02 %", "500", "hash_blocks.constprop.0", "[user]", "user"])
+        self.assertEqual([row[2] for row in rows], ["500", "300", "100", "100", "20", "0", "0"])
+        self.browser.click("#functions th:nth-child(2) button")
+        self.assertEqual([row[3] for row in self.browser.run(ROWS)][:3], ["main", "hash_blocks.constprop.0", "parse"])
+        self.browser.click("#functions th:nth-child(4) button")
+        names = [row[3] for row in self.browser.run(ROWS)]
+        self.assertEqual(names, sorted(names))
+
+    def test_groups_and_selections(self):
+        self.page("report", "-i", "base.data")
+        choose(self.browser, "grouping", "process")
+        self.assertEqual({name: width for name, width in self.widths().items() if "(" in name},
+                         {"bench (100)": 0.882, "swapper (0)": 0.118})
+        choose(self.browser, "grouping", "cpu")
+        self.assertEqual({name: width for name, width in self.widths().items() if "vCPU" in name}, {"vCPU 0": 0.882, "vCPU 1": 0.118})
+        choose(self.browser, "grouping", "phase")
+        self.assertEqual(self.widths()["tokens"], 0.294)
+        self.assertEqual(self.widths()["no phase"], 0.706)
+        choose(self.browser, "grouping", "none")
+        choose(self.browser, "phase", "tokens")
+        self.assertEqual(self.widths(), {"all": 1, "main": 1, "parse": 1, "read_token": 1})
+        choose(self.browser, "phase", "")
+        choose(self.browser, "cpu", "1")
+        self.assertEqual(self.widths(), {"all": 1, "default_idle": 0.833, "exit:io:0x3f8": 0.167})
+
+    def test_timeline(self):
+        self.page("report", "-i", "base.data")
+        lanes = "return [...document.querySelectorAll('svg.timeline > text')].map((text) => text.textContent)"
+        self.assertEqual(self.browser.run(lanes), ["vCPU 0", "vCPU 1"])
+        phase = "return document.querySelector('svg.timeline .phase rect title').textContent"
+        self.assertEqual(self.browser.run(phase), "tokens: 0 s to 300 ms")
+        columns = self.browser.run("return [...document.querySelectorAll('svg.timeline .column title')].map((title) => title.textContent)")
+        self.assertEqual({column.split(": ")[1] for column in columns} - {"user 100.0 %", "kernel 100.0 %", "exit io 100.0 %"},
+                         {column.split(": ")[1] for column in columns if "," in column})
+        self.assertIn("exit io 100.0 %", {column.split(": ")[1] for column in columns})
+
+    def test_comparison(self):
+        self.page("diff", "base.data", "new.data")
+        red, green, blue = (int(number) for number in self.browser.run(FILL, "hash_blocks")[4:-1].split(","))
+        self.assertGreater(red, blue)
+        red, green, blue = (int(number) for number in self.browser.run(FILL, "old_path")[4:-1].split(","))
+        self.assertGreater(blue, red)
+        rows = {row[5]: row for row in self.browser.run(ROWS)}
+        self.assertEqual(rows["hash_blocks"][:4], ["+10.81", "49.02 %", "59.83 %", "+10.81"])
+        self.assertEqual(rows["old_path"][:5], ["−9.80", "9.80 %", "0.00 %", "−9.80", "gone"])
+        self.assertEqual(rows["new_path"][4], "new")
+        self.assertLessEqual({"old_path", "new_path"}, set(self.browser.run(FRAMES)))
+        choose(self.browser, "width", "base")
+        self.assertEqual(self.widths()["old_path"], 0.098)
+        self.assertNotIn("new_path", self.browser.run(FRAMES))
+        choose(self.browser, "width", "new")
+        self.assertEqual(self.widths()["hash_blocks"], 0.598)
+        self.assertNotIn("old_path", self.browser.run(FRAMES))
+        self.browser.type("#search", "hash")
+        self.assertEqual(self.browser.run(DETAILS), "1 function matches: base 49.02 %, new 59.83 %")
+
+    def test_theme(self):
+        self.page("report", "-i", "base.data")
+        background = "return getComputedStyle(document.body).backgroundColor"
+        light, frame = self.browser.run(background), self.browser.run(FILL, "main")
+        self.browser.press("t")
+        self.assertEqual([light, self.browser.run(background)], ["rgb(255, 255, 255)", "rgb(20, 23, 27)"])
+        self.assertNotEqual(self.browser.run(FILL, "main"), frame)
+
+    def test_hostile_names(self):
+        file = self.page("report", "-i", "hostile.data")
+        self.assertEqual(file.read_text().count("</script>"), 2)
+        self.assertEqual(self.browser.run("return document.title"), "vprof: hostile.data")
+        self.assertEqual(self.browser.run("return document.querySelectorAll('img, b + b, i, script').length"), 1)
+        names = {row[3] for row in self.browser.run(ROWS)}
+        self.assertEqual(names, {"</script><script>document.title='owned'</script>", "<img src=x onerror=\"document.title='owned'\">",
+                                 "<!--<script>", "@vprof-data@ $& ${x} %s &lt;b&gt; \\u003c", "__proto__", "right?!left \ufffd\ufffd"})
+        choose(self.browser, "grouping", "process")
+        self.assertIn("</script><b> (66)", self.browser.run(FRAMES))
+        self.assertEqual(self.browser.run("return document.title"), "vprof: hostile.data")
+
+    def test_many_stacks(self):
+        before = self.browser.cpu_seconds()
+        self.page("report", "-i", "stacks.data")
+        cpu = self.browser.cpu_seconds() - before
+        seconds = float(self.browser.run("return document.documentElement.dataset.drawnMs")) / 1000
+        print(f"\n200,000 stacks: drawn {seconds:.2f} s after the start of the navigation (aim: {LOAD_SECONDS} s),"
+              f" {cpu:.2f} s of CPU time in all of the browser", flush=True)
+        self.assertLess(cpu, CPU_SECONDS_MAX)
+        self.assertEqual(self.browser.run(DETAILS), "all: 100.00 %, 200.000 s, 200,000 samples")
+        self.assertGreater(len(self.browser.run(FRAMES)), 100)
+        self.browser.type("#search", "/^function_0$/")
+        self.assertEqual(self.browser.run(DETAILS), "1 function matches: 100.00 %")
+
+
+if __name__ == "__main__":
+    harness.main()

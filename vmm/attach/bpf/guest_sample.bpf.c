@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Runs where an event on QEMU's vCPU thread overflows, and hands out the guest's registers and what of its memory a
+ * call chain is made of. The guest stands still meanwhile: its processor is here.
+ *
+ * The event's own sample could not carry that. So this writes one of its own, into the ring of a second event on the
+ * thread (PERF_COUNT_SW_BPF_OUTPUT): perf puts the guest's instruction pointer and mode into it, as it does into any
+ * sample, and asks KVM for them where KVM has not read them yet (perf_guest_cbs).
+ *
+ * The structs below are the parts of the kernel's that are used. Their offsets come from the BTF of the kernel that
+ * runs, when this is loaded (CO-RE).
+ */
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <stdbool.h>
+
+#include "guest_sample.h"
+
+/* bpf_perf_event_output and bpf_probe_read_kernel are for programs under a licence that the kernel takes for GPL. */
+char licence[] SEC("license") = "Dual BSD/GPL";
+
+/* ---- the kernel's ---- */
+
+#define KERNEL __attribute__((preserve_access_index))
+
+struct rb_node {
+	struct rb_node *rb_right, *rb_left;
+} KERNEL;
+
+struct rb_root {
+	struct rb_node *rb_node;
+} KERNEL;
+
+struct mm_struct;
+
+struct kvm_memory_slot {
+	struct rb_node gfn_node[2];
+	__u64 base_gfn;
+	unsigned long npages;
+	unsigned long userspace_addr;
+} KERNEL;
+
+struct kvm_memslots {
+	struct rb_root gfn_tree; /* from 5.17 on */
+	int node_idx;
+} KERNEL;
+
+struct kvm {
+	struct mm_struct *mm;
+	struct kvm_memslots *memslots[1];
+} KERNEL;
+
+struct kvm_vcpu_arch {
+	unsigned long regs[GUEST_SAMPLE_REGS];
+	__u32 regs_avail;
+	unsigned long cr3, cr4;
+} KERNEL;
+
+struct kvm_vcpu {
+	struct kvm *kvm;
+	struct kvm_vcpu_arch arch;
+} KERNEL;
+
+struct kvm_segment {
+	__u64 base;
+} KERNEL;
+
+struct vcpu_pvm {
+	struct kvm_segment seg[8];
+	int cpl;
+} KERNEL;
+
+struct vmcb_seg {
+	__u64 base;
+} KERNEL;
+
+struct vmcb_save_area {
+	struct vmcb_seg gs;
+	__u8 cpl;
+	__u64 cr3;
+} KERNEL;
+
+struct vmcb {
+	struct vmcb_save_area save;
+} KERNEL;
+
+struct vcpu_svm {
+	struct vmcb *vmcb;
+} KERNEL;
+
+struct file {
+	void *private_data;
+} KERNEL;
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+} KERNEL;
+
+struct files_struct {
+	struct fdtable *fdt;
+} KERNEL;
+
+struct task_struct {
+	struct mm_struct *mm;
+	struct files_struct *files;
+} KERNEL;
+
+/* User space's header has the same struct by other names. */
+struct pt_regs___kernel {
+	unsigned long di, si, orig_ax;
+} KERNEL;
+
+/* ---- ours ---- */
+
+#define SYSCALL_IOCTL 16
+#define IOCTL_KVM_RUN 0xae80
+#define SEGMENT_GS 5         /* enum VCPU_SREG_GS */
+#define AVAILABLE_CR3 19     /* number of CR3 in regs_avail: behind rip, PDPTR and CR0 (enum kvm_reg) */
+#define CR4_LA57 (1ul << 12) /* SDM Vol. 3A, 2.5 */
+#define MEMSLOT_TREE_DEPTH_MAX 24
+#define PAGE_SHIFT 12
+#define PAGE_BYTES (1ull << PAGE_SHIFT)
+#define LEVEL_BITS 9
+#define LEVEL_MASK 511
+#define ENTRY_PRESENT 1ull /* SDM Vol. 3A, tables 4-14 to 4-20 */
+#define ENTRY_LARGE (1ull << 7)
+#define ENTRY_ADDRESS_MASK 0x000ffffffffff000ull
+#define PT_REGS_BYTES 168 /* struct pt_regs of every Linux on x86-64, and where bp and cs are in it */
+#define PT_REGS_BP 32
+#define PT_REGS_CS 136
+#define KERNEL_STACK_MASK 0x3fffull /* stacks of tasks and interrupts have 16 KiB and lie at a multiple of that */
+#define OUTPUT_BYTES_MAX (sizeof(struct guest_sample) + GUEST_SAMPLE_MEMORY_BYTES_MAX)
+#define ERROR_NO_ROOM (-28) /* ENOSPC */
+
+/* Written before an event is enabled, for all that it says. */
+struct guest_sample_settings settings;
+
+/* By vCPU: the event into whose ring it goes. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+	__uint(max_entries, GUEST_SAMPLE_VCPUS_MAX);
+} output SEC(".maps");
+
+/* One sample in the making; bigger than BPF's stack. The kernel runs one program of this kind on a CPU at a time. */
+struct scratch {
+	struct guest_sample sample;
+	__u8 memory[GUEST_SAMPLE_MEMORY_BYTES_MAX];
+	/* The verifier does not know that a position and a length are checked together. */
+	__u8 guard[PAGE_BYTES + sizeof(struct guest_sample_span)];
+	struct kvm *kvm;
+	__u64 cached_page, cached_hva; /* the last translation */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, __u32);
+	__type(value, struct scratch);
+	__uint(max_entries, 1);
+} scratches SEC(".maps");
+
+/* By vCPU: samples that could not go out for another reason than a full ring, which perf counts itself. */
+__u64 unsent[GUEST_SAMPLE_VCPUS_MAX];
+
+/* ---- guest memory ---- */
+
+static struct kvm_memory_slot *slot_of(struct rb_node *node, int index)
+{
+	unsigned long offset = bpf_core_field_offset(struct kvm_memory_slot, gfn_node) +
+	                       (index & 1) * bpf_core_type_size(struct rb_node);
+
+	return (void *)node - offset;
+}
+
+/* The address in QEMU of a guest physical page, by KVM's own tree of memory slots; 0: none. */
+__noinline __u64 hva_of_frame(struct scratch *s, __u64 gfn)
+{
+	if (!s)
+		return 0;
+	struct kvm *kvm = s->kvm;
+	struct kvm_memslots *slots = BPF_CORE_READ(kvm, memslots[0]);
+	struct rb_node *node = BPF_CORE_READ(slots, gfn_tree.rb_node);
+	int index = BPF_CORE_READ(slots, node_idx);
+
+	for (int i = 0; i < MEMSLOT_TREE_DEPTH_MAX && node; i++) {
+		struct kvm_memory_slot *slot = slot_of(node, index);
+		__u64 base = BPF_CORE_READ(slot, base_gfn), pages = BPF_CORE_READ(slot, npages);
+
+		if (gfn < base)
+			node = BPF_CORE_READ(node, rb_left);
+		else if (gfn - base >= pages)
+			node = BPF_CORE_READ(node, rb_right);
+		else
+			return BPF_CORE_READ(slot, userspace_addr) + ((gfn - base) << PAGE_SHIFT);
+	}
+	return 0;
+}
+
+/* By the guest's page tables, as guest/page_walk.c does it; 0 when the page is not there. */
+__noinline __u64 hva_of_page(struct scratch *s, __u64 gva)
+{
+	if (!s)
+		return 0;
+	if (s->cached_page == gva)
+		return s->cached_hva;
+	__u64 table = s->sample.cr3 & ENTRY_ADDRESS_MASK, entry;
+	bool five_levels = s->sample.flags & GUEST_SAMPLE_LA57;
+
+	for (int level = 5; level > 0; level--) {
+		if (level == 5 && !five_levels)
+			continue;
+		int shift = PAGE_SHIFT + (level - 1) * LEVEL_BITS;
+		__u64 hva = hva_of_frame(s, table >> PAGE_SHIFT), index = gva >> shift & LEVEL_MASK;
+
+		if (!hva || bpf_probe_read_user(&entry, sizeof(entry), (void *)(hva + index * sizeof(entry))) ||
+		    !(entry & ENTRY_PRESENT))
+			return 0;
+		table = entry & ENTRY_ADDRESS_MASK;
+		if (level == 1 || (level < 4 && (entry & ENTRY_LARGE))) {
+			__u64 mask = (1ull << shift) - 1;
+
+			s->cached_hva = hva_of_frame(s, ((table & ~mask) | (gva & mask)) >> PAGE_SHIFT);
+			s->cached_page = gva;
+			return s->cached_hva;
+		}
+	}
+	return 0;
+}
+
+/* 0 when it cannot be read, which no word that is asked for may be. */
+__noinline __u64 read_word(struct scratch *s, __u64 gva)
+{
+	__u64 word = 0;
+
+	if (!s)
+		return 0;
+	__u64 hva = hva_of_page(s, gva & ~(PAGE_BYTES - 1));
+
+	if (hva)
+		bpf_probe_read_user(&word, sizeof(word), (void *)(hva + (gva & (PAGE_BYTES - 1))));
+	return word;
+}
+
+/* A span of what lies in one page; false when it cannot be read or there is no room. */
+__noinline bool copy_in_page(struct scratch *s, __u64 gva, __u64 bytes)
+{
+	if (!s)
+		return false;
+	__u64 hva = hva_of_page(s, gva & ~(PAGE_BYTES - 1));
+	__u64 at = s->sample.memory_bytes;
+
+	if (!hva || bytes > PAGE_BYTES || at >= GUEST_SAMPLE_MEMORY_BYTES_MAX ||
+	    at + sizeof(struct guest_sample_span) + bytes > GUEST_SAMPLE_MEMORY_BYTES_MAX)
+		return false;
+	struct guest_sample_span *span = (void *)&s->memory[at];
+
+	if (bpf_probe_read_user(&s->memory[at + sizeof(*span)], bytes, (void *)(hva + (gva & (PAGE_BYTES - 1)))))
+		return false;
+	span->gva = gva;
+	span->bytes = bytes;
+	s->sample.memory_bytes = at + sizeof(*span) + bytes;
+	return true;
+}
+
+/* `bytes`: a page's at most. */
+static bool copy(struct scratch *s, __u64 gva, __u32 bytes)
+{
+	__u32 in_page = PAGE_BYTES - (gva & (PAGE_BYTES - 1));
+
+	if (bytes <= in_page)
+		return copy_in_page(s, gva, bytes);
+	return copy_in_page(s, gva, in_page) && copy_in_page(s, gva + in_page, bytes - in_page);
+}
+
+/* ---- what a call chain is made of ---- */
+
+/* One step of frame pointers. The unwinder (guest/unwind_frame_pointer.c) will take the same and judge it; this finds
+ * what it will read. */
+struct walk {
+	__u64 bp;
+	bool in_user;
+};
+
+/* Where the kernel was entered: what was interrupted goes on from there. */
+static bool walk_pt_regs(struct scratch *s, struct walk *walk, __u64 at)
+{
+	if (!copy(s, at, PT_REGS_BYTES))
+		return false;
+	walk->bp = read_word(s, at + PT_REGS_BP);
+	walk->in_user = (read_word(s, at + PT_REGS_CS) & 3) == 3;
+	return !walk->in_user || settings.user;
+}
+
+static bool walk_step(struct scratch *s, struct walk *walk)
+{
+	__u64 bp = walk->bp;
+
+	if (!walk->in_user && (bp & 7) == 1)
+		return walk_pt_regs(s, walk, bp - 1);
+	if (bp == 0 || (bp & 7) != 0 || !copy(s, bp, 2 * sizeof(__u64)))
+		return false;
+	walk->bp = read_word(s, bp);
+	return walk->bp != bp;
+}
+
+static void copy_frames(struct scratch *s, struct walk *walk)
+{
+	for (__u32 i = 0; i < GUEST_SAMPLE_FRAMES_MAX && i < settings.depth; i++)
+		if (!walk_step(s, walk))
+			return;
+}
+
+/* The stack up to its end, where a task's has the registers of its user space. */
+static void copy_stack(struct scratch *s)
+{
+	__u64 sp = s->sample.regs[GUEST_SAMPLE_RSP], end = (sp | KERNEL_STACK_MASK) + 1, at = sp & ~7ull;
+	struct walk walk;
+
+	for (int i = 0; i < GUEST_SAMPLE_STACK_PAGES && at < end; i++) {
+		__u32 bytes = PAGE_BYTES - (at & (PAGE_BYTES - 1));
+
+		if (!copy_in_page(s, at, bytes))
+			return;
+		at += bytes;
+	}
+	if (at == end && walk_pt_regs(s, &walk, end - PT_REGS_BYTES) && walk.in_user)
+		copy_frames(s, &walk);
+}
+
+static void copy_memory(struct scratch *s)
+{
+	struct walk walk = {.bp = s->sample.regs[GUEST_SAMPLE_RBP], .in_user = s->sample.cpl == 3};
+
+	/* A page table that is no longer the one in use may be anything by now. */
+	if (settings.memory == GUEST_SAMPLE_NO_MEMORY || (walk.in_user && !(s->sample.flags & GUEST_SAMPLE_CR3)))
+		return;
+	if (settings.memory == GUEST_SAMPLE_FRAMES || walk.in_user)
+		copy_frames(s, &walk);
+	else if (s->sample.flags & GUEST_SAMPLE_HAS_RSP)
+		copy_stack(s);
+}
+
+/* ---- the vCPU ---- */
+
+/* What KVM's machine-specific part knows. */
+static void fill_svm(struct guest_sample *sample, struct kvm_vcpu *vcpu)
+{
+	struct vcpu_svm *svm = (void *)vcpu; /* the first member of it */
+
+	if (!bpf_core_type_exists(struct vcpu_svm) || !bpf_core_type_exists(struct vmcb_save_area))
+		return;
+	struct vmcb *vmcb = BPF_CORE_READ(svm, vmcb);
+
+	sample->cr3 = BPF_CORE_READ(vmcb, save.cr3);
+	sample->gs_base = BPF_CORE_READ(vmcb, save.gs.base);
+	sample->cpl = BPF_CORE_READ(vmcb, save.cpl);
+	sample->flags |= GUEST_SAMPLE_CR3 | GUEST_SAMPLE_HAS_GS_BASE | GUEST_SAMPLE_HAS_CPL;
+}
+
+static void fill_pvm(struct guest_sample *sample, struct kvm_vcpu *vcpu)
+{
+	struct vcpu_pvm *pvm = (void *)vcpu;
+
+	if (!bpf_core_type_exists(struct vcpu_pvm))
+		return;
+	sample->gs_base = BPF_CORE_READ(pvm, seg[SEGMENT_GS].base);
+	sample->cpl = BPF_CORE_READ(pvm, cpl);
+	sample->flags |= GUEST_SAMPLE_CR3 | GUEST_SAMPLE_HAS_GS_BASE | GUEST_SAMPLE_HAS_CPL;
+	if (sample->cpl == 0)
+		sample->flags |= GUEST_SAMPLE_EMULATED;
+}
+
+static void fill(struct guest_sample *sample, struct kvm_vcpu *vcpu)
+{
+	__u32 available = BPF_CORE_READ(vcpu, arch.regs_avail);
+
+	bpf_core_read(sample->regs, sizeof(sample->regs), &vcpu->arch.regs);
+	sample->cr3 = BPF_CORE_READ(vcpu, arch.cr3);
+	if (available >> GUEST_SAMPLE_RIP & 1)
+		sample->flags |= GUEST_SAMPLE_HAS_RIP;
+	if (available >> GUEST_SAMPLE_RSP & 1)
+		sample->flags |= GUEST_SAMPLE_HAS_RSP;
+	if (available >> AVAILABLE_CR3 & 1)
+		sample->flags |= GUEST_SAMPLE_CR3;
+	if (BPF_CORE_READ(vcpu, arch.cr4) & CR4_LA57)
+		sample->flags |= GUEST_SAMPLE_LA57;
+	if (settings.vendor == GUEST_SAMPLE_SVM)
+		fill_svm(sample, vcpu);
+	else if (settings.vendor == GUEST_SAMPLE_PVM)
+		fill_pvm(sample, vcpu);
+}
+
+/* The vCPU that this thread runs, by the system call that it is in: ioctl(vcpu, KVM_RUN). NULL: it is not in one. */
+static struct kvm_vcpu *vcpu_running(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs((void *)task);
+	__u64 fd = BPF_CORE_READ(regs, di);
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct kvm_vcpu *vcpu;
+	struct file *file = NULL;
+
+	if (BPF_CORE_READ(regs, orig_ax) != SYSCALL_IOCTL || BPF_CORE_READ(regs, si) != IOCTL_KVM_RUN ||
+	    fd >= BPF_CORE_READ(table, max_fds))
+		return NULL;
+	bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd);
+	vcpu = BPF_CORE_READ(file, private_data);
+	/* QEMU may name another file than a vCPU; KVM_RUN asks for the same (kvm_vcpu_ioctl). */
+	return BPF_CORE_READ(vcpu, kvm, mm) == BPF_CORE_READ(task, mm) ? vcpu : NULL;
+}
+
+SEC("perf_event")
+int overflow(struct bpf_perf_event_data *context)
+{
+	__u32 zero = 0;
+	struct scratch *s = bpf_map_lookup_elem(&scratches, &zero);
+	__u64 cookie = bpf_get_attach_cookie(context);
+	__u64 number = GUEST_SAMPLE_COOKIE_VCPU(cookie) % GUEST_SAMPLE_VCPUS_MAX; /* as the verifier wants it */
+	struct kvm_vcpu *vcpu = vcpu_running();
+
+	if (!s)
+		return 0;
+	__builtin_memset(&s->sample, 0, sizeof(s->sample));
+	s->sample.period = context->sample_period;
+	s->sample.event = GUEST_SAMPLE_COOKIE_EVENT(cookie);
+	if (vcpu) {
+		s->kvm = BPF_CORE_READ(vcpu, kvm);
+		s->cached_page = ~0ull;
+		s->sample.flags = GUEST_SAMPLE_IN_KVM;
+		fill(&s->sample, vcpu);
+		copy_memory(s);
+	}
+	__u64 bytes = sizeof(s->sample) + s->sample.memory_bytes;
+	long error =
+		bpf_perf_event_output(context, &output, number, s, bytes < OUTPUT_BYTES_MAX ? bytes : OUTPUT_BYTES_MAX);
+
+	if (error && error != ERROR_NO_ROOM)
+		__sync_fetch_and_add(&unsent[number], 1);
+	return 0;
+}

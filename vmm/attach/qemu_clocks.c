@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/qemu_clocks.h"
+
+static struct vcpu_account_source account_source(const struct qemu_guest *qemu, unsigned vcpu)
+{
+	return (struct vcpu_account_source){
+		.pid = qemu->pid,
+		.thread = qemu->threads[vcpu],
+		.monitor = qemu->monitor,
+		.path = qemu->paths[vcpu],
+		.kvm = g_strcmp0(qemu->accelerator, "kvm") == 0,
+	};
+}
+
+void qemu_clocks_read(struct guest *guest, unsigned vcpu, bool reset, struct guest_vcpu_time *out)
+{
+	struct qemu_guest *qemu = (struct qemu_guest *)guest;
+	const struct vcpu_account_source source = account_source(qemu, vcpu);
+	struct vcpu_account **account = &qemu->accounts[vcpu];
+
+	if (*account && source.thread && vcpu_account_thread(*account) != source.thread)
+		g_clear_pointer(account, vcpu_account_free);
+	if (*account)
+		vcpu_account_update(*account, &source);
+	else
+		*account = vcpu_account_new(&source);
+	vcpu_account_read(*account, source.kvm, out);
+	if (!reset)
+		return;
+	vcpu_account_free(*account);
+	*account = vcpu_account_new(&source);
+}
+
+void qemu_clocks_update(struct qemu_guest *qemu)
+{
+	for (unsigned i = 0; i < qemu->guest.vcpus; i++) {
+		const struct vcpu_account_source source = account_source(qemu, i);
+
+		if (qemu->accounts[i])
+			vcpu_account_update(qemu->accounts[i], &source);
+	}
+}
+
+void qemu_clocks_clear(struct qemu_guest *qemu)
+{
+	for (size_t i = 0; i < GUEST_VCPUS_MAX; i++)
+		g_clear_pointer(&qemu->accounts[i], vcpu_account_free);
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/qemu_kernel.h"
+
+#include "attach/guest_memory.h"
+
+/* Steps of a search: all of the first ones, then one in so many. */
+#define EAGER_TRIES 120u
+#define LAZY_TRIES 10u
+
+size_t qemu_guest_registers(struct qemu_guest *qemu, struct hmp_registers registers[GUEST_VCPUS_MAX], GError **error)
+{
+	g_autofree char *text = monitor_human(qemu->monitor, "info registers -a", error);
+	size_t n = text ? hmp_parse_registers(text, registers, qemu->guest.vcpus) : 0;
+
+	if (text && n == 0)
+		g_set_error(error, MONITOR_ERROR, MONITOR_ERROR_ANSWER,
+		            "QEMU's `info registers` shows no registers of an x86 vCPU");
+	return n;
+}
+
+static void kernel_set(struct qemu_guest *qemu, struct kernel_found *found)
+{
+	struct guest *guest = &qemu->guest;
+
+	kernel_found_clear(&qemu->kernel);
+	qemu->kernel = *found;
+	guest->kernel_image = found->image;
+	guest->kernel_fd = found->fd;
+	g_free(guest->build_id);
+	guest->build_id = image_build_id_text(found->image);
+	g_free(guest->release);
+	guest->release = g_strdup(image_release(found->image));
+}
+
+/* Any vCPU will do; one that has not been started yet does not know the kernel. */
+static bool kernel_find_by_any(struct qemu_guest *qemu, struct kernel_found *found, GError **error)
+{
+	struct hmp_registers registers[GUEST_VCPUS_MAX];
+	size_t n = qemu_guest_registers(qemu, registers, error);
+
+	for (size_t i = 0; i < n; i++) {
+		g_clear_error(error);
+		if (kernel_find(&qemu->guest, &registers[i], qemu->kernel_path, found, error))
+			return true;
+	}
+	return false;
+}
+
+void qemu_kernel_look(struct qemu_guest *qemu)
+{
+	struct kernel_found found = {0};
+	g_autoptr(GError) why = NULL;
+
+	g_clear_pointer(&qemu->guest.kernel_why, g_free);
+	if (!qemu->monitor)
+		qemu->guest.kernel_why =
+			g_strdup_printf("without a monitor, its registers are not known%s%s",
+		                        qemu->monitor_why ? ": " : "", qemu->monitor_why ? qemu->monitor_why : "");
+	else if (!qemu->memory)
+		qemu->guest.kernel_why = g_strdup(qemu->memory_why);
+	else if (kernel_find_by_any(qemu, &found, &why))
+		kernel_set(qemu, &found);
+	else
+		qemu->guest.kernel_why = g_strdup(why->message);
+	qemu->kernel_sought = qemu->monitor && qemu->memory && !qemu->kernel.image;
+}
+
+/* Where its first segment is in the guest. */
+static uint64_t kernel_address(const struct image *image)
+{
+	size_t n;
+	const struct image_segment *segments = image_segments(image, &n);
+
+	return n > 0 ? segments[0].gva : 0;
+}
+
+static bool same_kernel(const struct kernel_found *one, const struct kernel_found *other)
+{
+	g_autofree char *id = one->image ? image_build_id_text(one->image) : NULL;
+	g_autofree char *other_id = image_build_id_text(other->image);
+
+	return one->image && kernel_address(one->image) == kernel_address(other->image) && g_strcmp0(id, other_id) == 0;
+}
+
+static void kernel_exchange(struct qemu_guest *qemu, struct kernel_found *found)
+{
+	struct guest *guest = &qemu->guest;
+
+	guest->on_changing(guest, guest->listener_data);
+	kernel_set(qemu, found);
+	g_clear_pointer(&guest->kernel_why, g_free);
+	guest->on_changed(guest, true, guest->listener_data);
+}
+
+/* It takes a while to boot, and one that never comes is not worth asking for every time. */
+static bool is_due(struct qemu_guest *qemu)
+{
+	unsigned n = qemu->kernel_tries++;
+
+	return n < EAGER_TRIES || n % LAZY_TRIES == 0;
+}
+
+void qemu_kernel_follow(struct qemu_guest *qemu)
+{
+	struct kernel_found found = {0};
+
+	if (!qemu->kernel_sought || !qemu_guest_runs(qemu) || !is_due(qemu))
+		return;
+	guest_memory_map(qemu->memory, qemu->monitor, NULL); /* the old one stays if there is no new one */
+	if (!kernel_find_by_any(qemu, &found, NULL))
+		return;
+	qemu->kernel_sought = false;
+	qemu->kernel_tries = 0;
+	if (same_kernel(&qemu->kernel, &found))
+		kernel_found_clear(&found);
+	else
+		kernel_exchange(qemu, &found);
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/qemu_life.h"
+
+#include <errno.h>
+#include <glib-unix.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attach/qemu_clocks.h"
+#include "attach/qemu_kernel.h"
+#include "attach/qemu_process.h"
+
+/* How often threads, clocks and a kernel that is booting are looked at. */
+#define TICK_S 1u
+/* A thread has its name a little after it is there. */
+#define SETTLE_TICKS 2u
+
+/* ---- the end ---- */
+
+static gboolean tell_end(void *data)
+{
+	struct qemu_guest *qemu = data;
+
+	qemu->end_source = 0;
+	qemu->guest.on_ended(&qemu->guest, qemu->guest.listener_data);
+	return G_SOURCE_REMOVE;
+}
+
+void qemu_life_end(struct qemu_guest *qemu, enum guest_end_reason reason, const char *message)
+{
+	if (qemu->guest.state == GUEST_ENDED)
+		return;
+	qemu->guest.state = GUEST_ENDED;
+	qemu->guest.end.reason = reason;
+	qemu->guest.end.message = g_strdup(message);
+	qemu->end_source = g_idle_add(tell_end, qemu);
+}
+
+static gboolean on_process_exit(gint fd G_GNUC_UNUSED, GIOCondition condition G_GNUC_UNUSED, void *data)
+{
+	struct qemu_guest *qemu = data;
+
+	qemu->exit_source = 0;
+	qemu_life_end(qemu, GUEST_END_STOPPED, "QEMU has ended");
+	return G_SOURCE_REMOVE;
+}
+
+static gboolean on_duration(void *data)
+{
+	struct qemu_guest *qemu = data;
+
+	qemu->duration_source = 0;
+	qemu_life_end(qemu, GUEST_END_DURATION, "the time asked for is over; the guest runs on");
+	return G_SOURCE_REMOVE;
+}
+
+void qemu_life_start(struct qemu_guest *qemu)
+{
+	if (qemu->duration_s > 0)
+		qemu->duration_source = g_timeout_add((guint)(qemu->duration_s * 1000), on_duration, qemu);
+}
+
+/* ---- events ---- */
+
+/* What libvirt calls it comes a moment before or after the process has gone; the first of them counts. */
+static const struct {
+	const char *what;
+	enum guest_end_reason reason;
+	const char *message;
+} endings[] = {
+	{"shutdown", GUEST_END_POWER_OFF, "the guest has powered off"},
+	{"destroyed", GUEST_END_STOPPED, "the domain was destroyed"},
+	{"crashed", GUEST_END_PANIC, "the guest has crashed"},
+	{"migrated", GUEST_END_STOPPED, "the guest has migrated to another host; attach again there"},
+	{"saved", GUEST_END_STOPPED, "the domain was saved to a file; attach again once it is restored"},
+	{"failed", GUEST_END_VMM_ERROR, "QEMU has failed"},
+	{"reverted to a snapshot", GUEST_END_STOPPED, "the domain was reverted to a snapshot; attach again"},
+};
+
+static void set_runs(struct qemu_guest *qemu, bool runs)
+{
+	atomic_store_explicit(&qemu->runs, runs, memory_order_relaxed);
+}
+
+/* What was missed may have been a pause, or a reset. */
+static void catch_up(struct qemu_guest *qemu)
+{
+	if (!qemu->monitor)
+		return;
+	set_runs(qemu, qemu_guest_says(qemu, "query-status", "running"));
+	qemu->kernel_sought = true;
+}
+
+void qemu_life_event(const char *what, void *data)
+{
+	struct qemu_guest *qemu = data;
+
+	if (strcmp(what, "suspended") == 0)
+		set_runs(qemu, false);
+	else if (strcmp(what, "resumed") == 0)
+		set_runs(qemu, true);
+	else if (strcmp(what, "reset") == 0)
+		qemu->kernel_sought = true;
+	else if (strcmp(what, "reconnected") == 0)
+		catch_up(qemu);
+	for (size_t i = 0; i < G_N_ELEMENTS(endings); i++)
+		if (strcmp(what, endings[i].what) == 0)
+			qemu_life_end(qemu, endings[i].reason, endings[i].message);
+}
+
+/* ---- threads ---- */
+
+/* A process's threads are folders of this folder, and links to it; 0 when it has gone. */
+static nlink_t threads_count(const struct qemu_guest *qemu)
+{
+	g_autofree char *folder = g_strdup_printf("/proc/%d/task", (int)qemu->pid);
+	struct stat status;
+
+	return stat(folder, &status) == 0 ? status.st_nlink : 0;
+}
+
+/* Those of vCPUs that the guest did not have when we came, nor was said to get, have no rings. */
+static bool threads_differ(const struct qemu_guest *qemu, pid_t threads[GUEST_VCPUS_MAX])
+{
+	unsigned n = qemu_threads_from_names(qemu->pid, threads);
+
+	memset(&threads[qemu->guest.vcpus], 0, (GUEST_VCPUS_MAX - qemu->guest.vcpus) * sizeof(*threads));
+	return n > 0 && memcmp(threads, qemu->threads, sizeof(qemu->threads)) != 0;
+}
+
+static void paths_refresh(struct qemu_guest *qemu)
+{
+	json_t *cpus = qemu->monitor ? monitor_execute(qemu->monitor, "query-cpus-fast", NULL, NULL) : NULL;
+
+	if (cpus)
+		qemu_paths_from_qmp(cpus, qemu->paths);
+	json_decref(cpus);
+}
+
+/* libvirt has no event for a vCPU that was plugged in. */
+static void threads_follow(struct qemu_guest *qemu)
+{
+	nlink_t n = threads_count(qemu);
+	pid_t threads[GUEST_VCPUS_MAX];
+
+	if (n != qemu->n_threads)
+		qemu->threads_ticks = SETTLE_TICKS;
+	qemu->n_threads = n;
+	if (qemu->threads_ticks == 0)
+		return;
+	qemu->threads_ticks--;
+	if (!threads_differ(qemu, threads))
+		return;
+	qemu->guest.on_changing(&qemu->guest, qemu->guest.listener_data);
+	memcpy(qemu->threads, threads, sizeof(qemu->threads));
+	paths_refresh(qemu);
+	qemu->guest.on_changed(&qemu->guest, false, qemu->guest.listener_data);
+}
+
+/* ---- now and then ---- */
+
+static gboolean on_tick(void *data)
+{
+	struct qemu_guest *qemu = data;
+
+	if (qemu->guest.state == GUEST_ENDED)
+		return G_SOURCE_CONTINUE;
+	threads_follow(qemu);
+	qemu_clocks_update(qemu);
+	qemu_kernel_follow(qemu);
+	return G_SOURCE_CONTINUE;
+}
+
+bool qemu_life_watch(struct qemu_guest *qemu, GError **error)
+{
+	/* Not glibc's pidfd_open: Debian 12's has it, older ones do not. */
+	qemu->pidfd = (int)syscall(SYS_pidfd_open, qemu->pid, 0);
+	if (qemu->pidfd < 0) {
+		g_set_error(error, QEMU_GUEST_ERROR, QEMU_GUEST_ERROR_PROCESS, "cannot attach to process %d: %s",
+		            (int)qemu->pid, g_strerror(errno));
+		return false;
+	}
+	qemu->n_threads = threads_count(qemu);
+	qemu->exit_source = g_unix_fd_add(qemu->pidfd, G_IO_IN, on_process_exit, qemu);
+	qemu->tick_source = g_timeout_add_seconds(TICK_S, on_tick, qemu);
+	return true;
+}
+
+void qemu_life_unwatch(struct qemu_guest *qemu)
+{
+	const guint sources[] = {qemu->duration_source, qemu->exit_source, qemu->end_source, qemu->tick_source};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(sources); i++)
+		if (sources[i])
+			g_source_remove(sources[i]);
+	if (qemu->pidfd >= 0)
+		close(qemu->pidfd);
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Route "bpf": a BPF program where the events on QEMU's vCPU threads overflow. It sees the vCPU's registers in KVM and
+ * its stack in QEMU's memory while the vCPU stands there, and copies them. Names of tasks are read afterwards, as by
+ * the other routes.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "attach/bpf_sample.h"
+#include "attach/guest_program.h"
+#include "attach/qemu_guest.h"
+#include "attach/route.h"
+#include "attach/vcpu_event.h"
+#include "attach/vcpu_rings.h"
+#include "lib/record/processor.h"
+
+#define FREQUENCY_HZ_DEFAULT 999u
+#define RING_DATA_BYTES (1u << 20) /* a call chain's memory has some 100 bytes to 8 KiB */
+
+struct bpf_route {
+	struct counter_route_config config;
+	struct guest_program *program; /* the guest's */
+	struct vcpu_rings *rings;
+	GPtrArray *links;                        /* of struct guest_program_link: an event on a vCPU each */
+	uint64_t unsent_before[GUEST_VCPUS_MAX]; /* by earlier sessions */
+};
+
+/* ---- samples; on the rings' thread ---- */
+
+static void take(void *data, unsigned vcpu, unsigned event G_GNUC_UNUSED, const struct record_sample *record)
+{
+	const struct bpf_route *route = data;
+	struct counter_sample sample = {.vcpu = vcpu};
+	struct snapshot snapshot;
+
+	if (bpf_sample_decode(record, &sample, &snapshot) && sample.overflow.event < route->config.n_events)
+		route->config.take(route->config.data, &sample);
+}
+
+static uint64_t unsent(void *data, unsigned vcpu)
+{
+	const struct bpf_route *route = data;
+
+	return guest_program_unsent(route->program, vcpu) - route->unsent_before[vcpu];
+}
+
+/* ---- what the program has to know ---- */
+
+/* Which of KVM's machine-specific parts runs guests here; false when none that the program knows does. */
+static bool vendor_find(unsigned *vendor)
+{
+	static const struct {
+		const char *module, *flag;
+		enum guest_sample_vendor vendor;
+	} vendors[] = {
+		{"/sys/module/kvm_intel", "vmx", GUEST_SAMPLE_VMX},
+		{"/sys/module/kvm_amd", "svm", GUEST_SAMPLE_SVM},
+		{"/sys/module/kvm_pvm", NULL, GUEST_SAMPLE_PVM},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(vendors); i++) {
+		if (access(vendors[i].module, F_OK) != 0 || (vendors[i].flag && !processor_has(vendors[i].flag)))
+			continue;
+		*vendor = vendors[i].vendor;
+		return true;
+	}
+	return false;
+}
+
+static struct guest_sample_settings settings(const struct counter_route_config *config)
+{
+	const struct unwind_config *unwind = config->unwind;
+	struct guest_sample_settings settings = {.memory = GUEST_SAMPLE_NO_MEMORY};
+
+	vendor_find(&settings.vendor);
+	if (unwind) {
+		settings.memory = unwind->orc ? GUEST_SAMPLE_STACK : GUEST_SAMPLE_FRAMES;
+		settings.depth = unwind->depth;
+		settings.user = unwind->user;
+	}
+	return settings;
+}
+
+/* Once for a guest: what it is asked to do can change. */
+static bool program_load(struct qemu_guest *qemu, GError **error)
+{
+	if (!qemu->program)
+		qemu->program = guest_program_load(error);
+	return qemu->program != NULL;
+}
+
+/* ---- start and stop ---- */
+
+static bool output_open(struct bpf_route *route, const struct vcpu_rings_config *rings, unsigned vcpu, pid_t thread,
+                        GError **error)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_BPF_OUTPUT,
+		.sample_period = 1,
+		.disabled = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+
+	vcpu_rings_attr(rings, &attr);
+	int fd = vcpu_event_open(&attr, thread);
+
+	if (fd < 0) {
+		vcpu_event_error("samples of the BPF program", vcpu, error);
+		return false;
+	}
+	return vcpu_rings_add(route->rings, fd, vcpu, 0, error) &&
+	       guest_program_output(route->program, vcpu, fd, error);
+}
+
+static bool counter_open(struct bpf_route *route, unsigned vcpu, pid_t thread, unsigned event, GError **error)
+{
+	const struct counter_event *wanted = &route->config.events[event];
+	struct perf_event_attr attr;
+
+	vcpu_event_attr(wanted, &route->config.rate, &attr);
+	int fd = vcpu_event_open(&attr, thread);
+
+	if (fd < 0) {
+		vcpu_event_error(wanted->name, vcpu, error);
+		return false;
+	}
+	struct guest_program_link *link = guest_program_attach(route->program, fd, vcpu, event, error);
+
+	if (!link) {
+		close(fd);
+		return false;
+	}
+	g_ptr_array_add(route->links, link);
+	return true;
+}
+
+static bool outputs_open(struct bpf_route *route, const struct vcpu_rings_config *rings, const struct qemu_guest *qemu,
+                         GError **error)
+{
+	for (unsigned vcpu = 0; vcpu < qemu->guest.vcpus; vcpu++) {
+		route->unsent_before[vcpu] = guest_program_unsent(route->program, vcpu);
+		if (qemu->threads[vcpu] && !output_open(route, rings, vcpu, qemu->threads[vcpu], error))
+			return false;
+	}
+	return true;
+}
+
+static bool counters_open(struct bpf_route *route, const struct qemu_guest *qemu, GError **error)
+{
+	for (unsigned vcpu = 0; vcpu < qemu->guest.vcpus; vcpu++)
+		for (unsigned event = 0; qemu->threads[vcpu] && event < route->config.n_events; event++)
+			if (!counter_open(route, vcpu, qemu->threads[vcpu], event, error))
+				return false;
+	return true;
+}
+
+static void route_free(struct bpf_route *route)
+{
+	g_ptr_array_unref(route->links);
+	vcpu_rings_free(route->rings);
+	g_free(route);
+}
+
+static void detach(void *link)
+{
+	guest_program_detach(link);
+}
+
+static void stop(struct guest *guest)
+{
+	struct qemu_guest *qemu = (struct qemu_guest *)guest;
+	struct bpf_route *route = g_steal_pointer(&qemu->bpf_route);
+
+	g_ptr_array_set_size(route->links, 0);
+	vcpu_rings_stop(route->rings);
+	route_free(route);
+}
+
+/* The rings first: a counter counts as soon as the program is attached to it. */
+static bool start(struct guest *guest, const struct counter_route_config *config, GError **error)
+{
+	struct qemu_guest *qemu = (struct qemu_guest *)guest;
+	struct guest_sample_settings wanted = settings(config);
+
+	if (!program_load(qemu, error))
+		return false;
+	struct bpf_route *route = g_new0(struct bpf_route, 1);
+	const struct vcpu_rings_config rings = {
+		.route = config,
+		.sample_type = VPROF_SAMPLE_TYPE | PERF_SAMPLE_RAW,
+		.ring_bytes = RING_DATA_BYTES,
+		.sample = take,
+		.lost = unsent,
+		.data = route,
+	};
+
+	route->config = *config;
+	route->program = qemu->program;
+	route->links = g_ptr_array_new_with_free_func(detach);
+	route->rings = vcpu_rings_new(&rings);
+	guest_program_set(route->program, &wanted);
+	if (!outputs_open(route, &rings, qemu, error)) {
+		route_free(route);
+		return false;
+	}
+	qemu->bpf_route = route;
+	vcpu_rings_start(route->rings);
+	if (counters_open(route, qemu, error))
+		return true;
+	stop(guest);
+	return false;
+}
+
+static char *unavailable(struct guest *guest)
+{
+	struct qemu_guest *qemu = (struct qemu_guest *)guest;
+	g_autoptr(GError) error = NULL;
+	char *why = vcpu_event_unavailable(qemu);
+	unsigned vendor;
+
+	if (why)
+		return why;
+	if (!vendor_find(&vendor))
+		return g_strdup("KVM's part for this processor is none of kvm_intel, kvm_amd and kvm_pvm");
+	return program_load(qemu, &error) ? NULL : g_strdup(error->message);
+}
+
+const struct counter_route route_bpf = {
+	.name = "bpf",
+	.summary = "a BPF program at perf events on QEMU's vCPU threads; KVM; tasks, and call chains of one moment",
+	.frequency_hz_default = FREQUENCY_HZ_DEFAULT,
+	.registers = true,
+	.unavailable = unavailable,
+	.start = start,
+	.stop = stop,
+};

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/vcpu_event.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+void vcpu_event_attr(const struct counter_event *event, const struct counter_rate *rate, struct perf_event_attr *attr)
+{
+	counter_event_attr(event, rate, attr);
+	if (rate->frequency_hz) {
+		attr->freq = 1;
+		attr->sample_freq = rate->frequency_hz;
+	}
+}
+
+int vcpu_event_open(struct perf_event_attr *attr, pid_t thread)
+{
+	return (int)syscall(SYS_perf_event_open, attr, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+void vcpu_event_error(const char *what, unsigned vcpu, GError **error)
+{
+	g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_UNAVAILABLE, "cannot count %s on vCPU %u: %s", what, vcpu,
+	            g_strerror(errno));
+}
+
+/* TCG's vCPU threads run translated code, in which perf sees no guest. */
+char *vcpu_event_unavailable(const struct qemu_guest *qemu)
+{
+	const struct counter_rate rate = {.frequency_hz = 1};
+	struct perf_event_attr attr;
+	struct counter_event event;
+	const char *why;
+
+	if (g_strcmp0(qemu->accelerator, "tcg") == 0)
+		return g_strdup("the guest runs by TCG, which perf cannot look into; take the route monitor");
+	counter_event_default(&event, &why);
+	vcpu_event_attr(&event, &rate, &attr);
+	int fd = vcpu_event_open(&attr, qemu->threads[0]);
+
+	if (fd >= 0) {
+		close(fd);
+		return NULL;
+	}
+	if (errno != EACCES && errno != EPERM)
+		return g_strdup_printf("perf_event_open on QEMU's vCPU thread: %s", g_strerror(errno));
+	return g_strdup(
+		"not permitted; run vprof as root or with CAP_PERFMON and CAP_SYS_PTRACE, or as QEMU's user with "
+		"`sysctl kernel.perf_event_paranoid=1`");
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Perf events on the vCPU threads of another process. */
+#ifndef VPROF_ATTACH_VCPU_EVENT_H
+#define VPROF_ATTACH_VCPU_EVENT_H
+
+#include "attach/qemu_guest.h"
+#include "counter/counter.h"
+
+/* As counter_event_attr; a frequency is the kernel's to keep, for nobody here can change the period meanwhile. */
+void vcpu_event_attr(const struct counter_event *event, const struct counter_rate *rate, struct perf_event_attr *attr);
+
+/* A descriptor, or below 0 with errno. */
+int vcpu_event_open(struct perf_event_attr *attr, pid_t thread);
+
+/* What to say of errno, on `what`. */
+void vcpu_event_error(const char *what, unsigned vcpu, GError **error);
+
+/* Why no events can be had on the guest's threads that say anything of it, or NULL; new string. */
+char *vcpu_event_unavailable(const struct qemu_guest *qemu);
+
+#endif

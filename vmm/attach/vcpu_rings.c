@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/vcpu_rings.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "lib/record/ring_reader.h"
+
+#define DRAIN_INTERVAL_MS 50
+
+/* One event on one vCPU's thread. */
+struct source {
+	int fd;
+	unsigned vcpu, event;
+	struct ring_reader *ring;
+	struct counter_totals totals;
+};
+
+/* [I] immutable while the thread runs, [T] that thread only. */
+struct vcpu_rings {
+	struct vcpu_rings_config config;   /* [I] */
+	struct counter_route_config route; /* [I] */
+	GArray *sources;                   /* [T] of struct source */
+	GArray *polled;                    /* [T] of struct pollfd: `wake`, and the sources' */
+	int wake;                          /* [I] eventfd: the thread is to stop */
+	GThread *thread;                   /* [I] NULL: none */
+};
+
+static struct source *source_at(const struct vcpu_rings *rings, size_t i)
+{
+	return &g_array_index(rings->sources, struct source, i);
+}
+
+/* ---- records ---- */
+
+bool vcpu_rings_guest_mode(uint16_t misc, uint8_t *cpl)
+{
+	switch (misc & PERF_RECORD_MISC_CPUMODE_MASK) {
+	case PERF_RECORD_MISC_GUEST_KERNEL:
+		*cpl = 0;
+		return true;
+	case PERF_RECORD_MISC_GUEST_USER:
+		*cpl = 3;
+		return true;
+	default:
+		*cpl = 0;
+		return false;
+	}
+}
+
+static void source_drain(struct vcpu_rings *rings, struct source *source)
+{
+	const struct perf_event_header *record;
+	struct record_sample sample;
+	uint64_t id, lost;
+	size_t bytes;
+
+	while ((record = ring_reader_next(source->ring, &bytes))) {
+		if (record->type == PERF_RECORD_SAMPLE &&
+		    record_sample_decode(record, bytes, rings->config.sample_type, &sample)) {
+			source->totals.overflows++;
+			source->totals.expected++;
+			rings->config.sample(rings->config.data, source->vcpu, source->event, &sample);
+		} else if (record_lost_decode(record, bytes, &id, &lost)) {
+			source->totals.throttled += lost;
+			source->totals.expected += lost;
+		}
+	}
+	ring_reader_release(source->ring);
+}
+
+/* All events of a vCPU together. */
+static void account(struct vcpu_rings *rings)
+{
+	struct counter_totals sums[GUEST_VCPUS_MAX] = {{0}};
+	bool seen[GUEST_VCPUS_MAX] = {false};
+
+	for (size_t i = 0; i < rings->sources->len; i++) {
+		const struct source *source = source_at(rings, i);
+		struct counter_totals *sum = &sums[source->vcpu];
+
+		sum->overflows += source->totals.overflows;
+		sum->throttled += source->totals.throttled;
+		sum->expected += source->totals.expected;
+		seen[source->vcpu] = true;
+	}
+	for (unsigned i = 0; i < GUEST_VCPUS_MAX; i++) {
+		if (!seen[i])
+			continue;
+		uint64_t lost = rings->config.lost ? rings->config.lost(rings->config.data, i) : 0;
+
+		sums[i].throttled += lost;
+		sums[i].expected += lost;
+		rings->route.account(rings->route.data, i, &sums[i]);
+	}
+}
+
+static void drain(struct vcpu_rings *rings)
+{
+	for (size_t i = 0; i < rings->sources->len; i++)
+		source_drain(rings, source_at(rings, i));
+	account(rings);
+}
+
+static void poll_add(struct vcpu_rings *rings, int fd)
+{
+	const struct pollfd one = {.fd = fd, .events = POLLIN};
+
+	g_array_append_val(rings->polled, one);
+}
+
+/* An event whose thread has ended says so for ever (POLLHUP): its ring is looked at by time alone then. */
+static void poll_forget_ended(struct vcpu_rings *rings)
+{
+	for (size_t i = 1; i < rings->polled->len; i++) {
+		struct pollfd *one = &g_array_index(rings->polled, struct pollfd, i);
+
+		if (one->revents & (POLLHUP | POLLERR | POLLNVAL))
+			one->fd = -1;
+	}
+}
+
+static bool is_to_stop(const struct vcpu_rings *rings)
+{
+	return g_array_index(rings->polled, struct pollfd, 0).revents != 0;
+}
+
+static void *draining_thread(void *data)
+{
+	struct vcpu_rings *rings = data;
+
+	do {
+		if (poll((struct pollfd *)(void *)rings->polled->data, rings->polled->len, DRAIN_INTERVAL_MS) > 0)
+			poll_forget_ended(rings);
+		drain(rings);
+	} while (!is_to_stop(rings));
+	for (size_t i = 0; i < rings->sources->len; i++)
+		ioctl(source_at(rings, i)->fd, PERF_EVENT_IOC_DISABLE, 0);
+	drain(rings);
+	return NULL;
+}
+
+/* ---- start and stop ---- */
+
+struct vcpu_rings *vcpu_rings_new(const struct vcpu_rings_config *config)
+{
+	struct vcpu_rings *rings = g_new0(struct vcpu_rings, 1);
+
+	rings->config = *config;
+	rings->route = *config->route;
+	rings->sources = g_array_new(FALSE, FALSE, sizeof(struct source));
+	rings->polled = g_array_new(FALSE, FALSE, sizeof(struct pollfd));
+	rings->wake = eventfd(0, EFD_CLOEXEC);
+	poll_add(rings, rings->wake);
+	return rings;
+}
+
+void vcpu_rings_free(struct vcpu_rings *rings)
+{
+	if (!rings)
+		return;
+	for (size_t i = 0; i < rings->sources->len; i++) {
+		ring_reader_free(source_at(rings, i)->ring);
+		close(source_at(rings, i)->fd);
+	}
+	if (rings->wake >= 0)
+		close(rings->wake);
+	g_array_unref(rings->sources);
+	g_array_unref(rings->polled);
+	g_free(rings);
+}
+
+void vcpu_rings_attr(const struct vcpu_rings_config *config, struct perf_event_attr *attr)
+{
+	attr->sample_type = config->sample_type;
+	attr->wakeup_events = 0;
+	attr->watermark = 1;
+	attr->wakeup_watermark = (uint32_t)(config->ring_bytes / 4);
+}
+
+bool vcpu_rings_add(struct vcpu_rings *rings, int fd, unsigned vcpu, unsigned event, GError **error)
+{
+	struct source source = {.fd = fd, .vcpu = vcpu, .event = event};
+
+	source.ring = ring_reader_open_perf(fd, rings->config.ring_bytes, error);
+	if (!source.ring) {
+		close(fd);
+		return false;
+	}
+	g_array_append_val(rings->sources, source);
+	poll_add(rings, fd);
+	return true;
+}
+
+void vcpu_rings_start(struct vcpu_rings *rings)
+{
+	for (size_t i = 0; i < rings->sources->len; i++)
+		ioctl(source_at(rings, i)->fd, PERF_EVENT_IOC_ENABLE, 0);
+	rings->thread = g_thread_new("rings", draining_thread, rings);
+}
+
+void vcpu_rings_stop(struct vcpu_rings *rings)
+{
+	const uint64_t one = 1;
+
+	while (write(rings->wake, &one, sizeof(one)) < 0 && errno == EINTR)
+		continue;
+	g_thread_join(g_steal_pointer(&rings->thread));
+}

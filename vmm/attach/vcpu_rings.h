@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The rings of perf events on another process's vCPU threads, and the thread that empties them: what the routes have in
+ * common whose samples the host's kernel takes.
+ */
+#ifndef VPROF_ATTACH_VCPU_RINGS_H
+#define VPROF_ATTACH_VCPU_RINGS_H
+
+#include "counter/route.h"
+#include "lib/record/record.h"
+
+struct vcpu_rings;
+
+/* A sample that one of the rings held; `event` as it was given to vcpu_rings_add. The record is valid for the call. */
+typedef void (*vcpu_rings_sample_fn)(void *data, unsigned vcpu, unsigned event, const struct record_sample *record);
+/* Samples of a vCPU that were lost before they came to a ring, since the start. */
+typedef uint64_t (*vcpu_rings_lost_fn)(void *data, unsigned vcpu);
+
+struct vcpu_rings_config {
+	const struct counter_route_config *route; /* copied */
+	uint64_t sample_type;                     /* of the events */
+	size_t ring_bytes;                        /* a power of two of at least a page */
+	vcpu_rings_sample_fn sample;              /* on the thread */
+	vcpu_rings_lost_fn lost;                  /* likewise; NULL: none are */
+	void *data;                               /* for both */
+};
+
+struct vcpu_rings *vcpu_rings_new(const struct vcpu_rings_config *config);
+/* Closes the descriptors. Not while it runs. */
+void vcpu_rings_free(struct vcpu_rings *rings);
+
+/* What an event needs so that its ring is emptied before it is full. */
+void vcpu_rings_attr(const struct vcpu_rings_config *config, struct perf_event_attr *attr);
+
+/* An event, which is disabled; takes the descriptor, also on error. */
+bool vcpu_rings_add(struct vcpu_rings *rings, int fd, unsigned vcpu, unsigned event, GError **error);
+
+/* Enables all events and takes what comes, until vcpu_rings_stop, which takes the rest. */
+void vcpu_rings_start(struct vcpu_rings *rings);
+void vcpu_rings_stop(struct vcpu_rings *rings);
+
+/* perf's mode of a sample; false when the guest did not run. */
+bool vcpu_rings_guest_mode(uint16_t misc, uint8_t *cpl);
+
+#endif

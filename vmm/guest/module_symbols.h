@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The symbols of a loadable module, as the guest's kernel keeps them: struct mod_kallsyms, in guest memory. */
+#ifndef VPROF_GUEST_MODULE_SYMBOLS_H
+#define VPROF_GUEST_MODULE_SYMBOLS_H
+
+#include "guest/module.h"
+#include "lib/symbol/symtab.h"
+
+#define MODULE_SYMBOLS_MAX (1u << 16) /* a big graphics driver has 30,000 */
+#define MODULE_SYMBOL_NAME_BYTES 512u /* KSYM_NAME_LEN; longer ones are cut */
+
+/*
+ * Those of its code, by address in the guest. NULL when the kernel keeps none, or they cannot be read. Allocates: not
+ * for the sampling path.
+ */
+struct symtab *module_symbols_read(const struct module_layout *layout, struct page_walk *walk,
+                                   const struct module *module);
+
+#endif

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kvm/mode_clock.h"
+
+#include "lib/record/clock.h"
+#include "lib/record/xorshift.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+/* Between two looks: uniform in this range, so that they do not run in step with a timer of the guest's. */
+#define LOOK_NS_MEAN (NS_PER_S / VCPU_MODE_LOOKS_HZ)
+#define LOOK_NS_MIN (LOOK_NS_MEAN * 3 / 4)
+#define LOOK_NS_SPREAD (LOOK_NS_MEAN / 2)
+#define NEVER UINT64_MAX
+
+void mode_clock_attach(struct mode_clock *clock, int signal)
+{
+	*clock = (struct mode_clock){.due_ns = NEVER, .random = (uintptr_t)clock | 1};
+	clock->has_timer = clock_timer_create(signal, 0, &clock->timer);
+}
+
+void mode_clock_detach(struct mode_clock *clock)
+{
+	if (clock->has_timer)
+		timer_delete(clock->timer);
+	clock->has_timer = false;
+	clock->due_ns = NEVER;
+}
+
+static void arm(struct mode_clock *clock, uint64_t now_ns)
+{
+	if (!clock->has_timer)
+		return;
+	clock->due_ns = now_ns + LOOK_NS_MIN + xorshift_next(&clock->random) % LOOK_NS_SPREAD;
+	const struct itimerspec at = {
+		.it_value = {(time_t)(clock->due_ns / NS_PER_S), (long)(clock->due_ns % NS_PER_S)}};
+	timer_settime(clock->timer, TIMER_ABSTIME, &at, NULL);
+}
+
+void mode_clock_begin(struct mode_clock *clock, uint64_t now_ns)
+{
+	clock->random ^= now_ns << 16;
+	if (clock->random == 0)
+		clock->random = 1;
+	arm(clock, now_ns);
+}
+
+bool mode_clock_due(const struct mode_clock *clock, uint64_t now_ns)
+{
+	return now_ns >= clock->due_ns;
+}
+
+void mode_clock_look(struct mode_clock *clock, uint64_t now_ns, enum guest_mode found)
+{
+	clock->modes.kernel += found == GUEST_MODE_KERNEL;
+	clock->modes.user += found == GUEST_MODE_USER;
+	arm(clock, now_ns);
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Looks now and then at the mode in which a vCPU runs its guest, as no clock of the host tells user and kernel of a
+ * guest apart. A timer interrupts KVM_RUN at times that have nothing to do with the guest's; what falls into the VMM or
+ * a halt says nothing, and is not counted. The vCPU's thread only.
+ */
+#ifndef VPROF_KVM_MODE_CLOCK_H
+#define VPROF_KVM_MODE_CLOCK_H
+
+#include <stdbool.h>
+#include <time.h>
+
+#include "lib/profile/vcpu_time.h"
+
+enum guest_mode { GUEST_MODE_KERNEL, GUEST_MODE_USER, GUEST_MODE_NONE };
+
+struct mode_clock {
+	timer_t timer;
+	bool has_timer;
+	uint64_t random; /* xorshift64 state, never 0 */
+	uint64_t due_ns; /* CLOCK_MONOTONIC; UINT64_MAX: never */
+	struct vcpu_modes modes;
+};
+
+/* `signal` interrupts KVM_RUN on this thread. A host that has no timer left gets no looks. */
+void mode_clock_attach(struct mode_clock *clock, int signal);
+void mode_clock_detach(struct mode_clock *clock);
+
+/* Again, too: the next look comes some time after now_ns (CLOCK_MONOTONIC, as everywhere here). */
+void mode_clock_begin(struct mode_clock *clock, uint64_t now_ns);
+bool mode_clock_due(const struct mode_clock *clock, uint64_t now_ns);
+/* This is what the look that was due has found; the next one follows. */
+void mode_clock_look(struct mode_clock *clock, uint64_t now_ns, enum guest_mode found);
+
+#endif

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lib/profile/timeline.h"
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <vprof/exit.h>
+
+#include "lib/profile/hash.h"
+
+#define SHIFT_AT_FIRST 10u /* slices of 1024 ns */
+
+struct timeline {
+	GHashTable *cells;    /* of struct timeline_cell, which are their own keys, owned */
+	unsigned shift;       /* a slice has 1 << shift ns */
+	uint64_t first, last; /* slices */
+};
+
+static guint cell_hash(gconstpointer key)
+{
+	const struct timeline_cell *cell = key;
+
+	return (guint)hash_mix(cell->slice ^ hash_mix((uint64_t)cell->cpu << 2 | cell->mode) ^
+	                       hash_mix(~cell->exit_reason));
+}
+
+static gboolean cell_equal(gconstpointer a, gconstpointer b)
+{
+	const struct timeline_cell *left = a, *right = b;
+
+	return left->slice == right->slice && left->cpu == right->cpu && left->mode == right->mode &&
+	       left->exit_reason == right->exit_reason;
+}
+
+static GHashTable *cells_new(void)
+{
+	return g_hash_table_new_full(cell_hash, cell_equal, g_free, NULL);
+}
+
+struct timeline *timeline_new(void)
+{
+	struct timeline *timeline = g_new0(struct timeline, 1);
+
+	timeline->cells = cells_new();
+	timeline->shift = SHIFT_AT_FIRST;
+	return timeline;
+}
+
+void timeline_free(struct timeline *timeline)
+{
+	if (timeline == NULL)
+		return;
+	g_hash_table_unref(timeline->cells);
+	g_free(timeline);
+}
+
+static void cells_put(GHashTable *cells, const struct timeline_cell *cell)
+{
+	struct timeline_cell *known = g_hash_table_lookup(cells, cell);
+
+	if (known != NULL)
+		known->period += cell->period;
+	else
+		g_hash_table_add(cells, g_memdup2(cell, sizeof(*cell)));
+}
+
+/* Makes every slice `bits` powers of two longer. */
+static void slices_join(struct timeline *timeline, unsigned bits)
+{
+	GHashTable *joined = cells_new();
+	GHashTableIter iterator;
+	gpointer key;
+
+	g_hash_table_iter_init(&iterator, timeline->cells);
+	while (g_hash_table_iter_next(&iterator, &key, NULL)) {
+		struct timeline_cell cell = *(struct timeline_cell *)key;
+
+		cell.slice >>= bits;
+		cells_put(joined, &cell);
+	}
+	g_hash_table_unref(timeline->cells);
+	timeline->cells = joined;
+	timeline->shift += bits;
+	timeline->first >>= bits;
+	timeline->last >>= bits;
+}
+
+void timeline_add(struct timeline *timeline, const struct record_sample *sample)
+{
+	struct timeline_cell cell = {
+		.slice = sample->time_ns >> timeline->shift,
+		.cpu = sample->cpu,
+		.mode = profile_mode_of(sample->misc),
+		.period = sample->period,
+	};
+	bool is_first = g_hash_table_size(timeline->cells) == 0;
+	unsigned bits = 0;
+
+	if (cell.mode == PROFILE_HYPERVISOR)
+		cell.exit_reason = vprof_exit_reason(sample->ip);
+	timeline->first = is_first ? cell.slice : MIN(timeline->first, cell.slice);
+	timeline->last = is_first ? cell.slice : MAX(timeline->last, cell.slice);
+	while ((timeline->last >> bits) - (timeline->first >> bits) >= TIMELINE_SLICES_MAX)
+		bits++;
+	if (bits != 0)
+		slices_join(timeline, bits);
+	cell.slice >>= bits;
+	cells_put(timeline->cells, &cell);
+}
+
+static int cells_compare(const void *a, const void *b)
+{
+	const struct timeline_cell *left = a, *right = b;
+
+	if (left->slice != right->slice)
+		return left->slice < right->slice ? -1 : 1;
+	if (left->cpu != right->cpu)
+		return left->cpu < right->cpu ? -1 : 1;
+	if (left->mode != right->mode)
+		return left->mode < right->mode ? -1 : 1;
+	return (left->exit_reason > right->exit_reason) - (left->exit_reason < right->exit_reason);
+}
+
+struct timeline_cell *timeline_cells(const struct timeline *timeline, size_t *n)
+{
+	struct timeline_cell *cells = g_new(struct timeline_cell, g_hash_table_size(timeline->cells));
+	GHashTableIter iterator;
+	gpointer key;
+
+	*n = 0;
+	g_hash_table_iter_init(&iterator, timeline->cells);
+	while (g_hash_table_iter_next(&iterator, &key, NULL))
+		cells[(*n)++] = *(struct timeline_cell *)key;
+	if (*n != 0)
+		qsort(cells, *n, sizeof(*cells), cells_compare);
+	return cells;
+}
+
+uint64_t timeline_slice_ns(const struct timeline *timeline)
+{
+	return UINT64_C(1) << timeline->shift;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#ifndef RECORD_CLOCK_H
+#define RECORD_CLOCK_H
+
+/* The host's clocks as records carry them, one number of nanoseconds; and timers that interrupt a thread. */
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+#include <unistd.h>
+
+/*
+ * The time of `clock` in ns (clock_gettime(2)). CLOCK_MONOTONIC, which records are stamped with, is read through the
+ * vDSO; CPU-time clocks cost a system call.
+ */
+static inline uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * A timer by CLOCK_MONOTONIC whose `signal`, with `value`, goes to the calling thread (timer_create(2), Linux). Not one
+ * of the thread's CPU time: Linux looks at those at its own tick only (kernel/time/posix-cpu-timers.c). False: errno.
+ */
+static inline bool clock_timer_create(int signal, int value, timer_t *timer)
+{
+	struct sigevent to_thread = {
+		.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal, .sigev_value.sival_int = value};
+
+	to_thread._sigev_un._tid = gettid(); /* sigev_notify_thread_id: glibc 2.36 has no name */
+	return timer_create(CLOCK_MONOTONIC, &to_thread, timer) == 0;
+}
+
+#endif

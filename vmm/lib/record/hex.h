@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#ifndef RECORD_HEX_H
+#define RECORD_HEX_H
+
+#include <stddef.h>
+
+/* `n` bytes as 2n lower-case hexadecimal digits, the way build-ids are written. The caller frees it (g_free). */
+char *hex_encode(const void *bytes, size_t n);
+
+#endif

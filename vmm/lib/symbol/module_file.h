@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The files of a Linux kernel's loadable modules, in a folder like /lib/modules/VERSION. */
+#ifndef VPROF_SYMBOL_MODULE_FILE_H
+#define VPROF_SYMBOL_MODULE_FILE_H
+
+#include <glib.h>
+
+#include "lib/symbol/image.h"
+
+struct module_folder;
+
+/* Looks for modules in it, at any depth, compressed or not. An empty one, or none, has no modules. */
+struct module_folder *module_folder_new(const char *path);
+void module_folder_free(struct module_folder *folder);
+
+unsigned module_folder_n(const struct module_folder *folder);
+/* The path of a module's file; in names, '-' and '_' are the same. NULL. */
+const char *module_folder_find(const struct module_folder *folder, const char *name);
+
+/* The name of the module in a file of this name: up to ".ko", with '_' for '-'. NULL: it is none. New string. */
+char *module_file_name(const char *file);
+/* What is in the file, without its compression. Errors: IMAGE_ERROR_PAYLOAD. */
+GBytes *module_file_read(const char *path, GError **error);
+
+#endif

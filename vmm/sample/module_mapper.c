@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sample/module_mapper.h"
+
+#include <stdio.h>
+
+#include "lib/record/record.h"
+
+#define FILE_NAME_BYTES_MAX (MODULE_NAME_BYTES + 2u) /* with the brackets */
+#define RECORD_BYTES (128u + FILE_NAME_BYTES_MAX)    /* header, PERF_RECORD_MMAP2's fields and sample_id have 104 */
+
+void module_mapper_init(struct module_mapper *mapper, const struct module_layout *layout, struct ring *ring)
+{
+	*mapper = (struct module_mapper){.layout = layout, .ring = ring};
+}
+
+static uint64_t hash_add(uint64_t hash, const void *bytes, size_t n)
+{
+	const uint8_t *data = bytes;
+
+	/* FNV-1a */
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ data[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+/* A number that hardly two pieces of code have in common; never 0. */
+static uint64_t range_hash(const struct module *module, const struct module_range *range)
+{
+	uint64_t hash = hash_add(UINT64_C(0xcbf29ce484222325), module->name, sizeof(module->name));
+
+	hash = hash_add(hash, module->build_id, sizeof(module->build_id));
+	hash = hash_add(hash, &range->start, sizeof(range->start));
+	return hash_add(hash, &range->bytes, sizeof(range->bytes)) | 1;
+}
+
+static bool range_write(struct module_mapper *mapper, const struct module *module, const struct module_range *range,
+                        const struct record_id *id)
+{
+	uint64_t record[RECORD_BYTES / sizeof(uint64_t)], offset = module_file_offset(module, range->part);
+	char name[FILE_NAME_BYTES_MAX];
+	size_t bytes;
+
+	snprintf(name, sizeof(name), "[%s]", module->name);
+	if (module->has_build_id)
+		bytes = record_mmap2_encode(PERF_RECORD_MISC_KERNEL, UINT32_MAX, range->start, range->bytes, offset,
+		                            module->build_id, sizeof(module->build_id), name, id, record,
+		                            sizeof(record));
+	else
+		bytes = record_mmap_encode(PERF_RECORD_MISC_KERNEL, UINT32_MAX, range->start, range->bytes, offset,
+		                           name, id, record, sizeof(record));
+	return ring_write(mapper->ring, record, bytes, id);
+}
+
+static void range_say(struct module_mapper *mapper, const struct module_range *range, const struct record_id *id)
+{
+	const struct module *module = &mapper->table.modules[range->module];
+	uint64_t *slot = &mapper->said[(range->start >> 12) & (MODULE_MAPPER_SLOTS - 1)];
+	uint64_t hash = range_hash(module, range);
+
+	if (*slot == hash)
+		return;
+	if (range_write(mapper, module, range, id)) {
+		*slot = hash;
+	} else {
+		mapper->dropped++;
+		mapper->table.settled = false;
+	}
+}
+
+bool module_mapper_sample(struct module_mapper *mapper, struct page_walk *walk, const struct record_id *id)
+{
+	if (mapper->layout == NULL || !module_table_update(&mapper->table, mapper->layout, walk, id->time_ns))
+		return false;
+	for (unsigned i = 0; i < mapper->table.n_ranges; i++)
+		range_say(mapper, &mapper->table.ranges[i], id);
+	return true;
+}

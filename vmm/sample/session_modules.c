@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sample/session_modules.h"
+
+#include "guest/module_symbols.h"
+#include "sample/session_priv.h"
+
+struct session_modules {
+	const struct module_layout *layout;
+	struct page_walk walk;
+	struct module_table table;
+	struct symtab *symtabs[MODULES_MAX]; /* NULL: not read yet, or none */
+	bool tried[MODULES_MAX];
+};
+
+bool session_kernel_walk(const struct session *session, struct page_walk *walk)
+{
+	for (unsigned i = 0; i < session->guest->vcpus; i++) {
+		uint64_t tables = atomic_load_explicit(&session->samplers[i].page_tables, memory_order_relaxed);
+
+		if (tables == 0)
+			continue;
+		page_walk_init(walk, session->guest, tables & ~UINT64_C(1), tables & 1);
+		return true;
+	}
+	return false;
+}
+
+struct session_modules *session_modules_read(struct session *session, GError **error)
+{
+	const struct kernel_layout *kernel = session_kernel(session);
+	struct page_walk walk;
+
+	if (!kernel->has_modules) {
+		const char *why = kernel->modules_why ? kernel->modules_why : kernel->tasks_why;
+
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED, "cannot read the guest's modules: %s",
+		            why ? why : "its kernel has none");
+		return NULL;
+	}
+	if (!session_kernel_walk(session, &walk)) {
+		g_set_error_literal(error, SESSION_ERROR, SESSION_ERROR_STATE,
+		                    "cannot read the guest's modules: no sample with a task has been taken yet");
+		return NULL;
+	}
+	struct session_modules *modules = g_new0(struct session_modules, 1);
+
+	modules->layout = &kernel->modules;
+	modules->walk = walk;
+	module_table_update(&modules->table, modules->layout, &modules->walk, 0);
+	return modules;
+}
+
+void session_modules_free(struct session_modules *modules)
+{
+	if (!modules)
+		return;
+	for (unsigned i = 0; i < MODULES_MAX; i++)
+		symtab_free(modules->symtabs[i]);
+	g_free(modules);
+}
+
+static const struct symtab *symtab_get(struct session_modules *modules, unsigned i)
+{
+	if (!modules->tried[i])
+		modules->symtabs[i] = module_symbols_read(modules->layout, &modules->walk, &modules->table.modules[i]);
+	modules->tried[i] = true;
+	return modules->symtabs[i];
+}
+
+bool session_modules_find(struct session_modules *modules, uint64_t address, struct module_place *place)
+{
+	const struct module_range *range = module_table_find(&modules->table, address);
+	const struct symtab *symtab = range ? symtab_get(modules, range->module) : NULL;
+	const struct symbol *symbol = symtab ? symtab_find(symtab, address) : NULL;
+
+	if (!symbol || symbol->address < range->start)
+		return false;
+	const struct module *module = &modules->table.modules[range->module];
+
+	*place = (struct module_place){
+		.module = module->name,
+		.symbol = symbol->name,
+		.file_offset = module_file_offset(module, range->part) + (symbol->address - range->start),
+		.bytes = symbol->size,
+	};
+	return true;
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Symbols of the guest kernel's loadable modules, looked up in the guest's memory: as it is now, or was at the guest's
+ * end. Main thread only.
+ */
+#ifndef VPROF_SAMPLE_SESSION_MODULES_H
+#define VPROF_SAMPLE_SESSION_MODULES_H
+
+#include "sample/session.h"
+
+struct session_modules;
+
+/* Reads the list of modules. NULL when it cannot be read: SESSION_ERROR_UNSUPPORTED, SESSION_ERROR_STATE. */
+struct session_modules *session_modules_read(struct session *session, GError **error);
+void session_modules_free(struct session_modules *modules);
+
+/* Texts live as long as the modules. */
+struct module_place {
+	const char *module;
+	const char *symbol;
+	uint64_t file_offset; /* of the symbol, as the mapping's record has it */
+	uint64_t bytes;
+};
+/* What is at `address` of the guest. False: no module, or one whose symbols the kernel does not keep. */
+bool session_modules_find(struct session_modules *modules, uint64_t address, struct module_place *place);
+
+#endif
