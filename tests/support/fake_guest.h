@@ -2,6 +2,8 @@
 /*
  * A guest without KVM: each vCPU is a thread that burns CPU time where KVM_RUN would be, and tells its watcher what a
  * run loop tells it. How much it burns is measured on the thread's own clock, so that a busy machine changes nothing.
+ * It may be more than was asked for, by as much as a hypervisor below takes the processor away: that clock runs on.
+ * What came of it is compared with struct fake_span therefore.
  *
  * Three quarters of the guest's time are "kernel", one quarter is "user", in turns of FAKE_TURN_NS.
  */
@@ -34,6 +36,8 @@ struct fake_vcpu {
 	volatile uint8_t immediate_exit;
 	/* Under fake->lock. */
 	uint64_t burn_ns;
+	uint64_t ran_ns; /* in all burns */
+	uint64_t cpu_ns; /* of the thread, when it ended */
 	void (*call)(void *data);
 	void *call_data;
 	atomic_bool called; /* wakes a vCPU that burns */
@@ -52,12 +56,17 @@ struct fake_guest {
 	bool regs_invalid;
 };
 
-static inline uint64_t fake_cpu_ns(void)
+static inline uint64_t fake_clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static inline uint64_t fake_cpu_ns(void)
+{
+	return fake_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static inline bool fake_signal_pending(void)
@@ -99,7 +108,7 @@ static inline void fake_handle_exit(struct fake_vcpu *vcpu, struct vcpu_watcher 
 	watcher->ops->handled(watcher, vcpu->fake->exit_ip);
 }
 
-/* The run loop, for as much of the thread's time as was asked for, or until a call. Returns what is left. */
+/* The run loop, for as much of the thread's time as was asked for, or until a call. Returns how long it ran. */
 static inline uint64_t fake_burn(struct fake_vcpu *vcpu, uint64_t burn_ns)
 {
 	struct vcpu_watcher *watcher = vcpu->fake->guest.watchers[vcpu->index];
@@ -116,8 +125,7 @@ static inline uint64_t fake_burn(struct fake_vcpu *vcpu, uint64_t burn_ns)
 			exit_at = fake_cpu_ns() + every;
 		}
 	}
-	uint64_t used = fake_cpu_ns() - start;
-	return used < burn_ns ? burn_ns - used : 0;
+	return fake_cpu_ns() - start;
 }
 
 /* With the lock held. */
@@ -145,9 +153,10 @@ static inline void *fake_vcpu_run(void *data)
 			uint64_t burn_ns = vcpu->burn_ns;
 
 			pthread_mutex_unlock(&fake->lock);
-			burn_ns = fake_burn(vcpu, burn_ns);
+			uint64_t ran_ns = fake_burn(vcpu, burn_ns);
 			pthread_mutex_lock(&fake->lock);
-			vcpu->burn_ns = burn_ns;
+			vcpu->ran_ns += ran_ns;
+			vcpu->burn_ns = burn_ns - MIN(burn_ns, ran_ns);
 			pthread_cond_broadcast(&fake->changed);
 		} else {
 			pthread_cond_wait(&fake->changed, &fake->lock);
@@ -155,6 +164,7 @@ static inline void *fake_vcpu_run(void *data)
 	}
 	pthread_mutex_unlock(&fake->lock);
 	watcher->ops->stopped(watcher);
+	vcpu->cpu_ns = fake_cpu_ns();
 	return NULL;
 }
 
@@ -223,6 +233,34 @@ static inline void fake_guest_burn(struct fake_guest *fake, uint64_t cpu_ns)
 		while (fake->vcpus[i].burn_ns)
 			pthread_cond_wait(&fake->changed, &fake->lock);
 	pthread_mutex_unlock(&fake->lock);
+}
+
+/*
+ * How long a vCPU ran: at least in the burns alone, at most with what its thread did beside them. Begins before what is
+ * measured starts, and ends when that has stopped.
+ */
+struct fake_span {
+	uint64_t least_ns, most_ns;
+};
+
+static inline struct fake_span fake_span_so_far(struct fake_guest *fake, unsigned vcpu)
+{
+	struct fake_span span = {.most_ns = fake->vcpus[vcpu].cpu_ns};
+	clockid_t clock;
+
+	pthread_mutex_lock(&fake->lock);
+	span.least_ns = fake->vcpus[vcpu].ran_ns;
+	pthread_mutex_unlock(&fake->lock);
+	if (fake->guest.state != GUEST_ENDED && pthread_getcpuclockid(fake->vcpus[vcpu].thread, &clock) == 0)
+		span.most_ns = fake_clock_ns(clock);
+	return span;
+}
+
+static inline struct fake_span fake_span_since(struct fake_guest *fake, unsigned vcpu, const struct fake_span *begin)
+{
+	struct fake_span span = fake_span_so_far(fake, vcpu);
+
+	return (struct fake_span){span.least_ns - begin->least_ns, span.most_ns - begin->most_ns};
 }
 
 static inline void fake_guest_end(struct fake_guest *fake)

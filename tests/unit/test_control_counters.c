@@ -8,8 +8,6 @@
 #include "run_suite.h"
 
 #define MS INT64_C(1000000)
-/* What a vCPU thread runs beside the time that it is told to: the calls it answers. */
-#define BURN_SLACK_NS (10 * MS)
 /* A false alarm in 1.7 million runs. */
 #define SIGMAS 5.0
 
@@ -77,17 +75,68 @@ static json_int_t value_of(unsigned counter)
 	return integer_of(answer, "value");
 }
 
-/* That a vCPU thread which was told to run for `ns` counted that; perf's clock stands still during its own work. */
-static void assert_ran(json_int_t value, json_int_t ns)
+static struct fake_span begin[FIXTURE_VCPUS];
+
+/* The time from here on is what assert_ran compares with. */
+static void ran_from_here(void)
 {
-	ck_assert_msg(value >= ns - ns / 50 && value <= ns + BURN_SLACK_NS, "%lld is not %lld", (long long)value,
-	              (long long)ns);
+	for (unsigned vcpu = 0; vcpu < FIXTURE_VCPUS; vcpu++)
+		begin[vcpu] = fake_span_so_far(&fake, vcpu);
+}
+
+/* How long the vCPUs from `first` to before `end` ran. */
+static struct fake_span ran(unsigned first, unsigned end)
+{
+	struct fake_span sum = {0};
+
+	for (unsigned vcpu = first; vcpu < end; vcpu++) {
+		struct fake_span one = fake_span_since(&fake, vcpu, &begin[vcpu]);
+
+		sum.least_ns += one.least_ns;
+		sum.most_ns += one.most_ns;
+	}
+	return sum;
+}
+
+/* That `value` is what those ran; perf's clock stands still during its own work. */
+static void assert_span(json_int_t value, struct fake_span span)
+{
+	uint64_t least = span.least_ns / 100 * 98, most = span.most_ns / 100 * 102;
+
+	ck_assert_msg(value >= (json_int_t)least && value <= (json_int_t)most, "%lld is not in %lu..%lu",
+	              (long long)value, (unsigned long)least, (unsigned long)most);
+}
+
+static void assert_ran(json_int_t value)
+{
+	assert_span(value, ran(0, FIXTURE_VCPUS));
+}
+
+/* That these overflows of all vCPUs, with those that a busy host put together, are one for each `period_ns`. */
+static void assert_overflows(const json_t *statistics, uint64_t period_ns)
+{
+	struct fake_span span = ran(0, FIXTURE_VCPUS);
+	uint64_t least = span.least_ns / period_ns * 9 / 10, most = span.most_ns / period_ns * 11 / 10 + 2;
+	uint64_t seen = (uint64_t)(integer_of(statistics, "overflow") + integer_of(statistics, "throttled"));
+
+	ck_assert_msg(seen + 2 >= least && seen <= most, "%lu is not in %lu..%lu", (unsigned long)seen,
+	              (unsigned long)least, (unsigned long)most);
 }
 
 static void assert_between(json_int_t value, json_int_t min, json_int_t max)
 {
 	ck_assert_msg(value >= min && value <= max, "%lld is not in %lld..%lld", (long long)value, (long long)min,
 	              (long long)max);
+}
+
+/* An estimate ends with the last sample: it is the time that overflows stand for, and no more than was run. */
+static void assert_estimate(const json_t *reading, uint64_t period_ns)
+{
+	uint64_t overflows = (uint64_t)integer_of(json_object_get(reading, "statistics"), "overflow");
+	uint64_t least = MAX(overflows, 2 * FIXTURE_VCPUS) - 2 * FIXTURE_VCPUS;
+
+	assert_between(integer_of(reading, "value"), (json_int_t)(least * period_ns / 100 * 95),
+	               (json_int_t)ran(0, FIXTURE_VCPUS).most_ns / 100 * 102);
 }
 
 START_TEST(a_guest_is_counted_while_the_counter_runs)
@@ -97,23 +146,25 @@ START_TEST(a_guest_is_counted_while_the_counter_runs)
 	unsigned counter = allocate(&peer, events[_i]);
 
 	fake_guest_burn(&fake, 20 * MS);
+	ran_from_here();
 	tell("counter-start", counter, "");
 	fake_guest_burn(&fake, 100 * MS);
 	json_auto_t *running = ask("counter-read", counter, "");
-	assert_ran(integer_of(running, "value"), 200 * MS);
+	assert_ran(integer_of(running, "value"));
 	ck_assert_int_eq(integer_of(running, "enabled-ns"), integer_of(running, "running-ns"));
 	const json_t *vcpus = json_object_get(running, "vcpus");
 	ck_assert_uint_eq(json_array_size(vcpus), FIXTURE_VCPUS);
 	for (unsigned i = 0; i < FIXTURE_VCPUS; i++)
-		assert_ran(integer_of(json_array_get(vcpus, i), "value"), 100 * MS);
+		assert_span(integer_of(json_array_get(vcpus, i), "value"), ran(i, i + 1));
 	tell("counter-stop", counter, "");
 
 	json_int_t stopped = value_of(counter);
 	fake_guest_burn(&fake, 20 * MS);
 	ck_assert_int_eq(value_of(counter), stopped);
+	ran_from_here();
 	tell("counter-start", counter, "");
 	fake_guest_burn(&fake, 20 * MS);
-	assert_ran(value_of(counter) - stopped, 40 * MS);
+	assert_ran(value_of(counter) - stopped);
 	tell("counter-stop", counter, "");
 
 	tell("counter-write", counter, ",\"value\":7");
@@ -131,7 +182,6 @@ static void assert_share(double hits, double n, double share)
 	ck_assert_msg(fabs(hits - n * share) <= SIGMAS * sigma + 1, "%g of %g, expected a share of %g", hits, n, share);
 }
 
-#define HZ 2000
 #define SAMPLED_MS 400
 
 START_TEST(an_estimate_tells_modes_apart)
@@ -139,26 +189,33 @@ START_TEST(an_estimate_tells_modes_apart)
 	unsigned counter = allocate(&peer, "\"event\":\"task-clock\",\"mode\":\"guest-counting\",\"estimate\":true,"
 	                                   "\"frequency-hz\":2000");
 
+	ran_from_here();
 	tell("counter-start", counter, "");
 	fake_guest_burn(&fake, SAMPLED_MS * MS);
 	json_auto_t *running = ask("counter-read", counter, "");
+	assert_estimate(running, MS / 2);
 	tell("counter-stop", counter, "");
+	struct fake_span stopping = ran(0, FIXTURE_VCPUS);
 	json_auto_t *stopped = ask("counter-read", counter, "");
 	const json_t *modes = json_object_get(running, "modes");
 	double kernel = (double)integer_of(modes, "kernel"), user = (double)integer_of(modes, "user");
 
 	ck_assert_int_eq(integer_of(running, "value"),
 	                 integer_of(modes, "kernel") + integer_of(modes, "user") + integer_of(modes, "hypervisor"));
-	/* All but the last period of each vCPU. */
-	assert_ran(integer_of(running, "value"), 2 * SAMPLED_MS * MS);
-	/* Of equal periods, more or less: a share of the time is one of the samples. */
-	double n = FIXTURE_VCPUS * SAMPLED_MS * HZ / 1000.0;
+	/* Of equal periods, more or less, but for those that one sample stands for together: at worst, one sample for
+	 * all. */
+	const json_t *statistics = json_object_get(running, "statistics");
+	double alone = (double)integer_of(statistics, "overflow"),
+	       together = (double)integer_of(statistics, "throttled");
+	double n = (alone + together) * (alone + together) / (alone + together * together);
 	assert_share(n * user / (user + kernel), n, 0.25);
 	assert_between(integer_of(stopped, "value"), integer_of(running, "value"),
-	               integer_of(running, "value") + 2 * MS);
+	               (json_int_t)stopping.most_ns / 100 * 102);
+	ran_from_here();
 	tell("counter-start", counter, "");
 	fake_guest_burn(&fake, 100 * MS);
-	assert_ran(value_of(counter) - integer_of(stopped, "value"), 200 * MS);
+	assert_between(value_of(counter) - integer_of(stopped, "value"), 1,
+	               (json_int_t)ran(0, FIXTURE_VCPUS).most_ns / 100 * 102);
 }
 END_TEST
 
@@ -210,6 +267,7 @@ static uint64_t ring_samples(unsigned counter, const json_t *event)
 START_TEST(a_sampling_counter_fills_its_rings_beside_a_session)
 {
 	json_decref(peer_return(&other, REQUEST("control-take")));
+	ran_from_here();
 	json_decref(peer_return(&other, ASK("session-start", "\"events\":[\"task-clock\"],\"frequency-hz\":1000")));
 	json_auto_t *allocated =
 		peer_return(&peer, ASK("counter-allocate",
@@ -223,17 +281,16 @@ START_TEST(a_sampling_counter_fills_its_rings_beside_a_session)
 	fake_guest_burn(&fake, SAMPLED_MS * MS);
 	tell("counter-stop", counter, "");
 	json_auto_t *answer = ask("counter-read", counter, "");
-	json_int_t samples = integer_of(json_object_get(answer, "statistics"), "sample");
+	const json_t *counted = json_object_get(answer, "statistics");
 
-	assert_between(samples, FIXTURE_VCPUS * SAMPLED_MS * 2 * 9 / 10, FIXTURE_VCPUS * SAMPLED_MS * 2 * 11 / 10);
+	assert_overflows(counted, MS / 2);
 	ck_assert_uint_eq(ring_samples(counter, json_array_get(json_object_get(allocated, "events"), 0)),
-	                  (uint64_t)samples);
+	                  (uint64_t)integer_of(counted, "sample"));
 
 	json_auto_t *session_end = peer_return(&other, REQUEST("session-stop"));
 	const json_t *total = json_object_get(json_object_get(session_end, "statistics"), "total");
 	ck_assert_int_eq(integer_of(total, "dropbuf-sample"), 0);
-	assert_between(integer_of(total, "sample"), FIXTURE_VCPUS * SAMPLED_MS * 9 / 10,
-	               FIXTURE_VCPUS * SAMPLED_MS * 11 / 10);
+	assert_overflows(total, MS);
 }
 END_TEST
 
@@ -255,17 +312,20 @@ START_TEST(a_period_can_be_set_between_runs)
 {
 	unsigned counter = allocate(&peer, "\"event\":\"task-clock\",\"mode\":\"guest-sampling\",\"period\":1000000");
 
+	ran_from_here();
 	tell("counter-start", counter, "");
 	fake_guest_burn(&fake, 100 * MS);
 	tell("counter-stop", counter, "");
-	json_auto_t *slow = ask("counter-read", counter, "");
-	assert_between(integer_of(json_object_get(slow, "statistics"), "sample"), 180, 220);
+	json_auto_t *fast = ask("counter-read", counter, "");
+	assert_overflows(json_object_get(fast, "statistics"), MS);
 	tell("counter-set-period", counter, ",\"period\":10000000");
+	ran_from_here();
 	tell("counter-start", counter, "");
 	fake_guest_burn(&fake, 100 * MS);
-	json_auto_t *fast = ask("counter-read", counter, "");
-	assert_between(integer_of(json_object_get(fast, "statistics"), "sample"), 16, 24);
 	refused(&peer, "counter-set-period", counter, ",\"period\":10000000", "Busy", "while it runs");
+	tell("counter-stop", counter, "");
+	json_auto_t *slow = ask("counter-read", counter, "");
+	assert_overflows(json_object_get(slow, "statistics"), 10 * MS);
 }
 END_TEST
 
@@ -446,15 +506,17 @@ START_TEST(an_ended_guests_counters_keep_their_value)
 	unsigned estimate = allocate(
 		&peer, "\"event\":\"task-clock\",\"mode\":\"guest-counting\",\"estimate\":true,\"frequency-hz\":2000");
 
+	ran_from_here();
 	tell("counter-start", counting, "");
 	tell("counter-start", estimate, "");
 	fake_guest_burn(&fake, 100 * MS);
 	fixture_guest_stop(&fake.guest, GUEST_END_POWER_OFF, "over");
 	json_decref(peer_event(&peer, "guest-ended"));
-	assert_ran(value_of(counting), 200 * MS);
-	assert_ran(value_of(estimate), 200 * MS);
+	assert_ran(value_of(counting));
+	json_auto_t *estimated = ask("counter-read", estimate, "");
+	assert_estimate(estimated, MS / 2);
 	tell("counter-stop", counting, "");
-	assert_ran(value_of(counting), 200 * MS);
+	assert_ran(value_of(counting));
 	refused(&peer, "counter-start", counting, "", "WrongState", "has ended");
 }
 END_TEST

@@ -113,16 +113,21 @@ START_TEST(modes_get_the_time_of_their_ticks)
 	ck_assert(start(0, &user, UINT64_C(1) << 48));
 	ck_assert(start(1, &kernel, UINT64_C(1) << 48));
 	ck_assert(start(2, &both, UINT64_C(1) << 48));
-	for (unsigned i = 0; i < 20; i++) {
-		pmu_host_enter(&host);
-		burn_until_alarm();
-		pmu_host_left(&host, true, i % 4 != 0);
+	uint64_t split = 0;
+	for (unsigned mode = 0; mode < 2; mode++) {
+		for (unsigned i = 0; i < 10; i++) {
+			pmu_host_enter(&host);
+			burn_until_alarm();
+			pmu_host_left(&host, true, mode == 0);
+		}
+		uint64_t its_own = take(mode);
+		ck_assert_uint_gt(its_own, 0);
+		ck_assert_uint_eq(take(!mode), 0);
+		split += its_own;
 	}
-	uint64_t in_user = take(0), in_kernel = take(1), all = take(2);
-	ck_assert_uint_gt(in_user, in_kernel);
-	ck_assert_uint_gt(in_kernel, 0);
-	ck_assert_uint_le(in_user + in_kernel, all + 1); /* each is rounded down */
-	ck_assert_uint_ge(in_user + in_kernel, all / 2);
+	uint64_t all = take(2);
+	ck_assert_uint_le(split, all + 1); /* each is rounded down */
+	ck_assert_uint_ge(split, all / 2);
 }
 END_TEST
 
@@ -189,23 +194,22 @@ static void have_a_pmu(void)
 START_TEST(hardware_counts_in_the_guest_only)
 {
 	have_a_pmu();
+	uint64_t begin = cpu_ns();
 	ck_assert(start(2, &instructions, 4 * NS_PER_MS));
 	ck_assert_uint_eq(asked.type, PERF_TYPE_HARDWARE);
 	ck_assert_uint_eq(asked.config, PERF_COUNT_HW_INSTRUCTIONS);
 	ck_assert(asked.exclude_host && asked.exclude_kernel && !asked.exclude_user);
-	uint64_t begin = cpu_ns();
 	burn_until_alarm();
-	uint64_t ran = cpu_ns() - begin;
 	ck_assert(pmu_host_due(&host, true));
 	ck_assert(!pmu_host_due(&host, false));
 	uint64_t counted = take(2);
 	ck_assert_uint_ge(counted, 4 * NS_PER_MS);
-	ck_assert_uint_le(counted, ran + 4 * NS_PER_MS);
 	host.source.ops->stop(&host.source, 2);
 	uint64_t last = take(2);
+	/* Two clocks of the kernel, which stand still in different work of its own. */
+	ck_assert_uint_le(counted + last, (cpu_ns() - begin) / 100 * 102 + NS_PER_MS);
 	burn(NS_PER_MS);
 	ck_assert_uint_eq(take(2), 0);
-	ck_assert_uint_lt(last, ran);
 }
 END_TEST
 

@@ -120,10 +120,10 @@ START_TEST(a_flush_puts_down_what_was_lost)
 	start(&config);
 	struct ring_reader *reader = reader_make();
 
-	fake_guest_burn(&fake, 60 * MS);
+	while (statistics().dropbuf_sample == 0)
+		fake_guest_burn(&fake, 20 * MS);
 	uint64_t lost = statistics().dropbuf_sample;
 
-	ck_assert_uint_gt(lost, 0);
 	ck_assert_uint_eq(statistics().dropbuf, 1);
 	ck_assert_uint_eq(statistics().dropevt, lost);
 	ck_assert_uint_eq(statistics().intr_bufferfull, lost);
@@ -165,7 +165,10 @@ START_TEST(a_stalled_session_loses_time_and_no_samples)
 	start(&config);
 	struct ring_reader *reader = reader_make();
 
-	fake_guest_burn(&fake, 100 * MS);
+	while (statistics().stalls == 0)
+		fake_guest_burn(&fake, 20 * MS);
+	struct session_statistics stalled = statistics();
+	fake_guest_burn(&fake, 60 * MS);
 	struct session_statistics before = statistics();
 	/* 56 bytes each, and a quarter of 4 KiB stays free. */
 	ck_assert_uint_ge(before.sample, 3072 / 56);
@@ -173,8 +176,9 @@ START_TEST(a_stalled_session_loses_time_and_no_samples)
 	ck_assert_uint_eq(before.dropevt, 0);
 	ck_assert_uint_eq(before.stalls, 1);
 	ck_assert_uint_eq(before.intr_bufferfull, 1);
-	ck_assert_uint_ge(before.stalled_ns, 60 * MS);
-	ck_assert_uint_le(before.expected, before.sample + 3);
+	/* perf's clock stands still during its own work. */
+	ck_assert_uint_ge(before.stalled_ns - stalled.stalled_ns, 58 * MS);
+	ck_assert_uint_eq(before.expected, stalled.expected);
 
 	session_resume_stalled(session); /* no room yet */
 	fake_guest_burn(&fake, 10 * MS);
@@ -200,7 +204,9 @@ START_TEST(a_stop_ends_a_stall)
 
 	config.stall = true;
 	start(&config);
-	fake_guest_burn(&fake, 50 * MS);
+	while (statistics().stalls == 0)
+		fake_guest_burn(&fake, 20 * MS);
+	fake_guest_burn(&fake, 10 * MS);
 	ck_assert(session_stop(session, NULL));
 	uint64_t stood = statistics().stalled_ns;
 
@@ -257,8 +263,8 @@ START_TEST(figures_count_from_0_again)
 	static const struct session_statistics none;
 
 	start(&config);
-	fake_guest_burn(&fake, 60 * MS);
-	ck_assert_uint_gt(statistics().dropbuf_sample, 0);
+	while (statistics().dropbuf_sample == 0)
+		fake_guest_burn(&fake, 20 * MS);
 	session_reset_statistics(session);
 	struct session_statistics figures = statistics();
 
