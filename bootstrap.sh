@@ -62,7 +62,9 @@ run_demo() {
 	build/release/bin/vprof run --demo -o build/demo.data
 }
 
-passed=0 failures=() skips=()
+# More failures than that are not the machine's.
+readonly RERUN_MAX=5
+passed=0 failures=() skips=() seconds=()
 
 # check NAME COMMAND...: one check that is not a test of CTest's.
 check() {
@@ -74,20 +76,36 @@ check() {
 	fi
 }
 
-# run_tests PRESET [ctest argument...]: adds what came out to the totals.
-run_tests() {
-	local preset=$1 junit=$PWD/build/$1/junit.xml verdict name
+# verdicts PRESET [ctest argument...]: runs tests; a line for each, "passed|failed|skipped NAME[: REASON]", into build/PRESET/verdicts.
+verdicts() {
+	local preset=$1 junit=$PWD/build/$1/junit.xml
 	rm -f "$junit"
+	ctest --test-dir "build/$preset" --no-tests=error --output-on-failure --output-junit "$junit" "${@:2}" || true
+	tests/support/junit_verdicts.py "$junit" >"build/$preset/verdicts" || echo "failed report" >"build/$preset/verdicts"
+}
+
+# run_tests PRESET [ctest argument...]: adds what came out to the totals. What fails beside other tests is run once more
+# alone, on a machine that is shared, and is listed as such when it passes then.
+run_tests() {
+	local preset=$1 verdict name failed=()
 	say "Testing $preset"
-	ctest --test-dir "build/$preset" -j "$(nproc)" --no-tests=error --output-on-failure --output-junit "$junit" \
-		"${@:2}" || true
+	verdicts "$preset" -j "$(nproc)" "${@:2}"
 	while read -r verdict name; do
 		case $verdict in
 		passed) passed=$((passed + 1)) ;;
 		skipped) skips+=("$preset/$name") ;;
+		*) failed+=("${name%%:*}") ;;
+		esac
+	done <"build/$preset/verdicts"
+	((${#failed[@]} > 0 && ${#failed[@]} <= RERUN_MAX)) || { failures+=("${failed[@]/#/$preset/}"); return; }
+	say "Testing $preset again: ${failed[*]}"
+	verdicts "$preset" -R "^($(IFS='|' && echo "${failed[*]}"))\$"
+	while read -r verdict name; do
+		case $verdict in
+		passed) passed=$((passed + 1)) seconds+=("$preset/$name") ;;
 		*) failures+=("$preset/$name") ;;
 		esac
-	done < <(tests/support/junit_verdicts.py "$junit" || echo "failed report")
+	done <"build/$preset/verdicts"
 }
 
 check_format() {
@@ -105,6 +123,7 @@ run_suite() {
 	run_tests asan -L 'unit|golden'
 	run_tests tsan -R '^unit/(ring|session|control|client|counter|virtio)'
 
+	((${#seconds[@]} == 0)) || { say "Passed alone, after failing beside others"; printf '%s\n' "${seconds[@]}"; }
 	((${#failures[@]} == 0)) || { say "Failed"; printf '%s\n' "${failures[@]}"; }
 	((${#skips[@]} == 0)) || { say "Skipped"; printf '%s\n' "${skips[@]}"; }
 	echo

@@ -43,7 +43,6 @@ class CallChains(LinuxTest):
         self.check("orc", 1)
 
     def test_orc_two_vcpus(self):
-        harness.need_fast_guests()
         self.check("orc", 2)
 
     def test_fp(self):

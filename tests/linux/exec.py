@@ -101,7 +101,6 @@ class Exec(harness.ProgramTest):
         self.assertGreater(phases["repeat-1"]["samples"], 0.5 * self.recorded()["samples"])
 
     def test_repeats(self):
-        harness.need_fast_guests()
         self.script(REPEATS)
         (self.folder / "runs").write_text("0\n")
         vprof = self.begin("./script", "--add", "runs:/tmp/runs", "--warmup", 1, "--repeat", 5, "-F", 500)
@@ -131,7 +130,6 @@ class Exec(harness.ProgramTest):
         self.assertLess(min(sampled), times[3])
 
     def test_time_limit(self):
-        harness.need_fast_guests()
         self.script("#!/bin/sh\ntrap '' TERM\necho endless\nwhile :; do :; done\n")
         vprof = self.begin("./script", "--time-limit", "20s", "-F", 100)
         out, messages = self.finish(vprof, status=124, timeout=BOOT_SECONDS)
@@ -143,7 +141,6 @@ class Exec(harness.ProgramTest):
         self.assertGreater(run["wall-ns"], 25e9)
 
     def test_panic(self):
-        harness.need_fast_guests()
         self.script(KILLS_THE_AGENT)
         busybox = shutil.which("busybox")
         vprof = self.begin("./script", "--add", f"{busybox}:/bin/busybox")

@@ -70,7 +70,6 @@ class Probes(harness.ProgramTest):
                              "function:vfs_read, function:vfs_open, function:schedule, syscall:openat")
 
     def test_one_vcpu(self):
-        harness.need_fast_guests()
         self.check(1)
 
     def test_two_vcpus(self):
