@@ -3,15 +3,13 @@
 #include <check.h>
 
 #include "fake_process.h"
-#include "lib/record/ring_reader.h"
+#include "read_ring.h"
 #include "run_suite.h"
 #include "sample/mapper.h"
 
 #define SECOND UINT64_C(1000000000)
 
 static struct fake_process process;
-static struct ring *ring;
-static struct ring_reader *reader;
 static struct mapper mapper;
 static struct task task;
 static uint64_t leaf, text_vma;
@@ -32,17 +30,8 @@ static void setup(void)
 	fake_node_slot(&process, leaf, 1, 0x400fff, fake_vma(&process, 0x400000, 0x401000, 0, file, false));
 	fake_node_slot(&process, leaf, 2, 0x47ffff, text_vma);
 	fake_node_slot(&process, leaf, 3, UINT64_MAX, 0);
-	ring = ring_new(4096, NULL);
-	ck_assert_ptr_nonnull(ring);
-	reader = ring_reader_open(ring_memfd(ring), NULL);
-	ck_assert_ptr_nonnull(reader);
+	read_ring_open(4096);
 	mapper_init(&mapper, &fake_tree_layout, ring);
-}
-
-static void teardown(void)
-{
-	ring_reader_free(reader);
-	ring_free(ring);
 }
 
 static void sample(uint64_t time_ns)
@@ -151,7 +140,7 @@ int main(void)
 	Suite *suite = suite_create("mapper");
 	TCase *tests = tcase_create("mapper");
 
-	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_checked_fixture(tests, setup, read_ring_close);
 	tcase_add_test(tests, a_process_is_said_once);
 	tcase_add_test(tests, new_mappings_are_said_with_the_old_ones);
 	tcase_add_test(tests, a_build_id_comes_when_its_page_is_there);

@@ -3,30 +3,20 @@
 #include <check.h>
 
 #include "fake_modules.h"
-#include "lib/record/ring_reader.h"
+#include "read_ring.h"
 #include "run_suite.h"
 #include "sample/module_mapper.h"
 
 #define SECOND UINT64_C(1000000000)
 
 static struct fake_process process;
-static struct ring *ring;
-static struct ring_reader *reader;
 static struct module_mapper mapper;
 
 static void setup(void)
 {
 	fake_modules_init(&process);
-	ring = ring_new(4096, NULL);
-	reader = ring_reader_open(ring_memfd(ring), NULL);
-	ck_assert_ptr_nonnull(reader);
+	read_ring_open(4096);
 	module_mapper_init(&mapper, &fake_module_layout, ring);
-}
-
-static void teardown(void)
-{
-	ring_reader_free(reader);
-	ring_free(ring);
 }
 
 static void sample(uint64_t time_ns)
@@ -118,7 +108,7 @@ int main(void)
 	Suite *suite = suite_create("module_mapper");
 	TCase *tests = tcase_create("module_mapper");
 
-	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_checked_fixture(tests, setup, read_ring_close);
 	tcase_add_test(tests, a_module_is_said_once);
 	tcase_add_test(tests, another_module_at_that_address_is_said);
 	tcase_add_test(tests, a_full_ring_is_tried_again);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "fake_guest_memory.h"
-#include "lib/record/ring_reader.h"
+#include "read_ring.h"
 #include "run_suite.h"
 #include "sample/namer.h"
 
@@ -27,8 +27,6 @@ static const struct kernel_layout kernel = {
 static struct fake_guest fake;
 static struct page_walk walk;
 static struct task_claims claims;
-static struct ring *ring;
-static struct ring_reader *reader;
 static struct namer namer;
 static uint64_t now;
 
@@ -41,18 +39,9 @@ static void setup(void)
 		fake_map(&fake, root, 4, TASKS + i * 4096, TASKS_GPA + i * 4096, 1);
 	page_walk_init(&walk, &fake.guest, root, false);
 	claims = (struct task_claims){0};
-	ring = ring_new(RING_BYTES, NULL);
-	ck_assert_ptr_nonnull(ring);
-	reader = ring_reader_open(ring_memfd(ring), NULL);
-	ck_assert_ptr_nonnull(reader);
+	read_ring_open(RING_BYTES);
 	namer_init(&namer, &kernel, &claims, ring);
 	now = 100;
-}
-
-static void teardown(void)
-{
-	ring_reader_free(reader);
-	ring_free(ring);
 }
 
 /* Task number i with that pid, whose parent is task 0. */
@@ -211,7 +200,7 @@ int main(void)
 	Suite *suite = suite_create("namer");
 	TCase *tests = tcase_create("namer");
 
-	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_checked_fixture(tests, setup, read_ring_close);
 	tcase_add_test(tests, a_task_appears_changes_its_name_and_goes);
 	tcase_add_test(tests, another_task_in_the_place_of_one_that_went);
 	tcase_add_test(tests, several_vcpus_announce_a_task_once);
