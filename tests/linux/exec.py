@@ -4,6 +4,7 @@
 import hashlib
 import shutil
 import signal
+import subprocess
 
 import harness
 import perf
@@ -48,6 +49,14 @@ printf 'vprof: metric latency=0.%d ms\\n' $runs >&2
 KILLS_THE_AGENT = """#!/bin/sh
 echo "before the panic"
 exec busybox dd if=/dev/zero of=/proc/1/mem bs=4096 seek=1025 count=100 conv=notrunc
+"""
+
+# Numbers, as fast as they get out, in a minute.
+FLOODS = """#!/bin/sh
+cat /etc/from-base
+busybox timeout 60 busybox seq 1 1000000000
+echo
+echo "after the flood"
 """
 
 FLOOD = "".join(f"line {i} of a flood that is wider than it is deep\n" for i in range(FLOOD_LINES))
@@ -139,6 +148,22 @@ class Exec(harness.ProgramTest):
         # It is up and ignores SIGTERM by then; SIGKILL comes five seconds later.
         self.assertEqual((run["status"], run["signal"], run["time-limit"]), (0, signal.SIGKILL, True))
         self.assertGreater(run["wall-ns"], 25e9)
+
+    def test_minute_of_output(self):
+        """Nothing of it is lost, and nothing stands still; and a base initramfs is there below."""
+        self.script(FLOODS)
+        (self.folder / "etc").mkdir()
+        (self.folder / "etc/from-base").write_text("from the base\n")
+        subprocess.run(["bsdtar", "--format=newc", "-C", self.folder, "-cf", self.folder / "base", "etc"], check=True)
+        busybox = shutil.which("busybox")
+        vprof = self.begin("./script", "--initrd", "base", "--add", f"{busybox}:/bin/busybox", "--add", "/bin/cat")
+        out, _ = self.finish(vprof, status=0, timeout=BOOT_SECONDS)
+        first, *numbers, cut, last = out.splitlines()
+        self.assertEqual((first, last), ("from the base", "after the flood"))
+        self.assertEqual(numbers, [str(i) for i in range(1, len(numbers) + 1)])
+        self.assertTrue(str(len(numbers) + 1).startswith(cut), cut)
+        self.assertGreater(len(out), 100_000)
+        print(f"{len(out)} bytes in a minute", flush=True)
 
     def test_panic(self):
         self.script(KILLS_THE_AGENT)
