@@ -19,6 +19,7 @@ MORE = r"orc|unwind|btf|bpf|sort|swap|cmp|ftrace|trace|static_call|jump_label|cr
 WORKLOAD = ("reader 15 & lister 15 & wait; read -r line </etc/motd; echo \"motd: $line\"; "
             "mount | busybox grep ' / '; echo kept >/written; exit 7")
 ROOTED_MIN = 0.95
+EMULATION_MIN = 2e6  # instructions a second: this kernel's boot has several times as many as the tiny one's
 
 
 def leaves(nodes, above=()):
@@ -33,7 +34,7 @@ def leaves(nodes, above=()):
 class Debian(LinuxTest):
     def test_two_vcpus(self):
         kernel = harness.script("kernel-debian.sh")
-        if harness.guests_are_slow():
+        if harness.guests_are_slow(EMULATION_MIN):
             self.boot_in_part(kernel, seconds=120, vcpus=2)
         else:
             self.boot(kernel, status=0, vcpus=2)
@@ -97,7 +98,7 @@ class Debian(LinuxTest):
         self.assertGreater(through_syscalls, 1000)
 
     def test_workload(self):
-        harness.need_fast_guests()
+        harness.need_fast_guests(EMULATION_MIN)
         out, _ = self.run_workload()
         self.check_system(out)
         self.check_tasks(out)

@@ -45,19 +45,19 @@ def need_program(name, package):
 
 
 @functools.cache
-def guests_are_slow():
-    """Whether the host's KVM emulates its guests, at less than EMULATION_MIN: how fast, in words; else None."""
+def guests_are_slow(minimum=EMULATION_MIN):
+    """Whether the host's KVM emulates its guests, at less than `minimum`: how fast, in words; else None."""
     report = json.loads(subprocess.run([VPROF, "stat", "--kernel", guest("hang"), "--duration", "1", "--json"],
                                        stdout=subprocess.PIPE, check=False).stdout)
     speed = report["counters"].get("insn_emulation", 0) / (report["total"]["parts-ns"]["guest"] / 1e9)
-    if EMULATED_MIN < speed < EMULATION_MIN:
+    if EMULATED_MIN < speed < minimum:
         return f"this host emulates guests too slowly: {speed / 1e6:.2f} million instructions a second"
     return None
 
 
-def need_fast_guests():
+def need_fast_guests(minimum=EMULATION_MIN):
     """Where a boot of Linux takes a minute and more, not all of them fit into a run of the tests."""
-    slow = guests_are_slow()
+    slow = guests_are_slow(minimum)
     need(not slow, slow)
 
 
