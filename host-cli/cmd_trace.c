@@ -18,7 +18,7 @@
 
 static struct {
 	char **probes, **filters;
-	char *registers, *count, *hist, *events, *duration;
+	char *registers, *breakpoints, *count, *hist, *events, *duration;
 	gboolean stack, json;
 } given;
 
@@ -27,6 +27,8 @@ static const GOptionEntry options[] = {
 	{"registers", 'r', 0, G_OPTION_ARG_STRING, &given.registers, "registers to go with each event, as rip,rax",
          "LIST"},
 	{"stack", 's', 0, G_OPTION_ARG_NONE, &given.stack, "call chains, too", NULL},
+	{"breakpoints", 'b', 0, G_OPTION_ARG_STRING, &given.breakpoints,
+         "what functions take: processor, one of its four; patch, an INT3 in the guest's code; or any", "MEANS"},
 	{"filter", 'f', 0, G_OPTION_ARG_STRING_ARRAY, &given.filters,
          "only events with FIELD=VALUE, or with !=, <, <=, > or >=; may be repeated, and all have to match", "FILTER"},
 	{"count", 'c', 0, G_OPTION_ARG_STRING, &given.count, "count events by these fields instead of printing them",
@@ -124,13 +126,18 @@ static bool check_fields(const struct trace *trace, GError **error)
 static bool trace_open(struct trace *trace, const char *engine, GError **error)
 {
 	g_auto(GStrv) registers = given.registers != NULL ? g_strsplit(given.registers, ",", -1) : NULL;
+	const struct trace_options wanted = {registers, given.stack, given.breakpoints};
+	unsigned patches;
 
 	trace->source = trace_source_open(engine, error);
 	if (trace->source == NULL)
 		return false;
 	for (char **probe = given.probes; *probe != NULL; probe++)
-		if (!trace_source_add(trace->source, *probe, registers, given.stack, error))
+		if (!trace_source_add(trace->source, *probe, &wanted, error))
 			return false;
+	patches = trace_source_patches(trace->source);
+	if (patches > 0 && g_strcmp0(given.breakpoints, "patch") != 0)
+		say("the processor's breakpoints are taken: %u of the probes are an INT3 in the guest's code", patches);
 	return check_fields(trace, error);
 }
 
@@ -217,6 +224,20 @@ static bool trace_run(struct trace *trace, GError **error)
 
 /* ---- the end ---- */
 
+static void warn_of_overwritten(const json_t *state)
+{
+	const json_t *probes = json_object_get(state, "probes");
+
+	for (size_t i = 0; i < json_array_size(probes); i++) {
+		const json_t *probe = json_array_get(probes, i);
+		g_autofree char *name = text_printable(member_text(probe, "name"));
+
+		if (json_is_false(json_object_get(probe, "intact")))
+			say("the guest has written over the breakpoint of %s, and was not seen there from then on",
+			    name);
+	}
+}
+
 static void print_summary(const struct trace *trace, const json_t *state)
 {
 	const json_t *statistics = json_object_get(state, "statistics");
@@ -252,6 +273,7 @@ static void finish(struct trace *trace)
 {
 	json_t *state = trace_source_statistics(trace->source);
 
+	warn_of_overwritten(state);
 	if (given.json)
 		print_summary_json(trace, state);
 	else

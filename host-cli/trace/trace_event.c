@@ -28,6 +28,7 @@ struct trace_probe *trace_probe_new(const json_t *answer)
 	probe->name = text_printable(member_text(answer, "name"));
 	probe->is_syscall = g_str_has_prefix(probe->name, "syscall:");
 	probe->is_exit = g_str_has_prefix(probe->name, "exit:");
+	probe->is_patch = g_strcmp0(member_text(answer, "breakpoint"), "patch") == 0;
 	return probe;
 }
 

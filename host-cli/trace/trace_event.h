@@ -17,6 +17,7 @@ struct trace_probe {
 	char **fields; /* the arguments and then the registers, as an event has their values; NULL-terminated */
 	size_t n_fields;
 	bool is_syscall, is_exit;
+	bool is_patch; /* INT3 in the guest's code */
 };
 
 /* Of the answer of probe-add; by trace_probe_free. */

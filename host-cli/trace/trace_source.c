@@ -64,15 +64,18 @@ void trace_source_close(struct trace_source *source)
 	g_free(source);
 }
 
-bool trace_source_add(struct trace_source *source, const char *probe, char **registers, bool stack, GError **error)
+bool trace_source_add(struct trace_source *source, const char *probe, const struct trace_options *options,
+                      GError **error)
 {
-	json_t *arguments = json_pack("{s:o, s:b}", "probe", text_json(probe), "stack", stack);
+	json_t *arguments = json_pack("{s:o, s:b}", "probe", text_json(probe), "stack", options->stack);
 	json_t *answer;
 
-	if (registers != NULL && registers[0] != NULL) {
+	if (options->breakpoints != NULL)
+		json_object_set_new(arguments, "breakpoint", text_json(options->breakpoints));
+	if (options->registers != NULL && options->registers[0] != NULL) {
 		json_t *names = json_array();
 
-		for (char **name = registers; *name != NULL; name++)
+		for (char **name = options->registers; *name != NULL; name++)
 			json_array_append_new(names, text_json(*name));
 		json_object_set_new(arguments, "registers", names);
 	}
@@ -82,6 +85,15 @@ bool trace_source_add(struct trace_source *source, const char *probe, char **reg
 	g_ptr_array_add(source->probes, trace_probe_new(answer));
 	json_decref(answer);
 	return true;
+}
+
+unsigned trace_source_patches(const struct trace_source *source)
+{
+	unsigned n = 0;
+
+	for (guint i = 0; i < source->probes->len; i++)
+		n += ((const struct trace_probe *)g_ptr_array_index(source->probes, i))->is_patch;
+	return n;
 }
 
 bool trace_source_has_field(const struct trace_source *source, const char *field)

@@ -12,8 +12,15 @@ struct trace_source;
 struct trace_source *trace_source_open(const char *engine, GError **error);
 void trace_source_close(struct trace_source *source);
 
-/* `registers`: names, or NULL. */
-bool trace_source_add(struct trace_source *source, const char *probe, char **registers, bool stack, GError **error);
+struct trace_options {
+	char **registers; /* names, or NULL */
+	bool stack;
+	const char *breakpoints; /* "any", "processor", "patch", or NULL */
+};
+bool trace_source_add(struct trace_source *source, const char *probe, const struct trace_options *options,
+                      GError **error);
+/* How many of the probes are patches in the guest's code. */
+unsigned trace_source_patches(const struct trace_source *source);
 /* Whether one of the probes has that field, or every event has. */
 bool trace_source_has_field(const struct trace_source *source, const char *field);
 bool trace_source_record(struct trace_source *source, GError **error);

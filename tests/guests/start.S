@@ -49,6 +49,7 @@ start64:
 	jmp 1b
 	.size start64, . - start64
 
+	.globl gdt, pml4 /* for another vCPU */
 	.data
 	.align 8
 gdt:

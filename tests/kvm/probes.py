@@ -5,11 +5,13 @@ import json
 import re
 
 import harness
-from engine import Engine
+from engine import Client, Engine
 from harness import VPROF
 
 ROUNDS = 100  # tests/guests/rounds
 COUNTDOWN = 3
+PATCHED_ROUNDS = 200  # tests/guests/patched
+PUSH, INT3 = 0x55, 0xcc
 PORT, MMIO, MSR, MARK_PORT = 0x510, 0xd0001000, 0x174, 0x80
 
 
@@ -94,16 +96,76 @@ class Probes(harness.ProgramTest):
         events = engine.run_to_the_end()
         self.assertEqual([event for event in events.get(exits, []) if int(event["values"][1], 16) == MSR], [])
 
-    def test_five_functions_are_one_too_many(self):
+    def test_five_functions_are_one_too_many_for_the_processor(self):
         engine = ProbedGuest(self, harness.guest("rounds"))
         for name in ("port", "mmio", "msr", "mark"):
             engine.execute("probe-add", probe=f"function:round_{name}")
-        error = engine.ask("probe-add", probe="function:countdown")["error"]
+        error = engine.ask("probe-add", probe="function:countdown", breakpoint="processor")["error"]
         self.assertEqual(error["class"], "Busy")
         self.assertIn("taken by function:round_port, function:round_mmio, function:round_msr, function:round_mark",
                       error["desc"])
         error = engine.ask("probe-add", probe="function:no_such_function")["error"]
         self.assertEqual(error["class"], "InvalidArgument")
+
+    def test_patches_of_a_known_guest(self):
+        """Seven functions at once on two vCPUs that check each result: none is missed, none told twice."""
+        engine = ProbedGuest(self, harness.guest("patched"), "--vcpus", 2)
+        functions = [f"function:function_{name}" for name in ("push", "load", "call", "jump", "flags", "port", "counted")]
+        probes = {name: engine.execute("probe-add", probe=name, stack=True) for name in functions}
+        probes["function:rewritten"] = engine.execute("probe-add", probe="function:rewritten", breakpoint="patch")
+        self.assertEqual([probe["breakpoint"] for probe in probes.values()], 4 * ["processor"] + 4 * ["patch"])
+        bytes_ = engine.execute("probe-add", probe="marker:*")
+        self.assertIsNone(bytes_["breakpoint"])
+        engine.execute("probe-record", on=True)
+        events = engine.run_to_the_end()
+        for name in functions:
+            for vcpu in (0, 1):
+                of = [event for event in events[probes[name]["id"]] if event["vcpu"] == vcpu]
+                arguments = [int(event["values"][0], 16) for event in of]
+                if name == "function:function_counted":
+                    self.assertEqual(len(arguments), PATCHED_ROUNDS, name)
+                else:
+                    self.assertEqual(arguments, list(range(PATCHED_ROUNDS)), name)
+                self.assertEqual({event["stack"][0] for event in of}, {event["ip"] for event in of})
+        # The guest wrote over it after half of the calls.
+        rewritten = [int(event["values"][0], 16) for event in events[probes["function:rewritten"]["id"]]]
+        self.assertEqual(rewritten, list(range(PATCHED_ROUNDS // 2)))
+        state = engine.execute("query-probes")
+        self.assertEqual([probe["name"] for probe in state["probes"] if not probe["intact"]], ["function:rewritten"])
+        # function_push has a breakpoint of the processor's: its byte is as it was.
+        self.assertEqual([int(event["values"][0], 16) for event in events[bytes_["id"]]], [PUSH, PUSH])
+
+    def test_a_patch_is_put_back(self):
+        engine = ProbedGuest(self, harness.guest("patched"), "--vcpus", 2)
+        push = engine.execute("probe-add", probe="function:function_push", breakpoint="patch")
+        jump = engine.execute("probe-add", probe="function:function_jump", breakpoint="patch")
+        # Who waits at the same place shares what the first has taken.
+        other = Client.connect(engine.path)
+        self.assertEqual(other.execute("probe-add", probe="function:function_jump", breakpoint="processor")["breakpoint"],
+                         "patch")
+        other.close()
+        engine.execute("probe-remove", id=push["id"])
+        marker = engine.execute("probe-add", probe="marker:*")
+        engine.execute("probe-record", on=True)
+        events = engine.run_to_the_end()
+        self.assertEqual([int(event["values"][0], 16) for event in events[marker["id"]]], [PUSH, PUSH])
+        self.assertEqual(len(events[jump["id"]]), 2 * PATCHED_ROUNDS)
+        self.assertNotIn(push["id"], events)
+
+    def test_a_patched_byte_is_seen_by_the_guest(self):
+        engine = ProbedGuest(self, harness.guest("patched"), "--vcpus", 2)
+        engine.execute("probe-add", probe="function:function_push", breakpoint="patch")
+        marker = engine.execute("probe-add", probe="marker:*")
+        engine.execute("probe-record", on=True)
+        events = engine.run_to_the_end()
+        self.assertEqual([int(event["values"][0], 16) for event in events[marker["id"]]], [INT3, INT3])
+
+    def test_what_cannot_be_patched(self):
+        engine = ProbedGuest(self, harness.guest("patched"))
+        error = engine.ask("probe-add", probe="function:0xffffffff81000000", breakpoint="patch")["error"]
+        self.assertIn("by patching: the guest has no memory mapped there now", error["desc"])
+        self.assertEqual(engine.ask("probe-add", probe="function:function_push", breakpoint="both")["error"]["class"],
+                         "InvalidArgument")
 
     def test_a_mapping_is_handed_over(self):
         engine = ProbedGuest(self, harness.guest("rounds"))
@@ -121,12 +183,15 @@ class Probes(harness.ProgramTest):
 
     def test_trace_of_the_demonstration(self):
         engine = self.demo(2)
-        out, err = self.run_program(VPROF, "trace", engine.path, "-p", "function:tcp_checksum", "-s", "-n", 20)
-        lines = re.findall(r"^ +\d+\.\d{6} +([01]) +0 - +function:tcp_checksum arg0=0x[0-9a-f]+ .*\n"
-                           r" +tcp_checksum\n +system_call\+0x[0-9a-f]+\n +syscall_entry\+0x[0-9a-f]+$", out, re.M)
-        self.assertEqual(len(lines), 20, out)
-        self.assertEqual(set(lines), {"0", "1"})
-        self.assertRegex(err, r"events, 20 shown; 0 dropped")
+        # In and out of a guest that runs, by each means.
+        for means in ("processor", "patch"):
+            self.trace_tcp_checksum(engine, means)
+        out, err = self.run_program(VPROF, "trace", engine.path, "-c", "probe", "-n", 50,
+                                    *[word for name in ("tcp_checksum", "copy_page", "console_print", "system_call",
+                                                        "syscall_entry", "kernel_main")
+                                      for word in ("-p", f"function:{name}")])
+        self.assertIn("2 of the probes are an INT3 in the guest's code", err)
+        self.assertIn("function:tcp_checksum", out)
 
         out, _ = self.run_program(VPROF, "trace", engine.path, "-p", "function:tcp_checksum", "-p", "function:copy_page",
                                   "-c", "func", "-H", "vcpu", "-n", 400, "-j", "-f", "vcpu=1")
@@ -136,6 +201,15 @@ class Probes(harness.ProgramTest):
         # 30 % of the time against 5 %, in slices of equal length.
         self.assertGreater(counts["tcp_checksum"], 3 * counts["copy_page"])
         self.assertEqual(end["hist"], {"field": "vcpu", "buckets": [{"from": "0x1", "count": 400}]})
+
+    def trace_tcp_checksum(self, engine, means):
+        out, err = self.run_program(VPROF, "trace", engine.path, "-p", "function:tcp_checksum", "-s", "-n", 20, "-b",
+                                    means)
+        lines = re.findall(r"^ +\d+\.\d{6} +([01]) +0 - +function:tcp_checksum arg0=0x[0-9a-f]+ .*\n"
+                           r" +tcp_checksum\n +system_call\+0x[0-9a-f]+\n +syscall_entry\+0x[0-9a-f]+$", out, re.M)
+        self.assertEqual(len(lines), 20, out)
+        self.assertEqual(set(lines), {"0", "1"})
+        self.assertRegex(err, r"events, 20 shown; 0 dropped")
 
     def test_what_trace_and_probe_refuse(self):
         engine = self.demo(1)

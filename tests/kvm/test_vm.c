@@ -336,7 +336,9 @@ static struct log_breakpoint breakpoint_at(const char *symbol)
 	struct symtab *symtab = symtab_load(image, NULL);
 	const struct symbol *found = symtab_find_name(symtab, symbol);
 	ck_assert_ptr_nonnull(found);
-	struct log_breakpoint log = {.breakpoint = {.at = {found->address}, .what = symbol, .hit = on_hit}};
+	struct log_breakpoint log = {
+		.breakpoint = {
+			.at = {found->address}, .what = symbol, .means = GUEST_BREAKPOINT_PROCESSOR, .hit = on_hit}};
 	symtab_free(symtab);
 	image_free(image);
 	return log;

@@ -65,9 +65,15 @@ class Probes(harness.ProgramTest):
         _, end = self.trace(*four, "-p", "syscall:openat", "-c", "probe", "-d", 20)
         self.assertEqual({row["key"] for row in end["count"]},
                          {"function:vfs_read", "function:vfs_open", "function:schedule", "syscall:openat"})
-        self.refused(VPROF, "trace", self.engine, *four, "-p", "syscall:openat", "-p", "function:do_exit",
+        self.refused(VPROF, "trace", self.engine, "-b", "processor", *four, "-p", "syscall:openat", "-p",
+                     "function:do_exit",
                      message="cannot place function:do_exit: the processor has 4 breakpoints, and they are taken by "
                              "function:vfs_read, function:vfs_open, function:schedule, syscall:openat")
+
+        five = [word for name in ("vfs_read", "vfs_open", "schedule", "fput", "do_sys_openat2")
+                for word in ("-p", f"function:{name}")]
+        _, end = self.trace("-b", "patch", *five, "-p", "syscall:openat", "-c", "probe", "-d", 20)
+        self.assertEqual({row["key"] for row in end["count"]}, {*five[1::2], "syscall:openat"})
 
     def test_one_vcpu(self):
         self.check(1)

@@ -12,6 +12,7 @@ static struct fake_debug {
 	struct guest_observer *observers[GUEST_OBSERVERS_MAX];
 	struct guest_msr_range msrs[GUEST_MSR_RANGES_MAX];
 	struct guest_stepper *steppers[FAKE_VCPUS_MAX];
+	bool overwritten;        /* what is patched */
 	const char *cannot_step; /* the error; NULL: it can */
 	struct guest_regs regs;
 	struct guest_gprs gprs;
@@ -20,6 +21,7 @@ static struct fake_debug {
 static inline bool fake_breakpoint_add(struct guest *guest G_GNUC_UNUSED, struct guest_breakpoint *breakpoint,
                                        GError **error)
 {
+	breakpoint->patched = breakpoint->means == GUEST_BREAKPOINT_PATCH;
 	if (fake_debug.n_breakpoints == GUEST_BREAKPOINT_ADDRESSES_MAX) {
 		g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN, "cannot place %s: all taken", breakpoint->what);
 		return false;
@@ -41,6 +43,11 @@ static inline void fake_pointer_remove(void **all, size_t *n, const void *pointe
 static inline void fake_breakpoint_remove(struct guest *guest G_GNUC_UNUSED, struct guest_breakpoint *breakpoint)
 {
 	fake_pointer_remove((void **)fake_debug.breakpoints, &fake_debug.n_breakpoints, breakpoint);
+}
+
+static inline bool fake_breakpoint_intact(struct guest *guest G_GNUC_UNUSED, const struct guest_breakpoint *breakpoint)
+{
+	return !breakpoint->patched || !fake_debug.overwritten;
 }
 
 static inline bool fake_observer_add(struct guest *guest G_GNUC_UNUSED, struct guest_observer *observer,
@@ -84,6 +91,7 @@ static inline bool fake_registers_read(struct guest *guest G_GNUC_UNUSED, unsign
 
 static const struct guest_debug_ops fake_debug_ops = {.breakpoint_add = fake_breakpoint_add,
                                                       .breakpoint_remove = fake_breakpoint_remove,
+                                                      .breakpoint_intact = fake_breakpoint_intact,
                                                       .observer_add = fake_observer_add,
                                                       .observer_remove = fake_observer_remove,
                                                       .msrs_watch = fake_msrs_watch,

@@ -31,6 +31,7 @@ static void teardown(void)
 	ck_assert_uint_eq(fake_debug.n_observers, 0);
 }
 
+#define ADD_WITH(probe, more) "{\"execute\":\"probe-add\",\"arguments\":{\"probe\":\"" probe "\"," more "}}"
 #define ADD(probe) "{\"execute\":\"probe-add\",\"arguments\":{\"probe\":\"" probe "\"}}"
 #define RECORD(on) "{\"execute\":\"probe-record\",\"arguments\":{\"on\":" on "}}"
 
@@ -79,6 +80,25 @@ START_TEST(refusals)
 }
 END_TEST
 
+/* What takes a breakpoint says which, and whether the guest has left it alone. */
+START_TEST(breakpoints_by_choice)
+{
+	json_auto_t *any = peer_return(&peer, ADD("function:0x1000"));
+	ck_assert_str_eq(json_string_value(json_object_get(any, "breakpoint")), "processor");
+	json_auto_t *patch = peer_return(&peer, ADD_WITH("function:0x2000", "\"breakpoint\":\"patch\""));
+	ck_assert_str_eq(json_string_value(json_object_get(patch, "breakpoint")), "patch");
+	ck_assert(json_is_true(json_object_get(patch, "intact")));
+	peer_refused(&peer, ADD_WITH("function:0x3000", "\"breakpoint\":\"both\""), "InvalidArgument",
+	             "one of any, processor, patch");
+
+	fake_debug.overwritten = true;
+	json_auto_t *state = peer_return(&peer, REQUEST("query-probes"));
+	const json_t *probes = json_object_get(state, "probes");
+	ck_assert(json_is_true(json_object_get(json_array_get(probes, 0), "intact")));
+	ck_assert(json_is_false(json_object_get(json_array_get(probes, 1), "intact")));
+}
+END_TEST
+
 START_TEST(events_by_json)
 {
 	const struct guest_access out = {
@@ -87,7 +107,8 @@ START_TEST(events_by_json)
 		peer_return(&peer, "{\"execute\":\"probe-add\",\"arguments\":{\"probe\":\"io:0x3f8\",\"registers\":"
 	                           "[\"rflags\",\"rdi\"],\"stack\":false}}");
 	assert_json(added, "{\"id\":1,\"name\":\"io:0x3f8\",\"arguments\":[\"port\",\"value\",\"bytes\",\"write\"],"
-	                   "\"registers\":[\"rdi\",\"rflags\"],\"stack\":false,\"events\":0}");
+	                   "\"registers\":[\"rdi\",\"rflags\"],\"stack\":false,\"events\":0,"
+	                   "\"breakpoint\":null,\"intact\":true}");
 	json_decref(peer_return(&peer, RECORD("true")));
 	fake_access(&fake, 1, &out);
 	fake_access(&fake, 1, &out);
@@ -166,6 +187,7 @@ int main(void)
 	tcase_set_timeout(test, 60);
 	tcase_add_test(test, lists);
 	tcase_add_test(test, refusals);
+	tcase_add_test(test, breakpoints_by_choice);
 	tcase_add_test(test, events_by_json);
 	tcase_add_test(test, events_by_rings);
 	tcase_add_test(test, probes_go_with_their_client);

@@ -378,7 +378,8 @@ const struct control_method control_methods[] = {
 		.summary = "adds a probe to the client's own, of each one at most; not while they record",
 		.returns =
 			"{\"id\": N, \"name\", \"arguments\": [NAME], \"registers\": [NAME], \"stack\": true or false, "
-			"\"events\": 0}",
+			"\"events\": 0, \"breakpoint\": processor, patch or null, \"intact\": false once the guest "
+			"has written over a patch}",
 		.role = ROLE_INSTRUMENT,
 		.arguments = probe_add_arguments,
 		.run = method_probe_add,

@@ -14,6 +14,11 @@
 #define PROBE_BYTES_MAX (PROBE_NAME_BYTES - 1)
 #define REGISTERS_MAX 32
 
+static const char *const breakpoint_names[] = {[GUEST_BREAKPOINT_ANY] = "any",
+                                               [GUEST_BREAKPOINT_PROCESSOR] = "processor",
+                                               [GUEST_BREAKPOINT_PATCH] = "patch",
+                                               NULL};
+
 const struct method_argument probe_list_arguments[] = {
 	{"match", "pattern of whole names as fnmatch(3) takes it, as function:vfs_*; without it, providers only",
          ARGUMENT_STRING, .optional = true, .min = 1, .max = PROBE_BYTES_MAX},
@@ -34,6 +39,10 @@ const struct method_argument probe_add_arguments[] = {
          .min = 1, .max = REGISTERS_MAX},
 	{"stack", "whether the call chain goes with each event; without it, it does not", ARGUMENT_BOOLEAN,
          .optional = true},
+	{"breakpoint",
+         "of a function or syscall probe: one of the processor's four, or an INT3 that is written over the guest's "
+         "instruction; without it, any, which is the processor's while there is one",
+         ARGUMENT_STRING, .optional = true, .choices = breakpoint_names},
 	{0},
 };
 
@@ -197,16 +206,20 @@ static bool parse_registers(const json_t *names, uint32_t *registers, GError **e
 
 static json_t *probe_json(const struct probe_info *info)
 {
-	return json_pack("{s:i, s:s, s:o, s:o, s:b, s:I}", "id", (int)info->id, "name", info->spec->name, "arguments",
-	                 names_json(info->spec->provider->arguments), "registers",
+	const char *breakpoint = info->breakpoint == GUEST_BREAKPOINT_ANY ? NULL : breakpoint_names[info->breakpoint];
+	return json_pack("{s:i, s:s, s:o, s:o, s:b, s:I, s:s?, s:b}", "id", (int)info->id, "name", info->spec->name,
+	                 "arguments", names_json(info->spec->provider->arguments), "registers",
 	                 registers_json(info->options.registers), "stack", info->options.stack, "events",
-	                 (json_int_t)info->events);
+	                 (json_int_t)info->events, "breakpoint", breakpoint, "intact", info->intact);
 }
 
 json_t *method_probe_add(struct control_call *call, GError **error)
 {
 	const char *text = json_string_value(json_object_get(call->arguments, "probe"));
+	const char *breakpoint = json_string_value(json_object_get(call->arguments, "breakpoint"));
 	struct probe_options options = {.stack = json_is_true(json_object_get(call->arguments, "stack"))};
+	if (breakpoint)
+		options.breakpoint = (enum guest_breakpoint_means)argument_choice(breakpoint_names, breakpoint);
 	struct probe_info info;
 	if (!parse_registers(json_object_get(call->arguments, "registers"), &options.registers, error) ||
 	    !probe_set_add(client_of(call)->set, text, &options, &info, error))

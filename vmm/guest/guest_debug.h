@@ -38,10 +38,18 @@ struct guest_gprs {
 /* Those who wait at them: several may wait at one address. */
 #define GUEST_BREAKPOINTS_MAX 64u
 
-/* Embedded by whoever waits for it; stays his, unchanged, from breakpoint_add to breakpoint_remove. */
+/* What stops a vCPU: one of the processor's breakpoints, or an INT3 in place of the instruction's first byte. */
+enum guest_breakpoint_means { GUEST_BREAKPOINT_ANY, GUEST_BREAKPOINT_PROCESSOR, GUEST_BREAKPOINT_PATCH };
+
+/*
+ * Embedded by whoever waits for it; stays his, unchanged, from breakpoint_add to breakpoint_remove. Those at one
+ * address share the means of the first.
+ */
 struct guest_breakpoint {
-	gva_t at;         /* the first byte of an instruction, in whatever address space */
-	const char *what; /* for messages: "function:vfs_read" */
+	gva_t at;                          /* the first byte of an instruction, in whatever address space */
+	const char *what;                  /* for messages: "function:vfs_read" */
+	enum guest_breakpoint_means means; /* ANY: the processor's, and a patch if they are taken */
+	bool patched;                      /* by breakpoint_add: what it has become */
 	/* A vCPU is about to execute the instruction. Each time exactly once, on whichever vCPU. */
 	void (*hit)(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
 	            const struct guest_gprs *gprs);
@@ -82,9 +90,11 @@ struct guest_msr_range {
 struct guest_debug_ops {
 	/*
 	 * On every vCPU from the return on; on none before that without an error. GUEST_ERROR_TAKEN: it would be one
-	 * address too many.
+	 * address too many. GUEST_ERROR_UNSUPPORTED: there is nothing to patch at that address now.
 	 */
 	bool (*breakpoint_add)(struct guest *guest, struct guest_breakpoint *breakpoint, GError **error);
+	/* False when the guest has written over a patch, which fires no more. */
+	bool (*breakpoint_intact)(struct guest *guest, const struct guest_breakpoint *breakpoint);
 	/* No call of `hit` is under way, nor will there be one, once this has returned. */
 	void (*breakpoint_remove)(struct guest *guest, struct guest_breakpoint *breakpoint);
 	/* GUEST_ERROR_TAKEN: there are GUEST_OBSERVERS_MAX. */

@@ -191,6 +191,27 @@ bool vcpu_run_on(struct vcpu *vcpu, void (*fn)(void *data), void *data)
 	return request.ran;
 }
 
+static bool ending(const struct vcpu *vcpu)
+{
+	return atomic_load_explicit(&vcpu->vm->ending, memory_order_acquire);
+}
+
+void vcpu_hold(struct vcpu *vcpu)
+{
+	pthread_mutex_lock(&vcpu->lock);
+	interrupt(vcpu);
+	while (!vcpu->outside && !vcpu->gone && !ending(vcpu))
+		pthread_cond_wait(&vcpu->changed, &vcpu->lock);
+	pthread_mutex_unlock(&vcpu->lock);
+}
+
+void vcpu_unhold(struct vcpu *vcpu)
+{
+	pthread_mutex_lock(&vcpu->lock);
+	pthread_cond_broadcast(&vcpu->changed);
+	pthread_mutex_unlock(&vcpu->lock);
+}
+
 struct time_request {
 	struct vcpu *vcpu;
 	bool reset;
@@ -227,12 +248,22 @@ static void complete_request(struct vcpu *vcpu, bool ran)
 	pthread_cond_broadcast(&vcpu->changed);
 }
 
-static bool ending(const struct vcpu *vcpu)
+/* Another vCPU is to be alone in the guest. */
+static bool is_held(const struct vcpu *vcpu)
 {
-	return atomic_load_explicit(&vcpu->vm->ending, memory_order_acquire);
+	const struct vcpu *alone = atomic_load(&vcpu->vm->alone);
+	return alone && alone != vcpu;
 }
 
-/* Serves requests, and waits while the VM is not started. False when the guest has ended. */
+static void wait_outside(struct vcpu *vcpu)
+{
+	vcpu->outside = true;
+	pthread_cond_broadcast(&vcpu->changed);
+	pthread_cond_wait(&vcpu->changed, &vcpu->lock);
+	vcpu->outside = false;
+}
+
+/* Serves requests, and waits while the VM is not started or another vCPU is alone. False when the guest has ended. */
 static bool attend(struct vcpu *vcpu)
 {
 	pthread_mutex_lock(&vcpu->lock);
@@ -243,11 +274,11 @@ static bool attend(struct vcpu *vcpu)
 			request->fn(request->data);
 			pthread_mutex_lock(&vcpu->lock);
 			complete_request(vcpu, true);
-		} else if (vcpu->go) {
+		} else if (vcpu->go && !is_held(vcpu)) {
 			atomic_store_explicit(&vcpu->attention, false, memory_order_relaxed);
 			break;
 		} else {
-			pthread_cond_wait(&vcpu->changed, &vcpu->lock);
+			wait_outside(vcpu);
 		}
 	}
 	pthread_mutex_unlock(&vcpu->lock);
@@ -392,7 +423,8 @@ static uint64_t handle(struct vcpu *vcpu, int failed)
 	if (failed == 0) {
 		const struct vm *vm = vcpu->vm;
 		ip = exit_ip(vcpu->run);
-		if (!(vm->quirks && vm->quirks->exit(vm->quirk_state, vcpu)) && !(vcpu->pmu && vcpu_pmu_exit(vcpu)))
+		if (!vcpu_patch_exit(vcpu) && !(vm->quirks && vm->quirks->exit(vm->quirk_state, vcpu)) &&
+		    !(vcpu->pmu && vcpu_pmu_exit(vcpu)))
 			handle_exit(vcpu);
 	} else if (failed != EINTR) {
 		vm_crash(vcpu, GUEST_END_VMM_ERROR,
@@ -428,6 +460,7 @@ static void run_loop(struct vcpu *vcpu, struct vcpu_watcher *watcher)
 		if (failed == EAGAIN) /* an application processor that got its INIT or SIPI */
 			continue;
 		read_regs(vcpu, &vcpu->regs);
+		vcpu_patch_returned(vcpu, failed);
 		vcpu_time_look(&vcpu->clocks, vcpu->fd, &vcpu->regs);
 		if (watcher)
 			watcher->ops->exited(watcher, &vcpu->regs, failed == EINTR);

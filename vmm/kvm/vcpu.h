@@ -14,6 +14,7 @@
 
 #include "guest/guest.h"
 #include "kvm/vcpu_debug.h"
+#include "kvm/vcpu_patch.h"
 #include "kvm/vcpu_pmu.h"
 #include "kvm/vcpu_time.h"
 
@@ -31,12 +32,14 @@ struct vcpu {
 	struct guest_regs regs;         /* [v] at the last exit */
 	struct vcpu_time_clocks clocks; /* [v] */
 	struct vcpu_debug debug;        /* [v] */
+	struct vcpu_patch patch;        /* [v] */
 	struct vcpu_pmu *pmu;           /* [I]; what it points to [v]. NULL: no PMU of ours */
 	pthread_mutex_t lock;
-	pthread_cond_t changed;       /* request, its completion, go */
+	pthread_cond_t changed;       /* request, its completion, go, outside */
 	struct vcpu_request *request; /* [L] NULL: none */
 	bool go;                      /* [L] the VM has started */
 	bool gone;                    /* [L] there is no thread, or it takes no more requests */
+	bool outside;                 /* [L] the thread waits, and looks at vm->alone before it enters the guest */
 	/*
 	 * [a] The thread must look at what is under the lock before it enters the guest. Stored with release order
 	 * under the lock, loaded with acquire order by vcpu_may_enter.
@@ -60,6 +63,9 @@ void vcpu_join(struct vcpu *vcpu);
 void vcpu_go(struct vcpu *vcpu);
 /* Makes it look at the VM's state soon. Any thread. */
 void vcpu_kick(struct vcpu *vcpu);
+/* Makes it leave the guest and waits until it has: vm->alone is another. Then lets it look there again. */
+void vcpu_hold(struct vcpu *vcpu);
+void vcpu_unhold(struct vcpu *vcpu);
 /* As guest_ops.run_on_vcpu and guest_ops.vcpu_time. */
 bool vcpu_run_on(struct vcpu *vcpu, void (*fn)(void *data), void *data);
 void vcpu_read_time(struct vcpu *vcpu, bool reset, struct guest_vcpu_time *out);

@@ -10,18 +10,29 @@
 /* Debug registers (SDM vol. 3B, 17.2). R/W and LEN of an instruction breakpoint are 0. */
 #define DR6_BREAKPOINTS 0xfu
 #define DR7_FIXED 0x400u
+#define VECTOR_BP 3u
 
 size_t breakpoints_addresses(const struct breakpoints *breakpoints, uint64_t to[GUEST_BREAKPOINT_ADDRESSES_MAX])
 {
 	size_t n = 0;
 	for (size_t i = 0; i < breakpoints->n && n < GUEST_BREAKPOINT_ADDRESSES_MAX; i++) {
 		size_t known = 0;
+		if (breakpoints->all[i]->patched)
+			continue;
 		while (known < n && to[known] != breakpoints->all[i]->at.value)
 			known++;
 		if (known == n)
 			to[n++] = breakpoints->all[i]->at.value;
 	}
 	return n;
+}
+
+static bool has_patches(const struct breakpoints *breakpoints)
+{
+	for (size_t i = 0; i < breakpoints->n; i++)
+		if (breakpoints->all[i]->patched)
+			return true;
+	return false;
 }
 
 /*
@@ -46,6 +57,8 @@ static bool apply(struct vcpu *vcpu, uint32_t inject)
 		wanted.control |= KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_HW_BP;
 	if (debug->stepping || vcpu_step_goes_on(&debug->step))
 		wanted.control |= KVM_GUESTDBG_SINGLESTEP | vcpu->vm->step_control;
+	if (has_patches(&debug->breakpoints))
+		wanted.control |= KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_SW_BP;
 	return ioctl(vcpu->fd, KVM_SET_GUEST_DEBUG, &wanted) == 0;
 }
 
@@ -72,8 +85,7 @@ void vcpu_read_gprs(const struct vcpu *vcpu, struct guest_gprs *gprs)
 #undef X
 }
 
-/* Returns whether anybody waited there. */
-static bool hit(struct vcpu *vcpu, uint64_t pc)
+bool vcpu_debug_hit(struct vcpu *vcpu, uint64_t pc)
 {
 	const struct breakpoints *breakpoints = &vcpu->debug.breakpoints;
 	struct guest_gprs gprs;
@@ -91,7 +103,7 @@ static bool hit(struct vcpu *vcpu, uint64_t pc)
 
 /*
  * With breakpoints set, KVM hands us the guest's own debug exceptions too (its handle_exception_nmi and db_interception
- * ask for guest_debug first); they are the guest's.
+ * ask for guest_debug first), and with patches its INT3; they are the guest's.
  */
 void vcpu_debug_exit(struct vcpu *vcpu)
 {
@@ -101,17 +113,18 @@ void vcpu_debug_exit(struct vcpu *vcpu)
 	bool stepped = debug->stepping && (exit->dr6 & DR6_BS) != 0;
 	bool rested = debug->step.resting;
 	bool ours = vcpu_step_took(&debug->step, exit) || stepped;
+	uint32_t inject = exit->exception == VECTOR_BP ? KVM_GUESTDBG_INJECT_BP : KVM_GUESTDBG_INJECT_DB;
 
 	if (ours && !stepped && !rested && !hits)
 		return; /* and the next step */
 	if (stepped)
 		debug->stepping = false;
-	if (hits && hit(vcpu, exit->pc)) {
+	if (hits && vcpu_debug_hit(vcpu, exit->pc)) {
 		debug->stepping = true;
 		debug->over = exit->pc;
 		ours = true;
 	}
-	if (!apply(vcpu, ours ? 0 : KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_INJECT_DB))
+	if (!apply(vcpu, ours ? 0 : KVM_GUESTDBG_ENABLE | inject))
 		vm_crash(vcpu, GUEST_END_VMM_ERROR,
 		         g_strdup_printf("cannot set the breakpoints of vCPU %u: %s", vcpu->index, g_strerror(errno)));
 }

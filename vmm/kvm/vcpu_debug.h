@@ -17,7 +17,7 @@ struct breakpoints {
 	struct guest_breakpoint *all[GUEST_BREAKPOINTS_MAX];
 };
 
-/* Their distinct addresses; returns how many, at most GUEST_BREAKPOINT_ADDRESSES_MAX. */
+/* The distinct addresses of the processor's; returns how many, at most GUEST_BREAKPOINT_ADDRESSES_MAX. */
 size_t breakpoints_addresses(const struct breakpoints *breakpoints, uint64_t to[GUEST_BREAKPOINT_ADDRESSES_MAX]);
 
 /* The observers of a VM, likewise. */
@@ -42,6 +42,9 @@ bool vcpu_debug_set(struct vcpu *vcpu, const struct breakpoints *breakpoints);
 
 /* Tells KVM again what to stop at, as the members above have it. False, with errno. */
 bool vcpu_debug_apply(struct vcpu *vcpu);
+
+/* Calls those who wait at this address, and returns whether there are any. */
+bool vcpu_debug_hit(struct vcpu *vcpu, uint64_t pc);
 
 /* After KVM_EXIT_DEBUG. */
 void vcpu_debug_exit(struct vcpu *vcpu);

@@ -206,6 +206,7 @@ struct guest *vm_new(const struct vm_config *config, GError **error)
 	vm->kvm_fd = vm->fd = -1;
 	pthread_mutex_init(&vm->end_lock, NULL);
 	pthread_mutex_init(&vm->phase_lock, NULL);
+	patches_init(&vm->patches);
 	bool done = set_up(vm, config, image, error);
 	/* The image is as large as the guest's kernel; give it back before the guest runs. */
 	image_free(image);
@@ -273,6 +274,7 @@ void vm_free(struct guest *guest)
 	free_description(guest);
 	g_free(vm->end_message);
 	g_free(vm->panic);
+	patches_deinit(&vm->patches);
 	pthread_mutex_destroy(&vm->phase_lock);
 	pthread_mutex_destroy(&vm->end_lock);
 	g_free(vm);

@@ -49,21 +49,41 @@ static char *takers(const struct breakpoints *breakpoints)
 	size_t n = breakpoints_addresses(breakpoints, addresses), at = 0;
 	GString *names = g_string_new(NULL);
 	for (size_t i = 0; i < breakpoints->n && at < n; i++) {
-		if (breakpoints->all[i]->at.value != addresses[at])
+		if (breakpoints->all[i]->patched || breakpoints->all[i]->at.value != addresses[at])
 			continue;
 		g_string_append_printf(names, "%s%s", at++ > 0 ? ", " : "", breakpoints->all[i]->what);
 	}
 	return g_string_free(names, FALSE);
 }
 
-static bool has_room(const struct breakpoints *breakpoints, const struct guest_breakpoint *more, GError **error)
+static const struct guest_breakpoint *find_shared(const struct breakpoints *breakpoints, gva_t at)
+{
+	for (size_t i = 0; i < breakpoints->n; i++)
+		if (breakpoints->all[i]->at.value == at.value)
+			return breakpoints->all[i];
+	return NULL;
+}
+
+static bool has_register(const struct breakpoints *breakpoints)
 {
 	uint64_t addresses[GUEST_BREAKPOINT_ADDRESSES_MAX];
-	size_t n = breakpoints_addresses(breakpoints, addresses);
-	bool shares = false;
-	for (size_t i = 0; i < n; i++)
-		shares |= addresses[i] == more->at.value;
-	if (breakpoints->n < GUEST_BREAKPOINTS_MAX && (shares || n < GUEST_BREAKPOINT_ADDRESSES_MAX))
+	return breakpoints_addresses(breakpoints, addresses) < GUEST_BREAKPOINT_ADDRESSES_MAX;
+}
+
+/* Decides by which means; what those need is checked later. */
+static bool choose_means(const struct breakpoints *breakpoints, struct guest_breakpoint *more, GError **error)
+{
+	const struct guest_breakpoint *shared = find_shared(breakpoints, more->at);
+	if (breakpoints->n == GUEST_BREAKPOINTS_MAX) {
+		g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN,
+		            "cannot place %s: there are %u breakpoints, the most there can be; remove one", more->what,
+		            GUEST_BREAKPOINTS_MAX);
+		return false;
+	}
+	more->patched = shared ? shared->patched
+	                       : more->means == GUEST_BREAKPOINT_PATCH ||
+	                                 (more->means == GUEST_BREAKPOINT_ANY && !has_register(breakpoints));
+	if (shared || more->patched || has_register(breakpoints))
 		return true;
 	g_autofree char *names = takers(breakpoints);
 	g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN,
@@ -86,11 +106,41 @@ static bool may_debug(const struct vm *vm, const struct guest_breakpoint *breakp
 	return false;
 }
 
+/* Where the patch goes; NULL when there can be none. */
+static uint8_t *patch_place(struct vm *vm, const struct guest_breakpoint *breakpoint, GError **error)
+{
+	const char *why = vcpu_patch_unavailable(vm);
+	uint8_t *byte = why ? NULL : vcpu_patch_find(vm, breakpoint->at);
+	if (byte)
+		return byte;
+	g_set_error(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED, "cannot place %s by patching%s: %s", breakpoint->what,
+	            breakpoint->means == GUEST_BREAKPOINT_ANY ? ", the processor's breakpoints being taken" : "",
+	            why ? why : "the guest has no memory mapped there now; try again once its kernel runs");
+	return NULL;
+}
+
+/* Every vCPU stops at it already. They leave the guest for it, so that none has the instruction of before in hand. */
+static bool patch(struct vm *vm, const struct guest_breakpoint *breakpoint, uint8_t *byte, GError **error)
+{
+	if (patches_insert(&vm->patches, breakpoint->at, byte)) {
+		set_breakpoints(vm, &vm->breakpoints);
+		return true;
+	}
+	g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN,
+	            "cannot place %s by patching: there is an INT3 at 0x%" G_GINT64_MODIFIER "x already",
+	            breakpoint->what, breakpoint->at.value);
+	return false;
+}
+
 static bool breakpoint_add(struct guest *guest, struct guest_breakpoint *breakpoint, GError **error)
 {
 	struct vm *vm = vm_of(guest);
-	struct breakpoints more = vm->breakpoints;
-	if (!may_debug(vm, breakpoint, error) || !has_room(&more, breakpoint, error))
+	const struct breakpoints before = vm->breakpoints;
+	struct breakpoints more = before;
+	uint8_t *byte = NULL;
+	if (!may_debug(vm, breakpoint, error) || !choose_means(&more, breakpoint, error))
+		return false;
+	if (breakpoint->patched && !(byte = patch_place(vm, breakpoint, error)))
 		return false;
 	more.all[more.n++] = breakpoint;
 	int errnum = set_breakpoints(vm, &more);
@@ -101,7 +151,16 @@ static bool breakpoint_add(struct guest *guest, struct guest_breakpoint *breakpo
 		return false;
 	}
 	vm->breakpoints = more;
-	return true;
+	if (!byte || patch(vm, breakpoint, byte, error))
+		return true;
+	vm->breakpoints = before;
+	set_breakpoints(vm, &before);
+	return false;
+}
+
+static bool breakpoint_intact(struct guest *guest, const struct guest_breakpoint *breakpoint)
+{
+	return !breakpoint->patched || patches_intact(&vm_of(guest)->patches, breakpoint->at);
 }
 
 static void breakpoint_remove(struct guest *guest, struct guest_breakpoint *breakpoint)
@@ -109,6 +168,8 @@ static void breakpoint_remove(struct guest *guest, struct guest_breakpoint *brea
 	struct vm *vm = vm_of(guest);
 	struct breakpoints *left = &vm->breakpoints;
 	size_t kept = 0;
+	if (breakpoint->patched)
+		patches_drop(&vm->patches, breakpoint->at);
 	for (size_t i = 0; i < left->n; i++) {
 		if (left->all[i] != breakpoint)
 			left->all[kept++] = left->all[i];
@@ -185,6 +246,7 @@ static bool registers_read(struct guest *guest, unsigned vcpu, struct guest_regs
 
 const struct guest_debug_ops vm_debug_ops = {.breakpoint_add = breakpoint_add,
                                              .breakpoint_remove = breakpoint_remove,
+                                             .breakpoint_intact = breakpoint_intact,
                                              .observer_add = observer_add,
                                              .observer_remove = observer_remove,
                                              .msrs_watch = msrs_watch,

@@ -10,6 +10,7 @@
 #include "kvm/host.h"
 #include "kvm/memory.h"
 #include "kvm/msr_filter.h"
+#include "kvm/patch.h"
 #include "kvm/vcpu.h"
 #include "kvm/virtio_device.h"
 #include "kvm/vm.h"
@@ -48,6 +49,8 @@ struct vm {
 	enum vm_pmu_kind pmu_kind;         /* [I] */
 	struct pmu_host_events pmu_events; /* [I] VM_PMU_EMULATED: what this host can count */
 	struct breakpoints breakpoints;    /* [M] as every vCPU has them */
+	struct patches patches;            /* those of the breakpoints that are patched */
+	struct vcpu *_Atomic alone;        /* [a] no other vCPU enters the guest; NULL: all may */
 	struct observers observers;        /* [M] likewise */
 	struct devices devices;
 	struct console *consoles[DEVICES_SERIALS];     /* [I] NULL: nobody at the other end */

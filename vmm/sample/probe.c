@@ -146,8 +146,8 @@ static bool place_breakpoint(struct probe *probe, GError **error)
 	uint64_t address;
 	if (!find_address(probe->set->hub, &probe->spec, &address, error))
 		return false;
-	probe->breakpoint =
-		(struct guest_breakpoint){.at = {address}, .what = probe->spec.name, .hit = probe_event_hit};
+	probe->breakpoint = (struct guest_breakpoint){
+		.at = {address}, .what = probe->spec.name, .means = probe->options.breakpoint, .hit = probe_event_hit};
 	return guest->debug->breakpoint_add(guest, &probe->breakpoint, error);
 }
 
@@ -193,10 +193,16 @@ static bool is_new(const struct probe_set *set, const char *name, GError **error
 
 static void fill_info(const struct probe *probe, struct probe_info *info)
 {
+	struct guest *guest = probe->set->hub->guest;
 	*info = (struct probe_info){.id = probe->id,
 	                            .spec = &probe->spec,
 	                            .options = probe->options,
-	                            .events = atomic_load_explicit(&probe->events, memory_order_relaxed)};
+	                            .events = atomic_load_explicit(&probe->events, memory_order_relaxed),
+	                            .intact = true};
+	if (probe->spec.provider->means != PROBE_BY_BREAKPOINT)
+		return;
+	info->breakpoint = probe->breakpoint.patched ? GUEST_BREAKPOINT_PATCH : GUEST_BREAKPOINT_PROCESSOR;
+	info->intact = guest->debug->breakpoint_intact(guest, &probe->breakpoint);
 }
 
 bool probe_set_add(struct probe_set *set, const char *text, const struct probe_options *options,

@@ -36,15 +36,18 @@ void probe_set_free(struct probe_set *set);
 #define PROBES_MAX 64u /* of one set */
 
 struct probe_options {
-	uint32_t registers; /* bit n: the n-th of GUEST_GPRS goes with each event */
-	bool stack;         /* so does the call chain */
+	uint32_t registers;                     /* bit n: the n-th of GUEST_GPRS goes with each event */
+	bool stack;                             /* so does the call chain */
+	enum guest_breakpoint_means breakpoint; /* for a probe that takes one */
 };
 
 struct probe_info {
 	unsigned id; /* PERF_SAMPLE_IDENTIFIER of its events; 1 and up, not used again */
 	const struct probe_spec *spec;
 	struct probe_options options;
-	uint64_t events; /* since it was last recorded, dropped ones included */
+	uint64_t events;                        /* since it was last recorded, dropped ones included */
+	enum guest_breakpoint_means breakpoint; /* what it took; GUEST_BREAKPOINT_ANY: none */
+	bool intact;                            /* false: the guest has written over it, and it fires no more */
 };
 
 /* Errors: PROBE_ERROR, GUEST_ERROR (it cannot be placed), those of images and symbol tables. */

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A vCPU at a patch (patch.h), on its thread. It executes the instruction that the INT3 stands for by a single step,
+ * with the instruction back in its place and no other vCPU in the guest, as that would pass without being seen.
+ */
+#ifndef VPROF_KVM_VCPU_PATCH_H
+#define VPROF_KVM_VCPU_PATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "guest/guest.h"
+
+struct vcpu;
+struct vm;
+
+/* All zero at first. */
+struct vcpu_patch {
+	bool stepping;       /* over the instruction at `over`; the vCPU is alone */
+	uint64_t over;       /* RIP */
+	const uint8_t *byte; /* that the INT3 was in */
+};
+
+/* The host memory of a byte that the guest executes, in the address space of any of its vCPUs; NULL: there is none. */
+uint8_t *vcpu_patch_find(struct vm *vm, gva_t at);
+
+/* KVM_RUN returned, and regs is where the vCPU is: ends a step. */
+void vcpu_patch_returned(struct vcpu *vcpu, int failed);
+/* True when the exit is an INT3 of ours, or was one: it has been dealt with. */
+bool vcpu_patch_exit(struct vcpu *vcpu);
+/* Why this host's KVM does not stop at an INT3, or NULL. */
+const char *vcpu_patch_unavailable(const struct vm *vm);
+
+#endif
