@@ -10,6 +10,8 @@ from harness import VMM, VPROF, guest
 PARTS = "guest", "vmm", "halted", "waiting", "offline", "residual"
 GUEST_PARTS = "guest-kernel", "guest-user", "guest-unknown"
 DURATION = 124
+LOOKS_HZ = 97  # of a vCPU's mode, while it runs
+FEW_SIGNALS = 20  # of requests and of the end
 # Of the demonstration guest: 30 % tcp_checksum and 5 % copy_page, and its system calls on top.
 DEMO_KERNEL = 0.35, 0.40
 # What console_flood prints: 2000 lines, "\r" before each "\n".
@@ -86,6 +88,26 @@ class VcpuTime(harness.ProgramTest):
         parts = report["vcpus"][0]["parts-ns"]
         self.assertGreater(parts["halted"], 0.9 * parts["wall"])
         self.assertGreaterEqual(report["counters"]["halt_exits"], 1)
+        self.check_not_woken(report)
+
+    def check_not_woken(self, report):
+        """Nobody wakes a vCPU to look at its mode: that is done while it runs, and once more to find it halted."""
+        parts, = (vcpu["parts-ns"] for vcpu in report["vcpus"])
+        awake_s = (parts["wall"] - parts["halted"]) / 1e9
+        signals = [row["count"] for row in report["exits"] if row["name"] == "exit:vmm"]
+        self.assertLess(sum(signals), FEW_SIGNALS + 2 * LOOKS_HZ * awake_s)
+
+    def test_looks_go_on_after_a_halt(self):
+        report = self.stat("--kernel", guest("sleeps"))
+        vcpu, = report["vcpus"]
+        parts, looks = vcpu["parts-ns"], vcpu["looks"]
+        self.assertGreater(parts["halted"], 0.9e9)
+        self.check_not_woken(report)
+        # At a tick of the host's in the first 13 ms of CPU time, and from then on as always.
+        self.assertGreater(looks["kernel"], 0)
+        self.assertLess(looks["kernel"], 2 * LOOKS_HZ * parts["wall"] / 1e9)
+        self.assertEqual(looks["user"], 0)
+        self.assertEqual(parts["guest-unknown"], 0)
 
     def test_flood_is_counted_to_the_byte(self):
         report = self.stat("--kernel", guest("console_flood"))

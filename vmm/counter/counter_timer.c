@@ -24,7 +24,7 @@ static bool timer_open(struct counter *counter, const struct counter_delivery *d
 	counter->base = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (!delivery) /* each of them takes counter_signal() */
 		return true;
-	if (!clock_timer_create(counter_signal(), (int)counter->cookie, &counter->timer)) {
+	if (!clock_timer_create(CLOCK_MONOTONIC, counter_signal(), (int)counter->cookie, &counter->timer)) {
 		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_SYSTEM, "cannot create the timer of %s: %s",
 		            counter->event.name, g_strerror(errno));
 		return false;

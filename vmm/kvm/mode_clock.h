@@ -2,7 +2,8 @@
 /*
  * Looks now and then at the mode in which a vCPU runs its guest, as no clock of the host tells user and kernel of a
  * guest apart. A timer interrupts KVM_RUN at times that have nothing to do with the guest's; what falls into the VMM or
- * a halt says nothing, and is not counted. The vCPU's thread only.
+ * a halt says nothing, and is not counted. A vCPU that is found halted is left alone until its thread has used CPU time
+ * again: from then on the next look is by that clock, at a tick of the host's. The vCPU's thread only.
  */
 #ifndef VPROF_KVM_MODE_CLOCK_H
 #define VPROF_KVM_MODE_CLOCK_H
@@ -12,17 +13,18 @@
 
 #include "lib/profile/vcpu_time.h"
 
-enum guest_mode { GUEST_MODE_KERNEL, GUEST_MODE_USER, GUEST_MODE_NONE };
+enum guest_mode { GUEST_MODE_KERNEL, GUEST_MODE_USER, GUEST_MODE_HALTED, GUEST_MODE_NONE };
 
 struct mode_clock {
-	timer_t timer;
-	bool has_timer;
-	uint64_t random; /* xorshift64 state, never 0 */
-	uint64_t due_ns; /* CLOCK_MONOTONIC; UINT64_MAX: never */
+	timer_t timer, cpu_timer;
+	bool has_timer, has_cpu_timer;
+	uint64_t random;     /* xorshift64 state, never 0 */
+	uint64_t due_ns;     /* CLOCK_MONOTONIC; UINT64_MAX: never */
+	uint64_t cpu_due_ns; /* CLOCK_THREAD_CPUTIME_ID; likewise. One of the two at most */
 	struct vcpu_modes modes;
 };
 
-/* `signal` interrupts KVM_RUN on this thread. A host that has no timer left gets no looks. */
+/* `signal` interrupts KVM_RUN on this thread. Where the host has no timer left, there are no looks. */
 void mode_clock_attach(struct mode_clock *clock, int signal);
 void mode_clock_detach(struct mode_clock *clock);
 

@@ -89,7 +89,11 @@ void vcpu_time_returned(struct vcpu_time_clocks *clocks, int vcpu_fd, bool inter
 
 static enum guest_mode mode_of(int vcpu_fd, const struct guest_regs *regs)
 {
-	if (!regs->valid || mp_state(vcpu_fd) != KVM_MP_STATE_RUNNABLE)
+	uint32_t state = mp_state(vcpu_fd);
+
+	if (state == KVM_MP_STATE_HALTED)
+		return GUEST_MODE_HALTED;
+	if (!regs->valid || state != KVM_MP_STATE_RUNNABLE)
 		return GUEST_MODE_NONE;
 	return regs->cpl == 0 ? GUEST_MODE_KERNEL : GUEST_MODE_USER;
 }

@@ -166,7 +166,7 @@ void pmu_clock_init(struct pmu_clock *clock, uint64_t tsc_khz)
 
 bool pmu_clock_attach(struct pmu_clock *clock, int signal, GError **error)
 {
-	clock->has_timer = clock_timer_create(signal, 0, &clock->timer);
+	clock->has_timer = clock_timer_create(CLOCK_MONOTONIC, signal, 0, &clock->timer);
 	if (!clock->has_timer)
 		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_SYSTEM,
 		            "cannot make the timer of the guest's PMU: %s; raise `ulimit -i`", g_strerror(errno));

@@ -23,16 +23,16 @@ static inline uint64_t clock_ns(clockid_t clock)
 }
 
 /*
- * A timer by CLOCK_MONOTONIC whose `signal`, with `value`, goes to the calling thread (timer_create(2), Linux). Not one
- * of the thread's CPU time: Linux looks at those at its own tick only (kernel/time/posix-cpu-timers.c). False: errno.
+ * A timer whose `signal`, with `value`, goes to the calling thread (timer_create(2), Linux). Those of its CPU time
+ * (CLOCK_THREAD_CPUTIME_ID) Linux looks at at its own tick only (kernel/time/posix-cpu-timers.c). False: errno.
  */
-static inline bool clock_timer_create(int signal, int value, timer_t *timer)
+static inline bool clock_timer_create(clockid_t clock, int signal, int value, timer_t *timer)
 {
 	struct sigevent to_thread = {
 		.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal, .sigev_value.sival_int = value};
 
 	to_thread._sigev_un._tid = gettid(); /* sigev_notify_thread_id: glibc 2.36 has no name */
-	return timer_create(CLOCK_MONOTONIC, &to_thread, timer) == 0;
+	return timer_create(clock, &to_thread, timer) == 0;
 }
 
 #endif
