@@ -16,6 +16,7 @@ CLIENTS = 64
 LOSSES = "dropbuf", "dropbuf-sample", "dropevt", "stalls"
 FLOOD = b'{"execute":"query-schema"}\n'
 SEED = 20261121
+OBSERVER, INSTRUMENTER, CONTROLLER, NOBODY_KNOWN = 61001, 61002, 61003, 61004  # uids
 
 
 class Service(harness.ProgramTest):
@@ -59,6 +60,70 @@ class Service(harness.ProgramTest):
         policy.write_text("# comment\nroot everything\n")
         self.refused(*self.command, "--policy", policy, message="policy: line 2: the role is none of observe")
         self.refused(*self.command, "--policy", self.folder / "none", message="cannot read the policy")
+
+    def connect_as(self, uid):
+        """The connection of another user: the engine sees who connected."""
+        connection = socket.socket(socket.AF_UNIX)
+        self.addCleanup(connection.close)
+        os.seteuid(uid)
+        try:
+            connection.connect(str(self.path))
+        finally:
+            os.seteuid(0)
+        return connection
+
+    def denied(self, client, method, needs, has, **arguments):
+        error = client.ask(method, **arguments)["error"]
+        self.assertEqual(error["class"], "PermissionDenied", (method, error))
+        self.assertIn(f'it needs the role "{needs}", and the engine\'s policy gives uid', error["desc"])
+        self.assertTrue(error["desc"].endswith(f'only "{has}"'), error)
+
+    def test_a_policy_says_who_may_what(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can connect as other users")
+        self.folder.chmod(0o711)
+        policy = self.folder / "policy"
+        policy.write_text(f"{OBSERVER} observe\n{INSTRUMENTER} instrument  # probes and counters\n{CONTROLLER} control\n")
+        engine = self.start(*self.command, "--control", self.path, "--policy", policy)
+        harness.wait_for_socket(self.path)
+
+        observer = Client(self.connect_as(OBSERVER))
+        methods = observer.execute("query-schema")["methods"]
+        required = {method["name"]: [argument["name"] for argument in method["arguments"] if not argument["optional"]]
+                    for method in methods}
+        self.assertEqual(observer.execute("query-status")["session"], "idle")
+        self.denied(observer, "probe-add", "instrument", "observe", probe="io:*")
+        self.denied(observer, "counter-allocate", "instrument", "observe", event="task-clock", mode="guest-counting")
+        self.denied(observer, "control-take", "control", "observe")
+        for method in methods:  # each that needs more and can be asked without arguments
+            if method["role"] != "observe" and not required[method["name"]]:
+                self.denied(observer, method["name"], method["role"], "observe")
+
+        instrumenter = Client(self.connect_as(INSTRUMENTER))
+        instrumenter.execute("probe-add", probe="io:*")
+        counter = instrumenter.execute("counter-allocate", event="task-clock", mode="guest-counting")["counter"]
+        self.denied(instrumenter, "session-start", "control", "instrument")
+        self.denied(instrumenter, "quit", "control", "instrument")
+
+        controller = Client(self.connect_as(CONTROLLER))
+        controller.execute("control-take")
+        controller.execute("session-start", **{"events": ["task-clock"], "frequency-hz": 100})
+        # Whose it is counts more than what he may.
+        error = controller.ask("counter-release", counter=counter)["error"]
+        self.assertEqual(error["class"], "PermissionDenied")
+        with self.assertRaises(EOFError):
+            Client(self.connect_as(NOBODY_KNOWN))
+
+        roles = {client["uid"]: client["role"] for client in controller.execute("query-clients")["clients"]}
+        self.assertEqual(roles, {OBSERVER: "observe", INSTRUMENTER: "instrument", CONTROLLER: "control"})
+        # Root needs no line.
+        root = Client.connect(self.path)
+        root.execute("probe-add", probe="io:*")
+        self.assertEqual(root.ask("control-take")["error"]["class"], "Busy")
+        controller.execute("quit")
+        for client in observer, instrumenter, controller, root:
+            client.close()
+        self.finish(engine, status=130)
 
     def losses(self, engine):
         total = engine.execute("query-stats")["total"]
