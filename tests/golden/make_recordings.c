@@ -303,6 +303,44 @@ static void tasks_make(const char *path)
 	writer_finish(writer, &features);
 }
 
+static void switch_write(struct recording_writer *writer, bool out, uint32_t of, uint32_t other, uint64_t time_ns)
+{
+	const struct record_id id = {.pid = of, .tid = of, .time_ns = time_ns, .cpu = 1, .id = clock_ids[1]};
+	uint64_t bytes[16];
+	GError *error = NULL;
+
+	record_switch_encode(out, other, other, &id, bytes, sizeof(bytes));
+	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
+}
+
+/* Two tasks, and one of which nothing is known, in turn on a vCPU; a sample between two switches. */
+static void switches_make(const char *path)
+{
+	static const uint32_t order[] = {0, 100, VPROF_PID_UNKNOWN, 100, 0};
+	const struct recording_event event =
+		event_make("task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, clock_ids);
+	const struct recording_features features = features_make(symbols, G_N_ELEMENTS(symbols));
+	struct recording_writer *writer = writer_open(path, &event, 1);
+
+	comm_write(writer, 0, 0, "swapper");
+	comm_write(writer, 100, START_NS, "sh \033[31m");
+	for (unsigned i = 0; i + 1 < G_N_ELEMENTS(order); i++) {
+		const struct record_sample sample = {.id = clock_ids[1],
+		                                     .ip = TEXT + 0x200,
+		                                     .pid = order[i + 1],
+		                                     .tid = order[i + 1],
+		                                     .time_ns = START_NS + 10 * i + 5,
+		                                     .cpu = 1,
+		                                     .period = 1000000,
+		                                     .misc = PERF_RECORD_MISC_KERNEL};
+
+		switch_write(writer, true, order[i], order[i + 1], START_NS + 10 * i);
+		switch_write(writer, false, order[i + 1], order[i], START_NS + 10 * i);
+		sample_write(writer, &sample);
+	}
+	writer_finish(writer, &features);
+}
+
 static void mapping_write(struct recording_writer *writer, uint32_t pid, uint64_t start, uint64_t offset,
                           uint64_t time_ns, const char *file)
 {
@@ -394,6 +432,7 @@ int main(void)
 	events_make("events.data");
 	calls_make("calls.data");
 	tasks_make("tasks.data");
+	switches_make("switches.data");
 	mappings_make("mappings.data");
 	phases_make("phases.data", phases_description);
 	phases_make("repeats.data", repeats_description);

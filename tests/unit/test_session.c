@@ -449,6 +449,19 @@ START_TEST(order_and_ranges_are_checked)
 	g_clear_error(&error);
 
 	config.delivery = NULL;
+	config.switches = true;
+	ck_assert(!session_start(session, &config, &error));
+	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED));
+	ck_assert_msg(strstr(error->message, "takes no breakpoints"), "%s", error->message);
+	g_clear_error(&error);
+
+	config.no_tasks = true;
+	ck_assert(!session_start(session, &config, &error));
+	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_RANGE));
+	ck_assert_msg(strstr(error->message, "tasks that are not told apart"), "%s", error->message);
+	g_clear_error(&error);
+
+	config.no_tasks = config.switches = false;
 	session_start_ok(&config);
 	ck_assert_uint_eq(session_configuration(session)->ring_data_bytes, VPROF_RING_DATA_BYTES_DEFAULT);
 	ck_assert_str_eq(session_configuration(session)->delivery, session_delivery(session));
