@@ -63,15 +63,8 @@ static bool parse_line(struct policy *policy, char *line, const char **why)
 	return !*why;
 }
 
-struct policy *policy_load(const char *path, GError **error)
+struct policy *policy_parse(const char *name, const char *text, GError **error)
 {
-	g_autoptr(GError) failure = NULL;
-	g_autofree char *text = NULL;
-
-	if (!g_file_get_contents(path, &text, NULL, &failure)) {
-		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_LISTEN, "cannot read the policy: %s", failure->message);
-		return NULL;
-	}
 	struct policy *policy = g_new(struct policy, 1);
 	*policy = (struct policy){.users = g_array_new(FALSE, FALSE, sizeof(struct policy_user))};
 	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
@@ -79,12 +72,23 @@ struct policy *policy_load(const char *path, GError **error)
 		const char *why = NULL;
 		if (parse_line(policy, lines[i], &why))
 			continue;
-		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_LISTEN, "cannot use policy %s: line %u: %s", path,
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_LISTEN, "cannot use policy %s: line %u: %s", name,
 		            i + 1, why);
 		policy_free(policy);
 		return NULL;
 	}
 	return policy;
+}
+
+struct policy *policy_load(const char *path, GError **error)
+{
+	g_autoptr(GError) failure = NULL;
+	g_autofree char *text = NULL;
+
+	if (g_file_get_contents(path, &text, NULL, &failure))
+		return policy_parse(path, text, error);
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_LISTEN, "cannot read the policy: %s", failure->message);
+	return NULL;
 }
 
 void policy_free(struct policy *policy)

@@ -17,6 +17,8 @@ struct policy;
 
 /* Errors: CONTROL_ERROR_LISTEN, with the line. */
 struct policy *policy_load(const char *path, GError **error);
+/* The same of a text; `name` is for messages. */
+struct policy *policy_parse(const char *name, const char *text, GError **error);
 void policy_free(struct policy *policy);
 
 /* The role (enum control_role) of a user other than root and ourselves, or -1: none. */
