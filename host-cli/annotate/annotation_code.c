@@ -141,7 +141,11 @@ static bool code_read(struct annotation *annotation, bool intel, GError **error)
 bool annotation_find_code(struct annotation *annotation, const struct annotation_options *options, GError **error)
 {
 	if (annotation->mode == PROFILE_HYPERVISOR)
-		return fail(error, "%s is an exit, which the VMM handled: no code of the guest", annotation->symbol);
+		return fail(error,
+		            g_str_has_prefix(annotation->symbol, "exit:")
+		                    ? "%s is an exit, which the VMM handled: no code of the guest"
+		                    : "%s is what the host did for the guest: no code of the guest",
+		            annotation->symbol);
 	if (is_in_kernel_image(annotation)) {
 		if (!kernel_open(annotation, options, error) || !address_of_name(annotation, error))
 			return false;

@@ -3,6 +3,8 @@
  * The text of `perf script -F comm,pid,tid,cpu,time,period,event,ip,sym,symoff,dso`, which stackcollapse-perf.pl, the
  * Firefox Profiler, speedscope and others read: a line for each sample, its frames, and an empty line.
  */
+#include <vprof/exit.h>
+
 #include "export/export_samples.h"
 #include "text.h"
 
@@ -13,7 +15,7 @@ static void frame_print(const struct export_frame *frame, FILE *to)
 	g_autofree char *module = text_printable(frame->place.module);
 
 	fprintf(to, "\t%16" G_GINT64_MODIFIER "x %s", frame->ip, symbol);
-	if (frame->place.known && frame->mode != PROFILE_HYPERVISOR)
+	if (frame->place.known && (frame->mode != PROFILE_HYPERVISOR || vprof_exit_is_host(frame->ip)))
 		fprintf(to, "+0x%" G_GINT64_MODIFIER "x", frame->place.offset);
 	fprintf(to, " (%s)\n", module);
 }

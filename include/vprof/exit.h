@@ -8,10 +8,15 @@
  *
  *   63      56 55                                             0
  *   | reason  | detail: port, MSR index or guest physical address |
+ *
+ * In a recording with the host's side (session-start, "host") it is the host's own instruction pointer instead: in its
+ * kernel, whose upper 17 bits are ones, or in the process that runs the guest, whose are zeros. No exit looks like
+ * that: reason 0xff has no detail, and reason 0 (KVM_EXIT_UNKNOWN) neither.
  */
 #ifndef VPROF_EXIT_H
 #define VPROF_EXIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The run loop itself: signals, the sampler, a request from another thread. Above every KVM_EXIT_* (43 in Linux 6.18).
@@ -34,6 +39,18 @@ static inline uint64_t vprof_exit_reason(uint64_t ip)
 static inline uint64_t vprof_exit_detail(uint64_t ip)
 {
 	return ip & VPROF_EXIT_DETAIL_MASK;
+}
+
+#define VPROF_HOST_ADDRESS_BITS                                                               \
+	47 /* of each half, with four levels of page tables and five: user space, kernel text \
+	    */
+
+/* Whether it is an address of the host's code. */
+static inline bool vprof_exit_is_host(uint64_t ip)
+{
+	const uint64_t upper = ip >> VPROF_HOST_ADDRESS_BITS;
+
+	return ip != 0 && (upper == 0 || upper == UINT64_MAX >> VPROF_HOST_ADDRESS_BITS);
 }
 
 #endif

@@ -83,4 +83,10 @@ enum vprof_chain_end { VPROF_CHAIN_UNKNOWN, VPROF_CHAIN_ENDS(X) VPROF_CHAIN_END_
  */
 #define VPROF_FEATURE_USER_SYMBOLS 202
 
+/*
+ * The same as VPROF_FEATURE_SYMBOLS for the host's code (vprof/exit.h). The module is "[host]" for its kernel,
+ * "[kvm]" for a module of that, or a file that the process which ran the guest had mapped. Only with the host's side.
+ */
+#define VPROF_FEATURE_HOST_SYMBOLS 203
+
 #endif

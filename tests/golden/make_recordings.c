@@ -13,6 +13,7 @@
 
 #define TEXT UINT64_C(0xffffffff81000000)
 #define PROGRAM UINT64_C(0x400000)
+#define QEMU UINT64_C(0x555555555000)
 #define START_NS UINT64_C(5000000000)
 #define EXIT_IO 2u /* KVM_EXIT_IO */
 
@@ -264,6 +265,53 @@ static void calls_make(const char *path)
 	writer_finish(writer, &features);
 }
 
+/* The host's kernel at addresses that the guest's has, too, for a guest's function; QEMU, with and without names. */
+static void host_make(const char *path)
+{
+	static const struct recording_symbol host_symbols[] = {
+		{QEMU + 0x100, 0x80, "address_space_rw", "/usr/bin/qemu"},
+		{QEMU + 0x181, 1, "qemu+0x1181", "/usr/bin/qemu"},
+		{TEXT + 0x100, 0x100, "do_syscall_64", "[host]"},
+		{TEXT + 0x200, 0x100, "ioctl \033[31m", "[kvm]"},
+	};
+	static const struct {
+		uint64_t chain[5];
+		unsigned n;
+	} hits[] = {
+		{{PERF_CONTEXT_HV, TEXT + 0x204, TEXT + 0x200, PERF_CONTEXT_KERNEL, TEXT + 0x204}, 5},
+		{{PERF_CONTEXT_HV, TEXT + 0x300, TEXT + 0x204, TEXT + 0x110, QEMU + 0x180}, 5},
+		{{PERF_CONTEXT_HV, QEMU + 0x104}, 2},
+		{{PERF_CONTEXT_HV, QEMU + 0x181}, 2},
+		{{PERF_CONTEXT_HV, VPROF_EXIT_REASON_VMM << VPROF_EXIT_DETAIL_BITS}, 2},
+		{{PERF_CONTEXT_KERNEL, TEXT + 0x204}, 2},
+	};
+	struct recording_event event =
+		event_make("task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, clock_ids);
+	struct recording_features features = features_make(symbols, G_N_ELEMENTS(symbols));
+	struct recording_writer *writer;
+
+	features.host_symbols = host_symbols;
+	features.n_host_symbols = G_N_ELEMENTS(host_symbols);
+	event.attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+	writer = writer_open(path, &event, 1);
+	for (unsigned i = 0; i < 2 * G_N_ELEMENTS(hits); i++) {
+		const uint64_t *chain = hits[i / 2].chain;
+		const struct record_sample sample = {
+			.id = clock_ids[0],
+			.ip = chain[1],
+			.time_ns = START_NS + i,
+			.period = 1000000,
+			.misc = chain[0] == (uint64_t)PERF_CONTEXT_HV ? PERF_RECORD_MISC_HYPERVISOR
+		                                                      : PERF_RECORD_MISC_KERNEL,
+			.chain = chain,
+			.n_chain = hits[i / 2].n,
+		};
+
+		sample_write(writer, &sample);
+	}
+	writer_finish(writer, &features);
+}
+
 static void comm_write(struct recording_writer *writer, uint32_t tid, uint64_t time_ns, const char *comm)
 {
 	const struct record_id id = {.pid = tid, .tid = tid, .time_ns = time_ns, .id = clock_ids[0]};
@@ -431,6 +479,7 @@ int main(void)
 	clock_make("hostile.data", hostile_symbols, G_N_ELEMENTS(hostile_symbols), true);
 	events_make("events.data");
 	calls_make("calls.data");
+	host_make("host.data");
 	tasks_make("tasks.data");
 	switches_make("switches.data");
 	mappings_make("mappings.data");

@@ -37,7 +37,8 @@ uint32_t chain_frames(const struct record_sample *sample, struct chain_frame fra
 		 * A return address may lie behind the last instruction of its function: the call before it does not.
 		 * What an exit interrupted is no call.
 		 */
-		bool is_call = n > 0 && frames[n - 1].misc != PERF_RECORD_MISC_HYPERVISOR;
+		bool is_call =
+			n > 0 && (frames[n - 1].misc != PERF_RECORD_MISC_HYPERVISOR || misc == frames[n - 1].misc);
 
 		frames[n++] = (struct chain_frame){.ip = is_call ? word - 1 : word, .misc = misc};
 	}

@@ -11,7 +11,7 @@
 
 struct chain_frame {
 	uint64_t ip;   /* where the sample fell, or the last byte of the call instruction that leads there */
-	uint16_t misc; /* PERF_RECORD_MISC_KERNEL, _USER, _HYPERVISOR (then ip is an exit, vprof/exit.h) or _UNKNOWN */
+	uint16_t misc; /* PERF_RECORD_MISC_KERNEL, _USER, _HYPERVISOR (vprof/exit.h has what ip is) or _UNKNOWN */
 };
 
 /*

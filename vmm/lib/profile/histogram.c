@@ -3,6 +3,7 @@
 
 #include <glib.h>
 #include <stdlib.h>
+#include <vprof/exit.h>
 
 #include "lib/profile/hash.h"
 
@@ -240,16 +241,27 @@ struct profile_row *histogram_rows(const struct histogram *histogram, const stru
 	return rows;
 }
 
-struct histogram_hit *histogram_hits(const struct histogram *histogram, size_t *n)
+static struct histogram_hit *hits_of(const struct histogram *histogram, bool host, size_t *n)
 {
 	struct cell *cells = histogram_sorted(histogram);
 	struct histogram_hit *hits = g_new(struct histogram_hit, histogram->n_used);
 	size_t kept = 0;
 
 	for (size_t i = 0; i < histogram->n_used; i++)
-		if (cells[i].mode != PROFILE_HYPERVISOR)
+		if (host ? cells[i].mode == PROFILE_HYPERVISOR && vprof_exit_is_host(cells[i].ip)
+		         : cells[i].mode != PROFILE_HYPERVISOR)
 			hits[kept++] = (struct histogram_hit){cells[i].ip, cells[i].mapping};
 	g_free(cells);
 	*n = kept;
 	return hits;
+}
+
+struct histogram_hit *histogram_hits(const struct histogram *histogram, size_t *n)
+{
+	return hits_of(histogram, false, n);
+}
+
+struct histogram_hit *histogram_host_hits(const struct histogram *histogram, size_t *n)
+{
+	return hits_of(histogram, true, n);
 }

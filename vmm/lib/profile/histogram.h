@@ -50,11 +50,13 @@ uint64_t histogram_period(const struct histogram *histogram);
 struct profile_row *histogram_rows(const struct histogram *histogram, const struct column_list *list,
                                    struct resolver *resolver, const char *const *event_names, size_t *n);
 
-/* What was hit (no exits), in no order, some perhaps twice. Array of *n by g_free. */
+/* What of the guest was hit, in no order, some perhaps twice. Array of *n by g_free. */
 struct histogram_hit {
 	uint64_t ip;
 	const struct mapping *mapping; /* NULL: not user space, or nothing is known of it */
 };
 struct histogram_hit *histogram_hits(const struct histogram *histogram, size_t *n);
+/* Of the host's code instead. */
+struct histogram_hit *histogram_host_hits(const struct histogram *histogram, size_t *n);
 
 #endif

@@ -8,7 +8,7 @@
 enum profile_mode {
 	PROFILE_KERNEL,
 	PROFILE_USER,
-	PROFILE_HYPERVISOR, /* outside the guest; the ip names an exit (vprof/exit.h) */
+	PROFILE_HYPERVISOR, /* outside the guest; the ip names an exit, or is the host's (vprof/exit.h) */
 	PROFILE_OTHER,      /* cpumodes that only recordings of other tools have */
 };
 

@@ -2,7 +2,10 @@
 #include "lib/profile/resolver.h"
 
 #include <glib.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <vprof/exit.h>
 
 #include "lib/record/exit_name.h"
 
@@ -84,6 +87,26 @@ void resolver_free(struct resolver *resolver)
 	g_free(resolver);
 }
 
+/* Work of the host for the guest; without a name, its address is all that is known. */
+static bool host_find(struct resolver *resolver, uint64_t ip, struct place *place)
+{
+	const struct recording_symbol *symbol =
+		resolver->recording != NULL ? recording_host_symbol_find(resolver->recording, ip) : NULL;
+	char address[2 + 16 + 1];
+
+	place->module = "[host]";
+	if (symbol != NULL) {
+		place->symbol = symbol->name;
+		place->module = symbol->module;
+		place->offset = ip - symbol->address;
+		/* A single byte is a place in a file without symbols (lib/symbol/host_symbols.h). */
+		return symbol->size > 1;
+	}
+	snprintf(address, sizeof(address), "0x%" PRIx64, ip);
+	place->symbol = g_string_chunk_insert_const(resolver->texts, address);
+	return false;
+}
+
 static bool exit_find(struct resolver *resolver, uint64_t ip, struct place *place)
 {
 	char name[EXIT_NAME_BYTES];
@@ -142,7 +165,7 @@ void resolver_find(struct resolver *resolver, enum profile_mode mode, uint64_t i
 
 	*place = (struct place){.symbol = "[unknown]", .module = mapping ? mapping->file->name : modules[mode]};
 	if (mode == PROFILE_HYPERVISOR)
-		place->known = exit_find(resolver, ip, place);
+		place->known = vprof_exit_is_host(ip) ? host_find(resolver, ip, place) : exit_find(resolver, ip, place);
 	else
 		place->known = (mapping != NULL && file_find(resolver, mapping, ip, place)) ||
 		               resolver->ops->find(resolver->source, ip, place);

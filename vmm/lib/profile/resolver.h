@@ -14,9 +14,10 @@
 
 /* The strings live as long as the resolver. */
 struct place {
-	/* "[unknown]" when nothing is known; an exit's name for PROFILE_HYPERVISOR; "libc.so.6+0x2a1b0" in a file */
+	/* "[unknown]" when nothing is known; an exit's name, or the host's function or address, for PROFILE_HYPERVISOR;
+	 * "libc.so.6+0x2a1b0" in a file */
 	const char *symbol;
-	const char *module; /* "[kernel]", "[user]", "[vmm]", a kernel module's name or a user file's path */
+	const char *module; /* "[kernel]", "[user]", "[vmm]", a kernel module's name, a user file's path; "[host]" */
 	uint64_t offset;    /* into the symbol */
 	bool known;         /* the symbol is one */
 };

@@ -97,7 +97,8 @@ void timeline_add(struct timeline *timeline, const struct record_sample *sample)
 	unsigned bits = 0;
 
 	if (cell.mode == PROFILE_HYPERVISOR)
-		cell.exit_reason = vprof_exit_reason(sample->ip);
+		cell.exit_reason =
+			vprof_exit_is_host(sample->ip) ? VPROF_EXIT_REASON_VMM : vprof_exit_reason(sample->ip);
 	timeline->first = is_first ? cell.slice : MIN(timeline->first, cell.slice);
 	timeline->last = is_first ? cell.slice : MAX(timeline->last, cell.slice);
 	while ((timeline->last >> bits) - (timeline->first >> bits) >= TIMELINE_SLICES_MAX)

@@ -217,14 +217,24 @@ static bool user_symbols_decode(struct recording_info *info, struct cursor curso
 	return symbol_table_take(cursor, recording_symbol_compare_user, &info->user_symbols);
 }
 
+static bool host_symbols_decode(struct recording_info *info, struct cursor cursor)
+{
+	return symbol_table_take(cursor, by_address, &info->host_symbols);
+}
+
 static const struct {
 	unsigned feature;
 	bool (*decode)(struct recording_info *info, struct cursor cursor);
 } decoders[] = {
-	{FEATURE_BUILD_ID, build_id_decode},     {FEATURE_HOSTNAME, hostname_decode},
-	{FEATURE_RELEASE, release_decode},       {FEATURE_CMDLINE, cmdline_decode},
-	{FEATURE_EVENTS, events_decode},         {VPROF_FEATURE_DESCRIPTION, description_decode},
-	{VPROF_FEATURE_SYMBOLS, symbols_decode}, {VPROF_FEATURE_USER_SYMBOLS, user_symbols_decode},
+	{FEATURE_BUILD_ID, build_id_decode},
+	{FEATURE_HOSTNAME, hostname_decode},
+	{FEATURE_RELEASE, release_decode},
+	{FEATURE_CMDLINE, cmdline_decode},
+	{FEATURE_EVENTS, events_decode},
+	{VPROF_FEATURE_DESCRIPTION, description_decode},
+	{VPROF_FEATURE_SYMBOLS, symbols_decode},
+	{VPROF_FEATURE_USER_SYMBOLS, user_symbols_decode},
+	{VPROF_FEATURE_HOST_SYMBOLS, host_symbols_decode},
 };
 
 bool feature_decode(struct recording_info *info, unsigned feature, const uint8_t *bytes, size_t n)
@@ -247,5 +257,7 @@ void recording_info_clear(struct recording_info *info)
 	g_free(info->symbols.text);
 	g_free(info->user_symbols.symbols);
 	g_free(info->user_symbols.text);
+	g_free(info->host_symbols.symbols);
+	g_free(info->host_symbols.text);
 	*info = (struct recording_info){0};
 }

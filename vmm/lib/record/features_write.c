@@ -192,6 +192,12 @@ static void user_symbols_encode(const struct encoding *in, GByteArray *to)
 		symbol_table_put(to, in->features->user_symbols, in->features->n_user_symbols);
 }
 
+static void host_symbols_encode(const struct encoding *in, GByteArray *to)
+{
+	if (in->features->n_host_symbols != 0)
+		symbol_table_put(to, in->features->host_symbols, in->features->n_host_symbols);
+}
+
 /* In the order of their numbers, as the table of sections is. One that encodes to nothing is left out. */
 static const struct {
 	unsigned feature;
@@ -210,6 +216,7 @@ static const struct {
 	{VPROF_FEATURE_DESCRIPTION, description_encode},
 	{VPROF_FEATURE_SYMBOLS, symbols_encode},
 	{VPROF_FEATURE_USER_SYMBOLS, user_symbols_encode},
+	{VPROF_FEATURE_HOST_SYMBOLS, host_symbols_encode},
 };
 
 GByteArray *features_encode(const struct recording_features *features, const struct recording_event *events,

@@ -408,10 +408,10 @@ size_t recording_n_symbols(const struct recording *recording)
 	return recording->info.symbols.n;
 }
 
-const struct recording_symbol *recording_symbol_find(const struct recording *recording, uint64_t address)
+static const struct recording_symbol *find_by_address(const struct recording_symbols *table, uint64_t address)
 {
-	const struct recording_symbol *symbols = recording->info.symbols.symbols;
-	size_t low = 0, high = recording->info.symbols.n;
+	const struct recording_symbol *symbols = table->symbols;
+	size_t low = 0, high = table->n;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
@@ -424,6 +424,16 @@ const struct recording_symbol *recording_symbol_find(const struct recording *rec
 	if (low == 0 || address - symbols[low - 1].address >= symbols[low - 1].size)
 		return NULL;
 	return &symbols[low - 1];
+}
+
+const struct recording_symbol *recording_symbol_find(const struct recording *recording, uint64_t address)
+{
+	return find_by_address(&recording->info.symbols, address);
+}
+
+const struct recording_symbol *recording_host_symbol_find(const struct recording *recording, uint64_t address)
+{
+	return find_by_address(&recording->info.host_symbols, address);
 }
 
 const struct recording_symbol *recording_user_symbol_find(const struct recording *recording, const char *file,

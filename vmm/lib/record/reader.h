@@ -40,6 +40,8 @@ const char *recording_kernel_build_id(const struct recording *recording);
 
 /* The symbol that covers `address`, or NULL. */
 const struct recording_symbol *recording_symbol_find(const struct recording *recording, uint64_t address);
+/* The same of the host's code. */
+const struct recording_symbol *recording_host_symbol_find(const struct recording *recording, uint64_t address);
 /* The one that covers byte `offset` of a mapped file, or NULL. */
 const struct recording_symbol *recording_user_symbol_find(const struct recording *recording, const char *file,
                                                           uint64_t offset);

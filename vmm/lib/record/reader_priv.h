@@ -28,7 +28,7 @@ struct recording_info {
 	char *description;
 	char *kernel_build_id;
 	GPtrArray *event_names;
-	struct recording_symbols symbols, user_symbols;
+	struct recording_symbols symbols, user_symbols, host_symbols;
 };
 
 /* Immutable once open. */

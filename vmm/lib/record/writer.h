@@ -31,7 +31,7 @@ struct recording_symbol {
 	uint64_t address; /* of user space: offset in the module's file */
 	uint64_t size;
 	const char *name;
-	const char *module; /* "" for the kernel; of user space: a path */
+	const char *module; /* "" for the kernel; of user space: a path; of the host: see VPROF_FEATURE_HOST_SYMBOLS */
 };
 
 struct recording_writer;
@@ -68,6 +68,8 @@ struct recording_features {
 	size_t n_symbols;
 	const struct recording_symbol *user_symbols; /* sorted by module, then by address */
 	size_t n_user_symbols;
+	const struct recording_symbol *host_symbols; /* sorted by address */
+	size_t n_host_symbols;
 };
 
 /* Writes the feature sections and the final header, and closes. On failure the records are in the file all the same. */
