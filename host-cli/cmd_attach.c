@@ -6,6 +6,7 @@
 #include "attach_engine.h"
 #include "attach_several.h"
 #include "command.h"
+#include "lib/symbol/host_symbols.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/symtab.h"
 #include "message.h"
@@ -18,7 +19,7 @@
 
 static struct {
 	char *route, *duration;
-	gboolean list, json, all;
+	gboolean list, json, all, host;
 } given;
 
 #define DOMAINS_MAX 64u /* at once */
@@ -30,6 +31,8 @@ static const GOptionEntry options[] = {
 	{"all", 0, 0, G_OPTION_ARG_NONE, &given.all, "record all domains that run", NULL},
 	ATTACH_ENGINE_OPTIONS,
 	{"route", 0, 0, G_OPTION_ARG_STRING, &given.route, "how to sample (default: the best that works)", "NAME"},
+	{"host", 0, 0, G_OPTION_ARG_NONE, &given.host,
+         "name what the host's kernel and QEMU do for the guest, too, with call chains", NULL},
 	{"duration", 0, 0, G_OPTION_ARG_STRING, &given.duration, "detach after this time, as 30s, 5m", "TIME"},
 	{"frequency", 'F', 0, G_OPTION_ARG_STRING, &record_options.frequency,
          "samples per second and vCPU (default: the route's)", "HZ"},
@@ -56,9 +59,10 @@ struct attachment {
 	struct engine *engine;
 	json_t *guest; /* as query-guest */
 	struct capture *capture;
-	struct kernel kernel; /* that it runs */
-	GArray *kernels;      /* struct kernel, that it ran before */
-	json_t *statistics;   /* as query-stats; NULL when the engine did not live to say it */
+	struct kernel kernel;      /* that it runs */
+	GArray *kernels;           /* struct kernel, that it ran before */
+	struct host_symbols *host; /* NULL: without the host's side */
+	json_t *statistics;        /* as query-stats; NULL when the engine did not live to say it */
 	struct run_loop loop;
 	const char *output;
 };
@@ -67,6 +71,7 @@ static void attachment_clear(struct attachment *attachment)
 {
 	capture_free(attachment->capture);
 	engine_free(attachment->engine);
+	host_symbols_free(attachment->host);
 	kernel_clear(&attachment->kernel);
 	g_array_unref(attachment->kernels);
 	json_decref(attachment->guest);
@@ -131,6 +136,22 @@ static void say_attached(const struct attachment *attachment)
 	record_say_session(attachment->capture, attach_engine_options.verbose);
 }
 
+/* While QEMU lives. */
+static void host_load(struct attachment *attachment)
+{
+	uint64_t process = member_number(capture_session(attachment->capture), "host", 0);
+
+	if (process == 0)
+		return;
+	attachment->host = host_symbols_new("/proc", (pid_t)process, symbol_options.debuginfod);
+	const char *whys[] = {host_symbols_kernel_why(attachment->host), host_symbols_process_why(attachment->host)};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(whys); i++)
+		if (whys[i] != NULL)
+			warn("%s will have no names: %s", i == 0 ? "the host's kernel functions" : "QEMU's functions",
+			     whys[i]);
+}
+
 static bool prepare(struct attachment *attachment, json_t *session, GError **error)
 {
 	attachment->guest = engine_execute(attachment->engine, "query-guest", NULL, error);
@@ -139,6 +160,7 @@ static bool prepare(struct attachment *attachment, json_t *session, GError **err
 	if (attachment->capture == NULL)
 		return false;
 	attachment->kernel = load_kernel(attachment);
+	host_load(attachment);
 	say_attached(attachment);
 	return capture_open_file(attachment->capture, attachment->output, attachment->kernel.image,
 	                         attachment->kernel.symtab, attach_engine_options.kernel, error);
@@ -208,6 +230,7 @@ static bool finish_file(struct attachment *attachment, const char *const *comman
 		.end = attachment->loop.end,
 		.statistics = attachment->statistics,
 		.user_symbols = user_symbols,
+		.host_symbols = attachment->host,
 	};
 	bool finished = take_output_error(attachment, error) && capture_drain(attachment->capture, error) &&
 	                capture_finish(attachment->capture, &summary, attachment->kernel.image,
@@ -266,6 +289,8 @@ static json_t *session_arguments(GError **error)
 
 	if (arguments != NULL && given.route != NULL)
 		json_object_set_new(arguments, "route", text_json(given.route));
+	if (arguments != NULL && given.host)
+		json_object_set_new(arguments, "host", json_true());
 	return arguments;
 }
 

@@ -511,6 +511,16 @@ static GArray *capture_user_symbols(const struct capture *capture, struct user_s
 	return symbols;
 }
 
+static GArray *capture_host_symbols(const struct capture *capture, struct host_symbols *host)
+{
+	GArray *symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
+
+	for (guint i = 0; host != NULL && i <= capture->kernels->len; i++)
+		host_symbols_hit(frames_of(capture, i), host, symbols);
+	symbols_order_addresses(symbols);
+	return symbols;
+}
+
 bool capture_finish(struct capture *capture, const struct capture_summary *summary, const struct image *image,
                     const struct symtab *symtab, const char *const *command_line, GError **error)
 {
@@ -525,6 +535,7 @@ bool capture_finish(struct capture *capture, const struct capture_summary *summa
 	};
 	g_autoptr(GArray) symbols = capture_symbols(capture, symtab);
 	g_autoptr(GArray) user_symbols = capture_user_symbols(capture, summary->user_symbols);
+	g_autoptr(GArray) host_symbols = capture_host_symbols(capture, summary->host_symbols);
 	char *description = capture_description(capture, summary);
 	bool finished;
 
@@ -535,6 +546,8 @@ bool capture_finish(struct capture *capture, const struct capture_summary *summa
 	features.n_symbols = symbols->len;
 	features.user_symbols = (const void *)user_symbols->data;
 	features.n_user_symbols = user_symbols->len;
+	features.host_symbols = (const void *)host_symbols->data;
+	features.n_host_symbols = host_symbols->len;
 	finished = recording_writer_finish(capture->writer, &features, error);
 	free(description);
 	return finished;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/symbol/host_symbols.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/symtab.h"
 #include "lib/symbol/user_symbols.h"
@@ -84,6 +85,7 @@ struct capture_summary {
 	const json_t *statistics; /* as query-stats; NULL likewise */
 	const json_t *exec;       /* as exec_json; NULL without a command */
 	struct user_symbols *user_symbols;
+	struct host_symbols *host_symbols; /* NULL: without the host's side */
 };
 
 /* Writes the symbols that were hit and everything else that a report wants, and closes the file. */

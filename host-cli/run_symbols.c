@@ -119,6 +119,25 @@ void symbols_order(GArray *symbols)
 	g_array_set_size(symbols, (guint)symbols_unique((void *)symbols->data, symbols->len));
 }
 
+static int addresses_compare(const void *a, const void *b)
+{
+	const struct recording_symbol *left = a, *right = b;
+
+	return (left->address > right->address) - (left->address < right->address);
+}
+
+void symbols_order_addresses(GArray *symbols)
+{
+	struct recording_symbol *all = (void *)symbols->data;
+	guint kept = 0;
+
+	g_array_sort(symbols, addresses_compare);
+	for (guint i = 0; i < symbols->len; i++)
+		if (kept == 0 || all[i].address != all[kept - 1].address)
+			all[kept++] = all[i];
+	g_array_set_size(symbols, kept);
+}
+
 void symbols_order_certain(GArray *symbols)
 {
 	g_array_set_size(symbols, (guint)symbols_certain((void *)symbols->data, symbols->len));
@@ -163,4 +182,19 @@ void user_symbols_hit(const struct histogram *histogram, struct user_symbols *us
 	for (size_t i = 0; i < n_hits; i++)
 		if (hits[i].mapping != NULL && user_symbol_find(user, &hits[i], &symbol))
 			g_array_append_val(symbols, symbol);
+}
+
+void host_symbols_hit(const struct histogram *histogram, struct host_symbols *host, GArray *symbols)
+{
+	size_t n_hits;
+	g_autofree struct histogram_hit *hits = histogram_host_hits(histogram, &n_hits);
+	struct host_symbol found;
+
+	for (size_t i = 0; i < n_hits; i++) {
+		if (!host_symbols_find(host, hits[i].ip, &found))
+			continue;
+		const struct recording_symbol symbol = {found.address, found.size, found.name, found.module};
+
+		g_array_append_val(symbols, symbol);
+	}
 }

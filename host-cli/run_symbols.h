@@ -11,6 +11,7 @@
 
 #include "lib/profile/histogram.h"
 #include "lib/record/writer.h"
+#include "lib/symbol/host_symbols.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/symtab.h"
 #include "lib/symbol/user_symbols.h"
@@ -32,8 +33,13 @@ void symbols_hit(const struct histogram *histogram, const struct symtab *symtab,
 /* The same of user space and the kernel's modules: by file and offset in it. Names live as long as `user`. */
 void user_symbols_hit(const struct histogram *histogram, struct user_symbols *user, GArray *symbols);
 
+/* The same of the host's code, by address. Names live as long as `host`. */
+void host_symbols_hit(const struct histogram *histogram, struct host_symbols *host, GArray *symbols);
+
 /* Sorts them as a recording has them, each once. */
 void symbols_order(GArray *symbols);
+/* The same of the host's, which are sorted by address whatever their module is. */
+void symbols_order_addresses(GArray *symbols);
 /* The same of several kernels: an address that had different symbols under two of them gets none. */
 void symbols_order_certain(GArray *symbols);
 

@@ -42,7 +42,7 @@ def vprof_samples(recording):
 def perf_samples(recording):
     """(time in ns, vCPU, ip) of every sample."""
     samples = []
-    for line in perf("script", "--ns", "-i", recording, "-F", "time,cpu,ip").splitlines():
+    for line in perf("script", "--ns", "-G", "-i", recording, "-F", "time,cpu,ip").splitlines():
         cpu, seconds, ip = re.fullmatch(r"\s*\[(\d+)\]\s+(\d+\.\d+):\s+([0-9a-f]+)\s*", line).groups()
         samples.append((int(seconds.replace(".", "")), int(cpu), int(ip, 16)))
     return samples
@@ -66,8 +66,8 @@ def check_agreement(test, recording):
 
     kallsyms = test.folder / "kallsyms"
     write_kallsyms(kallsyms, recording, samples)
-    report = perf("report", "--stdio", "-i", recording, "-n", "--sort", "sym", "--kallsyms", kallsyms, "--no-children",
-                  "--percent-limit", "0")
+    report = perf("report", "--stdio", "-g", "none", "-i", recording, "-n", "--sort", "sym", "--kallsyms", kallsyms,
+                  "--no-children", "--percent-limit", "0")
     modes, symbols = collections.Counter(), collections.Counter()
     for count, mode, symbol in ROW.findall(report):
         modes[MODES[mode]] += int(count)

@@ -10,6 +10,7 @@
 
 #define KERNEL_RIP UINT64_C(0xffffffff81000010)
 #define USER_RIP UINT64_C(0x401000)
+#define HOST_IP UINT64_C(0xffffffff81abcd00)
 
 static struct guest guest;
 static struct session *session;
@@ -44,6 +45,7 @@ static const struct counter_route route_slow = {
 	.event_default = "timer",
 	.frequency_hz_default = 50,
 	.frequency_hz_max = 100,
+	.host = true,
 	.unavailable = always,
 	.start = fake_start,
 	.stop = fake_stop,
@@ -136,6 +138,48 @@ START_TEST(samples_are_in_the_ring_of_their_vcpu)
 }
 END_TEST
 
+/* Behind PERF_CONTEXT_HV without perf's other marks, up to what is no address of code; the guest's have one frame. */
+START_TEST(the_hosts_side_has_its_chain)
+{
+	static const uint64_t chain[] = {
+		(uint64_t)PERF_CONTEXT_KERNEL, HOST_IP,     HOST_IP + 16, (uint64_t)PERF_CONTEXT_USER, 0x7f0000001000,
+		UINT64_C(0x7063000000000000),  HOST_IP + 32};
+	static const uint64_t host_want[] = {(uint64_t)PERF_CONTEXT_HV, HOST_IP, HOST_IP + 16, 0x7f0000001000};
+	static const uint64_t guest_want[] = {(uint64_t)PERF_CONTEXT_USER, USER_RIP};
+	const struct counter_sample outside = {.overflow = {.period = 1},
+	                                       .host_ip = HOST_IP,
+	                                       .host_chain = chain,
+	                                       .n_host_chain = G_N_ELEMENTS(chain)};
+	const struct perf_event_header *record;
+	struct perf_event_attr attr;
+	struct record_sample sample;
+	size_t bytes;
+
+	start(&(struct session_config){.host = true});
+	ck_assert(in_force.host);
+	session_event_attr(session, 0, &attr);
+	ck_assert_uint_eq(attr.sample_type, VPROF_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN);
+	ck_assert_uint_eq(attr.exclude_host, 0);
+	in_force.take(in_force.data, &outside);
+	take(0, USER_RIP, 3, true);
+	ck_assert(session_stop(session, NULL));
+	struct ring_reader *reader = ring_reader_open(ring_memfd(session_ring(session, 0)), NULL);
+
+	ck_assert_ptr_nonnull(record = ring_reader_next(reader, &bytes));
+	ck_assert(record_sample_decode(record, bytes, attr.sample_type, &sample));
+	ck_assert_uint_eq(sample.misc, PERF_RECORD_MISC_HYPERVISOR);
+	ck_assert_uint_eq(sample.ip, HOST_IP);
+	ck_assert_uint_eq(sample.n_chain, G_N_ELEMENTS(host_want));
+	ck_assert_mem_eq(sample.chain, host_want, sizeof(host_want));
+	ck_assert_ptr_nonnull(record = ring_reader_next(reader, &bytes));
+	ck_assert(record_sample_decode(record, bytes, attr.sample_type, &sample));
+	ck_assert_uint_eq(sample.misc, PERF_RECORD_MISC_USER);
+	ck_assert_uint_eq(sample.n_chain, G_N_ELEMENTS(guest_want));
+	ck_assert_mem_eq(sample.chain, guest_want, sizeof(guest_want));
+	ring_reader_free(reader);
+}
+END_TEST
+
 START_TEST(a_suspended_session_goes_on_with_its_rings_and_figures)
 {
 	const struct counter_totals totals = {.overflows = 1, .expected = 4};
@@ -184,6 +228,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_first_that_works_is_taken_with_its_defaults);
 	tcase_add_test(tc, samples_are_in_the_ring_of_their_vcpu);
+	tcase_add_test(tc, the_hosts_side_has_its_chain);
 	tcase_add_test(tc, a_suspended_session_goes_on_with_its_rings_and_figures);
 	tcase_add_test(tc, what_it_cannot_is_refused_by_name);
 	suite_add_tcase(suite, tc);

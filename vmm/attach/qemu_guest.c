@@ -275,6 +275,7 @@ struct qemu_guest *qemu_guest_new(const struct qemu_guest_config *config, GError
 		qemu_guest_free(qemu);
 		return NULL;
 	}
+	qemu->guest.process = qemu->pid;
 	learn(qemu);
 	if (config->kernel_path && !qemu->kernel.image) {
 		g_set_error_literal(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_OTHER, qemu->guest.kernel_why);

@@ -9,6 +9,7 @@
 
 #include "attach/bpf_sample.h"
 #include "attach/guest_program.h"
+#include "attach/host_chain.h"
 #include "attach/qemu_guest.h"
 #include "attach/route.h"
 #include "attach/vcpu_event.h"
@@ -22,6 +23,7 @@ struct bpf_route {
 	struct counter_route_config config;
 	struct guest_program *program; /* the guest's */
 	struct vcpu_rings *rings;
+	struct host_chain *host;                 /* NULL: the session wants the guest alone */
 	GPtrArray *links;                        /* of struct guest_program_link: an event on a vCPU each */
 	uint64_t unsent_before[GUEST_VCPUS_MAX]; /* by earlier sessions */
 };
@@ -34,8 +36,11 @@ static void take(void *data, unsigned vcpu, unsigned event G_GNUC_UNUSED, const 
 	struct counter_sample sample = {.vcpu = vcpu};
 	struct snapshot snapshot;
 
-	if (bpf_sample_decode(record, &sample, &snapshot) && sample.overflow.event < route->config.n_events)
-		route->config.take(route->config.data, &sample);
+	if (!bpf_sample_decode(record, &sample, &snapshot) || sample.overflow.event >= route->config.n_events)
+		return;
+	if (route->host)
+		host_chain_take(route->host, record, &sample);
+	route->config.take(route->config.data, &sample);
 }
 
 static uint64_t unsent(void *data, unsigned vcpu)
@@ -121,7 +126,7 @@ static bool counter_open(struct bpf_route *route, unsigned vcpu, pid_t thread, u
 	const struct counter_event *wanted = &route->config.events[event];
 	struct perf_event_attr attr;
 
-	vcpu_event_attr(wanted, &route->config.rate, &attr);
+	vcpu_event_attr(wanted, &route->config, &attr);
 	int fd = vcpu_event_open(&attr, thread);
 
 	if (fd < 0) {
@@ -162,6 +167,7 @@ static void route_free(struct bpf_route *route)
 {
 	g_ptr_array_unref(route->links);
 	vcpu_rings_free(route->rings);
+	host_chain_free(route->host);
 	g_free(route);
 }
 
@@ -191,7 +197,9 @@ static bool start(struct guest *guest, const struct counter_route_config *config
 	struct bpf_route *route = g_new0(struct bpf_route, 1);
 	const struct vcpu_rings_config rings = {
 		.route = config,
-		.sample_type = VPROF_SAMPLE_TYPE | PERF_SAMPLE_RAW,
+		/* perf walks the host's stack for this record where the event overflowed, as it does for the event's.
+	         */
+		.sample_type = VPROF_SAMPLE_TYPE | PERF_SAMPLE_RAW | (config->host ? PERF_SAMPLE_CALLCHAIN : 0),
 		.ring_bytes = RING_DATA_BYTES,
 		.sample = take,
 		.lost = unsent,
@@ -199,6 +207,7 @@ static bool start(struct guest *guest, const struct counter_route_config *config
 	};
 
 	route->config = *config;
+	route->host = config->host ? host_chain_new(qemu->pid) : NULL;
 	route->program = qemu->program;
 	route->links = g_ptr_array_new_with_free_func(detach);
 	route->rings = vcpu_rings_new(&rings);
@@ -234,6 +243,7 @@ const struct counter_route route_bpf = {
 	.summary = "a BPF program at perf events on QEMU's vCPU threads; KVM; tasks, and call chains of one moment",
 	.frequency_hz_default = FREQUENCY_HZ_DEFAULT,
 	.registers = true,
+	.host = true,
 	.unavailable = unavailable,
 	.start = start,
 	.stop = stop,

@@ -4,6 +4,7 @@
  * then (exclude_host); a clock counts the thread, and what it finds outside the guest is a HYPERVISOR sample. perf
  * knows the guest's instruction pointer and mode, and no other register.
  */
+#include "attach/host_chain.h"
 #include "attach/qemu_guest.h"
 #include "attach/route.h"
 #include "attach/vcpu_event.h"
@@ -15,6 +16,7 @@
 struct perf_route {
 	struct counter_route_config config;
 	struct vcpu_rings *rings;
+	struct host_chain *host; /* NULL: the session wants the guest alone */
 };
 
 static void take(void *data, unsigned vcpu, unsigned event, const struct record_sample *record)
@@ -28,6 +30,8 @@ static void take(void *data, unsigned vcpu, unsigned event, const struct record_
 	};
 
 	sample.in_guest = vcpu_rings_guest_mode(record->misc, &sample.regs.cpl);
+	if (route->host)
+		host_chain_take(route->host, record, &sample);
 	route->config.take(route->config.data, &sample);
 }
 
@@ -36,6 +40,7 @@ static void take(void *data, unsigned vcpu, unsigned event, const struct record_
 static void route_free(struct perf_route *route)
 {
 	vcpu_rings_free(route->rings);
+	host_chain_free(route->host);
 	g_free(route);
 }
 
@@ -45,7 +50,7 @@ static bool source_open(struct perf_route *route, const struct vcpu_rings_config
 	const struct counter_event *wanted = &route->config.events[event];
 	struct perf_event_attr attr;
 
-	vcpu_event_attr(wanted, &route->config.rate, &attr);
+	vcpu_event_attr(wanted, &route->config, &attr);
 	vcpu_rings_attr(rings, &attr);
 	int fd = vcpu_event_open(&attr, thread);
 
@@ -71,13 +76,14 @@ static bool start(struct guest *guest, const struct counter_route_config *config
 	struct perf_route *route = g_new0(struct perf_route, 1);
 	const struct vcpu_rings_config rings = {
 		.route = config,
-		.sample_type = VPROF_SAMPLE_TYPE,
+		.sample_type = VPROF_SAMPLE_TYPE | (config->host ? PERF_SAMPLE_CALLCHAIN : 0),
 		.ring_bytes = RING_DATA_BYTES,
 		.sample = take,
 		.data = route,
 	};
 
 	route->config = *config;
+	route->host = config->host ? host_chain_new(qemu->pid) : NULL;
 	route->rings = vcpu_rings_new(&rings);
 	if (!sources_open(route, &rings, qemu, error)) {
 		route_free(route);
@@ -106,6 +112,7 @@ const struct counter_route route_perf = {
 	.name = "perf",
 	.summary = "perf events on QEMU's vCPU threads; KVM; instruction pointer and mode, no tasks, no call chains",
 	.frequency_hz_default = FREQUENCY_HZ_DEFAULT,
+	.host = true,
 	.unavailable = unavailable,
 	.start = start,
 	.stop = stop,

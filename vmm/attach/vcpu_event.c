@@ -6,13 +6,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-void vcpu_event_attr(const struct counter_event *event, const struct counter_rate *rate, struct perf_event_attr *attr)
+void vcpu_event_attr(const struct counter_event *event, const struct counter_route_config *config,
+                     struct perf_event_attr *attr)
 {
-	counter_event_attr(event, rate, attr);
-	if (rate->frequency_hz) {
+	counter_event_attr(event, &config->rate, attr);
+	if (config->rate.frequency_hz) {
 		attr->freq = 1;
-		attr->sample_freq = rate->frequency_hz;
+		attr->sample_freq = config->rate.frequency_hz;
 	}
+	if (config->host)
+		attr->exclude_host = 0;
 }
 
 int vcpu_event_open(struct perf_event_attr *attr, pid_t thread)
@@ -29,7 +32,7 @@ void vcpu_event_error(const char *what, unsigned vcpu, GError **error)
 /* TCG's vCPU threads run translated code, in which perf sees no guest. */
 char *vcpu_event_unavailable(const struct qemu_guest *qemu)
 {
-	const struct counter_rate rate = {.frequency_hz = 1};
+	const struct counter_route_config config = {.rate.frequency_hz = 1};
 	struct perf_event_attr attr;
 	struct counter_event event;
 	const char *why;
@@ -37,7 +40,7 @@ char *vcpu_event_unavailable(const struct qemu_guest *qemu)
 	if (g_strcmp0(qemu->accelerator, "tcg") == 0)
 		return g_strdup("the guest runs by TCG, which perf cannot look into; take the route monitor");
 	counter_event_default(&event, &why);
-	vcpu_event_attr(&event, &rate, &attr);
+	vcpu_event_attr(&event, &config, &attr);
 	int fd = vcpu_event_open(&attr, qemu->threads[0]);
 
 	if (fd >= 0) {

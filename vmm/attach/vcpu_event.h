@@ -4,10 +4,12 @@
 #define VPROF_ATTACH_VCPU_EVENT_H
 
 #include "attach/qemu_guest.h"
-#include "counter/counter.h"
+#include "counter/route.h"
 
-/* As counter_event_attr; a frequency is the kernel's to keep, for nobody here can change the period meanwhile. */
-void vcpu_event_attr(const struct counter_event *event, const struct counter_rate *rate, struct perf_event_attr *attr);
+/* As counter_event_attr, at the session's rate, and with the host's side if it wants that; a frequency is the kernel's
+ * to keep, for nobody here can change the period meanwhile. */
+void vcpu_event_attr(const struct counter_event *event, const struct counter_route_config *config,
+                     struct perf_event_attr *attr);
 
 /* A descriptor, or below 0 with errno. */
 int vcpu_event_open(struct perf_event_attr *attr, pid_t thread);

@@ -32,6 +32,10 @@ const struct method_argument control_session_keys[] = {
          .preset = "64"},
 	{"call-user", "whether call chains go on into user space, by frame pointers", ARGUMENT_BOOLEAN,
          .optional = true, .preset = "true"},
+	{"host",
+         "whether samples outside an attached guest say where in the host's kernel or in QEMU they fell, and have the "
+         "call chain there",
+         ARGUMENT_BOOLEAN, .optional = true, .preset = "false"},
 	{"tasks", "whether samples carry pid and tid of the guest's task, if its kernel image says where it has them",
          ARGUMENT_BOOLEAN, .optional = true, .preset = "true"},
 	{"switches",

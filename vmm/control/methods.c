@@ -85,7 +85,8 @@ const struct control_method control_methods[] = {
 			   "same "
 			   "of what processes have mapped, \"modules-why\": the same of the kernel's modules, "
 			   "\"unwinder\": orc or fp, how call chains are found in the kernel, null without them, "
-			   "\"unwinder-why\": TEXT why it is fp though that was left open, else null}",
+			   "\"unwinder-why\": TEXT why it is fp though that was left open, else null, \"host\": pid of "
+			   "the process whose addresses samples outside the guest may have, null without them}",
 		.role = ROLE_CONTROL,
 		.arguments = control_session_keys,
 		.run = method_session_start,

@@ -68,6 +68,7 @@ bool control_session_config(const json_t *arguments, struct session_config *conf
 	config->call_graph = parse_call_graph(json_object_get(arguments, "call-graph"));
 	config->call_depth = depth ? (unsigned)json_integer_value(depth) : UNWIND_DEPTH_DEFAULT;
 	config->call_kernel_only = json_is_false(json_object_get(arguments, "call-user"));
+	config->host = json_is_true(json_object_get(arguments, "host"));
 	config->no_tasks = json_is_false(json_object_get(arguments, "tasks"));
 	config->switches = json_is_true(json_object_get(arguments, "switches"));
 	config->delivery = parse_delivery(json_object_get(arguments, "delivery"));
@@ -118,6 +119,7 @@ static json_t *session_json(const struct session *session, unsigned vcpus)
 	                  session_has_tasks(session), "tasks-why", session_tasks_why(session), "mappings-why",
 	                  session_mappings_why(session), "modules-why", session_modules_why(session), "unwinder",
 	                  session_unwinder(session), "unwinder-why", session_unwinder_why(session));
+	json_object_set_new(answer, "host", config->host ? json_integer(session_guest(session)->process) : json_null());
 	json_object_set_new(
 		answer, config->rate.period ? "period" : "frequency-hz",
 		json_integer((json_int_t)(config->rate.period ? config->rate.period : config->rate.frequency_hz)));

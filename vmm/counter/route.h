@@ -19,6 +19,11 @@ struct counter_sample {
 	struct guest_regs regs; /* rip and cpl only, unless the route has registers */
 	/* The stack at that moment, of which a call chain can be made; NULL: it is read in the guest, which runs on. */
 	const struct snapshot *snapshot;
+	/* Of a sample outside the guest, if the session wants the host's side: where the thread was; 0: not known. */
+	uint64_t host_ip;
+	const uint64_t
+		*host_chain; /* with perf's marks (PERF_CONTEXT_*), innermost first, from host_ip on; NULL: none */
+	size_t n_host_chain;
 };
 
 /* What a session wants of a route; all of it outlives `stop`. */
@@ -27,6 +32,7 @@ struct counter_route_config {
 	size_t n_events;
 	struct counter_rate rate;
 	const struct unwind_config *unwind; /* NULL: no call chains */
+	bool host;                          /* samples outside the guest have host_ip and host_chain */
 	/* Both on one thread, the route's own, for all vCPUs. */
 	void (*take)(void *data, const struct counter_sample *sample);
 	void (*account)(void *data, unsigned vcpu, const struct counter_totals *totals);
@@ -40,6 +46,7 @@ struct counter_route {
 	unsigned frequency_hz_default;
 	unsigned frequency_hz_max; /* 0: that of the event */
 	bool registers;            /* samples have all registers, so that tasks and call chains can be found */
+	bool host;                 /* it can tell where the thread is when it is outside the guest */
 	/* NULL when it can be used on this guest, else why not, and what to do; new string. */
 	char *(*unavailable)(struct guest *guest);
 	bool (*start)(struct guest *guest, const struct counter_route_config *config, GError **error);

@@ -141,6 +141,7 @@ struct guest {
 	char *release;                       /* [I] kernel release ("6.1.0-50-cloud-amd64"), or NULL */
 	uint64_t memory_bytes;               /* [I] */
 	unsigned vcpus;                      /* [I] 1..GUEST_VCPUS_MAX */
+	int process;                         /* [I] that runs it; 0: this one */
 	char *pmu;                           /* [I] what the guest has of a PMU, a sentence; NULL: none */
 	char **quirks;                  /* [I] host quirks in force, a sentence each; NULL-terminated, may be NULL */
 	struct vcpu_watcher **watchers; /* [I] one for each vCPU, set before the threads start; owned by the session */

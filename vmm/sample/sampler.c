@@ -10,9 +10,10 @@
 #include "lib/record/clock.h"
 #include "lib/record/record.h"
 #include "sample/figure.h"
+#include "sample/sampler_chain.h"
 
-#define CHAIN_MAX (UNWIND_CHAIN_MAX + 2u) /* and the exit that was handled, with its PERF_CONTEXT_HV */
-#define SAMPLE_BYTES_MAX (64u + sizeof(uint64_t) * (1u + CHAIN_MAX)) /* the fields of VPROF_SAMPLE_TYPE have 56 */
+#define SAMPLE_BYTES_MAX \
+	(64u + sizeof(uint64_t) * (1u + SAMPLER_CHAIN_MAX)) /* the fields of VPROF_SAMPLE_TYPE have 56 */
 
 /* Room for a sample with the longest chain, and what namer and mapper write before it. */
 #define STEP_ROOM_BYTES (64u << 10)
@@ -41,46 +42,6 @@ static void statistics_update(struct sampler *sampler)
 
 	counter_set_totals(sampler->set, &totals);
 	sampler_account(sampler, &totals);
-}
-
-/* Why the chain is no longer: counted, and as the sample's misc says it. */
-static uint16_t chain_end(struct sampler *sampler, enum unwind_end end)
-{
-	static const uint8_t words[UNWIND_ENDS] = {
-		[UNWIND_END_OF_STACK] = VPROF_CHAIN_WHOLE,    [UNWIND_BAD_FRAME] = VPROF_CHAIN_BAD_FRAME,
-		[UNWIND_NO_ENTRY] = VPROF_CHAIN_NO_ENTRY,     [UNWIND_DEPTH] = VPROF_CHAIN_DEPTH,
-		[UNWIND_UNREADABLE] = VPROF_CHAIN_UNREADABLE,
-	};
-	_Atomic uint64_t *const figures[UNWIND_ENDS] = {
-		[UNWIND_END_OF_STACK] = &sampler->statistics.chain_end,
-		[UNWIND_BAD_FRAME] = &sampler->statistics.chain_bad_frame,
-		[UNWIND_NO_ENTRY] = &sampler->statistics.chain_no_entry,
-		[UNWIND_DEPTH] = &sampler->statistics.chain_depth,
-		[UNWIND_UNREADABLE] = &sampler->statistics.chain_unreadable,
-	};
-
-	figure_add(figures[end], 1);
-	figure_add(&sampler->statistics.truncated, end != UNWIND_END_OF_STACK);
-	return (uint16_t)(words[end] << VPROF_CHAIN_END_SHIFT);
-}
-
-/* The guest's call chain where it stands, behind the exit that is being handled for it (exit_ip, 0: none). */
-static void chain_fill(struct sampler *sampler, uint64_t exit_ip, struct record_sample *sample,
-                       uint64_t chain[CHAIN_MAX])
-{
-	enum unwind_end end;
-	unsigned n = 0;
-
-	if (exit_ip != 0) {
-		chain[n++] = (uint64_t)PERF_CONTEXT_HV;
-		chain[n++] = exit_ip;
-	}
-	if (sampler->regs.valid) {
-		n += unwind(sampler->unwind, sampler->guest, &sampler->regs, sampler->snapshot, chain + n, &end);
-		sample->misc |= chain_end(sampler, end);
-	}
-	sample->chain = chain;
-	sample->n_chain = n;
 }
 
 /* Whether samples of this task are wanted; NULL: it could not be read. */
@@ -168,11 +129,11 @@ static void sample_write(struct sampler *sampler, const struct counter_overflow 
 		.period = overflow->period,
 		.misc = misc,
 	};
-	uint64_t chain[CHAIN_MAX];
+	uint64_t chain[SAMPLER_CHAIN_MAX];
 
-	if (sampler->unwind)
-		chain_fill(sampler, misc == PERF_RECORD_MISC_HYPERVISOR ? ip : 0, &sample, chain);
-	size_t bytes = record_sample_encode(&sample, sampler->unwind != NULL, record, sizeof(record));
+	if (sampler->chains)
+		sampler_chain_fill(sampler, &sample, chain);
+	size_t bytes = record_sample_encode(&sample, sampler->chains, record, sizeof(record));
 
 	if (!ring_write(sampler->ring, record, bytes, &id)) {
 		figure_add(&sampler->statistics.dropbuf_sample, 1);
@@ -205,7 +166,7 @@ static void exit_sample(struct sampler *sampler, const struct counter_overflow *
 {
 	const struct counter_event *event = &sampler->events[overflow->event];
 
-	if (event->backend->guest_only)
+	if (event->backend->guest_only && !vprof_exit_is_host(exit_ip))
 		guest_sample(sampler, overflow, time_ns);
 	else if (!event->kernel || !event->user)
 		figure_add(&sampler->statistics.filtered, 1);
@@ -216,13 +177,16 @@ static void exit_sample(struct sampler *sampler, const struct counter_overflow *
 void sampler_take(struct sampler *sampler, const struct counter_sample *sample)
 {
 	sampler->regs = sample->regs;
-	sampler->snapshot = sample->snapshot;
+	sampler->taken = sample;
 	task_cpu_note(&sampler->own_cpu, &sample->regs);
 	if (sample->in_guest)
 		guest_sample(sampler, &sample->overflow, sample->time_ns);
 	else
-		exit_sample(sampler, &sample->overflow, vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0), sample->time_ns);
-	sampler->snapshot = NULL;
+		exit_sample(sampler, &sample->overflow,
+		            vprof_exit_is_host(sample->host_ip) ? sample->host_ip
+		                                                : vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0),
+		            sample->time_ns);
+	sampler->taken = NULL;
 }
 
 static size_t ring_free_bytes(const struct ring *ring)
@@ -350,6 +314,7 @@ void sampler_open_route(struct sampler *sampler, const struct sampler_config *co
 	module_mapper_init(&sampler->modules,
 	                   config->kernel && config->kernel->has_modules ? &config->kernel->modules : NULL, ring);
 	unwind_init(sampler, config->unwind);
+	sampler->chains = config->unwind != NULL || config->session->host;
 	sampler->stalls = config->session->stall;
 }
 
@@ -537,7 +502,7 @@ bool sampler_add(struct sampler *sampler, const struct session_sample *added, GE
 	}
 	id.pid = added->pid;
 	id.tid = added->tid;
-	size_t bytes = record_sample_encode(&sample, sampler->unwind != NULL, record, sizeof(record));
+	size_t bytes = record_sample_encode(&sample, sampler->chains, record, sizeof(record));
 
 	if (!ring_write(sampler->ring, record, bytes, &id)) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE,

@@ -40,13 +40,14 @@ struct sampler {
 	struct namer namer;                 /* [v] */
 	struct mapper mapper;               /* [v] */
 	struct module_mapper modules;       /* [v] */
-	_Atomic uint64_t page_tables;    /* [a] CR3 of the kernel itself, bit 0: with five levels; 0: not known yet */
-	struct guest_regs regs;          /* [v] when KVM_RUN last returned */
-	const struct snapshot *snapshot; /* [v] of a route's sample while it is taken; NULL: the vCPU stands still */
-	struct guest_stepper stepper;    /* [v] */
-	bool stepping;                   /* [v] the vCPU is stepped, and has no counters */
-	bool stalls;                     /* [v] likewise: counting stops when the ring is nearly full */
-	_Atomic uint64_t stalled_since;  /* [a] CLOCK_MONOTONIC; 0: it counts */
+	_Atomic uint64_t page_tables; /* [a] CR3 of the kernel itself, bit 0: with five levels; 0: not known yet */
+	struct guest_regs regs;       /* [v] when KVM_RUN last returned */
+	const struct counter_sample *taken; /* [v] a route's sample while it is taken; NULL: the vCPU stands still */
+	bool chains;                        /* [v] samples have call chains: with `unwind`, or the host's side */
+	struct guest_stepper stepper;       /* [v] */
+	bool stepping;                      /* [v] the vCPU is stepped, and has no counters */
+	bool stalls;                        /* [v] likewise: counting stops when the ring is nearly full */
+	_Atomic uint64_t stalled_since;     /* [a] CLOCK_MONOTONIC; 0: it counts */
 	struct sampler_statistics {
 #define X(name, help) _Atomic uint64_t name;
 		SESSION_STATISTICS(X)

@@ -366,6 +366,14 @@ static bool means_acquire(struct session *session, const struct session_config *
 			config->route);
 		return false;
 	}
+	if (config->host) {
+		g_set_error(
+			error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED,
+			"cannot record the host's side of %s: its VMM is this engine, and samples say which exit it "
+			"handles; \"host\" is for attached guests",
+			session->guest->name);
+		return false;
+	}
 	const struct counter_delivery *delivery = session_delivery_acquire(session, config->delivery, error);
 
 	session->delivery = delivery ? delivery : session->delivery;
@@ -522,8 +530,9 @@ const struct session_config *session_configuration(const struct session *session
 void session_event_attr(const struct session *session, unsigned event, struct perf_event_attr *attr)
 {
 	counter_event_attr(&session->config.events[event], &session->config.rate, attr);
-	if (has_call_chains(&session->config))
+	if (has_call_chains(&session->config) || session->config.host)
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	attr->exclude_host = attr->exclude_host && !session->config.host;
 	/* perf asks one of them for what is not a sample; the others would have the same. */
 	attr->context_switch = event == 0 && session->config.switches;
 }

@@ -43,6 +43,7 @@ struct session_config {
 	enum session_call_graph call_graph;
 	unsigned call_depth; /* 1..UNWIND_DEPTH_MAX frames; 0: UNWIND_DEPTH_DEFAULT */
 	bool call_kernel_only;
+	bool host;              /* samples outside the guest say where, with a call chain of the host's code */
 	bool no_tasks;          /* samples have pid 0, whoever ran */
 	bool switches;          /* context switches are recorded, too; takes one of the guest's breakpoints */
 	bool stall;             /* when a ring is nearly full: stop counting until there is room, instead of dropping */
@@ -180,7 +181,7 @@ void session_free_later(struct session *session, void *data);
 
 /* The configuration in force, or NULL before the first start. */
 const struct session_config *session_configuration(const struct session *session);
-/* The attr of event e as it stands in the recording: with PERF_SAMPLE_CALLCHAIN if the session has call chains. */
+/* The attr of event e as it stands in the recording: with PERF_SAMPLE_CALLCHAIN if samples have call chains. */
 void session_event_attr(const struct session *session, unsigned event, struct perf_event_attr *attr);
 /* How call chains are found in the kernel, "orc" or "fp"; NULL: there are none. */
 const char *session_unwinder(const struct session *session);

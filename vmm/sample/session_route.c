@@ -29,6 +29,13 @@ bool session_route_restrict(const struct counter_route *route, struct session_co
 		            route->name);
 		return false;
 	}
+	if (config->host && !route->host) {
+		g_set_error(
+			error, SESSION_ERROR, SESSION_ERROR_RANGE,
+			"cannot record the host's side by the route %s, which sees the guest alone; leave --host away",
+			route->name);
+		return false;
+	}
 	if (route->registers)
 		return true;
 	if (config->call_graph != SESSION_CALL_GRAPH_NONE) {
@@ -57,6 +64,7 @@ bool session_route_start(struct guest *guest, const struct counter_route *route,
 		.n_events = config->session->n_events,
 		.rate = config->session->rate,
 		.unwind = config->unwind,
+		.host = config->session->host,
 		.take = route_take,
 		.account = route_account,
 		.data = samplers,

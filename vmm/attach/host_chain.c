@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/host_chain.h"
+
+#include <sys/uio.h>
+
+#define FRAMES_MAX 160u   /* perf_event_max_stack, and marks */
+#define KNOWN_MAX 100000u /* addresses that were looked at; then they are looked at again */
+
+struct host_chain {
+	pid_t process;
+	GHashTable *known; /* address -> whether it is a return address */
+	uint64_t words[FRAMES_MAX];
+};
+
+struct host_chain *host_chain_new(pid_t process)
+{
+	struct host_chain *chain = g_new0(struct host_chain, 1);
+
+	chain->process = process;
+	chain->known = g_hash_table_new(NULL, NULL);
+	return chain;
+}
+
+void host_chain_free(struct host_chain *chain)
+{
+	if (!chain)
+		return;
+	g_hash_table_unref(chain->known);
+	g_free(chain);
+}
+
+/* Of `ff /2` with this second byte: how long it is, by SDM Vol. 2A, table 2-2. */
+static unsigned indirect_call_bytes(uint8_t modrm)
+{
+	unsigned mod = modrm >> 6, rm = modrm & 7;
+
+	if (mod == 3)
+		return 2;
+	return 2u + (rm == 4 ? 1 : 0) + (mod == 1 ? 1 : mod == 2 || rm == 5 ? 4 : 0);
+}
+
+bool host_chain_is_call(const uint8_t bytes[HOST_CHAIN_CALL_BYTES])
+{
+	if (bytes[HOST_CHAIN_CALL_BYTES - 5] == 0xe8)
+		return true;
+	for (unsigned n = 2; n <= HOST_CHAIN_CALL_BYTES; n++) {
+		const uint8_t *at = bytes + HOST_CHAIN_CALL_BYTES - n;
+
+		if (at[0] == 0xff && (at[1] >> 3 & 7) == 2 && indirect_call_bytes(at[1]) == n)
+			return true;
+	}
+	return false;
+}
+
+static bool read_call(pid_t process, uint64_t address)
+{
+	uint8_t bytes[HOST_CHAIN_CALL_BYTES];
+	const struct iovec to = {bytes, sizeof(bytes)};
+	const struct iovec from = {(void *)(uintptr_t)(address - sizeof(bytes)), sizeof(bytes)};
+
+	return process_vm_readv(process, &to, 1, &from, 1, 0) == (ssize_t)sizeof(bytes) && host_chain_is_call(bytes);
+}
+
+static bool is_return(struct host_chain *chain, uint64_t address)
+{
+	gpointer known;
+
+	if (address >> 47 != 0)
+		return false;
+	if (g_hash_table_lookup_extended(chain->known, (gpointer)(uintptr_t)address, NULL, &known))
+		return known != NULL;
+	if (g_hash_table_size(chain->known) == KNOWN_MAX)
+		g_hash_table_remove_all(chain->known);
+	bool found = read_call(chain->process, address);
+
+	g_hash_table_insert(chain->known, (gpointer)(uintptr_t)address, GINT_TO_POINTER(found));
+	return found;
+}
+
+void host_chain_take(struct host_chain *chain, const struct record_sample *record, struct counter_sample *sample)
+{
+	bool user = false;
+	size_t n = 0, n_user = 0;
+
+	if (sample->in_guest)
+		return;
+	for (uint32_t i = 0; i < record->n_chain && n < FRAMES_MAX; i++) {
+		uint64_t word = record->chain[i];
+
+		if (word >= (uint64_t)PERF_CONTEXT_MAX)
+			user = word == (uint64_t)PERF_CONTEXT_USER;
+		/* The first is where the process was, not whence it was called. */
+		else if (user && n_user++ > 0 && !is_return(chain, word))
+			break;
+		chain->words[n++] = word;
+	}
+	sample->host_ip = record->ip;
+	sample->host_chain = chain->words;
+	sample->n_host_chain = n;
+}
