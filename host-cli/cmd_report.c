@@ -15,11 +15,14 @@ static struct {
 	gboolean json, force, call_chains;
 } given;
 
+#define FILES_MAX 256u
+
 static const GOptionEntry options[] = {
 	{"input", 'i', 0, G_OPTION_ARG_FILENAME, &given.input, "recording to read (default " INPUT_DEFAULT_PATH ")",
          "FILE"},
 	{"sort", 's', 0, G_OPTION_ARG_STRING, &given.sort,
-         "columns to group by, of sym, module, mode, cpu, event, comm, pid, tid, ip (default " REPORT_DEFAULT_SORT ")",
+         "columns to group by, of sym, module, mode, cpu, event, comm, domain, pid, tid, ip "
+         "(default " REPORT_DEFAULT_SORT ")",
          "COLUMN,..."},
 	{"limit", 'n', 0, G_OPTION_ARG_STRING, &given.limit, "print N rows of each table at most", "N"},
 	{"percent-limit", 0, 0, G_OPTION_ARG_DOUBLE, &given.percent_limit, "leave out rows with less than P percent",
@@ -39,11 +42,12 @@ static const GOptionEntry options[] = {
 	{NULL},
 };
 
-static bool options_read(struct report_options *report, GError **error)
+static bool options_read(struct report_options *report, bool several, GError **error)
 {
+	const char *usual = several ? REPORT_DEFAULT_SORT_SEVERAL : REPORT_DEFAULT_SORT;
 	uint64_t limit = 0;
 
-	if (!column_list_parse(given.sort != NULL ? given.sort : REPORT_DEFAULT_SORT, &report->columns, error))
+	if (!column_list_parse(given.sort != NULL ? given.sort : usual, &report->columns, error))
 		return false;
 	if (given.limit != NULL && !units_parse_number("--limit", given.limit, 1, SIZE_MAX, &limit, error))
 		return false;
@@ -77,36 +81,93 @@ static bool print(struct input *input, const struct report_options *report_optio
 	return true;
 }
 
+static struct input *open_one(const char *path, GError **error)
+{
+	struct input *input = input_open(path, given.kernel, given.force, error);
+
+	if (input == NULL)
+		return NULL;
+	input_take_symbol_options(input, given.force);
+	if (given.phase == NULL || input_select_phase(input, given.phase, error))
+		return input;
+	input_free(input);
+	return NULL;
+}
+
+static int report_one(const char *path, const struct report_options *report_options)
+{
+	g_autoptr(GError) error = NULL;
+	struct input *input = open_one(path, &error);
+
+	if (input != NULL)
+		print(input, report_options, &error);
+	input_free(input);
+	return error == NULL ? STATUS_OK : failure(error);
+}
+
+static void free_one(void *input)
+{
+	input_free(input);
+}
+
+static int report_several(char **paths, unsigned n, const struct report_options *report_options)
+{
+	g_autoptr(GPtrArray) inputs = g_ptr_array_new_with_free_func(free_one);
+	g_autoptr(GError) error = NULL;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct input *input = open_one(paths[i], &error);
+
+		if (input == NULL)
+			return failure(error);
+		g_ptr_array_add(inputs, input);
+	}
+	struct report *report = report_new_several((struct input *const *)inputs->pdata, n, report_options);
+
+	for (unsigned i = 0; i < n; i++)
+		input_say_warnings(inputs->pdata[i]);
+	if (given.json)
+		report_print_json(report, stdout);
+	else
+		report_print_text(report, stdout);
+	report_free(report);
+	return STATUS_OK;
+}
+
+/* What several recordings do not have in common. */
+static bool check_several(GError **error)
+{
+	const char *option = given.html != NULL ? "--html" : given.kernel != NULL ? "--kernel" : "--call-chains";
+
+	if (given.html == NULL && given.kernel == NULL && !given.call_chains)
+		return true;
+	g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s is of one recording; name one", option);
+	return false;
+}
+
 static int report_run(unsigned n, char **arguments)
 {
 	struct report_options report_options;
 	g_autoptr(GError) error = NULL;
-	struct input *input;
 
-	(void)n;
-	(void)arguments;
-	if (!options_read(&report_options, &error))
+	if (!options_read(&report_options, n > 1, &error) || !symbol_options_check(&error) ||
+	    (n > 1 && !check_several(&error)))
 		return usage_error(command_report.name, "%s", error->message);
-	if (!symbol_options_check(&error))
-		return usage_error(command_report.name, "%s", error->message);
+	if (given.input != NULL && n > 0)
+		return usage_error(command_report.name, "--input and %s: one of them at a time", arguments[0]);
 	if (given.html != NULL && given.json)
 		return usage_error(command_report.name, "--html and --json: one of them at a time");
 	if (given.html != NULL && !page_check(&error))
 		return failure(error);
-	input = input_open(given.input, given.kernel, given.force, &error);
-	if (input == NULL)
-		return failure(error);
-	input_take_symbol_options(input, given.force);
-	if (given.phase == NULL || input_select_phase(input, given.phase, &error))
-		print(input, &report_options, &error);
-	input_free(input);
-	return error == NULL ? STATUS_OK : failure(error);
+	return n > 1 ? report_several(arguments, n, &report_options)
+	             : report_one(n == 1 ? arguments[0] : given.input, &report_options);
 }
 
 const struct command command_report = {
 	.name = "report",
 	.summary = "Show where a recorded guest spent its time",
-	.arguments = "",
+	.arguments = "[FILE...]",
+	.max_arguments = FILES_MAX,
 	.manual = "vprof-report",
 	.description =
 		"Each row is a group of samples and its share of the event's periods (of time, for clocks). Symbols "
@@ -114,6 +175,7 @@ const struct command command_report = {
 		"from the recording itself. In the column mode, vmm is time outside the guest, by the exit that was "
 		"handled.\n"
 		"A recording that was cut off gives what is there and a warning.\n"
+		"Several recordings make one report, in which the column domain has the guests' names.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof report                        the profile in " INPUT_DEFAULT_PATH "\n"
@@ -123,6 +185,7 @@ const struct command command_report = {
 		"                                      the 30 hottest instructions\n"
 		"  vprof report --phase 'repeat-*'     only what ran within phases of these names\n"
 		"  vprof report -g                     who called what (of a recording made with run -g)\n"
+		"  vprof report recordings/*.data      several guests side by side\n"
 		"  vprof report --html profile.html    a page for a browser, which needs no network\n"
 		"  vprof report --json | jq -r '.tables[].rows[] | [.share, .symbol] | @tsv'",
 	.options = options,

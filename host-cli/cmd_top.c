@@ -76,7 +76,14 @@ static bool options_check(struct top_live *live, GError **error)
 	}
 	live->interval_s = given.interval_s;
 	live->tree = given.calls;
-	return column_list_parse(sort, &live->choice.columns, error) && symbol_options_check(error);
+	if (!column_list_parse(sort, &live->choice.columns, error))
+		return false;
+	if (column_list_has(&live->choice.columns, "domain")) {
+		g_set_error(error, COLUMN_ERROR, COLUMN_ERROR_UNKNOWN,
+		            "--sort domain: this is one guest's; leave it away");
+		return false;
+	}
+	return symbol_options_check(error);
 }
 
 static void snapshot_print(const struct top_live *live, const struct top_view *view)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "report.h"
 
+#include <string.h>
+
 #include "lib/profile/histogram.h"
+#include "text.h"
 
 struct load {
 	struct report *report;
@@ -73,6 +76,14 @@ static const char **event_names(const struct recording *recording)
 	return names;
 }
 
+const char *report_domain(const struct input *input)
+{
+	const char *name = member_text(json_object_get(input->description, "guest"), "name");
+	const char *slash = strrchr(input->path, '/');
+
+	return name != NULL ? name : slash != NULL ? slash + 1 : input->path;
+}
+
 static void report_fill(struct report *report, const struct load *load, const struct report_options *options)
 {
 	const char **names = event_names(report->input->recording);
@@ -85,6 +96,8 @@ static void report_fill(struct report *report, const struct load *load, const st
 		table->period = histogram_period(load->histograms[i]);
 		table->rows = histogram_rows(load->histograms[i], &report->columns, report->input->resolver, names,
 		                             &table->n_rows);
+		for (size_t row = 0; row < table->n_rows; row++)
+			table->rows[row].domain = report_domain(report->input);
 		if (load->call_trees[i] != NULL) {
 			size_t n;
 
@@ -134,10 +147,62 @@ struct report *report_new(struct input *input, const struct report_options *opti
 	return report;
 }
 
+/* The table for the event of `part`, with which it may have to be made. */
+static struct report_table *table_of(struct report *report, const struct report_table *part)
+{
+	for (size_t i = 0; i < report->n_tables; i++) {
+		const struct recording_event *event = report->tables[i].event;
+
+		if (event == part->event ||
+		    (event != NULL && part->event != NULL && strcmp(event->name, part->event->name) == 0))
+			return &report->tables[i];
+	}
+	report->tables = g_renew(struct report_table, report->tables, report->n_tables + 1);
+	report->tables[report->n_tables] = (struct report_table){.event = part->event};
+	return &report->tables[report->n_tables++];
+}
+
+static void table_append(struct report_table *table, const struct report_table *part)
+{
+	table->rows = g_renew(struct profile_row, table->rows, table->n_rows + part->n_rows);
+	for (size_t i = 0; i < part->n_rows; i++)
+		table->rows[table->n_rows++] = part->rows[i];
+	table->samples += part->samples;
+	table->period += part->period;
+}
+
+struct report *report_new_several(struct input *const *inputs, size_t n, const struct report_options *options)
+{
+	const struct report_options whole = {.columns = options->columns};
+	struct report *report = g_new0(struct report, 1);
+
+	report->input = inputs[0];
+	report->columns = options->columns;
+	report->percent_limit = options->percent_limit;
+	report->parts = g_new(struct report *, n);
+	for (size_t i = 0; i < n; i++) {
+		struct report *part = report_new(inputs[i], &whole);
+
+		report->parts[report->n_parts++] = part;
+		for (size_t t = 0; t < part->n_tables; t++)
+			table_append(table_of(report, &part->tables[t]), &part->tables[t]);
+	}
+	for (size_t t = 0; t < report->n_tables; t++) {
+		struct report_table *table = &report->tables[t];
+
+		table->n_rows = profile_rows_group(table->rows, table->n_rows, &report->columns);
+		table_limit(table, options);
+	}
+	return report;
+}
+
 void report_free(struct report *report)
 {
 	if (report == NULL)
 		return;
+	for (size_t i = 0; i < report->n_parts; i++)
+		report_free(report->parts[i]);
+	g_free(report->parts);
 	for (size_t i = 0; i < report->n_tables; i++) {
 		g_free(report->tables[i].rows);
 		g_free(report->tables[i].calls);

@@ -15,6 +15,7 @@
 #include "lib/profile/column.h"
 
 #define REPORT_DEFAULT_SORT "mode,sym"
+#define REPORT_DEFAULT_SORT_SEVERAL "domain,mode,sym"
 #define REPORT_JSON_VERSION 1
 
 struct report_options {
@@ -46,11 +47,21 @@ struct report {
 	uint64_t lost;                              /* PERF_RECORD_LOST: what found no room in a ring */
 	uint64_t chain_ends[VPROF_CHAIN_END_COUNT]; /* samples by why their call chain is no longer */
 	uint64_t first_ns, last_ns;                 /* of the samples; both 0 without any */
+	struct report **parts;                      /* of each recording, when there are several; NULL */
+	size_t n_parts;
 };
 
 /* Reads the whole recording. The report borrows `input`. */
 struct report *report_new(struct input *input, const struct report_options *options);
+/*
+ * One of several recordings: tables of the same event together, in which the column "domain" tells guests apart.
+ * Without call trees.
+ */
+struct report *report_new_several(struct input *const *inputs, size_t n, const struct report_options *options);
 void report_free(struct report *report);
+
+/* The guest's name, or that of the recording's file. */
+const char *report_domain(const struct input *input);
 
 /* The share of a row in its table, 0..1; of periods, or of samples in a recording without periods. */
 double report_share(const struct report_table *table, const struct profile_row *row);

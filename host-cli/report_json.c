@@ -60,13 +60,20 @@ static json_t *recording_json(const struct report *report)
 
 void report_print_json(const struct report *report, FILE *to)
 {
-	json_t *tables = json_array();
+	json_t *tables = json_array(), *recordings = json_array();
 	json_t *document;
 
 	for (size_t i = 0; i < report->n_tables; i++)
 		json_array_append_new(tables, table_json(report, &report->tables[i]));
-	document = json_pack("{s:s, s:i, s:o, s:o}", "format", "vprof-report", "version", REPORT_JSON_VERSION,
-	                     "recording", recording_json(report), "tables", tables);
+	for (size_t i = 0; i < report->n_parts; i++)
+		json_array_append_new(recordings, recording_json(report->parts[i]));
+	document = json_pack("{s:s, s:i}", "format", "vprof-report", "version", REPORT_JSON_VERSION);
+	if (report->n_parts == 0)
+		json_object_set_new(document, "recording", recording_json(report));
+	else
+		json_object_set(document, "recordings", recordings);
+	json_object_set_new(document, "tables", tables);
+	json_decref(recordings);
 	text_print_json(document, 6, to);
 	json_decref(document);
 }

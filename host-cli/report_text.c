@@ -166,6 +166,32 @@ static char *rate_text(const struct report *report, const struct perf_event_attr
 	return g_strdup_printf("every %" G_GUINT64_FORMAT, (uint64_t)attr->sample_period);
 }
 
+/* The same where all the recordings agree; else NULL. */
+static char *common_rate_text(const struct report *report, const struct report_table *table)
+{
+	char *rate = NULL;
+
+	if (report->n_parts == 0)
+		return rate_text(report, &table->event->attr);
+	for (size_t i = 0; i < report->n_parts; i++) {
+		const struct report *part = report->parts[i];
+
+		for (size_t t = 0; t < part->n_tables; t++) {
+			if (strcmp(part->tables[t].event->name, table->event->name) != 0)
+				continue;
+			g_autofree char *own = rate_text(part, &part->tables[t].event->attr);
+
+			if (rate != NULL && strcmp(rate, own) != 0) {
+				g_free(rate);
+				return NULL;
+			}
+			g_free(rate);
+			rate = g_steal_pointer(&own);
+		}
+	}
+	return rate;
+}
+
 static void table_print_title(const struct report *report, const struct report_table *table, FILE *to)
 {
 	g_autofree char *rate = NULL, *line = NULL;
@@ -173,8 +199,9 @@ static void table_print_title(const struct report *report, const struct report_t
 	fputs("#\n", to);
 	if (table->event == NULL)
 		return;
-	rate = rate_text(report, &table->event->attr);
-	line = g_strdup_printf("%s, %s: %" G_GUINT64_FORMAT " samples", table->event->name, rate, table->samples);
+	rate = common_rate_text(report, table);
+	line = g_strdup_printf("%s%s%s: %" G_GUINT64_FORMAT " samples", table->event->name, rate != NULL ? ", " : "",
+	                       rate != NULL ? rate : "", table->samples);
 	head_print(to, "event", line);
 }
 
@@ -210,7 +237,7 @@ static void table_print(const struct report *report, const struct report_table *
 		report_print_calls(report, table, to);
 }
 
-void report_print_text(const struct report *report, FILE *to)
+static void head_print_all(const struct report *report, FILE *to)
 {
 	head_print_guest(report, to);
 	head_print_kernel(report, to);
@@ -220,6 +247,17 @@ void report_print_text(const struct report *report, FILE *to)
 	head_print_samples(report, to);
 	head_print_chains(report, to);
 	head_print_missing(report, to);
+}
+
+void report_print_text(const struct report *report, FILE *to)
+{
+	for (size_t i = 0; i < report->n_parts; i++) {
+		if (i > 0)
+			fputs("#\n", to);
+		head_print_all(report->parts[i], to);
+	}
+	if (report->n_parts == 0)
+		head_print_all(report, to);
 	for (size_t i = 0; i < report->n_tables; i++)
 		table_print(report, &report->tables[i], to);
 }

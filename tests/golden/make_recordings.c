@@ -41,6 +41,10 @@ static const char description[] =
 	" \"end\": {\"reason\": \"power-off\", \"code\": 0, \"message\": \"the guest powered off\"},"
 	" \"phases\": [{\"vcpu\": 0, \"value\": 64, \"time-ns\": 5000000001}]}";
 
+static const char attached_description[] = "{\"version\": 1, \"guest\": {\"name\": \"web01\", \"kind\": \"qemu\", "
+					   "\"memory-bytes\": 1073741824, \"vcpus\": 1},"
+					   " \"rate\": {\"frequency-hz\": 499}, \"missing\": []}";
+
 /* `count` samples in turn on both vCPUs, at ip, ip + 1, ip + 2, ip + 3, ip, ... */
 struct burst {
 	uint64_t ip;
@@ -290,6 +294,7 @@ static void host_make(const char *path)
 	struct recording_features features = features_make(symbols, G_N_ELEMENTS(symbols));
 	struct recording_writer *writer;
 
+	features.description = attached_description;
 	features.host_symbols = host_symbols;
 	features.n_host_symbols = G_N_ELEMENTS(host_symbols);
 	event.attr.sample_type |= PERF_SAMPLE_CALLCHAIN;

@@ -234,7 +234,7 @@ START_TEST(columns_are_parsed_or_refused)
 		{"", COLUMN_ERROR_UNKNOWN},         {"symbol", COLUMN_ERROR_UNKNOWN}, {"sym,", COLUMN_ERROR_UNKNOWN},
 		{"sym,,cpu", COLUMN_ERROR_UNKNOWN}, {"cpu,cpu", COLUMN_ERROR_TWICE},
 	};
-	struct column_list list = columns_of("ip,tid,pid,comm,event,cpu,mode,module,sym");
+	struct column_list list = columns_of("ip,tid,pid,domain,comm,event,cpu,mode,module,sym");
 
 	ck_assert_uint_eq(list.n, n_columns);
 	ck_assert_str_eq(list.column[0]->name, "ip");

@@ -70,6 +70,16 @@ static int comm_compare(const struct profile_row *a, const struct profile_row *b
 	return strcmp(a->comm, b->comm);
 }
 
+static const char *domain_text(const struct profile_row *row)
+{
+	return row->domain;
+}
+
+static int domain_compare(const struct profile_row *a, const struct profile_row *b)
+{
+	return strcmp(a->domain, b->domain);
+}
+
 /* VPROF_PID_UNKNOWN is -1 to people. */
 static int64_t pid_number(const struct profile_row *row)
 {
@@ -108,6 +118,7 @@ const struct column columns[] = {
 	{"cpu", "vCPU", "vcpu", cpu_compare, .number = cpu_number},
 	{"event", "Event", "event", event_compare, .text = event_text},
 	{"comm", "Command", "comm", comm_compare, .text = comm_text},
+	{"domain", "Domain", "domain", domain_compare, .text = domain_text},
 	{"pid", "Pid", "pid", pid_compare, .number = pid_number},
 	{"tid", "Tid", "tid", tid_compare, .number = tid_number},
 	{"ip", "Address", "ip", ip_compare, .number = ip_number, .hexadecimal = true},

@@ -184,6 +184,7 @@ static struct profile_row *rows_resolve(const struct cell *cells, size_t n, stru
 			.module = place.module,
 			.event = event_names[cell->event],
 			.comm = cell->comm,
+			.domain = "",
 			.ip = cell->ip,
 			.pid = cell->pid,
 			.tid = cell->tid,
@@ -228,6 +229,14 @@ static size_t rows_merge(struct profile_row *rows, size_t n, const struct column
 	return kept;
 }
 
+size_t profile_rows_group(struct profile_row *rows, size_t n, const struct column_list *list)
+{
+	g_qsort_with_data(rows, (int)n, sizeof(*rows), rows_compare_key, (void *)list);
+	n = rows_merge(rows, n, list);
+	g_qsort_with_data(rows, (int)n, sizeof(*rows), rows_compare_size, (void *)list);
+	return n;
+}
+
 struct profile_row *histogram_rows(const struct histogram *histogram, const struct column_list *list,
                                    struct resolver *resolver, const char *const *event_names, size_t *n)
 {
@@ -235,9 +244,7 @@ struct profile_row *histogram_rows(const struct histogram *histogram, const stru
 	struct profile_row *rows = rows_resolve(cells, histogram->n_used, resolver, event_names);
 
 	g_free(cells);
-	g_qsort_with_data(rows, (int)histogram->n_used, sizeof(*rows), rows_compare_key, (void *)list);
-	*n = rows_merge(rows, histogram->n_used, list);
-	g_qsort_with_data(rows, (int)*n, sizeof(*rows), rows_compare_size, (void *)list);
+	*n = profile_rows_group(rows, histogram->n_used, list);
 	return rows;
 }
 
