@@ -29,6 +29,7 @@ dynamic_ownership = 0
 security_driver = "none"
 stdio_handler = "file"
 cgroup_controllers = []
+hugetlbfs_mount = "{folder}/huge"
 """
 
 DOMAIN = """<domain type='{accelerator}'>
@@ -96,15 +97,17 @@ class Libvirt:
         self.folder = pathlib.Path(folder)
         self.socket = self.folder / "sock" / "libvirt-sock"
         self.uri = f"qemu:///system?socket={self.socket}"
-        for name in [*BINDS, "sock"]:
+        for name in [*BINDS, "sock", "huge"]:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         self.config = self.folder / "libvirtd.conf"
         self.config.write_text(LIBVIRTD_CONF.format(folder=self.folder))
-        (self.folder / "etc" / "qemu.conf").write_text(QEMU_CONF)
+        (self.folder / "etc" / "qemu.conf").write_text(QEMU_CONF.format(folder=self.folder))
         self.daemon = None
 
     def start(self):
         mounts = "\n".join(f"mkdir -p {to}; mount --bind {self.folder}/{name} {to}" for name, to in BINDS.items())
+        # Where a kernel has no huge pages, no test asks for them.
+        mounts += f"\nmount -t hugetlbfs -o pagesize=2M hugetlbfs {self.folder}/huge || :"
         run = f"exec libvirtd -f {self.config} -p {self.folder}/libvirtd.pid"
         with (self.folder / "libvirtd.err").open("w") as errors:
             self.daemon = subprocess.Popen(["unshare", "-m", "--propagation", "private", "sh", "-e", "-c",
@@ -137,7 +140,7 @@ class Libvirt:
         return result
 
     def create(self, name, kernel, initrd=None, append="", accelerator="qemu", vcpus=1, vcpus_now=None, memory=256,
-               machine="pc", backing=""):
+               machine="pc", backing="", paused=False):
         """Starts a transient domain. Its console goes to the file that is returned."""
         console = self.folder / f"{name}.console"
         text = DOMAIN.format(name=name, accelerator=accelerator, memory=memory, vcpus=vcpus, machine=machine,
@@ -146,7 +149,7 @@ class Libvirt:
                              backing=backing)
         xml = self.folder / f"{name}.xml"
         xml.write_text(text)
-        self.virsh("create", xml)
+        self.virsh("create", xml, *(["--paused"] if paused else []))
         return console
 
     def pid(self, name):

@@ -210,6 +210,7 @@ START_TEST(a_path_in_use_is_refused)
 	listen_fails(other, path, "in use");
 	control_server_free(other);
 	ck_assert(client_socket_live(path));
+	ck_assert_int_eq(client_socket_holder(path), getpid());
 }
 END_TEST
 
@@ -229,6 +230,7 @@ START_TEST(a_dead_socket_is_replaced)
 	mkdir(made, 0700);
 	leave_dead_socket();
 	ck_assert(!client_socket_live(path));
+	ck_assert_int_eq(client_socket_holder(path), 0);
 	listen_ok();
 	ck_assert(client_socket_live(path));
 }

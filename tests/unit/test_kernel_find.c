@@ -147,7 +147,7 @@ START_TEST(what_is_no_kernel_is_none)
 	struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED, BUILD_ID);
 
 	registers.long_mode = false;
-	assert_none(&registers, NULL, "is it still in its firmware");
+	assert_none(&registers, NULL, "still in its firmware or boot loader");
 	registers.long_mode = true;
 	memset(fake.ram + FAKE_KERNEL_GPA + FAKE_KERNEL_BANNER, 0, 32);
 	assert_none(&registers, NULL, "no Linux banner");

@@ -50,8 +50,6 @@ static bool handler_find(struct guest *guest, const struct hmp_registers *regist
 {
 	const struct guest_regs *regs = &registers->regs;
 
-	if (!registers->long_mode)
-		return none("the vCPU is not in long mode; is it still in its firmware or boot loader?", error);
 	page_walk_init(walk, guest, regs->cr3, regs->la57);
 	if (!gate_read(walk, registers->idt, handler))
 		return none("its interrupt descriptor table cannot be read", error);
@@ -97,7 +95,7 @@ static bool code_scan(struct guest *guest, const struct hmp_registers *registers
 	struct page_leaf leaf;
 
 	page_walk_init(walk, guest, registers->regs.cr3, registers->regs.la57);
-	for (uint64_t at = 0; registers->long_mode && at < KERNEL_SPACE_BYTES; at += KERNEL_ALIGNMENT) {
+	for (uint64_t at = 0; at < KERNEL_SPACE_BYTES; at += KERNEL_ALIGNMENT) {
 		*code = KERNEL_ADDRESS_MIN + at;
 		if (page_walk_leaf(walk, (gva_t){*code}, &leaf) && leaf.executable)
 			return true;
@@ -265,6 +263,14 @@ bool kernel_find(struct guest *guest, const struct hmp_registers *registers, con
 {
 	g_autoptr(GError) why = NULL;
 	struct kernel_found kernel = {0};
+
+	if (!registers->long_mode) {
+		g_set_error(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_EARLY,
+		            "the guest is still in its firmware or boot loader, or runs 32-bit code: vCPU %u is not in "
+		            "long mode",
+		            registers->vcpu);
+		return false;
+	}
 	bool done = path ? open_image(path, &kernel, &why) && check_image(guest, registers, &kernel, &why)
 	                 : find_by_memory(guest, registers, &kernel, &why);
 

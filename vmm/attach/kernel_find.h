@@ -15,6 +15,7 @@
 #define KERNEL_FIND_ERROR kernel_find_error_quark()
 GQuark kernel_find_error_quark(void);
 enum kernel_find_error {
+	KERNEL_FIND_ERROR_EARLY, /* no kernel runs yet: the vCPU is not in long mode */
 	KERNEL_FIND_ERROR_NONE,  /* no Linux kernel runs (yet) */
 	KERNEL_FIND_ERROR_OTHER, /* it is another one than the image given */
 };

@@ -120,6 +120,26 @@ static struct qemu_guest *make_guest(const struct options *options, GError **err
 	return qemu_guest_new(&config, error);
 }
 
+/* One engine for a guest: whoever comes later can look on there, and is told who was first. */
+static bool check_first(const struct engine *engine, const char *path, GError **error)
+{
+	const char *name = engine->qemu->guest.name;
+	int holder = client_socket_holder(path);
+
+	if (holder == 0)
+		return true;
+	g_autofree char *comm_path = g_strdup_printf("/proc/%d/comm", holder);
+	g_autofree char *comm = NULL;
+
+	g_file_get_contents(comm_path, &comm, NULL, NULL);
+	g_set_error(
+		error, CONTROL_ERROR, CONTROL_ERROR_LISTEN,
+		"cannot attach to %s: process %d (%s) is attached to a guest of this name, and listens on %s; look on "
+		"with `vprof top`, or end that first",
+		name, holder, comm ? g_strchomp(comm) : "?", path);
+	return false;
+}
+
 static bool open_control(struct engine *engine, GError **error)
 {
 	const struct options *options = &engine->options;
@@ -135,7 +155,7 @@ static bool open_control(struct engine *engine, GError **error)
 	g_autofree char *path =
 		options->control ? g_strdup(options->control) : g_strdup_printf("%s/%s.sock", folder, guest->name);
 
-	return control_server_listen(engine->server, path, error);
+	return check_first(engine, path, error) && control_server_listen(engine->server, path, error);
 }
 
 static bool start(struct engine *engine, GError **error)

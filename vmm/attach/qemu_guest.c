@@ -277,7 +277,7 @@ struct qemu_guest *qemu_guest_new(const struct qemu_guest_config *config, GError
 	}
 	qemu->guest.process = qemu->pid;
 	learn(qemu);
-	if (config->kernel_path && !qemu->kernel.image) {
+	if (config->kernel_path && !qemu->kernel.image && !qemu->kernel_early) {
 		g_set_error_literal(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_OTHER, qemu->guest.kernel_why);
 		qemu_guest_free(qemu);
 		return NULL;

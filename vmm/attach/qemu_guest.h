@@ -51,6 +51,7 @@ struct qemu_guest {
 	unsigned threads_ticks;     /* [M] for which they are looked at, since that number has changed */
 	struct kernel_found kernel; /* [M] */
 	bool kernel_sought;         /* [M] it is not there yet, or may be another since a reset */
+	bool kernel_early;          /* [M] there was none yet when the guest was first looked at */
 	unsigned kernel_tries;      /* [M] of the search */
 	char *kernel_path;          /* [I] given by the user; NULL */
 	double duration_s;          /* [I] */

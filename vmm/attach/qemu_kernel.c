@@ -32,17 +32,29 @@ static void kernel_set(struct qemu_guest *qemu, struct kernel_found *found)
 	guest->release = g_strdup(image_release(found->image));
 }
 
-/* Any vCPU will do; one that has not been started yet does not know the kernel. */
+/*
+ * Any vCPU will do. One that has not been started yet does not know the kernel, and what it says counts only if no
+ * other says more.
+ */
 static bool kernel_find_by_any(struct qemu_guest *qemu, struct kernel_found *found, GError **error)
 {
 	struct hmp_registers registers[GUEST_VCPUS_MAX];
 	size_t n = qemu_guest_registers(qemu, registers, error);
 
+	g_autoptr(GError) why = NULL;
+
 	for (size_t i = 0; i < n; i++) {
-		g_clear_error(error);
-		if (kernel_find(&qemu->guest, &registers[i], qemu->kernel_path, found, error))
+		g_autoptr(GError) own = NULL;
+
+		if (kernel_find(&qemu->guest, &registers[i], qemu->kernel_path, found, &own))
 			return true;
+		if (why && g_error_matches(own, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_EARLY))
+			continue;
+		g_clear_error(&why);
+		why = g_steal_pointer(&own);
 	}
+	if (why)
+		g_propagate_error(error, g_steal_pointer(&why));
 	return false;
 }
 
@@ -62,6 +74,7 @@ void qemu_kernel_look(struct qemu_guest *qemu)
 		kernel_set(qemu, &found);
 	else
 		qemu->guest.kernel_why = g_strdup(why->message);
+	qemu->kernel_early = g_error_matches(why, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_EARLY);
 	qemu->kernel_sought = qemu->monitor && qemu->memory && !qemu->kernel.image;
 }
 

@@ -52,6 +52,9 @@ char *client_runtime_dir(void);
 /* Whether somebody accepts connections at `path`; false for a socket that a dead engine left behind. Never blocks. */
 bool client_socket_live(const char *path);
 
+/* The process that made that socket listen, as this one sees it; 0: nobody does, or it cannot be told who. */
+int client_socket_holder(const char *path);
+
 struct client_socket {
 	char *path;
 	bool live;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Where engines put their sockets, and which of them still answer. */
 #include <errno.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/client/client.h"
@@ -30,6 +31,20 @@ bool client_socket_live(const char *path)
 		return errno == EAGAIN || errno == EACCES;
 	close(fd);
 	return true;
+}
+
+int client_socket_holder(const char *path)
+{
+	struct ucred peer = {0};
+	socklen_t bytes = sizeof(peer);
+	int fd = client_socket_connect(path);
+
+	if (fd < 0)
+		return 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) < 0)
+		peer.pid = 0;
+	close(fd);
+	return peer.pid;
 }
 
 static int by_path(const void *a, const void *b)
