@@ -69,8 +69,8 @@ static int export_run(unsigned n, char **arguments)
 
 		return usage_error(command_export.name, "--to takes %s", names);
 	}
-	if (exporter == &export_pprof && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
-		return usage_error(command_export.name, "pprof is not for terminals; --output FILE");
+	if (exporter->binary && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
+		return usage_error(command_export.name, "%s is not for terminals; --output FILE", exporter->name);
 	if (!symbol_options_check(&error))
 		return usage_error(command_export.name, "%s", error->message);
 	input = input_open(given.input, given.kernel, given.force, &error);
@@ -95,6 +95,7 @@ const struct command command_export = {
 		"  firefox      profiler.firefox.com: a track for each task\n"
 		"  perf-script  the text of perf script: stackcollapse-perf.pl and whatever reads that\n"
 		"  csv          a line for each sample: spreadsheets, pandas, DuckDB\n"
+		"  otlp         OpenTelemetry's profiles signal, profiles.proto of v1development: its collectors\n"
 		"  svg          a flame graph without a script: browsers, mail, job summaries\n"
 		"A recording itself is a perf.data file: perf, Hotspot, samply and the Firefox Profiler open it as it "
 		"is.\n"

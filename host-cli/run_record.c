@@ -450,11 +450,17 @@ static json_t *capture_missing(const struct capture *capture)
 	return missing;
 }
 
+static int64_t realtime_offset_ns(void)
+{
+	return g_get_real_time() * 1000 - g_get_monotonic_time() * 1000;
+}
+
 /* VPROF_FEATURE_DESCRIPTION. */
 static char *capture_description(const struct capture *capture, const struct capture_summary *summary)
 {
 	g_autofree char *cpu = processor_model();
-	json_t *description = json_pack("{s:i, s:o}", "version", 1, "host-cpu", text_json(cpu));
+	json_t *description = json_pack("{s:i, s:o, s:I}", "version", 1, "host-cpu", text_json(cpu),
+	                                "realtime-offset-ns", (json_int_t)realtime_offset_ns());
 	char *text;
 
 	object_set(description, "guest", summary->guest);

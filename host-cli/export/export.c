@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "output_file.h"
+#include "text.h"
 
 const struct exporter *const exporters[] = {
-	&export_folded,      &export_pprof, &export_speedscope, &export_firefox,
-	&export_perf_script, &export_csv,   &export_svg,        NULL,
+	&export_folded,  &export_pprof,       &export_speedscope,
+	&export_firefox, &export_perf_script, &export_csv,
+	&export_otlp,    &export_svg,         NULL,
 };
 
 const struct exporter *exporter_find(const char *name)
@@ -53,6 +55,22 @@ static bool read_sample(const struct record_sample *sample, unsigned event, void
 	return true;
 }
 
+/* Times in a recording are the host's CLOCK_MONOTONIC. */
+static uint64_t start_unix_ns(const struct export_profile *profile)
+{
+	uint64_t ahead_ns = member_number(profile->input->description, "realtime-offset-ns", 0), start_ns;
+
+	if (profile->samples == 0 || ahead_ns == 0 || __builtin_add_overflow(profile->first_ns, ahead_ns, &start_ns) ||
+	    start_ns > INT64_MAX)
+		return 0;
+	return start_ns;
+}
+
+const char *export_build_id(const struct export_profile *profile, const char *module)
+{
+	return strcmp(module, "[kernel]") == 0 ? recording_kernel_build_id(profile->input->recording) : NULL;
+}
+
 void export_profile_read(struct export_profile *profile, struct input *input, unsigned event, bool with_stacks)
 {
 	static const struct input_visitor visitor = {.sample = read_sample};
@@ -72,6 +90,7 @@ void export_profile_read(struct export_profile *profile, struct input *input, un
 		.unit = recording_event_counts_time(of) ? "nanoseconds" : "count",
 	};
 	input_walk(input, &visitor, &reading);
+	profile->start_unix_ns = start_unix_ns(profile);
 	if (with_stacks)
 		profile->tasks = stacks_resolve(reading.stacks, input->resolver, &profile->n_tasks);
 	profile->comms = comms;

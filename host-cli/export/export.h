@@ -23,18 +23,20 @@ struct export_profile {
 	uint64_t samples;
 	uint64_t period;            /* summed */
 	uint64_t first_ns, last_ns; /* of the samples; both 0 without any */
+	uint64_t start_unix_ns;     /* the first one's by the wall clock; 0: unknown */
 };
 
 struct exporter {
 	const char *name;    /* in --to */
 	const char *summary; /* the tools that open it */
+	bool binary;         /* nothing for a terminal */
 	bool by_sample;      /* it walks the recording itself (export_samples.h) instead of taking stacks */
 	/* Errors of writing stay in the stream. Another one: false. */
 	bool (*write)(const struct export_profile *profile, FILE *to, GError **error);
 };
 
 extern const struct exporter *const exporters[]; /* NULL-terminated */
-extern const struct exporter export_csv, export_firefox, export_folded, export_perf_script, export_pprof,
+extern const struct exporter export_csv, export_firefox, export_folded, export_otlp, export_perf_script, export_pprof,
 	export_speedscope, export_svg;
 
 /* NULL when there is none of that name. */
@@ -46,6 +48,9 @@ char *exporter_names(void);
 /* Reads the recording's event number `event`; with_stacks: and puts the samples together by stacks. */
 void export_profile_read(struct export_profile *profile, struct input *input, unsigned event, bool with_stacks);
 void export_profile_clear(struct export_profile *profile);
+
+/* The build-id of what a frame's `module` names, where the recording knows it: the kernel's; NULL without. */
+const char *export_build_id(const struct export_profile *profile, const char *module);
 
 /* Writes to `path`, "-" for standard output, through a temporary file beside it: no half file is left. */
 bool export_write(const struct exporter *exporter, const struct export_profile *profile, const char *path,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "export/export.h"
+#include "export/protobuf.h"
 #include "text.h"
 
 /* Field numbers of profile.proto. */
@@ -17,6 +18,7 @@ enum {
 	PROFILE_LOCATION = 4,
 	PROFILE_FUNCTION = 5,
 	PROFILE_STRING_TABLE = 6,
+	PROFILE_TIME_NANOS = 9,
 	PROFILE_DURATION_NANOS = 10,
 	PROFILE_DEFAULT_SAMPLE_TYPE = 14,
 	VALUE_TYPE_TYPE = 1,
@@ -28,6 +30,7 @@ enum {
 	LABEL_STR = 2,
 	MAPPING_ID = 1,
 	MAPPING_FILENAME = 5,
+	MAPPING_BUILD_ID = 6,
 	MAPPING_HAS_FUNCTIONS = 7,
 	LOCATION_ID = 1,
 	LOCATION_MAPPING_ID = 2,
@@ -39,38 +42,8 @@ enum {
 	FUNCTION_FILENAME = 4,
 };
 
-/* Protocol Buffers encoding: a field's key is its number and a wire type, 0 for a varint and 2 for bytes. */
-static void put_varint(GByteArray *to, uint64_t value)
-{
-	do {
-		uint8_t byte = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
-
-		g_byte_array_append(to, &byte, 1);
-		value >>= 7;
-	} while (value != 0);
-}
-
-static void put_number(GByteArray *to, unsigned field, uint64_t value)
-{
-	put_varint(to, field << 3);
-	put_varint(to, value);
-}
-
-static void put_bytes(GByteArray *to, unsigned field, const void *bytes, size_t n)
-{
-	put_varint(to, field << 3 | 2);
-	put_varint(to, n);
-	g_byte_array_append(to, bytes, (guint)n);
-}
-
-/* And frees the message. */
-static void put_message(GByteArray *to, unsigned field, GByteArray *message)
-{
-	put_bytes(to, field, message->data, message->len);
-	g_byte_array_unref(message);
-}
-
 struct encoder {
+	const struct export_profile *profile;
 	GByteArray *out;
 	GHashTable *strings;   /* text -> index; 0 is the empty one */
 	GHashTable *mappings;  /* module -> id, from 1 */
@@ -97,7 +70,7 @@ static uint64_t string_index(struct encoder *encoder, const char *text)
 	uint64_t number = intern(encoder->strings, valid, &is_new);
 
 	if (is_new)
-		put_bytes(encoder->out, PROFILE_STRING_TABLE, valid, strlen(valid));
+		protobuf_bytes(encoder->out, PROFILE_STRING_TABLE, valid, strlen(valid));
 	return number - 1;
 }
 
@@ -107,12 +80,15 @@ static uint64_t mapping_id(struct encoder *encoder, const char *module)
 	uint64_t id = intern(encoder->mappings, module, &is_new);
 
 	if (is_new) {
+		const char *build_id = export_build_id(encoder->profile, module);
 		GByteArray *mapping = g_byte_array_new();
 
-		put_number(mapping, MAPPING_ID, id);
-		put_number(mapping, MAPPING_FILENAME, string_index(encoder, module));
-		put_number(mapping, MAPPING_HAS_FUNCTIONS, 1);
-		put_message(encoder->out, PROFILE_MAPPING, mapping);
+		protobuf_number(mapping, MAPPING_ID, id);
+		protobuf_number(mapping, MAPPING_FILENAME, string_index(encoder, module));
+		if (build_id != NULL)
+			protobuf_number(mapping, MAPPING_BUILD_ID, string_index(encoder, build_id));
+		protobuf_number(mapping, MAPPING_HAS_FUNCTIONS, 1);
+		protobuf_message(encoder->out, PROFILE_MAPPING, mapping);
 	}
 	return id;
 }
@@ -128,19 +104,19 @@ static uint64_t location_id(struct encoder *encoder, const struct call_node *nod
 	if (!is_new)
 		return id;
 	function = g_byte_array_new();
-	put_number(function, FUNCTION_ID, id);
-	put_number(function, FUNCTION_NAME, string_index(encoder, node->symbol));
-	put_number(function, FUNCTION_SYSTEM_NAME, string_index(encoder, node->symbol));
-	put_number(function, FUNCTION_FILENAME, string_index(encoder, node->module));
-	put_message(encoder->out, PROFILE_FUNCTION, function);
+	protobuf_number(function, FUNCTION_ID, id);
+	protobuf_number(function, FUNCTION_NAME, string_index(encoder, node->symbol));
+	protobuf_number(function, FUNCTION_SYSTEM_NAME, string_index(encoder, node->symbol));
+	protobuf_number(function, FUNCTION_FILENAME, string_index(encoder, node->module));
+	protobuf_message(encoder->out, PROFILE_FUNCTION, function);
 
 	line = g_byte_array_new();
-	put_number(line, LINE_FUNCTION_ID, id);
+	protobuf_number(line, LINE_FUNCTION_ID, id);
 	location = g_byte_array_new();
-	put_number(location, LOCATION_ID, id);
-	put_number(location, LOCATION_MAPPING_ID, mapping_id(encoder, node->module));
-	put_message(location, LOCATION_LINE, line);
-	put_message(encoder->out, PROFILE_LOCATION, location);
+	protobuf_number(location, LOCATION_ID, id);
+	protobuf_number(location, LOCATION_MAPPING_ID, mapping_id(encoder, node->module));
+	protobuf_message(location, LOCATION_LINE, line);
+	protobuf_message(encoder->out, PROFILE_LOCATION, location);
 	return id;
 }
 
@@ -149,13 +125,13 @@ static void sample_put(struct encoder *encoder, const char *comm, const struct c
 	GByteArray *sample = g_byte_array_new(), *label = g_byte_array_new();
 
 	for (guint i = encoder->path->len; i-- > 0;) /* the leaf first */
-		put_number(sample, SAMPLE_LOCATION_ID, g_array_index(encoder->path, uint64_t, i));
-	put_number(sample, SAMPLE_VALUE, node->self_samples);
-	put_number(sample, SAMPLE_VALUE, node->self_period);
-	put_number(label, LABEL_KEY, string_index(encoder, "comm"));
-	put_number(label, LABEL_STR, string_index(encoder, comm));
-	put_message(sample, SAMPLE_LABEL, label);
-	put_message(encoder->out, PROFILE_SAMPLE, sample);
+		protobuf_number(sample, SAMPLE_LOCATION_ID, g_array_index(encoder->path, uint64_t, i));
+	protobuf_number(sample, SAMPLE_VALUE, node->self_samples);
+	protobuf_number(sample, SAMPLE_VALUE, node->self_period);
+	protobuf_number(label, LABEL_KEY, string_index(encoder, "comm"));
+	protobuf_number(label, LABEL_STR, string_index(encoder, comm));
+	protobuf_message(sample, SAMPLE_LABEL, label);
+	protobuf_message(encoder->out, PROFILE_SAMPLE, sample);
 }
 
 static void nodes_put(struct encoder *encoder, const char *comm, const struct call_node *nodes, size_t first)
@@ -175,9 +151,9 @@ static void value_type_put(struct encoder *encoder, const char *type, const char
 {
 	GByteArray *value_type = g_byte_array_new();
 
-	put_number(value_type, VALUE_TYPE_TYPE, string_index(encoder, type));
-	put_number(value_type, VALUE_TYPE_UNIT, string_index(encoder, unit));
-	put_message(encoder->out, PROFILE_SAMPLE_TYPE, value_type);
+	protobuf_number(value_type, VALUE_TYPE_TYPE, string_index(encoder, type));
+	protobuf_number(value_type, VALUE_TYPE_UNIT, string_index(encoder, unit));
+	protobuf_message(encoder->out, PROFILE_SAMPLE_TYPE, value_type);
 }
 
 static void profile_put(struct encoder *encoder, const struct export_profile *profile)
@@ -185,8 +161,10 @@ static void profile_put(struct encoder *encoder, const struct export_profile *pr
 	string_index(encoder, "");
 	value_type_put(encoder, "samples", "count");
 	value_type_put(encoder, profile->event, profile->unit);
-	put_number(encoder->out, PROFILE_DURATION_NANOS, profile->last_ns - profile->first_ns);
-	put_number(encoder->out, PROFILE_DEFAULT_SAMPLE_TYPE, string_index(encoder, profile->event));
+	if (profile->start_unix_ns != 0)
+		protobuf_number(encoder->out, PROFILE_TIME_NANOS, profile->start_unix_ns);
+	protobuf_number(encoder->out, PROFILE_DURATION_NANOS, profile->last_ns - profile->first_ns);
+	protobuf_number(encoder->out, PROFILE_DEFAULT_SAMPLE_TYPE, string_index(encoder, profile->event));
 	for (size_t i = 0; i < profile->n_tasks; i++)
 		nodes_put(encoder, profile->tasks[i].comm, profile->tasks[i].nodes,
 		          profile->tasks[i].nodes[0].first_child);
@@ -220,6 +198,7 @@ static GHashTable *table_new(void)
 static bool pprof_write(const struct export_profile *profile, FILE *to, GError **error)
 {
 	struct encoder encoder = {
+		.profile = profile,
 		.out = g_byte_array_new(),
 		.strings = table_new(),
 		.mappings = table_new(),
@@ -240,6 +219,7 @@ static bool pprof_write(const struct export_profile *profile, FILE *to, GError *
 
 const struct exporter export_pprof = {
 	.name = "pprof",
+	.binary = true,
 	.summary = "profile.proto: go tool pprof, Pyroscope, Parca, Grafana",
 	.write = pprof_write,
 };

@@ -55,8 +55,10 @@ enum vprof_chain_end { VPROF_CHAIN_UNKNOWN, VPROF_CHAIN_ENDS(X) VPROF_CHAIN_END_
 
 /*
  * UTF-8 JSON, one object: {"version": 1, "guest": {...}, "events": [...], "statistics": {...}, "end": {...},
- * "phases": [...], "marks": [...], "exec": {...}, "host-cpu": TEXT, "unwinder": TEXT, "missing": [TEXT]}; members as
- * the control methods query-guest, session-start and query-stats return them.
+ * "phases": [...], "marks": [...], "exec": {...}, "host-cpu": TEXT, "realtime-offset-ns": N, "unwinder": TEXT,
+ * "missing": [TEXT]}; members as the control methods query-guest, session-start and query-stats return them.
+ *
+ * realtime-offset-ns: how far the host's CLOCK_REALTIME was ahead of CLOCK_MONOTONIC when the recording was finished.
  *
  * phases: what the guest wrote to port 0x80: {"vcpu": N, "value": N, "time-ns": N}.
  * marks: the begin and the end of phases that have names: {"name": TEXT, "kind": "begin" or "end", "time-ns": N}, in
