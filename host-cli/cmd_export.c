@@ -26,28 +26,14 @@ static const GOptionEntry options[] = {
 	{NULL},
 };
 
-/* The number of the event asked for; -1: there is none of that name. */
-static int event_number(const struct input *input)
-{
-	size_t n = recording_n_events(input->recording);
-
-	for (size_t i = 0; i < n; i++)
-		if (given.event == NULL || strcmp(recording_event(input->recording, i)->name, given.event) == 0)
-			return (int)i;
-	return -1;
-}
-
 static bool export(struct input *input, const struct exporter *exporter, const char *path, GError **error)
 {
 	struct export_profile profile;
-	int event = event_number(input);
+	const int event = input_event_number(input, given.event, error);
 	bool written;
 
-	if (event < 0) {
-		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s has no event \"%s\"", input->path,
-		            given.event != NULL ? given.event : "");
+	if (event < 0)
 		return false;
-	}
 	export_profile_read(&profile, input, (unsigned)event, !exporter->by_sample);
 	input_say_warnings(input);
 	written = export_write(exporter, &profile, path, error);

@@ -36,6 +36,7 @@ extern const struct command command_diff;
 extern const struct command command_gate;
 extern const struct command command_history;
 extern const struct command command_export;
+extern const struct command command_push;
 extern const struct command command_list;
 extern const struct command command_mpstat;
 extern const struct command command_ctl;

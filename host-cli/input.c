@@ -252,6 +252,18 @@ struct comms *input_comms(struct input *input)
 	return walk.comms;
 }
 
+int input_event_number(const struct input *input, const char *name, GError **error)
+{
+	const size_t n = recording_n_events(input->recording);
+
+	for (size_t i = 0; i < n; i++)
+		if (name == NULL || strcmp(recording_event(input->recording, i)->name, name) == 0)
+			return (int)i;
+	g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s has no event \"%s\"", input->path,
+	            name != NULL ? name : "");
+	return -1;
+}
+
 void input_walk(struct input *input, const struct input_visitor *visitor, void *data)
 {
 	struct walk walk = {.input = input, .visitor = visitor, .data = data};

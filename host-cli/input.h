@@ -47,6 +47,9 @@ void input_take_symbol_options(struct input *input, bool force);
 /* Leaves the samples of all phases but those that match `pattern` out. PHASES_ERROR_NONE when there is none. */
 bool input_select_phase(struct input *input, const char *pattern, GError **error);
 
+/* The number of the event of that name, NULL for the first; -1, and G_OPTION_ERROR_BAD_VALUE, when there is none. */
+int input_event_number(const struct input *input, const char *name, GError **error);
+
 /* Returns false to end the walk. */
 struct input_visitor {
 	/* `event`: 0..recording_n_events-1. The period is never 0 where the recording says anything about it. */

@@ -32,7 +32,7 @@ static const struct recording_symbol hostile_symbols[] = {
 };
 
 static const char description[] =
-	"{\"version\": 1,"
+	"{\"version\": 1, \"realtime-offset-ns\": 1700000000000000000,"
 	" \"guest\": {\"name\": \"golden\", \"kind\": \"kvm\", \"kernel\": \"/boot/vmlinux\", \"initrd\": null,"
 	" \"command-line\": \"console=ttyS0\", \"memory-bytes\": 536870912, \"vcpus\": 2, \"quirks\": []},"
 	" \"rate\": {\"frequency-hz\": 999}, \"unwinder\": \"fp\","

@@ -39,7 +39,7 @@ def manual_page(command):
 
 class Surface(unittest.TestCase):
     def test_commands_are_known(self):
-        self.assertEqual(commands(), ["run", "attach", "report", "annotate", "script", "diff", "gate", "history", "export", "top", "stat", "list", "mpstat", "counter", "probe", "trace", "ctl", "doctor", "completion", "help", "version"])
+        self.assertEqual(commands(), ["run", "attach", "report", "annotate", "script", "diff", "gate", "history", "export", "push", "top", "stat", "list", "mpstat", "counter", "probe", "trace", "ctl", "doctor", "completion", "help", "version"])
 
     def test_manual_of_each_command(self):
         for command in commands():

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "export/export.h"
+#include "message.h"
+#include "push/push_sender.h"
+#include "push/push_spool.h"
+#include "symbol_options.h"
+#include "text.h"
+#include "units.h"
+
+#define DEFAULT_NAME "vprof"
+#define DEFAULT_TIME_LIMIT_S 60
+#define REQUEST_MS_MAX 30000
+#define WAIT_FIRST_US (G_USEC_PER_SEC / 4)
+#define WAIT_MAX_US (30 * G_USEC_PER_SEC)
+#define SPOOL_BYTES_MAX (UINT64_C(256) << 20)
+
+static struct {
+	char *input, *event, *name, *spool, *time_limit, *kernel;
+	char **labels, **headers;
+	gboolean spooled, force;
+} given;
+
+static const GOptionEntry options[] = {
+	{"input", 'i', 0, G_OPTION_ARG_FILENAME, &given.input, "recording to send (default " INPUT_DEFAULT_PATH ")",
+         "FILE"},
+	{"event", 'e', 0, G_OPTION_ARG_STRING, &given.event, "the event to take (default the first)", "EVENT"},
+	{"name", 'n', 0, G_OPTION_ARG_STRING, &given.name,
+         "the application's name at the server (default " DEFAULT_NAME ")", "NAME"},
+	{"label", 'l', 0, G_OPTION_ARG_STRING_ARRAY, &given.labels, "a label more, NAME=VALUE; may be given again",
+         "LABEL"},
+	{"header", 'H', 0, G_OPTION_ARG_STRING_ARRAY, &given.headers,
+         "a header for the server, as X-Scope-OrgID: NAME; may be given again", "HEADER"},
+	{"time-limit", 0, 0, G_OPTION_ARG_STRING, &given.time_limit, "give up for now after DURATION (default 60s)",
+         "DURATION"},
+	{"spool", 0, 0, G_OPTION_ARG_FILENAME, &given.spool, "keep what cannot be sent in DIR", "DIR"},
+	{"spooled", 0, 0, G_OPTION_ARG_NONE, &given.spooled, "send what is kept there, and no recording", NULL},
+	{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &given.kernel, "take symbols from IMAGE, not from the recording",
+         "IMAGE"},
+	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "use IMAGE and files even if their build-ids are others",
+         NULL},
+	SYMBOL_OPTIONS,
+	{NULL},
+};
+
+/* ---- a profile of a recording ---- */
+
+/* The server's syntax knows no quotes: what ends a value cannot be in one. */
+static char *label_value(const char *text)
+{
+	g_autofree char *valid = g_utf8_make_valid(text, -1);
+	g_autofree char *printable = text_printable(valid);
+
+	g_strdelimit(printable, ",{}=\"", '_');
+	return g_steal_pointer(&printable);
+}
+
+static void label_add(GString *name, const char *label, const char *text)
+{
+	g_autofree char *value = NULL;
+
+	if (text == NULL || *text == '\0')
+		return;
+	value = label_value(text);
+	g_string_append_printf(name, "%s%s=%s", g_str_has_suffix(name->str, "{") ? "" : ",", label, value);
+}
+
+static bool label_name_is_good(const char *label, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!g_ascii_isalpha(label[i]) && label[i] != '_' && (i == 0 || !g_ascii_isdigit(label[i])))
+			return false;
+	return n > 0;
+}
+
+static bool labels_check(GError **error)
+{
+	for (char **label = given.labels; label != NULL && *label != NULL; label++)
+		if (!label_name_is_good(*label, strcspn(*label, "=")) || strchr(*label, '=') == NULL) {
+			g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+			            "--label takes NAME=VALUE with letters, digits and _ in its name, not \"%s\"",
+			            *label);
+			return false;
+		}
+	return true;
+}
+
+static char *server_name(const struct export_profile *profile)
+{
+	const struct input *input = profile->input;
+	g_autofree char *application = label_value(given.name != NULL ? given.name : DEFAULT_NAME);
+	GString *name = g_string_new(NULL);
+
+	g_string_append_printf(name, "%s{", application);
+	label_add(name, "domain", member_text(json_object_get(input->description, "guest"), "name"));
+	label_add(name, "event", profile->event);
+	label_add(name, "host", g_get_host_name());
+	label_add(name, "kernel_build_id", recording_kernel_build_id(input->recording));
+	label_add(name, "kernel_release", recording_release(input->recording));
+	for (char **label = given.labels; label != NULL && *label != NULL; label++) {
+		g_autofree char *key = g_strndup(*label, strcspn(*label, "="));
+
+		label_add(name, key, *label + strlen(key) + 1);
+	}
+	g_string_append_c(name, '}');
+	return g_string_free(name, FALSE);
+}
+
+/* What older recordings do not say: they were finished when their file was. */
+static void start_guess(struct export_profile *profile)
+{
+	const uint64_t duration_ns = profile->last_ns - profile->first_ns;
+	struct stat status;
+	uint64_t end_ns;
+
+	if (profile->start_unix_ns != 0 || stat(profile->path, &status) != 0 || status.st_mtim.tv_sec < 0)
+		return;
+	end_ns = (uint64_t)status.st_mtim.tv_sec * UINT64_C(1000000000) + (uint64_t)status.st_mtim.tv_nsec;
+	profile->start_unix_ns = end_ns > duration_ns ? end_ns - duration_ns : 0;
+}
+
+static GBytes *pprof_bytes(const struct export_profile *profile, GError **error)
+{
+	char *bytes = NULL;
+	size_t n = 0;
+	FILE *file = open_memstream(&bytes, &n);
+	bool written = export_pprof.write(profile, file, error);
+
+	fclose(file);
+	if (written && n > PUSH_PROFILE_BYTES_MAX) {
+		g_set_error(error, PUSH_SPOOL_ERROR, PUSH_SPOOL_ERROR_FORMAT,
+		            "the profile has %zu bytes, more than the %u that are sent", n, PUSH_PROFILE_BYTES_MAX);
+		written = false;
+	}
+	if (written)
+		return g_bytes_new_with_free_func(bytes, n, free, bytes);
+	free(bytes);
+	return NULL;
+}
+
+static bool profile_make(struct input *input, struct push_profile *made, GError **error)
+{
+	const int event = input_event_number(input, given.event, error);
+	struct export_profile profile;
+
+	if (event < 0)
+		return false;
+	export_profile_read(&profile, input, (unsigned)event, true);
+	input_say_warnings(input);
+	start_guess(&profile);
+	made->from_s = profile.start_unix_ns / 1000000000;
+	made->until_s = made->from_s + (profile.last_ns - profile.first_ns) / 1000000000 + 1;
+	made->name = server_name(&profile);
+	made->pprof = pprof_bytes(&profile, error);
+	export_profile_clear(&profile);
+	if (made->pprof == NULL)
+		push_profile_clear(made);
+	return made->pprof != NULL;
+}
+
+static bool recording_spool(struct push_spool *spool, GError **error)
+{
+	struct input *input = input_open(given.input, given.kernel, given.force, error);
+	struct push_profile profile = {0};
+	bool made;
+
+	if (input == NULL)
+		return false;
+	input_take_symbol_options(input, given.force);
+	made = profile_make(input, &profile, error) && push_spool_add(spool, &profile, error);
+	push_profile_clear(&profile);
+	input_free(input);
+	return made;
+}
+
+/* ---- sending what is there ---- */
+
+struct pushing {
+	struct push_spool *spool;
+	struct push_sender *sender;
+	int64_t deadline_us;
+	unsigned sent, refused;
+	uint64_t bytes;
+};
+
+static int64_t left_us(const struct pushing *pushing)
+{
+	return pushing->deadline_us - g_get_monotonic_time();
+}
+
+/* Between half and all of it, lest those that failed together come back together. */
+static int64_t spread_us(int64_t wait_us)
+{
+	return wait_us / 2 + (int64_t)(g_random_double() * (double)wait_us / 2);
+}
+
+/* Waits, and says so; false: there is no time left for that. */
+static bool wait_for_server(const struct pushing *pushing, int64_t *wait_us, uint64_t asked_s, const GError *why)
+{
+	int64_t wait = MAX(spread_us(*wait_us), (int64_t)MIN(asked_s, INT32_MAX) * G_USEC_PER_SEC);
+
+	if (wait >= left_us(pushing))
+		return false;
+	say("%s; again in %.1f s", why->message, (double)wait / G_USEC_PER_SEC);
+	g_usleep((gulong)wait);
+	*wait_us = MIN(*wait_us * 2, WAIT_MAX_US);
+	return true;
+}
+
+/* Tries until it is decided, or the time is over. */
+static bool profile_send(struct pushing *pushing, const struct push_profile *profile, GError **error)
+{
+	int64_t wait_us = WAIT_FIRST_US;
+
+	for (;;) {
+		const int64_t timeout_ms = CLAMP(left_us(pushing) / 1000, 1, REQUEST_MS_MAX);
+		g_autoptr(GError) why = NULL;
+		uint64_t asked_s;
+
+		if (push_sender_send(pushing->sender, profile, timeout_ms, &asked_s, &why))
+			return true;
+		if (!g_error_matches(why, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_LATER) ||
+		    !wait_for_server(pushing, &wait_us, asked_s, why)) {
+			g_propagate_error(error, g_steal_pointer(&why));
+			return false;
+		}
+	}
+}
+
+/* False: the rest has to wait as well. */
+static bool file_send(struct pushing *pushing, const char *name, GError **error)
+{
+	struct push_profile profile;
+	g_autoptr(GError) why = NULL;
+	bool sent;
+
+	if (!push_spool_read(pushing->spool, name, &profile, &why)) {
+		warn("%s; it is left out", why->message);
+		return true;
+	}
+	sent = profile_send(pushing, &profile, &why);
+	if (sent) {
+		pushing->sent++;
+		pushing->bytes += g_bytes_get_size(profile.pprof);
+	} else if (g_error_matches(why, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_REFUSED)) {
+		say("%s; %s is given up", why->message, profile.name);
+		pushing->refused++;
+	} else {
+		g_propagate_error(error, g_steal_pointer(&why));
+	}
+	push_profile_clear(&profile);
+	if (*error != NULL)
+		return false;
+	push_spool_remove(pushing->spool, name);
+	return true;
+}
+
+static bool spool_send(struct pushing *pushing, GError **error)
+{
+	g_autoptr(GPtrArray) names = NULL;
+
+	if (!push_spool_lock(pushing->spool, pushing->deadline_us, error))
+		return false;
+	names = push_spool_list(pushing->spool);
+	for (guint i = 0; i < names->len; i++)
+		if (!file_send(pushing, g_ptr_array_index(names, i), error))
+			return false;
+	return true;
+}
+
+static int conclude(const struct pushing *pushing, const GError *error)
+{
+	g_autoptr(GPtrArray) left = push_spool_list(pushing->spool);
+	g_autofree char *size = units_format_bytes(pushing->bytes);
+
+	if (pushing->sent > 0)
+		say("sent %u profile%s (%s)", pushing->sent, pushing->sent == 1 ? "" : "s", size);
+	if (error == NULL)
+		return pushing->refused > 0 ? STATUS_FAILED : STATUS_OK;
+	failure(error);
+	if (left->len > 0)
+		say("%u profile%s kept in %s for the next push", left->len, left->len == 1 ? " is" : "s are",
+		    push_spool_folder(pushing->spool));
+	return STATUS_FAILED;
+}
+
+static int push(struct pushing *pushing)
+{
+	g_autoptr(GError) error = NULL;
+	unsigned dropped;
+
+	if (!given.spooled && !recording_spool(pushing->spool, &error))
+		return failure(error);
+	dropped = push_spool_trim(pushing->spool, SPOOL_BYTES_MAX);
+	if (dropped > 0)
+		warn("%s is full: its oldest %u profiles are dropped", push_spool_folder(pushing->spool), dropped);
+	spool_send(pushing, &error);
+	return conclude(pushing, error);
+}
+
+static int push_run(unsigned n, char **arguments)
+{
+	g_autoptr(GError) error = NULL;
+	struct pushing pushing = {0};
+	uint64_t limit_s = DEFAULT_TIME_LIMIT_S;
+	int status;
+
+	if (n == 0)
+		return usage_error(command_push.name, "URL of the server is missing");
+	if (given.spooled && given.input != NULL)
+		return usage_error(command_push.name, "--spooled sends no recording; leave --input away");
+	if ((given.time_limit != NULL && !units_parse_duration("--time-limit", given.time_limit, &limit_s, &error)) ||
+	    !labels_check(&error) || !symbol_options_check(&error))
+		return usage_error(command_push.name, "%s", error->message);
+	pushing.sender = push_sender_new(arguments[0], (const char *const *)given.headers, &error);
+	if (pushing.sender == NULL)
+		return g_error_matches(error, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_URL)
+		               ? usage_error(command_push.name, "%s", error->message)
+		               : failure(error);
+	pushing.deadline_us = g_get_monotonic_time() + (int64_t)limit_s * G_USEC_PER_SEC;
+	pushing.spool = push_spool_open(given.spool, &error);
+	status = pushing.spool != NULL ? push(&pushing) : failure(error);
+	push_spool_free(pushing.spool);
+	push_sender_free(pushing.sender);
+	return status;
+}
+
+const struct command command_push = {
+	.name = "push",
+	.summary = "Send a recording's profile to a server that collects those of many hosts",
+	.arguments = "URL",
+	.max_arguments = 1,
+	.manual = "vprof-push",
+	.description =
+		"URL is that of a server with Pyroscope's HTTP API, as Grafana Pyroscope and Alloy have it; what is "
+		"sent is\n"
+		"pprof. Its labels are the guest (domain), the host, the event, and the kernel's release and "
+		"build-id.\n"
+		"\n"
+		"What the server does not take is kept on disk (--spool), tried again with growing pauses for as long "
+		"as\n"
+		"--time-limit says, and sent by the next push. Recording has no part in it.\n"
+		"\n"
+		"Examples:\n"
+		"  vprof push http://pyroscope:4040 -i web01.data -l rack=b7\n"
+		"  vprof push https://profiles.example.org -H 'X-Scope-OrgID: kernel' --time-limit 10m\n"
+		"  vprof push http://pyroscope:4040 --spooled",
+	.options = options,
+	.run = push_run,
+};

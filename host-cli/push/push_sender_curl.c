@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <curl/curl.h>
+#include <string.h>
+
+#include "push/push_sender.h"
+#include "text.h"
+
+#define CONNECT_MS 10000
+#define ANSWER_BYTES_MAX 512 /* of a refusal, for the message */
+
+G_DEFINE_QUARK(push - sender - error - quark, push_sender_error)
+
+struct push_sender {
+	CURL *curl;
+	struct curl_slist *headers;
+	char *url;       /* with "/ingest" */
+	char *shown;     /* without what is secret in it */
+	GString *answer; /* of the request under way */
+	char problem[CURL_ERROR_SIZE];
+};
+
+/* NULL: it is none. New string. */
+static char *part_of(CURLU *url, CURLUPart part)
+{
+	char *text = NULL, *copy;
+
+	if (curl_url_get(url, part, &text, 0) != CURLUE_OK)
+		return NULL;
+	copy = g_strdup(text);
+	curl_free(text);
+	return copy;
+}
+
+static bool url_take(struct push_sender *sender, const char *text, GError **error)
+{
+	CURLU *url = curl_url();
+	g_autofree char *scheme = NULL, *path = NULL, *ingest = NULL;
+	CURLUcode code = curl_url_set(url, CURLUPART_URL, text, 0);
+
+	if (code == CURLUE_OK) {
+		scheme = part_of(url, CURLUPART_SCHEME);
+		path = part_of(url, CURLUPART_PATH);
+		if (path[strlen(path) - 1] == '/')
+			path[strlen(path) - 1] = '\0';
+		ingest =
+			g_str_has_suffix(path, "/ingest") ? g_steal_pointer(&path) : g_strconcat(path, "/ingest", NULL);
+		curl_url_set(url, CURLUPART_PATH, ingest, 0);
+		curl_url_set(url, CURLUPART_QUERY, NULL, 0);
+		curl_url_set(url, CURLUPART_FRAGMENT, NULL, 0);
+		sender->url = part_of(url, CURLUPART_URL);
+		curl_url_set(url, CURLUPART_USER, NULL, 0);
+		curl_url_set(url, CURLUPART_PASSWORD, NULL, 0);
+		sender->shown = part_of(url, CURLUPART_URL);
+	}
+	curl_url_cleanup(url);
+	if (scheme != NULL && (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0))
+		return true;
+	g_set_error(error, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_URL, "%s is no URL of a server: %s", text,
+	            code != CURLUE_OK ? curl_url_strerror(code) : "http:// or https:// is wanted");
+	return false;
+}
+
+/* Keeps the beginning; more is no reason to end the transfer. */
+static size_t answer_take(char *bytes, size_t size, size_t n, void *data)
+{
+	GString *answer = data;
+
+	g_string_append_len(answer, bytes, (gssize)MIN(size * n, ANSWER_BYTES_MAX - answer->len));
+	return size * n;
+}
+
+static void options_set(struct push_sender *sender)
+{
+	curl_easy_setopt(sender->curl, CURLOPT_ERRORBUFFER, sender->problem);
+	curl_easy_setopt(sender->curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(sender->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(sender->curl, CURLOPT_USERAGENT, "vprof/" VPROF_VERSION);
+	curl_easy_setopt(sender->curl, CURLOPT_HTTPHEADER, sender->headers);
+	curl_easy_setopt(sender->curl, CURLOPT_WRITEFUNCTION, answer_take);
+	curl_easy_setopt(sender->curl, CURLOPT_WRITEDATA, sender->answer);
+	curl_easy_setopt(sender->curl, CURLOPT_POST, 1L);
+}
+
+struct push_sender *push_sender_new(const char *url, const char *const *headers, GError **error)
+{
+	struct push_sender *sender = g_new0(struct push_sender, 1);
+
+	sender->answer = g_string_new(NULL);
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	sender->curl = curl_easy_init();
+	/* No round trip of its own to ask whether the body is welcome. */
+	sender->headers = curl_slist_append(NULL, "Expect:");
+	sender->headers = curl_slist_append(sender->headers, "Content-Type: binary/octet-stream");
+	for (; headers != NULL && *headers != NULL; headers++)
+		sender->headers = curl_slist_append(sender->headers, *headers);
+	if (!url_take(sender, url, error)) {
+		push_sender_free(sender);
+		return NULL;
+	}
+	options_set(sender);
+	return sender;
+}
+
+void push_sender_free(struct push_sender *sender)
+{
+	if (sender == NULL)
+		return;
+	curl_easy_cleanup(sender->curl);
+	curl_slist_free_all(sender->headers);
+	curl_global_cleanup();
+	g_string_free(sender->answer, TRUE);
+	g_free(sender->url);
+	g_free(sender->shown);
+	g_free(sender);
+}
+
+static char *request_url(const struct push_sender *sender, const struct push_profile *profile)
+{
+	char *name = curl_easy_escape(sender->curl, profile->name, 0);
+	char *url = g_strdup_printf("%s?name=%s&from=%" G_GUINT64_FORMAT "&until=%" G_GUINT64_FORMAT
+	                            "&format=pprof&spyName=vprof",
+	                            sender->url, name, profile->from_s, profile->until_s);
+
+	curl_free(name);
+	return url;
+}
+
+static enum push_sender_error error_of_status(long status)
+{
+	switch (status) {
+	case 400: /* Bad Request */
+	case 413: /* Content Too Large */
+	case 415: /* Unsupported Media Type */
+	case 422: /* Unprocessable Content */
+		return PUSH_SENDER_ERROR_REFUSED;
+	case 408: /* Request Timeout */
+	case 425: /* Too Early */
+	case 429: /* Too Many Requests */
+		return PUSH_SENDER_ERROR_LATER;
+	default:
+		return status >= 500 ? PUSH_SENDER_ERROR_LATER : PUSH_SENDER_ERROR_SERVER;
+	}
+}
+
+static bool answered(struct push_sender *sender, uint64_t *wait_s, GError **error)
+{
+	g_autofree char *answer = text_printable(g_strstrip(sender->answer->str));
+	curl_off_t wait = 0;
+	long status = 0;
+
+	curl_easy_getinfo(sender->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (status >= 200 && status < 300)
+		return true;
+	curl_easy_getinfo(sender->curl, CURLINFO_RETRY_AFTER, &wait);
+	*wait_s = (uint64_t)MAX(wait, 0);
+	g_set_error(error, PUSH_SENDER_ERROR, (gint)error_of_status(status), "%s answers with status %ld%s%s",
+	            sender->shown, status, *answer != '\0' ? ": " : "", answer);
+	return false;
+}
+
+bool push_sender_send(struct push_sender *sender, const struct push_profile *profile, int64_t timeout_ms,
+                      uint64_t *wait_s, GError **error)
+{
+	g_autofree char *url = request_url(sender, profile);
+	gsize n;
+	const void *bytes = g_bytes_get_data(profile->pprof, &n);
+	CURLcode code;
+
+	*wait_s = 0;
+	g_string_truncate(sender->answer, 0);
+	sender->problem[0] = '\0';
+	curl_easy_setopt(sender->curl, CURLOPT_URL, url);
+	curl_easy_setopt(sender->curl, CURLOPT_POSTFIELDS, n > 0 ? bytes : "");
+	curl_easy_setopt(sender->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
+	curl_easy_setopt(sender->curl, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+	curl_easy_setopt(sender->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)MIN(timeout_ms, CONNECT_MS));
+	code = curl_easy_perform(sender->curl);
+	if (code == CURLE_OK)
+		return answered(sender, wait_s, error);
+	g_set_error(error, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_LATER, "cannot reach %s: %s", sender->shown,
+	            sender->problem[0] != '\0' ? sender->problem : curl_easy_strerror(code));
+	return false;
+}

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""vprof push, against servers that take what they get, refuse, do not answer, or are not there."""
+import fcntl
+import gzip
+import http.server
+import os
+import socket
+import subprocess
+import threading
+import urllib.parse
+
+import harness
+from harness import BIN, VPROF
+
+# START_NS and realtime-offset-ns of make_recordings.c; 100 samples, a millisecond apart
+START_S = 1700000000 + 5
+
+
+class Server:
+    """Answers as `statuses` says, in turn and then as the last of them; None: not at all."""
+
+    def __init__(self, *statuses, headers=()):
+        self.requests, self.closing, self.arrived = [], threading.Event(), threading.Event()
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                url = urllib.parse.urlsplit(self.path)
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                status = statuses[min(len(outer.requests), len(statuses) - 1)]
+                outer.requests.append((url.path, dict(urllib.parse.parse_qsl(url.query)), self.headers, body))
+                outer.arrived.set()
+                if status is None:
+                    outer.closing.wait()
+                    return
+                self.send_response(status)
+                for name, value in headers:
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(b"as the test \x1b[31mwants it\n")
+
+            def log_message(self, *arguments):
+                pass
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.http.serve_forever)
+        self.thread.start()
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+
+    def close(self):
+        self.closing.set()
+        self.http.shutdown()
+        self.http.server_close()
+        self.thread.join()
+
+
+class Push(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        version = subprocess.run([VPROF, "version"], capture_output=True, text=True, check=True).stdout
+        harness.need("libcurl" in version, "vprof was built without libcurl")
+        subprocess.run([BIN / "make_recordings"], cwd=self.folder, check=True)
+        self.spool = self.folder / "spool"
+        self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "no_proxy": "*", "LC_ALL": "C.UTF-8"}
+
+    def server(self, *statuses, **options):
+        server = Server(*statuses, **options)
+        self.addCleanup(server.close)
+        return server
+
+    def nobody(self):
+        """The URL of a port where nobody listens, and none other gets."""
+        bound = socket.socket()
+        self.addCleanup(bound.close)
+        bound.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{bound.getsockname()[1]}"
+
+    def push(self, *arguments, recording="clock.data", status=0):
+        source = ("-i", recording) if recording else ("--spooled",)
+        return self.run_program(VPROF, "push", *arguments, *source, "--spool", self.spool, status=status, cwd=self.folder,
+                                env=self.environment, timeout=120)[1]
+
+    def left(self):
+        return sorted(file for file in self.spool.iterdir() if file.suffix == ".push")
+
+    def test_what_is_sent(self):
+        server = self.server(200)
+        err = self.push(server.url + "/", "-l", "rack=b7", "-l", "odd=a,b={c}", "-H", "X-Scope-OrgID: kernel")
+        self.assertRegex(err, r"\Avprof: sent 1 profile \([\d.]+ \w+\)\n\Z")
+        [(path, query, headers, body)] = server.requests
+        self.assertEqual(path, "/ingest")
+        name = query.pop("name")
+        self.assertEqual(query, {"from": str(START_S), "until": str(START_S + 1), "format": "pprof", "spyName": "vprof"})
+        self.assertEqual(name, f"vprof{{domain=golden,event=task-clock,host={socket.gethostname()},"
+                               "kernel_build_id=deadbeef" + 32 * "0" + ",kernel_release=6.1.0-golden,rack=b7,odd=a_b__c_}")
+        self.assertEqual([headers["X-Scope-OrgID"], headers["Expect"]], ["kernel", None])
+        self.run_program(VPROF, "export", "-t", "pprof", "-i", "clock.data", "-o", "export.pb.gz", cwd=self.folder)
+        self.assertEqual(gzip.decompress(body), gzip.decompress((self.folder / "export.pb.gz").read_bytes()))
+        self.assertEqual(self.left(), [])
+
+    def test_it_asks_again(self):
+        server = self.server(503, 429, 200)
+        err = self.push(server.url)
+        self.assertEqual(err.count("; again in "), 2, err)
+        self.assertIn(f"{server.url}/ingest answers with status 503: as the test ?[31mwants it; again in", err)
+        self.assertEqual(len({body for _, _, _, body in server.requests}), 1)
+        self.assertEqual([len(server.requests), self.left()], [3, []])
+
+    def test_it_waits_as_long_as_it_is_told(self):
+        """The server's hour is longer than the time limit: there is nothing to wait for."""
+        server = self.server(503, headers=[("Retry-After", "3600")])
+        self.assertNotIn("again in", self.push(server.url, "--time-limit", "30m", status=1))
+        self.assertEqual([len(server.requests), len(self.left())], [1, 1])
+
+    def test_dead_server_and_the_next_push(self):
+        nobody = self.nobody()
+        for recording, n in ("clock.data", 1), ("calls.data", 2):
+            err = self.push(nobody, "--time-limit", "1s", recording=recording, status=1)
+            self.assertRegex(err, f"cannot reach {nobody}/ingest: .*\nvprof: {n} profiles? (is|are) kept in {self.spool} for the next push\n")
+            self.assertEqual(len(self.left()), n)
+        server = self.server(500, 200)
+        self.assertRegex(self.push(server.url, recording="tasks.data"), r"sent 3 profiles")
+        bodies = [body for _, _, _, body in server.requests]
+        self.assertEqual(len(bodies), 4)
+        self.assertEqual(bodies[0], bodies[1])
+        self.assertEqual(self.left(), [])
+        # The oldest first.
+        for body, recording in zip(bodies[1:], ("clock.data", "calls.data", "tasks.data")):
+            self.run_program(VPROF, "export", "-t", "pprof", "-i", recording, "-o", "export.pb.gz", cwd=self.folder)
+            self.assertEqual(gzip.decompress(body), gzip.decompress((self.folder / "export.pb.gz").read_bytes()), recording)
+
+    def test_server_that_does_not_answer(self):
+        server = self.server(None)
+        err = self.push(server.url, "--time-limit", "1s", status=1)
+        self.assertIn("cannot reach", err)
+        self.assertEqual(len(self.left()), 1)
+        server = self.server(200)
+        self.push(server.url, recording=None)
+        self.assertEqual([len(server.requests), self.left()], [1, []])
+        self.assertEqual(self.push(server.url, recording=None), "")
+
+    def test_killed_while_it_sends(self):
+        server = self.server(None)
+        process = self.start(VPROF, "push", server.url, "-i", "clock.data", "--spool", self.spool, cwd=self.folder,
+                             env=self.environment)
+        self.assertTrue(server.arrived.wait(60))
+        process.terminate()
+        self.finish(process, status=-15)
+        self.assertEqual(len(self.left()), 1)
+        server = self.server(200)
+        self.push(server.url, recording=None)
+        self.assertEqual([len(server.requests), self.left()], [1, []])
+
+    def test_what_is_given_up_and_what_is_not(self):
+        self.assertRegex(self.push(self.server(400).url, status=1), r"status 400: .*; vprof\{domain=golden.*\} is given up")
+        self.assertEqual(self.left(), [])
+        server = self.server(401)
+        self.assertRegex(self.push(server.url, status=1), "status 401: .*\n.*1 profile is kept")
+        self.assertEqual([len(server.requests), len(self.left())], [1, 1])
+
+    def test_two_at_once(self):
+        """While another sends, ours waits and then leaves its profile there."""
+        self.spool.mkdir()
+        with open(self.spool / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            server = self.server(200)
+            err = self.push(server.url, "--time-limit", "1s", status=1)
+            self.assertIn(f"another push is sending from {self.spool}", err)
+            self.assertEqual([len(server.requests), len(self.left())], [0, 1])
+        self.push(server.url, recording=None)
+        self.assertEqual(len(server.requests), 1)
+
+    def test_spool_is_limited(self):
+        self.spool.mkdir()
+        for i in range(3):
+            with open(self.spool / f"{i:016x}-1.push", "wb") as file:
+                file.write(b'{"format":"vprof-push","version":1,"name":"old{}","from":1,"until":2}\nold')
+                file.truncate(100 << 20)
+        err = self.push(self.nobody(), "--time-limit", "1s", status=1)
+        self.assertIn("is full: its oldest 1 profiles are dropped", err)
+        self.assertEqual([file.name for file in self.left()][:2], [f"{i:016x}-1.push" for i in (1, 2)])
+
+    def test_foreign_files_in_the_spool(self):
+        self.spool.mkdir()
+        files = {"0-a": b"", "0-b": b"{}\nbytes", "0-c": b"\xff" * 100000, "0-d": b'{"format":"vprof-push","version":2,"name":"x"}\n',
+                 "0-e": b'{"format":"vprof-push","version":1,"name":3}\n'}
+        for name, content in files.items():
+            (self.spool / f"{name}.push").write_bytes(content)
+        (self.spool / "0-f.push").mkdir()
+        os.mkfifo(self.spool / "0-g.push")
+        server = self.server(200)
+        err = self.push(server.url)
+        self.assertEqual(err.count("it is left out"), 7, err)
+        self.assertEqual([len(server.requests), len(self.left())], [1, 7])
+
+    def test_refusals(self):
+        for url in "ftp://example.org", "nonsense", "file:///etc/passwd", "":
+            self.assertIn("is no URL of a server", self.push(url, status=2))
+        self.assertIn("cannot make the folder", self.run_program(
+            VPROF, "push", "http://127.0.0.1:1", "-i", "clock.data", "--spool", "clock.data/x", status=1, cwd=self.folder)[1])
+        self.assertIn("missing.data: No such file", self.push(self.nobody(), recording="missing.data", status=1))
+        self.assertIn('has no event "cycles"', self.push(self.nobody(), "-e", "cycles", status=1))
+        self.assertEqual(self.left(), [])
+
+    def test_password_is_not_shown(self):
+        server = self.server(401)
+        err = self.push(server.url.replace("//", "//me:secret@"), status=1)
+        self.assertNotIn("secret", err)
+        self.assertTrue(server.requests[0][2]["Authorization"].startswith("Basic "))
+
+
+if __name__ == "__main__":
+    harness.main()
