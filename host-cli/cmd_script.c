@@ -4,6 +4,7 @@
 #include "command.h"
 #include "input.h"
 #include "message.h"
+#include "progress.h"
 #include "script_order.h"
 #include "symbol_options.h"
 #include "text.h"
@@ -178,6 +179,7 @@ static int script_run(unsigned n, char **arguments)
 	if (input == NULL)
 		return failure(error);
 	input_take_symbol_options(input, given.force);
+	progress_beside_output();
 	script = (struct script){.input = input, .comms = input_comms(input)};
 	order = sample_order_new(item_print, &script);
 	input_walk(input, &visitor, order);

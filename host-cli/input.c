@@ -2,10 +2,12 @@
 #include "input.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "lib/symbol/image.h"
 #include "message.h"
 #include "phases.h"
+#include "progress.h"
 #include "symbol_options.h"
 #include "text.h"
 
@@ -80,11 +82,27 @@ static uint64_t input_sample_type(const struct input *input)
 	return recording_n_events(input->recording) != 0 ? recording_event(input->recording, 0)->attr.sample_type : 0;
 }
 
+/* recording_each, of which `each` tells the progress. */
+static bool input_each(struct input *input,
+                       bool (*each)(const struct perf_event_header *record, size_t bytes, void *data), void *data,
+                       GError **error)
+{
+	struct stat status;
+	bool whole;
+
+	progress_begin("reading", input->path,
+	               stat(input->path, &status) == 0 && status.st_size > 0 ? (uint64_t)status.st_size : 0);
+	whole = recording_each(input->recording, each, data, error);
+	progress_end();
+	return whole;
+}
+
 static bool mapping_take(const struct perf_event_header *record, size_t bytes, void *data)
 {
 	const struct input *input = data;
 	uint64_t time_ns = 0;
 
+	progress_step(bytes);
 	if (record->type == PERF_RECORD_MMAP || record->type == PERF_RECORD_MMAP2) {
 		record_time(record, bytes, input_sample_type(input), &time_ns);
 		mappings_add(input->mappings, record, bytes, time_ns);
@@ -97,7 +115,7 @@ static void input_read_mappings(struct input *input)
 {
 	input->mappings = mappings_new();
 	/* A damaged end is said by input_walk. */
-	recording_each(input->recording, mapping_take, input, NULL);
+	input_each(input, mapping_take, input, NULL);
 }
 
 struct input *input_open(const char *path, const char *kernel, bool force, GError **error)
@@ -208,6 +226,7 @@ static bool walk_record(const struct perf_event_header *record, size_t bytes, vo
 	struct walk *walk = data;
 	uint64_t id, lost;
 
+	progress_step(bytes);
 	switch (record->type) {
 	case PERF_RECORD_SAMPLE:
 		return walk_sample(walk, record, bytes);
@@ -236,6 +255,7 @@ static bool comm_walk_record(const struct perf_event_header *record, size_t byte
 	uint32_t pid, tid;
 	const char *comm;
 
+	progress_step(bytes);
 	if (record_comm_decode(record, bytes, &pid, &tid, &comm)) {
 		record_time(record, bytes, walk->sample_type, &time_ns);
 		comms_add(walk->comms, tid, time_ns, comm);
@@ -248,7 +268,7 @@ struct comms *input_comms(struct input *input)
 	struct comm_walk walk = {.sample_type = input_sample_type(input), .comms = comms_new()};
 
 	/* A damaged end is said by input_walk. */
-	recording_each(input->recording, comm_walk_record, &walk, NULL);
+	input_each(input, comm_walk_record, &walk, NULL);
 	return walk.comms;
 }
 
@@ -269,7 +289,7 @@ void input_walk(struct input *input, const struct input_visitor *visitor, void *
 	struct walk walk = {.input = input, .visitor = visitor, .data = data};
 	g_autoptr(GError) error = NULL;
 
-	if (!recording_each(input->recording, walk_record, &walk, &error))
+	if (!input_each(input, walk_record, &walk, &error))
 		input_warn(input, "%s", error->message);
 	if (walk.strangers != 0)
 		input_warn(input, "%" G_GUINT64_FORMAT " samples in %s belong to no event of it and are left out",

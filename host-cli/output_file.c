@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "progress.h"
+
 static bool write_failed(const char *path, int number, GError **error)
 {
 	g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(number), "cannot write %s: %s", path,
@@ -42,15 +44,19 @@ bool output_file_write(const char *path, bool (*write)(FILE *to, const void *dat
 	FILE *file;
 	int number;
 
-	if (strcmp(path, "-") == 0)
+	if (strcmp(path, "-") == 0) {
+		progress_beside_output();
 		return write(stdout, data, error);
+	}
 	file = file_open(path, &temporary);
 	if (file == NULL)
 		return write_failed(path, errno, error);
+	progress_begin("writing", path, 0);
 	written = write(file, data, error);
 	/* It is here that a full disk is found. */
 	lost = fflush(file) != 0 || ferror(file) != 0;
 	number = errno;
+	progress_end();
 	fclose(file);
 	if (written && lost)
 		written = write_failed(path, number, error);

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "progress.h"
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "text.h"
+
+#define AFTER_S 1.0
+#define INTERVAL_US 250000
+#define STEPS_A_LOOK 4096 /* a look at the clock costs more than a step */
+
+static struct {
+	int64_t shown_from_us; /* by the monotonic clock; 0: not looked up yet, -1: never */
+	int64_t shown_us;
+	bool is_shown;
+	char *task;
+	uint64_t done, total;
+	unsigned steps;
+} progress;
+
+/* VPROF_PROGRESS: seconds; "never". */
+static int64_t shown_from_us(void)
+{
+	const char *text = g_getenv("VPROF_PROGRESS");
+	double after_s = AFTER_S;
+
+	if (!isatty(STDERR_FILENO) || g_strcmp0(text, "never") == 0)
+		return -1;
+	if (text != NULL && *text != '\0')
+		after_s = CLAMP(g_ascii_strtod(text, NULL), 0, 1e6);
+	return g_get_monotonic_time() + (int64_t)(after_s * G_USEC_PER_SEC);
+}
+
+static void show(void)
+{
+	const int64_t now_us = g_get_monotonic_time();
+
+	if (progress.shown_from_us < 0 || now_us < progress.shown_from_us ||
+	    (progress.is_shown && now_us - progress.shown_us < INTERVAL_US))
+		return;
+	if (progress.total != 0)
+		fprintf(stderr, "\r%s: %u %%\033[K", progress.task,
+		        (unsigned)(100.0 * (double)MIN(progress.done, progress.total) / (double)progress.total));
+	else
+		fprintf(stderr, "\r%s\033[K", progress.task);
+	fflush(stderr);
+	progress.is_shown = true;
+	progress.shown_us = now_us;
+}
+
+void progress_beside_output(void)
+{
+	if (isatty(STDOUT_FILENO))
+		progress.shown_from_us = -1;
+}
+
+void progress_begin(const char *what, const char *of, uint64_t total)
+{
+	g_autofree char *printable = text_printable(of);
+
+	if (progress.shown_from_us == 0)
+		progress.shown_from_us = shown_from_us();
+	progress_end();
+	progress.task = g_strdup_printf("%s %s", what, printable);
+	progress.total = total;
+	show();
+}
+
+void progress_step(uint64_t n)
+{
+	progress.done += n;
+	if (progress.task != NULL && ++progress.steps % STEPS_A_LOOK == 0)
+		show();
+}
+
+void progress_end(void)
+{
+	if (progress.is_shown)
+		fputs("\r\033[K", stderr);
+	progress.is_shown = false;
+	progress.done = 0;
+	g_clear_pointer(&progress.task, g_free);
+}
