@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What reading a large recording costs: vprof beside perf on the same file, made of ROUNDS * 110 samples.
+"""What reading a large recording costs: vprof beside perf on the same file, made of ROUNDS * 110 samples. What perf has
+no command for is set beside what people do instead: perf script, and a script that collapses its stacks.
 
 usage: bench_report.py [-r ROUNDS] [-n RUNS] BIN_FOLDER
 
@@ -12,6 +13,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+
+
+# What stackcollapse-perf.pl of FlameGraph does, without its options.
+COLLAPSE = r"""NF == 0 { if (stack != "") n[comm stack]++; stack = ""; next }
+/^[ \t]/ { stack = ";" $2 stack; next }
+{ comm = $1 }
+END { for (key in n) print key, n[key] }"""
 
 
 def measure(argv, work):
@@ -29,7 +37,7 @@ def compare(title, ours, theirs, runs, work):
     rounds = [(measure(ours, work), measure(theirs, work)) for _ in range(runs)]
     (our_s, our_mib), (their_s, their_mib) = (
         [statistics.median(figure) for figure in zip(*side)] for side in zip(*rounds))
-    print(f"{title:<36} {our_s:8.2f} s {their_s:8.2f} s {their_s / our_s:6.1f} times faster"
+    print(f"{title:<40} {our_s:8.2f} s {their_s:8.2f} s {their_s / our_s:6.1f} times faster"
           f" {our_mib:8.0f} MiB {their_mib:8.0f} MiB {our_mib / their_mib:6.2f} of it", flush=True)
 
 
@@ -47,6 +55,12 @@ def main():
         perf = ["perf", "report", "-i", file, "--kallsyms", symbols, "--stdio"]
         compare("report: vprof, perf report", [vprof, "report", "-i", file], perf + ["-g", "none"], given.n, work)
         compare("report with call chains", [vprof, "report", "-g", "-i", file], perf, given.n, work)
+        collapse = ["sh", "-c", 'perf script -i "$0" --kallsyms "$1" -F comm,ip,sym | awk "$2"', file, symbols, COLLAPSE]
+        page, out = os.path.join(work, "page.html"), os.path.join(work, "out")
+        compare("export folded: vprof, perf script | awk", [vprof, "export", "-t", "folded", "-i", file, "-o", out], collapse, given.n, work)
+        compare("export pprof: vprof, perf script | awk", [vprof, "export", "-t", "pprof", "-i", file, "-o", out], collapse, given.n, work)
+        compare("page: vprof, perf script | awk", [vprof, "report", "--html", page, "-i", file], collapse, given.n, work)
+        compare("diff of two: vprof, perf diff", [vprof, "diff", file, file], ["perf", "diff", "-q", file, file], given.n, work)
         compare("samples as text: script, perf script", [vprof, "script", "-i", file],
                 ["perf", "script", "-i", file, "--kallsyms", symbols, "-F", "time,event,ip,sym"], given.n, work)
 
