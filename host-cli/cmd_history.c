@@ -5,19 +5,22 @@
 #include "command.h"
 #include "lib/profile/change_point.h"
 #include "measured.h"
+#include "measured_run.h"
 #include "message.h"
 #include "text.h"
 
 #define HISTORY_JSON_VERSION 1
 
 static struct {
-	char **metrics;
+	char **metrics, **throughputs;
 	double alpha;
 	gboolean json, force;
 } given = {.alpha = 0.01};
 
 static const GOptionEntry options[] = {
 	{"metric", 'm', 0, G_OPTION_ARG_STRING_ARRAY, &given.metrics, "only this metric; may be given again", "NAME"},
+	{"throughput", 't', 0, G_OPTION_ARG_STRING_ARRAY, &given.throughputs,
+         "more of NAME is better; may be given again", "NAME"},
 	{"alpha", 'a', 0, G_OPTION_ARG_DOUBLE, &given.alpha,
          "how often a metric without change may show one (default 0.01)", "A"},
 	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "take runs made under other conditions, too", NULL},
@@ -183,24 +186,59 @@ static const char *level_run(const struct track *track, size_t level)
 	return ((const struct measured *)g_ptr_array_index(track->runs, level_begin(track, level)))->path;
 }
 
+/* Which way a metric is better, as far as its name and its unit tell. */
+enum direction { DIRECTION_UNKNOWN, DIRECTION_LESS, DIRECTION_MORE };
+
+static const char *const direction_names[] = {[DIRECTION_LESS] = "less", [DIRECTION_MORE] = "more"};
+
+static enum direction direction_of(const struct track *track)
+{
+	static const char *const times[] = {"ns", "us", "ms", "s", NULL};
+
+	if (given.throughputs != NULL && g_strv_contains((const char *const *)given.throughputs, track->name))
+		return DIRECTION_MORE;
+	if (measured_is_own(track->name) || g_strv_contains(times, track->unit))
+		return DIRECTION_LESS;
+	return g_str_has_suffix(track->unit, "/s") ? DIRECTION_MORE : DIRECTION_UNKNOWN;
+}
+
+/* Against the level before; NULL: there is none, it is the same, or nobody knows. */
+static const char *level_verdict(const struct track *track, size_t level)
+{
+	const double before = level > 0 ? level_median(track, level - 1) : 0, now = level_median(track, level);
+	const enum direction direction = direction_of(track);
+
+	if (level == 0 || now == before || direction == DIRECTION_UNKNOWN)
+		return NULL;
+	return (now > before) == (direction == DIRECTION_MORE) ? "better" : "worse";
+}
+
 /* ---- output ---- */
 
 static void track_print(const struct track *track)
 {
 	g_autofree char *name = text_printable(track->name), *unit = text_printable(track->unit);
+	static const char *const words[] = {
+		[DIRECTION_UNKNOWN] = "",
+		[DIRECTION_LESS] = " (less is better)",
+		[DIRECTION_MORE] = " (more is better)",
+	};
+	const char *better = words[direction_of(track)];
 
-	printf("#\n# metric   %s, %s: %u runs, %zu changes\n", name, unit, track->values->len, track->n_points);
-	printf("# %6s  %6s  %12s  %9s  %6s  %s\n", "From", "To", "Median", "Change", "p", "Since");
+	printf("#\n# metric   %s%s%s%s: %u runs, %zu changes\n", name, *unit != '\0' ? ", " : "", unit, better,
+	       track->values->len, track->n_points);
+	printf("# %6s  %6s  %12s  %9s  %-6s  %6s  %s\n", "From", "To", "Median", "Change", "", "p", "Since");
 	for (size_t level = 0; level <= track->n_points; level++) {
 		g_autofree char *run = g_path_get_basename(level_run(track, level)), *since = text_printable(run);
 		double median = level_median(track, level);
 
 		printf("  %6zu  %6zu  %12.6g", level_begin(track, level) + 1, level_end(track, level), median);
 		if (level == 0) {
-			printf("  %9s  %6s  %s\n", "", "", since);
+			printf("  %9s  %6s  %6s  %s\n", "", "", "", since);
 			continue;
 		}
-		printf("  %+8.2f%%  %6.3f  %s\n", 100 * (median / level_median(track, level - 1) - 1),
+		printf("  %+8.2f%%  %-6s  %6.3f  %s\n", 100 * (median / level_median(track, level - 1) - 1),
+		       level_verdict(track, level) != NULL ? level_verdict(track, level) : "",
 		       track->points[level - 1].p, since);
 	}
 }
@@ -225,14 +263,15 @@ static json_t *track_json(const struct track *track)
 		                                        g_array_index(track->values, double, i)));
 	}
 	for (size_t level = 0; level <= track->n_points; level++)
-		json_array_append_new(
-			levels,
-			json_pack("{s:I, s:I, s:o, s:f, s:o}", "from", (json_int_t)level_begin(track, level) + 1, "to",
-		                  (json_int_t)level_end(track, level), "since", text_json(level_run(track, level)),
-		                  "median", level_median(track, level), "p",
-		                  level == 0 ? json_null() : json_real(track->points[level - 1].p)));
-	return json_pack("{s:o, s:o, s:o, s:o}", "name", text_json(track->name), "unit", text_json(track->unit),
-	                 "values", values, "levels", levels);
+		json_array_append_new(levels,
+		                      json_pack("{s:I, s:I, s:o, s:f, s:s?, s:o}", "from",
+		                                (json_int_t)level_begin(track, level) + 1, "to",
+		                                (json_int_t)level_end(track, level), "since",
+		                                text_json(level_run(track, level)), "median",
+		                                level_median(track, level), "verdict", level_verdict(track, level), "p",
+		                                level == 0 ? json_null() : json_real(track->points[level - 1].p)));
+	return json_pack("{s:o, s:o, s:s?, s:o, s:o}", "name", text_json(track->name), "unit", text_json(track->unit),
+	                 "better", direction_names[direction_of(track)], "values", values, "levels", levels);
 }
 
 static void print_json(const GPtrArray *tracks)
@@ -287,6 +326,7 @@ const struct command command_history = {
 		"Examples:\n"
 		"  vprof history runs/\n"
 		"  vprof history --metric guest runs/\n"
+		"  vprof history --throughput requests runs/\n"
 		"  vprof history --json runs/ | jq '.metrics[] | select(.levels | length > 1)'",
 	.options = options,
 	.run = history_run,
