@@ -110,14 +110,18 @@ static void nodes_write(const struct page_profile *profile, struct text_table *s
 
 static void rows_write(const struct page_profile *profile, FILE *to)
 {
+	uint64_t first = UINT64_MAX;
 	uint32_t above = 0;
 
-	fputs("\"rows\":[", to);
+	for (size_t i = 0; i < profile->n_rows; i++)
+		first = MIN(first, profile->rows[i].slice);
+	fprintf(to, "\"row-slice-ns\":%" PRIu64 ",\"first-row-slice\":\"%" PRIu64 "\",\"rows\":[",
+	        profile->row_slice_ns, profile->n_rows != 0 ? first : 0);
 	for (size_t i = 0; i < profile->n_rows; i++) {
 		const struct page_row *row = &profile->rows[i];
 
-		fprintf(to, "%s%u,%u,%u,%u,%" PRIu64 ",%" PRIu64, comma(i), row->node - above, row->cpu, row->task,
-		        row->phase_set, row->samples, row->period);
+		fprintf(to, "%s%u,%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64, comma(i), row->node - above, row->cpu,
+		        row->task, row->phase_set, row->slice - first, row->samples, row->period);
 		above = row->node;
 	}
 	fputs("],", to);
@@ -233,7 +237,7 @@ static void recording_write(const struct page_recording *recording, FILE *to)
 
 void page_data_write(const struct page_recording *const *recordings, size_t n, FILE *to)
 {
-	fputs("{\"version\":1,\"recordings\":[", to);
+	fputs("{\"version\":2,\"recordings\":[", to);
 	for (size_t i = 0; i < n; i++) {
 		fputs(comma(i), to);
 		recording_write(recordings[i], to);

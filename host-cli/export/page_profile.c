@@ -12,12 +12,21 @@ struct phase_change {
 	uint32_t phase_set;
 };
 
+/* Of one event. A slice is a power of two of nanoseconds, aligned to it; two become one as the rows get too many. */
+struct row_set {
+	GHashTable *rows; /* of struct page_row, which are their own keys, owned */
+	unsigned shift;
+	uint64_t first, last; /* slices */
+};
+
+#define SHIFT_AT_FIRST 10u /* slices of 1024 ns */
+
 struct reading {
 	struct page_recording *recording;
 	GHashTable *tasks;        /* comm and pid -> number + 1 */
 	GArray *changes;          /* of struct phase_change, by time */
 	struct call_tree **trees; /* of each event */
-	GHashTable **rows;        /* of each event: struct page_row, which are their own keys, owned */
+	struct row_set *rows;     /* likewise */
 	struct timeline **timelines;
 };
 
@@ -165,7 +174,7 @@ static guint row_hash(gconstpointer key)
 	const struct page_row *row = key;
 
 	return (guint)hash_mix((uint64_t)row->node << 32 | row->task) ^
-	       (guint)hash_mix((uint64_t)row->cpu << 32 | row->phase_set);
+	       (guint)hash_mix(((uint64_t)row->cpu << 32 | row->phase_set) ^ hash_mix(row->slice));
 }
 
 static gboolean row_equal(gconstpointer a, gconstpointer b)
@@ -173,7 +182,12 @@ static gboolean row_equal(gconstpointer a, gconstpointer b)
 	const struct page_row *left = a, *right = b;
 
 	return left->node == right->node && left->cpu == right->cpu && left->task == right->task &&
-	       left->phase_set == right->phase_set;
+	       left->phase_set == right->phase_set && left->slice == right->slice;
+}
+
+static GHashTable *rows_new(void)
+{
+	return g_hash_table_new_full(row_hash, row_equal, g_free, NULL);
 }
 
 static void row_add(GHashTable *rows, const struct page_row *row)
@@ -188,22 +202,65 @@ static void row_add(GHashTable *rows, const struct page_row *row)
 	known->period += row->period;
 }
 
+/* Makes every slice `bits` powers of two longer. */
+static void slices_join(struct row_set *set, unsigned bits)
+{
+	GHashTable *joined = rows_new();
+	GHashTableIter iterator;
+	gpointer key;
+
+	g_hash_table_iter_init(&iterator, set->rows);
+	while (g_hash_table_iter_next(&iterator, &key, NULL)) {
+		struct page_row row = *(struct page_row *)key;
+
+		row.slice >>= bits;
+		row_add(joined, &row);
+	}
+	g_hash_table_unref(set->rows);
+	set->rows = joined;
+	set->shift += bits;
+	set->first >>= bits;
+	set->last >>= bits;
+}
+
+/* row->slice: its time in nanoseconds. */
+static void row_set_add(struct row_set *set, struct page_row *row)
+{
+	const bool is_first = g_hash_table_size(set->rows) == 0;
+	unsigned bits = 0;
+
+	row->slice >>= set->shift;
+	set->first = is_first ? row->slice : MIN(set->first, row->slice);
+	set->last = is_first ? row->slice : MAX(set->last, row->slice);
+	while ((set->last >> bits) - (set->first >> bits) >= PAGE_ROW_SLICES_MAX)
+		bits++;
+	if (bits != 0)
+		slices_join(set, bits);
+	row->slice >>= bits;
+	row_add(set->rows, row);
+	/* By half at once, lest it comes to this with every sample. */
+	if (g_hash_table_size(set->rows) > PAGE_ROWS_MAX)
+		while (set->last > set->first && set->shift < 63 && g_hash_table_size(set->rows) > PAGE_ROWS_MAX / 2)
+			slices_join(set, 1);
+}
+
 static bool sample_read(const struct record_sample *sample, unsigned event, void *data)
 {
 	struct reading *reading = data;
 	struct page_recording *recording = reading->recording;
 	struct page_profile *profile = &recording->profiles[event];
-	const struct page_row row = {
+	struct page_row row = {
 		.node = call_tree_add(reading->trees[event], sample),
 		.cpu = sample->cpu,
 		.task = task_number(reading, sample),
 		.phase_set = phase_set_at(reading->changes, sample->time_ns),
+		.slice = sample->time_ns,
 		.samples = 1,
 		.period = sample->period,
 	};
 	bool is_first = recording->first_ns == 0 && recording->last_ns == 0;
 
-	row_add(reading->rows[event], &row);
+	row_set_add(&reading->rows[event], &row);
 	timeline_add(reading->timelines[event], sample);
 	profile->samples++;
 	profile->period += sample->period;
@@ -229,13 +286,15 @@ static int rows_compare(const void *a, const void *b)
 		return left->cpu < right->cpu ? -1 : 1;
 	if (left->task != right->task)
 		return left->task < right->task ? -1 : 1;
-	return (left->phase_set > right->phase_set) - (left->phase_set < right->phase_set);
+	if (left->phase_set != right->phase_set)
+		return left->phase_set < right->phase_set ? -1 : 1;
+	return (left->slice > right->slice) - (left->slice < right->slice);
 }
 
 /* By functions instead of addresses, of which several may be one. */
 static void rows_resolve(struct page_profile *profile, GHashTable *by_address, const size_t *node_of)
 {
-	g_autoptr(GHashTable) rows = g_hash_table_new_full(row_hash, row_equal, g_free, NULL);
+	g_autoptr(GHashTable) rows = rows_new();
 	GHashTableIter iterator;
 	gpointer key;
 
@@ -260,12 +319,12 @@ static void reading_start(struct reading *reading, size_t n)
 
 	reading->tasks = g_hash_table_new_full(task_hash, task_equal, g_free, NULL);
 	reading->trees = g_new(struct call_tree *, n);
-	reading->rows = g_new(GHashTable *, n);
+	reading->rows = g_new(struct row_set, n);
 	reading->timelines = g_new(struct timeline *, n);
 	for (size_t i = 0; i < n; i++) {
 		reading->trees[i] = call_tree_new();
 		call_tree_by_file(reading->trees[i], recording->input->mappings);
-		reading->rows[i] = g_hash_table_new_full(row_hash, row_equal, g_free, NULL);
+		reading->rows[i] = (struct row_set){.rows = rows_new(), .shift = SHIFT_AT_FIRST};
 		reading->timelines[i] = timeline_new();
 	}
 	phases_read(reading);
@@ -282,11 +341,12 @@ static void reading_finish(struct reading *reading)
 		profile->event = recording_event(recording->input->recording, i);
 		profile->nodes = call_tree_resolve_numbers(reading->trees[i], recording->input->resolver,
 		                                           &profile->n_nodes, &node_of);
-		rows_resolve(profile, reading->rows[i], node_of);
+		rows_resolve(profile, reading->rows[i].rows, node_of);
+		profile->row_slice_ns = UINT64_C(1) << reading->rows[i].shift;
 		profile->cells = timeline_cells(reading->timelines[i], &profile->n_cells);
 		profile->slice_ns = timeline_slice_ns(reading->timelines[i]);
 		call_tree_free(reading->trees[i]);
-		g_hash_table_unref(reading->rows[i]);
+		g_hash_table_unref(reading->rows[i].rows);
 		timeline_free(reading->timelines[i]);
 	}
 	g_free(reading->trees);

@@ -14,12 +14,16 @@
 
 #define PAGE_PHASES_MAX 256u /* the phases of further names are not told apart */
 
+#define PAGE_ROW_SLICES_MAX 256u
+#define PAGE_ROWS_MAX 400000u /* more only if one slice has as many */
+
 /* Samples that agree in all of these. */
 struct page_row {
 	uint32_t node; /* in the call tree */
 	uint32_t cpu;
 	uint32_t task;      /* in page_recording.tasks */
 	uint32_t phase_set; /* in page_recording.phase_sets */
+	uint64_t slice;     /* of time since 0 ns, of page_profile.row_slice_ns each */
 	uint64_t samples;
 	uint64_t period;
 };
@@ -28,8 +32,9 @@ struct page_profile {
 	const struct recording_event *event;
 	struct call_node *nodes;
 	size_t n_nodes;
-	struct page_row *rows; /* by node, vCPU, task, phases */
+	struct page_row *rows; /* by node, vCPU, task, phases, slice */
 	size_t n_rows;
+	uint64_t row_slice_ns;
 	struct timeline_cell *cells;
 	size_t n_cells;
 	uint64_t slice_ns;

@@ -132,6 +132,15 @@ class Browser:
         actions = [action for key in keys for action in ({"type": "keyDown", "value": key}, {"type": "keyUp", "value": key})]
         self.request("POST", f"{self.session}/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
 
+    def drag(self, selector, begin, end):
+        """The pointer, pressed, between two points of an element: fractions of its width, in the middle of its height."""
+        element = self.find(selector)
+        width = self.run("return document.querySelector(arguments[0]).getBoundingClientRect().width", selector)
+        move = lambda at: {"type": "pointerMove", "duration": 0, "origin": {ELEMENT: element}, "x": round((at - 0.5) * width), "y": 0}
+        actions = [move(begin), {"type": "pointerDown", "button": 0}, move((begin + end) / 2), move(end), {"type": "pointerUp", "button": 0}]
+        self.request("POST", f"{self.session}/actions", {"actions": [
+            {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions}]})
+
     def screenshot(self):
         return base64.b64decode(self.request("GET", f"{self.session}/screenshot"))
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The HTML page in Chromium: what it shows, how it is used, and that no name in a recording becomes part of it."""
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -154,6 +155,60 @@ class Page(harness.ProgramTest):
         self.assertEqual({column.split(": ")[1] for column in columns} - {"user 100.0 %", "kernel 100.0 %", "exit io 100.0 %"},
                          {column.split(": ")[1] for column in columns if "," in column})
         self.assertIn("exit io 100.0 %", {column.split(": ")[1] for column in columns})
+
+    def shown(self):
+        """Of which time, and how many samples there are then, by function."""
+        text = self.browser.run("return document.getElementById('range').hidden ? '' : document.getElementById('range-text').textContent")
+        return text, {row[-3]: int(row[2].replace(",", "")) for row in self.browser.run(ROWS) if row[2] != "0"}
+
+    def test_time_range(self):
+        """300 ms of tokens, 500 of hash_blocks, 100 of old_path, 100 idle and 20 in an exit, a sample each millisecond."""
+        self.page("report", "-i", "base.data")
+        everything = self.shown()
+        self.assertEqual([everything[0], sum(everything[1].values())], ["", 1020])
+        # The lanes begin right of their names, and end a little before the picture.
+        left, right, width = self.browser.run("const lane = document.querySelector('svg.timeline .lane'), x = Number(lane.getAttribute('x'));"
+                                              "return [x, x + Number(lane.getAttribute('width')), Number(document.querySelector('svg.timeline').getAttribute('width'))]")
+        at = lambda ms: (left + (right - left) * ms / 1019) / width
+        self.browser.drag("svg.timeline", at(400), at(600))
+        text, samples = self.shown()
+        begin, end = (float(number) for number in re.fullmatch(r"([\d.]+) ms to ([\d.]+) ms only", text).groups())
+        # Whole slices of 2^22 ns, and a pixel.
+        self.assertAlmostEqual(begin, 400, delta=4.2 + 1)
+        self.assertAlmostEqual(end, 600, delta=4.2 + 1)
+        self.assertEqual(list(samples), ["hash_blocks.constprop.0"])
+        self.assertAlmostEqual(samples["hash_blocks.constprop.0"], end - begin, delta=1)
+        self.assertEqual(set(self.widths()), {"all", "main", "hash_blocks.constprop.0"})
+        # The other choices are beside it, and its own one is drawn anew.
+        self.browser.drag("svg.timeline", at(1019), at(850))
+        self.assertEqual(set(self.shown()[1]), {"old_path", "default_idle", "exit:io:0x3f8"})
+        choose(self.browser, "cpu", "1")
+        self.assertEqual(self.shown()[1], {"default_idle": 100, "exit:io:0x3f8": 20})
+        choose(self.browser, "cpu", "")
+        self.browser.press("Escape")
+        self.assertEqual(self.shown(), everything)
+        # By keys: a tenth, the next one, back; a click in the picture ends it, too.
+        self.browser.press("]")
+        first = self.shown()
+        self.assertRegex(first[0], r"^0 s to 10\d(\.\d+)? ms only$")
+        self.assertEqual(set(first[1]), {"read_token"})
+        self.browser.press("]")
+        self.assertNotEqual(self.shown(), first)
+        self.browser.press("[")
+        self.assertEqual(self.shown(), first)
+        self.browser.drag("svg.timeline", at(500), at(500))
+        self.assertEqual(self.shown(), everything)
+        self.browser.press("[")
+        self.browser.click("#range-reset")
+        self.assertEqual(self.shown(), everything)
+
+    def test_time_range_of_one_side(self):
+        self.page("diff", "base.data", "new.data")
+        self.browser.drag("svg.timeline", 0.6, 0.7)
+        self.assertRegex(self.browser.run("return document.getElementById('range-text').textContent"), "^base: [^,]* only$")
+        rows = {row[5]: row for row in self.browser.run(ROWS)}
+        self.assertEqual(rows["old_path"][1], "0.00 %")
+        self.assertNotEqual(rows["new_path"][2], "0.00 %")
 
     def test_comparison(self):
         self.page("diff", "base.data", "new.data")

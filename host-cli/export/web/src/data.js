@@ -29,19 +29,24 @@ function nodes_of(list) {
   return { n, parent, frame };
 }
 
-const ROW = 6;
-function rows_of(list) {
+const ROW = 7;
+function rows_of(profile, recording) {
+  const list = profile.rows;
   const n = list.length / ROW;
+  const slice_ns = profile["row-slice-ns"];
   const rows = { n, node: new Int32Array(n), cpu: new Float64Array(n), task: new Int32Array(n), phases: new Int32Array(n),
-    samples: new Float64Array(n), period: new Float64Array(n) };
+    slice: new Int32Array(n), samples: new Float64Array(n), period: new Float64Array(n), slice_ns,
+    // Where slice 0 begins, since the first sample.
+    first_slice_ns: since(BigInt(profile["first-row-slice"]) * BigInt(slice_ns), recording["first-ns"]) };
   for (let i = 0, at = 0, node = 0; i < n; i++, at += ROW) {
     node += list[at];
     rows.node[i] = node;
     rows.cpu[i] = list[at + 1];
     rows.task[i] = list[at + 2];
     rows.phases[i] = list[at + 3];
-    rows.samples[i] = list[at + 4];
-    rows.period[i] = list[at + 5];
+    rows.slice[i] = list[at + 4];
+    rows.samples[i] = list[at + 5];
+    rows.period[i] = list[at + 6];
   }
   return rows;
 }
@@ -94,7 +99,7 @@ function recording_of(raw) {
       period: profile.period,
       frames: frames_of(profile, strings),
       nodes: nodes_of(profile.nodes),
-      rows: rows_of(profile.rows),
+      rows: rows_of(profile, raw),
       timeline: timeline_of(profile, raw),
     })),
   };
@@ -102,6 +107,6 @@ function recording_of(raw) {
 
 export function read(text) {
   const document = JSON.parse(text);
-  if (document.version !== 1) throw new Error(`this page reads version 1 of its data, not ${document.version}`);
+  if (document.version !== 2) throw new Error(`this page reads version 2 of its data, not ${document.version}`);
   return document.recordings.map(recording_of);
 }

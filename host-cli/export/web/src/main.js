@@ -4,8 +4,8 @@ import { change_colour, frame_colour, kind_colour } from "./colour.js";
 import { GROUP, MODES, read } from "./data.js";
 import { Flame } from "./flame.js";
 import { Table } from "./table.js";
-import { timeline_draw, kinds_of } from "./timeline.js";
-import { GROUPINGS, functions_of, share_of, tree_build } from "./tree.js";
+import { kinds_of, seconds, timeline_draw } from "./timeline.js";
+import { GROUPINGS, functions_of, share_of, slices_of, tree_build } from "./tree.js";
 
 const by_id = (id) => document.getElementById(id);
 const recordings = read(by_id("profile").textContent);
@@ -17,6 +17,7 @@ let tree;
 let functions;
 let matches; // frame -> whether the search has found it; undefined without a search
 let zoomed = 0;
+const ranges = recordings.map(() => undefined); // of each the time that is shown, [from, to] in ns; undefined: all
 
 const flame = new Flame(by_id("flame"), { zoom, hover });
 const table = new Table(by_id("functions"), { pick: (row) => search_for(row.name) });
@@ -137,12 +138,47 @@ function search_for(text) {
 }
 
 function tree_show() {
-  const selection = { cpu: value_of("cpu"), process: value_of("process"), phase: value_of("phase") };
+  const selection = { cpu: value_of("cpu"), process: value_of("process"), phase: value_of("phase"), ranges };
   tree = tree_build(recordings, profiles, selection, value_of("grouping"));
   functions = functions_of(tree);
   zoomed = 0;
   flame.selected = undefined;
   search();
+}
+
+// What is shown of a recording: whole slices, of which samples know in which one they are.
+function shown_range(side) {
+  if (ranges[side] === undefined) return undefined;
+  const { rows } = profiles[side];
+  const ends = slices_of(rows, ranges[side]).map((slice) => rows.first_slice_ns + slice * rows.slice_ns);
+  return [Math.max(ends[0], 0), Math.min(ends[1], recordings[side].length_ns)];
+}
+
+function range_show() {
+  const texts = recordings.map((recording, side) => {
+    const range = shown_range(side);
+    return range && `${is_comparison ? `${side === 0 ? "base" : "new"}: ` : ""}${seconds(range[0])} to ${seconds(range[1])} only`;
+  }).filter(Boolean);
+  by_id("range-text").textContent = texts.join(", ");
+  by_id("range").hidden = texts.length === 0;
+}
+
+function range_choose(sides, range) {
+  for (const side of sides) ranges[side] = range;
+  timelines_show();
+  range_show();
+  tree_show();
+}
+
+const all_sides = () => [...recordings.keys()];
+
+// A tenth of the time, from its begin on, and then the next or the last one as wide.
+function range_move(steps) {
+  const length = Math.max(...recordings.map((recording) => recording.length_ns));
+  const now = ranges.find((range) => range !== undefined);
+  const wide = now === undefined ? length / 10 : now[1] - now[0];
+  const from = now === undefined ? (steps > 0 ? 0 : length - wide) : Math.min(Math.max(now[0] + steps * wide, 0), length - wide);
+  range_choose(all_sides(), [from, from + wide]);
 }
 
 function timelines_show() {
@@ -155,7 +191,8 @@ function timelines_show() {
       host.append(head);
     }
     if (profiles[side].timeline.cells.length === 0) return;
-    host.append(timeline_draw(recording, profiles[side], host.clientWidth, (kind, exit) => kind_colour(kind, exit, is_dark())));
+    host.append(timeline_draw(recording, profiles[side], host.clientWidth, (kind, exit) => kind_colour(kind, exit, is_dark()), shown_range(side),
+      (range) => range_choose([side], range)));
   });
 }
 
@@ -221,6 +258,7 @@ function event_choose() {
   choices_fill();
   legend_show();
   timelines_show();
+  range_show();
   tree_show();
 }
 
@@ -269,8 +307,10 @@ function escape() {
   if (matches !== undefined || value_of("search") !== "") {
     by_id("search").blur();
     search_for("");
-  } else {
+  } else if (zoomed !== 0) {
     zoom(0);
+  } else if (ranges.some((range) => range !== undefined)) {
+    range_choose(all_sides(), undefined);
   }
 }
 
@@ -292,6 +332,8 @@ const KEYS = {
   "g": () => next_choice("grouping"),
   "w": () => is_comparison && next_choice("width"),
   "t": theme_change,
+  "[": () => range_move(-1),
+  "]": () => range_move(1),
 };
 
 function key_down(event) {
@@ -327,6 +369,7 @@ function start() {
   by_id("search").addEventListener("input", search);
   by_id("controls").addEventListener("submit", (event) => event.preventDefault());
   by_id("reset").addEventListener("click", () => zoom(0));
+  by_id("range-reset").addEventListener("click", () => range_choose(all_sides(), undefined));
   by_id("theme").addEventListener("click", theme_change);
   by_id("keys-button").addEventListener("click", keys_show);
   document.addEventListener("keydown", key_down);

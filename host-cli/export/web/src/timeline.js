@@ -13,6 +13,7 @@ const RIGHT = 10;
 const AXIS_PIXELS = 20;
 const CPUS_SHOWN = 64;
 const COLUMNS_MAX = 6000;
+const CLICK_PIXELS = 4;
 
 // Exits in the order of their weight, behind the modes of the guest.
 export function kinds_of(profile) {
@@ -23,7 +24,7 @@ export function kinds_of(profile) {
   return { weights, order: [...guest, ...exits], exits };
 }
 
-function seconds(ns) {
+export function seconds(ns) {
   if (ns === 0) return "0 s";
   return ns >= 1e9 ? `${+(ns / 1e9).toFixed(3)} s` : ns >= 1e6 ? `${+(ns / 1e6).toFixed(2)} ms` : `${+(ns / 1e3).toFixed(2)} µs`;
 }
@@ -63,8 +64,42 @@ function column_text(column, order) {
     .map((kind) => `${MODES.includes(kind) ? kind : `exit ${kind}`} ${(100 * column.kinds.get(kind) / column.sum).toFixed(1)} %`).join(", ");
 }
 
-// colour: kind and its number among the exits -> CSS colour. Returns the element.
-export function timeline_draw(recording, profile, pixels, colour) {
+// Has a range of time chosen by drawing over the lanes; a click there chooses all.
+function range_choose(svg, x, height, choose) {
+  const node = svg.node();
+  const band = svg.append("rect").attr("class", "drawn").attr("y", 0).attr("height", height).attr("visibility", "hidden");
+  const pixel = (event) => Math.min(Math.max(event.clientX - node.getBoundingClientRect().left, x.range()[0]), x.range()[1]);
+  let from;
+  svg.on("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    from = pixel(event);
+    node.setPointerCapture(event.pointerId);
+  });
+  svg.on("pointermove", (event) => {
+    if (from === undefined) return;
+    const at = pixel(event);
+    band.attr("visibility", "visible").attr("x", Math.min(from, at)).attr("width", Math.abs(at - from));
+  });
+  svg.on("pointerup pointercancel", (event) => {
+    if (from === undefined) return;
+    const ends = [from, pixel(event)].sort((a, b) => a - b);
+    from = undefined;
+    band.attr("visibility", "hidden");
+    if (event.type === "pointerup") choose(ends[1] - ends[0] < CLICK_PIXELS ? undefined : ends.map((end) => x.invert(end)));
+  });
+}
+
+// What is not chosen stands back.
+function range_show(svg, x, height, range) {
+  const [left, right] = x.range();
+  for (const [from, to] of [[left, x(range[0])], [x(range[1]), right]]) {
+    svg.append("rect").attr("class", "outside").attr("x", from).attr("width", Math.max(to - from, 0)).attr("y", 0).attr("height", height);
+  }
+}
+
+// colour: kind and its number among the exits -> CSS colour; range: undefined or [from, to] in nanoseconds, which choose
+// is called with. Returns the element.
+export function timeline_draw(recording, profile, pixels, colour, range, choose) {
   const cpus = [...new Set(profile.timeline.cells.map((cell) => cell.cpu))].sort((a, b) => a - b).slice(0, CPUS_SHOWN);
   const { order, exits } = kinds_of(profile);
   const slices = Math.ceil(recording.length_ns / profile.timeline.slice_ns) + 1;
@@ -97,5 +132,7 @@ export function timeline_draw(recording, profile, pixels, colour) {
   svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height})`)
     .call(axisBottom(x).ticks(Math.max(2, Math.floor(pixels / 130))).tickFormat(seconds).tickSizeOuter(0));
   svg.attr("height", height + AXIS_PIXELS);
+  if (range !== undefined) range_show(svg, x, height, range);
+  range_choose(svg, x, height, choose);
   return svg.node();
 }

@@ -63,17 +63,25 @@ export const GROUPINGS = {
   phase: { title: "phase", of: (recording, rows, i) => recording.phase_sets[rows.phases[i]].join(" + ") || "no phase" },
 };
 
-function is_selected(recording, rows, i, selection) {
-  return (selection.cpu === "" || String(rows.cpu[i]) === selection.cpu)
+// The slices that a range of time touches, from the first one on and without the last.
+export function slices_of(rows, [from, to]) {
+  const number = (ns) => (ns - rows.first_slice_ns) / rows.slice_ns;
+  const first = Math.floor(number(from));
+  return [first, Math.max(Math.ceil(number(to)), first + 1)];
+}
+
+function is_selected(recording, rows, i, selection, slices) {
+  return (slices === undefined || (rows.slice[i] >= slices[0] && rows.slice[i] < slices[1]))
+    && (selection.cpu === "" || String(rows.cpu[i]) === selection.cpu)
     && (selection.process === "" || recording.tasks[rows.task[i]].process === selection.process)
     && (selection.phase === "" || recording.phase_sets[rows.phases[i]].includes(selection.phase));
 }
 
 // The numbers of the selected rows, by group.
-function rows_by_group(recording, rows, selection, group_of) {
+function rows_by_group(recording, rows, selection, slices, group_of) {
   const groups = new Map();
   for (let i = 0; i < rows.n; i++) {
-    if (!is_selected(recording, rows, i, selection)) continue;
+    if (!is_selected(recording, rows, i, selection, slices)) continue;
     const group = group_of === undefined ? "" : group_of(recording, rows, i);
     const list = groups.get(group);
     if (list === undefined) groups.set(group, [i]);
@@ -87,7 +95,9 @@ function side_add(builder, side, recording, profile, selection, group_of) {
   const { nodes, rows } = profile;
   const frame_of = profile.frames.map((frame) => builder.frames.number(frame));
   const ours = new Int32Array(nodes.n).fill(-1);
-  for (const [group, list] of rows_by_group(recording, rows, selection, group_of)) {
+  const range = selection.ranges[side];
+  const slices = range === undefined ? undefined : slices_of(rows, range);
+  for (const [group, list] of rows_by_group(recording, rows, selection, slices, group_of)) {
     const seen = [];
     const path = [];
     ours[0] = group_of === undefined ? 0 : builder.child(0, builder.frames.number({ name: group, module: "", mode: GROUP }));
@@ -125,7 +135,8 @@ function children_of(parent) {
   return { first, list };
 }
 
-// profiles: one for each recording; selection: {cpu, process, phase}, each "" or a name; grouping: of GROUPINGS.
+// profiles: one for each recording; selection: {cpu, process, phase}, each "" or a name, and
+// ranges: of each recording undefined or [from, to] in nanoseconds; grouping: of GROUPINGS.
 export function tree_build(recordings, profiles, selection, grouping) {
   const builder = new Builder(new Frames(recordings.length > 1), recordings.length);
   recordings.forEach((recording, side) => {
