@@ -18,6 +18,8 @@ static uint64_t gdt[] = {0, UINT64_C(0x00af9b000000ffff), UINT64_C(0x00cf9300000
                          UINT64_C(0x00affb000000ffff)};
 static uint8_t user_stack[STACK_BYTES] __attribute__((aligned(16)));
 
+uint64_t rounds; /* how often user_main has called both; for whoever looks from outside */
+
 void three_quarters(void);
 void one_quarter(void);
 void user_main(void);
@@ -43,6 +45,7 @@ __attribute__((noinline)) void user_main(void)
 	for (;;) {
 		three_quarters();
 		one_quarter();
+		__atomic_store_n(&rounds, rounds + 1, __ATOMIC_RELAXED);
 	}
 }
 
