@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -166,7 +167,12 @@ START_TEST(test_threads)
 }
 END_TEST
 
-/* As a session does: counters, rings, a timer, a file that is read, memory, a thread; and the end. */
+static int compare_bytes(const void *a, const void *b)
+{
+	return memcmp(a, b, 1);
+}
+
+/* As a session does: counters, rings, a timer, a file that is read, memory, a long list, a thread; and the end. */
 static int allowed_calls(void)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr)};
@@ -185,7 +191,9 @@ static int allowed_calls(void)
 	if (timer_create(CLOCK_MONOTONIC, &(struct sigevent){.sigev_notify = SIGEV_NONE}, &timer) != 0 ||
 	    timer_delete(timer) != 0)
 		return 4;
-	g_free(g_malloc(64 << 20));
+	char *many = g_malloc0(64 << 20);
+	qsort(many, 4096, 1, compare_bytes);
+	g_free(many);
 	if (prctl(PR_SET_NAME, "worker") != 0)
 		return 6;
 	return pthread_create(&thread, NULL, thread_calls, &byte) || pthread_join(thread, NULL) ? 5 : 0;

@@ -71,6 +71,7 @@ static const int calls[] = {
 	SCMP_SYS(restart_syscall),
 	SCMP_SYS(futex),
 	SCMP_SYS(clock_gettime), /* of a thread's CPU time, which the vDSO does not know */
+	SCMP_SYS(gettimeofday),  /* where the vDSO cannot read the host's clock source */
 	SCMP_SYS(clock_nanosleep),
 	SCMP_SYS(sched_yield),
 	SCMP_SYS(sched_getaffinity), /* malloc, for the number of its arenas */
@@ -82,6 +83,7 @@ static const int calls[] = {
 	SCMP_SYS(getuid),
 	SCMP_SYS(geteuid),
 	SCMP_SYS(getrandom), /* seeds of hash tables */
+	SCMP_SYS(sysinfo),   /* qsort(3): how much it may allocate for what is larger than 1 KiB */
 	SCMP_SYS(brk),
 	SCMP_SYS(munmap),
 	SCMP_SYS(mremap),
