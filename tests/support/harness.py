@@ -174,10 +174,17 @@ class ProgramTest(unittest.TestCase):
 
 
 def end_in_time():
-    """ctest kills a test that takes too long, and what it has started would stay: fail a little earlier."""
+    """ctest kills a test that takes too long, and what it has started would stay: fail a little earlier. And whoever ends
+    a test by hand ends what it has started, too."""
     def late(*_):
         raise TimeoutError(f"not done {seconds} s after its start")
 
+    def ended(number, _):
+        ProgramTest.setUp = lambda test: test.fail("not begun: the tests were ended")
+        raise InterruptedError(f"ended by signal {number}")
+
+    for number in signal.SIGTERM, signal.SIGHUP, signal.SIGINT:
+        signal.signal(number, ended)
     limit = int(os.environ.get("VPROF_TEST_SECONDS", 0))
     seconds = max(limit - 20, limit // 2)
     signal.signal(signal.SIGALRM, late)
