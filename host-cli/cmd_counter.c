@@ -4,9 +4,13 @@
 #include <string.h>
 
 #include "command.h"
+#include "counter_record.h"
 #include "counters.h"
 #include "engine_find.h"
+#include "input.h"
 #include "message.h"
+#include "record_options.h"
+#include "record_result.h"
 #include "text.h"
 #include "units.h"
 
@@ -16,23 +20,29 @@
 
 static struct {
 	char **events, **pids, **comms, **cr3s;
-	char *duration;
-	gboolean descendants, estimate, json;
+	char *duration, *frequency, *period, *output;
+	gboolean descendants, estimate, no_report, json;
 } given;
 
 static const GOptionEntry options[] = {
 	{"event", 'e', 0, G_OPTION_ARG_STRING_ARRAY, &given.events,
-         "count: what (default " EVENT_DEFAULT "); may be given again", "EVENT"},
+         "what (default " EVENT_DEFAULT "); may be given again", "EVENT"},
 	{"pid", 'p', 0, G_OPTION_ARG_STRING_ARRAY, &given.pids,
-         "count: only while this process of the guest runs; may be given again", "PID"},
+         "only while this process of the guest runs; may be given again", "PID"},
 	{"comm", 0, 0, G_OPTION_ARG_STRING_ARRAY, &given.comms,
-         "count: only threads of this name, with * and ?; may be given again", "GLOB"},
-	{"cr3", 0, 0, G_OPTION_ARG_STRING_ARRAY, &given.cr3s,
-         "count: only what runs on these page tables; may be given again", "ADDRESS"},
-	{"descendants", 0, 0, G_OPTION_ARG_NONE, &given.descendants, "count: and what those processes have made", NULL},
+         "only threads of this name, with * and ?; may be given again", "GLOB"},
+	{"cr3", 0, 0, G_OPTION_ARG_STRING_ARRAY, &given.cr3s, "only what runs on these page tables; may be given again",
+         "ADDRESS"},
+	{"descendants", 0, 0, G_OPTION_ARG_NONE, &given.descendants, "and what those processes have made", NULL},
 	{"estimate", 0, 0, G_OPTION_ARG_NONE, &given.estimate,
          "count: sum up samples instead of counting exactly, and tell modes apart", NULL},
-	{"duration", 0, 0, G_OPTION_ARG_STRING, &given.duration, "count: for how long (default 10s)", "TIME"},
+	{"frequency", 'F', 0, G_OPTION_ARG_STRING, &given.frequency,
+         "record: samples in a second of vCPU time (default 999)", "HZ"},
+	{"count", 'c', 0, G_OPTION_ARG_STRING, &given.period, "record: a sample every N events; clocks count ns", "N"},
+	{"output", 'o', 0, G_OPTION_ARG_FILENAME, &given.output,
+         "record: the recording (default " INPUT_DEFAULT_PATH ")", "FILE"},
+	{"no-report", 0, 0, G_OPTION_ARG_NONE, &given.no_report, "record: do not print the top of the profile", NULL},
+	{"duration", 0, 0, G_OPTION_ARG_STRING, &given.duration, "for how long (default 10s)", "TIME"},
 	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print JSON", NULL},
 	{NULL},
 };
@@ -168,15 +178,10 @@ static bool attach_all(struct client *client, uint64_t counter, GError **error)
 }
 
 /* Allocated and attached; NULL: `error`. */
-static json_t *prepare_all(struct client *client, GError **error)
+static json_t *prepare_all(struct client *client, const struct counters_kind *kind, GError **error)
 {
 	char *fallback[] = {(char *)EVENT_DEFAULT, NULL};
-	const struct counters_kind kind = {
-		.mode = limited() ? "task-counting" : "guest-counting",
-		.estimate = given.estimate,
-		.descendants = given.descendants,
-	};
-	json_t *counters = counters_allocate(client, given.events != NULL ? given.events : fallback, &kind, error);
+	json_t *counters = counters_allocate(client, given.events != NULL ? given.events : fallback, kind, error);
 	const json_t *counter;
 	size_t i;
 
@@ -203,7 +208,12 @@ static bool count(struct client *client, GError **error)
 
 	if (given.duration != NULL && !units_parse_duration("--duration", given.duration, &seconds, error))
 		return false;
-	json_t *counters = prepare_all(client, error);
+	const struct counters_kind kind = {
+		.mode = limited() ? "task-counting" : "guest-counting",
+		.estimate = given.estimate,
+		.descendants = given.descendants,
+	};
+	json_t *counters = prepare_all(client, &kind, error);
 
 	if (counters == NULL)
 		return false;
@@ -222,6 +232,38 @@ static bool count(struct client *client, GError **error)
 		count_print(counters, elapsed);
 	json_decref(counters);
 	return done;
+}
+
+/* ---- record ---- */
+
+static bool parse_rate(struct counters_kind *kind, GError **error)
+{
+	if (given.frequency != NULL && given.period != NULL) {
+		g_set_error(error, RECORD_OPTIONS_ERROR, RECORD_OPTIONS_ERROR_EXCLUDE,
+		            "--frequency and --count exclude each other");
+		return false;
+	}
+	return (given.frequency == NULL ||
+	        units_parse_number("--frequency", given.frequency, 1, INT64_MAX, &kind->frequency_hz, error)) &&
+	       (given.period == NULL ||
+	        units_parse_number("--count", given.period, 1, INT64_MAX, &kind->period, error));
+}
+
+static bool record(struct client *client, GError **error)
+{
+	struct counters_kind kind = {.mode = limited() ? "task-sampling" : "guest-sampling",
+	                             .descendants = given.descendants};
+	const char *path = given.output != NULL ? given.output : INPUT_DEFAULT_PATH;
+	uint64_t seconds = SECONDS_DEFAULT;
+
+	if ((given.duration != NULL && !units_parse_duration("--duration", given.duration, &seconds, error)) ||
+	    !parse_rate(&kind, error))
+		return false;
+	json_t *counters = prepare_all(client, &kind, error);
+	bool done = counters != NULL && counter_record(client, counters, seconds, path, error);
+
+	json_decref(counters);
+	return done && (given.no_report || record_print_top(path, stdout, error));
 }
 
 /* ---- disable, enable ---- */
@@ -249,22 +291,28 @@ static int counter_do(const char *action, const char *engine, const char *number
 		done = host(client, &error);
 	else if (strcmp(action, "count") == 0)
 		done = count(client, &error);
+	else if (strcmp(action, "record") == 0)
+		done = record(client, &error);
 	else
 		done = administer(client, strcmp(action, "disable") == 0 ? "counter-disable" : "counter-enable", number,
 		                  &error);
 	client_free(client);
-	return done ? STATUS_OK : failure(error);
+	if (done)
+		return STATUS_OK;
+	return error->domain == UNITS_ERROR || error->domain == RECORD_OPTIONS_ERROR
+	               ? usage_error(command_counter.name, "%s", error->message)
+	               : failure(error);
 }
 
 static int counter_run(unsigned n, char **arguments)
 {
-	static const char *const actions[] = {"list", "host", "count", "disable", "enable", NULL};
+	static const char *const actions[] = {"list", "host", "count", "record", "disable", "enable", NULL};
 	const char *action = n > 0 ? arguments[0] : "list";
 	bool administers = strcmp(action, "disable") == 0 || strcmp(action, "enable") == 0;
 
 	if (!g_strv_contains(actions, action))
 		return usage_error(command_counter.name,
-		                   "there is no action \"%s\", but list, host, count, disable, enable", action);
+		                   "there is no action \"%s\", but list, host, count, record, disable, enable", action);
 	if (administers != (n == 3))
 		return usage_error(command_counter.name,
 		                   administers ? "which one? %s ENGINE COUNTER" : "%s takes no counter", action);
@@ -274,21 +322,24 @@ static int counter_run(unsigned n, char **arguments)
 const struct command command_counter = {
 	.name = "counter",
 	.summary = "Count events in a running guest or its tasks, beside any session",
-	.arguments = "[list|host|count|disable|enable [ENGINE [COUNTER]]]",
+	.arguments = "[list|host|count|record|disable|enable [ENGINE [COUNTER]]]",
 	.max_arguments = 3,
 	.manual = "vprof-counter",
-	.description = "list says who holds the engine's counters, host what can be counted, count counts for a while; "
-		       "disable\n"
-		       "and enable keep a counter from being given out. ENGINE is a name or a process id from `vprof "
-		       "list`, or a\n"
-		       "socket's path; without it, the only one there is.\n"
-		       "\n"
-		       "Examples:\n"
-		       "  vprof counter\n"
-		       "  vprof counter count bzImage-1234 -e cycles:u -e cycles:k --duration 5s\n"
-		       "  vprof counter count 1234 -p 42 --descendants\n"
-		       "  vprof counter count --comm 'kworker/*' --estimate --json\n"
-		       "  vprof counter disable 1234 7",
+	.description =
+		"list says who holds the engine's counters, host what can be counted, count counts for a while, "
+		"record\n"
+		"writes samples to a recording as `vprof run` does; disable and enable keep a counter from being "
+		"given out.\n"
+		"ENGINE is a name or a process id from `vprof list`, or a socket's path; without it, the only one "
+		"there is.\n"
+		"\n"
+		"Examples:\n"
+		"  vprof counter\n"
+		"  vprof counter count bzImage-1234 -e cycles:u -e cycles:k --duration 5s\n"
+		"  vprof counter count 1234 -p 42 --descendants\n"
+		"  vprof counter count --comm 'kworker/*' --estimate --json\n"
+		"  vprof counter record 1234 -p 42 -F 500 -o task.data\n"
+		"  vprof counter disable 1234 7",
 	.options = options,
 	.run = counter_run,
 };

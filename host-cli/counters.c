@@ -4,14 +4,27 @@
 #include "engine_find.h"
 #include "text.h"
 
+/* Of one counter; members that are not asked for stay away, as not every mode takes them. */
+static json_t *request_new(const char *event, const struct counters_kind *kind)
+{
+	json_t *request = json_pack("{s:o, s:s, s:b}", "event", text_json(event), "mode", kind->mode, "descendants",
+	                            kind->descendants);
+
+	if (kind->estimate)
+		json_object_set_new(request, "estimate", json_true());
+	if (kind->frequency_hz != 0)
+		json_object_set_new(request, "frequency-hz", json_integer((json_int_t)kind->frequency_hz));
+	if (kind->period != 0)
+		json_object_set_new(request, "period", json_integer((json_int_t)kind->period));
+	return request;
+}
+
 json_t *counters_allocate(struct client *client, char **events, const struct counters_kind *kind, GError **error)
 {
 	json_t *counters = json_array();
 
 	for (char **event = events; *event != NULL; event++) {
-		json_t *request = json_pack("{s:o, s:s, s:b, s:b}", "event", text_json(*event), "mode", kind->mode,
-		                            "estimate", kind->estimate, "descendants", kind->descendants);
-		json_t *counter = engine_ask(client, "counter-allocate", request, error);
+		json_t *counter = engine_ask(client, "counter-allocate", request_new(*event, kind), error);
 
 		if (counter == NULL) {
 			json_decref(counters);
@@ -40,6 +53,19 @@ bool counters_for_all(struct client *client, json_t *counters, const char *metho
 		json_decref(answer);
 	}
 	return true;
+}
+
+json_t *counters_session(const json_t *counters)
+{
+	static const char *const members[] = {"tasks", "frequency-hz", "period"};
+	json_t *events = json_array(), *session = json_pack("{s:o}", "events", events), *counter, *value;
+	size_t i;
+
+	json_array_foreach(counters, i, counter) json_array_extend(events, json_object_get(counter, "events"));
+	for (i = 0; i < G_N_ELEMENTS(members); i++)
+		if ((value = json_object_get(json_array_get(counters, 0), members[i])) != NULL)
+			json_object_set(session, members[i], value);
+	return session;
 }
 
 void counters_print(const json_t *counters, bool estimate, FILE *to)

@@ -9,13 +9,15 @@
 #include <glib.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "lib/client/client.h"
 
 struct counters_kind {
-	const char *mode; /* "guest-counting" or "task-counting" */
+	const char *mode; /* "guest-counting", "task-counting", "guest-sampling" or "task-sampling" */
 	bool estimate, descendants;
+	uint64_t frequency_hz, period; /* of samples; 0: the engine's choice */
 };
 
 /* One for each of `events`, NULL-terminated, not started. New list; NULL: the engine's error. */
@@ -23,6 +25,9 @@ json_t *counters_allocate(struct client *client, char **events, const struct cou
 
 /* Has the engine do `method` to each; with `keep`, the members of its answers stay in the list. */
 bool counters_for_all(struct client *client, json_t *counters, const char *method, bool keep, GError **error);
+
+/* Of a sampling mode: what session-start would have answered for all of them. New reference. */
+json_t *counters_session(const json_t *counters);
 
 /* A line for each counter that was read, below a heading. */
 void counters_print(const json_t *counters, bool estimate, FILE *to);

@@ -3,6 +3,7 @@
 
 #include <vprof/control.h>
 
+#include "engine_find.h"
 #include "lib/record/writer.h"
 #include "message.h"
 #include "text.h"
@@ -43,7 +44,7 @@ static void answer_take(const json_t *answer, GArray *symbols, GStringChunk *tex
 	}
 }
 
-GArray *module_symbols_ask(struct engine *engine, const struct histogram *histogram, GStringChunk *texts)
+GArray *module_symbols_ask(struct client *client, const struct histogram *histogram, GStringChunk *texts)
 {
 	GArray *symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
 	json_t *addresses = addresses_new(histogram), *batch;
@@ -53,8 +54,7 @@ GArray *module_symbols_ask(struct engine *engine, const struct histogram *histog
 		batch = json_array();
 		for (n = 0; n < VPROF_MODULE_SYMBOLS_MAX && at + n < json_array_size(addresses); n++)
 			json_array_append(batch, json_array_get(addresses, at + n));
-		json_t *answer =
-			engine_execute(engine, "module-symbols", json_pack("{s:o}", "addresses", batch), &error);
+		json_t *answer = engine_ask(client, "module-symbols", json_pack("{s:o}", "addresses", batch), &error);
 
 		answer_take(answer, symbols, texts);
 		json_decref(answer);

@@ -3,13 +3,13 @@
 #ifndef VPROF_CLI_RUN_MODULES_H
 #define VPROF_CLI_RUN_MODULES_H
 
+#include "lib/client/client.h"
 #include "lib/profile/histogram.h"
-#include "run_engine.h"
 
 /*
  * Asks the engine for the symbols at the addresses in modules. Of struct recording_symbol, with names in `texts`;
  * empty, and a warning, when they cannot be had.
  */
-GArray *module_symbols_ask(struct engine *engine, const struct histogram *histogram, GStringChunk *texts);
+GArray *module_symbols_ask(struct client *client, const struct histogram *histogram, GStringChunk *texts);
 
 #endif

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "counters.h"
+#include "engine_find.h"
 #include "lib/profile/chain.h"
 #include "lib/profile/histogram.h"
 #include "lib/record/processor.h"
@@ -27,11 +29,11 @@ struct kernel_before {
 };
 
 struct capture {
-	struct engine *engine;
-	json_t *arguments;  /* of session-start */
-	json_t *statistics; /* of the last session, once it was ended here */
-	json_t *session;    /* the answer to session-start; the events' names live in it */
-	json_t *rate;       /* {"frequency-hz": N} or {"period": N}, of the session */
+	struct client *client; /* the engine's */
+	json_t *arguments;     /* of session-start */
+	json_t *statistics;    /* of the last session, once it was ended here */
+	json_t *session;       /* the answer to session-start; the events' names live in it */
+	json_t *rate;          /* {"frequency-hz": N} or {"period": N}, of the session */
 	json_t *phases;
 	json_t *marks;
 	bool marks_left_out; /* there were too many */
@@ -53,14 +55,16 @@ struct capture {
 /* Descriptors come in pairs: a ring's memory, and the eventfd that says it wants to be drained. */
 static bool capture_map_rings(struct capture *capture, const int *fds, size_t n_fds, GError **error)
 {
-	capture->rings = g_ptr_array_new_with_free_func((GDestroyNotify)ring_reader_free);
+	if (capture->rings == NULL)
+		capture->rings = g_ptr_array_new_with_free_func((GDestroyNotify)ring_reader_free);
 	if (!session_rings_map(capture->rings, fds, n_fds, error))
 		return false;
-	capture->eventfds = g_new(int, n_fds / 2);
+	capture->eventfds = g_renew(int, capture->eventfds, capture->n_rings + n_fds / 2);
 	for (size_t i = 0; i < n_fds / 2; i++) {
-		capture->eventfds[i] = fcntl(fds[2 * i + 1], F_DUPFD_CLOEXEC, 0);
-		capture->n_rings++;
-		if (capture->eventfds[i] < 0) {
+		int eventfd = fcntl(fds[2 * i + 1], F_DUPFD_CLOEXEC, 0);
+
+		capture->eventfds[capture->n_rings++] = eventfd;
+		if (eventfd < 0) {
 			g_set_error(error, CAPTURE_ERROR, CAPTURE_ERROR_RING, "cannot keep a ring's eventfd: %s",
 			            g_strerror(errno));
 			return false;
@@ -79,11 +83,13 @@ static void capture_unmap_rings(struct capture *capture)
 	g_clear_pointer(&capture->eventfds, g_free);
 }
 
-static bool capture_get_rings(struct capture *capture, struct engine *engine, GError **error)
+/* Those that `method` hands over, besides what there are; steals `arguments`. */
+static bool capture_get_rings(struct capture *capture, const char *method, json_t *arguments, GError **error)
 {
 	g_autofree int *fds = NULL;
 	size_t n_fds = 0;
-	json_t *answer = engine_execute_fds(engine, "rings", &fds, &n_fds, error);
+	json_t *answer =
+		client_execute(capture->client, method, arguments, &fds, &n_fds, ENGINE_ANSWER_TIMEOUT_MS, error);
 	bool mapped = answer != NULL && capture_map_rings(capture, fds, n_fds, error);
 
 	json_decref(answer);
@@ -123,12 +129,11 @@ static void kernel_before_clear(void *data)
 	histogram_free(kernel->frames);
 }
 
-struct capture *capture_new(struct engine *engine, json_t *session, GError **error)
+static struct capture *capture_alloc(struct client *client)
 {
 	struct capture *capture = g_new0(struct capture, 1);
 
-	capture->engine = engine;
-	capture->arguments = json_incref(session);
+	capture->client = client;
 	capture->phases = json_array();
 	capture->marks = json_array();
 	capture->mappings = mappings_new();
@@ -136,11 +141,42 @@ struct capture *capture_new(struct engine *engine, json_t *session, GError **err
 	capture->frames = frames_new(capture);
 	capture->kernels = g_array_new(FALSE, FALSE, sizeof(struct kernel_before));
 	g_array_set_clear_func(capture->kernels, kernel_before_clear);
-	capture->session = engine_execute(engine, "session-start", session, error);
-	capture->rate = rate_of(capture->session);
-	if (capture->session != NULL)
-		capture->events = session_events_parse(capture->session, &capture->n_events, error);
-	if (capture->events != NULL && capture_get_rings(capture, engine, error))
+	return capture;
+}
+
+/* Steals the answer to session-start, or what looks like it. */
+static bool capture_take_session(struct capture *capture, json_t *session, GError **error)
+{
+	capture->session = session;
+	capture->rate = rate_of(session);
+	if (session != NULL)
+		capture->events = session_events_parse(session, &capture->n_events, error);
+	return capture->events != NULL;
+}
+
+struct capture *capture_new(struct engine *engine, json_t *session, GError **error)
+{
+	struct capture *capture = capture_alloc(engine_client(engine));
+
+	capture->arguments = json_incref(session);
+	if (capture_take_session(capture, engine_ask(capture->client, "session-start", session, error), error) &&
+	    capture_get_rings(capture, "rings", NULL, error))
+		return capture;
+	capture_free(capture);
+	return NULL;
+}
+
+struct capture *capture_new_of_counters(struct client *client, const json_t *counters, GError **error)
+{
+	struct capture *capture = capture_alloc(client);
+	bool done = capture_take_session(capture, counters_session(counters), error);
+	const json_t *counter;
+	size_t i;
+
+	json_array_foreach(counters, i, counter) done =
+		done && capture_get_rings(capture, "counter-rings",
+	                                  json_pack("{s:O}", "counter", json_object_get(counter, "counter")), error);
+	if (done)
 		return capture;
 	capture_free(capture);
 	return NULL;
@@ -375,12 +411,12 @@ void capture_ask_symbols(struct capture *capture)
 	/* What cannot be written is said by the next drain. */
 	capture_drain(capture, NULL);
 	g_clear_pointer(&capture->guest_symbols, g_array_unref);
-	capture->guest_symbols = module_symbols_ask(capture->engine, capture->frames, capture->texts);
+	capture->guest_symbols = module_symbols_ask(capture->client, capture->frames, capture->texts);
 }
 
 bool capture_pause(struct capture *capture, GError **error)
 {
-	json_t *stopped = engine_execute(capture->engine, "session-stop", NULL, error);
+	json_t *stopped = engine_ask(capture->client, "session-stop", NULL, error);
 
 	json_decref(capture->statistics);
 	capture->statistics = json_incref(json_object_get(stopped, "statistics"));
@@ -390,13 +426,13 @@ bool capture_pause(struct capture *capture, GError **error)
 
 bool capture_resume(struct capture *capture, GError **error)
 {
-	json_t *session = engine_execute(capture->engine, "session-start", json_incref(capture->arguments), error);
+	json_t *session = engine_ask(capture->client, "session-start", json_incref(capture->arguments), error);
 	bool started = session != NULL;
 
 	json_decref(session);
 	json_decref(g_steal_pointer(&capture->statistics));
 	capture_unmap_rings(capture);
-	return started && capture_get_rings(capture, capture->engine, error);
+	return started && capture_get_rings(capture, "rings", NULL, error);
 }
 
 const json_t *capture_statistics(const struct capture *capture)

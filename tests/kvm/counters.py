@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Counters on a running guest of our own, beside a session, by `vprof counter`."""
 import json
+import re
 
 import harness
 from harness import VMM, VPROF, guest
@@ -53,6 +54,50 @@ class Counters(harness.ProgramTest):
         self.assertEqual(modes["user"], 0)
         self.assertGreater(modes["kernel"], 0.9 * estimate[0]["value"])
         self.end(engine)
+
+    def record(self, *arguments):
+        """The samples, as `vprof script` has them, and what was said."""
+        recording = self.folder / "recording"
+        _, said = self.run_program(VPROF, "counter", "record", self.path, "-o", recording, "--no-report", *arguments)
+        out, _ = self.run_program(VPROF, "script", "-i", recording, "--json")
+        samples = [json.loads(line) for line in out.splitlines()]
+        self.assertIn(f"{len(samples)} samples in", said)
+        return samples
+
+    def test_samples_are_recorded(self):
+        engine = self.engine(guest("hang"))
+        samples = self.record("-e", "task-clock", "-e", "timer", "-F", 500, "--duration", SECONDS)
+        for event in "task-clock", "timer":
+            of = [sample for sample in samples if sample["event"] == event]
+            self.assertGreater(len(of), RAN_MIN_NS // 2_000_000)
+            there = [sample for sample in of if sample["symbol"] == "hang_here" and sample["mode"] == "kernel"]
+            self.assertGreater(len(there), 0.9 * len(of))
+            self.assertEqual({sample["vcpu"] for sample in there}, {0})  # nobody starts the other
+        # By a period: each sample stands for that, or for several of them.
+        samples = self.record("-c", 5_000_000, "--duration", SECONDS)
+        self.assertGreater(len(samples), RAN_MIN_NS // 10_000_000)
+        # The first one has the rest of a period, by whatever the clock began with.
+        self.assertEqual({sample["event"] for sample in samples}, {"task-clock"})
+        self.assertGreaterEqual(sum(sample["period"] for sample in samples), 5_000_000 * (len(samples) - 1))
+        self.assertEqual(self.record("--cr3", "0x1000", "--duration", 1), [])
+        self.assertFalse(self.counter("list", self.path))
+        self.refused(VPROF, "counter", "record", self.path, "-F", 1, "-c", 1, status=2, message="exclude each other")
+        self.refused(VPROF, "counter", "record", self.path, "-p", 1, message="cannot tell the guest's tasks apart")
+        self.refused(VPROF, "counter", "record", self.path, "-o", "/nowhere/at/all", message="cannot open /nowhere/at/all")
+        self.end(engine)
+
+    def test_a_recording_outlives_the_guest(self):
+        engine = self.engine(guest("hang"))
+        recording = self.folder / "recording"
+        vprof = self.start(VPROF, "counter", "record", self.path, "-o", recording, "--duration", "1h")
+        harness.wait_until(lambda: [counter for counter in self.counter("list", self.path)
+                                    if counter["state"] == "running"], "the counter")
+        self.end(engine)
+        _, said = self.finish(vprof)
+        self.assertIn("the guest has ended", said)
+        samples, = re.findall(r"(\d+) samples in", said)
+        out, _ = self.run_program(VPROF, "script", "-i", recording, "--json")
+        self.assertEqual(len(out.splitlines()), int(samples))
 
     def test_holders_are_listed_and_let_go(self):
         engine = self.engine(guest("hang"))

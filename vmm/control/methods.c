@@ -211,7 +211,9 @@ const struct control_method control_methods[] = {
 	{
 		.name = "counter-allocate",
 		.summary = "allocates a counter beside the session's; it is the client's until he releases it or goes",
-		.returns = "{\"counter\": N, \"events\": as session-start, in a sampling mode}",
+		.returns = "{\"counter\": N}, in a sampling mode with \"events\", \"tasks\" and \"frequency-hz\" or "
+			   "\"period\" as "
+			   "session-start",
 		.role = ROLE_INSTRUMENT,
 		.arguments = counter_allocate_arguments,
 		.run = method_counter_allocate,

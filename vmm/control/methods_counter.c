@@ -147,8 +147,14 @@ json_t *method_counter_allocate(struct control_call *call, GError **error)
 		return NULL;
 	json_t *answer = json_pack("{s:i}", "counter", (int)number);
 
-	if (counter_mode_is_sampling(request.mode))
+	if (counter_mode_is_sampling(request.mode)) {
 		json_object_set_new(answer, "events", json_pack("[o]", sampled_event(call, number)));
+		json_object_set_new(answer, "tasks", json_boolean(session_kernel(call->server->session)->has_tasks));
+		if (request.rate.period != 0)
+			json_object_set_new(answer, "period", json_integer((json_int_t)request.rate.period));
+		else
+			json_object_set_new(answer, "frequency-hz", json_integer(request.rate.frequency_hz));
+	}
 	return answer;
 }
 

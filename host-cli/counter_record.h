@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The samples of counters that take some, in a recording. */
+#ifndef VPROF_CLI_COUNTER_RECORD_H
+#define VPROF_CLI_COUNTER_RECORD_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/client/client.h"
+
+/*
+ * Starts counters in a sampling mode (counters.h), and writes what they sample to a file, for some time or until it is
+ * interrupted. What was recorded until a failure stays in the file.
+ */
+bool counter_record(struct client *client, json_t *counters, uint64_t seconds, const char *path, GError **error);
+
+#endif
