@@ -20,11 +20,10 @@ OTLP = "opentelemetry/proto"
 PROFILES = f"{OTLP}/profiles/v1development/profiles_pb2.py"
 
 
-class Export(harness.ProgramTest):
+class Recorded(harness.ProgramTest):
     def setUp(self):
         super().setUp()
         harness.need_kvm()
-        harness.need_program("go", "golang-go")
         self.recording = self.folder / "recording"
         self.run_program(VPROF, "run", "--demo", "--append", "seconds=2", "-g", "--no-report", "-o", self.recording)
         _, rows = self.report(self.recording)
@@ -36,7 +35,10 @@ class Export(harness.ProgramTest):
         self.run_program(VPROF, "export", "--to", name, "-i", self.recording, "-o", file)
         return file
 
+
+class Export(Recorded):
     def test_pprof(self):
+        harness.need_program("go", "golang-go")
         profile = self.export("pprof")
         text = subprocess.run(["go", "tool", "pprof", "-top", "-nodefraction=0", "-unit=ns", profile],
                               capture_output=True, text=True, check=True, env={"PATH": "/usr/bin", "HOME": self.folder}).stdout
@@ -45,53 +47,6 @@ class Export(harness.ProgramTest):
         self.assertGreater(len(flat), 4)
         for symbol, ns in flat.items():
             self.assertEqual(ns, self.period.get(symbol, 0), symbol)
-
-    def otlp(self):
-        """ProfilesData by the description in Debian's package of OpenTelemetry's Python modules."""
-        package = registry.debian("python3-opentelemetry-proto", "1.45.*", "forky") / "usr/lib/python3/dist-packages"
-        protobuf.describe([package / f"{OTLP}/common/v1/common_pb2.py", package / f"{OTLP}/resource/v1/resource_pb2.py",
-                           package / PROFILES], self.folder / "otlp.descriptions")
-        return protobuf.decode(self.folder / "otlp.descriptions", "opentelemetry.proto.profiles.v1development.ProfilesData",
-                               self.export("otlp"))
-
-    def test_otlp(self):
-        before = time.time_ns()
-        data = self.otlp()
-        self.assertEqual(protobuf.unknown_fields(data), set())
-        [dictionary], [resource_profiles] = data["dictionary"], data["resource_profiles"]
-        strings = dictionary["string_table"]
-        # Every table begins with its null.
-        nulls = {"string_table": "", "mapping_table": {}, "location_table": {}, "function_table": {},
-                 "attribute_table": {}, "stack_table": {}, "link_table": {"trace_id": ["\0" * 16], "span_id": ["\0" * 8]}}
-        self.assertEqual({name: table[0] for name, table in dictionary.items()}, nulls)
-        self.assertEqual(len(strings), len(set(strings)))
-
-        def function(stack):
-            leaf = dictionary["location_table"][stack["location_indices"][0]]
-            self.assertGreater(leaf["mapping_index"][0], 0)
-            return strings[dictionary["function_table"][leaf["lines"][0]["function_index"][0]]["name_strindex"][0]]
-
-        own = {}
-        for profile in resource_profiles["scope_profiles"][0]["profiles"]:
-            [kind] = profile["sample_type"]
-            counts = own.setdefault((strings[kind["type_strindex"][0]], strings[kind["unit_strindex"][0]]), collections.Counter())
-            for sample in profile["samples"]:
-                counts[function(dictionary["stack_table"][sample["stack_index"][0]])] += sample["values"][0]
-                comm = dictionary["attribute_table"][sample["attribute_indices"][0]]
-                self.assertEqual(strings[comm["key_strindex"][0]], "thread.name")
-            # Not before this test began, but for what a recording is older than the test.
-            [start] = profile["time_unix_nano"]
-            self.assertLess(start + profile["duration_nano"][0], before)
-            self.assertGreater(start, before - 10**12)
-        none = {symbol for symbol, samples in self.samples.items() if samples == 0}
-        self.assertEqual(own, {("task-clock", "nanoseconds"): {symbol: n for symbol, n in self.period.items() if symbol not in none},
-                               ("samples", "count"): {symbol: n for symbol, n in self.samples.items() if n}})
-        attributes = {one["key"][0]: one["value"][0]["string_value"][0] for one in resource_profiles["resource"][0]["attributes"]}
-        guest = self.report(self.recording)[0]["recording"]["guest"]
-        self.assertEqual(attributes, {"host.name": guest["name"], "os.build_id": guest["build-id"]})
-        build_ids = [strings[dictionary["attribute_table"][i]["key_strindex"][0]] for mapping in dictionary["mapping_table"]
-                     for i in mapping.get("attribute_indices", [])]
-        self.assertEqual(build_ids, ["process.executable.build_id.gnu"])
 
     def test_folded(self):
         own = {}
@@ -175,6 +130,55 @@ class Export(harness.ProgramTest):
                 own[names[stack[-1]]] += weight
             self.assertEqual(sum(task["weights"]), task["endValue"])
         self.assertEqual(own, {symbol: period for symbol, period in self.period.items() if period})
+
+
+class Otlp(Recorded):
+    def otlp(self):
+        """ProfilesData by the description in Debian's package of OpenTelemetry's Python modules."""
+        package = registry.debian("python3-opentelemetry-proto", "1.45.*", "forky") / "usr/lib/python3/dist-packages"
+        protobuf.describe([package / f"{OTLP}/common/v1/common_pb2.py", package / f"{OTLP}/resource/v1/resource_pb2.py",
+                           package / PROFILES], self.folder / "otlp.descriptions")
+        return protobuf.decode(self.folder / "otlp.descriptions", "opentelemetry.proto.profiles.v1development.ProfilesData",
+                               self.export("otlp"))
+
+    def test_otlp(self):
+        before = time.time_ns()
+        data = self.otlp()
+        self.assertEqual(protobuf.unknown_fields(data), set())
+        [dictionary], [resource_profiles] = data["dictionary"], data["resource_profiles"]
+        strings = dictionary["string_table"]
+        # Every table begins with its null.
+        nulls = {"string_table": "", "mapping_table": {}, "location_table": {}, "function_table": {},
+                 "attribute_table": {}, "stack_table": {}, "link_table": {"trace_id": ["\0" * 16], "span_id": ["\0" * 8]}}
+        self.assertEqual({name: table[0] for name, table in dictionary.items()}, nulls)
+        self.assertEqual(len(strings), len(set(strings)))
+
+        def function(stack):
+            leaf = dictionary["location_table"][stack["location_indices"][0]]
+            self.assertGreater(leaf["mapping_index"][0], 0)
+            return strings[dictionary["function_table"][leaf["lines"][0]["function_index"][0]]["name_strindex"][0]]
+
+        own = {}
+        for profile in resource_profiles["scope_profiles"][0]["profiles"]:
+            [kind] = profile["sample_type"]
+            counts = own.setdefault((strings[kind["type_strindex"][0]], strings[kind["unit_strindex"][0]]), collections.Counter())
+            for sample in profile["samples"]:
+                counts[function(dictionary["stack_table"][sample["stack_index"][0]])] += sample["values"][0]
+                comm = dictionary["attribute_table"][sample["attribute_indices"][0]]
+                self.assertEqual(strings[comm["key_strindex"][0]], "thread.name")
+            # Not before this test began, but for what a recording is older than the test.
+            [start] = profile["time_unix_nano"]
+            self.assertLess(start + profile["duration_nano"][0], before)
+            self.assertGreater(start, before - 10**12)
+        none = {symbol for symbol, samples in self.samples.items() if samples == 0}
+        self.assertEqual(own, {("task-clock", "nanoseconds"): {symbol: n for symbol, n in self.period.items() if symbol not in none},
+                               ("samples", "count"): {symbol: n for symbol, n in self.samples.items() if n}})
+        attributes = {one["key"][0]: one["value"][0]["string_value"][0] for one in resource_profiles["resource"][0]["attributes"]}
+        guest = self.report(self.recording)[0]["recording"]["guest"]
+        self.assertEqual(attributes, {"host.name": guest["name"], "os.build_id": guest["build-id"]})
+        build_ids = [strings[dictionary["attribute_table"][i]["key_strindex"][0]] for mapping in dictionary["mapping_table"]
+                     for i in mapping.get("attribute_indices", [])]
+        self.assertEqual(build_ids, ["process.executable.build_id.gnu"])
 
 
 if __name__ == "__main__":

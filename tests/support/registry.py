@@ -25,8 +25,11 @@ def cached(name, fetch, *arguments):
                 fetch(new, *arguments)
             except (OSError, subprocess.SubprocessError) as error:
                 harness.need(False, f"{name} is not in the cache and cannot be fetched: {error}")
-            if not place.is_dir():
+            try:
                 new.rename(place)
+            except OSError:  # somebody else was faster
+                if not place.is_dir():
+                    raise
     return place
 
 
