@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent_mappings.h"
 #include "command.h"
 #include "guest_run.h"
 #include "lib/profile/shift.h"
@@ -43,13 +44,15 @@ struct run {
 	struct guest_run base;
 	struct capture *capture;
 	struct image *image;
-	struct symtab *symtab; /* NULL when the image has no symbols */
-	json_t *statistics;    /* as query-stats; NULL when the engine did not live to say it */
+	struct symtab *symtab;           /* NULL when the image has no symbols */
+	json_t *statistics;              /* as query-stats; NULL when the engine did not live to say it */
+	struct agent_mappings *mappings; /* NULL when the engine finds out itself */
 	const char *output;
 };
 
 static void run_clear(struct run *run)
 {
+	agent_mappings_free(run->mappings);
 	capture_free(run->capture);
 	guest_run_clear(&run->base);
 	symtab_free(run->symtab);
@@ -94,10 +97,17 @@ static void on_mark(const char *name, bool begins, uint64_t time_ns, void *data)
 	capture_mark(run->capture, name, begins, time_ns);
 }
 
+static void on_mappings(const struct agent_message *message, void *data)
+{
+	struct run *run = data;
+
+	agent_mappings_take(run->mappings, message);
+}
+
 /* What is profiled of a guest in which a command runs is the command, unless the boot is wanted, too. */
 static bool run_prepare_exec(struct run *run, GError **error)
 {
-	const struct exec_hooks hooks = {
+	struct exec_hooks hooks = {
 		.begin = on_command_begins,
 		.end = on_command_ended,
 		.mark = on_mark,
@@ -106,6 +116,8 @@ static bool run_prepare_exec(struct run *run, GError **error)
 
 	if (run->base.exec == NULL)
 		return true;
+	run->mappings = agent_mappings_new(run->capture);
+	hooks.mappings = run->mappings != NULL ? on_mappings : NULL;
 	exec_set_hooks(run->base.exec, &hooks);
 	return run->base.plan->from_boot || capture_pause(run->capture, error);
 }

@@ -19,6 +19,8 @@
 #define CLOCK_PINGS 4u /* before the first run */
 #define RECEIVE_BYTES 16384u
 #define PING_INTERVAL_NS UINT64_C(1000000000)
+#define MAPPINGS_SHARE 20u                        /* of the time that an answer takes: the wait after it */
+#define MAPPINGS_SECOND_NS UINT64_C(100000000)    /* after the first time, when the loader is still at work */
 #define SILENCE_NS UINT64_C(30000000000)          /* of an agent that is asked every second */
 #define TIME_LIMIT_GRACE_NS UINT64_C(20000000000) /* the agent's own, and more */
 #define POWER_OFF_NS UINT64_C(20000000000)
@@ -58,6 +60,10 @@ struct exec {
 	unsigned pongs;
 	bool asking;
 	uint64_t asked_ns, heard_ns, deadline_ns, started_ns;
+	bool asking_mappings;
+	uint64_t mappings_asked_ns, mappings_wait_ns;
+	unsigned mappings_asks; /* that were answered, of this run */
+	uint32_t pid;           /* of it in the guest */
 	bool said_silence;
 	int status;
 	char *end_message;
@@ -202,6 +208,16 @@ static void run_start(struct exec *exec)
 		exec_fail_error(exec, error);
 }
 
+/* pid 0: of all processes, which takes a guest that the host emulates seconds. */
+static void ask_mappings(struct exec *exec, uint32_t pid)
+{
+	if (exec->hooks.mappings == NULL)
+		return;
+	exec->asking_mappings = true;
+	exec->mappings_asked_ns = clock_ns(CLOCK_MONOTONIC);
+	agent_say_mappings(exec->to_agent, pid);
+}
+
 static uint64_t host_time(const struct exec *exec, uint64_t guest_ns)
 {
 	return guest_clock_to_host(&exec->clock, guest_ns);
@@ -228,6 +244,9 @@ static void run_started(struct exec *exec, const struct vprof_agent_started *sta
 			clock_ns(CLOCK_MONOTONIC) + exec->plan->time_limit_ms * UINT64_C(1000000) + TIME_LIMIT_GRACE_NS;
 	run_mark(exec, true, started->time_ns);
 	input_begin(exec);
+	exec->pid = started->pid;
+	exec->mappings_asks = 0;
+	ask_mappings(exec, exec->pid);
 }
 
 static void run_refused(struct exec *exec, const struct vprof_agent_refused *refused, const char *what)
@@ -355,6 +374,18 @@ static void take_output(struct exec *exec, unsigned stream, const uint8_t *bytes
 	exec_output_put(exec->outputs[stream], bytes, n);
 }
 
+static void take_mappings(struct exec *exec, const struct agent_message *message)
+{
+	if (exec->asking_mappings)
+		exec->hooks.mappings(message, exec->hooks.data);
+	if (message->type != VPROF_AGENT_MAPPINGS_END || !exec->asking_mappings)
+		return;
+	exec->asking_mappings = false;
+	exec->mappings_wait_ns = (clock_ns(CLOCK_MONOTONIC) - exec->mappings_asked_ns) * MAPPINGS_SHARE;
+	exec->mappings_wait_ns =
+		MAX(exec->mappings_wait_ns, exec->mappings_asks++ == 0 ? MAPPINGS_SECOND_NS : PING_INTERVAL_NS);
+}
+
 static void take_message(struct exec *exec, const struct agent_message *message)
 {
 	switch (message->type) {
@@ -382,6 +413,11 @@ static void take_message(struct exec *exec, const struct agent_message *message)
 		break;
 	case VPROF_AGENT_MARK:
 		take_mark(exec, &message->mark, message->text);
+		break;
+	case VPROF_AGENT_TASK:
+	case VPROF_AGENT_MAPPING:
+	case VPROF_AGENT_MAPPINGS_END:
+		take_mappings(exec, message);
 		break;
 	case VPROF_AGENT_COMPLAINT:
 		warn("the agent in the guest: %s", message->text);
@@ -495,6 +531,9 @@ static void check_time(struct exec *exec)
 
 	if (exec->state == EXEC_RUNNING && !exec->asking && now_ns - exec->asked_ns >= PING_INTERVAL_NS)
 		ask_time(exec);
+	if (exec->state == EXEC_RUNNING && !exec->asking_mappings &&
+	    now_ns - exec->mappings_asked_ns >= exec->mappings_wait_ns)
+		ask_mappings(exec, exec->mappings_asks < 2 ? exec->pid : 0);
 	if (exec->state == EXEC_RUNNING && now_ns - exec->heard_ns >= SILENCE_NS && !exec->said_silence) {
 		warn("the agent in the guest has said nothing for %u s", (unsigned)(SILENCE_NS / 1000000000));
 		exec->said_silence = true;

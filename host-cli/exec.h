@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "exec_plan.h"
+#include "lib/agent/agent_stream.h"
 
 #define EXEC_POLL_ENTRIES 4u
 
@@ -24,6 +25,9 @@ struct exec_hooks {
 	void (*end)(void *data);
 	/* A phase begins or ends, at a time of our CLOCK_MONOTONIC. */
 	void (*mark)(const char *name, bool begins, uint64_t time_ns, void *data);
+	/* TASK, MAPPING and MAPPINGS_END, for which the agent is asked now and then while the command runs; NULL: not.
+	 */
+	void (*mappings)(const struct agent_message *message, void *data);
 	void *data;
 };
 

@@ -11,6 +11,7 @@
 #include "engine_find.h"
 #include "lib/profile/chain.h"
 #include "lib/profile/histogram.h"
+#include "lib/record/clock.h"
 #include "lib/record/processor.h"
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
@@ -37,6 +38,7 @@ struct capture {
 	json_t *phases;
 	json_t *marks;
 	bool marks_left_out; /* there were too many */
+	bool told_mappings;  /* by somebody else than the engine */
 	struct recording_event *events;
 	size_t n_events;
 	GPtrArray *rings; /* of struct ring_reader, one for each vCPU */
@@ -461,6 +463,39 @@ void capture_mark(struct capture *capture, const char *name, bool begins, uint64
 	json_decref(marker);
 }
 
+static struct record_id id_now(const struct capture *capture, uint32_t pid, uint32_t tid)
+{
+	return (struct record_id){
+		.pid = pid,
+		.tid = tid,
+		.time_ns = clock_ns(CLOCK_MONOTONIC),
+		.id = capture->events[0].n_ids != 0 ? capture->events[0].ids[0] : 0,
+	};
+}
+
+void capture_mapping(struct capture *capture, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t offset,
+                     const char *path)
+{
+	const struct record_id id = id_now(capture, pid, pid);
+	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
+	size_t n =
+		record_mmap_encode(PERF_RECORD_MISC_USER, pid, start, bytes, offset, path, &id, record, sizeof(record));
+
+	if (n == 0 || !capture_write(capture, record, NULL))
+		return;
+	mappings_add(capture->mappings, (const void *)record, n, id.time_ns);
+	capture->told_mappings = true;
+}
+
+void capture_comm(struct capture *capture, uint32_t pid, uint32_t tid, const char *comm)
+{
+	const struct record_id id = id_now(capture, pid, tid);
+	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
+
+	if (record_comm_encode(comm, false, &id, record, sizeof(record)) != 0)
+		capture_write(capture, record, NULL);
+}
+
 bool capture_marks_left_out(const struct capture *capture)
 {
 	return capture->marks_left_out;
@@ -483,6 +518,8 @@ static json_t *capture_missing(const struct capture *capture)
 		if (why != NULL)
 			json_array_append_new(missing, json_sprintf("%s: %s", whys[i].what, why));
 	}
+	if (capture->told_mappings)
+		json_array_append_new(missing, json_string("mapped files: those that the agent in the guest has told"));
 	return missing;
 }
 

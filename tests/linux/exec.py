@@ -109,6 +109,29 @@ class Exec(harness.ProgramTest):
         # The session begins a little before the command.
         self.assertGreater(phases["repeat-1"]["samples"], 0.5 * self.recorded()["samples"])
 
+    def test_mappings(self):
+        """Of a kernel that says nothing of its types, the agent knows what its processes have mapped."""
+        bare = self.folder / "vmlinux"
+        harness.need_program("strip", "binutils")
+        self.run_program("strip", "--strip-debug", "-o", bare, self.kernel, timeout=120)
+        self.kernel = bare
+        program = harness.BIN / "user_spin"
+        vprof = self.begin(f"{program} 4", "-F", 500)
+        out, messages = self.finish(vprof, timeout=BOOT_SECONDS)
+        self.assertEqual(out, "user_spin: done\n", messages)
+        report, rows = self.report(self.recording, "--sort", "mode,module,sym")
+        missing = report["recording"]["missing"]
+        print(missing, rows[:8], flush=True)
+        self.assertTrue(any(sentence.startswith("tasks: ") for sentence in missing), missing)
+        self.assertIn("mapped files: those that the agent in the guest has told", missing)
+        user = [row for row in rows if row["mode"] == "user"]
+        spin = sum(row["samples"] for row in user if (row["module"], row["symbol"]) == (str(program), "spin_in_user_mode"))
+        self.assertGreater(spin, 0.8 * sum(row["samples"] for row in user))
+        self.assertGreater(spin, 20)
+        script = perf.perf("script", "-i", self.recording, "--show-mmap-events", "--show-task-events", "-F", "ip")
+        self.assertRegex(script, rf"PERF_RECORD_MMAP 0/0: .* x? ?{program}")
+        self.assertRegex(script, r"PERF_RECORD_COMM: user_spin:\d+/\d+")
+
     def test_repeats(self):
         self.script(REPEATS)
         (self.folder / "runs").write_text("0\n")

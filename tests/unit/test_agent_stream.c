@@ -237,6 +237,17 @@ START_TEST(a_command_is_told)
 }
 END_TEST
 
+START_TEST(mappings_are_asked_of_a_process)
+{
+	static const uint8_t frame[] = {4, 0, 0, 0, VPROF_AGENT_MAPPINGS, 0, 0, 0, 7, 0, 0, 0};
+	g_autoptr(GByteArray) said = g_byte_array_new();
+
+	agent_say_mappings(said, 7);
+	ck_assert_uint_eq(said->len, sizeof(frame));
+	ck_assert_mem_eq(said->data, frame, sizeof(frame));
+}
+END_TEST
+
 START_TEST(a_command_has_a_limit)
 {
 	g_autofree char *word = g_strnfill(VPROF_AGENT_PAYLOAD_BYTES_MAX, 'x');
@@ -258,6 +269,7 @@ int main(void)
 {
 	const TTest *const tests[] = {
 		greets_first,
+		mappings_are_asked_of_a_process,
 		other_first_frames_are_no_greeting,
 		other_magic_is_no_greeting,
 		other_protocol_is_refused,

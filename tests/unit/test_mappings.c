@@ -84,6 +84,21 @@ START_TEST(the_latest_mapping_of_the_process_counts)
 }
 END_TEST
 
+/* An agent says what there is after it has begun to run; nobody knows whose sample it was. */
+START_TEST(without_tasks_what_is_said_later_counts_before)
+{
+	map(0, 0x1000, 0x2000, 0, "/a", NULL, 10);
+	map(0, 0x1000, 0x2000, 0, "/b", NULL, 20);
+	map(0, 0x4000, 0x5000, 0, "/c", NULL, 20);
+	map(7, 0x4000, 0x5000, 0, "/d", NULL, 20);
+	ck_assert_str_eq(name_at(0, 0x1000, 5), "/a");
+	ck_assert_str_eq(name_at(0, 0x1000, 15), "/a");
+	ck_assert_str_eq(name_at(0, 0x1000, 25), "/b");
+	ck_assert_str_eq(name_at(0, 0x4000, 15), "/c");
+	ck_assert_str_eq(name_at(7, 0x4000, 15), "none");
+}
+END_TEST
+
 START_TEST(what_is_said_again_is_the_same_mapping)
 {
 	map(7, 0x1000, 0x5000, 0x200, "/a", NULL, 10);
@@ -300,6 +315,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, the_latest_mapping_of_the_process_counts);
+	tcase_add_test(tests, without_tasks_what_is_said_later_counts_before);
 	tcase_add_test(tests, what_is_said_again_is_the_same_mapping);
 	tcase_add_test(tests, another_build_of_a_path_is_another_file);
 	tcase_add_test(tests, kernels_and_impossible_mappings_are_left_alone);

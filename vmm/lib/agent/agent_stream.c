@@ -228,6 +228,13 @@ void agent_say_power_off(GByteArray *to)
 	frame_append(to, VPROF_AGENT_POWER_OFF, NULL, 0, NULL, 0);
 }
 
+void agent_say_mappings(GByteArray *to, uint32_t pid)
+{
+	const struct vprof_agent_mappings order = {.pid = pid};
+
+	frame_append(to, VPROF_AGENT_MAPPINGS, &order, sizeof(order), NULL, 0);
+}
+
 static void string_append(GByteArray *to, const char *string)
 {
 	g_byte_array_append(to, (const uint8_t *)string, (guint)strlen(string) + 1);

@@ -66,6 +66,8 @@ void agent_say_stdin(GByteArray *to, const uint8_t *bytes, size_t n);
 void agent_say_stdin_end(GByteArray *to);
 void agent_say_signal(GByteArray *to, int number);
 void agent_say_power_off(GByteArray *to);
+/* Asks for TASK and MAPPING of a process, or of all with pid 0, and MAPPINGS_END. */
+void agent_say_mappings(GByteArray *to, uint32_t pid);
 
 struct agent_order {
 	uint32_t run;

@@ -126,6 +126,7 @@ static bool is_known(const timeline *line, guint n, const struct mapping *mappin
 }
 
 #define KERNEL_PID UINT32_MAX /* as perf has it in the kernel's own records */
+#define NO_PID 0u             /* of user space where tasks are not told apart: idle tasks have none */
 
 /* Whose mapping it is; false for one that says nothing here: the kernel itself, which is no file. */
 static bool is_taken(const struct perf_event_header *record, struct record_mmap *mmap)
@@ -201,7 +202,7 @@ static const struct mapping *process_find(struct mappings *mappings, uint32_t pi
 		mappings->last_until_ns =
 			n < line->len ? ((const struct mapping *)line->pdata[n])->time_ns : UINT64_MAX;
 	}
-	return found == NULL && pid == KERNEL_PID ? timeline_find_later(line, n, ip) : found;
+	return found == NULL && (pid == KERNEL_PID || pid == NO_PID) ? timeline_find_later(line, n, ip) : found;
 }
 
 const struct mapping *mappings_find(struct mappings *mappings, enum profile_mode mode, uint32_t pid, uint64_t ip,

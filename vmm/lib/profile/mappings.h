@@ -41,8 +41,9 @@ void mappings_free(struct mappings *mappings);
 void mappings_add(struct mappings *mappings, const struct perf_event_header *record, size_t bytes, uint64_t time_ns);
 
 /*
- * NULL: nothing is known to stand there. Lives as long as `mappings`. Modules are looked for once in a while only: one
- * that is said later, where nothing was, counts before that as well.
+ * NULL: nothing is known to stand there. Lives as long as `mappings`. Modules are looked for once in a while only, and
+ * so is what an agent says where tasks are not told apart: one that is said later, where nothing was, counts before
+ * that as well.
  */
 const struct mapping *mappings_find(struct mappings *mappings, enum profile_mode mode, uint32_t pid, uint64_t ip,
                                     uint64_t time_ns);
