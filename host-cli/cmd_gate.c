@@ -246,8 +246,8 @@ static int gate_first(const struct measured *now)
 
 	if (!measured_save(now, given.baseline, &error))
 		return bad_input(error);
-	say("%s did not exist; it holds the %zu repetitions of %s now", given.baseline,
-	    now->measurements->n_repetitions, now->path);
+	say("%s did not exist; it holds the %zu repetition%s of %s now", given.baseline,
+	    now->measurements->n_repetitions, now->measurements->n_repetitions == 1 ? "" : "s", now->path);
 	return GATE_GOOD;
 }
 

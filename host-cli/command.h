@@ -20,7 +20,8 @@ struct command {
 	const char *manual;          /* the page that describes it, without the section: "vprof-run" */
 	const char *description;     /* ends --help: what it does beyond its options, and examples */
 	const GOptionEntry *options; /* ends with an empty entry */
-	int usage_status;            /* where STATUS_USAGE means something else; 0: STATUS_USAGE */
+	/* Of a wrong command line and of lost output, where STATUS_USAGE and STATUS_FAILED say something else; or 0. */
+	int usage_status;
 	/* The arguments that are no options; returns the exit status. */
 	int (*run)(unsigned n, char **arguments);
 };

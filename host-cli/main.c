@@ -43,8 +43,11 @@ static const char *command_of_flag(const char *word)
 	return word;
 }
 
-/* Output that could not be written must not look like success, and buffered output fails only now. */
-static int stdout_close(int status)
+/*
+ * Output that could not be written must not look like success, and buffered output fails only now. Where 1 is an
+ * answer (gate: a regression), it is not the status of a full disk.
+ */
+static int stdout_close(const struct command *command, int status)
 {
 	bool failed = ferror(stdout) != 0;
 
@@ -52,7 +55,9 @@ static int stdout_close(int status)
 	if (fclose(stdout) == 0 && !failed)
 		return status;
 	say("cannot write to standard output%s%s", errno != 0 ? ": " : "", errno != 0 ? g_strerror(errno) : "");
-	return status == STATUS_OK ? STATUS_FAILED : status;
+	if (status != STATUS_OK)
+		return status;
+	return command->usage_status != 0 ? command->usage_status : STATUS_FAILED;
 }
 
 int main(int argc, char **argv)
@@ -67,5 +72,5 @@ int main(int argc, char **argv)
 	command = command_find(command_of_flag(argv[1]));
 	if (command == NULL)
 		return command_unknown(argv[1]);
-	return stdout_close(command_execute(command, argc - 1, argv + 1));
+	return stdout_close(command, command_execute(command, argc - 1, argv + 1));
 }

@@ -11,6 +11,8 @@ import sys
 import tempfile
 import unittest
 
+import golden
+
 BIN = pathlib.Path(os.environ["VPROF_BIN"])
 SOURCE = pathlib.Path(os.environ["VPROF_SOURCE"])
 MAN = SOURCE / "host-cli" / "man"
@@ -183,6 +185,15 @@ class Output(unittest.TestCase):
             done = subprocess.run([BIN / "vprof", "help"], stdout=full, stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 1)
         self.assertIn("cannot write to standard output", done.stderr)
+
+    def test_full_device_is_no_regression(self):
+        """1 is an answer of the gate; that its own output was lost is not that one."""
+        with tempfile.TemporaryDirectory() as folder, open("/dev/full", "w") as full:
+            golden.measurements(pathlib.Path(folder), "base.json")
+            gate = [BIN / "vprof", "gate", "-b", "base.json", "base.json"]
+            for stdout, status in (subprocess.DEVNULL, 0), (full, 3):
+                done = subprocess.run(gate, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True)
+                self.assertEqual(done.returncode, status, done.stderr)
 
     def test_what_is_no_file_is_written_to(self):
         """A pipe or a device is not replaced by a file, and gets what standard output would."""
