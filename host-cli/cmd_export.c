@@ -28,17 +28,9 @@ static const GOptionEntry options[] = {
 
 static bool export(struct input *input, const struct exporter *exporter, const char *path, GError **error)
 {
-	struct export_profile profile;
 	const int event = input_event_number(input, given.event, error);
-	bool written;
 
-	if (event < 0)
-		return false;
-	export_profile_read(&profile, input, (unsigned)event, !exporter->by_sample);
-	input_say_warnings(input);
-	written = export_write(exporter, &profile, path, error);
-	export_profile_clear(&profile);
-	return written;
+	return event >= 0 && export_input(exporter, input, (unsigned)event, path, error);
 }
 
 static int export_run(unsigned n, char **arguments)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "export/export.h"
 #include "export/page.h"
 #include "message.h"
 #include "report.h"
@@ -10,7 +11,7 @@
 #include "units.h"
 
 static struct {
-	char *input, *sort, *kernel, *limit, *phase, *html;
+	char *input, *sort, *kernel, *limit, *phase, *html, *svg;
 	double percent_limit;
 	gboolean json, force, call_chains;
 } given;
@@ -39,6 +40,8 @@ static const GOptionEntry options[] = {
 	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print one JSON document", NULL},
 	{"html", 'w', 0, G_OPTION_ARG_FILENAME, &given.html,
          "write one page for a browser instead: flame graph, timeline, functions", "FILE"},
+	{"svg", 0, 0, G_OPTION_ARG_FILENAME, &given.svg,
+         "write a flame graph instead, as a picture without a script: mail, job summaries", "FILE"},
 	{NULL},
 };
 
@@ -71,6 +74,8 @@ static bool print(struct input *input, const struct report_options *report_optio
 		input_say_warnings(input);
 		return written;
 	}
+	if (given.svg != NULL)
+		return export_input(&export_svg, input, 0, given.svg, error);
 	report = report_new(input, report_options);
 	input_say_warnings(input);
 	if (given.json)
@@ -137,9 +142,13 @@ static int report_several(char **paths, unsigned n, const struct report_options 
 /* What several recordings do not have in common. */
 static bool check_several(GError **error)
 {
-	const char *option = given.html != NULL ? "--html" : given.kernel != NULL ? "--kernel" : "--call-chains";
+	const char *option = given.html != NULL     ? "--html"
+	                     : given.svg != NULL    ? "--svg"
+	                     : given.kernel != NULL ? "--kernel"
+	                     : given.call_chains    ? "--call-chains"
+	                                            : NULL;
 
-	if (given.html == NULL && given.kernel == NULL && !given.call_chains)
+	if (option == NULL)
 		return true;
 	g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s is of one recording; name one", option);
 	return false;
@@ -155,8 +164,9 @@ static int report_run(unsigned n, char **arguments)
 		return usage_error(command_report.name, "%s", error->message);
 	if (given.input != NULL && n > 0)
 		return usage_error(command_report.name, "--input and %s: one of them at a time", arguments[0]);
-	if (given.html != NULL && given.json)
-		return usage_error(command_report.name, "--html and --json: one of them at a time");
+	if ((given.html != NULL) + (given.svg != NULL) + (given.json != FALSE) > 1)
+		return usage_error(command_report.name, "%s and %s: one of them at a time",
+		                   given.html != NULL ? "--html" : "--svg", given.json ? "--json" : "--svg");
 	if (given.html != NULL && !page_check(&error))
 		return failure(error);
 	return n > 1 ? report_several(arguments, n, &report_options)
@@ -187,6 +197,7 @@ const struct command command_report = {
 		"  vprof report -g                     who called what (of a recording made with run -g)\n"
 		"  vprof report recordings/*.data      several guests side by side\n"
 		"  vprof report --html profile.html    a page for a browser, which needs no network\n"
+		"  vprof report --svg profile.svg      a flame graph for mail and job summaries\n"
 		"  vprof report --json | jq -r '.tables[].rows[] | [.share, .symbol] | @tsv'",
 	.options = options,
 	.run = report_run,

@@ -115,8 +115,15 @@ static bool writing_write(FILE *to, const void *data, GError **error)
 	return writing->exporter->write(writing->profile, to, error);
 }
 
-bool export_write(const struct exporter *exporter, const struct export_profile *profile, const char *path,
+bool export_input(const struct exporter *exporter, struct input *input, unsigned event, const char *path,
                   GError **error)
 {
-	return output_file_write(path, writing_write, &(struct writing){exporter, profile}, error);
+	struct export_profile profile;
+	bool written;
+
+	export_profile_read(&profile, input, event, !exporter->by_sample);
+	input_say_warnings(input);
+	written = output_file_write(path, writing_write, &(struct writing){exporter, &profile}, error);
+	export_profile_clear(&profile);
+	return written;
 }

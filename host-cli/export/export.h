@@ -52,8 +52,11 @@ void export_profile_clear(struct export_profile *profile);
 /* The build-id of what a frame's `module` names, where the recording knows it: the kernel's; NULL without. */
 const char *export_build_id(const struct export_profile *profile, const char *module);
 
-/* Writes to `path`, "-" for standard output, through a temporary file beside it: no half file is left. */
-bool export_write(const struct exporter *exporter, const struct export_profile *profile, const char *path,
+/*
+ * Writes event number `event` to `path`, "-" for standard output, through a temporary file beside it: no half file is
+ * left. Says the recording's warnings.
+ */
+bool export_input(const struct exporter *exporter, struct input *input, unsigned event, const char *path,
                   GError **error);
 
 #endif
