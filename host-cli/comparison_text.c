@@ -164,10 +164,12 @@ char *watched_sentence(const struct watched *watched, const struct gate_result *
 	if (judgement->verdict != VERDICT_UNDECIDED)
 		return g_string_free(text, FALSE);
 	if (isfinite(judgement->detectable))
-		g_string_append_printf(text, "; these repetitions can tell what is %.1f %% from the limit",
-		                       judgement->detectable * 100);
+		g_string_append_printf(text, "; the smallest regression that these repetitions could show is +%.1f %%",
+		                       100 * ((1 + result->max_regression) * (1 + judgement->detectable) - 1));
+	else
+		g_string_append(text, "; so few repetitions can show nothing");
 	if (judgement->repetitions_wanted != SIZE_MAX)
-		g_string_append_printf(text, "; %zu on each side could tell no change from it",
+		g_string_append_printf(text, "; if nothing changed, %zu on each side are enough to show it",
 		                       judgement->repetitions_wanted);
 	return g_string_free(text, FALSE);
 }

@@ -93,6 +93,14 @@ START_TEST(promised_power_is_kept)
 }
 END_TEST
 
+START_TEST(nothing_is_promised_without_a_bound)
+{
+	ck_assert(isinf(shift_detectable(1, 4, 4, 0.01, 0.8)));
+	ck_assert(isfinite(shift_detectable(1, 5, 5, 0.01, 0.8)));
+	ck_assert(isinf(shift_detectable(1, 8, 3, 0.001, 0.8)));
+}
+END_TEST
+
 START_TEST(promised_repetitions_are_enough)
 {
 	size_t n = shift_repetitions(1, 1, 0.01, 0.9);
@@ -183,6 +191,7 @@ int main(void)
 	tcase_add_test(tests, bounds_hold_a_true_change);
 	tcase_add_loop_test(tests, promised_power_is_kept, 0, 4);
 	tcase_add_test(tests, promised_repetitions_are_enough);
+	tcase_add_test(tests, nothing_is_promised_without_a_bound);
 	tcase_add_test(tests, few_repetitions_bound_nothing);
 	tcase_add_test(tests, ties_share_their_ranks);
 	tcase_add_test(tests, many_repetitions_go_by_the_normal_distribution);

@@ -212,7 +212,9 @@ double shift_detectable(double sd, size_t n_from, size_t n_to, double alpha, dou
 	double z = normal_above(alpha) + normal_above(1 - power);
 	double n = 2 / (1 / (double)n_from + 1 / (double)n_to) - REPETITIONS_LOST;
 
-	return n > 0 ? z * sd * sqrt(2 / n / RANK_EFFICIENCY) : INFINITY;
+	if (n <= 0 || differences_outside(n_from, n_to, alpha) == 0)
+		return INFINITY;
+	return z * sd * sqrt(2 / n / RANK_EFFICIENCY);
 }
 
 size_t shift_repetitions(double shift, double sd, double alpha, double power)

@@ -31,7 +31,8 @@ size_t shift_repetitions_min(double alpha);
 
 /*
  * The smallest shift that a bound at `alpha` would tell from 0 with probability `power`, when the measurements of both
- * samples scatter by the standard deviation sd (approximation for normal scatter).
+ * samples scatter by the standard deviation sd (approximation for normal scatter); INFINITY: they are too few for a
+ * bound.
  */
 double shift_detectable(double sd, size_t n_from, size_t n_to, double alpha, double power);
 
