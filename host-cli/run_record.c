@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "run_record.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,49 +8,16 @@
 #include "counters.h"
 #include "engine_find.h"
 #include "lib/profile/chain.h"
-#include "lib/profile/histogram.h"
 #include "lib/record/clock.h"
-#include "lib/record/processor.h"
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
-#include "lib/record/writer.h"
 #include "run_modules.h"
+#include "run_record_priv.h"
 #include "run_symbols.h"
 #include "session_events.h"
 #include "text.h"
 
 G_DEFINE_QUARK(vprof_capture_error, capture_error)
-
-/* A kernel that the guest ran before, and the addresses that were seen meanwhile. */
-struct kernel_before {
-	const struct symtab *symtab; /* NULL: nobody knew it */
-	struct histogram *frames;
-};
-
-struct capture {
-	struct client *client; /* the engine's */
-	json_t *arguments;     /* of session-start */
-	json_t *statistics;    /* of the last session, once it was ended here */
-	json_t *session;       /* the answer to session-start; the events' names live in it */
-	json_t *rate;          /* {"frequency-hz": N} or {"period": N}, of the session */
-	json_t *phases;
-	json_t *marks;
-	bool marks_left_out; /* there were too many */
-	bool told_mappings;  /* by somebody else than the engine */
-	struct recording_event *events;
-	size_t n_events;
-	GPtrArray *rings; /* of struct ring_reader, one for each vCPU */
-	int *eventfds;
-	size_t n_rings;
-	struct recording_writer *writer;
-	struct mappings *mappings;
-	struct histogram *frames; /* of all call chains: every address that wants a symbol */
-	GArray *guest_symbols;    /* of struct recording_symbol: of modules, asked of the engine; NULL */
-	GStringChunk *texts;      /* their names */
-	GArray *kernels;          /* struct kernel_before, of the guest's kernels before the present one */
-	uint64_t samples;
-	uint64_t lost;
-};
 
 /* Descriptors come in pairs: a ring's memory, and the eventfd that says it wants to be drained. */
 static bool capture_map_rings(struct capture *capture, const int *fds, size_t n_fds, GError **error)
@@ -100,19 +65,13 @@ static bool capture_get_rings(struct capture *capture, const char *method, json_
 	return mapped;
 }
 
-static void object_set(json_t *object, const char *name, const json_t *value)
-{
-	if (value != NULL)
-		json_object_set(object, name, (json_t *)value);
-}
-
 static json_t *rate_of(const json_t *session)
 {
 	static const char *const names[] = {"frequency-hz", "period"};
 	json_t *rate = json_object();
 
 	for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
-		object_set(rate, names[i], json_object_get(session, names[i]));
+		member_set(rate, names[i], json_object_get(session, names[i]));
 	return rate;
 }
 
@@ -499,135 +458,4 @@ void capture_comm(struct capture *capture, uint32_t pid, uint32_t tid, const cha
 bool capture_marks_left_out(const struct capture *capture)
 {
 	return capture->marks_left_out;
-}
-
-/* Sentences about what could not be known of the guest. */
-static json_t *capture_missing(const struct capture *capture)
-{
-	static const struct {
-		const char *what, *member;
-	} whys[] = {{"tasks", "tasks-why"},
-	            {"mapped files", "mappings-why"},
-	            {"modules", "modules-why"},
-	            {"ORC", "unwinder-why"}};
-	json_t *missing = json_array();
-
-	for (size_t i = 0; i < G_N_ELEMENTS(whys); i++) {
-		const char *why = member_text(capture->session, whys[i].member);
-
-		if (why != NULL)
-			json_array_append_new(missing, json_sprintf("%s: %s", whys[i].what, why));
-	}
-	if (capture->told_mappings)
-		json_array_append_new(missing, json_string("mapped files: those that the agent in the guest has told"));
-	return missing;
-}
-
-static int64_t realtime_offset_ns(void)
-{
-	return g_get_real_time() * 1000 - g_get_monotonic_time() * 1000;
-}
-
-/* VPROF_FEATURE_DESCRIPTION. */
-static char *capture_description(const struct capture *capture, const struct capture_summary *summary)
-{
-	g_autofree char *cpu = processor_model();
-	json_t *description = json_pack("{s:i, s:o, s:I}", "version", 1, "host-cpu", text_json(cpu),
-	                                "realtime-offset-ns", (json_int_t)realtime_offset_ns());
-	char *text;
-
-	object_set(description, "guest", summary->guest);
-	object_set(description, "events", json_object_get(capture->session, "events"));
-	object_set(description, "rate", capture->rate);
-	object_set(description, "unwinder", json_object_get(capture->session, "unwinder"));
-	object_set(description, "statistics", summary->statistics);
-	object_set(description, "end", summary->end);
-	object_set(description, "phases", capture->phases);
-	object_set(description, "marks", capture->marks);
-	object_set(description, "exec", summary->exec);
-	json_object_set_new(description, "missing", capture_missing(capture));
-	text = json_dumps(description, JSON_COMPACT);
-	json_decref(description);
-	return text;
-}
-
-static const struct histogram *frames_of(const struct capture *capture, guint i)
-{
-	return i < capture->kernels->len ? g_array_index(capture->kernels, struct kernel_before, i).frames
-	                                 : capture->frames;
-}
-
-/* Of all kernels, the last of which is `symtab`. What was seen while one booted fell to the one before. */
-static GArray *capture_symbols(const struct capture *capture, const struct symtab *symtab)
-{
-	GArray *symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
-
-	for (guint i = 0; i <= capture->kernels->len; i++) {
-		const struct symtab *own = i < capture->kernels->len
-		                                   ? g_array_index(capture->kernels, struct kernel_before, i).symtab
-		                                   : symtab;
-
-		symbols_hit(frames_of(capture, i), own, symbols);
-		if (i > 0)
-			symbols_hit(frames_of(capture, i - 1), own, symbols);
-	}
-	if (capture->kernels->len > 0)
-		symbols_order_certain(symbols);
-	else
-		symbols_order(symbols);
-	return symbols;
-}
-
-static GArray *capture_user_symbols(const struct capture *capture, struct user_symbols *user)
-{
-	GArray *symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
-
-	for (guint i = 0; i <= capture->kernels->len; i++)
-		user_symbols_hit(frames_of(capture, i), user, symbols);
-	if (capture->guest_symbols != NULL)
-		g_array_append_vals(symbols, capture->guest_symbols->data, capture->guest_symbols->len);
-	symbols_order(symbols);
-	return symbols;
-}
-
-static GArray *capture_host_symbols(const struct capture *capture, struct host_symbols *host)
-{
-	GArray *symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
-
-	for (guint i = 0; host != NULL && i <= capture->kernels->len; i++)
-		host_symbols_hit(frames_of(capture, i), host, symbols);
-	symbols_order_addresses(symbols);
-	return symbols;
-}
-
-bool capture_finish(struct capture *capture, const struct capture_summary *summary, const struct image *image,
-                    const struct symtab *symtab, const char *const *command_line, GError **error)
-{
-	struct recording_features features = {
-		.hostname = member_text(summary->guest, "name"),
-		.release = member_text(summary->guest, "release"),
-		.version = VPROF_VERSION,
-		.cmdline = command_line,
-		.vcpus = (unsigned)member_number(summary->guest, "vcpus", 1),
-		.memory_bytes = member_number(summary->guest, "memory-bytes", 0),
-		.kernel_path = member_text(summary->guest, "kernel"),
-	};
-	g_autoptr(GArray) symbols = capture_symbols(capture, symtab);
-	g_autoptr(GArray) user_symbols = capture_user_symbols(capture, summary->user_symbols);
-	g_autoptr(GArray) host_symbols = capture_host_symbols(capture, summary->host_symbols);
-	char *description = capture_description(capture, summary);
-	bool finished;
-
-	features.description = description;
-	if (image != NULL)
-		features.kernel_build_id = image_build_id(image, &features.kernel_build_id_bytes);
-	features.symbols = (const void *)symbols->data;
-	features.n_symbols = symbols->len;
-	features.user_symbols = (const void *)user_symbols->data;
-	features.n_user_symbols = user_symbols->len;
-	features.host_symbols = (const void *)host_symbols->data;
-	features.n_host_symbols = host_symbols->len;
-	finished = recording_writer_finish(capture->writer, &features, error);
-	free(description);
-	return finished;
 }

@@ -43,6 +43,12 @@ uint64_t member_number(const json_t *object, const char *name, uint64_t otherwis
 	return json_is_integer(value) ? (uint64_t)json_integer_value(value) : otherwise;
 }
 
+void member_set(json_t *object, const char *name, const json_t *value)
+{
+	if (value != NULL)
+		json_object_set(object, name, (json_t *)value);
+}
+
 struct text_style text_style_for(FILE *stream)
 {
 	const char *terminal = g_getenv("TERM");

@@ -21,6 +21,8 @@ void text_print_json(const json_t *document, unsigned digits, FILE *to);
 /* Member of an object, whatever the object is; NULL and the default when it is absent or of another type. */
 const char *member_text(const json_t *object, const char *name);
 uint64_t member_number(const json_t *object, const char *name, uint64_t otherwise);
+/* Sets it, if there is a value; borrows both. */
+void member_set(json_t *object, const char *name, const json_t *value);
 
 /* Marks for a terminal: empty unless `stream` is one that shows colours and NO_COLOR is not set (no-color.org). */
 struct text_style {

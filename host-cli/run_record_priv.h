@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What run_record.c, which fills a recording, and run_finish.c, which ends it, share. */
+#ifndef VPROF_CLI_RUN_RECORD_PRIV_H
+#define VPROF_CLI_RUN_RECORD_PRIV_H
+
+#include "lib/client/client.h"
+#include "lib/profile/histogram.h"
+#include "lib/record/writer.h"
+#include "run_record.h"
+
+/* A kernel that the guest ran before, and the addresses that were seen meanwhile. */
+struct kernel_before {
+	const struct symtab *symtab; /* NULL: nobody knew it */
+	struct histogram *frames;
+};
+
+struct capture {
+	struct client *client; /* the engine's */
+	json_t *arguments;     /* of session-start */
+	json_t *statistics;    /* of the last session, once it was ended here */
+	json_t *session;       /* the answer to session-start; the events' names live in it */
+	json_t *rate;          /* {"frequency-hz": N} or {"period": N}, of the session */
+	json_t *phases;
+	json_t *marks;
+	bool marks_left_out; /* there were too many */
+	bool told_mappings;  /* by somebody else than the engine */
+	struct recording_event *events;
+	size_t n_events;
+	GPtrArray *rings; /* of struct ring_reader, one for each vCPU */
+	int *eventfds;
+	size_t n_rings;
+	struct recording_writer *writer;
+	struct mappings *mappings;
+	struct histogram *frames; /* of all call chains: every address that wants a symbol */
+	GArray *guest_symbols;    /* of struct recording_symbol: of modules, asked of the engine; NULL */
+	GStringChunk *texts;      /* their names */
+	GArray *kernels;          /* struct kernel_before, of the guest's kernels before the present one */
+	uint64_t samples;
+	uint64_t lost;
+};
+
+#endif
