@@ -49,7 +49,10 @@ json_t *client_next_event(struct client *client, unsigned timeout_ms, GError **e
  */
 char *client_runtime_dir(void);
 
-/* Whether somebody accepts connections at `path`; false for a socket that a dead engine left behind. Never blocks. */
+/*
+ * Whether somebody may accept connections at `path`; false only where it is certain that nobody does, as for a socket
+ * that a dead engine left behind. Never blocks.
+ */
 bool client_socket_live(const char *path);
 
 /* The process that made that socket listen, as this one sees it; 0: nobody does, or it cannot be told who. */

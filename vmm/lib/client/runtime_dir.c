@@ -27,8 +27,9 @@ static void client_socket_clear(void *element)
 bool client_socket_live(const char *path)
 {
 	int fd = client_socket_connect(path);
-	if (fd < 0) /* a full backlog, or a socket of somebody else */
-		return errno == EAGAIN || errno == EACCES;
+	if (fd <
+	    0) /* all else may be somebody's: a full backlog, another user's, another type, no descriptor to ask by */
+		return errno != ECONNREFUSED && errno != ENOENT;
 	close(fd);
 	return true;
 }
