@@ -58,6 +58,9 @@ class Service(harness.ProgramTest):
     def test_a_wrong_policy_is_refused(self):
         policy = self.folder / "policy"
         policy.write_text("# comment\nroot everything\n")
+        policy.chmod(0o666)
+        self.refused(*self.command, "--policy", policy, message="others than its owner may write it")
+        policy.chmod(0o644)
         self.refused(*self.command, "--policy", policy, message="policy: line 2: the role is none of observe")
         self.refused(*self.command, "--policy", self.folder / "none", message="cannot read the policy")
 
@@ -84,6 +87,7 @@ class Service(harness.ProgramTest):
         self.folder.chmod(0o711)
         policy = self.folder / "policy"
         policy.write_text(f"{OBSERVER} observe\n{INSTRUMENTER} instrument  # probes and counters\n{CONTROLLER} control\n")
+        policy.chmod(0o644)
         engine = self.start(*self.command, "--control", self.path, "--policy", policy)
         harness.wait_for_socket(self.path)
 

@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "control/policy.h"
 #include "control_fixture.h"
 #include "lib/client/client.h"
 #include "run_suite.h"
@@ -95,6 +96,7 @@ static char *policy_make(const char *text)
 {
 	char *file = g_build_filename(folder, "policy", NULL);
 	ck_assert(g_file_set_contents(file, text, -1, NULL));
+	ck_assert_int_eq(chmod(file, 0644), 0); /* whatever the umask */
 	return file;
 }
 
@@ -116,6 +118,38 @@ START_TEST(wrong_policies_are_refused)
 	ck_assert(g_error_matches(error, CONTROL_ERROR, CONTROL_ERROR_LISTEN));
 	ck_assert_msg(strstr(error->message, wrong_policies[_i].part), "%s", error->message);
 	unlink(file);
+}
+END_TEST
+
+static void policy_refused(const char *file, const char *part)
+{
+	g_autoptr(GError) error = NULL;
+	ck_assert(!control_server_load_policy(server, file, &error));
+	ck_assert(g_error_matches(error, CONTROL_ERROR, CONTROL_ERROR_LISTEN));
+	ck_assert_msg(strstr(error->message, file) && strstr(error->message, part), "%s", error->message);
+}
+
+START_TEST(files_that_are_no_policy_are_refused)
+{
+	static const char hidden[] = "65534 observe\n\0#";
+	g_autofree char *file = policy_make("65534 observe\n");
+	static const mode_t wider[] = {0602, 0620, 0666};
+	for (size_t i = 0; i < G_N_ELEMENTS(wider); i++) {
+		ck_assert_int_eq(chmod(file, wider[i]), 0);
+		policy_refused(file, "others than its owner may write it");
+	}
+	ck_assert_int_eq(chmod(file, 0600), 0);
+	ck_assert_int_eq(truncate(file, (off_t)POLICY_BYTES_MAX + 1), 0);
+	policy_refused(file, "too large");
+	ck_assert(g_file_set_contents(file, hidden, sizeof(hidden) - 1, NULL));
+	ck_assert_int_eq(chmod(file, 0600), 0);
+	policy_refused(file, "it is no text");
+	unlink(file);
+	policy_refused(file, "No such file");
+	ck_assert_int_eq(mkfifo(file, 0600), 0); /* nobody writes: it must not wait */
+	policy_refused(file, "no regular file");
+	unlink(file);
+	policy_refused(folder, "no regular file");
 }
 END_TEST
 
@@ -233,6 +267,37 @@ START_TEST(a_dead_socket_is_replaced)
 	ck_assert_int_eq(client_socket_holder(path), 0);
 	listen_ok();
 	ck_assert(client_socket_live(path));
+}
+END_TEST
+
+/* A stream cannot connect to it, and yet it is somebody's. */
+START_TEST(a_socket_of_another_type_is_left_alone)
+{
+	struct sockaddr_un address;
+	g_autofree char *made = g_path_get_dirname(path);
+	mkdir(made, 0700);
+	ck_assert(client_socket_address(path, &address));
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	listen_fails(server, path, "in use");
+	ck_assert_int_eq(access(path, F_OK), 0);
+	close(fd);
+	unlink(path);
+}
+END_TEST
+
+/* That nobody could be asked says nothing about who is there. */
+START_TEST(a_live_socket_survives_a_lack_of_descriptors)
+{
+	struct rlimit limit, none;
+	listen_ok();
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	bool live = client_socket_live(path);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert(live);
 }
 END_TEST
 
@@ -375,11 +440,14 @@ static Suite *suite_make(void)
 	tcase_add_checked_fixture(listening, listen_setup, listen_teardown);
 	tcase_add_test(listening, our_own_client_is_served);
 	tcase_add_loop_test(listening, wrong_policies_are_refused, 0, G_N_ELEMENTS(wrong_policies));
+	tcase_add_test(listening, files_that_are_no_policy_are_refused);
 	tcase_add_loop_test(listening, others_may_what_the_policy_says, 0, G_N_ELEMENTS(policies));
 	tcase_add_test(listening, an_inherited_socket_is_served);
 	tcase_add_test(listening, the_socket_is_private);
 	tcase_add_test(listening, a_path_in_use_is_refused);
 	tcase_add_test(listening, a_dead_socket_is_replaced);
+	tcase_add_test(listening, a_socket_of_another_type_is_left_alone);
+	tcase_add_test(listening, a_live_socket_survives_a_lack_of_descriptors);
 	tcase_add_test(listening, the_socket_of_a_successor_stays);
 	tcase_add_test(listening, bad_paths_are_refused);
 	tcase_add_test(listening, other_users_are_turned_away);

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "control/policy.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "control/control_priv.h"
 
@@ -80,14 +84,50 @@ struct policy *policy_parse(const char *name, const char *text, GError **error)
 	return policy;
 }
 
+/* What keeps a file from being a policy, or NULL. Who may write it may give himself the guest. */
+static const char *file_refused(const struct stat *status)
+{
+	if (!S_ISREG(status->st_mode))
+		return "it is no regular file";
+	if (status->st_mode & (S_IWGRP | S_IWOTH))
+		return "others than its owner may write it; take that away with chmod go-w";
+	return status->st_size > POLICY_BYTES_MAX ? "it is too large" : NULL;
+}
+
+/* The text, or NULL with *why. */
+static char *file_read(int fd, const char **why)
+{
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status) < 0) {
+		*why = g_strerror(errno);
+		return NULL;
+	}
+	*why = file_refused(&status);
+	if (*why)
+		return NULL;
+	g_autofree char *text = g_malloc0((size_t)status.st_size + 1);
+	ssize_t got = pread(fd, text, (size_t)status.st_size, 0);
+	if (got < 0)
+		*why = g_strerror(errno);
+	else if (got != status.st_size)
+		*why = "it was changed meanwhile";
+	else if (memchr(text, '\0', (size_t)got))
+		*why = "it is no text";
+	return *why ? NULL : g_steal_pointer(&text);
+}
+
 struct policy *policy_load(const char *path, GError **error)
 {
-	g_autoptr(GError) failure = NULL;
-	g_autofree char *text = NULL;
+	const char *why = NULL;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	g_autofree char *text = file_read(fd, &why);
 
-	if (g_file_get_contents(path, &text, NULL, &failure))
+	if (fd >= 0)
+		close(fd);
+	if (text)
 		return policy_parse(path, text, error);
-	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_LISTEN, "cannot read the policy: %s", failure->message);
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_LISTEN, "cannot read the policy %s: %s", path, why);
 	return NULL;
 }
 

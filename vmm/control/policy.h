@@ -12,10 +12,11 @@
 #include <sys/types.h>
 
 #define POLICY_USERS_MAX 1024u
+#define POLICY_BYTES_MAX (256 * 1024)
 
 struct policy;
 
-/* Errors: CONTROL_ERROR_LISTEN, with the line. */
+/* A file that only its owner may write. Errors: CONTROL_ERROR_LISTEN, with the line. */
 struct policy *policy_load(const char *path, GError **error);
 /* The same of a text; `name` is for messages. */
 struct policy *policy_parse(const char *name, const char *text, GError **error);
