@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Counters limited to tasks of the tiny kernel while it runs: by pid, by name, and with what those have made."""
+import json
+
+import harness
+from harness import VMM, VPROF
+
+BOOT_SECONDS = 500
+SECONDS = 3
+
+# Process 1 and what it starts share the processor with a shell that never waits.
+INIT = """#!/bin/sh
+busybox mount -t proc proc /proc
+busybox mknod /dev/null c 1 3
+/bin/sh -c 'while :; do :; done' &
+echo "init: ready"
+while :; do
+	read -r line </proc/version
+	busybox cat /proc/version >/dev/null
+done
+"""
+
+
+class Counters(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        harness.need_kvm()
+
+    def boot(self):
+        kernel = harness.script("kernel-tiny.sh", "orc")
+        initrd, init, console = self.folder / "initrd", self.folder / "init", self.folder / "console"
+        self.engine = self.folder / "engine.sock"
+        init.write_text(INIT)
+        harness.script("initramfs.sh", initrd, init)
+        vmm = self.start(VMM, "--kernel", kernel, "--initrd", initrd, "--console", console, "--control", self.engine)
+        self.addCleanup(vmm.communicate)
+        self.addCleanup(vmm.terminate)
+        harness.wait_until(lambda: console.exists() and "init: ready" in console.read_text(errors="replace"), "/init",
+                           BOOT_SECONDS)
+
+    def vcpu_ns(self):
+        return json.loads(self.run_program(VPROF, "mpstat", "--json", self.engine)[0])["total"]["clocks-ns"]["cpu"]
+
+    def count(self, *whose):
+        """What was counted, and its share of what the vCPU's thread ran meanwhile."""
+        before = self.vcpu_ns()
+        out, _ = self.run_program(VPROF, "counter", "count", self.engine, "--duration", SECONDS, "--json", *whose)
+        counted, = json.loads(out)
+        share = counted["value"] / (self.vcpu_ns() - before)
+        print(f"  {whose}: {counted['value']} ns, {share:.2f} of the time", flush=True)
+        return counted, share
+
+    def samples(self, *whose):
+        recording = self.folder / "recording"
+        self.run_program(VPROF, "counter", "record", self.engine, "--duration", SECONDS, "-o", recording, "--no-report",
+                         *whose)
+        out, _ = self.run_program(VPROF, "script", "-i", recording, "--json")
+        samples = [json.loads(line) for line in out.splitlines()]
+        self.assertGreater(len(samples), 10)
+        return {(sample["pid"], sample["comm"]) for sample in samples}
+
+    def check_exact(self):
+        _, one = self.count("--pid", 1)
+        _, shell = self.count("--comm", "s?")
+        _, family = self.count("--pid", 1, "--descendants")
+        # The shell is one of process 1's children, and neither of the two has the processor for itself.
+        self.assertLess(0, min(one, shell))
+        self.assertLess(max(one, shell), min(family, 0.9))
+        self.assertLessEqual(family, 1)
+        self.assertEqual(self.count("--comm", "no-such*")[0]["value"], 0)
+        self.assertEqual(self.count("--pid", 4_000_000)[0]["value"], 0)
+
+    def check_estimate(self):
+        counted, share = self.count("--comm", "sh", "--estimate")
+        self.assertLess(0, share)
+        self.assertLess(share, 0.9)
+        self.assertGreater(counted["modes"]["user"], 0)
+
+    def test_tasks(self):
+        self.boot()
+        self.check_exact()
+        self.check_estimate()
+        self.assertEqual({pid for pid, _ in self.samples("--pid", 1)}, {1})
+        shells = self.samples("--comm", "sh")
+        self.assertEqual({comm for _, comm in shells}, {"sh"})
+        pid, = {pid for pid, _ in shells}
+        self.assertEqual(self.samples("--pid", pid), {(pid, "sh")})
+        self.assertGreater(len({pid for pid, _ in self.samples("--pid", 1, "--descendants")}), 2)
+
+
+if __name__ == "__main__":
+    harness.main()
