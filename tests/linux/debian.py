@@ -14,7 +14,8 @@ from harness import VPROF
 from linux_guest import ROOTS, LinuxTest
 
 # What it does on top of that on the way to /init and back: its own tables, symbols and cryptography.
-MORE = r"orc|unwind|btf|bpf|sort|swap|cmp|ftrace|trace|static_call|jump_label|crypt|sha|hash|acpi|xas|radix|mpi"
+MORE = (r"orc|unwind|btf|bpf|sort|swap|cmp|ftrace|fentry|trace|static_call|jump_label|crypt|sha|hash|acpi|xas|radix|mpi|"
+        r"clear_bss|thunk|returns|find_next_bit|syscall|cmdline|e820|pvclock|ktime")
 
 WORKLOAD = ("reader 15 & lister 15 & wait; read -r line </etc/motd; echo \"motd: $line\"; "
             "mount | busybox grep ' / '; echo kept >/written; exit 7")
@@ -36,10 +37,18 @@ class Debian(LinuxTest):
         kernel = harness.script("kernel-debian.sh")
         if harness.guests_are_slow(EMULATION_MIN):
             self.boot_in_part(kernel, seconds=120, vcpus=2)
+            self.check_beginning()
         else:
             self.boot(kernel, status=0, vcpus=2)
         self.check_profile(samples_min=5000, more=MORE)
         perf.check_agreement(self, self.recording)
+
+    def check_beginning(self):
+        """Byte by byte, the first thing that the kernel does takes an emulated processor seconds."""
+        kernel = [sample for sample in perf.vprof_samples(self.recording) if sample["mode"] == "kernel"]
+        first = sorted(kernel, key=lambda sample: sample["time-ns"])[:500]
+        functions = collections.Counter(sample["symbol"] for sample in first)
+        self.assertGreater(functions["clear_bss"], 0.9 * len(first), functions)
 
     def run_workload(self):
         """Two programs at once, in a system on a disk whose driver is a module."""
