@@ -43,6 +43,12 @@ enum vprof_chain_end { VPROF_CHAIN_UNKNOWN, VPROF_CHAIN_ENDS(X) VPROF_CHAIN_END_
 #undef X
 
 /*
+ * The file name in a PERF_RECORD_MMAP of user space that says where a process has no code mapped any longer: perf has
+ * no record for mappings that go. Addresses in there have no name.
+ */
+#define VPROF_UNMAPPED "[unmapped]"
+
+/*
  * pid and tid are those of the guest's task, named by PERF_RECORD_COMM; 0 for its idle tasks, and for everything in
  * a recording that does not tell tasks apart. What could not be read has this, as perf has it for tasks that are gone.
  */

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A program of this host runs in the tiny kernel: its streams, its signals, its end, and a profile of it alone."""
 import hashlib
+import re
 import shutil
 import signal
 import subprocess
@@ -131,6 +132,22 @@ class Exec(harness.ProgramTest):
         script = perf.perf("script", "-i", self.recording, "--show-mmap-events", "--show-task-events", "-F", "ip")
         self.assertRegex(script, rf"PERF_RECORD_MMAP 0/0: .* x? ?{program}")
         self.assertRegex(script, r"PERF_RECORD_COMM: user_spin:\d+/\d+")
+
+    def test_mappings_go(self):
+        """Where a program is mapped for a while, the recording says when that is over; to perf, too."""
+        program = harness.BIN / "user_spin"
+        out, messages = self.finish(self.begin(f"{program} 3 more", "-F", 200), timeout=BOOT_SECONDS)
+        mapped, = re.findall(r"user_spin: mapped at ([0-9a-f]+)\n", out)
+        script = perf.perf("script", "-i", self.recording, "--show-mmap-events", "-F", "ip")
+        records = re.findall(r"PERF_RECORD_MMAP2? (\d+)/\d+: \[0x([0-9a-f]+)\(0x([0-9a-f]+)\).*\]: \S+ (\S+)", script)
+        said = [(pid, name) for pid, start, size, name in records
+                if int(start, 16) <= int(mapped, 16) < int(start, 16) + int(size, 16)]
+        print(mapped, said, flush=True)
+        # Once more for each other change of its mappings meanwhile, as of the build-ids of those.
+        self.assertEqual({name for _, name in said[:-1]}, {str(program)}, script[:3000])
+        self.assertEqual(said[-1], (said[0][0], "[unmapped]"))
+        user = [row for row in self.report(self.recording, "--sort", "mode,sym")[1] if row["mode"] == "user"]
+        self.assertEqual(user[0]["symbol"], "spin_in_user_mode", messages)
 
     def test_repeats(self):
         self.script(REPEATS)

@@ -72,18 +72,61 @@ START_TEST(a_process_is_said_once)
 }
 END_TEST
 
-START_TEST(new_mappings_are_said_with_the_old_ones)
+static void map_more_code(void)
 {
-	fake_elf_page(&process, 0x400000, 0xab);
-	sample(SECOND);
 	fake_node_slot(&process, leaf, 3, 0x4fffff, 0);
 	fake_node_slot(&process, leaf, 4, 0x500fff, fake_vma(&process, 0x500000, 0x501000, 0, 0, true));
 	fake_node_slot(&process, leaf, 5, UINT64_MAX, 0);
 	fake_set(&process, task.mm, fake_tree_layout.mm_exec_vm, 128);
+}
+
+static void unmap_more_code(void)
+{
+	fake_node_slot(&process, leaf, 3, UINT64_MAX, 0);
+	fake_set(&process, task.mm, fake_tree_layout.mm_exec_vm, 127);
+}
+
+START_TEST(new_mappings_are_said_with_the_old_ones)
+{
+	fake_elf_page(&process, 0x400000, 0xab);
+	sample(SECOND);
+	map_more_code();
 	sample(SECOND + 1); /* too soon */
 	assert_said("7/8 401000+7f000@1000 /bench#ab ");
 	sample(SECOND + MAPPER_WAIT_MIN_NS);
 	assert_said("7/8 401000+7f000@1000 /bench#ab 7/8 500000+1000@0 //anon ");
+}
+END_TEST
+
+START_TEST(mappings_that_go_are_said)
+{
+	fake_elf_page(&process, 0x400000, 0xab);
+	map_more_code();
+	sample(SECOND);
+	assert_said("7/8 401000+7f000@1000 /bench#ab 7/8 500000+1000@0 //anon ");
+	unmap_more_code();
+	sample(2 * SECOND);
+	assert_said("7/8 401000+7f000@1000 /bench#ab 7/8 500000+1000@0 [unmapped] ");
+	sample(3 * SECOND);
+	assert_said("");
+}
+END_TEST
+
+/* It begins later, and another one is in front of its end. */
+START_TEST(parts_of_a_mapping_go)
+{
+	fake_elf_page(&process, 0x400000, 0xab);
+	sample(SECOND);
+	assert_said("7/8 401000+7f000@1000 /bench#ab ");
+	fake_node_slot(&process, leaf, 2, 0x410fff, 0);
+	fake_node_slot(&process, leaf, 3, 0x46ffff, fake_vma(&process, 0x411000, 0x470000, 0, 0, true));
+	fake_node_slot(&process, leaf, 4, 0x47efff, 0);
+	fake_node_slot(&process, leaf, 5, 0x480fff, fake_vma(&process, 0x47f000, 0x481000, 0, 0, true));
+	fake_node_slot(&process, leaf, 6, UINT64_MAX, 0);
+	fake_set(&process, task.mm, fake_tree_layout.mm_exec_vm, 128);
+	sample(2 * SECOND);
+	assert_said("7/8 401000+10000@0 [unmapped] 7/8 411000+5f000@0 //anon 7/8 470000+f000@0 [unmapped] "
+	            "7/8 47f000+2000@0 //anon ");
 }
 END_TEST
 
@@ -143,6 +186,8 @@ int main(void)
 	tcase_add_checked_fixture(tests, setup, read_ring_close);
 	tcase_add_test(tests, a_process_is_said_once);
 	tcase_add_test(tests, new_mappings_are_said_with_the_old_ones);
+	tcase_add_test(tests, mappings_that_go_are_said);
+	tcase_add_test(tests, parts_of_a_mapping_go);
 	tcase_add_test(tests, a_build_id_comes_when_its_page_is_there);
 	tcase_add_test(tests, a_build_id_that_never_comes_is_given_up);
 	tcase_add_test(tests, a_full_ring_is_tried_again);

@@ -5,7 +5,8 @@
 
 #include "guest/elf_note.h"
 
-#define ANONYMOUS "//anon"                    /* as perf calls executable memory without a file */
+#define ANONYMOUS "//anon" /* as perf calls executable memory without a file */
+#define USER_SPACE_END (UINT64_C(1) << 63)
 #define RECORD_BYTES (128u + FILE_NAME_BYTES) /* header, PERF_RECORD_MMAP2's fields and sample_id have 104 */
 
 void mapper_init(struct mapper *mapper, const struct vma_layout *layout, struct ring *ring)
@@ -22,6 +23,9 @@ struct look {
 	bool again;      /* for build-ids only */
 	bool written;    /* every mapping is in the ring */
 	bool complete;   /* with its build-id */
+	const struct mapper_code *before;
+	struct mapper_code now;
+	uint64_t gap; /* where the last executable mapping ended */
 };
 
 static size_t build_id_read(struct look *look, const struct vma *vma, uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX])
@@ -33,6 +37,43 @@ static size_t build_id_read(struct look *look, const struct vma *vma, uint8_t bu
 	n = elf_build_id_read(look->walk, (gva_t){look->head.start}, look->head.end - look->head.start, build_id);
 	look->complete &= n != 0;
 	return n;
+}
+
+static bool look_write(struct look *look, const void *record, size_t bytes)
+{
+	if (ring_write(look->mapper->ring, record, bytes, look->id))
+		return true;
+	look->mapper->dropped++;
+	look->written = false;
+	return false;
+}
+
+/* What went: the parts of `before` between the last executable mapping and `end`. */
+static bool gap_write(struct look *look, uint64_t end)
+{
+	uint64_t record[RECORD_BYTES / sizeof(uint64_t)];
+
+	for (unsigned i = 0; i < look->before->n; i++) {
+		uint64_t from = MAX(look->before->ranges[i].start, look->gap);
+		uint64_t to = MIN(look->before->ranges[i].end, end);
+
+		if (from < to && !look_write(look, record,
+		                             record_mmap_encode(PERF_RECORD_MISC_USER, look->id->pid, from, to - from,
+		                                                0, VPROF_UNMAPPED, look->id, record, sizeof(record))))
+			return false;
+	}
+	look->gap = end;
+	return true;
+}
+
+static bool code_add(struct look *look, const struct vma *vma)
+{
+	if (!gap_write(look, vma->start))
+		return false;
+	look->gap = vma->end;
+	if (look->now.n < MAPPER_RANGES)
+		look->now.ranges[look->now.n++] = (struct mapper_range){vma->start, vma->end};
+	return true;
 }
 
 static bool mapping_write(struct look *look, const struct vma *vma, const char *name)
@@ -49,11 +90,7 @@ static bool mapping_write(struct look *look, const struct vma *vma, const char *
 	else
 		bytes = record_mmap_encode(PERF_RECORD_MISC_USER, look->id->pid, vma->start, vma->end - vma->start,
 		                           vma->file_offset, name, look->id, record, sizeof(record));
-	if (ring_write(look->mapper->ring, record, bytes, look->id))
-		return true;
-	look->mapper->dropped++;
-	look->written = false;
-	return false;
+	return look_write(look, record, bytes);
 }
 
 static bool mapping_look(const struct vma *vma, void *data)
@@ -66,6 +103,8 @@ static bool mapping_look(const struct vma *vma, void *data)
 		look->head = *vma;
 	if (!vma->executable)
 		return true;
+	if (!code_add(look, vma))
+		return false;
 	if (vma->file != 0)
 		name = vma_file_name(look->mapper->layout, look->walk, vma->file, buffer);
 	if (name != NULL)
@@ -78,9 +117,18 @@ static void process_look(struct mapper *mapper, struct mapper_process *process, 
                          const struct record_id *id)
 {
 	struct look look = {
-		.mapper = mapper, .walk = walk, .id = id, .again = process->written, .written = true, .complete = true};
-	bool all = vma_each(mapper->layout, walk, process->mm, mapping_look, &look);
+		.mapper = mapper,
+		.walk = walk,
+		.id = id,
+		.again = process->written,
+		.written = true,
+		.complete = true,
+		.before = &process->code,
+	};
+	bool all = vma_each(mapper->layout, walk, process->mm, mapping_look, &look) && gap_write(&look, USER_SPACE_END);
 
+	if (all)
+		process->code = look.now;
 	process->written |= all && look.written;
 	process->tries = process->written && look.complete ? 0 : process->tries - 1;
 }
