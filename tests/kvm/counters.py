@@ -80,6 +80,10 @@ class Counters(harness.ProgramTest):
         self.assertEqual({sample["event"] for sample in samples}, {"task-clock"})
         self.assertGreaterEqual(sum(sample["period"] for sample in samples), 5_000_000 * (len(samples) - 1))
         self.assertEqual(self.record("--cr3", "0x1000", "--duration", 1), [])
+        symbols = self.run_program("nm", guest("hang"))[0]
+        page_tables, = re.findall(r"^([0-9a-f]+) D pml4$", symbols, re.MULTILINE)
+        its_own = self.record("--cr3", f"0x{page_tables}", "--duration", SECONDS)
+        self.assertGreater(len([sample for sample in its_own if sample["symbol"] == "hang_here"]), RAN_MIN_NS // 2_000_000)
         self.assertFalse(self.counter("list", self.path))
         self.refused(VPROF, "counter", "record", self.path, "-F", 1, "-c", 1, status=2, message="exclude each other")
         self.refused(VPROF, "counter", "record", self.path, "-p", 1, message="cannot tell the guest's tasks apart")
