@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <check.h>
-#include <gio/gio.h>
 
 #include "kvm/memory.h"
 #include "run_suite.h"
@@ -30,7 +29,7 @@ START_TEST(sizes_out_of_range_are_refused)
 		g_autoptr(GError) error = NULL;
 
 		ck_assert_ptr_null(memory_new(sizes[i], &error));
-		ck_assert(g_error_matches(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT));
+		ck_assert(g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_INVAL));
 	}
 }
 END_TEST

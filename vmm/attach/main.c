@@ -245,7 +245,7 @@ int main(int argc, char **argv)
 	struct engine engine = {0};
 	int status = EXIT_SUCCESS;
 
-	setlocale(LC_ALL, "");
+	setlocale(LC_CTYPE, "");
 	g_set_prgname("vprof-attach");
 	if (!options_parse(&argc, &argv, &engine.options, &error)) {
 		complain(error);

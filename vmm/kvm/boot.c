@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,6 +46,14 @@ static bool structures_claim(struct boot_claims *claims, const struct boot_confi
 	                                                 config->reserved_bytes, error) != NULL;
 }
 
+/* All pages of a mapped file at once, rather than by a fault for every few; advice: without it, the faults do it. */
+static void read_in(const uint8_t *from, uint64_t bytes)
+{
+	uint8_t *page = (uint8_t *)((uintptr_t)from & -(uintptr_t)BOOT_PAGE_BYTES);
+
+	(void)madvise(page, (size_t)(from + bytes - page), MADV_POPULATE_READ);
+}
+
 /*
  * The part of a segment that is not in the file needs no clearing: the memory is fresh, hence zero, and no two claims
  * overlap.
@@ -62,6 +71,7 @@ static bool segments_load(struct boot_claims *claims, const struct image *image,
 			g_prefix_error(error, "cannot load %s: ", image_path(image));
 			return false;
 		}
+		read_in(file + segment[i].file_offset, segment[i].file_bytes);
 		memcpy(to, file + segment[i].file_offset, segment[i].file_bytes);
 	}
 	return true;

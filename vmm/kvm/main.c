@@ -403,7 +403,7 @@ int main(int argc, char **argv)
 	struct engine engine = {0};
 	int status = EXIT_SUCCESS;
 	fill_standard_fds();
-	setlocale(LC_ALL, "");
+	setlocale(LC_CTYPE, "");
 	g_set_prgname("vprof-vmm");
 	if (!options_parse(&argc, &argv, &engine.options, &error)) {
 		complain(error);

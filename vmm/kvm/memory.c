@@ -2,7 +2,6 @@
 #include "kvm/memory.h"
 
 #include <errno.h>
-#include <gio/gio.h>
 #include <linux/kvm.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -36,7 +35,7 @@ static uint8_t *map_aligned(uint64_t bytes)
 struct memory *memory_new(uint64_t bytes, GError **error)
 {
 	if (bytes < MEMORY_BYTES_MIN || bytes > MEMORY_BYTES_MAX || bytes % HUGE_PAGE_BYTES != 0) {
-		g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL,
 		            "cannot give a guest %" G_GUINT64_FORMAT
 		            " bytes of memory: the size is a multiple of 2 MiB from %u MiB to %u GiB",
 		            bytes, (unsigned)(MEMORY_BYTES_MIN >> 20), (unsigned)(MEMORY_BYTES_MAX >> 30));
@@ -45,7 +44,7 @@ struct memory *memory_new(uint64_t bytes, GError **error)
 	uint8_t *base = map_aligned(bytes);
 	if (base == NULL) {
 		int saved = errno;
-		g_set_error(error, G_IO_ERROR, (int)g_io_error_from_errno(saved),
+		g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(saved),
 		            "cannot map %" G_GUINT64_FORMAT
 		            " MiB of guest memory: %s; choose a smaller size, or raise the address space limit "
 		            "(ulimit -v) or vm.overcommit_memory",
@@ -96,7 +95,7 @@ static bool register_slot(int vm_fd, uint32_t slot, uint64_t gpa, const uint8_t 
 	if (ioctl(vm_fd, KVM_SET_USER_MEMORY_REGION, &region) == 0)
 		return true;
 	int saved = errno;
-	g_set_error(error, G_IO_ERROR, (int)g_io_error_from_errno(saved),
+	g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(saved),
 	            "cannot give KVM %" G_GUINT64_FORMAT " MiB of memory for guest address 0x%" G_GINT64_MODIFIER
 	            "x (KVM_SET_USER_MEMORY_REGION): %s",
 	            bytes >> 20, gpa, g_strerror(saved));

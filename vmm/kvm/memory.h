@@ -23,7 +23,7 @@
 
 struct memory;
 
-/* `bytes`: MEMORY_BYTES_MIN..MAX, a multiple of 2 MiB. Zero; pages are taken when touched. Errors: G_IO_ERROR. */
+/* `bytes`: MEMORY_BYTES_MIN..MAX, a multiple of 2 MiB. Zero; pages are taken when touched. Errors: G_FILE_ERROR. */
 struct memory *memory_new(uint64_t bytes, GError **error);
 void memory_free(struct memory *memory);
 

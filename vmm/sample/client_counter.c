@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/client_counter.h"
 
-#include <gio/gio.h>
-
 static bool samples(const struct counter_request *request)
 {
 	return request->rate.frequency_hz != 0 || request->rate.period != 0;
@@ -42,7 +40,7 @@ static bool rings_make(struct client_counter *counter, GError **error)
 		counter->rings[i] = ring_new(bytes, &cause);
 		if (counter->rings[i])
 			continue;
-		bool range = g_error_matches(cause, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+		bool range = g_error_matches(cause, G_FILE_ERROR, G_FILE_ERROR_INVAL);
 
 		g_set_error_literal(error, SESSION_ERROR, range ? SESSION_ERROR_RANGE : SESSION_ERROR_SYSTEM,
 		                    cause->message);

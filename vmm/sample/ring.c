@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <gio/gio.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -41,7 +40,7 @@ static bool ring_error(GError **error, const char *what)
 {
 	int errnum = errno;
 
-	g_set_error(error, G_IO_ERROR, (int)g_io_error_from_errno(errnum), "cannot make a sample ring: %s: %s", what,
+	g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(errnum), "cannot make a sample ring: %s: %s", what,
 	            g_strerror(errnum));
 	return false;
 }
@@ -74,7 +73,7 @@ struct ring *ring_new(size_t data_bytes, GError **error)
 {
 	if (data_bytes < VPROF_RING_DATA_BYTES_MIN || data_bytes > VPROF_RING_DATA_BYTES_MAX ||
 	    (data_bytes & (data_bytes - 1)) != 0) {
-		g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL,
 		            "ring size %zu is out of range; it can be a power of two from %u to %u bytes", data_bytes,
 		            VPROF_RING_DATA_BYTES_MIN, VPROF_RING_DATA_BYTES_MAX);
 		return NULL;

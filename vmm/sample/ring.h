@@ -17,7 +17,7 @@ struct ring;
 
 /*
  * data_bytes: a power of two, VPROF_RING_DATA_BYTES_MIN..MAX. The memfd and the eventfd belong to the ring. Errors:
- * G_IO_ERROR.
+ * G_FILE_ERROR.
  */
 struct ring *ring_new(size_t data_bytes, GError **error);
 void ring_free(struct ring *ring);

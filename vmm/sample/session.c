@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/session.h"
 
-#include <gio/gio.h>
 #include <string.h>
 #include <vprof/ring.h>
 
@@ -125,7 +124,7 @@ static bool config_check(const struct session_config *config, GError **error)
 
 static void ring_error(GError *cause, GError **error)
 {
-	bool range = g_error_matches(cause, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+	bool range = g_error_matches(cause, G_FILE_ERROR, G_FILE_ERROR_INVAL);
 
 	g_set_error_literal(error, SESSION_ERROR, range ? SESSION_ERROR_RANGE : SESSION_ERROR_SYSTEM, cause->message);
 	g_error_free(cause);

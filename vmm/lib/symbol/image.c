@@ -42,26 +42,39 @@ char *image_release_from(struct span text)
  * linux_banner of init/version.c: "Linux version RELEASE (BUILDER@HOST) ...". linux_proc_banner, which has "%s" there,
  * does not match.
  */
-static char *release_from_banner(const struct image *image)
+static char *release_from_banner(struct span bytes)
 {
 	static const char prefix[] = "Linux version ";
 	const size_t prefix_bytes = sizeof(prefix) - 1;
+	const uint8_t *at = bytes.data, *end = at + bytes.n;
 
-	for (size_t i = 0; i < image->n_segments; i++) {
-		const struct image_segment *segment = &image->segments[i];
-		const uint8_t *at = image->bytes.data + segment->file_offset;
-		const uint8_t *end = at + segment->file_bytes;
+	while ((at = memmem(at, (size_t)(end - at), prefix, prefix_bytes))) {
+		at += prefix_bytes;
+		g_autofree char *release = image_release_from((struct span){at, (size_t)(end - at)});
+		size_t length = release ? strlen(release) : 0;
 
-		while ((at = memmem(at, (size_t)(end - at), prefix, prefix_bytes))) {
-			at += prefix_bytes;
-			g_autofree char *release = image_release_from((struct span){at, (size_t)(end - at)});
-			size_t length = release ? strlen(release) : 0;
-
-			if (release && (size_t)(end - at) >= length + 2 && memcmp(at + length, " (", 2) == 0)
-				return g_steal_pointer(&release);
-		}
+		if (release && (size_t)(end - at) >= length + 2 && memcmp(at + length, " (", 2) == 0)
+			return g_steal_pointer(&release);
 	}
 	return NULL;
+}
+
+/* Where the banner is, if there are sections: a search of all the code takes a VMM longer than to load it. */
+static char *release_find(const struct image *image)
+{
+	struct span rodata = {NULL, 0};
+	uint64_t address;
+
+	rodata.data = image_section(image, ".rodata", &rodata.n, &address);
+
+	char *release = rodata.data ? release_from_banner(rodata) : NULL;
+
+	for (size_t i = 0; i < image->n_segments && !release; i++) {
+		const struct image_segment *segment = &image->segments[i];
+		release = release_from_banner(
+			(struct span){image->bytes.data + segment->file_offset, segment->file_bytes});
+	}
+	return release;
 }
 
 static bool parse(struct image *image, GError **error)
@@ -85,7 +98,7 @@ static bool parse(struct image *image, GError **error)
 	if (!image_parse_elf(image, error))
 		return false;
 	if (image->kind == IMAGE_KERNEL && !image->release) {
-		image->release = release_from_banner(image);
+		image->release = release_find(image);
 		image->is_linux = image->is_linux || image->release;
 	}
 	return true;
