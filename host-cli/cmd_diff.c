@@ -45,7 +45,7 @@ static bool comparable(const struct measured *base, const struct measured *now, 
 	return true;
 }
 
-static void print(const struct measured *base, const struct measured *now, json_t *documents)
+static struct compared compare(const struct measured *base, const struct measured *now)
 {
 	struct compared compared = {
 		.base = base,
@@ -54,6 +54,13 @@ static void print(const struct measured *base, const struct measured *now, json_
 	};
 
 	compared.comparison = comparison_new(base->measurements, now->measurements, &compared.options);
+	return compared;
+}
+
+static void print(const struct measured *base, const struct measured *now, json_t *documents)
+{
+	struct compared compared = compare(base, now);
+
 	if (given.json)
 		json_array_append_new(documents, compared_json(&compared));
 	else
@@ -83,7 +90,8 @@ static bool compare_with(const struct measured *base, const char *path, json_t *
 
 static void print_documents(json_t *documents)
 {
-	json_t *all = json_pack("{s:s, s:i, s:O}", "format", "vprof-diff", "version", 1, "comparisons", documents);
+	json_t *all = json_pack("{s:s, s:i, s:O}", "format", "vprof-diff", "version", COMPARED_JSON_VERSION,
+	                        "comparisons", documents);
 
 	text_print_json(all, 9, stdout);
 	json_decref(all);
@@ -95,11 +103,11 @@ static bool is_recording(const char *path)
 }
 
 /* The whole of both recordings, repetitions or not. */
-static bool write_page(const char *base_path, const char *now_path, GError **error)
+static bool write_page(const char *base_path, const char *now_path, const struct comparison *comparison, GError **error)
 {
 	struct input *base = input_open(base_path, NULL, false, error);
 	struct input *now = base != NULL ? input_open(now_path, NULL, false, error) : NULL;
-	bool written = now != NULL && page_write(base, now, given.html, error);
+	bool written = now != NULL && page_write(base, now, comparison, given.html, error);
 
 	if (written) {
 		input_say_warnings(base);
@@ -116,8 +124,14 @@ static bool compare_in_page(const struct measured *base, const char *now_path, G
 	struct measured *now = load(now_path, error);
 	bool good = now != NULL && comparable(base, now, error);
 
+	if (good) {
+		struct compared compared = compare(base, now);
+
+		good = write_page(base->path, now_path, compared.comparison, error);
+		comparison_free(compared.comparison);
+	}
 	measured_free(now);
-	return good && write_page(base->path, now_path, error);
+	return good;
 }
 
 static int page_run(unsigned n, char **arguments)

@@ -69,7 +69,7 @@ static bool print(struct input *input, const struct report_options *report_optio
 	struct report *report;
 
 	if (given.html != NULL) {
-		bool written = page_write(input, NULL, given.html, error);
+		bool written = page_write(input, NULL, NULL, given.html, error);
 
 		input_say_warnings(input);
 		return written;

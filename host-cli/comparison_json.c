@@ -4,8 +4,6 @@
 #include "comparison_output.h"
 #include "text.h"
 
-#define GATE_JSON_VERSION 1
-
 /* JSON has no infinity: a bound that is none is null. */
 static json_t *number_json(double number)
 {
@@ -14,14 +12,22 @@ static json_t *number_json(double number)
 
 static json_t *change_json(const struct change *change)
 {
-	const struct series *series = change->base != NULL ? change->base : change->now;
+	const struct series *series = change_series(change);
+	json_t *object = json_pack("{s:o, s:o, s:s, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f, s:b}", "name",
+	                           text_json(series->name), "module", text_json(series->module), "mode",
+	                           profile_mode_name(series->mode), "unit", text_json(series->unit), "base",
+	                           change->base_median, "now", change->now_median, "change", change->shift.estimate,
+	                           "exact", change->exact, "low", number_json(change->shift.low), "high",
+	                           number_json(change->shift.high), "p", change->shift.p, "stands", change->stands);
 
-	return json_pack("{s:o, s:o, s:s, s:o, s:f, s:f, s:f, s:b, s:o, s:o, s:f, s:b}", "name",
-	                 text_json(series->name), "module", text_json(series->module), "mode",
-	                 profile_mode_name(series->mode), "unit", text_json(series->unit), "base", change->base_median,
-	                 "now", change->now_median, "change", change->shift.estimate, "exact", change->exact, "low",
-	                 number_json(change->shift.low), "high", number_json(change->shift.high), "p", change->shift.p,
-	                 "stands", change->stands);
+	if (change->fate == FATE_RENAMED) {
+		json_object_set_new(object, "now-name", text_json(change->now->name));
+		json_object_set_new(object, "now-module", text_json(change->now->module));
+	}
+	if (change->other != NULL)
+		json_object_set_new(object, change->fate == FATE_INLINED ? "into" : "off",
+		                    text_json(change->other->name));
+	return object;
 }
 
 static json_t *changes_json(const struct change *changes, size_t n)
@@ -52,14 +58,20 @@ static json_t *set_json(const struct measured *measured)
 json_t *compared_json(const struct compared *compared)
 {
 	const struct comparison *comparison = compared->comparison;
-
-	return json_pack(
-		"{s:o, s:o, s:f, s:f, s:o, s:o, s:o, s:o, s:I, s:f}", "base", set_json(compared->base), "now",
+	json_t *object = json_pack(
+		"{s:o, s:o, s:f, s:f, s:o, s:o, s:o, s:I, s:f}", "base", set_json(compared->base), "now",
 		set_json(compared->now), "alpha", compared->options.alpha, "min-share", compared->options.min_share,
 		"metrics", changes_json(comparison->metrics, comparison->n_metrics), "metrics-apart",
 		apart_json(comparison), "functions", changes_json(comparison->functions, comparison->n_functions),
-		"only-in-one", changes_json(comparison->only, comparison->n_only), "not-tested",
-		(json_int_t)comparison->n_small, "explained", comparison->explained);
+		"not-tested", (json_int_t)comparison->n_small, "explained", comparison->explained);
+
+	for (enum fate fate = FATE_RENAMED; fate <= FATE_GONE; fate++) {
+		size_t n;
+		const struct change *changes = comparison_only(comparison, fate, &n);
+
+		json_object_set_new(object, fate_name(fate), changes_json(changes, n));
+	}
+	return object;
 }
 
 static json_t *watched_json(const struct watched *watched)
@@ -82,10 +94,10 @@ void gate_print_json(const struct gate_result *result, FILE *to)
 
 	for (size_t i = 0; i < result->n_watched; i++)
 		json_array_append_new(metrics, watched_json(&result->watched[i]));
-	document =
-		json_pack("{s:s, s:i, s:s, s:f, s:f, s:o, s:o}", "format", "vprof-gate", "version", GATE_JSON_VERSION,
-	                  "verdict", verdict_name(result->verdict), "max-regression", result->max_regression, "alpha",
-	                  result->alpha, "metrics", metrics, "comparison", compared_json(&result->compared));
+	document = json_pack("{s:s, s:i, s:s, s:f, s:f, s:o, s:o}", "format", "vprof-gate", "version",
+	                     COMPARED_JSON_VERSION, "verdict", verdict_name(result->verdict), "max-regression",
+	                     result->max_regression, "alpha", result->alpha, "metrics", metrics, "comparison",
+	                     compared_json(&result->compared));
 	text_print_json(document, 9, to);
 	json_decref(document);
 }

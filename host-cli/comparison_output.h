@@ -9,6 +9,8 @@
 #include "lib/profile/comparison.h"
 #include "measured.h"
 
+#define COMPARED_JSON_VERSION 2 /* of what has a compared_json in it */
+
 /* Both sets of repetitions, and how the one differs from the other. */
 struct compared {
 	const struct measured *base, *now;
@@ -35,6 +37,10 @@ struct gate_result {
 char *value_text(double value, const char *unit);
 /* "+1.2 %", "-0.3 %". New string; of a ratio that is not finite, "?". */
 char *ratio_text(double ratio);
+/* The name of a function, and its new one, or which function was made part of or off; printable. New string. */
+char *change_name(const struct change *change);
+/* What stands above the functions that have met it. */
+const char *fate_title(enum fate fate);
 /* A sentence about a metric: what it did, and what the repetitions can say. New string. */
 char *watched_sentence(const struct watched *watched, const struct gate_result *result);
 

@@ -48,11 +48,6 @@ static char *shift_text(const struct change *change, const char *unit)
 	return g_strdup_printf("%s [%s, %s]", estimate, low, high);
 }
 
-static const struct series *either(const struct change *change)
-{
-	return change->base != NULL ? change->base : change->now;
-}
-
 static void set_print(const char *role, const struct measured *measured, FILE *to)
 {
 	g_autofree char *path = text_printable(measured->path);
@@ -80,12 +75,29 @@ static void metric_print(const struct change *change, int width, FILE *to)
 	        change->stands || change->exact ? "" : "  may be chance");
 }
 
+char *change_name(const struct change *change)
+{
+	const struct series *base = change->base, *now = change->now;
+	g_autofree char *text = NULL;
+
+	if (change->other != NULL)
+		text = g_strdup_printf("%s, %s %s", change_series(change)->name,
+		                       change->fate == FATE_INLINED ? "into" : "off", change->other->name);
+	else if (change->fate != FATE_RENAMED)
+		text = g_strdup(change_series(change)->name);
+	else if (strcmp(base->module, now->module) == 0)
+		text = g_strdup_printf("%s -> %s", base->name, now->name);
+	else
+		text = g_strdup_printf("%s of %s -> %s of %s", base->name, base->module, now->name, now->module);
+	return text_printable(text);
+}
+
 static void function_print(const struct change *change, FILE *to)
 {
-	const struct series *series = either(change);
+	const struct series *series = change_series(change);
 	g_autofree char *base = value_text(change->base_median, series->unit),
 			*now = value_text(change->now_median, series->unit), *shift = shift_text(change, series->unit),
-			*name = text_printable(series->name);
+			*name = change_name(change);
 
 	fprintf(to, "  %12s %12s  %-36s %-6s  %s\n", base, now, shift, profile_mode_name(series->mode), name);
 }
@@ -105,6 +117,19 @@ static void functions_print(const char *title, const struct change *changes, siz
 	}
 }
 
+const char *fate_title(enum fate fate)
+{
+	static const char *const titles[] = {
+		[FATE_RENAMED] = "renamed, by name and time",
+		[FATE_INLINED] = "inlined, it seems: gone, and another has grown by about as much",
+		[FATE_SPLIT] = "split off, it seems: new, and another has shrunk by about as much",
+		[FATE_NEW] = "new",
+		[FATE_GONE] = "gone",
+	};
+
+	return titles[fate];
+}
+
 void compared_print_functions(const struct compared *compared, FILE *to)
 {
 	const struct comparison *comparison = compared->comparison;
@@ -119,8 +144,12 @@ void compared_print_functions(const struct compared *compared, FILE *to)
 	if (comparison->n_standing != 0 && comparison->explained != 0)
 		fprintf(to, "# together they make %.0f %% of the change of %s\n", comparison->explained * 100,
 		        comparison->metrics[0].base->name);
-	functions_print("only in one of the two: new, gone, renamed or inlined", comparison->only, comparison->n_only,
-	                false, to);
+	for (enum fate fate = FATE_RENAMED; fate <= FATE_GONE; fate++) {
+		size_t n;
+		const struct change *changes = comparison_only(comparison, fate, &n);
+
+		functions_print(fate_title(fate), changes, n, false, to);
+	}
 }
 
 static void apart_print(const struct series *series, FILE *to)

@@ -36,21 +36,37 @@ static void markdown_metrics(const struct gate_result *result, FILE *to)
 	}
 }
 
+static void markdown_rows(const char *title, const struct change *changes, size_t n, bool only_standing, FILE *to)
+{
+	bool titled = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct change *change = &changes[i];
+		const struct series *series = change_series(change);
+		g_autofree char *printable = change_name(change), *name = markdown_escape(printable),
+				*base = value_text(change->base_median, series->unit),
+				*now = value_text(change->now_median, series->unit);
+
+		if (only_standing && !change->stands)
+			continue;
+		if (!titled)
+			fprintf(to, "\n| %s | mode | baseline | now |\n|---|---|---:|---:|\n", title);
+		titled = true;
+		fprintf(to, "| %s | %s | %s | %s |\n", name, profile_mode_name(series->mode), base, now);
+	}
+}
+
 static void markdown_functions(const struct comparison *comparison, FILE *to)
 {
-	if (comparison->n_standing == 0)
-		return;
-	fputs("\n| function | mode | baseline | now |\n|---|---|---:|---:|\n", to);
-	for (size_t i = 0; i < comparison->n_functions; i++) {
-		const struct change *change = &comparison->functions[i];
-		g_autofree char *name = markdown_escape(change->base->name),
-				*base = value_text(change->base_median, change->base->unit),
-				*now = value_text(change->now_median, change->base->unit);
+	markdown_rows("function", comparison->functions, comparison->n_functions, true, to);
+	if (comparison->n_standing != 0)
+		fprintf(to, "\nTogether they make %.0f %% of the change.\n", comparison->explained * 100);
+	for (enum fate fate = FATE_RENAMED; fate <= FATE_GONE; fate++) {
+		size_t n;
+		const struct change *changes = comparison_only(comparison, fate, &n);
 
-		if (change->stands)
-			fprintf(to, "| %s | %s | %s | %s |\n", name, profile_mode_name(change->base->mode), base, now);
+		markdown_rows(fate_title(fate), changes, n, false, to);
 	}
-	fprintf(to, "\nTogether they make %.0f %% of the change.\n", comparison->explained * 100);
 }
 
 void gate_print_markdown(const struct gate_result *result, FILE *to)

@@ -12,6 +12,7 @@ G_DEFINE_QUARK(vprof_page_error, page_error)
 struct page {
 	const struct page_recording *recordings[2];
 	size_t n;
+	const struct comparison *comparison;
 };
 
 bool page_check(GError **error)
@@ -31,12 +32,13 @@ static bool page_print(FILE *to, const void *data, GError **error)
 
 	(void)error;
 	fwrite(page_template, 1, (size_t)(mark - page_template), to);
-	page_data_write(page->recordings, page->n, to);
+	page_data_write(page->recordings, page->n, page->comparison, to);
 	fputs(mark + strlen(PAGE_TEMPLATE_MARK), to);
 	return true;
 }
 
-bool page_write(struct input *base, struct input *now, const char *path, GError **error)
+bool page_write(struct input *base, struct input *now, const struct comparison *comparison, const char *path,
+                GError **error)
 {
 	struct page_recording *first = NULL, *second = NULL;
 	bool written;
@@ -45,7 +47,8 @@ bool page_write(struct input *base, struct input *now, const char *path, GError 
 		return false;
 	first = page_recording_read(base);
 	second = now != NULL ? page_recording_read(now) : NULL;
-	written = output_file_write(path, page_print, &(struct page){{first, second}, now != NULL ? 2 : 1}, error);
+	written = output_file_write(path, page_print, &(struct page){{first, second}, now != NULL ? 2 : 1, comparison},
+	                            error);
 	page_recording_free(first);
 	page_recording_free(second);
 	return written;

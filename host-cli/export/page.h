@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "input.h"
+#include "lib/profile/comparison.h"
 
 #define PAGE_ERROR page_error_quark()
 GQuark page_error_quark(void);
@@ -19,6 +20,7 @@ enum page_error { PAGE_ERROR_ABSENT };
 bool page_check(GError **error);
 
 /* Reads the recordings, of which the second may be NULL (no comparison), and replaces the file as a whole. */
-bool page_write(struct input *base, struct input *now, const char *path, GError **error);
+bool page_write(struct input *base, struct input *now, const struct comparison *comparison, const char *path,
+                GError **error);
 
 #endif

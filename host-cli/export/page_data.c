@@ -235,12 +235,35 @@ static void recording_write(const struct page_recording *recording, FILE *to)
 	text_table_deinit(&strings);
 }
 
-void page_data_write(const struct page_recording *const *recordings, size_t n, FILE *to)
+static void fate_write(const struct change *change, FILE *to)
 {
-	fputs("{\"version\":2,\"recordings\":[", to);
+	const struct series *series = change_series(change);
+	const struct series *other = change->fate == FATE_RENAMED ? change->now : change->other;
+
+	fputc('{', to);
+	member_write("fate", fate_name(change->fate), to);
+	member_write("name", series->name, to);
+	member_write("module", series->module, to);
+	member_write("other", other->name, to);
+	member_write("other-module", other->module, to);
+	fprintf(to, "\"mode\":%u}", (unsigned)series->mode);
+}
+
+void page_data_write(const struct page_recording *const *recordings, size_t n, const struct comparison *comparison,
+                     FILE *to)
+{
+	size_t written = 0;
+
+	fputs("{\"version\":3,\"recordings\":[", to);
 	for (size_t i = 0; i < n; i++) {
 		fputs(comma(i), to);
 		recording_write(recordings[i], to);
 	}
+	fputs("],\"fates\":[", to);
+	for (size_t i = 0; comparison != NULL && i < comparison->n_only; i++)
+		if (comparison->only[i].fate < FATE_NEW) {
+			fputs(comma(written++), to);
+			fate_write(&comparison->only[i], to);
+		}
 	fputs("]}", to);
 }

@@ -9,9 +9,12 @@
 #include <stdio.h>
 
 #include "export/page_profile.h"
+#include "lib/profile/comparison.h"
 
 /*
- * {"version": 2, "recordings": [{...}, ...]}: what is compared with the first one behind it. Each has its texts once
+ * {"version": 3, "recordings": [{...}, ...], "fates": [...]}: what is compared with the first one behind it. fates: of
+ * functions that only one of two has, {"fate": "renamed", "inlined" or "split", "mode", "name", "module", "other",
+ * "other-module"}, where other is what it is called now, or was made part of or off. Each recording has its texts once
  * ("strings"); all that has a name says its number there. Its profiles are lists of whole numbers:
  *
  *   frames   symbol, module, mode (enum profile_mode) for each function
@@ -21,6 +24,7 @@
  *            ("first-row-slice", of "row-slice-ns" each), samples, period
  *   cells    of the timeline: how many slices behind the cell above, vCPU, mode, exit reason's name, period
  */
-void page_data_write(const struct page_recording *const *recordings, size_t n, FILE *to);
+void page_data_write(const struct page_recording *const *recordings, size_t n, const struct comparison *comparison,
+                     FILE *to);
 
 #endif

@@ -26,10 +26,10 @@ def cases():
             yield name, arguments
 
 
-def measurements(folder, name, hash_percent=100, repetitions=8, unit="1/s", **conditions):
+def measurements(folder, name, hash_percent=100, repetitions=8, unit="1/s", functions=None, **conditions):
     """Repetitions of 200 ms, by NOISE longer or shorter, in which hash_blocks takes a half."""
     noise = [0, 1, -1, 2, -2, 0.5, -0.5, 1.5][:repetitions]
-    functions = {"hash_blocks": hash_percent, "sort_blocks": 60, "copy_blocks": 39.5, "tick": 0.5}
+    functions = functions or {"hash_blocks": hash_percent, "sort_blocks": 60, "copy_blocks": 39.5, "tick": 0.5}
     values = {function: [1e6 * part * (1 + n / 1000) for n in noise] for function, part in functions.items()}
     total = [sum(one) for one in zip(*values.values())]
     document = {
@@ -37,10 +37,16 @@ def measurements(folder, name, hash_percent=100, repetitions=8, unit="1/s", **co
         "conditions": {"event": "task-clock", "rate": {"frequency-hz": 999}, "vcpus": 1, **conditions},
         "metrics": [{"name": name, "unit": "ns", "values": total} for name in ("total", "guest")] +
                    [{"name": "requests", "unit": unit, "values": [2e11 / one for one in total]}],
-        "functions": [{"name": function, "module": "[kernel]", "mode": "kernel", "values": list}
-                      for function, list in values.items()],
+        "functions": [{"name": function.partition("@")[0], "module": function.partition("@")[2] or "[kernel]", "mode": "kernel",
+                       "values": list} for function, list in values.items()],
     }
     (folder / name).write_text(json.dumps(document))
+
+
+# Two builds: one name is another, one function is in another module, two are another's, three are in one of them only.
+BEFORE = {"hash_blocks": 50, "sort_blocks": 60, "copy_blocks": 40, "compare_keys": 12, "crc32@libz": 9, "lookup": 7, "gamma": 5}
+AFTER = {"__hash_blocks": 52, "sort_blocks": 70, "copy_blocks": 31, "copy_tail.constprop.0": 9, "crc32@[kernel]": 9, "lookup_slow": 20,
+         "delta": 5}
 
 
 def counted(folder, name, hash_turns):
@@ -63,6 +69,8 @@ def prepare(folder):
     measurements(folder, "base.json")
     measurements(folder, "same.json", hash_percent=100.05)
     measurements(folder, "slow.json", hash_percent=110)
+    measurements(folder, "before.json", functions=BEFORE)
+    measurements(folder, "after.json", functions=AFTER)
     measurements(folder, "few.json", hash_percent=110, repetitions=3)
     measurements(folder, "unit.json", unit="1/min")
     measurements(folder, "other.json", rate={"frequency-hz": 100})

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Makes the recordings whose pages are looked at, in the current folder: base.data and new.data, of the same work
- * before and after a change; hostile.data, with names that would like to be markup; stacks.data, with 200,000 different
- * call chains.
+ * before and after a change, and renamed.data, where old_path has got another name; hostile.data, with names that would
+ * like to be markup; stacks.data, with 200,000 different call chains.
  */
 #include <glib.h>
 #include <stdio.h>
@@ -142,9 +142,9 @@ static void write_exit(struct output *output)
 	write_record(output, bytes);
 }
 
-enum { MAIN, PARSE, READ_TOKEN, HASH, OLD_PATH, NEW_PATH, IDLE };
-static const char *const work_names[] = {"main",     "parse",    "read_token",  "hash_blocks.constprop.0",
-                                         "old_path", "new_path", "default_idle"};
+enum { MAIN, PARSE, READ_TOKEN, HASH, OLD_PATH, NEW_PATH, IDLE, SLOW_OLD_PATH };
+static const char *const work_names[] = {"main",     "parse",    "read_token",   "hash_blocks.constprop.0",
+                                         "old_path", "new_path", "default_idle", "slow_old_path"};
 
 static void write_work(struct output *output, unsigned leaf, unsigned count)
 {
@@ -237,6 +237,7 @@ int main(void)
 {
 	work_make("base.data", 999, 500, OLD_PATH, 100);
 	work_make("new.data", 999, 700, NEW_PATH, 50);
+	work_make("renamed.data", 999, 500, SLOW_OLD_PATH, 120);
 	work_make("other.data", 99, 500, OLD_PATH, 100);
 	hostile_make("hostile.data");
 	stacks_make("stacks.data");

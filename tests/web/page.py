@@ -230,6 +230,11 @@ class Page(harness.ProgramTest):
         self.browser.type("#search", "hash")
         self.assertEqual(self.browser.run(DETAILS), "1 function matches: base 49.02 %, new 59.83 %")
 
+    def test_renamed(self):
+        self.page("diff", "base.data", "renamed.data")
+        rows = {row[5]: row for row in self.browser.run(ROWS)}
+        self.assertEqual([rows["old_path"][4], rows["slow_old_path"][4], rows["main"][4]], ["now slow_old_path?", "was old_path?", ""])
+
     def test_theme(self):
         self.page("report", "-i", "base.data")
         background = "return getComputedStyle(document.body).backgroundColor"

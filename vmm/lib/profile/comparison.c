@@ -2,7 +2,10 @@
 #include "lib/profile/comparison.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "lib/profile/fate.h"
 
 #define POWER 0.8 /* of what a judgement promises */
 
@@ -205,15 +208,22 @@ static struct change change_between(const struct measurements *base_set, const s
 	return change;
 }
 
+const struct series *change_series(const struct change *change)
+{
+	return change->base != NULL ? change->base : change->now;
+}
+
+/* By fate, where it is known. */
 static int changes_compare(gconstpointer a, gconstpointer b)
 {
 	const struct change *left = a, *right = b;
 	double left_size = fabs(left->shift.estimate), right_size = fabs(right->shift.estimate);
 
+	if (left->fate != right->fate)
+		return left->fate < right->fate ? -1 : 1;
 	if (left_size != right_size)
 		return left_size > right_size ? -1 : 1;
-	return strcmp((left->base != NULL ? left->base : left->now)->name,
-	              (right->base != NULL ? right->base : right->now)->name);
+	return strcmp(change_series(left)->name, change_series(right)->name);
 }
 
 /* What comparison_new gathers before it knows how many there are. */
@@ -237,6 +247,24 @@ static void gather(struct gathering *in, const struct series *base, const struct
 	g_array_append_val(base != NULL && now != NULL ? in->both : in->only, change);
 }
 
+/* Two that are one under two names become one change. */
+static void join_renamed(struct gathering *in)
+{
+	g_autoptr(GArray) pairs = fate_find_renamed((const struct change *)(void *)in->only->data, in->only->len);
+
+	for (guint i = 0; i < pairs->len; i++) {
+		const struct fate_pair *pair = &g_array_index(pairs, struct fate_pair, i);
+		struct change *gone = &g_array_index(in->only, struct change, pair->left);
+		struct change *new = &g_array_index(in->only, struct change, pair->right);
+
+		*gone = change_between(in->base, gone->base, in->now, new->now, in->alpha);
+		new->now = NULL;
+	}
+	for (guint i = in->only->len; i-- > 0;)
+		if (change_series(&g_array_index(in->only, struct change, i)) == NULL)
+			g_array_remove_index(in->only, i);
+}
+
 static void gather_functions(struct gathering *in)
 {
 	for (guint i = 0; i < in->base->functions->len; i++) {
@@ -250,6 +278,7 @@ static void gather_functions(struct gathering *in)
 		if (!g_hash_table_contains(in->base->index, now))
 			gather(in, NULL, now);
 	}
+	join_renamed(in);
 	g_array_sort(in->both, changes_compare);
 	g_array_sort(in->only, changes_compare);
 }
@@ -328,6 +357,8 @@ struct comparison *comparison_new(const struct measurements *base, const struct 
 	comparison->functions = (struct change *)(void *)g_array_free(in.both, FALSE);
 	comparison->only = (struct change *)(void *)g_array_free(in.only, FALSE);
 	decide_which_stand(comparison, options->alpha);
+	fate_decide(comparison->only, comparison->n_only, comparison->functions, comparison->n_functions);
+	qsort(comparison->only, comparison->n_only, sizeof(struct change), changes_compare);
 	return comparison;
 }
 
@@ -340,6 +371,18 @@ void comparison_free(struct comparison *comparison)
 	g_free(comparison->functions);
 	g_free(comparison->only);
 	g_free(comparison);
+}
+
+const struct change *comparison_only(const struct comparison *comparison, enum fate fate, size_t *n)
+{
+	size_t from = 0, to;
+
+	while (from < comparison->n_only && comparison->only[from].fate < fate)
+		from++;
+	for (to = from; to < comparison->n_only && comparison->only[to].fate == fate;)
+		to++;
+	*n = to - from;
+	return comparison->only + from;
 }
 
 const char *verdict_name(enum verdict verdict)

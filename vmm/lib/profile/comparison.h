@@ -55,13 +55,21 @@ void measurements_to_shares(struct measurements *measurements);
 /* Whether the values need no statistics: they are exact, and would be the same in one repetition more. */
 bool measurements_exact(const struct measurements *measurements, const struct series *series);
 
+/*
+ * What has become of a function whose name, module and mode only one of the sets has, as far as names and times say;
+ * fate.h has the rules.
+ */
+enum fate { FATE_KEPT, FATE_RENAMED, FATE_INLINED, FATE_SPLIT, FATE_NEW, FATE_GONE };
+
 /* One thing in both sets. */
 struct change {
 	const struct series *base, *now; /* one of them NULL: only the other has it */
 	double base_median, now_median;  /* 0 where there is none */
 	struct shift shift;              /* now - base, in the unit of the values */
 	bool exact;                      /* both are: no bounds, no chance */
-	bool stands; /* a change, after control of the false discovery rate; false: not tested, or not shown */
+	bool stands;    /* a change, after control of the false discovery rate; false: not tested, or not shown */
+	enum fate fate; /* FATE_KEPT: both sets have it */
+	const struct series *other; /* inlined: into which; split off: out of which; else NULL */
 };
 
 struct comparison_options {
@@ -75,7 +83,7 @@ struct comparison {
 	GPtrArray *apart;         /* of const struct series: the other metrics */
 	struct change *functions; /* those tested, the largest shift first */
 	size_t n_functions;
-	struct change *only; /* functions of weight that only one of the sets has: new, gone, renamed or inlined */
+	struct change *only; /* functions of weight that only one of the sets has, by fate, the largest shift first */
 	size_t n_only;
 	size_t n_small;    /* not tested: below min_share */
 	size_t n_standing; /* of the functions */
@@ -86,6 +94,13 @@ struct comparison {
 struct comparison *comparison_new(const struct measurements *base, const struct measurements *now,
                                   const struct comparison_options *options);
 void comparison_free(struct comparison *comparison);
+
+/* Those of `only` with that fate; *n: how many. */
+const struct change *comparison_only(const struct comparison *comparison, enum fate fate, size_t *n);
+/* What it is of base, or else of now. */
+const struct series *change_series(const struct change *change);
+/* "kept", "renamed", "inlined", "split", "new", "gone". */
+const char *fate_name(enum fate fate);
 
 enum verdict {
 	VERDICT_GOOD,      /* not more than max_regression above the base, or better */

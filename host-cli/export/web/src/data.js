@@ -105,8 +105,27 @@ function recording_of(raw) {
   };
 }
 
+export function frame_key({ name, module, mode }) {
+  return `${mode}\n${name}\n${module}`;
+}
+
+// What is said of frames that only one side has, by key: of the base's, and of the new one's.
+function fates_of(list) {
+  const texts = [new Map(), new Map()];
+  for (const { fate, mode, name, module, other, "other-module": other_module } of list) {
+    const of = (its_module) => (module === other_module ? "" : ` of ${its_module}`);
+    if (fate === "inlined") texts[0].set(frame_key({ name, module, mode }), `inlined into ${other}?`);
+    else if (fate === "split") texts[1].set(frame_key({ name, module, mode }), `split off ${other}?`);
+    else {
+      texts[0].set(frame_key({ name, module, mode }), `now ${other}${of(other_module)}?`);
+      texts[1].set(frame_key({ name: other, module: other_module, mode }), `was ${name}${of(module)}?`);
+    }
+  }
+  return texts;
+}
+
 export function read(text) {
   const document = JSON.parse(text);
-  if (document.version !== 2) throw new Error(`this page reads version 2 of its data, not ${document.version}`);
-  return document.recordings.map(recording_of);
+  if (document.version !== 3) throw new Error(`this page reads version 3 of its data, not ${document.version}`);
+  return { recordings: document.recordings.map(recording_of), fates: fates_of(document.fates) };
 }

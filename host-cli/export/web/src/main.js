@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The page: what is chosen in it, and how that is shown.
 import { change_colour, frame_colour, kind_colour } from "./colour.js";
-import { GROUP, MODES, read } from "./data.js";
+import { GROUP, MODES, frame_key, read } from "./data.js";
 import { Flame } from "./flame.js";
 import { Table } from "./table.js";
 import { kinds_of, seconds, timeline_draw } from "./timeline.js";
 import { GROUPINGS, functions_of, share_of, slices_of, tree_build } from "./tree.js";
 
 const by_id = (id) => document.getElementById(id);
-const recordings = read(by_id("profile").textContent);
+const { recordings, fates } = read(by_id("profile").textContent);
 by_id("profile").remove();
 const is_comparison = recordings.length > 1;
 
@@ -20,7 +20,7 @@ let zoomed = 0;
 const ranges = recordings.map(() => undefined); // of each the time that is shown, [from, to] in ns; undefined: all
 
 const flame = new Flame(by_id("flame"), { zoom, hover });
-const table = new Table(by_id("functions"), { pick: (row) => search_for(row.name) });
+const table = new Table(by_id("functions"), { pick: (row) => search_for(row.name), fate: (row) => fate_of(row, row.total) });
 
 const percent = (share) => `${(100 * share).toFixed(2)} %`;
 const value_of = (id) => by_id(id).value;
@@ -48,6 +48,13 @@ function amount(value, profile) {
   return value >= 1e9 ? `${(value / 1e9).toFixed(3)} s` : `${(value / 1e6).toFixed(2)} ms`;
 }
 
+// What has become of a frame that only one side has; total: of each.
+function fate_of(frame, total) {
+  if (total[0] !== 0 && total[1] !== 0) return "";
+  const side = total[0] === 0 ? 1 : 0;
+  return fates[side].get(frame_key(frame)) ?? (side === 1 ? "new" : "gone");
+}
+
 function describe(node) {
   const frame = node === 0 ? undefined : tree.frames[tree.frame[node]];
   const name = frame === undefined ? "all" : frame.mode === GROUP ? frame.name : `${frame.name} (${MODES[frame.mode]}, ${frame.module})`;
@@ -56,7 +63,7 @@ function describe(node) {
     return `${percent(share)}, ${amount(total[node], profiles[side])}, ${tree.samples[side][node].toLocaleString("en")} samples`;
   });
   if (!is_comparison) return `${name}: ${sides[0]}`;
-  const fate = tree.total[0][node] === 0 ? "; new" : tree.total[1][node] === 0 ? "; gone" : "";
+  const fate = node === 0 ? "" : fate_of(frame, tree.total.map((total) => total[node])).replace(/^./, "; $&");
   return `${name}: base ${sides[0]}; new ${sides[1]}${fate}`;
 }
 

@@ -8,8 +8,8 @@ const ROWS_SHOWN = 100;
 const percent = (share) => `${(100 * share).toFixed(2)} %`;
 const signed = (share) => `${share > 0 ? "+" : share < 0 ? "−" : ""}${Math.abs(100 * share).toFixed(2)}`;
 
-// sums: of all samples, for each side
-function columns_for(sums) {
+// sums: of all samples, for each side; fate(row): what has become of it
+function columns_for(sums, fate) {
   const share = (row, list, side) => (sums[side] > 0 ? list[side] / sums[side] : 0);
   const number = (title, value, text) => ({ title, value, text: (row) => text(value(row)), is_number: true });
   const words = [
@@ -25,19 +25,18 @@ function columns_for(sums) {
       ...words,
     ];
   }
-  const news = (row) => (row.total[0] === 0 ? "new" : row.total[1] === 0 ? "gone" : "");
   return [
     number("Change", (row) => share(row, row.self, 1) - share(row, row.self, 0), signed),
     number("Base self", (row) => share(row, row.self, 0), percent),
     number("New self", (row) => share(row, row.self, 1), percent),
     number("Total change", (row) => share(row, row.total, 1) - share(row, row.total, 0), signed),
-    { title: "", value: news, text: news },
+    { title: "", value: fate, text: fate },
     ...words,
   ];
 }
 
 export class Table {
-  // on.pick(row): a function was chosen
+  // on.pick(row): a function was chosen; on.fate(row): what is said of one that only one of two recordings has
   constructor(host, on) {
     this.host = host;
     this.on = on;
@@ -46,7 +45,7 @@ export class Table {
   }
 
   show(rows, sums, matches) {
-    Object.assign(this, { rows, matches, columns: columns_for(sums) });
+    Object.assign(this, { rows, matches, columns: columns_for(sums, this.on.fate) });
     this.draw();
   }
 

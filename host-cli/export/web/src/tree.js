@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The call tree that is shown: of the samples that were selected, below the groups that were chosen, and of two
 // recordings at once when they are compared.
-import { GROUP } from "./data.js";
+import { GROUP, frame_key } from "./data.js";
 
 // Functions are compared without what a compiler hangs on for its own copies, as `vprof diff` does.
 function plain(name) {
@@ -19,7 +19,7 @@ class Frames {
 
   number(frame) {
     const name = this.name_of(frame.name);
-    const key = `${frame.mode}\n${name}\n${frame.module}`;
+    const key = frame_key({ ...frame, name });
     let number = this.numbers.get(key);
     if (number === undefined) {
       number = this.list.length;
