@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "command.h"
 #include "comparison_output.h"
 #include "message.h"
+#include "output_file.h"
 
 /* What a pipeline goes by: vprof-gate(1). */
 enum { GATE_GOOD = 0, GATE_REGRESSED = 1, GATE_UNDECIDED = 2, GATE_BAD_INPUT = 3 };
@@ -175,26 +175,18 @@ static bool gate_judge(struct gate_result *result, GError **error)
 	return true;
 }
 
-static bool write_report(const char *path, const char *mode, void (*print)(const struct gate_result *, FILE *),
-                         const struct gate_result *result, GError **error)
+static bool write_markdown(FILE *to, const void *result, GError **error)
 {
-	FILE *file;
+	(void)error;
+	gate_print_markdown(result, to);
+	return true;
+}
 
-	if (path == NULL)
-		return true;
-	if (strcmp(path, "-") == 0) {
-		print(result, stdout);
-		return true;
-	}
-	file = fopen(path, mode);
-	if (file != NULL) {
-		print(result, file);
-		if (fclose(file) == 0)
-			return true;
-	}
-	g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(errno), "cannot write %s: %s", path,
-	            g_strerror(errno));
-	return false;
+static bool write_junit(FILE *to, const void *result, GError **error)
+{
+	(void)error;
+	gate_print_junit(result, to);
+	return true;
 }
 
 static bool gate_report(const struct gate_result *result, GError **error)
@@ -205,8 +197,8 @@ static bool gate_report(const struct gate_result *result, GError **error)
 		gate_print_github(result, stdout);
 	else
 		gate_print_text(result, stdout);
-	return write_report(given.markdown, "a", gate_print_markdown, result, error) &&
-	       write_report(given.junit, "w", gate_print_junit, result, error);
+	return (given.markdown == NULL || output_file_append(given.markdown, write_markdown, result, error)) &&
+	       (given.junit == NULL || output_file_write(given.junit, write_junit, result, error));
 }
 
 static int status_of(enum verdict verdict)

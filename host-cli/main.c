@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "message.h"
+#include "output_file.h"
 
 const struct command *const commands[] = {
 	&command_run,
@@ -49,15 +50,16 @@ static const char *command_of_flag(const char *word)
  */
 static int stdout_close(const struct command *command, int status)
 {
-	bool failed = ferror(stdout) != 0;
+	int lost = output_file_lost(stdout);
 
-	errno = 0;
-	if (fclose(stdout) == 0 && !failed)
+	if (fclose(stdout) != 0 && lost == 0)
+		lost = errno;
+	if (lost == 0)
 		return status;
-	say("cannot write to standard output%s%s", errno != 0 ? ": " : "", errno != 0 ? g_strerror(errno) : "");
-	if (status != STATUS_OK)
-		return status;
-	return command->usage_status != 0 ? command->usage_status : STATUS_FAILED;
+	say("cannot write to standard output: %s", g_strerror(lost));
+	if (command->usage_status != 0)
+		return command->usage_status;
+	return status != STATUS_OK ? status : STATUS_FAILED;
 }
 
 int main(int argc, char **argv)

@@ -7,6 +7,7 @@
 #include "lib/profile/histogram.h"
 #include "measured_json.h"
 #include "measured_run.h"
+#include "output_file.h"
 #include "phases.h"
 #include "text.h"
 
@@ -452,14 +453,19 @@ struct measured *measured_load(const char *path, const char *phase, GError **err
 	return NULL;
 }
 
+static bool save_json(FILE *to, const void *document, GError **error)
+{
+	(void)error;
+	json_dumpf(document, to, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
+	fputc('\n', to);
+	return true;
+}
+
 bool measured_save(const struct measured *measured, const char *path, GError **error)
 {
 	json_t *document = measured_to_json(measured);
-	char *text = json_dumps(document, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
-	g_autofree char *line = g_strconcat(text, "\n", NULL);
-	bool saved = g_file_set_contents(path, line, -1, error);
+	bool saved = output_file_write(path, save_json, document, error);
 
-	free(text);
 	json_decref(document);
 	return saved;
 }

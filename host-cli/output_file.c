@@ -36,13 +36,40 @@ static FILE *file_open(const char *path, char **temporary)
 	return fd >= 0 ? fdopen(fd, "w") : NULL;
 }
 
+int output_file_lost(FILE *file)
+{
+	errno = 0;
+	if (fflush(file) != 0)
+		return errno;
+	if (!ferror(file))
+		return 0;
+	/* A stream keeps no number of its error. What has failed fails again, and what is written is lost anyway. */
+	return write(fileno(file), "\n", 1) < 0 ? errno : EIO;
+}
+
+/* Prints into `file`, which is closed. */
+static bool file_fill(FILE *file, const char *path, bool (*write)(FILE *to, const void *data, GError **error),
+                      const void *data, GError **error)
+{
+	bool written;
+	int lost;
+
+	progress_begin("writing", path, 0);
+	written = write(file, data, error);
+	lost = output_file_lost(file); /* it is here that a full disk is found */
+	progress_end();
+	/* And here what a file system puts off: NFS, quotas. */
+	if (fclose(file) != 0 && lost == 0)
+		lost = errno;
+	return written && (lost == 0 || write_failed(path, lost, error));
+}
+
 bool output_file_write(const char *path, bool (*write)(FILE *to, const void *data, GError **error), const void *data,
                        GError **error)
 {
 	g_autofree char *temporary = NULL;
-	bool written, lost;
+	bool written;
 	FILE *file;
-	int number;
 
 	if (strcmp(path, "-") == 0) {
 		progress_beside_output();
@@ -51,18 +78,21 @@ bool output_file_write(const char *path, bool (*write)(FILE *to, const void *dat
 	file = file_open(path, &temporary);
 	if (file == NULL)
 		return write_failed(path, errno, error);
-	progress_begin("writing", path, 0);
-	written = write(file, data, error);
-	/* It is here that a full disk is found. */
-	lost = fflush(file) != 0 || ferror(file) != 0;
-	number = errno;
-	progress_end();
-	fclose(file);
-	if (written && lost)
-		written = write_failed(path, number, error);
-	else if (written && temporary != NULL && g_rename(temporary, path) != 0)
+	written = file_fill(file, path, write, data, error);
+	if (written && temporary != NULL && g_rename(temporary, path) != 0)
 		written = write_failed(path, errno, error);
 	if (!written && temporary != NULL)
 		g_unlink(temporary);
 	return written;
+}
+
+bool output_file_append(const char *path, bool (*write)(FILE *to, const void *data, GError **error), const void *data,
+                        GError **error)
+{
+	FILE *file;
+
+	if (strcmp(path, "-") == 0)
+		return write(stdout, data, error);
+	file = fopen(path, "ae");
+	return file != NULL ? file_fill(file, path, write, data, error) : write_failed(path, errno, error);
 }

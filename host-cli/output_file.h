@@ -15,4 +15,11 @@
 bool output_file_write(const char *path, bool (*write)(FILE *to, const void *data, GError **error), const void *data,
                        GError **error);
 
+/* Adds what `write` prints to the end of a file, which is made if need be; the same otherwise, but not as a whole. */
+bool output_file_append(const char *path, bool (*write)(FILE *to, const void *data, GError **error), const void *data,
+                        GError **error);
+
+/* Flushes `file`: the errno of what could not be written, now or before; 0: all was. */
+int output_file_lost(FILE *file);
+
 #endif

@@ -180,20 +180,47 @@ class Output(unittest.TestCase):
         done = subprocess.run(f"'{BIN}/vprof' help run | true", shell=True, capture_output=True, text=True)
         self.assertEqual(done.stderr, "")
 
-    def test_full_device_is_an_error(self):
+    def lost(self, folder, *arguments, status):
+        """What it says when its output goes to a full disk."""
         with open("/dev/full", "w") as full:
-            done = subprocess.run([BIN / "vprof", "help"], stdout=full, stderr=subprocess.PIPE, text=True)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("cannot write to standard output", done.stderr)
+            done = subprocess.run([BIN / "vprof", *arguments], cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stderr
+
+    def test_full_device_is_an_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([BIN / "make_recordings"], cwd=folder, check=True)
+            # Those that fill a buffer fail before the end, and must know why there.
+            for arguments in (["help"], ["script", "-i", "clock.data"], ["script", "-i", "clock.data", "--json"],
+                              ["report", "-i", "clock.data"], ["export", "-t", "csv", "-i", "clock.data"]):
+                with self.subTest(arguments):
+                    self.assertEqual(self.lost(folder, *arguments, status=1),
+                                     "vprof: cannot write to standard output: No space left on device\n")
 
     def test_full_device_is_no_regression(self):
-        """1 is an answer of the gate; that its own output was lost is not that one."""
-        with tempfile.TemporaryDirectory() as folder, open("/dev/full", "w") as full:
-            golden.measurements(pathlib.Path(folder), "base.json")
-            gate = [BIN / "vprof", "gate", "-b", "base.json", "base.json"]
-            for stdout, status in (subprocess.DEVNULL, 0), (full, 3):
-                done = subprocess.run(gate, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True)
-                self.assertEqual(done.returncode, status, done.stderr)
+        """1 and 2 are answers of the gate; that its own output was lost is not one of them."""
+        with tempfile.TemporaryDirectory() as path:
+            folder = pathlib.Path(path)
+            golden.measurements(folder, "base.json")
+            golden.measurements(folder, "slow.json", hash_percent=110)
+            golden.measurements(folder, "few.json", hash_percent=106, repetitions=3)
+            for now, status in ("base.json", 0), ("slow.json", 1), ("few.json", 2):
+                gate = ["gate", "-b", "base.json", now]
+                self.assertEqual(subprocess.run([BIN / "vprof", *gate], cwd=folder, capture_output=True).returncode, status)
+                self.assertIn("No space left", self.lost(folder, *gate, status=3))
+                for option in "--junit", "--markdown":
+                    for file, why in ("/dev/full", "No space left on device"), ("none/file", "No such file or directory"):
+                        done = subprocess.run([BIN / "vprof", *gate, option, file], cwd=folder, capture_output=True, text=True)
+                        self.assertEqual((done.returncode, done.stderr), (3, f"vprof: cannot write {file}: {why}\n"))
+
+    def test_baseline_that_cannot_be_written(self):
+        """By its own name, not by that of the file that was to replace it."""
+        with tempfile.TemporaryDirectory() as path:
+            folder = pathlib.Path(path)
+            golden.measurements(folder, "base.json")
+            done = subprocess.run([BIN / "vprof", "gate", "-u", "-b", "none/first.json", "base.json"], cwd=folder,
+                                  capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (3, "vprof: cannot write none/first.json: No such file or directory\n"))
 
     def test_what_is_no_file_is_written_to(self):
         """A pipe or a device is not replaced by a file, and gets what standard output would."""

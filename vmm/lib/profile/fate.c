@@ -41,7 +41,7 @@ static double likeness(const char *a, const char *b)
 	size_t n = strlen(longer), m = strlen(shorter), front = 0, back = 0;
 	double part;
 
-	if (m < WORDS_MIN * (double)n)
+	if ((double)m < WORDS_MIN * (double)n)
 		return 0;
 	if (has_words(longer, shorter))
 		return (double)m / (double)n;
