@@ -48,26 +48,27 @@ static void annotate(struct input *input, const char *symbol, GError **error)
 }
 
 /* With the recording's own symbols, which are where KASLR had put them, unless it has none. */
-static struct input *open_recording(GError **error)
+static struct input *open_recording(const char *path, GError **error)
 {
-	struct input *input = input_open(given.input, NULL, given.force, error);
+	struct input *input = input_open(path, NULL, given.force, error);
 
 	if (input == NULL || given.kernel == NULL || recording_n_symbols(input->recording) != 0)
 		return input;
 	input_free(input);
-	return input_open(given.input, given.kernel, given.force, error);
+	return input_open(path, given.kernel, given.force, error);
 }
 
 static int annotate_run(unsigned n, char **arguments)
 {
 	g_autoptr(GError) error = NULL;
+	const char *path = given.input;
 	struct input *input;
 
-	if (n != 1)
+	if (n == 0)
 		return usage_error(command_annotate.name, "which function? `vprof report` lists them");
-	if (!symbol_options_check(&error))
+	if (!symbol_options_check(&error) || !input_choose(&path, n > 1 ? arguments[1] : NULL, &error))
 		return usage_error(command_annotate.name, "%s", error->message);
-	input = open_recording(&error);
+	input = open_recording(path, &error);
 	if (input == NULL)
 		return failure(error);
 	input_take_symbol_options(input, given.force);
@@ -80,8 +81,8 @@ static int annotate_run(unsigned n, char **arguments)
 const struct command command_annotate = {
 	.name = "annotate",
 	.summary = "Show which instructions of a function took the time",
-	.arguments = "SYMBOL",
-	.max_arguments = 1,
+	.arguments = "SYMBOL [FILE]",
+	.max_arguments = 2,
 	.manual = "vprof-annotate",
 	.description =
 		"Shares are of the function's own samples. Code comes from the kernel's image, or from a copy of the "
@@ -92,6 +93,7 @@ const struct command command_annotate = {
 		"\n"
 		"Examples:\n"
 		"  vprof annotate clear_page_orig --kernel vmlinux\n"
+		"  vprof annotate copy_page old.data   in another recording than vprof.data\n"
 		"  vprof annotate --symfs / checksum   a program that is at the same path here\n"
 		"  vprof annotate --json copy_page | jq '.instructions | max_by(.samples)'",
 	.options = options,

@@ -18,6 +18,17 @@ static void bash_print_words(const struct command *command)
 	}
 }
 
+/* Those with recordings or folders among the arguments. */
+static bool takes_files(const struct command *command)
+{
+	static const char *const words[] = {"FILE", "NOW", "DIR"};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
+		if (strstr(command->arguments, words[i]) != NULL)
+			return true;
+	return false;
+}
+
 static void bash_print_command(const struct command *command)
 {
 	printf("\t%s)\n\t\tcase $previous in\n", command->name);
@@ -34,7 +45,7 @@ static void bash_print_command(const struct command *command)
 	}
 	printf("\t\tesac\n\t\twords=\"--help");
 	bash_print_words(command);
-	printf("\"\n\t\t;;\n");
+	printf("\"%s\n\t\t;;\n", takes_files(command) ? " files=yes" : "");
 }
 
 static void commands_print_names(void)
@@ -70,7 +81,7 @@ static void bash_print(void)
 {
 	puts("# bash completion for vprof, printed by `vprof completion bash`\n"
 	     "_vprof() {\n"
-	     "\tlocal word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} words=\n"
+	     "\tlocal word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} words= files=\n"
 	     "\tCOMPREPLY=()");
 	printf("\tlocal commands=\"");
 	commands_print_names();
@@ -86,7 +97,8 @@ static void bash_print(void)
 	bash_print_methods();
 	puts("\t[[ ${COMP_WORDS[1]} == help ]] && words=$commands\n"
 	     "\t[[ ${COMP_WORDS[1]} == completion ]] && words=\"bash zsh\"\n"
-	     "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+	     "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\"; [[ -z $files ]] || compgen -f -- "
+	     "\"$word\")\n"
 	     "}\n"
 	     "complete -o filenames -F _vprof vprof");
 }
@@ -130,6 +142,8 @@ static void zsh_print_command(const struct command *command)
 		zsh_print_option(option);
 	if (command == &command_help)
 		printf(" \\\n\t\t\t\":command:($commands)\"");
+	if (takes_files(command))
+		printf(" \\\n\t\t\t\"*:file:_files\"");
 	if (command == &command_ctl) {
 		printf(" \\\n\t\t\t\"*:method:(");
 		methods_print_names();

@@ -36,12 +36,10 @@ static bool export(struct input *input, const struct exporter *exporter, const c
 static int export_run(unsigned n, char **arguments)
 {
 	const struct exporter *exporter = given.to != NULL ? exporter_find(given.to) : NULL;
-	const char *output = given.output != NULL ? given.output : "-";
+	const char *output = given.output != NULL ? given.output : "-", *path = given.input;
 	g_autoptr(GError) error = NULL;
 	struct input *input;
 
-	(void)n;
-	(void)arguments;
 	if (exporter == NULL) {
 		g_autofree char *names = exporter_names();
 
@@ -49,9 +47,9 @@ static int export_run(unsigned n, char **arguments)
 	}
 	if (exporter->binary && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
 		return usage_error(command_export.name, "%s is not for terminals; --output FILE", exporter->name);
-	if (!symbol_options_check(&error))
+	if (!symbol_options_check(&error) || !input_choose(&path, n > 0 ? arguments[0] : NULL, &error))
 		return usage_error(command_export.name, "%s", error->message);
-	input = input_open(given.input, given.kernel, given.force, &error);
+	input = input_open(path, given.kernel, given.force, &error);
 	if (input == NULL)
 		return failure(error);
 	input_take_symbol_options(input, given.force);
@@ -63,7 +61,8 @@ static int export_run(unsigned n, char **arguments)
 const struct command command_export = {
 	.name = "export",
 	.summary = "Write a profile in the format of another tool",
-	.arguments = "",
+	.arguments = "[FILE]",
+	.max_arguments = 1,
 	.manual = "vprof-export",
 	.description =
 		"Formats:\n"
@@ -81,7 +80,7 @@ const struct command command_export = {
 		"Examples:\n"
 		"  vprof export -t svg -o profile.svg\n"
 		"  vprof export -t pprof -o profile.pb.gz && go tool pprof -top profile.pb.gz\n"
-		"  vprof export -t folded | grep vfs_read",
+		"  vprof export -t folded old.data | grep vfs_read",
 	.options = options,
 	.run = export_run,
 };

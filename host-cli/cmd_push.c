@@ -162,9 +162,9 @@ static bool profile_make(struct input *input, struct push_profile *made, GError 
 	return made->pprof != NULL;
 }
 
-static bool recording_spool(struct push_spool *spool, GError **error)
+static bool recording_spool(struct push_spool *spool, const char *path, GError **error)
 {
-	struct input *input = input_open(given.input, given.kernel, given.force, error);
+	struct input *input = input_open(path, given.kernel, given.force, error);
 	struct push_profile profile = {0};
 	bool made;
 
@@ -182,6 +182,7 @@ static bool recording_spool(struct push_spool *spool, GError **error)
 struct pushing {
 	struct push_spool *spool;
 	struct push_sender *sender;
+	const char *input; /* NULL: INPUT_DEFAULT_PATH */
 	int64_t deadline_us;
 	unsigned sent, refused;
 	uint64_t bytes;
@@ -293,7 +294,7 @@ static int push(struct pushing *pushing)
 	g_autoptr(GError) error = NULL;
 	unsigned dropped;
 
-	if (!given.spooled && !recording_spool(pushing->spool, &error))
+	if (!given.spooled && !recording_spool(pushing->spool, pushing->input, &error))
 		return failure(error);
 	dropped = push_spool_trim(pushing->spool, SPOOL_BYTES_MAX);
 	if (dropped > 0)
@@ -305,16 +306,18 @@ static int push(struct pushing *pushing)
 static int push_run(unsigned n, char **arguments)
 {
 	g_autoptr(GError) error = NULL;
-	struct pushing pushing = {0};
+	struct pushing pushing = {.input = given.input};
 	uint64_t limit_s = DEFAULT_TIME_LIMIT_S;
 	int status;
 
 	if (n == 0)
 		return usage_error(command_push.name, "URL of the server is missing");
-	if (given.spooled && given.input != NULL)
-		return usage_error(command_push.name, "--spooled sends no recording; leave --input away");
+	if (given.spooled && (given.input != NULL || n > 1))
+		return usage_error(command_push.name, "--spooled sends no recording; leave %s away",
+		                   n > 1 ? arguments[1] : "--input");
 	if ((given.time_limit != NULL && !units_parse_duration("--time-limit", given.time_limit, &limit_s, &error)) ||
-	    !labels_check(&error) || !symbol_options_check(&error))
+	    !input_choose(&pushing.input, n > 1 ? arguments[1] : NULL, &error) || !labels_check(&error) ||
+	    !symbol_options_check(&error))
 		return usage_error(command_push.name, "%s", error->message);
 	pushing.sender = push_sender_new(arguments[0], (const char *const *)given.headers, &error);
 	if (pushing.sender == NULL)
@@ -332,8 +335,8 @@ static int push_run(unsigned n, char **arguments)
 const struct command command_push = {
 	.name = "push",
 	.summary = "Send a recording's profile to a server that collects those of many hosts",
-	.arguments = "URL",
-	.max_arguments = 1,
+	.arguments = "URL [FILE]",
+	.max_arguments = 2,
 	.manual = "vprof-push",
 	.description =
 		"URL is that of a server with Pyroscope's HTTP API, as Grafana Pyroscope and Alloy have it; what is "
@@ -346,7 +349,7 @@ const struct command command_push = {
 		"--time-limit says, and sent by the next push. Recording has no part in it.\n"
 		"\n"
 		"Examples:\n"
-		"  vprof push http://pyroscope:4040 -i web01.data -l rack=b7\n"
+		"  vprof push http://pyroscope:4040 web01.data -l rack=b7\n"
 		"  vprof push https://profiles.example.org -H 'X-Scope-OrgID: kernel' --time-limit 10m\n"
 		"  vprof push http://pyroscope:4040 --spooled",
 	.options = options,

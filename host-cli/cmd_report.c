@@ -157,20 +157,18 @@ static bool check_several(GError **error)
 static int report_run(unsigned n, char **arguments)
 {
 	struct report_options report_options;
+	const char *path = given.input;
 	g_autoptr(GError) error = NULL;
 
 	if (!options_read(&report_options, n > 1, &error) || !symbol_options_check(&error) ||
-	    (n > 1 && !check_several(&error)))
+	    !input_choose(&path, n > 0 ? arguments[0] : NULL, &error) || (n > 1 && !check_several(&error)))
 		return usage_error(command_report.name, "%s", error->message);
-	if (given.input != NULL && n > 0)
-		return usage_error(command_report.name, "--input and %s: one of them at a time", arguments[0]);
 	if ((given.html != NULL) + (given.svg != NULL) + (given.json != FALSE) > 1)
 		return usage_error(command_report.name, "%s and %s: one of them at a time",
 		                   given.html != NULL ? "--html" : "--svg", given.json ? "--json" : "--svg");
 	if (given.html != NULL && !page_check(&error))
 		return failure(error);
-	return n > 1 ? report_several(arguments, n, &report_options)
-	             : report_one(n == 1 ? arguments[0] : given.input, &report_options);
+	return n > 1 ? report_several(arguments, n, &report_options) : report_one(path, &report_options);
 }
 
 const struct command command_report = {

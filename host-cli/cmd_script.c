@@ -167,15 +167,14 @@ static int script_run(unsigned n, char **arguments)
 	static const struct input_visitor visitor = {
 		.sample = order_add, .switched = order_add_switch, .round = order_round};
 	g_autoptr(GError) error = NULL;
+	const char *path = given.input;
 	struct sample_order *order;
 	struct script script;
 	struct input *input;
 
-	(void)n;
-	(void)arguments;
-	if (!symbol_options_check(&error))
+	if (!symbol_options_check(&error) || !input_choose(&path, n > 0 ? arguments[0] : NULL, &error))
 		return usage_error(command_script.name, "%s", error->message);
-	input = input_open(given.input, given.kernel, given.force, &error);
+	input = input_open(path, given.kernel, given.force, &error);
 	if (input == NULL)
 		return failure(error);
 	input_take_symbol_options(input, given.force);
@@ -194,7 +193,8 @@ static int script_run(unsigned n, char **arguments)
 const struct command command_script = {
 	.name = "script",
 	.summary = "Print the samples of a recording, one a line",
-	.arguments = "",
+	.arguments = "[FILE]",
+	.max_arguments = 1,
 	.manual = "vprof-script",
 	.description = "Fields: time in seconds (host's CLOCK_MONOTONIC), [vCPU], mode, event, period, instruction "
 		       "pointer,\n"
@@ -205,6 +205,7 @@ const struct command command_script = {
 		       "\n"
 		       "Examples:\n"
 		       "  vprof script | head\n"
+		       "  vprof script old.data | wc -l\n"
 		       "  vprof script | awk '$3 == \"user\" { n++ } END { print n }'\n"
 		       "  vprof script --json | jq -r .symbol | sort | uniq -c | sort -rn",
 	.options = options,

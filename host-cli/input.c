@@ -272,6 +272,18 @@ struct comms *input_comms(struct input *input)
 	return walk.comms;
 }
 
+bool input_choose(const char **path, const char *argument, GError **error)
+{
+	if (*path != NULL && argument != NULL) {
+		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--input and %s: one of them at a time",
+		            argument);
+		return false;
+	}
+	if (argument != NULL)
+		*path = argument;
+	return true;
+}
+
 int input_event_number(const struct input *input, const char *name, GError **error)
 {
 	const size_t n = recording_n_events(input->recording);

@@ -39,6 +39,9 @@ struct input {
 struct input *input_open(const char *path, const char *kernel, bool force, GError **error);
 void input_free(struct input *input);
 
+/* *path, of --input, or NULL, becomes `argument` (NULL: none). Both: G_OPTION_ERROR_BAD_VALUE. */
+bool input_choose(const char **path, const char *argument, GError **error);
+
 /* Whether `image` is the kernel that ran; INPUT_ERROR_BUILD_ID, or a warning with `force` and where nobody can tell. */
 bool input_check_kernel(struct input *input, const struct image *image, bool force, GError **error);
 

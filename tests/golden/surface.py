@@ -154,6 +154,9 @@ class Shells(unittest.TestCase):
         self.assertEqual(self.complete("vprof", "help", "doc"), ["doctor"])
         self.assertEqual(self.complete("vprof", "completion", "z"), ["zsh"])
         self.assertEqual(self.complete("vprof", "run", "--memory", "'--'"), [])
+        for command in "report", "script", "export", "annotate", "push", "diff", "gate", "history":
+            self.assertEqual(self.complete("vprof", command, str(SOURCE / "READ")), [str(SOURCE / "README.md")], command)
+        self.assertEqual(self.complete("vprof", "list", str(SOURCE / "READ")), [])
 
     def test_bash_knows_the_methods(self):
         self.assertEqual(self.complete("vprof", "ctl", "samples-r"), ["samples-read"])
