@@ -33,7 +33,7 @@ static const GOptionEntry options[] = {
          "of recordings, each time that phase NAME (with * and ?) came is a repetition", "NAME"},
 	{"alpha", 'a', 0, G_OPTION_ARG_DOUBLE, &given.alpha, "how often a verdict may be wrong (default 0.01)", "A"},
 	{"update-baseline", 'u', 0, G_OPTION_ARG_NONE, &given.update,
-         "write NOW's measurements to --baseline (a *.json) unless they are a regression", NULL},
+         "write NOW's measurements to --baseline (a *.json) if it has none or they are good", NULL},
 	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print one JSON document", NULL},
 	{"github", 0, 0, G_OPTION_ARG_NONE, &given.github, "print annotations for GitHub Actions", NULL},
 	{"markdown", 0, 0, G_OPTION_ARG_FILENAME, &given.markdown, "append a summary in Markdown to FILE (-: stdout)",
@@ -212,6 +212,29 @@ static int status_of(enum verdict verdict)
 	return statuses[verdict];
 }
 
+/* `what`: why it holds others from now on. */
+static bool baseline_save(const struct measured *now, const char *what, GError **error)
+{
+	size_t n = now->measurements->n_repetitions;
+
+	if (!measured_save(now, given.baseline, error))
+		return false;
+	say("%s %s; it holds the %zu repetition%s of %s now", given.baseline, what, n, n == 1 ? "" : "s", now->path);
+	return true;
+}
+
+/*
+ * Only what is shown not to be worse is measured against from now on: a baseline that follows undecided runs gets a
+ * little slower with each of them, and none of them is ever a regression.
+ */
+static bool baseline_update(const struct gate_result *result, GError **error)
+{
+	if (result->verdict == VERDICT_GOOD)
+		return baseline_save(result->compared.now, "was replaced", error);
+	say("%s stays as it is; remove it to have the next --update-baseline take what it gets", given.baseline);
+	return true;
+}
+
 static int gate_compare(struct gate_result *result)
 {
 	g_autoptr(GError) error = NULL;
@@ -225,8 +248,8 @@ static int gate_compare(struct gate_result *result)
 		done = gate_report(result, &error);
 		comparison_free(result->compared.comparison);
 	}
-	if (done && given.update && result->verdict != VERDICT_REGRESSED)
-		done = measured_save(result->compared.now, given.baseline, &error);
+	if (done && given.update)
+		done = baseline_update(result, &error);
 	g_free(result->watched);
 	return done ? status_of(result->verdict) : bad_input(error);
 }
@@ -236,11 +259,7 @@ static int gate_first(const struct measured *now)
 {
 	g_autoptr(GError) error = NULL;
 
-	if (!measured_save(now, given.baseline, &error))
-		return bad_input(error);
-	say("%s did not exist; it holds the %zu repetition%s of %s now", given.baseline,
-	    now->measurements->n_repetitions, now->measurements->n_repetitions == 1 ? "" : "s", now->path);
-	return GATE_GOOD;
+	return baseline_save(now, "did not exist", &error) ? GATE_GOOD : bad_input(error);
 }
 
 static int gate_with(const struct measured *now, double max_regression)

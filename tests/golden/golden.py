@@ -72,6 +72,8 @@ def prepare(folder):
     measurements(folder, "before.json", functions=BEFORE)
     measurements(folder, "after.json", functions=AFTER)
     measurements(folder, "few.json", hash_percent=110, repetitions=3)
+    measurements(folder, "undecided.json", hash_percent=116, repetitions=4)
+    measurements(folder, "slower.json", hash_percent=120)
     measurements(folder, "unit.json", unit="1/min")
     measurements(folder, "other.json", rate={"frequency-hz": 100})
     for run in range(1, 13):
