@@ -20,7 +20,7 @@
 #define SPOOL_BYTES_MAX (UINT64_C(256) << 20)
 
 static struct {
-	char *input, *event, *name, *spool, *time_limit, *kernel;
+	char *input, *event, *name, *spool, *time_limit, *kernel, *api;
 	char **labels, **headers;
 	gboolean spooled, force;
 } given;
@@ -33,6 +33,7 @@ static const GOptionEntry options[] = {
          "the application's name at the server (default " DEFAULT_NAME ")", "NAME"},
 	{"label", 'l', 0, G_OPTION_ARG_STRING_ARRAY, &given.labels, "a label more, NAME=VALUE; may be given again",
          "LABEL"},
+	{"api", 'a', 0, G_OPTION_ARG_STRING, &given.api, "what the server is: pyroscope (the default) or parca", "API"},
 	{"header", 'H', 0, G_OPTION_ARG_STRING_ARRAY, &given.headers,
          "a header for the server, as X-Scope-OrgID: NAME; may be given again", "HEADER"},
 	{"time-limit", 0, 0, G_OPTION_ARG_STRING, &given.time_limit, "give up for now after DURATION (default 60s)",
@@ -87,6 +88,16 @@ static bool labels_check(GError **error)
 			return false;
 		}
 	return true;
+}
+
+static bool api_choose(enum push_api *api, GError **error)
+{
+	*api = g_strcmp0(given.api, "parca") == 0 ? PUSH_API_PARCA : PUSH_API_PYROSCOPE;
+	if (given.api == NULL || *api == PUSH_API_PARCA || strcmp(given.api, "pyroscope") == 0)
+		return true;
+	g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--api is pyroscope or parca, not \"%s\"",
+	            given.api);
+	return false;
 }
 
 static char *server_name(const struct export_profile *profile)
@@ -308,6 +319,7 @@ static int push_run(unsigned n, char **arguments)
 	g_autoptr(GError) error = NULL;
 	struct pushing pushing = {.input = given.input};
 	uint64_t limit_s = DEFAULT_TIME_LIMIT_S;
+	enum push_api api;
 	int status;
 
 	if (n == 0)
@@ -317,9 +329,9 @@ static int push_run(unsigned n, char **arguments)
 		                   n > 1 ? arguments[1] : "--input");
 	if ((given.time_limit != NULL && !units_parse_duration("--time-limit", given.time_limit, &limit_s, &error)) ||
 	    !input_choose(&pushing.input, n > 1 ? arguments[1] : NULL, &error) || !labels_check(&error) ||
-	    !symbol_options_check(&error))
+	    !api_choose(&api, &error) || !symbol_options_check(&error))
 		return usage_error(command_push.name, "%s", error->message);
-	pushing.sender = push_sender_new(arguments[0], (const char *const *)given.headers, &error);
+	pushing.sender = push_sender_new(api, arguments[0], (const char *const *)given.headers, &error);
 	if (pushing.sender == NULL)
 		return g_error_matches(error, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_URL)
 		               ? usage_error(command_push.name, "%s", error->message)
@@ -339,10 +351,11 @@ const struct command command_push = {
 	.max_arguments = 2,
 	.manual = "vprof-push",
 	.description =
-		"URL is that of a server with Pyroscope's HTTP API, as Grafana Pyroscope and Alloy have it; what is "
-		"sent is\n"
-		"pprof. Its labels are the guest (domain), the host, the event, and the kernel's release and "
-		"build-id.\n"
+		"URL is that of a server with Pyroscope's HTTP API, as Grafana Pyroscope and Alloy have it, or, with "
+		"--api\n"
+		"parca, of Parca; what is sent is pprof. Its labels are the guest (domain), the host, the event, and "
+		"the\n"
+		"kernel's release and build-id.\n"
 		"\n"
 		"What the server does not take is kept on disk (--spool), tried again with growing pauses for as long "
 		"as\n"
@@ -351,6 +364,7 @@ const struct command command_push = {
 		"Examples:\n"
 		"  vprof push http://pyroscope:4040 web01.data -l rack=b7\n"
 		"  vprof push https://profiles.example.org -H 'X-Scope-OrgID: kernel' --time-limit 10m\n"
+		"  vprof push --api parca http://parca:7070 web01.data\n"
 		"  vprof push http://pyroscope:4040 --spooled",
 	.options = options,
 	.run = push_run,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Profiles to a server that has Pyroscope's HTTP API (POST URL/ingest). */
+/* Profiles to a server that has Pyroscope's HTTP API (POST URL/ingest), or Parca's. */
 #ifndef VPROF_CLI_PUSH_SENDER_H
 #define VPROF_CLI_PUSH_SENDER_H
 
@@ -15,13 +15,15 @@ enum push_sender_error {
 	PUSH_SENDER_ERROR_UNAVAILABLE,
 };
 
+enum push_api { PUSH_API_PYROSCOPE, PUSH_API_PARCA };
+
 struct push_sender;
 
 /*
  * url: "http://HOST:PORT" and whatever path leads to the API. headers: NULL-terminated, "NAME: VALUE", or NULL.
  * PUSH_SENDER_ERROR_URL; _UNAVAILABLE in a build without libcurl.
  */
-struct push_sender *push_sender_new(const char *url, const char *const *headers, GError **error);
+struct push_sender *push_sender_new(enum push_api api, const char *url, const char *const *headers, GError **error);
 void push_sender_free(struct push_sender *sender);
 
 /*

@@ -2,6 +2,7 @@
 #include <curl/curl.h>
 #include <string.h>
 
+#include "push/push_parca.h"
 #include "push/push_sender.h"
 #include "text.h"
 
@@ -10,10 +11,18 @@
 
 G_DEFINE_QUARK(push - sender - error - quark, push_sender_error)
 
+static const struct {
+	const char *path, *content_type;
+} apis[] = {
+	[PUSH_API_PYROSCOPE] = {"/ingest", "Content-Type: binary/octet-stream"},
+	[PUSH_API_PARCA] = {PUSH_PARCA_PATH, "Content-Type: " PUSH_PARCA_CONTENT_TYPE},
+};
+
 struct push_sender {
+	enum push_api api;
 	CURL *curl;
 	struct curl_slist *headers;
-	char *url;       /* with "/ingest" */
+	char *url;       /* with the API's path */
 	char *shown;     /* without what is secret in it */
 	GString *answer; /* of the request under way */
 	char problem[CURL_ERROR_SIZE];
@@ -34,7 +43,7 @@ static char *part_of(CURLU *url, CURLUPart part)
 static bool url_take(struct push_sender *sender, const char *text, GError **error)
 {
 	CURLU *url = curl_url();
-	g_autofree char *scheme = NULL, *path = NULL, *ingest = NULL;
+	g_autofree char *scheme = NULL, *path = NULL, *whole = NULL;
 	CURLUcode code = curl_url_set(url, CURLUPART_URL, text, 0);
 
 	if (code == CURLUE_OK) {
@@ -42,9 +51,10 @@ static bool url_take(struct push_sender *sender, const char *text, GError **erro
 		path = part_of(url, CURLUPART_PATH);
 		if (path[strlen(path) - 1] == '/')
 			path[strlen(path) - 1] = '\0';
-		ingest =
-			g_str_has_suffix(path, "/ingest") ? g_steal_pointer(&path) : g_strconcat(path, "/ingest", NULL);
-		curl_url_set(url, CURLUPART_PATH, ingest, 0);
+		whole = g_str_has_suffix(path, apis[sender->api].path)
+		                ? g_steal_pointer(&path)
+		                : g_strconcat(path, apis[sender->api].path, NULL);
+		curl_url_set(url, CURLUPART_PATH, whole, 0);
 		curl_url_set(url, CURLUPART_QUERY, NULL, 0);
 		curl_url_set(url, CURLUPART_FRAGMENT, NULL, 0);
 		sender->url = part_of(url, CURLUPART_URL);
@@ -81,16 +91,17 @@ static void options_set(struct push_sender *sender)
 	curl_easy_setopt(sender->curl, CURLOPT_POST, 1L);
 }
 
-struct push_sender *push_sender_new(const char *url, const char *const *headers, GError **error)
+struct push_sender *push_sender_new(enum push_api api, const char *url, const char *const *headers, GError **error)
 {
 	struct push_sender *sender = g_new0(struct push_sender, 1);
 
+	sender->api = api;
 	sender->answer = g_string_new(NULL);
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 	sender->curl = curl_easy_init();
 	/* No round trip of its own to ask whether the body is welcome. */
 	sender->headers = curl_slist_append(NULL, "Expect:");
-	sender->headers = curl_slist_append(sender->headers, "Content-Type: binary/octet-stream");
+	sender->headers = curl_slist_append(sender->headers, apis[api].content_type);
 	for (; headers != NULL && *headers != NULL; headers++)
 		sender->headers = curl_slist_append(sender->headers, *headers);
 	if (!url_take(sender, url, error)) {
@@ -116,6 +127,9 @@ void push_sender_free(struct push_sender *sender)
 
 static char *request_url(const struct push_sender *sender, const struct push_profile *profile)
 {
+	if (sender->api == PUSH_API_PARCA)
+		return g_strdup(sender->url);
+
 	char *name = curl_easy_escape(sender->curl, profile->name, 0);
 	char *url = g_strdup_printf("%s?name=%s&from=%" G_GUINT64_FORMAT "&until=%" G_GUINT64_FORMAT
 	                            "&format=pprof&spyName=vprof",
@@ -142,15 +156,74 @@ static enum push_sender_error error_of_status(long status)
 	}
 }
 
+static enum push_sender_error error_of_parca(unsigned status)
+{
+	switch (status) {
+	case PUSH_PARCA_INVALID_ARGUMENT:
+	case PUSH_PARCA_FAILED_PRECONDITION:
+	case PUSH_PARCA_OUT_OF_RANGE:
+		return PUSH_SENDER_ERROR_REFUSED;
+	case PUSH_PARCA_UNKNOWN:
+	case PUSH_PARCA_DEADLINE_EXCEEDED:
+	case PUSH_PARCA_RESOURCE_EXHAUSTED:
+	case PUSH_PARCA_ABORTED:
+	case PUSH_PARCA_INTERNAL:
+	case PUSH_PARCA_UNAVAILABLE:
+		return PUSH_SENDER_ERROR_LATER;
+	default:
+		return PUSH_SENDER_ERROR_SERVER;
+	}
+}
+
+/* NULL: there is none of this name. */
+static const char *header_value(const struct push_sender *sender, const char *name)
+{
+	struct curl_header *header;
+
+	return curl_easy_header(sender->curl, name, 0, CURLH_HEADER, -1, &header) == CURLHE_OK ? header->value : NULL;
+}
+
+/* Behind a good HTTP status; where there is nothing to say but a status, it is among the headers. */
+static bool parca_answered(const struct push_sender *sender, GError **error)
+{
+	const char *header = header_value(sender, "grpc-status"), *said = header_value(sender, "grpc-message");
+	g_autofree char *message = NULL;
+	guint64 number = 0;
+	unsigned status;
+	bool known;
+
+	if (header != NULL) {
+		known = g_ascii_string_to_unsigned(header, 10, 0, UINT16_MAX, &number, NULL);
+		status = (unsigned)number;
+		message = g_strdup(said);
+	} else {
+		known = push_parca_answer(sender->answer->str, sender->answer->len, &status, &message);
+	}
+	if (known && status == PUSH_PARCA_OK)
+		return true;
+	if (!known) {
+		g_set_error(error, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_SERVER, "%s does not answer as Parca does",
+		            sender->shown);
+		return false;
+	}
+	g_autofree char *shown = message ? text_printable(message) : g_strdup("");
+
+	g_set_error(error, PUSH_SENDER_ERROR, (gint)error_of_parca(status), "%s answers with gRPC status %u%s%s",
+	            sender->shown, status, *shown != '\0' ? ": " : "", shown);
+	return false;
+}
+
 static bool answered(struct push_sender *sender, uint64_t *wait_s, GError **error)
 {
-	g_autofree char *answer = text_printable(g_strstrip(sender->answer->str));
 	curl_off_t wait = 0;
 	long status = 0;
 
 	curl_easy_getinfo(sender->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (status >= 200 && status < 300)
-		return true;
+		return sender->api != PUSH_API_PARCA || parca_answered(sender, error);
+
+	g_autofree char *answer = text_printable(g_strstrip(sender->answer->str));
+
 	curl_easy_getinfo(sender->curl, CURLINFO_RETRY_AFTER, &wait);
 	*wait_s = (uint64_t)MAX(wait, 0);
 	g_set_error(error, PUSH_SENDER_ERROR, (gint)error_of_status(status), "%s answers with status %ld%s%s",
@@ -162,9 +235,15 @@ bool push_sender_send(struct push_sender *sender, const struct push_profile *pro
                       uint64_t *wait_s, GError **error)
 {
 	g_autofree char *url = request_url(sender, profile);
+	g_autoptr(GByteArray) request = sender->api == PUSH_API_PARCA ? push_parca_request(profile) : NULL;
 	gsize n;
 	const void *bytes = g_bytes_get_data(profile->pprof, &n);
 	CURLcode code;
+
+	if (request != NULL) {
+		bytes = request->data;
+		n = request->len;
+	}
 
 	*wait_s = 0;
 	g_string_truncate(sender->answer, 0);

@@ -3,8 +3,9 @@
 
 G_DEFINE_QUARK(push - sender - error - quark, push_sender_error)
 
-struct push_sender *push_sender_new(const char *url, const char *const *headers, GError **error)
+struct push_sender *push_sender_new(enum push_api api, const char *url, const char *const *headers, GError **error)
 {
+	(void)api;
 	(void)url;
 	(void)headers;
 	g_set_error(error, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_UNAVAILABLE,

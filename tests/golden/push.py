@@ -5,6 +5,7 @@ import fcntl
 import gzip
 import http.server
 import os
+import re
 import socket
 import subprocess
 import threading
@@ -17,10 +18,26 @@ from harness import BIN, VPROF
 START_S = 1700000000 + 5
 
 
-class Server:
-    """Answers as `statuses` says, in turn and then as the last of them; None: not at all."""
+# Of parca/profilestore/v1alpha1/profilestore.proto, the fields that there are.
+PARCA_PROTO = """syntax = "proto3";
+message WriteRawRequest { string tenant = 1; repeated Series series = 2; bool normalized = 3; }
+message Series { LabelSet labels = 1; repeated Sample samples = 2; }
+message LabelSet { repeated Label labels = 1; }
+message Label { string name = 1; string value = 2; }
+message Sample { bytes raw_profile = 1; }
+"""
 
-    def __init__(self, *statuses, headers=()):
+
+def trailers(*lines):
+    """The frame of gRPC-Web that ends an answer."""
+    text = "".join(f"{line}\r\n" for line in lines).encode()
+    return b"\x80" + len(text).to_bytes(4, "big") + text
+
+
+class Server:
+    """Answers as `statuses` says, in turn and then as the last of them, with `answer`; None: not at all."""
+
+    def __init__(self, *statuses, headers=(), answer=b"as the test \x1b[31mwants it\n"):
         self.requests, self.closing, self.arrived = [], threading.Event(), threading.Event()
         outer = self
 
@@ -38,7 +55,7 @@ class Server:
                 for name, value in headers:
                     self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(b"as the test \x1b[31mwants it\n")
+                self.wfile.write(answer)
 
             def log_message(self, *arguments):
                 pass
@@ -98,6 +115,48 @@ class Push(harness.ProgramTest):
         self.run_program(VPROF, "export", "-t", "pprof", "-i", "clock.data", "-o", "export.pb.gz", cwd=self.folder)
         self.assertEqual(gzip.decompress(body), gzip.decompress((self.folder / "export.pb.gz").read_bytes()))
         self.assertEqual(self.left(), [])
+
+    def test_parca(self):
+        """Its service takes one message in a frame; protoc reads it."""
+        harness.need_program("protoc", "protobuf-compiler")
+        server = self.server(200, answer=bytes(5) + trailers("grpc-status: 0"))
+        self.push("--api", "parca", server.url, "-l", "rack=b7")
+        [(path, query, headers, body)] = server.requests
+        self.assertEqual((path, query), ("/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw", {}))
+        self.assertEqual(headers["Content-Type"], "application/grpc-web+proto")
+        self.assertEqual(body[:5], b"\0" + (len(body) - 5).to_bytes(4, "big"))
+        (self.folder / "profilestore.proto").write_text(PARCA_PROTO)
+        text = subprocess.run(["protoc", "--decode=WriteRawRequest", "profilestore.proto"], cwd=self.folder,
+                              input=body[5:], capture_output=True, check=True).stdout
+        labels = dict(re.findall(rb'labels {\s+name: "(.*)"\s+value: "(.*)"', text))
+        self.assertEqual(labels, {name.encode(): value.encode() for name, value in {
+            "__name__": "vprof", "domain": "golden", "event": "task-clock", "host": socket.gethostname(),
+            "kernel_build_id": "deadbeef" + 32 * "0", "kernel_release": "6.1.0-golden", "rack": "b7"}.items()})
+        self.assertIn(b"normalized: true", text)
+        self.run_program(VPROF, "export", "-t", "pprof", "-i", "clock.data", "-o", "export.pb.gz", cwd=self.folder)
+        self.assertIn(gzip.decompress((self.folder / "export.pb.gz").read_bytes()),
+                      gzip.decompress(body[body.index(b"\x1f\x8b"):-2]))
+        self.assertEqual(self.left(), [])
+
+    def test_parca_that_does_not_take_it(self):
+        for answer, headers, said, kept in (
+                (trailers("grpc-status: 3", "grpc-message: no \x1b name"), (), r"gRPC status 3: no \? name; vprof.* is given up", 0),
+                (trailers("grpc-status: 16"), (), r"gRPC status 16\n.*1 profile is kept", 1),
+                (b"", [("grpc-status", "7"), ("grpc-message", "not you")], r"gRPC status 7: not you\n", 1),
+                (trailers("grpc-status: 8", "grpc-message: later"), (), r"gRPC status 8: later", 1),
+                (b"", (), "does not answer as Parca does", 1), (b"<html>", (), "does not answer as Parca does", 1),
+                (b"\x80\xff\xff\xff\xffgrpc-status", (), "does not answer as Parca does", 1),
+                (trailers("grpc-status: -1"), (), "does not answer as Parca does", 1)):
+            server = self.server(200, headers=headers, answer=answer)
+            self.assertRegex(self.push("--api=parca", server.url, "--time-limit", "1s", status=1), said)
+            self.assertEqual(len(self.left()), kept, answer)
+            for file in self.left():
+                file.unlink()
+        server = self.server(200, answer=trailers("grpc-status: 14"))
+        self.assertIn("; again in ", self.push("--api=parca", server.url, "--time-limit", "2s", status=1))
+        self.assertGreater(len(server.requests), 1)
+        server = self.server(200, answer=trailers("grpc-status: 0"))
+        self.assertIn("sent 1 profile", self.push("--api=parca", server.url, recording=None))
 
     def test_it_asks_again(self):
         server = self.server(503, 429, 200)
@@ -197,6 +256,7 @@ class Push(harness.ProgramTest):
     def test_refusals(self):
         for url in "ftp://example.org", "nonsense", "file:///etc/passwd", "":
             self.assertIn("is no URL of a server", self.push(url, status=2))
+        self.assertIn('--api is pyroscope or parca, not "polar"', self.push("http://127.0.0.1:1", "--api=polar", status=2))
         self.assertIn("cannot make the folder", self.run_program(
             VPROF, "push", "http://127.0.0.1:1", "-i", "clock.data", "--spool", "clock.data/x", status=1, cwd=self.folder)[1])
         self.assertIn("missing.data: No such file", self.push(self.nobody(), recording="missing.data", status=1))
