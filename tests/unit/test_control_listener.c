@@ -270,6 +270,67 @@ START_TEST(a_dead_socket_is_replaced)
 }
 END_TEST
 
+#define RACERS 4
+#define RACES 25
+
+/* Tries to have the path once `start` closes, says 'y' or 'n' on `result`, and stays until `end` closes. */
+G_NORETURN static void racer_run(int start, int result, int end)
+{
+	char byte;
+
+	while (read(start, &byte, 1) > 0)
+		;
+	bool listens = control_server_listen(server, path, NULL);
+	bool told = write(result, listens ? "y" : "n", 1) == 1;
+	while (told && read(end, &byte, 1) > 0)
+		;
+	_exit(0);
+}
+
+/* How many of those that start at once listen in the end. */
+static unsigned race(void)
+{
+	int start[2], result[2], end[2];
+	pid_t racers[RACERS];
+	unsigned listening = 0;
+
+	ck_assert(pipe2(start, O_CLOEXEC) == 0 && pipe2(result, O_CLOEXEC) == 0 && pipe2(end, O_CLOEXEC) == 0);
+	for (unsigned i = 0; i < RACERS; i++) {
+		racers[i] = fork();
+		if (racers[i] == 0) {
+			close(start[1]);
+			close(end[1]);
+			racer_run(start[0], result[1], end[0]);
+		}
+	}
+	close(start[1]);
+	for (unsigned i = 0; i < RACERS; i++) {
+		char answer = 0;
+		ck_assert_int_eq(read(result[0], &answer, 1), 1);
+		listening += answer == 'y';
+	}
+	close(end[1]);
+	for (unsigned i = 0; i < RACERS; i++)
+		ck_assert_int_eq(waitpid(racers[i], NULL, 0), racers[i]);
+	close(start[0]);
+	close(end[0]);
+	close(result[0]);
+	close(result[1]);
+	return listening;
+}
+
+START_TEST(a_dead_socket_is_replaced_by_one)
+{
+	g_autofree char *made = g_path_get_dirname(path);
+	mkdir(made, 0700);
+	for (unsigned i = 0; i < RACES; i++) {
+		leave_dead_socket();
+		ck_assert_uint_eq(race(), 1);
+		unlink(path);
+	}
+}
+END_TEST
+
 /* A stream cannot connect to it, and yet it is somebody's. */
 START_TEST(a_socket_of_another_type_is_left_alone)
 {
@@ -446,6 +507,7 @@ static Suite *suite_make(void)
 	tcase_add_test(listening, the_socket_is_private);
 	tcase_add_test(listening, a_path_in_use_is_refused);
 	tcase_add_test(listening, a_dead_socket_is_replaced);
+	tcase_add_test(listening, a_dead_socket_is_replaced_by_one);
 	tcase_add_test(listening, a_socket_of_another_type_is_left_alone);
 	tcase_add_test(listening, a_live_socket_survives_a_lack_of_descriptors);
 	tcase_add_test(listening, the_socket_of_a_successor_stays);

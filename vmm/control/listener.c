@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <glib-unix.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@
 #define BACKLOG 16
 /* While the host has no descriptor for another client; an immediate retry would only burn time. */
 #define RETRY_MS 1000u
+#define LOCK_TRIES 100u
+#define LOCK_WAIT_US 10000u
 
 struct listener {
 	struct control_server *server;
@@ -52,6 +55,21 @@ static bool folder_prepare(const char *path, bool others, GError **error)
 		return fail(error, path, "folder %s belongs to uid %u; choose another path with --control", folder,
 		            status.st_uid);
 	return true;
+}
+
+/*
+ * Of two engines that find the socket of a dead one, each could remove what the other has just put there: one at a
+ * time. In a folder that is everybody's, somebody may hold the lock for ever; then it goes without. A descriptor, or
+ * -1.
+ */
+static int folder_lock(const char *path)
+{
+	g_autofree char *folder = g_path_get_dirname(path);
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	for (unsigned i = 0; fd >= 0 && i < LOCK_TRIES && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; i++)
+		g_usleep(LOCK_WAIT_US);
+	return fd;
 }
 
 /* Removes the socket of an engine that died. */
@@ -141,7 +159,13 @@ struct listener *listener_new(struct control_server *server, const char *path, G
 	struct listener *listener = g_new(struct listener, 1);
 	*listener = (struct listener){.server = server, .fd = -1, .path = g_strdup(path)};
 
-	if (!folder_prepare(path, server->policy, error) || !path_clear(path, error) || !socket_bind(listener, error)) {
+	bool prepared = folder_prepare(path, server->policy, error);
+	int lock = prepared ? folder_lock(path) : -1;
+	bool bound = prepared && path_clear(path, error) && socket_bind(listener, error);
+
+	if (lock >= 0)
+		close(lock);
+	if (!bound) {
 		listener_free(listener);
 		return NULL;
 	}
