@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""speedscope, as its authors publish it to npm, takes what we export: by the schema of its files, and in its window."""
+"""speedscope and the Firefox Profiler, as their authors publish them to npm, take what we export: by the schema of
+speedscope's files and in its window; and by the Firefox Profiler's command line, which has its importers."""
 import base64
 import collections
 import json
+import os
 import re
 import subprocess
 
@@ -14,6 +16,7 @@ from harness import BIN, VPROF
 
 SPEEDSCOPE = "speedscope@1.25.0"
 AJV = "ajv@8.17.1"
+FIREFOX = "@firefox-devtools/profiler-cli@0.10.0"
 VALIDATE = """
 const fs = require("fs"), Ajv = require(process.argv[1]);
 const read = (name) => JSON.parse(fs.readFileSync(name, "utf8"));
@@ -76,6 +79,65 @@ class Speedscope(harness.ProgramTest):
         for name, value in own.items():
             self.assertAlmostEqual(rows[name], value, delta=value / 100, msg=rows)
         self.assertEqual([line for line in browser.console() if "rror" in line], [])
+
+
+class Firefox(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        harness.need_program("node", "nodejs")
+        self.profiler = registry.npm(FIREFOX) / "@firefox-devtools" / "profiler-cli" / "dist" / "profiler-cli.js"
+        self.environment = os.environ | {"PROFILER_CLI_SESSION_DIR": str(self.folder / "sessions"),
+                                         "PROFILER_CLI_NO_SYMBOLICATE": "1", "HOME": str(self.folder)}
+        subprocess.run([BIN / "make_pages"], cwd=self.folder, check=True)
+
+    def ask(self, *words, status=0):
+        """What it says on both streams."""
+        return "".join(self.run_program("node", self.profiler, *words, "--session", "test", env=self.environment,
+                                        status=status, timeout=120))
+
+    def begin(self, file, answer):
+        """Its server, which `profiler-cli load` would start, and give half a second to come up."""
+        server = self.start("node", self.profiler, "--daemon", file, "--session", "test", env=self.environment)
+        self.addCleanup(self.finish, server, status=None)
+        self.addCleanup(server.terminate)
+        harness.wait_until(lambda: answer in self.ask("status", status=None), "the profile", seconds=120)
+
+    def load(self, recording, to):
+        file = self.folder / f"{recording}.{to}"
+        self.run_program(VPROF, "export", "--to", to, "-i", f"{recording}.data", "-o", file, cwd=self.folder)
+        self.begin(file, "Selected thread")
+        return {thread["name"]: thread["threadHandle"]
+                for thread in json.loads(self.ask("thread", "list", "--json"))["threads"]}
+
+    def check_functions(self, to):
+        threads = self.load("base", to)
+        self.assertEqual(set(threads), {"bench", "swapper"})
+        functions = json.loads(self.ask("thread", "functions", "--thread", threads["bench"], "--limit", "0", "--json"))
+        own = collections.Counter()
+        for row in self.report(self.folder / "base.data", "--sort", "comm,sym")[1]:
+            if row["comm"] == "bench":
+                own[row["symbol"]] += row["samples"]
+        self.assertEqual({function["name"]: function["selfSamples"] for function in functions["functions"]
+                          if function["selfSamples"]}, dict(own))
+        # All else they do is called by it.
+        main, = (function for function in functions["functions"] if function["name"] == "main")
+        self.assertEqual(main["totalSamples"], sum(own.values()))
+
+    def test_export(self):
+        self.check_functions("firefox")
+
+    def test_perf_script(self):
+        """The other importer: what `perf script` prints of a recording."""
+        self.check_functions("perf-script")
+
+    def test_hostile_names(self):
+        self.assertTrue(self.load("hostile", "firefox"))
+
+    def test_it_refuses_other_files(self):
+        """Or the tests above would say nothing."""
+        file = self.folder / "wrong.json"
+        file.write_text('{"meta": {"version": 1}}')
+        self.begin(file, "Profile load failed")
 
 
 if __name__ == "__main__":
