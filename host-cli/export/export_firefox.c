@@ -225,9 +225,10 @@ static double milliseconds(const struct export_profile *profile, uint64_t time_n
 	return (double)(time_ns - profile->first_ns) / 1e6;
 }
 
+/* Of an event that is a clock, the period is the CPU time since the sample before: what the graph of a track shows. */
 static json_t *samples_json(const struct export_profile *profile, const struct thread *thread)
 {
-	json_t *stacks = json_array(), *times = json_array(), *weights = json_array();
+	json_t *stacks = json_array(), *times = json_array(), *weights = json_array(), *cpu = json_array(), *samples;
 
 	g_array_sort(thread->samples, samples_compare);
 	for (guint i = 0; i < thread->samples->len; i++) {
@@ -236,9 +237,14 @@ static json_t *samples_json(const struct export_profile *profile, const struct t
 		json_array_append_new(stacks, number_or_null(sample->stack));
 		json_array_append_new(times, json_real(milliseconds(profile, sample->time_ns)));
 		json_array_append_new(weights, json_integer(1));
+		json_array_append_new(cpu, json_integer((json_int_t)sample->period));
 	}
-	return json_pack("{s:I, s:o, s:o, s:o, s:s}", "length", (json_int_t)thread->samples->len, "stack", stacks,
-	                 "time", times, "weight", weights, "weightType", "samples");
+	samples = json_pack("{s:I, s:o, s:o, s:o, s:s}", "length", (json_int_t)thread->samples->len, "stack", stacks,
+	                    "time", times, "weight", weights, "weightType", "samples");
+	if (g_str_equal(profile->unit, "nanoseconds"))
+		json_object_set(samples, "threadCPUDelta", cpu);
+	json_decref(cpu);
+	return samples;
 }
 
 static json_t *thread_json(const struct export_profile *profile, const struct thread *thread)

@@ -106,13 +106,13 @@ class Firefox(harness.ProgramTest):
         file = self.folder / f"{recording}.{to}"
         self.run_program(VPROF, "export", "--to", to, "-i", f"{recording}.data", "-o", file, cwd=self.folder)
         self.begin(file, "Selected thread")
-        return {thread["name"]: thread["threadHandle"]
-                for thread in json.loads(self.ask("thread", "list", "--json"))["threads"]}
+        return {thread["name"]: thread for thread in json.loads(self.ask("thread", "list", "--json"))["threads"]}
 
     def check_functions(self, to):
         threads = self.load("base", to)
         self.assertEqual(set(threads), {"bench", "swapper"})
-        functions = json.loads(self.ask("thread", "functions", "--thread", threads["bench"], "--limit", "0", "--json"))
+        functions = json.loads(self.ask("thread", "functions", "--thread", threads["bench"]["threadHandle"], "--limit",
+                                        "0", "--json"))
         own = collections.Counter()
         for row in self.report(self.folder / "base.data", "--sort", "comm,sym")[1]:
             if row["comm"] == "bench":
@@ -122,9 +122,13 @@ class Firefox(harness.ProgramTest):
         # All else they do is called by it.
         main, = (function for function in functions["functions"] if function["name"] == "main")
         self.assertEqual(main["totalSamples"], sum(own.values()))
+        return threads["bench"]["cpuMs"]
 
     def test_export(self):
-        self.check_functions("firefox")
+        cpu_ms = sum(row["period"] for row in self.report(self.folder / "base.data", "--sort", "comm")[1]
+                     if row["comm"] == "bench") / 1e6
+        # It leaves out the first sample of a track.
+        self.assertAlmostEqual(self.check_functions("firefox"), cpu_ms, delta=0.01 * cpu_ms)
 
     def test_perf_script(self):
         """The other importer: what `perf script` prints of a recording."""
