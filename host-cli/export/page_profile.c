@@ -12,9 +12,13 @@ struct phase_change {
 	uint32_t phase_set;
 };
 
+#define ROWS_RECENT 4096u
+#define RECENT_CPU_STRIDE 509u /* so that nodes of several vCPUs do not meet */
+
 /* Of one event. A slice is a power of two of nanoseconds, aligned to it; two become one as the rows get too many. */
 struct row_set {
-	GHashTable *rows; /* of struct page_row, which are their own keys, owned */
+	GHashTable *rows;                     /* of struct page_row, which are their own keys, owned */
+	struct page_row *recent[ROWS_RECENT]; /* by node and vCPU: a stack is seen again and again */
 	unsigned shift;
 	uint64_t first, last; /* slices */
 };
@@ -23,7 +27,9 @@ struct row_set {
 
 struct reading {
 	struct page_recording *recording;
-	GHashTable *tasks;        /* comm and pid -> number + 1 */
+	GHashTable *tasks;     /* comm and pid -> number + 1 */
+	struct page_task task; /* of the last sample, and its number */
+	uint32_t task_number;
 	GArray *changes;          /* of struct phase_change, by time */
 	struct call_tree **trees; /* of each event */
 	struct row_set *rows;     /* likewise */
@@ -159,13 +165,18 @@ static uint32_t task_number(struct reading *reading, const struct record_sample 
 {
 	struct page_recording *recording = reading->recording;
 	const struct page_task task = {comms_find(recording->comms, sample->tid, sample->time_ns), sample->pid};
-	guint number = GPOINTER_TO_UINT(g_hash_table_lookup(reading->tasks, &task));
+	guint number;
 
+	if (task_equal(&task, &reading->task))
+		return reading->task_number;
+	number = GPOINTER_TO_UINT(g_hash_table_lookup(reading->tasks, &task));
 	if (number == 0) {
 		g_array_append_val(recording->tasks, task);
 		number = recording->tasks->len;
 		g_hash_table_insert(reading->tasks, g_memdup2(&task, sizeof(task)), GUINT_TO_POINTER(number));
 	}
+	reading->task = task;
+	reading->task_number = number - 1;
 	return number - 1;
 }
 
@@ -190,16 +201,34 @@ static GHashTable *rows_new(void)
 	return g_hash_table_new_full(row_hash, row_equal, g_free, NULL);
 }
 
-static void row_add(GHashTable *rows, const struct page_row *row)
+static void row_grow(struct page_row *known, const struct page_row *row)
+{
+	known->samples += row->samples;
+	known->period += row->period;
+}
+
+/* The row of the table that it is a part of now. */
+static struct page_row *row_add(GHashTable *rows, const struct page_row *row)
 {
 	struct page_row *known = g_hash_table_lookup(rows, row);
 
-	if (known == NULL) {
-		g_hash_table_add(rows, g_memdup2(row, sizeof(*row)));
-		return;
+	if (known != NULL) {
+		row_grow(known, row);
+	} else {
+		known = g_memdup2(row, sizeof(*row));
+		g_hash_table_add(rows, known);
 	}
-	known->samples += row->samples;
-	known->period += row->period;
+	return known;
+}
+
+static void row_add_recent(struct row_set *set, const struct page_row *row)
+{
+	struct page_row **recent = &set->recent[(row->node + row->cpu * RECENT_CPU_STRIDE) % ROWS_RECENT];
+
+	if (*recent != NULL && row_equal(*recent, row))
+		row_grow(*recent, row);
+	else
+		*recent = row_add(set->rows, row);
 }
 
 /* Makes every slice `bits` powers of two longer. */
@@ -217,6 +246,7 @@ static void slices_join(struct row_set *set, unsigned bits)
 		row_add(joined, &row);
 	}
 	g_hash_table_unref(set->rows);
+	memset(set->recent, 0, sizeof(set->recent));
 	set->rows = joined;
 	set->shift += bits;
 	set->first >>= bits;
@@ -237,7 +267,7 @@ static void row_set_add(struct row_set *set, struct page_row *row)
 	if (bits != 0)
 		slices_join(set, bits);
 	row->slice >>= bits;
-	row_add(set->rows, row);
+	row_add_recent(set, row);
 	/* By half at once, lest it comes to this with every sample. */
 	if (g_hash_table_size(set->rows) > PAGE_ROWS_MAX)
 		while (set->last > set->first && set->shift < 63 && g_hash_table_size(set->rows) > PAGE_ROWS_MAX / 2)

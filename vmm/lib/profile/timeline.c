@@ -11,9 +11,10 @@
 #define SHIFT_AT_FIRST 10u /* slices of 1024 ns */
 
 struct timeline {
-	GHashTable *cells;    /* of struct timeline_cell, which are their own keys, owned */
-	unsigned shift;       /* a slice has 1 << shift ns */
-	uint64_t first, last; /* slices */
+	GHashTable *cells;            /* of struct timeline_cell, which are their own keys, owned */
+	struct timeline_cell *recent; /* that of the last sample; NULL: none since slices were joined */
+	unsigned shift;               /* a slice has 1 << shift ns */
+	uint64_t first, last;         /* slices */
 };
 
 static guint cell_hash(gconstpointer key)
@@ -54,14 +55,18 @@ void timeline_free(struct timeline *timeline)
 	g_free(timeline);
 }
 
-static void cells_put(GHashTable *cells, const struct timeline_cell *cell)
+/* The cell of the table that it is a part of now. */
+static struct timeline_cell *cells_put(GHashTable *cells, const struct timeline_cell *cell)
 {
 	struct timeline_cell *known = g_hash_table_lookup(cells, cell);
 
-	if (known != NULL)
+	if (known != NULL) {
 		known->period += cell->period;
-	else
-		g_hash_table_add(cells, g_memdup2(cell, sizeof(*cell)));
+	} else {
+		known = g_memdup2(cell, sizeof(*cell));
+		g_hash_table_add(cells, known);
+	}
+	return known;
 }
 
 /* Makes every slice `bits` powers of two longer. */
@@ -80,6 +85,7 @@ static void slices_join(struct timeline *timeline, unsigned bits)
 	}
 	g_hash_table_unref(timeline->cells);
 	timeline->cells = joined;
+	timeline->recent = NULL;
 	timeline->shift += bits;
 	timeline->first >>= bits;
 	timeline->last >>= bits;
@@ -106,7 +112,10 @@ void timeline_add(struct timeline *timeline, const struct record_sample *sample)
 	if (bits != 0)
 		slices_join(timeline, bits);
 	cell.slice >>= bits;
-	cells_put(timeline->cells, &cell);
+	if (timeline->recent != NULL && cell_equal(timeline->recent, &cell))
+		timeline->recent->period += cell.period;
+	else
+		timeline->recent = cells_put(timeline->cells, &cell);
 }
 
 static int cells_compare(const void *a, const void *b)
