@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdio.h>
+#include <string.h>
 
 #include "command.h"
 #include "comparison_output.h"
@@ -45,6 +46,22 @@ static bool comparable(const struct measured *base, const struct measured *now, 
 	return true;
 }
 
+static bool same_unit(const struct measured *base, const struct measured *now)
+{
+	return strcmp(base->measurements->unit, now->measurements->unit) == 0;
+}
+
+/* No force makes nanoseconds of cycles. */
+static bool unit_check(const struct measured *base, const struct measured *now, GError **error)
+{
+	if (same_unit(base, now))
+		return true;
+	g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_INCOMPARABLE,
+	            "%s is in %s and %s in %s; --shares compares shares of them", base->path, base->measurements->unit,
+	            now->path, now->measurements->unit);
+	return false;
+}
+
 static struct compared compare(const struct measured *base, const struct measured *now)
 {
 	struct compared compared = {
@@ -80,7 +97,7 @@ static struct measured *load(const char *path, GError **error)
 static bool compare_with(const struct measured *base, const char *path, json_t *documents, GError **error)
 {
 	struct measured *now = load(path, error);
-	bool good = now != NULL && comparable(base, now, error);
+	bool good = now != NULL && comparable(base, now, error) && unit_check(base, now, error);
 
 	if (good)
 		print(base, now, documents);
@@ -125,10 +142,10 @@ static bool compare_in_page(const struct measured *base, const char *now_path, G
 	bool good = now != NULL && comparable(base, now, error);
 
 	if (good) {
-		struct compared compared = compare(base, now);
+		struct comparison *comparison = same_unit(base, now) ? compare(base, now).comparison : NULL;
 
-		good = write_page(base->path, now_path, compared.comparison, error);
-		comparison_free(compared.comparison);
+		good = write_page(base->path, now_path, comparison, error);
+		comparison_free(comparison);
 	}
 	measured_free(now);
 	return good;

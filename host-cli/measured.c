@@ -168,6 +168,18 @@ static void measure_repetition(struct measurements *measurements, const struct r
 	g_free(rows);
 }
 
+/* Perf's own recordings say it in their attr only. */
+static json_t *rate_of(const struct input *input)
+{
+	const struct perf_event_attr *attr = &recording_event(input->recording, EVENT)->attr;
+	json_t *rate = json_object_get(input->description, "rate");
+
+	if (rate != NULL)
+		return json_incref(rate);
+	return json_pack("{s:I}", attr->freq ? "frequency-hz" : "period",
+	                 (json_int_t)(attr->freq ? attr->sample_freq : attr->sample_period));
+}
+
 static json_t *conditions_of(const struct input *input, const char *phase)
 {
 	static const char *const of_guest[] = {"kind", "vcpus", "memory-bytes"};
@@ -175,7 +187,7 @@ static json_t *conditions_of(const struct input *input, const char *phase)
 	const json_t *guest = json_object_get(input->description, "guest");
 
 	json_object_set_new(conditions, "event", text_json(recording_event(input->recording, EVENT)->name));
-	json_object_set(conditions, "rate", json_object_get(input->description, "rate"));
+	json_object_set_new(conditions, "rate", rate_of(input));
 	if (phase != NULL)
 		json_object_set_new(conditions, "phase", text_json(phase));
 	json_object_set(conditions, "cpu", json_object_get(input->description, "host-cpu"));

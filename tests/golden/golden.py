@@ -76,6 +76,7 @@ def prepare(folder):
     measurements(folder, "slower.json", hash_percent=120)
     measurements(folder, "unit.json", unit="1/min")
     measurements(folder, "other.json", rate={"frequency-hz": 100})
+    measurements(folder, "machine.json", cpu="another processor")
     for run in range(1, 13):
         (folder / "runs").mkdir(exist_ok=True)
         measurements(folder, f"runs/run-{run}.json", hash_percent=100 + 0.1 * (run * 7 % 5) + (10 if run > 8 else 0))

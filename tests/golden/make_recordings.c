@@ -468,6 +468,26 @@ static void phases_make(const char *path, const char *phases)
 	writer_finish(writer, &features);
 }
 
+/* As perf leaves them: nothing is said about them but in the event's attr. */
+static void foreign_make(const char *path, bool cycles, uint64_t frequency_hz)
+{
+	struct recording_event event =
+		cycles ? event_make("cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, cycles_ids)
+		       : event_make("task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, clock_ids);
+	const struct recording_features features = {
+		.release = "6.1.0-golden", .symbols = symbols, .n_symbols = G_N_ELEMENTS(symbols)};
+	struct recording_writer *writer;
+	uint64_t time_ns = START_NS;
+
+	if (frequency_hz != 0) {
+		event.attr.freq = 1;
+		event.attr.sample_freq = frequency_hz;
+	}
+	writer = writer_open(path, &event, 1);
+	burst_write(writer, &usual[2], event.ids, &time_ns);
+	writer_finish(writer, &features);
+}
+
 static void empty_make(const char *path)
 {
 	const struct recording_event event =
@@ -491,6 +511,9 @@ int main(void)
 	phases_make("phases.data", phases_description);
 	phases_make("repeats.data", repeats_description);
 	phases_make("failed.data", failed_description);
+	foreign_make("foreign.data", false, 0);
+	foreign_make("foreign_99hz.data", false, 99);
+	foreign_make("foreign_cycles.data", true, 0);
 	empty_make("empty.data");
 	return 0;
 }
