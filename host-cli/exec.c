@@ -117,6 +117,11 @@ bool exec_is_flushed(const struct exec *exec)
 	return exec_output_pending(exec->outputs[0]) == 0 && exec_output_pending(exec->outputs[1]) == 0;
 }
 
+bool exec_writes_here(const struct exec *exec)
+{
+	return exec_output_writes_here(exec->outputs[0]) || exec_output_writes_here(exec->outputs[1]);
+}
+
 int exec_status(const struct exec *exec)
 {
 	return exec->status;
@@ -141,6 +146,37 @@ static char *run_name(const struct exec *exec)
 static unsigned runs_wanted(const struct exec *exec)
 {
 	return exec->plan->warmups + exec->plan->repeats;
+}
+
+/* A line would be taken for a part of what is typed, or of what is written. */
+static bool leaves_no_line(const struct exec *exec)
+{
+	return exec_writes_here(exec) || exec_output_is_within_line(exec->outputs[0]) ||
+	       exec_output_is_within_line(exec->outputs[1]) || (exec->input_open && exec->input_is_terminal);
+}
+
+char *exec_progress(const struct exec *exec)
+{
+	g_autofree char *name = run_name(exec);
+
+	if (leaves_no_line(exec))
+		return NULL;
+	switch (exec->state) {
+	case EXEC_BOOTING:
+	case EXEC_ASKING:
+		return g_strdup("booting");
+	case EXEC_STARTING:
+	case EXEC_RUNNING:
+		if (exec->run <= exec->plan->warmups)
+			return g_steal_pointer(&name);
+		return runs_wanted(exec) == 1 ? g_strdup("running")
+		                              : g_strdup_printf("%s of %u", name, exec->plan->repeats);
+	case EXEC_ENDING:
+		return g_strdup("powering off");
+	case EXEC_FAILED:
+		break;
+	}
+	return NULL;
 }
 
 static void window_close(struct exec *exec)

@@ -44,8 +44,13 @@ void exec_serve(struct exec *exec, const struct pollfd entries[EXEC_POLL_ENTRIES
 
 /* Hands a signal on to the command; false when it does not run. */
 bool exec_signal(struct exec *exec, int number);
-/* The command has been started once, so that what is on standard output is its. */
+/* The command has been started once. */
 bool exec_has_started(const struct exec *exec);
+/* Output of the command waits that a terminal is to have. */
+bool exec_writes_here(const struct exec *exec);
+/* What it is at ("booting", "repeat-3 of 10"); NULL: a line about it would be in the way of what it prints or is told.
+ * New string. */
+char *exec_progress(const struct exec *exec);
 /* Nothing more will come of the guest: it should be ended. */
 bool exec_wants_end(const struct exec *exec);
 /* Takes what the agent has said last, once the guest has ended. */

@@ -13,6 +13,8 @@ struct exec_output {
 	GByteArray *waiting;
 	size_t at; /* of what has not been written */
 	bool broken;
+	bool is_terminal;
+	bool within_line;
 };
 
 struct exec_output *exec_output_new(int fd)
@@ -20,6 +22,7 @@ struct exec_output *exec_output_new(int fd)
 	struct exec_output *output = g_new0(struct exec_output, 1);
 
 	output->fd = fd;
+	output->is_terminal = isatty(fd);
 	output->waiting = g_byte_array_new();
 	return output;
 }
@@ -40,6 +43,16 @@ size_t exec_output_pending(const struct exec_output *output)
 bool exec_output_is_full(const struct exec_output *output)
 {
 	return exec_output_pending(output) >= FULL_BYTES;
+}
+
+bool exec_output_writes_here(const struct exec_output *output)
+{
+	return output->is_terminal && exec_output_pending(output) != 0;
+}
+
+bool exec_output_is_within_line(const struct exec_output *output)
+{
+	return output->is_terminal && output->within_line;
 }
 
 void exec_output_put(struct exec_output *output, const uint8_t *bytes, size_t n)
@@ -82,6 +95,8 @@ bool exec_output_write(struct exec_output *output)
 		return false;
 	}
 	output->at += (size_t)written;
+	if (written > 0)
+		output->within_line = output->waiting->data[output->at - 1] != '\n';
 	if (exec_output_pending(output) == 0)
 		output_drop(output);
 	return true;

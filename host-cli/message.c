@@ -7,12 +7,14 @@
 
 #include "command.h"
 #include "lib/client/client.h"
+#include "progress.h"
 
 G_GNUC_PRINTF(2, 0)
 static void message_print(const char *prefix, const char *format, va_list arguments)
 {
 	g_autofree char *text = g_strdup_vprintf(format, arguments);
 
+	progress_clear();
 	fprintf(stderr, "vprof: %s%s\n", prefix, text);
 }
 

@@ -8,6 +8,7 @@
 #include <vprof/control.h>
 
 #include "message.h"
+#include "progress.h"
 #include "text.h"
 
 /* How far the file may lag behind slow sampling, whose rings take long to ask for it. */
@@ -156,7 +157,15 @@ static void loop_drain(struct run_loop *loop)
 		return;
 	if (loop->output_error == NULL && !capture_drain(loop->capture, &loop->output_error))
 		loop_ask_stop(loop);
-	terminal_progress(loop->terminal, capture_samples(loop->capture));
+}
+
+static void loop_show_progress(struct run_loop *loop)
+{
+	uint64_t samples = loop->capture != NULL ? capture_samples(loop->capture) : 0;
+	g_autofree char *what = loop->exec != NULL ? exec_progress(loop->exec) : NULL;
+
+	if (loop->exec != NULL ? what != NULL : loop->capture != NULL)
+		terminal_progress(loop->terminal, what, loop->capture != NULL ? &samples : NULL);
 }
 
 /* Rings come and go with the window that is profiled. */
@@ -181,9 +190,9 @@ static void loop_serve_exec(struct run_loop *loop, const struct pollfd *entries)
 {
 	if (loop->exec == NULL)
 		return;
+	if (exec_writes_here(loop->exec))
+		progress_pause();
 	exec_serve(loop->exec, entries);
-	if (exec_has_started(loop->exec))
-		terminal_output_begins(loop->terminal);
 	if (exec_wants_end(loop->exec) && !loop->end_asked && loop->end == NULL) {
 		loop->end_asked = true;
 		loop_ask_stop(loop);
@@ -209,6 +218,7 @@ void run_loop_run(struct run_loop *loop)
 		loop_take_signals(loop);
 		loop_serve_exec(loop, &entries[ENTRY_EXEC]);
 		loop_drain(loop);
+		loop_show_progress(loop);
 		if ((loop->stop_asked || loop->end_asked || loop->output_error != NULL) && stop_us == 0)
 			stop_us = g_get_monotonic_time();
 		if (stop_us != 0 && g_get_monotonic_time() - stop_us > STOP_TIMEOUT_US) {

@@ -19,11 +19,10 @@ void terminal_free(struct terminal *terminal);
  */
 void terminal_raw(struct terminal *terminal);
 
-/* Where stderr is a terminal and the console is elsewhere: "12345 samples, 12.3 s, 998/s", on one line. */
-void terminal_progress(struct terminal *terminal, uint64_t samples);
-/* A command of the guest begins to write to standard output: where that is a terminal, the line would be in its way. */
-void terminal_output_begins(struct terminal *terminal);
-/* Takes the line away. */
-void terminal_progress_end(struct terminal *terminal);
+/*
+ * Where stderr is a terminal and the console is elsewhere, as progress.h says when: "repeat-3 of 10, 12.3 s, 12345
+ * samples, 998/s". what, samples: may be NULL.
+ */
+void terminal_progress(struct terminal *terminal, const char *what, const uint64_t *samples);
 
 #endif

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Commands that read recordings tell how far they have got, on terminals only, and leave nothing of that behind."""
 import os
-import pty
 import re
 import subprocess
 
@@ -17,24 +16,6 @@ class Progress(harness.ProgramTest):
         super().setUp()
         subprocess.run([BIN / "make_recordings"], cwd=self.folder, check=True)
 
-    def on_terminal(self, *arguments, after="0", stdout=subprocess.PIPE):
-        """What it writes to a terminal that is its stderr, and what to stdout."""
-        master, slave = pty.openpty()
-        out = subprocess.Popen([VPROF, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL, stderr=slave, text=True,
-                               stdout=slave if stdout == "terminal" else stdout,
-                               env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"} | ({"VPROF_PROGRESS": after} if after else {}))
-        os.close(slave)
-        shown = b""
-        try:
-            while piece := os.read(master, 65536):
-                shown += piece
-        except OSError:  # EIO: nobody has the other side any more
-            pass
-        text = out.communicate()[0]
-        os.close(master)
-        self.assertEqual(out.returncode, 0, shown)
-        return shown.decode(), text
-
     def check(self, shown, *tasks):
         """Each task is shown, and then cleared; in the end the line is empty."""
         for task in tasks:
@@ -43,32 +24,32 @@ class Progress(harness.ProgramTest):
         self.assertTrue(shown.endswith(CLEAR))
 
     def test_report(self):
-        shown, text = self.on_terminal("report", "-i", "clock.data")
+        shown, text = self.on_terminal(VPROF, "report", "-i", "clock.data")
         self.check(shown, "reading clock.data")
         self.assertEqual(text, self.run_program(VPROF, "report", "-i", "clock.data", cwd=self.folder)[0])
 
     def test_diff(self):
-        self.check(self.on_terminal("diff", "repeats.data", "repeats.data")[0], "reading repeats.data")
+        self.check(self.on_terminal(VPROF, "diff", "repeats.data", "repeats.data")[0], "reading repeats.data")
 
     def test_export(self):
         for kind in "folded", "csv", "otlp":
-            self.check(self.on_terminal("export", "-t", kind, "-i", "tasks.data", "-o", "out")[0], "reading tasks.data", "writing out")
+            self.check(self.on_terminal(VPROF, "export", "-t", kind, "-i", "tasks.data", "-o", "out")[0], "reading tasks.data", "writing out")
 
     def test_html(self):
         version = subprocess.run([VPROF, "version"], capture_output=True, text=True, check=True).stdout
         if "d3-flame-graph" in version:
-            self.check(self.on_terminal("report", "-i", "calls.data", "--html", "page.html")[0], "reading calls.data", "writing page.html")
-            self.check(self.on_terminal("diff", "clock.data", "clock.data", "--html", "page.html")[0],
+            self.check(self.on_terminal(VPROF, "report", "-i", "calls.data", "--html", "page.html")[0], "reading calls.data", "writing page.html")
+            self.check(self.on_terminal(VPROF, "diff", "clock.data", "clock.data", "--html", "page.html")[0],
                        "reading clock.data", "writing page.html")
 
     def test_nothing_is_shown(self):
         """Without a terminal, when it is not wanted, in less than a second's work, and beside output that comes meanwhile."""
         for after in "never", "1e6":
-            self.assertEqual(self.on_terminal("report", "-i", "clock.data", after=after)[0], "")
+            self.assertEqual(self.on_terminal(VPROF, "report", "-i", "clock.data", after=after)[0], "")
         _, err = self.run_program(VPROF, "report", "-i", "clock.data", cwd=self.folder, env=os.environ | {"VPROF_PROGRESS": "0"})
         self.assertEqual(err, "")
         for arguments in ("script", "-i", "clock.data"), ("export", "-t", "csv", "-i", "clock.data"):
-            shown, _ = self.on_terminal(*arguments, stdout="terminal")
+            shown, _ = self.on_terminal(VPROF, *arguments, stdout="terminal")
             self.assertNotIn("writing", shown)
             self.assertEqual(shown.rpartition(CLEAR)[2].count("\x1b"), 0)
 

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """--exec with guests in which nothing will ever run: what is said and done about them."""
 import json
+import os
+import re
 import signal
 
 import harness
 from harness import VPROF, guest
 
 
+CLEAR = "\r\x1b[K"
 PLAIN_OUTPUT = "plain: done\nvprof: metric turns=200000 1\n"
 
 
@@ -75,6 +78,37 @@ class Exec(harness.ProgramTest):
         for name in ("001.data", "002.data"):
             recorded = self.report(folder / name)[0]["recording"]
             self.assertEqual([run["phase"] for run in recorded["exec"]["runs"]], ["repeat-1"])
+
+    def lines_of(self, shown):
+        """What the terminal keeps: a line about the progress is taken away before anything else is written."""
+        pieces = re.split(r"(\r[^\r\n\x1b]*\x1b\[K)", shown)
+        for before, text in zip([CLEAR, *pieces[1::2]], pieces[0::2]):
+            self.assertTrue(text == "" or (before == CLEAR and text.endswith("\n")), (before, text))
+        return "".join(pieces[0::2]).replace("\r\n", "\n")
+
+    def test_progress_on_a_terminal(self):
+        """Beside what the command prints: there or elsewhere."""
+        run = VPROF, "run", "--kernel", guest("agent_plain"), "--exec", "true", "--repeat", 3, "-o", self.recording, "--no-report"
+        told = r"\r(booting|repeat-\d of 3|powering off), [\d.]+ s, \d+ samples, \d+/s\x1b\[K"
+        shown, _ = self.on_terminal(*run, stdout="terminal")
+        self.assertRegex(shown, told)
+        self.assertEqual(self.lines_of(shown).count(PLAIN_OUTPUT), 3)
+        shown, out = self.on_terminal(*run)
+        self.assertRegex(shown, told)
+        self.assertEqual(self.lines_of(shown).count("plain: no errors\n"), 3)
+        self.assertEqual(out, 3 * PLAIN_OUTPUT)
+
+    def test_progress_of_a_boot(self):
+        shown, _ = self.on_terminal(VPROF, "run", "--kernel", guest("halt"), "--exec", "true", "--duration", 1, "-o", self.recording,
+                                    "--no-report", status=124)
+        self.assertIn("\rbooting, ", shown)
+        self.assertIn("the duration of 1 s is over, before the command could start\n", self.lines_of(shown))
+
+    def test_no_progress_elsewhere(self):
+        run = VPROF, "run", "--kernel", guest("agent_plain"), "--exec", "true", "-o", self.recording, "--no-report"
+        _, err = self.run_program(*run, env=os.environ | {"VPROF_PROGRESS": "0"})
+        self.assertNotIn("\r", err)
+        self.assertNotRegex(self.on_terminal(*run, after="never")[0], r"\r[^\n]")
 
     @staticmethod
     def stat_of(err):

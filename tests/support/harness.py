@@ -161,6 +161,24 @@ class ProgramTest(unittest.TestCase):
     def run_program(self, *command, status=0, timeout=60, **options):
         return self.finish(self.start(*command, **options), status=status, timeout=timeout)
 
+    def on_terminal(self, *command, after="0", stdout=subprocess.PIPE, status=0):
+        """What it writes to a terminal that is its stderr, and its stdout if that is "terminal"; and what to another stdout.
+        after: VPROF_PROGRESS."""
+        master, slave = os.openpty()
+        process = self.start(*command, cwd=self.folder, stderr=slave, stdout=slave if stdout == "terminal" else stdout,
+                             env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "VPROF_PROGRESS": after})
+        os.close(slave)
+        shown = b""
+        try:
+            while piece := os.read(master, 65536):
+                shown += piece
+        except OSError:  # EIO: nobody has the other side any more
+            pass
+        text = process.communicate()[0]
+        os.close(master)
+        self.assertEqual(process.returncode, status, shown)
+        return shown.decode(), text
+
     def refused(self, *command, message, status=1, **options):
         """It ends with `status` and one line on stderr that matches the regular expression `message`."""
         _, err = self.run_program(*command, status=status, **options)
