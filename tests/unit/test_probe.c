@@ -44,9 +44,11 @@ START_TEST(probes_have_one_name)
 	static const struct {
 		const char *text, *name;
 	} cases[] = {
-		{"profile:hz:99", "profile:us:10101"},
-		{"profile:ms:10", "profile:us:10000"},
-		{"interval:s:3600", "interval:us:3600000000"},
+		{"profile:hz:97", "profile:hz:97"}, /* which no number of microseconds is */
+		{"profile:hz:0x3e8", "profile:hz:1000"},
+		{"profile:ms:10", "profile:ms:10"},
+		{"interval:s:3600", "interval:s:3600"},
+		{"interval:us:1000", "interval:us:1000"},
 		{"exit:hlt", "exit:hlt"},
 		{"exit:*", "exit:*"},
 		{"io:0x3f8", "io:0x3f8"},

@@ -39,8 +39,8 @@ static bool timer_parse(struct probe_spec *spec, const char *text, GError **erro
 			            spec->provider->name, text, PROBE_TIMER_HZ_MAX);
 			return false;
 		}
-		g_snprintf(spec->name, sizeof(spec->name), "%s:us:%" PRIu64, spec->provider->name,
-		           spec->period_ns / 1000);
+		g_snprintf(spec->name, sizeof(spec->name), "%s:%s:%" PRIu64, spec->provider->name, units[i].unit,
+		           number);
 		return true;
 	}
 	return probe_syntax_error(spec, text, error);
