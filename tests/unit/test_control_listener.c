@@ -153,6 +153,20 @@ START_TEST(files_that_are_no_policy_are_refused)
 }
 END_TEST
 
+/* Its owner may write it, whatever its mode says now. */
+START_TEST(policies_of_others_are_refused)
+{
+	g_autofree char *file = policy_make("65534 observe\n");
+	ck_assert_int_eq(chown(file, 65534, (gid_t)-1), 0);
+	ck_assert_int_eq(chmod(file, 0400), 0);
+	policy_refused(file, "belongs to neither root nor the user of the engine");
+	/* Root's and our own are the two that may be; that of root is ours here. */
+	ck_assert_int_eq(chown(file, 0, (gid_t)-1), 0);
+	ck_assert(control_server_load_policy(server, file, NULL));
+	unlink(file);
+}
+END_TEST
+
 /* 0: the user nobody may do this, 1: it is refused, 2: it cannot even connect. */
 static int nobody_asks(const char *request)
 {
@@ -502,6 +516,8 @@ static Suite *suite_make(void)
 	tcase_add_test(listening, our_own_client_is_served);
 	tcase_add_loop_test(listening, wrong_policies_are_refused, 0, G_N_ELEMENTS(wrong_policies));
 	tcase_add_test(listening, files_that_are_no_policy_are_refused);
+	if (geteuid() == 0) /* who else could give files away */
+		tcase_add_test(listening, policies_of_others_are_refused);
 	tcase_add_loop_test(listening, others_may_what_the_policy_says, 0, G_N_ELEMENTS(policies));
 	tcase_add_test(listening, an_inherited_socket_is_served);
 	tcase_add_test(listening, the_socket_is_private);

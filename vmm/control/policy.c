@@ -89,6 +89,8 @@ static const char *file_refused(const struct stat *status)
 {
 	if (!S_ISREG(status->st_mode))
 		return "it is no regular file";
+	if (status->st_uid != 0 && status->st_uid != geteuid())
+		return "it belongs to neither root nor the user of the engine; give it to one of them with chown";
 	if (status->st_mode & (S_IWGRP | S_IWOTH))
 		return "others than its owner may write it; take that away with chmod go-w";
 	return status->st_size > POLICY_BYTES_MAX ? "it is too large" : NULL;

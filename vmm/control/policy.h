@@ -16,7 +16,7 @@
 
 struct policy;
 
-/* A file that only its owner may write. Errors: CONTROL_ERROR_LISTEN, with the line. */
+/* A file that only its owner may write, who is root or ourselves. Errors: CONTROL_ERROR_LISTEN, with the line. */
 struct policy *policy_load(const char *path, GError **error);
 /* The same of a text; `name` is for messages. */
 struct policy *policy_parse(const char *name, const char *text, GError **error);
