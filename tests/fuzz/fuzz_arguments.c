@@ -237,6 +237,7 @@ struct answer {
 	json_int_t id;
 	unsigned answers;
 	bool refused;
+	bool schema_asked; /* its answer is always the same, and takes longer than all others together */
 };
 
 static void on_line(const json_t *object, void *data)
@@ -257,6 +258,11 @@ static bool call(struct fuzz_server *server, struct answer *answer, struct input
 	while (control_methods[n].name)
 		n++;
 	const struct control_method *method = &control_methods[take(input) % n];
+	bool is_schema = strcmp(method->name, "query-schema") == 0;
+
+	if (is_schema && answer->schema_asked)
+		return true;
+	answer->schema_asked |= is_schema;
 	json_t *arguments = json_object();
 	bool wrong = take_arguments(input, method, arguments);
 	json_auto_t *request =
