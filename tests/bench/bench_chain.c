@@ -17,13 +17,18 @@
 #define TABLES UINT64_C(0xffffffff82000000)
 #define STACK UINT64_C(0xffffc90000010000)
 #define STACK_GPA UINT64_C(0x40000)
+/* Where frame pointers start, at their dearest: as far into a function without a frame as its start is looked for. */
+#define LEAF UINT64_C(0xffffffff81801000)
+#define LEAF_GPA UINT64_C(0x41000)
+#define LEAF_INSTRUCTION 1000u
+#define LEAF_CALLER_GPA UINT64_C(0x42000) /* the page before it */
 #define ENTRIES 400000u
 #define FUNCTION_BYTES 16u
 #define STRIDE 7919u /* a prime: from one frame's function to the next */
 #define TURNS 2000u
 
 static struct fake_guest fake;
-static struct guest_regs regs;
+static struct guest_regs regs, leaf_regs;
 static struct orc *orc;
 
 static uint64_t return_address(unsigned frame)
@@ -60,6 +65,21 @@ static struct orc *orc_make(void)
 	return made;
 }
 
+static void leaf_put(void)
+{
+	static const uint8_t call[] = {0xe8, 0x00, 0x08, 0x00, 0x00};
+	const uint64_t after = 0x800, slot = 0xff8;
+
+	fake_map(&fake, regs.cr3, 4, LEAF, LEAF_GPA, 1);
+	fake_map(&fake, regs.cr3, 4, LEAF - 0x1000, LEAF_CALLER_GPA, 1);
+	memset(fake.ram + LEAF_GPA, 0x90, 0x1000);
+	memcpy(fake.ram + LEAF_CALLER_GPA + after - sizeof(call), call, sizeof(call));
+	fake_write(&fake, STACK_GPA + slot, LEAF - 0x1000 + after);
+	leaf_regs = regs;
+	leaf_regs.rip = LEAF + LEAF_INSTRUCTION;
+	leaf_regs.rsp = STACK + slot;
+}
+
 void bench_chain_open(void)
 {
 	fake_guest_init(&fake);
@@ -70,6 +90,7 @@ void bench_chain_open(void)
 		fake_write(&fake, STACK_GPA + i * 16, STACK + (i + 1) * 16);
 		fake_write(&fake, STACK_GPA + i * 16 + 8, return_address(i + 1));
 	}
+	leaf_put();
 	orc = orc_make();
 }
 
@@ -82,7 +103,8 @@ double bench_chain_ns(bool by_orc, unsigned depth)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
 	for (unsigned i = 0; i < TURNS; i++) {
-		if (unwind(&config, &fake.guest, &regs, NULL, chain, &why) == depth + 1 && why == UNWIND_DEPTH)
+		if (unwind(&config, &fake.guest, by_orc ? &regs : &leaf_regs, NULL, chain, &why) == depth + 1 &&
+		    why == UNWIND_DEPTH)
 			continue;
 		fprintf(stderr, "bench_sample: a chain of %u frames was cut\n", depth);
 		exit(EXIT_FAILURE);

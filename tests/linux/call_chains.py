@@ -34,7 +34,7 @@ class CallChains(LinuxTest):
         self.assertGreater(sum(node["samples"] for node in rooted), ROOTS_MIN * samples, others)
 
     def test_unwinders_agree(self):
-        """Of one kernel that has both: ORC has at least 99 % of the callers that frame pointers find."""
+        """Of one kernel that has both: of the callers that either finds, the other has at least 99 %."""
         harness.need_fast_guests()
         print(self.run_program(harness.BIN / "unwinders_agree", harness.script("kernel-tiny.sh", "orc"), self.initrd,
                                timeout=300)[0], flush=True)

@@ -131,6 +131,85 @@ START_TEST(no_frame_and_no_stack)
 }
 END_TEST
 
+#define CALLER UINT64_C(0x800) /* of the function at 0x1000: where its call returns to */
+#define LEAF UINT64_C(0x1000)
+
+/* The instruction `at` bytes into a function of no-operations, which was called as `call` says, and rbp of its caller.
+ */
+static void leaf_put(const uint8_t call[5], uint64_t at)
+{
+	memset(fake.ram + LEAF, 0x90, 0x800);
+	code_put(CALLER - 5, call, 5);
+	regs.rip = KERNEL + LEAF + at;
+	regs.rsp = KERNEL + 0x1ff0;
+	regs.rbp = KERNEL + 0x2000;
+	fake_write(&fake, 0x1ff0, KERNEL + CALLER);
+	frame_put(0x2000, 0, KERNEL + 0x300);
+}
+
+static const uint8_t leaf_call[5] = {0xe8, (LEAF - CALLER) & 0xff, (LEAF - CALLER) >> 8, 0, 0};
+
+static void expect_caller(bool found)
+{
+	static const uint64_t with[] = {KERNEL + CALLER, KERNEL + 0x300}, without[] = {KERNEL + 0x300};
+	uint64_t want[4] = {(uint64_t)PERF_CONTEXT_KERNEL, regs.rip};
+
+	memcpy(want + 2, found ? with : without, found ? sizeof(with) : sizeof(without));
+	expect(&kernel_only, want, found ? 4 : 3, UNWIND_END_OF_STACK);
+}
+
+/* memcpy of the kernel, leaf functions of GCC, and what comes before a frame that is made late. */
+START_TEST(callers_of_code_that_makes_no_frame)
+{
+	static const uint8_t makes_one[] = {0x55, 0x48, 0x89, 0xe5};
+	static const uint64_t inside[] = {0, 1, 0x100, 1023};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(inside); i++) {
+		leaf_put(leaf_call, inside[i]);
+		expect_caller(true);
+	}
+	leaf_put(leaf_call, 0x10);
+	code_put(LEAF + 0x11, makes_one, sizeof(makes_one));
+	expect_caller(true);
+	leaf_put(leaf_call, 0x20);
+	code_put(LEAF + 0x10, makes_one, sizeof(makes_one));
+	expect_caller(false);
+}
+END_TEST
+
+/* What lies at rsp may be anything: it is a return address only if the call before it is of this very code. */
+START_TEST(no_caller_is_invented)
+{
+	static const uint8_t other_way[5] = {0xff, 0x15}, behind[5] = {0xe8, 0x20, 8},
+			     backwards[5] = {0xe8, 0, 0xf8, 0xff, 0xff};
+	static const uint64_t words[] = {0,
+	                                 4,
+	                                 KERNEL + CALLER - 1,
+	                                 KERNEL + CALLER + 1,
+	                                 KERNEL + 0x7ffffff0,
+	                                 UINT64_C(0x7fffffffffffffff),
+	                                 UINT64_MAX,
+	                                 KERNEL - (UINT64_C(1) << 33)};
+
+	leaf_put(other_way, 0x10);
+	expect_caller(false);
+	leaf_put(behind, 0x10);
+	expect_caller(false);
+	leaf_put(backwards, 0x10);
+	expect_caller(false);
+	leaf_put(leaf_call, 1024);
+	expect_caller(false);
+	for (size_t i = 0; i < G_N_ELEMENTS(words); i++) {
+		leaf_put(leaf_call, 0x10);
+		fake_write(&fake, 0x1ff0, words[i]);
+		expect_caller(false);
+	}
+	leaf_put(leaf_call, 0x10);
+	regs.rsp = 8;
+	expect_caller(false);
+}
+END_TEST
+
 START_TEST(kernel_thread_ends_at_its_empty_pt_regs)
 {
 	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x100};
@@ -210,6 +289,8 @@ int main(void)
 	tcase_add_test(tcase, through_an_interrupt_and_into_user_space);
 	tcase_add_test(tcase, callers_of_a_function_without_its_frame);
 	tcase_add_test(tcase, no_frame_and_no_stack);
+	tcase_add_test(tcase, callers_of_code_that_makes_no_frame);
+	tcase_add_test(tcase, no_caller_is_invented);
 	tcase_add_test(tcase, kernel_thread_ends_at_its_empty_pt_regs);
 	tcase_add_test(tcase, user_sample_starts_in_user_space);
 	tcase_add_test(tcase, hostile_frames_end_the_chain);

@@ -2,8 +2,8 @@
 /*
  * Call chains of a guest, walked from outside in its memory.
  *
- * Whatever guest memory says, a walk makes at most `depth` steps and reads at most UNWIND_STEP_BYTES in each. It
- * neither locks nor allocates: it runs on the vCPU's thread between an overflow and the ring.
+ * Whatever guest memory says, a walk makes at most `depth` steps and reads less than 2 KiB in each. It neither locks
+ * nor allocates: it runs on the vCPU's thread between an overflow and the ring.
  */
 #ifndef VPROF_GUEST_UNWIND_H
 #define VPROF_GUEST_UNWIND_H

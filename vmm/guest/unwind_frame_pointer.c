@@ -2,13 +2,18 @@
 /*
  * The frame-pointer chain of the System V ABI (x86-64 psABI, 3.2.2): rbp points at the caller's rbp, the return address
  * above it. Linux marks a saved struct pt_regs by an odd value (ENCODE_FRAME_POINTER in arch/x86/include/asm/frame.h).
- * A function that was interrupted in its first or last instruction has no frame: its code tells.
+ * A function that was interrupted before it made its frame, after it gave that up, or that uses no stack and so never
+ * makes one, has none: its code tells.
  */
 #include <string.h>
 
 #include "guest/unwind_priv.h"
 
 #define ENCODED_PT_REGS 1u
+#define CODE_BYTES \
+	1024u /* of a function, from its start to the interrupted instruction; the kernel's copies have 600 */
+
+static const uint8_t prologue[] = {0x55, 0x48, 0x89, 0xe5}; /* push %rbp; mov %rsp,%rbp */
 
 /* Through an interrupt or system call entry, out of what the kernel saved there. */
 static enum step step_pt_regs(struct page_walk *memory, struct frame *frame, enum unwind_end *end)
@@ -25,7 +30,7 @@ static enum step step_pt_regs(struct page_walk *memory, struct frame *frame, enu
  */
 static bool has_no_frame(struct page_walk *memory, const struct frame *frame, uint64_t *at)
 {
-	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa}, prologue[] = {0x55, 0x48, 0x89, 0xe5};
+	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
 	uint8_t bytes[1 + sizeof(endbr) + sizeof(prologue)];
 	const uint8_t *code = bytes + 1;
 
@@ -40,12 +45,46 @@ static bool has_no_frame(struct page_walk *memory, const struct frame *frame, ui
 	return memcmp(bytes, prologue, sizeof(prologue)) == 0;
 }
 
+/* Where the function begins that was called by CALL rel32 just before `after`; false: by no such call. */
+static bool call_target(struct page_walk *memory, uint64_t after, uint64_t *target)
+{
+	uint8_t call[5];
+	int32_t offset;
+
+	if (!page_walk_read(memory, (gva_t){after - sizeof(call)}, call, sizeof(call)) || call[0] != 0xe8)
+		return false;
+	memcpy(&offset, call + 1, sizeof(offset));
+	*target = after + (uint64_t)(int64_t)offset;
+	return true;
+}
+
+/*
+ * Kernel code without a frame uses no stack either (GCC leaves out the frame of just such functions, and the assembly
+ * of memcpy and the like has none): rsp points at the return address. It is believed if it is behind a call of a
+ * function that begins a little before the instruction, and no frame is made from there to here. What an earlier call
+ * has left on the stack of a function with a frame may look like a return address, but not of a call of that function.
+ */
+static bool has_never_a_frame(struct page_walk *memory, const struct frame *frame, uint64_t *at)
+{
+	uint8_t code[CODE_BYTES];
+	uint64_t ip, start;
+
+	if (frame->user || !page_walk_read(memory, (gva_t){frame->sp}, &ip, sizeof(ip)) ||
+	    ip - frame->ip + INT32_MAX > UINT64_C(2) * INT32_MAX || !call_target(memory, ip, &start) ||
+	    frame->ip - start >= sizeof(code))
+		return false;
+	size_t n = frame->ip - start;
+
+	*at = frame->sp;
+	return page_walk_read(memory, (gva_t){start}, code, n) && memmem(code, n, prologue, sizeof(prologue)) == NULL;
+}
+
 /* False when rbp is the frame's own, as it is nearly always. */
 static bool step_without_frame(struct page_walk *memory, struct frame *frame)
 {
 	uint64_t at, ip;
 
-	if (!frame->exact || !has_no_frame(memory, frame, &at) ||
+	if (!frame->exact || (!has_no_frame(memory, frame, &at) && !has_never_a_frame(memory, frame, &at)) ||
 	    !page_walk_read(memory, (gva_t){at}, &ip, sizeof(ip)) || ip == 0)
 		return false;
 	frame->sp = at + sizeof(ip);
