@@ -64,15 +64,38 @@ bool input_check_kernel(struct input *input, const struct image *image, bool for
 	return false;
 }
 
-static bool input_load_kernel(struct input *input, const char *kernel, bool force, GError **error)
+static struct image *input_open_kernel(struct input *input, const char *kernel, bool force, GError **error)
 {
 	struct image *image = image_open(kernel, error);
 
-	if (image == NULL)
-		return false;
-	if (input_check_kernel(input, image, force, error))
-		input->symtab = symtab_load(image, error);
+	if (image == NULL || input_check_kernel(input, image, force, error))
+		return image;
 	image_free(image);
+	return NULL;
+}
+
+/* With addresses as the guest had them. */
+static bool input_load_symbols(struct input *input, struct image *image, GError **error)
+{
+	uint64_t slide = 0;
+
+	input->symtab = symtab_load(image, error);
+	if (input->symtab == NULL)
+		return false;
+	if (input->kernel.moved)
+		input_warn(input,
+		           "the guest of %s booted again, with its kernel at another address; names from %s are "
+		           "those of the last boot",
+		           input->path, image_path(image));
+	if (!kernel_place_slide(&input->kernel, input->symtab, &slide))
+		input_warn(input,
+		           "%s has %s at 0x%" G_GINT64_MODIFIER "x, where %s cannot have it; names will be wrong",
+		           input->path, input->kernel.symbol, input->kernel.address, image_path(image));
+	if (slide == 0)
+		return true;
+	symtab_free(input->symtab);
+	image_set_slide(image, slide);
+	input->symtab = symtab_load(image, error);
 	return input->symtab != NULL;
 }
 
@@ -99,13 +122,14 @@ static bool input_each(struct input *input,
 
 static bool mapping_take(const struct perf_event_header *record, size_t bytes, void *data)
 {
-	const struct input *input = data;
+	struct input *input = data;
 	uint64_t time_ns = 0;
 
 	progress_step(bytes);
 	if (record->type == PERF_RECORD_MMAP || record->type == PERF_RECORD_MMAP2) {
 		record_time(record, bytes, input_sample_type(input), &time_ns);
 		mappings_add(input->mappings, record, bytes, time_ns);
+		kernel_place_take(&input->kernel, record, bytes);
 	}
 	return true;
 }
@@ -118,6 +142,23 @@ static void input_read_mappings(struct input *input)
 	input_each(input, mapping_take, input, NULL);
 }
 
+/* Everything but the records. */
+static bool input_load(struct input *input, const char *kernel, bool force, GError **error)
+{
+	struct image *image = NULL;
+	bool loaded;
+
+	input->recording = recording_open(input->path, error);
+	if (input->recording == NULL)
+		return false;
+	if (kernel != NULL && (image = input_open_kernel(input, kernel, force, error)) == NULL)
+		return false;
+	input_read_mappings(input);
+	loaded = image == NULL || input_load_symbols(input, image, error);
+	image_free(image);
+	return loaded;
+}
+
 struct input *input_open(const char *path, const char *kernel, bool force, GError **error)
 {
 	struct input *input = g_new0(struct input, 1);
@@ -125,8 +166,7 @@ struct input *input_open(const char *path, const char *kernel, bool force, GErro
 
 	input->path = g_strdup(path != NULL ? path : INPUT_DEFAULT_PATH);
 	input->warnings = g_ptr_array_new_with_free_func(g_free);
-	input->recording = recording_open(input->path, error);
-	if (input->recording == NULL || (kernel != NULL && !input_load_kernel(input, kernel, force, error))) {
+	if (!input_load(input, kernel, force, error)) {
 		input_free(input);
 		return NULL;
 	}
@@ -140,7 +180,6 @@ struct input *input_open(const char *path, const char *kernel, bool force, GErro
 	    recording_description(input->recording) == NULL)
 		input_warn(input, "%s has no symbols; --kernel IMAGE takes them from the kernel that ran", input->path);
 	input_read_description(input);
-	input_read_mappings(input);
 	return input;
 }
 

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernel_place.h"
 #include "lib/profile/comms.h"
 #include "lib/profile/mappings.h"
 #include "lib/profile/resolver.h"
@@ -22,7 +23,8 @@ enum input_error { INPUT_ERROR_BUILD_ID };
 struct input {
 	char *path;
 	struct recording *recording;
-	struct symtab *symtab; /* of --kernel; NULL without */
+	struct kernel_place kernel;
+	struct symtab *symtab; /* of --kernel, with addresses as the guest had them; NULL without */
 	struct resolver *resolver;
 	struct mappings *mappings;         /* what processes have mapped */
 	struct user_symbols *user_symbols; /* of input_take_symbol_options; NULL without */

@@ -96,14 +96,18 @@ static bool address_of_offset(struct annotation *annotation, GError **error)
 	            annotation->address);
 }
 
-/* A kernel may have run elsewhere than it was linked to: it is the name that says where the function is. */
+/* A kernel may have run elsewhere than it was linked to. Where nobody knows by how much, the name says it. */
 static bool address_of_name(struct annotation *annotation, GError **error)
 {
-	const struct symbol *at = symtab_find(annotation->symtab, annotation->address), *named = NULL;
+	const struct symbol *at, *named = NULL;
+	uint64_t slide;
 	size_t n;
 	const struct symbol *symbols = symtab_symbols(annotation->symtab, &n);
 	unsigned found = 0;
 
+	if (annotation->address >> 63 && kernel_place_slide(&annotation->input->kernel, annotation->symtab, &slide))
+		annotation->address -= slide;
+	at = symtab_find(annotation->symtab, annotation->address);
 	if (at != NULL && at->address == annotation->address && strcmp(at->name, annotation->symbol) == 0)
 		return true;
 	for (size_t i = 0; i < n; i++)

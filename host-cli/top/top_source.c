@@ -184,15 +184,29 @@ static bool source_begin(struct top_source *source, GError **error)
 
 /* ---- opening and closing ---- */
 
-static void source_load_symbols(struct top_source *source)
+/* A file that is named goes before what the engine has found, but only the engine knows where KASLR has put it. */
+static struct image *kernel_open(const struct top_source *source, GError **error)
 {
-	const char *kernel = attach_engine_options.kernel;
-	g_autoptr(GError) why = NULL;
-	struct image *image = kernel != NULL ? image_open(kernel, &why) : attach_engine_image(source->client, NULL);
+	const char *path = attach_engine_options.kernel;
+	struct image *found = attach_engine_image(source->client, NULL), *image;
 
 	/* An engine that was given its kernel as a file does not hand it over. */
-	if (image == NULL && kernel == NULL && member_text(source->guest, "kernel") != NULL)
-		image = image_open(member_text(source->guest, "kernel"), &why);
+	if (path == NULL && found == NULL)
+		path = member_text(source->guest, "kernel");
+	if (path == NULL)
+		return found;
+	image = image_open(path, error);
+	if (image != NULL && found != NULL)
+		image_set_slide(image, image_slide(found));
+	image_free(found);
+	return image;
+}
+
+static void source_load_symbols(struct top_source *source)
+{
+	g_autoptr(GError) why = NULL;
+	struct image *image = kernel_open(source, &why);
+
 	if (image != NULL)
 		source->symtab = symtab_load(image, &why);
 	if (source->symtab == NULL)

@@ -69,12 +69,12 @@ class Annotate(harness.ProgramTest):
         self.has_lines = "libdw" in version
         subprocess.run([BIN / "make_recordings"], cwd=self.folder, check=True)
 
-    def assemble(self, name, source, build_id, address, debug="-g"):
+    def assemble(self, name, source, build_id, address, debug="-g", more=()):
         file = self.folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         (self.folder / "code.s").write_text(source)
         subprocess.run(["cc", debug, "-nostdlib", "-static", "-no-pie", f"-Wl,-Ttext={address}", "-Wl,-z,max-page-size=0x1000",
-                        f"-Wl,--build-id=0x{build_id}", "-Wl,-e,0", "-o", file, "code.s"], cwd=self.folder, check=True)
+                        f"-Wl,--build-id=0x{build_id}", "-Wl,-e,0", "-o", file, "code.s", *more], cwd=self.folder, check=True)
         return file
 
     def annotate(self, *arguments):
@@ -101,6 +101,16 @@ class Annotate(harness.ProgramTest):
         self.assemble("vmlinux", KERNEL, KERNEL_ID, "0xffffffff82000000")
         out = self.annotate("-i", "clock.data", "--kernel", "vmlinux", "memcpy")
         self.assertIn("# code     vmlinux, 0xffffffff82000200, 11 bytes", out)
+        self.assertIn("  75.00%         12         1  movq    %rsp, %rbp\n", out)
+
+    def test_kernel_that_kaslr_moved(self):
+        """Two functions of that name: the one that ran is found by how far the kernel was from where it was linked."""
+        twice = KERNEL.replace("\t.text\n", "\t.text\n\t.globl _text\n_text:\n", 1).replace(", memcpy", "", 1)
+        other = "\t.section .text.other, \"ax\"\n\t.type memcpy, @function\nmemcpy:\n\tret\n\t.size memcpy, 1\n"
+        (self.folder / "other.s").write_text(other)
+        self.assemble("vmlinux", twice, KERNEL_ID, "0xffffffff81000000", more=["other.s"])
+        out = self.annotate("-i", "moved.data", "--kernel", "vmlinux", "memcpy")
+        self.assertIn("# code     vmlinux, 0xffffffff81000200, 11 bytes", out)
         self.assertIn("  75.00%         12         1  movq    %rsp, %rbp\n", out)
 
     def test_intel(self):

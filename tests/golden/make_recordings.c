@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <vprof/exit.h>
 
+#include "../support/elf_builder.h"
 #include "lib/record/record.h"
 #include "lib/record/writer.h"
 
 #define TEXT UINT64_C(0xffffffff81000000)
 #define PROGRAM UINT64_C(0x400000)
 #define QEMU UINT64_C(0x555555555000)
+#define SLIDE UINT64_C(0x23800000)
 #define START_NS UINT64_C(5000000000)
 #define EXIT_IO 2u /* KVM_EXIT_IO */
 
@@ -162,9 +164,10 @@ static const char phases_description[] =
 static const char repeats_description[] = REPEATS("0");
 static const char failed_description[] = REPEATS("3");
 
+static const uint8_t kernel_build_id[20] = {0xde, 0xad, 0xbe, 0xef};
+
 static struct recording_features features_make(const struct recording_symbol *table, size_t n)
 {
-	static const uint8_t build_id[20] = {0xde, 0xad, 0xbe, 0xef};
 	static const char *const command_line[] = {"vprof", "run", NULL};
 
 	return (struct recording_features){
@@ -174,8 +177,8 @@ static struct recording_features features_make(const struct recording_symbol *ta
 		.cmdline = command_line,
 		.vcpus = 2,
 		.memory_bytes = UINT64_C(512) << 20,
-		.kernel_build_id = build_id,
-		.kernel_build_id_bytes = sizeof(build_id),
+		.kernel_build_id = kernel_build_id,
+		.kernel_build_id_bytes = sizeof(kernel_build_id),
 		.kernel_path = "/boot/vmlinux",
 		.description = description,
 		.symbols = table,
@@ -488,6 +491,62 @@ static void foreign_make(const char *path, bool cycles, uint64_t frequency_hz)
 	writer_finish(writer, &features);
 }
 
+static void kernel_mapping_write(struct recording_writer *writer, uint64_t text)
+{
+	const struct record_id id = {.pid = UINT32_MAX, .id = clock_ids[0]};
+	uint64_t bytes[32];
+	GError *error = NULL;
+
+	record_mmap_encode(PERF_RECORD_MISC_KERNEL, UINT32_MAX, text, 0x1000000, text, RECORD_KERNEL_MAPPING, &id,
+	                   bytes, sizeof(bytes));
+	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
+}
+
+/* A kernel that was at `before` (0: nowhere) and then `slide` further on than its image says; without symbols. */
+static void moved_make(const char *path, uint64_t before, uint64_t slide)
+{
+	const struct recording_event event =
+		event_make("task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, clock_ids);
+	const struct recording_features features = features_make(NULL, 0);
+	struct recording_writer *writer = writer_open(path, &event, 1);
+	uint64_t time_ns = START_NS;
+
+	if (before != 0)
+		kernel_mapping_write(writer, before);
+	kernel_mapping_write(writer, TEXT + slide);
+	for (size_t i = 2; i < 4; i++) {
+		const struct burst burst = {usual[i].ip + slide, usual[i].misc, usual[i].count};
+
+		burst_write(writer, &burst, clock_ids, &time_ns);
+	}
+	writer_finish(writer, &features);
+}
+
+/* The kernel of these recordings, as it was linked. */
+static void kernel_make(const char *path)
+{
+	static const uint8_t code[0x1000];
+	g_autoptr(GByteArray) notes = g_byte_array_new(), file = NULL;
+	struct elf_builder elf;
+	GError *error = NULL;
+	uint16_t text;
+
+	elf_builder_init(&elf);
+	elf.entry = 0x1000000;
+	text = elf_builder_section(&elf, (struct elf_section){".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, TEXT,
+	                                                      0x1000000, code, sizeof(code), 0});
+	elf_builder_note(notes, "GNU", NT_GNU_BUILD_ID, kernel_build_id, sizeof(kernel_build_id));
+	elf_builder_section(&elf, (struct elf_section){".notes", SHT_NOTE, SHF_ALLOC, TEXT + 0x2000, 0x1002000,
+	                                               notes->data, notes->len, 0});
+	elf_builder_symbol(&elf, "_text", TEXT, 0, ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE), text);
+	for (size_t i = 1; i < 3; i++)
+		elf_builder_symbol(&elf, symbols[i].name, symbols[i].address, symbols[i].size,
+		                   ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), text);
+	file = elf_builder_finish(&elf);
+	must(g_file_set_contents(path, (const char *)file->data, file->len, &error), error);
+	elf_builder_deinit(&elf);
+}
+
 static void empty_make(const char *path)
 {
 	const struct recording_event event =
@@ -514,6 +573,10 @@ int main(void)
 	foreign_make("foreign.data", false, 0);
 	foreign_make("foreign_99hz.data", false, 99);
 	foreign_make("foreign_cycles.data", true, 0);
+	moved_make("moved.data", 0, SLIDE);
+	moved_make("booted.data", TEXT, SLIDE);
+	moved_make("nowhere.data", 0, SLIDE + 0x123);
+	kernel_make("kernel.elf");
 	empty_make("empty.data");
 	return 0;
 }

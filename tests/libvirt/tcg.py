@@ -97,6 +97,18 @@ class Tcg(libvirt.LibvirtTest):
         self.assertRegex(report["recording"]["release"], r"^6\.1\.0-\d+-cloud-amd64$")
         self.assertEqual(report["recording"]["lost"], 0)
 
+    def check_image(self):
+        """The kernel's image, which does not know of KASLR, gives the same names afterwards."""
+        rows = [self.report(self.recording, *options)[1] for options in ((), ("--kernel", self.kernel))]
+        self.assertEqual(*[{row["symbol"]: row["samples"] for row in one if row["mode"] == "kernel"} for one in rows])
+
+    def check_top(self):
+        """The same of what is looked at live."""
+        out, _ = self.run_program(VPROF, "top", "--connect", self.libvirt.uri, "--once", "--json", "-d", "4", "tcg",
+                                  "--kernel", self.kernel, timeout=120)
+        busiest = next(row["symbol"] for row in json.loads(out)["rows"] if row["mode"] == "kernel")
+        self.assertRegex(busiest, WORKLOAD)
+
     def check_reset(self):
         """KASLR puts the kernel elsewhere; from then on its functions are named there."""
         before = self.guest_symbols()
@@ -130,10 +142,12 @@ class Tcg(libvirt.LibvirtTest):
         self.record("-g")
         self.check_profile()
         self.check_addresses(symbols)
+        self.check_image()
         self.check_module(symbols)
         self.check_tasks()
         self.record("--kernel", self.kernel)
         self.check_profile(["--kernel"])
+        self.check_top()
         self.refused(*self.attach("tcg", "--kernel", harness.guest("hang")), message="does not run .*hang.elf")
         self.check_reset()
         self.assertEqual(self.libvirt.state("tcg"), "running")

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Where KASLR had put the kernel of a recording, as the mapping says that perf, too, takes it from. */
+#ifndef VPROF_CLI_KERNEL_PLACE_H
+#define VPROF_CLI_KERNEL_PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/record/record.h"
+#include "lib/symbol/symtab.h"
+
+#define KERNEL_PLACE_NAME_BYTES 64u
+
+/* All zero at first. */
+struct kernel_place {
+	char symbol[KERNEL_PLACE_NAME_BYTES]; /* "_text"; "" while no mapping of a kernel was seen */
+	uint64_t address;                     /* where the last one has that symbol */
+	bool moved;                           /* another one had it elsewhere: the guest has booted again */
+};
+
+/* Any record; others than mappings of kernels are left alone. */
+void kernel_place_take(struct kernel_place *place, const struct perf_event_header *record, size_t bytes);
+
+/*
+ * How far the kernel was from where `symtab`, of its image without a slide, has it. False: no kernel can be so far from
+ * it. 0 where nothing is known.
+ */
+bool kernel_place_slide(const struct kernel_place *place, const struct symtab *symtab, uint64_t *slide);
+
+#endif
