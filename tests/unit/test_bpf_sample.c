@@ -85,6 +85,7 @@ START_TEST(user_code_with_its_frames)
 	raw.sample.regs[GUEST_SAMPLE_RBP] = USER_STACK;
 	raw.sample.regs[GUEST_SAMPLE_RSP] = USER_STACK - 32;
 	raw.sample.cr3 = 0x1000;
+	raw.sample.task = KERNEL_STACK + 0x10000;
 	frame_put(USER_STACK, USER_STACK + 64, USER_RIP + 1);
 	frame_put(USER_STACK + 64, 0, USER_RIP + 2);
 	ck_assert(decode());
@@ -96,6 +97,7 @@ START_TEST(user_code_with_its_frames)
 	ck_assert_uint_eq(sample.regs.cpl, 3);
 	ck_assert_uint_eq(sample.regs.rsp, USER_STACK - 32);
 	ck_assert_uint_eq(sample.regs.cr3, 0x1000);
+	ck_assert_uint_eq(sample.task, KERNEL_STACK + 0x10000);
 	ck_assert(sample.regs.la57);
 	expect_chain(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
 }

@@ -210,8 +210,10 @@ static struct image *kernel_image(const char *per_cpu, bool with_btf)
 	                                              {"real_parent", word, 8 * 312},
 	                                              {"exit_state", word, 8 * 320},
 	                                              {NULL}});
-	btf_builder_struct(&btf, "pcpu_hot",
-	                   (struct btf_member_spec[]){{"pad", word, 0}, {"current_task", word, 8 * 24}, {NULL}});
+	btf_builder_struct(
+		&btf, "pcpu_hot",
+		(struct btf_member_spec[]){
+			{"pad", word, 0}, {"current_task", word, 8 * 24}, {"hardirq_stack_ptr", word, 8 * 32}, {NULL}});
 	g_autoptr(GByteArray) types = btf_builder_finish(&btf);
 
 	btf_builder_deinit(&btf);
@@ -228,6 +230,8 @@ static struct image *kernel_image(const char *per_cpu, bool with_btf)
 	elf_builder_symbol(&elf, "_text", UINT64_C(0xffffffff81000000), 64, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), text);
 	elf_builder_symbol(&elf, "this_cpu_off", 0x18, 8, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), section);
 	elf_builder_symbol(&elf, per_cpu, 0x20, 8, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), section);
+	if (g_str_equal(per_cpu, "current_task"))
+		elf_builder_symbol(&elf, "hardirq_stack_ptr", 0x28, 8, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), section);
 	GByteArray *file = elf_builder_finish(&elf);
 	g_autoptr(GBytes) bytes = g_byte_array_free_to_bytes(file);
 	struct image *image = image_new("vmlinux", bytes, &error);
@@ -239,8 +243,8 @@ static struct image *kernel_image(const char *per_cpu, bool with_btf)
 
 static const struct {
 	const char *per_cpu;
-	uint64_t current_task;
-} kernels[] = {{"current_task", 0x20}, {"pcpu_hot", 0x20 + 24}};
+	uint64_t current_task, interrupt_stack;
+} kernels[] = {{"current_task", 0x20, 0x28}, {"pcpu_hot", 0x20 + 24, 0x20 + 32}};
 
 START_TEST(a_layout_comes_from_symbols_and_types)
 {
@@ -251,6 +255,7 @@ START_TEST(a_layout_comes_from_symbols_and_types)
 	ck_assert_ptr_null(loaded->tasks_why);
 	ck_assert_uint_eq(loaded->tasks.this_cpu_off, 0x18);
 	ck_assert_uint_eq(loaded->tasks.current_task, kernels[_i].current_task);
+	ck_assert_uint_eq(loaded->interrupt_stack.value, kernels[_i].interrupt_stack);
 	ck_assert_uint_eq(loaded->tasks.pid, 100);
 	ck_assert_uint_eq(loaded->tasks.tgid, 104);
 	ck_assert_uint_eq(loaded->tasks.start_time, 200);
@@ -269,8 +274,10 @@ START_TEST(a_kernel_that_does_not_say_has_no_tasks)
 		const char *per_cpu;
 		bool with_btf;
 		const char *why;
-	} refused[] = {{"current_task", false, "neither BTF nor debug information"},
-	               {"something", true, "no symbols this_cpu_off and current_task or pcpu_hot"}};
+		uint64_t interrupt_stack; /* which needs no tasks */
+	} refused[] = {{"current_task", false, "neither BTF nor debug information", 0x28},
+	               {"pcpu_hot", false, "neither BTF nor debug information", 0},
+	               {"something", true, "no symbols this_cpu_off and current_task or pcpu_hot", 0}};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(refused); i++) {
 		struct image *image = kernel_image(refused[i].per_cpu, refused[i].with_btf);
@@ -278,6 +285,7 @@ START_TEST(a_kernel_that_does_not_say_has_no_tasks)
 
 		ck_assert(!loaded->has_tasks);
 		ck_assert_ptr_nonnull(strstr(loaded->tasks_why, refused[i].why));
+		ck_assert_uint_eq(loaded->interrupt_stack.value, refused[i].interrupt_stack);
 		kernel_layout_free(loaded);
 		image_free(image);
 	}

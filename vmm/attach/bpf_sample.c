@@ -6,7 +6,7 @@
 #include "attach/bpf/guest_sample.h"
 #include "attach/vcpu_rings.h"
 
-_Static_assert(sizeof(struct guest_sample) == 176, "bpf/guest_sample.h: no holes");
+_Static_assert(sizeof(struct guest_sample) == 184, "bpf/guest_sample.h: no holes");
 _Static_assert(GUEST_SAMPLE_VCPUS_MAX == GUEST_VCPUS_MAX, "bpf/guest_sample.h");
 _Static_assert(GUEST_SAMPLE_FRAMES_MAX == UNWIND_DEPTH_MAX, "bpf/guest_sample.h");
 
@@ -82,5 +82,6 @@ bool bpf_sample_decode(const struct record_sample *record, struct counter_sample
 	sample->regs = registers(&raw);
 	sample->in_guest = place(record, &raw, &sample->regs);
 	sample->snapshot = snapshot;
+	sample->task = raw.task;
 	return true;
 }

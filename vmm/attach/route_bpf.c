@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Route "bpf": a BPF program where the events on QEMU's vCPU threads overflow. It sees the vCPU's registers in KVM and
- * its stack in QEMU's memory while the vCPU stands there, and copies them. Names of tasks are read afterwards, as by
- * the other routes.
+ * its stack in QEMU's memory while the vCPU stands there, and copies them, and which task the vCPU runs. Names of tasks
+ * are read afterwards, as by the other routes.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -76,7 +76,11 @@ static bool vendor_find(unsigned *vendor)
 static struct guest_sample_settings settings(const struct counter_route_config *config)
 {
 	const struct unwind_config *unwind = config->unwind;
-	struct guest_sample_settings settings = {.memory = GUEST_SAMPLE_NO_MEMORY};
+	struct guest_sample_settings settings = {
+		.memory = GUEST_SAMPLE_NO_MEMORY,
+		.current_task = config->tasks ? config->tasks->current_task : 0,
+		.interrupt_stack = config->interrupt_stack.value,
+	};
 
 	vendor_find(&settings.vendor);
 	if (unwind) {

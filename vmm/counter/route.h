@@ -8,6 +8,7 @@
 #define VPROF_COUNTER_ROUTE_H
 
 #include "counter/counter.h"
+#include "guest/task.h"
 #include "guest/unwind.h"
 
 /* One overflow, as a route saw it. */
@@ -19,6 +20,7 @@ struct counter_sample {
 	struct guest_regs regs; /* rip and cpl only, unless the route has registers */
 	/* The stack at that moment, of which a call chain can be made; NULL: it is read in the guest, which runs on. */
 	const struct snapshot *snapshot;
+	uint64_t task; /* the task_struct of who ran at that moment; 0: it is looked up in the guest, which runs on */
 	/* Of a sample outside the guest, if the session wants the host's side: where the thread was; 0: not known. */
 	uint64_t host_ip;
 	const uint64_t
@@ -32,6 +34,8 @@ struct counter_route_config {
 	size_t n_events;
 	struct counter_rate rate;
 	const struct unwind_config *unwind; /* NULL: no call chains */
+	const struct task_layout *tasks;    /* NULL: tasks are not told apart */
+	gva_t interrupt_stack;              /* of struct kernel_layout; 0: not known */
 	bool host;                          /* samples outside the guest have host_ip and host_chain */
 	/* Both on one thread, the route's own, for all vCPUs. */
 	void (*take)(void *data, const struct counter_sample *sample);

@@ -8,6 +8,18 @@ static gva_t symbol_find(const struct symtab *symtab, const char *name)
 	return (gva_t){symbol != NULL ? symbol->address : 0};
 }
 
+/* hardirq_stack_ptr; from 6.2 to 6.14 a member of pcpu_hot. */
+static gva_t interrupt_stack_find(const struct symtab *symtab, const struct types *types)
+{
+	gva_t found = symbol_find(symtab, "hardirq_stack_ptr"), hot = symbol_find(symtab, "pcpu_hot");
+	uint32_t offset;
+
+	if (found.value == 0 && hot.value != 0 && types != NULL &&
+	    types_has(types, "pcpu_hot", "hardirq_stack_ptr", &offset))
+		found.value = hot.value + offset;
+	return found;
+}
+
 static void layouts_load(struct kernel_layout *layout, const struct image *image, const struct symtab *symtab,
                          const struct types *types)
 {
@@ -36,6 +48,8 @@ struct kernel_layout *kernel_layout_load(const struct image *image)
 	struct types *types = symtab != NULL ? types_new(image, &error) : NULL;
 	struct kernel_layout *layout = kernel_layout_none(error != NULL ? error->message : NULL);
 
+	if (symtab != NULL)
+		layout->interrupt_stack = interrupt_stack_find(symtab, types);
 	if (types != NULL)
 		layouts_load(layout, image, symtab, types);
 	types_free(types);

@@ -15,6 +15,8 @@ struct kernel_layout {
 	struct module_layout modules;
 	gva_t switch_to;   /* __switch_to, which every context switch goes through; 0: not found */
 	gva_t page_tables; /* init_top_pgt, the top-level page table of no process, which stays; 0: not found */
+	/* Per-CPU, relative to the GS base: where the last word of the CPU's interrupt stack is told; 0: not found. */
+	gva_t interrupt_stack;
 	/* Sentences about what is missing, or NULL. */
 	char *tasks_why;
 	char *mappings_why; /* only where tasks are not missing */

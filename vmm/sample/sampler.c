@@ -72,6 +72,17 @@ static void task_announce(struct sampler *sampler, struct page_walk *walk, const
 		page_tables_note(sampler, walk);
 }
 
+/* Who ran when the sample was taken: a route's guest has gone on since. */
+static bool task_of_sample(const struct sampler *sampler, struct page_walk *walk, struct task *task)
+{
+	const struct task_layout *layout = &sampler->kernel->tasks;
+
+	if (sampler->taken && sampler->taken->task != 0)
+		return task_read_at(layout, sampler->cpu, sampler->guest, &sampler->regs, sampler->taken->task, walk,
+		                    task);
+	return task_read(layout, sampler->cpu, sampler->guest, &sampler->regs, walk, task);
+}
+
 /* Fills in whose sample it is; false when it is none of those that are wanted. */
 static bool task_fill(struct sampler *sampler, struct record_id *id)
 {
@@ -80,7 +91,7 @@ static bool task_fill(struct sampler *sampler, struct record_id *id)
 
 	if (!sampler->kernel)
 		return task_wanted(sampler, NULL, NULL);
-	if (!task_read(&sampler->kernel->tasks, sampler->cpu, sampler->guest, &sampler->regs, &walk, &task)) {
+	if (!task_of_sample(sampler, &walk, &task)) {
 		id->pid = id->tid = VPROF_PID_UNKNOWN;
 		figure_add(&sampler->statistics.no_task, 1);
 		return task_wanted(sampler, NULL, NULL);

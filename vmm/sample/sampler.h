@@ -66,6 +66,7 @@ struct sampler_config {
 	const struct kernel_layout *kernel; /* with tasks; NULL: samples have no pid */
 	struct task_claims *claims;         /* of all samplers together; with a ring */
 	const struct task_cpu *cpu;         /* of this vCPU, kept up by its watch_hub; NULL: a route samples */
+	gva_t interrupt_stack;              /* for a route, which copies stacks; 0: not known */
 	unsigned first_event;               /* number of events[0] in session_event_id */
 	const struct task_targets *targets; /* samples of these only; NULL: all */
 	struct task_family *family;         /* with targets */

@@ -200,9 +200,10 @@ static bool wants_orc(const struct session *session, const struct session_config
 	return !session->orc && has_call_chains(config) && config->call_graph != SESSION_CALL_GRAPH_FP;
 }
 
+/* With a route also for the sake of the stacks that it copies. */
 static bool wants_layout(const struct session *session, const struct session_config *config)
 {
-	return !config->no_tasks && !session->kernel;
+	return !session->kernel && (!config->no_tasks || (session->route && has_call_chains(config)));
 }
 
 /* Where the kernel has its tasks, once. A guest without gets its profile all the same. */
@@ -251,6 +252,7 @@ static struct sampler_config sampler_config(struct session *session)
 		.session = &session->config,
 		.unwind = has_call_chains(&session->config) ? &session->unwind : NULL,
 		.kernel = session_has_tasks(session) ? session->kernel : NULL,
+		.interrupt_stack = session->kernel ? session->kernel->interrupt_stack : (gva_t){0},
 		.claims = &session->claims,
 	};
 }

@@ -132,7 +132,10 @@ struct pt_regs___kernel {
 #define PT_REGS_BYTES 168 /* struct pt_regs of every Linux on x86-64, and where bp and cs are in it */
 #define PT_REGS_BP 32
 #define PT_REGS_CS 136
-#define KERNEL_STACK_MASK 0x3fffull /* stacks of tasks and interrupts have 16 KiB and lie at a multiple of that */
+#define KERNEL_STACK_BYTES 0x4000ull /* a task's, at a multiple of that; an interrupt stack's, at any page */
+#define ENTRY_AREA_SHIFT 39          /* every processor's entry stacks, a page each (asm/cpu_entry_area.h) */
+#define ENTRY_AREA (0xfffffe0000000000ull >> ENTRY_AREA_SHIFT)
+#define KERNEL_HALF 63               /* the bit that addresses of the kernel have */
 #define OUTPUT_BYTES_MAX (sizeof(struct guest_sample) + GUEST_SAMPLE_MEMORY_BYTES_MAX)
 #define ERROR_NO_ROOM (-28) /* ENOSPC */
 
@@ -154,6 +157,7 @@ struct scratch {
 	/* The verifier does not know that a position and a length are checked together. */
 	__u8 guard[PAGE_BYTES + sizeof(struct guest_sample_span)];
 	struct kvm *kvm;
+	__u64 area;                    /* the vCPU's per-CPU area; 0: not known */
 	__u64 cached_page, cached_hva; /* the last translation */
 };
 
@@ -163,6 +167,9 @@ struct {
 	__type(value, struct scratch);
 	__uint(max_entries, 1);
 } scratches SEC(".maps");
+
+/* By vCPU: the GS base when it was last seen in the kernel, as guest/task.h has it; 0 before. */
+__u64 areas[GUEST_SAMPLE_VCPUS_MAX];
 
 /* By vCPU: samples that could not go out for another reason than a full ring, which perf counts itself. */
 __u64 unsent[GUEST_SAMPLE_VCPUS_MAX];
@@ -315,21 +322,48 @@ static void copy_frames(struct scratch *s, struct walk *walk)
 			return;
 }
 
-/* The stack up to its end, where a task's has the registers of its user space. */
-static void copy_stack(struct scratch *s)
+/* A per-CPU variable of the guest's, which is no 0; 0: not known. */
+static __u64 read_per_cpu(struct scratch *s, __u64 variable)
 {
-	__u64 sp = s->sample.regs[GUEST_SAMPLE_RSP], end = (sp | KERNEL_STACK_MASK) + 1, at = sp & ~7ull;
-	struct walk walk;
+	return s->area && variable ? read_word(s, s->area + variable) : 0;
+}
 
+/* What lies between the stack pointer and the stack's end; false when that is more than is taken. */
+__noinline bool copy_stack(struct scratch *s, __u64 sp, __u64 end)
+{
+	__u64 at = sp & ~7ull;
+
+	if (!s)
+		return false;
 	for (int i = 0; i < GUEST_SAMPLE_STACK_PAGES && at < end; i++) {
-		__u32 bytes = PAGE_BYTES - (at & (PAGE_BYTES - 1));
+		__u64 bytes = PAGE_BYTES - (at & (PAGE_BYTES - 1));
 
 		if (!copy_in_page(s, at, bytes))
-			return;
+			return false;
 		at += bytes;
 	}
-	if (at == end && walk_pt_regs(s, &walk, end - PT_REGS_BYTES) && walk.in_user)
-		copy_frames(s, &walk);
+	return at == end;
+}
+
+/* The stacks up to their ends, where a task's has the registers of its user space. */
+static void copy_stacks(struct scratch *s)
+{
+	__u64 sp = s->sample.regs[GUEST_SAMPLE_RSP], last = read_per_cpu(s, settings.interrupt_stack), end;
+	struct walk walk;
+
+	/* An interrupt stack's last word is the stack pointer before (call_on_stack of asm/irq_stack.h). */
+	if (sp - (last + sizeof(__u64) - KERNEL_STACK_BYTES) < KERNEL_STACK_BYTES) {
+		if (!copy_stack(s, sp, last + sizeof(__u64)))
+			return;
+		sp = read_word(s, last);
+	}
+	end = (sp | ((sp >> ENTRY_AREA_SHIFT == ENTRY_AREA ? PAGE_BYTES : KERNEL_STACK_BYTES) - 1)) + 1;
+	if (!copy_stack(s, sp, end) || !walk_pt_regs(s, &walk, end - PT_REGS_BYTES) || !walk.in_user)
+		return;
+	/* The entry code has not saved it yet, or has restored it already. */
+	if (sp > end - PT_REGS_BYTES + PT_REGS_BP)
+		walk.bp = s->sample.regs[GUEST_SAMPLE_RBP];
+	copy_frames(s, &walk);
 }
 
 static void copy_memory(struct scratch *s)
@@ -342,7 +376,7 @@ static void copy_memory(struct scratch *s)
 	if (settings.memory == GUEST_SAMPLE_FRAMES || walk.in_user)
 		copy_frames(s, &walk);
 	else if (s->sample.flags & GUEST_SAMPLE_HAS_RSP)
-		copy_stack(s);
+		copy_stacks(s);
 }
 
 /* ---- the vCPU ---- */
@@ -433,6 +467,10 @@ int overflow(struct bpf_perf_event_data *context)
 		s->cached_page = ~0ull;
 		s->sample.flags = GUEST_SAMPLE_IN_KVM;
 		fill(&s->sample, vcpu);
+		if (s->sample.cpl == 0 && s->sample.gs_base >> KERNEL_HALF)
+			areas[number] = s->sample.gs_base;
+		s->area = areas[number];
+		s->sample.task = read_per_cpu(s, settings.current_task);
 		copy_memory(s);
 	}
 	__u64 bytes = sizeof(s->sample) + s->sample.memory_bytes;

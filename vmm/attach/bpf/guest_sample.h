@@ -23,10 +23,12 @@ struct guest_sample_settings {
 	unsigned int memory; /* enum guest_sample_memory */
 	unsigned int depth;  /* frames of a chain, 1..GUEST_SAMPLE_FRAMES_MAX */
 	unsigned int user;   /* 1: chains go on in user space */
+	/* Per-CPU variables of the guest's Linux, relative to its GS base; 0: not known, or not wanted. */
+	unsigned long long current_task, interrupt_stack;
 };
 
 #define GUEST_SAMPLE_FRAMES_MAX 127u /* as UNWIND_DEPTH_MAX */
-/* Of a kernel's stack: two pages and what is before them. Linux' stacks have four, and rarely use one. */
+/* Of each of a kernel's stacks: two pages and what is before them. Linux' stacks have four, and rarely use one. */
 #define GUEST_SAMPLE_STACK_PAGES 3
 #define GUEST_SAMPLE_MEMORY_BYTES_MAX 16384u
 
@@ -66,6 +68,7 @@ struct guest_sample {
 	unsigned int memory_bytes; /* behind this struct: a guest_sample_span and its bytes, again and again */
 	unsigned long long regs[GUEST_SAMPLE_REGS];
 	unsigned long long cr3, gs_base;
+	unsigned long long task; /* the guest's current task_struct; 0: not known */
 };
 
 /* A piece of guest memory as it was: guest virtual address, and how many bytes follow. */
