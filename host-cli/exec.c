@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "exec_output.h"
+#include "exec_run.h"
 #include "guest_clock.h"
 #include "lib/agent/agent_stream.h"
 #include "lib/agent/metrics.h"
@@ -24,8 +25,6 @@
 #define SILENCE_NS UINT64_C(30000000000)          /* of an agent that is asked every second */
 #define TIME_LIMIT_GRACE_NS UINT64_C(20000000000) /* the agent's own, and more */
 #define POWER_OFF_NS UINT64_C(20000000000)
-#define TIME_LIMIT_STATUS 124 /* as timeout(1) */
-#define SIGNAL_STATUS 128     /* as a shell */
 
 enum exec_state {
 	EXEC_BOOTING,
@@ -295,68 +294,17 @@ static void run_refused(struct exec *exec, const struct vprof_agent_refused *ref
 	exec_end(exec);
 }
 
-/* The numbers that the command has printed, without those that would pass for ours. New reference. */
-static json_t *run_metrics(const struct exec *exec, const char *run)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < metrics_count(exec->metrics); i++) {
-		const struct metric *metric = metrics_get(exec->metrics, i);
-
-		if (measured_is_own(metric->name))
-			warn("the command's metric \"%s\" is left out: one of vprof's own has that name", metric->name);
-		else
-			json_array_append_new(list, json_pack("{s:s, s:f, s:s}", "name", metric->name, "value",
-			                                      metric->value, "unit", metric->unit));
-	}
-	if (metrics_problem(exec->metrics) != NULL)
-		warn("a line of the command in %s looks like a metric and is none: %s", run,
-		     metrics_problem(exec->metrics));
-	return list;
-}
-
-static void run_keep(struct exec *exec, const struct vprof_agent_exited *exited)
+static void run_exited(struct exec *exec, const struct vprof_agent_exited *exited)
 {
 	g_autofree char *name = run_name(exec);
 
-	metrics_end(exec->metrics);
-	json_array_append_new(
-		exec->runs,
-		json_pack("{s:s, s:i, s:i, s:b, s:I, s:I, s:I, s:I, s:o}", "phase", name, "status",
-	                  (int)(exited->status & UINT8_MAX), "signal", (int)(exited->signal & INT8_MAX), "time-limit",
-	                  exited->time_limit != 0, "wall-ns", (json_int_t)(exited->time_ns - exec->started_ns),
-	                  "user-ns", (json_int_t)exited->user_ns, "system-ns", (json_int_t)exited->system_ns,
-	                  "memory-bytes", (json_int_t)exited->memory_bytes, "metrics", run_metrics(exec, name)));
-}
-
-static void run_judge(struct exec *exec, const struct vprof_agent_exited *exited)
-{
-	const char *name = exec->plan->arguments[0];
-	int status = (int)(exited->status & UINT8_MAX), number = (int)(exited->signal & INT8_MAX);
-
-	exec->status = status;
-	if (number != 0) {
-		exec->status = SIGNAL_STATUS + number;
-		exec->end_message = g_strdup_printf("%s was ended by signal %d (%s)", name, number, strsignal(number));
-	} else if (status != 0) {
-		exec->end_message = g_strdup_printf("%s exited with status %d", name, status);
-	}
-	if (exited->time_limit != 0) {
-		exec->status = TIME_LIMIT_STATUS;
-		g_free(exec->end_message);
-		exec->end_message =
-			g_strdup_printf("%s was ended: its time limit of %s is over", name, exec_options.time_limit);
-	}
-}
-
-static void run_exited(struct exec *exec, const struct vprof_agent_exited *exited)
-{
 	if (exec->state != EXEC_RUNNING || exited->run != exec->run)
 		return;
 	exec->deadline_ns = 0;
 	run_mark(exec, false, exited->time_ns);
-	run_keep(exec, exited);
-	run_judge(exec, exited);
+	metrics_end(exec->metrics);
+	json_array_append_new(exec->runs, exec_run_json(name, exited, exec->started_ns, exec->metrics));
+	exec->status = exec_run_status(exec->plan->arguments[0], exited, &exec->end_message);
 	if (exec->status == 0 && exec->run < runs_wanted(exec))
 		run_start(exec);
 	else
@@ -575,7 +523,7 @@ static void check_time(struct exec *exec)
 		exec->said_silence = true;
 	}
 	if (exec->state == EXEC_RUNNING && exec->deadline_ns != 0 && now_ns >= exec->deadline_ns)
-		exec_fail(exec, TIME_LIMIT_STATUS,
+		exec_fail(exec, EXEC_STATUS_TIME_LIMIT,
 		          g_strdup_printf(
 				  "the time limit of %s is over, and the agent in the guest does nothing about it",
 				  exec_options.time_limit));

@@ -17,6 +17,7 @@ enum exec_error {
 	EXEC_ERROR_AGENT, /* it did not do what was asked for */
 };
 
+#define EXEC_STATUS_TIME_LIMIT 124 /* as timeout(1) */
 /* As a shell reports that it could not run a command. */
 #define EXEC_STATUS_NOT_EXECUTABLE 126
 #define EXEC_STATUS_NOT_FOUND 127

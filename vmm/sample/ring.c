@@ -40,8 +40,8 @@ static bool ring_error(GError **error, const char *what)
 {
 	int errnum = errno;
 
-	g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(errnum), "cannot make a sample ring: %s: %s", what,
-	            g_strerror(errnum));
+	g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(errnum), "cannot make a sample ring: %s: %s",
+	            what, g_strerror(errnum));
 	return false;
 }
 

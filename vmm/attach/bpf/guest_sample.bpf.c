@@ -135,7 +135,7 @@ struct pt_regs___kernel {
 #define KERNEL_STACK_BYTES 0x4000ull /* a task's, at a multiple of that; an interrupt stack's, at any page */
 #define ENTRY_AREA_SHIFT 39          /* every processor's entry stacks, a page each (asm/cpu_entry_area.h) */
 #define ENTRY_AREA (0xfffffe0000000000ull >> ENTRY_AREA_SHIFT)
-#define KERNEL_HALF 63               /* the bit that addresses of the kernel have */
+#define KERNEL_HALF 63 /* the bit that addresses of the kernel have */
 #define OUTPUT_BYTES_MAX (sizeof(struct guest_sample) + GUEST_SAMPLE_MEMORY_BYTES_MAX)
 #define ERROR_NO_ROOM (-28) /* ENOSPC */
 

@@ -87,13 +87,13 @@ static bool same_module(const struct series *a, const struct series *b)
 	return strcmp(a->module, b->module) == 0;
 }
 
-static bool may_be_renamed(const struct change *gone, const struct change *new, double *distance)
+static bool may_be_renamed(const struct change *gone, const struct change *added, double *distance)
 {
-	const struct series *base = gone->base, *now = new->now;
+	const struct series *base = gone->base, *now = added->now;
 	double part;
 
-	if (base->mode != now->mode || new->now_median > RENAMED_FACTOR * gone->base_median ||
-	    gone->base_median > RENAMED_FACTOR *new->now_median)
+	if (base->mode != now->mode || added->now_median > RENAMED_FACTOR * gone->base_median ||
+	    gone->base_median > RENAMED_FACTOR * added->now_median)
 		return false;
 	if (strcmp(base->name, now->name) == 0)
 		part = 1;
@@ -108,10 +108,10 @@ GArray *fate_find_renamed(const struct change *only, size_t n)
 	GArray *pairs = g_array_new(FALSE, FALSE, sizeof(struct fate_pair));
 
 	for (guint gone = 0; gone < n; gone++)
-		for (guint new = 0; only[gone].base != NULL &&new < n; new ++) {
-			struct fate_pair pair = {.left = gone, .right = new};
+		for (guint added = 0; only[gone].base != NULL && added < n; added++) {
+			struct fate_pair pair = {.left = gone, .right = added};
 
-			if (only[new].base == NULL && may_be_renamed(&only[gone], &only[new], &pair.distance))
+			if (only[added].base == NULL && may_be_renamed(&only[gone], &only[added], &pair.distance))
 				g_array_append_val(pairs, pair);
 		}
 	pairs_choose(pairs, n, n);
