@@ -358,7 +358,8 @@ struct comparison *comparison_new(const struct measurements *base, const struct 
 	comparison->only = (struct change *)(void *)g_array_free(in.only, FALSE);
 	decide_which_stand(comparison, options->alpha);
 	fate_decide(comparison->only, comparison->n_only, comparison->functions, comparison->n_functions);
-	qsort(comparison->only, comparison->n_only, sizeof(struct change), changes_compare);
+	if (comparison->n_only > 0)
+		qsort(comparison->only, comparison->n_only, sizeof(struct change), changes_compare);
 	return comparison;
 }
 

@@ -252,6 +252,8 @@ void shift_discoveries(const double *p, size_t n, double rate, bool *stands)
 	g_autofree struct finding *findings = g_new(struct finding, n);
 	size_t n_stand = 0;
 
+	if (n == 0)
+		return;
 	for (size_t i = 0; i < n; i++)
 		findings[i] = (struct finding){.p = p[i], .index = i};
 	qsort(findings, n, sizeof(*findings), doubles_compare); /* p is the first member */
