@@ -18,7 +18,7 @@
 #include "units.h"
 
 static struct {
-	char *route, *duration;
+	char *route, *duration, *agent;
 	gboolean list, json, all, host;
 } given;
 
@@ -33,6 +33,8 @@ static const GOptionEntry options[] = {
 	{"route", 0, 0, G_OPTION_ARG_STRING, &given.route, "how to sample (default: the best that works)", "NAME"},
 	{"host", 0, 0, G_OPTION_ARG_NONE, &given.host,
          "name what the host's kernel and QEMU do for the guest, too, with call chains", NULL},
+	{"agent", 0, 0, G_OPTION_ARG_FILENAME, &given.agent,
+         "the socket of the guest's agent: record the phases that it marks", "SOCKET"},
 	{"duration", 0, 0, G_OPTION_ARG_STRING, &given.duration, "detach after this time, as 30s, 5m", "TIME"},
 	{"frequency", 'F', 0, G_OPTION_ARG_STRING, &record_options.frequency,
          "samples per second and vCPU (default: the route's)", "HZ"},
@@ -69,6 +71,7 @@ struct attachment {
 
 static void attachment_clear(struct attachment *attachment)
 {
+	agent_marks_free(attachment->loop.marks);
 	capture_free(attachment->capture);
 	engine_free(attachment->engine);
 	host_symbols_free(attachment->host);
@@ -159,6 +162,11 @@ static bool prepare(struct attachment *attachment, json_t *session, GError **err
 		attachment->capture = capture_new(attachment->engine, json_incref(session), error);
 	if (attachment->capture == NULL)
 		return false;
+	if (given.agent != NULL) {
+		attachment->loop.marks = agent_marks_new(given.agent, attachment->capture, error);
+		if (attachment->loop.marks == NULL)
+			return false;
+	}
 	attachment->kernel = load_kernel(attachment);
 	host_load(attachment);
 	say_attached(attachment);
@@ -249,6 +257,8 @@ static int conclude(struct attachment *attachment, const char *const *command_li
 	if (attachment->loop.stop_asked)
 		run_loop_signals_release();
 	say_end(attachment);
+	if (attachment->loop.marks != NULL)
+		agent_marks_say_end(attachment->loop.marks);
 	if (!finish_file(attachment, command_line, &error)) {
 		failure(error);
 		say("what was recorded until then is in %s", attachment->output);
@@ -318,9 +328,9 @@ static int attach_record_all(const char *const *domains)
 {
 	bool report = !record_options.no_report;
 
-	if (attach_engine_options.pid != 0 || attach_engine_options.kernel != NULL)
+	if (attach_engine_options.pid != 0 || attach_engine_options.kernel != NULL || given.agent != NULL)
 		return usage_error(command_attach.name,
-		                   "--pid and --kernel are of one guest; attach to that by itself");
+		                   "--pid, --kernel and --agent are of one guest; attach to that by itself");
 	record_options.no_report = TRUE; /* of each; ours comes at the end */
 	return attach_several(domains, record_options.output, report, attach_record);
 }

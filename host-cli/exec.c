@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent_clock.h"
 #include "exec_output.h"
 #include "exec_run.h"
-#include "guest_clock.h"
 #include "lib/agent/agent_stream.h"
 #include "lib/agent/metrics.h"
 #include "lib/record/clock.h"
@@ -19,7 +19,6 @@
 
 #define CLOCK_PINGS 4u /* before the first run */
 #define RECEIVE_BYTES 16384u
-#define PING_INTERVAL_NS UINT64_C(1000000000)
 #define MAPPINGS_SHARE 20u                        /* of the time that an answer takes: the wait after it */
 #define MAPPINGS_SECOND_NS UINT64_C(100000000)    /* after the first time, when the loader is still at work */
 #define SILENCE_NS UINT64_C(30000000000)          /* of an agent that is asked every second */
@@ -55,10 +54,8 @@ struct exec {
 	bool input_open;
 	size_t input_room;
 	/* Times of our clock; 0: none. */
-	struct guest_clock clock;
-	unsigned pongs;
-	bool asking;
-	uint64_t asked_ns, heard_ns, deadline_ns, started_ns;
+	struct agent_clock clock;
+	uint64_t heard_ns, deadline_ns, started_ns;
 	bool asking_mappings;
 	uint64_t mappings_asked_ns, mappings_wait_ns;
 	unsigned mappings_asks; /* that were answered, of this run */
@@ -255,7 +252,7 @@ static void ask_mappings(struct exec *exec, uint32_t pid)
 
 static uint64_t host_time(const struct exec *exec, uint64_t guest_ns)
 {
-	return guest_clock_to_host(&exec->clock, guest_ns);
+	return guest_clock_to_host(&exec->clock.clock, guest_ns);
 }
 
 static void run_mark(struct exec *exec, bool begins, uint64_t guest_ns)
@@ -313,39 +310,27 @@ static void run_exited(struct exec *exec, const struct vprof_agent_exited *exite
 
 /* ---- what the agent says ---- */
 
-static void ask_time(struct exec *exec)
-{
-	exec->asking = true;
-	exec->asked_ns = clock_ns(CLOCK_MONOTONIC);
-	agent_say_ping(exec->to_agent, exec->asked_ns);
-}
-
 static void take_hello(struct exec *exec)
 {
 	if (exec->state != EXEC_BOOTING)
 		return;
 	exec->state = EXEC_ASKING;
-	ask_time(exec);
+	agent_clock_ask(&exec->clock, exec->to_agent);
 }
 
 static void take_pong(struct exec *exec, const struct vprof_agent_pong *pong)
 {
-	if (!exec->asking || pong->cookie != exec->asked_ns)
+	if (!agent_clock_take(&exec->clock, pong) || exec->state != EXEC_ASKING)
 		return;
-	exec->asking = false;
-	guest_clock_add(&exec->clock, pong->cookie, pong->time_ns, clock_ns(CLOCK_MONOTONIC));
-	exec->pongs++;
-	if (exec->state != EXEC_ASKING)
-		return;
-	if (exec->pongs < CLOCK_PINGS)
-		ask_time(exec);
+	if (exec->clock.pongs < CLOCK_PINGS)
+		agent_clock_ask(&exec->clock, exec->to_agent);
 	else
 		run_start(exec);
 }
 
 static void take_mark(struct exec *exec, const struct vprof_agent_mark *mark, const char *name)
 {
-	if ((mark->kind == VPROF_AGENT_MARK_BEGIN || mark->kind == VPROF_AGENT_MARK_END) && exec->clock.known)
+	if ((mark->kind == VPROF_AGENT_MARK_BEGIN || mark->kind == VPROF_AGENT_MARK_END) && exec->clock.clock.known)
 		exec->hooks.mark(name, mark->kind == VPROF_AGENT_MARK_BEGIN, host_time(exec, mark->time_ns),
 		                 exec->hooks.data);
 }
@@ -367,7 +352,7 @@ static void take_mappings(struct exec *exec, const struct agent_message *message
 	exec->asking_mappings = false;
 	exec->mappings_wait_ns = (clock_ns(CLOCK_MONOTONIC) - exec->mappings_asked_ns) * MAPPINGS_SHARE;
 	exec->mappings_wait_ns =
-		MAX(exec->mappings_wait_ns, exec->mappings_asks++ == 0 ? MAPPINGS_SECOND_NS : PING_INTERVAL_NS);
+		MAX(exec->mappings_wait_ns, exec->mappings_asks++ == 0 ? MAPPINGS_SECOND_NS : AGENT_CLOCK_INTERVAL_NS);
 }
 
 static void take_message(struct exec *exec, const struct agent_message *message)
@@ -513,8 +498,8 @@ static void check_time(struct exec *exec)
 {
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
-	if (exec->state == EXEC_RUNNING && !exec->asking && now_ns - exec->asked_ns >= PING_INTERVAL_NS)
-		ask_time(exec);
+	if (exec->state == EXEC_RUNNING && agent_clock_is_due(&exec->clock))
+		agent_clock_ask(&exec->clock, exec->to_agent);
 	if (exec->state == EXEC_RUNNING && !exec->asking_mappings &&
 	    now_ns - exec->mappings_asked_ns >= exec->mappings_wait_ns)
 		ask_mappings(exec, exec->mappings_asks < 2 ? exec->pid : 0);

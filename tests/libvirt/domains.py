@@ -131,7 +131,7 @@ class Session(libvirt.LibvirtTest):
         kernel.write_bytes(harness.guest("user_shares").read_bytes())
         (home / "domain.xml").write_text(libvirt.DOMAIN.format(
             name="mine", accelerator="qemu", memory=64, vcpus=1, machine="pc", current="", kernel=kernel, append="",
-            initrd="", console=home / "console", backing=""))
+            initrd="", console=home / "console", backing="", devices=""))
         self.folder.chmod(0o711)
         for path in [home, *home.rglob("*")]:
             os.chown(path, self.USER, self.USER)

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# initramfs.sh FILE [INIT [MODULE]]: writes an uncompressed initramfs with a static busybox, and a kernel module. Its /init
-# is INIT, a script; without one, it says which processors are online and which kernel runs, does a little work as a program would, and ends the
-# machine: by ACPI if there is ACPI, else by a reboot.
+# initramfs.sh FILE [INIT [FILE...]]: writes an uncompressed initramfs with a static busybox, and in /bin what else is named:
+# kernel modules, static programs. Its /init is INIT, a script; without one, it says which processors are online and which
+# kernel runs, does a little work as a program would, and ends the machine: by ACPI if there is ACPI, else by a reboot.
 set -eu
 busybox=$(command -v busybox) || { echo "initramfs: busybox is missing; install the package busybox-static" >&2; exit 77; }
+to=$1
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 
@@ -26,5 +27,5 @@ exec busybox reboot -f
 INIT
 [ $# -lt 2 ] || cp "$2" "$root/init"
 chmod +x "$root/init"
-[ $# -lt 3 ] || cp "$3" "$root/bin"
-bsdtar -cf "$1" --format newc --uid 0 --gid 0 -C "$root" bin dev init proc sys
+[ $# -lt 3 ] || { shift 2; cp "$@" "$root/bin"; }
+bsdtar -cf "$to" --format newc --uid 0 --gid 0 -C "$root" bin dev init proc sys

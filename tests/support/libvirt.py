@@ -47,7 +47,7 @@ DOMAIN = """<domain type='{accelerator}'>
   <devices>
     <emulator>/usr/bin/qemu-system-x86_64</emulator>
     <serial type='file'><source path='{console}'/><target port='0'/></serial>
-    <memballoon model='none'/>
+    <memballoon model='none'/>{devices}
   </devices>
 </domain>
 """
@@ -140,13 +140,13 @@ class Libvirt:
         return result
 
     def create(self, name, kernel, initrd=None, append="", accelerator="qemu", vcpus=1, vcpus_now=None, memory=256,
-               machine="pc", backing="", paused=False):
+               machine="pc", backing="", devices="", paused=False):
         """Starts a transient domain. Its console goes to the file that is returned."""
         console = self.folder / f"{name}.console"
         text = DOMAIN.format(name=name, accelerator=accelerator, memory=memory, vcpus=vcpus, machine=machine,
                              current=f" current='{vcpus_now}'" if vcpus_now else "", kernel=kernel, append=append,
                              initrd=f"\n    <initrd>{initrd}</initrd>" if initrd else "", console=console,
-                             backing=backing)
+                             backing=backing, devices=devices)
         xml = self.folder / f"{name}.xml"
         xml.write_text(text)
         self.virsh("create", xml, *(["--paused"] if paused else []))
