@@ -123,8 +123,8 @@ class Linux(harness.ProgramTest):
         known = sum(weight for (_, root), weight in roots.items() if root == "_start" or re.match(ROOTS, root))
         self.assertGreater(known, ROOTED_MIN * roots.total())
         threads = {comm: weight for (comm, root), weight in roots.items() if root == "ret_from_fork"}
-        # __switch_to has the new thread's stack a little before it says so.
-        self.assertLess(threads.get("init", 0), max(0.5 * sum(threads.values()), 0.002 * roots.total()), threads)
+        # __switch_to has the new thread's stack some time before it says so: some are the former task's.
+        self.assertLess(threads.get("init", 0), 0.75 * sum(threads.values()), threads)
         self.assertEqual({comm for comm, root in roots if root == "_start"}, {"init"})
 
     def check_faults(self):
