@@ -6,7 +6,9 @@
 #include "guest_clock.h"
 #include "lib/agent/agent_stream.h"
 
-#define AGENT_CLOCK_INTERVAL_NS UINT64_C(1000000000) /* between questions that keep it right */
+/* Between questions that keep it right: longer where answers take long, which is the guest's time. */
+#define AGENT_CLOCK_INTERVAL_MIN_NS UINT64_C(1000000000)
+#define AGENT_CLOCK_INTERVAL_MAX_NS UINT64_C(10000000000)
 
 /* All zero: never asked. */
 struct agent_clock {
@@ -14,11 +16,12 @@ struct agent_clock {
 	unsigned pongs; /* answers */
 	bool asking;
 	uint64_t asked_ns; /* CLOCK_MONOTONIC */
+	uint64_t wait_ns;  /* from the last question to the next one; 0: nothing is known yet */
 };
 
 /* Appends a question to what goes to the agent. */
 void agent_clock_ask(struct agent_clock *clock, GByteArray *to_agent);
-/* Whether none is open and the last one is AGENT_CLOCK_INTERVAL_NS old. */
+/* Whether none is open and it is time for another. */
 bool agent_clock_is_due(const struct agent_clock *clock);
 /* Takes an answer; false when it is to no question of ours. */
 bool agent_clock_take(struct agent_clock *clock, const struct vprof_agent_pong *pong);

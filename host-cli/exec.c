@@ -21,7 +21,7 @@
 #define RECEIVE_BYTES 16384u
 #define MAPPINGS_SHARE 20u                        /* of the time that an answer takes: the wait after it */
 #define MAPPINGS_SECOND_NS UINT64_C(100000000)    /* after the first time, when the loader is still at work */
-#define SILENCE_NS UINT64_C(30000000000)          /* of an agent that is asked every second */
+#define SILENCE_NS UINT64_C(30000000000)          /* of an agent that is asked every ten seconds at least */
 #define TIME_LIMIT_GRACE_NS UINT64_C(20000000000) /* the agent's own, and more */
 #define POWER_OFF_NS UINT64_C(20000000000)
 
@@ -351,8 +351,8 @@ static void take_mappings(struct exec *exec, const struct agent_message *message
 		return;
 	exec->asking_mappings = false;
 	exec->mappings_wait_ns = (clock_ns(CLOCK_MONOTONIC) - exec->mappings_asked_ns) * MAPPINGS_SHARE;
-	exec->mappings_wait_ns =
-		MAX(exec->mappings_wait_ns, exec->mappings_asks++ == 0 ? MAPPINGS_SECOND_NS : AGENT_CLOCK_INTERVAL_NS);
+	exec->mappings_wait_ns = MAX(exec->mappings_wait_ns,
+	                             exec->mappings_asks++ == 0 ? MAPPINGS_SECOND_NS : AGENT_CLOCK_INTERVAL_MIN_NS);
 }
 
 static void take_message(struct exec *exec, const struct agent_message *message)
