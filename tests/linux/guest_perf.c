@@ -55,17 +55,18 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static int event_open(uint64_t config, bool user_only, uint64_t period)
+/* `leader`: of the group that it counts with, from the same moment on; -1: it leads one. */
+static int event_open(uint64_t config, bool user_only, uint64_t period, int leader)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_HARDWARE,
 	                               .size = sizeof(attr),
 	                               .config = config,
 	                               .sample_period = period,
 	                               .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID,
-	                               .disabled = 1,
+	                               .disabled = leader < 0,
 	                               .exclude_kernel = user_only,
 	                               .exclude_hv = 1};
-	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, leader, 0);
 }
 
 static void work(void)
@@ -116,8 +117,8 @@ static struct result ring_read(const struct perf_event_mmap_page *ring)
 static void profile(bool user_only)
 {
 	const char *name = user_only ? "user" : "all";
-	int fd = event_open(PERF_COUNT_HW_CPU_CYCLES, user_only, PERIOD);
-	int counter = event_open(PERF_COUNT_HW_REF_CPU_CYCLES, false, 0);
+	int fd = event_open(PERF_COUNT_HW_CPU_CYCLES, user_only, PERIOD, -1);
+	int counter = event_open(PERF_COUNT_HW_REF_CPU_CYCLES, false, 0, fd);
 	void *ring = mmap(NULL, (1 + RING_PAGES) * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (fd < 0 || counter < 0 || ring == MAP_FAILED) {
 		printf("perf: %s: cannot open cycles: %m\n", name);
@@ -125,10 +126,8 @@ static void profile(bool user_only)
 	}
 	uint64_t begin = now_ns(), cycles = 0, reference = 0;
 	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
-	ioctl(counter, PERF_EVENT_IOC_ENABLE, 0);
 	work();
 	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-	ioctl(counter, PERF_EVENT_IOC_DISABLE, 0);
 	uint64_t ns = now_ns() - begin;
 	if (read(fd, &cycles, sizeof(cycles)) != sizeof(cycles) ||
 	    read(counter, &reference, sizeof(reference)) != sizeof(reference))
@@ -161,7 +160,7 @@ int main(void)
 	never_throttle();
 	profile(false);
 	profile(true);
-	int absent = event_open(PERF_COUNT_HW_INSTRUCTIONS, false, 0);
+	int absent = event_open(PERF_COUNT_HW_INSTRUCTIONS, false, 0, -1);
 	printf("perf: instructions: %s\n", absent < 0 ? "not there" : "there");
 	reboot(RB_AUTOBOOT);
 	return 1;
