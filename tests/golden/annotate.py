@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """vprof annotate with code that an assembler makes for the recordings of make_recordings: a kernel and a program."""
+import http.server
 import json
+import os
 import pathlib
 import subprocess
+import threading
 
 import harness
 from harness import BIN, VPROF
@@ -133,6 +136,51 @@ class Annotate(harness.ProgramTest):
                       "# code     root/usr/bin/bench, 0x401100, 9 bytes", out)
         self.assertIn("  50.00%          2         4  addq    $1, %rax\n", out)
         self.assertIn("  50.00%          2         8  retq\n", out)
+
+    def debuginfod(self, files):
+        """A server of `files`, by their build-ids, and the environment that names it; what it was asked for."""
+        asked = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append(self.path)
+                content = files.get(self.path)
+                self.send_response(200 if content else 404)
+                self.end_headers()
+                self.wfile.write(content or b"")
+
+            def log_message(self, *arguments):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return asked, os.environ | {"DEBUGINFOD_URLS": f"http://127.0.0.1:{server.server_address[1]}", "no_proxy": "*",
+                                    "DEBUGINFOD_CACHE_PATH": str(self.folder / "cache")}
+
+    def test_debuginfod(self):
+        """A program of which this host has no copy comes from a server, for its names and for its code."""
+        version = subprocess.run([VPROF, "version"], capture_output=True, text=True, check=True).stdout
+        harness.need("debuginfod" in version, "vprof was built without libdebuginfod")
+        self.assemble("served", PROGRAM.replace("checksum", "checksum_served"), PROGRAM_ID, "0x401000")
+        served = f"/buildid/{PROGRAM_ID}/executable"
+        asked, environment = self.debuginfod({served: (self.folder / "served").read_bytes()})
+        command = VPROF, "report", "-i", "mappings.data", "--sort", "sym", "--debuginfod"
+        out = self.run_program(*command, cwd=self.folder, env=environment)[0]
+        self.assertRegex(out, r"(?m)^ *33.33% +4 +checksum_served$")
+        self.assertEqual(asked[:2], [f"/buildid/{PROGRAM_ID}/debuginfo", served])
+        out = self.run_program(VPROF, "annotate", "-i", "mappings.data", "--debuginfod", "checksum_served", cwd=self.folder,
+                               env=environment)[0]
+        self.assertIn("# code     what debuginfod has, 0x401100, 9 bytes", out)
+        # It is asked for once, and a server without it is no failure.
+        self.assertEqual(asked.count(served), 1)
+        _, environment = self.debuginfod({})
+        environment["DEBUGINFOD_CACHE_PATH"] = str(self.folder / "empty")
+        out = self.run_program(*command, cwd=self.folder, env=environment)[0]
+        self.assertRegex(out, r"(?m)^ *33.33% +4 +checksum$")
 
     def test_another_build_is_refused(self):
         self.assemble("vmlinux", KERNEL, 40 * "1", "0xffffffff81000000")
