@@ -3,8 +3,6 @@
 
 #include "lib/record/clock.h"
 
-#define ANSWER_SHARE 20u /* of the time that an answer takes: the wait after the question */
-
 void agent_clock_ask(struct agent_clock *clock, GByteArray *to_agent)
 {
 	clock->asking = true;
@@ -25,8 +23,18 @@ bool agent_clock_take(struct agent_clock *clock, const struct vprof_agent_pong *
 	if (!clock->asking || pong->cookie != clock->asked_ns)
 		return false;
 	clock->asking = false;
-	clock->wait_ns = MIN(ANSWER_SHARE * (now_ns - clock->asked_ns), AGENT_CLOCK_INTERVAL_MAX_NS);
+	clock->wait_ns = MIN(AGENT_ANSWER_SHARE * (now_ns - clock->asked_ns), AGENT_CLOCK_INTERVAL_MAX_NS);
 	guest_clock_add(&clock->clock, pong->cookie, pong->time_ns, now_ns);
 	clock->pongs++;
+	return true;
+}
+
+bool agent_clock_mark(const struct agent_clock *clock, const struct vprof_agent_mark *mark, bool *begins,
+                      uint64_t *time_ns)
+{
+	if ((mark->kind != VPROF_AGENT_MARK_BEGIN && mark->kind != VPROF_AGENT_MARK_END) || !clock->clock.known)
+		return false;
+	*begins = mark->kind == VPROF_AGENT_MARK_BEGIN;
+	*time_ns = guest_clock_to_host(&clock->clock, mark->time_ns);
 	return true;
 }

@@ -3,23 +3,18 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "agent_clock.h"
+#include "agent_link.h"
 #include "exec_output.h"
 #include "exec_run.h"
-#include "lib/agent/agent_stream.h"
 #include "lib/agent/metrics.h"
 #include "lib/record/clock.h"
-#include "measured_run.h"
 #include "message.h"
 #include "text.h"
 
-#define CLOCK_PINGS 4u /* before the first run */
-#define RECEIVE_BYTES 16384u
-#define MAPPINGS_SHARE 20u                        /* of the time that an answer takes: the wait after it */
+#define CLOCK_PINGS 4u                            /* before the first run */
 #define MAPPINGS_SECOND_NS UINT64_C(100000000)    /* after the first time, when the loader is still at work */
 #define SILENCE_NS UINT64_C(30000000000)          /* of an agent that is asked every ten seconds at least */
 #define TIME_LIMIT_GRACE_NS UINT64_C(20000000000) /* the agent's own, and more */
@@ -40,9 +35,7 @@ _Static_assert(ENTRY_OUTPUT + 2 == EXEC_POLL_ENTRIES, "two outputs");
 struct exec {
 	const struct exec_plan *plan;
 	struct exec_hooks hooks;
-	int fd;
-	struct agent_stream *stream;
-	GByteArray *to_agent;
+	struct agent_link link;
 	struct exec_output *outputs[2];
 	struct metrics *metrics; /* of this run */
 	enum exec_state state;
@@ -71,9 +64,7 @@ struct exec *exec_new(const struct exec_plan *plan, int fd)
 	struct exec *exec = g_new0(struct exec, 1);
 
 	exec->plan = plan;
-	exec->fd = fd;
-	exec->stream = agent_stream_new();
-	exec->to_agent = g_byte_array_new();
+	agent_link_init(&exec->link, fd);
 	exec->outputs[0] = exec_output_new(STDOUT_FILENO);
 	exec->outputs[1] = exec_output_new(STDERR_FILENO);
 	exec->input_is_terminal = isatty(STDIN_FILENO);
@@ -88,13 +79,10 @@ void exec_free(struct exec *exec)
 		return;
 	for (size_t i = 0; i < 2; i++)
 		exec_output_free(exec->outputs[i]);
-	agent_stream_free(exec->stream);
+	agent_link_clear(&exec->link);
 	metrics_free(exec->metrics);
-	g_byte_array_unref(exec->to_agent);
 	json_decref(exec->runs);
 	g_free(exec->end_message);
-	if (exec->fd >= 0)
-		close(exec->fd);
 	g_free(exec);
 }
 
@@ -203,7 +191,7 @@ static void exec_end(struct exec *exec)
 	window_close(exec);
 	exec->state = EXEC_ENDING;
 	exec->deadline_ns = clock_ns(CLOCK_MONOTONIC) + POWER_OFF_NS;
-	agent_say_power_off(exec->to_agent);
+	agent_say_power_off(exec->link.to_agent);
 }
 
 /* Input belongs to a single run; several would each get a part of it. */
@@ -212,7 +200,7 @@ static void input_begin(struct exec *exec)
 	exec->input_open = runs_wanted(exec) == 1;
 	exec->input_room = 0;
 	if (!exec->input_open)
-		agent_say_stdin_end(exec->to_agent);
+		agent_say_stdin_end(exec->link.to_agent);
 }
 
 static void run_start(struct exec *exec)
@@ -236,7 +224,7 @@ static void run_start(struct exec *exec)
 			return;
 		}
 	}
-	if (!agent_say_run(exec->to_agent, &order, &error))
+	if (!agent_say_run(exec->link.to_agent, &order, &error))
 		exec_fail_error(exec, error);
 }
 
@@ -247,7 +235,7 @@ static void ask_mappings(struct exec *exec, uint32_t pid)
 		return;
 	exec->asking_mappings = true;
 	exec->mappings_asked_ns = clock_ns(CLOCK_MONOTONIC);
-	agent_say_mappings(exec->to_agent, pid);
+	agent_say_mappings(exec->link.to_agent, pid);
 }
 
 static uint64_t host_time(const struct exec *exec, uint64_t guest_ns)
@@ -315,7 +303,7 @@ static void take_hello(struct exec *exec)
 	if (exec->state != EXEC_BOOTING)
 		return;
 	exec->state = EXEC_ASKING;
-	agent_clock_ask(&exec->clock, exec->to_agent);
+	agent_clock_ask(&exec->clock, exec->link.to_agent);
 }
 
 static void take_pong(struct exec *exec, const struct vprof_agent_pong *pong)
@@ -323,16 +311,18 @@ static void take_pong(struct exec *exec, const struct vprof_agent_pong *pong)
 	if (!agent_clock_take(&exec->clock, pong) || exec->state != EXEC_ASKING)
 		return;
 	if (exec->clock.pongs < CLOCK_PINGS)
-		agent_clock_ask(&exec->clock, exec->to_agent);
+		agent_clock_ask(&exec->clock, exec->link.to_agent);
 	else
 		run_start(exec);
 }
 
 static void take_mark(struct exec *exec, const struct vprof_agent_mark *mark, const char *name)
 {
-	if ((mark->kind == VPROF_AGENT_MARK_BEGIN || mark->kind == VPROF_AGENT_MARK_END) && exec->clock.clock.known)
-		exec->hooks.mark(name, mark->kind == VPROF_AGENT_MARK_BEGIN, host_time(exec, mark->time_ns),
-		                 exec->hooks.data);
+	uint64_t time_ns;
+	bool begins;
+
+	if (agent_clock_mark(&exec->clock, mark, &begins, &time_ns))
+		exec->hooks.mark(name, begins, time_ns, exec->hooks.data);
 }
 
 static void take_output(struct exec *exec, unsigned stream, const uint8_t *bytes, size_t n)
@@ -350,7 +340,7 @@ static void take_mappings(struct exec *exec, const struct agent_message *message
 	if (message->type != VPROF_AGENT_MAPPINGS_END || !exec->asking_mappings)
 		return;
 	exec->asking_mappings = false;
-	exec->mappings_wait_ns = (clock_ns(CLOCK_MONOTONIC) - exec->mappings_asked_ns) * MAPPINGS_SHARE;
+	exec->mappings_wait_ns = (clock_ns(CLOCK_MONOTONIC) - exec->mappings_asked_ns) * AGENT_ANSWER_SHARE;
 	exec->mappings_wait_ns = MAX(exec->mappings_wait_ns,
 	                             exec->mappings_asks++ == 0 ? MAPPINGS_SECOND_NS : AGENT_CLOCK_INTERVAL_MIN_NS);
 }
@@ -401,7 +391,7 @@ static void take_messages(struct exec *exec)
 	struct agent_message message;
 	GError *error = NULL;
 
-	while (exec->state != EXEC_FAILED && agent_stream_next(exec->stream, &message, &error))
+	while (exec->state != EXEC_FAILED && agent_stream_next(exec->link.stream, &message, &error))
 		take_message(exec, &message);
 	if (error != NULL && exec->state != EXEC_FAILED)
 		exec_fail_error(exec, g_steal_pointer(&error));
@@ -411,24 +401,12 @@ static void take_messages(struct exec *exec)
 /* False when there is nothing now. */
 static bool receive(struct exec *exec)
 {
-	uint8_t bytes[RECEIVE_BYTES];
-	ssize_t n = recv(exec->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-
-	if (n <= 0)
+	if (agent_link_receive(&exec->link) <= 0)
 		return false;
 	exec->heard_ns = clock_ns(CLOCK_MONOTONIC);
 	exec->said_silence = false;
-	agent_stream_put(exec->stream, bytes, (size_t)n);
 	take_messages(exec);
 	return true;
-}
-
-static void transmit(struct exec *exec)
-{
-	ssize_t n = send(exec->fd, exec->to_agent->data, exec->to_agent->len, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-	if (n > 0)
-		g_byte_array_remove_range(exec->to_agent, 0, (guint)n);
 }
 
 void exec_guest_ended(struct exec *exec)
@@ -449,11 +427,11 @@ static void input_read(struct exec *exec)
 		return;
 	if (n <= 0) {
 		exec->input_open = false;
-		agent_say_stdin_end(exec->to_agent);
+		agent_say_stdin_end(exec->link.to_agent);
 		return;
 	}
 	exec->input_room -= (size_t)n;
-	agent_say_stdin(exec->to_agent, bytes, (size_t)n);
+	agent_say_stdin(exec->link.to_agent, bytes, (size_t)n);
 }
 
 static void output_write(struct exec *exec, size_t i)
@@ -467,7 +445,7 @@ bool exec_signal(struct exec *exec, int number)
 {
 	if (exec->state != EXEC_RUNNING)
 		return false;
-	agent_say_signal(exec->to_agent, number);
+	agent_say_signal(exec->link.to_agent, number);
 	return true;
 }
 
@@ -482,12 +460,10 @@ static bool wants_input(const struct exec *exec)
 
 void exec_poll(const struct exec *exec, struct pollfd entries[EXEC_POLL_ENTRIES])
 {
-	short agent = exec->to_agent->len != 0 ? POLLOUT : 0;
-
 	/* A reader of ours that does not keep up makes the command wait. */
-	if (!exec_output_is_full(exec->outputs[0]) && !exec_output_is_full(exec->outputs[1]))
-		agent |= POLLIN;
-	entries[ENTRY_AGENT] = (struct pollfd){.fd = exec->fd, .events = agent};
+	bool full = exec_output_is_full(exec->outputs[0]) || exec_output_is_full(exec->outputs[1]);
+
+	entries[ENTRY_AGENT] = agent_link_poll(&exec->link, full ? 0 : POLLIN);
 	entries[ENTRY_INPUT] = (struct pollfd){.fd = wants_input(exec) ? STDIN_FILENO : -1, .events = POLLIN};
 	for (size_t i = 0; i < 2; i++)
 		entries[ENTRY_OUTPUT + i] = exec_output_poll(exec->outputs[i]);
@@ -499,7 +475,7 @@ static void check_time(struct exec *exec)
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
 	if (exec->state == EXEC_RUNNING && agent_clock_is_due(&exec->clock))
-		agent_clock_ask(&exec->clock, exec->to_agent);
+		agent_clock_ask(&exec->clock, exec->link.to_agent);
 	if (exec->state == EXEC_RUNNING && !exec->asking_mappings &&
 	    now_ns - exec->mappings_asked_ns >= exec->mappings_wait_ns)
 		ask_mappings(exec, exec->mappings_asks < 2 ? exec->pid : 0);
@@ -524,8 +500,7 @@ void exec_serve(struct exec *exec, const struct pollfd entries[EXEC_POLL_ENTRIES
 		if (entries[ENTRY_OUTPUT + i].revents != 0)
 			output_write(exec, i);
 	check_time(exec);
-	if (exec->to_agent->len != 0)
-		transmit(exec);
+	agent_link_transmit(&exec->link);
 }
 
 bool exec_wants_end(const struct exec *exec)

@@ -25,8 +25,7 @@ struct exec_hooks {
 	void (*end)(void *data);
 	/* A phase begins or ends, at a time of our CLOCK_MONOTONIC. */
 	void (*mark)(const char *name, bool begins, uint64_t time_ns, void *data);
-	/* TASK, MAPPING and MAPPINGS_END, for which the agent is asked now and then while the command runs; NULL: not.
-	 */
+	/* TASK, MAPPING, MAPPINGS_END: what the agent is asked for now and then while the command runs; NULL: not. */
 	void (*mappings)(const struct agent_message *message, void *data);
 	void *data;
 };
@@ -48,8 +47,10 @@ bool exec_signal(struct exec *exec, int number);
 bool exec_has_started(const struct exec *exec);
 /* Output of the command waits that a terminal is to have. */
 bool exec_writes_here(const struct exec *exec);
-/* What it is at ("booting", "repeat-3 of 10"); NULL: a line about it would be in the way of what it prints or is told.
- * New string. */
+/*
+ * What it is at ("booting", "repeat-3 of 10"); NULL: a line about it would be in the way of what it prints or is told.
+ * New string.
+ */
 char *exec_progress(const struct exec *exec);
 /* Nothing more will come of the guest: it should be ended. */
 bool exec_wants_end(const struct exec *exec);
