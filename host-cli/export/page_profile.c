@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/profile/hash.h"
+#include "lib/profile/slices.h"
 
 /* From `time_ns` on, the samples are of these phases. */
 struct phase_change {
@@ -15,15 +16,12 @@ struct phase_change {
 #define ROWS_RECENT 4096u
 #define RECENT_CPU_STRIDE 509u /* so that nodes of several vCPUs do not meet */
 
-/* Of one event. A slice is a power of two of nanoseconds, aligned to it; two become one as the rows get too many. */
+/* Of one event. Slices are joined as the rows get too many, too. */
 struct row_set {
 	GHashTable *rows;                     /* of struct page_row, which are their own keys, owned */
 	struct page_row *recent[ROWS_RECENT]; /* by node and vCPU: a stack is seen again and again */
-	unsigned shift;
-	uint64_t first, last; /* slices */
+	struct slices slices;
 };
-
-#define SHIFT_AT_FIRST 10u /* slices of 1024 ns */
 
 struct reading {
 	struct page_recording *recording;
@@ -231,8 +229,7 @@ static void row_add_recent(struct row_set *set, const struct page_row *row)
 		*recent = row_add(set->rows, row);
 }
 
-/* Makes every slice `bits` powers of two longer. */
-static void slices_join(struct row_set *set, unsigned bits)
+static void rows_join(struct row_set *set, unsigned bits)
 {
 	GHashTable *joined = rows_new();
 	GHashTableIter iterator;
@@ -248,30 +245,23 @@ static void slices_join(struct row_set *set, unsigned bits)
 	g_hash_table_unref(set->rows);
 	memset(set->recent, 0, sizeof(set->recent));
 	set->rows = joined;
-	set->shift += bits;
-	set->first >>= bits;
-	set->last >>= bits;
+	slices_join(&set->slices, bits);
 }
 
-/* row->slice: its time in nanoseconds. */
-static void row_set_add(struct row_set *set, struct page_row *row)
+static void row_set_add(struct row_set *set, struct page_row *row, uint64_t time_ns)
 {
 	const bool is_first = g_hash_table_size(set->rows) == 0;
-	unsigned bits = 0;
+	unsigned bits = slices_reach(&set->slices, time_ns, is_first, PAGE_ROW_SLICES_MAX);
 
-	row->slice >>= set->shift;
-	set->first = is_first ? row->slice : MIN(set->first, row->slice);
-	set->last = is_first ? row->slice : MAX(set->last, row->slice);
-	while ((set->last >> bits) - (set->first >> bits) >= PAGE_ROW_SLICES_MAX)
-		bits++;
 	if (bits != 0)
-		slices_join(set, bits);
-	row->slice >>= bits;
+		rows_join(set, bits);
+	row->slice = slices_at(&set->slices, time_ns);
 	row_add_recent(set, row);
 	/* By half at once, lest it comes to this with every sample. */
 	if (g_hash_table_size(set->rows) > PAGE_ROWS_MAX)
-		while (set->last > set->first && set->shift < 63 && g_hash_table_size(set->rows) > PAGE_ROWS_MAX / 2)
-			slices_join(set, 1);
+		while (set->slices.last > set->slices.first && set->slices.shift < 63 &&
+		       g_hash_table_size(set->rows) > PAGE_ROWS_MAX / 2)
+			rows_join(set, 1);
 }
 
 static bool sample_read(const struct record_sample *sample, unsigned event, void *data)
@@ -284,13 +274,12 @@ static bool sample_read(const struct record_sample *sample, unsigned event, void
 		.cpu = sample->cpu,
 		.task = task_number(reading, sample),
 		.phase_set = phase_set_at(reading->changes, sample->time_ns),
-		.slice = sample->time_ns,
 		.samples = 1,
 		.period = sample->period,
 	};
 	bool is_first = recording->first_ns == 0 && recording->last_ns == 0;
 
-	row_set_add(&reading->rows[event], &row);
+	row_set_add(&reading->rows[event], &row, sample->time_ns);
 	timeline_add(reading->timelines[event], sample);
 	profile->samples++;
 	profile->period += sample->period;
@@ -354,7 +343,7 @@ static void reading_start(struct reading *reading, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		reading->trees[i] = call_tree_new();
 		call_tree_by_file(reading->trees[i], recording->input->mappings);
-		reading->rows[i] = (struct row_set){.rows = rows_new(), .shift = SHIFT_AT_FIRST};
+		reading->rows[i] = (struct row_set){.rows = rows_new(), .slices.shift = SLICES_SHIFT_AT_FIRST};
 		reading->timelines[i] = timeline_new();
 	}
 	phases_read(reading);
@@ -372,7 +361,7 @@ static void reading_finish(struct reading *reading)
 		profile->nodes = call_tree_resolve_numbers(reading->trees[i], recording->input->resolver,
 		                                           &profile->n_nodes, &node_of);
 		rows_resolve(profile, reading->rows[i].rows, node_of);
-		profile->row_slice_ns = UINT64_C(1) << reading->rows[i].shift;
+		profile->row_slice_ns = slices_ns(&reading->rows[i].slices);
 		profile->cells = timeline_cells(reading->timelines[i], &profile->n_cells);
 		profile->slice_ns = timeline_slice_ns(reading->timelines[i]);
 		call_tree_free(reading->trees[i]);

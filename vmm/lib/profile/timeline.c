@@ -7,14 +7,12 @@
 #include <vprof/exit.h>
 
 #include "lib/profile/hash.h"
-
-#define SHIFT_AT_FIRST 10u /* slices of 1024 ns */
+#include "lib/profile/slices.h"
 
 struct timeline {
 	GHashTable *cells;            /* of struct timeline_cell, which are their own keys, owned */
 	struct timeline_cell *recent; /* that of the last sample; NULL: none since slices were joined */
-	unsigned shift;               /* a slice has 1 << shift ns */
-	uint64_t first, last;         /* slices */
+	struct slices slices;
 };
 
 static guint cell_hash(gconstpointer key)
@@ -43,7 +41,7 @@ struct timeline *timeline_new(void)
 	struct timeline *timeline = g_new0(struct timeline, 1);
 
 	timeline->cells = cells_new();
-	timeline->shift = SHIFT_AT_FIRST;
+	timeline->slices.shift = SLICES_SHIFT_AT_FIRST;
 	return timeline;
 }
 
@@ -69,8 +67,7 @@ static struct timeline_cell *cells_put(GHashTable *cells, const struct timeline_
 	return known;
 }
 
-/* Makes every slice `bits` powers of two longer. */
-static void slices_join(struct timeline *timeline, unsigned bits)
+static void cells_join(struct timeline *timeline, unsigned bits)
 {
 	GHashTable *joined = cells_new();
 	GHashTableIter iterator;
@@ -86,32 +83,25 @@ static void slices_join(struct timeline *timeline, unsigned bits)
 	g_hash_table_unref(timeline->cells);
 	timeline->cells = joined;
 	timeline->recent = NULL;
-	timeline->shift += bits;
-	timeline->first >>= bits;
-	timeline->last >>= bits;
+	slices_join(&timeline->slices, bits);
 }
 
 void timeline_add(struct timeline *timeline, const struct record_sample *sample)
 {
 	struct timeline_cell cell = {
-		.slice = sample->time_ns >> timeline->shift,
 		.cpu = sample->cpu,
 		.mode = profile_mode_of(sample->misc),
 		.period = sample->period,
 	};
 	bool is_first = g_hash_table_size(timeline->cells) == 0;
-	unsigned bits = 0;
+	unsigned bits = slices_reach(&timeline->slices, sample->time_ns, is_first, TIMELINE_SLICES_MAX);
 
 	if (cell.mode == PROFILE_HYPERVISOR)
 		cell.exit_reason =
 			vprof_exit_is_host(sample->ip) ? VPROF_EXIT_REASON_VMM : vprof_exit_reason(sample->ip);
-	timeline->first = is_first ? cell.slice : MIN(timeline->first, cell.slice);
-	timeline->last = is_first ? cell.slice : MAX(timeline->last, cell.slice);
-	while ((timeline->last >> bits) - (timeline->first >> bits) >= TIMELINE_SLICES_MAX)
-		bits++;
 	if (bits != 0)
-		slices_join(timeline, bits);
-	cell.slice >>= bits;
+		cells_join(timeline, bits);
+	cell.slice = slices_at(&timeline->slices, sample->time_ns);
 	if (timeline->recent != NULL && cell_equal(timeline->recent, &cell))
 		timeline->recent->period += cell.period;
 	else
@@ -148,5 +138,5 @@ struct timeline_cell *timeline_cells(const struct timeline *timeline, size_t *n)
 
 uint64_t timeline_slice_ns(const struct timeline *timeline)
 {
-	return UINT64_C(1) << timeline->shift;
+	return slices_ns(&timeline->slices);
 }
