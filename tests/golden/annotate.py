@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """vprof annotate with code that an assembler makes for the recordings of make_recordings: a kernel and a program."""
-import http.server
 import json
 import os
 import pathlib
 import subprocess
-import threading
 
 import harness
+import web_server
 from harness import BIN, VPROF
 
 # clock.data has 16 samples in memcpy, in turn on its first four bytes; start_kernel is 0x100 below it.
@@ -66,10 +65,9 @@ MEMCPY = """\
 class Annotate(harness.ProgramTest):
     def setUp(self):
         super().setUp()
-        version = subprocess.run([VPROF, "version"], capture_output=True, text=True, check=True).stdout
-        harness.need("capstone" in version, "vprof was built without capstone")
+        harness.need(harness.built_with("capstone"), "vprof was built without capstone")
         harness.need_program("cc", "gcc")
-        self.has_lines = "libdw" in version
+        self.has_lines = harness.built_with("libdw")
         subprocess.run([BIN / "make_recordings"], cwd=self.folder, check=True)
 
     def assemble(self, name, source, build_id, address, debug="-g", more=()):
@@ -141,30 +139,19 @@ class Annotate(harness.ProgramTest):
         """A server of `files`, by their build-ids, and the environment that names it; what it was asked for."""
         asked = []
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                asked.append(self.path)
-                content = files.get(self.path)
-                self.send_response(200 if content else 404)
-                self.end_headers()
-                self.wfile.write(content or b"")
+        def respond(handler):
+            asked.append(handler.path)
+            content = files.get(handler.path)
+            handler.send_response(200 if content else 404)
+            handler.end_headers()
+            handler.wfile.write(content or b"")
 
-            def log_message(self, *arguments):
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        self.addCleanup(thread.join)
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        return asked, os.environ | {"DEBUGINFOD_URLS": f"http://127.0.0.1:{server.server_address[1]}", "no_proxy": "*",
+        return asked, os.environ | {"DEBUGINFOD_URLS": web_server.serve(self, respond), "no_proxy": "*",
                                     "DEBUGINFOD_CACHE_PATH": str(self.folder / "cache")}
 
     def test_debuginfod(self):
         """A program of which this host has no copy comes from a server, for its names and for its code."""
-        version = subprocess.run([VPROF, "version"], capture_output=True, text=True, check=True).stdout
-        harness.need("debuginfod" in version, "vprof was built without libdebuginfod")
+        harness.need(harness.built_with("libdebuginfod"), "vprof was built without libdebuginfod")
         self.assemble("served", PROGRAM.replace("checksum", "checksum_served"), PROGRAM_ID, "0x401000")
         served = f"/buildid/{PROGRAM_ID}/executable"
         asked, environment = self.debuginfod({served: (self.folder / "served").read_bytes()})

@@ -36,8 +36,7 @@ class Progress(harness.ProgramTest):
             self.check(self.on_terminal(VPROF, "export", "-t", kind, "-i", "tasks.data", "-o", "out")[0], "reading tasks.data", "writing out")
 
     def test_html(self):
-        version = subprocess.run([VPROF, "version"], capture_output=True, text=True, check=True).stdout
-        if "d3-flame-graph" in version:
+        if harness.built_with("d3-flame-graph"):
             self.check(self.on_terminal(VPROF, "report", "-i", "calls.data", "--html", "page.html")[0], "reading calls.data", "writing page.html")
             self.check(self.on_terminal(VPROF, "diff", "clock.data", "clock.data", "--html", "page.html")[0],
                        "reading clock.data", "writing page.html")

@@ -3,7 +3,6 @@
 """vprof push, against servers that take what they get, refuse, do not answer, or are not there."""
 import fcntl
 import gzip
-import http.server
 import os
 import re
 import socket
@@ -12,6 +11,7 @@ import threading
 import urllib.parse
 
 import harness
+import web_server
 from harness import BIN, VPROF
 
 # START_NS and realtime-offset-ns of make_recordings.c; 100 samples, a millisecond apart
@@ -37,54 +37,38 @@ def trailers(*lines):
 class Server:
     """Answers as `statuses` says, in turn and then as the last of them, with `answer`; None: not at all."""
 
-    def __init__(self, *statuses, headers=(), answer=b"as the test \x1b[31mwants it\n"):
+    def __init__(self, test, *statuses, headers=(), answer=b"as the test \x1b[31mwants it\n"):
+        self.statuses, self.headers, self.answer = statuses, headers, answer
         self.requests, self.closing, self.arrived = [], threading.Event(), threading.Event()
-        outer = self
+        self.url = web_server.serve(test, self.respond)
+        test.addCleanup(self.closing.set)
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                url = urllib.parse.urlsplit(self.path)
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                status = statuses[min(len(outer.requests), len(statuses) - 1)]
-                outer.requests.append((url.path, dict(urllib.parse.parse_qsl(url.query)), self.headers, body))
-                outer.arrived.set()
-                if status is None:
-                    outer.closing.wait()
-                    return
-                self.send_response(status)
-                for name, value in headers:
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(answer)
-
-            def log_message(self, *arguments):
-                pass
-
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.http.serve_forever)
-        self.thread.start()
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
-
-    def close(self):
-        self.closing.set()
-        self.http.shutdown()
-        self.http.server_close()
-        self.thread.join()
+    def respond(self, handler):
+        url = urllib.parse.urlsplit(handler.path)
+        body = handler.rfile.read(int(handler.headers["Content-Length"]))
+        status = self.statuses[min(len(self.requests), len(self.statuses) - 1)]
+        self.requests.append((url.path, dict(urllib.parse.parse_qsl(url.query)), handler.headers, body))
+        self.arrived.set()
+        if status is None:
+            self.closing.wait()
+            return
+        handler.send_response(status)
+        for name, value in self.headers:
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(self.answer)
 
 
 class Push(harness.ProgramTest):
     def setUp(self):
         super().setUp()
-        version = subprocess.run([VPROF, "version"], capture_output=True, text=True, check=True).stdout
-        harness.need("libcurl" in version, "vprof was built without libcurl")
+        harness.need(harness.built_with("libcurl"), "vprof was built without libcurl")
         subprocess.run([BIN / "make_recordings"], cwd=self.folder, check=True)
         self.spool = self.folder / "spool"
         self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "no_proxy": "*", "LC_ALL": "C.UTF-8"}
 
     def server(self, *statuses, **options):
-        server = Server(*statuses, **options)
-        self.addCleanup(server.close)
-        return server
+        return Server(self, *statuses, **options)
 
     def nobody(self):
         """The URL of a port where nobody listens, and none other gets."""

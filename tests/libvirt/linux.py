@@ -94,17 +94,12 @@ class Linux(harness.ProgramTest):
 
     def check_names(self):
         """Without a file: the kernel is the one that was booted, and what it does is what the program has it do."""
-        report, rows = self.report(self.recording)
-        kernel = [row for row in rows if row["mode"] == "kernel"]
-        samples = sum(row["samples"] for row in kernel)
-        unknown = sum(row["samples"] for row in kernel if row["symbol"] == "[unknown]")
-        busiest = [row["symbol"] for row in kernel[:4]]
-        print(f"  {samples} samples in the kernel, {unknown} of them unknown; busiest: {busiest}", flush=True)
+        report, samples, unknown, busiest = self.kernel_profile(self.recording, 4)
         notes = self.run_program("readelf", "-n", self.kernel)[0]
         self.assertEqual(report["recording"]["build-id"], re.search(r"Build ID: (\w+)", notes)[1])
         self.assertGreater(samples, 100)
         self.assertGreater(1 - unknown / samples, RESOLVED_MIN)
-        self.assertEqual(kernel[0]["symbol"], "clear_page_orig")
+        self.assertEqual(busiest[0], "clear_page_orig")
         self.assertEqual(report["recording"]["lost"], 0)
 
     def check_chains(self, unwinder):

@@ -45,6 +45,11 @@ def need_program(name, package):
 
 
 @functools.cache
+def built_with(library):
+    return library in subprocess.run([VPROF, "version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+@functools.cache
 def guests_are_slow(minimum=EMULATION_MIN):
     """Whether the host's KVM emulates its guests, at less than `minimum`: how fast, in words; else None."""
     report = json.loads(subprocess.run([VPROF, "stat", "--kernel", guest("hang"), "--duration", "1", "--json"],
@@ -189,6 +194,16 @@ class ProgramTest(unittest.TestCase):
         """The report document and the rows of its first event."""
         report = json.loads(self.run_program(VPROF, "report", "-i", recording, "--json", *options)[0])
         return report, report["tables"][0]["rows"]
+
+    def kernel_profile(self, recording, busiest):
+        """The report, its samples in the kernel, those of them without a name, and that many of its busiest functions."""
+        report, rows = self.report(recording)
+        kernel = [row for row in rows if row["mode"] == "kernel"]
+        samples = sum(row["samples"] for row in kernel)
+        unknown = sum(row["samples"] for row in kernel if row["symbol"] == "[unknown]")
+        top = [row["symbol"] for row in kernel[:busiest]]
+        print(f"  {samples} samples in the kernel, {unknown} of them unknown; busiest: {', '.join(top)}", flush=True)
+        return report, samples, unknown, top
 
 
 def end_in_time():

@@ -43,12 +43,7 @@ class LinuxTest(harness.ProgramTest):
 
     def check_profile(self, samples_min, more="^$"):
         """Kernel samples resolve, and most of the busiest functions match PLAUSIBLE or `more`."""
-        report, rows = self.report(self.recording)
-        kernel = [row for row in rows if row["mode"] == "kernel"]
-        samples = sum(row["samples"] for row in kernel)
-        unknown = sum(row["samples"] for row in kernel if row["symbol"] == "[unknown]")
-        top = [row["symbol"] for row in kernel[:10]]
-        print(f"  {samples} samples in the kernel, {unknown} of them unknown; busiest: {', '.join(top)}", flush=True)
+        report, samples, unknown, top = self.kernel_profile(self.recording, 10)
         self.assertGreater(samples, samples_min)
         self.assertGreater(1 - unknown / samples, RESOLVED_MIN)
         self.assertGreaterEqual(sum(bool(re.search(f"{PLAUSIBLE}|{more}", symbol)) for symbol in top), 7, top)

@@ -33,8 +33,7 @@ def choose(browser, element, value):
 class Page(harness.ProgramTest):
     @classmethod
     def setUpClass(cls):
-        version = subprocess.run([VPROF, "version"], capture_output=True, text=True, check=True).stdout
-        harness.need("d3-flame-graph" in version, "vprof was built without the HTML page: node or npm was missing")
+        harness.need(harness.built_with("d3-flame-graph"), "vprof was built without the HTML page: node or npm was missing")
         cls.recordings = tempfile.mkdtemp(prefix="vprof-page-")
         cls.addClassCleanup(shutil.rmtree, cls.recordings)
         subprocess.run([BIN / "make_pages"], cwd=cls.recordings, check=True)
