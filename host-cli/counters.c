@@ -58,13 +58,12 @@ bool counters_for_all(struct client *client, json_t *counters, const char *metho
 json_t *counters_session(const json_t *counters)
 {
 	static const char *const members[] = {"tasks", "frequency-hz", "period"};
-	json_t *events = json_array(), *session = json_pack("{s:o}", "events", events), *counter, *value;
+	json_t *events = json_array(), *session = json_pack("{s:o}", "events", events), *counter;
 	size_t i;
 
 	json_array_foreach(counters, i, counter) json_array_extend(events, json_object_get(counter, "events"));
 	for (i = 0; i < G_N_ELEMENTS(members); i++)
-		if ((value = json_object_get(json_array_get(counters, 0), members[i])) != NULL)
-			json_object_set(session, members[i], value);
+		member_set(session, members[i], json_object_get(json_array_get(counters, 0), members[i]));
 	return session;
 }
 

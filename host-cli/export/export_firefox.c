@@ -228,7 +228,9 @@ static double milliseconds(const struct export_profile *profile, uint64_t time_n
 /* Of an event that is a clock, the period is the CPU time since the sample before: what the graph of a track shows. */
 static json_t *samples_json(const struct export_profile *profile, const struct thread *thread)
 {
-	json_t *stacks = json_array(), *times = json_array(), *weights = json_array(), *cpu = json_array(), *samples;
+	const bool is_clock = g_str_equal(profile->unit, "nanoseconds");
+	json_t *stacks = json_array(), *times = json_array(), *weights = json_array();
+	json_t *cpu = is_clock ? json_array() : NULL;
 
 	g_array_sort(thread->samples, samples_compare);
 	for (guint i = 0; i < thread->samples->len; i++) {
@@ -237,14 +239,11 @@ static json_t *samples_json(const struct export_profile *profile, const struct t
 		json_array_append_new(stacks, number_or_null(sample->stack));
 		json_array_append_new(times, json_real(milliseconds(profile, sample->time_ns)));
 		json_array_append_new(weights, json_integer(1));
-		json_array_append_new(cpu, json_integer((json_int_t)sample->period));
+		if (is_clock)
+			json_array_append_new(cpu, json_integer((json_int_t)sample->period));
 	}
-	samples = json_pack("{s:I, s:o, s:o, s:o, s:s}", "length", (json_int_t)thread->samples->len, "stack", stacks,
-	                    "time", times, "weight", weights, "weightType", "samples");
-	if (g_str_equal(profile->unit, "nanoseconds"))
-		json_object_set(samples, "threadCPUDelta", cpu);
-	json_decref(cpu);
-	return samples;
+	return json_pack("{s:I, s:o, s:o, s:o, s:s, s:o*}", "length", (json_int_t)thread->samples->len, "stack", stacks,
+	                 "time", times, "weight", weights, "weightType", "samples", "threadCPUDelta", cpu);
 }
 
 static json_t *thread_json(const struct export_profile *profile, const struct thread *thread)

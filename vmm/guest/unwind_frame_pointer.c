@@ -10,8 +10,8 @@
 #include "guest/unwind_priv.h"
 
 #define ENCODED_PT_REGS 1u
-#define CODE_BYTES \
-	1024u /* of a function, from its start to the interrupted instruction; the kernel's copies have 600 */
+/* Of a function, from its start to the interrupted instruction; the kernel's copies have 600. */
+#define CODE_BYTES 1024u
 
 static const uint8_t prologue[] = {0x55, 0x48, 0x89, 0xe5}; /* push %rbp; mov %rsp,%rbp */
 

@@ -27,8 +27,8 @@ static void client_socket_clear(void *element)
 bool client_socket_live(const char *path)
 {
 	int fd = client_socket_connect(path);
-	if (fd <
-	    0) /* all else may be somebody's: a full backlog, another user's, another type, no descriptor to ask by */
+	/* All else may be somebody's: a full backlog, another user's, another type, no descriptor to ask by. */
+	if (fd < 0)
 		return errno != ECONNREFUSED && errno != ENOENT;
 	close(fd);
 	return true;
