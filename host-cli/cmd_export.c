@@ -74,13 +74,15 @@ const struct command command_export = {
 		"  csv          a line for each sample: spreadsheets, pandas, DuckDB\n"
 		"  otlp         OpenTelemetry's profiles signal, profiles.proto of v1development: its collectors\n"
 		"  svg          a flame graph without a script: browsers, mail, job summaries\n"
+		"  kallsyms     the kernel's functions for perf report --kallsyms FILE\n"
 		"A recording itself is a perf.data file: perf, Hotspot, samply and the Firefox Profiler open it as it "
 		"is.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof export -t svg -o profile.svg\n"
 		"  vprof export -t pprof -o profile.pb.gz && go tool pprof -top profile.pb.gz\n"
-		"  vprof export -t folded old.data | grep vfs_read",
+		"  vprof export -t folded old.data | grep vfs_read\n"
+		"  vprof export -t kallsyms -o guest.kallsyms && perf report -i vprof.data --kallsyms guest.kallsyms",
 	.options = options,
 	.run = export_run,
 };

@@ -7,9 +7,8 @@
 #include "text.h"
 
 const struct exporter *const exporters[] = {
-	&export_folded,  &export_pprof,       &export_speedscope,
-	&export_firefox, &export_perf_script, &export_csv,
-	&export_otlp,    &export_svg,         NULL,
+	&export_folded, &export_pprof, &export_speedscope, &export_firefox,  &export_perf_script,
+	&export_csv,    &export_otlp,  &export_svg,        &export_kallsyms, NULL,
 };
 
 const struct exporter *exporter_find(const char *name)

@@ -36,8 +36,8 @@ struct exporter {
 };
 
 extern const struct exporter *const exporters[]; /* NULL-terminated */
-extern const struct exporter export_csv, export_firefox, export_folded, export_otlp, export_perf_script, export_pprof,
-	export_speedscope, export_svg;
+extern const struct exporter export_csv, export_firefox, export_folded, export_kallsyms, export_otlp,
+	export_perf_script, export_pprof, export_speedscope, export_svg;
 
 /* NULL when there is none of that name. */
 const struct exporter *exporter_find(const char *name);
