@@ -27,7 +27,10 @@ static void function_add(struct listing *listing, uint64_t address, const char *
 	g_array_append_val(listing->functions, listed);
 }
 
-/* perf ends a function where the next one begins: what has no name must not become part of what is listed before it. */
+/*
+ * perf ends a function where the next one begins: what has no name must not become part of what is listed before it.
+ * Its name has no brackets, in which perf would see a module's.
+ */
 static void frame_take(struct listing *listing, const struct export_frame *frame)
 {
 	g_autofree char *name = text_printable(frame->place.symbol);
@@ -36,7 +39,7 @@ static void frame_take(struct listing *listing, const struct export_frame *frame
 	uint64_t address = frame->ip - (frame->place.known ? frame->place.offset : 0);
 
 	if (g_hash_table_add(listing->seen, g_memdup2(&address, sizeof(address))))
-		function_add(listing, address, frame->place.known ? name : "[unknown]",
+		function_add(listing, address, frame->place.known ? name : "unknown",
 		             strcmp(module, "[kernel]") == 0 ? "" : module);
 }
 

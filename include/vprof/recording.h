@@ -21,6 +21,11 @@
 	 PERF_SAMPLE_PERIOD)
 
 /*
+ * In a call chain, a PERF_CONTEXT_* stands before every frame that is no call: the sample's own, what an interrupt or
+ * an exception hit, and user space's first. There the address is the instruction's, elsewhere it is a return address.
+ */
+
+/*
  * In misc of a sample that somebody made by hand (the control method sample-add). perf gives this bit meanings in other
  * types of records, and none in samples.
  */

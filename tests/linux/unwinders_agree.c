@@ -82,9 +82,15 @@ static void chains_compare(const struct chain *orc, const struct chain *frame_po
 	}
 }
 
+/* Without the marks behind the first. */
 static void chain_walk(const struct unwind_config *config, const struct guest_regs *regs, struct chain *chain)
 {
-	chain->n = unwind(config, compared.guest, regs, NULL, chain->words, &chain->end);
+	unsigned n = unwind(config, compared.guest, regs, NULL, chain->words, &chain->end);
+
+	chain->n = 1;
+	for (unsigned i = 1; i < n; i++)
+		if (chain->words[i] != (uint64_t)PERF_CONTEXT_KERNEL)
+			chain->words[chain->n++] = chain->words[i];
 }
 
 static void on_exited(struct vcpu_watcher *watcher, const struct guest_regs *regs, bool interrupted)

@@ -3,6 +3,7 @@
 #include <check.h>
 
 #include "lib/profile/call_tree.h"
+#include "lib/profile/chain.h"
 #include "recording_resolver.h"
 #include "run_suite.h"
 
@@ -33,6 +34,34 @@ START_TEST(a_number_leads_to_the_function)
 }
 END_TEST
 
+/* The first byte of `second` interrupted, and a call that is the last thing that `first` does: one address, two frames.
+ */
+START_TEST(what_was_interrupted_is_no_call)
+{
+	static const uint64_t chain[] = {
+		(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x100, (uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x20, TEXT + 0x20,
+		(uint64_t)PERF_CONTEXT_USER,   TEXT + 0x20};
+	static const struct {
+		const char *symbol;
+		uint64_t ip;
+	} want[] = {
+		{"in_module", TEXT + 0x100}, {"second", TEXT + 0x20}, {"first", TEXT + 0x1f}, {"second", TEXT + 0x20}};
+	const struct record_sample sample = {
+		.misc = PERF_RECORD_MISC_KERNEL, .chain = chain, .n_chain = G_N_ELEMENTS(chain)};
+	struct chain_frame frames[CHAIN_FRAMES_MAX];
+	struct place place;
+
+	ck_assert_uint_eq(chain_frames(&sample, frames), G_N_ELEMENTS(want));
+	for (size_t i = 0; i < G_N_ELEMENTS(want); i++) {
+		ck_assert_uint_eq(frames[i].ip, want[i].ip);
+		resolver_find(resolver, PROFILE_KERNEL, frames[i].ip, NULL, &place);
+		ck_assert_str_eq(place.symbol, want[i].symbol);
+	}
+	ck_assert_uint_eq(frames[2].misc, PERF_RECORD_MISC_KERNEL);
+	ck_assert_uint_eq(frames[3].misc, PERF_RECORD_MISC_USER);
+}
+END_TEST
+
 /* Exits of as many ports as there are: quadratic time would be noticed. */
 START_TEST(a_node_may_have_many_children)
 {
@@ -59,6 +88,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, resolver_setup, resolver_teardown);
 	tcase_add_test(tests, a_number_leads_to_the_function);
+	tcase_add_test(tests, what_was_interrupted_is_no_call);
 	tcase_add_test(tests, a_node_may_have_many_children);
 	tcase_set_timeout(tests, 60);
 	suite_add_tcase(suite, tests);

@@ -335,7 +335,8 @@ END_TEST
 START_TEST(an_interrupted_instruction_is_looked_up_as_it_is)
 {
 	/* Interrupted at 0x200, the first byte of a function: its own entry counts, not that of the code before it. */
-	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x510, TEXT + 0x200, TEXT + 0x710};
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x510, (uint64_t)PERF_CONTEXT_KERNEL,
+	                                TEXT + 0x200, TEXT + 0x710};
 
 	regs.rip = TEXT + 0x510;
 	regs.rsp = TEXT + 0x2000;

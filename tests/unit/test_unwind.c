@@ -65,9 +65,9 @@ static void pt_regs_put(uint64_t at, uint64_t ip, uint64_t cs, uint64_t sp, uint
 
 START_TEST(through_an_interrupt_and_into_user_space)
 {
-	static const uint64_t want[] = {
-		(uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x100, KERNEL + 0x200, KERNEL + 0x500, KERNEL + 0x600,
-		(uint64_t)PERF_CONTEXT_USER,   USER + 0x10,    USER + 0x20};
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x100, KERNEL + 0x200,
+	                                (uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x500, KERNEL + 0x600,
+	                                (uint64_t)PERF_CONTEXT_USER,   USER + 0x10,    USER + 0x20};
 
 	regs.rip = KERNEL + 0x100;
 	regs.rbp = KERNEL + 0x2000;
@@ -77,7 +77,7 @@ START_TEST(through_an_interrupt_and_into_user_space)
 	pt_regs_put(0x2400, USER + 0x10, 0x33, USER + 0x3000, USER + 0x3000);
 	frame_put(0x3000, 0, USER + 0x20);
 	expect(&with_user, want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
-	expect(&kernel_only, want, 5, UNWIND_END_OF_STACK);
+	expect(&kernel_only, want, 6, UNWIND_END_OF_STACK);
 }
 END_TEST
 

@@ -44,21 +44,18 @@ bool frame_from_interrupt(struct page_walk *memory, uint64_t at, struct frame *f
 	return true;
 }
 
-/* The two parts of a chain are filled by the same loop; a switch to user space opens the second. */
 struct chain {
 	uint64_t *words;
 	unsigned n;
 	unsigned frames;
 };
 
-static void chain_context(struct chain *chain, bool user)
+/* What was interrupted is no call: a mark tells it from a return address. */
+static void chain_add(struct chain *chain, const struct frame *frame)
 {
-	chain->words[chain->n++] = (uint64_t)(user ? PERF_CONTEXT_USER : PERF_CONTEXT_KERNEL);
-}
-
-static void chain_frame(struct chain *chain, uint64_t ip)
-{
-	chain->words[chain->n++] = ip;
+	if (frame->exact)
+		chain->words[chain->n++] = (uint64_t)(frame->user ? PERF_CONTEXT_USER : PERF_CONTEXT_KERNEL);
+	chain->words[chain->n++] = frame->ip;
 	chain->frames++;
 }
 
@@ -91,26 +88,20 @@ unsigned unwind(const struct unwind_config *config, struct guest *guest, const s
 
 	page_walk_init(&memory, guest, regs->cr3, regs->la57);
 	memory.snapshot = snapshot;
-	chain_context(&chain, frame.user);
-	chain_frame(&chain, frame.ip);
+	chain_add(&chain, &frame);
 	*end = UNWIND_END_OF_STACK;
 	while (!frame.user || config->user) {
-		bool was_user = frame.user;
-
 		if (chain.frames >= config->depth) {
 			*end = UNWIND_DEPTH;
 			break;
 		}
 		if (step(config, &memory, &frame, end) == STEP_DONE)
 			break;
-		if (frame.user != was_user) {
-			if (!config->user) {
-				*end = UNWIND_END_OF_STACK;
-				break;
-			}
-			chain_context(&chain, true);
+		if (frame.user && !config->user) {
+			*end = UNWIND_END_OF_STACK;
+			break;
 		}
-		chain_frame(&chain, frame.ip);
+		chain_add(&chain, &frame);
 	}
 	return chain.n;
 }

@@ -36,12 +36,13 @@ struct unwind_config {
 	unsigned depth; /* 1..UNWIND_DEPTH_MAX */
 };
 
-#define UNWIND_CHAIN_MAX (UNWIND_DEPTH_MAX + 2u) /* with PERF_CONTEXT_KERNEL and PERF_CONTEXT_USER */
+#define UNWIND_CHAIN_MAX (2u * UNWIND_DEPTH_MAX) /* with a mark before each frame, at worst */
 
 /*
  * Fills `chain` in perf's form: PERF_CONTEXT_KERNEL and the kernel's frames, PERF_CONTEXT_USER and user space's,
- * innermost first; of a caller the return address. Returns how many words; *end says why there are no more. `snapshot`:
- * the memory that goes with `regs`, or NULL while the vCPU still stands where they say.
+ * innermost first; of a caller the return address, and of what was interrupted the instruction, behind a mark of its
+ * own. Returns how many words; *end says why there are no more. `snapshot`: the memory that goes with `regs`, or NULL
+ * while the vCPU still stands where they say.
  */
 unsigned unwind(const struct unwind_config *config, struct guest *guest, const struct guest_regs *regs,
                 const struct snapshot *snapshot, uint64_t chain[UNWIND_CHAIN_MAX], enum unwind_end *end);

@@ -24,6 +24,7 @@ static uint16_t context_misc(uint64_t word)
 uint32_t chain_frames(const struct record_sample *sample, struct chain_frame frames[CHAIN_FRAMES_MAX])
 {
 	uint16_t misc = sample->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+	bool exact = true;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < sample->n_chain && n < CHAIN_FRAMES_MAX; i++) {
@@ -31,16 +32,15 @@ uint32_t chain_frames(const struct record_sample *sample, struct chain_frame fra
 
 		if (is_context(word)) {
 			misc = context_misc(word);
+			exact = true;
 			continue;
 		}
 		/*
 		 * A return address may lie behind the last instruction of its function: the call before it does not.
-		 * What an exit interrupted is no call.
+		 * What stands behind a mark was interrupted, or is where it entered the kernel.
 		 */
-		bool is_call =
-			n > 0 && (frames[n - 1].misc != PERF_RECORD_MISC_HYPERVISOR || misc == frames[n - 1].misc);
-
-		frames[n++] = (struct chain_frame){.ip = is_call ? word - 1 : word, .misc = misc};
+		frames[n++] = (struct chain_frame){.ip = exact ? word : word - 1, .misc = misc};
+		exact = false;
 	}
 	if (n == 0)
 		frames[n++] = (struct chain_frame){.ip = sample->ip, .misc = misc};
