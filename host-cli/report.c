@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lib/profile/chain.h"
 #include "lib/profile/histogram.h"
 #include "text.h"
 
@@ -20,6 +21,18 @@ static enum vprof_chain_end chain_end_of(uint16_t misc)
 	return end < VPROF_CHAIN_END_COUNT ? (enum vprof_chain_end)end : VPROF_CHAIN_UNKNOWN;
 }
 
+static void chain_end_count(struct report *report, const struct record_sample *sample)
+{
+	const enum vprof_chain_end end = chain_end_of(sample->misc);
+
+	if (end == VPROF_CHAIN_UNKNOWN)
+		return;
+	const struct chain_parts parts = chain_parts(sample);
+
+	report->kernel_chain_ends[parts.user ? VPROF_CHAIN_WHOLE : end] += parts.kernel;
+	report->user_chain_ends[end] += parts.user;
+}
+
 static bool load_sample(const struct record_sample *sample, unsigned event, void *data)
 {
 	struct load *load = data;
@@ -34,7 +47,7 @@ static bool load_sample(const struct record_sample *sample, unsigned event, void
 		report->first_ns = sample->time_ns;
 	if (sample->time_ns > report->last_ns)
 		report->last_ns = sample->time_ns;
-	report->chain_ends[chain_end_of(sample->misc)]++;
+	chain_end_count(report, sample);
 	report->samples++;
 	return true;
 }

@@ -16,7 +16,7 @@
 
 #define REPORT_DEFAULT_SORT "mode,sym"
 #define REPORT_DEFAULT_SORT_SEVERAL "domain,mode,sym"
-#define REPORT_JSON_VERSION 1
+#define REPORT_JSON_VERSION 2
 
 struct report_options {
 	struct column_list columns;
@@ -45,7 +45,8 @@ struct report {
 	size_t n_tables;
 	uint64_t samples;
 	uint64_t lost;                              /* PERF_RECORD_LOST: what found no room in a ring */
-	uint64_t chain_ends[VPROF_CHAIN_END_COUNT]; /* samples by why their call chain is no longer */
+	/* Samples by why their call chain is no longer, in the kernel and in user space; one with both counts in both. */
+	uint64_t kernel_chain_ends[VPROF_CHAIN_END_COUNT], user_chain_ends[VPROF_CHAIN_END_COUNT];
 	uint64_t first_ns, last_ns;                 /* of the samples; both 0 without any */
 	struct report **parts;                      /* of each recording, when there are several; NULL */
 	size_t n_parts;

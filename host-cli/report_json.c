@@ -29,14 +29,20 @@ static json_t *described(const struct report *report, const char *name)
 }
 
 /* Samples with a call chain, by why it is no longer. */
-static json_t *chain_ends_json(const struct report *report)
+static json_t *chain_ends_json(const uint64_t counts[VPROF_CHAIN_END_COUNT])
 {
 	json_t *ends = json_object();
 
-#define X(id, name, text) json_object_set_new(ends, name, json_integer((json_int_t)report->chain_ends[id]));
+#define X(id, name, text) json_object_set_new(ends, name, json_integer((json_int_t)counts[id]));
 	VPROF_CHAIN_ENDS(X)
 #undef X
 	return ends;
+}
+
+static json_t *chain_parts_json(const struct report *report)
+{
+	return json_pack("{s:o, s:o}", "kernel", chain_ends_json(report->kernel_chain_ends), "user",
+	                 chain_ends_json(report->user_chain_ends));
 }
 
 static json_t *recording_json(const struct report *report)
@@ -53,7 +59,7 @@ static json_t *recording_json(const struct report *report)
 		text_json(recording_kernel_build_id(recording)), "end", described(report, "end"), "statistics",
 		described(report, "statistics"), "phases", described(report, "phases"), "marks",
 		described(report, "marks"), "exec", described(report, "exec"), "phase", text_json(report->input->phase),
-		"missing", described(report, "missing"), "chain-ends", chain_ends_json(report), "samples",
+		"missing", described(report, "missing"), "chain-ends", chain_parts_json(report), "samples",
 		(json_int_t)report->samples, "lost", (json_int_t)report->lost, "first-ns", (json_int_t)report->first_ns,
 		"last-ns", (json_int_t)report->last_ns);
 }

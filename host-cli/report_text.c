@@ -120,29 +120,39 @@ static void head_print_samples(const struct report *report, FILE *to)
 	g_string_free(line, TRUE);
 }
 
-/* How many of the call chains are whole, and where the others were cut. */
-static void head_print_chains(const struct report *report, FILE *to)
+/* How many of the call chains are whole in that part, and where the others were cut. */
+static void head_print_chain_part(const char *part, const uint64_t ends[VPROF_CHAIN_END_COUNT], FILE *to)
 {
 	static const char *const words[] = {
 #define X(id, name, text) [id] = text,
 		VPROF_CHAIN_ENDS(X)
 #undef X
 	};
-	const char *unwinder = member_text(report->input->description, "unwinder");
-	g_autoptr(GString) line = g_string_new(NULL);
+	g_autoptr(GString) line = g_string_new(part);
+	const char *gap = "";
 	uint64_t n = 0;
 
 	for (unsigned end = VPROF_CHAIN_WHOLE; end < VPROF_CHAIN_END_COUNT; end++)
-		n += report->chain_ends[end];
-	for (unsigned end = VPROF_CHAIN_WHOLE; end < VPROF_CHAIN_END_COUNT; end++)
-		if (report->chain_ends[end] != 0)
-			g_string_append_printf(line, "%s%.2f %% %s", line->len != 0 ? ", " : "",
-			                       (double)report->chain_ends[end] * 100 / (double)n, words[end]);
-	if (unwinder != NULL)
-		g_string_append_printf(line, "; in the kernel by %s",
-		                       strcmp(unwinder, "orc") == 0 ? "ORC" : "frame pointers");
+		n += ends[end];
+	for (unsigned end = VPROF_CHAIN_WHOLE; end < VPROF_CHAIN_END_COUNT; end++) {
+		if (ends[end] == 0)
+			continue;
+		g_string_append_printf(line, "%s%.2f %% %s", gap, (double)ends[end] * 100 / (double)n, words[end]);
+		gap = ", ";
+	}
 	if (n != 0)
 		head_print(to, "chains", line->str);
+}
+
+static void head_print_chains(const struct report *report, FILE *to)
+{
+	const char *unwinder = member_text(report->input->description, "unwinder");
+	const char *kernel = unwinder == NULL               ? "kernel: "
+	                     : strcmp(unwinder, "orc") == 0 ? "kernel, by ORC: "
+	                                                    : "kernel, by frame pointers: ";
+
+	head_print_chain_part(kernel, report->kernel_chain_ends, to);
+	head_print_chain_part("user space, by frame pointers: ", report->user_chain_ends, to);
 }
 
 /* What could not be known of the guest. */

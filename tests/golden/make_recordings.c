@@ -272,6 +272,37 @@ static void calls_make(const char *path)
 	writer_finish(writer, &features);
 }
 
+/* Chains that end in the kernel, and that go on in user space, where most cannot be walked. */
+static void parts_make(const char *path)
+{
+	static const uint64_t chain[] = {
+		PERF_CONTEXT_KERNEL, TEXT + 0x204, PERF_CONTEXT_KERNEL, TEXT + 0x200, TEXT + 0x110,
+		PERF_CONTEXT_USER,   0x401000};
+	static const unsigned char ends[] = {VPROF_CHAIN_WHOLE, VPROF_CHAIN_BAD_FRAME, VPROF_CHAIN_UNREADABLE,
+	                                     VPROF_CHAIN_WHOLE, VPROF_CHAIN_NO_ENTRY};
+	struct recording_event event =
+		event_make("task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, clock_ids);
+	const struct recording_features features = features_make(symbols, G_N_ELEMENTS(symbols));
+	struct recording_writer *writer;
+
+	event.attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+	writer = writer_open(path, &event, 1);
+	for (unsigned i = 0; i < G_N_ELEMENTS(ends); i++) {
+		const struct record_sample sample = {
+			.id = clock_ids[0],
+			.ip = chain[1],
+			.time_ns = START_NS + i,
+			.period = 1000000,
+			.misc = (uint16_t)(PERF_RECORD_MISC_KERNEL | ends[i] << VPROF_CHAIN_END_SHIFT),
+			.chain = chain,
+			.n_chain = i < 3 ? 7 : 5,
+		};
+
+		sample_write(writer, &sample);
+	}
+	writer_finish(writer, &features);
+}
+
 /* The host's kernel at addresses that the guest's has, too, for a guest's function; QEMU, with and without names. */
 static void host_make(const char *path)
 {
@@ -563,6 +594,7 @@ int main(void)
 	clock_make("hostile.data", hostile_symbols, G_N_ELEMENTS(hostile_symbols), true);
 	events_make("events.data");
 	calls_make("calls.data");
+	parts_make("parts.data");
 	host_make("host.data");
 	tasks_make("tasks.data");
 	switches_make("switches.data");

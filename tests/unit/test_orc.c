@@ -11,7 +11,8 @@
 
 #define TEXT UINT64_C(0xffffffff80000000) /* maps the fake guest's RAM, too */
 #define TABLES UINT64_C(0xffffffff80100000)
-#define USER_IP UINT64_C(0x401234)
+#define USER UINT64_C(0x400000)
+#define USER_IP (USER + 0x1234)
 
 /* The layouts, by the release whose kernel has them; two say so in .orc_header, two only in their banner. */
 static const struct layout {
@@ -137,6 +138,7 @@ static void setup(void)
 	fake_guest_init(&fake);
 	regs = (struct guest_regs){.cr3 = fake_table_new(&fake), .valid = true};
 	fake_map(&fake, regs.cr3, 4, TEXT, 0, 2);
+	fake_map(&fake, regs.cr3, 4, USER, 0, 2);
 	orc = orc_make(&layouts[0], NULL);
 	ck_assert_ptr_nonnull(orc);
 	memset(&modules, 0, sizeof(modules));

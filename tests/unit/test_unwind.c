@@ -233,6 +233,22 @@ START_TEST(user_sample_starts_in_user_space)
 }
 END_TEST
 
+/* What code without frame pointers has in rbp leads to anything. */
+START_TEST(a_word_that_is_no_address_is_no_caller)
+{
+	static const uint64_t words[] = {UINT64_C(0x206c61746f740a39), UINT64_C(0x1500000000), 8};
+	regs.rip = USER + 0x10;
+	regs.cpl = 3;
+	regs.rbp = USER + 0x3000;
+	for (size_t i = 0; i < G_N_ELEMENTS(words); i++) {
+		const uint64_t want[] = {(uint64_t)PERF_CONTEXT_USER, USER + 0x10};
+
+		frame_put(0x3000, 0, words[i]);
+		expect(&with_user, want, G_N_ELEMENTS(want), UNWIND_BAD_FRAME);
+	}
+}
+END_TEST
+
 START_TEST(hostile_frames_end_the_chain)
 {
 	static const struct {
@@ -293,6 +309,7 @@ int main(void)
 	tcase_add_test(tcase, no_caller_is_invented);
 	tcase_add_test(tcase, kernel_thread_ends_at_its_empty_pt_regs);
 	tcase_add_test(tcase, user_sample_starts_in_user_space);
+	tcase_add_test(tcase, a_word_that_is_no_address_is_no_caller);
 	tcase_add_test(tcase, hostile_frames_end_the_chain);
 	tcase_add_test(tcase, two_frames_that_call_each_other_end_at_the_depth);
 	suite_add_tcase(suite, tcase);

@@ -94,6 +94,17 @@ static bool step_without_frame(struct page_walk *memory, struct frame *frame)
 	return true;
 }
 
+/*
+ * Whether a process can have called from there. Most of user space has no frame pointers, and what it keeps in rbp leads
+ * to words that are no addresses. A snapshot does not say what else was mapped.
+ */
+static bool is_mapped(struct page_walk *memory, uint64_t ip)
+{
+	gpa_t gpa;
+
+	return memory->snapshot != NULL || page_walk_translate(memory, (gva_t){ip}, &gpa);
+}
+
 enum step unwind_frame_pointer_step(struct page_walk *memory, struct frame *frame, enum unwind_end *end)
 {
 	struct {
@@ -114,6 +125,8 @@ enum step unwind_frame_pointer_step(struct page_walk *memory, struct frame *fram
 		return step_done(end, UNWIND_END_OF_STACK);
 	/* A caller's frame is further up, except where the kernel changes stacks; user space has no business to. */
 	if (saved.bp == frame->bp || (frame->user && saved.bp != 0 && saved.bp < frame->bp))
+		return step_done(end, UNWIND_BAD_FRAME);
+	if (frame->user && !is_mapped(memory, saved.ip))
 		return step_done(end, UNWIND_BAD_FRAME);
 	frame->sp = frame->bp + sizeof(saved);
 	frame->bp = saved.bp;

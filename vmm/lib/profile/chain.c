@@ -46,3 +46,14 @@ uint32_t chain_frames(const struct record_sample *sample, struct chain_frame fra
 		frames[n++] = (struct chain_frame){.ip = sample->ip, .misc = misc};
 	return n;
 }
+
+struct chain_parts chain_parts(const struct record_sample *sample)
+{
+	struct chain_parts parts = {0};
+
+	for (uint32_t i = 0; i < sample->n_chain; i++) {
+		parts.kernel |= sample->chain[i] == (uint64_t)PERF_CONTEXT_KERNEL;
+		parts.user |= sample->chain[i] == (uint64_t)PERF_CONTEXT_USER;
+	}
+	return parts;
+}

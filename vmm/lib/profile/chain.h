@@ -3,6 +3,7 @@
 #ifndef VPROF_PROFILE_CHAIN_H
 #define VPROF_PROFILE_CHAIN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/record/record.h"
@@ -19,5 +20,13 @@ struct chain_frame {
  * sample without a chain is one frame. Returns how many, at least 1.
  */
 uint32_t chain_frames(const struct record_sample *sample, struct chain_frame frames[CHAIN_FRAMES_MAX]);
+
+/* The guest's parts of a chain, which a sample without one has none of. */
+struct chain_parts {
+	bool kernel, user;
+};
+
+/* A chain ends in user space if it has that part: the kernel's was walked to where it was entered. */
+struct chain_parts chain_parts(const struct record_sample *sample);
 
 #endif
