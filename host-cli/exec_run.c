@@ -50,6 +50,11 @@ int exec_run_status(const char *command, const struct vprof_agent_exited *exited
 		*message = g_strdup_printf("%s was ended by signal %d (%s)", command, number, strsignal(number));
 		return SIGNAL_STATUS + number;
 	}
-	*message = status != 0 ? g_strdup_printf("%s exited with status %d", command, status) : NULL;
+	/* The guest that is made for a command has no programs but those. */
+	const char *hint = status == EXEC_STATUS_NOT_FOUND && exec_options.root == NULL
+	                           ? "; a program that it calls is in the guest if --add brings it"
+	                           : "";
+
+	*message = status != 0 ? g_strdup_printf("%s exited with status %d%s", command, status, hint) : NULL;
 	return status;
 }

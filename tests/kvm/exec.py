@@ -60,6 +60,17 @@ class Exec(harness.ProgramTest):
         """A guest whose agent works without a system."""
         return self.run_program(VPROF, command, "--kernel", guest("agent_plain"), "--exec", "true", *options)
 
+    def test_a_program_that_is_not_in_the_guest(self):
+        """Shells say so by their exit status."""
+        command = " ".join(["true"] + 127 * ["-"])
+        disk = self.folder / "disk"
+        disk.write_bytes(bytes(4096))
+        for options, hint in (((), "; a program that it calls is in the guest if --add brings it"),
+                              (("--disk", disk, "--root", "/dev/vda"), "")):
+            _, err = self.run_program(VPROF, "run", "--kernel", guest("agent_plain"), "--exec", command, "-o", self.recording,
+                                      "--no-report", *options, status=127)
+            self.assertIn(f"true exited with status 127{hint}\n", err)
+
     def test_repetitions_measure_themselves(self):
         out, _ = self.plain("run", "--warmup", 1, "--repeat", 3, "-o", self.recording, "--no-report")
         self.assertEqual(out, 4 * PLAIN_OUTPUT)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The agent as it should be, without a system: whatever it is asked to run does the same work, and measures it. */
+/*
+ * The agent as it should be, without a system: whatever it is asked to run does the same work, measures it, and exits
+ * with the number of its arguments.
+ */
 #include <vprof/agent.h>
 
 #include "guests/guest.h"
@@ -52,11 +55,15 @@ static __attribute__((noinline)) void work(void)
 	__asm__ volatile("1: dec %0\n\tjnz 1b" : "+r"(turns));
 }
 
-static void run(uint32_t number)
+static void run(const struct vprof_agent_run *asked)
 {
 	static const char output[] = "plain: done\nvprof: metric turns=200000 1\n", errors[] = "plain: no errors\n";
-	const struct vprof_agent_started started = {.run = number, .pid = 1, .time_ns = host_ns};
-	struct vprof_agent_exited exited = {.run = number, .user_ns = 3000, .system_ns = 1000, .memory_bytes = 4096};
+	const struct vprof_agent_started started = {.run = asked->run, .pid = 1, .time_ns = host_ns};
+	struct vprof_agent_exited exited = {.run = asked->run,
+	                                    .status = asked->arguments - 1,
+	                                    .user_ns = 3000,
+	                                    .system_ns = 1000,
+	                                    .memory_bytes = 4096};
 	uint64_t begin = rdtsc();
 
 	send(VPROF_AGENT_STARTED, sizeof(started), &started);
@@ -82,7 +89,7 @@ void guest_main(void)
 	send(VPROF_AGENT_HELLO, sizeof(hello), &hello);
 	while ((frame = receive(payload.bytes)).type != VPROF_AGENT_POWER_OFF) {
 		if (frame.type == VPROF_AGENT_RUN)
-			run(payload.run.run);
+			run(&payload.run);
 		if (frame.type != VPROF_AGENT_PING)
 			continue;
 		host_ns = payload.ping.cookie;
