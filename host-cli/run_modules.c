@@ -5,62 +5,65 @@
 
 #include "engine_find.h"
 #include "lib/record/writer.h"
-#include "message.h"
 #include "text.h"
 
-/* JSON: the addresses to ask about. */
-static json_t *addresses_new(const struct histogram *histogram)
+GArray *module_addresses(const struct histogram *histogram, GHashTable *asked)
 {
+	GArray *addresses = g_array_new(FALSE, FALSE, sizeof(uint64_t));
 	size_t n;
 	g_autofree struct histogram_hit *hits = histogram_hits(histogram, &n);
-	json_t *addresses = json_array();
 
-	for (size_t i = 0; i < n; i++)
-		if (hits[i].mapping != NULL && mapping_is_module(hits[i].mapping) && !hits[i].mapping->file->is_another)
-			json_array_append_new(addresses, json_sprintf("0x%" G_GINT64_MODIFIER "x", hits[i].ip));
+	for (size_t i = 0; i < n; i++) {
+		const struct mapping *mapping = hits[i].mapping;
+
+		if (mapping != NULL && mapping_is_module(mapping) && !mapping->file->is_another &&
+		    (asked == NULL || g_hash_table_add(asked, g_memdup2(&hits[i].ip, sizeof(hits[i].ip)))))
+			g_array_append_val(addresses, hits[i].ip);
+	}
 	return addresses;
 }
 
-static void answer_take(const json_t *answer, GArray *symbols, GStringChunk *texts)
+static void answer_take(const json_t *answer, module_symbol_visitor *visit, void *data)
 {
 	const json_t *places = json_object_get(answer, "symbols"), *place;
 	size_t i;
 
 	json_array_foreach(places, i, place)
 	{
-		const char *module = member_text(place, "module"), *name = member_text(place, "symbol");
+		const char *address = member_text(place, "address"), *module = member_text(place, "module");
+		const char *name = member_text(place, "symbol");
 
-		if (module == NULL || name == NULL)
+		if (address == NULL || module == NULL || name == NULL)
 			continue;
 		g_autofree char *file = g_strdup_printf("[%s]", module);
-		const struct recording_symbol symbol = {
-			.address = member_number(place, "offset", 0),
-			.size = member_number(place, "bytes", 0),
-			.name = g_string_chunk_insert_const(texts, name),
-			.module = g_string_chunk_insert_const(texts, file),
-		};
 
-		g_array_append_val(symbols, symbol);
+		visit(g_ascii_strtoull(address, NULL, 16),
+		      &(struct recording_symbol){
+			      .address = member_number(place, "offset", 0),
+			      .size = member_number(place, "bytes", 0),
+			      .name = name,
+			      .module = file,
+		      },
+		      data);
 	}
 }
 
-GArray *module_symbols_ask(struct client *client, const struct histogram *histogram, GStringChunk *texts)
+bool module_symbols_ask(struct client *client, const GArray *addresses, module_symbol_visitor *visit, void *data,
+                        GError **error)
 {
-	GArray *symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
-	json_t *addresses = addresses_new(histogram), *batch;
-	g_autoptr(GError) error = NULL;
+	json_t *answer = NULL;
 
-	for (size_t at = 0, n; at < json_array_size(addresses) && error == NULL; at += n) {
-		batch = json_array();
-		for (n = 0; n < VPROF_MODULE_SYMBOLS_MAX && at + n < json_array_size(addresses); n++)
-			json_array_append(batch, json_array_get(addresses, at + n));
-		json_t *answer = engine_ask(client, "module-symbols", json_pack("{s:o}", "addresses", batch), &error);
+	for (guint at = 0; at < addresses->len;) {
+		json_t *batch = json_array();
 
-		answer_take(answer, symbols, texts);
+		while (json_array_size(batch) < VPROF_MODULE_SYMBOLS_MAX && at < addresses->len)
+			json_array_append_new(batch, json_sprintf("0x%" G_GINT64_MODIFIER "x",
+			                                          g_array_index(addresses, uint64_t, at++)));
+		answer = engine_ask(client, "module-symbols", json_pack("{s:o}", "addresses", batch), error);
+		if (answer == NULL)
+			return false;
+		answer_take(answer, visit, data);
 		json_decref(answer);
 	}
-	json_decref(addresses);
-	if (error != NULL)
-		warn("no symbols of the guest's modules: %s", error->message);
-	return symbols;
+	return true;
 }

@@ -7,10 +7,10 @@
 
 #include "counters.h"
 #include "engine_find.h"
-#include "lib/profile/chain.h"
 #include "lib/record/clock.h"
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
+#include "message.h"
 #include "run_modules.h"
 #include "run_record_priv.h"
 #include "run_symbols.h"
@@ -308,16 +308,7 @@ size_t capture_poll(const struct capture *capture, struct pollfd *entries, size_
 
 static void capture_count_sample(struct capture *capture, const struct record_sample *sample)
 {
-	struct chain_frame frames[CHAIN_FRAMES_MAX];
-	uint32_t n = chain_frames(sample, frames);
-
-	for (uint32_t i = 0; i < n; i++)
-		histogram_add(capture->frames,
-		              &(struct record_sample){.ip = frames[i].ip,
-		                                      .misc = frames[i].misc,
-		                                      .pid = sample->pid,
-		                                      .time_ns = sample->time_ns},
-		              0);
+	histogram_add_frames(capture->frames, sample);
 	capture->samples++;
 }
 
@@ -367,12 +358,32 @@ bool capture_drain(struct capture *capture, GError **error)
 	return recording_writer_round(capture->writer, error);
 }
 
+static void guest_symbol_add(uint64_t address, const struct recording_symbol *symbol, void *data)
+{
+	struct capture *capture = data;
+	const struct recording_symbol kept = {
+		.address = symbol->address,
+		.size = symbol->size,
+		.name = g_string_chunk_insert_const(capture->texts, symbol->name),
+		.module = g_string_chunk_insert_const(capture->texts, symbol->module),
+	};
+
+	(void)address;
+	g_array_append_val(capture->guest_symbols, kept);
+}
+
 void capture_ask_symbols(struct capture *capture)
 {
+	g_autoptr(GArray) addresses = NULL;
+	g_autoptr(GError) error = NULL;
+
 	/* What cannot be written is said by the next drain. */
 	capture_drain(capture, NULL);
+	addresses = module_addresses(capture->frames, NULL);
 	g_clear_pointer(&capture->guest_symbols, g_array_unref);
-	capture->guest_symbols = module_symbols_ask(capture->client, capture->frames, capture->texts);
+	capture->guest_symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
+	if (!module_symbols_ask(capture->client, addresses, guest_symbol_add, capture, &error))
+		warn("no symbols of the guest's modules: %s", error->message);
 }
 
 bool capture_pause(struct capture *capture, GError **error)

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "top/top_profile.h"
 
+#include <string.h>
+#include <vprof/recording.h>
+
 #include "lib/profile/call_tree.h"
 #include "lib/profile/histogram.h"
+#include "run_modules.h"
 
 #define LEARNED_MAX 1000000u /* records about tasks and mappings that are kept; then all begins anew */
 
@@ -17,6 +21,9 @@ struct top_profile {
 	struct resolver *resolver;
 	struct comms *comms;
 	struct mappings *mappings;
+	struct histogram *frames; /* every address of a sample or its callers */
+	GHashTable *asked;        /* of those in modules: what the engine was asked about */
+	bool no_modules;          /* and had no answer */
 	guint learned;
 	bool has_tasks;
 	struct sums interval, last, all;
@@ -46,6 +53,10 @@ static void names_init(struct top_profile *profile)
 	comms_add(profile->comms, 0, 0, profile->has_tasks ? "swapper" : "guest");
 	comms_add(profile->comms, VPROF_PID_UNKNOWN, 0, "[unknown]");
 	profile->mappings = mappings_new();
+	profile->frames = histogram_new(false);
+	histogram_by_file(profile->frames, profile->mappings);
+	profile->asked = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	profile->no_modules = false;
 	profile->learned = 0;
 }
 
@@ -53,6 +64,8 @@ static void names_deinit(struct top_profile *profile)
 {
 	resolver_free(profile->resolver);
 	comms_free(profile->comms);
+	histogram_free(profile->frames);
+	g_hash_table_unref(profile->asked);
 	mappings_free(profile->mappings);
 }
 
@@ -165,6 +178,7 @@ static void record_count(struct top_profile *profile, const struct perf_event_he
 			histogram_add(profile->all.histogram, &sample, 0);
 			call_tree_add(profile->interval.calls, &sample);
 			call_tree_add(profile->all.calls, &sample);
+			histogram_add_frames(profile->frames, &sample);
 			return;
 		}
 }
@@ -174,6 +188,25 @@ void top_profile_add(struct top_profile *profile, const GByteArray *records, con
 	/* All names first: those of one vCPU's samples may have come from another's ring, behind them. */
 	records_each(profile, records, event, record_learn);
 	records_each(profile, records, event, record_count);
+}
+
+static void module_symbol_learn(uint64_t address, const struct recording_symbol *symbol, void *data)
+{
+	struct top_profile *profile = data;
+	const struct mapping *mapping =
+		mappings_find(profile->mappings, PROFILE_KERNEL, VPROF_PID_UNKNOWN, address, UINT64_MAX);
+
+	if (mapping != NULL && strcmp(mapping->file->name, symbol->module) == 0)
+		resolver_learn(profile->resolver, address, symbol->module, symbol->name,
+		               mapping_file_offset(mapping, address) - symbol->address);
+}
+
+void top_profile_ask_modules(struct top_profile *profile, struct client *client)
+{
+	g_autoptr(GArray) addresses = module_addresses(profile->frames, profile->asked);
+
+	if (!profile->no_modules && !module_symbols_ask(client, addresses, module_symbol_learn, profile, NULL))
+		profile->no_modules = true;
 }
 
 void top_profile_table(struct top_profile *profile, bool all, const struct column_list *list,

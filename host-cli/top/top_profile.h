@@ -6,6 +6,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "lib/client/client.h"
 #include "lib/record/writer.h"
 #include "lib/symbol/symtab.h"
 #include "lib/symbol/user_symbols.h"
@@ -22,6 +23,12 @@ void top_profile_free(struct top_profile *profile);
  * malformed is left out.
  */
 void top_profile_add(struct top_profile *profile, const GByteArray *records, const struct recording_event *event);
+
+/*
+ * Asks the engine what stands at addresses in the guest kernel's modules that are new, for tables from now on. What it
+ * does not say, as where the session is somebody else's, has no names.
+ */
+void top_profile_ask_modules(struct top_profile *profile, struct client *client);
 
 /* Whether so much is known of tasks and mappings that it is time for top_profile_begin. */
 bool top_profile_is_full(const struct top_profile *profile);

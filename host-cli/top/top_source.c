@@ -304,6 +304,11 @@ const char *top_source_how(const struct top_source *source)
 	return source->how;
 }
 
+struct client *top_source_client(const struct top_source *source)
+{
+	return source->client;
+}
+
 int top_source_fd(const struct top_source *source)
 {
 	return client_fd(source->client);

@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "lib/client/client.h"
 #include "lib/record/writer.h"
 #include "lib/symbol/symtab.h"
 
@@ -56,6 +57,9 @@ json_t *top_source_statistics(struct top_source *source, GError **error);
 
 /* Starts its own session anew, with call chains. False without an error: the session is somebody else's. */
 bool top_source_add_chains(struct top_source *source, GError **error);
+
+/* To ask the engine more; borrowed. */
+struct client *top_source_client(const struct top_source *source);
 
 /* To poll besides waiting for the next interval. */
 int top_source_fd(const struct top_source *source);

@@ -78,6 +78,7 @@ bool top_view_next(struct top_view *view, struct top_source *source, struct top_
 	if (!view_read(view, source, error))
 		return false;
 	top_profile_next(profile);
+	top_profile_ask_modules(profile, top_source_client(source));
 	top_view_choose(view, profile, choice);
 	return true;
 }

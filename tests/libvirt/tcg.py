@@ -104,10 +104,15 @@ class Tcg(libvirt.LibvirtTest):
 
     def check_top(self):
         """The same of what is looked at live."""
-        out, _ = self.run_program(VPROF, "top", "--connect", self.libvirt.uri, "--once", "--json", "-d", "4", "tcg",
-                                  "--kernel", self.kernel, timeout=120)
-        busiest = next(row["symbol"] for row in json.loads(out)["rows"] if row["mode"] == "kernel")
+        out, _ = self.run_program(VPROF, "top", "--connect", self.libvirt.uri, "--once", "--json", "-d", "6", "tcg",
+                                  "-s", "sym,module,mode", "--kernel", self.kernel, timeout=120)
+        rows = json.loads(out)["rows"]
+        busiest = next(row["symbol"] for row in rows if row["mode"] == "kernel")
         self.assertRegex(busiest, WORKLOAD)
+        in_module = [row["symbol"] for row in rows if row["module"] == "[brd]"]
+        print("top:", in_module, flush=True)
+        self.assertGreater(len(in_module), 0)
+        self.assertTrue(all(symbol.startswith("brd_") for symbol in in_module), in_module)
 
     def check_reset(self):
         """KASLR puts the kernel elsewhere; from then on its functions are named there."""

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <vprof/exit.h>
 
+#include "lib/profile/chain.h"
 #include "lib/profile/hash.h"
 
 #define CELLS_AT_FIRST 4096u /* a power of two */
@@ -130,6 +131,20 @@ void histogram_add(struct histogram *histogram, const struct record_sample *samp
 	cell->period += sample->period;
 	histogram->samples++;
 	histogram->period += sample->period;
+}
+
+void histogram_add_frames(struct histogram *histogram, const struct record_sample *sample)
+{
+	struct chain_frame frames[CHAIN_FRAMES_MAX];
+	uint32_t n = chain_frames(sample, frames);
+
+	for (uint32_t i = 0; i < n; i++)
+		histogram_add(histogram,
+		              &(struct record_sample){.ip = frames[i].ip,
+		                                      .misc = frames[i].misc,
+		                                      .pid = sample->pid,
+		                                      .time_ns = sample->time_ns},
+		              0);
 }
 
 uint64_t histogram_samples(const struct histogram *histogram)

@@ -39,6 +39,9 @@ void histogram_by_file(struct histogram *histogram, struct mappings *mappings);
 /* `event`: 0..HISTOGRAM_EVENTS_MAX-1. */
 void histogram_add(struct histogram *histogram, const struct record_sample *sample, unsigned event);
 
+/* Every frame of its call chain as a sample of its own, to see what stands there (histogram_hits). */
+void histogram_add_frames(struct histogram *histogram, const struct record_sample *sample);
+
 uint64_t histogram_samples(const struct histogram *histogram);
 uint64_t histogram_period(const struct histogram *histogram);
 

@@ -18,7 +18,14 @@ struct resolver {
 	const void *source;
 	const struct recording *recording; /* NULL: it has no user symbols */
 	struct user_symbols *user;         /* NULL */
+	GHashTable *learned;               /* struct learned by its ip */
 	GStringChunk *texts;               /* names that are put together here */
+};
+
+struct learned {
+	uint64_t ip; /* first: it is the key */
+	const char *file, *symbol;
+	uint64_t offset;
 };
 
 static bool recording_find(const void *source, uint64_t ip, struct place *place)
@@ -54,6 +61,7 @@ static struct resolver *resolver_new(const struct resolver_ops *ops, const void 
 
 	resolver->ops = ops;
 	resolver->source = source;
+	resolver->learned = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
 	resolver->texts = g_string_chunk_new(1024);
 	return resolver;
 }
@@ -83,8 +91,18 @@ void resolver_free(struct resolver *resolver)
 {
 	if (resolver == NULL)
 		return;
+	g_hash_table_unref(resolver->learned);
 	g_string_chunk_free(resolver->texts);
 	g_free(resolver);
+}
+
+void resolver_learn(struct resolver *resolver, uint64_t ip, const char *file, const char *symbol, uint64_t offset)
+{
+	struct learned *learned = g_new(struct learned, 1);
+
+	*learned = (struct learned){ip, g_string_chunk_insert_const(resolver->texts, file),
+	                            g_string_chunk_insert_const(resolver->texts, symbol), offset};
+	g_hash_table_replace(resolver->learned, &learned->ip, learned);
 }
 
 /* Work of the host for the guest; without a name, its address is all that is known. */
@@ -116,6 +134,19 @@ static bool exit_find(struct resolver *resolver, uint64_t ip, struct place *plac
 	return true;
 }
 
+/* Of the file that was mapped there at the time. */
+static bool learned_find(const struct resolver *resolver, const struct mapped_file *file, uint64_t ip,
+                         struct place *place)
+{
+	const struct learned *learned = g_hash_table_lookup(resolver->learned, &ip);
+
+	if (learned == NULL || strcmp(learned->file, file->name) != 0)
+		return false;
+	place->symbol = learned->symbol;
+	place->offset = learned->offset;
+	return true;
+}
+
 /* In the file that is mapped there. */
 static bool file_find(struct resolver *resolver, const struct mapping *mapping, uint64_t ip, struct place *place)
 {
@@ -131,6 +162,8 @@ static bool file_find(struct resolver *resolver, const struct mapping *mapping, 
 		place->offset = offset - symbol.file_offset;
 		return true;
 	}
+	if (learned_find(resolver, file, ip, place))
+		return true;
 	/* A recording has the symbols of the first file of that path. */
 	if (resolver->recording == NULL || file->is_another)
 		return false;

@@ -35,6 +35,12 @@ void resolver_free(struct resolver *resolver);
 /* Symbols of user space that go before the recording's. Borrowed. */
 void resolver_set_user(struct resolver *resolver, struct user_symbols *user);
 
+/*
+ * What stands at an address of the file that is mapped there (mapped_file.name), as somebody has said who knows more:
+ * `symbol`, `offset` bytes before it. Texts are copied.
+ */
+void resolver_learn(struct resolver *resolver, uint64_t ip, const char *file, const char *symbol, uint64_t offset);
+
 /* `mapping`: of user space, if it is known; NULL. */
 void resolver_find(struct resolver *resolver, enum profile_mode mode, uint64_t ip, const struct mapping *mapping,
                    struct place *place);
