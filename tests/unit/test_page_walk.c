@@ -140,6 +140,25 @@ START_TEST(a_second_read_of_a_page_does_not_walk_again)
 }
 END_TEST
 
+START_TEST(all_of_a_large_page_is_remembered)
+{
+	const uint64_t large = UINT64_C(0xffff888000200000);
+	struct page_walk walk;
+	uint64_t word;
+
+	fake_map(&fake, root, 4, large, 0, 2);
+	page_walk_init(&walk, &fake.guest, root, false);
+	fake_write(&fake, 0x5008, 0x1234);
+	ck_assert(page_walk_read(&walk, (gva_t){large + 0x1000}, &word, sizeof(word)));
+	ck_assert_uint_eq(fake.reads, 4);
+	ck_assert(page_walk_read(&walk, (gva_t){large + 0x5008}, &word, sizeof(word)));
+	ck_assert_uint_eq(fake.reads, 5);
+	ck_assert_uint_eq(word, 0x1234);
+	ck_assert(!page_walk_read(&walk, (gva_t){large + 0x200000}, &word, sizeof(word)));
+	ck_assert(!page_walk_read(&walk, (gva_t){large - 8}, &word, sizeof(word)));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("page walk");
@@ -153,6 +172,7 @@ int main(void)
 	tcase_add_test(tcase, a_table_that_is_its_own_ends_after_its_levels);
 	tcase_add_test(tcase, reads_cross_pages_and_stop_at_holes);
 	tcase_add_test(tcase, a_second_read_of_a_page_does_not_walk_again);
+	tcase_add_test(tcase, all_of_a_large_page_is_remembered);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -12,9 +12,6 @@
 #define ENTRY_PAGE_SIZE (UINT64_C(1) << 7)
 #define ENTRY_ADDRESS_MASK UINT64_C(0x000ffffffffff000)
 
-/* A cache slot that matches no page: page addresses have their low bits clear. */
-#define NO_PAGE UINT64_MAX
-
 void page_walk_init(struct page_walk *walk, struct guest *guest, uint64_t cr3, bool la57)
 {
 	walk->guest = guest;
@@ -23,7 +20,7 @@ void page_walk_init(struct page_walk *walk, struct guest *guest, uint64_t cr3, b
 	walk->la57 = la57;
 	walk->next = 0;
 	for (unsigned i = 0; i < PAGE_WALK_CACHED; i++)
-		walk->cache[i].gva_page = NO_PAGE;
+		walk->cache[i].bytes = 0;
 }
 
 /* All bits from the topmost translated one up are equal (SDM Vol. 1, 3.3.7.1). */
@@ -74,24 +71,23 @@ bool page_walk_leaf(const struct page_walk *walk, gva_t from, struct page_leaf *
 
 bool page_walk_translate(struct page_walk *walk, gva_t from, gpa_t *to)
 {
-	uint64_t gva_page = from.value & ~(PAGE_BYTES - 1);
-	uint64_t offset = from.value & (PAGE_BYTES - 1);
 	struct page_leaf leaf;
 
 	for (unsigned i = 0; i < PAGE_WALK_CACHED; i++) {
-		if (walk->cache[i].gva_page == gva_page) {
-			*to = (gpa_t){walk->cache[i].gpa_page | offset};
+		uint64_t offset = from.value - walk->cache[i].gva;
+
+		if (offset < walk->cache[i].bytes) {
+			*to = (gpa_t){walk->cache[i].gpa + offset};
 			return true;
 		}
 	}
 	if (!page_walk_leaf(walk, from, &leaf))
 		return false;
-	uint64_t gpa_page = leaf.gpa | (gva_page - leaf.gva);
-
-	walk->cache[walk->next].gva_page = gva_page;
-	walk->cache[walk->next].gpa_page = gpa_page;
+	walk->cache[walk->next].gva = leaf.gva;
+	walk->cache[walk->next].gpa = leaf.gpa;
+	walk->cache[walk->next].bytes = leaf.bytes;
 	walk->next = (walk->next + 1) % PAGE_WALK_CACHED;
-	*to = (gpa_t){gpa_page | offset};
+	*to = (gpa_t){leaf.gpa + (from.value - leaf.gva)};
 	return true;
 }
 

@@ -16,7 +16,8 @@
 #include "guest/guest.h"
 #include "guest/snapshot.h"
 
-#define PAGE_WALK_CACHED 4u /* pages that one call chain touches: a stack or two */
+/* Pages that one call chain touches: a stack or two. Where a kernel keeps its structures they are large. */
+#define PAGE_WALK_CACHED 4u
 
 /*
  * One address space at one moment. The translations it remembers live no longer than it does: make a new one for every
@@ -30,8 +31,7 @@ struct page_walk {
 	bool la57; /* CR4.LA57: five levels */
 	unsigned next;
 	struct {
-		uint64_t gva_page;
-		uint64_t gpa_page;
+		uint64_t gva, gpa, bytes; /* a page of whatever size; 0 bytes: none */
 	} cache[PAGE_WALK_CACHED];
 };
 
