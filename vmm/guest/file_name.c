@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The path of a file, from its last component up, as prepend_path of fs/d_path.c does it. */
+#include "guest/guest_text.h"
 #include "guest/vma.h"
 
 #define COMPONENTS_MAX 64u       /* directories and mount points */
@@ -19,14 +20,6 @@ static bool word_read(const struct climb *climb, uint64_t from, uint64_t *word)
 	return page_walk_read_kernel(climb->walk, (gva_t){from}, word, sizeof(*word));
 }
 
-/* What a terminal would take for a command is not part of a name that anybody wants to see. */
-static void text_clean(char *text, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-			text[i] = '?';
-}
-
 /* Puts "/NAME" of the present dentry ahead of the path. */
 static bool name_prepend(struct climb *climb)
 {
@@ -39,7 +32,7 @@ static bool name_prepend(struct climb *climb)
 	    !page_walk_read_kernel(climb->walk, (gva_t){text}, climb->buffer + climb->at - length, length))
 		return false;
 	climb->at -= length;
-	text_clean(climb->buffer + climb->at, length);
+	guest_text_clean(climb->buffer + climb->at, length);
 	climb->buffer[--climb->at] = '/';
 	return true;
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "guest/guest_text.h"
+
 G_DEFINE_QUARK(vprof_task_error, task_error)
 
 #define PID_MAX (UINT32_C(1) << 22) /* PID_MAX_LIMIT of linux/threads.h */
@@ -86,9 +88,7 @@ static bool comm_clean(char comm[TASK_COMM_BYTES])
 
 	if (length == TASK_COMM_BYTES)
 		return false;
-	for (size_t i = 0; i < length; i++)
-		if ((unsigned char)comm[i] < 0x20 || comm[i] == 0x7f)
-			comm[i] = '?';
+	guest_text_clean(comm, length);
 	memset(comm + length, 0, TASK_COMM_BYTES - length);
 	return true;
 }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Names that come out of a guest's memory. */
+#ifndef VPROF_GUEST_GUEST_TEXT_H
+#define VPROF_GUEST_GUEST_TEXT_H
+
+#include <stddef.h>
+
+/* What a terminal would take for a command is not part of a name that anybody wants to see. */
+static inline void guest_text_clean(char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+			text[i] = '?';
+}
+
+#endif
