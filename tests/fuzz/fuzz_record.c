@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Input: sample_type and read_format (8 bytes each), then a record. */
+/*
+ * Input: sample_type, then read_format (1 byte), branch_sample_type (3), sample_regs_user (2), sample_regs_intr (2),
+ * then a record.
+ */
 #include <glib.h>
 #include <string.h>
 
@@ -8,16 +11,18 @@
 
 static volatile uint64_t sink; /* so that what is decoded is read */
 
-static void sample_read(const struct perf_event_header *record, size_t n, uint64_t sample_type, uint64_t read_format)
+static void sample_read(const struct perf_event_header *record, size_t n, const struct perf_event_attr *attr)
 {
+	const uint64_t sample_type = attr->sample_type;
 	struct record_sample sample;
 
-	if (!record_sample_decode_read(record, n, sample_type, read_format, &sample))
+	if (!record_sample_decode_attr(record, n, attr, &sample))
 		return;
+	g_assert(sample.has_cgroup == !!(sample_type & PERF_SAMPLE_CGROUP));
 	g_assert(sample.n_chain == 0 || sample_type & PERF_SAMPLE_CALLCHAIN);
 	for (uint32_t i = 0; i < sample.n_chain; i++)
 		sink += sample.chain[i];
-	if ((sample_type & ~(uint64_t)PERF_SAMPLE_CALLCHAIN) != VPROF_SAMPLE_TYPE)
+	if ((sample_type & ~(uint64_t)(PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_CGROUP)) != VPROF_SAMPLE_TYPE)
 		return;
 
 	/* What was decoded encodes to the same bytes; only reserved fields may differ. */
@@ -27,6 +32,7 @@ static void sample_read(const struct perf_event_header *record, size_t n, uint64
 	g_assert(again_n && again_n <= n);
 	g_assert(record_sample_decode((struct perf_event_header *)again, again_n, sample_type, &second));
 	g_assert(second.ip == sample.ip && second.period == sample.period && second.n_chain == sample.n_chain);
+	g_assert(second.cgroup == sample.cgroup);
 }
 
 static void text_read(const char *text)
@@ -47,6 +53,8 @@ static void others_read(const struct perf_event_header *record, size_t n, uint64
 	record_task_decode(record, n, &(struct record_task){0});
 	if (record_comm_decode(record, n, &pid, &tid, &text))
 		text_read(text);
+	if (record_cgroup_decode(record, n, &id, &text))
+		text_read(text);
 	if (record_event_name_decode(record, n, &id, &text))
 		text_read(text);
 	if (record_mmap_decode(record, n, &mmap)) {
@@ -62,18 +70,23 @@ static void others_read(const struct perf_event_header *record, size_t n, uint64
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-	uint64_t sample_type, read_format;
-	const size_t head_bytes = sizeof(sample_type) + sizeof(read_format);
+	struct perf_event_attr attr = {0};
+	uint64_t formats;
+	const size_t head_bytes = sizeof(attr.sample_type) + sizeof(formats);
 
 	if (n < head_bytes)
 		return 0;
-	memcpy(&sample_type, bytes, sizeof(sample_type));
-	memcpy(&read_format, bytes + sizeof(sample_type), sizeof(read_format));
+	memcpy(&attr.sample_type, bytes, sizeof(attr.sample_type));
+	memcpy(&formats, bytes + sizeof(attr.sample_type), sizeof(formats));
+	attr.read_format = formats & 0xff;
+	attr.branch_sample_type = formats >> 8 & 0xffffff;
+	attr.sample_regs_user = formats >> 32 & 0xffff;
+	attr.sample_regs_intr = formats >> 48;
 	g_autofree void *aligned = g_memdup2(bytes + head_bytes, n - head_bytes);
 	const struct perf_event_header *record = aligned ? record_check(aligned, n - head_bytes) : NULL;
 	if (record) {
-		sample_read(record, record->size, sample_type, read_format);
-		others_read(record, record->size, sample_type);
+		sample_read(record, record->size, &attr);
+		others_read(record, record->size, attr.sample_type);
 	}
 	return 0;
 }

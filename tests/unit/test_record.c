@@ -92,6 +92,44 @@ START_TEST(raw_data_comes_back)
 }
 END_TEST
 
+START_TEST(a_cgroup_comes_back)
+{
+	static const uint64_t values[] = {1, 2, UINT64_MAX};
+	const uint64_t type = VPROF_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_CGROUP;
+	uint64_t buffer[64], id;
+	struct perf_event_header *record = (struct perf_event_header *)buffer;
+	struct record_sample sample = some_sample(), out;
+	const char *path;
+
+	sample.has_cgroup = true;
+	sample.cgroup = UINT64_C(0x100000abc);
+	size_t bytes = record_sample_encode(&sample, true, buffer, sizeof(buffer));
+	ck_assert_uint_eq(bytes, 56 + 8 + 4 * 8 + 8);
+	for (size_t room = 0; room < bytes; room++)
+		ck_assert_uint_eq(record_sample_encode(&sample, true, buffer, room), 0);
+	ck_assert(record_sample_decode(record, bytes, type, &out));
+	assert_sample_eq(&out, &sample);
+	ck_assert(out.has_cgroup && out.cgroup == sample.cgroup);
+	ck_assert(!record_sample_decode(record, bytes - 8, type, &out));
+	ck_assert(record_sample_decode(record, bytes - 8, type & ~(uint64_t)PERF_SAMPLE_CGROUP, &out));
+	ck_assert(!out.has_cgroup && out.cgroup == 0);
+	sample.raw = values;
+	sample.raw_bytes = sizeof(values);
+	bytes = record_sample_encode(&sample, true, buffer, sizeof(buffer));
+	ck_assert(record_sample_decode(record, bytes, type | PERF_SAMPLE_RAW, &out));
+	ck_assert_uint_eq(out.cgroup, sample.cgroup);
+	ck_assert_mem_eq(out.raw, values, sizeof(values));
+
+	bytes = record_cgroup_encode(7, "/a/b", &some_id, buffer, sizeof(buffer));
+	ck_assert_uint_eq(bytes, 8 + 8 + 8 + 32);
+	ck_assert(record_cgroup_decode(record, bytes, &id, &path));
+	ck_assert_uint_eq(id, 7);
+	ck_assert_str_eq(path, "/a/b");
+	record->type = PERF_RECORD_COMM;
+	ck_assert(!record_cgroup_decode(record, bytes, &id, &path));
+}
+END_TEST
+
 START_TEST(encoders_need_room)
 {
 	uint64_t buffer[64];
@@ -102,6 +140,7 @@ START_TEST(encoders_need_room)
 	ck_assert_uint_eq(record_lost_encode(1, &some_id, buffer, 55), 0);
 	ck_assert_uint_eq(record_switch_encode(true, 1, 1, &some_id, buffer, 47), 0);
 	ck_assert_uint_eq(record_comm_encode("sh", false, &some_id, buffer, 55), 0);
+	ck_assert_uint_eq(record_cgroup_encode(1, "/", &some_id, buffer, 55), 0);
 	ck_assert_uint_eq(record_mmap_encode(0, 1, 2, 3, 4, "x", &some_id, buffer, 79), 0);
 }
 END_TEST
@@ -209,6 +248,7 @@ START_TEST(sample_of_any_type)
 		                       (format & PERF_FORMAT_TOTAL_TIME_RUNNING ? 1u : 0u);
 		const uint64_t per_value =
 			1 + (format & PERF_FORMAT_ID ? 1u : 0u) + (format & PERF_FORMAT_LOST ? 1u : 0u);
+		const struct perf_event_attr attr = {.sample_type = sample_type, .read_format = format};
 		size_t n = 10;
 		struct record_sample out;
 
@@ -225,7 +265,7 @@ START_TEST(sample_of_any_type)
 		struct perf_event_header *record = (struct perf_event_header *)words;
 		*record = (struct perf_event_header){.type = PERF_RECORD_SAMPLE, .misc = 2, .size = (uint16_t)(n * 8)};
 
-		ck_assert(record_sample_decode_read(record, n * 8, sample_type, format, &out));
+		ck_assert(record_sample_decode_attr(record, n * 8, &attr, &out));
 		const struct record_sample expected = {.id = 1,
 		                                       .ip = 0x1234,
 		                                       .pid = 7,
@@ -239,23 +279,94 @@ START_TEST(sample_of_any_type)
 		assert_sample_eq(&out, &expected);
 		/* Without the second address of the chain, and ever shorter. */
 		for (size_t short_n = 1; short_n < n - 1; short_n++)
-			ck_assert(!record_sample_decode_read(record, short_n * 8, sample_type, format, &out));
+			ck_assert(!record_sample_decode_attr(record, short_n * 8, &attr, &out));
 	}
+}
+END_TEST
+
+/* The fields that may stand between the raw data and the cgroup, each alone and all together, in their order. */
+START_TEST(a_cgroup_behind_fields_that_nobody_wants)
+{
+	static const struct {
+		uint64_t bit;
+		size_t n;
+		uint64_t words[9];
+	} fields[] = {
+		{PERF_SAMPLE_RAW, 1, {4}},
+		{PERF_SAMPLE_BRANCH_STACK, 8, {2, 77}}, /* the count, hw_idx, two branches */
+		{PERF_SAMPLE_REGS_USER, 3, {PERF_SAMPLE_REGS_ABI_64}},
+		{PERF_SAMPLE_STACK_USER, 4, {16, 1, 2, 8}},
+		{PERF_SAMPLE_WEIGHT, 1, {3}},
+		{PERF_SAMPLE_DATA_SRC, 1, {3}},
+		{PERF_SAMPLE_TRANSACTION, 1, {3}},
+		{PERF_SAMPLE_REGS_INTR, 2, {PERF_SAMPLE_REGS_ABI_64}},
+		{PERF_SAMPLE_PHYS_ADDR, 1, {3}},
+	};
+	const size_t n_fields = sizeof(fields) / sizeof(fields[0]);
+
+	for (unsigned set = 0; set < 1u << n_fields; set++) {
+		struct perf_event_attr attr = {.sample_type = PERF_SAMPLE_CGROUP | PERF_SAMPLE_CODE_PAGE_SIZE,
+		                               .branch_sample_type = PERF_SAMPLE_BRANCH_HW_INDEX,
+		                               .sample_regs_user = 0x11,
+		                               .sample_regs_intr = 0x100};
+		uint64_t words[64] = {0};
+		struct perf_event_header *record = (struct perf_event_header *)words;
+		struct record_sample out;
+		size_t n = 1;
+
+		for (size_t i = 0; i < n_fields; i++) {
+			if (!(set >> i & 1))
+				continue;
+			attr.sample_type |= fields[i].bit;
+			memcpy(words + n, fields[i].words, sizeof(fields[i].words));
+			n += fields[i].n;
+		}
+		words[n++] = 0xc0ffee;
+		words[n++] = 4096;
+		*record = (struct perf_event_header){.type = PERF_RECORD_SAMPLE, .size = (uint16_t)(n * 8)};
+		ck_assert(record_sample_decode_attr(record, n * 8, &attr, &out));
+		ck_assert_uint_eq(out.cgroup, 0xc0ffee);
+		for (size_t short_n = 1; short_n < n - 1; short_n++)
+			ck_assert(!record_sample_decode_attr(record, short_n * 8, &attr, &out));
+	}
+}
+END_TEST
+
+START_TEST(registers_and_stacks_may_be_absent)
+{
+	uint64_t words[] = {0, PERF_SAMPLE_REGS_ABI_NONE, 0, 0xc0ffee};
+	const struct perf_event_attr attr = {
+		.sample_type = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_CGROUP,
+		.sample_regs_user = UINT64_MAX,
+	};
+	struct perf_event_header *record = (struct perf_event_header *)words;
+	struct record_sample out;
+
+	*record = (struct perf_event_header){.type = PERF_RECORD_SAMPLE, .size = sizeof(words)};
+	ck_assert(record_sample_decode_attr(record, sizeof(words), &attr, &out));
+	ck_assert_uint_eq(out.cgroup, 0xc0ffee);
+	words[2] = UINT64_MAX - 7; /* a stack that ends before it begins */
+	ck_assert(!record_sample_decode_attr(record, sizeof(words), &attr, &out));
 }
 END_TEST
 
 START_TEST(counts_that_overflow_are_refused)
 {
+	const struct perf_event_attr branches = {.sample_type = PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_CGROUP};
+
+	const struct perf_event_attr values = {.sample_type = PERF_SAMPLE_READ, .read_format = PERF_FORMAT_GROUP};
 	uint64_t words[] = {0, UINT64_MAX, 0, 0};
 	struct perf_event_header *record = (struct perf_event_header *)words;
 	struct record_sample out;
 
 	*record = (struct perf_event_header){.type = PERF_RECORD_SAMPLE, .size = sizeof(words)};
 	ck_assert(!record_sample_decode(record, sizeof(words), PERF_SAMPLE_CALLCHAIN, &out));
-	ck_assert(!record_sample_decode_read(record, sizeof(words), PERF_SAMPLE_READ, PERF_FORMAT_GROUP, &out));
+	ck_assert(!record_sample_decode_attr(record, sizeof(words), &values, &out));
+	ck_assert(!record_sample_decode_attr(record, sizeof(words), &branches, &out));
 	words[1] = UINT64_C(1) << 61; /* times 8 bytes is 0 */
+	ck_assert(!record_sample_decode_attr(record, sizeof(words), &branches, &out));
 	ck_assert(!record_sample_decode(record, sizeof(words), PERF_SAMPLE_CALLCHAIN, &out));
-	ck_assert(!record_sample_decode_read(record, sizeof(words), PERF_SAMPLE_READ, PERF_FORMAT_GROUP, &out));
+	ck_assert(!record_sample_decode_attr(record, sizeof(words), &values, &out));
 }
 END_TEST
 
@@ -331,6 +442,9 @@ int main(void)
 	TCase *tests = tcase_create("record");
 
 	tcase_add_test(tests, sample_comes_back);
+	tcase_add_test(tests, a_cgroup_comes_back);
+	tcase_add_test(tests, a_cgroup_behind_fields_that_nobody_wants);
+	tcase_add_test(tests, registers_and_stacks_may_be_absent);
 	tcase_add_test(tests, raw_data_comes_back);
 	tcase_add_test(tests, encoders_need_room);
 	tcase_add_test(tests, record_is_never_longer_than_its_size_field_can_say);

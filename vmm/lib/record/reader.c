@@ -365,7 +365,7 @@ bool recording_sample(const struct recording *recording, const struct perf_event
 	}
 	const struct perf_event_attr *attr = &recording->events[MAX(event, 0)].attr;
 	*event_index = event;
-	return record_sample_decode_read(record, bytes, attr->sample_type, attr->read_format, sample);
+	return record_sample_decode_attr(record, bytes, attr, sample);
 }
 
 bool recording_cut_off(const struct recording *recording)

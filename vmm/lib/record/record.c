@@ -66,11 +66,17 @@ struct mmap2_wire {
 };
 _Static_assert(sizeof(struct mmap2_wire) == sizeof(struct mmap_wire) + 32, "no padding");
 
+struct cgroup_wire {
+	uint64_t id;
+};
+
 struct event_update_wire {
 	uint64_t kind;
 	uint64_t event_id;
 };
 #define EVENT_UPDATE_NAME 2u /* PERF_EVENT_UPDATE__NAME */
+
+#define BRANCH_COUNTERS (1u << 19) /* PERF_SAMPLE_BRANCH_COUNTERS, of Linux 6.8 */
 
 /* A size of 32 bits, the data, and what makes both a multiple of 8 (kernel/events/core.c, perf_prepare_sample). */
 static size_t raw_room(const struct record_sample *sample)
@@ -92,7 +98,8 @@ size_t record_sample_encode(const struct record_sample *sample, bool with_chain,
 	const uint64_t n_chain = sample->n_chain;
 	const size_t chain_bytes = with_chain ? sizeof(n_chain) * (1 + n_chain) : 0;
 	const size_t raw_bytes = raw_room(sample);
-	const size_t bytes = sizeof(struct sample_wire) + chain_bytes + raw_bytes;
+	const size_t cgroup_bytes = sample->has_cgroup ? sizeof(sample->cgroup) : 0;
+	const size_t bytes = sizeof(struct sample_wire) + chain_bytes + raw_bytes + cgroup_bytes;
 
 	if (bytes > room || bytes > RECORD_BYTES_MAX)
 		return 0;
@@ -115,7 +122,9 @@ size_t record_sample_encode(const struct record_sample *sample, bool with_chain,
 			memcpy(chain + sizeof(n_chain), sample->chain, n_chain * sizeof(n_chain));
 	}
 	if (raw_bytes)
-		raw_put(sample, (uint8_t *)to + bytes - raw_bytes, raw_bytes);
+		raw_put(sample, (uint8_t *)to + bytes - cgroup_bytes - raw_bytes, raw_bytes);
+	if (cgroup_bytes)
+		memcpy((uint8_t *)to + bytes - cgroup_bytes, &sample->cgroup, cgroup_bytes);
 	return bytes;
 }
 
@@ -205,6 +214,13 @@ size_t record_mmap2_encode(uint16_t misc, uint32_t pid, uint64_t start, uint64_t
 	memcpy(body.build_id, build_id, build_id_bytes);
 	return record_assemble(PERF_RECORD_MMAP2, misc | PERF_RECORD_MISC_MMAP_BUILD_ID, &body, sizeof(body), file_name,
 	                       id, to, room);
+}
+
+size_t record_cgroup_encode(uint64_t cgroup, const char *path, const struct record_id *id, void *to, size_t room)
+{
+	const struct cgroup_wire body = {.id = cgroup};
+
+	return record_assemble(PERF_RECORD_CGROUP, 0, &body, sizeof(body), path, id, to, room);
 }
 
 size_t record_event_name_encode(uint64_t event_id, const char *name, void *to, size_t room)
@@ -308,9 +324,63 @@ static bool take_raw(struct cursor *cursor, struct record_sample *sample)
 	return skip(cursor, size);
 }
 
-bool record_sample_decode_read(const struct perf_event_header *record, size_t bytes, uint64_t sample_type,
-                               uint64_t read_format, struct record_sample *sample)
+/* PERF_SAMPLE_BRANCH_STACK (kernel/events/core.c, perf_output_sample). */
+static bool skip_branches(struct cursor *cursor, uint64_t branch_type)
 {
+	const size_t index_bytes = branch_type & PERF_SAMPLE_BRANCH_HW_INDEX ? sizeof(uint64_t) : 0;
+	const size_t branch_bytes =
+		sizeof(struct perf_branch_entry) + (branch_type & BRANCH_COUNTERS ? sizeof(uint64_t) : 0);
+	uint64_t n;
+
+	return take(cursor, &n, sizeof(n)) && skip(cursor, index_bytes) && n <= cursor->left / branch_bytes &&
+	       skip(cursor, n * branch_bytes);
+}
+
+/* An ABI, and without one no registers. */
+static bool skip_registers(struct cursor *cursor, uint64_t registers)
+{
+	uint64_t abi;
+
+	return take(cursor, &abi, sizeof(abi)) &&
+	       (abi == PERF_SAMPLE_REGS_ABI_NONE || skip(cursor, fields_bytes(registers)));
+}
+
+/* A size, which may be 0, else so many bytes and how many of them mean something. */
+static bool skip_stack(struct cursor *cursor)
+{
+	uint64_t size;
+
+	return take(cursor, &size, sizeof(size)) &&
+	       (size == 0 || (size <= cursor->left && skip(cursor, size) && skip(cursor, sizeof(uint64_t))));
+}
+
+/* Behind the raw data, up to the cgroup. */
+static bool take_cgroup(struct cursor *cursor, const struct perf_event_attr *attr, struct record_sample *sample)
+{
+	const uint64_t type = attr->sample_type;
+	const uint64_t words = type & (PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION);
+
+	if ((type & PERF_SAMPLE_BRANCH_STACK) && !skip_branches(cursor, attr->branch_sample_type))
+		return false;
+	if ((type & PERF_SAMPLE_REGS_USER) && !skip_registers(cursor, attr->sample_regs_user))
+		return false;
+	if ((type & PERF_SAMPLE_STACK_USER) && !skip_stack(cursor))
+		return false;
+	/* One weight, in whichever of its two forms. */
+	if (!skip(cursor, type & PERF_SAMPLE_WEIGHT_TYPE ? sizeof(uint64_t) : 0) || !skip(cursor, fields_bytes(words)))
+		return false;
+	if ((type & PERF_SAMPLE_REGS_INTR) && !skip_registers(cursor, attr->sample_regs_intr))
+		return false;
+	sample->has_cgroup = true;
+	return skip(cursor, fields_bytes(type & PERF_SAMPLE_PHYS_ADDR)) &&
+	       take(cursor, &sample->cgroup, sizeof(sample->cgroup));
+}
+
+bool record_sample_decode_attr(const struct perf_event_header *record, size_t bytes, const struct perf_event_attr *attr,
+                               struct record_sample *sample)
+{
+	const uint64_t sample_type = attr->sample_type;
+
 	if (bytes < sizeof(*record) || record->type != PERF_RECORD_SAMPLE)
 		return false;
 
@@ -329,11 +399,13 @@ bool record_sample_decode_read(const struct perf_event_header *record, size_t by
 	    !take_u32_pair(&cursor, sample_type & PERF_SAMPLE_CPU, &out.cpu, &reserved) ||
 	    !take_u64(&cursor, sample_type & PERF_SAMPLE_PERIOD, &out.period))
 		return false;
-	if ((sample_type & PERF_SAMPLE_READ) && !skip_read(&cursor, read_format))
+	if ((sample_type & PERF_SAMPLE_READ) && !skip_read(&cursor, attr->read_format))
 		return false;
 	if ((sample_type & PERF_SAMPLE_CALLCHAIN) && !take_chain(&cursor, &out))
 		return false;
 	if ((sample_type & PERF_SAMPLE_RAW) && !take_raw(&cursor, &out))
+		return false;
+	if ((sample_type & PERF_SAMPLE_CGROUP) && !take_cgroup(&cursor, attr, &out))
 		return false;
 	*sample = out;
 	return true;
@@ -418,6 +490,19 @@ bool record_mmap_decode(const struct perf_event_header *record, size_t bytes, st
 	out.bytes = body.mmap.bytes;
 	out.page_offset = body.mmap.page_offset;
 	*mmap = out;
+	return true;
+}
+
+bool record_cgroup_decode(const struct perf_event_header *record, size_t bytes, uint64_t *cgroup, const char **path)
+{
+	struct cgroup_wire body;
+
+	if (bytes < sizeof(*record) || record->type != PERF_RECORD_CGROUP)
+		return false;
+	struct cursor cursor = cursor_body(record, bytes);
+	if (!take(&cursor, &body, sizeof(body)) || !take_text(&cursor, path))
+		return false;
+	*cgroup = body.id;
 	return true;
 }
 

@@ -32,7 +32,10 @@ enum record_user_type {
 	RECORD_COMPRESSED2 = 83,
 };
 
-/* A PERF_RECORD_SAMPLE with the fields of VPROF_SAMPLE_TYPE, a call chain if n_chain is not 0, and raw data if any. */
+/*
+ * A PERF_RECORD_SAMPLE with the fields of VPROF_SAMPLE_TYPE, a call chain if n_chain is not 0, raw data if any, and the
+ * task's cgroup if has_cgroup.
+ */
 struct record_sample {
 	uint64_t id;
 	uint64_t ip;
@@ -45,23 +48,28 @@ struct record_sample {
 	uint32_t n_chain;
 	const void *raw; /* of PERF_SAMPLE_RAW; unaligned and padded when decoded; NULL: none */
 	uint32_t raw_bytes;
+	bool has_cgroup; /* the attr has PERF_SAMPLE_CGROUP */
+	uint64_t cgroup; /* its id, which PERF_RECORD_CGROUP names; 0: not known */
 };
 
 /* `with_chain`: the attr has PERF_SAMPLE_CALLCHAIN. Returns the record's bytes, or 0 when `room` is too small. */
 size_t record_sample_encode(const struct record_sample *sample, bool with_chain, void *to, size_t room);
 
 /*
- * `sample_type` as in the attr, any combination of fields (files made by perf itself too). Fields the record lacks are
- * 0. The chain points into `record`, which is 8-byte aligned; what stands behind the raw data is not looked at. False
- * when the record is malformed. `read_format` as in the attr matters with PERF_SAMPLE_READ only.
+ * Of an event with this attr, which has any combination of fields in its sample_type (files made by perf itself too).
+ * Fields the record lacks are 0. The chain points into `record`, which is 8-byte aligned; what stands behind the raw
+ * data is looked at for the cgroup only. False when the record is malformed.
  */
-bool record_sample_decode_read(const struct perf_event_header *record, size_t bytes, uint64_t sample_type,
-                               uint64_t read_format, struct record_sample *sample);
+bool record_sample_decode_attr(const struct perf_event_header *record, size_t bytes, const struct perf_event_attr *attr,
+                               struct record_sample *sample);
 
+/* The same where sample_type is all that matters of the attr: without values of counters, branches and registers. */
 static inline bool record_sample_decode(const struct perf_event_header *record, size_t bytes, uint64_t sample_type,
                                         struct record_sample *sample)
 {
-	return record_sample_decode_read(record, bytes, sample_type, 0, sample);
+	const struct perf_event_attr attr = {.sample_type = sample_type};
+
+	return record_sample_decode_attr(record, bytes, &attr, sample);
 }
 
 /*
@@ -92,6 +100,8 @@ size_t record_mmap_encode(uint16_t misc, uint32_t pid, uint64_t start, uint64_t 
 size_t record_mmap2_encode(uint16_t misc, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t page_offset,
                            const uint8_t *build_id, size_t build_id_bytes, const char *file_name,
                            const struct record_id *id, void *to, size_t room);
+/* The path of the cgroup with this id, from the root of cgroups on: "/", "/a/b". */
+size_t record_cgroup_encode(uint64_t cgroup, const char *path, const struct record_id *id, void *to, size_t room);
 /* The name of the event with this id; perf's own record, without sample_id. */
 size_t record_event_name_encode(uint64_t event_id, const char *name, void *to, size_t room);
 
@@ -118,6 +128,7 @@ struct record_switch {
 };
 bool record_switch_decode(const struct perf_event_header *record, size_t bytes, struct record_switch *change);
 bool record_mmap_decode(const struct perf_event_header *record, size_t bytes, struct record_mmap *mmap);
+bool record_cgroup_decode(const struct perf_event_header *record, size_t bytes, uint64_t *cgroup, const char **path);
 bool record_event_name_decode(const struct perf_event_header *record, size_t bytes, uint64_t *event_id,
                               const char **name);
 
