@@ -22,7 +22,7 @@ static const GOptionEntry options[] = {
 	{"input", 'i', 0, G_OPTION_ARG_FILENAME, &given.input, "recording to read (default " INPUT_DEFAULT_PATH ")",
          "FILE"},
 	{"sort", 's', 0, G_OPTION_ARG_STRING, &given.sort,
-         "columns to group by, of sym, module, mode, cpu, event, comm, domain, pid, tid, ip "
+         "columns to group by, of sym, module, mode, cpu, event, comm, cgroup, domain, pid, tid, ip "
          "(default " REPORT_DEFAULT_SORT ")",
          "COLUMN,..."},
 	{"limit", 'n', 0, G_OPTION_ARG_STRING, &given.limit, "print N rows of each table at most", "N"},
@@ -189,6 +189,7 @@ const struct command command_report = {
 		"  vprof report                        the profile in " INPUT_DEFAULT_PATH "\n"
 		"  vprof report --sort cpu,mode        how busy each vCPU was, and with what\n"
 		"  vprof report --sort comm,pid,sym    what each process did\n"
+		"  vprof report --sort cgroup,comm     what each cgroup did: services, containers\n"
 		"  vprof report --sort mode,sym,ip -n 30\n"
 		"                                      the 30 hottest instructions\n"
 		"  vprof report --phase 'repeat-*'     only what ran within phases of these names\n"

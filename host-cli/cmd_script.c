@@ -31,6 +31,7 @@ static const GOptionEntry options[] = {
 struct script {
 	struct input *input;
 	struct comms *comms;
+	struct cgroups *cgroups;
 };
 
 static const char *event_name(const struct input *input, unsigned event)
@@ -71,6 +72,8 @@ static void sample_print_json(const struct script *script, const struct record_s
 		(json_int_t)place->offset, "module", text_json(place->module), "pid", (int32_t)sample->pid, "tid",
 		(int32_t)sample->tid, "comm", text_json(comms_find(script->comms, sample->tid, sample->time_ns)));
 
+	if (sample->has_cgroup)
+		json_object_set_new(object, "cgroup", text_json(cgroups_find(script->cgroups, sample)));
 	if (is_added(sample))
 		json_object_set_new(object, "added", json_true());
 	json_dumpf(object, stdout, JSON_COMPACT);
@@ -179,13 +182,14 @@ static int script_run(unsigned n, char **arguments)
 		return failure(error);
 	input_take_symbol_options(input, given.force);
 	progress_beside_output();
-	script = (struct script){.input = input, .comms = input_comms(input)};
+	script = (struct script){.input = input, .comms = input_comms(input), .cgroups = input_cgroups(input)};
 	order = sample_order_new(item_print, &script);
 	input_walk(input, &visitor, order);
 	sample_order_finish(order);
 	input_say_warnings(input);
 	sample_order_free(order);
 	comms_free(script.comms);
+	cgroups_free(script.cgroups);
 	input_free(input);
 	return STATUS_OK;
 }

@@ -311,6 +311,41 @@ struct comms *input_comms(struct input *input)
 	return walk.comms;
 }
 
+bool input_has_cgroups(const struct input *input)
+{
+	for (size_t i = 0; i < recording_n_events(input->recording); i++)
+		if (recording_event(input->recording, i)->attr.sample_type & PERF_SAMPLE_CGROUP)
+			return true;
+	return false;
+}
+
+struct cgroup_walk {
+	uint64_t sample_type;
+	struct cgroups *cgroups;
+};
+
+static bool cgroup_walk_record(const struct perf_event_header *record, size_t bytes, void *data)
+{
+	struct cgroup_walk *walk = data;
+	uint64_t time_ns = 0;
+
+	progress_step(bytes);
+	if (record->type == PERF_RECORD_CGROUP) {
+		record_time(record, bytes, walk->sample_type, &time_ns);
+		cgroups_add(walk->cgroups, record, bytes, time_ns);
+	}
+	return true;
+}
+
+struct cgroups *input_cgroups(struct input *input)
+{
+	struct cgroup_walk walk = {.sample_type = input_sample_type(input), .cgroups = cgroups_new()};
+
+	if (input_has_cgroups(input))
+		input_each(input, cgroup_walk_record, &walk, NULL);
+	return walk.cgroups;
+}
+
 bool input_choose(const char **path, const char *argument, GError **error)
 {
 	if (*path != NULL && argument != NULL) {

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "kernel_place.h"
+#include "lib/profile/cgroups.h"
 #include "lib/profile/comms.h"
 #include "lib/profile/mappings.h"
 #include "lib/profile/resolver.h"
@@ -69,6 +70,9 @@ struct input_visitor {
 
 /* The names of the tasks in the recording, all of which it reads. By comms_free. */
 struct comms *input_comms(struct input *input);
+/* Whether samples say which cgroup their task is in; and the paths of those, for which all is read. By cgroups_free. */
+bool input_has_cgroups(const struct input *input);
+struct cgroups *input_cgroups(struct input *input);
 
 /*
  * Walks the records. What cannot be read becomes a warning, since everything before it is good: a damaged end, and

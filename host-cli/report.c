@@ -135,6 +135,7 @@ struct report *report_new(struct input *input, const struct report_options *opti
 	report->input = input;
 	report->columns = options->columns;
 	report->comms = wants_tasks(&options->columns) ? input_comms(input) : NULL;
+	report->cgroups = column_list_has(&options->columns, "cgroup") ? input_cgroups(input) : NULL;
 	report->percent_limit = options->percent_limit;
 	report->n_tables = load.one_table ? 1 : recording_n_events(input->recording);
 	report->tables = g_new0(struct report_table, report->n_tables);
@@ -144,6 +145,7 @@ struct report *report_new(struct input *input, const struct report_options *opti
 		load.histograms[i] = histogram_new(column_list_has(&options->columns, "cpu"));
 		if (report->comms != NULL)
 			histogram_by_task(load.histograms[i], report->comms);
+		histogram_by_cgroup(load.histograms[i], report->cgroups);
 		histogram_by_file(load.histograms[i], input->mappings);
 		load.call_trees[i] = options->call_tree ? call_tree_new() : NULL;
 		if (load.call_trees[i] != NULL)
@@ -222,5 +224,6 @@ void report_free(struct report *report)
 	}
 	g_free(report->tables);
 	comms_free(report->comms);
+	cgroups_free(report->cgroups);
 	g_free(report);
 }

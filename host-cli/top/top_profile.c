@@ -20,6 +20,7 @@ struct top_profile {
 	struct user_symbols *user;
 	struct resolver *resolver;
 	struct comms *comms;
+	struct cgroups *cgroups;
 	struct mappings *mappings;
 	struct histogram *frames; /* every address of a sample or its callers */
 	GHashTable *asked;        /* of those in modules: what the engine was asked about */
@@ -33,6 +34,7 @@ static void sums_init(struct sums *sums, const struct top_profile *profile)
 {
 	sums->histogram = histogram_new(true);
 	histogram_by_task(sums->histogram, profile->comms);
+	histogram_by_cgroup(sums->histogram, profile->cgroups);
 	histogram_by_file(sums->histogram, profile->mappings);
 	sums->calls = call_tree_new();
 	call_tree_by_file(sums->calls, profile->mappings);
@@ -52,6 +54,7 @@ static void names_init(struct top_profile *profile)
 	profile->comms = comms_new();
 	comms_add(profile->comms, 0, 0, profile->has_tasks ? "swapper" : "guest");
 	comms_add(profile->comms, VPROF_PID_UNKNOWN, 0, "[unknown]");
+	profile->cgroups = cgroups_new();
 	profile->mappings = mappings_new();
 	profile->frames = histogram_new(false);
 	histogram_by_file(profile->frames, profile->mappings);
@@ -66,6 +69,7 @@ static void names_deinit(struct top_profile *profile)
 	comms_free(profile->comms);
 	histogram_free(profile->frames);
 	g_hash_table_unref(profile->asked);
+	cgroups_free(profile->cgroups);
 	mappings_free(profile->mappings);
 }
 
@@ -159,6 +163,7 @@ static void record_learn(struct top_profile *profile, const struct perf_event_he
 		return;
 	record_time(record, bytes, event->attr.sample_type, &time_ns);
 	mappings_add(profile->mappings, record, bytes, time_ns);
+	cgroups_add(profile->cgroups, record, bytes, time_ns);
 	if (record_comm_decode(record, bytes, &pid, &tid, &comm))
 		comms_add(profile->comms, tid, time_ns, comm);
 	profile->learned++;

@@ -3,25 +3,24 @@
  * Makes the recordings that the golden tests report on, in the current folder. Everything in them is fixed, so that
  * what is printed about them is.
  */
+#include "make_recordings.h"
+
 #include <glib.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <vprof/exit.h>
 
 #include "../support/elf_builder.h"
-#include "lib/record/record.h"
-#include "lib/record/writer.h"
 
-#define TEXT UINT64_C(0xffffffff81000000)
 #define PROGRAM UINT64_C(0x400000)
 #define QEMU UINT64_C(0x555555555000)
 #define SLIDE UINT64_C(0x23800000)
-#define START_NS UINT64_C(5000000000)
 #define EXIT_IO 2u /* KVM_EXIT_IO */
 
-static const uint64_t clock_ids[] = {11, 12}, cycles_ids[] = {21, 22};
+const uint64_t clock_ids[2] = {11, 12};
+static const uint64_t cycles_ids[] = {21, 22};
 
-static const struct recording_symbol symbols[] = {
+const struct recording_symbol symbols[SYMBOLS] = {
 	{PROGRAM + 0x10, 0x20, "render", ""},
 	{TEXT + 0x100, 0x100, "start_kernel", ""},
 	{TEXT + 0x200, 0x40, "memcpy", ""},
@@ -60,7 +59,7 @@ static const struct burst usual[] = {
 	{TEXT + 0x1000000, PERF_RECORD_MISC_KERNEL, 8}, {TEXT + 0x5000000, PERF_RECORD_MISC_KERNEL, 2},
 };
 
-static void must(bool done, GError *error)
+void must(bool done, GError *error)
 {
 	if (done)
 		return;
@@ -68,7 +67,7 @@ static void must(bool done, GError *error)
 	exit(1);
 }
 
-static struct recording_event event_make(const char *name, uint32_t type, uint64_t config, const uint64_t *ids)
+struct recording_event event_make(const char *name, uint32_t type, uint64_t config, const uint64_t *ids)
 {
 	struct recording_event event = {.name = name, .ids = ids, .n_ids = 2};
 
@@ -81,7 +80,7 @@ static struct recording_event event_make(const char *name, uint32_t type, uint64
 	return event;
 }
 
-static void sample_write(struct recording_writer *writer, const struct record_sample *sample)
+void sample_write(struct recording_writer *writer, const struct record_sample *sample)
 {
 	uint64_t bytes[64];
 	GError *error = NULL;
@@ -166,7 +165,7 @@ static const char failed_description[] = REPEATS("3");
 
 static const uint8_t kernel_build_id[20] = {0xde, 0xad, 0xbe, 0xef};
 
-static struct recording_features features_make(const struct recording_symbol *table, size_t n)
+struct recording_features features_make(const struct recording_symbol *table, size_t n)
 {
 	static const char *const command_line[] = {"vprof", "run", NULL};
 
@@ -186,7 +185,7 @@ static struct recording_features features_make(const struct recording_symbol *ta
 	};
 }
 
-static struct recording_writer *writer_open(const char *path, const struct recording_event *events, size_t n)
+struct recording_writer *writer_open(const char *path, const struct recording_event *events, size_t n)
 {
 	GError *error = NULL;
 	struct recording_writer *writer = recording_writer_open(path, events, n, &error);
@@ -195,7 +194,7 @@ static struct recording_writer *writer_open(const char *path, const struct recor
 	return writer;
 }
 
-static void writer_finish(struct recording_writer *writer, const struct recording_features *features)
+void writer_finish(struct recording_writer *writer, const struct recording_features *features)
 {
 	GError *error = NULL;
 
@@ -346,83 +345,6 @@ static void host_make(const char *path)
 			.n_chain = hits[i / 2].n,
 		};
 
-		sample_write(writer, &sample);
-	}
-	writer_finish(writer, &features);
-}
-
-static void comm_write(struct recording_writer *writer, uint32_t tid, uint64_t time_ns, const char *comm)
-{
-	const struct record_id id = {.pid = tid, .tid = tid, .time_ns = time_ns, .id = clock_ids[0]};
-	uint64_t bytes[16];
-	GError *error = NULL;
-
-	record_comm_encode(comm, false, &id, bytes, sizeof(bytes));
-	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
-}
-
-/* The idle task, one that was not known, and a shell that becomes another program after six of its ten samples. */
-static void tasks_make(const char *path)
-{
-	static const uint32_t pids[] = {0, 100, VPROF_PID_UNKNOWN, 100};
-	const struct recording_event event =
-		event_make("task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, clock_ids);
-	const struct recording_features features = features_make(symbols, G_N_ELEMENTS(symbols));
-	struct recording_writer *writer = writer_open(path, &event, 1);
-
-	comm_write(writer, 0, 0, "swapper");
-	comm_write(writer, VPROF_PID_UNKNOWN, 0, "[unknown]");
-	comm_write(writer, 100, START_NS, "sh \033[31m");
-	comm_write(writer, 100, START_NS + 12, "ls");
-	for (unsigned i = 0; i < 20; i++) {
-		const struct record_sample sample = {
-			.id = clock_ids[0],
-			.ip = TEXT + 0x100,
-			.pid = pids[i % 4],
-			.tid = pids[i % 4],
-			.time_ns = START_NS + i,
-			.period = 1000000,
-			.misc = PERF_RECORD_MISC_KERNEL,
-		};
-
-		sample_write(writer, &sample);
-	}
-	writer_finish(writer, &features);
-}
-
-static void switch_write(struct recording_writer *writer, bool out, uint32_t of, uint32_t other, uint64_t time_ns)
-{
-	const struct record_id id = {.pid = of, .tid = of, .time_ns = time_ns, .cpu = 1, .id = clock_ids[1]};
-	uint64_t bytes[16];
-	GError *error = NULL;
-
-	record_switch_encode(out, other, other, &id, bytes, sizeof(bytes));
-	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
-}
-
-/* Two tasks, and one of which nothing is known, in turn on a vCPU; a sample between two switches. */
-static void switches_make(const char *path)
-{
-	static const uint32_t order[] = {0, 100, VPROF_PID_UNKNOWN, 100, 0};
-	const struct recording_event event =
-		event_make("task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, clock_ids);
-	const struct recording_features features = features_make(symbols, G_N_ELEMENTS(symbols));
-	struct recording_writer *writer = writer_open(path, &event, 1);
-
-	comm_write(writer, 0, 0, "swapper");
-	comm_write(writer, 100, START_NS, "sh \033[31m");
-	for (unsigned i = 0; i + 1 < G_N_ELEMENTS(order); i++) {
-		const struct record_sample sample = {.id = clock_ids[1],
-		                                     .ip = TEXT + 0x200,
-		                                     .pid = order[i + 1],
-		                                     .tid = order[i + 1],
-		                                     .time_ns = START_NS + 10 * i + 5,
-		                                     .cpu = 1,
-		                                     .period = 1000000,
-		                                     .misc = PERF_RECORD_MISC_KERNEL};
-
-		switch_write(writer, true, order[i], order[i + 1], START_NS + 10 * i);
-		switch_write(writer, false, order[i + 1], order[i], START_NS + 10 * i);
 		sample_write(writer, &sample);
 	}
 	writer_finish(writer, &features);
@@ -597,6 +519,7 @@ int main(void)
 	parts_make("parts.data");
 	host_make("host.data");
 	tasks_make("tasks.data");
+	cgroups_make("cgroups.data");
 	switches_make("switches.data");
 	mappings_make("mappings.data");
 	phases_make("phases.data", phases_description);

@@ -56,6 +56,18 @@ class OfPerf(harness.ProgramTest):
         stacks = self.vprof("export", "--to", "folded")
         self.assertRegex(stacks, r"(?m)^chain;.*main;outer;inner \d+$")
 
+    def test_cgroups(self):
+        """The same samples in each cgroup, behind all that perf can put in front of its id."""
+        recording = self.folder / "cgroups.data"
+        done = subprocess.run(["perf", "record", "-q", "--all-cgroups", "-e", "task-clock", "--call-graph", "dwarf,1024", "-W", "-d",
+                               "--intr-regs=ip,sp", "-o", recording, self.program], capture_output=True, text=True,
+                              env=perf.ENVIRONMENT, check=False)
+        harness.need(done.returncode == 0, f"perf cannot record cgroups here: {done.stderr.strip()}")
+        theirs = perf.cgroups(recording)
+        _, rows = self.report(recording, "--sort", "cgroup")
+        self.assertEqual({row["cgroup"]: row["samples"] for row in rows}, theirs)
+        self.assertTrue(theirs and all(path.startswith("/") for path in theirs), theirs)
+
     def test_other_commands(self):
         self.assertIn("inner", self.vprof("script"))
         self.assertIn("<svg", self.vprof("export", "--to", "svg"))

@@ -18,6 +18,9 @@ RECORDINGS = {
     "user registers and stack": ["-e", "task-clock", "--call-graph", "dwarf,1024"],
     "registers at the interrupt": ["-e", "task-clock", "--intr-regs=ip,sp"],
     "weight": ["-e", "task-clock,page-faults", "-W"],
+    "cgroups": ["-e", "task-clock", "--all-cgroups", "-g"],
+    "cgroups behind registers and stacks": ["-e", "task-clock", "--all-cgroups", "--call-graph", "dwarf,1024", "-W", "-d",
+                                            "--phys-data", "--intr-regs=ip,sp"],
     "compressed": ["-e", "task-clock,page-faults", "-g", "-z"],
     # perf script makes a line of each member of the group, out of the sample of its leader.
     "read group": ["-e", "{task-clock,page-faults}:S", "-g"],

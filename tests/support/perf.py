@@ -15,6 +15,7 @@ ENVIRONMENT = os.environ | {"HOME": "/nonexistent", "PERF_CONFIG": "/dev/null", 
 NEEDS_SYMBOLS = re.compile("No kallsyms or vmlinux with build-id [0-9a-f]+ was found")
 MODES = {"k": "kernel", ".": "user", "H": "vmm"}
 ROW = re.compile(r"^\s*[\d.]+%\s+(\d+)\s+\[(.)\]\s+(\S.*?)\s*$", re.MULTILINE)
+CGROUP_ROW = re.compile(r"^\s*[\d.]+%\s+(\d+)\s+(\S.*?)\s*$", re.MULTILINE)
 
 
 def perf(*arguments):
@@ -26,6 +27,13 @@ def perf(*arguments):
     if result.returncode != 0 or complaints:
         raise AssertionError(f"perf {arguments[0]} ended with {result.returncode}: {complaints}")
     return result.stdout
+
+
+def cgroups(recording):
+    """How many samples perf finds in each cgroup."""
+    report = perf("report", "--stdio", "-g", "none", "-n", "--sort", "cgroup", "--percent-limit", "0", "--no-children", "-i",
+                  recording)
+    return {path: int(count) for count, path in CGROUP_ROW.findall(report)}
 
 
 def vprof_script(recording, *options):

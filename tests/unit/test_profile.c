@@ -225,6 +225,77 @@ START_TEST(tasks_are_told_apart_when_asked)
 }
 END_TEST
 
+static void cgroup_add(struct cgroups *cgroups, uint64_t id, uint64_t time_ns, const char *path)
+{
+	const struct record_id record_id = {.time_ns = time_ns};
+	uint64_t record[16];
+	size_t bytes = record_cgroup_encode(id, path, &record_id, record, sizeof(record));
+
+	ck_assert_uint_ne(bytes, 0);
+	cgroups_add(cgroups, (const struct perf_event_header *)record, bytes, time_ns);
+}
+
+static struct record_sample in_cgroup(uint64_t cgroup, uint64_t time_ns)
+{
+	return (struct record_sample){
+		.ip = 0x1000, .time_ns = time_ns, .period = 1, .has_cgroup = true, .cgroup = cgroup};
+}
+
+START_TEST(paths_go_by_cgroup_and_time)
+{
+	static const struct {
+		uint64_t cgroup, time_ns;
+		const char *path;
+	} cases[] = {{7, 99, "[unknown]"}, {7, 100, "/a"},        {7, 299, "/a"},       {7, 300, "/a/b"},
+	             {1, 5, "/"},          {9, 500, "[unknown]"}, {0, 500, "[unknown]"}};
+	struct cgroups *cgroups = cgroups_new();
+	struct record_sample none = in_cgroup(7, 200);
+
+	cgroup_add(cgroups, 7, 300, "/a/b");
+	cgroup_add(cgroups, 7, 100, "/a");
+	cgroup_add(cgroups, 1, 0, "/");
+	cgroup_add(cgroups, 0, 0, "/nothing");
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		const struct record_sample sample = in_cgroup(cases[i].cgroup, cases[i].time_ns);
+
+		ck_assert_str_eq(cgroups_find(cgroups, &sample), cases[i].path);
+	}
+	none.has_cgroup = false;
+	ck_assert_str_eq(cgroups_find(cgroups, &none), "[unknown]");
+	cgroups_free(cgroups);
+}
+END_TEST
+
+START_TEST(cgroups_are_told_apart_when_asked)
+{
+	struct histogram *histogram = histogram_new(false);
+	struct cgroups *cgroups = cgroups_new();
+	struct column_list list;
+	size_t n;
+
+	cgroup_add(cgroups, 7, 0, "/a");
+	cgroup_add(cgroups, 8, 0, "/a");
+	cgroup_add(cgroups, 9, 0, "/b");
+	histogram_by_cgroup(histogram, cgroups);
+	for (uint64_t i = 0; i < 12; i++) {
+		const struct record_sample sample = in_cgroup(7 + i % 3, i);
+
+		histogram_add(histogram, &sample, 0);
+	}
+	ck_assert(column_list_parse("cgroup", &list, NULL));
+	struct profile_row *rows = histogram_rows(histogram, &list, resolver, event_names, &n);
+
+	ck_assert_uint_eq(n, 2); /* of one path, however many cgroups had it */
+	ck_assert_str_eq(rows[0].cgroup, "/a");
+	ck_assert_uint_eq(rows[0].samples, 8);
+	ck_assert_str_eq(rows[1].cgroup, "/b");
+	ck_assert_uint_eq(rows[1].samples, 4);
+	g_free(rows);
+	histogram_free(histogram);
+	cgroups_free(cgroups);
+}
+END_TEST
+
 START_TEST(columns_are_parsed_or_refused)
 {
 	static const struct {
@@ -234,7 +305,7 @@ START_TEST(columns_are_parsed_or_refused)
 		{"", COLUMN_ERROR_UNKNOWN},         {"symbol", COLUMN_ERROR_UNKNOWN}, {"sym,", COLUMN_ERROR_UNKNOWN},
 		{"sym,,cpu", COLUMN_ERROR_UNKNOWN}, {"cpu,cpu", COLUMN_ERROR_TWICE},
 	};
-	struct column_list list = columns_of("ip,tid,pid,domain,comm,event,cpu,mode,module,sym");
+	struct column_list list = columns_of("ip,tid,pid,domain,cgroup,comm,event,cpu,mode,module,sym");
 
 	ck_assert_uint_eq(list.n, n_columns);
 	ck_assert_str_eq(list.column[0]->name, "ip");
@@ -272,6 +343,8 @@ int main(void)
 	tcase_add_test(tests, modes_of_every_cpumode);
 	tcase_add_test(tests, names_go_by_thread_and_time);
 	tcase_add_test(tests, tasks_are_told_apart_when_asked);
+	tcase_add_test(tests, cgroups_are_told_apart_when_asked);
+	tcase_add_test(tests, paths_go_by_cgroup_and_time);
 	tcase_add_test(tests, columns_are_parsed_or_refused);
 	tcase_add_test(tests, a_column_has_a_text_or_a_number);
 	suite_add_tcase(suite, tests);

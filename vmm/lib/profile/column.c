@@ -70,6 +70,16 @@ static int comm_compare(const struct profile_row *a, const struct profile_row *b
 	return strcmp(a->comm, b->comm);
 }
 
+static const char *cgroup_text(const struct profile_row *row)
+{
+	return row->cgroup;
+}
+
+static int cgroup_compare(const struct profile_row *a, const struct profile_row *b)
+{
+	return strcmp(a->cgroup, b->cgroup);
+}
+
 static const char *domain_text(const struct profile_row *row)
 {
 	return row->domain;
@@ -118,6 +128,7 @@ const struct column columns[] = {
 	{"cpu", "vCPU", "vcpu", cpu_compare, .number = cpu_number},
 	{"event", "Event", "event", event_compare, .text = event_text},
 	{"comm", "Command", "comm", comm_compare, .text = comm_text},
+	{"cgroup", "Cgroup", "cgroup", cgroup_compare, .text = cgroup_text},
 	{"domain", "Domain", "domain", domain_compare, .text = domain_text},
 	{"pid", "Pid", "pid", pid_compare, .number = pid_number},
 	{"tid", "Tid", "tid", tid_compare, .number = tid_number},

@@ -20,6 +20,7 @@ struct profile_row {
 	const char *module;
 	const char *event;
 	const char *comm;
+	const char *cgroup;
 	const char *domain; /* the guest of a report on several; "" where that is open */
 	uint64_t ip;
 	uint32_t cpu; /* the vCPU */

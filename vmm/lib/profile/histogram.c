@@ -18,6 +18,7 @@ struct cell {
 	uint64_t period;
 	const struct mapping *mapping; /* of user space, when mappings are known; NULL */
 	const char *comm;              /* "" when tasks are not told apart; the same pointer for the same name */
+	const char *cgroup;            /* likewise, by path */
 	uint32_t pid, tid;
 	uint32_t cpu;
 	uint16_t event;
@@ -30,6 +31,7 @@ struct histogram {
 	size_t n_used;
 	bool by_cpu;
 	struct comms *comms;       /* NULL: tasks are not told apart */
+	struct cgroups *cgroups;   /* likewise */
 	struct mappings *mappings; /* NULL: files are not told apart */
 	uint64_t samples;
 	uint64_t period;
@@ -63,18 +65,23 @@ void histogram_by_task(struct histogram *histogram, struct comms *comms)
 	histogram->comms = comms;
 }
 
+void histogram_by_cgroup(struct histogram *histogram, struct cgroups *cgroups)
+{
+	histogram->cgroups = cgroups;
+}
+
 static uint64_t cell_hash(const struct cell *key)
 {
 	uint64_t task = (uint64_t)key->pid << 32 ^ key->tid ^ (uintptr_t)key->comm ^ (uintptr_t)key->mapping << 8;
 
 	return hash_mix(key->ip ^ hash_mix((uint64_t)key->cpu << 32 | (uint64_t)key->event << 8 | key->mode) ^
-	                hash_mix(task));
+	                hash_mix(task ^ (uintptr_t)key->cgroup << 16));
 }
 
 static bool cell_same(const struct cell *a, const struct cell *b)
 {
 	return a->ip == b->ip && a->cpu == b->cpu && a->event == b->event && a->mode == b->mode && a->pid == b->pid &&
-	       a->tid == b->tid && a->comm == b->comm && a->mapping == b->mapping;
+	       a->tid == b->tid && a->comm == b->comm && a->cgroup == b->cgroup && a->mapping == b->mapping;
 }
 
 /* The cell of `key`, or the free one where it belongs. */
@@ -105,6 +112,7 @@ void histogram_add(struct histogram *histogram, const struct record_sample *samp
 	struct cell key = {
 		.ip = sample->ip,
 		.comm = "",
+		.cgroup = "",
 		.cpu = histogram->by_cpu ? sample->cpu : 0,
 		.event = (uint16_t)event,
 		.mode = (uint8_t)profile_mode_of(sample->misc),
@@ -117,6 +125,8 @@ void histogram_add(struct histogram *histogram, const struct record_sample *samp
 		key.tid = sample->tid;
 		key.comm = comms_find(histogram->comms, sample->tid, sample->time_ns);
 	}
+	if (histogram->cgroups != NULL)
+		key.cgroup = cgroups_find(histogram->cgroups, sample);
 	struct cell *cell = cell_find(histogram->cells, histogram->n_cells, &key);
 
 	if (cell->samples == 0) {
@@ -199,6 +209,7 @@ static struct profile_row *rows_resolve(const struct cell *cells, size_t n, stru
 			.module = place.module,
 			.event = event_names[cell->event],
 			.comm = cell->comm,
+			.cgroup = cell->cgroup,
 			.domain = "",
 			.ip = cell->ip,
 			.pid = cell->pid,

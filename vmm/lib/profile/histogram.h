@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/profile/cgroups.h"
 #include "lib/profile/column.h"
 #include "lib/profile/comms.h"
 #include "lib/profile/mappings.h"
@@ -33,6 +34,9 @@ void histogram_free(struct histogram *histogram);
  */
 void histogram_by_task(struct histogram *histogram, struct comms *comms);
 
+/* Tells cgroups apart from now on, for the column "cgroup". `cgroups` is borrowed; NULL: does not. */
+void histogram_by_cgroup(struct histogram *histogram, struct cgroups *cgroups);
+
 /* Looks up which file stands at an address of user space, for its symbols. `mappings` is borrowed. */
 void histogram_by_file(struct histogram *histogram, struct mappings *mappings);
 
@@ -48,7 +52,7 @@ uint64_t histogram_period(const struct histogram *histogram);
 /*
  * The profile grouped by `list`, the largest period first, ties in the order of the list. `event_names` by the numbers
  * given to histogram_add. Array of *n rows by g_free; strings live as long as the resolver, the
- * names and the comms.
+ * names, the comms and the cgroups.
  */
 struct profile_row *histogram_rows(const struct histogram *histogram, const struct column_list *list,
                                    struct resolver *resolver, const char *const *event_names, size_t *n);

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lib/profile/cgroups.h"
+
+#include <glib.h>
+
+#include "lib/profile/timed_names.h"
+
+struct cgroups {
+	struct timed_names *paths; /* by id */
+};
+
+struct cgroups *cgroups_new(void)
+{
+	struct cgroups *cgroups = g_new0(struct cgroups, 1);
+
+	cgroups->paths = timed_names_new();
+	return cgroups;
+}
+
+void cgroups_free(struct cgroups *cgroups)
+{
+	if (cgroups == NULL)
+		return;
+	timed_names_free(cgroups->paths);
+	g_free(cgroups);
+}
+
+void cgroups_add(struct cgroups *cgroups, const struct perf_event_header *record, size_t bytes, uint64_t time_ns)
+{
+	uint64_t id;
+	const char *path;
+
+	if (record_cgroup_decode(record, bytes, &id, &path))
+		timed_names_add(cgroups->paths, id, time_ns, path);
+}
+
+const char *cgroups_find(struct cgroups *cgroups, const struct record_sample *sample)
+{
+	/* 0 is no cgroup's id, whatever a file calls so. */
+	const char *path = sample->has_cgroup && sample->cgroup != 0
+	                           ? timed_names_find(cgroups->paths, sample->cgroup, sample->time_ns)
+	                           : NULL;
+
+	return path != NULL ? path : "[unknown]";
+}
