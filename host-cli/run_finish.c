@@ -12,6 +12,7 @@ static json_t *capture_missing(const struct capture *capture)
 		const char *what, *member;
 	} whys[] = {{"tasks", "tasks-why"},
 	            {"mapped files", "mappings-why"},
+	            {"cgroups", "cgroups-why"},
 	            {"modules", "modules-why"},
 	            {"ORC", "unwinder-why"}};
 	json_t *missing = json_array();

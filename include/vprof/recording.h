@@ -15,7 +15,11 @@
 #include <linux/perf_event.h>
 #include <stdint.h>
 
-/* Every sample has these fields, in the order of linux/perf_event.h; PERF_SAMPLE_CALLCHAIN comes on top with -g. */
+/*
+ * Every sample has these fields, in the order of linux/perf_event.h; PERF_SAMPLE_CALLCHAIN comes on top with -g, and
+ * PERF_SAMPLE_CGROUP where the guest's kernel has cgroups: 0 where it could not be read, else an id that a
+ * PERF_RECORD_CGROUP ahead of it has given a path.
+ */
 #define VPROF_SAMPLE_TYPE                                                                                 \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
 	 PERF_SAMPLE_PERIOD)

@@ -10,6 +10,7 @@
  *   sample        thread time that the counting guest did not get, for each sample: interrupt, signal, exit,
  *                 registers, record, re-entry
  *   chain         walking a kernel's stack of so many frames in guest memory, by ORC tables and by frame pointers
+ *   task          reading which task runs in guest memory, and which cgroup that is in
  *   N Hz          samples of a second of the guest's thread, with a client that drains the ring
  */
 #include <errno.h>
@@ -29,6 +30,7 @@
 #include <vprof/exit.h>
 
 #include "bench_chain.h"
+#include "bench_task.h"
 #include "counter/counter.h"
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
@@ -407,6 +409,21 @@ static void bench_chains(double round_trip_ns)
 	}
 }
 
+static void bench_tasks(double round_trip_ns)
+{
+	double task[SLICES], cgroup[SLICES];
+
+	bench_task_open();
+	for (unsigned i = 0; i < SLICES; i++) {
+		task[i] = bench_task_ns(false);
+		cgroup[i] = bench_task_ns(true);
+	}
+	double task_ns = median(task, SLICES), cgroup_ns = median(cgroup, SLICES);
+
+	printf("task        %6.0f ns = %.3f round trips   with its cgroup %6.0f ns = %.3f\n", task_ns,
+	       task_ns / round_trip_ns, cgroup_ns, cgroup_ns / round_trip_ns);
+}
+
 int main(void)
 {
 	struct vcpu_port port;
@@ -435,6 +452,7 @@ int main(void)
 	       "ns\n",
 	       round_trip_ns, median(immediate, SLICES), record_ns(), interrupt_ns);
 	bench_chains(round_trip_ns);
+	bench_tasks(round_trip_ns);
 	for (size_t i = 0; counter_deliveries[i]; i++)
 		bench_delivery(session, timer, "task-clock", counter_deliveries[i]->name, round_trip_ns, interrupt_ns);
 	bench_delivery(session, timer, "timer", counter_deliveries[0]->name, round_trip_ns, interrupt_ns);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What samples read in guest memory: page tables, the running task, its mappings and their files' names and build-ids,
+ * What samples read in guest memory: page tables, the running task and its cgroup, its mappings and their files' names and build-ids,
  * frames of its stacks, and the kernel's modules with their symbols. An input is eight words, of registers and where
  * things are, and runs of bytes that are not zero: page number, offset and length, two bytes each, and the bytes.
  */
@@ -9,6 +9,7 @@
 
 #include "../support/fake_modules.h"
 #include "fuzz_target.h"
+#include "guest/cgroup.h"
 #include "guest/elf_note.h"
 #include "guest/module_symbols.h"
 #include "guest/task.h"
@@ -70,6 +71,25 @@ static void modules_read(uint64_t head, struct page_walk *walk)
 		symtab_free(module_symbols_read(&layout, walk, &table.modules[0]));
 }
 
+/* Of the task at `address`, and of a directory at `node`. */
+static void cgroups_read(uint64_t address, uint64_t node, struct page_walk *walk)
+{
+	static const struct cgroup_layout layout = {
+		.task_cgroups = 0x40, .set_default = 8, .node = 16, .node_parent = 8, .node_name = 16, .node_id = 24};
+	const struct task task = {.address = address};
+	struct cgroup cgroup = {.node = node};
+	char buffer[CGROUP_PATH_BYTES];
+
+	for (unsigned i = 0; i < 2; i++) {
+		const char *path = cgroup_path(&layout, walk, &cgroup, buffer);
+
+		if (path != NULL && (path[0] != '/' || strlen(path) >= CGROUP_PATH_BYTES))
+			abort();
+		if (!cgroup_read(&layout, walk, &task, &cgroup))
+			break;
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct task_layout tasks = {
@@ -105,6 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	task_read(&tasks, &cpu, &fake.guest, &regs, &walk, &task);
 	if (unwind(&frames, &fake.guest, &regs, NULL, chain, &end) > UNWIND_CHAIN_MAX || fake.reads > READS_MAX * 10)
 		abort();
+	cgroups_read(input.area, input.file, &walk);
 	modules_read(input.mm, &walk);
 	return 0;
 }

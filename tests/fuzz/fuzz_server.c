@@ -76,6 +76,11 @@ const char *session_mappings_why(const struct session *session G_GNUC_UNUSED)
 	return NULL;
 }
 
+const char *session_cgroups_why(const struct session *session G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
 const char *session_modules_why(const struct session *session G_GNUC_UNUSED)
 {
 	return NULL;

@@ -86,8 +86,8 @@ START_TEST(a_stripped_kernel)
 	const char *why =
 		"K has no symbols of its code, neither .symtab nor kallsyms; give an image that is not stripped, or "
 		"build Linux with CONFIG_KALLSYMS\n";
-	g_autofree char *expected =
-		g_strdup_printf("symbols: %s" NO_ORC "tasks: %smapped files: %smodules: %s", why, why, why, why);
+	g_autofree char *expected = g_strdup_printf(
+		"symbols: %s" NO_ORC "tasks: %smapped files: %scgroups: %smodules: %s", why, why, why, why, why);
 
 	kernel_write("Linux version 6.1.0-1-amd64 (x@y)", NULL);
 	assert_kernel(true, "6.1.0-1-amd64", expected);
@@ -97,8 +97,8 @@ END_TEST
 START_TEST(a_kernel_without_types)
 {
 	const char *why = "K has neither BTF nor debug information; build Linux with CONFIG_DEBUG_INFO_BTF\n";
-	g_autofree char *expected =
-		g_strdup_printf("symbols: by symtab\n" NO_ORC "tasks: %smapped files: %smodules: %s", why, why, why);
+	g_autofree char *expected = g_strdup_printf(
+		"symbols: by symtab\n" NO_ORC "tasks: %smapped files: %scgroups: %smodules: %s", why, why, why, why);
 
 	kernel_write("Linux version 6.1.0-1-amd64 (x@y)", "start_kernel");
 	assert_kernel(true, "6.1.0-1-amd64", expected);

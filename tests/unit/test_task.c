@@ -2,11 +2,10 @@
 /* The task of a vCPU in memory laid out by hand, where a layout comes from, and which names are remembered. */
 #include <check.h>
 
-#include "btf_builder.h"
-#include "elf_builder.h"
 #include "fake_guest_memory.h"
 #include "guest/kernel.h"
 #include "guest/task_cache.h"
+#include "linux_image.h"
 #include "run_suite.h"
 
 #define AREA UINT64_C(0xffff888000040000) /* one page: the per-CPU area */
@@ -189,58 +188,6 @@ END_TEST
 
 /* Layouts. */
 
-static struct image *kernel_image(const char *per_cpu, bool with_btf)
-{
-	static const char banner[] = "Linux version 6.1.0-1-amd64 (x@y) (gcc) #1 SMP\n";
-	static const uint8_t code[64];
-	struct elf_builder elf;
-	struct btf_builder btf;
-	uint16_t text, section;
-	GError *error = NULL;
-
-	btf_builder_init(&btf);
-	uint32_t word = btf_builder_int(&btf, "int", 4);
-
-	btf_builder_struct(&btf, "task_struct",
-	                   (struct btf_member_spec[]){{"pid", word, 8 * 100},
-	                                              {"tgid", word, 8 * 104},
-	                                              {"start_time", word, 8 * 200},
-	                                              {"comm", word, 8 * 300},
-	                                              {"mm", word, 8 * 304},
-	                                              {"real_parent", word, 8 * 312},
-	                                              {"exit_state", word, 8 * 320},
-	                                              {NULL}});
-	btf_builder_struct(
-		&btf, "pcpu_hot",
-		(struct btf_member_spec[]){
-			{"pad", word, 0}, {"current_task", word, 8 * 24}, {"hardirq_stack_ptr", word, 8 * 32}, {NULL}});
-	g_autoptr(GByteArray) types = btf_builder_finish(&btf);
-
-	btf_builder_deinit(&btf);
-	elf_builder_init(&elf);
-	text = elf_builder_section(&elf, (struct elf_section){".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
-	                                                      UINT64_C(0xffffffff81000000), 0x1000000, code, 64, 0});
-	elf_builder_section(&elf, (struct elf_section){".rodata", SHT_PROGBITS, SHF_ALLOC, UINT64_C(0xffffffff81001000),
-	                                               0x1001000, banner, sizeof(banner), 0});
-	section = elf_builder_section(&elf, (struct elf_section){".data..percpu", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE,
-	                                                         0, 0x1002000, code, 64, 0});
-	if (with_btf)
-		elf_builder_section(&elf,
-		                    (struct elf_section){".BTF", SHT_PROGBITS, 0, 0, 0, types->data, types->len, 0});
-	elf_builder_symbol(&elf, "_text", UINT64_C(0xffffffff81000000), 64, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), text);
-	elf_builder_symbol(&elf, "this_cpu_off", 0x18, 8, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), section);
-	elf_builder_symbol(&elf, per_cpu, 0x20, 8, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), section);
-	if (g_str_equal(per_cpu, "current_task"))
-		elf_builder_symbol(&elf, "hardirq_stack_ptr", 0x28, 8, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), section);
-	GByteArray *file = elf_builder_finish(&elf);
-	g_autoptr(GBytes) bytes = g_byte_array_free_to_bytes(file);
-	struct image *image = image_new("vmlinux", bytes, &error);
-
-	ck_assert_msg(image != NULL, "%s", error != NULL ? error->message : "");
-	elf_builder_deinit(&elf);
-	return image;
-}
-
 static const struct {
 	const char *per_cpu;
 	uint64_t current_task, interrupt_stack;
@@ -248,7 +195,8 @@ static const struct {
 
 START_TEST(a_layout_comes_from_symbols_and_types)
 {
-	struct image *image = kernel_image(kernels[_i].per_cpu, true);
+	struct image *image =
+		linux_image_make(&(struct linux_image){.per_cpu = kernels[_i].per_cpu, .node_parent = "parent"});
 	struct kernel_layout *loaded = kernel_layout_load(image);
 
 	ck_assert_msg(loaded->has_tasks, "%s", loaded->tasks_why);
@@ -263,6 +211,8 @@ START_TEST(a_layout_comes_from_symbols_and_types)
 	ck_assert_uint_eq(loaded->tasks.mm, 304);
 	ck_assert_uint_eq(loaded->tasks.real_parent, 312);
 	ck_assert_uint_eq(loaded->tasks.exit_state, 320);
+	ck_assert_msg(loaded->has_cgroups, "%s", loaded->cgroups_why);
+	ck_assert(!loaded->has_mappings);
 	kernel_layout_free(loaded);
 	image_free(image);
 }
@@ -280,7 +230,8 @@ START_TEST(a_kernel_that_does_not_say_has_no_tasks)
 	               {"something", true, "no symbols this_cpu_off and current_task or pcpu_hot", 0}};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(refused); i++) {
-		struct image *image = kernel_image(refused[i].per_cpu, refused[i].with_btf);
+		struct image *image = linux_image_make(
+			&(struct linux_image){.per_cpu = refused[i].per_cpu, .no_btf = !refused[i].with_btf});
 		struct kernel_layout *loaded = kernel_layout_load(image);
 
 		ck_assert(!loaded->has_tasks);

@@ -39,10 +39,12 @@ static json_t *parts_json(const struct image *image)
 	struct kernel_layout *layout = kernel_layout_load(image);
 	const char *no_tasks = layout->tasks_why;
 	const char *no_files = layout->mappings_why ? layout->mappings_why : no_tasks;
+	const char *no_cgroups = layout->cgroups_why ? layout->cgroups_why : no_tasks;
 	const char *no_modules = layout->modules_why ? layout->modules_why : no_tasks;
-	json_t *parts = json_pack("[o, o, o, o, o]", symbols_json(image), unwinder_json(image),
+	json_t *parts = json_pack("[o, o, o, o, o, o]", symbols_json(image), unwinder_json(image),
 	                          part_json("tasks", layout->has_tasks, "types and symbols", no_tasks),
 	                          part_json("mapped files", layout->has_mappings, "types", no_files),
+	                          part_json("cgroups", layout->has_cgroups, "types", no_cgroups),
 	                          part_json("modules", layout->has_modules, "types and symbols",
 	                                    no_modules ? no_modules : "the kernel has no loadable modules"));
 

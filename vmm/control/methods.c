@@ -83,7 +83,8 @@ const struct control_method control_methods[] = {
 			   "null, \"ring-bytes\": N, \"call-graph\": none, orc or fp, \"tasks\": true or false, "
 			   "\"tasks-why\": TEXT why there are none though asked for, else null, \"mappings-why\": the "
 			   "same "
-			   "of what processes have mapped, \"modules-why\": the same of the kernel's modules, "
+			   "of what processes have mapped, \"cgroups-why\": the same of the tasks' cgroups, "
+			   "\"modules-why\": the same of the kernel's modules, "
 			   "\"unwinder\": orc or fp, how call chains are found in the kernel, null without them, "
 			   "\"unwinder-why\": TEXT why it is fp though that was left open, else null, \"host\": pid of "
 			   "the process whose addresses samples outside the guest may have, null without them}",

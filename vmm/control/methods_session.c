@@ -111,14 +111,14 @@ static json_t *session_json(const struct session *session, unsigned vcpus)
 	json_t *events = json_array();
 	for (unsigned i = 0; i < config->n_events; i++)
 		json_array_append_new(events, event_json(session, i, vcpus));
-	json_t *answer =
-		json_pack("{s:I, s:o, s:s, s:s?, s:I, s:s, s:b, s:s?, s:s?, s:s?, s:s?, s:s?}", "session",
-	                  (json_int_t)session_number(session), "events", events, "delivery", session_delivery(session),
-	                  "why", session_event_why(session), "ring-bytes", (json_int_t)config->ring_data_bytes,
-	                  "call-graph", control_call_graph_names[config->call_graph], "tasks",
-	                  session_has_tasks(session), "tasks-why", session_tasks_why(session), "mappings-why",
-	                  session_mappings_why(session), "modules-why", session_modules_why(session), "unwinder",
-	                  session_unwinder(session), "unwinder-why", session_unwinder_why(session));
+	json_t *answer = json_pack(
+		"{s:I, s:o, s:s, s:s?, s:I, s:s, s:b, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?}", "session",
+		(json_int_t)session_number(session), "events", events, "delivery", session_delivery(session), "why",
+		session_event_why(session), "ring-bytes", (json_int_t)config->ring_data_bytes, "call-graph",
+		control_call_graph_names[config->call_graph], "tasks", session_has_tasks(session), "tasks-why",
+		session_tasks_why(session), "mappings-why", session_mappings_why(session), "cgroups-why",
+		session_cgroups_why(session), "modules-why", session_modules_why(session), "unwinder",
+		session_unwinder(session), "unwinder-why", session_unwinder_why(session));
 	json_object_set_new(answer, "host", config->host ? json_integer(session_guest(session)->process) : json_null());
 	json_object_set_new(
 		answer, config->rate.period ? "period" : "frequency-hz",

@@ -36,6 +36,10 @@ static void layouts_load(struct kernel_layout *layout, const struct image *image
 	if (!layout->has_mappings)
 		layout->mappings_why = g_strdup(error->message);
 	g_clear_error(&error);
+	layout->has_cgroups = cgroup_layout_load(types, &layout->cgroups, &error);
+	if (!layout->has_cgroups)
+		layout->cgroups_why = g_strdup(error->message);
+	g_clear_error(&error);
 	layout->has_modules = module_layout_load(symtab, types, &layout->modules, &error);
 	if (!layout->has_modules && !g_error_matches(error, MODULE_ERROR, MODULE_ERROR_NONE))
 		layout->modules_why = g_strdup(error->message);
@@ -71,6 +75,7 @@ void kernel_layout_free(struct kernel_layout *layout)
 		return;
 	g_free(layout->tasks_why);
 	g_free(layout->mappings_why);
+	g_free(layout->cgroups_why);
 	g_free(layout->modules_why);
 	g_free(layout);
 }

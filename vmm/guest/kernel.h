@@ -3,15 +3,17 @@
 #ifndef VPROF_GUEST_KERNEL_H
 #define VPROF_GUEST_KERNEL_H
 
+#include "guest/cgroup.h"
 #include "guest/module.h"
 #include "guest/task.h"
 #include "guest/vma.h"
 
 struct kernel_layout {
-	bool has_tasks, has_mappings; /* no mappings without tasks */
+	bool has_tasks, has_mappings, has_cgroups; /* neither mappings nor cgroups without tasks */
 	bool has_modules;
 	struct task_layout tasks;
 	struct vma_layout mappings;
+	struct cgroup_layout cgroups;
 	struct module_layout modules;
 	gva_t switch_to;   /* __switch_to, which every context switch goes through; 0: not found */
 	gva_t page_tables; /* init_top_pgt, the top-level page table of no process, which stays; 0: not found */
@@ -20,6 +22,7 @@ struct kernel_layout {
 	/* Sentences about what is missing, or NULL. */
 	char *tasks_why;
 	char *mappings_why; /* only where tasks are not missing */
+	char *cgroups_why;  /* likewise */
 	char *modules_why;  /* likewise */
 };
 

@@ -129,6 +129,7 @@ static bool sampler_begin(struct client_counter *counter, unsigned vcpu, GError 
 		.session = &counter->config,
 		.kernel = counter->kernel->has_tasks ? counter->kernel : NULL,
 		.claims = counter->claims,
+		.cgroups = counter->kernel->has_cgroups,
 		.cpu = session_task_cpu(counter->session, vcpu),
 		.first_event = COUNTER_EVENTS_MAX + counter->number,
 		.targets = targets_of(counter),

@@ -262,9 +262,13 @@ bool counter_sampling_check(const struct counter_table *table, const void *key, 
 
 void counter_attr(const struct counter_table *table, unsigned number, struct perf_event_attr *attr)
 {
-	const struct counter_request *request = &table->counters[number]->request;
+	const struct client_counter *counter = table->counters[number];
+	const struct counter_request *request = &counter->request;
 
 	counter_event_attr(&request->event, &request->rate, attr);
+	if (counter->kernel->has_cgroups)
+		attr->sample_type |= PERF_SAMPLE_CGROUP;
+	attr->cgroup = counter->kernel->has_cgroups;
 }
 
 uint64_t counter_event_id(unsigned number, unsigned vcpu)

@@ -13,9 +13,9 @@
 #include "sample/sampler_chain.h"
 
 #define SAMPLE_BYTES_MAX \
-	(64u + sizeof(uint64_t) * (1u + SAMPLER_CHAIN_MAX)) /* the fields of VPROF_SAMPLE_TYPE have 56 */
+	(64u + sizeof(uint64_t) * (1u + SAMPLER_CHAIN_MAX)) /* the fields of VPROF_SAMPLE_TYPE and the cgroup */
 
-/* Room for a sample with the longest chain, and what namer and mapper write before it. */
+/* Room for a sample with the longest chain, and what namer, mapper and cgroup_namer write before it. */
 #define STEP_ROOM_BYTES (64u << 10)
 #define STEP_WAIT_NS 200000
 #define STEP_WAITS_MAX 25000u /* 5 s in all */
@@ -32,8 +32,8 @@ void sampler_account(struct sampler *sampler, const struct counter_totals *total
 	figure_set(&sampler->statistics.intr_processed, totals->signals);
 	figure_set(&sampler->statistics.intr_ignored, totals->ignored);
 	figure_set(&sampler->statistics.expected, totals->expected);
-	figure_set(&sampler->statistics.dropbuf_task,
-	           sampler->namer.dropped + sampler->mapper.dropped + sampler->modules.dropped);
+	figure_set(&sampler->statistics.dropbuf_task, sampler->namer.dropped + sampler->mapper.dropped +
+	                                                      sampler->modules.dropped + sampler->cgroups.dropped);
 }
 
 static void statistics_update(struct sampler *sampler)
@@ -61,13 +61,15 @@ static void page_tables_note(struct sampler *sampler, struct page_walk *walk)
 		figure_set(&sampler->page_tables, tables.value | (sampler->regs.la57 ? 1 : 0));
 }
 
-/* What the ring has to say ahead of a sample of this task. */
+/* What the ring has to say ahead of a sample of this task, whose cgroup is *cgroup then. */
 static void task_announce(struct sampler *sampler, struct page_walk *walk, const struct task *task,
-                          const struct record_id *id)
+                          const struct record_id *id, uint64_t *cgroup)
 {
 	namer_task(&sampler->namer, walk, task, id);
 	if (sampler->kernel->has_mappings)
 		mapper_task(&sampler->mapper, walk, task, id);
+	if (sampler->has_cgroups && sampler->kernel->has_cgroups)
+		*cgroup = cgroup_namer_task(&sampler->cgroups, walk, task, id);
 	if (module_mapper_sample(&sampler->modules, walk, id))
 		page_tables_note(sampler, walk);
 }
@@ -84,7 +86,7 @@ static bool task_of_sample(const struct sampler *sampler, struct page_walk *walk
 }
 
 /* Fills in whose sample it is; false when it is none of those that are wanted. */
-static bool task_fill(struct sampler *sampler, struct record_id *id)
+static bool task_fill(struct sampler *sampler, struct record_id *id, uint64_t *cgroup)
 {
 	struct page_walk walk;
 	struct task task;
@@ -101,7 +103,7 @@ static bool task_fill(struct sampler *sampler, struct record_id *id)
 	id->pid = task.pid;
 	id->tid = task.tid;
 	if (sampler->ring)
-		task_announce(sampler, &walk, &task, id);
+		task_announce(sampler, &walk, &task, id, cgroup);
 	return true;
 }
 
@@ -121,7 +123,9 @@ static void sample_write(struct sampler *sampler, const struct counter_overflow 
 		.cpu = sampler->vcpu,
 		.id = session_event_id(sampler->first_event + overflow->event, sampler->vcpu),
 	};
-	if (!task_fill(sampler, &id)) {
+	uint64_t cgroup = 0;
+
+	if (!task_fill(sampler, &id, &cgroup)) {
 		figure_add(&sampler->statistics.filtered, 1);
 		return;
 	}
@@ -139,6 +143,8 @@ static void sample_write(struct sampler *sampler, const struct counter_overflow 
 		.cpu = sampler->vcpu,
 		.period = overflow->period,
 		.misc = misc,
+		.has_cgroup = sampler->has_cgroups,
+		.cgroup = cgroup,
 	};
 	uint64_t chain[SAMPLER_CHAIN_MAX];
 
@@ -324,6 +330,8 @@ void sampler_open_route(struct sampler *sampler, const struct sampler_config *co
 	mapper_init(&sampler->mapper, config->kernel ? &config->kernel->mappings : NULL, ring);
 	module_mapper_init(&sampler->modules,
 	                   config->kernel && config->kernel->has_modules ? &config->kernel->modules : NULL, ring);
+	cgroup_namer_init(&sampler->cgroups, config->kernel ? &config->kernel->cgroups : NULL, ring);
+	sampler->has_cgroups = config->cgroups;
 	unwind_init(sampler, config->unwind);
 	sampler->chains = config->unwind != NULL || config->session->host;
 	sampler->stalls = config->session->stall;
@@ -506,6 +514,7 @@ bool sampler_add(struct sampler *sampler, const struct session_sample *added, GE
 		.misc = added->mode | VPROF_SAMPLE_ADDED,
 		.chain = chain,
 		.n_chain = G_N_ELEMENTS(chain),
+		.has_cgroup = sampler->has_cgroups,
 	};
 	if (!sampler->set) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "cannot add a sample: the guest has ended");

@@ -8,6 +8,7 @@
 #include "counter/route.h"
 #include "guest/guest_debug.h"
 #include "guest/task_match.h"
+#include "sample/cgroup_namer.h"
 #include "sample/mapper.h"
 #include "sample/module_mapper.h"
 #include "sample/namer.h"
@@ -40,6 +41,8 @@ struct sampler {
 	struct namer namer;                 /* [v] */
 	struct mapper mapper;               /* [v] */
 	struct module_mapper modules;       /* [v] */
+	struct cgroup_namer cgroups;        /* [v] */
+	bool has_cgroups;                   /* [v] samples have PERF_SAMPLE_CGROUP */
 	_Atomic uint64_t page_tables; /* [a] CR3 of the kernel itself, bit 0: with five levels; 0: not known yet */
 	struct guest_regs regs;       /* [v] when KVM_RUN last returned */
 	const struct counter_sample *taken; /* [v] a route's sample while it is taken; NULL: the vCPU stands still */
@@ -66,6 +69,7 @@ struct sampler_config {
 	const struct kernel_layout *kernel; /* with tasks; NULL: samples have no pid */
 	struct task_claims *claims;         /* of all samplers together; with a ring */
 	const struct task_cpu *cpu;         /* of this vCPU, kept up by its watch_hub; NULL: a route samples */
+	bool cgroups;                       /* samples have PERF_SAMPLE_CGROUP; 0 where `kernel` has none */
 	gva_t interrupt_stack;              /* for a route, which copies stacks; 0: not known */
 	unsigned first_event;               /* number of events[0] in session_event_id */
 	const struct task_targets *targets; /* samples of these only; NULL: all */

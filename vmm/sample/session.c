@@ -252,6 +252,7 @@ static struct sampler_config sampler_config(struct session *session)
 		.session = &session->config,
 		.unwind = has_call_chains(&session->config) ? &session->unwind : NULL,
 		.kernel = session_has_tasks(session) ? session->kernel : NULL,
+		.cgroups = session->cgroups,
 		.interrupt_stack = session->kernel ? session->kernel->interrupt_stack : (gva_t){0},
 		.claims = &session->claims,
 	};
@@ -426,6 +427,8 @@ static bool start_by_means(struct session *session, struct session_config *confi
 	session->claims = (struct task_claims){0};
 	session->config = *config;
 	session->configured = true;
+	/* For all of the session: a kernel that comes later may have none, and its samples 0. */
+	session->cgroups = session_has_tasks(session) && session->kernel->has_cgroups;
 	session->number++;
 	memset(session->zero, 0, session->guest->vcpus * sizeof(*session->zero));
 	memset(session->carried, 0, session->guest->vcpus * sizeof(*session->carried));
@@ -533,9 +536,12 @@ void session_event_attr(const struct session *session, unsigned event, struct pe
 	counter_event_attr(&session->config.events[event], &session->config.rate, attr);
 	if (has_call_chains(&session->config) || session->config.host)
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (session->cgroups)
+		attr->sample_type |= PERF_SAMPLE_CGROUP;
 	attr->exclude_host = attr->exclude_host && !session->config.host;
 	/* perf asks one of them for what is not a sample; the others would have the same. */
 	attr->context_switch = event == 0 && session->config.switches;
+	attr->cgroup = event == 0 && session->cgroups;
 }
 
 const struct kernel_layout *session_kernel(struct session *session)

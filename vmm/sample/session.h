@@ -181,7 +181,10 @@ void session_free_later(struct session *session, void *data);
 
 /* The configuration in force, or NULL before the first start. */
 const struct session_config *session_configuration(const struct session *session);
-/* The attr of event e as it stands in the recording: with PERF_SAMPLE_CALLCHAIN if samples have call chains. */
+/*
+ * The attr of event e as it stands in the recording: with PERF_SAMPLE_CALLCHAIN if samples have call chains, with
+ * PERF_SAMPLE_CGROUP if the guest's kernel has cgroups.
+ */
 void session_event_attr(const struct session *session, unsigned event, struct perf_event_attr *attr);
 /* How call chains are found in the kernel, "orc" or "fp"; NULL: there are none. */
 const char *session_unwinder(const struct session *session);
@@ -189,9 +192,13 @@ const char *session_unwinder(const struct session *session);
 const char *session_unwinder_why(const struct session *session);
 /* Whether samples carry the pid of the guest's task. */
 bool session_has_tasks(const struct session *session);
-/* Why samples have no pid, processes no mappings, and modules no names, though it was asked for: sentences, or NULL. */
+/*
+ * Why samples have no pid, processes no mappings, tasks no cgroup, and modules no names, though it was asked for:
+ * sentences, or NULL.
+ */
 const char *session_tasks_why(const struct session *session);
 const char *session_mappings_why(const struct session *session);
+const char *session_cgroups_why(const struct session *session);
 const char *session_modules_why(const struct session *session);
 /* Why this event was taken, or NULL for one that was asked for; static text. */
 const char *session_event_why(const struct session *session);

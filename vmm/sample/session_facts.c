@@ -17,6 +17,11 @@ const char *session_mappings_why(const struct session *session)
 	return session->config.no_tasks || !session->kernel ? NULL : session->kernel->mappings_why;
 }
 
+const char *session_cgroups_why(const struct session *session)
+{
+	return session->config.no_tasks || !session->kernel ? NULL : session->kernel->cgroups_why;
+}
+
 const char *session_modules_why(const struct session *session)
 {
 	return session->config.no_tasks || !session->kernel ? NULL : session->kernel->modules_why;

@@ -32,6 +32,7 @@ struct session {
 	struct kernel_layout *kernel;            /* [M] NULL: not needed yet; read by the vCPU threads as config is */
 	struct task_claims claims;               /* its members are atomic */
 	GPtrArray *old_kernels, *old_orcs;       /* [M] of kernels that the guest had before; others may know them */
+	bool cgroups;                            /* [M] samples of the last start have PERF_SAMPLE_CGROUP */
 	bool configured;                         /* [M] `config` is of a start */
 	bool running;                            /* [M] */
 	bool suspended;                          /* [M] running, and its route stands still */

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Whose sample it is: the running task, and its cgroup, read in a guest's memory. */
+#ifndef BENCH_TASK_H
+#define BENCH_TASK_H
+
+#include <stdbool.h>
+
+void bench_task_open(void);
+/* Thread time of one look at the task, with or without its cgroup, in nanoseconds. */
+double bench_task_ns(bool with_cgroup);
+
+#endif

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sample/cgroup_namer.h"
+
+#include <string.h>
+
+#define RECORD_BYTES (64u + CGROUP_PATH_BYTES) /* header, id and sample_id have 48 */
+
+void cgroup_namer_init(struct cgroup_namer *namer, const struct cgroup_layout *layout, struct ring *ring)
+{
+	*namer = (struct cgroup_namer){.layout = layout, .ring = ring};
+}
+
+/* The same id in another place is a cgroup that was made when the first one had gone. */
+static bool same_cgroup(const struct cgroup *a, const struct cgroup *b)
+{
+	return a->id == b->id && a->node == b->node;
+}
+
+/* The entry of `cgroup`, perhaps a new one in the place of the bucket's oldest. Valid until the next call. */
+static struct cgroup_seen *seen_find(struct cgroup_namer *namer, const struct cgroup *cgroup)
+{
+	struct cgroup_seen *bucket =
+		namer->seen[(cgroup->id * UINT64_C(0x9e3779b97f4a7c15) >> 32) % CGROUP_NAMER_BUCKETS];
+	struct cgroup_seen found = {*cgroup, CGROUP_NAMER_TRIES};
+	size_t i = 0;
+
+	while (i < CGROUP_NAMER_WAYS - 1 && !same_cgroup(&bucket[i].cgroup, cgroup))
+		i++;
+	if (same_cgroup(&bucket[i].cgroup, cgroup))
+		found = bucket[i];
+	memmove(bucket + 1, bucket, i * sizeof(*bucket));
+	bucket[0] = found;
+	return bucket;
+}
+
+/* Whether there is nothing more to say. */
+static bool path_write(struct cgroup_namer *namer, struct page_walk *walk, struct cgroup_seen *seen,
+                       const struct record_id *id)
+{
+	uint64_t record[RECORD_BYTES / sizeof(uint64_t)];
+	char buffer[CGROUP_PATH_BYTES];
+	const char *path = cgroup_path(namer->layout, walk, &seen->cgroup, buffer);
+	size_t bytes;
+
+	if (path == NULL)
+		return --seen->tries == 0;
+	bytes = record_cgroup_encode(seen->cgroup.id, path, id, record, sizeof(record));
+	if (ring_write(namer->ring, record, bytes, id))
+		return true;
+	namer->dropped++;
+	return false;
+}
+
+uint64_t cgroup_namer_task(struct cgroup_namer *namer, struct page_walk *walk, const struct task *task,
+                           const struct record_id *id)
+{
+	struct cgroup cgroup;
+
+	if (!cgroup_read(namer->layout, walk, task, &cgroup))
+		return 0;
+	struct cgroup_seen *seen = seen_find(namer, &cgroup);
+
+	if (seen->tries != 0 && path_write(namer, walk, seen, id))
+		seen->tries = 0;
+	return cgroup.id;
+}
