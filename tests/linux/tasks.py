@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Samples of the tiny kernel name the task that ran, with nothing in the guest that helps; perf reads the same names."""
+"""Samples of the tiny kernel name the task that ran and its cgroup, with nothing in the guest that helps; perf reads the same
+names."""
 import collections
+import itertools
 import re
 
 import harness
@@ -16,6 +18,23 @@ FORK = re.compile(r"PERF_RECORD_FORK\((\d+):\d+\):\((\d+):")
 EXIT = re.compile(r"PERF_RECORD_EXIT\((\d+):")
 SWITCH = re.compile(r"PERF_RECORD_SWITCH_CPU_WIDE (OUT|IN) ")
 
+# Counts as itself, while another of it counts in one cgroup, then in one below that. There is no ACPI to power off by.
+INIT = """#!/bin/sh
+busybox mount -t proc proc /proc
+busybox mount -t sysfs sysfs /sys
+busybox mount -t devtmpfs devtmpfs /dev
+busybox mount -t cgroup2 cgroup2 /sys/fs/cgroup
+busybox mkdir -p /sys/fs/cgroup/a/b
+count() {
+	i=0
+	while [ $i -lt 200000 ]; do i=$((i + 1)); done
+}
+(for group in a a/b; do echo 0 >/sys/fs/cgroup/$group/cgroup.procs && count; done) &
+count
+wait
+exec busybox reboot -f
+"""
+
 # /init, and what its shell runs: busybox starts its own commands from /proc/self/exe.
 PROGRAMS = {"init", "busybox", "exe"}
 
@@ -29,11 +48,12 @@ class Tasks(harness.ProgramTest):
     def boot(self):
         kernel = harness.script("kernel-tiny.sh", "orc")
         initrd = self.folder / "initramfs"
-        harness.script("initramfs.sh", initrd)
+        init = self.folder / "init"
+        init.write_text(INIT)
+        harness.script("initramfs.sh", initrd, init)
         vprof = self.start(VPROF, "run", "--kernel", kernel, "--initrd", initrd, "--vcpus", 2, "-F", 200, "-v",
                            "--console", self.folder / "console", "-o", self.recording, "--no-report",
                            "--switch-events")
-        # The tiny kernel has no ACPI to power off by: its /init reboots.
         return self.finish(vprof, status=90, timeout=BOOT_SECONDS)
 
     def check_task_events(self, tasks):
@@ -66,6 +86,24 @@ class Tasks(harness.ProgramTest):
         self.assertLessEqual(breaks, 0.01 * switches)
         self.assertEqual(len(SWITCH.findall(perf.perf("script", "--show-switch-events", "-i", self.recording))), switches)
 
+    def check_cgroups(self, samples):
+        """A task is in its cgroup from its next sample on, in its mother's before; all others are in the root. perf agrees."""
+        groups = collections.Counter(sample["cgroup"] for sample in samples)
+        print(f"  {dict(groups)}", flush=True)
+        (moved,) = {sample["pid"] for sample in samples if sample["cgroup"] not in ("/", "[unknown]")}
+        itinerary = [group for group, _ in itertools.groupby(sample["cgroup"] for sample in samples if sample["pid"] == moved)]
+        self.assertEqual([group for group in itinerary if group != "/"], ["/a", "/a/b"])
+        self.assertIn(itinerary[0], ("/", "/a"))
+        self.assertGreater(min(groups["/a"], groups["/a/b"]), 5)
+        # The first ones are of a kernel that has not set its cgroups up yet.
+        times = {known: [sample["time-ns"] for sample in samples if (sample["cgroup"] != "[unknown]") == known and sample["pid"] != -1]
+                 for known in (False, True)}
+        self.assertLess(max(times[False], default=0), min(times[True]))
+        theirs = perf.cgroups(self.recording)
+        self.assertEqual({"[unknown]" if group == "N/A" else group: count for group, count in theirs.items()}, dict(groups))
+        rows = self.report(self.recording, "--sort", "comm,cgroup")[1]
+        self.assertEqual({row["comm"] for row in rows if row["cgroup"] in ("/a", "/a/b")}, {"init"})
+
     def test_names_and_pids(self):
         harness.need_fast_guests()
         _, messages = self.boot()
@@ -85,6 +123,7 @@ class Tasks(harness.ProgramTest):
 
         self.check_task_events(tasks)
         self.check_switches()
+        self.check_cgroups(samples)
         report = perf.perf("report", "--stdio", "-n", "--sort", "comm", "--percent-limit", "0", "-i", self.recording)
         self.assertEqual({comm: int(count) for count, comm in PERF_ROW.findall(report)},
                          dict(collections.Counter(sample["comm"] for sample in samples)))
