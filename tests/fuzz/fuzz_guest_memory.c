@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What samples read in guest memory: page tables, the running task and its cgroup, its mappings and their files' names and build-ids,
- * frames of its stacks, and the kernel's modules with their symbols. An input is eight words, of registers and where
- * things are, and runs of bytes that are not zero: page number, offset and length, two bytes each, and the bytes.
+ * What samples read in guest memory: page tables, the running task and its cgroup, its mappings and their files' names
+ * and build-ids, frames of its stacks, and the kernel's modules with their symbols. An input is eight words, of
+ * registers and where things are, and runs of bytes that are not zero: page number, offset and length, two bytes each,
+ * and the bytes.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * kernel_layouts KERNEL core|mem: whether a distribution's kernel, which is not booted, says all that samples need of
- * it: its ORC tables, and where its tasks, mappings and modules have their members. `core` and `mem`: where a module's
- * code is, up to 6.3 and from 6.4 on.
+ * it: its ORC tables, and where its tasks, mappings, cgroups and modules have their members. `core` and `mem`: where a
+ * module's code is, up to 6.3 and from 6.4 on.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,9 +80,12 @@ static void check_layout(const struct kernel_layout *layout, const struct symtab
 {
 	const struct symbol *hot = symtab_find_name(symtab, "pcpu_hot");
 
-	expect(layout->has_tasks && layout->has_mappings && layout->has_modules, "tasks, mappings, modules");
-	if (layout->tasks_why != NULL || layout->mappings_why != NULL || layout->modules_why != NULL)
-		printf("  %s %s %s\n", layout->tasks_why, layout->mappings_why, layout->modules_why);
+	expect(layout->has_tasks && layout->has_mappings && layout->has_cgroups && layout->has_modules,
+	       "tasks, mappings, cgroups, modules");
+	if (layout->tasks_why != NULL || layout->mappings_why != NULL || layout->cgroups_why != NULL ||
+	    layout->modules_why != NULL)
+		printf("  %s %s %s %s\n", layout->tasks_why, layout->mappings_why, layout->cgroups_why,
+		       layout->modules_why);
 	printf("  tasks: pid %u, tgid %u, comm %u, mm %u\n", layout->tasks.pid, layout->tasks.tgid, layout->tasks.comm,
 	       layout->tasks.mm);
 	expect(layout->tasks.tgid == layout->tasks.pid + 4, "pid and tgid, side by side");
