@@ -128,6 +128,12 @@ class Linux(harness.ProgramTest):
         self.assertRegex(folded, r"(?m)^init;_start;(work;)?touch_page;asm_exc_page_fault_\[k\];exc_page_fault_\[k\];"
                                  r"(\w+_\[k\];)*handle_mm_fault_\[k\];(\w+_\[k\];)*clear_page_orig_\[k\] \d+$")
 
+    def check_cgroups(self):
+        """Nobody has made one: every task that is known is in the root."""
+        groups = collections.Counter(sample["cgroup"] for sample in perf.vprof_samples(self.recording) if sample["pid"] != -1)
+        print(f"  {dict(groups)}", flush=True)
+        self.assertEqual(set(groups), {"/"})
+
     def check_perf(self):
         """perf takes the emulation of the guest's kernel for the host's work: of the guest, it sees the program."""
         self.record("--route", "perf")
@@ -149,6 +155,7 @@ class Linux(harness.ProgramTest):
         self.check_names()
         self.check_chains(unwinder)
         self.check_faults()
+        self.check_cgroups()
         self.check_perf()
         self.assertIsNone(self.qemu.poll())
 

@@ -85,6 +85,13 @@ class Tcg(libvirt.LibvirtTest):
         self.assertEqual(tasks.most_common(1)[0][0], ("busybox", 1))
         self.assertLessEqual(tasks["[unknown]", -1], 0.01 * tasks.total())
 
+    def check_cgroups(self):
+        groups = collections.Counter((sample["cgroup"], sample["pid"] == 1) for sample in perf.vprof_samples(self.recording)
+                                     if sample["comm"] == "busybox")
+        print(groups, flush=True)
+        self.assertEqual({group for group, is_init in groups if is_init}, {"/work/memory"})
+        self.assertEqual({group for group, is_init in groups if not is_init}, {"/work/disk"})
+
     def check_profile(self, options=()):
         report, rows = self.report(self.recording)
         kernel = [row for row in rows if row["mode"] == "kernel"]
@@ -150,6 +157,7 @@ class Tcg(libvirt.LibvirtTest):
         self.check_image()
         self.check_module(symbols)
         self.check_tasks()
+        self.check_cgroups()
         self.record("--kernel", self.kernel)
         self.check_profile(["--kernel"])
         self.check_top()

@@ -44,7 +44,7 @@ static inline struct image *linux_image_make(const struct linux_image *wanted)
 	                                              {"mm", word, 8 * 304},
 	                                              {"real_parent", word, 8 * 312},
 	                                              {"exit_state", word, 8 * 320},
-	                                              {"cgroups", word, 8 * 328},
+	                                              {wanted->node_parent != NULL ? "cgroups" : "none", word, 8 * 328},
 	                                              {NULL}});
 	btf_builder_struct(
 		&btf, "pcpu_hot",

@@ -275,8 +275,7 @@ START_TEST(a_kernel_without_has_no_layout)
 	struct kernel_layout *loaded = layout_of(NULL);
 
 	ck_assert(!loaded->has_cgroups);
-	ck_assert_msg(strstr(loaded->cgroups_why, "no struct css_set with a member dfl_cgrp"), "%s",
-	              loaded->cgroups_why);
+	ck_assert_msg(strstr(loaded->cgroups_why, "CONFIG_CGROUPS"), "%s", loaded->cgroups_why);
 	kernel_layout_free(loaded);
 	loaded = layout_of("mother");
 	ck_assert(!loaded->has_cgroups);

@@ -13,7 +13,6 @@ bool cgroup_layout_load(const struct types *types, struct cgroup_layout *layout,
 	/* Linux 6.15 has renamed it. */
 	const bool renamed = types_has(types, "kernfs_node", "__parent", &loaded.node_parent);
 	const struct types_member members[] = {
-		{"task_struct", "cgroups", &loaded.task_cgroups},
 		{"css_set", "dfl_cgrp", &loaded.set_default},
 		{"cgroup", "kn", &loaded.node},
 		{"kernfs_node", "id", &loaded.node_id},
@@ -21,6 +20,11 @@ bool cgroup_layout_load(const struct types *types, struct cgroup_layout *layout,
 		{"kernfs_node", renamed ? "__parent" : "parent", &loaded.node_parent},
 	};
 
+	if (!types_has(types, "task_struct", "cgroups", &loaded.task_cgroups)) {
+		g_set_error(error, TYPES_ERROR, TYPES_ERROR_MEMBER,
+		            "the kernel has no cgroups; build Linux with CONFIG_CGROUPS");
+		return false;
+	}
 	if (!types_find(types, members, G_N_ELEMENTS(members), error))
 		return false;
 	*layout = loaded;
