@@ -9,11 +9,14 @@ from harness import VMM, VPROF
 BOOT_SECONDS = 500
 SECONDS = 3
 
-# Process 1 and what it starts share the processor with a shell that never waits.
+# Process 1 and what it starts share the processor with a shell that never waits, and is in a cgroup of its own.
 INIT = """#!/bin/sh
 busybox mount -t proc proc /proc
 busybox mknod /dev/null c 1 3
-/bin/sh -c 'while :; do :; done' &
+busybox mkdir /cgroups
+busybox mount -t cgroup2 cgroup2 /cgroups
+busybox mkdir /cgroups/busy
+/bin/sh -c 'echo 0 >/cgroups/busy/cgroup.procs; while :; do :; done' &
 echo "init: ready"
 while :; do
 	read -r line </proc/version
@@ -58,7 +61,7 @@ class Counters(harness.ProgramTest):
         out, _ = self.run_program(VPROF, "script", "-i", recording, "--json")
         samples = [json.loads(line) for line in out.splitlines()]
         self.assertGreater(len(samples), 10)
-        return {(sample["pid"], sample["comm"]) for sample in samples}
+        return {(sample["pid"], sample["comm"], sample["cgroup"]) for sample in samples}
 
     def check_exact(self):
         _, one = self.count("--pid", 1)
@@ -81,12 +84,12 @@ class Counters(harness.ProgramTest):
         self.boot()
         self.check_exact()
         self.check_estimate()
-        self.assertEqual({pid for pid, _ in self.samples("--pid", 1)}, {1})
+        self.assertEqual({(pid, cgroup) for pid, _, cgroup in self.samples("--pid", 1)}, {(1, "/")})
         shells = self.samples("--comm", "sh")
-        self.assertEqual({comm for _, comm in shells}, {"sh"})
-        pid, = {pid for pid, _ in shells}
-        self.assertEqual(self.samples("--pid", pid), {(pid, "sh")})
-        self.assertGreater(len({pid for pid, _ in self.samples("--pid", 1, "--descendants")}), 2)
+        self.assertEqual({(comm, cgroup) for _, comm, cgroup in shells}, {("sh", "/busy")})
+        pid, = {pid for pid, _, _ in shells}
+        self.assertEqual(self.samples("--pid", pid), {(pid, "sh", "/busy")})
+        self.assertGreater(len({pid for pid, _, _ in self.samples("--pid", 1, "--descendants")}), 2)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Samples of the tiny kernel name the task that ran and its cgroup, with nothing in the guest that helps; perf reads the same
-names."""
+"""Samples of the tiny kernel name the task that ran and its cgroup, with nothing in the guest that helps; perf reads the
+same."""
 import collections
 import itertools
 import re
@@ -91,14 +91,14 @@ class Tasks(harness.ProgramTest):
         groups = collections.Counter(sample["cgroup"] for sample in samples)
         print(f"  {dict(groups)}", flush=True)
         (moved,) = {sample["pid"] for sample in samples if sample["cgroup"] not in ("/", "[unknown]")}
-        itinerary = [group for group, _ in itertools.groupby(sample["cgroup"] for sample in samples if sample["pid"] == moved)]
-        self.assertEqual([group for group in itinerary if group != "/"], ["/a", "/a/b"])
-        self.assertIn(itinerary[0], ("/", "/a"))
+        way = [group for group, _ in itertools.groupby(sample["cgroup"] for sample in samples if sample["pid"] == moved)]
+        self.assertEqual([group for group in way if group != "/"], ["/a", "/a/b"])
+        self.assertIn(way[0], ("/", "/a"))
         self.assertGreater(min(groups["/a"], groups["/a/b"]), 5)
         # The first ones are of a kernel that has not set its cgroups up yet.
-        times = {known: [sample["time-ns"] for sample in samples if (sample["cgroup"] != "[unknown]") == known and sample["pid"] != -1]
-                 for known in (False, True)}
-        self.assertLess(max(times[False], default=0), min(times[True]))
+        of_tasks = [sample for sample in samples if sample["pid"] != -1]
+        unset = [sample["time-ns"] for sample in of_tasks if sample["cgroup"] == "[unknown]"]
+        self.assertLess(max(unset, default=0), min(sample["time-ns"] for sample in of_tasks if sample["cgroup"] == "/"))
         theirs = perf.cgroups(self.recording)
         self.assertEqual({"[unknown]" if group == "N/A" else group: count for group, count in theirs.items()}, dict(groups))
         rows = self.report(self.recording, "--sort", "comm,cgroup")[1]
