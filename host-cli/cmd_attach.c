@@ -34,7 +34,7 @@ static const GOptionEntry options[] = {
 	{"host", 0, 0, G_OPTION_ARG_NONE, &given.host,
          "name what the host's kernel and QEMU do for the guest, too, with call chains", NULL},
 	{"agent", 0, 0, G_OPTION_ARG_FILENAME, &given.agent,
-         "the socket of the guest's agent: record the phases that it marks", "SOCKET"},
+         "the socket of the guest's agent: record its phases, and what it tells of processes", "SOCKET"},
 	{"duration", 0, 0, G_OPTION_ARG_STRING, &given.duration, "detach after this time, as 30s, 5m", "TIME"},
 	{"frequency", 'F', 0, G_OPTION_ARG_STRING, &record_options.frequency,
          "samples per second and vCPU (default: the route's)", "HZ"},
@@ -71,7 +71,7 @@ struct attachment {
 
 static void attachment_clear(struct attachment *attachment)
 {
-	agent_marks_free(attachment->loop.marks);
+	agent_service_free(attachment->loop.agent);
 	capture_free(attachment->capture);
 	engine_free(attachment->engine);
 	host_symbols_free(attachment->host);
@@ -163,8 +163,8 @@ static bool prepare(struct attachment *attachment, json_t *session, GError **err
 	if (attachment->capture == NULL)
 		return false;
 	if (given.agent != NULL) {
-		attachment->loop.marks = agent_marks_new(given.agent, attachment->capture, error);
-		if (attachment->loop.marks == NULL)
+		attachment->loop.agent = agent_service_new(given.agent, attachment->capture, error);
+		if (attachment->loop.agent == NULL)
 			return false;
 	}
 	attachment->kernel = load_kernel(attachment);
@@ -189,6 +189,8 @@ static bool follow(struct attachment *attachment, GError **error)
 	attachment->loop.data = attachment;
 	attachment->loop.terminal = terminal_new(false);
 	run_loop_run(&attachment->loop);
+	if (attachment->loop.agent != NULL && !attachment->loop.left_at_once)
+		agent_service_finish(attachment->loop.agent, attachment->loop.signalfd);
 	terminal_free(g_steal_pointer(&attachment->loop.terminal));
 	return true;
 }
@@ -257,8 +259,8 @@ static int conclude(struct attachment *attachment, const char *const *command_li
 	if (attachment->loop.stop_asked)
 		run_loop_signals_release();
 	say_end(attachment);
-	if (attachment->loop.marks != NULL)
-		agent_marks_say_end(attachment->loop.marks);
+	if (attachment->loop.agent != NULL)
+		agent_service_say_end(attachment->loop.agent);
 	if (!finish_file(attachment, command_line, &error)) {
 		failure(error);
 		say("what was recorded until then is in %s", attachment->output);

@@ -46,7 +46,7 @@ struct run {
 	struct image *image;
 	struct symtab *symtab;           /* NULL when the image has no symbols */
 	json_t *statistics;              /* as query-stats; NULL when the engine did not live to say it */
-	struct agent_mappings *mappings; /* NULL when the engine finds out itself */
+	struct agent_mappings *mappings; /* NULL without a command */
 	const char *output;
 };
 
@@ -97,27 +97,20 @@ static void on_mark(const char *name, bool begins, uint64_t time_ns, void *data)
 	capture_mark(run->capture, name, begins, time_ns);
 }
 
-static void on_mappings(const struct agent_message *message, void *data)
-{
-	struct run *run = data;
-
-	agent_mappings_take(run->mappings, message);
-}
-
 /* What is profiled of a guest in which a command runs is the command, unless the boot is wanted, too. */
 static bool run_prepare_exec(struct run *run, GError **error)
 {
-	struct exec_hooks hooks = {
+	if (run->base.exec == NULL)
+		return true;
+	run->mappings = agent_mappings_new(run->capture);
+	const struct exec_hooks hooks = {
 		.begin = on_command_begins,
 		.end = on_command_ended,
 		.mark = on_mark,
 		.data = run,
+		.mappings = run->mappings,
 	};
 
-	if (run->base.exec == NULL)
-		return true;
-	run->mappings = agent_mappings_new(run->capture);
-	hooks.mappings = run->mappings != NULL ? on_mappings : NULL;
 	exec_set_hooks(run->base.exec, &hooks);
 	return run->base.plan->from_boot || capture_pause(run->capture, error);
 }

@@ -49,9 +49,7 @@ struct exec {
 	/* Times of our clock; 0: none. */
 	struct agent_clock clock;
 	uint64_t heard_ns, deadline_ns, started_ns;
-	bool asking_mappings;
-	uint64_t mappings_asked_ns, mappings_wait_ns;
-	unsigned mappings_asks; /* that were answered, of this run */
+	unsigned mappings_asks; /* of this run */
 	uint32_t pid;           /* of it in the guest */
 	bool said_silence;
 	int status;
@@ -228,14 +226,18 @@ static void run_start(struct exec *exec)
 		exec_fail_error(exec, error);
 }
 
-/* pid 0: of all processes, which takes a guest that the host emulates seconds. */
-static void ask_mappings(struct exec *exec, uint32_t pid)
+/* Of the command twice; then of all processes, which takes a guest that the host emulates seconds. */
+static void ask_mappings(struct exec *exec)
 {
-	if (exec->hooks.mappings == NULL)
-		return;
-	exec->asking_mappings = true;
-	exec->mappings_asked_ns = clock_ns(CLOCK_MONOTONIC);
-	agent_say_mappings(exec->link.to_agent, pid);
+	agent_mappings_ask(exec->hooks.mappings, exec->link.to_agent, exec->mappings_asks++ < 2 ? exec->pid : 0);
+}
+
+static void check_mappings(struct exec *exec)
+{
+	uint64_t interval_ns = exec->mappings_asks < 2 ? MAPPINGS_SECOND_NS : AGENT_CLOCK_INTERVAL_MIN_NS;
+
+	if (exec->hooks.mappings != NULL && agent_mappings_is_due(exec->hooks.mappings, interval_ns))
+		ask_mappings(exec);
 }
 
 static uint64_t host_time(const struct exec *exec, uint64_t guest_ns)
@@ -266,7 +268,8 @@ static void run_started(struct exec *exec, const struct vprof_agent_started *sta
 	input_begin(exec);
 	exec->pid = started->pid;
 	exec->mappings_asks = 0;
-	ask_mappings(exec, exec->pid);
+	if (exec->hooks.mappings != NULL && agent_mappings_are_wanted(exec->hooks.mappings))
+		ask_mappings(exec);
 }
 
 static void run_refused(struct exec *exec, const struct vprof_agent_refused *refused, const char *what)
@@ -298,10 +301,12 @@ static void run_exited(struct exec *exec, const struct vprof_agent_exited *exite
 
 /* ---- what the agent says ---- */
 
-static void take_hello(struct exec *exec)
+static void take_hello(struct exec *exec, const struct vprof_agent_hello *hello)
 {
 	if (exec->state != EXEC_BOOTING)
 		return;
+	if (exec->hooks.mappings != NULL)
+		agent_mappings_greet(exec->hooks.mappings, hello);
 	exec->state = EXEC_ASKING;
 	agent_clock_ask(&exec->clock, exec->link.to_agent);
 }
@@ -333,23 +338,11 @@ static void take_output(struct exec *exec, unsigned stream, const uint8_t *bytes
 	exec_output_put(exec->outputs[stream], bytes, n);
 }
 
-static void take_mappings(struct exec *exec, const struct agent_message *message)
-{
-	if (exec->asking_mappings)
-		exec->hooks.mappings(message, exec->hooks.data);
-	if (message->type != VPROF_AGENT_MAPPINGS_END || !exec->asking_mappings)
-		return;
-	exec->asking_mappings = false;
-	exec->mappings_wait_ns = (clock_ns(CLOCK_MONOTONIC) - exec->mappings_asked_ns) * AGENT_ANSWER_SHARE;
-	exec->mappings_wait_ns = MAX(exec->mappings_wait_ns,
-	                             exec->mappings_asks++ == 0 ? MAPPINGS_SECOND_NS : AGENT_CLOCK_INTERVAL_MIN_NS);
-}
-
 static void take_message(struct exec *exec, const struct agent_message *message)
 {
 	switch (message->type) {
 	case VPROF_AGENT_HELLO:
-		take_hello(exec);
+		take_hello(exec, &message->hello);
 		break;
 	case VPROF_AGENT_PONG:
 		take_pong(exec, &message->pong);
@@ -376,7 +369,8 @@ static void take_message(struct exec *exec, const struct agent_message *message)
 	case VPROF_AGENT_TASK:
 	case VPROF_AGENT_MAPPING:
 	case VPROF_AGENT_MAPPINGS_END:
-		take_mappings(exec, message);
+		if (exec->hooks.mappings != NULL)
+			agent_mappings_take(exec->hooks.mappings, message);
 		break;
 	case VPROF_AGENT_COMPLAINT:
 		warn("the agent in the guest: %s", message->text);
@@ -476,9 +470,8 @@ static void check_time(struct exec *exec)
 
 	if (exec->state == EXEC_RUNNING && agent_clock_is_due(&exec->clock))
 		agent_clock_ask(&exec->clock, exec->link.to_agent);
-	if (exec->state == EXEC_RUNNING && !exec->asking_mappings &&
-	    now_ns - exec->mappings_asked_ns >= exec->mappings_wait_ns)
-		ask_mappings(exec, exec->mappings_asks < 2 ? exec->pid : 0);
+	if (exec->state == EXEC_RUNNING)
+		check_mappings(exec);
 	if (exec->state == EXEC_RUNNING && now_ns - exec->heard_ns >= SILENCE_NS && !exec->said_silence) {
 		warn("the agent in the guest has said nothing for %u s", (unsigned)(SILENCE_NS / 1000000000));
 		exec->said_silence = true;

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent_mappings.h"
 #include "exec_plan.h"
 #include "lib/agent/agent_stream.h"
 
@@ -25,9 +26,9 @@ struct exec_hooks {
 	void (*end)(void *data);
 	/* A phase begins or ends, at a time of our CLOCK_MONOTONIC. */
 	void (*mark)(const char *name, bool begins, uint64_t time_ns, void *data);
-	/* TASK, MAPPING, MAPPINGS_END: what the agent is asked for now and then while the command runs; NULL: not. */
-	void (*mappings)(const struct agent_message *message, void *data);
 	void *data;
+	/* That the agent is asked for now and then while the command runs; NULL: not. */
+	struct agent_mappings *mappings;
 };
 
 struct exec;

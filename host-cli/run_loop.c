@@ -21,7 +21,7 @@ enum {
 	ENTRY_CONTROL,
 	ENTRY_ENGINE,
 	ENTRY_SIGNALS,
-	ENTRY_MARKS,
+	ENTRY_AGENT,
 	ENTRY_EXEC,
 	ENTRY_RINGS = ENTRY_EXEC + EXEC_POLL_ENTRIES
 };
@@ -184,7 +184,7 @@ static size_t loop_fill_entries(const struct run_loop *loop, struct pollfd *entr
 		(struct pollfd){.fd = gone ? -1 : client_fd(engine_client(loop->engine)), .events = POLLIN};
 	entries[ENTRY_ENGINE] = (struct pollfd){.fd = gone ? -1 : engine_pidfd(loop->engine), .events = POLLIN};
 	entries[ENTRY_SIGNALS] = (struct pollfd){.fd = loop->signalfd, .events = POLLIN};
-	entries[ENTRY_MARKS] = loop->marks != NULL ? agent_marks_poll(loop->marks) : (struct pollfd){.fd = -1};
+	entries[ENTRY_AGENT] = loop->agent != NULL ? agent_service_poll(loop->agent) : (struct pollfd){.fd = -1};
 	for (size_t i = 0; i < EXEC_POLL_ENTRIES; i++)
 		entries[ENTRY_EXEC + i] = (struct pollfd){.fd = -1};
 	if (loop->exec != NULL)
@@ -225,8 +225,8 @@ void run_loop_run(struct run_loop *loop)
 			break;
 		loop_take_signals(loop);
 		loop_serve_exec(loop, &entries[ENTRY_EXEC]);
-		if (loop->marks != NULL)
-			agent_marks_serve(loop->marks, &entries[ENTRY_MARKS]);
+		if (loop->agent != NULL)
+			agent_service_serve(loop->agent, &entries[ENTRY_AGENT]);
 		loop_drain(loop);
 		loop_show_progress(loop);
 		if ((loop->stop_asked || loop->end_asked || loop->output_error != NULL) && stop_us == 0)

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#include "agent_marks.h"
+#include "agent_service.h"
 #include "exec.h"
 #include "run_engine.h"
 #include "run_record.h"
@@ -17,9 +17,9 @@
 struct run_loop {
 	/* Set by the caller. */
 	struct engine *engine;
-	struct capture *capture;   /* NULL: nothing is recorded */
-	struct exec *exec;         /* NULL: no command runs in the guest */
-	struct agent_marks *marks; /* NULL: no agent is listened to */
+	struct capture *capture;     /* NULL: nothing is recorded */
+	struct exec *exec;           /* NULL: no command runs in the guest */
+	struct agent_service *agent; /* NULL: no agent is listened to */
 	struct terminal *terminal;
 	int signalfd; /* of run_loop_signals */
 	/* The guest has another kernel since now; NULL: it cannot. */

@@ -282,6 +282,18 @@ bool capture_open_file(struct capture *capture, const char *path, const struct i
 	       capture_write_comms(capture, error) && recording_writer_round(capture->writer, error);
 }
 
+/* What can be known of the guest by this kernel; an engine that does not live to say it leaves what was. */
+static void capture_ask_facts(struct capture *capture)
+{
+	static const char *const facts[] = {"tasks",       "tasks-why", "mappings-why",
+	                                    "modules-why", "unwinder",  "unwinder-why"};
+	json_t *session = engine_ask(capture->client, "query-session", NULL, NULL);
+
+	for (size_t i = 0; session != NULL && i < G_N_ELEMENTS(facts); i++)
+		json_object_set(capture->session, facts[i], json_object_get(session, facts[i]));
+	json_decref(session);
+}
+
 bool capture_kernel(struct capture *capture, const struct symtab *until, const struct image *image,
                     const struct symtab *symtab, GError **error)
 {
@@ -291,6 +303,7 @@ bool capture_kernel(struct capture *capture, const struct symtab *until, const s
 	/* What is in the rings is the last one's, or the boot of this. */
 	if (!capture_drain(capture, error))
 		return false;
+	capture_ask_facts(capture);
 	g_array_append_val(capture->kernels, before);
 	capture->frames = frames_new(capture);
 	kernel_code_range(image, symtab, &range);
@@ -443,18 +456,34 @@ static struct record_id id_now(const struct capture *capture, uint32_t pid, uint
 	};
 }
 
-void capture_mapping(struct capture *capture, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t offset,
+/* Whether the recording says so of this moment. */
+static bool has_mapping(struct capture *capture, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t offset,
+                        const char *path)
+{
+	const struct mapping *there =
+		mappings_find(capture->mappings, PROFILE_USER, pid, start, clock_ns(CLOCK_MONOTONIC));
+
+	if (there == NULL)
+		return strcmp(path, VPROF_UNMAPPED) == 0;
+	return there->start == start && there->end - there->start == bytes && there->file_offset == offset &&
+	       strcmp(there->file->name, path) == 0;
+}
+
+bool capture_mapping(struct capture *capture, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t offset,
                      const char *path)
 {
 	const struct record_id id = id_now(capture, pid, pid);
 	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
-	size_t n =
-		record_mmap_encode(PERF_RECORD_MISC_USER, pid, start, bytes, offset, path, &id, record, sizeof(record));
+	size_t n;
 
+	if (has_mapping(capture, pid, start, bytes, offset, path))
+		return false;
+	n = record_mmap_encode(PERF_RECORD_MISC_USER, pid, start, bytes, offset, path, &id, record, sizeof(record));
 	if (n == 0 || !capture_write(capture, record, NULL))
-		return;
+		return true;
 	mappings_add(capture->mappings, (const void *)record, n, id.time_ns);
 	capture->told_mappings = true;
+	return true;
 }
 
 void capture_comm(struct capture *capture, uint32_t pid, uint32_t tid, const char *comm)

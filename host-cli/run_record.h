@@ -78,8 +78,11 @@ void capture_phase(struct capture *capture, json_t *phase);
 void capture_mark(struct capture *capture, const char *name, bool begins, uint64_t time_ns);
 /* A marker event's data, likewise. */
 void capture_marker(struct capture *capture, json_t *marker);
-/* What somebody else than the engine knows of the guest's processes, now; what cannot be written is said by a drain. */
-void capture_mapping(struct capture *capture, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t offset,
+/*
+ * What somebody else than the engine knows of the guest's processes, now; what cannot be written is said by a drain.
+ * capture_mapping is false for what the recording has already.
+ */
+bool capture_mapping(struct capture *capture, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t offset,
                      const char *path);
 void capture_comm(struct capture *capture, uint32_t pid, uint32_t tid, const char *comm);
 

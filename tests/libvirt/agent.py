@@ -1,15 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A domain with an agent on a virtio-serial port: the phases that it marks are in the recording of vprof attach."""
+"""A domain with an agent on a virtio-serial port: the phases that it marks are in the recording of vprof attach, and what
+its processes have mapped where the kernel does not say it."""
 import pathlib
 import re
+import shutil
 import socket
+import struct
+import subprocess
+import time
 
+import agent_frames
 import harness
 import libvirt
+import perf
+from agent_frames import HELLO, MAGIC, MAPPING, MAPPINGS, MAPPINGS_END, PING, PONG
 from harness import VPROF
 
 BOOT_SECONDS = 240
+PROGRAM = harness.BIN / "user_spin_static"
 COPY = r"clear_user|rep_stos|read_zero"
 CHANNEL = """
     <channel type='unix'>
@@ -20,22 +29,31 @@ MODULES = ("virtio/virtio", "virtio/virtio_ring", "virtio/virtio_pci_legacy_dev"
            "virtio/virtio_pci", "char/virtio_console")
 
 
+def unpack(kernel, vmlinux):
+    """The ELF file in a bzImage (Linux, Documentation/arch/x86/boot.rst: setup_sects, payload_offset and _length)."""
+    image = pathlib.Path(kernel).read_bytes()
+    offset, length = struct.unpack_from("<II", image, 0x248)
+    offset += (image[0x1f1] + 1) * 512
+    with vmlinux.open("wb") as file:
+        subprocess.run(["bsdcat"], input=image[offset:offset + length], stdout=file, check=True)
+
+
 class Agent(libvirt.LibvirtTest):
     def setUp(self):
         super().setUp()
-        kernel = harness.script("kernel-debian.sh")
-        (drivers,) = pathlib.Path(kernel).parents[1].glob("lib/modules/*/kernel/drivers")
+        self.kernel = harness.script("kernel-debian.sh")
+        (drivers,) = pathlib.Path(self.kernel).parents[1].glob("lib/modules/*/kernel/drivers")
         initrd = self.folder / "initrd"
         harness.script("initramfs.sh", initrd, harness.SOURCE / "tests" / "libvirt" / "agent.init",
-                       harness.BIN / "vprof-agent", *(drivers / f"{module}.ko" for module in MODULES))
+                       harness.BIN / "vprof-agent", PROGRAM, *(drivers / f"{module}.ko" for module in MODULES))
         self.agent = self.folder / "agent.sock"
-        self.console = self.libvirt.create("tcg", kernel, initrd, "console=ttyS0 panic=-1",
+        self.console = self.libvirt.create("tcg", self.kernel, initrd, "console=ttyS0 panic=-1",
                                            devices=CHANNEL.format(socket=self.agent))
         self.recording = self.folder / "recording"
 
-    def record(self, agent, seconds=12):
+    def record(self, agent, *options, seconds=12):
         return self.run_program(*self.attach("tcg", "--agent", agent, "--duration", f"{seconds}s", "--no-report", "-o",
-                                             self.recording), timeout=120)[1]
+                                             self.recording, *options), timeout=120)[1]
 
     def copying(self, *options):
         """Samples of what dd has the kernel do."""
@@ -61,6 +79,82 @@ class Agent(libvirt.LibvirtTest):
         self.assertGreater(all_of_it, 20)
         self.assertGreater(inside, 0.8 * all_of_it)
 
+    def check_mappings(self):
+        """With a kernel image that says nothing of its types, by the agent."""
+        self.bare, place = self.folder / "vmlinux", self.folder / "bin"
+        harness.need_program("objcopy", "binutils")
+        unpack(self.kernel, self.bare)
+        self.run_program("objcopy", "--remove-section", ".BTF", self.bare)
+        place.mkdir()
+        shutil.copy(PROGRAM, place)
+        self.record(self.agent, "--kernel", self.bare, "--symfs", self.folder, seconds=6)
+        report, rows = self.report(self.recording, "--sort", "mode,module,sym")
+        user = [row for row in rows if row["mode"] == "user"]
+        print(report["recording"]["missing"], user[:5], flush=True)
+        self.assertTrue(any(sentence.startswith("tasks: ") for sentence in report["recording"]["missing"]))
+        self.assertIn("mapped files: those that the agent in the guest has told", report["recording"]["missing"])
+        spin = sum(row["samples"] for row in user
+                   if (row["module"], row["symbol"]) == (f"/bin/{PROGRAM.name}", "spin_in_user_mode"))
+        self.assertGreater(spin, 20)
+        self.assertGreater(spin, 0.8 * sum(row["samples"] for row in user))
+
+    def check_ambiguous(self):
+        """What another process has there, too, is nobody's from then on. The last question is that at the end."""
+        one, other = "/one/program", "/other/program"
+        told = [[(10, 0x400000, one), (11, 0x400000, one), (1, 0x500000, other)], [(10, 0x400000, one), (12, 0x401000, other)]]
+        asked = []
+
+        def answer(send):
+            asked.append(len(asked))
+            for pid, start, path in told[min(len(asked), len(told)) - 1]:
+                send(MAPPING, struct.pack("<QQQII", start, 0x2000, 0, pid, 0) + path.encode())
+            send(MAPPINGS_END)
+
+        vprof = self.begin_with_agent(answer, seconds=2)
+        self.finish(vprof)
+        script = perf.perf("script", "-i", self.recording, "--show-mmap-events", "-F", "ip")
+        records = re.findall(r"PERF_RECORD_MMAP 0/0: \[0x([0-9a-f]+)\(0x2000\).*\]: \S+ (\S+)", script)
+        print(asked, records, flush=True)
+        self.assertGreaterEqual(len(asked), 2)
+        self.assertEqual(records, [("400000", one), ("500000", other), ("400000", "[unmapped]")], script[:2000])
+
+    def check_silent(self):
+        """An agent that is asked and does not answer holds nobody up."""
+        asked = []
+        vprof = self.begin_with_agent(lambda _: asked.append(True), seconds=2)
+        _, err = self.finish(vprof)
+        self.assertEqual(asked, [True])
+        self.assertNotIn("no agent", err)
+
+    def begin_with_agent(self, on_mappings, seconds):
+        """A recording, with the kernel that says nothing, that has talked to an agent which does that when it is asked."""
+        path = self.folder / "teller.sock"
+        path.unlink(missing_ok=True)
+        server = socket.socket(socket.AF_UNIX)
+        self.addCleanup(server.close)
+        server.bind(str(path))
+        server.listen()
+        vprof = self.start(*self.attach("tcg", "--agent", path, "--kernel", self.bare, "--duration", f"{seconds}s",
+                                        "--no-report", "-o", self.recording))
+        server.settimeout(60)
+        with server.accept()[0] as connection:
+            connection.settimeout(60)
+
+            def send(kind, payload=b""):
+                connection.sendall(agent_frames.frame(kind, payload))
+
+            send(HELLO, struct.pack("<IIQII", MAGIC, 1, time.monotonic_ns(), 0, 0) + b"6.1")
+            received = b""
+            while piece := connection.recv(65536):
+                received += piece
+                while taken := agent_frames.take(received):
+                    kind, payload, received = taken
+                    if kind == PING:
+                        send(PONG, payload[:8] + struct.pack("<Q", time.monotonic_ns()))
+                    elif kind == MAPPINGS:
+                        on_mappings(send)
+        return vprof
+
     def check_nobody(self):
         """A port where no agent answers: the recording is there, and it is said."""
         path = self.folder / "nobody.sock"
@@ -77,7 +171,7 @@ class Agent(libvirt.LibvirtTest):
             server.settimeout(60)
             with server.accept()[0] as connection:
                 connection.sendall(b"\xff" * 64)
-                self.assertIn("its phases are no longer recorded", self.finish(liar)[1])
+                self.assertIn("nothing that it says is recorded any longer", self.finish(liar)[1])
         self.refused(*self.attach("tcg", "--agent", self.folder / "none.sock", "-o", self.recording),
                      message=r"cannot connect to \S+none.sock: No such file or directory; it is the source of")
         self.refused(VPROF, "attach", "one", "two", "--agent", path, status=2, message="--agent are of one guest")
@@ -86,6 +180,9 @@ class Agent(libvirt.LibvirtTest):
         self.wait_console(self.console, "init: works", BOOT_SECONDS)
         self.check_marks()
         self.check_marks()  # again: whoever listened has gone, and the agent has noticed
+        self.check_mappings()
+        self.check_ambiguous()
+        self.check_silent()
         self.check_nobody()
 
 

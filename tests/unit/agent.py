@@ -12,15 +12,13 @@ import subprocess
 import time
 import unittest
 
+import agent_frames
 import harness
+from agent_frames import (COMPLAINT, EXITED, FRAME, HELLO, MAGIC, MAPPING, MAPPINGS, MAPPINGS_END, MARK, PING, PONG, POWER_OFF,
+                          REFUSED, RUN, SIGNAL, STARTED, STAT, STATISTICS, STDERR, STDIN, STDIN_END, STDIN_ROOM, STDOUT, TASK)
 
 AGENT = harness.BIN / "vprof-agent"
 MARKS = pathlib.Path("/run/vprof-agent.marks")
-MAGIC = 0x67417056
-(HELLO, PONG, STARTED, REFUSED, STDOUT, STDERR, STDIN_ROOM, EXITED, MARK, TASK, MAPPING, MAPPINGS_END, STATISTICS,
- COMPLAINT, BYE) = range(1, 16)
-PING, RUN, STDIN, STDIN_END, SIGNAL, MAPPINGS, STAT, POWER_OFF = range(64, 72)
-FRAME = struct.Struct("<IHH")
 STDIN_MAX = 16384
 FLOOD_LINES = 300000
 
@@ -45,14 +43,14 @@ class Agent(harness.ProgramTest):
     # ---- frames ----
 
     def send(self, kind, payload=b""):
-        data = FRAME.pack(len(payload), kind, 0) + payload
+        data = agent_frames.frame(kind, payload)
         while data:
             data = data[os.write(self.master, data[:2048]):]
 
     def frame(self, seconds=30):
         """The next frame: (type, payload)."""
         end = time.monotonic() + seconds
-        while len(self.bytes) < FRAME.size or len(self.bytes) - FRAME.size < FRAME.unpack_from(self.bytes)[0]:
+        while (taken := agent_frames.take(self.bytes)) is None:
             left = end - time.monotonic()
             if left <= 0 or not select.select([self.master], [], [], left)[0]:
                 raise AssertionError(f"no frame within {seconds} s")
@@ -62,8 +60,7 @@ class Agent(harness.ProgramTest):
                 if error.errno != errno.EIO:
                     raise
                 time.sleep(0.05)
-        n, kind, _ = FRAME.unpack_from(self.bytes)
-        payload, self.bytes = self.bytes[FRAME.size:FRAME.size + n], self.bytes[FRAME.size + n:]
+        kind, payload, self.bytes = taken
         return kind, payload
 
     def wait_for(self, wanted, seconds=30):

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <vprof/recording.h>
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -96,6 +97,21 @@ START_TEST(without_tasks_what_is_said_later_counts_before)
 	ck_assert_str_eq(name_at(0, 0x1000, 25), "/b");
 	ck_assert_str_eq(name_at(0, 0x4000, 15), "/c");
 	ck_assert_str_eq(name_at(7, 0x4000, 15), "none");
+}
+END_TEST
+
+START_TEST(what_is_gone_is_nothing)
+{
+	map(7, 0x1000, 0x5000, 0, "/a", NULL, 10);
+	map(7, 0x2000, 0x3000, 0, VPROF_UNMAPPED, NULL, 20);
+	map(7, 0x2000, 0x3000, 0, "/b", NULL, 30);
+	ck_assert_str_eq(name_at(7, 0x2000, 15), "/a");
+	ck_assert_str_eq(name_at(7, 0x2000, 25), "none");
+	ck_assert_str_eq(name_at(7, 0x3000, 25), "/a");
+	ck_assert_str_eq(name_at(7, 0x2000, 35), "/b");
+	map(0, 0x2000, 0x3000, 0, VPROF_UNMAPPED, NULL, 20);
+	map(0, 0x2000, 0x3000, 0, "/b", NULL, 30);
+	ck_assert_str_eq(name_at(0, 0x2000, 25), "none");
 }
 END_TEST
 
@@ -316,6 +332,7 @@ int main(void)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, the_latest_mapping_of_the_process_counts);
 	tcase_add_test(tests, without_tasks_what_is_said_later_counts_before);
+	tcase_add_test(tests, what_is_gone_is_nothing);
 	tcase_add_test(tests, what_is_said_again_is_the_same_mapping);
 	tcase_add_test(tests, another_build_of_a_path_is_another_file);
 	tcase_add_test(tests, kernels_and_impossible_mappings_are_left_alone);

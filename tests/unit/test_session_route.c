@@ -102,6 +102,16 @@ START_TEST(the_first_that_works_is_taken_with_its_defaults)
 }
 END_TEST
 
+START_TEST(without_registers_there_are_no_tasks_and_it_says_why)
+{
+	start(&(struct session_config){0});
+	ck_assert_ptr_nonnull(strstr(session_tasks_why(session), "without registers"));
+	ck_assert(session_stop(session, NULL));
+	start(&(struct session_config){.no_tasks = true});
+	ck_assert_ptr_null(session_tasks_why(session)); /* nobody asked for them */
+}
+END_TEST
+
 START_TEST(samples_are_in_the_ring_of_their_vcpu)
 {
 	static const uint16_t misc[] = {PERF_RECORD_MISC_KERNEL, PERF_RECORD_MISC_USER, PERF_RECORD_MISC_HYPERVISOR};
@@ -227,6 +237,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_first_that_works_is_taken_with_its_defaults);
+	tcase_add_test(tc, without_registers_there_are_no_tasks_and_it_says_why);
 	tcase_add_test(tc, samples_are_in_the_ring_of_their_vcpu);
 	tcase_add_test(tc, the_hosts_side_has_its_chain);
 	tcase_add_test(tc, a_suspended_session_goes_on_with_its_rings_and_figures);

@@ -43,9 +43,10 @@ struct session_config {
 	enum session_call_graph call_graph;
 	unsigned call_depth; /* 1..UNWIND_DEPTH_MAX frames; 0: UNWIND_DEPTH_DEFAULT */
 	bool call_kernel_only;
-	bool host;              /* samples outside the guest say where, with a call chain of the host's code */
-	bool no_tasks;          /* samples have pid 0, whoever ran */
-	bool switches;          /* context switches are recorded, too; takes one of the guest's breakpoints */
+	bool host;                /* samples outside the guest say where, with a call chain of the host's code */
+	bool no_tasks;            /* samples have pid 0, whoever ran */
+	const char *no_tasks_why; /* the session's own: why they have; NULL: it was asked for */
+	bool switches;            /* context switches are recorded, too; takes one of the guest's breakpoints */
 	bool stall;             /* when a ring is nearly full: stop counting until there is room, instead of dropping */
 	size_t watermark_bytes; /* unread in a ring when its reader is told; 0: a quarter of it */
 };

@@ -9,7 +9,9 @@ bool session_has_tasks(const struct session *session)
 
 const char *session_tasks_why(const struct session *session)
 {
-	return session->config.no_tasks || !session->kernel ? NULL : session->kernel->tasks_why;
+	if (session->config.no_tasks)
+		return session->config.no_tasks_why;
+	return session->kernel ? session->kernel->tasks_why : NULL;
 }
 
 const char *session_mappings_why(const struct session *session)

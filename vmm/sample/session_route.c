@@ -46,6 +46,8 @@ bool session_route_restrict(const struct counter_route *route, struct session_co
 			route->name);
 		return false;
 	}
+	if (!config->no_tasks)
+		config->no_tasks_why = "they cannot be told apart without registers, which this route does not see";
 	config->no_tasks = true;
 	return true;
 }

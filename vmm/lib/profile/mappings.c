@@ -3,6 +3,7 @@
 
 #include <glib.h>
 #include <string.h>
+#include <vprof/recording.h>
 
 /* Of one process, by time; of two at one time the later record comes behind. */
 typedef GPtrArray timeline;
@@ -208,9 +209,12 @@ static const struct mapping *process_find(struct mappings *mappings, uint32_t pi
 const struct mapping *mappings_find(struct mappings *mappings, enum profile_mode mode, uint32_t pid, uint64_t ip,
                                     uint64_t time_ns)
 {
+	const struct mapping *found;
+
 	switch (mode) {
 	case PROFILE_USER:
-		return process_find(mappings, pid, ip, time_ns);
+		found = process_find(mappings, pid, ip, time_ns);
+		return found != NULL && strcmp(found->file->name, VPROF_UNMAPPED) != 0 ? found : NULL;
 	case PROFILE_KERNEL:
 		if (ip < mappings->modules_start || ip >= mappings->modules_end)
 			return NULL;

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "agent_service.h"
+
+#include <errno.h>
+
+#include "agent_clock.h"
+#include "agent_link.h"
+#include "agent_mappings.h"
+#include "lib/client/socket.h"
+#include "lib/record/clock.h"
+#include "message.h"
+
+/* Of all processes, which costs the guest as much as that many /proc/PID/maps do. */
+#define MAPPINGS_INTERVAL_NS UINT64_C(5000000000)
+#define FINISH_NS UINT64_C(3000000000)
+
+G_DEFINE_QUARK(vprof_agent_service_error, agent_service_error)
+
+struct agent_service {
+	struct agent_link link; /* closed: by QEMU, or because what came is no agent's */
+	struct capture *capture;
+	struct agent_clock clock;
+	struct agent_mappings *mappings;
+	bool greeted;
+};
+
+struct agent_service *agent_service_new(const char *path, struct capture *capture, GError **error)
+{
+	struct agent_service *service;
+	int fd = client_socket_connect(path);
+
+	if (fd < 0) {
+		g_set_error(error, AGENT_SERVICE_ERROR, AGENT_SERVICE_ERROR_CONNECT,
+		            "cannot connect to %s: %s; it is the source of the guest's <channel type='unix'> whose "
+		            "target is org.vprof.agent.0, and takes one client at a time",
+		            path, g_strerror(errno));
+		return NULL;
+	}
+	service = g_new0(struct agent_service, 1);
+	service->capture = capture;
+	service->mappings = agent_mappings_new(capture);
+	agent_link_init(&service->link, fd);
+	return service;
+}
+
+void agent_service_free(struct agent_service *service)
+{
+	if (service == NULL)
+		return;
+	agent_link_clear(&service->link);
+	agent_mappings_free(service->mappings);
+	g_free(service);
+}
+
+/* ---- what the agent says ---- */
+
+static void take_mark(struct agent_service *service, const struct vprof_agent_mark *mark, const char *name)
+{
+	uint64_t time_ns;
+	bool begins;
+
+	if (agent_clock_mark(&service->clock, mark, &begins, &time_ns))
+		capture_mark(service->capture, name, begins, time_ns);
+}
+
+/* Also of an agent that was started anew, as after a reset. */
+static void take_hello(struct agent_service *service, const struct vprof_agent_hello *hello)
+{
+	service->greeted = true;
+	service->clock = (struct agent_clock){0};
+	agent_clock_ask(&service->clock, service->link.to_agent);
+	agent_mappings_greet(service->mappings, hello);
+}
+
+static void take_message(struct agent_service *service, const struct agent_message *message)
+{
+	switch (message->type) {
+	case VPROF_AGENT_HELLO:
+		take_hello(service, &message->hello);
+		break;
+	case VPROF_AGENT_PONG:
+		agent_clock_take(&service->clock, &message->pong);
+		break;
+	case VPROF_AGENT_MARK:
+		take_mark(service, &message->mark, message->text);
+		break;
+	case VPROF_AGENT_TASK:
+	case VPROF_AGENT_MAPPING:
+	case VPROF_AGENT_MAPPINGS_END:
+		agent_mappings_take(service->mappings, message);
+		break;
+	case VPROF_AGENT_COMPLAINT:
+		warn("the agent in the guest: %s", message->text);
+		break;
+	default: /* answers to what was not asked */
+		break;
+	}
+}
+
+static void receive(struct agent_service *service)
+{
+	ssize_t n = agent_link_receive(&service->link);
+	struct agent_message message;
+	g_autoptr(GError) error = NULL;
+
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		agent_link_close(&service->link);
+	if (n <= 0)
+		return;
+	while (agent_stream_next(service->link.stream, &message, &error))
+		take_message(service, &message);
+	if (error != NULL) {
+		warn("%s; nothing that it says is recorded any longer", error->message);
+		agent_link_close(&service->link);
+	}
+}
+
+/* ---- the loop's view ---- */
+
+struct pollfd agent_service_poll(const struct agent_service *service)
+{
+	return agent_link_poll(&service->link, POLLIN);
+}
+
+static void ask(struct agent_service *service)
+{
+	if (service->clock.pongs != 0 && agent_clock_is_due(&service->clock))
+		agent_clock_ask(&service->clock, service->link.to_agent);
+	if (service->greeted && agent_mappings_is_due(service->mappings, MAPPINGS_INTERVAL_NS))
+		agent_mappings_ask(service->mappings, service->link.to_agent, 0);
+}
+
+void agent_service_serve(struct agent_service *service, const struct pollfd *entry)
+{
+	if (service->link.fd >= 0 && entry->revents != 0)
+		receive(service);
+	if (service->link.fd < 0)
+		return;
+	ask(service);
+	agent_link_transmit(&service->link);
+}
+
+/* False: there is nothing more to wait for. */
+static bool finish_turn(struct agent_service *service, int impatience, uint64_t until_ns)
+{
+	struct pollfd entries[] = {agent_link_poll(&service->link, POLLIN), {.fd = impatience, .events = POLLIN}};
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	if (service->link.fd < 0 || now_ns >= until_ns)
+		return false;
+	if (poll(entries, G_N_ELEMENTS(entries), (int)((until_ns - now_ns) / 1000000) + 1) < 0 && errno != EINTR)
+		return false;
+	if (entries[0].revents != 0)
+		receive(service);
+	return entries[1].revents == 0;
+}
+
+/* The answer to a question that is open may have passed by what has begun since. */
+void agent_service_finish(struct agent_service *service, int impatience)
+{
+	const uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + FINISH_NS;
+	bool asked = false;
+
+	if (!service->greeted || !agent_mappings_names_past(service->mappings))
+		return;
+	do {
+		if (!asked && !agent_mappings_is_asking(service->mappings)) {
+			agent_mappings_ask(service->mappings, service->link.to_agent, 0);
+			asked = true;
+		}
+		if (service->link.fd >= 0)
+			agent_link_transmit(&service->link);
+	} while ((!asked || agent_mappings_is_asking(service->mappings)) && finish_turn(service, impatience, until_ns));
+}
+
+void agent_service_say_end(const struct agent_service *service)
+{
+	if (!service->greeted)
+		warn("no agent in the guest has said anything; does `vprof-agent --device "
+		     "/dev/virtio-ports/org.vprof.agent.0` run there?");
+}
