@@ -9,7 +9,7 @@ cd "$(dirname "$(readlink -f "$0")")"
 packages_build=(build-essential cmake ninja-build pkg-config libglib2.0-dev libjansson-dev libelf-dev libdw-dev
 	libarchive-dev libzstd-dev libseccomp-dev libedit-dev libcapstone-dev libncurses-dev libdebuginfod-dev libvirt-dev libcurl4-openssl-dev libbpf-dev bpftool clang)
 packages_test=(check clang-format libclang-rt-14-dev git python3 golang-go acpica-tools busybox-static libarchive-tools linux-perf
-	chromium chromium-driver mandoc e2fsprogs socat strace tmux zsh util-linux libvirt-daemon-system libvirt-clients qemu-system-x86 linux-source-6.1 bc bison flex libssl-dev xz-utils
+	chromium chromium-driver mandoc e2fsprogs kmod mmdebstrap socat strace tmux zsh util-linux libvirt-daemon-system libvirt-clients qemu-system-x86 linux-source-6.1 bc bison flex libssl-dev xz-utils
 	protobuf-compiler libxml2-utils python3-yaml)
 # For the HTML page, which a build does without where they are missing. What is there, from wherever it came, stays.
 command -v node >/dev/null || packages_test+=(nodejs)

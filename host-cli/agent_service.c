@@ -14,12 +14,23 @@
 #define MAPPINGS_INTERVAL_NS UINT64_C(5000000000)
 #define FINISH_NS UINT64_C(3000000000)
 
+/* There are two questions at most at a time: a guest that greets again and again, and reads nothing, gets no more. */
+#define UNREAD_BYTES_MAX 65536u
+
+#define EARLY_MARKS_MAX 256u
+
 G_DEFINE_QUARK(vprof_agent_service_error, agent_service_error)
+
+struct early_mark {
+	struct vprof_agent_mark mark;
+	char name[VPROF_AGENT_NAME_BYTES_MAX + 1];
+};
 
 struct agent_service {
 	struct agent_link link; /* closed: by QEMU, or because what came is no agent's */
 	struct capture *capture;
 	struct agent_clock clock;
+	GArray *early; /* struct early_mark: that came before its clock was known */
 	struct agent_mappings *mappings;
 	bool greeted;
 };
@@ -38,6 +49,7 @@ struct agent_service *agent_service_new(const char *path, struct capture *captur
 	}
 	service = g_new0(struct agent_service, 1);
 	service->capture = capture;
+	service->early = g_array_new(FALSE, FALSE, sizeof(struct early_mark));
 	service->mappings = agent_mappings_new(capture);
 	agent_link_init(&service->link, fd);
 	return service;
@@ -48,6 +60,7 @@ void agent_service_free(struct agent_service *service)
 	if (service == NULL)
 		return;
 	agent_link_clear(&service->link);
+	g_array_unref(service->early);
 	agent_mappings_free(service->mappings);
 	g_free(service);
 }
@@ -63,10 +76,33 @@ static void take_mark(struct agent_service *service, const struct vprof_agent_ma
 		capture_mark(service->capture, name, begins, time_ns);
 }
 
+/* An agent that starts anew has to be asked for the time again, and what marks meanwhile does not wait for that. */
+static void take_mark_later(struct agent_service *service, const struct vprof_agent_mark *mark, const char *name)
+{
+	struct early_mark early = {.mark = *mark};
+
+	g_strlcpy(early.name, name, sizeof(early.name));
+	if (service->early->len < EARLY_MARKS_MAX)
+		g_array_append_val(service->early, early);
+}
+
+static void take_pong(struct agent_service *service, const struct vprof_agent_pong *pong)
+{
+	if (!agent_clock_take(&service->clock, pong))
+		return;
+	for (guint i = 0; i < service->early->len; i++) {
+		const struct early_mark *early = &g_array_index(service->early, struct early_mark, i);
+
+		take_mark(service, &early->mark, early->name);
+	}
+	g_array_set_size(service->early, 0);
+}
+
 /* Also of an agent that was started anew, as after a reset. */
 static void take_hello(struct agent_service *service, const struct vprof_agent_hello *hello)
 {
 	service->greeted = true;
+	g_array_set_size(service->early, 0);
 	service->clock = (struct agent_clock){0};
 	agent_clock_ask(&service->clock, service->link.to_agent);
 	agent_mappings_greet(service->mappings, hello);
@@ -79,10 +115,13 @@ static void take_message(struct agent_service *service, const struct agent_messa
 		take_hello(service, &message->hello);
 		break;
 	case VPROF_AGENT_PONG:
-		agent_clock_take(&service->clock, &message->pong);
+		take_pong(service, &message->pong);
 		break;
 	case VPROF_AGENT_MARK:
-		take_mark(service, &message->mark, message->text);
+		if (service->clock.clock.known)
+			take_mark(service, &message->mark, message->text);
+		else if (service->greeted)
+			take_mark_later(service, &message->mark, message->text);
 		break;
 	case VPROF_AGENT_TASK:
 	case VPROF_AGENT_MAPPING:
@@ -134,6 +173,11 @@ void agent_service_serve(struct agent_service *service, const struct pollfd *ent
 {
 	if (service->link.fd >= 0 && entry->revents != 0)
 		receive(service);
+	if (service->link.fd >= 0 && service->link.to_agent->len > UNREAD_BYTES_MAX) {
+		warn("the agent in the guest does not read what it is asked; nothing that it says is recorded any "
+		     "longer");
+		agent_link_close(&service->link);
+	}
 	if (service->link.fd < 0)
 		return;
 	ask(service);

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A domain with an agent on a virtio-serial port: the phases that it marks are in the recording of vprof attach, and what
 its processes have mapped where the kernel does not say it."""
+import contextlib
 import pathlib
 import re
 import shutil
 import socket
 import struct
-import subprocess
 import time
 
 import agent_frames
@@ -25,17 +25,9 @@ CHANNEL = """
       <source mode='bind' path='{socket}'/>
       <target type='virtio' name='org.vprof.agent.0'/>
     </channel>"""
+GREETING = agent_frames.frame(HELLO, struct.pack("<IIQII", MAGIC, 1, 0, 0, 0) + b"6.1")
 MODULES = ("virtio/virtio", "virtio/virtio_ring", "virtio/virtio_pci_legacy_dev", "virtio/virtio_pci_modern_dev",
            "virtio/virtio_pci", "char/virtio_console")
-
-
-def unpack(kernel, vmlinux):
-    """The ELF file in a bzImage (Linux, Documentation/arch/x86/boot.rst: setup_sects, payload_offset and _length)."""
-    image = pathlib.Path(kernel).read_bytes()
-    offset, length = struct.unpack_from("<II", image, 0x248)
-    offset += (image[0x1f1] + 1) * 512
-    with vmlinux.open("wb") as file:
-        subprocess.run(["bsdcat"], input=image[offset:offset + length], stdout=file, check=True)
 
 
 class Agent(libvirt.LibvirtTest):
@@ -81,10 +73,7 @@ class Agent(libvirt.LibvirtTest):
 
     def check_mappings(self):
         """With a kernel image that says nothing of its types, by the agent."""
-        self.bare, place = self.folder / "vmlinux", self.folder / "bin"
-        harness.need_program("objcopy", "binutils")
-        unpack(self.kernel, self.bare)
-        self.run_program("objcopy", "--remove-section", ".BTF", self.bare)
+        self.bare, place = libvirt.kernel_without_types(self.kernel, self.folder), self.folder / "bin"
         place.mkdir()
         shutil.copy(PROGRAM, place)
         self.record(self.agent, "--kernel", self.bare, "--symfs", self.folder, seconds=6)
@@ -126,8 +115,17 @@ class Agent(libvirt.LibvirtTest):
         self.assertEqual(asked, [True])
         self.assertNotIn("no agent", err)
 
-    def begin_with_agent(self, on_mappings, seconds):
-        """A recording, with the kernel that says nothing, that has talked to an agent which does that when it is asked."""
+    def check_flood(self):
+        """An agent that greets again and again and reads nothing is left alone."""
+        vprof, connection = self.begin_with_socket(seconds=3)
+        with connection, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            for _ in range(1000):
+                connection.sendall(GREETING * 1000)
+            self.fail("everything was read")
+        self.assertIn("does not read what it is asked", self.finish(vprof)[1])
+
+    def begin_with_socket(self, seconds):
+        """A recording, with the kernel that says nothing, and the end of its agent."""
         path = self.folder / "teller.sock"
         path.unlink(missing_ok=True)
         server = socket.socket(socket.AF_UNIX)
@@ -137,13 +135,18 @@ class Agent(libvirt.LibvirtTest):
         vprof = self.start(*self.attach("tcg", "--agent", path, "--kernel", self.bare, "--duration", f"{seconds}s",
                                         "--no-report", "-o", self.recording))
         server.settimeout(60)
-        with server.accept()[0] as connection:
-            connection.settimeout(60)
+        connection = server.accept()[0]
+        connection.settimeout(60)
+        return vprof, connection
 
+    def begin_with_agent(self, on_mappings, seconds):
+        """The same, after it has talked to an agent which does that when it is asked."""
+        vprof, connection = self.begin_with_socket(seconds)
+        with connection:
             def send(kind, payload=b""):
                 connection.sendall(agent_frames.frame(kind, payload))
 
-            send(HELLO, struct.pack("<IIQII", MAGIC, 1, time.monotonic_ns(), 0, 0) + b"6.1")
+            connection.sendall(GREETING)
             received = b""
             while piece := connection.recv(65536):
                 received += piece
@@ -183,6 +186,7 @@ class Agent(libvirt.LibvirtTest):
         self.check_mappings()
         self.check_ambiguous()
         self.check_silent()
+        self.check_flood()
         self.check_nobody()
 
 

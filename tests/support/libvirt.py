@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import threading
 import time
@@ -58,6 +59,19 @@ def need_libvirt():
     harness.need_program("libvirtd", "libvirt-daemon-system")
     harness.need_program("virsh", "libvirt-clients")
     harness.need_program("qemu-system-x86_64", "qemu-system-x86")
+
+
+def kernel_without_types(kernel, folder):
+    """A file in `folder`: the ELF in a bzImage (Linux, Documentation/arch/x86/boot.rst: setup_sects, payload_offset and
+    _length), less its BTF."""
+    harness.need_program("objcopy", "binutils")
+    image, bare = pathlib.Path(kernel).read_bytes(), folder / "vmlinux"
+    offset, length = struct.unpack_from("<II", image, 0x248)
+    offset += (image[0x1f1] + 1) * 512
+    with bare.open("wb") as file:
+        subprocess.run(["bsdcat"], input=image[offset:offset + length], stdout=file, check=True)
+    subprocess.run(["objcopy", "--remove-section", ".BTF", bare], check=True)
+    return bare
 
 
 class Reaper(threading.Thread):

@@ -33,8 +33,8 @@ def cached(name, fetch, *arguments):
     return place
 
 
-def run(folder, *command):
-    subprocess.run([str(word) for word in command], cwd=folder, check=True, timeout=240, stdin=subprocess.DEVNULL,
+def run(folder, *command, seconds=240):
+    subprocess.run([str(word) for word in command], cwd=folder, check=True, timeout=seconds, stdin=subprocess.DEVNULL,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The agent as a service of Debian's: installed as CMake does it, started by systemd when udev finds the port."""
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+
+import debian_root
+import harness
+import libvirt
+
+BOOT_SECONDS = 500
+COMMAND_SECONDS = 120
+PROGRAM = harness.BIN / "user_spin_static"
+CHANNEL = """<channel type='unix'>
+  <source mode='bind' path='{socket}'/>
+  <target type='virtio' name='{name}'/>
+</channel>"""
+MODULES = ("virtio/virtio", "virtio/virtio_ring", "virtio/virtio_pci_legacy_dev", "virtio/virtio_pci_modern_dev",
+           "virtio/virtio_pci", "char/virtio_console")
+# A shell of root's, for the test: on a port of its own.
+SHELL_UNIT = r"""[Unit]
+BindsTo=dev-virtio\x2dports-test.shell.device
+After=dev-virtio\x2dports-test.shell.device multi-user.target
+[Service]
+ExecStart=/bin/sh -c 'exec sh <>/dev/virtio-ports/test.shell >&0 2>&0'
+Restart=always
+RestartSec=1
+Environment=LC_ALL=C SYSTEMD_PAGER= SYSTEMD_COLORS=0
+[Install]
+WantedBy=dev-virtio\x2dports-test.shell.device
+"""
+UNIT = "vprof-agent.service"
+WANTS = r"etc/systemd/system/dev-virtio\x2dports-{port}.device.wants"
+
+
+class Shell:
+    """Runs commands in the guest."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(str(path))
+        self.received = ""
+
+    def close(self):
+        self.socket.close()
+
+    def run(self, command, seconds=COMMAND_SECONDS):
+        """(exit status, output)"""
+        self.socket.sendall(f"{{ {command}\n}} </dev/null 2>&1; echo \"<$?>\"\n".encode())
+        end = time.monotonic() + seconds
+        while not (done := re.search(r"<(\d+)>\n", self.received)):
+            self.socket.settimeout(max(end - time.monotonic(), 0.01))
+            piece = self.socket.recv(65536)
+            if not piece:
+                raise AssertionError(f"the guest is gone: {command}")
+            self.received += piece.decode(errors="replace").replace("\r", "")
+        out, self.received = self.received[:done.start()], self.received[done.end():]
+        return int(done.group(1)), out.strip()
+
+
+class AgentService(libvirt.LibvirtTest):
+    def setUp(self):
+        super().setUp()
+        self.kernel = harness.script("kernel-debian.sh")
+        initrd = self.folder / "initrd"
+        debian_root.initramfs(initrd, self.make_overlay())
+        self.agent, shell = self.folder / "agent.sock", self.folder / "shell.sock"
+        self.channel = CHANNEL.format(socket=self.agent, name="org.vprof.agent.0")
+        devices = CHANNEL.format(socket=shell, name="test.shell") + self.channel
+        self.console = self.libvirt.create("debian", self.kernel, initrd, "console=ttyS0 panic=-1 rdinit=/sbin/init",
+                                           memory=1024, devices=devices)
+        self.shell = Shell(shell)
+        self.addCleanup(self.shell.close)
+        self.recording = self.folder / "recording"
+
+    def make_overlay(self):
+        """The agent as it is installed and enabled, drivers, a program, and the test's shell."""
+        overlay = self.folder / "overlay"
+        subprocess.run(["cmake", "--install", os.environ["VPROF_BUILD"], "--component", "agent"], check=True,
+                       env=os.environ | {"DESTDIR": str(overlay)}, stdout=subprocess.DEVNULL)
+        debian_root.add_modules(overlay, self.kernel, MODULES)
+        system = overlay / "etc" / "systemd" / "system"
+        system.mkdir(parents=True)
+        (system / "test-shell.service").write_text(SHELL_UNIT)
+        (unit,) = overlay.rglob(UNIT)
+        for port, place in ("test.shell", system / "test-shell.service"), ("org.vprof.agent.0", unit):
+            wants = overlay / WANTS.format(port=port)
+            wants.mkdir()
+            (wants / place.name).symlink_to("/" / place.relative_to(overlay))
+        (overlay / "opt").mkdir()
+        (overlay / "opt" / PROGRAM.name).write_bytes(PROGRAM.read_bytes())
+        (overlay / "opt" / PROGRAM.name).chmod(0o755)
+        return overlay
+
+    def run_in_guest(self, command, status=0):
+        got, out = self.shell.run(command)
+        self.assertEqual(got, status, f"{command}: {out}")
+        return out
+
+    def property(self, name):
+        return self.run_in_guest(f"systemctl show --value -p {name} {UNIT}")
+
+    def wait_active(self, but=None):
+        """The process that systemd runs as the service, another one than `but`."""
+        def there():
+            return self.property("ActiveState") == "active" and self.property("MainPID") not in ("0", but)
+
+        harness.wait_until(there, f"systemd to start {UNIT}: {self.run_in_guest(f'systemctl status {UNIT}; :')}", 120)
+        return self.property("MainPID")
+
+    def mark(self, name):
+        """A phase that an unprivileged user marks, once somebody listens."""
+        user = "setpriv --reuid=65534 --regid=65534 --clear-groups vprof-agent mark"
+        self.run_in_guest("for i in $(seq 600); do [ ! -p /run/vprof-agent.marks ] || break; sleep 0.1; done; "
+                          f"{user} {name} begin && sleep 1 && {user} {name} end")
+
+    def check_unit(self):
+        self.assertEqual(self.run_in_guest(f"systemd-analyze verify --man=no {UNIT}"), "")
+        exposure = self.run_in_guest(f"systemd-analyze security --no-pager {UNIT} | tail -n 1")
+        print(exposure, flush=True)
+
+    def check_life(self):
+        """Phases go on through a restart and a crash, and mappings are known."""
+        vprof = self.start(*self.attach("debian", "--agent", self.agent, "--no-report", "-o", self.recording))
+        self.addCleanup(vprof.kill)
+        self.mark("first")
+        pid = self.wait_active()
+        self.run_in_guest(f"systemctl restart {UNIT}")
+        pid = self.wait_active(but=pid)
+        self.mark("restarted")
+        self.run_in_guest(f"kill -KILL {pid}")
+        self.wait_active(but=pid)
+        self.assertEqual(self.property("NRestarts"), "1")
+        self.mark("crashed")
+        vprof.send_signal(signal.SIGINT)
+        _, err = self.finish(vprof, timeout=120)
+        marks = self.report(self.recording)[0]["recording"]["marks"]
+        self.assertEqual([(mark["name"], mark["kind"]) for mark in marks],
+                         [(name, kind) for name in ("first", "restarted", "crashed") for kind in ("begin", "end")], err)
+        times = [mark["time-ns"] for mark in marks]
+        self.assertEqual(times, sorted(times))
+
+    def check_mappings(self):
+        """By the hardened service, of a process of another user's."""
+        bare = libvirt.kernel_without_types(self.kernel, self.folder)
+        self.run_in_guest(f"setpriv --reuid=65534 --regid=65534 --clear-groups /opt/{PROGRAM.name} 1000000 >/dev/null 2>&1 &")
+        (self.folder / "opt").mkdir()
+        (self.folder / "opt" / PROGRAM.name).symlink_to(PROGRAM)
+        self.run_program(*self.attach("debian", "--agent", self.agent, "--kernel", bare, "--symfs", self.folder, "--no-report",
+                                      "--duration", "10s", "-o", self.recording), timeout=120)
+        _, rows = self.report(self.recording, "--sort", "mode,module,sym")
+        user = [row for row in rows if row["mode"] == "user"]
+        print(user[:5], flush=True)
+        spin = sum(row["samples"] for row in user
+                   if (row["module"], row["symbol"]) == (f"/opt/{PROGRAM.name}", "spin_in_user_mode"))
+        self.assertGreater(spin, 20)
+        self.assertGreater(spin, 0.8 * sum(row["samples"] for row in user))
+
+    def check_port(self):
+        """It ends with its port, leaves no pipe behind, and is back with the port."""
+        xml = self.folder / "channel.xml"
+        xml.write_text(self.channel)
+        self.libvirt.virsh("detach-device", "debian", xml)
+        harness.wait_until(lambda: self.property("ActiveState") == "inactive", f"systemd to stop {UNIT}", 120)
+        self.run_in_guest("test ! -e /run/vprof-agent.marks")
+        self.libvirt.virsh("attach-device", "debian", xml)
+        self.wait_active()
+
+    def test_systemd(self):
+        start = time.monotonic()
+        self.assertEqual(self.shell.run("echo up", BOOT_SECONDS), (0, "up"))
+        print(f"booted in {time.monotonic() - start:.0f} s", flush=True)
+        self.wait_active()
+        self.check_unit()
+        self.check_life()
+        self.check_mappings()
+        self.check_port()
+
+
+if __name__ == "__main__":
+    harness.main()
