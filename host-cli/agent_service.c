@@ -2,13 +2,16 @@
 #include "agent_service.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "agent_clock.h"
 #include "agent_link.h"
 #include "agent_mappings.h"
+#include "agent_vsock.h"
 #include "lib/client/socket.h"
 #include "lib/record/clock.h"
 #include "message.h"
+#include "text.h"
 
 /* Of all processes, which costs the guest as much as that many /proc/PID/maps do. */
 #define MAPPINGS_INTERVAL_NS UINT64_C(5000000000)
@@ -27,7 +30,10 @@ struct early_mark {
 };
 
 struct agent_service {
-	struct agent_link link; /* closed: by QEMU, or because what came is no agent's */
+	struct agent_link link; /* closed: nobody has connected, the other end has gone, or what came is no agent's */
+	int listener;           /* of vsock; -1: none, or nobody is listened to any more */
+	uint32_t port, cid;     /* that it listens on, and whom to */
+	unsigned refused;
 	struct capture *capture;
 	struct agent_clock clock;
 	GArray *early; /* struct early_mark: that came before its clock was known */
@@ -35,24 +41,69 @@ struct agent_service {
 	bool greeted;
 };
 
-struct agent_service *agent_service_new(const char *path, struct capture *capture, GError **error)
+bool agent_service_check(const char *where, GError **error)
 {
-	struct agent_service *service;
-	int fd = client_socket_connect(path);
+	uint32_t port;
 
-	if (fd < 0) {
+	return where == NULL || !g_str_has_prefix(where, AGENT_VSOCK_PREFIX) || agent_vsock_port(where, &port, error);
+}
+
+static bool open_vsock(struct agent_service *service, const char *where, const json_t *guest, GError **error)
+{
+	if (!agent_vsock_port(where, &service->port, error))
+		return false;
+	service->listener = agent_vsock_listen(service->port, error);
+	if (service->listener < 0)
+		return false;
+	service->cid = (uint32_t)member_number(guest, "vsock-cid", 0);
+	if (service->cid == 0)
+		g_set_error(
+			error, AGENT_SERVICE_ERROR, AGENT_SERVICE_ERROR_CID,
+			"cannot tell which connection by vsock is this guest's: it is no libvirt domain whose XML has "
+			"<vsock><cid address=.../></vsock>; take a virtio-serial port");
+	return service->cid != 0;
+}
+
+static bool open_socket(struct agent_service *service, const char *path, GError **error)
+{
+	service->link.fd = client_socket_connect(path);
+	if (service->link.fd < 0)
 		g_set_error(error, AGENT_SERVICE_ERROR, AGENT_SERVICE_ERROR_CONNECT,
 		            "cannot connect to %s: %s; it is the source of the guest's <channel type='unix'> whose "
 		            "target is org.vprof.agent.0, and takes one client at a time",
 		            path, g_strerror(errno));
-		return NULL;
-	}
-	service = g_new0(struct agent_service, 1);
+	return service->link.fd >= 0;
+}
+
+struct agent_service *agent_service_new(const char *where, const json_t *guest, struct capture *capture, GError **error)
+{
+	struct agent_service *service = g_new0(struct agent_service, 1);
+
 	service->capture = capture;
+	service->listener = -1;
 	service->early = g_array_new(FALSE, FALSE, sizeof(struct early_mark));
 	service->mappings = agent_mappings_new(capture);
-	agent_link_init(&service->link, fd);
-	return service;
+	agent_link_init(&service->link, -1);
+	if (g_str_has_prefix(where, AGENT_VSOCK_PREFIX) ? open_vsock(service, where, guest, error)
+	                                                : open_socket(service, where, error))
+		return service;
+	agent_service_free(service);
+	return NULL;
+}
+
+static void stop_listening(struct agent_service *service)
+{
+	if (service->listener >= 0)
+		close(service->listener);
+	service->listener = -1;
+}
+
+/* What it says from now on is nothing that can be believed. */
+static void leave_alone(struct agent_service *service, const char *why)
+{
+	warn("%s; nothing that it says is recorded any longer", why);
+	agent_link_close(&service->link);
+	stop_listening(service);
 }
 
 void agent_service_free(struct agent_service *service)
@@ -60,9 +111,25 @@ void agent_service_free(struct agent_service *service)
 	if (service == NULL)
 		return;
 	agent_link_clear(&service->link);
+	stop_listening(service);
 	g_array_unref(service->early);
 	agent_mappings_free(service->mappings);
 	g_free(service);
+}
+
+/* An agent that begins anew has a stream of its own. */
+static void accept_agent(struct agent_service *service)
+{
+	const unsigned refused = service->refused;
+	int fd = agent_vsock_accept(service->listener, service->cid, &service->refused);
+
+	if (refused == 0 && service->refused != 0)
+		warn("another guest than %u has connected to vsock port %u, and was refused", service->cid,
+		     service->port);
+	if (fd < 0)
+		return;
+	agent_link_clear(&service->link);
+	agent_link_init(&service->link, fd);
 }
 
 /* ---- what the agent says ---- */
@@ -149,8 +216,7 @@ static void receive(struct agent_service *service)
 	while (agent_stream_next(service->link.stream, &message, &error))
 		take_message(service, &message);
 	if (error != NULL) {
-		warn("%s; nothing that it says is recorded any longer", error->message);
-		agent_link_close(&service->link);
+		leave_alone(service, error->message);
 	}
 }
 
@@ -158,6 +224,8 @@ static void receive(struct agent_service *service)
 
 struct pollfd agent_service_poll(const struct agent_service *service)
 {
+	if (service->link.fd < 0)
+		return (struct pollfd){.fd = service->listener, .events = POLLIN};
 	return agent_link_poll(&service->link, POLLIN);
 }
 
@@ -171,12 +239,12 @@ static void ask(struct agent_service *service)
 
 void agent_service_serve(struct agent_service *service, const struct pollfd *entry)
 {
-	if (service->link.fd >= 0 && entry->revents != 0)
+	if (service->link.fd < 0 && service->listener >= 0 && entry->revents != 0)
+		accept_agent(service);
+	else if (service->link.fd >= 0 && entry->revents != 0)
 		receive(service);
 	if (service->link.fd >= 0 && service->link.to_agent->len > UNREAD_BYTES_MAX) {
-		warn("the agent in the guest does not read what it is asked; nothing that it says is recorded any "
-		     "longer");
-		agent_link_close(&service->link);
+		leave_alone(service, "the agent in the guest does not read what it is asked");
 	}
 	if (service->link.fd < 0)
 		return;
@@ -219,7 +287,12 @@ void agent_service_finish(struct agent_service *service, int impatience)
 
 void agent_service_say_end(const struct agent_service *service)
 {
-	if (!service->greeted)
+	if (service->greeted)
+		return;
+	if (service->cid != 0)
+		warn("no agent in the guest has said anything; does `vprof-agent --vsock %u` run there?",
+		     service->port);
+	else
 		warn("no agent in the guest has said anything; does `vprof-agent --device "
 		     "/dev/virtio-ports/org.vprof.agent.0` run there?");
 }

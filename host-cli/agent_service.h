@@ -2,14 +2,16 @@
 /*
  * The agent in an attached guest, where it is a service: the phases that it tells of, and what processes have mapped,
  * for which it is asked where that is not read in the guest's memory. The conversation goes over the host's end of its
- * virtio-serial port, a socket of QEMU's. The guest runs on whether there is an agent or not, and so does its
- * recording.
+ * virtio-serial port, a socket of QEMU's, or over vsock, where the agent connects. The guest runs on whether there is
+ * an agent or not, and so does its recording.
  */
 #ifndef VPROF_CLI_AGENT_SERVICE_H
 #define VPROF_CLI_AGENT_SERVICE_H
 
 #include <glib.h>
+#include <jansson.h>
 #include <poll.h>
+#include <stdbool.h>
 
 #include "run_record.h"
 
@@ -17,12 +19,20 @@
 GQuark agent_service_error_quark(void);
 enum agent_service_error {
 	AGENT_SERVICE_ERROR_CONNECT, /* nobody listens on the socket, or it may not be used */
+	AGENT_SERVICE_ERROR_CID,     /* nobody knows which of the guests that connect by vsock is this one */
 };
 
 struct agent_service;
 
-/* Connects to the socket `path`; what is told goes to `capture`, which is borrowed. */
-struct agent_service *agent_service_new(const char *path, struct capture *capture, GError **error);
+/* Whether that can be listened to; NULL can, nobody asks for it. Error: UNITS_ERROR. */
+bool agent_service_check(const char *where, GError **error);
+
+/*
+ * `where`: the path of a socket, to which it connects, or "vsock:PORT", where it listens; `guest`: as query-guest. What
+ * is told goes to `capture`, which is borrowed. Errors: AGENT_SERVICE_ERROR, AGENT_VSOCK_ERROR, UNITS_ERROR.
+ */
+struct agent_service *agent_service_new(const char *where, const json_t *guest, struct capture *capture,
+                                        GError **error);
 void agent_service_free(struct agent_service *service);
 
 /* What to wait for; agent_service_serve takes the same entry after poll(2), also when it was not ready. */

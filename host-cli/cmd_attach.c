@@ -34,7 +34,7 @@ static const GOptionEntry options[] = {
 	{"host", 0, 0, G_OPTION_ARG_NONE, &given.host,
          "name what the host's kernel and QEMU do for the guest, too, with call chains", NULL},
 	{"agent", 0, 0, G_OPTION_ARG_FILENAME, &given.agent,
-         "the socket of the guest's agent: record its phases, and what it tells of processes", "SOCKET"},
+         "socket of the guest's agent, or vsock:PORT: record its phases, and what it tells of processes", "SOCKET"},
 	{"duration", 0, 0, G_OPTION_ARG_STRING, &given.duration, "detach after this time, as 30s, 5m", "TIME"},
 	{"frequency", 'F', 0, G_OPTION_ARG_STRING, &record_options.frequency,
          "samples per second and vCPU (default: the route's)", "HZ"},
@@ -163,7 +163,7 @@ static bool prepare(struct attachment *attachment, json_t *session, GError **err
 	if (attachment->capture == NULL)
 		return false;
 	if (given.agent != NULL) {
-		attachment->loop.agent = agent_service_new(given.agent, attachment->capture, error);
+		attachment->loop.agent = agent_service_new(given.agent, attachment->guest, attachment->capture, error);
 		if (attachment->loop.agent == NULL)
 			return false;
 	}
@@ -311,7 +311,8 @@ static int attach_record(const char *domain, const char *output)
 	g_auto(GStrv) command_line = record_command_line();
 	g_autoptr(GError) error = NULL;
 	struct attachment attachment = {.output = output};
-	json_t *session = attach_engine_check(domain, given.duration, &error) && symbol_options_check(&error)
+	json_t *session = attach_engine_check(domain, given.duration, &error) && symbol_options_check(&error) &&
+	                                  agent_service_check(given.agent, &error)
 	                          ? session_arguments(&error)
 	                          : NULL;
 	int status;

@@ -124,6 +124,25 @@ class Agent(libvirt.LibvirtTest):
             self.fail("everything was read")
         self.assertIn("does not read what it is asked", self.finish(vprof)[1])
 
+    def check_vsock(self):
+        """This domain has no address there, by which it could be told from others."""
+        def refused(port, message, status=1):
+            self.refused(*self.attach("tcg", "--agent", f"vsock:{port}", "-o", self.recording), message=message,
+                         status=status)
+
+        refused("4294967296", "--agent vsock", status=2)
+        try:
+            server = socket.socket(socket.AF_VSOCK)
+        except OSError as error:
+            refused("4711", f"cannot listen on vsock port 4711: {error.strerror}; load the module vhost_vsock")
+            return
+        with server:
+            server.bind((socket.VMADDR_CID_ANY, socket.VMADDR_PORT_ANY))
+            server.listen()
+            port = server.getsockname()[1]
+            refused(port, f"cannot listen on vsock port {port}: Address already in use; give another")
+        refused(port, "cannot tell which connection by vsock is this guest's")
+
     def begin_with_socket(self, seconds):
         """A recording, with the kernel that says nothing, and the end of its agent."""
         path = self.folder / "teller.sock"
@@ -187,6 +206,7 @@ class Agent(libvirt.LibvirtTest):
         self.check_ambiguous()
         self.check_silent()
         self.check_flood()
+        self.check_vsock()
         self.check_nobody()
 
 

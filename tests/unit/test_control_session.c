@@ -63,7 +63,7 @@ START_TEST(guest_is_null_where_unknown)
 		guest,
 		"{\"name\":\"fixture\",\"kind\":\"fake\",\"kernel\":null,\"initrd\":null,"
 		"\"command-line\":null,\"build-id\":null,\"release\":null,\"pmu\":null,\"memory-bytes\":0,\"vcpus\":2,"
-		"\"quirks\":[]}");
+		"\"vsock-cid\":null,\"quirks\":[]}");
 }
 END_TEST
 
@@ -77,12 +77,14 @@ START_TEST(guest_is_described)
 	fake.guest.release = (char *)"6.1.0";
 	fake.guest.pmu = (char *)"emulated";
 	fake.guest.memory_bytes = UINT64_C(64) << 30;
+	fake.guest.vsock_cid = 7;
 	fake.guest.quirks = quirks;
 	json_auto_t *guest = peer_return(&peer, REQUEST("query-guest"));
-	assert_json(guest, "{\"name\":\"fixture\",\"kind\":\"fake\",\"kernel\":\"/k\\n\",\"initrd\":\"/iü\","
-	                   "\"command-line\":\"console=ttyS0 \\ufffd\",\"build-id\":\"00ff\",\"release\":\"6.1.0\","
-	                   "\"pmu\":\"emulated\",\"memory-bytes\":68719476736,\"vcpus\":2,\"quirks\":[\"masks "
-	                   "vmcall\",\"no \\ufffd\"]}");
+	assert_json(guest,
+	            "{\"name\":\"fixture\",\"kind\":\"fake\",\"kernel\":\"/k\\n\",\"initrd\":\"/iü\","
+	            "\"command-line\":\"console=ttyS0 \\ufffd\",\"build-id\":\"00ff\",\"release\":\"6.1.0\","
+	            "\"pmu\":\"emulated\",\"memory-bytes\":68719476736,\"vcpus\":2,\"vsock-cid\":7,\"quirks\":[\"masks "
+	            "vmcall\",\"no \\ufffd\"]}");
 	fake.guest.kernel_path = fake.guest.pmu = NULL;
 }
 END_TEST

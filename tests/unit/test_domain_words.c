@@ -48,6 +48,45 @@ START_TEST(broken_xml_says_what_could_be_read)
 }
 END_TEST
 
+static uint32_t cid_of(const char *text)
+{
+	struct domain_xml xml = domain_xml_parse(text);
+	uint32_t cid = xml.vsock_cid;
+
+	domain_xml_clear(&xml);
+	return cid;
+}
+
+START_TEST(the_address_of_its_vsock_device_counts)
+{
+	ck_assert_uint_eq(cid_of("<domain type='kvm'><devices><disk><cid address='9'/></disk>"
+	                         "<vsock model='virtio'><cid auto='yes' address='7'/></vsock></devices></domain>"),
+	                  7);
+	ck_assert_uint_eq(cid_of("<domain><devices><vsock><cid address='4294967294'/></vsock></devices></domain>"),
+	                  UINT32_MAX - 1);
+	ck_assert_uint_eq(cid_of("<domain><metadata><devices><vsock><cid address='7'/></vsock></devices></metadata>"
+	                         "</domain>"),
+	                  0);
+	ck_assert_uint_eq(cid_of("<domain><vsock><cid address='7'/></vsock></domain>"), 0);
+}
+END_TEST
+
+/* The host's own addresses, every address, and what is no number are nobody's. */
+START_TEST(no_guest_has_such_an_address)
+{
+	static const char *const addresses[] = {"address='2'",  "address='0'", "address='4294967295'",
+	                                        "address='-5'", "address=''",  "address='7x'",
+	                                        "auto='yes'"};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(addresses); i++) {
+		g_autofree char *text =
+			g_strdup_printf("<domain><devices><vsock><cid %s/></vsock></devices></domain>", addresses[i]);
+
+		ck_assert_uint_eq(cid_of(text), 0);
+	}
+}
+END_TEST
+
 #define STAT_HEAD "4711 (CPU 0/KVM (a) b) S 1 2 3 4 5 6 7 8 9 10 "
 #define STAT_TAIL " 120 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 100 44 45"
 
@@ -132,6 +171,8 @@ int main(void)
 
 	tcase_add_test(tc, xml_has_type_and_launch_security);
 	tcase_add_test(tc, only_the_domains_own_launch_security_counts);
+	tcase_add_test(tc, the_address_of_its_vsock_device_counts);
+	tcase_add_test(tc, no_guest_has_such_an_address);
 	tcase_add_test(tc, broken_xml_says_what_could_be_read);
 	tcase_add_test(tc, clocks_come_out_of_proc);
 	tcase_add_test(tc, totals_are_told_from_present_values);

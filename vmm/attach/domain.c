@@ -313,6 +313,11 @@ const char *domain_security(const struct domain *domain)
 	return domain->xml.security;
 }
 
+uint32_t domain_vsock_cid(const struct domain *domain)
+{
+	return domain->xml.vsock_cid;
+}
+
 unsigned domain_vcpus_max(const struct domain *domain)
 {
 	int n = virDomainGetMaxVcpus(domain->handle);

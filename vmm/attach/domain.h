@@ -6,6 +6,7 @@
 #include <glib.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "attach/monitor.h"
 
@@ -42,6 +43,8 @@ const char *domain_uuid(const struct domain *domain);
 const char *domain_type(const struct domain *domain);
 /* "sev", "tdx", ...: how its memory is encrypted, as its XML says; NULL: it is not. */
 const char *domain_security(const struct domain *domain);
+/* The address of its vsock device; 0: it has none. */
+uint32_t domain_vsock_cid(const struct domain *domain);
 /* How many vCPUs it can have; 0: not known. */
 unsigned domain_vcpus_max(const struct domain *domain);
 

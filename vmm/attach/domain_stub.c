@@ -42,6 +42,11 @@ const char *domain_security(const struct domain *domain G_GNUC_UNUSED)
 	return NULL;
 }
 
+uint32_t domain_vsock_cid(const struct domain *domain G_GNUC_UNUSED)
+{
+	return 0;
+}
+
 unsigned domain_vcpus_max(const struct domain *domain G_GNUC_UNUSED)
 {
 	return 0;

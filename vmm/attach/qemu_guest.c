@@ -160,6 +160,7 @@ static bool open_domain(struct qemu_guest *qemu, const struct qemu_guest_config 
 	if (!qemu->domain)
 		return false;
 	qemu->guest.name = g_strdup(domain_name(qemu->domain));
+	qemu->guest.vsock_cid = domain_vsock_cid(qemu->domain);
 	qemu->monitor = config->no_monitor ? NULL : domain_monitor(qemu->domain);
 	/* Before anything is asked of a QEMU that would not answer. */
 	if (domain_security(qemu->domain))

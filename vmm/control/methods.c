@@ -60,7 +60,7 @@ const struct control_method control_methods[] = {
 		.name = "query-guest",
 		.summary = "describes the guest; null where the engine does not know",
 		.returns = "{\"name\", \"kind\", \"kernel\", \"initrd\", \"command-line\", \"build-id\", \"release\", "
-			   "\"pmu\", \"memory-bytes\": N, \"vcpus\": N, \"quirks\": [TEXT]}",
+			   "\"pmu\", \"memory-bytes\": N, \"vcpus\": N, \"vsock-cid\": N, \"quirks\": [TEXT]}",
 		.role = ROLE_OBSERVE,
 		.run = method_query_guest,
 	},

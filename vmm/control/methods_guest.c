@@ -26,6 +26,8 @@ json_t *method_query_guest(struct control_call *call, GError **error G_GNUC_UNUS
 	for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
 		json_object_set_new(answer, texts[i].name, control_text(texts[i].text, CONTROL_PATH_BYTES_MAX));
 
+	json_object_set_new(answer, "vsock-cid", guest->vsock_cid ? json_integer(guest->vsock_cid) : json_null());
+
 	json_t *quirks = json_array();
 	for (char **quirk = guest->quirks; quirk && *quirk; quirk++)
 		json_array_append_new(quirks, control_text(*quirk, CONTROL_PATH_BYTES_MAX));

@@ -142,6 +142,7 @@ struct guest {
 	uint64_t memory_bytes;               /* [I] */
 	unsigned vcpus;                      /* [I] 1..GUEST_VCPUS_MAX */
 	int process;                         /* [I] that runs it; 0: this one */
+	uint32_t vsock_cid;                  /* [I] its address, as vsock(7) has it; 0: not known, or it has none */
 	char *pmu;                           /* [I] what the guest has of a PMU, a sentence; NULL: none */
 	char **quirks;                  /* [I] host quirks in force, a sentence each; NULL-terminated, may be NULL */
 	struct vcpu_watcher **watchers; /* [I] one for each vCPU, set before the threads start; owned by the session */
