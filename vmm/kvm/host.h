@@ -60,8 +60,9 @@ struct host_quirks {
 	/* RAM that the guest must not use, below 640 KiB. */
 	gpa_t reserved;
 	uint64_t reserved_bytes;
-	/* MSRs whose reads and writes come to `exit`. */
-	struct guest_msr_range msrs;
+	/* MSRs whose reads or writes come to `exit`. */
+	const struct guest_msr_range *msrs;
+	size_t msrs_n;
 	/* Once, before the first vCPU. `memory` outlives the state. */
 	void *(*vm_init)(int vm_fd, const struct memory *memory, GError **error);
 	/* Edits what a guest may see; *cpuid has the host's entries after our own edits. */

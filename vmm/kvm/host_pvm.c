@@ -49,6 +49,7 @@ struct pvm {
 	const struct memory *memory;
 	/* What the guest wrote to them; each vCPU's thread has its own element. */
 	uint64_t msrs[GUEST_VCPUS_MAX][SYSCALL_MSRS];
+	struct host_pvm_timer timers[GUEST_VCPUS_MAX]; /* likewise */
 };
 
 static const char *const sentences[] = {
@@ -60,6 +61,7 @@ static const char *const sentences[] = {
 	"page fault and "
 	"steal time, which do not work",
 	"pvm: glibc programs are told not to use AVX, which CPL 3 sees and the guest kernel does not save",
+	"pvm: the timer interrupts a vCPU at most 50 times a second",
 	"pvm: the kernel command line turns off what the emulator cannot do or does too slowly",
 	NULL,
 };
@@ -229,6 +231,10 @@ static bool pvm_exit(void *state, struct vcpu *vcpu)
 		run->msr.error = 0;
 		return true;
 	case KVM_EXIT_X86_WRMSR:
+		if (run->msr.index == MSR_IA32_TSC_DEADLINE) {
+			run->msr.error = !host_pvm_timer_write(&pvm->timers[vcpu->index], vcpu, run->msr.data);
+			return true;
+		}
 		if (!is_syscall_msr(run->msr.index))
 			return false;
 		run->msr.error = msr_write(pvm, vcpu) ? 0 : 1; /* 1: #GP */
@@ -250,12 +256,18 @@ static bool pvm_owns(uint64_t rip)
 	return rip >= TRAMPOLINE_GVA && rip - TRAMPOLINE_GVA < PAGE_BYTES;
 }
 
+static const struct guest_msr_range exiting_msrs[] = {
+	{MSR_STAR, MSR_FMASK, true, true},
+	{MSR_IA32_TSC_DEADLINE, MSR_IA32_TSC_DEADLINE, false, true},
+};
+
 const struct host_quirks host_quirks_pvm = {
 	.sentences = sentences,
 	.options = options,
 	.reserved = {RESERVED_GPA},
 	.reserved_bytes = RESERVED_PAGES * PAGE_BYTES,
-	.msrs = {MSR_STAR, MSR_FMASK, true, true},
+	.msrs = exiting_msrs,
+	.msrs_n = G_N_ELEMENTS(exiting_msrs),
 	.vm_init = pvm_init,
 	.cpuid = edit_cpuid,
 	.exit = pvm_exit,

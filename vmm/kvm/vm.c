@@ -185,7 +185,8 @@ static bool set_up(struct vm *vm, const struct vm_config *config, const struct i
 	vm->msr_filter = (struct msr_filter){.vm_fd = vm->fd};
 	if (vm->quirks) {
 		vm->quirk_state = vm->quirks->vm_init(vm->fd, vm->memory, error);
-		if (!vm->quirk_state || !msr_filter_set(&vm->msr_filter, MSR_OWNER_QUIRKS, &vm->quirks->msrs, 1, error))
+		if (!vm->quirk_state ||
+		    !msr_filter_set(&vm->msr_filter, MSR_OWNER_QUIRKS, vm->quirks->msrs, vm->quirks->msrs_n, error))
 			return false;
 	}
 	return vm_pmu_init(vm, config, error) && create_vcpus(vm, config->vcpus, error) &&

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* When a vCPU's timer interrupts it that is asked for too often. Times are the guest's TSC. */
+#include <check.h>
+
+#include "kvm/host_pvm_priv.h"
+#include "run_suite.h"
+
+#define INTERVAL 1000u
+
+static struct host_pvm_timer timer;
+
+static void set_up(void)
+{
+	timer = (struct host_pvm_timer){.interval = INTERVAL};
+}
+
+static uint64_t deadline(uint64_t now, uint64_t wanted)
+{
+	return host_pvm_timer_deadline(&timer, now, wanted);
+}
+
+START_TEST(rare_interrupts_are_on_time)
+{
+	ck_assert_uint_eq(deadline(5000, 5100), 5100);
+	ck_assert_uint_eq(deadline(5110, 6100), 6100);
+	ck_assert_uint_eq(deadline(6110, 9000), 9000);
+	ck_assert_uint_eq(deadline(20000, 20001), 20001);
+}
+END_TEST
+
+START_TEST(frequent_ones_have_an_interval_between_them)
+{
+	ck_assert_uint_eq(deadline(5000, 5100), 5100);
+	ck_assert_uint_eq(deadline(5110, 5200), 6100);
+	ck_assert_uint_eq(deadline(6150, 6200), 7100);
+	ck_assert_uint_eq(deadline(7100, 7101), 8100);
+}
+END_TEST
+
+START_TEST(a_tick_that_is_always_wanted_comes_at_the_interval)
+{
+	uint64_t now = 10000, at = now;
+	for (unsigned i = 0; i < 100; i++) {
+		now = at + 3;
+		at = deadline(now, now + INTERVAL / 5);
+	}
+	ck_assert_uint_le(at, 10000 + 101 * INTERVAL);
+	ck_assert_uint_ge(at, 10000 + 99 * INTERVAL);
+}
+END_TEST
+
+START_TEST(one_set_anew_before_it_came_has_not_come)
+{
+	ck_assert_uint_eq(deadline(5000, 5100), 5100);
+	ck_assert_uint_eq(deadline(5200, 9000), 9000);
+	ck_assert_uint_eq(deadline(5300, 5400), 6100); /* 5100 was the last */
+	ck_assert_uint_eq(deadline(5400, 6500), 6500);
+}
+END_TEST
+
+START_TEST(none_is_wanted)
+{
+	ck_assert_uint_eq(deadline(5000, 5100), 5100);
+	ck_assert_uint_eq(deadline(5200, 0), 0);
+	ck_assert_uint_eq(deadline(5300, 5301), 6100);
+	ck_assert_uint_eq(deadline(5310, 0), 0);
+	ck_assert_uint_eq(deadline(6310, 6311), 6311); /* that of 6100 never came */
+}
+END_TEST
+
+START_TEST(a_tsc_set_back_delays_by_one_interval)
+{
+	ck_assert_uint_eq(deadline(500000, 500100), 500100);
+	ck_assert_uint_eq(deadline(500200, 500300), 501100);
+	ck_assert_uint_eq(deadline(40, 50), 1040);
+	ck_assert_uint_eq(deadline(1050, 3000), 3000);
+}
+END_TEST
+
+START_TEST(no_guest_makes_time_overflow)
+{
+	timer.last = UINT64_MAX - 10;
+	ck_assert_uint_eq(deadline(UINT64_MAX - 5, UINT64_MAX), UINT64_MAX);
+	ck_assert_uint_eq(deadline(UINT64_MAX, 1), UINT64_MAX);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("host_pvm_timer");
+	TCase *tests = tcase_create("host_pvm_timer");
+
+	tcase_add_checked_fixture(tests, set_up, NULL);
+	tcase_add_test(tests, rare_interrupts_are_on_time);
+	tcase_add_test(tests, frequent_ones_have_an_interval_between_them);
+	tcase_add_test(tests, a_tick_that_is_always_wanted_comes_at_the_interval);
+	tcase_add_test(tests, one_set_anew_before_it_came_has_not_come);
+	tcase_add_test(tests, none_is_wanted);
+	tcase_add_test(tests, a_tsc_set_back_delays_by_one_interval);
+	tcase_add_test(tests, no_guest_makes_time_overflow);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}
