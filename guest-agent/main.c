@@ -16,8 +16,9 @@
 #include "root.h"
 
 #define INIT_DEVICE "/dev/ttyS1"
-#define INIT_DEVICE_VARIABLE "VPROF_DEVICE" /* the kernel hands options that it does not know to init as variables */
-#define INIT_ROOT_VARIABLE "VPROF_ROOT"     /* likewise: "DEVICE,TYPE" */
+#define INIT_DEVICE_VARIABLE "VPROF_DEVICE"   /* the kernel hands options that it does not know to init as variables */
+#define INIT_ROOT_VARIABLE "VPROF_ROOT"       /* likewise: "DEVICE,TYPE" */
+#define INIT_MODULES_VARIABLE "VPROF_MODULES" /* likewise: "bare", or not there */
 #define RETRY_US 200000u
 #define INIT_RETRIES 50u /* drivers may still be looking for their devices */
 
@@ -64,11 +65,12 @@ static int device_open_patiently(const char *path)
 /* From what the host has left for us in the initramfs and the environment to the machine that programs see. */
 static bool machine_set_up(void)
 {
-	const char *root = getenv(INIT_ROOT_VARIABLE);
+	const char *root = getenv(INIT_ROOT_VARIABLE), *modules = getenv(INIT_MODULES_VARIABLE);
 
 	machine_prepare();
 	fill_standard_fds();
-	modules_load();
+	modules_load(modules != NULL && strcmp(modules, "bare") == 0);
+	unsetenv(INIT_MODULES_VARIABLE);
 	if (root == NULL)
 		return true;
 	if (!root_switch(root))

@@ -3,7 +3,12 @@
 #ifndef VPROF_AGENT_MODULES_H
 #define VPROF_AGENT_MODULES_H
 
-/* Loads them, in the order of their file names. Says on standard error which cannot be. */
-void modules_load(void);
+#include <stdbool.h>
+
+/*
+ * Loads them, in the order of their file names, bare (module_bare.h) or as they are. Says on standard error which
+ * cannot be.
+ */
+void modules_load(bool bare);
 
 #endif

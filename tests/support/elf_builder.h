@@ -122,6 +122,7 @@ static inline GByteArray *elf_builder_finish(const struct elf_builder *builder)
 	unsigned at = n + 1; /* of the next section header */
 
 	g_byte_array_set_size(file, (guint)(sizeof(header) + n * sizeof(Elf64_Phdr)));
+	memset(file->data, 0, file->len);
 	for (unsigned i = 0; i < n; i++) {
 		const struct elf_section *section = &g_array_index(builder->sections, struct elf_section, i);
 		size_t in_file = section->type == SHT_NOBITS ? 0 : section->n;

@@ -62,6 +62,7 @@ static const char *const sentences[] = {
 	"steal time, which do not work",
 	"pvm: glibc programs are told not to use AVX, which CPL 3 sees and the guest kernel does not save",
 	"pvm: the timer interrupts a vCPU at most 50 times a second",
+	"pvm: kernel modules that the agent loads are without signature and types (BTF), which would be checked first",
 	"pvm: the kernel command line turns off what the emulator cannot do or does too slowly",
 	NULL,
 };
@@ -85,6 +86,8 @@ static const char *const options[] = {
 	"smap,smep,umip,fsgsbase,invpcid,pku,la57", /* seen with a PMU, whose leaf is behind theirs */
 	/* Linux passes what it does not know to init's environment. */
 	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX_Fast_Unaligned_Load,-AVX2,-AVX,-AVX512F,-AVX512VL,-AVX512BW",
+	"VPROF_MODULES=bare", /* to vprof-agent: their hashes and types take minutes, and there is no key to check with
+                               */
 	/* Tables of ftrace, tracing events and BTF; certificates; slab caches in sysfs; self-tests; no i8042 is there.
          */
 	"initcall_blacklist=ftrace_check_for_weak_functions,tracer_init_tracefs,trace_eval_init,"
