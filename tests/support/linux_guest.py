@@ -35,11 +35,11 @@ class LinuxTest(harness.ProgramTest):
         self.assertRegex(out, f"init: processors {online} online, Linux 6\\.", err)
         self.assertIn("init: counted to 200000", out)
 
-    def boot_in_part(self, kernel, *options, seconds, vcpus=1, hz=1000):
+    def boot_in_part(self, kernel, *options, seconds, hz=1000):
         """The first seconds of a boot, where all of it would take too long: harness.guests_are_slow()."""
         print(f"  {seconds} s of the boot", flush=True)
         self.run_program(VPROF, "run", "--kernel", kernel, "--initrd", self.initrd, "-F", hz, "-o", self.recording,
-                         "--vcpus", vcpus, "--duration", seconds, *options, status=DURATION, timeout=seconds + 60)
+                         "--duration", seconds, *options, status=DURATION, timeout=seconds + 60)
 
     def check_profile(self, samples_min, more="^$"):
         """Kernel samples resolve, and most of the busiest functions match PLAUSIBLE or `more`."""
