@@ -44,8 +44,8 @@ static bool section_read(int fd, const Elf64_Ehdr *header, unsigned i, Elf64_Shd
 	       read_at(fd, at, section, sizeof(*section));
 }
 
-/* The kernel looks for them by the name of their section. */
-static bool types_hide(int fd)
+/* The kernel looks for them by the name of their section: `from` becomes `to`. */
+static bool types_rename(int fd, const char from[static sizeof(TYPES)], const char to[static sizeof(TYPES)])
 {
 	Elf64_Ehdr header;
 	Elf64_Shdr names, section;
@@ -57,13 +57,17 @@ static bool types_hide(int fd)
 		return true;
 	for (unsigned i = 0; section_read(fd, &header, i, &section); i++)
 		if (!__builtin_add_overflow(names.sh_offset, (uint64_t)section.sh_name, &at) &&
-		    read_at(fd, at, name, sizeof(name)) && memcmp(name, TYPES, sizeof(TYPES)) == 0)
-			return pwrite(fd, HIDDEN_TYPES, sizeof(HIDDEN_TYPES), (off_t)at) ==
-			       (ssize_t)sizeof(HIDDEN_TYPES);
+		    read_at(fd, at, name, sizeof(name)) && memcmp(name, from, sizeof(TYPES)) == 0)
+			return pwrite(fd, to, sizeof(TYPES), (off_t)at) == (ssize_t)sizeof(TYPES);
 	return true;
 }
 
 bool module_bare(int fd)
 {
-	return signature_cut(fd) && types_hide(fd);
+	return signature_cut(fd) && types_rename(fd, TYPES, HIDDEN_TYPES);
+}
+
+bool module_with_types(int fd)
+{
+	return types_rename(fd, HIDDEN_TYPES, TYPES);
 }

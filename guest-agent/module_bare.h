@@ -12,4 +12,7 @@
  */
 bool module_bare(int fd);
 
+/* Brings the types back that module_bare has hidden. */
+bool module_with_types(int fd);
+
 #endif

@@ -20,27 +20,36 @@ static int is_visible(const struct dirent *entry)
 }
 
 /* finit_module(2) refuses a file that is open for writing. */
-static bool make_bare(int folder, const char *name)
+static void change(int folder, const char *name, bool (*how)(int fd))
 {
 	int fd = openat(folder, name, O_RDWR | O_CLOEXEC);
-	bool done = fd >= 0 && module_bare(fd);
 
+	if (fd < 0 || !how(fd))
+		fprintf(stderr, "vprof-agent: cannot change kernel module %s: %s\n", name, strerror(errno));
 	if (fd >= 0)
 		close(fd);
+}
+
+static bool load(int folder, const char *name)
+{
+	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC), error;
+	bool done = fd >= 0 && (syscall(SYS_finit_module, fd, "", 0) == 0 || errno == EEXIST);
+
+	error = errno;
+	if (fd >= 0)
+		close(fd);
+	errno = error;
 	return done;
 }
 
-static void load(int folder, const char *name, bool bare)
+/* A module that has functions for BPF programs does not load without its types. */
+static bool load_bare(int folder, const char *name)
 {
-	if (bare && !make_bare(folder, name))
-		fprintf(stderr, "vprof-agent: cannot change kernel module %s: %s\n", name, strerror(errno));
-
-	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0 || (syscall(SYS_finit_module, fd, "", 0) != 0 && errno != EEXIST))
-		fprintf(stderr, "vprof-agent: cannot load kernel module %s: %s\n", name, strerror(errno));
-	if (fd >= 0)
-		close(fd);
+	change(folder, name, module_bare);
+	if (load(folder, name))
+		return true;
+	change(folder, name, module_with_types);
+	return load(folder, name);
 }
 
 void modules_load(bool bare)
@@ -50,7 +59,10 @@ void modules_load(bool bare)
 	int folder = open(FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	for (int i = 0; i < n; i++) {
-		load(folder, entries[i]->d_name, bare);
+		const char *name = entries[i]->d_name;
+
+		if (!(bare ? load_bare(folder, name) : load(folder, name)))
+			fprintf(stderr, "vprof-agent: cannot load kernel module %s: %s\n", name, strerror(errno));
 		free(entries[i]);
 	}
 	if (n >= 0)

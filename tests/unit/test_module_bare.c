@@ -47,15 +47,15 @@ static void sign(GByteArray *file, uint32_t signature_bytes, uint32_t said)
 	g_byte_array_append(file, (const guint8 *)MARK, sizeof(MARK) - 1);
 }
 
-/* module_bare of `file` makes `expected` of it. Both are freed. */
-static void check(GByteArray *file, GByteArray *expected)
+/* `change` makes `expected` of `file`. Both are freed. */
+static void check_change(bool (*change)(int fd), GByteArray *file, GByteArray *expected)
 {
 	g_autofree char *path = NULL, *after = NULL;
 	gsize n;
 	int fd = g_file_open_tmp("vprof-module-XXXXXX", &path, NULL);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(write(fd, file->data, file->len), (ssize_t)file->len);
-	ck_assert(module_bare(fd));
+	ck_assert(change(fd));
 	ck_assert_int_eq(close(fd), 0);
 	ck_assert(g_file_get_contents(path, &after, &n, NULL));
 	ck_assert_int_eq(g_remove(path), 0);
@@ -63,6 +63,11 @@ static void check(GByteArray *file, GByteArray *expected)
 	ck_assert_mem_eq(after, expected->data, n);
 	g_byte_array_unref(file);
 	g_byte_array_unref(expected);
+}
+
+static void check(GByteArray *file, GByteArray *expected)
+{
+	check_change(module_bare, file, expected);
 }
 
 static void check_unchanged(GByteArray *file)
@@ -76,6 +81,19 @@ START_TEST(signature_and_types_go)
 	sign(file, SIGNATURE_BYTES, SIGNATURE_BYTES);
 	check(file, module_new(".btf"));
 	check(module_new(".BTF"), module_new(".btf"));
+}
+END_TEST
+
+static bool bare_and_back(int fd)
+{
+	return module_bare(fd) && module_with_types(fd);
+}
+
+START_TEST(types_come_back)
+{
+	GByteArray *file = module_new(".BTF");
+	sign(file, SIGNATURE_BYTES, SIGNATURE_BYTES);
+	check_change(bare_and_back, file, module_new(".BTF"));
 }
 END_TEST
 
@@ -139,6 +157,7 @@ int main(void)
 	TCase *tests = tcase_create("module_bare");
 
 	tcase_add_test(tests, signature_and_types_go);
+	tcase_add_test(tests, types_come_back);
 	tcase_add_test(tests, without_types_only_the_signature_goes);
 	tcase_add_test(tests, a_signature_longer_than_the_file_stays);
 	tcase_add_test(tests, what_is_no_module_stays);
