@@ -215,9 +215,8 @@ static void receive(struct agent_service *service)
 		return;
 	while (agent_stream_next(service->link.stream, &message, &error))
 		take_message(service, &message);
-	if (error != NULL) {
+	if (error != NULL)
 		leave_alone(service, error->message);
-	}
 }
 
 /* ---- the loop's view ---- */
@@ -243,9 +242,8 @@ void agent_service_serve(struct agent_service *service, const struct pollfd *ent
 		accept_agent(service);
 	else if (service->link.fd >= 0 && entry->revents != 0)
 		receive(service);
-	if (service->link.fd >= 0 && service->link.to_agent->len > UNREAD_BYTES_MAX) {
+	if (service->link.fd >= 0 && service->link.to_agent->len > UNREAD_BYTES_MAX)
 		leave_alone(service, "the agent in the guest does not read what it is asked");
-	}
 	if (service->link.fd < 0)
 		return;
 	ask(service);

@@ -48,7 +48,11 @@ int agent_vsock_accept(int listener, uint32_t cid, unsigned *refused)
 	socklen_t bytes = sizeof(peer);
 	int fd;
 
-	while ((fd = accept4(listener, (struct sockaddr *)&peer, &bytes, SOCK_CLOEXEC)) >= 0) {
+	/* Other guests may knock as often as they like. */
+	for (unsigned i = 0; i < BACKLOG; i++) {
+		fd = accept4(listener, (struct sockaddr *)&peer, &bytes, SOCK_CLOEXEC);
+		if (fd < 0)
+			return -1;
 		if (bytes == sizeof(peer) && peer.svm_family == AF_VSOCK && peer.svm_cid == cid)
 			return fd;
 		close(fd);

@@ -45,11 +45,11 @@ struct report {
 	struct report_table *tables;
 	size_t n_tables;
 	uint64_t samples;
-	uint64_t lost;                              /* PERF_RECORD_LOST: what found no room in a ring */
-	/* Samples by why their call chain is no longer, in the kernel and in user space; one with both counts in both. */
+	uint64_t lost; /* PERF_RECORD_LOST: what found no room in a ring */
+	/* Samples by why their call chain is no longer, in the kernel and in user space; one with both counts twice. */
 	uint64_t kernel_chain_ends[VPROF_CHAIN_END_COUNT], user_chain_ends[VPROF_CHAIN_END_COUNT];
-	uint64_t first_ns, last_ns;                 /* of the samples; both 0 without any */
-	struct report **parts;                      /* of each recording, when there are several; NULL */
+	uint64_t first_ns, last_ns; /* of the samples; both 0 without any */
+	struct report **parts;      /* of each recording, when there are several; NULL */
 	size_t n_parts;
 };
 

@@ -95,8 +95,8 @@ static bool step_without_frame(struct page_walk *memory, struct frame *frame)
 }
 
 /*
- * Whether a process can have called from there. Most of user space has no frame pointers, and what it keeps in rbp leads
- * to words that are no addresses. A snapshot does not say what else was mapped.
+ * Whether a process can have called from there. Most of user space has no frame pointers, and what it keeps in rbp
+ * leads to words that are no addresses. A snapshot does not say what else was mapped.
  */
 static bool is_mapped(struct page_walk *memory, uint64_t ip)
 {
