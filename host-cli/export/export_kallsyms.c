@@ -8,39 +8,43 @@
 #include "export/export_samples.h"
 #include "text.h"
 
+#define UNKNOWN "unknown" /* without brackets, in which perf would see a module's name */
+
 struct listed {
-	uint64_t address;
+	uint64_t address;          /* first: it is the key */
+	uint64_t last;             /* of those that were seen in it */
 	const char *name, *module; /* "[virtio_blk]"; "": the kernel itself */
 };
 
 struct listing {
-	GHashTable *seen; /* addresses */
-	GArray *functions;
+	GHashTable *seen;     /* struct listed by address; borrowed */
+	GPtrArray *functions; /* of struct listed */
 	GStringChunk *texts;
 };
 
-static void function_add(struct listing *listing, uint64_t address, const char *name, const char *module)
+static struct listed *function_add(struct listing *listing, uint64_t address, const char *name, const char *module)
 {
-	const struct listed listed = {address, g_string_chunk_insert_const(listing->texts, name),
-	                              g_string_chunk_insert_const(listing->texts, module)};
+	struct listed *listed = g_new(struct listed, 1);
 
-	g_array_append_val(listing->functions, listed);
+	*listed = (struct listed){address, address, g_string_chunk_insert_const(listing->texts, name),
+	                          g_string_chunk_insert_const(listing->texts, module)};
+	g_ptr_array_add(listing->functions, listed);
+	return listed;
 }
 
-/*
- * perf ends a function where the next one begins: what has no name must not become part of what is listed before it.
- * Its name has no brackets, in which perf would see a module's.
- */
+/* perf ends a function where the next one begins: what has no name must not become part of what is listed before it. */
 static void frame_take(struct listing *listing, const struct export_frame *frame)
 {
-	g_autofree char *name = text_printable(frame->place.symbol);
+	g_autofree char *name = text_printable(frame->place.known ? frame->place.symbol : UNKNOWN);
 	g_autofree char *module = text_printable(frame->place.module);
+	const uint64_t address = frame->ip - (frame->place.known ? frame->place.offset : 0);
+	struct listed *listed = g_hash_table_lookup(listing->seen, &address);
 
-	uint64_t address = frame->ip - (frame->place.known ? frame->place.offset : 0);
-
-	if (g_hash_table_add(listing->seen, g_memdup2(&address, sizeof(address))))
-		function_add(listing, address, frame->place.known ? name : "unknown",
-		             strcmp(module, "[kernel]") == 0 ? "" : module);
+	if (listed == NULL) {
+		listed = function_add(listing, address, name, strcmp(module, "[kernel]") == 0 ? "" : module);
+		g_hash_table_insert(listing->seen, &listed->address, listed);
+	}
+	listed->last = MAX(listed->last, frame->ip);
 }
 
 static bool sample_take(const struct record_sample *sample, const char *comm, const struct export_frame *frames,
@@ -56,7 +60,7 @@ static bool sample_take(const struct record_sample *sample, const char *comm, co
 
 static int addresses_compare(const void *a, const void *b)
 {
-	const struct listed *left = a, *right = b;
+	const struct listed *left = *(struct listed *const *)a, *right = *(struct listed *const *)b;
 
 	return (left->address > right->address) - (left->address < right->address);
 }
@@ -72,27 +76,44 @@ static void listing_read(struct listing *listing, const struct export_profile *p
 	/* What perf takes the kernel's place from, also when a function begins there. */
 	if (profile->input->kernel.symbol[0] != '\0')
 		function_add(listing, profile->input->kernel.address, profile->input->kernel.symbol, "");
-	g_array_sort(listing->functions, addresses_compare);
+	g_ptr_array_sort(listing->functions, addresses_compare);
+}
+
+static void function_print(uint64_t address, const char *name, const char *module, FILE *to)
+{
+	fprintf(to, "%016" G_GINT64_MODIFIER "x T %s%s%s\n", address, name, module[0] != '\0' ? "\t" : "", module);
+}
+
+/*
+ * The last one, of the kernel and of each module, ends for perf within a page or two, if nobody says where: behind what
+ * was seen of it, and behind the return address there, by which perf looks callers up.
+ */
+static void listing_print(const struct listing *listing, FILE *to)
+{
+	for (guint i = 0; i < listing->functions->len; i++) {
+		const struct listed *listed = g_ptr_array_index(listing->functions, i);
+		const struct listed *next =
+			i + 1 < listing->functions->len ? g_ptr_array_index(listing->functions, i + 1) : NULL;
+
+		function_print(listed->address, listed->name, listed->module, to);
+		if (listed->last < UINT64_MAX - 1 && (next == NULL || strcmp(next->module, listed->module) != 0))
+			function_print(listed->last + 2, UNKNOWN, listed->module, to);
+	}
 }
 
 static bool kallsyms_write(const struct export_profile *profile, FILE *to, GError **error)
 {
 	struct listing listing = {
-		.seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL),
-		.functions = g_array_new(FALSE, FALSE, sizeof(struct listed)),
+		.seen = g_hash_table_new(g_int64_hash, g_int64_equal),
+		.functions = g_ptr_array_new_with_free_func(g_free),
 		.texts = g_string_chunk_new(4096),
 	};
 
 	(void)error;
 	listing_read(&listing, profile);
-	for (guint i = 0; i < listing.functions->len; i++) {
-		const struct listed *listed = &g_array_index(listing.functions, struct listed, i);
-
-		fprintf(to, "%016" G_GINT64_MODIFIER "x T %s%s%s\n", listed->address, listed->name,
-		        listed->module[0] != '\0' ? "\t" : "", listed->module);
-	}
+	listing_print(&listing, to);
 	g_hash_table_unref(listing.seen);
-	g_array_unref(listing.functions);
+	g_ptr_array_unref(listing.functions);
 	g_string_chunk_free(listing.texts);
 	return true;
 }
