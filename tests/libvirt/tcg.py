@@ -15,6 +15,7 @@ from harness import VPROF
 
 BOOT_SECONDS = 240
 RESOLVED_MIN = 0.99
+RECORDINGS_MAX = 4
 # dd reads /dev/zero: read_zero clears user memory, by whatever variant the CPU has.
 WORKLOAD = r"clear_user|rep_stos|read_zero|vfs_read"
 
@@ -76,8 +77,13 @@ class Tcg(libvirt.LibvirtTest):
             self.assertEqual(int(sample["ip"], 16) - sample["offset"], symbols[sample["symbol"]], sample)
         script = perf.perf("script", "-i", self.recording, "--show-mmap-events", "-F", "ip")
         self.assertRegex(script, r"PERF_RECORD_MMAP2 -1/\d+: \[0x[0-9a-f]+\(0x[0-9a-f]+\) @ 0 <[0-9a-f]{40}>\]: r-xp \[brd\]")
-        calls = self.report(self.recording, "-g", "--percent-limit", "0")[0]["tables"][0]["calls"]
-        self.assertTrue(any(through_module(node) for node in calls))
+        # The guest runs on while its stack is read: few chains are whole.
+        for _ in range(RECORDINGS_MAX):
+            calls = self.report(self.recording, "-g", "--percent-limit", "0")[0]["tables"][0]["calls"]
+            if any(through_module(node) for node in calls):
+                return
+            self.record("-g")
+        self.fail("no chain goes through brd")
 
     def check_tasks(self):
         """What works is busybox, process 1; the rest are interrupts in the idle tasks."""

@@ -100,6 +100,9 @@ class Firefox(harness.ProgramTest):
         server = self.start("node", self.profiler, "--daemon", file, "--session", "test", env=self.environment)
         self.addCleanup(self.finish, server, status=None)
         self.addCleanup(server.terminate)
+        # Who asks before it is ready takes its session for one that was left behind, and removes that.
+        log = self.folder / "sessions" / "test.log"
+        harness.wait_until(lambda: log.exists() and "Daemon ready" in log.read_text(), "the server", seconds=120)
         harness.wait_until(lambda: answer in self.ask("status", status=None), "the profile", seconds=120)
 
     def load(self, recording, to):
