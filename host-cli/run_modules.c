@@ -51,10 +51,8 @@ static void answer_take(const json_t *answer, module_symbol_visitor *visit, void
 bool module_symbols_ask(struct client *client, const GArray *addresses, module_symbol_visitor *visit, void *data,
                         GError **error)
 {
-	json_t *answer = NULL;
-
 	for (guint at = 0; at < addresses->len;) {
-		json_t *batch = json_array();
+		json_t *batch = json_array(), *answer;
 
 		while (json_array_size(batch) < VPROF_MODULE_SYMBOLS_MAX && at < addresses->len)
 			json_array_append_new(batch, json_sprintf("0x%" G_GINT64_MODIFIER "x",

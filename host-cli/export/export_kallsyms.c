@@ -5,7 +5,8 @@
  */
 #include <string.h>
 
-#include "export/export_samples.h"
+#include "export/export.h"
+#include "lib/profile/chain.h"
 #include "text.h"
 
 #define UNKNOWN "unknown" /* without brackets, in which perf would see a module's name */
@@ -17,6 +18,7 @@ struct listed {
 };
 
 struct listing {
+	struct input *input;
 	GHashTable *seen;     /* struct listed by address; borrowed */
 	GPtrArray *functions; /* of struct listed */
 	GStringChunk *texts;
@@ -33,28 +35,35 @@ static struct listed *function_add(struct listing *listing, uint64_t address, co
 }
 
 /* perf ends a function where the next one begins: what has no name must not become part of what is listed before it. */
-static void frame_take(struct listing *listing, const struct export_frame *frame)
+static void place_take(struct listing *listing, uint64_t ip, const struct place *place)
 {
-	g_autofree char *name = text_printable(frame->place.known ? frame->place.symbol : UNKNOWN);
-	g_autofree char *module = text_printable(frame->place.module);
-	const uint64_t address = frame->ip - (frame->place.known ? frame->place.offset : 0);
+	g_autofree char *name = text_printable(place->known ? place->symbol : UNKNOWN);
+	g_autofree char *module = text_printable(place->module);
+	const uint64_t address = ip - (place->known ? place->offset : 0);
 	struct listed *listed = g_hash_table_lookup(listing->seen, &address);
 
 	if (listed == NULL) {
 		listed = function_add(listing, address, name, strcmp(module, "[kernel]") == 0 ? "" : module);
 		g_hash_table_insert(listing->seen, &listed->address, listed);
 	}
-	listed->last = MAX(listed->last, frame->ip);
+	listed->last = MAX(listed->last, ip);
 }
 
-static bool sample_take(const struct record_sample *sample, const char *comm, const struct export_frame *frames,
-                        size_t n, void *data)
+/* Of whichever event. */
+static bool sample_take(const struct record_sample *sample, unsigned event, void *data)
 {
-	(void)sample;
-	(void)comm;
-	for (size_t i = 0; i < n; i++)
-		if (frames[i].mode == PROFILE_KERNEL)
-			frame_take(data, &frames[i]);
+	struct listing *listing = data;
+	struct chain_frame frames[CHAIN_FRAMES_MAX];
+	const uint32_t n = chain_frames(sample, frames);
+	struct place place;
+
+	(void)event;
+	for (uint32_t i = 0; i < n; i++) {
+		if (profile_mode_of(frames[i].misc) != PROFILE_KERNEL)
+			continue;
+		input_find_place(listing->input, sample, PROFILE_KERNEL, frames[i].ip, &place);
+		place_take(listing, frames[i].ip, &place);
+	}
 	return true;
 }
 
@@ -65,17 +74,15 @@ static int addresses_compare(const void *a, const void *b)
 	return (left->address > right->address) - (left->address < right->address);
 }
 
-static void listing_read(struct listing *listing, const struct export_profile *profile)
+static void listing_read(struct listing *listing)
 {
-	struct export_profile of = *profile;
+	static const struct input_visitor visitor = {.sample = sample_take};
+	const struct kernel_place *kernel = &listing->input->kernel;
 
-	for (size_t i = 0; i < recording_n_events(profile->input->recording); i++) {
-		of.event_number = (unsigned)i;
-		export_samples_each(&of, sample_take, listing);
-	}
+	input_walk(listing->input, &visitor, listing);
 	/* What perf takes the kernel's place from, also when a function begins there. */
-	if (profile->input->kernel.symbol[0] != '\0')
-		function_add(listing, profile->input->kernel.address, profile->input->kernel.symbol, "");
+	if (kernel->symbol[0] != '\0')
+		function_add(listing, kernel->address, kernel->symbol, "");
 	g_ptr_array_sort(listing->functions, addresses_compare);
 }
 
@@ -104,13 +111,14 @@ static void listing_print(const struct listing *listing, FILE *to)
 static bool kallsyms_write(const struct export_profile *profile, FILE *to, GError **error)
 {
 	struct listing listing = {
+		.input = profile->input,
 		.seen = g_hash_table_new(g_int64_hash, g_int64_equal),
 		.functions = g_ptr_array_new_with_free_func(g_free),
 		.texts = g_string_chunk_new(4096),
 	};
 
 	(void)error;
-	listing_read(&listing, profile);
+	listing_read(&listing);
 	listing_print(&listing, to);
 	g_hash_table_unref(listing.seen);
 	g_ptr_array_unref(listing.functions);

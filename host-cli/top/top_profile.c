@@ -183,7 +183,8 @@ static void record_count(struct top_profile *profile, const struct perf_event_he
 			histogram_add(profile->all.histogram, &sample, 0);
 			call_tree_add(profile->interval.calls, &sample);
 			call_tree_add(profile->all.calls, &sample);
-			histogram_add_frames(profile->frames, &sample);
+			if (!profile->no_modules)
+				histogram_add_frames(profile->frames, &sample);
 			return;
 		}
 }
@@ -208,10 +209,12 @@ static void module_symbol_learn(uint64_t address, const struct recording_symbol 
 
 void top_profile_ask_modules(struct top_profile *profile, struct client *client)
 {
-	g_autoptr(GArray) addresses = module_addresses(profile->frames, profile->asked);
+	g_autoptr(GArray) addresses = NULL;
 
-	if (!profile->no_modules && !module_symbols_ask(client, addresses, module_symbol_learn, profile, NULL))
-		profile->no_modules = true;
+	if (profile->no_modules)
+		return;
+	addresses = module_addresses(profile->frames, profile->asked);
+	profile->no_modules = !module_symbols_ask(client, addresses, module_symbol_learn, profile, NULL);
 }
 
 void top_profile_table(struct top_profile *profile, bool all, const struct column_list *list,
