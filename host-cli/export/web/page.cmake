@@ -61,4 +61,4 @@ set_source_files_properties(export/page_template.S PROPERTIES OBJECT_DEPENDS ${p
 	INCLUDE_DIRECTORIES ${page_build} COMPILE_OPTIONS "-Wa,-I${page_build}")
 file(READ ${page_source}/package-lock.json page_lock)
 string(JSON page_version GET ${page_lock} packages node_modules/d3-flame-graph version)
-set(VPROF_PAGE ", d3-flame-graph ${page_version}")
+vprof_built_with("d3-flame-graph ${page_version}")
