@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
-#include "message.h"
-#include "output_file.h"
+#include "cmd/command.h"
+#include "ui/message.h"
+#include "ui/output_file.h"
 
 const struct command *const commands[] = {
 	&command_run,

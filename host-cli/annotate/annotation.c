@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "lib/profile/hash.h"
-#include "slips.h"
-#include "text.h"
+#include "ui/slips.h"
+#include "ui/text.h"
 
 #define NEAR_SLIPS_MAX 3u
 #define NEAR_LISTED 5u

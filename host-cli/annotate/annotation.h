@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 #include "annotate/disassembler.h"
-#include "input.h"
 #include "lib/symbol/source_lines.h"
+#include "reading/input.h"
 
 #define ANNOTATION_ERROR annotation_error_quark()
 GQuark annotation_error_quark(void);

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "annotate/annotation.h"
-#include "symbol_options.h"
-#include "text.h"
+#include "reading/symbol_options.h"
+#include "ui/text.h"
 
 #define FUNCTION_BYTES_MAX (UINT64_C(1) << 20)
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "annotate/annotation.h"
-#include "text.h"
+#include "ui/text.h"
 
 #define SOURCE_BYTES_MAX (8u << 20)
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* vprof doctor DOMAIN: what can be learnt of a guest that runs already, and what stands in the way. */
-#include "attach_doctor.h"
+#include "attach/attach_doctor.h"
 
 #include <stdio.h>
 
-#include "attach_engine.h"
-#include "command.h"
-#include "finding.h"
-#include "message.h"
-#include "text.h"
+#include "cmd/command.h"
+#include "engine/attach_engine.h"
+#include "ui/finding.h"
+#include "ui/message.h"
+#include "ui/text.h"
 
 static bool usable(const json_t *part)
 {

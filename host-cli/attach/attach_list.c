@@ -2,10 +2,10 @@
 /* vprof attach --list */
 #include <stdio.h>
 
-#include "attach_engine.h"
-#include "command.h"
-#include "message.h"
-#include "text.h"
+#include "cmd/command.h"
+#include "engine/attach_engine.h"
+#include "ui/message.h"
+#include "ui/text.h"
 
 /* What a domain's probe says is merged into its row; one that cannot be probed has "why". */
 static void domain_probe(json_t *domain)

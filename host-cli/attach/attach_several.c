@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "attach_several.h"
+#include "attach/attach_several.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,11 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach_engine.h"
-#include "command.h"
-#include "message.h"
-#include "record_result.h"
-#include "text.h"
+#include "capture/record_result.h"
+#include "cmd/command.h"
+#include "engine/attach_engine.h"
+#include "ui/message.h"
+#include "ui/text.h"
 
 #define FOLDER_MODE 0777 /* less what the umask says */
 

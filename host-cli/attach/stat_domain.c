@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* vprof stat DOMAIN: an engine that is attached for a while, for its clocks only. */
-#include "stat_domain.h"
+#include "attach/stat_domain.h"
 
 #include <signal.h>
 #include <unistd.h>
 
-#include "attach_engine.h"
-#include "command.h"
-#include "message.h"
-#include "run_engine.h"
-#include "run_loop.h"
-#include "stat_output.h"
-#include "text.h"
-#include "vcpu_clocks.h"
+#include "attach/stat_output.h"
+#include "cmd/command.h"
+#include "engine/attach_engine.h"
+#include "engine/run_engine.h"
+#include "engine/vcpu_clocks.h"
+#include "run/run_loop.h"
+#include "ui/message.h"
+#include "ui/text.h"
 
 #define ANSWER_TIMEOUT_MS 10000u
 

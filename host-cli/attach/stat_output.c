@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "stat_output.h"
+#include "attach/stat_output.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "counters.h"
-#include "exit_rows.h"
-#include "text.h"
-#include "vcpu_clocks.h"
+#include "engine/counters.h"
+#include "engine/exit_rows.h"
+#include "engine/vcpu_clocks.h"
+#include "ui/text.h"
 
 /* What KVM counts, of all vCPUs: NAME: N. New object. */
 static json_t *counters_sum(const json_t *answers)

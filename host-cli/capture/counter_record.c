@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "counter_record.h"
+#include "capture/counter_record.h"
 
 #include <poll.h>
 #include <vprof/control.h>
 
-#include "attach_engine.h"
-#include "counters.h"
-#include "engine_find.h"
-#include "interrupt.h"
+#include "capture/record_result.h"
+#include "engine/attach_engine.h"
+#include "engine/counters.h"
+#include "engine/engine_find.h"
 #include "lib/symbol/symtab.h"
-#include "message.h"
-#include "record_result.h"
-#include "symbol_options.h"
-#include "text.h"
+#include "reading/symbol_options.h"
+#include "ui/interrupt.h"
+#include "ui/message.h"
+#include "ui/text.h"
 
 #define POLL_MS 200
 #define RINGS_MAX 1024u

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "record_options.h"
+#include "capture/record_options.h"
 
-#include "text.h"
-#include "units.h"
+#include "ui/text.h"
+#include "ui/units.h"
 
 G_DEFINE_QUARK(vprof_record_options_error, record_options_error)
 

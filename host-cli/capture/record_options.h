@@ -6,7 +6,7 @@
 #include <glib.h>
 #include <jansson.h>
 
-#include "input.h"
+#include "reading/input.h"
 
 #define RECORD_OPTIONS_ERROR record_options_error_quark()
 GQuark record_options_error_quark(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "record_result.h"
+#include "capture/record_result.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <vprof/recording.h>
 
-#include "message.h"
-#include "report.h"
-#include "text.h"
-#include "units.h"
+#include "report/report.h"
+#include "ui/message.h"
+#include "ui/text.h"
+#include "ui/units.h"
 
 #define TOP_ROWS 20
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The end of a recording: the symbols of what was sampled, and the description of the run. */
+#include "capture/run_record_priv.h"
+#include "capture/run_symbols.h"
 #include "lib/record/processor.h"
-#include "run_record_priv.h"
-#include "run_symbols.h"
-#include "text.h"
+#include "ui/text.h"
 
 /* Sentences about what could not be known of the guest. */
 static json_t *capture_missing(const struct capture *capture)

@@ -5,17 +5,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "counters.h"
-#include "engine_find.h"
+#include "capture/run_record_priv.h"
+#include "capture/run_symbols.h"
+#include "engine/counters.h"
+#include "engine/engine_find.h"
+#include "engine/run_modules.h"
+#include "engine/session_events.h"
 #include "lib/record/clock.h"
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
-#include "message.h"
-#include "run_modules.h"
-#include "run_record_priv.h"
-#include "run_symbols.h"
-#include "session_events.h"
-#include "text.h"
+#include "ui/message.h"
+#include "ui/text.h"
 
 G_DEFINE_QUARK(vprof_capture_error, capture_error)
 

@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/run_engine.h"
 #include "lib/symbol/host_symbols.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/symtab.h"
 #include "lib/symbol/user_symbols.h"
-#include "run_engine.h"
 
 #define CAPTURE_ERROR capture_error_quark()
 GQuark capture_error_quark(void);

@@ -3,10 +3,10 @@
 #ifndef VPROF_CLI_RUN_RECORD_PRIV_H
 #define VPROF_CLI_RUN_RECORD_PRIV_H
 
+#include "capture/run_record.h"
 #include "lib/client/client.h"
 #include "lib/profile/histogram.h"
 #include "lib/record/writer.h"
-#include "run_record.h"
 
 /* A kernel that the guest ran before, and the addresses that were seen meanwhile. */
 struct kernel_before {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "run_symbols.h"
+#include "capture/run_symbols.h"
 
 #include <elf.h>
 #include <glib.h>

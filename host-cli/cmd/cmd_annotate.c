@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "annotate/annotation.h"
-#include "command.h"
-#include "message.h"
-#include "symbol_options.h"
+#include "cmd/command.h"
+#include "reading/symbol_options.h"
+#include "ui/message.h"
 
 static struct {
 	char *input, *kernel, *module, *phase;

@@ -3,19 +3,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach_engine.h"
-#include "attach_several.h"
-#include "command.h"
+#include "attach/attach_several.h"
+#include "capture/record_options.h"
+#include "capture/record_result.h"
+#include "cmd/command.h"
+#include "engine/attach_engine.h"
 #include "lib/symbol/host_symbols.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/symtab.h"
-#include "message.h"
-#include "record_options.h"
-#include "record_result.h"
-#include "run_loop.h"
-#include "symbol_options.h"
-#include "text.h"
-#include "units.h"
+#include "reading/symbol_options.h"
+#include "run/run_loop.h"
+#include "ui/message.h"
+#include "ui/text.h"
+#include "ui/units.h"
 
 static struct {
 	char *route, *duration, *agent;

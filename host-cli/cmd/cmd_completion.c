@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
+#include "cmd/command.h"
 #include "ctl_methods.h"
-#include "message.h"
+#include "ui/message.h"
 
 static const GOptionEntry options[] = {{NULL}};
 

@@ -3,16 +3,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
-#include "counter_record.h"
-#include "counters.h"
-#include "engine_find.h"
-#include "input.h"
-#include "message.h"
-#include "record_options.h"
-#include "record_result.h"
-#include "text.h"
-#include "units.h"
+#include "capture/counter_record.h"
+#include "capture/record_options.h"
+#include "capture/record_result.h"
+#include "cmd/command.h"
+#include "engine/counters.h"
+#include "engine/engine_find.h"
+#include "reading/input.h"
+#include "ui/message.h"
+#include "ui/text.h"
+#include "ui/units.h"
 
 #define SECONDS_DEFAULT 10u
 #define EVENT_DEFAULT "task-clock"

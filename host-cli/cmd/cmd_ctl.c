@@ -6,13 +6,13 @@
 #include <unistd.h>
 #include <vprof/control.h>
 
-#include "command.h"
-#include "ctl_input.h"
+#include "cmd/command.h"
 #include "ctl_methods.h"
-#include "ctl_request.h"
-#include "engine_find.h"
-#include "message.h"
-#include "text.h"
+#include "engine/ctl_input.h"
+#include "engine/ctl_request.h"
+#include "engine/engine_find.h"
+#include "ui/message.h"
+#include "ui/text.h"
 
 #define ARGUMENTS_MAX 66 /* an engine, a method, and more than any method has */
 #define NO_TIMEOUT_MS 3600000u

@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
-#include "comparison_output.h"
+#include "cmd/command.h"
+#include "compare/comparison_output.h"
 #include "export/page.h"
-#include "message.h"
-#include "text.h"
+#include "ui/message.h"
+#include "ui/text.h"
 
 static struct {
 	char *html;

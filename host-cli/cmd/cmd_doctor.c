@@ -6,14 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach_doctor.h"
-#include "attach_engine.h"
-#include "command.h"
-#include "finding.h"
+#include "attach/attach_doctor.h"
+#include "cmd/command.h"
+#include "engine/attach_engine.h"
+#include "engine/program.h"
 #include "lib/record/processor.h"
-#include "message.h"
-#include "program.h"
-#include "text.h"
+#include "ui/finding.h"
+#include "ui/message.h"
+#include "ui/text.h"
 
 #define KVM_PATH "/dev/kvm"
 #define PARANOID_MAX 1 /* guest samples need exclude_kernel=0; above 1 that takes CAP_PERFMON (perf_event_open(2)) */

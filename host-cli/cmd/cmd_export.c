@@ -2,10 +2,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "cmd/command.h"
 #include "export/export.h"
-#include "message.h"
-#include "symbol_options.h"
+#include "reading/symbol_options.h"
+#include "ui/message.h"
 
 static struct {
 	char *input, *to, *output, *kernel, *event;

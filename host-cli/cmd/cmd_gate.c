@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
-#include "comparison_output.h"
-#include "message.h"
-#include "output_file.h"
+#include "cmd/command.h"
+#include "compare/comparison_output.h"
+#include "ui/message.h"
+#include "ui/output_file.h"
 
 /* What a pipeline goes by: vprof-gate(1). */
 enum { GATE_GOOD = 0, GATE_REGRESSED = 1, GATE_UNDECIDED = 2, GATE_BAD_INPUT = 3 };

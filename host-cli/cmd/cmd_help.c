@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdio.h>
 
-#include "command.h"
+#include "cmd/command.h"
 
 static const GOptionEntry options[] = {{NULL}};
 

@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
+#include "cmd/command.h"
+#include "compare/measured.h"
+#include "compare/measured_run.h"
 #include "lib/profile/change_point.h"
-#include "measured.h"
-#include "measured_run.h"
-#include "message.h"
-#include "text.h"
+#include "ui/message.h"
+#include "ui/text.h"
 
 #define HISTORY_JSON_VERSION 1
 

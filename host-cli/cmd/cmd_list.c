@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdio.h>
 
-#include "command.h"
+#include "cmd/command.h"
 #include "lib/client/client.h"
-#include "message.h"
-#include "text.h"
+#include "ui/message.h"
+#include "ui/text.h"
 
 #define ANSWER_TIMEOUT_MS 1000u /* an engine that takes longer is stuck, and must not keep the others from the list */
 

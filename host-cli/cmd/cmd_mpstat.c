@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdio.h>
 
-#include "attach_engine.h"
-#include "command.h"
-#include "engine_find.h"
-#include "message.h"
-#include "run_engine.h"
-#include "text.h"
-#include "units.h"
-#include "vcpu_clocks.h"
+#include "cmd/command.h"
+#include "engine/attach_engine.h"
+#include "engine/engine_find.h"
+#include "engine/run_engine.h"
+#include "engine/vcpu_clocks.h"
+#include "ui/message.h"
+#include "ui/text.h"
+#include "ui/units.h"
 
 #define COUNT_MAX UINT64_C(1000000000)
 

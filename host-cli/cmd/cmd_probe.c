@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
-#include "engine_find.h"
-#include "message.h"
-#include "text.h"
+#include "cmd/command.h"
+#include "engine/engine_find.h"
+#include "ui/message.h"
+#include "ui/text.h"
 
 static struct {
 	char *engine;

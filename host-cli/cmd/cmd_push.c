@@ -3,14 +3,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "cmd/command.h"
 #include "export/export.h"
-#include "message.h"
 #include "push/push_sender.h"
 #include "push/push_spool.h"
-#include "symbol_options.h"
-#include "text.h"
-#include "units.h"
+#include "reading/symbol_options.h"
+#include "ui/message.h"
+#include "ui/text.h"
+#include "ui/units.h"
 
 #define DEFAULT_NAME "vprof"
 #define DEFAULT_TIME_LIMIT_S 60

@@ -2,13 +2,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "command.h"
+#include "cmd/command.h"
 #include "export/export.h"
 #include "export/page.h"
-#include "message.h"
-#include "report.h"
-#include "symbol_options.h"
-#include "units.h"
+#include "reading/symbol_options.h"
+#include "report/report.h"
+#include "ui/message.h"
+#include "ui/units.h"
 
 static struct {
 	char *input, *sort, *kernel, *limit, *phase, *html, *svg;

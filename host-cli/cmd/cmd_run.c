@@ -4,19 +4,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent_mappings.h"
-#include "command.h"
-#include "guest_run.h"
+#include "capture/record_options.h"
+#include "capture/record_result.h"
+#include "capture/run_record.h"
+#include "cmd/command.h"
 #include "lib/profile/shift.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/symtab.h"
-#include "message.h"
-#include "record_options.h"
-#include "record_result.h"
-#include "run_record.h"
-#include "symbol_options.h"
-#include "text.h"
-#include "units.h"
+#include "reading/symbol_options.h"
+#include "run/agent_mappings.h"
+#include "run/guest_run.h"
+#include "ui/message.h"
+#include "ui/text.h"
+#include "ui/units.h"
 
 static char *delivery;
 static gboolean exact, boot_each;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <string.h>
 
-#include "command.h"
-#include "input.h"
-#include "message.h"
-#include "progress.h"
-#include "script_order.h"
-#include "symbol_options.h"
-#include "text.h"
+#include "cmd/command.h"
+#include "reading/input.h"
+#include "reading/script_order.h"
+#include "reading/symbol_options.h"
+#include "ui/message.h"
+#include "ui/progress.h"
+#include "ui/text.h"
 
 static struct {
 	char *input, *kernel;

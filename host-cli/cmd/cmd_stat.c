@@ -2,15 +2,15 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "attach_engine.h"
-#include "command.h"
-#include "counters.h"
-#include "guest_run.h"
-#include "message.h"
-#include "stat_domain.h"
-#include "stat_output.h"
-#include "text.h"
-#include "vcpu_clocks.h"
+#include "attach/stat_domain.h"
+#include "attach/stat_output.h"
+#include "cmd/command.h"
+#include "engine/attach_engine.h"
+#include "engine/counters.h"
+#include "engine/vcpu_clocks.h"
+#include "run/guest_run.h"
+#include "ui/message.h"
+#include "ui/text.h"
 
 #define ANSWER_TIMEOUT_MS 10000u
 

@@ -2,16 +2,16 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "attach_engine.h"
-#include "command.h"
-#include "interrupt.h"
-#include "message.h"
-#include "symbol_options.h"
-#include "text.h"
+#include "cmd/command.h"
+#include "engine/attach_engine.h"
+#include "reading/symbol_options.h"
 #include "top/top_lines.h"
 #include "top/top_live.h"
 #include "top/top_screen.h"
-#include "units.h"
+#include "ui/interrupt.h"
+#include "ui/message.h"
+#include "ui/text.h"
+#include "ui/units.h"
 
 #define INTERVAL_S 2.0
 #define INTERVAL_S_MIN 0.1

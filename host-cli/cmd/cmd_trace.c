@@ -2,16 +2,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
-#include "engine_find.h"
-#include "interrupt.h"
-#include "message.h"
-#include "text.h"
+#include "cmd/command.h"
+#include "engine/engine_find.h"
 #include "trace/trace_aggregate.h"
 #include "trace/trace_filter.h"
 #include "trace/trace_print.h"
 #include "trace/trace_source.h"
-#include "units.h"
+#include "ui/interrupt.h"
+#include "ui/message.h"
+#include "ui/text.h"
+#include "ui/units.h"
 
 #define POLL_MS 50u
 #define EVENTS_MAX UINT64_C(1000000000000)

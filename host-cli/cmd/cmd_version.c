@@ -3,8 +3,8 @@
 #include <vprof/control.h>
 #include <vprof/recording.h>
 
-#include "command.h"
-#include "report.h"
+#include "cmd/command.h"
+#include "report/report.h"
 
 static const GOptionEntry options[] = {{NULL}};
 

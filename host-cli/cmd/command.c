@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "command.h"
+#include "cmd/command.h"
 
 #include <string.h>
 
-#include "message.h"
-#include "slips.h"
+#include "ui/message.h"
+#include "ui/slips.h"
 
 #define SLIPS_MAX 2u
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <math.h>
 
-#include "comparison_output.h"
-#include "text.h"
+#include "compare/comparison_output.h"
+#include "ui/text.h"
 
 /* JSON has no infinity: a bound that is none is null. */
 static json_t *number_json(double number)

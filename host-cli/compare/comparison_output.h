@@ -6,8 +6,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "compare/measured.h"
 #include "lib/profile/comparison.h"
-#include "measured.h"
 
 #define COMPARED_JSON_VERSION 2 /* of what has a compared_json in it */
 

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "comparison_output.h"
-#include "text.h"
+#include "compare/comparison_output.h"
+#include "ui/text.h"
 
 char *value_text(double value, const char *unit)
 {

@@ -2,8 +2,8 @@
 /* What pipelines show of a gate: a job summary, a test report, annotations. */
 #include <string.h>
 
-#include "comparison_output.h"
-#include "text.h"
+#include "compare/comparison_output.h"
+#include "ui/text.h"
 
 /* Text between bars: what Markdown would take for markup is escaped. New string. */
 static char *markdown_escape(const char *text)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "measured.h"
+#include "compare/measured.h"
 
 #include <string.h>
 
-#include "input.h"
+#include "compare/measured_json.h"
+#include "compare/measured_run.h"
 #include "lib/profile/histogram.h"
-#include "measured_json.h"
-#include "measured_run.h"
-#include "output_file.h"
-#include "phases.h"
-#include "text.h"
+#include "reading/input.h"
+#include "reading/phases.h"
+#include "ui/output_file.h"
+#include "ui/text.h"
 
 #define EVENT 0u /* a recording is compared by its first event */
 #define EVENT_STEPS "steps"

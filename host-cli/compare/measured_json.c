@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "measured_json.h"
+#include "compare/measured_json.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "text.h"
+#include "ui/text.h"
 
 #define FORMAT_NAME "vprof-measurements"
 #define FORMAT_VERSION 1

@@ -3,7 +3,7 @@
 #ifndef VPROF_CLI_MEASURED_JSON_H
 #define VPROF_CLI_MEASURED_JSON_H
 
-#include "measured.h"
+#include "compare/measured.h"
 
 /* Whether what was measured under them is counted, see struct measurements. */
 bool conditions_count(const json_t *conditions);

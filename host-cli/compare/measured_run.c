@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "measured_run.h"
+#include "compare/measured_run.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "text.h"
+#include "ui/text.h"
 
 bool measured_is_own(const char *name)
 {

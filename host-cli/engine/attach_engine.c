@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "attach_engine.h"
+#include "engine/attach_engine.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#include "engine_find.h"
-#include "program.h"
-#include "text.h"
-#include "units.h"
+#include "engine/engine_find.h"
+#include "engine/program.h"
+#include "ui/text.h"
+#include "ui/units.h"
 
 #define PROGRAM "vprof-attach"
 

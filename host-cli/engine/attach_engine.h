@@ -7,8 +7,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "engine/run_engine.h"
 #include "lib/symbol/image.h"
-#include "run_engine.h"
 
 #define ATTACH_ENGINE_ERROR attach_engine_error_quark()
 GQuark attach_engine_error_quark(void);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "counters.h"
+#include "engine/counters.h"
 
-#include "engine_find.h"
-#include "text.h"
+#include "engine/engine_find.h"
+#include "ui/text.h"
 
 /* Of one counter; members that are not asked for stay away, as not every mode takes them. */
 static json_t *request_new(const char *event, const struct counters_kind *kind)

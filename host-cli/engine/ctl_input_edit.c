@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl_input.h"
+#include "engine/ctl_input.h"
 
 static ctl_complete complete_words;
 static void *complete_data;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "ctl_input.h"
+#include "engine/ctl_input.h"
 
 void ctl_input_init(ctl_complete words, void *data)
 {

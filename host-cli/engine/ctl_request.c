@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ctl_request.h"
+#include "engine/ctl_request.h"
 
 #include <string.h>
 
-#include "text.h"
+#include "ui/text.h"
 
 G_DEFINE_QUARK(vprof_ctl_error, ctl_error)
 

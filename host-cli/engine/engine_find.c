@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "engine_find.h"
+#include "engine/engine_find.h"
 
 #include <string.h>
 
-#include "text.h"
+#include "ui/text.h"
 
 #define SOCKET_SUFFIX ".sock"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "exit_rows.h"
+#include "engine/exit_rows.h"
 
 #include <string.h>
 
-#include "text.h"
+#include "ui/text.h"
 
 static int by_time(gconstpointer a, gconstpointer b)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "program.h"
+#include "engine/program.h"
 
 #include <unistd.h>
 

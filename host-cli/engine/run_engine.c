@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "run_engine.h"
+#include "engine/run_engine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "program.h"
+#include "engine/program.h"
 
 #define CHILD_FD 3
 #define CHILD_FD_TEXT "3"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "run_modules.h"
+#include "engine/run_modules.h"
 
 #include <vprof/control.h>
 
-#include "engine_find.h"
+#include "engine/engine_find.h"
 #include "lib/record/writer.h"
-#include "text.h"
+#include "ui/text.h"
 
 GArray *module_addresses(const struct histogram *histogram, GHashTable *asked)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "session_events.h"
+#include "engine/session_events.h"
 
 #include <string.h>
 #include <vprof/recording.h>
 
 #include "lib/record/ring_reader.h"
-#include "text.h"
+#include "ui/text.h"
 
 G_DEFINE_QUARK(vprof_session_events_error, session_events_error)
 

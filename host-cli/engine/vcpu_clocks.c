@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "vcpu_clocks.h"
+#include "engine/vcpu_clocks.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-#include "message.h"
-#include "text.h"
+#include "ui/message.h"
+#include "ui/text.h"
 
 #define CLOCKS_VERSION 2
 

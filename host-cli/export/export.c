@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "output_file.h"
-#include "text.h"
+#include "ui/output_file.h"
+#include "ui/text.h"
 
 const struct exporter *const exporters[] = {
 	&export_folded, &export_pprof, &export_speedscope, &export_firefox,  &export_perf_script,

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "input.h"
 #include "lib/profile/stacks.h"
+#include "reading/input.h"
 
 /* One event of a recording, by stacks. */
 struct export_profile {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "export/export_samples.h"
-#include "text.h"
+#include "ui/text.h"
 
 struct printing {
 	FILE *to;

@@ -9,7 +9,7 @@
 
 #include "export/export_samples.h"
 #include "export/text_table.h"
-#include "text.h"
+#include "ui/text.h"
 
 #define PROCESSED_VERSION 49 /* of these tables */
 #define GECKO_VERSION 24     /* of the format that they are made from in Firefox */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "export/export.h"
-#include "text.h"
+#include "ui/text.h"
 
 /* Appends a frame: a semicolon or a line's end in a name would be taken for structure. */
 static void path_append(GString *path, const char *name, enum profile_mode mode)

@@ -7,7 +7,7 @@
 
 #include "export/export.h"
 #include "lib/profile/chain.h"
-#include "text.h"
+#include "ui/text.h"
 
 #define UNKNOWN "unknown" /* without brackets, in which perf would see a module's name */
 

@@ -8,7 +8,7 @@
 
 #include "export/export.h"
 #include "export/protobuf.h"
-#include "text.h"
+#include "ui/text.h"
 
 enum {
 	/* profiles.proto */

@@ -6,7 +6,7 @@
 #include <vprof/exit.h>
 
 #include "export/export_samples.h"
-#include "text.h"
+#include "ui/text.h"
 
 /* Frames without a symbol have brackets in perf's text, too, and no offset. */
 static void frame_print(const struct export_frame *frame, FILE *to)

@@ -8,7 +8,7 @@
 
 #include "export/export.h"
 #include "export/protobuf.h"
-#include "text.h"
+#include "ui/text.h"
 
 /* Field numbers of profile.proto. */
 enum {

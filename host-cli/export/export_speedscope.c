@@ -3,7 +3,7 @@
 #include <jansson.h>
 
 #include "export/export.h"
-#include "text.h"
+#include "ui/text.h"
 
 struct frames {
 	json_t *list;      /* of {"name", "file"} */

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "export/export.h"
-#include "text.h"
+#include "ui/text.h"
 
 #define WIDTH 1200.0
 #define MARGIN 10.0

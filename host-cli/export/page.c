@@ -5,7 +5,7 @@
 
 #include "export/page_data.h"
 #include "export/page_template.h"
-#include "output_file.h"
+#include "ui/output_file.h"
 
 G_DEFINE_QUARK(vprof_page_error, page_error)
 

@@ -9,8 +9,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "input.h"
 #include "lib/profile/comparison.h"
+#include "reading/input.h"
 
 #define PAGE_ERROR page_error_quark()
 GQuark page_error_quark(void);

@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "input.h"
 #include "lib/profile/call_tree.h"
 #include "lib/profile/timeline.h"
-#include "phases.h"
+#include "reading/input.h"
+#include "reading/phases.h"
 
 #define PAGE_PHASES_MAX 256u /* the phases of further names are not told apart */
 

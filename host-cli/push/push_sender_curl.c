@@ -4,7 +4,7 @@
 
 #include "push/push_parca.h"
 #include "push/push_sender.h"
-#include "text.h"
+#include "ui/text.h"
 
 #define CONNECT_MS 10000
 #define ANSWER_BYTES_MAX 512 /* of a refusal, for the message */

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "output_file.h"
-#include "text.h"
+#include "ui/output_file.h"
+#include "ui/text.h"
 
 #define SUFFIX ".push"
 #define LOCK "lock"

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "input.h"
+#include "reading/input.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
 #include "lib/symbol/image.h"
-#include "message.h"
-#include "phases.h"
-#include "progress.h"
-#include "symbol_options.h"
-#include "text.h"
+#include "reading/phases.h"
+#include "reading/symbol_options.h"
+#include "ui/message.h"
+#include "ui/progress.h"
+#include "ui/text.h"
 
 G_DEFINE_QUARK(vprof_input_error, input_error)
 

@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernel_place.h"
 #include "lib/profile/cgroups.h"
 #include "lib/profile/comms.h"
 #include "lib/profile/mappings.h"
 #include "lib/profile/resolver.h"
 #include "lib/record/reader.h"
+#include "reading/kernel_place.h"
 
 #define INPUT_ERROR input_error_quark()
 GQuark input_error_quark(void);

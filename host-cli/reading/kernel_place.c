@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kernel_place.h"
+#include "reading/kernel_place.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "phases.h"
+#include "reading/phases.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "text.h"
+#include "ui/text.h"
 
 #define LIST_MAX 12u
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "script_order.h"
+#include "reading/script_order.h"
 
 #include <glib.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "symbol_options.h"
+#include "reading/symbol_options.h"
 
 struct symbol_options symbol_options;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "report.h"
+#include "report/report.h"
 
 #include <string.h>
 
 #include "lib/profile/chain.h"
 #include "lib/profile/histogram.h"
-#include "text.h"
+#include "ui/text.h"
 
 struct load {
 	struct report *report;

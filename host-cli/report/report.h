@@ -10,9 +10,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "input.h"
 #include "lib/profile/call_tree.h"
 #include "lib/profile/column.h"
+#include "reading/input.h"
 
 #define REPORT_DEFAULT_SORT "mode,sym"
 #define REPORT_DEFAULT_SORT_SEVERAL "domain,mode,sym"

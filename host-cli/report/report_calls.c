@@ -2,8 +2,8 @@
 /* The call tree of a report. */
 #include <string.h>
 
-#include "report.h"
-#include "text.h"
+#include "report/report.h"
+#include "ui/text.h"
 
 /* A whole tree is too long to read; rows have no such default. */
 #define DEFAULT_PERCENT_LIMIT 0.5

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "column_cell.h"
-#include "report.h"
-#include "text.h"
+#include "report/report.h"
+#include "ui/column_cell.h"
+#include "ui/text.h"
 
 static json_t *table_json(const struct report *report, const struct report_table *table)
 {

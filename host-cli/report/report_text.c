@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <string.h>
 
-#include "column_cell.h"
-#include "phases.h"
-#include "report.h"
-#include "text.h"
-#include "units.h"
+#include "reading/phases.h"
+#include "report/report.h"
+#include "ui/column_cell.h"
+#include "ui/text.h"
+#include "ui/units.h"
 
 #define STRONG_SHARE 0.05 /* rows from here on stand out on a terminal */
 #define COLUMN_WIDTH_MAX 80

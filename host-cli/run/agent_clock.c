@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "agent_clock.h"
+#include "run/agent_clock.h"
 
 #include "lib/record/clock.h"
 

@@ -3,8 +3,8 @@
 #ifndef VPROF_CLI_AGENT_CLOCK_H
 #define VPROF_CLI_AGENT_CLOCK_H
 
-#include "guest_clock.h"
 #include "lib/agent/agent_stream.h"
+#include "run/guest_clock.h"
 
 /* Between questions that keep it right: longer where answers take long, which is the guest's time. */
 #define AGENT_CLOCK_INTERVAL_MIN_NS UINT64_C(1000000000)

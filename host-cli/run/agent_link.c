@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "agent_link.h"
+#include "run/agent_link.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "agent_mappings.h"
+#include "run/agent_mappings.h"
 
 #include <string.h>
 #include <vprof/recording.h>
 
-#include "agent_clock.h"
 #include "lib/record/clock.h"
-#include "message.h"
-#include "text.h"
+#include "run/agent_clock.h"
+#include "ui/message.h"
+#include "ui/text.h"
 
 #define ANSWER_MAX 32768u  /* mappings of one answer; a guest may say what it likes */
 #define RECORDS_MAX 65536u /* of a recording */

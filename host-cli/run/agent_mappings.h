@@ -6,8 +6,8 @@
 #ifndef VPROF_CLI_AGENT_MAPPINGS_H
 #define VPROF_CLI_AGENT_MAPPINGS_H
 
+#include "capture/run_record.h"
 #include "lib/agent/agent_stream.h"
-#include "run_record.h"
 
 struct agent_mappings;
 

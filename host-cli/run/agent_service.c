@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "agent_service.h"
+#include "run/agent_service.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-#include "agent_clock.h"
-#include "agent_link.h"
-#include "agent_mappings.h"
-#include "agent_vsock.h"
 #include "lib/client/socket.h"
 #include "lib/record/clock.h"
-#include "message.h"
-#include "text.h"
+#include "run/agent_clock.h"
+#include "run/agent_link.h"
+#include "run/agent_mappings.h"
+#include "run/agent_vsock.h"
+#include "ui/message.h"
+#include "ui/text.h"
 
 /* Of all processes, which costs the guest as much as that many /proc/PID/maps do. */
 #define MAPPINGS_INTERVAL_NS UINT64_C(5000000000)

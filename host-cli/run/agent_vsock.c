@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "agent_vsock.h"
+#include "run/agent_vsock.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include <linux/vm_sockets.h>
 
-#include "units.h"
+#include "ui/units.h"
 
 #define BACKLOG 4
 

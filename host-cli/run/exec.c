@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "exec.h"
+#include "run/exec.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include "agent_clock.h"
-#include "agent_link.h"
-#include "exec_output.h"
-#include "exec_run.h"
 #include "lib/agent/metrics.h"
 #include "lib/record/clock.h"
-#include "message.h"
-#include "text.h"
+#include "run/agent_clock.h"
+#include "run/agent_link.h"
+#include "run/exec_output.h"
+#include "run/exec_run.h"
+#include "ui/message.h"
+#include "ui/text.h"
 
 #define CLOCK_PINGS 4u                            /* before the first run */
 #define MAPPINGS_SECOND_NS UINT64_C(100000000)    /* after the first time, when the loader is still at work */

@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent_mappings.h"
-#include "exec_plan.h"
 #include "lib/agent/agent_stream.h"
+#include "run/agent_mappings.h"
+#include "run/exec_plan.h"
 
 #define EXEC_POLL_ENTRIES 4u
 

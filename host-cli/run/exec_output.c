@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "exec_output.h"
+#include "run/exec_output.h"
 
 #include <errno.h>
 #include <glib.h>

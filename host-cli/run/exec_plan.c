@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "exec_plan.h"
+#include "run/exec_plan.h"
 
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/program.h"
 #include "lib/initramfs/initramfs.h"
 #include "lib/initramfs/kernel_modules.h"
 #include "lib/symbol/image.h"
-#include "program.h"
-#include "symbol_options.h"
-#include "units.h"
+#include "reading/symbol_options.h"
+#include "ui/units.h"
 
 #define AGENT "vprof-agent"
 #define INIT_PATH "/init"

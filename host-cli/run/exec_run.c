@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "exec_run.h"
+#include "run/exec_run.h"
 
 #include <string.h>
 
-#include "exec_plan.h"
-#include "measured_run.h"
-#include "message.h"
+#include "compare/measured_run.h"
+#include "run/exec_plan.h"
+#include "ui/message.h"
 
 #define SIGNAL_STATUS 128 /* as a shell */
 

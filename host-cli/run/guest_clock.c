@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "guest_clock.h"
+#include "run/guest_clock.h"
 
 #include <glib.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "guest_run.h"
+#include "run/guest_run.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,12 +8,12 @@
 #include <unistd.h>
 #include <vprof/control.h>
 
-#include "command.h"
-#include "message.h"
-#include "program.h"
-#include "run_terminal.h"
-#include "text.h"
-#include "units.h"
+#include "cmd/command.h"
+#include "engine/program.h"
+#include "run/run_terminal.h"
+#include "ui/message.h"
+#include "ui/text.h"
+#include "ui/units.h"
 
 #define DEMO_IMAGE "demo-guest.elf"
 #define DEMO_VCPUS "2"

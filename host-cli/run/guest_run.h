@@ -7,9 +7,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "exec.h"
-#include "run_engine.h"
-#include "run_loop.h"
+#include "engine/run_engine.h"
+#include "run/exec.h"
+#include "run/run_loop.h"
 
 #define GUEST_RUN_ERROR guest_run_error_quark()
 GQuark guest_run_error_quark(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "run_loop.h"
+#include "run/run_loop.h"
 
 #include <errno.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include <unistd.h>
 #include <vprof/control.h>
 
-#include "message.h"
-#include "progress.h"
-#include "text.h"
+#include "ui/message.h"
+#include "ui/progress.h"
+#include "ui/text.h"
 
 /* How far the file may lag behind slow sampling, whose rings take long to ask for it. */
 #define DRAIN_INTERVAL_MS 250

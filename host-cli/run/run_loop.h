@@ -8,11 +8,11 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#include "agent_service.h"
-#include "exec.h"
-#include "run_engine.h"
-#include "run_record.h"
-#include "run_terminal.h"
+#include "capture/run_record.h"
+#include "engine/run_engine.h"
+#include "run/agent_service.h"
+#include "run/exec.h"
+#include "run/run_terminal.h"
 
 struct run_loop {
 	/* Set by the caller. */

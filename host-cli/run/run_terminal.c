@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "run_terminal.h"
+#include "run/run_terminal.h"
 
 #include <glib.h>
 #include <termios.h>
 #include <unistd.h>
 
-#include "progress.h"
+#include "ui/progress.h"
 
 struct terminal {
 	bool has_keys; /* standard input is a terminal and belongs to the guest's console */

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "column_cell.h"
-#include "exit_rows.h"
-#include "text.h"
-#include "units.h"
+#include "engine/exit_rows.h"
+#include "ui/column_cell.h"
+#include "ui/text.h"
+#include "ui/units.h"
 
 #define STRONG_SHARE 0.05
 #define COLUMN_WIDTH_MAX 60

@@ -4,9 +4,9 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "interrupt.h"
 #include "top/top_lines.h"
 #include "top/top_screen.h"
+#include "ui/interrupt.h"
 
 #define TICK_MS 100 /* how long a signal may wait; rings are drained that often */
 #define BARS_MAX 8u /* vCPUs with a bar each, unless somebody wants more */

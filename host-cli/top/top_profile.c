@@ -4,9 +4,9 @@
 #include <string.h>
 #include <vprof/recording.h>
 
+#include "engine/run_modules.h"
 #include "lib/profile/call_tree.h"
 #include "lib/profile/histogram.h"
-#include "run_modules.h"
 
 #define LEARNED_MAX 1000000u /* records about tasks and mappings that are kept; then all begins anew */
 

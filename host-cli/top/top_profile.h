@@ -10,7 +10,7 @@
 #include "lib/record/writer.h"
 #include "lib/symbol/symtab.h"
 #include "lib/symbol/user_symbols.h"
-#include "report.h"
+#include "report/report.h"
 
 struct top_profile;
 

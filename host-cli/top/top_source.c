@@ -5,12 +5,12 @@
 #include <unistd.h>
 #include <vprof/control.h>
 
-#include "attach_engine.h"
-#include "engine_find.h"
+#include "engine/attach_engine.h"
+#include "engine/engine_find.h"
+#include "engine/session_events.h"
+#include "engine/vcpu_clocks.h"
 #include "lib/record/ring_reader.h"
-#include "session_events.h"
-#include "text.h"
-#include "vcpu_clocks.h"
+#include "ui/text.h"
 
 #define READS_MAX 64u /* of one vCPU's samples in one go, when looking on */
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "top/top_view.h"
 
-#include "column_cell.h"
-#include "exit_rows.h"
-#include "text.h"
+#include "engine/exit_rows.h"
+#include "ui/column_cell.h"
+#include "ui/text.h"
 
 /* Clocks and exits at the end of an interval, and what they are since its begin. */
 static bool view_read_clocks(struct top_view *view, struct top_source *source, GError **error)

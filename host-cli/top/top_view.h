@@ -7,10 +7,10 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "report.h"
+#include "engine/vcpu_clocks.h"
+#include "report/report.h"
 #include "top/top_profile.h"
 #include "top/top_source.h"
-#include "vcpu_clocks.h"
 
 #define TOP_JSON_VERSION 1
 

@@ -6,7 +6,7 @@
 
 #include "lib/profile/syscall_name.h"
 #include "lib/record/exit_name.h"
-#include "text.h"
+#include "ui/text.h"
 
 static void append_names(GPtrArray *names, const json_t *list)
 {

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "lib/profile/chain.h"
-#include "text.h"
+#include "ui/text.h"
 
 void trace_print_header(FILE *out)
 {

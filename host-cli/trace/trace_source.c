@@ -6,12 +6,12 @@
 #include <vprof/control.h>
 #include <vprof/probe.h>
 
-#include "engine_find.h"
+#include "engine/engine_find.h"
+#include "engine/session_events.h"
 #include "lib/record/reader.h"
 #include "lib/record/ring_reader.h"
 #include "lib/symbol/symtab.h"
-#include "session_events.h"
-#include "text.h"
+#include "ui/text.h"
 
 #define COMMS_MAX 65536u /* names kept; then they are forgotten and come again */
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "column_cell.h"
+#include "ui/column_cell.h"
 
 #include <string.h>
 
-#include "text.h"
+#include "ui/text.h"
 
 #define GAP "  "
 

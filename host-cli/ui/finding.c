@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "finding.h"
+#include "ui/finding.h"
 
 #include <glib.h>
 #include <stdio.h>
 
-#include "text.h"
+#include "ui/text.h"
 
 void finding_print(enum finding verdict, const char *what, const char *text, const char *fix)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "interrupt.h"
+#include "ui/interrupt.h"
 
 #include <glib.h>
 #include <signal.h>

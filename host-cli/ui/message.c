@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "message.h"
+#include "ui/message.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
+#include "cmd/command.h"
 #include "lib/client/client.h"
-#include "progress.h"
+#include "ui/progress.h"
 
 G_GNUC_PRINTF(2, 0)
 static void message_print(const char *prefix, const char *format, va_list arguments)

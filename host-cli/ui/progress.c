@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "progress.h"
+#include "ui/progress.h"
 
 #include <glib.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "text.h"
+#include "ui/text.h"
 
 #define AFTER_S 1.0
 #define INTERVAL_US 250000

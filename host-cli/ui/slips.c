@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "slips.h"
+#include "ui/slips.h"
 
 #include <glib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "text.h"
+#include "ui/text.h"
 
 #include <glib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "units.h"
+#include "ui/units.h"
 
 #include <string.h>
 
