@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 
-#include "cmd/command.h"
 #include "engine/attach_engine.h"
 #include "ui/finding.h"
 #include "ui/message.h"

@@ -2,7 +2,6 @@
 /* vprof attach --list */
 #include <stdio.h>
 
-#include "cmd/command.h"
 #include "engine/attach_engine.h"
 #include "ui/message.h"
 #include "ui/text.h"

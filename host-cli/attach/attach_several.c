@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "capture/record_result.h"
-#include "cmd/command.h"
 #include "engine/attach_engine.h"
 #include "ui/message.h"
 #include "ui/text.h"

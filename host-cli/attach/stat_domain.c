@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "attach/stat_output.h"
-#include "cmd/command.h"
 #include "engine/attach_engine.h"
 #include "engine/run_engine.h"
 #include "engine/vcpu_clocks.h"

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cmd/command.h"
+#include "ui/message.h"
 
 static const GOptionEntry options[] = {{NULL}};
 

@@ -5,6 +5,7 @@
 
 #include "cmd/command.h"
 #include "report/report.h"
+#include "ui/message.h"
 
 static const GOptionEntry options[] = {{NULL}};
 

@@ -9,9 +9,6 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* Exit statuses of every command but `run`, which hands on the guest's once it has started one. */
-enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
-
 struct command {
 	const char *name;
 	const char *summary;   /* one line, for `vprof help` */

@@ -8,7 +8,6 @@
 #include <unistd.h>
 #include <vprof/control.h>
 
-#include "cmd/command.h"
 #include "engine/program.h"
 #include "run/run_terminal.h"
 #include "ui/message.h"

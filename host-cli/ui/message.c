@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/command.h"
 #include "lib/client/client.h"
 #include "ui/progress.h"
 

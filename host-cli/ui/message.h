@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What vprof says on stderr. One line each, "vprof: " in front. */
+/* What vprof says on stderr, one line each with "vprof: " in front, and the exit statuses that go with it. */
 #ifndef VPROF_CLI_MESSAGE_H
 #define VPROF_CLI_MESSAGE_H
 
 #include <glib.h>
+
+/* Exit statuses of every command but `run`, which returns the guest's once it has started one. */
+enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
 void say(const char *format, ...) G_GNUC_PRINTF(1, 2);
 void warn(const char *format, ...) G_GNUC_PRINTF(1, 2);

@@ -14,7 +14,23 @@ TOP_LEVEL = {"vmm", "guest-agent", "host-cli", "include", "tests", "CMakeLists.t
 LINES_MAX = 600
 
 LIB = {"lib/record", "lib/symbol", "lib/profile", "lib/client", "lib/agent", "lib/initramfs"}
-# Folders below vmm/ that a folder may include besides itself. include/vprof is for everybody.
+# Rooms of the command line, from the ground up, and which of them each may include besides itself and LIB.
+ROOMS = {
+    "ui": set(),
+    "reading": {"ui"},
+    "engine": {"ui"},
+    "report": {"reading", "ui"},
+    "compare": {"reading", "ui"},
+    "annotate": {"reading", "ui"},
+    "export": {"reading", "ui"},
+    "push": {"export", "ui"},
+    "trace": {"engine", "ui"},
+    "top": {"engine", "report", "ui"},
+    "capture": {"engine", "reading", "report", "ui"},
+    "run": {"capture", "compare", "engine", "reading", "ui"},
+    "attach": {"capture", "engine", "run", "ui"},
+}
+# Folders below vmm/, and rooms, that a folder may include besides itself. Every folder may include include/vprof.
 ALLOWED = {
     **{lib: LIB for lib in LIB},
     "guest": LIB,
@@ -25,12 +41,16 @@ ALLOWED = {
     "kvm": LIB | {"guest", "pmu"},
     "attach": LIB | {"guest", "counter"},
     "demo": set(),
-    "host-cli": LIB,
+    **{f"host-cli/{room}": LIB | {f"host-cli/{other}" for other in others} for room, others in ROOMS.items()},
+    "host-cli/cmd": LIB | {f"host-cli/{room}" for room in ROOMS},
+    "host-cli": LIB | {"host-cli/cmd", "host-cli/ui"},
 }
 # The one file of a program that puts its parts together.
 ALLOWED_IN_MAIN = {"kvm": {"counter", "sample", "control"}, "attach": {"sample", "control"}}
 # Static libraries are named after the last part of their folder.
-FOLDER_OF_TARGET = {folder.split("/")[-1]: folder for folder in ALLOWED if folder != "host-cli"}
+FOLDER_OF_TARGET = {folder.split("/")[-1]: folder for folder in ALLOWED if not folder.startswith("host-cli")}
+
+SOURCES = (".c", ".h", ".S")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 TARGETS = re.compile(r"vprof_library\(\w+[^)]*?\bDEPS\s+([^)]*)\)|target_link_libraries\(([^)]*)\)")
@@ -45,18 +65,21 @@ def tracked(*patterns):
 
 
 def folder_of(path):
-    """'lib/record', 'kvm', 'host-cli', ...; None where no rule applies."""
+    """'lib/record', 'kvm', 'host-cli/ui', ...; None where no rule applies."""
     parts = path.parts
     if parts[0] == "host-cli":
-        return "host-cli"
+        return "/".join(parts[:2]) if path.suffix in SOURCES and len(parts) > 2 else "host-cli"
     if parts[0] != "vmm" or len(parts) < 3:
         return None
     return "/".join(parts[1:3]) if parts[1] == "lib" else parts[1]
 
 
-def included_folder(name):
-    """The folder below vmm/ that an include names; None when it is the including folder's own."""
-    return folder_of(pathlib.Path("vmm") / name) if (SOURCE / "vmm" / name).exists() else None
+def included_folder(folder, name):
+    """The folder that an include of a file in this folder names; None where it is in none of the project's."""
+    for root in ("host-cli", "vmm") if folder.startswith("host-cli") else ("vmm",):
+        if (SOURCE / root / name).exists():
+            return folder_of(pathlib.Path(root) / name)
+    return None
 
 
 def include_breaches(path):
@@ -65,7 +88,7 @@ def include_breaches(path):
     if path.name == "main.c":
         allowed = allowed | ALLOWED_IN_MAIN.get(folder, set())
     for name in INCLUDE.findall((SOURCE / path).read_text()):
-        target = included_folder(name)
+        target = included_folder(folder, name)
         if target is not None and target not in allowed:
             yield f"{path}: includes {name}, but {folder} may include only {', '.join(sorted(allowed))}"
 
@@ -85,7 +108,7 @@ def shape_breaches(path):
     lines = text.count("\n")
     if lines > LINES_MAX:
         yield f"{path}: {lines} lines; split it"
-    if path.suffix in (".c", ".h", ".S") and not text.startswith("// SPDX-License-Identifier: BSD-2-Clause\n"):
+    if path.suffix in SOURCES and not text.startswith("// SPDX-License-Identifier: BSD-2-Clause\n"):
         yield f"{path}: the first line is not the licence's"
 
 
@@ -96,7 +119,7 @@ def breaches():
             continue
         if folder not in ALLOWED:
             yield f"{path}: {folder} has no include rule"
-        elif path.suffix in (".c", ".h", ".S"):
+        elif path.suffix in SOURCES:
             yield from include_breaches(path)
         elif path.name == "CMakeLists.txt":
             yield from link_breaches(path)
