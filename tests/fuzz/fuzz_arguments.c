@@ -7,7 +7,7 @@
 #include <string.h>
 #include <vprof/control.h>
 
-#include "control/control_priv.h"
+#include "control/method_priv.h"
 #include "fuzz_server.h"
 #include "fuzz_target.h"
 

@@ -2,7 +2,7 @@
 /* The policy file of a control socket: refused with the line that is wrong, or each user has a role. */
 #include <string.h>
 
-#include "control/control_priv.h"
+#include "control/control_error.h"
 #include "control/policy.h"
 #include "fuzz_target.h"
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "control/connection_priv.h"
 #include "control_fixture.h"
 #include "run_suite.h"
 

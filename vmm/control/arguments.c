@@ -2,7 +2,7 @@
 /* Checks the arguments of a request against the method's table. */
 #include <string.h>
 
-#include "control/control_priv.h"
+#include "control/method_priv.h"
 
 const char *argument_type_name(enum argument_type type)
 {

@@ -2,9 +2,17 @@
 /* session-configure, query-configuration: what a session is started with where its start says nothing. */
 #include <vprof/ring.h>
 
-#include "control/control_priv.h"
+#include "control/method_priv.h"
 
 static const char *const on_full_names[] = {"drop", "stall", NULL};
+
+/* As counter_deliveries has them; a test compares. */
+static const char *const delivery_names[] = {"sigtrap", "setsig", "sigmask", NULL};
+
+const char *const control_call_graph_names[] = {
+	[SESSION_CALL_GRAPH_NONE] = "none", [SESSION_CALL_GRAPH_AUTO] = "auto", [SESSION_CALL_GRAPH_ORC] = "orc",
+	[SESSION_CALL_GRAPH_FP] = "fp",     [SESSION_CALL_GRAPH_FP + 1] = NULL,
+};
 
 /* Of session-start and session-configure: the configuration keys. */
 const struct method_argument control_session_keys[] = {
@@ -23,7 +31,7 @@ const struct method_argument control_session_keys[] = {
          "is room, and count the time",
          ARGUMENT_STRING, .optional = true, .choices = on_full_names, .preset = "\"drop\""},
 	{"delivery", "how an overflow becomes an exit; without it, the first way that works", ARGUMENT_STRING,
-         .optional = true, .choices = control_delivery_names},
+         .optional = true, .choices = delivery_names},
 	{"route", "how an attached guest is sampled (\"routes\" of query-host); without it, the first that works",
          ARGUMENT_STRING, .optional = true, .min = 1, .max = 32},
 	{"call-graph", "call chains with each sample", ARGUMENT_STRING, .optional = true,
@@ -45,6 +53,77 @@ const struct method_argument control_session_keys[] = {
          .optional = true, .min = 0, .max = TRACE_KIND_COUNT, .choices = control_trace_kinds, .preset = "[]"},
 	{0},
 };
+
+/* ---- as a session takes them ---- */
+
+static bool parse_events(const json_t *names, struct session_config *config, GError **error)
+{
+	for (size_t i = 0; i < json_array_size(names); i++) {
+		if (!counter_event_parse(json_string_value(json_array_get(names, i)), &config->events[i], error))
+			return false;
+	}
+	config->n_events = json_array_size(names);
+	return true;
+}
+
+static bool parse_rate(const json_t *frequency_hz, const json_t *period, struct counter_rate *rate, GError **error)
+{
+	if (frequency_hz && period) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
+		            "arguments \"frequency-hz\" and \"period\" of session-start exclude each other");
+		return false;
+	}
+	if (period)
+		*rate = (struct counter_rate){.period = (uint64_t)json_integer_value(period)};
+	else if (frequency_hz)
+		*rate = (struct counter_rate){.frequency_hz = (uint32_t)json_integer_value(frequency_hz)};
+	return true;
+}
+
+static bool parse_ring_bytes(const json_t *bytes, size_t *ring_data_bytes, GError **error)
+{
+	*ring_data_bytes = bytes ? (size_t)json_integer_value(bytes) : 0;
+	if ((*ring_data_bytes & (*ring_data_bytes - 1)) == 0)
+		return true;
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
+	            "argument \"ring-bytes\" of session-start must be a power of two, not %zu", *ring_data_bytes);
+	return false;
+}
+
+/* The table's own text, as the request goes away and the session's configuration stays. */
+static const char *parse_delivery(const json_t *name)
+{
+	return name ? delivery_names[argument_choice(delivery_names, json_string_value(name))] : NULL;
+}
+
+static enum session_call_graph parse_call_graph(const json_t *name)
+{
+	if (!name)
+		return SESSION_CALL_GRAPH_NONE;
+	return (enum session_call_graph)argument_choice(control_call_graph_names, json_string_value(name));
+}
+
+bool control_session_config(const json_t *arguments, struct session_config *config, GError **error)
+{
+	const json_t *depth = json_object_get(arguments, "call-depth");
+
+	config->call_graph = parse_call_graph(json_object_get(arguments, "call-graph"));
+	config->call_depth = depth ? (unsigned)json_integer_value(depth) : UNWIND_DEPTH_DEFAULT;
+	config->call_kernel_only = json_is_false(json_object_get(arguments, "call-user"));
+	config->host = json_is_true(json_object_get(arguments, "host"));
+	config->no_tasks = json_is_false(json_object_get(arguments, "tasks"));
+	config->switches = json_is_true(json_object_get(arguments, "switches"));
+	config->delivery = parse_delivery(json_object_get(arguments, "delivery"));
+	config->stall = g_strcmp0(json_string_value(json_object_get(arguments, "on-full")), "stall") == 0;
+	config->watermark_bytes = (size_t)json_integer_value(json_object_get(arguments, "watermark-bytes"));
+	config->route = json_string_value(json_object_get(arguments, "route"));
+	return parse_events(json_object_get(arguments, "events"), config, error) &&
+	       parse_rate(json_object_get(arguments, "frequency-hz"), json_object_get(arguments, "period"),
+	                  &config->rate, error) &&
+	       parse_ring_bytes(json_object_get(arguments, "ring-bytes"), &config->ring_data_bytes, error);
+}
+
+/* ---- as they were set ---- */
 
 /* Of two that exclude each other, the one that was said last counts. */
 static const struct {

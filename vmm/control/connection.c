@@ -12,6 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "control/connection_priv.h"
+#include "control/control_error.h"
 #include "control/probe_client.h"
 #include "lib/client/socket.h"
 
@@ -175,8 +177,6 @@ void connection_set_waiting(struct connection *connection, json_t *request, uint
 	connection->waiting = request ? json_incref(request) : NULL;
 	connection->wait_flushes = flushes;
 	json_decref(before);
-	if (request)
-		control_server_wait(connection->server);
 }
 
 static void receive(struct connection *connection)
@@ -197,9 +197,10 @@ static void answer_next(struct connection *connection)
 	const char *line = line_buffer_take(&connection->input, &length);
 	if (line) {
 		count_request(connection);
-		request_answer(connection, line, length);
-	} else if (line_buffer_state(&connection->input) == LINE_TOO_LONG)
-		request_refuse(connection, "the line is too long");
+		connection->ops->line(connection, line, length);
+	} else if (line_buffer_state(&connection->input) == LINE_TOO_LONG) {
+		connection->ops->line_too_long(connection);
+	}
 }
 
 struct connection_source {
@@ -222,7 +223,7 @@ static gboolean connection_dispatch(GSource *source, GSourceFunc callback G_GNUC
 		answer_next(connection);
 
 	if (is_over(connection)) {
-		control_server_drop(connection->server, connection);
+		connection->ops->over(connection);
 		return G_SOURCE_REMOVE;
 	}
 	rearm(connection);
@@ -231,18 +232,17 @@ static gboolean connection_dispatch(GSource *source, GSourceFunc callback G_GNUC
 
 static GSourceFuncs connection_source_funcs = {.dispatch = connection_dispatch};
 
-static void greet(struct connection *connection)
-{
-	json_auto_t *greeting = json_pack("{s:{s:s, s:i, s:[s], s:o}}", "vprof", "version", VPROF_VERSION, "protocol",
-	                                  VPROF_CONTROL_PROTOCOL, "capabilities", "descriptors", "guest",
-	                                  control_guest_summary(connection->server->guest));
-	connection_send(connection, greeting, NULL, 0, NULL);
-}
-
-struct connection *connection_new(struct control_server *server, int fd, bool owner, enum control_role permitted)
+struct connection *connection_new(struct control_server *server, const struct connection_ops *ops, int fd, bool owner,
+                                  enum control_role permitted)
 {
 	struct connection *connection = g_new(struct connection, 1);
-	*connection = (struct connection){.server = server, .fd = fd, .owner = owner, .permitted = permitted};
+	*connection = (struct connection){
+		.server = server,
+		.ops = ops,
+		.fd = fd,
+		.owner = owner,
+		.permitted = permitted,
+	};
 	socklen_t bytes = sizeof(connection->peer);
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &connection->peer, &bytes); /* of a socket pair: who made it */
 	line_buffer_init(&connection->input);
@@ -253,7 +253,6 @@ struct connection *connection_new(struct control_server *server, int fd, bool ow
 	connection->fd_tag = g_source_add_unix_fd(connection->source, fd, G_IO_IN);
 	g_source_set_static_name(connection->source, "control connection");
 	g_source_attach(connection->source, NULL);
-	greet(connection);
 	return connection;
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/control_priv.h"
+#include "control/method_priv.h"
 
 static const char *member(const json_t *object, const char *name)
 {

@@ -2,7 +2,7 @@
 /* Errors of the libraries below as classes of the protocol, and text of any origin as JSON. */
 #include <string.h>
 
-#include "control/control_priv.h"
+#include "control/method_priv.h"
 #include "sample/probe.h"
 
 G_DEFINE_QUARK(vprof_control_error, control_error)

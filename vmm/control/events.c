@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What the clients are told without having asked. */
-#include "control/control_priv.h"
+#include "control/events.h"
+
+#include "control/method_priv.h"
 
 #define LOST_INTERVAL_S 1u
 /* Registers and the last console lines; \u00XX for each byte, with a message, still fits into a line. */
@@ -110,12 +112,12 @@ static gboolean look_for_lost(gpointer data)
 	return G_SOURCE_CONTINUE;
 }
 
-void control_events_watch(struct control_server *server)
+void control_server_watch_lost(struct control_server *server)
 {
 	server->lost_timer = g_timeout_add_seconds(LOST_INTERVAL_S, look_for_lost, server);
 }
 
-void control_events_unwatch(struct control_server *server)
+void control_server_unwatch_lost(struct control_server *server)
 {
 	g_source_remove(server->lost_timer);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The listening socket: its folder, its file, and who may connect. */
+/* The listening socket: its folder, its file, and the clients that connect. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glib-unix.h>
@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "control/control_priv.h"
+#include "control/control_error.h"
+#include "control/server_priv.h"
 #include "lib/client/client.h"
 #include "lib/client/socket.h"
 
@@ -20,7 +21,8 @@
 #define LOCK_WAIT_US 10000u
 
 struct listener {
-	struct control_server *server;
+	void (*connected)(void *data, int fd);
+	void *data;
 	int fd;
 	char *path;
 	dev_t device; /* of the socket's file, to know it again */
@@ -88,7 +90,7 @@ static bool path_clear(const char *path, GError **error)
 }
 
 /* bind(2) gives the file the mode of the socket's inode (net/unix/af_unix.c, unix_bind_bsd), so it is never wider. */
-static bool socket_bind(struct listener *listener, GError **error)
+static bool socket_bind(struct listener *listener, bool others, GError **error)
 {
 	struct sockaddr_un address;
 	struct stat status;
@@ -102,25 +104,13 @@ static bool socket_bind(struct listener *listener, GError **error)
 	    bind(listener->fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return fail(error, listener->path, "%s", g_strerror(errno));
 	/* Wider only by name, as bind(2) takes away what the umask says. */
-	if ((listener->server->policy && chmod(listener->path, 0666) < 0) || lstat(listener->path, &status) < 0)
+	if ((others && chmod(listener->path, 0666) < 0) || lstat(listener->path, &status) < 0)
 		return fail(error, listener->path, "%s", g_strerror(errno));
 	listener->device = status.st_dev;
 	listener->inode = status.st_ino;
 	if (listen(listener->fd, BACKLOG) < 0)
 		return fail(error, listener->path, "%s", g_strerror(errno));
 	return true;
-}
-
-/* What the peer may do at most, or -1: nothing. */
-static int peer_role(const struct listener *listener, int fd)
-{
-	struct ucred peer;
-	socklen_t bytes = sizeof(peer);
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) < 0)
-		return -1;
-	if (peer.uid == 0 || peer.uid == geteuid())
-		return ROLE_CONTROL;
-	return policy_role(listener->server->policy, peer.uid);
 }
 
 static void listen_again(struct listener *listener);
@@ -141,11 +131,7 @@ static gboolean accept_client(int listen_fd, GIOCondition condition G_GNUC_UNUSE
 		listener->source = g_timeout_add(RETRY_MS, retry, listener);
 		return G_SOURCE_REMOVE;
 	}
-	int role = peer_role(listener, fd);
-	if (role >= 0 && listener->server->connections->len < CONTROL_CLIENTS_MAX)
-		control_server_admit(listener->server, fd, false, (enum control_role)role);
-	else
-		close(fd);
+	listener->connected(listener->data, fd);
 	return G_SOURCE_CONTINUE;
 }
 
@@ -154,14 +140,15 @@ static void listen_again(struct listener *listener)
 	listener->source = g_unix_fd_add(listener->fd, G_IO_IN, accept_client, listener);
 }
 
-struct listener *listener_new(struct control_server *server, const char *path, GError **error)
+struct listener *listener_new(const char *path, bool others, void (*connected)(void *data, int fd), void *data,
+                              GError **error)
 {
 	struct listener *listener = g_new(struct listener, 1);
-	*listener = (struct listener){.server = server, .fd = -1, .path = g_strdup(path)};
+	*listener = (struct listener){.connected = connected, .data = data, .fd = -1, .path = g_strdup(path)};
 
-	bool prepared = folder_prepare(path, server->policy, error);
+	bool prepared = folder_prepare(path, others, error);
 	int lock = prepared ? folder_lock(path) : -1;
-	bool bound = prepared && path_clear(path, error) && socket_bind(listener, error);
+	bool bound = prepared && path_clear(path, error) && socket_bind(listener, others, error);
 
 	if (lock >= 0)
 		close(lock);
@@ -173,7 +160,7 @@ struct listener *listener_new(struct control_server *server, const char *path, G
 	return listener;
 }
 
-struct listener *listener_new_fd(struct control_server *server, int fd, GError **error)
+struct listener *listener_new_fd(int fd, void (*connected)(void *data, int fd), void *data, GError **error)
 {
 	int listens = 0, flags = fcntl(fd, F_GETFL);
 	socklen_t bytes = sizeof(listens);
@@ -185,7 +172,7 @@ struct listener *listener_new_fd(struct control_server *server, int fd, GError *
 		return NULL;
 	}
 	struct listener *listener = g_new(struct listener, 1);
-	*listener = (struct listener){.server = server, .fd = fd};
+	*listener = (struct listener){.connected = connected, .data = data, .fd = fd};
 	listen_again(listener);
 	return listener;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Every method there is. */
-#include "control/control_priv.h"
+#include "control/method_priv.h"
 
 _Static_assert(sizeof(((struct counter_event *)NULL)->name) == CONTROL_EVENT_NAME_BYTES_MAX + 1,
                "event names as counter.h has them");

@@ -2,7 +2,7 @@
 /* counter-allocate to counter-rings, query-counters, counter-disable, counter-enable */
 #include <vprof/ring.h>
 
-#include "control/control_priv.h"
+#include "control/method_priv.h"
 
 #define FREQUENCY_HZ_DEFAULT 999u
 

@@ -2,7 +2,7 @@
 /* negotiate, query-schema, query-status, quit */
 #include <unistd.h>
 
-#include "control/control_priv.h"
+#include "control/method_priv.h"
 
 const struct method_argument negotiate_arguments[] = {
 	{"protocol", "protocol version that the client speaks", ARGUMENT_INTEGER, .min = 1, .max = INT32_MAX},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* query-guest, guest-start, guest-stop, kernel-image */
-#include "control/control_priv.h"
+#include "control/method_priv.h"
 
 /* For the greeting: what it takes to recognise a guest. */
 json_t *control_guest_summary(const struct guest *guest)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* query-host */
-#include "control/control_priv.h"
 #include "control/host_json.h"
+#include "control/method_priv.h"
 #include "counter/host_pmu.h"
 #include "counter/route.h"
 

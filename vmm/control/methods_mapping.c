@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "control/control_priv.h"
+#include "control/method_priv.h"
 #include "guest/guest_debug.h"
 #include "guest/page_walk.h"
 #include "lib/symbol/image.h"

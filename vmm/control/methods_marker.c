@@ -3,7 +3,8 @@
 
 #include <vprof/agent.h>
 
-#include "control/control_priv.h"
+#include "control/events.h"
+#include "control/method_priv.h"
 #include "lib/record/clock.h"
 #include "sample/probe.h"
 

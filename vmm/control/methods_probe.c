@@ -5,6 +5,7 @@
 
 #include <vprof/ring.h>
 
+#include "control/method_priv.h"
 #include "control/probe_client.h"
 #include "lib/profile/syscall_name.h"
 #include "lib/record/exit_name.h"

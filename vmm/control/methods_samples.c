@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* samples-read, sample-add */
-#include "control/control_priv.h"
+#include "control/method_priv.h"
 #include "sample/ring_view.h"
 
 const struct method_argument samples_read_arguments[] = {

@@ -3,83 +3,11 @@
 #include <vprof/recording.h>
 #include <vprof/ring.h>
 
-#include "control/control_priv.h"
+#include "control/method_priv.h"
 #include "lib/record/hex.h"
 
-static bool parse_events(const json_t *names, struct session_config *config, GError **error)
-{
-	for (size_t i = 0; i < json_array_size(names); i++) {
-		if (!counter_event_parse(json_string_value(json_array_get(names, i)), &config->events[i], error))
-			return false;
-	}
-	config->n_events = json_array_size(names);
-	return true;
-}
-
-static bool parse_rate(const json_t *frequency_hz, const json_t *period, struct counter_rate *rate, GError **error)
-{
-	if (frequency_hz && period) {
-		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
-		            "arguments \"frequency-hz\" and \"period\" of session-start exclude each other");
-		return false;
-	}
-	if (period)
-		*rate = (struct counter_rate){.period = (uint64_t)json_integer_value(period)};
-	else if (frequency_hz)
-		*rate = (struct counter_rate){.frequency_hz = (uint32_t)json_integer_value(frequency_hz)};
-	return true;
-}
-
-static bool parse_ring_bytes(const json_t *bytes, size_t *ring_data_bytes, GError **error)
-{
-	*ring_data_bytes = bytes ? (size_t)json_integer_value(bytes) : 0;
-	if ((*ring_data_bytes & (*ring_data_bytes - 1)) == 0)
-		return true;
-	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
-	            "argument \"ring-bytes\" of session-start must be a power of two, not %zu", *ring_data_bytes);
-	return false;
-}
-
-/* As counter_deliveries has them; a test compares. */
-const char *const control_delivery_names[] = {"sigtrap", "setsig", "sigmask", NULL};
-
-const char *const control_call_graph_names[] = {
-	[SESSION_CALL_GRAPH_NONE] = "none", [SESSION_CALL_GRAPH_AUTO] = "auto", [SESSION_CALL_GRAPH_ORC] = "orc",
-	[SESSION_CALL_GRAPH_FP] = "fp",     [SESSION_CALL_GRAPH_FP + 1] = NULL,
-};
-
-/* The table's own text, as the request goes away and the session's configuration stays. */
-static const char *parse_delivery(const json_t *name)
-{
-	return name ? control_delivery_names[argument_choice(control_delivery_names, json_string_value(name))] : NULL;
-}
-
-static enum session_call_graph parse_call_graph(const json_t *name)
-{
-	if (!name)
-		return SESSION_CALL_GRAPH_NONE;
-	return (enum session_call_graph)argument_choice(control_call_graph_names, json_string_value(name));
-}
-
-bool control_session_config(const json_t *arguments, struct session_config *config, GError **error)
-{
-	const json_t *depth = json_object_get(arguments, "call-depth");
-
-	config->call_graph = parse_call_graph(json_object_get(arguments, "call-graph"));
-	config->call_depth = depth ? (unsigned)json_integer_value(depth) : UNWIND_DEPTH_DEFAULT;
-	config->call_kernel_only = json_is_false(json_object_get(arguments, "call-user"));
-	config->host = json_is_true(json_object_get(arguments, "host"));
-	config->no_tasks = json_is_false(json_object_get(arguments, "tasks"));
-	config->switches = json_is_true(json_object_get(arguments, "switches"));
-	config->delivery = parse_delivery(json_object_get(arguments, "delivery"));
-	config->stall = g_strcmp0(json_string_value(json_object_get(arguments, "on-full")), "stall") == 0;
-	config->watermark_bytes = (size_t)json_integer_value(json_object_get(arguments, "watermark-bytes"));
-	config->route = json_string_value(json_object_get(arguments, "route"));
-	return parse_events(json_object_get(arguments, "events"), config, error) &&
-	       parse_rate(json_object_get(arguments, "frequency-hz"), json_object_get(arguments, "period"),
-	                  &config->rate, error) &&
-	       parse_ring_bytes(json_object_get(arguments, "ring-bytes"), &config->ring_data_bytes, error);
-}
+/* How often a session that stalls is looked at. */
+#define STALL_LOOK_MS 10u
 
 json_t *control_hex(const void *bytes, size_t n)
 {
@@ -126,6 +54,24 @@ static json_t *session_json(const struct session *session, unsigned vcpus)
 	return answer;
 }
 
+static gboolean look_for_stalled(gpointer data)
+{
+	struct control_server *server = data;
+
+	session_resume_stalled(server->session);
+	if (session_running(server->session))
+		return G_SOURCE_CONTINUE;
+	server->stall_timer = 0;
+	return G_SOURCE_REMOVE;
+}
+
+/* Lets the stalled counters of a session go on when there is room. */
+static void watch_stalls(struct control_server *server)
+{
+	if (!server->stall_timer)
+		server->stall_timer = g_timeout_add(STALL_LOOK_MS, look_for_stalled, server);
+}
+
 json_t *method_session_start(struct control_call *call, GError **error)
 {
 	struct session *session = call->server->session;
@@ -135,7 +81,7 @@ json_t *method_session_start(struct control_call *call, GError **error)
 	    !session_start(session, &wanted, error))
 		return NULL;
 	if (session_configuration(session)->stall)
-		control_server_watch_stalls(call->server);
+		watch_stalls(call->server);
 	return session_json(session, call->server->guest->vcpus);
 }
 

@@ -2,7 +2,7 @@
 /* query-vcpu-time, vcpu-time-reset */
 #include <vprof/exit.h>
 
-#include "control/control_priv.h"
+#include "control/method_priv.h"
 #include "lib/record/exit_name.h"
 
 #define VCPU_TIME_VERSION 2

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* trace-read, trace-write, trace-set */
-#include "control/control_priv.h"
+#include "control/method_priv.h"
 
 static const char *const states[] = {"on", "off", "toggle", NULL};
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "control/control_priv.h"
+#include "control/control_error.h"
 
 struct policy_user {
 	uid_t uid;
@@ -18,6 +18,16 @@ struct policy_user {
 struct policy {
 	GArray *users; /* of struct policy_user */
 };
+
+const char *control_role_name(enum control_role role)
+{
+	static const char *const names[] = {
+		[ROLE_OBSERVE] = "observe",
+		[ROLE_INSTRUMENT] = "instrument",
+		[ROLE_CONTROL] = "control",
+	};
+	return names[role];
+}
 
 static bool parse_user(const char *text, uid_t *uid)
 {

@@ -11,6 +11,16 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* What a client may do; each includes those before it. */
+enum control_role {
+	ROLE_OBSERVE,    /* look */
+	ROLE_INSTRUMENT, /* add to what there is to see, and take nothing from others */
+	ROLE_CONTROL,    /* start, stop and configure; one client at a time */
+};
+
+/* "observe", "instrument", "control" */
+const char *control_role_name(enum control_role role);
+
 #define POLICY_USERS_MAX 1024u
 #define POLICY_BYTES_MAX (256 * 1024)
 

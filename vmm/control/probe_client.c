@@ -5,6 +5,7 @@
 #include <string.h>
 #include <vprof/probe.h>
 
+#include "control/method_priv.h"
 #include "lib/record/ring_reader.h"
 
 #define READ_BYTES_MAX (VPROF_CONTROL_LINE_BYTES_MAX / 2)

@@ -3,7 +3,8 @@
 #ifndef VPROF_CONTROL_PROBE_CLIENT_H
 #define VPROF_CONTROL_PROBE_CLIENT_H
 
-#include "control/control_priv.h"
+#include <jansson.h>
+
 #include "sample/probe.h"
 
 /* Who reads the rings. A ring has one reader, so the first one since recording began stays the only one. */

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control/control_priv.h"
+#include "control/method_priv.h"
 
 /* {"error": ...} for `error`, with the id of its request if that had one. */
 static void send_error(struct connection *connection, const GError *error, json_t *id)
@@ -112,7 +112,7 @@ static void trace_request(const struct connection *connection, const json_t *req
 	trace_add(trace, TRACE_NO_VCPU, text);
 }
 
-static void answer_request(struct connection *connection, json_t *request)
+static enum request_outcome answer_request(struct connection *connection, json_t *request)
 {
 	json_t *id = json_object_get(request, "id");
 	json_t *given = json_object_get(request, "arguments");
@@ -130,15 +130,14 @@ static void answer_request(struct connection *connection, json_t *request)
 	json_auto_t *value = run(&call, request, &error);
 	connection_set_waiting(connection, call.wait ? request : NULL, call.flushes);
 	if (call.wait)
-		return;
+		return REQUEST_WAITS;
 	trace_request(connection, request, error);
 	json_auto_t *answer = value ? json_pack("{s:O, s:O*}", "return", value, "id", id) : NULL;
 	if (!answer || !connection_send(connection, answer, call.fds, call.n_fds, &error))
 		send_error(connection, error, id_check(id, NULL) ? id : NULL);
 	if (call.own_fd >= 0)
 		close(call.own_fd);
-	if (call.quit)
-		control_server_quit(connection->server, "a client said quit");
+	return call.quit ? REQUEST_QUIT : REQUEST_ANSWERED;
 }
 
 void request_retry(struct connection *connection)
@@ -147,12 +146,12 @@ void request_retry(struct connection *connection)
 	answer_request(connection, request);
 }
 
-void request_answer(struct connection *connection, const char *line, size_t length)
+enum request_outcome request_answer(struct connection *connection, const char *line, size_t length)
 {
 	json_error_t reason;
 	json_auto_t *request = json_loadb(line, length, JSON_REJECT_DUPLICATES, &reason);
 	if (json_is_object(request))
-		answer_request(connection, request);
-	else
-		request_refuse(connection, request ? "it is no JSON object" : reason.text);
+		return answer_request(connection, request);
+	request_refuse(connection, request ? "it is no JSON object" : reason.text);
+	return REQUEST_ANSWERED;
 }

@@ -3,17 +3,7 @@
  * Who may do what. Everybody observes; everybody whom the policy lets may add instruments of his own; the session and
  * the guest are in the hands of one client at a time, as a kernel's profiler is in those of one opener.
  */
-#include "control/control_priv.h"
-
-const char *control_role_name(enum control_role role)
-{
-	static const char *const names[] = {
-		[ROLE_OBSERVE] = "observe",
-		[ROLE_INSTRUMENT] = "instrument",
-		[ROLE_CONTROL] = "control",
-	};
-	return names[role];
-}
+#include "control/method_priv.h"
 
 /* May this client's uid have the role at all? */
 static bool permitted(const struct connection *connection, const char *what, enum control_role role, GError **error)

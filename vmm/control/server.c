@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <poll.h>
+#include <unistd.h>
 
-#include "control/control_priv.h"
+#include "control/method_priv.h"
+#include "control/server.h"
 #include "sample/probe.h"
 
-/* How often requests that wait are executed again; a stalled session is looked at as often. */
+/* How often requests that wait are executed again. */
 #define RETRY_MS 10u
 
 struct control_server *control_server_new(struct guest *guest, struct session *session)
@@ -18,7 +20,7 @@ struct control_server *control_server_new(struct guest *guest, struct session *s
 	server->started_us = g_get_monotonic_time();
 	server->configuration = json_object();
 	server->connections = g_ptr_array_new_with_free_func((GDestroyNotify)connection_free);
-	control_events_watch(server);
+	control_server_watch_lost(server);
 	return server;
 }
 
@@ -26,7 +28,7 @@ void control_server_free(struct control_server *server)
 {
 	if (!server)
 		return;
-	control_events_unwatch(server);
+	control_server_unwatch_lost(server);
 	if (server->quit_source)
 		g_source_remove(server->quit_source);
 	listener_free(server->listener);
@@ -48,53 +50,42 @@ void control_server_console_line(struct control_server *server, const char *line
 		trace_add(server->trace, TRACE_NO_VCPU, line);
 }
 
-bool control_server_listen(struct control_server *server, const char *path, GError **error)
-{
-	server->listener = listener_new(server, path, error);
-	return server->listener;
-}
-
-bool control_server_listen_fd(struct control_server *server, int fd, GError **error)
-{
-	server->listener = listener_new_fd(server, fd, error);
-	return server->listener;
-}
-
 bool control_server_load_policy(struct control_server *server, const char *path, GError **error)
 {
 	server->policy = policy_load(path, error);
 	return server->policy;
 }
 
-void control_server_add_client(struct control_server *server, int fd, bool owner)
+/* ---- the end ---- */
+
+void control_server_on_quit(struct control_server *server, void (*quit)(void *data), void *data)
 {
-	control_server_admit(server, fd, owner, ROLE_CONTROL);
+	server->quit = quit;
+	server->quit_data = data;
 }
 
-void control_server_admit(struct control_server *server, int fd, bool owner, enum control_role permitted)
-{
-	struct connection *connection = connection_new(server, fd, owner, permitted);
-	g_ptr_array_add(server->connections, connection);
-	if (owner)
-		server->controller = connection;
-}
-
-static gboolean look_for_stalled(gpointer data)
+static gboolean call_quit(gpointer data)
 {
 	struct control_server *server = data;
-
-	session_resume_stalled(server->session);
-	if (session_running(server->session))
-		return G_SOURCE_CONTINUE;
-	server->stall_timer = 0;
+	server->quit_source = 0;
+	if (server->quit)
+		server->quit(server->quit_data);
 	return G_SOURCE_REMOVE;
 }
 
-void control_server_watch_stalls(struct control_server *server)
+/* Ends the guest, if it has not ended, and has `quit` called from the main loop. */
+static void server_quit(struct control_server *server, const char *why)
 {
-	if (!server->stall_timer)
-		server->stall_timer = g_timeout_add(RETRY_MS, look_for_stalled, server);
+	if (server->quitting)
+		return;
+	server->quitting = true;
+	/* A source of its own: the engine may free the server in it, and nothing of ours is on the stack. */
+	server->quit_source = g_idle_add_full(G_PRIORITY_DEFAULT, call_quit, server, NULL);
+	if (server->guest->state != GUEST_ENDED)
+		server->guest->ops->stop(server->guest, GUEST_END_STOPPED, why);
 }
+
+/* ---- clients ---- */
 
 static gboolean retry_waiting(gpointer data)
 {
@@ -112,14 +103,26 @@ static gboolean retry_waiting(gpointer data)
 	return any;
 }
 
-void control_server_wait(struct control_server *server)
+static void take_line(struct connection *connection, const char *line, size_t length)
 {
-	if (!server->wait_timer)
+	struct control_server *server = connection->server;
+	enum request_outcome outcome = request_answer(connection, line, length);
+
+	if (outcome == REQUEST_WAITS && !server->wait_timer)
 		server->wait_timer = g_timeout_add(RETRY_MS, retry_waiting, server);
+	if (outcome == REQUEST_QUIT)
+		server_quit(server, "a client said quit");
 }
 
-void control_server_drop(struct control_server *server, struct connection *connection)
+static void refuse_line(struct connection *connection)
 {
+	request_refuse(connection, "the line is too long");
+}
+
+/* The connection is gone; an owner takes the guest along. */
+static void drop(struct connection *connection)
+{
+	struct control_server *server = connection->server;
 	bool owner = connection->owner;
 	if (server->controller == connection)
 		server->controller = NULL;
@@ -128,33 +131,72 @@ void control_server_drop(struct control_server *server, struct connection *conne
 		server->rings_of = 0;
 	g_ptr_array_remove(server->connections, connection);
 	if (owner)
-		control_server_quit(server, "its client has gone");
+		server_quit(server, "its client has gone");
 }
 
-void control_server_on_quit(struct control_server *server, void (*quit)(void *data), void *data)
+static const struct connection_ops connection_ops = {
+	.line = take_line,
+	.line_too_long = refuse_line,
+	.over = drop,
+};
+
+static void greet(struct connection *connection)
 {
-	server->quit = quit;
-	server->quit_data = data;
+	json_auto_t *greeting = json_pack("{s:{s:s, s:i, s:[s], s:o}}", "vprof", "version", VPROF_VERSION, "protocol",
+	                                  VPROF_CONTROL_PROTOCOL, "capabilities", "descriptors", "guest",
+	                                  control_guest_summary(connection->server->guest));
+	connection_send(connection, greeting, NULL, 0, NULL);
 }
 
-static gboolean call_quit(gpointer data)
+static void admit(struct control_server *server, int fd, bool owner, enum control_role permitted)
+{
+	struct connection *connection = connection_new(server, &connection_ops, fd, owner, permitted);
+
+	greet(connection);
+	g_ptr_array_add(server->connections, connection);
+	if (owner)
+		server->controller = connection;
+}
+
+void control_server_add_client(struct control_server *server, int fd, bool owner)
+{
+	admit(server, fd, owner, ROLE_CONTROL);
+}
+
+/* What the peer may do at most, or -1: nothing. */
+static int peer_role(const struct control_server *server, int fd)
+{
+	struct ucred peer;
+	socklen_t bytes = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) < 0)
+		return -1;
+	if (peer.uid == 0 || peer.uid == geteuid())
+		return ROLE_CONTROL;
+	return policy_role(server->policy, peer.uid);
+}
+
+static void take_client(void *data, int fd)
 {
 	struct control_server *server = data;
-	server->quit_source = 0;
-	if (server->quit)
-		server->quit(server->quit_data);
-	return G_SOURCE_REMOVE;
+	int role = peer_role(server, fd);
+
+	if (role >= 0 && server->connections->len < CONTROL_CLIENTS_MAX)
+		admit(server, fd, false, (enum control_role)role);
+	else
+		close(fd);
 }
 
-void control_server_quit(struct control_server *server, const char *why)
+bool control_server_listen(struct control_server *server, const char *path, GError **error)
 {
-	if (server->quitting)
-		return;
-	server->quitting = true;
-	/* A source of its own: the engine may free the server in it, and nothing of ours is on the stack. */
-	server->quit_source = g_idle_add_full(G_PRIORITY_DEFAULT, call_quit, server, NULL);
-	if (server->guest->state != GUEST_ENDED)
-		server->guest->ops->stop(server->guest, GUEST_END_STOPPED, why);
+	server->listener = listener_new(path, server->policy, take_client, server, error);
+	return server->listener;
+}
+
+bool control_server_listen_fd(struct control_server *server, int fd, GError **error)
+{
+	server->listener = listener_new_fd(fd, take_client, server, error);
+	return server->listener;
 }
 
 static bool wait_writable(const GPtrArray *connections, int timeout_ms)

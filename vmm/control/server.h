@@ -7,33 +7,14 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "control/control_error.h"
+#include "control/events.h"
 #include "guest/guest.h"
 #include "sample/session.h"
 
 struct control_server;
 
-#define CONTROL_CLIENTS_MAX 128u            /* connected to the listening socket at once */
-#define CONTROL_REQUESTS_PER_SECOND 2000u   /* of one client; what it sends faster waits in its socket */
-#define CONTROL_REQUESTS_BURST 200u         /* that may come faster */
-#define CONTROL_OUTPUT_BYTES_MAX (1u << 20) /* unread by one client before it is disconnected */
-#define CONTROL_PHASES_PER_SECOND 100u /* guest-phase events that go out; Linux writes port 0x80 to pass the time */
-
-#define CONTROL_ERROR control_error_quark()
-GQuark control_error_quark(void);
-enum control_error {
-	CONTROL_ERROR_LISTEN, /* control_server_listen: the message says what, on which path and what to do */
-	/* The others answer a request, as the class of the same name in vprof/control.h. */
-	CONTROL_ERROR_COMMAND_NOT_FOUND,
-	CONTROL_ERROR_INVALID_ARGUMENT,
-	CONTROL_ERROR_NOT_NEGOTIATED,
-	CONTROL_ERROR_BUSY,
-	CONTROL_ERROR_STATE,
-	CONTROL_ERROR_DENIED,
-	CONTROL_ERROR_UNSUPPORTED,
-	CONTROL_ERROR_GENERIC,
-};
-
-struct control_server;
+#define CONTROL_CLIENTS_MAX 128u /* connected to the listening socket at once */
 
 /* Guest and session stay the caller's and outlive the server. */
 struct control_server *control_server_new(struct guest *guest, struct session *session);
@@ -60,20 +41,6 @@ bool control_server_load_policy(struct control_server *server, const char *path,
  * holds the control role from the start, and the guest ends with GUEST_END_STOPPED when the client goes away.
  */
 void control_server_add_client(struct control_server *server, int fd, bool owner);
-
-/* Sends an event to every client that has negotiated. Steals `data`. */
-void control_server_event(struct control_server *server, const char *name, json_t *data);
-
-/* The event guest-ended, from guest->end; for guest->on_ended. */
-void control_server_guest_ended(struct control_server *server);
-/* The guest has started another kernel, which is known (guest->kernel_image). */
-void control_server_guest_kernel(struct control_server *server);
-
-/*
- * The event guest-phase; for guest->on_phase. Of more than CONTROL_PHASES_PER_SECOND the rest is dropped, and the next
- * event that goes out has their number in "dropped".
- */
-void control_server_guest_phase(struct control_server *server, unsigned vcpu, uint8_t value, uint64_t time_ns);
 
 /* A line of the guest's console, for the trace; for guest->on_console_line. Any thread. */
 void control_server_console_line(struct control_server *server, const char *line);

@@ -1,124 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the files of the control server share. Everything runs on the main thread. */
-#ifndef VPROF_CONTROL_PRIV_H
-#define VPROF_CONTROL_PRIV_H
+/* The methods of the control protocol: their table, and what they share. */
+#ifndef VPROF_CONTROL_METHOD_PRIV_H
+#define VPROF_CONTROL_METHOD_PRIV_H
 
-#include <sys/socket.h>
+#include <vprof/control.h>
 
-#include "control/policy.h"
-#include "control/server.h"
-#include "lib/client/line.h"
-#include "sample/counter_table.h"
-#include "sample/trace.h"
-#include "sample/trace_exits.h"
-
-struct listener;
-struct probe_client;
-struct probe_hub;
-
-/* What a client may do; each includes those before it. */
-enum control_role {
-	ROLE_OBSERVE,    /* look */
-	ROLE_INSTRUMENT, /* add to what there is to see, and take nothing from others */
-	ROLE_CONTROL,    /* start, stop and configure; one client at a time */
-};
-
-/* Counts the guest-phase events of one second (events.c). */
-struct phase_limit {
-	int64_t second;
-	unsigned sent;
-	uint64_t dropped;
-};
-
-struct control_server {
-	struct guest *guest;
-	struct session *session;
-	struct probe_hub *probes;
-	struct counter_table *counters;
-	struct trace *trace;
-	struct trace_exits *trace_exits; /* NULL: not traced */
-	int64_t started_us;              /* g_get_monotonic_time() */
-
-	GPtrArray *connections;                /* of struct connection, owned */
-	struct policy *policy;                 /* NULL: root and ourselves only */
-	struct listener *listener;             /* NULL until control_server_listen */
-	const struct connection *controller;   /* who holds the control role; NULL: nobody */
-	json_t *configuration;                 /* an object: the session's keys that were set */
-	uint64_t rings_of;                     /* the session whose rings somebody has by descriptor; 0: none */
-	const struct connection *rings_holder; /* the last who asked for them */
-	uint64_t flushes;                      /* that were asked for */
-	guint wait_timer;                      /* while requests wait */
-	guint stall_timer;                     /* while a session that may stall runs */
-
-	struct phase_limit phases;
-	uint64_t lost_told[GUEST_VCPUS_MAX]; /* dropbuf_sample as the clients know it */
-	guint lost_timer;
-
-	void (*quit)(void *data);
-	void *quit_data;
-	bool quitting;
-	guint quit_source;
-};
-
-/* Ends the guest, if it has not ended, and has `quit` called from the main loop. */
-void control_server_quit(struct control_server *server, const char *why);
-
-/* connection.c: one client. */
-struct connection {
-	struct control_server *server;
-	int fd;
-	bool owner;
-	struct ucred peer;
-	enum control_role permitted; /* the most that its uid may have */
-	bool negotiated;
-	bool broken;                 /* nothing more goes in or out */
-	bool closing;                /* nothing more comes in; over once `output` has gone out */
-	struct probe_client *probes; /* NULL: it had none yet */
-	struct line_buffer input;
-	GQueue output; /* of struct output */
-	size_t output_bytes;
-	json_t *waiting; /* a request that is executed again until it has an answer */
-	int64_t wait_until_us;
-	uint64_t wait_flushes; /* control_server.flushes when it came */
-	int64_t busy_until_us; /* the time that its requests so far may have taken (CONTROL_REQUESTS_PER_SECOND) */
-	GSource *source;
-	gpointer fd_tag;
-};
-
-/*
- * A connection is freed by its own dispatch, which tells the server first, and by control_server_free; whoever else
- * finds it broken leaves that to them.
- */
-struct connection *connection_new(struct control_server *server, int fd, bool owner, enum control_role permitted);
-void connection_free(struct connection *connection);
-
-/* Queues one JSON object as a line, and n_fds descriptors (borrowed) with it. Fails when a line cannot hold it. */
-bool connection_send(struct connection *connection, const json_t *object, const int *fds, size_t n_fds, GError **error);
-/* Hands to the socket what it takes now. */
-void connection_flush(struct connection *connection);
-/* The request that is executed again (a new reference is taken), or NULL: none. */
-void connection_set_waiting(struct connection *connection, json_t *request, uint64_t flushes);
-bool connection_has_output(const struct connection *connection);
-
-/* server.c: a client whose uid may have this role. */
-void control_server_admit(struct control_server *server, int fd, bool owner, enum control_role permitted);
-/* Requests wait: they are executed again every so often. */
-void control_server_wait(struct control_server *server);
-/* Lets the running session's stalled counters go on when there is room. */
-void control_server_watch_stalls(struct control_server *server);
-/* The connection is gone; an owner takes the guest along. Frees it. */
-void control_server_drop(struct control_server *server, struct connection *connection);
-
-/* listener.c */
-struct listener *listener_new(struct control_server *server, const char *path, GError **error);
-struct listener *listener_new_fd(struct control_server *server, int fd, GError **error);
-void listener_free(struct listener *listener);
-
-/* request.c: answers one line of a client; or says why it is none, and takes no more. */
-void request_answer(struct connection *connection, const char *line, size_t length);
-/* Executes the request that waits again. */
-void request_retry(struct connection *connection);
-void request_refuse(struct connection *connection, const char *why);
+#include "control/connection_priv.h"
+#include "control/control_error.h"
+#include "control/server_priv.h"
 
 /* What a method works on. */
 struct control_call {
@@ -181,15 +70,11 @@ json_t *argument_limits(const struct method_argument *argument);
 const char *argument_type_name(enum argument_type type);
 
 /* roles.c */
-const char *control_role_name(enum control_role role);
 /* Whether the client may do this now. Errors: CONTROL_ERROR_DENIED, CONTROL_ERROR_BUSY. */
 bool control_role_check(const struct connection *connection, const struct control_method *method, GError **error);
 json_t *method_control_take(struct control_call *call, GError **error);
 json_t *method_control_release(struct control_call *call, GError **error);
 json_t *method_query_clients(struct control_call *call, GError **error);
-
-/* control_error.c */
-const char *control_error_class(const GError *error);
 
 /*
  * Text from outside (a guest's console, a path) as a JSON string: bytes that are no UTF-8 are replaced, and what
@@ -202,8 +87,6 @@ json_t *control_text(const char *text, size_t bytes_max);
 
 /* events.c */
 json_t *control_guest_end(const struct guest *guest);
-void control_events_watch(struct control_server *server);
-void control_events_unwatch(struct control_server *server);
 
 /* methods_engine.c */
 extern const struct method_argument negotiate_arguments[];
@@ -219,6 +102,9 @@ json_t *method_kernel_image(struct control_call *call, GError **error);
 json_t *method_guest_stop(struct control_call *call, GError **error);
 /* configuration.c */
 extern const struct method_argument control_session_keys[];
+extern const char *const control_call_graph_names[]; /* by enum session_call_graph */
+/* The keys as a session takes them; what they leave open stays 0. */
+bool control_session_config(const json_t *keys, struct session_config *config, GError **error);
 /* The keys that are set, under the arguments of a request (new reference). */
 json_t *control_configuration_merge(const struct control_server *server, const json_t *arguments);
 json_t *control_configuration_reset(struct control_server *server, GError **error);
@@ -237,13 +123,9 @@ json_t *method_samples_read(struct control_call *call, GError **error);
 json_t *method_sample_add(struct control_call *call, GError **error);
 /* methods_session.c */
 extern const struct method_argument reset_arguments[];
-/* The keys as a session takes them; what they leave open stays 0. */
-bool control_session_config(const json_t *keys, struct session_config *config, GError **error);
 bool control_had_session(const struct session *session, GError **error);
 json_t *method_session_flush(struct control_call *call, GError **error);
 json_t *method_reset(struct control_call *call, GError **error);
-extern const char *const control_delivery_names[];
-extern const char *const control_call_graph_names[];
 json_t *method_session_start(struct control_call *call, GError **error);
 json_t *method_session_stop(struct control_call *call, GError **error);
 json_t *method_query_session(struct control_call *call, GError **error);
