@@ -212,9 +212,16 @@ static bool capture_write_kernel(struct capture *capture, const struct code_rang
 	};
 	g_autofree char *name = g_strdup_printf("[kernel.kallsyms]%s", kernel->name);
 	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
+	const struct record_mmap mapping = {
+		.mode = PERF_RECORD_MISC_KERNEL,
+		.pid = UINT32_MAX,
+		.start = kernel->start,
+		.bytes = kernel->bytes,
+		.page_offset = kernel->start,
+		.file_name = name,
+	};
 
-	if (record_mmap_encode(PERF_RECORD_MISC_KERNEL, UINT32_MAX, kernel->start, kernel->bytes, kernel->start, name,
-	                       &id, record, sizeof(record)) == 0)
+	if (record_mmap_encode(&mapping, &id, record, sizeof(record)) == 0)
 		return true;
 	return capture_write(capture, record, error);
 }
@@ -226,9 +233,10 @@ static bool capture_write_comm(struct capture *capture, uint32_t pid, const char
 		.tid = pid,
 		.id = capture->events[0].n_ids != 0 ? capture->events[0].ids[0] : 0,
 	};
+	const struct record_comm said = {.pid = pid, .tid = pid, .comm = comm};
 	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
 
-	if (record_comm_encode(comm, false, &id, record, sizeof(record)) == 0)
+	if (record_comm_encode(&said, &id, record, sizeof(record)) == 0)
 		return true;
 	return capture_write(capture, record, error);
 }
@@ -251,9 +259,16 @@ static bool capture_write_user(struct capture *capture, const struct image *imag
 	const struct image_segment *segments = image_segments(image, &n);
 
 	for (size_t i = 0; i < n; i++) {
+		const struct record_mmap mapping = {
+			.mode = PERF_RECORD_MISC_USER,
+			.start = segments[i].gva,
+			.bytes = segments[i].memory_bytes,
+			.page_offset = segments[i].file_offset,
+			.file_name = path,
+		};
+
 		if (!segment_is_user_code(image, &segments[i]) ||
-		    record_mmap_encode(PERF_RECORD_MISC_USER, 0, segments[i].gva, segments[i].memory_bytes,
-		                       segments[i].file_offset, path, &id, record, sizeof(record)) == 0)
+		    record_mmap_encode(&mapping, &id, record, sizeof(record)) == 0)
 			continue;
 		if (!capture_write(capture, record, error))
 			return false;
@@ -329,14 +344,15 @@ static void capture_count(struct capture *capture, const struct perf_event_heade
 {
 	const uint64_t sample_type = capture->events[0].attr.sample_type;
 	struct record_sample sample;
-	uint64_t id, lost, time_ns;
+	struct record_lost lost;
+	uint64_t time_ns;
 
 	if (record->type == PERF_RECORD_SAMPLE && record_sample_decode(record, bytes, sample_type, &sample))
 		capture_count_sample(capture, &sample);
 	else if (record->type != PERF_RECORD_SAMPLE && record_time(record, bytes, sample_type, &time_ns))
 		mappings_add(capture->mappings, record, bytes, time_ns);
-	if (record_lost_decode(record, bytes, &id, &lost))
-		capture->lost += lost;
+	if (record_lost_decode(record, bytes, &lost))
+		capture->lost += lost.lost;
 }
 
 static bool capture_drain_ring(struct capture *capture, size_t vcpu, GError **error)
@@ -473,12 +489,21 @@ bool capture_mapping(struct capture *capture, uint32_t pid, uint64_t start, uint
                      const char *path)
 {
 	const struct record_id id = id_now(capture, pid, pid);
+	const struct record_mmap mapping = {
+		.mode = PERF_RECORD_MISC_USER,
+		.pid = pid,
+		.tid = pid,
+		.start = start,
+		.bytes = bytes,
+		.page_offset = offset,
+		.file_name = path,
+	};
 	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
 	size_t n;
 
 	if (has_mapping(capture, pid, start, bytes, offset, path))
 		return false;
-	n = record_mmap_encode(PERF_RECORD_MISC_USER, pid, start, bytes, offset, path, &id, record, sizeof(record));
+	n = record_mmap_encode(&mapping, &id, record, sizeof(record));
 	if (n == 0 || !capture_write(capture, record, NULL))
 		return true;
 	mappings_add(capture->mappings, (const void *)record, n, id.time_ns);
@@ -489,9 +514,10 @@ bool capture_mapping(struct capture *capture, uint32_t pid, uint64_t start, uint
 void capture_comm(struct capture *capture, uint32_t pid, uint32_t tid, const char *comm)
 {
 	const struct record_id id = id_now(capture, pid, tid);
+	const struct record_comm said = {.pid = pid, .tid = tid, .comm = comm};
 	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
 
-	if (record_comm_encode(comm, false, &id, record, sizeof(record)) != 0)
+	if (record_comm_encode(&said, &id, record, sizeof(record)) != 0)
 		capture_write(capture, record, NULL);
 }
 

@@ -263,7 +263,7 @@ static bool walk_switch(struct walk *walk, const struct perf_event_header *recor
 static bool walk_record(const struct perf_event_header *record, size_t bytes, void *data)
 {
 	struct walk *walk = data;
-	uint64_t id, lost;
+	struct record_lost lost;
 
 	progress_step(bytes);
 	switch (record->type) {
@@ -272,8 +272,8 @@ static bool walk_record(const struct perf_event_header *record, size_t bytes, vo
 	case PERF_RECORD_SWITCH_CPU_WIDE:
 		return walk_switch(walk, record, bytes);
 	case PERF_RECORD_LOST:
-		if (walk->visitor->lost != NULL && record_lost_decode(record, bytes, &id, &lost))
-			walk->visitor->lost(lost, walk->data);
+		if (walk->visitor->lost != NULL && record_lost_decode(record, bytes, &lost))
+			walk->visitor->lost(lost.lost, walk->data);
 		return true;
 	case RECORD_FINISHED_ROUND:
 		return walk->visitor->round == NULL || walk->visitor->round(walk->data);
@@ -291,13 +291,12 @@ static bool comm_walk_record(const struct perf_event_header *record, size_t byte
 {
 	struct comm_walk *walk = data;
 	uint64_t time_ns = 0;
-	uint32_t pid, tid;
-	const char *comm;
+	struct record_comm comm;
 
 	progress_step(bytes);
-	if (record_comm_decode(record, bytes, &pid, &tid, &comm)) {
+	if (record_comm_decode(record, bytes, &comm)) {
 		record_time(record, bytes, walk->sample_type, &time_ns);
-		comms_add(walk->comms, tid, time_ns, comm);
+		comms_add(walk->comms, comm.tid, time_ns, comm.comm);
 	}
 	return true;
 }

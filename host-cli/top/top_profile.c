@@ -156,16 +156,15 @@ static void record_learn(struct top_profile *profile, const struct perf_event_he
                          const struct recording_event *event)
 {
 	uint64_t time_ns = 0;
-	uint32_t pid, tid;
-	const char *comm;
+	struct record_comm comm;
 
 	if (record->type == PERF_RECORD_SAMPLE)
 		return;
 	record_time(record, bytes, event->attr.sample_type, &time_ns);
 	mappings_add(profile->mappings, record, bytes, time_ns);
 	cgroups_add(profile->cgroups, record, bytes, time_ns);
-	if (record_comm_decode(record, bytes, &pid, &tid, &comm))
-		comms_add(profile->comms, tid, time_ns, comm);
+	if (record_comm_decode(record, bytes, &comm))
+		comms_add(profile->comms, comm.tid, time_ns, comm.comm);
 	profile->learned++;
 }
 

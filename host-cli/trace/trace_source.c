@@ -144,16 +144,15 @@ static const struct trace_probe *find_probe(const struct trace_source *source, u
 /* Interned, as events hold on to it; the guest cannot make up more names than COMMS_MAX at a time. */
 static void learn_comm(struct trace_source *source, const struct perf_event_header *record, size_t bytes)
 {
-	uint32_t pid, tid;
-	const char *comm;
+	struct record_comm comm;
 	g_autofree char *clean = NULL;
 
-	if (!record_comm_decode(record, bytes, &pid, &tid, &comm))
+	if (!record_comm_decode(record, bytes, &comm))
 		return;
 	if (g_hash_table_size(source->comms) >= COMMS_MAX)
 		g_hash_table_remove_all(source->comms);
-	clean = text_printable(comm);
-	g_hash_table_insert(source->comms, GUINT_TO_POINTER(tid), (char *)g_intern_string(clean));
+	clean = text_printable(comm.comm);
+	g_hash_table_insert(source->comms, GUINT_TO_POINTER(comm.tid), (char *)g_intern_string(clean));
 }
 
 static const char *find_comm(const struct trace_source *source, uint32_t tid)

@@ -42,21 +42,23 @@ static void text_read(const char *text)
 
 static void others_read(const struct perf_event_header *record, size_t n, uint64_t sample_type)
 {
-	uint64_t id, lost, time_ns;
-	uint32_t pid, tid;
-	const char *text;
+	uint64_t time_ns;
+	struct record_lost lost;
+	struct record_comm comm;
+	struct record_cgroup cgroup;
+	struct record_event_name event;
 	struct record_mmap mmap;
 	struct record_id record_id;
 
-	if (record_lost_decode(record, n, &id, &lost))
-		sink += lost;
+	if (record_lost_decode(record, n, &lost))
+		sink += lost.lost;
 	record_task_decode(record, n, &(struct record_task){0});
-	if (record_comm_decode(record, n, &pid, &tid, &text))
-		text_read(text);
-	if (record_cgroup_decode(record, n, &id, &text))
-		text_read(text);
-	if (record_event_name_decode(record, n, &id, &text))
-		text_read(text);
+	if (record_comm_decode(record, n, &comm))
+		text_read(comm.comm);
+	if (record_cgroup_decode(record, n, &cgroup))
+		text_read(cgroup.path);
+	if (record_event_name_decode(record, n, &event))
+		text_read(event.name);
 	if (record_mmap_decode(record, n, &mmap)) {
 		text_read(mmap.file_name);
 		for (size_t i = 0; i < mmap.build_id_bytes; i++)

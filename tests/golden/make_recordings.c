@@ -117,10 +117,11 @@ static void burst_write(struct recording_writer *writer, const struct burst *bur
 
 static void lost_write(struct recording_writer *writer, uint64_t lost)
 {
+	const struct record_id id = {.id = clock_ids[0], .time_ns = START_NS};
 	uint64_t bytes[64];
 	GError *error = NULL;
 
-	record_lost_encode(lost, &(struct record_id){.id = clock_ids[0], .time_ns = START_NS}, bytes, sizeof(bytes));
+	record_lost_encode(&(struct record_lost){id.id, lost}, &id, bytes, sizeof(bytes));
 	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
 }
 
@@ -355,11 +356,21 @@ static void mapping_write(struct recording_writer *writer, uint32_t pid, uint64_
 {
 	static const uint8_t build_id[20] = {0xbe, 0xef};
 	const struct record_id id = {.pid = pid, .tid = pid, .time_ns = time_ns, .id = clock_ids[0]};
+	const struct record_mmap mapping = {
+		.mode = PERF_RECORD_MISC_USER,
+		.pid = pid,
+		.tid = pid,
+		.start = start,
+		.bytes = 0x10000,
+		.page_offset = offset,
+		.build_id = build_id,
+		.build_id_bytes = sizeof(build_id),
+		.file_name = file,
+	};
 	uint64_t bytes[32];
 	GError *error = NULL;
 
-	record_mmap2_encode(PERF_RECORD_MISC_USER, pid, start, 0x10000, offset, build_id, sizeof(build_id), file, &id,
-	                    bytes, sizeof(bytes));
+	record_mmap_encode(&mapping, &id, bytes, sizeof(bytes));
 	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
 }
 
@@ -447,11 +458,18 @@ static void foreign_make(const char *path, bool cycles, uint64_t frequency_hz)
 static void kernel_mapping_write(struct recording_writer *writer, uint64_t text)
 {
 	const struct record_id id = {.pid = UINT32_MAX, .id = clock_ids[0]};
+	const struct record_mmap mapping = {
+		.mode = PERF_RECORD_MISC_KERNEL,
+		.pid = UINT32_MAX,
+		.start = text,
+		.bytes = 0x1000000,
+		.page_offset = text,
+		.file_name = RECORD_KERNEL_MAPPING,
+	};
 	uint64_t bytes[32];
 	GError *error = NULL;
 
-	record_mmap_encode(PERF_RECORD_MISC_KERNEL, UINT32_MAX, text, 0x1000000, text, RECORD_KERNEL_MAPPING, &id,
-	                   bytes, sizeof(bytes));
+	record_mmap_encode(&mapping, &id, bytes, sizeof(bytes));
 	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
 }
 

@@ -5,10 +5,11 @@
 void comm_write(struct recording_writer *writer, uint32_t tid, uint64_t time_ns, const char *comm)
 {
 	const struct record_id id = {.pid = tid, .tid = tid, .time_ns = time_ns, .id = clock_ids[0]};
+	const struct record_comm said = {.pid = tid, .tid = tid, .comm = comm};
 	uint64_t bytes[16];
 	GError *error = NULL;
 
-	record_comm_encode(comm, false, &id, bytes, sizeof(bytes));
+	record_comm_encode(&said, &id, bytes, sizeof(bytes));
 	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
 }
 
@@ -47,7 +48,7 @@ static void cgroup_write(struct recording_writer *writer, uint64_t cgroup, uint6
 	uint64_t bytes[16];
 	GError *error = NULL;
 
-	record_cgroup_encode(cgroup, path, &id, bytes, sizeof(bytes));
+	record_cgroup_encode(&(struct record_cgroup){cgroup, path}, &id, bytes, sizeof(bytes));
 	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
 }
 
@@ -96,7 +97,7 @@ static void switch_write(struct recording_writer *writer, bool out, uint32_t of,
 	uint64_t bytes[16];
 	GError *error = NULL;
 
-	record_switch_encode(out, other, other, &id, bytes, sizeof(bytes));
+	record_switch_encode(&(struct record_switch){out, other, other}, &id, bytes, sizeof(bytes));
 	must(recording_writer_record(writer, (const struct perf_event_header *)bytes, &error), error);
 }
 

@@ -82,12 +82,22 @@ static void put(struct output *out, size_t bytes)
 static void put_prologue(struct output *out, const uint8_t *build_id, size_t build_id_bytes)
 {
 	struct record_id id = {.id = ids[0][0]};
+	const struct record_mmap kernel = {
+		.mode = PERF_RECORD_MISC_KERNEL,
+		.pid = UINT32_MAX,
+		.start = KERNEL_TEXT,
+		.bytes = 0x1000000,
+		.page_offset = KERNEL_TEXT,
+		.build_id = build_id,
+		.build_id_bytes = build_id_bytes,
+		.file_name = RECORD_KERNEL_MAPPING,
+	};
+	const struct record_comm idle = {.comm = "swapper"}, init = {42, 42, true, "init"};
 
-	put(out, record_mmap2_encode(PERF_RECORD_MISC_KERNEL, UINT32_MAX, KERNEL_TEXT, 0x1000000, KERNEL_TEXT, build_id,
-	                             build_id_bytes, RECORD_KERNEL_MAPPING, &id, out->buffer, sizeof(out->buffer)));
-	put(out, record_comm_encode("swapper", false, &id, out->buffer, sizeof(out->buffer)));
+	put(out, record_mmap_encode(&kernel, &id, out->buffer, sizeof(out->buffer)));
+	put(out, record_comm_encode(&idle, &id, out->buffer, sizeof(out->buffer)));
 	id.pid = id.tid = 42;
-	put(out, record_comm_encode("init", true, &id, out->buffer, sizeof(out->buffer)));
+	put(out, record_comm_encode(&init, &id, out->buffer, sizeof(out->buffer)));
 }
 
 static void put_sample(struct output *out, size_t event, unsigned cpu, uint16_t misc, uint64_t ip)
@@ -187,7 +197,7 @@ static void recording_write(const char *path, unsigned rounds, unsigned lost, bo
 		put_round(&out, round % 2, round / 2 % N_VCPUS);
 	if (lost) {
 		const struct record_id id = {.time_ns = out.time_ns, .cpu = 1, .id = ids[0][1]};
-		put(&out, record_lost_encode(lost, &id, out.buffer, sizeof(out.buffer)));
+		put(&out, record_lost_encode(&(struct record_lost){id.id, lost}, &id, out.buffer, sizeof(out.buffer)));
 	}
 	if (!cut)
 		finish(&out, build_id, sizeof(build_id));

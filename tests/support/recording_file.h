@@ -120,10 +120,18 @@ static inline void write_records(struct recording_writer *writer)
 {
 	uint64_t buffer[64];
 	const struct record_id id = {.id = 11};
+	const struct record_mmap kernel = {
+		.mode = PERF_RECORD_MISC_KERNEL,
+		.pid = UINT32_MAX,
+		.start = TEXT,
+		.bytes = 0x1000,
+		.page_offset = TEXT,
+		.build_id = build_id,
+		.build_id_bytes = sizeof(build_id),
+		.file_name = RECORD_KERNEL_MAPPING,
+	};
 
-	write_record(writer, buffer,
-	             record_mmap2_encode(PERF_RECORD_MISC_KERNEL, UINT32_MAX, TEXT, 0x1000, TEXT, build_id,
-	                                 sizeof(build_id), RECORD_KERNEL_MAPPING, &id, buffer, sizeof(buffer)));
+	write_record(writer, buffer, record_mmap_encode(&kernel, &id, buffer, sizeof(buffer)));
 	for (unsigned i = 0; i < 10; i++) {
 		const struct record_sample sample = {.id = ids[i % 2][i / 2 % 2],
 		                                     .ip = TEXT + i,
@@ -133,7 +141,7 @@ static inline void write_records(struct recording_writer *writer)
 		if (i % 5 == 4)
 			ck_assert(recording_writer_round(writer, NULL));
 	}
-	write_record(writer, buffer, record_lost_encode(3, &id, buffer, sizeof(buffer)));
+	write_record(writer, buffer, record_lost_encode(&(struct record_lost){id.id, 3}, &id, buffer, sizeof(buffer)));
 }
 
 static inline void recording_write(void)

@@ -80,8 +80,7 @@ static void assert_said(const char *expected)
 {
 	const struct perf_event_header *record;
 	g_autoptr(GString) text = g_string_new(NULL);
-	const char *path;
-	uint64_t id;
+	struct record_cgroup cgroup;
 	size_t bytes;
 
 	while ((record = ring_reader_next(reader, &bytes)) != NULL) {
@@ -89,8 +88,8 @@ static void assert_said(const char *expected)
 
 		ck_assert(record_id_decode(record, bytes, VPROF_SAMPLE_TYPE, &record_id));
 		ck_assert_uint_eq(record_id.tid, 8);
-		if (record_cgroup_decode(record, bytes, &id, &path))
-			g_string_append_printf(text, "%lu=%s ", (unsigned long)id, path);
+		if (record_cgroup_decode(record, bytes, &cgroup))
+			g_string_append_printf(text, "%lu=%s ", (unsigned long)cgroup.cgroup, cgroup.path);
 	}
 	ring_reader_release(reader);
 	ck_assert_str_eq(text->str, expected);
@@ -205,9 +204,10 @@ END_TEST
 START_TEST(a_full_ring_is_tried_again)
 {
 	const struct record_id id = {.pid = 7, .tid = 8};
+	const struct record_comm comm = {.comm = "x"};
 	uint64_t record[8];
 
-	while (ring_write(ring, record, record_comm_encode("x", false, &id, record, sizeof(record)), &id))
+	while (ring_write(ring, record, record_comm_encode(&comm, &id, record, sizeof(record)), &id))
 		;
 	ck_assert_uint_eq(sample(), 1);
 	ck_assert_uint_eq(namer.dropped, 1);
@@ -360,14 +360,13 @@ static void assert_session_said(struct session *session, const char *expected)
 	const struct perf_event_header *record;
 	struct record_sample out;
 	struct perf_event_attr attr;
-	const char *path;
-	uint64_t id;
+	struct record_cgroup cgroup;
 	size_t bytes;
 
 	session_event_attr(session, 0, &attr);
 	while ((record = ring_reader_next(from, &bytes)) != NULL) {
-		if (record_cgroup_decode(record, bytes, &id, &path))
-			g_string_append_printf(text, "cgroup %lu=%s ", (unsigned long)id, path);
+		if (record_cgroup_decode(record, bytes, &cgroup))
+			g_string_append_printf(text, "cgroup %lu=%s ", (unsigned long)cgroup.cgroup, cgroup.path);
 		else if (record_sample_decode(record, bytes, attr.sample_type, &out))
 			g_string_append_printf(text, out.has_cgroup ? "sample %lu " : "sample ",
 			                       (unsigned long)out.cgroup);

@@ -157,10 +157,11 @@ END_TEST
 START_TEST(a_full_ring_is_tried_again)
 {
 	const struct record_id id = {.pid = 1};
+	const struct record_comm comm = {.comm = "x"};
 	uint64_t record[8];
 
 	fake_elf_page(&process, 0x400000, 0xab);
-	while (ring_write(ring, record, record_comm_encode("x", false, &id, record, sizeof(record)), &id))
+	while (ring_write(ring, record, record_comm_encode(&comm, &id, record, sizeof(record)), &id))
 		;
 	sample(SECOND);
 	ck_assert_uint_eq(mapper.dropped, 1);

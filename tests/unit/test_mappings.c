@@ -39,14 +39,20 @@ static void map_in(uint16_t mode, uint32_t pid, uint64_t start, uint64_t end, ui
                    const uint8_t *build_id, uint64_t time_ns)
 {
 	const struct record_id id = {.pid = pid, .tid = pid, .time_ns = time_ns};
+	const struct record_mmap mapping = {
+		.mode = mode,
+		.pid = pid,
+		.tid = pid,
+		.start = start,
+		.bytes = end - start,
+		.page_offset = offset,
+		.build_id = build_id,
+		.build_id_bytes = 20,
+		.file_name = name,
+	};
 	uint64_t record[64];
-	size_t bytes;
+	size_t bytes = record_mmap_encode(&mapping, &id, record, sizeof(record));
 
-	if (build_id != NULL)
-		bytes = record_mmap2_encode(mode, pid, start, end - start, offset, build_id, 20, name, &id, record,
-		                            sizeof(record));
-	else
-		bytes = record_mmap_encode(mode, pid, start, end - start, offset, name, &id, record, sizeof(record));
 	ck_assert_uint_ne(bytes, 0);
 	mappings_add(mappings, (const struct perf_event_header *)record, bytes, time_ns);
 }
@@ -143,9 +149,15 @@ END_TEST
 START_TEST(kernels_and_impossible_mappings_are_left_alone)
 {
 	const struct record_id id = {0};
+	const struct record_mmap kernel = {
+		.mode = PERF_RECORD_MISC_KERNEL,
+		.pid = 7,
+		.start = 0x1000,
+		.bytes = 0x1000,
+		.file_name = "[kernel.kallsyms]_text",
+	};
 	uint64_t record[16];
-	size_t bytes = record_mmap_encode(PERF_RECORD_MISC_KERNEL, 7, 0x1000, 0x1000, 0, "[kernel.kallsyms]_text", &id,
-	                                  record, sizeof(record));
+	size_t bytes = record_mmap_encode(&kernel, &id, record, sizeof(record));
 
 	mappings_add(mappings, (const struct perf_event_header *)record, bytes, 1);
 	map(7, 0x1000, 0x1000, 0, "/empty", NULL, 1);

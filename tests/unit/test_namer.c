@@ -77,8 +77,7 @@ static char *said(void)
 	const struct perf_event_header *record;
 	GString *text = g_string_new(NULL);
 	struct record_task task;
-	uint32_t pid, tid;
-	const char *comm;
+	struct record_comm comm;
 	size_t bytes;
 
 	while ((record = ring_reader_next(reader, &bytes)) != NULL) {
@@ -87,10 +86,10 @@ static char *said(void)
 		ck_assert(record_id_decode(record, bytes, VPROF_SAMPLE_TYPE, &id));
 		if (record_task_decode(record, bytes, &task)) {
 			ck_assert_uint_eq(task.time_ns, id.time_ns);
-			g_string_append_printf(text, "%s %u<%u ", record->type == PERF_RECORD_FORK ? "fork" : "exit",
+			g_string_append_printf(text, "%s %u<%u ", task.type == PERF_RECORD_FORK ? "fork" : "exit",
 			                       task.tid, task.parent_tid);
-		} else if (record_comm_decode(record, bytes, &pid, &tid, &comm)) {
-			g_string_append_printf(text, "comm %u %s ", tid, comm);
+		} else if (record_comm_decode(record, bytes, &comm)) {
+			g_string_append_printf(text, "comm %u %s ", comm.tid, comm.comm);
 		}
 	}
 	ring_reader_release(reader);

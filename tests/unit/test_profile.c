@@ -229,7 +229,7 @@ static void cgroup_add(struct cgroups *cgroups, uint64_t id, uint64_t time_ns, c
 {
 	const struct record_id record_id = {.time_ns = time_ns};
 	uint64_t record[16];
-	size_t bytes = record_cgroup_encode(id, path, &record_id, record, sizeof(record));
+	size_t bytes = record_cgroup_encode(&(struct record_cgroup){id, path}, &record_id, record, sizeof(record));
 
 	ck_assert_uint_ne(bytes, 0);
 	cgroups_add(cgroups, (const struct perf_event_header *)record, bytes, time_ns);

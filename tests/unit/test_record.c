@@ -96,10 +96,10 @@ START_TEST(a_cgroup_comes_back)
 {
 	static const uint64_t values[] = {1, 2, UINT64_MAX};
 	const uint64_t type = VPROF_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_CGROUP;
-	uint64_t buffer[64], id;
+	uint64_t buffer[64];
 	struct perf_event_header *record = (struct perf_event_header *)buffer;
 	struct record_sample sample = some_sample(), out;
-	const char *path;
+	struct record_cgroup cgroup;
 
 	sample.has_cgroup = true;
 	sample.cgroup = UINT64_C(0x100000abc);
@@ -120,13 +120,13 @@ START_TEST(a_cgroup_comes_back)
 	ck_assert_uint_eq(out.cgroup, sample.cgroup);
 	ck_assert_mem_eq(out.raw, values, sizeof(values));
 
-	bytes = record_cgroup_encode(7, "/a/b", &some_id, buffer, sizeof(buffer));
+	bytes = record_cgroup_encode(&(struct record_cgroup){7, "/a/b"}, &some_id, buffer, sizeof(buffer));
 	ck_assert_uint_eq(bytes, 8 + 8 + 8 + 32);
-	ck_assert(record_cgroup_decode(record, bytes, &id, &path));
-	ck_assert_uint_eq(id, 7);
-	ck_assert_str_eq(path, "/a/b");
+	ck_assert(record_cgroup_decode(record, bytes, &cgroup));
+	ck_assert_uint_eq(cgroup.cgroup, 7);
+	ck_assert_str_eq(cgroup.path, "/a/b");
 	record->type = PERF_RECORD_COMM;
-	ck_assert(!record_cgroup_decode(record, bytes, &id, &path));
+	ck_assert(!record_cgroup_decode(record, bytes, &cgroup));
 }
 END_TEST
 
@@ -137,11 +137,12 @@ START_TEST(encoders_need_room)
 
 	for (size_t room = 0; room < 56 + 8 + 4 * 8; room++)
 		ck_assert_uint_eq(record_sample_encode(&sample, true, buffer, room), 0);
-	ck_assert_uint_eq(record_lost_encode(1, &some_id, buffer, 55), 0);
-	ck_assert_uint_eq(record_switch_encode(true, 1, 1, &some_id, buffer, 47), 0);
-	ck_assert_uint_eq(record_comm_encode("sh", false, &some_id, buffer, 55), 0);
-	ck_assert_uint_eq(record_cgroup_encode(1, "/", &some_id, buffer, 55), 0);
-	ck_assert_uint_eq(record_mmap_encode(0, 1, 2, 3, 4, "x", &some_id, buffer, 79), 0);
+	ck_assert_uint_eq(record_lost_encode(&(struct record_lost){42, 1}, &some_id, buffer, 55), 0);
+	ck_assert_uint_eq(record_switch_encode(&(struct record_switch){true, 1, 1}, &some_id, buffer, 47), 0);
+	ck_assert_uint_eq(record_comm_encode(&(struct record_comm){.comm = "sh"}, &some_id, buffer, 55), 0);
+	ck_assert_uint_eq(record_cgroup_encode(&(struct record_cgroup){1, "/"}, &some_id, buffer, 55), 0);
+	ck_assert_uint_eq(record_task_encode(&(struct record_task){.type = PERF_RECORD_FORK}, &some_id, buffer, 63), 0);
+	ck_assert_uint_eq(record_mmap_encode(&(struct record_mmap){.file_name = "x"}, &some_id, buffer, 79), 0);
 }
 END_TEST
 
@@ -158,7 +159,7 @@ START_TEST(record_is_never_longer_than_its_size_field_can_say)
 	sample.n_chain++;
 	ck_assert_uint_eq(record_sample_encode(&sample, true, buffer, sizeof(buffer)), 0);
 	memset(text, 'x', sizeof(text) - 1);
-	ck_assert_uint_eq(record_comm_encode(text, false, &some_id, buffer, sizeof(buffer)), 0);
+	ck_assert_uint_eq(record_comm_encode(&(struct record_comm){.comm = text}, &some_id, buffer, sizeof(buffer)), 0);
 }
 END_TEST
 
@@ -167,15 +168,17 @@ START_TEST(other_records_come_back)
 	static const uint8_t build_id[20] = {1, 2, 3, [19] = 0xff};
 	uint64_t buffer[64];
 	const struct perf_event_header *record = (const struct perf_event_header *)buffer;
-	uint64_t id, lost;
-	uint32_t pid, tid;
-	const char *text;
+	struct record_lost lost;
+	struct record_comm comm;
+	struct record_event_name event;
 	struct record_mmap mmap;
 	struct record_switch change;
 	struct record_id out;
 
 	for (int leaves = 0; leaves < 2; leaves++) {
-		size_t n = record_switch_encode(leaves, 12, 13, &some_id, buffer, sizeof(buffer));
+		const struct record_switch switched = {.out = leaves, .other_pid = 12, .other_tid = 13};
+		size_t n = record_switch_encode(&switched, &some_id, buffer, sizeof(buffer));
+
 		ck_assert_uint_eq(n, 48);
 		ck_assert_uint_eq(record->type, PERF_RECORD_SWITCH_CPU_WIDE);
 		ck_assert(record_switch_decode(record, n, &change));
@@ -186,10 +189,10 @@ START_TEST(other_records_come_back)
 		ck_assert_uint_eq(out.pid, 7);
 		ck_assert(!record_switch_decode(record, 12, &change)); /* cut off */
 	}
-	size_t bytes = record_lost_encode(17, &some_id, buffer, sizeof(buffer));
-	ck_assert(record_lost_decode(record, bytes, &id, &lost));
-	ck_assert_uint_eq(id, 42);
-	ck_assert_uint_eq(lost, 17);
+	size_t bytes = record_lost_encode(&(struct record_lost){42, 17}, &some_id, buffer, sizeof(buffer));
+	ck_assert(record_lost_decode(record, bytes, &lost));
+	ck_assert_uint_eq(lost.id, 42);
+	ck_assert_uint_eq(lost.lost, 17);
 	ck_assert(record_id_decode(record, bytes, VPROF_SAMPLE_TYPE, &out));
 	ck_assert_uint_eq(out.pid, 7);
 	ck_assert_uint_eq(out.tid, 8);
@@ -197,39 +200,57 @@ START_TEST(other_records_come_back)
 	ck_assert_uint_eq(out.cpu, 3);
 	ck_assert_uint_eq(out.id, 42);
 
-	bytes = record_comm_encode("swapper", true, &some_id, buffer, sizeof(buffer));
+	bytes = record_comm_encode(&(struct record_comm){7, 8, true, "swapper"}, &some_id, buffer, sizeof(buffer));
 	ck_assert_uint_eq(bytes % 8, 0);
 	ck_assert_uint_eq(record->misc, PERF_RECORD_MISC_COMM_EXEC);
-	ck_assert(record_comm_decode(record, bytes, &pid, &tid, &text));
-	ck_assert_uint_eq(pid, 7);
-	ck_assert_uint_eq(tid, 8);
-	ck_assert_str_eq(text, "swapper");
-	ck_assert(!record_lost_decode(record, bytes, &id, &lost));
+	ck_assert(record_comm_decode(record, bytes, &comm));
+	ck_assert_uint_eq(comm.pid, 7);
+	ck_assert_uint_eq(comm.tid, 8);
+	ck_assert(comm.exec);
+	ck_assert_str_eq(comm.comm, "swapper");
+	ck_assert(!record_lost_decode(record, bytes, &lost));
 
-	bytes = record_mmap_encode(PERF_RECORD_MISC_KERNEL, UINT32_MAX, 0x1000, 0x2000, 0x3000,
-	                           "[kernel.kallsyms]_text", &some_id, buffer, sizeof(buffer));
+	struct record_mmap mapping = {
+		.mode = PERF_RECORD_MISC_KERNEL,
+		.pid = UINT32_MAX,
+		.tid = 8,
+		.start = 0x1000,
+		.bytes = 0x2000,
+		.page_offset = 0x3000,
+		.file_name = "[kernel.kallsyms]_text",
+	};
+
+	bytes = record_mmap_encode(&mapping, &some_id, buffer, sizeof(buffer));
+	ck_assert_uint_eq(record->type, PERF_RECORD_MMAP);
 	ck_assert(record_mmap_decode(record, bytes, &mmap));
+	ck_assert_uint_eq(mmap.mode, PERF_RECORD_MISC_KERNEL);
 	ck_assert_uint_eq(mmap.pid, UINT32_MAX);
+	ck_assert_uint_eq(mmap.tid, 8);
 	ck_assert_uint_eq(mmap.start, 0x1000);
 	ck_assert_uint_eq(mmap.bytes, 0x2000);
 	ck_assert_uint_eq(mmap.page_offset, 0x3000);
 	ck_assert_ptr_null(mmap.build_id);
 	ck_assert_str_eq(mmap.file_name, "[kernel.kallsyms]_text");
 
-	bytes = record_mmap2_encode(PERF_RECORD_MISC_KERNEL, 1, 0x1000, 0x2000, 0, build_id, sizeof(build_id),
-	                            "vmlinux", &some_id, buffer, sizeof(buffer));
+	mapping.build_id = build_id;
+	mapping.build_id_bytes = sizeof(build_id);
+	mapping.file_name = "vmlinux";
+	bytes = record_mmap_encode(&mapping, &some_id, buffer, sizeof(buffer));
 	ck_assert_uint_eq(record->type, PERF_RECORD_MMAP2);
 	ck_assert(record_mmap_decode(record, bytes, &mmap));
 	ck_assert_uint_eq(mmap.build_id_bytes, sizeof(build_id));
 	ck_assert_mem_eq(mmap.build_id, build_id, sizeof(build_id));
+	ck_assert_uint_eq(mmap.mode, PERF_RECORD_MISC_KERNEL);
 	ck_assert_str_eq(mmap.file_name, "vmlinux");
-	ck_assert_uint_eq(record_mmap2_encode(0, 1, 2, 3, 4, build_id, 21, "x", &some_id, buffer, sizeof(buffer)), 0);
-	ck_assert_uint_eq(record_mmap2_encode(0, 1, 2, 3, 4, build_id, 0, "x", &some_id, buffer, sizeof(buffer)), 0);
+	mapping.build_id_bytes = sizeof(build_id) + 1;
+	ck_assert_uint_eq(record_mmap_encode(&mapping, &some_id, buffer, sizeof(buffer)), 0);
+	mapping.build_id_bytes = 0;
+	ck_assert_uint_eq(record_mmap_encode(&mapping, &some_id, buffer, sizeof(buffer)), 0);
 
-	bytes = record_event_name_encode(5, "cycles:u", buffer, sizeof(buffer));
-	ck_assert(record_event_name_decode(record, bytes, &id, &text));
-	ck_assert_uint_eq(id, 5);
-	ck_assert_str_eq(text, "cycles:u");
+	bytes = record_event_name_encode(&(struct record_event_name){5, "cycles:u"}, buffer, sizeof(buffer));
+	ck_assert(record_event_name_decode(record, bytes, &event));
+	ck_assert_uint_eq(event.event_id, 5);
+	ck_assert_str_eq(event.name, "cycles:u");
 	ck_assert(!record_id_decode(record, bytes, VPROF_SAMPLE_TYPE, &out));
 }
 END_TEST
@@ -374,13 +395,12 @@ START_TEST(texts_without_an_end_are_refused)
 {
 	uint64_t buffer[64];
 	struct perf_event_header *record = (struct perf_event_header *)buffer;
-	uint32_t pid, tid;
-	const char *text;
+	struct record_comm comm;
 	struct record_mmap mmap;
 
 	memset(buffer, 'x', sizeof(buffer));
 	*record = (struct perf_event_header){.type = PERF_RECORD_COMM, .size = 64};
-	ck_assert(!record_comm_decode(record, 64, &pid, &tid, &text));
+	ck_assert(!record_comm_decode(record, 64, &comm));
 	record->type = PERF_RECORD_MMAP;
 	ck_assert(!record_mmap_decode(record, 64, &mmap));
 	record->type = PERF_RECORD_MMAP2;

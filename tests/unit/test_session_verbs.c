@@ -131,11 +131,11 @@ START_TEST(a_flush_puts_down_what_was_lost)
 	ck_assert(session_flush(session, NULL));
 	size_t bytes;
 	const struct perf_event_header *record = ring_reader_next(reader, &bytes);
-	uint64_t id, told;
+	struct record_lost told;
 
 	ck_assert_ptr_nonnull(record);
-	ck_assert(record_lost_decode(record, bytes, &id, &told));
-	ck_assert_uint_eq(told, lost);
+	ck_assert(record_lost_decode(record, bytes, &told));
+	ck_assert_uint_eq(told.lost, lost);
 	ring_reader_free(reader);
 }
 END_TEST

@@ -93,9 +93,10 @@ static void write_record(struct output *output, const uint64_t *bytes)
 static void write_comm(struct output *output, uint32_t pid, const char *comm)
 {
 	const struct record_id id = {.pid = pid, .tid = pid, .time_ns = START_NS, .id = ids[0]};
+	const struct record_comm said = {.pid = pid, .tid = pid, .comm = comm};
 	uint64_t bytes[16];
 
-	record_comm_encode(comm, false, &id, bytes, sizeof(bytes));
+	record_comm_encode(&said, &id, bytes, sizeof(bytes));
 	write_record(output, bytes);
 }
 

@@ -55,7 +55,7 @@ static void source_drain(struct vcpu_rings *rings, struct source *source)
 {
 	const struct perf_event_header *record;
 	struct record_sample sample;
-	uint64_t id, lost;
+	struct record_lost lost;
 	size_t bytes;
 
 	while ((record = ring_reader_next(source->ring, &bytes))) {
@@ -64,9 +64,9 @@ static void source_drain(struct vcpu_rings *rings, struct source *source)
 			source->totals.overflows++;
 			source->totals.expected++;
 			rings->config.sample(rings->config.data, source->vcpu, source->event, &sample);
-		} else if (record_lost_decode(record, bytes, &id, &lost)) {
-			source->totals.throttled += lost;
-			source->totals.expected += lost;
+		} else if (record_lost_decode(record, bytes, &lost)) {
+			source->totals.throttled += lost.lost;
+			source->totals.expected += lost.lost;
 		}
 	}
 	ring_reader_release(source->ring);

@@ -111,13 +111,13 @@ static size_t event_bytes(const struct record_sample *sample)
 
 static void learn_comm(struct probe_client *client, const struct perf_event_header *record, size_t bytes)
 {
-	uint32_t pid, tid;
-	const char *comm;
-	if (!record_comm_decode(record, bytes, &pid, &tid, &comm))
+	struct record_comm comm;
+
+	if (!record_comm_decode(record, bytes, &comm))
 		return;
 	if (g_hash_table_size(client->comms) >= COMMS_MAX)
 		g_hash_table_remove_all(client->comms);
-	g_hash_table_replace(client->comms, GUINT_TO_POINTER(tid), g_strdup(comm));
+	g_hash_table_replace(client->comms, GUINT_TO_POINTER(comm.tid), g_strdup(comm.comm));
 }
 
 static struct ring_reader *open_reader(struct probe_client *client, unsigned vcpu, GError **error)

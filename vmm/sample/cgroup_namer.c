@@ -44,7 +44,7 @@ static bool path_write(struct cgroup_namer *namer, struct page_walk *walk, struc
 
 	if (path == NULL)
 		return --seen->tries == 0;
-	bytes = record_cgroup_encode(seen->cgroup.id, path, id, record, sizeof(record));
+	bytes = record_cgroup_encode(&(struct record_cgroup){seen->cgroup.id, path}, id, record, sizeof(record));
 	if (ring_write(namer->ring, record, bytes, id))
 		return true;
 	namer->dropped++;

@@ -39,8 +39,11 @@ static size_t build_id_read(struct look *look, const struct vma *vma, uint8_t bu
 	return n;
 }
 
-static bool look_write(struct look *look, const void *record, size_t bytes)
+static bool look_write(struct look *look, const struct record_mmap *mapping)
 {
+	uint64_t record[RECORD_BYTES / sizeof(uint64_t)];
+	size_t bytes = record_mmap_encode(mapping, look->id, record, sizeof(record));
+
 	if (ring_write(look->mapper->ring, record, bytes, look->id))
 		return true;
 	look->mapper->dropped++;
@@ -51,15 +54,19 @@ static bool look_write(struct look *look, const void *record, size_t bytes)
 /* What went: the parts of `before` between the last executable mapping and `end`. */
 static bool gap_write(struct look *look, uint64_t end)
 {
-	uint64_t record[RECORD_BYTES / sizeof(uint64_t)];
-
 	for (unsigned i = 0; i < look->before->n; i++) {
 		uint64_t from = MAX(look->before->ranges[i].start, look->gap);
 		uint64_t to = MIN(look->before->ranges[i].end, end);
+		const struct record_mmap gone = {
+			.mode = PERF_RECORD_MISC_USER,
+			.pid = look->id->pid,
+			.tid = look->id->tid,
+			.start = from,
+			.bytes = to - from,
+			.file_name = VPROF_UNMAPPED,
+		};
 
-		if (from < to && !look_write(look, record,
-		                             record_mmap_encode(PERF_RECORD_MISC_USER, look->id->pid, from, to - from,
-		                                                0, VPROF_UNMAPPED, look->id, record, sizeof(record))))
+		if (from < to && !look_write(look, &gone))
 			return false;
 	}
 	look->gap = end;
@@ -79,18 +86,20 @@ static bool code_add(struct look *look, const struct vma *vma)
 static bool mapping_write(struct look *look, const struct vma *vma, const char *name)
 {
 	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
-	uint64_t record[RECORD_BYTES / sizeof(uint64_t)];
-	size_t n = build_id_read(look, vma, build_id), bytes;
+	size_t n = build_id_read(look, vma, build_id);
+	const struct record_mmap mapping = {
+		.mode = PERF_RECORD_MISC_USER,
+		.pid = look->id->pid,
+		.tid = look->id->tid,
+		.start = vma->start,
+		.bytes = vma->end - vma->start,
+		.page_offset = vma->file_offset,
+		.build_id = n != 0 ? build_id : NULL,
+		.build_id_bytes = n,
+		.file_name = name,
+	};
 
-	if (n == 0 && look->again)
-		return true;
-	if (n != 0)
-		bytes = record_mmap2_encode(PERF_RECORD_MISC_USER, look->id->pid, vma->start, vma->end - vma->start,
-		                            vma->file_offset, build_id, n, name, look->id, record, sizeof(record));
-	else
-		bytes = record_mmap_encode(PERF_RECORD_MISC_USER, look->id->pid, vma->start, vma->end - vma->start,
-		                           vma->file_offset, name, look->id, record, sizeof(record));
-	return look_write(look, record, bytes);
+	return (n == 0 && look->again) || look_write(look, &mapping);
 }
 
 static bool mapping_look(const struct vma *vma, void *data)

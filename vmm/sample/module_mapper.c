@@ -36,19 +36,22 @@ static uint64_t range_hash(const struct module *module, const struct module_rang
 static bool range_write(struct module_mapper *mapper, const struct module *module, const struct module_range *range,
                         const struct record_id *id)
 {
-	uint64_t record[RECORD_BYTES / sizeof(uint64_t)], offset = module_file_offset(module, range->part);
 	char name[FILE_NAME_BYTES_MAX];
-	size_t bytes;
+	const struct record_mmap mapping = {
+		.mode = PERF_RECORD_MISC_KERNEL,
+		.pid = UINT32_MAX,
+		.tid = id->tid,
+		.start = range->start,
+		.bytes = range->bytes,
+		.page_offset = module_file_offset(module, range->part),
+		.build_id = module->has_build_id ? module->build_id : NULL,
+		.build_id_bytes = sizeof(module->build_id),
+		.file_name = name,
+	};
+	uint64_t record[RECORD_BYTES / sizeof(uint64_t)];
 
 	snprintf(name, sizeof(name), "[%s]", module->name);
-	if (module->has_build_id)
-		bytes = record_mmap2_encode(PERF_RECORD_MISC_KERNEL, UINT32_MAX, range->start, range->bytes, offset,
-		                            module->build_id, sizeof(module->build_id), name, id, record,
-		                            sizeof(record));
-	else
-		bytes = record_mmap_encode(PERF_RECORD_MISC_KERNEL, UINT32_MAX, range->start, range->bytes, offset,
-		                           name, id, record, sizeof(record));
-	return ring_write(mapper->ring, record, bytes, id);
+	return ring_write(mapper->ring, record, record_mmap_encode(&mapping, id, record, sizeof(record)), id);
 }
 
 static void range_say(struct module_mapper *mapper, const struct module_range *range, const struct record_id *id)

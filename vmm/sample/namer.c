@@ -43,8 +43,10 @@ static bool task_write(struct namer *namer, uint32_t type, struct page_walk *wal
 
 	if (type == PERF_RECORD_FORK)
 		task_parent_read(&namer->kernel->tasks, walk, task, &parent);
-	return namer_write(namer, record, record_task_encode(type, parent.pid, parent.tid, &id, record, sizeof(record)),
-	                   &id);
+
+	const struct record_task said = {type, task->pid, parent.pid, task->tid, parent.tid, id.time_ns};
+
+	return namer_write(namer, record, record_task_encode(&said, &id, record, sizeof(record)), &id);
 }
 
 /* Whether this vCPU is the one that said it. */
@@ -67,9 +69,10 @@ static void task_name(struct namer *namer, struct page_walk *walk, const struct 
 	if (known != NULL && known->task.pid == task->pid && memcmp(known->task.comm, task->comm, TASK_COMM_BYTES) == 0)
 		return;
 	bool announced = known == NULL && task_announce(namer, walk, task, id);
+	const struct record_comm named = {.pid = id->pid, .tid = id->tid, .comm = task->comm};
 
 	/* Without the name in the ring, the next sample tries again. */
-	if (namer_write(namer, record, record_comm_encode(task->comm, false, id, record, sizeof(record)), id))
+	if (namer_write(namer, record, record_comm_encode(&named, id, record, sizeof(record)), id))
 		task_cache_put(&namer->tasks, task)->announced |= announced;
 	else if (announced)
 		task_unclaim(namer->claims, task);

@@ -217,7 +217,9 @@ static void ring_publish(struct ring *ring, uint64_t head, uint64_t unread, uint
 
 static size_t lost_record(const struct ring *ring, const struct record_id *id, uint8_t *to, size_t room)
 {
-	return ring->lost != 0 ? record_lost_encode(ring->lost, id, to, room) : 0;
+	const struct record_lost lost = {id->id, ring->lost};
+
+	return ring->lost != 0 ? record_lost_encode(&lost, id, to, room) : 0;
 }
 
 bool ring_write(struct ring *ring, const void *record, size_t bytes, const struct record_id *lost_id)

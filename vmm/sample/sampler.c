@@ -437,9 +437,13 @@ void sampler_flush(struct sampler *sampler)
 
 static void switch_write(struct sampler *sampler, bool out, const struct task *other, const struct record_id *id)
 {
-	const uint32_t pid = other ? other->pid : VPROF_PID_UNKNOWN, tid = other ? other->tid : VPROF_PID_UNKNOWN;
+	const struct record_switch change = {
+		.out = out,
+		.other_pid = other ? other->pid : VPROF_PID_UNKNOWN,
+		.other_tid = other ? other->tid : VPROF_PID_UNKNOWN,
+	};
 	uint64_t record[SWITCH_BYTES_MAX / sizeof(uint64_t)];
-	size_t bytes = record_switch_encode(out, pid, tid, id, record, sizeof(record));
+	size_t bytes = record_switch_encode(&change, id, record, sizeof(record));
 
 	if (ring_write(sampler->ring, record, bytes, id))
 		figure_add(&sampler->statistics.switches, 1);

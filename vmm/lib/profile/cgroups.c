@@ -27,11 +27,10 @@ void cgroups_free(struct cgroups *cgroups)
 
 void cgroups_add(struct cgroups *cgroups, const struct perf_event_header *record, size_t bytes, uint64_t time_ns)
 {
-	uint64_t id;
-	const char *path;
+	struct record_cgroup cgroup;
 
-	if (record_cgroup_decode(record, bytes, &id, &path))
-		timed_names_add(cgroups->paths, id, time_ns, path);
+	if (record_cgroup_decode(record, bytes, &cgroup))
+		timed_names_add(cgroups->paths, cgroup.cgroup, time_ns, cgroup.path);
 }
 
 const char *cgroups_find(struct cgroups *cgroups, const struct record_sample *sample)

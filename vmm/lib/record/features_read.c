@@ -2,42 +2,19 @@
 /* Feature sections, decoded (Linux, tools/perf/util/header.c, the process_* functions). */
 #include <string.h>
 
+#include "lib/record/cursor.h"
 #include "lib/record/hex.h"
 #include "lib/record/reader_priv.h"
-
-struct cursor {
-	const uint8_t *at;
-	size_t left;
-};
-
-static bool take(struct cursor *cursor, void *to, size_t n)
-{
-	if (cursor->left < n)
-		return false;
-	memcpy(to, cursor->at, n);
-	cursor->at += n;
-	cursor->left -= n;
-	return true;
-}
-
-static bool skip(struct cursor *cursor, uint64_t n)
-{
-	if (cursor->left < n)
-		return false;
-	cursor->at += n;
-	cursor->left -= n;
-	return true;
-}
 
 /* Up to the first NUL, as valid UTF-8; NULL when there is none. Free with g_free. */
 static char *take_string(struct cursor *cursor)
 {
 	uint32_t n;
 
-	if (!take(cursor, &n, sizeof(n)) || n > cursor->left)
+	if (!cursor_take(cursor, &n, sizeof(n)) || n > cursor->left)
 		return NULL;
 	const char *text = (const char *)cursor->at;
-	skip(cursor, n);
+	cursor_skip(cursor, n);
 	return g_utf8_make_valid(text, (gssize)strnlen(text, n));
 }
 
@@ -67,7 +44,7 @@ static bool cmdline_decode(struct recording_info *info, struct cursor cursor)
 	g_autoptr(GStrvBuilder) words = g_strv_builder_new();
 	uint32_t n;
 
-	if (!take(&cursor, &n, sizeof(n)))
+	if (!cursor_take(&cursor, &n, sizeof(n)))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		g_autofree char *word = take_string(&cursor);
@@ -84,13 +61,13 @@ static bool event_name_take(struct cursor *cursor, uint32_t attr_bytes, GPtrArra
 {
 	uint32_t n_ids;
 
-	if (!skip(cursor, attr_bytes) || !take(cursor, &n_ids, sizeof(n_ids)))
+	if (!cursor_skip(cursor, attr_bytes) || !cursor_take(cursor, &n_ids, sizeof(n_ids)))
 		return false;
 	char *name = take_string(cursor);
 	if (!name)
 		return false;
 	g_ptr_array_add(names, name);
-	return skip(cursor, n_ids * UINT64_C(8));
+	return cursor_skip(cursor, n_ids * UINT64_C(8));
 }
 
 static bool events_decode(struct recording_info *info, struct cursor cursor)
@@ -98,7 +75,7 @@ static bool events_decode(struct recording_info *info, struct cursor cursor)
 	g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
 	uint32_t n, attr_bytes;
 
-	if (!take(&cursor, &n, sizeof(n)) || !take(&cursor, &attr_bytes, sizeof(attr_bytes)))
+	if (!cursor_take(&cursor, &n, sizeof(n)) || !cursor_take(&cursor, &attr_bytes, sizeof(attr_bytes)))
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 		if (!event_name_take(&cursor, attr_bytes, names))
@@ -121,14 +98,15 @@ static bool build_id_decode(struct recording_info *info, struct cursor cursor)
 	struct build_id_wire entry;
 
 	while (cursor.left) {
-		if (!take(&cursor, &entry, sizeof(entry)) || entry.header.size < sizeof(entry))
+		if (!cursor_take(&cursor, &entry, sizeof(entry)) || entry.header.size < sizeof(entry))
 			return false;
 		const size_t name_bytes = entry.header.size - sizeof(entry);
 		const char *name = (const char *)cursor.at;
 		const size_t id_bytes =
 			entry.header.misc & BUILD_ID_MISC_SIZE ? entry.build_id_bytes : sizeof(entry.build_id);
 
-		if (!skip(&cursor, name_bytes) || !memchr(name, '\0', name_bytes) || id_bytes > sizeof(entry.build_id))
+		if (!cursor_skip(&cursor, name_bytes) || !memchr(name, '\0', name_bytes) ||
+		    id_bytes > sizeof(entry.build_id))
 			return false;
 		if ((entry.header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL && id_bytes &&
 		    dso_is_kernel(name)) {
@@ -151,7 +129,7 @@ static bool symbol_take(struct cursor *cursor, const char *text, uint64_t text_b
 {
 	struct symbol_wire entry;
 
-	if (!take(cursor, &entry, sizeof(entry)) || entry.size > UINT64_MAX - entry.address ||
+	if (!cursor_take(cursor, &entry, sizeof(entry)) || entry.size > UINT64_MAX - entry.address ||
 	    entry.name >= text_bytes || entry.module >= text_bytes)
 		return false;
 	*symbol = (struct recording_symbol){entry.address, entry.size, text + entry.name, text + entry.module};
@@ -186,7 +164,7 @@ static bool symbol_table_take(struct cursor cursor, symbol_order *compare, struc
 {
 	struct symbols_wire header;
 
-	if (!take(&cursor, &header, sizeof(header)) || header.version != VPROF_SYMBOLS_VERSION ||
+	if (!cursor_take(&cursor, &header, sizeof(header)) || header.version != VPROF_SYMBOLS_VERSION ||
 	    header.count > cursor.left / sizeof(struct symbol_wire))
 		return false;
 	const uint8_t *text_at = cursor.at + header.count * sizeof(struct symbol_wire);

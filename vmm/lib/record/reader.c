@@ -265,13 +265,13 @@ static bool prologue_take(const struct perf_event_header *record, size_t bytes, 
 {
 	struct recording *recording = data;
 	struct record_mmap mapping;
-	const char *name;
-	uint64_t id;
+	struct record_event_name named;
 
-	if (record_event_name_decode(record, bytes, &id, &name)) {
-		int event = event_of_id(recording, id);
+	if (record_event_name_decode(record, bytes, &named)) {
+		int event = event_of_id(recording, named.event_id);
+
 		if (event >= 0 && !recording->events[event].name)
-			recording->events[event].name = g_utf8_make_valid(name, -1);
+			recording->events[event].name = g_utf8_make_valid(named.name, -1);
 	} else if (!recording->info.kernel_build_id && record_mmap_decode(record, bytes, &mapping) &&
 	           mapping.build_id && dso_is_kernel(mapping.file_name)) {
 		recording->info.kernel_build_id = hex_encode(mapping.build_id, mapping.build_id_bytes);

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lib/record/cursor.h"
+
 _Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "records are written in this machine's byte order");
 
 /* Encoding. */
@@ -157,119 +159,86 @@ static size_t record_assemble(uint32_t type, uint16_t misc, const void *body, si
 	return bytes;
 }
 
-size_t record_lost_encode(uint64_t lost, const struct record_id *id, void *to, size_t room)
+size_t record_lost_encode(const struct record_lost *lost, const struct record_id *id, void *to, size_t room)
 {
-	const struct lost_wire body = {.id = id->id, .lost = lost};
+	const struct lost_wire body = {lost->id, lost->lost};
 
 	return record_assemble(PERF_RECORD_LOST, 0, &body, sizeof(body), NULL, id, to, room);
 }
 
-size_t record_comm_encode(const char *comm, bool exec, const struct record_id *id, void *to, size_t room)
+size_t record_comm_encode(const struct record_comm *comm, const struct record_id *id, void *to, size_t room)
 {
-	const struct comm_wire body = {.pid = id->pid, .tid = id->tid};
+	const struct comm_wire body = {comm->pid, comm->tid};
 
-	return record_assemble(PERF_RECORD_COMM, exec ? PERF_RECORD_MISC_COMM_EXEC : 0, &body, sizeof(body), comm, id,
-	                       to, room);
+	return record_assemble(PERF_RECORD_COMM, comm->exec ? PERF_RECORD_MISC_COMM_EXEC : 0, &body, sizeof(body),
+	                       comm->comm, id, to, room);
 }
 
-size_t record_task_encode(uint32_t type, uint32_t parent_pid, uint32_t parent_tid, const struct record_id *id, void *to,
-                          size_t room)
+size_t record_task_encode(const struct record_task *task, const struct record_id *id, void *to, size_t room)
 {
-	const struct task_wire body = {id->pid, parent_pid, id->tid, parent_tid, id->time_ns};
+	const struct task_wire body = {task->pid, task->parent_pid, task->tid, task->parent_tid, task->time_ns};
 
-	return record_assemble(type, 0, &body, sizeof(body), NULL, id, to, room);
+	return record_assemble(task->type, 0, &body, sizeof(body), NULL, id, to, room);
 }
 
-size_t record_switch_encode(bool out, uint32_t other_pid, uint32_t other_tid, const struct record_id *id, void *to,
-                            size_t room)
+size_t record_switch_encode(const struct record_switch *change, const struct record_id *id, void *to, size_t room)
 {
-	const struct switch_wire body = {other_pid, other_tid};
+	const struct switch_wire body = {change->other_pid, change->other_tid};
 
-	return record_assemble(PERF_RECORD_SWITCH_CPU_WIDE, out ? PERF_RECORD_MISC_SWITCH_OUT : 0, &body, sizeof(body),
-	                       NULL, id, to, room);
+	return record_assemble(PERF_RECORD_SWITCH_CPU_WIDE, change->out ? PERF_RECORD_MISC_SWITCH_OUT : 0, &body,
+	                       sizeof(body), NULL, id, to, room);
 }
 
-size_t record_mmap_encode(uint16_t misc, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t page_offset,
-                          const char *file_name, const struct record_id *id, void *to, size_t room)
+size_t record_mmap_encode(const struct record_mmap *mmap, const struct record_id *id, void *to, size_t room)
 {
-	const struct mmap_wire body = {pid, id->tid, start, bytes, page_offset};
-
-	return record_assemble(PERF_RECORD_MMAP, misc, &body, sizeof(body), file_name, id, to, room);
-}
-
-size_t record_mmap2_encode(uint16_t misc, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t page_offset,
-                           const uint8_t *build_id, size_t build_id_bytes, const char *file_name,
-                           const struct record_id *id, void *to, size_t room)
-{
-	/* Nobody asks for mappings without code. */
+	/* vprof records mappings of code only. */
 	struct mmap2_wire body = {
-		.mmap = {pid, id->tid, start, bytes, page_offset},
+		.mmap = {mmap->pid, mmap->tid, mmap->start, mmap->bytes, mmap->page_offset},
 		.protection = PROT_READ | PROT_EXEC,
 		.flags = MAP_PRIVATE,
 	};
 
-	if (build_id_bytes < 1 || build_id_bytes > sizeof(body.build_id))
+	if (!mmap->build_id)
+		return record_assemble(PERF_RECORD_MMAP, mmap->mode, &body.mmap, sizeof(body.mmap), mmap->file_name, id,
+		                       to, room);
+	if (mmap->build_id_bytes < 1 || mmap->build_id_bytes > sizeof(body.build_id))
 		return 0;
-	body.build_id_bytes = (uint8_t)build_id_bytes;
-	memcpy(body.build_id, build_id, build_id_bytes);
-	return record_assemble(PERF_RECORD_MMAP2, misc | PERF_RECORD_MISC_MMAP_BUILD_ID, &body, sizeof(body), file_name,
-	                       id, to, room);
+	body.build_id_bytes = (uint8_t)mmap->build_id_bytes;
+	memcpy(body.build_id, mmap->build_id, mmap->build_id_bytes);
+	return record_assemble(PERF_RECORD_MMAP2, mmap->mode | PERF_RECORD_MISC_MMAP_BUILD_ID, &body, sizeof(body),
+	                       mmap->file_name, id, to, room);
 }
 
-size_t record_cgroup_encode(uint64_t cgroup, const char *path, const struct record_id *id, void *to, size_t room)
+size_t record_cgroup_encode(const struct record_cgroup *cgroup, const struct record_id *id, void *to, size_t room)
 {
-	const struct cgroup_wire body = {.id = cgroup};
+	const struct cgroup_wire body = {.id = cgroup->cgroup};
 
-	return record_assemble(PERF_RECORD_CGROUP, 0, &body, sizeof(body), path, id, to, room);
+	return record_assemble(PERF_RECORD_CGROUP, 0, &body, sizeof(body), cgroup->path, id, to, room);
 }
 
-size_t record_event_name_encode(uint64_t event_id, const char *name, void *to, size_t room)
+size_t record_event_name_encode(const struct record_event_name *event, void *to, size_t room)
 {
-	const struct event_update_wire body = {.kind = EVENT_UPDATE_NAME, .event_id = event_id};
+	const struct event_update_wire body = {.kind = EVENT_UPDATE_NAME, .event_id = event->event_id};
 
-	return record_assemble(RECORD_EVENT_UPDATE, 0, &body, sizeof(body), name, NULL, to, room);
+	return record_assemble(RECORD_EVENT_UPDATE, 0, &body, sizeof(body), event->name, NULL, to, room);
 }
 
 /* Decoding. */
-
-struct cursor {
-	const uint8_t *at;
-	size_t left;
-};
 
 static struct cursor cursor_body(const struct perf_event_header *record, size_t bytes)
 {
 	return (struct cursor){(const uint8_t *)(record + 1), bytes - sizeof(*record)};
 }
 
-static inline bool take(struct cursor *cursor, void *to, size_t bytes)
-{
-	if (cursor->left < bytes)
-		return false;
-	memcpy(to, cursor->at, bytes);
-	cursor->at += bytes;
-	cursor->left -= bytes;
-	return true;
-}
-
-static inline bool skip(struct cursor *cursor, size_t bytes)
-{
-	if (cursor->left < bytes)
-		return false;
-	cursor->at += bytes;
-	cursor->left -= bytes;
-	return true;
-}
-
 /* A field of a sample; it is there only if its bit of sample_type is. */
 static inline bool take_u64(struct cursor *cursor, uint64_t present, uint64_t *value)
 {
-	return !present || take(cursor, value, sizeof(*value));
+	return !present || cursor_take(cursor, value, sizeof(*value));
 }
 
 static inline bool take_u32_pair(struct cursor *cursor, uint64_t present, uint32_t *first, uint32_t *second)
 {
-	return !present || (take(cursor, first, sizeof(*first)) && take(cursor, second, sizeof(*second)));
+	return !present || (cursor_take(cursor, first, sizeof(*first)) && cursor_take(cursor, second, sizeof(*second)));
 }
 
 /* A NUL-terminated text within what is left. */
@@ -296,32 +265,32 @@ static bool skip_read(struct cursor *cursor, uint64_t format)
 	uint64_t n = 1;
 
 	/* In a group the times stand behind the number of values; else behind the value, which is the same to skip. */
-	return take_u64(cursor, format & PERF_FORMAT_GROUP, &n) && skip(cursor, times_bytes) &&
-	       n <= cursor->left / value_bytes && skip(cursor, n * value_bytes);
+	return take_u64(cursor, format & PERF_FORMAT_GROUP, &n) && cursor_skip(cursor, times_bytes) &&
+	       n <= cursor->left / value_bytes && cursor_skip(cursor, n * value_bytes);
 }
 
 static bool take_chain(struct cursor *cursor, struct record_sample *sample)
 {
 	uint64_t n;
 
-	if (!take(cursor, &n, sizeof(n)) || n > cursor->left / sizeof(uint64_t))
+	if (!cursor_take(cursor, &n, sizeof(n)) || n > cursor->left / sizeof(uint64_t))
 		return false;
 	if (n) {
 		sample->chain = (const uint64_t *)(const void *)cursor->at;
 		sample->n_chain = (uint32_t)n;
 	}
-	return skip(cursor, n * sizeof(uint64_t));
+	return cursor_skip(cursor, n * sizeof(uint64_t));
 }
 
 static bool take_raw(struct cursor *cursor, struct record_sample *sample)
 {
 	uint32_t size;
 
-	if (!take(cursor, &size, sizeof(size)) || size > cursor->left)
+	if (!cursor_take(cursor, &size, sizeof(size)) || size > cursor->left)
 		return false;
 	sample->raw = cursor->at;
 	sample->raw_bytes = size;
-	return skip(cursor, size);
+	return cursor_skip(cursor, size);
 }
 
 /* PERF_SAMPLE_BRANCH_STACK (kernel/events/core.c, perf_output_sample). */
@@ -332,8 +301,8 @@ static bool skip_branches(struct cursor *cursor, uint64_t branch_type)
 		sizeof(struct perf_branch_entry) + (branch_type & BRANCH_COUNTERS ? sizeof(uint64_t) : 0);
 	uint64_t n;
 
-	return take(cursor, &n, sizeof(n)) && skip(cursor, index_bytes) && n <= cursor->left / branch_bytes &&
-	       skip(cursor, n * branch_bytes);
+	return cursor_take(cursor, &n, sizeof(n)) && cursor_skip(cursor, index_bytes) &&
+	       n <= cursor->left / branch_bytes && cursor_skip(cursor, n * branch_bytes);
 }
 
 /* An ABI, and without one no registers. */
@@ -341,8 +310,8 @@ static bool skip_registers(struct cursor *cursor, uint64_t registers)
 {
 	uint64_t abi;
 
-	return take(cursor, &abi, sizeof(abi)) &&
-	       (abi == PERF_SAMPLE_REGS_ABI_NONE || skip(cursor, fields_bytes(registers)));
+	return cursor_take(cursor, &abi, sizeof(abi)) &&
+	       (abi == PERF_SAMPLE_REGS_ABI_NONE || cursor_skip(cursor, fields_bytes(registers)));
 }
 
 /* A size, which may be 0, else so many bytes and how many of them mean something. */
@@ -350,8 +319,9 @@ static bool skip_stack(struct cursor *cursor)
 {
 	uint64_t size;
 
-	return take(cursor, &size, sizeof(size)) &&
-	       (size == 0 || (size <= cursor->left && skip(cursor, size) && skip(cursor, sizeof(uint64_t))));
+	return cursor_take(cursor, &size, sizeof(size)) &&
+	       (size == 0 ||
+	        (size <= cursor->left && cursor_skip(cursor, size) && cursor_skip(cursor, sizeof(uint64_t))));
 }
 
 /* Behind the raw data, up to the cgroup. */
@@ -367,13 +337,14 @@ static bool take_cgroup(struct cursor *cursor, const struct perf_event_attr *att
 	if ((type & PERF_SAMPLE_STACK_USER) && !skip_stack(cursor))
 		return false;
 	/* One weight, in whichever of its two forms. */
-	if (!skip(cursor, type & PERF_SAMPLE_WEIGHT_TYPE ? sizeof(uint64_t) : 0) || !skip(cursor, fields_bytes(words)))
+	if (!cursor_skip(cursor, type & PERF_SAMPLE_WEIGHT_TYPE ? sizeof(uint64_t) : 0) ||
+	    !cursor_skip(cursor, fields_bytes(words)))
 		return false;
 	if ((type & PERF_SAMPLE_REGS_INTR) && !skip_registers(cursor, attr->sample_regs_intr))
 		return false;
 	sample->has_cgroup = true;
-	return skip(cursor, fields_bytes(type & PERF_SAMPLE_PHYS_ADDR)) &&
-	       take(cursor, &sample->cgroup, sizeof(sample->cgroup));
+	return cursor_skip(cursor, fields_bytes(type & PERF_SAMPLE_PHYS_ADDR)) &&
+	       cursor_take(cursor, &sample->cgroup, sizeof(sample->cgroup));
 }
 
 bool record_sample_decode_attr(const struct perf_event_header *record, size_t bytes, const struct perf_event_attr *attr,
@@ -411,32 +382,30 @@ bool record_sample_decode_attr(const struct perf_event_header *record, size_t by
 	return true;
 }
 
-bool record_lost_decode(const struct perf_event_header *record, size_t bytes, uint64_t *id, uint64_t *lost)
+bool record_lost_decode(const struct perf_event_header *record, size_t bytes, struct record_lost *lost)
 {
 	struct lost_wire body;
 
 	if (bytes < sizeof(*record) || record->type != PERF_RECORD_LOST)
 		return false;
 	struct cursor cursor = cursor_body(record, bytes);
-	if (!take(&cursor, &body, sizeof(body)))
+	if (!cursor_take(&cursor, &body, sizeof(body)))
 		return false;
-	*id = body.id;
-	*lost = body.lost;
+	*lost = (struct record_lost){body.id, body.lost};
 	return true;
 }
 
-bool record_comm_decode(const struct perf_event_header *record, size_t bytes, uint32_t *pid, uint32_t *tid,
-                        const char **comm)
+bool record_comm_decode(const struct perf_event_header *record, size_t bytes, struct record_comm *comm)
 {
 	struct comm_wire body;
+	const char *text;
 
 	if (bytes < sizeof(*record) || record->type != PERF_RECORD_COMM)
 		return false;
 	struct cursor cursor = cursor_body(record, bytes);
-	if (!take(&cursor, &body, sizeof(body)) || !take_text(&cursor, comm))
+	if (!cursor_take(&cursor, &body, sizeof(body)) || !take_text(&cursor, &text))
 		return false;
-	*pid = body.pid;
-	*tid = body.tid;
+	*comm = (struct record_comm){body.pid, body.tid, (record->misc & PERF_RECORD_MISC_COMM_EXEC) != 0, text};
 	return true;
 }
 
@@ -447,9 +416,9 @@ bool record_task_decode(const struct perf_event_header *record, size_t bytes, st
 	if (bytes < sizeof(*record) || (record->type != PERF_RECORD_FORK && record->type != PERF_RECORD_EXIT))
 		return false;
 	struct cursor cursor = cursor_body(record, bytes);
-	if (!take(&cursor, &body, sizeof(body)))
+	if (!cursor_take(&cursor, &body, sizeof(body)))
 		return false;
-	*task = (struct record_task){body.pid, body.parent_pid, body.tid, body.parent_tid, body.time_ns};
+	*task = (struct record_task){record->type, body.pid, body.parent_pid, body.tid, body.parent_tid, body.time_ns};
 	return true;
 }
 
@@ -460,7 +429,7 @@ bool record_switch_decode(const struct perf_event_header *record, size_t bytes, 
 	if (bytes < sizeof(*record) || record->type != PERF_RECORD_SWITCH_CPU_WIDE)
 		return false;
 	struct cursor cursor = cursor_body(record, bytes);
-	if (!take(&cursor, &body, sizeof(body)))
+	if (!cursor_take(&cursor, &body, sizeof(body)))
 		return false;
 	*change = (struct record_switch){(record->misc & PERF_RECORD_MISC_SWITCH_OUT) != 0, body.pid, body.tid};
 	return true;
@@ -476,7 +445,8 @@ bool record_mmap_decode(const struct perf_event_header *record, size_t bytes, st
 	struct cursor cursor = cursor_body(record, bytes);
 	const struct cursor start = cursor;
 	const bool is_mmap2 = record->type == PERF_RECORD_MMAP2;
-	if (!take(&cursor, &body, is_mmap2 ? sizeof(body) : sizeof(body.mmap)) || !take_text(&cursor, &out.file_name))
+	if (!cursor_take(&cursor, &body, is_mmap2 ? sizeof(body) : sizeof(body.mmap)) ||
+	    !take_text(&cursor, &out.file_name))
 		return false;
 	if (is_mmap2 && (record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) && body.build_id_bytes) {
 		if (body.build_id_bytes > sizeof(body.build_id))
@@ -484,6 +454,7 @@ bool record_mmap_decode(const struct perf_event_header *record, size_t bytes, st
 		out.build_id = start.at + offsetof(struct mmap2_wire, build_id);
 		out.build_id_bytes = body.build_id_bytes;
 	}
+	out.mode = record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
 	out.pid = body.mmap.pid;
 	out.tid = body.mmap.tid;
 	out.start = body.mmap.start;
@@ -493,30 +464,31 @@ bool record_mmap_decode(const struct perf_event_header *record, size_t bytes, st
 	return true;
 }
 
-bool record_cgroup_decode(const struct perf_event_header *record, size_t bytes, uint64_t *cgroup, const char **path)
+bool record_cgroup_decode(const struct perf_event_header *record, size_t bytes, struct record_cgroup *cgroup)
 {
 	struct cgroup_wire body;
+	const char *path;
 
 	if (bytes < sizeof(*record) || record->type != PERF_RECORD_CGROUP)
 		return false;
 	struct cursor cursor = cursor_body(record, bytes);
-	if (!take(&cursor, &body, sizeof(body)) || !take_text(&cursor, path))
+	if (!cursor_take(&cursor, &body, sizeof(body)) || !take_text(&cursor, &path))
 		return false;
-	*cgroup = body.id;
+	*cgroup = (struct record_cgroup){body.id, path};
 	return true;
 }
 
-bool record_event_name_decode(const struct perf_event_header *record, size_t bytes, uint64_t *event_id,
-                              const char **name)
+bool record_event_name_decode(const struct perf_event_header *record, size_t bytes, struct record_event_name *event)
 {
 	struct event_update_wire body;
+	const char *name;
 
 	if (bytes < sizeof(*record) || record->type != RECORD_EVENT_UPDATE)
 		return false;
 	struct cursor cursor = cursor_body(record, bytes);
-	if (!take(&cursor, &body, sizeof(body)) || body.kind != EVENT_UPDATE_NAME || !take_text(&cursor, name))
+	if (!cursor_take(&cursor, &body, sizeof(body)) || body.kind != EVENT_UPDATE_NAME || !take_text(&cursor, &name))
 		return false;
-	*event_id = body.event_id;
+	*event = (struct record_event_name){body.event_id, name};
 	return true;
 }
 
@@ -553,7 +525,7 @@ bool record_time(const struct perf_event_header *record, size_t bytes, uint64_t 
 		return false;
 	if (record->type == PERF_RECORD_SAMPLE) {
 		struct cursor cursor = cursor_body(record, bytes);
-		return skip(&cursor, fields_bytes(ahead)) && take(&cursor, time_ns, sizeof(*time_ns));
+		return cursor_skip(&cursor, fields_bytes(ahead)) && cursor_take(&cursor, time_ns, sizeof(*time_ns));
 	}
 	if (!record_id_decode(record, bytes, sample_type, &id))
 		return false;

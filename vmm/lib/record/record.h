@@ -73,8 +73,10 @@ static inline bool record_sample_decode(const struct perf_event_header *record, 
 }
 
 /*
- * The other records, each with the sample_id fields of VPROF_SAMPLE_TYPE (attr.sample_id_all) behind them; bytes, or 0
- * without room.
+ * The other records. Each has a struct for what it says, which is encoded and decoded. Encoded ones end with the
+ * sample_id fields of VPROF_SAMPLE_TYPE (attr.sample_id_all); an encoder returns the record's bytes, or 0 when `room`
+ * is too small. A decoder returns false when the record is of another type or malformed; texts and build-ids that it
+ * gives point into `record`.
  */
 struct record_id {
 	uint32_t pid, tid;
@@ -82,55 +84,65 @@ struct record_id {
 	uint32_t cpu;
 	uint64_t id;
 };
-size_t record_lost_encode(uint64_t lost, const struct record_id *id, void *to, size_t room);
-/* pid and tid are those of `id`. */
-size_t record_comm_encode(const char *comm, bool exec, const struct record_id *id, void *to, size_t room);
-/* PERF_RECORD_FORK or PERF_RECORD_EXIT of the task that `id` is; its parent, and when. */
-size_t record_task_encode(uint32_t type, uint32_t parent_pid, uint32_t parent_tid, const struct record_id *id, void *to,
-                          size_t room);
-/*
- * PERF_RECORD_SWITCH_CPU_WIDE: the task that `id` is leaves the processor to the other one (`out`), or takes it over
- * from it.
- */
-size_t record_switch_encode(bool out, uint32_t other_pid, uint32_t other_tid, const struct record_id *id, void *to,
-                            size_t room);
-size_t record_mmap_encode(uint16_t misc, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t page_offset,
-                          const char *file_name, const struct record_id *id, void *to, size_t room);
-/* The same with the mapped file's build-id (PERF_RECORD_MMAP2): 1..RECORD_BUILD_ID_BYTES_MAX bytes, else 0. */
-size_t record_mmap2_encode(uint16_t misc, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t page_offset,
-                           const uint8_t *build_id, size_t build_id_bytes, const char *file_name,
-                           const struct record_id *id, void *to, size_t room);
-/* The path of the cgroup with this id, from the root of cgroups on: "/", "/a/b". */
-size_t record_cgroup_encode(uint64_t cgroup, const char *path, const struct record_id *id, void *to, size_t room);
-/* The name of the event with this id; perf's own record, without sample_id. */
-size_t record_event_name_encode(uint64_t event_id, const char *name, void *to, size_t room);
 
-/* What those records say. Texts point into `record`. False when it is another record, or malformed. */
-struct record_mmap {
-	uint32_t pid, tid;
-	uint64_t start, bytes, page_offset;
-	const uint8_t *build_id; /* NULL if none */
-	size_t build_id_bytes;
-	const char *file_name;
+struct record_lost {
+	uint64_t id;
+	uint64_t lost;
 };
-bool record_lost_decode(const struct perf_event_header *record, size_t bytes, uint64_t *id, uint64_t *lost);
-bool record_comm_decode(const struct perf_event_header *record, size_t bytes, uint32_t *pid, uint32_t *tid,
-                        const char **comm);
+size_t record_lost_encode(const struct record_lost *lost, const struct record_id *id, void *to, size_t room);
+bool record_lost_decode(const struct perf_event_header *record, size_t bytes, struct record_lost *lost);
+
+struct record_comm {
+	uint32_t pid, tid;
+	bool exec; /* PERF_RECORD_MISC_COMM_EXEC */
+	const char *comm;
+};
+size_t record_comm_encode(const struct record_comm *comm, const struct record_id *id, void *to, size_t room);
+bool record_comm_decode(const struct perf_event_header *record, size_t bytes, struct record_comm *comm);
+
 struct record_task {
+	uint32_t type; /* PERF_RECORD_FORK or PERF_RECORD_EXIT */
 	uint32_t pid, parent_pid, tid, parent_tid;
 	uint64_t time_ns;
 };
-/* Of a FORK or an EXIT. */
+size_t record_task_encode(const struct record_task *task, const struct record_id *id, void *to, size_t room);
 bool record_task_decode(const struct perf_event_header *record, size_t bytes, struct record_task *task);
+
+/* PERF_RECORD_SWITCH_CPU_WIDE: the task of the sample_id leaves the processor to the other one (`out`), or follows it.
+ */
 struct record_switch {
 	bool out;
 	uint32_t other_pid, other_tid;
 };
+size_t record_switch_encode(const struct record_switch *change, const struct record_id *id, void *to, size_t room);
 bool record_switch_decode(const struct perf_event_header *record, size_t bytes, struct record_switch *change);
+
+/* PERF_RECORD_MMAP2 with a build-id, else PERF_RECORD_MMAP. */
+struct record_mmap {
+	uint16_t mode; /* PERF_RECORD_MISC_KERNEL or _USER */
+	uint32_t pid, tid;
+	uint64_t start, bytes, page_offset;
+	const uint8_t *build_id; /* NULL: none */
+	size_t build_id_bytes;   /* with build_id: 1..RECORD_BUILD_ID_BYTES_MAX; others are not encoded */
+	const char *file_name;
+};
+size_t record_mmap_encode(const struct record_mmap *mmap, const struct record_id *id, void *to, size_t room);
 bool record_mmap_decode(const struct perf_event_header *record, size_t bytes, struct record_mmap *mmap);
-bool record_cgroup_decode(const struct perf_event_header *record, size_t bytes, uint64_t *cgroup, const char **path);
-bool record_event_name_decode(const struct perf_event_header *record, size_t bytes, uint64_t *event_id,
-                              const char **name);
+
+struct record_cgroup {
+	uint64_t cgroup;
+	const char *path; /* from the root cgroup: "/", "/a/b" */
+};
+size_t record_cgroup_encode(const struct record_cgroup *cgroup, const struct record_id *id, void *to, size_t room);
+bool record_cgroup_decode(const struct perf_event_header *record, size_t bytes, struct record_cgroup *cgroup);
+
+/* perf's own record, without sample_id. */
+struct record_event_name {
+	uint64_t event_id;
+	const char *name;
+};
+size_t record_event_name_encode(const struct record_event_name *event, void *to, size_t room);
+bool record_event_name_decode(const struct perf_event_header *record, size_t bytes, struct record_event_name *event);
 
 /* sample_id of a record that is no sample, in a recording with sample_id_all; false when it has none. */
 bool record_id_decode(const struct perf_event_header *record, size_t bytes, uint64_t sample_type, struct record_id *id);

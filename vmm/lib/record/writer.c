@@ -140,8 +140,11 @@ static bool names_append(struct recording_writer *writer, GError **error)
 
 	for (size_t i = 0; i < writer->n_events; i++) {
 		const struct recording_event *event = &writer->events[i];
-		size_t bytes =
-			event->n_ids ? record_event_name_encode(event->ids[0], event->name, buffer, sizeof(buffer)) : 0;
+
+		if (event->n_ids == 0)
+			continue;
+		const struct record_event_name named = {event->ids[0], event->name};
+		size_t bytes = record_event_name_encode(&named, buffer, sizeof(buffer));
 
 		if (bytes && !writer_append(writer, buffer, bytes, error))
 			return false;
