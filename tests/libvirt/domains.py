@@ -76,8 +76,8 @@ class Domains(libvirt.LibvirtTest):
         harness.wait_until(lambda: (self.folder / "first").exists(), "the first recording")
         (engine,) = pathlib.Path(f"/proc/{vprof.pid}/task/{vprof.pid}/children").read_text().split()
         self.refused(*self.attach("shares", "-o", self.recording),
-                     message=rf"cannot attach to shares: process {engine} \(vprof-attach\) is attached to a guest of this "
-                             r"name, and listens on \S+/shares.sock; look on with `vprof top`, or end that first")
+                     message=rf"cannot listen on \S+/shares.sock: it is in use by process {engine} \(vprof-attach\), "
+                             r"which has a guest of this name; look on with `vprof top`")
         self.assertFalse(self.recording.exists())
         self.run_program(VPROF, "top", "shares", "--interval", "1", timeout=120)
         # By another name it is another guest, which perf and BPF do not mind.

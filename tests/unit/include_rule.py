@@ -38,6 +38,7 @@ ALLOWED = {
     "pmu": LIB | {"guest", "counter"},
     "sample": LIB | {"guest", "counter"},
     "control": LIB | {"guest", "counter", "sample"},
+    "engine": LIB | {"guest", "counter", "sample", "control"},
     "kvm": LIB | {"guest", "pmu"},
     "attach": LIB | {"guest", "counter"},
     "demo": set(),
@@ -46,7 +47,7 @@ ALLOWED = {
     "host-cli": LIB | {"host-cli/cmd", "host-cli/ui"},
 }
 # The one file of a program that puts its parts together.
-ALLOWED_IN_MAIN = {"kvm": {"counter", "sample", "control"}, "attach": {"sample", "control"}}
+ALLOWED_IN_MAIN = {"kvm": {"counter", "control", "engine"}, "attach": {"control", "engine"}}
 # Static libraries are named after the last part of their folder.
 FOLDER_OF_TARGET = {folder.split("/")[-1]: folder for folder in ALLOWED if not folder.startswith("host-cli")}
 

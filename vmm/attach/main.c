@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* vprof-attach: one guest that another process runs, its session and its control socket. */
 #include <errno.h>
-#include <glib-unix.h>
 #include <locale.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,25 +12,12 @@
 #include "attach/qemu_guest.h"
 #include "attach/route.h"
 #include "control/host_json.h"
-#include "control/server.h"
-#include "lib/client/client.h"
-#include "sample/session.h"
+#include "engine/engine.h"
 
-#define FLUSH_MS 1000u
-
-struct engine {
+struct attachment {
 	struct options options;
-	GMainLoop *loop;
 	struct qemu_guest *qemu;
-	struct session *session;
-	struct control_server *server;
-	bool quit; /* nobody waits for last words */
 };
-
-static void complain(const GError *error)
-{
-	fprintf(stderr, "vprof-attach: %s\n", error->message);
-}
 
 static void print_json(json_t *value)
 {
@@ -41,69 +26,7 @@ static void print_json(json_t *value)
 	json_decref(value);
 }
 
-/* ---- what happens ---- */
-
-static void on_ended(struct guest *guest, void *data)
-{
-	struct engine *engine = data;
-
-	if (engine->options.client_fd < 0)
-		fprintf(stderr, "vprof-attach: %s\n", guest->end.message);
-	control_server_guest_ended(engine->server);
-	/* An owner reads the rings out and asks for figures first; it says `quit` or goes when it is done. */
-	if (engine->options.client_fd < 0 || engine->quit)
-		g_main_loop_quit(engine->loop);
-}
-
-static void on_changing(struct guest *guest G_GNUC_UNUSED, void *data)
-{
-	const struct engine *engine = data;
-
-	session_suspend(engine->session);
-}
-
-/* A session that cannot go on has stopped; the guest is still there for another. */
-static void on_changed(struct guest *guest, bool other_kernel, void *data)
-{
-	struct engine *engine = data;
-	g_autoptr(GError) error = NULL;
-
-	if (!session_resume(engine->session, other_kernel, &error))
-		complain(error);
-	if (other_kernel && guest->kernel_image)
-		control_server_guest_kernel(engine->server);
-}
-
-/* The guest has been told to stop. */
-static void on_quit(void *data)
-{
-	struct engine *engine = data;
-
-	engine->quit = true;
-	g_main_loop_quit(engine->loop);
-}
-
-static gboolean on_signal(void *data)
-{
-	struct engine *engine = data;
-	struct guest *guest = &engine->qemu->guest;
-
-	guest->ops->stop(guest, GUEST_END_STOPPED, "detached by a signal; the guest runs on");
-	return G_SOURCE_CONTINUE;
-}
-
-static void watch_signals(struct engine *engine)
-{
-	signal(SIGPIPE, SIG_IGN);
-	if (engine->options.client_fd >= 0)
-		signal(SIGINT, SIG_IGN);
-	else
-		g_unix_signal_add(SIGINT, on_signal, engine);
-	g_unix_signal_add(SIGTERM, on_signal, engine);
-	g_unix_signal_add(SIGHUP, on_signal, engine);
-}
-
-/* ---- putting it together ---- */
+/* ---- the guest ---- */
 
 static struct qemu_guest *make_guest(const struct options *options, GError **error)
 {
@@ -120,96 +43,53 @@ static struct qemu_guest *make_guest(const struct options *options, GError **err
 	return qemu_guest_new(&config, error);
 }
 
-/* One engine for a guest: whoever comes later can look on there, and is told who was first. */
-static bool check_first(const struct engine *engine, const char *path, GError **error)
+static struct guest *make(void *data, GError **error)
 {
-	const char *name = engine->qemu->guest.name;
-	int holder = client_socket_holder(path);
+	struct attachment *attachment = data;
 
-	if (holder == 0)
-		return true;
-	g_autofree char *comm_path = g_strdup_printf("/proc/%d/comm", holder);
-	g_autofree char *comm = NULL;
-
-	g_file_get_contents(comm_path, &comm, NULL, NULL);
-	g_set_error(
-		error, CONTROL_ERROR, CONTROL_ERROR_LISTEN,
-		"cannot attach to %s: process %d (%s) is attached to a guest of this name, and listens on %s; look on "
-		"with `vprof top`, or end that first",
-		name, holder, comm ? g_strchomp(comm) : "?", path);
-	return false;
-}
-
-static bool open_control(struct engine *engine, GError **error)
-{
-	const struct options *options = &engine->options;
-	struct guest *guest = &engine->qemu->guest;
-
-	engine->server = control_server_new(guest, engine->session);
-	control_server_on_quit(engine->server, on_quit, engine);
-	if (options->client_fd >= 0)
-		control_server_add_client(engine->server, options->client_fd, true);
-	if (options->control && g_str_equal(options->control, "none"))
-		return true;
-	g_autofree char *folder = client_runtime_dir();
-	g_autofree char *path =
-		options->control ? g_strdup(options->control) : g_strdup_printf("%s/%s.sock", folder, guest->name);
-
-	return check_first(engine, path, error) && control_server_listen(engine->server, path, error);
-}
-
-static bool start(struct engine *engine, GError **error)
-{
-	const struct options *options = &engine->options;
-
-	engine->qemu = make_guest(options, error);
-	if (!engine->qemu)
-		return false;
+	attachment->qemu = make_guest(&attachment->options, error);
+	if (!attachment->qemu)
+		return NULL;
 	/* Where KVM is a module, loading the BPF program takes more than is kept. */
-	g_free(route_bpf.unavailable(&engine->qemu->guest));
+	g_free(route_bpf.unavailable(&attachment->qemu->guest));
 	if (!privilege_drop())
 		fprintf(stderr, "vprof-attach: cannot drop capabilities: %s; going on with them\n", g_strerror(errno));
-	engine->qemu->guest.on_ended = on_ended;
-	engine->qemu->guest.on_changing = on_changing;
-	engine->qemu->guest.on_changed = on_changed;
-	engine->qemu->guest.listener_data = engine;
-	engine->session = session_new(&engine->qemu->guest, error);
-	if (!engine->session || (options->route && !session_prefer_delivery(engine->session, options->route, error)) ||
-	    !open_control(engine, error))
-		return false;
-	if (options->verbose)
-		probe_describe(engine->qemu, stderr);
-	return options->paused || engine->qemu->guest.ops->start(&engine->qemu->guest, error);
+	return &attachment->qemu->guest;
 }
 
-static void tear_down(struct engine *engine)
+static bool ready(void *data, GError **error G_GNUC_UNUSED)
 {
-	if (engine->server) {
-		control_server_flush(engine->server, FLUSH_MS);
-		control_server_free(engine->server);
-	}
-	if (engine->session && session_running(engine->session))
-		session_stop(engine->session, NULL);
-	session_free(engine->session);
-	qemu_guest_free(engine->qemu);
+	const struct attachment *attachment = data;
+
+	if (attachment->options.verbose)
+		probe_describe(attachment->qemu, stderr);
+	return true;
 }
 
-static int run(struct engine *engine)
+static void free_guest(struct guest *guest)
 {
-	g_autoptr(GError) error = NULL;
-	int status = EXIT_FAILURE;
+	qemu_guest_free((struct qemu_guest *)guest);
+}
 
-	engine->loop = g_main_loop_new(NULL, FALSE);
-	if (start(engine, &error)) {
-		watch_signals(engine);
-		g_main_loop_run(engine->loop);
-		status = EXIT_SUCCESS;
-	} else {
-		complain(error);
-	}
-	tear_down(engine);
-	g_main_loop_unref(engine->loop);
-	return status;
+static const struct engine_ops engine_ops = {
+	.name = "vprof-attach",
+	.stopped = "detached by a signal; the guest runs on",
+	.make = make,
+	.ready = ready,
+	.free = free_guest,
+};
+
+static int run(struct attachment *attachment)
+{
+	const struct options *options = &attachment->options;
+	const struct engine_config config = {
+		.client_fd = options->client_fd,
+		.control = options->control,
+		.delivery = options->route,
+		.paused = options->paused,
+	};
+
+	return engine_run(&engine_ops, &config, attachment);
 }
 
 static int print(json_t *value, const GError *error)
@@ -217,7 +97,7 @@ static int print(json_t *value, const GError *error)
 	if (value)
 		print_json(value);
 	else
-		complain(error);
+		engine_complain(&engine_ops, error);
 	return value ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -242,23 +122,23 @@ static int print_probe(const struct options *options)
 int main(int argc, char **argv)
 {
 	g_autoptr(GError) error = NULL;
-	struct engine engine = {0};
+	struct attachment attachment = {0};
 	int status = EXIT_SUCCESS;
 
 	setlocale(LC_CTYPE, "");
 	g_set_prgname("vprof-attach");
-	if (!options_parse(&argc, &argv, &engine.options, &error)) {
-		complain(error);
+	if (!options_parse(&argc, &argv, &attachment.options, &error)) {
+		engine_complain(&engine_ops, error);
 		status = OPTIONS_ERROR_STATUS;
-	} else if (engine.options.version) {
+	} else if (attachment.options.version) {
 		puts("vprof-attach " VPROF_VERSION);
-	} else if (engine.options.list) {
-		status = print_list(&engine.options);
-	} else if (engine.options.probe) {
-		status = print_probe(&engine.options);
+	} else if (attachment.options.list) {
+		status = print_list(&attachment.options);
+	} else if (attachment.options.probe) {
+		status = print_probe(&attachment.options);
 	} else {
-		status = run(&engine);
+		status = run(&attachment);
 	}
-	options_clear(&engine.options);
+	options_clear(&attachment.options);
 	return status;
 }

@@ -74,6 +74,21 @@ static int folder_lock(const char *path)
 	return fd;
 }
 
+/* One engine for a guest of one name: later ones are told which process was first. */
+static bool refuse_taken(const char *path, GError **error)
+{
+	int holder = client_socket_holder(path);
+	g_autofree char *comm_path = g_strdup_printf("/proc/%d/comm", holder);
+	g_autofree char *comm = NULL;
+
+	g_file_get_contents(comm_path, &comm, NULL, NULL);
+	return fail(
+		error, path,
+		"it is in use by process %d (%s), which has a guest of this name; look on with `vprof top`, end that "
+		"process, or choose another path with --control",
+		holder, comm ? g_strchomp(comm) : "?");
+}
+
 /* Removes the socket of an engine that died. */
 static bool path_clear(const char *path, GError **error)
 {
@@ -83,7 +98,7 @@ static bool path_clear(const char *path, GError **error)
 	if (!S_ISSOCK(status.st_mode))
 		return fail(error, path, "the file exists and is no socket; remove it or choose another path");
 	if (client_socket_live(path))
-		return fail(error, path, "it is in use by a running engine; choose another --name or --control");
+		return refuse_taken(path, error);
 	if (unlink(path) < 0 && errno != ENOENT)
 		return fail(error, path, "cannot remove the socket of a dead engine: %s", g_strerror(errno));
 	return true;

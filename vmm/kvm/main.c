@@ -11,23 +11,19 @@
 
 #include "control/host_json.h"
 #include "control/sandbox.h"
-#include "control/server.h"
-#include "control/service.h"
 #include "counter/counter.h"
+#include "engine/engine.h"
 #include "kvm/host_probe.h"
 #include "kvm/options.h"
 #include "kvm/vm.h"
-#include "lib/client/client.h"
-#include "sample/session.h"
 
-#define FLUSH_MS 1000u
 #define INPUT_RETRY_MS 20u
 
-struct engine;
+struct machine;
 
 /* Characters on their way from a descriptor to a UART. */
 struct input {
-	struct engine *engine;
+	struct machine *machine;
 	unsigned serial;
 	int fd;
 	guint source; /* the watch, or the pause while the UART is full; 0: at its end */
@@ -35,22 +31,12 @@ struct input {
 	size_t at, n; /* not taken yet */
 };
 
-struct engine {
+struct machine {
 	struct options options;
-	GMainLoop *loop;
 	struct guest *guest;
-	struct session *session;
-	struct control_server *server;
 	int serial_fds[2];
 	struct input inputs[2];
-	bool stopping; /* asked once by a signal */
-	bool quit;     /* nobody waits for the guest's last words */
 };
-
-static void complain(const GError *error)
-{
-	fprintf(stderr, "vprof-vmm: %s\n", error->message);
-}
 
 /* ---- --probe and --list-events ---- */
 
@@ -91,78 +77,6 @@ static bool print_probe(const char *kernel_path, GError **error)
 	return true;
 }
 
-/* ---- what happens to the guest ---- */
-
-static void on_ended(struct guest *guest, void *data)
-{
-	struct engine *engine = data;
-	if (engine->options.client_fd < 0) {
-		fprintf(stderr, "vprof-vmm: %s\n", guest->end.message);
-		if (guest->end.details)
-			fputs(guest->end.details, stderr);
-	}
-	control_server_guest_ended(engine->server);
-	/* An owner reads the rings out and asks for figures first; it says `quit` or goes when it is done. */
-	if (engine->options.client_fd < 0 || engine->quit)
-		g_main_loop_quit(engine->loop);
-}
-
-static void on_phase(struct guest *guest, unsigned vcpu, uint8_t value, uint64_t time_ns, void *data)
-{
-	struct engine *engine = data;
-	(void)guest;
-	control_server_guest_phase(engine->server, vcpu, value, time_ns);
-}
-
-static void on_console_line(struct guest *guest, const char *line, void *data)
-{
-	const struct engine *engine = data;
-	(void)guest;
-	control_server_console_line(engine->server, line);
-}
-
-/* The guest has been told to stop. */
-static void on_quit(void *data)
-{
-	struct engine *engine = data;
-	engine->quit = true;
-	if (engine->guest->state == GUEST_ENDED)
-		g_main_loop_quit(engine->loop);
-}
-
-static gboolean on_signal(struct engine *engine, const char *message)
-{
-	if (engine->stopping)
-		_exit(128 + SIGINT);
-	engine->stopping = true;
-	engine->guest->ops->stop(engine->guest, GUEST_END_STOPPED, message);
-	return G_SOURCE_CONTINUE;
-}
-
-static gboolean on_interrupt(void *data)
-{
-	return on_signal(data, "stopped by an interrupt");
-}
-
-static gboolean on_terminate(void *data)
-{
-	return on_signal(data, "stopped by SIGTERM");
-}
-
-static void watch_signals(struct engine *engine)
-{
-	signal(SIGPIPE, SIG_IGN);
-	/* A background job that reads or writes its terminal gets an error instead of being stopped with its guest. */
-	signal(SIGTTIN, SIG_IGN);
-	signal(SIGTTOU, SIG_IGN);
-	if (engine->options.client_fd >= 0)
-		signal(SIGINT, SIG_IGN);
-	else
-		g_unix_signal_add(SIGINT, on_interrupt, engine);
-	g_unix_signal_add(SIGTERM, on_terminate, engine);
-	g_unix_signal_add(SIGHUP, on_terminate, engine);
-}
-
 /* ---- serial ports ---- */
 
 static gboolean input_read(gint fd, GIOCondition condition, void *data);
@@ -175,7 +89,7 @@ static void input_watch(struct input *input)
 static bool input_push(struct input *input)
 {
 	input->at +=
-		vm_serial_input(input->engine->guest, input->serial, input->bytes + input->at, input->n - input->at);
+		vm_serial_input(input->machine->guest, input->serial, input->bytes + input->at, input->n - input->at);
 	return input->at == input->n;
 }
 
@@ -208,10 +122,10 @@ static gboolean input_read(gint fd, GIOCondition condition, void *data)
 	return G_SOURCE_REMOVE;
 }
 
-static void input_start(struct engine *engine, unsigned serial, int fd)
+static void input_start(struct machine *machine, unsigned serial, int fd)
 {
-	struct input *input = &engine->inputs[serial];
-	*input = (struct input){.engine = engine, .serial = serial, .fd = fd};
+	struct input *input = &machine->inputs[serial];
+	*input = (struct input){.machine = machine, .serial = serial, .fd = fd};
 	input_watch(input);
 }
 
@@ -241,10 +155,10 @@ static bool inherited_fd(const char *text, int *fd)
 	return true;
 }
 
-static bool open_serials(struct engine *engine, GError **error)
+static bool open_serials(struct machine *machine, GError **error)
 {
-	const struct options *options = &engine->options;
-	int *fds = engine->serial_fds;
+	const struct options *options = &machine->options;
+	int *fds = machine->serial_fds;
 	fds[0] = fds[1] = -1;
 	if (g_str_equal(options->console, "stdio"))
 		fds[0] = STDOUT_FILENO;
@@ -259,20 +173,23 @@ static bool open_serials(struct engine *engine, GError **error)
 	return fds[1] >= 0 || !options->serial2;
 }
 
-static void start_inputs(struct engine *engine)
+static void start_inputs(struct machine *machine)
 {
 	int fd;
-	if (g_str_equal(engine->options.console, "stdio") && fcntl(STDIN_FILENO, F_GETFD) >= 0)
-		input_start(engine, 0, STDIN_FILENO);
-	if (engine->options.serial2 && inherited_fd(engine->options.serial2, &fd))
-		input_start(engine, 1, fd);
+	if (g_str_equal(machine->options.console, "stdio") && fcntl(STDIN_FILENO, F_GETFD) >= 0)
+		input_start(machine, 0, STDIN_FILENO);
+	if (machine->options.serial2 && inherited_fd(machine->options.serial2, &fd))
+		input_start(machine, 1, fd);
 }
 
 /* ---- putting it together ---- */
 
-static bool make_guest(struct engine *engine, GError **error)
+static struct guest *make(void *data, GError **error)
 {
-	const struct options *options = &engine->options;
+	struct machine *machine = data;
+	const struct options *options = &machine->options;
+	if (!open_serials(machine, error))
+		return NULL;
 	const struct vm_config config = {.name = options->name,
 	                                 .kernel_path = options->kernel,
 	                                 .initrd_path = options->initrd,
@@ -287,41 +204,9 @@ static bool make_guest(struct engine *engine, GError **error)
 	                                 .duration_s = options->duration_s,
 	                                 .disks = options->disks,
 	                                 .n_disks = options->n_disks,
-	                                 .serial_fds = {engine->serial_fds[0], engine->serial_fds[1]}};
-	engine->guest = vm_new(&config, error);
-	if (!engine->guest)
-		return false;
-	engine->guest->on_ended = on_ended;
-	engine->guest->on_phase = on_phase;
-	engine->guest->on_console_line = on_console_line;
-	engine->guest->listener_data = engine;
-	return true;
-}
-
-static bool open_control(struct engine *engine, GError **error)
-{
-	const struct options *options = &engine->options;
-	engine->server = control_server_new(engine->guest, engine->session);
-	control_server_on_quit(engine->server, on_quit, engine);
-	if (options->client_fd >= 0)
-		control_server_add_client(engine->server, options->client_fd, true);
-	if (options->policy && !control_server_load_policy(engine->server, options->policy, error))
-		return false;
-	if (options->control && g_str_equal(options->control, "none"))
-		return true;
-	int inherited = service_listen_fd();
-	if (!options->control && inherited >= 0)
-		return control_server_listen_fd(engine->server, inherited, error);
-	g_autofree char *folder = client_runtime_dir();
-	g_autofree char *path = options->control ? g_strdup(options->control)
-	                                         : g_strdup_printf("%s/%s.sock", folder, engine->guest->name);
-	return control_server_listen(engine->server, path, error);
-}
-
-static bool set_delivery(struct engine *engine, GError **error)
-{
-	const char *name = engine->options.delivery;
-	return !name || session_prefer_delivery(engine->session, name, error);
+	                                 .serial_fds = {machine->serial_fds[0], machine->serial_fds[1]}};
+	machine->guest = vm_new(&config, error);
+	return machine->guest;
 }
 
 static void describe(const struct guest *guest)
@@ -333,57 +218,57 @@ static void describe(const struct guest *guest)
 	fprintf(stderr, "vprof-vmm: command line: %s\n", guest->command_line);
 }
 
-static bool start(struct engine *engine, GError **error)
+static bool ready(void *data, GError **error)
 {
-	if (!open_serials(engine, error) || !make_guest(engine, error))
+	struct machine *machine = data;
+	if (machine->options.sandbox && !sandbox_enter(error))
 		return false;
-	engine->session = session_new(engine->guest, error);
-	if (!engine->session || !set_delivery(engine, error) || !vm_launch(engine->guest, error) ||
-	    !open_control(engine, error))
-		return false;
-	service_ready(); /* the sandbox has no datagrams */
-	if (engine->options.sandbox && !sandbox_enter(error))
-		return false;
-	if (engine->options.verbose)
-		describe(engine->guest);
-	start_inputs(engine);
-	return engine->options.paused || engine->guest->ops->start(engine->guest, error);
+	if (machine->options.verbose)
+		describe(machine->guest);
+	start_inputs(machine);
+	return true;
 }
 
-static void tear_down(struct engine *engine)
+static void finish(void *data)
 {
-	for (unsigned i = 0; i < G_N_ELEMENTS(engine->inputs); i++)
-		input_stop(&engine->inputs[i]);
-	if (engine->server) {
-		control_server_flush(engine->server, FLUSH_MS);
-		control_server_free(engine->server);
-	}
-	if (engine->guest)
-		vm_shutdown(engine->guest);
-	session_free(engine->session);
-	vm_free(engine->guest);
+	struct machine *machine = data;
+	for (unsigned i = 0; i < G_N_ELEMENTS(machine->inputs); i++)
+		input_stop(&machine->inputs[i]);
 }
 
-static int run(struct engine *engine)
+static int exit_status(void *data)
 {
-	g_autoptr(GError) error = NULL;
-	int status = EXIT_FAILURE;
-	engine->loop = g_main_loop_new(NULL, FALSE);
-	watch_signals(engine);
-	if (start(engine, &error)) {
-		g_main_loop_run(engine->loop);
-		status = vm_exit_status(&engine->guest->end);
-		uint64_t dropped = vm_console_dropped(engine->guest);
-		if (dropped > 0)
-			fprintf(stderr,
-			        "vprof-vmm: %" G_GUINT64_FORMAT " console characters were dropped: nobody read them\n",
-			        dropped);
-	} else {
-		complain(error);
-	}
-	tear_down(engine);
-	g_main_loop_unref(engine->loop);
-	return status;
+	const struct machine *machine = data;
+	uint64_t dropped = vm_console_dropped(machine->guest);
+	if (dropped > 0)
+		fprintf(stderr, "vprof-vmm: %" G_GUINT64_FORMAT " console characters were dropped: not read in time\n",
+		        dropped);
+	return vm_exit_status(&machine->guest->end);
+}
+
+static const struct engine_ops engine_ops = {
+	.name = "vprof-vmm",
+	.stopped = "stopped by a signal",
+	.make = make,
+	.launch = vm_launch,
+	.ready = ready,
+	.finish = finish,
+	.shutdown = vm_shutdown,
+	.free = vm_free,
+	.status = exit_status,
+};
+
+static int run(struct machine *machine)
+{
+	const struct options *options = &machine->options;
+	const struct engine_config config = {
+		.client_fd = options->client_fd,
+		.control = options->control,
+		.policy = options->policy,
+		.delivery = options->delivery,
+		.paused = options->paused,
+	};
+	return engine_run(&engine_ops, &config, machine);
 }
 
 /* So that nothing that is opened later becomes standard input, output or error. */
@@ -400,26 +285,26 @@ static void fill_standard_fds(void)
 int main(int argc, char **argv)
 {
 	g_autoptr(GError) error = NULL;
-	struct engine engine = {0};
+	struct machine machine = {0};
 	int status = EXIT_SUCCESS;
 	fill_standard_fds();
 	setlocale(LC_CTYPE, "");
 	g_set_prgname("vprof-vmm");
-	if (!options_parse(&argc, &argv, &engine.options, &error)) {
-		complain(error);
+	if (!options_parse(&argc, &argv, &machine.options, &error)) {
+		engine_complain(&engine_ops, error);
 		status = OPTIONS_ERROR_STATUS;
-	} else if (engine.options.version) {
+	} else if (machine.options.version) {
 		puts("vprof-vmm " VPROF_VERSION);
-	} else if (engine.options.probe) {
-		if (!print_probe(engine.options.kernel, &error)) {
-			complain(error);
+	} else if (machine.options.probe) {
+		if (!print_probe(machine.options.kernel, &error)) {
+			engine_complain(&engine_ops, error);
 			status = EXIT_FAILURE;
 		}
-	} else if (engine.options.list_events) {
+	} else if (machine.options.list_events) {
 		print_json(control_host_events());
 	} else {
-		status = run(&engine);
+		status = run(&machine);
 	}
-	options_clear(&engine.options);
+	options_clear(&machine.options);
 	return status;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "control/service.h"
+#include "engine/service.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "engine/engine.h"
+
+#include <glib-unix.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "control/server.h"
+#include "engine/service.h"
+#include "lib/client/client.h"
+
+#define FLUSH_MS 1000u
+
+struct engine {
+	const struct engine_ops *ops;
+	const struct engine_config *config;
+	void *data; /* of the program, for its ops */
+	GMainLoop *loop;
+	struct guest *guest;
+	struct session *session;
+	struct control_server *server;
+	guint signals[3]; /* sources */
+	bool stopping;    /* a signal has stopped the guest */
+	bool ended;       /* the guest's end has been told */
+	bool quit;        /* nothing is wanted after the guest's end */
+};
+
+void engine_complain(const struct engine_ops *ops, const GError *error)
+{
+	fprintf(stderr, "%s: %s\n", ops->name, error->message);
+}
+
+static bool has_owner(const struct engine *engine)
+{
+	return engine->config->client_fd >= 0;
+}
+
+/* ---- what happens to the guest ---- */
+
+static void say_end(const struct engine *engine)
+{
+	const struct guest_end *end = &engine->guest->end;
+
+	fprintf(stderr, "%s: %s\n", engine->ops->name, end->message);
+	if (end->details)
+		fputs(end->details, stderr);
+}
+
+static void on_ended(struct guest *guest G_GNUC_UNUSED, void *data)
+{
+	struct engine *engine = data;
+
+	engine->ended = true;
+	if (!has_owner(engine))
+		say_end(engine);
+	control_server_guest_ended(engine->server);
+	if (!has_owner(engine) || engine->quit)
+		g_main_loop_quit(engine->loop);
+}
+
+static void on_changing(struct guest *guest G_GNUC_UNUSED, void *data)
+{
+	const struct engine *engine = data;
+
+	session_suspend(engine->session);
+}
+
+/* A session that cannot go on has stopped; the guest is still there for another. */
+static void on_changed(struct guest *guest, bool other_kernel, void *data)
+{
+	const struct engine *engine = data;
+	g_autoptr(GError) error = NULL;
+
+	if (!session_resume(engine->session, other_kernel, &error))
+		engine_complain(engine->ops, error);
+	if (other_kernel && guest->kernel_image)
+		control_server_guest_kernel(engine->server);
+}
+
+static void on_phase(struct guest *guest G_GNUC_UNUSED, unsigned vcpu, uint8_t value, uint64_t time_ns, void *data)
+{
+	const struct engine *engine = data;
+
+	control_server_guest_phase(engine->server, vcpu, value, time_ns);
+}
+
+static void on_console_line(struct guest *guest G_GNUC_UNUSED, const char *line, void *data)
+{
+	const struct engine *engine = data;
+
+	control_server_console_line(engine->server, line);
+}
+
+static void listen_to_guest(struct engine *engine)
+{
+	struct guest *guest = engine->guest;
+
+	guest->on_ended = on_ended;
+	guest->on_changing = on_changing;
+	guest->on_changed = on_changed;
+	guest->on_phase = on_phase;
+	guest->on_console_line = on_console_line;
+	guest->listener_data = engine;
+}
+
+/* The guest has been told to stop. */
+static void on_quit(void *data)
+{
+	struct engine *engine = data;
+
+	engine->quit = true;
+	if (engine->ended)
+		g_main_loop_quit(engine->loop);
+}
+
+/* ---- signals ---- */
+
+static gboolean on_signal(struct engine *engine, int number)
+{
+	if (engine->stopping)
+		_exit(128 + number);
+	engine->stopping = true;
+	engine->guest->ops->stop(engine->guest, GUEST_END_STOPPED, engine->ops->stopped);
+	return G_SOURCE_CONTINUE;
+}
+
+static gboolean on_interrupt(void *data)
+{
+	return on_signal(data, SIGINT);
+}
+
+static gboolean on_terminate(void *data)
+{
+	return on_signal(data, SIGTERM);
+}
+
+static gboolean on_hangup(void *data)
+{
+	return on_signal(data, SIGHUP);
+}
+
+static void ignore_signals(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	/* A background job that reads or writes its terminal gets an error instead of being stopped with its guest. */
+	signal(SIGTTIN, SIG_IGN);
+	signal(SIGTTOU, SIG_IGN);
+}
+
+static void watch_signals(struct engine *engine)
+{
+	if (has_owner(engine))
+		signal(SIGINT, SIG_IGN);
+	else
+		engine->signals[0] = g_unix_signal_add(SIGINT, on_interrupt, engine);
+	engine->signals[1] = g_unix_signal_add(SIGTERM, on_terminate, engine);
+	engine->signals[2] = g_unix_signal_add(SIGHUP, on_hangup, engine);
+}
+
+static void unwatch_signals(struct engine *engine)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(engine->signals); i++)
+		g_clear_handle_id(&engine->signals[i], g_source_remove);
+}
+
+/* ---- from the start to the end ---- */
+
+static bool listen_for_clients(const struct engine *engine, GError **error)
+{
+	const char *control = engine->config->control;
+	int inherited = service_listen_fd();
+
+	if (control && g_str_equal(control, "none"))
+		return true;
+	if (!control && inherited >= 0)
+		return control_server_listen_fd(engine->server, inherited, error);
+	g_autofree char *folder = client_runtime_dir();
+	g_autofree char *path =
+		control ? g_strdup(control) : g_strdup_printf("%s/%s.sock", folder, engine->guest->name);
+
+	return control_server_listen(engine->server, path, error);
+}
+
+static bool open_control(struct engine *engine, GError **error)
+{
+	const struct engine_config *config = engine->config;
+
+	engine->server = control_server_new(engine->guest, engine->session);
+	control_server_on_quit(engine->server, on_quit, engine);
+	if (has_owner(engine))
+		control_server_add_client(engine->server, config->client_fd, true);
+	return (!config->policy || control_server_load_policy(engine->server, config->policy, error)) &&
+	       listen_for_clients(engine, error);
+}
+
+static bool prepare_guest(struct engine *engine, GError **error)
+{
+	const char *delivery = engine->config->delivery;
+
+	engine->guest = engine->ops->make(engine->data, error);
+	if (!engine->guest)
+		return false;
+	listen_to_guest(engine);
+	engine->session = session_new(engine->guest, error);
+	return engine->session && (!delivery || session_prefer_delivery(engine->session, delivery, error)) &&
+	       (!engine->ops->launch || engine->ops->launch(engine->guest, error));
+}
+
+static bool start(struct engine *engine, GError **error)
+{
+	if (!prepare_guest(engine, error) || !open_control(engine, error))
+		return false;
+	watch_signals(engine);
+	service_ready(); /* before a program gives up what it takes to say so */
+	if (engine->ops->ready && !engine->ops->ready(engine->data, error))
+		return false;
+	return engine->config->paused || engine->guest->ops->start(engine->guest, error);
+}
+
+static void tear_down(struct engine *engine)
+{
+	unwatch_signals(engine);
+	if (engine->ops->finish)
+		engine->ops->finish(engine->data);
+	if (engine->server)
+		control_server_flush(engine->server, FLUSH_MS);
+	control_server_free(engine->server);
+	if (engine->session && session_running(engine->session))
+		session_stop(engine->session, NULL);
+	if (engine->guest && engine->ops->shutdown)
+		engine->ops->shutdown(engine->guest);
+	session_free(engine->session);
+	if (engine->guest)
+		engine->ops->free(engine->guest);
+	g_main_loop_unref(engine->loop);
+}
+
+int engine_run(const struct engine_ops *ops, const struct engine_config *config, void *data)
+{
+	struct engine engine = {.ops = ops, .config = config, .data = data, .loop = g_main_loop_new(NULL, FALSE)};
+	g_autoptr(GError) error = NULL;
+	int status = EXIT_FAILURE;
+
+	ignore_signals();
+	if (start(&engine, &error)) {
+		g_main_loop_run(engine.loop);
+		status = ops->status ? ops->status(data) : EXIT_SUCCESS;
+	} else {
+		engine_complain(ops, error);
+	}
+	tear_down(&engine);
+	return status;
+}
