@@ -2,8 +2,8 @@
 /*
  * A guest without KVM: each vCPU is a thread that burns CPU time where KVM_RUN would be, and tells its watcher what a
  * run loop tells it. How much it burns is measured on the thread's own clock, so that a busy machine changes nothing.
- * It may be more than was asked for, by as much as a hypervisor below takes the processor away: that clock runs on.
- * What came of it is compared with struct fake_span therefore.
+ * Where a hypervisor steals time from the host, perf's clocks count that time and the thread's clock does not. What the
+ * counters say is compared with struct fake_span therefore, which knows both.
  *
  * Three quarters of the guest's time are "kernel", one quarter is "user", in turns of FAKE_TURN_NS.
  */
@@ -11,11 +11,14 @@
 #define FAKE_GUEST_H
 
 #include <check.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "counter/counter.h"
 #include "guest/guest.h"
@@ -36,8 +39,11 @@ struct fake_vcpu {
 	volatile uint8_t immediate_exit;
 	/* Under fake->lock. */
 	uint64_t burn_ns;
-	uint64_t ran_ns; /* in all burns */
-	uint64_t cpu_ns; /* of the thread, when it ended */
+	uint64_t ran_ns;  /* in all burns */
+	bool started;     /* task_clock is open */
+	int task_clock;   /* perf's event of the thread, which only counts; -1: perf is not there */
+	uint64_t cpu_ns;  /* of the thread, when it ended */
+	uint64_t task_ns; /* and by perf's clock */
 	void (*call)(void *data);
 	void *call_data;
 	atomic_bool called; /* wakes a vCPU that burns */
@@ -137,6 +143,21 @@ static inline void fake_answer(struct fake_vcpu *vcpu)
 	pthread_cond_broadcast(&vcpu->fake->changed);
 }
 
+static inline int fake_task_clock_open(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERF_COUNT_SW_TASK_CLOCK};
+
+	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static inline uint64_t fake_task_ns(const struct fake_vcpu *vcpu)
+{
+	uint64_t value = 0;
+
+	return read(vcpu->task_clock, &value, sizeof(value)) == sizeof(value) ? value : vcpu->task_ns;
+}
+
 static inline void *fake_vcpu_run(void *data)
 {
 	struct fake_vcpu *vcpu = data;
@@ -144,8 +165,12 @@ static inline void *fake_vcpu_run(void *data)
 	struct vcpu_watcher *watcher = fake->guest.watchers[vcpu->index];
 	const struct vcpu_port port = {.vcpu_fd = -1, .immediate_exit = &vcpu->immediate_exit};
 
+	int task_clock = fake_task_clock_open();
 	watcher->ops->started(watcher, &port);
 	pthread_mutex_lock(&fake->lock);
+	vcpu->task_clock = task_clock;
+	vcpu->started = true;
+	pthread_cond_broadcast(&fake->changed);
 	while (!fake->end || vcpu->call) {
 		if (vcpu->call) {
 			fake_answer(vcpu);
@@ -193,7 +218,7 @@ static inline void fake_guest_init(struct fake_guest *fake, unsigned vcpus)
 	pthread_mutex_init(&fake->lock, NULL);
 	pthread_cond_init(&fake->changed, NULL);
 	for (unsigned i = 0; i < vcpus; i++)
-		fake->vcpus[i] = (struct fake_vcpu){.fake = fake, .index = i};
+		fake->vcpus[i] = (struct fake_vcpu){.fake = fake, .index = i, .task_clock = -1};
 }
 
 /* After guest.watchers is set. */
@@ -201,6 +226,11 @@ static inline void fake_guest_start(struct fake_guest *fake)
 {
 	for (unsigned i = 0; i < fake->guest.vcpus; i++)
 		ck_assert_int_eq(pthread_create(&fake->vcpus[i].thread, NULL, fake_vcpu_run, &fake->vcpus[i]), 0);
+	pthread_mutex_lock(&fake->lock);
+	for (unsigned i = 0; i < fake->guest.vcpus; i++)
+		while (!fake->vcpus[i].started)
+			pthread_cond_wait(&fake->changed, &fake->lock);
+	pthread_mutex_unlock(&fake->lock);
 	fake->guest.state = GUEST_RUNNING;
 }
 
@@ -236,16 +266,17 @@ static inline void fake_guest_burn(struct fake_guest *fake, uint64_t cpu_ns)
 }
 
 /*
- * How long a vCPU ran: at least in the burns alone, at most with what its thread did beside them. Begins before what is
- * measured starts, and ends when that has stopped.
+ * How long a vCPU ran: at least in the burns alone; at most all that its thread did, by the one of the two clocks that
+ * says more. Begins before what is measured starts, and ends when that has stopped.
  */
 struct fake_span {
 	uint64_t least_ns, most_ns;
+	uint64_t task_ns; /* by perf's clock: fake_span_since has it in most_ns */
 };
 
 static inline struct fake_span fake_span_so_far(struct fake_guest *fake, unsigned vcpu)
 {
-	struct fake_span span = {.most_ns = fake->vcpus[vcpu].cpu_ns};
+	struct fake_span span = {.most_ns = fake->vcpus[vcpu].cpu_ns, .task_ns = fake_task_ns(&fake->vcpus[vcpu])};
 	clockid_t clock;
 
 	pthread_mutex_lock(&fake->lock);
@@ -260,7 +291,8 @@ static inline struct fake_span fake_span_since(struct fake_guest *fake, unsigned
 {
 	struct fake_span span = fake_span_so_far(fake, vcpu);
 
-	return (struct fake_span){span.least_ns - begin->least_ns, span.most_ns - begin->most_ns};
+	return (struct fake_span){.least_ns = span.least_ns - begin->least_ns,
+	                          .most_ns = MAX(span.most_ns - begin->most_ns, span.task_ns - begin->task_ns)};
 }
 
 static inline void fake_guest_end(struct fake_guest *fake)
@@ -271,8 +303,15 @@ static inline void fake_guest_end(struct fake_guest *fake)
 	fake->end = true;
 	pthread_cond_broadcast(&fake->changed);
 	pthread_mutex_unlock(&fake->lock);
-	for (unsigned i = 0; i < fake->guest.vcpus; i++)
-		pthread_join(fake->vcpus[i].thread, NULL);
+	for (unsigned i = 0; i < fake->guest.vcpus; i++) {
+		struct fake_vcpu *vcpu = &fake->vcpus[i];
+
+		pthread_join(vcpu->thread, NULL);
+		vcpu->task_ns = fake_task_ns(vcpu);
+		if (vcpu->task_clock >= 0)
+			close(vcpu->task_clock);
+		vcpu->task_clock = -1;
+	}
 	fake->guest.state = GUEST_ENDED;
 }
 
