@@ -22,6 +22,7 @@ enum annotation_error {
 #define ANNOTATION_JSON_VERSION 1
 
 struct annotation_options {
+	const struct symbol_options *symbols;
 	const char *symbol;
 	const char *module; /* NULL: any */
 	const char *kernel; /* the image; NULL: the one that the recording names */

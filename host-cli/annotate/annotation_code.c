@@ -60,7 +60,8 @@ static bool kernel_open(struct annotation *annotation, const struct annotation_o
 static bool program_open(struct annotation *annotation, const struct annotation_options *options, GError **error)
 {
 	const json_t *guest = json_object_get(annotation->input->description, "guest");
-	const struct user_symbol_sources sources = symbol_options_sources(member_text(guest, "initrd"), options->force);
+	const struct user_symbol_sources sources =
+		symbol_options_sources(options->symbols, member_text(guest, "initrd"), options->force);
 	const struct mapped_file *file = annotation->mapping->file;
 	struct user_symbols *programs = user_symbols_new(&sources);
 	const GPtrArray *refused = user_symbols_warnings(programs);

@@ -84,10 +84,10 @@ static int diagnose(const json_t *probe)
 	return STATUS_OK;
 }
 
-int attach_doctor(const char *domain, bool json)
+int attach_doctor(const struct attach_engine_options *options, const char *domain, bool json)
 {
 	g_autoptr(GError) error = NULL;
-	json_t *probe = attach_engine_ask(domain, &error);
+	json_t *probe = attach_engine_ask(options, domain, &error);
 	int status = STATUS_OK;
 
 	if (probe == NULL) /* vprof-attach has said why */

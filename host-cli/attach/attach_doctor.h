@@ -5,7 +5,9 @@
 
 #include <stdbool.h>
 
-/* The guest is `domain` or that of attach_engine_options, which attach_engine_check has seen. The exit status. */
-int attach_doctor(const char *domain, bool json);
+#include "engine/attach_engine.h"
+
+/* The guest is `domain` or that of `options`, after attach_engine_check. The exit status. */
+int attach_doctor(const struct attach_engine_options *options, const char *domain, bool json);
 
 #endif

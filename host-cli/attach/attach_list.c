@@ -7,10 +7,10 @@
 #include "ui/text.h"
 
 /* What a domain's probe says is merged into its row; one that cannot be probed has "why". */
-static void domain_probe(json_t *domain)
+static void domain_probe(const struct attach_engine_options *options, json_t *domain)
 {
 	g_autoptr(GError) error = NULL;
-	json_t *probe = attach_engine_ask(member_text(domain, "uuid"), &error);
+	json_t *probe = attach_engine_ask(options, member_text(domain, "uuid"), &error);
 
 	if (probe != NULL)
 		json_object_update_missing(domain, probe);
@@ -62,16 +62,16 @@ static void domain_print(const json_t *domain)
 	reasons_print(domain);
 }
 
-int attach_list(bool json)
+int attach_list(const struct attach_engine_options *options, bool json)
 {
 	g_autoptr(GError) error = NULL;
-	json_t *domains = attach_engine_ask(NULL, &error), *domain;
+	json_t *domains = attach_engine_ask(options, NULL, &error), *domain;
 	size_t i;
 
 	if (domains == NULL) /* vprof-attach has said why */
 		return g_error_matches(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM) ? STATUS_FAILED
 		                                                                                : failure(error);
-	json_array_foreach(domains, i, domain) domain_probe(domain);
+	json_array_foreach(domains, i, domain) domain_probe(options, domain);
 	if (json) {
 		text_print_json(domains, 0, stdout);
 	} else if (json_array_size(domains) != 0) {

@@ -63,7 +63,7 @@ static void signals_block(sigset_t *before)
 	sigprocmask(SIG_BLOCK, &set, before);
 }
 
-static bool job_start(struct job *job, const sigset_t *signals, attach_one one)
+static bool job_start(struct job *job, const sigset_t *signals, attach_one one, void *data)
 {
 	const pid_t parent = getpid();
 
@@ -80,7 +80,7 @@ static bool job_start(struct job *job, const sigset_t *signals, attach_one one)
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	sigprocmask(SIG_SETMASK, signals, NULL);
 	if (getppid() == parent)
-		exit(one(job->domain, job->output));
+		exit(one(job->domain, job->output, data));
 	exit(STATUS_FAILED);
 }
 
@@ -146,7 +146,7 @@ static int jobs_report(GArray *jobs, bool report)
 	return status;
 }
 
-int attach_several(const char *const *domains, const char *folder, bool report, attach_one one)
+int attach_several(const char *const *domains, const char *folder, bool report, attach_one one, void *data)
 {
 	sigset_t signals;
 	GArray *jobs;
@@ -159,7 +159,7 @@ int attach_several(const char *const *domains, const char *folder, bool report, 
 	jobs = jobs_new(domains, folder);
 	signals_block(&signals);
 	for (guint i = 0; i < jobs->len; i++)
-		if (!job_start(job_at(jobs, i), &signals, one))
+		if (!job_start(job_at(jobs, i), &signals, one, data))
 			break;
 	jobs_wait(jobs);
 	sigprocmask(SIG_SETMASK, &signals, NULL);
@@ -170,10 +170,10 @@ int attach_several(const char *const *domains, const char *folder, bool report, 
 	return status;
 }
 
-char **attach_all_domains(void)
+char **attach_all_domains(const struct attach_engine_options *options)
 {
 	g_autoptr(GError) error = NULL;
-	json_t *domains = attach_engine_ask(NULL, &error), *domain;
+	json_t *domains = attach_engine_ask(options, NULL, &error), *domain;
 	GPtrArray *names = g_ptr_array_new();
 	size_t i;
 

@@ -65,7 +65,7 @@ static int clocks_print(struct run_loop *loop, bool json)
 	return STATUS_OK;
 }
 
-int stat_domain(const char *domain, const char *duration, bool json)
+int stat_domain(const struct attach_engine_options *options, const char *domain, const char *duration, bool json)
 {
 	g_autoptr(GError) error = NULL;
 	struct run_loop loop = {.signalfd = run_loop_signals(false, &error)};
@@ -73,7 +73,7 @@ int stat_domain(const char *domain, const char *duration, bool json)
 
 	if (loop.signalfd < 0)
 		return failure(error);
-	loop.engine = attach_engine_start(domain, duration, &status, &error);
+	loop.engine = attach_engine_start(options, domain, duration, &status, &error);
 	if (loop.engine != NULL)
 		status = clocks_print(&loop, json);
 	else if (!g_error_matches(error, ENGINE_ERROR, ENGINE_ERROR_REFUSED)) /* else it has said why */

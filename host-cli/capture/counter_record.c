@@ -9,7 +9,6 @@
 #include "engine/counters.h"
 #include "engine/engine_find.h"
 #include "lib/symbol/symtab.h"
-#include "reading/symbol_options.h"
 #include "ui/interrupt.h"
 #include "ui/message.h"
 #include "ui/text.h"
@@ -114,8 +113,7 @@ static bool stop(struct recording *recording, GError **error)
 
 static bool finish(struct recording *recording, GError **error)
 {
-	const struct user_symbol_sources sources =
-		symbol_options_sources(member_text(recording->guest, "initrd"), false);
+	const struct user_symbol_sources sources = {.initrd = member_text(recording->guest, "initrd")};
 	g_auto(GStrv) command_line = record_command_line();
 
 	if (recording->ended)

@@ -6,26 +6,48 @@
 
 G_DEFINE_QUARK(vprof_record_options_error, record_options_error)
 
-struct record_options record_options;
+const struct option_row record_option_rows[] = {
+	{"event", 'e', OPTION_TEXTS, offsetof(struct record_options, events),
+         "event to sample, as cycles, instructions:u, task-clock; may be given again", "EVENT"},
+	{"count", 'c', OPTION_TEXT, offsetof(struct record_options, period),
+         "events (nanoseconds, for clocks) between two samples", "PERIOD"},
+	{"call-chains", 'g', OPTION_FLAG, offsetof(struct record_options, call_chains),
+         "record call chains, of the guest's kernel and user space (--call-graph=auto)", NULL},
+	{"call-graph", 0, OPTION_TEXT, offsetof(struct record_options, call_graph),
+         "how kernel callers are found: auto, orc, fp (frame pointers) or none", "HOW"},
+	{"call-depth", 0, OPTION_TEXT, offsetof(struct record_options, call_depth),
+         "frames of a call chain (default 64, at most 127)", "N"},
+	{"call-user", 0, OPTION_FLAG, offsetof(struct record_options, call_user),
+         "let call chains go on into user space, by frame pointers (the default)", NULL},
+	{"no-call-user", 0, OPTION_FLAG, offsetof(struct record_options, no_call_user),
+         "end call chains where the kernel was entered", NULL},
+	{"no-tasks", 0, OPTION_FLAG, offsetof(struct record_options, no_tasks),
+         "do not look up which task of a Linux guest runs", NULL},
+	{"output", 'o', OPTION_FILE, offsetof(struct record_options, output),
+         "recording to write (default " INPUT_DEFAULT_PATH ")", "FILE"},
+	{"no-report", 0, OPTION_FLAG, offsetof(struct record_options, no_report), "do not print the profile at the end",
+         NULL},
+	{NULL},
+};
 
-static json_t *events_json(void)
+static json_t *events_json(char **names)
 {
-	json_t *names = json_array();
+	json_t *events = json_array();
 
-	for (char **event = record_options.events; *event != NULL; event++)
-		json_array_append_new(names, text_json(*event));
-	return names;
+	for (; *names != NULL; names++)
+		json_array_append_new(events, text_json(*names));
+	return events;
 }
 
-static void call_chain_arguments(json_t *arguments, uint64_t depth)
+static void call_chain_arguments(const struct record_options *options, json_t *arguments, uint64_t depth)
 {
-	if (record_options.call_graph != NULL)
-		json_object_set_new(arguments, "call-graph", text_json(record_options.call_graph));
-	else if (record_options.call_chains)
+	if (options->call_graph != NULL)
+		json_object_set_new(arguments, "call-graph", text_json(options->call_graph));
+	else if (options->call_chains)
 		json_object_set_new(arguments, "call-graph", json_string("auto"));
 	if (depth != 0)
 		json_object_set_new(arguments, "call-depth", json_integer((json_int_t)depth));
-	if (record_options.no_call_user)
+	if (options->no_call_user)
 		json_object_set_new(arguments, "call-user", json_false());
 }
 
@@ -43,9 +65,8 @@ static bool exclude(bool both, const char *options, GError **error)
 	return !both;
 }
 
-json_t *record_options_arguments(GError **error)
+json_t *record_options_arguments(const struct record_options *options, GError **error)
 {
-	const struct record_options *options = &record_options;
 	uint64_t frequency_hz = 0, period = 0, depth = 0;
 	json_t *arguments;
 
@@ -60,10 +81,10 @@ json_t *record_options_arguments(GError **error)
 		return NULL;
 	arguments = json_object();
 	if (options->events != NULL)
-		json_object_set_new(arguments, "events", events_json());
+		json_object_set_new(arguments, "events", events_json(options->events));
 	number_argument(arguments, "period", period);
 	number_argument(arguments, "frequency-hz", frequency_hz);
-	call_chain_arguments(arguments, depth);
+	call_chain_arguments(options, arguments, depth);
 	if (options->no_tasks)
 		json_object_set_new(arguments, "tasks", json_false());
 	if (options->switches)

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "reading/input.h"
+#include "ui/option.h"
 
 #define RECORD_OPTIONS_ERROR record_options_error_quark()
 GQuark record_options_error_quark(void);
@@ -18,79 +19,10 @@ struct record_options {
 	char *call_graph, *call_depth;
 	gboolean call_chains, call_user, no_call_user, no_tasks, switches, no_report;
 };
-extern struct record_options record_options;
 
-/* Their rows in a command's table. */
-#define RECORD_OPTIONS                                                                           \
-	{"event",                                                                                \
-	 'e',                                                                                    \
-	 0,                                                                                      \
-	 G_OPTION_ARG_STRING_ARRAY,                                                              \
-	 &record_options.events,                                                                 \
-	 "event to sample, as cycles, instructions:u, task-clock; may be given again",           \
-	 "EVENT"},                                                                               \
-		{"count",                                                                        \
-	         'c',                                                                            \
-	         0,                                                                              \
-	         G_OPTION_ARG_STRING,                                                            \
-	         &record_options.period,                                                         \
-	         "events (nanoseconds, for clocks) between two samples",                         \
-	         "PERIOD"},                                                                      \
-		{"call-chains",                                                                  \
-	         'g',                                                                            \
-	         0,                                                                              \
-	         G_OPTION_ARG_NONE,                                                              \
-	         &record_options.call_chains,                                                    \
-	         "record call chains, of the guest's kernel and user space (--call-graph=auto)", \
-	         NULL},                                                                          \
-		{"call-graph",                                                                   \
-	         0,                                                                              \
-	         0,                                                                              \
-	         G_OPTION_ARG_STRING,                                                            \
-	         &record_options.call_graph,                                                     \
-	         "how kernel callers are found: auto, orc, fp (frame pointers) or none",         \
-	         "HOW"},                                                                         \
-		{"call-depth",                                                                   \
-	         0,                                                                              \
-	         0,                                                                              \
-	         G_OPTION_ARG_STRING,                                                            \
-	         &record_options.call_depth,                                                     \
-	         "frames of a call chain (default 64, at most 127)",                             \
-	         "N"},                                                                           \
-		{"call-user",                                                                    \
-	         0,                                                                              \
-	         0,                                                                              \
-	         G_OPTION_ARG_NONE,                                                              \
-	         &record_options.call_user,                                                      \
-	         "let call chains go on into user space, by frame pointers (the default)",       \
-	         NULL},                                                                          \
-		{"no-call-user",                                                                 \
-	         0,                                                                              \
-	         0,                                                                              \
-	         G_OPTION_ARG_NONE,                                                              \
-	         &record_options.no_call_user,                                                   \
-	         "end call chains where the kernel was entered",                                 \
-	         NULL},                                                                          \
-		{"no-tasks",                                                                     \
-	         0,                                                                              \
-	         0,                                                                              \
-	         G_OPTION_ARG_NONE,                                                              \
-	         &record_options.no_tasks,                                                       \
-	         "do not look up which task of a Linux guest runs",                              \
-	         NULL},                                                                          \
-		{"output",                                                                       \
-	         'o',                                                                            \
-	         0,                                                                              \
-	         G_OPTION_ARG_FILENAME,                                                          \
-	         &record_options.output,                                                         \
-	         "recording to write (default " INPUT_DEFAULT_PATH ")",                          \
-	         "FILE"},                                                                        \
-	{                                                                                        \
-		"no-report", 0, 0, G_OPTION_ARG_NONE, &record_options.no_report,                 \
-			"do not print the profile at the end", NULL                              \
-	}
+extern const struct option_row record_option_rows[];
 
 /* The arguments of session-start that they make, or NULL when they make no sense. */
-json_t *record_options_arguments(GError **error);
+json_t *record_options_arguments(const struct record_options *options, GError **error);
 
 #endif

@@ -4,43 +4,45 @@
 #include "reading/symbol_options.h"
 #include "ui/message.h"
 
-static struct {
+struct annotate_values {
+	struct symbol_options symbols;
 	char *input, *kernel, *module, *phase;
 	gboolean json, force, intel;
-} given;
+};
 
-static const GOptionEntry options[] = {
-	{"input", 'i', 0, G_OPTION_ARG_FILENAME, &given.input, "recording to read (default " INPUT_DEFAULT_PATH ")",
-         "FILE"},
-	{"module", 'm', 0, G_OPTION_ARG_STRING, &given.module, "the module that the function is in, as a report has it",
-         "NAME"},
-	{"phase", 'p', 0, G_OPTION_ARG_STRING, &given.phase,
+static const struct option_row options[] = {
+	{"input", 'i', OPTION_FILE, offsetof(struct annotate_values, input),
+         "recording to read (default " INPUT_DEFAULT_PATH ")", "FILE"},
+	{"module", 'm', OPTION_TEXT, offsetof(struct annotate_values, module),
+         "the module that the function is in, as a report has it", "NAME"},
+	{"phase", 'p', OPTION_TEXT, offsetof(struct annotate_values, phase),
          "only the time within phases of this name, which may have * and ? in it", "NAME"},
-	{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &given.kernel,
+	{"kernel", 'k', OPTION_FILE, offsetof(struct annotate_values, kernel),
          "the kernel that ran (default: where the recording says it was)", "IMAGE"},
-	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "use IMAGE and files even if their build-ids are others",
-         NULL},
-	SYMBOL_OPTIONS,
-	{"intel", 0, 0, G_OPTION_ARG_NONE, &given.intel, "Intel's syntax, not AT&T's", NULL},
-	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print one JSON document", NULL},
+	{"force", 'f', OPTION_FLAG, offsetof(struct annotate_values, force),
+         "use IMAGE and files even if their build-ids are others", NULL},
+	OPTION_ROWS(symbol_option_rows, struct annotate_values, symbols),
+	{"intel", 0, OPTION_FLAG, offsetof(struct annotate_values, intel), "Intel's syntax, not AT&T's", NULL},
+	{"json", 'j', OPTION_FLAG, offsetof(struct annotate_values, json), "print one JSON document", NULL},
 	{NULL},
 };
 
-static void annotate(struct input *input, const char *symbol, GError **error)
+static void annotate(const struct annotate_values *given, struct input *input, const char *symbol, GError **error)
 {
 	const struct annotation_options annotation_options = {
+		.symbols = &given->symbols,
 		.symbol = symbol,
-		.module = given.module,
-		.kernel = given.kernel,
-		.force = given.force,
-		.intel = given.intel,
+		.module = given->module,
+		.kernel = given->kernel,
+		.force = given->force,
+		.intel = given->intel,
 	};
 	struct annotation *annotation = annotation_new(input, &annotation_options, error);
 
 	input_say_warnings(input);
 	if (annotation == NULL)
 		return;
-	if (given.json)
+	if (given->json)
 		annotation_print_json(annotation, stdout);
 	else
 		annotation_print_text(annotation, stdout);
@@ -48,32 +50,33 @@ static void annotate(struct input *input, const char *symbol, GError **error)
 }
 
 /* With the recording's own symbols, which are where KASLR had put them, unless it has none. */
-static struct input *open_recording(const char *path, GError **error)
+static struct input *open_recording(const struct annotate_values *given, const char *path, GError **error)
 {
-	struct input *input = input_open(path, NULL, given.force, error);
+	struct input *input = input_open(path, NULL, given->force, error);
 
-	if (input == NULL || given.kernel == NULL || recording_n_symbols(input->recording) != 0)
+	if (input == NULL || given->kernel == NULL || recording_n_symbols(input->recording) != 0)
 		return input;
 	input_free(input);
-	return input_open(path, given.kernel, given.force, error);
+	return input_open(path, given->kernel, given->force, error);
 }
 
-static int annotate_run(unsigned n, char **arguments)
+static int annotate_run(void *values, unsigned n, char **arguments)
 {
+	const struct annotate_values *given = values;
 	g_autoptr(GError) error = NULL;
-	const char *path = given.input;
+	const char *path = given->input;
 	struct input *input;
 
 	if (n == 0)
 		return usage_error(command_annotate.name, "which function? `vprof report` lists them");
-	if (!symbol_options_check(&error) || !input_choose(&path, n > 1 ? arguments[1] : NULL, &error))
+	if (!symbol_options_check(&given->symbols, &error) || !input_choose(&path, n > 1 ? arguments[1] : NULL, &error))
 		return usage_error(command_annotate.name, "%s", error->message);
-	input = open_recording(path, &error);
+	input = open_recording(given, path, &error);
 	if (input == NULL)
 		return failure(error);
-	input_take_symbol_options(input, given.force);
-	if (given.phase == NULL || input_select_phase(input, given.phase, &error))
-		annotate(input, arguments[0], &error);
+	input_take_symbol_options(input, &given->symbols, given->force);
+	if (given->phase == NULL || input_select_phase(input, given->phase, &error))
+		annotate(given, input, arguments[0], &error);
 	input_free(input);
 	return error == NULL ? STATUS_OK : failure(error);
 }
@@ -97,5 +100,6 @@ const struct command command_annotate = {
 		"  vprof annotate --symfs / checksum   a program that is at the same path here\n"
 		"  vprof annotate --json copy_page | jq '.instructions | max_by(.samples)'",
 	.options = options,
+	.values_bytes = sizeof(struct annotate_values),
 	.run = annotate_run,
 };

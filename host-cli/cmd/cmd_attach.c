@@ -17,29 +17,34 @@
 #include "ui/text.h"
 #include "ui/units.h"
 
-static struct {
+struct attach_values {
+	struct attach_engine_options engine;
+	struct record_options record;
+	struct symbol_options symbols;
 	char *route, *duration, *agent;
 	gboolean list, json, all, host;
-} given;
+};
 
 #define DOMAINS_MAX 64u /* at once */
 
-static const GOptionEntry options[] = {
-	{"list", 'l', 0, G_OPTION_ARG_NONE, &given.list, "list the domains that run, and how each can be sampled",
-         NULL},
-	{"json", 0, 0, G_OPTION_ARG_NONE, &given.json, "with --list: print a JSON array", NULL},
-	{"all", 0, 0, G_OPTION_ARG_NONE, &given.all, "record all domains that run", NULL},
-	ATTACH_ENGINE_OPTIONS,
-	{"route", 0, 0, G_OPTION_ARG_STRING, &given.route, "how to sample (default: the best that works)", "NAME"},
-	{"host", 0, 0, G_OPTION_ARG_NONE, &given.host,
+static const struct option_row options[] = {
+	{"list", 'l', OPTION_FLAG, offsetof(struct attach_values, list),
+         "list the domains that run, and how each can be sampled", NULL},
+	{"json", 0, OPTION_FLAG, offsetof(struct attach_values, json), "with --list: print a JSON array", NULL},
+	{"all", 0, OPTION_FLAG, offsetof(struct attach_values, all), "record all domains that run", NULL},
+	OPTION_ROWS(attach_engine_option_rows, struct attach_values, engine),
+	{"route", 0, OPTION_TEXT, offsetof(struct attach_values, route), "how to sample (default: the best that works)",
+         "NAME"},
+	{"host", 0, OPTION_FLAG, offsetof(struct attach_values, host),
          "name what the host's kernel and QEMU do for the guest, too, with call chains", NULL},
-	{"agent", 0, 0, G_OPTION_ARG_FILENAME, &given.agent,
+	{"agent", 0, OPTION_FILE, offsetof(struct attach_values, agent),
          "socket of the guest's agent, or vsock:PORT: record its phases, and what it tells of processes", "SOCKET"},
-	{"duration", 0, 0, G_OPTION_ARG_STRING, &given.duration, "detach after this time, as 30s, 5m", "TIME"},
-	{"frequency", 'F', 0, G_OPTION_ARG_STRING, &record_options.frequency,
+	{"duration", 0, OPTION_TEXT, offsetof(struct attach_values, duration), "detach after this time, as 30s, 5m",
+         "TIME"},
+	{"frequency", 'F', OPTION_TEXT, offsetof(struct attach_values, record.frequency),
          "samples per second and vCPU (default: the route's)", "HZ"},
-	RECORD_OPTIONS,
-	SYMBOL_OPTIONS,
+	OPTION_ROWS(record_option_rows, struct attach_values, record),
+	OPTION_ROWS(symbol_option_rows, struct attach_values, symbols),
 	{NULL},
 };
 
@@ -58,6 +63,7 @@ static void kernel_clear(void *data)
 
 /* Everything that one recording of an attached guest holds. */
 struct attachment {
+	const struct attach_values *given;
 	struct engine *engine;
 	json_t *guest; /* as query-guest */
 	struct capture *capture;
@@ -136,7 +142,7 @@ static void say_attached(const struct attachment *attachment)
 	    member_text(session, "delivery"),
 	    member_text(json_array_get(json_object_get(session, "events"), 0), "name"),
 	    member_number(session, "frequency-hz", 0));
-	record_say_session(attachment->capture, attach_engine_options.verbose);
+	record_say_session(attachment->capture, attachment->given->engine.verbose);
 }
 
 /* While QEMU lives. */
@@ -146,7 +152,7 @@ static void host_load(struct attachment *attachment)
 
 	if (process == 0)
 		return;
-	attachment->host = host_symbols_new("/proc", (pid_t)process, symbol_options.debuginfod);
+	attachment->host = host_symbols_new("/proc", (pid_t)process, attachment->given->symbols.debuginfod);
 	const char *whys[] = {host_symbols_kernel_why(attachment->host), host_symbols_process_why(attachment->host)};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(whys); i++)
@@ -162,8 +168,9 @@ static bool prepare(struct attachment *attachment, json_t *session, GError **err
 		attachment->capture = capture_new(attachment->engine, json_incref(session), error);
 	if (attachment->capture == NULL)
 		return false;
-	if (given.agent != NULL) {
-		attachment->loop.agent = agent_service_new(given.agent, attachment->guest, attachment->capture, error);
+	if (attachment->given->agent != NULL) {
+		attachment->loop.agent =
+			agent_service_new(attachment->given->agent, attachment->guest, attachment->capture, error);
 		if (attachment->loop.agent == NULL)
 			return false;
 	}
@@ -171,7 +178,7 @@ static bool prepare(struct attachment *attachment, json_t *session, GError **err
 	host_load(attachment);
 	say_attached(attachment);
 	return capture_open_file(attachment->capture, attachment->output, attachment->kernel.image,
-	                         attachment->kernel.symtab, attach_engine_options.kernel, error);
+	                         attachment->kernel.symtab, attachment->given->engine.kernel, error);
 }
 
 /* ---- meanwhile and after ---- */
@@ -233,7 +240,7 @@ static bool take_output_error(struct attachment *attachment, GError **error)
 
 static bool finish_file(struct attachment *attachment, const char *const *command_line, GError **error)
 {
-	const struct user_symbol_sources sources = symbol_options_sources(NULL, false);
+	const struct user_symbol_sources sources = symbol_options_sources(&attachment->given->symbols, NULL, false);
 	struct user_symbols *user_symbols = user_symbols_new(&sources);
 	const struct capture_summary summary = {
 		.guest = attachment->guest,
@@ -267,7 +274,7 @@ static int conclude(struct attachment *attachment, const char *const *command_li
 		return STATUS_FAILED;
 	}
 	record_say_written(attachment->capture, attachment->output);
-	if (!record_options.no_report && !record_print_top(attachment->output, stdout, &error))
+	if (!attachment->given->record.no_report && !record_print_top(attachment->output, stdout, &error))
 		return failure(error);
 	return attachment->loop.engine_gone ? STATUS_FAILED : STATUS_OK;
 }
@@ -280,7 +287,8 @@ static int record(struct attachment *attachment, const char *domain, json_t *ses
 	attachment->loop.signalfd = run_loop_signals(false, &error);
 	if (attachment->loop.signalfd < 0)
 		return failure(error);
-	attachment->engine = attach_engine_start(domain, given.duration, &status, &error);
+	attachment->engine =
+		attach_engine_start(&attachment->given->engine, domain, attachment->given->duration, &status, &error);
 	if (attachment->engine == NULL) /* which has said why, if it refused */
 		return g_error_matches(error, ENGINE_ERROR, ENGINE_ERROR_REFUSED) ? status : failure(error);
 	if (!prepare(attachment, session, &error) || !follow(attachment, &error))
@@ -295,25 +303,26 @@ static int record(struct attachment *attachment, const char *domain, json_t *ses
 
 /* ---- the command ---- */
 
-static json_t *session_arguments(GError **error)
+static json_t *session_arguments(const struct attach_values *given, GError **error)
 {
-	json_t *arguments = record_options_arguments(error);
+	json_t *arguments = record_options_arguments(&given->record, error);
 
-	if (arguments != NULL && given.route != NULL)
-		json_object_set_new(arguments, "route", text_json(given.route));
-	if (arguments != NULL && given.host)
+	if (arguments != NULL && given->route != NULL)
+		json_object_set_new(arguments, "route", text_json(given->route));
+	if (arguments != NULL && given->host)
 		json_object_set_new(arguments, "host", json_true());
 	return arguments;
 }
 
-static int attach_record(const char *domain, const char *output)
+static int attach_record(const struct attach_values *given, const char *domain, const char *output)
 {
 	g_auto(GStrv) command_line = record_command_line();
 	g_autoptr(GError) error = NULL;
-	struct attachment attachment = {.output = output};
-	json_t *session = attach_engine_check(domain, given.duration, &error) && symbol_options_check(&error) &&
-	                                  agent_service_check(given.agent, &error)
-	                          ? session_arguments(&error)
+	struct attachment attachment = {.given = given, .output = output};
+	json_t *session = attach_engine_check(&given->engine, domain, given->duration, &error) &&
+	                                  symbol_options_check(&given->symbols, &error) &&
+	                                  agent_service_check(given->agent, &error)
+	                          ? session_arguments(given, &error)
 	                          : NULL;
 	int status;
 
@@ -327,36 +336,44 @@ static int attach_record(const char *domain, const char *output)
 	return status;
 }
 
-static int attach_record_all(const char *const *domains)
+/* As attach_one. */
+static int attach_record_one(const char *domain, const char *output, void *given)
 {
-	bool report = !record_options.no_report;
+	return attach_record(given, domain, output);
+}
 
-	if (attach_engine_options.pid != 0 || attach_engine_options.kernel != NULL || given.agent != NULL)
+static int attach_record_all(const struct attach_values *given, const char *const *domains)
+{
+	struct attach_values each = *given;
+
+	if (given->engine.pid != 0 || given->engine.kernel != NULL || given->agent != NULL)
 		return usage_error(command_attach.name,
 		                   "--pid, --kernel and --agent are of one guest; attach to that by itself");
-	record_options.no_report = TRUE; /* of each; ours comes at the end */
-	return attach_several(domains, record_options.output, report, attach_record);
+	each.record.no_report = TRUE; /* the reports come at the end */
+	return attach_several(domains, given->record.output, !given->record.no_report, attach_record_one, &each);
 }
 
-static int attach_every(void)
+static int attach_every(const struct attach_values *given)
 {
-	g_auto(GStrv) domains = attach_all_domains();
+	g_auto(GStrv) domains = attach_all_domains(&given->engine);
 
-	return domains != NULL ? attach_record_all((const char *const *)domains) : STATUS_FAILED;
+	return domains != NULL ? attach_record_all(given, (const char *const *)domains) : STATUS_FAILED;
 }
 
-static int attach_run(unsigned n, char **arguments)
+static int attach_run(void *values, unsigned n, char **arguments)
 {
-	if (given.list)
-		return attach_list(given.json);
-	if (given.all && n > 0)
+	const struct attach_values *given = values;
+
+	if (given->list)
+		return attach_list(&given->engine, given->json);
+	if (given->all && n > 0)
 		return usage_error(command_attach.name, "--all is every domain; leave the names away");
-	if (given.all)
-		return attach_every();
+	if (given->all)
+		return attach_every(given);
 	if (n > 1)
-		return attach_record_all((const char *const *)arguments);
-	return attach_record(n > 0 ? arguments[0] : NULL,
-	                     record_options.output != NULL ? record_options.output : INPUT_DEFAULT_PATH);
+		return attach_record_all(given, (const char *const *)arguments);
+	return attach_record(given, n > 0 ? arguments[0] : NULL,
+	                     given->record.output != NULL ? given->record.output : INPUT_DEFAULT_PATH);
 }
 
 const struct command command_attach = {
@@ -378,5 +395,6 @@ const struct command command_attach = {
 		       "  vprof attach --connect qemu:///session builder -F 499 -o builder.data\n"
 		       "  vprof attach --pid 4711 --qmp /run/qmp.sock --kernel vmlinux",
 	.options = options,
+	.values_bytes = sizeof(struct attach_values),
 	.run = attach_run,
 };

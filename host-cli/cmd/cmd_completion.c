@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -6,15 +7,17 @@
 #include "ctl_methods.h"
 #include "ui/message.h"
 
-static const GOptionEntry options[] = {{NULL}};
-
 /* The options of one command as words: "--input -i --sort ...". */
 static void bash_print_words(const struct command *command)
 {
-	for (const GOptionEntry *option = command->options; option->long_name != NULL; option++) {
-		printf(" --%s", option->long_name);
-		if (option->short_name != 0)
-			printf(" -%c", option->short_name);
+	g_autoptr(GArray) rows = option_rows_flatten(command->options);
+
+	for (guint i = 0; i < rows->len; i++) {
+		const struct option_row *option = &g_array_index(rows, struct option_row, i);
+
+		printf(" --%s", option->name);
+		if (option->letter != 0)
+			printf(" -%c", option->letter);
 	}
 }
 
@@ -31,14 +34,18 @@ static bool takes_files(const struct command *command)
 
 static void bash_print_command(const struct command *command)
 {
+	g_autoptr(GArray) rows = option_rows_flatten(command->options);
+
 	printf("\t%s)\n\t\tcase $previous in\n", command->name);
-	for (const GOptionEntry *option = command->options; option->long_name != NULL; option++) {
-		if (option->arg == G_OPTION_ARG_NONE)
+	for (guint i = 0; i < rows->len; i++) {
+		const struct option_row *option = &g_array_index(rows, struct option_row, i);
+
+		if (option->type == OPTION_FLAG)
 			continue;
-		printf("\t\t--%s", option->long_name);
-		if (option->short_name != 0)
-			printf(" | -%c", option->short_name);
-		if (option->arg == G_OPTION_ARG_FILENAME)
+		printf("\t\t--%s", option->name);
+		if (option->letter != 0)
+			printf(" | -%c", option->letter);
+		if (option->type == OPTION_FILE)
 			printf(") mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n");
 		else
 			printf(") return ;;\n");
@@ -113,33 +120,35 @@ static void zsh_print_escaped(const char *text)
 	}
 }
 
-static void zsh_print_option(const GOptionEntry *option)
+static void zsh_print_option(const struct option_row *option)
 {
-	bool repeats = option->arg == G_OPTION_ARG_STRING_ARRAY;
+	bool repeats = option->type == OPTION_TEXTS;
 
 	printf(" \\\n\t\t\t");
-	if (option->short_name != 0 && !repeats)
-		printf("\"(-%c --%s)\"", option->short_name, option->long_name);
-	if (option->short_name != 0)
-		printf("%s{-%c,--%s}", repeats ? "\\*" : "", option->short_name, option->long_name);
+	if (option->letter != 0 && !repeats)
+		printf("\"(-%c --%s)\"", option->letter, option->name);
+	if (option->letter != 0)
+		printf("%s{-%c,--%s}", repeats ? "\\*" : "", option->letter, option->name);
 	else
-		printf("%s--%s", repeats ? "\\*" : "", option->long_name);
+		printf("%s--%s", repeats ? "\\*" : "", option->name);
 	printf("\"[");
-	zsh_print_escaped(option->description);
+	zsh_print_escaped(option->help);
 	putchar(']');
-	if (option->arg != G_OPTION_ARG_NONE) {
+	if (option->type != OPTION_FLAG) {
 		putchar(':');
-		zsh_print_escaped(option->arg_description);
-		printf(":%s", option->arg == G_OPTION_ARG_FILENAME ? "_files" : "");
+		zsh_print_escaped(option->argument);
+		printf(":%s", option->type == OPTION_FILE ? "_files" : "");
 	}
 	putchar('"');
 }
 
 static void zsh_print_command(const struct command *command)
 {
+	g_autoptr(GArray) rows = option_rows_flatten(command->options);
+
 	printf("\t%s)\n\t\t_arguments \"--help[explain the command]\"", command->name);
-	for (const GOptionEntry *option = command->options; option->long_name != NULL; option++)
-		zsh_print_option(option);
+	for (guint i = 0; i < rows->len; i++)
+		zsh_print_option(&g_array_index(rows, struct option_row, i));
 	if (command == &command_help)
 		printf(" \\\n\t\t\t\":command:($commands)\"");
 	if (takes_files(command))
@@ -180,13 +189,14 @@ static void zsh_print(void)
 	puts("esac");
 }
 
-static int completion_run(unsigned n, char **arguments)
+static int completion_run(void *values, unsigned n, char **arguments)
 {
 	static const struct {
 		const char *shell;
 		void (*print)(void);
 	} shells[] = {{"bash", bash_print}, {"zsh", zsh_print}};
 
+	(void)values;
 	for (size_t i = 0; n == 1 && i < G_N_ELEMENTS(shells); i++)
 		if (strcmp(arguments[0], shells[i].shell) == 0) {
 			shells[i].print();
@@ -204,6 +214,5 @@ const struct command command_completion = {
 	.description = "Examples:\n"
 		       "  source <(vprof completion bash)\n"
 		       "  vprof completion zsh > ~/.zfunc/_vprof",
-	.options = options,
 	.run = completion_run,
 };

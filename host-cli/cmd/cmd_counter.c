@@ -18,32 +18,35 @@
 #define EVENT_DEFAULT "task-clock"
 #define COUNTER_MAX 31u
 
-static struct {
+struct counter_values {
 	char **events, **pids, **comms, **cr3s;
 	char *duration, *frequency, *period, *output;
 	gboolean descendants, estimate, no_report, json;
-} given;
+};
 
-static const GOptionEntry options[] = {
-	{"event", 'e', 0, G_OPTION_ARG_STRING_ARRAY, &given.events,
+static const struct option_row options[] = {
+	{"event", 'e', OPTION_TEXTS, offsetof(struct counter_values, events),
          "what (default " EVENT_DEFAULT "); may be given again", "EVENT"},
-	{"pid", 'p', 0, G_OPTION_ARG_STRING_ARRAY, &given.pids,
+	{"pid", 'p', OPTION_TEXTS, offsetof(struct counter_values, pids),
          "only while this process of the guest runs; may be given again", "PID"},
-	{"comm", 0, 0, G_OPTION_ARG_STRING_ARRAY, &given.comms,
+	{"comm", 0, OPTION_TEXTS, offsetof(struct counter_values, comms),
          "only threads of this name, with * and ?; may be given again", "GLOB"},
-	{"cr3", 0, 0, G_OPTION_ARG_STRING_ARRAY, &given.cr3s, "only what runs on these page tables; may be given again",
-         "ADDRESS"},
-	{"descendants", 0, 0, G_OPTION_ARG_NONE, &given.descendants, "and what those processes have made", NULL},
-	{"estimate", 0, 0, G_OPTION_ARG_NONE, &given.estimate,
+	{"cr3", 0, OPTION_TEXTS, offsetof(struct counter_values, cr3s),
+         "only what runs on these page tables; may be given again", "ADDRESS"},
+	{"descendants", 0, OPTION_FLAG, offsetof(struct counter_values, descendants),
+         "and what those processes have made", NULL},
+	{"estimate", 0, OPTION_FLAG, offsetof(struct counter_values, estimate),
          "count: sum up samples instead of counting exactly, and tell modes apart", NULL},
-	{"frequency", 'F', 0, G_OPTION_ARG_STRING, &given.frequency,
+	{"frequency", 'F', OPTION_TEXT, offsetof(struct counter_values, frequency),
          "record: samples in a second of vCPU time (default 999)", "HZ"},
-	{"count", 'c', 0, G_OPTION_ARG_STRING, &given.period, "record: a sample every N events; clocks count ns", "N"},
-	{"output", 'o', 0, G_OPTION_ARG_FILENAME, &given.output,
+	{"count", 'c', OPTION_TEXT, offsetof(struct counter_values, period),
+         "record: a sample every N events; clocks count ns", "N"},
+	{"output", 'o', OPTION_FILE, offsetof(struct counter_values, output),
          "record: the recording (default " INPUT_DEFAULT_PATH ")", "FILE"},
-	{"no-report", 0, 0, G_OPTION_ARG_NONE, &given.no_report, "record: do not print the top of the profile", NULL},
-	{"duration", 0, 0, G_OPTION_ARG_STRING, &given.duration, "for how long (default 10s)", "TIME"},
-	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print JSON", NULL},
+	{"no-report", 0, OPTION_FLAG, offsetof(struct counter_values, no_report),
+         "record: do not print the top of the profile", NULL},
+	{"duration", 0, OPTION_TEXT, offsetof(struct counter_values, duration), "for how long (default 10s)", "TIME"},
+	{"json", 'j', OPTION_FLAG, offsetof(struct counter_values, json), "print JSON", NULL},
 	{NULL},
 };
 
@@ -79,7 +82,7 @@ static void counter_print(const json_t *counter)
 	       event != NULL ? event : "-", targets);
 }
 
-static bool list(struct client *client, GError **error)
+static bool list(const struct counter_values *given, struct client *client, GError **error)
 {
 	json_t *answer = engine_ask(client, "query-counters", NULL, error);
 	const json_t *counters = json_object_get(answer, "counters"), *counter;
@@ -87,7 +90,7 @@ static bool list(struct client *client, GError **error)
 
 	if (answer == NULL)
 		return false;
-	if (given.json) {
+	if (given->json) {
 		text_print_json(counters, 0, stdout);
 	} else if (json_array_size(counters) != 0) {
 		printf("%7s %-9s %-11s %8s %6s %-14s %-18s %s\n", "COUNTER", "STATE", "DISPOSITION", "PID", "UID",
@@ -132,13 +135,13 @@ static void host_print(const json_t *host)
 	}
 }
 
-static bool host(struct client *client, GError **error)
+static bool host(const struct counter_values *given, struct client *client, GError **error)
 {
 	json_t *answer = engine_ask(client, "query-host", NULL, error);
 
 	if (answer == NULL)
 		return false;
-	if (given.json)
+	if (given->json)
 		text_print_json(answer, 0, stdout);
 	else
 		host_print(answer);
@@ -148,9 +151,9 @@ static bool host(struct client *client, GError **error)
 
 /* ---- count ---- */
 
-static bool limited(void)
+static bool limited(const struct counter_values *given)
 {
-	return given.pids != NULL || given.comms != NULL || given.cr3s != NULL;
+	return given->pids != NULL || given->comms != NULL || given->cr3s != NULL;
 }
 
 static bool attach(struct client *client, uint64_t counter, const char *name, json_t *target, GError **error)
@@ -159,35 +162,36 @@ static bool attach(struct client *client, uint64_t counter, const char *name, js
 	                   json_pack("{s:I, s:o}", "counter", (json_int_t)counter, name, target), error);
 }
 
-static bool attach_all(struct client *client, uint64_t counter, GError **error)
+static bool attach_all(const struct counter_values *given, struct client *client, uint64_t counter, GError **error)
 {
-	for (char **pid = given.pids; pid != NULL && *pid != NULL; pid++) {
+	for (char **pid = given->pids; pid != NULL && *pid != NULL; pid++) {
 		uint64_t number;
 
 		if (!units_parse_number("--pid", *pid, 0, INT32_MAX, &number, error) ||
 		    !attach(client, counter, "pid", json_integer((json_int_t)number), error))
 			return false;
 	}
-	for (char **comm = given.comms; comm != NULL && *comm != NULL; comm++)
+	for (char **comm = given->comms; comm != NULL && *comm != NULL; comm++)
 		if (!attach(client, counter, "comm", text_json(*comm), error))
 			return false;
-	for (char **cr3 = given.cr3s; cr3 != NULL && *cr3 != NULL; cr3++)
+	for (char **cr3 = given->cr3s; cr3 != NULL && *cr3 != NULL; cr3++)
 		if (!attach(client, counter, "cr3", text_json(*cr3), error))
 			return false;
 	return true;
 }
 
 /* Allocated and attached; NULL: `error`. */
-static json_t *prepare_all(struct client *client, const struct counters_kind *kind, GError **error)
+static json_t *prepare_all(const struct counter_values *given, struct client *client, const struct counters_kind *kind,
+                           GError **error)
 {
 	char *fallback[] = {(char *)EVENT_DEFAULT, NULL};
-	json_t *counters = counters_allocate(client, given.events != NULL ? given.events : fallback, kind, error);
+	json_t *counters = counters_allocate(client, given->events != NULL ? given->events : fallback, kind, error);
 	const json_t *counter;
 	size_t i;
 
 	json_array_foreach(counters, i, counter)
 	{
-		if (!attach_all(client, member_number(counter, "counter", 0), error)) {
+		if (!attach_all(given, client, member_number(counter, "counter", 0), error)) {
 			json_decref(counters);
 			return NULL;
 		}
@@ -195,25 +199,25 @@ static json_t *prepare_all(struct client *client, const struct counters_kind *ki
 	return counters;
 }
 
-static void count_print(const json_t *counters, double seconds)
+static void count_print(const struct counter_values *given, const json_t *counters, double seconds)
 {
-	counters_print(counters, given.estimate, stdout);
+	counters_print(counters, given->estimate, stdout);
 	printf("\nin %.3f s\n", seconds);
 }
 
-static bool count(struct client *client, GError **error)
+static bool count(const struct counter_values *given, struct client *client, GError **error)
 {
 	uint64_t seconds = SECONDS_DEFAULT;
 	bool done;
 
-	if (given.duration != NULL && !units_parse_duration("--duration", given.duration, &seconds, error))
+	if (given->duration != NULL && !units_parse_duration("--duration", given->duration, &seconds, error))
 		return false;
 	const struct counters_kind kind = {
-		.mode = limited() ? "task-counting" : "guest-counting",
-		.estimate = given.estimate,
-		.descendants = given.descendants,
+		.mode = limited(given) ? "task-counting" : "guest-counting",
+		.estimate = given->estimate,
+		.descendants = given->descendants,
 	};
-	json_t *counters = prepare_all(client, &kind, error);
+	json_t *counters = prepare_all(given, client, &kind, error);
 
 	if (counters == NULL)
 		return false;
@@ -226,44 +230,44 @@ static bool count(struct client *client, GError **error)
 	}
 	double elapsed = (double)(g_get_monotonic_time() - start_us) / G_USEC_PER_SEC;
 
-	if (done && given.json)
+	if (done && given->json)
 		text_print_json(counters, 0, stdout);
 	else if (done)
-		count_print(counters, elapsed);
+		count_print(given, counters, elapsed);
 	json_decref(counters);
 	return done;
 }
 
 /* ---- record ---- */
 
-static bool parse_rate(struct counters_kind *kind, GError **error)
+static bool parse_rate(const struct counter_values *given, struct counters_kind *kind, GError **error)
 {
-	if (given.frequency != NULL && given.period != NULL) {
+	if (given->frequency != NULL && given->period != NULL) {
 		g_set_error(error, RECORD_OPTIONS_ERROR, RECORD_OPTIONS_ERROR_EXCLUDE,
 		            "--frequency and --count exclude each other");
 		return false;
 	}
-	return (given.frequency == NULL ||
-	        units_parse_number("--frequency", given.frequency, 1, INT64_MAX, &kind->frequency_hz, error)) &&
-	       (given.period == NULL ||
-	        units_parse_number("--count", given.period, 1, INT64_MAX, &kind->period, error));
+	return (given->frequency == NULL ||
+	        units_parse_number("--frequency", given->frequency, 1, INT64_MAX, &kind->frequency_hz, error)) &&
+	       (given->period == NULL ||
+	        units_parse_number("--count", given->period, 1, INT64_MAX, &kind->period, error));
 }
 
-static bool record(struct client *client, GError **error)
+static bool record(const struct counter_values *given, struct client *client, GError **error)
 {
-	struct counters_kind kind = {.mode = limited() ? "task-sampling" : "guest-sampling",
-	                             .descendants = given.descendants};
-	const char *path = given.output != NULL ? given.output : INPUT_DEFAULT_PATH;
+	struct counters_kind kind = {.mode = limited(given) ? "task-sampling" : "guest-sampling",
+	                             .descendants = given->descendants};
+	const char *path = given->output != NULL ? given->output : INPUT_DEFAULT_PATH;
 	uint64_t seconds = SECONDS_DEFAULT;
 
-	if ((given.duration != NULL && !units_parse_duration("--duration", given.duration, &seconds, error)) ||
-	    !parse_rate(&kind, error))
+	if ((given->duration != NULL && !units_parse_duration("--duration", given->duration, &seconds, error)) ||
+	    !parse_rate(given, &kind, error))
 		return false;
-	json_t *counters = prepare_all(client, &kind, error);
+	json_t *counters = prepare_all(given, client, &kind, error);
 	bool done = counters != NULL && counter_record(client, counters, seconds, path, error);
 
 	json_decref(counters);
-	return done && (given.no_report || record_print_top(path, stdout, error));
+	return done && (given->no_report || record_print_top(path, stdout, error));
 }
 
 /* ---- disable, enable ---- */
@@ -277,7 +281,7 @@ static bool administer(struct client *client, const char *method, const char *nu
 	       engine_tell(client, method, json_pack("{s:I}", "counter", (json_int_t)counter), error);
 }
 
-static int counter_do(const char *action, const char *engine, const char *number)
+static int counter_do(const struct counter_values *given, const char *action, const char *engine, const char *number)
 {
 	g_autoptr(GError) error = NULL;
 	struct client *client = engine_find(engine, &error);
@@ -286,13 +290,13 @@ static int counter_do(const char *action, const char *engine, const char *number
 	if (client == NULL)
 		return failure(error);
 	if (strcmp(action, "list") == 0)
-		done = list(client, &error);
+		done = list(given, client, &error);
 	else if (strcmp(action, "host") == 0)
-		done = host(client, &error);
+		done = host(given, client, &error);
 	else if (strcmp(action, "count") == 0)
-		done = count(client, &error);
+		done = count(given, client, &error);
 	else if (strcmp(action, "record") == 0)
-		done = record(client, &error);
+		done = record(given, client, &error);
 	else
 		done = administer(client, strcmp(action, "disable") == 0 ? "counter-disable" : "counter-enable", number,
 		                  &error);
@@ -304,8 +308,9 @@ static int counter_do(const char *action, const char *engine, const char *number
 	               : failure(error);
 }
 
-static int counter_run(unsigned n, char **arguments)
+static int counter_run(void *values, unsigned n, char **arguments)
 {
+	const struct counter_values *given = values;
 	static const char *const actions[] = {"list", "host", "count", "record", "disable", "enable", NULL};
 	const char *action = n > 0 ? arguments[0] : "list";
 	bool administers = strcmp(action, "disable") == 0 || strcmp(action, "enable") == 0;
@@ -316,7 +321,7 @@ static int counter_run(unsigned n, char **arguments)
 	if (administers != (n == 3))
 		return usage_error(command_counter.name,
 		                   administers ? "which one? %s ENGINE COUNTER" : "%s takes no counter", action);
-	return counter_do(action, n > 1 ? arguments[1] : NULL, n > 2 ? arguments[2] : NULL);
+	return counter_do(given, action, n > 1 ? arguments[1] : NULL, n > 2 ? arguments[2] : NULL);
 }
 
 const struct command command_counter = {
@@ -341,5 +346,6 @@ const struct command command_counter = {
 		"  vprof counter record 1234 -p 42 -F 500 -o task.data\n"
 		"  vprof counter disable 1234 7",
 	.options = options,
+	.values_bytes = sizeof(struct counter_values),
 	.run = counter_run,
 };

@@ -17,19 +17,20 @@
 #define ARGUMENTS_MAX 66 /* an engine, a method, and more than any method has */
 #define NO_TIMEOUT_MS 3600000u
 
-static struct {
+struct ctl_values {
 	gboolean compact, events;
-} given;
+};
 
-static const GOptionEntry options[] = {
-	{"compact", 'c', 0, G_OPTION_ARG_NONE, &given.compact, "print each answer in one line", NULL},
-	{"events", 'e', 0, G_OPTION_ARG_NONE, &given.events,
+static const struct option_row options[] = {
+	{"compact", 'c', OPTION_FLAG, offsetof(struct ctl_values, compact), "print each answer in one line", NULL},
+	{"events", 'e', OPTION_FLAG, offsetof(struct ctl_values, events),
          "print events as they come, a line each, until the engine ends", NULL},
 	{NULL},
 };
 
 /* A conversation with one engine. */
 struct talk {
+	const struct ctl_values *given;
 	struct client *client;
 	json_t *schema;
 	bool asked_control; /* took the control role, or tried */
@@ -51,9 +52,9 @@ static int ctl_failure(const GError *error)
 	return STATUS_FAILED;
 }
 
-static void print_json(const json_t *value)
+static void print_json(const struct ctl_values *given, const json_t *value)
 {
-	json_dumpf(value, stdout, given.compact ? JSON_COMPACT : JSON_INDENT(2));
+	json_dumpf(value, stdout, given->compact ? JSON_COMPACT : JSON_INDENT(2));
 	putchar('\n');
 	fflush(stdout);
 }
@@ -99,7 +100,7 @@ static bool talk_do(struct talk *talk, char *const *words, GError **error)
 	take_control(talk, words[0]);
 	answer = execute(talk, words[0], arguments, error);
 	if (answer != NULL)
-		print_json(answer);
+		print_json(talk->given, answer);
 	json_decref(answer);
 	return answer != NULL;
 }
@@ -213,20 +214,21 @@ static int talk_interactively(struct talk *talk)
 
 /* [ENGINE] [METHOD [KEY=VALUE...]]: a first word that is a method's name is one; an engine of that name has its path.
  */
-static int ctl_run(unsigned n, char **arguments)
+static int ctl_run(void *values, unsigned n, char **arguments)
 {
+	const struct ctl_values *given = values;
 	bool has_engine = n > 0 && !is_method(arguments[0]);
 	const char *engine = has_engine ? arguments[0] : NULL;
 	char **words = arguments + has_engine;
-	struct talk talk = {.client = NULL};
+	struct talk talk = {.given = given};
 	g_autoptr(GError) error = NULL;
 	int status;
 
-	if (given.events && n > has_engine)
+	if (given->events && n > has_engine)
 		return usage_error(command_ctl.name, "--events executes no method; leave \"%s\" away", *words);
 	if (!talk_open(&talk, engine, &error))
 		status = ctl_failure(error);
-	else if (given.events)
+	else if (given->events)
 		status = talk_listen(&talk);
 	else if (n == has_engine)
 		status = talk_interactively(&talk);
@@ -257,5 +259,6 @@ const struct command command_ctl = {
 		"  vprof ctl 1234 --events\n"
 		"  vprof ctl",
 	.options = options,
+	.values_bytes = sizeof(struct ctl_values),
 	.run = ctl_run,
 };

@@ -8,36 +8,40 @@
 #include "ui/message.h"
 #include "ui/text.h"
 
-static struct {
+struct diff_values {
 	char *html;
 	double alpha, min_share;
 	char *phase;
 	gboolean json, force, shares;
-} given = {.alpha = 0.01, .min_share = 0.5};
+};
 
-static const GOptionEntry options[] = {
-	{"alpha", 'a', 0, G_OPTION_ARG_DOUBLE, &given.alpha,
+static const struct diff_values defaults = {.alpha = 0.01, .min_share = 0.5};
+
+static const struct option_row options[] = {
+	{"alpha", 'a', OPTION_DOUBLE, offsetof(struct diff_values, alpha),
          "a bound may be wrong this often, and this share of the functions named (default 0.01)", "A"},
-	{"min-share", 0, 0, G_OPTION_ARG_DOUBLE, &given.min_share,
+	{"min-share", 0, OPTION_DOUBLE, offsetof(struct diff_values, min_share),
          "leave out functions with less than P percent of the time in both (default 0.5)", "P"},
-	{"phase", 0, 0, G_OPTION_ARG_STRING, &given.phase,
+	{"phase", 0, OPTION_TEXT, offsetof(struct diff_values, phase),
          "of recordings, each time that phase NAME (with * and ?) came is a repetition", "NAME"},
-	{"shares", 's', 0, G_OPTION_ARG_NONE, &given.shares,
+	{"shares", 's', OPTION_FLAG, offsetof(struct diff_values, shares),
          "compare shares of the time: what slows all of it down alike does not show", NULL},
-	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "compare what was made under other conditions, too", NULL},
-	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print one JSON document", NULL},
-	{"html", 'w', 0, G_OPTION_ARG_FILENAME, &given.html,
+	{"force", 'f', OPTION_FLAG, offsetof(struct diff_values, force),
+         "compare what was made under other conditions, too", NULL},
+	{"json", 'j', OPTION_FLAG, offsetof(struct diff_values, json), "print one JSON document", NULL},
+	{"html", 'w', OPTION_FILE, offsetof(struct diff_values, html),
          "write one page for a browser instead, of two recordings: both flame graphs in one", "FILE"},
 	{NULL},
 };
 
-static bool comparable(const struct measured *base, const struct measured *now, GError **error)
+static bool comparable(const struct diff_values *given, const struct measured *base, const struct measured *now,
+                       GError **error)
 {
 	g_autoptr(GError) why = NULL;
 
 	if (measured_comparable(base, now, &why))
 		return true;
-	if (!given.force) {
+	if (!given->force) {
 		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_INCOMPARABLE,
 		            "%s; --force compares them all the same", why->message);
 		return false;
@@ -62,45 +66,47 @@ static bool unit_check(const struct measured *base, const struct measured *now, 
 	return false;
 }
 
-static struct compared compare(const struct measured *base, const struct measured *now)
+static struct compared compare(const struct diff_values *given, const struct measured *base, const struct measured *now)
 {
 	struct compared compared = {
 		.base = base,
 		.now = now,
-		.options = {.alpha = given.alpha, .min_share = given.min_share / 100},
+		.options = {.alpha = given->alpha, .min_share = given->min_share / 100},
 	};
 
 	compared.comparison = comparison_new(base->measurements, now->measurements, &compared.options);
 	return compared;
 }
 
-static void print(const struct measured *base, const struct measured *now, json_t *documents)
+static void print(const struct diff_values *given, const struct measured *base, const struct measured *now,
+                  json_t *documents)
 {
-	struct compared compared = compare(base, now);
+	struct compared compared = compare(given, base, now);
 
-	if (given.json)
+	if (given->json)
 		json_array_append_new(documents, compared_json(&compared));
 	else
 		compared_print_text(&compared, stdout);
 	comparison_free(compared.comparison);
 }
 
-static struct measured *load(const char *path, GError **error)
+static struct measured *load(const struct diff_values *given, const char *path, GError **error)
 {
-	struct measured *measured = measured_load(path, given.phase, error);
+	struct measured *measured = measured_load(path, given->phase, error);
 
-	if (measured != NULL && given.shares)
+	if (measured != NULL && given->shares)
 		measurements_to_shares(measured->measurements);
 	return measured;
 }
 
-static bool compare_with(const struct measured *base, const char *path, json_t *documents, GError **error)
+static bool compare_with(const struct diff_values *given, const struct measured *base, const char *path,
+                         json_t *documents, GError **error)
 {
-	struct measured *now = load(path, error);
-	bool good = now != NULL && comparable(base, now, error) && unit_check(base, now, error);
+	struct measured *now = load(given, path, error);
+	bool good = now != NULL && comparable(given, base, now, error) && unit_check(base, now, error);
 
 	if (good)
-		print(base, now, documents);
+		print(given, base, now, documents);
 	measured_free(now);
 	return good;
 }
@@ -120,11 +126,12 @@ static bool is_recording(const char *path)
 }
 
 /* The whole of both recordings, repetitions or not. */
-static bool write_page(const char *base_path, const char *now_path, const struct comparison *comparison, GError **error)
+static bool write_page(const struct diff_values *given, const char *base_path, const char *now_path,
+                       const struct comparison *comparison, GError **error)
 {
 	struct input *base = input_open(base_path, NULL, false, error);
 	struct input *now = base != NULL ? input_open(now_path, NULL, false, error) : NULL;
-	bool written = now != NULL && page_write(base, now, comparison, given.html, error);
+	bool written = now != NULL && page_write(base, now, comparison, given->html, error);
 
 	if (written) {
 		input_say_warnings(base);
@@ -136,60 +143,62 @@ static bool write_page(const char *base_path, const char *now_path, const struct
 }
 
 /* Refuses what the text of a comparison would be refused for. */
-static bool compare_in_page(const struct measured *base, const char *now_path, GError **error)
+static bool compare_in_page(const struct diff_values *given, const struct measured *base, const char *now_path,
+                            GError **error)
 {
-	struct measured *now = load(now_path, error);
-	bool good = now != NULL && comparable(base, now, error);
+	struct measured *now = load(given, now_path, error);
+	bool good = now != NULL && comparable(given, base, now, error);
 
 	if (good) {
-		struct comparison *comparison = same_unit(base, now) ? compare(base, now).comparison : NULL;
+		struct comparison *comparison = same_unit(base, now) ? compare(given, base, now).comparison : NULL;
 
-		good = write_page(base->path, now_path, comparison, error);
+		good = write_page(given, base->path, now_path, comparison, error);
 		comparison_free(comparison);
 	}
 	measured_free(now);
 	return good;
 }
 
-static int page_run(unsigned n, char **arguments)
+static int page_run(const struct diff_values *given, unsigned n, char **arguments)
 {
 	g_autoptr(GError) error = NULL;
 	struct measured *base;
 
 	if (n != 2 || !is_recording(arguments[0]) || !is_recording(arguments[1]))
 		return usage_error(command_diff.name, "--html takes two recordings, not folders or measurements");
-	if (given.json || given.shares)
+	if (given->json || given->shares)
 		return usage_error(command_diff.name, "--html goes with --force only");
 	if (!page_check(&error))
 		return failure(error);
-	base = load(arguments[0], &error);
+	base = load(given, arguments[0], &error);
 	if (base != NULL)
-		compare_in_page(base, arguments[1], &error);
+		compare_in_page(given, base, arguments[1], &error);
 	measured_free(base);
 	return error == NULL ? STATUS_OK : failure(error);
 }
 
-static int diff_run(unsigned n, char **arguments)
+static int diff_run(void *values, unsigned n, char **arguments)
 {
+	const struct diff_values *given = values;
 	g_autoptr(GError) error = NULL;
 	struct measured *base;
 	json_t *documents;
 
 	if (n < 2)
 		return usage_error(command_diff.name, "two recordings at least are needed, the base first");
-	if (!(given.alpha > 0 && given.alpha < 0.5))
+	if (!(given->alpha > 0 && given->alpha < 0.5))
 		return usage_error(command_diff.name, "--alpha takes a number between 0 and 0.5");
-	if (!(given.min_share >= 0 && given.min_share <= 100))
+	if (!(given->min_share >= 0 && given->min_share <= 100))
 		return usage_error(command_diff.name, "--min-share takes 0 to 100");
-	if (given.html != NULL)
-		return page_run(n, arguments);
-	base = load(arguments[0], &error);
+	if (given->html != NULL)
+		return page_run(given, n, arguments);
+	base = load(given, arguments[0], &error);
 	if (base == NULL)
 		return failure(error);
 	documents = json_array();
 	for (unsigned i = 1; i < n && error == NULL; i++)
-		compare_with(base, arguments[i], documents, &error);
-	if (given.json && error == NULL)
+		compare_with(given, base, arguments[i], documents, &error);
+	if (given->json && error == NULL)
 		print_documents(documents);
 	json_decref(documents);
 	measured_free(base);
@@ -218,5 +227,7 @@ const struct command command_diff = {
 		"                                      a flame graph of both, for a browser\n"
 		"  vprof diff --json old/ new/ | jq -r '.comparisons[].functions[] | select(.stands) | .name'",
 	.options = options,
+	.values_bytes = sizeof(struct diff_values),
+	.defaults = &defaults,
 	.run = diff_run,
 };

@@ -18,16 +18,17 @@
 #define KVM_PATH "/dev/kvm"
 #define PARANOID_MAX 1 /* guest samples need exclude_kernel=0; above 1 that takes CAP_PERFMON (perf_event_open(2)) */
 
-static struct {
+struct doctor_values {
+	struct attach_engine_options engine;
 	char *kernel;
 	gboolean json;
-} given;
+};
 
-static const GOptionEntry options[] = {
-	{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &given.kernel,
+static const struct option_row options[] = {
+	{"kernel", 'k', OPTION_FILE, offsetof(struct doctor_values, kernel),
          "say as well what can be known of a guest with this kernel (vmlinux, bzImage)", "IMAGE"},
-	ATTACH_GUEST_OPTIONS,
-	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print the engine's probe as JSON", NULL},
+	OPTION_ROWS(attach_guest_option_rows, struct doctor_values, engine),
+	{"json", 'j', OPTION_FLAG, offsetof(struct doctor_values, json), "print the engine's probe as JSON", NULL},
 	{NULL},
 };
 
@@ -239,11 +240,11 @@ static int diagnose(const json_t *probe)
 }
 
 /* What `vprof-vmm --probe` prints. New reference. */
-static json_t *probe_read(GError **error)
+static json_t *probe_read(const struct doctor_values *given, GError **error)
 {
 	g_autofree char *engine = program_find("vprof-vmm", error);
 	g_autofree char *text = NULL;
-	char *argv[] = {engine, (char *)"--probe", given.kernel != NULL ? (char *)"--kernel" : NULL, given.kernel,
+	char *argv[] = {engine, (char *)"--probe", given->kernel != NULL ? (char *)"--kernel" : NULL, given->kernel,
 	                NULL};
 	json_error_t why;
 	json_t *probe;
@@ -263,15 +264,15 @@ static json_t *probe_read(GError **error)
 	return probe;
 }
 
-static int doctor_host(void)
+static int doctor_host(const struct doctor_values *given)
 {
 	g_autoptr(GError) error = NULL;
-	json_t *probe = probe_read(&error);
+	json_t *probe = probe_read(given, &error);
 	int status = STATUS_OK;
 
 	if (probe == NULL)
 		return failure(error);
-	if (given.json) {
+	if (given->json) {
 		text_print_json(probe, 0, stdout);
 	} else {
 		status = diagnose(probe);
@@ -280,16 +281,17 @@ static int doctor_host(void)
 	return status;
 }
 
-static int doctor_run(unsigned n, char **arguments)
+static int doctor_run(void *values, unsigned n, char **arguments)
 {
+	const struct doctor_values *given = values;
 	g_autoptr(GError) error = NULL;
 	const char *domain = n > 0 ? arguments[0] : NULL;
 
-	if (domain == NULL && attach_engine_options.pid == 0)
-		return doctor_host();
-	if (!attach_engine_check(domain, NULL, &error))
+	if (domain == NULL && given->engine.pid == 0)
+		return doctor_host(given);
+	if (!attach_engine_check(&given->engine, domain, NULL, &error))
 		return usage_error(command_doctor.name, "%s", error->message);
-	return attach_doctor(domain, given.json);
+	return attach_doctor(&given->engine, domain, given->json);
 }
 
 const struct command command_doctor = {
@@ -308,5 +310,6 @@ const struct command command_doctor = {
 		"  vprof doctor web01\n"
 		"  vprof doctor --json | jq '.deliveries[] | select(.usable) | .name'",
 	.options = options,
+	.values_bytes = sizeof(struct doctor_values),
 	.run = doctor_run,
 };

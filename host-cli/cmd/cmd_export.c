@@ -7,36 +7,41 @@
 #include "reading/symbol_options.h"
 #include "ui/message.h"
 
-static struct {
+struct export_values {
+	struct symbol_options symbols;
 	char *input, *to, *output, *kernel, *event;
 	gboolean force;
-} given;
+};
 
-static const GOptionEntry options[] = {
-	{"to", 't', 0, G_OPTION_ARG_STRING, &given.to, "the format, one of those below", "FORMAT"},
-	{"input", 'i', 0, G_OPTION_ARG_FILENAME, &given.input, "recording to read (default " INPUT_DEFAULT_PATH ")",
-         "FILE"},
-	{"output", 'o', 0, G_OPTION_ARG_FILENAME, &given.output, "file to write (default -, standard output)", "FILE"},
-	{"event", 'e', 0, G_OPTION_ARG_STRING, &given.event, "the event to take (default the first)", "EVENT"},
-	{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &given.kernel, "take symbols from IMAGE, not from the recording",
-         "IMAGE"},
-	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "use IMAGE and files even if their build-ids are others",
-         NULL},
-	SYMBOL_OPTIONS,
+static const struct option_row options[] = {
+	{"to", 't', OPTION_TEXT, offsetof(struct export_values, to), "the format, one of those below", "FORMAT"},
+	{"input", 'i', OPTION_FILE, offsetof(struct export_values, input),
+         "recording to read (default " INPUT_DEFAULT_PATH ")", "FILE"},
+	{"output", 'o', OPTION_FILE, offsetof(struct export_values, output),
+         "file to write (default -, standard output)", "FILE"},
+	{"event", 'e', OPTION_TEXT, offsetof(struct export_values, event), "the event to take (default the first)",
+         "EVENT"},
+	{"kernel", 'k', OPTION_FILE, offsetof(struct export_values, kernel),
+         "take symbols from IMAGE, not from the recording", "IMAGE"},
+	{"force", 'f', OPTION_FLAG, offsetof(struct export_values, force),
+         "use IMAGE and files even if their build-ids are others", NULL},
+	OPTION_ROWS(symbol_option_rows, struct export_values, symbols),
 	{NULL},
 };
 
-static bool export(struct input *input, const struct exporter *exporter, const char *path, GError **error)
+static bool export(const struct export_values *given, struct input *input, const struct exporter *exporter,
+                   const char *path, GError **error)
 {
-	const int event = input_event_number(input, given.event, error);
+	const int event = input_event_number(input, given->event, error);
 
 	return event >= 0 && export_input(exporter, input, (unsigned)event, path, error);
 }
 
-static int export_run(unsigned n, char **arguments)
+static int export_run(void *values, unsigned n, char **arguments)
 {
-	const struct exporter *exporter = given.to != NULL ? exporter_find(given.to) : NULL;
-	const char *output = given.output != NULL ? given.output : "-", *path = given.input;
+	const struct export_values *given = values;
+	const struct exporter *exporter = given->to != NULL ? exporter_find(given->to) : NULL;
+	const char *output = given->output != NULL ? given->output : "-", *path = given->input;
 	g_autoptr(GError) error = NULL;
 	struct input *input;
 
@@ -47,13 +52,13 @@ static int export_run(unsigned n, char **arguments)
 	}
 	if (exporter->binary && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
 		return usage_error(command_export.name, "%s is not for terminals; --output FILE", exporter->name);
-	if (!symbol_options_check(&error) || !input_choose(&path, n > 0 ? arguments[0] : NULL, &error))
+	if (!symbol_options_check(&given->symbols, &error) || !input_choose(&path, n > 0 ? arguments[0] : NULL, &error))
 		return usage_error(command_export.name, "%s", error->message);
-	input = input_open(path, given.kernel, given.force, &error);
+	input = input_open(path, given->kernel, given->force, &error);
 	if (input == NULL)
 		return failure(error);
-	input_take_symbol_options(input, given.force);
-	export(input, exporter, output, &error);
+	input_take_symbol_options(input, &given->symbols, given->force);
+	export(given, input, exporter, output, &error);
 	input_free(input);
 	return error == NULL ? STATUS_OK : failure(error);
 }
@@ -84,5 +89,6 @@ const struct command command_export = {
 		"  vprof export -t folded old.data | grep vfs_read\n"
 		"  vprof export -t kallsyms -o guest.kallsyms && perf report -i vprof.data --kallsyms guest.kallsyms",
 	.options = options,
+	.values_bytes = sizeof(struct export_values),
 	.run = export_run,
 };

@@ -13,32 +13,36 @@ enum { GATE_GOOD = 0, GATE_REGRESSED = 1, GATE_UNDECIDED = 2, GATE_BAD_INPUT = 3
 #define DEFAULT_METRIC "guest"
 #define MIN_SHARE 0.005
 
-static struct {
+struct gate_values {
 	char *baseline, *max_regression, *markdown, *junit, *phase;
 	char **metrics, **throughputs;
 	double alpha;
 	gboolean json, github, update;
-} given = {.alpha = 0.01};
+};
 
-static const GOptionEntry options[] = {
-	{"baseline", 'b', 0, G_OPTION_ARG_FILENAME, &given.baseline,
+static const struct gate_values defaults = {.alpha = 0.01};
+
+static const struct option_row options[] = {
+	{"baseline", 'b', OPTION_FILE, offsetof(struct gate_values, baseline),
          "what to compare with: measurements (*.json), a recording or a folder of them", "PATH"},
-	{"max-regression", 'r', 0, G_OPTION_ARG_STRING, &given.max_regression,
+	{"max-regression", 'r', OPTION_TEXT, offsetof(struct gate_values, max_regression),
          "how much worse a metric may be (default 3%)", "P%"},
-	{"metric", 'm', 0, G_OPTION_ARG_STRING_ARRAY, &given.metrics,
+	{"metric", 'm', OPTION_TEXTS, offsetof(struct gate_values, metrics),
          "watch NAME, vprof's or one that the command prints (default " DEFAULT_METRIC "); may be repeated", "NAME"},
-	{"throughput", 't', 0, G_OPTION_ARG_STRING_ARRAY, &given.throughputs,
+	{"throughput", 't', OPTION_TEXTS, offsetof(struct gate_values, throughputs),
          "watch NAME, of which more is better; may be repeated", "NAME"},
-	{"phase", 0, 0, G_OPTION_ARG_STRING, &given.phase,
+	{"phase", 0, OPTION_TEXT, offsetof(struct gate_values, phase),
          "of recordings, each time that phase NAME (with * and ?) came is a repetition", "NAME"},
-	{"alpha", 'a', 0, G_OPTION_ARG_DOUBLE, &given.alpha, "how often a verdict may be wrong (default 0.01)", "A"},
-	{"update-baseline", 'u', 0, G_OPTION_ARG_NONE, &given.update,
+	{"alpha", 'a', OPTION_DOUBLE, offsetof(struct gate_values, alpha),
+         "how often a verdict may be wrong (default 0.01)", "A"},
+	{"update-baseline", 'u', OPTION_FLAG, offsetof(struct gate_values, update),
          "write NOW's measurements to --baseline (a *.json) if it has none or they are good", NULL},
-	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print one JSON document", NULL},
-	{"github", 0, 0, G_OPTION_ARG_NONE, &given.github, "print annotations for GitHub Actions", NULL},
-	{"markdown", 0, 0, G_OPTION_ARG_FILENAME, &given.markdown, "append a summary in Markdown to FILE (-: stdout)",
+	{"json", 'j', OPTION_FLAG, offsetof(struct gate_values, json), "print one JSON document", NULL},
+	{"github", 0, OPTION_FLAG, offsetof(struct gate_values, github), "print annotations for GitHub Actions", NULL},
+	{"markdown", 0, OPTION_FILE, offsetof(struct gate_values, markdown),
+         "append a summary in Markdown to FILE (-: stdout)", "FILE"},
+	{"junit", 0, OPTION_FILE, offsetof(struct gate_values, junit), "write a JUnit test report to FILE (-: stdout)",
          "FILE"},
-	{"junit", 0, 0, G_OPTION_ARG_FILENAME, &given.junit, "write a JUnit test report to FILE (-: stdout)", "FILE"},
 	{NULL},
 };
 
@@ -162,11 +166,11 @@ static bool watch_metrics(struct gate_result *result, char *const *names, bool m
 	return true;
 }
 
-static bool gate_judge(struct gate_result *result, GError **error)
+static bool gate_judge(const struct gate_values *given, struct gate_result *result, GError **error)
 {
 	static char *const none[] = {NULL}, *const by_default[] = {(char *)DEFAULT_METRIC, NULL};
-	char *const *throughputs = given.throughputs != NULL ? given.throughputs : none;
-	char *const *metrics = given.metrics != NULL ? given.metrics : throughputs != none ? none : by_default;
+	char *const *throughputs = given->throughputs != NULL ? given->throughputs : none;
+	char *const *metrics = given->metrics != NULL ? given->metrics : throughputs != none ? none : by_default;
 
 	result->watched = g_new(struct watched, g_strv_length((char **)metrics) + g_strv_length((char **)throughputs));
 	if (!watch_metrics(result, metrics, false, error) || !watch_metrics(result, throughputs, true, error))
@@ -189,16 +193,16 @@ static bool write_junit(FILE *to, const void *result, GError **error)
 	return true;
 }
 
-static bool gate_report(const struct gate_result *result, GError **error)
+static bool gate_report(const struct gate_values *given, const struct gate_result *result, GError **error)
 {
-	if (given.json)
+	if (given->json)
 		gate_print_json(result, stdout);
-	else if (given.github)
+	else if (given->github)
 		gate_print_github(result, stdout);
 	else
 		gate_print_text(result, stdout);
-	return (given.markdown == NULL || output_file_append(given.markdown, write_markdown, result, error)) &&
-	       (given.junit == NULL || output_file_write(given.junit, write_junit, result, error));
+	return (given->markdown == NULL || output_file_append(given->markdown, write_markdown, result, error)) &&
+	       (given->junit == NULL || output_file_write(given->junit, write_junit, result, error));
 }
 
 static int status_of(enum verdict verdict)
@@ -213,13 +217,13 @@ static int status_of(enum verdict verdict)
 }
 
 /* `what`: why it holds others from now on. */
-static bool baseline_save(const struct measured *now, const char *what, GError **error)
+static bool baseline_save(const struct gate_values *given, const struct measured *now, const char *what, GError **error)
 {
 	size_t n = now->measurements->n_repetitions;
 
-	if (!measured_save(now, given.baseline, error))
+	if (!measured_save(now, given->baseline, error))
 		return false;
-	say("%s %s; it holds the %zu repetition%s of %s now", given.baseline, what, n, n == 1 ? "" : "s", now->path);
+	say("%s %s; it holds the %zu repetition%s of %s now", given->baseline, what, n, n == 1 ? "" : "s", now->path);
 	return true;
 }
 
@@ -227,95 +231,96 @@ static bool baseline_save(const struct measured *now, const char *what, GError *
  * Only what is shown not to be worse is measured against from now on: a baseline that follows undecided runs gets a
  * little slower with each of them, and none of them is ever a regression.
  */
-static bool baseline_update(const struct gate_result *result, GError **error)
+static bool baseline_update(const struct gate_values *given, const struct gate_result *result, GError **error)
 {
 	if (result->verdict == VERDICT_GOOD)
-		return baseline_save(result->compared.now, "was replaced", error);
-	say("%s stays as it is; remove it to have the next --update-baseline take what it gets", given.baseline);
+		return baseline_save(given, result->compared.now, "was replaced", error);
+	say("%s stays as it is; remove it to have the next --update-baseline take what it gets", given->baseline);
 	return true;
 }
 
-static int gate_compare(struct gate_result *result)
+static int gate_compare(const struct gate_values *given, struct gate_result *result)
 {
 	g_autoptr(GError) error = NULL;
-	bool done =
-		measured_comparable(result->compared.base, result->compared.now, &error) && gate_judge(result, &error);
+	bool done = measured_comparable(result->compared.base, result->compared.now, &error) &&
+	            gate_judge(given, result, &error);
 
 	if (done) {
 		result->compared.comparison =
 			comparison_new(result->compared.base->measurements, result->compared.now->measurements,
 		                       &result->compared.options);
-		done = gate_report(result, &error);
+		done = gate_report(given, result, &error);
 		comparison_free(result->compared.comparison);
 	}
-	if (done && given.update)
-		done = baseline_update(result, &error);
+	if (done && given->update)
+		done = baseline_update(given, result, &error);
 	g_free(result->watched);
 	return done ? status_of(result->verdict) : bad_input(error);
 }
 
 /* The first run of a pipeline has no baseline yet. */
-static int gate_first(const struct measured *now)
+static int gate_first(const struct gate_values *given, const struct measured *now)
 {
 	g_autoptr(GError) error = NULL;
 
-	return baseline_save(now, "did not exist", &error) ? GATE_GOOD : bad_input(error);
+	return baseline_save(given, now, "did not exist", &error) ? GATE_GOOD : bad_input(error);
 }
 
-static int gate_with(const struct measured *now, double max_regression)
+static int gate_with(const struct gate_values *given, const struct measured *now, double max_regression)
 {
 	g_autoptr(GError) error = NULL;
 	struct gate_result result = {
-		.compared = {.now = now, .options = {.alpha = given.alpha, .min_share = MIN_SHARE}},
+		.compared = {.now = now, .options = {.alpha = given->alpha, .min_share = MIN_SHARE}},
 		.max_regression = max_regression,
-		.alpha = given.alpha,
+		.alpha = given->alpha,
 	};
 	struct measured *base;
 	int status;
 
-	if (given.update && !g_file_test(given.baseline, G_FILE_TEST_EXISTS))
-		return gate_first(now);
-	base = measured_load(given.baseline, given.phase, &error);
+	if (given->update && !g_file_test(given->baseline, G_FILE_TEST_EXISTS))
+		return gate_first(given, now);
+	base = measured_load(given->baseline, given->phase, &error);
 	if (base == NULL)
 		return bad_input(error);
 	result.compared.base = base;
-	status = gate_compare(&result);
+	status = gate_compare(given, &result);
 	measured_free(base);
 	return status;
 }
 
-static bool options_check(double *max_regression, GError **error)
+static bool options_check(const struct gate_values *given, double *max_regression, GError **error)
 {
 	const char *why = NULL;
 
-	if (given.baseline == NULL)
+	if (given->baseline == NULL)
 		why = "--baseline PATH is needed; --update-baseline makes one";
-	else if (!(given.alpha > 0 && given.alpha < 0.5))
+	else if (!(given->alpha > 0 && given->alpha < 0.5))
 		why = "--alpha takes a number between 0 and 0.5";
-	else if (given.update && !g_str_has_suffix(given.baseline, ".json"))
+	else if (given->update && !g_str_has_suffix(given->baseline, ".json"))
 		why = "--update-baseline needs a --baseline that ends in .json";
 	if (why != NULL)
 		g_set_error_literal(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, why);
 	return why == NULL &&
-	       percent_parse(given.max_regression != NULL ? given.max_regression : "3", max_regression, error);
+	       percent_parse(given->max_regression != NULL ? given->max_regression : "3", max_regression, error);
 }
 
-static int gate_run(unsigned n, char **arguments)
+static int gate_run(void *values, unsigned n, char **arguments)
 {
+	const struct gate_values *given = values;
 	g_autoptr(GError) error = NULL;
 	double max_regression;
 	struct measured *now;
 	int status;
 
-	if (n != 1 || !options_check(&max_regression, &error)) {
+	if (n != 1 || !options_check(given, &max_regression, &error)) {
 		usage_error(command_gate.name, "%s",
 		            n != 1 ? "one recording, folder or *.json is needed" : error->message);
 		return GATE_BAD_INPUT;
 	}
-	now = measured_load(arguments[0], given.phase, &error);
+	now = measured_load(arguments[0], given->phase, &error);
 	if (now == NULL)
 		return bad_input(error);
-	status = gate_with(now, max_regression);
+	status = gate_with(given, now, max_regression);
 	measured_free(now);
 	return status;
 }
@@ -339,5 +344,7 @@ const struct command command_gate = {
 		"  vprof gate -b base.json -m p99 -t requests new.data  what the command prints of itself\n"
 		"  vprof gate -b base.json --markdown \"$GITHUB_STEP_SUMMARY\" --junit gate.xml new.data",
 	.options = options,
+	.values_bytes = sizeof(struct gate_values),
+	.defaults = &defaults,
 	.run = gate_run,
 };

@@ -4,8 +4,6 @@
 #include "cmd/command.h"
 #include "ui/message.h"
 
-static const GOptionEntry options[] = {{NULL}};
-
 static void overview_print(void)
 {
 	puts("usage: vprof COMMAND [OPTION...]\n"
@@ -27,11 +25,12 @@ static void overview_print(void)
 	     "Manual: man vprof");
 }
 
-static int help_run(unsigned n, char **arguments)
+static int help_run(void *values, unsigned n, char **arguments)
 {
 	g_autofree char *text = NULL;
 	const struct command *command;
 
+	(void)values;
 	if (n == 0) {
 		overview_print();
 		return STATUS_OK;
@@ -53,6 +52,5 @@ const struct command command_help = {
 	.description = "Examples:\n"
 		       "  vprof help\n"
 		       "  vprof help run",
-	.options = options,
 	.run = help_run,
 };

@@ -11,20 +11,24 @@
 
 #define HISTORY_JSON_VERSION 1
 
-static struct {
+struct history_values {
 	char **metrics, **throughputs;
 	double alpha;
 	gboolean json, force;
-} given = {.alpha = 0.01};
+};
 
-static const GOptionEntry options[] = {
-	{"metric", 'm', 0, G_OPTION_ARG_STRING_ARRAY, &given.metrics, "only this metric; may be given again", "NAME"},
-	{"throughput", 't', 0, G_OPTION_ARG_STRING_ARRAY, &given.throughputs,
+static const struct history_values defaults = {.alpha = 0.01};
+
+static const struct option_row options[] = {
+	{"metric", 'm', OPTION_TEXTS, offsetof(struct history_values, metrics), "only this metric; may be given again",
+         "NAME"},
+	{"throughput", 't', OPTION_TEXTS, offsetof(struct history_values, throughputs),
          "more of NAME is better; may be given again", "NAME"},
-	{"alpha", 'a', 0, G_OPTION_ARG_DOUBLE, &given.alpha,
+	{"alpha", 'a', OPTION_DOUBLE, offsetof(struct history_values, alpha),
          "how often a metric without change may show one (default 0.01)", "A"},
-	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "take runs made under other conditions, too", NULL},
-	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print one JSON document", NULL},
+	{"force", 'f', OPTION_FLAG, offsetof(struct history_values, force),
+         "take runs made under other conditions, too", NULL},
+	{"json", 'j', OPTION_FLAG, offsetof(struct history_values, json), "print one JSON document", NULL},
 	{NULL},
 };
 
@@ -71,13 +75,14 @@ static GPtrArray *run_paths(const char *folder, GError **error)
 	return paths;
 }
 
-static bool run_fits(const GPtrArray *runs, const struct measured *run, GError **error)
+static bool run_fits(const struct history_values *given, const GPtrArray *runs, const struct measured *run,
+                     GError **error)
 {
 	g_autoptr(GError) why = NULL;
 
 	if (runs->len == 0 || measured_comparable(g_ptr_array_index(runs, 0), run, &why))
 		return true;
-	if (given.force) {
+	if (given->force) {
 		warn("%s", why->message);
 		return true;
 	}
@@ -87,7 +92,7 @@ static bool run_fits(const GPtrArray *runs, const struct measured *run, GError *
 }
 
 /* Array of struct measured, by the names of their files; NULL: `error`. */
-static GPtrArray *runs_load(const char *folder, GError **error)
+static GPtrArray *runs_load(const struct history_values *given, const char *folder, GError **error)
 {
 	g_autoptr(GPtrArray) paths = run_paths(folder, error);
 	g_autoptr(GPtrArray) runs = g_ptr_array_new_with_free_func((GDestroyNotify)measured_free);
@@ -103,7 +108,7 @@ static GPtrArray *runs_load(const char *folder, GError **error)
 	for (guint i = 0; i < paths->len; i++) {
 		struct measured *run = measured_load(g_ptr_array_index(paths, i), NULL, error);
 
-		if (run == NULL || !run_fits(runs, run, error)) {
+		if (run == NULL || !run_fits(given, runs, run, error)) {
 			measured_free(run);
 			return NULL;
 		}
@@ -132,12 +137,12 @@ static struct track *track_of(GPtrArray *tracks, const struct series *series)
 	return track;
 }
 
-static bool is_wanted(const char *metric)
+static bool is_wanted(const struct history_values *given, const char *metric)
 {
-	return given.metrics == NULL || g_strv_contains((const char *const *)given.metrics, metric);
+	return given->metrics == NULL || g_strv_contains((const char *const *)given->metrics, metric);
 }
 
-static GPtrArray *tracks_make(const GPtrArray *runs)
+static GPtrArray *tracks_make(const struct history_values *given, const GPtrArray *runs)
 {
 	GPtrArray *tracks = g_ptr_array_new_with_free_func(track_free);
 
@@ -148,7 +153,7 @@ static GPtrArray *tracks_make(const GPtrArray *runs)
 			const struct series *series = g_ptr_array_index(run->measurements->metrics, j);
 			double median = shift_median(series->values, run->measurements->n_repetitions);
 
-			if (!is_wanted(series->name))
+			if (!is_wanted(given, series->name))
 				continue;
 			g_array_append_val(track_of(tracks, series)->values, median);
 			g_ptr_array_add(track_of(tracks, series)->runs, (gpointer)run);
@@ -158,7 +163,7 @@ static GPtrArray *tracks_make(const GPtrArray *runs)
 		struct track *track = g_ptr_array_index(tracks, i);
 
 		track->points = change_points_find((const double *)(const void *)track->values->data,
-		                                   track->values->len, given.alpha, &track->n_points);
+		                                   track->values->len, given->alpha, &track->n_points);
 	}
 	return tracks;
 }
@@ -191,11 +196,11 @@ enum direction { DIRECTION_UNKNOWN, DIRECTION_LESS, DIRECTION_MORE };
 
 static const char *const direction_names[] = {[DIRECTION_LESS] = "less", [DIRECTION_MORE] = "more"};
 
-static enum direction direction_of(const struct track *track)
+static enum direction direction_of(const struct history_values *given, const struct track *track)
 {
 	static const char *const times[] = {"ns", "us", "ms", "s", NULL};
 
-	if (given.throughputs != NULL && g_strv_contains((const char *const *)given.throughputs, track->name))
+	if (given->throughputs != NULL && g_strv_contains((const char *const *)given->throughputs, track->name))
 		return DIRECTION_MORE;
 	if (measured_is_own(track->name) || g_strv_contains(times, track->unit))
 		return DIRECTION_LESS;
@@ -203,10 +208,10 @@ static enum direction direction_of(const struct track *track)
 }
 
 /* Against the level before; NULL: there is none, it is the same, or nobody knows. */
-static const char *level_verdict(const struct track *track, size_t level)
+static const char *level_verdict(const struct history_values *given, const struct track *track, size_t level)
 {
 	const double before = level > 0 ? level_median(track, level - 1) : 0, now = level_median(track, level);
-	const enum direction direction = direction_of(track);
+	const enum direction direction = direction_of(given, track);
 
 	if (level == 0 || now == before || direction == DIRECTION_UNKNOWN)
 		return NULL;
@@ -215,7 +220,7 @@ static const char *level_verdict(const struct track *track, size_t level)
 
 /* ---- output ---- */
 
-static void track_print(const struct track *track)
+static void track_print(const struct history_values *given, const struct track *track)
 {
 	g_autofree char *name = text_printable(track->name), *unit = text_printable(track->unit);
 	static const char *const words[] = {
@@ -223,7 +228,7 @@ static void track_print(const struct track *track)
 		[DIRECTION_LESS] = " (less is better)",
 		[DIRECTION_MORE] = " (more is better)",
 	};
-	const char *better = words[direction_of(track)];
+	const char *better = words[direction_of(given, track)];
 
 	printf("#\n# metric   %s%s%s%s: %u runs, %zu changes\n", name, *unit != '\0' ? ", " : "", unit, better,
 	       track->values->len, track->n_points);
@@ -238,21 +243,22 @@ static void track_print(const struct track *track)
 			continue;
 		}
 		printf("  %+8.2f%%  %-6s  %6.3f  %s\n", 100 * (median / level_median(track, level - 1) - 1),
-		       level_verdict(track, level) != NULL ? level_verdict(track, level) : "",
+		       level_verdict(given, track, level) != NULL ? level_verdict(given, track, level) : "",
 		       track->points[level - 1].p, since);
 	}
 }
 
-static void print_text(const char *folder, const GPtrArray *runs, const GPtrArray *tracks)
+static void print_text(const struct history_values *given, const char *folder, const GPtrArray *runs,
+                       const GPtrArray *tracks)
 {
 	g_autofree char *printable = text_printable(folder);
 
-	printf("# history  %s: %u runs, in the order of their names; alpha %g\n", printable, runs->len, given.alpha);
+	printf("# history  %s: %u runs, in the order of their names; alpha %g\n", printable, runs->len, given->alpha);
 	for (guint i = 0; i < tracks->len; i++)
-		track_print(g_ptr_array_index(tracks, i));
+		track_print(given, g_ptr_array_index(tracks, i));
 }
 
-static json_t *track_json(const struct track *track)
+static json_t *track_json(const struct history_values *given, const struct track *track)
 {
 	json_t *values = json_array(), *levels = json_array();
 
@@ -263,50 +269,51 @@ static json_t *track_json(const struct track *track)
 		                                        g_array_index(track->values, double, i)));
 	}
 	for (size_t level = 0; level <= track->n_points; level++)
-		json_array_append_new(levels,
-		                      json_pack("{s:I, s:I, s:o, s:f, s:s?, s:o}", "from",
-		                                (json_int_t)level_begin(track, level) + 1, "to",
-		                                (json_int_t)level_end(track, level), "since",
-		                                text_json(level_run(track, level)), "median",
-		                                level_median(track, level), "verdict", level_verdict(track, level), "p",
-		                                level == 0 ? json_null() : json_real(track->points[level - 1].p)));
+		json_array_append_new(
+			levels,
+			json_pack("{s:I, s:I, s:o, s:f, s:s?, s:o}", "from", (json_int_t)level_begin(track, level) + 1,
+		                  "to", (json_int_t)level_end(track, level), "since",
+		                  text_json(level_run(track, level)), "median", level_median(track, level), "verdict",
+		                  level_verdict(given, track, level), "p",
+		                  level == 0 ? json_null() : json_real(track->points[level - 1].p)));
 	return json_pack("{s:o, s:o, s:s?, s:o, s:o}", "name", text_json(track->name), "unit", text_json(track->unit),
-	                 "better", direction_names[direction_of(track)], "values", values, "levels", levels);
+	                 "better", direction_names[direction_of(given, track)], "values", values, "levels", levels);
 }
 
-static void print_json(const GPtrArray *tracks)
+static void print_json(const struct history_values *given, const GPtrArray *tracks)
 {
 	json_t *metrics = json_array(), *document;
 
 	for (guint i = 0; i < tracks->len; i++)
-		json_array_append_new(metrics, track_json(g_ptr_array_index(tracks, i)));
+		json_array_append_new(metrics, track_json(given, g_ptr_array_index(tracks, i)));
 	document = json_pack("{s:s, s:i, s:f, s:o}", "format", "vprof-history", "version", HISTORY_JSON_VERSION,
-	                     "alpha", given.alpha, "metrics", metrics);
+	                     "alpha", given->alpha, "metrics", metrics);
 	text_print_json(document, 9, stdout);
 	json_decref(document);
 }
 
-static int history_run(unsigned n, char **arguments)
+static int history_run(void *values, unsigned n, char **arguments)
 {
+	const struct history_values *given = values;
 	g_autoptr(GError) error = NULL;
 	g_autoptr(GPtrArray) runs = NULL, tracks = NULL;
 
 	if (n == 0)
 		return usage_error(command_history.name, "which folder? DIR holds a file of each run");
-	if (!(given.alpha >= CHANGE_ALPHA_MIN && given.alpha <= 0.5))
+	if (!(given->alpha >= CHANGE_ALPHA_MIN && given->alpha <= 0.5))
 		return usage_error(command_history.name, "--alpha takes a number from %g to 0.5", CHANGE_ALPHA_MIN);
-	runs = runs_load(arguments[0], &error);
+	runs = runs_load(given, arguments[0], &error);
 	if (runs == NULL)
 		return failure(error);
-	tracks = tracks_make(runs);
+	tracks = tracks_make(given, runs);
 	if (tracks->len == 0) {
-		say("no run in %s has a metric \"%s\"", arguments[0], given.metrics[0]);
+		say("no run in %s has a metric \"%s\"", arguments[0], given->metrics[0]);
 		return STATUS_FAILED;
 	}
-	if (given.json)
-		print_json(tracks);
+	if (given->json)
+		print_json(given, tracks);
 	else
-		print_text(arguments[0], runs, tracks);
+		print_text(given, arguments[0], runs, tracks);
 	return STATUS_OK;
 }
 
@@ -329,5 +336,7 @@ const struct command command_history = {
 		"  vprof history --throughput requests runs/\n"
 		"  vprof history --json runs/ | jq '.metrics[] | select(.levels | length > 1)'",
 	.options = options,
+	.values_bytes = sizeof(struct history_values),
+	.defaults = &defaults,
 	.run = history_run,
 };

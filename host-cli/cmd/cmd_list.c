@@ -8,12 +8,12 @@
 
 #define ANSWER_TIMEOUT_MS 1000u /* an engine that takes longer is stuck, and must not keep the others from the list */
 
-static struct {
+struct list_values {
 	gboolean json;
-} given;
+};
 
-static const GOptionEntry options[] = {
-	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print a JSON array", NULL},
+static const struct option_row options[] = {
+	{"json", 'j', OPTION_FLAG, offsetof(struct list_values, json), "print a JSON array", NULL},
 	{NULL},
 };
 
@@ -77,8 +77,9 @@ static void engine_print(const json_t *engine)
 	       member_number(status, "pid", 0), state, session, member_number(guest, "vcpus", 0), uptime, kernel);
 }
 
-static int list_run(unsigned n, char **arguments)
+static int list_run(void *values, unsigned n, char **arguments)
 {
+	const struct list_values *given = values;
 	g_autoptr(GError) error = NULL;
 	g_autoptr(GArray) sockets = client_list_sockets(&error);
 	json_t *engines, *engine;
@@ -89,7 +90,7 @@ static int list_run(unsigned n, char **arguments)
 	if (sockets == NULL)
 		return failure(error);
 	engines = engines_ask(sockets);
-	if (given.json) {
+	if (given->json) {
 		text_print_json(engines, 0, stdout);
 	} else if (json_array_size(engines) != 0) {
 		printf("%-20s %8s %-8s %-8s %5s %9s %s\n", "NAME", "PID", "STATE", "SESSION", "VCPUS", "UPTIME",
@@ -111,5 +112,6 @@ const struct command command_list = {
 		       "  vprof list\n"
 		       "  vprof list --json | jq -r '.[].guest.name'",
 	.options = options,
+	.values_bytes = sizeof(struct list_values),
 	.run = list_run,
 };

@@ -12,16 +12,19 @@
 
 #define COUNT_MAX UINT64_C(1000000000)
 
-static struct {
+struct mpstat_values {
+	struct attach_engine_options engine;
 	gboolean json, raw, reset;
-} given;
+};
 
-static const GOptionEntry options[] = {
-	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print a JSON object for each report, on a line of its own",
+static const struct option_row options[] = {
+	{"json", 'j', OPTION_FLAG, offsetof(struct mpstat_values, json),
+         "print a JSON object for each report, on a line of its own", NULL},
+	{"raw", 0, OPTION_FLAG, offsetof(struct mpstat_values, raw),
+         "print the clocks behind the percentages, in nanoseconds", NULL},
+	{"reset", 0, OPTION_FLAG, offsetof(struct mpstat_values, reset), "let everything start from 0 afterwards",
          NULL},
-	{"raw", 0, 0, G_OPTION_ARG_NONE, &given.raw, "print the clocks behind the percentages, in nanoseconds", NULL},
-	{"reset", 0, 0, G_OPTION_ARG_NONE, &given.reset, "let everything start from 0 afterwards", NULL},
-	ATTACH_GUEST_OPTIONS,
+	OPTION_ROWS(attach_guest_option_rows, struct mpstat_values, engine),
 	{NULL},
 };
 
@@ -29,6 +32,7 @@ static const GOptionEntry options[] = {
 
 /* The engine that is asked, and what it said last. */
 struct watch {
+	const struct mpstat_values *given;
 	struct client *client;
 	struct engine *engine; /* of our own, when nobody has attached to the guest yet; else NULL */
 	bool attached;         /* the guest is another process's */
@@ -41,17 +45,15 @@ static bool watch_attach(struct watch *watch, const char *domain, GError **error
 {
 	int status;
 
-	if (!attach_engine_check(domain, NULL, error))
+	if (!attach_engine_check(&watch->given->engine, domain, NULL, error))
 		return false;
-	watch->engine = attach_engine_start(domain, NULL, &status, error);
+	watch->engine = attach_engine_start(&watch->given->engine, domain, NULL, &status, error);
 	watch->client = watch->engine != NULL ? engine_client(watch->engine) : NULL;
 	return watch->client != NULL;
 }
 
-static bool wants_domain(void)
+static bool wants_domain(const struct attach_engine_options *wanted)
 {
-	const struct attach_engine_options *wanted = &attach_engine_options;
-
 	return wanted->pid != 0 || wanted->connect != NULL || wanted->no_monitor;
 }
 
@@ -60,7 +62,7 @@ static bool watch_find(struct watch *watch, const char *name, GError **error)
 {
 	g_autoptr(GError) none = NULL;
 
-	if (wants_domain())
+	if (wants_domain(&watch->given->engine))
 		return watch_attach(watch, name, error);
 	watch->client = engine_find(name, &none);
 	if (watch->client != NULL)
@@ -97,15 +99,15 @@ static void watch_close(struct watch *watch)
 		client_free(watch->client);
 }
 
-static void clocks_print(const struct vcpu_clocks *vcpus, size_t n)
+static void clocks_print(const struct mpstat_values *given, const struct vcpu_clocks *vcpus, size_t n)
 {
-	if (given.json) {
+	if (given->json) {
 		json_t *report = vcpu_clocks_json(vcpus, n);
 
 		json_dumpf(report, stdout, JSON_COMPACT);
 		putchar('\n');
 		json_decref(report);
-	} else if (given.raw) {
+	} else if (given->raw) {
 		vcpu_clocks_print_raw(vcpus, n, stdout);
 	} else {
 		vcpu_clocks_print_table(vcpus, n, stdout);
@@ -129,7 +131,7 @@ static bool watch_report(struct watch *watch, bool print, GError **error)
 	}
 	if (print) {
 		vcpu_clocks_say_missing(answers);
-		clocks_print(vcpus, watch->vcpus);
+		clocks_print(watch->given, vcpus, watch->vcpus);
 	}
 	json_decref(answers);
 	return true;
@@ -182,9 +184,10 @@ static bool watch_reset(struct watch *watch, GError **error)
 }
 
 /* [ENGINE|DOMAIN [INTERVAL [COUNT]]], the first of which --pid stands for. */
-static bool parse_arguments(unsigned n, char **arguments, const char **name, struct watch_times *times, GError **error)
+static bool parse_arguments(const struct mpstat_values *given, unsigned n, char **arguments, const char **name,
+                            struct watch_times *times, GError **error)
 {
-	if (attach_engine_options.pid == 0 && n > 0) {
+	if (given->engine.pid == 0 && n > 0) {
 		*name = arguments[0];
 		arguments++;
 		n--;
@@ -200,20 +203,21 @@ static bool watch_run(struct watch *watch, struct watch_times times, GError **er
 	return times.interval_s != 0 ? watch_intervals(watch, &times, error) : watch_report(watch, true, error);
 }
 
-static int mpstat_run(unsigned n, char **arguments)
+static int mpstat_run(void *values, unsigned n, char **arguments)
 {
+	const struct mpstat_values *given = values;
 	g_autoptr(GError) error = NULL;
 	struct watch_times times = {0};
-	struct watch watch = {.client = NULL};
+	struct watch watch = {.given = given};
 	const char *name = NULL;
 	bool done;
 
-	if (given.json && given.raw)
+	if (given->json && given->raw)
 		return usage_error("mpstat", "--json has the raw clocks, too; leave --raw away");
-	if (!parse_arguments(n, arguments, &name, &times, &error))
+	if (!parse_arguments(given, n, arguments, &name, &times, &error))
 		return usage_error("mpstat", "%s", error->message);
 	done = watch_open(&watch, name, &error) && watch_run(&watch, times, &error) &&
-	       (!given.reset || watch_reset(&watch, &error));
+	       (!given->reset || watch_reset(&watch, &error));
 	watch_close(&watch);
 	if (g_error_matches(error, ENGINE_ERROR, ENGINE_ERROR_REFUSED)) /* which has said why */
 		return STATUS_FAILED;
@@ -240,5 +244,6 @@ const struct command command_mpstat = {
 		       "  vprof mpstat 1234 5s --json\n"
 		       "  vprof mpstat web01 1",
 	.options = options,
+	.values_bytes = sizeof(struct mpstat_values),
 	.run = mpstat_run,
 };

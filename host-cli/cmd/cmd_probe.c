@@ -7,15 +7,15 @@
 #include "ui/message.h"
 #include "ui/text.h"
 
-static struct {
+struct probe_values {
 	char *engine;
 	gboolean json;
-} given;
+};
 
-static const GOptionEntry options[] = {
-	{"engine", 'E', 0, G_OPTION_ARG_STRING, &given.engine, "the engine, as `vprof list` shows it (the only one)",
-         "ENGINE"},
-	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print a JSON object", NULL},
+static const struct option_row options[] = {
+	{"engine", 'E', OPTION_TEXT, offsetof(struct probe_values, engine),
+         "the engine, as `vprof list` shows it (the only one)", "ENGINE"},
+	{"json", 'j', OPTION_FLAG, offsetof(struct probe_values, json), "print a JSON object", NULL},
 	{NULL},
 };
 
@@ -66,12 +66,12 @@ static void print_names(const json_t *names)
 	}
 }
 
-static bool probe_list(struct client *client, const char *pattern, GError **error)
+static bool probe_list(const struct probe_values *given, struct client *client, const char *pattern, GError **error)
 {
 	json_t *names = json_array(), *providers = list_all(client, pattern, names, error);
 	bool done = providers != NULL;
 
-	if (done && given.json) {
+	if (done && given->json) {
 		json_t *object = json_pack("{s:O, s:O}", "providers", providers, "probes", names);
 
 		text_print_json(object, 0, stdout);
@@ -88,14 +88,14 @@ static bool probe_list(struct client *client, const char *pattern, GError **erro
 
 /* ---- args ---- */
 
-static bool probe_args(struct client *client, const char *probe, GError **error)
+static bool probe_args(const struct probe_values *given, struct client *client, const char *probe, GError **error)
 {
 	json_t *answer = engine_ask(client, "probe-args", json_pack("{s:o}", "probe", text_json(probe)), error);
 	const json_t *arguments = json_object_get(answer, "arguments");
 
 	if (answer == NULL)
 		return false;
-	if (given.json)
+	if (given->json)
 		text_print_json(answer, 0, stdout);
 	else
 		print_names(arguments);
@@ -103,8 +103,9 @@ static bool probe_args(struct client *client, const char *probe, GError **error)
 	return true;
 }
 
-static int probe_run(unsigned n, char **arguments)
+static int probe_run(void *values, unsigned n, char **arguments)
 {
+	const struct probe_values *given = values;
 	g_autoptr(GError) error = NULL;
 	bool args = n == 2 && strcmp(arguments[0], "args") == 0;
 	bool list = n >= 1 && strcmp(arguments[0], "list") == 0;
@@ -113,9 +114,9 @@ static int probe_run(unsigned n, char **arguments)
 
 	if (!args && !list)
 		return usage_error("probe", "say list, list PATTERN or args PROBE");
-	client = engine_find(given.engine, &error);
-	done = client != NULL && (list ? probe_list(client, n == 2 ? arguments[1] : NULL, &error)
-	                               : probe_args(client, arguments[1], &error));
+	client = engine_find(given->engine, &error);
+	done = client != NULL && (list ? probe_list(given, client, n == 2 ? arguments[1] : NULL, &error)
+	                               : probe_args(given, client, arguments[1], &error));
 	client_free(client);
 	return done ? STATUS_OK : failure(error);
 }
@@ -136,5 +137,6 @@ const struct command command_probe = {
 		"  vprof probe list 'function:vfs_*'\n"
 		"  vprof probe args syscall:openat",
 	.options = options,
+	.values_bytes = sizeof(struct probe_values),
 	.run = probe_run,
 };

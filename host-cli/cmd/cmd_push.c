@@ -19,32 +19,36 @@
 #define WAIT_MAX_US (30 * G_USEC_PER_SEC)
 #define SPOOL_BYTES_MAX (UINT64_C(256) << 20)
 
-static struct {
+struct push_values {
+	struct symbol_options symbols;
 	char *input, *event, *name, *spool, *time_limit, *kernel, *api;
 	char **labels, **headers;
 	gboolean spooled, force;
-} given;
+};
 
-static const GOptionEntry options[] = {
-	{"input", 'i', 0, G_OPTION_ARG_FILENAME, &given.input, "recording to send (default " INPUT_DEFAULT_PATH ")",
-         "FILE"},
-	{"event", 'e', 0, G_OPTION_ARG_STRING, &given.event, "the event to take (default the first)", "EVENT"},
-	{"name", 'n', 0, G_OPTION_ARG_STRING, &given.name,
+static const struct option_row options[] = {
+	{"input", 'i', OPTION_FILE, offsetof(struct push_values, input),
+         "recording to send (default " INPUT_DEFAULT_PATH ")", "FILE"},
+	{"event", 'e', OPTION_TEXT, offsetof(struct push_values, event), "the event to take (default the first)",
+         "EVENT"},
+	{"name", 'n', OPTION_TEXT, offsetof(struct push_values, name),
          "the application's name at the server (default " DEFAULT_NAME ")", "NAME"},
-	{"label", 'l', 0, G_OPTION_ARG_STRING_ARRAY, &given.labels, "a label more, NAME=VALUE; may be given again",
-         "LABEL"},
-	{"api", 'a', 0, G_OPTION_ARG_STRING, &given.api, "what the server is: pyroscope (the default) or parca", "API"},
-	{"header", 'H', 0, G_OPTION_ARG_STRING_ARRAY, &given.headers,
+	{"label", 'l', OPTION_TEXTS, offsetof(struct push_values, labels),
+         "a label more, NAME=VALUE; may be given again", "LABEL"},
+	{"api", 'a', OPTION_TEXT, offsetof(struct push_values, api),
+         "what the server is: pyroscope (the default) or parca", "API"},
+	{"header", 'H', OPTION_TEXTS, offsetof(struct push_values, headers),
          "a header for the server, as X-Scope-OrgID: NAME; may be given again", "HEADER"},
-	{"time-limit", 0, 0, G_OPTION_ARG_STRING, &given.time_limit, "give up for now after DURATION (default 60s)",
-         "DURATION"},
-	{"spool", 0, 0, G_OPTION_ARG_FILENAME, &given.spool, "keep what cannot be sent in DIR", "DIR"},
-	{"spooled", 0, 0, G_OPTION_ARG_NONE, &given.spooled, "send what is kept there, and no recording", NULL},
-	{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &given.kernel, "take symbols from IMAGE, not from the recording",
-         "IMAGE"},
-	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "use IMAGE and files even if their build-ids are others",
+	{"time-limit", 0, OPTION_TEXT, offsetof(struct push_values, time_limit),
+         "give up for now after DURATION (default 60s)", "DURATION"},
+	{"spool", 0, OPTION_FILE, offsetof(struct push_values, spool), "keep what cannot be sent in DIR", "DIR"},
+	{"spooled", 0, OPTION_FLAG, offsetof(struct push_values, spooled), "send what is kept there, and no recording",
          NULL},
-	SYMBOL_OPTIONS,
+	{"kernel", 'k', OPTION_FILE, offsetof(struct push_values, kernel),
+         "take symbols from IMAGE, not from the recording", "IMAGE"},
+	{"force", 'f', OPTION_FLAG, offsetof(struct push_values, force),
+         "use IMAGE and files even if their build-ids are others", NULL},
+	OPTION_ROWS(symbol_option_rows, struct push_values, symbols),
 	{NULL},
 };
 
@@ -78,9 +82,9 @@ static bool label_name_is_good(const char *label, size_t n)
 	return n > 0;
 }
 
-static bool labels_check(GError **error)
+static bool labels_check(const struct push_values *given, GError **error)
 {
-	for (char **label = given.labels; label != NULL && *label != NULL; label++)
+	for (char **label = given->labels; label != NULL && *label != NULL; label++)
 		if (!label_name_is_good(*label, strcspn(*label, "=")) || strchr(*label, '=') == NULL) {
 			g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
 			            "--label takes NAME=VALUE with letters, digits and _ in its name, not \"%s\"",
@@ -90,20 +94,20 @@ static bool labels_check(GError **error)
 	return true;
 }
 
-static bool api_choose(enum push_api *api, GError **error)
+static bool api_choose(const struct push_values *given, enum push_api *api, GError **error)
 {
-	*api = g_strcmp0(given.api, "parca") == 0 ? PUSH_API_PARCA : PUSH_API_PYROSCOPE;
-	if (given.api == NULL || *api == PUSH_API_PARCA || strcmp(given.api, "pyroscope") == 0)
+	*api = g_strcmp0(given->api, "parca") == 0 ? PUSH_API_PARCA : PUSH_API_PYROSCOPE;
+	if (given->api == NULL || *api == PUSH_API_PARCA || strcmp(given->api, "pyroscope") == 0)
 		return true;
 	g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--api is pyroscope or parca, not \"%s\"",
-	            given.api);
+	            given->api);
 	return false;
 }
 
-static char *server_name(const struct export_profile *profile)
+static char *server_name(const struct push_values *given, const struct export_profile *profile)
 {
 	const struct input *input = profile->input;
-	g_autofree char *application = label_value(given.name != NULL ? given.name : DEFAULT_NAME);
+	g_autofree char *application = label_value(given->name != NULL ? given->name : DEFAULT_NAME);
 	GString *name = g_string_new(NULL);
 
 	g_string_append_printf(name, "%s{", application);
@@ -112,7 +116,7 @@ static char *server_name(const struct export_profile *profile)
 	label_add(name, "host", g_get_host_name());
 	label_add(name, "kernel_build_id", recording_kernel_build_id(input->recording));
 	label_add(name, "kernel_release", recording_release(input->recording));
-	for (char **label = given.labels; label != NULL && *label != NULL; label++) {
+	for (char **label = given->labels; label != NULL && *label != NULL; label++) {
 		g_autofree char *key = g_strndup(*label, strcspn(*label, "="));
 
 		label_add(name, key, *label + strlen(key) + 1);
@@ -153,9 +157,10 @@ static GBytes *pprof_bytes(const struct export_profile *profile, GError **error)
 	return NULL;
 }
 
-static bool profile_make(struct input *input, struct push_profile *made, GError **error)
+static bool profile_make(const struct push_values *given, struct input *input, struct push_profile *made,
+                         GError **error)
 {
-	const int event = input_event_number(input, given.event, error);
+	const int event = input_event_number(input, given->event, error);
 	struct export_profile profile;
 
 	if (event < 0)
@@ -165,7 +170,7 @@ static bool profile_make(struct input *input, struct push_profile *made, GError 
 	start_guess(&profile);
 	made->from_s = profile.start_unix_ns / 1000000000;
 	made->until_s = made->from_s + (profile.last_ns - profile.first_ns) / 1000000000 + 1;
-	made->name = server_name(&profile);
+	made->name = server_name(given, &profile);
 	made->pprof = pprof_bytes(&profile, error);
 	export_profile_clear(&profile);
 	if (made->pprof == NULL)
@@ -173,16 +178,16 @@ static bool profile_make(struct input *input, struct push_profile *made, GError 
 	return made->pprof != NULL;
 }
 
-static bool recording_spool(struct push_spool *spool, const char *path, GError **error)
+static bool recording_spool(const struct push_values *given, struct push_spool *spool, const char *path, GError **error)
 {
-	struct input *input = input_open(path, given.kernel, given.force, error);
+	struct input *input = input_open(path, given->kernel, given->force, error);
 	struct push_profile profile = {0};
 	bool made;
 
 	if (input == NULL)
 		return false;
-	input_take_symbol_options(input, given.force);
-	made = profile_make(input, &profile, error) && push_spool_add(spool, &profile, error);
+	input_take_symbol_options(input, &given->symbols, given->force);
+	made = profile_make(given, input, &profile, error) && push_spool_add(spool, &profile, error);
 	push_profile_clear(&profile);
 	input_free(input);
 	return made;
@@ -191,6 +196,7 @@ static bool recording_spool(struct push_spool *spool, const char *path, GError *
 /* ---- sending what is there ---- */
 
 struct pushing {
+	const struct push_values *given;
 	struct push_spool *spool;
 	struct push_sender *sender;
 	const char *input; /* NULL: INPUT_DEFAULT_PATH */
@@ -305,7 +311,7 @@ static int push(struct pushing *pushing)
 	g_autoptr(GError) error = NULL;
 	unsigned dropped;
 
-	if (!given.spooled && !recording_spool(pushing->spool, pushing->input, &error))
+	if (!pushing->given->spooled && !recording_spool(pushing->given, pushing->spool, pushing->input, &error))
 		return failure(error);
 	dropped = push_spool_trim(pushing->spool, SPOOL_BYTES_MAX);
 	if (dropped > 0)
@@ -314,30 +320,31 @@ static int push(struct pushing *pushing)
 	return conclude(pushing, error);
 }
 
-static int push_run(unsigned n, char **arguments)
+static int push_run(void *values, unsigned n, char **arguments)
 {
+	const struct push_values *given = values;
 	g_autoptr(GError) error = NULL;
-	struct pushing pushing = {.input = given.input};
+	struct pushing pushing = {.given = given, .input = given->input};
 	uint64_t limit_s = DEFAULT_TIME_LIMIT_S;
 	enum push_api api;
 	int status;
 
 	if (n == 0)
 		return usage_error(command_push.name, "URL of the server is missing");
-	if (given.spooled && (given.input != NULL || n > 1))
+	if (given->spooled && (given->input != NULL || n > 1))
 		return usage_error(command_push.name, "--spooled sends no recording; leave %s away",
 		                   n > 1 ? arguments[1] : "--input");
-	if ((given.time_limit != NULL && !units_parse_duration("--time-limit", given.time_limit, &limit_s, &error)) ||
-	    !input_choose(&pushing.input, n > 1 ? arguments[1] : NULL, &error) || !labels_check(&error) ||
-	    !api_choose(&api, &error) || !symbol_options_check(&error))
+	if ((given->time_limit != NULL && !units_parse_duration("--time-limit", given->time_limit, &limit_s, &error)) ||
+	    !input_choose(&pushing.input, n > 1 ? arguments[1] : NULL, &error) || !labels_check(given, &error) ||
+	    !api_choose(given, &api, &error) || !symbol_options_check(&given->symbols, &error))
 		return usage_error(command_push.name, "%s", error->message);
-	pushing.sender = push_sender_new(api, arguments[0], (const char *const *)given.headers, &error);
+	pushing.sender = push_sender_new(api, arguments[0], (const char *const *)given->headers, &error);
 	if (pushing.sender == NULL)
 		return g_error_matches(error, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_URL)
 		               ? usage_error(command_push.name, "%s", error->message)
 		               : failure(error);
 	pushing.deadline_us = g_get_monotonic_time() + (int64_t)limit_s * G_USEC_PER_SEC;
-	pushing.spool = push_spool_open(given.spool, &error);
+	pushing.spool = push_spool_open(given->spool, &error);
 	status = pushing.spool != NULL ? push(&pushing) : failure(error);
 	push_spool_free(pushing.spool);
 	push_sender_free(pushing.sender);
@@ -367,5 +374,6 @@ const struct command command_push = {
 		"  vprof push --api parca http://parca:7070 web01.data\n"
 		"  vprof push http://pyroscope:4040 --spooled",
 	.options = options,
+	.values_bytes = sizeof(struct push_values),
 	.run = push_run,
 };

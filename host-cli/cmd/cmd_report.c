@@ -10,75 +10,77 @@
 #include "ui/message.h"
 #include "ui/units.h"
 
-static struct {
+struct report_values {
+	struct symbol_options symbols;
 	char *input, *sort, *kernel, *limit, *phase, *html, *svg;
 	double percent_limit;
 	gboolean json, force, call_chains;
-} given;
+};
 
 #define FILES_MAX 256u
 
-static const GOptionEntry options[] = {
-	{"input", 'i', 0, G_OPTION_ARG_FILENAME, &given.input, "recording to read (default " INPUT_DEFAULT_PATH ")",
-         "FILE"},
-	{"sort", 's', 0, G_OPTION_ARG_STRING, &given.sort,
+static const struct option_row options[] = {
+	{"input", 'i', OPTION_FILE, offsetof(struct report_values, input),
+         "recording to read (default " INPUT_DEFAULT_PATH ")", "FILE"},
+	{"sort", 's', OPTION_TEXT, offsetof(struct report_values, sort),
          "columns to group by, of sym, module, mode, cpu, event, comm, cgroup, domain, pid, tid, ip "
          "(default " REPORT_DEFAULT_SORT ")",
          "COLUMN,..."},
-	{"limit", 'n', 0, G_OPTION_ARG_STRING, &given.limit, "print N rows of each table at most", "N"},
-	{"percent-limit", 0, 0, G_OPTION_ARG_DOUBLE, &given.percent_limit, "leave out rows with less than P percent",
-         "P"},
-	{"phase", 'p', 0, G_OPTION_ARG_STRING, &given.phase,
+	{"limit", 'n', OPTION_TEXT, offsetof(struct report_values, limit), "print N rows of each table at most", "N"},
+	{"percent-limit", 0, OPTION_DOUBLE, offsetof(struct report_values, percent_limit),
+         "leave out rows with less than P percent", "P"},
+	{"phase", 'p', OPTION_TEXT, offsetof(struct report_values, phase),
          "only the time within phases of this name, which may have * and ? in it", "NAME"},
-	{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &given.kernel, "take symbols from IMAGE, not from the recording",
-         "IMAGE"},
-	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "use IMAGE and files even if their build-ids are others",
-         NULL},
-	SYMBOL_OPTIONS,
-	{"call-chains", 'g', 0, G_OPTION_ARG_NONE, &given.call_chains,
+	{"kernel", 'k', OPTION_FILE, offsetof(struct report_values, kernel),
+         "take symbols from IMAGE, not from the recording", "IMAGE"},
+	{"force", 'f', OPTION_FLAG, offsetof(struct report_values, force),
+         "use IMAGE and files even if their build-ids are others", NULL},
+	OPTION_ROWS(symbol_option_rows, struct report_values, symbols),
+	{"call-chains", 'g', OPTION_FLAG, offsetof(struct report_values, call_chains),
          "print the call tree, too: callers above, what they called below", NULL},
-	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print one JSON document", NULL},
-	{"html", 'w', 0, G_OPTION_ARG_FILENAME, &given.html,
+	{"json", 'j', OPTION_FLAG, offsetof(struct report_values, json), "print one JSON document", NULL},
+	{"html", 'w', OPTION_FILE, offsetof(struct report_values, html),
          "write one page for a browser instead: flame graph, timeline, functions", "FILE"},
-	{"svg", 0, 0, G_OPTION_ARG_FILENAME, &given.svg,
+	{"svg", 0, OPTION_FILE, offsetof(struct report_values, svg),
          "write a flame graph instead, as a picture without a script: mail, job summaries", "FILE"},
 	{NULL},
 };
 
-static bool options_read(struct report_options *report, bool several, GError **error)
+static bool options_read(const struct report_values *given, struct report_options *report, bool several, GError **error)
 {
 	const char *usual = several ? REPORT_DEFAULT_SORT_SEVERAL : REPORT_DEFAULT_SORT;
 	uint64_t limit = 0;
 
-	if (!column_list_parse(given.sort != NULL ? given.sort : usual, &report->columns, error))
+	if (!column_list_parse(given->sort != NULL ? given->sort : usual, &report->columns, error))
 		return false;
-	if (given.limit != NULL && !units_parse_number("--limit", given.limit, 1, SIZE_MAX, &limit, error))
+	if (given->limit != NULL && !units_parse_number("--limit", given->limit, 1, SIZE_MAX, &limit, error))
 		return false;
-	if (!(given.percent_limit >= 0 && given.percent_limit <= 100)) {
+	if (!(given->percent_limit >= 0 && given->percent_limit <= 100)) {
 		g_set_error(error, UNITS_ERROR, UNITS_ERROR_RANGE, "--percent-limit takes 0 to 100");
 		return false;
 	}
 	report->limit = (size_t)limit;
-	report->percent_limit = given.percent_limit;
-	report->call_tree = given.call_chains;
+	report->percent_limit = given->percent_limit;
+	report->call_tree = given->call_chains;
 	return true;
 }
 
-static bool print(struct input *input, const struct report_options *report_options, GError **error)
+static bool print(const struct report_values *given, struct input *input, const struct report_options *report_options,
+                  GError **error)
 {
 	struct report *report;
 
-	if (given.html != NULL) {
-		bool written = page_write(input, NULL, NULL, given.html, error);
+	if (given->html != NULL) {
+		bool written = page_write(input, NULL, NULL, given->html, error);
 
 		input_say_warnings(input);
 		return written;
 	}
-	if (given.svg != NULL)
-		return export_input(&export_svg, input, 0, given.svg, error);
+	if (given->svg != NULL)
+		return export_input(&export_svg, input, 0, given->svg, error);
 	report = report_new(input, report_options);
 	input_say_warnings(input);
-	if (given.json)
+	if (given->json)
 		report_print_json(report, stdout);
 	else
 		report_print_text(report, stdout);
@@ -86,26 +88,26 @@ static bool print(struct input *input, const struct report_options *report_optio
 	return true;
 }
 
-static struct input *open_one(const char *path, GError **error)
+static struct input *open_one(const struct report_values *given, const char *path, GError **error)
 {
-	struct input *input = input_open(path, given.kernel, given.force, error);
+	struct input *input = input_open(path, given->kernel, given->force, error);
 
 	if (input == NULL)
 		return NULL;
-	input_take_symbol_options(input, given.force);
-	if (given.phase == NULL || input_select_phase(input, given.phase, error))
+	input_take_symbol_options(input, &given->symbols, given->force);
+	if (given->phase == NULL || input_select_phase(input, given->phase, error))
 		return input;
 	input_free(input);
 	return NULL;
 }
 
-static int report_one(const char *path, const struct report_options *report_options)
+static int report_one(const struct report_values *given, const char *path, const struct report_options *report_options)
 {
 	g_autoptr(GError) error = NULL;
-	struct input *input = open_one(path, &error);
+	struct input *input = open_one(given, path, &error);
 
 	if (input != NULL)
-		print(input, report_options, &error);
+		print(given, input, report_options, &error);
 	input_free(input);
 	return error == NULL ? STATUS_OK : failure(error);
 }
@@ -115,13 +117,14 @@ static void free_one(void *input)
 	input_free(input);
 }
 
-static int report_several(char **paths, unsigned n, const struct report_options *report_options)
+static int report_several(const struct report_values *given, char **paths, unsigned n,
+                          const struct report_options *report_options)
 {
 	g_autoptr(GPtrArray) inputs = g_ptr_array_new_with_free_func(free_one);
 	g_autoptr(GError) error = NULL;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct input *input = open_one(paths[i], &error);
+		struct input *input = open_one(given, paths[i], &error);
 
 		if (input == NULL)
 			return failure(error);
@@ -131,7 +134,7 @@ static int report_several(char **paths, unsigned n, const struct report_options 
 
 	for (unsigned i = 0; i < n; i++)
 		input_say_warnings(inputs->pdata[i]);
-	if (given.json)
+	if (given->json)
 		report_print_json(report, stdout);
 	else
 		report_print_text(report, stdout);
@@ -140,13 +143,13 @@ static int report_several(char **paths, unsigned n, const struct report_options 
 }
 
 /* What several recordings do not have in common. */
-static bool check_several(GError **error)
+static bool check_several(const struct report_values *given, GError **error)
 {
-	const char *option = given.html != NULL     ? "--html"
-	                     : given.svg != NULL    ? "--svg"
-	                     : given.kernel != NULL ? "--kernel"
-	                     : given.call_chains    ? "--call-chains"
-	                                            : NULL;
+	const char *option = given->html != NULL     ? "--html"
+	                     : given->svg != NULL    ? "--svg"
+	                     : given->kernel != NULL ? "--kernel"
+	                     : given->call_chains    ? "--call-chains"
+	                                             : NULL;
 
 	if (option == NULL)
 		return true;
@@ -154,21 +157,22 @@ static bool check_several(GError **error)
 	return false;
 }
 
-static int report_run(unsigned n, char **arguments)
+static int report_run(void *values, unsigned n, char **arguments)
 {
+	const struct report_values *given = values;
 	struct report_options report_options;
-	const char *path = given.input;
+	const char *path = given->input;
 	g_autoptr(GError) error = NULL;
 
-	if (!options_read(&report_options, n > 1, &error) || !symbol_options_check(&error) ||
-	    !input_choose(&path, n > 0 ? arguments[0] : NULL, &error) || (n > 1 && !check_several(&error)))
+	if (!options_read(given, &report_options, n > 1, &error) || !symbol_options_check(&given->symbols, &error) ||
+	    !input_choose(&path, n > 0 ? arguments[0] : NULL, &error) || (n > 1 && !check_several(given, &error)))
 		return usage_error(command_report.name, "%s", error->message);
-	if ((given.html != NULL) + (given.svg != NULL) + (given.json != FALSE) > 1)
+	if ((given->html != NULL) + (given->svg != NULL) + (given->json != FALSE) > 1)
 		return usage_error(command_report.name, "%s and %s: one of them at a time",
-		                   given.html != NULL ? "--html" : "--svg", given.json ? "--json" : "--svg");
-	if (given.html != NULL && !page_check(&error))
+		                   given->html != NULL ? "--html" : "--svg", given->json ? "--json" : "--svg");
+	if (given->html != NULL && !page_check(&error))
 		return failure(error);
-	return n > 1 ? report_several(arguments, n, &report_options) : report_one(path, &report_options);
+	return n > 1 ? report_several(given, arguments, n, &report_options) : report_one(given, path, &report_options);
 }
 
 const struct command command_report = {
@@ -199,5 +203,6 @@ const struct command command_report = {
 		"  vprof report --svg profile.svg      a flame graph for mail and job summaries\n"
 		"  vprof report --json | jq -r '.tables[].rows[] | [.share, .symbol] | @tsv'",
 	.options = options,
+	.values_bytes = sizeof(struct report_values),
 	.run = report_run,
 };

@@ -18,29 +18,34 @@
 #include "ui/text.h"
 #include "ui/units.h"
 
-static char *delivery;
-static gboolean exact, boot_each;
+struct run_values {
+	struct guest_run_options guest;
+	struct record_options record;
+	struct symbol_options symbols;
+	char *delivery;
+	gboolean exact, boot_each;
+};
 
-static const GOptionEntry options[] = {
-	EXEC_OPTIONS,
-	GUEST_RUN_OPTIONS,
-	{"frequency", 'F', 0, G_OPTION_ARG_STRING, &record_options.frequency,
+static const struct option_row options[] = {
+	OPTION_ROWS(guest_run_option_rows, struct run_values, guest),
+	{"frequency", 'F', OPTION_TEXT, offsetof(struct run_values, record.frequency),
          "samples per second and vCPU (default 999)", "HZ"},
-	RECORD_OPTIONS,
-	{"switch-events", 0, 0, G_OPTION_ARG_NONE, &record_options.switches,
+	OPTION_ROWS(record_option_rows, struct run_values, record),
+	{"switch-events", 0, OPTION_FLAG, offsetof(struct run_values, record.switches),
          "record context switches of a Linux guest, too; takes one of its breakpoints", NULL},
-	SYMBOL_OPTIONS,
-	{"boot-each", 0, 0, G_OPTION_ARG_NONE, &boot_each,
+	OPTION_ROWS(symbol_option_rows, struct run_values, symbols),
+	{"boot-each", 0, OPTION_FLAG, offsetof(struct run_values, boot_each),
          "boot anew for each of --repeat; --output is a folder with a recording of each", NULL},
-	{"exact", 0, 0, G_OPTION_ARG_NONE, &exact, "count every instruction, one by one: no noise, and very slow",
-         NULL},
-	{"delivery", 0, 0, G_OPTION_ARG_STRING, &delivery,
+	{"exact", 0, OPTION_FLAG, offsetof(struct run_values, exact),
+         "count every instruction, one by one: no noise, and very slow", NULL},
+	{"delivery", 0, OPTION_TEXT, offsetof(struct run_values, delivery),
          "how an overflow becomes an exit: sigmask, sigtrap or setsig", "NAME"},
 	{NULL},
 };
 
 /* Everything that one run holds. */
 struct run {
+	const struct run_values *given;
 	struct guest_run base;
 	struct capture *capture;
 	struct image *image;
@@ -65,7 +70,7 @@ static bool run_load_symbols(struct run *run, GError **error)
 {
 	g_autoptr(GError) why = NULL;
 
-	run->image = image_open(guest_run_options.kernel, error);
+	run->image = image_open(run->given->guest.kernel, error);
 	if (run->image == NULL)
 		return false;
 	run->symtab = symtab_load(run->image, &why);
@@ -121,7 +126,7 @@ static bool run_prepare(struct run *run, json_t *session, GError **error)
 	run->capture = capture_new(run->base.engine, session, error);
 	if (run->capture == NULL || !run_load_symbols(run, error))
 		return false;
-	record_say_session(run->capture, guest_run_options.verbose);
+	record_say_session(run->capture, run->given->guest.verbose);
 	return capture_open_file(run->capture, run->output, run->image, run->symtab,
 	                         member_text(run->base.guest, "kernel"), error) &&
 	       run_prepare_exec(run, error);
@@ -153,7 +158,7 @@ static bool run_take_output_error(struct run *run, GError **error)
 static bool run_finish_file(struct run *run, const char *const *command_line, GError **error)
 {
 	g_autofree char *initrd = guest_run_initramfs(&run->base);
-	const struct user_symbol_sources sources = symbol_options_sources(initrd, false);
+	const struct user_symbol_sources sources = symbol_options_sources(&run->given->symbols, initrd, false);
 	struct user_symbols *user_symbols = user_symbols_new(&sources);
 	json_t *exec = run->base.exec != NULL ? exec_json(run->base.exec) : NULL;
 	const struct capture_summary summary = {
@@ -200,7 +205,7 @@ static int run_conclude(struct run *run, const char *const *command_line)
 	record_say_written(run->capture, run->output);
 	say_unstepped(run->statistics);
 	/* Standard output is the command's, if there is one. */
-	if (!record_options.no_report &&
+	if (!run->given->record.no_report &&
 	    !record_print_top(run->output, run->base.exec != NULL ? stderr : stdout, &error))
 		return failure(error);
 	return guest_run_status(&run->base);
@@ -225,31 +230,35 @@ static int run_all(struct run *run, json_t *session, const char *const *command_
 }
 
 /* The arguments of session-start, or NULL when the command line makes no sense. */
-static json_t *options_check(GError **error)
+static json_t *options_check(const struct run_values *given, GError **error)
 {
-	if (!guest_run_check(error))
+	if (!guest_run_check(&given->guest, error))
 		return NULL;
-	if (!symbol_options_check(error))
+	if (!symbol_options_check(&given->symbols, error))
 		return NULL;
-	if (exact &&
-	    (record_options.events != NULL || record_options.frequency != NULL || record_options.period != NULL)) {
+	if (given->exact &&
+	    (given->record.events != NULL || given->record.frequency != NULL || given->record.period != NULL)) {
 		g_set_error(error, RECORD_OPTIONS_ERROR, RECORD_OPTIONS_ERROR_EXCLUDE,
 		            "--exact counts every instruction, and has no --event, --frequency and --count");
 		return NULL;
 	}
-	json_t *arguments = record_options_arguments(error);
+	json_t *arguments = record_options_arguments(&given->record, error);
 
-	if (arguments != NULL && exact)
+	if (arguments != NULL && given->exact)
 		json_object_set_new(arguments, "events", json_pack("[s]", "steps"));
-	if (arguments != NULL && delivery != NULL)
-		json_object_set_new(arguments, "delivery", text_json(delivery));
+	if (arguments != NULL && given->delivery != NULL)
+		json_object_set_new(arguments, "delivery", text_json(given->delivery));
 	return arguments;
 }
 
-static int run_once(const char *output, json_t *session)
+static int run_once(struct run_values *given, const char *output, json_t *session)
 {
 	g_auto(GStrv) command_line = record_command_line();
-	struct run run = {.output = output};
+	struct run run = {
+		.given = given,
+		.base = {.options = &given->guest, .modules = given->symbols.modules},
+		.output = output,
+	};
 	int status = run_all(&run, session, (const char *const *)command_line);
 
 	run_clear(&run);
@@ -278,7 +287,7 @@ static bool folder_prepare(const char *path, GError **error)
 }
 
 /* One after the other, until one fails. */
-static int run_each(const char *folder, uint64_t repeats, json_t *session)
+static int run_each(struct run_values *given, const char *folder, uint64_t repeats, json_t *session)
 {
 	g_autoptr(GError) error = NULL;
 	int status = STATUS_OK;
@@ -291,39 +300,41 @@ static int run_each(const char *folder, uint64_t repeats, json_t *session)
 		g_autofree char *name = g_strdup_printf("%03" G_GUINT64_FORMAT ".data", i);
 		g_autofree char *output = g_build_filename(folder, name, NULL);
 
-		status = run_once(output, json_deep_copy(session));
+		status = run_once(given, output, json_deep_copy(session));
 	}
 	json_decref(session);
 	return status;
 }
 
 /* --repeat is then ours, and each boot has one repetition. */
-static bool boot_each_check(uint64_t *repeats, GError **error)
+static bool boot_each_check(struct run_values *given, uint64_t *repeats, GError **error)
 {
-	if (exec_options.repeat == NULL) {
+	if (given->guest.exec.repeat == NULL) {
 		g_set_error(error, RECORD_OPTIONS_ERROR, RECORD_OPTIONS_ERROR_EXCLUDE,
 		            "--boot-each needs --repeat, which says how often");
 		return false;
 	}
-	record_options.no_report = TRUE;
-	return units_parse_number("--repeat", g_steal_pointer(&exec_options.repeat), 1, SHIFT_REPETITIONS_MAX, repeats,
-	                          error);
+	given->record.no_report = TRUE;
+	return units_parse_number("--repeat", g_steal_pointer(&given->guest.exec.repeat), 1, SHIFT_REPETITIONS_MAX,
+	                          repeats, error);
 }
 
-static int run_run(unsigned n, char **arguments)
+static int run_run(void *values, unsigned n, char **arguments)
 {
+	struct run_values *given = values;
 	g_autoptr(GError) error = NULL;
 	uint64_t repeats = 0;
-	json_t *session = boot_each && !boot_each_check(&repeats, &error) ? NULL : options_check(&error);
+	json_t *session =
+		given->boot_each && !boot_each_check(given, &repeats, &error) ? NULL : options_check(given, &error);
 
 	(void)n;
 	(void)arguments;
 	if (session == NULL)
 		return usage_error(command_run.name, "%s", error->message);
-	if (boot_each)
-		return run_each(record_options.output != NULL ? record_options.output : "vprof.repeats", repeats,
+	if (given->boot_each)
+		return run_each(given, given->record.output != NULL ? given->record.output : "vprof.repeats", repeats,
 		                session);
-	return run_once(record_options.output != NULL ? record_options.output : INPUT_DEFAULT_PATH, session);
+	return run_once(given, given->record.output != NULL ? given->record.output : INPUT_DEFAULT_PATH, session);
 }
 
 const struct command command_run = {
@@ -352,5 +363,6 @@ const struct command command_run = {
 		"  vprof run --kernel vmlinux --exec ./bench --boot-each --repeat 10 -o new/ && vprof diff old/ new/\n"
 		"  vprof run --kernel unikernel.elf --exact -o new.data && vprof gate -b base.json new.data",
 	.options = options,
+	.values_bytes = sizeof(struct run_values),
 	.run = run_run,
 };

@@ -9,26 +9,29 @@
 #include "ui/progress.h"
 #include "ui/text.h"
 
-static struct {
+struct script_values {
+	struct symbol_options symbols;
 	char *input, *kernel;
 	gboolean json, force, switches;
-} given;
+};
 
-static const GOptionEntry options[] = {
-	{"input", 'i', 0, G_OPTION_ARG_FILENAME, &given.input, "recording to read (default " INPUT_DEFAULT_PATH ")",
-         "FILE"},
-	{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &given.kernel, "take symbols from IMAGE, not from the recording",
-         "IMAGE"},
-	{"force", 'f', 0, G_OPTION_ARG_NONE, &given.force, "use IMAGE and files even if their build-ids are others",
+static const struct option_row options[] = {
+	{"input", 'i', OPTION_FILE, offsetof(struct script_values, input),
+         "recording to read (default " INPUT_DEFAULT_PATH ")", "FILE"},
+	{"kernel", 'k', OPTION_FILE, offsetof(struct script_values, kernel),
+         "take symbols from IMAGE, not from the recording", "IMAGE"},
+	{"force", 'f', OPTION_FLAG, offsetof(struct script_values, force),
+         "use IMAGE and files even if their build-ids are others", NULL},
+	OPTION_ROWS(symbol_option_rows, struct script_values, symbols),
+	{"switch-events", 0, OPTION_FLAG, offsetof(struct script_values, switches), "print context switches, too",
          NULL},
-	SYMBOL_OPTIONS,
-	{"switch-events", 0, 0, G_OPTION_ARG_NONE, &given.switches, "print context switches, too", NULL},
-	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print one JSON object a line", NULL},
+	{"json", 'j', OPTION_FLAG, offsetof(struct script_values, json), "print one JSON object a line", NULL},
 	{NULL},
 };
 
 /* What printing a sample needs. */
 struct script {
+	const struct script_values *given;
 	struct input *input;
 	struct comms *comms;
 	struct cgroups *cgroups;
@@ -120,7 +123,7 @@ static void sample_print(const struct script *script, const struct record_sample
 	struct place place;
 
 	input_find_place(script->input, sample, profile_mode_of(sample->misc), sample->ip, &place);
-	if (given.json)
+	if (script->given->json)
 		sample_print_json(script, sample, event, &place);
 	else
 		sample_print_text(script, sample, event, &place);
@@ -132,7 +135,7 @@ static bool item_print(const struct script_item *item, void *data)
 
 	if (!item->is_switch)
 		sample_print(script, &item->sample, item->event);
-	else if (given.json)
+	else if (script->given->json)
 		switch_print_json(script, item);
 	else
 		switch_print_text(script, item);
@@ -155,8 +158,7 @@ static bool order_add_switch(const struct record_switch *change, const struct re
 		.change = *change,
 	};
 
-	if (given.switches)
-		sample_order_add(data, &item);
+	sample_order_add(data, &item);
 	return true;
 }
 
@@ -165,24 +167,29 @@ static bool order_round(void *data)
 	return sample_order_round(data);
 }
 
-static int script_run(unsigned n, char **arguments)
+static int script_run(void *values, unsigned n, char **arguments)
 {
-	static const struct input_visitor visitor = {
-		.sample = order_add, .switched = order_add_switch, .round = order_round};
+	const struct script_values *given = values;
+	const struct input_visitor visitor = {
+		.sample = order_add,
+		.switched = given->switches ? order_add_switch : NULL,
+		.round = order_round,
+	};
 	g_autoptr(GError) error = NULL;
-	const char *path = given.input;
+	const char *path = given->input;
 	struct sample_order *order;
 	struct script script;
 	struct input *input;
 
-	if (!symbol_options_check(&error) || !input_choose(&path, n > 0 ? arguments[0] : NULL, &error))
+	if (!symbol_options_check(&given->symbols, &error) || !input_choose(&path, n > 0 ? arguments[0] : NULL, &error))
 		return usage_error(command_script.name, "%s", error->message);
-	input = input_open(path, given.kernel, given.force, &error);
+	input = input_open(path, given->kernel, given->force, &error);
 	if (input == NULL)
 		return failure(error);
-	input_take_symbol_options(input, given.force);
+	input_take_symbol_options(input, &given->symbols, given->force);
 	progress_beside_output();
-	script = (struct script){.input = input, .comms = input_comms(input), .cgroups = input_cgroups(input)};
+	script = (struct script){
+		.given = given, .input = input, .comms = input_comms(input), .cgroups = input_cgroups(input)};
 	order = sample_order_new(item_print, &script);
 	input_walk(input, &visitor, order);
 	sample_order_finish(order);
@@ -213,5 +220,6 @@ const struct command command_script = {
 		       "  vprof script | awk '$3 == \"user\" { n++ } END { print n }'\n"
 		       "  vprof script --json | jq -r .symbol | sort | uniq -c | sort -rn",
 	.options = options,
+	.values_bytes = sizeof(struct script_values),
 	.run = script_run,
 };

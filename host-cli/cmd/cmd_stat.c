@@ -14,24 +14,26 @@
 
 #define ANSWER_TIMEOUT_MS 10000u
 
-static struct {
+struct stat_values {
+	struct guest_run_options guest;
+	struct attach_engine_options engine;
 	char **events;
 	gboolean json;
-} given;
+};
 
 struct stat {
+	const struct stat_values *given;
 	struct guest_run base;
 	json_t *answers; /* what the vCPUs said when the command had ended; NULL: not yet */
 	json_t *events;  /* the counters of --event; NULL: none */
 };
 
-static const GOptionEntry options[] = {
-	EXEC_OPTIONS,
-	GUEST_RUN_OPTIONS,
-	ATTACH_GUEST_OPTIONS,
-	{"event", 'e', 0, G_OPTION_ARG_STRING_ARRAY, &given.events,
+static const struct option_row options[] = {
+	OPTION_ROWS(guest_run_option_rows, struct stat_values, guest),
+	OPTION_ROWS(attach_guest_option_rows, struct stat_values, engine),
+	{"event", 'e', OPTION_TEXTS, offsetof(struct stat_values, events),
          "count this, too, in the whole guest; may be given again", "EVENT"},
-	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json,
+	{"json", 'j', OPTION_FLAG, offsetof(struct stat_values, json),
          "print a JSON object; the guest's console is nowhere, unless --console says where", NULL},
 	{NULL},
 };
@@ -59,9 +61,9 @@ static bool events_open(struct stat *stat, GError **error)
 {
 	const struct counters_kind kind = {.mode = "guest-counting"};
 
-	if (given.events == NULL)
+	if (stat->given->events == NULL)
 		return true;
-	stat->events = counters_allocate(engine_client(stat->base.engine), given.events, &kind, error);
+	stat->events = counters_allocate(engine_client(stat->base.engine), stat->given->events, &kind, error);
 	return stat->events != NULL && (has_window(stat) || events_do(stat, "counter-start", false, error));
 }
 
@@ -133,7 +135,8 @@ static int stat_conclude(struct stat *stat)
 	/* Whoever reads no further than this wants silence. */
 	signal(SIGPIPE, SIG_DFL);
 	if (stat->answers != NULL)
-		stat_print(stat->answers, stat->events, run->loop.end, given.json, run->exec != NULL ? stderr : stdout);
+		stat_print(stat->answers, stat->events, run->loop.end, stat->given->json,
+		           run->exec != NULL ? stderr : stdout);
 	return guest_run_status(run);
 }
 
@@ -158,33 +161,34 @@ static int stat_all(struct stat *stat)
 }
 
 /* Of a guest that runs already; what is said of one that is to be booted goes without. */
-static int stat_attached(const char *domain)
+static int stat_attached(const struct stat_values *given, const char *domain)
 {
 	g_autoptr(GError) error = NULL;
 
-	if (guest_run_options.kernel != NULL || guest_run_options.demo)
+	if (given->guest.kernel != NULL || given->guest.demo)
 		return usage_error(command_stat.name,
 		                   "a guest that runs already has its kernel; leave --kernel and --demo away");
-	if (exec_options.command != NULL || given.events != NULL)
+	if (given->guest.exec.command != NULL || given->events != NULL)
 		return usage_error(command_stat.name, "%s is for a guest that `vprof stat` boots",
-		                   exec_options.command != NULL ? "--exec" : "--event");
-	if (!attach_engine_check(domain, guest_run_options.duration, &error))
+		                   given->guest.exec.command != NULL ? "--exec" : "--event");
+	if (!attach_engine_check(&given->engine, domain, given->guest.duration, &error))
 		return usage_error(command_stat.name, "%s", error->message);
-	return stat_domain(domain, guest_run_options.duration, given.json);
+	return stat_domain(&given->engine, domain, given->guest.duration, given->json);
 }
 
-static int stat_run(unsigned n, char **arguments)
+static int stat_run(void *values, unsigned n, char **arguments)
 {
+	struct stat_values *given = values;
 	g_autoptr(GError) error = NULL;
-	struct stat stat = {.answers = NULL, .events = NULL};
+	struct stat stat = {.given = given, .base = {.options = &given->guest}};
 	int status;
 
-	if (n > 0 || attach_engine_options.pid != 0)
-		return stat_attached(n > 0 ? arguments[0] : NULL);
-	if (!guest_run_check(&error))
+	if (n > 0 || given->engine.pid != 0)
+		return stat_attached(given, n > 0 ? arguments[0] : NULL);
+	if (!guest_run_check(&given->guest, &error))
 		return usage_error(command_stat.name, "%s", error->message);
-	if (given.json && guest_run_options.console == NULL)
-		guest_run_options.console = g_strdup("none");
+	if (given->json && given->guest.console == NULL)
+		given->guest.console = g_strdup("none");
 	status = stat_all(&stat);
 	guest_run_clear(&stat.base);
 	json_decref(stat.answers);
@@ -220,5 +224,6 @@ const struct command command_stat = {
 		"  vprof stat --kernel vmlinux --duration 10s --json | jq '.exits[0]'\n"
 		"  vprof stat web01 --duration 10s",
 	.options = options,
+	.values_bytes = sizeof(struct stat_values),
 	.run = stat_run,
 };

@@ -19,63 +19,68 @@
 #define SNAPSHOT_ROWS 30
 #define SNAPSHOT_WIDTH 100u
 
-static struct {
+struct top_values {
+	struct attach_engine_options engine;
+	struct symbol_options symbols;
 	char *frequency, *sort;
 	double interval_s;
 	int rows;
 	gboolean once, json, calls;
-} given = {.interval_s = INTERVAL_S, .rows = SNAPSHOT_ROWS};
+};
 
-static const GOptionEntry options[] = {
-	{"once", 'b', 0, G_OPTION_ARG_NONE, &given.once, "print one interval and exit, as without a terminal", NULL},
-	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "the same as a JSON object", NULL},
-	{"interval", 'd', 0, G_OPTION_ARG_DOUBLE, &given.interval_s, "seconds between two looks (default 2)",
-         "SECONDS"},
-	{"sort", 's', 0, G_OPTION_ARG_STRING, &given.sort,
+static const struct top_values defaults = {.interval_s = INTERVAL_S, .rows = SNAPSHOT_ROWS};
+
+static const struct option_row options[] = {
+	{"once", 'b', OPTION_FLAG, offsetof(struct top_values, once),
+         "print one interval and exit, as without a terminal", NULL},
+	{"json", 'j', OPTION_FLAG, offsetof(struct top_values, json), "the same as a JSON object", NULL},
+	{"interval", 'd', OPTION_DOUBLE, offsetof(struct top_values, interval_s),
+         "seconds between two looks (default 2)", "SECONDS"},
+	{"sort", 's', OPTION_TEXT, offsetof(struct top_values, sort),
          "group by these columns of `vprof report` (default " REPORT_DEFAULT_SORT ")", "KEYS"},
-	{"rows", 0, 0, G_OPTION_ARG_INT, &given.rows, "rows of a snapshot (default 30; 0: all)", "N"},
-	{"call-tree", 'g', 0, G_OPTION_ARG_NONE, &given.calls, "record call chains and show the call tree (key t)",
-         NULL},
-	{"frequency", 'F', 0, G_OPTION_ARG_STRING, &given.frequency,
+	{"rows", 0, OPTION_INT, offsetof(struct top_values, rows), "rows of a snapshot (default 30; 0: all)", "N"},
+	{"call-tree", 'g', OPTION_FLAG, offsetof(struct top_values, calls),
+         "record call chains and show the call tree (key t)", NULL},
+	{"frequency", 'F', OPTION_TEXT, offsetof(struct top_values, frequency),
          "samples per second and vCPU, of a session that top starts (default: the engine's)", "HZ"},
-	ATTACH_ENGINE_OPTIONS,
-	SYMBOL_OPTIONS,
+	OPTION_ROWS(attach_engine_option_rows, struct top_values, engine),
+	OPTION_ROWS(symbol_option_rows, struct top_values, symbols),
 	{NULL},
 };
 
 /* Arguments of session-start; NULL where the options make no sense. */
-static json_t *session_arguments(GError **error)
+static json_t *session_arguments(const struct top_values *given, GError **error)
 {
 	json_t *arguments;
 	uint64_t hz = 0;
 
-	if (given.frequency != NULL && !units_parse_number("--frequency", given.frequency, 1, INT64_MAX, &hz, error))
+	if (given->frequency != NULL && !units_parse_number("--frequency", given->frequency, 1, INT64_MAX, &hz, error))
 		return NULL;
 	arguments = json_object();
 	if (hz != 0)
 		json_object_set_new(arguments, "frequency-hz", json_integer((json_int_t)hz));
-	if (given.calls)
+	if (given->calls)
 		json_object_set_new(arguments, "call-graph", json_string("auto"));
 	return arguments;
 }
 
-static bool options_check(struct top_live *live, GError **error)
+static bool options_check(const struct top_values *given, struct top_live *live, GError **error)
 {
-	const char *sort = given.sort != NULL ? given.sort : REPORT_DEFAULT_SORT;
+	const char *sort = given->sort != NULL ? given->sort : REPORT_DEFAULT_SORT;
 
-	if (!(given.interval_s >= INTERVAL_S_MIN && given.interval_s <= INTERVAL_S_MAX)) {
+	if (!(given->interval_s >= INTERVAL_S_MIN && given->interval_s <= INTERVAL_S_MAX)) {
 		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
 		            "--interval takes seconds from %g to %g, not %g", INTERVAL_S_MIN, INTERVAL_S_MAX,
-		            given.interval_s);
+		            given->interval_s);
 		return false;
 	}
-	if (given.rows < 0) {
+	if (given->rows < 0) {
 		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--rows takes 0 or more, not %d",
-		            given.rows);
+		            given->rows);
 		return false;
 	}
-	live->interval_s = given.interval_s;
-	live->tree = given.calls;
+	live->interval_s = given->interval_s;
+	live->tree = given->calls;
 	if (!column_list_parse(sort, &live->choice.columns, error))
 		return false;
 	if (column_list_has(&live->choice.columns, "domain")) {
@@ -83,10 +88,10 @@ static bool options_check(struct top_live *live, GError **error)
 		            "--sort domain: this is one guest's; leave it away");
 		return false;
 	}
-	return symbol_options_check(error);
+	return symbol_options_check(&given->symbols, error);
 }
 
-static void snapshot_print(const struct top_live *live, const struct top_view *view)
+static void snapshot_print(const struct top_values *given, const struct top_live *live, const struct top_view *view)
 {
 	g_autoptr(GHashTable) none_folded = g_hash_table_new(g_str_hash, g_str_equal);
 	g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
@@ -96,42 +101,42 @@ static void snapshot_print(const struct top_live *live, const struct top_view *v
 	if (live->tree)
 		top_lines_calls(lines, view, none_folded, paths);
 	else
-		top_lines_table(lines, view, (size_t)given.rows);
+		top_lines_table(lines, view, (size_t)given->rows);
 	for (guint i = 0; i < lines->len; i++)
 		puts(g_array_index(lines, struct top_line, i).text);
 }
 
-static bool snapshot(struct top_live *live, GError **error)
+static bool snapshot(const struct top_values *given, struct top_live *live, GError **error)
 {
 	struct top_view view = {.source = NULL};
 	bool done = top_live_snapshot(live, &view, error);
 
-	if (done && given.json) {
-		json_t *document = top_view_json(&view, (size_t)given.rows);
+	if (done && given->json) {
+		json_t *document = top_view_json(&view, (size_t)given->rows);
 
 		text_print_json(document, 6, stdout);
 		json_decref(document);
 	} else if (done) {
-		snapshot_print(live, &view);
+		snapshot_print(given, live, &view);
 	}
 	top_view_clear(&view);
 	return done;
 }
 
-static struct user_symbols *user_symbols_of(const struct top_source *source)
+static struct user_symbols *user_symbols_of(const struct top_values *given, const struct top_source *source)
 {
 	const char *initrd = member_text(top_source_guest(source), "initrd");
-	const struct user_symbol_sources sources = symbol_options_sources(initrd, false);
+	const struct user_symbol_sources sources = symbol_options_sources(&given->symbols, initrd, false);
 
-	return symbol_options_given() || initrd != NULL ? user_symbols_new(&sources) : NULL;
+	return symbol_options_given(&given->symbols) || initrd != NULL ? user_symbols_new(&sources) : NULL;
 }
 
-static bool wants_screen(void)
+static bool wants_screen(const struct top_values *given)
 {
-	if (given.once || given.json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+	if (given->once || given->json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return false;
 	if (!top_screen_available())
-		warn("this vprof was built without ncurses; here is what there is in %g s", given.interval_s);
+		warn("this vprof was built without ncurses; here is what there is in %g s", given->interval_s);
 	return top_screen_available();
 }
 
@@ -150,35 +155,36 @@ static bool watch(struct top_live *live, GError **error)
 	return false;
 }
 
-static bool look(struct top_live *live, GError **error)
+static bool look(const struct top_values *given, struct top_live *live, GError **error)
 {
 	const char *why;
 	const struct symtab *symtab = top_source_symtab(live->source, &why);
-	struct user_symbols *user = user_symbols_of(live->source);
+	struct user_symbols *user = user_symbols_of(given, live->source);
 	bool done;
 
 	if (symtab == NULL)
 		warn("kernel addresses will have no names: %s", why);
 	live->profile = top_profile_new(symtab, user);
 	interrupt_watch();
-	done = wants_screen() ? watch(live, error) : snapshot(live, error);
+	done = wants_screen(given) ? watch(live, error) : snapshot(given, live, error);
 	top_profile_free(live->profile);
 	user_symbols_free(user);
 	return done;
 }
 
-static int top_run(unsigned n, char **arguments)
+static int top_run(void *values, unsigned n, char **arguments)
 {
+	const struct top_values *given = values;
 	g_autoptr(GError) error = NULL;
 	struct top_live live = {.source = NULL};
-	json_t *session = options_check(&live, &error) ? session_arguments(&error) : NULL;
+	json_t *session = options_check(given, &live, &error) ? session_arguments(given, &error) : NULL;
 	int status = STATUS_FAILED;
 
 	if (session == NULL)
 		return usage_error(command_top.name, "%s", error->message);
-	live.source = top_source_open(n > 0 ? arguments[0] : NULL, session, &status, &error);
+	live.source = top_source_open(&given->engine, n > 0 ? arguments[0] : NULL, session, &status, &error);
 	if (live.source != NULL)
-		look(&live, &error);
+		look(given, &live, &error);
 	top_source_close(live.source);
 	if (error == NULL)
 		return STATUS_OK;
@@ -210,5 +216,7 @@ const struct command command_top = {
 		"  vprof top -b -d 5 | head\n"
 		"  vprof top --json | jq '.rows[0]'",
 	.options = options,
+	.values_bytes = sizeof(struct top_values),
+	.defaults = &defaults,
 	.run = top_run,
 };

@@ -16,32 +16,34 @@
 #define POLL_MS 50u
 #define EVENTS_MAX UINT64_C(1000000000000)
 
-static struct {
+struct trace_values {
 	char **probes, **filters;
 	char *registers, *breakpoints, *count, *hist, *events, *duration;
 	gboolean stack, json;
-} given;
+};
 
-static const GOptionEntry options[] = {
-	{"probe", 'p', 0, G_OPTION_ARG_STRING_ARRAY, &given.probes, "what to trace; may be repeated", "PROBE"},
-	{"registers", 'r', 0, G_OPTION_ARG_STRING, &given.registers, "registers to go with each event, as rip,rax",
-         "LIST"},
-	{"stack", 's', 0, G_OPTION_ARG_NONE, &given.stack, "call chains, too", NULL},
-	{"breakpoints", 'b', 0, G_OPTION_ARG_STRING, &given.breakpoints,
+static const struct option_row options[] = {
+	{"probe", 'p', OPTION_TEXTS, offsetof(struct trace_values, probes), "what to trace; may be repeated", "PROBE"},
+	{"registers", 'r', OPTION_TEXT, offsetof(struct trace_values, registers),
+         "registers to go with each event, as rip,rax", "LIST"},
+	{"stack", 's', OPTION_FLAG, offsetof(struct trace_values, stack), "call chains, too", NULL},
+	{"breakpoints", 'b', OPTION_TEXT, offsetof(struct trace_values, breakpoints),
          "what functions take: processor, one of its four; patch, an INT3 in the guest's code; or any", "MEANS"},
-	{"filter", 'f', 0, G_OPTION_ARG_STRING_ARRAY, &given.filters,
+	{"filter", 'f', OPTION_TEXTS, offsetof(struct trace_values, filters),
          "only events with FIELD=VALUE, or with !=, <, <=, > or >=; may be repeated, and all have to match", "FILTER"},
-	{"count", 'c', 0, G_OPTION_ARG_STRING, &given.count, "count events by these fields instead of printing them",
-         "FIELDS"},
-	{"hist", 'H', 0, G_OPTION_ARG_STRING, &given.hist, "print a histogram of this field, by powers of two",
-         "FIELD"},
-	{"events", 'n', 0, G_OPTION_ARG_STRING, &given.events, "stop after so many events", "N"},
-	{"duration", 'd', 0, G_OPTION_ARG_STRING, &given.duration, "stop after this time", "TIME"},
-	{"json", 'j', 0, G_OPTION_ARG_NONE, &given.json, "print a JSON object for each event and for the end", NULL},
+	{"count", 'c', OPTION_TEXT, offsetof(struct trace_values, count),
+         "count events by these fields instead of printing them", "FIELDS"},
+	{"hist", 'H', OPTION_TEXT, offsetof(struct trace_values, hist),
+         "print a histogram of this field, by powers of two", "FIELD"},
+	{"events", 'n', OPTION_TEXT, offsetof(struct trace_values, events), "stop after so many events", "N"},
+	{"duration", 'd', OPTION_TEXT, offsetof(struct trace_values, duration), "stop after this time", "TIME"},
+	{"json", 'j', OPTION_FLAG, offsetof(struct trace_values, json),
+         "print a JSON object for each event and for the end", NULL},
 	{NULL},
 };
 
 struct trace {
+	const struct trace_values *given;
 	struct trace_source *source;
 	struct trace_filter *filters;
 	size_t n_filters;
@@ -56,11 +58,12 @@ struct trace {
 
 static bool parse_filters(struct trace *trace, GError **error)
 {
-	size_t n = given.filters != NULL ? g_strv_length(given.filters) : 0;
+	size_t n = trace->given->filters != NULL ? g_strv_length(trace->given->filters) : 0;
 
 	trace->filters = g_new0(struct trace_filter, n);
 	for (; trace->n_filters < n; trace->n_filters++)
-		if (!trace_filter_parse(given.filters[trace->n_filters], &trace->filters[trace->n_filters], error))
+		if (!trace_filter_parse(trace->given->filters[trace->n_filters], &trace->filters[trace->n_filters],
+		                        error))
 			return false;
 	return true;
 }
@@ -69,10 +72,11 @@ static bool parse_limits(struct trace *trace, GError **error)
 {
 	uint64_t seconds = 0;
 
-	if (given.events != NULL &&
-	    !units_parse_number("--events", given.events, 1, EVENTS_MAX, &trace->events_max, error))
+	if (trace->given->events != NULL &&
+	    !units_parse_number("--events", trace->given->events, 1, EVENTS_MAX, &trace->events_max, error))
 		return false;
-	if (given.duration != NULL && !units_parse_duration("--duration", given.duration, &seconds, error))
+	if (trace->given->duration != NULL &&
+	    !units_parse_duration("--duration", trace->given->duration, &seconds, error))
 		return false;
 	trace->end_us = (int64_t)(seconds * G_USEC_PER_SEC);
 	return true;
@@ -82,11 +86,11 @@ static bool parse(struct trace *trace, GError **error)
 {
 	if (!parse_filters(trace, error) || !parse_limits(trace, error))
 		return false;
-	if (given.count != NULL) {
-		trace->count_fields = g_strsplit(given.count, ",", -1);
+	if (trace->given->count != NULL) {
+		trace->count_fields = g_strsplit(trace->given->count, ",", -1);
 		trace->counts = trace_counts_new(trace->count_fields);
 	}
-	trace->histogram.field = given.hist;
+	trace->histogram.field = trace->given->hist;
 	return true;
 }
 
@@ -120,23 +124,23 @@ static bool check_fields(const struct trace *trace, GError **error)
 	for (char **field = trace->count_fields; field != NULL && *field != NULL; field++)
 		if (!check_field(trace, "--count", *field, error))
 			return false;
-	return given.hist == NULL || check_field(trace, "--hist", given.hist, error);
+	return trace->given->hist == NULL || check_field(trace, "--hist", trace->given->hist, error);
 }
 
 static bool trace_open(struct trace *trace, const char *engine, GError **error)
 {
-	g_auto(GStrv) registers = given.registers != NULL ? g_strsplit(given.registers, ",", -1) : NULL;
-	const struct trace_options wanted = {registers, given.stack, given.breakpoints};
+	g_auto(GStrv) registers = trace->given->registers != NULL ? g_strsplit(trace->given->registers, ",", -1) : NULL;
+	const struct trace_options wanted = {registers, trace->given->stack, trace->given->breakpoints};
 	unsigned patches;
 
 	trace->source = trace_source_open(engine, error);
 	if (trace->source == NULL)
 		return false;
-	for (char **probe = given.probes; *probe != NULL; probe++)
+	for (char **probe = trace->given->probes; *probe != NULL; probe++)
 		if (!trace_source_add(trace->source, *probe, &wanted, error))
 			return false;
 	patches = trace_source_patches(trace->source);
-	if (patches > 0 && g_strcmp0(given.breakpoints, "patch") != 0)
+	if (patches > 0 && g_strcmp0(trace->given->breakpoints, "patch") != 0)
 		say("the processor's breakpoints are taken: %u of the probes are an INT3 in the guest's code", patches);
 	return check_fields(trace, error);
 }
@@ -171,7 +175,7 @@ static void show(struct trace *trace, const struct trace_event *event)
 		trace_counts_add(trace->counts, event, symtab);
 	if (trace->histogram.field != NULL)
 		trace_histogram_add(&trace->histogram, event);
-	if (!aggregates(trace) && given.json)
+	if (!aggregates(trace) && trace->given->json)
 		print_json(trace_event_json(event, symtab));
 	else if (!aggregates(trace))
 		trace_print_event(event, (uint64_t)trace->start_us * 1000, symtab, stdout);
@@ -212,7 +216,7 @@ static bool trace_run(struct trace *trace, GError **error)
 		trace->end_us += trace->start_us;
 	if (!trace_source_record(trace->source, error))
 		return false;
-	if (!aggregates(trace) && !given.json)
+	if (!aggregates(trace) && !trace->given->json)
 		trace_print_header(stdout);
 	while (goes_on(trace))
 		if (!take_events(trace, POLL_MS, error))
@@ -274,20 +278,21 @@ static void finish(struct trace *trace)
 	json_t *state = trace_source_statistics(trace->source);
 
 	warn_of_overwritten(state);
-	if (given.json)
+	if (trace->given->json)
 		print_summary_json(trace, state);
 	else
 		print_summary(trace, state);
 	json_decref(state);
 }
 
-static int trace_main(unsigned n, char **arguments)
+static int trace_main(void *values, unsigned n, char **arguments)
 {
+	const struct trace_values *given = values;
 	g_autoptr(GError) error = NULL;
-	struct trace trace = {.source = NULL};
+	struct trace trace = {.given = given};
 	bool done;
 
-	if (given.probes == NULL)
+	if (given->probes == NULL)
 		return usage_error("trace", "say what to trace, as -p function:vfs_read; `vprof probe list` shows it");
 	if (!parse(&trace, &error)) {
 		trace_clear(&trace);
@@ -318,5 +323,6 @@ const struct command command_trace = {
 		"  vprof trace -p 'syscall:*' --count comm,nr -d 10s\n"
 		"  vprof trace -p function:vfs_read --hist arg2",
 	.options = options,
+	.values_bytes = sizeof(struct trace_values),
 	.run = trace_main,
 };

@@ -7,10 +7,9 @@
 #include "report/report.h"
 #include "ui/message.h"
 
-static const GOptionEntry options[] = {{NULL}};
-
-static int version_run(unsigned n, char **arguments)
+static int version_run(void *values, unsigned n, char **arguments)
 {
+	(void)values;
 	(void)n;
 	(void)arguments;
 	printf("vprof %s\n", VPROF_VERSION);
@@ -26,6 +25,5 @@ const struct command command_version = {
 	.arguments = "",
 	.manual = "vprof",
 	.description = "`vprof --version` is the same.",
-	.options = options,
 	.run = version_run,
 };

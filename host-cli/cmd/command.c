@@ -44,7 +44,20 @@ int command_unknown(const char *name)
 	return STATUS_USAGE;
 }
 
-static GOptionContext *command_context(const struct command *command)
+/* To be freed by values_free. */
+static void *values_new(const struct command *command)
+{
+	return command->defaults ? g_memdup2(command->defaults, command->values_bytes)
+	                         : g_malloc0(command->values_bytes);
+}
+
+static void values_free(const struct command *command, void *values)
+{
+	option_rows_clear(command->options, values);
+	g_free(values);
+}
+
+static GOptionContext *command_context(const struct command *command, void *values)
 {
 	GOptionContext *context = g_option_context_new(command->arguments);
 	g_autofree char *title = g_strdup_printf("vprof %s", command->name);
@@ -54,20 +67,23 @@ static GOptionContext *command_context(const struct command *command)
 	g_set_prgname(title);
 	g_option_context_set_summary(context, summary);
 	g_option_context_set_description(context, description);
-	g_option_context_add_main_entries(context, command->options, NULL);
+	option_rows_add(command->options, values, context);
 	return context;
 }
 
 char *command_help_text(const struct command *command)
 {
-	g_autoptr(GOptionContext) context = command_context(command);
+	void *values = values_new(command);
+	g_autoptr(GOptionContext) context = command_context(command, values);
+	char *text = g_option_context_get_help(context, TRUE, NULL);
 
-	return g_option_context_get_help(context, TRUE, NULL);
+	values_free(command, values);
+	return text;
 }
 
-int command_execute(const struct command *command, int argc, char **argv)
+static int execute(const struct command *command, void *values, int argc, char **argv)
 {
-	g_autoptr(GOptionContext) context = command_context(command);
+	g_autoptr(GOptionContext) context = command_context(command, values);
 	g_autoptr(GError) error = NULL;
 	int usage_status = command->usage_status != 0 ? command->usage_status : STATUS_USAGE;
 
@@ -84,5 +100,14 @@ int command_execute(const struct command *command, int argc, char **argv)
 		usage_error(command->name, "unexpected argument \"%s\"", argv[1 + command->max_arguments]);
 		return usage_status;
 	}
-	return command->run((unsigned)argc - 1, argv + 1);
+	return command->run(values, (unsigned)argc - 1, argv + 1);
+}
+
+int command_execute(const struct command *command, int argc, char **argv)
+{
+	void *values = values_new(command);
+	int status = execute(command, values, argc, argv);
+
+	values_free(command, values);
+	return status;
 }

@@ -6,21 +6,24 @@
 #ifndef VPROF_CLI_COMMAND_H
 #define VPROF_CLI_COMMAND_H
 
-#include <glib.h>
-#include <stdbool.h>
+#include <stddef.h>
+
+#include "ui/option.h"
 
 struct command {
 	const char *name;
 	const char *summary;   /* one line, for `vprof help` */
 	const char *arguments; /* in the usage line, behind the options; "" for none */
 	unsigned max_arguments;
-	const char *manual;          /* the page that describes it, without the section: "vprof-run" */
-	const char *description;     /* ends --help: what it does beyond its options, and examples */
-	const GOptionEntry *options; /* ends with an empty entry */
+	const char *manual;               /* the page that describes it, without the section: "vprof-run" */
+	const char *description;          /* ends --help: what it does beyond its options, and examples */
+	const struct option_row *options; /* NULL: none */
+	size_t values_bytes;              /* of the struct that the options' values are in; 0 without options */
+	const void *defaults;             /* such a struct; NULL: all zero */
 	/* Of a wrong command line and of lost output, where STATUS_USAGE and STATUS_FAILED say something else; or 0. */
 	int usage_status;
-	/* The arguments that are no options; returns the exit status. */
-	int (*run)(unsigned n, char **arguments);
+	/* `arguments` are those that are no options. Returns the exit status. */
+	int (*run)(void *values, unsigned n, char **arguments);
 };
 
 extern const struct command *const commands[]; /* NULL-terminated */

@@ -13,11 +13,28 @@
 
 G_DEFINE_QUARK(vprof_attach_engine_error, attach_engine_error)
 
-struct attach_engine_options attach_engine_options;
+const struct option_row attach_guest_option_rows[] = {
+	{"connect", 0, OPTION_TEXT, offsetof(struct attach_engine_options, connect),
+         "where libvirt is (default: its own choice, as virsh)", "URI"},
+	{"pid", 0, OPTION_INT, offsetof(struct attach_engine_options, pid), "a QEMU without libvirt", "PID"},
+	{"qmp", 0, OPTION_FILE, offsetof(struct attach_engine_options, qmp), "its QMP socket", "SOCKET"},
+	{"no-monitor", 0, OPTION_FLAG, offsetof(struct attach_engine_options, no_monitor),
+         "send a domain's QEMU no commands, which would taint it; less is known then", NULL},
+	{NULL},
+};
 
-bool attach_engine_check(const char *domain, const char *duration, GError **error)
+const struct option_row attach_engine_option_rows[] = {
+	{.rows = attach_guest_option_rows},
+	{"kernel", 'k', OPTION_FILE, offsetof(struct attach_engine_options, kernel),
+         "the kernel that it runs (default: what its memory holds)", "IMAGE"},
+	{"verbose", 'v', OPTION_FLAG, offsetof(struct attach_engine_options, verbose),
+         "say what is found out about the guest", NULL},
+	{NULL},
+};
+
+bool attach_engine_check(const struct attach_engine_options *options, const char *domain, const char *duration,
+                         GError **error)
 {
-	const struct attach_engine_options *options = &attach_engine_options;
 	uint64_t seconds;
 
 	if ((domain != NULL) == (options->pid != 0)) {
@@ -36,9 +53,8 @@ static void argument_add(GPtrArray *arguments, const char *option, const char *v
 	g_ptr_array_add(arguments, g_strdup(value));
 }
 
-static GPtrArray *guest_arguments(const char *domain)
+static GPtrArray *guest_arguments(const struct attach_engine_options *options, const char *domain)
 {
-	const struct attach_engine_options *options = &attach_engine_options;
 	GPtrArray *arguments = g_ptr_array_new_with_free_func(g_free);
 	g_autofree char *pid = g_strdup_printf("%d", options->pid);
 
@@ -55,9 +71,10 @@ static GPtrArray *guest_arguments(const char *domain)
 	return arguments;
 }
 
-struct engine *attach_engine_start(const char *domain, const char *duration, int *status, GError **error)
+struct engine *attach_engine_start(const struct attach_engine_options *options, const char *domain,
+                                   const char *duration, int *status, GError **error)
 {
-	g_autoptr(GPtrArray) arguments = guest_arguments(domain);
+	g_autoptr(GPtrArray) arguments = guest_arguments(options, domain);
 	uint64_t seconds = 0;
 
 	if (duration != NULL && units_parse_duration("--duration", duration, &seconds, NULL)) {
@@ -101,10 +118,10 @@ struct image *attach_engine_image(struct client *client, GError **error)
 	return image;
 }
 
-json_t *attach_engine_ask(const char *domain, GError **error)
+json_t *attach_engine_ask(const struct attach_engine_options *options, const char *domain, GError **error)
 {
 	g_autofree char *path = program_find(PROGRAM, error);
-	g_autoptr(GPtrArray) arguments = guest_arguments(domain);
+	g_autoptr(GPtrArray) arguments = guest_arguments(options, domain);
 	g_autofree char *text = NULL;
 	json_error_t why;
 	int status;
@@ -112,8 +129,7 @@ json_t *attach_engine_ask(const char *domain, GError **error)
 	if (path == NULL)
 		return NULL;
 	g_ptr_array_insert(arguments, 0, g_strdup(path));
-	g_ptr_array_insert(arguments, 1,
-	                   g_strdup(domain != NULL || attach_engine_options.pid != 0 ? "--probe" : "--list"));
+	g_ptr_array_insert(arguments, 1, g_strdup(domain != NULL || options->pid != 0 ? "--probe" : "--list"));
 	g_ptr_array_add(arguments, NULL);
 	if (!g_spawn_sync(NULL, (char **)arguments->pdata, NULL, G_SPAWN_DEFAULT, NULL, NULL, &text, NULL, &status,
 	                  error))

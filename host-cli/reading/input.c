@@ -183,11 +183,11 @@ struct input *input_open(const char *path, const char *kernel, bool force, GErro
 	return input;
 }
 
-void input_take_symbol_options(struct input *input, bool force)
+void input_take_symbol_options(struct input *input, const struct symbol_options *options, bool force)
 {
-	const struct user_symbol_sources sources = symbol_options_sources(NULL, force);
+	const struct user_symbol_sources sources = symbol_options_sources(options, NULL, force);
 
-	if (!symbol_options_given())
+	if (!symbol_options_given(options))
 		return;
 	input->user_symbols = user_symbols_new(&sources);
 	resolver_set_user(input->resolver, input->user_symbols);

@@ -48,8 +48,10 @@ bool input_choose(const char **path, const char *argument, GError **error);
 /* Whether `image` is the kernel that ran; INPUT_ERROR_BUILD_ID, or a warning with `force` and where nobody can tell. */
 bool input_check_kernel(struct input *input, const struct image *image, bool force, GError **error);
 
-/* Takes symbols of user space from what symbol_options names, too, ahead of those in the recording. */
-void input_take_symbol_options(struct input *input, bool force);
+struct symbol_options;
+
+/* Takes symbols of user space from what `options` names, too, ahead of those in the recording. */
+void input_take_symbol_options(struct input *input, const struct symbol_options *options, bool force);
 /* Leaves the samples of all phases but those that match `pattern` out. PHASES_ERROR_NONE when there is none. */
 bool input_select_phase(struct input *input, const char *pattern, GError **error);
 

@@ -1,39 +1,47 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "reading/symbol_options.h"
 
-struct symbol_options symbol_options;
+const struct option_row symbol_option_rows[] = {
+	{"symfs", 0, OPTION_FILE, offsetof(struct symbol_options, symfs),
+         "take symbols of the guest's programs from the same paths below DIR", "DIR"},
+	{"modules", 0, OPTION_FILE, offsetof(struct symbol_options, modules),
+         "/lib/modules/VERSION of the guest's kernel: symbols, and disk drivers for run --exec", "DIR"},
+	{"debuginfod", 0, OPTION_FLAG, offsetof(struct symbol_options, debuginfod),
+         "ask the servers of $DEBUGINFOD_URLS for symbols of the guest's programs", NULL},
+	{NULL},
+};
 
-bool symbol_options_check(GError **error)
+bool symbol_options_check(const struct symbol_options *options, GError **error)
 {
-	if (symbol_options.symfs != NULL && !g_file_test(symbol_options.symfs, G_FILE_TEST_IS_DIR)) {
+	if (options->symfs != NULL && !g_file_test(options->symfs, G_FILE_TEST_IS_DIR)) {
 		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--symfs: there is no folder %s",
-		            symbol_options.symfs);
+		            options->symfs);
 		return false;
 	}
-	if (symbol_options.modules != NULL && !g_file_test(symbol_options.modules, G_FILE_TEST_IS_DIR)) {
+	if (options->modules != NULL && !g_file_test(options->modules, G_FILE_TEST_IS_DIR)) {
 		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--modules: there is no folder %s",
-		            symbol_options.modules);
+		            options->modules);
 		return false;
 	}
-	if (!symbol_options.debuginfod || user_symbols_have_debuginfod())
+	if (!options->debuginfod || user_symbols_have_debuginfod())
 		return true;
 	g_set_error_literal(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
 	                    "--debuginfod: this vprof was built without libdebuginfod");
 	return false;
 }
 
-bool symbol_options_given(void)
+bool symbol_options_given(const struct symbol_options *options)
 {
-	return symbol_options.symfs != NULL || symbol_options.modules != NULL || symbol_options.debuginfod;
+	return options->symfs != NULL || options->modules != NULL || options->debuginfod;
 }
 
-struct user_symbol_sources symbol_options_sources(const char *initrd, bool force)
+struct user_symbol_sources symbol_options_sources(const struct symbol_options *options, const char *initrd, bool force)
 {
 	return (struct user_symbol_sources){
-		.symfs = symbol_options.symfs,
-		.modules = symbol_options.modules,
+		.symfs = options->symfs,
+		.modules = options->modules,
 		.initrd = initrd,
-		.debuginfod = symbol_options.debuginfod,
+		.debuginfod = options->debuginfod,
 		.force = force,
 	};
 }

@@ -292,7 +292,7 @@ static void run_exited(struct exec *exec, const struct vprof_agent_exited *exite
 	run_mark(exec, false, exited->time_ns);
 	metrics_end(exec->metrics);
 	json_array_append_new(exec->runs, exec_run_json(name, exited, exec->started_ns, exec->metrics));
-	exec->status = exec_run_status(exec->plan->arguments[0], exited, &exec->end_message);
+	exec->status = exec_run_status(exec->plan, exited, &exec->end_message);
 	if (exec->status == 0 && exec->run < runs_wanted(exec))
 		run_start(exec);
 	else
@@ -480,7 +480,7 @@ static void check_time(struct exec *exec)
 		exec_fail(exec, EXEC_STATUS_TIME_LIMIT,
 		          g_strdup_printf(
 				  "the time limit of %s is over, and the agent in the guest does nothing about it",
-				  exec_options.time_limit));
+				  exec->plan->options->time_limit));
 }
 
 void exec_serve(struct exec *exec, const struct pollfd entries[EXEC_POLL_ENTRIES])

@@ -8,7 +8,6 @@
 #include "lib/initramfs/initramfs.h"
 #include "lib/initramfs/kernel_modules.h"
 #include "lib/symbol/image.h"
-#include "reading/symbol_options.h"
 #include "ui/units.h"
 
 #define AGENT "vprof-agent"
@@ -19,12 +18,29 @@
 
 G_DEFINE_QUARK(vprof_exec_error, exec_error)
 
-struct exec_options exec_options;
+const struct option_row exec_option_rows[] = {
+	{"exec", 'x', OPTION_TEXT, offsetof(struct exec_options, command),
+         "run a program of this host in the guest, and profile that", "COMMAND"},
+	{"env", 0, OPTION_TEXTS, offsetof(struct exec_options, variables),
+         "environment variable for it; without =VALUE, as it is here", "NAME=VALUE"},
+	{"add", 0, OPTION_FILES, offsetof(struct exec_options, files),
+         "a file or folder that it needs; may be given again", "FILE[:PATH]"},
+	{"workdir", 0, OPTION_FILE, offsetof(struct exec_options, folder),
+         "its working directory in the guest (default: as here)", "PATH"},
+	{"time-limit", 0, OPTION_TEXT, offsetof(struct exec_options, time_limit), "end it after TIME, as 10s or 2m",
+         "TIME"},
+	{"root", 0, OPTION_TEXT, offsetof(struct exec_options, root),
+         "run in the system on this disk of the guest (/dev/vda1)", "DEVICE[,TYPE]"},
+	{"repeat", 0, OPTION_TEXT, offsetof(struct exec_options, repeat), "run it N times; each is a phase", "N"},
+	{"warmup", 0, OPTION_TEXT, offsetof(struct exec_options, warmup), "and W times before that, not profiled", "W"},
+	{"from-boot", 0, OPTION_FLAG, offsetof(struct exec_options, from_boot), "profile the boot and warm-ups, too",
+         NULL},
+	{NULL},
+};
 
 /* Options that mean nothing without a command. */
-static const char *option_without_command(void)
+static const char *option_without_command(const struct exec_options *options)
 {
-	const struct exec_options *options = &exec_options;
 	const struct {
 		const char *name;
 		bool given;
@@ -41,9 +57,8 @@ static const char *option_without_command(void)
 	return NULL;
 }
 
-static bool options_parse(struct exec_plan *plan, GError **error)
+static bool options_parse(const struct exec_options *options, struct exec_plan *plan, GError **error)
 {
-	const struct exec_options *options = &exec_options;
 	uint64_t seconds = 0, repeats = 1, warmups = 0;
 
 	if ((options->time_limit != NULL &&
@@ -64,33 +79,32 @@ static bool options_parse(struct exec_plan *plan, GError **error)
 	return true;
 }
 
-static bool folder_check(GError **error)
+static bool folder_check(const struct exec_options *options, GError **error)
 {
-	if (exec_options.folder == NULL || exec_options.folder[0] == '/')
+	if (options->folder == NULL || options->folder[0] == '/')
 		return true;
-	g_set_error(error, EXEC_ERROR, EXEC_ERROR_OPTIONS, "--workdir takes an absolute path, not %s",
-	            exec_options.folder);
+	g_set_error(error, EXEC_ERROR, EXEC_ERROR_OPTIONS, "--workdir takes an absolute path, not %s", options->folder);
 	return false;
 }
 
 /* What is on the disk is there already, and what is in memory is out of sight then. */
-static bool root_check(GError **error)
+static bool root_check(const struct exec_options *options, GError **error)
 {
-	if (exec_options.root == NULL)
+	if (options->root == NULL)
 		return true;
-	if (exec_options.files == NULL && exec_options.root[0] == '/')
+	if (options->files == NULL && options->root[0] == '/')
 		return true;
 	g_set_error_literal(error, EXEC_ERROR, EXEC_ERROR_OPTIONS,
-	                    exec_options.files != NULL
+	                    options->files != NULL
 	                            ? "--add puts files into memory, which a command with --root does not see; put "
 	                              "them on the disk"
 	                            : "--root takes a device of the guest, as /dev/vda1 or /dev/vda,xfs");
 	return false;
 }
 
-bool exec_options_check(GError **error)
+bool exec_options_check(const struct exec_options *options, GError **error)
 {
-	const char *lonely = exec_options.command == NULL ? option_without_command() : NULL;
+	const char *lonely = options->command == NULL ? option_without_command(options) : NULL;
 	g_auto(GStrv) arguments = NULL;
 	struct exec_plan plan = {0};
 
@@ -98,13 +112,13 @@ bool exec_options_check(GError **error)
 		g_set_error(error, EXEC_ERROR, EXEC_ERROR_OPTIONS, "%s means nothing without --exec", lonely);
 		return false;
 	}
-	if (exec_options.command == NULL)
+	if (options->command == NULL)
 		return true;
-	if (!g_shell_parse_argv(exec_options.command, NULL, &arguments, error)) {
+	if (!g_shell_parse_argv(options->command, NULL, &arguments, error)) {
 		g_prefix_error(error, "--exec: ");
 		return false;
 	}
-	return folder_check(error) && root_check(error) && options_parse(&plan, error);
+	return folder_check(options, error) && root_check(options, error) && options_parse(options, &plan, error);
 }
 
 /* As a shell looks for it. New string. */
@@ -134,23 +148,21 @@ static void variable_add(GPtrArray *list, const char *given)
 }
 
 /* Not ours as it is: results should not depend on who ran it. Libraries are where they were found, though. */
-static char **variables_new(void)
+static char **variables_new(const struct exec_options *options)
 {
 	GPtrArray *list = g_ptr_array_new();
 
 	g_ptr_array_add(list, g_strdup(DEFAULT_PATH));
 	variable_add(list, "LD_LIBRARY_PATH");
-	for (char **given = exec_options.variables; given != NULL && *given != NULL; given++)
+	for (char **given = options->variables; given != NULL && *given != NULL; given++)
 		variable_add(list, *given);
 	g_ptr_array_add(list, NULL);
 	return (char **)g_ptr_array_free(list, FALSE);
 }
 
 /* "DEVICE" or "DEVICE,TYPE". New string, or NULL without --root. */
-static char *root_new(void)
+static char *root_new(const char *root)
 {
-	const char *root = exec_options.root;
-
 	if (root == NULL)
 		return NULL;
 	return strchr(root, ',') != NULL ? g_strdup(root) : g_strdup_printf("%s," ROOT_TYPE, root);
@@ -158,25 +170,26 @@ static char *root_new(void)
 
 static char *folder_new(const struct exec_plan *plan)
 {
-	if (exec_options.folder != NULL)
-		return g_canonicalize_filename(exec_options.folder, "/");
+	if (plan->options->folder != NULL)
+		return g_canonicalize_filename(plan->options->folder, "/");
 	return plan->root != NULL ? g_strdup("/") : g_get_current_dir();
 }
 
-struct exec_plan *exec_plan_new(GError **error)
+struct exec_plan *exec_plan_new(const struct exec_options *options, GError **error)
 {
 	struct exec_plan *plan = g_new0(struct exec_plan, 1);
 
-	plan->root = root_new();
+	plan->options = options;
+	plan->root = root_new(options->root);
 	/* What is on the guest's disk only the guest knows. */
-	if (options_parse(plan, error) && g_shell_parse_argv(exec_options.command, NULL, &plan->arguments, error))
+	if (options_parse(options, plan, error) && g_shell_parse_argv(options->command, NULL, &plan->arguments, error))
 		plan->path =
 			plan->root != NULL ? g_strdup(plan->arguments[0]) : command_find(plan->arguments[0], error);
 	if (plan->path == NULL) {
 		exec_plan_free(plan);
 		return NULL;
 	}
-	plan->variables = variables_new();
+	plan->variables = variables_new(options);
 	plan->folder = folder_new(plan);
 	return plan;
 }
@@ -236,14 +249,14 @@ static bool modules_add(struct initramfs *initramfs, const struct exec_plan *pla
 	struct kernel_modules *modules;
 	bool added;
 
-	if (symbol_options.modules == NULL)
+	if (guest->modules == NULL)
 		return true;
 	release = kernel_release(guest->kernel, &why);
 	if (why != NULL) {
 		g_propagate_error(error, g_steal_pointer(&why));
 		return false;
 	}
-	modules = kernel_modules_new(symbol_options.modules, release, error);
+	modules = kernel_modules_new(guest->modules, release, error);
 	added = modules != NULL && modules_fill(modules, initramfs, plan, guest, error);
 	kernel_modules_free(modules);
 	return added;
@@ -265,7 +278,7 @@ static bool initramfs_fill(struct initramfs *initramfs, const struct exec_plan *
 		return false;
 	if (plan->root == NULL && !initramfs_add_program(initramfs, plan->path, error))
 		return false;
-	for (char **file = exec_options.files; file != NULL && *file != NULL; file++)
+	for (char **file = plan->options->files; file != NULL && *file != NULL; file++)
 		if (!file_add(initramfs, *file, error))
 			return false;
 	return true;

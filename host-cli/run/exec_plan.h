@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ui/option.h"
+
 #define EXEC_ERROR exec_error_quark()
 GQuark exec_error_quark(void);
 enum exec_error {
@@ -28,56 +30,11 @@ struct exec_options {
 	char **variables, **files;
 	gboolean from_boot;
 };
-extern struct exec_options exec_options;
 
-/* Their rows in a command's table. */
-#define EXEC_OPTIONS                                                                                                   \
-	{"exec",                                                                                                       \
-	 'x',                                                                                                          \
-	 0,                                                                                                            \
-	 G_OPTION_ARG_STRING,                                                                                          \
-	 &exec_options.command,                                                                                        \
-	 "run a program of this host in the guest, and profile that",                                                  \
-	 "COMMAND"},                                                                                                   \
-		{"env",                                                                                                \
-	         0,                                                                                                    \
-	         0,                                                                                                    \
-	         G_OPTION_ARG_STRING_ARRAY,                                                                            \
-	         &exec_options.variables,                                                                              \
-	         "environment variable for it; without =VALUE, as it is here",                                         \
-	         "NAME=VALUE"},                                                                                        \
-		{"add",                                                                                                \
-	         0,                                                                                                    \
-	         0,                                                                                                    \
-	         G_OPTION_ARG_FILENAME_ARRAY,                                                                          \
-	         &exec_options.files,                                                                                  \
-	         "a file or folder that it needs; may be given again",                                                 \
-	         "FILE[:PATH]"},                                                                                       \
-		{"workdir",                                                                                            \
-	         0,                                                                                                    \
-	         0,                                                                                                    \
-	         G_OPTION_ARG_FILENAME,                                                                                \
-	         &exec_options.folder,                                                                                 \
-	         "its working directory in the guest (default: as here)",                                              \
-	         "PATH"},                                                                                              \
-		{"time-limit", 0, 0, G_OPTION_ARG_STRING, &exec_options.time_limit, "end it after TIME, as 10s or 2m", \
-	         "TIME"},                                                                                              \
-		{"root",                                                                                               \
-	         0,                                                                                                    \
-	         0,                                                                                                    \
-	         G_OPTION_ARG_STRING,                                                                                  \
-	         &exec_options.root,                                                                                   \
-	         "run in the system on this disk of the guest (/dev/vda1)",                                            \
-	         "DEVICE[,TYPE]"},                                                                                     \
-		{"repeat", 0, 0, G_OPTION_ARG_STRING, &exec_options.repeat, "run it N times; each is a phase", "N"},   \
-		{"warmup", 0, 0, G_OPTION_ARG_STRING, &exec_options.warmup, "and W times before that, not profiled",   \
-	         "W"},                                                                                                 \
-	{                                                                                                              \
-		"from-boot", 0, 0, G_OPTION_ARG_NONE, &exec_options.from_boot, "profile the boot and warm-ups, too",   \
-			NULL                                                                                           \
-	}
+extern const struct option_row exec_option_rows[];
 
 struct exec_plan {
+	const struct exec_options *options;
 	char **arguments; /* from argv[0] on */
 	char **variables; /* "NAME=value" */
 	char *path;       /* the file to execute */
@@ -90,16 +47,19 @@ struct exec_plan {
 };
 
 /* Whether the options make sense; an error is the user's. */
-bool exec_options_check(GError **error);
-/* The plan for exec_options, or NULL; EXEC_ERROR_NOT_FOUND and EXEC_ERROR_NOT_EXECUTABLE when the command is to blame.
+bool exec_options_check(const struct exec_options *options, GError **error);
+/*
+ * The plan for `options`, which outlive it; NULL with EXEC_ERROR_NOT_FOUND or EXEC_ERROR_NOT_EXECUTABLE when the
+ * command is to blame.
  */
-struct exec_plan *exec_plan_new(GError **error);
+struct exec_plan *exec_plan_new(const struct exec_options *options, GError **error);
 void exec_plan_free(struct exec_plan *plan);
 
 /* What it is made for. */
 struct exec_guest {
 	const char *kernel;
-	const char *base; /* NULL, or the initramfs on which it is laid */
+	const char *base;    /* NULL, or the initramfs on which it is laid */
+	const char *modules; /* NULL, or the folder of its kernel modules */
 	bool has_disks;
 };
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "compare/measured_run.h"
-#include "run/exec_plan.h"
 #include "ui/message.h"
 
 #define SIGNAL_STATUS 128 /* as a shell */
@@ -37,13 +36,14 @@ json_t *exec_run_json(const char *name, const struct vprof_agent_exited *exited,
 	                 (json_int_t)exited->memory_bytes, "metrics", metrics_json(name, metrics));
 }
 
-int exec_run_status(const char *command, const struct vprof_agent_exited *exited, char **message)
+int exec_run_status(const struct exec_plan *plan, const struct vprof_agent_exited *exited, char **message)
 {
+	const char *command = plan->arguments[0];
 	const int status = (int)(exited->status & UINT8_MAX), number = (int)(exited->signal & INT8_MAX);
 
 	if (exited->time_limit != 0) {
-		*message =
-			g_strdup_printf("%s was ended: its time limit of %s is over", command, exec_options.time_limit);
+		*message = g_strdup_printf("%s was ended: its time limit of %s is over", command,
+		                           plan->options->time_limit);
 		return EXEC_STATUS_TIME_LIMIT;
 	}
 	if (number != 0) {
@@ -51,7 +51,7 @@ int exec_run_status(const char *command, const struct vprof_agent_exited *exited
 		return SIGNAL_STATUS + number;
 	}
 	/* The guest that is made for a command has no programs but those. */
-	const char *hint = status == EXEC_STATUS_NOT_FOUND && exec_options.root == NULL
+	const char *hint = status == EXEC_STATUS_NOT_FOUND && plan->root == NULL
 	                           ? "; a program that it calls is in the guest if --add brings it"
 	                           : "";
 

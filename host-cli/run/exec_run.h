@@ -8,6 +8,7 @@
 #include <vprof/agent.h>
 
 #include "lib/agent/metrics.h"
+#include "run/exec_plan.h"
 
 /*
  * An element of "exec"."runs" in a recording: the run of this name, since started_ns (the guest's clock), with the
@@ -17,6 +18,6 @@ json_t *exec_run_json(const char *name, const struct vprof_agent_exited *exited,
                       const struct metrics *metrics);
 
 /* What vprof exits with after it, and *message: what there is to say, if that is not 0; for g_free. */
-int exec_run_status(const char *command, const struct vprof_agent_exited *exited, char **message);
+int exec_run_status(const struct exec_plan *plan, const struct vprof_agent_exited *exited, char **message);
 
 #endif

@@ -22,16 +22,46 @@
 
 G_DEFINE_QUARK(vprof_guest_run_error, guest_run_error)
 
-struct guest_run_options guest_run_options;
-
-static uint64_t duration_s; /* 0: until the guest ends by itself */
+const struct option_row guest_run_option_rows[] = {
+	OPTION_ROWS(exec_option_rows, struct guest_run_options, exec),
+	{"kernel", 'k', OPTION_FILE, offsetof(struct guest_run_options, kernel),
+         "vmlinux, vmlinuz, or another ELF that has a PVH entry", "IMAGE"},
+	{"initrd", 0, OPTION_FILE, offsetof(struct guest_run_options, initrd), "initial RAM file system", "FILE"},
+	{"disk", 0, OPTION_FILES, offsetof(struct guest_run_options, disks),
+         "a disk, /dev/vda and on; may be given again", "IMAGE[,ro]"},
+	{"append", 'a', OPTION_TEXT, offsetof(struct guest_run_options, append),
+         "kernel command line, behind vprof's own", "TEXT"},
+	{"memory", 'm', OPTION_TEXT, offsetof(struct guest_run_options, memory), "guest memory, as 512M or 2G", "SIZE"},
+	{"vcpus", 0, OPTION_TEXT, offsetof(struct guest_run_options, vcpus), "number of virtual CPUs", "N"},
+	{"duration", 'd', OPTION_TEXT, offsetof(struct guest_run_options, duration),
+         "end the guest after TIME, as 10s or 2m", "TIME"},
+	{"demo", 0, OPTION_FLAG, offsetof(struct guest_run_options, demo), "run the built-in guest: no --kernel needed",
+         NULL},
+	{"console", 0, OPTION_TEXT, offsetof(struct guest_run_options, console),
+         "the guest's first serial port: stdio, stderr, none or a file", "WHERE"},
+	{"stop-on-panic", 0, OPTION_FLAG, offsetof(struct guest_run_options, stop_on_panic),
+         "end the guest when its console says panic", NULL},
+	{"name", 0, OPTION_TEXT, offsetof(struct guest_run_options, name), "name in `vprof list` and in the recording",
+         "NAME"},
+	{"boot", 0, OPTION_TEXT, offsetof(struct guest_run_options, boot), "boot protocol: auto, linux or pvh",
+         "PROTOCOL"},
+	{"pmu", 0, OPTION_TEXT, offsetof(struct guest_run_options, pmu), "the guest's own PMU: off, emulated or kvm",
+         "WHICH"},
+	{"pmu-filter", 0, OPTION_TEXT, offsetof(struct guest_run_options, pmu_filter),
+         "with --pmu kvm: events the guest may count, or deny:LIST", "LIST"},
+	{"quirks", 0, OPTION_TEXT, offsetof(struct guest_run_options, quirks),
+         "what this host's KVM needs of a guest: auto or off", "WHEN"},
+	{"sandbox", 0, OPTION_TEXT, offsetof(struct guest_run_options, sandbox),
+         "system calls of the guest's VMM are limited: on or off", "WHICH"},
+	{"verbose", 'v', OPTION_FLAG, offsetof(struct guest_run_options, verbose), "say what is done to the guest",
+         NULL},
+	{NULL},
+};
 
 /* Whose standard streams are the command's. */
-static bool console_check(GError **error)
+static bool console_check(const struct guest_run_options *options, GError **error)
 {
-	const struct guest_run_options *options = &guest_run_options;
-
-	if (exec_options.command == NULL)
+	if (options->exec.command == NULL)
 		return true;
 	if (options->demo) {
 		g_set_error_literal(error, GUEST_RUN_ERROR, GUEST_RUN_ERROR_OPTIONS,
@@ -46,9 +76,9 @@ static bool console_check(GError **error)
 	return false;
 }
 
-bool guest_run_check(GError **error)
+bool guest_run_check(const struct guest_run_options *options, GError **error)
 {
-	const struct guest_run_options *options = &guest_run_options;
+	uint64_t seconds;
 
 	if (options->demo == (options->kernel != NULL)) {
 		g_set_error_literal(error, GUEST_RUN_ERROR, GUEST_RUN_ERROR_OPTIONS,
@@ -57,14 +87,14 @@ bool guest_run_check(GError **error)
 		                            : "which kernel? give --kernel IMAGE, or --demo for the built-in guest");
 		return false;
 	}
-	if (options->duration != NULL && !units_parse_duration("--duration", options->duration, &duration_s, error))
+	if (options->duration != NULL && !units_parse_duration("--duration", options->duration, &seconds, error))
 		return false;
-	if (exec_options.root != NULL && options->disks == NULL) {
+	if (options->exec.root != NULL && options->disks == NULL) {
 		g_set_error_literal(error, GUEST_RUN_ERROR, GUEST_RUN_ERROR_OPTIONS,
 		                    "--root names a disk of the guest; give it one with --disk IMAGE");
 		return false;
 	}
-	return exec_options_check(error) && console_check(error);
+	return exec_options_check(&options->exec, error) && console_check(options, error);
 }
 
 /* The demonstration guest is a kernel like any other, with its own defaults. */
@@ -83,7 +113,7 @@ static bool options_apply_demo(struct guest_run_options *options, GError **error
 /* The kernel's messages are not the command's; and a panic is told from a reboot by them. */
 static void options_apply_exec(struct guest_run_options *options)
 {
-	if (exec_options.command == NULL)
+	if (options->exec.command == NULL)
 		return;
 	if (options->console == NULL)
 		options->console = g_strdup(options->verbose ? "stderr" : "none");
@@ -108,6 +138,18 @@ static void fd_argument_add(GPtrArray *arguments, const char *option, const char
 	argument_add(arguments, option, value);
 }
 
+/* The engine takes plain seconds. */
+static void duration_argument_add(GPtrArray *arguments, const char *duration)
+{
+	uint64_t seconds = 0;
+
+	if (!duration || !units_parse_duration("--duration", duration, &seconds, NULL) || seconds == 0)
+		return;
+	g_autofree char *value = g_strdup_printf("%" G_GUINT64_FORMAT, seconds);
+
+	argument_add(arguments, "--duration", value);
+}
+
 /* The kernel hands what it does not know to init: the agent learns its root. New string, or NULL. */
 static char *append_new(const struct guest_run_options *options, const struct exec_plan *plan)
 {
@@ -121,10 +163,9 @@ static GPtrArray *engine_arguments(const struct guest_run_options *options, cons
 {
 	g_autofree char *append = append_new(options, plan);
 	GPtrArray *arguments = g_ptr_array_new_with_free_func(g_free);
-	g_autofree char *seconds = g_strdup_printf("%" G_GUINT64_FORMAT, duration_s);
 
 	argument_add(arguments, "--kernel", options->kernel);
-	if (exec_options.command != NULL) {
+	if (options->exec.command != NULL) {
 		fd_argument_add(arguments, "--initrd", "/dev/fd/", ENGINE_INITRAMFS);
 		fd_argument_add(arguments, "--serial2", "", ENGINE_AGENT);
 	} else {
@@ -142,7 +183,7 @@ static GPtrArray *engine_arguments(const struct guest_run_options *options, cons
 	argument_add(arguments, "--pmu-filter", options->pmu_filter);
 	argument_add(arguments, "--quirks", options->quirks);
 	argument_add(arguments, "--sandbox", options->sandbox);
-	argument_add(arguments, "--duration", duration_s != 0 ? seconds : NULL);
+	duration_argument_add(arguments, options->duration);
 	if (options->stop_on_panic)
 		g_ptr_array_add(arguments, g_strdup("--stop-on-panic"));
 	if (options->verbose)
@@ -154,13 +195,15 @@ static GPtrArray *engine_arguments(const struct guest_run_options *options, cons
 /* What the command needs, before anything else is tried. */
 static bool exec_prepare(struct guest_run *run, GError **error)
 {
-	const struct exec_guest guest = {.kernel = guest_run_options.kernel,
-	                                 .base = guest_run_options.initrd,
-	                                 .has_disks = guest_run_options.disks != NULL};
+	const struct guest_run_options *options = run->options;
+	const struct exec_guest guest = {.kernel = options->kernel,
+	                                 .base = options->initrd,
+	                                 .modules = run->modules,
+	                                 .has_disks = options->disks != NULL};
 
-	if (exec_options.command == NULL)
+	if (options->exec.command == NULL)
 		return true;
-	run->plan = exec_plan_new(error);
+	run->plan = exec_plan_new(&options->exec, error);
 	if (run->plan == NULL)
 		return false;
 	run->initramfs = exec_plan_initramfs(run->plan, &guest, error);
@@ -170,7 +213,7 @@ static bool exec_prepare(struct guest_run *run, GError **error)
 char *guest_run_initramfs(const struct guest_run *run)
 {
 	return run->initramfs > 0 ? g_strdup_printf("/proc/self/fd/%d", run->initramfs)
-	                          : g_strdup(guest_run_options.initrd);
+	                          : g_strdup(run->options->initrd);
 }
 
 /* The stream to the agent: one end is the guest's second serial port. */
@@ -208,14 +251,14 @@ int guest_run_open(struct guest_run *run)
 	g_autoptr(GError) error = NULL;
 	int status = STATUS_FAILED;
 
-	options_apply_exec(&guest_run_options);
+	options_apply_exec(run->options);
 	if (!exec_prepare(run, &error))
 		return exec_failure(error);
-	if (!options_apply_demo(&guest_run_options, &error) ||
+	if (!options_apply_demo(run->options, &error) ||
 	    (run->loop.signalfd = run_loop_signals(run->plan != NULL, &error)) < 0 ||
 	    !exec_connect(run, &config, &error))
 		return failure(error);
-	arguments = engine_arguments(&guest_run_options, run->plan);
+	arguments = engine_arguments(run->options, run->plan);
 	config.program = "vprof-vmm";
 	config.arguments = (const char *const *)arguments->pdata;
 	run->engine = engine_start(&config, &status, &error);
@@ -243,7 +286,7 @@ void guest_run_clear(struct guest_run *run)
 
 bool guest_run_go(struct guest_run *run, struct capture *capture, GError **error)
 {
-	const char *console = guest_run_options.console;
+	const char *console = run->options->console;
 	json_t *started = engine_execute(run->engine, "guest-start", NULL, error);
 
 	if (started == NULL)

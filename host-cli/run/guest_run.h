@@ -10,111 +10,29 @@
 #include "engine/run_engine.h"
 #include "run/exec.h"
 #include "run/run_loop.h"
+#include "ui/option.h"
 
 #define GUEST_RUN_ERROR guest_run_error_quark()
 GQuark guest_run_error_quark(void);
 enum guest_run_error { GUEST_RUN_ERROR_OPTIONS };
 
-/* What the user said about the guest. */
+/* What the user said about the guest, and about the command in it. */
 struct guest_run_options {
+	struct exec_options exec;
 	char *kernel, *initrd, *append, *memory, *vcpus, *duration, *name, *boot, *console, *pmu, *pmu_filter, *quirks,
 		*sandbox;
 	char **disks; /* IMAGE[,ro] */
 	gboolean demo, stop_on_panic, verbose;
 };
-extern struct guest_run_options guest_run_options;
 
-/* Their rows in a command's table. */
-#define GUEST_RUN_OPTIONS                                                                                                \
-	{"kernel",                                                                                                       \
-	 'k',                                                                                                            \
-	 0,                                                                                                              \
-	 G_OPTION_ARG_FILENAME,                                                                                          \
-	 &guest_run_options.kernel,                                                                                      \
-	 "vmlinux, vmlinuz, or another ELF that has a PVH entry",                                                        \
-	 "IMAGE"},                                                                                                       \
-		{"initrd", 0, 0, G_OPTION_ARG_FILENAME, &guest_run_options.initrd, "initial RAM file system", "FILE"},   \
-		{"disk",                                                                                                 \
-	         0,                                                                                                      \
-	         0,                                                                                                      \
-	         G_OPTION_ARG_FILENAME_ARRAY,                                                                            \
-	         &guest_run_options.disks,                                                                               \
-	         "a disk, /dev/vda and on; may be given again",                                                          \
-	         "IMAGE[,ro]"},                                                                                          \
-		{"append",                                                                                               \
-	         'a',                                                                                                    \
-	         0,                                                                                                      \
-	         G_OPTION_ARG_STRING,                                                                                    \
-	         &guest_run_options.append,                                                                              \
-	         "kernel command line, behind vprof's own",                                                              \
-	         "TEXT"},                                                                                                \
-		{"memory", 'm', 0, G_OPTION_ARG_STRING, &guest_run_options.memory, "guest memory, as 512M or 2G",        \
-	         "SIZE"},                                                                                                \
-		{"vcpus", 0, 0, G_OPTION_ARG_STRING, &guest_run_options.vcpus, "number of virtual CPUs", "N"},           \
-		{"duration",                                                                                             \
-	         'd',                                                                                                    \
-	         0,                                                                                                      \
-	         G_OPTION_ARG_STRING,                                                                                    \
-	         &guest_run_options.duration,                                                                            \
-	         "end the guest after TIME, as 10s or 2m",                                                               \
-	         "TIME"},                                                                                                \
-		{"demo", 0, 0, G_OPTION_ARG_NONE, &guest_run_options.demo, "run the built-in guest: no --kernel needed", \
-	         NULL},                                                                                                  \
-		{"console",                                                                                              \
-	         0,                                                                                                      \
-	         0,                                                                                                      \
-	         G_OPTION_ARG_STRING,                                                                                    \
-	         &guest_run_options.console,                                                                             \
-	         "the guest's first serial port: stdio, stderr, none or a file",                                         \
-	         "WHERE"},                                                                                               \
-		{"stop-on-panic",                                                                                        \
-	         0,                                                                                                      \
-	         0,                                                                                                      \
-	         G_OPTION_ARG_NONE,                                                                                      \
-	         &guest_run_options.stop_on_panic,                                                                       \
-	         "end the guest when its console says panic",                                                            \
-	         NULL},                                                                                                  \
-		{"name",                                                                                                 \
-	         0,                                                                                                      \
-	         0,                                                                                                      \
-	         G_OPTION_ARG_STRING,                                                                                    \
-	         &guest_run_options.name,                                                                                \
-	         "name in `vprof list` and in the recording",                                                            \
-	         "NAME"},                                                                                                \
-		{"boot",    0, 0, G_OPTION_ARG_STRING, &guest_run_options.boot, "boot protocol: auto, linux or pvh",     \
-	         "PROTOCOL"},                                                                                            \
-		{"pmu",  0, 0, G_OPTION_ARG_STRING, &guest_run_options.pmu, "the guest's own PMU: off, emulated or kvm", \
-	         "WHICH"},                                                                                               \
-		{"pmu-filter",                                                                                           \
-	         0,                                                                                                      \
-	         0,                                                                                                      \
-	         G_OPTION_ARG_STRING,                                                                                    \
-	         &guest_run_options.pmu_filter,                                                                          \
-	         "with --pmu kvm: events the guest may count, or deny:LIST",                                             \
-	         "LIST"},                                                                                                \
-		{"quirks",                                                                                               \
-	         0,                                                                                                      \
-	         0,                                                                                                      \
-	         G_OPTION_ARG_STRING,                                                                                    \
-	         &guest_run_options.quirks,                                                                              \
-	         "what this host's KVM needs of a guest: auto or off",                                                   \
-	         "WHEN"},                                                                                                \
-		{"sandbox",                                                                                              \
-	         0,                                                                                                      \
-	         0,                                                                                                      \
-	         G_OPTION_ARG_STRING,                                                                                    \
-	         &guest_run_options.sandbox,                                                                             \
-	         "system calls of the guest's VMM are limited: on or off",                                               \
-	         "WHICH"},                                                                                               \
-	{                                                                                                                \
-		"verbose", 'v', 0, G_OPTION_ARG_NONE, &guest_run_options.verbose, "say what is done to the guest",       \
-			NULL                                                                                             \
-	}
+extern const struct option_row guest_run_option_rows[];
 
-/* Whether these and exec_options make sense; an error is the user's. Sizes and numbers are checked by the engine. */
-bool guest_run_check(GError **error);
+/* Whether they make sense; an error is the user's. Sizes and numbers are checked by the engine. */
+bool guest_run_check(const struct guest_run_options *options, GError **error);
 
 struct guest_run {
+	struct guest_run_options *options; /* completed with what they leave open */
+	const char *modules;               /* NULL, or the folder of the kernel's modules */
 	struct engine *engine;
 	json_t *guest;          /* as query-guest */
 	struct exec_plan *plan; /* NULL: no command runs in the guest */

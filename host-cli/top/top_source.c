@@ -185,9 +185,8 @@ static bool source_begin(struct top_source *source, GError **error)
 /* ---- opening and closing ---- */
 
 /* A file that is named goes before what the engine has found, but only the engine knows where KASLR has put it. */
-static struct image *kernel_open(const struct top_source *source, GError **error)
+static struct image *kernel_open(const struct top_source *source, const char *path, GError **error)
 {
-	const char *path = attach_engine_options.kernel;
 	struct image *found = attach_engine_image(source->client, NULL), *image;
 
 	/* An engine that was given its kernel as a file does not hand it over. */
@@ -202,10 +201,10 @@ static struct image *kernel_open(const struct top_source *source, GError **error
 	return image;
 }
 
-static void source_load_symbols(struct top_source *source)
+static void source_load_symbols(struct top_source *source, const char *kernel)
 {
 	g_autoptr(GError) why = NULL;
-	struct image *image = kernel_open(source, &why);
+	struct image *image = kernel_open(source, kernel, &why);
 
 	if (image != NULL)
 		source->symtab = symtab_load(image, &why);
@@ -215,9 +214,10 @@ static void source_load_symbols(struct top_source *source)
 }
 
 /* An engine that runs, or one for a domain that no engine is there for. */
-static bool source_connect(struct top_source *source, const char *name, int *status, GError **error)
+static bool source_connect(struct top_source *source, const struct attach_engine_options *options, const char *name,
+                           int *status, GError **error)
 {
-	const bool must_attach = attach_engine_options.pid != 0 || attach_engine_options.connect != NULL;
+	const bool must_attach = options->pid != 0 || options->connect != NULL;
 	g_autoptr(GError) why = NULL;
 
 	if (!must_attach)
@@ -228,25 +228,26 @@ static bool source_connect(struct top_source *source, const char *name, int *sta
 		g_propagate_error(error, g_steal_pointer(&why));
 		return false;
 	}
-	if (!attach_engine_check(name, NULL, error))
+	if (!attach_engine_check(options, name, NULL, error))
 		return false;
-	source->engine = attach_engine_start(name, NULL, status, error);
+	source->engine = attach_engine_start(options, name, NULL, status, error);
 	if (source->engine != NULL)
 		source->client = engine_client(source->engine);
 	return source->client != NULL;
 }
 
-struct top_source *top_source_open(const char *name, json_t *session, int *status, GError **error)
+struct top_source *top_source_open(const struct attach_engine_options *options, const char *name, json_t *session,
+                                   int *status, GError **error)
 {
 	struct top_source *source = g_new0(struct top_source, 1);
 
 	source->arguments = session;
 	source->how = g_strdup("no session yet");
-	if (source_connect(source, name, status, error))
+	if (source_connect(source, options, name, status, error))
 		source->guest = execute(source, "query-guest", NULL, error);
 	if (source->guest != NULL) {
 		source->vcpus = (unsigned)MIN(member_number(source->guest, "vcpus", 0), VCPU_CLOCKS_MAX);
-		source_load_symbols(source);
+		source_load_symbols(source, options->kernel);
 		source_forget_session(source);
 	}
 	/* The engine of an attached guest waits for guest-start, as it does for `vprof attach`. */

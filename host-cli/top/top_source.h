@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "engine/attach_engine.h"
 #include "lib/client/client.h"
 #include "lib/record/writer.h"
 #include "lib/symbol/symtab.h"
@@ -26,10 +27,11 @@ enum top_source_error {
 struct top_source;
 
 /*
- * name: as engine_find takes it, else a libvirt domain, which is attached; with options of attach_engine_options NULL.
+ * name: as engine_find takes it, else a libvirt domain, which is attached; with --pid, NULL.
  * session: arguments of session-start for a session of its own (stolen). *status: as engine_start.
  */
-struct top_source *top_source_open(const char *name, json_t *session, int *status, GError **error);
+struct top_source *top_source_open(const struct attach_engine_options *options, const char *name, json_t *session,
+                                   int *status, GError **error);
 /* Ends what it has started. NULL is fine. */
 void top_source_close(struct top_source *source);
 
