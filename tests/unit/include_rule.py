@@ -11,7 +11,8 @@ SOURCE = pathlib.Path(os.environ.get("VPROF_SOURCE", pathlib.Path(__file__).reso
 
 TOP_LEVEL = {"vmm", "guest-agent", "host-cli", "include", "tests", "CMakeLists.txt", "CMakePresets.json", "README.md",
              "LICENSE", "bootstrap.sh"}
-LINES_MAX = 600
+# Files are cut where a concept ends, not where a count does; this many lines are more than one concept.
+LINES_MAX = 800
 
 LIB = {"lib/record", "lib/symbol", "lib/profile", "lib/client", "lib/agent", "lib/initramfs"}
 # Rooms of the command line, from the ground up, and which of them each may include besides itself and LIB.

@@ -226,7 +226,7 @@ END_TEST
 START_TEST(a_guest_that_nobody_can_look_into)
 {
 	fake.guest.debug = NULL;
-	assert_refused("cannot step");
+	assert_refused("cannot single-step");
 }
 END_TEST
 

@@ -8,9 +8,8 @@
 #include <vprof/exit.h>
 
 #include "lib/record/clock.h"
-#include "lib/record/record.h"
 #include "sample/figure.h"
-#include "sample/sampler_chain.h"
+#include "sample/sampler_priv.h"
 
 #define SAMPLE_BYTES_MAX \
 	(64u + sizeof(uint64_t) * (1u + SAMPLER_CHAIN_MAX)) /* the fields of VPROF_SAMPLE_TYPE and the cgroup */
@@ -26,84 +25,87 @@
 
 void sampler_account(struct sampler *sampler, const struct counter_totals *totals)
 {
+	const struct sampling *sampling = sampler->sampling;
+
 	figure_set(&sampler->statistics.overflow, totals->overflows);
 	figure_set(&sampler->statistics.throttled, totals->throttled);
 	figure_set(&sampler->statistics.skiptick, totals->idle);
 	figure_set(&sampler->statistics.intr_processed, totals->signals);
 	figure_set(&sampler->statistics.intr_ignored, totals->ignored);
 	figure_set(&sampler->statistics.expected, totals->expected);
-	figure_set(&sampler->statistics.dropbuf_task, sampler->namer.dropped + sampler->mapper.dropped +
-	                                                      sampler->modules.dropped + sampler->cgroups.dropped);
+	figure_set(&sampler->statistics.dropbuf_task, sampling->namer.dropped + sampling->mapper.dropped +
+	                                                      sampling->modules.dropped + sampling->cgroups.dropped);
 }
 
-static void statistics_update(struct sampler *sampler)
+static void statistics_update(struct sampling *sampling)
 {
 	struct counter_totals totals;
 
-	counter_set_totals(sampler->set, &totals);
-	sampler_account(sampler, &totals);
+	counter_set_totals(sampling->set, &totals);
+	sampler_account(sampling->sampler, &totals);
 }
 
 /* Whether samples of this task are wanted; NULL: it could not be read. */
-static bool task_wanted(struct sampler *sampler, struct page_walk *walk, const struct task *task)
+static bool task_wanted(struct sampling *sampling, struct page_walk *walk, const struct task *task)
 {
-	const struct task_view view = {task ? &sampler->kernel->tasks : NULL, walk, &sampler->regs};
+	const struct task_view view = {task ? &sampling->kernel->tasks : NULL, walk, &sampling->regs};
 
-	return !sampler->targets || task_targets_match(sampler->targets, sampler->family, &view, task);
+	return !sampling->targets || task_targets_match(sampling->targets, sampling->family, &view, task);
 }
 
 /* For readers that have no vCPU to ask. */
-static void page_tables_note(struct sampler *sampler, struct page_walk *walk)
+static void page_tables_note(struct sampling *sampling, struct page_walk *walk)
 {
 	gpa_t tables;
 
-	if (sampler->kernel->page_tables.value != 0 && page_walk_translate(walk, sampler->kernel->page_tables, &tables))
-		figure_set(&sampler->page_tables, tables.value | (sampler->regs.la57 ? 1 : 0));
+	if (sampling->kernel->page_tables.value != 0 &&
+	    page_walk_translate(walk, sampling->kernel->page_tables, &tables))
+		figure_set(&sampling->sampler->page_tables, tables.value | (sampling->regs.la57 ? 1 : 0));
 }
 
 /* What the ring has to say ahead of a sample of this task, whose cgroup is *cgroup then. */
-static void task_announce(struct sampler *sampler, struct page_walk *walk, const struct task *task,
+static void task_announce(struct sampling *sampling, struct page_walk *walk, const struct task *task,
                           const struct record_id *id, uint64_t *cgroup)
 {
-	namer_task(&sampler->namer, walk, task, id);
-	if (sampler->kernel->has_mappings)
-		mapper_task(&sampler->mapper, walk, task, id);
-	if (sampler->has_cgroups && sampler->kernel->has_cgroups)
-		*cgroup = cgroup_namer_task(&sampler->cgroups, walk, task, id);
-	if (module_mapper_sample(&sampler->modules, walk, id))
-		page_tables_note(sampler, walk);
+	namer_task(&sampling->namer, walk, task, id);
+	if (sampling->kernel->has_mappings)
+		mapper_task(&sampling->mapper, walk, task, id);
+	if (sampling->has_cgroups && sampling->kernel->has_cgroups)
+		*cgroup = cgroup_namer_task(&sampling->cgroups, walk, task, id);
+	if (module_mapper_sample(&sampling->modules, walk, id))
+		page_tables_note(sampling, walk);
 }
 
 /* Who ran when the sample was taken: a route's guest has gone on since. */
-static bool task_of_sample(const struct sampler *sampler, struct page_walk *walk, struct task *task)
+static bool task_of_sample(const struct sampling *sampling, struct page_walk *walk, struct task *task)
 {
-	const struct task_layout *layout = &sampler->kernel->tasks;
+	const struct task_layout *layout = &sampling->kernel->tasks;
 
-	if (sampler->taken && sampler->taken->task != 0)
-		return task_read_at(layout, sampler->cpu, sampler->guest, &sampler->regs, sampler->taken->task, walk,
-		                    task);
-	return task_read(layout, sampler->cpu, sampler->guest, &sampler->regs, walk, task);
+	if (sampling->sample && sampling->sample->task != 0)
+		return task_read_at(layout, sampling->cpu, sampling->sampler->guest, &sampling->regs,
+		                    sampling->sample->task, walk, task);
+	return task_read(layout, sampling->cpu, sampling->sampler->guest, &sampling->regs, walk, task);
 }
 
 /* Fills in whose sample it is; false when it is none of those that are wanted. */
-static bool task_fill(struct sampler *sampler, struct record_id *id, uint64_t *cgroup)
+static bool task_fill(struct sampling *sampling, struct record_id *id, uint64_t *cgroup)
 {
 	struct page_walk walk;
 	struct task task;
 
-	if (!sampler->kernel)
-		return task_wanted(sampler, NULL, NULL);
-	if (!task_of_sample(sampler, &walk, &task)) {
+	if (!sampling->kernel)
+		return task_wanted(sampling, NULL, NULL);
+	if (!task_of_sample(sampling, &walk, &task)) {
 		id->pid = id->tid = VPROF_PID_UNKNOWN;
-		figure_add(&sampler->statistics.no_task, 1);
-		return task_wanted(sampler, NULL, NULL);
+		figure_add(&sampling->sampler->statistics.no_task, 1);
+		return task_wanted(sampling, NULL, NULL);
 	}
-	if (!task_wanted(sampler, &walk, &task))
+	if (!task_wanted(sampling, &walk, &task))
 		return false;
 	id->pid = task.pid;
 	id->tid = task.tid;
-	if (sampler->ring)
-		task_announce(sampler, &walk, &task, id, cgroup);
+	if (sampling->ring)
+		task_announce(sampling, &walk, &task, id, cgroup);
 	return true;
 }
 
@@ -114,24 +116,24 @@ static enum sampler_mode mode_of(uint16_t misc)
 	return misc == PERF_RECORD_MISC_USER ? SAMPLER_USER : SAMPLER_KERNEL;
 }
 
-static void sample_write(struct sampler *sampler, const struct counter_overflow *overflow, uint16_t misc, uint64_t ip,
+static void sample_write(struct sampling *sampling, const struct counter_overflow *overflow, uint16_t misc, uint64_t ip,
                          uint64_t time_ns)
 {
 	uint64_t record[SAMPLE_BYTES_MAX / sizeof(uint64_t)];
 	struct record_id id = {
 		.time_ns = time_ns,
-		.cpu = sampler->vcpu,
-		.id = session_event_id(sampler->first_event + overflow->event, sampler->vcpu),
+		.cpu = sampling->sampler->vcpu,
+		.id = session_event_id(sampling->first_event + overflow->event, sampling->sampler->vcpu),
 	};
 	uint64_t cgroup = 0;
 
-	if (!task_fill(sampler, &id, &cgroup)) {
-		figure_add(&sampler->statistics.filtered, 1);
+	if (!task_fill(sampling, &id, &cgroup)) {
+		figure_add(&sampling->sampler->statistics.filtered, 1);
 		return;
 	}
-	figure_add(&sampler->counted[mode_of(misc)], overflow->period);
-	if (!sampler->ring) {
-		figure_add(&sampler->statistics.sample, 1);
+	figure_add(&sampling->sampler->counted[mode_of(misc)], overflow->period);
+	if (!sampling->ring) {
+		figure_add(&sampling->sampler->statistics.sample, 1);
 		return;
 	}
 	struct record_sample sample = {
@@ -140,70 +142,72 @@ static void sample_write(struct sampler *sampler, const struct counter_overflow 
 		.pid = id.pid,
 		.tid = id.tid,
 		.time_ns = time_ns,
-		.cpu = sampler->vcpu,
+		.cpu = sampling->sampler->vcpu,
 		.period = overflow->period,
 		.misc = misc,
-		.has_cgroup = sampler->has_cgroups,
+		.has_cgroup = sampling->has_cgroups,
 		.cgroup = cgroup,
 	};
 	uint64_t chain[SAMPLER_CHAIN_MAX];
 
-	if (sampler->chains)
-		sampler_chain_fill(sampler, &sample, chain);
-	size_t bytes = record_sample_encode(&sample, sampler->chains, record, sizeof(record));
+	if (sampling->chains)
+		sampler_chain_fill(sampling, &sample, chain);
+	size_t bytes = record_sample_encode(&sample, sampling->chains, record, sizeof(record));
 
-	if (!ring_write(sampler->ring, record, bytes, &id)) {
-		figure_add(&sampler->statistics.dropbuf_sample, 1);
-		figure_add(&sampler->statistics.intr_bufferfull, 1);
+	if (!ring_write(sampling->ring, record, bytes, &id)) {
+		figure_add(&sampling->sampler->statistics.dropbuf_sample, 1);
+		figure_add(&sampling->sampler->statistics.intr_bufferfull, 1);
 		return;
 	}
-	figure_add(&sampler->statistics.sample, 1);
+	figure_add(&sampling->sampler->statistics.sample, 1);
 	if (misc == PERF_RECORD_MISC_HYPERVISOR)
-		figure_add(&sampler->statistics.in_hypervisor, 1);
+		figure_add(&sampling->sampler->statistics.in_hypervisor, 1);
 }
 
 /* The overflow fell into the guest, where it was when KVM_RUN last returned. */
-static void guest_sample(struct sampler *sampler, const struct counter_overflow *overflow, uint64_t time_ns)
+static void guest_sample(struct sampling *sampling, const struct counter_overflow *overflow, uint64_t time_ns)
 {
-	const struct counter_event *event = &sampler->events[overflow->event];
-	const struct guest_regs *regs = &sampler->regs;
+	const struct counter_event *event = &sampling->events[overflow->event];
+	const struct guest_regs *regs = &sampling->regs;
 
 	if (regs->cpl == 0 ? !event->kernel : !event->user)
-		figure_add(&sampler->statistics.filtered, 1);
+		figure_add(&sampling->sampler->statistics.filtered, 1);
 	else if (!regs->valid)
-		figure_add(&sampler->statistics.quirk, 1);
+		figure_add(&sampling->sampler->statistics.quirk, 1);
 	else
-		sample_write(sampler, overflow, regs->cpl == 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
+		sample_write(sampling, overflow, regs->cpl == 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
 		             regs->rip, time_ns);
 }
 
 /* The overflow was seen after an exit was handled: of an event that counts the thread, it fell into the handling. */
-static void exit_sample(struct sampler *sampler, const struct counter_overflow *overflow, uint64_t exit_ip,
+static void exit_sample(struct sampling *sampling, const struct counter_overflow *overflow, uint64_t exit_ip,
                         uint64_t time_ns)
 {
-	const struct counter_event *event = &sampler->events[overflow->event];
+	const struct counter_event *event = &sampling->events[overflow->event];
 
 	if (event->backend->guest_only && !vprof_exit_is_host(exit_ip))
-		guest_sample(sampler, overflow, time_ns);
+		guest_sample(sampling, overflow, time_ns);
 	else if (!event->kernel || !event->user)
-		figure_add(&sampler->statistics.filtered, 1);
+		figure_add(&sampling->sampler->statistics.filtered, 1);
 	else
-		sample_write(sampler, overflow, PERF_RECORD_MISC_HYPERVISOR, exit_ip, time_ns);
+		sample_write(sampling, overflow, PERF_RECORD_MISC_HYPERVISOR, exit_ip, time_ns);
 }
 
 void sampler_take(struct sampler *sampler, const struct counter_sample *sample)
 {
-	sampler->regs = sample->regs;
-	sampler->taken = sample;
-	task_cpu_note(&sampler->own_cpu, &sample->regs);
+	struct sampling *sampling = sampler->sampling;
+
+	sampling->regs = sample->regs;
+	sampling->sample = sample;
+	task_cpu_note(&sampler->cpu, &sample->regs);
 	if (sample->in_guest)
-		guest_sample(sampler, &sample->overflow, sample->time_ns);
+		guest_sample(sampling, &sample->overflow, sample->time_ns);
 	else
-		exit_sample(sampler, &sample->overflow,
+		exit_sample(sampling, &sample->overflow,
 		            vprof_exit_is_host(sample->host_ip) ? sample->host_ip
 		                                                : vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0),
 		            sample->time_ns);
-	sampler->taken = NULL;
+	sampling->sample = NULL;
 }
 
 static size_t ring_free_bytes(const struct ring *ring)
@@ -211,23 +215,25 @@ static size_t ring_free_bytes(const struct ring *ring)
 	return ring_data_bytes(ring) - ring_unread(ring);
 }
 
-static void stall(struct sampler *sampler)
+static void stall(struct sampling *sampling)
 {
-	counter_set_pause(sampler->set);
+	struct sampler *sampler = sampling->sampler;
+
+	counter_set_pause(sampling->set);
 	figure_add(&sampler->statistics.stalls, 1);
 	figure_add(&sampler->statistics.intr_bufferfull, 1);
 	figure_set(&sampler->stalled_since, clock_ns(CLOCK_MONOTONIC));
-	ring_wake(sampler->ring);
+	ring_wake(sampling->ring);
 }
 
 /* After the samples of an exit. */
-static void samples_done(struct sampler *sampler)
+static void samples_done(struct sampling *sampling)
 {
-	figure_add(&sampler->statistics.recurevt, counter_set_pending(sampler->set));
-	statistics_update(sampler);
-	if (sampler->stalls && sampler->stalled_since == 0 &&
-	    ring_free_bytes(sampler->ring) < ring_data_bytes(sampler->ring) / STALL_SHARE)
-		stall(sampler);
+	figure_add(&sampling->sampler->statistics.recurevt, counter_set_pending(sampling->set));
+	statistics_update(sampling);
+	if (sampling->stalls && sampling->sampler->stalled_since == 0 &&
+	    ring_free_bytes(sampling->ring) < ring_data_bytes(sampling->ring) / STALL_SHARE)
+		stall(sampling);
 }
 
 static struct sampler *sampler_of(struct vcpu_watcher *watcher)
@@ -245,37 +251,37 @@ static void sampler_started(struct vcpu_watcher *watcher, const struct vcpu_port
 
 static void sampler_exited(struct vcpu_watcher *watcher, const struct guest_regs *regs, bool interrupted)
 {
-	struct sampler *sampler = sampler_of(watcher);
+	struct sampling *sampling = sampler_of(watcher)->sampling;
 	struct counter_overflow overflows[COUNTER_EVENTS_MAX];
 
-	if (!sampler->set)
+	if (!sampling || !sampling->set)
 		return;
-	sampler->regs = *regs;
-	size_t n = counter_set_collect(sampler->set, interrupted, false, overflows);
+	sampling->regs = *regs;
+	size_t n = counter_set_collect(sampling->set, interrupted, false, overflows);
 	if (n == 0)
 		return;
 	uint64_t time_ns = clock_ns(CLOCK_MONOTONIC);
 
 	for (size_t i = 0; i < n; i++)
-		guest_sample(sampler, &overflows[i], time_ns);
-	samples_done(sampler);
+		guest_sample(sampling, &overflows[i], time_ns);
+	samples_done(sampling);
 }
 
 static void sampler_handled(struct vcpu_watcher *watcher, uint64_t exit_ip)
 {
-	struct sampler *sampler = sampler_of(watcher);
+	struct sampling *sampling = sampler_of(watcher)->sampling;
 	struct counter_overflow overflows[COUNTER_EVENTS_MAX];
 
-	if (!sampler->set)
+	if (!sampling || !sampling->set)
 		return;
-	size_t n = counter_set_collect(sampler->set, false, true, overflows);
+	size_t n = counter_set_collect(sampling->set, false, true, overflows);
 	if (n == 0)
 		return;
 	uint64_t time_ns = clock_ns(CLOCK_MONOTONIC);
 
 	for (size_t i = 0; i < n; i++)
-		exit_sample(sampler, &overflows[i], exit_ip, time_ns);
-	samples_done(sampler);
+		exit_sample(sampling, &overflows[i], exit_ip, time_ns);
+	samples_done(sampling);
 }
 
 static void sampler_stopped(struct vcpu_watcher *watcher)
@@ -307,135 +313,149 @@ static void statistics_reset(struct sampler *sampler)
 #undef X
 }
 
-static void unwind_init(struct sampler *sampler, const struct unwind_config *config)
+/* With the modules of its own sampler. */
+static void unwind_init(struct sampling *sampling, const struct unwind_config *config)
 {
-	sampler->unwind = config ? &sampler->own_unwind : NULL;
+	sampling->unwinds = config != NULL;
 	if (!config)
 		return;
-	sampler->own_unwind = *config;
-	sampler->own_unwind.modules = sampler->modules.layout ? &sampler->modules.table : NULL;
+	sampling->unwind = *config;
+	sampling->unwind.modules = sampling->modules.layout ? &sampling->modules.table : NULL;
+}
+
+static struct sampling *sampling_new(struct sampler *sampler, const struct sampler_config *config, struct ring *ring)
+{
+	const struct kernel_layout *kernel = config->kernel;
+	struct sampling *sampling = g_new0(struct sampling, 1);
+
+	sampling->sampler = sampler;
+	sampling->events = config->session->events;
+	sampling->ring = ring;
+	sampling->first_event = config->first_event;
+	sampling->targets = config->targets;
+	sampling->family = config->family;
+	sampling->kernel = kernel;
+	sampling->cpu = config->cpu ? config->cpu : &sampler->cpu;
+	sampling->has_cgroups = config->cgroups;
+	sampling->chains = config->unwind != NULL || config->session->host;
+	sampling->stalls = config->session->stall;
+	namer_init(&sampling->namer, kernel, config->claims, ring);
+	mapper_init(&sampling->mapper, kernel ? &kernel->mappings : NULL, ring);
+	module_mapper_init(&sampling->modules, kernel && kernel->has_modules ? &kernel->modules : NULL, ring);
+	cgroup_namer_init(&sampling->cgroups, kernel ? &kernel->cgroups : NULL, ring);
+	unwind_init(sampling, config->unwind);
+	return sampling;
 }
 
 void sampler_open_route(struct sampler *sampler, const struct sampler_config *config, struct ring *ring)
 {
 	statistics_reset(sampler);
-	sampler->events = config->session->events;
-	sampler->ring = ring;
-	sampler->kernel = config->kernel;
-	sampler->cpu = config->cpu ? config->cpu : &sampler->own_cpu;
-	sampler->first_event = config->first_event;
-	sampler->targets = config->targets;
-	sampler->family = config->family;
-	namer_init(&sampler->namer, config->kernel, config->claims, ring);
-	mapper_init(&sampler->mapper, config->kernel ? &config->kernel->mappings : NULL, ring);
-	module_mapper_init(&sampler->modules,
-	                   config->kernel && config->kernel->has_modules ? &config->kernel->modules : NULL, ring);
-	cgroup_namer_init(&sampler->cgroups, config->kernel ? &config->kernel->cgroups : NULL, ring);
-	sampler->has_cgroups = config->cgroups;
-	unwind_init(sampler, config->unwind);
-	sampler->chains = config->unwind != NULL || config->session->host;
-	sampler->stalls = config->session->stall;
+	sampler->sampling = sampling_new(sampler, config, ring);
 }
 
-static struct sampler *stepped_sampler(struct guest_stepper *stepper)
+static struct sampling *stepped_sampling(struct guest_stepper *stepper)
 {
-	return (struct sampler *)(void *)((char *)stepper - offsetof(struct sampler, stepper));
+	return (struct sampling *)(void *)((char *)stepper - offsetof(struct sampling, stepper));
 }
 
 /*
  * The one place where a vCPU waits for its reader: a step that is left out makes the count of all worthless. Not for
  * ever, since whoever ends the session waits for this thread.
  */
-static void step_wait(struct sampler *sampler)
+static void step_wait(const struct sampling *sampling)
 {
-	size_t room = MIN(STEP_ROOM_BYTES, ring_data_bytes(sampler->ring) / 2);
+	size_t room = MIN(STEP_ROOM_BYTES, ring_data_bytes(sampling->ring) / 2);
 
-	for (unsigned i = 0; i < STEP_WAITS_MAX && ring_free_bytes(sampler->ring) < room; i++) {
-		ring_wake(sampler->ring);
+	for (unsigned i = 0; i < STEP_WAITS_MAX && ring_free_bytes(sampling->ring) < room; i++) {
+		ring_wake(sampling->ring);
 		nanosleep(&(struct timespec){.tv_nsec = STEP_WAIT_NS}, NULL);
 	}
 }
 
 static void sampler_stepped(struct guest_stepper *stepper, unsigned vcpu, const struct guest_regs *regs)
 {
-	struct sampler *sampler = stepped_sampler(stepper);
+	struct sampling *sampling = stepped_sampling(stepper);
 
 	(void)vcpu;
-	sampler->regs = *regs;
-	figure_add(&sampler->statistics.overflow, 1);
-	figure_add(&sampler->statistics.expected, 1);
-	step_wait(sampler);
-	guest_sample(sampler, &(struct counter_overflow){.period = 1}, clock_ns(CLOCK_MONOTONIC));
+	sampling->regs = *regs;
+	figure_add(&sampling->sampler->statistics.overflow, 1);
+	figure_add(&sampling->sampler->statistics.expected, 1);
+	step_wait(sampling);
+	guest_sample(sampling, &(struct counter_overflow){.period = 1}, clock_ns(CLOCK_MONOTONIC));
 }
 
 static void sampler_unstepped(struct guest_stepper *stepper, unsigned vcpu)
 {
 	(void)vcpu;
-	figure_add(&stepped_sampler(stepper)->statistics.unstepped, 1);
+	figure_add(&stepped_sampling(stepper)->sampler->statistics.unstepped, 1);
 }
 
-static bool steps_open(struct sampler *sampler, GError **error)
+static bool steps_open(struct sampling *sampling, GError **error)
 {
-	const struct guest_debug_ops *debug = sampler->guest->debug;
+	struct guest *guest = sampling->sampler->guest;
 
-	sampler->stepper = (struct guest_stepper){.stepped = sampler_stepped, .ran = sampler_unstepped};
-	if (debug && sampler->ring)
-		sampler->stepping = debug->step(sampler->guest, sampler->vcpu, &sampler->stepper, error);
+	sampling->stepper = (struct guest_stepper){.stepped = sampler_stepped, .ran = sampler_unstepped};
+	if (guest->debug && sampling->ring)
+		sampling->steps = guest->debug->step(guest, sampling->sampler->vcpu, &sampling->stepper, error);
 	else
-		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED, "cannot step %s: nobody can, from here",
-		            sampler->guest->name);
-	return sampler->stepping;
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED,
+		            "cannot single-step %s: not supported for this guest", guest->name);
+	return sampling->steps;
 }
 
 bool sampler_open(struct sampler *sampler, const struct sampler_config *config, struct ring *ring, GError **error)
 {
+	const struct session_config *session = config->session;
+
 	if (!sampler->started) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE,
 		            "cannot count on vCPU %u: its thread does not run the guest", sampler->vcpu);
 		return false;
 	}
-	const struct session_config *session = config->session;
-
 	sampler_open_route(sampler, config, ring);
-	if (session->events[0].backend->steps)
-		steps_open(sampler, error);
-	else
-		sampler->set = counter_set_open(config->delivery, &sampler->port, session->events, session->n_events,
-		                                &session->rate, error);
-	if (!sampler->set && !sampler->stepping)
-		sampler->events = NULL;
-	return sampler->events != NULL;
+	struct sampling *sampling = sampler->sampling;
+
+	if (session->events[0].backend->steps && steps_open(sampling, error))
+		return true;
+	if (!session->events[0].backend->steps)
+		sampling->set = counter_set_open(config->delivery, &sampler->port, session->events, session->n_events,
+		                                 &session->rate, error);
+	if (!sampling->set)
+		g_clear_pointer(&sampler->sampling, g_free);
+	return sampler->sampling != NULL;
 }
 
 /* For records that are no overflow's. */
-static struct record_id own_id(const struct sampler *sampler)
+static struct record_id own_id(const struct sampling *sampling)
 {
 	return (struct record_id){
 		.time_ns = clock_ns(CLOCK_MONOTONIC),
-		.cpu = sampler->vcpu,
-		.id = session_event_id(sampler->first_event, sampler->vcpu),
+		.cpu = sampling->sampler->vcpu,
+		.id = session_event_id(sampling->first_event, sampling->sampler->vcpu),
 	};
 }
 
-static void hand_over(struct sampler *sampler)
+static void hand_over(struct sampling *sampling)
 {
-	const struct record_id id = own_id(sampler);
+	const struct record_id id = own_id(sampling);
 
-	ring_write_lost(sampler->ring, &id);
-	if (!ring_hand_over(sampler->ring))
-		figure_add(&sampler->statistics.emptybuf, 1);
+	ring_write_lost(sampling->ring, &id);
+	if (!ring_hand_over(sampling->ring))
+		figure_add(&sampling->sampler->statistics.emptybuf, 1);
 }
 
 void sampler_flush(struct sampler *sampler)
 {
-	if (!sampler->set && !sampler->stepping)
+	struct sampling *sampling = sampler->sampling;
+
+	if (!sampling)
 		return;
-	if (sampler->set)
-		statistics_update(sampler);
-	hand_over(sampler);
+	if (sampling->set)
+		statistics_update(sampling);
+	hand_over(sampling);
 }
 
-static void switch_write(struct sampler *sampler, bool out, const struct task *other, const struct record_id *id)
+static void switch_write(struct sampling *sampling, bool out, const struct task *other, const struct record_id *id)
 {
 	const struct record_switch change = {
 		.out = out,
@@ -445,8 +465,8 @@ static void switch_write(struct sampler *sampler, bool out, const struct task *o
 	uint64_t record[SWITCH_BYTES_MAX / sizeof(uint64_t)];
 	size_t bytes = record_switch_encode(&change, id, record, sizeof(record));
 
-	if (ring_write(sampler->ring, record, bytes, id))
-		figure_add(&sampler->statistics.switches, 1);
+	if (ring_write(sampling->ring, record, bytes, id))
+		figure_add(&sampling->sampler->statistics.switches, 1);
 }
 
 static void id_set_task(struct record_id *id, const struct task *task)
@@ -458,16 +478,18 @@ static void id_set_task(struct record_id *id, const struct task *task)
 void sampler_switched(struct sampler *sampler, const struct task_view *view, const struct task *previous,
                       const struct task *next)
 {
-	if (!sampler->set || !sampler->kernel)
+	struct sampling *sampling = sampler->sampling;
+
+	if (!sampling || !sampling->set || !sampling->kernel)
 		return;
-	struct record_id id = own_id(sampler);
+	struct record_id id = own_id(sampling);
 
 	id_set_task(&id, previous);
-	switch_write(sampler, true, next, &id);
+	switch_write(sampling, true, next, &id);
 	id_set_task(&id, next);
 	if (next)
-		namer_task(&sampler->namer, view->walk, next, &id);
-	switch_write(sampler, false, previous, &id);
+		namer_task(&sampling->namer, view->walk, next, &id);
+	switch_write(sampling, false, previous, &id);
 }
 
 static uint64_t stalled_ns(const struct sampler *sampler)
@@ -491,14 +513,15 @@ static void stall_end(struct sampler *sampler)
 
 void sampler_resume(struct sampler *sampler)
 {
-	if (!sampler->set || sampler->stalled_since == 0)
+	if (!sampler->sampling || !sampler->sampling->set || sampler->stalled_since == 0)
 		return;
 	stall_end(sampler);
-	counter_set_resume(sampler->set);
+	counter_set_resume(sampler->sampling->set);
 }
 
 bool sampler_add(struct sampler *sampler, const struct session_sample *added, GError **error)
 {
+	struct sampling *sampling = sampler->sampling;
 	uint64_t record[SAMPLE_BYTES_MAX / sizeof(uint64_t)];
 	const uint64_t chain[] = {
 		added->mode == PERF_RECORD_MISC_KERNEL ? (uint64_t)PERF_CONTEXT_KERNEL
@@ -506,7 +529,15 @@ bool sampler_add(struct sampler *sampler, const struct session_sample *added, GE
 						       : (uint64_t)PERF_CONTEXT_HV,
 		added->ip,
 	};
-	struct record_id id = own_id(sampler);
+
+	if (!sampling || !sampling->set) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "cannot add a sample: the guest has ended");
+		return false;
+	}
+	struct record_id id = own_id(sampling);
+
+	id.pid = added->pid;
+	id.tid = added->tid;
 	const struct record_sample sample = {
 		.id = id.id,
 		.ip = added->ip,
@@ -518,17 +549,11 @@ bool sampler_add(struct sampler *sampler, const struct session_sample *added, GE
 		.misc = added->mode | VPROF_SAMPLE_ADDED,
 		.chain = chain,
 		.n_chain = G_N_ELEMENTS(chain),
-		.has_cgroup = sampler->has_cgroups,
+		.has_cgroup = sampling->has_cgroups,
 	};
-	if (!sampler->set) {
-		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "cannot add a sample: the guest has ended");
-		return false;
-	}
-	id.pid = added->pid;
-	id.tid = added->tid;
-	size_t bytes = record_sample_encode(&sample, sampler->chains, record, sizeof(record));
+	size_t bytes = record_sample_encode(&sample, sampling->chains, record, sizeof(record));
 
-	if (!ring_write(sampler->ring, record, bytes, &id)) {
+	if (!ring_write(sampling->ring, record, bytes, &id)) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE,
 		            "cannot add a sample: the ring of vCPU %u is full; read it", sampler->vcpu);
 		return false;
@@ -539,26 +564,22 @@ bool sampler_add(struct sampler *sampler, const struct session_sample *added, GE
 
 void sampler_close(struct sampler *sampler)
 {
-	if (!sampler->events)
+	struct sampling *sampling = sampler->sampling;
+
+	if (!sampling)
 		return;
 	if (sampler->stalled_since != 0)
 		stall_end(sampler);
-	if (sampler->set) {
-		counter_set_finish(sampler->set);
-		statistics_update(sampler);
-		counter_set_close(g_steal_pointer(&sampler->set));
+	if (sampling->set) {
+		counter_set_finish(sampling->set);
+		statistics_update(sampling);
+		counter_set_close(sampling->set);
 	}
-	if (sampler->stepping)
+	if (sampling->steps)
 		sampler->guest->debug->step(sampler->guest, sampler->vcpu, NULL, NULL);
-	sampler->stepping = false;
-	if (sampler->ring)
-		hand_over(sampler);
-	sampler->ring = NULL;
-	sampler->targets = NULL;
-	sampler->family = NULL;
-	sampler->unwind = NULL;
-	sampler->kernel = NULL;
-	sampler->events = NULL;
+	if (sampling->ring)
+		hand_over(sampling);
+	g_clear_pointer(&sampler->sampling, g_free);
 }
 
 void sampler_counted_read(const struct sampler *sampler, uint64_t counted[SAMPLER_MODES])

@@ -6,51 +6,29 @@
 #include <stdatomic.h>
 
 #include "counter/route.h"
-#include "guest/guest_debug.h"
 #include "guest/task_match.h"
-#include "sample/cgroup_namer.h"
-#include "sample/mapper.h"
-#include "sample/module_mapper.h"
 #include "sample/namer.h"
 #include "sample/session.h"
 
 /* Where a sample fell. */
 enum sampler_mode { SAMPLER_KERNEL, SAMPLER_USER, SAMPLER_HYPERVISOR, SAMPLER_MODES };
 
+struct sampling; /* sampler_priv.h */
+
 /*
  * [I] immutable after sampler_init, [v] the vCPU's thread only, or the route's, [a] atomic: stored by that thread,
  * loaded by any.
  */
 struct sampler {
-	struct vcpu_watcher watcher;        /* [I] first: what guest->watchers points to */
-	struct guest *guest;                /* [I] */
-	unsigned vcpu;                      /* [I] */
-	bool started;                       /* [v] `port` is valid */
-	struct vcpu_port port;              /* [v] */
-	struct counter_set *set;            /* [v] NULL: no session, the guest has ended, or a route counts */
-	const struct counter_event *events; /* [v] of the session's configuration; NULL: no session */
-	struct ring *ring;                  /* [v] likewise; NULL: samples only count */
-	unsigned first_event;               /* [v] likewise */
-	const struct task_targets *targets; /* [v] likewise; NULL: samples of every task */
-	struct task_family *family;         /* [v] likewise */
-	const struct unwind_config *unwind; /* [v] likewise; NULL: no call chains */
-	struct unwind_config own_unwind;    /* [v] what `unwind` points to: the session's, with the vCPU's modules */
-	const struct kernel_layout *kernel; /* [v] likewise; NULL: tasks are not told apart */
-	const struct task_cpu *cpu;         /* [v] likewise, with tasks */
-	struct task_cpu own_cpu;            /* [v] what `cpu` points to when a route samples */
-	struct namer namer;                 /* [v] */
-	struct mapper mapper;               /* [v] */
-	struct module_mapper modules;       /* [v] */
-	struct cgroup_namer cgroups;        /* [v] */
-	bool has_cgroups;                   /* [v] samples have PERF_SAMPLE_CGROUP */
-	_Atomic uint64_t page_tables; /* [a] CR3 of the kernel itself, bit 0: with five levels; 0: not known yet */
-	struct guest_regs regs;       /* [v] when KVM_RUN last returned */
-	const struct counter_sample *taken; /* [v] a route's sample while it is taken; NULL: the vCPU stands still */
-	bool chains;                        /* [v] samples have call chains: with `unwind`, or the host's side */
-	struct guest_stepper stepper;       /* [v] */
-	bool stepping;                      /* [v] the vCPU is stepped, and has no counters */
-	bool stalls;                        /* [v] likewise: counting stops when the ring is nearly full */
-	_Atomic uint64_t stalled_since;     /* [a] CLOCK_MONOTONIC; 0: it counts */
+	struct vcpu_watcher watcher;    /* [I] first: what guest->watchers points to */
+	struct guest *guest;            /* [I] */
+	unsigned vcpu;                  /* [I] */
+	bool started;                   /* [v] `port` is valid */
+	struct vcpu_port port;          /* [v] */
+	struct task_cpu cpu;            /* [v] kept up by the samples of a route; else the watch_hub does */
+	struct sampling *sampling;      /* [v] NULL: no session, or the guest has ended */
+	_Atomic uint64_t page_tables;   /* [a] CR3 of the kernel itself, bit 0: with five levels; 0: not known yet */
+	_Atomic uint64_t stalled_since; /* [a] CLOCK_MONOTONIC; 0: it counts */
 	struct sampler_statistics {
 #define X(name, help) _Atomic uint64_t name;
 		SESSION_STATISTICS(X)
@@ -70,13 +48,12 @@ struct sampler_config {
 	struct task_claims *claims;         /* of all samplers together; with a ring */
 	const struct task_cpu *cpu;         /* of this vCPU, kept up by its watch_hub; NULL: a route samples */
 	bool cgroups;                       /* samples have PERF_SAMPLE_CGROUP; 0 where `kernel` has none */
-	gva_t interrupt_stack;              /* for a route, which copies stacks; 0: not known */
 	unsigned first_event;               /* number of events[0] in session_event_id */
 	const struct task_targets *targets; /* samples of these only; NULL: all */
 	struct task_family *family;         /* with targets */
 };
 
-/* Both on the vCPU's thread; `ring` is borrowed likewise, NULL to count without records. */
+/* Both on the vCPU's thread. `ring` is borrowed as the configuration is; NULL: samples only count. */
 bool sampler_open(struct sampler *sampler, const struct sampler_config *config, struct ring *ring, GError **error);
 void sampler_close(struct sampler *sampler);
 

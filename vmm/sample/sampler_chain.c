@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "sample/sampler_chain.h"
-
+/* The call chain of a sample. On the sampler's thread, as everything there. */
 #include <vprof/exit.h>
 
 #include "sample/figure.h"
+#include "sample/sampler_priv.h"
 
 /* Why the chain is no longer: counted, and as the sample's misc says it. */
 static uint16_t chain_end(struct sampler *sampler, enum unwind_end end)
@@ -48,20 +48,20 @@ static unsigned chain_fill_host(const struct counter_sample *taken, uint64_t ip,
 	return n;
 }
 
-void sampler_chain_fill(struct sampler *sampler, struct record_sample *sample, uint64_t chain[SAMPLER_CHAIN_MAX])
+void sampler_chain_fill(struct sampling *sampling, struct record_sample *sample, uint64_t chain[SAMPLER_CHAIN_MAX])
 {
-	const struct counter_sample *taken = sampler->taken;
+	const struct counter_sample *taken = sampling->sample;
 	bool hypervisor = sample->misc == PERF_RECORD_MISC_HYPERVISOR;
 	enum unwind_end end;
 	unsigned n = 0;
 
 	if (hypervisor)
 		n = chain_fill_host(taken, sample->ip, chain);
-	if (sampler->unwind && sampler->regs.valid) {
-		n += unwind(sampler->unwind, sampler->guest, &sampler->regs, taken ? taken->snapshot : NULL, chain + n,
-		            &end);
-		sample->misc |= chain_end(sampler, end);
-	} else if (!sampler->unwind && !hypervisor) {
+	if (sampling->unwinds && sampling->regs.valid) {
+		n += unwind(&sampling->unwind, sampling->sampler->guest, &sampling->regs,
+		            taken ? taken->snapshot : NULL, chain + n, &end);
+		sample->misc |= chain_end(sampling->sampler, end);
+	} else if (!sampling->unwinds && !hypervisor) {
 		chain[n++] = sample->misc == PERF_RECORD_MISC_USER ? (uint64_t)PERF_CONTEXT_USER
 		                                                   : (uint64_t)PERF_CONTEXT_KERNEL;
 		chain[n++] = sample->ip;

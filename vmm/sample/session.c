@@ -2,12 +2,9 @@
 #include "sample/session.h"
 
 #include <string.h>
-#include <vprof/ring.h>
 
+#include "sample/ring_view.h"
 #include "sample/session_priv.h"
-#include "sample/session_route.h"
-
-#define FREQUENCY_HZ_DEFAULT 999u /* not 1000: no lockstep with the guest's timer tick */
 
 G_DEFINE_QUARK(vprof_session_error, session_error)
 
@@ -39,7 +36,7 @@ struct session *session_new(struct guest *guest, GError **error)
 	return session;
 }
 
-void session_free_rings(struct session *session)
+static void free_rings(struct session *session)
 {
 	for (unsigned i = 0; i < session->guest->vcpus; i++)
 		ring_free(g_steal_pointer(&session->rings[i]));
@@ -49,7 +46,7 @@ void session_free(struct session *session)
 {
 	if (!session)
 		return;
-	session_free_rings(session);
+	free_rings(session);
 	session->guest->watchers = NULL;
 	g_free(session->rings);
 	g_free(session->zero);
@@ -64,62 +61,6 @@ void session_free(struct session *session)
 	g_free(session->orc_why);
 	kernel_layout_free(session->kernel);
 	g_free(session);
-}
-
-/* What the configuration leaves open. */
-static void config_complete(struct session_config *config, const struct counter_route *route, const char **why)
-{
-	*why = NULL;
-	if (config->n_events == 0) {
-		config->n_events = 1;
-		if (!route || !route->event_default ||
-		    !counter_event_parse(route->event_default, &config->events[0], NULL))
-			counter_event_default(&config->events[0], why);
-	}
-	if (config->rate.frequency_hz == 0 && config->rate.period == 0 && config->events[0].backend->steps)
-		config->rate.period = 1;
-	if (config->rate.frequency_hz == 0 && config->rate.period == 0)
-		config->rate.frequency_hz = route ? route->frequency_hz_default : FREQUENCY_HZ_DEFAULT;
-	if (config->ring_data_bytes == 0)
-		config->ring_data_bytes = VPROF_RING_DATA_BYTES_DEFAULT;
-}
-
-static bool steps_check(const struct session_config *config, GError **error)
-{
-	bool steps = false;
-
-	for (size_t i = 0; i < config->n_events; i++)
-		steps |= config->events[i].backend->steps;
-	if (steps && (config->n_events > 1 || config->stall)) {
-		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
-		            "cannot start a session with the event steps and %s",
-		            config->stall ? "stall: a step waits for room in its ring anyway"
-		                          : "another: while a vCPU is stepped, nothing else can be counted");
-		return false;
-	}
-	return true;
-}
-
-static bool config_check(const struct session_config *config, GError **error)
-{
-	if (config->n_events > COUNTER_EVENTS_MAX) {
-		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
-		            "cannot start a session with %zu events; it can have %u", config->n_events,
-		            COUNTER_EVENTS_MAX);
-		return false;
-	}
-	if (config->call_depth > UNWIND_DEPTH_MAX) {
-		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
-		            "cannot record call chains of %u frames; the limit is %u", config->call_depth,
-		            UNWIND_DEPTH_MAX);
-		return false;
-	}
-	if (!steps_check(config, error))
-		return false;
-	for (size_t i = 0; i < config->n_events; i++)
-		if (!counter_rate_check(&config->rate, &config->events[i], error))
-			return false;
-	return true;
 }
 
 static void ring_error(GError *cause, GError **error)
@@ -146,95 +87,10 @@ static bool rings_renew(struct session *session, size_t data_bytes, GError **err
 			ring_free(rings[i]);
 		return false;
 	}
-	session_free_rings(session);
+	free_rings(session);
 	for (unsigned i = 0; i < n; i++)
 		session->rings[i] = rings[i];
 	return true;
-}
-
-static bool has_call_chains(const struct session_config *config)
-{
-	return config->call_graph != SESSION_CALL_GRAPH_NONE;
-}
-
-/* The kernel's ORC tables, once; true without them when it has none and they are not insisted on. */
-static bool orc_prepare(struct session *session, const struct image *image, bool required, GError **error)
-{
-	g_autoptr(GError) failure = NULL;
-
-	if (!session->orc && image)
-		session->orc = orc_load(image, &failure);
-	g_free(session->orc_why);
-	session->orc_why = g_strdup(failure ? failure->message
-	                            : image ? NULL
-	                                    : "the guest's kernel image is not known");
-	if (session->orc || (!required && (!failure || g_error_matches(failure, ORC_ERROR, ORC_ERROR_NONE))))
-		return true;
-	if (failure)
-		g_propagate_prefixed_error(error, g_steal_pointer(&failure), "cannot unwind by ORC: ");
-	else
-		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
-		            "cannot unwind by ORC: the guest's kernel image is not known");
-	return false;
-}
-
-static bool unwind_prepare(struct session *session, const struct session_config *config, const struct image *image,
-                           GError **error)
-{
-	bool frame_pointers = config->call_graph == SESSION_CALL_GRAPH_FP;
-
-	if (!has_call_chains(config))
-		return true;
-	if (!frame_pointers && !orc_prepare(session, image, config->call_graph == SESSION_CALL_GRAPH_ORC, error))
-		return false;
-	session->unwind = (struct unwind_config){
-		.orc = frame_pointers ? NULL : session->orc,
-		.user = !config->call_kernel_only,
-		.depth = config->call_depth ? config->call_depth : UNWIND_DEPTH_DEFAULT,
-	};
-	return true;
-}
-
-static bool wants_orc(const struct session *session, const struct session_config *config)
-{
-	return !session->orc && has_call_chains(config) && config->call_graph != SESSION_CALL_GRAPH_FP;
-}
-
-/* With a route also for the sake of the stacks that it copies. */
-static bool wants_layout(const struct session *session, const struct session_config *config)
-{
-	return !session->kernel && (!config->no_tasks || (session->route && has_call_chains(config)));
-}
-
-/* Where the kernel has its tasks, once. A guest without gets its profile all the same. */
-static void layout_prepare(struct session *session, const struct image *image, const GError *failure)
-{
-	if (image)
-		session->kernel = kernel_layout_load(image);
-	else
-		session->kernel =
-			kernel_layout_none(failure ? failure->message : "the guest's kernel image is not known");
-}
-
-/* What the samplers need of the guest's kernel image, which is opened for it once. */
-static bool kernel_prepare(struct session *session, const struct session_config *config, GError **error)
-{
-	const char *path = session->guest->kernel_path;
-	g_autoptr(GError) failure = NULL;
-	struct image *image = session->guest->kernel_image, *opened = NULL;
-
-	if (!image && path && (wants_orc(session, config) || wants_layout(session, config)))
-		image = opened = image_open(path, &failure);
-	if (failure && wants_orc(session, config)) {
-		g_propagate_prefixed_error(error, g_steal_pointer(&failure), "cannot unwind by ORC: ");
-		return false;
-	}
-	bool done = unwind_prepare(session, config, image, error);
-
-	if (done && wants_layout(session, config))
-		layout_prepare(session, image, failure);
-	image_free(opened);
-	return done;
 }
 
 /* A call of sampler_open or sampler_close on the vCPU's thread. */
@@ -250,10 +106,9 @@ static struct sampler_config sampler_config(struct session *session)
 	return (struct sampler_config){
 		.delivery = session->delivery,
 		.session = &session->config,
-		.unwind = has_call_chains(&session->config) ? &session->unwind : NULL,
+		.unwind = session_config_has_chains(&session->config) ? &session->unwind : NULL,
 		.kernel = session_has_tasks(session) ? session->kernel : NULL,
 		.cgroups = session->cgroups,
-		.interrupt_stack = session->kernel ? session->kernel->interrupt_stack : (gva_t){0},
 		.claims = &session->claims,
 	};
 }
@@ -305,6 +160,78 @@ static void samplers_stop(struct session *session, unsigned n)
 	}
 }
 
+static void route_take(void *data, const struct counter_sample *sample)
+{
+	struct sampler *samplers = data;
+
+	sampler_take(&samplers[sample->vcpu], sample);
+}
+
+static void route_account(void *data, unsigned vcpu, const struct counter_totals *totals)
+{
+	struct sampler *samplers = data;
+
+	sampler_account(&samplers[vcpu], totals);
+}
+
+static void samplers_close(struct session *session)
+{
+	for (unsigned i = 0; i < session->guest->vcpus; i++)
+		sampler_close(&session->samplers[i]);
+}
+
+static bool route_start(struct session *session, const struct sampler_config *config, GError **error)
+{
+	const struct counter_route_config wanted = {
+		.events = config->session->events,
+		.n_events = config->session->n_events,
+		.rate = config->session->rate,
+		.unwind = config->unwind,
+		.tasks = config->kernel ? &config->kernel->tasks : NULL,
+		.interrupt_stack = session->kernel ? session->kernel->interrupt_stack : (gva_t){0},
+		.host = config->session->host,
+		.take = route_take,
+		.account = route_account,
+		.data = session->samplers,
+	};
+
+	for (unsigned i = 0; i < session->guest->vcpus; i++)
+		sampler_open_route(&session->samplers[i], config, session->rings[i]);
+	if (session->route->start(session->guest, &wanted, error))
+		return true;
+	samplers_close(session);
+	return false;
+}
+
+static void route_stop(struct session *session)
+{
+	session->route->stop(session->guest);
+	samplers_close(session);
+}
+
+static bool samplers_start(struct session *session, GError **error)
+{
+	const struct sampler_config config = sampler_config(session);
+
+	if (session->route)
+		return route_start(session, &config, error);
+	for (unsigned i = 0; i < session->guest->vcpus; i++) {
+		if (sampler_start(session, i, error))
+			continue;
+		samplers_stop(session, i);
+		return false;
+	}
+	return true;
+}
+
+static void samplers_end(struct session *session)
+{
+	if (session->route && !session->suspended)
+		route_stop(session);
+	else if (!session->route)
+		samplers_stop(session, session->guest->vcpus);
+}
+
 bool session_prefer_delivery(struct session *session, const char *name, GError **error)
 {
 	if (session->guest->routes) {
@@ -342,23 +269,13 @@ void session_delivery_release(struct session *session)
 	session->n_users--;
 }
 
-bool session_watch(struct session *session, unsigned vcpu, struct vcpu_watcher *watcher)
-{
-	return watch_hub_add(&session->hubs[vcpu], watcher);
-}
-
-void session_unwatch(struct session *session, unsigned vcpu, struct vcpu_watcher *watcher)
-{
-	watch_hub_remove(&session->hubs[vcpu], watcher);
-}
-
 /* How overflows are to become samples: by a route of the guest's, or a delivery. */
-static bool means_acquire(struct session *session, const struct session_config *config, GError **error)
+static bool overflows_acquire(struct session *session, const struct session_config *config, GError **error)
 {
 	if (session->guest->routes) {
 		session->route =
 			counter_route_choose(session->guest, config->route ? config->route : session->preferred,
-		                             has_call_chains(config), error);
+		                             session_config_has_chains(config), error);
 		return session->route != NULL;
 	}
 	if (config->route) {
@@ -382,47 +299,47 @@ static bool means_acquire(struct session *session, const struct session_config *
 	return delivery != NULL;
 }
 
-static void means_release(struct session *session)
+static void overflows_release(struct session *session)
 {
 	if (!session->route)
 		session_delivery_release(session);
 }
 
-static bool samplers_start(struct session *session, GError **error)
+/* On the vCPU's thread. */
+static void on_switch(struct switch_probe *probe, unsigned vcpu, const struct task_view *view,
+                      const struct task *previous, const struct task *next)
 {
-	const struct sampler_config config = sampler_config(session);
+	struct session *session = (struct session *)probe;
 
-	if (session->route)
-		return session_route_start(session->guest, session->route, session->samplers, &config, session->rings,
-		                           error);
-	for (unsigned i = 0; i < session->guest->vcpus; i++) {
-		if (sampler_start(session, i, error))
-			continue;
-		samplers_stop(session, i);
+	sampler_switched(&session->samplers[vcpu], view, previous, next);
+}
+
+static bool switches_start(struct session *session, GError **error)
+{
+	if (session->config.no_tasks) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
+		            "cannot record context switches of tasks that are not told apart; leave tasks=false away");
 		return false;
 	}
-	return true;
+	session->switch_probe.switched = on_switch;
+	return switch_probe_add(&session->switch_probe, session, "context-switches", error);
 }
 
-static void samplers_end(struct session *session)
+static void switches_stop(struct session *session)
 {
-	if (session->route && !session->suspended)
-		session_route_stop(session->guest, session->route, session->samplers);
-	else if (!session->route)
-		samplers_stop(session, session->guest->vcpus);
+	if (session->config.switches)
+		switch_probe_remove(&session->switch_probe);
 }
 
-/* With the means acquired. */
-static bool start_by_means(struct session *session, struct session_config *config, GError **error)
+/* With a delivery or a route acquired. */
+static bool start_acquired(struct session *session, struct session_config *config, GError **error)
 {
-	config_complete(config, session->route, &session->event_why);
-	if (!config_check(config, error) ||
-	    (session->route && !session_route_restrict(session->route, config, error)) ||
-	    !kernel_prepare(session, config, error) || !rings_renew(session, config->ring_data_bytes, error))
+	if (!session_config_settle(config, session->route, &session->event_why, error) ||
+	    !session_kernel_prepare(session, config, error) || !rings_renew(session, config->ring_data_bytes, error))
 		return false;
 	config->route = session->route ? session->route->name : NULL;
 	config->delivery = session->route ? NULL : session->delivery->name;
-	if (has_call_chains(config))
+	if (session_config_has_chains(config))
 		config->call_graph = session->unwind.orc ? SESSION_CALL_GRAPH_ORC : SESSION_CALL_GRAPH_FP;
 	session->claims = (struct task_claims){0};
 	session->config = *config;
@@ -435,7 +352,7 @@ static bool start_by_means(struct session *session, struct session_config *confi
 	session_set_watermark(session, config->watermark_bytes);
 	if (!samplers_start(session, error))
 		return false;
-	if (!config->switches || session_switches_start(session, error))
+	if (!config->switches || switches_start(session, error))
 		return true;
 	samplers_end(session);
 	return false;
@@ -452,11 +369,11 @@ bool session_start(struct session *session, const struct session_config *wanted,
 	}
 	if (session->ended || session->guest->state == GUEST_ENDED)
 		return ended_error(error);
-	if (!means_acquire(session, &config, error))
+	if (!overflows_acquire(session, &config, error))
 		return false;
-	session->running = start_by_means(session, &config, error);
+	session->running = start_acquired(session, &config, error);
 	if (!session->running)
-		means_release(session);
+		overflows_release(session);
 	return session->running;
 }
 
@@ -466,9 +383,9 @@ bool session_stop(struct session *session, GError **error)
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "cannot stop a session: none is running");
 		return false;
 	}
-	session_switches_stop(session);
+	switches_stop(session);
 	samplers_end(session);
-	means_release(session);
+	overflows_release(session);
 	session->running = session->suspended = false;
 	return true;
 }
@@ -478,7 +395,7 @@ void session_suspend(struct session *session)
 	if (!session->running || !session->route || session->suspended)
 		return;
 	session->suspended = true;
-	session_route_stop(session->guest, session->route, session->samplers);
+	route_stop(session);
 }
 
 /* Samplers count from 0 when they are opened again. */
@@ -494,30 +411,20 @@ static void figures_carry(struct session *session)
 	}
 }
 
-/* Pids begin anew with a kernel, and so do the tasks that have been announced. */
-static void kernel_forget(struct session *session)
-{
-	if (session->kernel)
-		g_ptr_array_add(session->old_kernels, g_steal_pointer(&session->kernel));
-	if (session->orc)
-		g_ptr_array_add(session->old_orcs, g_steal_pointer(&session->orc));
-	session->claims = (struct task_claims){0};
-}
-
 bool session_resume(struct session *session, bool other_kernel, GError **error)
 {
 	if (other_kernel)
-		kernel_forget(session);
+		session_kernel_forget(session);
 	if (!session->suspended)
 		return true;
 	session->suspended = false;
-	session->running = kernel_prepare(session, &session->config, error);
+	session->running = session_kernel_prepare(session, &session->config, error);
 	if (session->running) {
 		figures_carry(session);
 		session->running = samplers_start(session, error);
 	}
 	if (!session->running)
-		means_release(session);
+		overflows_release(session);
 	return session->running;
 }
 
@@ -526,35 +433,9 @@ bool session_running(const struct session *session)
 	return session->running;
 }
 
-const struct session_config *session_configuration(const struct session *session)
+uint64_t session_number(const struct session *session)
 {
-	return session->configured ? &session->config : NULL;
-}
-
-void session_event_attr(const struct session *session, unsigned event, struct perf_event_attr *attr)
-{
-	counter_event_attr(&session->config.events[event], &session->config.rate, attr);
-	if (has_call_chains(&session->config) || session->config.host)
-		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
-	if (session->cgroups)
-		attr->sample_type |= PERF_SAMPLE_CGROUP;
-	attr->exclude_host = attr->exclude_host && !session->config.host;
-	/* perf asks one of them for what is not a sample; the others would have the same. */
-	attr->context_switch = event == 0 && session->config.switches;
-	attr->cgroup = event == 0 && session->cgroups;
-}
-
-const struct kernel_layout *session_kernel(struct session *session)
-{
-	const struct session_config tasks_only = {.call_graph = SESSION_CALL_GRAPH_NONE};
-
-	kernel_prepare(session, &tasks_only, NULL);
-	return session->kernel;
-}
-
-const struct task_cpu *session_task_cpu(const struct session *session, unsigned vcpu)
-{
-	return &session->hubs[vcpu].cpu;
+	return session->number;
 }
 
 struct guest *session_guest(const struct session *session)
@@ -562,25 +443,179 @@ struct guest *session_guest(const struct session *session)
 	return session->guest;
 }
 
-const struct orc *session_orc(struct session *session)
+struct ring *session_ring(const struct session *session, unsigned vcpu)
 {
-	const struct guest *guest = session->guest;
-	bool opens = !session->orc && !guest->kernel_image && guest->kernel_path;
-	struct image *opened = opens ? image_open(guest->kernel_path, NULL) : NULL;
-
-	orc_prepare(session, opened ? opened : guest->kernel_image, false, NULL);
-	image_free(opened);
-	return session->orc;
+	return session->rings[vcpu];
 }
 
-const char *session_unwinder(const struct session *session)
+const struct task_cpu *session_task_cpu(const struct session *session, unsigned vcpu)
 {
-	if (!has_call_chains(&session->config))
-		return NULL;
-	return session->unwind.orc ? "orc" : "fp";
+	return &session->hubs[vcpu].cpu;
 }
 
-const char *session_unwinder_why(const struct session *session)
+bool session_watch(struct session *session, unsigned vcpu, struct vcpu_watcher *watcher)
 {
-	return session->config.call_graph == SESSION_CALL_GRAPH_AUTO && !session->unwind.orc ? session->orc_why : NULL;
+	return watch_hub_add(&session->hubs[vcpu], watcher);
+}
+
+void session_unwatch(struct session *session, unsigned vcpu, struct vcpu_watcher *watcher)
+{
+	watch_hub_remove(&session->hubs[vcpu], watcher);
+}
+
+void session_free_later(struct session *session, void *data)
+{
+	g_ptr_array_add(session->later, data);
+}
+
+static bool require_running(const struct session *session, const char *what, GError **error)
+{
+	if (session->running)
+		return true;
+	g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "cannot %s: no session is running; start one first",
+	            what);
+	return false;
+}
+
+static bool on_vcpu(struct session *session, unsigned vcpu, void (*fn)(void *data), void *data)
+{
+	return session->guest->ops->run_on_vcpu(session->guest, vcpu, fn, data);
+}
+
+static void flush_on_vcpu(void *data)
+{
+	sampler_flush(data);
+}
+
+/*
+ * After the guest's end there is nothing left to flush: its threads did that. A route has no thread that we could ask;
+ * what it lost is put down with its next record.
+ */
+static void flush_all(struct session *session)
+{
+	for (unsigned i = 0; i < session->guest->vcpus; i++) {
+		if (session->route)
+			ring_wake(session->rings[i]);
+		else
+			on_vcpu(session, i, flush_on_vcpu, &session->samplers[i]);
+	}
+}
+
+bool session_flush(struct session *session, GError **error)
+{
+	if (!require_running(session, "flush", error))
+		return false;
+	flush_all(session);
+	return true;
+}
+
+void session_set_watermark(struct session *session, size_t bytes)
+{
+	session->config.watermark_bytes = bytes;
+	for (unsigned i = 0; i < session->guest->vcpus; i++) {
+		struct ring *ring = session->rings[i];
+
+		if (ring)
+			ring_set_watermark(ring, bytes ? bytes : ring_data_bytes(ring) / 4);
+	}
+}
+
+static void resume_on_vcpu(void *data)
+{
+	sampler_resume(data);
+}
+
+void session_resume_stalled(struct session *session)
+{
+	if (!session->running || !session->config.stall)
+		return;
+	for (unsigned i = 0; i < session->guest->vcpus; i++) {
+		if (sampler_can_resume(&session->samplers[i], session->rings[i]))
+			on_vcpu(session, i, resume_on_vcpu, &session->samplers[i]);
+	}
+}
+
+struct add_call {
+	struct sampler *sampler;
+	const struct session_sample *sample;
+	bool done;
+	GError *error;
+};
+
+static void add_on_vcpu(void *data)
+{
+	struct add_call *call = data;
+
+	call->done = sampler_add(call->sampler, call->sample, &call->error);
+}
+
+bool session_add_sample(struct session *session, const struct session_sample *sample, GError **error)
+{
+	struct add_call call = {.sampler = &session->samplers[sample->vcpu], .sample = sample};
+
+	if (!require_running(session, "add a sample", error))
+		return false;
+	if (session->route) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE,
+		            "cannot add a sample: those of this guest come by the route %s only", session->route->name);
+		return false;
+	}
+	if (!on_vcpu(session, sample->vcpu, add_on_vcpu, &call)) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "cannot add a sample: the guest has ended");
+		return false;
+	}
+	if (!call.done)
+		g_propagate_error(error, call.error);
+	return call.done;
+}
+
+/* Since the start of the session, whatever was reset. */
+static void statistics_raw(const struct session *session, unsigned vcpu, struct session_statistics *out)
+{
+	const struct ring *ring = session->rings[vcpu];
+
+	sampler_statistics_read(&session->samplers[vcpu], out);
+#define X(name, help) out->name += session->carried[vcpu].name;
+	SESSION_STATISTICS(X)
+#undef X
+	if (!ring)
+		return;
+	const struct ring_totals totals = ring_totals(ring);
+
+	out->buf = totals.handed_over;
+	out->dropbuf = totals.full_times;
+	out->dropevt = totals.dropped;
+	uint64_t unread = ring_view_unread(ring);
+
+	out->readevt = totals.records > unread ? totals.records - unread : 0; /* some were written in between */
+}
+
+void session_statistics_read(const struct session *session, unsigned vcpu, struct session_statistics *out)
+{
+	const struct session_statistics *zero = &session->zero[vcpu];
+
+	statistics_raw(session, vcpu, out);
+#define X(name, help) out->name -= MIN(out->name, zero->name);
+	SESSION_STATISTICS(X)
+#undef X
+}
+
+void session_reset_statistics(struct session *session)
+{
+	if (session->running)
+		flush_all(session);
+	for (unsigned i = 0; i < session->guest->vcpus; i++)
+		statistics_raw(session, i, &session->zero[i]);
+}
+
+bool session_forget(struct session *session, GError **error)
+{
+	if (session->running) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE,
+		            "cannot reset the session: it is running; stop it first");
+		return false;
+	}
+	free_rings(session);
+	session->configured = false;
+	return true;
 }

@@ -12,19 +12,6 @@ struct session_modules {
 	bool tried[MODULES_MAX];
 };
 
-bool session_kernel_walk(const struct session *session, struct page_walk *walk)
-{
-	for (unsigned i = 0; i < session->guest->vcpus; i++) {
-		uint64_t tables = atomic_load_explicit(&session->samplers[i].page_tables, memory_order_relaxed);
-
-		if (tables == 0)
-			continue;
-		page_walk_init(walk, session->guest, tables & ~UINT64_C(1), tables & 1);
-		return true;
-	}
-	return false;
-}
-
 struct session_modules *session_modules_read(struct session *session, GError **error)
 {
 	const struct kernel_layout *kernel = session_kernel(session);

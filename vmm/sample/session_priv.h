@@ -43,11 +43,21 @@ struct session {
 	bool ended; /* [M] the vCPU threads have gone, or still are about to; their rings stay */
 };
 
-/* Also takes away the rings of the session before. */
-void session_free_rings(struct session *session);
+static inline bool session_config_has_chains(const struct session_config *config)
+{
+	return config->call_graph != SESSION_CALL_GRAPH_NONE;
+}
 
-/* session_switch.c: context switches go into the rings, or no more. With the samplers started. */
-bool session_switches_start(struct session *session, GError **error);
-void session_switches_stop(struct session *session);
+/*
+ * session_config.c: fills in what the configuration leaves open, and checks that it can be done, by the route if there
+ * is one. *event_why: why the event was taken, or NULL. Errors: SESSION_ERROR_RANGE, those of counter_rate_check.
+ */
+bool session_config_settle(struct session_config *config, const struct counter_route *route, const char **event_why,
+                           GError **error);
+
+/* session_kernel.c: what samplers need of the guest's kernel image, which is opened for it once. */
+bool session_kernel_prepare(struct session *session, const struct session_config *config, GError **error);
+/* The guest has another kernel. Pids begin anew with it, and so do the tasks that have been announced. */
+void session_kernel_forget(struct session *session);
 
 #endif

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the files of the sampler share. */
+#ifndef VPROF_SAMPLE_SAMPLER_PRIV_H
+#define VPROF_SAMPLE_SAMPLER_PRIV_H
+
+#include "guest/guest_debug.h"
+#include "lib/record/record.h"
+#include "sample/cgroup_namer.h"
+#include "sample/mapper.h"
+#include "sample/module_mapper.h"
+#include "sample/sampler.h"
+
+/* What a sampler has from sampler_open to sampler_close; the vCPU's thread only, or the route's. */
+struct sampling {
+	struct sampler *sampler;
+	struct counter_set *set;            /* NULL: a route counts, or the vCPU is stepped */
+	const struct counter_event *events; /* of the session's configuration */
+	struct ring *ring;                  /* NULL: samples only count */
+	unsigned first_event;               /* number of events[0] in session_event_id */
+	const struct task_targets *targets; /* NULL: samples of every task */
+	struct task_family *family;         /* with targets */
+	bool unwinds;                       /* samples have call chains of the guest, by `unwind` */
+	bool chains;                        /* samples have call chains: the guest's, or the host's side */
+	bool has_cgroups;                   /* samples have PERF_SAMPLE_CGROUP */
+	bool stalls;                        /* counting pauses while the ring is nearly full */
+	bool steps;                         /* the vCPU is stepped by `stepper`, and has no counters */
+	struct unwind_config unwind;        /* the session's, with the vCPU's modules */
+	struct guest_stepper stepper;
+	const struct kernel_layout *kernel;  /* NULL: tasks are not told apart */
+	const struct task_cpu *cpu;          /* with tasks */
+	struct guest_regs regs;              /* when KVM_RUN last returned, or of the route's sample */
+	const struct counter_sample *sample; /* a route's, while it is taken; NULL: the vCPU stands still */
+	struct namer namer;
+	struct mapper mapper;
+	struct module_mapper modules;
+	struct cgroup_namer cgroups;
+};
+
+#define SAMPLER_HOST_FRAMES_MAX 127u /* perf_event_max_stack; more only where a sysctl was raised */
+/* And the exit that was handled, or what the host did for it, behind PERF_CONTEXT_HV. */
+#define SAMPLER_CHAIN_MAX (UNWIND_CHAIN_MAX + SAMPLER_HOST_FRAMES_MAX + 1u)
+
+/*
+ * sampler_chain.c: gives `sample` the guest's call chain where it stands, behind what the host did for it, in `chain`;
+ * one frame where the session wants the host's alone. Also says in misc why it ends there.
+ */
+void sampler_chain_fill(struct sampling *sampling, struct record_sample *sample, uint64_t chain[SAMPLER_CHAIN_MAX]);
+
+#endif

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a session is to do: what its configuration leaves open, and what cannot be done. */
+#include <vprof/ring.h>
+
+#include "sample/session_priv.h"
+
+#define FREQUENCY_HZ_DEFAULT 999u /* not 1000: no lockstep with the guest's timer tick */
+
+/* What the configuration leaves open. */
+static void config_complete(struct session_config *config, const struct counter_route *route, const char **why)
+{
+	*why = NULL;
+	if (config->n_events == 0) {
+		config->n_events = 1;
+		if (!route || !route->event_default ||
+		    !counter_event_parse(route->event_default, &config->events[0], NULL))
+			counter_event_default(&config->events[0], why);
+	}
+	if (config->rate.frequency_hz == 0 && config->rate.period == 0 && config->events[0].backend->steps)
+		config->rate.period = 1;
+	if (config->rate.frequency_hz == 0 && config->rate.period == 0)
+		config->rate.frequency_hz = route ? route->frequency_hz_default : FREQUENCY_HZ_DEFAULT;
+	if (config->ring_data_bytes == 0)
+		config->ring_data_bytes = VPROF_RING_DATA_BYTES_DEFAULT;
+}
+
+static bool steps_check(const struct session_config *config, GError **error)
+{
+	bool steps = false;
+
+	for (size_t i = 0; i < config->n_events; i++)
+		steps |= config->events[i].backend->steps;
+	if (steps && (config->n_events > 1 || config->stall)) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
+		            "cannot start a session with the event steps and %s",
+		            config->stall ? "stall: a step waits for room in its ring anyway"
+		                          : "another: while a vCPU is stepped, nothing else can be counted");
+		return false;
+	}
+	return true;
+}
+
+static bool config_check(const struct session_config *config, GError **error)
+{
+	if (config->n_events > COUNTER_EVENTS_MAX) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
+		            "cannot start a session with %zu events; it can have %u", config->n_events,
+		            COUNTER_EVENTS_MAX);
+		return false;
+	}
+	if (config->call_depth > UNWIND_DEPTH_MAX) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
+		            "cannot record call chains of %u frames; the limit is %u", config->call_depth,
+		            UNWIND_DEPTH_MAX);
+		return false;
+	}
+	if (!steps_check(config, error))
+		return false;
+	for (size_t i = 0; i < config->n_events; i++)
+		if (!counter_rate_check(&config->rate, &config->events[i], error))
+			return false;
+	return true;
+}
+
+/* Takes out of the configuration what the route does not see; an error when it was asked for. */
+static bool route_restrict(const struct counter_route *route, struct session_config *config, GError **error)
+{
+	if (route->frequency_hz_max != 0 && config->rate.frequency_hz > route->frequency_hz_max) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
+		            "frequency %u Hz is too much for the route %s, which takes up to %u Hz; give a lower one",
+		            config->rate.frequency_hz, route->name, route->frequency_hz_max);
+		return false;
+	}
+	if (config->stall) {
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
+		            "cannot stall counters by the route %s; when a ring is full, its samples are dropped",
+		            route->name);
+		return false;
+	}
+	if (config->host && !route->host) {
+		g_set_error(
+			error, SESSION_ERROR, SESSION_ERROR_RANGE,
+			"cannot record the host's side by the route %s, which sees the guest alone; leave --host away",
+			route->name);
+		return false;
+	}
+	if (route->registers)
+		return true;
+	if (config->call_graph != SESSION_CALL_GRAPH_NONE) {
+		g_set_error(
+			error, SESSION_ERROR, SESSION_ERROR_RANGE,
+			"cannot record call chains by the route %s, which sees no registers; leave -g away, or take "
+			"another route",
+			route->name);
+		return false;
+	}
+	if (!config->no_tasks)
+		config->no_tasks_why = "they cannot be told apart without registers, which this route does not see";
+	config->no_tasks = true;
+	return true;
+}
+
+bool session_config_settle(struct session_config *config, const struct counter_route *route, const char **event_why,
+                           GError **error)
+{
+	config_complete(config, route, event_why);
+	return config_check(config, error) && (!route || route_restrict(route, config, error));
+}
+
+const struct session_config *session_configuration(const struct session *session)
+{
+	return session->configured ? &session->config : NULL;
+}
+
+void session_event_attr(const struct session *session, unsigned event, struct perf_event_attr *attr)
+{
+	counter_event_attr(&session->config.events[event], &session->config.rate, attr);
+	if (session_config_has_chains(&session->config) || session->config.host)
+		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (session->cgroups)
+		attr->sample_type |= PERF_SAMPLE_CGROUP;
+	attr->exclude_host = attr->exclude_host && !session->config.host;
+	/* perf asks one of them for what is not a sample; the others would have the same. */
+	attr->context_switch = event == 0 && session->config.switches;
+	attr->cgroup = event == 0 && session->cgroups;
+}
+
+uint64_t session_event_id(unsigned event, unsigned vcpu)
+{
+	/* Not 0, which perf takes for no id; and the same for every session. */
+	return (uint64_t)event * GUEST_VCPUS_MAX + vcpu + 1;
+}
+
+const char *session_event_why(const struct session *session)
+{
+	return session->event_why;
+}
+
+const char *session_delivery(const struct session *session)
+{
+	const struct session_config *config = session_configuration(session);
+
+	if (!config)
+		return NULL;
+	return config->route ? config->route : config->delivery;
+}
