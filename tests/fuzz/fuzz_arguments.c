@@ -255,9 +255,9 @@ static bool call(struct fuzz_server *server, struct answer *answer, struct input
 {
 	size_t n = 0;
 
-	while (control_methods[n].name)
+	while (control_method_at(n))
 		n++;
-	const struct control_method *method = &control_methods[take(input) % n];
+	const struct control_method *method = control_method_at(take(input) % n);
 	bool is_schema = strcmp(method->name, "query-schema") == 0;
 
 	if (is_schema && answer->schema_asked)

@@ -97,6 +97,13 @@ def control_schema():
     return json.loads(vprof("json", program="control-docs"))
 
 
+def flat(rows):
+    """The rows of an answer, each followed by those of its own members."""
+    for row in rows:
+        yield row
+        yield from flat(row.get("members", []))
+
+
 class Control(unittest.TestCase):
     """The table of methods, and what is made of it."""
 
@@ -116,6 +123,8 @@ class Control(unittest.TestCase):
                 self.assertIn(f"Role: {method['role']}.", text)
                 arguments = re.findall(r"^\.It Fa (\S+)\n\((\S+?)[ ;:)]", text, re.M)
                 self.assertEqual(arguments, [(argument["name"], argument["type"]) for argument in method["arguments"]])
+                members = re.findall(r"^\.It Li (\S+)\n\((\S+?)(?: or null)?[;)]", text, re.M)
+                self.assertEqual(members, [(member["name"], member["type"]) for member in flat(method["returns"])])
 
     def test_manual_has_every_term(self):
         for section, table in {"EVENTS": "events", "ERROR CLASSES": "errors", "STATISTICS": "statistics",

@@ -342,14 +342,15 @@ START_TEST(the_schema_is_complete)
 	json_t *method;
 	json_array_foreach(json_object_get(schema, "methods"), i, method)
 	{
-		const char *role, *summary, *returns;
+		const char *role, *summary;
+		json_t *returns;
 		ck_assert_int_eq(
-			json_unpack(method, "{s:s, s:s, s:s}", "role", &role, "summary", &summary, "returns", &returns),
+			json_unpack(method, "{s:s, s:s, s:o}", "role", &role, "summary", &summary, "returns", &returns),
 			0);
 		ck_assert(g_str_equal(role, "observe") || g_str_equal(role, "instrument") ||
 		          g_str_equal(role, "control"));
 		ck_assert_uint_gt(strlen(summary), 0);
-		ck_assert(returns[0] == '{' || g_str_has_prefix(returns, "as "));
+		ck_assert(json_is_array(returns));
 	}
 }
 END_TEST

@@ -4,7 +4,7 @@
 
 #include "control/method_priv.h"
 
-const char *argument_type_name(enum argument_type type)
+static const char *argument_type_name(enum argument_type type)
 {
 	static const char *const names[] = {
 		[ARGUMENT_ADDRESS] = "address", [ARGUMENT_BOOLEAN] = "boolean",  [ARGUMENT_INTEGER] = "integer",
@@ -175,4 +175,13 @@ bool arguments_check(const struct control_method *method, const json_t *argument
 			return refuse(method, argument, "is missing:", error);
 	}
 	return true;
+}
+
+bool control_vcpu_check(const struct guest *guest, json_int_t vcpu, GError **error)
+{
+	if (vcpu < (json_int_t)guest->vcpus)
+		return true;
+	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT, "there is no vCPU %lld: guest %s has %u",
+	            (long long)vcpu, guest->name, guest->vcpus);
+	return false;
 }

@@ -173,7 +173,7 @@ static json_t *key_json(const struct control_server *server, const struct method
 	return json;
 }
 
-json_t *method_query_configuration(struct control_call *call, GError **error G_GNUC_UNUSED)
+static json_t *method_query_configuration(struct control_call *call, GError **error G_GNUC_UNUSED)
 {
 	json_t *keys = json_object();
 
@@ -182,7 +182,7 @@ json_t *method_query_configuration(struct control_call *call, GError **error G_G
 	return keys;
 }
 
-json_t *method_session_configure(struct control_call *call, GError **error)
+static json_t *method_session_configure(struct control_call *call, GError **error)
 {
 	struct control_server *server = call->server;
 	json_auto_t *merged = control_configuration_merge(server, call->arguments);
@@ -204,3 +204,40 @@ json_t *control_configuration_reset(struct control_server *server, GError **erro
 	json_object_clear(server->configuration);
 	return json_object();
 }
+
+/* ---- the methods ---- */
+
+static const struct method_member key_members[] = {
+	{"type", "as in the argument of session-configure", MEMBER_STRING},
+	{"min", "least value, bytes or elements", MEMBER_INTEGER, .optional = true},
+	{"max", "greatest value, bytes or elements", MEMBER_INTEGER, .optional = true},
+	{"choices", "the values that are allowed", MEMBER_STRINGS, .optional = true},
+	{"value", "that the next session has; null: chosen by the engine for this host", MEMBER_ANY},
+	{"default", "the value when the key is not set", MEMBER_ANY},
+	{"set", "whether a client has set the key", MEMBER_BOOLEAN},
+	{0},
+};
+
+static const struct method_member keys_members[] = {
+	{"*", "each configuration key", MEMBER_OBJECT, .members = key_members},
+	{0},
+};
+
+const struct control_method configuration_methods[] = {
+	{
+		.name = "session-configure",
+		.summary = "sets configuration keys: what sessions are started with, where session-start says nothing",
+		.returns = keys_members,
+		.role = ROLE_CONTROL,
+		.arguments = control_session_keys,
+		.run = method_session_configure,
+	},
+	{
+		.name = "query-configuration",
+		.summary = "lists the configuration keys, with their types and ranges",
+		.returns = keys_members,
+		.role = ROLE_OBSERVE,
+		.run = method_query_configuration,
+	},
+	{0},
+};

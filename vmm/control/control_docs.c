@@ -11,7 +11,7 @@
 
 #include "control/method_priv.h"
 
-static const char *member(const json_t *object, const char *name)
+static const char *text_of(const json_t *object, const char *name)
 {
 	return json_string_value(json_object_get(object, name));
 }
@@ -34,9 +34,9 @@ static void print_header(const json_t *schema)
 	     "} ctl_methods[] = {");
 	json_array_foreach(json_object_get(schema, "methods"), i, method)
 	{
-		printf("\t{\"%s\", \"", member(method, "name"));
+		printf("\t{\"%s\", \"", text_of(method, "name"));
 		json_array_foreach(json_object_get(method, "arguments"), j, argument)
-			printf("%s%s=", j > 0 ? " " : "", member(argument, "name"));
+			printf("%s%s=", j > 0 ? " " : "", text_of(argument, "name"));
 		puts("\"},");
 	}
 	puts("\t{NULL, NULL},\n};");
@@ -67,15 +67,15 @@ static void print_range(const json_t *argument)
 	const json_t *choices = json_object_get(argument, "choices"), *choice;
 	size_t i;
 
-	printf("(%s", member(argument, "type"));
+	printf("(%s", text_of(argument, "type"));
 	json_array_foreach(choices, i, choice) printf("%s%s", i > 0 ? ", " : ": ", json_string_value(choice));
 	if (has(argument, "min"))
 		printf(" of %" JSON_INTEGER_FORMAT " to %" JSON_INTEGER_FORMAT "%s",
 		       json_integer_value(json_object_get(argument, "min")),
 		       json_integer_value(json_object_get(argument, "max")),
-		       strcmp(member(argument, "type"), "string") == 0     ? " bytes"
-		       : strcmp(member(argument, "type"), "[string]") == 0 ? " strings"
-		                                                           : "");
+		       strcmp(text_of(argument, "type"), "string") == 0     ? " bytes"
+		       : strcmp(text_of(argument, "type"), "[string]") == 0 ? " strings"
+		                                                            : "");
 	if (has(argument, "default")) {
 		char *preset = json_dumps(json_object_get(argument, "default"), JSON_ENCODE_ANY);
 		printf("; %s by default", preset);
@@ -96,12 +96,54 @@ static void print_arguments(const json_t *arguments)
 	puts(".Bl -tag -width Ds");
 	json_array_foreach(arguments, i, argument)
 	{
-		printf(".It Fa %s\n", member(argument, "name"));
+		printf(".It Fa %s\n", text_of(argument, "name"));
 		print_range(argument);
 		puts(".br");
-		print_text(member(argument, "summary"));
+		print_text(text_of(argument, "summary"));
 	}
 	puts(".El");
+}
+
+/* "(integer or null; optional)" */
+static void print_member_type(const json_t *member)
+{
+	printf("(%s%s%s)\n", text_of(member, "type"), has(member, "nullable") ? " or null" : "",
+	       json_is_true(json_object_get(member, "optional")) ? "; optional" : "");
+}
+
+static void print_members(const json_t *members)
+{
+	const json_t *member;
+	size_t i;
+
+	puts(".Bl -tag -width Ds");
+	json_array_foreach(members, i, member)
+	{
+		printf(".It Li %s\n", text_of(member, "name"));
+		print_member_type(member);
+		puts(".br");
+		print_text(text_of(member, "summary"));
+		if (has(member, "members"))
+			print_members(json_object_get(member, "members"));
+	}
+	puts(".El");
+}
+
+static void print_returns(const json_t *method)
+{
+	const json_t *members = json_object_get(method, "returns");
+
+	puts(".Pp");
+	if (json_array_size(members) == 0) {
+		puts("Returns an empty object.");
+	} else {
+		puts("Returns:");
+		print_members(members);
+	}
+	if (has(method, "descriptors")) {
+		puts(".Pp\nFile descriptors:");
+		print_text(text_of(method, "descriptors"));
+	}
 }
 
 static void print_methods(const json_t *methods)
@@ -111,12 +153,11 @@ static void print_methods(const json_t *methods)
 
 	json_array_foreach(methods, i, method)
 	{
-		printf(".Ss %s\n", member(method, "name"));
-		printf("Role: %s.\n.br\n", member(method, "role"));
-		print_text(member(method, "summary"));
+		printf(".Ss %s\n", text_of(method, "name"));
+		printf("Role: %s.\n.br\n", text_of(method, "role"));
+		print_text(text_of(method, "summary"));
 		print_arguments(json_object_get(method, "arguments"));
-		puts(".Pp\nReturns:");
-		print_text(member(method, "returns"));
+		print_returns(method);
 	}
 }
 
@@ -128,8 +169,8 @@ static void print_terms(const json_t *terms)
 	puts(".Bl -tag -width Ds");
 	json_array_foreach(terms, i, term)
 	{
-		printf(".It Li %s\n", member(term, "name"));
-		print_text(member(term, "summary"));
+		printf(".It Li %s\n", text_of(term, "name"));
+		print_text(text_of(term, "summary"));
 	}
 	puts(".El");
 }
@@ -172,7 +213,7 @@ static bool print_manual(const json_t *schema, const char *template)
 
 int main(int argc, char **argv)
 {
-	json_auto_t *schema = method_query_schema(NULL, NULL);
+	json_auto_t *schema = control_schema();
 	const char *what = argc > 1 ? argv[1] : "";
 	bool done = true;
 

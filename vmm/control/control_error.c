@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Errors of the libraries below as classes of the protocol, and text of any origin as JSON. */
-#include <string.h>
+#include "control/control_error.h"
 
-#include "control/method_priv.h"
+#include <vprof/control.h>
+
+#include "counter/counter.h"
 #include "sample/probe.h"
+#include "sample/session.h"
 
 G_DEFINE_QUARK(vprof_control_error, control_error)
 
@@ -107,12 +109,4 @@ const char *control_error_class(const GError *error)
 	if (error->domain == GUEST_ERROR)
 		return guest_class(error->code);
 	return VPROF_ERROR_GENERIC;
-}
-
-json_t *control_text(const char *text, size_t bytes_max)
-{
-	if (!text)
-		return json_null();
-	g_autofree char *valid = g_utf8_make_valid(text, (gssize)strnlen(text, bytes_max));
-	return json_string(valid);
 }

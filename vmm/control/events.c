@@ -26,6 +26,15 @@ void control_server_event(struct control_server *server, const char *name, json_
 	}
 }
 
+const struct method_member control_guest_end_members[] = {
+	{"reason", "why the guest ended, as power-off or panic", MEMBER_STRING},
+	{"code", "that the guest gave", MEMBER_INTEGER},
+	{"message", "the reason in words", MEMBER_STRING, .nullable = true},
+	{"details", "registers and the last lines of the console, after a crash", MEMBER_STRING, .optional = true},
+	{"console", "the last lines of the console", MEMBER_STRING, .optional = true},
+	{0},
+};
+
 json_t *control_guest_end(const struct guest *guest)
 {
 	const struct guest_end *end = &guest->end;
@@ -47,12 +56,12 @@ void control_server_guest_ended(struct control_server *server)
 void control_server_guest_kernel(struct control_server *server)
 {
 	const struct guest *guest = server->guest;
-	g_autofree char *slide = g_strdup_printf("0x%" G_GINT64_MODIFIER "x", image_slide(guest->kernel_image));
 
 	control_server_event(server, VPROF_EVENT_GUEST_KERNEL,
-	                     json_pack("{s:o, s:o, s:s}", "release",
+	                     json_pack("{s:o, s:o, s:o}", "release",
 	                               control_text(guest->release, CONTROL_MESSAGE_BYTES_MAX), "build-id",
-	                               control_text(guest->build_id, CONTROL_MESSAGE_BYTES_MAX), "slide", slide));
+	                               control_text(guest->build_id, CONTROL_MESSAGE_BYTES_MAX), "slide",
+	                               control_hex_address(image_slide(guest->kernel_image))));
 }
 
 /* A guest can mark phases as fast as it runs; its clients get what people can make use of. */

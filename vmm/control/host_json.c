@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a profile can know of a guest with this kernel, from its image alone. */
+/* What this host can count, and what a profile can know of a guest with a kernel, from its image alone. */
 #include "control/host_json.h"
+
+#include "control/method_priv.h"
+#include "counter/host_pmu.h"
+#include "counter/route.h"
 #include "guest/kernel.h"
 #include "guest/orc.h"
 #include "lib/symbol/symtab.h"
+
+/* ---- a kernel ---- */
 
 /* {"name", "known", "how" or "why"}. */
 static json_t *part_json(const char *name, bool known, const char *how, const char *why)
@@ -64,3 +70,152 @@ json_t *control_kernel(const char *path, GError **error)
 	image_free(image);
 	return kernel;
 }
+
+/* ---- the host ---- */
+
+static json_t *event_json(const char *name)
+{
+	g_autoptr(GError) error = NULL;
+	struct counter_event event;
+	bool usable = counter_event_parse(name, &event, &error);
+
+	return json_pack("{s:s, s:s*, s:b, s:s*, s:s*}", "name", name, "summary", counter_event_summary(name), "usable",
+	                 usable, "backend", usable ? event.backend->name : NULL, "why", usable ? NULL : error->message);
+}
+
+json_t *control_host_events(void)
+{
+	json_t *list = json_array();
+
+	for (const char *const *name = counter_event_names(); *name; name++)
+		json_array_append_new(list, event_json(*name));
+	return list;
+}
+
+static json_t *backend_json(const struct counter_backend *backend)
+{
+	json_t *events = json_array();
+
+	for (const char *const *name = counter_event_names(); *name; name++) {
+		struct counter_event event;
+
+		if (counter_event_parse(*name, &event, NULL) && event.backend == backend)
+			json_array_append_new(events, json_string(*name));
+	}
+	bool usable = json_array_size(events) > 0;
+
+	return json_pack("{s:s, s:b, s:b, s:b, s:o, s:s*}", "name", backend->name, "usable", usable, "counts-time",
+	                 backend->counts_time, "guest-only", backend->guest_only, "events", events, "why",
+	                 usable ? NULL : "none of its events can be counted here");
+}
+
+json_t *control_host_backends(void)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; counter_backends[i]; i++)
+		json_array_append_new(list, backend_json(counter_backends[i]));
+	return list;
+}
+
+static json_t *pmu_counters_json(const struct host_pmu_counters *counters)
+{
+	return json_pack("{s:i, s:i}", "counters", (int)counters->counters, "width", (int)counters->width);
+}
+
+json_t *control_host_pmu(void)
+{
+	struct host_pmu pmu;
+
+	if (!host_pmu_read(&pmu))
+		return json_null();
+	return json_pack("{s:s, s:i, s:o, s:o}", "name", pmu.name, "version", (int)pmu.version, "general",
+	                 pmu_counters_json(&pmu.general), "fixed", pmu_counters_json(&pmu.fixed));
+}
+
+static json_t *route_json(struct guest *guest, const struct counter_route *route)
+{
+	g_autofree char *why = route->unavailable(guest);
+
+	return json_pack("{s:s, s:s, s:b, s:s*}", "name", route->name, "summary", route->summary, "usable", why == NULL,
+	                 "why", why);
+}
+
+json_t *control_host_routes(struct guest *guest)
+{
+	json_t *list = guest->routes ? json_array() : NULL;
+
+	for (size_t i = 0; guest->routes && guest->routes[i]; i++)
+		json_array_append_new(list, route_json(guest, guest->routes[i]));
+	return list;
+}
+
+static json_t *method_query_host(struct control_call *call, GError **error G_GNUC_UNUSED)
+{
+	return json_pack("{s:o, s:o, s:o, s:o*, s:i}", "pmu", control_host_pmu(), "events", control_host_events(),
+	                 "backends", control_host_backends(), "routes", control_host_routes(call->server->guest),
+	                 "counters", (int)COUNTERS_MAX);
+}
+
+/* ---- the methods ---- */
+
+static const struct method_member pmu_counters_members[] = {
+	{"counters", "how many there are", MEMBER_INTEGER},
+	{"width", "bits of each", MEMBER_INTEGER},
+	{0},
+};
+
+static const struct method_member pmu_members[] = {
+	{"name", "of the PMU", MEMBER_STRING},
+	{"version", "of the architectural PMU", MEMBER_INTEGER},
+	{"general", "general-purpose counters", MEMBER_OBJECT, .members = pmu_counters_members},
+	{"fixed", "counters of one event each", MEMBER_OBJECT, .members = pmu_counters_members},
+	{0},
+};
+
+static const struct method_member event_members[] = {
+	{"name", "of the event", MEMBER_STRING},
+	{"summary", "what it counts", MEMBER_STRING, .optional = true},
+	{"usable", "whether this host can count it", MEMBER_BOOLEAN},
+	{"backend", "that counts it", MEMBER_STRING, .optional = true},
+	{"why", "why it cannot be counted", MEMBER_STRING, .optional = true},
+	{0},
+};
+
+static const struct method_member backend_members[] = {
+	{"name", "of the backend", MEMBER_STRING},
+	{"usable", "whether it counts any event here", MEMBER_BOOLEAN},
+	{"counts-time", "whether its events are clocks", MEMBER_BOOLEAN},
+	{"guest-only", "whether it counts only while the guest runs", MEMBER_BOOLEAN},
+	{"events", "that it counts here", MEMBER_STRINGS},
+	{"why", "why it is not usable", MEMBER_STRING, .optional = true},
+	{0},
+};
+
+static const struct method_member route_members[] = {
+	{"name", "of the route", MEMBER_STRING},
+	{"summary", "how it samples", MEMBER_STRING},
+	{"usable", "whether it works with this guest", MEMBER_BOOLEAN},
+	{"why", "why it does not work", MEMBER_STRING, .optional = true},
+	{0},
+};
+
+static const struct method_member host_members[] = {
+	{"pmu", "the host's PMU; null: none", MEMBER_OBJECT, .nullable = true, .members = pmu_members},
+	{"events", "that have a name", MEMBER_OBJECTS, .members = event_members},
+	{"backends", "what counts events", MEMBER_OBJECTS, .members = backend_members},
+	{"routes", "ways to sample an attached guest", MEMBER_OBJECTS, .optional = true, .members = route_members},
+	{"counters", "number of counters for clients", MEMBER_INTEGER},
+	{0},
+};
+
+const struct control_method host_methods[] = {
+	{
+		.name = "query-host",
+		.summary = "says what can be counted on this host, and by what",
+		.returns = host_members,
+		.role = ROLE_OBSERVE,
+		.run = method_query_host,
+	},
+	{0},
+};

@@ -1,477 +1,240 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Every method there is. */
+/* Every method there is, and query-schema, which describes them. */
+#include <string.h>
+
 #include "control/method_priv.h"
+#include "lib/profile/vcpu_time.h"
 
 _Static_assert(sizeof(((struct counter_event *)NULL)->name) == CONTROL_EVENT_NAME_BYTES_MAX + 1,
                "event names as counter.h has them");
 
-const struct control_method control_methods[] = {
-	{
-		.name = "negotiate",
-		.summary = "agrees on the protocol version; comes first",
-		.returns = "{\"protocol\": N}",
-		.role = ROLE_OBSERVE,
-		.before_negotiate = true,
-		.arguments = negotiate_arguments,
-		.run = method_negotiate,
-	},
+static const struct control_method schema_methods[];
+
+/* Each up to a method without a name. */
+static const struct control_method *const groups[] = {
+	engine_methods,  schema_methods,        role_methods,    guest_methods,   host_methods,
+	session_methods, configuration_methods, sample_methods,  counter_methods, trace_methods,
+	time_methods,    probe_methods,         mapping_methods,
+};
+
+const struct control_method *control_method_at(size_t index)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(groups); i++) {
+		for (const struct control_method *method = groups[i]; method->name; method++) {
+			if (index-- == 0)
+				return method;
+		}
+	}
+	return NULL;
+}
+
+const struct control_method *control_method_find(const char *name)
+{
+	const struct control_method *method;
+
+	for (size_t i = 0; (method = control_method_at(i)) && strcmp(method->name, name) != 0; i++)
+		;
+	return method;
+}
+
+/* ---- the schema ---- */
+
+static json_t *argument_schema(const struct method_argument *argument)
+{
+	json_t *schema = argument_limits(argument);
+	json_object_set_new(schema, "name", json_string(argument->name));
+	json_object_set_new(schema, "optional", json_boolean(argument->optional));
+	json_object_set_new(schema, "summary", json_string(argument->summary));
+	if (argument->preset)
+		json_object_set_new(schema, "default", json_loads(argument->preset, JSON_DECODE_ANY, NULL));
+	return schema;
+}
+
+static json_t *arguments_schema(const struct control_method *method)
+{
+	json_t *list = json_array();
+	for (const struct method_argument *argument = method->arguments; argument && argument->name; argument++)
+		json_array_append_new(list, argument_schema(argument));
+	return list;
+}
+
+/* A member's name as it is in answers: rows that come from a list of statistics have its C names. */
+static json_t *name_json(const char *name)
+{
+	g_autofree char *dashed = g_strdelimit(g_strdup(name), "_", '-');
+	return json_string(dashed);
+}
+
+static const char *member_type_name(enum member_type type)
+{
+	static const char *const names[] = {
+		[MEMBER_ANY] = "any",          [MEMBER_ADDRESS] = "address",  [MEMBER_ADDRESSES] = "[address]",
+		[MEMBER_BOOLEAN] = "boolean",  [MEMBER_INTEGER] = "integer",  [MEMBER_INTEGERS] = "[integer]",
+		[MEMBER_STRING] = "string",    [MEMBER_STRINGS] = "[string]", [MEMBER_OBJECT] = "object",
+		[MEMBER_OBJECTS] = "[object]",
+	};
+	return names[type];
+}
+
+static json_t *members_schema(const struct method_member *members)
+{
+	json_t *list = json_array();
+
+	for (const struct method_member *member = members; member && member->name; member++) {
+		json_t *row =
+			json_pack("{s:o, s:s, s:s, s:s*}", "name", name_json(member->name), "type",
+		                  member_type_name(member->type), "summary", member->summary, "names", member->names);
+
+		if (member->optional)
+			json_object_set_new(row, "optional", json_true());
+		if (member->nullable)
+			json_object_set_new(row, "nullable", json_true());
+		if (member->members)
+			json_object_set_new(row, "members", members_schema(member->members));
+		json_array_append_new(list, row);
+	}
+	return list;
+}
+
+static json_t *method_schema(const struct control_method *method)
+{
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s*}", "name", method->name, "role",
+	                 control_role_name(method->role), "summary", method->summary, "arguments",
+	                 arguments_schema(method), "returns", members_schema(method->returns), "descriptors",
+	                 method->descriptors);
+}
+
+static json_t *methods_schema(void)
+{
+	const struct control_method *method;
+	json_t *list = json_array();
+
+	for (size_t i = 0; (method = control_method_at(i)); i++)
+		json_array_append_new(list, method_schema(method));
+	return list;
+}
+
+/* A name and what it means. */
+struct term {
+	const char *name, *summary;
+};
+
+static const struct term events[] = {
+	{VPROF_EVENT_GUEST_ENDED,
+         "the guest has ended: {\"reason\", \"code\", \"message\", \"details\"?, \"console\"?}"},
+	{VPROF_EVENT_GUEST_KERNEL, "an attached guest was reset and runs a kernel elsewhere, or another one, which "
+                                   "kernel-image has: {\"release\", \"build-id\", \"slide\"}"},
+	{VPROF_EVENT_GUEST_PHASE, "the guest wrote a phase mark: {\"vcpu\", \"value\", \"time-ns\", \"dropped\"?}; "
+                                  "dropped: marks before it that came too fast"},
+	{VPROF_EVENT_MARKER,
+         "a client marked a phase: {\"name\", \"kind\": \"begin\" or \"end\", \"time-ns\", \"number\"}"},
+	{VPROF_EVENT_SAMPLES_LOST, "a ring was full: {\"vcpu\", \"lost\"}, the samples lost since the last such event; "
+                                   "at most one a second and vCPU"},
+};
+
+static const struct term errors[] = {
+	{VPROF_ERROR_GENERIC, "the host refused, or the line is no request"},
+	{VPROF_ERROR_COMMAND_NOT_FOUND, "there is no such method"},
+	{VPROF_ERROR_INVALID_ARGUMENT, "an argument is unknown, missing, of the wrong type or out of range"},
+	{VPROF_ERROR_NOT_NEGOTIATED, "the client has not executed negotiate"},
+	{VPROF_ERROR_BUSY, "another client holds what was asked for; the text says who"},
+	{VPROF_ERROR_DENIED, "the client's role does not allow it"},
+	{VPROF_ERROR_STATE, "not in this state of the guest or the session"},
+	{VPROF_ERROR_UNSUPPORTED, "this host or this engine cannot do it"},
+};
+
+#define X(name, help) {#name, help},
+static const struct term statistics[] = {SESSION_STATISTICS(X)};
+#undef X
+
+#define X(name, help) {#name, help},
+static const struct term vcpu_times[] = {VCPU_TIMES(X)};
+#undef X
+
+static json_t *terms_schema(const struct term *terms, size_t n)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < n; i++) {
+		json_array_append_new(
+			list, json_pack("{s:o, s:s}", "name", name_json(terms[i].name), "summary", terms[i].summary));
+	}
+	return list;
+}
+
+json_t *control_schema(void)
+{
+	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "protocol", VPROF_CONTROL_PROTOCOL, "methods",
+	                 methods_schema(), "events", terms_schema(events, G_N_ELEMENTS(events)), "errors",
+	                 terms_schema(errors, G_N_ELEMENTS(errors)), "statistics",
+	                 terms_schema(statistics, G_N_ELEMENTS(statistics)), "vcpu-times",
+	                 terms_schema(vcpu_times, G_N_ELEMENTS(vcpu_times)));
+}
+
+static json_t *method_query_schema(struct control_call *call G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+{
+	return control_schema();
+}
+
+/* ---- the methods ---- */
+
+static const struct method_member argument_members[] = {
+	{"name", "of the argument", MEMBER_STRING},
+	{"type", "address, boolean, integer, string or [string]", MEMBER_STRING},
+	{"optional", "whether it may be left out", MEMBER_BOOLEAN},
+	{"summary", "what it means", MEMBER_STRING},
+	{"min", "least integer, bytes of a string or strings", MEMBER_INTEGER, .optional = true},
+	{"max", "greatest integer, bytes of a string or strings", MEMBER_INTEGER, .optional = true},
+	{"choices", "the strings that are allowed, instead of min and max", MEMBER_STRINGS, .optional = true},
+	{"default", "its value when it is left out", MEMBER_ANY, .optional = true},
+	{0},
+};
+
+static const struct method_member member_members[] = {
+	{"name", "of the member; \"*\" describes all members that have no row of their own", MEMBER_STRING},
+	{"type", "any, address, boolean, integer, string, object, or an array of one of these as [integer]",
+         MEMBER_STRING},
+	{"optional", "true: it may be absent", MEMBER_BOOLEAN, .optional = true},
+	{"summary", "what it means", MEMBER_STRING},
+	{"nullable", "true: it may be null", MEMBER_BOOLEAN, .optional = true},
+	{"names", "the table of this schema that has the names which \"*\" stands for", MEMBER_STRING,
+         .optional = true},
+	{"members", "of an object: rows like these", MEMBER_OBJECTS, .optional = true},
+	{0},
+};
+
+static const struct method_member method_members[] = {
+	{"name", "of the method", MEMBER_STRING},
+	{"role", "that the client needs: observe, instrument or control", MEMBER_STRING},
+	{"summary", "what it does", MEMBER_STRING},
+	{"arguments", "what it takes", MEMBER_OBJECTS, .members = argument_members},
+	{"returns", "the members of its answer", MEMBER_OBJECTS, .members = member_members},
+	{"descriptors", "the file descriptors that come with the answer", MEMBER_STRING, .optional = true},
+	{0},
+};
+
+static const struct method_member term_members[] = {
+	{"name", "as it is in the protocol", MEMBER_STRING},
+	{"summary", "what it means", MEMBER_STRING},
+	{0},
+};
+
+static const struct method_member schema_members[] = {
+	{"protocol", "the newest version that the engine speaks", MEMBER_INTEGER},
+	{"methods", "what a client can execute", MEMBER_OBJECTS, .members = method_members},
+	{"events", "what clients are told without a request", MEMBER_OBJECTS, .members = term_members},
+	{"errors", "the classes of errors", MEMBER_OBJECTS, .members = term_members},
+	{"statistics", "what query-stats counts", MEMBER_OBJECTS, .members = term_members},
+	{"vcpu-times", "the clocks of query-vcpu-time", MEMBER_OBJECTS, .members = term_members},
+	{0},
+};
+
+static const struct control_method schema_methods[] = {
 	{
 		.name = "query-schema",
 		.summary = "describes the methods, events, error classes, statistics and clocks",
-		.returns = "{\"protocol\": N, \"methods\": [{...}], \"events\": [{...}], \"errors\": [{...}], "
-			   "\"statistics\": [{...}], \"vcpu-times\": [{...}]}",
+		.returns = schema_members,
 		.role = ROLE_OBSERVE,
 		.run = method_query_schema,
-	},
-	{
-		.name = "query-clients",
-		.summary = "says who is connected, and who holds the control role",
-		.returns =
-			"{\"clients\": [{\"pid\": N, \"uid\": N, \"role\": observe, instrument or control, \"owner\": "
-			"whether the guest ends with it, \"you\": whether it is this client}]}",
-		.role = ROLE_OBSERVE,
-		.run = method_query_clients,
-	},
-	{
-		.name = "control-take",
-		.summary = "takes the control role; no error for the client that holds it",
-		.returns = "{}",
-		.role = ROLE_OBSERVE,
-		.run = method_control_take,
-	},
-	{
-		.name = "control-release",
-		.summary = "gives the control role back, as disconnecting does; a session goes on",
-		.returns = "{}",
-		.role = ROLE_OBSERVE,
-		.run = method_control_release,
-	},
-	{
-		.name = "query-status",
-		.summary = "says in which state the guest and the session are",
-		.returns = "{\"state\": \"created|running|ended\", \"session\": \"idle|running\", \"pid\": N, "
-			   "\"uptime-ns\": N of the engine, \"delivery\" or \"route\": NAME of what the last session "
-			   "samples by?, \"end\": {\"reason\", \"code\", \"message\", \"details\"?, "
-			   "\"console\"?}?}",
-		.role = ROLE_OBSERVE,
-		.run = method_query_status,
-	},
-	{
-		.name = "query-guest",
-		.summary = "describes the guest; null where the engine does not know",
-		.returns = "{\"name\", \"kind\", \"kernel\", \"initrd\", \"command-line\", \"build-id\", \"release\", "
-			   "\"pmu\", \"memory-bytes\": N, \"vcpus\": N, \"vsock-cid\": N, \"quirks\": [TEXT]}",
-		.role = ROLE_OBSERVE,
-		.run = method_query_guest,
-	},
-	{
-		.name = "kernel-image",
-		.summary = "hands over the kernel of a guest that was running already, once it is known",
-		.returns =
-			"{\"path\": TEXT, \"slide\": hexadecimal TEXT, to be added to the image's addresses}, with a "
-			"descriptor of the image, an ELF or a bzImage",
-		.role = ROLE_OBSERVE,
-		.run = method_kernel_image,
-	},
-	{
-		.name = "session-start",
-		.summary = "starts sampling every vCPU into new rings",
-		.returns = "{\"session\": N, \"events\": [{\"name\", \"backend\", \"attr\": hex of struct "
-			   "perf_event_attr, \"ids\": "
-			   "[N for each vCPU]}], \"delivery\": TEXT (or the route), \"frequency-hz\": N or \"period\": "
-			   "N, \"why\": TEXT for an event that was chosen, else "
-			   "null, \"ring-bytes\": N, \"call-graph\": none, orc or fp, \"tasks\": true or false, "
-			   "\"tasks-why\": TEXT why there are none though asked for, else null, \"mappings-why\": the "
-			   "same "
-			   "of what processes have mapped, \"cgroups-why\": the same of the tasks' cgroups, "
-			   "\"modules-why\": the same of the kernel's modules, "
-			   "\"unwinder\": orc or fp, how call chains are found in the kernel, null without them, "
-			   "\"unwinder-why\": TEXT why it is fp though that was left open, else null, \"host\": pid of "
-			   "the process whose addresses samples outside the guest may have, null without them}",
-		.role = ROLE_CONTROL,
-		.arguments = control_session_keys,
-		.run = method_session_start,
-	},
-	{
-		.name = "session-stop",
-		.summary = "stops sampling; what is in the rings stays readable",
-		.returns = "{\"statistics\": as query-stats}",
-		.role = ROLE_CONTROL,
-		.run = method_session_stop,
-	},
-	{
-		.name = "session-flush",
-		.summary = "tells the rings' readers of all that was sampled until now, without stopping",
-		.returns = "{\"session\": N, \"ends\": [OFFSET for each vCPU, up to which its ring can be read]}",
-		.role = ROLE_CONTROL,
-		.run = method_session_flush,
-	},
-	{
-		.name = "query-session",
-		.summary = "describes the last session, for who did not start it: what its records hold",
-		.returns = "as session-start",
-		.role = ROLE_OBSERVE,
-		.run = method_query_session,
-	},
-	{
-		.name = "session-configure",
-		.summary = "sets configuration keys: what sessions are started with, where session-start says nothing",
-		.returns = "as query-configuration",
-		.role = ROLE_CONTROL,
-		.arguments = control_session_keys,
-		.run = method_session_configure,
-	},
-	{
-		.name = "query-configuration",
-		.summary = "lists the configuration keys, with their types and ranges",
-		.returns = "{KEY: {\"type\", \"min\" and \"max\" or \"choices\", \"value\", \"default\", \"set\": "
-			   "whether somebody set it}}; null: what the host does best",
-		.role = ROLE_OBSERVE,
-		.run = method_query_configuration,
-	},
-	{
-		.name = "reset",
-		.summary = "lets the session's figures, the session, the configuration or the trace begin afresh",
-		.returns = "{}",
-		.role = ROLE_CONTROL,
-		.arguments = reset_arguments,
-		.run = method_reset,
-	},
-	{
-		.name = "samples-read",
-		.summary = "reads records of the last session in place of, or beside, the reader of its rings. What is "
-			   "before "
-			   "the offset is given back if this client has the control role and nobody the rings",
-		.returns = "{\"session\": N, \"vcpu\": N, \"offset\": of the first record, \"next\": offset to read on "
-			   "from, "
-			   "\"missed\": bytes that were overwritten before they were read, \"end\": whether nothing "
-			   "will come "
-			   "any more, \"data\": base64 of perf_event records}",
-		.role = ROLE_OBSERVE,
-		.arguments = samples_read_arguments,
-		.run = method_samples_read,
-	},
-	{
-		.name = "marker-add",
-		.summary = "marks the begin or the end of a phase, now, with an event that a recorder keeps, and for "
-			   "marker probes",
-		.returns = "{\"time-ns\": N of CLOCK_MONOTONIC, \"number\": of the mark, what marker probes have as "
-			   "its value}",
-		.role = ROLE_INSTRUMENT,
-		.arguments = marker_add_arguments,
-		.run = method_marker_add,
-	},
-	{
-		.name = "sample-add",
-		.summary = "writes a sample made by hand into a ring, flagged with bit 13 of its misc",
-		.returns = "{}",
-		.role = ROLE_CONTROL,
-		.arguments = sample_add_arguments,
-		.run = method_sample_add,
-	},
-	{
-		.name = "query-stats",
-		.summary = "says what became of the samples of the last session",
-		.returns = "{\"total\": {STATISTIC: N}, \"vcpus\": [{STATISTIC: N}]}",
-		.role = ROLE_OBSERVE,
-		.run = method_query_stats,
-	},
-	{
-		.name = "rings",
-		.summary = "hands over the rings of the last session; each has one reader",
-		.returns =
-			"{\"vcpus\": [{\"vcpu\": N, \"data-bytes\": N}]}, with descriptors: for each vCPU the ring's "
-			"memory and its eventfd",
-		.role = ROLE_CONTROL,
-		.run = method_rings,
-	},
-	{
-		.name = "query-host",
-		.summary = "says what can be counted on this host, and by what",
-		.returns =
-			"{\"pmu\": {\"name\", \"version\": N, \"general\": {\"counters\": N, \"width\": bits}, "
-			"\"fixed\": likewise} or null, \"events\": [{\"name\", \"summary\", \"usable\", \"backend\"?, "
-			"\"why\"?}], \"backends\": [{\"name\", \"usable\", \"counts-time\", \"guest-only\": whether it "
-			"counts only while the guest runs, \"events\": [TEXT], \"why\"?}], \"routes\": [{\"name\", "
-			"\"summary\", \"usable\", "
-			"\"why\"?}] of an attached guest?, \"counters\": N for clients}",
-		.role = ROLE_OBSERVE,
-		.run = method_query_host,
-	},
-	{
-		.name = "query-counters",
-		.summary = "says who holds which counters; those that are free are not named",
-		.returns =
-			"{\"total\": N, \"counters\": [{\"counter\": N, \"state\": allocated, running, stopped or "
-			"disabled, \"disposition\": standalone, task or unavailable, \"pid\", \"uid\", \"yours\", "
-			"\"mode\", \"event\", \"backend\", \"frequency-hz\": N or 0, \"period\": N or 0, \"estimate\", "
-			"\"descendants\", \"targets\": [{\"pid\"?, \"comm\"?, \"cr3\"?}]}]}",
-		.role = ROLE_OBSERVE,
-		.run = method_query_counters,
-	},
-	{
-		.name = "counter-allocate",
-		.summary = "allocates a counter beside the session's; it is the client's until he releases it or goes",
-		.returns = "{\"counter\": N}, in a sampling mode with \"events\", \"tasks\" and \"frequency-hz\" or "
-			   "\"period\" as "
-			   "session-start",
-		.role = ROLE_INSTRUMENT,
-		.arguments = counter_allocate_arguments,
-		.run = method_counter_allocate,
-	},
-	{
-		.name = "counter-release",
-		.summary = "gives a counter back, running or not",
-		.returns = "{}",
-		.role = ROLE_INSTRUMENT,
-		.arguments = counter_arguments,
-		.run = method_counter_release,
-	},
-	{
-		.name = "counter-attach",
-		.summary = "attaches a counter in a task mode to tasks of the guest; several times: to any of them",
-		.returns = "{}",
-		.role = ROLE_INSTRUMENT,
-		.arguments = counter_target_arguments,
-		.run = method_counter_attach,
-	},
-	{
-		.name = "counter-detach",
-		.summary = "takes back what counter-attach with the same arguments did",
-		.returns = "{}",
-		.role = ROLE_INSTRUMENT,
-		.arguments = counter_target_arguments,
-		.run = method_counter_detach,
-	},
-	{
-		.name = "counter-start",
-		.summary = "lets a counter count, on every vCPU",
-		.returns = "{}",
-		.role = ROLE_INSTRUMENT,
-		.arguments = counter_arguments,
-		.run = method_counter_start,
-	},
-	{
-		.name = "counter-stop",
-		.summary = "stops a counter; its value stays, and counter-start goes on from there",
-		.returns = "{}",
-		.role = ROLE_INSTRUMENT,
-		.arguments = counter_arguments,
-		.run = method_counter_stop,
-	},
-	{
-		.name = "counter-read",
-		.summary = "says what a counter has counted until now",
-		.returns = "{\"value\": N, \"enabled-ns\": N for which threads ran with it, \"running-ns\": N for "
-			   "which it "
-			   "had a counter of the PMU, \"vcpus\": [the same for each]}; with samples {\"value\": N, "
-			   "\"modes\": "
-			   "{\"kernel\", \"user\", \"hypervisor\"}, \"statistics\": as query-stats, since its start, "
-			   "\"vcpus\"}",
-		.role = ROLE_INSTRUMENT,
-		.arguments = counter_arguments,
-		.run = method_counter_read,
-	},
-	{
-		.name = "counter-write",
-		.summary = "sets what an exact counter that does not run counts up from",
-		.returns = "{}",
-		.role = ROLE_INSTRUMENT,
-		.arguments = counter_write_arguments,
-		.run = method_counter_write,
-	},
-	{
-		.name = "counter-set-period",
-		.summary = "sets how often a counter that does not run takes samples",
-		.returns = "{}",
-		.role = ROLE_INSTRUMENT,
-		.arguments = counter_set_period_arguments,
-		.run = method_counter_set_period,
-	},
-	{
-		.name = "counter-rings",
-		.summary = "hands over the rings of a counter in a sampling mode; each has one reader",
-		.returns = "{\"vcpus\": [{\"vcpu\": N, \"data-bytes\": N}]}, with descriptors as rings",
-		.role = ROLE_INSTRUMENT,
-		.arguments = counter_arguments,
-		.run = method_counter_rings,
-	},
-	{
-		.name = "counter-disable",
-		.summary = "keeps a counter that is free from being allocated",
-		.returns = "{}",
-		.role = ROLE_CONTROL,
-		.arguments = counter_arguments,
-		.run = method_counter_disable,
-	},
-	{
-		.name = "counter-enable",
-		.summary = "takes counter-disable back",
-		.returns = "{}",
-		.role = ROLE_CONTROL,
-		.arguments = counter_arguments,
-		.run = method_counter_enable,
-	},
-	{
-		.name = "trace-read",
-		.summary = "reads lines of the engine's trace, a ring in which the newest displace the oldest",
-		.returns =
-			"{\"offset\": of the text, \"next\": offset to read on from, \"missed\": bytes that were "
-			"displaced "
-			"before they were read, \"dropped\": lines so far that met another thread's, \"text\": lines "
-			"\"[seconds.nanoseconds]:vcpuN: TEXT\", \"vmm\" for the engine}",
-		.role = ROLE_OBSERVE,
-		.arguments = trace_read_arguments,
-		.run = method_trace_read,
-	},
-	{
-		.name = "trace-write",
-		.summary = "adds a line to the trace",
-		.returns = "{\"next\": offset behind it}",
-		.role = ROLE_INSTRUMENT,
-		.arguments = trace_write_arguments,
-		.run = method_trace_write,
-	},
-	{
-		.name = "trace-set",
-		.summary = "switches kinds of trace lines on and off, and says which are on",
-		.returns = "{KIND: true or false}",
-		.role = ROLE_INSTRUMENT,
-		.arguments = trace_set_arguments,
-		.run = method_trace_set,
-	},
-	{
-		.name = "query-vcpu-time",
-		.summary =
-			"says where the time of a vCPU went since its start or the last reset, from independent clocks",
-		.returns = "{\"version\": 2, \"missing\": clocks that this host does not have, or null, \"ns\": "
-			   "{CLOCK: N}, \"looks\": {\"kernel\": N, \"user\": N} that found the guest running there, "
-			   "\"exits\": [{\"name\", \"reason\": N, \"detail\": N, null for several, \"count\": N, "
-			   "\"ns\": N in the VMM}], \"counters\": {what KVM counts: N}}",
-		.role = ROLE_OBSERVE,
-		.arguments = query_vcpu_time_arguments,
-		.run = method_query_vcpu_time,
-	},
-	{
-		.name = "vcpu-time-reset",
-		.summary = "lets the times, exits and counters of query-vcpu-time start from 0, on every vCPU",
-		.returns = "{}",
-		.role = ROLE_INSTRUMENT,
-		.run = method_vcpu_time_reset,
-	},
-	{
-		.name = "probe-list",
-		.summary = "says what there is to probe",
-		.returns = "{\"providers\": [{\"name\", \"syntax\", \"summary\", \"arguments\": [NAME]}], \"probes\": "
-			   "[NAME] "
-			   "of exit, syscall and function that match, \"next\": N if there are more, else null}",
-		.role = ROLE_OBSERVE,
-		.arguments = probe_list_arguments,
-		.run = method_probe_list,
-	},
-	{
-		.name = "probe-args",
-		.summary = "says what an event of a probe has as arguments",
-		.returns = "{\"name\": the probe's in full, \"arguments\": [NAME]}",
-		.role = ROLE_OBSERVE,
-		.arguments = probe_args_arguments,
-		.run = method_probe_args,
-	},
-	{
-		.name = "probe-add",
-		.summary = "adds a probe to the client's own, of each one at most; not while they record",
-		.returns =
-			"{\"id\": N, \"name\", \"arguments\": [NAME], \"registers\": [NAME], \"stack\": true or false, "
-			"\"events\": 0, \"breakpoint\": processor, patch or null, \"intact\": false once the guest "
-			"has written over a patch}",
-		.role = ROLE_INSTRUMENT,
-		.arguments = probe_add_arguments,
-		.run = method_probe_add,
-	},
-	{
-		.name = "probe-remove",
-		.summary = "removes one of the client's probes, as disconnecting does with all; not while they record",
-		.returns = "{}",
-		.role = ROLE_INSTRUMENT,
-		.arguments = probe_remove_arguments,
-		.run = method_probe_remove,
-	},
-	{
-		.name = "probe-record",
-		.summary = "starts or stops recording the events of the client's probes",
-		.returns = "{\"tasks\": whether events carry pid and tid of the guest's task}",
-		.role = ROLE_INSTRUMENT,
-		.arguments = probe_record_arguments,
-		.run = method_probe_record,
-	},
-	{
-		.name = "query-probes",
-		.summary = "describes the client's probes, and says what became of their events",
-		.returns = "{\"recording\": true or false, \"probes\": [as probe-add, \"events\": N], \"statistics\": "
-			   "{STATISTIC: N}}",
-		.role = ROLE_OBSERVE,
-		.run = method_query_probes,
-	},
-	{
-		.name = "probe-rings",
-		.summary = "hands over the rings of the client's probes (vprof/probe.h); each has one reader",
-		.returns = "{\"vcpus\": [{\"vcpu\": N, \"data-bytes\": N}]}, with descriptors as those of `rings`",
-		.role = ROLE_INSTRUMENT,
-		.run = method_probe_rings,
-	},
-	{
-		.name = "probe-read",
-		.summary = "takes events of the client's probes out of their rings",
-		.returns = "{\"events\": [{\"probe\": id, \"time-ns\": N, \"vcpu\": N, \"pid\": N, \"tid\": N, -1 for "
-			   "unknown ones, \"comm\": TEXT or null, \"ip\": HEX, \"values\": [HEX], arguments and then "
-			   "registers, \"stack\": [HEX]}], in order for each vCPU, \"more\": true or false}",
-		.role = ROLE_INSTRUMENT,
-		.arguments = probe_read_arguments,
-		.run = method_probe_read,
-	},
-	{
-		.name = "mapping-read",
-		.summary = "hands over the file behind a guest address, or the bytes there",
-		.returns =
-			"{\"path\", \"build-id\", \"start\": HEX, \"length\": N, \"offset\": N in the (unpacked) file, "
-			"\"compression\": TEXT or null}, with the file's descriptor; or {\"bytes\": hex}",
-		.role = ROLE_INSTRUMENT,
-		.arguments = mapping_read_arguments,
-		.run = method_mapping_read,
-	},
-	{
-		.name = "module-symbols",
-		.summary =
-			"looks addresses up among the symbols that the guest's kernel has of its loadable modules, as "
-			"they are now; a session must have taken a sample",
-		.returns =
-			"{\"symbols\": [{\"address\": HEX, \"module\": TEXT, \"symbol\": TEXT, \"offset\": N of the "
-			"symbol in the module's code, as its mapping has it, \"bytes\": N}]}, without those that are "
-			"in no module",
-		.role = ROLE_INSTRUMENT,
-		.arguments = module_symbols_arguments,
-		.run = method_module_symbols,
-	},
-	{
-		.name = "guest-start",
-		.summary = "lets the vCPUs of a guest run that was started with --paused",
-		.returns = "{}",
-		.role = ROLE_CONTROL,
-		.run = method_guest_start,
-	},
-	{
-		.name = "guest-stop",
-		.summary = "ends the guest; no error when it has ended already",
-		.returns = "{}",
-		.role = ROLE_CONTROL,
-		.run = method_guest_stop,
-	},
-	{
-		.name = "quit",
-		.summary = "ends the guest and the engine",
-		.returns = "{}",
-		.role = ROLE_CONTROL,
-		.run = method_quit,
 	},
 	{0},
 };

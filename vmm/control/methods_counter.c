@@ -6,65 +6,11 @@
 
 #define FREQUENCY_HZ_DEFAULT 999u
 
-#define COUNTER_ARGUMENT                                                                                 \
-	{                                                                                                \
-		"counter", "number of the counter", ARGUMENT_INTEGER, .min = 0, .max = COUNTERS_MAX - 1, \
-	}
-
 static const char *const mode_names[] = {
 #define X(id, name) [id] = name,
 	COUNTER_MODES(X)
 #undef X
 		[COUNTER_MODES_COUNT] = NULL,
-};
-
-const struct method_argument counter_allocate_arguments[] = {
-	{"event", "what to count, as `vprof run -e` takes it", ARGUMENT_STRING, .min = 1,
-         .max = CONTROL_EVENT_NAME_BYTES_MAX},
-	{"mode", "the whole guest or tasks that it is attached to; a number, or samples", ARGUMENT_STRING,
-         .choices = mode_names},
-	{"frequency-hz", "samples in a second of vCPU time; without it and a period, 999", ARGUMENT_INTEGER,
-         .optional = true, .min = 1, .max = COUNTER_FREQUENCY_HZ_MAX},
-	{"period", "events between two samples, nanoseconds for clocks; not with frequency-hz", ARGUMENT_INTEGER,
-         .optional = true, .min = 1, .max = INT64_MAX},
-	{"estimate",
-         "in a counting mode: sums up what samples stand for instead of counting exactly, so that it can tell apart "
-         "what the event cannot, and needs no breakpoint",
-         ARGUMENT_BOOLEAN, .optional = true},
-	{"descendants", "in a task mode: also what the tasks have made, and that", ARGUMENT_BOOLEAN, .optional = true},
-	{"ring-bytes", "in a sampling mode: data bytes of each vCPU's ring, a power of two", ARGUMENT_INTEGER,
-         .optional = true, .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX},
-	{0},
-};
-
-const struct method_argument counter_arguments[] = {
-	COUNTER_ARGUMENT,
-	{0},
-};
-
-const struct method_argument counter_write_arguments[] = {
-	COUNTER_ARGUMENT,
-	{"value", "from which it counts on", ARGUMENT_INTEGER, .min = 0, .max = INT64_MAX},
-	{0},
-};
-
-const struct method_argument counter_set_period_arguments[] = {
-	COUNTER_ARGUMENT,
-	{"frequency-hz", "samples in a second of vCPU time; or a period", ARGUMENT_INTEGER, .optional = true, .min = 1,
-         .max = COUNTER_FREQUENCY_HZ_MAX},
-	{"period", "events between two samples, nanoseconds for clocks; not with frequency-hz", ARGUMENT_INTEGER,
-         .optional = true, .min = 1, .max = INT64_MAX},
-	{0},
-};
-
-const struct method_argument counter_target_arguments[] = {
-	COUNTER_ARGUMENT,
-	{"pid", "a process of the guest, with all its threads; or comm or cr3", ARGUMENT_INTEGER, .optional = true,
-         .min = 0, .max = INT32_MAX},
-	{"comm", "threads by their name, in which * and ? stand for any characters and any one", ARGUMENT_STRING,
-         .optional = true, .min = 1, .max = TASK_GLOB_BYTES - 1},
-	{"cr3", "whatever runs on these page tables; bits 11:0 do not matter", ARGUMENT_ADDRESS, .optional = true},
-	{0},
 };
 
 static bool exclude_each_other(const char *what, GError **error)
@@ -135,7 +81,7 @@ static json_t *sampled_event(const struct control_call *call, unsigned number)
 	return control_event(&info.request->event, &attr, ids);
 }
 
-json_t *method_counter_allocate(struct control_call *call, GError **error)
+static json_t *method_counter_allocate(struct control_call *call, GError **error)
 {
 	const struct connection *connection = call->connection;
 	const struct counter_owner owner = {connection, connection->peer.pid, connection->peer.uid};
@@ -165,22 +111,22 @@ static json_t *operate(struct control_call *call, GError **error,
 	return operation(call->server->counters, call->connection, number_of(call), error) ? json_object() : NULL;
 }
 
-json_t *method_counter_release(struct control_call *call, GError **error)
+static json_t *method_counter_release(struct control_call *call, GError **error)
 {
 	return operate(call, error, counter_release);
 }
 
-json_t *method_counter_start(struct control_call *call, GError **error)
+static json_t *method_counter_start(struct control_call *call, GError **error)
 {
 	return operate(call, error, counter_start);
 }
 
-json_t *method_counter_stop(struct control_call *call, GError **error)
+static json_t *method_counter_stop(struct control_call *call, GError **error)
 {
 	return operate(call, error, counter_stop);
 }
 
-json_t *method_counter_write(struct control_call *call, GError **error)
+static json_t *method_counter_write(struct control_call *call, GError **error)
 {
 	uint64_t value = (uint64_t)json_integer_value(json_object_get(call->arguments, "value"));
 
@@ -188,7 +134,7 @@ json_t *method_counter_write(struct control_call *call, GError **error)
 	                                                                                              : NULL;
 }
 
-json_t *method_counter_set_period(struct control_call *call, GError **error)
+static json_t *method_counter_set_period(struct control_call *call, GError **error)
 {
 	struct counter_rate rate;
 
@@ -230,12 +176,12 @@ static json_t *operate_on_target(struct control_call *call, GError **error,
 	return json_object();
 }
 
-json_t *method_counter_attach(struct control_call *call, GError **error)
+static json_t *method_counter_attach(struct control_call *call, GError **error)
 {
 	return operate_on_target(call, error, counter_attach);
 }
 
-json_t *method_counter_detach(struct control_call *call, GError **error)
+static json_t *method_counter_detach(struct control_call *call, GError **error)
 {
 	return operate_on_target(call, error, counter_detach);
 }
@@ -275,7 +221,7 @@ static bool has_samples(const struct counter_request *request)
 	return request->rate.frequency_hz != 0 || request->rate.period != 0;
 }
 
-json_t *method_counter_read(struct control_call *call, GError **error)
+static json_t *method_counter_read(struct control_call *call, GError **error)
 {
 	struct counter_value values[GUEST_VCPUS_MAX], sum = {0};
 	struct counter_info info;
@@ -296,7 +242,7 @@ json_t *method_counter_read(struct control_call *call, GError **error)
 	return answer;
 }
 
-json_t *method_counter_rings(struct control_call *call, GError **error)
+static json_t *method_counter_rings(struct control_call *call, GError **error)
 {
 	const struct counter_table *table = call->server->counters;
 
@@ -309,21 +255,14 @@ json_t *method_counter_rings(struct control_call *call, GError **error)
 	return json_pack("{s:o}", "vcpus", vcpus);
 }
 
-json_t *method_counter_disable(struct control_call *call, GError **error)
+static json_t *method_counter_disable(struct control_call *call, GError **error)
 {
 	return counter_disable(call->server->counters, number_of(call), error) ? json_object() : NULL;
 }
 
-json_t *method_counter_enable(struct control_call *call, GError **error)
+static json_t *method_counter_enable(struct control_call *call, GError **error)
 {
 	return counter_enable(call->server->counters, number_of(call), error) ? json_object() : NULL;
-}
-
-static json_t *address_json(uint64_t address)
-{
-	g_autofree char *text = g_strdup_printf("0x%" G_GINT64_MODIFIER "x", address);
-
-	return json_string(text);
 }
 
 static json_t *target_json(const struct task_target *target)
@@ -334,7 +273,7 @@ static json_t *target_json(const struct task_target *target)
 	case TASK_TARGET_COMM:
 		return json_pack("{s:s}", "comm", target->comm);
 	case TASK_TARGET_CR3:
-		return json_pack("{s:o}", "cr3", address_json(target->cr3));
+		return json_pack("{s:o}", "cr3", control_hex_address(target->cr3));
 	}
 	return json_null();
 }
@@ -362,7 +301,7 @@ static json_t *held_json(const struct counter_info *info, const struct connectio
 	                 request->descendants, "targets", targets_json(info->targets));
 }
 
-json_t *method_query_counters(struct control_call *call, GError **error G_GNUC_UNUSED)
+static json_t *method_query_counters(struct control_call *call, GError **error G_GNUC_UNUSED)
 {
 	json_t *counters = json_array();
 
@@ -381,3 +320,232 @@ json_t *method_query_counters(struct control_call *call, GError **error G_GNUC_U
 	}
 	return json_pack("{s:i, s:o}", "total", (int)COUNTERS_MAX, "counters", counters);
 }
+
+/* ---- the methods ---- */
+
+#define COUNTER_ARGUMENT                                                                                 \
+	{                                                                                                \
+		"counter", "number of the counter", ARGUMENT_INTEGER, .min = 0, .max = COUNTERS_MAX - 1, \
+	}
+
+static const struct method_argument counter_allocate_arguments[] = {
+	{"event", "what to count, as `vprof run -e` takes it", ARGUMENT_STRING, .min = 1,
+         .max = CONTROL_EVENT_NAME_BYTES_MAX},
+	{"mode", "the whole guest or tasks that it is attached to; a number, or samples", ARGUMENT_STRING,
+         .choices = mode_names},
+	{"frequency-hz", "samples in a second of vCPU time; without it and a period, 999", ARGUMENT_INTEGER,
+         .optional = true, .min = 1, .max = COUNTER_FREQUENCY_HZ_MAX},
+	{"period", "events between two samples, nanoseconds for clocks; not with frequency-hz", ARGUMENT_INTEGER,
+         .optional = true, .min = 1, .max = INT64_MAX},
+	{"estimate",
+         "in a counting mode: sums up what samples stand for instead of counting exactly, so that it can tell apart "
+         "what the event cannot, and needs no breakpoint",
+         ARGUMENT_BOOLEAN, .optional = true},
+	{"descendants", "in a task mode: also what the tasks have made, and that", ARGUMENT_BOOLEAN, .optional = true},
+	{"ring-bytes", "in a sampling mode: data bytes of each vCPU's ring, a power of two", ARGUMENT_INTEGER,
+         .optional = true, .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX},
+	{0},
+};
+
+static const struct method_argument counter_arguments[] = {
+	COUNTER_ARGUMENT,
+	{0},
+};
+
+static const struct method_argument counter_write_arguments[] = {
+	COUNTER_ARGUMENT,
+	{"value", "from which it counts on", ARGUMENT_INTEGER, .min = 0, .max = INT64_MAX},
+	{0},
+};
+
+static const struct method_argument counter_set_period_arguments[] = {
+	COUNTER_ARGUMENT,
+	{"frequency-hz", "samples in a second of vCPU time; or a period", ARGUMENT_INTEGER, .optional = true, .min = 1,
+         .max = COUNTER_FREQUENCY_HZ_MAX},
+	{"period", "events between two samples, nanoseconds for clocks; not with frequency-hz", ARGUMENT_INTEGER,
+         .optional = true, .min = 1, .max = INT64_MAX},
+	{0},
+};
+
+static const struct method_argument counter_target_arguments[] = {
+	COUNTER_ARGUMENT,
+	{"pid", "a process of the guest, with all its threads; or comm or cr3", ARGUMENT_INTEGER, .optional = true,
+         .min = 0, .max = INT32_MAX},
+	{"comm", "threads by their name, in which * and ? stand for any characters and any one", ARGUMENT_STRING,
+         .optional = true, .min = 1, .max = TASK_GLOB_BYTES - 1},
+	{"cr3", "whatever runs on these page tables; bits 11:0 do not matter", ARGUMENT_ADDRESS, .optional = true},
+	{0},
+};
+
+static const struct method_member allocate_members[] = {
+	{"counter", "number of the counter", MEMBER_INTEGER},
+	{"events", "what its samples are, in a sampling mode", MEMBER_OBJECTS, .optional = true,
+         .members = control_event_members},
+	{"tasks", "in a sampling mode: whether samples have pid and tid of the guest's task", MEMBER_BOOLEAN,
+         .optional = true},
+	{"period", "in a sampling mode: events between two samples", MEMBER_INTEGER, .optional = true},
+	{"frequency-hz", "in a sampling mode: samples per second of vCPU time, instead of period", MEMBER_INTEGER,
+         .optional = true},
+	{0},
+};
+
+static const struct method_member modes_members[] = {
+	{"kernel", "in the guest's kernel", MEMBER_INTEGER},
+	{"user", "in the guest's user space", MEMBER_INTEGER},
+	{"hypervisor", "outside the guest", MEMBER_INTEGER},
+	{0},
+};
+
+#define VALUE_MEMBERS                                                                                              \
+	{"value", "events that were counted", MEMBER_INTEGER},                                                     \
+		{"enabled-ns", "of an exact counter: time that the vCPU threads ran with it", MEMBER_INTEGER,      \
+	         .optional = true},                                                                                \
+		{"running-ns", "of an exact counter: time of it that a counter of the PMU was assigned",           \
+	         MEMBER_INTEGER, .optional = true},                                                                \
+		{"modes", "of a counter with samples: where the events occurred", MEMBER_OBJECT, .optional = true, \
+	         .members = modes_members},                                                                        \
+	{                                                                                                          \
+		"statistics", "of a counter with samples: what became of them since its start", MEMBER_OBJECT,     \
+			.optional = true, .members = control_statistics_members                                    \
+	}
+
+static const struct method_member value_members[] = {
+	VALUE_MEMBERS,
+	{0},
+};
+
+static const struct method_member read_members[] = {
+	VALUE_MEMBERS,
+	{"vcpus", "for each vCPU", MEMBER_OBJECTS, .members = value_members},
+	{0},
+};
+
+static const struct method_member target_members[] = {
+	{"pid", "a process of the guest, with all its threads", MEMBER_INTEGER, .optional = true},
+	{"comm", "name of threads", MEMBER_STRING, .optional = true},
+	{"cr3", "address of page tables", MEMBER_ADDRESS, .optional = true},
+	{0},
+};
+
+static const struct method_member held_members[] = {
+	{"counter", "number of the counter", MEMBER_INTEGER},
+	{"state", "allocated, running, stopped or disabled", MEMBER_STRING},
+	{"disposition", "standalone or task when a client holds it, else unavailable", MEMBER_STRING},
+	{"pid", "of the holder", MEMBER_INTEGER, .optional = true},
+	{"uid", "of the holder", MEMBER_INTEGER, .optional = true},
+	{"yours", "whether the holder is this client", MEMBER_BOOLEAN, .optional = true},
+	{"mode", "as counter-allocate took it", MEMBER_STRING, .optional = true},
+	{"event", "what it counts", MEMBER_STRING, .optional = true},
+	{"backend", "that counts it", MEMBER_STRING, .optional = true},
+	{"frequency-hz", "samples per second of vCPU time; 0: none", MEMBER_INTEGER, .optional = true},
+	{"period", "events between two samples; 0: none", MEMBER_INTEGER, .optional = true},
+	{"estimate", "whether the value is estimated from samples", MEMBER_BOOLEAN, .optional = true},
+	{"descendants", "whether children of the tasks count, too", MEMBER_BOOLEAN, .optional = true},
+	{"targets", "the tasks, in a task mode", MEMBER_OBJECTS, .optional = true, .members = target_members},
+	{0},
+};
+
+static const struct method_member counters_members[] = {
+	{"total", "number of counters for clients", MEMBER_INTEGER},
+	{"counters", "those that are not free", MEMBER_OBJECTS, .members = held_members},
+	{0},
+};
+
+const struct control_method counter_methods[] = {
+	{
+		.name = "counter-allocate",
+		.summary = "allocates a counter beside the session's; it is the client's until he releases it or goes",
+		.returns = allocate_members,
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_allocate_arguments,
+		.run = method_counter_allocate,
+	},
+	{
+		.name = "counter-release",
+		.summary = "gives a counter back, running or not",
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_arguments,
+		.run = method_counter_release,
+	},
+	{
+		.name = "counter-attach",
+		.summary = "attaches a counter in a task mode to tasks of the guest; several times: to any of them",
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_target_arguments,
+		.run = method_counter_attach,
+	},
+	{
+		.name = "counter-detach",
+		.summary = "takes back what counter-attach with the same arguments did",
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_target_arguments,
+		.run = method_counter_detach,
+	},
+	{
+		.name = "counter-start",
+		.summary = "lets a counter count, on every vCPU",
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_arguments,
+		.run = method_counter_start,
+	},
+	{
+		.name = "counter-stop",
+		.summary = "stops a counter; its value stays, and counter-start goes on from there",
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_arguments,
+		.run = method_counter_stop,
+	},
+	{
+		.name = "counter-read",
+		.summary = "says what a counter has counted until now",
+		.returns = read_members,
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_arguments,
+		.run = method_counter_read,
+	},
+	{
+		.name = "counter-write",
+		.summary = "sets what an exact counter that does not run counts up from",
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_write_arguments,
+		.run = method_counter_write,
+	},
+	{
+		.name = "counter-set-period",
+		.summary = "sets how often a counter that does not run takes samples",
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_set_period_arguments,
+		.run = method_counter_set_period,
+	},
+	{
+		.name = "counter-rings",
+		.summary = "hands over the rings of a counter in a sampling mode; each has one reader",
+		.returns = control_rings_members,
+		.descriptors = CONTROL_RINGS_DESCRIPTORS,
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_arguments,
+		.run = method_counter_rings,
+	},
+	{
+		.name = "counter-disable",
+		.summary = "keeps a counter that is free from being allocated",
+		.role = ROLE_CONTROL,
+		.arguments = counter_arguments,
+		.run = method_counter_disable,
+	},
+	{
+		.name = "counter-enable",
+		.summary = "takes counter-disable back",
+		.role = ROLE_CONTROL,
+		.arguments = counter_arguments,
+		.run = method_counter_enable,
+	},
+	{
+		.name = "query-counters",
+		.summary = "says who holds which counters; those that are free are not named",
+		.returns = counters_members,
+		.role = ROLE_OBSERVE,
+		.run = method_query_counters,
+	},
+	{0},
+};

@@ -10,7 +10,7 @@ json_t *control_guest_summary(const struct guest *guest)
 	                 "memory-bytes", (json_int_t)guest->memory_bytes, "vcpus", (int)guest->vcpus);
 }
 
-json_t *method_query_guest(struct control_call *call, GError **error G_GNUC_UNUSED)
+static json_t *method_query_guest(struct control_call *call, GError **error G_GNUC_UNUSED)
 {
 	const struct guest *guest = call->server->guest;
 	json_t *answer = control_guest_summary(guest);
@@ -35,7 +35,7 @@ json_t *method_query_guest(struct control_call *call, GError **error G_GNUC_UNUS
 	return answer;
 }
 
-json_t *method_guest_start(struct control_call *call, GError **error)
+static json_t *method_guest_start(struct control_call *call, GError **error)
 {
 	struct guest *guest = call->server->guest;
 	if (guest->state != GUEST_CREATED) {
@@ -46,7 +46,7 @@ json_t *method_guest_start(struct control_call *call, GError **error)
 	return guest->ops->start(guest, error) ? json_object() : NULL;
 }
 
-json_t *method_guest_stop(struct control_call *call, GError **error G_GNUC_UNUSED)
+static json_t *method_guest_stop(struct control_call *call, GError **error G_GNUC_UNUSED)
 {
 	struct guest *guest = call->server->guest;
 	if (guest->state != GUEST_ENDED)
@@ -54,7 +54,7 @@ json_t *method_guest_stop(struct control_call *call, GError **error G_GNUC_UNUSE
 	return json_object();
 }
 
-json_t *method_kernel_image(struct control_call *call, GError **error)
+static json_t *method_kernel_image(struct control_call *call, GError **error)
 {
 	const struct guest *guest = call->server->guest;
 	const struct image *image = guest->kernel_image;
@@ -64,6 +64,61 @@ json_t *method_kernel_image(struct control_call *call, GError **error)
 		return NULL;
 	}
 	call->fds[call->n_fds++] = guest->kernel_fd;
-	g_autofree char *slide = g_strdup_printf("0x%" G_GINT64_MODIFIER "x", image_slide(image));
-	return json_pack("{s:o, s:s}", "path", control_text(image_path(image), CONTROL_PATH_BYTES_MAX), "slide", slide);
+	return json_pack("{s:o, s:o}", "path", control_text(image_path(image), CONTROL_PATH_BYTES_MAX), "slide",
+	                 control_hex_address(image_slide(image)));
 }
+
+/* ---- the methods ---- */
+
+static const struct method_member guest_members[] = {
+	{"name", "of the guest", MEMBER_STRING},
+	{"kind", "of the engine: kvm or qemu", MEMBER_STRING},
+	{"kernel", "path of the kernel image", MEMBER_STRING, .nullable = true},
+	{"memory-bytes", "of the guest's memory", MEMBER_INTEGER},
+	{"vcpus", "number of vCPUs", MEMBER_INTEGER},
+	{"initrd", "path of the initial RAM disk", MEMBER_STRING, .nullable = true},
+	{"command-line", "of the kernel", MEMBER_STRING, .nullable = true},
+	{"build-id", "of the kernel", MEMBER_STRING, .nullable = true},
+	{"release", "of the kernel, as `uname -r` prints it", MEMBER_STRING, .nullable = true},
+	{"pmu", "kind of PMU that the guest has", MEMBER_STRING, .nullable = true},
+	{"vsock-cid", "the guest's address for vsock connections", MEMBER_INTEGER, .nullable = true},
+	{"quirks", "what the host does differently, and what was done about it", MEMBER_STRINGS},
+	{0},
+};
+
+static const struct method_member kernel_image_members[] = {
+	{"path", "of the image", MEMBER_STRING},
+	{"slide", "to be added to the addresses in the image", MEMBER_ADDRESS},
+	{0},
+};
+
+const struct control_method guest_methods[] = {
+	{
+		.name = "query-guest",
+		.summary = "describes the guest; null where the engine does not know",
+		.returns = guest_members,
+		.role = ROLE_OBSERVE,
+		.run = method_query_guest,
+	},
+	{
+		.name = "kernel-image",
+		.summary = "hands over the kernel of a guest that was running already, once it is known",
+		.returns = kernel_image_members,
+		.descriptors = "the image, an ELF file or a bzImage",
+		.role = ROLE_OBSERVE,
+		.run = method_kernel_image,
+	},
+	{
+		.name = "guest-start",
+		.summary = "lets the vCPUs of a guest run that was started with --paused",
+		.role = ROLE_CONTROL,
+		.run = method_guest_start,
+	},
+	{
+		.name = "guest-stop",
+		.summary = "ends the guest; no error when it has ended already",
+		.role = ROLE_CONTROL,
+		.run = method_guest_stop,
+	},
+	{0},
+};

@@ -12,21 +12,7 @@
 #include "sample/session_modules.h"
 
 #define MAPPING_BYTES_MAX 4096
-
-const struct method_argument mapping_read_arguments[] = {
-	{"address", "guest virtual address", ARGUMENT_ADDRESS},
-	{"bytes", "read so many bytes of the guest's memory there; without it, the file that is mapped is handed over",
-         ARGUMENT_INTEGER, .optional = true, .min = 1, .max = MAPPING_BYTES_MAX},
-	{"vcpu", "by whose page tables; without it, those of vCPU 0", ARGUMENT_INTEGER, .optional = true, .min = 0,
-         .max = GUEST_VCPUS_MAX - 1},
-	{0},
-};
-
-const struct method_argument module_symbols_arguments[] = {
-	{"addresses", "guest virtual addresses, \"0x\" and hexadecimal digits", ARGUMENT_STRINGS, .min = 1,
-         .max = VPROF_MODULE_SYMBOLS_MAX},
-	{0},
-};
+#define SYMBOL_BYTES_MAX 256u
 
 /* ---- the bytes themselves ---- */
 
@@ -84,13 +70,11 @@ static const struct image_segment *find_segment(const struct image *image, uint6
 
 static json_t *segment_json(const struct guest *guest, const struct image *image, const struct image_segment *segment)
 {
-	char start[24];
-	g_snprintf(start, sizeof(start), "0x%" PRIx64, segment->gva);
-	return json_pack("{s:o, s:o, s:s, s:I, s:I, s:s?}", "path",
+	return json_pack("{s:o, s:o, s:o, s:I, s:I, s:s?}", "path",
 	                 control_text(guest->kernel_path, CONTROL_PATH_BYTES_MAX), "build-id",
-	                 control_text(guest->build_id, CONTROL_PATH_BYTES_MAX), "start", start, "length",
-	                 (json_int_t)segment->memory_bytes, "offset", (json_int_t)segment->file_offset, "compression",
-	                 image_compression(image));
+	                 control_text(guest->build_id, CONTROL_PATH_BYTES_MAX), "start",
+	                 control_hex_address(segment->gva), "length", (json_int_t)segment->memory_bytes, "offset",
+	                 (json_int_t)segment->file_offset, "compression", image_compression(image));
 }
 
 static json_t *file_json(struct control_call *call, uint64_t address, GError **error)
@@ -120,7 +104,7 @@ static json_t *file_json(struct control_call *call, uint64_t address, GError **e
 	return answer;
 }
 
-json_t *method_mapping_read(struct control_call *call, GError **error)
+static json_t *method_mapping_read(struct control_call *call, GError **error)
 {
 	const json_t *bytes = json_object_get(call->arguments, "bytes");
 	unsigned vcpu = (unsigned)json_integer_value(json_object_get(call->arguments, "vcpu"));
@@ -133,13 +117,13 @@ json_t *method_mapping_read(struct control_call *call, GError **error)
 
 static json_t *place_json(uint64_t address, const struct module_place *place)
 {
-	return json_pack("{s:o, s:o, s:o, s:I, s:I}", "address", json_sprintf("0x%" PRIx64, address), "module",
+	return json_pack("{s:o, s:o, s:o, s:I, s:I}", "address", control_hex_address(address), "module",
 	                 control_text(place->module, MODULE_NAME_BYTES), "symbol",
-	                 control_text(place->symbol, CONTROL_SYMBOL_BYTES_MAX), "offset",
-	                 (json_int_t)place->file_offset, "bytes", (json_int_t)place->bytes);
+	                 control_text(place->symbol, SYMBOL_BYTES_MAX), "offset", (json_int_t)place->file_offset,
+	                 "bytes", (json_int_t)place->bytes);
 }
 
-json_t *method_module_symbols(struct control_call *call, GError **error)
+static json_t *method_module_symbols(struct control_call *call, GError **error)
 {
 	struct session_modules *modules = session_modules_read(call->server->session, error);
 	json_t *symbols = json_array(), *address;
@@ -157,3 +141,68 @@ json_t *method_module_symbols(struct control_call *call, GError **error)
 	session_modules_free(modules);
 	return json_pack("{s:o}", "symbols", symbols);
 }
+
+/* ---- the methods ---- */
+
+static const struct method_argument mapping_read_arguments[] = {
+	{"address", "guest virtual address", ARGUMENT_ADDRESS},
+	{"bytes", "read so many bytes of the guest's memory there; without it, the file that is mapped is handed over",
+         ARGUMENT_INTEGER, .optional = true, .min = 1, .max = MAPPING_BYTES_MAX},
+	{"vcpu", "by whose page tables; without it, those of vCPU 0", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = GUEST_VCPUS_MAX - 1},
+	{0},
+};
+
+static const struct method_argument module_symbols_arguments[] = {
+	{"addresses", "guest virtual addresses, \"0x\" and hexadecimal digits", ARGUMENT_STRINGS, .min = 1,
+         .max = VPROF_MODULE_SYMBOLS_MAX},
+	{0},
+};
+
+static const struct method_member mapping_members[] = {
+	{"path", "of the file", MEMBER_STRING, .optional = true, .nullable = true},
+	{"build-id", "of the file", MEMBER_STRING, .optional = true, .nullable = true},
+	{"start", "guest virtual address where the mapping begins", MEMBER_ADDRESS, .optional = true},
+	{"length", "bytes of the mapping", MEMBER_INTEGER, .optional = true},
+	{"offset", "in the file, after decompression", MEMBER_INTEGER, .optional = true},
+	{"compression", "of the file; null: none", MEMBER_STRING, .optional = true, .nullable = true},
+	{"bytes", "hexadecimal digits, instead of all others, when bytes were asked for", MEMBER_STRING,
+         .optional = true},
+	{0},
+};
+
+static const struct method_member symbol_members[] = {
+	{"address", "that was asked for", MEMBER_ADDRESS},
+	{"module", "the module that has it", MEMBER_STRING},
+	{"symbol", "the symbol that has it", MEMBER_STRING},
+	{"offset", "of the symbol in the module's code, as its mapping has it", MEMBER_INTEGER},
+	{"bytes", "of the symbol", MEMBER_INTEGER},
+	{0},
+};
+
+static const struct method_member symbols_members[] = {
+	{"symbols", "of the addresses that lie in a module", MEMBER_OBJECTS, .members = symbol_members},
+	{0},
+};
+
+const struct control_method mapping_methods[] = {
+	{
+		.name = "mapping-read",
+		.summary = "hands over the file behind a guest address, or the bytes there",
+		.returns = mapping_members,
+		.descriptors = "the file, unless bytes were asked for",
+		.role = ROLE_INSTRUMENT,
+		.arguments = mapping_read_arguments,
+		.run = method_mapping_read,
+	},
+	{
+		.name = "module-symbols",
+		.summary = "looks addresses up among the symbols that the guest's kernel has of its loadable modules, "
+			   "as they are now; a session must have taken a sample",
+		.returns = symbols_members,
+		.role = ROLE_INSTRUMENT,
+		.arguments = module_symbols_arguments,
+		.run = method_module_symbols,
+	},
+	{0},
+};

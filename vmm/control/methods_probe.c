@@ -20,53 +20,6 @@ static const char *const breakpoint_names[] = {[GUEST_BREAKPOINT_ANY] = "any",
                                                [GUEST_BREAKPOINT_PATCH] = "patch",
                                                NULL};
 
-const struct method_argument probe_list_arguments[] = {
-	{"match", "pattern of whole names as fnmatch(3) takes it, as function:vfs_*; without it, providers only",
-         ARGUMENT_STRING, .optional = true, .min = 1, .max = PROBE_BYTES_MAX},
-	{"from", "how many of them to skip; \"next\" of the answer before", ARGUMENT_INTEGER, .optional = true,
-         .min = 0, .max = INT32_MAX},
-	{0},
-};
-
-const struct method_argument probe_args_arguments[] = {
-	{"probe", "as probe-add takes it", ARGUMENT_STRING, .min = 1, .max = PROBE_BYTES_MAX},
-	{0},
-};
-
-const struct method_argument probe_add_arguments[] = {
-	{"probe", "PROVIDER:WHAT, by the syntax that probe-list gives", ARGUMENT_STRING, .min = 1,
-         .max = PROBE_BYTES_MAX},
-	{"registers", "registers to go with each event: rax to r15, rip, rflags", ARGUMENT_STRINGS, .optional = true,
-         .min = 1, .max = REGISTERS_MAX},
-	{"stack", "whether the call chain goes with each event; without it, it does not", ARGUMENT_BOOLEAN,
-         .optional = true},
-	{"breakpoint",
-         "of a function or syscall probe: one of the processor's four, or an INT3 that is written over the guest's "
-         "instruction; without it, any, which is the processor's while there is one",
-         ARGUMENT_STRING, .optional = true, .choices = breakpoint_names},
-	{0},
-};
-
-const struct method_argument probe_remove_arguments[] = {
-	{"id", "of the probe, as probe-add gave it", ARGUMENT_INTEGER, .min = 1, .max = INT32_MAX},
-	{0},
-};
-
-const struct method_argument probe_record_arguments[] = {
-	{"on", "whether events go into rings, new ones, from now on", ARGUMENT_BOOLEAN},
-	{"ring-bytes", "data bytes of each vCPU's ring, a power of two", ARGUMENT_INTEGER, .optional = true,
-         .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX},
-	{0},
-};
-
-const struct method_argument probe_read_arguments[] = {
-	{"max", "events at most; without it, as many as a line holds", ARGUMENT_INTEGER, .optional = true, .min = 1,
-         .max = INT32_MAX},
-	{"timeout-ms", "how long to wait for the first one", ARGUMENT_INTEGER, .optional = true, .min = 0,
-         .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
-	{0},
-};
-
 static const char *const gpr_names[] = {
 #define X(name) #name,
 	GUEST_GPRS(X)
@@ -152,7 +105,7 @@ static void list_functions(struct listing *listing, struct probe_hub *hub)
 	}
 }
 
-json_t *method_probe_list(struct control_call *call, GError **error G_GNUC_UNUSED)
+static json_t *method_probe_list(struct control_call *call, GError **error G_GNUC_UNUSED)
 {
 	const char *pattern = json_string_value(json_object_get(call->arguments, "match"));
 	struct listing listing = {.pattern = pattern,
@@ -168,7 +121,7 @@ json_t *method_probe_list(struct control_call *call, GError **error G_GNUC_UNUSE
 	                 listing.more ? json_integer(next) : json_null());
 }
 
-json_t *method_probe_args(struct control_call *call, GError **error)
+static json_t *method_probe_args(struct control_call *call, GError **error)
 {
 	struct probe_spec spec;
 	if (!probe_spec_parse(json_string_value(json_object_get(call->arguments, "probe")), &spec, error))
@@ -214,7 +167,7 @@ static json_t *probe_json(const struct probe_info *info)
 	                 (json_int_t)info->events, "breakpoint", breakpoint, "intact", info->intact);
 }
 
-json_t *method_probe_add(struct control_call *call, GError **error)
+static json_t *method_probe_add(struct control_call *call, GError **error)
 {
 	const char *text = json_string_value(json_object_get(call->arguments, "probe"));
 	const char *breakpoint = json_string_value(json_object_get(call->arguments, "breakpoint"));
@@ -228,13 +181,13 @@ json_t *method_probe_add(struct control_call *call, GError **error)
 	return probe_json(&info);
 }
 
-json_t *method_probe_remove(struct control_call *call, GError **error)
+static json_t *method_probe_remove(struct control_call *call, GError **error)
 {
 	json_int_t id = json_integer_value(json_object_get(call->arguments, "id"));
 	return probe_set_remove(client_of(call)->set, (unsigned)id, error) ? json_object() : NULL;
 }
 
-json_t *method_probe_record(struct control_call *call, GError **error)
+static json_t *method_probe_record(struct control_call *call, GError **error)
 {
 	const json_t *ring_bytes = json_object_get(call->arguments, "ring-bytes");
 	struct probe_client *client = client_of(call);
@@ -254,7 +207,7 @@ static json_t *statistics_json(const struct probe_statistics *statistics)
 	return object;
 }
 
-json_t *method_query_probes(struct control_call *call, GError **error G_GNUC_UNUSED)
+static json_t *method_query_probes(struct control_call *call, GError **error G_GNUC_UNUSED)
 {
 	const struct probe_set *set = client_of(call)->set;
 	struct probe_statistics statistics;
@@ -269,7 +222,7 @@ json_t *method_query_probes(struct control_call *call, GError **error G_GNUC_UNU
 	                 statistics_json(&statistics));
 }
 
-json_t *method_probe_rings(struct control_call *call, GError **error)
+static json_t *method_probe_rings(struct control_call *call, GError **error)
 {
 	struct probe_client *client = client_of(call);
 	if (!probe_client_take(client, PROBE_READER_RINGS, error))
@@ -280,7 +233,7 @@ json_t *method_probe_rings(struct control_call *call, GError **error)
 	return json_pack("{s:o}", "vcpus", vcpus);
 }
 
-json_t *method_probe_read(struct control_call *call, GError **error)
+static json_t *method_probe_read(struct control_call *call, GError **error)
 {
 	const json_t *max = json_object_get(call->arguments, "max");
 	struct probe_client *client = client_of(call);
@@ -291,3 +244,186 @@ json_t *method_probe_read(struct control_call *call, GError **error)
 	json_decref(answer);
 	return NULL;
 }
+
+/* ---- the methods ---- */
+
+static const struct method_argument probe_list_arguments[] = {
+	{"match", "pattern of whole names as fnmatch(3) takes it, as function:vfs_*; without it, providers only",
+         ARGUMENT_STRING, .optional = true, .min = 1, .max = PROBE_BYTES_MAX},
+	{"from", "how many of them to skip; \"next\" of the answer before", ARGUMENT_INTEGER, .optional = true,
+         .min = 0, .max = INT32_MAX},
+	{0},
+};
+
+static const struct method_argument probe_args_arguments[] = {
+	{"probe", "as probe-add takes it", ARGUMENT_STRING, .min = 1, .max = PROBE_BYTES_MAX},
+	{0},
+};
+
+static const struct method_argument probe_add_arguments[] = {
+	{"probe", "PROVIDER:WHAT, by the syntax that probe-list gives", ARGUMENT_STRING, .min = 1,
+         .max = PROBE_BYTES_MAX},
+	{"registers", "registers to go with each event: rax to r15, rip, rflags", ARGUMENT_STRINGS, .optional = true,
+         .min = 1, .max = REGISTERS_MAX},
+	{"stack", "whether the call chain goes with each event; without it, it does not", ARGUMENT_BOOLEAN,
+         .optional = true},
+	{"breakpoint",
+         "of a function or syscall probe: one of the processor's four, or an INT3 that is written over the guest's "
+         "instruction; without it, any, which is the processor's while there is one",
+         ARGUMENT_STRING, .optional = true, .choices = breakpoint_names},
+	{0},
+};
+
+static const struct method_argument probe_remove_arguments[] = {
+	{"id", "of the probe, as probe-add gave it", ARGUMENT_INTEGER, .min = 1, .max = INT32_MAX},
+	{0},
+};
+
+static const struct method_argument probe_record_arguments[] = {
+	{"on", "whether events go into rings, new ones, from now on", ARGUMENT_BOOLEAN},
+	{"ring-bytes", "data bytes of each vCPU's ring, a power of two", ARGUMENT_INTEGER, .optional = true,
+         .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX},
+	{0},
+};
+
+static const struct method_argument probe_read_arguments[] = {
+	{"max", "events at most; without it, as many as a line holds", ARGUMENT_INTEGER, .optional = true, .min = 1,
+         .max = INT32_MAX},
+	{"timeout-ms", "how long to wait for the first one", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
+	{0},
+};
+
+static const struct method_member provider_members[] = {
+	{"name", "of the provider", MEMBER_STRING},
+	{"syntax", "of its probes", MEMBER_STRING},
+	{"summary", "what its probes watch", MEMBER_STRING},
+	{"arguments", "names of the arguments of its events", MEMBER_STRINGS},
+	{0},
+};
+
+static const struct method_member list_members[] = {
+	{"providers", "all there are", MEMBER_OBJECTS, .members = provider_members},
+	{"probes", "names of exits, system calls and functions that match", MEMBER_STRINGS},
+	{"next", "where to continue, as \"from\"; null: the list is complete", MEMBER_INTEGER, .nullable = true},
+	{0},
+};
+
+static const struct method_member args_members[] = {
+	{"name", "of the probe, in full", MEMBER_STRING},
+	{"arguments", "names of the arguments of its events", MEMBER_STRINGS},
+	{0},
+};
+
+static const struct method_member probe_members[] = {
+	{"id", "of the probe, for probe-remove and in its events", MEMBER_INTEGER},
+	{"name", "of the probe, in full", MEMBER_STRING},
+	{"arguments", "names of the arguments of its events", MEMBER_STRINGS},
+	{"registers", "that go with each event", MEMBER_STRINGS},
+	{"stack", "whether the call chain goes with each event", MEMBER_BOOLEAN},
+	{"events", "how many there were", MEMBER_INTEGER},
+	{"breakpoint", "processor or patch; null: the probe needs none", MEMBER_STRING, .nullable = true},
+	{"intact", "false after the guest has overwritten a patch", MEMBER_BOOLEAN},
+	{0},
+};
+
+static const struct method_member record_members[] = {
+	{"tasks", "whether events have pid and tid of the guest's task", MEMBER_BOOLEAN},
+	{0},
+};
+
+#define X(name, help) {#name, help, MEMBER_INTEGER},
+static const struct method_member statistics_members[] = {PROBE_STATISTICS(X){0}};
+#undef X
+
+static const struct method_member probes_members[] = {
+	{"recording", "whether events are recorded now", MEMBER_BOOLEAN},
+	{"probes", "those of this client", MEMBER_OBJECTS, .members = probe_members},
+	{"statistics", "what became of their events", MEMBER_OBJECT, .members = statistics_members},
+	{0},
+};
+
+static const struct method_member event_members[] = {
+	{"probe", "id of the probe", MEMBER_INTEGER},
+	{"time-ns", "of CLOCK_MONOTONIC", MEMBER_INTEGER},
+	{"vcpu", "number of the vCPU", MEMBER_INTEGER},
+	{"pid", "of the guest's task; -1: unknown", MEMBER_INTEGER},
+	{"tid", "of the guest's task; -1: unknown", MEMBER_INTEGER},
+	{"comm", "name of the guest's task", MEMBER_STRING, .nullable = true},
+	{"ip", "address where the guest was", MEMBER_ADDRESS},
+	{"values", "arguments, then registers", MEMBER_ADDRESSES},
+	{"stack", "the call chain, if the probe has one", MEMBER_ADDRESSES},
+	{0},
+};
+
+static const struct method_member read_members[] = {
+	{"events", "in order for each vCPU", MEMBER_OBJECTS, .members = event_members},
+	{"more", "whether there may be more to read at once", MEMBER_BOOLEAN},
+	{0},
+};
+
+const struct control_method probe_methods[] = {
+	{
+		.name = "probe-list",
+		.summary = "says what there is to probe",
+		.returns = list_members,
+		.role = ROLE_OBSERVE,
+		.arguments = probe_list_arguments,
+		.run = method_probe_list,
+	},
+	{
+		.name = "probe-args",
+		.summary = "says what an event of a probe has as arguments",
+		.returns = args_members,
+		.role = ROLE_OBSERVE,
+		.arguments = probe_args_arguments,
+		.run = method_probe_args,
+	},
+	{
+		.name = "probe-add",
+		.summary = "adds a probe to the client's own, of each one at most; not while they record",
+		.returns = probe_members,
+		.role = ROLE_INSTRUMENT,
+		.arguments = probe_add_arguments,
+		.run = method_probe_add,
+	},
+	{
+		.name = "probe-remove",
+		.summary = "removes one of the client's probes, as disconnecting does with all; not while they record",
+		.role = ROLE_INSTRUMENT,
+		.arguments = probe_remove_arguments,
+		.run = method_probe_remove,
+	},
+	{
+		.name = "probe-record",
+		.summary = "starts or stops recording the events of the client's probes",
+		.returns = record_members,
+		.role = ROLE_INSTRUMENT,
+		.arguments = probe_record_arguments,
+		.run = method_probe_record,
+	},
+	{
+		.name = "query-probes",
+		.summary = "describes the client's probes, and says what became of their events",
+		.returns = probes_members,
+		.role = ROLE_OBSERVE,
+		.run = method_query_probes,
+	},
+	{
+		.name = "probe-rings",
+		.summary = "hands over the rings of the client's probes (vprof/probe.h); each has one reader",
+		.returns = control_rings_members,
+		.descriptors = CONTROL_RINGS_DESCRIPTORS,
+		.role = ROLE_INSTRUMENT,
+		.run = method_probe_rings,
+	},
+	{
+		.name = "probe-read",
+		.summary = "takes events of the client's probes out of their rings",
+		.returns = read_members,
+		.role = ROLE_INSTRUMENT,
+		.arguments = probe_read_arguments,
+		.run = method_probe_read,
+	},
+	{0},
+};

@@ -1,38 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* samples-read, sample-add */
+/* samples-read, and what a client adds to the samples: sample-add, marker-add */
+#include <vprof/agent.h>
+
+#include "control/events.h"
 #include "control/method_priv.h"
+#include "lib/record/clock.h"
+#include "sample/probe.h"
 #include "sample/ring_view.h"
 
-const struct method_argument samples_read_arguments[] = {
-	{"vcpu", "number of the vCPU", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = GUEST_VCPUS_MAX - 1,
-         .preset = "0"},
-	{"session", "the session that the offset is of; without it, the last", ARGUMENT_INTEGER, .optional = true,
-         .min = 1, .max = INT64_MAX},
-	{"offset",
-         "\"next\" of an answer, of another connection, too; without it, the oldest record that nobody gave back",
-         ARGUMENT_INTEGER, .optional = true, .min = 0, .max = INT64_MAX},
-	{"max-bytes", "of records", ARGUMENT_INTEGER, .optional = true, .min = 64, .max = SAMPLES_READ_BYTES_MAX,
-         .preset = G_STRINGIFY(SAMPLES_READ_BYTES_MAX)},
-	{"min-bytes", "to wait for; a flush, the end of the session and the timeout end the wait", ARGUMENT_INTEGER,
-         .optional = true, .min = 1, .max = SAMPLES_READ_BYTES_MAX, .preset = "1"},
-	{"timeout-ms", "how long to wait for them", ARGUMENT_INTEGER, .optional = true, .min = 0,
-         .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
-	{0},
-};
+#define SAMPLES_READ_BYTES_MAX 45056 /* base64 of it, and the rest of the answer, fit into a line */
 
 static json_int_t integer_or(const json_t *arguments, const char *name, json_int_t otherwise)
 {
 	const json_t *value = json_object_get(arguments, name);
 	return value ? json_integer_value(value) : otherwise;
-}
-
-static bool vcpu_check(const struct guest *guest, json_int_t vcpu, GError **error)
-{
-	if (vcpu < (json_int_t)guest->vcpus)
-		return true;
-	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT, "there is no vCPU %lld: guest %s has %u",
-	            (long long)vcpu, guest->name, guest->vcpus);
-	return false;
 }
 
 /* An offset is of one session: the next one has other rings. */
@@ -94,7 +75,7 @@ static bool reading_prepare(const struct control_call *call, struct reading *rea
 	const json_t *arguments = call->arguments;
 	json_int_t vcpu = integer_or(arguments, "vcpu", 0);
 
-	if (!vcpu_check(call->server->guest, vcpu, error) ||
+	if (!control_vcpu_check(call->server->guest, vcpu, error) ||
 	    !session_check(session, integer_or(arguments, "session", (json_int_t)session_number(session)), error))
 		return false;
 	reading->vcpu = (unsigned)vcpu;
@@ -122,7 +103,7 @@ static json_t *reading_json(const struct control_call *call, const struct readin
 	                 !session_running(session) && next == ring_head(reading->ring), "data", text);
 }
 
-json_t *method_samples_read(struct control_call *call, GError **error)
+static json_t *method_samples_read(struct control_call *call, GError **error)
 {
 	struct reading reading;
 
@@ -146,19 +127,7 @@ json_t *method_samples_read(struct control_call *call, GError **error)
 
 static const char *const mode_names[] = {"kernel", "user", "vmm", NULL};
 
-const struct method_argument sample_add_arguments[] = {
-	{"ip", "address of the sample", ARGUMENT_ADDRESS},
-	{"vcpu", "number of the vCPU", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = GUEST_VCPUS_MAX - 1,
-         .preset = "0"},
-	{"mode", "whose code it is", ARGUMENT_STRING, .optional = true, .choices = mode_names, .preset = "\"kernel\""},
-	{"pid", "of the guest's task", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = UINT32_MAX, .preset = "0"},
-	{"tid", "of the guest's task; without it, the pid", ARGUMENT_INTEGER, .optional = true, .min = 0,
-         .max = UINT32_MAX},
-	{"period", "its weight", ARGUMENT_INTEGER, .optional = true, .min = 1, .max = INT64_MAX, .preset = "1"},
-	{0},
-};
-
-json_t *method_sample_add(struct control_call *call, GError **error)
+static json_t *method_sample_add(struct control_call *call, GError **error)
 {
 	static const uint16_t modes[] = {PERF_RECORD_MISC_KERNEL, PERF_RECORD_MISC_USER, PERF_RECORD_MISC_HYPERVISOR};
 	const json_t *arguments = call->arguments, *mode = json_object_get(arguments, "mode");
@@ -172,7 +141,123 @@ json_t *method_sample_add(struct control_call *call, GError **error)
 		.period = (uint64_t)integer_or(arguments, "period", 1),
 	};
 
-	if (!vcpu_check(call->server->guest, vcpu, error) || !session_add_sample(call->server->session, &sample, error))
+	if (!control_vcpu_check(call->server->guest, vcpu, error) ||
+	    !session_add_sample(call->server->session, &sample, error))
 		return NULL;
 	return json_object();
 }
+
+/* ---- phases that a client outside the guest marks ---- */
+
+/* It goes to terminals and into lists of names. */
+static bool name_check(const char *name, GError **error)
+{
+	for (const char *at = name; *at; at++) {
+		if (!g_ascii_iscntrl(*at))
+			continue;
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
+		            "argument \"name\" of marker-add has a control character in it");
+		return false;
+	}
+	return true;
+}
+
+static json_t *method_marker_add(struct control_call *call, GError **error)
+{
+	const char *name = json_string_value(json_object_get(call->arguments, "name"));
+	const char *kind = json_string_value(json_object_get(call->arguments, "kind"));
+	json_int_t time_ns = (json_int_t)clock_ns(CLOCK_MONOTONIC), number;
+
+	if (!name_check(name, error))
+		return NULL;
+	number = (json_int_t)probe_hub_mark(call->server->probes, name, g_str_equal(kind, "end"));
+	control_server_event(
+		call->server, VPROF_EVENT_MARKER,
+		json_pack("{s:s, s:s, s:I, s:I}", "name", name, "kind", kind, "time-ns", time_ns, "number", number));
+	return json_pack("{s:I, s:I}", "time-ns", time_ns, "number", number);
+}
+
+/* ---- the methods ---- */
+
+static const struct method_argument samples_read_arguments[] = {
+	{"vcpu", "number of the vCPU", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = GUEST_VCPUS_MAX - 1,
+         .preset = "0"},
+	{"session", "the session that the offset is of; without it, the last", ARGUMENT_INTEGER, .optional = true,
+         .min = 1, .max = INT64_MAX},
+	{"offset",
+         "\"next\" of an answer, of another connection, too; without it, the oldest record that nobody gave back",
+         ARGUMENT_INTEGER, .optional = true, .min = 0, .max = INT64_MAX},
+	{"max-bytes", "of records", ARGUMENT_INTEGER, .optional = true, .min = 64, .max = SAMPLES_READ_BYTES_MAX,
+         .preset = G_STRINGIFY(SAMPLES_READ_BYTES_MAX)},
+	{"min-bytes", "to wait for; a flush, the end of the session and the timeout end the wait", ARGUMENT_INTEGER,
+         .optional = true, .min = 1, .max = SAMPLES_READ_BYTES_MAX, .preset = "1"},
+	{"timeout-ms", "how long to wait for them", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
+	{0},
+};
+
+static const struct method_argument sample_add_arguments[] = {
+	{"ip", "address of the sample", ARGUMENT_ADDRESS},
+	{"vcpu", "number of the vCPU", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = GUEST_VCPUS_MAX - 1,
+         .preset = "0"},
+	{"mode", "whose code it is", ARGUMENT_STRING, .optional = true, .choices = mode_names, .preset = "\"kernel\""},
+	{"pid", "of the guest's task", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = UINT32_MAX, .preset = "0"},
+	{"tid", "of the guest's task; without it, the pid", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = UINT32_MAX},
+	{"period", "its weight", ARGUMENT_INTEGER, .optional = true, .min = 1, .max = INT64_MAX, .preset = "1"},
+	{0},
+};
+
+static const char *const marker_kinds[] = {"begin", "end", NULL};
+
+static const struct method_argument marker_add_arguments[] = {
+	{"name", "of the phase", ARGUMENT_STRING, .min = 1, .max = VPROF_AGENT_NAME_BYTES_MAX},
+	{"kind", "whether it begins or ends", ARGUMENT_STRING, .choices = marker_kinds},
+	{0},
+};
+
+static const struct method_member samples_members[] = {
+	{"session", "number of the session", MEMBER_INTEGER},
+	{"vcpu", "number of the vCPU", MEMBER_INTEGER},
+	{"offset", "of the first record", MEMBER_INTEGER},
+	{"next", "offset to read on from", MEMBER_INTEGER},
+	{"missed", "bytes that were overwritten before they were read", MEMBER_INTEGER},
+	{"end", "whether there will be no more records", MEMBER_BOOLEAN},
+	{"data", "perf_event records in base64", MEMBER_STRING},
+	{0},
+};
+
+static const struct method_member marker_members[] = {
+	{"time-ns", "of CLOCK_MONOTONIC", MEMBER_INTEGER},
+	{"number", "of the mark; marker probes have it as their value", MEMBER_INTEGER},
+	{0},
+};
+
+const struct control_method sample_methods[] = {
+	{
+		.name = "samples-read",
+		.summary = "reads records of the last session in place of, or beside, the reader of its rings. What is "
+			   "before the offset is given back if this client has the control role and nobody the rings",
+		.returns = samples_members,
+		.role = ROLE_OBSERVE,
+		.arguments = samples_read_arguments,
+		.run = method_samples_read,
+	},
+	{
+		.name = "sample-add",
+		.summary = "writes a sample made by hand into a ring, flagged with bit 13 of its misc",
+		.role = ROLE_CONTROL,
+		.arguments = sample_add_arguments,
+		.run = method_sample_add,
+	},
+	{
+		.name = "marker-add",
+		.summary = "marks the begin or the end of a phase, now, with an event that a recorder keeps, and for "
+			   "marker probes",
+		.returns = marker_members,
+		.role = ROLE_INSTRUMENT,
+		.arguments = marker_add_arguments,
+		.run = method_marker_add,
+	},
+	{0},
+};

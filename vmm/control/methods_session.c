@@ -1,26 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* session-start, session-stop, session-flush, query-session, reset, query-stats, rings */
-#include <vprof/recording.h>
-#include <vprof/ring.h>
 
 #include "control/method_priv.h"
-#include "lib/record/hex.h"
 
 /* How often a session that stalls is looked at. */
 #define STALL_LOOK_MS 10u
-
-json_t *control_hex(const void *bytes, size_t n)
-{
-	g_autofree char *text = hex_encode(bytes, n);
-	return json_string(text);
-}
-
-json_t *control_event(const struct counter_event *event, const struct perf_event_attr *attr, json_t *ids)
-{
-	_Static_assert(sizeof(*attr) >= VPROF_ATTR_BYTES, "linux/perf_event.h has PERF_ATTR_SIZE_VER7");
-	return json_pack("{s:s, s:s, s:o, s:o}", "name", event->name, "backend", event->backend->name, "attr",
-	                 control_hex(attr, VPROF_ATTR_BYTES), "ids", ids);
-}
 
 static json_t *event_json(const struct session *session, unsigned event, unsigned vcpus)
 {
@@ -72,7 +56,7 @@ static void watch_stalls(struct control_server *server)
 		server->stall_timer = g_timeout_add(STALL_LOOK_MS, look_for_stalled, server);
 }
 
-json_t *method_session_start(struct control_call *call, GError **error)
+static json_t *method_session_start(struct control_call *call, GError **error)
 {
 	struct session *session = call->server->session;
 	struct session_config wanted = {0};
@@ -93,35 +77,13 @@ bool control_had_session(const struct session *session, GError **error)
 	return false;
 }
 
-json_t *method_query_session(struct control_call *call, GError **error)
+static json_t *method_query_session(struct control_call *call, GError **error)
 {
 	const struct session *session = call->server->session;
 	return control_had_session(session, error) ? session_json(session, call->server->guest->vcpus) : NULL;
 }
 
-void control_statistics_add(struct session_statistics *sum, const struct session_statistics *one)
-{
-#define X(name, help) sum->name += one->name;
-	SESSION_STATISTICS(X)
-#undef X
-}
-
-void control_set_count(json_t *object, const char *name, uint64_t count)
-{
-	g_autofree char *dashed = g_strdelimit(g_strdup(name), "_", '-');
-	json_object_set_new(object, dashed, json_integer((json_int_t)count));
-}
-
-json_t *control_statistics(const struct session_statistics *statistics)
-{
-	json_t *object = json_object();
-#define X(name, help) control_set_count(object, #name, statistics->name);
-	SESSION_STATISTICS(X)
-#undef X
-	return object;
-}
-
-json_t *method_query_stats(struct control_call *call, GError **error)
+static json_t *method_query_stats(struct control_call *call, GError **error)
 {
 	const struct session *session = call->server->session;
 	if (!control_had_session(session, error))
@@ -138,14 +100,14 @@ json_t *method_query_stats(struct control_call *call, GError **error)
 	return json_pack("{s:o, s:o}", "total", control_statistics(&total), "vcpus", vcpus);
 }
 
-json_t *method_session_stop(struct control_call *call, GError **error)
+static json_t *method_session_stop(struct control_call *call, GError **error)
 {
 	if (!session_stop(call->server->session, error))
 		return NULL;
 	return json_pack("{s:o}", "statistics", method_query_stats(call, NULL));
 }
 
-json_t *method_session_flush(struct control_call *call, GError **error)
+static json_t *method_session_flush(struct control_call *call, GError **error)
 {
 	if (!session_flush(call->server->session, error))
 		return NULL;
@@ -157,18 +119,7 @@ json_t *method_session_flush(struct control_call *call, GError **error)
 	return json_pack("{s:I, s:o}", "session", (json_int_t)session_number(call->server->session), "ends", heads);
 }
 
-static const char *const reset_names[] = {"statistics", "session", "configuration", "trace", NULL};
-
-const struct method_argument reset_arguments[] = {
-	{"what",
-         "statistics: they count from 0 again, sampling goes on. session: its rings and statistics go, as before the "
-         "first start. configuration: every key has its default again. trace: its lines go, and those that are on go "
-         "on",
-         ARGUMENT_STRING, .choices = reset_names},
-	{0},
-};
-
-json_t *method_reset(struct control_call *call, GError **error)
+static json_t *method_reset(struct control_call *call, GError **error)
 {
 	struct control_server *server = call->server;
 	const char *what = json_string_value(json_object_get(call->arguments, "what"));
@@ -184,15 +135,7 @@ json_t *method_reset(struct control_call *call, GError **error)
 	return json_object();
 }
 
-json_t *control_ring_json(struct control_call *call, unsigned vcpu, const struct ring *ring)
-{
-	_Static_assert(G_N_ELEMENTS(call->fds) >= (size_t)2 * GUEST_VCPUS_MAX, "a ring and an eventfd for each vCPU");
-	call->fds[call->n_fds++] = ring_memfd(ring);
-	call->fds[call->n_fds++] = ring_eventfd(ring);
-	return json_pack("{s:i, s:I}", "vcpu", (int)vcpu, "data-bytes", (json_int_t)ring_data_bytes(ring));
-}
-
-json_t *method_rings(struct control_call *call, GError **error)
+static json_t *method_rings(struct control_call *call, GError **error)
 {
 	const struct session *session = call->server->session;
 	if (!control_had_session(session, error))
@@ -205,3 +148,108 @@ json_t *method_rings(struct control_call *call, GError **error)
 		json_array_append_new(vcpus, control_ring_json(call, i, session_ring(session, i)));
 	return json_pack("{s:o}", "vcpus", vcpus);
 }
+
+/* ---- the methods ---- */
+
+static const char *const reset_names[] = {"statistics", "session", "configuration", "trace", NULL};
+
+static const struct method_argument reset_arguments[] = {
+	{"what",
+         "statistics: they count from 0 again, sampling goes on. session: its rings and statistics go, as before the "
+         "first start. configuration: every key has its default again. trace: its lines go, and those that are on go "
+         "on",
+         ARGUMENT_STRING, .choices = reset_names},
+	{0},
+};
+
+static const struct method_member session_members[] = {
+	{"session", "number of the session, from 1", MEMBER_INTEGER},
+	{"events", "what is counted", MEMBER_OBJECTS, .members = control_event_members},
+	{"delivery", "how overflows become exits; of an attached guest, its route", MEMBER_STRING},
+	{"why", "why the event was chosen, if no event was given", MEMBER_STRING, .nullable = true},
+	{"ring-bytes", "data bytes of each ring", MEMBER_INTEGER},
+	{"call-graph", "call chains that were asked for: none, auto, orc or fp", MEMBER_STRING},
+	{"tasks", "whether samples have pid and tid of the guest's task", MEMBER_BOOLEAN},
+	{"tasks-why", "why samples have no tasks, although they were asked for", MEMBER_STRING, .nullable = true},
+	{"mappings-why", "why the files that processes have mapped are not recorded", MEMBER_STRING, .nullable = true},
+	{"cgroups-why", "why the cgroups of tasks are not recorded", MEMBER_STRING, .nullable = true},
+	{"modules-why", "why the modules of the kernel are not recorded", MEMBER_STRING, .nullable = true},
+	{"unwinder", "how call chains are found in the kernel: orc or fp", MEMBER_STRING, .nullable = true},
+	{"unwinder-why", "why it is fp, although that was left open", MEMBER_STRING, .nullable = true},
+	{"host", "pid of the process that samples outside the guest may lie in", MEMBER_INTEGER, .nullable = true},
+	{"period", "events between two samples", MEMBER_INTEGER, .optional = true},
+	{"frequency-hz", "samples per second of vCPU time, instead of period", MEMBER_INTEGER, .optional = true},
+	{0},
+};
+
+static const struct method_member stats_members[] = {
+	{"total", "sums over all vCPUs", MEMBER_OBJECT, .members = control_statistics_members},
+	{"vcpus", "for each vCPU", MEMBER_OBJECTS, .members = control_statistics_members},
+	{0},
+};
+
+static const struct method_member stop_members[] = {
+	{"statistics", "as query-stats returns them", MEMBER_OBJECT, .members = stats_members},
+	{0},
+};
+
+static const struct method_member flush_members[] = {
+	{"session", "number of the session", MEMBER_INTEGER},
+	{"ends", "for each vCPU, the offset up to which its ring can be read", MEMBER_INTEGERS},
+	{0},
+};
+
+const struct control_method session_methods[] = {
+	{
+		.name = "session-start",
+		.summary = "starts sampling every vCPU into new rings",
+		.returns = session_members,
+		.role = ROLE_CONTROL,
+		.arguments = control_session_keys,
+		.run = method_session_start,
+	},
+	{
+		.name = "session-stop",
+		.summary = "stops sampling; what is in the rings stays readable",
+		.returns = stop_members,
+		.role = ROLE_CONTROL,
+		.run = method_session_stop,
+	},
+	{
+		.name = "session-flush",
+		.summary = "tells the rings' readers of all that was sampled until now, without stopping",
+		.returns = flush_members,
+		.role = ROLE_CONTROL,
+		.run = method_session_flush,
+	},
+	{
+		.name = "query-session",
+		.summary = "describes the last session, for who did not start it: what its records hold",
+		.returns = session_members,
+		.role = ROLE_OBSERVE,
+		.run = method_query_session,
+	},
+	{
+		.name = "query-stats",
+		.summary = "says what became of the samples of the last session",
+		.returns = stats_members,
+		.role = ROLE_OBSERVE,
+		.run = method_query_stats,
+	},
+	{
+		.name = "reset",
+		.summary = "lets the session's figures, the session, the configuration or the trace begin afresh",
+		.role = ROLE_CONTROL,
+		.arguments = reset_arguments,
+		.run = method_reset,
+	},
+	{
+		.name = "rings",
+		.summary = "hands over the rings of the last session; each has one reader",
+		.returns = control_rings_members,
+		.descriptors = CONTROL_RINGS_DESCRIPTORS,
+		.role = ROLE_CONTROL,
+		.run = method_rings,
+	},
+	{0},
+};

@@ -7,11 +7,6 @@
 
 #define VCPU_TIME_VERSION 2
 
-const struct method_argument query_vcpu_time_arguments[] = {
-	{"vcpu", "number of the vCPU", ARGUMENT_INTEGER, .min = 0, .max = GUEST_VCPUS_MAX - 1},
-	{0},
-};
-
 static json_t *exit_json(const struct guest_exit *exit)
 {
 	const uint64_t detail = vprof_exit_detail(exit->ip);
@@ -27,12 +22,6 @@ static json_t *exit_json(const struct guest_exit *exit)
 	                 (json_int_t)exit->ns);
 }
 
-static void set(json_t *times, const char *name, uint64_t ns)
-{
-	g_autofree char *spelled = g_strdelimit(g_strdup(name), "_", '-');
-	json_object_set_new(times, spelled, json_integer((json_int_t)ns));
-}
-
 static json_t *time_json(const struct guest_vcpu_time *vcpu)
 {
 	json_t *exits = json_array(), *counters = json_object();
@@ -43,7 +32,7 @@ static json_t *time_json(const struct guest_vcpu_time *vcpu)
 		                    json_integer((json_int_t)vcpu->counters[i].value));
 
 	json_t *times = json_object();
-#define X(name, help) set(times, #name, vcpu->time.name##_ns);
+#define X(name, help) control_set_count(times, #name, vcpu->time.name##_ns);
 	VCPU_TIMES(X)
 #undef X
 	return json_pack("{s:i, s:s?, s:o, s:{s:I, s:I}, s:o, s:o}", "version", VCPU_TIME_VERSION, "missing",
@@ -60,24 +49,19 @@ static bool has_clocks(const struct guest *guest, GError **error)
 	return false;
 }
 
-json_t *method_query_vcpu_time(struct control_call *call, GError **error)
+static json_t *method_query_vcpu_time(struct control_call *call, GError **error)
 {
 	struct guest *guest = call->server->guest;
 	json_int_t vcpu = json_integer_value(json_object_get(call->arguments, "vcpu"));
 	struct guest_vcpu_time time;
 
-	if (!has_clocks(guest, error))
+	if (!has_clocks(guest, error) || !control_vcpu_check(guest, vcpu, error))
 		return NULL;
-	if (vcpu >= (json_int_t)guest->vcpus) {
-		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
-		            "there is no vCPU %lld: guest %s has %u", (long long)vcpu, guest->name, guest->vcpus);
-		return NULL;
-	}
 	guest->ops->vcpu_time(guest, (unsigned)vcpu, false, &time);
 	return time_json(&time);
 }
 
-json_t *method_vcpu_time_reset(struct control_call *call, GError **error)
+static json_t *method_vcpu_time_reset(struct control_call *call, GError **error)
 {
 	struct guest *guest = call->server->guest;
 	struct guest_vcpu_time time;
@@ -88,3 +72,64 @@ json_t *method_vcpu_time_reset(struct control_call *call, GError **error)
 		guest->ops->vcpu_time(guest, i, true, &time);
 	return json_object();
 }
+
+/* ---- the methods ---- */
+
+static const struct method_argument query_vcpu_time_arguments[] = {
+	{"vcpu", "number of the vCPU", ARGUMENT_INTEGER, .min = 0, .max = GUEST_VCPUS_MAX - 1},
+	{0},
+};
+
+static const struct method_member clocks_members[] = {
+	{"*", "each clock", MEMBER_INTEGER, .names = "vcpu-times"},
+	{0},
+};
+
+static const struct method_member looks_members[] = {
+	{"kernel", "that found the guest in its kernel", MEMBER_INTEGER},
+	{"user", "that found it in user space", MEMBER_INTEGER},
+	{0},
+};
+
+static const struct method_member exit_members[] = {
+	{"name", "of the exit, as exit:io:0x3f8", MEMBER_STRING},
+	{"reason", "KVM's number of it", MEMBER_INTEGER},
+	{"detail", "port, address or register; null for several together", MEMBER_INTEGER, .nullable = true},
+	{"count", "number of exits", MEMBER_INTEGER},
+	{"ns", "time that the VMM took for them", MEMBER_INTEGER},
+	{0},
+};
+
+static const struct method_member kvm_counters_members[] = {
+	{"*", "each counter that KVM has", MEMBER_INTEGER},
+	{0},
+};
+
+static const struct method_member vcpu_time_members[] = {
+	{"version", "of this answer: 2", MEMBER_INTEGER},
+	{"missing", "the clocks that this host does not have", MEMBER_STRING, .nullable = true},
+	{"ns", "time by each clock", MEMBER_OBJECT, .members = clocks_members},
+	{"looks", "looks at the vCPU at random times", MEMBER_OBJECT, .members = looks_members},
+	{"exits", "exits by reason and detail", MEMBER_OBJECTS, .members = exit_members},
+	{"counters", "KVM's own counters of the vCPU", MEMBER_OBJECT, .members = kvm_counters_members},
+	{0},
+};
+
+const struct control_method time_methods[] = {
+	{
+		.name = "query-vcpu-time",
+		.summary =
+			"says where the time of a vCPU went since its start or the last reset, from independent clocks",
+		.returns = vcpu_time_members,
+		.role = ROLE_OBSERVE,
+		.arguments = query_vcpu_time_arguments,
+		.run = method_query_vcpu_time,
+	},
+	{
+		.name = "vcpu-time-reset",
+		.summary = "lets the times, exits and counters of query-vcpu-time start from 0, on every vCPU",
+		.role = ROLE_INSTRUMENT,
+		.run = method_vcpu_time_reset,
+	},
+	{0},
+};

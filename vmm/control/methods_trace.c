@@ -2,23 +2,13 @@
 /* trace-read, trace-write, trace-set */
 #include "control/method_priv.h"
 
-static const char *const states[] = {"on", "off", "toggle", NULL};
+#define TRACE_READ_BYTES_MAX 16384 /* each of them may become U+FFFD, and it fits into a line still */
 
 #define X(id, name, help) [id] = name,
 const char *const control_trace_kinds[] = {TRACE_KINDS(X)[TRACE_KIND_COUNT] = NULL};
 #undef X
 
-const struct method_argument trace_read_arguments[] = {
-	{"offset", "\"next\" of an answer, of another connection, too; without it, the oldest line", ARGUMENT_INTEGER,
-         .optional = true, .min = 0, .max = INT64_MAX},
-	{"max-bytes", "of text", ARGUMENT_INTEGER, .optional = true, .min = 1, .max = TRACE_READ_BYTES_MAX,
-         .preset = G_STRINGIFY(TRACE_READ_BYTES_MAX)},
-	{"timeout-ms", "how long to wait for a line", ARGUMENT_INTEGER, .optional = true, .min = 0,
-         .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
-	{0},
-};
-
-json_t *method_trace_read(struct control_call *call, GError **error)
+static json_t *method_trace_read(struct control_call *call, GError **error)
 {
 	struct trace *trace = call->server->trace;
 	const json_t *given = json_object_get(call->arguments, "offset");
@@ -41,14 +31,7 @@ json_t *method_trace_read(struct control_call *call, GError **error)
 	                 control_text(text, room));
 }
 
-const struct method_argument trace_write_arguments[] = {
-	{"text", "the line", ARGUMENT_STRING, .min = 1, .max = TRACE_LINE_BYTES_MAX},
-	{"vcpu", "the vCPU that it is about; without it, the engine", ARGUMENT_INTEGER, .optional = true, .min = 0,
-         .max = GUEST_VCPUS_MAX - 1},
-	{0},
-};
-
-json_t *method_trace_write(struct control_call *call, GError **error G_GNUC_UNUSED)
+static json_t *method_trace_write(struct control_call *call, GError **error G_GNUC_UNUSED)
 {
 	struct trace *trace = call->server->trace;
 	const json_t *vcpu = json_object_get(call->arguments, "vcpu");
@@ -106,17 +89,6 @@ json_t *control_trace_configuration(const struct control_server *server)
 	return kinds;
 }
 
-#define X(id, name, help) name ": " help "; "
-#define TRACE_KINDS_HELP TRACE_KINDS(X) "off at first"
-
-const struct method_argument trace_set_arguments[] = {
-	{"what", "kind of lines; without it, nothing is set. " TRACE_KINDS_HELP, ARGUMENT_STRING, .optional = true,
-         .choices = control_trace_kinds},
-	{"state", "of that kind", ARGUMENT_STRING, .optional = true, .choices = states, .preset = "\"on\""},
-	{0},
-};
-#undef X
-
 static bool state_set(struct control_server *server, const char *what, const char *state, GError **error)
 {
 	enum trace_kind kind = (enum trace_kind)argument_choice(control_trace_kinds, what);
@@ -125,7 +97,7 @@ static bool state_set(struct control_server *server, const char *what, const cha
 	return kind_set(server, kind, on, error);
 }
 
-json_t *method_trace_set(struct control_call *call, GError **error)
+static json_t *method_trace_set(struct control_call *call, GError **error)
 {
 	struct control_server *server = call->server;
 	const char *what = json_string_value(json_object_get(call->arguments, "what"));
@@ -139,3 +111,81 @@ json_t *method_trace_set(struct control_call *call, GError **error)
 		                    json_boolean(trace_wants(server->trace, (enum trace_kind)kind)));
 	return answer;
 }
+
+/* ---- the methods ---- */
+
+static const char *const states[] = {"on", "off", "toggle", NULL};
+
+static const struct method_argument trace_read_arguments[] = {
+	{"offset", "\"next\" of an answer, of another connection, too; without it, the oldest line", ARGUMENT_INTEGER,
+         .optional = true, .min = 0, .max = INT64_MAX},
+	{"max-bytes", "of text", ARGUMENT_INTEGER, .optional = true, .min = 1, .max = TRACE_READ_BYTES_MAX,
+         .preset = G_STRINGIFY(TRACE_READ_BYTES_MAX)},
+	{"timeout-ms", "how long to wait for a line", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
+	{0},
+};
+
+static const struct method_argument trace_write_arguments[] = {
+	{"text", "the line", ARGUMENT_STRING, .min = 1, .max = TRACE_LINE_BYTES_MAX},
+	{"vcpu", "the vCPU that it is about; without it, the engine", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = GUEST_VCPUS_MAX - 1},
+	{0},
+};
+
+#define X(id, name, help) name ": " help "; "
+#define TRACE_KINDS_HELP TRACE_KINDS(X) "off at first"
+
+static const struct method_argument trace_set_arguments[] = {
+	{"what", "kind of lines; without it, nothing is set. " TRACE_KINDS_HELP, ARGUMENT_STRING, .optional = true,
+         .choices = control_trace_kinds},
+	{"state", "of that kind", ARGUMENT_STRING, .optional = true, .choices = states, .preset = "\"on\""},
+	{0},
+};
+#undef X
+
+static const struct method_member trace_read_members[] = {
+	{"offset", "of the text", MEMBER_INTEGER},
+	{"next", "offset to read on from", MEMBER_INTEGER},
+	{"missed", "bytes that were overwritten before they were read", MEMBER_INTEGER},
+	{"dropped", "lines that were dropped so far, because another thread was writing one", MEMBER_INTEGER},
+	{"text", "lines \"[SECONDS.NANOSECONDS]:vcpuN: TEXT\"; \"vmm\" stands for the engine", MEMBER_STRING},
+	{0},
+};
+
+static const struct method_member trace_write_members[] = {
+	{"next", "offset behind the line", MEMBER_INTEGER},
+	{0},
+};
+
+#define X(id, name, help) {name, help, MEMBER_BOOLEAN},
+static const struct method_member trace_set_members[] = {TRACE_KINDS(X){0}};
+#undef X
+
+const struct control_method trace_methods[] = {
+	{
+		.name = "trace-read",
+		.summary = "reads lines of the engine's trace, a ring in which the newest displace the oldest",
+		.returns = trace_read_members,
+		.role = ROLE_OBSERVE,
+		.arguments = trace_read_arguments,
+		.run = method_trace_read,
+	},
+	{
+		.name = "trace-write",
+		.summary = "adds a line to the trace",
+		.returns = trace_write_members,
+		.role = ROLE_INSTRUMENT,
+		.arguments = trace_write_arguments,
+		.run = method_trace_write,
+	},
+	{
+		.name = "trace-set",
+		.summary = "switches kinds of trace lines on and off, and says which are on",
+		.returns = trace_set_members,
+		.role = ROLE_INSTRUMENT,
+		.arguments = trace_set_arguments,
+		.run = method_trace_set,
+	},
+	{0},
+};

@@ -66,21 +66,13 @@ bool probe_client_take(struct probe_client *client, enum probe_reader reader, GE
 	return true;
 }
 
-/* JSON's integers have a sign; addresses and registers have none. */
-static json_t *hex(uint64_t number)
-{
-	char text[NUMBER_BYTES];
-	g_snprintf(text, sizeof(text), "0x%" PRIx64, number);
-	return json_string(text);
-}
-
 static json_t *values_json(const struct record_sample *sample)
 {
 	json_t *list = json_array();
 	for (uint32_t i = 0; i + sizeof(uint64_t) <= sample->raw_bytes; i += sizeof(uint64_t)) {
 		uint64_t value;
 		memcpy(&value, (const uint8_t *)sample->raw + i, sizeof(value));
-		json_array_append_new(list, hex(value));
+		json_array_append_new(list, control_hex_address(value));
 	}
 	return list;
 }
@@ -90,7 +82,7 @@ static json_t *stack_json(const struct record_sample *sample)
 	json_t *list = json_array();
 	for (uint32_t i = 0; i < sample->n_chain; i++) {
 		if (sample->chain[i] < (uint64_t)PERF_CONTEXT_MAX)
-			json_array_append_new(list, hex(sample->chain[i]));
+			json_array_append_new(list, control_hex_address(sample->chain[i]));
 	}
 	return list;
 }
@@ -101,7 +93,8 @@ static json_t *event_json(const struct probe_client *client, const struct record
 	return json_pack("{s:I, s:I, s:i, s:I, s:I, s:o, s:o, s:o, s:o}", "probe", (json_int_t)sample->id, "time-ns",
 	                 (json_int_t)sample->time_ns, "vcpu", (int)sample->cpu, "pid", (json_int_t)(int32_t)sample->pid,
 	                 "tid", (json_int_t)(int32_t)sample->tid, "comm", control_text(comm, CONTROL_MESSAGE_BYTES_MAX),
-	                 "ip", hex(sample->ip), "values", values_json(sample), "stack", stack_json(sample));
+	                 "ip", control_hex_address(sample->ip), "values", values_json(sample), "stack",
+	                 stack_json(sample));
 }
 
 static size_t event_bytes(const struct record_sample *sample)

@@ -60,16 +60,14 @@ static bool members_check(json_t *request, GError **error)
 
 static const struct control_method *find_method(const struct connection *connection, const char *name, GError **error)
 {
-	const struct control_method *method = control_methods;
-	while (method->name && strcmp(method->name, name) != 0)
-		method++;
+	const struct control_method *method = control_method_find(name);
 
-	if (!connection->negotiated && !(method->name && method->before_negotiate)) {
+	if (!connection->negotiated && !(method && method->before_negotiate)) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_NOT_NEGOTIATED,
 		            "cannot do \"%.64s\" yet: execute \"negotiate\" first", name);
 		return NULL;
 	}
-	if (!method->name) {
+	if (!method) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_COMMAND_NOT_FOUND,
 		            "there is no method \"%.64s\"; query-schema lists them", name);
 		return NULL;
@@ -88,16 +86,6 @@ static json_t *run(struct control_call *call, json_t *request, GError **error)
 	    !arguments_check(method, call->arguments, error))
 		return NULL;
 	return method->run(call, error);
-}
-
-bool control_call_wait(struct control_call *call)
-{
-	int64_t timeout_us = json_integer_value(json_object_get(call->arguments, "timeout-ms")) * 1000;
-
-	call->wait = !call->last && timeout_us > 0;
-	if (call->wait && !call->connection->waiting)
-		call->connection->wait_until_us = g_get_monotonic_time() + timeout_us;
-	return call->wait;
 }
 
 static void trace_request(const struct connection *connection, const json_t *request, const GError *error)

@@ -42,7 +42,7 @@ bool control_role_check(const struct connection *connection, const struct contro
 	return false;
 }
 
-json_t *method_control_take(struct control_call *call, GError **error)
+static json_t *method_control_take(struct control_call *call, GError **error)
 {
 	struct control_server *server = call->server;
 
@@ -56,7 +56,7 @@ json_t *method_control_take(struct control_call *call, GError **error)
 	return json_object();
 }
 
-json_t *method_control_release(struct control_call *call, GError **error)
+static json_t *method_control_release(struct control_call *call, GError **error)
 {
 	struct control_server *server = call->server;
 
@@ -74,7 +74,7 @@ static enum control_role role_of(const struct control_server *server, const stru
 	return server->controller == connection ? ROLE_CONTROL : MIN(connection->permitted, ROLE_INSTRUMENT);
 }
 
-json_t *method_query_clients(struct control_call *call, GError **error G_GNUC_UNUSED)
+static json_t *method_query_clients(struct control_call *call, GError **error G_GNUC_UNUSED)
 {
 	const struct control_server *server = call->server;
 	json_t *clients = json_array();
@@ -88,3 +88,42 @@ json_t *method_query_clients(struct control_call *call, GError **error G_GNUC_UN
 	}
 	return json_pack("{s:o}", "clients", clients);
 }
+
+/* ---- the methods ---- */
+
+static const struct method_member client_members[] = {
+	{"pid", "of the client", MEMBER_INTEGER},
+	{"uid", "of the client", MEMBER_INTEGER},
+	{"role", "observe, instrument or control: what the client may do now", MEMBER_STRING},
+	{"owner", "whether the guest ends when this client disconnects", MEMBER_BOOLEAN},
+	{"you", "whether this client asks", MEMBER_BOOLEAN},
+	{0},
+};
+
+static const struct method_member clients_members[] = {
+	{"clients", "everyone who is connected", MEMBER_OBJECTS, .members = client_members},
+	{0},
+};
+
+const struct control_method role_methods[] = {
+	{
+		.name = "query-clients",
+		.summary = "says who is connected, and who holds the control role",
+		.returns = clients_members,
+		.role = ROLE_OBSERVE,
+		.run = method_query_clients,
+	},
+	{
+		.name = "control-take",
+		.summary = "takes the control role; no error for the client that holds it",
+		.role = ROLE_OBSERVE,
+		.run = method_control_take,
+	},
+	{
+		.name = "control-release",
+		.summary = "gives the control role back, as disconnecting does; a session goes on",
+		.role = ROLE_OBSERVE,
+		.run = method_control_release,
+	},
+	{0},
+};
