@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A control server with a guest that needs no KVM, and peers that talk to it over sockets. Server and peers share the
- * test's thread: whoever waits for a line lets the main loop run.
+ * test's thread: while one waits for a line, the main loop runs.
  */
 #ifndef CONTROL_FIXTURE_H
 #define CONTROL_FIXTURE_H
@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "answer_check.h"
 #include "control/server.h"
 #include "fake_guest.h"
 #include "lib/client/line.h"
@@ -210,13 +211,15 @@ static inline json_t *peer_ask(struct peer *peer, const char *request)
 	}
 }
 
-/* What `request` returns (new reference). */
+/* What `request` returns (new reference), which is what the schema says. */
 static inline json_t *peer_return(struct peer *peer, const char *request)
 {
-	json_auto_t *answer = peer_ask(peer, request);
+	guint fds_before = peer->fds->len;
+	json_auto_t *asked = json_loads(request, 0, NULL), *answer = peer_ask(peer, request);
 	g_autofree char *text = json_dumps(answer, JSON_COMPACT);
 	json_t *value = json_object_get(answer, "return");
 	ck_assert_msg(value, "%s: %s", request, text);
+	assert_answer(json_string_value(json_object_get(asked, "execute")), value, peer->fds->len - fds_before);
 	return json_incref(value);
 }
 
