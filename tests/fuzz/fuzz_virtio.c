@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "fuzz_target.h"
-#include "kvm/disk.h"
+#include "kvm/device/disk.h"
 
 #define GUEST_BYTES 0x10000u /* of RAM that the input may fill */
 #define SECTORS 16u

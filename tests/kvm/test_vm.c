@@ -8,7 +8,7 @@
 #include <vprof/exit.h>
 
 #include "guest/guest_debug.h"
-#include "kvm/host.h"
+#include "kvm/host/host.h"
 #include "kvm/vm.h"
 #include "lib/symbol/symtab.h"
 #include "run_suite.h"

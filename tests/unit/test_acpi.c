@@ -3,8 +3,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "kvm/acpi.h"
-#include "kvm/boot.h"
+#include "kvm/boot/acpi.h"
+#include "kvm/boot/boot.h"
 #include "run_suite.h"
 
 #define BASE UINT64_C(0xe0000)

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kvm/acpi.h"
-#include "kvm/boot.h"
+#include "kvm/boot/acpi.h"
+#include "kvm/boot/boot.h"
 
 #define EXIT_SKIP 77
 #define BASE UINT64_C(0xe0000)

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kvm/boot.h"
-#include "kvm/boot_layout.h"
-#include "kvm/boot_priv.h"
+#include "kvm/boot/boot.h"
+#include "kvm/boot/boot_layout.h"
+#include "kvm/boot/boot_priv.h"
 #include "run_suite.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)

@@ -2,9 +2,9 @@
 /* The guest kernel's command line, and ours. */
 #include <check.h>
 
-#include "kvm/boot.h"
-#include "kvm/command_line.h"
-#include "kvm/host.h"
+#include "kvm/boot/boot.h"
+#include "kvm/boot/command_line.h"
+#include "kvm/host/host.h"
 #include "kvm/options.h"
 #include "run_suite.h"
 

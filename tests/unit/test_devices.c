@@ -3,8 +3,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "kvm/boot.h"
-#include "kvm/devices.h"
+#include "kvm/boot/boot.h"
+#include "kvm/device/devices.h"
 #include "kvm/vm.h"
 #include "run_suite.h"
 

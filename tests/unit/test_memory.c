@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <check.h>
 
-#include "kvm/memory.h"
+#include "kvm/host/memory.h"
 #include "run_suite.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)

@@ -3,8 +3,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "kvm/boot.h"
-#include "kvm/mptable.h"
+#include "kvm/boot/boot.h"
+#include "kvm/boot/mptable.h"
 #include "run_suite.h"
 
 #define BASE UINT64_C(0xf0000)

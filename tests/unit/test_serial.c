@@ -4,7 +4,7 @@
 #include <linux/serial_reg.h>
 #include <string.h>
 
-#include "kvm/serial.h"
+#include "kvm/device/serial.h"
 #include "run_suite.h"
 
 static struct {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <vprof/exit.h>
 
-#include "kvm/exit_account.h"
+#include "kvm/vcpu/exit_account.h"
 #include "lib/profile/vcpu_time.h"
 #include "run_suite.h"
 

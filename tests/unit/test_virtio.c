@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "kvm/virtio_blk.h"
+#include "kvm/device/virtio_blk.h"
 #include "run_suite.h"
 
 #define SIZE 8u

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kvm/virtio_console.h"
+#include "kvm/device/virtio_console.h"
 #include "run_suite.h"
 
 #define SIZE 8u

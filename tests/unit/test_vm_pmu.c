@@ -3,8 +3,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "kvm/cpuid.h"
-#include "kvm/rdpmc.h"
+#include "kvm/host/cpuid.h"
+#include "kvm/vcpu/rdpmc.h"
 #include "kvm/vm_priv.h"
 #include "run_suite.h"
 

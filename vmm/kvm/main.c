@@ -13,7 +13,7 @@
 #include "control/sandbox.h"
 #include "counter/counter.h"
 #include "engine/engine.h"
-#include "kvm/host_probe.h"
+#include "kvm/host/host_probe.h"
 #include "kvm/options.h"
 #include "kvm/vm.h"
 

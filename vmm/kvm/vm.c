@@ -7,9 +7,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "kvm/command_line.h"
-#include "kvm/cpuid.h"
-#include "kvm/virtio_console.h"
+#include "kvm/boot/command_line.h"
+#include "kvm/device/virtio_console.h"
+#include "kvm/host/cpuid.h"
 #include "kvm/vm_priv.h"
 
 /* Three pages for VMX's real mode and one for its identity map, in the hole, below the firmware's place. */

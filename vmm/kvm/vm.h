@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "guest/guest.h"
-#include "kvm/boot.h"
+#include "kvm/boot/boot.h"
 #include "kvm/vm_pmu.h"
 
 #define VM_DISKS_MAX 6u

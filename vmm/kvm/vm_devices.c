@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "kvm/virtio_console.h"
+#include "kvm/device/virtio_console.h"
 #include "kvm/vm_priv.h"
 #include "lib/record/clock.h"
 

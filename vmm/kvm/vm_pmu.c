@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "kvm/cpuid.h"
-#include "kvm/rdpmc.h"
+#include "kvm/host/cpuid.h"
+#include "kvm/vcpu/rdpmc.h"
 #include "kvm/vm_priv.h"
 
 #define LEAF_1_ECX_DTES64 (1u << 2)

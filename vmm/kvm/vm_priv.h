@@ -5,14 +5,14 @@
 
 #include <stdatomic.h>
 
-#include "kvm/console.h"
-#include "kvm/devices.h"
-#include "kvm/host.h"
-#include "kvm/memory.h"
-#include "kvm/msr_filter.h"
-#include "kvm/patch.h"
-#include "kvm/vcpu.h"
-#include "kvm/virtio_device.h"
+#include "kvm/device/console.h"
+#include "kvm/device/devices.h"
+#include "kvm/device/virtio_device.h"
+#include "kvm/host/host.h"
+#include "kvm/host/memory.h"
+#include "kvm/host/msr_filter.h"
+#include "kvm/vcpu/patch.h"
+#include "kvm/vcpu/vcpu.h"
 #include "kvm/vm.h"
 
 #define VM_PHASES_MAX 256u /* waiting for the main thread */

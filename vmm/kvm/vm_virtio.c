@@ -2,8 +2,8 @@
 /* The VM's virtio devices: which there are, and which one an MMIO exit is for. */
 #include <string.h>
 
-#include "kvm/virtio_blk.h"
-#include "kvm/virtio_console.h"
+#include "kvm/device/virtio_blk.h"
+#include "kvm/device/virtio_console.h"
 #include "kvm/vm_priv.h"
 
 #define PORT_NAME "org.vprof.agent.0"

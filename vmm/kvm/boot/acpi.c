@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/acpi.h"
+#include "kvm/boot/acpi.h"
 
 #include <string.h>
 
-#include "kvm/acpi_priv.h"
-#include "kvm/boot.h"
-#include "kvm/boot_layout.h"
+#include "kvm/boot/acpi_priv.h"
+#include "kvm/boot/boot.h"
+#include "kvm/boot/boot_layout.h"
 
 /* Tables stand at fixed places in the page; the MADT, whose size depends on the vCPUs, is the last. */
 enum {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/boot.h"
+#include "kvm/boot/boot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kvm/acpi.h"
-#include "kvm/boot_priv.h"
-#include "kvm/mptable.h"
+#include "kvm/boot/acpi.h"
+#include "kvm/boot/boot_priv.h"
+#include "kvm/boot/mptable.h"
 
 G_DEFINE_QUARK(vprof_boot_error, boot_error)
 

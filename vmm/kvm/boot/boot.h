@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kvm/memory.h"
+#include "kvm/host/memory.h"
 #include "lib/symbol/image.h"
 
 #define BOOT_ERROR boot_error_quark()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/boot_layout.h"
+#include "kvm/boot/boot_layout.h"
 
 #include <inttypes.h>
 
-#include "kvm/boot.h"
+#include "kvm/boot/boot.h"
 
 /* As in the ACPI specification, "Address Range Types". */
 enum { E820_RAM = 1, E820_RESERVED = 2 };

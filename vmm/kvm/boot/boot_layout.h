@@ -25,7 +25,7 @@
 #include <asm/bootparam.h>
 #include <glib.h>
 
-#include "kvm/memory.h"
+#include "kvm/host/memory.h"
 #include "lib/symbol/image.h"
 
 #define BOOT_PAGE_BYTES 0x1000u

@@ -3,8 +3,8 @@
 #ifndef VPROF_KVM_BOOT_PRIV_H
 #define VPROF_KVM_BOOT_PRIV_H
 
-#include "kvm/boot.h"
-#include "kvm/boot_layout.h"
+#include "kvm/boot/boot.h"
+#include "kvm/boot/boot_layout.h"
 
 #define BOOT_SELECTOR_CODE64 0x10u /* Linux's __BOOT_CS and __BOOT_DS (arch/x86/include/asm/segment.h) */
 #define BOOT_SELECTOR_DATA 0x18u

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "kvm/boot_priv.h"
+#include "kvm/boot/boot_priv.h"
 
 /* SDM volume 3, 2.5 and 2.2.1. */
 #define CR0_PE (UINT64_C(1) << 0)

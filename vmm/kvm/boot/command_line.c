@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/command_line.h"
+#include "kvm/boot/command_line.h"
 
 #include <glib.h>
 #include <string.h>
 
-#include "kvm/boot.h"
+#include "kvm/boot/boot.h"
 
 static const char *const linux_defaults[] = {"console=ttyS0", "panic=-1", "reboot=k", NULL};
 

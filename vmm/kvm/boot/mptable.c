@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/mptable.h"
+#include "kvm/boot/mptable.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#include "kvm/boot.h"
-#include "kvm/boot_layout.h"
+#include "kvm/boot/boot.h"
+#include "kvm/boot/boot_layout.h"
 
 #define SPECIFICATION_1_4 4u
 #define LAPIC_VERSION 0x14u /* integrated APIC */

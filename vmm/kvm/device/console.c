@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/console.h"
+#include "kvm/device/console.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "kvm/thread.h"
+#include "kvm/host/thread.h"
 
 #define LINE_BYTES 256u
 #define WRITER_STACK_BYTES (64u << 10)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/devices.h"
+#include "kvm/device/devices.h"
 
 #include <string.h>
 #include <time.h>
 
-#include "kvm/boot.h"
+#include "kvm/boot/boot.h"
 
 #define PM1_EVENT_BYTES 4u /* status, enable */
 #define PM1_CONTROL_SCI_EN 0x01u

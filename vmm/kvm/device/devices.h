@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <vprof/control.h>
 
-#include "kvm/serial.h"
+#include "kvm/device/serial.h"
 
 #define DEVICES_SERIALS 2u
 #define DEVICES_EXIT_PORT 0xf4u

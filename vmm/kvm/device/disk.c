@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/disk.h"
+#include "kvm/device/disk.h"
 
 #include <errno.h>
 #include <fcntl.h>

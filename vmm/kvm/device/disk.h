@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kvm/virtio_queue.h"
+#include "kvm/device/virtio_queue.h"
 
 #define DISK_ERROR disk_error_quark()
 GQuark disk_error_quark(void);

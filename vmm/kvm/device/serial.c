@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/serial.h"
+#include "kvm/device/serial.h"
 
 #include <linux/serial_reg.h>
 #include <string.h>

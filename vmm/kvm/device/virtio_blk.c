@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/virtio_blk.h"
+#include "kvm/device/virtio_blk.h"
 
 #include <linux/virtio_blk.h>
 #include <linux/virtio_config.h>

@@ -3,8 +3,8 @@
 #ifndef VPROF_KVM_VIRTIO_BLK_H
 #define VPROF_KVM_VIRTIO_BLK_H
 
-#include "kvm/disk.h"
-#include "kvm/virtio_device.h"
+#include "kvm/device/disk.h"
+#include "kvm/device/virtio_device.h"
 
 /* A device with this disk, which is now the device's. `id`: up to 20 characters, which the guest may read. */
 struct virtio_device *virtio_blk_new(struct disk *disk, const char *id, const struct memory *memory,

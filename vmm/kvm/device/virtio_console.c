@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/virtio_console.h"
+#include "kvm/device/virtio_console.h"
 
 #include <linux/virtio_config.h>
 #include <linux/virtio_console.h>

@@ -6,7 +6,7 @@
 #ifndef VPROF_KVM_VIRTIO_CONSOLE_H
 #define VPROF_KVM_VIRTIO_CONSOLE_H
 
-#include "kvm/virtio_device.h"
+#include "kvm/device/virtio_device.h"
 
 /* Where the guest's bytes go. */
 struct virtio_console_host {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/virtio_device.h"
+#include "kvm/device/virtio_device.h"
 
 #include <errno.h>
 #include <linux/virtio_config.h>
 #include <linux/virtio_mmio.h>
 #include <stdio.h>
 
-#include "kvm/thread.h"
+#include "kvm/host/thread.h"
 
 #define STACK_BYTES (128u << 10)
 #define FEATURE(bit) (UINT64_C(1) << (bit))

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "kvm/virtio_queue.h"
+#include "kvm/device/virtio_queue.h"
 
 #define VIRTIO_QUEUES_MAX 4u
 

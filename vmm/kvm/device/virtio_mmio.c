@@ -3,7 +3,7 @@
 #include <linux/virtio_mmio.h>
 #include <string.h>
 
-#include "kvm/virtio_device.h"
+#include "kvm/device/virtio_device.h"
 
 #define MAGIC 0x74726976u  /* "virt" */
 #define VENDOR 0x46525056u /* "VPRF" */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/virtio_queue.h"
+#include "kvm/device/virtio_queue.h"
 
 #include <linux/virtio_ring.h>
 #include <string.h>

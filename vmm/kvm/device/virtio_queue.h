@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "kvm/memory.h"
+#include "kvm/host/memory.h"
 
 #define VIRTIO_QUEUE_SIZE_MAX 128u
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/cpuid.h"
+#include "kvm/host/cpuid.h"
 
 #include <errno.h>
 #include <string.h>

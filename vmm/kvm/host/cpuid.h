@@ -5,7 +5,7 @@
 
 #include <linux/kvm.h>
 
-#include "kvm/host.h"
+#include "kvm/host/host.h"
 
 struct vm;
 

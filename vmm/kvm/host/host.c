@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/host.h"
+#include "kvm/host/host.h"
 
 #include <cpuid.h>
 #include <errno.h>

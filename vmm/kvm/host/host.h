@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "guest/guest_debug.h"
-#include "kvm/memory.h"
+#include "kvm/host/memory.h"
 #include "lib/symbol/image.h"
 
 #define HOST_ERROR host_error_quark()

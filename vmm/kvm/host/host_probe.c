@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/host_probe.h"
+#include "kvm/host/host_probe.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "kvm/host.h"
+#include "kvm/host/host.h"
 #include "kvm/vm_pmu.h"
 #include "pmu/host.h"
 

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "kvm/cpuid.h"
-#include "kvm/host_pvm_priv.h"
+#include "kvm/host/cpuid.h"
+#include "kvm/host/host_pvm_priv.h"
 #include "kvm/vm_priv.h"
 
 /* The MSRs of SYSCALL (SDM vol. 4, table 2-2). CSTAR stands between the others, and is kept like them. */

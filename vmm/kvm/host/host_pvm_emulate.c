@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "kvm/host_pvm_priv.h"
+#include "kvm/host/host_pvm_priv.h"
 #include "kvm/vm_priv.h"
 
 #define VECTOR_UD 6

@@ -3,8 +3,8 @@
 #ifndef VPROF_KVM_HOST_PVM_PRIV_H
 #define VPROF_KVM_HOST_PVM_PRIV_H
 
-#include "kvm/memory.h"
-#include "kvm/vcpu.h"
+#include "kvm/host/memory.h"
+#include "kvm/vcpu/vcpu.h"
 
 /* Does what the instruction at RIP does, when it is one of those that pvm cannot emulate at CPL 0. */
 bool host_pvm_emulate(const struct memory *memory, struct vcpu *vcpu);

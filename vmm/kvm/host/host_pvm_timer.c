@@ -5,7 +5,7 @@
  */
 #include <sys/ioctl.h>
 
-#include "kvm/host_pvm_priv.h"
+#include "kvm/host/host_pvm_priv.h"
 
 #define MSR_IA32_TSC 0x10u /* SDM vol. 4, table 2-2 */
 #define INTERVAL_MS 20u

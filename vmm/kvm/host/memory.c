@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/memory.h"
+#include "kvm/host/memory.h"
 
 #include <errno.h>
 #include <linux/kvm.h>

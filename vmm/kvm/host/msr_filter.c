@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/msr_filter.h"
+#include "kvm/host/msr_filter.h"
 
 #include <errno.h>
 #include <linux/kvm.h>

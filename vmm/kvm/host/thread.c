@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/thread.h"
+#include "kvm/host/thread.h"
 
 #include <signal.h>
 

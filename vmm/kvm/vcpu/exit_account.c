@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/exit_account.h"
+#include "kvm/vcpu/exit_account.h"
 
 #include <vprof/exit.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/kvm_statistics.h"
+#include "kvm/vcpu/kvm_statistics.h"
 
 #include <linux/kvm.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/mode_clock.h"
+#include "kvm/vcpu/mode_clock.h"
 
 #include "lib/record/clock.h"
 #include "lib/record/xorshift.h"

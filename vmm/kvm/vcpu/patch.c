@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/patch.h"
+#include "kvm/vcpu/patch.h"
 
 /*
  * A byte is changed at once, as vCPUs may be about to execute it. Which of its two values they see does not matter: who

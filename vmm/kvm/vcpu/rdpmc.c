@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/rdpmc.h"
+#include "kvm/vcpu/rdpmc.h"
 
 #include <elf.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kvm/memory.h"
+#include "kvm/host/memory.h"
 #include "lib/symbol/image.h"
 
 #define RDPMC_PORT 0xe5u

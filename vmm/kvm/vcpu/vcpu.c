@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/vcpu.h"
+#include "kvm/vcpu/vcpu.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <vprof/exit.h>
 
-#include "kvm/thread.h"
+#include "kvm/host/thread.h"
 #include "kvm/vm_priv.h"
 
 #define KICK_SIGNAL SIGUSR1

@@ -13,10 +13,10 @@
 #include <stdbool.h>
 
 #include "guest/guest.h"
-#include "kvm/vcpu_debug.h"
-#include "kvm/vcpu_patch.h"
-#include "kvm/vcpu_pmu.h"
-#include "kvm/vcpu_time.h"
+#include "kvm/vcpu/vcpu_debug.h"
+#include "kvm/vcpu/vcpu_patch.h"
+#include "kvm/vcpu/vcpu_pmu.h"
+#include "kvm/vcpu/vcpu_time.h"
 
 struct vm;
 struct vcpu_request;

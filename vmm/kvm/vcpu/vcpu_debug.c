@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/vcpu_debug.h"
+#include "kvm/vcpu/vcpu_debug.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #define VPROF_KVM_VCPU_DEBUG_H
 
 #include "guest/guest_debug.h"
-#include "kvm/vcpu_step.h"
+#include "kvm/vcpu/vcpu_step.h"
 
 struct vcpu;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/vcpu_patch.h"
+#include "kvm/vcpu/vcpu_patch.h"
 
 #include <errno.h>
 #include <linux/kvm.h>

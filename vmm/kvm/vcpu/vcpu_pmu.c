@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/vcpu_pmu.h"
+#include "kvm/vcpu/vcpu_pmu.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "kvm/boot.h"
-#include "kvm/rdpmc.h"
+#include "kvm/boot/boot.h"
+#include "kvm/vcpu/rdpmc.h"
 #include "kvm/vm_priv.h"
 
 /* The LVT entry of the PMU (SDM vol. 3A, 11.5.1, figure 11-8), in the APIC's page and as an MSR in x2APIC mode. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/vcpu_step.h"
+#include "kvm/vcpu/vcpu_step.h"
 
 #include "guest/page_walk.h"
 #include "kvm/vm_priv.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/vcpu_time.h"
+#include "kvm/vcpu/vcpu_time.h"
 
 #include <fcntl.h>
 #include <linux/kvm.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <vprof/exit.h>
 
-#include "kvm/kvm_statistics.h"
+#include "kvm/vcpu/kvm_statistics.h"
 #include "lib/record/clock.h"
 
 #define IP_RUN_LOOP vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0)

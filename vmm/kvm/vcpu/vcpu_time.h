@@ -6,8 +6,8 @@
 #ifndef VPROF_KVM_VCPU_TIME_H
 #define VPROF_KVM_VCPU_TIME_H
 
-#include "kvm/exit_account.h"
-#include "kvm/mode_clock.h"
+#include "kvm/vcpu/exit_account.h"
+#include "kvm/vcpu/mode_clock.h"
 
 /* What the host and KVM say, since the thread or the vCPU began. */
 struct vcpu_time_totals {
