@@ -56,18 +56,18 @@ class Surface(unittest.TestCase):
                     self.assertEqual(manual_options(page), options)
 
     def test_manual_of_the_engines(self):
-        for engine in "vprof-vmm", "vprof-attach":
+        for engine, page in ("vprof-vmm", "vprof-vmm.8"), ("vprof-attach", "vprof-attach-engine.8"):
             with self.subTest(engine):
                 options = help_options(vprof("--help", program=engine))
-                self.assertEqual(manual_options(f"{engine}.8"), options)
+                self.assertEqual(manual_options(page), options)
 
     def test_manual_of_the_agent(self):
         options = set(re.findall(r"vprof-agent --([a-z]+)", vprof("--help", program="vprof-agent"))) - {"help"}
         self.assertEqual(options, {"device", "vsock"})
         self.assertEqual(manual_options("vprof-agent.8"), options)
 
-    def test_every_page_is_somebodys(self):
-        pages = {manual_page(command) for command in commands()} | {"vprof-agent.8", "vprof-attach.8", "vprof-vmm.8", "vprof-measurements.5"}
+    def test_every_page_belongs_to_something(self):
+        pages = {manual_page(command) for command in commands()} | {"vprof-agent.8", "vprof-attach-engine.8", "vprof-vmm.8", "vprof-measurements.5"}
         self.assertEqual({file.name for file in MAN.iterdir()}, pages)
 
     def test_short_options_of_the_manual(self):
