@@ -67,7 +67,7 @@ class Surface(unittest.TestCase):
         self.assertEqual(manual_options("vprof-agent.8"), options)
 
     def test_every_page_belongs_to_something(self):
-        pages = {manual_page(command) for command in commands()} | {"vprof-agent.8", "vprof-attach-engine.8", "vprof-vmm.8", "vprof-measurements.5"}
+        pages = {manual_page(command) for command in commands()} | {"vprof-agent.8", "vprof-attach-engine.8", "vprof-vmm.8", "vprof-equivalents.7", "vprof-measurements.5"}
         self.assertEqual({file.name for file in MAN.iterdir()}, pages)
 
     def test_short_options_of_the_manual(self):
