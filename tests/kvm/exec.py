@@ -46,7 +46,7 @@ class Exec(harness.ProgramTest):
 
     def test_the_guest_lies(self):
         err = self.run_guest("agent_liar", status=1)
-        self.assertIn("a frame of the agent says that it has 4294967295 bytes; 65536 are the most\n", err)
+        self.assertIn("an agent's frame claims 4294967295 bytes; the limit is 65536\n", err)
 
     def test_interrupted(self):
         vprof = self.start(VPROF, "run", "--kernel", guest("halt"), "--exec", "true", "-o", self.recording, "-v")

@@ -82,7 +82,7 @@ END_TEST
 START_TEST(other_first_frames_are_no_greeting)
 {
 	put(VPROF_AGENT_STDOUT, NULL, 0, "Linux version 6.1");
-	assert_broken(AGENT_ERROR_PROTOCOL, "does not begin with the greeting");
+	assert_broken(AGENT_ERROR_PROTOCOL, "does not begin with vprof-agent's greeting");
 }
 END_TEST
 
@@ -91,7 +91,7 @@ START_TEST(other_magic_is_no_greeting)
 	const struct vprof_agent_hello hello = {.magic = 1, .protocol = VPROF_AGENT_PROTOCOL};
 
 	put(VPROF_AGENT_HELLO, &hello, sizeof(hello), "");
-	assert_broken(AGENT_ERROR_PROTOCOL, "not a greeting");
+	assert_broken(AGENT_ERROR_PROTOCOL, "not vprof-agent's greeting");
 }
 END_TEST
 
@@ -100,7 +100,7 @@ START_TEST(other_protocol_is_refused)
 	const struct vprof_agent_hello hello = {.magic = VPROF_AGENT_MAGIC, .protocol = VPROF_AGENT_PROTOCOL + 1};
 
 	put(VPROF_AGENT_HELLO, &hello, sizeof(hello), "");
-	assert_broken(AGENT_ERROR_PROTOCOL, "speaks protocol 2, and this program 1");
+	assert_broken(AGENT_ERROR_PROTOCOL, "speaks protocol 2, this program 1");
 }
 END_TEST
 
@@ -165,7 +165,7 @@ START_TEST(too_long_a_frame_breaks_the_stream)
 {
 	greet();
 	put_frame(VPROF_AGENT_STDOUT, VPROF_AGENT_PAYLOAD_BYTES_MAX + 1, NULL, 0, "");
-	assert_broken(AGENT_ERROR_FRAME, "65537 bytes; 65536 are the most");
+	assert_broken(AGENT_ERROR_FRAME, "65537 bytes; the limit is 65536");
 }
 END_TEST
 
@@ -175,7 +175,7 @@ START_TEST(too_short_a_frame_breaks_the_stream)
 
 	greet();
 	put(VPROF_AGENT_EXITED, &exited, sizeof(exited) - 1, "");
-	assert_broken(AGENT_ERROR_FRAME, "EXITED of the agent has 47 bytes; 48 are the least");
+	assert_broken(AGENT_ERROR_FRAME, "EXITED frame has 47 bytes; the minimum is 48");
 }
 END_TEST
 
@@ -189,7 +189,7 @@ START_TEST(too_long_a_name_breaks_the_stream)
 	ck_assert(agent_stream_next(stream, &message, &error));
 	ck_assert_str_eq(message.text, name + 1);
 	put(VPROF_AGENT_MARK, &mark, sizeof(mark), name);
-	assert_broken(AGENT_ERROR_FRAME, "64 bytes of text; 63 are the most");
+	assert_broken(AGENT_ERROR_FRAME, "64 bytes of text; the limit is 63");
 }
 END_TEST
 

@@ -95,9 +95,9 @@ static const struct {
 	int code;
 	const char *part;
 } wrong_greetings[] = {
-	{"SSH-2.0-OpenSSH_9.2\n", CLIENT_ERROR_PROTOCOL, "no JSON object"},
-	{"{\"QMP\":{}}\n", CLIENT_ERROR_PROTOCOL, "no greeting"},
-	{"[]\n", CLIENT_ERROR_PROTOCOL, "no JSON object"},
+	{"SSH-2.0-OpenSSH_9.2\n", CLIENT_ERROR_PROTOCOL, "not a JSON object"},
+	{"{\"QMP\":{}}\n", CLIENT_ERROR_PROTOCOL, "did not greet"},
+	{"[]\n", CLIENT_ERROR_PROTOCOL, "not a JSON object"},
 	{"{\"vprof\":{\"version\":\"0.0\",\"protocol\":0}}\n", CLIENT_ERROR_PROTOCOL,
          "version 0.0 speaks protocol 0, this program 1"},
 	{NEWER_GREETING "{\"error\":{\"class\":\"Unsupported\",\"desc\":\"from 2 on\"},\"id\":1}\n",
@@ -311,7 +311,7 @@ START_TEST(rubbish_ends_the_connection)
 {
 	engine_says("{\"return\":{},\"id\":2,\"id\":2}\n{\"return\":{},\"id\":2}\n");
 	ck_assert_ptr_null(execute("x"));
-	assert_error(CLIENT_ERROR_PROTOCOL, "no JSON object");
+	assert_error(CLIENT_ERROR_PROTOCOL, "not a JSON object");
 	ck_assert_ptr_null(execute("x"));
 	assert_error(CLIENT_ERROR_CLOSED, "closed");
 }

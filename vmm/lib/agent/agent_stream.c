@@ -14,7 +14,7 @@ struct agent_stream {
 	GError *broken;
 };
 
-/* How the payload of a type looks: a structure, and behind it nothing, text or bytes. */
+/* The payload of a type: a structure, followed by nothing, text or bytes. */
 enum payload_rest { REST_NONE, REST_TEXT, REST_BYTES };
 
 static const struct payload_shape {
@@ -80,7 +80,7 @@ static const struct payload_shape *shape_find(uint16_t type)
 	return NULL;
 }
 
-/* Up to a NUL, if the guest has put one there; what could drive a terminal becomes "?". */
+/* Ends at the first NUL, if any; bytes that could control a terminal become "?". */
 static char *text_clean(const uint8_t *bytes, size_t n)
 {
 	char *text = g_utf8_make_valid((const char *)bytes, (gssize)strnlen((const char *)bytes, n));
@@ -116,8 +116,8 @@ static bool message_fill(struct agent_stream *stream, const struct payload_shape
 	} else if (shape->rest == REST_TEXT) {
 		if (rest > shape->text_bytes_max)
 			return stream_break(stream, error, AGENT_ERROR_FRAME,
-			                    "a frame %s of the agent has %zu bytes of text; %u are the most",
-			                    shape->name, rest, shape->text_bytes_max);
+			                    "an agent's %s frame has %zu bytes of text; the limit is %u", shape->name,
+			                    rest, shape->text_bytes_max);
 		g_free(stream->text);
 		stream->text = text_clean(payload + shape->bytes, rest);
 		message->text = stream->text;
@@ -129,17 +129,17 @@ static bool greeting_check(struct agent_stream *stream, const struct agent_messa
 {
 	if (message->hello.magic != VPROF_AGENT_MAGIC)
 		return stream_break(stream, error, AGENT_ERROR_PROTOCOL,
-		                    "what came from the guest is not a greeting of vprof-agent");
+		                    "the guest's first frame is not vprof-agent's greeting");
 	if (message->hello.protocol != VPROF_AGENT_PROTOCOL)
 		return stream_break(stream, error, AGENT_ERROR_PROTOCOL,
-		                    "the agent in the guest speaks protocol %u, and this program %u; install the same "
+		                    "the agent in the guest speaks protocol %u, this program %u; install the same "
 		                    "version of both",
 		                    message->hello.protocol, VPROF_AGENT_PROTOCOL);
 	stream->greeted = true;
 	return true;
 }
 
-/* The frame at `at`, of which all is there. *message has type 0 when nobody knows its type. */
+/* Parses the complete frame at `at`. *message has type 0 if the frame's type is unknown. */
 static bool frame_read(struct agent_stream *stream, const struct vprof_agent_frame *frame,
                        struct agent_message *message, GError **error)
 {
@@ -148,7 +148,7 @@ static bool frame_read(struct agent_stream *stream, const struct vprof_agent_fra
 
 	if (!stream->greeted && frame->type != VPROF_AGENT_HELLO)
 		return stream_break(stream, error, AGENT_ERROR_PROTOCOL,
-		                    "what came from the guest does not begin with the greeting of vprof-agent");
+		                    "the guest's data does not begin with vprof-agent's greeting");
 	stream->at += sizeof(*frame) + frame->bytes;
 	if (shape == NULL) {
 		*message = (struct agent_message){0};
@@ -157,7 +157,7 @@ static bool frame_read(struct agent_stream *stream, const struct vprof_agent_fra
 	}
 	if (frame->bytes < shape->bytes)
 		return stream_break(stream, error, AGENT_ERROR_FRAME,
-		                    "a frame %s of the agent has %u bytes; %u are the least", shape->name, frame->bytes,
+		                    "an agent's %s frame has %u bytes; the minimum is %u", shape->name, frame->bytes,
 		                    shape->bytes);
 	return message_fill(stream, shape, payload, frame->bytes, message, error) &&
 	       (shape->type != VPROF_AGENT_HELLO || greeting_check(stream, message, error));
@@ -178,8 +178,8 @@ bool agent_stream_next(struct agent_stream *stream, struct agent_message *messag
 		memcpy(&frame, stream->input->data + stream->at, sizeof(frame));
 		if (frame.bytes > VPROF_AGENT_PAYLOAD_BYTES_MAX)
 			return stream_break(stream, error, AGENT_ERROR_FRAME,
-			                    "a frame of the agent says that it has %u bytes; %u are the most",
-			                    frame.bytes, VPROF_AGENT_PAYLOAD_BYTES_MAX);
+			                    "an agent's frame claims %u bytes; the limit is %u", frame.bytes,
+			                    VPROF_AGENT_PAYLOAD_BYTES_MAX);
 		if (n - sizeof(frame) < frame.bytes)
 			return false;
 		if (!frame_read(stream, &frame, message, error))
@@ -258,7 +258,7 @@ bool agent_say_run(GByteArray *to, const struct agent_order *order, GError **err
 		string_append(strings, order->variables[i]);
 	if (strings->len > VPROF_AGENT_PAYLOAD_BYTES_MAX - sizeof(run)) {
 		g_set_error(error, AGENT_ERROR, AGENT_ERROR_LIMIT,
-		            "the command and its environment have %u bytes; %zu are the most", strings->len,
+		            "the command and its environment take %u bytes; the limit is %zu", strings->len,
 		            VPROF_AGENT_PAYLOAD_BYTES_MAX - sizeof(run));
 		return false;
 	}

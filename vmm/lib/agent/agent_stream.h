@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The host's end of the conversation with the agent (vprof/agent.h). What comes is a guest's: every length is checked,
- * text is cut to what its frame may hold, and a stream that is none is refused for good. No descriptors: bytes go in
- * and frames come out, so that any transport will do and a fuzzer too.
+ * The host's end of the conversation with the agent (vprof/agent.h). Its input comes from a guest: every length is
+ * checked, text is cut to the size of its frame, and after a malformed frame the stream is refused for good. It uses no
+ * descriptors: bytes go in and frames come out, so any transport, or a fuzzer, can feed it.
  */
 #ifndef VPROF_AGENT_STREAM_H
 #define VPROF_AGENT_STREAM_H
@@ -50,17 +50,17 @@ struct agent_stream;
 struct agent_stream *agent_stream_new(void);
 void agent_stream_free(struct agent_stream *stream);
 
-/* Takes what has come. */
+/* Appends received bytes. */
 void agent_stream_put(struct agent_stream *stream, const uint8_t *bytes, size_t n);
 /*
  * The next message; its text and bytes live until the next call. False without error: more bytes are needed. False with
- * an error, now and ever after: what comes is not the stream of an agent.
+ * an error, on this and every later call: the stream is not an agent's.
  */
 bool agent_stream_next(struct agent_stream *stream, struct agent_message *message, GError **error);
-/* Frames of types that this program does not know. */
+/* How many frames had a type that this program does not know. */
 uint64_t agent_stream_skipped(const struct agent_stream *stream);
 
-/* What the host says; appended to `to`. */
+/* The host's frames; each is appended to `to`. */
 void agent_say_ping(GByteArray *to, uint64_t cookie);
 void agent_say_stdin(GByteArray *to, const uint8_t *bytes, size_t n);
 void agent_say_stdin_end(GByteArray *to);

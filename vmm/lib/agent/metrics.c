@@ -51,7 +51,7 @@ const char *metrics_problem(const struct metrics *metrics)
 	return metrics->problem;
 }
 
-/* NULL, or why the text behind the prefix is no metric. */
+/* NULL, or why the text behind the prefix is not a metric. */
 static const char *metric_parse(const char *text, struct metric *metric)
 {
 	size_t name = strspn(text, NAME_CHARACTERS), unit;
@@ -63,15 +63,15 @@ static const char *metric_parse(const char *text, struct metric *metric)
 	text += name + 1;
 	/* g_ascii_strtod reads blanks, signs, hexadecimal and "nan" as well. */
 	if (strchr("0123456789.", *text) == NULL || *text == '\0' || g_ascii_tolower(text[1]) == 'x')
-		return "the value is no decimal number of 0 or more";
+		return "the value is not a decimal number of 0 or more";
 	metric->value = g_ascii_strtod(text, &end);
 	if (end == text || (*end != '\0' && *end != ' ') || !isfinite(metric->value))
-		return "the value is no decimal number of 0 or more";
+		return "the value is not a decimal number of 0 or more";
 	text = end + strspn(end, " ");
 	for (unit = 0; g_ascii_isgraph(text[unit]); unit++)
 		;
 	if (unit > METRIC_UNIT_BYTES_MAX || text[unit + strspn(text + unit, " ")] != '\0')
-		return "the unit is one word of up to 15 printable characters";
+		return "the unit is not one word of up to 15 printable characters";
 	memcpy(metric->unit, text, unit);
 	return NULL;
 }
@@ -83,7 +83,7 @@ static const char *metrics_take(struct metrics *metrics, const struct metric *me
 	while (i < metrics->n && strcmp(metrics->all[i].name, metric->name) != 0)
 		i++;
 	if (i == METRICS_MAX)
-		return "there are 64 metrics already, the most that are kept";
+		return "it exceeds the limit of 64 metrics";
 	metrics->all[i] = *metric;
 	metrics->n = MAX(metrics->n, i + 1);
 	return NULL;

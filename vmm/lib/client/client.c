@@ -16,7 +16,7 @@
 
 G_DEFINE_QUARK(vprof_client_error, client_error)
 
-/* What is no event: the greeting, and answers. */
+/* Greeting and answers: all lines that are not events. */
 struct answer {
 	json_t *object;
 	GArray *fds; /* of int, closed with the array */
@@ -73,7 +73,7 @@ static bool fail_closed(struct client *client, GError **error)
 	return false;
 }
 
-/* What follows in the stream cannot be trusted, so it is not read. */
+/* The rest of the stream cannot be trusted and is not read. */
 static bool G_GNUC_PRINTF(3, 4) fail_protocol(struct client *client, GError **error, const char *format, ...)
 {
 	va_list args;
@@ -111,7 +111,7 @@ static bool take_lines(struct client *client, GError **error)
 		json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &reason);
 		if (!json_is_object(object)) {
 			json_decref(object);
-			return fail_protocol(client, error, "a line that is no JSON object");
+			return fail_protocol(client, error, "a line is not a JSON object");
 		}
 		queue_message(client, object);
 	}
@@ -120,10 +120,7 @@ static bool take_lines(struct client *client, GError **error)
 	return true;
 }
 
-/*
- * Descriptors belong to the line that the bytes end in (vprof/control.h), so they are put down when the lines before it
- * have been taken.
- */
+/* Descriptors belong to the line that ends in the bytes they came with (vprof/control.h): take earlier lines first. */
 static bool take_bytes(struct client *client, const char *bytes, size_t n, const GArray *fds, GError **error)
 {
 	const char *newline = memrchr(bytes, '\n', n - 1);
@@ -156,7 +153,7 @@ static bool receive(struct client *client, GError **error)
 	return fail_closed(client, error);
 }
 
-/* Waits for `events` or something to read, and reads it. *ready: what there is of `events`. */
+/* Waits for `events` or for input, and reads the input. *ready: those of `events` that are set. */
 static bool wait_and_receive(struct client *client, short events, short *ready, int64_t deadline, GError **error)
 {
 	if (client->closed)
@@ -204,7 +201,7 @@ static struct answer *next_answer(struct client *client, int64_t deadline, GErro
 	return g_queue_pop_head(&client->answers);
 }
 
-/* Answers to requests that ran into their timeout come late, and are nobody's. */
+/* Answers to requests that timed out come late and are dropped. */
 static struct answer *answer_to(struct client *client, json_int_t id, int64_t deadline, GError **error)
 {
 	for (;;) {
@@ -302,7 +299,7 @@ static bool greet(struct client *client, unsigned timeout_ms, GError **error)
 	const char *version;
 	int protocol;
 	if (json_unpack(client->greeting, "{s:s, s:i}", "version", &version, "protocol", &protocol) != 0)
-		return fail_protocol(client, error, "no greeting of a vprof engine");
+		return fail_protocol(client, error, "it did not greet as a vprof engine");
 	/* A newer engine decides whether it still serves ours. */
 	if (protocol < VPROF_CONTROL_PROTOCOL)
 		return fail_protocol(client, error,

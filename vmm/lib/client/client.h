@@ -38,8 +38,8 @@ json_t *client_execute(struct client *client, const char *method, json_t *argume
                        unsigned timeout_ms, GError **error);
 
 /*
- * The next event (the whole object; new reference), NULL without error when there is none within timeout_ms, NULL with
- * CLIENT_ERROR_CLOSED when the engine is gone.
+ * The next event (the whole object; new reference). NULL without error: no event within timeout_ms. NULL with
+ * CLIENT_ERROR_CLOSED: the engine is gone.
  */
 json_t *client_next_event(struct client *client, unsigned timeout_ms, GError **error);
 
@@ -50,12 +50,11 @@ json_t *client_next_event(struct client *client, unsigned timeout_ms, GError **e
 char *client_runtime_dir(void);
 
 /*
- * Whether somebody may accept connections at `path`; false only where it is certain that nobody does, as for a socket
- * that a dead engine left behind. Never blocks.
+ * False only if certainly no process accepts connections at `path`, as for the socket of a dead engine. Never blocks.
  */
 bool client_socket_live(const char *path);
 
-/* The process that made that socket listen, as this one sees it; 0: nobody does, or it cannot be told who. */
+/* The pid of the process that listens on that socket, as this process sees it; 0: none, or unknown. */
 int client_socket_holder(const char *path);
 
 struct client_socket {

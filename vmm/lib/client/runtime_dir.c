@@ -27,7 +27,7 @@ static void client_socket_clear(void *element)
 bool client_socket_live(const char *path)
 {
 	int fd = client_socket_connect(path);
-	/* All else may be somebody's: a full backlog, another user's, another type, no descriptor to ask by. */
+	/* Other errors can come from a live socket: full backlog, other user or type, no descriptor left here. */
 	if (fd < 0)
 		return errno != ECONNREFUSED && errno != ENOENT;
 	close(fd);

@@ -9,9 +9,9 @@
 
 struct cpio;
 
-/* Appends to fd, which stays the caller's. */
+/* Appends to fd, which the caller keeps and closes. */
 struct cpio *cpio_open(int fd, GError **error);
-/* Writes the trailer. False when that failed; cpio_free is due all the same. */
+/* Writes the trailer. False on failure; the caller still calls cpio_free. */
 bool cpio_close(struct cpio *cpio, GError **error);
 void cpio_free(struct cpio *cpio);
 

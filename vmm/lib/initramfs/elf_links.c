@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* System V ABI: "Program Header", "Dynamic Section"; the files are the user's, but need not be what they seem. */
+/* System V ABI: "Program Header", "Dynamic Section". The files come from the user and are not trusted. */
 #include "lib/initramfs/elf_links.h"
 
 #include <elf.h>
@@ -30,7 +30,7 @@ static bool elf_copy(const struct elf *elf, guint64 offset, void *to, gsize n)
 	return true;
 }
 
-/* The string at an offset of the file, within `limit` bytes; NULL when it does not end there. */
+/* The string at an offset of the file; NULL if it does not end within `limit` bytes. */
 static const char *elf_string(const struct elf *elf, guint64 offset, guint64 limit)
 {
 	guint64 room = offset < elf->n ? MIN(limit, elf->n - offset) : 0;
@@ -67,7 +67,7 @@ static bool elf_segment_of_type(const struct elf *elf, guint32 type, Elf64_Phdr 
 	return false;
 }
 
-/* Where in the file the byte at an address of the program's memory is. */
+/* The offset in the file of the byte at an address of the program's memory. */
 static bool elf_offset(const struct elf *elf, guint64 address, guint64 *offset)
 {
 	Elf64_Phdr segment;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What an ELF file needs to run: its interpreter, its libraries, and where it says that they are. */
+/* What an ELF file needs to run: its interpreter, its libraries and their search paths. */
 #ifndef VPROF_INITRAMFS_ELF_LINKS_H
 #define VPROF_INITRAMFS_ELF_LINKS_H
 
@@ -12,9 +12,9 @@ struct elf_links {
 	char *rpath, *runpath; /* folders, with ":" between them; NULL */
 };
 
-/* Whether it begins as an x86-64 ELF file of 64 bits does. */
+/* Whether the bytes begin with the header of a 64-bit x86-64 ELF file. */
 bool elf_is_ours(const guint8 *bytes, gsize n);
-/* Whether it begins as an ELF file of any kind. */
+/* Whether the bytes begin with the ELF magic. */
 bool elf_is_any(const guint8 *bytes, gsize n);
 
 /* path: for messages. Errors: INITRAMFS_ERROR_ELF. */

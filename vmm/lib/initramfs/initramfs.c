@@ -16,7 +16,7 @@
 
 G_DEFINE_QUARK(vprof_initramfs_error, initramfs_error)
 
-/* What has one path in the guest. */
+/* The entry at one path in the guest. */
 struct node {
 	char *target;  /* of a symbolic link; NULL */
 	GBytes *bytes; /* of a file */
@@ -117,7 +117,7 @@ static GMappedFile *file_map(struct initramfs *initramfs, const char *path, GErr
 		return bytes;
 	g_mapped_file_unref(bytes);
 	g_set_error(error, INITRAMFS_ERROR, INITRAMFS_ERROR_FILE,
-	            "cannot put %s into the initramfs: with it, the files have more than %u GiB", path,
+	            "cannot put %s into the initramfs: the files would exceed %u GiB", path,
 	            (unsigned)(INITRAMFS_BYTES_MAX >> 30));
 	return NULL;
 }
@@ -197,7 +197,7 @@ static bool missing(const struct library_user *user, const char *name, GError **
 	return false;
 }
 
-/* The libraries that `user` names and that nobody has named before; they are users then, too. */
+/* Adds the libraries that `user` names and no earlier user did; they become users in turn. */
 static bool libraries_add(struct initramfs *initramfs, const struct library_user *user, GPtrArray *users,
                           GHashTable *names, GError **error)
 {
@@ -232,7 +232,7 @@ static bool interpreter_add(struct initramfs *initramfs, const struct library_us
 	return false;
 }
 
-/* ld.so's cache goes along: it finds what lies in folders of which only the cache knows. */
+/* ld.so's cache comes along: only the cache knows some folders of libraries. */
 static bool cache_add(struct initramfs *initramfs, GError **error)
 {
 	return access(LIBRARY_CACHE_PATH, R_OK) != 0 || host_file_add(initramfs, LIBRARY_CACHE_PATH, error);
@@ -249,7 +249,7 @@ static bool elf_program_add(struct initramfs *initramfs, const char *path, GErro
 	g_ptr_array_add(users, program);
 	if (!interpreter_add(initramfs, program, error))
 		return false;
-	/* It is there before any library, which may name it. */
+	/* Added before all libraries: one of them may name it. */
 	if (program->links.interpreter != NULL)
 		g_hash_table_add(names, g_path_get_basename(program->links.interpreter));
 	for (guint i = 0; i < users->len; i++)
@@ -258,7 +258,7 @@ static bool elf_program_add(struct initramfs *initramfs, const char *path, GErro
 	return users->len == 1 || cache_add(initramfs, error);
 }
 
-/* The words of a script's first line behind "#!"; NULL when it has none. */
+/* The words behind "#!" in a script's first line; NULL: no such line. */
 static char **script_words(const char *bytes, gsize n)
 {
 	const char *end = memchr(bytes, '\n', n);
@@ -292,7 +292,7 @@ static bool script_add(struct initramfs *initramfs, const char *path, char **wor
 	       env_program_add(initramfs, words, depth - 1, error);
 }
 
-/* What the program with these contents needs to start. */
+/* Adds what the program with these contents needs to start. */
 static bool needs_add(struct initramfs *initramfs, const char *path, GMappedFile *file, unsigned depth, GError **error)
 {
 	const char *bytes = g_mapped_file_get_contents(file);
@@ -323,7 +323,7 @@ bool initramfs_add_program(struct initramfs *initramfs, const char *path, GError
 	return program_add(initramfs, path, SCRIPT_DEPTH_MAX, error);
 }
 
-/* ---- files that the user wants ---- */
+/* ---- files that the user names ---- */
 
 static bool can_run(GMappedFile *file)
 {
@@ -342,7 +342,7 @@ static bool file_add(struct initramfs *initramfs, const char *host_path, const c
 	if (!added)
 		return false;
 	file_node_add(initramfs, guest_path, bytes, permissions);
-	/* Data may be executable by mistake; only what can run needs something. */
+	/* Data files may be marked executable by mistake; only programs have dependencies. */
 	if ((permissions & 0111) != 0 && can_run(bytes))
 		added = needs_add(initramfs, host_path, bytes, SCRIPT_DEPTH_MAX, error);
 	g_mapped_file_unref(bytes);
@@ -381,7 +381,7 @@ bool initramfs_add(struct initramfs *initramfs, const char *host_path, const cha
 	if (S_ISREG(status.st_mode))
 		return file_add(initramfs, host_path, guest_path, status.st_mode, error);
 	g_set_error(error, INITRAMFS_ERROR, INITRAMFS_ERROR_FILE,
-	            "cannot put %s into the initramfs: it is neither a file nor a folder", host_path);
+	            "cannot put %s into the initramfs: not a file or a folder", host_path);
 	return false;
 }
 
@@ -418,8 +418,8 @@ static gboolean write_node(void *path, void *value, void *data)
 }
 
 /*
- * Links before files: where a folder is a link in the base, a link of ours may have taken the place of the very file it
- * leads to, and the file comes back.
+ * Links before files: where a folder is a link in the base, a link of ours can overwrite the very file that it leads
+ * to; the file, written later, restores it.
  */
 static bool write_nodes(const struct initramfs *initramfs, struct cpio *cpio, GError **error)
 {
@@ -432,7 +432,7 @@ static bool write_nodes(const struct initramfs *initramfs, struct cpio *cpio, GE
 	return !writing.failed;
 }
 
-/* The standard streams of init are on it. */
+/* init's standard streams use it. */
 static bool write_folders(const struct initramfs *initramfs, struct cpio *cpio, GError **error)
 {
 	struct writing writing = {.cpio = cpio, .error = error};
@@ -489,8 +489,8 @@ static bool write_base(int fd, const char *path, GError **error)
 }
 
 /*
- * The kernel unpacks archives one after another, each over what is there. Folders come before the base, so that it can
- * still make a link of one (/bin, /lib); ours are in what it has made of them then.
+ * The kernel unpacks concatenated archives in order, each over the result of the ones before. Folders come before the
+ * base, which can still replace one by a link (/bin, /lib); our files then go where that link leads.
  */
 static bool write_parts(const struct initramfs *initramfs, int fd, const char *base, GError **error)
 {

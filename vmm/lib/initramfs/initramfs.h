@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * An initial RAM file system made from files of this host: programs with all that they need to start, where they have
- * it here, so that paths mean the same in the guest.
+ * An initial RAM file system made from files of this host: programs and everything they need to start, at their paths
+ * on the host, so that a path means the same in the guest.
  */
 #ifndef VPROF_INITRAMFS_INITRAMFS_H
 #define VPROF_INITRAMFS_INITRAMFS_H
@@ -27,29 +27,29 @@ struct initramfs *initramfs_new(void);
 void initramfs_free(struct initramfs *initramfs);
 
 /*
- * A file or a folder with all that is in it, under an absolute path. Symbolic links in folders stay links. What can be
- * executed gets what it needs, as programs do.
+ * A file, or a folder with all its contents, under an absolute path. Symbolic links in folders stay links. Executable
+ * files bring what they need, as programs do.
  */
 bool initramfs_add(struct initramfs *initramfs, const char *host_path, const char *guest_path, GError **error);
 
 /*
- * A program where it is on the host: an ELF file with its interpreter and its shared libraries, found as ld.so would;
- * or a script with its interpreter. An error names what is missing and what wants it.
+ * A program at its path on the host: an ELF file with its interpreter and its shared libraries, found as by ld.so(8),
+ * or a script with its interpreter. An error names the missing file and the file that needs it.
  */
 bool initramfs_add_program(struct initramfs *initramfs, const char *path, GError **error);
 
-/* A file with these contents, which everybody may read. */
+/* A file with these contents, readable by all users. */
 void initramfs_add_bytes(struct initramfs *initramfs, GBytes *bytes, const char *path);
 
 /* A symbolic link. */
 void initramfs_add_link(struct initramfs *initramfs, const char *path, const char *target);
 
-/* An empty folder, and those above it. */
+/* An empty folder and its parents. */
 void initramfs_add_folder(struct initramfs *initramfs, const char *path);
 
 /*
- * Writes the archive and returns its descriptor, of a file without a name. base: an initramfs on which it is laid,
- * whose links among the folders stay in force; NULL: none.
+ * Writes the archive and returns the descriptor of an unnamed file. base: an initramfs that the archive is added to, in
+ * which symbolic links to folders stay links; NULL: none.
  */
 int initramfs_write(const struct initramfs *initramfs, const char *base, GError **error);
 

@@ -17,7 +17,7 @@ struct kernel_modules {
 	unsigned added;
 };
 
-/* A path of the build on each line. */
+/* Each line holds a path of the kernel's build. */
 static void builtins_read(struct kernel_modules *modules)
 {
 	g_autofree char *path = g_build_filename(modules->folder, BUILTIN_LIST, NULL), *text = NULL;
@@ -42,10 +42,9 @@ struct kernel_modules *kernel_modules_new(const char *folder, const char *releas
 	builtins_read(modules);
 	if (module_folder_n(modules->files) > 0)
 		return modules;
-	g_set_error(
-		error, KERNEL_MODULES_ERROR, KERNEL_MODULES_ERROR_FOLDER,
-		"there are no kernel modules (*.ko) in %s; name the folder /lib/modules/VERSION of the guest's kernel",
-		folder);
+	g_set_error(error, KERNEL_MODULES_ERROR, KERNEL_MODULES_ERROR_FOLDER,
+	            "no kernel modules (*.ko) in %s; name the folder /lib/modules/VERSION of the guest's kernel",
+	            folder);
 	kernel_modules_free(modules);
 	return NULL;
 }
@@ -138,7 +137,7 @@ static bool release_check(const struct kernel_modules *modules, const char *path
 		return true;
 	g_set_error(
 		error, KERNEL_MODULES_ERROR, KERNEL_MODULES_ERROR_RELEASE,
-		"kernel module %s is for Linux %s, and the guest's kernel is %s; give --modules the folder of that one",
+		"kernel module %s is for Linux %s, and the guest's kernel is %s; give --modules that kernel's folder",
 		path, vermagic, modules->release);
 	return false;
 }
@@ -191,7 +190,7 @@ bool kernel_modules_add(struct kernel_modules *modules, const char *name, struct
 			key, modules->folder);
 		return false;
 	}
-	/* Before what it needs, so that a circle ends. */
+	/* Before its dependencies, so that a circle ends. */
 	g_hash_table_add(modules->done, g_strdup(key));
 	return module_add(modules, key, path, initramfs, error);
 }

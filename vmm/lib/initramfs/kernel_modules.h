@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Loadable modules that a kernel needs before it can mount its root: from a folder like /lib/modules/VERSION, with what
- * they depend on. That is read in the modules themselves, so the folder needs no index (modules.dep).
+ * Loadable modules that a kernel needs before it can mount its root, with their dependencies, from a folder like
+ * /lib/modules/VERSION. Dependencies are read from the modules themselves, so the folder needs no modules.dep.
  */
 #ifndef VPROF_INITRAMFS_KERNEL_MODULES_H
 #define VPROF_INITRAMFS_KERNEL_MODULES_H
@@ -20,16 +20,16 @@ enum kernel_modules_error {
 	KERNEL_MODULES_ERROR_RELEASE, /* of another kernel */
 };
 
-/* Where they are in the guest, as NNN-NAME.ko: in the order of their names, each comes behind what it needs. */
+/* Their folder in the guest. They are named NNN-NAME.ko: in the order of names, each comes after its dependencies. */
 #define KERNEL_MODULES_PATH "/lib/modules/vprof"
 
 struct kernel_modules;
 
-/* folder: with modules in it, at any depth, compressed or not. release: of the guest's kernel; NULL: not known. */
+/* folder: holds modules at any depth, compressed or not. release: the guest kernel's; NULL: unknown. */
 struct kernel_modules *kernel_modules_new(const char *folder, const char *release, GError **error);
 void kernel_modules_free(struct kernel_modules *modules);
 
-/* Adds the module `name` and what it needs, unless it has been added or is built into the kernel. */
+/* Adds the module `name` and its dependencies, unless already added or built into the kernel. */
 bool kernel_modules_add(struct kernel_modules *modules, const char *name, struct initramfs *initramfs, GError **error);
 
 #endif

@@ -30,7 +30,7 @@ static const char *cache_string(const guint8 *bytes, gsize n, guint32 offset)
 
 const char *library_cache_find(const guint8 *bytes, gsize n, const char *name)
 {
-	/* An older cache may stand in front of it, for older programs. */
+	/* A cache in the old format, for older programs, may come first. */
 	const guint8 *start = n != 0 ? memmem(bytes, n, CACHE_MAGIC, strlen(CACHE_MAGIC)) : NULL;
 	struct cache_header header;
 

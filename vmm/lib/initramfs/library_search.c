@@ -13,7 +13,7 @@ struct library_search {
 	gsize cache_bytes;
 };
 
-/* glibc's on Debian and on everybody else's x86-64. */
+/* glibc's default folders, on Debian and on other x86-64 distributions. */
 static const char default_folders[] = "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/lib:/usr/lib";
 
 struct library_search *library_search_new(const char *more, const char *cache_path)
@@ -21,7 +21,7 @@ struct library_search *library_search_new(const char *more, const char *cache_pa
 	struct library_search *search = g_new0(struct library_search, 1);
 
 	search->more = g_strdup(more);
-	/* Without one, ld.so goes by the folders alone. */
+	/* Without a cache, ld.so searches the folders only. */
 	if (!g_file_get_contents(cache_path, &search->cache, &search->cache_bytes, NULL))
 		search->cache_bytes = 0;
 	return search;
@@ -36,7 +36,7 @@ void library_search_free(struct library_search *search)
 	g_free(search);
 }
 
-/* ld.so passes over what is of another architecture. */
+/* ld.so skips files of other architectures. */
 static bool is_library(const char *path)
 {
 	guint8 start[sizeof(Elf64_Ehdr)];
@@ -48,7 +48,7 @@ static bool is_library(const char *path)
 	return elf_is_ours(start, n);
 }
 
-/* $ORIGIN and its like, as ld.so(8) has them. New string. */
+/* Expands $ORIGIN and the other tokens of ld.so(8). New string. */
 static char *tokens_expand(const char *text, const char *user_path)
 {
 	g_autofree char *origin = g_path_get_dirname(user_path);
@@ -63,7 +63,7 @@ static char *tokens_expand(const char *text, const char *user_path)
 	return g_string_free(expanded, FALSE);
 }
 
-/* Looks through folders of `user_path`; NULL is none. */
+/* Searches the folders of `user_path`; NULL: no folder. */
 static char *folders_find(const char *folders, const char *user_path, const char *name)
 {
 	g_auto(GStrv) list = g_strsplit_set(folders != NULL ? folders : "", ":;", -1);
@@ -78,7 +78,7 @@ static char *folders_find(const char *folders, const char *user_path, const char
 	return NULL;
 }
 
-/* DT_RPATH counts for what a library needs, too, and not at all where there is a DT_RUNPATH. */
+/* DT_RPATH also applies to a library's own dependencies; a DT_RUNPATH disables it. */
 static char *rpath_find(const struct library_user *user, const char *name)
 {
 	char *found = NULL;

@@ -9,7 +9,7 @@
 
 #define LIBRARY_CACHE_PATH "/etc/ld.so.cache"
 
-/* Something that needs libraries, and what needed it. */
+/* A file that needs libraries, and the file that needs it. */
 struct library_user {
 	char *path;
 	struct elf_links links;
@@ -18,7 +18,7 @@ struct library_user {
 
 struct library_search;
 
-/* more: folders like those of LD_LIBRARY_PATH, or NULL; cache_path: LIBRARY_CACHE_PATH or a test's. */
+/* more: folders as in LD_LIBRARY_PATH, or NULL; cache_path: LIBRARY_CACHE_PATH, or a test's file. */
 struct library_search *library_search_new(const char *more, const char *cache_path);
 void library_search_free(struct library_search *search);
 
