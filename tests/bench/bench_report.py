@@ -49,11 +49,16 @@ def main():
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="vprof-bench-") as work:
         file, symbols = os.path.join(work, "vprof.data"), os.path.join(work, "kallsyms")
+        cgroups = os.path.join(work, "cgroups.data")
         tool, vprof = os.path.join(given.bin, "recording_tool"), os.path.join(given.bin, "vprof")
         subprocess.run([tool, "write", file, symbols, str(given.r), "0"], check=True)
         print(f"{given.r * 110} samples, {os.path.getsize(file) / 2**20:.0f} MiB; medians of {given.n} runs")
         perf = ["perf", "report", "-i", file, "--kallsyms", symbols, "--stdio"]
         compare("report: vprof, perf report", [vprof, "report", "-i", file], perf + ["-g", "none"], given.n, work)
+        by_task = ["report", "--sort", "comm,cgroup", "-i"]
+        subprocess.run([tool, "cgroups", cgroups, symbols, str(given.r), "0"], check=True)
+        compare("report --sort comm,cgroup", [vprof, *by_task, cgroups], ["perf", *by_task, cgroups, "--stdio", "-g", "none"], given.n, work)
+        os.remove(cgroups)
         compare("report with call chains", [vprof, "report", "-g", "-i", file], perf, given.n, work)
         collapse = ["sh", "-c", 'perf script -i "$0" --kallsyms "$1" -F comm,ip,sym | awk "$2"', file, symbols, COLLAPSE]
         page, out = os.path.join(work, "page.html"), os.path.join(work, "out")

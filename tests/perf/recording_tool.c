@@ -5,6 +5,7 @@
  * recording_tool write FILE KALLSYMS ROUNDS LOST: a recording with known samples, and the kernel's symbols as
  *   /proc/kallsyms has them. Two events, two vCPUs; kernel samples with chains, user and hypervisor samples.
  * recording_tool cut FILE KALLSYMS ROUNDS LOST: the same, never finished.
+ * recording_tool cgroups FILE KALLSYMS ROUNDS LOST: as write, and each sample has the cgroup of its task.
  * recording_tool counts FILE: samples by event and symbol, as `perf report -F sample,sym` names them.
  * recording_tool samples FILE: time, event and address of each sample, as `perf script --ns -F time,event,ip` prints.
  * Each of the last two prints the recording's warning on stderr.
@@ -38,13 +39,16 @@ static const struct {
 	{"delta", KERNEL_TEXT + 0x4000, 0x10, 5},
 };
 
-static struct perf_event_attr attr_make(uint64_t config)
+/* Of the task that runs on each vCPU. */
+static const struct record_cgroup cgroups[N_VCPUS] = {{1, "/"}, {7, "/init.scope"}};
+
+static struct perf_event_attr attr_make(uint64_t config, bool with_cgroups)
 {
 	return (struct perf_event_attr){
 		.type = PERF_TYPE_SOFTWARE,
 		.config = config,
 		.sample_period = 1000000,
-		.sample_type = VPROF_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN,
+		.sample_type = VPROF_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN | (with_cgroups ? PERF_SAMPLE_CGROUP : 0),
 		.read_format = PERF_FORMAT_ID,
 		.mmap = 1,
 		.comm = 1,
@@ -55,11 +59,13 @@ static struct perf_event_attr attr_make(uint64_t config)
 		.comm_exec = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
+		.cgroup = with_cgroups,
 	};
 }
 
 struct output {
 	struct recording_writer *writer;
+	bool with_cgroups;
 	uint64_t time_ns;
 	uint64_t buffer[RECORD_BYTES_MAX / 8];
 };
@@ -98,6 +104,8 @@ static void put_prologue(struct output *out, const uint8_t *build_id, size_t bui
 	put(out, record_comm_encode(&idle, &id, out->buffer, sizeof(out->buffer)));
 	id.pid = id.tid = 42;
 	put(out, record_comm_encode(&init, &id, out->buffer, sizeof(out->buffer)));
+	for (unsigned cpu = 0; out->with_cgroups && cpu < N_VCPUS; cpu++)
+		put(out, record_cgroup_encode(&cgroups[cpu], &id, out->buffer, sizeof(out->buffer)));
 }
 
 static void put_sample(struct output *out, size_t event, unsigned cpu, uint16_t misc, uint64_t ip)
@@ -117,6 +125,8 @@ static void put_sample(struct output *out, size_t event, unsigned cpu, uint16_t 
 		.misc = misc,
 		.chain = chain,
 		.n_chain = misc == PERF_RECORD_MISC_KERNEL ? 3 : 2,
+		.has_cgroup = out->with_cgroups,
+		.cgroup = cgroups[cpu].cgroup,
 	};
 
 	put(out, record_sample_encode(&sample, true, out->buffer, sizeof(out->buffer)));
@@ -179,16 +189,17 @@ static void finish(struct output *out, const uint8_t *build_id, size_t build_id_
 		die(error);
 }
 
-static void recording_write(const char *path, unsigned rounds, unsigned lost, bool cut)
+static void recording_write(const char *path, unsigned rounds, unsigned lost, bool cut, bool with_cgroups)
 {
 	static const uint8_t build_id[20] = {0xde, 0xad, 0xbe, 0xef};
 	static struct output out = {.time_ns = 1000000000};
 	const struct recording_event events[] = {
-		{attr_make(PERF_COUNT_SW_TASK_CLOCK), "task-clock", ids[0], N_VCPUS},
-		{attr_make(PERF_COUNT_SW_CPU_CLOCK), "timer", ids[1], N_VCPUS},
+		{attr_make(PERF_COUNT_SW_TASK_CLOCK, with_cgroups), "task-clock", ids[0], N_VCPUS},
+		{attr_make(PERF_COUNT_SW_CPU_CLOCK, with_cgroups), "timer", ids[1], N_VCPUS},
 	};
 	GError *error = NULL;
 
+	out.with_cgroups = with_cgroups;
 	out.writer = recording_writer_open(path, events, G_N_ELEMENTS(events), &error);
 	if (!out.writer)
 		die(error);
@@ -290,15 +301,18 @@ int main(int argc, char **argv)
 {
 	const char *command = argc > 1 ? argv[1] : "";
 
-	if (argc == 6 && (strcmp(command, "write") == 0 || strcmp(command, "cut") == 0)) {
-		recording_write(argv[2], number(argv[4]), number(argv[5]), strcmp(command, "cut") == 0);
+	const bool cut = strcmp(command, "cut") == 0, with_cgroups = strcmp(command, "cgroups") == 0;
+
+	if (argc == 6 && (strcmp(command, "write") == 0 || cut || with_cgroups)) {
+		recording_write(argv[2], number(argv[4]), number(argv[5]), cut, with_cgroups);
 		kallsyms_write(argv[3]);
 	} else if (argc == 3 && strcmp(command, "counts") == 0) {
 		counts_print(argv[2]);
 	} else if (argc == 3 && strcmp(command, "samples") == 0) {
 		reading_run(&(struct reading){.sample = sample_print}, argv[2]);
 	} else {
-		fprintf(stderr, "usage: recording_tool write|cut FILE KALLSYMS ROUNDS LOST | counts|samples FILE\n");
+		fprintf(stderr,
+		        "usage: recording_tool write|cut|cgroups FILE KALLSYMS ROUNDS LOST | counts|samples FILE\n");
 		return 2;
 	}
 	return EXIT_SUCCESS;
