@@ -49,7 +49,7 @@ static bool sample_read(const struct record_sample *sample, unsigned event, void
 
 	if (event != 0)
 		return true;
-	key.mapping = mappings_find(annotation->input->mappings, key.mode, sample->pid, sample->ip, sample->time_ns);
+	key.mapping = names_mapping(annotation->input->names, key.mode, sample->pid, sample->ip, sample->time_ns);
 	spot = g_hash_table_lookup(reading->spots, &key);
 	if (spot == NULL) {
 		spot = g_memdup2(&key, sizeof(key));

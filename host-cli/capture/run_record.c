@@ -75,14 +75,6 @@ static json_t *rate_of(const json_t *session)
 	return rate;
 }
 
-static struct histogram *frames_new(const struct capture *capture)
-{
-	struct histogram *frames = histogram_new(false);
-
-	histogram_by_file(frames, capture->mappings);
-	return frames;
-}
-
 static void kernel_before_clear(void *data)
 {
 	struct kernel_before *kernel = data;
@@ -97,9 +89,9 @@ static struct capture *capture_alloc(struct client *client)
 	capture->client = client;
 	capture->phases = json_array();
 	capture->marks = json_array();
-	capture->mappings = mappings_new();
+	capture->names = names_new();
 	capture->texts = g_string_chunk_new(1024);
-	capture->frames = frames_new(capture);
+	capture->frames = histogram_new(capture->names, 0);
 	capture->kernels = g_array_new(FALSE, FALSE, sizeof(struct kernel_before));
 	g_array_set_clear_func(capture->kernels, kernel_before_clear);
 	return capture;
@@ -154,7 +146,7 @@ void capture_free(struct capture *capture)
 	g_clear_pointer(&capture->guest_symbols, g_array_unref);
 	g_string_chunk_free(capture->texts);
 	g_array_unref(capture->kernels);
-	mappings_free(capture->mappings);
+	names_free(capture->names);
 	json_decref(capture->phases);
 	json_decref(capture->marks);
 	json_decref(capture->arguments);
@@ -320,7 +312,7 @@ bool capture_kernel(struct capture *capture, const struct symtab *until, const s
 		return false;
 	capture_ask_facts(capture);
 	g_array_append_val(capture->kernels, before);
-	capture->frames = frames_new(capture);
+	capture->frames = histogram_new(capture->names, 0);
 	kernel_code_range(image, symtab, &range);
 	return capture_write_kernel(capture, &range, (uint64_t)g_get_monotonic_time() * 1000, error);
 }
@@ -345,12 +337,10 @@ static void capture_count(struct capture *capture, const struct perf_event_heade
 	const uint64_t sample_type = capture->events[0].attr.sample_type;
 	struct record_sample sample;
 	struct record_lost lost;
-	uint64_t time_ns;
 
 	if (record->type == PERF_RECORD_SAMPLE && record_sample_decode(record, bytes, sample_type, &sample))
 		capture_count_sample(capture, &sample);
-	else if (record->type != PERF_RECORD_SAMPLE && record_time(record, bytes, sample_type, &time_ns))
-		mappings_add(capture->mappings, record, bytes, time_ns);
+	names_take(capture->names, record, bytes, sample_type);
 	if (record_lost_decode(record, bytes, &lost))
 		capture->lost += lost.lost;
 }
@@ -477,7 +467,7 @@ static bool has_mapping(struct capture *capture, uint32_t pid, uint64_t start, u
                         const char *path)
 {
 	const struct mapping *there =
-		mappings_find(capture->mappings, PROFILE_USER, pid, start, clock_ns(CLOCK_MONOTONIC));
+		names_mapping(capture->names, PROFILE_USER, pid, start, clock_ns(CLOCK_MONOTONIC));
 
 	if (there == NULL)
 		return strcmp(path, VPROF_UNMAPPED) == 0;
@@ -506,7 +496,7 @@ bool capture_mapping(struct capture *capture, uint32_t pid, uint64_t start, uint
 	n = record_mmap_encode(&mapping, &id, record, sizeof(record));
 	if (n == 0 || !capture_write(capture, record, NULL))
 		return true;
-	mappings_add(capture->mappings, (const void *)record, n, id.time_ns);
+	names_take(capture->names, (const void *)record, n, capture->events[0].attr.sample_type);
 	capture->told_mappings = true;
 	return true;
 }

@@ -30,7 +30,7 @@ struct capture {
 	int *eventfds;
 	size_t n_rings;
 	struct recording_writer *writer;
-	struct mappings *mappings;
+	struct names *names;
 	struct histogram *frames; /* of all call chains: every address that wants a symbol */
 	GArray *guest_symbols;    /* of struct recording_symbol: of modules, asked of the engine; NULL */
 	GStringChunk *texts;      /* their names */

@@ -33,8 +33,6 @@ static const struct option_row options[] = {
 struct script {
 	const struct script_values *given;
 	struct input *input;
-	struct comms *comms;
-	struct cgroups *cgroups;
 };
 
 static const char *event_name(const struct input *input, unsigned event)
@@ -55,7 +53,7 @@ static void sample_print_text(const struct script *script, const struct record_s
 	g_autofree char *symbol = text_printable(place->symbol);
 	g_autofree char *name = text_printable(is_added(sample) ? "sample-add" : event_name(script->input, event));
 	g_autofree char *module = text_printable(place->module);
-	g_autofree char *comm = text_printable(comms_find(script->comms, sample->tid, sample->time_ns));
+	g_autofree char *comm = text_printable(names_comm(script->input->names, sample->tid, sample->time_ns));
 
 	printf("%" G_GUINT64_FORMAT ".%09u [%03" G_GUINT32_FORMAT "] %-6s %s %" G_GUINT64_FORMAT
 	       " %016" G_GINT64_MODIFIER "x %s+0x%" G_GINT64_MODIFIER "x %s %d %d %s\n",
@@ -67,16 +65,17 @@ static void sample_print_text(const struct script *script, const struct record_s
 static void sample_print_json(const struct script *script, const struct record_sample *sample, unsigned event,
                               const struct place *place)
 {
-	json_t *object = json_pack(
-		"{s:I, s:I, s:s, s:o, s:I, s:o, s:o, s:I, s:o, s:i, s:i, s:o}", "time-ns", (json_int_t)sample->time_ns,
-		"vcpu", (json_int_t)sample->cpu, "mode", profile_mode_name(profile_mode_of(sample->misc)), "event",
-		text_json(event_name(script->input, event)), "period", (json_int_t)sample->period, "ip",
-		json_sprintf("0x%016" G_GINT64_MODIFIER "x", sample->ip), "symbol", text_json(place->symbol), "offset",
-		(json_int_t)place->offset, "module", text_json(place->module), "pid", (int32_t)sample->pid, "tid",
-		(int32_t)sample->tid, "comm", text_json(comms_find(script->comms, sample->tid, sample->time_ns)));
+	json_t *object = json_pack("{s:I, s:I, s:s, s:o, s:I, s:o, s:o, s:I, s:o, s:i, s:i, s:o}", "time-ns",
+	                           (json_int_t)sample->time_ns, "vcpu", (json_int_t)sample->cpu, "mode",
+	                           profile_mode_name(profile_mode_of(sample->misc)), "event",
+	                           text_json(event_name(script->input, event)), "period", (json_int_t)sample->period,
+	                           "ip", json_sprintf("0x%016" G_GINT64_MODIFIER "x", sample->ip), "symbol",
+	                           text_json(place->symbol), "offset", (json_int_t)place->offset, "module",
+	                           text_json(place->module), "pid", (int32_t)sample->pid, "tid", (int32_t)sample->tid,
+	                           "comm", text_json(names_comm(script->input->names, sample->tid, sample->time_ns)));
 
 	if (sample->has_cgroup)
-		json_object_set_new(object, "cgroup", text_json(cgroups_find(script->cgroups, sample)));
+		json_object_set_new(object, "cgroup", text_json(names_cgroup(script->input->names, sample)));
 	if (is_added(sample))
 		json_object_set_new(object, "added", json_true());
 	json_dumpf(object, stdout, JSON_COMPACT);
@@ -86,7 +85,7 @@ static void sample_print_json(const struct script *script, const struct record_s
 
 static char *comm_of(const struct script *script, uint32_t tid, uint64_t time_ns)
 {
-	return text_printable(comms_find(script->comms, tid, time_ns));
+	return text_printable(names_comm(script->input->names, tid, time_ns));
 }
 
 static void switch_print_text(const struct script *script, const struct script_item *item)
@@ -109,9 +108,9 @@ static void switch_print_json(const struct script *script, const struct script_i
 	json_t *object = json_pack(
 		"{s:I, s:I, s:s, s:i, s:i, s:o, s:{s:i, s:i, s:o}}", "time-ns", (json_int_t)of->time_ns, "vcpu",
 		(json_int_t)of->cpu, "switch", change->out ? "out" : "in", "pid", (int32_t)of->pid, "tid",
-		(int32_t)of->tid, "comm", text_json(comms_find(script->comms, of->tid, of->time_ns)),
+		(int32_t)of->tid, "comm", text_json(names_comm(script->input->names, of->tid, of->time_ns)),
 		change->out ? "next" : "previous", "pid", (int32_t)change->other_pid, "tid", (int32_t)change->other_tid,
-		"comm", text_json(comms_find(script->comms, change->other_tid, of->time_ns)));
+		"comm", text_json(names_comm(script->input->names, change->other_tid, of->time_ns)));
 
 	json_dumpf(object, stdout, JSON_COMPACT);
 	putchar('\n');
@@ -188,15 +187,12 @@ static int script_run(void *values, unsigned n, char **arguments)
 		return failure(error);
 	input_take_symbol_options(input, &given->symbols, given->force);
 	progress_beside_output();
-	script = (struct script){
-		.given = given, .input = input, .comms = input_comms(input), .cgroups = input_cgroups(input)};
+	script = (struct script){.given = given, .input = input};
 	order = sample_order_new(item_print, &script);
 	input_walk(input, &visitor, order);
 	sample_order_finish(order);
 	input_say_warnings(input);
 	sample_order_free(order);
-	comms_free(script.comms);
-	cgroups_free(script.cgroups);
 	input_free(input);
 	return STATUS_OK;
 }

@@ -66,11 +66,10 @@ static void add_repetition(struct gathering *in, uint64_t from_ns, uint64_t to_n
 		.from_ns = from_ns,
 		.to_ns = to_ns,
 		.run = run,
-		.histogram = histogram_new(false),
+		.histogram = histogram_new(in->input->names, 0),
 		.first_ns = UINT64_MAX,
 	};
 
-	histogram_by_file(repetition.histogram, in->input->mappings);
 	g_array_append_val(in->repetitions, repetition);
 }
 

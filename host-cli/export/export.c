@@ -74,10 +74,9 @@ void export_profile_read(struct export_profile *profile, struct input *input, un
 {
 	static const struct input_visitor visitor = {.sample = read_sample};
 	const struct recording_event *of = recording_event(input->recording, event);
-	struct comms *comms = input_comms(input);
 	struct reading reading = {
 		.profile = profile,
-		.stacks = with_stacks ? stacks_new(comms, input->mappings) : NULL,
+		.stacks = with_stacks ? stacks_new(input->names) : NULL,
 		.event = event,
 	};
 
@@ -92,14 +91,12 @@ void export_profile_read(struct export_profile *profile, struct input *input, un
 	profile->start_unix_ns = start_unix_ns(profile);
 	if (with_stacks)
 		profile->tasks = stacks_resolve(reading.stacks, input->resolver, &profile->n_tasks);
-	profile->comms = comms;
 	stacks_free(reading.stacks);
 }
 
 void export_profile_clear(struct export_profile *profile)
 {
 	task_stacks_free(profile->tasks, profile->n_tasks);
-	comms_free(profile->comms);
 }
 
 struct writing {

@@ -12,7 +12,6 @@
 
 /* One event of a recording, by stacks. */
 struct export_profile {
-	struct comms *comms; /* the tasks' names live in it */
 	struct input *input; /* borrowed; event_number is that of the event in it */
 	unsigned event_number;
 	const char *path;          /* of the recording */

@@ -9,7 +9,7 @@
 struct printing {
 	FILE *to;
 	const char *event;
-	struct cgroups *cgroups;
+	struct names *names;
 	GString *stack;
 };
 
@@ -46,7 +46,7 @@ static bool sample_print(const struct record_sample *sample, const char *comm, c
 	fprintf(to, ",%" G_GUINT64_FORMAT, frames[0].place.offset);
 	text_print(frames[0].place.module, to);
 	text_print(printing->stack->str, to);
-	text_print(cgroups_find(printing->cgroups, sample), to);
+	text_print(names_cgroup(printing->names, sample), to);
 	fputs("\n", to);
 	return ferror(to) == 0;
 }
@@ -56,7 +56,7 @@ static bool csv_write(const struct export_profile *profile, FILE *to, GError **e
 	struct printing printing = {
 		.to = to,
 		.event = profile->event,
-		.cgroups = input_cgroups(profile->input),
+		.names = profile->input->names,
 		.stack = g_string_new(NULL),
 	};
 
@@ -64,7 +64,6 @@ static bool csv_write(const struct export_profile *profile, FILE *to, GError **e
 	fputs("time_ns,vcpu,mode,event,period,pid,tid,comm,ip,symbol,offset,module,stack,cgroup\n", to);
 	export_samples_each(profile, sample_print, &printing);
 	g_string_free(printing.stack, TRUE);
-	cgroups_free(printing.cgroups);
 	return true;
 }
 

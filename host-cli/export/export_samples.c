@@ -30,7 +30,7 @@ static bool walk_sample(const struct record_sample *sample, unsigned event, void
 	n = chain_frames(sample, walk->chain);
 	for (uint32_t i = 0; i < n; i++)
 		frame_resolve(profile->input, sample, &walk->chain[i], &walk->frames[i]);
-	return walk->visit(sample, comms_find(profile->comms, sample->tid, sample->time_ns), walk->frames, n,
+	return walk->visit(sample, names_comm(profile->input->names, sample->tid, sample->time_ns), walk->frames, n,
 	                   walk->data);
 }
 

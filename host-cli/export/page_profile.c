@@ -151,7 +151,7 @@ static guint task_hash(gconstpointer key)
 	return (guint)hash_mix((uintptr_t)task->comm ^ hash_mix(task->pid));
 }
 
-/* The comms have each name once. */
+/* struct names has each text once. */
 static gboolean task_equal(gconstpointer a, gconstpointer b)
 {
 	const struct page_task *left = a, *right = b;
@@ -162,7 +162,7 @@ static gboolean task_equal(gconstpointer a, gconstpointer b)
 static uint32_t task_number(struct reading *reading, const struct record_sample *sample)
 {
 	struct page_recording *recording = reading->recording;
-	const struct page_task task = {comms_find(recording->comms, sample->tid, sample->time_ns), sample->pid};
+	const struct page_task task = {names_comm(recording->input->names, sample->tid, sample->time_ns), sample->pid};
 	guint number;
 
 	if (task_equal(&task, &reading->task))
@@ -341,8 +341,7 @@ static void reading_start(struct reading *reading, size_t n)
 	reading->rows = g_new(struct row_set, n);
 	reading->timelines = g_new(struct timeline *, n);
 	for (size_t i = 0; i < n; i++) {
-		reading->trees[i] = call_tree_new();
-		call_tree_by_file(reading->trees[i], recording->input->mappings);
+		reading->trees[i] = call_tree_new(recording->input->names);
 		reading->rows[i] = (struct row_set){.rows = rows_new(), .slices.shift = SLICES_SHIFT_AT_FIRST};
 		reading->timelines[i] = timeline_new();
 	}
@@ -382,7 +381,6 @@ struct page_recording *page_recording_read(struct input *input)
 	struct reading reading = {.recording = recording};
 
 	recording->input = input;
-	recording->comms = input_comms(input);
 	recording->tasks = g_array_new(FALSE, FALSE, sizeof(struct page_task));
 	recording->n_profiles = recording_n_events(input->recording);
 	recording->profiles = g_new0(struct page_profile, recording->n_profiles);
@@ -405,6 +403,5 @@ void page_recording_free(struct page_recording *recording)
 	g_array_unref(recording->tasks);
 	g_array_unref(recording->phase_sets);
 	g_ptr_array_unref(recording->phases);
-	comms_free(recording->comms);
 	g_free(recording);
 }

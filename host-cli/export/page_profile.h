@@ -42,7 +42,7 @@ struct page_profile {
 };
 
 struct page_task {
-	const char *comm; /* lives in the recording's comms */
+	const char *comm; /* lives in the input's names */
 	uint32_t pid;
 };
 
@@ -53,10 +53,9 @@ struct page_phase_set {
 
 struct page_recording {
 	struct input *input; /* borrowed */
-	struct comms *comms;
-	GArray *tasks;      /* of struct page_task, in the order in which they were seen */
-	GPtrArray *phases;  /* of struct phase_named */
-	GArray *phase_sets; /* of struct page_phase_set; the first is empty */
+	GArray *tasks;       /* of struct page_task, in the order in which they were seen */
+	GPtrArray *phases;   /* of struct phase_named */
+	GArray *phase_sets;  /* of struct page_phase_set; the first is empty */
 	struct page_profile *profiles;
 	size_t n_profiles;
 	uint64_t lost;

@@ -120,26 +120,22 @@ static bool input_each(struct input *input,
 	return whole;
 }
 
-static bool mapping_take(const struct perf_event_header *record, size_t bytes, void *data)
+static bool names_take_record(const struct perf_event_header *record, size_t bytes, void *data)
 {
 	struct input *input = data;
-	uint64_t time_ns = 0;
 
 	progress_step(bytes);
-	if (record->type == PERF_RECORD_MMAP || record->type == PERF_RECORD_MMAP2) {
-		record_time(record, bytes, input_sample_type(input), &time_ns);
-		mappings_add(input->mappings, record, bytes, time_ns);
-		kernel_place_take(&input->kernel, record, bytes);
-	}
+	names_take(input->names, record, bytes, input_sample_type(input));
+	kernel_place_take(&input->kernel, record, bytes);
 	return true;
 }
 
-/* Before the samples: those of one vCPU may stand before what another one has said earlier. */
-static void input_read_mappings(struct input *input)
+/* Before the samples: the records that name those of one vCPU may stand behind them, in another one's part. */
+static void input_read_names(struct input *input)
 {
-	input->mappings = mappings_new();
-	/* A damaged end is said by input_walk. */
-	input_each(input, mapping_take, input, NULL);
+	input->names = names_new();
+	/* input_walk warns of a damaged end. */
+	input_each(input, names_take_record, input, NULL);
 }
 
 /* Everything but the records. */
@@ -153,7 +149,7 @@ static bool input_load(struct input *input, const char *kernel, bool force, GErr
 		return false;
 	if (kernel != NULL && (image = input_open_kernel(input, kernel, force, error)) == NULL)
 		return false;
-	input_read_mappings(input);
+	input_read_names(input);
 	loaded = image == NULL || input_load_symbols(input, image, error);
 	image_free(image);
 	return loaded;
@@ -198,7 +194,7 @@ void input_free(struct input *input)
 	if (input == NULL)
 		return;
 	resolver_free(input->resolver);
-	mappings_free(input->mappings);
+	names_free(input->names);
 	user_symbols_free(input->user_symbols);
 	symtab_free(input->symtab);
 	recording_free(input->recording);
@@ -282,69 +278,6 @@ static bool walk_record(const struct perf_event_header *record, size_t bytes, vo
 	}
 }
 
-struct comm_walk {
-	uint64_t sample_type;
-	struct comms *comms;
-};
-
-static bool comm_walk_record(const struct perf_event_header *record, size_t bytes, void *data)
-{
-	struct comm_walk *walk = data;
-	uint64_t time_ns = 0;
-	struct record_comm comm;
-
-	progress_step(bytes);
-	if (record_comm_decode(record, bytes, &comm)) {
-		record_time(record, bytes, walk->sample_type, &time_ns);
-		comms_add(walk->comms, comm.tid, time_ns, comm.comm);
-	}
-	return true;
-}
-
-struct comms *input_comms(struct input *input)
-{
-	struct comm_walk walk = {.sample_type = input_sample_type(input), .comms = comms_new()};
-
-	/* A damaged end is said by input_walk. */
-	input_each(input, comm_walk_record, &walk, NULL);
-	return walk.comms;
-}
-
-bool input_has_cgroups(const struct input *input)
-{
-	for (size_t i = 0; i < recording_n_events(input->recording); i++)
-		if (recording_event(input->recording, i)->attr.sample_type & PERF_SAMPLE_CGROUP)
-			return true;
-	return false;
-}
-
-struct cgroup_walk {
-	uint64_t sample_type;
-	struct cgroups *cgroups;
-};
-
-static bool cgroup_walk_record(const struct perf_event_header *record, size_t bytes, void *data)
-{
-	struct cgroup_walk *walk = data;
-	uint64_t time_ns = 0;
-
-	progress_step(bytes);
-	if (record->type == PERF_RECORD_CGROUP) {
-		record_time(record, bytes, walk->sample_type, &time_ns);
-		cgroups_add(walk->cgroups, record, bytes, time_ns);
-	}
-	return true;
-}
-
-struct cgroups *input_cgroups(struct input *input)
-{
-	struct cgroup_walk walk = {.sample_type = input_sample_type(input), .cgroups = cgroups_new()};
-
-	if (input_has_cgroups(input))
-		input_each(input, cgroup_walk_record, &walk, NULL);
-	return walk.cgroups;
-}
-
 bool input_choose(const char **path, const char *argument, GError **error)
 {
 	if (*path != NULL && argument != NULL) {
@@ -396,7 +329,7 @@ static void warnings_say(const GPtrArray *warnings)
 void input_find_place(const struct input *input, const struct record_sample *sample, enum profile_mode mode,
                       uint64_t ip, struct place *place)
 {
-	const struct mapping *mapping = mappings_find(input->mappings, mode, sample->pid, ip, sample->time_ns);
+	const struct mapping *mapping = names_mapping(input->names, mode, sample->pid, ip, sample->time_ns);
 
 	resolver_find(input->resolver, mode, ip, mapping, place);
 }

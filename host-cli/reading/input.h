@@ -8,9 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/profile/cgroups.h"
-#include "lib/profile/comms.h"
-#include "lib/profile/mappings.h"
+#include "lib/profile/names.h"
 #include "lib/profile/resolver.h"
 #include "lib/record/reader.h"
 #include "reading/kernel_place.h"
@@ -27,7 +25,7 @@ struct input {
 	struct kernel_place kernel;
 	struct symtab *symtab; /* of --kernel, with addresses as the guest had them; NULL without */
 	struct resolver *resolver;
-	struct mappings *mappings;         /* what processes have mapped */
+	struct names *names;               /* of tasks, cgroups and mapped files */
 	struct user_symbols *user_symbols; /* of input_take_symbol_options; NULL without */
 	json_t *description;               /* VPROF_FEATURE_DESCRIPTION; an empty object when the recording has none */
 	GPtrArray *warnings;               /* sentences (char *), owned */
@@ -69,12 +67,6 @@ struct input_visitor {
 	/* No later record is older than those before the previous call (PERF_RECORD_FINISHED_ROUND); may be NULL. */
 	bool (*round)(void *data);
 };
-
-/* The names of the tasks in the recording, all of which it reads. By comms_free. */
-struct comms *input_comms(struct input *input);
-/* Whether samples say which cgroup their task is in; and the paths of those, for which all is read. By cgroups_free. */
-bool input_has_cgroups(const struct input *input);
-struct cgroups *input_cgroups(struct input *input);
 
 /*
  * Walks the records. What cannot be read becomes a warning, since everything before it is good: a damaged end, and

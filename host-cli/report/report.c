@@ -121,11 +121,6 @@ static void report_fill(struct report *report, const struct load *load, const st
 	g_free(names);
 }
 
-static bool wants_tasks(const struct column_list *list)
-{
-	return column_list_has(list, "comm") || column_list_has(list, "pid") || column_list_has(list, "tid");
-}
-
 struct report *report_new(struct input *input, const struct report_options *options)
 {
 	static const struct input_visitor visitor = {.sample = load_sample, .lost = load_lost};
@@ -134,22 +129,14 @@ struct report *report_new(struct input *input, const struct report_options *opti
 
 	report->input = input;
 	report->columns = options->columns;
-	report->comms = wants_tasks(&options->columns) ? input_comms(input) : NULL;
-	report->cgroups = column_list_has(&options->columns, "cgroup") ? input_cgroups(input) : NULL;
 	report->percent_limit = options->percent_limit;
 	report->n_tables = load.one_table ? 1 : recording_n_events(input->recording);
 	report->tables = g_new0(struct report_table, report->n_tables);
 	load.histograms = g_new(struct histogram *, report->n_tables);
 	load.call_trees = g_new(struct call_tree *, report->n_tables);
 	for (size_t i = 0; i < report->n_tables; i++) {
-		load.histograms[i] = histogram_new(column_list_has(&options->columns, "cpu"));
-		if (report->comms != NULL)
-			histogram_by_task(load.histograms[i], report->comms);
-		histogram_by_cgroup(load.histograms[i], report->cgroups);
-		histogram_by_file(load.histograms[i], input->mappings);
-		load.call_trees[i] = options->call_tree ? call_tree_new() : NULL;
-		if (load.call_trees[i] != NULL)
-			call_tree_by_file(load.call_trees[i], input->mappings);
+		load.histograms[i] = histogram_new(input->names, column_list_keys(&options->columns));
+		load.call_trees[i] = options->call_tree ? call_tree_new(input->names) : NULL;
 	}
 	input_walk(input, &visitor, &load);
 	report_fill(report, &load, options);
@@ -223,7 +210,5 @@ void report_free(struct report *report)
 		g_free(report->tables[i].calls);
 	}
 	g_free(report->tables);
-	comms_free(report->comms);
-	cgroups_free(report->cgroups);
 	g_free(report);
 }

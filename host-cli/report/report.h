@@ -38,8 +38,6 @@ struct report_table {
 
 struct report {
 	const struct input *input;
-	struct comms *comms;     /* NULL when no column is about tasks */
-	struct cgroups *cgroups; /* likewise, about cgroups */
 	struct column_list columns;
 	double percent_limit;
 	struct report_table *tables;

@@ -19,9 +19,7 @@ struct top_profile {
 	const struct symtab *symtab;
 	struct user_symbols *user;
 	struct resolver *resolver;
-	struct comms *comms;
-	struct cgroups *cgroups;
-	struct mappings *mappings;
+	struct names *names;
 	struct histogram *frames; /* every address of a sample or its callers */
 	GHashTable *asked;        /* of those in modules: what the engine was asked about */
 	bool no_modules;          /* and had no answer */
@@ -32,12 +30,8 @@ struct top_profile {
 
 static void sums_init(struct sums *sums, const struct top_profile *profile)
 {
-	sums->histogram = histogram_new(true);
-	histogram_by_task(sums->histogram, profile->comms);
-	histogram_by_cgroup(sums->histogram, profile->cgroups);
-	histogram_by_file(sums->histogram, profile->mappings);
-	sums->calls = call_tree_new();
-	call_tree_by_file(sums->calls, profile->mappings);
+	sums->histogram = histogram_new(profile->names, COLUMN_KEYS_ALL);
+	sums->calls = call_tree_new(profile->names);
 }
 
 static void sums_deinit(struct sums *sums)
@@ -51,13 +45,10 @@ static void names_init(struct top_profile *profile)
 {
 	profile->resolver = resolver_new_symtab(profile->symtab, NULL);
 	resolver_set_user(profile->resolver, profile->user);
-	profile->comms = comms_new();
-	comms_add(profile->comms, 0, 0, profile->has_tasks ? "swapper" : "guest");
-	comms_add(profile->comms, VPROF_PID_UNKNOWN, 0, "[unknown]");
-	profile->cgroups = cgroups_new();
-	profile->mappings = mappings_new();
-	profile->frames = histogram_new(false);
-	histogram_by_file(profile->frames, profile->mappings);
+	profile->names = names_new();
+	names_take_comm(profile->names, 0, 0, profile->has_tasks ? "swapper" : "guest");
+	names_take_comm(profile->names, VPROF_PID_UNKNOWN, 0, "[unknown]");
+	profile->frames = histogram_new(profile->names, 0);
 	profile->asked = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	profile->no_modules = false;
 	profile->learned = 0;
@@ -66,11 +57,9 @@ static void names_init(struct top_profile *profile)
 static void names_deinit(struct top_profile *profile)
 {
 	resolver_free(profile->resolver);
-	comms_free(profile->comms);
 	histogram_free(profile->frames);
 	g_hash_table_unref(profile->asked);
-	cgroups_free(profile->cgroups);
-	mappings_free(profile->mappings);
+	names_free(profile->names);
 }
 
 static void all_init(struct top_profile *profile)
@@ -155,16 +144,9 @@ static void records_each(struct top_profile *profile, const GByteArray *records,
 static void record_learn(struct top_profile *profile, const struct perf_event_header *record, size_t bytes,
                          const struct recording_event *event)
 {
-	uint64_t time_ns = 0;
-	struct record_comm comm;
-
 	if (record->type == PERF_RECORD_SAMPLE)
 		return;
-	record_time(record, bytes, event->attr.sample_type, &time_ns);
-	mappings_add(profile->mappings, record, bytes, time_ns);
-	cgroups_add(profile->cgroups, record, bytes, time_ns);
-	if (record_comm_decode(record, bytes, &comm))
-		comms_add(profile->comms, comm.tid, time_ns, comm.comm);
+	names_take(profile->names, record, bytes, event->attr.sample_type);
 	profile->learned++;
 }
 
@@ -199,7 +181,7 @@ static void module_symbol_learn(uint64_t address, const struct recording_symbol 
 {
 	struct top_profile *profile = data;
 	const struct mapping *mapping =
-		mappings_find(profile->mappings, PROFILE_KERNEL, VPROF_PID_UNKNOWN, address, UINT64_MAX);
+		names_mapping(profile->names, PROFILE_KERNEL, VPROF_PID_UNKNOWN, address, UINT64_MAX);
 
 	if (mapping != NULL && strcmp(mapping->file->name, symbol->module) == 0)
 		resolver_learn(profile->resolver, address, symbol->module, symbol->name,

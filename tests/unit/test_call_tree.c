@@ -14,7 +14,7 @@ static uint32_t add(struct call_tree *tree, uint16_t misc, uint64_t ip)
 
 START_TEST(a_number_leads_to_the_function)
 {
-	struct call_tree *tree = call_tree_new();
+	struct call_tree *tree = call_tree_new(NULL);
 	uint32_t first = add(tree, PERF_RECORD_MISC_KERNEL, TEXT + 0x20);
 	uint32_t other = add(tree, PERF_RECORD_MISC_KERNEL, TEXT + 0x100);
 	uint32_t again = add(tree, PERF_RECORD_MISC_KERNEL, TEXT + 0x3f);
@@ -65,7 +65,7 @@ END_TEST
 /* Exits of as many ports as there are: quadratic time would be noticed. */
 START_TEST(a_node_may_have_many_children)
 {
-	struct call_tree *tree = call_tree_new();
+	struct call_tree *tree = call_tree_new(NULL);
 	size_t n, children = 0;
 
 	for (uint64_t i = 0; i < 200000; i++)

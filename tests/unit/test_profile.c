@@ -25,7 +25,7 @@ static struct column_list columns_of(const char *text)
 
 START_TEST(addresses_of_a_symbol_are_one_row)
 {
-	struct histogram *histogram = histogram_new(false);
+	struct histogram *histogram = histogram_new(NULL, 0);
 	struct column_list list = columns_of("sym,module");
 	size_t n;
 
@@ -53,7 +53,7 @@ END_TEST
 
 START_TEST(modes_events_and_vcpus_are_told_apart)
 {
-	struct histogram *histogram = histogram_new(true);
+	struct histogram *histogram = histogram_new(NULL, COLUMN_KEY_CPU);
 	struct column_list list = columns_of("mode,event,cpu");
 	size_t n;
 
@@ -74,7 +74,7 @@ END_TEST
 
 START_TEST(rows_of_one_size_are_in_the_order_of_the_list)
 {
-	struct histogram *histogram = histogram_new(true);
+	struct histogram *histogram = histogram_new(NULL, COLUMN_KEY_CPU);
 	struct column_list list = columns_of("cpu,ip");
 	size_t n;
 
@@ -96,7 +96,7 @@ END_TEST
 START_TEST(nothing_is_lost_when_the_table_grows)
 {
 	enum { ADDRESSES = 100000, TURNS = 3 };
-	struct histogram *histogram = histogram_new(false);
+	struct histogram *histogram = histogram_new(NULL, 0);
 	struct column_list list = columns_of("ip");
 	size_t n, n_addresses;
 
@@ -122,7 +122,7 @@ END_TEST
 
 START_TEST(an_empty_histogram_has_no_rows)
 {
-	struct histogram *histogram = histogram_new(false);
+	struct histogram *histogram = histogram_new(NULL, 0);
 	struct column_list list = columns_of("sym");
 	size_t n, n_addresses;
 
@@ -163,39 +163,149 @@ START_TEST(modes_of_every_cpumode)
 }
 END_TEST
 
-START_TEST(names_go_by_thread_and_time)
-{
-	struct comms *comms = comms_new();
+/* Room for a record with a text of some 40 characters. */
+typedef uint64_t record_buffer[16];
 
-	comms_add(comms, 7, 300, "late");
-	comms_add(comms, 7, 100, "early");
-	comms_add(comms, 8, 100, "other");
-	comms_add(comms, 7, 300, "latest");
-	ck_assert_str_eq(comms_find(comms, 7, 99), ":7");
-	ck_assert_str_eq(comms_find(comms, 7, 100), "early");
-	ck_assert_str_eq(comms_find(comms, 7, 299), "early");
-	ck_assert_str_eq(comms_find(comms, 7, 300), "latest");
-	ck_assert_str_eq(comms_find(comms, 8, UINT64_MAX), "other");
-	ck_assert_str_eq(comms_find(comms, 9, 500), ":9");
-	ck_assert_str_eq(comms_find(comms, UINT32_MAX, 500), ":-1");
-	ck_assert_str_eq(comms_find(comms, 0, 500), "swapper");
-	comms_add(comms, 0, 0, "guest");
-	ck_assert_str_eq(comms_find(comms, 0, 500), "guest");
-	comms_free(comms);
+static void take(struct names *names, const uint64_t *record, size_t bytes)
+{
+	ck_assert_uint_ne(bytes, 0);
+	names_take(names, (const struct perf_event_header *)record, bytes, VPROF_SAMPLE_TYPE);
+}
+
+static void take_comm(struct names *names, uint32_t tid, uint64_t time_ns, const char *comm)
+{
+	const struct record_comm said = {.pid = 1, .tid = tid, .comm = comm};
+	const struct record_id id = {.time_ns = time_ns};
+	record_buffer record;
+
+	take(names, record, record_comm_encode(&said, &id, record, sizeof(record)));
+}
+
+static void take_cgroup(struct names *names, uint64_t cgroup, uint64_t time_ns, const char *path)
+{
+	const struct record_cgroup said = {cgroup, path};
+	const struct record_id id = {.time_ns = time_ns};
+	record_buffer record;
+
+	take(names, record, record_cgroup_encode(&said, &id, record, sizeof(record)));
+}
+
+static void take_mapping(struct names *names, uint32_t pid, uint64_t start, uint64_t time_ns, const char *file)
+{
+	const struct record_mmap said = {.mode = PERF_RECORD_MISC_USER,
+	                                 .pid = pid,
+	                                 .tid = pid,
+	                                 .start = start,
+	                                 .bytes = 0x1000,
+	                                 .file_name = file};
+	const struct record_id id = {.time_ns = time_ns};
+	record_buffer record;
+
+	take(names, record, record_mmap_encode(&said, &id, record, sizeof(record)));
+}
+
+START_TEST(comms_go_by_thread_and_time)
+{
+	static const struct {
+		uint32_t tid;
+		uint64_t time_ns;
+		const char *comm;
+	} cases[] = {{7, 99, ":7"},  {7, 100, "early"},        {7, 299, "early"},   {7, 300, "latest"},
+	             {9, 500, ":9"}, {8, UINT64_MAX, "other"}, {0, 500, "swapper"}, {UINT32_MAX, 500, ":-1"}};
+	struct names *names = names_new();
+
+	take_comm(names, 7, 300, "late");
+	take_comm(names, 7, 100, "early");
+	take_comm(names, 8, 100, "other");
+	take_comm(names, 7, 300, "latest");
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
+		ck_assert_str_eq(names_comm(names, cases[i].tid, cases[i].time_ns), cases[i].comm);
+	names_take_comm(names, 0, 0, "guest");
+	ck_assert_str_eq(names_comm(names, 0, 500), "guest");
+	names_free(names);
+}
+END_TEST
+
+static struct record_sample in_cgroup(uint64_t cgroup, uint64_t time_ns)
+{
+	return (struct record_sample){
+		.ip = 0x1000, .time_ns = time_ns, .period = 1, .has_cgroup = true, .cgroup = cgroup};
+}
+
+START_TEST(paths_go_by_cgroup_and_time)
+{
+	static const struct {
+		uint64_t cgroup, time_ns;
+		const char *path;
+	} cases[] = {{7, 99, "[unknown]"}, {7, 100, "/a"},        {7, 299, "/a"},       {7, 300, "/a/b"},
+	             {1, 5, "/"},          {9, 500, "[unknown]"}, {0, 500, "[unknown]"}};
+	struct names *names = names_new();
+	struct record_sample none = in_cgroup(7, 200);
+
+	take_cgroup(names, 7, 300, "/a/b");
+	take_cgroup(names, 7, 100, "/a");
+	take_cgroup(names, 1, 0, "/");
+	take_cgroup(names, 0, 0, "/nothing");
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		const struct record_sample sample = in_cgroup(cases[i].cgroup, cases[i].time_ns);
+
+		ck_assert_str_eq(names_cgroup(names, &sample), cases[i].path);
+	}
+	none.has_cgroup = false;
+	ck_assert_str_eq(names_cgroup(names, &none), "[unknown]");
+	names_free(names);
+}
+END_TEST
+
+/* A thread and a cgroup of one number, and a mapping: one record does not stand for another. */
+START_TEST(names_of_all_kinds_are_taken)
+{
+	const struct record_sample sample = in_cgroup(7, 10);
+	struct names *names = names_new();
+	record_buffer record;
+	const struct mapping *mapping;
+
+	take_comm(names, 7, 5, "sh");
+	take_cgroup(names, 7, 5, "/a");
+	take_mapping(names, 1, 0x400000, 5, "/bin/sh");
+	take(names, record,
+	     record_lost_encode(&(struct record_lost){.lost = 3}, &(struct record_id){.time_ns = 6}, record,
+	                        sizeof(record)));
+	ck_assert_str_eq(names_comm(names, 7, 10), "sh");
+	ck_assert_str_eq(names_cgroup(names, &sample), "/a");
+	mapping = names_mapping(names, PROFILE_USER, 1, 0x400010, 10);
+	ck_assert_ptr_nonnull(mapping);
+	ck_assert_str_eq(mapping->file->name, "/bin/sh");
+	ck_assert_ptr_null(names_mapping(names, PROFILE_USER, 1, 0x400010, 4));
+	names_free(names);
+}
+END_TEST
+
+/* In a recording whose records have no time, all count from the start. */
+START_TEST(a_record_without_time_counts_from_the_start)
+{
+	const struct record_comm said = {.tid = 7, .comm = "sh"};
+	const struct record_id id = {.time_ns = 100};
+	struct names *names = names_new();
+	record_buffer record;
+	size_t bytes = record_comm_encode(&said, &id, record, sizeof(record));
+
+	names_take(names, (const struct perf_event_header *)record, bytes, PERF_SAMPLE_IP | PERF_SAMPLE_TID);
+	ck_assert_str_eq(names_comm(names, 7, 0), "sh");
+	names_free(names);
 }
 END_TEST
 
 START_TEST(tasks_are_told_apart_when_asked)
 {
-	struct comms *comms = comms_new();
-	struct histogram *histogram = histogram_new(false);
+	struct names *names = names_new();
 	struct column_list list = columns_of("comm,pid,tid");
+	struct histogram *histogram = histogram_new(names, column_list_keys(&list));
 	size_t n;
 
-	comms_add(comms, 5, 0, "sh");
-	comms_add(comms, 5, 50, "ls");
-	comms_add(comms, 6, 0, "sh");
-	histogram_by_task(histogram, comms);
+	take_comm(names, 5, 0, "sh");
+	take_comm(names, 5, 50, "ls");
+	take_comm(names, 6, 0, "sh");
 	for (unsigned i = 0; i < 10; i++)
 		histogram_add(histogram,
 		              &(struct record_sample){.ip = TEXT,
@@ -221,68 +331,25 @@ START_TEST(tasks_are_told_apart_when_asked)
 	ck_assert_uint_eq(n, 2);
 	g_free(rows);
 	histogram_free(histogram);
-	comms_free(comms);
-}
-END_TEST
-
-static void cgroup_add(struct cgroups *cgroups, uint64_t id, uint64_t time_ns, const char *path)
-{
-	const struct record_id record_id = {.time_ns = time_ns};
-	uint64_t record[16];
-	size_t bytes = record_cgroup_encode(&(struct record_cgroup){id, path}, &record_id, record, sizeof(record));
-
-	ck_assert_uint_ne(bytes, 0);
-	cgroups_add(cgroups, (const struct perf_event_header *)record, bytes, time_ns);
-}
-
-static struct record_sample in_cgroup(uint64_t cgroup, uint64_t time_ns)
-{
-	return (struct record_sample){
-		.ip = 0x1000, .time_ns = time_ns, .period = 1, .has_cgroup = true, .cgroup = cgroup};
-}
-
-START_TEST(paths_go_by_cgroup_and_time)
-{
-	static const struct {
-		uint64_t cgroup, time_ns;
-		const char *path;
-	} cases[] = {{7, 99, "[unknown]"}, {7, 100, "/a"},        {7, 299, "/a"},       {7, 300, "/a/b"},
-	             {1, 5, "/"},          {9, 500, "[unknown]"}, {0, 500, "[unknown]"}};
-	struct cgroups *cgroups = cgroups_new();
-	struct record_sample none = in_cgroup(7, 200);
-
-	cgroup_add(cgroups, 7, 300, "/a/b");
-	cgroup_add(cgroups, 7, 100, "/a");
-	cgroup_add(cgroups, 1, 0, "/");
-	cgroup_add(cgroups, 0, 0, "/nothing");
-	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-		const struct record_sample sample = in_cgroup(cases[i].cgroup, cases[i].time_ns);
-
-		ck_assert_str_eq(cgroups_find(cgroups, &sample), cases[i].path);
-	}
-	none.has_cgroup = false;
-	ck_assert_str_eq(cgroups_find(cgroups, &none), "[unknown]");
-	cgroups_free(cgroups);
+	names_free(names);
 }
 END_TEST
 
 START_TEST(cgroups_are_told_apart_when_asked)
 {
-	struct histogram *histogram = histogram_new(false);
-	struct cgroups *cgroups = cgroups_new();
-	struct column_list list;
+	struct names *names = names_new();
+	struct column_list list = columns_of("cgroup");
+	struct histogram *histogram = histogram_new(names, column_list_keys(&list));
 	size_t n;
 
-	cgroup_add(cgroups, 7, 0, "/a");
-	cgroup_add(cgroups, 8, 0, "/a");
-	cgroup_add(cgroups, 9, 0, "/b");
-	histogram_by_cgroup(histogram, cgroups);
+	take_cgroup(names, 7, 0, "/a");
+	take_cgroup(names, 8, 0, "/a");
+	take_cgroup(names, 9, 0, "/b");
 	for (uint64_t i = 0; i < 12; i++) {
 		const struct record_sample sample = in_cgroup(7 + i % 3, i);
 
 		histogram_add(histogram, &sample, 0);
 	}
-	ck_assert(column_list_parse("cgroup", &list, NULL));
 	struct profile_row *rows = histogram_rows(histogram, &list, resolver, event_names, &n);
 
 	ck_assert_uint_eq(n, 2); /* of one path, however many cgroups had it */
@@ -292,7 +359,7 @@ START_TEST(cgroups_are_told_apart_when_asked)
 	ck_assert_uint_eq(rows[1].samples, 4);
 	g_free(rows);
 	histogram_free(histogram);
-	cgroups_free(cgroups);
+	names_free(names);
 }
 END_TEST
 
@@ -305,19 +372,32 @@ START_TEST(columns_are_parsed_or_refused)
 		{"", COLUMN_ERROR_UNKNOWN},         {"symbol", COLUMN_ERROR_UNKNOWN}, {"sym,", COLUMN_ERROR_UNKNOWN},
 		{"sym,,cpu", COLUMN_ERROR_UNKNOWN}, {"cpu,cpu", COLUMN_ERROR_TWICE},
 	};
-	struct column_list list = columns_of("ip,tid,pid,domain,cgroup,comm,event,cpu,mode,module,sym");
+	struct column_list list = columns_of("ip,mode");
 
-	ck_assert_uint_eq(list.n, n_columns);
+	ck_assert_uint_eq(list.n, 2);
 	ck_assert_str_eq(list.column[0]->name, "ip");
 	ck_assert(column_list_has(&list, "mode"));
+	ck_assert(!column_list_has(&list, "sym"));
 	for (size_t i = 0; i < G_N_ELEMENTS(refused); i++) {
 		GError *error = NULL;
 
 		ck_assert(!column_list_parse(refused[i].text, &list, &error));
 		ck_assert(g_error_matches(error, COLUMN_ERROR, (int)refused[i].code));
-		ck_assert_uint_eq(list.n, n_columns);
+		ck_assert_uint_eq(list.n, 2);
 		g_error_free(error);
 	}
+}
+END_TEST
+
+START_TEST(every_column_is_listed_and_taken)
+{
+	g_auto(GStrv) names = g_strsplit(COLUMN_NAMES, ", ", -1);
+	g_autofree char *all = g_strjoinv(",", names);
+
+	ck_assert_uint_eq(g_strv_length(names), n_columns);
+	for (size_t i = 0; i < n_columns; i++)
+		ck_assert_str_eq(names[i], columns[i].name);
+	ck_assert_uint_eq(columns_of(all).n, n_columns);
 }
 END_TEST
 
@@ -341,11 +421,14 @@ int main(void)
 	tcase_add_test(tests, an_empty_histogram_has_no_rows);
 	tcase_add_test(tests, an_exit_is_named_after_its_reason);
 	tcase_add_test(tests, modes_of_every_cpumode);
-	tcase_add_test(tests, names_go_by_thread_and_time);
+	tcase_add_test(tests, comms_go_by_thread_and_time);
 	tcase_add_test(tests, tasks_are_told_apart_when_asked);
 	tcase_add_test(tests, cgroups_are_told_apart_when_asked);
 	tcase_add_test(tests, paths_go_by_cgroup_and_time);
+	tcase_add_test(tests, names_of_all_kinds_are_taken);
+	tcase_add_test(tests, a_record_without_time_counts_from_the_start);
 	tcase_add_test(tests, columns_are_parsed_or_refused);
+	tcase_add_test(tests, every_column_is_listed_and_taken);
 	tcase_add_test(tests, a_column_has_a_text_or_a_number);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

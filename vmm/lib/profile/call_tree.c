@@ -20,19 +20,20 @@ struct address_node {
 };
 
 struct call_tree {
-	GArray *nodes;             /* of struct address_node; parents stand before their children */
-	uint32_t *slots;           /* node numbers, 0: free; open addressing, linear probing, at most half full */
-	size_t n_slots;            /* a power of two */
-	struct mappings *mappings; /* NULL: not known */
+	GArray *nodes;       /* of struct address_node; parents stand before their children */
+	uint32_t *slots;     /* node numbers, 0: free; open addressing, linear probing, at most half full */
+	size_t n_slots;      /* a power of two */
+	struct names *names; /* NULL: not known */
 };
 
-struct call_tree *call_tree_new(void)
+struct call_tree *call_tree_new(struct names *names)
 {
 	struct call_tree *tree = g_new0(struct call_tree, 1);
 
 	tree->nodes = g_array_new(FALSE, TRUE, sizeof(struct address_node));
 	g_array_set_size(tree->nodes, 1);
 	tree->n_slots = SLOTS_AT_FIRST;
+	tree->names = names;
 	tree->slots = g_new0(uint32_t, tree->n_slots);
 	return tree;
 }
@@ -44,11 +45,6 @@ void call_tree_free(struct call_tree *tree)
 	g_array_unref(tree->nodes);
 	g_free(tree->slots);
 	g_free(tree);
-}
-
-void call_tree_by_file(struct call_tree *tree, struct mappings *mappings)
-{
-	tree->mappings = mappings;
 }
 
 static struct address_node *node_at(const struct call_tree *tree, uint32_t i)
@@ -108,8 +104,8 @@ uint32_t call_tree_add(struct call_tree *tree, const struct record_sample *sampl
 			.mode = (uint8_t)profile_mode_of(frames[i].misc),
 		};
 
-		if (tree->mappings != NULL)
-			key.mapping = mappings_find(tree->mappings, (enum profile_mode)key.mode, sample->pid, key.ip,
+		if (tree->names != NULL)
+			key.mapping = names_mapping(tree->names, (enum profile_mode)key.mode, sample->pid, key.ip,
 			                            sample->time_ns);
 		parent = node_intern(tree, &key);
 	}

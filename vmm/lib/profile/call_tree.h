@@ -11,18 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/profile/mappings.h"
 #include "lib/profile/mode.h"
+#include "lib/profile/names.h"
 #include "lib/profile/resolver.h"
 #include "lib/record/record.h"
 
 struct call_tree;
 
-struct call_tree *call_tree_new(void);
+/* names: say which file is mapped at an address, for its symbols. Borrowed; NULL: nothing is known. */
+struct call_tree *call_tree_new(struct names *names);
 void call_tree_free(struct call_tree *tree);
-
-/* As histogram_by_file. */
-void call_tree_by_file(struct call_tree *tree, struct mappings *mappings);
 
 /*
  * A sample without a call chain stands alone, by its own ip. Returns the number of the address where it fell, called as

@@ -125,13 +125,13 @@ const struct column columns[] = {
 	{"sym", "Symbol", "symbol", symbol_compare, .text = symbol_text},
 	{"module", "Module", "module", module_compare, .text = module_text, .alias = "dso"},
 	{"mode", "Mode", "mode", mode_compare, .text = mode_text},
-	{"cpu", "vCPU", "vcpu", cpu_compare, .number = cpu_number},
+	{"cpu", "vCPU", "vcpu", cpu_compare, .number = cpu_number, .keys = COLUMN_KEY_CPU},
 	{"event", "Event", "event", event_compare, .text = event_text},
-	{"comm", "Command", "comm", comm_compare, .text = comm_text},
-	{"cgroup", "Cgroup", "cgroup", cgroup_compare, .text = cgroup_text},
+	{"comm", "Command", "comm", comm_compare, .text = comm_text, .keys = COLUMN_KEY_TASK},
+	{"cgroup", "Cgroup", "cgroup", cgroup_compare, .text = cgroup_text, .keys = COLUMN_KEY_CGROUP},
 	{"domain", "Domain", "domain", domain_compare, .text = domain_text},
-	{"pid", "Pid", "pid", pid_compare, .number = pid_number},
-	{"tid", "Tid", "tid", tid_compare, .number = tid_number},
+	{"pid", "Pid", "pid", pid_compare, .number = pid_number, .keys = COLUMN_KEY_TASK},
+	{"tid", "Tid", "tid", tid_compare, .number = tid_number, .keys = COLUMN_KEY_TASK},
 	{"ip", "Address", "ip", ip_compare, .number = ip_number, .hexadecimal = true},
 };
 const size_t n_columns = G_N_ELEMENTS(columns);
@@ -144,24 +144,13 @@ static const struct column *column_find(const char *name)
 	return NULL;
 }
 
-static char *column_names(void)
-{
-	GString *names = g_string_new(NULL);
-
-	for (size_t i = 0; i < n_columns; i++)
-		g_string_append_printf(names, "%s%s", i == 0 ? "" : ", ", columns[i].name);
-	return g_string_free(names, FALSE);
-}
-
 static bool column_list_append(struct column_list *list, const char *name, GError **error)
 {
 	const struct column *column = column_find(name);
 
 	if (column == NULL) {
-		g_autofree char *names = column_names();
-
-		g_set_error(error, COLUMN_ERROR, COLUMN_ERROR_UNKNOWN, "no column \"%s\" to sort by; there are %s",
-		            name, names);
+		g_set_error(error, COLUMN_ERROR, COLUMN_ERROR_UNKNOWN,
+		            "no column \"%s\" to sort by; there are " COLUMN_NAMES, name);
 		return false;
 	}
 	if (column_list_has(list, column->name)) {
@@ -195,6 +184,15 @@ bool column_list_has(const struct column_list *list, const char *name)
 		if (strcmp(list->column[i]->name, name) == 0)
 			return true;
 	return false;
+}
+
+unsigned column_list_keys(const struct column_list *list)
+{
+	unsigned keys = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		keys |= list->column[i]->keys;
+	return keys;
 }
 
 int column_list_compare(const struct column_list *list, const struct profile_row *a, const struct profile_row *b)

@@ -14,6 +14,14 @@
 GQuark column_error_quark(void);
 enum column_error { COLUMN_ERROR_UNKNOWN, COLUMN_ERROR_TWICE };
 
+/* What the samples of a histogram are told apart by, besides address, mode, file and event. */
+enum column_key {
+	COLUMN_KEY_CPU = 1u << 0,
+	COLUMN_KEY_TASK = 1u << 1, /* pid, tid and name */
+	COLUMN_KEY_CGROUP = 1u << 2,
+};
+#define COLUMN_KEYS_ALL (~0u)
+
 /* One row of a profile. Members that no column of the profile groups by hold those of any sample of the row. */
 struct profile_row {
 	const char *symbol;
@@ -39,11 +47,15 @@ struct column {
 	const char *(*text)(const struct profile_row *row);
 	int64_t (*number)(const struct profile_row *row);
 	const char *alias; /* perf's word for it in --sort; NULL */
+	unsigned keys;     /* of enum column_key: what it wants samples to be told apart by */
 	bool hexadecimal;  /* how a number is printed; JSON has it as "0x..." text then, since it may need 64 bits */
 };
 
 extern const struct column columns[];
 extern const size_t n_columns;
+
+/* The names of all columns, as help and errors list them. */
+#define COLUMN_NAMES "sym, module, mode, cpu, event, comm, cgroup, domain, pid, tid, ip"
 
 #define COLUMN_LIST_MAX 16u
 struct column_list {
@@ -55,6 +67,8 @@ struct column_list {
 bool column_list_parse(const char *text, struct column_list *list, GError **error);
 /* Whether the list has the column of that name. */
 bool column_list_has(const struct column_list *list, const char *name);
+/* All keys that the columns of the list want. */
+unsigned column_list_keys(const struct column_list *list);
 
 /* 0 when both rows belong together. */
 int column_list_compare(const struct column_list *list, const struct profile_row *a, const struct profile_row *b);

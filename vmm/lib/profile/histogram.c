@@ -29,19 +29,18 @@ struct histogram {
 	struct cell *cells; /* open addressing, linear probing, at most half full */
 	size_t n_cells;     /* a power of two */
 	size_t n_used;
-	bool by_cpu;
-	struct comms *comms;       /* NULL: tasks are not told apart */
-	struct cgroups *cgroups;   /* likewise */
-	struct mappings *mappings; /* NULL: files are not told apart */
+	struct names *names; /* NULL: files, tasks and cgroups are not known */
+	unsigned keys;       /* of enum column_key */
 	uint64_t samples;
 	uint64_t period;
 };
 
-struct histogram *histogram_new(bool by_cpu)
+struct histogram *histogram_new(struct names *names, unsigned keys)
 {
 	struct histogram *histogram = g_new0(struct histogram, 1);
 
-	histogram->by_cpu = by_cpu;
+	histogram->names = names;
+	histogram->keys = keys;
 	histogram->n_cells = CELLS_AT_FIRST;
 	histogram->cells = g_new0(struct cell, histogram->n_cells);
 	return histogram;
@@ -53,21 +52,6 @@ void histogram_free(struct histogram *histogram)
 		return;
 	g_free(histogram->cells);
 	g_free(histogram);
-}
-
-void histogram_by_file(struct histogram *histogram, struct mappings *mappings)
-{
-	histogram->mappings = mappings;
-}
-
-void histogram_by_task(struct histogram *histogram, struct comms *comms)
-{
-	histogram->comms = comms;
-}
-
-void histogram_by_cgroup(struct histogram *histogram, struct cgroups *cgroups)
-{
-	histogram->cgroups = cgroups;
 }
 
 static uint64_t cell_hash(const struct cell *key)
@@ -107,26 +91,36 @@ static void histogram_grow(struct histogram *histogram)
 	histogram->n_cells = n_cells;
 }
 
-void histogram_add(struct histogram *histogram, const struct record_sample *sample, unsigned event)
+/* The cell of a sample, empty. */
+static struct cell cell_key(const struct histogram *histogram, const struct record_sample *sample, unsigned event)
 {
+	struct names *names = histogram->names;
 	struct cell key = {
 		.ip = sample->ip,
 		.comm = "",
 		.cgroup = "",
-		.cpu = histogram->by_cpu ? sample->cpu : 0,
 		.event = (uint16_t)event,
 		.mode = (uint8_t)profile_mode_of(sample->misc),
 	};
-	if (histogram->mappings != NULL)
-		key.mapping = mappings_find(histogram->mappings, (enum profile_mode)key.mode, sample->pid, sample->ip,
-		                            sample->time_ns);
-	if (histogram->comms != NULL) {
+
+	if (histogram->keys & COLUMN_KEY_CPU)
+		key.cpu = sample->cpu;
+	if (names == NULL)
+		return key;
+	key.mapping = names_mapping(names, (enum profile_mode)key.mode, sample->pid, sample->ip, sample->time_ns);
+	if (histogram->keys & COLUMN_KEY_TASK) {
 		key.pid = sample->pid;
 		key.tid = sample->tid;
-		key.comm = comms_find(histogram->comms, sample->tid, sample->time_ns);
+		key.comm = names_comm(names, sample->tid, sample->time_ns);
 	}
-	if (histogram->cgroups != NULL)
-		key.cgroup = cgroups_find(histogram->cgroups, sample);
+	if (histogram->keys & COLUMN_KEY_CGROUP)
+		key.cgroup = names_cgroup(names, sample);
+	return key;
+}
+
+void histogram_add(struct histogram *histogram, const struct record_sample *sample, unsigned event)
+{
+	const struct cell key = cell_key(histogram, sample, event);
 	struct cell *cell = cell_find(histogram->cells, histogram->n_cells, &key);
 
 	if (cell->samples == 0) {

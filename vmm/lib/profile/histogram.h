@@ -12,11 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/profile/cgroups.h"
 #include "lib/profile/column.h"
-#include "lib/profile/comms.h"
-#include "lib/profile/mappings.h"
 #include "lib/profile/mode.h"
+#include "lib/profile/names.h"
 #include "lib/profile/resolver.h"
 #include "lib/record/record.h"
 
@@ -24,21 +22,12 @@
 
 struct histogram;
 
-/* by_cpu: whether vCPUs are told apart; a list with the column "cpu" wants it. */
-struct histogram *histogram_new(bool by_cpu);
-void histogram_free(struct histogram *histogram);
-
 /*
- * Tells tasks apart from now on, by pid, tid and name; a list with one of the columns "pid", "tid" and "comm" wants it.
- * `comms` is borrowed.
+ * keys: what samples are told apart by, column_list_keys of the lists that histogram_rows will get. `names` is
+ * borrowed; NULL: files, tasks and cgroups are not known.
  */
-void histogram_by_task(struct histogram *histogram, struct comms *comms);
-
-/* Tells cgroups apart from now on, for the column "cgroup". `cgroups` is borrowed; NULL: does not. */
-void histogram_by_cgroup(struct histogram *histogram, struct cgroups *cgroups);
-
-/* Looks up which file stands at an address of user space, for its symbols. `mappings` is borrowed. */
-void histogram_by_file(struct histogram *histogram, struct mappings *mappings);
+struct histogram *histogram_new(struct names *names, unsigned keys);
+void histogram_free(struct histogram *histogram);
 
 /* `event`: 0..HISTOGRAM_EVENTS_MAX-1. */
 void histogram_add(struct histogram *histogram, const struct record_sample *sample, unsigned event);
@@ -51,8 +40,7 @@ uint64_t histogram_period(const struct histogram *histogram);
 
 /*
  * The profile grouped by `list`, the largest period first, ties in the order of the list. `event_names` by the numbers
- * given to histogram_add. Array of *n rows by g_free; strings live as long as the resolver, the
- * names, the comms and the cgroups.
+ * given to histogram_add. Array of *n rows by g_free; strings live as long as the resolver, `names` and `event_names`.
  */
 struct profile_row *histogram_rows(const struct histogram *histogram, const struct column_list *list,
                                    struct resolver *resolver, const char *const *event_names, size_t *n);

@@ -6,8 +6,7 @@
 #include <string.h>
 
 struct stacks {
-	struct comms *comms;
-	struct mappings *mappings;
+	struct names *names;
 	GHashTable *trees; /* of struct call_tree, by name */
 };
 
@@ -16,12 +15,11 @@ static void tree_free(void *data)
 	call_tree_free(data);
 }
 
-struct stacks *stacks_new(struct comms *comms, struct mappings *mappings)
+struct stacks *stacks_new(struct names *names)
 {
 	struct stacks *stacks = g_new(struct stacks, 1);
 
-	stacks->comms = comms;
-	stacks->mappings = mappings;
+	stacks->names = names;
 	stacks->trees = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, tree_free);
 	return stacks;
 }
@@ -36,12 +34,11 @@ void stacks_free(struct stacks *stacks)
 
 void stacks_add(struct stacks *stacks, const struct record_sample *sample)
 {
-	const char *comm = comms_find(stacks->comms, sample->tid, sample->time_ns);
+	const char *comm = names_comm(stacks->names, sample->tid, sample->time_ns);
 	struct call_tree *tree = g_hash_table_lookup(stacks->trees, comm);
 
 	if (tree == NULL) {
-		tree = call_tree_new();
-		call_tree_by_file(tree, stacks->mappings);
+		tree = call_tree_new(stacks->names);
 		g_hash_table_insert(stacks->trees, (gpointer)comm, tree);
 	}
 	call_tree_add(tree, sample);

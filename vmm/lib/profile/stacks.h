@@ -7,19 +7,19 @@
 #include <stdint.h>
 
 #include "lib/profile/call_tree.h"
-#include "lib/profile/comms.h"
+#include "lib/profile/names.h"
 
 struct stacks;
 
-/* Borrows both. */
-struct stacks *stacks_new(struct comms *comms, struct mappings *mappings);
+/* `names` is borrowed. */
+struct stacks *stacks_new(struct names *names);
 void stacks_free(struct stacks *stacks);
 
 void stacks_add(struct stacks *stacks, const struct record_sample *sample);
 
 /* The call tree of all tasks of one name; nodes[0] is its root. */
 struct task_stacks {
-	const char *comm; /* lives as long as the comms */
+	const char *comm; /* lives as long as the names */
 	struct call_node *nodes;
 	size_t n_nodes;
 };
