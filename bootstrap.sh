@@ -2,21 +2,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # From a clean clone to a result, on Debian 12:
 #   sudo ./bootstrap.sh demo    installs what is missing, builds, profiles the built-in guest
-#   sudo ./bootstrap.sh test    the same, then builds and runs every test
+#   sudo ./bootstrap.sh unit    installs what is missing, builds, runs the tests that need no guest
+#   sudo ./bootstrap.sh test    installs what is missing, builds with each compiler and sanitizer, runs every test
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
 
 packages_build=(build-essential cmake ninja-build pkg-config libglib2.0-dev libjansson-dev libelf-dev libdw-dev
 	libarchive-dev libzstd-dev libseccomp-dev libedit-dev libcapstone-dev libncurses-dev libdebuginfod-dev libvirt-dev libcurl4-openssl-dev libbpf-dev bpftool clang)
-packages_test=(check clang-format libclang-rt-14-dev git python3 golang-go acpica-tools busybox-static libarchive-tools linux-perf
-	chromium chromium-driver mandoc e2fsprogs kmod mmdebstrap socat strace tmux zsh util-linux libvirt-daemon-system libvirt-clients qemu-system-x86 linux-source-6.1 bc bison flex libssl-dev xz-utils
-	protobuf-compiler libxml2-utils python3-yaml)
-# For the HTML page, which a build does without where they are missing. What is there, from wherever it came, stays.
+packages_unit=(check clang-format git python3 python3-yaml acpica-tools libxml2-utils mandoc zsh)
+packages_test=("${packages_unit[@]}" libclang-rt-14-dev golang-go busybox-static libarchive-tools linux-perf
+	chromium chromium-driver e2fsprogs kmod mmdebstrap socat strace tmux util-linux libvirt-daemon-system libvirt-clients qemu-system-x86 linux-source-6.1 bc bison flex libssl-dev xz-utils
+	protobuf-compiler)
+# For the HTML page, which a build does without where they are missing. Programs that are installed already are used.
 command -v node >/dev/null || packages_test+=(nodejs)
 command -v npm >/dev/null || packages_test+=(npm)
 
 usage() {
-	sed -n '3,5s/^# //p' "$0"
+	sed -n '3,6s/^# //p' "$0"
 	exit "$1"
 }
 
@@ -34,7 +36,7 @@ packages_missing() {
 install_packages() {
 	local missing
 	if ! command -v apt-get dpkg-query >/dev/null; then
-		echo "bootstrap: this is not Debian; install what these Debian 12 packages hold, if it is not there:" >&2
+		echo "bootstrap: this is not Debian; install the contents of these Debian 12 packages, where they are missing:" >&2
 		printf '  %s\n' "$*" >&2
 		return
 	fi
@@ -63,7 +65,15 @@ run_demo() {
 	build/release/bin/vprof run --demo -o build/demo.data
 }
 
-# More failures than that are not the machine's.
+run_unit() {
+	install_packages "${packages_build[@]}" "${packages_unit[@]}"
+	say "Building"
+	build release -DBUILD_TESTING=ON
+	say "Testing"
+	ctest --preset release -L 'unit|golden' -j "$(nproc)"
+}
+
+# More failures than these are not caused by the machine.
 readonly RERUN_MAX=5
 passed=0 failures=() skips=() seconds=()
 
@@ -134,6 +144,7 @@ run_suite() {
 
 case ${1-} in
 demo) run_demo ;;
+unit) run_unit ;;
 test) run_suite ;;
 -h | --help) usage 0 ;;
 *) usage 2 >&2 ;;

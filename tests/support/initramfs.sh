@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# initramfs.sh FILE [INIT [FILE...]]: writes an uncompressed initramfs with a static busybox, and in /bin what else is named:
-# kernel modules, static programs. Its /init is INIT, a script; without one, it says which processors are online and which
-# kernel runs, does a little work as a program would, and ends the machine: by ACPI if there is ACPI, else by a reboot.
+# initramfs.sh FILE [INIT [FILE...]]: writes an uncompressed initramfs with a static busybox, and with each FILE (kernel modules,
+# static programs) in /bin. Its /init is the script INIT. The default prints which processors are online and which kernel runs,
+# counts to 200,000, and ends the machine: by ACPI if there is ACPI, else by a reboot.
 set -eu
 busybox=$(command -v busybox) || { echo "initramfs: busybox is missing; install the package busybox-static" >&2; exit 77; }
+command -v bsdtar >/dev/null || { echo "initramfs: bsdtar is missing; install the package libarchive-tools" >&2; exit 77; }
 to=$1
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT

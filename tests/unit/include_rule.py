@@ -45,6 +45,7 @@ ALLOWED = {
     "demo": set(),
     **{f"host-cli/{room}": LIB | {f"host-cli/{other}" for other in others} for room, others in ROOMS.items()},
     "host-cli/cmd": LIB | {f"host-cli/{room}" for room in ROOMS},
+    "host-cli/examples": set(),
     "host-cli": LIB | {"host-cli/cmd", "host-cli/ui"},
 }
 # The one file of a program that puts its parts together.
