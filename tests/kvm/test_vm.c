@@ -8,6 +8,7 @@
 #include <vprof/exit.h>
 
 #include "guest/guest_debug.h"
+#include "kvm/boot/boot_devices.h"
 #include "kvm/host/host.h"
 #include "kvm/vm.h"
 #include "lib/symbol/symtab.h"

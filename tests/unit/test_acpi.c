@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kvm/boot/acpi.h"
-#include "kvm/boot/boot.h"
+#include "kvm/boot/boot_devices.h"
 #include "run_suite.h"
 
 #define BASE UINT64_C(0xe0000)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "kvm/boot/acpi.h"
-#include "kvm/boot/boot.h"
+#include "kvm/boot/boot_devices.h"
 
 #define EXIT_SKIP 77
 #define BASE UINT64_C(0xe0000)

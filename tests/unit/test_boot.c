@@ -8,7 +8,7 @@
 
 #include "kvm/boot/boot.h"
 #include "kvm/boot/boot_layout.h"
-#include "kvm/boot/boot_priv.h"
+#include "kvm/boot/boot_protocol.h"
 #include "run_suite.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)

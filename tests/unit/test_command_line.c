@@ -2,7 +2,7 @@
 /* The guest kernel's command line, and ours. */
 #include <check.h>
 
-#include "kvm/boot/boot.h"
+#include "kvm/boot/boot_devices.h"
 #include "kvm/boot/command_line.h"
 #include "kvm/host/host.h"
 #include "kvm/options.h"

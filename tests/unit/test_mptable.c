@@ -3,7 +3,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "kvm/boot/boot.h"
+#include "kvm/boot/boot_devices.h"
 #include "kvm/boot/mptable.h"
 #include "run_suite.h"
 

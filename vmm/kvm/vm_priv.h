@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "kvm/boot/boot_devices.h"
 #include "kvm/device/console.h"
 #include "kvm/device/devices.h"
 #include "kvm/device/virtio_device.h"

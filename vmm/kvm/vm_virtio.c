@@ -2,6 +2,7 @@
 /* The VM's virtio devices: which there are, and which one an MMIO exit is for. */
 #include <string.h>
 
+#include "kvm/boot/boot_devices.h"
 #include "kvm/device/virtio_blk.h"
 #include "kvm/device/virtio_console.h"
 #include "kvm/vm_priv.h"

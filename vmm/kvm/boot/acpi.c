@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kvm/boot/acpi_priv.h"
-#include "kvm/boot/boot.h"
+#include "kvm/boot/boot_devices.h"
 #include "kvm/boot/boot_layout.h"
 
 /* Tables stand at fixed places in the page; the MADT, whose size depends on the vCPUs, is the last. */

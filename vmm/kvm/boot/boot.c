@@ -10,10 +10,9 @@
 #include <unistd.h>
 
 #include "kvm/boot/acpi.h"
-#include "kvm/boot/boot_priv.h"
+#include "kvm/boot/boot_layout.h"
+#include "kvm/boot/boot_protocol.h"
 #include "kvm/boot/mptable.h"
-
-G_DEFINE_QUARK(vprof_boot_error, boot_error)
 
 /* initrd_addr_max of every x86 kernel since protocol 2.03. */
 #define INITRD_END_MAX UINT64_C(0x80000000)

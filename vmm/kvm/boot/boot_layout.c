@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "kvm/boot/boot.h"
+G_DEFINE_QUARK(vprof_boot_error, boot_error)
 
 /* As in the ACPI specification, "Address Range Types". */
 enum { E820_RAM = 1, E820_RESERVED = 2 };

@@ -28,6 +28,15 @@
 #include "kvm/host/memory.h"
 #include "lib/symbol/image.h"
 
+#define BOOT_ERROR boot_error_quark()
+GQuark boot_error_quark(void);
+enum boot_error {
+	BOOT_ERROR_MEMORY,   /* a segment or the initramfs does not fit into RAM; the message has both ranges */
+	BOOT_ERROR_PROTOCOL, /* PVH asked for, and the image has no entry note */
+	BOOT_ERROR_IO,       /* the initramfs cannot be read */
+	BOOT_ERROR_RANGE,    /* command line too long, vCPUs out of range */
+};
+
 #define BOOT_PAGE_BYTES 0x1000u
 
 #define BOOT_STRUCTURES_GPA 0x1000u
@@ -39,6 +48,8 @@
 #define BOOT_PAGE_TABLES_BYTES 0x6000u
 #define BOOT_COMMAND_LINE_GPA 0xb000u
 #define BOOT_STRUCTURES_END 0xc000u
+
+#define BOOT_COMMAND_LINE_BYTES_MAX 2048u /* with the NUL: COMMAND_LINE_SIZE of x86 Linux */
 
 /* Linux takes 0x9f000 for the end of low RAM when no BIOS data area says otherwise (arch/x86/kernel/ebda.c). */
 #define BOOT_BIOS_GPA 0x9f000u
@@ -78,6 +89,12 @@ void *boot_claim(struct boot_claims *claims, const char *owner, uint64_t start, 
  */
 unsigned boot_memory_map(const struct memory *memory, uint64_t reserved_start, uint64_t reserved_bytes,
                          struct boot_e820_entry map[BOOT_MEMORY_MAP_MAX]);
+
+/* Host memory of one of our own structures, which boot_load has claimed. */
+static inline void *boot_structure(const struct memory *memory, uint64_t start, uint64_t bytes)
+{
+	return memory_at(memory, (gpa_t){start}, bytes);
+}
 
 /* What to put into a table's checksum byte, still zero, to make all its bytes add up to zero. */
 uint8_t boot_checksum(const void *table, size_t bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <string.h>
 
-#include "kvm/boot/boot_priv.h"
+#include "kvm/boot/boot_protocol.h"
 
 #define PAGE_TABLE_ENTRIES 512u
 #define PAGE_DIRECTORIES 4u /* 1 GiB each */

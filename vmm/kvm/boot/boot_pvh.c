@@ -2,7 +2,7 @@
 /*
  * The PVH start info (xen/include/public/arch-x86/hvm/start_info.h), version 1.
  */
-#include "kvm/boot/boot_priv.h"
+#include "kvm/boot/boot_protocol.h"
 
 #define START_MAGIC 0x336ec578u
 #define START_VERSION 1u

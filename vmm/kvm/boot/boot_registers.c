@@ -3,9 +3,11 @@
  * The boot processor's state: Documentation/arch/x86/boot.rst, "64-bit BOOT PROTOCOL", and
  * xen/include/public/arch-x86/hvm/start_info.h, "PVH".
  */
+#include "kvm/boot/boot_registers.h"
+
 #include <string.h>
 
-#include "kvm/boot/boot_priv.h"
+#include "kvm/boot/boot_layout.h"
 
 /* SDM volume 3, 2.5 and 2.2.1. */
 #define CR0_PE (UINT64_C(1) << 0)
@@ -22,11 +24,16 @@
 /* Descriptor types, SDM volume 3, 3.4.5.1 and 3.5. */
 enum { TYPE_DATA = 3, TYPE_CODE = 11, TYPE_TSS_BUSY = 11 };
 
+#define SELECTOR_CODE64 0x10u /* Linux's __BOOT_CS and __BOOT_DS (arch/x86/include/asm/segment.h) */
+#define SELECTOR_DATA 0x18u
+#define SELECTOR_CODE32 0x20u
+#define SELECTOR_TSS 0x28u
+
 #define SEGMENT_LIMIT 0xffffffffu
 #define TSS_LIMIT 0x67u
 
 static const struct kvm_segment code64 = {
-	.selector = BOOT_SELECTOR_CODE64,
+	.selector = SELECTOR_CODE64,
 	.limit = SEGMENT_LIMIT,
 	.type = TYPE_CODE,
 	.present = 1,
@@ -35,7 +42,7 @@ static const struct kvm_segment code64 = {
 	.g = 1,
 };
 static const struct kvm_segment code32 = {
-	.selector = BOOT_SELECTOR_CODE32,
+	.selector = SELECTOR_CODE32,
 	.limit = SEGMENT_LIMIT,
 	.type = TYPE_CODE,
 	.present = 1,
@@ -44,7 +51,7 @@ static const struct kvm_segment code32 = {
 	.g = 1,
 };
 static const struct kvm_segment data = {
-	.selector = BOOT_SELECTOR_DATA,
+	.selector = SELECTOR_DATA,
 	.limit = SEGMENT_LIMIT,
 	.type = TYPE_DATA,
 	.present = 1,
@@ -53,7 +60,7 @@ static const struct kvm_segment data = {
 	.g = 1,
 };
 static const struct kvm_segment tss = {
-	.selector = BOOT_SELECTOR_TSS,
+	.selector = SELECTOR_TSS,
 	.limit = TSS_LIMIT,
 	.type = TYPE_TSS_BUSY,
 	.present = 1,
@@ -71,11 +78,11 @@ static uint64_t descriptor(const struct kvm_segment *segment)
 void boot_gdt_write(const struct memory *memory, struct boot_state *state)
 {
 	const uint64_t gdt[] = {
-		[BOOT_SELECTOR_CODE64 / 8] = descriptor(&code64),
-		[BOOT_SELECTOR_DATA / 8] = descriptor(&data),
-		[BOOT_SELECTOR_CODE32 / 8] = descriptor(&code32),
-		[BOOT_SELECTOR_TSS / 8] = descriptor(&tss),
-		[BOOT_SELECTOR_TSS / 8 + 1] = 0, /* upper half of a 64-bit TSS descriptor: base bits 32 to 63 */
+		[SELECTOR_CODE64 / 8] = descriptor(&code64),
+		[SELECTOR_DATA / 8] = descriptor(&data),
+		[SELECTOR_CODE32 / 8] = descriptor(&code32),
+		[SELECTOR_TSS / 8] = descriptor(&tss),
+		[SELECTOR_TSS / 8 + 1] = 0, /* upper half of a 64-bit TSS descriptor: base bits 32 to 63 */
 	};
 	memcpy(boot_structure(memory, BOOT_GDT_GPA, sizeof(gdt)), gdt, sizeof(gdt));
 	state->gdt_base = BOOT_GDT_GPA;

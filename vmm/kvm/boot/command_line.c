@@ -4,7 +4,7 @@
 #include <glib.h>
 #include <string.h>
 
-#include "kvm/boot/boot.h"
+#include "kvm/boot/boot_devices.h"
 
 static const char *const linux_defaults[] = {"console=ttyS0", "panic=-1", "reboot=k", NULL};
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "kvm/boot/boot.h"
+#include "kvm/boot/boot_devices.h"
 #include "kvm/boot/boot_layout.h"
 
 #define SPECIFICATION_1_4 4u

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "kvm/boot/boot.h"
+#include "kvm/boot/boot_devices.h"
 
 #define PM1_EVENT_BYTES 4u /* status, enable */
 #define PM1_CONTROL_SCI_EN 0x01u

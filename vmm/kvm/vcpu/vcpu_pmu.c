@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "kvm/boot/boot.h"
 #include "kvm/vcpu/rdpmc.h"
 #include "kvm/vm_priv.h"
 
@@ -17,6 +16,7 @@
 #define LVT_FIXED 0x000u
 #define LVT_NMI 0x400u
 #define LVT_MASKED 0x10000u
+#define MSI_ADDRESS 0xfee00000u   /* SDM vol. 3A, 11.11.1; the APIC id is in bits 19:12 */
 #define DEBUGCTL_KVMS UINT64_C(3) /* LBR and BTF, which are KVM's to deal with; all others have their CPUID bits */
 #define APIC_BASE_X2APIC (UINT64_C(1) << 10)
 
@@ -83,8 +83,7 @@ static void deliver(struct vcpu *vcpu)
 		return;
 	memcpy(&lvt, lapic.regs + APIC_LVTPC, sizeof(lvt));
 	/* A message from the vCPU to itself: KVM_INTERRUPT is not for those whose APIC is in the kernel. */
-	const struct kvm_msi msi = {.address_lo = (uint32_t)BOOT_LAPIC_GPA | vcpu->index << 12,
-	                            .data = lvt & LVT_VECTOR};
+	const struct kvm_msi msi = {.address_lo = MSI_ADDRESS | vcpu->index << 12, .data = lvt & LVT_VECTOR};
 	if (lvt & LVT_MASKED)
 		return;
 	if ((lvt & LVT_DELIVERY) == LVT_NMI)
