@@ -106,6 +106,19 @@ static bool create_machine(struct vm *vm, GError **error)
 	return true;
 }
 
+/* The host's CPUID as the guest may see it. */
+static struct kvm_cpuid2 *guest_cpuid(const struct vm *vm, GError **error)
+{
+	struct kvm_cpuid2 *cpuid = cpuid_read(vm->kvm_fd, error);
+
+	if (!cpuid)
+		return NULL;
+	vm_pmu_cpuid(vm, cpuid);
+	if (vm->quirks)
+		vm->quirks->cpuid(cpuid);
+	return cpuid;
+}
+
 static bool create_vcpus(struct vm *vm, unsigned n, GError **error)
 {
 	int max = ioctl(vm->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_MAX_VCPUS);
@@ -114,7 +127,7 @@ static bool create_vcpus(struct vm *vm, unsigned n, GError **error)
 		            n, MIN(max, (int)GUEST_VCPUS_MAX));
 		return false;
 	}
-	g_autofree struct kvm_cpuid2 *cpuid = cpuid_read(vm, error);
+	g_autofree struct kvm_cpuid2 *cpuid = guest_cpuid(vm, error);
 	if (!cpuid)
 		return false;
 	vm->vcpus = g_new0(struct vcpu, n);

@@ -57,7 +57,7 @@ void vm_crash(struct vcpu *vcpu, enum guest_end_reason reason, char *message)
 	const struct kvm_run *run = vcpu->run;
 	struct vm_crash crash = {.vcpu = vcpu->index, .regs = run->s.regs.regs, .sregs = run->s.regs.sregs};
 	if (run->exit_reason == KVM_EXIT_INTERNAL_ERROR)
-		crash.code_bytes = vcpu_failed_instruction(vcpu, crash.code);
+		crash.code_bytes = kvm_failed_instruction(run, crash.code);
 	end(vcpu->vm, reason, 0, message, &crash);
 }
 

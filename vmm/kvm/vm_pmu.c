@@ -34,15 +34,6 @@ bool vm_pmu_parse(const char *text, enum vm_pmu_kind *kind)
 	return false;
 }
 
-/* Since Linux 5.18 KVM says so; it has turned itself off where the host has no PMU (kvm_init_pmu_capability). */
-const char *vm_pmu_kvm_unavailable(int kvm_fd)
-{
-	if (ioctl(kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_PMU_CAPABILITY) > 0)
-		return NULL;
-	return "this host's KVM gives guests no PMU: the host has none itself (a virtual machine without one?), "
-	       "kvm.enable_pmu is N, or Linux is older than 5.18";
-}
-
 static bool fail(GError **error, const char *what)
 {
 	g_set_error(error, HOST_ERROR, HOST_ERROR_SYSTEM, "cannot %s: %s", what, g_strerror(errno));
@@ -59,7 +50,7 @@ static void turn_kvm_off(const struct vm *vm)
 
 static bool init_kvm(struct vm *vm, const struct kvm_pmu_event_filter *filter, GError **error)
 {
-	const char *why = vm_pmu_kvm_unavailable(vm->kvm_fd);
+	const char *why = host_pmu_unavailable(vm->kvm_fd);
 	if (why) {
 		g_set_error(error, HOST_ERROR, HOST_ERROR_CAPABILITY,
 		            "cannot give the guest KVM's PMU: %s; take --pmu emulated", why);

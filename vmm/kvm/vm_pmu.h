@@ -16,9 +16,6 @@ enum vm_pmu_kind {
 /* "off", "emulated", "kvm". False: none of these. */
 bool vm_pmu_parse(const char *text, enum vm_pmu_kind *kind);
 
-/* NULL when this host's KVM has a vPMU, else why not; static text. */
-const char *vm_pmu_kvm_unavailable(int kvm_fd);
-
 /*
  * A list of events that the guest may count ("cycles,r01c2", or with "allow:" before it), or may not ("deny:..."), for
  * KVM_SET_PMU_EVENT_FILTER (Documentation/virt/kvm/api.rst). Names are those of the architectural events of Intel

@@ -10,6 +10,7 @@
 #include "kvm/device/devices.h"
 #include "kvm/device/virtio_device.h"
 #include "kvm/host/host.h"
+#include "kvm/host/kvm_vcpu.h"
 #include "kvm/host/memory.h"
 #include "kvm/host/msr_filter.h"
 #include "kvm/vcpu/patch.h"
@@ -29,7 +30,7 @@ struct vm_crash {
 	unsigned vcpu;
 	struct kvm_regs regs;
 	struct kvm_sregs sregs;
-	uint8_t code[VCPU_INSTRUCTION_BYTES_MAX]; /* the instruction, where KVM gives it */
+	uint8_t code[INSTRUCTION_BYTES_MAX]; /* the instruction, where KVM gives it */
 	size_t code_bytes;
 };
 

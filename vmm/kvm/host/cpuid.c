@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "kvm/vm_priv.h"
+#include "kvm/host/host.h"
 
 #define ENTRIES_MAX 256u
 #define TOPOLOGY_SUBLEAVES 3u /* threads, cores, the end */
@@ -53,22 +53,19 @@ static void adjust_features(struct kvm_cpuid2 *cpuid, int kvm_fd)
 	}
 }
 
-struct kvm_cpuid2 *cpuid_read(const struct vm *vm, GError **error)
+struct kvm_cpuid2 *cpuid_read(int kvm_fd, GError **error)
 {
 	/* Room for the entries of the topology and of a PMU beyond what the host fills in. */
 	size_t bytes = sizeof(struct kvm_cpuid2) + ENTRIES_MAX * sizeof(struct kvm_cpuid_entry2);
 	struct kvm_cpuid2 *cpuid = g_malloc0(bytes);
 	cpuid->nent = ENTRIES_MAX - 2 * TOPOLOGY_SUBLEAVES - 1;
-	if (ioctl(vm->kvm_fd, KVM_GET_SUPPORTED_CPUID, cpuid) < 0) {
+	if (ioctl(kvm_fd, KVM_GET_SUPPORTED_CPUID, cpuid) < 0) {
 		g_set_error(error, HOST_ERROR, HOST_ERROR_SYSTEM, "cannot read the host's CPUID: %s",
 		            g_strerror(errno));
 		g_free(cpuid);
 		return NULL;
 	}
-	adjust_features(cpuid, vm->kvm_fd);
-	vm_pmu_cpuid(vm, cpuid);
-	if (vm->quirks)
-		vm->quirks->cpuid(cpuid);
+	adjust_features(cpuid, kvm_fd);
 	return cpuid;
 }
 

@@ -3,14 +3,15 @@
 #ifndef VPROF_KVM_CPUID_H
 #define VPROF_KVM_CPUID_H
 
+#include <glib.h>
 #include <linux/kvm.h>
+#include <stdint.h>
 
-#include "kvm/host/host.h"
-
-struct vm;
-
-/* The host's supported CPUID with the VM's PMU and its host quirks' edits. Free with g_free. */
-struct kvm_cpuid2 *cpuid_read(const struct vm *vm, GError **error);
+/*
+ * The CPUID that the host supports, with what the in-kernel interrupt controller adds, and room for the entries of a
+ * topology and a PMU. Free with g_free. Errors: HOST_ERROR.
+ */
+struct kvm_cpuid2 *cpuid_read(int kvm_fd, GError **error);
 
 /* Makes it the CPUID of vCPU `index` of `vcpus`: APIC id and topology, one package of single-threaded cores. */
 void cpuid_set_topology(struct kvm_cpuid2 *cpuid, unsigned index, unsigned vcpus);

@@ -69,6 +69,15 @@ bool host_has(int kvm_fd, const struct host_capability *capability)
 	return value > 0 && (value & capability->bits) == capability->bits;
 }
 
+/* Since Linux 5.18 KVM says so; it has turned itself off where the host has no PMU (kvm_init_pmu_capability). */
+const char *host_pmu_unavailable(int kvm_fd)
+{
+	if (ioctl(kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_PMU_CAPABILITY) > 0)
+		return NULL;
+	return "this host's KVM gives guests no PMU: the host has none itself (a virtual machine without one?), "
+	       "kvm.enable_pmu is N, or Linux is older than 5.18";
+}
+
 static bool set_open_error(GError **error, int number)
 {
 	switch (number) {

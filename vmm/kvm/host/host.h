@@ -13,7 +13,6 @@
 
 #include "guest/guest_debug.h"
 #include "kvm/host/memory.h"
-#include "lib/symbol/image.h"
 
 #define HOST_ERROR host_error_quark()
 GQuark host_error_quark(void);
@@ -43,10 +42,18 @@ extern const struct host_capability host_capabilities[]; /* ends with a NULL nam
 
 bool host_has(int kvm_fd, const struct host_capability *capability);
 
+/* NULL when this host's KVM can give a guest a PMU (its vPMU), else the reason; static text. */
+const char *host_pmu_unavailable(int kvm_fd);
+
 /* Opens /dev/kvm and checks its version and the required capabilities. -1 with HOST_ERROR. */
 int host_open(GError **error);
 
-struct vcpu;
+/* A vCPU as the quirks see it, on its thread. */
+struct host_vcpu {
+	unsigned index;
+	int fd;
+	struct kvm_run *run;
+};
 
 /*
  * What one kind of host needs done differently. A host without a table runs none of this. `state` is the quirks' own,
@@ -68,7 +75,7 @@ struct host_quirks {
 	/* Edits what a guest may see; *cpuid has the host's entries after our own edits. */
 	void (*cpuid)(struct kvm_cpuid2 *cpuid);
 	/* The vCPU's thread: deals with an exit that is the host's fault. False: it is an exit like any other. */
-	bool (*exit)(void *state, struct vcpu *vcpu);
+	bool (*exit)(void *state, const struct host_vcpu *vcpu);
 	/* Whether an instruction pointer lies in a page of the quirks' own. */
 	bool (*owns)(uint64_t rip);
 };

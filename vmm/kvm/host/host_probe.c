@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "kvm/host/host.h"
-#include "kvm/vm_pmu.h"
 #include "pmu/host.h"
 
 static json_t *capabilities(int kvm_fd)
@@ -43,7 +42,7 @@ static json_t *quirks(enum host_kind kind)
 static json_t *pmu_kvm(void)
 {
 	int fd = host_open(NULL);
-	const char *why = fd < 0 ? "KVM cannot be used" : vm_pmu_kvm_unavailable(fd);
+	const char *why = fd < 0 ? "KVM cannot be used" : host_pmu_unavailable(fd);
 	if (fd >= 0)
 		close(fd);
 	return json_pack("{s:b, s:s*}", "usable", why == NULL, "why", why);

@@ -10,8 +10,10 @@
 #include <sys/ioctl.h>
 
 #include "kvm/host/cpuid.h"
-#include "kvm/host/host_pvm_priv.h"
-#include "kvm/vm_priv.h"
+#include "kvm/host/host.h"
+#include "kvm/host/host_pvm_emulate.h"
+#include "kvm/host/host_pvm_timer.h"
+#include "kvm/host/kvm_vcpu.h"
 
 /* The MSRs of SYSCALL (SDM vol. 4, table 2-2). CSTAR stands between the others, and is kept like them. */
 #define MSR_STAR 0xc0000081u
@@ -166,20 +168,21 @@ static void *pvm_init(int vm_fd, const struct memory *memory, GError **error)
  * The guest sets its system call entry: the real LSTAR points to the trampoline, which is made visible in the address
  * space of the moment. That is the one from which Linux copies the kernel's half of every later one.
  */
-static bool lstar_write(const struct pvm *pvm, struct vcpu *vcpu)
+static bool lstar_write(const struct pvm *pvm, const struct host_vcpu *vcpu)
 {
 	uint64_t cr3 = vcpu->run->s.regs.sregs.cr3;
 	uint8_t *pgd = memory_at(pvm->memory, (gpa_t){cr3 & CR3_ADDRESS_MASK}, PAGE_BYTES);
-	if (!pgd || !vcpu_msr_set(vcpu, MSR_LSTAR, TRAMPOLINE_GVA))
+	if (!pgd || !kvm_msr_set(vcpu->fd, MSR_LSTAR, TRAMPOLINE_GVA))
 		return false;
 	store_u64(pgd, TRAMPOLINE_PGD_SLOT, RESERVED_GPA | PTE_TABLE);
 	return true;
 }
 
-static bool msr_write(struct pvm *pvm, struct vcpu *vcpu)
+static bool msr_write(struct pvm *pvm, const struct host_vcpu *vcpu)
 {
 	const struct kvm_run *run = vcpu->run;
-	if (run->msr.index == MSR_LSTAR ? !lstar_write(pvm, vcpu) : !vcpu_msr_set(vcpu, run->msr.index, run->msr.data))
+	if (run->msr.index == MSR_LSTAR ? !lstar_write(pvm, vcpu)
+	                                : !kvm_msr_set(vcpu->fd, run->msr.index, run->msr.data))
 		return false;
 	pvm->msrs[vcpu->index][run->msr.index - MSR_STAR] = run->msr.data;
 	return true;
@@ -190,7 +193,7 @@ static bool msr_write(struct pvm *pvm, struct vcpu *vcpu)
  * goes on with interrupts enabled, and one that came before the guest kernel's SWAPGS would be its end. So everything
  * but RCX and R11 is set as SYSCALL does (SDM vol. 2B).
  */
-static void enter_kernel(const struct pvm *pvm, struct vcpu *vcpu)
+static void enter_kernel(const struct pvm *pvm, const struct host_vcpu *vcpu)
 {
 	const uint64_t *msrs = pvm->msrs[vcpu->index];
 	struct kvm_sync_regs *sync = &vcpu->run->s.regs;
@@ -222,7 +225,7 @@ static bool is_syscall_msr(uint32_t index)
 	return index - MSR_STAR < SYSCALL_MSRS;
 }
 
-static bool pvm_exit(void *state, struct vcpu *vcpu)
+static bool pvm_exit(void *state, const struct host_vcpu *vcpu)
 {
 	struct pvm *pvm = state;
 	struct kvm_run *run = vcpu->run;

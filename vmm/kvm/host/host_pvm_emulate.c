@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * Instructions that Linux uses at CPL 0 and KVM's emulator (arch/x86/kvm/emulate.c) refuses. KVM hands over their
- * bytes (KVM_CAP_EXIT_ON_EMULATION_FAILURE).
- */
+#include "kvm/host/host_pvm_emulate.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "kvm/host/host_pvm_priv.h"
-#include "kvm/vm_priv.h"
+#include "kvm/host/kvm_vcpu.h"
 
 #define VECTOR_UD 6
 #define VECTOR_BP 3
 #define PAGE_BYTES UINT64_C(0x1000)
 
 struct instruction {
-	uint8_t bytes[VCPU_INSTRUCTION_BYTES_MAX];
+	uint8_t bytes[INSTRUCTION_BYTES_MAX];
 	size_t n;      /* that are there */
 	size_t opcode; /* where it begins, behind the prefixes */
 	uint8_t rex;   /* 0: none */
@@ -27,10 +24,10 @@ static bool is_legacy_prefix(uint8_t byte)
 	return memchr("\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3", byte, 11) != NULL;
 }
 
-static bool fetch(const struct vcpu *vcpu, struct instruction *insn)
+static bool fetch(const struct host_vcpu *vcpu, struct instruction *insn)
 {
 	*insn = (struct instruction){0};
-	insn->n = vcpu_failed_instruction(vcpu, insn->bytes);
+	insn->n = kvm_failed_instruction(vcpu->run, insn->bytes);
 	size_t at = 0;
 	for (; at < insn->n && is_legacy_prefix(insn->bytes[at]); at++) {
 		if (insn->bytes[at] == 0x64 || insn->bytes[at] == 0x65)
@@ -42,13 +39,13 @@ static bool fetch(const struct vcpu *vcpu, struct instruction *insn)
 	return at < insn->n;
 }
 
-static void skip(struct vcpu *vcpu, size_t bytes)
+static void skip(const struct host_vcpu *vcpu, size_t bytes)
 {
 	vcpu->run->s.regs.regs.rip += bytes;
 	vcpu->run->kvm_dirty_regs |= KVM_SYNC_X86_REGS;
 }
 
-static bool inject(struct vcpu *vcpu, uint8_t vector)
+static bool inject(const struct host_vcpu *vcpu, uint8_t vector)
 {
 	struct kvm_vcpu_events events;
 	if (ioctl(vcpu->fd, KVM_GET_VCPU_EVENTS, &events) < 0)
@@ -127,7 +124,7 @@ static bool operand_address(const struct instruction *insn, const struct kvm_syn
 }
 
 /* Host memory behind `bytes` at a guest virtual address, within one page. */
-static void *translate(const struct memory *memory, struct vcpu *vcpu, uint64_t address, size_t bytes)
+static void *translate(const struct memory *memory, const struct host_vcpu *vcpu, uint64_t address, size_t bytes)
 {
 	struct kvm_translation translation = {.linear_address = address};
 	if ((address & (PAGE_BYTES - 1)) + bytes > PAGE_BYTES || ioctl(vcpu->fd, KVM_TRANSLATE, &translation) < 0 ||
@@ -137,7 +134,7 @@ static void *translate(const struct memory *memory, struct vcpu *vcpu, uint64_t 
 }
 
 /* LDMXCSR (0f ae /2) and STMXCSR (0f ae /3). */
-static bool mxcsr(const struct memory *memory, struct vcpu *vcpu, const struct instruction *insn)
+static bool mxcsr(const struct memory *memory, const struct host_vcpu *vcpu, const struct instruction *insn)
 {
 	uint64_t address;
 	size_t end;
@@ -159,7 +156,7 @@ static bool mxcsr(const struct memory *memory, struct vcpu *vcpu, const struct i
 }
 
 /* FNCLEX (db e2) and FNINIT (db e3). */
-static bool x87_control(struct vcpu *vcpu, const struct instruction *insn)
+static bool x87_control(const struct host_vcpu *vcpu, const struct instruction *insn)
 {
 	struct kvm_fpu fpu;
 	if (ioctl(vcpu->fd, KVM_GET_FPU, &fpu) < 0)
@@ -177,7 +174,7 @@ static bool x87_control(struct vcpu *vcpu, const struct instruction *insn)
 	return true;
 }
 
-static bool two_byte(const struct memory *memory, struct vcpu *vcpu, const struct instruction *insn)
+static bool two_byte(const struct memory *memory, const struct host_vcpu *vcpu, const struct instruction *insn)
 {
 	const uint8_t *op = &insn->bytes[insn->opcode];
 	size_t n = insn->n - insn->opcode;
@@ -198,7 +195,7 @@ static bool two_byte(const struct memory *memory, struct vcpu *vcpu, const struc
 	}
 }
 
-bool host_pvm_emulate(const struct memory *memory, struct vcpu *vcpu)
+bool host_pvm_emulate(const struct memory *memory, const struct host_vcpu *vcpu)
 {
 	struct instruction insn;
 	if (!fetch(vcpu, &insn))

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <vprof/exit.h>
 
+#include "kvm/host/kvm_vcpu.h"
 #include "kvm/host/thread.h"
 #include "kvm/vm_priv.h"
 
@@ -70,9 +71,9 @@ static bool set_misc_enable(struct vcpu *vcpu, GError **error)
 	uint64_t value, bits = MISC_ENABLE_FAST_STRING;
 	if (vcpu->vm->pmu_kind == VM_PMU_EMULATED)
 		bits |= MISC_ENABLE_PMU;
-	if (!vcpu_msr_get(vcpu, MSR_IA32_MISC_ENABLE, &value))
+	if (!kvm_msr_get(vcpu->fd, MSR_IA32_MISC_ENABLE, &value))
 		return fail(error, "read MSR 0x1a0", vcpu->index);
-	if (!vcpu_msr_set(vcpu, MSR_IA32_MISC_ENABLE, value | bits))
+	if (!kvm_msr_set(vcpu->fd, MSR_IA32_MISC_ENABLE, value | bits))
 		return fail(error, "set MSR 0x1a0", vcpu->index);
 	return true;
 }
@@ -336,16 +337,19 @@ static void handle_mmio(struct vcpu *vcpu)
 		vm_mmio_read(vcpu->vm, run->mmio.phys_addr, run->mmio.data, bytes);
 }
 
-/* Documentation/virt/kvm/api.rst, 7.34: the struct's fields are there if ndata and flags say so. */
-size_t vcpu_failed_instruction(const struct vcpu *vcpu, uint8_t bytes[VCPU_INSTRUCTION_BYTES_MAX])
+/* Does what KVM would have done. */
+static void handle_msr(struct vcpu *vcpu)
 {
-	const struct kvm_run *run = vcpu->run;
-	if (run->internal.suberror != KVM_INTERNAL_ERROR_EMULATION || run->emulation_failure.ndata < 3 ||
-	    !(run->emulation_failure.flags & KVM_INTERNAL_ERROR_EMULATION_FLAG_INSTRUCTION_BYTES))
-		return 0;
-	size_t n = MIN(run->emulation_failure.insn_size, VCPU_INSTRUCTION_BYTES_MAX);
-	memcpy(bytes, run->emulation_failure.insn_bytes, n);
-	return n;
+	struct kvm_run *run = vcpu->run;
+	uint64_t value = 0;
+	bool done;
+	if (run->exit_reason == KVM_EXIT_X86_RDMSR) {
+		done = kvm_msr_get(vcpu->fd, run->msr.index, &value);
+		run->msr.data = value;
+	} else {
+		done = kvm_msr_set(vcpu->fd, run->msr.index, run->msr.data);
+	}
+	run->msr.error = !done; /* not 0: #GP */
 }
 
 static void handle_internal_error(struct vcpu *vcpu)
@@ -373,7 +377,7 @@ static void handle_exit(struct vcpu *vcpu)
 		break;
 	case KVM_EXIT_X86_RDMSR:
 	case KVM_EXIT_X86_WRMSR:
-		vcpu_msr_exit(vcpu);
+		handle_msr(vcpu);
 		break;
 	case KVM_EXIT_DEBUG:
 		vcpu_debug_exit(vcpu);
@@ -416,15 +420,21 @@ static uint64_t exit_ip(const struct kvm_run *run)
 	}
 }
 
+static bool quirks_exit(struct vcpu *vcpu)
+{
+	const struct vm *vm = vcpu->vm;
+	const struct host_vcpu at = {.index = vcpu->index, .fd = vcpu->fd, .run = vcpu->run};
+
+	return vm->quirks && vm->quirks->exit(vm->quirk_state, &at);
+}
+
 /* Deals with KVM_RUN's return (failed: its errno or 0); returns what it is filed under. */
 static uint64_t handle(struct vcpu *vcpu, int failed)
 {
 	uint64_t ip = vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0);
 	if (failed == 0) {
-		const struct vm *vm = vcpu->vm;
 		ip = exit_ip(vcpu->run);
-		if (!vcpu_patch_exit(vcpu) && !(vm->quirks && vm->quirks->exit(vm->quirk_state, vcpu)) &&
-		    !(vcpu->pmu && vcpu_pmu_exit(vcpu)))
+		if (!vcpu_patch_exit(vcpu) && !quirks_exit(vcpu) && !(vcpu->pmu && vcpu_pmu_exit(vcpu)))
 			handle_exit(vcpu);
 	} else if (failed != EINTR) {
 		vm_crash(vcpu, GUEST_END_VMM_ERROR,

@@ -70,18 +70,4 @@ void vcpu_unhold(struct vcpu *vcpu);
 bool vcpu_run_on(struct vcpu *vcpu, void (*fn)(void *data), void *data);
 void vcpu_read_time(struct vcpu *vcpu, bool reset, struct guest_vcpu_time *out);
 
-/* vcpu_msr.c; false: KVM does not know the MSR, or not that value. The vCPU's thread. */
-bool vcpu_msr_get(struct vcpu *vcpu, uint32_t index, uint64_t *value);
-bool vcpu_msr_set(struct vcpu *vcpu, uint32_t index, uint64_t value);
-/* After KVM_EXIT_X86_RDMSR or _WRMSR: does what KVM would have done. */
-void vcpu_msr_exit(struct vcpu *vcpu);
-
-#define VCPU_INSTRUCTION_BYTES_MAX 15u
-
-/*
- * After KVM_EXIT_INTERNAL_ERROR: the bytes of the instruction that KVM could not emulate; returns how many, 0 when it
- * was another error or the host does not say. The vCPU's thread.
- */
-size_t vcpu_failed_instruction(const struct vcpu *vcpu, uint8_t bytes[VCPU_INSTRUCTION_BYTES_MAX]);
-
 #endif

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 
 #include "guest/page_walk.h"
+#include "kvm/host/kvm_vcpu.h"
 #include "kvm/vm_priv.h"
 
 #define VECTOR_BP 3u
@@ -144,13 +145,13 @@ void vcpu_patch_returned(struct vcpu *vcpu, int failed)
 static bool is_int3(const struct vcpu *vcpu)
 {
 	const struct kvm_run *run = vcpu->run;
-	uint8_t bytes[VCPU_INSTRUCTION_BYTES_MAX];
+	uint8_t bytes[INSTRUCTION_BYTES_MAX];
 
 	switch (run->exit_reason) {
 	case KVM_EXIT_DEBUG:
 		return run->debug.arch.exception == VECTOR_BP;
 	case KVM_EXIT_INTERNAL_ERROR:
-		return vcpu_failed_instruction(vcpu, bytes) > 0 && bytes[0] == PATCH_INT3;
+		return kvm_failed_instruction(run, bytes) > 0 && bytes[0] == PATCH_INT3;
 	default:
 		return false;
 	}

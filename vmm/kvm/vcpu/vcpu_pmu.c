@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "kvm/host/kvm_vcpu.h"
 #include "kvm/vcpu/rdpmc.h"
 #include "kvm/vm_priv.h"
 
@@ -72,7 +73,7 @@ static bool is_x2apic(const struct vcpu *vcpu)
  */
 static void mask_lvt(struct vcpu *vcpu, uint32_t lvt)
 {
-	vcpu->pmu->masked = !is_x2apic(vcpu) || !vcpu_msr_set(vcpu, X2APIC_LVTPC, lvt | LVT_MASKED);
+	vcpu->pmu->masked = !is_x2apic(vcpu) || !kvm_msr_set(vcpu->fd, X2APIC_LVTPC, lvt | LVT_MASKED);
 }
 
 static void deliver(struct vcpu *vcpu)
@@ -110,7 +111,7 @@ static bool read_msr(struct vcpu *vcpu, uint32_t index, uint64_t *value)
 	struct pmu *pmu = &vcpu->pmu->pmu;
 	if (index != PMU_MSR_DEBUGCTL)
 		return pmu_read(pmu, index, value);
-	if (!vcpu_msr_get(vcpu, index, value))
+	if (!kvm_msr_get(vcpu->fd, index, value))
 		return false;
 	*value = (*value & ~PMU_DEBUGCTL_BITS) | pmu_debugctl_read(pmu);
 	return true;
@@ -131,7 +132,7 @@ static bool write_msr(struct vcpu *vcpu, uint32_t index, uint64_t value)
 		return done;
 	}
 	/* Our own writes may set more than a guest's (KVM's host_initiated). */
-	if (value & ~(PMU_DEBUGCTL_BITS | DEBUGCTL_KVMS) || !vcpu_msr_set(vcpu, index, value & DEBUGCTL_KVMS))
+	if (value & ~(PMU_DEBUGCTL_BITS | DEBUGCTL_KVMS) || !kvm_msr_set(vcpu->fd, index, value & DEBUGCTL_KVMS))
 		return false;
 	pmu_debugctl_write(pmu, value);
 	return true;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Between host_pvm.c, host_pvm_emulate.c and host_pvm_timer.c. */
-#ifndef VPROF_KVM_HOST_PVM_PRIV_H
-#define VPROF_KVM_HOST_PVM_PRIV_H
+/*
+ * The guest's timer interrupts, at the rate that an emulated kernel can afford. Linux with 250 ticks a second has 4 ms
+ * for each, and takes about two of them for the tick itself at 1.4 million instructions a second.
+ */
+#ifndef VPROF_KVM_HOST_PVM_TIMER_H
+#define VPROF_KVM_HOST_PVM_TIMER_H
 
-#include "kvm/host/memory.h"
-#include "kvm/vcpu/vcpu.h"
-
-/* Does what the instruction at RIP does, when it is one of those that pvm cannot emulate at CPL 0. */
-bool host_pvm_emulate(const struct memory *memory, struct vcpu *vcpu);
+#include "kvm/host/host.h"
 
 #define MSR_IA32_TSC_DEADLINE 0x6e0u /* SDM vol. 3A, 11.5.4.1 */
 
@@ -21,6 +20,6 @@ struct host_pvm_timer {
 /* When the interrupt is to come that the guest, which reads `now`, wants at `wanted` (0: not at all). */
 uint64_t host_pvm_timer_deadline(struct host_pvm_timer *timer, uint64_t now, uint64_t wanted);
 /* The guest sets the timer. False: KVM refuses. The vCPU's thread. */
-bool host_pvm_timer_write(struct host_pvm_timer *timer, struct vcpu *vcpu, uint64_t wanted);
+bool host_pvm_timer_write(struct host_pvm_timer *timer, const struct host_vcpu *vcpu, uint64_t wanted);
 
 #endif
