@@ -40,6 +40,7 @@ static const struct cgroup_layout cgroups = {
 
 static struct fake_guest fake;
 static struct guest_regs regs;
+static struct announcer announcer;
 static struct cgroup_namer namer;
 
 static void put(uint64_t gva, uint64_t value)
@@ -64,7 +65,8 @@ void bench_task_open(void)
 	put(SET + cgroups.set_default, GROUP);
 	put(GROUP + cgroups.node, NODE);
 	put(NODE + cgroups.node_id, 1);
-	cgroup_namer_init(&namer, &cgroups, ring);
+	announcer.ring = ring;
+	cgroup_namer_init(&namer, &cgroups, &announcer);
 }
 
 double bench_task_ns(bool with_cgroup)

@@ -25,6 +25,7 @@ static const struct cgroup_layout layout = {
 };
 
 static struct fake_process kernel;
+static struct announcer announcer;
 static struct cgroup_namer namer;
 static struct task task;
 static uint64_t root, now;
@@ -63,7 +64,8 @@ static void setup(void)
 	task = (struct task){.address = fake_object(&kernel, OBJECT_BYTES), .pid = 7, .tid = 8};
 	move_to(root);
 	read_ring_open(RING_BYTES);
-	cgroup_namer_init(&namer, &layout, ring);
+	announcer = (struct announcer){.ring = ring};
+	cgroup_namer_init(&namer, &layout, &announcer);
 	now = 100;
 }
 
@@ -210,7 +212,7 @@ START_TEST(a_full_ring_is_tried_again)
 	while (ring_write(ring, record, record_comm_encode(&comm, &id, record, sizeof(record)), &id))
 		;
 	ck_assert_uint_eq(sample(), 1);
-	ck_assert_uint_eq(namer.dropped, 1);
+	ck_assert_uint_eq(announcer.dropped, 1);
 	assert_said("");
 	ck_assert_uint_eq(sample(), 1);
 	assert_said("1=/ ");

@@ -10,6 +10,7 @@
 #define SECOND UINT64_C(1000000000)
 
 static struct fake_process process;
+static struct announcer announcer;
 static struct mapper mapper;
 static struct task task;
 static uint64_t leaf, text_vma;
@@ -31,7 +32,8 @@ static void setup(void)
 	fake_node_slot(&process, leaf, 2, 0x47ffff, text_vma);
 	fake_node_slot(&process, leaf, 3, UINT64_MAX, 0);
 	read_ring_open(4096);
-	mapper_init(&mapper, &fake_tree_layout, ring);
+	announcer = (struct announcer){.ring = ring};
+	mapper_init(&mapper, &fake_tree_layout, &announcer);
 }
 
 static void sample(uint64_t time_ns)
@@ -164,7 +166,7 @@ START_TEST(a_full_ring_is_tried_again)
 	while (ring_write(ring, record, record_comm_encode(&comm, &id, record, sizeof(record)), &id))
 		;
 	sample(SECOND);
-	ck_assert_uint_eq(mapper.dropped, 1);
+	ck_assert_uint_eq(announcer.dropped, 1);
 	assert_said("");
 	sample(2 * SECOND);
 	assert_said("7/8 401000+7f000@1000 /bench#ab ");

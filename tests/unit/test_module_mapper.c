@@ -10,13 +10,15 @@
 #define SECOND UINT64_C(1000000000)
 
 static struct fake_process process;
+static struct announcer announcer;
 static struct module_mapper mapper;
 
 static void setup(void)
 {
 	fake_modules_init(&process);
 	read_ring_open(4096);
-	module_mapper_init(&mapper, &fake_module_layout, ring);
+	announcer = (struct announcer){.ring = ring};
+	module_mapper_init(&mapper, &fake_module_layout, &announcer);
 }
 
 static void sample(uint64_t time_ns)
@@ -88,7 +90,7 @@ START_TEST(a_full_ring_is_tried_again)
 	while (ring_write(ring, record, record_comm_encode(&comm, &id, record, sizeof(record)), &id))
 		;
 	sample(SECOND);
-	ck_assert_uint_eq(mapper.dropped, 1);
+	ck_assert_uint_eq(announcer.dropped, 1);
 	assert_said("");
 	sample(2 * SECOND);
 	assert_said("kernel -1 ffffffffc0000000+8000@0 [ext4]#aa ");
@@ -97,7 +99,7 @@ END_TEST
 
 START_TEST(a_kernel_without_modules_is_not_read)
 {
-	module_mapper_init(&mapper, NULL, ring);
+	module_mapper_init(&mapper, NULL, &announcer);
 	process.fake.reads = 0;
 	sample(SECOND);
 	ck_assert_uint_eq(process.fake.reads, 0);

@@ -27,6 +27,7 @@ static const struct kernel_layout kernel = {
 static struct fake_guest fake;
 static struct page_walk walk;
 static struct task_claims claims;
+static struct announcer announcer;
 static struct namer namer;
 static uint64_t now;
 
@@ -40,7 +41,8 @@ static void setup(void)
 	page_walk_init(&walk, &fake.guest, root, false);
 	claims = (struct task_claims){0};
 	read_ring_open(RING_BYTES);
-	namer_init(&namer, &kernel, &claims, ring);
+	announcer = (struct announcer){.ring = ring};
+	namer_init(&namer, &kernel, &claims, &announcer);
 	now = 100;
 }
 
@@ -146,7 +148,7 @@ START_TEST(several_vcpus_announce_a_task_once)
 	struct task init = task_make(0, 1, "init"), shell = task_make(1, 7, "sh");
 	struct namer other;
 
-	namer_init(&other, &kernel, &claims, ring);
+	namer_init(&other, &kernel, &claims, &announcer);
 	sample(&namer, &shell);
 	sample(&other, &shell);
 	assert_said("fork 7<1 comm 7 sh comm 7 sh ");
@@ -176,7 +178,7 @@ START_TEST(a_full_ring_is_tried_again)
 {
 	unsigned n = 0;
 
-	while (namer.dropped == 0) {
+	while (announcer.dropped == 0) {
 		struct task task = task_make(n % 64, 100 + n, "many");
 
 		n++;

@@ -3,11 +3,9 @@
 
 #include <string.h>
 
-#define RECORD_BYTES (64u + CGROUP_PATH_BYTES) /* header, id and sample_id have 48 */
-
-void cgroup_namer_init(struct cgroup_namer *namer, const struct cgroup_layout *layout, struct ring *ring)
+void cgroup_namer_init(struct cgroup_namer *namer, const struct cgroup_layout *layout, struct announcer *announcer)
 {
-	*namer = (struct cgroup_namer){.layout = layout, .ring = ring};
+	*namer = (struct cgroup_namer){.layout = layout, .announcer = announcer};
 }
 
 /* The same id in another place is a cgroup that was made when the first one had gone. */
@@ -37,18 +35,12 @@ static struct cgroup_seen *seen_find(struct cgroup_namer *namer, const struct cg
 static bool path_write(struct cgroup_namer *namer, struct page_walk *walk, struct cgroup_seen *seen,
                        const struct record_id *id)
 {
-	uint64_t record[RECORD_BYTES / sizeof(uint64_t)];
 	char buffer[CGROUP_PATH_BYTES];
 	const char *path = cgroup_path(namer->layout, walk, &seen->cgroup, buffer);
-	size_t bytes;
 
 	if (path == NULL)
 		return --seen->tries == 0;
-	bytes = record_cgroup_encode(&(struct record_cgroup){seen->cgroup.id, path}, id, record, sizeof(record));
-	if (ring_write(namer->ring, record, bytes, id))
-		return true;
-	namer->dropped++;
-	return false;
+	return announce_cgroup(namer->announcer, &(struct record_cgroup){seen->cgroup.id, path}, id);
 }
 
 uint64_t cgroup_namer_task(struct cgroup_namer *namer, struct page_walk *walk, const struct task *task,

@@ -8,7 +8,7 @@
 #define VPROF_SAMPLE_CGROUP_NAMER_H
 
 #include "guest/cgroup.h"
-#include "sample/ring.h"
+#include "sample/announcer.h"
 
 #define CGROUP_NAMER_BUCKETS 64u
 #define CGROUP_NAMER_WAYS 4u
@@ -23,13 +23,12 @@ struct cgroup_seen {
 /* The vCPU's thread only. */
 struct cgroup_namer {
 	const struct cgroup_layout *layout;
-	struct ring *ring;
-	uint64_t dropped; /* records that found no room; the same is tried again with a later sample */
+	struct announcer *announcer;
 	struct cgroup_seen seen[CGROUP_NAMER_BUCKETS][CGROUP_NAMER_WAYS]; /* the newest first */
 };
 
 /* Everything is borrowed. */
-void cgroup_namer_init(struct cgroup_namer *namer, const struct cgroup_layout *layout, struct ring *ring);
+void cgroup_namer_init(struct cgroup_namer *namer, const struct cgroup_layout *layout, struct announcer *announcer);
 
 /*
  * Before the sample with this id goes into the ring: the cgroup of its task, in whose kernel `walk` is, by id; 0 when

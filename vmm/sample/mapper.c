@@ -7,11 +7,10 @@
 
 #define ANONYMOUS "//anon" /* as perf calls executable memory without a file */
 #define USER_SPACE_END (UINT64_C(1) << 63)
-#define RECORD_BYTES (128u + FILE_NAME_BYTES) /* header, PERF_RECORD_MMAP2's fields and sample_id have 104 */
 
-void mapper_init(struct mapper *mapper, const struct vma_layout *layout, struct ring *ring)
+void mapper_init(struct mapper *mapper, const struct vma_layout *layout, struct announcer *announcer)
 {
-	*mapper = (struct mapper){.layout = layout, .ring = ring};
+	*mapper = (struct mapper){.layout = layout, .announcer = announcer};
 }
 
 /* One look at a process. */
@@ -41,12 +40,8 @@ static size_t build_id_read(struct look *look, const struct vma *vma, uint8_t bu
 
 static bool look_write(struct look *look, const struct record_mmap *mapping)
 {
-	uint64_t record[RECORD_BYTES / sizeof(uint64_t)];
-	size_t bytes = record_mmap_encode(mapping, look->id, record, sizeof(record));
-
-	if (ring_write(look->mapper->ring, record, bytes, look->id))
+	if (announce_mmap(look->mapper->announcer, mapping, look->id))
 		return true;
-	look->mapper->dropped++;
 	look->written = false;
 	return false;
 }

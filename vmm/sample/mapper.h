@@ -11,7 +11,7 @@
 
 #include "guest/task.h"
 #include "guest/vma.h"
-#include "sample/ring.h"
+#include "sample/announcer.h"
 
 #define MAPPER_PROCESSES 64u
 #define MAPPER_RANGES 64u
@@ -39,13 +39,12 @@ struct mapper_process {
 /* The vCPU's thread only. */
 struct mapper {
 	const struct vma_layout *layout;
-	struct ring *ring;
-	uint64_t dropped; /* records that found no room; they are tried again likewise */
+	struct announcer *announcer;
 	struct mapper_process processes[MAPPER_PROCESSES];
 };
 
 /* Everything is borrowed. */
-void mapper_init(struct mapper *mapper, const struct vma_layout *layout, struct ring *ring);
+void mapper_init(struct mapper *mapper, const struct vma_layout *layout, struct announcer *announcer);
 
 /* Before the sample with this id goes into the ring: its task, in whose address space `walk` is. */
 void mapper_task(struct mapper *mapper, struct page_walk *walk, const struct task *task, const struct record_id *id);

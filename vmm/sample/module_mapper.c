@@ -3,14 +3,11 @@
 
 #include <stdio.h>
 
-#include "lib/record/record.h"
-
 #define FILE_NAME_BYTES_MAX (MODULE_NAME_BYTES + 2u) /* with the brackets */
-#define RECORD_BYTES (128u + FILE_NAME_BYTES_MAX)    /* header, PERF_RECORD_MMAP2's fields and sample_id have 104 */
 
-void module_mapper_init(struct module_mapper *mapper, const struct module_layout *layout, struct ring *ring)
+void module_mapper_init(struct module_mapper *mapper, const struct module_layout *layout, struct announcer *announcer)
 {
-	*mapper = (struct module_mapper){.layout = layout, .ring = ring};
+	*mapper = (struct module_mapper){.layout = layout, .announcer = announcer};
 }
 
 static uint64_t hash_add(uint64_t hash, const void *bytes, size_t n)
@@ -48,10 +45,9 @@ static bool range_write(struct module_mapper *mapper, const struct module *modul
 		.build_id_bytes = sizeof(module->build_id),
 		.file_name = name,
 	};
-	uint64_t record[RECORD_BYTES / sizeof(uint64_t)];
 
 	snprintf(name, sizeof(name), "[%s]", module->name);
-	return ring_write(mapper->ring, record, record_mmap_encode(&mapping, id, record, sizeof(record)), id);
+	return announce_mmap(mapper->announcer, &mapping, id);
 }
 
 static void range_say(struct module_mapper *mapper, const struct module_range *range, const struct record_id *id)
@@ -62,12 +58,10 @@ static void range_say(struct module_mapper *mapper, const struct module_range *r
 
 	if (*slot == hash)
 		return;
-	if (range_write(mapper, module, range, id)) {
+	if (range_write(mapper, module, range, id))
 		*slot = hash;
-	} else {
-		mapper->dropped++;
+	else
 		mapper->table.settled = false;
-	}
 }
 
 bool module_mapper_sample(struct module_mapper *mapper, struct page_walk *walk, const struct record_id *id)

@@ -9,21 +9,20 @@
 #define VPROF_SAMPLE_MODULE_MAPPER_H
 
 #include "guest/module.h"
-#include "sample/ring.h"
+#include "sample/announcer.h"
 
 #define MODULE_MAPPER_SLOTS 1024u /* a power of two; two ranges that share one may be said again and again */
 
 /* The vCPU's thread only. */
 struct module_mapper {
 	const struct module_layout *layout; /* NULL: nothing is said */
-	struct ring *ring;
-	uint64_t dropped; /* records that found no room; they are tried again when the list is read again */
+	struct announcer *announcer;
 	struct module_table table;
 	uint64_t said[MODULE_MAPPER_SLOTS]; /* what was said last of the code that begins there */
 };
 
 /* Everything is borrowed. */
-void module_mapper_init(struct module_mapper *mapper, const struct module_layout *layout, struct ring *ring);
+void module_mapper_init(struct module_mapper *mapper, const struct module_layout *layout, struct announcer *announcer);
 
 /* Before the sample with this id goes into the ring. `walk` has the kernel's part. True: the list was read. */
 bool module_mapper_sample(struct module_mapper *mapper, struct page_walk *walk, const struct record_id *id);

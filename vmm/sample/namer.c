@@ -3,19 +3,10 @@
 
 #include <string.h>
 
-#define TASK_RECORD_BYTES 64u /* FORK and EXIT: header, 24 bytes, sample_id. COMM: the same with TASK_COMM_BYTES */
-
-void namer_init(struct namer *namer, const struct kernel_layout *kernel, struct task_claims *claims, struct ring *ring)
+void namer_init(struct namer *namer, const struct kernel_layout *kernel, struct task_claims *claims,
+                struct announcer *announcer)
 {
-	*namer = (struct namer){.kernel = kernel, .claims = claims, .ring = ring};
-}
-
-static bool namer_write(struct namer *namer, const void *record, size_t bytes, const struct record_id *id)
-{
-	if (ring_write(namer->ring, record, bytes, id))
-		return true;
-	namer->dropped++;
-	return false;
+	*namer = (struct namer){.kernel = kernel, .claims = claims, .announcer = announcer};
 }
 
 /* Relaxed: nothing else is published by it; the records have their order from their times. */
@@ -39,19 +30,17 @@ static bool task_write(struct namer *namer, uint32_t type, struct page_walk *wal
 	const struct record_id id = {
 		.pid = task->pid, .tid = task->tid, .time_ns = sample->time_ns, .cpu = sample->cpu, .id = sample->id};
 	struct task_parent parent = {0, 0};
-	uint64_t record[TASK_RECORD_BYTES / sizeof(uint64_t)];
 
 	if (type == PERF_RECORD_FORK)
 		task_parent_read(&namer->kernel->tasks, walk, task, &parent);
 
 	const struct record_task said = {type, task->pid, parent.pid, task->tid, parent.tid, id.time_ns};
 
-	return namer_write(namer, record, record_task_encode(&said, &id, record, sizeof(record)), &id);
+	return announce_task(namer->announcer, &said, &id);
 }
 
 /* Whether this vCPU is the one that said it. */
-static bool task_announce(struct namer *namer, struct page_walk *walk, const struct task *task,
-                          const struct record_id *id)
+static bool task_say(struct namer *namer, struct page_walk *walk, const struct task *task, const struct record_id *id)
 {
 	if (!task_claim(namer->claims, task))
 		return false;
@@ -64,15 +53,14 @@ static bool task_announce(struct namer *namer, struct page_walk *walk, const str
 static void task_name(struct namer *namer, struct page_walk *walk, const struct task *task, const struct record_id *id)
 {
 	struct task_entry *known = task_cache_find(&namer->tasks, task);
-	uint64_t record[TASK_RECORD_BYTES / sizeof(uint64_t)];
 
 	if (known != NULL && known->task.pid == task->pid && memcmp(known->task.comm, task->comm, TASK_COMM_BYTES) == 0)
 		return;
-	bool announced = known == NULL && task_announce(namer, walk, task, id);
+	bool announced = known == NULL && task_say(namer, walk, task, id);
 	const struct record_comm named = {.pid = id->pid, .tid = id->tid, .comm = task->comm};
 
 	/* Without the name in the ring, the next sample tries again. */
-	if (namer_write(namer, record, record_comm_encode(&named, id, record, sizeof(record)), id))
+	if (announce_comm(namer->announcer, &named, id))
 		task_cache_put(&namer->tasks, task)->announced |= announced;
 	else if (announced)
 		task_unclaim(namer->claims, task);

@@ -12,7 +12,7 @@
 
 #include "guest/kernel.h"
 #include "guest/task_cache.h"
-#include "sample/ring.h"
+#include "sample/announcer.h"
 
 /*
  * Which tasks were announced by any of a session's vCPUs. One that is pushed out of its slot may be announced twice.
@@ -27,13 +27,13 @@ struct task_claims {
 struct namer {
 	const struct kernel_layout *kernel;
 	struct task_claims *claims;
-	struct ring *ring;
-	uint64_t dropped; /* records that found no room; the same is tried again with a later sample */
+	struct announcer *announcer;
 	struct task_cache tasks;
 };
 
 /* Everything is borrowed. */
-void namer_init(struct namer *namer, const struct kernel_layout *kernel, struct task_claims *claims, struct ring *ring);
+void namer_init(struct namer *namer, const struct kernel_layout *kernel, struct task_claims *claims,
+                struct announcer *announcer);
 
 /* Before the sample with this id goes into the ring: its task, read by `walk`. */
 void namer_task(struct namer *namer, struct page_walk *walk, const struct task *task, const struct record_id *id);

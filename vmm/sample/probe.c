@@ -275,8 +275,9 @@ static void start_on_vcpu(void *data)
 	const struct vcpu_call *call = data;
 	struct probe_vcpu *cpu = &call->set->vcpus[call->vcpu];
 	cpu->ring = call->set->rings[call->vcpu];
+	cpu->announcer = (struct announcer){.ring = cpu->ring};
 	if (call->set->kernel)
-		namer_init(&cpu->namer, call->set->kernel, call->set->claims, cpu->ring);
+		namer_init(&cpu->namer, call->set->kernel, call->set->claims, &cpu->announcer);
 	atomic_store(&cpu->event, 0);
 	atomic_store(&cpu->dropevt, 0);
 	atomic_store(&cpu->quirk, 0);

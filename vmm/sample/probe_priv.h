@@ -24,6 +24,7 @@ struct probe_vcpu {
 	bool recording;                                  /* [v] */
 	struct ring *ring;                               /* [v] the set's */
 	struct task_cpu cpu;                             /* [v] */
+	struct announcer announcer;                      /* [v] */
 	struct namer namer;                              /* [v] */
 	_Atomic uint64_t event, dropevt, quirk, no_task; /* [a] */
 };

@@ -18,23 +18,19 @@
 #define STEP_ROOM_BYTES (64u << 10)
 #define STEP_WAIT_NS 200000
 #define STEP_WAITS_MAX 25000u /* 5 s in all */
-#define SWITCH_BYTES_MAX 64u  /* header, two ids, sample_id */
 
 /* The counters stop when less than one part in STALL_SHARE of the ring is free, and go on when twice that is. */
 #define STALL_SHARE 4u
 
 void sampler_account(struct sampler *sampler, const struct counter_totals *totals)
 {
-	const struct sampling *sampling = sampler->sampling;
-
 	figure_set(&sampler->statistics.overflow, totals->overflows);
 	figure_set(&sampler->statistics.throttled, totals->throttled);
 	figure_set(&sampler->statistics.skiptick, totals->idle);
 	figure_set(&sampler->statistics.intr_processed, totals->signals);
 	figure_set(&sampler->statistics.intr_ignored, totals->ignored);
 	figure_set(&sampler->statistics.expected, totals->expected);
-	figure_set(&sampler->statistics.dropbuf_task, sampling->namer.dropped + sampling->mapper.dropped +
-	                                                      sampling->modules.dropped + sampling->cgroups.dropped);
+	figure_set(&sampler->statistics.dropbuf_task, sampler->sampling->announcer.dropped);
 }
 
 static void statistics_update(struct sampling *sampling)
@@ -339,10 +335,12 @@ static struct sampling *sampling_new(struct sampler *sampler, const struct sampl
 	sampling->has_cgroups = config->cgroups;
 	sampling->chains = config->unwind != NULL || config->session->host;
 	sampling->stalls = config->session->stall;
-	namer_init(&sampling->namer, kernel, config->claims, ring);
-	mapper_init(&sampling->mapper, kernel ? &kernel->mappings : NULL, ring);
-	module_mapper_init(&sampling->modules, kernel && kernel->has_modules ? &kernel->modules : NULL, ring);
-	cgroup_namer_init(&sampling->cgroups, kernel ? &kernel->cgroups : NULL, ring);
+	sampling->announcer = (struct announcer){.ring = ring};
+	namer_init(&sampling->namer, kernel, config->claims, &sampling->announcer);
+	mapper_init(&sampling->mapper, kernel ? &kernel->mappings : NULL, &sampling->announcer);
+	module_mapper_init(&sampling->modules, kernel && kernel->has_modules ? &kernel->modules : NULL,
+	                   &sampling->announcer);
+	cgroup_namer_init(&sampling->cgroups, kernel ? &kernel->cgroups : NULL, &sampling->announcer);
 	unwind_init(sampling, config->unwind);
 	return sampling;
 }
@@ -462,10 +460,8 @@ static void switch_write(struct sampling *sampling, bool out, const struct task 
 		.other_pid = other ? other->pid : VPROF_PID_UNKNOWN,
 		.other_tid = other ? other->tid : VPROF_PID_UNKNOWN,
 	};
-	uint64_t record[SWITCH_BYTES_MAX / sizeof(uint64_t)];
-	size_t bytes = record_switch_encode(&change, id, record, sizeof(record));
 
-	if (ring_write(sampling->ring, record, bytes, id))
+	if (announce_switch(&sampling->announcer, &change, id))
 		figure_add(&sampling->sampler->statistics.switches, 1);
 }
 

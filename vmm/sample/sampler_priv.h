@@ -5,6 +5,7 @@
 
 #include "guest/guest_debug.h"
 #include "lib/record/record.h"
+#include "sample/announcer.h"
 #include "sample/cgroup_namer.h"
 #include "sample/mapper.h"
 #include "sample/module_mapper.h"
@@ -30,6 +31,7 @@ struct sampling {
 	const struct task_cpu *cpu;          /* with tasks */
 	struct guest_regs regs;              /* when KVM_RUN last returned, or of the route's sample */
 	const struct counter_sample *sample; /* a route's, while it is taken; NULL: the vCPU stands still */
+	struct announcer announcer;
 	struct namer namer;
 	struct mapper mapper;
 	struct module_mapper modules;

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The way into a vCPU's ring for records about the tasks of its samples: which there are, their names, mappings,
+ * modules, cgroups and switches. They go ahead of the sample that needs them. The vCPU's thread only.
+ */
+#ifndef VPROF_SAMPLE_ANNOUNCER_H
+#define VPROF_SAMPLE_ANNOUNCER_H
+
+#include "sample/ring.h"
+
+struct announcer {
+	struct ring *ring; /* borrowed */
+	uint64_t dropped;  /* records that found no room; they are announced again with a later sample */
+};
+
+/* False: the ring has no room. `id` is that of the sample. */
+bool announce_task(struct announcer *announcer, const struct record_task *task, const struct record_id *id);
+bool announce_comm(struct announcer *announcer, const struct record_comm *comm, const struct record_id *id);
+bool announce_mmap(struct announcer *announcer, const struct record_mmap *mmap, const struct record_id *id);
+bool announce_cgroup(struct announcer *announcer, const struct record_cgroup *cgroup, const struct record_id *id);
+/* A switch is not announced again, so it is not in `dropped`. */
+bool announce_switch(struct announcer *announcer, const struct record_switch *change, const struct record_id *id);
+
+#endif
