@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <vprof/control.h>
 
 #include "capture/counter_record.h"
 #include "capture/record_options.h"
@@ -38,7 +39,7 @@ static const struct option_row options[] = {
 	{"estimate", 0, OPTION_FLAG, offsetof(struct counter_values, estimate),
          "count: sum up samples instead of counting exactly, and tell modes apart", NULL},
 	{"frequency", 'F', OPTION_TEXT, offsetof(struct counter_values, frequency),
-         "record: samples in a second of vCPU time (default 999)", "HZ"},
+         "record: samples in a second of vCPU time (default " G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT) ")", "HZ"},
 	{"count", 'c', OPTION_TEXT, offsetof(struct counter_values, period),
          "record: a sample every N events; clocks count ns", "N"},
 	{"output", 'o', OPTION_FILE, offsetof(struct counter_values, output),

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <vprof/control.h>
 
 #include "capture/record_options.h"
 #include "capture/record_result.h"
@@ -29,7 +30,7 @@ struct run_values {
 static const struct option_row options[] = {
 	OPTION_ROWS(guest_run_option_rows, struct run_values, guest),
 	{"frequency", 'F', OPTION_TEXT, offsetof(struct run_values, record.frequency),
-         "samples per second and vCPU (default 999)", "HZ"},
+         "samples per second and vCPU (default " G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT) ")", "HZ"},
 	OPTION_ROWS(record_option_rows, struct run_values, record),
 	{"switch-events", 0, OPTION_FLAG, offsetof(struct run_values, record.switches),
          "record context switches of a Linux guest, too; takes one of its breakpoints", NULL},

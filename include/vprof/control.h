@@ -33,6 +33,9 @@
 #define VPROF_MODULE_SYMBOLS_MAX 64u        /* addresses of a module-symbols; the answer fits into a line */
 #define VPROF_CONTROL_FDS_MAX 128u          /* SCM_MAX_FD is 253: 64 vCPUs, a ring and an eventfd each, fit */
 
+/* Samples in a second of vCPU time when nothing else is asked for: not 1000, so not in lockstep with a timer tick. */
+#define VPROF_FREQUENCY_HZ_DEFAULT 999
+
 /* Error classes. */
 #define VPROF_ERROR_GENERIC "GenericError"              /* the host refused, or the line is no request */
 #define VPROF_ERROR_COMMAND_NOT_FOUND "CommandNotFound" /* no such method */

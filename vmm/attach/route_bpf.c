@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <unistd.h>
+#include <vprof/control.h>
 
 #include "attach/bpf_sample.h"
 #include "attach/guest_program.h"
@@ -16,7 +17,6 @@
 #include "attach/vcpu_rings.h"
 #include "lib/record/processor.h"
 
-#define FREQUENCY_HZ_DEFAULT 999u
 #define RING_DATA_BYTES (1u << 20) /* a call chain's memory has some 100 bytes to 8 KiB */
 
 struct bpf_route {
@@ -245,7 +245,7 @@ static char *unavailable(struct guest *guest)
 const struct counter_route route_bpf = {
 	.name = "bpf",
 	.summary = "a BPF program at perf events on QEMU's vCPU threads; KVM; tasks, and call chains of one moment",
-	.frequency_hz_default = FREQUENCY_HZ_DEFAULT,
+	.frequency_hz_default = VPROF_FREQUENCY_HZ_DEFAULT,
 	.registers = true,
 	.host = true,
 	.unavailable = unavailable,

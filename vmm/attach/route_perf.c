@@ -4,13 +4,14 @@
  * then (exclude_host); a clock counts the thread, and what it finds outside the guest is a HYPERVISOR sample. perf
  * knows the guest's instruction pointer and mode, and no other register.
  */
+#include <vprof/control.h>
+
 #include "attach/host_chain.h"
 #include "attach/qemu_guest.h"
 #include "attach/route.h"
 #include "attach/vcpu_event.h"
 #include "attach/vcpu_rings.h"
 
-#define FREQUENCY_HZ_DEFAULT 999u
 #define RING_DATA_BYTES (256u << 10)
 
 struct perf_route {
@@ -111,7 +112,7 @@ static char *unavailable(struct guest *guest)
 const struct counter_route route_perf = {
 	.name = "perf",
 	.summary = "perf events on QEMU's vCPU threads; KVM; instruction pointer and mode, no tasks, no call chains",
-	.frequency_hz_default = FREQUENCY_HZ_DEFAULT,
+	.frequency_hz_default = VPROF_FREQUENCY_HZ_DEFAULT,
 	.host = true,
 	.unavailable = unavailable,
 	.start = start,

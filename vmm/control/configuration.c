@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* session-configure, query-configuration: what a session is started with where its start says nothing. */
+#include <vprof/control.h>
 #include <vprof/ring.h>
 
 #include "control/method_priv.h"
@@ -19,7 +20,7 @@ const struct method_argument control_session_keys[] = {
 	{"events", "what to count, as `vprof run -e` takes it; without it, what this host counts best",
          ARGUMENT_STRINGS, .optional = true, .min = 1, .max = COUNTER_EVENTS_MAX},
 	{"frequency-hz", "samples in a second of vCPU time; not with period", ARGUMENT_INTEGER, .optional = true,
-         .min = 1, .max = COUNTER_FREQUENCY_HZ_MAX, .preset = "999"},
+         .min = 1, .max = COUNTER_FREQUENCY_HZ_MAX, .preset = G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT)},
 	{"period", "events between two samples, nanoseconds for clocks; not with frequency-hz", ARGUMENT_INTEGER,
          .optional = true, .min = 1, .max = INT64_MAX},
 	{"ring-bytes", "data bytes of each vCPU's ring, a power of two", ARGUMENT_INTEGER, .optional = true,

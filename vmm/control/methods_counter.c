@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* counter-allocate to counter-rings, query-counters, counter-disable, counter-enable */
+#include <vprof/control.h>
 #include <vprof/ring.h>
 
 #include "control/method_priv.h"
-
-#define FREQUENCY_HZ_DEFAULT 999u
 
 static const char *const mode_names[] = {
 #define X(id, name) [id] = name,
@@ -58,7 +57,7 @@ static bool parse_request(const json_t *arguments, struct counter_request *reque
 	if (!sampling && !estimate && has_rate)
 		return exclude_each_other("a counter without samples has no frequency and no period", error);
 	if (!has_rate && (sampling || estimate))
-		request->rate.frequency_hz = FREQUENCY_HZ_DEFAULT;
+		request->rate.frequency_hz = VPROF_FREQUENCY_HZ_DEFAULT;
 	return true;
 }
 
@@ -333,8 +332,9 @@ static const struct method_argument counter_allocate_arguments[] = {
          .max = CONTROL_EVENT_NAME_BYTES_MAX},
 	{"mode", "the whole guest or tasks that it is attached to; a number, or samples", ARGUMENT_STRING,
          .choices = mode_names},
-	{"frequency-hz", "samples in a second of vCPU time; without it and a period, 999", ARGUMENT_INTEGER,
-         .optional = true, .min = 1, .max = COUNTER_FREQUENCY_HZ_MAX},
+	{"frequency-hz",
+         "samples in a second of vCPU time; without it and a period, " G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT),
+         ARGUMENT_INTEGER, .optional = true, .min = 1, .max = COUNTER_FREQUENCY_HZ_MAX},
 	{"period", "events between two samples, nanoseconds for clocks; not with frequency-hz", ARGUMENT_INTEGER,
          .optional = true, .min = 1, .max = INT64_MAX},
 	{"estimate",

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a session is to do: what its configuration leaves open, and what cannot be done. */
+#include <vprof/control.h>
 #include <vprof/ring.h>
 
 #include "sample/session_priv.h"
-
-#define FREQUENCY_HZ_DEFAULT 999u /* not 1000: no lockstep with the guest's timer tick */
 
 /* What the configuration leaves open. */
 static void config_complete(struct session_config *config, const struct counter_route *route, const char **why)
@@ -19,7 +18,7 @@ static void config_complete(struct session_config *config, const struct counter_
 	if (config->rate.frequency_hz == 0 && config->rate.period == 0 && config->events[0].backend->steps)
 		config->rate.period = 1;
 	if (config->rate.frequency_hz == 0 && config->rate.period == 0)
-		config->rate.frequency_hz = route ? route->frequency_hz_default : FREQUENCY_HZ_DEFAULT;
+		config->rate.frequency_hz = route ? route->frequency_hz_default : VPROF_FREQUENCY_HZ_DEFAULT;
 	if (config->ring_data_bytes == 0)
 		config->ring_data_bytes = VPROF_RING_DATA_BYTES_DEFAULT;
 }
