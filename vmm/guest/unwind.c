@@ -2,47 +2,6 @@
 #include "guest/unwind.h"
 
 #include <linux/perf_event.h>
-#include <stddef.h>
-
-#include "guest/unwind_priv.h"
-
-#define CS_RPL_MASK 3u
-
-static void frame_from_hardware(const struct kernel_pt_regs *regs, struct frame *frame)
-{
-	frame->ip = regs->ip;
-	frame->sp = regs->sp;
-	frame->exact = true;
-	frame->user = (regs->cs & CS_RPL_MASK) == 3;
-}
-
-bool frame_from_pt_regs(struct page_walk *memory, uint64_t at, struct frame *frame)
-{
-	struct kernel_pt_regs regs;
-
-	if (!page_walk_read(memory, (gva_t){at}, &regs, sizeof(regs)))
-		return false;
-	frame_from_hardware(&regs, frame);
-	frame->bp = regs.bp;
-	frame->ax = regs.ax;
-	frame->dx = regs.dx;
-	frame->di = regs.di;
-	frame->r10 = regs.r10;
-	frame->r13 = regs.r13;
-	frame->scratch = true;
-	return true;
-}
-
-bool frame_from_interrupt(struct page_walk *memory, uint64_t at, struct frame *frame)
-{
-	struct kernel_pt_regs regs;
-
-	if (!page_walk_read(memory, (gva_t){at}, &regs.ip, sizeof(regs) - PT_REGS_HARDWARE_OFFSET))
-		return false;
-	frame_from_hardware(&regs, frame);
-	frame->scratch = false;
-	return true;
-}
 
 struct chain {
 	uint64_t *words;
@@ -63,7 +22,7 @@ static enum step step(const struct unwind_config *config, struct page_walk *memo
                       enum unwind_end *end)
 {
 	if (!frame->user && config->orc != NULL)
-		return unwind_orc_step(config, memory, frame, end);
+		return unwind_orc_step(config->orc, config->modules, memory, frame, end);
 	return unwind_frame_pointer_step(memory, frame, end);
 }
 

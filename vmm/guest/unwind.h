@@ -11,22 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "guest/frame.h"
 #include "guest/guest.h"
 #include "guest/module.h"
 #include "guest/snapshot.h"
 
 #define UNWIND_DEPTH_MAX 127u /* as perf_event_max_stack: frames of a chain, both parts */
 #define UNWIND_DEPTH_DEFAULT 64u
-
-/* Why a chain is no longer. */
-enum unwind_end {
-	UNWIND_END_OF_STACK,
-	UNWIND_BAD_FRAME,  /* a frame that cannot be right: no progress, no code address */
-	UNWIND_NO_ENTRY,   /* code that the unwind table does not cover */
-	UNWIND_DEPTH,      /* the depth limit */
-	UNWIND_UNREADABLE, /* guest memory that is not mapped or not RAM */
-	UNWIND_ENDS,
-};
 
 struct unwind_config {
 	const struct orc *orc; /* kernel frames by ORC; NULL: by frame pointers */

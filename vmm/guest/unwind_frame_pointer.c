@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "guest/unwind_priv.h"
+#include "guest/frame.h"
 
 #define ENCODED_PT_REGS 1u
 /* Of a function, from its start to the interrupted instruction; the kernel's copies have 600. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* One step by ORC; the rules are those of unwind_next_frame in arch/x86/kernel/unwind_orc.c. */
-#include "guest/unwind_priv.h"
+#include "guest/frame.h"
 
 #define STACK_BYTES (UINT64_C(32) << 10) /* of a thread or an interrupt: 16 KiB, with KASAN 32 */
 
@@ -96,13 +96,13 @@ static enum step step_interrupt(const struct orc_entry *entry, struct page_walk 
 }
 
 /* In the kernel's own table, or in that of a module. */
-static bool entry_find(const struct unwind_config *config, struct page_walk *memory, uint64_t address,
-                       struct orc_entry *entry)
+static bool entry_find(const struct orc *orc, const struct module_table *modules, struct page_walk *memory,
+                       uint64_t address, struct orc_entry *entry)
 {
-	const struct orc_entry *known = orc_find(config->orc, address);
+	const struct orc_entry *known = orc_find(orc, address);
 
 	if (known == NULL)
-		return config->modules != NULL && module_orc_find(config->modules, config->orc, memory, address, entry);
+		return modules != NULL && module_orc_find(modules, orc, memory, address, entry);
 	*entry = *known;
 	return true;
 }
@@ -112,30 +112,30 @@ static bool entry_find(const struct unwind_config *config, struct page_walk *mem
  * keep frame pointers. The kernel's own unwinder tries that, too; here it is believed only of a frame on this stack
  * whose caller the table knows.
  */
-static enum step step_guess(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
-                            enum unwind_end *end)
+static enum step step_guess(const struct orc *orc, const struct module_table *modules, struct page_walk *memory,
+                            struct frame *frame, enum unwind_end *end)
 {
 	struct frame caller = *frame;
 	struct orc_entry entry;
 
 	if (frame->bp - frame->sp >= STACK_BYTES || unwind_frame_pointer_step(memory, &caller, end) == STEP_DONE ||
-	    caller.user || !entry_find(config, memory, caller.exact ? caller.ip : caller.ip - 1, &entry) ||
+	    caller.user || !entry_find(orc, modules, memory, caller.exact ? caller.ip : caller.ip - 1, &entry) ||
 	    entry.type == ORC_UNDEFINED)
 		return step_done(end, UNWIND_NO_ENTRY);
 	*frame = caller;
 	return STEP_MORE;
 }
 
-enum step unwind_orc_step(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
-                          enum unwind_end *end)
+enum step unwind_orc_step(const struct orc *orc, const struct module_table *modules, struct page_walk *memory,
+                          struct frame *frame, enum unwind_end *end)
 {
 	struct orc_entry entry;
 	uint64_t sp;
 
 	/* A return address may lie behind the last instruction of its function: ask about the call before it. */
-	if (!entry_find(config, memory, frame->exact ? frame->ip : frame->ip - 1, &entry) ||
+	if (!entry_find(orc, modules, memory, frame->exact ? frame->ip : frame->ip - 1, &entry) ||
 	    entry.type == ORC_UNDEFINED)
-		return step_guess(config, memory, frame, end);
+		return step_guess(orc, modules, memory, frame, end);
 	if (entry.type == ORC_END_OF_STACK)
 		return step_done(end, UNWIND_END_OF_STACK);
 	if (!stack_pointer(&entry, memory, frame, &sp, end))

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the unwinders share: a frame, and one step from it to its caller. */
-#ifndef VPROF_GUEST_UNWIND_PRIV_H
-#define VPROF_GUEST_UNWIND_PRIV_H
+/* A frame of a call chain, and one step from it to its caller. */
+#ifndef VPROF_GUEST_FRAME_H
+#define VPROF_GUEST_FRAME_H
 
-#include <stddef.h>
-
+#include "guest/module.h"
 #include "guest/page_walk.h"
-#include "guest/unwind.h"
 
 /* Registers of a frame that unwind rules may name; which of them are known varies by frame. */
 struct frame {
@@ -17,13 +15,15 @@ struct frame {
 	bool user;    /* stepped out of the kernel: ip, sp and bp are user space's */
 };
 
-/* struct pt_regs of x86-64 (arch/x86/include/asm/ptrace.h), as the kernel saves it on its stacks. */
-struct kernel_pt_regs {
-	uint64_t r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
-	uint64_t ip, cs, flags, sp, ss; /* pushed by the processor */
+/* Why a chain is no longer. */
+enum unwind_end {
+	UNWIND_END_OF_STACK,
+	UNWIND_BAD_FRAME,  /* a frame that cannot be right: no progress, no code address */
+	UNWIND_NO_ENTRY,   /* code that the unwind table does not cover */
+	UNWIND_DEPTH,      /* the depth limit */
+	UNWIND_UNREADABLE, /* guest memory that is not mapped or not RAM */
+	UNWIND_ENDS,
 };
-
-#define PT_REGS_HARDWARE_OFFSET offsetof(struct kernel_pt_regs, ip)
 
 enum step { STEP_DONE, STEP_MORE };
 
@@ -33,9 +33,12 @@ static inline enum step step_done(enum unwind_end *end, enum unwind_end why)
 	return STEP_DONE;
 }
 
-/* frame becomes its caller's (STEP_MORE), or *end says why there is none (STEP_DONE). */
-enum step unwind_orc_step(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
-                          enum unwind_end *end);
+/*
+ * frame becomes its caller's (STEP_MORE), or *end says why there is none (STEP_DONE). `modules`: where the kernel's own
+ * table does not go on; NULL: nowhere.
+ */
+enum step unwind_orc_step(const struct orc *orc, const struct module_table *modules, struct page_walk *memory,
+                          struct frame *frame, enum unwind_end *end);
 enum step unwind_frame_pointer_step(struct page_walk *memory, struct frame *frame, enum unwind_end *end);
 
 /* frame := what was interrupted, from a whole struct pt_regs at `at`, or from its hardware part alone. */
