@@ -10,7 +10,6 @@
 #include "attach/privilege.h"
 #include "attach/probe.h"
 #include "attach/qemu_guest.h"
-#include "attach/route.h"
 #include "control/host_json.h"
 #include "engine/engine.h"
 

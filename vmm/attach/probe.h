@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "attach/qemu_guest.h"
+#include "attach/qemu.h"
 
 /*
  * {"name", "pid", "user", "accelerator"?, "vcpus", "memory-bytes", "monitor": {"usable", "why"?}, "memory": {"usable",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "attach/qemu_clocks.h"
+#include "attach/qemu.h"
 
 static struct vcpu_account_source account_source(const struct qemu_guest *qemu, unsigned vcpu)
 {

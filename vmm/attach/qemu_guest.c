@@ -6,21 +6,14 @@
 #include "attach/domain.h"
 #include "attach/guest_memory.h"
 #include "attach/guest_program.h"
-#include "attach/qemu_clocks.h"
-#include "attach/qemu_kernel.h"
-#include "attach/qemu_life.h"
 #include "attach/qemu_process.h"
 
-G_DEFINE_QUARK(vprof_qemu_guest_error, qemu_guest_error)
+/* Best first. */
+static const struct counter_route *const routes[] = {&route_bpf, &route_perf, &route_monitor, NULL};
 
 static struct qemu_guest *qemu_of(struct guest *guest)
 {
 	return (struct qemu_guest *)guest;
-}
-
-bool qemu_guest_runs(const struct qemu_guest *qemu)
-{
-	return atomic_load_explicit(&qemu->runs, memory_order_relaxed);
 }
 
 /* ---- guest_ops ---- */
@@ -185,15 +178,6 @@ static bool open_process(struct qemu_guest *qemu, const struct qemu_guest_config
 
 /* ---- what it is ---- */
 
-bool qemu_guest_says(struct qemu_guest *qemu, const char *command, const char *member)
-{
-	json_t *answer = monitor_execute(qemu->monitor, command, NULL, NULL);
-	bool says = json_is_true(json_object_get(answer, member));
-
-	json_decref(answer);
-	return says;
-}
-
 /* A property that is text; new string, "" for anything else. */
 static char *monitor_property(struct qemu_guest *qemu, const char *path, const char *property)
 {
@@ -268,7 +252,7 @@ struct qemu_guest *qemu_guest_new(const struct qemu_guest_config *config, GError
 
 	qemu->guest.ops = &qemu_ops;
 	qemu->guest.kind = "qemu";
-	qemu->guest.routes = qemu_routes;
+	qemu->guest.routes = routes;
 	qemu->pidfd = -1;
 	qemu->kernel_path = g_strdup(config->kernel_path);
 	qemu->duration_s = config->duration_s;

@@ -1,22 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "attach/qemu_kernel.h"
-
 #include "attach/guest_memory.h"
+#include "attach/qemu.h"
 
 /* Steps of a search: all of the first ones, then one in so many. */
 #define EAGER_TRIES 120u
 #define LAZY_TRIES 10u
-
-size_t qemu_guest_registers(struct qemu_guest *qemu, struct hmp_registers registers[GUEST_VCPUS_MAX], GError **error)
-{
-	g_autofree char *text = monitor_human(qemu->monitor, "info registers -a", error);
-	size_t n = text ? hmp_parse_registers(text, registers, qemu->guest.vcpus) : 0;
-
-	if (text && n == 0)
-		g_set_error(error, MONITOR_ERROR, MONITOR_ERROR_ANSWER,
-		            "QEMU's `info registers` shows no registers of an x86 vCPU");
-	return n;
-}
 
 static void kernel_set(struct qemu_guest *qemu, struct kernel_found *found)
 {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "attach/qemu_life.h"
-
 #include <errno.h>
 #include <glib-unix.h>
 #include <string.h>
@@ -8,8 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "attach/qemu_clocks.h"
-#include "attach/qemu_kernel.h"
+#include "attach/qemu.h"
 #include "attach/qemu_process.h"
 
 /* How often threads, clocks and a kernel that is booting are looked at. */

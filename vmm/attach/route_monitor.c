@@ -7,8 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "attach/qemu_guest.h"
-#include "attach/route.h"
+#include "attach/qemu.h"
 #include "lib/record/clock.h"
 
 #define FREQUENCY_HZ_DEFAULT 49u

@@ -7,8 +7,7 @@
 #include <vprof/control.h>
 
 #include "attach/host_chain.h"
-#include "attach/qemu_guest.h"
-#include "attach/route.h"
+#include "attach/qemu.h"
 #include "attach/vcpu_event.h"
 #include "attach/vcpu_rings.h"
 

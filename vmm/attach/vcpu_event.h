@@ -3,7 +3,7 @@
 #ifndef VPROF_ATTACH_VCPU_EVENT_H
 #define VPROF_ATTACH_VCPU_EVENT_H
 
-#include "attach/qemu_guest.h"
+#include "attach/qemu.h"
 #include "counter/route.h"
 
 /* As counter_event_attr, at the session's rate, and with the host's side if it wants that; a frequency is the kernel's

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* An attached guest, as the files of this folder have it: what is known of it, what it can be asked, what it is made
+ * of. */
+#ifndef VPROF_ATTACH_QEMU_H
+#define VPROF_ATTACH_QEMU_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "attach/hmp.h"
+#include "attach/kernel_find.h"
+#include "attach/monitor.h"
+#include "attach/vcpu_account.h"
+#include "counter/route.h"
+#include "guest/guest.h"
+
+#define QEMU_GUEST_ERROR qemu_guest_error_quark()
+GQuark qemu_guest_error_quark(void);
+enum qemu_guest_error {
+	QEMU_GUEST_ERROR_PROCESS,      /* no such process, or not QEMU */
+	QEMU_GUEST_ERROR_CONFIDENTIAL, /* its memory and registers are encrypted */
+	QEMU_GUEST_ERROR_VCPUS,        /* too many, or not to be told apart */
+};
+
+/* [I] immutable after qemu_guest_new, [M] main thread only. */
+struct qemu_guest {
+	struct guest guest;             /* first */
+	struct domain *domain;          /* [I] NULL: by pid */
+	struct monitor *monitor;        /* [I] NULL: none; see monitor_why */
+	char *monitor_why;              /* [I] */
+	struct guest_memory *memory;    /* [I] NULL: may not be read; see memory_why */
+	char *memory_why;               /* [I] */
+	char *accelerator;              /* [I] "kvm", "tcg" */
+	pid_t pid;                      /* [I] of QEMU */
+	int pidfd;                      /* [I] */
+	pid_t threads[GUEST_VCPUS_MAX]; /* [M] of the vCPUs; 0: unplugged */
+	char *paths[GUEST_VCPUS_MAX];   /* [M] of the vCPUs in QEMU's object tree; NULL: unplugged, or not known */
+	struct vcpu_account *accounts[GUEST_VCPUS_MAX]; /* [M] NULL: nobody has asked yet */
+	nlink_t n_threads;                              /* [M] of the process, as its folder in /proc has links */
+	unsigned threads_ticks;     /* [M] for which they are looked at, since that number has changed */
+	struct kernel_found kernel; /* [M] */
+	bool kernel_sought;         /* [M] it is not there yet, or may be another since a reset */
+	bool kernel_early;          /* [M] there was none yet when the guest was first looked at */
+	unsigned kernel_tries;      /* [M] of the search */
+	char *kernel_path;          /* [I] given by the user; NULL */
+	double duration_s;          /* [I] */
+	guint duration_source, exit_source, end_source, tick_source;
+	_Atomic bool runs;                   /* not paused, as far as we were told */
+	struct guest_program *program;       /* [M] once the route bpf was looked at; NULL: not loaded */
+	struct bpf_route *bpf_route;         /* [M] while it samples; route_bpf.c */
+	struct perf_route *perf_route;       /* [M] while it samples; route_perf.c */
+	struct monitor_route *monitor_route; /* [M] while it samples; route_monitor.c */
+};
+
+/* All vCPUs' registers by the monitor; returns how many, 0 on error. Any thread. */
+size_t qemu_guest_registers(struct qemu_guest *guest, struct hmp_registers registers[GUEST_VCPUS_MAX], GError **error);
+
+/* Whether the answer to a command has this member, and it is true. With a monitor. */
+bool qemu_guest_says(struct qemu_guest *guest, const char *command, const char *member);
+
+/* Whether the guest runs, or is paused. Any thread. */
+bool qemu_guest_runs(const struct qemu_guest *guest);
+
+/*
+ * qemu_kernel.c: the guest's kernel, found when we come and again after a reset. Main thread only. qemu_kernel_look
+ * fills in guest->kernel_image and its like, or kernel_why; one that is not there yet is sought on. qemu_kernel_follow
+ * takes a step of the search, if there is one; a kernel that is where the last one was is the last one.
+ */
+void qemu_kernel_look(struct qemu_guest *qemu);
+void qemu_kernel_follow(struct qemu_guest *qemu);
+
+/*
+ * qemu_clocks.c: the accounts of its vCPUs (vcpu_account.h). Main thread only. qemu_clocks_read is the guest's
+ * vcpu_time. Nothing is counted before it is asked for: events of the PMU are few, and sampling wants them. What a
+ * guest has counted goes when it ends, so qemu_clocks_update reads it now and then.
+ */
+void qemu_clocks_read(struct guest *guest, unsigned vcpu, bool reset, struct guest_vcpu_time *out);
+void qemu_clocks_update(struct qemu_guest *qemu);
+void qemu_clocks_clear(struct qemu_guest *qemu);
+
+/*
+ * qemu_life.c: what becomes of it: libvirt's events, the end of its process, threads that come and go with its vCPUs,
+ * and the kernel that it runs after a reset. Main thread only.
+ */
+/* A domain_event; `data`: the guest. */
+void qemu_life_event(const char *what, void *data);
+/* Once the guest's process and threads are known. */
+bool qemu_life_watch(struct qemu_guest *qemu, GError **error);
+void qemu_life_unwatch(struct qemu_guest *qemu);
+/* Ends the profile at this time, if one was asked for. */
+void qemu_life_start(struct qemu_guest *qemu);
+/* Ends our part in it; the first reason counts. */
+void qemu_life_end(struct qemu_guest *qemu, enum guest_end_reason reason, const char *message);
+
+/* The routes to it (counter/route.h), one file each. */
+extern const struct counter_route route_bpf;
+extern const struct counter_route route_perf;
+extern const struct counter_route route_monitor;
+
+#endif
