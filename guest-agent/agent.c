@@ -474,7 +474,7 @@ static void agent_turn(struct agent *agent)
 		finish(agent, AGENT_HOST_GONE);
 }
 
-/* Nobody waits for the program any more. */
+/* No client waits for the program any more. */
 static void program_abandon(struct program *program)
 {
 	program_signal(program, SIGKILL);

@@ -33,7 +33,7 @@ bool link_receive(struct link *link)
 
 	if (n < 0)
 		return would_block();
-	/* A terminal whose carrier is there never says 0. */
+	/* A terminal with its carrier present never returns 0. */
 	if (n == 0)
 		return false;
 	link->input_n += (size_t)n;

@@ -41,7 +41,7 @@ bool link_next(struct link *link, struct vprof_agent_frame *frame, const uint8_t
 /* Bytes of payload that a frame can have now, up to `max`; `reserve`: bytes that must stay free for others. */
 size_t link_room(const struct link *link, size_t reserve, size_t max);
 /*
- * Queues a frame whose payload is `fixed` and then `tail`. False, and nothing is queued, when there is no room for it:
+ * Queues a frame with the payload `fixed`, then `tail`. False, and nothing is queued, when there is no room for it:
  * callers look at link_room first where that can be.
  */
 bool link_send(struct link *link, uint16_t type, const void *fixed, size_t fixed_bytes, const void *tail,

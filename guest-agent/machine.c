@@ -124,7 +124,7 @@ static bool can_power_off(void)
 void machine_end(void)
 {
 	sync();
-	/* Leaves a root on a disk clean, if nobody writes to it any more. */
+	/* Leaves the root on a disk clean, if no process writes to it any more. */
 	mount(NULL, "/", NULL, MS_REMOUNT | MS_RDONLY, NULL);
 	reboot(can_power_off() ? RB_POWER_OFF : RB_AUTOBOOT);
 	complain("end the machine by", "reboot(2)");

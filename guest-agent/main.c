@@ -17,8 +17,8 @@
 
 #define INIT_DEVICE "/dev/ttyS1"
 #define INIT_DEVICE_VARIABLE "VPROF_DEVICE"   /* the kernel hands options that it does not know to init as variables */
-#define INIT_ROOT_VARIABLE "VPROF_ROOT"       /* likewise: "DEVICE,TYPE" */
-#define INIT_MODULES_VARIABLE "VPROF_MODULES" /* likewise: "bare", or not there */
+#define INIT_ROOT_VARIABLE "VPROF_ROOT"       /* an option, too: "DEVICE,TYPE" */
+#define INIT_MODULES_VARIABLE "VPROF_MODULES" /* an option, too: "bare", or not set */
 #define RETRY_US 200000u
 #define INIT_RETRIES 50u /* drivers may still be looking for their devices */
 

@@ -28,7 +28,7 @@ bool marker_pipe_open(struct marker_pipe *pipe)
 		return false;
 	if (mkfifo(VPROF_AGENT_MARK_PATH, 0622) != 0 || chmod(VPROF_AGENT_MARK_PATH, 0622) != 0)
 		return false;
-	/* For writing, too: so it never comes to its end, and programs may write before somebody reads. */
+	/* Opened for writing, too: the pipe never ends, and programs may write before there is a reader. */
 	pipe->fd = open(VPROF_AGENT_MARK_PATH, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	return pipe->fd >= 0;
 }

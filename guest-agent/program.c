@@ -34,7 +34,7 @@ static void child_fail(const struct child *child, enum child_step step)
 {
 	const struct child_report report = {errno, step};
 
-	/* Nobody can be told when this fails. */
+	/* There is no way to report that this fails. */
 	if (write(child->report, &report, sizeof(report)) != sizeof(report))
 		_exit(126);
 	_exit(127);
@@ -44,7 +44,7 @@ static void child_run(const struct child *child)
 {
 	sigset_t none;
 
-	/* Nobody reads its output any more when we have gone. */
+	/* Its output has no reader once the agent is gone. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setpgid(0, 0);
 	for (int number = 1; number < NSIG; number++)
@@ -136,7 +136,7 @@ static pid_t child_start(struct child *child, const char **what)
 		child_run(child);
 	close(ends[1]);
 	if (pid > 0 && read(ends[0], &report, sizeof(report)) == sizeof(report)) {
-		/* Whoever reaps it finds no program of this pid. */
+		/* When this pid is reaped, no program has it. */
 		*what = step_names[report.step];
 		errno = report.error;
 		pid = -1;

@@ -7,15 +7,16 @@
  * below have them; text at the end of a payload has no NUL and is as long as the payload says. A frame of an unknown
  * type is skipped, as are bytes behind the members of a known one; fields are only appended.
  *
- * The agent speaks first, with HELLO; what the host wrote before might have been echoed by a terminal driver that
- * nobody had set up yet. A payload that is too long or too short for its type ends the conversation: the stream is no
+ * The agent speaks first, with HELLO; what the host wrote before might have been echoed by a terminal driver that was
+ * not set up yet. A payload that is too long or too short for its type ends the conversation: the stream is no
  * such stream, or has lost bytes.
  *
  * Times are CLOCK_MONOTONIC of the guest, in nanoseconds. PING and PONG tell how it relates to the host's, and that the
  * agent is alive.
  *
  * One program runs at a time. Its output comes as it is written, and all of it before EXITED. Its input is sent only as
- * far as the agent has said that there is room, so that no frame is ever stuck behind input that nobody reads.
+ * far as the agent has said that there is room, so that no frame is ever stuck behind input that the program does not
+ * read.
  */
 #ifndef VPROF_AGENT_H
 #define VPROF_AGENT_H

@@ -10,7 +10,7 @@
  *   | reason  | detail: port, MSR index or guest physical address |
  *
  * In a recording with the host's side (session-start, "host") it is the host's own instruction pointer instead: in its
- * kernel, whose upper 17 bits are ones, or in the process that runs the guest, whose are zeros. No exit looks like
+ * kernel, with ones in the upper 17 bits, or in the process that runs the guest, with zeros there. No exit looks like
  * that: reason 0xff has no detail, and reason 0 (KVM_EXIT_UNKNOWN) neither.
  */
 #ifndef VPROF_EXIT_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The events of probes, as the rings of probe-rings hold them: PERF_RECORD_SAMPLE whose id is that of the probe, with
+ * The events of probes, as the rings of probe-rings hold them: PERF_RECORD_SAMPLE with the id of the probe, and
  * PERF_RECORD_COMM for the tasks' names and PERF_RECORD_LOST for what was dropped.
  *
  * The raw data is an array of 64-bit numbers, unaligned: the probe's arguments, then the registers asked for, in the

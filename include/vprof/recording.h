@@ -30,7 +30,7 @@
  */
 
 /*
- * In misc of a sample that somebody made by hand (the control method sample-add). perf gives this bit meanings in other
+ * In misc of a sample that a client made by hand (the control method sample-add). perf gives this bit meanings in other
  * types of records, and none in samples.
  */
 #define VPROF_SAMPLE_ADDED (1u << 13)
@@ -95,8 +95,8 @@ enum vprof_chain_end { VPROF_CHAIN_UNKNOWN, VPROF_CHAIN_ENDS(X) VPROF_CHAIN_END_
 #define VPROF_SYMBOLS_VERSION 1u
 
 /*
- * The same for user space, where an address is one in some process only: "address" is the offset in the file whose path
- * is the module name, as PERF_RECORD_MMAP and MMAP2 have it. Sorted by module name (bytes as unsigned), then by offset.
+ * The same for user space, where an address belongs to one process only: "address" is the offset in the file, and the
+ * module name is its path, as in PERF_RECORD_MMAP and MMAP2. Sorted by module name (bytes as unsigned), then by offset.
  */
 #define VPROF_FEATURE_USER_SYMBOLS 202
 

@@ -271,7 +271,7 @@ static double sample_cost_slice(struct session *session, timer_t timer, const ch
 	return lost_ns(sampled_ns, counts, (double)free_ns / (double)free_counts, samples);
 }
 
-/* The same with a clock that overflows and signals nobody: the host's interrupt, which no delivery can save. */
+/* The same with a clock that overflows and sends no signal: the host's interrupt, a cost of every delivery. */
 static double interrupt_cost_slice(timer_t timer)
 {
 	const struct counter_rate rate = {.frequency_hz = SAMPLE_HZ};

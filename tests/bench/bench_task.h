@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Whose sample it is: the running task, and its cgroup, read in a guest's memory. */
+/* The task of a sample: the running task and its cgroup, read in a guest's memory. */
 #ifndef BENCH_TASK_H
 #define BENCH_TASK_H
 

@@ -13,7 +13,7 @@
 
 #define SAMPLE_TYPE (VPROF_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
 
-/* The guest has gone on: nobody may read its memory. */
+/* The guest has gone on: its memory must not be read. */
 static bool no_memory(struct guest *guest, gpa_t from, void *to, size_t bytes)
 {
 	(void)guest, (void)from, (void)to, (void)bytes;
@@ -46,7 +46,7 @@ static void check_chain(const struct counter_sample *sample)
 		abort();
 }
 
-/* Without a process whose callers could be looked at, none is taken for one. */
+/* Without a process to look for callers in, no address is taken for a caller. */
 static void check_host_chain(const struct record_sample *record, struct counter_sample *sample)
 {
 	struct host_chain *chain = host_chain_new(0);

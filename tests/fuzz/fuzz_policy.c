@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		int role = policy_role(policy, uid);
 
 		g_assert(role >= -1 && role <= ROLE_CONTROL);
-		/* Without its own line nobody has a role. */
+		/* A user without a line has no role. */
 		g_assert(role == -1 || text[0] != '\0');
 	}
 	policy_free(policy);

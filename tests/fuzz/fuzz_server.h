@@ -18,7 +18,7 @@ struct fuzz_server {
 	int fd;
 	bool open; /* the server has not closed the connection */
 	struct line_buffer lines;
-	void (*on_line)(const json_t *object, void *data); /* NULL: nobody wants them */
+	void (*on_line)(const json_t *object, void *data); /* NULL: they are not wanted */
 	void *data;
 };
 

@@ -54,7 +54,7 @@ static void cgroup_write(struct recording_writer *writer, uint64_t cgroup, uint6
 
 /*
  * A task that moves from one cgroup to the next: the root, one, another with its id when it has gone, one below, one
- * with a name that nobody trusts, one that is not named, and none that is known.
+ * with a hostile name, one that is not named, and none that is known.
  */
 void cgroups_make(const char *path)
 {

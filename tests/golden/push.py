@@ -70,8 +70,8 @@ class Push(harness.ProgramTest):
     def server(self, *statuses, **options):
         return Server(self, *statuses, **options)
 
-    def nobody(self):
-        """The URL of a port where nobody listens, and none other gets."""
+    def dead_server(self):
+        """The URL of a port without a listener, which no other process gets."""
         bound = socket.socket()
         self.addCleanup(bound.close)
         bound.bind(("127.0.0.1", 0))
@@ -157,10 +157,10 @@ class Push(harness.ProgramTest):
         self.assertEqual([len(server.requests), len(self.left())], [1, 1])
 
     def test_dead_server_and_the_next_push(self):
-        nobody = self.nobody()
+        dead = self.dead_server()
         for recording, n in ("clock.data", 1), ("calls.data", 2):
-            err = self.push(nobody, "--time-limit", "1s", recording=recording, status=1)
-            self.assertRegex(err, f"cannot reach {nobody}/ingest: .*\nvprof: {n} profiles? (is|are) kept in {self.spool} for the next push\n")
+            err = self.push(dead, "--time-limit", "1s", recording=recording, status=1)
+            self.assertRegex(err, f"cannot reach {dead}/ingest: .*\nvprof: {n} profiles? (is|are) kept in {self.spool} for the next push\n")
             self.assertEqual(len(self.left()), n)
         server = self.server(500, 200)
         self.assertRegex(self.push(server.url, recording="tasks.data"), r"sent 3 profiles")
@@ -220,7 +220,7 @@ class Push(harness.ProgramTest):
             with open(self.spool / f"{i:016x}-1.push", "wb") as file:
                 file.write(b'{"format":"vprof-push","version":1,"name":"old{}","from":1,"until":2}\nold')
                 file.truncate(100 << 20)
-        err = self.push(self.nobody(), "--time-limit", "1s", status=1)
+        err = self.push(self.dead_server(), "--time-limit", "1s", status=1)
         self.assertIn("is full: its oldest 1 profiles are dropped", err)
         self.assertEqual([file.name for file in self.left()][:2], [f"{i:016x}-1.push" for i in (1, 2)])
 
@@ -243,8 +243,8 @@ class Push(harness.ProgramTest):
         self.assertIn('--api is pyroscope or parca, not "polar"', self.push("http://127.0.0.1:1", "--api=polar", status=2))
         self.assertIn("cannot make the folder", self.run_program(
             VPROF, "push", "http://127.0.0.1:1", "-i", "clock.data", "--spool", "clock.data/x", status=1, cwd=self.folder)[1])
-        self.assertIn("missing.data: No such file", self.push(self.nobody(), recording="missing.data", status=1))
-        self.assertIn('has no event "cycles"', self.push(self.nobody(), "-e", "cycles", status=1))
+        self.assertIn("missing.data: No such file", self.push(self.dead_server(), recording="missing.data", status=1))
+        self.assertIn('has no event "cycles"', self.push(self.dead_server(), "-e", "cycles", status=1))
         self.assertEqual(self.left(), [])
 
     def test_password_is_not_shown(self):

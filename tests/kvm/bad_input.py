@@ -148,7 +148,7 @@ class BadArguments(harness.ProgramTest):
 
 class BadHost(harness.ProgramTest):
     def test_no_kvm(self):
-        """In a mount namespace whose /dev holds no kvm."""
+        """In a mount namespace without kvm in /dev."""
         harness.need(os.geteuid() == 0, "making a mount namespace needs root")
         hide = 'mount -t tmpfs none /dev && exec "$@"'
         self.refused("unshare", "-m", "sh", "-c", hide, "sh", VPROF, "run", "--kernel", guest("hang"),
@@ -157,13 +157,13 @@ class BadHost(harness.ProgramTest):
     def test_no_permission(self):
         harness.need(os.geteuid() == 0, "becoming another user needs root")
         harness.need_kvm()
-        programs = self.programs_for_nobody()
+        programs = self.programs_for_others()
         self.refused("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", programs / "vprof", "run",
                      "--kernel", programs / "guest-hang.elf", "-o", programs / "recording",
                      message="cannot open /dev/kvm: Permission denied.*group kvm")
 
-    def programs_for_nobody(self):
-        """Copies that user nobody can reach, whoever owns the folders above the build."""
+    def programs_for_others(self):
+        """Copies that any user can reach, whatever the rights of the folders above the build."""
         self.folder.chmod(0o755)
         programs = self.folder / "bin"
         programs.mkdir()

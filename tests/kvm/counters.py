@@ -72,11 +72,11 @@ class Counters(harness.ProgramTest):
             self.assertGreater(len(of), RAN_MIN_NS // 2_000_000)
             there = [sample for sample in of if sample["symbol"] == "hang_here" and sample["mode"] == "kernel"]
             self.assertGreater(len(there), 0.9 * len(of))
-            self.assertEqual({sample["vcpu"] for sample in there}, {0})  # nobody starts the other
+            self.assertEqual({sample["vcpu"] for sample in there}, {0})  # the other is never started
         # By a period: each sample stands for that, or for several of them.
         samples = self.record("-c", 5_000_000, "--duration", SECONDS)
         self.assertGreater(len(samples), RAN_MIN_NS // 10_000_000)
-        # The first one has the rest of a period, by whatever the clock began with, and one after a pause likewise.
+        # The first one, and one after a pause, have the rest of a period, by whatever the clock began with.
         self.assertEqual({sample["event"] for sample in samples}, {"task-clock"})
         self.assertGreaterEqual(sum(sample["period"] for sample in samples), 0.99 * 5_000_000 * (len(samples) - 1))
         self.assertEqual(self.record("--cr3", "0x1000", "--duration", 1), [])

@@ -43,7 +43,7 @@ class Ctl(harness.ProgramTest):
         self.assertGreater(len(base64.b64decode(answer["data"])), 0)
         self.assertEqual(answer["session"], started["session"])
         self.ctl("sample-add", "ip=0xffffffff81000000", "mode=user")
-        # Nobody has held the role since, and the session goes on.
+        # No client has held the role since, and the session goes on.
         self.assertEqual(self.ctl("query-status")["session"], "running")
         stopped = self.ctl("session-stop")
         self.assertEqual(stopped["statistics"]["total"]["added"], 1)
@@ -120,7 +120,7 @@ class Ctl(harness.ProgramTest):
         try:
             while select.select([terminal], [], [], max(0, end - time.monotonic()))[0]:
                 os.read(terminal, 4096)
-        except OSError:  # EIO: nobody has the other side open any more
+        except OSError:  # EIO: the other side is closed
             return
         self.fail(f"still there after {seconds} s")
 

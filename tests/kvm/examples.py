@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The job files for CI servers and the script that they run, here with a guest whose instructions are counted."""
+"""The job files for CI servers and the script that they run, here with a guest with counted instructions."""
 import os
 import re
 import shlex

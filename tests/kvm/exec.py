@@ -51,13 +51,13 @@ class Exec(harness.ProgramTest):
     def test_interrupted(self):
         vprof = self.start(VPROF, "run", "--kernel", guest("halt"), "--exec", "true", "-o", self.recording, "-v")
         harness.wait_until(self.recording.exists, "the recording")
-        vprof.send_signal(signal.SIGUSR1)  # there is nobody to hand it on to
+        vprof.send_signal(signal.SIGUSR1)  # there is no program to hand it on to
         vprof.send_signal(signal.SIGINT)
         _, err = self.finish(vprof, status=130)
         self.assertIn("the guest was stopped, before the command could start\n", err)
 
     def plain(self, command, *options):
-        """A guest whose agent works without a system."""
+        """A guest with an agent that works without a system."""
         return self.run_program(VPROF, command, "--kernel", guest("agent_plain"), "--exec", "true", *options)
 
     def test_a_program_that_is_not_in_the_guest(self):

@@ -17,7 +17,7 @@ class Killed(harness.ProgramTest):
         self.recording = self.folder / "recording"
 
     def started(self):
-        """A run whose guest computes, and its engine's pid."""
+        """A run with a guest that computes, and the pid of its engine."""
         process = self.start(VPROF, "run", "--kernel", guest("hang"), "-F", 1000, "-o", self.recording)
         self.assertIn("hang: ", process.stdout.readline())
         engines = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()

@@ -37,7 +37,7 @@ RUNNING = [
     ("session-stop", {}), ("reset", {"what": "session"}), ("reset", {"what": "configuration"}),
     ("control-release", {}), ("control-take", {}), ("guest-stop", {}), ("quit", {}),
 ]
-# A guest of ours boots a file that its client has given: nobody needs it handed over. And this one has no modules;
+# A guest of ours boots a file that its client has given, so it need not be handed over. And this one has no modules;
 # tests/linux has guests with.
 NEVER = {"kernel-image", "module-symbols"}
 
@@ -103,7 +103,7 @@ class Methods(harness.ProgramTest):
         self.refused_by(self.engine, "CommandNotFound", "no-such-method", {})
 
     def check_roles(self):
-        """Who has not negotiated may nothing; one client controls, and others are told who; nobody does by himself."""
+        """A client must negotiate first; one client controls, and others are told which; none controls without asking."""
         stranger = Client.connect(self.engine.path, negotiate=False)
         for name in self.methods.keys() - {"negotiate"}:
             self.refused_by(stranger, "NotNegotiated", name, {})

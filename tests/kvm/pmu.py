@@ -50,7 +50,7 @@ class Pmu(harness.ProgramTest):
 
     def test_kvm(self):
         probe = json.loads(self.run_program(VMM, "--probe")[0])["pmu"]
-        harness.need(not probe["kvm"]["usable"], "this host's KVM has a PMU for guests; nobody has run that")
+        harness.need(not probe["kvm"]["usable"], "this host's KVM has a PMU for guests; that was never run")
         self.assertIn("cycles", probe["emulated"]["events"])
         err = self.refused(VPROF, "run", "--kernel", guest("pmu"), "--pmu", "kvm", "--pmu-filter", "deny:r01c2", "-o",
                            self.recording, message="cannot give the guest KVM's PMU: .*; take --pmu emulated")
@@ -58,7 +58,7 @@ class Pmu(harness.ProgramTest):
 
     def test_a_linux_without_rdpmc_is_refused(self):
         kernel = self.folder / "kernel"
-        kernel.write_bytes(elf.elf64([elf.Segment(0x100000, elf.SPIN + b"Linux version 6.1.0 (nobody@nowhere) \0")]))
+        kernel.write_bytes(elf.elf64([elf.Segment(0x100000, elf.SPIN + b"Linux version 6.1.0 (test@nowhere) \0")]))
         options = ("--kernel", kernel, "-o", self.recording, "--duration", 1)
         self.refused(VPROF, "run", *options, "--pmu", "emulated",
                      message="cannot give .*kernel an emulated PMU: its RDPMC instructions are not found.*--pmu off")

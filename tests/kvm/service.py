@@ -112,7 +112,7 @@ class Service(harness.ProgramTest):
         controller = Client(self.connect_as(CONTROLLER))
         controller.execute("control-take")
         controller.execute("session-start", **{"events": ["task-clock"], "frequency-hz": 100})
-        # Whose it is counts more than what he may.
+        # The owner of the counter counts, whatever the role.
         error = controller.ask("counter-release", counter=counter)["error"]
         self.assertEqual(error["class"], "PermissionDenied")
         with self.assertRaises(EOFError):

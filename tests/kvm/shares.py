@@ -72,7 +72,7 @@ class Shares(harness.ProgramTest):
         self.assertEqual(samples + total["quirk"] + total["dropbuf-sample"], total["overflow"])
         self.assertEqual(total["dropbuf-sample"], 0)
         # What the clock amounts to: at most all of both vCPUs' time, and the overflows are nearly that many, with those
-        # that came as one because somebody else had the processor.
+        # that came as one because another process had the processor.
         self.assertLess(total["expected"], 1.2 * hz * SECONDS * VCPUS)
         overflows = total["overflow"] + total["throttled"]
         self.assertAlmostEqual(overflows / total["expected"], 1, delta=0.02 + 10 / total["expected"])

@@ -462,7 +462,7 @@ START_TEST(others_come_by_the_socket)
 	ck_assert_msg(other, "%s", error ? error->message : "");
 	ck_assert_str_eq(text_of(json_object_get(client_greeting(other), "guest"), "name"), "hang");
 	struct client *third = client_connect(path, WAIT_MS, &error);
-	client_free(third); /* nobody minds */
+	client_free(third); /* no other client is affected */
 	assert_state("running", "idle");
 
 	/* `vprof run`, here this process, holds the control role. */

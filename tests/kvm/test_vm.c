@@ -95,7 +95,7 @@ static void on_phase(struct guest *guest, unsigned vcpu, uint8_t value, uint64_t
 	vm.phases[vm.n_phases++] = value;
 }
 
-/* A launched VM whose vCPUs wait, with one of tests/guests. */
+/* A launched VM with waiting vCPUs and one of tests/guests. */
 static void make(const char *name, unsigned vcpus)
 {
 	g_autofree char *path = g_strdup_printf("%s/guest-%s.elf", g_getenv("VPROF_BIN"), name);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`vprof top`: a snapshot as text and JSON, of its own session and of somebody else's, and the screen, in tmux."""
+"""`vprof top`: a snapshot as text and JSON, of its own session and of another client's, and the screen, in tmux."""
 import json
 import re
 import subprocess
@@ -48,7 +48,7 @@ class Snapshot(Guest):
         self.check(snapshot)
         self.assertEqual((snapshot["how"], snapshot["frequency-hz"]), ("a session of its own", 500))
         self.assertEqual(snapshot["statistics"]["dropbuf-sample"], 0)
-        # It has ended its session, and nobody has the control role.
+        # It has ended its session, and no client has the control role.
         self.assertIn('"session":"idle"', self.run_program(VPROF, "ctl", "--compact", self.socket, "query-status")[0])
         text = self.top("--call-tree")
         self.assertRegex(text, r"(?m)^vprof top: hang, 1 vCPUs, 256 MiB$")

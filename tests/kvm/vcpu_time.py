@@ -101,7 +101,7 @@ class VcpuTime(harness.ProgramTest):
         self.check_not_woken(report)
 
     def check_not_woken(self, report):
-        """Nobody wakes a vCPU to look at its mode: that is done while it runs, and once more to find it halted."""
+        """A vCPU is not woken to look at its mode: that is done while it runs, and once more to find it halted."""
         parts, = (vcpu["parts-ns"] for vcpu in report["vcpus"])
         awake_s = (parts["wall"] - parts["halted"]) / 1e9
         signals = [row["count"] for row in report["exits"] if row["name"] == "exit:vmm"]
@@ -139,7 +139,7 @@ class VcpuTime(harness.ProgramTest):
             wall = report["vcpus"][0]["parts-ns"]["wall"]
             self.assertGreater(wall, 0.9e9)
             parts = report["vcpus"][1]["parts-ns"]
-            self.assertGreater(parts["offline"] + parts["waiting"], 0.9 * parts["wall"])  # nobody starts it
+            self.assertGreater(parts["offline"] + parts["waiting"], 0.9 * parts["wall"])  # it is never started
         whole, = self.mpstat(path, "--reset")
         since_reset, = self.mpstat(path)
         self.assertGreater(whole["total"]["clocks-ns"]["wall"], 4e9)

@@ -88,7 +88,7 @@ class Agent(libvirt.LibvirtTest):
         self.assertGreater(spin, 0.8 * sum(row["samples"] for row in user))
 
     def check_ambiguous(self):
-        """What another process has there, too, is nobody's from then on. The last question is that at the end."""
+        """An address that another process has, too, is ambiguous from then on. The last question is that at the end."""
         one, other = "/one/program", "/other/program"
         told = [[(10, 0x400000, one), (11, 0x400000, one), (1, 0x500000, other)], [(10, 0x400000, one), (12, 0x401000, other)]]
         asked = []
@@ -108,7 +108,7 @@ class Agent(libvirt.LibvirtTest):
         self.assertEqual(records, [("400000", one), ("500000", other), ("400000", "[unmapped]")], script[:2000])
 
     def check_silent(self):
-        """An agent that is asked and does not answer holds nobody up."""
+        """An agent that is asked and does not answer delays nothing."""
         asked = []
         vprof = self.begin_with_agent(lambda _: asked.append(True), seconds=2)
         _, err = self.finish(vprof)
@@ -179,7 +179,7 @@ class Agent(libvirt.LibvirtTest):
 
     def check_nobody(self):
         """A port where no agent answers: the recording is there, and it is said."""
-        path = self.folder / "nobody.sock"
+        path = self.folder / "silent.sock"
         with socket.socket(socket.AF_UNIX) as server:
             server.bind(str(path))
             server.listen()
@@ -201,7 +201,7 @@ class Agent(libvirt.LibvirtTest):
     def test_marks(self):
         self.wait_console(self.console, "init: works", BOOT_SECONDS)
         self.check_marks()
-        self.check_marks()  # again: whoever listened has gone, and the agent has noticed
+        self.check_marks()  # again: the listener has gone, and the agent has noticed
         self.check_mappings()
         self.check_ambiguous()
         self.check_silent()

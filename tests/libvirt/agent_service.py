@@ -113,7 +113,7 @@ class AgentService(libvirt.LibvirtTest):
         return self.property("MainPID")
 
     def mark(self, name):
-        """A phase that an unprivileged user marks, once somebody listens."""
+        """A phase that an unprivileged user marks, once there is a listener."""
         user = "setpriv --reuid=65534 --regid=65534 --clear-groups vprof-agent mark"
         self.run_in_guest("for i in $(seq 600); do [ ! -p /run/vprof-agent.marks ] || break; sleep 0.1; done; "
                           f"{user} {name} begin && sleep 1 && {user} {name} end")

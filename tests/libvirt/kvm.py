@@ -15,7 +15,7 @@ import perf
 from harness import VPROF
 
 EXPECTED = {"three_quarters": 0.75, "one_quarter": 0.25}
-TAINT = "custom monitor"  # as libvirt says it of a domain whose QEMU was sent commands
+TAINT = "custom monitor"  # libvirt's word for a domain after commands to its QEMU
 SIGMAS = 5  # false alarms: 6e-7
 
 
@@ -129,7 +129,7 @@ class Kvm(libvirt.LibvirtTest):
         self.assertEqual(self.libvirt.state("shares"), "running")
 
     def doctor_as(self, *setpriv, status=0, domain=()):
-        """What somebody with fewer rights is told."""
+        """What a user with fewer rights is told."""
         return self.run_program("setpriv", *setpriv, VPROF, "doctor", *domain, status=status)
 
     def check_permissions(self, pid):
@@ -172,7 +172,7 @@ class Kvm(libvirt.LibvirtTest):
         self.assertRegex(self.run_program(*self.attach("--list"))[0], "shares .* bpf, perf, monitor\n")
 
     def test_without_libvirt(self):
-        """By process id alone there is no monitor: samples have addresses, and nobody reads memory."""
+        """By process id alone there is no monitor: samples have addresses, and memory is not read."""
         _, err = self.run_program(VPROF, "attach", "--pid", self.libvirt.pid("shares"), "--duration", "3s", "-o",
                                   self.recording)
         self.assertIn("without a monitor", err)
@@ -195,7 +195,7 @@ class Kvm(libvirt.LibvirtTest):
                 self.assertEqual(int(sets[name], 16) & ~(1 << 19 | 1 << 14 | 1 << 38 | 1 << 39), 0, (name, sets))
 
     def check_status(self):
-        """Whoever asks the engine hears by which route it samples, and which there are."""
+        """The engine says by which route it samples, and which there are."""
         status = json.loads(self.run_program(VPROF, "ctl", "shares", "query-status")[0])
         self.assertEqual((status["state"], status["route"]), ("running", "perf"))
         host = json.loads(self.run_program(VPROF, "ctl", "shares", "query-host")[0])

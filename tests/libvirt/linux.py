@@ -36,7 +36,7 @@ ROOTED_MIN = 0.95
 
 
 def patch_kernel(vmlinux, copy):
-    """A copy whose int3_selftest is empty."""
+    """A copy with an empty int3_selftest."""
     names = subprocess.run(["nm", vmlinux], capture_output=True, text=True, check=True).stdout
     address = int(re.search(r"^(\w+) t int3_selftest$", names, re.MULTILINE)[1], 16)
     headers = subprocess.run(["readelf", "-lW", vmlinux], capture_output=True, text=True, check=True).stdout
@@ -103,7 +103,7 @@ class Linux(harness.ProgramTest):
         self.assertEqual(report["recording"]["lost"], 0)
 
     def check_chains(self, unwinder):
-        """Whole, from known roots on; those of kernel threads are theirs, whoever ran when they were looked at."""
+        """Whole, from known roots on; those of kernel threads are theirs, whichever task ran when they were read."""
         report, _ = self.report(self.recording)
         total = report["recording"]["statistics"]["total"]
         ends = {name: count for name, count in total.items() if name.startswith("chain-")}
@@ -129,7 +129,7 @@ class Linux(harness.ProgramTest):
                                  r"(\w+_\[k\];)*handle_mm_fault_\[k\];(\w+_\[k\];)*clear_page_orig_\[k\] \d+$")
 
     def check_cgroups(self):
-        """Nobody has made one: every task that is known is in the root."""
+        """None was made: every task that is known is in the root."""
         groups = collections.Counter(sample["cgroup"] for sample in perf.vprof_samples(self.recording) if sample["pid"] != -1)
         print(f"  {dict(groups)}", flush=True)
         self.assertEqual(set(groups), {"/"})

@@ -45,19 +45,19 @@ class Counters(harness.ProgramTest):
     def vcpu_ns(self):
         return json.loads(self.run_program(VPROF, "mpstat", "--json", self.engine)[0])["total"]["clocks-ns"]["cpu"]
 
-    def count(self, *whose):
+    def count(self, *tasks):
         """What was counted, and its share of what the vCPU's thread ran meanwhile."""
         before = self.vcpu_ns()
-        out, _ = self.run_program(VPROF, "counter", "count", self.engine, "--duration", SECONDS, "--json", *whose)
+        out, _ = self.run_program(VPROF, "counter", "count", self.engine, "--duration", SECONDS, "--json", *tasks)
         counted, = json.loads(out)
         share = counted["value"] / (self.vcpu_ns() - before)
-        print(f"  {whose}: {counted['value']} ns, {share:.2f} of the time", flush=True)
+        print(f"  {tasks}: {counted['value']} ns, {share:.2f} of the time", flush=True)
         return counted, share
 
-    def samples(self, *whose):
+    def samples(self, *tasks):
         recording = self.folder / "recording"
         self.run_program(VPROF, "counter", "record", self.engine, "--duration", SECONDS, "-o", recording, "--no-report",
-                         *whose)
+                         *tasks)
         out, _ = self.run_program(VPROF, "script", "-i", recording, "--json")
         samples = [json.loads(line) for line in out.splitlines()]
         self.assertGreater(len(samples), 10)

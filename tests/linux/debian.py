@@ -25,7 +25,7 @@ EMULATION_MIN, SECONDS = 0.4e6, 850
 
 
 def leaves(nodes, above=()):
-    """(path of nodes from the root, samples whose chain ends there) of a call tree."""
+    """(path of nodes from the root, samples with a chain that ends there) of a call tree."""
     for node in nodes:
         path = above + (node,)
         if node["self-samples"]:
@@ -42,7 +42,7 @@ class Debian(LinuxTest):
         perf.check_agreement(self, self.recording)
 
     def run_workload(self):
-        """Two programs at once, in a system on a disk whose driver is a module."""
+        """Two programs at once, in a system on a disk with a modular driver."""
         kernel = pathlib.Path(harness.script("kernel-debian.sh"))
         modules, = (kernel.parents[1] / "lib" / "modules").iterdir()
         self.image = self.folder / "root.img"

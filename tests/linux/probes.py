@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Probes of the tiny kernel while it runs: system calls by name, functions with their callers, and whose they are."""
+"""Probes of the tiny kernel while it runs: system calls by name, functions with their callers, and the tasks of both."""
 import json
 import re
 

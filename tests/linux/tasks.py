@@ -69,7 +69,7 @@ class Tasks(harness.ProgramTest):
         self.assertEqual({int(pid) for pid in exits} - set(parents), set())
 
     def check_switches(self):
-        """On each vCPU, who takes over is whom the last one gave way to, and is the next to leave; perf sees as many."""
+        """On each vCPU, a task takes over from the one that named it as its successor; perf sees as many."""
         text = perf.vprof_script(self.recording, "--switch-events")
         runs, switches, breaks = {}, 0, 0
         for switch in (line for line in text if "switch" in line):

@@ -28,7 +28,7 @@ static struct {
 	struct unwind_config orc, frame_pointers;
 	const struct symtab *symtab;
 	unsigned samples, whole[2];  /* chains that reach the end of their stack, by ORC and by frame pointers */
-	uint64_t callers[2], agreed; /* frames but the first, which is the interrupted instruction itself; likewise */
+	uint64_t callers[2], agreed; /* by both: frames but the first, the interrupted instruction */
 	unsigned shown;
 } compared;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Computes for some seconds, in one function, where nobody else wants the processor. With a second argument it first
+ * Computes for some seconds, in one function, while no other task needs the processor. With a second argument it first
  * does so as long with its program mapped once more, and says where.
  */
 #include <fcntl.h>

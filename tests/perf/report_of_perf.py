@@ -27,7 +27,7 @@ class OfPerf(harness.ProgramTest):
         source.write_text(PROGRAM)
         subprocess.run(["cc", "-O0", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", self.program, source], check=True)
         self.recording = self.folder / "perf.data"
-        # Whatever perf takes where nobody says: cycles, or a clock where there are none.
+        # perf's default event: cycles, or a clock where there are none.
         done = subprocess.run(["perf", "record", "-q", "-g", "-o", self.recording, self.program], capture_output=True,
                               text=True, env=perf.ENVIRONMENT, check=False)
         harness.need(done.returncode == 0, f"perf cannot record here: {done.stderr.strip()}")

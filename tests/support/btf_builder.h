@@ -106,7 +106,7 @@ static inline uint32_t btf_builder_struct(struct btf_builder *builder, const cha
 	return btf_builder_sized(builder, name, 0, members);
 }
 
-/* One whose offsets have bit-field sizes in bits 24 and up. */
+/* A struct with bit-field sizes in bits 24 and up of its offsets. */
 static inline uint32_t btf_builder_bit_fields(struct btf_builder *builder, const char *name,
                                               const struct btf_member_spec *members)
 {

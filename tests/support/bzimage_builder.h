@@ -15,7 +15,7 @@
 #define BZIMAGE_PAYLOAD_OFFSET 0x40u  /* after the setup */
 #define BZIMAGE_RELEASE_OFFSET 0x300u /* of the kernel_version string */
 
-/* A legacy LZ4 frame whose only block is one run of literals: libarchive writes none. */
+/* A legacy LZ4 frame with one block of literals; libarchive cannot write such frames. */
 static inline GByteArray *bzimage_pack_lz4_legacy(const uint8_t *data, size_t n)
 {
 	GByteArray *packed = g_byte_array_new();

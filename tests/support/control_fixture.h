@@ -223,7 +223,7 @@ static inline json_t *peer_return(struct peer *peer, const char *request)
 	return json_incref(value);
 }
 
-/* That `request` fails with an error of this class whose text contains `part`. */
+/* That `request` fails with an error of this class, with `part` in its text. */
 static inline void peer_refused(struct peer *peer, const char *request, const char *class, const char *part)
 {
 	json_auto_t *answer = peer_ask(peer, request);

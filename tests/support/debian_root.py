@@ -12,7 +12,7 @@ import registry
 
 SUITE = "bookworm"
 PACKAGES = "systemd-sysv", "udev", "kmod"
-# Nobody reads it there, and a guest without an accelerator unpacks all of it.
+# Not used there, and a guest without an accelerator would have to unpack it.
 LEFT_OUT = "usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/perl", "usr/lib/*/perl", "usr/lib/*/gconv", "usr/lib/udev/hwdb*"
 SECONDS = 900
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""An engine whose client the test is, and other clients of it: the control protocol by hand."""
+"""An engine with the test as its client, and other clients of it: the control protocol by hand."""
 import array
 import json
 import os

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A Linux kernel in the memory of a fake guest, as far as somebody who looks for one can tell: its mapping, an
+ * A Linux kernel in the memory of a fake guest, with everything that is searched for: its mapping, an
  * interrupt descriptor table, the banner, a build-id and kallsyms.
  */
 #ifndef FAKE_KERNEL_H
@@ -80,7 +80,7 @@ static inline void fake_kernel_gate(struct fake_guest *fake, uint64_t handler)
 /* At `at`, a multiple of 2 MiB, with a build-id of 20 such bytes. Returns the registers of a vCPU that runs it. */
 static inline struct hmp_registers fake_kernel_make(struct fake_guest *fake, uint64_t at, uint8_t build_id)
 {
-	static const char banner[] = "Linux version 6.1.0-fake (nobody@nowhere) #1 SMP\n";
+	static const char banner[] = "Linux version 6.1.0-fake (test@nowhere) #1 SMP\n";
 
 	fake_guest_init(fake);
 	fake->next_table = 0x20000;

@@ -112,8 +112,8 @@ def accepts(path):
 
 
 def wait_for_socket(path):
-    """A socket's file is there a little before anybody listens."""
-    wait_until(lambda: accepts(path), f"somebody to listen at {path}")
+    """A socket's file is there a little before its listener."""
+    wait_until(lambda: accepts(path), f"a listener at {path}")
 
 
 class ProgramTest(unittest.TestCase):
@@ -177,7 +177,7 @@ class ProgramTest(unittest.TestCase):
         try:
             while piece := os.read(master, 65536):
                 shown += piece
-        except OSError:  # EIO: nobody has the other side any more
+        except OSError:  # EIO: the other side is closed
             pass
         text = process.communicate()[0]
         os.close(master)
@@ -207,8 +207,8 @@ class ProgramTest(unittest.TestCase):
 
 
 def end_in_time():
-    """ctest kills a test that takes too long, and what it has started would stay: fail a little earlier. And whoever ends
-    a test by hand ends what it has started, too."""
+    """ctest kills a test that takes too long, and what it has started would stay: fail a little earlier. A test
+    that is ended by hand ends what it has started, too."""
     def late(*_):
         raise TimeoutError(f"not done {seconds} s after its start")
 

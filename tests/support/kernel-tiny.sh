@@ -1,6 +1,6 @@
 #!/bin/sh
-# kernel-tiny.sh [fp|orc]: prints the path of a tiny Linux vmlinux (its bzImage lies beside it) whose own unwinder is the one
-# named, frame pointers without an argument. That of orc has frame pointers as well, so that the same stack can be walked
+# kernel-tiny.sh [fp|orc]: prints the path of a tiny Linux vmlinux (its bzImage is beside it) with this unwinder of its own,
+# frame pointers by default. That of orc has frame pointers as well, so that the same stack can be walked
 # both ways. Built from Debian's linux-source-6.1 on the first call and kept in the user's cache folder, keyed by source
 # version, compiler and configuration.
 set -eu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A source for a PMU whose counters the test moves. */
+/* A source for a PMU; the test moves its counters. */
 #ifndef VPROF_TESTS_PMU_SOURCE_H
 #define VPROF_TESTS_PMU_SOURCE_H
 

@@ -18,7 +18,7 @@
 
 /* Offsets in the file's header (perf.data-file-format.txt). */
 enum { AT_SIZE = 8, AT_ATTR_SIZE = 16, AT_ATTRS = 24, AT_DATA = 40, AT_FEATURES = 72, HEADER_BYTES = 104 };
-/* Offsets in an entry of attrs, whose attr has 128 bytes. */
+/* Offsets in an entry of attrs, which has an attr of 128 bytes. */
 enum { AT_SAMPLE_TYPE = 24, AT_IDS = 128, ENTRY_BYTES = 144 };
 
 static int file_fd;

@@ -27,7 +27,7 @@ def cached(name, fetch, *arguments):
                 harness.need(False, f"{name} is not in the cache and cannot be fetched: {error}")
             try:
                 new.rename(place)
-            except OSError:  # somebody else was faster
+            except OSError:  # another process was faster
                 if not place.is_dir():
                     raise
     return place

@@ -56,7 +56,7 @@ class Agent(harness.ProgramTest):
                 raise AssertionError(f"no frame within {seconds} s")
             try:
                 self.bytes += os.read(self.master, 65536)
-            except OSError as error:  # nobody has the other end open
+            except OSError as error:  # the other end is closed
                 if error.errno != errno.EIO:
                     raise
                 time.sleep(0.05)

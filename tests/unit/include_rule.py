@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who may include and link whom, and what else keeps the tree in shape. One line for each breach."""
+"""Which folder may include and link which, and other rules for the shape of the tree. One line for each breach."""
 import os
 import pathlib
 import re

@@ -16,7 +16,7 @@
 
 #define KERNEL_GPA MIB(1)
 #define PVH_ENTRY (KERNEL_GPA + 0x20)
-#define BANNER "Linux version 6.1.0-test (nobody@nowhere)"
+#define BANNER "Linux version 6.1.0-test (test@nowhere)"
 
 /* A segment with some bytes in the file (a banner makes it a Linux kernel) and zeroes behind them. */
 struct fixture_segment {

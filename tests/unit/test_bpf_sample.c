@@ -22,7 +22,7 @@ static struct record_sample record;
 static struct counter_sample sample;
 static struct snapshot snapshot;
 
-/* The guest has gone on: nobody may read its memory. */
+/* The guest has gone on: its memory must not be read. */
 static bool no_memory(struct guest *guest G_GNUC_UNUSED, gpa_t from G_GNUC_UNUSED, void *to G_GNUC_UNUSED,
                       size_t bytes G_GNUC_UNUSED)
 {

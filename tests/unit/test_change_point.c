@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Change points on simulated series whose truth is known. Seeded, so that each run is the same. */
+/* Change points on simulated series with known truth. Seeded, so that each run is the same. */
 #include <check.h>
 #include <math.h>
 #include <stdint.h>

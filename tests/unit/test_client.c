@@ -170,9 +170,9 @@ END_TEST
 
 START_TEST(errors_have_class_and_text)
 {
-	engine_says("{\"error\":{\"class\":\"Busy\",\"desc\":\"somebody else records\"},\"id\":2}\n");
+	engine_says("{\"error\":{\"class\":\"Busy\",\"desc\":\"another client records\"},\"id\":2}\n");
 	ck_assert_ptr_null(execute("x"));
-	assert_error(CLIENT_ERROR_REMOTE, "Busy: somebody else records");
+	assert_error(CLIENT_ERROR_REMOTE, "Busy: another client records");
 	/* What the engine could not even read has no id. */
 	engine_says("{\"error\":{\"class\":\"GenericError\",\"desc\":\"what?\"}}\n");
 	ck_assert_ptr_null(execute("x"));
@@ -252,7 +252,7 @@ START_TEST(descriptors_belong_to_their_line)
 	engine_says("{\"event\":\"a\"}\n{\"event\":\"b\"}\n");
 	engine_says_with_fds("{\"return\":{},", pipes, 2);
 	engine_says("\"id\":2}\n{\"event\":\"c\"}\n");
-	engine_says_with_fds("{\"event\":\"d\"}\n", pipes, 1); /* nobody takes them */
+	engine_says_with_fds("{\"event\":\"d\"}\n", pipes, 1); /* they are not taken */
 	engine_says("{\"return\":{},\"id\":3}\n");
 
 	int *fds;
@@ -401,7 +401,7 @@ START_TEST(lines_are_cut)
 }
 END_TEST
 
-/* As somebody else than root, whose folder is fixed. */
+/* As a user other than root, which has a fixed folder. */
 static void become_ordinary(void)
 {
 	if (geteuid() == 0)
@@ -469,7 +469,7 @@ START_TEST(sockets_are_listed_alive_or_dead)
 	ck_assert(g_file_set_contents(paths[2], "no socket", -1, NULL));
 	ck_assert(g_file_set_contents(paths[3], "", -1, NULL));
 	int waiting[2] = {client_socket_connect(paths[1]), client_socket_connect(paths[1])};
-	ck_assert_int_lt(waiting[1], 0); /* the backlog is full, so nobody else gets in */
+	ck_assert_int_lt(waiting[1], 0); /* the backlog is full, so no other client gets in */
 
 	g_autoptr(GArray) sockets = client_list_sockets(&error);
 	ck_assert_uint_eq(sockets->len, 3);

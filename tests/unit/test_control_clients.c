@@ -191,7 +191,7 @@ START_TEST(flush_sends_what_is_queued)
 	g_autofree char *text = g_strnfill(60000, 'x');
 	for (int i = 0; i < 10; i++)
 		control_server_event(server, "test", json_string(text));
-	/* More than the socket takes, and nobody reads: it waits in vain. */
+	/* More than the socket takes, without a reader: it waits in vain. */
 	int64_t start = g_get_monotonic_time();
 	control_server_flush(server, 50);
 	ck_assert_int_ge(g_get_monotonic_time() - start, 50000);

@@ -413,7 +413,7 @@ START_TEST(what_a_dead_client_held_is_free)
 	fixture_settle();
 	json_auto_t *counters = peer_return(&peer, REQUEST("query-counters"));
 	assert_json(json_object_get(counters, "counters"), "[]");
-	fake_guest_burn(&fake, 20 * MS); /* nobody watches it any more */
+	fake_guest_burn(&fake, 20 * MS); /* it has no watcher any more */
 }
 END_TEST
 

@@ -12,7 +12,7 @@
 #include "lib/client/client.h"
 #include "run_suite.h"
 
-#define NOBODY 65534
+#define OTHER_UID 65534 /* of the user nobody */
 
 /* A client that is one of ours, on a thread of its own. */
 static void *run_client(void *path)
@@ -146,7 +146,7 @@ START_TEST(files_that_are_no_policy_are_refused)
 	policy_refused(file, "it is no text");
 	unlink(file);
 	policy_refused(file, "No such file");
-	ck_assert_int_eq(mkfifo(file, 0600), 0); /* nobody writes: it must not wait */
+	ck_assert_int_eq(mkfifo(file, 0600), 0); /* without a writer: it must not wait */
 	policy_refused(file, "no regular file");
 	unlink(file);
 	policy_refused(folder, "no regular file");
@@ -167,8 +167,8 @@ START_TEST(policies_of_others_are_refused)
 }
 END_TEST
 
-/* 0: the user nobody may do this, 1: it is refused, 2: it cannot even connect. */
-static int nobody_asks(const char *request)
+/* 0: another user may do this, 1: it is refused, 2: it cannot even connect. */
+static int other_user_asks(const char *request)
 {
 	pid_t child = fork();
 	if (child != 0) {
@@ -177,7 +177,7 @@ static int nobody_asks(const char *request)
 			fixture_iterate();
 		return WEXITSTATUS(status);
 	}
-	if (setgid(NOBODY) < 0 || setuid(NOBODY) < 0)
+	if (setgid(OTHER_UID) < 0 || setuid(OTHER_UID) < 0)
 		_exit(9);
 	struct client *client = client_connect(path, 5000, NULL);
 	if (!client)
@@ -189,7 +189,7 @@ static const struct {
 	const char *text, *request;
 	int expected;
 } policies[] = {
-	{"# nobody at all\n", "query-status", 2},
+	{"# no user at all\n", "query-status", 2},
 	{"65534 observe", "query-status", 0},
 	{"65534 observe", "trace-set", 1},
 	{"65534 instrument", "trace-set", 0},
@@ -206,7 +206,7 @@ START_TEST(others_may_what_the_policy_says)
 	ck_assert_int_eq(chmod(folder, 0755), 0);
 	ck_assert(control_server_load_policy(server, file, NULL));
 	listen_ok();
-	ck_assert_int_eq(nobody_asks(policies[_i].request), policies[_i].expected);
+	ck_assert_int_eq(other_user_asks(policies[_i].request), policies[_i].expected);
 	unlink(file);
 }
 END_TEST
@@ -345,7 +345,7 @@ START_TEST(a_dead_socket_is_replaced_by_one)
 }
 END_TEST
 
-/* A stream cannot connect to it, and yet it is somebody's. */
+/* A stream cannot connect to it, and yet it is in use. */
 START_TEST(a_socket_of_another_type_is_left_alone)
 {
 	struct sockaddr_un address;
@@ -361,7 +361,7 @@ START_TEST(a_socket_of_another_type_is_left_alone)
 }
 END_TEST
 
-/* That nobody could be asked says nothing about who is there. */
+/* A socket that could not be tried may have a listener. */
 START_TEST(a_live_socket_survives_a_lack_of_descriptors)
 {
 	struct rlimit limit, none;
@@ -409,12 +409,12 @@ START_TEST(bad_paths_are_refused)
 }
 END_TEST
 
-/* Runs `act` as uid nobody in a child, while the server runs; returns the child's verdict. */
-static bool as_nobody(bool (*act)(void))
+/* Runs `act` as another user in a child, while the server runs; returns the child's verdict. */
+static bool as_other_user(bool (*act)(void))
 {
 	pid_t child = fork();
 	if (child == 0)
-		_exit(setresuid(NOBODY, NOBODY, NOBODY) == 0 && act() ? 0 : 1);
+		_exit(setresuid(OTHER_UID, OTHER_UID, OTHER_UID) == 0 && act() ? 0 : 1);
 	int status;
 	while (waitpid(child, &status, WNOHANG) == 0)
 		fixture_iterate();
@@ -448,16 +448,16 @@ START_TEST(other_users_are_turned_away)
 	g_autofree char *made = g_path_get_dirname(path);
 	g_autofree char *foreign = g_build_filename(folder, "foreign", NULL);
 	listen_ok();
-	ck_assert(as_nobody(cannot_connect));
+	ck_assert(as_other_user(cannot_connect));
 	chmod(folder, 0755);
 	chmod(made, 0755);
 	chmod(path, 0666);
-	ck_assert(as_nobody(is_turned_away)); /* by SO_PEERCRED */
+	ck_assert(as_other_user(is_turned_away)); /* by SO_PEERCRED */
 
 	mkdir(foreign, 0777);
 	chmod(foreign, 0777);
 	ck_assert_int_eq(chown(foreign, 1, 1), 0);
-	ck_assert(as_nobody(finds_folder_foreign));
+	ck_assert(as_other_user(finds_folder_foreign));
 	rmdir(foreign);
 }
 END_TEST

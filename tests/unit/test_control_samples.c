@@ -209,7 +209,7 @@ START_TEST(the_holder_of_control_gives_back_and_others_do_not)
 	json_decref(peer_return(&peer, on));
 	ck_assert_uint_eq(ring_unread(session_ring(session, 0)),
 	                  ring_head(session_ring(session, 0)) - (uint64_t)integer_of(first, "next"));
-	/* Somebody has the rings: the room is his to give back. */
+	/* A client has the rings: only that client gives room back. */
 	json_decref(peer_return(&other, READ("\"offset\":0")));
 	done(REQUEST("rings"));
 	fake_guest_burn(&fake, 10 * MS);

@@ -33,8 +33,8 @@ static int nothing_open(struct perf_event_attr *attr, pid_t pid, int cpu, int gr
 }
 
 /*
- * A counter whose events the test makes itself: a backend and a delivery for sets. Values and times are the test's, so
- * the schedule is exact.
+ * A counter with events that the test makes itself: a backend and a delivery for sets. Values and times are the test's,
+ * so the schedule is exact.
  */
 static struct {
 	uint64_t value, running_ns, period;

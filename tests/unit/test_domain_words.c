@@ -71,7 +71,7 @@ START_TEST(the_address_of_its_vsock_device_counts)
 }
 END_TEST
 
-/* The host's own addresses, every address, and what is no number are nobody's. */
+/* The host's own addresses, the wildcard, and what is not a number. */
 START_TEST(no_guest_has_such_an_address)
 {
 	static const char *const addresses[] = {"address='2'",  "address='0'", "address='4294967295'",

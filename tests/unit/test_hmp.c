@@ -138,7 +138,7 @@ START_TEST(registers_of_each_vcpu)
 	ck_assert_uint_eq(registers[1].regs.rip, 0xfd09a);
 	ck_assert_uint_eq(registers[1].regs.cpl, 3);
 	ck_assert(!registers[1].halted && !registers[1].long_mode);
-	/* A vCPU that was plugged in since is left out, and so is one whose dump was cut off. */
+	/* A vCPU that was plugged in since is left out, and so is one with a truncated dump. */
 	ck_assert_uint_eq(hmp_parse_registers(two_vcpus, registers, 1), 1);
 	g_autofree char *cut = g_strndup(two_vcpus, strlen(two_vcpus) - 40);
 

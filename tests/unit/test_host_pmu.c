@@ -32,7 +32,7 @@ static const struct {
 } processors[] = {
 	/* Sapphire Rapids: version 5, 8 general counters, 4 fixed, 48 bits. */
 	{{GENUINE_INTEL, {0xa, {0x08300805, 0, 0xf, 0x8604}}}, true, {"Intel architectural", 5, {8, 48}, {4, 48}}},
-	/* A version 1 of 40 bits, whose EDX says nothing. */
+	/* A version 1 of 40 bits, with nothing in EDX. */
 	{{GENUINE_INTEL, {0xa, {0x07280201, 0, 0, 0xffff}}}, true, {"Intel architectural", 1, {2, 40}, {0, 0}}},
 	/* In a virtual machine without a vPMU. */
 	{{GENUINE_INTEL}, false, {0}},

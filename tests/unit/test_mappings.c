@@ -91,7 +91,7 @@ START_TEST(the_latest_mapping_of_the_process_counts)
 }
 END_TEST
 
-/* An agent says what there is after it has begun to run; nobody knows whose sample it was. */
+/* An agent says what there is after it has begun to run, and the process of a sample is unknown. */
 START_TEST(without_tasks_what_is_said_later_counts_before)
 {
 	map(0, 0x1000, 0x2000, 0, "/a", NULL, 10);
@@ -168,7 +168,7 @@ END_TEST
 
 static const char *module_at(uint64_t ip, uint64_t time_ns)
 {
-	/* Whoever's sample it is. */
+	/* For samples of every process. */
 	const struct mapping *mapping = mappings_find(mappings, PROFILE_KERNEL, 7, ip, time_ns);
 
 	return mapping != NULL ? mapping->file->name : "none";

@@ -46,7 +46,7 @@ static void setup(void)
 	now = 100;
 }
 
-/* Task number i with that pid, whose parent is task 0. */
+/* Task number i with that pid; its parent is task 0. */
 static struct task task_make(unsigned i, uint32_t tid, const char *comm)
 {
 	struct task task = {.address = TASKS + i * 512, .start_time = 1000 + tid, .pid = tid, .tid = tid};

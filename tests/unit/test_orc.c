@@ -14,7 +14,7 @@
 #define USER UINT64_C(0x400000)
 #define USER_IP (USER + 0x1234)
 
-/* The layouts, by the release whose kernel has them; two say so in .orc_header, two only in their banner. */
+/* The layouts, by the release of a kernel that has them; two say so in .orc_header, two only in their banner. */
 static const struct layout {
 	const char *banner;
 	const char *header; /* hexadecimal, or NULL */

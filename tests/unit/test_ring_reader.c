@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A ring whose every byte the test writes, as a producer that is wrong or means harm could. */
+/* A ring of which the test writes every byte, as a faulty or hostile producer could. */
 #include <check.h>
 #include <fcntl.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static void put_at_head(const void *from, size_t bytes)
 		data[(page->data_head + i) % DATA_BYTES] = ((const uint8_t *)from)[i];
 }
 
-/* A record of `bytes` whose first word of payload is `value`. */
+/* A record of `bytes` with `value` as the first word of its payload. */
 static void put_record(size_t bytes, uint64_t value)
 {
 	uint64_t words[DATA_BYTES / 8] = {0, value};

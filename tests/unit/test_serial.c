@@ -178,7 +178,7 @@ END_TEST
 START_TEST(input_waits_for_rts)
 {
 	receive("login");
-	ck_assert_uint_eq(in(UART_LSR)&UART_LSR_DR, UART_LSR_DR); /* no driver yet: whoever polls gets it */
+	ck_assert_uint_eq(in(UART_LSR)&UART_LSR_DR, UART_LSR_DR); /* no driver yet: a guest that polls gets it */
 	out(UART_MCR, 0);
 	out(UART_FCR, UART_FCR_ENABLE_FIFO | UART_FCR_CLEAR_RCVR | UART_FCR_CLEAR_XMIT);
 	ck_assert_uint_eq(in(UART_LSR)&UART_LSR_DR, 0);

@@ -108,7 +108,7 @@ START_TEST(without_registers_there_are_no_tasks_and_it_says_why)
 	ck_assert_ptr_nonnull(strstr(session_tasks_why(session), "without registers"));
 	ck_assert(session_stop(session, NULL));
 	start(&(struct session_config){.no_tasks = true});
-	ck_assert_ptr_null(session_tasks_why(session)); /* nobody asked for them */
+	ck_assert_ptr_null(session_tasks_why(session)); /* they were not asked for */
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The statistics as statistics: on simulated repetitions whose truth is known. Seeded, so that each run is the same. */
+/* The statistics as statistics: on simulated repetitions with known truth. Seeded, so that each run is the same. */
 #include <check.h>
 #include <math.h>
 #include <stdint.h>
@@ -24,8 +24,8 @@ static void fill(double *values, size_t n, double (*noise)(void), double shift)
 }
 
 struct tally {
-	unsigned above, below; /* trials whose lower bound was above the truth, or upper bound below it */
-	unsigned detected;     /* whose lower bound was above 0 */
+	unsigned above, below; /* trials with the lower bound above the truth, or the upper bound below it */
+	unsigned detected;     /* with the lower bound above 0 */
 };
 
 static struct tally trials(double (*noise)(void), size_t n_from, size_t n_to, double shift, double alpha)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Context switches: whom __switch_to is called with, as far as the guest's memory says it. */
+/* Context switches: the tasks that __switch_to is called with, as the guest's memory has them. */
 #include "fake_guest_memory.h"
 #include "run_suite.h"
 #include "sample/switch_probe.h"

@@ -177,7 +177,7 @@ START_TEST(any_of_several_will_do)
 }
 END_TEST
 
-/* A job whose shell has gone is init's; a new name is no new task. */
+/* A job without its shell becomes init's child; a new name is no new task. */
 START_TEST(what_was_meant_once_stays_meant)
 {
 	const struct task_targets targets = by_comm("sh", true);

@@ -113,7 +113,7 @@ static void *writer(void *data)
 	return NULL;
 }
 
-/* Nobody waits, and what is there is whole. */
+/* No writer waits, and each line is whole. */
 START_TEST(writers_do_not_mix)
 {
 	pthread_t threads[WRITERS];

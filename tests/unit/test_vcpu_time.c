@@ -121,7 +121,7 @@ static const struct {
           .offline_ns = 150,
           .runnable_ns = 50},
          {.wall_ns = 1000, .guest_ns = 380, .vmm_ns = 100, .halted_ns = 320, .offline_ns = 150, .runnable_ns = 50}},
-	/* asleep for a reason that nobody counts */
+	/* asleep for a reason without a clock */
 	{{.wall_ns = 1000, .run_ns = 900, .vmm_ns = 100, .cpu_ns = 700, .halt_wait_ns = 200},
          {.wall_ns = 1000, .guest_ns = 600, .vmm_ns = 100, .halted_ns = 200, .residual_ns = 100}},
 	/* woken up, and 40 ns later on a CPU */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Makes the recordings whose pages are looked at, in the current folder: base.data and new.data, of the same work
+ * Makes the recordings for the pages to look at, in the current folder: base.data and new.data, of the same work
  * before and after a change, and renamed.data, where old_path has got another name; hostile.data, with names that would
  * like to be markup; stacks.data, with 200,000 different call chains.
  */

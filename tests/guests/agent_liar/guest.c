@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Says that it is the agent, what nobody has asked for, and a good deal more; then what no agent says. */
+/* Claims to be the agent, sends answers without a question, then what no agent sends. */
 #include <vprof/agent.h>
 
 #include "guests/guest.h"

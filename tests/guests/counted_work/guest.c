@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Three times the same two phases, with a function each whose instructions can be counted by hand. */
+/* Three times the same two phases, each with a function of countable instructions. */
 #include "guests/guest.h"
 
 #ifndef SORT_PERCENT

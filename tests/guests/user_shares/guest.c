@@ -18,7 +18,7 @@ static uint64_t gdt[] = {0, UINT64_C(0x00af9b000000ffff), UINT64_C(0x00cf9300000
                          UINT64_C(0x00affb000000ffff)};
 static uint8_t user_stack[STACK_BYTES] __attribute__((aligned(16)));
 
-uint64_t rounds; /* how often user_main has called both; for whoever looks from outside */
+uint64_t rounds; /* how often user_main has called both; read from outside */
 
 void three_quarters(void);
 void one_quarter(void);
