@@ -11,7 +11,7 @@ static struct host_pvm_timer timer;
 
 static void set_up(void)
 {
-	timer = (struct host_pvm_timer){.interval = INTERVAL};
+	timer = (struct host_pvm_timer){.shortest = INTERVAL, .interval = INTERVAL};
 }
 
 static uint64_t deadline(uint64_t now, uint64_t wanted)
@@ -85,6 +85,57 @@ START_TEST(no_guest_makes_time_overflow)
 }
 END_TEST
 
+#define MS UINT64_C(1000000)
+
+START_TEST(the_interval_is_of_the_time_on_a_host_cpu)
+{
+	host_pvm_timer_share(&timer, 100 * MS, 0);
+	ck_assert_uint_eq(timer.interval, INTERVAL);
+	host_pvm_timer_share(&timer, 100 * MS + 25 * MS, 75 * MS);
+	ck_assert_uint_eq(timer.interval, 4 * INTERVAL);
+	ck_assert_uint_eq(deadline(5000, 5100), 5100);
+	ck_assert_uint_eq(deadline(5110, 5200), 5100 + 4 * INTERVAL);
+	host_pvm_timer_share(&timer, 225 * MS, 75 * MS);
+	ck_assert_uint_eq(timer.interval, INTERVAL);
+}
+END_TEST
+
+START_TEST(a_share_is_of_a_long_time)
+{
+	host_pvm_timer_share(&timer, 50 * MS, 50 * MS);
+	host_pvm_timer_share(&timer, 51 * MS, 148 * MS);
+	ck_assert_uint_eq(timer.interval, 2 * INTERVAL);
+	host_pvm_timer_share(&timer, 75 * MS, 125 * MS);
+	ck_assert_uint_eq(timer.interval, 4 * INTERVAL);
+}
+END_TEST
+
+START_TEST(a_vcpu_without_a_host_cpu_still_has_a_timer)
+{
+	host_pvm_timer_share(&timer, 0, 5000 * MS);
+	ck_assert_uint_eq(timer.interval, 50 * INTERVAL);
+}
+END_TEST
+
+/* With any share from 2 % on, a vCPU has 20 ms of a host CPU for each tick. */
+START_TEST(a_guest_gets_on_beside_its_ticks)
+{
+	for (unsigned percent = 2; percent <= 100; percent++) {
+		uint64_t wall_ns = 0, ran_ns = 0, ticks = 0, now = 0;
+		set_up();
+		while (wall_ns < 60000 * MS) {
+			uint64_t at = deadline(now, now + 1);
+			wall_ns += (at - now) * 20 * MS / INTERVAL;
+			ran_ns = wall_ns / 100 * percent;
+			now = at;
+			ticks++;
+			host_pvm_timer_share(&timer, ran_ns, wall_ns - ran_ns);
+		}
+		ck_assert_uint_le(ticks * 20 * MS, ran_ns + 200 * MS);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("host_pvm_timer");
@@ -98,6 +149,10 @@ int main(void)
 	tcase_add_test(tests, none_is_wanted);
 	tcase_add_test(tests, a_tsc_set_back_delays_by_one_interval);
 	tcase_add_test(tests, no_guest_makes_time_overflow);
+	tcase_add_test(tests, the_interval_is_of_the_time_on_a_host_cpu);
+	tcase_add_test(tests, a_share_is_of_a_long_time);
+	tcase_add_test(tests, a_vcpu_without_a_host_cpu_still_has_a_timer);
+	tcase_add_test(tests, a_guest_gets_on_beside_its_ticks);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -52,6 +52,7 @@ int host_open(GError **error);
 struct host_vcpu {
 	unsigned index;
 	int fd;
+	int schedstat_fd; /* of its thread: thread_waited_ns */
 	struct kvm_run *run;
 };
 

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Threads of the VMM beside its main one. */
+/* Threads of the VMM beside its main one, and how long one waits for a host CPU. */
 #ifndef VPROF_KVM_THREAD_H
 #define VPROF_KVM_THREAD_H
 
 #include <pthread.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * As pthread_create, with all signals blocked but SIGSYS: they are the main thread's, and a thread takes up itself what
  * it wants; SIGSYS is what the sandbox says on the thread that made the call.
  */
 int thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *data), void *data);
+
+/* The calling thread's /proc/.../schedstat; -1 where the host has none. */
+int thread_schedstat_open(void);
+/* How long that thread has been ready to run without a host CPU, in ns since its start; 0 on failure. */
+uint64_t thread_waited_ns(int schedstat_fd);
 
 #endif

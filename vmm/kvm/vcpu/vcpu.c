@@ -423,7 +423,8 @@ static uint64_t exit_ip(const struct kvm_run *run)
 static bool quirks_exit(struct vcpu *vcpu)
 {
 	const struct vm *vm = vcpu->vm;
-	const struct host_vcpu at = {.index = vcpu->index, .fd = vcpu->fd, .run = vcpu->run};
+	const struct host_vcpu at = {
+		.index = vcpu->index, .fd = vcpu->fd, .schedstat_fd = vcpu->clocks.schedstat_fd, .run = vcpu->run};
 
 	return vm->quirks && vm->quirks->exit(vm->quirk_state, &at);
 }

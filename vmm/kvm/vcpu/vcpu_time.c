@@ -1,34 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kvm/vcpu/vcpu_time.h"
 
-#include <fcntl.h>
 #include <linux/kvm.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <vprof/exit.h>
 
+#include "kvm/host/thread.h"
 #include "kvm/vcpu/kvm_statistics.h"
 #include "lib/record/clock.h"
 
 #define IP_RUN_LOOP vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0)
 
-/* "time on a CPU, run delay, timeslices" in ns (Documentation/scheduler/sched-stats.rst). */
-static uint64_t run_delay_ns(int schedstat_fd)
-{
-	char text[96], *after_cpu_time;
-	ssize_t n = schedstat_fd < 0 ? 0 : pread(schedstat_fd, text, sizeof(text) - 1, 0);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	strtoull(text, &after_cpu_time, 10);
-	return strtoull(after_cpu_time, NULL, 10);
-}
-
 static void read_totals(const struct vcpu_time_clocks *clocks, struct vcpu_time_totals *totals)
 {
 	totals->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	totals->runnable_ns = run_delay_ns(clocks->schedstat_fd);
+	totals->runnable_ns = thread_waited_ns(clocks->schedstat_fd);
 	totals->n_counters = kvm_statistics_read(clocks->statistics_fd, totals->counters);
 }
 
@@ -49,7 +36,7 @@ void vcpu_time_deinit(struct vcpu_time_clocks *clocks)
 void vcpu_time_attach(struct vcpu_time_clocks *clocks, int signal)
 {
 	mode_clock_attach(&clocks->mode_clock, signal);
-	clocks->schedstat_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	clocks->schedstat_fd = thread_schedstat_open();
 }
 
 void vcpu_time_begin(struct vcpu_time_clocks *clocks)
