@@ -2,6 +2,7 @@
 /* Context switches: the tasks that __switch_to is called with, as the guest's memory has them. */
 #include "fake_guest_memory.h"
 #include "run_suite.h"
+#include "sample/session_config.h"
 #include "sample/switch_probe.h"
 
 #define TASKS UINT64_C(0xffff888000040000)
@@ -9,28 +10,13 @@
 #define PER_CPU (TASKS + 0x800) /* begins with its own address */
 #define SWITCH_TO UINT64_C(0xffffffff81001000)
 
-struct session {
-	struct guest *guest;
-	struct kernel_layout kernel;
-};
-
 GQuark session_error_quark(void)
 {
 	return g_quark_from_static_string("session-error");
 }
 
-struct guest *session_guest(const struct session *session)
-{
-	return session->guest;
-}
-
-const struct kernel_layout *session_kernel(struct session *session)
-{
-	return &session->kernel;
-}
-
 static struct fake_guest fake;
-static struct session session;
+static struct kernel_layout kernel;
 static struct guest_breakpoint *placed;
 static struct guest_regs regs;
 static unsigned switches;
@@ -79,11 +65,10 @@ static void setup(void)
 	fake.guest.kind = "fake";
 	fake.guest.debug = &debug_ops;
 	regs = (struct guest_regs){.rip = SWITCH_TO, .cr3 = root, .gs_base = PER_CPU, .valid = true};
-	session = (struct session){
-		.guest = &fake.guest,
-		.kernel = {.has_tasks = true,
-	                   .switch_to = {SWITCH_TO},
-	                   .tasks = {.pid = 4, .tgid = 0, .start_time = 0x10, .comm = 0x20, .mm = 0x40}},
+	kernel = (struct kernel_layout){
+		.has_tasks = true,
+		.switch_to = {SWITCH_TO},
+		.tasks = {.pid = 4, .tgid = 0, .start_time = 0x10, .comm = 0x20, .mm = 0x40},
 	};
 	switches = 0;
 }
@@ -110,7 +95,7 @@ START_TEST(its_arguments_are_the_tasks)
 {
 	uint64_t shell = task_make(0, 7, 7, "sh"), thread = task_make(1, 9, 10, "worker");
 
-	ck_assert(switch_probe_add(&probe, &session, "a test", NULL));
+	ck_assert(switch_probe_add(&probe, &fake.guest, &kernel, "a test", NULL));
 	ck_assert_uint_eq(placed->at.value, SWITCH_TO);
 	ck_assert_str_eq(placed->what, "a test");
 	call_switch_to(shell, thread);
@@ -130,7 +115,7 @@ START_TEST(what_cannot_be_read_is_not_known)
 {
 	uint64_t shell = task_make(0, 7, 7, "sh");
 
-	ck_assert(switch_probe_add(&probe, &session, "a test", NULL));
+	ck_assert(switch_probe_add(&probe, &fake.guest, &kernel, "a test", NULL));
 	call_switch_to(shell, TASKS + 4096);
 	ck_assert(knows_previous && !knows_next);
 	call_switch_to(0x1000, shell); /* no kernel's address */
@@ -145,7 +130,7 @@ static void refused(const char *why)
 {
 	g_autoptr(GError) error = NULL;
 
-	ck_assert(!switch_probe_add(&probe, &session, "a test", &error));
+	ck_assert(!switch_probe_add(&probe, &fake.guest, &kernel, "a test", &error));
 	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED));
 	ck_assert_msg(strstr(error->message, "for a test: "), "%s", error->message);
 	ck_assert_msg(strstr(error->message, why), "%s", error->message);
@@ -154,10 +139,10 @@ static void refused(const char *why)
 
 START_TEST(what_is_missing_is_said)
 {
-	session.kernel.switch_to.value = 0;
+	kernel.switch_to.value = 0;
 	refused("the kernel has no symbol __switch_to");
-	session.kernel.has_tasks = false;
-	session.kernel.tasks_why = (char *)"it has no types";
+	kernel.has_tasks = false;
+	kernel.tasks_why = (char *)"it has no types";
 	refused("it has no types");
 	fake.guest.debug = NULL;
 	refused("a guest of kind fake takes no breakpoints");

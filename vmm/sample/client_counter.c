@@ -1,6 +1,33 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/client_counter.h"
 
+const char *counter_mode_name(enum counter_mode mode)
+{
+#define X(id, name) [id] = name,
+	static const char *const names[] = {COUNTER_MODES(X)};
+#undef X
+	return names[mode];
+}
+
+const char *counter_state_name(enum counter_state state)
+{
+	static const char *const names[] = {
+		[COUNTER_FREE] = "free",       [COUNTER_ALLOCATED] = "allocated", [COUNTER_RUNNING] = "running",
+		[COUNTER_STOPPED] = "stopped", [COUNTER_DISABLED] = "disabled",
+	};
+	return names[state];
+}
+
+bool counter_mode_is_task(enum counter_mode mode)
+{
+	return mode == COUNTER_TASK_COUNTING || mode == COUNTER_TASK_SAMPLING;
+}
+
+bool counter_mode_is_sampling(enum counter_mode mode)
+{
+	return mode == COUNTER_GUEST_SAMPLING || mode == COUNTER_TASK_SAMPLING;
+}
+
 static bool samples(const struct counter_request *request)
 {
 	return request->rate.frequency_hz != 0 || request->rate.period != 0;
@@ -242,7 +269,8 @@ static bool prepare(struct client_counter *counter, GError **error)
 		return counter->delivery != NULL;
 	}
 	counter->probe.switched = on_switch;
-	return !targets_of(counter) || switch_probe_add(&counter->probe, counter->session, "task-counting", error);
+	return !targets_of(counter) ||
+	       switch_probe_add(&counter->probe, counter->guest, counter->kernel, "task-counting", error);
 }
 
 static void unprepare(struct client_counter *counter)

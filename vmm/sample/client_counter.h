@@ -3,10 +3,56 @@
 #ifndef VPROF_SAMPLE_CLIENT_COUNTER_H
 #define VPROF_SAMPLE_CLIENT_COUNTER_H
 
-#include "sample/counter_table.h"
 #include "sample/counting.h"
+#include "sample/sampler.h"
 #include "sample/switch_probe.h"
 
+#define COUNTER_RING_BYTES_DEFAULT (1u << 18)
+
+#define COUNTER_MODES(X)                            \
+	X(COUNTER_GUEST_COUNTING, "guest-counting") \
+	X(COUNTER_GUEST_SAMPLING, "guest-sampling") \
+	X(COUNTER_TASK_COUNTING, "task-counting")   \
+	X(COUNTER_TASK_SAMPLING, "task-sampling")
+
+#define X(id, name) id,
+enum counter_mode { COUNTER_MODES(X) COUNTER_MODES_COUNT };
+#undef X
+
+enum counter_state { COUNTER_FREE, COUNTER_ALLOCATED, COUNTER_RUNNING, COUNTER_STOPPED, COUNTER_DISABLED };
+
+/* "guest-counting", ...; "free", "allocated", "running", "stopped", "disabled" */
+const char *counter_mode_name(enum counter_mode mode);
+const char *counter_state_name(enum counter_state state);
+bool counter_mode_is_task(enum counter_mode mode);
+bool counter_mode_is_sampling(enum counter_mode mode);
+
+/* Who holds a counter. */
+struct counter_owner {
+	const void *key; /* tells owners apart; never looked into */
+	int pid;
+	unsigned uid;
+};
+
+struct counter_request {
+	struct counter_event event;
+	enum counter_mode mode;
+	/*
+	 * Of samples. With a counting mode it is zero to count exactly, else the counter sums up what samples stand
+	 * for: an estimate, which can tell what an exact count cannot.
+	 */
+	struct counter_rate rate;
+	bool descendants;  /* with a task mode */
+	size_t ring_bytes; /* of each vCPU's ring, with a sampling mode; 0: COUNTER_RING_BYTES_DEFAULT */
+};
+
+/* What one vCPU has counted. */
+struct counter_value {
+	uint64_t value;
+	uint64_t enabled_ns, running_ns;      /* thread time with the counter, and when it really counted; exact only */
+	uint64_t modes[SAMPLER_MODES];        /* with samples: the parts of the value by where they fell */
+	struct session_statistics statistics; /* likewise, since the last start */
+};
 /* vCPU threads read config, targets, layout and the probe while it runs, and the main thread leaves them alone. */
 struct client_counter {
 	struct switch_probe probe; /* first; of an exact counter in a task mode */

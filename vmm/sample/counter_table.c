@@ -9,33 +9,6 @@ struct counter_table {
 	bool disabled[COUNTERS_MAX];
 };
 
-const char *counter_mode_name(enum counter_mode mode)
-{
-#define X(id, name) [id] = name,
-	static const char *const names[] = {COUNTER_MODES(X)};
-#undef X
-	return names[mode];
-}
-
-const char *counter_state_name(enum counter_state state)
-{
-	static const char *const names[] = {
-		[COUNTER_FREE] = "free",       [COUNTER_ALLOCATED] = "allocated", [COUNTER_RUNNING] = "running",
-		[COUNTER_STOPPED] = "stopped", [COUNTER_DISABLED] = "disabled",
-	};
-	return names[state];
-}
-
-bool counter_mode_is_task(enum counter_mode mode)
-{
-	return mode == COUNTER_TASK_COUNTING || mode == COUNTER_TASK_SAMPLING;
-}
-
-bool counter_mode_is_sampling(enum counter_mode mode)
-{
-	return mode == COUNTER_GUEST_SAMPLING || mode == COUNTER_TASK_SAMPLING;
-}
-
 struct counter_table *counter_table_new(struct session *session)
 {
 	struct counter_table *table = g_new0(struct counter_table, 1);

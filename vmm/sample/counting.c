@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/counting.h"
 
-#include "sample/figure.h"
+#include "sample/statistics.h"
+#include "sample/watch_hub.h"
 
 void counting_update(struct counting *counting)
 {
@@ -10,9 +11,9 @@ void counting_update(struct counting *counting)
 	if (!counting->meter || !counter_meter_read(counting->meter, &now))
 		return;
 	if (counting->counts) {
-		figure_add(&counting->sums.value, now.value - counting->last.value);
-		figure_add(&counting->sums.running_ns, now.running_ns - counting->last.running_ns);
-		figure_add(&counting->sums.enabled_ns, now.enabled_ns - counting->last.enabled_ns);
+		statistic_add(&counting->sums.value, now.value - counting->last.value);
+		statistic_add(&counting->sums.running_ns, now.running_ns - counting->last.running_ns);
+		statistic_add(&counting->sums.enabled_ns, now.enabled_ns - counting->last.enabled_ns);
 	}
 	counting->last = now;
 }
@@ -76,7 +77,7 @@ bool counting_start(struct counting *counting, const struct counter_event *event
 {
 	if (!session_watch(counting->session, counting->vcpu, &counting->watcher)) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_BUSY, "cannot count on vCPU %u: %u others watch it",
-		            counting->vcpu, SESSION_WATCHERS_MAX);
+		            counting->vcpu, WATCHERS_MAX);
 		return false;
 	}
 	counting->meter = counter_meter_open(event, error);

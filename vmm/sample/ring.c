@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <vprof/ring.h>
 
-#include "sample/figure.h"
+#include "sample/statistics.h"
 
 /* [I] immutable after ring_new, [p] producer thread only, [a] atomic, [s] shared with the reader's process. */
 struct ring {
@@ -197,7 +197,7 @@ bool ring_hand_over(struct ring *ring)
 	if (head == ring->woken)
 		return false;
 	ring->woken = head;
-	figure_add(&ring->handed_over, 1);
+	statistic_add(&ring->handed_over, 1);
 	ring_wake(ring);
 	return true;
 }
@@ -210,7 +210,7 @@ static void ring_publish(struct ring *ring, uint64_t head, uint64_t unread, uint
 	atomic_store_explicit(&ring->head, head, memory_order_release);
 	/* Release: pairs with the reader's acquire load of data_head; he sees the bytes before it. */
 	atomic_store_explicit(shared_u64(&ring->page->data_head), head, memory_order_release);
-	figure_add(&ring->records, records);
+	statistic_add(&ring->records, records);
 	if (unread >= watermark && head - ring->woken >= watermark)
 		ring_hand_over(ring);
 }
@@ -229,8 +229,8 @@ bool ring_write(struct ring *ring, const void *record, size_t bytes, const struc
 	uint64_t unread = ring_unread(ring);
 
 	if (lost_bytes + bytes > ring->data_bytes - unread) {
-		figure_add(&ring->full_times, ring->lost++ == 0);
-		figure_add(&ring->dropped, 1);
+		statistic_add(&ring->full_times, ring->lost++ == 0);
+		statistic_add(&ring->dropped, 1);
 		return false;
 	}
 	uint64_t head = ring_head(ring);

@@ -8,8 +8,8 @@
 #include <vprof/exit.h>
 
 #include "lib/record/clock.h"
-#include "sample/figure.h"
 #include "sample/sampler_priv.h"
+#include "sample/statistics.h"
 
 #define SAMPLE_BYTES_MAX \
 	(64u + sizeof(uint64_t) * (1u + SAMPLER_CHAIN_MAX)) /* the fields of VPROF_SAMPLE_TYPE and the cgroup */
@@ -24,13 +24,13 @@
 
 void sampler_account(struct sampler *sampler, const struct counter_totals *totals)
 {
-	figure_set(&sampler->statistics.overflow, totals->overflows);
-	figure_set(&sampler->statistics.throttled, totals->throttled);
-	figure_set(&sampler->statistics.skiptick, totals->idle);
-	figure_set(&sampler->statistics.intr_processed, totals->signals);
-	figure_set(&sampler->statistics.intr_ignored, totals->ignored);
-	figure_set(&sampler->statistics.expected, totals->expected);
-	figure_set(&sampler->statistics.dropbuf_task, sampler->sampling->announcer.dropped);
+	statistic_set(&sampler->statistics.overflow, totals->overflows);
+	statistic_set(&sampler->statistics.throttled, totals->throttled);
+	statistic_set(&sampler->statistics.skiptick, totals->idle);
+	statistic_set(&sampler->statistics.intr_processed, totals->signals);
+	statistic_set(&sampler->statistics.intr_ignored, totals->ignored);
+	statistic_set(&sampler->statistics.expected, totals->expected);
+	statistic_set(&sampler->statistics.dropbuf_task, sampler->sampling->announcer.dropped);
 }
 
 static void statistics_update(struct sampling *sampling)
@@ -56,7 +56,7 @@ static void page_tables_note(struct sampling *sampling, struct page_walk *walk)
 
 	if (sampling->kernel->page_tables.value != 0 &&
 	    page_walk_translate(walk, sampling->kernel->page_tables, &tables))
-		figure_set(&sampling->sampler->page_tables, tables.value | (sampling->regs.la57 ? 1 : 0));
+		statistic_set(&sampling->sampler->page_tables, tables.value | (sampling->regs.la57 ? 1 : 0));
 }
 
 /* What the ring has to say ahead of a sample of this task, whose cgroup is *cgroup then. */
@@ -93,7 +93,7 @@ static bool task_fill(struct sampling *sampling, struct record_id *id, uint64_t 
 		return task_wanted(sampling, NULL, NULL);
 	if (!task_of_sample(sampling, &walk, &task)) {
 		id->pid = id->tid = VPROF_PID_UNKNOWN;
-		figure_add(&sampling->sampler->statistics.no_task, 1);
+		statistic_add(&sampling->sampler->statistics.no_task, 1);
 		return task_wanted(sampling, NULL, NULL);
 	}
 	if (!task_wanted(sampling, &walk, &task))
@@ -124,12 +124,12 @@ static void sample_write(struct sampling *sampling, const struct counter_overflo
 	uint64_t cgroup = 0;
 
 	if (!task_fill(sampling, &id, &cgroup)) {
-		figure_add(&sampling->sampler->statistics.filtered, 1);
+		statistic_add(&sampling->sampler->statistics.filtered, 1);
 		return;
 	}
-	figure_add(&sampling->sampler->counted[mode_of(misc)], overflow->period);
+	statistic_add(&sampling->sampler->counted[mode_of(misc)], overflow->period);
 	if (!sampling->ring) {
-		figure_add(&sampling->sampler->statistics.sample, 1);
+		statistic_add(&sampling->sampler->statistics.sample, 1);
 		return;
 	}
 	struct record_sample sample = {
@@ -151,13 +151,13 @@ static void sample_write(struct sampling *sampling, const struct counter_overflo
 	size_t bytes = record_sample_encode(&sample, sampling->chains, record, sizeof(record));
 
 	if (!ring_write(sampling->ring, record, bytes, &id)) {
-		figure_add(&sampling->sampler->statistics.dropbuf_sample, 1);
-		figure_add(&sampling->sampler->statistics.intr_bufferfull, 1);
+		statistic_add(&sampling->sampler->statistics.dropbuf_sample, 1);
+		statistic_add(&sampling->sampler->statistics.intr_bufferfull, 1);
 		return;
 	}
-	figure_add(&sampling->sampler->statistics.sample, 1);
+	statistic_add(&sampling->sampler->statistics.sample, 1);
 	if (misc == PERF_RECORD_MISC_HYPERVISOR)
-		figure_add(&sampling->sampler->statistics.in_hypervisor, 1);
+		statistic_add(&sampling->sampler->statistics.in_hypervisor, 1);
 }
 
 /* The overflow fell into the guest, where it was when KVM_RUN last returned. */
@@ -167,9 +167,9 @@ static void guest_sample(struct sampling *sampling, const struct counter_overflo
 	const struct guest_regs *regs = &sampling->regs;
 
 	if (regs->cpl == 0 ? !event->kernel : !event->user)
-		figure_add(&sampling->sampler->statistics.filtered, 1);
+		statistic_add(&sampling->sampler->statistics.filtered, 1);
 	else if (!regs->valid)
-		figure_add(&sampling->sampler->statistics.quirk, 1);
+		statistic_add(&sampling->sampler->statistics.quirk, 1);
 	else
 		sample_write(sampling, overflow, regs->cpl == 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
 		             regs->rip, time_ns);
@@ -184,7 +184,7 @@ static void exit_sample(struct sampling *sampling, const struct counter_overflow
 	if (event->backend->guest_only && !vprof_exit_is_host(exit_ip))
 		guest_sample(sampling, overflow, time_ns);
 	else if (!event->kernel || !event->user)
-		figure_add(&sampling->sampler->statistics.filtered, 1);
+		statistic_add(&sampling->sampler->statistics.filtered, 1);
 	else
 		sample_write(sampling, overflow, PERF_RECORD_MISC_HYPERVISOR, exit_ip, time_ns);
 }
@@ -216,16 +216,16 @@ static void stall(struct sampling *sampling)
 	struct sampler *sampler = sampling->sampler;
 
 	counter_set_pause(sampling->set);
-	figure_add(&sampler->statistics.stalls, 1);
-	figure_add(&sampler->statistics.intr_bufferfull, 1);
-	figure_set(&sampler->stalled_since, clock_ns(CLOCK_MONOTONIC));
+	statistic_add(&sampler->statistics.stalls, 1);
+	statistic_add(&sampler->statistics.intr_bufferfull, 1);
+	statistic_set(&sampler->stalled_since, clock_ns(CLOCK_MONOTONIC));
 	ring_wake(sampling->ring);
 }
 
 /* After the samples of an exit. */
 static void samples_done(struct sampling *sampling)
 {
-	figure_add(&sampling->sampler->statistics.recurevt, counter_set_pending(sampling->set));
+	statistic_add(&sampling->sampler->statistics.recurevt, counter_set_pending(sampling->set));
 	statistics_update(sampling);
 	if (sampling->stalls && sampling->sampler->stalled_since == 0 &&
 	    ring_free_bytes(sampling->ring) < ring_data_bytes(sampling->ring) / STALL_SHARE)
@@ -303,8 +303,8 @@ void sampler_init(struct sampler *sampler, struct guest *guest, unsigned vcpu)
 static void statistics_reset(struct sampler *sampler)
 {
 	for (size_t i = 0; i < SAMPLER_MODES; i++)
-		figure_set(&sampler->counted[i], 0);
-#define X(name, help) figure_set(&sampler->statistics.name, 0);
+		statistic_set(&sampler->counted[i], 0);
+#define X(name, help) statistic_set(&sampler->statistics.name, 0);
 	SESSION_STATISTICS(X)
 #undef X
 }
@@ -376,8 +376,8 @@ static void sampler_stepped(struct guest_stepper *stepper, unsigned vcpu, const 
 
 	(void)vcpu;
 	sampling->regs = *regs;
-	figure_add(&sampling->sampler->statistics.overflow, 1);
-	figure_add(&sampling->sampler->statistics.expected, 1);
+	statistic_add(&sampling->sampler->statistics.overflow, 1);
+	statistic_add(&sampling->sampler->statistics.expected, 1);
 	step_wait(sampling);
 	guest_sample(sampling, &(struct counter_overflow){.period = 1}, clock_ns(CLOCK_MONOTONIC));
 }
@@ -385,7 +385,7 @@ static void sampler_stepped(struct guest_stepper *stepper, unsigned vcpu, const 
 static void sampler_unstepped(struct guest_stepper *stepper, unsigned vcpu)
 {
 	(void)vcpu;
-	figure_add(&stepped_sampling(stepper)->sampler->statistics.unstepped, 1);
+	statistic_add(&stepped_sampling(stepper)->sampler->statistics.unstepped, 1);
 }
 
 static bool steps_open(struct sampling *sampling, GError **error)
@@ -439,7 +439,7 @@ static void hand_over(struct sampling *sampling)
 
 	ring_write_lost(sampling->ring, &id);
 	if (!ring_hand_over(sampling->ring))
-		figure_add(&sampling->sampler->statistics.emptybuf, 1);
+		statistic_add(&sampling->sampler->statistics.emptybuf, 1);
 }
 
 void sampler_flush(struct sampler *sampler)
@@ -462,7 +462,7 @@ static void switch_write(struct sampling *sampling, bool out, const struct task 
 	};
 
 	if (announce_switch(&sampling->announcer, &change, id))
-		figure_add(&sampling->sampler->statistics.switches, 1);
+		statistic_add(&sampling->sampler->statistics.switches, 1);
 }
 
 static void id_set_task(struct record_id *id, const struct task *task)
@@ -503,8 +503,8 @@ bool sampler_can_resume(const struct sampler *sampler, const struct ring *ring)
 
 static void stall_end(struct sampler *sampler)
 {
-	figure_add(&sampler->statistics.stalled_ns, stalled_ns(sampler));
-	figure_set(&sampler->stalled_since, 0);
+	statistic_add(&sampler->statistics.stalled_ns, stalled_ns(sampler));
+	statistic_set(&sampler->stalled_since, 0);
 }
 
 void sampler_resume(struct sampler *sampler)
@@ -554,7 +554,7 @@ bool sampler_add(struct sampler *sampler, const struct session_sample *added, GE
 		            "cannot add a sample: the ring of vCPU %u is full; read it", sampler->vcpu);
 		return false;
 	}
-	figure_add(&sampler->statistics.added, 1);
+	statistic_add(&sampler->statistics.added, 1);
 	return true;
 }
 

@@ -8,7 +8,8 @@
 #include "counter/route.h"
 #include "guest/task_match.h"
 #include "sample/namer.h"
-#include "sample/session.h"
+#include "sample/session_config.h"
+#include "sample/statistics.h"
 
 /* Where a sample fell. */
 enum sampler_mode { SAMPLER_KERNEL, SAMPLER_USER, SAMPLER_HYPERVISOR, SAMPLER_MODES };

@@ -2,8 +2,8 @@
 /* The call chain of a sample. On the sampler's thread, as everything there. */
 #include <vprof/exit.h>
 
-#include "sample/figure.h"
 #include "sample/sampler_priv.h"
+#include "sample/statistics.h"
 
 /* Why the chain is no longer: counted, and as the sample's misc says it. */
 static uint16_t chain_end(struct sampler *sampler, enum unwind_end end)
@@ -21,8 +21,8 @@ static uint16_t chain_end(struct sampler *sampler, enum unwind_end end)
 		[UNWIND_UNREADABLE] = &sampler->statistics.chain_unreadable,
 	};
 
-	figure_add(figures[end], 1);
-	figure_add(&sampler->statistics.truncated, end != UNWIND_END_OF_STACK);
+	statistic_add(figures[end], 1);
+	statistic_add(&sampler->statistics.truncated, end != UNWIND_END_OF_STACK);
 	return (uint16_t)(words[end] << VPROF_CHAIN_END_SHIFT);
 }
 

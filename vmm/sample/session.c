@@ -4,9 +4,41 @@
 #include <string.h>
 
 #include "sample/ring_view.h"
-#include "sample/session_priv.h"
+#include "sample/sampler.h"
+#include "sample/session_kernel.h"
+#include "sample/switch_probe.h"
+#include "sample/watch_hub.h"
 
-G_DEFINE_QUARK(vprof_session_error, session_error)
+/*
+ * [I] immutable after session_new, [M] main thread only. config is also read by the vCPU threads, but only between
+ * sampler_open and sampler_close, when the main thread leaves it alone.
+ */
+struct session {
+	struct switch_probe switch_probe;        /* first; [I] while a session with `switches` runs */
+	struct guest *guest;                     /* [I] */
+	struct sampler *samplers;                /* [I] one for each vCPU; their members have their own legend */
+	struct watch_hub *hubs;                  /* [I] one for each vCPU, each with its sampler */
+	struct vcpu_watcher **watchers;          /* [I] the hubs */
+	struct ring **rings;                     /* [M] one for each vCPU once configured; the producers hold theirs */
+	struct session_config config;            /* [M] */
+	const struct counter_delivery *delivery; /* [M] NULL before the first start */
+	const struct counter_delivery *in_use;   /* [M] by the running session and others; NULL: by nobody */
+	unsigned n_users;                        /* [M] of it */
+	const struct counter_route *route;       /* [M] in place of a delivery, of a guest that has routes */
+	const char *event_why;                   /* [M] why the event of the last start; NULL: it was asked for */
+	const char *preferred;                   /* [M] delivery of a configuration without one; NULL: any */
+	struct session_kernel kernel;            /* [M] */
+	struct task_claims claims;               /* its members are atomic */
+	bool cgroups;                            /* [M] samples of the last start have PERF_SAMPLE_CGROUP */
+	bool configured;                         /* [M] `config` is of a start */
+	bool running;                            /* [M] */
+	bool suspended;                          /* [M] running, and its route stands still */
+	uint64_t number;                         /* [M] of the last start */
+	GPtrArray *later;                        /* [M] to be freed with it */
+	struct session_statistics *zero;         /* [M] one for each vCPU: its figures at the last reset */
+	struct session_statistics *carried; /* [M] likewise: counted by its sampler until the last session_resume */
+	bool ended; /* [M] the vCPU threads have gone, or still are about to; their rings stay */
+};
 
 struct session *session_new(struct guest *guest, GError **error)
 {
@@ -25,8 +57,7 @@ struct session *session_new(struct guest *guest, GError **error)
 	session->later = g_ptr_array_new_with_free_func(g_free);
 	session->zero = g_new0(struct session_statistics, guest->vcpus);
 	session->carried = g_new0(struct session_statistics, guest->vcpus);
-	session->old_kernels = g_ptr_array_new_with_free_func((GDestroyNotify)kernel_layout_free);
-	session->old_orcs = g_ptr_array_new_with_free_func((GDestroyNotify)orc_free);
+	session_kernel_init(&session->kernel, guest);
 	for (unsigned i = 0; i < guest->vcpus; i++) {
 		sampler_init(&session->samplers[i], guest, i);
 		watch_hub_init(&session->hubs[i], &session->samplers[i].watcher);
@@ -51,15 +82,11 @@ void session_free(struct session *session)
 	g_free(session->rings);
 	g_free(session->zero);
 	g_free(session->carried);
-	g_ptr_array_unref(session->old_kernels);
-	g_ptr_array_unref(session->old_orcs);
+	session_kernel_deinit(&session->kernel);
 	g_ptr_array_unref(session->later);
 	g_free(session->watchers);
 	g_free(session->hubs);
 	g_free(session->samplers);
-	orc_free(session->orc);
-	g_free(session->orc_why);
-	kernel_layout_free(session->kernel);
 	g_free(session);
 }
 
@@ -106,8 +133,8 @@ static struct sampler_config sampler_config(struct session *session)
 	return (struct sampler_config){
 		.delivery = session->delivery,
 		.session = &session->config,
-		.unwind = session_config_has_chains(&session->config) ? &session->unwind : NULL,
-		.kernel = session_has_tasks(session) ? session->kernel : NULL,
+		.unwind = session_config_has_chains(&session->config) ? &session->kernel.unwind : NULL,
+		.kernel = session_has_tasks(session) ? session->kernel.layout : NULL,
 		.cgroups = session->cgroups,
 		.claims = &session->claims,
 	};
@@ -188,7 +215,7 @@ static bool route_start(struct session *session, const struct sampler_config *co
 		.rate = config->session->rate,
 		.unwind = config->unwind,
 		.tasks = config->kernel ? &config->kernel->tasks : NULL,
-		.interrupt_stack = session->kernel ? session->kernel->interrupt_stack : (gva_t){0},
+		.interrupt_stack = session->kernel.layout ? session->kernel.layout->interrupt_stack : (gva_t){0},
 		.host = config->session->host,
 		.take = route_take,
 		.account = route_account,
@@ -322,7 +349,8 @@ static bool switches_start(struct session *session, GError **error)
 		return false;
 	}
 	session->switch_probe.switched = on_switch;
-	return switch_probe_add(&session->switch_probe, session, "context-switches", error);
+	return switch_probe_add(&session->switch_probe, session->guest, session_kernel(session), "context-switches",
+	                        error);
 }
 
 static void switches_stop(struct session *session)
@@ -335,17 +363,18 @@ static void switches_stop(struct session *session)
 static bool start_acquired(struct session *session, struct session_config *config, GError **error)
 {
 	if (!session_config_settle(config, session->route, &session->event_why, error) ||
-	    !session_kernel_prepare(session, config, error) || !rings_renew(session, config->ring_data_bytes, error))
+	    !session_kernel_prepare(&session->kernel, config, session->route != NULL, error) ||
+	    !rings_renew(session, config->ring_data_bytes, error))
 		return false;
 	config->route = session->route ? session->route->name : NULL;
 	config->delivery = session->route ? NULL : session->delivery->name;
 	if (session_config_has_chains(config))
-		config->call_graph = session->unwind.orc ? SESSION_CALL_GRAPH_ORC : SESSION_CALL_GRAPH_FP;
+		config->call_graph = session->kernel.unwind.orc ? SESSION_CALL_GRAPH_ORC : SESSION_CALL_GRAPH_FP;
 	session->claims = (struct task_claims){0};
 	session->config = *config;
 	session->configured = true;
 	/* For all of the session: a kernel that comes later may have none, and its samples 0. */
-	session->cgroups = session_has_tasks(session) && session->kernel->has_cgroups;
+	session->cgroups = session_has_tasks(session) && session->kernel.layout->has_cgroups;
 	session->number++;
 	memset(session->zero, 0, session->guest->vcpus * sizeof(*session->zero));
 	memset(session->carried, 0, session->guest->vcpus * sizeof(*session->carried));
@@ -413,12 +442,15 @@ static void figures_carry(struct session *session)
 
 bool session_resume(struct session *session, bool other_kernel, GError **error)
 {
-	if (other_kernel)
-		session_kernel_forget(session);
+	if (other_kernel) {
+		session_kernel_forget(&session->kernel);
+		/* Pids begin anew with it, and so do the tasks that have been announced. */
+		session->claims = (struct task_claims){0};
+	}
 	if (!session->suspended)
 		return true;
 	session->suspended = false;
-	session->running = session_kernel_prepare(session, &session->config, error);
+	session->running = session_kernel_prepare(&session->kernel, &session->config, session->route != NULL, error);
 	if (session->running) {
 		figures_carry(session);
 		session->running = samplers_start(session, error);
@@ -467,6 +499,117 @@ void session_free_later(struct session *session, void *data)
 {
 	g_ptr_array_add(session->later, data);
 }
+
+/* ---- what it is, and knows ---- */
+
+const struct session_config *session_configuration(const struct session *session)
+{
+	return session->configured ? &session->config : NULL;
+}
+
+void session_event_attr(const struct session *session, unsigned event, struct perf_event_attr *attr)
+{
+	session_config_attr(&session->config, session->cgroups, event, attr);
+}
+
+const char *session_event_why(const struct session *session)
+{
+	return session->event_why;
+}
+
+const char *session_delivery(const struct session *session)
+{
+	const struct session_config *config = session_configuration(session);
+
+	if (!config)
+		return NULL;
+	return config->route ? config->route : config->delivery;
+}
+
+const struct kernel_layout *session_kernel(struct session *session)
+{
+	const struct session_config tasks_only = {.call_graph = SESSION_CALL_GRAPH_NONE};
+
+	session_kernel_prepare(&session->kernel, &tasks_only, false, NULL);
+	return session->kernel.layout;
+}
+
+const struct orc *session_orc(struct session *session)
+{
+	return session_kernel_orc(&session->kernel);
+}
+
+bool session_kernel_walk(const struct session *session, struct page_walk *walk)
+{
+	for (unsigned i = 0; i < session->guest->vcpus; i++) {
+		uint64_t tables = atomic_load_explicit(&session->samplers[i].page_tables, memory_order_relaxed);
+
+		if (tables == 0)
+			continue;
+		page_walk_init(walk, session->guest, tables & ~UINT64_C(1), tables & 1);
+		return true;
+	}
+	return false;
+}
+
+const char *session_unwinder(const struct session *session)
+{
+	if (!session_config_has_chains(&session->config))
+		return NULL;
+	return session->kernel.unwind.orc ? "orc" : "fp";
+}
+
+const char *session_unwinder_why(const struct session *session)
+{
+	return session->config.call_graph == SESSION_CALL_GRAPH_AUTO && !session->kernel.unwind.orc
+	               ? session->kernel.orc_why
+	               : NULL;
+}
+
+/* Where tasks are told apart; NULL. */
+static const struct kernel_layout *layout_with_tasks(const struct session *session)
+{
+	return session->config.no_tasks ? NULL : session->kernel.layout;
+}
+
+bool session_has_tasks(const struct session *session)
+{
+	const struct kernel_layout *layout = layout_with_tasks(session);
+
+	return layout && layout->has_tasks;
+}
+
+const char *session_tasks_why(const struct session *session)
+{
+	const struct kernel_layout *layout = layout_with_tasks(session);
+
+	if (session->config.no_tasks)
+		return session->config.no_tasks_why;
+	return layout ? layout->tasks_why : NULL;
+}
+
+const char *session_mappings_why(const struct session *session)
+{
+	const struct kernel_layout *layout = layout_with_tasks(session);
+
+	return layout ? layout->mappings_why : NULL;
+}
+
+const char *session_cgroups_why(const struct session *session)
+{
+	const struct kernel_layout *layout = layout_with_tasks(session);
+
+	return layout ? layout->cgroups_why : NULL;
+}
+
+const char *session_modules_why(const struct session *session)
+{
+	const struct kernel_layout *layout = layout_with_tasks(session);
+
+	return layout ? layout->modules_why : NULL;
+}
+
+/* ---- while it runs ---- */
 
 static bool require_running(const struct session *session, const char *what, GError **error)
 {

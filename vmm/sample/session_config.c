@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a session is to do: what its configuration leaves open, and what cannot be done. */
+#include "sample/session_config.h"
+
 #include <vprof/control.h>
 #include <vprof/ring.h>
 
-#include "sample/session_priv.h"
+G_DEFINE_QUARK(vprof_session_error, session_error)
 
 /* What the configuration leaves open. */
 static void config_complete(struct session_config *config, const struct counter_route *route, const char **why)
@@ -106,40 +107,22 @@ bool session_config_settle(struct session_config *config, const struct counter_r
 	return config_check(config, error) && (!route || route_restrict(route, config, error));
 }
 
-const struct session_config *session_configuration(const struct session *session)
+void session_config_attr(const struct session_config *config, bool cgroups, unsigned event,
+                         struct perf_event_attr *attr)
 {
-	return session->configured ? &session->config : NULL;
-}
-
-void session_event_attr(const struct session *session, unsigned event, struct perf_event_attr *attr)
-{
-	counter_event_attr(&session->config.events[event], &session->config.rate, attr);
-	if (session_config_has_chains(&session->config) || session->config.host)
+	counter_event_attr(&config->events[event], &config->rate, attr);
+	if (session_config_has_chains(config) || config->host)
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
-	if (session->cgroups)
+	if (cgroups)
 		attr->sample_type |= PERF_SAMPLE_CGROUP;
-	attr->exclude_host = attr->exclude_host && !session->config.host;
+	attr->exclude_host = attr->exclude_host && !config->host;
 	/* perf asks one of them for what is not a sample; the others would have the same. */
-	attr->context_switch = event == 0 && session->config.switches;
-	attr->cgroup = event == 0 && session->cgroups;
+	attr->context_switch = event == 0 && config->switches;
+	attr->cgroup = event == 0 && cgroups;
 }
 
 uint64_t session_event_id(unsigned event, unsigned vcpu)
 {
 	/* Not 0, which perf takes for no id; and the same for every session. */
 	return (uint64_t)event * GUEST_VCPUS_MAX + vcpu + 1;
-}
-
-const char *session_event_why(const struct session *session)
-{
-	return session->event_why;
-}
-
-const char *session_delivery(const struct session *session)
-{
-	const struct session_config *config = session_configuration(session);
-
-	if (!config)
-		return NULL;
-	return config->route ? config->route : config->delivery;
 }

@@ -2,7 +2,6 @@
 #include "sample/session_modules.h"
 
 #include "guest/module_symbols.h"
-#include "sample/session_priv.h"
 
 struct session_modules {
 	const struct module_layout *layout;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/switch_probe.h"
 
+#include "sample/session_config.h"
+
 /* __switch_to(struct task_struct *prev, struct task_struct *next): the first two arguments of the SysV ABI. */
 static void probe_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
                       const struct guest_gprs *gprs)
@@ -19,11 +21,9 @@ static void probe_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const 
 	probe->switched(probe, vcpu, &view, knows_previous ? &previous : NULL, knows_next ? &next : NULL);
 }
 
-bool switch_probe_add(struct switch_probe *probe, struct session *session, const char *what, GError **error)
+bool switch_probe_add(struct switch_probe *probe, struct guest *guest, const struct kernel_layout *kernel,
+                      const char *what, GError **error)
 {
-	struct guest *guest = session_guest(session);
-	const struct kernel_layout *kernel = session_kernel(session);
-
 	if (!guest->debug) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED,
 		            "cannot see context switches for %s: a guest of kind %s takes no breakpoints", what,

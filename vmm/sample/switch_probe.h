@@ -4,8 +4,8 @@
 #define VPROF_SAMPLE_SWITCH_PROBE_H
 
 #include "guest/guest_debug.h"
+#include "guest/kernel.h"
 #include "guest/task_match.h"
-#include "sample/session.h"
 
 /* Embedded by whoever wants to know; his, unchanged, from switch_probe_add to switch_probe_remove. */
 struct switch_probe {
@@ -21,7 +21,8 @@ struct switch_probe {
 };
 
 /* Main thread, both. Errors: SESSION_ERROR_UNSUPPORTED, GUEST_ERROR; they say `what` for. */
-bool switch_probe_add(struct switch_probe *probe, struct session *session, const char *what, GError **error);
+bool switch_probe_add(struct switch_probe *probe, struct guest *guest, const struct kernel_layout *kernel,
+                      const char *what, GError **error);
 void switch_probe_remove(struct switch_probe *probe);
 
 #endif

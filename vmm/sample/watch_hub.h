@@ -3,7 +3,10 @@
 #ifndef VPROF_SAMPLE_WATCH_HUB_H
 #define VPROF_SAMPLE_WATCH_HUB_H
 
-#include "sample/session.h"
+#include "guest/guest.h"
+#include "guest/task.h"
+
+#define WATCHERS_MAX 64u
 
 struct watch_hub {
 	struct vcpu_watcher watcher; /* first: what guest->watchers points to */
@@ -11,7 +14,7 @@ struct watch_hub {
 	struct vcpu_port port;
 	struct task_cpu cpu; /* kept up whoever watches, as it may be long until the vCPU is seen in its kernel */
 	size_t n;
-	struct vcpu_watcher *watchers[1 + SESSION_WATCHERS_MAX]; /* told in this order; [0] from the beginning */
+	struct vcpu_watcher *watchers[1 + WATCHERS_MAX]; /* told in this order; [0] from the beginning */
 };
 
 void watch_hub_init(struct watch_hub *hub, struct vcpu_watcher *first);

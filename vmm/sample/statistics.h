@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a session counts of its samples. */
+#ifndef VPROF_SAMPLE_STATISTICS_H
+#define VPROF_SAMPLE_STATISTICS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/*
+ * What became of every overflow and every record; the names are the control protocol's. Where one of the kernels'
+ * profilers has a word it is that: NetBSD's tprof (sample to dropbuf_sample), OpenBSD's dt (readevt to recurevt),
+ * FreeBSD's hwpmc (intr_*). All are exact but for what is said of them.
+ */
+#define SESSION_STATISTICS(X)                                                                                       \
+	X(sample, "samples written to the ring")                                                                    \
+	X(overflow, "counter overflows seen: sample + dropbuf_sample + filtered + quirk")                           \
+	X(expected, "overflows that the counted events amount to, as of the last overflow")                         \
+	X(buf, "times that the ring's reader was told to come: at the watermark, by a flush, at the end")           \
+	X(emptybuf, "flushes and ends that found nothing new in the ring")                                          \
+	X(dropbuf, "times that the ring was full, until there was room again: a PERF_RECORD_LOST each")             \
+	X(dropbuf_sample, "samples dropped because the ring was full")                                              \
+	X(dropbuf_task, "records about tasks that found no room in the ring, and were tried again")                 \
+	X(readevt, "records that the ring's reader has given back")                                                 \
+	X(dropevt, "records of any kind that found no room in the ring")                                            \
+	X(skiptick, "timer ticks that found the vCPU thread asleep, not written")                                   \
+	X(recurevt,                                                                                                 \
+	  "times that an overflow came while others were being recorded; it is taken next. Deliveries with a "      \
+	  "handler only: sigmask sees it next, and does not know when it came")                                     \
+	X(intr_processed, "overflow signals taken: overflow, skiptick and those that came together")                \
+	X(intr_ignored, "overflow signals on the vCPU thread that were for no open event, as of the last overflow") \
+	X(intr_bufferfull, "overflows that found the ring full: dropbuf_sample, and stalls")                        \
+	X(stalls, "times that the counters were stopped because the ring was nearly full")                          \
+	X(stalled_ns, "nanoseconds for which they were")                                                            \
+	X(throttled, "overflows that the host throttled or coalesced")                                              \
+	X(in_hypervisor, "samples that fell outside the guest, written as HYPERVISOR")                              \
+	X(filtered, "overflows in a mode or a task that is left out, not written")                                  \
+	X(quirk, "overflows inside a page of a host quirk, not written")                                            \
+	X(added, "samples made by hand (sample-add), written beside the others")                                    \
+	X(switches, "context switches written, twice each: out of one task, into another")                          \
+	X(truncated, "call chains that do not reach the first frame of their stack")                                \
+	X(chain_end, "call chains that reached the first frame of their stack")                                     \
+	X(chain_bad_frame, "call chains cut where a frame cannot be right")                                         \
+	X(chain_no_entry, "call chains cut at code that the unwind table does not cover")                           \
+	X(chain_depth, "call chains cut at the depth limit")                                                        \
+	X(chain_unreadable, "call chains cut at guest memory that cannot be read")                                  \
+	X(unstepped, "times that the guest ran what this host cannot step, with the event steps: CPL 3 on some")    \
+	X(no_task, "samples whose task could not be read, written with pid -1")
+
+struct session_statistics {
+#define X(name, help) uint64_t name;
+	SESSION_STATISTICS(X)
+#undef X
+};
+
+/*
+ * One statistic: one thread writes it, others read it at any time. With one writer, a load and a store are enough to
+ * add; readers want each by itself, so every access is relaxed.
+ */
+static inline void statistic_set(_Atomic uint64_t *statistic, uint64_t value)
+{
+	atomic_store_explicit(statistic, value, memory_order_relaxed);
+}
+
+static inline void statistic_add(_Atomic uint64_t *statistic, uint64_t more)
+{
+	statistic_set(statistic, atomic_load_explicit(statistic, memory_order_relaxed) + more);
+}
+
+#endif
