@@ -7,7 +7,7 @@
 
 #include "attach/stat_output.h"
 #include "engine/attach_engine.h"
-#include "engine/run_engine.h"
+#include "engine/engine_process.h"
 #include "engine/vcpu_clocks.h"
 #include "run/run_loop.h"
 #include "ui/message.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/run_engine.h"
+#include "engine/engine_process.h"
 #include "lib/symbol/host_symbols.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/symtab.h"

@@ -4,7 +4,7 @@
 #include "cmd/command.h"
 #include "engine/attach_engine.h"
 #include "engine/engine_find.h"
-#include "engine/run_engine.h"
+#include "engine/engine_process.h"
 #include "engine/vcpu_clocks.h"
 #include "ui/message.h"
 #include "ui/text.h"

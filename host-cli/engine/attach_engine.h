@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "engine/run_engine.h"
+#include "engine/engine_process.h"
 #include "lib/symbol/image.h"
 #include "ui/option.h"
 

@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "engine/run_engine.h"
+#include "engine/engine_process.h"
 #include "run/exec.h"
 #include "run/run_loop.h"
 #include "ui/option.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "capture/run_record.h"
-#include "engine/run_engine.h"
+#include "engine/engine_process.h"
 #include "run/agent_service.h"
 #include "run/exec.h"
 #include "run/run_terminal.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "engine/run_engine.h"
+#include "engine/engine_process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The engine of `vprof run` or `vprof attach`: a child process and the control connection to it. */
-#ifndef VPROF_CLI_RUN_ENGINE_H
-#define VPROF_CLI_RUN_ENGINE_H
+#ifndef VPROF_CLI_ENGINE_ENGINE_PROCESS_H
+#define VPROF_CLI_ENGINE_ENGINE_PROCESS_H
 
 #include <glib.h>
 #include <jansson.h>
