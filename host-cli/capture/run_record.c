@@ -9,7 +9,7 @@
 #include "capture/run_symbols.h"
 #include "engine/counters.h"
 #include "engine/engine_find.h"
-#include "engine/run_modules.h"
+#include "engine/engine_modules.h"
 #include "engine/session_events.h"
 #include "lib/record/clock.h"
 #include "lib/record/record.h"

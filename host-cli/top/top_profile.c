@@ -4,7 +4,7 @@
 #include <string.h>
 #include <vprof/recording.h>
 
-#include "engine/run_modules.h"
+#include "engine/engine_modules.h"
 #include "lib/profile/call_tree.h"
 #include "lib/profile/histogram.h"
 

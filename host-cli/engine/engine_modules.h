@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Symbols of the guest kernel's loadable modules that only the guest has. */
-#ifndef VPROF_CLI_RUN_MODULES_H
-#define VPROF_CLI_RUN_MODULES_H
+#ifndef VPROF_CLI_ENGINE_ENGINE_MODULES_H
+#define VPROF_CLI_ENGINE_ENGINE_MODULES_H
 
 #include "lib/client/client.h"
 #include "lib/profile/histogram.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "engine/run_modules.h"
+#include "engine/engine_modules.h"
 
 #include <vprof/control.h>
 
