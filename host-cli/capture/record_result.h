@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "capture/run_record.h"
+#include "capture/capture.h"
 
 /* Why it samples what it samples. */
 void record_say_session(const struct capture *capture, bool verbose);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What run_record.c, which fills a recording, and run_finish.c, which ends it, share. */
+/* What capture.c, which fills a recording, and run_finish.c, which ends it, share. */
 #ifndef VPROF_CLI_RUN_RECORD_PRIV_H
 #define VPROF_CLI_RUN_RECORD_PRIV_H
 
-#include "capture/run_record.h"
+#include "capture/capture.h"
 #include "lib/client/client.h"
 #include "lib/profile/histogram.h"
 #include "lib/record/writer.h"

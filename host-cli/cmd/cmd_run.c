@@ -5,9 +5,9 @@
 #include <unistd.h>
 #include <vprof/control.h>
 
+#include "capture/capture.h"
 #include "capture/record_options.h"
 #include "capture/record_result.h"
-#include "capture/run_record.h"
 #include "cmd/command.h"
 #include "lib/profile/shift.h"
 #include "lib/symbol/image.h"

@@ -6,7 +6,7 @@
 #ifndef VPROF_CLI_AGENT_MAPPINGS_H
 #define VPROF_CLI_AGENT_MAPPINGS_H
 
-#include "capture/run_record.h"
+#include "capture/capture.h"
 #include "lib/agent/agent_stream.h"
 
 struct agent_mappings;

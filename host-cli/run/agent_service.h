@@ -13,7 +13,7 @@
 #include <poll.h>
 #include <stdbool.h>
 
-#include "capture/run_record.h"
+#include "capture/capture.h"
 
 #define AGENT_SERVICE_ERROR agent_service_error_quark()
 GQuark agent_service_error_quark(void);

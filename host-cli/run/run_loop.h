@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#include "capture/run_record.h"
+#include "capture/capture.h"
 #include "engine/engine_process.h"
 #include "run/agent_service.h"
 #include "run/exec.h"

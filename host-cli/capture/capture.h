@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The recording half of `vprof run`: a session on the engine, its rings, and the file they are drained into. */
-#ifndef VPROF_CLI_RUN_RECORD_H
-#define VPROF_CLI_RUN_RECORD_H
+#ifndef VPROF_CLI_CAPTURE_CAPTURE_H
+#define VPROF_CLI_CAPTURE_CAPTURE_H
 
 #include <glib.h>
 #include <jansson.h>
