@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "capture/run_record_priv.h"
+#include "capture/capture_priv.h"
 #include "capture/run_symbols.h"
 #include "engine/counters.h"
 #include "engine/engine_find.h"

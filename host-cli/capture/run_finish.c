@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The end of a recording: the symbols of what was sampled, and the description of the run. */
-#include "capture/run_record_priv.h"
+#include "capture/capture_priv.h"
 #include "capture/run_symbols.h"
 #include "lib/record/processor.h"
 #include "ui/text.h"

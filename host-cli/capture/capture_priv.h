@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What capture.c, which fills a recording, and run_finish.c, which ends it, share. */
-#ifndef VPROF_CLI_RUN_RECORD_PRIV_H
-#define VPROF_CLI_RUN_RECORD_PRIV_H
+#ifndef VPROF_CLI_CAPTURE_CAPTURE_PRIV_H
+#define VPROF_CLI_CAPTURE_CAPTURE_PRIV_H
 
 #include "capture/capture.h"
 #include "lib/client/client.h"
