@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "capture/capture_priv.h"
-#include "capture/run_symbols.h"
+#include "capture/capture_symbols.h"
 #include "engine/counters.h"
 #include "engine/engine_find.h"
 #include "engine/engine_modules.h"

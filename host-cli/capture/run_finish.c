@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The end of a recording: the symbols of what was sampled, and the description of the run. */
 #include "capture/capture_priv.h"
-#include "capture/run_symbols.h"
+#include "capture/capture_symbols.h"
 #include "lib/record/processor.h"
 #include "ui/text.h"
 
