@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What capture.c, which fills a recording, and run_finish.c, which ends it, share. */
+/* What capture.c, which fills a recording, and capture_file.c, which ends it, share. */
 #ifndef VPROF_CLI_CAPTURE_CAPTURE_PRIV_H
 #define VPROF_CLI_CAPTURE_CAPTURE_PRIV_H
 
