@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "attach/attach_several.h"
-#include "capture/record_options.h"
+#include "capture/capture_options.h"
 #include "capture/record_result.h"
 #include "cmd/command.h"
 #include "engine/attach_engine.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <vprof/control.h>
 
+#include "capture/capture_options.h"
 #include "capture/counter_record.h"
-#include "capture/record_options.h"
 #include "capture/record_result.h"
 #include "cmd/command.h"
 #include "engine/counters.h"

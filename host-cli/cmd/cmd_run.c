@@ -6,7 +6,7 @@
 #include <vprof/control.h>
 
 #include "capture/capture.h"
-#include "capture/record_options.h"
+#include "capture/capture_options.h"
 #include "capture/record_result.h"
 #include "cmd/command.h"
 #include "lib/profile/shift.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "capture/record_options.h"
+#include "capture/capture_options.h"
 
 #include "ui/text.h"
 #include "ui/units.h"
