@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/record_result.h"
+#include "capture/capture_result.h"
 #include "engine/attach_engine.h"
 #include "ui/message.h"
 #include "ui/text.h"

@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <vprof/control.h>
 
-#include "capture/record_result.h"
+#include "capture/capture_result.h"
 #include "engine/attach_engine.h"
 #include "engine/counters.h"
 #include "engine/engine_find.h"

@@ -5,7 +5,7 @@
 
 #include "attach/attach_several.h"
 #include "capture/capture_options.h"
-#include "capture/record_result.h"
+#include "capture/capture_result.h"
 #include "cmd/command.h"
 #include "engine/attach_engine.h"
 #include "lib/symbol/host_symbols.h"

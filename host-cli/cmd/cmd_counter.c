@@ -5,8 +5,8 @@
 #include <vprof/control.h>
 
 #include "capture/capture_options.h"
+#include "capture/capture_result.h"
 #include "capture/counter_record.h"
-#include "capture/record_result.h"
 #include "cmd/command.h"
 #include "engine/counters.h"
 #include "engine/engine_find.h"

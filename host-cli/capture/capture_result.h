@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a command that records says about it, before and after. */
-#ifndef VPROF_CLI_RECORD_RESULT_H
-#define VPROF_CLI_RECORD_RESULT_H
+#ifndef VPROF_CLI_CAPTURE_CAPTURE_RESULT_H
+#define VPROF_CLI_CAPTURE_CAPTURE_RESULT_H
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "capture/record_result.h"
+#include "capture/capture_result.h"
 
 #include <signal.h>
 #include <stdio.h>
