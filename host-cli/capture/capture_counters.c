@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "capture/counter_record.h"
+#include "capture/capture_counters.h"
 
 #include <poll.h>
 #include <vprof/control.h>

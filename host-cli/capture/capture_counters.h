@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The samples of counters that take some, in a recording. */
-#ifndef VPROF_CLI_COUNTER_RECORD_H
-#define VPROF_CLI_COUNTER_RECORD_H
+#ifndef VPROF_CLI_CAPTURE_CAPTURE_COUNTERS_H
+#define VPROF_CLI_CAPTURE_CAPTURE_COUNTERS_H
 
 #include <glib.h>
 #include <jansson.h>
