@@ -1,9 +1,195 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The end of a recording: the symbols of what was sampled, and the description of the run. */
+/*
+ * The file of a recording: what is written besides the rings' records, and its end with the symbols of what was
+ * sampled and the description of the run.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
 #include "capture/capture_priv.h"
 #include "capture/capture_symbols.h"
+#include "lib/record/clock.h"
 #include "lib/record/processor.h"
+#include "lib/record/record.h"
 #include "ui/text.h"
+
+/* ---- its beginning, and what becomes known later ---- */
+
+/* Devices and pipes are no recordings: they stay where they are. */
+static bool file_set_aside(const char *path, GError **error)
+{
+	g_autofree char *old = g_strconcat(path, ".old", NULL);
+	struct stat status;
+
+	if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || rename(path, old) == 0)
+		return true;
+	g_set_error(error, CAPTURE_ERROR, CAPTURE_ERROR_FILE, "cannot rename %s to %s: %s", path, old,
+	            g_strerror(errno));
+	return false;
+}
+
+static bool capture_write(struct capture *capture, const void *record, GError **error)
+{
+	return recording_writer_record(capture->writer, record, error);
+}
+
+#define PROLOGUE_RECORD_BYTES 8192u /* a path (PATH_MAX) and the fields around it */
+
+/*
+ * perf finds a kernel's symbols by a mapping named after the symbol whose address is its page offset (Linux,
+ * tools/perf/util/synthetic-events.c, perf_event__synthesize_kernel_mmap).
+ */
+bool capture_write_kernel(struct capture *capture, const struct image *image, const struct symtab *symtab,
+                          uint64_t time_ns, GError **error)
+{
+	struct code_range kernel;
+
+	kernel_code_range(image, symtab, &kernel);
+	const struct record_id id = {
+		.time_ns = time_ns,
+		.id = capture->events[0].n_ids != 0 ? capture->events[0].ids[0] : 0,
+	};
+	g_autofree char *name = g_strdup_printf("[kernel.kallsyms]%s", kernel.name);
+	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
+	const struct record_mmap mapping = {
+		.mode = PERF_RECORD_MISC_KERNEL,
+		.pid = UINT32_MAX,
+		.start = kernel.start,
+		.bytes = kernel.bytes,
+		.page_offset = kernel.start,
+		.file_name = name,
+	};
+
+	if (record_mmap_encode(&mapping, &id, record, sizeof(record)) == 0)
+		return true;
+	return capture_write(capture, record, error);
+}
+
+static bool capture_write_comm(struct capture *capture, uint32_t pid, const char *comm, GError **error)
+{
+	const struct record_id id = {
+		.pid = pid,
+		.tid = pid,
+		.id = capture->events[0].n_ids != 0 ? capture->events[0].ids[0] : 0,
+	};
+	const struct record_comm said = {.pid = pid, .tid = pid, .comm = comm};
+	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
+
+	if (record_comm_encode(&said, &id, record, sizeof(record)) == 0)
+		return true;
+	return capture_write(capture, record, error);
+}
+
+/* The tasks that the engine does not name: all of the guest, or its idle tasks and what it could not tell. */
+static bool capture_write_comms(struct capture *capture, GError **error)
+{
+	if (!json_is_true(json_object_get(capture->session, "tasks")))
+		return capture_write_comm(capture, 0, "guest", error);
+	return capture_write_comm(capture, 0, "swapper", error) &&
+	       capture_write_comm(capture, VPROF_PID_UNKNOWN, "[unknown]", error);
+}
+
+/* The user code of a freestanding image is in its own file, where perf looks for it. */
+static bool capture_write_user(struct capture *capture, const struct image *image, const char *path, GError **error)
+{
+	const struct record_id id = {.id = capture->events[0].n_ids != 0 ? capture->events[0].ids[0] : 0};
+	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
+	size_t n;
+	const struct image_segment *segments = image_segments(image, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct record_mmap mapping = {
+			.mode = PERF_RECORD_MISC_USER,
+			.start = segments[i].gva,
+			.bytes = segments[i].memory_bytes,
+			.page_offset = segments[i].file_offset,
+			.file_name = path,
+		};
+
+		if (!segment_is_user_code(image, &segments[i]) ||
+		    record_mmap_encode(&mapping, &id, record, sizeof(record)) == 0)
+			continue;
+		if (!capture_write(capture, record, error))
+			return false;
+	}
+	return true;
+}
+
+bool capture_open_file(struct capture *capture, const char *path, const struct image *image,
+                       const struct symtab *symtab, const char *kernel_path, GError **error)
+{
+	if (!file_set_aside(path, error))
+		return false;
+	capture->writer = recording_writer_open(path, capture->events, capture->n_events, error);
+	if (capture->writer == NULL)
+		return false;
+	return (image == NULL || (capture_write_kernel(capture, image, symtab, 0, error) &&
+	                          capture_write_user(capture, image, kernel_path, error))) &&
+	       capture_write_comms(capture, error) && recording_writer_round(capture->writer, error);
+}
+
+static struct record_id id_now(const struct capture *capture, uint32_t pid, uint32_t tid)
+{
+	return (struct record_id){
+		.pid = pid,
+		.tid = tid,
+		.time_ns = clock_ns(CLOCK_MONOTONIC),
+		.id = capture->events[0].n_ids != 0 ? capture->events[0].ids[0] : 0,
+	};
+}
+
+/* Whether the recording says so of this moment. */
+static bool has_mapping(struct capture *capture, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t offset,
+                        const char *path)
+{
+	const struct mapping *there =
+		names_mapping(capture->names, PROFILE_USER, pid, start, clock_ns(CLOCK_MONOTONIC));
+
+	if (there == NULL)
+		return strcmp(path, VPROF_UNMAPPED) == 0;
+	return there->start == start && there->end - there->start == bytes && there->file_offset == offset &&
+	       strcmp(there->file->name, path) == 0;
+}
+
+bool capture_mapping(struct capture *capture, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t offset,
+                     const char *path)
+{
+	const struct record_id id = id_now(capture, pid, pid);
+	const struct record_mmap mapping = {
+		.mode = PERF_RECORD_MISC_USER,
+		.pid = pid,
+		.tid = pid,
+		.start = start,
+		.bytes = bytes,
+		.page_offset = offset,
+		.file_name = path,
+	};
+	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
+	size_t n;
+
+	if (has_mapping(capture, pid, start, bytes, offset, path))
+		return false;
+	n = record_mmap_encode(&mapping, &id, record, sizeof(record));
+	if (n == 0 || !capture_write(capture, record, NULL))
+		return true;
+	names_take(capture->names, (const void *)record, n, capture->events[0].attr.sample_type);
+	capture->told_mappings = true;
+	return true;
+}
+
+void capture_comm(struct capture *capture, uint32_t pid, uint32_t tid, const char *comm)
+{
+	const struct record_id id = id_now(capture, pid, tid);
+	const struct record_comm said = {.pid = pid, .tid = tid, .comm = comm};
+	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
+
+	if (record_comm_encode(&said, &id, record, sizeof(record)) != 0)
+		capture_write(capture, record, NULL);
+}
+
+/* ---- its end ---- */
 
 /* Sentences about what could not be known of the guest. */
 static json_t *capture_missing(const struct capture *capture)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What capture.c, which fills a recording, and capture_file.c, which ends it, share. */
+/* What capture.c, the session and its rings, and capture_file.c, the file, share. */
 #ifndef VPROF_CLI_CAPTURE_CAPTURE_PRIV_H
 #define VPROF_CLI_CAPTURE_CAPTURE_PRIV_H
 
@@ -38,5 +38,9 @@ struct capture {
 	uint64_t samples;
 	uint64_t lost;
 };
+
+/* Writes the mapping of the kernel that runs from time_ns on. */
+bool capture_write_kernel(struct capture *capture, const struct image *image, const struct symtab *symtab,
+                          uint64_t time_ns, GError **error);
 
 #endif
