@@ -15,9 +15,9 @@
 
 #define ANSWER_TIMEOUT_MS 10000u
 
-static bool execute(struct engine *engine, const char *method, GError **error)
+static bool execute(struct engine_process *engine, const char *method, GError **error)
 {
-	json_t *answer = engine_execute(engine, method, NULL, error);
+	json_t *answer = engine_process_execute(engine, method, NULL, error);
 
 	json_decref(answer);
 	return answer != NULL;
@@ -26,7 +26,7 @@ static bool execute(struct engine *engine, const char *method, GError **error)
 /* From now to the end of the time asked for, the guest's end or a signal. */
 static json_t *clocks_follow(struct run_loop *loop, GError **error)
 {
-	json_t *guest = engine_execute(loop->engine, "query-guest", NULL, error), *answers = NULL;
+	json_t *guest = engine_process_execute(loop->engine, "query-guest", NULL, error), *answers = NULL;
 
 	if (guest != NULL && execute(loop->engine, "vcpu-time-reset", error) &&
 	    execute(loop->engine, "guest-start", error)) {
@@ -40,7 +40,7 @@ static json_t *clocks_follow(struct run_loop *loop, GError **error)
 			say("the engine is gone, and its clocks with it; %s runs on", name);
 		else
 			answers =
-				vcpu_clocks_query(engine_client(loop->engine),
+				vcpu_clocks_query(engine_process_client(loop->engine),
 			                          (unsigned)member_number(guest, "vcpus", 0), ANSWER_TIMEOUT_MS, error);
 	}
 	json_decref(guest);
@@ -57,7 +57,7 @@ static int clocks_print(struct run_loop *loop, bool json)
 		return failure(error);
 	if (answers == NULL)
 		return STATUS_FAILED;
-	json_decref(engine_execute(loop->engine, "quit", NULL, NULL));
+	json_decref(engine_process_execute(loop->engine, "quit", NULL, NULL));
 	/* Whoever reads no further than this wants silence. */
 	signal(SIGPIPE, SIG_DFL);
 	stat_print(answers, NULL, loop->end, json, stdout);
@@ -76,9 +76,9 @@ int stat_domain(const struct attach_engine_options *options, const char *domain,
 	loop.engine = attach_engine_start(options, domain, duration, &status, &error);
 	if (loop.engine != NULL)
 		status = clocks_print(&loop, json);
-	else if (!g_error_matches(error, ENGINE_ERROR, ENGINE_ERROR_REFUSED)) /* else it has said why */
+	else if (!g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED)) /* else it has said why */
 		status = failure(error);
-	engine_free(loop.engine);
+	engine_process_free(loop.engine);
 	json_decref(loop.end);
 	close(loop.signalfd);
 	return status;

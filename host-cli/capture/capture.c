@@ -104,9 +104,9 @@ static bool capture_take_session(struct capture *capture, json_t *session, GErro
 	return capture->events != NULL;
 }
 
-struct capture *capture_new(struct engine *engine, json_t *session, GError **error)
+struct capture *capture_new(struct engine_process *engine, json_t *session, GError **error)
 {
-	struct capture *capture = capture_alloc(engine_client(engine));
+	struct capture *capture = capture_alloc(engine_process_client(engine));
 
 	capture->arguments = json_incref(session);
 	if (capture_take_session(capture, engine_ask(capture->client, "session-start", session, error), error) &&

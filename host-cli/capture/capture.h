@@ -25,7 +25,7 @@ enum capture_error {
 struct capture;
 
 /* Starts a session with these arguments of session-start (stolen) and maps its rings. The guest has not started. */
-struct capture *capture_new(struct engine *engine, json_t *session, GError **error);
+struct capture *capture_new(struct engine_process *engine, json_t *session, GError **error);
 /* Maps the rings of counters in a sampling mode that have not started, as counters.h has them, of a guest that runs. */
 struct capture *capture_new_of_counters(struct client *client, const json_t *counters, GError **error);
 /* What was recorded stays in the file, finished or not. NULL is fine. */

@@ -64,7 +64,7 @@ static void kernel_clear(void *data)
 /* Everything that one recording of an attached guest holds. */
 struct attachment {
 	const struct attach_values *given;
-	struct engine *engine;
+	struct engine_process *engine;
 	json_t *guest; /* as query-guest */
 	struct capture *capture;
 	struct kernel kernel;      /* that it runs */
@@ -79,7 +79,7 @@ static void attachment_clear(struct attachment *attachment)
 {
 	agent_service_free(attachment->loop.agent);
 	capture_free(attachment->capture);
-	engine_free(attachment->engine);
+	engine_process_free(attachment->engine);
 	host_symbols_free(attachment->host);
 	kernel_clear(&attachment->kernel);
 	g_array_unref(attachment->kernels);
@@ -97,7 +97,7 @@ static void attachment_clear(struct attachment *attachment)
 static struct kernel load_kernel(const struct attachment *attachment)
 {
 	g_autoptr(GError) why = NULL;
-	struct kernel kernel = {.image = attach_engine_image(engine_client(attachment->engine), &why)};
+	struct kernel kernel = {.image = attach_engine_image(engine_process_client(attachment->engine), &why)};
 
 	if (kernel.image != NULL)
 		kernel.symtab = symtab_load(kernel.image, &why);
@@ -111,7 +111,7 @@ static void on_kernel(void *data)
 {
 	struct attachment *attachment = data;
 	struct kernel kernel = load_kernel(attachment);
-	json_t *guest = engine_execute(attachment->engine, "query-guest", NULL, NULL);
+	json_t *guest = engine_process_execute(attachment->engine, "query-guest", NULL, NULL);
 
 	if (guest != NULL) {
 		json_decref(attachment->guest);
@@ -163,7 +163,7 @@ static void host_load(struct attachment *attachment)
 
 static bool prepare(struct attachment *attachment, json_t *session, GError **error)
 {
-	attachment->guest = engine_execute(attachment->engine, "query-guest", NULL, error);
+	attachment->guest = engine_process_execute(attachment->engine, "query-guest", NULL, error);
 	if (attachment->guest != NULL)
 		attachment->capture = capture_new(attachment->engine, json_incref(session), error);
 	if (attachment->capture == NULL)
@@ -185,7 +185,7 @@ static bool prepare(struct attachment *attachment, json_t *session, GError **err
 
 static bool follow(struct attachment *attachment, GError **error)
 {
-	json_t *started = engine_execute(attachment->engine, "guest-start", NULL, error);
+	json_t *started = engine_process_execute(attachment->engine, "guest-start", NULL, error);
 
 	if (started == NULL)
 		return false;
@@ -208,7 +208,7 @@ static void say_end(const struct attachment *attachment)
 	g_autofree char *message = text_printable(member_text(attachment->loop.end, "message"));
 
 	if (attachment->loop.engine_gone) {
-		g_autofree char *death = engine_death(attachment->engine);
+		g_autofree char *death = engine_process_death(attachment->engine);
 
 		say("the engine %s; %s runs on, and what was recorded until then is kept",
 		    death != NULL ? death : "has closed the connection", name);
@@ -223,11 +223,11 @@ static void close_session(struct attachment *attachment)
 
 	if (attachment->loop.engine_gone)
 		return;
-	stopped = engine_execute(attachment->engine, "session-stop", NULL, NULL);
+	stopped = engine_process_execute(attachment->engine, "session-stop", NULL, NULL);
 	attachment->statistics = json_incref(json_object_get(stopped, "statistics"));
 	json_decref(stopped);
 	capture_ask_symbols(attachment->capture);
-	json_decref(engine_execute(attachment->engine, "quit", NULL, NULL));
+	json_decref(engine_process_execute(attachment->engine, "quit", NULL, NULL));
 }
 
 static bool take_output_error(struct attachment *attachment, GError **error)
@@ -290,12 +290,13 @@ static int record(struct attachment *attachment, const char *domain, json_t *ses
 	attachment->engine =
 		attach_engine_start(&attachment->given->engine, domain, attachment->given->duration, &status, &error);
 	if (attachment->engine == NULL) /* which has said why, if it refused */
-		return g_error_matches(error, ENGINE_ERROR, ENGINE_ERROR_REFUSED) ? status : failure(error);
+		return g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED) ? status
+		                                                                                  : failure(error);
 	if (!prepare(attachment, session, &error) || !follow(attachment, &error))
 		return failure(error);
 	if (attachment->loop.left_at_once) {
 		say("left at once; %s holds what was recorded until now", attachment->output);
-		engine_abandon(g_steal_pointer(&attachment->engine));
+		engine_process_abandon(g_steal_pointer(&attachment->engine));
 		return STATUS_FAILED;
 	}
 	return conclude(attachment, command_line);

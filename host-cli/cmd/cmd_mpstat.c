@@ -34,8 +34,8 @@ static const struct option_row options[] = {
 struct watch {
 	const struct mpstat_values *given;
 	struct client *client;
-	struct engine *engine; /* of our own, when nobody has attached to the guest yet; else NULL */
-	bool attached;         /* the guest is another process's */
+	struct engine_process *engine; /* of our own, when nobody has attached to the guest yet; else NULL */
+	bool attached;                 /* the guest is another process's */
 	unsigned vcpus;
 	struct vcpu_clocks last[VCPU_CLOCKS_MAX];
 };
@@ -48,7 +48,7 @@ static bool watch_attach(struct watch *watch, const char *domain, GError **error
 	if (!attach_engine_check(&watch->given->engine, domain, NULL, error))
 		return false;
 	watch->engine = attach_engine_start(&watch->given->engine, domain, NULL, &status, error);
-	watch->client = watch->engine != NULL ? engine_client(watch->engine) : NULL;
+	watch->client = watch->engine != NULL ? engine_process_client(watch->engine) : NULL;
 	return watch->client != NULL;
 }
 
@@ -94,7 +94,7 @@ static bool watch_open(struct watch *watch, const char *name, GError **error)
 static void watch_close(struct watch *watch)
 {
 	if (watch->engine != NULL)
-		engine_free(watch->engine);
+		engine_process_free(watch->engine);
 	else
 		client_free(watch->client);
 }
@@ -219,7 +219,7 @@ static int mpstat_run(void *values, unsigned n, char **arguments)
 	done = watch_open(&watch, name, &error) && watch_run(&watch, times, &error) &&
 	       (!given->reset || watch_reset(&watch, &error));
 	watch_close(&watch);
-	if (g_error_matches(error, ENGINE_ERROR, ENGINE_ERROR_REFUSED)) /* which has said why */
+	if (g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED)) /* which has said why */
 		return STATUS_FAILED;
 	return done ? STATUS_OK : failure(error);
 }

@@ -140,12 +140,12 @@ static void run_close_session(struct run *run)
 
 	if (run->base.loop.engine_gone)
 		return;
-	stopped = engine_execute(run->base.engine, "session-stop", NULL, NULL);
+	stopped = engine_process_execute(run->base.engine, "session-stop", NULL, NULL);
 	run->statistics = json_incref(stopped != NULL ? json_object_get(stopped, "statistics")
 	                                              : (json_t *)capture_statistics(run->capture));
 	json_decref(stopped);
 	capture_ask_symbols(run->capture);
-	json_decref(engine_execute(run->base.engine, "quit", NULL, NULL));
+	json_decref(engine_process_execute(run->base.engine, "quit", NULL, NULL));
 }
 
 static bool run_take_output_error(struct run *run, GError **error)

@@ -42,7 +42,7 @@ static json_t *clocks_query(const struct stat *stat, GError **error)
 {
 	const unsigned vcpus = (unsigned)member_number(stat->base.guest, "vcpus", 0);
 
-	return vcpu_clocks_query(engine_client(stat->base.engine), vcpus, ANSWER_TIMEOUT_MS, error);
+	return vcpu_clocks_query(engine_process_client(stat->base.engine), vcpus, ANSWER_TIMEOUT_MS, error);
 }
 
 /* Whether a command's window is measured, and not the guest from its start to its end. */
@@ -54,7 +54,7 @@ static bool has_window(const struct stat *stat)
 static bool events_do(const struct stat *stat, const char *method, bool keep, GError **error)
 {
 	return stat->events == NULL ||
-	       counters_for_all(engine_client(stat->base.engine), stat->events, method, keep, error);
+	       counters_for_all(engine_process_client(stat->base.engine), stat->events, method, keep, error);
 }
 
 static bool events_open(struct stat *stat, GError **error)
@@ -63,7 +63,7 @@ static bool events_open(struct stat *stat, GError **error)
 
 	if (stat->given->events == NULL)
 		return true;
-	stat->events = counters_allocate(engine_client(stat->base.engine), stat->given->events, &kind, error);
+	stat->events = counters_allocate(engine_process_client(stat->base.engine), stat->given->events, &kind, error);
 	return stat->events != NULL && (has_window(stat) || events_do(stat, "counter-start", false, error));
 }
 
@@ -74,7 +74,7 @@ static bool on_command_begins(void *data, GError **error)
 
 	if (!has_window(stat))
 		return true;
-	answer = engine_execute(stat->base.engine, "vcpu-time-reset", NULL, error);
+	answer = engine_process_execute(stat->base.engine, "vcpu-time-reset", NULL, error);
 	json_decref(answer);
 	return answer != NULL && events_do(stat, "counter-start", false, error);
 }
@@ -125,7 +125,7 @@ static int stat_conclude(struct stat *stat)
 	if (!run->loop.engine_gone) {
 		if (stat->answers == NULL)
 			measure(stat, &error);
-		json_decref(engine_execute(run->engine, "quit", NULL, NULL));
+		json_decref(engine_process_execute(run->engine, "quit", NULL, NULL));
 	}
 	if (run->loop.stop_asked)
 		run_loop_signals_release();

@@ -188,7 +188,7 @@ static int top_run(void *values, unsigned n, char **arguments)
 	top_source_close(live.source);
 	if (error == NULL)
 		return STATUS_OK;
-	if (!g_error_matches(error, ENGINE_ERROR, ENGINE_ERROR_REFUSED))
+	if (!g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED))
 		return failure(error);
 	/* The engine that was started has said itself why it cannot attach. */
 	if (n > 0)

@@ -71,8 +71,8 @@ static GPtrArray *guest_arguments(const struct attach_engine_options *options, c
 	return arguments;
 }
 
-struct engine *attach_engine_start(const struct attach_engine_options *options, const char *domain,
-                                   const char *duration, int *status, GError **error)
+struct engine_process *attach_engine_start(const struct attach_engine_options *options, const char *domain,
+                                           const char *duration, int *status, GError **error)
 {
 	g_autoptr(GPtrArray) arguments = guest_arguments(options, domain);
 	uint64_t seconds = 0;
@@ -82,12 +82,12 @@ struct engine *attach_engine_start(const struct attach_engine_options *options, 
 		g_ptr_array_insert(arguments, 1, g_strdup_printf("%" G_GUINT64_FORMAT, seconds));
 	}
 	g_ptr_array_add(arguments, NULL);
-	const struct engine_config config = {
+	const struct engine_process_config config = {
 		.program = PROGRAM,
 		.arguments = (const char *const *)arguments->pdata,
 	};
 
-	return engine_start(&config, status, error);
+	return engine_process_start(&config, status, error);
 }
 
 static struct image *image_received(const json_t *answer, int fd, GError **error)

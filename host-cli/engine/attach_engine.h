@@ -31,9 +31,9 @@ extern const struct option_row attach_engine_option_rows[]; /* all */
 bool attach_engine_check(const struct attach_engine_options *options, const char *domain, const char *duration,
                          GError **error);
 
-/* As engine_start. After attach_engine_check. */
-struct engine *attach_engine_start(const struct attach_engine_options *options, const char *domain,
-                                   const char *duration, int *status, GError **error);
+/* As engine_process_start. After attach_engine_check. */
+struct engine_process *attach_engine_start(const struct attach_engine_options *options, const char *domain,
+                                           const char *duration, int *status, GError **error);
 
 /* The kernel that the guest runs, with the addresses it has there; NULL when the engine does not know it. */
 struct image *attach_engine_image(struct client *client, GError **error);

@@ -29,9 +29,9 @@ _Static_assert(ENGINE_FIRST_FD == CHILD_FD + 1, "those of the caller come behind
 #define DEATH_TIMEOUT_MS 1000  /* a process's sockets are closed a little before it has exited */
 #define ABANDON_TIMEOUT_MS 500 /* long enough to end in order, which takes its socket away */
 
-G_DEFINE_QUARK(vprof_engine_error, engine_error)
+G_DEFINE_QUARK(vprof_engine_process_error, engine_process_error)
 
-struct engine {
+struct engine_process {
 	pid_t pid;
 	int pidfd;
 	struct client *client;
@@ -89,7 +89,7 @@ static int engine_spawn(const char *path, char **argv, const int *fds, size_t n_
 }
 
 /* Waits until the engine has exited; false when it has not after timeout_ms. */
-static bool engine_wait(struct engine *engine, int timeout_ms)
+static bool engine_wait(struct engine_process *engine, int timeout_ms)
 {
 	struct pollfd ready = {.fd = engine->pidfd, .events = POLLIN};
 	int result;
@@ -105,7 +105,8 @@ static bool engine_wait(struct engine *engine, int timeout_ms)
 }
 
 /* Makes the child and *ours, our end of the connection. */
-static bool engine_launch(struct engine *engine, const struct engine_config *config, int *ours, GError **error)
+static bool engine_launch(struct engine_process *engine, const struct engine_process_config *config, int *ours,
+                          GError **error)
 {
 	g_autofree char *path = program_find(config->program, error);
 	g_auto(GStrv) argv = NULL;
@@ -114,8 +115,8 @@ static bool engine_launch(struct engine *engine, const struct engine_config *con
 	if (path == NULL)
 		return false;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
-		g_set_error(error, ENGINE_ERROR, ENGINE_ERROR_SPAWN, "cannot make a socket for %s: %s", path,
-		            g_strerror(errno));
+		g_set_error(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_SPAWN, "cannot make a socket for %s: %s",
+		            path, g_strerror(errno));
 		return false;
 	}
 	argv = engine_argv(path, config->arguments);
@@ -125,7 +126,8 @@ static bool engine_launch(struct engine *engine, const struct engine_config *con
 	close(sockets[1]);
 	if (result != 0) {
 		close(sockets[0]);
-		g_set_error(error, ENGINE_ERROR, ENGINE_ERROR_SPAWN, "cannot start %s: %s", path, g_strerror(result));
+		g_set_error(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_SPAWN, "cannot start %s: %s", path,
+		            g_strerror(result));
 		return false;
 	}
 	*ours = sockets[0];
@@ -133,24 +135,25 @@ static bool engine_launch(struct engine *engine, const struct engine_config *con
 }
 
 /* Instead of "the connection was closed", what the engine itself has said on stderr. */
-static void engine_explain(struct engine *engine, const char *program, int *status, GError **error)
+static void engine_explain(struct engine_process *engine, const char *program, int *status, GError **error)
 {
 	if (!g_error_matches(*error, CLIENT_ERROR, CLIENT_ERROR_CLOSED) || !engine_wait(engine, EXIT_TIMEOUT_MS))
 		return;
 	g_clear_error(error);
 	if (WIFEXITED(engine->wait_status) && WEXITSTATUS(engine->wait_status) != 0) {
 		*status = WEXITSTATUS(engine->wait_status);
-		g_set_error(error, ENGINE_ERROR, ENGINE_ERROR_REFUSED, "%s could not start", program);
+		g_set_error(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED, "%s could not start", program);
 	} else {
-		g_autofree char *death = engine_death(engine);
+		g_autofree char *death = engine_process_death(engine);
 
-		g_set_error(error, ENGINE_ERROR, ENGINE_ERROR_SPAWN, "%s %s before it had its guest", program, death);
+		g_set_error(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_SPAWN, "%s %s before it had its guest",
+		            program, death);
 	}
 }
 
-struct engine *engine_start(const struct engine_config *config, int *status, GError **error)
+struct engine_process *engine_process_start(const struct engine_process_config *config, int *status, GError **error)
 {
-	struct engine *engine = g_new0(struct engine, 1);
+	struct engine_process *engine = g_new0(struct engine_process, 1);
 	g_autoptr(GError) why = NULL;
 	int ours;
 
@@ -166,11 +169,11 @@ struct engine *engine_start(const struct engine_config *config, int *status, GEr
 		return engine;
 	engine_explain(engine, config->program, status, &why);
 	g_propagate_error(error, g_steal_pointer(&why));
-	engine_free(engine);
+	engine_process_free(engine);
 	return NULL;
 }
 
-static void engine_end(struct engine *engine, int timeout_ms)
+static void engine_end(struct engine_process *engine, int timeout_ms)
 {
 	client_free(engine->client);
 	if (!engine_wait(engine, timeout_ms)) {
@@ -182,38 +185,39 @@ static void engine_end(struct engine *engine, int timeout_ms)
 	g_free(engine);
 }
 
-void engine_free(struct engine *engine)
+void engine_process_free(struct engine_process *engine)
 {
 	if (engine != NULL)
 		engine_end(engine, EXIT_TIMEOUT_MS);
 }
 
-void engine_abandon(struct engine *engine)
+void engine_process_abandon(struct engine_process *engine)
 {
 	engine_end(engine, ABANDON_TIMEOUT_MS);
 }
 
-struct client *engine_client(const struct engine *engine)
+struct client *engine_process_client(const struct engine_process *engine)
 {
 	return engine->client;
 }
 
-int engine_pidfd(const struct engine *engine)
+int engine_process_pidfd(const struct engine_process *engine)
 {
 	return engine->pidfd;
 }
 
-json_t *engine_execute(struct engine *engine, const char *method, json_t *arguments, GError **error)
+json_t *engine_process_execute(struct engine_process *engine, const char *method, json_t *arguments, GError **error)
 {
 	return client_execute(engine->client, method, arguments, NULL, NULL, ANSWER_TIMEOUT_MS, error);
 }
 
-json_t *engine_execute_fds(struct engine *engine, const char *method, int **fds, size_t *n_fds, GError **error)
+json_t *engine_process_execute_fds(struct engine_process *engine, const char *method, int **fds, size_t *n_fds,
+                                   GError **error)
 {
 	return client_execute(engine->client, method, NULL, fds, n_fds, ANSWER_TIMEOUT_MS, error);
 }
 
-char *engine_death(struct engine *engine)
+char *engine_process_death(struct engine_process *engine)
 {
 	if (!engine_wait(engine, DEATH_TIMEOUT_MS))
 		return NULL;

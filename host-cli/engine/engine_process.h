@@ -9,14 +9,14 @@
 
 #include "lib/client/client.h"
 
-#define ENGINE_ERROR engine_error_quark()
-GQuark engine_error_quark(void);
-enum engine_error {
-	ENGINE_ERROR_SPAWN,
-	ENGINE_ERROR_REFUSED, /* it ended before it answered, and said why itself */
+#define ENGINE_PROCESS_ERROR engine_process_error_quark()
+GQuark engine_process_error_quark(void);
+enum engine_process_error {
+	ENGINE_PROCESS_ERROR_SPAWN,
+	ENGINE_PROCESS_ERROR_REFUSED, /* it ended before it answered, and said why itself */
 };
 
-struct engine;
+struct engine_process;
 
 /*
  * What the engine is started with: arguments (NULL-terminated, without the program's name) behind those that connect it
@@ -25,7 +25,7 @@ struct engine;
 #define ENGINE_FIRST_FD 4
 #define ENGINE_FDS_MAX 4u
 
-struct engine_config {
+struct engine_process_config {
 	const char *program; /* "vprof-vmm", "vprof-attach" */
 	const char *const *arguments;
 	int fds[ENGINE_FDS_MAX];
@@ -33,27 +33,29 @@ struct engine_config {
 };
 
 /*
- * Starts the engine, with our standard streams, and negotiates. *status: how it exited, with ENGINE_ERROR_REFUSED.
+ * Starts the engine, with our standard streams, and negotiates. *status: how it exited, with
+ * ENGINE_PROCESS_ERROR_REFUSED.
  */
-struct engine *engine_start(const struct engine_config *config, int *status, GError **error);
+struct engine_process *engine_process_start(const struct engine_process_config *config, int *status, GError **error);
 /* Closes the connection, upon which the engine ends its guest and exits; waits for that, then kills it. NULL is fine.
  */
-void engine_free(struct engine *engine);
+void engine_process_free(struct engine_process *engine);
 
 /* The same for somebody who does not want to wait. */
-void engine_abandon(struct engine *engine);
+void engine_process_abandon(struct engine_process *engine);
 
-struct client *engine_client(const struct engine *engine);
-int engine_pidfd(const struct engine *engine); /* readable when it has exited */
+struct client *engine_process_client(const struct engine_process *engine);
+int engine_process_pidfd(const struct engine_process *engine); /* readable when it has exited */
 
 /* client_execute with the timeout that an engine gets. Descriptors: as there. */
-json_t *engine_execute(struct engine *engine, const char *method, json_t *arguments, GError **error);
-json_t *engine_execute_fds(struct engine *engine, const char *method, int **fds, size_t *n_fds, GError **error);
+json_t *engine_process_execute(struct engine_process *engine, const char *method, json_t *arguments, GError **error);
+json_t *engine_process_execute_fds(struct engine_process *engine, const char *method, int **fds, size_t *n_fds,
+                                   GError **error);
 
 /*
  * How the engine has exited, in words: "was killed by signal 9 (Killed)"; NULL when it still runs after a second. For
  * one that has closed its connection. New string.
  */
-char *engine_death(struct engine *engine);
+char *engine_process_death(struct engine_process *engine);
 
 #endif

@@ -217,7 +217,7 @@ char *guest_run_initramfs(const struct guest_run *run)
 }
 
 /* The stream to the agent: one end is the guest's second serial port. */
-static bool exec_connect(struct guest_run *run, struct engine_config *config, GError **error)
+static bool exec_connect(struct guest_run *run, struct engine_process_config *config, GError **error)
 {
 	int sockets[2];
 
@@ -246,7 +246,7 @@ static int exec_failure(const GError *error)
 
 int guest_run_open(struct guest_run *run)
 {
-	struct engine_config config = {0};
+	struct engine_process_config config = {0};
 	g_autoptr(GPtrArray) arguments = NULL;
 	g_autoptr(GError) error = NULL;
 	int status = STATUS_FAILED;
@@ -261,18 +261,19 @@ int guest_run_open(struct guest_run *run)
 	arguments = engine_arguments(run->options, run->plan);
 	config.program = "vprof-vmm";
 	config.arguments = (const char *const *)arguments->pdata;
-	run->engine = engine_start(&config, &status, &error);
+	run->engine = engine_process_start(&config, &status, &error);
 	if (run->exec != NULL)
 		close(config.fds[ENGINE_AGENT]);
 	if (run->engine == NULL) /* which has said why, if it refused */
-		return g_error_matches(error, ENGINE_ERROR, ENGINE_ERROR_REFUSED) ? status : failure(error);
-	run->guest = engine_execute(run->engine, "query-guest", NULL, &error);
+		return g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED) ? status
+		                                                                                  : failure(error);
+	run->guest = engine_process_execute(run->engine, "query-guest", NULL, &error);
 	return run->guest != NULL ? STATUS_OK : failure(error);
 }
 
 void guest_run_clear(struct guest_run *run)
 {
-	engine_free(run->engine);
+	engine_process_free(run->engine);
 	json_decref(run->guest);
 	json_decref(run->loop.end);
 	g_clear_error(&run->loop.output_error);
@@ -287,7 +288,7 @@ void guest_run_clear(struct guest_run *run)
 bool guest_run_go(struct guest_run *run, struct capture *capture, GError **error)
 {
 	const char *console = run->options->console;
-	json_t *started = engine_execute(run->engine, "guest-start", NULL, error);
+	json_t *started = engine_process_execute(run->engine, "guest-start", NULL, error);
 
 	if (started == NULL)
 		return false;
@@ -304,7 +305,7 @@ bool guest_run_go(struct guest_run *run, struct capture *capture, GError **error
 
 static void say_engine_gone(const struct guest_run *run, const char *kept)
 {
-	g_autofree char *death = engine_death(run->engine);
+	g_autofree char *death = engine_process_death(run->engine);
 
 	say("the engine %s while the guest ran; %s", death != NULL ? death : "has closed the connection", kept);
 }
@@ -382,6 +383,6 @@ int guest_run_status(const struct guest_run *run)
 
 int guest_run_abandon(struct guest_run *run)
 {
-	engine_abandon(g_steal_pointer(&run->engine));
+	engine_process_abandon(g_steal_pointer(&run->engine));
 	return INTERRUPTED_STATUS;
 }

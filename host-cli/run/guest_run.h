@@ -33,7 +33,7 @@ bool guest_run_check(const struct guest_run_options *options, GError **error);
 struct guest_run {
 	struct guest_run_options *options; /* completed with what they leave open */
 	const char *modules;               /* NULL, or the folder of the kernel's modules */
-	struct engine *engine;
+	struct engine_process *engine;
 	json_t *guest;          /* as query-guest */
 	struct exec_plan *plan; /* NULL: no command runs in the guest */
 	int initramfs;          /* with it; 0: none */

@@ -78,7 +78,7 @@ static bool loop_over(const struct run_loop *loop)
 
 static void loop_ask_stop(struct run_loop *loop)
 {
-	json_t *answer = engine_execute(loop->engine, "guest-stop", NULL, NULL);
+	json_t *answer = engine_process_execute(loop->engine, "guest-stop", NULL, NULL);
 
 	if (answer == NULL)
 		loop->engine_gone = true;
@@ -108,7 +108,7 @@ static void loop_take_events(struct run_loop *loop)
 	g_autoptr(GError) error = NULL;
 	json_t *event;
 
-	while ((event = client_next_event(engine_client(loop->engine), 0, &error)) != NULL) {
+	while ((event = client_next_event(engine_process_client(loop->engine), 0, &error)) != NULL) {
 		loop_take_event(loop, event);
 		json_decref(event);
 	}
@@ -181,8 +181,8 @@ static size_t loop_fill_entries(const struct run_loop *loop, struct pollfd *entr
 	bool gone = loop_guest_gone(loop); /* and only the command's output is left */
 
 	entries[ENTRY_CONTROL] =
-		(struct pollfd){.fd = gone ? -1 : client_fd(engine_client(loop->engine)), .events = POLLIN};
-	entries[ENTRY_ENGINE] = (struct pollfd){.fd = gone ? -1 : engine_pidfd(loop->engine), .events = POLLIN};
+		(struct pollfd){.fd = gone ? -1 : client_fd(engine_process_client(loop->engine)), .events = POLLIN};
+	entries[ENTRY_ENGINE] = (struct pollfd){.fd = gone ? -1 : engine_process_pidfd(loop->engine), .events = POLLIN};
 	entries[ENTRY_SIGNALS] = (struct pollfd){.fd = loop->signalfd, .events = POLLIN};
 	entries[ENTRY_AGENT] = loop->agent != NULL ? agent_service_poll(loop->agent) : (struct pollfd){.fd = -1};
 	for (size_t i = 0; i < EXEC_POLL_ENTRIES; i++)

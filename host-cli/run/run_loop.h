@@ -16,7 +16,7 @@
 
 struct run_loop {
 	/* Set by the caller. */
-	struct engine *engine;
+	struct engine_process *engine;
 	struct capture *capture;     /* NULL: nothing is recorded */
 	struct exec *exec;           /* NULL: no command runs in the guest */
 	struct agent_service *agent; /* NULL: no agent is listened to */

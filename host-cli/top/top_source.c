@@ -17,8 +17,8 @@
 G_DEFINE_QUARK(vprof_top_source_error, top_source_error)
 
 struct top_source {
-	struct engine *engine; /* of a guest that was attached here; NULL */
-	struct client *client; /* the engine's, or our own */
+	struct engine_process *engine; /* of a guest that was attached here; NULL */
+	struct client *client;         /* the engine's, or our own */
 	json_t *guest;
 	struct symtab *symtab; /* NULL: symtab_why */
 	char *symtab_why;
@@ -38,7 +38,7 @@ struct top_source {
 
 static bool source_gone(struct top_source *source, GError **error)
 {
-	g_autofree char *death = source->engine != NULL ? engine_death(source->engine) : NULL;
+	g_autofree char *death = source->engine != NULL ? engine_process_death(source->engine) : NULL;
 
 	g_set_error(error, TOP_SOURCE_ERROR, TOP_SOURCE_ERROR_ENGINE_GONE, "the engine %s",
 	            death != NULL ? death : "is gone, and with it what it showed");
@@ -232,7 +232,7 @@ static bool source_connect(struct top_source *source, const struct attach_engine
 		return false;
 	source->engine = attach_engine_start(options, name, NULL, status, error);
 	if (source->engine != NULL)
-		source->client = engine_client(source->engine);
+		source->client = engine_process_client(source->engine);
 	return source->client != NULL;
 }
 
@@ -266,7 +266,7 @@ void top_source_close(struct top_source *source)
 		execute_only(source, "session-stop", NULL);
 	source_forget_session(source);
 	if (source->engine != NULL)
-		engine_free(source->engine);
+		engine_process_free(source->engine);
 	else
 		client_free(source->client);
 	symtab_free(source->symtab);

@@ -28,7 +28,7 @@ struct top_source;
 
 /*
  * name: as engine_find takes it, else a libvirt domain, which is attached; with --pid, NULL.
- * session: arguments of session-start for a session of its own (stolen). *status: as engine_start.
+ * session: arguments of session-start for a session of its own (stolen). *status: as engine_process_start.
  */
 struct top_source *top_source_open(const struct attach_engine_options *options, const char *name, json_t *session,
                                    int *status, GError **error);
