@@ -140,7 +140,7 @@ static int jobs_report(GArray *jobs, bool report)
 		if (job->status != STATUS_OK || !report)
 			continue;
 		printf("%s==> %s <==\n", i > 0 ? "\n" : "", domain);
-		if (!record_print_top(job->output, stdout, &error))
+		if (!recording_print_top(job->output, stdout, &error))
 			status = MAX(status, failure(error));
 	}
 	return status;

@@ -16,7 +16,7 @@
 #define POLL_MS 200
 #define RINGS_MAX 1024u
 
-struct recording {
+struct counter_sampling {
 	struct client *client;
 	json_t *counters; /* borrowed */
 	json_t *guest;
@@ -27,30 +27,30 @@ struct recording {
 };
 
 /* The kernel of a guest of ours is a file, that of an attached one is what the engine has found. */
-static void load_kernel(struct recording *recording)
+static void load_kernel(struct counter_sampling *sampling)
 {
-	const char *kernel = member_text(recording->guest, "kernel");
+	const char *kernel = member_text(sampling->guest, "kernel");
 	g_autoptr(GError) why = NULL;
 
-	recording->image = kernel != NULL ? image_open(kernel, &why) : attach_engine_image(recording->client, &why);
-	if (recording->image != NULL)
-		recording->symtab = symtab_load(recording->image, &why);
-	if (recording->symtab == NULL)
+	sampling->image = kernel != NULL ? image_open(kernel, &why) : attach_engine_image(sampling->client, &why);
+	if (sampling->image != NULL)
+		sampling->symtab = symtab_load(sampling->image, &why);
+	if (sampling->symtab == NULL)
 		warn("addresses will have no names: %s", why != NULL ? why->message : "the kernel is not known");
 }
 
-static bool begin(struct recording *recording, const char *path, GError **error)
+static bool begin(struct counter_sampling *sampling, const char *path, GError **error)
 {
-	recording->guest = engine_ask(recording->client, "query-guest", NULL, error);
-	if (recording->guest == NULL)
+	sampling->guest = engine_ask(sampling->client, "query-guest", NULL, error);
+	if (sampling->guest == NULL)
 		return false;
-	recording->capture = capture_new_of_counters(recording->client, recording->counters, error);
-	if (recording->capture == NULL)
+	sampling->capture = capture_new_of_counters(sampling->client, sampling->counters, error);
+	if (sampling->capture == NULL)
 		return false;
-	load_kernel(recording);
-	return capture_open_file(recording->capture, path, recording->image, recording->symtab,
-	                         member_text(recording->guest, "kernel"), error) &&
-	       counters_for_all(recording->client, recording->counters, "counter-start", false, error);
+	load_kernel(sampling);
+	return capture_open_file(sampling->capture, path, sampling->image, sampling->symtab,
+	                         member_text(sampling->guest, "kernel"), error) &&
+	       counters_for_all(sampling->client, sampling->counters, "counter-start", false, error);
 }
 
 static bool has_ended(struct client *client)
@@ -63,19 +63,19 @@ static bool has_ended(struct client *client)
 	return ended;
 }
 
-static bool follow(struct recording *recording, uint64_t seconds, GError **error)
+static bool follow(struct counter_sampling *sampling, uint64_t seconds, GError **error)
 {
 	gint64 end_us = g_get_monotonic_time() + (gint64)(seconds * G_USEC_PER_SEC);
 	struct pollfd entries[RINGS_MAX];
 	bool done = true;
 
-	while (done && !interrupted() && !recording->ended && g_get_monotonic_time() < end_us) {
-		size_t n = capture_poll(recording->capture, entries, G_N_ELEMENTS(entries));
+	while (done && !interrupted() && !sampling->ended && g_get_monotonic_time() < end_us) {
+		size_t n = capture_poll(sampling->capture, entries, G_N_ELEMENTS(entries));
 		gint64 left_ms = (end_us - g_get_monotonic_time()) / 1000;
 
 		poll(entries, n, (int)CLAMP(left_ms, 0, POLL_MS));
-		recording->ended = has_ended(recording->client);
-		done = capture_drain(recording->capture, error);
+		sampling->ended = has_ended(sampling->client);
+		done = capture_drain(sampling->capture, error);
 	}
 	return done;
 }
@@ -101,50 +101,50 @@ static json_t *statistics_of(const json_t *counters)
 }
 
 /* Stopped first, so that they have counted what they have sampled. */
-static bool stop(struct recording *recording, GError **error)
+static bool stop(struct counter_sampling *sampling, GError **error)
 {
-	if (!counters_for_all(recording->client, recording->counters, "counter-stop", false, error) ||
-	    !counters_for_all(recording->client, recording->counters, "counter-read", true, error) ||
-	    !capture_drain(recording->capture, error))
+	if (!counters_for_all(sampling->client, sampling->counters, "counter-stop", false, error) ||
+	    !counters_for_all(sampling->client, sampling->counters, "counter-read", true, error) ||
+	    !capture_drain(sampling->capture, error))
 		return false;
-	capture_ask_symbols(recording->capture);
+	capture_ask_symbols(sampling->capture);
 	return true;
 }
 
-static bool finish(struct recording *recording, GError **error)
+static bool finish(struct counter_sampling *sampling, GError **error)
 {
-	const struct user_symbol_sources sources = {.initrd = member_text(recording->guest, "initrd")};
-	g_auto(GStrv) command_line = record_command_line();
+	const struct user_symbol_sources sources = {.initrd = member_text(sampling->guest, "initrd")};
+	g_auto(GStrv) command_line = capture_command_line();
 
-	if (recording->ended)
+	if (sampling->ended)
 		say("the guest has ended");
-	else if (!stop(recording, error))
+	else if (!stop(sampling, error))
 		return false;
 	struct user_symbols *user_symbols = user_symbols_new(&sources);
-	json_t *statistics = recording->ended ? NULL : statistics_of(recording->counters);
+	json_t *statistics = sampling->ended ? NULL : statistics_of(sampling->counters);
 	const struct capture_summary summary = {
-		.guest = recording->guest, .statistics = statistics, .user_symbols = user_symbols};
-	bool done = capture_finish(recording->capture, &summary, recording->image, recording->symtab,
+		.guest = sampling->guest, .statistics = statistics, .user_symbols = user_symbols};
+	bool done = capture_finish(sampling->capture, &summary, sampling->image, sampling->symtab,
 	                           (const char *const *)command_line, error);
 
-	record_say_warnings(user_symbols_warnings(user_symbols));
+	capture_say_warnings(user_symbols_warnings(user_symbols));
 	user_symbols_free(user_symbols);
 	json_decref(statistics);
 	return done;
 }
 
-bool counter_record(struct client *client, json_t *counters, uint64_t seconds, const char *path, GError **error)
+bool capture_counters(struct client *client, json_t *counters, uint64_t seconds, const char *path, GError **error)
 {
-	struct recording recording = {.client = client, .counters = counters};
+	struct counter_sampling sampling = {.client = client, .counters = counters};
 
 	interrupt_watch();
-	bool done = begin(&recording, path, error) && follow(&recording, seconds, error) && finish(&recording, error);
+	bool done = begin(&sampling, path, error) && follow(&sampling, seconds, error) && finish(&sampling, error);
 
 	if (done)
-		record_say_written(recording.capture, path);
-	capture_free(recording.capture);
-	symtab_free(recording.symtab);
-	image_free(recording.image);
-	json_decref(recording.guest);
+		capture_say_written(sampling.capture, path);
+	capture_free(sampling.capture);
+	symtab_free(sampling.symtab);
+	image_free(sampling.image);
+	json_decref(sampling.guest);
 	return done;
 }

@@ -14,6 +14,6 @@
  * Starts counters in a sampling mode (counters.h), and writes what they sample to a file, for some time or until it is
  * interrupted. What was recorded until a failure stays in the file.
  */
-bool counter_record(struct client *client, json_t *counters, uint64_t seconds, const char *path, GError **error);
+bool capture_counters(struct client *client, json_t *counters, uint64_t seconds, const char *path, GError **error);
 
 #endif

@@ -4,29 +4,29 @@
 #include "ui/text.h"
 #include "ui/units.h"
 
-G_DEFINE_QUARK(vprof_record_options_error, record_options_error)
+G_DEFINE_QUARK(vprof_capture_options_error, capture_options_error)
 
-const struct option_row record_option_rows[] = {
-	{"event", 'e', OPTION_TEXTS, offsetof(struct record_options, events),
+const struct option_row capture_option_rows[] = {
+	{"event", 'e', OPTION_TEXTS, offsetof(struct capture_options, events),
          "event to sample, as cycles, instructions:u, task-clock; may be given again", "EVENT"},
-	{"count", 'c', OPTION_TEXT, offsetof(struct record_options, period),
+	{"count", 'c', OPTION_TEXT, offsetof(struct capture_options, period),
          "events (nanoseconds, for clocks) between two samples", "PERIOD"},
-	{"call-chains", 'g', OPTION_FLAG, offsetof(struct record_options, call_chains),
+	{"call-chains", 'g', OPTION_FLAG, offsetof(struct capture_options, call_chains),
          "record call chains, of the guest's kernel and user space (--call-graph=auto)", NULL},
-	{"call-graph", 0, OPTION_TEXT, offsetof(struct record_options, call_graph),
+	{"call-graph", 0, OPTION_TEXT, offsetof(struct capture_options, call_graph),
          "how kernel callers are found: auto, orc, fp (frame pointers) or none", "HOW"},
-	{"call-depth", 0, OPTION_TEXT, offsetof(struct record_options, call_depth),
+	{"call-depth", 0, OPTION_TEXT, offsetof(struct capture_options, call_depth),
          "frames of a call chain (default 64, at most 127)", "N"},
-	{"call-user", 0, OPTION_FLAG, offsetof(struct record_options, call_user),
+	{"call-user", 0, OPTION_FLAG, offsetof(struct capture_options, call_user),
          "let call chains go on into user space, by frame pointers (the default)", NULL},
-	{"no-call-user", 0, OPTION_FLAG, offsetof(struct record_options, no_call_user),
+	{"no-call-user", 0, OPTION_FLAG, offsetof(struct capture_options, no_call_user),
          "end call chains where the kernel was entered", NULL},
-	{"no-tasks", 0, OPTION_FLAG, offsetof(struct record_options, no_tasks),
+	{"no-tasks", 0, OPTION_FLAG, offsetof(struct capture_options, no_tasks),
          "do not look up which task of a Linux guest runs", NULL},
-	{"output", 'o', OPTION_FILE, offsetof(struct record_options, output),
+	{"output", 'o', OPTION_FILE, offsetof(struct capture_options, output),
          "recording to write (default " INPUT_DEFAULT_PATH ")", "FILE"},
-	{"no-report", 0, OPTION_FLAG, offsetof(struct record_options, no_report), "do not print the profile at the end",
-         NULL},
+	{"no-report", 0, OPTION_FLAG, offsetof(struct capture_options, no_report),
+         "do not print the profile at the end", NULL},
 	{NULL},
 };
 
@@ -39,7 +39,7 @@ static json_t *events_json(char **names)
 	return events;
 }
 
-static void call_chain_arguments(const struct record_options *options, json_t *arguments, uint64_t depth)
+static void call_chain_arguments(const struct capture_options *options, json_t *arguments, uint64_t depth)
 {
 	if (options->call_graph != NULL)
 		json_object_set_new(arguments, "call-graph", text_json(options->call_graph));
@@ -60,12 +60,12 @@ static void number_argument(json_t *arguments, const char *name, uint64_t number
 static bool exclude(bool both, const char *options, GError **error)
 {
 	if (both)
-		g_set_error(error, RECORD_OPTIONS_ERROR, RECORD_OPTIONS_ERROR_EXCLUDE, "%s exclude each other",
+		g_set_error(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_EXCLUDE, "%s exclude each other",
 		            options);
 	return !both;
 }
 
-json_t *record_options_arguments(const struct record_options *options, GError **error)
+json_t *capture_options_arguments(const struct capture_options *options, GError **error)
 {
 	uint64_t frequency_hz = 0, period = 0, depth = 0;
 	json_t *arguments;

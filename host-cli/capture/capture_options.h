@@ -9,20 +9,20 @@
 #include "reading/input.h"
 #include "ui/option.h"
 
-#define RECORD_OPTIONS_ERROR record_options_error_quark()
-GQuark record_options_error_quark(void);
-enum record_options_error { RECORD_OPTIONS_ERROR_EXCLUDE };
+#define CAPTURE_OPTIONS_ERROR capture_options_error_quark()
+GQuark capture_options_error_quark(void);
+enum capture_options_error { CAPTURE_OPTIONS_ERROR_EXCLUDE };
 
-struct record_options {
+struct capture_options {
 	char *frequency, *period, *output;
 	char **events;
 	char *call_graph, *call_depth;
 	gboolean call_chains, call_user, no_call_user, no_tasks, switches, no_report;
 };
 
-extern const struct option_row record_option_rows[];
+extern const struct option_row capture_option_rows[];
 
 /* The arguments of session-start that they make, or NULL when they make no sense. */
-json_t *record_options_arguments(const struct record_options *options, GError **error);
+json_t *capture_options_arguments(const struct capture_options *options, GError **error);
 
 #endif

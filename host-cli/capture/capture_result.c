@@ -14,7 +14,7 @@
 
 #define TOP_ROWS 20
 
-void record_say_session(const struct capture *capture, bool verbose)
+void capture_say_session(const struct capture *capture, bool verbose)
 {
 	const json_t *session = capture_session(capture);
 	const char *why = member_text(session, "why"), *delivery = member_text(session, "delivery");
@@ -28,7 +28,7 @@ void record_say_session(const struct capture *capture, bool verbose)
 		say("samples have no pid and no name of a task: %s", tasks_why);
 }
 
-void record_say_written(const struct capture *capture, const char *path)
+void capture_say_written(const struct capture *capture, const char *path)
 {
 	struct stat status;
 	g_autofree char *size = NULL;
@@ -45,13 +45,13 @@ void record_say_written(const struct capture *capture, const char *path)
 		     capture_lost(capture));
 }
 
-void record_say_warnings(const GPtrArray *warnings)
+void capture_say_warnings(const GPtrArray *warnings)
 {
 	for (guint i = 0; i < warnings->len; i++)
 		warn("%s", (const char *)warnings->pdata[i]);
 }
 
-bool record_print_top(const char *path, FILE *stream, GError **error)
+bool recording_print_top(const char *path, FILE *stream, GError **error)
 {
 	struct report_options report_options = {.limit = TOP_ROWS};
 	struct input *input = input_open(path, NULL, false, error);
@@ -72,7 +72,7 @@ bool record_print_top(const char *path, FILE *stream, GError **error)
 }
 
 /* Without options that GOption has taken, there is only /proc to ask. */
-char **record_command_line(void)
+char **capture_command_line(void)
 {
 	g_autofree char *bytes = NULL;
 	GPtrArray *words = g_ptr_array_new();

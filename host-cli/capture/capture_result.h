@@ -8,18 +8,18 @@
 #include "capture/capture.h"
 
 /* Why it samples what it samples. */
-void record_say_session(const struct capture *capture, bool verbose);
+void capture_say_session(const struct capture *capture, bool verbose);
 
 /* How much there is in the file. */
-void record_say_written(const struct capture *capture, const char *path);
+void capture_say_written(const struct capture *capture, const char *path);
 
 /* One line each. */
-void record_say_warnings(const GPtrArray *warnings);
+void capture_say_warnings(const GPtrArray *warnings);
 
 /* The top of the profile. */
-bool record_print_top(const char *path, FILE *stream, GError **error);
+bool recording_print_top(const char *path, FILE *stream, GError **error);
 
 /* The command line as the recording keeps it. */
-char **record_command_line(void);
+char **capture_command_line(void);
 
 #endif

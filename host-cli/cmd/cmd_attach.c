@@ -19,7 +19,7 @@
 
 struct attach_values {
 	struct attach_engine_options engine;
-	struct record_options record;
+	struct capture_options capture;
 	struct symbol_options symbols;
 	char *route, *duration, *agent;
 	gboolean list, json, all, host;
@@ -41,9 +41,9 @@ static const struct option_row options[] = {
          "socket of the guest's agent, or vsock:PORT: record its phases, and what it tells of processes", "SOCKET"},
 	{"duration", 0, OPTION_TEXT, offsetof(struct attach_values, duration), "detach after this time, as 30s, 5m",
          "TIME"},
-	{"frequency", 'F', OPTION_TEXT, offsetof(struct attach_values, record.frequency),
+	{"frequency", 'F', OPTION_TEXT, offsetof(struct attach_values, capture.frequency),
          "samples per second and vCPU (default: the route's)", "HZ"},
-	OPTION_ROWS(record_option_rows, struct attach_values, record),
+	OPTION_ROWS(capture_option_rows, struct attach_values, capture),
 	OPTION_ROWS(symbol_option_rows, struct attach_values, symbols),
 	{NULL},
 };
@@ -142,7 +142,7 @@ static void say_attached(const struct attachment *attachment)
 	    member_text(session, "delivery"),
 	    member_text(json_array_get(json_object_get(session, "events"), 0), "name"),
 	    member_number(session, "frequency-hz", 0));
-	record_say_session(attachment->capture, attachment->given->engine.verbose);
+	capture_say_session(attachment->capture, attachment->given->engine.verbose);
 }
 
 /* While QEMU lives. */
@@ -253,7 +253,7 @@ static bool finish_file(struct attachment *attachment, const char *const *comman
 	                capture_finish(attachment->capture, &summary, attachment->kernel.image,
 	                               attachment->kernel.symtab, command_line, error);
 
-	record_say_warnings(user_symbols_warnings(user_symbols));
+	capture_say_warnings(user_symbols_warnings(user_symbols));
 	user_symbols_free(user_symbols);
 	return finished;
 }
@@ -273,8 +273,8 @@ static int conclude(struct attachment *attachment, const char *const *command_li
 		say("what was recorded until then is in %s", attachment->output);
 		return STATUS_FAILED;
 	}
-	record_say_written(attachment->capture, attachment->output);
-	if (!attachment->given->record.no_report && !record_print_top(attachment->output, stdout, &error))
+	capture_say_written(attachment->capture, attachment->output);
+	if (!attachment->given->capture.no_report && !recording_print_top(attachment->output, stdout, &error))
 		return failure(error);
 	return attachment->loop.engine_gone ? STATUS_FAILED : STATUS_OK;
 }
@@ -306,7 +306,7 @@ static int record(struct attachment *attachment, const char *domain, json_t *ses
 
 static json_t *session_arguments(const struct attach_values *given, GError **error)
 {
-	json_t *arguments = record_options_arguments(&given->record, error);
+	json_t *arguments = capture_options_arguments(&given->capture, error);
 
 	if (arguments != NULL && given->route != NULL)
 		json_object_set_new(arguments, "route", text_json(given->route));
@@ -317,7 +317,7 @@ static json_t *session_arguments(const struct attach_values *given, GError **err
 
 static int attach_record(const struct attach_values *given, const char *domain, const char *output)
 {
-	g_auto(GStrv) command_line = record_command_line();
+	g_auto(GStrv) command_line = capture_command_line();
 	g_autoptr(GError) error = NULL;
 	struct attachment attachment = {.given = given, .output = output};
 	json_t *session = attach_engine_check(&given->engine, domain, given->duration, &error) &&
@@ -350,8 +350,8 @@ static int attach_record_all(const struct attach_values *given, const char *cons
 	if (given->engine.pid != 0 || given->engine.kernel != NULL || given->agent != NULL)
 		return usage_error(command_attach.name,
 		                   "--pid, --kernel and --agent are of one guest; attach to that by itself");
-	each.record.no_report = TRUE; /* the reports come at the end */
-	return attach_several(domains, given->record.output, !given->record.no_report, attach_record_one, &each);
+	each.capture.no_report = TRUE; /* the reports come at the end */
+	return attach_several(domains, given->capture.output, !given->capture.no_report, attach_record_one, &each);
 }
 
 static int attach_every(const struct attach_values *given)
@@ -374,7 +374,7 @@ static int attach_run(void *values, unsigned n, char **arguments)
 	if (n > 1)
 		return attach_record_all(given, (const char *const *)arguments);
 	return attach_record(given, n > 0 ? arguments[0] : NULL,
-	                     given->record.output != NULL ? given->record.output : INPUT_DEFAULT_PATH);
+	                     given->capture.output != NULL ? given->capture.output : INPUT_DEFAULT_PATH);
 }
 
 const struct command command_attach = {

@@ -244,7 +244,7 @@ static bool count(const struct counter_values *given, struct client *client, GEr
 static bool parse_rate(const struct counter_values *given, struct counters_kind *kind, GError **error)
 {
 	if (given->frequency != NULL && given->period != NULL) {
-		g_set_error(error, RECORD_OPTIONS_ERROR, RECORD_OPTIONS_ERROR_EXCLUDE,
+		g_set_error(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_EXCLUDE,
 		            "--frequency and --count exclude each other");
 		return false;
 	}
@@ -265,10 +265,10 @@ static bool record(const struct counter_values *given, struct client *client, GE
 	    !parse_rate(given, &kind, error))
 		return false;
 	json_t *counters = prepare_all(given, client, &kind, error);
-	bool done = counters != NULL && counter_record(client, counters, seconds, path, error);
+	bool done = counters != NULL && capture_counters(client, counters, seconds, path, error);
 
 	json_decref(counters);
-	return done && (given->no_report || record_print_top(path, stdout, error));
+	return done && (given->no_report || recording_print_top(path, stdout, error));
 }
 
 /* ---- disable, enable ---- */
@@ -304,7 +304,7 @@ static int counter_do(const struct counter_values *given, const char *action, co
 	client_free(client);
 	if (done)
 		return STATUS_OK;
-	return error->domain == UNITS_ERROR || error->domain == RECORD_OPTIONS_ERROR
+	return error->domain == UNITS_ERROR || error->domain == CAPTURE_OPTIONS_ERROR
 	               ? usage_error(command_counter.name, "%s", error->message)
 	               : failure(error);
 }

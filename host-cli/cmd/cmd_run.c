@@ -21,7 +21,7 @@
 
 struct run_values {
 	struct guest_run_options guest;
-	struct record_options record;
+	struct capture_options capture;
 	struct symbol_options symbols;
 	char *delivery;
 	gboolean exact, boot_each;
@@ -29,10 +29,10 @@ struct run_values {
 
 static const struct option_row options[] = {
 	OPTION_ROWS(guest_run_option_rows, struct run_values, guest),
-	{"frequency", 'F', OPTION_TEXT, offsetof(struct run_values, record.frequency),
+	{"frequency", 'F', OPTION_TEXT, offsetof(struct run_values, capture.frequency),
          "samples per second and vCPU (default " G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT) ")", "HZ"},
-	OPTION_ROWS(record_option_rows, struct run_values, record),
-	{"switch-events", 0, OPTION_FLAG, offsetof(struct run_values, record.switches),
+	OPTION_ROWS(capture_option_rows, struct run_values, capture),
+	{"switch-events", 0, OPTION_FLAG, offsetof(struct run_values, capture.switches),
          "record context switches of a Linux guest, too; takes one of its breakpoints", NULL},
 	OPTION_ROWS(symbol_option_rows, struct run_values, symbols),
 	{"boot-each", 0, OPTION_FLAG, offsetof(struct run_values, boot_each),
@@ -127,7 +127,7 @@ static bool run_prepare(struct run *run, json_t *session, GError **error)
 	run->capture = capture_new(run->base.engine, session, error);
 	if (run->capture == NULL || !run_load_symbols(run, error))
 		return false;
-	record_say_session(run->capture, run->given->guest.verbose);
+	capture_say_session(run->capture, run->given->guest.verbose);
 	return capture_open_file(run->capture, run->output, run->image, run->symtab,
 	                         member_text(run->base.guest, "kernel"), error) &&
 	       run_prepare_exec(run, error);
@@ -172,7 +172,7 @@ static bool run_finish_file(struct run *run, const char *const *command_line, GE
 	bool finished = run_take_output_error(run, error) && capture_drain(run->capture, error) &&
 	                capture_finish(run->capture, &summary, run->image, run->symtab, command_line, error);
 
-	record_say_warnings(user_symbols_warnings(user_symbols));
+	capture_say_warnings(user_symbols_warnings(user_symbols));
 	user_symbols_free(user_symbols);
 	json_decref(exec);
 	return finished;
@@ -203,11 +203,11 @@ static int run_conclude(struct run *run, const char *const *command_line)
 		say("what was recorded until then is in %s", run->output);
 		return STATUS_FAILED;
 	}
-	record_say_written(run->capture, run->output);
+	capture_say_written(run->capture, run->output);
 	say_unstepped(run->statistics);
 	/* Standard output is the command's, if there is one. */
-	if (!run->given->record.no_report &&
-	    !record_print_top(run->output, run->base.exec != NULL ? stderr : stdout, &error))
+	if (!run->given->capture.no_report &&
+	    !recording_print_top(run->output, run->base.exec != NULL ? stderr : stdout, &error))
 		return failure(error);
 	return guest_run_status(&run->base);
 }
@@ -238,12 +238,12 @@ static json_t *options_check(const struct run_values *given, GError **error)
 	if (!symbol_options_check(&given->symbols, error))
 		return NULL;
 	if (given->exact &&
-	    (given->record.events != NULL || given->record.frequency != NULL || given->record.period != NULL)) {
-		g_set_error(error, RECORD_OPTIONS_ERROR, RECORD_OPTIONS_ERROR_EXCLUDE,
+	    (given->capture.events != NULL || given->capture.frequency != NULL || given->capture.period != NULL)) {
+		g_set_error(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_EXCLUDE,
 		            "--exact counts every instruction, and has no --event, --frequency and --count");
 		return NULL;
 	}
-	json_t *arguments = record_options_arguments(&given->record, error);
+	json_t *arguments = capture_options_arguments(&given->capture, error);
 
 	if (arguments != NULL && given->exact)
 		json_object_set_new(arguments, "events", json_pack("[s]", "steps"));
@@ -254,7 +254,7 @@ static json_t *options_check(const struct run_values *given, GError **error)
 
 static int run_once(struct run_values *given, const char *output, json_t *session)
 {
-	g_auto(GStrv) command_line = record_command_line();
+	g_auto(GStrv) command_line = capture_command_line();
 	struct run run = {
 		.given = given,
 		.base = {.options = &given->guest, .modules = given->symbols.modules},
@@ -311,11 +311,11 @@ static int run_each(struct run_values *given, const char *folder, uint64_t repea
 static bool boot_each_check(struct run_values *given, uint64_t *repeats, GError **error)
 {
 	if (given->guest.exec.repeat == NULL) {
-		g_set_error(error, RECORD_OPTIONS_ERROR, RECORD_OPTIONS_ERROR_EXCLUDE,
+		g_set_error(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_EXCLUDE,
 		            "--boot-each needs --repeat, which says how often");
 		return false;
 	}
-	given->record.no_report = TRUE;
+	given->capture.no_report = TRUE;
 	return units_parse_number("--repeat", g_steal_pointer(&given->guest.exec.repeat), 1, SHIFT_REPETITIONS_MAX,
 	                          repeats, error);
 }
@@ -333,9 +333,9 @@ static int run_run(void *values, unsigned n, char **arguments)
 	if (session == NULL)
 		return usage_error(command_run.name, "%s", error->message);
 	if (given->boot_each)
-		return run_each(given, given->record.output != NULL ? given->record.output : "vprof.repeats", repeats,
+		return run_each(given, given->capture.output != NULL ? given->capture.output : "vprof.repeats", repeats,
 		                session);
-	return run_once(given, given->record.output != NULL ? given->record.output : INPUT_DEFAULT_PATH, session);
+	return run_once(given, given->capture.output != NULL ? given->capture.output : INPUT_DEFAULT_PATH, session);
 }
 
 const struct command command_run = {
