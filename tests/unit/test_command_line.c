@@ -98,7 +98,7 @@ START_TEST(sizes)
 }
 END_TEST
 
-static bool parse(const char *text, struct options *options, GError **error)
+static bool parse(const char *text, struct vmm_options *options, GError **error)
 {
 	g_auto(GStrv) words = g_strsplit(text, " ", -1);
 	int argc = (int)g_strv_length(words);
@@ -108,7 +108,7 @@ static bool parse(const char *text, struct options *options, GError **error)
 
 START_TEST(defaults)
 {
-	struct options options;
+	struct vmm_options options;
 	ck_assert(parse("vprof-vmm --kernel vmlinux", &options, NULL));
 	ck_assert_str_eq(options.kernel, "vmlinux");
 	ck_assert_uint_eq(options.memory_bytes, UINT64_C(256) << 20);
@@ -142,7 +142,7 @@ START_TEST(usage_errors)
 		"vprof-vmm --kernel x --no-such-option",
 	};
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
-		struct options options;
+		struct vmm_options options;
 		GError *error = NULL;
 		ck_assert_msg(!parse(bad[i], &options, &error), "taken: %s", bad[i]);
 		ck_assert_ptr_nonnull(error);

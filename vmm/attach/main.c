@@ -14,7 +14,7 @@
 #include "engine/engine.h"
 
 struct attachment {
-	struct options options;
+	struct attach_options options;
 	struct qemu_guest *qemu;
 };
 
@@ -27,7 +27,7 @@ static void print_json(json_t *value)
 
 /* ---- the guest ---- */
 
-static struct qemu_guest *make_guest(const struct options *options, GError **error)
+static struct qemu_guest *make_guest(const struct attach_options *options, GError **error)
 {
 	const struct qemu_guest_config config = {
 		.domain = options->domain,
@@ -80,7 +80,7 @@ static const struct engine_ops engine_ops = {
 
 static int run(struct attachment *attachment)
 {
-	const struct options *options = &attachment->options;
+	const struct attach_options *options = &attachment->options;
 	const struct engine_config config = {
 		.client_fd = options->client_fd,
 		.control = options->control,
@@ -100,7 +100,7 @@ static int print(json_t *value, const GError *error)
 	return value ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-static int print_list(const struct options *options)
+static int print_list(const struct attach_options *options)
 {
 	g_autoptr(GError) error = NULL;
 	json_t *list = domain_list(options->connect_uri, &error);
@@ -108,7 +108,7 @@ static int print_list(const struct options *options)
 	return print(list, error);
 }
 
-static int print_probe(const struct options *options)
+static int print_probe(const struct attach_options *options)
 {
 	g_autoptr(GError) error = NULL;
 	struct qemu_guest *qemu = make_guest(options, &error);

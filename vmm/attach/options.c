@@ -17,7 +17,7 @@ static bool usage(GError **error, const char *text)
 	return false;
 }
 
-static bool check(const struct options *options, GError **error)
+static bool check(const struct attach_options *options, GError **error)
 {
 	if (options->list || options->version)
 		return true;
@@ -34,11 +34,11 @@ static bool check(const struct options *options, GError **error)
 	return true;
 }
 
-bool options_parse(int *argc, char ***argv, struct options *options, GError **error)
+bool options_parse(int *argc, char ***argv, struct attach_options *options, GError **error)
 {
 	gboolean paused = FALSE, list = FALSE, no_monitor = FALSE, probe = FALSE, version = FALSE, verbose = FALSE;
 
-	*options = (struct options){.client_fd = -1};
+	*options = (struct attach_options){.client_fd = -1};
 	const GOptionEntry entries[] = {
 		{"connect", 0, 0, G_OPTION_ARG_STRING, &options->connect_uri, "Where libvirt is (its default)", "URI"},
 		{"pid", 0, 0, G_OPTION_ARG_INT, &options->pid, "A QEMU without libvirt", "PID"},
@@ -80,7 +80,7 @@ bool options_parse(int *argc, char ***argv, struct options *options, GError **er
 	return check(options, error);
 }
 
-void options_clear(struct options *options)
+void options_clear(struct attach_options *options)
 {
 	g_free(options->domain);
 	g_free(options->connect_uri);

@@ -10,7 +10,7 @@
 
 #define OPTIONS_ERROR_STATUS 2
 
-struct options {
+struct attach_options {
 	char *domain, *connect_uri, *qmp_path, *kernel_path, *route, *control;
 	int pid;       /* 0: by domain */
 	int client_fd; /* -1: none */
@@ -18,7 +18,7 @@ struct options {
 	bool paused, no_monitor, list, probe, version, verbose;
 };
 
-bool options_parse(int *argc, char ***argv, struct options *options, GError **error);
-void options_clear(struct options *options);
+bool options_parse(int *argc, char ***argv, struct attach_options *options, GError **error);
+void options_clear(struct attach_options *options);
 
 #endif

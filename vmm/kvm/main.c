@@ -22,7 +22,7 @@
 struct machine;
 
 /* Characters on their way from a descriptor to a UART. */
-struct input {
+struct serial_input {
 	struct machine *machine;
 	unsigned serial;
 	int fd;
@@ -32,10 +32,10 @@ struct input {
 };
 
 struct machine {
-	struct options options;
+	struct vmm_options options;
 	struct guest *guest;
 	int serial_fds[2];
-	struct input inputs[2];
+	struct serial_input inputs[2];
 };
 
 /* ---- --probe and --list-events ---- */
@@ -81,12 +81,12 @@ static bool print_probe(const char *kernel_path, GError **error)
 
 static gboolean input_read(gint fd, GIOCondition condition, void *data);
 
-static void input_watch(struct input *input)
+static void input_watch(struct serial_input *input)
 {
 	input->source = g_unix_fd_add(input->fd, G_IO_IN | G_IO_HUP | G_IO_ERR, input_read, input);
 }
 
-static bool input_push(struct input *input)
+static bool input_push(struct serial_input *input)
 {
 	input->at +=
 		vm_serial_input(input->machine->guest, input->serial, input->bytes + input->at, input->n - input->at);
@@ -95,7 +95,7 @@ static bool input_push(struct input *input)
 
 static gboolean input_retry(void *data)
 {
-	struct input *input = data;
+	struct serial_input *input = data;
 	if (!input_push(input))
 		return G_SOURCE_CONTINUE;
 	input_watch(input);
@@ -105,7 +105,7 @@ static gboolean input_retry(void *data)
 /* Reads no further than the UART takes it: the rest waits where it comes from. */
 static gboolean input_read(gint fd, GIOCondition condition, void *data)
 {
-	struct input *input = data;
+	struct serial_input *input = data;
 	(void)condition;
 	ssize_t n = read(fd, input->bytes, sizeof(input->bytes));
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -124,12 +124,12 @@ static gboolean input_read(gint fd, GIOCondition condition, void *data)
 
 static void input_start(struct machine *machine, unsigned serial, int fd)
 {
-	struct input *input = &machine->inputs[serial];
-	*input = (struct input){.machine = machine, .serial = serial, .fd = fd};
+	struct serial_input *input = &machine->inputs[serial];
+	*input = (struct serial_input){.machine = machine, .serial = serial, .fd = fd};
 	input_watch(input);
 }
 
-static void input_stop(struct input *input)
+static void input_stop(struct serial_input *input)
 {
 	if (input->source)
 		g_source_remove(input->source);
@@ -157,7 +157,7 @@ static bool inherited_fd(const char *text, int *fd)
 
 static bool open_serials(struct machine *machine, GError **error)
 {
-	const struct options *options = &machine->options;
+	const struct vmm_options *options = &machine->options;
 	int *fds = machine->serial_fds;
 	fds[0] = fds[1] = -1;
 	if (g_str_equal(options->console, "stdio"))
@@ -187,7 +187,7 @@ static void start_inputs(struct machine *machine)
 static struct guest *make(void *data, GError **error)
 {
 	struct machine *machine = data;
-	const struct options *options = &machine->options;
+	const struct vmm_options *options = &machine->options;
 	if (!open_serials(machine, error))
 		return NULL;
 	const struct vm_config config = {.name = options->name,
@@ -260,7 +260,7 @@ static const struct engine_ops engine_ops = {
 
 static int run(struct machine *machine)
 {
-	const struct options *options = &machine->options;
+	const struct vmm_options *options = &machine->options;
 	const struct engine_config config = {
 		.client_fd = options->client_fd,
 		.control = options->control,

@@ -89,7 +89,7 @@ static bool parse_sandbox(const char *text, bool *sandbox, GError **error)
 }
 
 /* IMAGE or IMAGE,ro; the paths go over. */
-static bool parse_disks(char *const *given, struct options *options, GError **error)
+static bool parse_disks(char *const *given, struct vmm_options *options, GError **error)
 {
 	for (; given && *given; given++) {
 		bool read_only = g_str_has_suffix(*given, ",ro");
@@ -103,7 +103,7 @@ static bool parse_disks(char *const *given, struct options *options, GError **er
 	return true;
 }
 
-static bool parse_pmu(const char *text, const char *filter, struct options *options, GError **error)
+static bool parse_pmu(const char *text, const char *filter, struct vmm_options *options, GError **error)
 {
 	if (!vm_pmu_parse(text, &options->pmu))
 		return usage(error, "--pmu", text, "off, emulated or kvm");
@@ -115,7 +115,7 @@ static bool parse_pmu(const char *text, const char *filter, struct options *opti
 	return options->pmu_filter != NULL;
 }
 
-static bool check(const struct options *options, int vcpus, GError **error)
+static bool check(const struct vmm_options *options, int vcpus, GError **error)
 {
 	g_autofree char *vcpus_text = g_strdup_printf("%d", vcpus);
 	g_autofree char *duration_text = g_strdup_printf("%g", options->duration_s);
@@ -136,9 +136,9 @@ static bool check(const struct options *options, int vcpus, GError **error)
 	return true;
 }
 
-bool options_parse(int *argc, char ***argv, struct options *options, GError **error)
+bool options_parse(int *argc, char ***argv, struct vmm_options *options, GError **error)
 {
-	*options = (struct options){.client_fd = -1, .quirks = true, .sandbox = true};
+	*options = (struct vmm_options){.client_fd = -1, .quirks = true, .sandbox = true};
 	g_autofree char *memory = NULL, *boot = NULL, *quirks = NULL, *sandbox = NULL, *pmu = NULL, *pmu_filter = NULL;
 	g_auto(GStrv) disks = NULL;
 	gboolean paused = FALSE, stop_on_panic = FALSE, verbose = FALSE, probe = FALSE, list = FALSE, version = FALSE;
@@ -210,7 +210,7 @@ bool options_parse(int *argc, char ***argv, struct options *options, GError **er
 	       parse_sandbox(sandbox ? sandbox : "on", &options->sandbox, error);
 }
 
-void options_clear(struct options *options)
+void options_clear(struct vmm_options *options)
 {
 	g_free(options->kernel);
 	g_free(options->initrd);

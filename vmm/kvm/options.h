@@ -11,7 +11,7 @@
 
 #define OPTIONS_ERROR_STATUS 2 /* of a program that was called in a way it does not understand */
 
-struct options {
+struct vmm_options {
 	char *kernel, *initrd, *append, *name;
 	uint64_t memory_bytes;
 	unsigned vcpus;
@@ -32,8 +32,8 @@ struct options {
 };
 
 /* Fills *options, to be cleared also after a failure. Errors: G_OPTION_ERROR. --help prints and exits. */
-bool options_parse(int *argc, char ***argv, struct options *options, GError **error);
-void options_clear(struct options *options);
+bool options_parse(int *argc, char ***argv, struct vmm_options *options, GError **error);
+void options_clear(struct vmm_options *options);
 
 /* "128M", "2G", "262144K": bytes. False when it is no such text or does not fit. */
 bool options_parse_size(const char *text, uint64_t *bytes);
