@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "lib/profile/hash.h"
-#include "ui/slips.h"
 #include "ui/text.h"
 
 #define NEAR_SLIPS_MAX 3u

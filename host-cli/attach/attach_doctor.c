@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* vprof doctor DOMAIN: what can be learnt of a guest that runs already, and what stands in the way. */
-#include "attach/attach_doctor.h"
+#include "attach/attach.h"
 
 #include <stdio.h>
 
-#include "engine/attach_engine.h"
-#include "ui/finding.h"
 #include "ui/message.h"
 #include "ui/text.h"
 

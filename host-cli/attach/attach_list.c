@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* vprof attach --list */
+#include "attach/attach.h"
+
 #include <stdio.h>
 
-#include "engine/attach_engine.h"
 #include "ui/message.h"
 #include "ui/text.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "attach/attach_several.h"
+#include "attach/attach.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,8 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capture/capture_result.h"
-#include "engine/attach_engine.h"
+#include "capture/capture.h"
 #include "ui/message.h"
 #include "ui/text.h"
 

@@ -8,8 +8,10 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "engine/engine_process.h"
+#include "lib/client/client.h"
 #include "lib/symbol/host_symbols.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/symtab.h"
@@ -101,5 +103,30 @@ struct capture_summary {
 /* Writes the symbols that were hit and everything else that a report wants, and closes the file. */
 bool capture_finish(struct capture *capture, const struct capture_summary *summary, const struct image *image,
                     const struct symtab *symtab, const char *const *command_line, GError **error);
+
+/* ---- a whole recording of counters ---- */
+
+/*
+ * Starts counters in a sampling mode (counters.h), and writes what they sample to a file, for some time or until it is
+ * interrupted. What was recorded until a failure stays in the file.
+ */
+bool capture_counters(struct client *client, json_t *counters, uint64_t seconds, const char *path, GError **error);
+
+/* ---- what a command that records says about it ---- */
+
+/* Why it samples what it samples. */
+void capture_say_session(const struct capture *capture, bool verbose);
+
+/* How much there is in the file. */
+void capture_say_written(const struct capture *capture, const char *path);
+
+/* One line each. */
+void capture_say_warnings(const GPtrArray *warnings);
+
+/* The top of the profile. */
+bool recording_print_top(const char *path, FILE *stream, GError **error);
+
+/* The command line as the recording keeps it. */
+char **capture_command_line(void);
 
 #endif

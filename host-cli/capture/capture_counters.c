@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "capture/capture_counters.h"
+#include "capture/capture.h"
 
 #include <poll.h>
 #include <vprof/control.h>
 
-#include "capture/capture_result.h"
 #include "engine/attach_engine.h"
 #include "engine/counters.h"
 #include "engine/engine_find.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "capture/capture_result.h"
+#include "capture/capture.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach/attach_several.h"
+#include "attach/attach.h"
+#include "capture/capture.h"
 #include "capture/capture_options.h"
-#include "capture/capture_result.h"
 #include "cmd/command.h"
 #include "engine/attach_engine.h"
 #include "lib/symbol/host_symbols.h"

@@ -4,9 +4,8 @@
 #include <string.h>
 #include <vprof/control.h>
 
-#include "capture/capture_counters.h"
+#include "capture/capture.h"
 #include "capture/capture_options.h"
-#include "capture/capture_result.h"
 #include "cmd/command.h"
 #include "engine/counters.h"
 #include "engine/engine_find.h"

@@ -6,12 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/attach_doctor.h"
+#include "attach/attach.h"
 #include "cmd/command.h"
 #include "engine/attach_engine.h"
-#include "engine/program.h"
+#include "engine/engine_process.h"
 #include "lib/record/processor.h"
-#include "ui/finding.h"
 #include "ui/message.h"
 #include "ui/text.h"
 

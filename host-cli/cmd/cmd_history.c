@@ -4,7 +4,6 @@
 
 #include "cmd/command.h"
 #include "compare/measured.h"
-#include "compare/measured_run.h"
 #include "lib/profile/change_point.h"
 #include "ui/message.h"
 #include "ui/text.h"

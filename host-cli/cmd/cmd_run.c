@@ -7,7 +7,6 @@
 
 #include "capture/capture.h"
 #include "capture/capture_options.h"
-#include "capture/capture_result.h"
 #include "cmd/command.h"
 #include "lib/profile/shift.h"
 #include "lib/symbol/image.h"

@@ -2,8 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "attach/stat_domain.h"
-#include "attach/stat_output.h"
+#include "attach/attach.h"
 #include "cmd/command.h"
 #include "engine/attach_engine.h"
 #include "engine/counters.h"
@@ -173,7 +172,7 @@ static int stat_attached(const struct stat_values *given, const char *domain)
 		                   given->guest.exec.command != NULL ? "--exec" : "--event");
 	if (!attach_engine_check(&given->engine, domain, given->guest.duration, &error))
 		return usage_error(command_stat.name, "%s", error->message);
-	return stat_domain(&given->engine, domain, given->guest.duration, given->json);
+	return attach_stat(&given->engine, domain, given->guest.duration, given->json);
 }
 
 static int stat_run(void *values, unsigned n, char **arguments)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ui/message.h"
-#include "ui/slips.h"
+#include "ui/text.h"
 
 #define SLIPS_MAX 2u
 

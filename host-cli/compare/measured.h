@@ -40,4 +40,7 @@ bool measured_comparable(const struct measured *base, const struct measured *now
 /* Writes a file of measurements; one that is there is replaced as a whole, or left alone on failure. */
 bool measured_save(const struct measured *measured, const char *path, GError **error);
 
+/* Whether vprof itself measures something of that name. */
+bool measured_is_own(const char *name);
+
 #endif

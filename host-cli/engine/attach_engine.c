@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "engine/engine_find.h"
-#include "engine/program.h"
+#include "engine/engine_process.h"
 #include "ui/text.h"
 #include "ui/units.h"
 

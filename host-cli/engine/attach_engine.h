@@ -41,7 +41,4 @@ struct image *attach_engine_image(struct client *client, GError **error);
 /* What `vprof-attach --list` or, with a domain, `--probe` prints. New reference. */
 json_t *attach_engine_ask(const struct attach_engine_options *options, const char *domain, GError **error);
 
-/* `vprof attach --list`; returns the exit status. */
-int attach_list(const struct attach_engine_options *options, bool json);
-
 #endif

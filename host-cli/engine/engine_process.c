@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "engine/program.h"
-
 #define CHILD_FD 3
 #define CHILD_FD_TEXT "3"
 _Static_assert(ENGINE_FIRST_FD == CHILD_FD + 1, "those of the caller come behind it");
@@ -228,4 +226,23 @@ char *engine_process_death(struct engine_process *engine)
 		return g_strdup_printf("was killed by signal %d (%s)", WTERMSIG(engine->wait_status),
 		                       strsignal(WTERMSIG(engine->wait_status)));
 	return g_strdup_printf("exited with status %d", WEXITSTATUS(engine->wait_status));
+}
+
+char *program_find(const char *name, GError **error)
+{
+	g_autofree char *self = g_file_read_link("/proc/self/exe", error);
+	g_autofree char *folder = NULL, *beside = NULL, *installed = NULL;
+
+	if (self == NULL)
+		return NULL;
+	folder = g_path_get_dirname(self);
+	beside = g_build_filename(folder, name, NULL);
+	if (access(beside, R_OK) == 0)
+		return g_steal_pointer(&beside);
+	installed = g_build_filename(folder, "..", "libexec", "vprof", name, NULL);
+	if (access(installed, R_OK) == 0)
+		return g_canonicalize_filename(installed, NULL);
+	g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOENT,
+	            "cannot find %s: it is neither %s nor %s; build or install all of vprof", name, beside, installed);
+	return NULL;
 }

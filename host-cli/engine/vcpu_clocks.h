@@ -5,6 +5,7 @@
 
 #include <glib.h>
 #include <jansson.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "lib/client/client.h"
@@ -36,5 +37,22 @@ void vcpu_clocks_print_table(const struct vcpu_clocks *vcpus, size_t n, FILE *st
 void vcpu_clocks_print_raw(const struct vcpu_clocks *vcpus, size_t n, FILE *stream);
 /* {"version", "vcpus": [{"vcpu", "exits", "clocks-ns": {...}, "parts-ns": {...}}], "total": likewise}. */
 json_t *vcpu_clocks_json(const struct vcpu_clocks *vcpus, size_t n);
+
+/* ---- the exits in them, by name ---- */
+
+/* An exit by its name, of all vCPUs. */
+struct exit_row {
+	const char *name;
+	uint64_t count, ns;
+};
+
+/* Those of all vCPUs that took longest first: an array of struct exit_row. Names are the answers'. */
+GArray *exit_rows_sum(const json_t *answers);
+
+/* The same for what came between two answers, the most frequent first; those that did not occur are left out. */
+GArray *exit_rows_between(const json_t *from, const json_t *to);
+
+/* [{"name", "count", "ns"}]. New reference. */
+json_t *exit_rows_json(const GArray *rows);
 
 #endif

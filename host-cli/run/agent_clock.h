@@ -3,8 +3,22 @@
 #ifndef VPROF_CLI_AGENT_CLOCK_H
 #define VPROF_CLI_AGENT_CLOCK_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "lib/agent/agent_stream.h"
-#include "run/guest_clock.h"
+
+/*
+ * The guest's CLOCK_MONOTONIC in terms of ours, by questions and answers as in RFC 5905: the guest read its clock after
+ * we asked and before we had the answer. Each exchange narrows the range that the difference must be in.
+ */
+struct guest_clock {
+	bool known;
+	int64_t least_ns, most_ns; /* of ours less the guest's */
+};
+
+/* What our clock showed when the guest's showed guest_ns; 0 when nothing is known. */
+uint64_t guest_clock_to_host(const struct guest_clock *clock, uint64_t guest_ns);
 
 /* Between questions that keep it right: longer where answers take long, which is the guest's time. */
 #define AGENT_CLOCK_INTERVAL_MIN_NS UINT64_C(1000000000)

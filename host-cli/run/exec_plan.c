@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/program.h"
+#include "engine/engine_process.h"
 #include "lib/initramfs/initramfs.h"
 #include "lib/initramfs/kernel_modules.h"
 #include "lib/symbol/image.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "compare/measured_run.h"
+#include "compare/measured.h"
 #include "ui/message.h"
 
 #define SIGNAL_STATUS 128 /* as a shell */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <vprof/control.h>
 
-#include "engine/program.h"
+#include "engine/engine_process.h"
 #include "run/run_terminal.h"
 #include "ui/message.h"
 #include "ui/text.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "engine/exit_rows.h"
+#include "engine/vcpu_clocks.h"
 #include "ui/column_cell.h"
 #include "ui/text.h"
 #include "ui/units.h"

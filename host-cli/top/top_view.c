@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "top/top_view.h"
 
-#include "engine/exit_rows.h"
+#include "engine/vcpu_clocks.h"
 #include "ui/column_cell.h"
 #include "ui/text.h"
 

@@ -6,6 +6,7 @@
 #include <glib.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "lib/record/record.h"
 #include "lib/symbol/symtab.h"
@@ -48,5 +49,10 @@ char *trace_event_text(const struct trace_event *event, const char *field, const
 
 /* "vfs_read" or "vfs_read+0x12", or the number when nothing is known. New string. */
 char *trace_symbol(const struct symtab *symtab, uint64_t ip);
+
+void trace_print_header(FILE *out);
+/* start_ns: what times count from. */
+void trace_print_event(const struct trace_event *event, uint64_t start_ns, const struct symtab *symtab, FILE *out);
+json_t *trace_event_json(const struct trace_event *event, const struct symtab *symtab);
 
 #endif

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ui/message.h"
 
+#include <glib.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/client/client.h"
 #include "ui/progress.h"
+#include "ui/text.h"
 
 G_GNUC_PRINTF(2, 0)
 static void message_print(const char *prefix, const char *format, va_list arguments)
@@ -54,4 +56,16 @@ int failure(const GError *error)
 	/* The engine's answer comes as "CLASS: text"; the class is for programs. */
 	say("%s", remote != NULL ? remote + 2 : text);
 	return STATUS_FAILED;
+}
+
+/* ---- findings ---- */
+
+void finding_print(enum finding verdict, const char *what, const char *text, const char *fix)
+{
+	static const char *const words[] = {[FINDING_GOOD] = "ok", [FINDING_NOTE] = "note", [FINDING_BAD] = "MISSING"};
+	g_autofree char *printable = text_printable(text);
+
+	printf("%-8s %-10s %s\n", words[verdict], what, printable);
+	if (fix != NULL)
+		printf("%-8s %-10s fix: %s\n", "", "", fix);
 }

@@ -17,4 +17,11 @@ int usage_error(const char *command, const char *format, ...) G_GNUC_PRINTF(2, 3
 /* Says what the error says; returns STATUS_FAILED. */
 int failure(const GError *error);
 
+/* ---- findings of `vprof doctor`, a line each on stdout ---- */
+
+enum finding { FINDING_GOOD, FINDING_NOTE, FINDING_BAD };
+
+/* `text` is printed as text_printable has it; `fix`: a command or what else to do, or NULL. */
+void finding_print(enum finding verdict, const char *what, const char *text, const char *fix);
+
 #endif
