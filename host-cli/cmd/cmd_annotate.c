@@ -13,16 +13,16 @@ struct annotate_values {
 static const struct option_row options[] = {
 	{"input", 'i', OPTION_FILE, offsetof(struct annotate_values, input),
          "recording to read (default " INPUT_DEFAULT_PATH ")", "FILE"},
-	{"module", 'm', OPTION_TEXT, offsetof(struct annotate_values, module),
-         "the module that the function is in, as a report has it", "NAME"},
+	{"module", 'm', OPTION_TEXT, offsetof(struct annotate_values, module), "module of the function, as in a report",
+         "NAME"},
 	{"phase", 'p', OPTION_TEXT, offsetof(struct annotate_values, phase),
-         "only the time within phases of this name, which may have * and ? in it", "NAME"},
+         "use only the time within phases of this name, which may contain * and ?", "NAME"},
 	{"kernel", 'k', OPTION_FILE, offsetof(struct annotate_values, kernel),
-         "the kernel that ran (default: where the recording says it was)", "IMAGE"},
+         "kernel that ran (default: the path in the recording)", "IMAGE"},
 	{"force", 'f', OPTION_FLAG, offsetof(struct annotate_values, force),
-         "use IMAGE and files even if their build-ids are others", NULL},
+         "use IMAGE and files even if their build-ids differ", NULL},
 	OPTION_ROWS(symbol_option_rows, struct annotate_values, symbols),
-	{"intel", 0, OPTION_FLAG, offsetof(struct annotate_values, intel), "Intel's syntax, not AT&T's", NULL},
+	{"intel", 0, OPTION_FLAG, offsetof(struct annotate_values, intel), "print Intel syntax instead of AT&T", NULL},
 	{"json", 'j', OPTION_FLAG, offsetof(struct annotate_values, json), "print one JSON document", NULL},
 	{NULL},
 };
@@ -88,11 +88,10 @@ const struct command command_annotate = {
 	.max_arguments = 2,
 	.manual = "vprof-annotate",
 	.description =
-		"Shares are of the function's own samples. Code comes from the kernel's image, or from a copy of the "
-		"program\n"
-		"or library: in the run's initramfs, or below --symfs DIR. Source lines are shown where there is "
-		"debug\n"
-		"information, their text where the source is on this host.\n"
+
+		"Shares are relative to the function's own samples. The code comes from the kernel image, or from\n"
+		"a copy of the program or library: in the initramfs of the run, or below --symfs DIR. Source lines\n"
+		"are shown where there is debug information, and their text where the source is on this host.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof annotate clear_page_orig --kernel vmlinux\n"

@@ -29,17 +29,17 @@ struct attach_values {
 
 static const struct option_row options[] = {
 	{"list", 'l', OPTION_FLAG, offsetof(struct attach_values, list),
-         "list the domains that run, and how each can be sampled", NULL},
+         "list the running domains, and how each can be sampled", NULL},
 	{"json", 0, OPTION_FLAG, offsetof(struct attach_values, json), "with --list: print a JSON array", NULL},
-	{"all", 0, OPTION_FLAG, offsetof(struct attach_values, all), "record all domains that run", NULL},
+	{"all", 0, OPTION_FLAG, offsetof(struct attach_values, all), "record all running domains", NULL},
 	OPTION_ROWS(attach_engine_option_rows, struct attach_values, engine),
-	{"route", 0, OPTION_TEXT, offsetof(struct attach_values, route), "how to sample (default: the best that works)",
-         "NAME"},
+	{"route", 0, OPTION_TEXT, offsetof(struct attach_values, route),
+         "how to sample (default: the best route that works)", "NAME"},
 	{"host", 0, OPTION_FLAG, offsetof(struct attach_values, host),
-         "name what the host's kernel and QEMU do for the guest, too, with call chains", NULL},
+         "also name what the host's kernel and QEMU do for the guest, with call chains", NULL},
 	{"agent", 0, OPTION_FILE, offsetof(struct attach_values, agent),
-         "socket of the guest's agent, or vsock:PORT: record its phases, and what it tells of processes", "SOCKET"},
-	{"duration", 0, OPTION_TEXT, offsetof(struct attach_values, duration), "detach after this time, as 30s, 5m",
+         "socket of the guest's agent, or vsock:PORT; records its phases and mapped files", "SOCKET"},
+	{"duration", 0, OPTION_TEXT, offsetof(struct attach_values, duration), "detach after TIME, e.g. 30s or 5m",
          "TIME"},
 	{"frequency", 'F', OPTION_TEXT, offsetof(struct attach_values, capture.frequency),
          "samples per second and vCPU (default: the route's)", "HZ"},
@@ -379,22 +379,22 @@ static int attach_run(void *values, unsigned n, char **arguments)
 
 const struct command command_attach = {
 	.name = "attach",
-	.summary = "Record where the time of a guest goes that runs already, under libvirt or QEMU",
+	.summary = "Profile a running guest",
 	.arguments = "[DOMAIN...]",
 	.max_arguments = DOMAINS_MAX,
 	.manual = "vprof-attach",
-	.description = "DOMAIN is a libvirt domain's name, UUID or id. The guest is not paused, needs nothing "
-		       "installed and does\n"
-		       "not notice; Ctrl-C detaches and finishes the recording. Kernel symbols come out of the guest's "
-		       "memory.\n"
-		       "Several domains, or --all, are recorded each into NAME.data, in the folder that -o names.\n"
-		       "\n"
-		       "Examples:\n"
-		       "  vprof attach --list\n"
-		       "  vprof attach web01 -g --duration 30s\n"
-		       "  vprof attach web01 web02 db --duration 30s -o recordings\n"
-		       "  vprof attach --connect qemu:///session builder -F 499 -o builder.data\n"
-		       "  vprof attach --pid 4711 --qmp /run/qmp.sock --kernel vmlinux",
+	.description =
+		"DOMAIN is the name, UUID or id of a libvirt domain. The guest is not paused and needs nothing\n"
+		"installed. Ctrl-C detaches and finishes the recording. Kernel symbols are read from the guest's\n"
+		"memory.\n"
+		"With several domains, or --all, each is recorded into NAME.data, in the folder that -o names.\n"
+		"\n"
+		"Examples:\n"
+		"  vprof attach --list\n"
+		"  vprof attach web01 -g --duration 30s\n"
+		"  vprof attach web01 web02 db --duration 30s -o recordings\n"
+		"  vprof attach --connect qemu:///session builder -F 499 -o builder.data\n"
+		"  vprof attach --pid 4711 --qmp /run/qmp.sock --kernel vmlinux",
 	.options = options,
 	.values_bytes = sizeof(struct attach_values),
 	.run = attach_run,

@@ -207,7 +207,7 @@ static int completion_run(void *values, unsigned n, char **arguments)
 
 const struct command command_completion = {
 	.name = "completion",
-	.summary = "Print the completion of a shell",
+	.summary = "Print the completion script of a shell",
 	.arguments = "bash|zsh",
 	.max_arguments = 1,
 	.manual = "vprof",

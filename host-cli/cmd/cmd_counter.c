@@ -26,26 +26,27 @@ struct counter_values {
 
 static const struct option_row options[] = {
 	{"event", 'e', OPTION_TEXTS, offsetof(struct counter_values, events),
-         "what (default " EVENT_DEFAULT "); may be given again", "EVENT"},
+         "event to count (default " EVENT_DEFAULT "); may be repeated", "EVENT"},
 	{"pid", 'p', OPTION_TEXTS, offsetof(struct counter_values, pids),
-         "only while this process of the guest runs; may be given again", "PID"},
+         "only while this process of the guest runs; may be repeated", "PID"},
 	{"comm", 0, OPTION_TEXTS, offsetof(struct counter_values, comms),
-         "only threads of this name, with * and ?; may be given again", "GLOB"},
+         "only threads of this name, which may contain * and ?; may be repeated", "GLOB"},
 	{"cr3", 0, OPTION_TEXTS, offsetof(struct counter_values, cr3s),
-         "only what runs on these page tables; may be given again", "ADDRESS"},
+         "only code that runs on these page tables; may be repeated", "ADDRESS"},
 	{"descendants", 0, OPTION_FLAG, offsetof(struct counter_values, descendants),
-         "and what those processes have made", NULL},
+         "include the descendants of those processes", NULL},
 	{"estimate", 0, OPTION_FLAG, offsetof(struct counter_values, estimate),
-         "count: sum up samples instead of counting exactly, and tell modes apart", NULL},
+         "count: estimate from samples instead of counting exactly, and split by mode", NULL},
 	{"frequency", 'F', OPTION_TEXT, offsetof(struct counter_values, frequency),
-         "record: samples in a second of vCPU time (default " G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT) ")", "HZ"},
+         "record: samples per second of vCPU time (default " G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT) ")", "HZ"},
 	{"count", 'c', OPTION_TEXT, offsetof(struct counter_values, period),
-         "record: a sample every N events; clocks count ns", "N"},
+         "record: one sample every N events; for clocks, nanoseconds", "N"},
 	{"output", 'o', OPTION_FILE, offsetof(struct counter_values, output),
-         "record: the recording (default " INPUT_DEFAULT_PATH ")", "FILE"},
+         "record: recording to write (default " INPUT_DEFAULT_PATH ")", "FILE"},
 	{"no-report", 0, OPTION_FLAG, offsetof(struct counter_values, no_report),
          "record: do not print the top of the profile", NULL},
-	{"duration", 0, OPTION_TEXT, offsetof(struct counter_values, duration), "for how long (default 10s)", "TIME"},
+	{"duration", 0, OPTION_TEXT, offsetof(struct counter_values, duration),
+         "how long to count or record (default 10s)", "TIME"},
 	{"json", 'j', OPTION_FLAG, offsetof(struct counter_values, json), "print JSON", NULL},
 	{NULL},
 };
@@ -326,17 +327,17 @@ static int counter_run(void *values, unsigned n, char **arguments)
 
 const struct command command_counter = {
 	.name = "counter",
-	.summary = "Count events in a running guest or its tasks, beside any session",
+	.summary = "Count events in a running guest or in some of its tasks",
 	.arguments = "[list|host|count|record|disable|enable [ENGINE [COUNTER]]]",
 	.max_arguments = 3,
 	.manual = "vprof-counter",
 	.description =
-		"list says who holds the engine's counters, host what can be counted, count counts for a while, "
-		"record\n"
-		"writes samples to a recording as `vprof run` does; disable and enable keep a counter from being "
-		"given out.\n"
-		"ENGINE is a name or a process id from `vprof list`, or a socket's path; without it, the only one "
-		"there is.\n"
+
+		"list shows which counters of the engine are in use, host what can be counted. count counts for a\n"
+		"while; record writes samples to a recording, as `vprof run` does. disable and enable say whether\n"
+		"a counter may be allocated.\n"
+		"ENGINE is a name or process id from `vprof list`, or the path of a socket. It may be omitted if\n"
+		"only one engine runs.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof counter\n"

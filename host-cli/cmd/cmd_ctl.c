@@ -22,9 +22,9 @@ struct ctl_values {
 };
 
 static const struct option_row options[] = {
-	{"compact", 'c', OPTION_FLAG, offsetof(struct ctl_values, compact), "print each answer in one line", NULL},
+	{"compact", 'c', OPTION_FLAG, offsetof(struct ctl_values, compact), "print each answer on one line", NULL},
 	{"events", 'e', OPTION_FLAG, offsetof(struct ctl_values, events),
-         "print events as they come, a line each, until the engine ends", NULL},
+         "print events as they arrive, one per line, until the engine ends", NULL},
 	{NULL},
 };
 
@@ -240,17 +240,16 @@ static int ctl_run(void *values, unsigned n, char **arguments)
 
 const struct command command_ctl = {
 	.name = "ctl",
-	.summary = "Speak the control protocol with a running engine",
+	.summary = "Send requests to the control socket of a running engine",
 	.arguments = "[ENGINE] [METHOD [KEY=VALUE...]]",
 	.max_arguments = ARGUMENTS_MAX,
 	.manual = "vprof-ctl",
 	.description =
-		"ENGINE is a name or a process id from `vprof list`, or a socket's path; without it, the only one "
-		"there "
-		"is.\n"
-		"Without METHOD, lines are read and executed, on a terminal with history and completion. Methods and "
-		"their\n"
-		"arguments: man 7 vprof-control, or \"help\" there.\n"
+
+		"ENGINE is a name or process id from `vprof list`, or the path of a socket. It may be omitted if\n"
+		"only one engine runs.\n"
+		"Without METHOD, lines are read and executed; on a terminal, with history and completion. For\n"
+		"methods and their arguments, see man 7 vprof-control, or type \"help\" there.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof ctl query-status\n"

@@ -19,18 +19,18 @@ static const struct diff_values defaults = {.alpha = 0.01, .min_share = 0.5};
 
 static const struct option_row options[] = {
 	{"alpha", 'a', OPTION_DOUBLE, offsetof(struct diff_values, alpha),
-         "a bound may be wrong this often, and this share of the functions named (default 0.01)", "A"},
+         "error rate of a bound, and of the functions named (default 0.01)", "A"},
 	{"min-share", 0, OPTION_DOUBLE, offsetof(struct diff_values, min_share),
-         "leave out functions with less than P percent of the time in both (default 0.5)", "P"},
+         "omit functions below P percent of the time in both (default 0.5)", "P"},
 	{"phase", 0, OPTION_TEXT, offsetof(struct diff_values, phase),
-         "of recordings, each time that phase NAME (with * and ?) came is a repetition", "NAME"},
+         "take each occurrence of phase NAME (with * and ?) as a repetition", "NAME"},
 	{"shares", 's', OPTION_FLAG, offsetof(struct diff_values, shares),
-         "compare shares of the time: what slows all of it down alike does not show", NULL},
+         "compare shares of the time, which hides what slows everything equally", NULL},
 	{"force", 'f', OPTION_FLAG, offsetof(struct diff_values, force),
-         "compare what was made under other conditions, too", NULL},
+         "compare even if the recordings were made under different conditions", NULL},
 	{"json", 'j', OPTION_FLAG, offsetof(struct diff_values, json), "print one JSON document", NULL},
 	{"html", 'w', OPTION_FILE, offsetof(struct diff_values, html),
-         "write one page for a browser instead, of two recordings: both flame graphs in one", "FILE"},
+         "write an HTML page with one flame graph of two recordings instead", "FILE"},
 	{NULL},
 };
 
@@ -212,11 +212,10 @@ const struct command command_diff = {
 	.max_arguments = 1000,
 	.manual = "vprof-diff",
 	.description =
-		"Each of BASE and NOW is a recording with its repetitions, a folder of recordings, or a file of "
-		"measurements\n"
-		"(*.json). Functions are matched by name and module. With one repetition on a side nothing can be "
-		"shown; five\n"
-		"on each side is the least for the default --alpha.\n"
+
+		"BASE and NOW are each a recording with its repetitions, a folder of recordings, or a file of\n"
+		"measurements (*.json). Functions are matched by name and module. One repetition on a side is not\n"
+		"enough to show anything; the default --alpha needs at least five on each side.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof diff old.data new.data        two recordings of vprof run --exec --repeat\n"

@@ -25,7 +25,7 @@ struct doctor_values {
 
 static const struct option_row options[] = {
 	{"kernel", 'k', OPTION_FILE, offsetof(struct doctor_values, kernel),
-         "say as well what can be known of a guest with this kernel (vmlinux, bzImage)", "IMAGE"},
+         "also show what can be known of a guest with this kernel (vmlinux, bzImage)", "IMAGE"},
 	OPTION_ROWS(attach_guest_option_rows, struct doctor_values, engine),
 	{"json", 'j', OPTION_FLAG, offsetof(struct doctor_values, json), "print the engine's probe as JSON", NULL},
 	{NULL},
@@ -295,13 +295,14 @@ static int doctor_run(void *values, unsigned n, char **arguments)
 
 const struct command command_doctor = {
 	.name = "doctor",
-	.summary = "Say what this host can do, what is missing and how to get it",
+	.summary = "Show what this host can do, what is missing and how to get it",
 	.arguments = "[DOMAIN]",
 	.max_arguments = 1,
 	.manual = "vprof-doctor",
 	.description =
-		"With DOMAIN (or --pid), what can be learnt of that guest, which runs already, and by which route.\n"
-		"The exit status is 1 when this host cannot profile a guest, or the guest cannot be profiled.\n"
+
+		"With DOMAIN or --pid, shows what can be found out about that running guest, and by which route.\n"
+		"The exit status is 1 if this host cannot profile guests, or if the guest cannot be profiled.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof doctor\n"

@@ -14,17 +14,17 @@ struct export_values {
 };
 
 static const struct option_row options[] = {
-	{"to", 't', OPTION_TEXT, offsetof(struct export_values, to), "the format, one of those below", "FORMAT"},
+	{"to", 't', OPTION_TEXT, offsetof(struct export_values, to), "output format, one of those below", "FORMAT"},
 	{"input", 'i', OPTION_FILE, offsetof(struct export_values, input),
          "recording to read (default " INPUT_DEFAULT_PATH ")", "FILE"},
 	{"output", 'o', OPTION_FILE, offsetof(struct export_values, output),
          "file to write (default -, standard output)", "FILE"},
-	{"event", 'e', OPTION_TEXT, offsetof(struct export_values, event), "the event to take (default the first)",
+	{"event", 'e', OPTION_TEXT, offsetof(struct export_values, event), "event to export (default: the first)",
          "EVENT"},
 	{"kernel", 'k', OPTION_FILE, offsetof(struct export_values, kernel),
-         "take symbols from IMAGE, not from the recording", "IMAGE"},
+         "take symbols from IMAGE instead of the recording", "IMAGE"},
 	{"force", 'f', OPTION_FLAG, offsetof(struct export_values, force),
-         "use IMAGE and files even if their build-ids are others", NULL},
+         "use IMAGE and files even if their build-ids differ", NULL},
 	OPTION_ROWS(symbol_option_rows, struct export_values, symbols),
 	{NULL},
 };
@@ -70,18 +70,19 @@ const struct command command_export = {
 	.max_arguments = 1,
 	.manual = "vprof-export",
 	.description =
+
 		"Formats:\n"
-		"  folded       stacks a line: FlameGraph, inferno, speedscope\n"
+		"  folded       one stack per line: FlameGraph, inferno, speedscope\n"
 		"  pprof        profile.proto: go tool pprof, Pyroscope, Parca, Grafana\n"
 		"  speedscope   speedscope.app\n"
-		"  firefox      profiler.firefox.com: a track for each task\n"
-		"  perf-script  the text of perf script: stackcollapse-perf.pl and whatever reads that\n"
-		"  csv          a line for each sample: spreadsheets, pandas, DuckDB\n"
+		"  firefox      profiler.firefox.com, with a track for each task\n"
+		"  perf-script  the text of perf script: stackcollapse-perf.pl and other tools that read it\n"
+		"  csv          one line per sample: spreadsheets, pandas, DuckDB\n"
 		"  otlp         OpenTelemetry's profiles signal, profiles.proto of v1development: its collectors\n"
-		"  svg          a flame graph without a script: browsers, mail, job summaries\n"
-		"  kallsyms     the kernel's functions for perf report --kallsyms FILE\n"
-		"A recording itself is a perf.data file: perf, Hotspot, samply and the Firefox Profiler open it as it "
-		"is.\n"
+		"  svg          a flame graph without scripts: browsers, mail, job summaries\n"
+		"  kallsyms     the kernel's functions, for perf report --kallsyms FILE\n"
+		"A recording itself is a perf.data file: perf, Hotspot, samply and the Firefox Profiler open it\n"
+		"directly.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof export -t svg -o profile.svg\n"

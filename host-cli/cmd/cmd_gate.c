@@ -24,19 +24,19 @@ static const struct gate_values defaults = {.alpha = 0.01};
 
 static const struct option_row options[] = {
 	{"baseline", 'b', OPTION_FILE, offsetof(struct gate_values, baseline),
-         "what to compare with: measurements (*.json), a recording or a folder of them", "PATH"},
+         "what to compare with: measurements (*.json), a recording, or a folder of them", "PATH"},
 	{"max-regression", 'r', OPTION_TEXT, offsetof(struct gate_values, max_regression),
-         "how much worse a metric may be (default 3%)", "P%"},
+         "how much worse a metric may get (default 3%)", "P%"},
 	{"metric", 'm', OPTION_TEXTS, offsetof(struct gate_values, metrics),
-         "watch NAME, vprof's or one that the command prints (default " DEFAULT_METRIC "); may be repeated", "NAME"},
+         "judge NAME, of vprof or printed by the command (default " DEFAULT_METRIC "); may be repeated", "NAME"},
 	{"throughput", 't', OPTION_TEXTS, offsetof(struct gate_values, throughputs),
-         "watch NAME, of which more is better; may be repeated", "NAME"},
+         "judge NAME, where more is better; may be repeated", "NAME"},
 	{"phase", 0, OPTION_TEXT, offsetof(struct gate_values, phase),
-         "of recordings, each time that phase NAME (with * and ?) came is a repetition", "NAME"},
-	{"alpha", 'a', OPTION_DOUBLE, offsetof(struct gate_values, alpha),
-         "how often a verdict may be wrong (default 0.01)", "A"},
+         "take each occurrence of phase NAME (with * and ?) as a repetition", "NAME"},
+	{"alpha", 'a', OPTION_DOUBLE, offsetof(struct gate_values, alpha), "error rate of the verdicts (default 0.01)",
+         "A"},
 	{"update-baseline", 'u', OPTION_FLAG, offsetof(struct gate_values, update),
-         "write NOW's measurements to --baseline (a *.json) if it has none or they are good", NULL},
+         "write NOW's measurements to --baseline (a *.json) if it is missing or NOW is good", NULL},
 	{"json", 'j', OPTION_FLAG, offsetof(struct gate_values, json), "print one JSON document", NULL},
 	{"github", 0, OPTION_FLAG, offsetof(struct gate_values, github), "print annotations for GitHub Actions", NULL},
 	{"markdown", 0, OPTION_FILE, offsetof(struct gate_values, markdown),
@@ -333,9 +333,11 @@ const struct command command_gate = {
 	.usage_status = GATE_BAD_INPUT,
 	.manual = "vprof-gate",
 	.description =
-		"Exit status: 0 not worse than --max-regression allows, 1 a regression, 2 the repetitions do not say\n"
-		"(and what it would take), 3 bad input. Baseline and NOW are recordings with repetitions, folders of\n"
-		"recordings, or measurements that an earlier --update-baseline wrote.\n"
+
+		"Exit status: 0 not worse than --max-regression allows, 1 a regression, 2 undecided (vprof prints\n"
+		"how many repetitions it would take), 3 bad input. The baseline and NOW are recordings with\n"
+		"repetitions, folders of recordings, or measurements that an earlier --update-baseline has\n"
+		"written.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof run --kernel vmlinux --exec ./bench --repeat 10 --warmup 2 -o new.data\n"

@@ -8,19 +8,18 @@ static void overview_print(void)
 {
 	puts("usage: vprof COMMAND [OPTION...]\n"
 	     "\n"
-	     "Profiles a guest from its hypervisor: boots a kernel image in a virtual machine of its own and says "
-	     "where its\n"
-	     "time went, with nothing installed in the guest.\n"
+	     "Profiles a guest from its hypervisor: its own virtual machine, or one that runs under libvirt or\n"
+	     "QEMU. Nothing has to be installed in the guest.\n"
 	     "\n"
 	     "Commands:");
 	for (size_t i = 0; commands[i] != NULL; i++)
 		printf("  %-12s %s\n", commands[i]->name, commands[i]->summary);
 	puts("\n"
 	     "Start here:\n"
-	     "  vprof doctor                        what this host can do\n"
+	     "  vprof doctor                        show what this host can do\n"
 	     "  vprof run --demo                    profile the built-in guest\n"
 	     "  vprof run --kernel vmlinuz --initrd initrd.img\n"
-	     "  vprof help run                      the options of `vprof run`\n"
+	     "  vprof help run                      show the options of `vprof run`\n"
 	     "\n"
 	     "Manual: man vprof");
 }
@@ -45,7 +44,7 @@ static int help_run(void *values, unsigned n, char **arguments)
 
 const struct command command_help = {
 	.name = "help",
-	.summary = "Say what vprof can do, or explain one command",
+	.summary = "Show an overview, or explain one command",
 	.arguments = "[COMMAND]",
 	.max_arguments = 1,
 	.manual = "vprof",

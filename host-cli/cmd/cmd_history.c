@@ -19,14 +19,14 @@ struct history_values {
 static const struct history_values defaults = {.alpha = 0.01};
 
 static const struct option_row options[] = {
-	{"metric", 'm', OPTION_TEXTS, offsetof(struct history_values, metrics), "only this metric; may be given again",
-         "NAME"},
+	{"metric", 'm', OPTION_TEXTS, offsetof(struct history_values, metrics),
+         "show only this metric; may be repeated", "NAME"},
 	{"throughput", 't', OPTION_TEXTS, offsetof(struct history_values, throughputs),
-         "more of NAME is better; may be given again", "NAME"},
+         "treat more of NAME as better; may be repeated", "NAME"},
 	{"alpha", 'a', OPTION_DOUBLE, offsetof(struct history_values, alpha),
-         "how often a metric without change may show one (default 0.01)", "A"},
+         "rate of false changes of a steady metric (default 0.01)", "A"},
 	{"force", 'f', OPTION_FLAG, offsetof(struct history_values, force),
-         "take runs made under other conditions, too", NULL},
+         "include runs made under different conditions", NULL},
 	{"json", 'j', OPTION_FLAG, offsetof(struct history_values, json), "print one JSON document", NULL},
 	{NULL},
 };
@@ -318,16 +318,15 @@ static int history_run(void *values, unsigned n, char **arguments)
 
 const struct command command_history = {
 	.name = "history",
-	.summary = "Find the runs since which a metric has another level",
+	.summary = "Find where a metric shifted",
 	.arguments = "DIR",
 	.max_arguments = 1,
 	.manual = "vprof-history",
 	.description =
-		"DIR holds a file of measurements (*.json, as `vprof gate --update-baseline` writes it) or a "
-		"recording\n"
-		"(*.data) of each run; their order is that of their names, numbers in them by value. At least six runs "
-		"are\n"
-		"needed for a change, three on either side of it.\n"
+
+		"DIR holds one file per run: measurements (*.json, as `vprof gate --update-baseline` writes them)\n"
+		"or a recording (*.data). Runs are ordered by name, and numbers in names by value. A change needs\n"
+		"at least six runs, three on each side.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof history runs/\n"

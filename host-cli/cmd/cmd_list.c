@@ -103,10 +103,10 @@ static int list_run(void *values, unsigned n, char **arguments)
 
 const struct command command_list = {
 	.name = "list",
-	.summary = "List the engines that are running",
+	.summary = "List the running engines",
 	.arguments = "",
 	.manual = "vprof-list",
-	.description = "Prints nothing when none is. Only engines of this user are seen; root's for root.\n"
+	.description = "Prints nothing if no engine runs. Only engines of the current user are listed.\n"
 		       "\n"
 		       "Examples:\n"
 		       "  vprof list\n"

@@ -19,11 +19,10 @@ struct mpstat_values {
 
 static const struct option_row options[] = {
 	{"json", 'j', OPTION_FLAG, offsetof(struct mpstat_values, json),
-         "print a JSON object for each report, on a line of its own", NULL},
+         "print each report as a JSON object on a line of its own", NULL},
 	{"raw", 0, OPTION_FLAG, offsetof(struct mpstat_values, raw),
          "print the clocks behind the percentages, in nanoseconds", NULL},
-	{"reset", 0, OPTION_FLAG, offsetof(struct mpstat_values, reset), "let everything start from 0 afterwards",
-         NULL},
+	{"reset", 0, OPTION_FLAG, offsetof(struct mpstat_values, reset), "reset all clocks to 0 afterwards", NULL},
 	OPTION_ROWS(attach_guest_option_rows, struct mpstat_values, engine),
 	{NULL},
 };
@@ -226,23 +225,23 @@ static int mpstat_run(void *values, unsigned n, char **arguments)
 
 const struct command command_mpstat = {
 	.name = "mpstat",
-	.summary = "Say where the time of a running guest's vCPUs goes",
+	.summary = "Show where the time of a running guest's vCPUs goes",
 	.arguments = "[ENGINE|DOMAIN [INTERVAL [COUNT]]]",
 	.max_arguments = 3,
 	.manual = "vprof-mpstat",
-	.description = "ENGINE is a name or a process id from `vprof list`, or a socket's path; without it, the only "
-		       "one there "
-		       "is.\n"
-		       "DOMAIN is a libvirt domain that has no engine: it is attached to meanwhile.\n"
-		       "Without INTERVAL, the time since the guest's start or the last reset is reported, once; of a "
-		       "domain, one\n"
-		       "second.\n"
-		       "\n"
-		       "Examples:\n"
-		       "  vprof mpstat\n"
-		       "  vprof mpstat bzImage-1234 1 10\n"
-		       "  vprof mpstat 1234 5s --json\n"
-		       "  vprof mpstat web01 1",
+	.description =
+
+		"ENGINE is a name or process id from `vprof list`, or the path of a socket. It may be omitted if\n"
+		"only one engine runs.\n"
+		"DOMAIN is a libvirt domain without an engine; vprof attaches to it meanwhile.\n"
+		"Without INTERVAL, vprof prints one report, for the time since the guest's start or the last\n"
+		"reset; for a domain, for one second.\n"
+		"\n"
+		"Examples:\n"
+		"  vprof mpstat\n"
+		"  vprof mpstat bzImage-1234 1 10\n"
+		"  vprof mpstat 1234 5s --json\n"
+		"  vprof mpstat web01 1",
 	.options = options,
 	.values_bytes = sizeof(struct mpstat_values),
 	.run = mpstat_run,

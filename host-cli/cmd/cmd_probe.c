@@ -14,7 +14,7 @@ struct probe_values {
 
 static const struct option_row options[] = {
 	{"engine", 'E', OPTION_TEXT, offsetof(struct probe_values, engine),
-         "the engine, as `vprof list` shows it (the only one)", "ENGINE"},
+         "engine, as in `vprof list` (default: the only one)", "ENGINE"},
 	{"json", 'j', OPTION_FLAG, offsetof(struct probe_values, json), "print a JSON object", NULL},
 	{NULL},
 };
@@ -128,9 +128,10 @@ const struct command command_probe = {
 	.max_arguments = 2,
 	.manual = "vprof-probe",
 	.description =
-		"list without PATTERN prints the providers and how their probes are written; with it, the exits,\n"
-		"system calls and kernel functions whose name matches. args prints the arguments of a probe's "
-		"events.\n"
+
+		"list without PATTERN prints the providers and the syntax of their probes. With PATTERN, it prints\n"
+		"the exits, system calls and kernel functions with matching names. args prints the arguments of a\n"
+		"probe's events.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof probe list\n"

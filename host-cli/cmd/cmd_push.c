@@ -28,26 +28,27 @@ struct push_values {
 
 static const struct option_row options[] = {
 	{"input", 'i', OPTION_FILE, offsetof(struct push_values, input),
-         "recording to send (default " INPUT_DEFAULT_PATH ")", "FILE"},
-	{"event", 'e', OPTION_TEXT, offsetof(struct push_values, event), "the event to take (default the first)",
+         "recording to upload (default " INPUT_DEFAULT_PATH ")", "FILE"},
+	{"event", 'e', OPTION_TEXT, offsetof(struct push_values, event), "event to upload (default: the first)",
          "EVENT"},
 	{"name", 'n', OPTION_TEXT, offsetof(struct push_values, name),
-         "the application's name at the server (default " DEFAULT_NAME ")", "NAME"},
-	{"label", 'l', OPTION_TEXTS, offsetof(struct push_values, labels),
-         "a label more, NAME=VALUE; may be given again", "LABEL"},
+         "application name on the server (default " DEFAULT_NAME ")", "NAME"},
+	{"label", 'l', OPTION_TEXTS, offsetof(struct push_values, labels), "add the label NAME=VALUE; may be repeated",
+         "LABEL"},
 	{"api", 'a', OPTION_TEXT, offsetof(struct push_values, api),
-         "what the server is: pyroscope (the default) or parca", "API"},
+         "type of the server: pyroscope (the default) or parca", "API"},
 	{"header", 'H', OPTION_TEXTS, offsetof(struct push_values, headers),
-         "a header for the server, as X-Scope-OrgID: NAME; may be given again", "HEADER"},
+         "add an HTTP header, e.g. X-Scope-OrgID: NAME; may be repeated", "HEADER"},
 	{"time-limit", 0, OPTION_TEXT, offsetof(struct push_values, time_limit),
-         "give up for now after DURATION (default 60s)", "DURATION"},
-	{"spool", 0, OPTION_FILE, offsetof(struct push_values, spool), "keep what cannot be sent in DIR", "DIR"},
-	{"spooled", 0, OPTION_FLAG, offsetof(struct push_values, spooled), "send what is kept there, and no recording",
-         NULL},
+         "stop retrying after DURATION (default 60s)", "DURATION"},
+	{"spool", 0, OPTION_FILE, offsetof(struct push_values, spool), "keep what cannot be uploaded yet in DIR",
+         "DIR"},
+	{"spooled", 0, OPTION_FLAG, offsetof(struct push_values, spooled),
+         "upload what is kept there, and no recording", NULL},
 	{"kernel", 'k', OPTION_FILE, offsetof(struct push_values, kernel),
-         "take symbols from IMAGE, not from the recording", "IMAGE"},
+         "take symbols from IMAGE instead of the recording", "IMAGE"},
 	{"force", 'f', OPTION_FLAG, offsetof(struct push_values, force),
-         "use IMAGE and files even if their build-ids are others", NULL},
+         "use IMAGE and files even if their build-ids differ", NULL},
 	OPTION_ROWS(symbol_option_rows, struct push_values, symbols),
 	{NULL},
 };
@@ -353,20 +354,18 @@ static int push_run(void *values, unsigned n, char **arguments)
 
 const struct command command_push = {
 	.name = "push",
-	.summary = "Send a recording's profile to a server that collects those of many hosts",
+	.summary = "Upload a recording's profile to a profile server",
 	.arguments = "URL [FILE]",
 	.max_arguments = 2,
 	.manual = "vprof-push",
 	.description =
-		"URL is that of a server with Pyroscope's HTTP API, as Grafana Pyroscope and Alloy have it, or, with "
-		"--api\n"
-		"parca, of Parca; what is sent is pprof. Its labels are the guest (domain), the host, the event, and "
-		"the\n"
-		"kernel's release and build-id.\n"
+
+		"URL is the address of a server with Pyroscope's HTTP API, such as Grafana Pyroscope and Alloy,\n"
+		"or, with --api parca, of Parca. The profile is sent as pprof. Its labels are the guest (domain),\n"
+		"the host, the event, and the kernel's release and build-id.\n"
 		"\n"
-		"What the server does not take is kept on disk (--spool), tried again with growing pauses for as long "
-		"as\n"
-		"--time-limit says, and sent by the next push. Recording has no part in it.\n"
+		"A profile that cannot be uploaded is kept on disk (--spool), retried with growing pauses until\n"
+		"--time-limit, and uploaded by the next push. Recording does not depend on it.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof push http://pyroscope:4040 web01.data -l rack=b7\n"

@@ -23,24 +23,26 @@ static const struct option_row options[] = {
 	{"input", 'i', OPTION_FILE, offsetof(struct report_values, input),
          "recording to read (default " INPUT_DEFAULT_PATH ")", "FILE"},
 	{"sort", 's', OPTION_TEXT, offsetof(struct report_values, sort),
-         "columns to group by, of " COLUMN_NAMES " (default " REPORT_DEFAULT_SORT ")", "COLUMN,..."},
-	{"limit", 'n', OPTION_TEXT, offsetof(struct report_values, limit), "print N rows of each table at most", "N"},
-	{"percent-limit", 0, OPTION_DOUBLE, offsetof(struct report_values, percent_limit),
-         "leave out rows with less than P percent", "P"},
+         "columns to group by: sym, module, mode, cpu, event, comm, cgroup, domain, pid, tid or ip "
+         "(default " REPORT_DEFAULT_SORT ")",
+         "COLUMN,..."},
+	{"limit", 'n', OPTION_TEXT, offsetof(struct report_values, limit), "print at most N rows of each table", "N"},
+	{"percent-limit", 0, OPTION_DOUBLE, offsetof(struct report_values, percent_limit), "omit rows below P percent",
+         "P"},
 	{"phase", 'p', OPTION_TEXT, offsetof(struct report_values, phase),
-         "only the time within phases of this name, which may have * and ? in it", "NAME"},
+         "use only the time within phases of this name, which may contain * and ?", "NAME"},
 	{"kernel", 'k', OPTION_FILE, offsetof(struct report_values, kernel),
-         "take symbols from IMAGE, not from the recording", "IMAGE"},
+         "take symbols from IMAGE instead of the recording", "IMAGE"},
 	{"force", 'f', OPTION_FLAG, offsetof(struct report_values, force),
-         "use IMAGE and files even if their build-ids are others", NULL},
+         "use IMAGE and files even if their build-ids differ", NULL},
 	OPTION_ROWS(symbol_option_rows, struct report_values, symbols),
 	{"call-chains", 'g', OPTION_FLAG, offsetof(struct report_values, call_chains),
-         "print the call tree, too: callers above, what they called below", NULL},
+         "also print the call tree, with callers above callees", NULL},
 	{"json", 'j', OPTION_FLAG, offsetof(struct report_values, json), "print one JSON document", NULL},
 	{"html", 'w', OPTION_FILE, offsetof(struct report_values, html),
-         "write one page for a browser instead: flame graph, timeline, functions", "FILE"},
+         "write an HTML page instead: flame graph, timeline, functions", "FILE"},
 	{"svg", 0, OPTION_FILE, offsetof(struct report_values, svg),
-         "write a flame graph instead, as a picture without a script: mail, job summaries", "FILE"},
+         "write a flame graph instead, as an SVG without scripts for mail and job summaries", "FILE"},
 	{NULL},
 };
 
@@ -175,17 +177,17 @@ static int report_run(void *values, unsigned n, char **arguments)
 
 const struct command command_report = {
 	.name = "report",
-	.summary = "Show where a recorded guest spent its time",
+	.summary = "Show the profile in a recording",
 	.arguments = "[FILE...]",
 	.max_arguments = FILES_MAX,
 	.manual = "vprof-report",
 	.description =
-		"Each row is a group of samples and its share of the event's periods (of time, for clocks). Symbols "
-		"come\n"
-		"from the recording itself. In the column mode, vmm is time outside the guest, by the exit that was "
-		"handled.\n"
-		"A recording that was cut off gives what is there and a warning.\n"
-		"Several recordings make one report, in which the column domain has the guests' names.\n"
+
+		"Each row is a group of samples with its share of the event's periods (for clocks: of the time).\n"
+		"Symbols come from the recording itself. In the column mode, vmm is time outside the guest, named\n"
+		"after the exit that was handled. A truncated recording is reported as far as it goes, with a\n"
+		"warning.\n"
+		"Several recordings make one report, in which the column domain holds the names of the guests.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof report                        the profile in " INPUT_DEFAULT_PATH "\n"

@@ -32,14 +32,14 @@ static const struct option_row options[] = {
          "samples per second and vCPU (default " G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT) ")", "HZ"},
 	OPTION_ROWS(capture_option_rows, struct run_values, capture),
 	{"switch-events", 0, OPTION_FLAG, offsetof(struct run_values, capture.switches),
-         "record context switches of a Linux guest, too; takes one of its breakpoints", NULL},
+         "also record context switches of a Linux guest; uses one of its breakpoints", NULL},
 	OPTION_ROWS(symbol_option_rows, struct run_values, symbols),
 	{"boot-each", 0, OPTION_FLAG, offsetof(struct run_values, boot_each),
-         "boot anew for each of --repeat; --output is a folder with a recording of each", NULL},
+         "boot a new guest for each of --repeat; --output is a folder of recordings", NULL},
 	{"exact", 0, OPTION_FLAG, offsetof(struct run_values, exact),
-         "count every instruction, one by one: no noise, and very slow", NULL},
+         "count every instruction by single-stepping: no noise, but very slow", NULL},
 	{"delivery", 0, OPTION_TEXT, offsetof(struct run_values, delivery),
-         "how an overflow becomes an exit: sigmask, sigtrap or setsig", "NAME"},
+         "how a counter overflow becomes an exit: sigmask, sigtrap or setsig", "NAME"},
 	{NULL},
 };
 
@@ -343,14 +343,15 @@ const struct command command_run = {
 	.arguments = "",
 	.manual = "vprof-run",
 	.description =
-		"With --exec, COMMAND runs in the guest with what it needs of this host (its libraries, what --add "
-		"names),\n"
-		"its input, output and exit status are ours, and the profile is that of the command.\n"
-		"Without, the guest runs until it powers off, and its console is this terminal. Ctrl-C ends it and "
-		"finishes the\n"
-		"recording; a second Ctrl-C leaves at once. The exit status is the guest's: 0 after a power-off, see "
-		"the manual.\n"
-		"Without -e, cycles are sampled where the host has a PMU, else the vCPU threads' clock.\n"
+
+		"With --exec, COMMAND runs in the guest, with the files of this host that it needs (its libraries\n"
+		"and what --add names). Its standard streams and its exit status are those of vprof, and only the\n"
+		"command is profiled.\n"
+		"Without --exec, the guest runs until it powers off, and this terminal is its console. Ctrl-C ends\n"
+		"the guest and finishes the recording; a second Ctrl-C exits at once. The exit status is the\n"
+		"guest's: 0 after a power-off; see the manual page.\n"
+		"Without -e, vprof samples cycles where the host has a PMU, and the clock of the vCPU threads\n"
+		"elsewhere.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof run --kernel /boot/vmlinuz --exec './bench --iterations 1000'\n"

@@ -19,13 +19,13 @@ static const struct option_row options[] = {
 	{"input", 'i', OPTION_FILE, offsetof(struct script_values, input),
          "recording to read (default " INPUT_DEFAULT_PATH ")", "FILE"},
 	{"kernel", 'k', OPTION_FILE, offsetof(struct script_values, kernel),
-         "take symbols from IMAGE, not from the recording", "IMAGE"},
+         "take symbols from IMAGE instead of the recording", "IMAGE"},
 	{"force", 'f', OPTION_FLAG, offsetof(struct script_values, force),
-         "use IMAGE and files even if their build-ids are others", NULL},
+         "use IMAGE and files even if their build-ids differ", NULL},
 	OPTION_ROWS(symbol_option_rows, struct script_values, symbols),
-	{"switch-events", 0, OPTION_FLAG, offsetof(struct script_values, switches), "print context switches, too",
+	{"switch-events", 0, OPTION_FLAG, offsetof(struct script_values, switches), "also print context switches",
          NULL},
-	{"json", 'j', OPTION_FLAG, offsetof(struct script_values, json), "print one JSON object a line", NULL},
+	{"json", 'j', OPTION_FLAG, offsetof(struct script_values, json), "print one JSON object per line", NULL},
 	{NULL},
 };
 
@@ -199,22 +199,22 @@ static int script_run(void *values, unsigned n, char **arguments)
 
 const struct command command_script = {
 	.name = "script",
-	.summary = "Print the samples of a recording, one a line",
+	.summary = "Print the samples of a recording, one per line",
 	.arguments = "[FILE]",
 	.max_arguments = 1,
 	.manual = "vprof-script",
-	.description = "Fields: time in seconds (host's CLOCK_MONOTONIC), [vCPU], mode, event, period, instruction "
-		       "pointer,\n"
-		       "symbol+offset, module, pid, tid, name of the task. Samples are in the order of their times.\n"
-		       "A context switch: time, [vCPU], \"switch\", out or in, pid, tid and name of the task, next or "
-		       "previous, and\n"
-		       "those of that one.\n"
-		       "\n"
-		       "Examples:\n"
-		       "  vprof script | head\n"
-		       "  vprof script old.data | wc -l\n"
-		       "  vprof script | awk '$3 == \"user\" { n++ } END { print n }'\n"
-		       "  vprof script --json | jq -r .symbol | sort | uniq -c | sort -rn",
+	.description =
+
+		"Fields: time in seconds (the host's CLOCK_MONOTONIC), [vCPU], mode, event, period, instruction\n"
+		"pointer, symbol+offset, module, pid, tid, name of the task. Samples are in order of time.\n"
+		"A context switch: time, [vCPU], \"switch\", out or in, pid, tid and name of the task, next or\n"
+		"previous, and pid, tid and name of the other task.\n"
+		"\n"
+		"Examples:\n"
+		"  vprof script | head\n"
+		"  vprof script old.data | wc -l\n"
+		"  vprof script | awk '$3 == \"user\" { n++ } END { print n }'\n"
+		"  vprof script --json | jq -r .symbol | sort | uniq -c | sort -rn",
 	.options = options,
 	.values_bytes = sizeof(struct script_values),
 	.run = script_run,

@@ -31,9 +31,9 @@ static const struct option_row options[] = {
 	OPTION_ROWS(guest_run_option_rows, struct stat_values, guest),
 	OPTION_ROWS(attach_guest_option_rows, struct stat_values, engine),
 	{"event", 'e', OPTION_TEXTS, offsetof(struct stat_values, events),
-         "count this, too, in the whole guest; may be given again", "EVENT"},
+         "also count this event in the whole guest; may be repeated", "EVENT"},
 	{"json", 'j', OPTION_FLAG, offsetof(struct stat_values, json),
-         "print a JSON object; the guest's console is nowhere, unless --console says where", NULL},
+         "print a JSON object; hides the guest's console unless --console is given", NULL},
 	{NULL},
 };
 
@@ -197,23 +197,21 @@ static int stat_run(void *values, unsigned n, char **arguments)
 
 const struct command command_stat = {
 	.name = "stat",
-	.summary = "Count what the vCPUs do of a kernel that it boots, or of a guest that runs",
+	.summary = "Count where the time of a guest's vCPUs goes",
 	.arguments = "[DOMAIN]",
 	.max_arguments = 1,
 	.manual = "vprof-stat",
 	.description =
-		"Nothing is sampled. At the end, the wall time of each vCPU is told by its parts: the guest, "
-		"exits handled\n"
-		"by the VMM, halted, waiting for a host CPU, not started yet, and a residual; then the exits by "
-		"reason and\n"
-		"what KVM and perf have counted. The exit status is the booted guest's, as that of `vprof run`.\n"
-		"With --exec, all of that is the command's window alone (--from-boot: the guest's), and goes to "
-		"standard\n"
-		"error behind the command's own output.\n"
-		"With --event, more is counted in the whole guest: what `vprof counter host` lists.\n"
-		"With DOMAIN (or --pid), the guest runs already and goes on: of the options, --duration, --json and "
-		"those\n"
-		"that say which guest apply.\n"
+
+		"Nothing is sampled. At the end, vprof divides the wall time of each vCPU into the guest, exits\n"
+		"handled by the VMM, halted, waiting for a host CPU, not started yet, and a residual. It then\n"
+		"prints the exits by reason, and what KVM and perf have counted. The exit status is the booted\n"
+		"guest's, as for `vprof run`.\n"
+		"With --exec, only the command is measured (with --from-boot, the whole guest), and the results go\n"
+		"to standard error after the command's own output.\n"
+		"With --event, more is counted in the whole guest: the events that `vprof counter host` lists.\n"
+		"With DOMAIN or --pid, the guest runs already and keeps running. Only --duration, --json and the\n"
+		"options that select the guest apply then.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof stat --demo\n"

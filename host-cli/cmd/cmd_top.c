@@ -33,16 +33,16 @@ static const struct top_values defaults = {.interval_s = INTERVAL_S, .rows = SNA
 static const struct option_row options[] = {
 	{"once", 'b', OPTION_FLAG, offsetof(struct top_values, once),
          "print one interval and exit, as without a terminal", NULL},
-	{"json", 'j', OPTION_FLAG, offsetof(struct top_values, json), "the same as a JSON object", NULL},
+	{"json", 'j', OPTION_FLAG, offsetof(struct top_values, json), "print one interval as a JSON object", NULL},
 	{"interval", 'd', OPTION_DOUBLE, offsetof(struct top_values, interval_s),
-         "seconds between two looks (default 2)", "SECONDS"},
+         "seconds between two updates (default 2)", "SECONDS"},
 	{"sort", 's', OPTION_TEXT, offsetof(struct top_values, sort),
          "group by these columns of `vprof report` (default " REPORT_DEFAULT_SORT ")", "KEYS"},
-	{"rows", 0, OPTION_INT, offsetof(struct top_values, rows), "rows of a snapshot (default 30; 0: all)", "N"},
+	{"rows", 0, OPTION_INT, offsetof(struct top_values, rows), "rows of a snapshot (default 30; 0 for all)", "N"},
 	{"call-tree", 'g', OPTION_FLAG, offsetof(struct top_values, calls),
          "record call chains and show the call tree (key t)", NULL},
 	{"frequency", 'F', OPTION_TEXT, offsetof(struct top_values, frequency),
-         "samples per second and vCPU, of a session that top starts (default: the engine's)", "HZ"},
+         "samples per second and vCPU, if top starts the session (default: the engine's)", "HZ"},
 	OPTION_ROWS(attach_engine_option_rows, struct top_values, engine),
 	OPTION_ROWS(symbol_option_rows, struct top_values, symbols),
 	{NULL},
@@ -198,17 +198,17 @@ static int top_run(void *values, unsigned n, char **arguments)
 
 const struct command command_top = {
 	.name = "top",
-	.summary = "Show live where the time of a running guest goes",
+	.summary = "Show live where a running guest spends its time",
 	.arguments = "[ENGINE|DOMAIN]",
 	.max_arguments = 1,
 	.manual = "vprof-top",
 	.description =
-		"ENGINE is a name or a process id from `vprof list`, or a socket's path; without it, the only one "
-		"there is.\n"
-		"A DOMAIN of libvirt's that no engine is there for is attached, as `vprof attach` does it.\n"
-		"Where somebody records already, top looks on; else it samples itself. Key h shows the keys. Without "
-		"a\n"
-		"terminal, one interval is printed.\n"
+
+		"ENGINE is a name or process id from `vprof list`, or the path of a socket. It may be omitted if\n"
+		"only one engine runs.\n"
+		"A libvirt DOMAIN without an engine is attached, as by `vprof attach`.\n"
+		"If the guest is being recorded, top shows those samples; otherwise it starts a session of its\n"
+		"own. Key h shows the keys. Without a terminal, top prints one interval.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof top\n"

@@ -25,20 +25,20 @@ struct trace_values {
 static const struct option_row options[] = {
 	{"probe", 'p', OPTION_TEXTS, offsetof(struct trace_values, probes), "what to trace; may be repeated", "PROBE"},
 	{"registers", 'r', OPTION_TEXT, offsetof(struct trace_values, registers),
-         "registers to go with each event, as rip,rax", "LIST"},
-	{"stack", 's', OPTION_FLAG, offsetof(struct trace_values, stack), "call chains, too", NULL},
+         "registers to print with each event, e.g. rip,rax", "LIST"},
+	{"stack", 's', OPTION_FLAG, offsetof(struct trace_values, stack), "also print call chains", NULL},
 	{"breakpoints", 'b', OPTION_TEXT, offsetof(struct trace_values, breakpoints),
-         "what functions take: processor, one of its four; patch, an INT3 in the guest's code; or any", "MEANS"},
+         "how to probe functions: processor (one of four registers), patch (INT3) or any", "MEANS"},
 	{"filter", 'f', OPTION_TEXTS, offsetof(struct trace_values, filters),
-         "only events with FIELD=VALUE, or with !=, <, <=, > or >=; may be repeated, and all have to match", "FILTER"},
+         "only events with FIELD=VALUE, or !=, <, <=, > or >=; may be repeated, and all must match", "FILTER"},
 	{"count", 'c', OPTION_TEXT, offsetof(struct trace_values, count),
          "count events by these fields instead of printing them", "FIELDS"},
 	{"hist", 'H', OPTION_TEXT, offsetof(struct trace_values, hist),
          "print a histogram of this field, by powers of two", "FIELD"},
-	{"events", 'n', OPTION_TEXT, offsetof(struct trace_values, events), "stop after so many events", "N"},
-	{"duration", 'd', OPTION_TEXT, offsetof(struct trace_values, duration), "stop after this time", "TIME"},
+	{"events", 'n', OPTION_TEXT, offsetof(struct trace_values, events), "stop after N events", "N"},
+	{"duration", 'd', OPTION_TEXT, offsetof(struct trace_values, duration), "stop after TIME", "TIME"},
 	{"json", 'j', OPTION_FLAG, offsetof(struct trace_values, json),
-         "print a JSON object for each event and for the end", NULL},
+         "print a JSON object for each event and one for the end", NULL},
 	{NULL},
 };
 
@@ -308,14 +308,15 @@ static int trace_main(void *values, unsigned n, char **arguments)
 
 const struct command command_trace = {
 	.name = "trace",
-	.summary = "Print what happens in a running guest, as it happens",
+	.summary = "Print events in a running guest as they happen",
 	.arguments = "[ENGINE]",
 	.max_arguments = 1,
 	.manual = "vprof-trace",
 	.description =
-		"ENGINE is a name or a process id from `vprof list`, or a socket's path; without it, the only one "
-		"there is.\n"
-		"`vprof probe list` shows what there is to trace.\n"
+
+		"ENGINE is a name or process id from `vprof list`, or the path of a socket. It may be omitted if\n"
+		"only one engine runs.\n"
+		"`vprof probe list` shows what can be traced.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof trace -p syscall:openat\n"

@@ -24,6 +24,6 @@ const struct command command_version = {
 	.summary = "Print the versions of vprof, its protocol and the libraries it was built with",
 	.arguments = "",
 	.manual = "vprof",
-	.description = "`vprof --version` is the same.",
+	.description = "`vprof --version` prints the same.",
 	.run = version_run,
 };

@@ -15,20 +15,21 @@ G_DEFINE_QUARK(vprof_attach_engine_error, attach_engine_error)
 
 const struct option_row attach_guest_option_rows[] = {
 	{"connect", 0, OPTION_TEXT, offsetof(struct attach_engine_options, connect),
-         "where libvirt is (default: its own choice, as virsh)", "URI"},
-	{"pid", 0, OPTION_INT, offsetof(struct attach_engine_options, pid), "a QEMU without libvirt", "PID"},
-	{"qmp", 0, OPTION_FILE, offsetof(struct attach_engine_options, qmp), "its QMP socket", "SOCKET"},
+         "URI of libvirt (default: the same as for virsh)", "URI"},
+	{"pid", 0, OPTION_INT, offsetof(struct attach_engine_options, pid), "process id of a QEMU without libvirt",
+         "PID"},
+	{"qmp", 0, OPTION_FILE, offsetof(struct attach_engine_options, qmp), "QMP socket of that QEMU", "SOCKET"},
 	{"no-monitor", 0, OPTION_FLAG, offsetof(struct attach_engine_options, no_monitor),
-         "send a domain's QEMU no commands, which would taint it; less is known then", NULL},
+         "send no monitor commands to QEMU, which taint a domain; less is known then", NULL},
 	{NULL},
 };
 
 const struct option_row attach_engine_option_rows[] = {
 	{.rows = attach_guest_option_rows},
 	{"kernel", 'k', OPTION_FILE, offsetof(struct attach_engine_options, kernel),
-         "the kernel that it runs (default: what its memory holds)", "IMAGE"},
+         "kernel that the guest runs (default: what its memory holds)", "IMAGE"},
 	{"verbose", 'v', OPTION_FLAG, offsetof(struct attach_engine_options, verbose),
-         "say what is found out about the guest", NULL},
+         "print what is found out about the guest", NULL},
 	{NULL},
 };
 

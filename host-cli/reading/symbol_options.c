@@ -3,11 +3,11 @@
 
 const struct option_row symbol_option_rows[] = {
 	{"symfs", 0, OPTION_FILE, offsetof(struct symbol_options, symfs),
-         "take symbols of the guest's programs from the same paths below DIR", "DIR"},
+         "take the guest's programs from the same paths below DIR", "DIR"},
 	{"modules", 0, OPTION_FILE, offsetof(struct symbol_options, modules),
          "/lib/modules/VERSION of the guest's kernel: symbols, and disk drivers for run --exec", "DIR"},
 	{"debuginfod", 0, OPTION_FLAG, offsetof(struct symbol_options, debuginfod),
-         "ask the servers of $DEBUGINFOD_URLS for symbols of the guest's programs", NULL},
+         "get symbols of the guest's programs from the servers in $DEBUGINFOD_URLS", NULL},
 	{NULL},
 };
 
