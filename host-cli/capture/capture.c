@@ -315,7 +315,7 @@ void capture_phase(struct capture *capture, json_t *phase)
 
 void capture_marker(struct capture *capture, json_t *marker)
 {
-	capture->marks_left_out |= json_array_size(capture->marks) == VPROF_MARKS_MAX;
+	capture->marks_left_out |= json_array_size(capture->marks) == VPROF_MARKERS_MAX;
 	if (!capture->marks_left_out)
 		json_array_append(capture->marks, marker);
 }

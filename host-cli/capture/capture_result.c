@@ -38,7 +38,7 @@ void capture_say_written(const struct capture *capture, const char *path)
 	size = units_format_bytes((uint64_t)status.st_size);
 	say("%" G_GUINT64_FORMAT " samples in %s (%s)", capture_samples(capture), path, size);
 	if (capture_marks_left_out(capture))
-		warn("of the markers the first %u are kept", VPROF_MARKS_MAX);
+		warn("of the markers the first %u are kept", VPROF_MARKERS_MAX);
 	if (capture_lost(capture) != 0)
 		warn("%" G_GUINT64_FORMAT
 		     " samples found no room in the rings and are lost; sample less often (-F, -c)",

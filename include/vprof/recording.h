@@ -83,7 +83,7 @@ enum vprof_chain_end { VPROF_CHAIN_UNKNOWN, VPROF_CHAIN_ENDS(X) VPROF_CHAIN_END_
  * ]}. metrics: what the command has printed as such (vprof-run(1)): {"name": TEXT, "value": NUMBER, "unit": TEXT}.
  */
 #define VPROF_FEATURE_DESCRIPTION 200
-#define VPROF_MARKS_MAX 100000u /* those beyond are not kept */
+#define VPROF_MARKERS_MAX 100000u /* those beyond are not kept */
 
 /*
  * The symbols that were hit, so that a report needs no image. Little-endian:

@@ -264,7 +264,7 @@ static const struct guest_ops guest_ops = {.start = guest_start, .stop = guest_s
 static bool breakpoint_add(struct guest *guest G_GNUC_UNUSED, struct guest_breakpoint *breakpoint,
                            GError **error G_GNUC_UNUSED)
 {
-	breakpoint->patched = breakpoint->means == GUEST_BREAKPOINT_PATCH;
+	breakpoint->patched = breakpoint->kind == GUEST_BREAKPOINT_PATCH;
 	return true;
 }
 

@@ -339,7 +339,7 @@ static struct log_breakpoint breakpoint_at(const char *symbol)
 	ck_assert_ptr_nonnull(found);
 	struct log_breakpoint log = {
 		.breakpoint = {
-			.at = {found->address}, .what = symbol, .means = GUEST_BREAKPOINT_PROCESSOR, .hit = on_hit}};
+			.at = {found->address}, .what = symbol, .kind = GUEST_BREAKPOINT_PROCESSOR, .hit = on_hit}};
 	symtab_free(symtab);
 	image_free(image);
 	return log;

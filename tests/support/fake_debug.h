@@ -21,7 +21,7 @@ static struct fake_debug {
 static inline bool fake_breakpoint_add(struct guest *guest G_GNUC_UNUSED, struct guest_breakpoint *breakpoint,
                                        GError **error)
 {
-	breakpoint->patched = breakpoint->means == GUEST_BREAKPOINT_PATCH;
+	breakpoint->patched = breakpoint->kind == GUEST_BREAKPOINT_PATCH;
 	if (fake_debug.n_breakpoints == GUEST_BREAKPOINT_ADDRESSES_MAX) {
 		g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN, "cannot place %s: all taken", breakpoint->what);
 		return false;

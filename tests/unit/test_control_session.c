@@ -378,12 +378,12 @@ START_TEST(lost_samples_are_told_by_the_second)
 		json_auto_t *lost = peer_event(&peer, "samples-lost");
 		ck_assert_int_eq(integer_of(lost, "vcpu"), vcpu);
 		told[vcpu] = integer_of(lost, "lost");
-		ck_assert_uint_eq((uint64_t)told[vcpu], ring_totals(session_ring(session, vcpu)).dropped);
+		ck_assert_uint_eq((uint64_t)told[vcpu], ring_statistics(session_ring(session, vcpu)).dropped);
 	}
 	fake_guest_burn(&fake, 100 * MS);
 	json_auto_t *more = peer_event(&peer, "samples-lost");
 	ck_assert_uint_eq((uint64_t)(told[0] + integer_of(more, "lost")),
-	                  ring_totals(session_ring(session, 0)).dropped);
+	                  ring_statistics(session_ring(session, 0)).dropped);
 }
 END_TEST
 

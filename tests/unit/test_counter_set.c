@@ -186,18 +186,18 @@ END_TEST
 
 START_TEST(withheld_periods_are_counted_and_not_made_up_for)
 {
-	struct counter_totals totals;
+	struct counter_statistics statistics;
 	struct counter_set *set = bench_set(&bench_clock, (struct counter_rate){.frequency_hz = 10000});
 
 	for (unsigned i = 0; i < 8; i++)
 		bench_overflow(set, i == 7 ? 10 * bench.period : 0, 1);
 	/* The next run is no shorter than jitter makes it. */
 	ck_assert_uint_ge(bench.period, 95000);
-	counter_set_totals(set, &totals);
-	ck_assert_uint_eq(totals.overflows, 8);
-	ck_assert_uint_eq(totals.throttled, 10);
-	ck_assert_uint_ge(totals.expected, 17);
-	ck_assert_uint_le(totals.expected, 18);
+	counter_set_statistics(set, &statistics);
+	ck_assert_uint_eq(statistics.overflows, 8);
+	ck_assert_uint_eq(statistics.throttled, 10);
+	ck_assert_uint_ge(statistics.expected, 17);
+	ck_assert_uint_le(statistics.expected, 18);
 	counter_set_close(set);
 }
 END_TEST
@@ -223,7 +223,7 @@ END_TEST
 START_TEST(ticks_of_a_sleeping_thread_are_no_samples)
 {
 	struct counter_overflow overflows[COUNTER_EVENTS_MAX];
-	struct counter_totals totals;
+	struct counter_statistics statistics;
 	struct counter_set *set = bench_set(&bench_timer, (struct counter_rate){.frequency_hz = 1000});
 
 	for (unsigned i = 0; i < 50; i++) {
@@ -231,9 +231,9 @@ START_TEST(ticks_of_a_sleeping_thread_are_no_samples)
 		bench.overflows = 1;
 		ck_assert_uint_eq(counter_set_collect(set, true, false, overflows), 0);
 	}
-	counter_set_totals(set, &totals);
-	ck_assert_uint_eq(totals.idle, 50);
-	ck_assert_uint_eq(totals.overflows, 0);
+	counter_set_statistics(set, &statistics);
+	ck_assert_uint_eq(statistics.idle, 50);
+	ck_assert_uint_eq(statistics.overflows, 0);
 	/* Nothing of it is forgotten: the next sample counts it. */
 	bench.value += 900000;
 	bench.overflows = 1;
@@ -245,7 +245,7 @@ END_TEST
 
 START_TEST(late_overflows_are_not_throttled_ones)
 {
-	struct counter_totals totals;
+	struct counter_statistics statistics;
 	struct counter_set *set = bench_set(&bench_clock, (struct counter_rate){.frequency_hz = 10000});
 
 	/* Every other one is seen 85 % of a period late, as when an exit is handled for long. */
@@ -258,9 +258,9 @@ START_TEST(late_overflows_are_not_throttled_ones)
 			bench_overflow_at(set, seen_at, seen_at);
 		}
 	}
-	counter_set_totals(set, &totals);
-	ck_assert_uint_eq(totals.overflows, 80);
-	ck_assert_uint_eq(totals.throttled, 0);
+	counter_set_statistics(set, &statistics);
+	ck_assert_uint_eq(statistics.overflows, 80);
+	ck_assert_uint_eq(statistics.throttled, 0);
 	counter_set_close(set);
 }
 END_TEST
@@ -268,7 +268,7 @@ END_TEST
 START_TEST(coalesced_overflows_are_one_sample)
 {
 	struct counter_overflow overflows[COUNTER_EVENTS_MAX];
-	struct counter_totals totals;
+	struct counter_statistics statistics;
 	struct counter_set *set = bench_set(&bench_events, (struct counter_rate){.period = 100000});
 
 	bench.value = 3 * bench.period;
@@ -276,9 +276,9 @@ START_TEST(coalesced_overflows_are_one_sample)
 	ck_assert_uint_eq(counter_set_collect(set, false, true, overflows), 1);
 	ck_assert_uint_eq(overflows[0].period, bench.value);
 	counter_set_finish(set);
-	counter_set_totals(set, &totals);
-	ck_assert_uint_eq(totals.overflows, 1);
-	ck_assert_uint_eq(totals.throttled, 2);
+	counter_set_statistics(set, &statistics);
+	ck_assert_uint_eq(statistics.overflows, 1);
+	ck_assert_uint_eq(statistics.throttled, 2);
 	ck_assert_uint_eq(counter_set_collect(set, false, true, overflows), 0);
 	counter_set_close(set);
 }

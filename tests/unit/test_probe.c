@@ -291,17 +291,17 @@ START_TEST(marks_of_clients_are_events)
 		.reason = KVM_EXIT_IO, .write = true, .bytes = 1, .count = 1, .address = 0x80, .value = 0x40};
 	struct record_sample sample;
 	unsigned all = add("marker:*"), named = add("marker:lo?d"), range = add("marker:0-0x7f");
-	ck_assert_uint_eq(probe_hub_mark(hub, "load", false), 1); /* before recording */
+	ck_assert_uint_eq(probe_hub_add_marker(hub, "load", false), 1); /* before recording */
 	record(0);
-	ck_assert_uint_eq(probe_hub_mark(hub, "load", false), 2);
-	ck_assert_uint_eq(probe_hub_mark(hub, "other", true), 3);
+	ck_assert_uint_eq(probe_hub_add_marker(hub, "load", false), 2);
+	ck_assert_uint_eq(probe_hub_add_marker(hub, "other", true), 3);
 	fake_access(&fake, 0, &mark);
 	probe_set_pause(set);
-	const uint64_t expected[][3] = {{all, 2, PROBE_MARK_BEGIN},
-	                                {named, 2, PROBE_MARK_BEGIN},
-	                                {all, 3, PROBE_MARK_END},
-	                                {all, 0x40, PROBE_MARK_PORT},
-	                                {range, 0x40, PROBE_MARK_PORT}};
+	const uint64_t expected[][3] = {{all, 2, PROBE_MARKER_BEGIN},
+	                                {named, 2, PROBE_MARKER_BEGIN},
+	                                {all, 3, PROBE_MARKER_END},
+	                                {all, 0x40, PROBE_MARKER_PORT},
+	                                {range, 0x40, PROBE_MARKER_PORT}};
 	struct ring_reader *reader = ring_reader_open(ring_memfd(probe_set_ring(set, 0)), NULL);
 	for (size_t i = 0; i < G_N_ELEMENTS(expected); i++) {
 		const uint64_t *values = next_event(reader, &sample);

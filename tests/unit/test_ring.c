@@ -157,8 +157,8 @@ START_TEST(records_come_back)
 	assert_next(reader, 1, 16);
 	assert_next(reader, 2, 256);
 	assert_empty(reader);
-	ck_assert_uint_eq(ring_totals(ring).records, 2);
-	ck_assert_uint_eq(ring_totals(ring).dropped, 0);
+	ck_assert_uint_eq(ring_statistics(ring).records, 2);
+	ck_assert_uint_eq(ring_statistics(ring).dropped, 0);
 	ring_reader_free(reader);
 	ring_free(ring);
 }
@@ -197,7 +197,7 @@ START_TEST(full_ring_drops_and_says_so)
 		assert_next(reader, i, 256);
 	/* 512 bytes are free. What was lost is said first, and has to fit as well. */
 	ck_assert(!put(ring, 101, 512 - LOST_BYTES + 8));
-	ck_assert_uint_eq(ring_totals(ring).dropped, 6);
+	ck_assert_uint_eq(ring_statistics(ring).dropped, 6);
 	ck_assert(put(ring, 16, 64));
 	ck_assert(put(ring, 17, 64));
 	assert_next(reader, 15, 256);
@@ -205,7 +205,7 @@ START_TEST(full_ring_drops_and_says_so)
 	assert_next(reader, 16, 64);
 	assert_next(reader, 17, 64);
 	assert_empty(reader);
-	ck_assert_uint_eq(ring_totals(ring).records, 18);
+	ck_assert_uint_eq(ring_statistics(ring).records, 18);
 	ring_reader_free(reader);
 	ring_free(ring);
 }
@@ -299,7 +299,7 @@ START_TEST(lying_readers_get_nothing)
 	page->data_tail = head;
 	ck_assert(put(ring, 102, 16));
 	ck_assert_uint_eq(page->data_head, head + LOST_BYTES + 16);
-	ck_assert_uint_eq(ring_totals(ring).dropped, 2);
+	ck_assert_uint_eq(ring_statistics(ring).dropped, 2);
 	munmap(page, VPROF_RING_HEADER_BYTES);
 	ring_free(ring);
 }
@@ -384,7 +384,7 @@ END_TEST
 
 /*
  * ThreadSanitizer takes the two mappings of a ring for different memory, so here it watches only what the producer
- * shares with ring_totals. That the bytes come before the head is shown by the contents.
+ * shares with ring_statistics. That the bytes come before the head is shown by the contents.
  */
 #define MANY UINT64_C(2000000)
 
@@ -437,14 +437,14 @@ START_TEST(two_threads_agree_on_millions)
 			number = follow(record, bytes, number);
 		ck_assert(!ring_reader_corrupt(reader));
 		ring_reader_release(reader);
-		struct ring_totals totals = ring_totals(producer.ring);
-		ck_assert_uint_le(totals.records, MANY);
+		struct ring_statistics statistics = ring_statistics(producer.ring);
+		ck_assert_uint_le(statistics.records, MANY);
 	}
 	pthread_join(thread, NULL);
 	ck_assert_uint_eq(number, MANY);
-	struct ring_totals totals = ring_totals(producer.ring);
-	ck_assert_uint_eq(totals.records + totals.dropped, MANY);
-	ck_assert_uint_gt(totals.records, MANY / 1000);
+	struct ring_statistics statistics = ring_statistics(producer.ring);
+	ck_assert_uint_eq(statistics.records + statistics.dropped, MANY);
+	ck_assert_uint_gt(statistics.records, MANY / 1000);
 	ring_reader_free(reader);
 	ring_free(producer.ring);
 }

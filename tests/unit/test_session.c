@@ -303,7 +303,7 @@ START_TEST(ended_guests_keep_their_samples)
 	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_STATE));
 	ck_assert_str_eq(error->message, "cannot start a session: the guest has ended");
 	/* And those rings are still there. */
-	ck_assert_uint_eq(ring_totals(session_ring(session, 0)).records, statistics(0).sample);
+	ck_assert_uint_eq(ring_statistics(session_ring(session, 0)).records, statistics(0).sample);
 	guest_unmake();
 }
 END_TEST

@@ -115,7 +115,7 @@ END_TEST
 START_TEST(samples_are_in_the_ring_of_their_vcpu)
 {
 	static const uint16_t misc[] = {PERF_RECORD_MISC_KERNEL, PERF_RECORD_MISC_USER, PERF_RECORD_MISC_HYPERVISOR};
-	const struct counter_totals totals = {.overflows = 3, .throttled = 2, .idle = 7, .expected = 12};
+	const struct counter_statistics statistics = {.overflows = 3, .throttled = 2, .idle = 7, .expected = 12};
 	const struct perf_event_header *record;
 	struct session_statistics figures;
 	struct record_sample sample;
@@ -125,7 +125,7 @@ START_TEST(samples_are_in_the_ring_of_their_vcpu)
 	take(1, KERNEL_RIP, 0, true);
 	take(1, USER_RIP, 3, true);
 	take(1, USER_RIP, 3, false);
-	in_force.account(in_force.data, 1, &totals);
+	in_force.statistics(in_force.data, 1, &statistics);
 	ck_assert(session_stop(session, NULL));
 	session_statistics_read(session, 1, &figures);
 	ck_assert_uint_eq(figures.sample, 3);
@@ -144,7 +144,7 @@ START_TEST(samples_are_in_the_ring_of_their_vcpu)
 	}
 	ck_assert_ptr_null(ring_reader_next(reader, &bytes));
 	ring_reader_free(reader);
-	ck_assert_uint_eq(ring_totals(session_ring(session, 0)).records, 0);
+	ck_assert_uint_eq(ring_statistics(session_ring(session, 0)).records, 0);
 }
 END_TEST
 
@@ -192,25 +192,25 @@ END_TEST
 
 START_TEST(a_suspended_session_goes_on_with_its_rings_and_figures)
 {
-	const struct counter_totals totals = {.overflows = 1, .expected = 4};
+	const struct counter_statistics statistics = {.overflows = 1, .expected = 4};
 	struct session_statistics figures;
 
 	session_suspend(session); /* without a session, nothing */
 	ck_assert(session_resume(session, true, NULL));
 	start(&(struct session_config){0});
 	take(1, KERNEL_RIP, 0, true);
-	in_force.account(in_force.data, 1, &totals);
+	in_force.statistics(in_force.data, 1, &statistics);
 	session_suspend(session);
 	ck_assert_ptr_null(in_force.take);
 	ck_assert(session_running(session));
 	ck_assert(session_resume(session, true, NULL));
 	ck_assert_ptr_nonnull(in_force.take);
 	take(1, USER_RIP, 3, true);
-	in_force.account(in_force.data, 1, &totals);
+	in_force.statistics(in_force.data, 1, &statistics);
 	session_statistics_read(session, 1, &figures);
 	ck_assert_uint_eq(figures.sample, 2);
 	ck_assert_uint_eq(figures.expected, 8);
-	ck_assert_uint_eq(ring_totals(session_ring(session, 1)).records, 2);
+	ck_assert_uint_eq(ring_statistics(session_ring(session, 1)).records, 2);
 	session_suspend(session);
 	ck_assert(session_stop(session, NULL));
 	start(&(struct session_config){0});

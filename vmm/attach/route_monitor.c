@@ -22,12 +22,12 @@ struct monitor_route {
 	GMutex lock;                        /* of `stop` */
 	GCond wake;
 	bool stop;
-	struct counter_totals totals[GUEST_VCPUS_MAX]; /* [T] */
+	struct counter_statistics statistics[GUEST_VCPUS_MAX]; /* [T] */
 };
 
 static void take(struct monitor_route *route, const struct hmp_registers *registers, uint64_t time_ns)
 {
-	struct counter_totals *totals = &route->totals[registers->vcpu];
+	struct counter_statistics *statistics = &route->statistics[registers->vcpu];
 	const struct counter_sample sample = {
 		.vcpu = registers->vcpu,
 		.overflow = {.event = 0, .period = route->interval_ns},
@@ -36,14 +36,14 @@ static void take(struct monitor_route *route, const struct hmp_registers *regist
 		.regs = registers->regs,
 	};
 
-	totals->expected++;
+	statistics->expected++;
 	if (registers->halted) {
-		totals->idle++;
+		statistics->idle++;
 	} else {
-		totals->overflows++;
+		statistics->overflows++;
 		route->config.take(route->config.data, &sample);
 	}
-	route->config.account(route->config.data, registers->vcpu, totals);
+	route->config.statistics(route->config.data, registers->vcpu, statistics);
 }
 
 /* A monitor that does not answer (libvirtd restarts, QEMU saves its state) costs this sample. */
@@ -54,9 +54,9 @@ static void sample_all(struct monitor_route *route)
 	size_t n = qemu_guest_registers(route->qemu, registers, NULL);
 
 	for (unsigned i = 0; n == 0 && i < route->qemu->guest.vcpus; i++) {
-		route->totals[i].expected++;
-		route->totals[i].throttled++;
-		route->config.account(route->config.data, i, &route->totals[i]);
+		route->statistics[i].expected++;
+		route->statistics[i].throttled++;
+		route->config.statistics(route->config.data, i, &route->statistics[i]);
 	}
 	for (size_t i = 0; i < n; i++)
 		take(route, &registers[i], time_ns);

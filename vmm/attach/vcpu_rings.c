@@ -16,7 +16,7 @@ struct source {
 	int fd;
 	unsigned vcpu, event;
 	struct ring_reader *ring;
-	struct counter_totals totals;
+	struct counter_statistics statistics;
 };
 
 /* [I] immutable while the thread runs, [T] that thread only. */
@@ -61,30 +61,30 @@ static void source_drain(struct vcpu_rings *rings, struct source *source)
 	while ((record = ring_reader_next(source->ring, &bytes))) {
 		if (record->type == PERF_RECORD_SAMPLE &&
 		    record_sample_decode(record, bytes, rings->config.sample_type, &sample)) {
-			source->totals.overflows++;
-			source->totals.expected++;
+			source->statistics.overflows++;
+			source->statistics.expected++;
 			rings->config.sample(rings->config.data, source->vcpu, source->event, &sample);
 		} else if (record_lost_decode(record, bytes, &lost)) {
-			source->totals.throttled += lost.lost;
-			source->totals.expected += lost.lost;
+			source->statistics.throttled += lost.lost;
+			source->statistics.expected += lost.lost;
 		}
 	}
 	ring_reader_release(source->ring);
 }
 
 /* All events of a vCPU together. */
-static void account(struct vcpu_rings *rings)
+static void statistics_report(struct vcpu_rings *rings)
 {
-	struct counter_totals sums[GUEST_VCPUS_MAX] = {{0}};
+	struct counter_statistics sums[GUEST_VCPUS_MAX] = {{0}};
 	bool seen[GUEST_VCPUS_MAX] = {false};
 
 	for (size_t i = 0; i < rings->sources->len; i++) {
 		const struct source *source = source_at(rings, i);
-		struct counter_totals *sum = &sums[source->vcpu];
+		struct counter_statistics *sum = &sums[source->vcpu];
 
-		sum->overflows += source->totals.overflows;
-		sum->throttled += source->totals.throttled;
-		sum->expected += source->totals.expected;
+		sum->overflows += source->statistics.overflows;
+		sum->throttled += source->statistics.throttled;
+		sum->expected += source->statistics.expected;
 		seen[source->vcpu] = true;
 	}
 	for (unsigned i = 0; i < GUEST_VCPUS_MAX; i++) {
@@ -94,7 +94,7 @@ static void account(struct vcpu_rings *rings)
 
 		sums[i].throttled += lost;
 		sums[i].expected += lost;
-		rings->route.account(rings->route.data, i, &sums[i]);
+		rings->route.statistics(rings->route.data, i, &sums[i]);
 	}
 }
 
@@ -102,7 +102,7 @@ static void drain(struct vcpu_rings *rings)
 {
 	for (size_t i = 0; i < rings->sources->len; i++)
 		source_drain(rings, source_at(rings, i));
-	account(rings);
+	statistics_report(rings);
 }
 
 static void poll_add(struct vcpu_rings *rings, int fd)

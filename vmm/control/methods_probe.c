@@ -173,7 +173,7 @@ static json_t *method_probe_add(struct control_call *call, GError **error)
 	const char *breakpoint = json_string_value(json_object_get(call->arguments, "breakpoint"));
 	struct probe_options options = {.stack = json_is_true(json_object_get(call->arguments, "stack"))};
 	if (breakpoint)
-		options.breakpoint = (enum guest_breakpoint_means)argument_choice(breakpoint_names, breakpoint);
+		options.breakpoint = (enum guest_breakpoint_kind)argument_choice(breakpoint_names, breakpoint);
 	struct probe_info info;
 	if (!parse_registers(json_object_get(call->arguments, "registers"), &options.registers, error) ||
 	    !probe_set_add(client_of(call)->set, text, &options, &info, error))

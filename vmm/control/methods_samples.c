@@ -170,7 +170,7 @@ static json_t *method_marker_add(struct control_call *call, GError **error)
 
 	if (!name_check(name, error))
 		return NULL;
-	number = (json_int_t)probe_hub_mark(call->server->probes, name, g_str_equal(kind, "end"));
+	number = (json_int_t)probe_hub_add_marker(call->server->probes, name, g_str_equal(kind, "end"));
 	control_server_event(
 		call->server, VPROF_EVENT_MARKER,
 		json_pack("{s:s, s:s, s:I, s:I}", "name", name, "kind", kind, "time-ns", time_ns, "number", number));

@@ -238,7 +238,7 @@ const struct control_method session_methods[] = {
 	},
 	{
 		.name = "reset",
-		.summary = "lets the session's figures, the session, the configuration or the trace begin afresh",
+		.summary = "lets the session's statistics, the session, the configuration or the trace begin afresh",
 		.role = ROLE_CONTROL,
 		.arguments = reset_arguments,
 		.run = method_reset,

@@ -137,7 +137,7 @@ size_t counter_set_collect(struct counter_set *set, bool interrupted, bool after
                            struct counter_overflow overflows[COUNTER_EVENTS_MAX]);
 
 /* What became of the overflows of all events of a set. */
-struct counter_totals {
+struct counter_statistics {
 	uint64_t overflows; /* returned by counter_set_collect */
 	uint64_t throttled; /* came together with another one, or the host withheld them */
 	uint64_t idle;      /* timer ticks that found no thread time consumed */
@@ -147,7 +147,7 @@ struct counter_totals {
 };
 
 /* As of the last run of periods; no system call. */
-void counter_set_totals(const struct counter_set *set, struct counter_totals *totals);
+void counter_set_statistics(const struct counter_set *set, struct counter_statistics *statistics);
 /*
  * Whether overflows have come since the last collect; false also when the delivery cannot say without a system call.
  */
@@ -155,7 +155,7 @@ bool counter_set_pending(const struct counter_set *set);
 /* Counts nothing until counter_set_resume. */
 void counter_set_pause(struct counter_set *set);
 void counter_set_resume(struct counter_set *set);
-/* Brings the totals up to this moment. The last call before counter_set_close. */
+/* Brings the statistics up to this moment. The last call before counter_set_close. */
 void counter_set_finish(struct counter_set *set);
 
 /*

@@ -112,7 +112,7 @@ static struct counter_reading reading_now(struct counter *counter)
 	return now;
 }
 
-static void account(struct counter *counter, const struct counter_reading *now)
+static void reading_take(struct counter *counter, const struct counter_reading *now)
 {
 	counter->expected += (double)(now->value - counter->value) / (double)counter->nominal;
 	counter->value = now->value;
@@ -141,7 +141,7 @@ static uint64_t overflow_period(struct counter_set *set, struct counter *counter
 		counter->idle += taken;
 		return 0;
 	}
-	account(counter, &now);
+	reading_take(counter, &now);
 	counter->overflows++;
 	counter->run_samples++;
 	if (adapts(set, counter))
@@ -170,17 +170,17 @@ size_t counter_set_collect(struct counter_set *set, bool interrupted, bool after
 	return n;
 }
 
-void counter_set_totals(const struct counter_set *set, struct counter_totals *totals)
+void counter_set_statistics(const struct counter_set *set, struct counter_statistics *statistics)
 {
-	*totals = (struct counter_totals){.ignored = counter_signal_ignored() - set->ignored};
+	*statistics = (struct counter_statistics){.ignored = counter_signal_ignored() - set->ignored};
 	for (size_t i = 0; i < set->n; i++) {
 		const struct counter *counter = &set->counters[i];
 
-		totals->overflows += counter->overflows;
-		totals->throttled += counter->throttled;
-		totals->idle += counter->idle;
-		totals->signals += counter->signals;
-		totals->expected += (uint64_t)counter->expected;
+		statistics->overflows += counter->overflows;
+		statistics->throttled += counter->throttled;
+		statistics->idle += counter->idle;
+		statistics->signals += counter->signals;
+		statistics->expected += (uint64_t)counter->expected;
 	}
 }
 
@@ -208,7 +208,7 @@ void counter_set_finish(struct counter_set *set)
 		struct counter_reading now;
 
 		if (counter->event.backend->ops->read(counter, &now) && now.value >= counter->value)
-			account(counter, &now);
+			reading_take(counter, &now);
 		run_end(counter);
 	}
 }

@@ -39,7 +39,7 @@ struct counter_route_config {
 	bool host;                          /* samples outside the guest have host_ip and host_chain */
 	/* Both on one thread, the route's own, for all vCPUs. */
 	void (*take)(void *data, const struct counter_sample *sample);
-	void (*account)(void *data, unsigned vcpu, const struct counter_totals *totals);
+	void (*statistics)(void *data, unsigned vcpu, const struct counter_statistics *statistics);
 	void *data;
 };
 
@@ -54,7 +54,7 @@ struct counter_route {
 	/* NULL when it can be used on this guest, else why not, and what to do; new string. */
 	char *(*unavailable)(struct guest *guest);
 	bool (*start)(struct guest *guest, const struct counter_route_config *config, GError **error);
-	/* No call of `take` or `account` comes after it. */
+	/* No call of `take` or `statistics` comes after it. */
 	void (*stop)(struct guest *guest);
 };
 

@@ -39,17 +39,17 @@ struct guest_gprs {
 #define GUEST_BREAKPOINTS_MAX 64u
 
 /* What stops a vCPU: one of the processor's breakpoints, or an INT3 in place of the instruction's first byte. */
-enum guest_breakpoint_means { GUEST_BREAKPOINT_ANY, GUEST_BREAKPOINT_PROCESSOR, GUEST_BREAKPOINT_PATCH };
+enum guest_breakpoint_kind { GUEST_BREAKPOINT_ANY, GUEST_BREAKPOINT_PROCESSOR, GUEST_BREAKPOINT_PATCH };
 
 /*
  * Embedded by whoever waits for it; stays his, unchanged, from breakpoint_add to breakpoint_remove. Those at one
- * address share the means of the first.
+ * address are of the kind of the first.
  */
 struct guest_breakpoint {
-	gva_t at;                          /* the first byte of an instruction, in whatever address space */
-	const char *what;                  /* for messages: "function:vfs_read" */
-	enum guest_breakpoint_means means; /* ANY: the processor's, and a patch if they are taken */
-	bool patched;                      /* by breakpoint_add: what it has become */
+	gva_t at;                        /* the first byte of an instruction, in whatever address space */
+	const char *what;                /* for messages: "function:vfs_read" */
+	enum guest_breakpoint_kind kind; /* ANY: the processor's, and a patch if they are taken */
+	bool patched;                    /* by breakpoint_add: what it has become */
 	/* A vCPU is about to execute the instruction. Each time exactly once, on whichever vCPU. */
 	void (*hit)(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
 	            const struct guest_gprs *gprs);

@@ -70,8 +70,8 @@ static bool has_register(const struct breakpoints *breakpoints)
 	return breakpoints_addresses(breakpoints, addresses) < GUEST_BREAKPOINT_ADDRESSES_MAX;
 }
 
-/* Decides by which means; what those need is checked later. */
-static bool choose_means(const struct breakpoints *breakpoints, struct guest_breakpoint *more, GError **error)
+/* Decides of which kind; what that needs is checked later. */
+static bool choose_kind(const struct breakpoints *breakpoints, struct guest_breakpoint *more, GError **error)
 {
 	const struct guest_breakpoint *shared = find_shared(breakpoints, more->at);
 	if (breakpoints->n == GUEST_BREAKPOINTS_MAX) {
@@ -81,8 +81,8 @@ static bool choose_means(const struct breakpoints *breakpoints, struct guest_bre
 		return false;
 	}
 	more->patched = shared ? shared->patched
-	                       : more->means == GUEST_BREAKPOINT_PATCH ||
-	                                 (more->means == GUEST_BREAKPOINT_ANY && !has_register(breakpoints));
+	                       : more->kind == GUEST_BREAKPOINT_PATCH ||
+	                                 (more->kind == GUEST_BREAKPOINT_ANY && !has_register(breakpoints));
 	if (shared || more->patched || has_register(breakpoints))
 		return true;
 	g_autofree char *names = takers(breakpoints);
@@ -114,7 +114,7 @@ static uint8_t *patch_place(struct vm *vm, const struct guest_breakpoint *breakp
 	if (byte)
 		return byte;
 	g_set_error(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED, "cannot place %s by patching%s: %s", breakpoint->what,
-	            breakpoint->means == GUEST_BREAKPOINT_ANY ? ", the processor's breakpoints being taken" : "",
+	            breakpoint->kind == GUEST_BREAKPOINT_ANY ? ", the processor's breakpoints being taken" : "",
 	            why ? why : "the guest has no memory mapped there now; try again once its kernel runs");
 	return NULL;
 }
@@ -138,7 +138,7 @@ static bool breakpoint_add(struct guest *guest, struct guest_breakpoint *breakpo
 	const struct breakpoints before = vm->breakpoints;
 	struct breakpoints more = before;
 	uint8_t *byte = NULL;
-	if (!may_debug(vm, breakpoint, error) || !choose_means(&more, breakpoint, error))
+	if (!may_debug(vm, breakpoint, error) || !choose_kind(&more, breakpoint, error))
 		return false;
 	if (breakpoint->patched && !(byte = patch_place(vm, breakpoint, error)))
 		return false;

@@ -147,13 +147,13 @@ static bool place_breakpoint(struct probe *probe, GError **error)
 	if (!find_address(probe->set->hub, &probe->spec, &address, error))
 		return false;
 	probe->breakpoint = (struct guest_breakpoint){
-		.at = {address}, .what = probe->spec.name, .means = probe->options.breakpoint, .hit = probe_event_hit};
+		.at = {address}, .what = probe->spec.name, .kind = probe->options.breakpoint, .hit = probe_event_hit};
 	return guest->debug->breakpoint_add(guest, &probe->breakpoint, error);
 }
 
 static bool place(struct probe *probe, GError **error)
 {
-	if (probe->spec.provider->means == PROBE_BY_BREAKPOINT)
+	if (probe->spec.provider->trigger == PROBE_BY_BREAKPOINT)
 		return place_breakpoint(probe, error);
 	return !is_msr_probe(probe) || watch_msrs(probe->set->hub, error);
 }
@@ -199,7 +199,7 @@ static void fill_info(const struct probe *probe, struct probe_info *info)
 	                            .options = probe->options,
 	                            .events = atomic_load_explicit(&probe->events, memory_order_relaxed),
 	                            .intact = true};
-	if (probe->spec.provider->means != PROBE_BY_BREAKPOINT)
+	if (probe->spec.provider->trigger != PROBE_BY_BREAKPOINT)
 		return;
 	info->breakpoint = probe->breakpoint.patched ? GUEST_BREAKPOINT_PATCH : GUEST_BREAKPOINT_PROCESSOR;
 	info->intact = guest->debug->breakpoint_intact(guest, &probe->breakpoint);
@@ -231,7 +231,7 @@ static void drop(struct probe_set *set, struct probe *probe)
 {
 	struct guest *guest = set->hub->guest;
 	bool msr = is_msr_probe(probe);
-	if (probe->spec.provider->means == PROBE_BY_BREAKPOINT)
+	if (probe->spec.provider->trigger == PROBE_BY_BREAKPOINT)
 		guest->debug->breakpoint_remove(guest, &probe->breakpoint);
 	g_ptr_array_remove(set->probes, probe);
 	if (msr)
@@ -343,7 +343,7 @@ static void start_probes(struct probe_set *set)
 	for (guint i = 0; i < set->probes->len; i++) {
 		struct probe *probe = g_ptr_array_index(set->probes, i);
 		atomic_store_explicit(&probe->events, 0, memory_order_relaxed);
-		if (probe->spec.provider->means == PROBE_BY_TIMER)
+		if (probe->spec.provider->trigger == PROBE_BY_TIMER)
 			probe->timer = probe_timer_start(probe);
 	}
 }

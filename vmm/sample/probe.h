@@ -24,9 +24,9 @@ const struct symtab *probe_hub_symtab(struct probe_hub *hub, GError **error);
 
 /*
  * A client has marked the begin or the end of a phase: an event, of vCPU 0, for the marker probes that this name
- * matches. Returns the number of the mark, which is the event's value; 1 and up.
+ * matches. Returns the number of the marker, which is the event's value; 1 and up.
  */
-uint64_t probe_hub_mark(struct probe_hub *hub, const char *name, bool end);
+uint64_t probe_hub_add_marker(struct probe_hub *hub, const char *name, bool end);
 
 struct probe_set;
 struct probe_set *probe_set_new(struct probe_hub *hub);
@@ -36,18 +36,18 @@ void probe_set_free(struct probe_set *set);
 #define PROBES_MAX 64u /* of one set */
 
 struct probe_options {
-	uint32_t registers;                     /* bit n: the n-th of GUEST_GPRS goes with each event */
-	bool stack;                             /* so does the call chain */
-	enum guest_breakpoint_means breakpoint; /* for a probe that takes one */
+	uint32_t registers;                    /* bit n: the n-th of GUEST_GPRS goes with each event */
+	bool stack;                            /* so does the call chain */
+	enum guest_breakpoint_kind breakpoint; /* for a probe that takes one */
 };
 
 struct probe_info {
 	unsigned id; /* PERF_SAMPLE_IDENTIFIER of its events; 1 and up, not used again */
 	const struct probe_spec *spec;
 	struct probe_options options;
-	uint64_t events;                        /* since it was last recorded, dropped ones included */
-	enum guest_breakpoint_means breakpoint; /* what it took; GUEST_BREAKPOINT_ANY: none */
-	bool intact;                            /* false: the guest has written over it, and it fires no more */
+	uint64_t events;                       /* since it was last recorded, dropped ones included */
+	enum guest_breakpoint_kind breakpoint; /* what it took; GUEST_BREAKPOINT_ANY: none */
+	bool intact;                           /* false: the guest has written over it, and it fires no more */
 };
 
 /* Errors: PROBE_ERROR, GUEST_ERROR (it cannot be placed), those of images and symbol tables. */

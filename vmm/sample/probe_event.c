@@ -18,9 +18,9 @@ enum {
 };
 _Static_assert(PROBE_ARGUMENTS_MAX + GPRS <= VPROF_PROBE_VALUES_MAX, "an event has room for all of them");
 
-static void count(_Atomic uint64_t *figure)
+static void count(_Atomic uint64_t *statistic)
 {
-	atomic_fetch_add_explicit(figure, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(statistic, 1, memory_order_relaxed);
 }
 
 /* A probe that fires. */
@@ -74,7 +74,7 @@ static unsigned fill_chain(const struct firing *firing, uint64_t chain[CHAIN_MAX
 {
 	const struct probe *probe = firing->probe;
 	const struct unwind_config config = {.orc = probe->set->orc, .user = true, .depth = UNWIND_DEPTH_DEFAULT};
-	bool at_entry = probe->spec.provider->means == PROBE_BY_BREAKPOINT && probe->spec.symbol[0] != '\0' &&
+	bool at_entry = probe->spec.provider->trigger == PROBE_BY_BREAKPOINT && probe->spec.symbol[0] != '\0' &&
 	                probe->spec.offset == 0;
 	enum unwind_end end;
 	unsigned n = 0;
@@ -157,7 +157,7 @@ void probe_event_exited(struct guest_observer *observer, unsigned vcpu, const st
 		struct probe *probe = g_ptr_array_index(set->probes, i);
 		struct firing firing = {
 			.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = count_arguments(probe)};
-		if (probe->spec.provider->means == PROBE_BY_ACCESS &&
+		if (probe->spec.provider->trigger == PROBE_BY_ACCESS &&
 		    probe->spec.provider->access(&probe->spec, access, firing.values))
 			write_event(&firing);
 	}
@@ -194,7 +194,7 @@ void probe_event_tick(struct probe *probe, unsigned vcpu)
 	fire_outside(&firing, true);
 }
 
-void probe_event_mark(struct probe *probe, unsigned vcpu, const uint64_t *arguments)
+void probe_event_marker(struct probe *probe, unsigned vcpu, const uint64_t *arguments)
 {
 	struct firing firing = {.probe = probe, .vcpu = vcpu, .n_values = count_arguments(probe)};
 	memcpy(firing.values, arguments, firing.n_values * sizeof(*arguments));

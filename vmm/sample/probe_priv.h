@@ -49,7 +49,7 @@ struct probe_hub {
 	struct session *session;
 	GPtrArray *sets;       /* borrowed */
 	struct symtab *symtab; /* NULL: not needed yet */
-	uint64_t marks;        /* by clients, so far */
+	uint64_t markers;      /* by clients, so far */
 };
 
 /* probe_event.c, on the vCPU's thread. */
@@ -59,7 +59,7 @@ void probe_event_exited(struct guest_observer *observer, unsigned vcpu, const st
                         const struct guest_regs *regs, const struct guest_gprs *gprs);
 void probe_event_tick(struct probe *probe, unsigned vcpu);
 /* With the arguments that its provider has. */
-void probe_event_mark(struct probe *probe, unsigned vcpu, const uint64_t *arguments);
+void probe_event_marker(struct probe *probe, unsigned vcpu, const uint64_t *arguments);
 /* What has been dropped is said in the ring, and its reader is woken. */
 void probe_event_finish(struct probe_vcpu *cpu, unsigned vcpu);
 

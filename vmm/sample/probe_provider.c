@@ -159,7 +159,7 @@ static bool marker_parse(struct probe_spec *spec, const char *text, GError **err
 	if (probe_range(text, MARK_MAX, &spec->first, &spec->last)) {
 		set_range_name(spec, MARK_MAX, NULL);
 	} else if (!g_ascii_isdigit(text[0]) && strlen(text) - 1 < PROBE_SYMBOL_BYTES - 1) {
-		spec->first = 1; /* and up to 0: no mark of the guest's */
+		spec->first = 1; /* and up to 0: no marker of the guest's */
 		g_snprintf(spec->name, sizeof(spec->name), "marker:%s", text);
 	} else {
 		return probe_syntax_error(spec, text, error);
@@ -172,7 +172,7 @@ static bool marker_parse(struct probe_spec *spec, const char *text, GError **err
 static bool marker_access(const struct probe_spec *spec, const struct guest_access *access, uint64_t *arguments)
 {
 	arguments[0] = access->value;
-	arguments[1] = PROBE_MARK_PORT;
+	arguments[1] = PROBE_MARKER_PORT;
 	return access->reason == KVM_EXIT_IO && access->address == MARK_PORT && access->write &&
 	       access->value >= spec->first && access->value <= spec->last;
 }
@@ -277,55 +277,55 @@ static const char *const marker_arguments[] = {"value", "by", NULL};
 static const struct probe_provider profile = {.name = "profile",
                                               .syntax = "profile:hz:N or profile:s|ms|us:N",
                                               .summary = "at intervals, on every vCPU",
-                                              .means = PROBE_BY_TIMER,
+                                              .trigger = PROBE_BY_TIMER,
                                               .every_vcpu = true,
                                               .arguments = no_arguments,
                                               .parse = timer_parse};
 static const struct probe_provider interval = {.name = "interval",
                                                .syntax = "interval:hz:N or interval:s|ms|us:N",
                                                .summary = "at intervals, on one vCPU",
-                                               .means = PROBE_BY_TIMER,
+                                               .trigger = PROBE_BY_TIMER,
                                                .arguments = no_arguments,
                                                .parse = timer_parse};
 static const struct probe_provider exits = {.name = "exit",
                                             .syntax = "exit:REASON or exit:*",
                                             .summary = "a vCPU leaves the guest for the VMM, by KVM's reason",
-                                            .means = PROBE_BY_ACCESS,
+                                            .trigger = PROBE_BY_ACCESS,
                                             .arguments = exit_arguments,
                                             .parse = exit_parse,
                                             .access = exit_access};
 static const struct probe_provider io = {.name = "io",
                                          .syntax = "io:PORT[-PORT][:in|:out] or io:*",
                                          .summary = "the guest reads or writes a port of the VMM's",
-                                         .means = PROBE_BY_ACCESS,
+                                         .trigger = PROBE_BY_ACCESS,
                                          .arguments = io_arguments,
                                          .parse = io_parse,
                                          .access = io_access};
 static const struct probe_provider mmio = {.name = "mmio",
                                            .syntax = "mmio:ADDRESS[-ADDRESS][:read|:write] or mmio:*",
                                            .summary = "the guest reads or writes what is no memory",
-                                           .means = PROBE_BY_ACCESS,
+                                           .trigger = PROBE_BY_ACCESS,
                                            .arguments = mmio_arguments,
                                            .parse = mmio_parse,
                                            .access = mmio_access};
 static const struct probe_provider msr = {.name = "msr",
                                           .syntax = "msr:NUMBER[-NUMBER][:read|:write]",
                                           .summary = "the guest reads or writes a model-specific register",
-                                          .means = PROBE_BY_ACCESS,
+                                          .trigger = PROBE_BY_ACCESS,
                                           .arguments = msr_arguments,
                                           .parse = msr_parse,
                                           .access = msr_access};
 static const struct probe_provider syscalls = {.name = "syscall",
                                                .syntax = "syscall:NAME, syscall:NUMBER[-NUMBER] or syscall:*",
                                                .summary = "a program enters a system call of Linux",
-                                               .means = PROBE_BY_BREAKPOINT,
+                                               .trigger = PROBE_BY_BREAKPOINT,
                                                .arguments = syscall_arguments,
                                                .parse = syscall_parse,
                                                .hit = syscall_hit};
 static const struct probe_provider functions = {.name = "function",
                                                 .syntax = "function:NAME[+OFFSET] or function:ADDRESS",
                                                 .summary = "the guest's kernel enters a function",
-                                                .means = PROBE_BY_BREAKPOINT,
+                                                .trigger = PROBE_BY_BREAKPOINT,
                                                 .arguments = function_arguments,
                                                 .parse = function_parse,
                                                 .hit = function_hit};
@@ -334,7 +334,7 @@ static const struct probe_provider marker = {
 	.syntax = "marker:VALUE[-VALUE], marker:NAME or marker:*",
 	.summary = "the guest marks a phase (port 0x80; by 0), or a client does by its name, in which * and ? "
 		   "stand for any characters and any one (marker-add; by 1: begin, 2: end)",
-	.means = PROBE_BY_ACCESS,
+	.trigger = PROBE_BY_ACCESS,
 	.arguments = marker_arguments,
 	.parse = marker_parse,
 	.access = marker_access};

@@ -22,20 +22,20 @@ enum probe_error {
 #define PROBE_ARGUMENTS_MAX 7u
 #define PROBE_TIMER_HZ_MAX 1000u
 
-/* By what means a probe is told that it fires. */
-enum probe_means { PROBE_BY_TIMER, PROBE_BY_BREAKPOINT, PROBE_BY_ACCESS };
+/* What tells a probe that it fires. */
+enum probe_trigger { PROBE_BY_TIMER, PROBE_BY_BREAKPOINT, PROBE_BY_ACCESS };
 
 /* The argument "by" of a marker's event. */
-enum probe_mark { PROBE_MARK_PORT, PROBE_MARK_BEGIN, PROBE_MARK_END };
+enum probe_marker { PROBE_MARKER_PORT, PROBE_MARKER_BEGIN, PROBE_MARKER_END };
 
 struct probe_spec {
 	const struct probe_provider *provider;
 	char name[PROBE_NAME_BYTES];     /* in full and in one way of writing it: two of one name are the same */
 	uint64_t period_ns;              /* of a timer */
-	char symbol[PROBE_SYMBOL_BYTES]; /* of a function, "" for an address; a pattern of clients' marks, "" for none
+	char symbol[PROBE_SYMBOL_BYTES]; /* of a function, "" for an address; a pattern of clients' markers, "" for none
 	                                  */
 	uint64_t offset;                 /* behind the symbol, or the address */
-	uint64_t first, last;            /* ports, addresses, MSRs, exit reasons, system calls, marks */
+	uint64_t first, last;            /* ports, addresses, MSRs, exit reasons, system calls, markers */
 	bool read, write;
 };
 
@@ -43,7 +43,7 @@ struct probe_provider {
 	const char *name;
 	const char *syntax; /* "io:PORT[-PORT][:in|:out]" */
 	const char *summary;
-	enum probe_means means;
+	enum probe_trigger trigger;
 	const char *const *arguments; /* of an event, up to NULL; at most PROBE_ARGUMENTS_MAX */
 	bool every_vcpu;              /* of a timer */
 	/* Reads what stands behind "NAME:". */

@@ -261,9 +261,9 @@ bool ring_write_lost(struct ring *ring, const struct record_id *lost_id)
 	return true;
 }
 
-struct ring_totals ring_totals(const struct ring *ring)
+struct ring_statistics ring_statistics(const struct ring *ring)
 {
-	return (struct ring_totals){
+	return (struct ring_statistics){
 		.records = atomic_load_explicit(&ring->records, memory_order_relaxed),
 		.dropped = atomic_load_explicit(&ring->dropped, memory_order_relaxed),
 		.handed_over = atomic_load_explicit(&ring->handed_over, memory_order_relaxed),

@@ -48,14 +48,14 @@ bool ring_hand_over(struct ring *ring);
 /* Signals the eventfd whatever the watermark says, so that a reader takes what is there. Any thread. */
 void ring_wake(struct ring *ring);
 
-struct ring_totals {
+struct ring_statistics {
 	uint64_t records;     /* written; PERF_RECORD_LOST not counted */
 	uint64_t dropped;     /* found no room */
 	uint64_t handed_over; /* times that the eventfd was signalled because there was something to read */
 	uint64_t full_times;  /* runs of dropped records: a PERF_RECORD_LOST each */
 };
-/* Any thread; each figure by itself is exact. */
-struct ring_totals ring_totals(const struct ring *ring);
+/* Any thread; each statistic by itself is exact. */
+struct ring_statistics ring_statistics(const struct ring *ring);
 
 /* Where the next record will begin, in bytes since the ring was made; always where a record ends. Any thread. */
 uint64_t ring_head(const struct ring *ring);

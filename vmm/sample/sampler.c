@@ -22,23 +22,23 @@
 /* The counters stop when less than one part in STALL_SHARE of the ring is free, and go on when twice that is. */
 #define STALL_SHARE 4u
 
-void sampler_account(struct sampler *sampler, const struct counter_totals *totals)
+void sampler_statistics_set(struct sampler *sampler, const struct counter_statistics *statistics)
 {
-	statistic_set(&sampler->statistics.overflow, totals->overflows);
-	statistic_set(&sampler->statistics.throttled, totals->throttled);
-	statistic_set(&sampler->statistics.skiptick, totals->idle);
-	statistic_set(&sampler->statistics.intr_processed, totals->signals);
-	statistic_set(&sampler->statistics.intr_ignored, totals->ignored);
-	statistic_set(&sampler->statistics.expected, totals->expected);
+	statistic_set(&sampler->statistics.overflow, statistics->overflows);
+	statistic_set(&sampler->statistics.throttled, statistics->throttled);
+	statistic_set(&sampler->statistics.skiptick, statistics->idle);
+	statistic_set(&sampler->statistics.intr_processed, statistics->signals);
+	statistic_set(&sampler->statistics.intr_ignored, statistics->ignored);
+	statistic_set(&sampler->statistics.expected, statistics->expected);
 	statistic_set(&sampler->statistics.dropbuf_task, sampler->sampling->announcer.dropped);
 }
 
 static void statistics_update(struct sampling *sampling)
 {
-	struct counter_totals totals;
+	struct counter_statistics statistics;
 
-	counter_set_totals(sampling->set, &totals);
-	sampler_account(sampling->sampler, &totals);
+	counter_set_statistics(sampling->set, &statistics);
+	sampler_statistics_set(sampling->sampler, &statistics);
 }
 
 /* Whether samples of this task are wanted; NULL: it could not be read. */

@@ -64,7 +64,7 @@ void sampler_close(struct sampler *sampler);
  */
 void sampler_open_route(struct sampler *sampler, const struct sampler_config *config, struct ring *ring);
 void sampler_take(struct sampler *sampler, const struct counter_sample *sample);
-void sampler_account(struct sampler *sampler, const struct counter_totals *totals);
+void sampler_statistics_set(struct sampler *sampler, const struct counter_statistics *statistics);
 
 /* What session_flush and session_add_sample do to one vCPU. Both on its thread. */
 void sampler_flush(struct sampler *sampler);
@@ -81,7 +81,7 @@ void sampler_resume(struct sampler *sampler);
 
 /* Any thread; since sampler_open. */
 void sampler_counted_read(const struct sampler *sampler, uint64_t counted[SAMPLER_MODES]);
-/* What the sampler counts; the ring has figures of its own. Any thread. */
+/* What the sampler counts; the ring has statistics of its own. Any thread. */
 void sampler_statistics_read(const struct sampler *sampler, struct session_statistics *out);
 
 #endif

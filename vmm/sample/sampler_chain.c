@@ -13,7 +13,7 @@ static uint16_t chain_end(struct sampler *sampler, enum unwind_end end)
 		[UNWIND_NO_ENTRY] = VPROF_CHAIN_NO_ENTRY,     [UNWIND_DEPTH] = VPROF_CHAIN_DEPTH,
 		[UNWIND_UNREADABLE] = VPROF_CHAIN_UNREADABLE,
 	};
-	_Atomic uint64_t *const figures[UNWIND_ENDS] = {
+	_Atomic uint64_t *const statistics[UNWIND_ENDS] = {
 		[UNWIND_END_OF_STACK] = &sampler->statistics.chain_end,
 		[UNWIND_BAD_FRAME] = &sampler->statistics.chain_bad_frame,
 		[UNWIND_NO_ENTRY] = &sampler->statistics.chain_no_entry,
@@ -21,7 +21,7 @@ static uint16_t chain_end(struct sampler *sampler, enum unwind_end end)
 		[UNWIND_UNREADABLE] = &sampler->statistics.chain_unreadable,
 	};
 
-	statistic_add(figures[end], 1);
+	statistic_add(statistics[end], 1);
 	statistic_add(&sampler->statistics.truncated, end != UNWIND_END_OF_STACK);
 	return (uint16_t)(words[end] << VPROF_CHAIN_END_SHIFT);
 }

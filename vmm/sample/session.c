@@ -35,7 +35,7 @@ struct session {
 	bool suspended;                          /* [M] running, and its route stands still */
 	uint64_t number;                         /* [M] of the last start */
 	GPtrArray *later;                        /* [M] to be freed with it */
-	struct session_statistics *zero;         /* [M] one for each vCPU: its figures at the last reset */
+	struct session_statistics *zero;         /* [M] one for each vCPU: its statistics at the last reset */
 	struct session_statistics *carried; /* [M] likewise: counted by its sampler until the last session_resume */
 	bool ended; /* [M] the vCPU threads have gone, or still are about to; their rings stay */
 };
@@ -194,11 +194,11 @@ static void route_take(void *data, const struct counter_sample *sample)
 	sampler_take(&samplers[sample->vcpu], sample);
 }
 
-static void route_account(void *data, unsigned vcpu, const struct counter_totals *totals)
+static void route_statistics(void *data, unsigned vcpu, const struct counter_statistics *statistics)
 {
 	struct sampler *samplers = data;
 
-	sampler_account(&samplers[vcpu], totals);
+	sampler_statistics_set(&samplers[vcpu], statistics);
 }
 
 static void samplers_close(struct session *session)
@@ -218,7 +218,7 @@ static bool route_start(struct session *session, const struct sampler_config *co
 		.interrupt_stack = session->kernel.layout ? session->kernel.layout->interrupt_stack : (gva_t){0},
 		.host = config->session->host,
 		.take = route_take,
-		.account = route_account,
+		.statistics = route_statistics,
 		.data = session->samplers,
 	};
 
@@ -428,13 +428,13 @@ void session_suspend(struct session *session)
 }
 
 /* Samplers count from 0 when they are opened again. */
-static void figures_carry(struct session *session)
+static void statistics_carry(struct session *session)
 {
 	for (unsigned i = 0; i < session->guest->vcpus; i++) {
-		struct session_statistics figures;
+		struct session_statistics statistics;
 
-		sampler_statistics_read(&session->samplers[i], &figures);
-#define X(name, help) session->carried[i].name += figures.name;
+		sampler_statistics_read(&session->samplers[i], &statistics);
+#define X(name, help) session->carried[i].name += statistics.name;
 		SESSION_STATISTICS(X)
 #undef X
 	}
@@ -452,7 +452,7 @@ bool session_resume(struct session *session, bool other_kernel, GError **error)
 	session->suspended = false;
 	session->running = session_kernel_prepare(&session->kernel, &session->config, session->route != NULL, error);
 	if (session->running) {
-		figures_carry(session);
+		statistics_carry(session);
 		session->running = samplers_start(session, error);
 	}
 	if (!session->running)
@@ -723,14 +723,14 @@ static void statistics_raw(const struct session *session, unsigned vcpu, struct 
 #undef X
 	if (!ring)
 		return;
-	const struct ring_totals totals = ring_totals(ring);
+	const struct ring_statistics statistics = ring_statistics(ring);
 
-	out->buf = totals.handed_over;
-	out->dropbuf = totals.full_times;
-	out->dropevt = totals.dropped;
+	out->buf = statistics.handed_over;
+	out->dropbuf = statistics.full_times;
+	out->dropevt = statistics.dropped;
 	uint64_t unread = ring_view_unread(ring);
 
-	out->readevt = totals.records > unread ? totals.records - unread : 0; /* some were written in between */
+	out->readevt = statistics.records > unread ? statistics.records - unread : 0; /* some were written in between */
 }
 
 void session_statistics_read(const struct session *session, unsigned vcpu, struct session_statistics *out)

@@ -34,7 +34,7 @@ bool session_running(const struct session *session);
 
 /*
  * Around a change of what a route samples: its guest's kernel (`other_kernel`) or the threads of its vCPUs. Sampling
- * stands still in between, and goes on with the rings and figures that there are. When it cannot go on, the session
+ * stands still in between, and goes on with the rings and statistics that there are. When it cannot go on, the session
  * has stopped. For a guest without routes, and without a session, there is nothing to do.
  */
 void session_suspend(struct session *session);
@@ -52,9 +52,9 @@ void session_resume_stalled(struct session *session);
 /* Adds a sample made by hand. Errors: STATE, when no session runs or the ring is full. */
 bool session_add_sample(struct session *session, const struct session_sample *sample, GError **error);
 
-/* All figures count from 0 again; sampling goes on. */
+/* All statistics count from 0 again; sampling goes on. */
 void session_reset_statistics(struct session *session);
-/* As if there had been none: rings, figures and configuration go. Error: STATE, while it runs. */
+/* As if there had been none: rings, statistics and configuration go. Error: STATE, while it runs. */
 bool session_forget(struct session *session, GError **error);
 
 /*
