@@ -13,7 +13,7 @@
 
 #include "lib/record/ring_reader.h"
 #include "run_suite.h"
-#include "sample/ring_view.h"
+#include "sample/ring.h"
 
 #define SMALL VPROF_RING_DATA_BYTES_MIN
 #define LOST_BYTES 56u
@@ -349,7 +349,8 @@ START_TEST(views_leave_out_what_is_overwritten)
 	for (uint64_t i = 0; i < records; i++)
 		ck_assert(put(ring, i, 256));
 	ck_assert(!put(ring, 99, 256));
-	ring_release(ring, 512); /* in the reader's place: two records, and one is written and a lost one before it */
+	ck_assert(ring_view_give_back(
+		ring, 512)); /* in the reader's place: two records, and one is written and a lost one before it */
 	ck_assert(put(ring, records, 256));
 	ck_assert_uint_eq(ring_view_unread(ring), records - 2 + 1);
 	offset = 0;
@@ -478,7 +479,7 @@ START_TEST(views_beside_a_producer_are_whole)
 		ck_assert_uint_eq(at, n);
 		offset += n;
 		/* Mostly behind by more than the ring has, so that copies are overtaken. */
-		ring_release(producer.ring, ring_head(producer.ring));
+		ring_view_give_back(producer.ring, ring_head(producer.ring));
 	}
 	pthread_join(thread, NULL);
 	ck_assert_uint_gt(seen, 0);

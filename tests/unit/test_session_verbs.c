@@ -11,7 +11,7 @@
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
 #include "run_suite.h"
-#include "sample/ring_view.h"
+#include "sample/ring.h"
 #include "sample/session.h"
 
 #define MS UINT64_C(1000000)

@@ -6,7 +6,6 @@
 
 #include "lib/symbol/symtab.h"
 #include "sample/probe_priv.h"
-#include "sample/ring_view.h"
 
 /* ---- what the sets of an engine share ---- */
 

@@ -62,13 +62,22 @@ uint64_t ring_head(const struct ring *ring);
 /* Bytes that the reader has not given back; if he cannot be believed, all of them. Any thread. */
 size_t ring_unread(const struct ring *ring);
 
+/* For a reader in this process, beside the one that owns data_tail or in its place. Any thread. */
+
 /*
- * For readers in this process, beside the one who owns data_tail or in his place. Copies what stands from `offset` on,
- * *bytes at most and up to the head; *bytes becomes what was copied, a multiple of 8. False when it is no place of a
- * record, has not been written or is not there any more. Any thread.
+ * Whole records from *offset on, as many as fit; returns their bytes. What has been overwritten is left out: *offset
+ * then becomes the place of the oldest record that its reader has not given back. 0: there are none, *offset is no
+ * place of a record, or the ring's reader has spoilt it.
  */
-bool ring_peek(const struct ring *ring, uint64_t offset, void *to, size_t *bytes);
-/* Gives back what is before `offset`, in the reader's place: from head - ring_unread() to head. */
-void ring_release(struct ring *ring, uint64_t offset);
+size_t ring_view_read(const struct ring *ring, uint64_t *offset, void *to, size_t room);
+
+/*
+ * Gives back what is before `offset`, in the reader's place; no error if it has been given back. False when no record
+ * begins there.
+ */
+bool ring_view_give_back(struct ring *ring, uint64_t offset);
+
+/* How many records the reader has not given back, PERF_RECORD_LOST not counted; looks at every one of them. */
+uint64_t ring_view_unread(const struct ring *ring);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "sample/ring_view.h"
 #include "sample/sampler.h"
 #include "sample/session_kernel.h"
 #include "sample/switch_probe.h"
