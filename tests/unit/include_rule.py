@@ -31,6 +31,13 @@ ROOMS = {
     "run": {"capture", "compare", "engine", "reading", "ui"},
     "attach": {"capture", "engine", "run", "ui"},
 }
+# Rooms of the VMM, the same.
+KVM_ROOMS = {
+    "host": {"pmu"},
+    "boot": {"kvm/host"},
+    "device": {"kvm/boot", "kvm/host"},
+    "vcpu": {"kvm/device", "kvm/host", "pmu"},
+}
 # Folders below vmm/, and rooms, that a folder may include besides itself. Every folder may include include/vprof.
 ALLOWED = {
     **{lib: LIB for lib in LIB},
@@ -40,7 +47,8 @@ ALLOWED = {
     "sample": LIB | {"guest", "counter"},
     "control": LIB | {"guest", "counter", "sample"},
     "engine": LIB | {"guest", "counter", "sample", "control"},
-    "kvm": LIB | {"guest", "pmu"},
+    **{f"kvm/{room}": LIB | {"guest"} | others for room, others in KVM_ROOMS.items()},
+    "kvm": LIB | {"guest", "pmu"} | {f"kvm/{room}" for room in KVM_ROOMS},
     "attach": LIB | {"guest", "counter"},
     "demo": set(),
     **{f"host-cli/{room}": LIB | {f"host-cli/{other}" for other in others} for room, others in ROOMS.items()},
@@ -50,8 +58,9 @@ ALLOWED = {
 }
 # The one file of a program that puts its parts together.
 ALLOWED_IN_MAIN = {"kvm": {"counter", "control", "engine"}, "attach": {"control", "engine"}}
-# Static libraries are named after the last part of their folder.
-FOLDER_OF_TARGET = {folder.split("/")[-1]: folder for folder in ALLOWED if not folder.startswith("host-cli")}
+# Static libraries are named after the last part of their folder, those of the VMM's rooms after both.
+FOLDER_OF_TARGET = {folder.removeprefix("lib/").replace("/", "-"): folder for folder in ALLOWED
+                    if not folder.startswith("host-cli")}
 
 SOURCES = (".c", ".h", ".S")
 
@@ -68,13 +77,13 @@ def tracked(*patterns):
 
 
 def folder_of(path):
-    """'lib/record', 'kvm', 'host-cli/ui', ...; None where no rule applies."""
+    """'lib/record', 'kvm', 'kvm/vcpu', 'host-cli/ui', ...; None where no rule applies."""
     parts = path.parts
     if parts[0] == "host-cli":
         return "/".join(parts[:2]) if path.suffix in SOURCES and len(parts) > 2 else "host-cli"
     if parts[0] != "vmm" or len(parts) < 3:
         return None
-    return "/".join(parts[1:3]) if parts[1] == "lib" else parts[1]
+    return "/".join(parts[1:3]) if parts[1] == "lib" or (parts[1] == "kvm" and len(parts) > 3) else parts[1]
 
 
 def included_folder(folder, name):

@@ -16,11 +16,6 @@
 #define TSS_GPA 0xfffbd000ul
 #define IDENTITY_MAP_GPA UINT64_C(0xfffbc000)
 
-static struct vm *vm_of(struct guest *guest)
-{
-	return (struct vm *)guest;
-}
-
 static bool fail(GError **error, const char *what)
 {
 	g_set_error(error, HOST_ERROR, HOST_ERROR_SYSTEM, "cannot %s: %s", what, g_strerror(errno));
@@ -37,8 +32,8 @@ static bool vm_start(struct guest *guest, GError **error)
 	}
 	guest->state = GUEST_RUNNING;
 	vm_limit_duration(vm, vm->duration_s);
-	for (unsigned i = 0; i < vm->n_vcpus; i++)
-		vcpu_go(&vm->vcpus[i]);
+	for (unsigned i = 0; i < vm->machine.n_vcpus; i++)
+		vcpu_go(&vm->machine.vcpus[i]);
 	return true;
 }
 
@@ -50,17 +45,17 @@ static void vm_stop(struct guest *guest, enum guest_end_reason reason, const cha
 static bool vm_run_on_vcpu(struct guest *guest, unsigned vcpu, void (*fn)(void *data), void *data)
 {
 	struct vm *vm = vm_of(guest);
-	return vcpu < vm->n_vcpus && vcpu_run_on(&vm->vcpus[vcpu], fn, data);
+	return vcpu < vm->machine.n_vcpus && vcpu_run_on(&vm->machine.vcpus[vcpu], fn, data);
 }
 
 static void vm_vcpu_time(struct guest *guest, unsigned vcpu, bool reset, struct guest_vcpu_time *out)
 {
-	vcpu_read_time(&vm_of(guest)->vcpus[vcpu], reset, out);
+	vcpu_read_time(&vm_of(guest)->machine.vcpus[vcpu], reset, out);
 }
 
 static bool vm_memory_read(struct guest *guest, gpa_t from, void *to, size_t bytes)
 {
-	const void *at = memory_at(vm_of(guest)->memory, from, bytes);
+	const void *at = memory_at(vm_of(guest)->machine.memory, from, bytes);
 	if (!at)
 		return false;
 	memcpy(to, at, bytes);
@@ -89,19 +84,19 @@ static const struct guest_ops vm_ops = {.start = vm_start,
 
 static bool create_machine(struct vm *vm, GError **error)
 {
-	vm->fd = ioctl(vm->kvm_fd, KVM_CREATE_VM, 0);
-	if (vm->fd < 0)
+	vm->machine.fd = ioctl(vm->machine.kvm_fd, KVM_CREATE_VM, 0);
+	if (vm->machine.fd < 0)
 		return fail(error, "create a KVM virtual machine");
-	if (ioctl(vm->fd, KVM_SET_TSS_ADDR, TSS_GPA) < 0)
+	if (ioctl(vm->machine.fd, KVM_SET_TSS_ADDR, TSS_GPA) < 0)
 		return fail(error, "set KVM's TSS address");
 	uint64_t identity_map = IDENTITY_MAP_GPA;
-	if (ioctl(vm->fd, KVM_SET_IDENTITY_MAP_ADDR, &identity_map) < 0)
+	if (ioctl(vm->machine.fd, KVM_SET_IDENTITY_MAP_ADDR, &identity_map) < 0)
 		return fail(error, "set KVM's identity map address");
-	if (ioctl(vm->fd, KVM_CREATE_IRQCHIP, 0) < 0)
+	if (ioctl(vm->machine.fd, KVM_CREATE_IRQCHIP, 0) < 0)
 		return fail(error, "create the interrupt controllers");
 	/* With the speaker's port 0x61 in the kernel too: its bit 4 follows the timer. */
 	struct kvm_pit_config pit = {.flags = KVM_PIT_SPEAKER_DUMMY};
-	if (ioctl(vm->fd, KVM_CREATE_PIT2, &pit) < 0)
+	if (ioctl(vm->machine.fd, KVM_CREATE_PIT2, &pit) < 0)
 		return fail(error, "create the timer");
 	return true;
 }
@@ -109,19 +104,19 @@ static bool create_machine(struct vm *vm, GError **error)
 /* The host's CPUID as the guest may see it. */
 static struct kvm_cpuid2 *guest_cpuid(const struct vm *vm, GError **error)
 {
-	struct kvm_cpuid2 *cpuid = cpuid_read(vm->kvm_fd, error);
+	struct kvm_cpuid2 *cpuid = cpuid_read(vm->machine.kvm_fd, error);
 
 	if (!cpuid)
 		return NULL;
 	vm_pmu_cpuid(vm, cpuid);
-	if (vm->quirks)
-		vm->quirks->cpuid(cpuid);
+	if (vm->machine.quirks)
+		vm->machine.quirks->cpuid(cpuid);
 	return cpuid;
 }
 
 static bool create_vcpus(struct vm *vm, unsigned n, GError **error)
 {
-	int max = ioctl(vm->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_MAX_VCPUS);
+	int max = ioctl(vm->machine.kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_MAX_VCPUS);
 	if (n > GUEST_VCPUS_MAX || (int)n > max) {
 		g_set_error(error, HOST_ERROR, HOST_ERROR_CAPABILITY, "cannot make %u vCPUs: this host takes 1 to %d",
 		            n, MIN(max, (int)GUEST_VCPUS_MAX));
@@ -130,12 +125,14 @@ static bool create_vcpus(struct vm *vm, unsigned n, GError **error)
 	g_autofree struct kvm_cpuid2 *cpuid = guest_cpuid(vm, error);
 	if (!cpuid)
 		return false;
-	vm->vcpus = g_new0(struct vcpu, n);
-	for (; vm->n_vcpus < n; vm->n_vcpus++) {
-		cpuid_set_topology(cpuid, vm->n_vcpus, n);
-		if (!vcpu_init(&vm->vcpus[vm->n_vcpus], vm, vm->n_vcpus, cpuid, error))
+	vm->machine.vcpus = g_new0(struct vcpu, n);
+	for (; vm->machine.n_vcpus < n; vm->machine.n_vcpus++) {
+		cpuid_set_topology(cpuid, vm->machine.n_vcpus, n);
+		if (!vcpu_init(&vm->machine.vcpus[vm->machine.n_vcpus], &vm->machine, vm->machine.n_vcpus, cpuid,
+		               error))
 			return false;
-		if (vm->pmu_kind == VM_PMU_EMULATED && !vcpu_pmu_init(&vm->vcpus[vm->n_vcpus], &vm->pmu_events, error))
+		if (vm->pmu_kind == VM_PMU_EMULATED &&
+		    !vcpu_pmu_init(&vm->machine.vcpus[vm->machine.n_vcpus], &vm->pmu_events, error))
 			return false;
 	}
 	return true;
@@ -154,13 +151,14 @@ static void describe(struct vm *vm, const struct vm_config *config, const struct
 	guest->name = config->name ? g_strdup(config->name) : default_name(config->kernel_path);
 	guest->kernel_path = g_canonicalize_filename(config->kernel_path, NULL);
 	guest->initrd_path = config->initrd_path ? g_canonicalize_filename(config->initrd_path, NULL) : NULL;
-	guest->command_line = command_line_build(image_is_linux(image), vm->quirks ? vm->quirks->options : NULL,
-	                                         vm_virtio_count(config), config->command_line);
+	guest->command_line =
+		command_line_build(image_is_linux(image), vm->machine.quirks ? vm->machine.quirks->options : NULL,
+	                           vm_virtio_count(config), config->command_line);
 	guest->build_id = image_build_id_text(image);
 	guest->release = g_strdup(image_release(image));
 	guest->memory_bytes = config->memory_bytes;
 	guest->vcpus = config->vcpus;
-	guest->quirks = vm->quirks ? g_strdupv((char **)vm->quirks->sentences) : NULL;
+	guest->quirks = vm->machine.quirks ? g_strdupv((char **)vm->machine.quirks->sentences) : NULL;
 }
 
 static bool load(struct vm *vm, const struct vm_config *config, const struct image *image, GError **error)
@@ -171,35 +169,38 @@ static bool load(struct vm *vm, const struct vm_config *config, const struct ima
 	                                 .vcpus = config->vcpus,
 	                                 .n_virtio = vm_virtio_count(config),
 	                                 .protocol = config->protocol,
-	                                 .reserved = vm->quirks ? vm->quirks->reserved : (gpa_t){0},
-	                                 .reserved_bytes = vm->quirks ? vm->quirks->reserved_bytes : 0};
+	                                 .reserved = vm->machine.quirks ? vm->machine.quirks->reserved : (gpa_t){0},
+	                                 .reserved_bytes = vm->machine.quirks ? vm->machine.quirks->reserved_bytes : 0};
 	struct boot_state state;
 	struct kvm_regs regs = {0};
 	struct kvm_sregs sregs;
-	if (!boot_load(vm->memory, &boot, &state, error) || !vcpu_get_sregs(&vm->vcpus[0], &sregs, error))
+	if (!boot_load(vm->machine.memory, &boot, &state, error) ||
+	    !vcpu_get_sregs(&vm->machine.vcpus[0], &sregs, error))
 		return false;
 	if (!vm_pmu_loaded(vm, image, error))
 		return false;
 	boot_registers(&state, &regs, &sregs);
-	return vcpu_set_registers(&vm->vcpus[0], &regs, &sregs, error);
+	return vcpu_set_registers(&vm->machine.vcpus[0], &regs, &sregs, error);
 }
 
 static bool set_up(struct vm *vm, const struct vm_config *config, const struct image *image, GError **error)
 {
-	vm->kvm_fd = host_open(error);
-	if (vm->kvm_fd < 0)
+	vm->machine.kvm_fd = host_open(error);
+	if (vm->machine.kvm_fd < 0)
 		return false;
-	vm->quirks = config->quirks ? host_quirks_find(host_kind()) : NULL;
+	vm->machine.quirks = config->quirks ? host_quirks_find(host_kind()) : NULL;
 	describe(vm, config, image);
-	vm->memory = memory_new(config->memory_bytes, error);
-	if (!vm->memory || !create_machine(vm, error) || !memory_register(vm->memory, vm->fd, error))
+	vm->machine.memory = memory_new(config->memory_bytes, error);
+	if (!vm->machine.memory || !create_machine(vm, error) ||
+	    !memory_register(vm->machine.memory, vm->machine.fd, error))
 		return false;
-	vm->step_control = vm_step_control(vm->kvm_fd);
-	vm->msr_filter = (struct msr_filter){.vm_fd = vm->fd};
-	if (vm->quirks) {
-		vm->quirk_state = vm->quirks->vm_init(vm->fd, vm->memory, error);
-		if (!vm->quirk_state ||
-		    !msr_filter_set(&vm->msr_filter, MSR_OWNER_QUIRKS, vm->quirks->msrs, vm->quirks->msrs_n, error))
+	vm->machine.step_control = vm_step_control(vm->machine.kvm_fd);
+	vm->msr_filter = (struct msr_filter){.vm_fd = vm->machine.fd};
+	if (vm->machine.quirks) {
+		vm->machine.quirk_state = vm->machine.quirks->vm_init(vm->machine.fd, vm->machine.memory, error);
+		if (!vm->machine.quirk_state ||
+		    !msr_filter_set(&vm->msr_filter, MSR_OWNER_QUIRKS, vm->machine.quirks->msrs,
+		                    vm->machine.quirks->msrs_n, error))
 			return false;
 	}
 	return vm_pmu_init(vm, config, error) && create_vcpus(vm, config->vcpus, error) &&
@@ -217,10 +218,11 @@ struct guest *vm_new(const struct vm_config *config, GError **error)
 	vm->guest.debug = &vm_debug_ops;
 	vm->self = vm;
 	vm->duration_s = config->duration_s;
-	vm->kvm_fd = vm->fd = -1;
+	vm->machine = (struct vcpu_machine){
+		.ops = &vm_machine_ops, .guest = &vm->guest, .kvm_fd = -1, .fd = -1, .devices = &vm->devices};
 	pthread_mutex_init(&vm->end_lock, NULL);
 	pthread_mutex_init(&vm->phase_lock, NULL);
-	patches_init(&vm->patches);
+	patches_init(&vm->machine.patches);
 	bool done = set_up(vm, config, image, error);
 	/* The image is as large as the guest's kernel; give it back before the guest runs. */
 	image_free(image);
@@ -241,14 +243,14 @@ bool vm_launch(struct guest *guest, GError **error)
 {
 	struct vm *vm = vm_of(guest);
 	/* All count from the beginning, so that a thread that ends at once does not look like the last one. */
-	atomic_store(&vm->n_running, vm->n_vcpus);
-	for (; vm->n_launched < vm->n_vcpus; vm->n_launched++) {
-		if (!vcpu_launch(&vm->vcpus[vm->n_launched], error))
+	atomic_store(&vm->n_running, vm->machine.n_vcpus);
+	for (; vm->n_launched < vm->machine.n_vcpus; vm->n_launched++) {
+		if (!vcpu_launch(&vm->machine.vcpus[vm->n_launched], error))
 			return false;
 	}
 	/* A thread that serves requests has opened what it needs. */
-	for (unsigned i = 0; i < vm->n_vcpus; i++)
-		vcpu_run_on(&vm->vcpus[i], nothing, NULL);
+	for (unsigned i = 0; i < vm->machine.n_vcpus; i++)
+		vcpu_run_on(&vm->machine.vcpus[i], nothing, NULL);
 	return true;
 }
 
@@ -272,23 +274,23 @@ void vm_free(struct guest *guest)
 		return;
 	struct vm *vm = vm_of(guest);
 	vm_shutdown(guest);
-	for (unsigned i = 0; i < vm->n_vcpus; i++)
-		vcpu_deinit(&vm->vcpus[i]);
-	g_free(vm->vcpus);
+	for (unsigned i = 0; i < vm->machine.n_vcpus; i++)
+		vcpu_deinit(&vm->machine.vcpus[i]);
+	g_free(vm->machine.vcpus);
 	/* A port's worker writes to a console, whose thread wakes the worker. */
 	vm_virtio_stop(vm);
 	vm_devices_deinit(vm);
 	vm_virtio_deinit(vm);
-	if (vm->fd >= 0)
-		close(vm->fd);
-	if (vm->kvm_fd >= 0)
-		close(vm->kvm_fd);
-	g_free(vm->quirk_state);
-	memory_free(vm->memory);
+	if (vm->machine.fd >= 0)
+		close(vm->machine.fd);
+	if (vm->machine.kvm_fd >= 0)
+		close(vm->machine.kvm_fd);
+	g_free(vm->machine.quirk_state);
+	memory_free(vm->machine.memory);
 	free_description(guest);
 	g_free(vm->end_message);
 	g_free(vm->panic);
-	patches_deinit(&vm->patches);
+	patches_deinit(&vm->machine.patches);
 	pthread_mutex_destroy(&vm->phase_lock);
 	pthread_mutex_destroy(&vm->end_lock);
 	g_free(vm);

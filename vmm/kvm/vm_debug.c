@@ -7,11 +7,6 @@
 
 #include "kvm/vm_priv.h"
 
-static struct vm *vm_of(struct guest *guest)
-{
-	return (struct vm *)guest;
-}
-
 struct vcpu_change {
 	struct vcpu *vcpu;
 	const struct breakpoints *breakpoints;
@@ -34,8 +29,8 @@ static void change_observers(void *data)
 /* A vCPU whose thread has gone executes nothing any more, so there is nothing to change. */
 static int set_breakpoints(struct vm *vm, const struct breakpoints *breakpoints)
 {
-	for (unsigned i = 0; i < vm->n_vcpus; i++) {
-		struct vcpu_change change = {.vcpu = &vm->vcpus[i], .breakpoints = breakpoints};
+	for (unsigned i = 0; i < vm->machine.n_vcpus; i++) {
+		struct vcpu_change change = {.vcpu = &vm->machine.vcpus[i], .breakpoints = breakpoints};
 		if (vcpu_run_on(change.vcpu, change_breakpoints, &change) && change.errnum != 0)
 			return change.errnum;
 	}
@@ -99,18 +94,27 @@ static bool may_debug(const struct vm *vm, const struct guest_breakpoint *breakp
 		            breakpoint->what);
 		return false;
 	}
-	if (ioctl(vm->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_SET_GUEST_DEBUG) > 0)
+	if (ioctl(vm->machine.kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_SET_GUEST_DEBUG) > 0)
 		return true;
 	g_set_error(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED,
 	            "cannot place %s: this host's KVM lacks KVM_CAP_SET_GUEST_DEBUG", breakpoint->what);
 	return false;
 }
 
+static const char *patch_unavailable(const struct vm *vm)
+{
+	if (host_kind() == HOST_PVM && !vm->machine.quirks)
+		return "this host's KVM cannot execute INT3 in the guest's kernel, and its quirks are off";
+	return (vm->machine.step_control & KVM_GUESTDBG_BLOCKIRQ) != 0
+	               ? NULL
+	               : "this host's KVM lacks KVM_GUESTDBG_BLOCKIRQ (Linux 5.16)";
+}
+
 /* Where the patch goes; NULL when there can be none. */
 static uint8_t *patch_place(struct vm *vm, const struct guest_breakpoint *breakpoint, GError **error)
 {
-	const char *why = vcpu_patch_unavailable(vm);
-	uint8_t *byte = why ? NULL : vcpu_patch_find(vm, breakpoint->at);
+	const char *why = patch_unavailable(vm);
+	uint8_t *byte = why ? NULL : vcpu_patch_find(&vm->machine, breakpoint->at);
 	if (byte)
 		return byte;
 	g_set_error(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED, "cannot place %s by patching%s: %s", breakpoint->what,
@@ -122,7 +126,7 @@ static uint8_t *patch_place(struct vm *vm, const struct guest_breakpoint *breakp
 /* Every vCPU stops at it already. They leave the guest for it, so that none has the instruction of before in hand. */
 static bool patch(struct vm *vm, const struct guest_breakpoint *breakpoint, uint8_t *byte, GError **error)
 {
-	if (patches_insert(&vm->patches, breakpoint->at, byte)) {
+	if (patches_insert(&vm->machine.patches, breakpoint->at, byte)) {
 		set_breakpoints(vm, &vm->breakpoints);
 		return true;
 	}
@@ -160,7 +164,7 @@ static bool breakpoint_add(struct guest *guest, struct guest_breakpoint *breakpo
 
 static bool breakpoint_intact(struct guest *guest, const struct guest_breakpoint *breakpoint)
 {
-	return !breakpoint->patched || patches_intact(&vm_of(guest)->patches, breakpoint->at);
+	return !breakpoint->patched || patches_intact(&vm_of(guest)->machine.patches, breakpoint->at);
 }
 
 static void breakpoint_remove(struct guest *guest, struct guest_breakpoint *breakpoint)
@@ -169,7 +173,7 @@ static void breakpoint_remove(struct guest *guest, struct guest_breakpoint *brea
 	struct breakpoints *left = &vm->breakpoints;
 	size_t kept = 0;
 	if (breakpoint->patched)
-		patches_drop(&vm->patches, breakpoint->at);
+		patches_drop(&vm->machine.patches, breakpoint->at);
 	for (size_t i = 0; i < left->n; i++) {
 		if (left->all[i] != breakpoint)
 			left->all[kept++] = left->all[i];
@@ -180,8 +184,8 @@ static void breakpoint_remove(struct guest *guest, struct guest_breakpoint *brea
 
 static void set_observers(struct vm *vm)
 {
-	for (unsigned i = 0; i < vm->n_vcpus; i++) {
-		struct vcpu_change change = {.vcpu = &vm->vcpus[i], .observers = &vm->observers};
+	for (unsigned i = 0; i < vm->machine.n_vcpus; i++) {
+		struct vcpu_change change = {.vcpu = &vm->machine.vcpus[i], .observers = &vm->observers};
 		vcpu_run_on(change.vcpu, change_observers, &change);
 	}
 }
@@ -223,12 +227,12 @@ static bool msrs_watch(struct guest *guest, const struct guest_msr_range *ranges
 static bool step(struct guest *guest, unsigned vcpu, struct guest_stepper *stepper, GError **error)
 {
 	struct vm *vm = vm_of(guest);
-	if ((vm->step_control & KVM_GUESTDBG_BLOCKIRQ) == 0) {
+	if ((vm->machine.step_control & KVM_GUESTDBG_BLOCKIRQ) == 0) {
 		g_set_error(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED,
 		            "cannot step vCPU %u: this host's KVM lacks KVM_GUESTDBG_BLOCKIRQ (Linux 5.16)", vcpu);
 		return false;
 	}
-	if (vcpu_step_set(&vm->vcpus[vcpu], stepper))
+	if (vcpu_step_set(&vm->machine.vcpus[vcpu], stepper))
 		return true;
 	g_set_error(error, GUEST_ERROR, GUEST_ERROR_SYSTEM, "cannot step vCPU %u: %s", vcpu, g_strerror(errno));
 	return false;
@@ -236,7 +240,7 @@ static bool step(struct guest *guest, unsigned vcpu, struct guest_stepper *stepp
 
 static bool registers_read(struct guest *guest, unsigned vcpu, struct guest_regs *regs, struct guest_gprs *gprs)
 {
-	const struct vcpu *from = &vm_of(guest)->vcpus[vcpu];
+	const struct vcpu *from = &vm_of(guest)->machine.vcpus[vcpu];
 	if (!from->clocks.begun || !from->clocks.online)
 		return false;
 	*regs = from->regs;

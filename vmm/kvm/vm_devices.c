@@ -8,11 +8,11 @@
 #include "kvm/vm_priv.h"
 #include "lib/record/clock.h"
 
-void vm_set_irq(void *data, unsigned irq, bool level)
+static void set_irq(void *data, unsigned irq, bool level)
 {
 	const struct vm *vm = data;
 	struct kvm_irq_level line = {.irq = irq, .level = level};
-	if (ioctl(vm->fd, KVM_IRQ_LINE, &line) < 0)
+	if (ioctl(vm->machine.fd, KVM_IRQ_LINE, &line) < 0)
 		g_critical("cannot set interrupt line %u: %s", irq, g_strerror(errno));
 }
 
@@ -95,11 +95,8 @@ bool vm_devices_init(struct vm *vm, const struct vm_config *config, GError **err
 		console_on_room(vm->consoles[1], second_serial_ready, vm);
 	vm->stop_on_panic = config->stop_on_panic;
 	console_on_line(vm->consoles[0], device_line, vm);
-	const struct devices_host host = {.irq = vm_set_irq,
-	                                  .ended = device_ended,
-	                                  .phase = device_phase,
-	                                  .transmit = device_transmit,
-	                                  .data = vm};
+	const struct devices_host host = {
+		.irq = set_irq, .ended = device_ended, .phase = device_phase, .transmit = device_transmit, .data = vm};
 	devices_init(&vm->devices, &host, connected);
 	return true;
 }

@@ -38,27 +38,18 @@ static void end(struct vm *vm, enum guest_end_reason reason, uint32_t code, char
 		vm->crashed = crash != NULL;
 		if (crash)
 			vm->crash = *crash;
-		atomic_store_explicit(&vm->ending, true, memory_order_release);
+		atomic_store_explicit(&vm->machine.ending, true, memory_order_release);
 	} else {
 		g_free(message);
 	}
 	pthread_mutex_unlock(&vm->end_lock);
-	for (unsigned i = 0; first && i < vm->n_vcpus; i++)
-		vcpu_kick(&vm->vcpus[i]);
+	for (unsigned i = 0; first && i < vm->machine.n_vcpus; i++)
+		vcpu_kick(&vm->machine.vcpus[i]);
 }
 
 void vm_end(struct vm *vm, enum guest_end_reason reason, uint32_t code, char *message)
 {
 	end(vm, reason, code, message, NULL);
-}
-
-void vm_crash(struct vcpu *vcpu, enum guest_end_reason reason, char *message)
-{
-	const struct kvm_run *run = vcpu->run;
-	struct vm_crash crash = {.vcpu = vcpu->index, .regs = run->s.regs.regs, .sregs = run->s.regs.sregs};
-	if (run->exit_reason == KVM_EXIT_INTERNAL_ERROR)
-		crash.code_bytes = kvm_failed_instruction(run, crash.code);
-	end(vcpu->vm, reason, 0, message, &crash);
 }
 
 void vm_on_main_thread(GSourceFunc fn, struct vm *vm)
@@ -73,7 +64,7 @@ void vm_on_main_thread(GSourceFunc fn, struct vm *vm)
 static void join_threads(struct vm *vm)
 {
 	for (; vm->n_launched > 0; vm->n_launched--)
-		vcpu_join(&vm->vcpus[vm->n_launched - 1]);
+		vcpu_join(&vm->machine.vcpus[vm->n_launched - 1]);
 	if (vm->duration_source)
 		g_source_remove(vm->duration_source);
 	vm->duration_source = 0;
@@ -103,11 +94,28 @@ static gboolean finish(void *data)
 	return G_SOURCE_REMOVE;
 }
 
-void vm_thread_left(struct vm *vm)
+static void ended(struct vcpu_machine *machine, enum guest_end_reason reason, char *message)
 {
+	vm_end(vm_of(machine->guest), reason, 0, message);
+}
+
+static void crashed(struct vcpu *vcpu, enum guest_end_reason reason, char *message)
+{
+	const struct kvm_run *run = vcpu->run;
+	struct vm_crash crash = {.vcpu = vcpu->index, .regs = run->s.regs.regs, .sregs = run->s.regs.sregs};
+	if (run->exit_reason == KVM_EXIT_INTERNAL_ERROR)
+		crash.code_bytes = kvm_failed_instruction(run, crash.code);
+	end(vm_of(vcpu->machine->guest), reason, 0, message, &crash);
+}
+
+static void thread_left(struct vcpu_machine *machine)
+{
+	struct vm *vm = vm_of(machine->guest);
 	if (atomic_fetch_sub_explicit(&vm->n_running, 1, memory_order_acq_rel) == 1)
 		vm_on_main_thread(finish, vm);
 }
+
+const struct vcpu_machine_ops vm_machine_ops = {.ended = ended, .crashed = crashed, .left = thread_left};
 
 static gboolean duration_over(void *data)
 {
@@ -161,7 +169,7 @@ void vm_watch_for_panic(const char *line, void *data)
 
 void vm_shutdown(struct guest *guest)
 {
-	struct vm *vm = (struct vm *)guest;
+	struct vm *vm = vm_of(guest);
 	vm_end(vm, GUEST_END_STOPPED, 0, NULL);
 	join_threads(vm);
 	/* Phases or the end, on their way to a main loop that no longer turns. */

@@ -44,19 +44,19 @@ static bool fail(GError **error, const char *what)
 static void turn_kvm_off(const struct vm *vm)
 {
 	struct kvm_enable_cap none = {.cap = KVM_CAP_PMU_CAPABILITY, .args = {KVM_PMU_CAP_DISABLE}};
-	if (ioctl(vm->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_PMU_CAPABILITY) & KVM_PMU_CAP_DISABLE)
-		ioctl(vm->fd, KVM_ENABLE_CAP, &none);
+	if (ioctl(vm->machine.kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_PMU_CAPABILITY) & KVM_PMU_CAP_DISABLE)
+		ioctl(vm->machine.fd, KVM_ENABLE_CAP, &none);
 }
 
 static bool init_kvm(struct vm *vm, const struct kvm_pmu_event_filter *filter, GError **error)
 {
-	const char *why = host_pmu_unavailable(vm->kvm_fd);
+	const char *why = host_pmu_unavailable(vm->machine.kvm_fd);
 	if (why) {
 		g_set_error(error, HOST_ERROR, HOST_ERROR_CAPABILITY,
 		            "cannot give the guest KVM's PMU: %s; take --pmu emulated", why);
 		return false;
 	}
-	return !filter || ioctl(vm->fd, KVM_SET_PMU_EVENT_FILTER, filter) == 0 ||
+	return !filter || ioctl(vm->machine.fd, KVM_SET_PMU_EVENT_FILTER, filter) == 0 ||
 	       fail(error, "set the filter of the guest's PMU (KVM_SET_PMU_EVENT_FILTER)");
 }
 
@@ -111,7 +111,7 @@ bool vm_pmu_loaded(struct vm *vm, const struct image *image, GError **error)
 		vm->guest.pmu = g_strdup("kvm: KVM's, on the host's PMU");
 	if (vm->pmu_kind != VM_PMU_EMULATED)
 		return true;
-	size_t replaced = rdpmc_replace_image(vm->memory, image);
+	size_t replaced = rdpmc_replace_image(vm->machine.memory, image);
 	/* Linux's driver reads its counters in no other way, and would die of the first. */
 	if (replaced == 0 && image_is_linux(image)) {
 		g_set_error(error, HOST_ERROR, HOST_ERROR_CAPABILITY,

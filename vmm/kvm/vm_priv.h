@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The VM as its vCPUs see it. */
+/* The VM as its parts see it. */
 #ifndef VPROF_KVM_VM_PRIV_H
 #define VPROF_KVM_VM_PRIV_H
 
@@ -13,8 +13,8 @@
 #include "kvm/host/kvm_vcpu.h"
 #include "kvm/host/memory.h"
 #include "kvm/host/msr_filter.h"
-#include "kvm/vcpu/patch.h"
 #include "kvm/vcpu/vcpu.h"
+#include "kvm/vcpu/vcpu_machine.h"
 #include "kvm/vm.h"
 
 #define VM_PHASES_MAX 256u /* waiting for the main thread */
@@ -41,33 +41,22 @@ struct vm_crash {
  */
 struct vm {
 	struct guest guest;                /* first: what guest_ops are called with */
+	struct vcpu_machine machine;       /* what the vCPUs see of it */
 	struct vm *self;                   /* [I] &self is our sources' user data, and nobody else's */
-	int kvm_fd, fd;                    /* [I] */
-	struct memory *memory;             /* [I] */
-	const struct host_quirks *quirks;  /* [I] NULL: none in force */
-	void *quirk_state;                 /* [I] */
-	uint32_t step_control;             /* [I] KVM_GUESTDBG_* to go with a single step */
 	struct msr_filter msr_filter;      /* [M] */
 	enum vm_pmu_kind pmu_kind;         /* [I] */
 	struct pmu_host_events pmu_events; /* [I] VM_PMU_EMULATED: what this host can count */
 	struct breakpoints breakpoints;    /* [M] as every vCPU has them */
-	struct patches patches;            /* those of the breakpoints that are patched */
-	struct vcpu *_Atomic alone;        /* [a] no other vCPU enters the guest; NULL: all may */
 	struct observers observers;        /* [M] likewise */
 	struct devices devices;
-	struct console *consoles[DEVICES_SERIALS];     /* [I] NULL: nobody at the other end */
-	bool console_unseen;                           /* [I] the first goes nowhere */
-	struct virtio_device *virtio[BOOT_VIRTIO_MAX]; /* [I] */
-	unsigned n_virtio;                             /* [I] */
-	struct virtio_device *port;                    /* [I] of them, the one beside the second UART; or NULL */
-	struct vcpu *vcpus;                            /* [I] */
-	unsigned n_vcpus;                              /* [I] those that are initialised */
-	unsigned n_launched;                           /* [M] */
-	bool stop_on_panic;                            /* [I] */
-	double duration_s;                             /* [I] 0: none */
-	guint duration_source;                         /* [M] */
-	atomic_uint n_running;                         /* [a] threads that have not left yet */
-	atomic_bool ending; /* [a] stored after [E], with release order; partner: the run loop */
+	struct console *consoles[DEVICES_SERIALS]; /* [I] NULL: nobody at the other end */
+	bool console_unseen;                       /* [I] the first goes nowhere */
+	struct virtio_device *port;                /* [I] the one beside the second UART; or NULL */
+	unsigned n_launched;                       /* [M] */
+	bool stop_on_panic;                        /* [I] */
+	double duration_s;                         /* [I] 0: none */
+	guint duration_source;                     /* [M] */
+	atomic_uint n_running;                     /* [a] threads that have not left yet */
 
 	pthread_mutex_t end_lock;
 	enum guest_end_reason end_reason; /* [E] */
@@ -85,14 +74,17 @@ struct vm {
 	bool phases_scheduled;                 /* [P] */
 };
 
+static inline struct vm *vm_of(struct guest *guest)
+{
+	return (struct vm *)guest;
+}
+
 /* vm_end.c */
 
 /* Ends the guest; the first call counts. Steals message (NULL: the reason's own). Any thread. */
 void vm_end(struct vm *vm, enum guest_end_reason reason, uint32_t code, char *message);
-/* The same for a vCPU that cannot go on, on its thread, with its registers kept for the report. */
-void vm_crash(struct vcpu *vcpu, enum guest_end_reason reason, char *message);
-/* A vCPU's thread has made its last call. */
-void vm_thread_left(struct vm *vm);
+/* What vCPUs tell the VM. */
+extern const struct vcpu_machine_ops vm_machine_ops;
 /* Ends the guest after duration_s seconds; 0: never. Main thread. */
 void vm_limit_duration(struct vm *vm, double duration_s);
 /*
@@ -119,9 +111,6 @@ char *vm_console_lines(struct vm *vm);
 /* vm_devices.c */
 bool vm_devices_init(struct vm *vm, const struct vm_config *config, GError **error);
 void vm_devices_deinit(struct vm *vm);
-/* An interrupt line, for devices: `data` is the VM. Any thread. */
-void vm_set_irq(void *data, unsigned irq, bool level);
-
 /* vm_virtio.c */
 
 /* How many devices a configuration asks for. */
@@ -131,8 +120,5 @@ void vm_virtio_stop(struct vm *vm);
 void vm_virtio_deinit(struct vm *vm);
 /* Takes what the guest has left in its port, at most timeout_ms. Its vCPUs have stopped. */
 void vm_virtio_flush(struct vm *vm, unsigned timeout_ms);
-/* An access of 1 to 8 bytes that is not RAM: a device's registers, or an empty bus, which reads all ones. */
-void vm_mmio_read(struct vm *vm, uint64_t gpa, uint8_t *data, size_t bytes);
-void vm_mmio_write(struct vm *vm, uint64_t gpa, const uint8_t *data, size_t bytes);
 
 #endif

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The VM's virtio devices: which there are, and which one an MMIO exit is for. */
-#include <string.h>
-
+/* The VM's virtio devices: disks and the agent's port. */
 #include "kvm/boot/boot_devices.h"
 #include "kvm/device/virtio_blk.h"
 #include "kvm/device/virtio_console.h"
@@ -12,13 +10,16 @@
 /* The line of the next device. */
 static struct virtio_line next_line(struct vm *vm)
 {
-	return (struct virtio_line){.set = vm_set_irq, .data = vm, .irq = boot_virtio_irq(vm->n_virtio)};
+	const struct devices *devices = &vm->devices;
+
+	return (struct virtio_line){
+		.set = devices->host.irq, .data = devices->host.data, .irq = boot_virtio_irq(devices->n_virtio)};
 }
 
 static bool add(struct vm *vm, struct virtio_device *device)
 {
 	if (device)
-		vm->virtio[vm->n_virtio++] = device;
+		devices_add_virtio(&vm->devices, device);
 	return device;
 }
 
@@ -31,7 +32,7 @@ static bool add_disk(struct vm *vm, const struct vm_disk *config, unsigned numbe
 		disk_close(&disk);
 		return false;
 	}
-	return add(vm, virtio_blk_new(&disk, id, vm->memory, &line, error));
+	return add(vm, virtio_blk_new(&disk, id, vm->machine.memory, &line, error));
 }
 
 /* What comes out of the port joins what comes out of the second UART. */
@@ -48,7 +49,7 @@ static bool add_port(struct vm *vm, GError **error)
 {
 	const struct virtio_console_host host = {.output = port_output, .data = vm};
 	struct virtio_line line = next_line(vm);
-	vm->port = virtio_console_new(PORT_NAME, &host, vm->memory, &line, error);
+	vm->port = virtio_console_new(PORT_NAME, &host, vm->machine.memory, &line, error);
 	return add(vm, vm->port);
 }
 
@@ -80,39 +81,12 @@ void vm_virtio_flush(struct vm *vm, unsigned timeout_ms)
 
 void vm_virtio_stop(struct vm *vm)
 {
-	for (unsigned i = 0; i < vm->n_virtio; i++)
-		virtio_device_stop(vm->virtio[i]);
+	for (unsigned i = 0; i < vm->devices.n_virtio; i++)
+		virtio_device_stop(vm->devices.virtio[i]);
 }
 
 void vm_virtio_deinit(struct vm *vm)
 {
-	for (unsigned i = 0; i < vm->n_virtio; i++)
-		virtio_device_free(vm->virtio[i]);
-}
-
-static struct virtio_device *device_at(const struct vm *vm, uint64_t gpa, uint32_t *offset)
-{
-	uint64_t from_first = gpa - BOOT_VIRTIO_GPA(0);
-	if (gpa < BOOT_VIRTIO_GPA(0) || from_first / BOOT_VIRTIO_BYTES >= vm->n_virtio)
-		return NULL;
-	*offset = (uint32_t)(from_first % BOOT_VIRTIO_BYTES);
-	return vm->virtio[from_first / BOOT_VIRTIO_BYTES];
-}
-
-void vm_mmio_read(struct vm *vm, uint64_t gpa, uint8_t *data, size_t bytes)
-{
-	uint32_t offset;
-	struct virtio_device *device = device_at(vm, gpa, &offset);
-	if (device)
-		virtio_mmio_read(device, offset, data, bytes);
-	else
-		memset(data, 0xff, bytes);
-}
-
-void vm_mmio_write(struct vm *vm, uint64_t gpa, const uint8_t *data, size_t bytes)
-{
-	uint32_t offset;
-	struct virtio_device *device = device_at(vm, gpa, &offset);
-	if (device)
-		virtio_mmio_write(device, offset, data, bytes);
+	for (unsigned i = 0; i < vm->devices.n_virtio; i++)
+		virtio_device_free(vm->devices.virtio[i]);
 }

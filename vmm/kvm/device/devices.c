@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "kvm/boot/boot_devices.h"
+#include "kvm/device/virtio_device.h"
 
 #define PM1_EVENT_BYTES 4u /* status, enable */
 #define PM1_CONTROL_SCI_EN 0x01u
@@ -235,4 +235,37 @@ void devices_line_ready(struct devices *devices, unsigned serial)
 	pthread_mutex_lock(&devices->lock);
 	serial_line_ready(&devices->uarts[serial].serial);
 	pthread_mutex_unlock(&devices->lock);
+}
+
+void devices_add_virtio(struct devices *devices, struct virtio_device *device)
+{
+	g_assert(devices->n_virtio < BOOT_VIRTIO_MAX);
+	devices->virtio[devices->n_virtio++] = device;
+}
+
+static struct virtio_device *virtio_at(const struct devices *devices, uint64_t gpa, uint32_t *offset)
+{
+	uint64_t from_first = gpa - BOOT_VIRTIO_GPA(0);
+	if (gpa < BOOT_VIRTIO_GPA(0) || from_first / BOOT_VIRTIO_BYTES >= devices->n_virtio)
+		return NULL;
+	*offset = (uint32_t)(from_first % BOOT_VIRTIO_BYTES);
+	return devices->virtio[from_first / BOOT_VIRTIO_BYTES];
+}
+
+void devices_mmio_read(const struct devices *devices, uint64_t gpa, uint8_t *data, size_t bytes)
+{
+	uint32_t offset;
+	struct virtio_device *device = virtio_at(devices, gpa, &offset);
+	if (device)
+		virtio_mmio_read(device, offset, data, bytes);
+	else
+		memset(data, 0xff, bytes);
+}
+
+void devices_mmio_write(const struct devices *devices, uint64_t gpa, const uint8_t *data, size_t bytes)
+{
+	uint32_t offset;
+	struct virtio_device *device = virtio_at(devices, gpa, &offset);
+	if (device)
+		virtio_mmio_write(device, offset, data, bytes);
 }

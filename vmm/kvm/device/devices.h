@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The machine's I/O ports: two UARTs, the keyboard controller's reset line, ACPI's power management block, the clock,
- * phase marks and the exit port. Everything else reads as an empty bus does: all ones.
+ * phase marks and the exit port; and, in memory, the registers of its virtio devices. Everything else reads as an empty
+ * bus does: all ones.
  */
 #ifndef VPROF_KVM_DEVICES_H
 #define VPROF_KVM_DEVICES_H
@@ -13,6 +14,7 @@
 #include <stdint.h>
 #include <vprof/control.h>
 
+#include "kvm/boot/boot_devices.h"
 #include "kvm/device/serial.h"
 
 #define DEVICES_SERIALS 2u
@@ -30,20 +32,24 @@ struct devices_host {
 	void *data;
 };
 
+struct virtio_device;
+
 struct devices_uart {
 	struct devices *devices;
 	unsigned number;
 	struct serial serial;
 };
 
-/* lock: [D] guards what carries the letter; [I] immutable after devices_init. */
+/* lock: [D] guards what carries the letter; [I] immutable once a vCPU runs. */
 struct devices {
 	pthread_mutex_t lock;
-	struct devices_host host;                   /* [I] */
-	struct devices_uart uarts[DEVICES_SERIALS]; /* [D] */
-	uint8_t cmos_index;                         /* [D] */
-	uint8_t pm1_enable[2];                      /* [D] */
-	uint8_t pm1_control[2];                     /* [D] */
+	struct devices_host host;                      /* [I] */
+	struct devices_uart uarts[DEVICES_SERIALS];    /* [D] */
+	struct virtio_device *virtio[BOOT_VIRTIO_MAX]; /* [I] by their place in memory; the creator's */
+	unsigned n_virtio;                             /* [I] */
+	uint8_t cmos_index;                            /* [D] */
+	uint8_t pm1_enable[2];                         /* [D] */
+	uint8_t pm1_control[2];                        /* [D] */
 };
 
 /* connected: whether anybody is at the other end of a UART. */
@@ -53,6 +59,13 @@ void devices_deinit(struct devices *devices);
 /* One access of 1, 2 or 4 bytes by a vCPU. Any thread. */
 void devices_read(struct devices *devices, uint16_t port, uint8_t *data, size_t bytes);
 void devices_write(struct devices *devices, unsigned vcpu, uint16_t port, const uint8_t *data, size_t bytes);
+
+/* The next place in memory, BOOT_VIRTIO_GPA and boot_virtio_irq of n_virtio, is this device's. At most BOOT_VIRTIO_MAX.
+ */
+void devices_add_virtio(struct devices *devices, struct virtio_device *device);
+/* An access of 1 to 8 bytes that is not RAM. Any thread. */
+void devices_mmio_read(const struct devices *devices, uint64_t gpa, uint8_t *data, size_t bytes);
+void devices_mmio_write(const struct devices *devices, uint64_t gpa, const uint8_t *data, size_t bytes);
 
 /* Characters for a UART; returns how many found room. Any thread. */
 size_t devices_input(struct devices *devices, unsigned serial, const uint8_t *bytes, size_t n);

@@ -10,9 +10,11 @@
 #include <unistd.h>
 #include <vprof/exit.h>
 
+#include "kvm/device/devices.h"
+#include "kvm/host/host.h"
 #include "kvm/host/kvm_vcpu.h"
 #include "kvm/host/thread.h"
-#include "kvm/vm_priv.h"
+#include "kvm/vcpu/vcpu_machine.h"
 
 #define KICK_SIGNAL SIGUSR1
 #define STACK_BYTES (128u << 10)
@@ -20,7 +22,6 @@
 #define CR4_LA57 (UINT64_C(1) << 12) /* SDM vol. 3A, 2.5 */
 #define MSR_IA32_MISC_ENABLE 0x1a0u
 #define MISC_ENABLE_FAST_STRING 1u
-#define MISC_ENABLE_PMU (1u << 7 | 1u << 11 | 1u << 12) /* there is one; it has neither BTS nor PEBS */
 
 /* Local vector table entries of the APIC (SDM vol. 3A, 11.5.1): offset, delivery mode in bits 10:8. */
 #define APIC_LVT0 0x350u
@@ -65,12 +66,9 @@ static bool set_interrupt_pins(struct vcpu *vcpu, GError **error)
 	return true;
 }
 
-/* SDM vol. 4, IA32_MISC_ENABLE. Firmware turns fast strings on, and Linux drops REP_GOOD and ERMS without. */
-static bool set_misc_enable(struct vcpu *vcpu, GError **error)
+bool vcpu_misc_enable(struct vcpu *vcpu, uint64_t bits, GError **error)
 {
-	uint64_t value, bits = MISC_ENABLE_FAST_STRING;
-	if (vcpu->vm->pmu_kind == VM_PMU_EMULATED)
-		bits |= MISC_ENABLE_PMU;
+	uint64_t value;
 	if (!kvm_msr_get(vcpu->fd, MSR_IA32_MISC_ENABLE, &value))
 		return fail(error, "read MSR 0x1a0", vcpu->index);
 	if (!kvm_msr_set(vcpu->fd, MSR_IA32_MISC_ENABLE, value | bits))
@@ -80,10 +78,10 @@ static bool set_misc_enable(struct vcpu *vcpu, GError **error)
 
 static bool create(struct vcpu *vcpu, const struct kvm_cpuid2 *cpuid, GError **error)
 {
-	vcpu->fd = ioctl(vcpu->vm->fd, KVM_CREATE_VCPU, vcpu->index);
+	vcpu->fd = ioctl(vcpu->machine->fd, KVM_CREATE_VCPU, vcpu->index);
 	if (vcpu->fd < 0)
 		return fail(error, "create the KVM side", vcpu->index);
-	int bytes = ioctl(vcpu->vm->kvm_fd, KVM_GET_VCPU_MMAP_SIZE, 0);
+	int bytes = ioctl(vcpu->machine->kvm_fd, KVM_GET_VCPU_MMAP_SIZE, 0);
 	if (bytes < (int)sizeof(struct kvm_run))
 		return fail(error, "learn the size of kvm_run", vcpu->index);
 	void *run = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, vcpu->fd, 0);
@@ -96,13 +94,16 @@ static bool create(struct vcpu *vcpu, const struct kvm_cpuid2 *cpuid, GError **e
 	return true;
 }
 
-bool vcpu_init(struct vcpu *vcpu, struct vm *vm, unsigned index, const struct kvm_cpuid2 *cpuid, GError **error)
+bool vcpu_init(struct vcpu *vcpu, struct vcpu_machine *machine, unsigned index, const struct kvm_cpuid2 *cpuid,
+               GError **error)
 {
-	*vcpu = (struct vcpu){.vm = vm, .index = index, .fd = -1, .gone = true, .attention = true};
+	*vcpu = (struct vcpu){.machine = machine, .index = index, .fd = -1, .gone = true, .attention = true};
 	vcpu->clocks.statistics_fd = vcpu->clocks.schedstat_fd = -1;
 	pthread_mutex_init(&vcpu->lock, NULL);
 	pthread_cond_init(&vcpu->changed, NULL);
-	if (!create(vcpu, cpuid, error) || !set_interrupt_pins(vcpu, error) || !set_misc_enable(vcpu, error)) {
+	/* Firmware turns fast strings on, and Linux drops REP_GOOD and ERMS without. */
+	if (!create(vcpu, cpuid, error) || !set_interrupt_pins(vcpu, error) ||
+	    !vcpu_misc_enable(vcpu, MISC_ENABLE_FAST_STRING, error)) {
 		vcpu_deinit(vcpu);
 		return false;
 	}
@@ -192,9 +193,14 @@ bool vcpu_run_on(struct vcpu *vcpu, void (*fn)(void *data), void *data)
 	return request.ran;
 }
 
+void vcpu_crash(struct vcpu *vcpu, enum guest_end_reason reason, char *message)
+{
+	vcpu->machine->ops->crashed(vcpu, reason, message);
+}
+
 static bool ending(const struct vcpu *vcpu)
 {
-	return atomic_load_explicit(&vcpu->vm->ending, memory_order_acquire);
+	return atomic_load_explicit(&vcpu->machine->ending, memory_order_acquire);
 }
 
 void vcpu_hold(struct vcpu *vcpu)
@@ -252,7 +258,7 @@ static void complete_request(struct vcpu *vcpu, bool ran)
 /* Another vCPU is to be alone in the guest. */
 static bool is_held(const struct vcpu *vcpu)
 {
-	const struct vcpu *alone = atomic_load(&vcpu->vm->alone);
+	const struct vcpu *alone = atomic_load(&vcpu->machine->alone);
 	return alone && alone != vcpu;
 }
 
@@ -298,7 +304,7 @@ static bool vcpu_may_enter(struct vcpu *vcpu)
 static void read_regs(const struct vcpu *vcpu, struct guest_regs *regs)
 {
 	const struct kvm_sync_regs *sync = &vcpu->run->s.regs;
-	const struct host_quirks *quirks = vcpu->vm->quirks;
+	const struct host_quirks *quirks = vcpu->machine->quirks;
 	/* The CPL is SS's DPL (SDM vol. 3C, 25.4.1; KVM's vmx_get_cpl and svm_get_segment). */
 	*regs = (struct guest_regs){.rip = sync->regs.rip,
 	                            .rsp = sync->regs.rsp,
@@ -321,9 +327,9 @@ static void handle_io(struct vcpu *vcpu)
 	uint8_t *data = (uint8_t *)vcpu->run + run->io.data_offset;
 	for (uint32_t i = 0; i < run->io.count; i++, data += run->io.size) {
 		if (run->io.direction == KVM_EXIT_IO_OUT)
-			devices_write(&vcpu->vm->devices, vcpu->index, run->io.port, data, run->io.size);
+			devices_write(vcpu->machine->devices, vcpu->index, run->io.port, data, run->io.size);
 		else
-			devices_read(&vcpu->vm->devices, run->io.port, data, run->io.size);
+			devices_read(vcpu->machine->devices, run->io.port, data, run->io.size);
 	}
 }
 
@@ -332,9 +338,9 @@ static void handle_mmio(struct vcpu *vcpu)
 	struct kvm_run *run = vcpu->run;
 	size_t bytes = MIN(run->mmio.len, sizeof(run->mmio.data));
 	if (run->mmio.is_write)
-		vm_mmio_write(vcpu->vm, run->mmio.phys_addr, run->mmio.data, bytes);
+		devices_mmio_write(vcpu->machine->devices, run->mmio.phys_addr, run->mmio.data, bytes);
 	else
-		vm_mmio_read(vcpu->vm, run->mmio.phys_addr, run->mmio.data, bytes);
+		devices_mmio_read(vcpu->machine->devices, run->mmio.phys_addr, run->mmio.data, bytes);
 }
 
 /* Does what KVM would have done. */
@@ -360,9 +366,9 @@ static void handle_internal_error(struct vcpu *vcpu)
 	                                    [KVM_INTERNAL_ERROR_UNEXPECTED_EXIT_REASON] = "an exit it does not know"};
 	uint32_t suberror = vcpu->run->internal.suberror;
 	const char *name = suberror < G_N_ELEMENTS(names) ? names[suberror] : NULL;
-	vm_crash(vcpu, GUEST_END_VMM_ERROR,
-	         g_strdup_printf("KVM gave up on vCPU %u: internal error %u (%s)", vcpu->index, suberror,
-	                         name ? name : "unknown"));
+	vcpu_crash(vcpu, GUEST_END_VMM_ERROR,
+	           g_strdup_printf("KVM gave up on vCPU %u: internal error %u (%s)", vcpu->index, suberror,
+	                           name ? name : "unknown"));
 }
 
 static void handle_exit(struct vcpu *vcpu)
@@ -386,19 +392,20 @@ static void handle_exit(struct vcpu *vcpu)
 	case KVM_EXIT_IRQ_WINDOW_OPEN:
 		break;
 	case KVM_EXIT_SHUTDOWN:
-		vm_crash(vcpu, GUEST_END_TRIPLE_FAULT, g_strdup_printf("triple fault on vCPU %u", vcpu->index));
+		vcpu_crash(vcpu, GUEST_END_TRIPLE_FAULT, g_strdup_printf("triple fault on vCPU %u", vcpu->index));
 		break;
 	case KVM_EXIT_INTERNAL_ERROR:
 		handle_internal_error(vcpu);
 		break;
 	case KVM_EXIT_FAIL_ENTRY:
-		vm_crash(vcpu, GUEST_END_VMM_ERROR,
-		         g_strdup_printf("the processor refused to enter the guest on vCPU %u: hardware reason 0x%llx",
-		                         vcpu->index, run->fail_entry.hardware_entry_failure_reason));
+		vcpu_crash(
+			vcpu, GUEST_END_VMM_ERROR,
+			g_strdup_printf("the processor refused to enter the guest on vCPU %u: hardware reason 0x%llx",
+		                        vcpu->index, run->fail_entry.hardware_entry_failure_reason));
 		break;
 	default:
-		vm_crash(vcpu, GUEST_END_VMM_ERROR,
-		         g_strdup_printf("unhandled KVM exit %u on vCPU %u", run->exit_reason, vcpu->index));
+		vcpu_crash(vcpu, GUEST_END_VMM_ERROR,
+		           g_strdup_printf("unhandled KVM exit %u on vCPU %u", run->exit_reason, vcpu->index));
 	}
 }
 
@@ -422,11 +429,11 @@ static uint64_t exit_ip(const struct kvm_run *run)
 
 static bool quirks_exit(struct vcpu *vcpu)
 {
-	const struct vm *vm = vcpu->vm;
+	const struct vcpu_machine *machine = vcpu->machine;
 	const struct host_vcpu at = {
 		.index = vcpu->index, .fd = vcpu->fd, .schedstat_fd = vcpu->clocks.schedstat_fd, .run = vcpu->run};
 
-	return vm->quirks && vm->quirks->exit(vm->quirk_state, &at);
+	return machine->quirks && machine->quirks->exit(machine->quirk_state, &at);
 }
 
 /* Deals with KVM_RUN's return (failed: its errno or 0); returns what it is filed under. */
@@ -438,8 +445,8 @@ static uint64_t handle(struct vcpu *vcpu, int failed)
 		if (!vcpu_patch_exit(vcpu) && !quirks_exit(vcpu) && !(vcpu->pmu && vcpu_pmu_exit(vcpu)))
 			handle_exit(vcpu);
 	} else if (failed != EINTR) {
-		vm_crash(vcpu, GUEST_END_VMM_ERROR,
-		         g_strdup_printf("cannot run vCPU %u: %s", vcpu->index, g_strerror(failed)));
+		vcpu_crash(vcpu, GUEST_END_VMM_ERROR,
+		           g_strdup_printf("cannot run vCPU %u: %s", vcpu->index, g_strerror(failed)));
 	}
 	if (vcpu->pmu)
 		vcpu_pmu_handled(vcpu);
@@ -451,8 +458,8 @@ static void handled_step(struct vcpu *vcpu)
 	struct guest_regs now;
 	read_regs(vcpu, &now);
 	if (!vcpu_step_handled(vcpu, &now))
-		vm_crash(vcpu, GUEST_END_VMM_ERROR,
-		         g_strdup_printf("cannot let vCPU %u halt: %s", vcpu->index, g_strerror(errno)));
+		vcpu_crash(vcpu, GUEST_END_VMM_ERROR,
+		           g_strdup_printf("cannot let vCPU %u halt: %s", vcpu->index, g_strerror(errno)));
 }
 
 static void run_loop(struct vcpu *vcpu, struct vcpu_watcher *watcher)
@@ -494,8 +501,9 @@ static void run_loop(struct vcpu *vcpu, struct vcpu_watcher *watcher)
 static void *thread_main(void *data)
 {
 	struct vcpu *vcpu = data;
-	struct vm *vm = vcpu->vm;
-	struct vcpu_watcher *watcher = vm->guest.watchers ? vm->guest.watchers[vcpu->index] : NULL;
+	struct vcpu_machine *machine = vcpu->machine;
+	struct vcpu_watcher **watchers = machine->guest->watchers;
+	struct vcpu_watcher *watcher = watchers ? watchers[vcpu->index] : NULL;
 	this_vcpu = vcpu;
 	sigset_t kick;
 	sigemptyset(&kick);
@@ -520,7 +528,7 @@ static void *thread_main(void *data)
 	if (vcpu->pmu)
 		vcpu_pmu_detach(vcpu);
 	this_vcpu = NULL;
-	vm_thread_left(vm);
+	machine->ops->left(machine);
 	return NULL;
 }
 

@@ -18,12 +18,12 @@
 #include "kvm/vcpu/vcpu_pmu.h"
 #include "kvm/vcpu/vcpu_time.h"
 
-struct vm;
+struct vcpu_machine;
 struct vcpu_request;
 
 /* [I] immutable once launched, [v] the vCPU's thread, [L] under lock, [a] atomic. */
 struct vcpu {
-	struct vm *vm;                  /* [I] */
+	struct vcpu_machine *machine;   /* [I] */
 	unsigned index;                 /* [I] */
 	int fd;                         /* [I] */
 	struct kvm_run *run;            /* [I]; what it points to [v], but immediate_exit */
@@ -39,7 +39,7 @@ struct vcpu {
 	struct vcpu_request *request; /* [L] NULL: none */
 	bool go;                      /* [L] the VM has started */
 	bool gone;                    /* [L] there is no thread, or it takes no more requests */
-	bool outside;                 /* [L] the thread waits, and looks at vm->alone before it enters the guest */
+	bool outside;                 /* [L] the thread waits, and looks at machine->alone before it enters the guest */
 	/*
 	 * [a] The thread must look at what is under the lock before it enters the guest. Stored with release order
 	 * under the lock, loaded with acquire order by vcpu_may_enter.
@@ -48,7 +48,8 @@ struct vcpu {
 };
 
 /* Creates the vCPU in KVM with the CPUID given, and its interrupt pins as a PC has them. */
-bool vcpu_init(struct vcpu *vcpu, struct vm *vm, unsigned index, const struct kvm_cpuid2 *cpuid, GError **error);
+bool vcpu_init(struct vcpu *vcpu, struct vcpu_machine *machine, unsigned index, const struct kvm_cpuid2 *cpuid,
+               GError **error);
 void vcpu_deinit(struct vcpu *vcpu);
 
 /* The registers a boot processor starts with. */
@@ -63,11 +64,16 @@ void vcpu_join(struct vcpu *vcpu);
 void vcpu_go(struct vcpu *vcpu);
 /* Makes it look at the VM's state soon. Any thread. */
 void vcpu_kick(struct vcpu *vcpu);
-/* Makes it leave the guest and waits until it has: vm->alone is another. Then lets it look there again. */
+/* Makes it leave the guest and waits until it has: machine->alone is another. Then lets it look there again. */
 void vcpu_hold(struct vcpu *vcpu);
 void vcpu_unhold(struct vcpu *vcpu);
 /* As guest_ops.run_on_vcpu and guest_ops.vcpu_time. */
 bool vcpu_run_on(struct vcpu *vcpu, void (*fn)(void *data), void *data);
 void vcpu_read_time(struct vcpu *vcpu, bool reset, struct guest_vcpu_time *out);
+
+/* Sets bits of IA32_MISC_ENABLE (SDM vol. 4). */
+bool vcpu_misc_enable(struct vcpu *vcpu, uint64_t bits, GError **error);
+/* Ends the guest because of this vCPU, on its thread. Steals message. */
+void vcpu_crash(struct vcpu *vcpu, enum guest_end_reason reason, char *message);
 
 #endif

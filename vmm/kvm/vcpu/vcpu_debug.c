@@ -5,7 +5,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "kvm/vm_priv.h"
+#include "kvm/vcpu/vcpu.h"
+#include "kvm/vcpu/vcpu_machine.h"
 
 /* Debug registers (SDM vol. 3B, 17.2). R/W and LEN of an instruction breakpoint are 0. */
 #define DR6_BREAKPOINTS 0xfu
@@ -56,7 +57,7 @@ static bool apply(struct vcpu *vcpu, uint32_t inject)
 	if (n > 0 || dr7 != 0 || debug->stepping || vcpu_step_goes_on(&debug->step))
 		wanted.control |= KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_HW_BP;
 	if (debug->stepping || vcpu_step_goes_on(&debug->step))
-		wanted.control |= KVM_GUESTDBG_SINGLESTEP | vcpu->vm->step_control;
+		wanted.control |= KVM_GUESTDBG_SINGLESTEP | vcpu->machine->step_control;
 	if (has_patches(&debug->breakpoints))
 		wanted.control |= KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_SW_BP;
 	return ioctl(vcpu->fd, KVM_SET_GUEST_DEBUG, &wanted) == 0;
@@ -125,8 +126,9 @@ void vcpu_debug_exit(struct vcpu *vcpu)
 		ours = true;
 	}
 	if (!apply(vcpu, ours ? 0 : KVM_GUESTDBG_ENABLE | inject))
-		vm_crash(vcpu, GUEST_END_VMM_ERROR,
-		         g_strdup_printf("cannot set the breakpoints of vCPU %u: %s", vcpu->index, g_strerror(errno)));
+		vcpu_crash(
+			vcpu, GUEST_END_VMM_ERROR,
+			g_strdup_printf("cannot set the breakpoints of vCPU %u: %s", vcpu->index, g_strerror(errno)));
 }
 
 static void note_io(const struct kvm_run *run, struct guest_access *access)

@@ -7,7 +7,9 @@
 
 #include "guest/page_walk.h"
 #include "kvm/host/kvm_vcpu.h"
-#include "kvm/vm_priv.h"
+#include "kvm/host/memory.h"
+#include "kvm/vcpu/vcpu.h"
+#include "kvm/vcpu/vcpu_machine.h"
 
 #define VECTOR_BP 3u
 #define CR0_PG (UINT64_C(1) << 31)
@@ -24,11 +26,11 @@ struct lookup {
 	bool found;
 };
 
-static bool translate(struct vm *vm, const struct kvm_sregs *sregs, uint64_t cr3, struct lookup *lookup)
+static bool translate(struct vcpu_machine *machine, const struct kvm_sregs *sregs, uint64_t cr3, struct lookup *lookup)
 {
 	struct page_walk walk;
 
-	page_walk_init(&walk, &vm->guest, cr3, (sregs->cr4 & CR4_LA57) != 0);
+	page_walk_init(&walk, machine->guest, cr3, (sregs->cr4 & CR4_LA57) != 0);
 	return page_walk_translate(&walk, lookup->at, &lookup->gpa);
 }
 
@@ -36,28 +38,28 @@ static bool translate(struct vm *vm, const struct kvm_sregs *sregs, uint64_t cr3
 static void look_up(void *data)
 {
 	struct lookup *lookup = data;
-	struct vm *vm = lookup->vcpu->vm;
+	struct vcpu_machine *machine = lookup->vcpu->machine;
 	struct kvm_sregs sregs;
 
 	if (ioctl(lookup->vcpu->fd, KVM_GET_SREGS, &sregs) < 0)
 		return;
 	lookup->gpa = (gpa_t){lookup->at.value};
 	if (sregs.cr0 & CR0_PG)
-		lookup->found = translate(vm, &sregs, sregs.cr3, lookup) ||
-		                translate(vm, &sregs, sregs.cr3 & ~CR3_USER_HALF, lookup);
+		lookup->found = translate(machine, &sregs, sregs.cr3, lookup) ||
+		                translate(machine, &sregs, sregs.cr3 & ~CR3_USER_HALF, lookup);
 	else
-		lookup->found = vm->guest.state == GUEST_CREATED;
+		lookup->found = machine->guest->state == GUEST_CREATED;
 }
 
-uint8_t *vcpu_patch_find(struct vm *vm, gva_t at)
+uint8_t *vcpu_patch_find(struct vcpu_machine *machine, gva_t at)
 {
 	struct lookup lookup = {.at = at};
 
-	for (unsigned i = 0; i < vm->n_vcpus && !lookup.found; i++) {
-		lookup.vcpu = &vm->vcpus[i];
+	for (unsigned i = 0; i < machine->n_vcpus && !lookup.found; i++) {
+		lookup.vcpu = &machine->vcpus[i];
 		vcpu_run_on(lookup.vcpu, look_up, &lookup);
 	}
-	return lookup.found ? memory_at(vm->memory, lookup.gpa, 1) : NULL;
+	return lookup.found ? memory_at(machine->memory, lookup.gpa, 1) : NULL;
 }
 
 /* On the vCPU's thread. */
@@ -66,45 +68,36 @@ static const uint8_t *code_at(struct vcpu *vcpu, uint64_t rip)
 	struct lookup lookup = {.vcpu = vcpu, .at = {rip}};
 
 	look_up(&lookup);
-	return lookup.found ? memory_at(vcpu->vm->memory, lookup.gpa, 1) : NULL;
-}
-
-const char *vcpu_patch_unavailable(const struct vm *vm)
-{
-	if (host_kind() == HOST_PVM && !vm->quirks)
-		return "this host's KVM cannot execute INT3 in the guest's kernel, and its quirks are off";
-	return (vm->step_control & KVM_GUESTDBG_BLOCKIRQ) != 0
-	               ? NULL
-	               : "this host's KVM lacks KVM_GUESTDBG_BLOCKIRQ (Linux 5.16)";
+	return lookup.found ? memory_at(vcpu->machine->memory, lookup.gpa, 1) : NULL;
 }
 
 /* ---- alone ---- */
 
 /*
- * vm->alone is whose turn it is: no other vCPU enters the guest (is_held of vcpu.c), and here we wait until each has
- * left it. False: it is another's turn, for which this one has to wait outside.
+ * machine->alone is whose turn it is: no other vCPU enters the guest (is_held of vcpu.c), and here we wait until each
+ * has left it. False: it is another's turn, for which this one has to wait outside.
  */
 static bool alone_begin(struct vcpu *vcpu)
 {
-	struct vm *vm = vcpu->vm;
+	struct vcpu_machine *machine = vcpu->machine;
 	struct vcpu *nobody = NULL;
 
-	if (!atomic_compare_exchange_strong(&vm->alone, &nobody, vcpu))
+	if (!atomic_compare_exchange_strong(&machine->alone, &nobody, vcpu))
 		return false;
-	for (unsigned i = 0; i < vm->n_vcpus; i++)
+	for (unsigned i = 0; i < machine->n_vcpus; i++)
 		if (i != vcpu->index)
-			vcpu_hold(&vm->vcpus[i]);
+			vcpu_hold(&machine->vcpus[i]);
 	return true;
 }
 
 static void alone_end(struct vcpu *vcpu)
 {
-	struct vm *vm = vcpu->vm;
+	struct vcpu_machine *machine = vcpu->machine;
 
-	atomic_store(&vm->alone, NULL);
-	for (unsigned i = 0; i < vm->n_vcpus; i++)
+	atomic_store(&machine->alone, NULL);
+	for (unsigned i = 0; i < machine->n_vcpus; i++)
 		if (i != vcpu->index)
-			vcpu_unhold(&vm->vcpus[i]);
+			vcpu_unhold(&machine->vcpus[i]);
 }
 
 /* ---- a step over the instruction ---- */
@@ -114,8 +107,9 @@ static void set_stepping(struct vcpu *vcpu, bool stepping)
 	vcpu->debug.stepping = stepping;
 	vcpu->debug.over = vcpu->patch.over;
 	if (!vcpu_debug_apply(vcpu))
-		vm_crash(vcpu, GUEST_END_VMM_ERROR,
-		         g_strdup_printf("cannot step vCPU %u over a breakpoint: %s", vcpu->index, g_strerror(errno)));
+		vcpu_crash(
+			vcpu, GUEST_END_VMM_ERROR,
+			g_strdup_printf("cannot step vCPU %u over a breakpoint: %s", vcpu->index, g_strerror(errno)));
 }
 
 /*
@@ -134,7 +128,7 @@ void vcpu_patch_returned(struct vcpu *vcpu, int failed)
 	bool stepped = debug && (run->debug.arch.dr6 & DR6_BS) != 0;
 	if (!patch->stepping || !(stepped || vcpu->regs.rip != patch->over))
 		return;
-	patches_lay(&vcpu->vm->patches, (gva_t){patch->over}, patch->byte);
+	patches_lay(&vcpu->machine->patches, (gva_t){patch->over}, patch->byte);
 	patch->stepping = false;
 	alone_end(vcpu);
 	if (!stepped)
@@ -165,7 +159,7 @@ static void step_over(struct vcpu *vcpu, const uint8_t *byte)
 
 	if (!alone_begin(vcpu))
 		return;
-	if (!patches_lift(&vcpu->vm->patches, at, byte)) {
+	if (!patches_lift(&vcpu->machine->patches, at, byte)) {
 		alone_end(vcpu);
 		return;
 	}
@@ -182,7 +176,7 @@ bool vcpu_patch_exit(struct vcpu *vcpu)
 	const uint8_t *byte = code_at(vcpu, vcpu->regs.rip);
 	if (!byte)
 		return false;
-	if (patches_cover(&vcpu->vm->patches, (gva_t){vcpu->regs.rip}, byte)) {
+	if (patches_cover(&vcpu->machine->patches, (gva_t){vcpu->regs.rip}, byte)) {
 		step_over(vcpu, byte);
 		return true;
 	}

@@ -12,7 +12,7 @@
 #include "guest/guest.h"
 
 struct vcpu;
-struct vm;
+struct vcpu_machine;
 
 /* All zero at first. */
 struct vcpu_patch {
@@ -22,13 +22,11 @@ struct vcpu_patch {
 };
 
 /* The host memory of a byte that the guest executes, in the address space of any of its vCPUs; NULL: there is none. */
-uint8_t *vcpu_patch_find(struct vm *vm, gva_t at);
+uint8_t *vcpu_patch_find(struct vcpu_machine *machine, gva_t at);
 
 /* KVM_RUN returned, and regs is where the vCPU is: ends a step. */
 void vcpu_patch_returned(struct vcpu *vcpu, int failed);
 /* True when the exit is an INT3 of ours, or was one: it has been dealt with. */
 bool vcpu_patch_exit(struct vcpu *vcpu);
-/* Why this host's KVM does not stop at an INT3, or NULL. */
-const char *vcpu_patch_unavailable(const struct vm *vm);
 
 #endif

@@ -5,9 +5,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "kvm/host/host.h"
 #include "kvm/host/kvm_vcpu.h"
 #include "kvm/vcpu/rdpmc.h"
-#include "kvm/vm_priv.h"
+#include "kvm/vcpu/vcpu.h"
+#include "kvm/vcpu/vcpu_machine.h"
 
 /* The LVT entry of the PMU (SDM vol. 3A, 11.5.1, figure 11-8), in the APIC's page and as an MSR in x2APIC mode. */
 #define APIC_LVTPC 0x340u
@@ -19,6 +21,7 @@
 #define LVT_MASKED 0x10000u
 #define MSI_ADDRESS 0xfee00000u   /* SDM vol. 3A, 11.11.1; the APIC id is in bits 19:12 */
 #define DEBUGCTL_KVMS UINT64_C(3) /* LBR and BTF, which are KVM's to deal with; all others have their CPUID bits */
+#define MISC_ENABLE_PMU (1u << 7 | 1u << 11 | 1u << 12) /* there is one; it has neither BTS nor PEBS */
 #define APIC_BASE_X2APIC (UINT64_C(1) << 10)
 
 bool vcpu_pmu_init(struct vcpu *vcpu, const struct pmu_host_events *events, GError **error)
@@ -30,6 +33,8 @@ bool vcpu_pmu_init(struct vcpu *vcpu, const struct pmu_host_events *events, GErr
 		            khz < 0 ? g_strerror(errno) : "KVM has none");
 		return false;
 	}
+	if (!vcpu_misc_enable(vcpu, MISC_ENABLE_PMU, error))
+		return false;
 	vcpu->pmu = g_new0(struct vcpu_pmu, 1);
 	pmu_host_init(&vcpu->pmu->host, events, (uint64_t)khz);
 	pmu_init(&vcpu->pmu->pmu, &vcpu->pmu->host.source);
@@ -46,7 +51,7 @@ void vcpu_pmu_attach(struct vcpu *vcpu, int signal)
 {
 	g_autoptr(GError) error = NULL;
 	if (!pmu_host_attach(&vcpu->pmu->host, signal, &error))
-		vm_end(vcpu->vm, GUEST_END_VMM_ERROR, 0, g_strdup(error->message));
+		vcpu->machine->ops->ended(vcpu->machine, GUEST_END_VMM_ERROR, g_strdup(error->message));
 }
 
 void vcpu_pmu_detach(struct vcpu *vcpu)
@@ -90,7 +95,7 @@ static void deliver(struct vcpu *vcpu)
 	if ((lvt & LVT_DELIVERY) == LVT_NMI)
 		ioctl(vcpu->fd, KVM_NMI);
 	else if ((lvt & LVT_DELIVERY) == LVT_FIXED)
-		ioctl(vcpu->vm->fd, KVM_SIGNAL_MSI, &msi);
+		ioctl(vcpu->machine->fd, KVM_SIGNAL_MSI, &msi);
 	mask_lvt(vcpu, lvt);
 }
 

@@ -2,7 +2,8 @@
 #include "kvm/vcpu/vcpu_step.h"
 
 #include "guest/page_walk.h"
-#include "kvm/vm_priv.h"
+#include "kvm/vcpu/vcpu.h"
+#include "kvm/vcpu/vcpu_machine.h"
 
 bool vcpu_step_set(struct vcpu *vcpu, struct guest_stepper *stepper)
 {
@@ -54,7 +55,7 @@ static enum kind kind_of(struct vcpu *vcpu, const struct guest_regs *at)
 	struct page_walk walk;
 	uint8_t code[3] = {0};
 
-	page_walk_init(&walk, &vcpu->vm->guest, at->cr3, at->la57);
+	page_walk_init(&walk, vcpu->machine->guest, at->cr3, at->la57);
 	for (size_t i = 0; i < sizeof(code); i++)
 		if (!page_walk_read(&walk, (gva_t){at->rip + i}, &code[i], 1))
 			break;
