@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The RAM of a guest in another process: which guest physical addresses lie where in QEMU's address space, and reads
- * through /proc/PID/mem, whose permission is checked once, when it is opened (ptrace(2), PTRACE_MODE_ATTACH). Reads
+ * through /proc/PID/mem. Its permission is checked once, when it is opened (ptrace(2), PTRACE_MODE_ATTACH). Reads
  * neither stop nor slow the guest; they see what it is writing.
  */
 #ifndef VPROF_ATTACH_GUEST_MEMORY_H

@@ -15,7 +15,7 @@ struct guest_program {
 	struct guest_sample_bpf *object;
 };
 
-/* libbpf's own, whose name says less here. */
+/* A link of libbpf. */
 struct guest_program_link {
 	struct bpf_link *link;
 };
@@ -37,7 +37,7 @@ static void load_error(int number, GError **error)
 	if (number == EPERM || number == EACCES)
 		g_set_error(error, GUEST_PROGRAM_ERROR, GUEST_PROGRAM_ERROR_DENIED,
 		            "the kernel lets us load no BPF program (%s); run vprof as root, or with CAP_BPF and "
-		            "CAP_PERFMON, and with CAP_SYS_ADMIN where KVM is a module (whose BTF takes that)",
+		            "CAP_PERFMON, and with CAP_SYS_ADMIN where KVM is a module (to read its BTF)",
 		            g_strerror(number));
 	else
 		g_set_error(

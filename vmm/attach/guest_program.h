@@ -26,7 +26,7 @@ void guest_program_free(struct guest_program *program);
 /* What it shall do from the next sample on. */
 void guest_program_set(struct guest_program *program, const struct guest_sample_settings *settings);
 
-/* Into whose ring a vCPU's samples go: an event of type PERF_COUNT_SW_BPF_OUTPUT on its thread. */
+/* Sends a vCPU's samples to the ring of an event of type PERF_COUNT_SW_BPF_OUTPUT on its thread. */
 bool guest_program_output(struct guest_program *program, unsigned vcpu, int event_fd, GError **error);
 
 /*

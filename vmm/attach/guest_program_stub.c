@@ -15,7 +15,7 @@ void guest_program_free(struct guest_program *program G_GNUC_UNUSED)
 {
 }
 
-/* There is no program, so that nobody calls the rest. */
+/* There is no program, so the rest is never called. */
 
 void guest_program_set(struct guest_program *program G_GNUC_UNUSED,
                        const struct guest_sample_settings *settings G_GNUC_UNUSED)

@@ -87,7 +87,7 @@ static bool handlers_linked(const struct image *image, uint64_t addresses[G_N_EL
 
 /*
  * The last resort, when the descriptor table leads nowhere: the first code that the tables map where kernels are. A
- * kernel has all of its mapping in one piece, whose start is the start of its image.
+ * kernel has all of its mapping in one piece, which starts with its image.
  */
 static bool code_scan(struct guest *guest, const struct hmp_registers *registers, struct page_walk *walk,
                       uint64_t *code)

@@ -13,7 +13,7 @@
 #define MONITOR_ERROR monitor_error_quark()
 GQuark monitor_error_quark(void);
 enum monitor_error {
-	MONITOR_ERROR_CONNECT, /* nobody is there, or not for us */
+	MONITOR_ERROR_CONNECT, /* it does not exist, or access is denied */
 	MONITOR_ERROR_GONE,    /* was there; may come back (libvirtd restarted) or not (QEMU ended) */
 	MONITOR_ERROR_COMMAND, /* QEMU refused the command */
 	MONITOR_ERROR_ANSWER,  /* what came back is no QMP */

@@ -37,7 +37,7 @@ bool privilege_drop(void)
 		data[i].effective &= part;
 		data[i].inheritable = 0;
 	}
-	/* Whoever may not do that has nothing in it that matters: the sets below bound it. */
+	/* A process that may not drop from the bounding set is bounded by the sets below. */
 	for (unsigned i = 0; prctl(PR_CAPBSET_READ, i) >= 0; i++)
 		if (!(keep & BIT(i)))
 			prctl(PR_CAPBSET_DROP, i);

@@ -35,7 +35,7 @@ struct qemu_guest {
 	int pidfd;                      /* [I] */
 	pid_t threads[GUEST_VCPUS_MAX]; /* [M] of the vCPUs; 0: unplugged */
 	char *paths[GUEST_VCPUS_MAX];   /* [M] of the vCPUs in QEMU's object tree; NULL: unplugged, or not known */
-	struct vcpu_account *accounts[GUEST_VCPUS_MAX]; /* [M] NULL: nobody has asked yet */
+	struct vcpu_account *accounts[GUEST_VCPUS_MAX]; /* [M] NULL: not asked for yet */
 	nlink_t n_threads;                              /* [M] of the process, as its folder in /proc has links */
 	unsigned threads_ticks;     /* [M] for which they are looked at, since that number has changed */
 	struct kernel_found kernel; /* [M] */

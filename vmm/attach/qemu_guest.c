@@ -67,7 +67,7 @@ static bool refuse_confidential(const struct qemu_guest *qemu, const char *type,
 	const char *name = strstr(type, "tdx") ? "TDX" : strstr(type, "sev") ? "SEV" : type;
 
 	g_set_error(error, QEMU_GUEST_ERROR, QEMU_GUEST_ERROR_CONFIDENTIAL,
-	            "cannot profile %s: it is a confidential guest (%s), whose memory and registers are encrypted; "
+	            "cannot profile %s: it is a confidential guest (%s) with encrypted memory and registers; "
 	            "profile it from inside",
 	            qemu->guest.name, name);
 	return false;
@@ -130,7 +130,7 @@ static bool find_by_uuid(struct qemu_guest *qemu, GError **error)
 	return false;
 }
 
-/* Whoever may not send it commands learns less, and something all the same. */
+/* A user who may not send it commands still learns something. */
 static bool find_domain(struct qemu_guest *qemu, GError **error)
 {
 	g_autoptr(GError) why = NULL;

@@ -17,7 +17,8 @@ pid_t qemu_process_of_uuid(const char *uuid, unsigned *n);
 /* From QMP's query-cpus-fast, by cpu-index; returns how many there are, the highest index and one. */
 unsigned qemu_threads_from_qmp(const json_t *cpus, pid_t threads[GUEST_VCPUS_MAX]);
 
-/* Where the vCPUs are in QEMU's object tree, likewise; new strings in place of the old, NULL where there is none. */
+/* Where the vCPUs are in QEMU's object tree, by the same answer; new strings in place of the old, NULL where there is
+ * none. */
 void qemu_paths_from_qmp(const json_t *cpus, char *paths[GUEST_VCPUS_MAX]);
 
 /* From the threads' names, "CPU 0/KVM" or "CPU 0/TCG" (QEMU -name debug-threads=on, which libvirt gives). */

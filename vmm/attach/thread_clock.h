@@ -19,7 +19,7 @@ struct thread_clock {
 bool thread_clock_read(pid_t pid, pid_t thread, struct thread_clock *clock);
 
 /*
- * The same out of the texts of /proc/PID/task/TID/schedstat and .../stat, whose ticks come `ticks_hz` times a second.
+ * The same out of the texts of /proc/PID/task/TID/schedstat and .../stat, with `ticks_hz` ticks a second.
  */
 bool thread_clock_parse(const char *schedstat, const char *stat, uint64_t ticks_hz, struct thread_clock *clock);
 

@@ -37,7 +37,7 @@ struct vcpu_account {
 	pid_t thread;
 	bool has_clock;
 	int64_t begun_us, last_us; /* monotonic time of the readings */
-	GHashTable *names;         /* of KVM's running totals; NULL: nobody counts */
+	GHashTable *names;         /* of KVM's running totals; NULL: not counted */
 	int events[COUNTED];
 	struct totals base, last;
 };

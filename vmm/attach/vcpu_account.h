@@ -27,7 +27,8 @@ void vcpu_account_free(struct vcpu_account *account);
 /* The thread it was made for. */
 pid_t vcpu_account_thread(const struct vcpu_account *account);
 
-/* Brings it up to now. `source`: as it is now, of the same thread; an account whose thread has gone stands still. */
+/* Brings it up to now. `source`: as it is now, of the same thread; an account stands still when its thread has ended.
+ */
 void vcpu_account_update(struct vcpu_account *account, const struct vcpu_account_source *source);
 /* From the beginning to the last update. */
 void vcpu_account_read(const struct vcpu_account *account, bool kvm, struct guest_vcpu_time *out);

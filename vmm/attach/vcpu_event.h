@@ -6,8 +6,8 @@
 #include "attach/qemu.h"
 #include "counter/route.h"
 
-/* As counter_event_attr, at the session's rate, and with the host's side if it wants that; a frequency is the kernel's
- * to keep, for nobody here can change the period meanwhile. */
+/* As counter_event_attr, at the session's rate, and with the host's side if it wants that; the kernel
+ * keeps a frequency, since the period cannot be changed from here. */
 void vcpu_event_attr(const struct counter_event *event, const struct counter_route_config *config,
                      struct perf_event_attr *attr);
 

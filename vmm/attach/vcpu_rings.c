@@ -112,7 +112,7 @@ static void poll_add(struct vcpu_rings *rings, int fd)
 	g_array_append_val(rings->polled, one);
 }
 
-/* An event whose thread has ended says so for ever (POLLHUP): its ring is looked at by time alone then. */
+/* When its thread has ended, an event says so for ever (POLLHUP): its ring is then read by time alone. */
 static void poll_forget_ended(struct vcpu_rings *rings)
 {
 	for (size_t i = 1; i < rings->polled->len; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The rings of perf events on another process's vCPU threads, and the thread that empties them: what the routes have in
- * common whose samples the host's kernel takes.
+ * The rings of perf events on another process's vCPU threads, and the thread that empties them: what the routes
+ * with samples of the host's kernel have in common.
  */
 #ifndef VPROF_ATTACH_VCPU_RINGS_H
 #define VPROF_ATTACH_VCPU_RINGS_H
@@ -21,7 +21,7 @@ struct vcpu_rings_config {
 	uint64_t sample_type;                     /* of the events */
 	size_t ring_bytes;                        /* a power of two of at least a page */
 	vcpu_rings_sample_fn sample;              /* on the thread */
-	vcpu_rings_lost_fn lost;                  /* likewise; NULL: none are */
+	vcpu_rings_lost_fn lost;                  /* on the thread, too; NULL: none are */
 	void *data;                               /* for both */
 };
 

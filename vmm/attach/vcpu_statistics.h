@@ -18,7 +18,7 @@ GHashTable *vcpu_statistics_totals(const json_t *schemas);
 size_t vcpu_statistics_parse(const json_t *answer, GHashTable *totals,
                              struct guest_counter counters[GUEST_COUNTERS_MAX]);
 
-/* Both asked for. NULL and 0 where nobody counts: TCG, an old QEMU. `path`: of the vCPU in QEMU's object tree. */
+/* Both asked for. NULL and 0 where there are none: TCG, an old QEMU. `path`: of the vCPU in QEMU's object tree. */
 GHashTable *vcpu_statistics_open(struct monitor *monitor);
 size_t vcpu_statistics_read(struct monitor *monitor, const char *path, GHashTable *totals,
                             struct guest_counter counters[GUEST_COUNTERS_MAX]);

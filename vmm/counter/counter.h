@@ -20,7 +20,7 @@
 #define COUNTER_FREQUENCY_HZ_MAX 50000u
 
 /*
- * The real-time signal of an overflow: SIGRTMIN + 5. Nobody else may use it, and nobody may block SIGTRAP or this on a
+ * The real-time signal of an overflow: SIGRTMIN + 5. No other code may use it, and none may block SIGTRAP or this on a
  * vCPU thread. The first set that is opened installs handlers for both and ignores SIGIO, for the whole process; system
  * calls of a vCPU thread that SA_RESTART does not cover (poll, nanosleep) may then return EINTR.
  */
@@ -56,7 +56,7 @@ struct counter_backend {
 	/*
 	 * Counts only while the guest runs, and applies the event's :u and :k itself (perf hardware events,
 	 * exclude_host). The others count the thread whatever it does: their overflows also fall into the VMM, and
-	 * whoever takes a sample applies :u and :k by the CPL he finds.
+	 * the sampler applies :u and :k by the CPL it finds.
 	 */
 	bool guest_only;
 	bool steps; /* every one is an overflow: the period is 1, and the guest is stepped (guest_debug_ops.step) */
@@ -143,7 +143,7 @@ struct counter_statistics {
 	uint64_t idle;      /* timer ticks that found no thread time consumed */
 	uint64_t expected;  /* what was counted, in periods */
 	uint64_t signals;   /* that told of overflows, the throttled and idle ones among them */
-	uint64_t ignored;   /* signals on this thread that told of nobody's overflow */
+	uint64_t ignored;   /* signals on this thread without an overflow of a set */
 };
 
 /* As of the last run of periods; no system call. */

@@ -13,7 +13,7 @@
 /* One open event on one thread. */
 struct counter {
 	struct counter_event event;
-	uint32_t cookie;     /* what a signal carries to say whose it is: tag of its set, index in it */
+	uint32_t cookie;     /* what a signal carries to say which counter's it is: tag of its set, index in it */
 	int fd;              /* perf backends; else -1 */
 	timer_t timer;       /* timer backend, with a delivery */
 	bool ticks;          /* `timer` is there */
@@ -94,9 +94,9 @@ extern const struct counter_delivery counter_delivery_sigmask;
 
 /* Sends a perf event's overflows to the calling thread as counter_signal() with its descriptor in si_fd. */
 bool counter_signal_route(int perf_fd);
-/* Counts what a signal speaks of in pending[] of the set on this thread whose it is, if any. Async-signal-safe. */
+/* Counts the overflow of a signal in pending[] of its set on this thread, if any. Async-signal-safe. */
 void counter_signal_note(const siginfo_t *info);
-/* Signals that were noted on this thread, and nobody's. */
+/* Signals that were noted on this thread, and belong to no set. */
 uint64_t counter_signal_ignored(void);
 /* Adds pending[] of `set` to taken[], and empties it; false when there was none. */
 bool counter_signal_take(struct counter_set *set, unsigned taken[COUNTER_EVENTS_MAX]);

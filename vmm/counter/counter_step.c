@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Steps: every instruction of the guest is an overflow. Nothing counts here; the guest executes them one by one
- * (guest_debug_ops.step), which nobody can have beside other counters.
+ * (guest_debug_ops.step), which excludes other counters.
  */
 #include "counter/counter_priv.h"
 

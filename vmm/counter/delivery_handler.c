@@ -33,7 +33,7 @@ static bool handler_take(struct counter_set *set, bool interrupted, bool after_e
 		*set->port.immediate_exit = 0;
 	bool any = counter_signal_take(set, taken);
 
-	/* Of another set on this thread, whose collect has been or will be made without this one in mind. */
+	/* Of another set on this thread, which collects without regard to this one. */
 	if (!after_exit && set->port.immediate_exit && counter_signal_pending())
 		*set->port.immediate_exit = 1;
 	return any;

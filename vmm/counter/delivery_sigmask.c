@@ -68,7 +68,7 @@ static void sigmask_detach(struct counter_set *set)
 	counter_signal_detach(set);
 	if (set->port.vcpu_fd >= 0 && !counter_signal_shared(set))
 		ioctl(set->port.vcpu_fd, KVM_SET_SIGNAL_MASK, NULL);
-	/* The events are closed: nothing of theirs comes after these. The signal stays blocked, which hurts nobody. */
+	/* The events are closed: nothing of theirs comes after these. The signal stays blocked, which does no harm. */
 	drain(UINT_MAX);
 }
 

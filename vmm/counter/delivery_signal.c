@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The overflow signal: its number, its way to the thread, and whose it is. */
+/* The overflow signal: its number, its way to the thread, and its set. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
@@ -107,7 +107,7 @@ static bool note_fd(int fd)
 	return false;
 }
 
-/* False when it speaks of nothing of ours: it came late, for an event that is closed, or from somebody else. */
+/* False for a signal that is not ours: it came late, for an event that is closed, or from another process. */
 static bool note_signal(const siginfo_t *info)
 {
 	if (info->si_signo == SIGTRAP) {

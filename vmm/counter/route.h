@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Sampling a guest whose vCPU threads belong to another process. Nothing of ours runs on those threads; a route is a
+ * Sampling a guest with vCPU threads in another process. None of our code runs on those threads; a route is a
  * way to learn from outside what a vCPU was doing when a counter on its thread overflowed. It stands where a delivery
  * stands for a guest of our own.
  */

@@ -29,7 +29,7 @@ void btf_free(struct btf *btf);
  * structure's own. False when there is none, or it is a bit-field. Looks at every structure: not for the sampling path.
  */
 bool btf_member(const struct btf *btf, const char *structure, const char *member, uint32_t *offset);
-/* How many bytes struct `structure` has; false when there is none of that name. */
+/* The size of struct `structure` in bytes; false when no struct has this name. */
 bool btf_size(const struct btf *btf, const char *structure, uint32_t *bytes);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A guest, whoever runs it: our own VM (vmm/kvm) or an attached QEMU process (vmm/attach). What samples, unwinds or
+ * A guest: our own VM (vmm/kvm) or an attached QEMU process (vmm/attach). What samples, unwinds or
  * serves the control socket sees this and nothing else.
  */
 #ifndef VPROF_GUEST_GUEST_H
@@ -16,7 +16,7 @@
 
 #define GUEST_VCPUS_MAX 64u
 
-/* Addresses as distinct types, so that nobody adds one to a pointer by accident. */
+/* Addresses as distinct types, so that none is added to a pointer by accident. */
 typedef struct {
 	uint64_t value;
 } gpa_t; /* guest physical */
@@ -131,7 +131,7 @@ struct guest_ops {
 /* [I] immutable after the guest is made, [M] main thread only. */
 struct guest {
 	const struct guest_ops *ops;         /* [I] */
-	const struct guest_debug_ops *debug; /* [I] guest_debug.h; NULL: nobody can look on */
+	const struct guest_debug_ops *debug; /* [I] guest_debug.h; NULL: not possible */
 	const char *kind;                    /* [I] "kvm"; "qemu": another process's, seen from outside */
 	char *name;                          /* [I] what `vprof list` shows */
 	char *kernel_path;                   /* [I] absolute, or NULL */
@@ -147,24 +147,24 @@ struct guest {
 	char **quirks;                  /* [I] host quirks in force, a sentence each; NULL-terminated, may be NULL */
 	struct vcpu_watcher **watchers; /* [I] one for each vCPU, set before the threads start; owned by the session */
 	/*
-	 * [I] How a guest is sampled whose vCPU threads are another process's (counter/route.h): best first,
+	 * [I] How a guest with vCPU threads in another process is sampled (counter/route.h): best first,
 	 * NULL-terminated. NULL: the threads are ours, and have watchers.
 	 */
 	const struct counter_route *const *routes;
 	/*
 	 * [M] The kernel of a guest that was running already, with the addresses it has in the guest, and a descriptor
-	 * of its bytes; NULL while nobody knows it. kernel_path says which kernel a guest of ours boots.
+	 * of its bytes; NULL while it is unknown. kernel_path says which kernel a guest of ours boots.
 	 */
 	struct image *kernel_image;
 	int kernel_fd;
-	char *kernel_why;       /* [M] why nobody knows it: a sentence, or NULL */
+	char *kernel_why;       /* [M] why it is unknown: a sentence, or NULL */
 	enum guest_state state; /* [M] */
 	struct guest_end end;   /* [M] once state is GUEST_ENDED */
 	/* [I] Called on the main thread, from the default GMainContext. Set by the engine's main. */
 	void (*on_ended)(struct guest *guest, void *data);
 	/*
-	 * Of a guest with routes: another kernel is taken for the guest's, or other threads for its vCPUs. Whoever
-	 * looks at them stops doing so before, and may go on after it; `other_kernel`: it is the kernel.
+	 * Of a guest with routes: another kernel is taken for the guest's, or other threads for its vCPUs. The
+	 * users of both stop before it, and may go on after it; `other_kernel`: it is the kernel.
 	 */
 	void (*on_changing)(struct guest *guest, void *data);
 	void (*on_changed)(struct guest *guest, bool other_kernel, void *data);

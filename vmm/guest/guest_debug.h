@@ -42,7 +42,7 @@ struct guest_gprs {
 enum guest_breakpoint_kind { GUEST_BREAKPOINT_ANY, GUEST_BREAKPOINT_PROCESSOR, GUEST_BREAKPOINT_PATCH };
 
 /*
- * Embedded by whoever waits for it; stays his, unchanged, from breakpoint_add to breakpoint_remove. Those at one
+ * Embedded by its user, who leaves it unchanged from breakpoint_add to breakpoint_remove. Those at one
  * address are of the kind of the first.
  */
 struct guest_breakpoint {
@@ -77,7 +77,7 @@ struct guest_observer {
 struct guest_stepper {
 	/* It has executed the instruction at regs->rip; the registers are those before. May wait, for a while. */
 	void (*stepped)(struct guest_stepper *stepper, unsigned vcpu, const struct guest_regs *regs);
-	/* It has executed what nobody can step on this host: CPL 3 on some. */
+	/* It has executed what this host cannot step: CPL 3 on some. */
 	void (*ran)(struct guest_stepper *stepper, unsigned vcpu);
 };
 

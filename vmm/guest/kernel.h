@@ -22,8 +22,8 @@ struct kernel_layout {
 	/* Sentences about what is missing, or NULL. */
 	char *tasks_why;
 	char *mappings_why; /* only where tasks are not missing */
-	char *cgroups_why;  /* likewise */
-	char *modules_why;  /* likewise */
+	char *cgroups_why;  /* the same */
+	char *modules_why;  /* the same */
 };
 
 /* Takes some 100 ms for a kernel of a distribution. By kernel_layout_free. */

@@ -6,7 +6,7 @@
 #define TYPE_SHIFT 3u
 #define TYPE_MASK UINT64_C(0xf)
 
-/* Entries whose two lowest bits are 10 are the tree's own (linux/xarray.h): nodes above 4096, markers below. */
+/* Entries with 10 as their lowest two bits are the tree's own (linux/xarray.h): nodes above 4096, markers below. */
 #define INTERNAL_MASK UINT64_C(3)
 #define INTERNAL UINT64_C(2)
 #define MARKER_MAX UINT64_C(4096)
@@ -86,7 +86,7 @@ static bool node_next(struct node *node, struct range *range)
 	return true;
 }
 
-/* Of a tree whose root is a node. */
+/* Of a tree with a node as its root. */
 static bool nodes_walk(struct page_walk *walk, uint64_t root,
                        bool (*each)(uint64_t first, uint64_t last, uint64_t entry, void *data), void *data)
 {

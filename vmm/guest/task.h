@@ -31,7 +31,7 @@ struct task_layout {
 	uint64_t this_cpu_off;                /* per-CPU */
 	uint64_t current_task;                /* per-CPU */
 	uint32_t pid, tgid, comm, start_time; /* in task_struct */
-	uint32_t exit_state, real_parent, mm; /* likewise */
+	uint32_t exit_state, real_parent, mm; /* there, too */
 };
 
 /* Errors: TASK_ERROR, TYPES_ERROR. */
@@ -70,7 +70,7 @@ struct task {
 bool task_read(const struct task_layout *layout, const struct task_cpu *cpu, struct guest *guest,
                const struct guest_regs *regs, struct page_walk *walk, struct task *task);
 
-/* The same of the task whose task_struct is at `address`. */
+/* The same of the task with its task_struct at `address`. */
 bool task_read_at(const struct task_layout *layout, const struct task_cpu *cpu, struct guest *guest,
                   const struct guest_regs *regs, uint64_t address, struct page_walk *walk, struct task *task);
 /* The task that the kernel would tell of this one's end: its parent, or who has it since that ended. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Whether a guest's task is one of those that somebody asked for: by process, by name, by page tables. */
+/* Whether a guest's task is one of those asked for: by process, by name, by page tables. */
 #ifndef VPROF_GUEST_TASK_MATCH_H
 #define VPROF_GUEST_TASK_MATCH_H
 
@@ -46,7 +46,7 @@ struct task_view {
 
 /*
  * `task`: of the vCPU of this view; NULL when it could not be read, and only CR3 can tell. With descendants, a task
- * whose ancestors have all ended before it was first seen is nobody's. Neither lock nor allocation.
+ * is not found if all its ancestors ended before it was first seen. Neither lock nor allocation.
  */
 bool task_targets_match(const struct task_targets *targets, struct task_family *family, const struct task_view *view,
                         const struct task *task);

@@ -21,7 +21,7 @@
 
 struct unwind_config {
 	const struct orc *orc; /* kernel frames by ORC; NULL: by frame pointers */
-	/* With ORC, of the thread that unwinds: whose tables go on where the kernel's does not; NULL */
+	/* With ORC, of the thread that unwinds: the tables for code that the kernel's does not cover; NULL */
 	const struct module_table *modules;
 	bool user;      /* go on into user space, by frame pointers */
 	unsigned depth; /* 1..UNWIND_DEPTH_MAX */

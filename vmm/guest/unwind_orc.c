@@ -110,7 +110,7 @@ static bool entry_find(const struct orc *orc, const struct module_table *modules
 /*
  * Code that the table says nothing of, like what BPF generates or what is outside of functions (.altinstr_aux), may
  * keep frame pointers. The kernel's own unwinder tries that, too; here it is believed only of a frame on this stack
- * whose caller the table knows.
+ * with a caller that the table knows.
  */
 static enum step step_guess(const struct orc *orc, const struct module_table *modules, struct page_walk *memory,
                             struct frame *frame, enum unwind_end *end)

@@ -71,7 +71,7 @@ static void tick(struct pmu_clock *clock, bool user)
 
 bool pmu_clock_start(struct pmu_clock *clock, unsigned counter, const struct pmu_counting *what, uint64_t left)
 {
-	/* Time in which nobody asked for the modes is nobody's. */
+	/* Time in which the modes were not asked for belongs to none. */
 	if (is_split(what) && !splits(clock)) {
 		clock->split_ns[0] = clock->ran_ns - clock->split_ns[1];
 		next_tick(clock);

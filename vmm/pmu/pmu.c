@@ -420,7 +420,7 @@ void pmu_init(struct pmu *pmu, struct pmu_source *source)
 	pmu_reset(pmu);
 }
 
-/* SDM vol. 2A, CPUID: an event whose bit in EBX is set is not available. */
+/* SDM vol. 2A, CPUID: an event with its bit in EBX set is not available. */
 struct pmu_cpuid pmu_cpuid(uint32_t events)
 {
 	return (struct pmu_cpuid){.eax = 2u | PMU_GENERAL << 8 | PMU_WIDTH << 16 | (uint32_t)PMU_EVENTS << 24,

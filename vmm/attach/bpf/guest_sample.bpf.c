@@ -142,7 +142,7 @@ struct pt_regs___kernel {
 /* Written before an event is enabled, for all that it says. */
 struct guest_sample_settings settings;
 
-/* By vCPU: the event into whose ring it goes. */
+/* By vCPU: the event with the ring that its samples go into. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 	__uint(key_size, sizeof(__u32));

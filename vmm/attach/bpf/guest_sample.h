@@ -41,8 +41,8 @@ struct guest_sample_settings {
 #define GUEST_SAMPLE_IN_KVM 1u       /* the thread is in KVM_RUN; without, all below is 0 */
 #define GUEST_SAMPLE_EMULATED 2u     /* the vCPU is in kernel mode, and this host emulates that */
 #define GUEST_SAMPLE_HAS_RIP 4u      /* regs[GUEST_SAMPLE_RIP] is of now, not of an earlier exit */
-#define GUEST_SAMPLE_HAS_RSP 8u      /* likewise */
-#define GUEST_SAMPLE_CR3 16u         /* likewise, cr3 */
+#define GUEST_SAMPLE_HAS_RSP 8u      /* so is rsp */
+#define GUEST_SAMPLE_CR3 16u         /* so is cr3 */
 #define GUEST_SAMPLE_HAS_GS_BASE 32u /* gs_base is known */
 #define GUEST_SAMPLE_HAS_CPL 64u     /* cpl is known */
 #define GUEST_SAMPLE_LA57 128u       /* CR4.LA57: five levels of page tables */
