@@ -22,7 +22,7 @@ enum agent_error {
 };
 
 /*
- * A frame of a known type whose payload has everything that its type has. Text (`text`, with a NUL) is what follows the
+ * A frame of a known type with a complete payload. Text (`text`, with a NUL) is what follows the
  * structure: the release, a name, a path, a sentence; without control characters and valid UTF-8.
  */
 struct agent_message {

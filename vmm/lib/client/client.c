@@ -11,7 +11,7 @@
 #include "lib/client/socket.h"
 
 #define RECEIVE_BYTES 16384
-#define EVENTS_MAX 4096u    /* kept while nobody asks for them; then the oldest goes */
+#define EVENTS_MAX 4096u    /* kept until they are asked for; then the oldest goes */
 #define CONNECT_RETRY_MS 10 /* between two attempts while the backlog of the engine is full */
 
 G_DEFINE_QUARK(vprof_client_error, client_error)
@@ -26,7 +26,7 @@ struct client {
 	int fd;
 	bool closed; /* by the engine, or by us because it cannot be understood */
 	struct line_buffer input;
-	GArray *fds;    /* that came with the line whose end is yet to come */
+	GArray *fds;    /* that came with the line that is not complete yet */
 	GQueue answers; /* of struct answer */
 	GQueue events;  /* of json_t */
 	json_t *greeting;

@@ -42,8 +42,8 @@ struct call_node {
 };
 
 /*
- * The tree by symbols: an array of *n nodes by g_free whose first is the root, with everything below it. Children are
- * linked with the largest period first, ties by name.
+ * The tree by symbols: an array of *n nodes to be freed by g_free. The first is the root, with everything below it.
+ * Children are linked with the largest period first, ties by name.
  */
 struct call_node *call_tree_resolve(const struct call_tree *tree, struct resolver *resolver, size_t *n);
 

@@ -4,10 +4,10 @@
  *
  * A segment is split where the ranks before and behind differ most (Pettitt, "A non-parametric approach to the
  * change-point problem", 1979, with the statistic standardised, so that a change near an end counts as much), if fewer
- * than alpha of the permutations of its values show as large a difference, and then its parts likewise (Matteson and
- * James, "A nonparametric approach for multiple change point analysis of multivariate data", 2014). Nothing is assumed
- * of how measurements scatter but that in a segment their order means nothing. Permutations come from a fixed seed: the
- * same series has the same changes.
+ * than alpha of the permutations of its values show as large a difference, and then its parts by the same test
+ * (Matteson and James, "A nonparametric approach for multiple change point analysis of multivariate data", 2014).
+ * Nothing is assumed of how measurements scatter but that in a segment their order means nothing. Permutations come
+ * from a fixed seed: the same series has the same changes.
  */
 #ifndef VPROF_PROFILE_CHANGE_POINT_H
 #define VPROF_PROFILE_CHANGE_POINT_H

@@ -56,7 +56,7 @@ void measurements_to_shares(struct measurements *measurements);
 bool measurements_exact(const struct measurements *measurements, const struct series *series);
 
 /*
- * What has become of a function whose name, module and mode only one of the sets has, as far as names and times say;
+ * What has become of a function with a name, module and mode that only one of the sets has, by names and times;
  * fate.h has the rules.
  */
 enum fate { FATE_KEPT, FATE_RENAMED, FATE_INLINED, FATE_SPLIT, FATE_NEW, FATE_GONE };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Spreads the bits of a number over all of them, for hash tables whose size is a power of two. */
+/* Spreads the bits of a number over all of them, for hash tables with a power of two as their size. */
 #ifndef VPROF_PROFILE_HASH_H
 #define VPROF_PROFILE_HASH_H
 

@@ -18,7 +18,7 @@ struct cell {
 	uint64_t period;
 	const struct mapping *mapping; /* of user space, when mappings are known; NULL */
 	const char *comm;              /* "" when tasks are not told apart; the same pointer for the same name */
-	const char *cgroup;            /* likewise, by path */
+	const char *cgroup;            /* of the same kind, by path */
 	uint32_t pid, tid;
 	uint32_t cpu;
 	uint16_t event;

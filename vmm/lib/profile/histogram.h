@@ -45,7 +45,7 @@ uint64_t histogram_period(const struct histogram *histogram);
 struct profile_row *histogram_rows(const struct histogram *histogram, const struct column_list *list,
                                    struct resolver *resolver, const char *const *event_names, size_t *n);
 
-/* Sums up rows that belong together and sorts them likewise; returns how many there are then, the first ones. */
+/* Sums up rows that belong together and sorts them in the same way; returns the number of rows left. */
 size_t profile_rows_group(struct profile_row *rows, size_t n, const struct column_list *list);
 
 /* What of the guest was hit, in no order, some perhaps twice. Array of *n by g_free. */

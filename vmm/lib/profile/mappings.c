@@ -129,7 +129,7 @@ static bool is_known(const timeline *line, guint n, const struct mapping *mappin
 #define KERNEL_PID UINT32_MAX /* as perf has it in the kernel's own records */
 #define NO_PID 0u             /* of user space where tasks are not told apart: idle tasks have none */
 
-/* Whose mapping it is; false for one that says nothing here: the kernel itself, which is no file. */
+/* The mapping of a record; false for one without use here: the kernel itself, which is no file. */
 static bool is_taken(const struct perf_event_header *record, struct record_mmap *mmap)
 {
 	switch (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) {

@@ -20,9 +20,9 @@ struct names *names_new(void);
 void names_free(struct names *names);
 
 /*
- * Takes what a record says; other records are ignored. sample_type: of the event whose sample_id fields the record
- * ends with; a record without a time counts from 0 on. What is found afterwards takes it into account, whatever its
- * time; what was found before stays valid.
+ * Takes what a record says; other records are ignored. sample_type: of the event with the sample_id fields that the
+ * record ends with; a record without a time counts from 0 on. What is found afterwards takes it into account, whatever
+ * its time; what was found before stays valid.
  */
 void names_take(struct names *names, const struct perf_event_header *record, size_t bytes, uint64_t sample_type);
 /* The same for a thread that no record names. */

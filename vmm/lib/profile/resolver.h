@@ -36,7 +36,7 @@ void resolver_free(struct resolver *resolver);
 void resolver_set_user(struct resolver *resolver, struct user_symbols *user);
 
 /*
- * What stands at an address of the file that is mapped there (mapped_file.name), as somebody has said who knows more:
+ * What stands at an address of the file that is mapped there (mapped_file.name), from a better source than the file:
  * `symbol`, `offset` bytes before it. Texts are copied.
  */
 void resolver_learn(struct resolver *resolver, uint64_t ip, const char *file, const char *symbol, uint64_t offset);

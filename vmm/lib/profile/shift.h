@@ -36,7 +36,7 @@ size_t shift_repetitions_min(double alpha);
  */
 double shift_detectable(double sd, size_t n_from, size_t n_to, double alpha, double power);
 
-/* The repetitions that each sample needs to tell `shift` (> 0) from 0 likewise; SIZE_MAX: no number does. */
+/* The repetitions that each sample needs to tell `shift` (> 0) from 0 with this power; SIZE_MAX: no number does. */
 size_t shift_repetitions(double shift, double sd, double alpha, double power);
 
 /* The standard deviation of both samples around their own medians, by the median of the absolute deviations. */

@@ -35,7 +35,7 @@ static inline void slices_join(struct slices *slices, unsigned bits)
 	slices->last >>= bits;
 }
 
-/* Reaches to a sample's time. How many bits slices must be joined by (slices_join), lest there be more than `max`. */
+/* Reaches to a sample's time. Returns by how many bits slices must be joined (slices_join) to stay within `max`. */
 static inline unsigned slices_reach(struct slices *slices, uint64_t time_ns, bool is_first, uint64_t max)
 {
 	const uint64_t slice = slices_at(slices, time_ns);

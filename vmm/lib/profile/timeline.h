@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Samples by time and vCPU: what each vCPU did in each of some hundreds of slices of a recording, whose length nobody
- * knows before its end.
+ * Samples by time and vCPU: what each vCPU did in each of some hundreds of slices of a recording. Its length is
+ * unknown before its end.
  *
  * A slice is a power of two of nanoseconds, aligned to it. Slices begin short; as soon as the samples span more than
  * TIMELINE_SLICES_MAX, two become one. Samples may come in any order.

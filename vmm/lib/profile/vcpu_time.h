@@ -7,7 +7,7 @@
  *   halt_wait, halt_poll          KVM's statistics (Documentation/virt/kvm/api.rst, KVM_GET_STATS_FD)
  *   offline                       inside KVM_RUN while the vCPU waited for its INIT or SIPI
  *
- * From them the parts whose sum is the wall time; the rest that none of the clocks accounts for is the residual.
+ * From them the parts, which add up to the wall time; the rest that none of the clocks accounts for is the residual.
  */
 #ifndef VPROF_PROFILE_VCPU_TIME_H
 #define VPROF_PROFILE_VCPU_TIME_H

@@ -23,8 +23,8 @@ static inline uint64_t clock_ns(clockid_t clock)
 }
 
 /*
- * A timer whose `signal`, with `value`, goes to the calling thread (timer_create(2), Linux). Those of its CPU time
- * (CLOCK_THREAD_CPUTIME_ID) Linux looks at at its own tick only (kernel/time/posix-cpu-timers.c). False: errno.
+ * A timer that sends `signal`, with `value`, to the calling thread (timer_create(2), Linux). Linux checks timers of CPU
+ * time (CLOCK_THREAD_CPUTIME_ID) at its own tick only (kernel/time/posix-cpu-timers.c). False: errno.
  */
 static inline bool clock_timer_create(clockid_t clock, int signal, int value, timer_t *timer)
 {

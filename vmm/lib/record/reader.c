@@ -95,7 +95,7 @@ static bool header_read(struct recording *recording, GError **error)
 	return true;
 }
 
-/* A longer attr than ours is a newer kernel's, whose additions do not matter here; a shorter one ends in zeros. */
+/* A longer attr than ours is from a newer kernel, and its additions do not matter; a shorter one ends in zeros. */
 static bool event_read(struct recording *recording, size_t i, uint64_t *ids_bytes, GError **error)
 {
 	const uint64_t entry_bytes = recording->header.attr_size;
@@ -285,7 +285,7 @@ static void names_find(struct recording *recording)
 
 	for (size_t i = 0; names && i < MIN(recording->n_events, names->len); i++)
 		recording->events[i].name = g_strdup(names->pdata[i]);
-	/* A malformed record is reported to whoever walks the records. */
+	/* A malformed record is reported by the walk over the records. */
 	(void)recording_each(recording, prologue_take, recording, NULL);
 	for (size_t i = 0; i < recording->n_events; i++) {
 		struct recording_event *event = &recording->events[i];

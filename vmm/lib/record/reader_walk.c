@@ -61,7 +61,7 @@ enum extent {
 
 /*
  * Takes the header of the record at `at`; *bytes: of the record and the data behind it that its size does not count.
- * Compressed records are the only ones whose size need not be a multiple of 8. What was unpacked holds neither them nor
+ * Only the size of compressed records need not be a multiple of 8. What was unpacked holds neither them nor
  * AUX data, which may be longer than the buffer.
  */
 static enum extent record_extent(const uint8_t *at, uint64_t left, bool packed, struct perf_event_header *header,
@@ -91,7 +91,7 @@ static enum extent record_extent(const uint8_t *at, uint64_t left, bool packed, 
 
 static enum walk_end walk_compressed(struct walk *walk, const uint8_t *at, const struct perf_event_header *header);
 
-/* The mapping is a private one that nobody writes to: whoever reads these pages again finds the file's bytes there. */
+/* The mapping is private and never written to: these pages have the file's bytes when they are read again. */
 static void let_go(struct walk *walk, const uint8_t *at)
 {
 	if ((uint64_t)(at - walk->behind) < BEHIND_BYTES)

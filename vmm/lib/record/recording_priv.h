@@ -86,7 +86,7 @@ struct symbol_wire {
 _Static_assert(sizeof(struct symbols_wire) == 16 && sizeof(struct symbol_wire) == 24, "no padding");
 
 /*
- * The feature sections of a recording, whose first byte (the table) will stand at file offset `offset`. Fills the bits
+ * The feature sections of a recording; their first byte (the table) will stand at file offset `offset`. Fills the bits
  * of the header. Free with g_byte_array_unref.
  */
 struct recording_span {

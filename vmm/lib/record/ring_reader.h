@@ -15,8 +15,7 @@ struct ring_reader;
  * the caller's. Errors: RECORDING_ERROR_IO, and RECORDING_ERROR_FORMAT for what is no ring.
  */
 struct ring_reader *ring_reader_open(int memfd, GError **error);
-/* The same for the ring of a perf event, whose descriptor says nothing of its size: a power of two of at least a page.
- */
+/* The same for the ring of a perf event; its descriptor does not tell its size: a power of two, at least a page. */
 struct ring_reader *ring_reader_open_perf(int perf_fd, size_t data_bytes, GError **error);
 void ring_reader_free(struct ring_reader *reader);
 

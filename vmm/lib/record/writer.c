@@ -66,7 +66,7 @@ static size_t whole_records(const uint8_t *bytes, size_t n)
 	return at;
 }
 
-/* The header learns how far the records go, so that perf, too, reads a recording whose end never came. */
+/* The header learns how far the records go, so that perf, too, reads a recording that was not finished. */
 static int size_write(struct recording_writer *writer)
 {
 	size_t written;

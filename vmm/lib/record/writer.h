@@ -42,8 +42,8 @@ struct recording_writer *recording_writer_open(const char *path, const struct re
 
 /*
  * One whole record, as it came out of a ring or from an encoder. Buffered. After a failure, which may be of a record
- * before, the file ends behind its last whole record, and every later call fails. A record whose size cannot be is
- * refused (RECORDING_ERROR_FORMAT) and changes nothing.
+ * before, the file ends behind its last whole record, and every later call fails. A record with an impossible size
+ * is refused (RECORDING_ERROR_FORMAT) and changes nothing.
  */
 bool recording_writer_record(struct recording_writer *writer, const struct perf_event_header *record, GError **error);
 

@@ -37,7 +37,7 @@ struct host_symbols {
 
 /* ---- the kernel ---- */
 
-/* All of a file of the proc file system, of which nobody knows the size before. NULL, with errno. */
+/* All of a file of the proc file system, which does not tell its size. NULL, with errno. */
 static char *proc_read(const char *proc, const char *name)
 {
 	g_autofree char *path = g_build_filename(proc, name, NULL);

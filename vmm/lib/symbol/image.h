@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A kernel image: ELF64 x86-64 (vmlinux, PVH kernels, freestanding), or a bzImage whose payload is unpacked to such an
+ * A kernel image: ELF64 x86-64 (vmlinux, PVH kernels, freestanding), or a bzImage, which is unpacked to such an
  * ELF. The file is hostile: every offset and size is checked once, at image_open, and no later call can leave the
  * bytes.
  */
@@ -20,7 +20,7 @@ enum image_error {
 	IMAGE_ERROR_CLASS,     /* ELF32, or another machine */
 	IMAGE_ERROR_TRUNCATED, /* headers or segments outside the file */
 	IMAGE_ERROR_SEGMENTS,  /* no PT_LOAD, overlapping ones, sizes that wrap */
-	IMAGE_ERROR_PAYLOAD,   /* a bzImage whose payload cannot be unpacked */
+	IMAGE_ERROR_PAYLOAD,   /* the payload of a bzImage cannot be unpacked */
 };
 
 /* A file is only mapped, and a vmlinux with debug information has gigabytes; an unpacked payload takes memory. */
@@ -40,7 +40,7 @@ struct image_segment {
 
 struct image;
 
-/* A plain ELF is mapped, not copied: whoever truncates the file meanwhile ends this process with SIGBUS. */
+/* A plain ELF is mapped, not copied: if the file is truncated meanwhile, this process ends with SIGBUS. */
 struct image *image_open(const char *path, GError **error);
 /* The same for bytes in memory, which it references; `path` is for messages. */
 struct image *image_new(const char *path, GBytes *file, GError **error);

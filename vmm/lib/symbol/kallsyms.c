@@ -102,7 +102,7 @@ static bool take_tokens(struct tables *tables, uint64_t table, uint64_t index)
 	return true;
 }
 
-/* Tries the token table whose string for '0' is at `zero`; token_index follows it and confirms it. */
+/* Tries the token table with its string for '0' at `zero`; token_index follows it and confirms it. */
 static bool try_tokens(struct tables *tables, uint64_t zero)
 {
 	uint64_t end = skip_strings(tables->memory, zero, TOKENS - '0');

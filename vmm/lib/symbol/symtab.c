@@ -18,7 +18,7 @@ struct region {
 	const char *name; /* of the section, in the image; NULL */
 };
 
-/* From `start` to the next range's, `symbol` answers, or nobody. */
+/* From `start` to that of the next range, addresses belong to `symbol`, or to none. */
 struct range {
 	uint64_t start;
 	uint32_t symbol;
@@ -230,7 +230,7 @@ static void set_range(GArray *ranges, uint64_t start, uint32_t symbol)
 	g_array_append_val(ranges, range);
 }
 
-/* Ends what ends up to `limit`; whoever is still open below answers again. */
+/* Ends the symbols that end up to `limit`; the next one below that is still open has the addresses again. */
 static void close_symbols(GArray *ranges, GArray *open, uint64_t limit)
 {
 	while (open->len > 0) {

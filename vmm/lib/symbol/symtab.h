@@ -58,8 +58,8 @@ void symtab_free(struct symtab *symtab);
 const char *symtab_source(const struct symtab *symtab);
 
 /*
- * The code symbol that covers `address` (image addresses, no slide): one binary search. Data has none, per-CPU symbols
- * (whose addresses are tiny) neither. Where symbols nest, the innermost; of several at one address the one perf
+ * The code symbol that covers `address` (image addresses, no slide): one binary search. Data has none, and neither have
+ * per-CPU symbols, with their tiny addresses. Where symbols nest, the innermost; of several at one address the one perf
  * prefers: sized, not weak, global, with fewer leading underscores, the longest name, and then the first by name
  * (aliases are stable from run to run). In a section of code that has no symbols, one with the section's name, which
  * symtab_symbols does not list. NULL in a gap.

@@ -73,7 +73,7 @@ bool user_symbols_have_debuginfod(void)
 #endif
 }
 
-/* Symbols of another build would be wrong in a way nobody sees. */
+/* Symbols of another build would be wrong without a sign of it. */
 static bool is_same_build(struct user_symbols *symbols, const struct image *image, const char *name,
                           const uint8_t *build_id, size_t n)
 {
@@ -147,7 +147,7 @@ static struct image *source_open(struct user_symbols *symbols, enum source sourc
 	g_autoptr(GBytes) bytes = source_read(symbols, source, name, build_id, n, &path);
 	struct image *image = NULL;
 
-	/* What is no ELF file is a script, or data that somebody executes: it has no symbols, and that is no news. */
+	/* A file other than ELF is a script, or data that is executed: it has no symbols, which needs no message. */
 	if (bytes != NULL)
 		image = is_module(name) ? image_new_module(path, bytes, NULL) : image_new_program(path, bytes, NULL);
 	if (image == NULL || is_same_build(symbols, image, name, build_id, n))

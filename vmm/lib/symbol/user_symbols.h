@@ -2,8 +2,8 @@
 /*
  * Symbols of the programs and libraries that a guest has mapped, from copies of their files on the host: in a folder
  * that looks like the guest's file system, in the initramfs that the guest was booted with, or at debuginfod servers;
- * and of its kernel's loadable modules, from a folder with their files. A copy whose build-id is not that of the
- * guest's file is refused.
+ * and of its kernel's loadable modules, from a folder with their files. A copy with a build-id other than that of
+ * the guest's file is refused.
  */
 #ifndef VPROF_SYMBOL_USER_SYMBOLS_H
 #define VPROF_SYMBOL_USER_SYMBOLS_H
