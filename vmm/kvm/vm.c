@@ -10,6 +10,8 @@
 #include "kvm/boot/command_line.h"
 #include "kvm/device/virtio_console.h"
 #include "kvm/host/cpuid.h"
+#include "kvm/vcpu/vcpu_pmu.h"
+#include "kvm/vcpu/vcpu_run.h"
 #include "kvm/vm_priv.h"
 
 /* Three pages for VMX's real mode and one for its identity map, in the hole, below the firmware's place. */
@@ -274,8 +276,10 @@ void vm_free(struct guest *guest)
 		return;
 	struct vm *vm = vm_of(guest);
 	vm_shutdown(guest);
-	for (unsigned i = 0; i < vm->machine.n_vcpus; i++)
+	for (unsigned i = 0; i < vm->machine.n_vcpus; i++) {
+		vcpu_pmu_deinit(&vm->machine.vcpus[i]);
 		vcpu_deinit(&vm->machine.vcpus[i]);
+	}
 	g_free(vm->machine.vcpus);
 	/* A port's worker writes to a console, whose thread wakes the worker. */
 	vm_virtio_stop(vm);

@@ -5,6 +5,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "kvm/vcpu/vcpu_debug.h"
+#include "kvm/vcpu/vcpu_patch.h"
+#include "kvm/vcpu/vcpu_step.h"
 #include "kvm/vm_priv.h"
 
 struct vcpu_change {

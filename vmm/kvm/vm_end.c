@@ -2,6 +2,7 @@
 /* The ways a VM ends, and how its end reaches the main thread. */
 #include <string.h>
 
+#include "kvm/vcpu/vcpu_run.h"
 #include "kvm/vm_priv.h"
 
 #define PANIC_SILENCE_MS 2000

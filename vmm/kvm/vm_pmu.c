@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kvm/vm_pmu.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -105,13 +106,26 @@ static char *describe_emulated(const struct pmu_host_events *events, size_t repl
 	return g_string_free(text, FALSE);
 }
 
+/* In what an image has brought into guest memory. */
+static size_t replace_rdpmc(const struct memory *memory, const struct image *image)
+{
+	size_t n_segments, n = 0;
+	const struct image_segment *segments = image_segments(image, &n_segments);
+	for (size_t i = 0; i < n_segments; i++) {
+		uint8_t *code = memory_at(memory, (gpa_t){segments[i].gpa}, segments[i].file_bytes);
+		if (code && segments[i].flags & PF_X)
+			n += rdpmc_replace(code, segments[i].file_bytes);
+	}
+	return n;
+}
+
 bool vm_pmu_loaded(struct vm *vm, const struct image *image, GError **error)
 {
 	if (vm->pmu_kind == VM_PMU_KVM)
 		vm->guest.pmu = g_strdup("kvm: KVM's, on the host's PMU");
 	if (vm->pmu_kind != VM_PMU_EMULATED)
 		return true;
-	size_t replaced = rdpmc_replace_image(vm->machine.memory, image);
+	size_t replaced = replace_rdpmc(vm->machine.memory, image);
 	/* Linux's driver reads its counters in no other way, and would die of the first. */
 	if (replaced == 0 && image_is_linux(image)) {
 		g_set_error(error, HOST_ERROR, HOST_ERROR_CAPABILITY,

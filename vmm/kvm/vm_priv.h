@@ -16,6 +16,7 @@
 #include "kvm/vcpu/vcpu.h"
 #include "kvm/vcpu/vcpu_machine.h"
 #include "kvm/vm.h"
+#include "pmu/host.h"
 
 #define VM_PHASES_MAX 256u /* waiting for the main thread */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kvm/vcpu/rdpmc.h"
 
-#include <elf.h>
+#include <stdbool.h>
 #include <string.h>
 
 static const uint8_t rdpmc[] = {0x0f, 0x33};
@@ -38,18 +38,6 @@ size_t rdpmc_replace(uint8_t *code, size_t bytes)
 			n++;
 		}
 		at = behind;
-	}
-	return n;
-}
-
-size_t rdpmc_replace_image(const struct memory *memory, const struct image *image)
-{
-	size_t n_segments, n = 0;
-	const struct image_segment *segments = image_segments(image, &n_segments);
-	for (size_t i = 0; i < n_segments; i++) {
-		uint8_t *code = memory_at(memory, (gpa_t){segments[i].gpa}, segments[i].file_bytes);
-		if (code && segments[i].flags & PF_X)
-			n += rdpmc_replace(code, segments[i].file_bytes);
 	}
 	return n;
 }

@@ -10,14 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kvm/host/memory.h"
-#include "lib/symbol/image.h"
-
 #define RDPMC_PORT 0xe5u
 
 /* In code that has been loaded: how many were replaced. */
 size_t rdpmc_replace(uint8_t *code, size_t bytes);
-/* The same for what an image has brought into guest memory. */
-size_t rdpmc_replace_image(const struct memory *memory, const struct image *image);
 
 #endif

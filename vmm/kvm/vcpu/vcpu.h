@@ -1,25 +1,62 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * A vCPU and its thread. Between vcpu_launch and vcpu_join the thread owns the vCPU: it waits until the VM runs, enters
- * the guest, handles exits and tells the watcher.
- */
+/* A vCPU: its state, and what other threads ask of its thread (vcpu_run.h). */
 #ifndef VPROF_KVM_VCPU_H
 #define VPROF_KVM_VCPU_H
 
 #include <glib.h>
 #include <linux/kvm.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
 #include "guest/guest.h"
-#include "kvm/vcpu/vcpu_debug.h"
-#include "kvm/vcpu/vcpu_patch.h"
-#include "kvm/vcpu/vcpu_pmu.h"
+#include "guest/guest_debug.h"
 #include "kvm/vcpu/vcpu_time.h"
 
 struct vcpu_machine;
+struct vcpu_pmu;
 struct vcpu_request;
+
+/* The breakpoints of a VM: the same on every vCPU, each of which has a copy. */
+struct breakpoints {
+	size_t n;
+	struct guest_breakpoint *all[GUEST_BREAKPOINTS_MAX];
+};
+
+/* The observers of a VM, the same way. */
+struct observers {
+	size_t n;
+	struct guest_observer *all[GUEST_OBSERVERS_MAX];
+};
+
+/* vcpu_step.h. All zero at first. */
+struct vcpu_step {
+	struct guest_stepper *stepper; /* NULL: the vCPU runs freely */
+	struct guest_regs at;          /* where it entered the guest last */
+	bool entered;                  /* `at` is that of a step */
+	bool halted;                   /* by the last step */
+	bool resting;
+	uint64_t until; /* resting: where it goes on */
+};
+
+/* vcpu_debug.h. All zero at first. */
+struct vcpu_debug {
+	struct breakpoints breakpoints;
+	bool stepping; /* over the instruction at `over`, whose breakpoint is not set meanwhile */
+	uint64_t over;
+	struct observers observers;
+	struct guest_gprs gprs; /* at the last exit, if there are observers */
+	struct guest_access access;
+	struct vcpu_step step;
+};
+
+/* vcpu_patch.h. All zero at first. */
+struct vcpu_patch {
+	bool stepping;       /* over the instruction at `over`; the vCPU is alone */
+	uint64_t over;       /* RIP */
+	const uint8_t *byte; /* that the INT3 was in */
+};
 
 /* [I] immutable once launched, [v] the vCPU's thread, [L] under lock, [a] atomic. */
 struct vcpu {
@@ -47,6 +84,8 @@ struct vcpu {
 	atomic_bool attention;
 };
 
+#define VCPU_KICK_SIGNAL SIGUSR1 /* ends KVM_RUN */
+
 /* Creates the vCPU in KVM with the CPUID given, and its interrupt pins as a PC has them. */
 bool vcpu_init(struct vcpu *vcpu, struct vcpu_machine *machine, unsigned index, const struct kvm_cpuid2 *cpuid,
                GError **error);
@@ -55,10 +94,6 @@ void vcpu_deinit(struct vcpu *vcpu);
 /* The registers a boot processor starts with. */
 bool vcpu_set_registers(struct vcpu *vcpu, const struct kvm_regs *regs, const struct kvm_sregs *sregs, GError **error);
 bool vcpu_get_sregs(struct vcpu *vcpu, struct kvm_sregs *sregs, GError **error);
-
-/* Starts the thread, which waits for vcpu_go. */
-bool vcpu_launch(struct vcpu *vcpu, GError **error);
-void vcpu_join(struct vcpu *vcpu);
 
 /* Lets it enter the guest. Any thread. */
 void vcpu_go(struct vcpu *vcpu);
@@ -75,5 +110,10 @@ void vcpu_read_time(struct vcpu *vcpu, bool reset, struct guest_vcpu_time *out);
 bool vcpu_misc_enable(struct vcpu *vcpu, uint64_t bits, GError **error);
 /* Ends the guest because of this vCPU, on its thread. Steals message. */
 void vcpu_crash(struct vcpu *vcpu, enum guest_end_reason reason, char *message);
+
+/* For the thread: serves requests, and waits where it may not enter the guest. False: the guest has ended. */
+bool vcpu_may_enter(struct vcpu *vcpu);
+/* For the thread: it takes no more requests, and the clocks stand. */
+void vcpu_leave(struct vcpu *vcpu);
 
 #endif

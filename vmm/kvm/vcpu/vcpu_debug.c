@@ -5,12 +5,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "kvm/vcpu/vcpu.h"
 #include "kvm/vcpu/vcpu_machine.h"
 
 /* Debug registers (SDM vol. 3B, 17.2). R/W and LEN of an instruction breakpoint are 0. */
 #define DR6_BREAKPOINTS 0xfu
 #define DR7_FIXED 0x400u
+#define DR7_GLOBAL(n) (UINT64_C(2) << 2 * (n))
 #define VECTOR_BP 3u
 
 size_t breakpoints_addresses(const struct breakpoints *breakpoints, uint64_t to[GUEST_BREAKPOINT_ADDRESSES_MAX])
@@ -36,6 +36,21 @@ static bool has_patches(const struct breakpoints *breakpoints)
 	return false;
 }
 
+/* Whether the next instruction is to be a step. */
+static bool step_goes_on(const struct vcpu_step *step)
+{
+	return step->stepper && !step->resting;
+}
+
+/* The breakpoint behind a rest, if one is free: puts its address behind `taken` others and returns its DR7. */
+static uint64_t step_breakpoint(const struct vcpu_step *step, size_t taken, __u64 addresses[])
+{
+	if (!step->resting || taken == GUEST_BREAKPOINT_ADDRESSES_MAX)
+		return 0;
+	addresses[taken] = step->until;
+	return DR7_GLOBAL(taken);
+}
+
 /*
  * Tells KVM what to stop at. A breakpoint stops before its instruction, every time anew, so the way past it is a single
  * step with that breakpoint off; interrupts wait for the step, as an interrupt's return would hit it once more.
@@ -52,11 +67,11 @@ static bool apply(struct vcpu *vcpu, uint32_t inject)
 		if (!debug->stepping || addresses[i] != debug->over)
 			dr7 |= DR7_GLOBAL(i);
 	}
-	dr7 |= vcpu_step_breakpoint(&debug->step, n, wanted.arch.debugreg);
+	dr7 |= step_breakpoint(&debug->step, n, wanted.arch.debugreg);
 	wanted.arch.debugreg[7] = DR7_FIXED | dr7;
-	if (n > 0 || dr7 != 0 || debug->stepping || vcpu_step_goes_on(&debug->step))
+	if (n > 0 || dr7 != 0 || debug->stepping || step_goes_on(&debug->step))
 		wanted.control |= KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_HW_BP;
-	if (debug->stepping || vcpu_step_goes_on(&debug->step))
+	if (debug->stepping || step_goes_on(&debug->step))
 		wanted.control |= KVM_GUESTDBG_SINGLESTEP | vcpu->machine->step_control;
 	if (has_patches(&debug->breakpoints))
 		wanted.control |= KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_SW_BP;
@@ -102,6 +117,17 @@ bool vcpu_debug_hit(struct vcpu *vcpu, uint64_t pc)
 	return found;
 }
 
+/* Whether a debug exit is a step's or the end of a rest. */
+static bool step_took(struct vcpu_step *step, const struct kvm_debug_exit_arch *exit)
+{
+	if (!step->stepper)
+		return false;
+	if (!step->resting)
+		return (exit->dr6 & DR6_BS) != 0;
+	step->resting = exit->pc != step->until;
+	return !step->resting;
+}
+
 /*
  * With breakpoints set, KVM hands us the guest's own debug exceptions too (its handle_exception_nmi and db_interception
  * ask for guest_debug first), and with patches its INT3; they are the guest's.
@@ -113,7 +139,7 @@ void vcpu_debug_exit(struct vcpu *vcpu)
 	bool hits = (exit->dr6 & DR6_BREAKPOINTS) != 0;
 	bool stepped = debug->stepping && (exit->dr6 & DR6_BS) != 0;
 	bool rested = debug->step.resting;
-	bool ours = vcpu_step_took(&debug->step, exit) || stepped;
+	bool ours = step_took(&debug->step, exit) || stepped;
 	uint32_t inject = exit->exception == VECTOR_BP ? KVM_GUESTDBG_INJECT_BP : KVM_GUESTDBG_INJECT_DB;
 
 	if (ours && !stepped && !rested && !hits)

@@ -6,36 +6,13 @@
 #ifndef VPROF_KVM_VCPU_DEBUG_H
 #define VPROF_KVM_VCPU_DEBUG_H
 
-#include "guest/guest_debug.h"
-#include "kvm/vcpu/vcpu_step.h"
+#include "kvm/vcpu/vcpu.h"
 
-struct vcpu;
-
-/* The breakpoints of a VM: the same on every vCPU, each of which has a copy. */
-struct breakpoints {
-	size_t n;
-	struct guest_breakpoint *all[GUEST_BREAKPOINTS_MAX];
-};
+/* Debug registers (SDM vol. 3B, 17.2). */
+#define DR6_BS (UINT64_C(1) << 14)
 
 /* The distinct addresses of the processor's; returns how many, at most GUEST_BREAKPOINT_ADDRESSES_MAX. */
 size_t breakpoints_addresses(const struct breakpoints *breakpoints, uint64_t to[GUEST_BREAKPOINT_ADDRESSES_MAX]);
-
-/* The observers of a VM, likewise. */
-struct observers {
-	size_t n;
-	struct guest_observer *all[GUEST_OBSERVERS_MAX];
-};
-
-/* All zero at first. */
-struct vcpu_debug {
-	struct breakpoints breakpoints;
-	bool stepping; /* over the instruction at `over`, whose breakpoint is not set meanwhile */
-	uint64_t over;
-	struct observers observers;
-	struct guest_gprs gprs; /* at the last exit, if there are observers */
-	struct guest_access access;
-	struct vcpu_step step;
-};
 
 /* From now on these. False, with errno: KVM refused, and nothing has changed. */
 bool vcpu_debug_set(struct vcpu *vcpu, const struct breakpoints *breakpoints);

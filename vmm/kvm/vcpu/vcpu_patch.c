@@ -8,7 +8,7 @@
 #include "guest/page_walk.h"
 #include "kvm/host/kvm_vcpu.h"
 #include "kvm/host/memory.h"
-#include "kvm/vcpu/vcpu.h"
+#include "kvm/vcpu/vcpu_debug.h"
 #include "kvm/vcpu/vcpu_machine.h"
 
 #define VECTOR_BP 3u

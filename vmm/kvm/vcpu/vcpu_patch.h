@@ -6,20 +6,7 @@
 #ifndef VPROF_KVM_VCPU_PATCH_H
 #define VPROF_KVM_VCPU_PATCH_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "guest/guest.h"
-
-struct vcpu;
-struct vcpu_machine;
-
-/* All zero at first. */
-struct vcpu_patch {
-	bool stepping;       /* over the instruction at `over`; the vCPU is alone */
-	uint64_t over;       /* RIP */
-	const uint8_t *byte; /* that the INT3 was in */
-};
+#include "kvm/vcpu/vcpu.h"
 
 /* The host memory of a byte that the guest executes, in the address space of any of its vCPUs; NULL: there is none. */
 uint8_t *vcpu_patch_find(struct vcpu_machine *machine, gva_t at);

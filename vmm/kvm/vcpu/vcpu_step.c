@@ -2,7 +2,7 @@
 #include "kvm/vcpu/vcpu_step.h"
 
 #include "guest/page_walk.h"
-#include "kvm/vcpu/vcpu.h"
+#include "kvm/vcpu/vcpu_debug.h"
 #include "kvm/vcpu/vcpu_machine.h"
 
 bool vcpu_step_set(struct vcpu *vcpu, struct guest_stepper *stepper)
@@ -14,29 +14,6 @@ bool vcpu_step_set(struct vcpu *vcpu, struct guest_stepper *stepper)
 		return true;
 	vcpu->debug.step = before;
 	return false;
-}
-
-bool vcpu_step_goes_on(const struct vcpu_step *step)
-{
-	return step->stepper && !step->resting;
-}
-
-uint64_t vcpu_step_breakpoint(const struct vcpu_step *step, size_t taken, __u64 addresses[])
-{
-	if (!step->resting || taken == GUEST_BREAKPOINT_ADDRESSES_MAX)
-		return 0;
-	addresses[taken] = step->until;
-	return DR7_GLOBAL(taken);
-}
-
-bool vcpu_step_took(struct vcpu_step *step, const struct kvm_debug_exit_arch *exit)
-{
-	if (!step->stepper)
-		return false;
-	if (!step->resting)
-		return (exit->dr6 & DR6_BS) != 0;
-	step->resting = exit->pc != step->until;
-	return !step->resting;
 }
 
 /* What an instruction of the kernel does beside what they all do. */
