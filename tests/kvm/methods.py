@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every method that query-schema names, on a live guest: it succeeds, and fails with each class of error that it has."""
+"""
+Every method that query-schema names, on a live guest: its answer is as declared, and it fails with each class of error
+that it has.
+"""
 import harness
+from answers import answer_errors
 from engine import Client, Engine
 
 COUNTER = 0  # the first that is free
@@ -37,8 +41,8 @@ RUNNING = [
     ("session-stop", {}), ("reset", {"what": "session"}), ("reset", {"what": "configuration"}),
     ("control-release", {}), ("control-take", {}), ("guest-stop", {}), ("quit", {}),
 ]
-# A guest of ours boots a file that its client has given, so it need not be handed over. And this one has no modules;
-# tests/linux has guests with.
+# kernel-image is for an attached guest: the client of this one has given the kernel's file. This kernel has no modules;
+# tests/linux has guests that have some, and unit/control_answers calls both methods.
 NEVER = {"kernel-image", "module-symbols"}
 
 # (method, arguments, class) where the state is such that it fails; before the session, and while it runs.
@@ -78,9 +82,17 @@ class Methods(harness.ProgramTest):
         super().setUp()
         harness.need_kvm()
         self.engine = Engine(self, harness.BIN / "demo-guest.elf", "--vcpus", 2, "--append", "seconds=60")
-        schema = self.engine.execute("query-schema")
-        self.methods = {method["name"]: method for method in schema["methods"]}
-        self.classes = {error["name"] for error in schema["errors"]}
+        self.schema = self.engine.execute("query-schema")
+        self.methods = {method["name"]: method for method in self.schema["methods"]}
+        self.classes = {error["name"] for error in self.schema["errors"]}
+
+    def answered(self, method, arguments):
+        """It succeeds, with the members that are declared, and descriptors only if these are."""
+        descriptors = self.engine.descriptors
+        answer = self.engine.execute(method, **arguments)
+        self.assertEqual(answer_errors(self.schema, method, answer), [])
+        if self.engine.descriptors > descriptors:
+            self.assertIn("descriptors", self.methods[method])
 
     def refused_by(self, client, class_, method, arguments):
         error = client.ask(method, **arguments).get("error")
@@ -131,10 +143,10 @@ class Methods(harness.ProgramTest):
         self.check_roles()
         self.check_errors(EARLY_ERRORS)
         for method, arguments in BEFORE:
-            self.engine.execute(method, **arguments)
+            self.answered(method, arguments)
         self.check_errors(ERRORS)
         for method, arguments in RUNNING:
-            self.engine.execute(method, **arguments)
+            self.answered(method, arguments)
             if method == "guest-stop":
                 self.check_errors([("session-start", {}, "WrongState"), ("guest-start", {}, "WrongState"),
                                    ("probe-record", {"on": True}, "WrongState")])

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Every method of the schema succeeds here, and control_fixture.h compares each answer with what the schema declares.
+ */
+#include <fcntl.h>
+#include <linux/kvm.h>
+#include <string.h>
+#include <vprof/exit.h>
+
+#include "control_fixture.h"
+#include "elf_builder.h"
+#include "fake_debug.h"
+#include "lib/symbol/image.h"
+#include "run_suite.h"
+#include "sample/session_modules.h"
+
+#define MS UINT64_C(1000000)
+#define TEXT_GVA UINT64_C(0xffffffff81000000)
+
+static struct peer peer;
+static GHashTable *answered, *with_descriptors; /* methods */
+static char *kernel_path;
+
+/* ---- a guest with a kernel, memory, clocks and modules ---- */
+
+/* These three take the place of sample/session_modules.c, as the guest has no kernel whose modules it could read. */
+
+struct session_modules *session_modules_read(struct session *of G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
+{
+	return (struct session_modules *)(void *)kernel_path;
+}
+
+void session_modules_free(struct session_modules *modules G_GNUC_UNUSED)
+{
+}
+
+bool session_modules_find(struct session_modules *modules G_GNUC_UNUSED, uint64_t address, struct module_place *place)
+{
+	*place = (struct module_place){.module = "ext4", .symbol = "ext4_read", .file_offset = 0x40, .bytes = 16};
+	return address == 0x1000;
+}
+
+/* Page tables that map a GiB from guest virtual 0 to guest physical 0: a PML4 at 0, a PDPT at 0x1000. */
+static uint64_t ram[3 * 512] = {[0] = 0x1007, [512] = 0x87};
+
+static bool memory_read(struct guest *guest G_GNUC_UNUSED, gpa_t from, void *to, size_t bytes)
+{
+	if (from.value >= sizeof(ram) || bytes > sizeof(ram) - from.value)
+		return false;
+	memcpy(to, (const uint8_t *)ram + from.value, bytes);
+	return true;
+}
+
+static void vcpu_time(struct guest *guest G_GNUC_UNUSED, unsigned vcpu G_GNUC_UNUSED, bool reset G_GNUC_UNUSED,
+                      struct guest_vcpu_time *out)
+{
+	*out = (struct guest_vcpu_time){
+		.n_exits = 2,
+		.exits = {{.ip = vprof_exit_ip(KVM_EXIT_IO, 0x3f8)},
+	                  {.ip = vprof_exit_ip(KVM_EXIT_MMIO, VPROF_EXIT_DETAIL_MASK)}},
+		.n_counters = 1,
+		.counters = {{"halt_exits", 1}},
+	};
+}
+
+static const struct guest_ops ops = {
+	.start = fixture_guest_start,
+	.stop = fixture_guest_stop,
+	.run_on_vcpu = fake_run_on_vcpu,
+	.memory_read = memory_read,
+	.vcpu_time = vcpu_time,
+};
+
+static void kernel_make(void)
+{
+	static const uint8_t code[64];
+	struct elf_builder elf;
+	int fd = g_file_open_tmp("vprof-kernel-XXXXXX", &kernel_path, NULL);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	elf_builder_init(&elf);
+	elf.entry = 0x200000;
+	elf_builder_section(&elf, (struct elf_section){".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, TEXT_GVA,
+	                                               0x200000, code, sizeof(code), 0});
+	g_autoptr(GByteArray) file = elf_builder_finish(&elf);
+	ck_assert(g_file_set_contents(kernel_path, (const char *)file->data, file->len, NULL));
+	elf_builder_deinit(&elf);
+
+	fake.guest.kernel_path = kernel_path;
+	fake.guest.kernel_image = image_open(kernel_path, NULL);
+	fake.guest.kernel_fd = open(kernel_path, O_RDONLY | O_CLOEXEC);
+	ck_assert_ptr_nonnull(fake.guest.kernel_image);
+}
+
+static void setup(void)
+{
+	memset(&fake_debug, 0, sizeof(fake_debug));
+	fixture_setup();
+	fake.guest.ops = &ops;
+	fake.guest.debug = &fake_debug_ops;
+	kernel_make();
+	answered = g_hash_table_new(g_str_hash, g_str_equal);
+	with_descriptors = g_hash_table_new(g_str_hash, g_str_equal);
+	peer_join(&peer);
+}
+
+static void teardown(void)
+{
+	struct image *image = fake.guest.kernel_image;
+
+	peer_deinit(&peer);
+	fixture_teardown();
+	image_free(image);
+	close(fake.guest.kernel_fd);
+	unlink(kernel_path);
+	g_free(kernel_path);
+	g_hash_table_unref(answered);
+	g_hash_table_unref(with_descriptors);
+}
+
+/* ---- the requests ---- */
+
+/* Executes a method; `arguments` are the members of a JSON object. */
+static void done(const char *method, const char *arguments)
+{
+	g_autofree char *request = g_strdup_printf("{\"execute\":\"%s\",\"arguments\":{%s}}", method, arguments);
+	guint fds = peer.fds->len;
+
+	json_decref(peer_return(&peer, request));
+	g_hash_table_add(answered, (gpointer)method);
+	if (peer.fds->len > fds)
+		g_hash_table_add(with_descriptors, (gpointer)method);
+}
+
+static void all_done(const char *const *methods)
+{
+	for (; *methods; methods++)
+		done(*methods, "");
+}
+
+static void ask_engine(void)
+{
+	static const char *const queries[] = {"query-status",    "query-guest",
+	                                      "query-clients",   "query-schema",
+	                                      "query-host",      "query-configuration",
+	                                      "query-counters",  "query-probes",
+	                                      "kernel-image",    "control-take",
+	                                      "control-release", "control-take",
+	                                      "vcpu-time-reset", NULL};
+
+	done("negotiate", "\"protocol\":1");
+	all_done(queries);
+	done("query-vcpu-time", "\"vcpu\":1");
+	done("mapping-read", "\"address\":\"0xffffffff81000010\"");
+	done("mapping-read", "\"address\":\"0x2000\",\"bytes\":16");
+	done("module-symbols", "\"addresses\":[\"0x1000\",\"0x9000\"]");
+	done("trace-set", "\"what\":\"requests\"");
+	done("trace-write", "\"text\":\"x\",\"vcpu\":1");
+	done("trace-read", "");
+}
+
+static void ask_session(void)
+{
+	static const char *const running[] = {"guest-start", "query-session", "query-status", "query-stats",
+	                                      "rings",       "session-flush", "samples-read", NULL};
+
+	done("session-configure", "\"call-depth\":9,\"trace\":[\"phases\"]");
+	done("session-start", "\"events\":[\"task-clock\",\"timer\"],\"period\":1000000");
+	fake_guest_burn(&fake, 20 * MS);
+	all_done(running);
+	done("sample-add", "\"ip\":1");
+	done("marker-add", "\"name\":\"phase\",\"kind\":\"begin\"");
+	done("reset", "\"what\":\"statistics\"");
+}
+
+/* One counter, which has number 0. */
+static void ask_counter(const char *allocate, const char *const *more)
+{
+	done("counter-allocate", allocate);
+	done("query-counters", "");
+	for (; *more; more++)
+		done(*more, "\"counter\":0");
+	done("counter-release", "\"counter\":0");
+}
+
+static void ask_counters(void)
+{
+	static const char *const counting[] = {"counter-start", "counter-read", "counter-stop", NULL};
+	static const char *const sampling[] = {"counter-start", "counter-read", "counter-rings", "counter-stop", NULL};
+
+	ask_counter("\"event\":\"task-clock\",\"mode\":\"guest-counting\"", counting);
+	ask_counter("\"event\":\"task-clock\",\"mode\":\"guest-counting\",\"estimate\":true", counting);
+	ask_counter("\"event\":\"task-clock\",\"mode\":\"guest-sampling\",\"period\":1000000", sampling);
+
+	done("counter-allocate", "\"event\":\"task-clock\",\"mode\":\"guest-counting\"");
+	done("counter-write", "\"counter\":0,\"value\":5");
+	done("counter-release", "\"counter\":0");
+	done("counter-allocate", "\"event\":\"task-clock\",\"mode\":\"task-sampling\"");
+	done("counter-set-period", "\"counter\":0,\"frequency-hz\":100");
+	done("counter-attach", "\"counter\":0,\"cr3\":\"0x1000\"");
+	done("query-counters", "");
+	done("counter-detach", "\"counter\":0,\"cr3\":\"0x1000\"");
+	done("counter-release", "\"counter\":0");
+	done("counter-disable", "\"counter\":0");
+	done("query-counters", "");
+	done("counter-enable", "\"counter\":0");
+}
+
+static void ask_probes(void)
+{
+	const struct guest_access out = {
+		.reason = KVM_EXIT_IO, .write = true, .bytes = 1, .count = 1, .address = 0x3f8};
+
+	done("probe-list", "\"match\":\"syscall:*\"");
+	done("probe-args", "\"probe\":\"io:0x3f8\"");
+	done("probe-add", "\"probe\":\"io:0x3f8\",\"registers\":[\"rdi\"],\"stack\":true");
+	done("probe-add", "\"probe\":\"function:0x1000\",\"breakpoint\":\"patch\"");
+	done("probe-record", "\"on\":true");
+	fake_access(&fake, 1, &out);
+	done("probe-read", "");
+	done("query-probes", "");
+	done("probe-record", "\"on\":false");
+	done("probe-record", "\"on\":true");
+	done("probe-rings", "");
+	done("probe-record", "\"on\":false");
+	done("probe-remove", "\"id\":1");
+}
+
+static void ask_for_the_end(void)
+{
+	static const char *const last[] = {"session-stop", "query-stats",  "samples-read", "guest-stop",
+	                                   "query-status", "query-schema", "quit",         NULL};
+
+	all_done(last);
+}
+
+START_TEST(every_method_answers_as_it_declares)
+{
+	json_auto_t *schema = control_schema();
+	const json_t *method;
+	size_t i;
+
+	ask_engine();
+	ask_session();
+	ask_counters();
+	ask_probes();
+	ask_for_the_end();
+	json_array_foreach(json_object_get(schema, "methods"), i, method)
+	{
+		const char *name = json_string_value(json_object_get(method, "name"));
+
+		ck_assert_msg(g_hash_table_contains(answered, name), "%s was not executed", name);
+		ck_assert_msg(!json_object_get(method, "descriptors") || g_hash_table_contains(with_descriptors, name),
+		              "%s gave no descriptors", name);
+	}
+}
+END_TEST
+
+/* Whether an object without described members is in the schema: `allowed` is the only one. */
+static void assert_described(const json_t *rows, const char *where, const char *allowed)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		const char *name = json_string_value(json_object_get(row, "name"));
+		const char *type = json_string_value(json_object_get(row, "type"));
+		g_autofree char *inside = g_strdup_printf("%s, %s", where, name);
+
+		ck_assert_msg(json_string_length(json_object_get(row, "summary")) > 0, "%s: no summary", inside);
+		if (strstr(type, "object") && !json_object_get(row, "members"))
+			ck_assert_str_eq(inside, allowed);
+		assert_described(json_object_get(row, "members"), inside, allowed);
+	}
+}
+
+START_TEST(every_object_is_described)
+{
+	json_auto_t *schema = control_schema();
+	const json_t *method;
+	size_t i;
+
+	json_array_foreach(json_object_get(schema, "methods"), i, method)
+		assert_described(json_object_get(method, "returns"), json_string_value(json_object_get(method, "name")),
+	                         "query-schema, methods, returns, members");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("control_answers");
+	TCase *test = tcase_create("answers");
+
+	tcase_add_checked_fixture(test, setup, teardown);
+	tcase_set_timeout(test, 60);
+	tcase_add_test(test, every_method_answers_as_it_declares);
+	tcase_add_test(test, every_object_is_described);
+	suite_add_tcase(suite, test);
+	return run_suite(suite);
+}
