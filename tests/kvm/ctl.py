@@ -81,7 +81,7 @@ class Ctl(harness.ProgramTest):
             harness.wait_until(lambda: any(client["role"] == "control"
                                            for client in self.ctl("query-clients")["clients"]), "the holder")
             self.refused(VPROF, "ctl", self.socket, "session-start",
-                         message=rf"Busy: cannot do session-start: pid {holder.pid} \(uid {os.getuid()}\)")
+                         message=rf"Busy: cannot execute session-start: pid {holder.pid} \(uid {os.getuid()}\)")
         finally:
             self.finish(holder, typed="exit\n")
         self.ctl("session-start")
@@ -90,7 +90,7 @@ class Ctl(harness.ProgramTest):
         lines = ["query-status", "", "nonsense", "samples-read 'vcpu=0", "help samples-read", "exit", "query-guest"]
         out, err = self.finish(self.start(VPROF, "ctl", "-c", self.socket, stdin=-1), typed="\n".join(lines) + "\n")
         self.assertEqual(json.loads(out.splitlines()[0])["state"], "running")
-        self.assertIn("timeout-ms: how long", out)
+        self.assertIn("timeout-ms: maximum time", out)
         self.assertNotIn("command-line", out)
         self.assertRegex(err, "CommandNotFound")
 

@@ -59,9 +59,9 @@ class Service(harness.ProgramTest):
         policy = self.folder / "policy"
         policy.write_text("# comment\nroot everything\n")
         policy.chmod(0o666)
-        self.refused(*self.command, "--policy", policy, message="others than its owner may write it")
+        self.refused(*self.command, "--policy", policy, message="users other than its owner may write it")
         policy.chmod(0o644)
-        self.refused(*self.command, "--policy", policy, message="policy: line 2: the role is none of observe")
+        self.refused(*self.command, "--policy", policy, message="policy: line 2: the role must be observe")
         self.refused(*self.command, "--policy", self.folder / "none", message="cannot read the policy")
 
     def connect_as(self, uid):

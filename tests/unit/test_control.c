@@ -129,7 +129,7 @@ static const char *const rubbish[] = {
 
 START_TEST(rubbish_is_answered_and_disconnected)
 {
-	peer_refused(&peer, rubbish[_i], "GenericError", "one JSON object in a line");
+	peer_refused(&peer, rubbish[_i], "GenericError", "one JSON object on a line");
 	peer_expect_closed(&peer);
 }
 END_TEST

@@ -107,7 +107,7 @@ static const struct {
 	{"# all\n\nroot observe extra\n", "line 3: it is not USER ROLE"},
 	{"no-such-user-here observe\n", "there is no such user"},
 	{"4294967295 observe\n", "there is no such user"},
-	{"65534 admin\n", "the role is none of observe"},
+	{"65534 admin\n", "the role must be observe"},
 };
 
 START_TEST(wrong_policies_are_refused)
@@ -136,20 +136,20 @@ START_TEST(files_that_are_no_policy_are_refused)
 	static const mode_t wider[] = {0602, 0620, 0666};
 	for (size_t i = 0; i < G_N_ELEMENTS(wider); i++) {
 		ck_assert_int_eq(chmod(file, wider[i]), 0);
-		policy_refused(file, "others than its owner may write it");
+		policy_refused(file, "users other than its owner may write it");
 	}
 	ck_assert_int_eq(chmod(file, 0600), 0);
 	ck_assert_int_eq(truncate(file, (off_t)POLICY_BYTES_MAX + 1), 0);
 	policy_refused(file, "too large");
 	ck_assert(g_file_set_contents(file, hidden, sizeof(hidden) - 1, NULL));
 	ck_assert_int_eq(chmod(file, 0600), 0);
-	policy_refused(file, "it is no text");
+	policy_refused(file, "it is not text");
 	unlink(file);
 	policy_refused(file, "No such file");
 	ck_assert_int_eq(mkfifo(file, 0600), 0); /* without a writer: it must not wait */
-	policy_refused(file, "no regular file");
+	policy_refused(file, "not a regular file");
 	unlink(file);
-	policy_refused(folder, "no regular file");
+	policy_refused(folder, "not a regular file");
 }
 END_TEST
 
@@ -220,7 +220,7 @@ START_TEST(an_inherited_socket_is_served)
 	ck_assert_int_eq(mkdir(made, 0700), 0);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	ck_assert(!control_server_listen_fd(server, fd, &error));
-	ck_assert(strstr(error->message, "no listening socket"));
+	ck_assert(strstr(error->message, "not a listening socket"));
 	g_clear_error(&error);
 	ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
 	ck_assert_int_eq(listen(fd, 1), 0);
@@ -400,8 +400,8 @@ START_TEST(bad_paths_are_refused)
 	listen_fails(server, deep, "cannot make folder");
 	mkdir(made, 0700);
 	ck_assert(g_file_set_contents(path, "precious", -1, NULL));
-	listen_fails(server, path, "is no socket");
-	listen_fails(server, below_file, "is no folder");
+	listen_fails(server, path, "is not a socket");
+	listen_fails(server, below_file, "is not a folder");
 	g_autofree char *text = NULL;
 	ck_assert(g_file_get_contents(path, &text, NULL, NULL));
 	ck_assert_str_eq(text, "precious");

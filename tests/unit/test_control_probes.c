@@ -56,8 +56,8 @@ END_TEST
 START_TEST(refusals)
 {
 	peer_refused(&peer, RECORD("true"), "WrongState", "there is no probe");
-	peer_refused(&peer, REQUEST("probe-read"), "WrongState", "did not record yet");
-	peer_refused(&peer, REQUEST("probe-rings"), "WrongState", "did not record yet");
+	peer_refused(&peer, REQUEST("probe-read"), "WrongState", "have not recorded yet");
+	peer_refused(&peer, REQUEST("probe-rings"), "WrongState", "have not recorded yet");
 	peer_refused(&peer, "{\"execute\":\"probe-remove\",\"arguments\":{\"id\":1}}", "InvalidArgument", "id 1");
 	peer_refused(&peer, ADD("function:vfs_read"), "Unsupported", "kernel image is not known");
 	peer_refused(&peer, ADD("exit:nothing"), "InvalidArgument", "KVM has no exit");
@@ -126,7 +126,7 @@ START_TEST(events_by_json)
 	ck_assert(json_is_false(json_object_get(rest, "more")));
 	json_auto_t *none = peer_return(&peer, "{\"execute\":\"probe-read\",\"arguments\":{\"timeout-ms\":20}}");
 	ck_assert_uint_eq(json_array_size(json_object_get(none, "events")), 0);
-	peer_refused(&peer, REQUEST("probe-rings"), "WrongState", "read by probe-read already");
+	peer_refused(&peer, REQUEST("probe-rings"), "WrongState", "probe-read has begun");
 	json_auto_t *state = peer_return(&peer, REQUEST("query-probes"));
 	ck_assert(json_is_true(json_object_get(state, "recording")));
 	ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(state, "statistics"), "readevt")), 2);
@@ -151,7 +151,7 @@ START_TEST(events_by_rings)
 	ck_assert(record_sample_decode(record, bytes, VPROF_PROBE_SAMPLE_TYPE, &sample));
 	ck_assert_uint_eq(sample.id, 1);
 	ring_reader_free(reader);
-	peer_refused(&peer, REQUEST("probe-read"), "WrongState", "who has their rings");
+	peer_refused(&peer, REQUEST("probe-read"), "WrongState", "probe-rings has begun");
 }
 END_TEST
 
@@ -175,7 +175,7 @@ START_TEST(mappings)
 	             "kernel image");
 	peer_refused(&peer,
 	             "{\"execute\":\"mapping-read\",\"arguments\":{\"address\":\"0x1000\",\"bytes\":4,\"vcpu\":9}}",
-	             "WrongState", "not memory");
+	             "WrongState", "do not map them");
 }
 END_TEST
 

@@ -246,7 +246,7 @@ static const struct {
 	{READ("\"offset\":4"), "InvalidArgument", "no record begins at offset 4"},
 	{READ("\"offset\":1000000"), "InvalidArgument", "the end is"},
 	{READ("\"vcpu\":2"), "InvalidArgument", "there is no vCPU 2: guest fixture has 2"},
-	{READ("\"session\":2"), "WrongState", "session 2 is over"},
+	{READ("\"session\":2"), "WrongState", "no samples of session 2"},
 };
 
 START_TEST(wrong_reads_are_refused)

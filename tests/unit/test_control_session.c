@@ -93,7 +93,7 @@ START_TEST(a_guest_starts_once)
 {
 	json_auto_t *answer = peer_return(&peer, REQUEST("guest-start"));
 	assert_json(answer, "{}");
-	peer_refused(&peer, REQUEST("guest-start"), "WrongState", "runs already");
+	peer_refused(&peer, REQUEST("guest-start"), "WrongState", "is already running");
 	json_decref(peer_return(&peer, REQUEST("guest-stop")));
 	peer_refused(&peer, REQUEST("guest-start"), "WrongState", "has ended");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What several methods answer with: that there is nothing yet, and parts of answers, with their rows. */
+/* What several methods answer with: waiting, values, and objects with their rows. */
 #include <inttypes.h>
 #include <string.h>
 #include <vprof/recording.h>
@@ -47,8 +47,8 @@ void control_set_count(json_t *object, const char *name, uint64_t count)
 /* ---- objects ---- */
 
 const struct method_member control_event_members[] = {
-	{"name", "of the event", MEMBER_STRING},
-	{"backend", "that counts it", MEMBER_STRING},
+	{"name", "name of the event", MEMBER_STRING},
+	{"backend", "backend that counts it", MEMBER_STRING},
 	{"attr", "struct perf_event_attr, in hexadecimal digits", MEMBER_STRING},
 	{"ids", "for each vCPU, the id that its samples have", MEMBER_INTEGERS},
 	{0},

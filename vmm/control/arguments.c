@@ -44,7 +44,7 @@ static bool parse_address(const char *text, uint64_t *address)
 	return g_str_has_prefix(text, "0x") && g_ascii_string_to_unsigned(text + 2, 16, 0, UINT64_MAX, address, NULL);
 }
 
-/* JSON's integers end where the addresses of kernels begin. */
+/* Addresses of kernels exceed JSON's integers, so an address may be a string, too. */
 static bool is_address(const json_t *value)
 {
 	uint64_t address;
@@ -110,7 +110,7 @@ json_t *argument_limits(const struct method_argument *argument)
 	return limits;
 }
 
-/* "an integer from 1 to 50000", "one of none, auto" */
+/* For messages: "an integer from 1 to 50000", "one of none, auto". */
 static char *describe(const struct method_argument *argument)
 {
 	long long min = argument->min, max = argument->max;

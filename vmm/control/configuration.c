@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* session-configure, query-configuration: what a session is started with where its start says nothing. */
+/* The configuration keys: the arguments of session-start, and the defaults that session-configure sets for them. */
 #include <vprof/control.h>
 #include <vprof/ring.h>
 
@@ -7,7 +7,7 @@
 
 static const char *const on_full_names[] = {"drop", "stall", NULL};
 
-/* As counter_deliveries has them; a test compares. */
+/* The names in counter_deliveries; a test compares the two. */
 static const char *const delivery_names[] = {"sigtrap", "setsig", "sigmask", NULL};
 
 const char *const control_call_graph_names[] = {
@@ -17,45 +17,46 @@ const char *const control_call_graph_names[] = {
 
 /* Of session-start and session-configure: the configuration keys. */
 const struct method_argument control_session_keys[] = {
-	{"events", "what to count, as `vprof run -e` takes it; without it, what this host counts best",
+	{"events", "events to count, as `vprof run -e` takes them; by default, the best event of this host",
          ARGUMENT_STRINGS, .optional = true, .min = 1, .max = COUNTER_EVENTS_MAX},
-	{"frequency-hz", "samples in a second of vCPU time; not with period", ARGUMENT_INTEGER, .optional = true,
+	{"frequency-hz", "samples per second of vCPU time; excludes period", ARGUMENT_INTEGER, .optional = true,
          .min = 1, .max = COUNTER_FREQUENCY_HZ_MAX, .preset = G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT)},
-	{"period", "events between two samples, nanoseconds for clocks; not with frequency-hz", ARGUMENT_INTEGER,
+	{"period", "events between two samples; for clocks, nanoseconds; excludes frequency-hz", ARGUMENT_INTEGER,
          .optional = true, .min = 1, .max = INT64_MAX},
-	{"ring-bytes", "data bytes of each vCPU's ring, a power of two", ARGUMENT_INTEGER, .optional = true,
+	{"ring-bytes", "data bytes of each vCPU's ring; a power of two", ARGUMENT_INTEGER, .optional = true,
          .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX, .preset = "1048576"},
-	{"watermark-bytes", "unread in a ring when its reader is told; 0: a quarter of it. Of the running session, too",
+	{"watermark-bytes",
+         "unread bytes of a ring at which its reader is notified; 0: a quarter of the ring. Also changes the running "
+         "session",
          ARGUMENT_INTEGER, .optional = true, .min = 0, .max = VPROF_RING_DATA_BYTES_MAX, .preset = "0"},
 	{"on-full",
-         "drop samples that find no room in the ring, and count them; or stall the counters before that, until there "
-         "is room, and count the time",
+         "when a ring is full: drop samples and count them, or stall the counters until there is room and count the "
+         "time",
          ARGUMENT_STRING, .optional = true, .choices = on_full_names, .preset = "\"drop\""},
-	{"delivery", "how an overflow becomes an exit; without it, the first way that works", ARGUMENT_STRING,
+	{"delivery", "how an overflow becomes an exit; by default, the first delivery that works", ARGUMENT_STRING,
          .optional = true, .choices = delivery_names},
-	{"route", "how an attached guest is sampled (\"routes\" of query-host); without it, the first that works",
+	{"route", "how an attached guest is sampled (\"routes\" of query-host); by default, the first route that works",
          ARGUMENT_STRING, .optional = true, .min = 1, .max = 32},
-	{"call-graph", "call chains with each sample", ARGUMENT_STRING, .optional = true,
+	{"call-graph", "how to find a call chain for each sample", ARGUMENT_STRING, .optional = true,
          .choices = control_call_graph_names, .preset = "\"none\""},
-	{"call-depth", "frames of a call chain", ARGUMENT_INTEGER, .optional = true, .min = 1, .max = UNWIND_DEPTH_MAX,
-         .preset = "64"},
-	{"call-user", "whether call chains go on into user space, by frame pointers", ARGUMENT_BOOLEAN,
+	{"call-depth", "maximum number of frames in a call chain", ARGUMENT_INTEGER, .optional = true, .min = 1,
+         .max = UNWIND_DEPTH_MAX, .preset = "64"},
+	{"call-user", "whether call chains continue into user space, by frame pointers", ARGUMENT_BOOLEAN,
          .optional = true, .preset = "true"},
 	{"host",
-         "whether samples outside an attached guest say where in the host's kernel or in QEMU they fell, and have the "
-         "call chain there",
+         "whether samples outside an attached guest have their address and call chain in the host's kernel or in QEMU",
          ARGUMENT_BOOLEAN, .optional = true, .preset = "false"},
-	{"tasks", "whether samples carry pid and tid of the guest's task, if its kernel image says where it has them",
+	{"tasks", "whether samples have pid and tid of the guest's task, if the kernel image shows where to find them",
          ARGUMENT_BOOLEAN, .optional = true, .preset = "true"},
 	{"switches",
-         "whether context switches of the guest's tasks are recorded, too, which takes one of its four breakpoints",
+         "whether to record context switches of the guest's tasks; uses one of the guest's four breakpoints",
          ARGUMENT_BOOLEAN, .optional = true, .preset = "false"},
-	{"trace", "kinds of trace lines (trace-set) that are on from now on, and no others", ARGUMENT_STRINGS,
+	{"trace", "kinds of trace lines (trace-set) to switch on; all others are switched off", ARGUMENT_STRINGS,
          .optional = true, .min = 0, .max = TRACE_KIND_COUNT, .choices = control_trace_kinds, .preset = "[]"},
 	{0},
 };
 
-/* ---- as a session takes them ---- */
+/* ---- the keys as the configuration of a session ---- */
 
 static bool parse_events(const json_t *names, struct session_config *config, GError **error)
 {
@@ -91,7 +92,7 @@ static bool parse_ring_bytes(const json_t *bytes, size_t *ring_data_bytes, GErro
 	return false;
 }
 
-/* The table's own text, as the request goes away and the session's configuration stays. */
+/* Returns the table's text, as the session's configuration outlives the request. */
 static const char *parse_delivery(const json_t *name)
 {
 	return name ? delivery_names[argument_choice(delivery_names, json_string_value(name))] : NULL;
@@ -124,9 +125,9 @@ bool control_session_config(const json_t *arguments, struct session_config *conf
 	       parse_ring_bytes(json_object_get(arguments, "ring-bytes"), &config->ring_data_bytes, error);
 }
 
-/* ---- as they were set ---- */
+/* ---- the keys that are set ---- */
 
-/* Of two that exclude each other, the one that was said last counts. */
+/* Of two keys that exclude each other, the one given last counts. */
 static const struct {
 	const char *name, *displaces;
 } exclusive[] = {{"frequency-hz", "period"}, {"period", "frequency-hz"}};
@@ -140,11 +141,11 @@ json_t *control_configuration_merge(const struct control_server *server, const j
 			json_object_del(merged, exclusive[i].displaces);
 	}
 	json_object_update(merged, (json_t *)arguments);
-	json_object_del(merged, "trace"); /* which the trace itself knows */
+	json_object_del(merged, "trace"); /* the trace keeps this one itself */
 	return merged;
 }
 
-/* What somebody has set; new reference, NULL: nobody has. */
+/* The value that a client has set (new reference), or NULL. */
 static json_t *key_set(const struct control_server *server, const char *name)
 {
 	if (!g_str_equal(name, "trace"))
@@ -209,12 +210,12 @@ json_t *control_configuration_reset(struct control_server *server, GError **erro
 /* ---- the methods ---- */
 
 static const struct method_member key_members[] = {
-	{"type", "as in the argument of session-configure", MEMBER_STRING},
-	{"min", "least value, bytes or elements", MEMBER_INTEGER, .optional = true},
-	{"max", "greatest value, bytes or elements", MEMBER_INTEGER, .optional = true},
-	{"choices", "the values that are allowed", MEMBER_STRINGS, .optional = true},
-	{"value", "that the next session has; null: chosen by the engine for this host", MEMBER_ANY},
-	{"default", "the value when the key is not set", MEMBER_ANY},
+	{"type", "type of the value, as for an argument", MEMBER_STRING},
+	{"min", "least value, or least number of bytes or elements", MEMBER_INTEGER, .optional = true},
+	{"max", "greatest value, or greatest number of bytes or elements", MEMBER_INTEGER, .optional = true},
+	{"choices", "allowed values", MEMBER_STRINGS, .optional = true},
+	{"value", "value in the next session; null: the engine chooses it for this host", MEMBER_ANY},
+	{"default", "value while the key is not set", MEMBER_ANY},
 	{"set", "whether a client has set the key", MEMBER_BOOLEAN},
 	{0},
 };
@@ -227,7 +228,7 @@ static const struct method_member keys_members[] = {
 const struct control_method configuration_methods[] = {
 	{
 		.name = "session-configure",
-		.summary = "sets configuration keys: what sessions are started with, where session-start says nothing",
+		.summary = "sets configuration keys, which are the defaults of session-start",
 		.returns = keys_members,
 		.role = ROLE_CONTROL,
 		.arguments = control_session_keys,

@@ -3,7 +3,7 @@
  * One client: requests in, answers and events out, never blocking.
  *
  * Each turn of the main loop answers at most one request of a client, and none while an earlier answer has not gone
- * out. So a client that floods or does not read holds up itself only, and what piles up for it are events, up to
+ * out. So a client that sends too much or does not read delays only itself. Only events pile up for it, up to
  * CONTROL_OUTPUT_BYTES_MAX.
  */
 #include <errno.h>
@@ -42,7 +42,7 @@ static void output_free(struct output *output)
 	g_free(output);
 }
 
-/* Steals `line`. The descriptors are duplicated, as the rings may be gone before the line is. */
+/* Steals `line`. The descriptors are duplicated, as the rings may be freed before the line is sent. */
 static struct output *output_new(char *line, size_t bytes, const int *fds, size_t n_fds, GError **error)
 {
 	struct output *output = g_new(struct output, 1);
@@ -94,7 +94,7 @@ static bool is_over(const struct connection *connection)
 	       (connection->closing && !connection->waiting && !connection_has_output(connection));
 }
 
-/* Says what to wait for. A line that waits in our buffer makes no socket ready, so it asks for a turn by itself. */
+/* Sets what to wait for. A line that is already in the buffer does not make the socket ready, so it gets a time. */
 static void rearm(struct connection *connection)
 {
 	GIOCondition wanted = G_IO_HUP | G_IO_ERR;
@@ -186,7 +186,7 @@ static void receive(struct connection *connection)
 	if (got > 0)
 		line_buffer_append(&connection->input, bytes, (size_t)got);
 	else if (got == 0)
-		connection->closing = true; /* it may have shut down its half only, and wait for answers */
+		connection->closing = true; /* the client may have shut down its half only, and wait for answers */
 	else
 		connection->broken = errno != EAGAIN && errno != EINTR;
 }
@@ -215,7 +215,7 @@ static gboolean connection_dispatch(GSource *source, GSourceFunc callback G_GNUC
 
 	connection_flush(connection);
 	if (connection->waiting && ready & (G_IO_HUP | G_IO_ERR | G_IO_NVAL))
-		connection->broken = true; /* nobody waits for it any more */
+		connection->broken = true; /* the client no longer waits for it */
 	if (ready & (G_IO_IN | G_IO_HUP | G_IO_ERR | G_IO_NVAL) && takes_requests(connection) &&
 	    line_buffer_state(&connection->input) == LINE_PARTIAL)
 		receive(connection);
@@ -244,7 +244,8 @@ struct connection *connection_new(struct control_server *server, const struct co
 		.permitted = permitted,
 	};
 	socklen_t bytes = sizeof(connection->peer);
-	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &connection->peer, &bytes); /* of a socket pair: who made it */
+	/* The peer of a socket pair is the process that made it. */
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &connection->peer, &bytes);
 	line_buffer_init(&connection->input);
 	g_queue_init(&connection->output);
 

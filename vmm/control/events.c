@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the clients are told without having asked. */
+/* Events: what the clients are told without a request. */
 #include "control/events.h"
 
 #include "control/method_priv.h"
@@ -28,7 +28,7 @@ void control_server_event(struct control_server *server, const char *name, json_
 
 const struct method_member control_guest_end_members[] = {
 	{"reason", "why the guest ended, as power-off or panic", MEMBER_STRING},
-	{"code", "that the guest gave", MEMBER_INTEGER},
+	{"code", "exit code of the guest", MEMBER_INTEGER},
 	{"message", "the reason in words", MEMBER_STRING, .nullable = true},
 	{"details", "registers and the last lines of the console, after a crash", MEMBER_STRING, .optional = true},
 	{"console", "the last lines of the console", MEMBER_STRING, .optional = true},
@@ -64,7 +64,7 @@ void control_server_guest_kernel(struct control_server *server)
 	                               control_hex_address(image_slide(guest->kernel_image))));
 }
 
-/* A guest can mark phases as fast as it runs; its clients get what people can make use of. */
+/* A guest can mark phases as fast as it runs; clients get no more than a limit per second. */
 static bool phase_allowed(struct phase_limit *limit)
 {
 	int64_t second = g_get_monotonic_time() / G_USEC_PER_SEC;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What this host can count, and what a profile can know of a guest with a kernel, from its image alone. */
+/* What this host can count, and what profiles of a guest can contain with a kernel, judged from its image alone. */
 #include "control/host_json.h"
 
 #include "control/method_priv.h"
@@ -160,41 +160,41 @@ static json_t *method_query_host(struct control_call *call, GError **error G_GNU
 /* ---- the methods ---- */
 
 static const struct method_member pmu_counters_members[] = {
-	{"counters", "how many there are", MEMBER_INTEGER},
+	{"counters", "number of counters", MEMBER_INTEGER},
 	{"width", "bits of each", MEMBER_INTEGER},
 	{0},
 };
 
 static const struct method_member pmu_members[] = {
-	{"name", "of the PMU", MEMBER_STRING},
-	{"version", "of the architectural PMU", MEMBER_INTEGER},
+	{"name", "name of the PMU", MEMBER_STRING},
+	{"version", "version of the architectural PMU", MEMBER_INTEGER},
 	{"general", "general-purpose counters", MEMBER_OBJECT, .members = pmu_counters_members},
 	{"fixed", "counters of one event each", MEMBER_OBJECT, .members = pmu_counters_members},
 	{0},
 };
 
 static const struct method_member event_members[] = {
-	{"name", "of the event", MEMBER_STRING},
+	{"name", "name of the event", MEMBER_STRING},
 	{"summary", "what it counts", MEMBER_STRING, .optional = true},
 	{"usable", "whether this host can count it", MEMBER_BOOLEAN},
-	{"backend", "that counts it", MEMBER_STRING, .optional = true},
+	{"backend", "backend that counts the event", MEMBER_STRING, .optional = true},
 	{"why", "why it cannot be counted", MEMBER_STRING, .optional = true},
 	{0},
 };
 
 static const struct method_member backend_members[] = {
-	{"name", "of the backend", MEMBER_STRING},
-	{"usable", "whether it counts any event here", MEMBER_BOOLEAN},
+	{"name", "name of the backend", MEMBER_STRING},
+	{"usable", "whether it can count any event here", MEMBER_BOOLEAN},
 	{"counts-time", "whether its events are clocks", MEMBER_BOOLEAN},
 	{"guest-only", "whether it counts only while the guest runs", MEMBER_BOOLEAN},
-	{"events", "that it counts here", MEMBER_STRINGS},
+	{"events", "events that it counts on this host", MEMBER_STRINGS},
 	{"why", "why it is not usable", MEMBER_STRING, .optional = true},
 	{0},
 };
 
 static const struct method_member route_members[] = {
-	{"name", "of the route", MEMBER_STRING},
-	{"summary", "how it samples", MEMBER_STRING},
+	{"name", "name of the route", MEMBER_STRING},
+	{"summary", "how the route samples", MEMBER_STRING},
 	{"usable", "whether it works with this guest", MEMBER_BOOLEAN},
 	{"why", "why it does not work", MEMBER_STRING, .optional = true},
 	{0},
@@ -202,8 +202,8 @@ static const struct method_member route_members[] = {
 
 static const struct method_member host_members[] = {
 	{"pmu", "the host's PMU; null: none", MEMBER_OBJECT, .nullable = true, .members = pmu_members},
-	{"events", "that have a name", MEMBER_OBJECTS, .members = event_members},
-	{"backends", "what counts events", MEMBER_OBJECTS, .members = backend_members},
+	{"events", "the events that have a name", MEMBER_OBJECTS, .members = event_members},
+	{"backends", "the backends that count events", MEMBER_OBJECTS, .members = backend_members},
 	{"routes", "ways to sample an attached guest", MEMBER_OBJECTS, .optional = true, .members = route_members},
 	{"counters", "number of counters for clients", MEMBER_INTEGER},
 	{0},
@@ -212,7 +212,7 @@ static const struct method_member host_members[] = {
 const struct control_method host_methods[] = {
 	{
 		.name = "query-host",
-		.summary = "says what can be counted on this host, and by what",
+		.summary = "lists what can be counted on this host, and by what",
 		.returns = host_members,
 		.role = ROLE_OBSERVE,
 		.run = method_query_host,

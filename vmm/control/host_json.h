@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What this host can count and what a kernel says, for query-host and for the engines' --probe and --list-events. */
+/* What this host can count, and what a kernel image allows, for query-host and for the engines' --probe and
+ * --list-events. */
 #ifndef VPROF_CONTROL_HOST_JSON_H
 #define VPROF_CONTROL_HOST_JSON_H
 
@@ -13,8 +14,8 @@ json_t *control_host_events(void);
 /* [{"name", "usable", "counts-time", "guest-only", "events": [TEXT], "why"?}] */
 json_t *control_host_backends(void);
 /*
- * What a kernel's image says of itself: {"path", "linux", "release"?, "parts": [{"name", "known", "how"?, "why"?}]}.
- * Errors: IMAGE_ERROR.
+ * What profiles of a guest with this kernel can contain: {"path", "linux", "release"?, "parts": [{"name", "known",
+ * "how"?, "why"?}]}. Errors: IMAGE_ERROR.
  */
 json_t *control_kernel(const char *path, GError **error);
 /* {"name", "version", "general": {"counters", "width"}, "fixed"}, or null */

@@ -15,7 +15,7 @@
 #include "lib/client/socket.h"
 
 #define BACKLOG 16
-/* While the host has no descriptor for another client; an immediate retry would only burn time. */
+/* How long to wait while the host has no descriptor for another client. */
 #define RETRY_MS 1000u
 #define LOCK_TRIES 100u
 #define LOCK_WAIT_US 10000u
@@ -25,7 +25,7 @@ struct listener {
 	void *data;
 	int fd;
 	char *path;
-	dev_t device; /* of the socket's file, to know it again */
+	dev_t device; /* of the socket's file, to recognise it */
 	ino_t inode;  /* 0 before there is one */
 	guint source; /* accepts, or waits for RETRY_MS */
 };
@@ -40,7 +40,7 @@ static bool G_GNUC_PRINTF(3, 4) fail(GError **error, const char *path, const cha
 	return false;
 }
 
-/* In a folder of somebody else, that somebody could put their own socket in place of ours. */
+/* In a folder of another user, that user could replace our socket by its own. */
 static bool folder_prepare(const char *path, bool others, GError **error)
 {
 	g_autofree char *folder = g_path_get_dirname(path);
@@ -50,9 +50,9 @@ static bool folder_prepare(const char *path, bool others, GError **error)
 
 	struct stat status;
 	if (stat(folder, &status) < 0)
-		return fail(error, path, "cannot look at folder %s: %s", folder, g_strerror(errno));
+		return fail(error, path, "cannot access folder %s: %s", folder, g_strerror(errno));
 	if (!S_ISDIR(status.st_mode))
-		return fail(error, path, "%s is no folder", folder);
+		return fail(error, path, "%s is not a folder", folder);
 	if (geteuid() != 0 && status.st_uid != geteuid() && status.st_uid != 0)
 		return fail(error, path, "folder %s belongs to uid %u; choose another path with --control", folder,
 		            status.st_uid);
@@ -60,9 +60,9 @@ static bool folder_prepare(const char *path, bool others, GError **error)
 }
 
 /*
- * Of two engines that find the socket of a dead one, each could remove what the other has just put there: one at a
- * time. In a folder that is everybody's, somebody may hold the lock for ever; then it goes without. A descriptor, or
- * -1.
+ * Two engines that find the socket of a dead one could each remove the socket that the other has just made, so they
+ * take turns. In a folder that all users can open, another process may hold the lock for ever; the engine then goes on
+ * without it. Returns a descriptor, or -1.
  */
 static int folder_lock(const char *path)
 {
@@ -96,7 +96,7 @@ static bool path_clear(const char *path, GError **error)
 	if (lstat(path, &status) < 0)
 		return errno == ENOENT || fail(error, path, "%s", g_strerror(errno));
 	if (!S_ISSOCK(status.st_mode))
-		return fail(error, path, "the file exists and is no socket; remove it or choose another path");
+		return fail(error, path, "the file exists and is not a socket; remove it or choose another path");
 	if (client_socket_live(path))
 		return refuse_taken(path, error);
 	if (unlink(path) < 0 && errno != ENOENT)
@@ -118,7 +118,7 @@ static bool socket_bind(struct listener *listener, bool others, GError **error)
 	if (listener->fd < 0 || fchmod(listener->fd, 0600) < 0 ||
 	    bind(listener->fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return fail(error, listener->path, "%s", g_strerror(errno));
-	/* Wider only by name, as bind(2) takes away what the umask says. */
+	/* The mode is widened by name, as the umask applies to bind(2). */
 	if ((others && chmod(listener->path, 0666) < 0) || lstat(listener->path, &status) < 0)
 		return fail(error, listener->path, "%s", g_strerror(errno));
 	listener->device = status.st_dev;
@@ -183,7 +183,7 @@ struct listener *listener_new_fd(int fd, void (*connected)(void *data, int fd), 
 	if (flags < 0 || getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) < 0 || !listens ||
 	    fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_LISTEN,
-		            "cannot listen on descriptor %d: it is no listening socket", fd);
+		            "cannot listen on descriptor %d: it is not a listening socket", fd);
 		return NULL;
 	}
 	struct listener *listener = g_new(struct listener, 1);
@@ -192,7 +192,7 @@ struct listener *listener_new_fd(int fd, void (*connected)(void *data, int fd), 
 	return listener;
 }
 
-/* Not the socket of an engine that took the path over. */
+/* False for the socket of an engine that took over the path. */
 static bool path_is_ours(const struct listener *listener)
 {
 	struct stat status;

@@ -18,8 +18,8 @@ struct control_call {
 	size_t n_fds;
 	int own_fd;       /* one of them that is to be closed afterwards; -1 */
 	bool quit;        /* once the answer has been sent */
-	bool wait;        /* there is no answer yet */
-	bool last;        /* no more waiting */
+	bool wait;        /* no answer yet */
+	bool last;        /* the time to wait is over */
 	uint64_t flushes; /* control_server.flushes when the request came */
 };
 
@@ -34,7 +34,7 @@ struct method_argument {
 	bool optional;
 	int64_t min, max;           /* an integer, the bytes of a string, the strings of an array */
 	const char *const *choices; /* of a string, instead of min and max, or of each in an array; up to NULL */
-	const char *preset; /* JSON: the value of a configuration key that nobody set; NULL: what the host does best */
+	const char *preset;         /* JSON: the value when it is not given; NULL: the engine chooses */
 };
 
 /* The plural is an array of them. An address is a string like "0xffffffff81000000". */
@@ -85,7 +85,7 @@ const struct control_method *control_method_find(const char *name);
 /* The answer to query-schema. */
 json_t *control_schema(void);
 
-/* roles.c: whether the client may do this now. Errors: CONTROL_ERROR_DENIED, CONTROL_ERROR_BUSY. */
+/* roles.c: whether the client may execute the method now. Errors: CONTROL_ERROR_DENIED, CONTROL_ERROR_BUSY. */
 bool control_role_check(const struct connection *connection, const struct control_method *method, GError **error);
 
 /* ---- arguments.c ---- */
@@ -112,11 +112,11 @@ json_t *argument_limits(const struct method_argument *argument);
 bool control_call_wait(struct control_call *call);
 
 /*
- * Text from outside (a guest's console, a path) as a JSON string: bytes that are no UTF-8 are replaced, and what
- * exceeds `bytes_max` is cut off. NULL becomes null.
+ * Text from outside (a guest's console, a path) as a JSON string: bytes that are not UTF-8 are replaced, and text
+ * beyond `bytes_max` is cut off. NULL becomes null.
  */
 json_t *control_text(const char *text, size_t bytes_max);
-/* With \u00XX for each byte of two of either, a line holds the rest of its object, too. */
+/* A line holds an object with two such texts, even if each byte becomes \u00XX. */
 #define CONTROL_PATH_BYTES_MAX 4096u
 #define CONTROL_MESSAGE_BYTES_MAX 1024u
 
@@ -158,7 +158,7 @@ bool control_session_config(const json_t *keys, struct session_config *config, G
 /* The keys that are set, under the arguments of a request (new reference). */
 json_t *control_configuration_merge(const struct control_server *server, const json_t *arguments);
 json_t *control_configuration_reset(struct control_server *server, GError **error);
-/* What of the arguments is not of the next session but of the engine, at once. */
+/* Applies the keys that change the engine at once instead of the next session: trace. */
 bool control_configuration_apply(struct control_call *call, GError **error);
 
 /* methods_session.c: whether there was a session. Error: CONTROL_ERROR_STATE. */

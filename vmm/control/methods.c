@@ -6,7 +6,7 @@
 #include "lib/profile/vcpu_time.h"
 
 _Static_assert(sizeof(((struct counter_event *)NULL)->name) == CONTROL_EVENT_NAME_BYTES_MAX + 1,
-               "event names as counter.h has them");
+               "the length of event names in counter.h");
 
 static const struct control_method schema_methods[];
 
@@ -58,7 +58,7 @@ static json_t *arguments_schema(const struct control_method *method)
 	return list;
 }
 
-/* A member's name as it is in answers: rows that come from a list of statistics have its C names. */
+/* The name of a member in answers. Rows made from a list of statistics have C names. */
 static json_t *name_json(const char *name)
 {
 	g_autofree char *dashed = g_strdelimit(g_strdup(name), "_", '-');
@@ -122,24 +122,24 @@ struct term {
 static const struct term events[] = {
 	{VPROF_EVENT_GUEST_ENDED,
          "the guest has ended: {\"reason\", \"code\", \"message\", \"details\"?, \"console\"?}"},
-	{VPROF_EVENT_GUEST_KERNEL, "an attached guest was reset and runs a kernel elsewhere, or another one, which "
-                                   "kernel-image has: {\"release\", \"build-id\", \"slide\"}"},
+	{VPROF_EVENT_GUEST_KERNEL, "an attached guest was reset, and its kernel has another address or is another one; "
+                                   "kernel-image returns it: {\"release\", \"build-id\", \"slide\"}"},
 	{VPROF_EVENT_GUEST_PHASE, "the guest wrote a phase mark: {\"vcpu\", \"value\", \"time-ns\", \"dropped\"?}; "
-                                  "dropped: marks before it that came too fast"},
+                                  "dropped: marks before this one that exceeded the rate limit"},
 	{VPROF_EVENT_MARKER,
          "a client marked a phase: {\"name\", \"kind\": \"begin\" or \"end\", \"time-ns\", \"number\"}"},
-	{VPROF_EVENT_SAMPLES_LOST, "a ring was full: {\"vcpu\", \"lost\"}, the samples lost since the last such event; "
-                                   "at most one a second and vCPU"},
+	{VPROF_EVENT_SAMPLES_LOST, "a ring was full: {\"vcpu\", \"lost\"}; lost: samples lost since the last such "
+                                   "event. At most one event per second and vCPU"},
 };
 
 static const struct term errors[] = {
-	{VPROF_ERROR_GENERIC, "the host refused, or the line is no request"},
-	{VPROF_ERROR_COMMAND_NOT_FOUND, "there is no such method"},
+	{VPROF_ERROR_GENERIC, "the host refused, or the line is not a request"},
+	{VPROF_ERROR_COMMAND_NOT_FOUND, "the method does not exist"},
 	{VPROF_ERROR_INVALID_ARGUMENT, "an argument is unknown, missing, of the wrong type or out of range"},
 	{VPROF_ERROR_NOT_NEGOTIATED, "the client has not executed negotiate"},
-	{VPROF_ERROR_BUSY, "another client holds what was asked for; the text says who"},
+	{VPROF_ERROR_BUSY, "another client holds what was asked for; the text names that client"},
 	{VPROF_ERROR_DENIED, "the client's role does not allow it"},
-	{VPROF_ERROR_STATE, "not in this state of the guest or the session"},
+	{VPROF_ERROR_STATE, "not possible in the present state of the guest or the session"},
 	{VPROF_ERROR_UNSUPPORTED, "this host or this engine cannot do it"},
 };
 
@@ -178,7 +178,7 @@ static json_t *method_query_schema(struct control_call *call G_GNUC_UNUSED, GErr
 /* ---- the methods ---- */
 
 static const struct method_member argument_members[] = {
-	{"name", "of the argument", MEMBER_STRING},
+	{"name", "name of the argument", MEMBER_STRING},
 	{"type", "address, boolean, integer, string or [string]", MEMBER_STRING},
 	{"optional", "whether it may be left out", MEMBER_BOOLEAN},
 	{"summary", "what it means", MEMBER_STRING},
@@ -190,21 +190,20 @@ static const struct method_member argument_members[] = {
 };
 
 static const struct method_member member_members[] = {
-	{"name", "of the member; \"*\" describes all members that have no row of their own", MEMBER_STRING},
+	{"name", "name of the member; \"*\" describes all members that have no row of their own", MEMBER_STRING},
 	{"type", "any, address, boolean, integer, string, object, or an array of one of these as [integer]",
          MEMBER_STRING},
 	{"optional", "true: it may be absent", MEMBER_BOOLEAN, .optional = true},
 	{"summary", "what it means", MEMBER_STRING},
 	{"nullable", "true: it may be null", MEMBER_BOOLEAN, .optional = true},
-	{"names", "the table of this schema that has the names which \"*\" stands for", MEMBER_STRING,
-         .optional = true},
-	{"members", "of an object: rows like these", MEMBER_OBJECTS, .optional = true},
+	{"names", "table of this schema with the names that \"*\" stands for", MEMBER_STRING, .optional = true},
+	{"members", "members of an object: rows like these", MEMBER_OBJECTS, .optional = true},
 	{0},
 };
 
 static const struct method_member method_members[] = {
-	{"name", "of the method", MEMBER_STRING},
-	{"role", "that the client needs: observe, instrument or control", MEMBER_STRING},
+	{"name", "name of the method", MEMBER_STRING},
+	{"role", "role that the client needs: observe, instrument or control", MEMBER_STRING},
 	{"summary", "what it does", MEMBER_STRING},
 	{"arguments", "what it takes", MEMBER_OBJECTS, .members = argument_members},
 	{"returns", "the members of its answer", MEMBER_OBJECTS, .members = member_members},
@@ -213,7 +212,7 @@ static const struct method_member method_members[] = {
 };
 
 static const struct method_member term_members[] = {
-	{"name", "as it is in the protocol", MEMBER_STRING},
+	{"name", "name in the protocol", MEMBER_STRING},
 	{"summary", "what it means", MEMBER_STRING},
 	{0},
 };

@@ -12,7 +12,7 @@ static const char *const mode_names[] = {
 		[COUNTER_MODES_COUNT] = NULL,
 };
 
-static bool exclude_each_other(const char *what, GError **error)
+static bool refuse(const char *what, GError **error)
 {
 	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT, "%s", what);
 	return false;
@@ -24,7 +24,7 @@ static bool parse_rate(const json_t *arguments, struct counter_rate *rate, GErro
 	const json_t *period = json_object_get(arguments, "period");
 
 	if (frequency_hz && period)
-		return exclude_each_other("arguments \"frequency-hz\" and \"period\" exclude each other", error);
+		return refuse("arguments \"frequency-hz\" and \"period\" exclude each other", error);
 	*rate = (struct counter_rate){
 		.frequency_hz = (uint32_t)json_integer_value(frequency_hz),
 		.period = (uint64_t)json_integer_value(period),
@@ -49,13 +49,13 @@ static bool parse_request(const json_t *arguments, struct counter_request *reque
 	    !parse_rate(arguments, &request->rate, error))
 		return false;
 	if (sampling && estimate)
-		return exclude_each_other("argument \"estimate\" is for a counting mode", error);
+		return refuse("argument \"estimate\" is only for a counting mode", error);
 	if (!sampling && ring_bytes)
-		return exclude_each_other("argument \"ring-bytes\" is for a sampling mode", error);
+		return refuse("argument \"ring-bytes\" is only for a sampling mode", error);
 	bool has_rate = request->rate.frequency_hz != 0 || request->rate.period != 0;
 
 	if (!sampling && !estimate && has_rate)
-		return exclude_each_other("a counter without samples has no frequency and no period", error);
+		return refuse("a counter without samples has no frequency and no period", error);
 	if (!has_rate && (sampling || estimate))
 		request->rate.frequency_hz = VPROF_FREQUENCY_HZ_DEFAULT;
 	return true;
@@ -66,7 +66,7 @@ static unsigned number_of(const struct control_call *call)
 	return (unsigned)json_integer_value(json_object_get(call->arguments, "counter"));
 }
 
-/* As an element of "events" of session-start. */
+/* An element of "events", as session-start returns it. */
 static json_t *sampled_event(const struct control_call *call, unsigned number)
 {
 	struct counter_info info;
@@ -103,7 +103,7 @@ static json_t *method_counter_allocate(struct control_call *call, GError **error
 	return answer;
 }
 
-/* A method that does something to a counter of the client, and has nothing to say. */
+/* A method that operates on a counter of the client, and returns nothing. */
 static json_t *operate(struct control_call *call, GError **error,
                        bool (*operation)(struct counter_table *table, const void *key, unsigned number, GError **error))
 {
@@ -150,7 +150,7 @@ static bool parse_target(const json_t *arguments, struct task_target *target, GE
 	const json_t *cr3 = json_object_get(arguments, "cr3");
 
 	if (!!pid + !!comm + !!cr3 != 1)
-		return exclude_each_other("it takes one of \"pid\", \"comm\" and \"cr3\"", error);
+		return refuse("exactly one of \"pid\", \"comm\" and \"cr3\" is needed", error);
 	*target = (struct task_target){
 		.kind = pid    ? TASK_TARGET_PID
 	                : comm ? TASK_TARGET_COMM
@@ -328,21 +328,23 @@ static json_t *method_query_counters(struct control_call *call, GError **error G
 	}
 
 static const struct method_argument counter_allocate_arguments[] = {
-	{"event", "what to count, as `vprof run -e` takes it", ARGUMENT_STRING, .min = 1,
+	{"event", "event to count, as `vprof run -e` takes it", ARGUMENT_STRING, .min = 1,
          .max = CONTROL_EVENT_NAME_BYTES_MAX},
-	{"mode", "the whole guest or tasks that it is attached to; a number, or samples", ARGUMENT_STRING,
-         .choices = mode_names},
+	{"mode",
+         "what to count: the whole guest, or the tasks that the counter is attached to; as a number, or as samples",
+         ARGUMENT_STRING, .choices = mode_names},
 	{"frequency-hz",
-         "samples in a second of vCPU time; without it and a period, " G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT),
+         "samples per second of vCPU time; by default " G_STRINGIFY(
+		 VPROF_FREQUENCY_HZ_DEFAULT) ", unless a period is given",
          ARGUMENT_INTEGER, .optional = true, .min = 1, .max = COUNTER_FREQUENCY_HZ_MAX},
-	{"period", "events between two samples, nanoseconds for clocks; not with frequency-hz", ARGUMENT_INTEGER,
+	{"period", "events between two samples; for clocks, nanoseconds; excludes frequency-hz", ARGUMENT_INTEGER,
          .optional = true, .min = 1, .max = INT64_MAX},
 	{"estimate",
-         "in a counting mode: sums up what samples stand for instead of counting exactly, so that it can tell apart "
-         "what the event cannot, and needs no breakpoint",
+         "in a counting mode: estimate the value from samples instead of counting exactly; works for modes and tasks "
+         "that the event cannot separate, and needs no breakpoint",
          ARGUMENT_BOOLEAN, .optional = true},
-	{"descendants", "in a task mode: also what the tasks have made, and that", ARGUMENT_BOOLEAN, .optional = true},
-	{"ring-bytes", "in a sampling mode: data bytes of each vCPU's ring, a power of two", ARGUMENT_INTEGER,
+	{"descendants", "in a task mode: also count the descendants of the tasks", ARGUMENT_BOOLEAN, .optional = true},
+	{"ring-bytes", "in a sampling mode: data bytes of each vCPU's ring; a power of two", ARGUMENT_INTEGER,
          .optional = true, .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX},
 	{0},
 };
@@ -354,32 +356,32 @@ static const struct method_argument counter_arguments[] = {
 
 static const struct method_argument counter_write_arguments[] = {
 	COUNTER_ARGUMENT,
-	{"value", "from which it counts on", ARGUMENT_INTEGER, .min = 0, .max = INT64_MAX},
+	{"value", "value to continue from", ARGUMENT_INTEGER, .min = 0, .max = INT64_MAX},
 	{0},
 };
 
 static const struct method_argument counter_set_period_arguments[] = {
 	COUNTER_ARGUMENT,
-	{"frequency-hz", "samples in a second of vCPU time; or a period", ARGUMENT_INTEGER, .optional = true, .min = 1,
-         .max = COUNTER_FREQUENCY_HZ_MAX},
-	{"period", "events between two samples, nanoseconds for clocks; not with frequency-hz", ARGUMENT_INTEGER,
+	{"frequency-hz", "samples per second of vCPU time; excludes period", ARGUMENT_INTEGER, .optional = true,
+         .min = 1, .max = COUNTER_FREQUENCY_HZ_MAX},
+	{"period", "events between two samples; for clocks, nanoseconds; excludes frequency-hz", ARGUMENT_INTEGER,
          .optional = true, .min = 1, .max = INT64_MAX},
 	{0},
 };
 
 static const struct method_argument counter_target_arguments[] = {
 	COUNTER_ARGUMENT,
-	{"pid", "a process of the guest, with all its threads; or comm or cr3", ARGUMENT_INTEGER, .optional = true,
+	{"pid", "process of the guest, with all its threads; excludes comm and cr3", ARGUMENT_INTEGER, .optional = true,
          .min = 0, .max = INT32_MAX},
-	{"comm", "threads by their name, in which * and ? stand for any characters and any one", ARGUMENT_STRING,
+	{"comm", "threads of the guest by name; * matches any characters, ? matches one", ARGUMENT_STRING,
          .optional = true, .min = 1, .max = TASK_GLOB_BYTES - 1},
-	{"cr3", "whatever runs on these page tables; bits 11:0 do not matter", ARGUMENT_ADDRESS, .optional = true},
+	{"cr3", "all code that runs on these page tables; bits 11:0 are ignored", ARGUMENT_ADDRESS, .optional = true},
 	{0},
 };
 
 static const struct method_member allocate_members[] = {
 	{"counter", "number of the counter", MEMBER_INTEGER},
-	{"events", "what its samples are, in a sampling mode", MEMBER_OBJECTS, .optional = true,
+	{"events", "in a sampling mode: the event of its samples", MEMBER_OBJECTS, .optional = true,
          .members = control_event_members},
 	{"tasks", "in a sampling mode: whether samples have pid and tid of the guest's task", MEMBER_BOOLEAN,
          .optional = true},
@@ -398,9 +400,9 @@ static const struct method_member modes_members[] = {
 
 #define VALUE_MEMBERS                                                                                              \
 	{"value", "events that were counted", MEMBER_INTEGER},                                                     \
-		{"enabled-ns", "of an exact counter: time that the vCPU threads ran with it", MEMBER_INTEGER,      \
-	         .optional = true},                                                                                \
-		{"running-ns", "of an exact counter: time of it that a counter of the PMU was assigned",           \
+		{"enabled-ns", "of an exact counter: time that the vCPU threads ran while it was enabled",         \
+	         MEMBER_INTEGER, .optional = true},                                                                \
+		{"running-ns", "of an exact counter: part of that time for which it had a counter of the PMU",     \
 	         MEMBER_INTEGER, .optional = true},                                                                \
 		{"modes", "of a counter with samples: where the events occurred", MEMBER_OBJECT, .optional = true, \
 	         .members = modes_members},                                                                        \
@@ -431,30 +433,32 @@ static const struct method_member held_members[] = {
 	{"counter", "number of the counter", MEMBER_INTEGER},
 	{"state", "allocated, running, stopped or disabled", MEMBER_STRING},
 	{"disposition", "standalone or task when a client holds it, else unavailable", MEMBER_STRING},
-	{"pid", "of the holder", MEMBER_INTEGER, .optional = true},
-	{"uid", "of the holder", MEMBER_INTEGER, .optional = true},
+	{"pid", "process id of the holder", MEMBER_INTEGER, .optional = true},
+	{"uid", "user id of the holder", MEMBER_INTEGER, .optional = true},
 	{"yours", "whether the holder is this client", MEMBER_BOOLEAN, .optional = true},
-	{"mode", "as counter-allocate took it", MEMBER_STRING, .optional = true},
-	{"event", "what it counts", MEMBER_STRING, .optional = true},
-	{"backend", "that counts it", MEMBER_STRING, .optional = true},
+	{"mode", "mode, as given to counter-allocate", MEMBER_STRING, .optional = true},
+	{"event", "event that it counts", MEMBER_STRING, .optional = true},
+	{"backend", "backend that counts the event", MEMBER_STRING, .optional = true},
 	{"frequency-hz", "samples per second of vCPU time; 0: none", MEMBER_INTEGER, .optional = true},
 	{"period", "events between two samples; 0: none", MEMBER_INTEGER, .optional = true},
 	{"estimate", "whether the value is estimated from samples", MEMBER_BOOLEAN, .optional = true},
-	{"descendants", "whether children of the tasks count, too", MEMBER_BOOLEAN, .optional = true},
-	{"targets", "the tasks, in a task mode", MEMBER_OBJECTS, .optional = true, .members = target_members},
+	{"descendants", "whether descendants of the tasks are counted, too", MEMBER_BOOLEAN, .optional = true},
+	{"targets", "in a task mode: the tasks that it is attached to", MEMBER_OBJECTS, .optional = true,
+         .members = target_members},
 	{0},
 };
 
 static const struct method_member counters_members[] = {
 	{"total", "number of counters for clients", MEMBER_INTEGER},
-	{"counters", "those that are not free", MEMBER_OBJECTS, .members = held_members},
+	{"counters", "the counters that are not free", MEMBER_OBJECTS, .members = held_members},
 	{0},
 };
 
 const struct control_method counter_methods[] = {
 	{
 		.name = "counter-allocate",
-		.summary = "allocates a counter beside the session's; it is the client's until he releases it or goes",
+		.summary = "allocates a counter beside those of the session; the client holds it until it releases it "
+			   "or disconnects",
 		.returns = allocate_members,
 		.role = ROLE_INSTRUMENT,
 		.arguments = counter_allocate_arguments,
@@ -462,42 +466,42 @@ const struct control_method counter_methods[] = {
 	},
 	{
 		.name = "counter-release",
-		.summary = "gives a counter back, running or not",
+		.summary = "releases a counter, running or not",
 		.role = ROLE_INSTRUMENT,
 		.arguments = counter_arguments,
 		.run = method_counter_release,
 	},
 	{
 		.name = "counter-attach",
-		.summary = "attaches a counter in a task mode to tasks of the guest; several times: to any of them",
+		.summary = "attaches a counter in a task mode to tasks of the guest; repeat it for more tasks",
 		.role = ROLE_INSTRUMENT,
 		.arguments = counter_target_arguments,
 		.run = method_counter_attach,
 	},
 	{
 		.name = "counter-detach",
-		.summary = "takes back what counter-attach with the same arguments did",
+		.summary = "undoes counter-attach with the same arguments",
 		.role = ROLE_INSTRUMENT,
 		.arguments = counter_target_arguments,
 		.run = method_counter_detach,
 	},
 	{
 		.name = "counter-start",
-		.summary = "lets a counter count, on every vCPU",
+		.summary = "starts a counter on every vCPU",
 		.role = ROLE_INSTRUMENT,
 		.arguments = counter_arguments,
 		.run = method_counter_start,
 	},
 	{
 		.name = "counter-stop",
-		.summary = "stops a counter; its value stays, and counter-start goes on from there",
+		.summary = "stops a counter; counter-start continues from its value",
 		.role = ROLE_INSTRUMENT,
 		.arguments = counter_arguments,
 		.run = method_counter_stop,
 	},
 	{
 		.name = "counter-read",
-		.summary = "says what a counter has counted until now",
+		.summary = "returns the present value of a counter",
 		.returns = read_members,
 		.role = ROLE_INSTRUMENT,
 		.arguments = counter_arguments,
@@ -505,21 +509,21 @@ const struct control_method counter_methods[] = {
 	},
 	{
 		.name = "counter-write",
-		.summary = "sets what an exact counter that does not run counts up from",
+		.summary = "sets the value of an exact counter that is not running",
 		.role = ROLE_INSTRUMENT,
 		.arguments = counter_write_arguments,
 		.run = method_counter_write,
 	},
 	{
 		.name = "counter-set-period",
-		.summary = "sets how often a counter that does not run takes samples",
+		.summary = "sets the frequency or period of a counter that is not running",
 		.role = ROLE_INSTRUMENT,
 		.arguments = counter_set_period_arguments,
 		.run = method_counter_set_period,
 	},
 	{
 		.name = "counter-rings",
-		.summary = "hands over the rings of a counter in a sampling mode; each has one reader",
+		.summary = "returns the rings of a counter in a sampling mode; each ring has one reader",
 		.returns = control_rings_members,
 		.descriptors = CONTROL_RINGS_DESCRIPTORS,
 		.role = ROLE_INSTRUMENT,
@@ -528,21 +532,21 @@ const struct control_method counter_methods[] = {
 	},
 	{
 		.name = "counter-disable",
-		.summary = "keeps a counter that is free from being allocated",
+		.summary = "prevents a free counter from being allocated",
 		.role = ROLE_CONTROL,
 		.arguments = counter_arguments,
 		.run = method_counter_disable,
 	},
 	{
 		.name = "counter-enable",
-		.summary = "takes counter-disable back",
+		.summary = "undoes counter-disable",
 		.role = ROLE_CONTROL,
 		.arguments = counter_arguments,
 		.run = method_counter_enable,
 	},
 	{
 		.name = "query-counters",
-		.summary = "says who holds which counters; those that are free are not named",
+		.summary = "lists the counters that are not free, and the clients that hold them",
 		.returns = counters_members,
 		.role = ROLE_OBSERVE,
 		.run = method_query_counters,

@@ -10,7 +10,7 @@ static json_t *method_negotiate(struct control_call *call, GError **error)
 	if (protocol < VPROF_CONTROL_PROTOCOL_OLDEST || protocol > VPROF_CONTROL_PROTOCOL) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_UNSUPPORTED,
 		            "cannot speak protocol %lld: this engine (version " VPROF_VERSION
-		            ") speaks %d to %d; use both from one installation",
+		            ") speaks %d to %d; use a client and an engine of the same version",
 		            (long long)protocol, VPROF_CONTROL_PROTOCOL_OLDEST, VPROF_CONTROL_PROTOCOL);
 		return NULL;
 	}
@@ -62,9 +62,9 @@ static const struct method_member negotiate_members[] = {
 };
 
 static const struct method_member status_members[] = {
-	{"state", "the guest's: created, running or ended", MEMBER_STRING},
-	{"session", "idle or running", MEMBER_STRING},
-	{"pid", "of the engine", MEMBER_INTEGER},
+	{"state", "state of the guest: created, running or ended", MEMBER_STRING},
+	{"session", "state of the session: idle or running", MEMBER_STRING},
+	{"pid", "process id of the engine", MEMBER_INTEGER},
 	{"uptime-ns", "how long the engine has been running", MEMBER_INTEGER},
 	{"delivery", "how the last session turned overflows into exits", MEMBER_STRING, .optional = true},
 	{"route", "how the last session sampled an attached guest, instead of delivery", MEMBER_STRING,
@@ -76,7 +76,7 @@ static const struct method_member status_members[] = {
 const struct control_method engine_methods[] = {
 	{
 		.name = "negotiate",
-		.summary = "agrees on the protocol version; comes first",
+		.summary = "agrees on the protocol version; must come first",
 		.returns = negotiate_members,
 		.role = ROLE_OBSERVE,
 		.before_negotiate = true,
@@ -85,7 +85,7 @@ const struct control_method engine_methods[] = {
 	},
 	{
 		.name = "query-status",
-		.summary = "says in which state the guest and the session are",
+		.summary = "returns the state of the guest and of the session",
 		.returns = status_members,
 		.role = ROLE_OBSERVE,
 		.run = method_query_status,

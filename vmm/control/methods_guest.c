@@ -2,7 +2,7 @@
 /* query-guest, guest-start, guest-stop, kernel-image */
 #include "control/method_priv.h"
 
-/* For the greeting: what it takes to recognise a guest. */
+/* For the greeting, too: enough to recognise a guest. */
 json_t *control_guest_summary(const struct guest *guest)
 {
 	return json_pack("{s:o, s:s, s:o, s:I, s:i}", "name", control_text(guest->name, CONTROL_PATH_BYTES_MAX), "kind",
@@ -40,7 +40,7 @@ static json_t *method_guest_start(struct control_call *call, GError **error)
 	struct guest *guest = call->server->guest;
 	if (guest->state != GUEST_CREATED) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_STATE, "cannot start guest %s: it %s", guest->name,
-		            guest->state == GUEST_RUNNING ? "runs already" : "has ended");
+		            guest->state == GUEST_RUNNING ? "is already running" : "has ended");
 		return NULL;
 	}
 	return guest->ops->start(guest, error) ? json_object() : NULL;
@@ -60,7 +60,8 @@ static json_t *method_kernel_image(struct control_call *call, GError **error)
 	const struct image *image = guest->kernel_image;
 	if (!image) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_UNSUPPORTED, "%s",
-		            guest->kernel_why ? guest->kernel_why : "the kernel is a file that the engine was given");
+		            guest->kernel_why ? guest->kernel_why
+		                              : "the kernel is a file that was given to the engine");
 		return NULL;
 	}
 	call->fds[call->n_fds++] = guest->kernel_fd;
@@ -71,38 +72,38 @@ static json_t *method_kernel_image(struct control_call *call, GError **error)
 /* ---- the methods ---- */
 
 static const struct method_member guest_members[] = {
-	{"name", "of the guest", MEMBER_STRING},
-	{"kind", "of the engine: kvm or qemu", MEMBER_STRING},
+	{"name", "name of the guest", MEMBER_STRING},
+	{"kind", "kind of the guest: kvm or qemu", MEMBER_STRING},
 	{"kernel", "path of the kernel image", MEMBER_STRING, .nullable = true},
-	{"memory-bytes", "of the guest's memory", MEMBER_INTEGER},
+	{"memory-bytes", "size of the guest's memory", MEMBER_INTEGER},
 	{"vcpus", "number of vCPUs", MEMBER_INTEGER},
 	{"initrd", "path of the initial RAM disk", MEMBER_STRING, .nullable = true},
-	{"command-line", "of the kernel", MEMBER_STRING, .nullable = true},
-	{"build-id", "of the kernel", MEMBER_STRING, .nullable = true},
-	{"release", "of the kernel, as `uname -r` prints it", MEMBER_STRING, .nullable = true},
+	{"command-line", "command line of the kernel", MEMBER_STRING, .nullable = true},
+	{"build-id", "build-id of the kernel", MEMBER_STRING, .nullable = true},
+	{"release", "release of the kernel, as `uname -r` prints it", MEMBER_STRING, .nullable = true},
 	{"pmu", "kind of PMU that the guest has", MEMBER_STRING, .nullable = true},
 	{"vsock-cid", "the guest's address for vsock connections", MEMBER_INTEGER, .nullable = true},
-	{"quirks", "what the host does differently, and what was done about it", MEMBER_STRINGS},
+	{"quirks", "host quirks, and how the engine handles each", MEMBER_STRINGS},
 	{0},
 };
 
 static const struct method_member kernel_image_members[] = {
-	{"path", "of the image", MEMBER_STRING},
-	{"slide", "to be added to the addresses in the image", MEMBER_ADDRESS},
+	{"path", "path of the image", MEMBER_STRING},
+	{"slide", "offset to add to the addresses in the image", MEMBER_ADDRESS},
 	{0},
 };
 
 const struct control_method guest_methods[] = {
 	{
 		.name = "query-guest",
-		.summary = "describes the guest; null where the engine does not know",
+		.summary = "describes the guest; what the engine does not know is null",
 		.returns = guest_members,
 		.role = ROLE_OBSERVE,
 		.run = method_query_guest,
 	},
 	{
 		.name = "kernel-image",
-		.summary = "hands over the kernel of a guest that was running already, once it is known",
+		.summary = "returns the kernel image of an attached guest, once it is known",
 		.returns = kernel_image_members,
 		.descriptors = "the image, an ELF file or a bzImage",
 		.role = ROLE_OBSERVE,
@@ -110,13 +111,13 @@ const struct control_method guest_methods[] = {
 	},
 	{
 		.name = "guest-start",
-		.summary = "lets the vCPUs of a guest run that was started with --paused",
+		.summary = "starts the vCPUs of a guest that was created with --paused",
 		.role = ROLE_CONTROL,
 		.run = method_guest_start,
 	},
 	{
 		.name = "guest-stop",
-		.summary = "ends the guest; no error when it has ended already",
+		.summary = "ends the guest; succeeds if it has already ended",
 		.role = ROLE_CONTROL,
 		.run = method_guest_stop,
 	},

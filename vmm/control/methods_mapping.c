@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What is behind an address of the guest: the bytes or the file, for a client that looks symbols up; and in modules. */
+/* What is at an address of the guest: the bytes, the file, or the symbol of a module. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -47,8 +47,7 @@ static json_t *bytes_json(struct guest *guest, unsigned vcpu, uint64_t address, 
 	if (!request.done) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_STATE,
 		            "cannot read %zu bytes at 0x%" PRIx64
-		            ": they are not memory in the page tables that vCPU %u "
-		            "uses now",
+		            ": the page tables of vCPU %u do not map them to memory",
 		            n, address, vcpu);
 		return NULL;
 	}
@@ -82,7 +81,7 @@ static json_t *file_json(struct control_call *call, uint64_t address, GError **e
 	const struct guest *guest = call->server->guest;
 	if (!guest->kernel_path) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_UNSUPPORTED,
-		            "cannot hand out the guest's kernel image: it is not known");
+		            "cannot return the guest's kernel image: it is not known");
 		return NULL;
 	}
 	struct image *image = image_open(guest->kernel_path, error);
@@ -96,8 +95,8 @@ static json_t *file_json(struct control_call *call, uint64_t address, GError **e
 		            g_strerror(errno));
 	} else if (image) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_STATE,
-		            "0x%" PRIx64 " is in no file that the engine knows; with \"bytes\", mapping-read reads the "
-		            "guest's memory",
+		            "0x%" PRIx64
+		            " is in no file that the engine knows; give \"bytes\" to read the guest's memory",
 		            address);
 	}
 	image_free(image);
@@ -146,9 +145,9 @@ static json_t *method_module_symbols(struct control_call *call, GError **error)
 
 static const struct method_argument mapping_read_arguments[] = {
 	{"address", "guest virtual address", ARGUMENT_ADDRESS},
-	{"bytes", "read so many bytes of the guest's memory there; without it, the file that is mapped is handed over",
+	{"bytes", "number of bytes of the guest's memory to read; by default, the mapped file is returned",
          ARGUMENT_INTEGER, .optional = true, .min = 1, .max = MAPPING_BYTES_MAX},
-	{"vcpu", "by whose page tables; without it, those of vCPU 0", ARGUMENT_INTEGER, .optional = true, .min = 0,
+	{"vcpu", "vCPU whose page tables are used; by default, vCPU 0", ARGUMENT_INTEGER, .optional = true, .min = 0,
          .max = GUEST_VCPUS_MAX - 1},
 	{0},
 };
@@ -160,35 +159,35 @@ static const struct method_argument module_symbols_arguments[] = {
 };
 
 static const struct method_member mapping_members[] = {
-	{"path", "of the file", MEMBER_STRING, .optional = true, .nullable = true},
-	{"build-id", "of the file", MEMBER_STRING, .optional = true, .nullable = true},
-	{"start", "guest virtual address where the mapping begins", MEMBER_ADDRESS, .optional = true},
+	{"path", "path of the file", MEMBER_STRING, .optional = true, .nullable = true},
+	{"build-id", "build-id of the file", MEMBER_STRING, .optional = true, .nullable = true},
+	{"start", "guest virtual address of the begin of the mapping", MEMBER_ADDRESS, .optional = true},
 	{"length", "bytes of the mapping", MEMBER_INTEGER, .optional = true},
-	{"offset", "in the file, after decompression", MEMBER_INTEGER, .optional = true},
-	{"compression", "of the file; null: none", MEMBER_STRING, .optional = true, .nullable = true},
-	{"bytes", "hexadecimal digits, instead of all others, when bytes were asked for", MEMBER_STRING,
+	{"offset", "offset in the file, after decompression", MEMBER_INTEGER, .optional = true},
+	{"compression", "compression of the file; null: none", MEMBER_STRING, .optional = true, .nullable = true},
+	{"bytes", "the bytes that were asked for, in hexadecimal digits, instead of all other members", MEMBER_STRING,
          .optional = true},
 	{0},
 };
 
 static const struct method_member symbol_members[] = {
-	{"address", "that was asked for", MEMBER_ADDRESS},
-	{"module", "the module that has it", MEMBER_STRING},
-	{"symbol", "the symbol that has it", MEMBER_STRING},
-	{"offset", "of the symbol in the module's code, as its mapping has it", MEMBER_INTEGER},
-	{"bytes", "of the symbol", MEMBER_INTEGER},
+	{"address", "address that was asked for", MEMBER_ADDRESS},
+	{"module", "module at the address", MEMBER_STRING},
+	{"symbol", "symbol at the address", MEMBER_STRING},
+	{"offset", "offset of the symbol in the module's code, as in the mapping of the module", MEMBER_INTEGER},
+	{"bytes", "size of the symbol", MEMBER_INTEGER},
 	{0},
 };
 
 static const struct method_member symbols_members[] = {
-	{"symbols", "of the addresses that lie in a module", MEMBER_OBJECTS, .members = symbol_members},
+	{"symbols", "symbols of those addresses that are in a module", MEMBER_OBJECTS, .members = symbol_members},
 	{0},
 };
 
 const struct control_method mapping_methods[] = {
 	{
 		.name = "mapping-read",
-		.summary = "hands over the file behind a guest address, or the bytes there",
+		.summary = "returns the file that is mapped at a guest address, or the bytes there",
 		.returns = mapping_members,
 		.descriptors = "the file, unless bytes were asked for",
 		.role = ROLE_INSTRUMENT,
@@ -197,8 +196,8 @@ const struct control_method mapping_methods[] = {
 	},
 	{
 		.name = "module-symbols",
-		.summary = "looks addresses up among the symbols that the guest's kernel has of its loadable modules, "
-			   "as they are now; a session must have taken a sample",
+		.summary = "looks up addresses in the symbols of the guest kernel's loadable modules, as they are now; "
+			   "a session must have taken a sample",
 		.returns = symbols_members,
 		.role = ROLE_INSTRUMENT,
 		.arguments = module_symbols_arguments,

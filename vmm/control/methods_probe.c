@@ -93,7 +93,7 @@ static void list_syscalls(struct listing *listing)
 	}
 }
 
-/* A guest without symbols has no functions to list; the errors of probe-add say why. */
+/* Without symbols there are no functions to list; probe-add fails with the reason. */
 static void list_functions(struct listing *listing, struct probe_hub *hub)
 {
 	const struct symtab *symtab = probe_hub_symtab(hub, NULL);
@@ -129,7 +129,7 @@ static json_t *method_probe_args(struct control_call *call, GError **error)
 	return json_pack("{s:s, s:o}", "name", spec.name, "arguments", names_json(spec.provider->arguments));
 }
 
-/* ---- the client's own ---- */
+/* ---- the client's probes ---- */
 
 static struct probe_client *client_of(const struct control_call *call)
 {
@@ -148,8 +148,7 @@ static bool parse_registers(const json_t *names, uint32_t *registers, GError **e
 			at++;
 		if (at == G_N_ELEMENTS(gpr_names)) {
 			g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNKNOWN,
-			            "there is no register \"%.16s\" to go with an event; there are rax to r15, rip and "
-			            "rflags",
+			            "there is no register \"%.16s\"; an event can have rax to r15, rip and rflags",
 			            name);
 			return false;
 		}
@@ -248,9 +247,10 @@ static json_t *method_probe_read(struct control_call *call, GError **error)
 /* ---- the methods ---- */
 
 static const struct method_argument probe_list_arguments[] = {
-	{"match", "pattern of whole names as fnmatch(3) takes it, as function:vfs_*; without it, providers only",
+	{"match",
+         "pattern for whole names as in fnmatch(3), for example function:vfs_*; by default, only providers are listed",
          ARGUMENT_STRING, .optional = true, .min = 1, .max = PROBE_BYTES_MAX},
-	{"from", "how many of them to skip; \"next\" of the answer before", ARGUMENT_INTEGER, .optional = true,
+	{"from", "number of names to skip: \"next\" of the previous answer", ARGUMENT_INTEGER, .optional = true,
          .min = 0, .max = INT32_MAX},
 	{0},
 };
@@ -261,67 +261,68 @@ static const struct method_argument probe_args_arguments[] = {
 };
 
 static const struct method_argument probe_add_arguments[] = {
-	{"probe", "PROVIDER:WHAT, by the syntax that probe-list gives", ARGUMENT_STRING, .min = 1,
+	{"probe", "PROVIDER:WHAT, in the syntax that probe-list returns", ARGUMENT_STRING, .min = 1,
          .max = PROBE_BYTES_MAX},
-	{"registers", "registers to go with each event: rax to r15, rip, rflags", ARGUMENT_STRINGS, .optional = true,
-         .min = 1, .max = REGISTERS_MAX},
-	{"stack", "whether the call chain goes with each event; without it, it does not", ARGUMENT_BOOLEAN,
+	{"registers", "registers to record with each event: rax to r15, rip, rflags", ARGUMENT_STRINGS,
+         .optional = true, .min = 1, .max = REGISTERS_MAX},
+	{"stack", "whether to record the call chain with each event; by default, it is not recorded", ARGUMENT_BOOLEAN,
          .optional = true},
 	{"breakpoint",
-         "of a function or syscall probe: one of the processor's four, or an INT3 that is written over the guest's "
-         "instruction; without it, any, which is the processor's while there is one",
+         "for a function or syscall probe: one of the processor's four breakpoints, or an INT3 that replaces the "
+         "guest's instruction (patch); by default, the processor's while one is free",
          ARGUMENT_STRING, .optional = true, .choices = breakpoint_names},
 	{0},
 };
 
 static const struct method_argument probe_remove_arguments[] = {
-	{"id", "of the probe, as probe-add gave it", ARGUMENT_INTEGER, .min = 1, .max = INT32_MAX},
+	{"id", "id of the probe, as probe-add returned it", ARGUMENT_INTEGER, .min = 1, .max = INT32_MAX},
 	{0},
 };
 
 static const struct method_argument probe_record_arguments[] = {
-	{"on", "whether events go into rings, new ones, from now on", ARGUMENT_BOOLEAN},
-	{"ring-bytes", "data bytes of each vCPU's ring, a power of two", ARGUMENT_INTEGER, .optional = true,
+	{"on", "true: record events, into new rings; false: stop recording", ARGUMENT_BOOLEAN},
+	{"ring-bytes", "data bytes of each vCPU's ring; a power of two", ARGUMENT_INTEGER, .optional = true,
          .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX},
 	{0},
 };
 
 static const struct method_argument probe_read_arguments[] = {
-	{"max", "events at most; without it, as many as a line holds", ARGUMENT_INTEGER, .optional = true, .min = 1,
-         .max = INT32_MAX},
-	{"timeout-ms", "how long to wait for the first one", ARGUMENT_INTEGER, .optional = true, .min = 0,
-         .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
+	{"max", "maximum number of events; by default, as many as fit into a line", ARGUMENT_INTEGER, .optional = true,
+         .min = 1, .max = INT32_MAX},
+	{"timeout-ms", "maximum time to wait for the first event, in milliseconds", ARGUMENT_INTEGER, .optional = true,
+         .min = 0, .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
 	{0},
 };
 
 static const struct method_member provider_members[] = {
-	{"name", "of the provider", MEMBER_STRING},
-	{"syntax", "of its probes", MEMBER_STRING},
+	{"name", "name of the provider", MEMBER_STRING},
+	{"syntax", "syntax of its probes", MEMBER_STRING},
 	{"summary", "what its probes watch", MEMBER_STRING},
 	{"arguments", "names of the arguments of its events", MEMBER_STRINGS},
 	{0},
 };
 
 static const struct method_member list_members[] = {
-	{"providers", "all there are", MEMBER_OBJECTS, .members = provider_members},
+	{"providers", "all providers", MEMBER_OBJECTS, .members = provider_members},
 	{"probes", "names of exits, system calls and functions that match", MEMBER_STRINGS},
-	{"next", "where to continue, as \"from\"; null: the list is complete", MEMBER_INTEGER, .nullable = true},
+	{"next", "value of \"from\" for the rest of the list; null: the list is complete", MEMBER_INTEGER,
+         .nullable = true},
 	{0},
 };
 
 static const struct method_member args_members[] = {
-	{"name", "of the probe, in full", MEMBER_STRING},
+	{"name", "full name of the probe", MEMBER_STRING},
 	{"arguments", "names of the arguments of its events", MEMBER_STRINGS},
 	{0},
 };
 
 static const struct method_member probe_members[] = {
-	{"id", "of the probe, for probe-remove and in its events", MEMBER_INTEGER},
-	{"name", "of the probe, in full", MEMBER_STRING},
+	{"id", "id of the probe", MEMBER_INTEGER},
+	{"name", "full name of the probe", MEMBER_STRING},
 	{"arguments", "names of the arguments of its events", MEMBER_STRINGS},
-	{"registers", "that go with each event", MEMBER_STRINGS},
-	{"stack", "whether the call chain goes with each event", MEMBER_BOOLEAN},
-	{"events", "how many there were", MEMBER_INTEGER},
+	{"registers", "registers that are recorded with each event", MEMBER_STRINGS},
+	{"stack", "whether the call chain is recorded with each event", MEMBER_BOOLEAN},
+	{"events", "number of events so far", MEMBER_INTEGER},
 	{"breakpoint", "processor or patch; null: the probe needs none", MEMBER_STRING, .nullable = true},
 	{"intact", "false after the guest has overwritten a patch", MEMBER_BOOLEAN},
 	{0},
@@ -338,19 +339,19 @@ static const struct method_member statistics_members[] = {PROBE_STATISTICS(X){0}
 
 static const struct method_member probes_members[] = {
 	{"recording", "whether events are recorded now", MEMBER_BOOLEAN},
-	{"probes", "those of this client", MEMBER_OBJECTS, .members = probe_members},
+	{"probes", "probes of this client", MEMBER_OBJECTS, .members = probe_members},
 	{"statistics", "what became of their events", MEMBER_OBJECT, .members = statistics_members},
 	{0},
 };
 
 static const struct method_member event_members[] = {
 	{"probe", "id of the probe", MEMBER_INTEGER},
-	{"time-ns", "of CLOCK_MONOTONIC", MEMBER_INTEGER},
+	{"time-ns", "time of the event, by CLOCK_MONOTONIC", MEMBER_INTEGER},
 	{"vcpu", "number of the vCPU", MEMBER_INTEGER},
-	{"pid", "of the guest's task; -1: unknown", MEMBER_INTEGER},
-	{"tid", "of the guest's task; -1: unknown", MEMBER_INTEGER},
+	{"pid", "process id of the guest's task; -1: unknown", MEMBER_INTEGER},
+	{"tid", "thread id of the guest's task; -1: unknown", MEMBER_INTEGER},
 	{"comm", "name of the guest's task", MEMBER_STRING, .nullable = true},
-	{"ip", "address where the guest was", MEMBER_ADDRESS},
+	{"ip", "address of the instruction", MEMBER_ADDRESS},
 	{"values", "arguments, then registers", MEMBER_ADDRESSES},
 	{"stack", "the call chain, if the probe has one", MEMBER_ADDRESSES},
 	{0},
@@ -365,7 +366,7 @@ static const struct method_member read_members[] = {
 const struct control_method probe_methods[] = {
 	{
 		.name = "probe-list",
-		.summary = "says what there is to probe",
+		.summary = "lists what can be probed",
 		.returns = list_members,
 		.role = ROLE_OBSERVE,
 		.arguments = probe_list_arguments,
@@ -373,7 +374,7 @@ const struct control_method probe_methods[] = {
 	},
 	{
 		.name = "probe-args",
-		.summary = "says what an event of a probe has as arguments",
+		.summary = "lists the arguments of a probe's events",
 		.returns = args_members,
 		.role = ROLE_OBSERVE,
 		.arguments = probe_args_arguments,
@@ -381,7 +382,7 @@ const struct control_method probe_methods[] = {
 	},
 	{
 		.name = "probe-add",
-		.summary = "adds a probe to the client's own, of each one at most; not while they record",
+		.summary = "adds a probe for this client, each one once; fails while its probes record",
 		.returns = probe_members,
 		.role = ROLE_INSTRUMENT,
 		.arguments = probe_add_arguments,
@@ -389,14 +390,15 @@ const struct control_method probe_methods[] = {
 	},
 	{
 		.name = "probe-remove",
-		.summary = "removes one of the client's probes, as disconnecting does with all; not while they record",
+		.summary = "removes a probe of this client, as disconnecting does for all of them; fails while its "
+			   "probes record",
 		.role = ROLE_INSTRUMENT,
 		.arguments = probe_remove_arguments,
 		.run = method_probe_remove,
 	},
 	{
 		.name = "probe-record",
-		.summary = "starts or stops recording the events of the client's probes",
+		.summary = "starts or stops recording the events of this client's probes",
 		.returns = record_members,
 		.role = ROLE_INSTRUMENT,
 		.arguments = probe_record_arguments,
@@ -404,14 +406,14 @@ const struct control_method probe_methods[] = {
 	},
 	{
 		.name = "query-probes",
-		.summary = "describes the client's probes, and says what became of their events",
+		.summary = "describes this client's probes, and returns the statistics of their events",
 		.returns = probes_members,
 		.role = ROLE_OBSERVE,
 		.run = method_query_probes,
 	},
 	{
 		.name = "probe-rings",
-		.summary = "hands over the rings of the client's probes (vprof/probe.h); each has one reader",
+		.summary = "returns the rings of this client's probes (vprof/probe.h); each ring has one reader",
 		.returns = control_rings_members,
 		.descriptors = CONTROL_RINGS_DESCRIPTORS,
 		.role = ROLE_INSTRUMENT,
@@ -419,7 +421,7 @@ const struct control_method probe_methods[] = {
 	},
 	{
 		.name = "probe-read",
-		.summary = "takes events of the client's probes out of their rings",
+		.summary = "reads events of this client's probes, and removes them from the rings",
 		.returns = read_members,
 		.role = ROLE_INSTRUMENT,
 		.arguments = probe_read_arguments,

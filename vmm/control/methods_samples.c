@@ -16,7 +16,7 @@ static json_int_t integer_or(const json_t *arguments, const char *name, json_int
 	return value ? json_integer_value(value) : otherwise;
 }
 
-/* An offset is of one session: the next one has other rings. */
+/* An offset belongs to one session: the next session has other rings. */
 static bool session_check(const struct session *session, json_int_t wanted, GError **error)
 {
 	json_int_t number = (json_int_t)session_number(session);
@@ -26,16 +26,16 @@ static bool session_check(const struct session *session, json_int_t wanted, GErr
 	if (wanted == number)
 		return true;
 	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_STATE,
-	            "session %lld is over, and its samples with it; session %lld has begun", (long long)wanted,
+	            "there are no samples of session %lld: the last session is %lld", (long long)wanted,
 	            (long long)number);
 	return false;
 }
 
-/* What a client asks for. */
+/* A read that a client asks for. */
 struct reading {
 	struct ring *ring;
 	unsigned vcpu;
-	uint64_t wanted, offset; /* where it said, and where the records are that it gets */
+	uint64_t wanted, offset; /* the offset asked for, and that of the records returned */
 	size_t room, min_bytes;
 	bool may_wait;
 };
@@ -53,8 +53,8 @@ static bool offset_check(const struct reading *reading, GError **error)
 }
 
 /*
- * Whoever controls the session and has no other way to the rings is their reader: what is before the offset that he
- * asks for is his, and its room is given back. Others look on.
+ * The client that holds the control role is the reader of the rings, unless they were handed out: records before the
+ * offset that it asks for are given back to the ring. Reads of other clients give nothing back.
  */
 static bool give_back(const struct control_call *call, const struct reading *reading, GError **error)
 {
@@ -113,10 +113,9 @@ static json_t *method_samples_read(struct control_call *call, GError **error)
 	size_t n = ring_view_read(reading.ring, &reading.offset, bytes, reading.room);
 	if (n == 0 && ring_head(reading.ring) != reading.offset) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
-		            "at offset %" G_GUINT64_FORMAT
-		            " of vCPU %u is no record of at most %zu bytes; give \"next\" of "
-		            "the last answer, or more \"max-bytes\"",
-		            reading.offset, reading.vcpu, reading.room);
+		            "no record of at most %zu bytes begins at offset %" G_GUINT64_FORMAT
+		            " of vCPU %u; give \"next\" of the last answer, or more \"max-bytes\"",
+		            reading.room, reading.offset, reading.vcpu);
 		return NULL;
 	}
 	bool flushed = call->flushes != call->server->flushes;
@@ -147,16 +146,16 @@ static json_t *method_sample_add(struct control_call *call, GError **error)
 	return json_object();
 }
 
-/* ---- phases that a client outside the guest marks ---- */
+/* ---- markers: phases that are known outside the guest ---- */
 
-/* It goes to terminals and into lists of names. */
+/* The name is printed to terminals and in lists. */
 static bool name_check(const char *name, GError **error)
 {
 	for (const char *at = name; *at; at++) {
 		if (!g_ascii_iscntrl(*at))
 			continue;
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
-		            "argument \"name\" of marker-add has a control character in it");
+		            "argument \"name\" of marker-add contains a control character");
 		return false;
 	}
 	return true;
@@ -182,16 +181,17 @@ static json_t *method_marker_add(struct control_call *call, GError **error)
 static const struct method_argument samples_read_arguments[] = {
 	{"vcpu", "number of the vCPU", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = GUEST_VCPUS_MAX - 1,
          .preset = "0"},
-	{"session", "the session that the offset is of; without it, the last", ARGUMENT_INTEGER, .optional = true,
-         .min = 1, .max = INT64_MAX},
+	{"session", "session that the offset belongs to; by default, the last session", ARGUMENT_INTEGER,
+         .optional = true, .min = 1, .max = INT64_MAX},
 	{"offset",
-         "\"next\" of an answer, of another connection, too; without it, the oldest record that nobody gave back",
+         "where to read: \"next\" of an earlier answer, on any connection; by default, the oldest record that was not "
+         "given back",
          ARGUMENT_INTEGER, .optional = true, .min = 0, .max = INT64_MAX},
-	{"max-bytes", "of records", ARGUMENT_INTEGER, .optional = true, .min = 64, .max = SAMPLES_READ_BYTES_MAX,
-         .preset = G_STRINGIFY(SAMPLES_READ_BYTES_MAX)},
-	{"min-bytes", "to wait for; a flush, the end of the session and the timeout end the wait", ARGUMENT_INTEGER,
-         .optional = true, .min = 1, .max = SAMPLES_READ_BYTES_MAX, .preset = "1"},
-	{"timeout-ms", "how long to wait for them", ARGUMENT_INTEGER, .optional = true, .min = 0,
+	{"max-bytes", "maximum bytes of records to return", ARGUMENT_INTEGER, .optional = true, .min = 64,
+         .max = SAMPLES_READ_BYTES_MAX, .preset = G_STRINGIFY(SAMPLES_READ_BYTES_MAX)},
+	{"min-bytes", "bytes of records to wait for; a flush, the end of the session and the timeout end the wait",
+         ARGUMENT_INTEGER, .optional = true, .min = 1, .max = SAMPLES_READ_BYTES_MAX, .preset = "1"},
+	{"timeout-ms", "maximum time to wait, in milliseconds", ARGUMENT_INTEGER, .optional = true, .min = 0,
          .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
 	{0},
 };
@@ -200,26 +200,29 @@ static const struct method_argument sample_add_arguments[] = {
 	{"ip", "address of the sample", ARGUMENT_ADDRESS},
 	{"vcpu", "number of the vCPU", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = GUEST_VCPUS_MAX - 1,
          .preset = "0"},
-	{"mode", "whose code it is", ARGUMENT_STRING, .optional = true, .choices = mode_names, .preset = "\"kernel\""},
-	{"pid", "of the guest's task", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = UINT32_MAX, .preset = "0"},
-	{"tid", "of the guest's task; without it, the pid", ARGUMENT_INTEGER, .optional = true, .min = 0,
+	{"mode", "mode of the vCPU at that address", ARGUMENT_STRING, .optional = true, .choices = mode_names,
+         .preset = "\"kernel\""},
+	{"pid", "process id of the guest's task", ARGUMENT_INTEGER, .optional = true, .min = 0, .max = UINT32_MAX,
+         .preset = "0"},
+	{"tid", "thread id of the guest's task; by default, the pid", ARGUMENT_INTEGER, .optional = true, .min = 0,
          .max = UINT32_MAX},
-	{"period", "its weight", ARGUMENT_INTEGER, .optional = true, .min = 1, .max = INT64_MAX, .preset = "1"},
+	{"period", "weight of the sample", ARGUMENT_INTEGER, .optional = true, .min = 1, .max = INT64_MAX,
+         .preset = "1"},
 	{0},
 };
 
 static const char *const marker_kinds[] = {"begin", "end", NULL};
 
 static const struct method_argument marker_add_arguments[] = {
-	{"name", "of the phase", ARGUMENT_STRING, .min = 1, .max = VPROF_AGENT_NAME_BYTES_MAX},
-	{"kind", "whether it begins or ends", ARGUMENT_STRING, .choices = marker_kinds},
+	{"name", "name of the phase", ARGUMENT_STRING, .min = 1, .max = VPROF_AGENT_NAME_BYTES_MAX},
+	{"kind", "whether the phase begins or ends", ARGUMENT_STRING, .choices = marker_kinds},
 	{0},
 };
 
 static const struct method_member samples_members[] = {
 	{"session", "number of the session", MEMBER_INTEGER},
 	{"vcpu", "number of the vCPU", MEMBER_INTEGER},
-	{"offset", "of the first record", MEMBER_INTEGER},
+	{"offset", "offset of the first record", MEMBER_INTEGER},
 	{"next", "offset to read on from", MEMBER_INTEGER},
 	{"missed", "bytes that were overwritten before they were read", MEMBER_INTEGER},
 	{"end", "whether there will be no more records", MEMBER_BOOLEAN},
@@ -228,16 +231,16 @@ static const struct method_member samples_members[] = {
 };
 
 static const struct method_member marker_members[] = {
-	{"time-ns", "of CLOCK_MONOTONIC", MEMBER_INTEGER},
-	{"number", "of the mark; marker probes have it as their value", MEMBER_INTEGER},
+	{"time-ns", "time of the mark, by CLOCK_MONOTONIC", MEMBER_INTEGER},
+	{"number", "number of the mark, which is the value of marker probes", MEMBER_INTEGER},
 	{0},
 };
 
 const struct control_method sample_methods[] = {
 	{
 		.name = "samples-read",
-		.summary = "reads records of the last session in place of, or beside, the reader of its rings. What is "
-			   "before the offset is given back if this client has the control role and nobody the rings",
+		.summary = "reads records of the last session. Records before the offset are given back to the ring if "
+			   "this client holds the control role and no client has the rings",
 		.returns = samples_members,
 		.role = ROLE_OBSERVE,
 		.arguments = samples_read_arguments,
@@ -245,15 +248,15 @@ const struct control_method sample_methods[] = {
 	},
 	{
 		.name = "sample-add",
-		.summary = "writes a sample made by hand into a ring, flagged with bit 13 of its misc",
+		.summary = "writes a sample made by the client into a ring, with bit 13 of its misc set",
 		.role = ROLE_CONTROL,
 		.arguments = sample_add_arguments,
 		.run = method_sample_add,
 	},
 	{
 		.name = "marker-add",
-		.summary = "marks the begin or the end of a phase, now, with an event that a recorder keeps, and for "
-			   "marker probes",
+		.summary = "marks the begin or the end of a phase at the present time; recorders keep the event "
+			   "marker, and marker probes fire",
 		.returns = marker_members,
 		.role = ROLE_INSTRUMENT,
 		.arguments = marker_add_arguments,

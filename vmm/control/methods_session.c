@@ -3,7 +3,7 @@
 
 #include "control/method_priv.h"
 
-/* How often a session that stalls is looked at. */
+/* How often stalled counters are checked. */
 #define STALL_LOOK_MS 10u
 
 static json_t *event_json(const struct session *session, unsigned event, unsigned vcpus)
@@ -49,7 +49,7 @@ static gboolean look_for_stalled(gpointer data)
 	return G_SOURCE_REMOVE;
 }
 
-/* Lets the stalled counters of a session go on when there is room. */
+/* Restarts the stalled counters of a session when there is room. */
 static void watch_stalls(struct control_server *server)
 {
 	if (!server->stall_timer)
@@ -155,28 +155,27 @@ static const char *const reset_names[] = {"statistics", "session", "configuratio
 
 static const struct method_argument reset_arguments[] = {
 	{"what",
-         "statistics: they count from 0 again, sampling goes on. session: its rings and statistics go, as before the "
-         "first start. configuration: every key has its default again. trace: its lines go, and those that are on go "
-         "on",
+         "statistics: they count from 0 again, and sampling continues. session: its rings and statistics are removed. "
+         "configuration: every key gets its default. trace: its lines are removed; the kinds that are on stay on",
          ARGUMENT_STRING, .choices = reset_names},
 	{0},
 };
 
 static const struct method_member session_members[] = {
 	{"session", "number of the session, from 1", MEMBER_INTEGER},
-	{"events", "what is counted", MEMBER_OBJECTS, .members = control_event_members},
-	{"delivery", "how overflows become exits; of an attached guest, its route", MEMBER_STRING},
-	{"why", "why the event was chosen, if no event was given", MEMBER_STRING, .nullable = true},
+	{"events", "the events that are counted", MEMBER_OBJECTS, .members = control_event_members},
+	{"delivery", "how overflows become exits; for an attached guest, the route", MEMBER_STRING},
+	{"why", "why this event was chosen, if none was given", MEMBER_STRING, .nullable = true},
 	{"ring-bytes", "data bytes of each ring", MEMBER_INTEGER},
-	{"call-graph", "call chains that were asked for: none, auto, orc or fp", MEMBER_STRING},
+	{"call-graph", "call-graph as it was given: none, auto, orc or fp", MEMBER_STRING},
 	{"tasks", "whether samples have pid and tid of the guest's task", MEMBER_BOOLEAN},
 	{"tasks-why", "why samples have no tasks, although they were asked for", MEMBER_STRING, .nullable = true},
 	{"mappings-why", "why the files that processes have mapped are not recorded", MEMBER_STRING, .nullable = true},
 	{"cgroups-why", "why the cgroups of tasks are not recorded", MEMBER_STRING, .nullable = true},
 	{"modules-why", "why the modules of the kernel are not recorded", MEMBER_STRING, .nullable = true},
 	{"unwinder", "how call chains are found in the kernel: orc or fp", MEMBER_STRING, .nullable = true},
-	{"unwinder-why", "why it is fp, although that was left open", MEMBER_STRING, .nullable = true},
-	{"host", "pid of the process that samples outside the guest may lie in", MEMBER_INTEGER, .nullable = true},
+	{"unwinder-why", "why the unwinder is fp, if call-graph was auto", MEMBER_STRING, .nullable = true},
+	{"host", "process id of QEMU, if samples outside the guest have addresses", MEMBER_INTEGER, .nullable = true},
 	{"period", "events between two samples", MEMBER_INTEGER, .optional = true},
 	{"frequency-hz", "samples per second of vCPU time, instead of period", MEMBER_INTEGER, .optional = true},
 	{0},
@@ -210,42 +209,42 @@ const struct control_method session_methods[] = {
 	},
 	{
 		.name = "session-stop",
-		.summary = "stops sampling; what is in the rings stays readable",
+		.summary = "stops sampling; the rings stay readable",
 		.returns = stop_members,
 		.role = ROLE_CONTROL,
 		.run = method_session_stop,
 	},
 	{
 		.name = "session-flush",
-		.summary = "tells the rings' readers of all that was sampled until now, without stopping",
+		.summary = "notifies the readers of the rings of all samples so far; sampling continues",
 		.returns = flush_members,
 		.role = ROLE_CONTROL,
 		.run = method_session_flush,
 	},
 	{
 		.name = "query-session",
-		.summary = "describes the last session, for who did not start it: what its records hold",
+		.summary = "describes the last session as session-start did, for clients that did not start it",
 		.returns = session_members,
 		.role = ROLE_OBSERVE,
 		.run = method_query_session,
 	},
 	{
 		.name = "query-stats",
-		.summary = "says what became of the samples of the last session",
+		.summary = "returns the statistics of the last session",
 		.returns = stats_members,
 		.role = ROLE_OBSERVE,
 		.run = method_query_stats,
 	},
 	{
 		.name = "reset",
-		.summary = "lets the session's statistics, the session, the configuration or the trace begin afresh",
+		.summary = "resets the statistics, the session, the configuration or the trace",
 		.role = ROLE_CONTROL,
 		.arguments = reset_arguments,
 		.run = method_reset,
 	},
 	{
 		.name = "rings",
-		.summary = "hands over the rings of the last session; each has one reader",
+		.summary = "returns the rings of the last session; each ring has one reader",
 		.returns = control_rings_members,
 		.descriptors = CONTROL_RINGS_DESCRIPTORS,
 		.role = ROLE_CONTROL,

@@ -86,17 +86,17 @@ static const struct method_member clocks_members[] = {
 };
 
 static const struct method_member looks_members[] = {
-	{"kernel", "that found the guest in its kernel", MEMBER_INTEGER},
-	{"user", "that found it in user space", MEMBER_INTEGER},
+	{"kernel", "looks that found the guest in its kernel", MEMBER_INTEGER},
+	{"user", "looks that found the guest in user space", MEMBER_INTEGER},
 	{0},
 };
 
 static const struct method_member exit_members[] = {
-	{"name", "of the exit, as exit:io:0x3f8", MEMBER_STRING},
-	{"reason", "KVM's number of it", MEMBER_INTEGER},
-	{"detail", "port, address or register; null for several together", MEMBER_INTEGER, .nullable = true},
+	{"name", "name of the exit, for example exit:io:0x3f8", MEMBER_STRING},
+	{"reason", "KVM's number of the exit reason", MEMBER_INTEGER},
+	{"detail", "port, address or register; null: several of them together", MEMBER_INTEGER, .nullable = true},
 	{"count", "number of exits", MEMBER_INTEGER},
-	{"ns", "time that the VMM took for them", MEMBER_INTEGER},
+	{"ns", "time that the VMM spent on them", MEMBER_INTEGER},
 	{0},
 };
 
@@ -106,10 +106,10 @@ static const struct method_member kvm_counters_members[] = {
 };
 
 static const struct method_member vcpu_time_members[] = {
-	{"version", "of this answer: 2", MEMBER_INTEGER},
+	{"version", "version of this answer: 2", MEMBER_INTEGER},
 	{"missing", "the clocks that this host does not have", MEMBER_STRING, .nullable = true},
 	{"ns", "time by each clock", MEMBER_OBJECT, .members = clocks_members},
-	{"looks", "looks at the vCPU at random times", MEMBER_OBJECT, .members = looks_members},
+	{"looks", "looks at the running vCPU at random times", MEMBER_OBJECT, .members = looks_members},
 	{"exits", "exits by reason and detail", MEMBER_OBJECTS, .members = exit_members},
 	{"counters", "KVM's own counters of the vCPU", MEMBER_OBJECT, .members = kvm_counters_members},
 	{0},
@@ -118,8 +118,8 @@ static const struct method_member vcpu_time_members[] = {
 const struct control_method time_methods[] = {
 	{
 		.name = "query-vcpu-time",
-		.summary =
-			"says where the time of a vCPU went since its start or the last reset, from independent clocks",
+		.summary = "returns where the time of a vCPU went since its start or the last reset, by independent "
+			   "clocks",
 		.returns = vcpu_time_members,
 		.role = ROLE_OBSERVE,
 		.arguments = query_vcpu_time_arguments,
@@ -127,7 +127,7 @@ const struct control_method time_methods[] = {
 	},
 	{
 		.name = "vcpu-time-reset",
-		.summary = "lets the times, exits and counters of query-vcpu-time start from 0, on every vCPU",
+		.summary = "resets the times, exits and counters of query-vcpu-time to 0 on every vCPU",
 		.role = ROLE_INSTRUMENT,
 		.run = method_vcpu_time_reset,
 	},

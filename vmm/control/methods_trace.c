@@ -2,7 +2,7 @@
 /* trace-read, trace-write, trace-set */
 #include "control/method_priv.h"
 
-#define TRACE_READ_BYTES_MAX 16384 /* each of them may become U+FFFD, and it fits into a line still */
+#define TRACE_READ_BYTES_MAX 16384 /* if each of them becomes U+FFFD, the answer still fits into a line */
 
 #define X(id, name, help) [id] = name,
 const char *const control_trace_kinds[] = {TRACE_KINDS(X)[TRACE_KIND_COUNT] = NULL};
@@ -36,13 +36,13 @@ static json_t *method_trace_write(struct control_call *call, GError **error G_GN
 	struct trace *trace = call->server->trace;
 	const json_t *vcpu = json_object_get(call->arguments, "vcpu");
 
-	trace_set(trace, TRACE_EXITS, trace_wants(trace, TRACE_EXITS)); /* there is a ring from now on */
+	trace_set(trace, TRACE_EXITS, trace_wants(trace, TRACE_EXITS)); /* makes the ring, if there is none */
 	trace_add(trace, vcpu ? (uint32_t)json_integer_value(vcpu) : TRACE_NO_VCPU,
 	          json_string_value(json_object_get(call->arguments, "text")));
 	return json_pack("{s:I}", "next", (json_int_t)trace_head(trace));
 }
 
-/* The vCPUs are watched only while somebody wants their exits. */
+/* The vCPUs are watched only while exits are traced. */
 static bool exits_set(struct control_server *server, bool on, GError **error)
 {
 	if (!on) {
@@ -51,7 +51,7 @@ static bool exits_set(struct control_server *server, bool on, GError **error)
 		server->trace_exits = trace_exits_new(server->guest, server->session, server->trace);
 		if (!server->trace_exits) {
 			g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_STATE,
-			            "cannot trace exits: the guest has ended, or too many watch it");
+			            "cannot trace exits: the guest has ended, or has too many watchers");
 			return false;
 		}
 	}
@@ -117,35 +117,35 @@ static json_t *method_trace_set(struct control_call *call, GError **error)
 static const char *const states[] = {"on", "off", "toggle", NULL};
 
 static const struct method_argument trace_read_arguments[] = {
-	{"offset", "\"next\" of an answer, of another connection, too; without it, the oldest line", ARGUMENT_INTEGER,
-         .optional = true, .min = 0, .max = INT64_MAX},
-	{"max-bytes", "of text", ARGUMENT_INTEGER, .optional = true, .min = 1, .max = TRACE_READ_BYTES_MAX,
-         .preset = G_STRINGIFY(TRACE_READ_BYTES_MAX)},
-	{"timeout-ms", "how long to wait for a line", ARGUMENT_INTEGER, .optional = true, .min = 0,
+	{"offset", "where to read: \"next\" of an earlier answer, on any connection; by default, the oldest line",
+         ARGUMENT_INTEGER, .optional = true, .min = 0, .max = INT64_MAX},
+	{"max-bytes", "maximum bytes of text to return", ARGUMENT_INTEGER, .optional = true, .min = 1,
+         .max = TRACE_READ_BYTES_MAX, .preset = G_STRINGIFY(TRACE_READ_BYTES_MAX)},
+	{"timeout-ms", "maximum time to wait for a line, in milliseconds", ARGUMENT_INTEGER, .optional = true, .min = 0,
          .max = CONTROL_TIMEOUT_MS_MAX, .preset = "0"},
 	{0},
 };
 
 static const struct method_argument trace_write_arguments[] = {
-	{"text", "the line", ARGUMENT_STRING, .min = 1, .max = TRACE_LINE_BYTES_MAX},
-	{"vcpu", "the vCPU that it is about; without it, the engine", ARGUMENT_INTEGER, .optional = true, .min = 0,
+	{"text", "text of the line", ARGUMENT_STRING, .min = 1, .max = TRACE_LINE_BYTES_MAX},
+	{"vcpu", "vCPU that the line is about; by default, the engine", ARGUMENT_INTEGER, .optional = true, .min = 0,
          .max = GUEST_VCPUS_MAX - 1},
 	{0},
 };
 
 #define X(id, name, help) name ": " help "; "
-#define TRACE_KINDS_HELP TRACE_KINDS(X) "off at first"
+#define TRACE_KINDS_HELP TRACE_KINDS(X) "all are off at first"
 
 static const struct method_argument trace_set_arguments[] = {
-	{"what", "kind of lines; without it, nothing is set. " TRACE_KINDS_HELP, ARGUMENT_STRING, .optional = true,
+	{"what", "kind of lines to switch; by default, none. " TRACE_KINDS_HELP, ARGUMENT_STRING, .optional = true,
          .choices = control_trace_kinds},
-	{"state", "of that kind", ARGUMENT_STRING, .optional = true, .choices = states, .preset = "\"on\""},
+	{"state", "new state of this kind", ARGUMENT_STRING, .optional = true, .choices = states, .preset = "\"on\""},
 	{0},
 };
 #undef X
 
 static const struct method_member trace_read_members[] = {
-	{"offset", "of the text", MEMBER_INTEGER},
+	{"offset", "offset of the text", MEMBER_INTEGER},
 	{"next", "offset to read on from", MEMBER_INTEGER},
 	{"missed", "bytes that were overwritten before they were read", MEMBER_INTEGER},
 	{"dropped", "lines that were dropped so far, because another thread was writing one", MEMBER_INTEGER},
@@ -165,7 +165,7 @@ static const struct method_member trace_set_members[] = {TRACE_KINDS(X){0}};
 const struct control_method trace_methods[] = {
 	{
 		.name = "trace-read",
-		.summary = "reads lines of the engine's trace, a ring in which the newest displace the oldest",
+		.summary = "reads lines of the engine's trace; the newest lines overwrite the oldest",
 		.returns = trace_read_members,
 		.role = ROLE_OBSERVE,
 		.arguments = trace_read_arguments,
@@ -181,7 +181,7 @@ const struct control_method trace_methods[] = {
 	},
 	{
 		.name = "trace-set",
-		.summary = "switches kinds of trace lines on and off, and says which are on",
+		.summary = "switches a kind of trace lines on or off, and returns which kinds are on",
 		.returns = trace_set_members,
 		.role = ROLE_INSTRUMENT,
 		.arguments = trace_set_arguments,

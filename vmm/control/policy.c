@@ -53,7 +53,7 @@ static bool parse_role(const char *text, enum control_role *role)
 	return false;
 }
 
-/* "USER ROLE", nothing, or a comment; *why says what is wrong with it. */
+/* "USER ROLE", an empty line, or a comment. On failure, *why is the reason. */
 static bool parse_line(struct policy *policy, char *line, const char **why)
 {
 	char *rest = NULL, *comment = strchr(line, '#');
@@ -69,7 +69,7 @@ static bool parse_line(struct policy *policy, char *line, const char **why)
 	else if (!parse_user(name, &user.uid))
 		*why = "there is no such user";
 	else if (!parse_role(role, &user.role))
-		*why = "the role is none of observe, instrument, control";
+		*why = "the role must be observe, instrument or control";
 	else if (policy->users->len == POLICY_USERS_MAX)
 		*why = "it has too many users";
 	else
@@ -94,19 +94,19 @@ struct policy *policy_parse(const char *name, const char *text, GError **error)
 	return policy;
 }
 
-/* What keeps a file from being a policy, or NULL. Who may write it may give himself the guest. */
+/* Why a file cannot be a policy, or NULL. A user who can write the policy can take over the guest. */
 static const char *file_refused(const struct stat *status)
 {
 	if (!S_ISREG(status->st_mode))
-		return "it is no regular file";
+		return "it is not a regular file";
 	if (status->st_uid != 0 && status->st_uid != geteuid())
 		return "it belongs to neither root nor the user of the engine; give it to one of them with chown";
 	if (status->st_mode & (S_IWGRP | S_IWOTH))
-		return "others than its owner may write it; take that away with chmod go-w";
+		return "users other than its owner may write it; change that with chmod go-w";
 	return status->st_size > POLICY_BYTES_MAX ? "it is too large" : NULL;
 }
 
-/* The text, or NULL with *why. */
+/* The text, or NULL; *why is the reason. */
 static char *file_read(int fd, const char **why)
 {
 	struct stat status;
@@ -123,9 +123,9 @@ static char *file_read(int fd, const char **why)
 	if (got < 0)
 		*why = g_strerror(errno);
 	else if (got != status.st_size)
-		*why = "it was changed meanwhile";
+		*why = "it was changed while it was read";
 	else if (memchr(text, '\0', (size_t)got))
-		*why = "it is no text";
+		*why = "it is not text";
 	return *why ? NULL : g_steal_pointer(&text);
 }
 

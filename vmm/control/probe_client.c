@@ -11,7 +11,7 @@
 #define READ_BYTES_MAX (VPROF_CONTROL_LINE_BYTES_MAX / 2)
 #define NUMBER_BYTES 22u     /* "0x0123456789abcdef", and a comma */
 #define EVENT_BYTES_MIN 256u /* of an event without values and frames */
-#define COMMS_MAX 4096u      /* names kept; then they are forgotten and learnt again */
+#define COMMS_MAX 4096u      /* names that are kept; beyond that all are dropped, and learnt again */
 
 struct probe_client *probe_client_new(struct probe_hub *hub, unsigned vcpus)
 {
@@ -49,17 +49,23 @@ bool probe_client_record(struct probe_client *client, size_t ring_bytes, GError 
 	return true;
 }
 
+static const char *reader_name(enum probe_reader reader)
+{
+	return reader == PROBE_READER_RINGS ? "probe-rings" : "probe-read";
+}
+
 bool probe_client_take(struct probe_client *client, enum probe_reader reader, GError **error)
 {
 	if (!probe_set_ring(client->set, 0)) {
 		g_set_error(error, PROBE_ERROR, PROBE_ERROR_STATE,
-		            "there are no events: the probes did not record yet; execute probe-record first");
+		            "there are no events: the probes have not recorded yet; execute probe-record first");
 		return false;
 	}
 	if (client->reader != PROBE_READER_NONE && client->reader != reader) {
 		g_set_error(error, PROBE_ERROR, PROBE_ERROR_STATE,
-		            "the events are read by %s already, and a ring has one reader; record anew to change that",
-		            client->reader == PROBE_READER_RINGS ? "who has their rings (probe-rings)" : "probe-read");
+		            "cannot read the events by %s: %s has begun to read them, and a ring has one reader; "
+		            "execute probe-record again to change that",
+		            reader_name(reader), reader_name(client->reader));
 		return false;
 	}
 	client->reader = reader;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The probes of one client, and the two ways in which it may take their events: by the rings, or as JSON. */
+/* The probes of one client, and the reader of their events: the client by the rings, or the server for JSON. */
 #ifndef VPROF_CONTROL_PROBE_CLIENT_H
 #define VPROF_CONTROL_PROBE_CLIENT_H
 
@@ -7,7 +7,7 @@
 
 #include "sample/probe.h"
 
-/* Who reads the rings. A ring has one reader, so the first one since recording began stays the only one. */
+/* The reader of the rings. A ring has one reader: the first one since recording began. */
 enum probe_reader { PROBE_READER_NONE, PROBE_READER_RINGS, PROBE_READER_JSON };
 
 struct probe_client {
@@ -15,14 +15,14 @@ struct probe_client {
 	unsigned vcpus;
 	enum probe_reader reader;
 	struct ring_reader *readers[GUEST_VCPUS_MAX]; /* PROBE_READER_JSON; NULL: not opened yet */
-	GHashTable *comms;                            /* tid to name, as the rings said */
+	GHashTable *comms;                            /* tid to name, from COMM records in the rings */
 };
 
 struct probe_client *probe_client_new(struct probe_hub *hub, unsigned vcpus);
 void probe_client_free(struct probe_client *client); /* NULL is fine */
 
 bool probe_client_record(struct probe_client *client, size_t ring_bytes, GError **error);
-/* Makes `reader` the one. Error: PROBE_ERROR_STATE. */
+/* Makes `reader` the reader of the rings. Error: PROBE_ERROR_STATE: there is another, or no ring. */
 bool probe_client_take(struct probe_client *client, enum probe_reader reader, GError **error);
 /* {"events": [...], "more": ...}: at most `max`, and no more than a line holds. */
 json_t *probe_client_read(struct probe_client *client, size_t max, GError **error);

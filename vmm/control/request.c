@@ -5,7 +5,7 @@
 
 #include "control/method_priv.h"
 
-/* {"error": ...} for `error`, with the id of its request if that had one. */
+/* {"error": ...} for `error`, with the id of its request, if any. */
 static void send_error(struct connection *connection, const GError *error, json_t *id)
 {
 	json_auto_t *answer = json_pack("{s:{s:s, s:o}, s:O*}", "error", "class", control_error_class(error), "desc",
@@ -15,10 +15,10 @@ static void send_error(struct connection *connection, const GError *error, json_
 
 void request_refuse(struct connection *connection, const char *why)
 {
-	g_autoptr(GError) error = g_error_new(CONTROL_ERROR, CONTROL_ERROR_GENERIC,
-	                                      "cannot read the request: %s; it is one JSON object in a line of at most "
-	                                      "%u bytes. Disconnected",
-	                                      why, VPROF_CONTROL_LINE_BYTES_MAX);
+	g_autoptr(GError) error = g_error_new(
+		CONTROL_ERROR, CONTROL_ERROR_GENERIC,
+		"cannot read the request: %s; a request is one JSON object on a line of at most %u bytes. Disconnected",
+		why, VPROF_CONTROL_LINE_BYTES_MAX);
 	connection->closing = true;
 	send_error(connection, error, NULL);
 }
@@ -41,7 +41,7 @@ static bool members_check(json_t *request, GError **error)
 		if (strcmp(name, "execute") == 0 || strcmp(name, "arguments") == 0 || strcmp(name, "id") == 0)
 			continue;
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
-		            "unknown member \"%.64s\" in the request; it takes execute, arguments and id", name);
+		            "unknown member \"%.64s\" in the request; a request has execute, arguments and id", name);
 		return false;
 	}
 	if (!json_is_string(json_object_get(request, "execute"))) {
@@ -64,7 +64,7 @@ static const struct control_method *find_method(const struct connection *connect
 
 	if (!connection->negotiated && !(method && method->before_negotiate)) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_NOT_NEGOTIATED,
-		            "cannot do \"%.64s\" yet: execute \"negotiate\" first", name);
+		            "cannot execute \"%.64s\" yet: execute \"negotiate\" first", name);
 		return NULL;
 	}
 	if (!method) {
@@ -140,6 +140,6 @@ enum request_outcome request_answer(struct connection *connection, const char *l
 	json_auto_t *request = json_loadb(line, length, JSON_REJECT_DUPLICATES, &reason);
 	if (json_is_object(request))
 		return answer_request(connection, request);
-	request_refuse(connection, request ? "it is no JSON object" : reason.text);
+	request_refuse(connection, request ? "it is not a JSON object" : reason.text);
 	return REQUEST_ANSWERED;
 }

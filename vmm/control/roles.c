@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Who may do what. Everybody observes; everybody whom the policy lets may add instruments of his own; the session and
- * the guest are in the hands of one client at a time, as a kernel's profiler is in those of one opener.
+ * What a client may do. Every client may observe. A client may add instruments of its own if the policy allows it. One
+ * client at a time controls the session and the guest, as one process at a time has a kernel's profiler open.
  */
 #include "control/method_priv.h"
 
-/* May this client's uid have the role at all? */
+/* Whether the policy gives this client's uid the role. */
 static bool permitted(const struct connection *connection, const char *what, enum control_role role, GError **error)
 {
 	if (connection->permitted >= role)
 		return true;
 	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_DENIED,
-	            "cannot do %s: it needs the role \"%s\", and the engine's policy gives uid %u only \"%s\"", what,
-	            control_role_name(role), connection->peer.uid, control_role_name(connection->permitted));
+	            "cannot execute %s: it needs the role \"%s\", and the engine's policy gives uid %u only \"%s\"",
+	            what, control_role_name(role), connection->peer.uid, control_role_name(connection->permitted));
 	return false;
 }
 
@@ -20,7 +20,7 @@ static bool busy(const struct control_server *server, const char *what, GError *
 {
 	const struct ucred *holder = &server->controller->peer;
 	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_BUSY,
-	            "cannot do %s: pid %d (uid %u) holds the control role, until it executes control-release or "
+	            "cannot execute %s: pid %d (uid %u) holds the control role until it executes control-release or "
 	            "disconnects",
 	            what, holder->pid, holder->uid);
 	return false;
@@ -37,8 +37,7 @@ bool control_role_check(const struct connection *connection, const struct contro
 	if (server->controller)
 		return busy(server, method->name, error);
 	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_DENIED,
-	            "cannot do %s: it needs the control role, which nobody holds; execute control-take first",
-	            method->name);
+	            "cannot execute %s: it needs the control role; execute control-take first", method->name);
 	return false;
 }
 
@@ -92,8 +91,8 @@ static json_t *method_query_clients(struct control_call *call, GError **error G_
 /* ---- the methods ---- */
 
 static const struct method_member client_members[] = {
-	{"pid", "of the client", MEMBER_INTEGER},
-	{"uid", "of the client", MEMBER_INTEGER},
+	{"pid", "process id of the client", MEMBER_INTEGER},
+	{"uid", "user id of the client", MEMBER_INTEGER},
 	{"role", "observe, instrument or control: what the client may do now", MEMBER_STRING},
 	{"owner", "whether the guest ends when this client disconnects", MEMBER_BOOLEAN},
 	{"you", "whether this client asks", MEMBER_BOOLEAN},
@@ -101,27 +100,27 @@ static const struct method_member client_members[] = {
 };
 
 static const struct method_member clients_members[] = {
-	{"clients", "everyone who is connected", MEMBER_OBJECTS, .members = client_members},
+	{"clients", "the connected clients", MEMBER_OBJECTS, .members = client_members},
 	{0},
 };
 
 const struct control_method role_methods[] = {
 	{
 		.name = "query-clients",
-		.summary = "says who is connected, and who holds the control role",
+		.summary = "lists the connected clients and their roles",
 		.returns = clients_members,
 		.role = ROLE_OBSERVE,
 		.run = method_query_clients,
 	},
 	{
 		.name = "control-take",
-		.summary = "takes the control role; no error for the client that holds it",
+		.summary = "takes the control role; succeeds if the client already holds it",
 		.role = ROLE_OBSERVE,
 		.run = method_control_take,
 	},
 	{
 		.name = "control-release",
-		.summary = "gives the control role back, as disconnecting does; a session goes on",
+		.summary = "releases the control role, as disconnecting does; a running session continues",
 		.role = ROLE_OBSERVE,
 		.run = method_control_release,
 	},

@@ -21,12 +21,12 @@ G_DEFINE_QUARK(vprof_sandbox_error, sandbox_error)
 #define IOCTL_TYPE(number) ((number)&IOCTL_TYPE_MASK)
 #define HOT_PRIORITY 255 /* checked first: every entry into the guest goes through the filter */
 
-/* Calls that are allowed whatever their arguments are. */
+/* Calls that are allowed with any arguments. */
 static const int calls[] = {
 	/* Guest: devices' threads and the vCPUs' clocks. */
 	SCMP_SYS(read),      /* eventfds, signals, what is typed, KVM's statistics */
 	SCMP_SYS(write),     /* console, eventfds, messages */
-	SCMP_SYS(writev),    /* the C library's last words */
+	SCMP_SYS(writev),    /* messages of the C library before it aborts */
 	SCMP_SYS(pread64),   /* disk images, /proc/thread-self/schedstat, kernel images */
 	SCMP_SYS(pwrite64),  /* disk images */
 	SCMP_SYS(preadv),    /* disk images */
@@ -76,7 +76,7 @@ static const int calls[] = {
 	SCMP_SYS(sched_yield),
 	SCMP_SYS(sched_getaffinity), /* malloc, for the number of its arenas */
 	SCMP_SYS(set_robust_list),   /* a thread's first calls */
-	SCMP_SYS(sigaltstack),       /* likewise, with a sanitizer */
+	SCMP_SYS(sigaltstack),       /* the same, with a sanitizer */
 	SCMP_SYS(rseq),
 	SCMP_SYS(gettid),
 	SCMP_SYS(getpid),
@@ -161,7 +161,7 @@ static void on_forbidden(int signal, siginfo_t *info, void *context)
 	                             {at, (size_t)(digits + sizeof(digits) - at)},
 	                             {(char *)after, sizeof(after) - 1}};
 	ssize_t written = writev(STDERR_FILENO, text, G_N_ELEMENTS(text));
-	(void)written; /* with or without somebody who reads it */
+	(void)written; /* whether or not stderr has a reader */
 	raise(signal);
 }
 

@@ -79,7 +79,7 @@ static void server_quit(struct control_server *server, const char *why)
 	if (server->quitting)
 		return;
 	server->quitting = true;
-	/* A source of its own: the engine may free the server in it, and nothing of ours is on the stack. */
+	/* In a source of its own, as `quit` may free the server: no function of the server is on the stack then. */
 	server->quit_source = g_idle_add_full(G_PRIORITY_DEFAULT, call_quit, server, NULL);
 	if (server->guest->state != GUEST_ENDED)
 		server->guest->ops->stop(server->guest, GUEST_END_STOPPED, why);
@@ -131,7 +131,7 @@ static void drop(struct connection *connection)
 		server->rings_of = 0;
 	g_ptr_array_remove(server->connections, connection);
 	if (owner)
-		server_quit(server, "its client has gone");
+		server_quit(server, "its client has disconnected");
 }
 
 static const struct connection_ops connection_ops = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The control socket's server. Runs on the default GMainContext; main thread only. Protocol: vprof/control.h. */
+/* The server of the control socket. Runs on the default GMainContext; main thread only. Protocol: vprof/control.h. */
 #ifndef VPROF_CONTROL_SERVER_H
 #define VPROF_CONTROL_SERVER_H
 
@@ -16,23 +16,23 @@ struct control_server;
 
 #define CONTROL_CLIENTS_MAX 128u /* connected to the listening socket at once */
 
-/* Guest and session stay the caller's and outlive the server. */
+/* The caller keeps guest and session, which outlive the server. */
 struct control_server *control_server_new(struct guest *guest, struct session *session);
-/* Disconnects everybody and removes the socket file. */
+/* Disconnects all clients and removes the socket file. */
 void control_server_free(struct control_server *server);
 
 /*
  * Listens on a UNIX socket at `path` (mode 0600); only root's and our own uid may connect. Its folder is made (mode
  * 0700) if it is absent, and must be ours or root's unless we are root. A socket that a dead engine left at `path` is
- * replaced; one that is in use is an error. Once for each server. Error: CONTROL_ERROR_LISTEN.
+ * replaced; a socket in use is an error. Call it once for each server. Error: CONTROL_ERROR_LISTEN.
  */
 bool control_server_listen(struct control_server *server, const char *path, GError **error);
 /* The same on a listening socket, which the server now owns; its file, if it has one, is left alone. */
 bool control_server_listen_fd(struct control_server *server, int fd, GError **error);
 
 /*
- * Before either: who else may connect, from a policy file (control/policy.h). The socket of control_server_listen then
- * has mode 0666, and a folder that is made for it 0711. Error: CONTROL_ERROR_LISTEN.
+ * Before either of them: lets other users connect, as a policy file (control/policy.h) says. The socket of
+ * control_server_listen then has mode 0666, and a folder that is made for it 0711. Error: CONTROL_ERROR_LISTEN.
  */
 bool control_server_load_policy(struct control_server *server, const char *path, GError **error);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The state of the control server, which its methods read and change, and its parts. */
+/* The state of the control server, which methods read and change; and what it is made of. */
 #ifndef VPROF_CONTROL_SERVER_PRIV_H
 #define VPROF_CONTROL_SERVER_PRIV_H
 
@@ -33,18 +33,18 @@ struct control_server {
 	int64_t started_us;              /* g_get_monotonic_time() */
 
 	GPtrArray *connections;                /* of struct connection, owned */
-	struct policy *policy;                 /* NULL: root and ourselves only */
+	struct policy *policy;                 /* NULL: only root and the user of the engine may connect */
 	struct listener *listener;             /* NULL until control_server_listen */
-	const struct connection *controller;   /* who holds the control role; NULL: nobody */
-	json_t *configuration;                 /* an object: the session's keys that were set */
-	uint64_t rings_of;                     /* the session whose rings somebody has by descriptor; 0: none */
-	const struct connection *rings_holder; /* the last who asked for them */
-	uint64_t flushes;                      /* that were asked for */
+	const struct connection *controller;   /* holds the control role; NULL: no client does */
+	json_t *configuration;                 /* an object: the configuration keys that are set */
+	uint64_t rings_of;                     /* the session whose rings a client has by descriptor; 0: none */
+	const struct connection *rings_holder; /* the last client that asked for them */
+	uint64_t flushes;                      /* number of session-flush so far */
 	guint wait_timer;                      /* while requests wait */
 	guint stall_timer;                     /* while a session that may stall runs */
 
 	struct phase_limit phases;
-	uint64_t lost_told[GUEST_VCPUS_MAX]; /* dropbuf_sample as the clients know it */
+	uint64_t lost_told[GUEST_VCPUS_MAX]; /* dropbuf_sample that clients were told */
 	guint lost_timer;
 
 	void (*quit)(void *data);
@@ -53,8 +53,9 @@ struct control_server {
 	guint quit_source;
 };
 
-/* listener.c: a socket that clients connect to; `connected` gets the descriptor of each one, which is then its own. */
-/* `others` may connect, too: the socket's file and a folder that is made for it are open to them. */
+/* listener.c: a socket that clients connect to. `connected` is called with the descriptor of each client, and owns it.
+ */
+/* With `others`, all users can reach the socket's file, and a folder that is made for it. */
 struct listener *listener_new(const char *path, bool others, void (*connected)(void *data, int fd), void *data,
                               GError **error);
 struct listener *listener_new_fd(int fd, void (*connected)(void *data, int fd), void *data, GError **error);
@@ -63,14 +64,14 @@ void listener_free(struct listener *listener);
 /* request.c: from a line to its method, and back to a line. */
 enum request_outcome {
 	REQUEST_ANSWERED,
-	REQUEST_WAITS, /* it is the connection's `waiting`; request_retry executes it again */
+	REQUEST_WAITS, /* connection.waiting has it; request_retry executes it again */
 	REQUEST_QUIT,  /* answered, and the engine is to end */
 };
-/* Answers one line of a client; a line that is no request is the last that is taken. */
+/* Answers one line of a client. A line that is not a request ends the connection. */
 enum request_outcome request_answer(struct connection *connection, const char *line, size_t length);
 /* Executes the request that waits again. */
 void request_retry(struct connection *connection);
-/* Says why what came is no request, and takes no more. */
+/* Answers input that is not a request with the reason, and ends the connection. */
 void request_refuse(struct connection *connection, const char *why);
 
 #endif
