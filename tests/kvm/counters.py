@@ -110,7 +110,7 @@ class Counters(harness.ProgramTest):
         first, second = self.counter("list", self.path)
         self.assertEqual((first["pid"], first["state"], first["event"]), (holder.pid, "running", "task-clock"))
         self.assertEqual((second["disposition"], second["mode"]), ("standalone", "guest-counting"))
-        self.refused(VPROF, "counter", "disable", self.path, 1, message=f"a client has it \\(pid {holder.pid}")
+        self.refused(VPROF, "counter", "disable", self.path, 1, message=f"it belongs to a client \\(pid {holder.pid}")
         holder.kill()
         self.finish(holder, status=None)
         harness.wait_until(lambda: not self.counter("list", self.path), "their release")

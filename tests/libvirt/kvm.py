@@ -123,7 +123,7 @@ class Kvm(libvirt.LibvirtTest):
                      message="route perf, which sees no registers")
         self.refused(*self.attach("shares", "--route", "pigeon", "-o", self.recording), message="no such route, but bpf")
         self.refused(*self.attach("shares", "--route", "monitor", "-F", "999", "-o", self.recording),
-                     message="takes up to 200 Hz")
+                     message="its maximum is 200 Hz")
         self.refused(*self.attach("sharse", "-o", self.recording), message="cannot find domain sharse")
         self.check_no_bpf()
         self.assertEqual(self.libvirt.state("shares"), "running")

@@ -322,7 +322,7 @@ START_TEST(a_period_can_be_set_between_runs)
 	ran_from_here();
 	tell("counter-start", counter, "");
 	fake_guest_burn(&fake, 100 * MS);
-	refused(&peer, "counter-set-period", counter, ",\"period\":10000000", "Busy", "while it runs");
+	refused(&peer, "counter-set-period", counter, ",\"period\":10000000", "Busy", "while it is running");
 	tell("counter-stop", counter, "");
 	json_auto_t *slow = ask("counter-read", counter, "");
 	assert_overflows(json_object_get(slow, "statistics"), 10 * MS);
@@ -349,7 +349,7 @@ START_TEST(page_tables_limit_samples)
 	ck_assert_int_eq(integer_of(modes, "kernel"), 0);
 	ck_assert_int_eq(integer_of(modes, "user"), integer_of(answer, "value"));
 	assert_share((double)integer_of(statistics, "sample"), n, 0.25);
-	refused(&peer, "counter-detach", counter, ",\"cr3\":131072", "Busy", "while it runs");
+	refused(&peer, "counter-detach", counter, ",\"cr3\":131072", "Busy", "while it is running");
 	tell("counter-stop", counter, "");
 	refused(&peer, "counter-detach", counter, ",\"cr3\":65536", "WrongState", "not attached");
 	tell("counter-detach", counter, ",\"cr3\":131072");
@@ -424,7 +424,7 @@ START_TEST(a_disabled_counter_is_not_given_out)
 	tell("counter-disable", 0, "");
 	unsigned counter = allocate(&other, "\"event\":\"timer\",\"mode\":\"guest-counting\"");
 	ck_assert_uint_eq(counter, 1);
-	refused(&peer, "counter-disable", counter, "", "Busy", "a client has it");
+	refused(&peer, "counter-disable", counter, "", "Busy", "belongs to a client");
 	json_auto_t *counters = peer_return(&peer, REQUEST("query-counters"));
 	assert_json(json_array_get(json_object_get(counters, "counters"), 0),
 	            "{\"counter\":0,\"state\":\"disabled\",\"disposition\":\"unavailable\"}");
@@ -477,11 +477,11 @@ START_TEST(states_are_checked)
 	unsigned sampling = allocate(&peer, "\"event\":\"timer\",\"mode\":\"guest-sampling\"");
 
 	refused(&peer, "counter-read", counting, "", "WrongState", "not been started");
-	refused(&peer, "counter-stop", counting, "", "WrongState", "does not run");
-	refused(&peer, "counter-attach", counting, ",\"pid\":1", "WrongState", "of the whole guest");
+	refused(&peer, "counter-stop", counting, "", "WrongState", "is not running");
+	refused(&peer, "counter-attach", counting, ",\"pid\":1", "WrongState", "counts the whole guest");
 	refused(&peer, "counter-set-period", counting, ",\"period\":1000000", "WrongState", "counts exactly");
 	refused(&peer, "counter-rings", counting, "", "WrongState", "has no rings");
-	refused(&peer, "counter-write", sampling, ",\"value\":1", "WrongState", "sums up samples");
+	refused(&peer, "counter-write", sampling, ",\"value\":1", "WrongState", "adds up samples");
 	refused(&peer, "counter-set-period", sampling, "", "InvalidArgument", "needs a frequency");
 	refused(&peer, "counter-attach", task, "", "InvalidArgument", "one of");
 	refused(&peer, "counter-attach", task, ",\"pid\":1,\"comm\":\"x\"", "InvalidArgument", "one of");
@@ -492,10 +492,10 @@ START_TEST(states_are_checked)
 		g_autofree char *cr3 = g_strdup_printf(",\"cr3\":%u", i * 4096);
 		tell("counter-attach", task, cr3);
 	}
-	refused(&peer, "counter-attach", task, ",\"cr3\":65536", "Busy", "the most there can be");
+	refused(&peer, "counter-attach", task, ",\"cr3\":65536", "Busy", "which is the maximum");
 	tell("counter-start", counting, "");
-	refused(&peer, "counter-start", counting, "", "WrongState", "runs already");
-	refused(&peer, "counter-write", counting, ",\"value\":1", "Busy", "while it runs");
+	refused(&peer, "counter-start", counting, "", "WrongState", "is already running");
+	refused(&peer, "counter-write", counting, ",\"value\":1", "Busy", "while it is running");
 	refused(&peer, "counter-start", 31, "", "InvalidArgument", "is not allocated");
 }
 END_TEST

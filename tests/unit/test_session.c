@@ -458,7 +458,7 @@ START_TEST(order_and_ranges_are_checked)
 	config.no_tasks = true;
 	ck_assert(!session_start(session, &config, &error));
 	ck_assert(g_error_matches(error, SESSION_ERROR, SESSION_ERROR_RANGE));
-	ck_assert_msg(strstr(error->message, "tasks that are not told apart"), "%s", error->message);
+	ck_assert_msg(strstr(error->message, "context switches without tasks"), "%s", error->message);
 	g_clear_error(&error);
 
 	config.no_tasks = config.switches = false;

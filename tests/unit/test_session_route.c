@@ -223,7 +223,7 @@ START_TEST(what_it_cannot_is_refused_by_name)
 {
 	assert_refused(&(struct session_config){.route = "absent"}, "absent: web01 has no such thing; buy one");
 	assert_refused(&(struct session_config){.route = "pigeon"}, "slow: sees little");
-	assert_refused(&(struct session_config){.rate.frequency_hz = 101}, "takes up to 100 Hz");
+	assert_refused(&(struct session_config){.rate.frequency_hz = 101}, "its maximum is 100 Hz");
 	assert_refused(&(struct session_config){.route = "slow", .call_graph = SESSION_CALL_GRAPH_AUTO},
 	               "sees no registers");
 	start(&(struct session_config){0});

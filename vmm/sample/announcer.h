@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The way into a vCPU's ring for records about the tasks of its samples: which there are, their names, mappings,
- * modules, cgroups and switches. They go ahead of the sample that needs them. The vCPU's thread only.
+ * How records about the tasks of its samples get into a vCPU's ring: which tasks there are, and their names, mappings,
+ * modules, cgroups and switches. Each record goes ahead of the sample that needs it. The vCPU's thread only.
  */
 #ifndef VPROF_SAMPLE_ANNOUNCER_H
 #define VPROF_SAMPLE_ANNOUNCER_H

@@ -8,13 +8,13 @@ void cgroup_namer_init(struct cgroup_namer *namer, const struct cgroup_layout *l
 	*namer = (struct cgroup_namer){.layout = layout, .announcer = announcer};
 }
 
-/* The same id in another place is a cgroup that was made when the first one had gone. */
+/* The same id at another address is a new cgroup: the old one is gone. */
 static bool same_cgroup(const struct cgroup *a, const struct cgroup *b)
 {
 	return a->id == b->id && a->node == b->node;
 }
 
-/* The entry of `cgroup`, perhaps a new one in the place of the bucket's oldest. Valid until the next call. */
+/* The entry of `cgroup`. A new one replaces the oldest of its bucket. Valid until the next call. */
 static struct cgroup_seen *seen_find(struct cgroup_namer *namer, const struct cgroup *cgroup)
 {
 	struct cgroup_seen *bucket =
@@ -31,7 +31,7 @@ static struct cgroup_seen *seen_find(struct cgroup_namer *namer, const struct cg
 	return bucket;
 }
 
-/* Whether there is nothing more to say. */
+/* True when the path is written, or no attempts are left. */
 static bool path_write(struct cgroup_namer *namer, struct page_walk *walk, struct cgroup_seen *seen,
                        const struct record_id *id)
 {

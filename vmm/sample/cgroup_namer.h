@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What stands in a vCPU's ring about the cgroups that its samples are of: a PERF_RECORD_CGROUP with the path, ahead of
- * the first sample of a cgroup, and again by another path. On the vCPU's thread: a path is read once for that, some
- * microseconds.
+ * Writes the paths of cgroups into a vCPU's ring: a PERF_RECORD_CGROUP before the first sample of a cgroup, and another
+ * when its path changes. On the vCPU's thread. A path is read once for each record, which takes some microseconds.
  */
 #ifndef VPROF_SAMPLE_CGROUP_NAMER_H
 #define VPROF_SAMPLE_CGROUP_NAMER_H
@@ -12,12 +11,12 @@
 
 #define CGROUP_NAMER_BUCKETS 64u
 #define CGROUP_NAMER_WAYS 4u
-#define CGROUP_NAMER_TRIES 7u /* of a path that cannot be read */
+#define CGROUP_NAMER_TRIES 7u /* attempts to read a path */
 
 /* A cgroup that was seen; id 0: free. */
 struct cgroup_seen {
 	struct cgroup cgroup;
-	unsigned tries; /* that are left; 0: its path is said, or given up */
+	unsigned tries; /* attempts left; 0: the path is written, or cannot be read */
 };
 
 /* The vCPU's thread only. */
@@ -31,8 +30,8 @@ struct cgroup_namer {
 void cgroup_namer_init(struct cgroup_namer *namer, const struct cgroup_layout *layout, struct announcer *announcer);
 
 /*
- * Before the sample with this id goes into the ring: the cgroup of its task, in whose kernel `walk` is, by id; 0 when
- * it cannot be read.
+ * Call before the sample with this id is written. Returns the id of the task's cgroup, and writes the path if it is
+ * new; 0 when the cgroup cannot be read. `walk` reads the kernel's memory.
  */
 uint64_t cgroup_namer_task(struct cgroup_namer *namer, struct page_walk *walk, const struct task *task,
                            const struct record_id *id);

@@ -166,14 +166,14 @@ static bool sampler_begin(struct client_counter *counter, unsigned vcpu, GError 
 	if (counter->families)
 		counter->families[vcpu] = (struct task_family){0};
 	if (!session_watch(counter->session, vcpu, &sampler->watcher))
-		return refuse(error, SESSION_ERROR_BUSY, counter, "cannot start: too many others watch the vCPUs");
+		return refuse(error, SESSION_ERROR_BUSY, counter, "cannot start: the vCPUs have too many watchers");
 	if (sampler_open(sampler, &config, counter->rings[vcpu], error))
 		return true;
 	session_unwatch(counter->session, vcpu, &sampler->watcher);
 	return false;
 }
 
-/* Whom the vCPU runs at this moment, so that a task that goes on for long is not missed until then. */
+/* Checks which task the vCPU runs now, so that a task which keeps running is counted before the next switch. */
 static void current_task_note(struct client_counter *counter, unsigned vcpu)
 {
 	const struct task_cpu *cpu = session_task_cpu(counter->session, vcpu);
@@ -237,7 +237,7 @@ static bool part_start(struct client_counter *counter, unsigned vcpu, GError **e
 	return call.done;
 }
 
-/* After the guest's end there is nothing to do: its threads have closed what they had. */
+/* Nothing to do after the guest's end: its threads have closed their counters. */
 static void parts_stop(struct client_counter *counter, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -256,7 +256,7 @@ static void on_switch(struct switch_probe *probe, unsigned vcpu, const struct ta
 	counting_switched(&counter->countings[vcpu], view, next);
 }
 
-/* What it needs beyond its parts, before them. */
+/* Prepares what all vCPUs share. */
 static bool prepare(struct client_counter *counter, GError **error)
 {
 	if (counter->samplers) {
@@ -284,7 +284,7 @@ static void unprepare(struct client_counter *counter)
 bool client_counter_start(struct client_counter *counter, GError **error)
 {
 	if (counter->state == COUNTER_RUNNING)
-		return refuse(error, SESSION_ERROR_STATE, counter, "runs already");
+		return refuse(error, SESSION_ERROR_STATE, counter, "is already running");
 	if (targets_of(counter) && counter->targets.n == 0)
 		return refuse(error, SESSION_ERROR_STATE, counter, "has no task yet; attach it to one first");
 	if (counter->guest->state == GUEST_ENDED)
@@ -325,7 +325,7 @@ void client_counter_stop(struct client_counter *counter)
 bool client_counter_write(struct client_counter *counter, uint64_t value, GError **error)
 {
 	if (counter->samplers)
-		return refuse(error, SESSION_ERROR_STATE, counter, "sums up samples; it can be read only");
+		return refuse(error, SESSION_ERROR_STATE, counter, "adds up samples; it can only be read");
 	for (unsigned i = 0; i < counter->guest->vcpus; i++)
 		atomic_store_explicit(&counter->countings[i].sums.value, i == 0 ? value : 0, memory_order_relaxed);
 	return true;
@@ -334,7 +334,7 @@ bool client_counter_write(struct client_counter *counter, uint64_t value, GError
 bool client_counter_set_rate(struct client_counter *counter, const struct counter_rate *rate, GError **error)
 {
 	if (!counter->samplers)
-		return refuse(error, SESSION_ERROR_STATE, counter, "counts exactly; it has no period");
+		return refuse(error, SESSION_ERROR_STATE, counter, "counts exactly and has no period");
 	if (!counter_rate_check(rate, &counter->request.event, error))
 		return false;
 	counter->request.rate = *rate;
@@ -357,11 +357,11 @@ bool client_counter_attach(struct client_counter *counter, const struct task_tar
 
 	if (!targets_of(counter))
 		return refuse(error, SESSION_ERROR_STATE, counter,
-		              "is of the whole guest; allocate one in a task mode");
+		              "counts the whole guest; allocate one in a task mode");
 	if (target_find(targets, target) < targets->n)
-		return refuse(error, SESSION_ERROR_STATE, counter, "is attached to that already");
+		return refuse(error, SESSION_ERROR_STATE, counter, "is already attached to it");
 	if (targets->n == TASK_TARGETS_MAX)
-		return refuse(error, SESSION_ERROR_BUSY, counter, "is attached to 8 targets, the most there can be");
+		return refuse(error, SESSION_ERROR_BUSY, counter, "is attached to 8 targets, which is the maximum");
 	if (target->kind != TASK_TARGET_CR3 && !counter->kernel->has_tasks) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED,
 		            "counter %u cannot tell the guest's tasks apart: %s; attach it to a CR3", counter->number,
@@ -378,14 +378,14 @@ bool client_counter_detach(struct client_counter *counter, const struct task_tar
 	size_t i = target_find(targets, target);
 
 	if (i == targets->n)
-		return refuse(error, SESSION_ERROR_STATE, counter, "is not attached to that");
+		return refuse(error, SESSION_ERROR_STATE, counter, "is not attached to it");
 	targets->targets[i] = targets->targets[--targets->n];
 	return true;
 }
 
 static void sampled_read(const struct client_counter *counter, unsigned vcpu, struct counter_value *value)
 {
-	/* Once stopped, it is part of what was before. */
+	/* A stopped counter is in `before` already. */
 	if (counter->state == COUNTER_RUNNING)
 		sampler_counted_read(&counter->samplers[vcpu], value->modes);
 	for (unsigned i = 0; i < SAMPLER_MODES; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* One counter of a client, on all vCPUs. Main thread only; what runs on the vCPUs are its samplers or countings. */
+/* One counter of a client, on all vCPUs. Main thread only; its samplers or countings run on the vCPU threads. */
 #ifndef VPROF_SAMPLE_CLIENT_COUNTER_H
 #define VPROF_SAMPLE_CLIENT_COUNTER_H
 
@@ -29,7 +29,7 @@ bool counter_mode_is_sampling(enum counter_mode mode);
 
 /* Who holds a counter. */
 struct counter_owner {
-	const void *key; /* tells owners apart; never looked into */
+	const void *key; /* identifies the owner; never dereferenced */
 	int pid;
 	unsigned uid;
 };
@@ -38,8 +38,8 @@ struct counter_request {
 	struct counter_event event;
 	enum counter_mode mode;
 	/*
-	 * Of samples. With a counting mode it is zero to count exactly, else the counter sums up what samples stand
-	 * for: an estimate, which can tell what an exact count cannot.
+	 * The rate of samples. With a counting mode, zero counts exactly; otherwise the counter adds up what samples
+	 * stand for. That is an estimate, but it can tell modes and tasks apart where an exact count cannot.
 	 */
 	struct counter_rate rate;
 	bool descendants;  /* with a task mode */
@@ -49,13 +49,13 @@ struct counter_request {
 /* What one vCPU has counted. */
 struct counter_value {
 	uint64_t value;
-	uint64_t enabled_ns, running_ns;      /* thread time with the counter, and when it really counted; exact only */
+	uint64_t enabled_ns, running_ns;      /* thread time with the counter open, and with it counting; exact only */
 	uint64_t modes[SAMPLER_MODES];        /* with samples: the parts of the value by where they fell */
-	struct session_statistics statistics; /* likewise, since the last start */
+	struct session_statistics statistics; /* with samples: since the last start */
 };
 /* vCPU threads read config, targets, layout and the probe while it runs, and the main thread leaves them alone. */
 struct client_counter {
-	struct switch_probe probe; /* first; of an exact counter in a task mode */
+	struct switch_probe probe; /* first; for an exact counter in a task mode */
 	struct session *session;
 	struct guest *guest;
 	unsigned number;
@@ -66,15 +66,15 @@ struct client_counter {
 	const struct kernel_layout *kernel;      /* the session's */
 	struct task_claims *claims;              /* of its samplers; NULL without rings */
 	struct session_config config;            /* of its samplers */
-	const struct counter_delivery *delivery; /* likewise */
+	const struct counter_delivery *delivery; /* of its samplers */
 	struct sampler *samplers;                /* one for each vCPU; NULL: it counts exactly */
-	struct task_family *families;            /* likewise, with a task mode */
-	uint64_t (*before)[SAMPLER_MODES];       /* likewise: counted until the last stop */
+	struct task_family *families;            /* one for each vCPU, with a task mode */
+	uint64_t (*before)[SAMPLER_MODES];       /* one for each vCPU: counted until the last stop */
 	struct counting *countings;              /* one for each vCPU; NULL: it samples */
 	struct ring *rings[GUEST_VCPUS_MAX];     /* NULL without a sampling mode */
 };
 
-/* As in counter_table.h, for a counter that is there, its owner's, and in a state that allows it. */
+/* As in counter_table.h. The caller has checked the number, the owner and the state. */
 struct client_counter *client_counter_new(struct session *session, unsigned number, const struct counter_owner *owner,
                                           const struct counter_request *request, GError **error);
 void client_counter_free(struct client_counter *counter);

@@ -31,7 +31,7 @@ void counter_table_free(struct counter_table *table)
 	g_free(table);
 }
 
-/* The first that can be had. */
+/* The first free number. */
 static bool find_free(const struct counter_table *table, unsigned *number, GError **error)
 {
 	for (unsigned i = 0; i < COUNTERS_MAX; i++) {
@@ -41,7 +41,7 @@ static bool find_free(const struct counter_table *table, unsigned *number, GErro
 		return true;
 	}
 	g_set_error(error, SESSION_ERROR, SESSION_ERROR_BUSY,
-	            "cannot allocate a counter: all %u are in use or disabled; query-counters says by whom",
+	            "cannot allocate a counter: all %u are in use or disabled; query-counters shows their owners",
 	            COUNTERS_MAX);
 	return false;
 }
@@ -60,7 +60,7 @@ bool counter_allocate(struct counter_table *table, const struct counter_owner *o
 	return true;
 }
 
-/* The counter of that number, if it is his. */
+/* The counter with this number, if it belongs to `key`. */
 static struct client_counter *find(const struct counter_table *table, const void *key, unsigned number, GError **error)
 {
 	struct client_counter *counter = number < COUNTERS_MAX ? table->counters[number] : NULL;
@@ -107,7 +107,7 @@ bool counter_stop(struct counter_table *table, const void *key, unsigned number,
 	if (!counter)
 		return false;
 	if (counter->state != COUNTER_RUNNING) {
-		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "cannot stop counter %u: it does not run",
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "cannot stop counter %u: it is not running",
 		            number);
 		return false;
 	}
@@ -115,7 +115,7 @@ bool counter_stop(struct counter_table *table, const void *key, unsigned number,
 	return true;
 }
 
-/* His counter, if it can be changed now. */
+/* The counter with this number, if it belongs to `key` and is not running. */
 static struct client_counter *find_at_rest(const struct counter_table *table, const void *key, unsigned number,
                                            GError **error)
 {
@@ -123,8 +123,8 @@ static struct client_counter *find_at_rest(const struct counter_table *table, co
 
 	if (!counter || counter->state != COUNTER_RUNNING)
 		return counter;
-	g_set_error(error, SESSION_ERROR, SESSION_ERROR_BUSY, "cannot change counter %u while it runs; stop it first",
-	            number);
+	g_set_error(error, SESSION_ERROR, SESSION_ERROR_BUSY,
+	            "cannot change counter %u while it is running; stop it first", number);
 	return NULL;
 }
 
@@ -180,16 +180,16 @@ static bool set_disabled(struct counter_table *table, unsigned number, bool disa
 	const char *what = disabled ? "disable" : "enable";
 
 	if (number >= COUNTERS_MAX) {
-		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE, "cannot %s counter %u: there are 0 to %u", what,
-		            number, COUNTERS_MAX - 1);
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE, "cannot %s counter %u: the numbers are 0 to %u",
+		            what, number, COUNTERS_MAX - 1);
 		return false;
 	}
 	const struct client_counter *counter = table->counters[number];
 
 	if (counter) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_BUSY,
-		            "cannot %s counter %u: a client has it (pid %d, uid %u)", what, number, counter->owner.pid,
-		            counter->owner.uid);
+		            "cannot %s counter %u: it belongs to a client (pid %d, uid %u)", what, number,
+		            counter->owner.pid, counter->owner.uid);
 		return false;
 	}
 	table->disabled[number] = disabled;
@@ -228,8 +228,8 @@ bool counter_sampling_check(const struct counter_table *table, const void *key, 
 
 	if (!counter || counter_mode_is_sampling(counter->request.mode))
 		return counter != NULL;
-	g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "counter %u counts, and has no rings; counter-read it",
-	            number);
+	g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE,
+	            "counter %u has no rings, because it counts; use counter-read", number);
 	return false;
 }
 

@@ -76,8 +76,8 @@ bool counting_start(struct counting *counting, const struct counter_event *event
                     GError **error)
 {
 	if (!session_watch(counting->session, counting->vcpu, &counting->watcher)) {
-		g_set_error(error, SESSION_ERROR, SESSION_ERROR_BUSY, "cannot count on vCPU %u: %u others watch it",
-		            counting->vcpu, WATCHERS_MAX);
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_BUSY,
+		            "cannot count on vCPU %u: it has %u watchers already", counting->vcpu, WATCHERS_MAX);
 		return false;
 	}
 	counting->meter = counter_meter_open(event, error);

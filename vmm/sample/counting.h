@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The part that one vCPU has in a counter that counts: the whole guest, or while certain tasks run there. */
+/* The share of one vCPU in a counter: of the whole guest, or while certain tasks run. */
 #ifndef VPROF_SAMPLE_COUNTING_H
 #define VPROF_SAMPLE_COUNTING_H
 
@@ -16,7 +16,7 @@ struct counting {
 	struct counter_meter *meter;        /* [v] NULL: stopped */
 	const struct task_targets *targets; /* [v] while there is a meter; NULL: the whole guest */
 	struct task_family family;          /* [v] */
-	bool counts;                        /* [v] what runs now is to be counted */
+	bool counts;                        /* [v] the running task is counted */
 	struct counter_reading last;        /* [v] */
 	struct counting_sums {
 		_Atomic uint64_t value, running_ns, enabled_ns;
@@ -26,15 +26,15 @@ struct counting {
 void counting_init(struct counting *counting, struct session *session, unsigned vcpu);
 
 /*
- * The rest on the vCPU's thread, outside the guest. `targets` stays the caller's until counting_stop; with them nothing
- * is counted before the first counting_switched.
+ * The functions below run on the vCPU's thread, outside the guest. `targets` stays the caller's until counting_stop.
+ * With targets, counting begins at the first counting_switched.
  */
 bool counting_start(struct counting *counting, const struct counter_event *event, const struct task_targets *targets,
                     GError **error);
 void counting_stop(struct counting *counting);
-/* Brings the sums up to this moment. */
+/* Updates the sums. */
 void counting_update(struct counting *counting);
-/* The vCPU goes over to this task (NULL: not known). */
+/* The vCPU switches to this task (NULL: not known). */
 void counting_switched(struct counting *counting, const struct task_view *view, const struct task *task);
 
 #endif

@@ -13,7 +13,7 @@ void mapper_init(struct mapper *mapper, const struct vma_layout *layout, struct 
 	*mapper = (struct mapper){.layout = layout, .announcer = announcer};
 }
 
-/* One look at a process. */
+/* One walk over the mappings of a process. */
 struct look {
 	struct mapper *mapper;
 	struct page_walk *walk;
@@ -46,7 +46,7 @@ static bool look_write(struct look *look, const struct record_mmap *mapping)
 	return false;
 }
 
-/* What went: the parts of `before` between the last executable mapping and `end`. */
+/* Writes what is gone: the parts of `before` between the last executable mapping and `end`. */
 static bool gap_write(struct look *look, uint64_t end)
 {
 	for (unsigned i = 0; i < look->before->n; i++) {
@@ -142,7 +142,7 @@ static bool same_state(const struct vma_state *a, const struct vma_state *b)
 	return a->exec_pages == b->exec_pages && a->start_code == b->start_code && a->start_stack == b->start_stack;
 }
 
-/* A mm_struct has more than 1 KiB and is aligned to 64 bytes. */
+/* An mm_struct has more than 1 KiB and is aligned to 64 bytes. */
 static struct mapper_process *process_of(struct mapper *mapper, const struct task *task)
 {
 	size_t i = (task->mm >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> 58;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What stands in a vCPU's ring about the executable mappings of the processes that its samples are of: a
- * PERF_RECORD_MMAP2 each, with the mapped file's build-id where the guest has it in memory (else PERF_RECORD_MMAP),
- * ahead of the first sample of a process, and all of them again when the process gets others, with a
- * PERF_RECORD_MMAP of VPROF_UNMAPPED for each that is gone. On the vCPU's thread: a process is walked once for
- * that, some ten microseconds, and one that changes all the time no more often than every MAPPER_WAIT_MIN_NS.
+ * Writes the executable mappings of processes into a vCPU's ring, before the first sample of a process: a
+ * PERF_RECORD_MMAP2 each, with the build-id of the mapped file where guest memory holds it, else a PERF_RECORD_MMAP.
+ * When the mappings of a process change, all are written again, and a PERF_RECORD_MMAP named VPROF_UNMAPPED for each
+ * that is gone.
+ * On the vCPU's thread. A walk takes some ten microseconds, and a process whose mappings keep changing is walked no
+ * more often than every MAPPER_WAIT_MIN_NS.
  */
 #ifndef VPROF_SAMPLE_MAPPER_H
 #define VPROF_SAMPLE_MAPPER_H
@@ -15,10 +16,10 @@
 
 #define MAPPER_PROCESSES 64u
 #define MAPPER_RANGES 64u
-#define MAPPER_TRIES 7u /* for build-ids in pages that the guest has not read in yet; each after twice the time */
+#define MAPPER_TRIES 7u /* attempts to find build-ids in pages that the guest has not read in yet; the wait doubles */
 #define MAPPER_WAIT_MIN_NS UINT64_C(10000000)
 
-/* Where a process has code: of its first MAPPER_RANGES mappings, in the order of their addresses. */
+/* Where a process has code: its first MAPPER_RANGES mappings, by address. */
 struct mapper_code {
 	unsigned n;
 	struct mapper_range {
@@ -29,11 +30,11 @@ struct mapper_code {
 struct mapper_process {
 	uint64_t mm; /* 0: free */
 	uint32_t pid;
-	unsigned tries; /* that are left; 0: all is said until the state changes */
-	bool written;   /* all there is but build-ids */
+	unsigned tries; /* attempts left; 0: all is written until the state changes */
+	bool written;   /* everything but build-ids */
 	struct vma_state state;
 	uint64_t wait_ns, not_before_ns;
-	struct mapper_code code; /* as the last whole look had it */
+	struct mapper_code code; /* of the last complete walk */
 };
 
 /* The vCPU's thread only. */
@@ -46,7 +47,7 @@ struct mapper {
 /* Everything is borrowed. */
 void mapper_init(struct mapper *mapper, const struct vma_layout *layout, struct announcer *announcer);
 
-/* Before the sample with this id goes into the ring: its task, in whose address space `walk` is. */
+/* Call before the sample with this id is written, with its task; `walk` is in the task's address space. */
 void mapper_task(struct mapper *mapper, struct page_walk *walk, const struct task *task, const struct record_id *id);
 
 #endif

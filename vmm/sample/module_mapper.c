@@ -20,7 +20,7 @@ static uint64_t hash_add(uint64_t hash, const void *bytes, size_t n)
 	return hash;
 }
 
-/* A number that hardly two pieces of code have in common; never 0. */
+/* A hash of a range; never 0. */
 static uint64_t range_hash(const struct module *module, const struct module_range *range)
 {
 	uint64_t hash = hash_add(UINT64_C(0xcbf29ce484222325), module->name, sizeof(module->name));
@@ -50,10 +50,10 @@ static bool range_write(struct module_mapper *mapper, const struct module *modul
 	return announce_mmap(mapper->announcer, &mapping, id);
 }
 
-static void range_say(struct module_mapper *mapper, const struct module_range *range, const struct record_id *id)
+static void range_announce(struct module_mapper *mapper, const struct module_range *range, const struct record_id *id)
 {
 	const struct module *module = &mapper->table.modules[range->module];
-	uint64_t *slot = &mapper->said[(range->start >> 12) & (MODULE_MAPPER_SLOTS - 1)];
+	uint64_t *slot = &mapper->written[(range->start >> 12) & (MODULE_MAPPER_SLOTS - 1)];
 	uint64_t hash = range_hash(module, range);
 
 	if (*slot == hash)
@@ -69,6 +69,6 @@ bool module_mapper_sample(struct module_mapper *mapper, struct page_walk *walk, 
 	if (mapper->layout == NULL || !module_table_update(&mapper->table, mapper->layout, walk, id->time_ns))
 		return false;
 	for (unsigned i = 0; i < mapper->table.n_ranges; i++)
-		range_say(mapper, &mapper->table.ranges[i], id);
+		range_announce(mapper, &mapper->table.ranges[i], id);
 	return true;
 }

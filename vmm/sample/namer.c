@@ -9,7 +9,7 @@ void namer_init(struct namer *namer, const struct kernel_layout *kernel, struct 
 	*namer = (struct namer){.kernel = kernel, .claims = claims, .announcer = announcer};
 }
 
-/* Relaxed: nothing else is published by it; the records have their order from their times. */
+/* Relaxed: nothing else is published by it; the time stamps order the records. */
 static bool task_claim(struct task_claims *claims, const struct task *task)
 {
 	uint64_t hash = task_hash(task);
@@ -23,7 +23,7 @@ static void task_unclaim(struct task_claims *claims, const struct task *task)
 	atomic_store_explicit(&claims->slots[task_hash(task) >> 16 & (TASK_CLAIMS - 1)], 0, memory_order_relaxed);
 }
 
-/* A FORK or EXIT of `task`. One whose parent cannot be read has none. */
+/* Writes a FORK or EXIT of `task`. The parent is 0 when it cannot be read. */
 static bool task_write(struct namer *namer, uint32_t type, struct page_walk *walk, const struct task *task,
                        const struct record_id *sample)
 {
@@ -39,8 +39,9 @@ static bool task_write(struct namer *namer, uint32_t type, struct page_walk *wal
 	return announce_task(namer->announcer, &said, &id);
 }
 
-/* Whether this vCPU is the one that said it. */
-static bool task_say(struct namer *namer, struct page_walk *walk, const struct task *task, const struct record_id *id)
+/* True when this vCPU has announced the task. */
+static bool task_announce(struct namer *namer, struct page_walk *walk, const struct task *task,
+                          const struct record_id *id)
 {
 	if (!task_claim(namer->claims, task))
 		return false;
@@ -56,19 +57,19 @@ static void task_name(struct namer *namer, struct page_walk *walk, const struct 
 
 	if (known != NULL && known->task.pid == task->pid && memcmp(known->task.comm, task->comm, TASK_COMM_BYTES) == 0)
 		return;
-	bool announced = known == NULL && task_say(namer, walk, task, id);
+	bool announced = known == NULL && task_announce(namer, walk, task, id);
 	const struct record_comm named = {.pid = id->pid, .tid = id->tid, .comm = task->comm};
 
-	/* Without the name in the ring, the next sample tries again. */
+	/* If the name did not fit, the next sample tries again. */
 	if (announce_comm(namer->announcer, &named, id))
 		task_cache_put(&namer->tasks, task)->announced |= announced;
 	else if (announced)
 		task_unclaim(namer->claims, task);
 }
 
-/* Another of the tasks that were here. */
-static void task_look_after(struct namer *namer, struct page_walk *walk, const struct task *current,
-                            const struct record_id *id)
+/* Checks one more of the known tasks for its end. */
+static void task_check_end(struct namer *namer, struct page_walk *walk, const struct task *current,
+                           const struct record_id *id)
 {
 	struct task_entry *entry = task_cache_next(&namer->tasks);
 
@@ -84,5 +85,5 @@ void namer_task(struct namer *namer, struct page_walk *walk, const struct task *
 	/* The idle tasks of all vCPUs are pid 0; the recording names it once. */
 	if (task->tid != 0)
 		task_name(namer, walk, task, id);
-	task_look_after(namer, walk, task, id);
+	task_check_end(namer, walk, task, id);
 }

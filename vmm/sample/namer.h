@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What stands in a vCPU's ring about the tasks that its samples are of, ahead of the first sample that needs it:
- * PERF_RECORD_FORK and PERF_RECORD_COMM when a task is seen for the first time, COMM again by a new name, and
- * PERF_RECORD_EXIT once it has gone. Everything is on the vCPU's thread, and as bounded as a sample: at every sample
- * one more task is looked at whether it still is there.
+ * Writes tasks into a vCPU's ring before the first sample that needs them: PERF_RECORD_FORK and PERF_RECORD_COMM for a
+ * new task, COMM again after a change of name, and PERF_RECORD_EXIT once the task has ended. On the vCPU's thread. The
+ * cost is bounded: each sample checks one more known task for its end.
  */
 #ifndef VPROF_SAMPLE_NAMER_H
 #define VPROF_SAMPLE_NAMER_H
@@ -15,8 +14,8 @@
 #include "sample/announcer.h"
 
 /*
- * Which tasks were announced by any of a session's vCPUs. One that is pushed out of its slot may be announced twice.
- * All zero at first.
+ * The tasks that any vCPU of a session has announced. A task whose slot was taken by another may be announced twice.
+ * Starts as zero.
  */
 #define TASK_CLAIMS 4096u
 struct task_claims {
@@ -35,7 +34,7 @@ struct namer {
 void namer_init(struct namer *namer, const struct kernel_layout *kernel, struct task_claims *claims,
                 struct announcer *announcer);
 
-/* Before the sample with this id goes into the ring: its task, read by `walk`. */
+/* Call before the sample with this id is written, with its task, which `walk` has read. */
 void namer_task(struct namer *namer, struct page_walk *walk, const struct task *task, const struct record_id *id);
 
 #endif

@@ -49,7 +49,7 @@ static bool is_msr_probe(const struct probe *probe)
 	return g_str_equal(probe->spec.provider->name, "msr");
 }
 
-/* Lets what the msr probes of all sets want exit. */
+/* Makes the MSRs of all sets' msr probes exit. */
 static bool watch_msrs(struct probe_hub *hub, GError **error)
 {
 	struct guest_msr_range ranges[GUEST_MSR_RANGES_MAX];
@@ -225,7 +225,7 @@ bool probe_set_add(struct probe_set *set, const char *text, const struct probe_o
 	return true;
 }
 
-/* Takes it out of the guest and the set. */
+/* Removes it from the guest and the set. */
 static void drop(struct probe_set *set, struct probe *probe)
 {
 	struct guest *guest = set->hub->guest;
@@ -367,7 +367,7 @@ bool probe_set_record(struct probe_set *set, size_t ring_bytes, GError **error)
 	return true;
 }
 
-/* A vCPU whose thread has gone leaves its state to us. */
+/* When its thread is gone, the state of a vCPU belongs to the main thread. */
 void probe_set_pause(struct probe_set *set)
 {
 	struct guest *guest = set->hub->guest;
@@ -419,13 +419,13 @@ struct ring *probe_set_ring(const struct probe_set *set, unsigned vcpu)
 
 #define VIEW_BYTES 65536u
 
-/* Without the records that name tasks. */
+/* Counts without the records that name tasks. */
 static uint64_t unread_events(const struct ring *ring)
 {
 	g_autofree uint64_t *bytes = g_malloc(VIEW_BYTES);
 	uint64_t offset = ring_head(ring) - ring_unread(ring), end = ring_head(ring), events = 0;
 	size_t n;
-	/* Not past the end, whatever producer and reader do meanwhile. */
+	/* Never past the end, even if producer and reader go on meanwhile. */
 	while (end - offset - 1 < ring_data_bytes(ring) && (n = ring_view_read(ring, &offset, bytes, VIEW_BYTES)) > 0) {
 		const struct perf_event_header *record;
 		for (size_t at = 0; (record = record_check((const uint8_t *)bytes + at, n - at)); at += record->size)

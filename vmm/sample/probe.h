@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Probes: what a client wants to be told each time it happens in a guest. After OpenBSD's dt(4): a client has a set of
- * probes, of each one at most, that it may change while it does not record; what happens while it does goes into rings
- * of its own, one for each vCPU (vprof/ring.h), or is dropped and counted.
+ * Probes: events in a guest that a client asks for. After OpenBSD's dt(4): a client has a set of probes, which it may
+ * change while the set does not record. While it records, events go into rings of its own, one for each vCPU
+ * (vprof/ring.h), or are dropped and counted.
  *
  * An event is a PERF_RECORD_SAMPLE with the fields of VPROF_PROBE_SAMPLE_TYPE (vprof/probe.h); tasks are named by
  * PERF_RECORD_COMM as in a session's rings. Main thread only; the events are written on the vCPU threads.
@@ -14,17 +14,19 @@
 #include "sample/ring.h"
 #include "sample/session.h"
 
-/* What all sets of an engine share. The session is asked for the guest's tasks and unwind tables. */
+/* What all sets of an engine share. The guest's tasks and unwind tables are the session's. */
 struct probe_hub;
 struct probe_hub *probe_hub_new(struct guest *guest, struct session *session);
 void probe_hub_free(struct probe_hub *hub); /* after its sets */
 
-/* The kernel's functions, for probes and their names; NULL and an error if there is no image or it has none. */
+/*
+ * Symbols of the kernel, for function probes and their names; NULL and an error when there is no image, or no symbols.
+ */
 const struct symtab *probe_hub_symtab(struct probe_hub *hub, GError **error);
 
 /*
- * A client has marked the begin or the end of a phase: an event, of vCPU 0, for the marker probes that this name
- * matches. Returns the number of the marker, which is the event's value; 1 and up.
+ * A client has set a marker, the begin or the end of a phase: an event of vCPU 0 for each marker probe that matches
+ * `name`. Returns the number of the marker, from 1 on, which is the value of the event.
  */
 uint64_t probe_hub_add_marker(struct probe_hub *hub, const char *name, bool end);
 
@@ -36,18 +38,18 @@ void probe_set_free(struct probe_set *set);
 #define PROBES_MAX 64u /* of one set */
 
 struct probe_options {
-	uint32_t registers;                    /* bit n: the n-th of GUEST_GPRS goes with each event */
-	bool stack;                            /* so does the call chain */
-	enum guest_breakpoint_kind breakpoint; /* for a probe that takes one */
+	uint32_t registers;                    /* bit n: each event has the n-th of GUEST_GPRS */
+	bool stack;                            /* each event has a call chain */
+	enum guest_breakpoint_kind breakpoint; /* for a probe that takes a breakpoint */
 };
 
 struct probe_info {
-	unsigned id; /* PERF_SAMPLE_IDENTIFIER of its events; 1 and up, not used again */
+	unsigned id; /* PERF_SAMPLE_IDENTIFIER of its events, from 1 on; not used again */
 	const struct probe_spec *spec;
 	struct probe_options options;
-	uint64_t events;                       /* since it was last recorded, dropped ones included */
-	enum guest_breakpoint_kind breakpoint; /* what it took; GUEST_BREAKPOINT_ANY: none */
-	bool intact;                           /* false: the guest has written over it, and it fires no more */
+	uint64_t events;                       /* since recording began last, dropped ones included */
+	enum guest_breakpoint_kind breakpoint; /* the kind of breakpoint it took; GUEST_BREAKPOINT_ANY: none */
+	bool intact; /* false: the guest has overwritten the breakpoint, and it does not fire any more */
 };
 
 /* Errors: PROBE_ERROR, GUEST_ERROR (it cannot be placed), those of images and symbol tables. */
@@ -60,10 +62,10 @@ void probe_set_info(const struct probe_set *set, size_t index, struct probe_info
 
 /* ring_bytes: as session_config.ring_data_bytes. Errors: PROBE_ERROR_STATE, GUEST_ERROR. */
 bool probe_set_record(struct probe_set *set, size_t ring_bytes, GError **error);
-/* What is in the rings stays there until the next probe_set_record. Nothing when it does not record. */
+/* The rings keep their records until the next probe_set_record. Does nothing when the set does not record. */
 void probe_set_pause(struct probe_set *set);
 bool probe_set_recording(const struct probe_set *set);
-/* Whether events carry the pid of the guest's task, once recorded. */
+/* Whether events have the pid of the guest's task; known once recorded. */
 bool probe_set_has_tasks(const struct probe_set *set);
 /* NULL before the first probe_set_record. */
 struct ring *probe_set_ring(const struct probe_set *set, unsigned vcpu);

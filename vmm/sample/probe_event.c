@@ -51,8 +51,8 @@ static void fill_task(const struct firing *firing, struct probe_vcpu *cpu, struc
 }
 
 /*
- * At a function's first instruction its caller's frame pointer is still there, and its own frame is not: the return
- * address on top of the stack would be missed by a walk along frame pointers. ORC knows.
+ * At its first instruction, a function has not made its own frame yet: a walk along frame pointers would miss the
+ * return address on top of the stack. ORC finds it.
  */
 static unsigned chain_at_entry(const struct firing *firing, const struct unwind_config *config, uint64_t *chain)
 {
@@ -164,8 +164,8 @@ void probe_event_exited(struct guest_observer *observer, unsigned vcpu, const st
 }
 
 /*
- * It fires for a reason outside the guest, wherever the vCPU is; `wants_code`: if that is in the guest's own code. A
- * vCPU that has not run yet has no registers, and 0 stands for them.
+ * The probe fires for a reason outside the guest; `wants_code`: only when the vCPU is in the guest's own code. A vCPU
+ * that has not run yet has no registers; they are 0.
  */
 static void fire_outside(struct firing *firing, bool wants_code)
 {

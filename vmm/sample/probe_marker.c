@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The markers of clients, for the marker probes of all sets. */
+/* Markers of clients become events of the marker probes of all sets. */
 #include <fnmatch.h>
 
 #include "sample/probe_priv.h"
 
-/* A marker on its way to the thread of the vCPU that the event is of. */
+/* A call on the thread of the vCPU that the event belongs to. */
 struct marker_call {
 	struct probe *probe;
 	uint64_t arguments[PROBE_ARGUMENTS_MAX];

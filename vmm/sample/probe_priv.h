@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Between probe.c, probe_event.c and probe_timer.c. */
+/* Shared by the files of probes. */
 #ifndef VPROF_SAMPLE_PROBE_PRIV_H
 #define VPROF_SAMPLE_PROBE_PRIV_H
 
@@ -10,7 +10,7 @@
 
 /* [M] main thread only, [I] immutable while the probe is in its set, [a] atomic. */
 struct probe {
-	struct guest_breakpoint breakpoint; /* [I] first: what `hit` gets; PROBE_BY_BREAKPOINT */
+	struct guest_breakpoint breakpoint; /* [I] first: the argument of `hit`; PROBE_BY_BREAKPOINT */
 	struct probe_set *set;              /* [I] */
 	unsigned id;                        /* [I] */
 	struct probe_spec spec;             /* [I] */
@@ -29,9 +29,12 @@ struct probe_vcpu {
 	_Atomic uint64_t event, dropevt, quirk, no_task; /* [a] */
 };
 
-/* [M], but what recording vCPUs read is left alone meanwhile: probes, kernel, orc. claims is theirs. */
+/*
+ * [M]. probes, kernel and orc do not change while vCPUs record, since their threads read them; claims belongs to these
+ * threads.
+ */
 struct probe_set {
-	struct guest_observer observer; /* first: what `exited` gets */
+	struct guest_observer observer; /* first: the argument of `exited` */
 	struct probe_hub *hub;
 	GPtrArray *probes; /* of struct probe */
 	unsigned last_id;
@@ -58,9 +61,9 @@ void probe_event_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const s
 void probe_event_exited(struct guest_observer *observer, unsigned vcpu, const struct guest_access *access,
                         const struct guest_regs *regs, const struct guest_gprs *gprs);
 void probe_event_tick(struct probe *probe, unsigned vcpu);
-/* With the arguments that its provider has. */
+/* With the arguments of its provider. */
 void probe_event_marker(struct probe *probe, unsigned vcpu, const uint64_t *arguments);
-/* What has been dropped is said in the ring, and its reader is woken. */
+/* Writes what was dropped into the ring, and wakes its reader. */
 void probe_event_finish(struct probe_vcpu *cpu, unsigned vcpu);
 
 /* probe_timer.c; a timer runs on the main context. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The providers: each a row, its parser, and what its events say. */
+/* The providers: a row each, with a parser and the arguments of its events. */
 #include <inttypes.h>
 #include <linux/kvm.h>
 #include <string.h>
@@ -92,7 +92,7 @@ static bool mmio_parse(struct probe_spec *spec, const char *text, GError **error
 	return access_parse(spec, text, UINT64_MAX, "read", "write", error);
 }
 
-/* KVM's filter takes some thousand MSRs in a range, and those of a paravirtual guest are far from the others. */
+/* KVM's filter takes a few thousand MSRs in a range, and paravirtual MSRs are far from the others. */
 static bool msr_parse(struct probe_spec *spec, const char *text, GError **error)
 {
 	return access_parse(spec, text, MSR_MAX, "read", "write", error);
@@ -159,7 +159,7 @@ static bool marker_parse(struct probe_spec *spec, const char *text, GError **err
 	if (probe_range(text, MARK_MAX, &spec->first, &spec->last)) {
 		set_range_name(spec, MARK_MAX, NULL);
 	} else if (!g_ascii_isdigit(text[0]) && strlen(text) - 1 < PROBE_SYMBOL_BYTES - 1) {
-		spec->first = 1; /* and up to 0: no marker of the guest's */
+		spec->first = 1; /* an empty range: matches no marker of the guest */
 		g_snprintf(spec->name, sizeof(spec->name), "marker:%s", text);
 	} else {
 		return probe_syntax_error(spec, text, error);
@@ -180,8 +180,8 @@ static bool marker_access(const struct probe_spec *spec, const struct guest_acce
 /* ---- what is seen at breakpoints ---- */
 
 /*
- * The first function that every 64-bit system call goes through once the kernel's stack and GS base are in place, so
- * that its task and its chain can be read (arch/x86/entry/entry_64.S).
+ * The first function that every 64-bit system call goes through with the kernel's stack and GS base in place, so that
+ * its task and chain can be read (arch/x86/entry/entry_64.S).
  */
 const char *const probe_syscall_entries[] = {"do_syscall_64", "x64_sys_call", NULL};
 
@@ -207,15 +207,15 @@ static bool syscall_parse(struct probe_spec *spec, const char *text, GError **er
 	return true;
 }
 
-/* From r10 to orig_ax of struct pt_regs (arch/x86/include/asm/ptrace.h), which is as old as the architecture. */
+/* From r10 to orig_ax of struct pt_regs (arch/x86/include/asm/ptrace.h), which has never changed. */
 struct pt_regs_part {
 	uint64_t r10, r9, r8, ax, cx, dx, si, di, orig_ax;
 };
 #define PT_REGS_R10 56u
 
 /*
- * do_syscall_64(regs, nr), before Linux 5.13 (nr, regs), and x64_sys_call(regs, nr): whichever is a kernel address is
- * the registers with which user space came.
+ * do_syscall_64(regs, nr), before Linux 5.13 (nr, regs), and x64_sys_call(regs, nr): the argument that is a kernel
+ * address points at the registers of user space.
  */
 static bool syscall_hit(const struct probe_spec *spec, struct guest *guest, const struct guest_regs *regs,
                         const struct guest_gprs *gprs, uint64_t *arguments)

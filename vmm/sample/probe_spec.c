@@ -12,7 +12,7 @@ bool probe_syntax_error(const struct probe_spec *spec, const char *text, GError 
 	return false;
 }
 
-/* strtoull takes signs, spaces and a leading 0 as octal, all of which are slips here. */
+/* strtoull also takes signs, spaces and octal numbers, which are errors here. */
 bool probe_number(const char *text, uint64_t max, uint64_t *number)
 {
 	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');

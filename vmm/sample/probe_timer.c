@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Ticks of profile and interval probes: a source of the main loop that has the vCPUs leave the guest. */
+/* Ticks of profile and interval probes: a source of the main loop that makes the vCPUs leave the guest. */
 #include "sample/probe_priv.h"
 
 struct probe_timer {
@@ -34,7 +34,7 @@ static gboolean timer_dispatch(GSource *source, GSourceFunc callback G_GNUC_UNUS
 	struct probe_timer *timer = (struct probe_timer *)source;
 	int64_t period_us = (int64_t)timer->probe->spec.period_ns / 1000;
 	int64_t late = (g_get_monotonic_time() - timer->next_us) / period_us;
-	/* Ticks that are over by now are not made up for: they would all say the same. */
+	/* Missed ticks are not made up for: they would all sample the same moment. */
 	timer->probe->set->skiptick += (uint64_t)MAX(late, 0);
 	timer->next_us += (MAX(late, 0) + 1) * period_us;
 	tick(timer->probe);

@@ -13,7 +13,7 @@
 #include "sample/statistics.h"
 
 #define VIEW_BYTES 65536u
-#define OVERTAKEN_MAX 8u /* in a row: by a producer that is faster than we can copy */
+#define OVERTAKEN_MAX 8u /* retries when the producer is faster than the copy */
 
 /* [I] immutable after ring_new, [p] producer thread only, [a] atomic, [s] shared with the reader's process. */
 struct ring {
@@ -22,14 +22,14 @@ struct ring {
 	size_t data_bytes;                 /* [I] */
 	struct perf_event_mmap_page *page; /* [s] */
 	uint8_t *data;                     /* [s] */
-	_Atomic uint64_t head;             /* [a] the truth of page->data_head */
-	_Atomic uint64_t writing;          /* [a] up to where the producer may be writing, behind head */
+	_Atomic uint64_t head;             /* [a] page->data_head is a copy of it */
+	_Atomic uint64_t writing;          /* [a] the producer may be writing up to here, past head */
 	uint64_t woken;                    /* [p] head when the eventfd was last signalled */
 	uint64_t lost;                     /* [p] dropped since the last PERF_RECORD_LOST */
 	_Atomic uint64_t watermark;        /* [a] */
 	_Atomic uint64_t records, dropped; /* [a] written by the producer */
-	_Atomic uint64_t handed_over;      /* [a] likewise */
-	_Atomic uint64_t full_times;       /* [a] likewise */
+	_Atomic uint64_t handed_over;      /* [a] written by the producer */
+	_Atomic uint64_t full_times;       /* [a] written by the producer */
 };
 
 /* data_head and data_tail are plain __u64 in perf's header; between two processes they are atomics. */
@@ -48,7 +48,7 @@ static bool ring_error(GError **error, const char *what)
 	return false;
 }
 
-/* Seals: whoever gets the descriptor cannot shrink the memory under the producer. */
+/* Seals: a process that gets the descriptor cannot shrink the memory under the producer. */
 static bool ring_map(struct ring *ring, GError **error)
 {
 	size_t bytes = VPROF_RING_HEADER_BYTES + ring->data_bytes;
@@ -60,7 +60,7 @@ static bool ring_map(struct ring *ring, GError **error)
 		return ring_error(error, "ftruncate");
 	if (fcntl(ring->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
 		return ring_error(error, "sealing");
-	/* Populated now: a page fault in the middle of a sample would be part of the guest's time. */
+	/* Populated now: a page fault during a sample would be part of the guest's time. */
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->memfd, 0);
 	if (at == MAP_FAILED)
 		return ring_error(error, "mmap");
@@ -130,7 +130,7 @@ void ring_wake(struct ring *ring)
 {
 	const uint64_t one = 1;
 
-	/* EAGAIN: nobody has read 2^64 - 2 wake-ups; one more would tell him nothing. */
+	/* EAGAIN: 2^64 - 2 wake-ups are unread; one more would not matter. */
 	if (write(ring->eventfd, &one, sizeof(one)) < 0)
 		return;
 }
@@ -141,10 +141,12 @@ uint64_t ring_head(const struct ring *ring)
 	return atomic_load_explicit(&ring->head, memory_order_acquire);
 }
 
-/* His tail is hostile: ahead of head, or behind by more than a ring, is full. */
+/* The reader's tail is not trusted: ahead of head, or behind by more than a ring, counts as full. */
 size_t ring_unread(const struct ring *ring)
 {
-	/* Acquire: pairs with the reader's release store of data_tail; he has copied what we now overwrite. */
+	/*
+	 * Acquire: pairs with the reader's release store of data_tail; the reader has copied what is overwritten now.
+	 */
 	uint64_t tail = atomic_load_explicit(shared_u64(&ring->page->data_tail), memory_order_acquire);
 	uint64_t unread = ring_head(ring) - tail;
 
@@ -156,15 +158,15 @@ static _Atomic uint64_t *word_at(const struct ring *ring, uint64_t at)
 	return (_Atomic uint64_t *)(void *)(ring->data + (at & (ring->data_bytes - 1)));
 }
 
-/* Before ring_put: who peeks from now on sees that what stands there, a ring's size before, is no more. */
+/* Before ring_put: a later ring_peek sees that what was there, a ring's size before, is gone. */
 static void ring_claim(struct ring *ring, uint64_t end)
 {
 	atomic_store_explicit(&ring->writing, end, memory_order_relaxed);
 }
 
 /*
- * Behind what was put before; not visible to the reader yet. Returns where the next one goes. Release: whoever peeks
- * and gets one of these words sees the claim that came before it.
+ * Appends; not visible to the reader yet. Returns the end. Release: a ring_peek that gets one of these words also sees
+ * the claim that came before it.
  */
 static uint64_t ring_put(struct ring *ring, uint64_t at, const void *record, size_t bytes)
 {
@@ -176,8 +178,8 @@ static uint64_t ring_put(struct ring *ring, uint64_t at, const void *record, siz
 }
 
 /*
- * Copies what stands from `offset` on, *bytes at most and up to the head; *bytes becomes what was copied, a multiple of
- * 8. False when it is no place of a record, has not been written or is not there any more.
+ * Copies from `offset` on, *bytes at most and up to the head; *bytes becomes what was copied, a multiple of 8. False
+ * when `offset` is not a multiple of 8, not written yet or overwritten.
  */
 static bool ring_peek(const struct ring *ring, uint64_t offset, void *to, size_t *bytes)
 {
@@ -192,7 +194,7 @@ static bool ring_peek(const struct ring *ring, uint64_t offset, void *to, size_t
 	return atomic_load_explicit(&ring->writing, memory_order_relaxed) - offset <= ring->data_bytes;
 }
 
-/* Gives back what is before `offset`: from head - ring_unread() to head. */
+/* Releases what is before `offset`, from head - ring_unread() to head. */
 static void ring_release(struct ring *ring, uint64_t offset)
 {
 	atomic_store_explicit(shared_u64(&ring->page->data_tail), offset, memory_order_release);
@@ -216,7 +218,7 @@ static void ring_publish(struct ring *ring, uint64_t head, uint64_t unread, uint
 
 	/* Release: pairs with ring_head. */
 	atomic_store_explicit(&ring->head, head, memory_order_release);
-	/* Release: pairs with the reader's acquire load of data_head; he sees the bytes before it. */
+	/* Release: pairs with the reader's acquire load of data_head; the reader sees the bytes before it. */
 	atomic_store_explicit(shared_u64(&ring->page->data_head), head, memory_order_release);
 	statistic_add(&ring->records, records);
 	if (unread >= watermark && head - ring->woken >= watermark)
@@ -317,13 +319,13 @@ size_t ring_view_read(const struct ring *ring, uint64_t *offset, void *to, size_
 	return read_records(ring, offset, to, room, &records);
 }
 
-/* Walks from the oldest record to `end`; where it gets to. */
+/* Walks from the oldest record towards `end`; returns where it stopped. */
 static uint64_t walk(const struct ring *ring, uint64_t end, uint64_t *records)
 {
 	g_autofree uint64_t *bytes = g_malloc(VIEW_BYTES);
 	uint64_t offset = oldest(ring);
 
-	while (end - offset - 1 < ring_data_bytes(ring)) { /* not past it, whatever the reader does meanwhile */
+	while (end - offset - 1 < ring_data_bytes(ring)) { /* never past it, even if the reader goes on meanwhile */
 		size_t n = read_records(ring, &offset, bytes, (size_t)MIN(end - offset, VIEW_BYTES), records);
 
 		if (n == 0)

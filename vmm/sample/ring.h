@@ -26,7 +26,7 @@ int ring_memfd(const struct ring *ring);
 int ring_eventfd(const struct ring *ring);
 size_t ring_data_bytes(const struct ring *ring);
 
-/* The eventfd is signalled when this many bytes are unread, once for as many; 1..data_bytes, at first a quarter. */
+/* The eventfd is signalled each time that this many more bytes are unread; 1..data_bytes, a quarter at first. */
 void ring_set_watermark(struct ring *ring, size_t bytes);
 
 /*
@@ -36,48 +36,48 @@ void ring_set_watermark(struct ring *ring, size_t bytes);
  */
 bool ring_write(struct ring *ring, const void *record, size_t bytes, const struct record_id *lost_id);
 
-/* At the end: the PERF_RECORD_LOST of what was dropped and has had no successor. False when the ring is still full. */
+/* At the end: writes the PERF_RECORD_LOST for records dropped since the last one. False when the ring is still full. */
 bool ring_write_lost(struct ring *ring, const struct record_id *lost_id);
 
 /*
- * Signals the eventfd if there is anything since it last was, whatever the watermark says; whether it has. Producer
- * thread only.
+ * Signals the eventfd if anything was written since the last signal, whatever the watermark; returns whether there was.
+ * Producer thread only.
  */
 bool ring_hand_over(struct ring *ring);
 
-/* Signals the eventfd whatever the watermark says, so that a reader takes what is there. Any thread. */
+/* Signals the eventfd whatever the watermark, so that the reader takes what is there. Any thread. */
 void ring_wake(struct ring *ring);
 
 struct ring_statistics {
 	uint64_t records;     /* written; PERF_RECORD_LOST not counted */
 	uint64_t dropped;     /* found no room */
-	uint64_t handed_over; /* times that the eventfd was signalled because there was something to read */
+	uint64_t handed_over; /* times that the eventfd was signalled with something to read */
 	uint64_t full_times;  /* runs of dropped records: a PERF_RECORD_LOST each */
 };
 /* Any thread; each statistic by itself is exact. */
 struct ring_statistics ring_statistics(const struct ring *ring);
 
-/* Where the next record will begin, in bytes since the ring was made; always where a record ends. Any thread. */
+/* Where the next record will begin, in bytes since the ring was made. Any thread. */
 uint64_t ring_head(const struct ring *ring);
-/* Bytes that the reader has not given back; if he cannot be believed, all of them. Any thread. */
+/* Bytes that the reader has not released; all of them when its tail is invalid. Any thread. */
 size_t ring_unread(const struct ring *ring);
 
 /* For a reader in this process, beside the one that owns data_tail or in its place. Any thread. */
 
 /*
- * Whole records from *offset on, as many as fit; returns their bytes. What has been overwritten is left out: *offset
- * then becomes the place of the oldest record that its reader has not given back. 0: there are none, *offset is no
- * place of a record, or the ring's reader has spoilt it.
+ * Copies whole records from *offset on, as many as fit; returns their bytes. If records were overwritten, *offset
+ * becomes the oldest that the reader has not released. Returns 0 when there is nothing to copy, no record begins at
+ * *offset, or the reader has corrupted the ring.
  */
 size_t ring_view_read(const struct ring *ring, uint64_t *offset, void *to, size_t room);
 
 /*
- * Gives back what is before `offset`, in the reader's place; no error if it has been given back. False when no record
+ * Releases what is before `offset`, in the reader's place; no error if it was released before. False when no record
  * begins there.
  */
 bool ring_view_give_back(struct ring *ring, uint64_t offset);
 
-/* How many records the reader has not given back, PERF_RECORD_LOST not counted; looks at every one of them. */
+/* How many records the reader has not released, without PERF_RECORD_LOST; reads every one of them. */
 uint64_t ring_view_unread(const struct ring *ring);
 
 #endif

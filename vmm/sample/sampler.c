@@ -14,12 +14,12 @@
 #define SAMPLE_BYTES_MAX \
 	(64u + sizeof(uint64_t) * (1u + SAMPLER_CHAIN_MAX)) /* the fields of VPROF_SAMPLE_TYPE and the cgroup */
 
-/* Room for a sample with the longest chain, and what namer, mapper and cgroup_namer write before it. */
+/* Room for a sample with the longest chain, and the announcements before it. */
 #define STEP_ROOM_BYTES (64u << 10)
 #define STEP_WAIT_NS 200000
 #define STEP_WAITS_MAX 25000u /* 5 s in all */
 
-/* The counters stop when less than one part in STALL_SHARE of the ring is free, and go on when twice that is. */
+/* Counters pause when less than 1/STALL_SHARE of the ring is free, and resume when twice as much is free. */
 #define STALL_SHARE 4u
 
 void sampler_statistics_set(struct sampler *sampler, const struct counter_statistics *statistics)
@@ -49,7 +49,7 @@ static bool task_wanted(struct sampling *sampling, struct page_walk *walk, const
 	return !sampling->targets || task_targets_match(sampling->targets, sampling->family, &view, task);
 }
 
-/* For readers that have no vCPU to ask. */
+/* For the main thread, which cannot ask the vCPU. */
 static void page_tables_note(struct sampling *sampling, struct page_walk *walk)
 {
 	gpa_t tables;
@@ -59,7 +59,7 @@ static void page_tables_note(struct sampling *sampling, struct page_walk *walk)
 		statistic_set(&sampling->sampler->page_tables, tables.value | (sampling->regs.la57 ? 1 : 0));
 }
 
-/* What the ring has to say ahead of a sample of this task, whose cgroup is *cgroup then. */
+/* Announces the task of a sample before the sample is written; *cgroup becomes the cgroup of the task. */
 static void task_announce(struct sampling *sampling, struct page_walk *walk, const struct task *task,
                           const struct record_id *id, uint64_t *cgroup)
 {
@@ -72,7 +72,7 @@ static void task_announce(struct sampling *sampling, struct page_walk *walk, con
 		page_tables_note(sampling, walk);
 }
 
-/* Who ran when the sample was taken: a route's guest has gone on since. */
+/* The task that ran when the sample was taken. With a route, the guest has gone on since. */
 static bool task_of_sample(const struct sampling *sampling, struct page_walk *walk, struct task *task)
 {
 	const struct task_layout *layout = &sampling->kernel->tasks;
@@ -83,7 +83,7 @@ static bool task_of_sample(const struct sampling *sampling, struct page_walk *wa
 	return task_read(layout, sampling->cpu, sampling->sampler->guest, &sampling->regs, walk, task);
 }
 
-/* Fills in whose sample it is; false when it is none of those that are wanted. */
+/* Fills in the task of the sample; false when samples of this task are not wanted. */
 static bool task_fill(struct sampling *sampling, struct record_id *id, uint64_t *cgroup)
 {
 	struct page_walk walk;
@@ -160,7 +160,7 @@ static void sample_write(struct sampling *sampling, const struct counter_overflo
 		statistic_add(&sampling->sampler->statistics.in_hypervisor, 1);
 }
 
-/* The overflow fell into the guest, where it was when KVM_RUN last returned. */
+/* An overflow in the guest, where it was when KVM_RUN last returned. */
 static void guest_sample(struct sampling *sampling, const struct counter_overflow *overflow, uint64_t time_ns)
 {
 	const struct counter_event *event = &sampling->events[overflow->event];
@@ -175,7 +175,9 @@ static void guest_sample(struct sampling *sampling, const struct counter_overflo
 		             regs->rip, time_ns);
 }
 
-/* The overflow was seen after an exit was handled: of an event that counts the thread, it fell into the handling. */
+/*
+ * An overflow seen after an exit was handled. If the event counts the whole thread, the overflow was in the handling.
+ */
 static void exit_sample(struct sampling *sampling, const struct counter_overflow *overflow, uint64_t exit_ip,
                         uint64_t time_ns)
 {
@@ -222,7 +224,7 @@ static void stall(struct sampling *sampling)
 	ring_wake(sampling->ring);
 }
 
-/* After the samples of an exit. */
+/* Updates statistics after the samples of an exit, and pauses the counters if the ring is nearly full. */
 static void samples_done(struct sampling *sampling)
 {
 	statistic_add(&sampling->sampler->statistics.recurevt, counter_set_pending(sampling->set));
@@ -309,7 +311,7 @@ static void statistics_reset(struct sampler *sampler)
 #undef X
 }
 
-/* With the modules of its own sampler. */
+/* Each vCPU unwinds modules by its own table. */
 static void unwind_init(struct sampling *sampling, const struct unwind_config *config)
 {
 	sampling->unwinds = config != NULL;
@@ -357,8 +359,8 @@ static struct sampling *stepped_sampling(struct guest_stepper *stepper)
 }
 
 /*
- * The one place where a vCPU waits for its reader: a step that is left out makes the count of all worthless. Not for
- * ever, since whoever ends the session waits for this thread.
+ * The only place where a vCPU waits for its reader: with a step missing, the count is worthless. The wait is bounded,
+ * because ending the session waits for this thread.
  */
 static void step_wait(const struct sampling *sampling)
 {
@@ -423,7 +425,7 @@ bool sampler_open(struct sampler *sampler, const struct sampler_config *config, 
 	return sampler->sampling != NULL;
 }
 
-/* For records that are no overflow's. */
+/* The sample_id of records that no overflow has caused. */
 static struct record_id own_id(const struct sampling *sampling)
 {
 	return (struct record_id){

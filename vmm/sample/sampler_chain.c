@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The call chain of a sample. On the sampler's thread, as everything there. */
+/* The call chain of a sample. On the sampler's thread. */
 #include <vprof/exit.h>
 
 #include "sample/sampler_priv.h"
 #include "sample/statistics.h"
 
-/* Why the chain is no longer: counted, and as the sample's misc says it. */
+/* Counts why the chain ends, and returns it as bits of misc. */
 static uint16_t chain_end(struct sampler *sampler, enum unwind_end end)
 {
 	static const uint8_t words[UNWIND_ENDS] = {
@@ -26,7 +26,7 @@ static uint16_t chain_end(struct sampler *sampler, enum unwind_end end)
 	return (uint16_t)(words[end] << VPROF_CHAIN_END_SHIFT);
 }
 
-/* The exit that is being handled, or the host's frames, without the marks of its own modes. */
+/* The exit that is being handled, or the host's frames without its PERF_CONTEXT_* words. */
 static unsigned chain_fill_host(const struct counter_sample *taken, uint64_t ip,
                                 uint64_t chain[SAMPLER_HOST_FRAMES_MAX + 1u])
 {
@@ -35,7 +35,7 @@ static unsigned chain_fill_host(const struct counter_sample *taken, uint64_t ip,
 
 	chain[n++] = (uint64_t)PERF_CONTEXT_HV;
 	chain[n++] = ip;
-	/* The first frame is the ip; what is no address of code would be read as an exit. */
+	/* The first frame is the ip. A word that is not an address of host code would look like an exit. */
 	for (size_t i = 0, seen = 0; taken && i < taken->n_host_chain && n < room; i++) {
 		uint64_t word = taken->host_chain[i];
 

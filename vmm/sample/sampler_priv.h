@@ -11,7 +11,7 @@
 #include "sample/module_mapper.h"
 #include "sample/sampler.h"
 
-/* What a sampler has from sampler_open to sampler_close; the vCPU's thread only, or the route's. */
+/* The state of a sampler from sampler_open to sampler_close. Only the vCPU's thread uses it, or the route's. */
 struct sampling {
 	struct sampler *sampler;
 	struct counter_set *set;            /* NULL: a route counts, or the vCPU is stepped */
@@ -38,13 +38,13 @@ struct sampling {
 	struct cgroup_namer cgroups;
 };
 
-#define SAMPLER_HOST_FRAMES_MAX 127u /* perf_event_max_stack; more only where a sysctl was raised */
-/* And the exit that was handled, or what the host did for it, behind PERF_CONTEXT_HV. */
+#define SAMPLER_HOST_FRAMES_MAX 127u /* perf_event_max_stack; more where a sysctl was raised */
+/* The guest's frames, and PERF_CONTEXT_HV with the exit or the host's frames. */
 #define SAMPLER_CHAIN_MAX (UNWIND_CHAIN_MAX + SAMPLER_HOST_FRAMES_MAX + 1u)
 
 /*
- * sampler_chain.c: gives `sample` the guest's call chain where it stands, behind what the host did for it, in `chain`;
- * one frame where the session wants the host's alone. Also says in misc why it ends there.
+ * sampler_chain.c: gives `sample` its call chain, in `chain`: the host's frames first, then the guest's; a single frame
+ * when the session wants only the host's. Sets the bits of misc that say why the chain ends.
  */
 void sampler_chain_fill(struct sampling *sampling, struct record_sample *sample, uint64_t chain[SAMPLER_CHAIN_MAX]);
 

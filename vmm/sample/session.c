@@ -9,8 +9,8 @@
 #include "sample/watch_hub.h"
 
 /*
- * [I] immutable after session_new, [M] main thread only. config is also read by the vCPU threads, but only between
- * sampler_open and sampler_close, when the main thread leaves it alone.
+ * [I] immutable after session_new, [M] main thread only. The vCPU threads also read config between sampler_open and
+ * sampler_close; the main thread does not change it then.
  */
 struct session {
 	struct switch_probe switch_probe;        /* first; [I] while a session with `switches` runs */
@@ -21,22 +21,23 @@ struct session {
 	struct ring **rings;                     /* [M] one for each vCPU once configured; the producers hold theirs */
 	struct session_config config;            /* [M] */
 	const struct counter_delivery *delivery; /* [M] NULL before the first start */
-	const struct counter_delivery *in_use;   /* [M] by the running session and others; NULL: by nobody */
-	unsigned n_users;                        /* [M] of it */
-	const struct counter_route *route;       /* [M] in place of a delivery, of a guest that has routes */
-	const char *event_why;                   /* [M] why the event of the last start; NULL: it was asked for */
-	const char *preferred;                   /* [M] delivery of a configuration without one; NULL: any */
-	struct session_kernel kernel;            /* [M] */
-	struct task_claims claims;               /* its members are atomic */
-	bool cgroups;                            /* [M] samples of the last start have PERF_SAMPLE_CGROUP */
-	bool configured;                         /* [M] `config` is of a start */
-	bool running;                            /* [M] */
-	bool suspended;                          /* [M] running, and its route stands still */
-	uint64_t number;                         /* [M] of the last start */
-	GPtrArray *later;                        /* [M] to be freed with it */
-	struct session_statistics *zero;         /* [M] one for each vCPU: its statistics at the last reset */
-	struct session_statistics *carried; /* [M] likewise: counted by its sampler until the last session_resume */
-	bool ended; /* [M] the vCPU threads have gone, or still are about to; their rings stay */
+	const struct counter_delivery
+		*in_use;                    /* [M] the delivery in use by the running session and others; NULL: none */
+	unsigned n_users;                   /* [M] of it */
+	const struct counter_route *route;  /* [M] instead of a delivery, for a guest with routes */
+	const char *event_why;              /* [M] why the last start took its event; NULL: it was asked for */
+	const char *preferred;              /* [M] the delivery for configurations that name none; NULL: any */
+	struct session_kernel kernel;       /* [M] */
+	struct task_claims claims;          /* its members are atomic */
+	bool cgroups;                       /* [M] samples of the last start have PERF_SAMPLE_CGROUP */
+	bool configured;                    /* [M] `config` is of a start */
+	bool running;                       /* [M] */
+	bool suspended;                     /* [M] running, but its route is stopped */
+	uint64_t number;                    /* [M] of the last start */
+	GPtrArray *later;                   /* [M] freed with the session */
+	struct session_statistics *zero;    /* [M] one for each vCPU: its statistics at the last reset */
+	struct session_statistics *carried; /* [M] one for each vCPU: counted before the last session_resume */
+	bool ended;                         /* [M] the vCPU threads have ended or are ending; their rings stay */
 };
 
 struct session *session_new(struct guest *guest, GError **error)
@@ -97,7 +98,7 @@ static void ring_error(GError *cause, GError **error)
 	g_error_free(cause);
 }
 
-/* All of the new ones, or none, and the old ones stay. */
+/* Replaces all rings, or none on error. */
 static bool rings_renew(struct session *session, size_t data_bytes, GError **error)
 {
 	struct ring *rings[GUEST_VCPUS_MAX] = {NULL};
@@ -175,7 +176,7 @@ static bool sampler_start(struct session *session, unsigned vcpu, GError **error
 	return call.done;
 }
 
-/* When the guest has ended, its threads closed their counters themselves (vcpu_watcher_ops.stopped). */
+/* If the guest has ended, its threads have closed their counters (vcpu_watcher_ops.stopped). */
 static void samplers_stop(struct session *session, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -278,11 +279,10 @@ const struct counter_delivery *session_delivery_acquire(struct session *session,
 	if (session->n_users == 0)
 		session->in_use = counter_delivery_probe(wanted ? wanted : session->preferred, error);
 	else if (wanted && !g_str_equal(wanted, session->in_use->name)) {
-		g_set_error(
-			error, COUNTER_ERROR, COUNTER_ERROR_UNAVAILABLE,
-			"cannot take delivery %s: counters on this guest have %s, and there is one for all; release "
-			"them first",
-			wanted, session->in_use->name);
+		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_UNAVAILABLE,
+		            "cannot use delivery %s: counters on this guest use %s, and all share one; release "
+		            "them first",
+		            wanted, session->in_use->name);
 		return NULL;
 	}
 	if (session->in_use)
@@ -295,7 +295,7 @@ void session_delivery_release(struct session *session)
 	session->n_users--;
 }
 
-/* How overflows are to become samples: by a route of the guest's, or a delivery. */
+/* Takes the route of the guest, or a delivery, for this configuration. */
 static bool overflows_acquire(struct session *session, const struct session_config *config, GError **error)
 {
 	if (session->guest->routes) {
@@ -305,18 +305,18 @@ static bool overflows_acquire(struct session *session, const struct session_conf
 		return session->route != NULL;
 	}
 	if (config->route) {
-		g_set_error(
-			error, SESSION_ERROR, SESSION_ERROR_RANGE,
-			"cannot take route %s: this engine runs its guest itself, and has deliveries; leave it away",
-			config->route);
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
+		            "cannot use route %s: routes are for attached guests, and this engine runs its guest "
+		            "itself; omit it",
+		            config->route);
 		return false;
 	}
 	if (config->host) {
-		g_set_error(
-			error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED,
-			"cannot record the host's side of %s: its VMM is this engine, and samples say which exit it "
-			"handles; \"host\" is for attached guests",
-			session->guest->name);
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED,
+		            "cannot record the host's side of %s: its VMM is this engine, and samples name the exit "
+		            "that it "
+		            "handles; \"host\" is for attached guests",
+		            session->guest->name);
 		return false;
 	}
 	const struct counter_delivery *delivery = session_delivery_acquire(session, config->delivery, error);
@@ -344,7 +344,7 @@ static bool switches_start(struct session *session, GError **error)
 {
 	if (session->config.no_tasks) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
-		            "cannot record context switches of tasks that are not told apart; leave tasks=false away");
+		            "cannot record context switches without tasks; omit tasks=false");
 		return false;
 	}
 	session->switch_probe.switched = on_switch;
@@ -372,7 +372,7 @@ static bool start_acquired(struct session *session, struct session_config *confi
 	session->claims = (struct task_claims){0};
 	session->config = *config;
 	session->configured = true;
-	/* For all of the session: a kernel that comes later may have none, and its samples 0. */
+	/* For the whole session: with a later kernel that has no cgroups, samples have cgroup 0. */
 	session->cgroups = session_has_tasks(session) && session->kernel.layout->has_cgroups;
 	session->number++;
 	memset(session->zero, 0, session->guest->vcpus * sizeof(*session->zero));
@@ -426,7 +426,7 @@ void session_suspend(struct session *session)
 	route_stop(session);
 }
 
-/* Samplers count from 0 when they are opened again. */
+/* Samplers count from 0 after they are opened again: keep what they have counted. */
 static void statistics_carry(struct session *session)
 {
 	for (unsigned i = 0; i < session->guest->vcpus; i++) {
@@ -443,7 +443,7 @@ bool session_resume(struct session *session, bool other_kernel, GError **error)
 {
 	if (other_kernel) {
 		session_kernel_forget(&session->kernel);
-		/* Pids begin anew with it, and so do the tasks that have been announced. */
+		/* Pids start again with a new kernel, and so do the announcements of tasks. */
 		session->claims = (struct task_claims){0};
 	}
 	if (!session->suspended)
@@ -565,7 +565,7 @@ const char *session_unwinder_why(const struct session *session)
 	               : NULL;
 }
 
-/* Where tasks are told apart; NULL. */
+/* The layout if the session tells tasks apart; NULL. */
 static const struct kernel_layout *layout_with_tasks(const struct session *session)
 {
 	return session->config.no_tasks ? NULL : session->kernel.layout;
@@ -630,8 +630,8 @@ static void flush_on_vcpu(void *data)
 }
 
 /*
- * After the guest's end there is nothing left to flush: its threads did that. A route has no thread that we could ask;
- * what it lost is put down with its next record.
+ * Nothing to flush after the guest's end: its threads have done it. A route has no thread that can be asked; its losses
+ * are written with its next record.
  */
 static void flush_all(struct session *session)
 {
@@ -699,7 +699,8 @@ bool session_add_sample(struct session *session, const struct session_sample *sa
 		return false;
 	if (session->route) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE,
-		            "cannot add a sample: those of this guest come by the route %s only", session->route->name);
+		            "cannot add a sample: samples of this guest come only by the route %s",
+		            session->route->name);
 		return false;
 	}
 	if (!on_vcpu(session, sample->vcpu, add_on_vcpu, &call)) {
@@ -711,7 +712,7 @@ bool session_add_sample(struct session *session, const struct session_sample *sa
 	return call.done;
 }
 
-/* Since the start of the session, whatever was reset. */
+/* Since the start of the session, resets ignored. */
 static void statistics_raw(const struct session *session, unsigned vcpu, struct session_statistics *out)
 {
 	const struct ring *ring = session->rings[vcpu];
@@ -729,7 +730,8 @@ static void statistics_raw(const struct session *session, unsigned vcpu, struct 
 	out->dropevt = statistics.dropped;
 	uint64_t unread = ring_view_unread(ring);
 
-	out->readevt = statistics.records > unread ? statistics.records - unread : 0; /* some were written in between */
+	out->readevt = statistics.records > unread ? statistics.records - unread
+	                                           : 0; /* records may be written between the two reads */
 }
 
 void session_statistics_read(const struct session *session, unsigned vcpu, struct session_statistics *out)

@@ -6,7 +6,7 @@
 
 G_DEFINE_QUARK(vprof_session_error, session_error)
 
-/* What the configuration leaves open. */
+/* Fills in what the configuration leaves open. */
 static void config_complete(struct session_config *config, const struct counter_route *route, const char **why)
 {
 	*why = NULL;
@@ -33,8 +33,8 @@ static bool steps_check(const struct session_config *config, GError **error)
 	if (steps && (config->n_events > 1 || config->stall)) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
 		            "cannot start a session with the event steps and %s",
-		            config->stall ? "stall: a step waits for room in its ring anyway"
-		                          : "another: while a vCPU is stepped, nothing else can be counted");
+		            config->stall ? "stall: a step always waits for room in its ring"
+		                          : "another event: nothing else can be counted while a vCPU is stepped");
 		return false;
 	}
 	return true;
@@ -62,36 +62,34 @@ static bool config_check(const struct session_config *config, GError **error)
 	return true;
 }
 
-/* Takes out of the configuration what the route does not see; an error when it was asked for. */
+/* Removes from the configuration what the route cannot see; an error if it was asked for. */
 static bool route_restrict(const struct counter_route *route, struct session_config *config, GError **error)
 {
 	if (route->frequency_hz_max != 0 && config->rate.frequency_hz > route->frequency_hz_max) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
-		            "frequency %u Hz is too much for the route %s, which takes up to %u Hz; give a lower one",
+		            "frequency %u Hz is too high for the route %s; its maximum is %u Hz",
 		            config->rate.frequency_hz, route->name, route->frequency_hz_max);
 		return false;
 	}
 	if (config->stall) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
-		            "cannot stall counters by the route %s; when a ring is full, its samples are dropped",
+		            "cannot pause counters of the route %s; when a ring is full, it drops samples",
 		            route->name);
 		return false;
 	}
 	if (config->host && !route->host) {
-		g_set_error(
-			error, SESSION_ERROR, SESSION_ERROR_RANGE,
-			"cannot record the host's side by the route %s, which sees the guest alone; leave --host away",
-			route->name);
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
+		            "cannot record the host's side by the route %s, which sees only the guest; omit --host",
+		            route->name);
 		return false;
 	}
 	if (route->registers)
 		return true;
 	if (config->call_graph != SESSION_CALL_GRAPH_NONE) {
-		g_set_error(
-			error, SESSION_ERROR, SESSION_ERROR_RANGE,
-			"cannot record call chains by the route %s, which sees no registers; leave -g away, or take "
-			"another route",
-			route->name);
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
+		            "cannot record call chains by the route %s, which sees no registers; omit -g, or choose "
+		            "another route",
+		            route->name);
 		return false;
 	}
 	if (!config->no_tasks)
@@ -116,13 +114,13 @@ void session_config_attr(const struct session_config *config, bool cgroups, unsi
 	if (cgroups)
 		attr->sample_type |= PERF_SAMPLE_CGROUP;
 	attr->exclude_host = attr->exclude_host && !config->host;
-	/* perf asks one of them for what is not a sample; the others would have the same. */
+	/* perf wants records other than samples from one event only. */
 	attr->context_switch = event == 0 && config->switches;
 	attr->cgroup = event == 0 && cgroups;
 }
 
 uint64_t session_event_id(unsigned event, unsigned vcpu)
 {
-	/* Not 0, which perf takes for no id; and the same for every session. */
+	/* Not 0, which perf takes for a missing id; the same in every session. */
 	return (uint64_t)event * GUEST_VCPUS_MAX + vcpu + 1;
 }

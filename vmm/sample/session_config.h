@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a session is to do, and what of it cannot be done. */
+/* The configuration of a session, and what of it cannot be done. */
 #ifndef VPROF_SAMPLE_SESSION_CONFIG_H
 #define VPROF_SAMPLE_SESSION_CONFIG_H
 
@@ -12,12 +12,12 @@ enum session_error {
 	SESSION_ERROR_STATE, /* started twice, stopped without a start */
 	SESSION_ERROR_RANGE,
 	SESSION_ERROR_SYSTEM,
-	SESSION_ERROR_BUSY,        /* somebody else has it; the message says who */
-	SESSION_ERROR_DENIED,      /* it is somebody else's */
+	SESSION_ERROR_BUSY,        /* another client has it; the message says which */
+	SESSION_ERROR_DENIED,      /* it belongs to another client */
 	SESSION_ERROR_UNSUPPORTED, /* this guest or this host cannot do it */
 };
 
-/* How call chains are found in the guest's kernel; in user space it is always by frame pointers. */
+/* How call chains are found in the guest's kernel; in user space always by frame pointers. */
 enum session_call_graph {
 	SESSION_CALL_GRAPH_NONE,
 	SESSION_CALL_GRAPH_AUTO, /* ORC if the kernel image has its tables, else frame pointers */
@@ -31,16 +31,16 @@ struct session_config {
 	struct counter_rate rate; /* all zero: the default */
 	size_t ring_data_bytes;   /* 0: VPROF_RING_DATA_BYTES_DEFAULT */
 	const char *delivery;     /* NULL: the first that works */
-	const char *route;        /* in its place, for a guest that has routes; NULL: the first that works */
+	const char *route;        /* instead of a delivery, for a guest with routes; NULL: the first that works */
 	enum session_call_graph call_graph;
 	unsigned call_depth; /* 1..UNWIND_DEPTH_MAX frames; 0: UNWIND_DEPTH_DEFAULT */
 	bool call_kernel_only;
-	bool host;                /* samples outside the guest say where, with a call chain of the host's code */
-	bool no_tasks;            /* samples have pid 0, whoever ran */
-	const char *no_tasks_why; /* the session's own: why they have; NULL: it was asked for */
-	bool switches;            /* context switches are recorded, too; takes one of the guest's breakpoints */
-	bool stall;             /* when a ring is nearly full: stop counting until there is room, instead of dropping */
-	size_t watermark_bytes; /* unread in a ring when its reader is told; 0: a quarter of it */
+	bool host;                /* samples outside the guest have the call chain of the host */
+	bool no_tasks;            /* samples have pid 0 for all tasks */
+	const char *no_tasks_why; /* set by the session: why samples have pid 0; NULL: it was asked for */
+	bool switches;            /* also record context switches; takes one of the guest's breakpoints */
+	bool stall; /* when a ring is nearly full: pause counting until there is room, instead of dropping samples */
+	size_t watermark_bytes; /* unread bytes at which the reader of a ring is woken; 0: a quarter of the ring */
 };
 
 static inline bool session_config_has_chains(const struct session_config *config)
@@ -49,20 +49,20 @@ static inline bool session_config_has_chains(const struct session_config *config
 }
 
 /*
- * Fills in what the configuration leaves open, and checks that it can be done, by the route if there is one.
- * *event_why: why the event was taken, or NULL; static text. Errors: SESSION_ERROR_RANGE, those of counter_rate_check.
+ * Fills in what the configuration leaves open, and checks it against the route, if there is one. *event_why: why the
+ * event was chosen, or NULL; static text. Errors: SESSION_ERROR_RANGE, those of counter_rate_check.
  */
 bool session_config_settle(struct session_config *config, const struct counter_route *route, const char **event_why,
                            GError **error);
 
-/* session_event_attr, for samples with or without PERF_SAMPLE_CGROUP. */
+/* As session_event_attr; `cgroups`: with PERF_SAMPLE_CGROUP. */
 void session_config_attr(const struct session_config *config, bool cgroups, unsigned event,
                          struct perf_event_attr *attr);
 
 /* The id (PERF_SAMPLE_IDENTIFIER) of event e on vCPU v. */
 uint64_t session_event_id(unsigned event, unsigned vcpu);
 
-/* A sample made by hand. It is the first event's, and flagged with VPROF_SAMPLE_ADDED. */
+/* A sample that a client makes. It belongs to the first event, and has the flag VPROF_SAMPLE_ADDED. */
 struct session_sample {
 	unsigned vcpu;
 	uint64_t ip;

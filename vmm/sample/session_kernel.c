@@ -19,7 +19,7 @@ void session_kernel_deinit(struct session_kernel *kernel)
 	kernel_layout_free(kernel->layout);
 }
 
-/* The kernel's ORC tables, once; true without them when it has none and they are not insisted on. */
+/* Loads the kernel's ORC tables once; true without them if it has none and they are not required. */
 static bool orc_prepare(struct session_kernel *kernel, const struct image *image, bool required, GError **error)
 {
 	g_autoptr(GError) failure = NULL;
@@ -60,13 +60,13 @@ static bool wants_orc(const struct session_kernel *kernel, const struct session_
 	return !kernel->orc && session_config_has_chains(config) && config->call_graph != SESSION_CALL_GRAPH_FP;
 }
 
-/* With a route also for the sake of the stacks that it copies. */
+/* A route needs the layout also for the stacks that it copies. */
 static bool wants_layout(const struct session_kernel *kernel, const struct session_config *config, bool by_route)
 {
 	return !kernel->layout && (!config->no_tasks || (by_route && session_config_has_chains(config)));
 }
 
-/* Where the kernel has its tasks, once. A guest without gets its profile all the same. */
+/* Finds out once where the kernel has its tasks. A guest without them is profiled all the same. */
 static void layout_prepare(struct session_kernel *kernel, const struct image *image, const GError *failure)
 {
 	if (image)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Symbols of the guest kernel's loadable modules, looked up in the guest's memory: as it is now, or was at the guest's
- * end. Main thread only.
+ * Symbols of the guest kernel's loadable modules, read from guest memory; after the guest's end, as they were then.
+ * Main thread only.
  */
 #ifndef VPROF_SAMPLE_SESSION_MODULES_H
 #define VPROF_SAMPLE_SESSION_MODULES_H
@@ -18,10 +18,10 @@ void session_modules_free(struct session_modules *modules);
 struct module_place {
 	const char *module;
 	const char *symbol;
-	uint64_t file_offset; /* of the symbol, as the mapping's record has it */
+	uint64_t file_offset; /* of the symbol; same offsets as in the mapping's record */
 	uint64_t bytes;
 };
-/* What is at `address` of the guest. False: no module, or one whose symbols the kernel does not keep. */
+/* Finds what is at `address` in the guest. False: not in a module, or in one whose symbols the kernel does not keep. */
 bool session_modules_find(struct session_modules *modules, uint64_t address, struct module_place *place);
 
 #endif

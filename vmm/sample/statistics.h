@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * What became of every overflow and every record; the names are the control protocol's. Where one of the kernels'
- * profilers has a word it is that: NetBSD's tprof (sample to dropbuf_sample), OpenBSD's dt (readevt to recurevt),
- * FreeBSD's hwpmc (intr_*). All are exact but for what is said of them.
+ * What became of every overflow and record; the names are those of the control protocol. Words of kernel profilers are
+ * used where there are some: NetBSD tprof (sample to dropbuf_sample), OpenBSD dt (readevt to recurevt), FreeBSD hwpmc
+ * (intr_*). All are exact, except as noted.
  */
 #define SESSION_STATISTICS(X)                                                                                       \
 	X(sample, "samples written to the ring")                                                                    \
@@ -53,8 +53,8 @@ struct session_statistics {
 };
 
 /*
- * One statistic: one thread writes it, others read it at any time. With one writer, a load and a store are enough to
- * add; readers want each by itself, so every access is relaxed.
+ * A statistic has one writer; other threads read it at any time. With one writer, a load and a store are enough to add;
+ * each is read by itself, so every access is relaxed.
  */
 static inline void statistic_set(_Atomic uint64_t *statistic, uint64_t value)
 {

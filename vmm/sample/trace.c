@@ -12,7 +12,7 @@
 /* [a] atomic, [L] under lock, which is held for a copy of a line or an answer. */
 struct trace {
 	pthread_mutex_t lock;
-	uint64_t head, cleared;   /* [L] what is before `cleared` has been forgotten */
+	uint64_t head, cleared;   /* [L] bytes before `cleared` are forgotten */
 	char *bytes;              /* [L] TRACE_BYTES; NULL before the first line */
 	_Atomic unsigned wanted;  /* [a] a bit for each kind */
 	_Atomic uint64_t dropped; /* [a] */
@@ -40,7 +40,7 @@ bool trace_wants(const struct trace *trace, enum trace_kind kind)
 	return atomic_load_explicit(&trace->wanted, memory_order_relaxed) & 1u << kind;
 }
 
-/* With the memory that no vCPU's thread is to allocate. */
+/* Allocates the memory here, because vCPU threads must not allocate. */
 static void prepare(struct trace *trace)
 {
 	pthread_mutex_lock(&trace->lock);
@@ -127,7 +127,7 @@ static char byte_at(const struct trace *trace, uint64_t offset)
 	return trace->bytes[offset % TRACE_BYTES];
 }
 
-/* The beginning of the oldest line that is whole. */
+/* Where the oldest complete line begins. */
 static uint64_t oldest(const struct trace *trace)
 {
 	uint64_t offset = trace->head - TRACE_BYTES;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The engine's own trace: lines of text with time and vCPU in a ring of bytes, in which the newest displaces the
- * oldest. Off until somebody switches a kind of line on.
+ * The engine's own trace: lines of text with time and vCPU in a ring of bytes; new lines overwrite the oldest. Each
+ * kind of line is off until it is switched on.
  */
 #ifndef VPROF_SAMPLE_TRACE_H
 #define VPROF_SAMPLE_TRACE_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define TRACE_BYTES (256u << 10)
-#define TRACE_LINE_BYTES_MAX 256u /* of a line's text; what exceeds it is cut off */
+#define TRACE_LINE_BYTES_MAX 256u /* of the text of a line; longer text is cut */
 #define TRACE_NO_VCPU UINT32_MAX  /* the engine itself */
 
 /* Kinds of lines. */
@@ -37,20 +37,20 @@ bool trace_wants(const struct trace *trace, enum trace_kind kind);
 void trace_set(struct trace *trace, enum trace_kind kind, bool on);
 
 /*
- * Adds a line. Control characters of `text` become "?". Any thread; where another one is adding, the line is dropped
- * and counted instead of waiting.
+ * Adds a line. Control characters of `text` become "?". Any thread. If another thread is adding a line, this one is
+ * dropped and counted instead of waiting.
  */
 void trace_add(struct trace *trace, uint32_t vcpu, const char *text);
 
-/* Its lines so far can no more be read. Main thread. */
+/* Hides the lines written so far from readers. Main thread. */
 void trace_clear(struct trace *trace);
 
 /* Where the next line will begin, in bytes since the start. */
 uint64_t trace_head(struct trace *trace);
 uint64_t trace_dropped(const struct trace *trace);
 /*
- * Copies whole lines from *offset on (a line that is longer than `room` in parts), and returns their bytes. What has
- * been displaced is left out: *offset then becomes the beginning of the oldest line.
+ * Copies whole lines from *offset on (a line longer than `room` in parts), and returns their bytes. If lines were
+ * overwritten, *offset becomes the beginning of the oldest line.
  */
 size_t trace_read(struct trace *trace, uint64_t *offset, char *to, size_t room);
 

@@ -3,7 +3,7 @@
 
 #include "lib/record/exit_name.h"
 
-/* One vCPU's. [v] on its thread only. */
+/* For one vCPU. [v] on its thread only. */
 struct exit_watcher {
 	struct vcpu_watcher watcher; /* first: what the session calls */
 	struct trace_exits *exits;
@@ -93,6 +93,6 @@ void trace_exits_free(struct trace_exits *exits)
 			told &= exits->guest->ops->run_on_vcpu(exits->guest, i, unwatch, &exits->watchers[i]);
 	if (told)
 		g_free(exits);
-	else /* a thread that is about to leave may still say so to its watcher */
+	else /* a thread that is ending may still call its watcher */
 		session_free_later(exits->session, exits);
 }

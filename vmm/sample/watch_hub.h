@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* One vCPU's watcher that passes on what it is told to several others. All of it belongs to the vCPU's thread. */
+/* The watcher of a vCPU that calls several others. Only the vCPU's thread uses it. */
 #ifndef VPROF_SAMPLE_WATCH_HUB_H
 #define VPROF_SAMPLE_WATCH_HUB_H
 
@@ -12,9 +12,9 @@ struct watch_hub {
 	struct vcpu_watcher watcher; /* first: what guest->watchers points to */
 	bool started;                /* `port` is valid */
 	struct vcpu_port port;
-	struct task_cpu cpu; /* kept up whoever watches, as it may be long until the vCPU is seen in its kernel */
+	struct task_cpu cpu; /* updated at every exit, since the vCPU may not be seen in its kernel again for long */
 	size_t n;
-	struct vcpu_watcher *watchers[1 + WATCHERS_MAX]; /* told in this order; [0] from the beginning */
+	struct vcpu_watcher *watchers[1 + WATCHERS_MAX]; /* called in this order; [0] from the beginning */
 };
 
 void watch_hub_init(struct watch_hub *hub, struct vcpu_watcher *first);
