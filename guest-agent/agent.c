@@ -19,7 +19,7 @@
 #include "program.h"
 
 #define OUTPUT_CHUNK_BYTES 4096u
-#define OUTPUT_CHUNK_BYTES_MIN 512u /* less room is not worth a frame of its own */
+#define OUTPUT_CHUNK_BYTES_MIN 512u /* no frame is sent for less room */
 #define MARKS_AT_ONCE 64u
 #define DRAIN_TIMEOUT_MS 10000
 
@@ -47,7 +47,7 @@ void agent_signals(void)
 	const struct sigaction child = {.sa_handler = on_child};
 	sigset_t blocked;
 
-	/* Only while ppoll waits, so that none slips in between a look at child_ended and the wait. */
+	/* Unblocked only while ppoll waits, so that none arrives between the check of child_ended and the wait. */
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &blocked, NULL);
@@ -61,7 +61,7 @@ static void finish(struct agent *agent, enum agent_end end)
 	agent->end = end;
 }
 
-/* What has no room here never will: the host asks for more than it reads. */
+/* An answer without room is dropped: the host requests more than it reads. */
 static void say(struct agent *agent, uint16_t type, const void *fixed, size_t fixed_bytes, const char *tail)
 {
 	if (!link_send(&agent->link, type, fixed, fixed_bytes, tail, tail != NULL ? strlen(tail) : 0))
@@ -97,7 +97,7 @@ static void say_refused(struct agent *agent, uint32_t run, int error, const char
 	say(agent, VPROF_AGENT_REFUSED, &refused, sizeof(refused), what);
 }
 
-/* ---- what the host asks for ---- */
+/* ---- requests of the host ---- */
 
 static void hear_ping(struct agent *agent, const uint8_t *payload, size_t bytes)
 {
@@ -110,7 +110,7 @@ static void hear_ping(struct agent *agent, const uint8_t *payload, size_t bytes)
 	say(agent, VPROF_AGENT_PONG, &pong, sizeof(pong), NULL);
 }
 
-/* Cuts a string and its NUL off; NULL when there is none. */
+/* Takes a string with its NUL from the front; NULL if there is none. */
 static char *string_take(char **at, const char *end)
 {
 	char *string = *at, *nul = memchr(string, '\0', (size_t)(end - *at));
@@ -120,7 +120,7 @@ static char *string_take(char **at, const char *end)
 	return nul != NULL ? string : NULL;
 }
 
-/* n strings into list, which has room for one more, NULL. */
+/* Takes n strings into list, which has room for n + 1, and ends it with NULL. */
 static bool strings_take(char **list, size_t n, char **at, const char *end)
 {
 	for (size_t i = 0; i < n; i++)
@@ -148,7 +148,7 @@ static void run_order(struct agent *agent, const struct program_order *order)
 	say_room(agent, VPROF_AGENT_STDIN_BYTES_MAX);
 }
 
-/* What RUN says, with its strings in `text`, a copy of the payload, and its lists in `lists`. */
+/* The order in a RUN frame, with its strings in `text`, a copy of the payload, and its lists in `lists`. */
 static bool order_read(struct program_order *order, const struct vprof_agent_run *run, char **lists, char *text,
                        size_t bytes)
 {
@@ -170,7 +170,7 @@ static void hear_run(struct agent *agent, const uint8_t *payload, size_t bytes)
 {
 	struct program_order order;
 	struct vprof_agent_run run;
-	/* Each string has one byte at least, so that there are no more of them than bytes. */
+	/* Each string has at least one byte, so there are no more strings than bytes. */
 	char **lists = calloc(bytes + 2, sizeof(*lists)), *text = malloc(bytes);
 
 	memcpy(&run, payload, sizeof(run));
@@ -294,7 +294,7 @@ static void hear_all(struct agent *agent)
 		finish(agent, AGENT_BROKEN);
 }
 
-/* ---- what happens in the guest ---- */
+/* ---- events in the guest ---- */
 
 static size_t output_room(const struct agent *agent)
 {
@@ -303,7 +303,7 @@ static size_t output_room(const struct agent *agent)
 	return room >= OUTPUT_CHUNK_BYTES_MIN ? room : 0;
 }
 
-/* Hands on what is in pipe i, as far as there is room; false when nothing is there now. */
+/* Forwards the content of pipe i, as far as there is room; false when it is empty. */
 static bool output_read(struct agent *agent, size_t i)
 {
 	struct program *program = &agent->program;
@@ -344,8 +344,8 @@ static void say_exited(struct agent *agent)
 }
 
 /*
- * After the program's end its pipes hold what it has written last. Others may have their ends open and write on, so
- * only as much is read as the pipes can have held.
+ * After the program's end its pipes hold its last output. Other processes may have the pipes open and go on writing, so
+ * no more is read than the pipes can have held at that time.
  */
 static void program_finish(struct agent *agent)
 {
@@ -367,7 +367,7 @@ static void program_finish(struct agent *agent)
 	program_close(program);
 }
 
-/* As init, all that lost their parents are ours, too. */
+/* As init, the agent is the parent of all orphans, too. */
 static void children_reap(struct agent *agent)
 {
 	struct rusage usage;
@@ -400,7 +400,7 @@ static void marks_read(struct agent *agent)
 
 enum { WAIT_LINK, WAIT_STDOUT, WAIT_STDERR, WAIT_STDIN, WAIT_MARKS, WAITS };
 
-/* A negative descriptor is nothing to wait for. */
+/* poll ignores a negative descriptor. */
 static void waits_fill(const struct agent *agent, struct pollfd *waits)
 {
 	const struct program *program = &agent->program;
@@ -416,13 +416,13 @@ static void waits_fill(const struct agent *agent, struct pollfd *waits)
 	waits[WAIT_MARKS] = (struct pollfd){read_marks ? agent->marks.fd : -1, POLLIN, 0};
 }
 
-/* Something waits for room in the link, and there is room: no event will say so. */
+/* Output waits for room in the link, and there is room, for which there will be no event. */
 static bool has_more_to_say(const struct agent *agent)
 {
 	return (agent->processes.walking || agent->program.state == PROGRAM_ENDED) && agent->link.output_n == 0;
 }
 
-/* Until the program's deadline; NULL: as long as it takes. */
+/* Until the program's deadline; NULL: no limit. */
 static const struct timespec *waits_timeout(const struct agent *agent, struct timespec *timeout)
 {
 	uint64_t now_ns = clock_ns(), deadline_ns = agent->program.deadline_ns;
@@ -440,7 +440,7 @@ static const struct timespec *waits_timeout(const struct agent *agent, struct ti
 
 static void waits_serve(struct agent *agent, const struct pollfd *waits)
 {
-	/* Before anything is sent, so that a terminal that hung up is seen as gone, not as full. */
+	/* Reads before anything is sent, so that a terminal that hung up is seen as gone, not as full. */
 	if (waits[WAIT_LINK].revents & (POLLIN | POLLHUP | POLLERR))
 		hear_all(agent);
 	for (size_t i = 0; i < 2; i++)
@@ -484,7 +484,7 @@ static void program_abandon(struct program *program)
 
 enum agent_end agent_talk(int fd, bool is_init)
 {
-	/* Too large for a stack; and there is one conversation at a time. */
+	/* Too large for a stack; there is only one conversation at a time. */
 	static struct agent agent;
 
 	agent = (struct agent){.is_init = is_init, .marks.fd = -1, .program = {.input = -1, .output = {-1, -1}}};

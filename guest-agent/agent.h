@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The agent at work: one conversation with a host. */
+/* One conversation of the agent with a host. */
 #ifndef VPROF_AGENT_AGENT_H
 #define VPROF_AGENT_AGENT_H
 
@@ -8,13 +8,13 @@
 /* Why a conversation is over. */
 enum agent_end {
 	AGENT_HOST_GONE,
-	AGENT_BROKEN,    /* what came is no frame */
-	AGENT_POWER_OFF, /* the host asked for the machine's end */
+	AGENT_BROKEN,    /* the input is not a frame */
+	AGENT_POWER_OFF, /* the host requested to power off */
 };
 
-/* Blocks the signals that agent_talk waits for. Once, before the first. */
+/* Blocks the signals that agent_talk waits for. To be called once, before the first agent_talk. */
 void agent_signals(void);
-/* Talks to the host on this descriptor, which it closes, until the end. */
+/* Talks to the host on this descriptor until the end, and closes it. */
 enum agent_end agent_talk(int fd, bool is_init);
 
 #endif

@@ -18,9 +18,9 @@
 #define PORTS "/sys/class/virtio-ports"
 #define CONSOLES "/sys/bus/virtio/drivers/virtio_console"
 #define RETRY_US 20000u
-#define RETRIES 100u /* the driver asks the host which ports there are, and the answers take their time */
+#define RETRIES 100u /* the driver queries the host for the ports, which takes time */
 
-/* Whether a port has our name. */
+/* Whether a port has the agent's name. */
 static bool port_is_ours(const char *port)
 {
 	char path[320], name[64] = "";
@@ -53,7 +53,7 @@ static bool folder_search(const char *path, bool (*wanted)(const char *name), ch
 	return done;
 }
 
-/* A device that the driver has: "virtio2". */
+/* A device of the driver: "virtio2". */
 static bool is_device(const char *name)
 {
 	return strncmp(name, "virtio", strlen("virtio")) == 0;

@@ -41,7 +41,7 @@ bool link_receive(struct link *link)
 	return true;
 }
 
-/* Takes the frame that link_next returned last out of the buffer. */
+/* Removes the frame that link_next returned last from the buffer. */
 static void input_drop(struct link *link, size_t bytes)
 {
 	link->input_n -= bytes;

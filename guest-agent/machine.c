@@ -19,8 +19,7 @@ static const struct {
 	const char *type, *where;
 	unsigned long flags;
 	const char *data;
-	bool on_disk; /* only over a root that is not in memory itself, where it would hide what the initramfs has there
-	               */
+	bool on_disk; /* only on a root on disk: in an initramfs, it would hide files */
 } mounts[] = {
 	{"devtmpfs", "/dev", MS_NOSUID, "mode=755", false},
 	{"proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL, false},
@@ -58,7 +57,7 @@ static void complain(const char *what, const char *path)
 		fprintf(stderr, "vprof-agent: cannot %s %s: %s\n", what, path, strerror(errno));
 }
 
-/* Makes what is under /dev by hand, in the folder or on a tmpfs of its own. */
+/* Creates the devices in /dev by hand, in the folder or on a tmpfs. */
 static void devices_make(void)
 {
 	if (mount("tmpfs", "/dev", "tmpfs", MS_NOSUID, "mode=755") != 0)
@@ -83,7 +82,7 @@ static void mount_one(size_t i)
 		return;
 	if (errno == ENODEV && strcmp(mounts[i].type, "devtmpfs") == 0)
 		devices_make();
-	else if (errno != ENODEV) /* the kernel was built without */
+	else if (errno != ENODEV) /* ENODEV: a kernel without it */
 		complain("mount", mounts[i].where);
 }
 
@@ -115,7 +114,7 @@ void machine_prepare(void)
 	umask(022);
 }
 
-/* Without ACPI a PC has nothing to power off by, and Linux would only halt. */
+/* Without ACPI a PC cannot power off, and Linux would only halt. */
 static bool can_power_off(void)
 {
 	return access("/sys/firmware/acpi", F_OK) == 0;

@@ -16,11 +16,11 @@
 #include "root.h"
 
 #define INIT_DEVICE "/dev/ttyS1"
-#define INIT_DEVICE_VARIABLE "VPROF_DEVICE"   /* the kernel hands options that it does not know to init as variables */
+#define INIT_DEVICE_VARIABLE "VPROF_DEVICE"   /* the kernel passes unknown options to init as variables */
 #define INIT_ROOT_VARIABLE "VPROF_ROOT"       /* an option, too: "DEVICE,TYPE" */
 #define INIT_MODULES_VARIABLE "VPROF_MODULES" /* an option, too: "bare", or not set */
 #define RETRY_US 200000u
-#define INIT_RETRIES 50u /* drivers may still be looking for their devices */
+#define INIT_RETRIES 50u /* drivers may still be probing their devices */
 
 static const char help[] =
 	"Usage:\n"
@@ -39,7 +39,7 @@ static int usage(void)
 	return 2;
 }
 
-/* /init without a /dev/console has no standard streams, and the next descriptors must not become them. */
+/* Without /dev/console, /init has no standard streams; other descriptors must not take their numbers. */
 static void fill_standard_fds(void)
 {
 	int fd;
@@ -62,7 +62,7 @@ static int device_open_patiently(const char *path)
 	return fd;
 }
 
-/* From what the host has left for us in the initramfs and the environment to the machine that programs see. */
+/* Prepares the machine for programs, as the initramfs and the environment ask for. */
 static bool machine_set_up(void)
 {
 	const char *root = getenv(INIT_ROOT_VARIABLE), *modules = getenv(INIT_MODULES_VARIABLE);
@@ -106,7 +106,7 @@ static void run_as_init(void)
 	machine_end();
 }
 
-/* Where the host's end of the stream comes and goes. */
+/* As a service: talks to the host each time that its end of the stream is open. */
 static int serve(const char *path, uint32_t port)
 {
 	agent_signals();

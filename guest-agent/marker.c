@@ -98,7 +98,7 @@ enum marker_line marker_pipe_next(struct marker_pipe *pipe, uint64_t now_ns, str
 				pipe->line[pipe->line_n++] = byte;
 			continue;
 		}
-		/* A NUL within the line ends the text before the line's end. */
+		/* A NUL within the line ends the text early. */
 		bool whole = !pipe->too_long && memchr(pipe->line, '\0', pipe->line_n) == NULL;
 
 		pipe->line[pipe->line_n] = '\0';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Markers: the pipe that programs write them to (vprof/agent.h), and the command that does. */
+/* Markers: the pipe for programs (vprof/agent.h), and the command that writes to it. */
 #ifndef VPROF_AGENT_MARKER_H
 #define VPROF_AGENT_MARKER_H
 
@@ -22,13 +22,13 @@ struct marker_pipe {
 	bool too_long; /* the rest of the line is skipped */
 };
 
-/* Makes the pipe, over an old one. False with errno. */
+/* Creates the pipe, in place of an old one. False with errno. */
 bool marker_pipe_open(struct marker_pipe *pipe);
 void marker_pipe_close(struct marker_pipe *pipe);
 
 enum marker_line { MARKER_NONE, MARKER_READ, MARKER_MALFORMED };
 
-/* The next line, as far as it has come. `now_ns`: the time of a marker that brings none. */
+/* Reads the next line, if it is complete. `now_ns`: the time of a marker without one. */
 enum marker_line marker_pipe_next(struct marker_pipe *pipe, uint64_t now_ns, struct marker *marker);
 
 /* One line, without its end. */

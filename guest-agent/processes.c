@@ -26,7 +26,7 @@ static void process_close(struct processes *processes)
 	processes->maps = NULL;
 }
 
-/* What has ended meanwhile has no folder any more: nothing of it is told. */
+/* A process that has ended meanwhile has no folder any more, and is left out. */
 static void process_open(struct processes *processes, uint32_t pid)
 {
 	char path[PROC_PATH_BYTES];
@@ -70,7 +70,7 @@ static void task_send(const struct processes *processes, uint32_t tid, struct li
 		link_send(link, VPROF_AGENT_TASK, &task, sizeof(task), comm, (size_t)n - (comm[n - 1] == '\n'));
 }
 
-/* proc_pid_maps(5): "START-END PERMISSIONS OFFSET DEVICE INODE PATH". Only code in files is told. */
+/* proc_pid_maps(5): "START-END PERMISSIONS OFFSET DEVICE INODE PATH". Only code in files is reported. */
 static void mapping_send(const struct processes *processes, char *line, struct link *link)
 {
 	struct vprof_agent_mapping mapping = {.pid = processes->pid};
@@ -105,7 +105,7 @@ void processes_end(struct processes *processes)
 	*processes = (struct processes){0};
 }
 
-/* One task, one mapping or the next process; false at the end. */
+/* Reports one task or one mapping, or opens the next process; false at the end. */
 static bool processes_step(struct processes *processes, struct link *link)
 {
 	char line[LINE_BYTES];
@@ -128,7 +128,7 @@ static bool processes_step(struct processes *processes, struct link *link)
 
 void processes_send(struct processes *processes, struct link *link)
 {
-	/* At most as much as half of the reserve: output and the rest of the frames go on meanwhile. */
+	/* Uses at most half of the reserve: output and other frames continue meanwhile. */
 	while (processes->walking && link_room(link, LINK_RESERVE_BYTES / 2, LINE_BYTES) == LINE_BYTES) {
 		if (processes_step(processes, link))
 			continue;

@@ -10,7 +10,7 @@
 
 #include "link.h"
 
-/* A walk through /proc, which goes on when the link has room again. */
+/* A walk through /proc, which continues when the link has room again. */
 struct processes {
 	bool walking;
 	DIR *folder; /* NULL: of one process only */
@@ -19,9 +19,9 @@ struct processes {
 	uint32_t pid;
 };
 
-/* Begins a walk, in place of one that was under way. pid 0: of all processes. */
+/* Begins a walk, and ends one in progress. pid 0: all processes. */
 void processes_begin(struct processes *processes, uint32_t pid);
-/* Sends as much as there is room for, and MAPPINGS_END at last. */
+/* Sends as much as there is room for, and MAPPINGS_END at the end. */
 void processes_send(struct processes *processes, struct link *link);
 void processes_end(struct processes *processes);
 

@@ -11,15 +11,15 @@
 
 #include "clock.h"
 
-#define GRACE_NS UINT64_C(5000000000) /* between SIGTERM and SIGKILL when the time is over */
+#define GRACE_NS UINT64_C(5000000000) /* between SIGTERM and SIGKILL after the time limit */
 #define PIPES 3
 
-/* In the child: only what is safe after fork. */
+/* In the child, which calls only functions that are safe after fork. */
 struct child {
 	const struct program_order *order;
 	char **environment;
 	int ends[PIPES]; /* its own ends of the pipes */
-	int report;      /* closed by a successful execve(2); else an errno and which step comes through it */
+	int report;      /* closed by a successful execve(2); otherwise it gives an errno and the step */
 };
 
 enum child_step { STEP_FOLDER, STEP_EXECUTE };
@@ -56,7 +56,7 @@ static void child_run(const struct child *child)
 	if (chdir(child->order->folder) != 0)
 		child_fail(child, STEP_FOLDER);
 	environ = child->environment;
-	/* Without a slash it is a name to be looked for in PATH. */
+	/* A name without a slash is searched for in PATH. */
 	if (strchr(child->order->path, '/') == NULL)
 		execvp(child->order->path, child->order->arguments);
 	else
@@ -84,7 +84,7 @@ static size_t variable_slot(char **list, const char *text)
 	return i;
 }
 
-/* The strings stay where they are. */
+/* The strings are not copied. */
 static char **environment_new(char **more)
 {
 	char **list = calloc(list_length(environ) + list_length(more) + 1, sizeof(*list));
@@ -154,7 +154,7 @@ static void program_begin(struct program *program, const struct program_order *o
 		.input = ours[0],
 		.output = {ours[1], ours[2]},
 	};
-	setpgid(pid, pid); /* so that a signal finds the group even if it has not said so itself yet */
+	setpgid(pid, pid); /* so that a signal finds the group even before the child has set it */
 	if (order->time_limit_ms != 0)
 		program->deadline_ns = clock_ns() + order->time_limit_ms * UINT64_C(1000000);
 }
@@ -211,7 +211,7 @@ size_t program_feed(struct program *program)
 	if (program->waiting_n != 0)
 		n = write(program->input, program->waiting + program->waiting_at, program->waiting_n);
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
-		/* It reads no more. What the host has sent or sends is taken and forgotten. */
+		/* The program reads no more; input from the host is discarded. */
 		n = (ssize_t)program->waiting_n;
 		input_close(program);
 		return (size_t)n;
@@ -240,7 +240,7 @@ void program_check_time(struct program *program, uint64_t now_ns)
 	program->deadline_ns = now_ns + GRACE_NS;
 }
 
-/* What a pipe can hold; 0 when the program has closed it already. */
+/* The capacity of a pipe in bytes; 0 when the program has closed it. */
 static size_t pipe_bytes(int fd)
 {
 	int bytes = fd >= 0 ? fcntl(fd, F_GETPIPE_SZ) : 0;

@@ -10,7 +10,7 @@
 
 #define NEW_ROOT "/vprof-root"
 #define RETRY_US 100000u
-#define RETRIES 100u /* a driver may still be looking at its disk */
+#define RETRIES 100u /* a driver may still be probing its disk */
 
 static const char *const moved[] = {"/dev", "/proc", "/sys"};
 
@@ -39,7 +39,7 @@ static bool root_mount(const char *device, const char *type)
 	return false;
 }
 
-/* As switch_root(8) does; what the initramfs holds stays in memory. */
+/* As switch_root(8), but the files of the initramfs stay in memory. */
 static bool root_enter(void)
 {
 	for (size_t i = 0; i < sizeof(moved) / sizeof(*moved); i++) {

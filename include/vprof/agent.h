@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the host and the agent in the guest (vprof-agent) say to each other, over any byte stream: a serial port, a
- * virtio console, vsock.
+ * The protocol between the host and the agent in the guest (vprof-agent), over any byte stream: a serial port, a virtio
+ * console, vsock.
  *
  * Both directions carry frames: a header, then `bytes` bytes of payload. Numbers are little-endian, as the structures
  * below have them; text at the end of a payload has no NUL and is as long as the payload says. A frame of an unknown
  * type is skipped, as are bytes behind the members of a known one; fields are only appended.
  *
  * The agent speaks first, with HELLO; what the host wrote before might have been echoed by a terminal driver that was
- * not set up yet. A payload that is too long or too short for its type ends the conversation: the stream is no
- * such stream, or has lost bytes.
+ * not set up yet. A payload that is too long or too short for its type ends the conversation: the stream is a
+ * different one, or has lost bytes.
  *
- * Times are CLOCK_MONOTONIC of the guest, in nanoseconds. PING and PONG tell how it relates to the host's, and that the
- * agent is alive.
+ * Times are CLOCK_MONOTONIC of the guest, in nanoseconds. PING and PONG relate it to the host's clock, and show that
+ * the agent is alive.
  *
  * One program runs at a time. Its output comes as it is written, and all of it before EXITED. Its input is sent only as
  * far as the agent has said that there is room, so that no frame is ever stuck behind input that the program does not
@@ -44,7 +44,7 @@ enum vprof_agent_says {
 	VPROF_AGENT_HELLO = 1,    /* struct vprof_agent_hello, the kernel's release */
 	VPROF_AGENT_PONG,         /* struct vprof_agent_pong */
 	VPROF_AGENT_STARTED,      /* struct vprof_agent_started */
-	VPROF_AGENT_REFUSED,      /* struct vprof_agent_refused, text: what could not be done */
+	VPROF_AGENT_REFUSED,      /* struct vprof_agent_refused, text: the step that failed */
 	VPROF_AGENT_STDOUT,       /* bytes */
 	VPROF_AGENT_STDERR,       /* bytes */
 	VPROF_AGENT_STDIN_ROOM,   /* struct vprof_agent_stdin_room */
@@ -52,10 +52,10 @@ enum vprof_agent_says {
 	VPROF_AGENT_MARK,         /* struct vprof_agent_mark, the marker's name */
 	VPROF_AGENT_TASK,         /* struct vprof_agent_task, its name */
 	VPROF_AGENT_MAPPING,      /* struct vprof_agent_mapping, the file's path */
-	VPROF_AGENT_MAPPINGS_END, /* nothing: all that MAPPINGS asked for has been sent */
+	VPROF_AGENT_MAPPINGS_END, /* empty: the answer to MAPPINGS is complete */
 	VPROF_AGENT_STATISTICS,   /* struct vprof_agent_statistics */
-	VPROF_AGENT_COMPLAINT,    /* text: what went wrong in the agent, which goes on */
-	VPROF_AGENT_BYE,          /* nothing: the machine is about to end */
+	VPROF_AGENT_COMPLAINT,    /* text: an error of the agent, which continues */
+	VPROF_AGENT_BYE,          /* empty: the machine is about to end */
 };
 
 /* Frames of the host. */
@@ -63,11 +63,11 @@ enum vprof_agent_hears {
 	VPROF_AGENT_PING = 64, /* struct vprof_agent_ping */
 	VPROF_AGENT_RUN,       /* struct vprof_agent_run, strings */
 	VPROF_AGENT_STDIN,     /* bytes */
-	VPROF_AGENT_STDIN_END, /* nothing: end of file */
+	VPROF_AGENT_STDIN_END, /* empty: end of file */
 	VPROF_AGENT_SIGNAL,    /* struct vprof_agent_signal: to the program's process group */
 	VPROF_AGENT_MAPPINGS,  /* struct vprof_agent_mappings: asks for TASK and MAPPING frames */
-	VPROF_AGENT_STAT,      /* nothing: asks for STATISTICS */
-	VPROF_AGENT_POWER_OFF, /* nothing: ends the machine if the agent is its init, else is ignored */
+	VPROF_AGENT_STAT,      /* empty: asks for STATISTICS */
+	VPROF_AGENT_POWER_OFF, /* empty: ends the machine if the agent is its init, else is ignored */
 };
 
 struct vprof_agent_hello {
@@ -122,7 +122,7 @@ struct vprof_agent_exited {
 	uint32_t signal;     /* that ended it, or 0 */
 	uint32_t time_limit; /* 1: it was ended because its time was over */
 	uint64_t time_ns;
-	uint64_t user_ns; /* CPU time of the program and of what it waited for */
+	uint64_t user_ns; /* CPU time of the program and of the children it waited for */
 	uint64_t system_ns;
 	uint64_t memory_bytes; /* the largest resident set */
 };
@@ -174,7 +174,7 @@ struct vprof_agent_statistics {
 	uint64_t time_ns;
 	uint64_t received_bytes, sent_bytes; /* frames, with their headers */
 	uint64_t marks;
-	uint64_t marks_refused; /* lines on the marker pipe that were no marks */
+	uint64_t marks_refused; /* malformed lines on the marker pipe */
 	uint64_t skipped;       /* frames of a type that the agent does not know */
 };
 _Static_assert(sizeof(struct vprof_agent_statistics) == 48, "on the wire");

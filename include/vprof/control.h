@@ -18,9 +18,9 @@
  * Each method needs a role. Every client may observe, and have instruments of its own beside those of others. Methods
  * that start, stop or configure the session or the guest need the control role, which one client has at a time: the one
  * that the guest belongs to (`vprof run`) from the start, another after control-take, until control-release or the end
- * of its connection. A session goes on without a holder.
+ * of its connection. A session continues without a holder.
  *
- * An error answers the request and changes nothing. A line that is no JSON object or is too long ends the connection
+ * An error answers the request and changes nothing. A line that is not a JSON object or is too long ends the connection
  * after the answer, and a client that leaves too many bytes unread is disconnected without one.
  */
 #ifndef VPROF_CONTROL_H
@@ -37,7 +37,7 @@
 #define VPROF_FREQUENCY_HZ_DEFAULT 999
 
 /* Error classes. */
-#define VPROF_ERROR_GENERIC "GenericError"              /* the host refused, or the line is no request */
+#define VPROF_ERROR_GENERIC "GenericError"              /* the host refused, or the line is not a request */
 #define VPROF_ERROR_COMMAND_NOT_FOUND "CommandNotFound" /* no such method */
 #define VPROF_ERROR_INVALID_ARGUMENT "InvalidArgument"  /* unknown, missing, of the wrong type or out of range */
 #define VPROF_ERROR_NOT_NEGOTIATED "NotNegotiated"      /* something else came before `negotiate` */

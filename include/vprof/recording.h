@@ -7,7 +7,8 @@
  * time that a vCPU thread spent outside the guest carries PERF_RECORD_MISC_HYPERVISOR with an ip as in vprof/exit.h.
  * Times are CLOCK_MONOTONIC of the host, in nanoseconds.
  *
- * What perf has no word for stands in additional feature sections, which perf skips: feature bits 200 and up.
+ * What perf has no record or section for is in additional feature sections, which perf skips: feature bits 200 and
+ * above.
  */
 #ifndef VPROF_RECORDING_H
 #define VPROF_RECORDING_H
@@ -25,8 +26,9 @@
 	 PERF_SAMPLE_PERIOD)
 
 /*
- * In a call chain, a PERF_CONTEXT_* stands before every frame that is no call: the sample's own, what an interrupt or
- * an exception hit, and user space's first. There the address is the instruction's, elsewhere it is a return address.
+ * In a call chain, a PERF_CONTEXT_* precedes every frame that is not a call: the sample's own, the one that an
+ * interrupt or an exception hit, and the first of user space. Their address is that of the instruction; others are
+ * return addresses.
  */
 
 /*
@@ -36,8 +38,8 @@
 #define VPROF_SAMPLE_ADDED (1u << 13)
 
 /*
- * In misc of a sample with a call chain: why the chain of the guest is no longer, one of VPROF_CHAIN_ENDS; 0: nothing
- * is known about that. perf gives these bits no meaning in any record.
+ * In misc of a sample with a call chain: why the chain of the guest ends where it does, one of VPROF_CHAIN_ENDS; 0: not
+ * known. perf gives these bits no meaning in any record.
  */
 #define VPROF_CHAIN_END_SHIFT 4u
 #define VPROF_CHAIN_END_MASK (7u << VPROF_CHAIN_END_SHIFT)
@@ -52,14 +54,15 @@ enum vprof_chain_end { VPROF_CHAIN_UNKNOWN, VPROF_CHAIN_ENDS(X) VPROF_CHAIN_END_
 #undef X
 
 /*
- * The file name in a PERF_RECORD_MMAP of user space that says where a process has no code mapped any longer: perf has
- * no record for mappings that go. Addresses in there have no name.
+ * The file name in a PERF_RECORD_MMAP of user space for a range where a process no longer has code mapped: perf has no
+ * record for a removed mapping. Addresses in the range have no name.
  */
 #define VPROF_UNMAPPED "[unmapped]"
 
 /*
  * pid and tid are those of the guest's task, named by PERF_RECORD_COMM; 0 for its idle tasks, and for everything in
- * a recording that does not tell tasks apart. What could not be read has this, as perf has it for tasks that are gone.
+ * a recording that does not tell tasks apart. This is the value where it could not be read, as in perf for tasks that
+ * have ended.
  */
 #define VPROF_PID_UNKNOWN UINT32_MAX
 
@@ -80,7 +83,7 @@ enum vprof_chain_end { VPROF_CHAIN_UNKNOWN, VPROF_CHAIN_ENDS(X) VPROF_CHAIN_END_
  * the order in which they came; of one name they may nest. Those of a guest's agent have their time from the guest's
  * clock. exec, where a command ran in the guest: {"command": [TEXT], "runs": [{"phase": NAME of its marks, "status": N,
  * "signal": N, "time-limit": BOOLEAN, "wall-ns": N, "user-ns": N, "system-ns": N, "memory-bytes": N, "metrics": [...]}
- * ]}. metrics: what the command has printed as such (vprof-run(1)): {"name": TEXT, "value": NUMBER, "unit": TEXT}.
+ * ]}. metrics: those that the command printed (vprof-run(1)): {"name": TEXT, "value": NUMBER, "unit": TEXT}.
  */
 #define VPROF_FEATURE_DESCRIPTION 200
 #define VPROF_MARKERS_MAX 100000u /* those beyond are not kept */

@@ -8,7 +8,7 @@
  * holds perf_event records, each 8-byte aligned, that may wrap around its end. Head and tail count bytes and only grow.
  *
  * The engine (producer) stores data_head with release order after the bytes; the reader loads it with acquire order,
- * copies what it needs, and stores data_tail with release order. Neither believes the other: the producer keeps its own
+ * copies what it needs, and stores data_tail with release order. Neither trusts the other: the producer keeps its own
  * head, and a tail that is ahead of it or further behind than data_size counts as a full ring.
  *
  * A record that found no room is counted, and a PERF_RECORD_LOST with the number goes in when there is room again.
