@@ -5,7 +5,8 @@
 
 #include "kvm/host/cpuid.h"
 #include "kvm/vcpu/rdpmc.h"
-#include "kvm/vm_priv.h"
+#include "kvm/vm_parts.h"
+#include "kvm/vm_pmu.h"
 #include "run_suite.h"
 
 #define RDPMC "\x0f\x33"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a triple fault or an exit that nobody handles says about the guest. */
-#include "kvm/vm_priv.h"
+#include "kvm/vm_parts.h"
 #include "lib/symbol/symtab.h"
 
 #define CONSOLE_LINES 40u

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kvm/options.h"
 
+#include "kvm/vm_pmu.h"
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -7,12 +7,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "kvm/boot/boot.h"
 #include "kvm/boot/command_line.h"
 #include "kvm/device/virtio_console.h"
 #include "kvm/host/cpuid.h"
 #include "kvm/vcpu/vcpu_pmu.h"
 #include "kvm/vcpu/vcpu_run.h"
-#include "kvm/vm_priv.h"
+#include "kvm/vm_parts.h"
+#include "kvm/vm_pmu.h"
 
 /* Three pages for VMX's real mode and one for its identity map, in the hole, below the firmware's place. */
 #define TSS_GPA 0xfffbd000ul
@@ -256,6 +258,16 @@ bool vm_launch(struct guest *guest, GError **error)
 	return true;
 }
 
+void vm_shutdown(struct guest *guest)
+{
+	struct vm *vm = vm_of(guest);
+	vm_end(vm, GUEST_END_STOPPED, 0, NULL);
+	vm_join(vm);
+	/* Phases or the end, on their way to a main loop that no longer turns. */
+	while (g_source_remove_by_user_data(&vm->self))
+		;
+}
+
 static void free_description(struct guest *guest)
 {
 	g_free(guest->name);
@@ -303,4 +315,14 @@ void vm_free(struct guest *guest)
 uint64_t vm_console_dropped(struct guest *guest)
 {
 	return console_dropped(vm_of(guest)->consoles[0]);
+}
+
+int vm_exit_status(const struct guest_end *end)
+{
+#define X(id, name, status) [id] = status,
+	static const int statuses[] = {VPROF_GUEST_ENDS(X)};
+#undef X
+	if (end->reason == GUEST_END_EXIT_PORT)
+		return (int)((end->code << 1 | 1) & 0xff); /* QEMU's isa-debug-exit */
+	return statuses[end->reason];
 }

@@ -8,7 +8,7 @@
 #include "kvm/vcpu/vcpu_debug.h"
 #include "kvm/vcpu/vcpu_patch.h"
 #include "kvm/vcpu/vcpu_step.h"
-#include "kvm/vm_priv.h"
+#include "kvm/vm_parts.h"
 
 struct vcpu_change {
 	struct vcpu *vcpu;

@@ -5,7 +5,7 @@
 #include <sys/ioctl.h>
 
 #include "kvm/device/virtio_console.h"
-#include "kvm/vm_priv.h"
+#include "kvm/vm_parts.h"
 #include "lib/record/clock.h"
 
 static void set_irq(void *data, unsigned irq, bool level)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "kvm/vcpu/vcpu_run.h"
-#include "kvm/vm_priv.h"
+#include "kvm/vm_parts.h"
 
 #define PANIC_SILENCE_MS 2000
 #define CONSOLE_FLUSH_MS 500u /* before the end is announced */
@@ -62,7 +62,7 @@ void vm_on_main_thread(GSourceFunc fn, struct vm *vm)
 	g_source_unref(source);
 }
 
-static void join_threads(struct vm *vm)
+void vm_join(struct vm *vm)
 {
 	for (; vm->n_launched > 0; vm->n_launched--)
 		vcpu_join(&vm->machine.vcpus[vm->n_launched - 1]);
@@ -75,7 +75,7 @@ static void join_threads(struct vm *vm)
 static gboolean finish(void *data)
 {
 	struct vm *vm = *(struct vm **)data;
-	join_threads(vm);
+	vm_join(vm);
 	struct guest *guest = &vm->guest;
 	vm_virtio_flush(vm, CONSOLE_FLUSH_MS);
 	for (unsigned i = 0; i < DEVICES_SERIALS; i++)
@@ -166,24 +166,4 @@ void vm_watch_for_panic(const char *line, void *data)
 	pthread_mutex_unlock(&vm->end_lock);
 	if (begins)
 		vm_on_main_thread(await_end_of_panic, vm);
-}
-
-void vm_shutdown(struct guest *guest)
-{
-	struct vm *vm = vm_of(guest);
-	vm_end(vm, GUEST_END_STOPPED, 0, NULL);
-	join_threads(vm);
-	/* Phases or the end, on their way to a main loop that no longer turns. */
-	while (g_source_remove_by_user_data(&vm->self))
-		;
-}
-
-int vm_exit_status(const struct guest_end *end)
-{
-#define X(id, name, status) [id] = status,
-	static const int statuses[] = {VPROF_GUEST_ENDS(X)};
-#undef X
-	if (end->reason == GUEST_END_EXIT_PORT)
-		return (int)((end->code << 1 | 1) & 0xff); /* QEMU's isa-debug-exit */
-	return statuses[end->reason];
 }

@@ -8,7 +8,7 @@
 
 #include "kvm/host/cpuid.h"
 #include "kvm/vcpu/rdpmc.h"
-#include "kvm/vm_priv.h"
+#include "kvm/vm_parts.h"
 
 #define LEAF_1_ECX_DTES64 (1u << 2)
 #define LEAF_1_ECX_PDCM (1u << 15)

@@ -7,11 +7,7 @@
 #include <linux/kvm.h>
 #include <stdbool.h>
 
-enum vm_pmu_kind {
-	VM_PMU_OFF,
-	VM_PMU_EMULATED, /* registers of ours behind MSR exits */
-	VM_PMU_KVM,      /* KVM's vPMU, on the host's PMU */
-};
+#include "kvm/vm_config.h"
 
 /* "off", "emulated", "kvm". False: none of these. */
 bool vm_pmu_parse(const char *text, enum vm_pmu_kind *kind);
@@ -24,7 +20,6 @@ bool vm_pmu_parse(const char *text, enum vm_pmu_kind *kind);
 struct kvm_pmu_event_filter *vm_pmu_filter_parse(const char *text, GError **error);
 
 struct vm;
-struct vm_config;
 struct image;
 
 /* After KVM_CREATE_VM, before the first vCPU: decides, and tells KVM. Errors: HOST_ERROR. */

@@ -3,7 +3,7 @@
 #include "kvm/boot/boot_devices.h"
 #include "kvm/device/virtio_blk.h"
 #include "kvm/device/virtio_console.h"
-#include "kvm/vm_priv.h"
+#include "kvm/vm_parts.h"
 
 #define PORT_NAME "org.vprof.agent.0"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The VM as its parts see it. */
-#ifndef VPROF_KVM_VM_PRIV_H
-#define VPROF_KVM_VM_PRIV_H
+#ifndef VPROF_KVM_VM_PARTS_H
+#define VPROF_KVM_VM_PARTS_H
 
 #include <stdatomic.h>
 
@@ -15,7 +15,7 @@
 #include "kvm/host/msr_filter.h"
 #include "kvm/vcpu/vcpu.h"
 #include "kvm/vcpu/vcpu_machine.h"
-#include "kvm/vm.h"
+#include "kvm/vm_config.h"
 #include "pmu/host.h"
 
 #define VM_PHASES_MAX 256u /* waiting for the main thread */
@@ -86,6 +86,8 @@ static inline struct vm *vm_of(struct guest *guest)
 void vm_end(struct vm *vm, enum guest_end_reason reason, uint32_t code, char *message);
 /* What vCPUs tell the VM. */
 extern const struct vcpu_machine_ops vm_machine_ops;
+/* Waits for the threads of the vCPUs. Main thread. */
+void vm_join(struct vm *vm);
 /* Ends the guest after duration_s seconds; 0: never. Main thread. */
 void vm_limit_duration(struct vm *vm, double duration_s);
 /*

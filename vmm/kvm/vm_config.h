@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a VM is to be made of. */
+#ifndef VPROF_KVM_VM_CONFIG_H
+#define VPROF_KVM_VM_CONFIG_H
+
+#include <linux/kvm.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kvm/boot/boot_registers.h"
+
+enum vm_pmu_kind {
+	VM_PMU_OFF,
+	VM_PMU_EMULATED, /* registers of ours behind MSR exits */
+	VM_PMU_KVM,      /* KVM's vPMU, on the host's PMU */
+};
+
+#define VM_DISKS_MAX 6u
+
+struct vm_disk {
+	char *path;
+	bool read_only;
+};
+
+struct vm_config {
+	const char *name; /* NULL: the kernel's base name and our process id */
+	const char *kernel_path;
+	const char *initrd_path;  /* NULL: none */
+	const char *command_line; /* the user's; see command_line.h for what is put before it; NULL: none */
+	uint64_t memory_bytes;
+	unsigned vcpus; /* 1..GUEST_VCPUS_MAX */
+	enum boot_protocol protocol;
+	bool quirks;                 /* mend what the host needs mended */
+	bool stop_on_panic;          /* a Linux panic on the console ends the guest with GUEST_END_PANIC */
+	double duration_s;           /* from guest_ops.start, then GUEST_END_DURATION; 0: as long as it takes */
+	const struct vm_disk *disks; /* virtio-blk, /dev/vda and on */
+	unsigned n_disks;            /* 0..VM_DISKS_MAX */
+	int serial_fds[2];           /* where the first and the second UART's output goes; -1: nowhere. The caller's */
+	enum vm_pmu_kind pmu;
+	const struct kvm_pmu_event_filter *pmu_filter; /* VM_PMU_KVM; NULL: the guest may count what it likes */
+};
+
+#endif
