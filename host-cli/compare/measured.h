@@ -34,13 +34,13 @@ struct measured {
 struct measured *measured_load(const char *path, const char *phase, GError **error);
 void measured_free(struct measured *measured);
 
+/* Whether vprof itself measures a metric of that name; metrics of workloads cannot have it. */
+bool measured_is_own(const char *name);
+
 /* Whether both were made under the same conditions; MEASURED_ERROR_INCOMPARABLE says what differs. */
 bool measured_comparable(const struct measured *base, const struct measured *now, GError **error);
 
 /* Writes a file of measurements; one that is there is replaced as a whole, or left alone on failure. */
 bool measured_save(const struct measured *measured, const char *path, GError **error);
-
-/* Whether vprof itself measures something of that name. */
-bool measured_is_own(const char *name);
 
 #endif

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "compare/measured_json.h"
-
 #include <math.h>
-#include <string.h>
 
+#include "compare/measured_priv.h"
 #include "ui/text.h"
 
 #define FORMAT_NAME "vprof-measurements"
@@ -137,11 +135,7 @@ struct measured *measured_from_json(const char *path, const json_t *document, GE
 	if (unit == NULL || n == 0 || n > SHIFT_REPETITIONS_MAX ||
 	    !json_is_object(json_object_get(document, "conditions")))
 		return refuse(path, "it lacks conditions, a unit or repetitions", error), NULL;
-	measured = g_new0(struct measured, 1);
-	measured->path = g_strdup(path);
-	measured->conditions = json_incref(json_object_get(document, "conditions"));
-	measured->measurements = measurements_new(unit, (size_t)n);
-	measured->measurements->counted = conditions_count(measured->conditions);
+	measured = measured_new(path, unit, (size_t)n, json_incref(json_object_get(document, "conditions")));
 	if (metrics_read(json_object_get(document, "metrics"), measured->measurements) &&
 	    functions_read(json_object_get(document, "functions"), measured->measurements))
 		return measured;

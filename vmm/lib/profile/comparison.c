@@ -208,11 +208,6 @@ static struct change change_between(const struct measurements *base_set, const s
 	return change;
 }
 
-const struct series *change_series(const struct change *change)
-{
-	return change->base != NULL ? change->base : change->now;
-}
-
 /* By fate, where it is known. */
 static int changes_compare(gconstpointer a, gconstpointer b)
 {

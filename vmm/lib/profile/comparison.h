@@ -98,7 +98,10 @@ void comparison_free(struct comparison *comparison);
 /* Those of `only` with that fate; *n: how many. */
 const struct change *comparison_only(const struct comparison *comparison, enum fate fate, size_t *n);
 /* What it is of base, or else of now. */
-const struct series *change_series(const struct change *change);
+static inline const struct series *change_series(const struct change *change)
+{
+	return change->base != NULL ? change->base : change->now;
+}
 /* "kept", "renamed", "inlined", "split", "new", "gone". */
 const char *fate_name(enum fate fate);
 

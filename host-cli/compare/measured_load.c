@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <string.h>
+
+#include "compare/measured_priv.h"
+#include "ui/output_file.h"
+
+static bool names_json(const char *path)
+{
+	return g_str_has_suffix(path, ".json");
+}
+
+static struct measured *load_json(const char *path, GError **error)
+{
+	json_error_t why;
+	json_t *document = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
+	struct measured *measured;
+
+	if (document == NULL) {
+		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT, "cannot read %s: %s", path, why.text);
+		return NULL;
+	}
+	measured = measured_from_json(path, document, error);
+	json_decref(document);
+	return measured;
+}
+
+/* Repetitions without a sample in one of the modes have 0 of it; what else they lack was not measured. */
+static struct series *joined_metric(struct measurements *joined, const struct series *from)
+{
+	return measured_is_mode(from->name) ? measurements_add_metric(joined, from->name, from->unit)
+	                                    : measurements_add_partial(joined, from->name, from->unit);
+}
+
+/* The repetitions of `more` behind those of `all`, which is freed. */
+static struct measured *measured_join(struct measured *all, const struct measured *more)
+{
+	const struct measurements *parts[] = {all->measurements, more->measurements};
+	size_t n = parts[0]->n_repetitions + parts[1]->n_repetitions, at = 0;
+	struct measured *joined = measured_new(all->path, parts[0]->unit, n, json_incref(all->conditions));
+
+	for (size_t part = 0; part < G_N_ELEMENTS(parts); part++) {
+		size_t bytes = parts[part]->n_repetitions * sizeof(double);
+
+		for (guint i = 0; i < parts[part]->metrics->len; i++) {
+			const struct series *from = g_ptr_array_index(parts[part]->metrics, i);
+
+			memcpy(joined_metric(joined->measurements, from)->values + at, from->values, bytes);
+		}
+		for (guint i = 0; i < parts[part]->functions->len; i++) {
+			const struct series *from = g_ptr_array_index(parts[part]->functions, i);
+			struct series *to =
+				measurements_add_function(joined->measurements, from->name, from->module, from->mode);
+
+			memcpy(to->values + at, from->values, bytes);
+		}
+		at += parts[part]->n_repetitions;
+	}
+	measured_free(all);
+	measurements_drop_partial(joined->measurements);
+	return joined;
+}
+
+static gint paths_compare(gconstpointer a, gconstpointer b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The recordings of a folder, by name; NULL-terminated, by g_strfreev. */
+static char **folder_recordings(const char *path, GError **error)
+{
+	g_autoptr(GDir) folder = g_dir_open(path, 0, error);
+	GPtrArray *paths;
+	const char *name;
+
+	if (folder == NULL)
+		return NULL;
+	paths = g_ptr_array_new();
+	while ((name = g_dir_read_name(folder)) != NULL)
+		if (g_str_has_suffix(name, ".data"))
+			g_ptr_array_add(paths, g_build_filename(path, name, NULL));
+	g_ptr_array_sort(paths, paths_compare);
+	g_ptr_array_add(paths, NULL);
+	return (char **)g_ptr_array_free(paths, FALSE);
+}
+
+static struct measured *load_folder(const char *path, const char *phase, GError **error)
+{
+	g_auto(GStrv) paths = folder_recordings(path, error);
+	struct measured *all = NULL;
+
+	if (paths == NULL)
+		return NULL;
+	for (char **file = paths; *file != NULL; file++) {
+		struct measured *one = measured_from_recording(*file, phase, error);
+
+		if (one == NULL || (all != NULL && !measured_comparable(all, one, error))) {
+			measured_free(one);
+			measured_free(all);
+			return NULL;
+		}
+		all = all != NULL ? measured_join(all, one) : g_steal_pointer(&one);
+		measured_free(one);
+	}
+	if (all == NULL) {
+		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_EMPTY, "%s holds no recordings (*.data)", path);
+		return NULL;
+	}
+	g_free(all->path);
+	all->path = g_strdup(path);
+	return all;
+}
+
+struct measured *measured_load(const char *path, const char *phase, GError **error)
+{
+	struct measured *measured;
+
+	if (g_file_test(path, G_FILE_TEST_IS_DIR))
+		measured = load_folder(path, phase, error);
+	else
+		measured = names_json(path) ? load_json(path, error) : measured_from_recording(path, phase, error);
+	if (measured == NULL || measured->measurements->n_repetitions <= SHIFT_REPETITIONS_MAX)
+		return measured;
+	g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT, "%s has %zu repetitions; the most are %u", path,
+	            measured->measurements->n_repetitions, SHIFT_REPETITIONS_MAX);
+	measured_free(measured);
+	return NULL;
+}
+
+static bool save_json(FILE *to, const void *document, GError **error)
+{
+	(void)error;
+	json_dumpf(document, to, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
+	fputc('\n', to);
+	return true;
+}
+
+bool measured_save(const struct measured *measured, const char *path, GError **error)
+{
+	json_t *document = measured_to_json(measured);
+	bool saved = output_file_write(path, save_json, document, error);
+
+	json_decref(document);
+	return saved;
+}

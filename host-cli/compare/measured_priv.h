@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Where measurements come from and go to: recordings (measured_recording.c) and JSON (measured_json.c). */
+#ifndef VPROF_CLI_MEASURED_PRIV_H
+#define VPROF_CLI_MEASURED_PRIV_H
+
+#include "compare/measured.h"
+
+#define MEASURED_EVENT_STEPS "steps" /* how the names of events begin that count every instruction */
+
+/* All values 0; steals `conditions`. */
+struct measured *measured_new(const char *path, const char *unit, size_t n_repetitions, json_t *conditions);
+
+/* phase: as measured_load. */
+struct measured *measured_from_recording(const char *path, const char *phase, GError **error);
+/* Whether it is a metric of the time in some modes, which every repetition has. */
+bool measured_is_mode(const char *name);
+
+/* vprof-measurements(5). */
+json_t *measured_to_json(const struct measured *measured);
+/* `document` is untrusted. NULL with MEASURED_ERROR_FORMAT. */
+struct measured *measured_from_json(const char *path, const json_t *document, GError **error);
+
+#endif
