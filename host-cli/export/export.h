@@ -29,7 +29,7 @@ struct exporter {
 	const char *name;    /* in --to */
 	const char *summary; /* the tools that open it */
 	bool binary;         /* nothing for a terminal */
-	bool by_sample;      /* it walks the recording itself (export_samples.h) instead of taking stacks */
+	bool by_sample;      /* it walks the recording itself (export_samples_each) instead of taking stacks */
 	/* Errors of writing stay in the stream. Another one: false. */
 	bool (*write)(const struct export_profile *profile, FILE *to, GError **error);
 };
@@ -50,6 +50,20 @@ void export_profile_clear(struct export_profile *profile);
 
 /* The build-id of what a frame's `module` names, where the recording knows it: the kernel's; NULL without. */
 const char *export_build_id(const struct export_profile *profile, const char *module);
+
+/* Sample by sample, with names, for the formats that keep each one. */
+struct export_frame {
+	struct place place;
+	uint64_t ip; /* of a caller: the last byte of its call instruction */
+	enum profile_mode mode;
+};
+
+/* frames: the innermost first, n at least 1. False ends the walk. */
+typedef bool export_visitor(const struct record_sample *sample, const char *comm, const struct export_frame *frames,
+                            size_t n, void *data);
+
+/* In the order of the recording: by time for each vCPU, and not across vCPUs. */
+void export_samples_each(const struct export_profile *profile, export_visitor *visit, void *data);
 
 /*
  * Writes event number `event` to `path`, "-" for standard output, through a temporary file beside it: no half file is

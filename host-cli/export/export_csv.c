@@ -3,7 +3,7 @@
  * frames. */
 #include <string.h>
 
-#include "export/export_samples.h"
+#include "export/export.h"
 #include "ui/text.h"
 
 struct printing {

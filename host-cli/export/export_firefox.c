@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "export/export_samples.h"
+#include "export/export.h"
 #include "export/text_table.h"
 #include "ui/text.h"
 

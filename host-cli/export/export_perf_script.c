@@ -5,7 +5,7 @@
  */
 #include <vprof/exit.h>
 
-#include "export/export_samples.h"
+#include "export/export.h"
 #include "ui/text.h"
 
 /* Frames without a symbol have brackets in perf's text, too, and no offset. */

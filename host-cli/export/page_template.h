@@ -7,6 +7,10 @@
 #define PAGE_TEMPLATE_MARK "@vprof-data@"
 
 /* NUL-terminated; empty when vprof was built without it. */
+#ifdef VPROF_HAVE_HTML
 extern const char page_template[];
+#else
+static const char page_template[] = "";
+#endif
 
 #endif

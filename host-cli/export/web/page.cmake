@@ -47,7 +47,6 @@ if(NOT page_problem STREQUAL "")
 		message(FATAL_ERROR "The HTML page cannot be built: ${page_problem}")
 	endif()
 	message(STATUS "Without the HTML page: ${page_problem}")
-	target_sources(vprof PRIVATE export/page_template_stub.c)
 	return()
 endif()
 
@@ -57,6 +56,7 @@ add_custom_command(OUTPUT ${page_build}/page.html
 	DEPENDS ${page_source}/build.mjs ${page_source}/package-lock.json ${page_files}
 	COMMENT "Bundling the HTML page" VERBATIM)
 target_sources(vprof PRIVATE export/page_template.S)
+target_compile_definitions(vprof PRIVATE VPROF_HAVE_HTML)
 set_source_files_properties(export/page_template.S PROPERTIES OBJECT_DEPENDS ${page_build}/page.html
 	INCLUDE_DIRECTORIES ${page_build} COMPILE_OPTIONS "-Wa,-I${page_build}")
 file(READ ${page_source}/package-lock.json page_lock)
