@@ -218,8 +218,7 @@ bool image_parse_elf(struct image *image, GError **error)
 
 	if (!check_header(image, &header, error) ||
 	    (image->kind != IMAGE_MODULE && !parse_program_headers(image, &header, error)) ||
-	    !parse_section_headers(image, &header, error) ||
-	    (image->kind == IMAGE_MODULE && !image_lay_out_module(image, error)))
+	    !parse_section_headers(image, &header, error))
 		return false;
 	image->entry = header.e_entry;
 	return true;

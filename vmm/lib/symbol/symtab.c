@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "lib/symbol/symtab.h"
-
 #include <stdlib.h>
+#include <string.h>
 
-#include "lib/symbol/image_priv.h"
-#include "lib/symbol/kallsyms.h"
 #include "lib/symbol/symtab_priv.h"
 
 #define NAMES_BLOCK_BYTES (256u << 10)
 #define NO_SYMBOL UINT32_MAX
-
-/* A part of the address space that symbols do not reach beyond: a section, or a segment of an image without any. */
-struct region {
-	uint64_t start;
-	uint64_t end;
-	bool code;
-	const char *name; /* of the section, in the image; NULL */
-};
 
 /* From `start` to that of the next range, addresses belong to `symbol`, or to none. */
 struct range {
@@ -28,13 +17,6 @@ struct range {
 struct candidate {
 	struct symbol symbol; /* size 0: unknown */
 	bool ends;
-};
-
-struct symtab_builder {
-	GArray *candidates;
-	GStringChunk *names;
-	GArray *regions; /* sorted by start */
-	const struct image *image;
 };
 
 struct symtab {
@@ -78,65 +60,25 @@ void symtab_add(struct symtab_builder *builder, uint64_t address, uint64_t size,
 	g_array_append_val(builder->candidates, candidate);
 }
 
-static void add_kallsyms(uint64_t address, char type, const char *name, void *data)
-{
-	/* The two ends that scripts/kallsyms.c keeps (text_ranges). */
-	bool ends = strcmp(name, "_etext") == 0 || strcmp(name, "_einittext") == 0;
-	struct symtab_builder *builder = data;
-
-	symtab_add(builder, image_slid(builder->image, address), 0, type, name, ends);
-}
-
 static int compare_regions(const void *a, const void *b)
 {
-	const struct region *left = a, *right = b;
+	const struct symtab_region *left = a, *right = b;
 
 	return (left->start > right->start) - (left->start < right->start);
 }
 
-static void add_region(GArray *regions, uint64_t start, uint64_t bytes, bool code, const char *name)
+void symtab_add_region(GArray *regions, uint64_t start, uint64_t bytes, bool code, const char *name)
 {
-	struct region region = {start, 0, code, name};
+	struct symtab_region region = {start, 0, code, name};
 
 	if (bytes > 0 && !__builtin_add_overflow(start, bytes, &region.end))
 		g_array_append_val(regions, region);
 }
 
-static void add_sections(GArray *regions, const struct image *image)
-{
-	for (size_t i = 0; i < image->n_sections; i++) {
-		const Elf64_Shdr *section = &image->sections[i];
-
-		if (section->sh_flags & SHF_ALLOC)
-			add_region(regions, section->sh_addr, section->sh_size, section->sh_flags & SHF_EXECINSTR,
-			           span_string(image->section_names, section->sh_name));
-	}
-}
-
-static void add_segments(GArray *regions, const struct image *image)
-{
-	for (size_t i = 0; i < image->n_segments; i++) {
-		const struct image_segment *segment = &image->segments[i];
-
-		add_region(regions, segment->gva, segment->memory_bytes, segment->flags & PF_X, NULL);
-	}
-}
-
-static GArray *regions_new(const struct image *image)
-{
-	GArray *regions = g_array_new(false, false, sizeof(struct region));
-
-	add_sections(regions, image);
-	if (regions->len == 0)
-		add_segments(regions, image);
-	g_array_sort(regions, compare_regions);
-	return regions;
-}
-
 /* The last region that starts at or before `address`, if it reaches so far. */
-static const struct region *region_at(const GArray *regions, uint64_t address)
+static const struct symtab_region *region_at(const GArray *regions, uint64_t address)
 {
-	const struct region *all = (const struct region *)regions->data;
+	const struct symtab_region *all = (const struct symtab_region *)regions->data;
 	size_t low = 0, high = regions->len;
 
 	while (low < high) {
@@ -189,7 +131,7 @@ static int compare_candidates(const void *a, const void *b)
 }
 
 /* A size of at least 1 that does not leave the symbol's region. `next`: the next higher address of a symbol. */
-static uint64_t size_within(const struct region *region, const struct symbol *symbol, uint64_t next)
+static uint64_t size_within(const struct symtab_region *region, const struct symbol *symbol, uint64_t next)
 {
 	if (!region)
 		return MAX(symbol->size, 1);
@@ -249,7 +191,7 @@ static void close_symbols(GArray *ranges, GArray *open, uint64_t limit)
 static bool covers_code(const struct symtab_builder *builder, size_t i)
 {
 	const struct candidate *candidate = &g_array_index(builder->candidates, struct candidate, i);
-	const struct region *region = region_at(builder->regions, candidate->symbol.address);
+	const struct symtab_region *region = region_at(builder->regions, candidate->symbol.address);
 
 	return !candidate->ends && region && region->code;
 }
@@ -283,16 +225,15 @@ static GArray *ranges_new(const struct symtab_builder *builder)
 	return ranges;
 }
 
-/* `regions` becomes the builder's. */
-static void builder_init(struct symtab_builder *builder, const struct image *image, GArray *regions)
+void symtab_builder_init(struct symtab_builder *builder, GArray *regions)
 {
+	g_array_sort(regions, compare_regions);
 	builder->candidates = g_array_new(false, false, sizeof(struct candidate));
 	builder->names = g_string_chunk_new(NAMES_BLOCK_BYTES);
 	builder->regions = regions;
-	builder->image = image;
 }
 
-static void builder_deinit(struct symtab_builder *builder)
+void symtab_builder_deinit(struct symtab_builder *builder)
 {
 	g_array_unref(builder->candidates);
 	g_clear_pointer(&builder->names, g_string_chunk_free);
@@ -315,7 +256,7 @@ static size_t candidate_from(const struct symtab_builder *builder, uint64_t addr
 	return low;
 }
 
-static bool has_symbols(const struct symtab_builder *builder, const struct region *region)
+static bool has_symbols(const struct symtab_builder *builder, const struct symtab_region *region)
 {
 	for (size_t i = candidate_from(builder, region->start); i < builder->candidates->len; i++) {
 		const struct candidate *candidate = &g_array_index(builder->candidates, struct candidate, i);
@@ -337,7 +278,7 @@ static GArray *nameless_new(const struct symtab_builder *builder)
 	GArray *nameless = g_array_new(false, false, sizeof(struct symbol));
 
 	for (guint i = 0; i < builder->regions->len; i++) {
-		const struct region *region = &g_array_index(builder->regions, struct region, i);
+		const struct symtab_region *region = &g_array_index(builder->regions, struct symtab_region, i);
 
 		if (!region->code || !region->name || has_symbols(builder, region))
 			continue;
@@ -351,8 +292,7 @@ static GArray *nameless_new(const struct symtab_builder *builder)
 	return nameless;
 }
 
-/* NULL when no symbol covers code. */
-static struct symtab *builder_finish(struct symtab_builder *builder, const char *source)
+struct symtab *symtab_builder_finish(struct symtab_builder *builder, const char *source)
 {
 	g_array_sort(builder->candidates, compare_candidates);
 	set_sizes(builder);
@@ -375,92 +315,19 @@ static struct symtab *builder_finish(struct symtab_builder *builder, const char 
 	return symtab;
 }
 
-static struct symtab *load_table(const struct image *image, uint32_t type, const char *source, GError **error)
-{
-	struct symtab_builder builder;
-	struct symtab *symtab = NULL;
-
-	builder_init(&builder, image, regions_new(image));
-	if (symtab_add_elf(&builder, image, type, error))
-		symtab = builder_finish(&builder, source);
-	builder_deinit(&builder);
-	return symtab;
-}
-
-/* kallsyms are read-only data and so in one segment. */
-static struct symtab *load_kallsyms(const struct image *image, GError **error)
-{
-	struct symtab_builder builder;
-	struct symtab *symtab = NULL;
-	g_autoptr(GError) cause = NULL;
-
-	builder_init(&builder, image, regions_new(image));
-	for (size_t i = 0; i < image->n_segments && !symtab; i++) {
-		const struct image_segment *segment = &image->segments[i];
-
-		g_clear_error(&cause);
-		/* Addresses in the tables are as linked. */
-		if (kallsyms_decode(image->bytes.data + segment->file_offset, (size_t)segment->file_bytes,
-		                    segment->gva - (segment->gva >> 63 ? image->slide : 0), add_kallsyms, &builder,
-		                    &cause))
-			symtab = builder_finish(&builder, "kallsyms");
-		else if (g_error_matches(cause, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT))
-			break;
-	}
-	builder_deinit(&builder);
-	if (symtab)
-		return symtab;
-	if (g_error_matches(cause, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT))
-		g_propagate_prefixed_error(error, g_steal_pointer(&cause),
-		                           "cannot read the symbols of %s: ", image->path);
-	else
-		g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_NONE,
-		            "%s has no symbols of its code, neither .symtab nor kallsyms; give an image that is not "
-		            "stripped, or build Linux with CONFIG_KALLSYMS",
-		            image->path);
-	return NULL;
-}
-
-struct symtab *symtab_load(const struct image *image, GError **error)
-{
-	GError *cause = NULL;
-	struct symtab *symtab = load_table(image, SHT_SYMTAB, "symtab", &cause);
-
-	if (cause) {
-		g_propagate_error(error, cause);
-		return NULL;
-	}
-	return symtab ? symtab : load_kallsyms(image, error);
-}
-
-struct symtab *symtab_load_program(const struct image *image, GError **error)
-{
-	GError *cause = NULL;
-	struct symtab *symtab = load_table(image, SHT_SYMTAB, "symtab", &cause);
-
-	if (!symtab && !cause)
-		symtab = load_table(image, SHT_DYNSYM, "dynsym", &cause);
-	if (cause)
-		g_propagate_error(error, cause);
-	else if (!symtab)
-		g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_NONE, "%s is stripped", image->path);
-	return symtab;
-}
-
 struct symtab *symtab_new_list(const char *source, const struct symtab_code *code, size_t n,
                                void (*list)(struct symtab_builder *builder, void *data), void *data)
 {
-	GArray *regions = g_array_new(false, false, sizeof(struct region));
+	GArray *regions = g_array_new(false, false, sizeof(struct symtab_region));
 	struct symtab_builder builder;
 	struct symtab *symtab;
 
 	for (size_t i = 0; i < n; i++)
-		add_region(regions, code[i].start, code[i].bytes, true, NULL);
-	g_array_sort(regions, compare_regions);
-	builder_init(&builder, NULL, regions);
+		symtab_add_region(regions, code[i].start, code[i].bytes, true, NULL);
+	symtab_builder_init(&builder, regions);
 	list(&builder, data);
-	symtab = builder_finish(&builder, source);
-	builder_deinit(&builder);
+	symtab = symtab_builder_finish(&builder, source);
+	symtab_builder_deinit(&builder);
 	return symtab;
 }
 

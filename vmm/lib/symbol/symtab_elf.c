@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * .symtab: System V ABI, "Symbol Table".
- */
+/* The symbols of an image: its .symtab (System V ABI, "Symbol Table"), else kallsyms. */
 #include <elf.h>
 
 #include "lib/symbol/image_priv.h"
+#include "lib/symbol/kallsyms.h"
 #include "lib/symbol/symtab_priv.h"
 
 #define SYMBOLS_MAX (UINT32_C(1) << 24) /* sixteen times those of allyesconfig */
@@ -98,10 +97,128 @@ static bool add_table(struct symtab_builder *builder, const struct image *image,
 	return true;
 }
 
-bool symtab_add_elf(struct symtab_builder *builder, const struct image *image, uint32_t type, GError **error)
+/* Everything in the SHT_SYMTAB or SHT_DYNSYM; nothing when there is none. Errors: SYMTAB_ERROR_CORRUPT. */
+static bool add_elf(struct symtab_builder *builder, const struct image *image, uint32_t type, GError **error)
 {
 	for (size_t i = 0; i < image->n_sections; i++)
 		if (image->sections[i].sh_type == type)
 			return check_table(image, i, error) && add_table(builder, image, i, error);
 	return true;
+}
+
+static void add_sections(GArray *regions, const struct image *image)
+{
+	for (size_t i = 0; i < image->n_sections; i++) {
+		const Elf64_Shdr *section = &image->sections[i];
+
+		if (section->sh_flags & SHF_ALLOC)
+			symtab_add_region(regions, section->sh_addr, section->sh_size,
+			                  section->sh_flags & SHF_EXECINSTR,
+			                  span_string(image->section_names, section->sh_name));
+	}
+}
+
+static void add_segments(GArray *regions, const struct image *image)
+{
+	for (size_t i = 0; i < image->n_segments; i++) {
+		const struct image_segment *segment = &image->segments[i];
+
+		symtab_add_region(regions, segment->gva, segment->memory_bytes, segment->flags & PF_X, NULL);
+	}
+}
+
+static GArray *regions_new(const struct image *image)
+{
+	GArray *regions = g_array_new(false, false, sizeof(struct symtab_region));
+
+	add_sections(regions, image);
+	if (regions->len == 0)
+		add_segments(regions, image);
+	return regions;
+}
+
+struct kallsyms_target {
+	struct symtab_builder *builder;
+	const struct image *image;
+};
+
+static void add_kallsyms(uint64_t address, char type, const char *name, void *data)
+{
+	/* The two ends that scripts/kallsyms.c keeps (text_ranges). */
+	bool ends = strcmp(name, "_etext") == 0 || strcmp(name, "_einittext") == 0;
+	const struct kallsyms_target *to = data;
+
+	symtab_add(to->builder, image_slid(to->image, address), 0, type, name, ends);
+}
+
+static struct symtab *load_table(const struct image *image, uint32_t type, const char *source, GError **error)
+{
+	struct symtab_builder builder;
+	struct symtab *symtab = NULL;
+
+	symtab_builder_init(&builder, regions_new(image));
+	if (add_elf(&builder, image, type, error))
+		symtab = symtab_builder_finish(&builder, source);
+	symtab_builder_deinit(&builder);
+	return symtab;
+}
+
+/* kallsyms are read-only data and so in one segment. */
+static struct symtab *load_kallsyms(const struct image *image, GError **error)
+{
+	struct symtab_builder builder;
+	struct kallsyms_target to = {&builder, image};
+	struct symtab *symtab = NULL;
+	g_autoptr(GError) cause = NULL;
+
+	symtab_builder_init(&builder, regions_new(image));
+	for (size_t i = 0; i < image->n_segments && !symtab; i++) {
+		const struct image_segment *segment = &image->segments[i];
+
+		g_clear_error(&cause);
+		/* Addresses in the tables are as linked. */
+		if (kallsyms_decode(image->bytes.data + segment->file_offset, (size_t)segment->file_bytes,
+		                    segment->gva - (segment->gva >> 63 ? image->slide : 0), add_kallsyms, &to, &cause))
+			symtab = symtab_builder_finish(&builder, "kallsyms");
+		else if (g_error_matches(cause, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT))
+			break;
+	}
+	symtab_builder_deinit(&builder);
+	if (symtab)
+		return symtab;
+	if (g_error_matches(cause, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT))
+		g_propagate_prefixed_error(error, g_steal_pointer(&cause),
+		                           "cannot read the symbols of %s: ", image->path);
+	else
+		g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_NONE,
+		            "%s has no symbols of its code, neither .symtab nor kallsyms; give an image that is not "
+		            "stripped, or build Linux with CONFIG_KALLSYMS",
+		            image->path);
+	return NULL;
+}
+
+struct symtab *symtab_load(const struct image *image, GError **error)
+{
+	GError *cause = NULL;
+	struct symtab *symtab = load_table(image, SHT_SYMTAB, "symtab", &cause);
+
+	if (cause) {
+		g_propagate_error(error, cause);
+		return NULL;
+	}
+	return symtab ? symtab : load_kallsyms(image, error);
+}
+
+struct symtab *symtab_load_program(const struct image *image, GError **error)
+{
+	GError *cause = NULL;
+	struct symtab *symtab = load_table(image, SHT_SYMTAB, "symtab", &cause);
+
+	if (!symtab && !cause)
+		symtab = load_table(image, SHT_DYNSYM, "dynsym", &cause);
+	if (cause)
+		g_propagate_error(error, cause);
+	else if (!symtab)
+		g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_NONE, "%s is stripped", image->path);
+	return symtab;
 }

@@ -1,14 +1,32 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * What a source of symbols hands to symtab.c.
- */
+/* How symbols from some source become a table: regions first, then symtab_add for each symbol. */
 #ifndef VPROF_SYMBOL_SYMTAB_PRIV_H
 #define VPROF_SYMBOL_SYMTAB_PRIV_H
 
 #include "lib/symbol/symtab.h"
 
-/* symtab_elf.c: everything in the SHT_SYMTAB or SHT_DYNSYM; nothing when there is none. Errors: SYMTAB_ERROR_CORRUPT.
- */
-bool symtab_add_elf(struct symtab_builder *builder, const struct image *image, uint32_t type, GError **error);
+/* A part of the address space that symbols do not reach beyond: a section, or a segment of an image without any. */
+struct symtab_region {
+	uint64_t start;
+	uint64_t end;
+	bool code;
+	const char *name; /* of the section, as long as the builder; NULL */
+};
+
+struct symtab_builder {
+	GArray *candidates;
+	GStringChunk *names;
+	GArray *regions; /* of struct symtab_region, by start */
+};
+
+/* Empty regions, and those beyond the end of the address space, are left out. */
+void symtab_add_region(GArray *regions, uint64_t start, uint64_t bytes, bool code, const char *name);
+
+/* The builder owns `regions` from now on. */
+void symtab_builder_init(struct symtab_builder *builder, GArray *regions);
+void symtab_builder_deinit(struct symtab_builder *builder);
+
+/* NULL when no symbol covers code. */
+struct symtab *symtab_builder_finish(struct symtab_builder *builder, const char *source);
 
 #endif
