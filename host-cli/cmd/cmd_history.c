@@ -5,6 +5,7 @@
 #include "cmd/command.h"
 #include "compare/measured.h"
 #include "lib/profile/change_point.h"
+#include "lib/profile/shift.h"
 #include "ui/message.h"
 #include "ui/text.h"
 

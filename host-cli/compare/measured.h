@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "lib/profile/comparison.h"
+#include "lib/profile/measurements.h"
 
 #define MEASURED_ERROR measured_error_quark()
 GQuark measured_error_quark(void);

@@ -4,6 +4,7 @@
 #define VPROF_CLI_MEASURED_PRIV_H
 
 #include "compare/measured.h"
+#include "lib/profile/shift.h"
 
 #define MEASURED_EVENT_STEPS "steps" /* how the names of events begin that count every instruction */
 

@@ -4,8 +4,34 @@
 #define VPROF_PROFILE_FATE_H
 
 #include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
 
-#include "lib/profile/comparison.h"
+#include "lib/profile/measurements.h"
+#include "lib/profile/shift.h"
+
+/* What has become of a function with a name, module and mode that only one of the sets has, by names and times. */
+enum fate { FATE_KEPT, FATE_RENAMED, FATE_INLINED, FATE_SPLIT, FATE_NEW, FATE_GONE };
+
+/* One thing in both sets. */
+struct change {
+	const struct series *base, *now; /* one of them NULL: only the other has it */
+	double base_median, now_median;  /* 0 where there is none */
+	struct shift shift;              /* now - base, in the unit of the values */
+	bool exact;                      /* both are: no bounds, no chance */
+	bool stands;    /* a change, after control of the false discovery rate; false: not tested, or not shown */
+	enum fate fate; /* FATE_KEPT: both sets have it */
+	const struct series *other; /* inlined: into which; split off: out of which; else NULL */
+};
+
+/* What it is of base, or else of now. */
+static inline const struct series *change_series(const struct change *change)
+{
+	return change->base != NULL ? change->base : change->now;
+}
+
+/* "kept", "renamed", "inlined", "split", "new", "gone". */
+const char *fate_name(enum fate fate);
 
 /* Two that belong together, by where they stand in what was asked about. */
 struct fate_pair {
