@@ -15,7 +15,7 @@
 #define ANNOTATION_ERROR annotation_error_quark()
 GQuark annotation_error_quark(void);
 enum annotation_error {
-	ANNOTATION_ERROR_SYMBOL, /* nothing of that name was sampled */
+	ANNOTATION_ERROR_SYMBOL, /* no sample fell into a function of that name */
 	ANNOTATION_ERROR_CODE,   /* its code cannot be had */
 };
 
@@ -30,7 +30,7 @@ struct annotation_options {
 	bool intel;
 };
 
-/* Samples whose instruction pointer lies `offset` behind the function's start. */
+/* Samples with the instruction pointer `offset` bytes after the function's start. */
 struct annotation_hit {
 	uint64_t offset;
 	uint64_t samples, period;

@@ -97,7 +97,7 @@ static bool address_of_offset(struct annotation *annotation, GError **error)
 	            annotation->address);
 }
 
-/* A kernel may have run elsewhere than it was linked to. Where nobody knows by how much, the name says it. */
+/* KASLR may have moved the kernel. If its slide is not known, the function is found by its name. */
 static bool address_of_name(struct annotation *annotation, GError **error)
 {
 	const struct symbol *at, *named = NULL;

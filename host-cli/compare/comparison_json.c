@@ -4,7 +4,7 @@
 #include "compare/comparison_output.h"
 #include "ui/text.h"
 
-/* JSON has no infinity: a bound that is none is null. */
+/* JSON has no infinity: a missing bound is null. */
 static json_t *number_json(double number)
 {
 	return isfinite(number) ? json_real(number) : json_null();

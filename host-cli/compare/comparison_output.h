@@ -39,7 +39,7 @@ char *value_text(double value, const char *unit);
 char *ratio_text(double ratio);
 /* The name of a function, and its new one, or which function was made part of or off; printable. New string. */
 char *change_name(const struct change *change);
-/* What stands above the functions that have met it. */
+/* The head of the list of functions with that fate. */
 const char *fate_title(enum fate fate);
 /* A sentence about a metric: what it did, and what the repetitions can say. New string. */
 char *watched_sentence(const struct watched *watched, const struct gate_result *result);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What pipelines show of a gate: a job summary, a test report, annotations. */
+/* The verdict of a gate for CI pipelines: a job summary, a test report, annotations. */
 #include <string.h>
 
 #include "compare/comparison_output.h"
@@ -96,7 +96,8 @@ static size_t count_verdicts(const struct gate_result *result, enum verdict verd
 	return n;
 }
 
-/* The dialect that CI servers read (Jenkins' junit-10.xsd): a metric is a test case. Undecided is no pass: an error. */
+/* The dialect that CI servers read (Jenkins' junit-10.xsd): a metric is a test case. An undecided metric is an error.
+ */
 void gate_print_junit(const struct gate_result *result, FILE *to)
 {
 	size_t failures = count_verdicts(result, VERDICT_REGRESSED), errors = count_verdicts(result, VERDICT_UNDECIDED);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Repetitions of one piece of work as `diff` and `gate` take them: out of recordings, or of a file of measurements
+ * Repetitions of one piece of work, for `diff` and `gate`: from recordings, or from a file of measurements
  * (vprof-measurements(5)), which is small enough for git or a pipeline's cache.
  */
 #ifndef VPROF_CLI_MEASURED_H
@@ -27,9 +27,9 @@ struct measured {
 };
 
 /*
- * path: a recording, whose repetitions are those marked in it, or else the whole; a folder, of whose *.data files it
- * takes all repetitions; or a file of measurements. phase: instead, each time that a phase came whose name matches it
- * (phases.h); NULL: none. Of a file of measurements it must be the same.
+ * path: a recording, with the repetitions marked in it, or else as one repetition; a folder, with the repetitions of
+ * all its *.data files; or a file of measurements. phase: a pattern (phases.h), and each occurrence of a phase with a
+ * matching name is a repetition instead; NULL: none. A file of measurements must have been made with the same one.
  */
 struct measured *measured_load(const char *path, const char *phase, GError **error);
 void measured_free(struct measured *measured);
@@ -40,7 +40,7 @@ bool measured_is_own(const char *name);
 /* Whether both were made under the same conditions; MEASURED_ERROR_INCOMPARABLE says what differs. */
 bool measured_comparable(const struct measured *base, const struct measured *now, GError **error);
 
-/* Writes a file of measurements; one that is there is replaced as a whole, or left alone on failure. */
+/* Writes a file of measurements. An existing file is replaced as a whole, and kept on failure. */
 bool measured_save(const struct measured *measured, const char *path, GError **error);
 
 #endif

@@ -24,7 +24,7 @@ static struct measured *load_json(const char *path, GError **error)
 	return measured;
 }
 
-/* Repetitions without a sample in one of the modes have 0 of it; what else they lack was not measured. */
+/* A repetition without a sample in a mode has 0 there; any other metric it lacks was not measured. */
 static struct series *joined_metric(struct measurements *joined, const struct series *from)
 {
 	return measured_is_mode(from->name) ? measurements_add_metric(joined, from->name, from->unit)

@@ -6,7 +6,7 @@
 #include "compare/measured.h"
 #include "lib/profile/shift.h"
 
-#define MEASURED_EVENT_STEPS "steps" /* how the names of events begin that count every instruction */
+#define MEASURED_EVENT_STEPS "steps" /* events that count every instruction have names with this prefix */
 
 /* All values 0; steals `conditions`. */
 struct measured *measured_new(const char *path, const char *unit, size_t n_repetitions, json_t *conditions);

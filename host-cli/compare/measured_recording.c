@@ -145,7 +145,7 @@ static void measure_row(struct measurements *measurements, const struct profile_
 				->values[repetition] += value;
 }
 
-/* A number that is not there is none, not 0. */
+/* A missing number is not added, not even as 0. */
 static void add_number(struct measurements *measurements, const char *name, const char *unit, double value,
                        size_t index)
 {
@@ -162,8 +162,8 @@ static void add_metric(struct measurements *measurements, const json_t *metric, 
 		add_number(measurements, name, unit, json_number_value(value), index);
 }
 
-/* Adds what `run`, of exec.runs of VPROF_FEATURE_DESCRIPTION, says of itself as values[index]. NULL: nothing.
- * Untrusted. */
+/* Adds the metrics of `run`, one of exec.runs of VPROF_FEATURE_DESCRIPTION, as values[index]. Untrusted; may be NULL.
+ */
 static void add_run(struct measurements *measurements, const json_t *run, size_t index)
 {
 	const json_t *user = json_object_get(run, "user-ns"), *system = json_object_get(run, "system-ns"),
@@ -204,7 +204,7 @@ static void measure_repetition(struct measurements *measurements, const struct r
 	g_free(rows);
 }
 
-/* Perf's own recordings say it in their attr only. */
+/* Recordings of perf itself have the rate in their attr only. */
 static json_t *rate_of(const struct input *input)
 {
 	const struct perf_event_attr *attr = &recording_event(input->recording, EVENT)->attr;

@@ -30,7 +30,7 @@ struct exporter {
 	const char *summary; /* the tools that open it */
 	bool binary;         /* nothing for a terminal */
 	bool by_sample;      /* it walks the recording itself (export_samples_each) instead of taking stacks */
-	/* Errors of writing stay in the stream. Another one: false. */
+	/* A write error stays in the stream; false and *error: another error. */
 	bool (*write)(const struct export_profile *profile, FILE *to, GError **error);
 };
 
@@ -38,17 +38,17 @@ extern const struct exporter *const exporters[]; /* NULL-terminated */
 extern const struct exporter export_csv, export_firefox, export_folded, export_kallsyms, export_otlp,
 	export_perf_script, export_pprof, export_speedscope, export_svg;
 
-/* NULL when there is none of that name. */
+/* NULL: no exporter has that name. */
 const struct exporter *exporter_find(const char *name);
 
 /* "folded, pprof, ... or svg": all names. New string. */
 char *exporter_names(void);
 
-/* Reads the recording's event number `event`; with_stacks: and puts the samples together by stacks. */
+/* Reads the samples of event number `event`; with_stacks: and groups them by call chain. */
 void export_profile_read(struct export_profile *profile, struct input *input, unsigned event, bool with_stacks);
 void export_profile_clear(struct export_profile *profile);
 
-/* The build-id of what a frame's `module` names, where the recording knows it: the kernel's; NULL without. */
+/* The build-id of a frame's module. Recordings have that of the kernel; NULL for others. */
 const char *export_build_id(const struct export_profile *profile, const char *module);
 
 /* Sample by sample, with names, for the formats that keep each one. */
@@ -66,8 +66,8 @@ typedef bool export_visitor(const struct record_sample *sample, const char *comm
 void export_samples_each(const struct export_profile *profile, export_visitor *visit, void *data);
 
 /*
- * Writes event number `event` to `path`, "-" for standard output, through a temporary file beside it: no half file is
- * left. Says the recording's warnings.
+ * Writes event number `event` to `path`, "-" for standard output, through a temporary file beside it, so that no
+ * partial file is left. Prints the recording's warnings.
  */
 bool export_input(const struct exporter *exporter, struct input *input, unsigned event, const char *path,
                   GError **error);

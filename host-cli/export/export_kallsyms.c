@@ -80,7 +80,7 @@ static void listing_read(struct listing *listing)
 	const struct kernel_place *kernel = &listing->input->kernel;
 
 	input_walk(listing->input, &visitor, listing);
-	/* What perf takes the kernel's place from, also when a function begins there. */
+	/* perf takes the kernel's address from this symbol, even if a function begins there. */
 	if (kernel->symbol[0] != '\0')
 		function_add(listing, kernel->address, kernel->symbol, "");
 	g_ptr_array_sort(listing->functions, addresses_compare);
@@ -92,8 +92,8 @@ static void function_print(uint64_t address, const char *name, const char *modul
 }
 
 /*
- * The last one, of the kernel and of each module, ends for perf within a page or two, if nobody says where: behind what
- * was seen of it, and behind the return address there, by which perf looks callers up.
+ * Without an explicit end, perf lets the last function of the kernel and of each module end within a page or two. The
+ * end is set behind the last sampled address and behind the return address there, by which perf looks callers up.
  */
 static void listing_print(const struct listing *listing, FILE *to)
 {

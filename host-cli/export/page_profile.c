@@ -16,7 +16,7 @@ struct phase_change {
 #define ROWS_RECENT 4096u
 #define RECENT_CPU_STRIDE 509u /* so that nodes of several vCPUs do not meet */
 
-/* Of one event. Slices are joined as the rows get too many, too. */
+/* The rows of one event. Slices are also joined when there are too many rows. */
 struct row_set {
 	GHashTable *rows;                     /* of struct page_row, which are their own keys, owned */
 	struct page_row *recent[ROWS_RECENT]; /* by node and vCPU: a stack is seen again and again */
@@ -30,7 +30,7 @@ struct reading {
 	uint32_t task_number;
 	GArray *changes;          /* of struct phase_change, by time */
 	struct call_tree **trees; /* of each event */
-	struct row_set *rows;     /* likewise */
+	struct row_set *rows;     /* of each event */
 	struct timeline **timelines;
 };
 
@@ -257,7 +257,7 @@ static void row_set_add(struct row_set *set, struct page_row *row, uint64_t time
 		rows_join(set, bits);
 	row->slice = slices_at(&set->slices, time_ns);
 	row_add_recent(set, row);
-	/* By half at once, lest it comes to this with every sample. */
+	/* Down to half at once, so that it does not happen at every sample. */
 	if (g_hash_table_size(set->rows) > PAGE_ROWS_MAX)
 		while (set->slices.last > set->slices.first && set->slices.shift < 63 &&
 		       g_hash_table_size(set->rows) > PAGE_ROWS_MAX / 2)

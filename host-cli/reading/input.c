@@ -23,7 +23,7 @@ static void input_warn(struct input *input, const char *format, ...)
 	va_end(arguments);
 }
 
-/* A description that is no JSON costs the header of a report, not the report. */
+/* A damaged description costs the header of a report, not the report. */
 static void input_read_description(struct input *input)
 {
 	const char *text = recording_description(input->recording);
@@ -39,7 +39,7 @@ static void input_read_description(struct input *input)
 	}
 }
 
-/* Symbols of another build would be wrong in a way nobody sees. */
+/* Symbols of another build would be wrong without a sign of it. */
 bool input_check_kernel(struct input *input, const struct image *image, bool force, GError **error)
 {
 	const char *recorded = recording_kernel_build_id(input->recording);
@@ -99,13 +99,13 @@ static bool input_load_symbols(struct input *input, struct image *image, GError 
 	return input->symtab != NULL;
 }
 
-/* Whatever was sampled, the other records of a file have the fields of its first event behind them (perf's rule). */
+/* As in perf, records other than samples end with the sample_id fields of the first event. */
 static uint64_t input_sample_type(const struct input *input)
 {
 	return recording_n_events(input->recording) != 0 ? recording_event(input->recording, 0)->attr.sample_type : 0;
 }
 
-/* recording_each, of which `each` tells the progress. */
+/* recording_each with a progress bar, which `each` moves (progress_step). */
 static bool input_each(struct input *input,
                        bool (*each)(const struct perf_event_header *record, size_t bytes, void *data), void *data,
                        GError **error)
@@ -130,7 +130,7 @@ static bool names_take_record(const struct perf_event_header *record, size_t byt
 	return true;
 }
 
-/* Before the samples: the records that name those of one vCPU may stand behind them, in another one's part. */
+/* In a walk before the samples: the record that names a sample may come later in the file, from another vCPU. */
 static void input_read_names(struct input *input)
 {
 	input->names = names_new();
@@ -171,7 +171,7 @@ struct input *input_open(const char *path, const char *kernel, bool force, GErro
 	warning = recording_warning(input->recording);
 	if (warning != NULL)
 		input_warn(input, "%s", warning);
-	/* What a run has finished has its description, and all symbols there are. */
+	/* A finished recording of vprof has a description, and all the symbols that were found. */
 	if (kernel == NULL && recording_n_symbols(input->recording) == 0 &&
 	    recording_description(input->recording) == NULL)
 		input_warn(input, "%s has no symbols; --kernel IMAGE takes them from the kernel that ran", input->path);
@@ -237,7 +237,7 @@ static bool walk_sample(struct walk *walk, const struct perf_event_header *recor
 	}
 	if (walk->input->spans != NULL && !phases_hold(walk->input->spans, sample.time_ns))
 		return true;
-	/* With a fixed period perf record leaves it out of the samples; it stands in the attr. */
+	/* perf record leaves a fixed period out of the samples; the attr has it. */
 	attr = &recording_event(walk->input->recording, (size_t)event)->attr;
 	if ((attr->sample_type & PERF_SAMPLE_PERIOD) == 0)
 		sample.period = attr->sample_period;

@@ -29,31 +29,31 @@ struct input {
 	struct user_symbols *user_symbols; /* of input_take_symbol_options; NULL without */
 	json_t *description;               /* VPROF_FEATURE_DESCRIPTION; an empty object when the recording has none */
 	GPtrArray *warnings;               /* sentences (char *), owned */
-	char *phase;                       /* samples of other phases are left out; NULL: none is */
-	GArray *spans;                     /* of it, as phases_find has them; NULL likewise */
+	char *phase;                       /* samples of other phases are left out; NULL: all phases */
+	GArray *spans;                     /* of that phase, from phases_find; NULL: all time */
 };
 
 /*
- * path: NULL for INPUT_DEFAULT_PATH. kernel: an image to take the symbols from, or NULL for the recording's own. One
- * whose build-id differs from the recording's is refused (INPUT_ERROR_BUILD_ID) unless `force`.
+ * path: NULL for INPUT_DEFAULT_PATH. kernel: an image to take the symbols from, or NULL for the recording's own. An
+ * image with another build-id than the recording's is refused (INPUT_ERROR_BUILD_ID) unless `force`.
  */
 struct input *input_open(const char *path, const char *kernel, bool force, GError **error);
 void input_free(struct input *input);
 
-/* *path, of --input, or NULL, becomes `argument` (NULL: none). Both: G_OPTION_ERROR_BAD_VALUE. */
+/* Sets *path, the value of --input or NULL, to `argument` unless that is NULL. Both: G_OPTION_ERROR_BAD_VALUE. */
 bool input_choose(const char **path, const char *argument, GError **error);
 
-/* Whether `image` is the kernel that ran; INPUT_ERROR_BUILD_ID, or a warning with `force` and where nobody can tell. */
+/* Whether `image` is the kernel that ran: INPUT_ERROR_BUILD_ID if not. With `force`, or if unknown, only warns. */
 bool input_check_kernel(struct input *input, const struct image *image, bool force, GError **error);
 
 struct symbol_options;
 
 /* Takes symbols of user space from what `options` names, too, ahead of those in the recording. */
 void input_take_symbol_options(struct input *input, const struct symbol_options *options, bool force);
-/* Leaves the samples of all phases but those that match `pattern` out. PHASES_ERROR_NONE when there is none. */
+/* Leaves out all samples outside the phases that match `pattern`. PHASES_ERROR_NONE: no phase matches. */
 bool input_select_phase(struct input *input, const char *pattern, GError **error);
 
-/* The number of the event of that name, NULL for the first; -1, and G_OPTION_ERROR_BAD_VALUE, when there is none. */
+/* The number of the event of that name (NULL: the first); -1 and G_OPTION_ERROR_BAD_VALUE: no such event. */
 int input_event_number(const struct input *input, const char *name, GError **error);
 
 /* Returns false to end the walk. */
@@ -69,8 +69,7 @@ struct input_visitor {
 };
 
 /*
- * Walks the records. What cannot be read becomes a warning, since everything before it is good: a damaged end, and
- * samples of events that the recording does not know.
+ * Walks the records. A damaged end and samples of unknown events become warnings; everything before them is good.
  */
 void input_walk(struct input *input, const struct input_visitor *visitor, void *data);
 
@@ -78,7 +77,7 @@ void input_walk(struct input *input, const struct input_visitor *visitor, void *
 void input_find_place(const struct input *input, const struct record_sample *sample, enum profile_mode mode,
                       uint64_t ip, struct place *place);
 
-/* Says the warnings on stderr. */
+/* Prints the warnings on stderr. */
 void input_say_warnings(const struct input *input);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Where KASLR had put the kernel of a recording, as the mapping says that perf, too, takes it from. */
+/* Where KASLR had put the kernel of a recording, from the mapping that perf takes it from, too. */
 #ifndef VPROF_CLI_KERNEL_PLACE_H
 #define VPROF_CLI_KERNEL_PLACE_H
 
@@ -19,12 +19,12 @@ struct kernel_place {
 	bool moved;                           /* another one had it elsewhere: the guest has booted again */
 };
 
-/* Any record; others than mappings of kernels are left alone. */
+/* Takes any record; all but mappings of kernels are ignored. */
 void kernel_place_take(struct kernel_place *place, const struct perf_event_header *record, size_t bytes);
 
 /*
- * How far the kernel was from where `symtab`, of its image without a slide, has it. False: no kernel can be so far from
- * it. 0 where nothing is known.
+ * *slide: how far the kernel was from its address in `symtab`, of its image without a slide; 0 if not known. False: no
+ * kernel can be so far away.
  */
 bool kernel_place_slide(const struct kernel_place *place, const struct symtab *symtab, uint64_t *slide);
 

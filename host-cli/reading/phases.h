@@ -21,14 +21,14 @@ struct phase_span {
 };
 
 /*
- * Where the phases are whose names match a pattern of * and ?: an array of struct phase_span, sorted, which do not
- * touch. NULL with PHASES_ERROR_NONE, which lists those that there are, when none does. description:
+ * The spans of all phases with names that match a pattern of * and ?: an array of struct phase_span, sorted, which do
+ * not touch. NULL with PHASES_ERROR_NONE, which lists the recording's phases, if no name matches. description:
  * VPROF_FEATURE_DESCRIPTION.
  */
 GArray *phases_find(const json_t *description, const char *pattern, GError **error);
 bool phases_hold(const GArray *spans, uint64_t time_ns);
 
-/* All phases of one name: what phases_find of it gives. */
+/* A name and its spans, as phases_find finds them. */
 struct phase_named {
 	char *name;
 	GArray *spans; /* of struct phase_span */

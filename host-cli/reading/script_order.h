@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Samples and context switches in the order of their times. A recording has them ring by ring, so what is of several
- * vCPUs is out of order by as much as a round of draining; the rounds are marked (PERF_RECORD_FINISHED_ROUND), and hold
- * back no more than two.
+ * Samples and context switches in the order of their times. A recording has them ring by ring, so those of several
+ * vCPUs are out of order by up to a round of draining. Rounds are marked (PERF_RECORD_FINISHED_ROUND); at most two of
+ * them are held back.
  */
 #ifndef VPROF_CLI_SCRIPT_ORDER_H
 #define VPROF_CLI_SCRIPT_ORDER_H

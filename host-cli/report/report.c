@@ -9,8 +9,8 @@
 
 struct load {
 	struct report *report;
-	struct histogram **histograms; /* one a table */
-	struct call_tree **call_trees; /* likewise, their elements NULL when not asked for */
+	struct histogram **histograms; /* one for each table */
+	struct call_tree **call_trees; /* one for each table; NULL elements: not asked for */
 	bool one_table;
 };
 
@@ -149,7 +149,7 @@ struct report *report_new(struct input *input, const struct report_options *opti
 	return report;
 }
 
-/* The table for the event of `part`, with which it may have to be made. */
+/* The table for the event of `part`, made if it is new. */
 static struct report_table *table_of(struct report *report, const struct report_table *part)
 {
 	for (size_t i = 0; i < report->n_tables; i++) {

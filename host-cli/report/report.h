@@ -44,7 +44,8 @@ struct report {
 	size_t n_tables;
 	uint64_t samples;
 	uint64_t lost; /* PERF_RECORD_LOST: what found no room in a ring */
-	/* Samples by why their call chain is no longer, in the kernel and in user space; one with both counts twice. */
+	/* Samples by the reason why their call chain ends, in the kernel and in user space; a chain with both counts
+	 * twice. */
 	uint64_t kernel_chain_ends[VPROF_CHAIN_END_COUNT], user_chain_ends[VPROF_CHAIN_END_COUNT];
 	uint64_t first_ns, last_ns; /* of the samples; both 0 without any */
 	struct report **parts;      /* of each recording, when there are several; NULL */
@@ -54,8 +55,8 @@ struct report {
 /* Reads the whole recording. The report borrows `input`. */
 struct report *report_new(struct input *input, const struct report_options *options);
 /*
- * One of several recordings: tables of the same event together, in which the column "domain" tells guests apart.
- * Without call trees.
+ * One report on several recordings: one table for each event, in which the column "domain" tells guests apart. Without
+ * call trees.
  */
 struct report *report_new_several(struct input *const *inputs, size_t n, const struct report_options *options);
 void report_free(struct report *report);

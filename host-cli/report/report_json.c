@@ -28,7 +28,7 @@ static json_t *described(const struct report *report, const char *name)
 	return value != NULL ? json_incref(value) : json_null();
 }
 
-/* Samples with a call chain, by why it is no longer. */
+/* Samples with a call chain, by the reason why it ends. */
 static json_t *chain_ends_json(const uint64_t counts[VPROF_CHAIN_END_COUNT])
 {
 	json_t *ends = json_object();

@@ -94,7 +94,7 @@ static void head_print_phases(const struct report *report, FILE *to)
 	head_print(to, "phases", line);
 }
 
-/* Every way a sample was lost or changed that the engine counted, beside the losses that stand in the recording. */
+/* The losses in the recording, and every other way to lose or change a sample that the engine counted. */
 static void head_print_samples(const struct report *report, FILE *to)
 {
 	static const struct {

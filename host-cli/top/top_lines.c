@@ -166,7 +166,7 @@ static void lost_add(GArray *lines, const struct top_view *view)
 	for (size_t i = 0; i < G_N_ELEMENTS(causes); i++) {
 		uint64_t number = member_number(view->statistics, causes[i].member, 0);
 
-		/* The first is shown always: that there was none is what people look for. */
+		/* The first is always shown: users look for its 0. */
 		if (number != 0 || i == 0)
 			g_string_append_printf(line, "%s %" G_GUINT64_FORMAT " %s", i != 0 ? "," : "", number,
 			                       causes[i].words);

@@ -9,7 +9,7 @@
 #include "ui/interrupt.h"
 
 #define TICK_MS 100 /* how long a signal may wait; rings are drained that often */
-#define BARS_MAX 8u /* vCPUs with a bar each, unless somebody wants more */
+#define BARS_MAX 8u /* vCPUs with a bar each, unless the user asks for more */
 
 static const double intervals_s[] = {1, 2, 5, 10};
 /* The first is what was asked for. */
@@ -97,7 +97,7 @@ static GArray *body_lines(struct screen *screen)
 	return lines;
 }
 
-/* The selected row is one of those there are, and can be seen. */
+/* Keeps the selected row within the table and in sight. */
 static void screen_scroll(struct screen *screen, int n_rows, int room)
 {
 	screen->selected = CLAMP(screen->selected, 0, MAX(n_rows - 1, 0));
@@ -298,7 +298,7 @@ static bool screen_take_keys(struct screen *screen, GError **error)
 
 /* ---- the loop ---- */
 
-/* False where the terminal is gone. */
+/* False: the terminal is gone. */
 static bool wait_for_key(const struct screen *screen)
 {
 	struct pollfd entry = {.fd = STDIN_FILENO, .events = POLLIN};

@@ -18,7 +18,7 @@ struct top_live {
 	bool tree;
 };
 
-/* Waits for one interval, or until somebody interrupts it, and shows it. By top_view_clear. */
+/* Waits for one interval, or until it is interrupted, and fills in `view`. By top_view_clear. */
 bool top_live_snapshot(struct top_live *live, struct top_view *view, GError **error);
 
 /* Until a key, a signal or the guest's end (TOP_SOURCE_ERROR_GUEST_ENDED) ends it; the terminal is left as it was. */

@@ -172,7 +172,7 @@ static void record_count(struct top_profile *profile, const struct perf_event_he
 
 void top_profile_add(struct top_profile *profile, const GByteArray *records, const struct recording_event *event)
 {
-	/* All names first: those of one vCPU's samples may have come from another's ring, behind them. */
+	/* Names first: the record that names a sample may come later, from the ring of another vCPU. */
 	records_each(profile, records, event, record_learn);
 	records_each(profile, records, event, record_count);
 }

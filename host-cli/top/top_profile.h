@@ -14,7 +14,7 @@
 
 struct top_profile;
 
-/* Both are borrowed; symtab NULL: without names of kernel functions; user NULL likewise. */
+/* Both are borrowed. symtab NULL: no names of kernel functions; user NULL: no symbols of programs. */
 struct top_profile *top_profile_new(const struct symtab *symtab, struct user_symbols *user);
 void top_profile_free(struct top_profile *profile);
 
@@ -25,12 +25,12 @@ void top_profile_free(struct top_profile *profile);
 void top_profile_add(struct top_profile *profile, const GByteArray *records, const struct recording_event *event);
 
 /*
- * Asks the engine what stands at addresses in the guest kernel's modules that are new, for tables from now on. What it
- * does not say, as where the session is somebody else's, has no names.
+ * Asks the engine for the symbols at new addresses in the guest kernel's modules, for tables from now on. Addresses
+ * without an answer, as in the session of another client, have no names.
  */
 void top_profile_ask_modules(struct top_profile *profile, struct client *client);
 
-/* Whether so much is known of tasks and mappings that it is time for top_profile_begin. */
+/* Whether so many names of tasks and mappings are kept that it is time for top_profile_begin. */
 bool top_profile_is_full(const struct top_profile *profile);
 
 /* What was the interval until now becomes the last one, which is shown; the next one begins. */

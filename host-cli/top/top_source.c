@@ -132,7 +132,7 @@ static bool source_start_session(struct top_source *source, GError **error)
 	return source_take_session(source, session, error) && source_map_rings(source, error);
 }
 
-/* Follows the session of somebody else, also from one to the next. */
+/* Follows the session of another client, also from one to the next. */
 static bool source_look_on(struct top_source *source, GError **error)
 {
 	g_autoptr(GError) why = NULL;

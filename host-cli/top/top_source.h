@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Where `vprof top` has its samples from: an engine's session. Where nobody has the control role it starts one of its
- * own and reads the rings; where somebody records already it looks on (samples-read); where somebody has the role and
- * samples nothing there are clocks and no samples, until a session begins.
+ * The samples of `vprof top` come from a session of an engine. If the control role is free, top starts a session and
+ * reads its rings. If another client records already, top reads along (samples-read). If another client has the role
+ * and does not record, there are clocks and no samples until a session begins.
  */
 #ifndef VPROF_CLI_TOP_SOURCE_H
 #define VPROF_CLI_TOP_SOURCE_H
@@ -57,7 +57,7 @@ json_t *top_source_clocks(struct top_source *source, GError **error);
 /* "total" of query-stats; NULL without an error where there was no session yet. New references. */
 json_t *top_source_statistics(struct top_source *source, GError **error);
 
-/* Starts its own session anew, with call chains. False without an error: the session is somebody else's. */
+/* Restarts its own session with call chains. False without an error: another client has the session. */
 bool top_source_add_chains(struct top_source *source, GError **error);
 
 /* To ask the engine more; borrowed. */

@@ -21,7 +21,7 @@ struct chain_frame {
  */
 uint32_t chain_frames(const struct record_sample *sample, struct chain_frame frames[CHAIN_FRAMES_MAX]);
 
-/* The guest's parts of a chain, which a sample without one has none of. */
+/* The parts of a chain in the guest; a sample without a chain has neither. */
 struct chain_parts {
 	bool kernel, user;
 };

@@ -25,7 +25,7 @@ struct host_symbol {
 struct host_symbols *host_symbols_new(const char *proc, pid_t process, bool debuginfod);
 void host_symbols_free(struct host_symbols *symbols);
 
-/* Why there are none of the kernel, and none of the process, with what to do; NULL: there are. */
+/* Why the kernel, or the process, has no symbols, and what to do about it; NULL: it has. */
 const char *host_symbols_kernel_why(const struct host_symbols *symbols);
 const char *host_symbols_process_why(const struct host_symbols *symbols);
 

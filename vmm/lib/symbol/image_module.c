@@ -66,7 +66,7 @@ bool image_lay_out_module(struct image *image, GError **error)
 	for (size_t i = 0; i < image->n_sections; i++) {
 		Elf64_Shdr *section = &image->sections[i];
 
-		/* Data has no addresses that anybody asks about. */
+		/* Addresses of data are never looked up. */
 		if ((section->sh_flags & CODE) != CODE)
 			section->sh_flags &= ~(uint64_t)SHF_ALLOC;
 		if (section->sh_type == SHT_NOTE)

@@ -357,7 +357,7 @@ static bool find_addresses(struct tables *tables)
 	       try_place_relative(tables, tables->after_tokens);
 }
 
-/* names have passed check_names, so that only how long they get is left to check, before anybody hears of one. */
+/* Before the first call of `each`: names have passed check_names, and only their lengths are left to check. */
 static bool check_lengths(const struct tables *tables, GError **error)
 {
 	uint64_t at = tables->names;

@@ -42,7 +42,7 @@ struct symtab_code {
 };
 /*
  * Of symbols from elsewhere: `list` is called once, and calls symtab_add for each. `source` lives as long as the table.
- * NULL when none of them is in the code, which is `n` pieces.
+ * NULL if no symbol is in the code, which is `n` pieces.
  */
 struct symtab *symtab_new_list(const char *source, const struct symtab_code *code, size_t n,
                                void (*list)(struct symtab_builder *builder, void *data), void *data);
