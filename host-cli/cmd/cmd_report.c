@@ -23,9 +23,7 @@ static const struct option_row options[] = {
 	{"input", 'i', OPTION_FILE, offsetof(struct report_values, input),
          "recording to read (default " INPUT_DEFAULT_PATH ")", "FILE"},
 	{"sort", 's', OPTION_TEXT, offsetof(struct report_values, sort),
-         "columns to group by: sym, module, mode, cpu, event, comm, cgroup, domain, pid, tid or ip "
-         "(default " REPORT_DEFAULT_SORT ")",
-         "COLUMN,..."},
+         "columns to group by: " COLUMN_NAMES " (default " REPORT_DEFAULT_SORT ")", "COLUMN,..."},
 	{"limit", 'n', OPTION_TEXT, offsetof(struct report_values, limit), "print at most N rows of each table", "N"},
 	{"percent-limit", 0, OPTION_DOUBLE, offsetof(struct report_values, percent_limit), "omit rows below P percent",
          "P"},
