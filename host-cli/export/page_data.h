@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The data of the page, as web/src/data.js reads it: JSON that is safe inside <script type="application/json">,
- * whatever a guest has called its tasks and functions.
+ * whatever the names of a guest's tasks and functions are.
  */
 #ifndef VPROF_CLI_PAGE_DATA_H
 #define VPROF_CLI_PAGE_DATA_H

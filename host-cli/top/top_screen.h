@@ -49,7 +49,7 @@ enum top_key top_screen_key(void);
 /*
  * head: lines (struct top_line) from the top on. body: its first line is the table's head, which stays; the others
  * begin with number `first`, as many as there is room for; number `selected` stands out (-1: none). foot: the last
- * line. `whole`: nothing of what the terminal shows now is right.
+ * line. `whole`: all of the terminal is drawn anew.
  */
 struct top_screen_page {
 	const GArray *head, *body;

@@ -47,8 +47,8 @@ const struct recording_event *top_source_event(const struct top_source *source);
 const char *top_source_how(const struct top_source *source);
 
 /*
- * Appends copies of the records that have come since the last call, of which none is split, with no order across vCPUs.
- * *fresh: a session has begun, and what came before has nothing to do with these.
+ * Appends copies of the whole records since the last call, in no order across vCPUs. *fresh: a new session has begun,
+ * and earlier records do not belong to it.
  */
 bool top_source_drain(struct top_source *source, GByteArray *records, bool *fresh, GError **error);
 
@@ -63,7 +63,7 @@ bool top_source_add_chains(struct top_source *source, GError **error);
 /* To ask the engine more; borrowed. */
 struct client *top_source_client(const struct top_source *source);
 
-/* To poll besides waiting for the next interval. */
+/* A descriptor to poll while waiting for the next interval. */
 int top_source_fd(const struct top_source *source);
 
 #endif

@@ -44,7 +44,7 @@ bool top_view_next(struct top_view *view, struct top_source *source, struct top_
 void top_view_choose(struct top_view *view, struct top_profile *profile, const struct top_choice *choice);
 void top_view_clear(struct top_view *view);
 
-/* Drops the strings of the profile, before it forgets them. */
+/* Drops the strings of the profile, before the profile frees them. */
 void top_view_forget(struct top_view *view);
 
 /* Its schema: vprof-top(1). New reference. */

@@ -23,8 +23,8 @@ struct call_tree *call_tree_new(struct names *names);
 void call_tree_free(struct call_tree *tree);
 
 /*
- * A sample without a call chain stands alone, by its own ip. Returns the number of the address where it fell, called as
- * it was: for call_tree_resolve_numbers.
+ * A sample without a call chain counts as a chain of its own ip. Returns the number of the node where the sample fell,
+ * for call_tree_resolve_numbers.
  */
 uint32_t call_tree_add(struct call_tree *tree, const struct record_sample *sample);
 

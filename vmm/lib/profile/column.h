@@ -22,14 +22,14 @@ enum column_key {
 };
 #define COLUMN_KEYS_ALL (~0u)
 
-/* One row of a profile. Members that no column of the profile groups by hold those of any sample of the row. */
+/* One row of a profile. A member that the profile does not group by has the value of any sample of the row. */
 struct profile_row {
 	const char *symbol;
 	const char *module;
 	const char *event;
 	const char *comm;
 	const char *cgroup;
-	const char *domain; /* the guest of a report on several; "" where that is open */
+	const char *domain; /* the guest, in a report on several; else "" */
 	uint64_t ip;
 	uint32_t cpu; /* the vCPU */
 	uint32_t pid, tid;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Guesses, from names and times, at what has become of functions that only one of two sets of measurements has. */
+/* What has become of functions that only one of two sets of measurements has: guesses from names and times. */
 #ifndef VPROF_PROFILE_FATE_H
 #define VPROF_PROFILE_FATE_H
 
@@ -13,7 +13,7 @@
 /* What has become of a function with a name, module and mode that only one of the sets has, by names and times. */
 enum fate { FATE_KEPT, FATE_RENAMED, FATE_INLINED, FATE_SPLIT, FATE_NEW, FATE_GONE };
 
-/* One thing in both sets. */
+/* A metric or function in both sets. */
 struct change {
 	const struct series *base, *now; /* one of them NULL: only the other has it */
 	double base_median, now_median;  /* 0 where there is none */
@@ -33,24 +33,25 @@ static inline const struct series *change_series(const struct change *change)
 /* "kept", "renamed", "inlined", "split", "new", "gone". */
 const char *fate_name(enum fate fate);
 
-/* Two that belong together, by where they stand in what was asked about. */
+/* Two functions that belong together, by their numbers in the arrays that were given. */
 struct fate_pair {
 	guint left, right;
 	double distance; /* the nearest are paired first, and each once */
 };
 
 /*
- * Of functions that only one side has, those that are one, what is gone on the left: what is new takes half to twice
- * its time, in the same mode, and either has its name, in another module, or is in its module under a name like it:
- * with words in front or behind that make at most half of it, or with two thirds of its letters at both ends. The names
- * that are most alike first. Array of struct fate_pair, owned by the caller.
+ * Pairs of a function that is gone (left) and a new one (right) that are the same function under another name or in
+ * another module. The new one has the same mode and takes half to twice the time. Its name is the same, in another
+ * module; or it is in the same module and the names are alike: one has further words in front or behind, at most half
+ * of it, or both share two thirds of their letters, counted from both ends. The names that are most alike come first.
+ * Array of struct fate_pair, owned by the caller.
  */
 GArray *fate_find_renamed(const struct change *only, size_t n);
 
 /*
- * Sets the fate of each of `only`. With a base and a now: renamed. Gone, and another in its module and mode has grown,
- * as a change that stands, by its time, give or take a quarter: inlined into that one. New, and another has shrunk so:
- * split off it. Else new or gone.
+ * Sets the fate of each change in `only`: renamed if it has a base and a now; inlined if it is gone and a function of
+ * its module and mode has grown by its time, give or take a quarter, in a change that stands; split if it is new and
+ * such a function has shrunk by its time; else new or gone.
  */
 void fate_decide(struct change *only, size_t n_only, const struct change *functions, size_t n_functions);
 

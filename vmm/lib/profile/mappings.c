@@ -117,7 +117,7 @@ static timeline *process_intern(struct mappings *mappings, uint32_t pid)
 	return line;
 }
 
-/* Every vCPU says what it sees: most of it was said before. */
+/* Every vCPU reports the mappings that it sees, most of which are known. */
 static bool is_known(const timeline *line, guint n, const struct mapping *mapping)
 {
 	const struct mapping *there = timeline_find(line, n, mapping->start);
@@ -170,7 +170,7 @@ void mappings_add(struct mappings *mappings, const struct perf_event_header *rec
 		g_ptr_array_insert(line, (gint)n, g_memdup2(&mapping, sizeof(mapping)));
 }
 
-/* The first that is said later. */
+/* The first mapping of a later time. */
 static const struct mapping *timeline_find_later(const timeline *line, guint n, uint64_t ip)
 {
 	for (; n < line->len; n++) {
@@ -196,7 +196,7 @@ static const struct mapping *process_find(struct mappings *mappings, uint32_t pi
 	guint n = timeline_until(line, time_ns);
 	const struct mapping *found = timeline_find(line, n, ip);
 
-	/* Nothing of this process has been mapped since; another mapping in front of it would have been found. */
+	/* It is the last mapping of the process up to that time, so none hides it before the next one. */
 	if (found != NULL && n > 0 && found == line->pdata[n - 1]) {
 		mappings->last = found;
 		mappings->last_pid = pid;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Which file stands at an address of a process at a time: what the PERF_RECORD_MMAP and MMAP2 records of a recording
- * say about user space, and about the kernel's loadable modules ("[virtio_blk]"). Of two mappings that overlap the
+ * Which file is mapped at an address of a process at a time, from the PERF_RECORD_MMAP and MMAP2 records of a
+ * recording: files in user space, and the kernel's loadable modules ("[virtio_blk]"). Of two mappings that overlap the
  * later one counts.
  */
 #ifndef VPROF_PROFILE_MAPPINGS_H
@@ -37,13 +37,13 @@ struct mappings;
 struct mappings *mappings_new(void);
 void mappings_free(struct mappings *mappings);
 
-/* A record that is about mappings in user space or modules is taken; others are left alone. In any order of times. */
+/* Takes records about mappings in user space and modules, in any order of times; others are ignored. */
 void mappings_add(struct mappings *mappings, const struct perf_event_header *record, size_t bytes, uint64_t time_ns);
 
 /*
- * NULL: nothing is known to stand there. Lives as long as `mappings`. Modules are looked for once in a while only, and
- * so is what an agent says where tasks are not told apart: one that is said later, where nothing was, counts before
- * that as well.
+ * NULL: no mapping is known there. Lives as long as `mappings`. Modules are recorded some time after they are loaded,
+ * and so are an agent's mappings where tasks are not told apart: where nothing else was mapped, these count for earlier
+ * times as well.
  */
 const struct mapping *mappings_find(struct mappings *mappings, enum profile_mode mode, uint32_t pid, uint64_t ip,
                                     uint64_t time_ns);

@@ -11,7 +11,7 @@
 
 /* Something measured in each repetition: a metric ("guest"), or the time of a function. */
 struct series {
-	char *name;   /* without what a compiler hangs on for its own copies: ".constprop.0", ".isra.0", ".cold" */
+	char *name;   /* without the suffixes that compilers give to copies: ".constprop.0", ".isra.0", ".cold" */
 	char *module; /* of a function; "" for a metric */
 	char *unit;   /* "ns", an event's name, or what a workload says */
 	enum profile_mode mode;
@@ -40,14 +40,14 @@ const struct series *measurements_metric(const struct measurements *measurements
 struct series *measurements_add_metric(struct measurements *measurements, const char *name, const char *unit);
 /* As measurements_add_metric, but NAN at first: not every repetition may have it. */
 struct series *measurements_add_partial(struct measurements *measurements, const char *name, const char *unit);
-/* Takes the metrics away that some repetition does not have. */
+/* Removes the metrics that some repetition does not have. */
 void measurements_drop_partial(struct measurements *measurements);
 struct series *measurements_add_function(struct measurements *measurements, const char *name, const char *module,
                                          enum profile_mode mode);
 
 /*
- * Makes the functions' values shares of their repetition's first metric, in percent: a machine that is slower for a
- * while is slower in all of them. The metrics are gone but the first, which is 100.
+ * Turns the functions' values into percent of the first metric of their repetition, since a machine that is slower for
+ * a while is slower in all of them. Only the first metric is kept, as 100.
  */
 void measurements_to_shares(struct measurements *measurements);
 

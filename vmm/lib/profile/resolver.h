@@ -32,7 +32,7 @@ struct resolver *resolver_new_recording(const struct recording *recording);
 struct resolver *resolver_new_symtab(const struct symtab *symtab, const struct recording *recording);
 void resolver_free(struct resolver *resolver);
 
-/* Symbols of user space that go before the recording's. Borrowed. */
+/* Symbols of user space that are preferred to the recording's. Borrowed. */
 void resolver_set_user(struct resolver *resolver, struct user_symbols *user);
 
 /*

@@ -19,7 +19,7 @@ struct host_symbol {
 };
 
 /*
- * As of now: the process may end afterwards, its files are found all the same. `proc`: where the proc file system is.
+ * As they are now: if the process ends later, its files are still found. `proc`: where the proc file system is.
  * debuginfod: ask the servers of $DEBUGINFOD_URLS for symbols of files. Never NULL.
  */
 struct host_symbols *host_symbols_new(const char *proc, pid_t process, bool debuginfod);

@@ -55,7 +55,7 @@ struct image *image_new_program(const char *path, GBytes *file, GError **error);
  * its init function. These two are its segments, and addresses their file_offset.
  */
 struct image *image_new_module(const char *path, GBytes *file, GError **error);
-/* The same for the regular file behind `fd`, which stays the caller's. */
+/* The same for the regular file behind `fd`, which the caller still owns. */
 struct image *image_open_fd(const char *path, int fd, GError **error);
 void image_free(struct image *image);
 

@@ -9,7 +9,7 @@
 
 struct module_folder;
 
-/* Looks for modules in it, at any depth, compressed or not. An empty one, or none, has no modules. */
+/* Finds the modules at any depth, compressed or not. An empty or missing folder has none. */
 struct module_folder *module_folder_new(const char *path);
 void module_folder_free(struct module_folder *folder);
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Not out of the folder by "..", which no directory entry of a sane guest is called. */
+/* ".." would lead out of the folder; no directory entry has that name. */
 static bool is_plain_path(const char *name)
 {
 	g_auto(GStrv) components = g_strsplit(name, "/", -1);
