@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Compares the answer of a control method with the rows that query-schema has for it: these members, and no others. */
+/*
+ * Compares the answer of a control method, or the data of an event, with the rows that query-schema has for it: these
+ * members, and no others.
+ */
 #ifndef ANSWER_CHECK_H
 #define ANSWER_CHECK_H
 
@@ -113,6 +116,16 @@ static inline void assert_members(const json_t *schema, const json_t *rows, cons
 	if (json_object_get(others, "names"))
 		assert_names(json_object_get(schema, json_string_value(json_object_get(others, "names"))), object,
 		             where);
+}
+
+/* The data of an event. */
+static inline void assert_event(const char *name, const json_t *data)
+{
+	json_auto_t *schema = control_schema();
+	const json_t *described = answer_find_named(json_object_get(schema, "events"), name);
+
+	ck_assert_msg(described, "no event %s", name);
+	assert_members(schema, json_object_get(described, "data"), data, name);
 }
 
 /* An answer with n_fds descriptors. */

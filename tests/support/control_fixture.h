@@ -245,6 +245,7 @@ static inline json_t *peer_event(struct peer *peer, const char *name)
 	const json_t *timestamp = json_object_get(event, "timestamp");
 	ck_assert(json_is_integer(json_object_get(timestamp, "seconds")));
 	ck_assert(json_is_integer(json_object_get(timestamp, "microseconds")));
+	assert_event(name, json_object_get(event, "data"));
 	return json_incref(json_object_get(event, "data"));
 }
 

@@ -171,6 +171,8 @@ static void print_terms(const json_t *terms)
 	{
 		printf(".It Li %s\n", text_of(term, "name"));
 		print_text(text_of(term, "summary"));
+		if (has(term, "data"))
+			print_members(json_object_get(term, "data"));
 	}
 	puts(".El");
 }

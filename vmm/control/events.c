@@ -26,6 +26,8 @@ void control_server_event(struct control_server *server, const char *name, json_
 	}
 }
 
+/* ---- the events ---- */
+
 const struct method_member control_guest_end_members[] = {
 	{"reason", "why the guest ended, as power-off or panic", MEMBER_STRING},
 	{"code", "exit code of the guest", MEMBER_INTEGER},
@@ -34,6 +36,48 @@ const struct method_member control_guest_end_members[] = {
 	{"console", "the last lines of the console", MEMBER_STRING, .optional = true},
 	{0},
 };
+
+static const struct method_member kernel_members[] = {
+	{"release", "release of the kernel, as `uname -r` prints it", MEMBER_STRING, .nullable = true},
+	{"build-id", "build-id of the kernel", MEMBER_STRING, .nullable = true},
+	{"slide", "offset to add to the addresses in the image", MEMBER_ADDRESS},
+	{0},
+};
+
+static const struct method_member phase_members[] = {
+	{"vcpu", "number of the vCPU", MEMBER_INTEGER},
+	{"value", "value of the mark, 0 to 255", MEMBER_INTEGER},
+	{"time-ns", "time of the mark, by CLOCK_MONOTONIC", MEMBER_INTEGER},
+	{"dropped", "number of marks before this one that exceeded the rate limit", MEMBER_INTEGER, .optional = true},
+	{0},
+};
+
+static const struct method_member marker_members[] = {
+	{"name", "name of the phase", MEMBER_STRING},
+	{"kind", "begin or end", MEMBER_STRING},
+	{"time-ns", "time of the mark, by CLOCK_MONOTONIC", MEMBER_INTEGER},
+	{"number", "number of the mark, as marker-add returned it", MEMBER_INTEGER},
+	{0},
+};
+
+static const struct method_member lost_members[] = {
+	{"vcpu", "number of the vCPU", MEMBER_INTEGER},
+	{"lost", "samples lost since the last such event", MEMBER_INTEGER},
+	{0},
+};
+
+const struct control_event_type control_events[] = {
+	{VPROF_EVENT_GUEST_ENDED, "the guest has ended", control_guest_end_members},
+	{VPROF_EVENT_GUEST_KERNEL,
+         "an attached guest was reset, and its kernel has another address or is another one; kernel-image returns it",
+         kernel_members},
+	{VPROF_EVENT_GUEST_PHASE, "the guest wrote a phase mark", phase_members},
+	{VPROF_EVENT_MARKER, "a client marked a phase", marker_members},
+	{VPROF_EVENT_SAMPLES_LOST, "a ring was full; at most one event per second and vCPU", lost_members},
+	{0},
+};
+
+/* ---- the guest ---- */
 
 json_t *control_guest_end(const struct guest *guest)
 {
@@ -97,6 +141,8 @@ void control_server_guest_phase(struct control_server *server, unsigned vcpu, ui
 	limit->dropped = 0;
 	control_server_event(server, VPROF_EVENT_GUEST_PHASE, data);
 }
+
+/* ---- lost samples ---- */
 
 static void tell_lost(struct control_server *server, unsigned vcpu)
 {

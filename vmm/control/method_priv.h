@@ -143,7 +143,15 @@ extern const struct method_member control_rings_members[];
 
 /* ---- what one method shares with others ---- */
 
-/* events.c */
+/* events.c: up to one without a name. */
+struct control_event_type {
+	const char *name;
+	const char *summary;
+	const struct method_member *data; /* up to one without a name */
+};
+extern const struct control_event_type control_events[];
+
+/* events.c: how the guest ended. */
 json_t *control_guest_end(const struct guest *guest);
 extern const struct method_member control_guest_end_members[];
 

@@ -119,19 +119,6 @@ struct term {
 	const char *name, *summary;
 };
 
-static const struct term events[] = {
-	{VPROF_EVENT_GUEST_ENDED,
-         "the guest has ended: {\"reason\", \"code\", \"message\", \"details\"?, \"console\"?}"},
-	{VPROF_EVENT_GUEST_KERNEL, "an attached guest was reset, and its kernel has another address or is another one; "
-                                   "kernel-image returns it: {\"release\", \"build-id\", \"slide\"}"},
-	{VPROF_EVENT_GUEST_PHASE, "the guest wrote a phase mark: {\"vcpu\", \"value\", \"time-ns\", \"dropped\"?}; "
-                                  "dropped: marks before this one that exceeded the rate limit"},
-	{VPROF_EVENT_MARKER,
-         "a client marked a phase: {\"name\", \"kind\": \"begin\" or \"end\", \"time-ns\", \"number\"}"},
-	{VPROF_EVENT_SAMPLES_LOST, "a ring was full: {\"vcpu\", \"lost\"}; lost: samples lost since the last such "
-                                   "event. At most one event per second and vCPU"},
-};
-
 static const struct term errors[] = {
 	{VPROF_ERROR_GENERIC, "the host refused, or the line is not a request"},
 	{VPROF_ERROR_COMMAND_NOT_FOUND, "the method does not exist"},
@@ -161,10 +148,20 @@ static json_t *terms_schema(const struct term *terms, size_t n)
 	return list;
 }
 
+static json_t *events_schema(void)
+{
+	json_t *list = json_array();
+
+	for (const struct control_event_type *event = control_events; event->name; event++)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", event->name, "summary", event->summary,
+		                                      "data", members_schema(event->data)));
+	return list;
+}
+
 json_t *control_schema(void)
 {
 	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "protocol", VPROF_CONTROL_PROTOCOL, "methods",
-	                 methods_schema(), "events", terms_schema(events, G_N_ELEMENTS(events)), "errors",
+	                 methods_schema(), "events", events_schema(), "errors",
 	                 terms_schema(errors, G_N_ELEMENTS(errors)), "statistics",
 	                 terms_schema(statistics, G_N_ELEMENTS(statistics)), "vcpu-times",
 	                 terms_schema(vcpu_times, G_N_ELEMENTS(vcpu_times)));
@@ -217,10 +214,17 @@ static const struct method_member term_members[] = {
 	{0},
 };
 
+static const struct method_member event_members[] = {
+	{"name", "name of the event", MEMBER_STRING},
+	{"summary", "what it means", MEMBER_STRING},
+	{"data", "members of its data", MEMBER_OBJECTS, .members = member_members},
+	{0},
+};
+
 static const struct method_member schema_members[] = {
 	{"protocol", "the newest version that the engine speaks", MEMBER_INTEGER},
 	{"methods", "what a client can execute", MEMBER_OBJECTS, .members = method_members},
-	{"events", "what clients are told without a request", MEMBER_OBJECTS, .members = term_members},
+	{"events", "what clients are told without a request", MEMBER_OBJECTS, .members = event_members},
 	{"errors", "the classes of errors", MEMBER_OBJECTS, .members = term_members},
 	{"statistics", "what query-stats counts", MEMBER_OBJECTS, .members = term_members},
 	{"vcpu-times", "the clocks of query-vcpu-time", MEMBER_OBJECTS, .members = term_members},

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* session-start, session-stop, session-flush, query-session, reset, query-stats, rings */
-
 #include "control/method_priv.h"
 
 /* How often stalled counters are checked. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "control/probe_client.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <vprof/probe.h>
 
