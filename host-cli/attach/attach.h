@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What is done with guests of other processes: listed, examined, counted, and recorded side by side. */
+/* Guests of other processes: list, examine, count, and record several side by side. */
 #ifndef VPROF_CLI_ATTACH_ATTACH_H
 #define VPROF_CLI_ATTACH_ATTACH_H
 
@@ -32,7 +32,7 @@ typedef int (*attach_one)(const char *domain, const char *output, void *data);
  */
 int attach_several(const char *const *domains, const char *folder, bool report, attach_one one, void *data);
 
-/* The names of the domains that run. NULL: it has been said why. */
+/* The names of the running domains. NULL: the reason has been printed. */
 char **attach_all_domains(const struct attach_engine_options *options);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* vprof doctor DOMAIN: what can be learnt of a guest that runs already, and what stands in the way. */
+/* vprof doctor DOMAIN: what can be found out about a running guest, and what prevents the rest. */
 #include "attach/attach.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ static void check_guest(const json_t *probe)
 	finding_print(FINDING_GOOD, "guest", text, NULL);
 }
 
-/* Of monitor and memory: without them less is known, and something is known all the same. */
+/* For monitor and memory: without them less is known, but the guest can still be profiled. */
 static void check_part(const json_t *probe, const char *name, const char *good)
 {
 	const json_t *part = json_object_get(probe, name);
@@ -44,7 +44,7 @@ static void check_kernel(const json_t *probe)
 	finding_print(known ? FINDING_GOOD : FINDING_NOTE, "kernel", known ? text : member_text(kernel, "why"), NULL);
 }
 
-/* True when there is one that can be used. */
+/* True if a route is usable. */
 static bool check_routes(const json_t *probe)
 {
 	const json_t *routes = json_object_get(probe, "routes"), *route;
@@ -88,7 +88,7 @@ int attach_doctor(const struct attach_engine_options *options, const char *domai
 	json_t *probe = attach_engine_ask(options, domain, &error);
 	int status = STATUS_OK;
 
-	if (probe == NULL) /* vprof-attach has said why */
+	if (probe == NULL) /* vprof-attach has printed the reason */
 		return g_error_matches(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM) ? STATUS_FAILED
 		                                                                                : failure(error);
 	if (json) {

@@ -7,7 +7,7 @@
 #include "ui/message.h"
 #include "ui/text.h"
 
-/* What a domain's probe says is merged into its row; one that cannot be probed has "why". */
+/* Merges the probe of a domain into its row; a domain that cannot be probed has "why". */
 static void domain_probe(const struct attach_engine_options *options, json_t *domain)
 {
 	g_autoptr(GError) error = NULL;
@@ -35,7 +35,7 @@ static char *routes_text(const json_t *domain)
 	return g_string_free(text, FALSE);
 }
 
-/* The routes that do not, with their reasons. */
+/* Prints the routes that do not work, with their reasons. */
 static void reasons_print(const json_t *domain)
 {
 	const json_t *routes = json_object_get(domain, "routes"), *route;
@@ -69,7 +69,7 @@ int attach_list(const struct attach_engine_options *options, bool json)
 	json_t *domains = attach_engine_ask(options, NULL, &error), *domain;
 	size_t i;
 
-	if (domains == NULL) /* vprof-attach has said why */
+	if (domains == NULL) /* vprof-attach has printed the reason */
 		return g_error_matches(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM) ? STATUS_FAILED
 		                                                                                : failure(error);
 	json_array_foreach(domains, i, domain) domain_probe(options, domain);

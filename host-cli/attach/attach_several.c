@@ -13,16 +13,16 @@
 #include "ui/message.h"
 #include "ui/text.h"
 
-#define FOLDER_MODE 0777 /* less what the umask says */
+#define FOLDER_MODE 0777 /* minus the umask */
 
 struct job {
 	const char *domain;
 	char *output;
-	pid_t pid; /* 0: not started, or taken leave of */
+	pid_t pid; /* 0: not started, or already reaped */
 	int status;
 };
 
-/* A domain's name may not have a slash, but this is what the user typed. New string. */
+/* Domain names contain no slash, but the user may have typed one. New string. */
 static char *output_name(const char *folder, const char *domain)
 {
 	g_autofree char *name = g_strdelimit(g_strconcat(domain, ".data", NULL), "/", '_');
@@ -49,7 +49,7 @@ static struct job *job_at(GArray *jobs, guint i)
 	return &g_array_index(jobs, struct job, i);
 }
 
-/* Ctrl-C reaches every process of the terminal's foreground; what only we get is handed on. */
+/* Ctrl-C reaches every foreground process; signals for this process alone are forwarded. */
 static void signals_block(sigset_t *before)
 {
 	sigset_t set;
@@ -90,7 +90,7 @@ static void jobs_tell(GArray *jobs, int number)
 			kill(job_at(jobs, i)->pid, number);
 }
 
-/* Takes leave of those that have ended; returns how many have not. */
+/* Reaps the processes that have ended; returns the number of the others. */
 static unsigned jobs_reap(GArray *jobs)
 {
 	unsigned n = 0;
@@ -125,7 +125,7 @@ static void jobs_wait(GArray *jobs)
 	}
 }
 
-/* The worst of all. */
+/* Prints the reports; returns the worst exit status. */
 static int jobs_report(GArray *jobs, bool report)
 {
 	int status = STATUS_OK;
@@ -178,7 +178,7 @@ char **attach_all_domains(const struct attach_engine_options *options)
 
 	json_array_foreach(domains, i, domain) g_ptr_array_add(names, g_strdup(member_text(domain, "name")));
 	if (domains == NULL && !g_error_matches(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM))
-		failure(error); /* else vprof-attach has said why */
+		failure(error); /* otherwise vprof-attach has printed the reason */
 	else if (domains != NULL && names->len == 0)
 		say("no domain is running; --connect says which libvirt to ask");
 	json_decref(domains);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* vprof stat: what it prints, and the clocks of a guest that is attached for a while. */
+/* vprof stat: its output, and the clocks of a guest that is attached temporarily. */
 #include "attach/attach.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 
 #define ANSWER_TIMEOUT_MS 10000u
 
-/* What KVM counts, of all vCPUs: NAME: N. New object. */
+/* KVM's counters, summed over all vCPUs: {NAME: N}. New object. */
 static json_t *counters_sum(const json_t *answers)
 {
 	json_t *sums = json_object();
@@ -118,7 +118,7 @@ static bool execute(struct engine_process *engine, const char *method, GError **
 	return answer != NULL;
 }
 
-/* From now to the end of the time asked for, the guest's end or a signal. */
+/* Counts until the given time is over, the guest ends or a signal arrives. */
 static json_t *clocks_follow(struct run_loop *loop, GError **error)
 {
 	json_t *guest = engine_process_execute(loop->engine, "query-guest", NULL, error), *answers = NULL;
@@ -153,7 +153,7 @@ static int clocks_print(struct run_loop *loop, bool json)
 	if (answers == NULL)
 		return STATUS_FAILED;
 	json_decref(engine_process_execute(loop->engine, "quit", NULL, NULL));
-	/* Whoever reads no further than this wants silence. */
+	/* A reader that closes the pipe must not cause an error message. */
 	signal(SIGPIPE, SIG_DFL);
 	stat_print(answers, NULL, loop->end, json, stdout);
 	json_decref(answers);
@@ -171,7 +171,8 @@ int attach_stat(const struct attach_engine_options *options, const char *domain,
 	loop.engine = attach_engine_start(options, domain, duration, &status, &error);
 	if (loop.engine != NULL)
 		status = clocks_print(&loop, json);
-	else if (!g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED)) /* else it has said why */
+	else if (!g_error_matches(error, ENGINE_PROCESS_ERROR,
+	                          ENGINE_PROCESS_ERROR_REFUSED)) /* otherwise it has printed the reason */
 		status = failure(error);
 	engine_process_free(loop.engine);
 	json_decref(loop.end);

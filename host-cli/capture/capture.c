@@ -16,7 +16,7 @@
 
 G_DEFINE_QUARK(vprof_capture_error, capture_error)
 
-/* Descriptors come in pairs: a ring's memory, and the eventfd that says it wants to be drained. */
+/* Descriptors come in pairs: the memory of a ring, and the eventfd that signals that it should be drained. */
 static bool capture_map_rings(struct capture *capture, const int *fds, size_t n_fds, GError **error)
 {
 	if (capture->rings == NULL)
@@ -47,7 +47,7 @@ static void capture_unmap_rings(struct capture *capture)
 	g_clear_pointer(&capture->eventfds, g_free);
 }
 
-/* Those that `method` hands over, besides what there are; steals `arguments`. */
+/* Adds the rings that `method` returns; steals `arguments`. */
 static bool capture_get_rings(struct capture *capture, const char *method, json_t *arguments, GError **error)
 {
 	g_autofree int *fds = NULL;
@@ -168,7 +168,7 @@ uint64_t capture_lost(const struct capture *capture)
 	return capture->lost;
 }
 
-/* What can be known of the guest by this kernel; an engine that does not live to say it leaves what was. */
+/* Updates what is known of the guest with this kernel. If the engine ends meanwhile, the old facts stay. */
 static void capture_ask_facts(struct capture *capture)
 {
 	static const char *const facts[] = {"tasks",       "tasks-why", "mappings-why",
@@ -185,7 +185,7 @@ bool capture_kernel(struct capture *capture, const struct symtab *until, const s
 {
 	struct kernel_before before = {.symtab = until, .frames = capture->frames};
 
-	/* What is in the rings is the last one's, or the boot of this. */
+	/* The rings hold samples of the last kernel, or of the boot of this one. */
 	if (!capture_drain(capture, error))
 		return false;
 	capture_ask_facts(capture);
@@ -229,7 +229,7 @@ static bool capture_drain_ring(struct capture *capture, size_t vcpu, GError **er
 	uint64_t wakeups;
 	size_t bytes;
 
-	/* Before the ring is looked at, so that no later wake-up is lost. Without one, EAGAIN: nothing to take back. */
+	/* Read before the ring, so that no later wake-up is lost. Without a wake-up, the read fails with EAGAIN. */
 	if (read(capture->eventfds[vcpu], &wakeups, sizeof(wakeups)) < 0 && errno != EAGAIN && errno != EINTR)
 		return session_protocol_error(error, "an eventfd that cannot be read");
 	while ((record = ring_reader_next(ring, &bytes)) != NULL) {
@@ -273,7 +273,7 @@ void capture_ask_symbols(struct capture *capture)
 	g_autoptr(GArray) addresses = NULL;
 	g_autoptr(GError) error = NULL;
 
-	/* What cannot be written is said by the next drain. */
+	/* The next drain reports what cannot be written. */
 	capture_drain(capture, NULL);
 	addresses = module_addresses(capture->frames, NULL);
 	g_clear_pointer(&capture->guest_symbols, g_array_unref);

@@ -20,12 +20,12 @@ struct counter_sampling {
 	json_t *counters; /* borrowed */
 	json_t *guest;
 	struct capture *capture;
-	struct image *image;   /* NULL: nobody knows the kernel */
+	struct image *image;   /* NULL: unknown kernel */
 	struct symtab *symtab; /* likewise */
-	bool ended;            /* the guest, or its engine, which left its rings with us */
+	bool ended;            /* the guest or its engine has ended; the rings stay mapped */
 };
 
-/* The kernel of a guest of ours is a file, that of an attached one is what the engine has found. */
+/* The kernel of a booted guest is a file; that of an attached guest is what the engine has found. */
 static void load_kernel(struct counter_sampling *sampling)
 {
 	const char *kernel = member_text(sampling->guest, "kernel");
@@ -79,7 +79,7 @@ static bool follow(struct counter_sampling *sampling, uint64_t seconds, GError *
 	return done;
 }
 
-/* As query-stats has them: the sums of the counters. */
+/* The sums of the counters, as query-stats has them. */
 static json_t *statistics_of(const json_t *counters)
 {
 	json_t *total = json_object(), *value;
@@ -99,7 +99,7 @@ static json_t *statistics_of(const json_t *counters)
 	return json_pack("{s:o, s:[]}", "total", total, "vcpus");
 }
 
-/* Stopped first, so that they have counted what they have sampled. */
+/* The counters are stopped first, so that their counts match their samples. */
 static bool stop(struct counter_sampling *sampling, GError **error)
 {
 	if (!counters_for_all(sampling->client, sampling->counters, "counter-stop", false, error) ||

@@ -17,7 +17,7 @@
 
 /* ---- its beginning, and what becomes known later ---- */
 
-/* Devices and pipes are no recordings: they stay where they are. */
+/* Devices and pipes are not renamed. */
 static bool file_set_aside(const char *path, GError **error)
 {
 	g_autofree char *old = g_strconcat(path, ".old", NULL);
@@ -82,7 +82,7 @@ static bool capture_write_comm(struct capture *capture, uint32_t pid, const char
 	return capture_write(capture, record, error);
 }
 
-/* The tasks that the engine does not name: all of the guest, or its idle tasks and what it could not tell. */
+/* Names for the tasks that the engine does not name: the whole guest, or its idle tasks and unknown ones. */
 static bool capture_write_comms(struct capture *capture, GError **error)
 {
 	if (!json_is_true(json_object_get(capture->session, "tasks")))
@@ -140,7 +140,7 @@ static struct record_id id_now(const struct capture *capture, uint32_t pid, uint
 	};
 }
 
-/* Whether the recording says so of this moment. */
+/* Whether the recording already has this mapping at this moment. */
 static bool has_mapping(struct capture *capture, uint32_t pid, uint64_t start, uint64_t bytes, uint64_t offset,
                         const char *path)
 {
@@ -191,7 +191,7 @@ void capture_comm(struct capture *capture, uint32_t pid, uint32_t tid, const cha
 
 /* ---- its end ---- */
 
-/* Sentences about what could not be known of the guest. */
+/* Sentences about what could not be found out about the guest. */
 static json_t *capture_missing(const struct capture *capture)
 {
 	static const struct {
@@ -248,7 +248,7 @@ static const struct histogram *frames_of(const struct capture *capture, guint i)
 	                                 : capture->frames;
 }
 
-/* Of all kernels, the last of which is `symtab`. What was seen while one booted fell to the one before. */
+/* The symbols of all kernels; `symtab` is the last. Samples of a kernel's boot were counted for the one before. */
 static GArray *capture_symbols(const struct capture *capture, const struct symtab *symtab)
 {
 	GArray *symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));

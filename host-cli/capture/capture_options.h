@@ -22,7 +22,7 @@ struct capture_options {
 
 extern const struct option_row capture_option_rows[];
 
-/* The arguments of session-start that they make, or NULL when they make no sense. */
+/* The arguments of session-start, or NULL if the options are invalid. */
 json_t *capture_options_arguments(const struct capture_options *options, GError **error);
 
 #endif

@@ -8,22 +8,22 @@
 #include "lib/profile/histogram.h"
 #include "lib/record/writer.h"
 
-/* A kernel that the guest ran before, and the addresses that were seen meanwhile. */
+/* A kernel that the guest ran before, and the addresses that were sampled meanwhile. */
 struct kernel_before {
-	const struct symtab *symtab; /* NULL: nobody knew it */
+	const struct symtab *symtab; /* NULL: unknown */
 	struct histogram *frames;
 };
 
 struct capture {
 	struct client *client; /* the engine's */
 	json_t *arguments;     /* of session-start */
-	json_t *statistics;    /* of the last session, once it was ended here */
+	json_t *statistics;    /* of the last session, after capture_pause */
 	json_t *session;       /* the answer to session-start; the events' names live in it */
 	json_t *rate;          /* {"frequency-hz": N} or {"period": N}, of the session */
 	json_t *phases;
 	json_t *marks;
 	bool marks_left_out; /* there were too many */
-	bool told_mappings;  /* by somebody else than the engine */
+	bool told_mappings;  /* by the agent instead of the engine */
 	struct recording_event *events;
 	size_t n_events;
 	GPtrArray *rings; /* of struct ring_reader, one for each vCPU */

@@ -57,7 +57,7 @@ bool recording_print_top(const char *path, FILE *stream, GError **error)
 	struct input *input = input_open(path, NULL, false, error);
 	struct report *report;
 
-	/* The recording is safe; whoever reads no further than this wants silence. */
+	/* The recording is complete; a reader that closes the pipe must not cause an error message. */
 	signal(SIGPIPE, SIG_DFL);
 	if (input == NULL || !column_list_parse(REPORT_DEFAULT_SORT, &report_options.columns, error)) {
 		input_free(input);
@@ -71,7 +71,7 @@ bool recording_print_top(const char *path, FILE *stream, GError **error)
 	return true;
 }
 
-/* Without options that GOption has taken, there is only /proc to ask. */
+/* GOption has removed the options from argv, so the words come from /proc. */
 char **capture_command_line(void)
 {
 	g_autofree char *bytes = NULL;

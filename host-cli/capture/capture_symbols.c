@@ -26,7 +26,7 @@ static const struct symbol *kernel_start_symbol(const struct symtab *symtab)
 	return NULL;
 }
 
-/* Of the executable segments that are not user code; a kernel in the lower half is one when there is no other. */
+/* The range of the executable segments that are not user code; with `upper_only`, of those in the upper half. */
 static bool kernel_segments(const struct image *image, bool upper_only, uint64_t *start, uint64_t *end)
 {
 	size_t n;
@@ -89,12 +89,12 @@ static bool symbols_equal(const struct recording_symbol *one, const struct recor
 	return one->address == other->address && strcmp(one->name, other->name) == 0;
 }
 
-/* Takes out all that share an address with another; what the kernels agree in stays, once. */
+/* Removes symbols that share an address with a different one; equal symbols of several kernels are kept once. */
 static size_t symbols_certain(struct recording_symbol *symbols, size_t n)
 {
 	struct recording_symbol *last = NULL;
 	size_t kept = 0;
-	bool doubtful = false; /* the last one, which then stands for all that it shares addresses with */
+	bool doubtful = false; /* the last one, which then represents all symbols that overlap it */
 
 	if (n != 0)
 		qsort(symbols, n, sizeof(*symbols), symbols_compare);

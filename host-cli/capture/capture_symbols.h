@@ -28,19 +28,19 @@ void kernel_code_range(const struct image *image, const struct symtab *symtab, s
 /* Code in the lower half of the address space, which x86-64 kernels leave to programs. Linux images have none. */
 bool segment_is_user_code(const struct image *image, const struct image_segment *segment);
 
-/* Adds the symbols at the sampled addresses to the struct recording_symbols; none without symtab. */
+/* Adds the symbols at the sampled addresses to `symbols` (struct recording_symbol); none without symtab. */
 void symbols_hit(const struct histogram *histogram, const struct symtab *symtab, GArray *symbols);
-/* The same of user space and the kernel's modules: by file and offset in it. Names live as long as `user`. */
+/* The same for user space and the kernel's modules, by file and offset. Names live as long as `user`. */
 void user_symbols_hit(const struct histogram *histogram, struct user_symbols *user, GArray *symbols);
 
-/* The same of the host's code, by address. Names live as long as `host`. */
+/* The same for the host's code, by address. Names live as long as `host`. */
 void host_symbols_hit(const struct histogram *histogram, struct host_symbols *host, GArray *symbols);
 
-/* Sorts them as a recording has them, each once. */
+/* Sorts them in the order of a recording and removes duplicates. */
 void symbols_order(GArray *symbols);
-/* The same of the host's, which are sorted by address whatever their module is. */
+/* The same for symbols of the host, which are sorted by address only. */
 void symbols_order_addresses(GArray *symbols);
-/* The same of several kernels: an address that had different symbols under two of them gets none. */
+/* The same for symbols of several kernels: an address with different symbols in two of them gets none. */
 void symbols_order_certain(GArray *symbols);
 
 #endif

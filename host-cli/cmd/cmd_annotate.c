@@ -49,7 +49,7 @@ static void annotate(const struct annotate_values *given, struct input *input, c
 	annotation_free(annotation);
 }
 
-/* With the recording's own symbols, which are where KASLR had put them, unless it has none. */
+/* The recording's own symbols already have the KASLR slide; IMAGE is only needed without them. */
 static struct input *open_recording(const struct annotate_values *given, const char *path, GError **error)
 {
 	struct input *input = input_open(path, NULL, given->force, error);

@@ -49,7 +49,7 @@ static const struct option_row options[] = {
 };
 
 struct kernel {
-	struct image *image;   /* NULL: nobody knows it */
+	struct image *image;   /* NULL: unknown */
 	struct symtab *symtab; /* NULL: without symbols */
 };
 
@@ -61,16 +61,16 @@ static void kernel_clear(void *data)
 	image_free(kernel->image);
 }
 
-/* Everything that one recording of an attached guest holds. */
+/* All state of one recording of an attached guest. */
 struct attachment {
 	const struct attach_values *given;
 	struct engine_process *engine;
 	json_t *guest; /* as query-guest */
 	struct capture *capture;
 	struct kernel kernel;      /* that it runs */
-	GArray *kernels;           /* struct kernel, that it ran before */
+	GArray *kernels;           /* struct kernel: those that it ran before */
 	struct host_symbols *host; /* NULL: without the host's side */
-	json_t *statistics;        /* as query-stats; NULL when the engine did not live to say it */
+	json_t *statistics;        /* as query-stats; NULL if the engine ended before it could answer */
 	struct run_loop loop;
 	const char *output;
 };
@@ -93,7 +93,7 @@ static void attachment_clear(struct attachment *attachment)
 
 /* ---- before ---- */
 
-/* A guest without symbols is worth profiling all the same: by mode, vCPU and address. */
+/* A guest without symbols can still be profiled by mode, vCPU and address. */
 static struct kernel load_kernel(const struct attachment *attachment)
 {
 	g_autoptr(GError) why = NULL;
@@ -106,7 +106,7 @@ static struct kernel load_kernel(const struct attachment *attachment)
 	return kernel;
 }
 
-/* It was reset, or has only now got so far. */
+/* The guest was reset, or its kernel has only now started. */
 static void on_kernel(void *data)
 {
 	struct attachment *attachment = data;
@@ -145,7 +145,7 @@ static void say_attached(const struct attachment *attachment)
 	capture_say_session(attachment->capture, attachment->given->engine.verbose);
 }
 
-/* While QEMU lives. */
+/* Must run while QEMU lives. */
 static void host_load(struct attachment *attachment)
 {
 	uint64_t process = member_number(capture_session(attachment->capture), "host", 0);
@@ -289,7 +289,7 @@ static int record(struct attachment *attachment, const char *domain, json_t *ses
 		return failure(error);
 	attachment->engine =
 		attach_engine_start(&attachment->given->engine, domain, attachment->given->duration, &status, &error);
-	if (attachment->engine == NULL) /* which has said why, if it refused */
+	if (attachment->engine == NULL) /* if it refused, it has printed the reason */
 		return g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED) ? status
 		                                                                                  : failure(error);
 	if (!prepare(attachment, session, &error) || !follow(attachment, &error))

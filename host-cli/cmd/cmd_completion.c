@@ -21,7 +21,7 @@ static void bash_print_words(const struct command *command)
 	}
 }
 
-/* Those with recordings or folders among the arguments. */
+/* Whether recordings or folders are among the arguments. */
 static bool takes_files(const struct command *command)
 {
 	static const char *const words[] = {"FILE", "NOW", "DIR"};
@@ -67,7 +67,7 @@ static void methods_print_names(void)
 		printf(" %s", ctl_methods[i].name);
 }
 
-/* Behind a method come its arguments, which end with "=". */
+/* A method is followed by its arguments, which end with "=". */
 static void bash_print_methods(void)
 {
 	puts("\tif [[ ${COMP_WORDS[1]} == ctl ]]; then");
@@ -110,7 +110,7 @@ static void bash_print(void)
 	     "complete -o filenames -F _vprof vprof");
 }
 
-/* Inside the double-quoted specifications of _arguments and _values. */
+/* For the double-quoted specifications of _arguments and _values. */
 static void zsh_print_escaped(const char *text)
 {
 	for (; *text != '\0'; text++) {

@@ -14,7 +14,7 @@
 #include "ui/message.h"
 #include "ui/text.h"
 
-#define ARGUMENTS_MAX 66 /* an engine, a method, and more than any method has */
+#define ARGUMENTS_MAX 66 /* an engine, a method, and more arguments than any method has */
 #define NO_TIMEOUT_MS 3600000u
 
 struct ctl_values {
@@ -45,7 +45,7 @@ static bool is_method(const char *name)
 	return false;
 }
 
-/* With the class of the error, which programs that call this want to tell apart. */
+/* Prints the class of the error as well, for programs that call this command. */
 static int ctl_failure(const GError *error)
 {
 	say("%s", error->message);
@@ -81,7 +81,7 @@ static void talk_close(struct talk *talk)
 	json_decref(talk->schema);
 }
 
-/* Methods that control want the role first; if another has it, the method itself says so, and who. */
+/* Takes the control role for methods that need it. If another client has it, the method's own error says so. */
 static void take_control(struct talk *talk, const char *method)
 {
 	if (talk->asked_control || !ctl_needs_control(ctl_method(talk->schema, method)))
@@ -118,7 +118,7 @@ static bool print_events(struct talk *talk, unsigned timeout_ms, GError **error)
 	return *error == NULL;
 }
 
-/* Until the engine closes the connection, which is its end and no error. */
+/* Runs until the engine closes the connection, which is no error. */
 static int talk_listen(struct talk *talk)
 {
 	g_autoptr(GError) error = NULL;
@@ -162,7 +162,7 @@ static void help(const json_t *schema, const char *name)
 	puts("\nMETHOD [KEY=VALUE...] executes one, \"help METHOD\" explains it, \"exit\" leaves.");
 }
 
-/* Who types "quit" mostly wants to leave, and not to end somebody's guest. */
+/* Users who type "quit" mostly want to leave vprof ctl, not to end the guest. */
 static bool means_quit(struct talk *talk, const char *word)
 {
 	if (strcmp(word, "quit") != 0 || talk->warned_of_quit || !isatty(STDIN_FILENO))
@@ -172,7 +172,7 @@ static bool means_quit(struct talk *talk, const char *word)
 	return false;
 }
 
-/* False when the conversation is over: *error says why, if not by "exit". */
+/* False at the end of the conversation; *error is set unless the user typed "exit". */
 static bool talk_line(struct talk *talk, const char *line, GError **error)
 {
 	g_autoptr(GError) why = NULL;
@@ -212,7 +212,9 @@ static int talk_interactively(struct talk *talk)
 	return error == NULL ? STATUS_OK : ctl_failure(error);
 }
 
-/* [ENGINE] [METHOD [KEY=VALUE...]]: a first word that is a method's name is one; an engine of that name has its path.
+/*
+ * [ENGINE] [METHOD [KEY=VALUE...]]. A first word that is the name of a method is a method; an engine of the same name
+ * is given by its path.
  */
 static int ctl_run(void *values, unsigned n, char **arguments)
 {

@@ -55,7 +55,7 @@ static bool same_unit(const struct measured *base, const struct measured *now)
 	return strcmp(base->measurements->unit, now->measurements->unit) == 0;
 }
 
-/* No force makes nanoseconds of cycles. */
+/* Different units cannot be compared, with --force or without. */
 static bool unit_check(const struct measured *base, const struct measured *now, GError **error)
 {
 	if (same_unit(base, now))
@@ -125,7 +125,7 @@ static bool is_recording(const char *path)
 	return !g_file_test(path, G_FILE_TEST_IS_DIR) && !g_str_has_suffix(path, ".json");
 }
 
-/* The whole of both recordings, repetitions or not. */
+/* The page shows both recordings as a whole, also if they have repetitions. */
 static bool write_page(const struct diff_values *given, const char *base_path, const char *now_path,
                        const struct comparison *comparison, GError **error)
 {
@@ -142,7 +142,7 @@ static bool write_page(const struct diff_values *given, const char *base_path, c
 	return written;
 }
 
-/* Refuses what the text of a comparison would be refused for. */
+/* Makes the same checks as a comparison in text. */
 static bool compare_in_page(const struct diff_values *given, const struct measured *base, const char *now_path,
                             GError **error)
 {

@@ -15,7 +15,8 @@
 #include "ui/text.h"
 
 #define KVM_PATH "/dev/kvm"
-#define PARANOID_MAX 1 /* guest samples need exclude_kernel=0; above 1 that takes CAP_PERFMON (perf_event_open(2)) */
+#define PARANOID_MAX \
+	1 /* guest samples need exclude_kernel=0, which above 1 requires CAP_PERFMON (perf_event_open(2)) */
 
 struct doctor_values {
 	struct attach_engine_options engine;
@@ -31,7 +32,7 @@ static const struct option_row options[] = {
 	{NULL},
 };
 
-/* What opens the door to /dev/kvm, by what keeps it shut. */
+/* The command that makes /dev/kvm usable, chosen by the reason why it is not. */
 static const char *kvm_fix(void)
 {
 	if (access(KVM_PATH, R_OK | W_OK) == 0)
@@ -111,7 +112,7 @@ static void check_guest_pmu(const json_t *probe)
 	g_string_free(text, TRUE);
 }
 
-/* The first usable one of a list, or NULL: in the order in which the engine would take them. */
+/* The first usable entry of a list, or NULL. Entries are in the engine's order of preference. */
 static const json_t *first_usable(const json_t *list)
 {
 	const json_t *one;
@@ -171,7 +172,7 @@ static bool check_deliveries(const json_t *probe)
 	return false;
 }
 
-/* Linux from 6.20 on: such a vPMU and host events that count guests exclude each other. */
+/* From Linux 6.20 on, a mediated vPMU and host events that count guests exclude each other. */
 static void check_mediated_vpmu(void)
 {
 	g_autofree char *value = NULL;
@@ -187,7 +188,7 @@ static void check_mediated_vpmu(void)
 			NULL);
 }
 
-/* What a profile of a guest with this kernel can tell; nothing of it is needed. */
+/* What a profile of a guest with this kernel can contain; all of it is optional. */
 static void check_kernel(const json_t *kernel)
 {
 	const json_t *list = json_object_get(kernel, "parts"), *one;

@@ -7,7 +7,7 @@
 #include "ui/message.h"
 #include "ui/output_file.h"
 
-/* What a pipeline goes by: vprof-gate(1). */
+/* Exit statuses for pipelines: vprof-gate(1). */
 enum { GATE_GOOD = 0, GATE_REGRESSED = 1, GATE_UNDECIDED = 2, GATE_BAD_INPUT = 3 };
 
 #define DEFAULT_METRIC "guest"
@@ -90,7 +90,7 @@ static struct judgement judge_times(const double *base, size_t n_base, const dou
 	return judge(base, n_base, now, n_now, result->max_regression, result->alpha);
 }
 
-/* The same work in less time is more throughput: what is judged is the time. */
+/* Throughput is the reciprocal of the time per unit of work, and the time is what is judged. */
 static struct judgement judge_throughput(const double *base, size_t n_base, const double *now, size_t n_now,
                                          const struct gate_result *result)
 {
@@ -147,7 +147,7 @@ static bool watch_metric(struct gate_result *result, const char *name, bool more
 	return true;
 }
 
-/* A regression is one whatever the others say; what is not known is not good. */
+/* One regression decides; otherwise one undecided metric does. */
 static enum verdict verdict_of_all(const struct gate_result *result)
 {
 	enum verdict verdict = VERDICT_GOOD;
@@ -216,7 +216,7 @@ static int status_of(enum verdict verdict)
 	return statuses[verdict];
 }
 
-/* `what`: why it holds others from now on. */
+/* `what`: why its contents change. */
 static bool baseline_save(const struct gate_values *given, const struct measured *now, const char *what, GError **error)
 {
 	size_t n = now->measurements->n_repetitions;
@@ -228,8 +228,8 @@ static bool baseline_save(const struct gate_values *given, const struct measured
 }
 
 /*
- * Only what is shown not to be worse is measured against from now on: a baseline that follows undecided runs gets a
- * little slower with each of them, and none of them is ever a regression.
+ * Only a run that is shown not to be worse becomes the baseline. A baseline that followed undecided runs could get a
+ * little slower with each of them, without any of them being a regression.
  */
 static bool baseline_update(const struct gate_values *given, const struct gate_result *result, GError **error)
 {

@@ -168,7 +168,7 @@ static GPtrArray *tracks_make(const struct history_values *given, const GPtrArra
 	return tracks;
 }
 
-/* A level is what lies between two changes; number 0 is before the first. */
+/* A level is the stretch between two changes; level 0 is before the first. */
 static size_t level_begin(const struct track *track, size_t level)
 {
 	return level == 0 ? 0 : track->points[level - 1].at;
@@ -191,7 +191,7 @@ static const char *level_run(const struct track *track, size_t level)
 	return ((const struct measured *)g_ptr_array_index(track->runs, level_begin(track, level)))->path;
 }
 
-/* Which way a metric is better, as far as its name and its unit tell. */
+/* Which way a metric is better, judged by its name and its unit. */
 enum direction { DIRECTION_UNKNOWN, DIRECTION_LESS, DIRECTION_MORE };
 
 static const char *const direction_names[] = {[DIRECTION_LESS] = "less", [DIRECTION_MORE] = "more"};
@@ -207,7 +207,7 @@ static enum direction direction_of(const struct history_values *given, const str
 	return g_str_has_suffix(track->unit, "/s") ? DIRECTION_MORE : DIRECTION_UNKNOWN;
 }
 
-/* Against the level before; NULL: there is none, it is the same, or nobody knows. */
+/* Compared with the level before; NULL if this is the first, if they are equal, or if the direction is unknown. */
 static const char *level_verdict(const struct history_values *given, const struct track *track, size_t level)
 {
 	const double before = level > 0 ? level_median(track, level - 1) : 0, now = level_median(track, level);

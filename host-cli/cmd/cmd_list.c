@@ -6,7 +6,7 @@
 #include "ui/message.h"
 #include "ui/text.h"
 
-#define ANSWER_TIMEOUT_MS 1000u /* an engine that takes longer is stuck, and must not keep the others from the list */
+#define ANSWER_TIMEOUT_MS 1000u /* an engine that takes longer is stuck and must not delay the list */
 
 struct list_values {
 	gboolean json;
@@ -36,7 +36,7 @@ static json_t *engine_ask(const char *socket_path, GError **error)
 	return json_pack("{s:o, s:o, s:o}", "socket", text_json(socket_path), "status", status, "guest", guest);
 }
 
-/* One that ends while it is asked is no error, and neither is the socket of one that died. */
+/* An engine that ends during the query is no error, and a socket without an engine is none either. */
 static json_t *engines_ask(const GArray *sockets)
 {
 	json_t *engines = json_array();

@@ -27,19 +27,19 @@ static const struct option_row options[] = {
 	{NULL},
 };
 
-#define ATTACHED_INTERVAL_S 1 /* without INTERVAL, of a guest that nobody has counted until now */
+#define ATTACHED_INTERVAL_S 1 /* without INTERVAL, for a guest that was not counted before */
 
-/* The engine that is asked, and what it said last. */
+/* The engine that is asked, and its last answer. */
 struct watch {
 	const struct mpstat_values *given;
 	struct client *client;
-	struct engine_process *engine; /* of our own, when nobody has attached to the guest yet; else NULL */
+	struct engine_process *engine; /* our own, if the guest had none; else NULL */
 	bool attached;                 /* the guest is another process's */
 	unsigned vcpus;
 	struct vcpu_clocks last[VCPU_CLOCKS_MAX];
 };
 
-/* An engine of our own, for a guest that has none: a domain, or --pid. */
+/* Starts our own engine for a guest that has none: a domain, or --pid. */
 static bool watch_attach(struct watch *watch, const char *domain, GError **error)
 {
 	int status;
@@ -56,7 +56,7 @@ static bool wants_domain(const struct attach_engine_options *wanted)
 	return wanted->pid != 0 || wanted->connect != NULL || wanted->no_monitor;
 }
 
-/* An engine of this name, else a domain. */
+/* Connects to the engine of this name, else attaches to the domain. */
 static bool watch_find(struct watch *watch, const char *name, GError **error)
 {
 	g_autoptr(GError) none = NULL;
@@ -114,7 +114,7 @@ static void clocks_print(const struct mpstat_values *given, const struct vcpu_cl
 	fflush(stdout);
 }
 
-/* What happened since the last report, the first time since the guest's start. */
+/* Reports the time since the last report; the first report starts at the guest's start. */
 static bool watch_report(struct watch *watch, bool print, GError **error)
 {
 	json_t *answers = vcpu_clocks_query(watch->client, watch->vcpus, ENGINE_ANSWER_TIMEOUT_MS, error);
@@ -136,7 +136,7 @@ static bool watch_report(struct watch *watch, bool print, GError **error)
 	return true;
 }
 
-/* True once the guest has ended, or its engine: *error is left alone then. */
+/* True once the guest or its engine has ended; *error is not set then. */
 static bool watch_ended(struct watch *watch, GError **error)
 {
 	g_autoptr(GError) why = NULL;
@@ -166,7 +166,7 @@ static bool watch_intervals(struct watch *watch, const struct watch_times *times
 		if (watch_ended(watch, &why) || why != NULL || !watch_report(watch, true, &why))
 			break;
 	}
-	/* An engine that goes away between two reports has had its guest end. */
+	/* An engine that goes away between two reports does so because its guest has ended. */
 	if (g_error_matches(why, CLIENT_ERROR, CLIENT_ERROR_CLOSED))
 		g_clear_error(&why);
 	if (why != NULL)
@@ -182,7 +182,7 @@ static bool watch_reset(struct watch *watch, GError **error)
 	return answer != NULL;
 }
 
-/* [ENGINE|DOMAIN [INTERVAL [COUNT]]], the first of which --pid stands for. */
+/* [ENGINE|DOMAIN [INTERVAL [COUNT]]]; --pid replaces the first. */
 static bool parse_arguments(const struct mpstat_values *given, unsigned n, char **arguments, const char **name,
                             struct watch_times *times, GError **error)
 {
@@ -218,7 +218,7 @@ static int mpstat_run(void *values, unsigned n, char **arguments)
 	done = watch_open(&watch, name, &error) && watch_run(&watch, times, &error) &&
 	       (!given->reset || watch_reset(&watch, &error));
 	watch_close(&watch);
-	if (g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED)) /* which has said why */
+	if (g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED)) /* it has printed the reason */
 		return STATUS_FAILED;
 	return done ? STATUS_OK : failure(error);
 }

@@ -21,7 +21,10 @@ static const struct option_row options[] = {
 
 /* ---- list ---- */
 
-/* All that match, however many answers they take. Adds them to *names; the providers of the last answer, or NULL. */
+/*
+ * Adds all matching probes to *names, from as many answers as needed. Returns the providers of the last answer, or
+ * NULL.
+ */
 static json_t *list_all(struct client *client, const char *pattern, json_t *names, GError **error)
 {
 	uint64_t from = 0;

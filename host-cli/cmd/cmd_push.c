@@ -55,7 +55,7 @@ static const struct option_row options[] = {
 
 /* ---- a profile of a recording ---- */
 
-/* The server's syntax knows no quotes: what ends a value cannot be in one. */
+/* The server's syntax has no quotes, so a value cannot contain the characters that end it. */
 static char *label_value(const char *text)
 {
 	g_autofree char *valid = g_utf8_make_valid(text, -1);
@@ -126,7 +126,7 @@ static char *server_name(const struct push_values *given, const struct export_pr
 	return g_string_free(name, FALSE);
 }
 
-/* What older recordings do not say: they were finished when their file was. */
+/* Older recordings do not contain their start time: their end is taken from the time stamp of the file. */
 static void start_guess(struct export_profile *profile)
 {
 	const uint64_t duration_ns = profile->last_ns - profile->first_ns;
@@ -211,13 +211,13 @@ static int64_t left_us(const struct pushing *pushing)
 	return pushing->deadline_us - g_get_monotonic_time();
 }
 
-/* Between half and all of it, lest those that failed together come back together. */
+/* Between half and all of it, so that clients that failed together do not retry together. */
 static int64_t spread_us(int64_t wait_us)
 {
 	return wait_us / 2 + (int64_t)(g_random_double() * (double)wait_us / 2);
 }
 
-/* Waits, and says so; false: there is no time left for that. */
+/* Prints a message and waits; false if there is not enough time left. */
 static bool wait_for_server(const struct pushing *pushing, int64_t *wait_us, uint64_t asked_s, const GError *why)
 {
 	int64_t wait = MAX(spread_us(*wait_us), (int64_t)MIN(asked_s, INT32_MAX) * G_USEC_PER_SEC);
@@ -230,7 +230,7 @@ static bool wait_for_server(const struct pushing *pushing, int64_t *wait_us, uin
 	return true;
 }
 
-/* Tries until it is decided, or the time is over. */
+/* Retries until the server has accepted or refused the profile, or the time is over. */
 static bool profile_send(struct pushing *pushing, const struct push_profile *profile, GError **error)
 {
 	int64_t wait_us = WAIT_FIRST_US;
@@ -250,7 +250,7 @@ static bool profile_send(struct pushing *pushing, const struct push_profile *pro
 	}
 }
 
-/* False: the rest has to wait as well. */
+/* False: the remaining files have to wait as well. */
 static bool file_send(struct pushing *pushing, const char *name, GError **error)
 {
 	struct push_profile profile;

@@ -140,7 +140,7 @@ static int report_several(const struct report_values *given, char **paths, unsig
 	return STATUS_OK;
 }
 
-/* What several recordings do not have in common. */
+/* Options that cannot apply to several recordings. */
 static bool check_several(const struct report_values *given, GError **error)
 {
 	const char *option = given->html != NULL     ? "--html"

@@ -43,14 +43,14 @@ static const struct option_row options[] = {
 	{NULL},
 };
 
-/* Everything that one run holds. */
+/* All state of one run. */
 struct run {
 	const struct run_values *given;
 	struct guest_run base;
 	struct capture *capture;
 	struct image *image;
 	struct symtab *symtab;           /* NULL when the image has no symbols */
-	json_t *statistics;              /* as query-stats; NULL when the engine did not live to say it */
+	json_t *statistics;              /* as query-stats; NULL if the engine ended before it could answer */
 	struct agent_mappings *mappings; /* NULL without a command */
 	const char *output;
 };
@@ -65,7 +65,7 @@ static void run_clear(struct run *run)
 	json_decref(run->statistics);
 }
 
-/* A guest without symbols is worth profiling all the same: by mode, vCPU and address. */
+/* A guest without symbols can still be profiled by mode, vCPU and address. */
 static bool run_load_symbols(struct run *run, GError **error)
 {
 	g_autoptr(GError) why = NULL;
@@ -90,7 +90,7 @@ static void on_command_ended(void *data)
 {
 	struct run *run = data;
 
-	/* With the guest gone there is no session to end; what is in its rings is taken at last. */
+	/* If the guest is gone, no session can be stopped; the rings are drained at the end. */
 	if (!run->base.plan->from_boot)
 		capture_pause(run->capture, NULL);
 }
@@ -102,7 +102,7 @@ static void on_mark(const char *name, bool begins, uint64_t time_ns, void *data)
 	capture_mark(run->capture, name, begins, time_ns);
 }
 
-/* What is profiled of a guest in which a command runs is the command, unless the boot is wanted, too. */
+/* With --exec, only the command is profiled, unless --from-boot includes the boot. */
 static bool run_prepare_exec(struct run *run, GError **error)
 {
 	if (run->base.exec == NULL)
@@ -132,7 +132,7 @@ static bool run_prepare(struct run *run, json_t *session, GError **error)
 	       run_prepare_exec(run, error);
 }
 
-/* What an engine that is still there has to say at the end. It is let go afterwards. */
+/* Gets the last answers of an engine that still runs, then ends it. */
 static void run_close_session(struct run *run)
 {
 	json_t *stopped;
@@ -177,7 +177,7 @@ static bool run_finish_file(struct run *run, const char *const *command_line, GE
 	return finished;
 }
 
-/* What an exact count leaves out. */
+/* Warns of what an exact count does not contain. */
 static void say_unstepped(const json_t *statistics)
 {
 	uint64_t times = member_number(json_object_get(statistics, "total"), "unstepped", 0);
@@ -204,7 +204,7 @@ static int run_conclude(struct run *run, const char *const *command_line)
 	}
 	capture_say_written(run->capture, run->output);
 	say_unstepped(run->statistics);
-	/* Standard output is the command's, if there is one. */
+	/* With a command, standard output belongs to the command. */
 	if (!run->given->capture.no_report &&
 	    !recording_print_top(run->output, run->base.exec != NULL ? stderr : stdout, &error))
 		return failure(error);
@@ -229,7 +229,7 @@ static int run_all(struct run *run, json_t *session, const char *const *command_
 	return run_conclude(run, command_line);
 }
 
-/* The arguments of session-start, or NULL when the command line makes no sense. */
+/* The arguments of session-start, or NULL if the command line is invalid. */
 static json_t *options_check(const struct run_values *given, GError **error)
 {
 	if (!guest_run_check(&given->guest, error))
@@ -265,7 +265,7 @@ static int run_once(struct run_values *given, const char *output, json_t *sessio
 	return status;
 }
 
-/* Recordings of other runs would pass for repetitions of this one. */
+/* Recordings of other runs would be taken for repetitions of this one. */
 static bool folder_prepare(const char *path, GError **error)
 {
 	g_autoptr(GDir) folder = NULL;
@@ -306,7 +306,7 @@ static int run_each(struct run_values *given, const char *folder, uint64_t repea
 	return status;
 }
 
-/* --repeat is then ours, and each boot has one repetition. */
+/* --repeat then counts boots, and each boot has one repetition. */
 static bool boot_each_check(struct run_values *given, uint64_t *repeats, GError **error)
 {
 	if (given->guest.exec.repeat == NULL) {

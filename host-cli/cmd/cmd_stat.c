@@ -23,7 +23,7 @@ struct stat_values {
 struct stat {
 	const struct stat_values *given;
 	struct guest_run base;
-	json_t *answers; /* what the vCPUs said when the command had ended; NULL: not yet */
+	json_t *answers; /* answers to query-vcpu-time at the end of the command; NULL: not yet */
 	json_t *events;  /* the counters of --event; NULL: none */
 };
 
@@ -44,7 +44,7 @@ static json_t *clocks_query(const struct stat *stat, GError **error)
 	return vcpu_clocks_query(engine_process_client(stat->base.engine), vcpus, ANSWER_TIMEOUT_MS, error);
 }
 
-/* Whether a command's window is measured, and not the guest from its start to its end. */
+/* Whether only the time of the command is measured, instead of the whole run of the guest. */
 static bool has_window(const struct stat *stat)
 {
 	return stat->base.plan != NULL && !stat->base.plan->from_boot;
@@ -78,14 +78,14 @@ static bool on_command_begins(void *data, GError **error)
 	return answer != NULL && events_do(stat, "counter-start", false, error);
 }
 
-/* What has been measured by now. */
+/* Reads the counters and clocks. */
 static void measure(struct stat *stat, GError **error)
 {
 	if (events_do(stat, "counter-read", true, error))
 		stat->answers = clocks_query(stat, error);
 }
 
-/* Of a guest that has ended with its command, the clocks stand still. */
+/* If the guest ended with its command, its clocks have stopped and can be read later. */
 static void on_command_ended(void *data)
 {
 	struct stat *stat = data;
@@ -131,7 +131,7 @@ static int stat_conclude(struct stat *stat)
 	guest_run_say_end(run, "its clocks are gone with it");
 	if (error != NULL)
 		return failure(error);
-	/* Whoever reads no further than this wants silence. */
+	/* A reader that closes the pipe must not cause an error message. */
 	signal(SIGPIPE, SIG_DFL);
 	if (stat->answers != NULL)
 		stat_print(stat->answers, stat->events, run->loop.end, stat->given->json,
@@ -159,7 +159,7 @@ static int stat_all(struct stat *stat)
 	return stat_conclude(stat);
 }
 
-/* Of a guest that runs already; what is said of one that is to be booted goes without. */
+/* For a guest that runs already; options for booting one do not apply. */
 static int stat_attached(const struct stat_values *given, const char *domain)
 {
 	g_autoptr(GError) error = NULL;

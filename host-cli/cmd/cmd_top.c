@@ -48,7 +48,7 @@ static const struct option_row options[] = {
 	{NULL},
 };
 
-/* Arguments of session-start; NULL where the options make no sense. */
+/* Arguments of session-start; NULL if the options are invalid. */
 static json_t *session_arguments(const struct top_values *given, GError **error)
 {
 	json_t *arguments;
@@ -140,7 +140,7 @@ static bool wants_screen(const struct top_values *given)
 	return top_screen_available();
 }
 
-/* The end of the guest is the natural end of looking at it, once there was something to see. */
+/* If the guest ends while top shows it, that is no error. */
 static bool watch(struct top_live *live, GError **error)
 {
 	g_autoptr(GError) why = NULL;
@@ -190,7 +190,7 @@ static int top_run(void *values, unsigned n, char **arguments)
 		return STATUS_OK;
 	if (!g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED))
 		return failure(error);
-	/* The engine that was started has said itself why it cannot attach. */
+	/* The engine that was started has printed the reason itself. */
 	if (n > 0)
 		say("no engine \"%s\" runs either; `vprof list` shows those that do", arguments[0]);
 	return status;

@@ -208,7 +208,7 @@ static bool goes_on(const struct trace *trace)
 	       (trace->end_us == 0 || g_get_monotonic_time() < trace->end_us);
 }
 
-/* Until the end that was asked for or the guest's; what is in the rings then is taken, too. */
+/* Runs until the given end or the guest's, and then takes what is left in the rings. */
 static bool trace_run(struct trace *trace, GError **error)
 {
 	trace->start_us = g_get_monotonic_time();
@@ -221,7 +221,7 @@ static bool trace_run(struct trace *trace, GError **error)
 	while (goes_on(trace))
 		if (!take_events(trace, POLL_MS, error))
 			return false;
-	/* An engine that has gone left its rings with us. */
+	/* The rings stay mapped after the engine has gone. */
 	trace_source_stop(trace->source, NULL);
 	return take_events(trace, 0, error);
 }

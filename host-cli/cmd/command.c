@@ -24,7 +24,7 @@ static const struct command *command_find_near(const char *name)
 	for (size_t i = 0; commands[i] != NULL; i++) {
 		unsigned slips = slips_between(name, commands[i]->name);
 
-		/* As many slips as letters would make any short word near. */
+		/* With as many slips as letters, any short word would match. */
 		if (slips < best_slips && slips < strlen(name)) {
 			best = commands[i];
 			best_slips = slips;

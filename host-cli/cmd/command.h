@@ -18,11 +18,14 @@ struct command {
 	const char *manual;               /* the page that describes it, without the section: "vprof-run" */
 	const char *description;          /* ends --help: what it does beyond its options, and examples */
 	const struct option_row *options; /* NULL: none */
-	size_t values_bytes;              /* of the struct that the options' values are in; 0 without options */
-	const void *defaults;             /* such a struct; NULL: all zero */
-	/* Of a wrong command line and of lost output, where STATUS_USAGE and STATUS_FAILED say something else; or 0. */
+	size_t values_bytes;              /* size of the struct of the options' values; 0 without options */
+	const void *defaults;             /* initial values; NULL: all zero */
+	/*
+	 * Exit status for a wrong command line and for lost output, if STATUS_USAGE and STATUS_FAILED have another
+	 * meaning; or 0.
+	 */
 	int usage_status;
-	/* `arguments` are those that are no options. Returns the exit status. */
+	/* `arguments`: those that are not options. Returns the exit status. */
 	int (*run)(void *values, unsigned n, char **arguments);
 };
 
@@ -51,9 +54,9 @@ extern const struct command command_completion;
 extern const struct command command_help;
 extern const struct command command_version;
 
-/* NULL when there is none of that name. */
+/* NULL if no command has this name. */
 const struct command *command_find(const char *name);
-/* Says that there is none, and which one is a slip of the finger away; returns STATUS_USAGE. */
+/* Says that the command does not exist and suggests one with a similar name; returns STATUS_USAGE. */
 int command_unknown(const char *name);
 /* What --help prints. New string. */
 char *command_help_text(const struct command *command);

@@ -15,7 +15,7 @@
 GQuark attach_engine_error_quark(void);
 enum attach_engine_error {
 	ATTACH_ENGINE_ERROR_OPTIONS,
-	ATTACH_ENGINE_ERROR_PROGRAM, /* vprof-attach --list or --probe failed, and has said why */
+	ATTACH_ENGINE_ERROR_PROGRAM, /* vprof-attach --list or --probe failed and has printed the reason */
 };
 
 struct attach_engine_options {
@@ -27,7 +27,7 @@ struct attach_engine_options {
 extern const struct option_row attach_guest_option_rows[];  /* those that say which guest */
 extern const struct option_row attach_engine_option_rows[]; /* all */
 
-/* Whether they name one guest; an error is the user's. `duration`: as given, or NULL. */
+/* Whether the options select exactly one guest; the error is for usage_error. `duration`: as given, or NULL. */
 bool attach_engine_check(const struct attach_engine_options *options, const char *domain, const char *duration,
                          GError **error);
 
@@ -35,7 +35,7 @@ bool attach_engine_check(const struct attach_engine_options *options, const char
 struct engine_process *attach_engine_start(const struct attach_engine_options *options, const char *domain,
                                            const char *duration, int *status, GError **error);
 
-/* The kernel that the guest runs, with the addresses it has there; NULL when the engine does not know it. */
+/* The kernel that the guest runs, at its addresses in the guest; NULL if the engine does not know it. */
 struct image *attach_engine_image(struct client *client, GError **error);
 
 /* What `vprof-attach --list` or, with a domain, `--probe` prints. New reference. */

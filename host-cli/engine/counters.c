@@ -4,7 +4,7 @@
 #include "engine/engine_find.h"
 #include "ui/text.h"
 
-/* Of one counter; members that are not asked for stay away, as not every mode takes them. */
+/* The arguments for one counter. Members that were not given are omitted, since not every mode takes them. */
 static json_t *request_new(const char *event, const struct counters_kind *kind)
 {
 	json_t *request = json_pack("{s:o, s:s, s:b}", "event", text_json(event), "mode", kind->mode, "descendants",

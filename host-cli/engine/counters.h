@@ -23,10 +23,10 @@ struct counters_kind {
 /* One for each of `events`, NULL-terminated, not started. New list; NULL: the engine's error. */
 json_t *counters_allocate(struct client *client, char **events, const struct counters_kind *kind, GError **error);
 
-/* Has the engine do `method` to each; with `keep`, the members of its answers stay in the list. */
+/* Calls `method` for each counter; with `keep`, the members of the answers are added to the list. */
 bool counters_for_all(struct client *client, json_t *counters, const char *method, bool keep, GError **error);
 
-/* Of a sampling mode: what session-start would have answered for all of them. New reference. */
+/* For counters in a sampling mode: what session-start would have answered for them. New reference. */
 json_t *counters_session(const json_t *counters);
 
 /* A line for each counter that was read, below a heading. */

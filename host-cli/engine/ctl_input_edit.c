@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Lines by libedit, through the calls that it has in common with readline. */
+/* Input by libedit, using only calls that readline has as well. */
 #include <editline/readline.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 static ctl_complete complete_words;
 static void *complete_data;
-static char **candidates; /* of the word that is being completed; the strings go to libedit one by one */
+static char **candidates; /* of the current word; libedit takes the strings one by one */
 
 static char *next_candidate(const char *word, int state)
 {
@@ -48,7 +48,7 @@ char *ctl_input_line(const char *prompt)
 {
 	char *line, *copy;
 
-	if (!isatty(STDIN_FILENO)) /* libedit would print the prompt and what it reads */
+	if (!isatty(STDIN_FILENO)) /* libedit would echo the prompt and the input */
 		prompt = "";
 	line = readline(prompt);
 	if (line == NULL)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Lines as the terminal gives them. */
+/* Input lines without editing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -36,7 +36,7 @@ static json_t *strings_of(const char *text)
 	return strings;
 }
 
-/* Texts stay texts even where they look like numbers: a name may be "7". */
+/* Arguments of type string stay strings even if they look like numbers: a name may be "7". */
 static json_t *value_of(const char *type, const char *text)
 {
 	json_t *value;

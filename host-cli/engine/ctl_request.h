@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Words of a command line as a request of the control protocol, by what the engine says of its methods. */
+/* Turns words of a command line into a request of the control protocol, by the engine's own schema. */
 #ifndef VPROF_CLI_CTL_REQUEST_H
 #define VPROF_CLI_CTL_REQUEST_H
 
@@ -17,12 +17,12 @@ const json_t *ctl_method(const json_t *schema, const char *name);
 bool ctl_needs_control(const json_t *method);
 
 /*
- * The "arguments" of a request from words like "timeout-ms=100", "tasks=false", "events=cycles,timer". What the schema
- * does not know is sent as it is, so that the engine says what is wrong with it. Error: a word without "=".
+ * The "arguments" of a request from words like "timeout-ms=100", "tasks=false", "events=cycles,timer". Names that the
+ * schema does not contain are sent unchanged, and the engine reports the error. Error: a word without "=".
  */
 json_t *ctl_arguments(const json_t *method, char *const *words, GError **error);
 
-/* What can go on behind `word`, the last of `line`: methods, or arguments of the method that the line begins with. */
+/* Completions of `word`, the last word of `line`: methods, or arguments of the method at the line's beginning. */
 char **ctl_completions(const json_t *schema, const char *line, const char *word);
 
 #endif

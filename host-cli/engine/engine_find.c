@@ -39,7 +39,7 @@ static bool has_pid(struct client *client, const char *pid)
 	return strcmp(number, pid) == 0;
 }
 
-/* One that does not answer is not the one. */
+/* An engine that does not answer does not match. */
 static struct client *connect_if_pid(const char *socket_path, const char *pid)
 {
 	struct client *client = client_connect(socket_path, ENGINE_ANSWER_TIMEOUT_MS, NULL);
@@ -63,7 +63,7 @@ static struct client *find_by_pid(const GArray *sockets, const char *pid)
 	return client;
 }
 
-/* The socket of the engine that is meant, or NULL; *n: how many would do. */
+/* The socket of the matching engine, or NULL; *n: the number of matches. */
 static const char *find_socket(const GArray *sockets, const char *name, unsigned *n)
 {
 	const char *path = NULL;

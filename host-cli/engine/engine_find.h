@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Engines that run already, as `vprof list` shows them. */
+/* Finds running engines, as `vprof list` shows them, and calls their methods. */
 #ifndef VPROF_CLI_ENGINE_FIND_H
 #define VPROF_CLI_ENGINE_FIND_H
 
@@ -14,15 +14,17 @@ enum engine_find_error {
 
 #define ENGINE_ANSWER_TIMEOUT_MS 10000u
 
-/* Has an engine do `method`; steals `arguments`. Its answer, or NULL: it refused, is gone, or took
- * ENGINE_ANSWER_TIMEOUT_MS. */
+/*
+ * Calls `method`; steals `arguments`. Returns the answer, or NULL if the engine refuses, is gone, or takes longer than
+ * ENGINE_ANSWER_TIMEOUT_MS.
+ */
 json_t *engine_ask(struct client *client, const char *method, json_t *arguments, GError **error);
-/* The same, of a method that has nothing to say. */
+/* The same, for a method without results. */
 bool engine_tell(struct client *client, const char *method, json_t *arguments, GError **error);
 
 /*
- * Connects to the engine whose guest has this name, whose process id or whose socket's path this is; with NULL, to the
- * only one there is.
+ * Connects to an engine by the name of its guest, its process id or the path of its socket; with NULL, to the only
+ * engine.
  */
 struct client *engine_find(const char *name, GError **error);
 

@@ -6,13 +6,16 @@
 #include "lib/client/client.h"
 #include "lib/profile/histogram.h"
 
-/* Addresses (uint64_t) in modules. `asked`: those that it has are left out, and the others put in; NULL: none is. */
+/*
+ * The addresses (uint64_t) that are in modules. Those in `asked` are left out, and the others are added to it; NULL:
+ * all are returned.
+ */
 GArray *module_addresses(const struct histogram *histogram, GHashTable *asked);
 
-/* symbol->address is the symbol's offset in the module's code; its texts are the visitor's to copy. */
+/* symbol->address is the symbol's offset in the module's code; its strings are valid during the call only. */
 typedef void module_symbol_visitor(uint64_t address, const struct recording_symbol *symbol, void *data);
 
-/* Asks the engine for the symbols at addresses in modules; those that have none are not visited. */
+/* Asks the engine for the symbols at addresses in modules; addresses without a symbol are not visited. */
 bool module_symbols_ask(struct client *client, const GArray *addresses, module_symbol_visitor *visit, void *data,
                         GError **error);
 

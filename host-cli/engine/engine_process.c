@@ -15,17 +15,17 @@
 #define CHILD_FD 3
 #define CHILD_FD_TEXT "3"
 _Static_assert(ENGINE_FIRST_FD == CHILD_FD + 1, "those of the caller come behind it");
-#define FREE_FD (ENGINE_FIRST_FD + (int)ENGINE_FDS_MAX) /* from here on nothing is in the way of those */
+#define FREE_FD (ENGINE_FIRST_FD + (int)ENGINE_FDS_MAX) /* the first number that is free for them */
 
 /*
- * Before it answers, the engine unpacks a kernel, allocates the guest's memory and asks KVM for all it needs; on a busy
- * host that takes seconds.
+ * Before it answers, the engine unpacks a kernel, allocates guest memory and sets up KVM; on a busy host this takes
+ * seconds.
  */
 #define START_TIMEOUT_MS 60000u
 #define ANSWER_TIMEOUT_MS 10000u
 #define EXIT_TIMEOUT_MS 10000
-#define DEATH_TIMEOUT_MS 1000  /* a process's sockets are closed a little before it has exited */
-#define ABANDON_TIMEOUT_MS 500 /* long enough to end in order, which takes its socket away */
+#define DEATH_TIMEOUT_MS 1000  /* the sockets of a process are closed shortly before it has exited */
+#define ABANDON_TIMEOUT_MS 500 /* long enough for an orderly end, which removes its socket */
 
 G_DEFINE_QUARK(vprof_engine_process_error, engine_process_error)
 
@@ -51,7 +51,7 @@ static char **engine_argv(const char *path, const char *const *arguments)
 	return (char **)g_ptr_array_free(argv, FALSE);
 }
 
-/* Descriptor fds[i] as CHILD_FD + i; from a copy, which does not lie where another is to go. */
+/* Maps descriptor fds[i] to CHILD_FD + i, by way of a copy whose number is none of the targets. */
 static void actions_pass(posix_spawn_file_actions_t *actions, const int *fds, int *copies, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -60,7 +60,7 @@ static void actions_pass(posix_spawn_file_actions_t *actions, const int *fds, in
 	}
 }
 
-/* The signals we block and ignore for ourselves are not the engine's business. */
+/* The engine must not inherit our blocked and ignored signals. */
 static int engine_spawn(const char *path, char **argv, const int *fds, size_t n_fds, pid_t *pid)
 {
 	int copies[1 + ENGINE_FDS_MAX];
@@ -86,7 +86,7 @@ static int engine_spawn(const char *path, char **argv, const int *fds, size_t n_
 	return result;
 }
 
-/* Waits until the engine has exited; false when it has not after timeout_ms. */
+/* Waits until the engine has exited; false after timeout_ms. */
 static bool engine_wait(struct engine_process *engine, int timeout_ms)
 {
 	struct pollfd ready = {.fd = engine->pidfd, .events = POLLIN};
@@ -102,7 +102,7 @@ static bool engine_wait(struct engine_process *engine, int timeout_ms)
 	return engine->exited;
 }
 
-/* Makes the child and *ours, our end of the connection. */
+/* Starts the child and sets *ours, our end of the connection. */
 static bool engine_launch(struct engine_process *engine, const struct engine_process_config *config, int *ours,
                           GError **error)
 {
@@ -132,7 +132,7 @@ static bool engine_launch(struct engine_process *engine, const struct engine_pro
 	return true;
 }
 
-/* Instead of "the connection was closed", what the engine itself has said on stderr. */
+/* Replaces "the connection was closed" by what is known of the engine's exit. */
 static void engine_explain(struct engine_process *engine, const char *program, int *status, GError **error)
 {
 	if (!g_error_matches(*error, CLIENT_ERROR, CLIENT_ERROR_CLOSED) || !engine_wait(engine, EXIT_TIMEOUT_MS))

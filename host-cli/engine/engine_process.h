@@ -13,14 +13,14 @@
 GQuark engine_process_error_quark(void);
 enum engine_process_error {
 	ENGINE_PROCESS_ERROR_SPAWN,
-	ENGINE_PROCESS_ERROR_REFUSED, /* it ended before it answered, and said why itself */
+	ENGINE_PROCESS_ERROR_REFUSED, /* it ended before it answered, and has printed the reason itself */
 };
 
 struct engine_process;
 
 /*
- * What the engine is started with: arguments (NULL-terminated, without the program's name) behind those that connect it
- * to us, and descriptors that become its ENGINE_FIRST_FD, ENGINE_FIRST_FD + 1, ... and stay the caller's.
+ * How to start the engine: arguments (NULL-terminated, without the program's name), which follow those for the
+ * connection, and descriptors, which become its ENGINE_FIRST_FD, ENGINE_FIRST_FD + 1, ...; the caller keeps them.
  */
 #define ENGINE_FIRST_FD 4
 #define ENGINE_FDS_MAX 4u
@@ -37,24 +37,26 @@ struct engine_process_config {
  * ENGINE_PROCESS_ERROR_REFUSED.
  */
 struct engine_process *engine_process_start(const struct engine_process_config *config, int *status, GError **error);
-/* Closes the connection, upon which the engine ends its guest and exits; waits for that, then kills it. NULL is fine.
+/*
+ * Closes the connection, which makes the engine end its guest and exit. Waits for the exit, and kills the engine if it
+ * takes too long. NULL is fine.
  */
 void engine_process_free(struct engine_process *engine);
 
-/* The same for somebody who does not want to wait. */
+/* The same without waiting. */
 void engine_process_abandon(struct engine_process *engine);
 
 struct client *engine_process_client(const struct engine_process *engine);
 int engine_process_pidfd(const struct engine_process *engine); /* readable when it has exited */
 
-/* client_execute with the timeout that an engine gets. Descriptors: as there. */
+/* client_execute with ENGINE_ANSWER_TIMEOUT_MS. Descriptors: as there. */
 json_t *engine_process_execute(struct engine_process *engine, const char *method, json_t *arguments, GError **error);
 json_t *engine_process_execute_fds(struct engine_process *engine, const char *method, int **fds, size_t *n_fds,
                                    GError **error);
 
 /*
- * How the engine has exited, in words: "was killed by signal 9 (Killed)"; NULL when it still runs after a second. For
- * one that has closed its connection. New string.
+ * How an engine that has closed its connection exited, in words: "was killed by signal 9 (Killed)"; NULL if it still
+ * runs after a second. New string.
  */
 char *engine_process_death(struct engine_process *engine);
 

@@ -30,7 +30,7 @@ static bool attr_parse(const char *hex, struct perf_event_attr *attr)
 			return false;
 		bytes[i] = (uint8_t)(high << 4 | low);
 	}
-	/* attr may be longer than the file's in newer headers; what is added there is 0 for "not used". */
+	/* struct perf_event_attr may be longer in newer headers; added members are 0, which means unused. */
 	memset(attr, 0, sizeof(*attr));
 	memcpy(attr, bytes, MIN(sizeof(bytes), sizeof(*attr)));
 	return true;

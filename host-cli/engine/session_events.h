@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What an engine says of a session: its events, and the rings that it hands over. */
+/* An engine's description of a session: its events and its rings. */
 #ifndef VPROF_CLI_SESSION_EVENTS_H
 #define VPROF_CLI_SESSION_EVENTS_H
 
@@ -15,15 +15,15 @@ GQuark session_events_error_quark(void);
 enum session_events_error { SESSION_EVENTS_ERROR_PROTOCOL };
 
 /*
- * The events in the answer to session-start or query-session: an array of *n by session_events_free. The names live in
- * `session`. NULL: the answer is not what the protocol says.
+ * The events in the answer to session-start or query-session: an array of *n, freed by session_events_free. The names
+ * belong to `session`. NULL if the answer violates the protocol.
  */
 struct recording_event *session_events_parse(const json_t *session, size_t *n, GError **error);
 void session_events_free(struct recording_event *events, size_t n);
 
 /*
- * Maps the rings whose descriptors came with the answer to `rings` and its like: a ring's memory and its eventfd for
- * each vCPU. Appends to `readers` (struct ring_reader, by ring_reader_free). The descriptors stay the caller's.
+ * Maps the rings whose descriptors came with the answer to `rings` or a similar method: memory and eventfd for each
+ * vCPU. Appends to `readers` (struct ring_reader, freed by ring_reader_free). The caller keeps the descriptors.
  */
 bool session_rings_map(GPtrArray *readers, const int *fds, size_t n_fds, GError **error);
 

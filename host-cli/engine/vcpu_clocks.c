@@ -51,7 +51,7 @@ struct vcpu_clocks vcpu_clocks_parse(const json_t *answer)
 	VCPU_TIMES(X)
 #undef X
 	json_array_foreach(exits, i, exit) clocks.exits += member_number(exit, "count", 0);
-	/* Of an attached guest, nobody but KVM sees the exits. */
+	/* Only KVM sees the exits of an attached guest. */
 	if (json_array_size(exits) == 0)
 		clocks.exits = member_number(json_object_get(answer, "counters"), "exits", 0);
 	clocks.modes = (struct vcpu_modes){
@@ -62,7 +62,7 @@ struct vcpu_clocks vcpu_clocks_parse(const json_t *answer)
 	return clocks;
 }
 
-/* From 0 where it was reset between the readings. */
+/* Counts from 0 if the clock was reset between the readings. */
 static uint64_t since(uint64_t from, uint64_t to)
 {
 	return to >= from ? to - from : to;
@@ -108,7 +108,7 @@ static double percent(int64_t ns, uint64_t wall_ns)
 	return wall_ns != 0 ? 100.0 * (double)ns / (double)wall_ns : 0;
 }
 
-/* A share of the guest's time, or "-" where no look has told the modes apart. */
+/* A share of the guest's time, or "-" without samples of the mode. */
 static void print_mode(uint64_t ns, const struct vcpu_time_parts *parts, FILE *stream)
 {
 	if (parts->guest_kernel_ns + parts->guest_user_ns != 0)
@@ -117,7 +117,7 @@ static void print_mode(uint64_t ns, const struct vcpu_time_parts *parts, FILE *s
 		fprintf(stream, " %8s", "-");
 }
 
-/* An exit rate is that of one vCPU's second, and for all, of a second of the guest: hence `vcpus`. */
+/* Exit rates are per second of a vCPU; the sum's is per second of the guest, hence `vcpus`. */
 static void print_row(const char *name, const struct vcpu_clocks *clocks, size_t vcpus, FILE *stream)
 {
 	const struct vcpu_time_parts *parts = &clocks->parts;
@@ -133,7 +133,7 @@ static void print_row(const char *name, const struct vcpu_clocks *clocks, size_t
 	        seconds > 0 ? (double)clocks->exits / seconds : 0);
 }
 
-/* How kernel and user were told apart, and how far off that may be: 1.96 standard errors of a share. */
+/* How kernel and user were distinguished, and the error of that: 1.96 standard errors of a share. */
 static void print_looks(const struct vcpu_modes *modes, FILE *stream)
 {
 	const double n = (double)(modes->kernel + modes->user);
@@ -287,7 +287,7 @@ GArray *exit_rows_between(const json_t *from, const json_t *to)
 		struct exit_row *row = &g_array_index(rows, struct exit_row, i);
 		const struct exit_row *old = row_of(before, row->name);
 
-		/* Less than before: somebody has reset the counts. */
+		/* Less than before: the counts were reset. */
 		if (row->count >= old->count && row->ns >= old->ns) {
 			row->count -= old->count;
 			row->ns -= old->ns;

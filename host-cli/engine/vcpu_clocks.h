@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The answers to query-vcpu-time: asked for, taken apart and printed. */
+/* The answers to query-vcpu-time: querying, parsing and printing. */
 #ifndef VPROF_CLI_VCPU_CLOCKS_H
 #define VPROF_CLI_VCPU_CLOCKS_H
 
@@ -13,7 +13,7 @@
 
 #define VCPU_CLOCKS_MAX 64u /* vCPUs of a guest */
 
-/* What there is to say of one vCPU, or of all in sum. */
+/* The clocks of one vCPU, or their sum. */
 struct vcpu_clocks {
 	struct vcpu_time time;
 	struct vcpu_modes modes;
@@ -28,14 +28,14 @@ struct vcpu_clocks vcpu_clocks_parse(const json_t *answer);
 struct vcpu_clocks vcpu_clocks_between(const struct vcpu_clocks *from, const struct vcpu_clocks *to);
 struct vcpu_clocks vcpu_clocks_sum(const struct vcpu_clocks *vcpus, size_t n);
 
-/* Says on stderr which clocks these vCPUs do not have. */
+/* Prints on stderr which clocks are missing. */
 void vcpu_clocks_say_missing(const json_t *answers);
 
 /* A line for each vCPU, and one for all: where the time went, in percent. */
 void vcpu_clocks_print_table(const struct vcpu_clocks *vcpus, size_t n, FILE *stream);
 /* The clocks as they are, in ns, for programs: a line for each vCPU; version 2. */
 void vcpu_clocks_print_raw(const struct vcpu_clocks *vcpus, size_t n, FILE *stream);
-/* {"version", "vcpus": [{"vcpu", "exits", "clocks-ns": {...}, "parts-ns": {...}}], "total": likewise}. */
+/* {"version", "vcpus": [{"vcpu", "exits", "clocks-ns": {...}, "parts-ns": {...}}], "total": {as a vCPU}}. */
 json_t *vcpu_clocks_json(const struct vcpu_clocks *vcpus, size_t n);
 
 /* ---- the exits in them, by name ---- */
@@ -46,10 +46,10 @@ struct exit_row {
 	uint64_t count, ns;
 };
 
-/* Those of all vCPUs that took longest first: an array of struct exit_row. Names are the answers'. */
+/* The exits of all vCPUs, the longest first: an array of struct exit_row. The names belong to the answers. */
 GArray *exit_rows_sum(const json_t *answers);
 
-/* The same for what came between two answers, the most frequent first; those that did not occur are left out. */
+/* The exits between two answers, the most frequent first; those that did not occur are left out. */
 GArray *exit_rows_between(const json_t *from, const json_t *to);
 
 /* [{"name", "count", "ns"}]. New reference. */

@@ -23,7 +23,7 @@ static void label_put(GByteArray *labels, const char *name, const char *value)
 	protobuf_message(labels, LABEL_SET_LABELS, label);
 }
 
-/* Of "APP{LABEL=VALUE,...}": the application is the label that no series may be without. */
+/* From "APP{LABEL=VALUE,...}": the application becomes the label that every series must have. */
 static GByteArray *labels_of(const char *name)
 {
 	GByteArray *labels = g_byte_array_new();
@@ -56,7 +56,7 @@ GByteArray *push_parca_request(const struct push_profile *profile)
 	protobuf_message(series, SERIES_LABELS, labels_of(profile->name));
 	protobuf_message(series, SERIES_SAMPLES, sample);
 	protobuf_message(request, WRITE_RAW_SERIES, series);
-	/* Its functions have names: there are no addresses to be looked up. */
+	/* Functions are named, so the server has no addresses to resolve. */
 	protobuf_number(request, WRITE_RAW_NORMALIZED, true);
 	bytes = GUINT32_TO_BE(request->len);
 	memcpy(header + 1, &bytes, sizeof(bytes));
@@ -66,7 +66,7 @@ GByteArray *push_parca_request(const struct push_profile *profile)
 	return body;
 }
 
-/* "NAME: VALUE\r\n"...; NULL: it is not there. New string. */
+/* From "NAME: VALUE\r\n" lines; NULL if absent. New string. */
 static char *trailer_value(const char *trailers, const char *name)
 {
 	g_auto(GStrv) lines = g_strsplit(trailers, "\r\n", -1);

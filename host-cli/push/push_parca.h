@@ -11,7 +11,7 @@
 #define PUSH_PARCA_PATH "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw"
 #define PUSH_PARCA_CONTENT_TYPE "application/grpc-web+proto"
 
-/* What stands behind an HTTP status of 200 (github.com/grpc/grpc/blob/master/doc/statuscodes.md). */
+/* gRPC status codes, sent with an HTTP status of 200 (github.com/grpc/grpc/blob/master/doc/statuscodes.md). */
 enum push_parca_status {
 	PUSH_PARCA_OK = 0,
 	PUSH_PARCA_UNKNOWN = 2,
@@ -29,8 +29,8 @@ enum push_parca_status {
 GByteArray *push_parca_request(const struct push_profile *profile);
 
 /*
- * What the trailers in an answer's body say: n bytes, which may end early. *message: what "grpc-message" says, as it
- * came; NULL: nothing; for g_free. False when they have no status.
+ * Reads the trailers in the body of an answer: n bytes, which may be truncated. *message: the raw value of
+ * "grpc-message", or NULL; for g_free. False if they contain no status.
  */
 bool push_parca_answer(const char *body, size_t n, unsigned *status, char **message);
 

@@ -7,7 +7,7 @@
 #include "ui/text.h"
 
 #define CONNECT_MS 10000
-#define ANSWER_BYTES_MAX 512 /* of a refusal, for the message */
+#define ANSWER_BYTES_MAX 512 /* of a refusal's body, for the message */
 
 G_DEFINE_QUARK(push - sender - error - quark, push_sender_error)
 
@@ -23,12 +23,12 @@ struct push_sender {
 	CURL *curl;
 	struct curl_slist *headers;
 	char *url;       /* with the API's path */
-	char *shown;     /* without what is secret in it */
+	char *shown;     /* without credentials */
 	GString *answer; /* of the request under way */
 	char problem[CURL_ERROR_SIZE];
 };
 
-/* NULL: it is none. New string. */
+/* NULL if it is invalid. New string. */
 static char *part_of(CURLU *url, CURLUPart part)
 {
 	char *text = NULL, *copy;
@@ -70,7 +70,7 @@ static bool url_take(struct push_sender *sender, const char *text, GError **erro
 	return false;
 }
 
-/* Keeps the beginning; more is no reason to end the transfer. */
+/* Keeps the beginning; a longer body does not abort the transfer. */
 static size_t answer_take(char *bytes, size_t size, size_t n, void *data)
 {
 	GString *answer = data;
@@ -99,7 +99,7 @@ struct push_sender *push_sender_new(enum push_api api, const char *url, const ch
 	sender->answer = g_string_new(NULL);
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 	sender->curl = curl_easy_init();
-	/* No round trip of its own to ask whether the body is welcome. */
+	/* Avoids the extra round trip of "Expect: 100-continue". */
 	sender->headers = curl_slist_append(NULL, "Expect:");
 	sender->headers = curl_slist_append(sender->headers, apis[api].content_type);
 	for (; headers != NULL && *headers != NULL; headers++)
@@ -175,7 +175,7 @@ static enum push_sender_error error_of_parca(unsigned status)
 	}
 }
 
-/* NULL: there is none of this name. */
+/* NULL if there is no header of this name. */
 static const char *header_value(const struct push_sender *sender, const char *name)
 {
 	struct curl_header *header;
@@ -183,7 +183,7 @@ static const char *header_value(const struct push_sender *sender, const char *na
 	return curl_easy_header(sender->curl, name, 0, CURLH_HEADER, -1, &header) == CURLHE_OK ? header->value : NULL;
 }
 
-/* Behind a good HTTP status; where there is nothing to say but a status, it is among the headers. */
+/* Sent with HTTP status 200; in an answer without a body, the status is among the headers. */
 static bool parca_answered(const struct push_sender *sender, GError **error)
 {
 	const char *header = header_value(sender, "grpc-status"), *said = header_value(sender, "grpc-message");

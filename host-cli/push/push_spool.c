@@ -87,7 +87,7 @@ static bool file_write(FILE *to, const void *data, GError **error)
 
 bool push_spool_add(struct push_spool *spool, const struct push_profile *profile, GError **error)
 {
-	/* In the order of their names; the pid tells those of one moment apart. */
+	/* Names are in order of time; the pid distinguishes files of the same moment. */
 	g_autofree char *name =
 		g_strdup_printf("%016" G_GINT64_MODIFIER "x-%d" SUFFIX, g_get_real_time(), (int)getpid());
 	g_autofree char *path = path_of(spool, name);
@@ -148,7 +148,7 @@ unsigned push_spool_trim(struct push_spool *spool, uint64_t max_bytes)
 	uint64_t bytes = 0;
 	guint n_kept = 0;
 
-	/* From the newest on, as long as they fit. */
+	/* Keeps the newest files that fit. */
 	while (n_kept < names->len) {
 		bytes += bytes_of(spool, g_ptr_array_index(names, names->len - 1 - n_kept));
 		if (bytes > max_bytes)

@@ -5,14 +5,14 @@
 
 static void guest_clock_add(struct guest_clock *clock, uint64_t asked_ns, uint64_t guest_ns, uint64_t answered_ns)
 {
-	/* The guest may say any number: differences wrap around, and are only ever added to its own times. */
+	/* The guest may send any number. Differences wrap around, and are only added to the guest's own times. */
 	int64_t least_ns = (int64_t)(asked_ns - guest_ns), most_ns = (int64_t)(answered_ns - guest_ns);
 
 	if (clock->known) {
 		least_ns = MAX(least_ns, clock->least_ns);
 		most_ns = MIN(most_ns, clock->most_ns);
 	}
-	/* The clocks have drifted apart: what was known before is too old. */
+	/* The clocks have drifted apart: earlier bounds are outdated. */
 	if (least_ns > most_ns) {
 		least_ns = (int64_t)(asked_ns - guest_ns);
 		most_ns = (int64_t)(answered_ns - guest_ns);

@@ -9,21 +9,21 @@
 #include "lib/agent/agent_stream.h"
 
 /*
- * The guest's CLOCK_MONOTONIC in terms of ours, by questions and answers as in RFC 5905: the guest read its clock after
- * we asked and before we had the answer. Each exchange narrows the range that the difference must be in.
+ * The difference between the host's CLOCK_MONOTONIC and the guest's, by exchanges as in RFC 5905: the guest reads its
+ * clock after the question was sent and before the answer arrives. Each exchange narrows the range of the difference.
  */
 struct guest_clock {
 	bool known;
-	int64_t least_ns, most_ns; /* of ours less the guest's */
+	int64_t least_ns, most_ns; /* host's clock minus guest's */
 };
 
-/* What our clock showed when the guest's showed guest_ns; 0 when nothing is known. */
+/* The host's time at the guest's time guest_ns; 0 if nothing is known yet. */
 uint64_t guest_clock_to_host(const struct guest_clock *clock, uint64_t guest_ns);
 
-/* Between questions that keep it right: longer where answers take long, which is the guest's time. */
+/* The interval of clock queries. It is longer if answers take long, since they cost the guest time. */
 #define AGENT_CLOCK_INTERVAL_MIN_NS UINT64_C(1000000000)
 #define AGENT_CLOCK_INTERVAL_MAX_NS UINT64_C(10000000000)
-#define AGENT_ANSWER_SHARE 20u /* of the time that an answer takes: the wait until the next question of its kind */
+#define AGENT_ANSWER_SHARE 20u /* the wait until the next query, as a multiple of the time that the answer took */
 
 /* All zero: never asked. */
 struct agent_clock {
@@ -36,13 +36,13 @@ struct agent_clock {
 
 /* Appends a question to what goes to the agent. */
 void agent_clock_ask(struct agent_clock *clock, GByteArray *to_agent);
-/* Whether none is open and it is time for another. */
+/* Whether no query is pending and the next one is due. */
 bool agent_clock_is_due(const struct agent_clock *clock);
-/* Takes an answer; false when it is to no question of ours. */
+/* Takes an answer; false if it belongs to no pending query. */
 bool agent_clock_take(struct agent_clock *clock, const struct vprof_agent_pong *pong);
 /*
- * Whether a mark begins or ends a phase, and when, by our CLOCK_MONOTONIC. False for another kind, and before the first
- * answer, when nobody knows the time.
+ * Whether a mark begins or ends a phase, and its time by the host's CLOCK_MONOTONIC. False for other kinds, and before
+ * the first answer, when the guest's clock is unknown.
  */
 bool agent_clock_mark(const struct agent_clock *clock, const struct vprof_agent_mark *mark, bool *begins,
                       uint64_t *time_ns);

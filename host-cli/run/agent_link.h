@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The host's end of a conversation with the agent in a guest: a socket, and what is on its way through it. */
+/* The host's end of the connection to the agent in a guest: a socket and its buffers. */
 #ifndef VPROF_CLI_AGENT_LINK_H
 #define VPROF_CLI_AGENT_LINK_H
 
@@ -19,9 +19,9 @@ void agent_link_close(struct agent_link *link);
 void agent_link_clear(struct agent_link *link);
 
 struct pollfd agent_link_poll(const struct agent_link *link, short events);
-/* Takes what is there for `stream`; as recv(2), and never waits. */
+/* Receives what is available into `stream`, without blocking. Returns the result of recv(2). */
 ssize_t agent_link_receive(struct agent_link *link);
-/* Sends what does not have to wait. */
+/* Sends what the socket takes without blocking. */
 void agent_link_transmit(struct agent_link *link);
 
 #endif

@@ -9,7 +9,7 @@
 #include "ui/message.h"
 #include "ui/text.h"
 
-#define ANSWER_MAX 32768u  /* mappings of one answer; a guest may say what it likes */
+#define ANSWER_MAX 32768u  /* mappings of one answer; limits what a guest can send */
 #define RECORDS_MAX 65536u /* of a recording */
 
 #define INIT_PID 1u
@@ -107,7 +107,7 @@ bool agent_mappings_names_past(const struct agent_mappings *mappings)
 
 /* ---- answers ---- */
 
-/* There is an end to what a guest may fill a recording with. */
+/* Limits how much a guest can add to a recording. */
 static bool is_full(struct agent_mappings *mappings)
 {
 	if (mappings->records == RECORDS_MAX)
@@ -123,8 +123,8 @@ static void write_one(struct agent_mappings *mappings, uint32_t pid, const struc
 }
 
 /*
- * What overlaps, without pids: the same place of the same file for all, as for a parent and its child; else nobody
- * knows whose a sample is, and what was said of one of them before does not hold any more.
+ * Removes overlapping mappings of samples without pids. The same place of the same file is kept, as for a parent and
+ * its child; otherwise a sample cannot be assigned, and earlier mappings of that range are void.
  */
 static void write_cluster(struct agent_mappings *mappings, const struct said *said, guint n)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the processes of a guest have mapped, as the agent in it says: where the guest's memory cannot be asked, because
- * nobody knows the types of its kernel, or what is sampled says nothing of tasks.
+ * The mapped files of a guest's processes, as the agent in the guest reports them. Used if they cannot be read from
+ * guest memory because the types of its kernel are unknown, or if samples have no tasks.
  */
 #ifndef VPROF_CLI_AGENT_MAPPINGS_H
 #define VPROF_CLI_AGENT_MAPPINGS_H
@@ -16,23 +16,27 @@ struct agent_mappings *agent_mappings_new(struct capture *capture);
 /* NULL is fine. */
 void agent_mappings_free(struct agent_mappings *mappings);
 
-/* The agent begins: what it was asked before, it does not know any more. */
+/* The agent has (re)started and has forgotten earlier queries. */
 void agent_mappings_greet(struct agent_mappings *mappings, const struct vprof_agent_hello *hello);
 
-/* Not where the session finds out itself, or was not to. Another kernel of the guest may change that. */
+/* False if the session finds mappings itself, or was told not to. Another kernel of the guest may change that. */
 bool agent_mappings_are_wanted(const struct agent_mappings *mappings);
-/* And no question is open, and the last answer is `interval_ns` old, or older where answers take the guest long. */
+/*
+ * Whether mappings are wanted, no query is pending, and the last answer is `interval_ns` old; longer if answers take
+ * the guest long.
+ */
 bool agent_mappings_is_due(const struct agent_mappings *mappings, uint64_t interval_ns);
-/* Appends the question to what goes to the agent, in place of one that is open; pid 0: of all processes. */
+/* Sends the query, in place of a pending one; pid 0: for all processes. */
 void agent_mappings_ask(struct agent_mappings *mappings, GByteArray *to_agent, uint32_t pid);
-/* A question has no answer yet. */
+/* Whether a query is pending. */
 bool agent_mappings_is_asking(const struct agent_mappings *mappings);
-/* Whether an answer that comes after the samples names them all the same: where these have no pid. */
+/* Whether a later answer still resolves earlier samples, which is so if samples have no pid. */
 bool agent_mappings_names_past(const struct agent_mappings *mappings);
 
 /*
- * TASK, MAPPING and MAPPINGS_END; others are left alone. At the end of an answer, what is new goes into the recording.
- * Where samples have no pid, mappings have none either: what two processes have at one address is left out then.
+ * Takes TASK, MAPPING and MAPPINGS_END; ignores others. At the end of an answer, new mappings are written to the
+ * recording. If samples have no pid, mappings have none either, and ranges that two processes use differently are left
+ * out.
  */
 void agent_mappings_take(struct agent_mappings *mappings, const struct agent_message *message);
 

@@ -13,11 +13,11 @@
 #include "ui/message.h"
 #include "ui/text.h"
 
-/* Of all processes, which costs the guest as much as that many /proc/PID/maps do. */
+/* For all processes; costs the guest as much as reading all /proc/PID/maps. */
 #define MAPPINGS_INTERVAL_NS UINT64_C(5000000000)
 #define FINISH_NS UINT64_C(3000000000)
 
-/* There are two questions at most at a time: a guest that greets again and again, and reads nothing, gets no more. */
+/* At most two queries are buffered: a guest that greets repeatedly without reading gets no more. */
 #define UNREAD_BYTES_MAX 65536u
 
 #define EARLY_MARKS_MAX 256u
@@ -30,8 +30,8 @@ struct early_mark {
 };
 
 struct agent_service {
-	struct agent_link link; /* closed: nobody has connected, the other end has gone, or what came is no agent's */
-	int listener;           /* of vsock; -1: none, or nobody is listened to any more */
+	struct agent_link link; /* closed: not connected yet, the peer has gone, or it is not an agent */
+	int listener;           /* of vsock; -1: none, or closed */
 	uint32_t port, cid;     /* that it listens on, and whom to */
 	unsigned refused;
 	struct capture *capture;
@@ -98,7 +98,7 @@ static void stop_listening(struct agent_service *service)
 	service->listener = -1;
 }
 
-/* What it says from now on is nothing that can be believed. */
+/* The stream is broken; nothing more is read from it. */
 static void leave_alone(struct agent_service *service, const char *why)
 {
 	warn("%s; nothing that it says is recorded any longer", why);
@@ -117,7 +117,7 @@ void agent_service_free(struct agent_service *service)
 	g_free(service);
 }
 
-/* An agent that begins anew has a stream of its own. */
+/* A restarted agent starts a new stream. */
 static void accept_agent(struct agent_service *service)
 {
 	const unsigned refused = service->refused;
@@ -143,7 +143,7 @@ static void take_mark(struct agent_service *service, const struct vprof_agent_ma
 		capture_mark(service->capture, name, begins, time_ns);
 }
 
-/* An agent that starts anew has to be asked for the time again, and what marks meanwhile does not wait for that. */
+/* A restarted agent is asked for its time again; marks that arrive meanwhile are kept until its clock is known. */
 static void take_mark_later(struct agent_service *service, const struct vprof_agent_mark *mark, const char *name)
 {
 	struct early_mark early = {.mark = *mark};
@@ -165,7 +165,7 @@ static void take_pong(struct agent_service *service, const struct vprof_agent_po
 	g_array_set_size(service->early, 0);
 }
 
-/* Also of an agent that was started anew, as after a reset. */
+/* Also for a restarted agent, e.g. after a reset. */
 static void take_hello(struct agent_service *service, const struct vprof_agent_hello *hello)
 {
 	service->greeted = true;
@@ -198,7 +198,7 @@ static void take_message(struct agent_service *service, const struct agent_messa
 	case VPROF_AGENT_COMPLAINT:
 		warn("the agent in the guest: %s", message->text);
 		break;
-	default: /* answers to what was not asked */
+	default: /* answers without a query */
 		break;
 	}
 }
@@ -250,7 +250,7 @@ void agent_service_serve(struct agent_service *service, const struct pollfd *ent
 	agent_link_transmit(&service->link);
 }
 
-/* False: there is nothing more to wait for. */
+/* False: nothing more to wait for. */
 static bool finish_turn(struct agent_service *service, int impatience, uint64_t until_ns)
 {
 	struct pollfd entries[] = {agent_link_poll(&service->link, POLLIN), {.fd = impatience, .events = POLLIN}};

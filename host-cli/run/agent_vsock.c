@@ -48,7 +48,7 @@ int agent_vsock_accept(int listener, uint32_t cid, unsigned *refused)
 	socklen_t bytes = sizeof(peer);
 	int fd;
 
-	/* Other guests may knock as often as they like. */
+	/* Limits how many connections of other guests are refused in one call. */
 	for (unsigned i = 0; i < BACKLOG; i++) {
 		fd = accept4(listener, (struct sockaddr *)&peer, &bytes, SOCK_CLOEXEC);
 		if (fd < 0)

@@ -15,8 +15,8 @@
 #include "ui/text.h"
 
 #define CLOCK_PINGS 4u                            /* before the first run */
-#define MAPPINGS_SECOND_NS UINT64_C(100000000)    /* after the first time, when the loader is still at work */
-#define SILENCE_NS UINT64_C(30000000000)          /* of an agent that is asked every ten seconds at least */
+#define MAPPINGS_SECOND_NS UINT64_C(100000000)    /* after the first query, when the loader may still be running */
+#define SILENCE_NS UINT64_C(30000000000)          /* of an agent that is queried every ten seconds or more often */
 #define TIME_LIMIT_GRACE_NS UINT64_C(20000000000) /* the agent's own, and more */
 #define POWER_OFF_NS UINT64_C(20000000000)
 
@@ -25,7 +25,7 @@ enum exec_state {
 	EXEC_ASKING, /* for the time */
 	EXEC_STARTING,
 	EXEC_RUNNING,
-	EXEC_ENDING, /* the agent has been told to end the machine */
+	EXEC_ENDING, /* the agent was told to power off the guest */
 	EXEC_FAILED,
 };
 
@@ -46,7 +46,7 @@ struct exec {
 	bool input_is_terminal;
 	bool input_open;
 	size_t input_room;
-	/* Times of our clock; 0: none. */
+	/* Times by the host's clock; 0: none. */
 	struct agent_clock clock;
 	uint64_t heard_ns, deadline_ns, started_ns;
 	unsigned mappings_asks; /* of this run */
@@ -130,7 +130,7 @@ static unsigned runs_wanted(const struct exec *exec)
 	return exec->plan->warmups + exec->plan->repeats;
 }
 
-/* A line would be taken for a part of what is typed, or of what is written. */
+/* A status line would mix with the command's input or output. */
 static bool leaves_no_line(const struct exec *exec)
 {
 	return exec_writes_here(exec) || exec_output_is_within_line(exec->outputs[0]) ||
@@ -168,7 +168,7 @@ static void window_close(struct exec *exec)
 	exec->window_open = false;
 }
 
-/* Nothing more is asked of the guest. */
+/* The guest gets no more requests. */
 static void exec_fail(struct exec *exec, int status, char *message)
 {
 	window_close(exec);
@@ -192,7 +192,7 @@ static void exec_end(struct exec *exec)
 	agent_say_power_off(exec->link.to_agent);
 }
 
-/* Input belongs to a single run; several would each get a part of it. */
+/* Only a single run gets standard input; several would each get a part of it. */
 static void input_begin(struct exec *exec)
 {
 	exec->input_open = runs_wanted(exec) == 1;
@@ -226,7 +226,7 @@ static void run_start(struct exec *exec)
 		exec_fail_error(exec, error);
 }
 
-/* Of the command twice; then of all processes, which takes a guest that the host emulates seconds. */
+/* Queries the command's mappings twice, then those of all processes, which takes emulated guests seconds. */
 static void ask_mappings(struct exec *exec)
 {
 	agent_mappings_ask(exec->hooks.mappings, exec->link.to_agent, exec->mappings_asks++ < 2 ? exec->pid : 0);
@@ -375,7 +375,7 @@ static void take_message(struct exec *exec, const struct agent_message *message)
 	case VPROF_AGENT_COMPLAINT:
 		warn("the agent in the guest: %s", message->text);
 		break;
-	default: /* answers to what was not asked */
+	default: /* answers without a query */
 		break;
 	}
 }
@@ -392,7 +392,7 @@ static void take_messages(struct exec *exec)
 	g_clear_error(&error);
 }
 
-/* False when there is nothing now. */
+/* False if nothing is available now. */
 static bool receive(struct exec *exec)
 {
 	if (agent_link_receive(&exec->link) <= 0)
@@ -430,7 +430,7 @@ static void input_read(struct exec *exec)
 
 static void output_write(struct exec *exec, size_t i)
 {
-	/* As a pipe would, were the command on this host. */
+	/* As a pipe to a local command would behave. */
 	if (!exec_output_write(exec->outputs[i]))
 		exec_signal(exec, SIGPIPE);
 }
@@ -454,7 +454,7 @@ static bool wants_input(const struct exec *exec)
 
 void exec_poll(const struct exec *exec, struct pollfd entries[EXEC_POLL_ENTRIES])
 {
-	/* A reader of ours that does not keep up makes the command wait. */
+	/* A slow reader of the output makes the command wait. */
 	bool full = exec_output_is_full(exec->outputs[0]) || exec_output_is_full(exec->outputs[1]);
 
 	entries[ENTRY_AGENT] = agent_link_poll(&exec->link, full ? 0 : POLLIN);

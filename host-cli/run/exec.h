@@ -18,16 +18,16 @@
 
 #define EXEC_POLL_ENTRIES 4u
 
-/* What others do about it. */
+/* Callbacks. */
 struct exec_hooks {
-	/* The first repetition that counts is about to start; false: it must not, with the reason. */
+	/* The first measured repetition is about to start; false with an error prevents it. */
 	bool (*begin)(void *data, GError **error);
-	/* The last one has ended, or none goes on. Only after begin. */
+	/* The last repetition has ended, or there will be none. Only called after `begin`. */
 	void (*end)(void *data);
-	/* A phase begins or ends, at a time of our CLOCK_MONOTONIC. */
+	/* A phase begins or ends, at a time of the host's CLOCK_MONOTONIC. */
 	void (*mark)(const char *name, bool begins, uint64_t time_ns, void *data);
 	void *data;
-	/* That the agent is asked for now and then while the command runs; NULL: not. */
+	/* Queried from time to time while the command runs; NULL: not queried. */
 	struct agent_mappings *mappings;
 };
 
@@ -38,19 +38,19 @@ struct exec *exec_new(const struct exec_plan *plan, int fd);
 void exec_free(struct exec *exec);
 void exec_set_hooks(struct exec *exec, const struct exec_hooks *hooks);
 
-/* What to wait for; exec_serve takes the same entries after poll(2). */
+/* The entries for poll(2); exec_serve takes the same entries afterwards. */
 void exec_poll(const struct exec *exec, struct pollfd entries[EXEC_POLL_ENTRIES]);
 void exec_serve(struct exec *exec, const struct pollfd entries[EXEC_POLL_ENTRIES]);
 
-/* Hands a signal on to the command; false when it does not run. */
+/* Forwards a signal to the command; false if it does not run. */
 bool exec_signal(struct exec *exec, int number);
-/* The command has been started once. */
+/* Whether the command was started at least once. */
 bool exec_has_started(const struct exec *exec);
-/* Output of the command waits that a terminal is to have. */
+/* Whether output of the command waits for a terminal. */
 bool exec_writes_here(const struct exec *exec);
 /*
- * What it is at ("booting", "repeat-3 of 10"); NULL: a line about it would be in the way of what it prints or is told.
- * New string.
+ * Its current state ("booting", "repeat-3 of 10"); NULL if a status line would mix with its input or output. New
+ * string.
  */
 char *exec_progress(const struct exec *exec);
 /* Nothing more will come of the guest: it should be ended. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* One of the command's output streams on its way to a descriptor of ours, which may be slower than the guest. */
+/* An output stream of the command on its way to a descriptor, which may be slower than the guest. */
 #ifndef VPROF_CLI_EXEC_OUTPUT_H
 #define VPROF_CLI_EXEC_OUTPUT_H
 
@@ -14,15 +14,15 @@ struct exec_output *exec_output_new(int fd);
 void exec_output_free(struct exec_output *output);
 
 void exec_output_put(struct exec_output *output, const uint8_t *bytes, size_t n);
-/* Bytes that wait; and whether they are so many that no more should come. */
+/* The number of pending bytes, and whether the command should pause. */
 size_t exec_output_pending(const struct exec_output *output);
 bool exec_output_is_full(const struct exec_output *output);
-/* It is a terminal: whether bytes for it wait, and whether what was written last ends within a line. */
+/* For a terminal: whether bytes are pending, and whether the last output ends within a line. */
 bool exec_output_writes_here(const struct exec_output *output);
 bool exec_output_is_within_line(const struct exec_output *output);
 
 struct pollfd exec_output_poll(const struct exec_output *output);
-/* Writes what does not block. False, once, when nobody reads any more; what comes then is thrown away. */
+/* Writes without blocking. False, once, when the reader has closed the stream; later output is discarded. */
 bool exec_output_write(struct exec_output *output);
 
 #endif

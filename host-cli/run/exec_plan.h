@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What `vprof run --exec` is to do: the command, where it runs, how often, and the initramfs that brings it there. */
+/* What `vprof run --exec` does: the command, where and how often it runs, and the initramfs that contains it. */
 #ifndef VPROF_CLI_EXEC_PLAN_H
 #define VPROF_CLI_EXEC_PLAN_H
 
@@ -16,15 +16,15 @@ enum exec_error {
 	EXEC_ERROR_NOT_FOUND, /* the command */
 	EXEC_ERROR_NOT_EXECUTABLE,
 	EXEC_ERROR_SYSTEM,
-	EXEC_ERROR_AGENT, /* it did not do what was asked for */
+	EXEC_ERROR_AGENT, /* it failed to do what was requested */
 };
 
 #define EXEC_STATUS_TIME_LIMIT 124 /* as timeout(1) */
-/* As a shell reports that it could not run a command. */
+/* The exit statuses of a shell that cannot run a command. */
 #define EXEC_STATUS_NOT_EXECUTABLE 126
 #define EXEC_STATUS_NOT_FOUND 127
 
-/* What the user said about the command. */
+/* The options for the command. */
 struct exec_options {
 	char *command, *folder, *time_limit, *repeat, *warmup, *root;
 	char **variables, **files;
@@ -46,7 +46,7 @@ struct exec_plan {
 	bool from_boot;
 };
 
-/* Whether the options make sense; an error is the user's. */
+/* Whether the options are valid; the error is for usage_error. */
 bool exec_options_check(const struct exec_options *options, GError **error);
 /*
  * The plan for `options`, which outlive it; NULL with EXEC_ERROR_NOT_FOUND or EXEC_ERROR_NOT_EXECUTABLE when the
@@ -55,15 +55,15 @@ bool exec_options_check(const struct exec_options *options, GError **error);
 struct exec_plan *exec_plan_new(const struct exec_options *options, GError **error);
 void exec_plan_free(struct exec_plan *plan);
 
-/* What it is made for. */
+/* The guest that the initramfs is for. */
 struct exec_guest {
 	const char *kernel;
-	const char *base;    /* NULL, or the initramfs on which it is laid */
+	const char *base;    /* NULL, or the initramfs to extend */
 	const char *modules; /* NULL, or the folder of its kernel modules */
 	bool has_disks;
 };
 
-/* The initramfs with the agent, the command, kernel modules and what was added: a descriptor, or -1. */
+/* An initramfs with the agent, the command, kernel modules and the files of --add: a descriptor, or -1. */
 int exec_plan_initramfs(const struct exec_plan *plan, const struct exec_guest *guest, GError **error);
 
 #endif

@@ -50,7 +50,7 @@ int exec_run_status(const struct exec_plan *plan, const struct vprof_agent_exite
 		*message = g_strdup_printf("%s was ended by signal %d (%s)", command, number, strsignal(number));
 		return SIGNAL_STATUS + number;
 	}
-	/* The guest that is made for a command has no programs but those. */
+	/* A guest without --root has no other programs. */
 	const char *hint = status == EXEC_STATUS_NOT_FOUND && plan->root == NULL
 	                           ? "; a program that it calls is in the guest if --add brings it"
 	                           : "";

@@ -59,7 +59,7 @@ const struct option_row guest_run_option_rows[] = {
 	{NULL},
 };
 
-/* Whose standard streams are the command's. */
+/* With --exec, standard input and output belong to the command. */
 static bool console_check(const struct guest_run_options *options, GError **error)
 {
 	if (options->exec.command == NULL)
@@ -111,7 +111,9 @@ static bool options_apply_demo(struct guest_run_options *options, GError **error
 	return options->kernel != NULL;
 }
 
-/* The kernel's messages are not the command's; and a panic is told from a reboot by them. */
+/*
+ * Keeps the kernel's messages out of the command's output. The console is still watched, to tell a panic from a reboot.
+ */
 static void options_apply_exec(struct guest_run_options *options)
 {
 	if (options->exec.command == NULL)
@@ -151,7 +153,7 @@ static void duration_argument_add(GPtrArray *arguments, const char *duration)
 	argument_add(arguments, "--duration", value);
 }
 
-/* The kernel hands what it does not know to init: the agent learns its root. New string, or NULL. */
+/* The kernel passes unknown parameters to init, which tells the agent its root. New string, or NULL. */
 static char *append_new(const struct guest_run_options *options, const struct exec_plan *plan)
 {
 	if (plan == NULL || plan->root == NULL)
@@ -193,7 +195,7 @@ static GPtrArray *engine_arguments(const struct guest_run_options *options, cons
 	return arguments;
 }
 
-/* What the command needs, before anything else is tried. */
+/* Prepares the command first, before anything else can fail. */
 static bool exec_prepare(struct guest_run *run, GError **error)
 {
 	const struct guest_run_options *options = run->options;
@@ -265,7 +267,7 @@ int guest_run_open(struct guest_run *run)
 	run->engine = engine_process_start(&config, &status, &error);
 	if (run->exec != NULL)
 		close(config.fds[ENGINE_AGENT]);
-	if (run->engine == NULL) /* which has said why, if it refused */
+	if (run->engine == NULL) /* if it refused, it has printed the reason */
 		return g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED) ? status
 		                                                                                  : failure(error);
 	run->guest = engine_process_execute(run->engine, "query-guest", NULL, &error);
@@ -327,12 +329,12 @@ static void say_guest_end(const struct guest_run *run)
 	    : exec_has_started(run->exec) ? ", before the command had ended"
 	                                  : ", before the command could start");
 	say_lines("", member_text(loop->end, "details"));
-	/* With a command, nobody has asked for silence. */
+	/* With a command, the console was not shown, so its last lines help. */
 	if (run->exec != NULL && !loop->stop_asked)
 		say_lines("Last console lines:\n", member_text(loop->end, "console"));
 }
 
-/* A command that came to its end has its own story; the guest's end is then no news. */
+/* If the command has ended, its own status is reported and not the guest's end. */
 static bool command_ended(const struct guest_run *run)
 {
 	return run->exec != NULL && exec_status(run->exec) >= 0;
@@ -342,14 +344,14 @@ void guest_run_say_end(const struct guest_run *run, const char *kept)
 {
 	if (run->exec != NULL)
 		exec_say_end(run->exec);
-	/* That the guest was stopped when its recording could not be written says nothing new. */
+	/* If the recording could not be written, the guest was stopped for that, which is reported elsewhere. */
 	if (run->loop.end != NULL && run->loop.output_error == NULL && !command_ended(run))
 		say_guest_end(run);
 	if (run->loop.engine_gone)
 		say_engine_gone(run, kept);
 }
 
-/* The exit status that stands for the way a guest ended (vprof/control.h). */
+/* The exit status for the way a guest ended (vprof/control.h). */
 static int end_status(const json_t *end)
 {
 	static const struct {

@@ -11,10 +11,10 @@
 #include "ui/progress.h"
 #include "ui/text.h"
 
-/* How far the file may lag behind slow sampling, whose rings take long to ask for it. */
+/* The longest time between two drains, for slow sampling whose rings fill slowly. */
 #define DRAIN_INTERVAL_MS 250
 
-/* An engine that has been told to stop its guest and does not is stuck. */
+/* An engine that does not stop its guest within this time is stuck. */
 #define STOP_TIMEOUT_US INT64_C(20000000)
 
 enum {
@@ -102,7 +102,7 @@ static void loop_take_event(struct run_loop *loop, const json_t *event)
 		capture_marker(loop->capture, data);
 }
 
-/* Also those that were read along with an answer, for which the descriptor does not become readable again. */
+/* Includes events that were read together with an answer: the descriptor does not become readable for them. */
 static void loop_take_events(struct run_loop *loop)
 {
 	g_autoptr(GError) error = NULL;
@@ -124,7 +124,7 @@ static bool is_stop_signal(uint32_t number)
 	return false;
 }
 
-/* The command gets each signal, and the first that would end us is for it alone. */
+/* Each signal is forwarded to the command; the first one that would end vprof goes to the command only. */
 static bool loop_hand_on(struct run_loop *loop, uint32_t number)
 {
 	bool first = !loop->handed_on;
@@ -157,7 +157,7 @@ static void loop_take_signals(struct run_loop *loop)
 		loop_take_signal(loop, info.ssi_signo);
 }
 
-/* A guest that nobody can record is ended: it would run for nothing. */
+/* If the recording cannot be written, the guest is ended. */
 static void loop_drain(struct run_loop *loop)
 {
 	if (loop->capture == NULL)
@@ -175,10 +175,10 @@ static void loop_show_progress(struct run_loop *loop)
 		terminal_progress(loop->terminal, what, loop->capture != NULL ? &samples : NULL);
 }
 
-/* Rings come and go with the window that is profiled. */
+/* Rings are mapped anew for each profiled window. */
 static size_t loop_fill_entries(const struct run_loop *loop, struct pollfd *entries)
 {
-	bool gone = loop_guest_gone(loop); /* and only the command's output is left */
+	bool gone = loop_guest_gone(loop); /* and only the command's output is pending */
 
 	entries[ENTRY_CONTROL] =
 		(struct pollfd){.fd = gone ? -1 : client_fd(engine_process_client(loop->engine)), .events = POLLIN};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* From the guest's start to its end: drains the rings, follows the engine's events and the user's signals. */
+/* The loop from the guest's start to its end: drains the rings, handles the engine's events and the user's signals. */
 #ifndef VPROF_CLI_RUN_LOOP_H
 #define VPROF_CLI_RUN_LOOP_H
 
@@ -19,17 +19,17 @@ struct run_loop {
 	struct engine_process *engine;
 	struct capture *capture;     /* NULL: nothing is recorded */
 	struct exec *exec;           /* NULL: no command runs in the guest */
-	struct agent_service *agent; /* NULL: no agent is listened to */
+	struct agent_service *agent; /* NULL: no agent */
 	struct terminal *terminal;
 	int signalfd; /* of run_loop_signals */
-	/* The guest has another kernel since now; NULL: it cannot. */
+	/* The guest has booted another kernel; NULL: not possible. */
 	void (*on_kernel)(void *data);
 	void *data;
 	/* Set by run_loop_run. */
 	bool handed_on;       /* a signal that would stop the guest went to the command instead */
-	bool end_asked;       /* the command has nothing more to expect of the guest */
-	bool stop_asked;      /* the user wanted the end */
-	bool left_at_once;    /* and then did not want to wait for it */
+	bool end_asked;       /* the command needs nothing more from the guest */
+	bool stop_asked;      /* the user asked for the end */
+	bool left_at_once;    /* and then did not wait for it */
 	bool engine_gone;     /* without saying how the guest ended */
 	json_t *end;          /* "data" of guest-ended; NULL if it did not come. Owned by the caller */
 	GError *output_error; /* the file could not be written; owned by the caller */
@@ -40,10 +40,10 @@ struct run_loop {
  * also those that only a command in the guest would take.
  */
 int run_loop_signals(bool for_command, GError **error);
-/* Gives SIGINT and its like their usual effect back, so that they end what hangs. */
+/* Restores the default effect of SIGINT and the other signals, so that they end a hanging vprof. */
 void run_loop_signals_release(void);
 
-/* Returns when the guest has ended or nobody waits for it any more. The rings may hold a rest. */
+/* Returns when the guest has ended or the user does not wait for it. The rings may still contain records. */
 void run_loop_run(struct run_loop *loop);
 
 #endif

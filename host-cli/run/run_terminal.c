@@ -41,7 +41,7 @@ void terminal_raw(struct terminal *terminal)
 {
 	struct termios raw = terminal->before;
 
-	/* A background job that changes the terminal is stopped by it (SIGTTOU), and its guest with it. */
+	/* A background job that changes the terminal mode gets SIGTTOU, which would stop the guest. */
 	if (!terminal->has_keys || tcgetpgrp(STDIN_FILENO) != getpgrp())
 		return;
 	terminal->is_raw = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The terminal while a guest runs: keys go to the guest's console, and a line on stderr says how far things are. */
+/* The terminal while a guest runs: keys go to the guest's console, and a status line is shown on stderr. */
 #ifndef VPROF_CLI_RUN_TERMINAL_H
 #define VPROF_CLI_RUN_TERMINAL_H
 
@@ -14,8 +14,8 @@ struct terminal *terminal_new(bool console_here);
 void terminal_free(struct terminal *terminal);
 
 /*
- * Keys reach the guest one by one and are echoed by it alone; Ctrl-C and Ctrl-Z stay ours. Again after SIGCONT, since
- * the shell has changed the modes meanwhile.
+ * Raw mode: keys reach the guest one by one and are echoed by the guest only; Ctrl-C and Ctrl-Z still go to vprof.
+ * Called again after SIGCONT, since the shell has changed the modes meanwhile.
  */
 void terminal_raw(struct terminal *terminal);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Events counted by what they have in common, and numbers sorted into powers of two, as bpftrace's count() and hist().
- */
+/* Events counted by common fields, and histograms in powers of two, like count() and hist() of bpftrace. */
 #ifndef VPROF_CLI_TRACE_AGGREGATE_H
 #define VPROF_CLI_TRACE_AGGREGATE_H
 
@@ -9,7 +8,7 @@
 #include "trace/trace_event.h"
 
 struct trace_counts;
-/* fields: names of fields, of which an event's values together are the key; borrowed. */
+/* fields: the names of the fields that form the key; borrowed. */
 struct trace_counts *trace_counts_new(char **fields);
 void trace_counts_free(struct trace_counts *counts);
 void trace_counts_add(struct trace_counts *counts, const struct trace_event *event, const struct symtab *symtab);

@@ -11,7 +11,7 @@
 #include "lib/record/record.h"
 #include "lib/symbol/symtab.h"
 
-/* One that was added, as the engine describes it. */
+/* A probe that was added, as the engine describes it. */
 struct trace_probe {
 	uint64_t id;
 	char *name;
@@ -21,7 +21,7 @@ struct trace_probe {
 	bool is_patch; /* INT3 in the guest's code */
 };
 
-/* Of the answer of probe-add; by trace_probe_free. */
+/* From the answer of probe-add; freed by trace_probe_free. */
 struct trace_probe *trace_probe_new(const json_t *answer);
 void trace_probe_free(struct trace_probe *probe);
 
@@ -37,13 +37,13 @@ void trace_event_clear(struct trace_event *event);
 uint64_t trace_event_value(const struct trace_event *event, size_t i);
 
 /*
- * Fields that every event has: time, vcpu, pid, tid, ip, as numbers, and comm, probe and func as texts; and those of
- * its probe. False when it has none of that name.
+ * A field as a number. All events have time, vcpu, pid, tid and ip (and comm, probe and func as texts), and the fields
+ * of their probe. False if there is no such field.
  */
 bool trace_event_number(const struct trace_event *event, const char *field, uint64_t *number);
 /*
- * Any field as people read it: a system call and an exit by its name, func without the offset. New string or NULL.
- * `symtab`: the kernel's, or NULL.
+ * Any field as text: system calls and exits by name, func without the offset. New string or NULL. `symtab`: the
+ * kernel's, or NULL.
  */
 char *trace_event_text(const struct trace_event *event, const char *field, const struct symtab *symtab);
 

@@ -13,7 +13,7 @@
 #include "lib/symbol/symtab.h"
 #include "ui/text.h"
 
-#define COMMS_MAX 65536u /* names kept; then they are forgotten and come again */
+#define COMMS_MAX 65536u /* names that are kept; beyond that, all are dropped and collected anew */
 
 struct trace_source {
 	struct client *client;
@@ -25,7 +25,7 @@ struct trace_source {
 	bool ended;
 };
 
-/* Names of functions are a comfort: an image that cannot be read leaves numbers. */
+/* Function names are optional: without a readable image, addresses are printed. */
 static void load_symbols(struct trace_source *source)
 {
 	const char *kernel = member_text(json_object_get(client_greeting(source->client), "guest"), "kernel");
@@ -141,7 +141,7 @@ static const struct trace_probe *find_probe(const struct trace_source *source, u
 	return NULL;
 }
 
-/* Interned, as events hold on to it; the guest cannot make up more names than COMMS_MAX at a time. */
+/* Interned, since events refer to it; a guest cannot make vprof keep more than COMMS_MAX names. */
 static void learn_comm(struct trace_source *source, const struct perf_event_header *record, size_t bytes)
 {
 	struct record_comm comm;
@@ -209,7 +209,7 @@ static gint compare_times(gconstpointer a, gconstpointer b)
 	return (first->sample.time_ns > second->sample.time_ns) - (first->sample.time_ns < second->sample.time_ns);
 }
 
-/* True once the guest or its engine has ended; other events of the engine are not ours. */
+/* True once the guest or its engine has ended; other events are ignored. */
 static bool wait_for_end(struct trace_source *source, unsigned timeout_ms)
 {
 	g_autoptr(GError) gone = NULL;

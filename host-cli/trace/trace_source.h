@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A running engine with probes of ours, and their events as they come. */
+/* Probes in a running engine, and their events. */
 #ifndef VPROF_CLI_TRACE_SOURCE_H
 #define VPROF_CLI_TRACE_SOURCE_H
 
@@ -33,12 +33,12 @@ bool trace_source_record(struct trace_source *source, GError **error);
 GArray *trace_source_read(struct trace_source *source, unsigned timeout_ms, GError **error);
 bool trace_source_ended(const struct trace_source *source);
 
-/* Stops recording. What is left in the rings comes with the next trace_source_read. */
+/* Stops recording. The next trace_source_read returns what is left in the rings. */
 bool trace_source_stop(struct trace_source *source, GError **error);
 /* What query-probes answers (new reference); NULL when the engine has gone. */
 json_t *trace_source_statistics(struct trace_source *source);
 
-/* Names of the guest's kernel functions; NULL if its image is not here. */
+/* The guest kernel's symbols; NULL if its image is not available. */
 const struct symtab *trace_source_symtab(struct trace_source *source);
 
 #endif

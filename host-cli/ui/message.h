@@ -11,10 +11,10 @@ enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 void say(const char *format, ...) G_GNUC_PRINTF(1, 2);
 void warn(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
-/* Says it and where help is; returns STATUS_USAGE. */
+/* Prints the message and a hint at --help; returns STATUS_USAGE. */
 int usage_error(const char *command, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-/* Says what the error says; returns STATUS_FAILED. */
+/* Prints the error's message; returns STATUS_FAILED. */
 int failure(const GError *error);
 
 /* ---- findings of `vprof doctor`, a line each on stdout ---- */

@@ -17,7 +17,7 @@ static bool write_failed(const char *path, int number, GError **error)
 	return false;
 }
 
-/* A device or a pipe: a file renamed over it would take its place. */
+/* A device or a pipe is written directly: renaming a file over it would replace it. */
 static bool is_stream(const char *path)
 {
 	struct stat status;
@@ -43,7 +43,7 @@ int output_file_lost(FILE *file)
 		return errno;
 	if (!ferror(file))
 		return 0;
-	/* A stream keeps no number of its error. What has failed fails again, and what is written is lost anyway. */
+	/* A stream does not keep the errno of its error. Writing again fails with the same errno. */
 	return write(fileno(file), "\n", 1) < 0 ? errno : EIO;
 }
 
@@ -56,9 +56,9 @@ static bool file_fill(FILE *file, const char *path, bool (*write)(FILE *to, cons
 
 	progress_begin("writing", path, 0);
 	written = write(file, data, error);
-	lost = output_file_lost(file); /* it is here that a full disk is found */
+	lost = output_file_lost(file); /* a full disk is noticed here */
 	progress_end();
-	/* And here what a file system puts off: NFS, quotas. */
+	/* Some file systems report errors only here: NFS, quotas. */
 	if (fclose(file) != 0 && lost == 0)
 		lost = errno;
 	return written && (lost == 0 || write_failed(path, lost, error));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * How far a command has got, on stderr if that is a terminal: from a second after it was first asked to tell on, or as
+ * The progress of a command, on stderr if it is a terminal: shown from one second after the start on, or as
  * VPROF_PROGRESS says. One task at a time.
  */
 #ifndef VPROF_CLI_PROGRESS_H
@@ -9,22 +9,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Says that output comes while a task is under way: if it goes to a terminal, too, nothing is shown beside it. */
+/* Announces output during a task: if it also goes to a terminal, no progress is shown. */
 void progress_beside_output(void);
 
-/* what: "reading", "writing"...; of: a path. total: of what progress_step counts; 0: nobody knows. */
+/* what: "reading", "writing", ...; of: a path; total: in units of progress_step; 0: unknown. */
 void progress_begin(const char *what, const char *of, uint64_t total);
 /* `n` more are done. */
 void progress_step(uint64_t n);
-/* Leaves an empty line behind, where others may write. */
+/* Clears the line, so that other messages can be printed there. */
 void progress_end(void);
 
-/* For what is no task: whether a line would be shown now; shows that line. */
+/* For states that are not tasks: whether a line would be shown now; and shows that line. */
 bool progress_is_due(void);
 void progress_show(const char *line);
-/* Takes the line away, where others write. */
+/* Clears the line before other output. */
 void progress_clear(void);
-/* Likewise, and has it stay away until there has been as much quiet as before the first. */
+/* Clears the line and keeps it away for as long as before its first display. */
 void progress_pause(void);
 
 #endif

@@ -64,7 +64,7 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
 	return MIN(a, MIN(b, c));
 }
 
-/* Optimal string alignment distance. */
+/* Optimal string alignment distance (Damerau-Levenshtein without repeated edits). */
 unsigned slips_between(const char *a, const char *b)
 {
 	unsigned cost[SLIPS_WORD_MAX + 1][SLIPS_WORD_MAX + 1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Text from outside (recordings, guests, engines) on its way to a terminal or into JSON. */
+/* Text from outside (recordings, guests, engines), made fit for a terminal or for JSON. */
 #ifndef VPROF_CLI_TEXT_H
 #define VPROF_CLI_TEXT_H
 
@@ -11,17 +11,16 @@
 /* The text with control characters, which could drive the terminal, replaced by "?"; NULL gives "". New string. */
 char *text_printable(const char *text);
 
-/* A JSON string, whatever the bytes are: what is not UTF-8 becomes U+FFFD. NULL gives JSON null. */
+/* A JSON string from any bytes: what is not UTF-8 becomes U+FFFD. NULL gives JSON null. */
 json_t *text_json(const char *text);
 
-/* A document for programs: indented, numbers that are not integers with `digits` (0: all that they have), a line feed.
- */
+/* Prints an indented JSON document and a line feed; reals have `digits` digits (0: all). */
 void text_print_json(const json_t *document, unsigned digits, FILE *to);
 
-/* Member of an object, whatever the object is; NULL and the default when it is absent or of another type. */
+/* A member of an object; NULL or the default if it is absent or has another type, also if `object` is no object. */
 const char *member_text(const json_t *object, const char *name);
 uint64_t member_number(const json_t *object, const char *name, uint64_t otherwise);
-/* Sets it, if there is a value; borrows both. */
+/* Sets the member if `value` is not NULL; borrows both. */
 void member_set(json_t *object, const char *name, const json_t *value);
 
 /* Marks for a terminal: empty unless `stream` is one that shows colours and NO_COLOR is not set (no-color.org). */
@@ -31,11 +30,11 @@ struct text_style {
 };
 struct text_style text_style_for(FILE *stream);
 
-#define SLIPS_WORD_MAX 64u /* nobody is said to have meant a longer word */
+#define SLIPS_WORD_MAX 64u /* longer words get no suggestions */
 
 /*
- * How many slips of the finger make one word of the other: insertions, deletions, substitutions and swaps of neighbours
- * count 1 each. SLIPS_WORD_MAX where one is longer than that.
+ * The number of typing slips between two words: insertions, deletions, substitutions and swaps of neighbours count 1
+ * each. SLIPS_WORD_MAX if one of them is longer than that.
  */
 unsigned slips_between(const char *a, const char *b);
 

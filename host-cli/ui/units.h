@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Numbers as people type them. */
+/* Numbers and durations on the command line. */
 #ifndef VPROF_CLI_UNITS_H
 #define VPROF_CLI_UNITS_H
 
