@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 
 	setlocale(LC_CTYPE, "");
 	if (argc < 2) {
-		say("which command? `vprof help` lists them");
+		say("no command given; `vprof help` lists the commands");
 		return STATUS_USAGE;
 	}
 	command = command_find(command_of_flag(argv[1]));

@@ -61,7 +61,7 @@ static bool check_routes(const json_t *probe)
 		best = best == NULL && usable(route) ? name : best;
 	}
 	if (best == NULL)
-		finding_print(FINDING_BAD, "route", "none leads to this guest; the notes above say why",
+		finding_print(FINDING_BAD, "route", "no route can sample this guest; see the notes above",
 		              "run vprof as root, which may do all of it");
 	else
 		finding_print(FINDING_GOOD, "default", best, NULL);

@@ -127,12 +127,12 @@ static json_t *clocks_follow(struct run_loop *loop, GError **error)
 	    execute(loop->engine, "guest-start", error)) {
 		g_autofree char *name = text_printable(member_text(guest, "name"));
 
-		say("counting %s; Ctrl-C ends it and prints", name);
+		say("counting %s; Ctrl-C ends the count and prints it", name);
 		loop->terminal = terminal_new(false);
 		run_loop_run(loop);
 		terminal_free(g_steal_pointer(&loop->terminal));
 		if (loop->engine_gone)
-			say("the engine is gone, and its clocks with it; %s runs on", name);
+			say("the engine is gone, and its clocks with it; %s keeps running", name);
 		else
 			answers =
 				vcpu_clocks_query(engine_process_client(loop->engine),

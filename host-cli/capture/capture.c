@@ -29,7 +29,7 @@ static bool capture_map_rings(struct capture *capture, const int *fds, size_t n_
 
 		capture->eventfds[capture->n_rings++] = eventfd;
 		if (eventfd < 0) {
-			g_set_error(error, CAPTURE_ERROR, CAPTURE_ERROR_RING, "cannot keep a ring's eventfd: %s",
+			g_set_error(error, CAPTURE_ERROR, CAPTURE_ERROR_RING, "cannot duplicate a ring's eventfd: %s",
 			            g_strerror(errno));
 			return false;
 		}

@@ -25,7 +25,7 @@ void capture_say_session(const struct capture *capture, bool verbose)
 	if (verbose && delivery != NULL)
 		say("overflows become exits by %s; call chains: %s", delivery, member_text(session, "call-graph"));
 	if (verbose && tasks_why != NULL)
-		say("samples have no pid and no name of a task: %s", tasks_why);
+		say("samples have no pid and no task name: %s", tasks_why);
 }
 
 void capture_say_written(const struct capture *capture, const char *path)
@@ -38,10 +38,9 @@ void capture_say_written(const struct capture *capture, const char *path)
 	size = units_format_bytes((uint64_t)status.st_size);
 	say("%" G_GUINT64_FORMAT " samples in %s (%s)", capture_samples(capture), path, size);
 	if (capture_marks_left_out(capture))
-		warn("of the markers the first %u are kept", VPROF_MARKERS_MAX);
+		warn("only the first %u markers are kept", VPROF_MARKERS_MAX);
 	if (capture_lost(capture) != 0)
-		warn("%" G_GUINT64_FORMAT
-		     " samples found no room in the rings and are lost; sample less often (-F, -c)",
+		warn("%" G_GUINT64_FORMAT " samples were lost because the rings were full; sample less often (-F, -c)",
 		     capture_lost(capture));
 }
 

@@ -68,7 +68,7 @@ static int annotate_run(void *values, unsigned n, char **arguments)
 	struct input *input;
 
 	if (n == 0)
-		return usage_error(command_annotate.name, "which function? `vprof report` lists them");
+		return usage_error(command_annotate.name, "SYMBOL is missing; `vprof report` lists the functions");
 	if (!symbol_options_check(&given->symbols, &error) || !input_choose(&path, n > 1 ? arguments[1] : NULL, &error))
 		return usage_error(command_annotate.name, "%s", error->message);
 	input = open_recording(given, path, &error);

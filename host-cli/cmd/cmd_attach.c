@@ -124,7 +124,8 @@ static void on_kernel(void *data)
 	g_autofree char *name = text_printable(member_text(attachment->guest, "name"));
 	g_autofree char *release = text_printable(image_release(kernel.image));
 
-	say("%s has booted%s%s; names are found in it from now on", name, release[0] != '\0' ? " " : " again", release);
+	say("%s has booted%s%s; symbols are taken from it from now on", name, release[0] != '\0' ? " " : " again",
+	    release);
 	capture_kernel(attachment->capture, attachment->kernel.symtab, kernel.image, kernel.symtab,
 	               &attachment->loop.output_error);
 	g_array_append_val(attachment->kernels, attachment->kernel);
@@ -210,10 +211,10 @@ static void say_end(const struct attachment *attachment)
 	if (attachment->loop.engine_gone) {
 		g_autofree char *death = engine_process_death(attachment->engine);
 
-		say("the engine %s; %s runs on, and what was recorded until then is kept",
+		say("the engine %s; %s keeps running, and what was recorded until then is kept",
 		    death != NULL ? death : "has closed the connection", name);
 	} else {
-		say("%s", attachment->loop.stop_asked ? "detached; the guest runs on" : message);
+		say("%s", attachment->loop.stop_asked ? "detached; the guest keeps running" : message);
 	}
 }
 
@@ -348,8 +349,7 @@ static int attach_record_all(const struct attach_values *given, const char *cons
 	struct attach_values each = *given;
 
 	if (given->engine.pid != 0 || given->engine.kernel != NULL || given->agent != NULL)
-		return usage_error(command_attach.name,
-		                   "--pid, --kernel and --agent are of one guest; attach to that by itself");
+		return usage_error(command_attach.name, "--pid, --kernel and --agent apply to a single guest");
 	each.capture.no_report = TRUE; /* the reports come at the end */
 	return attach_several(domains, given->capture.output, !given->capture.no_report, attach_record_one, &each);
 }
@@ -368,7 +368,7 @@ static int attach_run(void *values, unsigned n, char **arguments)
 	if (given->list)
 		return attach_list(&given->engine, given->json);
 	if (given->all && n > 0)
-		return usage_error(command_attach.name, "--all is every domain; leave the names away");
+		return usage_error(command_attach.name, "--all includes every domain; omit the names");
 	if (given->all)
 		return attach_every(given);
 	if (n > 1)

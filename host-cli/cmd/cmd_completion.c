@@ -202,7 +202,7 @@ static int completion_run(void *values, unsigned n, char **arguments)
 			shells[i].print();
 			return STATUS_OK;
 		}
-	return usage_error(command_completion.name, "which shell? bash and zsh are known");
+	return usage_error(command_completion.name, "which shell? bash and zsh are supported");
 }
 
 const struct command command_completion = {

@@ -109,7 +109,7 @@ static void pmu_print(const json_t *pmu)
 	const json_t *general = json_object_get(pmu, "general"), *fixed = json_object_get(pmu, "fixed");
 
 	if (!json_is_object(pmu)) {
-		puts("PMU: the processor says it has none");
+		puts("PMU: none, according to the processor");
 		return;
 	}
 	printf("PMU: %s, version %" PRIu64 ", %" PRIu64 " counters of %" PRIu64 " bits, %" PRIu64 " fixed of %" PRIu64
@@ -318,10 +318,11 @@ static int counter_run(void *values, unsigned n, char **arguments)
 
 	if (!g_strv_contains(actions, action))
 		return usage_error(command_counter.name,
-		                   "there is no action \"%s\", but list, host, count, record, disable, enable", action);
+		                   "unknown action \"%s\"; use list, host, count, record, disable or enable", action);
 	if (administers != (n == 3))
 		return usage_error(command_counter.name,
-		                   administers ? "which one? %s ENGINE COUNTER" : "%s takes no counter", action);
+		                   administers ? "COUNTER is missing: %s ENGINE COUNTER" : "%s takes no counter",
+		                   action);
 	return counter_do(given, action, n > 1 ? arguments[1] : NULL, n > 2 ? arguments[2] : NULL);
 }
 

@@ -168,7 +168,7 @@ static bool means_quit(struct talk *talk, const char *word)
 	if (strcmp(word, "quit") != 0 || talk->warned_of_quit || !isatty(STDIN_FILENO))
 		return true;
 	talk->warned_of_quit = true;
-	say("quit ends the guest and its engine; say it again to do that, or \"exit\" to leave them alone");
+	say("quit ends the guest and its engine; repeat it to confirm, or type \"exit\" to leave both running");
 	return false;
 }
 
@@ -227,7 +227,7 @@ static int ctl_run(void *values, unsigned n, char **arguments)
 	int status;
 
 	if (given->events && n > has_engine)
-		return usage_error(command_ctl.name, "--events executes no method; leave \"%s\" away", *words);
+		return usage_error(command_ctl.name, "--events executes no method; omit \"%s\"", *words);
 	if (!talk_open(&talk, engine, &error))
 		status = ctl_failure(error);
 	else if (given->events)

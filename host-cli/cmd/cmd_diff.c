@@ -42,8 +42,8 @@ static bool comparable(const struct diff_values *given, const struct measured *b
 	if (measured_comparable(base, now, &why))
 		return true;
 	if (!given->force) {
-		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_INCOMPARABLE,
-		            "%s; --force compares them all the same", why->message);
+		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_INCOMPARABLE, "%s; --force compares them anyway",
+		            why->message);
 		return false;
 	}
 	warn("%s", why->message);
@@ -167,7 +167,7 @@ static int page_run(const struct diff_values *given, unsigned n, char **argument
 	if (n != 2 || !is_recording(arguments[0]) || !is_recording(arguments[1]))
 		return usage_error(command_diff.name, "--html takes two recordings, not folders or measurements");
 	if (given->json || given->shares)
-		return usage_error(command_diff.name, "--html goes with --force only");
+		return usage_error(command_diff.name, "--html can be combined with --force only");
 	if (!page_check(&error))
 		return failure(error);
 	base = load(given, arguments[0], &error);
@@ -185,7 +185,7 @@ static int diff_run(void *values, unsigned n, char **arguments)
 	json_t *documents;
 
 	if (n < 2)
-		return usage_error(command_diff.name, "two recordings at least are needed, the base first");
+		return usage_error(command_diff.name, "at least two recordings are needed, the base first");
 	if (!(given->alpha > 0 && given->alpha < 0.5))
 		return usage_error(command_diff.name, "--alpha takes a number between 0 and 0.5");
 	if (!(given->min_share >= 0 && given->min_share <= 100))

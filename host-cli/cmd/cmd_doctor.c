@@ -168,7 +168,7 @@ static bool check_deliveries(const json_t *probe)
 	}
 	if (first_usable(list) != NULL)
 		return true;
-	finding_print(FINDING_BAD, "delivery", "no overflow can be made an exit on this host", perf_fix(probe));
+	finding_print(FINDING_BAD, "delivery", "counter overflows cannot cause exits on this host", perf_fix(probe));
 	return false;
 }
 
@@ -183,8 +183,8 @@ static void check_mediated_vpmu(void)
 	if (value[0] == 'Y' || value[0] == '1')
 		finding_print(
 			FINDING_NOTE, "vpmu",
-			"mediated: while another guest has a vPMU, hardware events cannot be sampled (EOPNOTSUPP), "
-			"and while they are, no such guest can be made (EBUSY); clocks work always",
+			"mediated: hardware events cannot be sampled while another guest has a vPMU (EOPNOTSUPP), and "
+			"no such guest can be created while they are (EBUSY); clocks always work",
 			NULL);
 }
 
@@ -198,7 +198,7 @@ static void check_kernel(const json_t *kernel)
 	if (kernel == NULL)
 		return;
 	finding_print(json_is_true(json_object_get(kernel, "linux")) ? FINDING_GOOD : FINDING_NOTE, "kernel",
-	              release != NULL ? release : "not Linux: its tasks and what they have mapped are not known", NULL);
+	              release != NULL ? release : "not Linux: tasks and mapped files are not known", NULL);
 	json_array_foreach(list, i, one)
 	{
 		bool known = json_is_true(json_object_get(one, "known"));
@@ -259,8 +259,8 @@ static json_t *probe_read(const struct doctor_values *given, GError **error)
 	probe = json_loads(text, 0, &why);
 	if (probe == NULL)
 		g_set_error(error, G_SPAWN_ERROR, G_SPAWN_ERROR_FAILED,
-		            "%s --probe printed no JSON: %s; are it and vprof from one installation?", engine,
-		            why.text);
+		            "%s --probe printed no JSON: %s; check that it belongs to the same installation as vprof",
+		            engine, why.text);
 	return probe;
 }
 

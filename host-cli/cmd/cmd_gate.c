@@ -223,7 +223,7 @@ static bool baseline_save(const struct gate_values *given, const struct measured
 
 	if (!measured_save(now, given->baseline, error))
 		return false;
-	say("%s %s; it holds the %zu repetition%s of %s now", given->baseline, what, n, n == 1 ? "" : "s", now->path);
+	say("%s %s; it now holds the %zu repetition%s of %s", given->baseline, what, n, n == 1 ? "" : "s", now->path);
 	return true;
 }
 
@@ -235,7 +235,7 @@ static bool baseline_update(const struct gate_values *given, const struct gate_r
 {
 	if (result->verdict == VERDICT_GOOD)
 		return baseline_save(given, result->compared.now, "was replaced", error);
-	say("%s stays as it is; remove it to have the next --update-baseline take what it gets", given->baseline);
+	say("%s is unchanged; remove it to let the next --update-baseline create it anew", given->baseline);
 	return true;
 }
 
@@ -293,7 +293,7 @@ static bool options_check(const struct gate_values *given, double *max_regressio
 	const char *why = NULL;
 
 	if (given->baseline == NULL)
-		why = "--baseline PATH is needed; --update-baseline makes one";
+		why = "--baseline PATH is needed; --update-baseline creates one";
 	else if (!(given->alpha > 0 && given->alpha < 0.5))
 		why = "--alpha takes a number between 0 and 0.5";
 	else if (given->update && !g_str_has_suffix(given->baseline, ".json"))

@@ -86,7 +86,7 @@ static bool run_fits(const struct history_values *given, const GPtrArray *runs, 
 		warn("%s", why->message);
 		return true;
 	}
-	g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_INCOMPARABLE, "%s; --force takes them all the same",
+	g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_INCOMPARABLE, "%s; --force includes them anyway",
 	            why->message);
 	return false;
 }
@@ -101,7 +101,7 @@ static GPtrArray *runs_load(const struct history_values *given, const char *fold
 		return NULL;
 	if (paths->len == 0 || paths->len > CHANGE_SERIES_MAX) {
 		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_EMPTY,
-		            "%s holds %u runs (*.json, *.data); 1 to %u can be looked at", folder, paths->len,
+		            "%s holds %u runs (*.json, *.data); 1 to %u are supported", folder, paths->len,
 		            CHANGE_SERIES_MAX);
 		return NULL;
 	}
@@ -299,7 +299,7 @@ static int history_run(void *values, unsigned n, char **arguments)
 	g_autoptr(GPtrArray) runs = NULL, tracks = NULL;
 
 	if (n == 0)
-		return usage_error(command_history.name, "which folder? DIR holds a file of each run");
+		return usage_error(command_history.name, "DIR is missing: a folder with one file per run");
 	if (!(given->alpha >= CHANGE_ALPHA_MIN && given->alpha <= 0.5))
 		return usage_error(command_history.name, "--alpha takes a number from %g to 0.5", CHANGE_ALPHA_MIN);
 	runs = runs_load(given, arguments[0], &error);

@@ -72,7 +72,7 @@ static bool watch_find(struct watch *watch, const char *name, GError **error)
 	}
 	if (watch_attach(watch, name, NULL))
 		return true;
-	g_set_error(error, ENGINE_FIND_ERROR, ENGINE_FIND_ERROR_NONE, "%s; nor can it be attached to as a domain",
+	g_set_error(error, ENGINE_FIND_ERROR, ENGINE_FIND_ERROR_NONE, "%s, and no domain of this name can be attached",
 	            none->message);
 	return false;
 }
@@ -212,7 +212,7 @@ static int mpstat_run(void *values, unsigned n, char **arguments)
 	bool done;
 
 	if (given->json && given->raw)
-		return usage_error("mpstat", "--json has the raw clocks, too; leave --raw away");
+		return usage_error("mpstat", "--json includes the raw clocks; omit --raw");
 	if (!parse_arguments(given, n, arguments, &name, &times, &error))
 		return usage_error("mpstat", "%s", error->message);
 	done = watch_open(&watch, name, &error) && watch_run(&watch, times, &error) &&

@@ -116,7 +116,7 @@ static int probe_run(void *values, unsigned n, char **arguments)
 	bool done;
 
 	if (!args && !list)
-		return usage_error("probe", "say list, list PATTERN or args PROBE");
+		return usage_error("probe", "expected list, list PATTERN or args PROBE");
 	client = engine_find(given->engine, &error);
 	done = client != NULL && (list ? probe_list(given, client, n == 2 ? arguments[1] : NULL, &error)
 	                               : probe_args(given, client, arguments[1], &error));

@@ -149,7 +149,7 @@ static GBytes *pprof_bytes(const struct export_profile *profile, GError **error)
 	fclose(file);
 	if (written && n > PUSH_PROFILE_BYTES_MAX) {
 		g_set_error(error, PUSH_SPOOL_ERROR, PUSH_SPOOL_ERROR_FORMAT,
-		            "the profile has %zu bytes, more than the %u that are sent", n, PUSH_PROFILE_BYTES_MAX);
+		            "the profile has %zu bytes; the maximum is %u", n, PUSH_PROFILE_BYTES_MAX);
 		written = false;
 	}
 	if (written)
@@ -224,7 +224,7 @@ static bool wait_for_server(const struct pushing *pushing, int64_t *wait_us, uin
 
 	if (wait >= left_us(pushing))
 		return false;
-	say("%s; again in %.1f s", why->message, (double)wait / G_USEC_PER_SEC);
+	say("%s; retrying in %.1f s", why->message, (double)wait / G_USEC_PER_SEC);
 	g_usleep((gulong)wait);
 	*wait_us = MIN(*wait_us * 2, WAIT_MAX_US);
 	return true;
@@ -258,7 +258,7 @@ static bool file_send(struct pushing *pushing, const char *name, GError **error)
 	bool sent;
 
 	if (!push_spool_read(pushing->spool, name, &profile, &why)) {
-		warn("%s; it is left out", why->message);
+		warn("%s; it is skipped", why->message);
 		return true;
 	}
 	sent = profile_send(pushing, &profile, &why);
@@ -266,7 +266,7 @@ static bool file_send(struct pushing *pushing, const char *name, GError **error)
 		pushing->sent++;
 		pushing->bytes += g_bytes_get_size(profile.pprof);
 	} else if (g_error_matches(why, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_REFUSED)) {
-		say("%s; %s is given up", why->message, profile.name);
+		say("%s; %s is discarded", why->message, profile.name);
 		pushing->refused++;
 	} else {
 		g_propagate_error(error, g_steal_pointer(&why));
@@ -331,9 +331,9 @@ static int push_run(void *values, unsigned n, char **arguments)
 	int status;
 
 	if (n == 0)
-		return usage_error(command_push.name, "URL of the server is missing");
+		return usage_error(command_push.name, "the URL of the server is missing");
 	if (given->spooled && (given->input != NULL || n > 1))
-		return usage_error(command_push.name, "--spooled sends no recording; leave %s away",
+		return usage_error(command_push.name, "--spooled sends no recording; omit %s",
 		                   n > 1 ? arguments[1] : "--input");
 	if ((given->time_limit != NULL && !units_parse_duration("--time-limit", given->time_limit, &limit_s, &error)) ||
 	    !input_choose(&pushing.input, n > 1 ? arguments[1] : NULL, &error) || !labels_check(given, &error) ||

@@ -151,7 +151,7 @@ static bool check_several(const struct report_values *given, GError **error)
 
 	if (option == NULL)
 		return true;
-	g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s is of one recording; name one", option);
+	g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s applies to a single recording", option);
 	return false;
 }
 
@@ -166,7 +166,7 @@ static int report_run(void *values, unsigned n, char **arguments)
 	    !input_choose(&path, n > 0 ? arguments[0] : NULL, &error) || (n > 1 && !check_several(given, &error)))
 		return usage_error(command_report.name, "%s", error->message);
 	if ((given->html != NULL) + (given->svg != NULL) + (given->json != FALSE) > 1)
-		return usage_error(command_report.name, "%s and %s: one of them at a time",
+		return usage_error(command_report.name, "%s and %s exclude each other",
 		                   given->html != NULL ? "--html" : "--svg", given->json ? "--json" : "--svg");
 	if (given->html != NULL && !page_check(&error))
 		return failure(error);

@@ -239,7 +239,7 @@ static json_t *options_check(const struct run_values *given, GError **error)
 	if (given->exact &&
 	    (given->capture.events != NULL || given->capture.frequency != NULL || given->capture.period != NULL)) {
 		g_set_error(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_EXCLUDE,
-		            "--exact counts every instruction, and has no --event, --frequency and --count");
+		            "--exact counts every instruction and excludes --event, --frequency and --count");
 		return NULL;
 	}
 	json_t *arguments = capture_options_arguments(&given->capture, error);

@@ -165,8 +165,7 @@ static int stat_attached(const struct stat_values *given, const char *domain)
 	g_autoptr(GError) error = NULL;
 
 	if (given->guest.kernel != NULL || given->guest.demo)
-		return usage_error(command_stat.name,
-		                   "a guest that runs already has its kernel; leave --kernel and --demo away");
+		return usage_error(command_stat.name, "--kernel and --demo do not apply to a guest that runs already");
 	if (given->guest.exec.command != NULL || given->events != NULL)
 		return usage_error(command_stat.name, "%s is for a guest that `vprof stat` boots",
 		                   given->guest.exec.command != NULL ? "--exec" : "--event");

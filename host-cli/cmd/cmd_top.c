@@ -85,7 +85,7 @@ static bool options_check(const struct top_values *given, struct top_live *live,
 		return false;
 	if (column_list_has(&live->choice.columns, "domain")) {
 		g_set_error(error, COLUMN_ERROR, COLUMN_ERROR_UNKNOWN,
-		            "--sort domain: this is one guest's; leave it away");
+		            "--sort domain: not supported for a single guest");
 		return false;
 	}
 	return symbol_options_check(&given->symbols, error);
@@ -136,7 +136,7 @@ static bool wants_screen(const struct top_values *given)
 	if (given->once || given->json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return false;
 	if (!top_screen_available())
-		warn("this vprof was built without ncurses; here is what there is in %g s", given->interval_s);
+		warn("vprof was built without ncurses; printing one interval of %g s", given->interval_s);
 	return top_screen_available();
 }
 
@@ -192,7 +192,7 @@ static int top_run(void *values, unsigned n, char **arguments)
 		return failure(error);
 	/* The engine that was started has printed the reason itself. */
 	if (n > 0)
-		say("no engine \"%s\" runs either; `vprof list` shows those that do", arguments[0]);
+		say("no engine \"%s\" is running either; `vprof list` shows the running ones", arguments[0]);
 	return status;
 }
 

@@ -237,8 +237,7 @@ static void warn_of_overwritten(const json_t *state)
 		g_autofree char *name = text_printable(member_text(probe, "name"));
 
 		if (json_is_false(json_object_get(probe, "intact")))
-			say("the guest has written over the breakpoint of %s, and was not seen there from then on",
-			    name);
+			say("the guest has overwritten the breakpoint of %s; later hits are not recorded", name);
 	}
 }
 
@@ -293,7 +292,8 @@ static int trace_main(void *values, unsigned n, char **arguments)
 	bool done;
 
 	if (given->probes == NULL)
-		return usage_error("trace", "say what to trace, as -p function:vfs_read; `vprof probe list` shows it");
+		return usage_error("trace", "no probe given: use -p PROBE, e.g. -p function:vfs_read; `vprof probe "
+		                            "list` shows what can be traced");
 	if (!parse(&trace, &error)) {
 		trace_clear(&trace);
 		return usage_error("trace", "%s", error->message);

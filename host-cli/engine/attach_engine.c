@@ -40,7 +40,7 @@ bool attach_engine_check(const struct attach_engine_options *options, const char
 
 	if ((domain != NULL) == (options->pid != 0)) {
 		g_set_error_literal(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_OPTIONS,
-		                    "which guest? give a DOMAIN of `vprof attach --list`, or --pid PID");
+		                    "exactly one guest is needed: a DOMAIN of `vprof attach --list`, or --pid PID");
 		return false;
 	}
 	return duration == NULL || units_parse_duration("--duration", duration, &seconds, error);

@@ -144,7 +144,7 @@ static void engine_explain(struct engine_process *engine, const char *program, i
 	} else {
 		g_autofree char *death = engine_process_death(engine);
 
-		g_set_error(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_SPAWN, "%s %s before it had its guest",
+		g_set_error(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_SPAWN, "%s %s before its guest was ready",
 		            program, death);
 	}
 }

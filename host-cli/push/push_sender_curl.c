@@ -65,7 +65,7 @@ static bool url_take(struct push_sender *sender, const char *text, GError **erro
 	curl_url_cleanup(url);
 	if (scheme != NULL && (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0))
 		return true;
-	g_set_error(error, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_URL, "%s is no URL of a server: %s", text,
+	g_set_error(error, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_URL, "%s is not the URL of a server: %s", text,
 	            code != CURLUE_OK ? curl_url_strerror(code) : "http:// or https:// is wanted");
 	return false;
 }

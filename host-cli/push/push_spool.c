@@ -186,14 +186,16 @@ bool push_spool_read(const struct push_spool *spool, const char *name, struct pu
 
 	if (!g_file_test(path, G_FILE_TEST_IS_REGULAR) ||
 	    bytes_of(spool, name) > PUSH_PROFILE_BYTES_MAX + HEADER_BYTES_MAX) {
-		g_set_error(error, PUSH_SPOOL_ERROR, PUSH_SPOOL_ERROR_FORMAT, "%s is no file, or too large", path);
+		g_set_error(error, PUSH_SPOOL_ERROR, PUSH_SPOOL_ERROR_FORMAT, "%s is not a regular file, or too large",
+		            path);
 		return false;
 	}
 	if (!g_file_get_contents(path, &text, &n, error))
 		return false;
 	end = memchr(text, '\n', MIN(n, HEADER_BYTES_MAX));
 	if (end == NULL || !header_take(text, (size_t)(end - text), &read)) {
-		g_set_error(error, PUSH_SPOOL_ERROR, PUSH_SPOOL_ERROR_FORMAT, "%s is no profile of vprof push", path);
+		g_set_error(error, PUSH_SPOOL_ERROR, PUSH_SPOOL_ERROR_FORMAT, "%s is not a profile of vprof push",
+		            path);
 		g_free(text);
 		return false;
 	}

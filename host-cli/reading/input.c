@@ -281,7 +281,7 @@ static bool walk_record(const struct perf_event_header *record, size_t bytes, vo
 bool input_choose(const char **path, const char *argument, GError **error)
 {
 	if (*path != NULL && argument != NULL) {
-		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--input and %s: one of them at a time",
+		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--input and %s exclude each other",
 		            argument);
 		return false;
 	}

@@ -101,7 +101,7 @@ static void stop_listening(struct agent_service *service)
 /* The stream is broken; nothing more is read from it. */
 static void leave_alone(struct agent_service *service, const char *why)
 {
-	warn("%s; nothing that it says is recorded any longer", why);
+	warn("%s; its reports are ignored from now on", why);
 	agent_link_close(&service->link);
 	stop_listening(service);
 }
@@ -124,8 +124,7 @@ static void accept_agent(struct agent_service *service)
 	int fd = agent_vsock_accept(service->listener, service->cid, &service->refused);
 
 	if (refused == 0 && service->refused != 0)
-		warn("another guest than %u has connected to vsock port %u, and was refused", service->cid,
-		     service->port);
+		warn("refused a connection from a guest other than %u to vsock port %u", service->cid, service->port);
 	if (fd < 0)
 		return;
 	agent_link_clear(&service->link);

@@ -473,13 +473,13 @@ static void check_time(struct exec *exec)
 	if (exec->state == EXEC_RUNNING)
 		check_mappings(exec);
 	if (exec->state == EXEC_RUNNING && now_ns - exec->heard_ns >= SILENCE_NS && !exec->said_silence) {
-		warn("the agent in the guest has said nothing for %u s", (unsigned)(SILENCE_NS / 1000000000));
+		warn("the agent in the guest has not answered for %u s", (unsigned)(SILENCE_NS / 1000000000));
 		exec->said_silence = true;
 	}
 	if (exec->state == EXEC_RUNNING && exec->deadline_ns != 0 && now_ns >= exec->deadline_ns)
 		exec_fail(exec, EXEC_STATUS_TIME_LIMIT,
 		          g_strdup_printf(
-				  "the time limit of %s is over, and the agent in the guest does nothing about it",
+				  "the time limit of %s is over, and the agent in the guest has not ended the command",
 				  exec->plan->options->time_limit));
 }
 

@@ -110,7 +110,7 @@ bool exec_options_check(const struct exec_options *options, GError **error)
 	struct exec_plan plan = {0};
 
 	if (lonely != NULL) {
-		g_set_error(error, EXEC_ERROR, EXEC_ERROR_OPTIONS, "%s means nothing without --exec", lonely);
+		g_set_error(error, EXEC_ERROR, EXEC_ERROR_OPTIONS, "%s requires --exec", lonely);
 		return false;
 	}
 	if (options->command == NULL)

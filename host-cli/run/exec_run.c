@@ -16,13 +16,13 @@ static json_t *metrics_json(const char *run, const struct metrics *metrics)
 		const struct metric *metric = metrics_get(metrics, i);
 
 		if (measured_is_own(metric->name))
-			warn("the command's metric \"%s\" is left out: one of vprof's own has that name", metric->name);
+			warn("the command's metric \"%s\" is ignored: vprof has a metric of this name", metric->name);
 		else
 			json_array_append_new(list, json_pack("{s:s, s:f, s:s}", "name", metric->name, "value",
 			                                      metric->value, "unit", metric->unit));
 	}
 	if (metrics_problem(metrics) != NULL)
-		warn("a line of the command in %s looks like a metric and is none: %s", run, metrics_problem(metrics));
+		warn("invalid metric in the command's output in %s: %s", run, metrics_problem(metrics));
 	return list;
 }
 
@@ -52,7 +52,7 @@ int exec_run_status(const struct exec_plan *plan, const struct vprof_agent_exite
 	}
 	/* A guest without --root has no other programs. */
 	const char *hint = status == EXEC_STATUS_NOT_FOUND && plan->root == NULL
-	                           ? "; a program that it calls is in the guest if --add brings it"
+	                           ? "; programs that it calls must be copied into the guest with --add"
 	                           : "";
 
 	*message = status != 0 ? g_strdup_printf("%s exited with status %d%s", command, status, hint) : NULL;

@@ -84,8 +84,8 @@ bool guest_run_check(const struct guest_run_options *options, GError **error)
 	if (options->demo == (options->kernel != NULL)) {
 		g_set_error_literal(error, GUEST_RUN_ERROR, GUEST_RUN_ERROR_OPTIONS,
 		                    options->demo
-		                            ? "--demo brings its own kernel; leave --kernel away"
-		                            : "which kernel? give --kernel IMAGE, or --demo for the built-in guest");
+		                            ? "--demo has its own kernel; omit --kernel"
+		                            : "no kernel given: use --kernel IMAGE, or --demo for the built-in guest");
 		return false;
 	}
 	if (options->duration != NULL && !units_parse_duration("--duration", options->duration, &seconds, error))

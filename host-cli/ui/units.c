@@ -50,7 +50,7 @@ bool units_parse_duration(const char *what, const char *text, uint64_t *seconds,
 		unit = 1;
 	if (digits[strspn(digits, "0123456789")] != '\0' || digits[0] == '\0') {
 		g_set_error(error, UNITS_ERROR, UNITS_ERROR_FORMAT,
-		            "%s takes seconds, or a number with s, m or h behind it, not \"%s\"", what, text);
+		            "%s takes seconds, or a number followed by s, m or h, not \"%s\"", what, text);
 		return false;
 	}
 	if (!units_parse_number(what, digits, 1, YEAR_SECONDS / unit, &number, error))

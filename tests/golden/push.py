@@ -124,7 +124,7 @@ class Push(harness.ProgramTest):
 
     def test_parca_that_does_not_take_it(self):
         for answer, headers, said, kept in (
-                (trailers("grpc-status: 3", "grpc-message: no \x1b name"), (), r"gRPC status 3: no \? name; vprof.* is given up", 0),
+                (trailers("grpc-status: 3", "grpc-message: no \x1b name"), (), r"gRPC status 3: no \? name; vprof.* is discarded", 0),
                 (trailers("grpc-status: 16"), (), r"gRPC status 16\n.*1 profile is kept", 1),
                 (b"", [("grpc-status", "7"), ("grpc-message", "not you")], r"gRPC status 7: not you\n", 1),
                 (trailers("grpc-status: 8", "grpc-message: later"), (), r"gRPC status 8: later", 1),
@@ -137,7 +137,7 @@ class Push(harness.ProgramTest):
             for file in self.left():
                 file.unlink()
         server = self.server(200, answer=trailers("grpc-status: 14"))
-        self.assertIn("; again in ", self.push("--api=parca", server.url, "--time-limit", "2s", status=1))
+        self.assertIn("; retrying in ", self.push("--api=parca", server.url, "--time-limit", "2s", status=1))
         self.assertGreater(len(server.requests), 1)
         server = self.server(200, answer=trailers("grpc-status: 0"))
         self.assertIn("sent 1 profile", self.push("--api=parca", server.url, recording=None))
@@ -145,8 +145,8 @@ class Push(harness.ProgramTest):
     def test_it_asks_again(self):
         server = self.server(503, 429, 200)
         err = self.push(server.url)
-        self.assertEqual(err.count("; again in "), 2, err)
-        self.assertIn(f"{server.url}/ingest answers with status 503: as the test ?[31mwants it; again in", err)
+        self.assertEqual(err.count("; retrying in "), 2, err)
+        self.assertIn(f"{server.url}/ingest answers with status 503: as the test ?[31mwants it; retrying in", err)
         self.assertEqual(len({body for _, _, _, body in server.requests}), 1)
         self.assertEqual([len(server.requests), self.left()], [3, []])
 
@@ -196,7 +196,7 @@ class Push(harness.ProgramTest):
         self.assertEqual([len(server.requests), self.left()], [1, []])
 
     def test_what_is_given_up_and_what_is_not(self):
-        self.assertRegex(self.push(self.server(400).url, status=1), r"status 400: .*; vprof\{domain=golden.*\} is given up")
+        self.assertRegex(self.push(self.server(400).url, status=1), r"status 400: .*; vprof\{domain=golden.*\} is discarded")
         self.assertEqual(self.left(), [])
         server = self.server(401)
         self.assertRegex(self.push(server.url, status=1), "status 401: .*\n.*1 profile is kept")
@@ -234,12 +234,12 @@ class Push(harness.ProgramTest):
         os.mkfifo(self.spool / "0-g.push")
         server = self.server(200)
         err = self.push(server.url)
-        self.assertEqual(err.count("it is left out"), 7, err)
+        self.assertEqual(err.count("it is skipped"), 7, err)
         self.assertEqual([len(server.requests), len(self.left())], [1, 7])
 
     def test_refusals(self):
         for url in "ftp://example.org", "nonsense", "file:///etc/passwd", "":
-            self.assertIn("is no URL of a server", self.push(url, status=2))
+            self.assertIn("is not the URL of a server", self.push(url, status=2))
         self.assertIn('--api is pyroscope or parca, not "polar"', self.push("http://127.0.0.1:1", "--api=polar", status=2))
         self.assertIn("cannot make the folder", self.run_program(
             VPROF, "push", "http://127.0.0.1:1", "-i", "clock.data", "--spool", "clock.data/x", status=1, cwd=self.folder)[1])

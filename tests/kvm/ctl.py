@@ -105,7 +105,7 @@ class Ctl(harness.ProgramTest):
             os.write(terminal, b"query-gu\t\n" if libedit else b"query-guest\n")
             self.expect(terminal, "quirks")
             os.write(terminal, b"quit\n")
-            self.expect(terminal, "say it again")
+            self.expect(terminal, "repeat it")
             os.write(terminal, b"exit\n")
             self.expect_end(terminal)
         finally:

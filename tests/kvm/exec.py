@@ -65,7 +65,7 @@ class Exec(harness.ProgramTest):
         command = " ".join(["true"] + 127 * ["-"])
         disk = self.folder / "disk"
         disk.write_bytes(bytes(4096))
-        for options, hint in (((), "; a program that it calls is in the guest if --add brings it"),
+        for options, hint in (((), "; programs that it calls must be copied into the guest with --add"),
                               (("--disk", disk, "--root", "/dev/vda"), "")):
             _, err = self.run_program(VPROF, "run", "--kernel", guest("agent_plain"), "--exec", command, "-o", self.recording,
                                       "--no-report", *options, status=127)

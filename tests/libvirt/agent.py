@@ -193,10 +193,10 @@ class Agent(libvirt.LibvirtTest):
             server.settimeout(60)
             with server.accept()[0] as connection:
                 connection.sendall(b"\xff" * 64)
-                self.assertIn("nothing that it says is recorded any longer", self.finish(liar)[1])
+                self.assertIn("its reports are ignored from now on", self.finish(liar)[1])
         self.refused(*self.attach("tcg", "--agent", self.folder / "none.sock", "-o", self.recording),
                      message=r"cannot connect to \S+none.sock: No such file or directory; it is the source of")
-        self.refused(VPROF, "attach", "one", "two", "--agent", path, status=2, message="--agent are of one guest")
+        self.refused(VPROF, "attach", "one", "two", "--agent", path, status=2, message="--agent apply to a single guest")
 
     def test_marks(self):
         self.wait_console(self.console, "init: works", BOOT_SECONDS)

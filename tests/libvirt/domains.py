@@ -99,7 +99,7 @@ class Domains(libvirt.LibvirtTest):
         harness.wait_until(self.recording.exists, "the recording")
         self.libvirt.virsh("resume", "shares")
         self.wait_console(console, "one_quarter", 60)
-        said = list(itertools.takewhile(lambda line: "names are found in it from now on" not in line,
+        said = list(itertools.takewhile(lambda line: "symbols are taken from it from now on" not in line,
                                         iter(vprof.stderr.readline, "")))
         self.assertIn("the guest is still in its firmware", "".join(said))
         end = os.stat(self.recording).st_size + 4096

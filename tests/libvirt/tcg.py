@@ -141,7 +141,7 @@ class Tcg(libvirt.LibvirtTest):
         _, err = self.finish(vprof)
         if before["_text"] == after["_text"]:
             return  # once in 500 times; it is the same kernel then, and nothing has to be said
-        self.assertRegex(err, r"tcg has booted 6\.1\.0-\d+-cloud-amd64; names are found in it from now on")
+        self.assertRegex(err, r"tcg has booted 6\.1\.0-\d+-cloud-amd64; symbols are taken from it from now on")
         samples = [sample for sample in perf.vprof_samples(self.recording) if sample["symbol"] == "read_zero"
                    or re.match(WORKLOAD, sample["symbol"])]
         starts = {int(sample["ip"], 16) - sample["offset"] for sample in samples if sample["symbol"] == "read_zero"}

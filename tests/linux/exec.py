@@ -156,7 +156,7 @@ class Exec(harness.ProgramTest):
         out, messages = self.finish(vprof, status=128 + signal.SIGSEGV, timeout=BOOT_SECONDS)
         self.assertEqual(out, "".join(f"run {run}\nvprof: metric ops={run}00 1/s\nvprof: metric worse=-1\n"
                                       for run in range(1, 5)))
-        self.assertIn("a line of the command in repeat-1 looks like a metric and is none: the value is no", messages)
+        self.assertIn("invalid metric in the command's output in repeat-1: the value is no", messages)
         self.assertIn("script was ended by signal 11 (Segmentation fault)\n", messages)
         recorded = self.recorded()
         runs = recorded["exec"]["runs"]

@@ -107,7 +107,7 @@ class Tasks(harness.ProgramTest):
     def test_names_and_pids(self):
         harness.need_fast_guests()
         _, messages = self.boot()
-        self.assertNotIn("no name of a task", messages)
+        self.assertNotIn("no task name", messages)
         samples = perf.vprof_samples(self.recording)
         tasks = collections.Counter((sample["comm"], sample["pid"]) for sample in samples)
         print(tasks.most_common(12), flush=True)
