@@ -34,7 +34,7 @@ const struct command *const commands[] = {
 	NULL,
 };
 
-/* What people type in front of any subcommand. */
+/* Options that replace the subcommand. */
 static const char *command_of_flag(const char *word)
 {
 	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
@@ -45,8 +45,8 @@ static const char *command_of_flag(const char *word)
 }
 
 /*
- * Output that could not be written must not look like success, and buffered output fails only now. Where 1 is an
- * answer (gate: a regression), it is not the status of a full disk.
+ * Write errors must not look like success, and buffered output fails only here. If a status of 1 is a result (gate: a
+ * regression), write errors get another status.
  */
 static int stdout_close(const struct command *command, int status)
 {

@@ -21,7 +21,7 @@ struct counter_sampling {
 	json_t *guest;
 	struct capture *capture;
 	struct image *image;   /* NULL: unknown kernel */
-	struct symtab *symtab; /* likewise */
+	struct symtab *symtab; /* NULL: no symbols */
 	bool ended;            /* the guest or its engine has ended; the rings stay mapped */
 };
 

@@ -48,8 +48,8 @@ struct trace {
 	struct trace_filter *filters;
 	size_t n_filters;
 	char **count_fields;
-	struct trace_counts *counts;      /* NULL: not asked for */
-	struct trace_histogram histogram; /* field NULL: not asked for */
+	struct trace_counts *counts;      /* NULL: option not given */
+	struct trace_histogram histogram; /* field NULL: option not given */
 	uint64_t events_max, events;      /* 0: no limit */
 	int64_t start_us, end_us;         /* g_get_monotonic_time(), CLOCK_MONOTONIC as the events' times; 0: no end */
 };

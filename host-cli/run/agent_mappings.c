@@ -22,14 +22,14 @@ struct said {
 
 struct agent_mappings {
 	struct capture *capture;
-	bool agent_is_init; /* which is no process of the guest's own then */
+	bool agent_is_init; /* which is then no process of the guest */
 	bool asking;
 	uint64_t asked_ns, answered_ns; /* CLOCK_MONOTONIC */
-	uint64_t wait_ns;               /* since the answer: as long as it took, and more */
+	uint64_t wait_ns;               /* the wait after an answer, at least as long as the answer took */
 	GArray *answer;                 /* struct said, since the last MAPPINGS_END */
 	GStringChunk *texts;            /* of it */
-	GHashTable *comms;              /* that the recording has, as text */
-	unsigned records;               /* that it has of us */
+	GHashTable *comms;              /* that the recording contains, as text */
+	unsigned records;               /* written to the recording */
 };
 
 struct agent_mappings *agent_mappings_new(struct capture *capture)

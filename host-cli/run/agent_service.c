@@ -32,7 +32,7 @@ struct early_mark {
 struct agent_service {
 	struct agent_link link; /* closed: not connected yet, the peer has gone, or it is not an agent */
 	int listener;           /* of vsock; -1: none, or closed */
-	uint32_t port, cid;     /* that it listens on, and whom to */
+	uint32_t port, cid;     /* the port it listens on, and the guest's address */
 	unsigned refused;
 	struct capture *capture;
 	struct agent_clock clock;
@@ -57,10 +57,10 @@ static bool open_vsock(struct agent_service *service, const char *where, const j
 		return false;
 	service->cid = (uint32_t)member_number(guest, "vsock-cid", 0);
 	if (service->cid == 0)
-		g_set_error(
-			error, AGENT_SERVICE_ERROR, AGENT_SERVICE_ERROR_CID,
-			"cannot tell which connection by vsock is this guest's: it is no libvirt domain whose XML has "
-			"<vsock><cid address=.../></vsock>; take a virtio-serial port");
+		g_set_error(error, AGENT_SERVICE_ERROR, AGENT_SERVICE_ERROR_CID,
+		            "the guest's vsock address is unknown: it is not a libvirt domain with <vsock><cid "
+		            "address=.../></vsock> "
+		            "in its XML; use a virtio-serial port");
 	return service->cid != 0;
 }
 
@@ -69,8 +69,9 @@ static bool open_socket(struct agent_service *service, const char *path, GError 
 	service->link.fd = client_socket_connect(path);
 	if (service->link.fd < 0)
 		g_set_error(error, AGENT_SERVICE_ERROR, AGENT_SERVICE_ERROR_CONNECT,
-		            "cannot connect to %s: %s; it is the source of the guest's <channel type='unix'> whose "
-		            "target is org.vprof.agent.0, and takes one client at a time",
+		            "cannot connect to %s: %s; give the source of the guest's <channel type='unix'> with the "
+		            "target "
+		            "org.vprof.agent.0, which serves one client at a time",
 		            path, g_strerror(errno));
 	return service->link.fd >= 0;
 }

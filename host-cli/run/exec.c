@@ -17,7 +17,7 @@
 #define CLOCK_PINGS 4u                            /* before the first run */
 #define MAPPINGS_SECOND_NS UINT64_C(100000000)    /* after the first query, when the loader may still be running */
 #define SILENCE_NS UINT64_C(30000000000)          /* of an agent that is queried every ten seconds or more often */
-#define TIME_LIMIT_GRACE_NS UINT64_C(20000000000) /* the agent's own, and more */
+#define TIME_LIMIT_GRACE_NS UINT64_C(20000000000) /* the agent's own grace period and some more */
 #define POWER_OFF_NS UINT64_C(20000000000)
 
 enum exec_state {
@@ -463,7 +463,7 @@ void exec_poll(const struct exec *exec, struct pollfd entries[EXEC_POLL_ENTRIES]
 		entries[ENTRY_OUTPUT + i] = exec_output_poll(exec->outputs[i]);
 }
 
-/* The pings of a running command keep the clock right and say that the guest is alive. */
+/* Pings during the command keep the clock right and show that the guest is alive. */
 static void check_time(struct exec *exec)
 {
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);

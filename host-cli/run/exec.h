@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A command that runs in the guest: the conversation with the agent there, from its greeting to the last repetition's
- * end, and the command's standard streams, which are ours.
+ * A command that runs in the guest: the exchange with the agent, from its greeting to the end of the last repetition,
+ * and the command's standard streams, which are connected to those of vprof.
  */
 #ifndef VPROF_CLI_EXEC_H
 #define VPROF_CLI_EXEC_H
@@ -53,18 +53,18 @@ bool exec_writes_here(const struct exec *exec);
  * string.
  */
 char *exec_progress(const struct exec *exec);
-/* Nothing more will come of the guest: it should be ended. */
+/* The guest is not needed any more and should be ended. */
 bool exec_wants_end(const struct exec *exec);
-/* Takes what the agent has said last, once the guest has ended. */
+/* Takes the last messages of the agent after the guest's end. */
 void exec_guest_ended(struct exec *exec);
-/* All of its output has gone where it should. */
+/* Whether all output of the command has been written. */
 bool exec_is_flushed(const struct exec *exec);
 
-/* Says on standard error what there is to say about the command's end. */
+/* Prints on standard error how the command ended, if that is not obvious. */
 void exec_say_end(const struct exec *exec);
-/* The exit status that the command asks for; -1 when it did not come to its end. */
+/* The exit status of the command; -1 if it did not end. */
 int exec_status(const struct exec *exec);
-/* What the recording keeps: {"command": [...], "runs": [...]}. New reference. */
+/* For the recording: {"command": [...], "runs": [...]}. New reference. */
 json_t *exec_json(const struct exec *exec);
 
 #endif

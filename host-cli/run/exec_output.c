@@ -59,7 +59,7 @@ void exec_output_put(struct exec_output *output, const uint8_t *bytes, size_t n)
 {
 	if (output->broken)
 		return;
-	/* What has been written leaves in large pieces: moving the rest costs. */
+	/* Written bytes are removed in large pieces, since moving the rest is expensive. */
 	if (output->at >= FULL_BYTES) {
 		g_byte_array_remove_range(output->waiting, 0, (guint)output->at);
 		output->at = 0;

@@ -39,7 +39,7 @@ const struct option_row exec_option_rows[] = {
 	{NULL},
 };
 
-/* Options that mean nothing without a command. */
+/* The first option that requires --exec, or NULL. */
 static const char *option_without_command(const struct exec_options *options)
 {
 	const struct {
@@ -88,7 +88,7 @@ static bool folder_check(const struct exec_options *options, GError **error)
 	return false;
 }
 
-/* What is on the disk is there already, and what is in memory is out of sight then. */
+/* With --root, the command sees the files of the disk only, and not those of the initramfs. */
 static bool root_check(const struct exec_options *options, GError **error)
 {
 	if (options->root == NULL)
@@ -122,7 +122,7 @@ bool exec_options_check(const struct exec_options *options, GError **error)
 	return folder_check(options, error) && root_check(options, error) && options_parse(options, &plan, error);
 }
 
-/* As a shell looks for it. New string. */
+/* Searches for the command as a shell does. New string. */
 static char *command_find(const char *name, GError **error)
 {
 	g_autofree char *path = strchr(name, '/') != NULL ? g_canonicalize_filename(name, NULL) : NULL;
@@ -148,7 +148,10 @@ static void variable_add(GPtrArray *list, const char *given)
 		g_ptr_array_add(list, g_strdup_printf("%s=%s", given, value));
 }
 
-/* Not ours as it is: results should not depend on who ran it. Libraries are where they were found, though. */
+/*
+ * Not vprof's own environment: results should not depend on the user. LD_LIBRARY_PATH is kept, since libraries are
+ * copied to the paths where they were found.
+ */
 static char **variables_new(const struct exec_options *options)
 {
 	GPtrArray *list = g_ptr_array_new();
@@ -182,7 +185,7 @@ struct exec_plan *exec_plan_new(const struct exec_options *options, GError **err
 
 	plan->options = options;
 	plan->root = root_new(options->root);
-	/* What is on the guest's disk only the guest knows. */
+	/* With --root, only the guest can find the command. */
 	if (options_parse(options, plan, error) && g_shell_parse_argv(options->command, NULL, &plan->arguments, error))
 		plan->path =
 			plan->root != NULL ? g_strdup(plan->arguments[0]) : command_find(plan->arguments[0], error);
@@ -207,7 +210,7 @@ void exec_plan_free(struct exec_plan *plan)
 	g_free(plan);
 }
 
-/* "FILE:PATH", or "FILE", which may itself have a colon in it: then there it is as on the host. */
+/* "FILE:PATH", or "FILE", which keeps its path. An existing FILE may contain a colon. */
 static bool file_add(struct initramfs *initramfs, const char *given, GError **error)
 {
 	const char *colon = strrchr(given, ':');
@@ -222,7 +225,7 @@ static bool file_add(struct initramfs *initramfs, const char *given, GError **er
 	return initramfs_add(initramfs, file, path, error);
 }
 
-/* The release of the kernel that is to load modules; NULL: it is not known, and they are not compared. */
+/* The release of the guest's kernel, to be compared with its modules; NULL if unknown. */
 static char *kernel_release(const char *kernel, GError **error)
 {
 	struct image *image = image_open(kernel, error);
@@ -232,7 +235,7 @@ static char *kernel_release(const char *kernel, GError **error)
 	return release;
 }
 
-/* What the guest needs to find its port to us, its disks and its root. */
+/* The modules that the guest needs for the agent's port, its disks and its root. */
 static bool modules_fill(struct kernel_modules *modules, struct initramfs *initramfs, const struct exec_plan *plan,
                          const struct exec_guest *guest, GError **error)
 {

@@ -37,7 +37,7 @@ struct guest_run {
 	json_t *guest;          /* as query-guest */
 	struct exec_plan *plan; /* NULL: no command runs in the guest */
 	int initramfs;          /* of the command; 0: none */
-	struct exec *exec;      /* likewise */
+	struct exec *exec;      /* NULL: no command runs in the guest */
 	struct run_loop loop;
 };
 

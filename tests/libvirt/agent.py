@@ -141,7 +141,7 @@ class Agent(libvirt.LibvirtTest):
             server.listen()
             port = server.getsockname()[1]
             refused(port, f"cannot listen on vsock port {port}: Address already in use; give another")
-        refused(port, "cannot tell which connection by vsock is this guest's")
+        refused(port, "the guest's vsock address is unknown")
 
     def begin_with_socket(self, seconds):
         """A recording, with the kernel that says nothing, and the end of its agent."""
@@ -195,7 +195,7 @@ class Agent(libvirt.LibvirtTest):
                 connection.sendall(b"\xff" * 64)
                 self.assertIn("its reports are ignored from now on", self.finish(liar)[1])
         self.refused(*self.attach("tcg", "--agent", self.folder / "none.sock", "-o", self.recording),
-                     message=r"cannot connect to \S+none.sock: No such file or directory; it is the source of")
+                     message=r"cannot connect to \S+none.sock: No such file or directory; give the source of")
         self.refused(VPROF, "attach", "one", "two", "--agent", path, status=2, message="--agent apply to a single guest")
 
     def test_marks(self):
