@@ -72,7 +72,7 @@ int main(int argc, char **argv)
 		return STATUS_USAGE;
 	}
 	command = command_find(command_of_flag(argv[1]));
-	if (command == NULL)
+	if (!command)
 		return command_unknown(argv[1]);
 	return stdout_close(command, command_execute(command, argc - 1, argv + 1));
 }

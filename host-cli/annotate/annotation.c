@@ -50,7 +50,7 @@ static bool sample_read(const struct record_sample *sample, unsigned event, void
 		return true;
 	key.mapping = names_mapping(annotation->input->names, key.mode, sample->pid, sample->ip, sample->time_ns);
 	spot = g_hash_table_lookup(reading->spots, &key);
-	if (spot == NULL) {
+	if (!spot) {
 		spot = g_memdup2(&key, sizeof(key));
 		g_hash_table_add(reading->spots, spot);
 	}
@@ -81,7 +81,7 @@ static void function_free(void *data)
 
 static uint64_t function_start(const struct spot *spot, const struct place *place)
 {
-	uint64_t at = spot->mapping != NULL ? mapping_file_offset(spot->mapping, spot->ip) : spot->ip;
+	uint64_t at = spot->mapping ? mapping_file_offset(spot->mapping, spot->ip) : spot->ip;
 
 	return at - place->offset;
 }
@@ -142,7 +142,7 @@ static void spots_search(struct search *search, GHashTable *spots, struct resolv
 			if (place.known && slips_between(place.symbol, search->options->symbol) <= NEAR_SLIPS_MAX)
 				g_hash_table_add(search->near, (gpointer)place.symbol);
 		} else if (place.known &&
-		           (search->options->module == NULL || strcmp(place.module, search->options->module) == 0)) {
+		           (!search->options->module || strcmp(place.module, search->options->module) == 0)) {
 			function_add(function_get(search->functions, spot, &place), spot, place.offset);
 		}
 	}
@@ -169,8 +169,8 @@ static void fail_without_samples(const struct search *search, GError **error)
 	g_string_append(list, n != 0 ? "?)" : "");
 	g_set_error(error, ANNOTATION_ERROR, ANNOTATION_ERROR_SYMBOL,
 	            "no sample fell into a function %s%s%s%s; `vprof report` lists those with samples", symbol,
-	            search->options->module != NULL ? " of " : "",
-	            search->options->module != NULL ? search->options->module : "", list->str);
+	            search->options->module ? " of " : "", search->options->module ? search->options->module : "",
+	            list->str);
 	g_string_free(list, TRUE);
 }
 
@@ -182,11 +182,11 @@ static bool function_choose(struct annotation *annotation, const struct search *
 	for (guint i = 0; i < search->functions->len; i++) {
 		const struct function *function = g_ptr_array_index(search->functions, i);
 
-		if (best == NULL || function->period > best->period ||
+		if (!best || function->period > best->period ||
 		    (function->period == best->period && function->start < best->start))
 			best = function;
 	}
-	if (best == NULL) {
+	if (!best) {
 		fail_without_samples(search, error);
 		return false;
 	}
@@ -238,7 +238,7 @@ struct annotation *annotation_new(struct input *input, const struct annotation_o
 
 void annotation_free(struct annotation *annotation)
 {
-	if (annotation == NULL)
+	if (!annotation)
 		return;
 	g_clear_pointer(&annotation->hits, g_array_unref);
 	g_clear_pointer(&annotation->instructions, g_array_unref);
@@ -270,7 +270,7 @@ char *annotation_target(const struct annotation *annotation, const struct instru
 	const struct symbol *symbol =
 		instruction->target != 0 ? symtab_find(annotation->symtab, instruction->target) : NULL;
 
-	if (symbol == NULL)
+	if (!symbol)
 		return NULL;
 	if (symbol->address == instruction->target)
 		return g_strdup(symbol->name);

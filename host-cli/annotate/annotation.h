@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The samples of one function by instruction, its code, and where the code comes from. */
-#ifndef VPROF_CLI_ANNOTATION_H
-#define VPROF_CLI_ANNOTATION_H
+#ifndef VPROF_CLI_ANNOTATE_ANNOTATION_H
+#define VPROF_CLI_ANNOTATE_ANNOTATION_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -34,23 +34,23 @@ static bool is_in_kernel_image(const struct annotation *annotation)
 {
 	const char *kernel = started_with(annotation, "kernel");
 
-	return annotation->mapping == NULL || (kernel != NULL && strcmp(annotation->module, kernel) == 0);
+	return !annotation->mapping || (kernel && strcmp(annotation->module, kernel) == 0);
 }
 
 static bool kernel_open(struct annotation *annotation, const struct annotation_options *options, GError **error)
 {
-	const char *path = options->kernel != NULL ? options->kernel : started_with(annotation, "kernel");
+	const char *path = options->kernel ? options->kernel : started_with(annotation, "kernel");
 
-	if (path == NULL)
+	if (!path)
 		return fail(error, "%s does not say which kernel ran; --kernel IMAGE gives it",
 		            annotation->input->path);
 	annotation->image = image_open(path, error);
-	if (annotation->image == NULL) {
+	if (!annotation->image) {
 		g_prefix_error(error, "no code of %s (--kernel IMAGE says where the kernel is): ", annotation->symbol);
 		return false;
 	}
 	/* One that the symbols come from was compared when the recording was opened. */
-	if (annotation->input->symtab == NULL &&
+	if (!annotation->input->symtab &&
 	    !input_check_kernel(annotation->input, annotation->image, options->force, error))
 		return false;
 	annotation->symtab = symtab_load(annotation->image, error);
@@ -68,13 +68,13 @@ static bool program_open(struct annotation *annotation, const struct annotation_
 
 	annotation->image = user_symbols_open(programs, file->name, file->build_id_bytes != 0 ? file->build_id : NULL,
 	                                      file->build_id_bytes);
-	if (annotation->image == NULL)
+	if (!annotation->image)
 		fail(error,
 		     "no copy of %s, where %s is%s%s; --symfs DIR or --modules DIR says below which folder it is",
 		     file->name, annotation->symbol, refused->len != 0 ? ": " : "",
 		     refused->len != 0 ? (const char *)g_ptr_array_index(refused, 0) : "");
 	user_symbols_free(programs);
-	if (annotation->image != NULL)
+	if (annotation->image)
 		annotation->symtab = symtab_load_program(annotation->image, error);
 	return annotation->symtab != NULL;
 }
@@ -109,7 +109,7 @@ static bool address_of_name(struct annotation *annotation, GError **error)
 	if (annotation->address >> 63 && kernel_place_slide(&annotation->input->kernel, annotation->symtab, &slide))
 		annotation->address -= slide;
 	at = symtab_find(annotation->symtab, annotation->address);
-	if (at != NULL && at->address == annotation->address && strcmp(at->name, annotation->symbol) == 0)
+	if (at && at->address == annotation->address && strcmp(at->name, annotation->symbol) == 0)
 		return true;
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(symbols[i].name, annotation->symbol) == 0) {
@@ -133,7 +133,7 @@ static bool code_read(struct annotation *annotation, bool intel, GError **error)
 	size_t there;
 	const uint8_t *code = image_at(annotation->image, annotation->address, &there);
 
-	if (symbol == NULL || code == NULL)
+	if (!symbol || !code)
 		return fail(error, "%s has no code of %s", image_path(annotation->image), annotation->symbol);
 	annotation->bytes = MIN(symbol->size - (annotation->address - symbol->address), there);
 	if (annotation->bytes > FUNCTION_BYTES_MAX)

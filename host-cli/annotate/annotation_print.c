@@ -26,7 +26,7 @@ static void source_open(struct source *source, const char *path)
 	g_autofree char *text = NULL;
 	gsize n;
 
-	if (source->path != NULL && strcmp(source->path, path) == 0)
+	if (source->path && strcmp(source->path, path) == 0)
 		return;
 	source_clear(source);
 	source->path = g_strdup(path);
@@ -47,14 +47,14 @@ static void line_print(struct line *above, const struct line *line, struct sourc
 {
 	g_autofree char *path = NULL, *text = NULL;
 
-	if (above->file != NULL && above->number == line->number && strcmp(above->file, line->file) == 0)
+	if (above->file && above->number == line->number && strcmp(above->file, line->file) == 0)
 		return;
 	*above = *line;
 	source_open(source, line->file);
 	path = text_printable(line->file);
-	if (source->lines != NULL && (guint)line->number <= source->n)
+	if (source->lines && (guint)line->number <= source->n)
 		text = text_printable(g_strstrip(source->lines[line->number - 1]));
-	fprintf(to, "  %s:%d%s%s\n", path, line->number, text != NULL ? "  " : "", text != NULL ? text : "");
+	fprintf(to, "  %s:%d%s%s\n", path, line->number, text ? "  " : "", text ? text : "");
 }
 
 static double share_of(const struct annotation *annotation, const struct annotation_hit *hit)
@@ -75,7 +75,7 @@ static void head_print(const struct annotation *annotation, FILE *to)
 	fprintf(to, "# samples  %" PRIu64 " of %" PRIu64 ", %.2f%% of %s\n", annotation->samples,
 	        annotation->all_samples, 100 * share, event);
 	fprintf(to, "# code     %s, 0x%" PRIx64 ", %" PRIu64 " bytes%s\n", path, annotation->address, annotation->bytes,
-	        annotation->lines == NULL ? ", no source lines" : "");
+	        !annotation->lines ? ", no source lines" : "");
 	if (annotation->n_others != 0)
 		fprintf(to, "# others   %u of the same name, with fewer samples; --module NAME may tell them apart\n",
 		        annotation->n_others);
@@ -93,16 +93,15 @@ void annotation_print_text(const struct annotation *annotation, FILE *to)
 		const struct annotation_hit hit = annotation_hit_of(annotation, i);
 		g_autofree char *target = annotation_target(annotation, instruction);
 
-		if (annotation->lines != NULL &&
-		    source_lines_find(annotation->lines, annotation->address + instruction->offset, &line.file,
-		                      &line.number))
+		if (annotation->lines && source_lines_find(annotation->lines, annotation->address + instruction->offset,
+		                                           &line.file, &line.number))
 			line_print(&above, &line, &source, to);
 		if (hit.samples != 0)
 			fprintf(to, "%7.2f%% %10" PRIu64, 100 * share_of(annotation, &hit), hit.samples);
 		else
 			fprintf(to, "%8s %10s", "", "");
-		fprintf(to, "  %8" PRIx64 "  %s%s%s%s\n", instruction->offset, instruction->text,
-		        target != NULL ? " <" : "", target != NULL ? target : "", target != NULL ? ">" : "");
+		fprintf(to, "  %8" PRIx64 "  %s%s%s%s\n", instruction->offset, instruction->text, target ? " <" : "",
+		        target ? target : "", target ? ">" : "");
 	}
 	source_clear(&source);
 }
@@ -126,7 +125,7 @@ static json_t *instruction_json(const struct annotation *annotation, guint i)
 	                         (json_int_t)hit.period, "share", share_of(annotation, &hit));
 	struct line line;
 
-	if (annotation->lines != NULL &&
+	if (annotation->lines &&
 	    source_lines_find(annotation->lines, annotation->address + instruction->offset, &line.file, &line.number)) {
 		json_object_set_new(json, "file", text_json(line.file));
 		json_object_set_new(json, "line", json_integer(line.number));

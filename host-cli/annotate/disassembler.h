@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* x86-64 instructions as text. */
-#ifndef VPROF_CLI_DISASSEMBLER_H
-#define VPROF_CLI_DISASSEMBLER_H
+#ifndef VPROF_CLI_ANNOTATE_DISASSEMBLER_H
+#define VPROF_CLI_ANNOTATE_DISASSEMBLER_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -15,11 +15,10 @@ static bool usable(const json_t *part)
 static void check_guest(const json_t *probe)
 {
 	const char *accelerator = member_text(probe, "accelerator");
-	g_autofree char *text = g_strdup_printf("%s, %" G_GUINT64_FORMAT
-	                                        " vCPUs, accelerator %s, process %" G_GUINT64_FORMAT " of user %s",
-	                                        member_text(probe, "name"), member_number(probe, "vcpus", 0),
-	                                        accelerator != NULL ? accelerator : "unknown",
-	                                        member_number(probe, "pid", 0), member_text(probe, "user"));
+	g_autofree char *text = g_strdup_printf(
+		"%s, %" G_GUINT64_FORMAT " vCPUs, accelerator %s, process %" G_GUINT64_FORMAT " of user %s",
+		member_text(probe, "name"), member_number(probe, "vcpus", 0), accelerator ? accelerator : "unknown",
+		member_number(probe, "pid", 0), member_text(probe, "user"));
 
 	finding_print(FINDING_GOOD, "guest", text, NULL);
 }
@@ -37,8 +36,8 @@ static void check_kernel(const json_t *probe)
 {
 	const json_t *kernel = json_object_get(probe, "kernel");
 	const char *release = member_text(kernel, "release"), *id = member_text(kernel, "build-id");
-	g_autofree char *text = g_strdup_printf("%s, build-id %s", release != NULL ? release : "not Linux",
-	                                        id != NULL ? id : "unknown");
+	g_autofree char *text =
+		g_strdup_printf("%s, build-id %s", release ? release : "not Linux", id ? id : "unknown");
 	bool known = json_is_true(json_object_get(kernel, "known"));
 
 	finding_print(known ? FINDING_GOOD : FINDING_NOTE, "kernel", known ? text : member_text(kernel, "why"), NULL);
@@ -58,9 +57,9 @@ static bool check_routes(const json_t *probe)
 			g_strdup_printf("%s: %s", name, member_text(route, usable(route) ? "summary" : "why"));
 
 		finding_print(usable(route) ? FINDING_GOOD : FINDING_NOTE, "route", text, NULL);
-		best = best == NULL && usable(route) ? name : best;
+		best = !best && usable(route) ? name : best;
 	}
-	if (best == NULL)
+	if (!best)
 		finding_print(FINDING_BAD, "route", "no route can sample this guest; see the notes above",
 		              "run vprof as root, which may do all of it");
 	else
@@ -88,7 +87,7 @@ int attach_doctor(const struct attach_engine_options *options, const char *domai
 	json_t *probe = attach_engine_ask(options, domain, &error);
 	int status = STATUS_OK;
 
-	if (probe == NULL) /* vprof-attach has printed the reason */
+	if (!probe) /* vprof-attach has printed the reason */
 		return g_error_matches(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM) ? STATUS_FAILED
 		                                                                                : failure(error);
 	if (json) {

@@ -13,7 +13,7 @@ static void domain_probe(const struct attach_engine_options *options, json_t *do
 	g_autoptr(GError) error = NULL;
 	json_t *probe = attach_engine_ask(options, member_text(domain, "uuid"), &error);
 
-	if (probe != NULL)
+	if (probe)
 		json_object_update_missing(domain, probe);
 	json_decref(probe);
 }
@@ -69,7 +69,7 @@ int attach_list(const struct attach_engine_options *options, bool json)
 	json_t *domains = attach_engine_ask(options, NULL, &error), *domain;
 	size_t i;
 
-	if (domains == NULL) /* vprof-attach has printed the reason */
+	if (!domains) /* vprof-attach has printed the reason */
 		return g_error_matches(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM) ? STATUS_FAILED
 		                                                                                : failure(error);
 	json_array_foreach(domains, i, domain) domain_probe(options, domain);

@@ -29,14 +29,14 @@ static char *output_name(const char *folder, const char *domain)
 
 	if (name[0] == '.')
 		name[0] = '_';
-	return folder != NULL ? g_build_filename(folder, name, NULL) : g_steal_pointer(&name);
+	return folder ? g_build_filename(folder, name, NULL) : g_steal_pointer(&name);
 }
 
 static GArray *jobs_new(const char *const *domains, const char *folder)
 {
 	GArray *jobs = g_array_new(FALSE, TRUE, sizeof(struct job));
 
-	for (; *domains != NULL; domains++) {
+	for (; *domains; domains++) {
 		const struct job job = {.domain = *domains, .output = output_name(folder, *domains)};
 
 		g_array_append_val(jobs, job);
@@ -151,7 +151,7 @@ int attach_several(const char *const *domains, const char *folder, bool report, 
 	GArray *jobs;
 	int status;
 
-	if (folder != NULL && g_mkdir_with_parents(folder, FOLDER_MODE) != 0) {
+	if (folder && g_mkdir_with_parents(folder, FOLDER_MODE) != 0) {
 		say("cannot make the folder %s for recordings: %s", folder, g_strerror(errno));
 		return STATUS_FAILED;
 	}
@@ -177,9 +177,9 @@ char **attach_all_domains(const struct attach_engine_options *options)
 	size_t i;
 
 	json_array_foreach(domains, i, domain) g_ptr_array_add(names, g_strdup(member_text(domain, "name")));
-	if (domains == NULL && !g_error_matches(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM))
+	if (!domains && !g_error_matches(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM))
 		failure(error); /* otherwise vprof-attach has printed the reason */
-	else if (domains != NULL && names->len == 0)
+	else if (domains && names->len == 0)
 		say("no domain is running; --connect says which libvirt to ask");
 	json_decref(domains);
 	if (names->len == 0) {

@@ -77,7 +77,7 @@ static void stat_print_json(const struct vcpu_clocks *vcpus, size_t n, const GAr
 
 	json_object_set_new(report, "exits", exit_rows_json(rows));
 	json_object_set(report, "counters", counters);
-	if (events != NULL)
+	if (events)
 		json_object_set(report, "events", events);
 	json_object_set(report, "end", end);
 	text_print_json(report, 0, to);
@@ -100,7 +100,7 @@ void stat_print(const json_t *answers, json_t *events, json_t *end, bool json, F
 		vcpu_clocks_print_table(vcpus, n, to);
 		exits_print(rows, to);
 		host_counters_print(counters, to);
-		if (events != NULL) {
+		if (events) {
 			fputc('\n', to);
 			counters_print(events, false, to);
 		}
@@ -123,8 +123,7 @@ static json_t *clocks_follow(struct run_loop *loop, GError **error)
 {
 	json_t *guest = engine_process_execute(loop->engine, "query-guest", NULL, error), *answers = NULL;
 
-	if (guest != NULL && execute(loop->engine, "vcpu-time-reset", error) &&
-	    execute(loop->engine, "guest-start", error)) {
+	if (guest && execute(loop->engine, "vcpu-time-reset", error) && execute(loop->engine, "guest-start", error)) {
 		g_autofree char *name = text_printable(member_text(guest, "name"));
 
 		say("counting %s; Ctrl-C ends the count and prints it", name);
@@ -148,9 +147,9 @@ static int clocks_print(struct run_loop *loop, bool json)
 	json_t *answers = clocks_follow(loop, &error);
 
 	run_loop_signals_release();
-	if (error != NULL)
+	if (error)
 		return failure(error);
-	if (answers == NULL)
+	if (!answers)
 		return STATUS_FAILED;
 	json_decref(engine_process_execute(loop->engine, "quit", NULL, NULL));
 	/* A reader that closes the pipe must not cause an error message. */
@@ -169,7 +168,7 @@ int attach_stat(const struct attach_engine_options *options, const char *domain,
 	if (loop.signalfd < 0)
 		return failure(error);
 	loop.engine = attach_engine_start(options, domain, duration, &status, &error);
-	if (loop.engine != NULL)
+	if (loop.engine)
 		status = clocks_print(&loop, json);
 	else if (!g_error_matches(error, ENGINE_PROCESS_ERROR,
 	                          ENGINE_PROCESS_ERROR_REFUSED)) /* otherwise it has printed the reason */

@@ -19,7 +19,7 @@ G_DEFINE_QUARK(vprof_capture_error, capture_error)
 /* Descriptors come in pairs: the memory of a ring, and the eventfd that signals that it should be drained. */
 static bool capture_map_rings(struct capture *capture, const int *fds, size_t n_fds, GError **error)
 {
-	if (capture->rings == NULL)
+	if (!capture->rings)
 		capture->rings = g_ptr_array_new_with_free_func((GDestroyNotify)ring_reader_free);
 	if (!session_rings_map(capture->rings, fds, n_fds, error))
 		return false;
@@ -54,7 +54,7 @@ static bool capture_get_rings(struct capture *capture, const char *method, json_
 	size_t n_fds = 0;
 	json_t *answer =
 		client_execute(capture->client, method, arguments, &fds, &n_fds, ENGINE_ANSWER_TIMEOUT_MS, error);
-	bool mapped = answer != NULL && capture_map_rings(capture, fds, n_fds, error);
+	bool mapped = answer && capture_map_rings(capture, fds, n_fds, error);
 
 	json_decref(answer);
 	for (size_t i = 0; i < n_fds; i++)
@@ -99,7 +99,7 @@ static bool capture_take_session(struct capture *capture, json_t *session, GErro
 {
 	capture->session = session;
 	capture->rate = rate_of(session);
-	if (session != NULL)
+	if (session)
 		capture->events = session_events_parse(session, &capture->n_events, error);
 	return capture->events != NULL;
 }
@@ -134,7 +134,7 @@ struct capture *capture_new_of_counters(struct client *client, const json_t *cou
 
 void capture_free(struct capture *capture)
 {
-	if (capture == NULL)
+	if (!capture)
 		return;
 	recording_writer_free(capture->writer);
 	capture_unmap_rings(capture);
@@ -175,7 +175,7 @@ static void capture_ask_facts(struct capture *capture)
 	                                    "modules-why", "unwinder",  "unwinder-why"};
 	json_t *session = engine_ask(capture->client, "query-session", NULL, NULL);
 
-	for (size_t i = 0; session != NULL && i < G_N_ELEMENTS(facts); i++)
+	for (size_t i = 0; session && i < G_N_ELEMENTS(facts); i++)
 		json_object_set(capture->session, facts[i], json_object_get(session, facts[i]));
 	json_decref(session);
 }
@@ -232,7 +232,7 @@ static bool capture_drain_ring(struct capture *capture, size_t vcpu, GError **er
 	/* Read before the ring, so that no later wake-up is lost. Without a wake-up, the read fails with EAGAIN. */
 	if (read(capture->eventfds[vcpu], &wakeups, sizeof(wakeups)) < 0 && errno != EAGAIN && errno != EINTR)
 		return session_protocol_error(error, "an eventfd that cannot be read");
-	while ((record = ring_reader_next(ring, &bytes)) != NULL) {
+	while ((record = ring_reader_next(ring, &bytes))) {
 		capture_count(capture, record, bytes);
 		if (!recording_writer_record(capture->writer, record, error))
 			return false;
@@ -289,7 +289,7 @@ bool capture_pause(struct capture *capture, GError **error)
 	json_decref(capture->statistics);
 	capture->statistics = json_incref(json_object_get(stopped, "statistics"));
 	json_decref(stopped);
-	return stopped != NULL && capture_drain(capture, error);
+	return stopped && capture_drain(capture, error);
 }
 
 bool capture_resume(struct capture *capture, GError **error)

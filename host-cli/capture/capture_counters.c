@@ -31,20 +31,20 @@ static void load_kernel(struct counter_sampling *sampling)
 	const char *kernel = member_text(sampling->guest, "kernel");
 	g_autoptr(GError) why = NULL;
 
-	sampling->image = kernel != NULL ? image_open(kernel, &why) : attach_engine_image(sampling->client, &why);
-	if (sampling->image != NULL)
+	sampling->image = kernel ? image_open(kernel, &why) : attach_engine_image(sampling->client, &why);
+	if (sampling->image)
 		sampling->symtab = symtab_load(sampling->image, &why);
-	if (sampling->symtab == NULL)
-		warn("addresses will have no names: %s", why != NULL ? why->message : "the kernel is not known");
+	if (!sampling->symtab)
+		warn("addresses will have no names: %s", why ? why->message : "the kernel is not known");
 }
 
 static bool begin(struct counter_sampling *sampling, const char *path, GError **error)
 {
 	sampling->guest = engine_ask(sampling->client, "query-guest", NULL, error);
-	if (sampling->guest == NULL)
+	if (!sampling->guest)
 		return false;
 	sampling->capture = capture_new_of_counters(sampling->client, sampling->counters, error);
-	if (sampling->capture == NULL)
+	if (!sampling->capture)
 		return false;
 	load_kernel(sampling);
 	return capture_open_file(sampling->capture, path, sampling->image, sampling->symtab,
@@ -56,7 +56,7 @@ static bool has_ended(struct client *client)
 {
 	g_autoptr(GError) gone = NULL;
 	json_t *event = client_next_event(client, 0, &gone);
-	bool ended = gone != NULL || g_strcmp0(member_text(event, "event"), VPROF_EVENT_GUEST_ENDED) == 0;
+	bool ended = gone || g_strcmp0(member_text(event, "event"), VPROF_EVENT_GUEST_ENDED) == 0;
 
 	json_decref(event);
 	return ended;

@@ -123,10 +123,10 @@ bool capture_open_file(struct capture *capture, const char *path, const struct i
 	if (!file_set_aside(path, error))
 		return false;
 	capture->writer = recording_writer_open(path, capture->events, capture->n_events, error);
-	if (capture->writer == NULL)
+	if (!capture->writer)
 		return false;
-	return (image == NULL || (capture_write_kernel(capture, image, symtab, 0, error) &&
-	                          capture_write_user(capture, image, kernel_path, error))) &&
+	return (!image || (capture_write_kernel(capture, image, symtab, 0, error) &&
+	                   capture_write_user(capture, image, kernel_path, error))) &&
 	       capture_write_comms(capture, error) && recording_writer_round(capture->writer, error);
 }
 
@@ -147,7 +147,7 @@ static bool has_mapping(struct capture *capture, uint32_t pid, uint64_t start, u
 	const struct mapping *there =
 		names_mapping(capture->names, PROFILE_USER, pid, start, clock_ns(CLOCK_MONOTONIC));
 
-	if (there == NULL)
+	if (!there)
 		return strcmp(path, VPROF_UNMAPPED) == 0;
 	return there->start == start && there->end - there->start == bytes && there->file_offset == offset &&
 	       strcmp(there->file->name, path) == 0;
@@ -206,7 +206,7 @@ static json_t *capture_missing(const struct capture *capture)
 	for (size_t i = 0; i < G_N_ELEMENTS(whys); i++) {
 		const char *why = member_text(capture->session, whys[i].member);
 
-		if (why != NULL)
+		if (why)
 			json_array_append_new(missing, json_sprintf("%s: %s", whys[i].what, why));
 	}
 	if (capture->told_mappings)
@@ -275,7 +275,7 @@ static GArray *capture_user_symbols(const struct capture *capture, struct user_s
 
 	for (guint i = 0; i <= capture->kernels->len; i++)
 		user_symbols_hit(frames_of(capture, i), user, symbols);
-	if (capture->guest_symbols != NULL)
+	if (capture->guest_symbols)
 		g_array_append_vals(symbols, capture->guest_symbols->data, capture->guest_symbols->len);
 	symbols_order(symbols);
 	return symbols;
@@ -285,7 +285,7 @@ static GArray *capture_host_symbols(const struct capture *capture, struct host_s
 {
 	GArray *symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
 
-	for (guint i = 0; host != NULL && i <= capture->kernels->len; i++)
+	for (guint i = 0; host && i <= capture->kernels->len; i++)
 		host_symbols_hit(frames_of(capture, i), host, symbols);
 	symbols_order_addresses(symbols);
 	return symbols;
@@ -310,7 +310,7 @@ bool capture_finish(struct capture *capture, const struct capture_summary *summa
 	bool finished;
 
 	features.description = description;
-	if (image != NULL)
+	if (image)
 		features.kernel_build_id = image_build_id(image, &features.kernel_build_id_bytes);
 	features.symbols = (const void *)symbols->data;
 	features.n_symbols = symbols->len;

@@ -34,14 +34,14 @@ static json_t *events_json(char **names)
 {
 	json_t *events = json_array();
 
-	for (; *names != NULL; names++)
+	for (; *names; names++)
 		json_array_append_new(events, text_json(*names));
 	return events;
 }
 
 static void call_chain_arguments(const struct capture_options *options, json_t *arguments, uint64_t depth)
 {
-	if (options->call_graph != NULL)
+	if (options->call_graph)
 		json_object_set_new(arguments, "call-graph", text_json(options->call_graph));
 	else if (options->call_chains)
 		json_object_set_new(arguments, "call-graph", json_string("auto"));
@@ -70,17 +70,17 @@ json_t *capture_options_arguments(const struct capture_options *options, GError 
 	uint64_t frequency_hz = 0, period = 0, depth = 0;
 	json_t *arguments;
 
-	if (!exclude(options->frequency != NULL && options->period != NULL, "--frequency and --count", error) ||
+	if (!exclude(options->frequency && options->period, "--frequency and --count", error) ||
 	    !exclude(options->no_tasks && options->switches, "--no-tasks and --switch-events", error) ||
 	    !exclude(options->call_user && options->no_call_user, "--call-user and --no-call-user", error) ||
-	    (options->frequency != NULL &&
+	    (options->frequency &&
 	     !units_parse_number("--frequency", options->frequency, 1, INT64_MAX, &frequency_hz, error)) ||
-	    (options->call_depth != NULL &&
+	    (options->call_depth &&
 	     !units_parse_number("--call-depth", options->call_depth, 1, INT64_MAX, &depth, error)) ||
-	    (options->period != NULL && !units_parse_number("--count", options->period, 1, INT64_MAX, &period, error)))
+	    (options->period && !units_parse_number("--count", options->period, 1, INT64_MAX, &period, error)))
 		return NULL;
 	arguments = json_object();
-	if (options->events != NULL)
+	if (options->events)
 		json_object_set_new(arguments, "events", events_json(options->events));
 	number_argument(arguments, "period", period);
 	number_argument(arguments, "frequency-hz", frequency_hz);

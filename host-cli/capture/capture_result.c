@@ -20,11 +20,11 @@ void capture_say_session(const struct capture *capture, bool verbose)
 	const char *why = member_text(session, "why"), *delivery = member_text(session, "delivery");
 	const char *tasks_why = member_text(session, "tasks-why");
 
-	if (why != NULL)
+	if (why)
 		say("%s", why);
-	if (verbose && delivery != NULL)
+	if (verbose && delivery)
 		say("overflows become exits by %s; call chains: %s", delivery, member_text(session, "call-graph"));
-	if (verbose && tasks_why != NULL)
+	if (verbose && tasks_why)
 		say("samples have no pid and no task name: %s", tasks_why);
 }
 
@@ -58,7 +58,7 @@ bool recording_print_top(const char *path, FILE *stream, GError **error)
 
 	/* The recording is complete; a reader that closes the pipe must not cause an error message. */
 	signal(SIGPIPE, SIG_DFL);
-	if (input == NULL || !column_list_parse(REPORT_DEFAULT_SORT, &report_options.columns, error)) {
+	if (!input || !column_list_parse(REPORT_DEFAULT_SORT, &report_options.columns, error)) {
 		input_free(input);
 		return false;
 	}

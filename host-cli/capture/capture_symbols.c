@@ -17,10 +17,10 @@ static const struct symbol *kernel_start_symbol(const struct symtab *symtab)
 {
 	static const char *const names[] = {"_text", "_stext"};
 
-	for (size_t i = 0; symtab != NULL && i < G_N_ELEMENTS(names); i++) {
+	for (size_t i = 0; symtab && i < G_N_ELEMENTS(names); i++) {
 		const struct symbol *symbol = symtab_find_name(symtab, names[i]);
 
-		if (symbol != NULL)
+		if (symbol)
 			return symbol;
 	}
 	return NULL;
@@ -51,7 +51,7 @@ void kernel_code_range(const struct image *image, const struct symtab *symtab, s
 	*range = (struct code_range){.name = "_text"};
 	if (!kernel_segments(image, true, &start, &end) && !kernel_segments(image, false, &start, &end))
 		return;
-	if (symbol != NULL && symbol->address >= start && symbol->address < end) {
+	if (symbol && symbol->address >= start && symbol->address < end) {
 		range->name = symbol->name;
 		start = symbol->address;
 	}
@@ -99,9 +99,9 @@ static size_t symbols_certain(struct recording_symbol *symbols, size_t n)
 	if (n != 0)
 		qsort(symbols, n, sizeof(*symbols), symbols_compare);
 	for (size_t i = 0; i < n; i++) {
-		if (last != NULL && symbols_equal(last, &symbols[i]))
+		if (last && symbols_equal(last, &symbols[i]))
 			continue;
-		if (last != NULL && symbols_overlap(last, &symbols[i])) {
+		if (last && symbols_overlap(last, &symbols[i])) {
 			doubtful = true;
 			last->size = MAX(last->size, symbols[i].address - last->address + symbols[i].size);
 			continue;
@@ -148,10 +148,10 @@ void symbols_hit(const struct histogram *histogram, const struct symtab *symtab,
 	size_t n_hits;
 	g_autofree struct histogram_hit *hits = histogram_hits(histogram, &n_hits);
 
-	for (size_t i = 0; symtab != NULL && i < n_hits; i++) {
-		const struct symbol *found = hits[i].mapping == NULL ? symtab_find(symtab, hits[i].ip) : NULL;
+	for (size_t i = 0; symtab && i < n_hits; i++) {
+		const struct symbol *found = !hits[i].mapping ? symtab_find(symtab, hits[i].ip) : NULL;
 
-		if (found == NULL)
+		if (!found)
 			continue;
 		const struct recording_symbol symbol = {
 			.address = found->address, .size = found->size, .name = found->name, .module = ""};
@@ -180,7 +180,7 @@ void user_symbols_hit(const struct histogram *histogram, struct user_symbols *us
 	struct recording_symbol symbol;
 
 	for (size_t i = 0; i < n_hits; i++)
-		if (hits[i].mapping != NULL && user_symbol_find(user, &hits[i], &symbol))
+		if (hits[i].mapping && user_symbol_find(user, &hits[i], &symbol))
 			g_array_append_val(symbols, symbol);
 }
 

@@ -40,7 +40,7 @@ static void annotate(const struct annotate_values *given, struct input *input, c
 	struct annotation *annotation = annotation_new(input, &annotation_options, error);
 
 	input_say_warnings(input);
-	if (annotation == NULL)
+	if (!annotation)
 		return;
 	if (given->json)
 		annotation_print_json(annotation, stdout);
@@ -54,7 +54,7 @@ static struct input *open_recording(const struct annotate_values *given, const c
 {
 	struct input *input = input_open(path, NULL, given->force, error);
 
-	if (input == NULL || given->kernel == NULL || recording_n_symbols(input->recording) != 0)
+	if (!input || !given->kernel || recording_n_symbols(input->recording) != 0)
 		return input;
 	input_free(input);
 	return input_open(path, given->kernel, given->force, error);
@@ -72,13 +72,13 @@ static int annotate_run(void *values, unsigned n, char **arguments)
 	if (!symbol_options_check(&given->symbols, &error) || !input_choose(&path, n > 1 ? arguments[1] : NULL, &error))
 		return usage_error(command_annotate.name, "%s", error->message);
 	input = open_recording(given, path, &error);
-	if (input == NULL)
+	if (!input)
 		return failure(error);
 	input_take_symbol_options(input, &given->symbols, given->force);
-	if (given->phase == NULL || input_select_phase(input, given->phase, &error))
+	if (!given->phase || input_select_phase(input, given->phase, &error))
 		annotate(given, input, arguments[0], &error);
 	input_free(input);
-	return error == NULL ? STATUS_OK : failure(error);
+	return !error ? STATUS_OK : failure(error);
 }
 
 const struct command command_annotate = {

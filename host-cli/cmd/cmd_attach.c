@@ -99,9 +99,9 @@ static struct kernel load_kernel(const struct attachment *attachment)
 	g_autoptr(GError) why = NULL;
 	struct kernel kernel = {.image = attach_engine_image(engine_process_client(attachment->engine), &why)};
 
-	if (kernel.image != NULL)
+	if (kernel.image)
 		kernel.symtab = symtab_load(kernel.image, &why);
-	if (kernel.symtab == NULL)
+	if (!kernel.symtab)
 		warn("addresses will have no names: %s", why->message);
 	return kernel;
 }
@@ -113,11 +113,11 @@ static void on_kernel(void *data)
 	struct kernel kernel = load_kernel(attachment);
 	json_t *guest = engine_process_execute(attachment->engine, "query-guest", NULL, NULL);
 
-	if (guest != NULL) {
+	if (guest) {
 		json_decref(attachment->guest);
 		attachment->guest = guest;
 	}
-	if (kernel.image == NULL || attachment->loop.output_error != NULL) {
+	if (!kernel.image || attachment->loop.output_error) {
 		kernel_clear(&kernel);
 		return;
 	}
@@ -157,7 +157,7 @@ static void host_load(struct attachment *attachment)
 	const char *whys[] = {host_symbols_kernel_why(attachment->host), host_symbols_process_why(attachment->host)};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(whys); i++)
-		if (whys[i] != NULL)
+		if (whys[i])
 			warn("%s will have no names: %s", i == 0 ? "the host's kernel functions" : "QEMU's functions",
 			     whys[i]);
 }
@@ -165,14 +165,14 @@ static void host_load(struct attachment *attachment)
 static bool prepare(struct attachment *attachment, json_t *session, GError **error)
 {
 	attachment->guest = engine_process_execute(attachment->engine, "query-guest", NULL, error);
-	if (attachment->guest != NULL)
+	if (attachment->guest)
 		attachment->capture = capture_new(attachment->engine, json_incref(session), error);
-	if (attachment->capture == NULL)
+	if (!attachment->capture)
 		return false;
-	if (attachment->given->agent != NULL) {
+	if (attachment->given->agent) {
 		attachment->loop.agent =
 			agent_service_new(attachment->given->agent, attachment->guest, attachment->capture, error);
-		if (attachment->loop.agent == NULL)
+		if (!attachment->loop.agent)
 			return false;
 	}
 	attachment->kernel = load_kernel(attachment);
@@ -188,7 +188,7 @@ static bool follow(struct attachment *attachment, GError **error)
 {
 	json_t *started = engine_process_execute(attachment->engine, "guest-start", NULL, error);
 
-	if (started == NULL)
+	if (!started)
 		return false;
 	json_decref(started);
 	attachment->loop.engine = attachment->engine;
@@ -197,7 +197,7 @@ static bool follow(struct attachment *attachment, GError **error)
 	attachment->loop.data = attachment;
 	attachment->loop.terminal = terminal_new(false);
 	run_loop_run(&attachment->loop);
-	if (attachment->loop.agent != NULL && !attachment->loop.left_at_once)
+	if (attachment->loop.agent && !attachment->loop.left_at_once)
 		agent_service_finish(attachment->loop.agent, attachment->loop.signalfd);
 	terminal_free(g_steal_pointer(&attachment->loop.terminal));
 	return true;
@@ -212,7 +212,7 @@ static void say_end(const struct attachment *attachment)
 		g_autofree char *death = engine_process_death(attachment->engine);
 
 		say("the engine %s; %s keeps running, and what was recorded until then is kept",
-		    death != NULL ? death : "has closed the connection", name);
+		    death ? death : "has closed the connection", name);
 	} else {
 		say("%s", attachment->loop.stop_asked ? "detached; the guest keeps running" : message);
 	}
@@ -233,7 +233,7 @@ static void close_session(struct attachment *attachment)
 
 static bool take_output_error(struct attachment *attachment, GError **error)
 {
-	if (attachment->loop.output_error == NULL)
+	if (!attachment->loop.output_error)
 		return true;
 	g_propagate_error(error, g_steal_pointer(&attachment->loop.output_error));
 	return false;
@@ -267,7 +267,7 @@ static int conclude(struct attachment *attachment, const char *const *command_li
 	if (attachment->loop.stop_asked)
 		run_loop_signals_release();
 	say_end(attachment);
-	if (attachment->loop.agent != NULL)
+	if (attachment->loop.agent)
 		agent_service_say_end(attachment->loop.agent);
 	if (!finish_file(attachment, command_line, &error)) {
 		failure(error);
@@ -290,7 +290,7 @@ static int record(struct attachment *attachment, const char *domain, json_t *ses
 		return failure(error);
 	attachment->engine =
 		attach_engine_start(&attachment->given->engine, domain, attachment->given->duration, &status, &error);
-	if (attachment->engine == NULL) /* if it refused, it has printed the reason */
+	if (!attachment->engine) /* if it refused, it has printed the reason */
 		return g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED) ? status
 		                                                                                  : failure(error);
 	if (!prepare(attachment, session, &error) || !follow(attachment, &error))
@@ -309,9 +309,9 @@ static json_t *session_arguments(const struct attach_values *given, GError **err
 {
 	json_t *arguments = capture_options_arguments(&given->capture, error);
 
-	if (arguments != NULL && given->route != NULL)
+	if (arguments && given->route)
 		json_object_set_new(arguments, "route", text_json(given->route));
-	if (arguments != NULL && given->host)
+	if (arguments && given->host)
 		json_object_set_new(arguments, "host", json_true());
 	return arguments;
 }
@@ -328,7 +328,7 @@ static int attach_record(const struct attach_values *given, const char *domain, 
 	                          : NULL;
 	int status;
 
-	if (session == NULL)
+	if (!session)
 		return usage_error(command_attach.name, "%s", error->message);
 	attachment.kernels = g_array_new(FALSE, FALSE, sizeof(struct kernel));
 	g_array_set_clear_func(attachment.kernels, kernel_clear);
@@ -348,7 +348,7 @@ static int attach_record_all(const struct attach_values *given, const char *cons
 {
 	struct attach_values each = *given;
 
-	if (given->engine.pid != 0 || given->engine.kernel != NULL || given->agent != NULL)
+	if (given->engine.pid != 0 || given->engine.kernel || given->agent)
 		return usage_error(command_attach.name, "--pid, --kernel and --agent apply to a single guest");
 	each.capture.no_report = TRUE; /* the reports come at the end */
 	return attach_several(domains, given->capture.output, !given->capture.no_report, attach_record_one, &each);
@@ -358,7 +358,7 @@ static int attach_every(const struct attach_values *given)
 {
 	g_auto(GStrv) domains = attach_all_domains(&given->engine);
 
-	return domains != NULL ? attach_record_all(given, (const char *const *)domains) : STATUS_FAILED;
+	return domains ? attach_record_all(given, (const char *const *)domains) : STATUS_FAILED;
 }
 
 static int attach_run(void *values, unsigned n, char **arguments)
@@ -374,7 +374,7 @@ static int attach_run(void *values, unsigned n, char **arguments)
 	if (n > 1)
 		return attach_record_all(given, (const char *const *)arguments);
 	return attach_record(given, n > 0 ? arguments[0] : NULL,
-	                     given->capture.output != NULL ? given->capture.output : INPUT_DEFAULT_PATH);
+	                     given->capture.output ? given->capture.output : INPUT_DEFAULT_PATH);
 }
 
 const struct command command_attach = {

@@ -27,7 +27,7 @@ static bool takes_files(const struct command *command)
 	static const char *const words[] = {"FILE", "NOW", "DIR"};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
-		if (strstr(command->arguments, words[i]) != NULL)
+		if (strstr(command->arguments, words[i]))
 			return true;
 	return false;
 }
@@ -57,13 +57,13 @@ static void bash_print_command(const struct command *command)
 
 static void commands_print_names(void)
 {
-	for (size_t i = 0; commands[i] != NULL; i++)
+	for (size_t i = 0; commands[i]; i++)
 		printf("%s%s", i == 0 ? "" : " ", commands[i]->name);
 }
 
 static void methods_print_names(void)
 {
-	for (size_t i = 0; ctl_methods[i].name != NULL; i++)
+	for (size_t i = 0; ctl_methods[i].name; i++)
 		printf(" %s", ctl_methods[i].name);
 }
 
@@ -76,7 +76,7 @@ static void bash_print_methods(void)
 	puts("\"\n"
 	     "\t\tfor previous in \"${COMP_WORDS[@]:2:COMP_CWORD-2}\"; do\n"
 	     "\t\t\tcase $previous in");
-	for (size_t i = 0; ctl_methods[i].name != NULL; i++)
+	for (size_t i = 0; ctl_methods[i].name; i++)
 		printf("\t\t\t%s) words=\"%s\" ;;\n", ctl_methods[i].name, ctl_methods[i].keys);
 	puts("\t\t\tesac\n"
 	     "\t\tdone\n"
@@ -98,7 +98,7 @@ static void bash_print(void)
 	     "\t\treturn\n"
 	     "\tfi\n"
 	     "\tcase ${COMP_WORDS[1]} in");
-	for (size_t i = 0; commands[i] != NULL; i++)
+	for (size_t i = 0; commands[i]; i++)
 		bash_print_command(commands[i]);
 	puts("\tesac");
 	bash_print_methods();
@@ -114,7 +114,7 @@ static void bash_print(void)
 static void zsh_print_escaped(const char *text)
 {
 	for (; *text != '\0'; text++) {
-		if (strchr("[]:\\\"`$", *text) != NULL)
+		if (strchr("[]:\\\"`$", *text))
 			putchar('\\');
 		putchar(*text);
 	}
@@ -172,7 +172,7 @@ static void zsh_print(void)
 	puts(")\n"
 	     "if ((CURRENT == 2)); then\n"
 	     "\tlocal -a described=(");
-	for (size_t i = 0; commands[i] != NULL; i++) {
+	for (size_t i = 0; commands[i]; i++) {
 		printf("\t\t\"%s:", commands[i]->name);
 		zsh_print_escaped(commands[i]->summary);
 		puts("\"");
@@ -184,7 +184,7 @@ static void zsh_print(void)
 	     "shift words\n"
 	     "((CURRENT--))\n"
 	     "case $words[1] in");
-	for (size_t i = 0; commands[i] != NULL; i++)
+	for (size_t i = 0; commands[i]; i++)
 		zsh_print_command(commands[i]);
 	puts("esac");
 }

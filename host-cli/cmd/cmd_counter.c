@@ -64,8 +64,8 @@ static char *targets_text(const json_t *counter)
 		const char *comm = member_text(target, "comm"), *cr3 = member_text(target, "cr3");
 
 		g_string_append(text, i != 0 ? "," : "");
-		if (comm != NULL || cr3 != NULL)
-			g_string_append(text, comm != NULL ? comm : cr3);
+		if (comm || cr3)
+			g_string_append(text, comm ? comm : cr3);
 		else
 			g_string_append_printf(text, "%" PRIu64, member_number(target, "pid", 0));
 	}
@@ -79,8 +79,8 @@ static void counter_print(const json_t *counter)
 
 	printf("%7" PRIu64 " %-9s %-11s %8" PRIu64 " %6" PRIu64 " %-14s %-18s %s\n",
 	       member_number(counter, "counter", 0), member_text(counter, "state"), member_text(counter, "disposition"),
-	       member_number(counter, "pid", 0), member_number(counter, "uid", 0), mode != NULL ? mode : "-",
-	       event != NULL ? event : "-", targets);
+	       member_number(counter, "pid", 0), member_number(counter, "uid", 0), mode ? mode : "-",
+	       event ? event : "-", targets);
 }
 
 static bool list(const struct counter_values *given, struct client *client, GError **error)
@@ -89,7 +89,7 @@ static bool list(const struct counter_values *given, struct client *client, GErr
 	const json_t *counters = json_object_get(answer, "counters"), *counter;
 	size_t i;
 
-	if (answer == NULL)
+	if (!answer)
 		return false;
 	if (given->json) {
 		text_print_json(counters, 0, stdout);
@@ -131,8 +131,8 @@ static void host_print(const json_t *host)
 	{
 		const char *backend = member_text(event, "backend"), *why = member_text(event, "why");
 
-		printf("%-18s %-14s %s\n", member_text(event, "name"), backend != NULL ? backend : "-",
-		       why != NULL ? why : member_text(event, "summary"));
+		printf("%-18s %-14s %s\n", member_text(event, "name"), backend ? backend : "-",
+		       why ? why : member_text(event, "summary"));
 	}
 }
 
@@ -140,7 +140,7 @@ static bool host(const struct counter_values *given, struct client *client, GErr
 {
 	json_t *answer = engine_ask(client, "query-host", NULL, error);
 
-	if (answer == NULL)
+	if (!answer)
 		return false;
 	if (given->json)
 		text_print_json(answer, 0, stdout);
@@ -154,7 +154,7 @@ static bool host(const struct counter_values *given, struct client *client, GErr
 
 static bool limited(const struct counter_values *given)
 {
-	return given->pids != NULL || given->comms != NULL || given->cr3s != NULL;
+	return given->pids || given->comms || given->cr3s;
 }
 
 static bool attach(struct client *client, uint64_t counter, const char *name, json_t *target, GError **error)
@@ -165,17 +165,17 @@ static bool attach(struct client *client, uint64_t counter, const char *name, js
 
 static bool attach_all(const struct counter_values *given, struct client *client, uint64_t counter, GError **error)
 {
-	for (char **pid = given->pids; pid != NULL && *pid != NULL; pid++) {
+	for (char **pid = given->pids; pid && *pid; pid++) {
 		uint64_t number;
 
 		if (!units_parse_number("--pid", *pid, 0, INT32_MAX, &number, error) ||
 		    !attach(client, counter, "pid", json_integer((json_int_t)number), error))
 			return false;
 	}
-	for (char **comm = given->comms; comm != NULL && *comm != NULL; comm++)
+	for (char **comm = given->comms; comm && *comm; comm++)
 		if (!attach(client, counter, "comm", text_json(*comm), error))
 			return false;
-	for (char **cr3 = given->cr3s; cr3 != NULL && *cr3 != NULL; cr3++)
+	for (char **cr3 = given->cr3s; cr3 && *cr3; cr3++)
 		if (!attach(client, counter, "cr3", text_json(*cr3), error))
 			return false;
 	return true;
@@ -186,7 +186,7 @@ static json_t *prepare_all(const struct counter_values *given, struct client *cl
                            GError **error)
 {
 	char *fallback[] = {(char *)EVENT_DEFAULT, NULL};
-	json_t *counters = counters_allocate(client, given->events != NULL ? given->events : fallback, kind, error);
+	json_t *counters = counters_allocate(client, given->events ? given->events : fallback, kind, error);
 	const json_t *counter;
 	size_t i;
 
@@ -211,7 +211,7 @@ static bool count(const struct counter_values *given, struct client *client, GEr
 	uint64_t seconds = SECONDS_DEFAULT;
 	bool done;
 
-	if (given->duration != NULL && !units_parse_duration("--duration", given->duration, &seconds, error))
+	if (given->duration && !units_parse_duration("--duration", given->duration, &seconds, error))
 		return false;
 	const struct counters_kind kind = {
 		.mode = limited(given) ? "task-counting" : "guest-counting",
@@ -220,7 +220,7 @@ static bool count(const struct counter_values *given, struct client *client, GEr
 	};
 	json_t *counters = prepare_all(given, client, &kind, error);
 
-	if (counters == NULL)
+	if (!counters)
 		return false;
 	gint64 start_us = g_get_monotonic_time();
 
@@ -243,29 +243,28 @@ static bool count(const struct counter_values *given, struct client *client, GEr
 
 static bool parse_rate(const struct counter_values *given, struct counters_kind *kind, GError **error)
 {
-	if (given->frequency != NULL && given->period != NULL) {
+	if (given->frequency && given->period) {
 		g_set_error(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_EXCLUDE,
 		            "--frequency and --count exclude each other");
 		return false;
 	}
-	return (given->frequency == NULL ||
+	return (!given->frequency ||
 	        units_parse_number("--frequency", given->frequency, 1, INT64_MAX, &kind->frequency_hz, error)) &&
-	       (given->period == NULL ||
-	        units_parse_number("--count", given->period, 1, INT64_MAX, &kind->period, error));
+	       (!given->period || units_parse_number("--count", given->period, 1, INT64_MAX, &kind->period, error));
 }
 
 static bool record(const struct counter_values *given, struct client *client, GError **error)
 {
 	struct counters_kind kind = {.mode = limited(given) ? "task-sampling" : "guest-sampling",
 	                             .descendants = given->descendants};
-	const char *path = given->output != NULL ? given->output : INPUT_DEFAULT_PATH;
+	const char *path = given->output ? given->output : INPUT_DEFAULT_PATH;
 	uint64_t seconds = SECONDS_DEFAULT;
 
-	if ((given->duration != NULL && !units_parse_duration("--duration", given->duration, &seconds, error)) ||
+	if ((given->duration && !units_parse_duration("--duration", given->duration, &seconds, error)) ||
 	    !parse_rate(given, &kind, error))
 		return false;
 	json_t *counters = prepare_all(given, client, &kind, error);
-	bool done = counters != NULL && capture_counters(client, counters, seconds, path, error);
+	bool done = counters && capture_counters(client, counters, seconds, path, error);
 
 	json_decref(counters);
 	return done && (given->no_report || recording_print_top(path, stdout, error));
@@ -288,7 +287,7 @@ static int counter_do(const struct counter_values *given, const char *action, co
 	struct client *client = engine_find(engine, &error);
 	bool done = false;
 
-	if (client == NULL)
+	if (!client)
 		return failure(error);
 	if (strcmp(action, "list") == 0)
 		done = list(given, client, &error);

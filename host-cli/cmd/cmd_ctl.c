@@ -39,7 +39,7 @@ struct talk {
 
 static bool is_method(const char *name)
 {
-	for (size_t i = 0; ctl_methods[i].name != NULL; i++)
+	for (size_t i = 0; ctl_methods[i].name; i++)
 		if (strcmp(ctl_methods[i].name, name) == 0)
 			return true;
 	return false;
@@ -69,7 +69,7 @@ static json_t *execute(struct talk *talk, const char *method, json_t *arguments,
 static bool talk_open(struct talk *talk, const char *engine, GError **error)
 {
 	talk->client = engine_find(engine, error);
-	if (talk->client == NULL)
+	if (!talk->client)
 		return false;
 	talk->schema = execute(talk, "query-schema", NULL, error);
 	return talk->schema != NULL;
@@ -95,11 +95,11 @@ static bool talk_do(struct talk *talk, char *const *words, GError **error)
 {
 	json_t *arguments = ctl_arguments(ctl_method(talk->schema, words[0]), words + 1, error), *answer;
 
-	if (arguments == NULL)
+	if (!arguments)
 		return false;
 	take_control(talk, words[0]);
 	answer = execute(talk, words[0], arguments, error);
-	if (answer != NULL)
+	if (answer)
 		print_json(talk->given, answer);
 	json_decref(answer);
 	return answer != NULL;
@@ -109,13 +109,13 @@ static bool print_events(struct talk *talk, unsigned timeout_ms, GError **error)
 {
 	json_t *event;
 
-	while ((event = client_next_event(talk->client, timeout_ms, error)) != NULL) {
+	while ((event = client_next_event(talk->client, timeout_ms, error))) {
 		json_dumpf(event, stdout, JSON_COMPACT);
 		putchar('\n');
 		fflush(stdout);
 		json_decref(event);
 	}
-	return *error == NULL;
+	return !*error;
 }
 
 /* Runs until the engine closes the connection, which is no error. */
@@ -150,10 +150,10 @@ static void help_method(const json_t *method)
 
 static void help(const json_t *schema, const char *name)
 {
-	const json_t *method = name != NULL ? ctl_method(schema, name) : NULL;
+	const json_t *method = name ? ctl_method(schema, name) : NULL;
 	size_t i;
 
-	if (method != NULL) {
+	if (method) {
 		help_method(method);
 		return;
 	}
@@ -205,11 +205,11 @@ static int talk_interactively(struct talk *talk)
 	bool more = true;
 
 	ctl_input_init(complete, talk->schema);
-	while (more && print_events(talk, 0, &error) && (line = ctl_input_line(prompt)) != NULL) {
+	while (more && print_events(talk, 0, &error) && (line = ctl_input_line(prompt))) {
 		more = talk_line(talk, line, &error);
 		g_free(line);
 	}
-	return error == NULL ? STATUS_OK : ctl_failure(error);
+	return !error ? STATUS_OK : ctl_failure(error);
 }
 
 /*

@@ -94,7 +94,7 @@ static struct measured *load(const struct diff_values *given, const char *path, 
 {
 	struct measured *measured = measured_load(path, given->phase, error);
 
-	if (measured != NULL && given->shares)
+	if (measured && given->shares)
 		measurements_to_shares(measured->measurements);
 	return measured;
 }
@@ -103,7 +103,7 @@ static bool compare_with(const struct diff_values *given, const struct measured 
                          json_t *documents, GError **error)
 {
 	struct measured *now = load(given, path, error);
-	bool good = now != NULL && comparable(given, base, now, error) && unit_check(base, now, error);
+	bool good = now && comparable(given, base, now, error) && unit_check(base, now, error);
 
 	if (good)
 		print(given, base, now, documents);
@@ -130,8 +130,8 @@ static bool write_page(const struct diff_values *given, const char *base_path, c
                        const struct comparison *comparison, GError **error)
 {
 	struct input *base = input_open(base_path, NULL, false, error);
-	struct input *now = base != NULL ? input_open(now_path, NULL, false, error) : NULL;
-	bool written = now != NULL && page_write(base, now, comparison, given->html, error);
+	struct input *now = base ? input_open(now_path, NULL, false, error) : NULL;
+	bool written = now && page_write(base, now, comparison, given->html, error);
 
 	if (written) {
 		input_say_warnings(base);
@@ -147,7 +147,7 @@ static bool compare_in_page(const struct diff_values *given, const struct measur
                             GError **error)
 {
 	struct measured *now = load(given, now_path, error);
-	bool good = now != NULL && comparable(given, base, now, error);
+	bool good = now && comparable(given, base, now, error);
 
 	if (good) {
 		struct comparison *comparison = same_unit(base, now) ? compare(given, base, now).comparison : NULL;
@@ -171,10 +171,10 @@ static int page_run(const struct diff_values *given, unsigned n, char **argument
 	if (!page_check(&error))
 		return failure(error);
 	base = load(given, arguments[0], &error);
-	if (base != NULL)
+	if (base)
 		compare_in_page(given, base, arguments[1], &error);
 	measured_free(base);
-	return error == NULL ? STATUS_OK : failure(error);
+	return !error ? STATUS_OK : failure(error);
 }
 
 static int diff_run(void *values, unsigned n, char **arguments)
@@ -190,19 +190,19 @@ static int diff_run(void *values, unsigned n, char **arguments)
 		return usage_error(command_diff.name, "--alpha takes a number between 0 and 0.5");
 	if (!(given->min_share >= 0 && given->min_share <= 100))
 		return usage_error(command_diff.name, "--min-share takes 0 to 100");
-	if (given->html != NULL)
+	if (given->html)
 		return page_run(given, n, arguments);
 	base = load(given, arguments[0], &error);
-	if (base == NULL)
+	if (!base)
 		return failure(error);
 	documents = json_array();
-	for (unsigned i = 1; i < n && error == NULL; i++)
+	for (unsigned i = 1; i < n && !error; i++)
 		compare_with(given, base, arguments[i], documents, &error);
-	if (given->json && error == NULL)
+	if (given->json && !error)
 		print_documents(documents);
 	json_decref(documents);
 	measured_free(base);
-	return error == NULL ? STATUS_OK : failure(error);
+	return !error ? STATUS_OK : failure(error);
 }
 
 const struct command command_diff = {

@@ -55,10 +55,10 @@ static bool check_kvm(const json_t *probe)
 	g_autofree char *text = NULL;
 
 	if (!json_is_true(json_object_get(kvm, "usable"))) {
-		finding_print(FINDING_BAD, "kvm", error != NULL ? error : "cannot be used", kvm_fix());
+		finding_print(FINDING_BAD, "kvm", error ? error : "cannot be used", kvm_fix());
 		return false;
 	}
-	text = g_strdup_printf("%s, kind %s, up to %" G_GUINT64_FORMAT " vCPUs", KVM_PATH, host != NULL ? host : "?",
+	text = g_strdup_printf("%s, kind %s, up to %" G_GUINT64_FORMAT " vCPUs", KVM_PATH, host ? host : "?",
 	                       member_number(kvm, "vcpus-max", 0));
 	finding_print(FINDING_GOOD, "kvm", text, NULL);
 	return true;
@@ -74,8 +74,7 @@ static bool check_capabilities(const json_t *probe)
 	{
 		bool required = json_is_true(json_object_get(one, "required"));
 		const char *name = member_text(one, "name"), *purpose = member_text(one, "purpose");
-		g_autofree char *text =
-			g_strdup_printf("%s: %s", name != NULL ? name : "?", purpose != NULL ? purpose : "");
+		g_autofree char *text = g_strdup_printf("%s: %s", name ? name : "?", purpose ? purpose : "");
 
 		if (json_is_true(json_object_get(one, "present")))
 			continue;
@@ -100,7 +99,7 @@ static void check_guest_pmu(const json_t *probe)
 	const json_t *pmu = json_object_get(probe, "pmu"), *kvm = json_object_get(pmu, "kvm"), *event;
 	const json_t *events = json_object_get(json_object_get(pmu, "emulated"), "events");
 	const char *why = member_text(kvm, "why");
-	g_autofree char *refused = g_strdup_printf("--pmu kvm: %s", why != NULL ? why : "KVM shares the host's PMU");
+	g_autofree char *refused = g_strdup_printf("--pmu kvm: %s", why ? why : "KVM shares the host's PMU");
 	GString *text = g_string_new("--pmu emulated counts");
 	size_t i;
 
@@ -142,12 +141,11 @@ static bool check_backends(const json_t *probe)
 	{
 		bool usable = json_is_true(json_object_get(one, "usable"));
 		const char *why = member_text(one, "why"), *name = member_text(one, "name");
-		g_autofree char *text = g_strdup_printf("%s%s%s", name != NULL ? name : "?", why != NULL ? ": " : "",
-		                                        why != NULL ? why : "");
+		g_autofree char *text = g_strdup_printf("%s%s%s", name ? name : "?", why ? ": " : "", why ? why : "");
 
 		finding_print(usable ? FINDING_GOOD : FINDING_NOTE, "counter", text, usable ? NULL : perf_fix(probe));
 	}
-	if (first_usable(list) != NULL)
+	if (first_usable(list))
 		return true;
 	finding_print(FINDING_BAD, "counter", "no event can be sampled on this host", perf_fix(probe));
 	return false;
@@ -162,11 +160,11 @@ static bool check_deliveries(const json_t *probe)
 	{
 		bool usable = json_is_true(json_object_get(one, "usable"));
 		const char *name = member_text(one, "name"), *why = member_text(one, usable ? "summary" : "why");
-		g_autofree char *text = g_strdup_printf("%s: %s", name != NULL ? name : "?", why != NULL ? why : "");
+		g_autofree char *text = g_strdup_printf("%s: %s", name ? name : "?", why ? why : "");
 
 		finding_print(usable ? FINDING_GOOD : FINDING_NOTE, "delivery", text, NULL);
 	}
-	if (first_usable(list) != NULL)
+	if (first_usable(list))
 		return true;
 	finding_print(FINDING_BAD, "delivery", "counter overflows cannot cause exits on this host", perf_fix(probe));
 	return false;
@@ -195,16 +193,16 @@ static void check_kernel(const json_t *kernel)
 	const char *release = member_text(kernel, "release");
 	size_t i;
 
-	if (kernel == NULL)
+	if (!kernel)
 		return;
 	finding_print(json_is_true(json_object_get(kernel, "linux")) ? FINDING_GOOD : FINDING_NOTE, "kernel",
-	              release != NULL ? release : "not Linux: tasks and mapped files are not known", NULL);
+	              release ? release : "not Linux: tasks and mapped files are not known", NULL);
 	json_array_foreach(list, i, one)
 	{
 		bool known = json_is_true(json_object_get(one, "known"));
 		const char *name = member_text(one, "name"), *text = member_text(one, known ? "how" : "why");
-		g_autofree char *line = g_strdup_printf("%s: %s%s", name != NULL ? name : "?", known ? "by " : "",
-		                                        text != NULL ? text : "?");
+		g_autofree char *line =
+			g_strdup_printf("%s: %s%s", name ? name : "?", known ? "by " : "", text ? text : "?");
 
 		finding_print(known ? FINDING_GOOD : FINDING_NOTE, "kernel", line, NULL);
 	}
@@ -214,7 +212,7 @@ static void print_choice(const json_t *probe)
 {
 	const char *why = member_text(json_object_get(probe, "default-event"), "why");
 	const char *delivery = member_text(first_usable(json_object_get(probe, "deliveries")), "name");
-	g_autofree char *text = g_strdup_printf("%s; delivered by %s", why != NULL ? why : "?", delivery);
+	g_autofree char *text = g_strdup_printf("%s; delivered by %s", why ? why : "?", delivery);
 
 	finding_print(FINDING_GOOD, "default", text, NULL);
 }
@@ -244,20 +242,18 @@ static json_t *probe_read(const struct doctor_values *given, GError **error)
 {
 	g_autofree char *engine = program_find("vprof-vmm", error);
 	g_autofree char *text = NULL;
-	char *argv[] = {engine, (char *)"--probe", given->kernel != NULL ? (char *)"--kernel" : NULL, given->kernel,
-	                NULL};
+	char *argv[] = {engine, (char *)"--probe", given->kernel ? (char *)"--kernel" : NULL, given->kernel, NULL};
 	json_error_t why;
 	json_t *probe;
 	int status;
 
-	if (engine == NULL ||
-	    !g_spawn_sync(NULL, argv, NULL, G_SPAWN_DEFAULT, NULL, NULL, &text, NULL, &status, error) ||
+	if (!engine || !g_spawn_sync(NULL, argv, NULL, G_SPAWN_DEFAULT, NULL, NULL, &text, NULL, &status, error) ||
 	    !g_spawn_check_wait_status(status, error)) {
 		g_prefix_error(error, "cannot probe this host: ");
 		return NULL;
 	}
 	probe = json_loads(text, 0, &why);
-	if (probe == NULL)
+	if (!probe)
 		g_set_error(error, G_SPAWN_ERROR, G_SPAWN_ERROR_FAILED,
 		            "%s --probe printed no JSON: %s; check that it belongs to the same installation as vprof",
 		            engine, why.text);
@@ -270,7 +266,7 @@ static int doctor_host(const struct doctor_values *given)
 	json_t *probe = probe_read(given, &error);
 	int status = STATUS_OK;
 
-	if (probe == NULL)
+	if (!probe)
 		return failure(error);
 	if (given->json) {
 		text_print_json(probe, 0, stdout);
@@ -287,7 +283,7 @@ static int doctor_run(void *values, unsigned n, char **arguments)
 	g_autoptr(GError) error = NULL;
 	const char *domain = n > 0 ? arguments[0] : NULL;
 
-	if (domain == NULL && given->engine.pid == 0)
+	if (!domain && given->engine.pid == 0)
 		return doctor_host(given);
 	if (!attach_engine_check(&given->engine, domain, NULL, &error))
 		return usage_error(command_doctor.name, "%s", error->message);

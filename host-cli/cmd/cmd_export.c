@@ -40,12 +40,12 @@ static bool export(const struct export_values *given, struct input *input, const
 static int export_run(void *values, unsigned n, char **arguments)
 {
 	const struct export_values *given = values;
-	const struct exporter *exporter = given->to != NULL ? exporter_find(given->to) : NULL;
-	const char *output = given->output != NULL ? given->output : "-", *path = given->input;
+	const struct exporter *exporter = given->to ? exporter_find(given->to) : NULL;
+	const char *output = given->output ? given->output : "-", *path = given->input;
 	g_autoptr(GError) error = NULL;
 	struct input *input;
 
-	if (exporter == NULL) {
+	if (!exporter) {
 		g_autofree char *names = exporter_names();
 
 		return usage_error(command_export.name, "--to takes %s", names);
@@ -55,12 +55,12 @@ static int export_run(void *values, unsigned n, char **arguments)
 	if (!symbol_options_check(&given->symbols, &error) || !input_choose(&path, n > 0 ? arguments[0] : NULL, &error))
 		return usage_error(command_export.name, "%s", error->message);
 	input = input_open(path, given->kernel, given->force, &error);
-	if (input == NULL)
+	if (!input)
 		return failure(error);
 	input_take_symbol_options(input, &given->symbols, given->force);
 	export(given, input, exporter, output, &error);
 	input_free(input);
-	return error == NULL ? STATUS_OK : failure(error);
+	return !error ? STATUS_OK : failure(error);
 }
 
 const struct command command_export = {

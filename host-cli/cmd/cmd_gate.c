@@ -123,12 +123,11 @@ static bool watch_metric(struct gate_result *result, const char *name, bool more
 	const struct measurements *now_set = result->compared.now->measurements;
 	const struct series *base = measurements_metric(base_set, name), *now = measurements_metric(now_set, name);
 
-	if (base == NULL || now == NULL || !positive(base, base_set->n_repetitions) ||
-	    !positive(now, now_set->n_repetitions)) {
+	if (!base || !now || !positive(base, base_set->n_repetitions) || !positive(now, now_set->n_repetitions)) {
 		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_EMPTY,
 		            "metric \"%s\" was not measured in every repetition of %s", name,
-		            base == NULL || !positive(base, base_set->n_repetitions) ? result->compared.base->path
-		                                                                     : result->compared.now->path);
+		            !base || !positive(base, base_set->n_repetitions) ? result->compared.base->path
+		                                                              : result->compared.now->path);
 		return false;
 	}
 	if (strcmp(base->unit, now->unit) != 0) {
@@ -160,7 +159,7 @@ static enum verdict verdict_of_all(const struct gate_result *result)
 
 static bool watch_metrics(struct gate_result *result, char *const *names, bool more_is_better, GError **error)
 {
-	for (size_t i = 0; names[i] != NULL; i++, result->n_watched++)
+	for (size_t i = 0; names[i]; i++, result->n_watched++)
 		if (!watch_metric(result, names[i], more_is_better, &result->watched[result->n_watched], error))
 			return false;
 	return true;
@@ -169,8 +168,8 @@ static bool watch_metrics(struct gate_result *result, char *const *names, bool m
 static bool gate_judge(const struct gate_values *given, struct gate_result *result, GError **error)
 {
 	static char *const none[] = {NULL}, *const by_default[] = {(char *)DEFAULT_METRIC, NULL};
-	char *const *throughputs = given->throughputs != NULL ? given->throughputs : none;
-	char *const *metrics = given->metrics != NULL ? given->metrics : throughputs != none ? none : by_default;
+	char *const *throughputs = given->throughputs ? given->throughputs : none;
+	char *const *metrics = given->metrics ? given->metrics : throughputs != none ? none : by_default;
 
 	result->watched = g_new(struct watched, g_strv_length((char **)metrics) + g_strv_length((char **)throughputs));
 	if (!watch_metrics(result, metrics, false, error) || !watch_metrics(result, throughputs, true, error))
@@ -201,8 +200,8 @@ static bool gate_report(const struct gate_values *given, const struct gate_resul
 		gate_print_github(result, stdout);
 	else
 		gate_print_text(result, stdout);
-	return (given->markdown == NULL || output_file_append(given->markdown, write_markdown, result, error)) &&
-	       (given->junit == NULL || output_file_write(given->junit, write_junit, result, error));
+	return (!given->markdown || output_file_append(given->markdown, write_markdown, result, error)) &&
+	       (!given->junit || output_file_write(given->junit, write_junit, result, error));
 }
 
 static int status_of(enum verdict verdict)
@@ -280,7 +279,7 @@ static int gate_with(const struct gate_values *given, const struct measured *now
 	if (given->update && !g_file_test(given->baseline, G_FILE_TEST_EXISTS))
 		return gate_first(given, now);
 	base = measured_load(given->baseline, given->phase, &error);
-	if (base == NULL)
+	if (!base)
 		return bad_input(error);
 	result.compared.base = base;
 	status = gate_compare(given, &result);
@@ -292,16 +291,15 @@ static bool options_check(const struct gate_values *given, double *max_regressio
 {
 	const char *why = NULL;
 
-	if (given->baseline == NULL)
+	if (!given->baseline)
 		why = "--baseline PATH is needed; --update-baseline creates one";
 	else if (!(given->alpha > 0 && given->alpha < 0.5))
 		why = "--alpha takes a number between 0 and 0.5";
 	else if (given->update && !g_str_has_suffix(given->baseline, ".json"))
 		why = "--update-baseline needs a --baseline that ends in .json";
-	if (why != NULL)
+	if (why)
 		g_set_error_literal(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, why);
-	return why == NULL &&
-	       percent_parse(given->max_regression != NULL ? given->max_regression : "3", max_regression, error);
+	return !why && percent_parse(given->max_regression ? given->max_regression : "3", max_regression, error);
 }
 
 static int gate_run(void *values, unsigned n, char **arguments)
@@ -318,7 +316,7 @@ static int gate_run(void *values, unsigned n, char **arguments)
 		return GATE_BAD_INPUT;
 	}
 	now = measured_load(arguments[0], given->phase, &error);
-	if (now == NULL)
+	if (!now)
 		return bad_input(error);
 	status = gate_with(given, now, max_regression);
 	measured_free(now);

@@ -12,7 +12,7 @@ static void overview_print(void)
 	     "QEMU. Nothing has to be installed in the guest.\n"
 	     "\n"
 	     "Commands:");
-	for (size_t i = 0; commands[i] != NULL; i++)
+	for (size_t i = 0; commands[i]; i++)
 		printf("  %-12s %s\n", commands[i]->name, commands[i]->summary);
 	puts("\n"
 	     "Start here:\n"
@@ -35,7 +35,7 @@ static int help_run(void *values, unsigned n, char **arguments)
 		return STATUS_OK;
 	}
 	command = command_find(arguments[0]);
-	if (command == NULL)
+	if (!command)
 		return command_unknown(arguments[0]);
 	text = command_help_text(command);
 	fputs(text, stdout);

@@ -65,10 +65,10 @@ static GPtrArray *run_paths(const char *folder, GError **error)
 	GPtrArray *paths;
 	const char *name;
 
-	if (dir == NULL)
+	if (!dir)
 		return NULL;
 	paths = g_ptr_array_new_with_free_func(g_free);
-	while ((name = g_dir_read_name(dir)) != NULL)
+	while ((name = g_dir_read_name(dir)))
 		if (g_str_has_suffix(name, ".json") || g_str_has_suffix(name, ".data"))
 			g_ptr_array_add(paths, g_build_filename(folder, name, NULL));
 	g_ptr_array_sort(paths, names_compare);
@@ -97,7 +97,7 @@ static GPtrArray *runs_load(const struct history_values *given, const char *fold
 	g_autoptr(GPtrArray) paths = run_paths(folder, error);
 	g_autoptr(GPtrArray) runs = g_ptr_array_new_with_free_func((GDestroyNotify)measured_free);
 
-	if (paths == NULL)
+	if (!paths)
 		return NULL;
 	if (paths->len == 0 || paths->len > CHANGE_SERIES_MAX) {
 		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_EMPTY,
@@ -108,7 +108,7 @@ static GPtrArray *runs_load(const struct history_values *given, const char *fold
 	for (guint i = 0; i < paths->len; i++) {
 		struct measured *run = measured_load(g_ptr_array_index(paths, i), NULL, error);
 
-		if (run == NULL || !run_fits(given, runs, run, error)) {
+		if (!run || !run_fits(given, runs, run, error)) {
 			measured_free(run);
 			return NULL;
 		}
@@ -139,7 +139,7 @@ static struct track *track_of(GPtrArray *tracks, const struct series *series)
 
 static bool is_wanted(const struct history_values *given, const char *metric)
 {
-	return given->metrics == NULL || g_strv_contains((const char *const *)given->metrics, metric);
+	return !given->metrics || g_strv_contains((const char *const *)given->metrics, metric);
 }
 
 static GPtrArray *tracks_make(const struct history_values *given, const GPtrArray *runs)
@@ -200,7 +200,7 @@ static enum direction direction_of(const struct history_values *given, const str
 {
 	static const char *const times[] = {"ns", "us", "ms", "s", NULL};
 
-	if (given->throughputs != NULL && g_strv_contains((const char *const *)given->throughputs, track->name))
+	if (given->throughputs && g_strv_contains((const char *const *)given->throughputs, track->name))
 		return DIRECTION_MORE;
 	if (measured_is_own(track->name) || g_strv_contains(times, track->unit))
 		return DIRECTION_LESS;
@@ -243,7 +243,7 @@ static void track_print(const struct history_values *given, const struct track *
 			continue;
 		}
 		printf("  %+8.2f%%  %-6s  %6.3f  %s\n", 100 * (median / level_median(track, level - 1) - 1),
-		       level_verdict(given, track, level) != NULL ? level_verdict(given, track, level) : "",
+		       level_verdict(given, track, level) ? level_verdict(given, track, level) : "",
 		       track->points[level - 1].p, since);
 	}
 }
@@ -303,7 +303,7 @@ static int history_run(void *values, unsigned n, char **arguments)
 	if (!(given->alpha >= CHANGE_ALPHA_MIN && given->alpha <= 0.5))
 		return usage_error(command_history.name, "--alpha takes a number from %g to 0.5", CHANGE_ALPHA_MIN);
 	runs = runs_load(given, arguments[0], &error);
-	if (runs == NULL)
+	if (!runs)
 		return failure(error);
 	tracks = tracks_make(given, runs);
 	if (tracks->len == 0) {

@@ -23,13 +23,13 @@ static json_t *engine_ask(const char *socket_path, GError **error)
 	struct client *client = client_connect(socket_path, ANSWER_TIMEOUT_MS, error);
 	json_t *status = NULL, *guest = NULL;
 
-	if (client == NULL)
+	if (!client)
 		return NULL;
 	status = client_execute(client, "query-status", NULL, NULL, NULL, ANSWER_TIMEOUT_MS, error);
-	if (status != NULL)
+	if (status)
 		guest = client_execute(client, "query-guest", NULL, NULL, NULL, ANSWER_TIMEOUT_MS, error);
 	client_free(client);
-	if (guest == NULL) {
+	if (!guest) {
 		json_decref(status);
 		return NULL;
 	}
@@ -49,7 +49,7 @@ static json_t *engines_ask(const GArray *sockets)
 		if (!socket->live)
 			continue;
 		engine = engine_ask(socket->path, &error);
-		if (engine != NULL)
+		if (engine)
 			json_array_append_new(engines, engine);
 		else if (!g_error_matches(error, CLIENT_ERROR, CLIENT_ERROR_CLOSED))
 			warn("%s: %s", socket->path, error->message);
@@ -87,7 +87,7 @@ static int list_run(void *values, unsigned n, char **arguments)
 
 	(void)n;
 	(void)arguments;
-	if (sockets == NULL)
+	if (!sockets)
 		return failure(error);
 	engines = engines_ask(sockets);
 	if (given->json) {

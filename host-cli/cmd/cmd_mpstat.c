@@ -47,13 +47,13 @@ static bool watch_attach(struct watch *watch, const char *domain, GError **error
 	if (!attach_engine_check(&watch->given->engine, domain, NULL, error))
 		return false;
 	watch->engine = attach_engine_start(&watch->given->engine, domain, NULL, &status, error);
-	watch->client = watch->engine != NULL ? engine_process_client(watch->engine) : NULL;
+	watch->client = watch->engine ? engine_process_client(watch->engine) : NULL;
 	return watch->client != NULL;
 }
 
 static bool wants_domain(const struct attach_engine_options *wanted)
 {
-	return wanted->pid != 0 || wanted->connect != NULL || wanted->no_monitor;
+	return wanted->pid != 0 || wanted->connect || wanted->no_monitor;
 }
 
 /* Connects to the engine of this name, else attaches to the domain. */
@@ -64,9 +64,9 @@ static bool watch_find(struct watch *watch, const char *name, GError **error)
 	if (wants_domain(&watch->given->engine))
 		return watch_attach(watch, name, error);
 	watch->client = engine_find(name, &none);
-	if (watch->client != NULL)
+	if (watch->client)
 		return true;
-	if (name == NULL || !g_error_matches(none, ENGINE_FIND_ERROR, ENGINE_FIND_ERROR_NONE)) {
+	if (!name || !g_error_matches(none, ENGINE_FIND_ERROR, ENGINE_FIND_ERROR_NONE)) {
 		g_propagate_error(error, g_steal_pointer(&none));
 		return false;
 	}
@@ -82,7 +82,7 @@ static bool watch_open(struct watch *watch, const char *name, GError **error)
 	json_t *guest;
 
 	guest = watch_find(watch, name, error) ? engine_ask(watch->client, "query-guest", NULL, error) : NULL;
-	if (guest == NULL)
+	if (!guest)
 		return false;
 	watch->vcpus = (unsigned)MIN(member_number(guest, "vcpus", 0), VCPU_CLOCKS_MAX);
 	watch->attached = g_strcmp0(member_text(guest, "kind"), "qemu") == 0;
@@ -92,7 +92,7 @@ static bool watch_open(struct watch *watch, const char *name, GError **error)
 
 static void watch_close(struct watch *watch)
 {
-	if (watch->engine != NULL)
+	if (watch->engine)
 		engine_process_free(watch->engine);
 	else
 		client_free(watch->client);
@@ -120,7 +120,7 @@ static bool watch_report(struct watch *watch, bool print, GError **error)
 	json_t *answers = vcpu_clocks_query(watch->client, watch->vcpus, ENGINE_ANSWER_TIMEOUT_MS, error);
 	struct vcpu_clocks vcpus[VCPU_CLOCKS_MAX];
 
-	if (answers == NULL)
+	if (!answers)
 		return false;
 	for (unsigned i = 0; i < watch->vcpus; i++) {
 		struct vcpu_clocks now = vcpu_clocks_parse(json_array_get(answers, i));
@@ -144,7 +144,7 @@ static bool watch_ended(struct watch *watch, GError **error)
 	bool ended = g_strcmp0(member_text(status, "state"), "ended") == 0 ||
 	             g_error_matches(why, CLIENT_ERROR, CLIENT_ERROR_CLOSED);
 
-	if (why != NULL && !ended)
+	if (why && !ended)
 		g_propagate_error(error, g_steal_pointer(&why));
 	json_decref(status);
 	return ended;
@@ -163,15 +163,15 @@ static bool watch_intervals(struct watch *watch, const struct watch_times *times
 		return false;
 	for (uint64_t i = 0; times->count == 0 || i < times->count; i++) {
 		g_usleep(times->interval_s * G_USEC_PER_SEC);
-		if (watch_ended(watch, &why) || why != NULL || !watch_report(watch, true, &why))
+		if (watch_ended(watch, &why) || why || !watch_report(watch, true, &why))
 			break;
 	}
 	/* An engine that goes away between two reports does so because its guest has ended. */
 	if (g_error_matches(why, CLIENT_ERROR, CLIENT_ERROR_CLOSED))
 		g_clear_error(&why);
-	if (why != NULL)
+	if (why)
 		g_propagate_error(error, why);
-	return why == NULL;
+	return !why;
 }
 
 static bool watch_reset(struct watch *watch, GError **error)

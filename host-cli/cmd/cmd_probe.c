@@ -33,10 +33,10 @@ static json_t *list_all(struct client *client, const char *pattern, json_t *name
 		json_t *arguments = json_pack("{s:I}", "from", (json_int_t)from), *answer, *providers;
 		bool more;
 
-		if (pattern != NULL)
+		if (pattern)
 			json_object_set_new(arguments, "match", text_json(pattern));
 		answer = engine_ask(client, "probe-list", arguments, error);
-		if (answer == NULL)
+		if (!answer)
 			return NULL;
 		json_array_extend(names, json_object_get(answer, "probes"));
 		more = member_number(answer, "next", 0) > from;
@@ -79,7 +79,7 @@ static bool probe_list(const struct probe_values *given, struct client *client, 
 
 		text_print_json(object, 0, stdout);
 		json_decref(object);
-	} else if (done && pattern == NULL) {
+	} else if (done && !pattern) {
 		print_providers(providers);
 	} else if (done) {
 		print_names(names);
@@ -96,7 +96,7 @@ static bool probe_args(const struct probe_values *given, struct client *client, 
 	json_t *answer = engine_ask(client, "probe-args", json_pack("{s:o}", "probe", text_json(probe)), error);
 	const json_t *arguments = json_object_get(answer, "arguments");
 
-	if (answer == NULL)
+	if (!answer)
 		return false;
 	if (given->json)
 		text_print_json(answer, 0, stdout);
@@ -118,8 +118,8 @@ static int probe_run(void *values, unsigned n, char **arguments)
 	if (!args && !list)
 		return usage_error("probe", "expected list, list PATTERN or args PROBE");
 	client = engine_find(given->engine, &error);
-	done = client != NULL && (list ? probe_list(given, client, n == 2 ? arguments[1] : NULL, &error)
-	                               : probe_args(given, client, arguments[1], &error));
+	done = client && (list ? probe_list(given, client, n == 2 ? arguments[1] : NULL, &error)
+	                       : probe_args(given, client, arguments[1], &error));
 	client_free(client);
 	return done ? STATUS_OK : failure(error);
 }

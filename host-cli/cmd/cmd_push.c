@@ -69,7 +69,7 @@ static void label_add(GString *name, const char *label, const char *text)
 {
 	g_autofree char *value = NULL;
 
-	if (text == NULL || *text == '\0')
+	if (!text || *text == '\0')
 		return;
 	value = label_value(text);
 	g_string_append_printf(name, "%s%s=%s", g_str_has_suffix(name->str, "{") ? "" : ",", label, value);
@@ -85,8 +85,8 @@ static bool label_name_is_good(const char *label, size_t n)
 
 static bool labels_check(const struct push_values *given, GError **error)
 {
-	for (char **label = given->labels; label != NULL && *label != NULL; label++)
-		if (!label_name_is_good(*label, strcspn(*label, "=")) || strchr(*label, '=') == NULL) {
+	for (char **label = given->labels; label && *label; label++)
+		if (!label_name_is_good(*label, strcspn(*label, "=")) || !strchr(*label, '=')) {
 			g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
 			            "--label takes NAME=VALUE with letters, digits and _ in its name, not \"%s\"",
 			            *label);
@@ -98,7 +98,7 @@ static bool labels_check(const struct push_values *given, GError **error)
 static bool api_choose(const struct push_values *given, enum push_api *api, GError **error)
 {
 	*api = g_strcmp0(given->api, "parca") == 0 ? PUSH_API_PARCA : PUSH_API_PYROSCOPE;
-	if (given->api == NULL || *api == PUSH_API_PARCA || strcmp(given->api, "pyroscope") == 0)
+	if (!given->api || *api == PUSH_API_PARCA || strcmp(given->api, "pyroscope") == 0)
 		return true;
 	g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--api is pyroscope or parca, not \"%s\"",
 	            given->api);
@@ -108,7 +108,7 @@ static bool api_choose(const struct push_values *given, enum push_api *api, GErr
 static char *server_name(const struct push_values *given, const struct export_profile *profile)
 {
 	const struct input *input = profile->input;
-	g_autofree char *application = label_value(given->name != NULL ? given->name : DEFAULT_NAME);
+	g_autofree char *application = label_value(given->name ? given->name : DEFAULT_NAME);
 	GString *name = g_string_new(NULL);
 
 	g_string_append_printf(name, "%s{", application);
@@ -117,7 +117,7 @@ static char *server_name(const struct push_values *given, const struct export_pr
 	label_add(name, "host", g_get_host_name());
 	label_add(name, "kernel_build_id", recording_kernel_build_id(input->recording));
 	label_add(name, "kernel_release", recording_release(input->recording));
-	for (char **label = given->labels; label != NULL && *label != NULL; label++) {
+	for (char **label = given->labels; label && *label; label++) {
 		g_autofree char *key = g_strndup(*label, strcspn(*label, "="));
 
 		label_add(name, key, *label + strlen(key) + 1);
@@ -174,7 +174,7 @@ static bool profile_make(const struct push_values *given, struct input *input, s
 	made->name = server_name(given, &profile);
 	made->pprof = pprof_bytes(&profile, error);
 	export_profile_clear(&profile);
-	if (made->pprof == NULL)
+	if (!made->pprof)
 		push_profile_clear(made);
 	return made->pprof != NULL;
 }
@@ -185,7 +185,7 @@ static bool recording_spool(const struct push_values *given, struct push_spool *
 	struct push_profile profile = {0};
 	bool made;
 
-	if (input == NULL)
+	if (!input)
 		return false;
 	input_take_symbol_options(input, &given->symbols, given->force);
 	made = profile_make(given, input, &profile, error) && push_spool_add(spool, &profile, error);
@@ -272,7 +272,7 @@ static bool file_send(struct pushing *pushing, const char *name, GError **error)
 		g_propagate_error(error, g_steal_pointer(&why));
 	}
 	push_profile_clear(&profile);
-	if (*error != NULL)
+	if (*error)
 		return false;
 	push_spool_remove(pushing->spool, name);
 	return true;
@@ -298,7 +298,7 @@ static int conclude(const struct pushing *pushing, const GError *error)
 
 	if (pushing->sent > 0)
 		say("sent %u profile%s (%s)", pushing->sent, pushing->sent == 1 ? "" : "s", size);
-	if (error == NULL)
+	if (!error)
 		return pushing->refused > 0 ? STATUS_FAILED : STATUS_OK;
 	failure(error);
 	if (left->len > 0)
@@ -332,21 +332,21 @@ static int push_run(void *values, unsigned n, char **arguments)
 
 	if (n == 0)
 		return usage_error(command_push.name, "the URL of the server is missing");
-	if (given->spooled && (given->input != NULL || n > 1))
+	if (given->spooled && (given->input || n > 1))
 		return usage_error(command_push.name, "--spooled sends no recording; omit %s",
 		                   n > 1 ? arguments[1] : "--input");
-	if ((given->time_limit != NULL && !units_parse_duration("--time-limit", given->time_limit, &limit_s, &error)) ||
+	if ((given->time_limit && !units_parse_duration("--time-limit", given->time_limit, &limit_s, &error)) ||
 	    !input_choose(&pushing.input, n > 1 ? arguments[1] : NULL, &error) || !labels_check(given, &error) ||
 	    !api_choose(given, &api, &error) || !symbol_options_check(&given->symbols, &error))
 		return usage_error(command_push.name, "%s", error->message);
 	pushing.sender = push_sender_new(api, arguments[0], (const char *const *)given->headers, &error);
-	if (pushing.sender == NULL)
+	if (!pushing.sender)
 		return g_error_matches(error, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_URL)
 		               ? usage_error(command_push.name, "%s", error->message)
 		               : failure(error);
 	pushing.deadline_us = g_get_monotonic_time() + (int64_t)limit_s * G_USEC_PER_SEC;
 	pushing.spool = push_spool_open(given->spool, &error);
-	status = pushing.spool != NULL ? push(&pushing) : failure(error);
+	status = pushing.spool ? push(&pushing) : failure(error);
 	push_spool_free(pushing.spool);
 	push_sender_free(pushing.sender);
 	return status;

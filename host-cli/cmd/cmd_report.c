@@ -49,9 +49,9 @@ static bool options_read(const struct report_values *given, struct report_option
 	const char *usual = several ? REPORT_DEFAULT_SORT_SEVERAL : REPORT_DEFAULT_SORT;
 	uint64_t limit = 0;
 
-	if (!column_list_parse(given->sort != NULL ? given->sort : usual, &report->columns, error))
+	if (!column_list_parse(given->sort ? given->sort : usual, &report->columns, error))
 		return false;
-	if (given->limit != NULL && !units_parse_number("--limit", given->limit, 1, SIZE_MAX, &limit, error))
+	if (given->limit && !units_parse_number("--limit", given->limit, 1, SIZE_MAX, &limit, error))
 		return false;
 	if (!(given->percent_limit >= 0 && given->percent_limit <= 100)) {
 		g_set_error(error, UNITS_ERROR, UNITS_ERROR_RANGE, "--percent-limit takes 0 to 100");
@@ -68,13 +68,13 @@ static bool print(const struct report_values *given, struct input *input, const 
 {
 	struct report *report;
 
-	if (given->html != NULL) {
+	if (given->html) {
 		bool written = page_write(input, NULL, NULL, given->html, error);
 
 		input_say_warnings(input);
 		return written;
 	}
-	if (given->svg != NULL)
+	if (given->svg)
 		return export_input(&export_svg, input, 0, given->svg, error);
 	report = report_new(input, report_options);
 	input_say_warnings(input);
@@ -90,10 +90,10 @@ static struct input *open_one(const struct report_values *given, const char *pat
 {
 	struct input *input = input_open(path, given->kernel, given->force, error);
 
-	if (input == NULL)
+	if (!input)
 		return NULL;
 	input_take_symbol_options(input, &given->symbols, given->force);
-	if (given->phase == NULL || input_select_phase(input, given->phase, error))
+	if (!given->phase || input_select_phase(input, given->phase, error))
 		return input;
 	input_free(input);
 	return NULL;
@@ -104,10 +104,10 @@ static int report_one(const struct report_values *given, const char *path, const
 	g_autoptr(GError) error = NULL;
 	struct input *input = open_one(given, path, &error);
 
-	if (input != NULL)
+	if (input)
 		print(given, input, report_options, &error);
 	input_free(input);
-	return error == NULL ? STATUS_OK : failure(error);
+	return !error ? STATUS_OK : failure(error);
 }
 
 static void free_one(void *input)
@@ -124,7 +124,7 @@ static int report_several(const struct report_values *given, char **paths, unsig
 	for (unsigned i = 0; i < n; i++) {
 		struct input *input = open_one(given, paths[i], &error);
 
-		if (input == NULL)
+		if (!input)
 			return failure(error);
 		g_ptr_array_add(inputs, input);
 	}
@@ -143,13 +143,13 @@ static int report_several(const struct report_values *given, char **paths, unsig
 /* Options that cannot apply to several recordings. */
 static bool check_several(const struct report_values *given, GError **error)
 {
-	const char *option = given->html != NULL     ? "--html"
-	                     : given->svg != NULL    ? "--svg"
-	                     : given->kernel != NULL ? "--kernel"
-	                     : given->call_chains    ? "--call-chains"
-	                                             : NULL;
+	const char *option = given->html          ? "--html"
+	                     : given->svg         ? "--svg"
+	                     : given->kernel      ? "--kernel"
+	                     : given->call_chains ? "--call-chains"
+	                                          : NULL;
 
-	if (option == NULL)
+	if (!option)
 		return true;
 	g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s applies to a single recording", option);
 	return false;
@@ -167,8 +167,8 @@ static int report_run(void *values, unsigned n, char **arguments)
 		return usage_error(command_report.name, "%s", error->message);
 	if ((given->html != NULL) + (given->svg != NULL) + (given->json != FALSE) > 1)
 		return usage_error(command_report.name, "%s and %s exclude each other",
-		                   given->html != NULL ? "--html" : "--svg", given->json ? "--json" : "--svg");
-	if (given->html != NULL && !page_check(&error))
+		                   given->html ? "--html" : "--svg", given->json ? "--json" : "--svg");
+	if (given->html && !page_check(&error))
 		return failure(error);
 	return n > 1 ? report_several(given, arguments, n, &report_options) : report_one(given, path, &report_options);
 }

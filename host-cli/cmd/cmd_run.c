@@ -71,10 +71,10 @@ static bool run_load_symbols(struct run *run, GError **error)
 	g_autoptr(GError) why = NULL;
 
 	run->image = image_open(run->given->guest.kernel, error);
-	if (run->image == NULL)
+	if (!run->image)
 		return false;
 	run->symtab = symtab_load(run->image, &why);
-	if (run->symtab == NULL)
+	if (!run->symtab)
 		warn("%s; addresses will have no names", why->message);
 	return true;
 }
@@ -105,7 +105,7 @@ static void on_mark(const char *name, bool begins, uint64_t time_ns, void *data)
 /* With --exec, only the command is profiled, unless --from-boot includes the boot. */
 static bool run_prepare_exec(struct run *run, GError **error)
 {
-	if (run->base.exec == NULL)
+	if (!run->base.exec)
 		return true;
 	run->mappings = agent_mappings_new(run->capture);
 	const struct exec_hooks hooks = {
@@ -124,7 +124,7 @@ static bool run_prepare_exec(struct run *run, GError **error)
 static bool run_prepare(struct run *run, json_t *session, GError **error)
 {
 	run->capture = capture_new(run->base.engine, session, error);
-	if (run->capture == NULL || !run_load_symbols(run, error))
+	if (!run->capture || !run_load_symbols(run, error))
 		return false;
 	capture_say_session(run->capture, run->given->guest.verbose);
 	return capture_open_file(run->capture, run->output, run->image, run->symtab,
@@ -140,8 +140,8 @@ static void run_close_session(struct run *run)
 	if (run->base.loop.engine_gone)
 		return;
 	stopped = engine_process_execute(run->base.engine, "session-stop", NULL, NULL);
-	run->statistics = json_incref(stopped != NULL ? json_object_get(stopped, "statistics")
-	                                              : (json_t *)capture_statistics(run->capture));
+	run->statistics = json_incref(stopped ? json_object_get(stopped, "statistics")
+	                                      : (json_t *)capture_statistics(run->capture));
 	json_decref(stopped);
 	capture_ask_symbols(run->capture);
 	json_decref(engine_process_execute(run->base.engine, "quit", NULL, NULL));
@@ -149,7 +149,7 @@ static void run_close_session(struct run *run)
 
 static bool run_take_output_error(struct run *run, GError **error)
 {
-	if (run->base.loop.output_error == NULL)
+	if (!run->base.loop.output_error)
 		return true;
 	g_propagate_error(error, g_steal_pointer(&run->base.loop.output_error));
 	return false;
@@ -160,7 +160,7 @@ static bool run_finish_file(struct run *run, const char *const *command_line, GE
 	g_autofree char *initrd = guest_run_initramfs(&run->base);
 	const struct user_symbol_sources sources = symbol_options_sources(&run->given->symbols, initrd, false);
 	struct user_symbols *user_symbols = user_symbols_new(&sources);
-	json_t *exec = run->base.exec != NULL ? exec_json(run->base.exec) : NULL;
+	json_t *exec = run->base.exec ? exec_json(run->base.exec) : NULL;
 	const struct capture_summary summary = {
 		.guest = run->base.guest,
 		.end = run->base.loop.end,
@@ -206,7 +206,7 @@ static int run_conclude(struct run *run, const char *const *command_line)
 	say_unstepped(run->statistics);
 	/* With a command, standard output belongs to the command. */
 	if (!run->given->capture.no_report &&
-	    !recording_print_top(run->output, run->base.exec != NULL ? stderr : stdout, &error))
+	    !recording_print_top(run->output, run->base.exec ? stderr : stdout, &error))
 		return failure(error);
 	return guest_run_status(&run->base);
 }
@@ -236,17 +236,16 @@ static json_t *options_check(const struct run_values *given, GError **error)
 		return NULL;
 	if (!symbol_options_check(&given->symbols, error))
 		return NULL;
-	if (given->exact &&
-	    (given->capture.events != NULL || given->capture.frequency != NULL || given->capture.period != NULL)) {
+	if (given->exact && (given->capture.events || given->capture.frequency || given->capture.period)) {
 		g_set_error(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_EXCLUDE,
 		            "--exact counts every instruction and excludes --event, --frequency and --count");
 		return NULL;
 	}
 	json_t *arguments = capture_options_arguments(&given->capture, error);
 
-	if (arguments != NULL && given->exact)
+	if (arguments && given->exact)
 		json_object_set_new(arguments, "events", json_pack("[s]", "steps"));
-	if (arguments != NULL && given->delivery != NULL)
+	if (arguments && given->delivery)
 		json_object_set_new(arguments, "delivery", text_json(given->delivery));
 	return arguments;
 }
@@ -277,7 +276,7 @@ static bool folder_prepare(const char *path, GError **error)
 		return false;
 	}
 	folder = g_dir_open(path, 0, error);
-	while (folder != NULL && (name = g_dir_read_name(folder)) != NULL)
+	while (folder && (name = g_dir_read_name(folder)))
 		if (g_str_has_suffix(name, ".data")) {
 			g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_EXIST,
 			            "%s holds recordings already; name another folder with --output", path);
@@ -309,7 +308,7 @@ static int run_each(struct run_values *given, const char *folder, uint64_t repea
 /* --repeat then counts boots, and each boot has one repetition. */
 static bool boot_each_check(struct run_values *given, uint64_t *repeats, GError **error)
 {
-	if (given->guest.exec.repeat == NULL) {
+	if (!given->guest.exec.repeat) {
 		g_set_error(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_EXCLUDE,
 		            "--boot-each needs --repeat, which says how often");
 		return false;
@@ -329,12 +328,12 @@ static int run_run(void *values, unsigned n, char **arguments)
 
 	(void)n;
 	(void)arguments;
-	if (session == NULL)
+	if (!session)
 		return usage_error(command_run.name, "%s", error->message);
 	if (given->boot_each)
-		return run_each(given, given->capture.output != NULL ? given->capture.output : "vprof.repeats", repeats,
+		return run_each(given, given->capture.output ? given->capture.output : "vprof.repeats", repeats,
 		                session);
-	return run_once(given, given->capture.output != NULL ? given->capture.output : INPUT_DEFAULT_PATH, session);
+	return run_once(given, given->capture.output ? given->capture.output : INPUT_DEFAULT_PATH, session);
 }
 
 const struct command command_run = {

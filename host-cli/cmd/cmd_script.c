@@ -183,7 +183,7 @@ static int script_run(void *values, unsigned n, char **arguments)
 	if (!symbol_options_check(&given->symbols, &error) || !input_choose(&path, n > 0 ? arguments[0] : NULL, &error))
 		return usage_error(command_script.name, "%s", error->message);
 	input = input_open(path, given->kernel, given->force, &error);
-	if (input == NULL)
+	if (!input)
 		return failure(error);
 	input_take_symbol_options(input, &given->symbols, given->force);
 	progress_beside_output();

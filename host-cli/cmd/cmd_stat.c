@@ -47,12 +47,12 @@ static json_t *clocks_query(const struct stat *stat, GError **error)
 /* Whether only the time of the command is measured, instead of the whole run of the guest. */
 static bool has_window(const struct stat *stat)
 {
-	return stat->base.plan != NULL && !stat->base.plan->from_boot;
+	return stat->base.plan && !stat->base.plan->from_boot;
 }
 
 static bool events_do(const struct stat *stat, const char *method, bool keep, GError **error)
 {
-	return stat->events == NULL ||
+	return !stat->events ||
 	       counters_for_all(engine_process_client(stat->base.engine), stat->events, method, keep, error);
 }
 
@@ -60,10 +60,10 @@ static bool events_open(struct stat *stat, GError **error)
 {
 	const struct counters_kind kind = {.mode = "guest-counting"};
 
-	if (stat->given->events == NULL)
+	if (!stat->given->events)
 		return true;
 	stat->events = counters_allocate(engine_process_client(stat->base.engine), stat->given->events, &kind, error);
-	return stat->events != NULL && (has_window(stat) || events_do(stat, "counter-start", false, error));
+	return stat->events && (has_window(stat) || events_do(stat, "counter-start", false, error));
 }
 
 static bool on_command_begins(void *data, GError **error)
@@ -75,7 +75,7 @@ static bool on_command_begins(void *data, GError **error)
 		return true;
 	answer = engine_process_execute(stat->base.engine, "vcpu-time-reset", NULL, error);
 	json_decref(answer);
-	return answer != NULL && events_do(stat, "counter-start", false, error);
+	return answer && events_do(stat, "counter-start", false, error);
 }
 
 /* Reads the counters and clocks. */
@@ -111,7 +111,7 @@ static void stat_prepare_exec(struct stat *stat)
 		.data = stat,
 	};
 
-	if (stat->base.exec != NULL)
+	if (stat->base.exec)
 		exec_set_hooks(stat->base.exec, &hooks);
 }
 
@@ -122,20 +122,19 @@ static int stat_conclude(struct stat *stat)
 	g_autoptr(GError) error = NULL;
 
 	if (!run->loop.engine_gone) {
-		if (stat->answers == NULL)
+		if (!stat->answers)
 			measure(stat, &error);
 		json_decref(engine_process_execute(run->engine, "quit", NULL, NULL));
 	}
 	if (run->loop.stop_asked)
 		run_loop_signals_release();
 	guest_run_say_end(run, "its clocks are gone with it");
-	if (error != NULL)
+	if (error)
 		return failure(error);
 	/* A reader that closes the pipe must not cause an error message. */
 	signal(SIGPIPE, SIG_DFL);
-	if (stat->answers != NULL)
-		stat_print(stat->answers, stat->events, run->loop.end, stat->given->json,
-		           run->exec != NULL ? stderr : stdout);
+	if (stat->answers)
+		stat_print(stat->answers, stat->events, run->loop.end, stat->given->json, run->exec ? stderr : stdout);
 	return guest_run_status(run);
 }
 
@@ -164,11 +163,11 @@ static int stat_attached(const struct stat_values *given, const char *domain)
 {
 	g_autoptr(GError) error = NULL;
 
-	if (given->guest.kernel != NULL || given->guest.demo)
+	if (given->guest.kernel || given->guest.demo)
 		return usage_error(command_stat.name, "--kernel and --demo do not apply to a guest that runs already");
-	if (given->guest.exec.command != NULL || given->events != NULL)
+	if (given->guest.exec.command || given->events)
 		return usage_error(command_stat.name, "%s is for a guest that `vprof stat` boots",
-		                   given->guest.exec.command != NULL ? "--exec" : "--event");
+		                   given->guest.exec.command ? "--exec" : "--event");
 	if (!attach_engine_check(&given->engine, domain, given->guest.duration, &error))
 		return usage_error(command_stat.name, "%s", error->message);
 	return attach_stat(&given->engine, domain, given->guest.duration, given->json);
@@ -185,7 +184,7 @@ static int stat_run(void *values, unsigned n, char **arguments)
 		return stat_attached(given, n > 0 ? arguments[0] : NULL);
 	if (!guest_run_check(&given->guest, &error))
 		return usage_error(command_stat.name, "%s", error->message);
-	if (given->json && given->guest.console == NULL)
+	if (given->json && !given->guest.console)
 		given->guest.console = g_strdup("none");
 	status = stat_all(&stat);
 	guest_run_clear(&stat.base);

@@ -54,7 +54,7 @@ static json_t *session_arguments(const struct top_values *given, GError **error)
 	json_t *arguments;
 	uint64_t hz = 0;
 
-	if (given->frequency != NULL && !units_parse_number("--frequency", given->frequency, 1, INT64_MAX, &hz, error))
+	if (given->frequency && !units_parse_number("--frequency", given->frequency, 1, INT64_MAX, &hz, error))
 		return NULL;
 	arguments = json_object();
 	if (hz != 0)
@@ -66,7 +66,7 @@ static json_t *session_arguments(const struct top_values *given, GError **error)
 
 static bool options_check(const struct top_values *given, struct top_live *live, GError **error)
 {
-	const char *sort = given->sort != NULL ? given->sort : REPORT_DEFAULT_SORT;
+	const char *sort = given->sort ? given->sort : REPORT_DEFAULT_SORT;
 
 	if (!(given->interval_s >= INTERVAL_S_MIN && given->interval_s <= INTERVAL_S_MAX)) {
 		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
@@ -128,7 +128,7 @@ static struct user_symbols *user_symbols_of(const struct top_values *given, cons
 	const char *initrd = member_text(top_source_guest(source), "initrd");
 	const struct user_symbol_sources sources = symbol_options_sources(&given->symbols, initrd, false);
 
-	return symbol_options_given(&given->symbols) || initrd != NULL ? user_symbols_new(&sources) : NULL;
+	return symbol_options_given(&given->symbols) || initrd ? user_symbols_new(&sources) : NULL;
 }
 
 static bool wants_screen(const struct top_values *given)
@@ -162,7 +162,7 @@ static bool look(const struct top_values *given, struct top_live *live, GError *
 	struct user_symbols *user = user_symbols_of(given, live->source);
 	bool done;
 
-	if (symtab == NULL)
+	if (!symtab)
 		warn("kernel addresses will have no names: %s", why);
 	live->profile = top_profile_new(symtab, user);
 	interrupt_watch();
@@ -180,13 +180,13 @@ static int top_run(void *values, unsigned n, char **arguments)
 	json_t *session = options_check(given, &live, &error) ? session_arguments(given, &error) : NULL;
 	int status = STATUS_FAILED;
 
-	if (session == NULL)
+	if (!session)
 		return usage_error(command_top.name, "%s", error->message);
 	live.source = top_source_open(&given->engine, n > 0 ? arguments[0] : NULL, session, &status, &error);
-	if (live.source != NULL)
+	if (live.source)
 		look(given, &live, &error);
 	top_source_close(live.source);
-	if (error == NULL)
+	if (!error)
 		return STATUS_OK;
 	if (!g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED))
 		return failure(error);

@@ -58,7 +58,7 @@ struct trace {
 
 static bool parse_filters(struct trace *trace, GError **error)
 {
-	size_t n = trace->given->filters != NULL ? g_strv_length(trace->given->filters) : 0;
+	size_t n = trace->given->filters ? g_strv_length(trace->given->filters) : 0;
 
 	trace->filters = g_new0(struct trace_filter, n);
 	for (; trace->n_filters < n; trace->n_filters++)
@@ -72,11 +72,10 @@ static bool parse_limits(struct trace *trace, GError **error)
 {
 	uint64_t seconds = 0;
 
-	if (trace->given->events != NULL &&
+	if (trace->given->events &&
 	    !units_parse_number("--events", trace->given->events, 1, EVENTS_MAX, &trace->events_max, error))
 		return false;
-	if (trace->given->duration != NULL &&
-	    !units_parse_duration("--duration", trace->given->duration, &seconds, error))
+	if (trace->given->duration && !units_parse_duration("--duration", trace->given->duration, &seconds, error))
 		return false;
 	trace->end_us = (int64_t)(seconds * G_USEC_PER_SEC);
 	return true;
@@ -86,7 +85,7 @@ static bool parse(struct trace *trace, GError **error)
 {
 	if (!parse_filters(trace, error) || !parse_limits(trace, error))
 		return false;
-	if (trace->given->count != NULL) {
+	if (trace->given->count) {
 		trace->count_fields = g_strsplit(trace->given->count, ",", -1);
 		trace->counts = trace_counts_new(trace->count_fields);
 	}
@@ -121,22 +120,22 @@ static bool check_fields(const struct trace *trace, GError **error)
 	for (size_t i = 0; i < trace->n_filters; i++)
 		if (!check_field(trace, "--filter", trace->filters[i].field, error))
 			return false;
-	for (char **field = trace->count_fields; field != NULL && *field != NULL; field++)
+	for (char **field = trace->count_fields; field && *field; field++)
 		if (!check_field(trace, "--count", *field, error))
 			return false;
-	return trace->given->hist == NULL || check_field(trace, "--hist", trace->given->hist, error);
+	return !trace->given->hist || check_field(trace, "--hist", trace->given->hist, error);
 }
 
 static bool trace_open(struct trace *trace, const char *engine, GError **error)
 {
-	g_auto(GStrv) registers = trace->given->registers != NULL ? g_strsplit(trace->given->registers, ",", -1) : NULL;
+	g_auto(GStrv) registers = trace->given->registers ? g_strsplit(trace->given->registers, ",", -1) : NULL;
 	const struct trace_options wanted = {registers, trace->given->stack, trace->given->breakpoints};
 	unsigned patches;
 
 	trace->source = trace_source_open(engine, error);
-	if (trace->source == NULL)
+	if (!trace->source)
 		return false;
-	for (char **probe = trace->given->probes; *probe != NULL; probe++)
+	for (char **probe = trace->given->probes; *probe; probe++)
 		if (!trace_source_add(trace->source, *probe, &wanted, error))
 			return false;
 	patches = trace_source_patches(trace->source);
@@ -164,16 +163,16 @@ static void print_json(json_t *object)
 
 static bool aggregates(const struct trace *trace)
 {
-	return trace->counts != NULL || trace->histogram.field != NULL;
+	return trace->counts || trace->histogram.field;
 }
 
 static void show(struct trace *trace, const struct trace_event *event)
 {
 	const struct symtab *symtab = trace_source_symtab(trace->source);
 
-	if (trace->counts != NULL)
+	if (trace->counts)
 		trace_counts_add(trace->counts, event, symtab);
-	if (trace->histogram.field != NULL)
+	if (trace->histogram.field)
 		trace_histogram_add(&trace->histogram, event);
 	if (!aggregates(trace) && trace->given->json)
 		print_json(trace_event_json(event, symtab));
@@ -190,7 +189,7 @@ static bool take_events(struct trace *trace, unsigned timeout_ms, GError **error
 {
 	g_autoptr(GArray) events = trace_source_read(trace->source, timeout_ms, error);
 
-	for (guint i = 0; events != NULL && i < events->len && !enough(trace); i++) {
+	for (guint i = 0; events && i < events->len && !enough(trace); i++) {
 		const struct trace_event *event = &g_array_index(events, struct trace_event, i);
 
 		if (matches(trace, event)) {
@@ -245,12 +244,12 @@ static void print_summary(const struct trace *trace, const json_t *state)
 {
 	const json_t *statistics = json_object_get(state, "statistics");
 
-	if (trace->counts != NULL)
+	if (trace->counts)
 		trace_counts_print(trace->counts, stdout);
-	if (trace->histogram.field != NULL)
+	if (trace->histogram.field)
 		trace_histogram_print(&trace->histogram, stdout);
 	fflush(stdout);
-	if (state == NULL)
+	if (!state)
 		say("%" G_GUINT64_FORMAT " events shown; the engine has gone, so how many were dropped is not known",
 		    trace->events);
 	else
@@ -265,9 +264,9 @@ static void print_summary_json(const struct trace *trace, json_t *state)
 	json_t *end = json_pack("{s:I, s:O?}", "shown", (json_int_t)trace->events, "statistics",
 	                        json_object_get(state, "statistics"));
 
-	if (trace->counts != NULL)
+	if (trace->counts)
 		json_object_set_new(end, "count", trace_counts_json(trace->counts));
-	if (trace->histogram.field != NULL)
+	if (trace->histogram.field)
 		json_object_set_new(end, "hist", trace_histogram_json(&trace->histogram));
 	print_json(json_pack("{s:o}", "end", end));
 }
@@ -291,7 +290,7 @@ static int trace_main(void *values, unsigned n, char **arguments)
 	struct trace trace = {.given = given};
 	bool done;
 
-	if (given->probes == NULL)
+	if (!given->probes)
 		return usage_error("trace", "no probe given: use -p PROBE, e.g. -p function:vfs_read; `vprof probe "
 		                            "list` shows what can be traced");
 	if (!parse(&trace, &error)) {

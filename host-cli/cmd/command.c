@@ -10,7 +10,7 @@
 
 const struct command *command_find(const char *name)
 {
-	for (size_t i = 0; commands[i] != NULL; i++)
+	for (size_t i = 0; commands[i]; i++)
 		if (strcmp(commands[i]->name, name) == 0)
 			return commands[i];
 	return NULL;
@@ -21,7 +21,7 @@ static const struct command *command_find_near(const char *name)
 	const struct command *best = NULL;
 	unsigned best_slips = SLIPS_MAX + 1;
 
-	for (size_t i = 0; commands[i] != NULL; i++) {
+	for (size_t i = 0; commands[i]; i++) {
 		unsigned slips = slips_between(name, commands[i]->name);
 
 		/* With as many slips as letters, any short word would match. */
@@ -37,7 +37,7 @@ int command_unknown(const char *name)
 {
 	const struct command *near = command_find_near(name);
 
-	if (near != NULL)
+	if (near)
 		say("there is no command \"%s\"; did you mean `vprof %s`?", name, near->name);
 	else
 		say("there is no command \"%s\"; `vprof help` lists them", name);

@@ -3,8 +3,8 @@
  * Subcommands as data. Each cmd_NAME.c defines one struct command; main.c lists them in one table; dispatch, help,
  * shell completion and the test of the man pages read that table.
  */
-#ifndef VPROF_CLI_COMMAND_H
-#define VPROF_CLI_COMMAND_H
+#ifndef VPROF_CLI_CMD_COMMAND_H
+#define VPROF_CLI_CMD_COMMAND_H
 
 #include <stddef.h>
 

@@ -24,7 +24,7 @@ static json_t *change_json(const struct change *change)
 		json_object_set_new(object, "now-name", text_json(change->now->name));
 		json_object_set_new(object, "now-module", text_json(change->now->module));
 	}
-	if (change->other != NULL)
+	if (change->other)
 		json_object_set_new(object, change->fate == FATE_INLINED ? "into" : "off",
 		                    text_json(change->other->name));
 	return object;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What `diff` and `gate` found, in their forms. */
-#ifndef VPROF_CLI_COMPARISON_OUTPUT_H
-#define VPROF_CLI_COMPARISON_OUTPUT_H
+#ifndef VPROF_CLI_COMPARE_COMPARISON_OUTPUT_H
+#define VPROF_CLI_COMPARE_COMPARISON_OUTPUT_H
 
 #include <jansson.h>
 #include <stdio.h>

@@ -80,7 +80,7 @@ char *change_name(const struct change *change)
 	const struct series *base = change->base, *now = change->now;
 	g_autofree char *text = NULL;
 
-	if (change->other != NULL)
+	if (change->other)
 		text = g_strdup_printf("%s, %s %s", change_series(change)->name,
 		                       change->fate == FATE_INLINED ? "into" : "off", change->other->name);
 	else if (change->fate != FATE_RENAMED)

@@ -12,7 +12,7 @@ static char *markdown_escape(const char *text)
 	GString *escaped = g_string_new(NULL);
 
 	for (const char *c = printable; *c != '\0'; c++) {
-		if (strchr("\\`*_{}[]<>()#+!|~", *c) != NULL)
+		if (strchr("\\`*_{}[]<>()#+!|~", *c))
 			g_string_append_c(escaped, '\\');
 		g_string_append_c(escaped, *c);
 	}

@@ -18,7 +18,7 @@ static bool conditions_count(const json_t *conditions)
 {
 	const char *event = member_text(conditions, "event");
 
-	return event != NULL && g_str_has_prefix(event, MEASURED_EVENT_STEPS);
+	return event && g_str_has_prefix(event, MEASURED_EVENT_STEPS);
 }
 
 struct measured *measured_new(const char *path, const char *unit, size_t n_repetitions, json_t *conditions)
@@ -34,7 +34,7 @@ struct measured *measured_new(const char *path, const char *unit, size_t n_repet
 
 void measured_free(struct measured *measured)
 {
-	if (measured == NULL)
+	if (!measured)
 		return;
 	measurements_free(measured->measurements);
 	json_decref(measured->conditions);
@@ -44,8 +44,8 @@ void measured_free(struct measured *measured)
 
 static char *condition_text(const json_t *value)
 {
-	char *text = value != NULL ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-	char *copy = g_strdup(text != NULL ? text : "not known");
+	char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+	char *copy = g_strdup(text ? text : "not known");
 
 	free(text);
 	return copy;
@@ -56,7 +56,7 @@ static bool condition_equal(const struct measured *base, const struct measured *
 	json_t *was = json_object_get(base->conditions, name), *is = json_object_get(now->conditions, name);
 	g_autofree char *was_text = condition_text(was), *is_text = condition_text(is);
 
-	if (was != NULL && is != NULL && json_equal(was, is))
+	if (was && is && json_equal(was, is))
 		return true;
 	g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_INCOMPARABLE,
 	            "%s and %s cannot be compared: %s is %s in the one and %s in the other", base->path, now->path,

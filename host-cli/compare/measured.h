@@ -3,8 +3,8 @@
  * Repetitions of one piece of work, for `diff` and `gate`: from recordings, or from a file of measurements
  * (vprof-measurements(5)), which is small enough for git or a pipeline's cache.
  */
-#ifndef VPROF_CLI_MEASURED_H
-#define VPROF_CLI_MEASURED_H
+#ifndef VPROF_CLI_COMPARE_MEASURED_H
+#define VPROF_CLI_COMPARE_MEASURED_H
 
 #include <glib.h>
 #include <jansson.h>

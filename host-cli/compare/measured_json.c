@@ -97,7 +97,7 @@ static bool metrics_read(const json_t *list, struct measurements *measurements)
 	{
 		const char *name = member_text(object, "name"), *unit = member_text(object, "unit");
 
-		if (name == NULL || unit == NULL ||
+		if (!name || !unit ||
 		    !values_read(object, measurements_add_metric(measurements, name, unit),
 		                 measurements->n_repetitions))
 			return false;
@@ -115,7 +115,7 @@ static bool functions_read(const json_t *list, struct measurements *measurements
 		const char *name = member_text(object, "name"), *module = member_text(object, "module");
 		enum profile_mode mode;
 
-		if (name == NULL || module == NULL || !mode_read(member_text(object, "mode"), &mode) ||
+		if (!name || !module || !mode_read(member_text(object, "mode"), &mode) ||
 		    !values_read(object, measurements_add_function(measurements, name, module, mode),
 		                 measurements->n_repetitions))
 			return false;
@@ -132,8 +132,7 @@ struct measured *measured_from_json(const char *path, const json_t *document, GE
 	if (g_strcmp0(member_text(document, "format"), FORMAT_NAME) != 0 ||
 	    member_number(document, "version", 0) != FORMAT_VERSION)
 		return refuse(path, "its format is not " FORMAT_NAME " 1", error), NULL;
-	if (unit == NULL || n == 0 || n > SHIFT_REPETITIONS_MAX ||
-	    !json_is_object(json_object_get(document, "conditions")))
+	if (!unit || n == 0 || n > SHIFT_REPETITIONS_MAX || !json_is_object(json_object_get(document, "conditions")))
 		return refuse(path, "it lacks conditions, a unit or repetitions", error), NULL;
 	measured = measured_new(path, unit, (size_t)n, json_incref(json_object_get(document, "conditions")));
 	if (metrics_read(json_object_get(document, "metrics"), measured->measurements) &&

@@ -15,7 +15,7 @@ static struct measured *load_json(const char *path, GError **error)
 	json_t *document = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
 	struct measured *measured;
 
-	if (document == NULL) {
+	if (!document) {
 		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT, "cannot read %s: %s", path, why.text);
 		return NULL;
 	}
@@ -72,10 +72,10 @@ static char **folder_recordings(const char *path, GError **error)
 	GPtrArray *paths;
 	const char *name;
 
-	if (folder == NULL)
+	if (!folder)
 		return NULL;
 	paths = g_ptr_array_new();
-	while ((name = g_dir_read_name(folder)) != NULL)
+	while ((name = g_dir_read_name(folder)))
 		if (g_str_has_suffix(name, ".data"))
 			g_ptr_array_add(paths, g_build_filename(path, name, NULL));
 	g_ptr_array_sort(paths, paths_compare);
@@ -88,20 +88,20 @@ static struct measured *load_folder(const char *path, const char *phase, GError 
 	g_auto(GStrv) paths = folder_recordings(path, error);
 	struct measured *all = NULL;
 
-	if (paths == NULL)
+	if (!paths)
 		return NULL;
-	for (char **file = paths; *file != NULL; file++) {
+	for (char **file = paths; *file; file++) {
 		struct measured *one = measured_from_recording(*file, phase, error);
 
-		if (one == NULL || (all != NULL && !measured_comparable(all, one, error))) {
+		if (!one || (all && !measured_comparable(all, one, error))) {
 			measured_free(one);
 			measured_free(all);
 			return NULL;
 		}
-		all = all != NULL ? measured_join(all, one) : g_steal_pointer(&one);
+		all = all ? measured_join(all, one) : g_steal_pointer(&one);
 		measured_free(one);
 	}
-	if (all == NULL) {
+	if (!all) {
 		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_EMPTY, "%s holds no recordings (*.data)", path);
 		return NULL;
 	}
@@ -118,7 +118,7 @@ struct measured *measured_load(const char *path, const char *phase, GError **err
 		measured = load_folder(path, phase, error);
 	else
 		measured = names_json(path) ? load_json(path, error) : measured_from_recording(path, phase, error);
-	if (measured == NULL || measured->measurements->n_repetitions <= SHIFT_REPETITIONS_MAX)
+	if (!measured || measured->measurements->n_repetitions <= SHIFT_REPETITIONS_MAX)
 		return measured;
 	g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT, "%s has %zu repetitions; the most are %u", path,
 	            measured->measurements->n_repetitions, SHIFT_REPETITIONS_MAX);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Where measurements come from and go to: recordings (measured_recording.c) and JSON (measured_json.c). */
-#ifndef VPROF_CLI_MEASURED_PRIV_H
-#define VPROF_CLI_MEASURED_PRIV_H
+#ifndef VPROF_CLI_COMPARE_MEASURED_PRIV_H
+#define VPROF_CLI_COMPARE_MEASURED_PRIV_H
 
 #include "compare/measured.h"
 #include "lib/profile/shift.h"

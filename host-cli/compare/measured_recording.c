@@ -73,7 +73,7 @@ static bool add_spans(struct gathering *in, const char *phase, const json_t *run
 {
 	g_autoptr(GArray) spans = phases_find(in->input->description, phase, error);
 
-	for (guint i = 0; spans != NULL && i < spans->len; i++) {
+	for (guint i = 0; spans && i < spans->len; i++) {
 		const struct phase_span *span = &g_array_index(spans, struct phase_span, i);
 
 		add_repetition(in, span->begin_ns, span->end_ns, run);
@@ -100,13 +100,13 @@ static bool find_repetitions(struct gathering *in, GError **error)
 	const json_t *runs = json_object_get(json_object_get(in->input->description, "exec"), "runs"), *run;
 	size_t i;
 
-	if (in->phase != NULL)
+	if (in->phase)
 		return add_spans(in, in->phase, NULL, error);
 	json_array_foreach(runs, i, run)
 	{
 		const char *phase = member_text(run, "phase");
 
-		if (phase != NULL && g_str_has_prefix(phase, REPETITION_PREFIX) && !add_phase(in, run, phase, error))
+		if (phase && g_str_has_prefix(phase, REPETITION_PREFIX) && !add_phase(in, run, phase, error))
 			return false;
 	}
 	if (in->repetitions->len == 0)
@@ -158,7 +158,7 @@ static void add_metric(struct measurements *measurements, const json_t *metric, 
 	const char *name = member_text(metric, "name"), *unit = member_text(metric, "unit");
 	const json_t *value = json_object_get(metric, "value");
 
-	if (name != NULL && unit != NULL && json_is_number(value) && !measured_is_own(name))
+	if (name && unit && json_is_number(value) && !measured_is_own(name))
 		add_number(measurements, name, unit, json_number_value(value), index);
 }
 
@@ -210,7 +210,7 @@ static json_t *rate_of(const struct input *input)
 	const struct perf_event_attr *attr = &recording_event(input->recording, EVENT)->attr;
 	json_t *rate = json_object_get(input->description, "rate");
 
-	if (rate != NULL)
+	if (rate)
 		return json_incref(rate);
 	return json_pack("{s:I}", attr->freq ? "frequency-hz" : "period",
 	                 (json_int_t)(attr->freq ? attr->sample_freq : attr->sample_period));
@@ -224,7 +224,7 @@ static json_t *conditions_of(const struct input *input, const char *phase)
 
 	json_object_set_new(conditions, "event", text_json(recording_event(input->recording, EVENT)->name));
 	json_object_set_new(conditions, "rate", rate_of(input));
-	if (phase != NULL)
+	if (phase)
 		json_object_set_new(conditions, "phase", text_json(phase));
 	json_object_set(conditions, "cpu", json_object_get(input->description, "host-cpu"));
 	for (size_t i = 0; i < G_N_ELEMENTS(of_guest); i++)
@@ -301,7 +301,7 @@ struct measured *measured_from_recording(const char *path, const char *phase, GE
 	struct input *input = input_open(path, NULL, false, error);
 	struct measured *measured;
 
-	if (input == NULL)
+	if (!input)
 		return NULL;
 	measured = measure_input(input, phase, error);
 	input_free(input);

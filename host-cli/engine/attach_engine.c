@@ -43,12 +43,12 @@ bool attach_engine_check(const struct attach_engine_options *options, const char
 		                    "exactly one guest is needed: a DOMAIN of `vprof attach --list`, or --pid PID");
 		return false;
 	}
-	return duration == NULL || units_parse_duration("--duration", duration, &seconds, error);
+	return !duration || units_parse_duration("--duration", duration, &seconds, error);
 }
 
 static void argument_add(GPtrArray *arguments, const char *option, const char *value)
 {
-	if (value == NULL)
+	if (!value)
 		return;
 	g_ptr_array_add(arguments, g_strdup(option));
 	g_ptr_array_add(arguments, g_strdup(value));
@@ -67,7 +67,7 @@ static GPtrArray *guest_arguments(const struct attach_engine_options *options, c
 		g_ptr_array_add(arguments, g_strdup("--no-monitor"));
 	if (options->verbose)
 		g_ptr_array_add(arguments, g_strdup("--verbose"));
-	if (domain != NULL)
+	if (domain)
 		argument_add(arguments, "--", domain);
 	return arguments;
 }
@@ -78,7 +78,7 @@ struct engine_process *attach_engine_start(const struct attach_engine_options *o
 	g_autoptr(GPtrArray) arguments = guest_arguments(options, domain);
 	uint64_t seconds = 0;
 
-	if (duration != NULL && units_parse_duration("--duration", duration, &seconds, NULL)) {
+	if (duration && units_parse_duration("--duration", duration, &seconds, NULL)) {
 		g_ptr_array_insert(arguments, 0, g_strdup("--duration"));
 		g_ptr_array_insert(arguments, 1, g_strdup_printf("%" G_GUINT64_FORMAT, seconds));
 	}
@@ -94,10 +94,10 @@ struct engine_process *attach_engine_start(const struct attach_engine_options *o
 static struct image *image_received(const json_t *answer, int fd, GError **error)
 {
 	const char *path = member_text(answer, "path"), *slide = member_text(answer, "slide");
-	struct image *image = image_open_fd(path != NULL ? path : "[guest memory]", fd, error);
+	struct image *image = image_open_fd(path ? path : "[guest memory]", fd, error);
 
-	if (image != NULL)
-		image_set_slide(image, slide != NULL ? g_ascii_strtoull(slide, NULL, 16) : 0);
+	if (image)
+		image_set_slide(image, slide ? g_ascii_strtoull(slide, NULL, 16) : 0);
 	return image;
 }
 
@@ -108,9 +108,9 @@ struct image *attach_engine_image(struct client *client, GError **error)
 	size_t n_fds = 0;
 	json_t *answer = client_execute(client, "kernel-image", NULL, &fds, &n_fds, ENGINE_ANSWER_TIMEOUT_MS, error);
 
-	if (answer != NULL && n_fds == 1)
+	if (answer && n_fds == 1)
 		image = image_received(answer, fds[0], error);
-	else if (answer != NULL)
+	else if (answer)
 		g_set_error_literal(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM,
 		                    "the engine gave no descriptor of the kernel");
 	json_decref(answer);
@@ -127,17 +127,17 @@ json_t *attach_engine_ask(const struct attach_engine_options *options, const cha
 	json_error_t why;
 	int status;
 
-	if (path == NULL)
+	if (!path)
 		return NULL;
 	g_ptr_array_insert(arguments, 0, g_strdup(path));
-	g_ptr_array_insert(arguments, 1, g_strdup(domain != NULL || options->pid != 0 ? "--probe" : "--list"));
+	g_ptr_array_insert(arguments, 1, g_strdup(domain || options->pid != 0 ? "--probe" : "--list"));
 	g_ptr_array_add(arguments, NULL);
 	if (!g_spawn_sync(NULL, (char **)arguments->pdata, NULL, G_SPAWN_DEFAULT, NULL, NULL, &text, NULL, &status,
 	                  error))
 		return NULL;
 	json_t *answer = json_loads(text, 0, &why);
 
-	if (answer == NULL)
+	if (!answer)
 		g_set_error(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM, PROGRAM " could not answer");
 	return answer;
 }

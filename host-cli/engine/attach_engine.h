@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The engine of an attached guest (vprof-attach), and the options that say which guest. */
-#ifndef VPROF_CLI_ATTACH_ENGINE_H
-#define VPROF_CLI_ATTACH_ENGINE_H
+#ifndef VPROF_CLI_ENGINE_ATTACH_ENGINE_H
+#define VPROF_CLI_ENGINE_ATTACH_ENGINE_H
 
 #include <glib.h>
 #include <jansson.h>

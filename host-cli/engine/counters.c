@@ -23,10 +23,10 @@ json_t *counters_allocate(struct client *client, char **events, const struct cou
 {
 	json_t *counters = json_array();
 
-	for (char **event = events; *event != NULL; event++) {
+	for (char **event = events; *event; event++) {
 		json_t *counter = engine_ask(client, "counter-allocate", request_new(*event, kind), error);
 
-		if (counter == NULL) {
+		if (!counter) {
 			json_decref(counters);
 			return NULL;
 		}
@@ -46,7 +46,7 @@ bool counters_for_all(struct client *client, json_t *counters, const char *metho
 		json_t *answer = engine_ask(client, method,
 		                            json_pack("{s:O}", "counter", json_object_get(counter, "counter")), error);
 
-		if (answer == NULL)
+		if (!answer)
 			return false;
 		if (keep)
 			json_object_update(counter, answer);
@@ -81,7 +81,7 @@ void counters_print(const json_t *counters, bool estimate, FILE *to)
 		g_autofree char *event = text_printable(member_text(counter, "event"));
 
 		fprintf(to, "%20.0f  %-20s", value, event);
-		if (modes != NULL && value > 0)
+		if (modes && value > 0)
 			fprintf(to, " %.1f %%, %.1f %%, %.1f %%\n",
 			        100 * (double)member_number(modes, "kernel", 0) / value,
 			        100 * (double)member_number(modes, "user", 0) / value,

@@ -3,8 +3,8 @@
  * Counters that a client holds in an engine (counter-* of vprof-control(7)), several at once: a list is an array of
  * {"counter": number, "event": name}, and what counter-read has answered. The engine frees them with the connection.
  */
-#ifndef VPROF_CLI_COUNTERS_H
-#define VPROF_CLI_COUNTERS_H
+#ifndef VPROF_CLI_ENGINE_COUNTERS_H
+#define VPROF_CLI_ENGINE_COUNTERS_H
 
 #include <glib.h>
 #include <jansson.h>

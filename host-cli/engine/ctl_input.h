@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Interactive input lines, with history and completion if vprof was built with libedit. */
-#ifndef VPROF_CLI_CTL_INPUT_H
-#define VPROF_CLI_CTL_INPUT_H
+#ifndef VPROF_CLI_ENGINE_CTL_INPUT_H
+#define VPROF_CLI_ENGINE_CTL_INPUT_H
 
 #include <glib.h>
 

@@ -17,7 +17,7 @@ static char *next_candidate(const char *word, int state)
 
 	(void)word;
 	at = state == 0 ? 0 : at + 1;
-	return candidates[at] != NULL ? strdup(candidates[at]) : NULL;
+	return candidates[at] ? strdup(candidates[at]) : NULL;
 }
 
 static char **complete(const char *word, int start, int end)
@@ -51,7 +51,7 @@ char *ctl_input_line(const char *prompt)
 	if (!isatty(STDIN_FILENO)) /* libedit would echo the prompt and the input */
 		prompt = "";
 	line = readline(prompt);
-	if (line == NULL)
+	if (!line)
 		return NULL;
 	if (*line != '\0')
 		add_history(line);

@@ -31,7 +31,7 @@ static json_t *strings_of(const char *text)
 	g_auto(GStrv) parts = g_strsplit(text, ",", -1);
 	json_t *strings = json_array();
 
-	for (char **part = parts; *part != NULL; part++)
+	for (char **part = parts; *part; part++)
 		json_array_append_new(strings, text_json(*part));
 	return strings;
 }
@@ -46,18 +46,18 @@ static json_t *value_of(const char *type, const char *text)
 	if (g_strcmp0(type, "[string]") == 0)
 		return strings_of(text);
 	value = json_loads(text, JSON_DECODE_ANY, NULL);
-	return value != NULL ? value : text_json(text);
+	return value ? value : text_json(text);
 }
 
 json_t *ctl_arguments(const json_t *method, char *const *words, GError **error)
 {
 	json_t *arguments = json_object();
 
-	for (; *words != NULL; words++) {
+	for (; *words; words++) {
 		const char *equals = strchr(*words, '=');
-		g_autofree char *name = equals != NULL ? g_strndup(*words, (gsize)(equals - *words)) : NULL;
+		g_autofree char *name = equals ? g_strndup(*words, (gsize)(equals - *words)) : NULL;
 
-		if (name == NULL ||
+		if (!name ||
 		    json_object_set_new(
 			    arguments, name,
 			    value_of(member_text(find_named(json_object_get(method, "arguments"), name), "type"),
@@ -80,7 +80,7 @@ static void add_names(GPtrArray *words, const json_t *list, const char *prefix, 
 	{
 		const char *name = member_text(item, "name");
 
-		if (name != NULL && g_str_has_prefix(name, prefix))
+		if (name && g_str_has_prefix(name, prefix))
 			g_ptr_array_add(words, g_strdup_printf("%s%c", name, behind));
 	}
 }
@@ -107,7 +107,7 @@ char **ctl_completions(const json_t *schema, const char *line, const char *word)
 
 	if (line[strcspn(line, " ")] == '\0')
 		add_names(words, json_object_get(schema, "methods"), word, ' ');
-	else if (strchr(word, '=') == NULL)
+	else if (!strchr(word, '='))
 		add_names(words, arguments, word, '=');
 	else {
 		g_autofree char *name = g_strndup(word, strcspn(word, "="));

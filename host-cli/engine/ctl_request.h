@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Turns words of a command line into a request of the control protocol, by the engine's own schema. */
-#ifndef VPROF_CLI_CTL_REQUEST_H
-#define VPROF_CLI_CTL_REQUEST_H
+#ifndef VPROF_CLI_ENGINE_CTL_REQUEST_H
+#define VPROF_CLI_ENGINE_CTL_REQUEST_H
 
 #include <glib.h>
 #include <jansson.h>

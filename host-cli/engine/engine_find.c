@@ -44,7 +44,7 @@ static struct client *connect_if_pid(const char *socket_path, const char *pid)
 {
 	struct client *client = client_connect(socket_path, ENGINE_ANSWER_TIMEOUT_MS, NULL);
 
-	if (client == NULL || has_pid(client, pid))
+	if (!client || has_pid(client, pid))
 		return client;
 	client_free(client);
 	return NULL;
@@ -54,7 +54,7 @@ static struct client *find_by_pid(const GArray *sockets, const char *pid)
 {
 	struct client *client = NULL;
 
-	for (guint i = 0; i < sockets->len && client == NULL; i++) {
+	for (guint i = 0; i < sockets->len && !client; i++) {
 		const struct client_socket *socket = &g_array_index(sockets, struct client_socket, i);
 
 		if (socket->live)
@@ -72,7 +72,7 @@ static const char *find_socket(const GArray *sockets, const char *name, unsigned
 	for (guint i = 0; i < sockets->len; i++) {
 		const struct client_socket *socket = &g_array_index(sockets, struct client_socket, i);
 
-		if (!socket->live || (name != NULL && !has_name(socket->path, name)))
+		if (!socket->live || (name && !has_name(socket->path, name)))
 			continue;
 		path = socket->path;
 		(*n)++;
@@ -85,7 +85,7 @@ static struct client *refuse(const char *name, unsigned n, GError **error)
 	if (n > 1)
 		g_set_error(error, ENGINE_FIND_ERROR, ENGINE_FIND_ERROR_AMBIGUOUS,
 		            "which engine? there are %u; `vprof list` shows their names", n);
-	else if (name != NULL)
+	else if (name)
 		g_set_error(error, ENGINE_FIND_ERROR, ENGINE_FIND_ERROR_NONE,
 		            "there is no engine \"%s\"; `vprof list` shows those that run", name);
 	else
@@ -101,15 +101,15 @@ struct client *engine_find(const char *name, GError **error)
 	const char *path;
 	unsigned n;
 
-	if (name != NULL && strchr(name, '/') != NULL)
+	if (name && strchr(name, '/'))
 		return client_connect(name, ENGINE_ANSWER_TIMEOUT_MS, error);
 	sockets = client_list_sockets(error);
-	if (sockets == NULL)
+	if (!sockets)
 		return NULL;
 	path = find_socket(sockets, name, &n);
-	if (path != NULL)
+	if (path)
 		return client_connect(path, ENGINE_ANSWER_TIMEOUT_MS, error);
-	if (name != NULL && name[strspn(name, "0123456789")] == '\0')
+	if (name && name[strspn(name, "0123456789")] == '\0')
 		client = find_by_pid(sockets, name);
-	return client != NULL ? client : refuse(name, n, error);
+	return client ? client : refuse(name, n, error);
 }

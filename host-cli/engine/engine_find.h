@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Finds running engines, as `vprof list` shows them, and calls their methods. */
-#ifndef VPROF_CLI_ENGINE_FIND_H
-#define VPROF_CLI_ENGINE_FIND_H
+#ifndef VPROF_CLI_ENGINE_ENGINE_FIND_H
+#define VPROF_CLI_ENGINE_ENGINE_FIND_H
 
 #include "lib/client/client.h"
 

@@ -16,8 +16,8 @@ GArray *module_addresses(const struct histogram *histogram, GHashTable *asked)
 	for (size_t i = 0; i < n; i++) {
 		const struct mapping *mapping = hits[i].mapping;
 
-		if (mapping != NULL && mapping_is_module(mapping) && !mapping->file->is_another &&
-		    (asked == NULL || g_hash_table_add(asked, g_memdup2(&hits[i].ip, sizeof(hits[i].ip)))))
+		if (mapping && mapping_is_module(mapping) && !mapping->file->is_another &&
+		    (!asked || g_hash_table_add(asked, g_memdup2(&hits[i].ip, sizeof(hits[i].ip)))))
 			g_array_append_val(addresses, hits[i].ip);
 	}
 	return addresses;
@@ -33,7 +33,7 @@ static void answer_take(const json_t *answer, module_symbol_visitor *visit, void
 		const char *address = member_text(place, "address"), *module = member_text(place, "module");
 		const char *name = member_text(place, "symbol");
 
-		if (address == NULL || module == NULL || name == NULL)
+		if (!address || !module || !name)
 			continue;
 		g_autofree char *file = g_strdup_printf("[%s]", module);
 
@@ -58,7 +58,7 @@ bool module_symbols_ask(struct client *client, const GArray *addresses, module_s
 			json_array_append_new(batch, json_sprintf("0x%" G_GINT64_MODIFIER "x",
 			                                          g_array_index(addresses, uint64_t, at++)));
 		answer = engine_ask(client, "module-symbols", json_pack("{s:o}", "addresses", batch), error);
-		if (answer == NULL)
+		if (!answer)
 			return false;
 		answer_take(answer, visit, data);
 		json_decref(answer);

@@ -45,7 +45,7 @@ static char **engine_argv(const char *path, const char *const *arguments)
 	g_ptr_array_add(argv, g_strdup("--client-fd"));
 	g_ptr_array_add(argv, g_strdup(CHILD_FD_TEXT));
 	g_ptr_array_add(argv, g_strdup("--paused"));
-	for (; *arguments != NULL; arguments++)
+	for (; *arguments; arguments++)
 		g_ptr_array_add(argv, g_strdup(*arguments));
 	g_ptr_array_add(argv, NULL);
 	return (char **)g_ptr_array_free(argv, FALSE);
@@ -110,7 +110,7 @@ static bool engine_launch(struct engine_process *engine, const struct engine_pro
 	g_auto(GStrv) argv = NULL;
 	int sockets[2], fds[1 + ENGINE_FDS_MAX], result;
 
-	if (path == NULL)
+	if (!path)
 		return false;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
 		g_set_error(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_SPAWN, "cannot make a socket for %s: %s",
@@ -163,7 +163,7 @@ struct engine_process *engine_process_start(const struct engine_process_config *
 	/* Not glibc's pidfd_open: Debian 12's has it, older ones do not. */
 	engine->pidfd = (int)syscall(SYS_pidfd_open, engine->pid, 0);
 	engine->client = client_new_fd(ours, START_TIMEOUT_MS, &why);
-	if (engine->client != NULL)
+	if (engine->client)
 		return engine;
 	engine_explain(engine, config->program, status, &why);
 	g_propagate_error(error, g_steal_pointer(&why));
@@ -185,7 +185,7 @@ static void engine_end(struct engine_process *engine, int timeout_ms)
 
 void engine_process_free(struct engine_process *engine)
 {
-	if (engine != NULL)
+	if (engine)
 		engine_end(engine, EXIT_TIMEOUT_MS);
 }
 
@@ -233,7 +233,7 @@ char *program_find(const char *name, GError **error)
 	g_autofree char *self = g_file_read_link("/proc/self/exe", error);
 	g_autofree char *folder = NULL, *beside = NULL, *installed = NULL;
 
-	if (self == NULL)
+	if (!self)
 		return NULL;
 	folder = g_path_get_dirname(self);
 	beside = g_build_filename(folder, name, NULL);

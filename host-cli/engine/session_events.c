@@ -21,7 +21,7 @@ static bool attr_parse(const char *hex, struct perf_event_attr *attr)
 {
 	uint8_t bytes[VPROF_ATTR_BYTES];
 
-	if (hex == NULL || strlen(hex) != 2 * sizeof(bytes))
+	if (!hex || strlen(hex) != 2 * sizeof(bytes))
 		return false;
 	for (size_t i = 0; i < sizeof(bytes); i++) {
 		int high = g_ascii_xdigit_value(hex[2 * i]), low = g_ascii_xdigit_value(hex[2 * i + 1]);
@@ -43,7 +43,7 @@ static bool event_parse(const json_t *json, struct recording_event *event, GErro
 	size_t i;
 
 	event->name = member_text(json, "name");
-	if (event->name == NULL || !attr_parse(member_text(json, "attr"), &event->attr))
+	if (!event->name || !attr_parse(member_text(json, "attr"), &event->attr))
 		return session_protocol_error(error, "an event without a name or with a wrong attr");
 	numbers = g_new(uint64_t, json_array_size(ids));
 	event->ids = numbers;
@@ -88,7 +88,7 @@ bool session_rings_map(GPtrArray *readers, const int *fds, size_t n_fds, GError 
 	for (size_t i = 0; i < n_fds; i += 2) {
 		struct ring_reader *reader = ring_reader_open(fds[i], error);
 
-		if (reader == NULL)
+		if (!reader)
 			return false;
 		g_ptr_array_add(readers, reader);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* An engine's description of a session: its events and its rings. */
-#ifndef VPROF_CLI_SESSION_EVENTS_H
-#define VPROF_CLI_SESSION_EVENTS_H
+#ifndef VPROF_CLI_ENGINE_SESSION_EVENTS_H
+#define VPROF_CLI_ENGINE_SESSION_EVENTS_H
 
 #include <glib.h>
 #include <jansson.h>

@@ -18,7 +18,7 @@ json_t *vcpu_clocks_query(struct client *client, unsigned vcpus, unsigned timeou
 		json_t *answer = client_execute(client, "query-vcpu-time", json_pack("{s:i}", "vcpu", (int)i), NULL,
 		                                NULL, timeout_ms, error);
 
-		if (answer == NULL) {
+		if (!answer) {
 			json_decref(answers);
 			return NULL;
 		}
@@ -99,7 +99,7 @@ void vcpu_clocks_say_missing(const json_t *answers)
 {
 	const char *missing = member_text(json_array_get(answers, 0), "missing");
 
-	if (missing != NULL)
+	if (missing)
 		warn("this host does not tell for how long a vCPU was %s; that time is in the residual", missing);
 }
 
@@ -261,7 +261,7 @@ GArray *exit_rows_sum(const json_t *answers)
 		json_array_foreach(json_object_get(answer, "exits"), j, exit)
 		{
 			const char *name = member_text(exit, "name");
-			struct exit_row *row = row_of(rows, name != NULL ? name : "?");
+			struct exit_row *row = row_of(rows, name ? name : "?");
 
 			row->count += member_number(exit, "count", 0);
 			row->ns += member_number(exit, "ns", 0);

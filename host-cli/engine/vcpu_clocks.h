@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The answers to query-vcpu-time: querying, parsing and printing. */
-#ifndef VPROF_CLI_VCPU_CLOCKS_H
-#define VPROF_CLI_VCPU_CLOCKS_H
+#ifndef VPROF_CLI_ENGINE_VCPU_CLOCKS_H
+#define VPROF_CLI_ENGINE_VCPU_CLOCKS_H
 
 #include <glib.h>
 #include <jansson.h>

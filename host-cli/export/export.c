@@ -14,7 +14,7 @@ const struct exporter *const exporters[] = {
 
 const struct exporter *exporter_find(const char *name)
 {
-	for (size_t i = 0; exporters[i] != NULL; i++)
+	for (size_t i = 0; exporters[i]; i++)
 		if (strcmp(exporters[i]->name, name) == 0)
 			return exporters[i];
 	return NULL;
@@ -24,8 +24,8 @@ char *exporter_names(void)
 {
 	GString *names = g_string_new(NULL);
 
-	for (size_t i = 0; exporters[i] != NULL; i++) {
-		const char *gap = i == 0 ? "" : exporters[i + 1] != NULL ? ", " : " or ";
+	for (size_t i = 0; exporters[i]; i++) {
+		const char *gap = i == 0 ? "" : exporters[i + 1] ? ", " : " or ";
 
 		g_string_append_printf(names, "%s%s", gap, exporters[i]->name);
 	}
@@ -45,7 +45,7 @@ static bool read_sample(const struct record_sample *sample, unsigned event, void
 
 	if (event != reading->event)
 		return true;
-	if (reading->stacks != NULL)
+	if (reading->stacks)
 		stacks_add(reading->stacks, sample);
 	if (profile->samples == 0 || sample->time_ns < profile->first_ns)
 		profile->first_ns = sample->time_ns;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Profiles in the formats of other tools. Each export_NAME.c defines one struct exporter; export.c lists them. */
-#ifndef VPROF_CLI_EXPORT_H
-#define VPROF_CLI_EXPORT_H
+#ifndef VPROF_CLI_EXPORT_EXPORT_H
+#define VPROF_CLI_EXPORT_EXPORT_H
 
 #include <glib.h>
 #include <stdbool.h>

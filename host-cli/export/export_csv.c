@@ -18,7 +18,7 @@ static void text_print(const char *text, FILE *to)
 {
 	g_autofree char *valid = g_utf8_make_valid(text, -1), *printable = text_printable(valid);
 
-	fputs(*printable != '\0' && strchr("=+-@", *printable) != NULL ? ",\"'" : ",\"", to);
+	fputs(*printable != '\0' && strchr("=+-@", *printable) ? ",\"'" : ",\"", to);
 	for (const char *at = printable; *at != '\0'; at++) {
 		if (*at == '"')
 			fputc('"', to);

@@ -114,7 +114,7 @@ static bool sample_take(const struct record_sample *sample, const char *comm, co
 	struct thread *thread = g_hash_table_lookup(threads, key);
 	struct firefox_sample taken = {.time_ns = sample->time_ns, .period = sample->period, .stack = NONE};
 
-	if (thread == NULL) {
+	if (!thread) {
 		thread = thread_new(sample, comm);
 		g_hash_table_insert(threads, g_steal_pointer(&key), thread);
 	}

@@ -42,7 +42,7 @@ static void place_take(struct listing *listing, uint64_t ip, const struct place 
 	const uint64_t address = ip - (place->known ? place->offset : 0);
 	struct listed *listed = g_hash_table_lookup(listing->seen, &address);
 
-	if (listed == NULL) {
+	if (!listed) {
 		listed = function_add(listing, address, name, strcmp(module, "[kernel]") == 0 ? "" : module);
 		g_hash_table_insert(listing->seen, &listed->address, listed);
 	}
@@ -103,7 +103,7 @@ static void listing_print(const struct listing *listing, FILE *to)
 			i + 1 < listing->functions->len ? g_ptr_array_index(listing->functions, i + 1) : NULL;
 
 		function_print(listed->address, listed->name, listed->module, to);
-		if (listed->last < UINT64_MAX - 1 && (next == NULL || strcmp(next->module, listed->module) != 0))
+		if (listed->last < UINT64_MAX - 1 && (!next || strcmp(next->module, listed->module) != 0))
 			function_print(listed->last + 2, UNKNOWN, listed->module, to);
 	}
 }

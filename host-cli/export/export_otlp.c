@@ -128,7 +128,7 @@ static uint64_t mapping_index(struct encoder *encoder, const char *module)
 	GByteArray *mapping = g_byte_array_new();
 
 	protobuf_number(mapping, MAPPING_FILENAME, string_index(encoder, module));
-	if (build_id != NULL)
+	if (build_id)
 		protobuf_number(mapping, MAPPING_ATTRIBUTE,
 		                attribute_index(encoder, "process.executable.build_id.gnu", build_id));
 	return element_index(encoder, DICTIONARY_MAPPING, mapping);
@@ -219,7 +219,7 @@ static void resource_attribute_put(GByteArray *resource, const char *key, const 
 {
 	GByteArray *attribute;
 
-	if (text == NULL)
+	if (!text)
 		return;
 	attribute = g_byte_array_new();
 	protobuf_string(attribute, KEY_VALUE_KEY, key);

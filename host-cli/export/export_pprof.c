@@ -85,7 +85,7 @@ static uint64_t mapping_id(struct encoder *encoder, const char *module)
 
 		protobuf_number(mapping, MAPPING_ID, id);
 		protobuf_number(mapping, MAPPING_FILENAME, string_index(encoder, module));
-		if (build_id != NULL)
+		if (build_id)
 			protobuf_number(mapping, MAPPING_BUILD_ID, string_index(encoder, build_id));
 		protobuf_number(mapping, MAPPING_HAS_FUNCTIONS, 1);
 		protobuf_message(encoder->out, PROFILE_MAPPING, mapping);

@@ -46,9 +46,8 @@ bool page_write(struct input *base, struct input *now, const struct comparison *
 	if (!page_check(error))
 		return false;
 	first = page_recording_read(base);
-	second = now != NULL ? page_recording_read(now) : NULL;
-	written = output_file_write(path, page_print, &(struct page){{first, second}, now != NULL ? 2 : 1, comparison},
-	                            error);
+	second = now ? page_recording_read(now) : NULL;
+	written = output_file_write(path, page_print, &(struct page){{first, second}, now ? 2 : 1, comparison}, error);
 	page_recording_free(first);
 	page_recording_free(second);
 	return written;

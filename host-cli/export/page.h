@@ -3,8 +3,8 @@
  * A profile, or two to be compared, as one HTML file for a browser: flame graph, timeline and table of functions. The
  * program in the page is made of web/ when vprof is built (CMake option VPROF_HTML).
  */
-#ifndef VPROF_CLI_PAGE_H
-#define VPROF_CLI_PAGE_H
+#ifndef VPROF_CLI_EXPORT_PAGE_H
+#define VPROF_CLI_EXPORT_PAGE_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -13,7 +13,7 @@
  */
 static void text_write(const char *text, FILE *to)
 {
-	g_autofree char *valid = g_utf8_make_valid(text != NULL ? text : "", -1);
+	g_autofree char *valid = g_utf8_make_valid(text ? text : "", -1);
 
 	fputc('"', to);
 	for (const char *at = valid; *at != '\0'; at = g_utf8_next_char(at)) {
@@ -32,7 +32,7 @@ static void text_write(const char *text, FILE *to)
 static void member_write(const char *name, const char *text, FILE *to)
 {
 	fprintf(to, "\"%s\":", name);
-	if (text != NULL)
+	if (text)
 		text_write(text, to);
 	else
 		fputs("null", to);
@@ -78,7 +78,7 @@ static uint32_t frame_write(struct frames *frames, const struct call_node *node,
 	const struct frame key = {node->symbol, node->module, node->mode, frames->n};
 	const struct frame *known = g_hash_table_lookup(frames->index, &key);
 
-	if (known != NULL)
+	if (known)
 		return known->number;
 	fprintf(to, "%s%u,%u,%u", comma(frames->n), text_table_number(strings, node->symbol),
 	        text_table_number(strings, node->module), (unsigned)node->mode);
@@ -131,7 +131,7 @@ static const char *reason_name(uint64_t reason)
 {
 	const char *name = reason == VPROF_EXIT_REASON_VMM ? "vmm" : exit_name_of_reason(reason);
 
-	return name != NULL ? name : "other exits";
+	return name ? name : "other exits";
 }
 
 static void cells_write(const struct page_profile *profile, struct text_table *strings, FILE *to)
@@ -260,7 +260,7 @@ void page_data_write(const struct page_recording *const *recordings, size_t n, c
 		recording_write(recordings[i], to);
 	}
 	fputs("],\"fates\":[", to);
-	for (size_t i = 0; comparison != NULL && i < comparison->n_only; i++)
+	for (size_t i = 0; comparison && i < comparison->n_only; i++)
 		if (comparison->only[i].fate < FATE_NEW) {
 			fputs(comma(written++), to);
 			fate_write(&comparison->only[i], to);

@@ -3,8 +3,8 @@
  * The data of the page, as web/src/data.js reads it: JSON that is safe inside <script type="application/json">,
  * whatever the names of a guest's tasks and functions are.
  */
-#ifndef VPROF_CLI_PAGE_DATA_H
-#define VPROF_CLI_PAGE_DATA_H
+#ifndef VPROF_CLI_EXPORT_PAGE_DATA_H
+#define VPROF_CLI_EXPORT_PAGE_DATA_H
 
 #include <stdio.h>
 

@@ -210,7 +210,7 @@ static struct page_row *row_add(GHashTable *rows, const struct page_row *row)
 {
 	struct page_row *known = g_hash_table_lookup(rows, row);
 
-	if (known != NULL) {
+	if (known) {
 		row_grow(known, row);
 	} else {
 		known = g_memdup2(row, sizeof(*row));
@@ -223,7 +223,7 @@ static void row_add_recent(struct row_set *set, const struct page_row *row)
 {
 	struct page_row **recent = &set->recent[(row->node + row->cpu * RECENT_CPU_STRIDE) % ROWS_RECENT];
 
-	if (*recent != NULL && row_equal(*recent, row))
+	if (*recent && row_equal(*recent, row))
 		row_grow(*recent, row);
 	else
 		*recent = row_add(set->rows, row);
@@ -392,7 +392,7 @@ struct page_recording *page_recording_read(struct input *input)
 
 void page_recording_free(struct page_recording *recording)
 {
-	if (recording == NULL)
+	if (!recording)
 		return;
 	for (size_t i = 0; i < recording->n_profiles; i++) {
 		g_free(recording->profiles[i].nodes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What the page knows of one event of a recording: samples by call chain, vCPU, task and phases, and by time. */
-#ifndef VPROF_CLI_PAGE_PROFILE_H
-#define VPROF_CLI_PAGE_PROFILE_H
+#ifndef VPROF_CLI_EXPORT_PAGE_PROFILE_H
+#define VPROF_CLI_EXPORT_PAGE_PROFILE_H
 
 #include <glib.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The page without its data, as web/build.mjs has made it. */
-#ifndef VPROF_CLI_PAGE_TEMPLATE_H
-#define VPROF_CLI_PAGE_TEMPLATE_H
+#ifndef VPROF_CLI_EXPORT_PAGE_TEMPLATE_H
+#define VPROF_CLI_EXPORT_PAGE_TEMPLATE_H
 
 /* Where the data goes. */
 #define PAGE_TEMPLATE_MARK "@vprof-data@"

@@ -29,13 +29,13 @@ static GByteArray *labels_of(const char *name)
 	GByteArray *labels = g_byte_array_new();
 	g_auto(GStrv) parts = g_strsplit_set(name, "{,}", -1);
 
-	if (parts[0] == NULL)
+	if (!parts[0])
 		return labels;
 	label_put(labels, "__name__", parts[0]);
-	for (char **part = parts + 1; *part != NULL; part++) {
+	for (char **part = parts + 1; *part; part++) {
 		char *value = strchr(*part, '=');
 
-		if (value == NULL)
+		if (!value)
 			continue;
 		*value++ = '\0';
 		label_put(labels, *part, value);
@@ -71,10 +71,10 @@ static char *trailer_value(const char *trailers, const char *name)
 {
 	g_auto(GStrv) lines = g_strsplit(trailers, "\r\n", -1);
 
-	for (char **line = lines; *line != NULL; line++) {
+	for (char **line = lines; *line; line++) {
 		char *colon = strchr(*line, ':');
 
-		if (colon == NULL)
+		if (!colon)
 			continue;
 		*colon = '\0';
 		if (g_ascii_strcasecmp(g_strstrip(*line), name) == 0)
@@ -101,7 +101,7 @@ bool push_parca_answer(const char *body, size_t n, unsigned *status, char **mess
 			g_autofree char *text = trailer_value(trailers, "grpc-status");
 			guint64 number;
 
-			if (text == NULL || !g_ascii_string_to_unsigned(text, 10, 0, UINT16_MAX, &number, NULL))
+			if (!text || !g_ascii_string_to_unsigned(text, 10, 0, UINT16_MAX, &number, NULL))
 				return false;
 			*status = (unsigned)number;
 			*message = trailer_value(trailers, "grpc-message");

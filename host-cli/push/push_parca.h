@@ -3,8 +3,8 @@
  * Parca's ProfileStoreService.WriteRaw (parca/profilestore/v1alpha1/profilestore.proto) as a POST of gRPC-Web
  * (github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md), which that server takes over HTTP/1.1 at any path.
  */
-#ifndef VPROF_CLI_PUSH_PARCA_H
-#define VPROF_CLI_PUSH_PARCA_H
+#ifndef VPROF_CLI_PUSH_PUSH_PARCA_H
+#define VPROF_CLI_PUSH_PUSH_PARCA_H
 
 #include "push/push_spool.h"
 

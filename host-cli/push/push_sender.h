@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Profiles to a server that has Pyroscope's HTTP API (POST URL/ingest), or Parca's. */
-#ifndef VPROF_CLI_PUSH_SENDER_H
-#define VPROF_CLI_PUSH_SENDER_H
+#ifndef VPROF_CLI_PUSH_PUSH_SENDER_H
+#define VPROF_CLI_PUSH_PUSH_SENDER_H
 
 #include "push/push_spool.h"
 

@@ -63,7 +63,7 @@ static bool url_take(struct push_sender *sender, const char *text, GError **erro
 		sender->shown = part_of(url, CURLUPART_URL);
 	}
 	curl_url_cleanup(url);
-	if (scheme != NULL && (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0))
+	if (scheme && (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0))
 		return true;
 	g_set_error(error, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_URL, "%s is not the URL of a server: %s", text,
 	            code != CURLUE_OK ? curl_url_strerror(code) : "http:// or https:// is wanted");
@@ -102,7 +102,7 @@ struct push_sender *push_sender_new(enum push_api api, const char *url, const ch
 	/* Avoids the extra round trip of "Expect: 100-continue". */
 	sender->headers = curl_slist_append(NULL, "Expect:");
 	sender->headers = curl_slist_append(sender->headers, apis[api].content_type);
-	for (; headers != NULL && *headers != NULL; headers++)
+	for (; headers && *headers; headers++)
 		sender->headers = curl_slist_append(sender->headers, *headers);
 	if (!url_take(sender, url, error)) {
 		push_sender_free(sender);
@@ -114,7 +114,7 @@ struct push_sender *push_sender_new(enum push_api api, const char *url, const ch
 
 void push_sender_free(struct push_sender *sender)
 {
-	if (sender == NULL)
+	if (!sender)
 		return;
 	curl_easy_cleanup(sender->curl);
 	curl_slist_free_all(sender->headers);
@@ -192,7 +192,7 @@ static bool parca_answered(const struct push_sender *sender, GError **error)
 	unsigned status;
 	bool known;
 
-	if (header != NULL) {
+	if (header) {
 		known = g_ascii_string_to_unsigned(header, 10, 0, UINT16_MAX, &number, NULL);
 		status = (unsigned)number;
 		message = g_strdup(said);
@@ -240,7 +240,7 @@ bool push_sender_send(struct push_sender *sender, const struct push_profile *pro
 	const void *bytes = g_bytes_get_data(profile->pprof, &n);
 	CURLcode code;
 
-	if (request != NULL) {
+	if (request) {
 		bytes = request->data;
 		n = request->len;
 	}

@@ -38,8 +38,7 @@ struct push_spool *push_spool_open(const char *folder, GError **error)
 	struct push_spool *spool = g_new0(struct push_spool, 1);
 
 	spool->lock = -1;
-	spool->folder =
-		folder != NULL ? g_strdup(folder) : g_build_filename(g_get_user_state_dir(), "vprof", "push", NULL);
+	spool->folder = folder ? g_strdup(folder) : g_build_filename(g_get_user_state_dir(), "vprof", "push", NULL);
 	if (g_mkdir_with_parents(spool->folder, 0700) == 0)
 		return spool;
 	g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(errno), "cannot make the folder %s: %s",
@@ -50,7 +49,7 @@ struct push_spool *push_spool_open(const char *folder, GError **error)
 
 void push_spool_free(struct push_spool *spool)
 {
-	if (spool == NULL)
+	if (!spool)
 		return;
 	if (spool->lock >= 0)
 		close(spool->lock);
@@ -127,7 +126,7 @@ GPtrArray *push_spool_list(const struct push_spool *spool)
 	g_autoptr(GDir) folder = g_dir_open(spool->folder, 0, NULL);
 	const char *name;
 
-	while (folder != NULL && (name = g_dir_read_name(folder)) != NULL)
+	while (folder && (name = g_dir_read_name(folder)))
 		if (g_str_has_suffix(name, SUFFIX))
 			g_ptr_array_add(names, g_strdup(name));
 	g_ptr_array_sort(names, names_compare);
@@ -164,8 +163,8 @@ static bool header_take(const char *line, size_t n, struct push_profile *profile
 {
 	json_t *header = json_loadb(line, n, 0, NULL);
 	const char *format = member_text(header, "format"), *name = member_text(header, "name");
-	bool good = format != NULL && strcmp(format, FORMAT) == 0 && name != NULL &&
-	            member_number(header, "version", 0) == FORMAT_VERSION;
+	bool good =
+		format && strcmp(format, FORMAT) == 0 && name && member_number(header, "version", 0) == FORMAT_VERSION;
 
 	if (good) {
 		profile->name = g_strdup(name);
@@ -193,7 +192,7 @@ bool push_spool_read(const struct push_spool *spool, const char *name, struct pu
 	if (!g_file_get_contents(path, &text, &n, error))
 		return false;
 	end = memchr(text, '\n', MIN(n, HEADER_BYTES_MAX));
-	if (end == NULL || !header_take(text, (size_t)(end - text), &read)) {
+	if (!end || !header_take(text, (size_t)(end - text), &read)) {
 		g_set_error(error, PUSH_SPOOL_ERROR, PUSH_SPOOL_ERROR_FORMAT, "%s is not a profile of vprof push",
 		            path);
 		g_free(text);

@@ -3,8 +3,8 @@
  * Profiles that wait on disk for a server: one file each, oldest first, in a folder that several pushes may share. A
  * file is one line of JSON followed by the profile; unreadable files are skipped.
  */
-#ifndef VPROF_CLI_PUSH_SPOOL_H
-#define VPROF_CLI_PUSH_SPOOL_H
+#ifndef VPROF_CLI_PUSH_PUSH_SPOOL_H
+#define VPROF_CLI_PUSH_PUSH_SPOOL_H
 
 #include <glib.h>
 #include <stdbool.h>

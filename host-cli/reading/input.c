@@ -29,9 +29,9 @@ static void input_read_description(struct input *input)
 	const char *text = recording_description(input->recording);
 	json_error_t why;
 
-	if (text != NULL)
+	if (text)
 		input->description = json_loads(text, 0, &why);
-	if (text != NULL && input->description == NULL)
+	if (text && !input->description)
 		input_warn(input, "the guest's description in %s is damaged: %s", input->path, why.text);
 	if (!json_is_object(input->description)) {
 		json_decref(input->description);
@@ -45,9 +45,9 @@ bool input_check_kernel(struct input *input, const struct image *image, bool for
 	const char *recorded = recording_kernel_build_id(input->recording);
 	g_autofree char *hex = image_build_id_text(image);
 
-	if (recorded == NULL || hex == NULL) {
+	if (!recorded || !hex) {
 		input_warn(input, "%s has no build-id; whether %s is the kernel that ran cannot be checked",
-		           recorded == NULL ? input->path : image_path(image), image_path(image));
+		           !recorded ? input->path : image_path(image), image_path(image));
 		return true;
 	}
 	if (strcmp(recorded, hex) == 0)
@@ -68,7 +68,7 @@ static struct image *input_open_kernel(struct input *input, const char *kernel, 
 {
 	struct image *image = image_open(kernel, error);
 
-	if (image == NULL || input_check_kernel(input, image, force, error))
+	if (!image || input_check_kernel(input, image, force, error))
 		return image;
 	image_free(image);
 	return NULL;
@@ -80,7 +80,7 @@ static bool input_load_symbols(struct input *input, struct image *image, GError 
 	uint64_t slide = 0;
 
 	input->symtab = symtab_load(image, error);
-	if (input->symtab == NULL)
+	if (!input->symtab)
 		return false;
 	if (input->kernel.moved)
 		input_warn(input,
@@ -145,12 +145,12 @@ static bool input_load(struct input *input, const char *kernel, bool force, GErr
 	bool loaded;
 
 	input->recording = recording_open(input->path, error);
-	if (input->recording == NULL)
+	if (!input->recording)
 		return false;
-	if (kernel != NULL && (image = input_open_kernel(input, kernel, force, error)) == NULL)
+	if (kernel && !(image = input_open_kernel(input, kernel, force, error)))
 		return false;
 	input_read_names(input);
-	loaded = image == NULL || input_load_symbols(input, image, error);
+	loaded = !image || input_load_symbols(input, image, error);
 	image_free(image);
 	return loaded;
 }
@@ -160,20 +160,19 @@ struct input *input_open(const char *path, const char *kernel, bool force, GErro
 	struct input *input = g_new0(struct input, 1);
 	const char *warning;
 
-	input->path = g_strdup(path != NULL ? path : INPUT_DEFAULT_PATH);
+	input->path = g_strdup(path ? path : INPUT_DEFAULT_PATH);
 	input->warnings = g_ptr_array_new_with_free_func(g_free);
 	if (!input_load(input, kernel, force, error)) {
 		input_free(input);
 		return NULL;
 	}
-	input->resolver = input->symtab != NULL ? resolver_new_symtab(input->symtab, input->recording)
-	                                        : resolver_new_recording(input->recording);
+	input->resolver = input->symtab ? resolver_new_symtab(input->symtab, input->recording)
+	                                : resolver_new_recording(input->recording);
 	warning = recording_warning(input->recording);
-	if (warning != NULL)
+	if (warning)
 		input_warn(input, "%s", warning);
 	/* A finished recording of vprof has a description, and all the symbols that were found. */
-	if (kernel == NULL && recording_n_symbols(input->recording) == 0 &&
-	    recording_description(input->recording) == NULL)
+	if (!kernel && recording_n_symbols(input->recording) == 0 && !recording_description(input->recording))
 		input_warn(input, "%s has no symbols; --kernel IMAGE takes them from the kernel that ran", input->path);
 	input_read_description(input);
 	return input;
@@ -191,7 +190,7 @@ void input_take_symbol_options(struct input *input, const struct symbol_options 
 
 void input_free(struct input *input)
 {
-	if (input == NULL)
+	if (!input)
 		return;
 	resolver_free(input->resolver);
 	names_free(input->names);
@@ -235,7 +234,7 @@ static bool walk_sample(struct walk *walk, const struct perf_event_header *recor
 		walk->strangers++;
 		return true;
 	}
-	if (walk->input->spans != NULL && !phases_hold(walk->input->spans, sample.time_ns))
+	if (walk->input->spans && !phases_hold(walk->input->spans, sample.time_ns))
 		return true;
 	/* perf record leaves a fixed period out of the samples; the attr has it. */
 	attr = &recording_event(walk->input->recording, (size_t)event)->attr;
@@ -249,9 +248,9 @@ static bool walk_switch(struct walk *walk, const struct perf_event_header *recor
 	struct record_switch change;
 	struct record_id id;
 
-	if (walk->visitor->switched == NULL || !record_switch_decode(record, bytes, &change) ||
+	if (!walk->visitor->switched || !record_switch_decode(record, bytes, &change) ||
 	    !record_id_decode(record, bytes, input_sample_type(walk->input), &id) ||
-	    (walk->input->spans != NULL && !phases_hold(walk->input->spans, id.time_ns)))
+	    (walk->input->spans && !phases_hold(walk->input->spans, id.time_ns)))
 		return true;
 	return walk->visitor->switched(&change, &id, walk->data);
 }
@@ -268,11 +267,11 @@ static bool walk_record(const struct perf_event_header *record, size_t bytes, vo
 	case PERF_RECORD_SWITCH_CPU_WIDE:
 		return walk_switch(walk, record, bytes);
 	case PERF_RECORD_LOST:
-		if (walk->visitor->lost != NULL && record_lost_decode(record, bytes, &lost))
+		if (walk->visitor->lost && record_lost_decode(record, bytes, &lost))
 			walk->visitor->lost(lost.lost, walk->data);
 		return true;
 	case RECORD_FINISHED_ROUND:
-		return walk->visitor->round == NULL || walk->visitor->round(walk->data);
+		return !walk->visitor->round || walk->visitor->round(walk->data);
 	default:
 		return true;
 	}
@@ -280,12 +279,12 @@ static bool walk_record(const struct perf_event_header *record, size_t bytes, vo
 
 bool input_choose(const char **path, const char *argument, GError **error)
 {
-	if (*path != NULL && argument != NULL) {
+	if (*path && argument) {
 		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--input and %s exclude each other",
 		            argument);
 		return false;
 	}
-	if (argument != NULL)
+	if (argument)
 		*path = argument;
 	return true;
 }
@@ -295,10 +294,10 @@ int input_event_number(const struct input *input, const char *name, GError **err
 	const size_t n = recording_n_events(input->recording);
 
 	for (size_t i = 0; i < n; i++)
-		if (name == NULL || strcmp(recording_event(input->recording, i)->name, name) == 0)
+		if (!name || strcmp(recording_event(input->recording, i)->name, name) == 0)
 			return (int)i;
 	g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s has no event \"%s\"", input->path,
-	            name != NULL ? name : "");
+	            name ? name : "");
 	return -1;
 }
 
@@ -337,6 +336,6 @@ void input_find_place(const struct input *input, const struct record_sample *sam
 void input_say_warnings(const struct input *input)
 {
 	warnings_say(input->warnings);
-	if (input->user_symbols != NULL)
+	if (input->user_symbols)
 		warnings_say(user_symbols_warnings(input->user_symbols));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A recording as `report` and `script` read it: opened, with its symbols, its description and its warnings. */
-#ifndef VPROF_CLI_INPUT_H
-#define VPROF_CLI_INPUT_H
+#ifndef VPROF_CLI_READING_INPUT_H
+#define VPROF_CLI_READING_INPUT_H
 
 #include <glib.h>
 #include <jansson.h>

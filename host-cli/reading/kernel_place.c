@@ -28,7 +28,7 @@ void kernel_place_take(struct kernel_place *place, const struct perf_event_heade
 bool kernel_place_slide(const struct kernel_place *place, const struct symtab *symtab, uint64_t *slide)
 {
 	const struct symbol *symbol = place->symbol[0] != '\0' ? symtab_find_name(symtab, place->symbol) : NULL;
-	uint64_t found = symbol != NULL && symbol->address >> 63 ? place->address - symbol->address : 0;
+	uint64_t found = symbol && symbol->address >> 63 ? place->address - symbol->address : 0;
 
 	if (found % SLIDE_ALIGNMENT != 0 || found >= SLIDE_MAX)
 		return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Where KASLR had put the kernel of a recording, from the mapping that perf takes it from, too. */
-#ifndef VPROF_CLI_KERNEL_PLACE_H
-#define VPROF_CLI_KERNEL_PLACE_H
+#ifndef VPROF_CLI_READING_KERNEL_PLACE_H
+#define VPROF_CLI_READING_KERNEL_PLACE_H
 
 #include <stdbool.h>
 #include <stddef.h>

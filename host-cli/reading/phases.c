@@ -34,7 +34,7 @@ static struct phase *phase_get(struct phases *phases, const char *name)
 	struct phase *phase = g_hash_table_lookup(phases->by_name, name);
 	char *key;
 
-	if (phase != NULL)
+	if (phase)
 		return phase;
 	phase = g_new0(struct phase, 1);
 	phase->spans = g_array_new(FALSE, FALSE, sizeof(struct phase_span));
@@ -55,7 +55,7 @@ static void phase_begin(struct phase *phase, uint64_t time_ns)
 /* An end without a begin says nothing. */
 static void phase_end(struct phase *phase, uint64_t time_ns)
 {
-	if (phase != NULL && phase->depth != 0 && --phase->depth == 0)
+	if (phase && phase->depth != 0 && --phase->depth == 0)
 		g_array_index(phase->spans, struct phase_span, phase->spans->len - 1).end_ns = time_ns;
 }
 
@@ -69,7 +69,7 @@ static void phases_add_marks(struct phases *phases, const json_t *marks)
 		const char *name = member_text(mark, "name"), *kind = member_text(mark, "kind");
 		uint64_t time_ns = member_number(mark, "time-ns", 0);
 
-		if (name == NULL || kind == NULL)
+		if (!name || !kind)
 			continue;
 		if (strcmp(kind, "begin") == 0)
 			phase_begin(phase_get(phases, name), time_ns);
@@ -126,7 +126,7 @@ static GArray *spans_merge(GArray *spans)
 		const struct phase_span span = g_array_index(spans, struct phase_span, i);
 		struct phase_span *last = n != 0 ? &g_array_index(spans, struct phase_span, n - 1) : NULL;
 
-		if (last != NULL && span.begin_ns <= last->end_ns)
+		if (last && span.begin_ns <= last->end_ns)
 			last->end_ns = MAX(last->end_ns, span.end_ns);
 		else
 			g_array_index(spans, struct phase_span, n++) = span;
@@ -155,7 +155,7 @@ GArray *phases_find(const json_t *description, const char *pattern, GError **err
 
 	g_array_unref(spans);
 	g_set_error(error, PHASES_ERROR, PHASES_ERROR_NONE, "there is no phase \"%s\"; the recording has %s", pattern,
-	            list != NULL ? printable : "none");
+	            list ? printable : "none");
 	return NULL;
 }
 

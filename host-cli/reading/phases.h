@@ -3,8 +3,8 @@
  * The phases of a recording: what lies between the markers of one name, and what follows a number on port 0x80 up to
  * the next one. A phase may come several times.
  */
-#ifndef VPROF_CLI_PHASES_H
-#define VPROF_CLI_PHASES_H
+#ifndef VPROF_CLI_READING_PHASES_H
+#define VPROF_CLI_READING_PHASES_H
 
 #include <glib.h>
 #include <jansson.h>

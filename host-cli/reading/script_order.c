@@ -30,7 +30,7 @@ struct sample_order *sample_order_new(bool (*each)(const struct script_item *ite
 
 void sample_order_free(struct sample_order *order)
 {
-	if (order == NULL)
+	if (!order)
 		return;
 	g_array_unref(order->held);
 	g_free(order);

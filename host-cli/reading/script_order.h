@@ -4,8 +4,8 @@
  * vCPUs are out of order by up to a round of draining. Rounds are marked (PERF_RECORD_FINISHED_ROUND); at most two of
  * them are held back.
  */
-#ifndef VPROF_CLI_SCRIPT_ORDER_H
-#define VPROF_CLI_SCRIPT_ORDER_H
+#ifndef VPROF_CLI_READING_SCRIPT_ORDER_H
+#define VPROF_CLI_READING_SCRIPT_ORDER_H
 
 #include <stdbool.h>
 

@@ -13,12 +13,12 @@ const struct option_row symbol_option_rows[] = {
 
 bool symbol_options_check(const struct symbol_options *options, GError **error)
 {
-	if (options->symfs != NULL && !g_file_test(options->symfs, G_FILE_TEST_IS_DIR)) {
+	if (options->symfs && !g_file_test(options->symfs, G_FILE_TEST_IS_DIR)) {
 		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--symfs: there is no folder %s",
 		            options->symfs);
 		return false;
 	}
-	if (options->modules != NULL && !g_file_test(options->modules, G_FILE_TEST_IS_DIR)) {
+	if (options->modules && !g_file_test(options->modules, G_FILE_TEST_IS_DIR)) {
 		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--modules: there is no folder %s",
 		            options->modules);
 		return false;
@@ -32,7 +32,7 @@ bool symbol_options_check(const struct symbol_options *options, GError **error)
 
 bool symbol_options_given(const struct symbol_options *options)
 {
-	return options->symfs != NULL || options->modules != NULL || options->debuginfod;
+	return options->symfs || options->modules || options->debuginfod;
 }
 
 struct user_symbol_sources symbol_options_sources(const struct symbol_options *options, const char *initrd, bool force)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Where to take the symbols of the guest's programs and modules from: options that several commands have. */
-#ifndef VPROF_CLI_SYMBOL_OPTIONS_H
-#define VPROF_CLI_SYMBOL_OPTIONS_H
+#ifndef VPROF_CLI_READING_SYMBOL_OPTIONS_H
+#define VPROF_CLI_READING_SYMBOL_OPTIONS_H
 
 #include <glib.h>
 

@@ -41,7 +41,7 @@ static bool load_sample(const struct record_sample *sample, unsigned event, void
 	size_t table = load->one_table ? 0 : event;
 
 	histogram_add(load->histograms[table], sample, event);
-	if (load->call_trees[table] != NULL)
+	if (load->call_trees[table])
 		call_tree_add(load->call_trees[table], sample);
 	if (report->samples == 0 || sample->time_ns < report->first_ns)
 		report->first_ns = sample->time_ns;
@@ -94,7 +94,7 @@ const char *report_domain(const struct input *input)
 	const char *name = member_text(json_object_get(input->description, "guest"), "name");
 	const char *slash = strrchr(input->path, '/');
 
-	return name != NULL ? name : slash != NULL ? slash + 1 : input->path;
+	return name ? name : slash ? slash + 1 : input->path;
 }
 
 static void report_fill(struct report *report, const struct load *load, const struct report_options *options)
@@ -111,7 +111,7 @@ static void report_fill(struct report *report, const struct load *load, const st
 		                             &table->n_rows);
 		for (size_t row = 0; row < table->n_rows; row++)
 			table->rows[row].domain = report_domain(report->input);
-		if (load->call_trees[i] != NULL) {
+		if (load->call_trees[i]) {
 			size_t n;
 
 			table->calls = call_tree_resolve(load->call_trees[i], report->input->resolver, &n);
@@ -155,8 +155,7 @@ static struct report_table *table_of(struct report *report, const struct report_
 	for (size_t i = 0; i < report->n_tables; i++) {
 		const struct recording_event *event = report->tables[i].event;
 
-		if (event == part->event ||
-		    (event != NULL && part->event != NULL && strcmp(event->name, part->event->name) == 0))
+		if (event == part->event || (event && part->event && strcmp(event->name, part->event->name) == 0))
 			return &report->tables[i];
 	}
 	report->tables = g_renew(struct report_table, report->tables, report->n_tables + 1);
@@ -200,7 +199,7 @@ struct report *report_new_several(struct input *const *inputs, size_t n, const s
 
 void report_free(struct report *report)
 {
-	if (report == NULL)
+	if (!report)
 		return;
 	for (size_t i = 0; i < report->n_parts; i++)
 		report_free(report->parts[i]);

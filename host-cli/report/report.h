@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A profile of a recording, and its two forms. */
-#ifndef VPROF_CLI_REPORT_H
-#define VPROF_CLI_REPORT_H
+#ifndef VPROF_CLI_REPORT_REPORT_H
+#define VPROF_CLI_REPORT_REPORT_H
 
 #include <glib.h>
 #include <jansson.h>

@@ -10,12 +10,12 @@ static json_t *table_json(const struct report *report, const struct report_table
 	for (size_t i = 0; i < table->n_rows; i++)
 		json_array_append_new(
 			rows, column_row_json(&report->columns, &table->rows[i], report_share(table, &table->rows[i])));
-	json_t *object = json_pack("{s:o, s:I, s:I, s:I, s:o}", "event",
-	                           text_json(table->event != NULL ? table->event->name : NULL), "samples",
-	                           (json_int_t)table->samples, "period", (json_int_t)table->period, "rows-left-out",
-	                           (json_int_t)table->n_left_out, "rows", rows);
+	json_t *object =
+		json_pack("{s:o, s:I, s:I, s:I, s:o}", "event", text_json(table->event ? table->event->name : NULL),
+	                  "samples", (json_int_t)table->samples, "period", (json_int_t)table->period, "rows-left-out",
+	                  (json_int_t)table->n_left_out, "rows", rows);
 
-	if (table->calls != NULL)
+	if (table->calls)
 		json_object_set_new(object, "calls", report_calls_json(report, table));
 	return object;
 }
@@ -25,7 +25,7 @@ static json_t *described(const struct report *report, const char *name)
 {
 	json_t *value = json_object_get(report->input->description, name);
 
-	return value != NULL ? json_incref(value) : json_null();
+	return value ? json_incref(value) : json_null();
 }
 
 /* Samples with a call chain, by the reason why it ends. */

@@ -28,7 +28,7 @@ static void head_print_guest(const struct report *report, FILE *to)
 	if (!json_is_object(guest))
 		return;
 	memory = units_format_bytes(member_number(guest, "memory-bytes", 0));
-	line = g_strdup_printf("%s, %" G_GUINT64_FORMAT " vCPUs, %s", name != NULL ? name : "?",
+	line = g_strdup_printf("%s, %" G_GUINT64_FORMAT " vCPUs, %s", name ? name : "?",
 	                       member_number(guest, "vcpus", 0), memory);
 	head_print(to, "guest", line);
 }
@@ -41,9 +41,9 @@ static void head_print_kernel(const struct report *report, FILE *to)
 	const char *build_id = recording_kernel_build_id(recording);
 	GString *line = g_string_new(path);
 
-	if (release != NULL)
+	if (release)
 		g_string_append_printf(line, "%srelease %s", line->len != 0 ? ", " : "", release);
-	if (build_id != NULL)
+	if (build_id)
 		g_string_append_printf(line, "%sbuild-id %s", line->len != 0 ? ", " : "", build_id);
 	if (line->len != 0)
 		head_print(to, "kernel", line->str);
@@ -56,9 +56,9 @@ static void head_print_end(const struct report *report, FILE *to)
 	const char *reason = member_text(end, "reason"), *message = member_text(end, "message");
 	g_autofree char *line = NULL;
 
-	if (reason == NULL)
+	if (!reason)
 		return;
-	line = g_strdup_printf("%s: %s", reason, message != NULL ? message : "");
+	line = g_strdup_printf("%s: %s", reason, message ? message : "");
 	head_print(to, "end", line);
 }
 
@@ -88,9 +88,9 @@ static void head_print_phases(const struct report *report, FILE *to)
 	const struct input *input = report->input;
 	g_autofree char *list = phases_list(input->description), *line = NULL;
 
-	if (list == NULL)
+	if (!list)
 		return;
-	line = input->phase != NULL ? g_strdup_printf("%s, of %s", input->phase, list) : g_strdup(list);
+	line = input->phase ? g_strdup_printf("%s, of %s", input->phase, list) : g_strdup(list);
 	head_print(to, "phases", line);
 }
 
@@ -147,7 +147,7 @@ static void head_print_chain_part(const char *part, const uint64_t ends[VPROF_CH
 static void head_print_chains(const struct report *report, FILE *to)
 {
 	const char *unwinder = member_text(report->input->description, "unwinder");
-	const char *kernel = unwinder == NULL               ? "kernel: "
+	const char *kernel = !unwinder                      ? "kernel: "
 	                     : strcmp(unwinder, "orc") == 0 ? "kernel, by ORC: "
 	                                                    : "kernel, by frame pointers: ";
 
@@ -191,7 +191,7 @@ static char *common_rate_text(const struct report *report, const struct report_t
 				continue;
 			g_autofree char *own = rate_text(part, &part->tables[t].event->attr);
 
-			if (rate != NULL && strcmp(rate, own) != 0) {
+			if (rate && strcmp(rate, own) != 0) {
 				g_free(rate);
 				return NULL;
 			}
@@ -207,11 +207,11 @@ static void table_print_title(const struct report *report, const struct report_t
 	g_autofree char *rate = NULL, *line = NULL;
 
 	fputs("#\n", to);
-	if (table->event == NULL)
+	if (!table->event)
 		return;
 	rate = common_rate_text(report, table);
-	line = g_strdup_printf("%s%s%s: %" G_GUINT64_FORMAT " samples", table->event->name, rate != NULL ? ", " : "",
-	                       rate != NULL ? rate : "", table->samples);
+	line = g_strdup_printf("%s%s%s: %" G_GUINT64_FORMAT " samples", table->event->name, rate ? ", " : "",
+	                       rate ? rate : "", table->samples);
 	head_print(to, "event", line);
 }
 
@@ -243,7 +243,7 @@ static void table_print(const struct report *report, const struct report_table *
 	}
 	if (table->n_left_out != 0)
 		fprintf(to, "# %zu more rows\n", table->n_left_out);
-	if (table->calls != NULL)
+	if (table->calls)
 		report_print_calls(report, table, to);
 }
 

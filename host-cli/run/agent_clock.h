@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The clock of the agent in a guest, asked for by PING and told by PONG. */
-#ifndef VPROF_CLI_AGENT_CLOCK_H
-#define VPROF_CLI_AGENT_CLOCK_H
+#ifndef VPROF_CLI_RUN_AGENT_CLOCK_H
+#define VPROF_CLI_RUN_AGENT_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The host's end of the connection to the agent in a guest: a socket and its buffers. */
-#ifndef VPROF_CLI_AGENT_LINK_H
-#define VPROF_CLI_AGENT_LINK_H
+#ifndef VPROF_CLI_RUN_AGENT_LINK_H
+#define VPROF_CLI_RUN_AGENT_LINK_H
 
 #include <poll.h>
 #include <sys/types.h>

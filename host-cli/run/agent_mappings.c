@@ -45,7 +45,7 @@ struct agent_mappings *agent_mappings_new(struct capture *capture)
 
 void agent_mappings_free(struct agent_mappings *mappings)
 {
-	if (mappings == NULL)
+	if (!mappings)
 		return;
 	g_array_unref(mappings->answer);
 	g_string_chunk_free(mappings->texts);

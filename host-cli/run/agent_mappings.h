@@ -3,8 +3,8 @@
  * The mapped files of a guest's processes, as the agent in the guest reports them. Used if they cannot be read from
  * guest memory because the types of its kernel are unknown, or if samples have no tasks.
  */
-#ifndef VPROF_CLI_AGENT_MAPPINGS_H
-#define VPROF_CLI_AGENT_MAPPINGS_H
+#ifndef VPROF_CLI_RUN_AGENT_MAPPINGS_H
+#define VPROF_CLI_RUN_AGENT_MAPPINGS_H
 
 #include "capture/capture.h"
 #include "lib/agent/agent_stream.h"

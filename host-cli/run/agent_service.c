@@ -45,7 +45,7 @@ bool agent_service_check(const char *where, GError **error)
 {
 	uint32_t port;
 
-	return where == NULL || !g_str_has_prefix(where, AGENT_VSOCK_PREFIX) || agent_vsock_port(where, &port, error);
+	return !where || !g_str_has_prefix(where, AGENT_VSOCK_PREFIX) || agent_vsock_port(where, &port, error);
 }
 
 static bool open_vsock(struct agent_service *service, const char *where, const json_t *guest, GError **error)
@@ -109,7 +109,7 @@ static void leave_alone(struct agent_service *service, const char *why)
 
 void agent_service_free(struct agent_service *service)
 {
-	if (service == NULL)
+	if (!service)
 		return;
 	agent_link_clear(&service->link);
 	stop_listening(service);
@@ -215,7 +215,7 @@ static void receive(struct agent_service *service)
 		return;
 	while (agent_stream_next(service->link.stream, &message, &error))
 		take_message(service, &message);
-	if (error != NULL)
+	if (error)
 		leave_alone(service, error->message);
 }
 

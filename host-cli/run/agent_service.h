@@ -4,8 +4,8 @@
  * from guest memory. The connection is the host's end of its virtio-serial port, which is a socket of QEMU, or vsock,
  * where the agent connects. Guest and recording continue with or without an agent.
  */
-#ifndef VPROF_CLI_AGENT_SERVICE_H
-#define VPROF_CLI_AGENT_SERVICE_H
+#ifndef VPROF_CLI_RUN_AGENT_SERVICE_H
+#define VPROF_CLI_RUN_AGENT_SERVICE_H
 
 #include <glib.h>
 #include <jansson.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The host's end of the agent's vsock(7) connection: guests connect to a port of the host. */
-#ifndef VPROF_CLI_AGENT_VSOCK_H
-#define VPROF_CLI_AGENT_VSOCK_H
+#ifndef VPROF_CLI_RUN_AGENT_VSOCK_H
+#define VPROF_CLI_RUN_AGENT_VSOCK_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -73,7 +73,7 @@ struct exec *exec_new(const struct exec_plan *plan, int fd)
 
 void exec_free(struct exec *exec)
 {
-	if (exec == NULL)
+	if (!exec)
 		return;
 	for (size_t i = 0; i < 2; i++)
 		exec_output_free(exec->outputs[i]);
@@ -111,7 +111,7 @@ int exec_status(const struct exec *exec)
 
 void exec_say_end(const struct exec *exec)
 {
-	if (exec->end_message != NULL)
+	if (exec->end_message)
 		say("%s", exec->end_message);
 }
 
@@ -236,7 +236,7 @@ static void check_mappings(struct exec *exec)
 {
 	uint64_t interval_ns = exec->mappings_asks < 2 ? MAPPINGS_SECOND_NS : AGENT_CLOCK_INTERVAL_MIN_NS;
 
-	if (exec->hooks.mappings != NULL && agent_mappings_is_due(exec->hooks.mappings, interval_ns))
+	if (exec->hooks.mappings && agent_mappings_is_due(exec->hooks.mappings, interval_ns))
 		ask_mappings(exec);
 }
 
@@ -268,7 +268,7 @@ static void run_started(struct exec *exec, const struct vprof_agent_started *sta
 	input_begin(exec);
 	exec->pid = started->pid;
 	exec->mappings_asks = 0;
-	if (exec->hooks.mappings != NULL && agent_mappings_are_wanted(exec->hooks.mappings))
+	if (exec->hooks.mappings && agent_mappings_are_wanted(exec->hooks.mappings))
 		ask_mappings(exec);
 }
 
@@ -305,7 +305,7 @@ static void take_hello(struct exec *exec, const struct vprof_agent_hello *hello)
 {
 	if (exec->state != EXEC_BOOTING)
 		return;
-	if (exec->hooks.mappings != NULL)
+	if (exec->hooks.mappings)
 		agent_mappings_greet(exec->hooks.mappings, hello);
 	exec->state = EXEC_ASKING;
 	agent_clock_ask(&exec->clock, exec->link.to_agent);
@@ -369,7 +369,7 @@ static void take_message(struct exec *exec, const struct agent_message *message)
 	case VPROF_AGENT_TASK:
 	case VPROF_AGENT_MAPPING:
 	case VPROF_AGENT_MAPPINGS_END:
-		if (exec->hooks.mappings != NULL)
+		if (exec->hooks.mappings)
 			agent_mappings_take(exec->hooks.mappings, message);
 		break;
 	case VPROF_AGENT_COMPLAINT:
@@ -387,7 +387,7 @@ static void take_messages(struct exec *exec)
 
 	while (exec->state != EXEC_FAILED && agent_stream_next(exec->link.stream, &message, &error))
 		take_message(exec, &message);
-	if (error != NULL && exec->state != EXEC_FAILED)
+	if (error && exec->state != EXEC_FAILED)
 		exec_fail_error(exec, g_steal_pointer(&error));
 	g_clear_error(&error);
 }
@@ -506,7 +506,7 @@ json_t *exec_json(const struct exec *exec)
 {
 	json_t *words = json_array();
 
-	for (char **word = exec->plan->arguments; *word != NULL; word++)
+	for (char **word = exec->plan->arguments; *word; word++)
 		json_array_append_new(words, text_json(*word));
 	return json_pack("{s:o, s:O}", "command", words, "runs", exec->runs);
 }

@@ -3,8 +3,8 @@
  * A command that runs in the guest: the exchange with the agent, from its greeting to the end of the last repetition,
  * and the command's standard streams, which are connected to those of vprof.
  */
-#ifndef VPROF_CLI_EXEC_H
-#define VPROF_CLI_EXEC_H
+#ifndef VPROF_CLI_RUN_EXEC_H
+#define VPROF_CLI_RUN_EXEC_H
 
 #include <glib.h>
 #include <jansson.h>

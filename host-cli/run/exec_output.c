@@ -29,7 +29,7 @@ struct exec_output *exec_output_new(int fd)
 
 void exec_output_free(struct exec_output *output)
 {
-	if (output == NULL)
+	if (!output)
 		return;
 	g_byte_array_unref(output->waiting);
 	g_free(output);

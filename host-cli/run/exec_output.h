@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* An output stream of the command on its way to a descriptor, which may be slower than the guest. */
-#ifndef VPROF_CLI_EXEC_OUTPUT_H
-#define VPROF_CLI_EXEC_OUTPUT_H
+#ifndef VPROF_CLI_RUN_EXEC_OUTPUT_H
+#define VPROF_CLI_RUN_EXEC_OUTPUT_H
 
 #include <poll.h>
 #include <stdbool.h>

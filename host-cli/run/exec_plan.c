@@ -62,11 +62,9 @@ static bool options_parse(const struct exec_options *options, struct exec_plan *
 {
 	uint64_t seconds = 0, repeats = 1, warmups = 0;
 
-	if ((options->time_limit != NULL &&
-	     !units_parse_duration("--time-limit", options->time_limit, &seconds, error)) ||
-	    (options->repeat != NULL &&
-	     !units_parse_number("--repeat", options->repeat, 1, RUNS_MAX, &repeats, error)) ||
-	    (options->warmup != NULL && !units_parse_number("--warmup", options->warmup, 0, RUNS_MAX, &warmups, error)))
+	if ((options->time_limit && !units_parse_duration("--time-limit", options->time_limit, &seconds, error)) ||
+	    (options->repeat && !units_parse_number("--repeat", options->repeat, 1, RUNS_MAX, &repeats, error)) ||
+	    (options->warmup && !units_parse_number("--warmup", options->warmup, 0, RUNS_MAX, &warmups, error)))
 		return false;
 	if (seconds > UINT32_MAX / 1000) {
 		g_set_error(error, EXEC_ERROR, EXEC_ERROR_OPTIONS, "--time-limit takes up to %u days",
@@ -82,7 +80,7 @@ static bool options_parse(const struct exec_options *options, struct exec_plan *
 
 static bool folder_check(const struct exec_options *options, GError **error)
 {
-	if (options->folder == NULL || options->folder[0] == '/')
+	if (!options->folder || options->folder[0] == '/')
 		return true;
 	g_set_error(error, EXEC_ERROR, EXEC_ERROR_OPTIONS, "--workdir takes an absolute path, not %s", options->folder);
 	return false;
@@ -91,12 +89,12 @@ static bool folder_check(const struct exec_options *options, GError **error)
 /* With --root, the command sees the files of the disk only, and not those of the initramfs. */
 static bool root_check(const struct exec_options *options, GError **error)
 {
-	if (options->root == NULL)
+	if (!options->root)
 		return true;
-	if (options->files == NULL && options->root[0] == '/')
+	if (!options->files && options->root[0] == '/')
 		return true;
 	g_set_error_literal(error, EXEC_ERROR, EXEC_ERROR_OPTIONS,
-	                    options->files != NULL
+	                    options->files
 	                            ? "--add puts files into memory, which a command with --root does not see; put "
 	                              "them on the disk"
 	                            : "--root takes a device of the guest, as /dev/vda1 or /dev/vda,xfs");
@@ -105,15 +103,15 @@ static bool root_check(const struct exec_options *options, GError **error)
 
 bool exec_options_check(const struct exec_options *options, GError **error)
 {
-	const char *lonely = options->command == NULL ? option_without_command(options) : NULL;
+	const char *lonely = !options->command ? option_without_command(options) : NULL;
 	g_auto(GStrv) arguments = NULL;
 	struct exec_plan plan = {0};
 
-	if (lonely != NULL) {
+	if (lonely) {
 		g_set_error(error, EXEC_ERROR, EXEC_ERROR_OPTIONS, "%s requires --exec", lonely);
 		return false;
 	}
-	if (options->command == NULL)
+	if (!options->command)
 		return true;
 	if (!g_shell_parse_argv(options->command, NULL, &arguments, error)) {
 		g_prefix_error(error, "--exec: ");
@@ -125,11 +123,11 @@ bool exec_options_check(const struct exec_options *options, GError **error)
 /* Searches for the command as a shell does. New string. */
 static char *command_find(const char *name, GError **error)
 {
-	g_autofree char *path = strchr(name, '/') != NULL ? g_canonicalize_filename(name, NULL) : NULL;
+	g_autofree char *path = strchr(name, '/') ? g_canonicalize_filename(name, NULL) : NULL;
 
-	if (path == NULL)
+	if (!path)
 		path = g_find_program_in_path(name);
-	if (path == NULL || access(path, F_OK) != 0)
+	if (!path || access(path, F_OK) != 0)
 		g_set_error(error, EXEC_ERROR, EXEC_ERROR_NOT_FOUND, "there is no command %s on this host", name);
 	else if (access(path, X_OK) != 0 || g_file_test(path, G_FILE_TEST_IS_DIR))
 		g_set_error(error, EXEC_ERROR, EXEC_ERROR_NOT_EXECUTABLE, "%s is not executable", path);
@@ -140,11 +138,11 @@ static char *command_find(const char *name, GError **error)
 
 static void variable_add(GPtrArray *list, const char *given)
 {
-	const char *value = strchr(given, '=') == NULL ? g_getenv(given) : NULL;
+	const char *value = !strchr(given, '=') ? g_getenv(given) : NULL;
 
-	if (strchr(given, '=') != NULL)
+	if (strchr(given, '='))
 		g_ptr_array_add(list, g_strdup(given));
-	else if (value != NULL)
+	else if (value)
 		g_ptr_array_add(list, g_strdup_printf("%s=%s", given, value));
 }
 
@@ -158,7 +156,7 @@ static char **variables_new(const struct exec_options *options)
 
 	g_ptr_array_add(list, g_strdup(DEFAULT_PATH));
 	variable_add(list, "LD_LIBRARY_PATH");
-	for (char **given = options->variables; given != NULL && *given != NULL; given++)
+	for (char **given = options->variables; given && *given; given++)
 		variable_add(list, *given);
 	g_ptr_array_add(list, NULL);
 	return (char **)g_ptr_array_free(list, FALSE);
@@ -167,16 +165,16 @@ static char **variables_new(const struct exec_options *options)
 /* "DEVICE" or "DEVICE,TYPE". New string, or NULL without --root. */
 static char *root_new(const char *root)
 {
-	if (root == NULL)
+	if (!root)
 		return NULL;
-	return strchr(root, ',') != NULL ? g_strdup(root) : g_strdup_printf("%s," ROOT_TYPE, root);
+	return strchr(root, ',') ? g_strdup(root) : g_strdup_printf("%s," ROOT_TYPE, root);
 }
 
 static char *folder_new(const struct exec_plan *plan)
 {
-	if (plan->options->folder != NULL)
+	if (plan->options->folder)
 		return g_canonicalize_filename(plan->options->folder, "/");
-	return plan->root != NULL ? g_strdup("/") : g_get_current_dir();
+	return plan->root ? g_strdup("/") : g_get_current_dir();
 }
 
 struct exec_plan *exec_plan_new(const struct exec_options *options, GError **error)
@@ -187,9 +185,8 @@ struct exec_plan *exec_plan_new(const struct exec_options *options, GError **err
 	plan->root = root_new(options->root);
 	/* With --root, only the guest can find the command. */
 	if (options_parse(options, plan, error) && g_shell_parse_argv(options->command, NULL, &plan->arguments, error))
-		plan->path =
-			plan->root != NULL ? g_strdup(plan->arguments[0]) : command_find(plan->arguments[0], error);
-	if (plan->path == NULL) {
+		plan->path = plan->root ? g_strdup(plan->arguments[0]) : command_find(plan->arguments[0], error);
+	if (!plan->path) {
 		exec_plan_free(plan);
 		return NULL;
 	}
@@ -200,7 +197,7 @@ struct exec_plan *exec_plan_new(const struct exec_options *options, GError **err
 
 void exec_plan_free(struct exec_plan *plan)
 {
-	if (plan == NULL)
+	if (!plan)
 		return;
 	g_strfreev(plan->arguments);
 	g_strfreev(plan->variables);
@@ -216,7 +213,7 @@ static bool file_add(struct initramfs *initramfs, const char *given, GError **er
 	const char *colon = strrchr(given, ':');
 	g_autofree char *file = NULL, *path = NULL;
 
-	if (colon == NULL || access(given, F_OK) == 0) {
+	if (!colon || access(given, F_OK) == 0) {
 		file = g_canonicalize_filename(given, NULL);
 		return initramfs_add(initramfs, file, file, error);
 	}
@@ -229,7 +226,7 @@ static bool file_add(struct initramfs *initramfs, const char *given, GError **er
 static char *kernel_release(const char *kernel, GError **error)
 {
 	struct image *image = image_open(kernel, error);
-	char *release = image != NULL ? g_strdup(image_release(image)) : NULL;
+	char *release = image ? g_strdup(image_release(image)) : NULL;
 
 	image_free(image);
 	return release;
@@ -242,7 +239,7 @@ static bool modules_fill(struct kernel_modules *modules, struct initramfs *initr
 	return kernel_modules_add(modules, "virtio_mmio", initramfs, error) &&
 	       kernel_modules_add(modules, "virtio_console", initramfs, error) &&
 	       (!guest->has_disks || kernel_modules_add(modules, "virtio_blk", initramfs, error)) &&
-	       (plan->root == NULL || kernel_modules_add(modules, strrchr(plan->root, ',') + 1, initramfs, error));
+	       (!plan->root || kernel_modules_add(modules, strrchr(plan->root, ',') + 1, initramfs, error));
 }
 
 static bool modules_add(struct initramfs *initramfs, const struct exec_plan *plan, const struct exec_guest *guest,
@@ -253,15 +250,15 @@ static bool modules_add(struct initramfs *initramfs, const struct exec_plan *pla
 	struct kernel_modules *modules;
 	bool added;
 
-	if (guest->modules == NULL)
+	if (!guest->modules)
 		return true;
 	release = kernel_release(guest->kernel, &why);
-	if (why != NULL) {
+	if (why) {
 		g_propagate_error(error, g_steal_pointer(&why));
 		return false;
 	}
 	modules = kernel_modules_new(guest->modules, release, error);
-	added = modules != NULL && modules_fill(modules, initramfs, plan, guest, error);
+	added = modules && modules_fill(modules, initramfs, plan, guest, error);
 	kernel_modules_free(modules);
 	return added;
 }
@@ -277,12 +274,11 @@ static bool initramfs_fill(struct initramfs *initramfs, const struct exec_plan *
 	initramfs_add_folder(initramfs, plan->folder);
 	/* For `vprof-agent mark`. */
 	initramfs_add_link(initramfs, "/bin/" AGENT, INIT_PATH);
-	if (agent == NULL || !initramfs_add(initramfs, agent, INIT_PATH, error) ||
-	    !modules_add(initramfs, plan, guest, error))
+	if (!agent || !initramfs_add(initramfs, agent, INIT_PATH, error) || !modules_add(initramfs, plan, guest, error))
 		return false;
-	if (plan->root == NULL && !initramfs_add_program(initramfs, plan->path, error))
+	if (!plan->root && !initramfs_add_program(initramfs, plan->path, error))
 		return false;
-	for (char **file = plan->options->files; file != NULL && *file != NULL; file++)
+	for (char **file = plan->options->files; file && *file; file++)
 		if (!file_add(initramfs, *file, error))
 			return false;
 	return true;

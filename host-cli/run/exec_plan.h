@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What `vprof run --exec` does: the command, where and how often it runs, and the initramfs that contains it. */
-#ifndef VPROF_CLI_EXEC_PLAN_H
-#define VPROF_CLI_EXEC_PLAN_H
+#ifndef VPROF_CLI_RUN_EXEC_PLAN_H
+#define VPROF_CLI_RUN_EXEC_PLAN_H
 
 #include <glib.h>
 #include <stdbool.h>

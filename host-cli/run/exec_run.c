@@ -21,7 +21,7 @@ static json_t *metrics_json(const char *run, const struct metrics *metrics)
 			json_array_append_new(list, json_pack("{s:s, s:f, s:s}", "name", metric->name, "value",
 			                                      metric->value, "unit", metric->unit));
 	}
-	if (metrics_problem(metrics) != NULL)
+	if (metrics_problem(metrics))
 		warn("invalid metric in the command's output in %s: %s", run, metrics_problem(metrics));
 	return list;
 }
@@ -51,7 +51,7 @@ int exec_run_status(const struct exec_plan *plan, const struct vprof_agent_exite
 		return SIGNAL_STATUS + number;
 	}
 	/* A guest without --root has no other programs. */
-	const char *hint = status == EXEC_STATUS_NOT_FOUND && plan->root == NULL
+	const char *hint = status == EXEC_STATUS_NOT_FOUND && !plan->root
 	                           ? "; programs that it calls must be copied into the guest with --add"
 	                           : "";
 

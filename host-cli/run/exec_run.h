@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The agent's report of a finished run of the command. */
-#ifndef VPROF_CLI_EXEC_RUN_H
-#define VPROF_CLI_EXEC_RUN_H
+#ifndef VPROF_CLI_RUN_EXEC_RUN_H
+#define VPROF_CLI_RUN_EXEC_RUN_H
 
 #include <jansson.h>
 #include <stdint.h>

@@ -62,14 +62,14 @@ const struct option_row guest_run_option_rows[] = {
 /* With --exec, standard input and output belong to the command. */
 static bool console_check(const struct guest_run_options *options, GError **error)
 {
-	if (options->exec.command == NULL)
+	if (!options->exec.command)
 		return true;
 	if (options->demo) {
 		g_set_error_literal(error, GUEST_RUN_ERROR, GUEST_RUN_ERROR_OPTIONS,
 		                    "--exec runs a command under Linux: give --kernel, not --demo");
 		return false;
 	}
-	if (options->console == NULL || strcmp(options->console, "stdio") != 0)
+	if (!options->console || strcmp(options->console, "stdio") != 0)
 		return true;
 	g_set_error_literal(error, GUEST_RUN_ERROR, GUEST_RUN_ERROR_OPTIONS,
 	                    "with --exec, standard input and output are the command's; --console takes stderr, none or "
@@ -88,9 +88,9 @@ bool guest_run_check(const struct guest_run_options *options, GError **error)
 		                            : "no kernel given: use --kernel IMAGE, or --demo for the built-in guest");
 		return false;
 	}
-	if (options->duration != NULL && !units_parse_duration("--duration", options->duration, &seconds, error))
+	if (options->duration && !units_parse_duration("--duration", options->duration, &seconds, error))
 		return false;
-	if (options->exec.root != NULL && options->disks == NULL) {
+	if (options->exec.root && !options->disks) {
 		g_set_error_literal(error, GUEST_RUN_ERROR, GUEST_RUN_ERROR_OPTIONS,
 		                    "--root names a disk of the guest; give it one with --disk IMAGE");
 		return false;
@@ -104,9 +104,9 @@ static bool options_apply_demo(struct guest_run_options *options, GError **error
 	if (!options->demo)
 		return true;
 	options->kernel = program_find(DEMO_IMAGE, error);
-	if (options->vcpus == NULL)
+	if (!options->vcpus)
 		options->vcpus = g_strdup(DEMO_VCPUS);
-	if (options->memory == NULL)
+	if (!options->memory)
 		options->memory = g_strdup(DEMO_MEMORY);
 	return options->kernel != NULL;
 }
@@ -116,16 +116,16 @@ static bool options_apply_demo(struct guest_run_options *options, GError **error
  */
 static void options_apply_exec(struct guest_run_options *options)
 {
-	if (options->exec.command == NULL)
+	if (!options->exec.command)
 		return;
-	if (options->console == NULL)
+	if (!options->console)
 		options->console = g_strdup(options->verbose ? "stderr" : "none");
 	options->stop_on_panic = TRUE;
 }
 
 static void argument_add(GPtrArray *arguments, const char *option, const char *value)
 {
-	if (value == NULL)
+	if (!value)
 		return;
 	g_ptr_array_add(arguments, g_strdup(option));
 	g_ptr_array_add(arguments, g_strdup(value));
@@ -156,9 +156,9 @@ static void duration_argument_add(GPtrArray *arguments, const char *duration)
 /* The kernel passes unknown parameters to init, which tells the agent its root. New string, or NULL. */
 static char *append_new(const struct guest_run_options *options, const struct exec_plan *plan)
 {
-	if (plan == NULL || plan->root == NULL)
+	if (!plan || !plan->root)
 		return g_strdup(options->append);
-	return g_strdup_printf("VPROF_ROOT=%s %s", plan->root, options->append != NULL ? options->append : "");
+	return g_strdup_printf("VPROF_ROOT=%s %s", plan->root, options->append ? options->append : "");
 }
 
 /* The engine's command line; sizes and numbers are checked there. */
@@ -168,13 +168,13 @@ static GPtrArray *engine_arguments(const struct guest_run_options *options, cons
 	GPtrArray *arguments = g_ptr_array_new_with_free_func(g_free);
 
 	argument_add(arguments, "--kernel", options->kernel);
-	if (options->exec.command != NULL) {
+	if (options->exec.command) {
 		fd_argument_add(arguments, "--initrd", "/dev/fd/", ENGINE_INITRAMFS);
 		fd_argument_add(arguments, "--serial2", "", ENGINE_AGENT);
 	} else {
 		argument_add(arguments, "--initrd", options->initrd);
 	}
-	for (char **disk = options->disks; disk != NULL && *disk != NULL; disk++)
+	for (char **disk = options->disks; disk && *disk; disk++)
 		argument_add(arguments, "--disk", *disk);
 	argument_add(arguments, "--append", append);
 	argument_add(arguments, "--memory", options->memory);
@@ -204,10 +204,10 @@ static bool exec_prepare(struct guest_run *run, GError **error)
 	                                 .modules = run->modules,
 	                                 .has_disks = options->disks != NULL};
 
-	if (options->exec.command == NULL)
+	if (!options->exec.command)
 		return true;
 	run->plan = exec_plan_new(&options->exec, error);
-	if (run->plan == NULL)
+	if (!run->plan)
 		return false;
 	run->initramfs = exec_plan_initramfs(run->plan, &guest, error);
 	return run->initramfs >= 0;
@@ -224,7 +224,7 @@ static bool exec_connect(struct guest_run *run, struct engine_process_config *co
 {
 	int sockets[2];
 
-	if (run->plan == NULL)
+	if (!run->plan)
 		return true;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
 		g_set_error(error, EXEC_ERROR, EXEC_ERROR_SYSTEM, "cannot make a socket for the guest's agent: %s",
@@ -265,13 +265,13 @@ int guest_run_open(struct guest_run *run)
 	config.program = "vprof-vmm";
 	config.arguments = (const char *const *)arguments->pdata;
 	run->engine = engine_process_start(&config, &status, &error);
-	if (run->exec != NULL)
+	if (run->exec)
 		close(config.fds[ENGINE_AGENT]);
-	if (run->engine == NULL) /* if it refused, it has printed the reason */
+	if (!run->engine) /* if it refused, it has printed the reason */
 		return g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED) ? status
 		                                                                                  : failure(error);
 	run->guest = engine_process_execute(run->engine, "query-guest", NULL, &error);
-	return run->guest != NULL ? STATUS_OK : failure(error);
+	return run->guest ? STATUS_OK : failure(error);
 }
 
 void guest_run_clear(struct guest_run *run)
@@ -293,13 +293,13 @@ bool guest_run_go(struct guest_run *run, struct capture *capture, GError **error
 	const char *console = run->options->console;
 	json_t *started = engine_process_execute(run->engine, "guest-start", NULL, error);
 
-	if (started == NULL)
+	if (!started)
 		return false;
 	json_decref(started);
 	run->loop.engine = run->engine;
 	run->loop.capture = capture;
 	run->loop.exec = run->exec;
-	run->loop.terminal = terminal_new(console == NULL || strcmp(console, "stdio") == 0);
+	run->loop.terminal = terminal_new(!console || strcmp(console, "stdio") == 0);
 	terminal_raw(run->loop.terminal);
 	run_loop_run(&run->loop);
 	terminal_free(g_steal_pointer(&run->loop.terminal));
@@ -310,12 +310,12 @@ static void say_engine_gone(const struct guest_run *run, const char *kept)
 {
 	g_autofree char *death = engine_process_death(run->engine);
 
-	say("the engine %s while the guest ran; %s", death != NULL ? death : "has closed the connection", kept);
+	say("the engine %s while the guest ran; %s", death ? death : "has closed the connection", kept);
 }
 
 static void say_lines(const char *title, const char *lines)
 {
-	if (lines != NULL && lines[0] != '\0')
+	if (lines && lines[0] != '\0')
 		fprintf(stderr, "%s%s%s", title, lines, g_str_has_suffix(lines, "\n") ? "" : "\n");
 }
 
@@ -325,27 +325,27 @@ static void say_guest_end(const struct guest_run *run)
 	g_autofree char *message = text_printable(member_text(loop->end, "message"));
 
 	say("%s%s", loop->stop_asked ? "the guest was stopped" : message,
-	    run->exec == NULL             ? ""
+	    !run->exec                    ? ""
 	    : exec_has_started(run->exec) ? ", before the command had ended"
 	                                  : ", before the command could start");
 	say_lines("", member_text(loop->end, "details"));
 	/* With a command, the console was not shown, so its last lines help. */
-	if (run->exec != NULL && !loop->stop_asked)
+	if (run->exec && !loop->stop_asked)
 		say_lines("Last console lines:\n", member_text(loop->end, "console"));
 }
 
 /* If the command has ended, its own status is reported and not the guest's end. */
 static bool command_ended(const struct guest_run *run)
 {
-	return run->exec != NULL && exec_status(run->exec) >= 0;
+	return run->exec && exec_status(run->exec) >= 0;
 }
 
 void guest_run_say_end(const struct guest_run *run, const char *kept)
 {
-	if (run->exec != NULL)
+	if (run->exec)
 		exec_say_end(run->exec);
 	/* If the recording could not be written, the guest was stopped for that, which is reported elsewhere. */
-	if (run->loop.end != NULL && run->loop.output_error == NULL && !command_ended(run))
+	if (run->loop.end && !run->loop.output_error && !command_ended(run))
 		say_guest_end(run);
 	if (run->loop.engine_gone)
 		say_engine_gone(run, kept);
@@ -364,7 +364,7 @@ static int end_status(const json_t *end)
 	};
 	const char *reason = member_text(end, "reason");
 
-	if (reason == NULL)
+	if (!reason)
 		return STATUS_FAILED;
 	if (strcmp(reason, "exit-port") == 0)
 		return EXIT_PORT_STATUS(member_number(end, "code", 0));
@@ -381,7 +381,7 @@ int guest_run_status(const struct guest_run *run)
 	if (command_ended(run))
 		return exec_status(run->exec);
 	status = run->loop.engine_gone ? STATUS_FAILED : end_status(run->loop.end);
-	return run->exec != NULL && status == STATUS_OK ? STATUS_FAILED : status;
+	return run->exec && status == STATUS_OK ? STATUS_FAILED : status;
 }
 
 int guest_run_abandon(struct guest_run *run)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Boots a guest and follows it to its end: common to `vprof run` and `vprof stat`. */
-#ifndef VPROF_CLI_GUEST_RUN_H
-#define VPROF_CLI_GUEST_RUN_H
+#ifndef VPROF_CLI_RUN_GUEST_RUN_H
+#define VPROF_CLI_RUN_GUEST_RUN_H
 
 #include <glib.h>
 #include <jansson.h>

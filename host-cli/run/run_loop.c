@@ -66,12 +66,12 @@ void run_loop_signals_release(void)
 
 static bool loop_guest_gone(const struct run_loop *loop)
 {
-	return loop->end != NULL || loop->engine_gone;
+	return loop->end || loop->engine_gone;
 }
 
 static bool loop_over(const struct run_loop *loop)
 {
-	bool flushed = loop->exec == NULL || exec_is_flushed(loop->exec);
+	bool flushed = !loop->exec || exec_is_flushed(loop->exec);
 
 	return loop->left_at_once || (loop_guest_gone(loop) && flushed);
 }
@@ -80,7 +80,7 @@ static void loop_ask_stop(struct run_loop *loop)
 {
 	json_t *answer = engine_process_execute(loop->engine, "guest-stop", NULL, NULL);
 
-	if (answer == NULL)
+	if (!answer)
 		loop->engine_gone = true;
 	json_decref(answer);
 }
@@ -90,15 +90,15 @@ static void loop_take_event(struct run_loop *loop, const json_t *event)
 	const char *name = member_text(event, "event");
 	json_t *data = json_object_get(event, "data");
 
-	if (name == NULL)
+	if (!name)
 		return;
-	if (strcmp(name, VPROF_EVENT_GUEST_ENDED) == 0 && loop->end == NULL)
+	if (strcmp(name, VPROF_EVENT_GUEST_ENDED) == 0 && !loop->end)
 		loop->end = json_is_object(data) ? json_incref(data) : json_object();
-	else if (strcmp(name, VPROF_EVENT_GUEST_KERNEL) == 0 && loop->on_kernel != NULL)
+	else if (strcmp(name, VPROF_EVENT_GUEST_KERNEL) == 0 && loop->on_kernel)
 		loop->on_kernel(loop->data);
-	else if (strcmp(name, VPROF_EVENT_GUEST_PHASE) == 0 && loop->capture != NULL)
+	else if (strcmp(name, VPROF_EVENT_GUEST_PHASE) == 0 && loop->capture)
 		capture_phase(loop->capture, data);
-	else if (strcmp(name, VPROF_EVENT_MARKER) == 0 && loop->capture != NULL)
+	else if (strcmp(name, VPROF_EVENT_MARKER) == 0 && loop->capture)
 		capture_marker(loop->capture, data);
 }
 
@@ -108,11 +108,11 @@ static void loop_take_events(struct run_loop *loop)
 	g_autoptr(GError) error = NULL;
 	json_t *event;
 
-	while ((event = client_next_event(engine_process_client(loop->engine), 0, &error)) != NULL) {
+	while ((event = client_next_event(engine_process_client(loop->engine), 0, &error))) {
 		loop_take_event(loop, event);
 		json_decref(event);
 	}
-	if (error != NULL && loop->end == NULL)
+	if (error && !loop->end)
 		loop->engine_gone = true;
 }
 
@@ -129,7 +129,7 @@ static bool loop_hand_on(struct run_loop *loop, uint32_t number)
 {
 	bool first = !loop->handed_on;
 
-	if (loop->exec == NULL || !exec_signal(loop->exec, (int)number))
+	if (!loop->exec || !exec_signal(loop->exec, (int)number))
 		return !is_stop_signal(number);
 	loop->handed_on |= is_stop_signal(number);
 	return first || !is_stop_signal(number);
@@ -160,19 +160,19 @@ static void loop_take_signals(struct run_loop *loop)
 /* If the recording cannot be written, the guest is ended. */
 static void loop_drain(struct run_loop *loop)
 {
-	if (loop->capture == NULL)
+	if (!loop->capture)
 		return;
-	if (loop->output_error == NULL && !capture_drain(loop->capture, &loop->output_error))
+	if (!loop->output_error && !capture_drain(loop->capture, &loop->output_error))
 		loop_ask_stop(loop);
 }
 
 static void loop_show_progress(struct run_loop *loop)
 {
-	uint64_t samples = loop->capture != NULL ? capture_samples(loop->capture) : 0;
-	g_autofree char *what = loop->exec != NULL ? exec_progress(loop->exec) : NULL;
+	uint64_t samples = loop->capture ? capture_samples(loop->capture) : 0;
+	g_autofree char *what = loop->exec ? exec_progress(loop->exec) : NULL;
 
-	if (loop->exec != NULL ? what != NULL : loop->capture != NULL)
-		terminal_progress(loop->terminal, what, loop->capture != NULL ? &samples : NULL);
+	if (loop->exec ? what != NULL : loop->capture != NULL)
+		terminal_progress(loop->terminal, what, loop->capture ? &samples : NULL);
 }
 
 /* Rings are mapped anew for each profiled window. */
@@ -184,24 +184,24 @@ static size_t loop_fill_entries(const struct run_loop *loop, struct pollfd *entr
 		(struct pollfd){.fd = gone ? -1 : client_fd(engine_process_client(loop->engine)), .events = POLLIN};
 	entries[ENTRY_ENGINE] = (struct pollfd){.fd = gone ? -1 : engine_process_pidfd(loop->engine), .events = POLLIN};
 	entries[ENTRY_SIGNALS] = (struct pollfd){.fd = loop->signalfd, .events = POLLIN};
-	entries[ENTRY_AGENT] = loop->agent != NULL ? agent_service_poll(loop->agent) : (struct pollfd){.fd = -1};
+	entries[ENTRY_AGENT] = loop->agent ? agent_service_poll(loop->agent) : (struct pollfd){.fd = -1};
 	for (size_t i = 0; i < EXEC_POLL_ENTRIES; i++)
 		entries[ENTRY_EXEC + i] = (struct pollfd){.fd = -1};
-	if (loop->exec != NULL)
+	if (loop->exec)
 		exec_poll(loop->exec, &entries[ENTRY_EXEC]);
-	if (loop->capture == NULL)
+	if (!loop->capture)
 		return ENTRY_RINGS;
 	return ENTRY_RINGS + capture_poll(loop->capture, &entries[ENTRY_RINGS], ENTRIES_MAX - ENTRY_RINGS);
 }
 
 static void loop_serve_exec(struct run_loop *loop, const struct pollfd *entries)
 {
-	if (loop->exec == NULL)
+	if (!loop->exec)
 		return;
 	if (exec_writes_here(loop->exec))
 		progress_pause();
 	exec_serve(loop->exec, entries);
-	if (exec_wants_end(loop->exec) && !loop->end_asked && loop->end == NULL) {
+	if (exec_wants_end(loop->exec) && !loop->end_asked && !loop->end) {
 		loop->end_asked = true;
 		loop_ask_stop(loop);
 	}
@@ -216,7 +216,7 @@ void run_loop_run(struct run_loop *loop)
 		size_t n;
 
 		loop_take_events(loop);
-		if (loop->exec != NULL && loop_guest_gone(loop))
+		if (loop->exec && loop_guest_gone(loop))
 			exec_guest_ended(loop->exec);
 		if (loop_over(loop))
 			break;
@@ -225,11 +225,11 @@ void run_loop_run(struct run_loop *loop)
 			break;
 		loop_take_signals(loop);
 		loop_serve_exec(loop, &entries[ENTRY_EXEC]);
-		if (loop->agent != NULL)
+		if (loop->agent)
 			agent_service_serve(loop->agent, &entries[ENTRY_AGENT]);
 		loop_drain(loop);
 		loop_show_progress(loop);
-		if ((loop->stop_asked || loop->end_asked || loop->output_error != NULL) && stop_us == 0)
+		if ((loop->stop_asked || loop->end_asked || loop->output_error) && stop_us == 0)
 			stop_us = g_get_monotonic_time();
 		if (stop_us != 0 && g_get_monotonic_time() - stop_us > STOP_TIMEOUT_US) {
 			warn("the engine does not stop its guest");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The loop from the guest's start to its end: drains the rings, handles the engine's events and the user's signals. */
-#ifndef VPROF_CLI_RUN_LOOP_H
-#define VPROF_CLI_RUN_LOOP_H
+#ifndef VPROF_CLI_RUN_RUN_LOOP_H
+#define VPROF_CLI_RUN_RUN_LOOP_H
 
 #include <glib.h>
 #include <jansson.h>

@@ -29,7 +29,7 @@ struct terminal *terminal_new(bool console_here)
 
 void terminal_free(struct terminal *terminal)
 {
-	if (terminal == NULL)
+	if (!terminal)
 		return;
 	progress_clear();
 	if (terminal->is_raw && tcgetpgrp(STDIN_FILENO) == getpgrp())
@@ -61,9 +61,8 @@ void terminal_progress(struct terminal *terminal, const char *what, const uint64
 		return;
 	line = g_string_new(what);
 	now_us = g_get_monotonic_time();
-	g_string_append_printf(line, "%s%.1f s", what != NULL ? ", " : "",
-	                       (double)(now_us - terminal->started_us) / 1e6);
-	if (samples != NULL) {
+	g_string_append_printf(line, "%s%.1f s", what ? ", " : "", (double)(now_us - terminal->started_us) / 1e6);
+	if (samples) {
 		g_string_append_printf(line, ", %" G_GUINT64_FORMAT " samples, %.0f/s", *samples,
 		                       (double)(*samples - terminal->samples) * 1e6 /
 		                               (double)MAX(now_us - terminal->shown_us, 1));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The terminal while a guest runs: keys go to the guest's console, and a status line is shown on stderr. */
-#ifndef VPROF_CLI_RUN_TERMINAL_H
-#define VPROF_CLI_RUN_TERMINAL_H
+#ifndef VPROF_CLI_RUN_RUN_TERMINAL_H
+#define VPROF_CLI_RUN_RUN_TERMINAL_H
 
 #include <stdbool.h>
 #include <stdint.h>

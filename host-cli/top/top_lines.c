@@ -51,8 +51,8 @@ static void title_add(GArray *lines, const struct top_view *view, bool paused)
 
 	line_add(lines, TOP_TITLE,
 	         g_strdup_printf("vprof top: %s, %" G_GUINT64_FORMAT " vCPUs, %s%s%s%s", member_text(guest, "name"),
-	                         member_number(guest, "vcpus", 0), memory, release != NULL ? ", " : "",
-	                         release != NULL ? release : "", paused ? "  PAUSED" : ""));
+	                         member_number(guest, "vcpus", 0), memory, release ? ", " : "", release ? release : "",
+	                         paused ? "  PAUSED" : ""));
 }
 
 static void samples_add(GArray *lines, const struct top_view *view)
@@ -61,7 +61,7 @@ static void samples_add(GArray *lines, const struct top_view *view)
 	uint64_t hz = member_number(top_source_session(view->source), "frequency-hz", 0);
 	g_autoptr(GString) line = g_string_new(NULL);
 
-	if (event != NULL) {
+	if (event) {
 		g_string_append(line, event->name);
 		if (hz != 0)
 			g_string_append_printf(line, " %" G_GUINT64_FORMAT " Hz", hz);
@@ -123,7 +123,7 @@ static void bars_add(GArray *lines, const struct top_view *view, bool each_vcpu,
 {
 	const struct vcpu_clocks sum = vcpu_clocks_sum(view->vcpus, view->n_vcpus);
 
-	if (view->why_no_clocks != NULL)
+	if (view->why_no_clocks)
 		line_add(lines, TOP_DIM, g_strdup_printf("vCPU time: %s", view->why_no_clocks));
 	for (size_t i = 0; each_vcpu && i < view->n_vcpus; i++) {
 		g_autofree char *name = g_strdup_printf("%zu", i);
@@ -161,7 +161,7 @@ static void lost_add(GArray *lines, const struct top_view *view)
 	};
 	g_autoptr(GString) line = g_string_new(NULL);
 
-	if (view->statistics == NULL)
+	if (!view->statistics)
 		return;
 	for (size_t i = 0; i < G_N_ELEMENTS(causes); i++) {
 		uint64_t number = member_number(view->statistics, causes[i].member, 0);
@@ -262,7 +262,7 @@ void top_lines_calls(GArray *lines, const struct top_view *view, GHashTable *fol
 	const struct tree tree = {.lines = lines, .table = &view->table, .folded = folded, .paths = paths};
 
 	line_add(lines, TOP_HEAD, g_strdup_printf("%7s  %7s  %-6s  %s", "TOTAL", "SELF", "MODE", "CALLS"));
-	if (view->table.calls != NULL)
+	if (view->table.calls)
 		nodes_add(&tree, view->table.calls[0].first_child, "", 0);
 }
 

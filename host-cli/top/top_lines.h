@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The lines that `vprof top` shows, on a screen or, as a snapshot, on standard output. */
-#ifndef VPROF_CLI_TOP_LINES_H
-#define VPROF_CLI_TOP_LINES_H
+#ifndef VPROF_CLI_TOP_TOP_LINES_H
+#define VPROF_CLI_TOP_TOP_LINES_H
 
 #include <glib.h>
 #include <stdbool.h>

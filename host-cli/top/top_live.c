@@ -39,12 +39,12 @@ static bool live_drain(struct top_live *live, struct top_view *view, GError **er
 	if (!top_source_drain(live->source, records, &fresh, error))
 		return false;
 	if (fresh || top_profile_is_full(live->profile)) {
-		if (view != NULL)
+		if (view)
 			top_view_forget(view);
 		top_profile_begin(live->profile,
 		                  json_is_true(json_object_get(top_source_session(live->source), "tasks")));
 	}
-	if (top_source_event(live->source) != NULL)
+	if (top_source_event(live->source))
 		top_profile_add(live->profile, records, top_source_event(live->source));
 	return true;
 }
@@ -75,7 +75,7 @@ bool top_live_snapshot(struct top_live *live, struct top_view *view, GError **er
 
 static char *foot_text(const struct screen *screen)
 {
-	if (screen->message != NULL)
+	if (screen->message)
 		return g_strdup(screen->message);
 	return g_strdup_printf("q quit  h help  t %s  > group  a %s  p %s  s %g s",
 	                       screen->live->tree ? "functions" : "call tree",
@@ -143,7 +143,7 @@ static void screen_group(struct screen *screen, int step)
 	const unsigned n = G_N_ELEMENTS(groupings);
 
 	screen->grouping = (unsigned)((int)(screen->grouping + n) + step) % n;
-	if (groupings[screen->grouping] == NULL)
+	if (!groupings[screen->grouping])
 		screen->live->choice.columns = screen->first_columns;
 	else
 		column_list_parse(groupings[screen->grouping], &screen->live->choice.columns, NULL);
@@ -168,13 +168,13 @@ static bool screen_tree(struct screen *screen, GError **error)
 
 	screen->live->tree = !screen->live->tree;
 	screen->selected = 0;
-	if (!screen->live->tree || session == NULL || has_chains)
+	if (!screen->live->tree || !session || has_chains)
 		return true;
 	if (top_source_add_chains(screen->live->source, &why)) {
 		screen->message = "call chains are recorded from now on";
 		return true;
 	}
-	if (why != NULL) {
+	if (why) {
 		g_propagate_error(error, g_steal_pointer(&why));
 		return false;
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* `vprof top` itself: samples come in, intervals end, and keys change what is seen. */
-#ifndef VPROF_CLI_TOP_LIVE_H
-#define VPROF_CLI_TOP_LIVE_H
+#ifndef VPROF_CLI_TOP_TOP_LIVE_H
+#define VPROF_CLI_TOP_TOP_LIVE_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -89,7 +89,7 @@ struct top_profile *top_profile_new(const struct symtab *symtab, struct user_sym
 
 void top_profile_free(struct top_profile *profile)
 {
-	if (profile == NULL)
+	if (!profile)
 		return;
 	all_deinit(profile);
 	names_deinit(profile);
@@ -135,7 +135,7 @@ static void records_each(struct top_profile *profile, const GByteArray *records,
 
 	for (size_t at = 0; at < records->len; at += record->size) {
 		record = record_check(records->data + at, records->len - at);
-		if (record == NULL)
+		if (!record)
 			return;
 		visit(profile, record, record->size, event);
 	}
@@ -183,7 +183,7 @@ static void module_symbol_learn(uint64_t address, const struct recording_symbol 
 	const struct mapping *mapping =
 		names_mapping(profile->names, PROFILE_KERNEL, VPROF_PID_UNKNOWN, address, UINT64_MAX);
 
-	if (mapping != NULL && strcmp(mapping->file->name, symbol->module) == 0)
+	if (mapping && strcmp(mapping->file->name, symbol->module) == 0)
 		resolver_learn(profile->resolver, address, symbol->module, symbol->name,
 		               mapping_file_offset(mapping, address) - symbol->address);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The samples of `vprof top`, of the last interval and of all since the start, by whatever the screen groups by. */
-#ifndef VPROF_CLI_TOP_PROFILE_H
-#define VPROF_CLI_TOP_PROFILE_H
+#ifndef VPROF_CLI_TOP_TOP_PROFILE_H
+#define VPROF_CLI_TOP_TOP_PROFILE_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The terminal of `vprof top`: lines and keys. Without ncurses there is none (top_screen_stub.c). */
-#ifndef VPROF_CLI_TOP_SCREEN_H
-#define VPROF_CLI_TOP_SCREEN_H
+#ifndef VPROF_CLI_TOP_TOP_SCREEN_H
+#define VPROF_CLI_TOP_TOP_SCREEN_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -37,10 +37,10 @@ bool top_screen_open(GError **error)
 {
 	/* Not initscr, which ends the program where it does not know the terminal. */
 	screen = newterm(NULL, stdout, stdin);
-	if (screen == NULL) {
+	if (!screen) {
 		g_set_error(error, TOP_SCREEN_ERROR, TOP_SCREEN_ERROR_TERMINAL,
 		            "the terminal \"%s\" ($TERM) is not known here; --once prints a snapshot",
-		            g_getenv("TERM") != NULL ? g_getenv("TERM") : "");
+		            g_getenv("TERM") ? g_getenv("TERM") : "");
 		return false;
 	}
 	set_escdelay(ESCAPE_DELAY_MS);
@@ -123,7 +123,7 @@ static void bar_colour(int row, const char *text)
 	} colours[] = {{'#', PAIR_GUEST}, {'+', PAIR_VMM}, {'~', PAIR_WAITING}};
 	const char *bar = strchr(text, '['), *end = strchr(text, ']');
 
-	for (size_t i = 0; bar != NULL && end != NULL && has_colors() && i < G_N_ELEMENTS(colours); i++)
+	for (size_t i = 0; bar && end && has_colors() && i < G_N_ELEMENTS(colours); i++)
 		for (const char *at = bar; at < end; at++)
 			if (*at == colours[i].letter)
 				mvchgat(row, (int)(at - text), 1, A_BOLD, colours[i].pair, NULL);

@@ -38,10 +38,10 @@ struct top_source {
 
 static bool source_gone(struct top_source *source, GError **error)
 {
-	g_autofree char *death = source->engine != NULL ? engine_process_death(source->engine) : NULL;
+	g_autofree char *death = source->engine ? engine_process_death(source->engine) : NULL;
 
 	g_set_error(error, TOP_SOURCE_ERROR, TOP_SOURCE_ERROR_ENGINE_GONE, "the engine %s",
-	            death != NULL ? death : "is gone, and with it what it showed");
+	            death ? death : "is gone, and with it what it showed");
 	return false;
 }
 
@@ -52,7 +52,7 @@ static json_t *execute(struct top_source *source, const char *method, json_t *ar
 
 	if (g_error_matches(why, CLIENT_ERROR, CLIENT_ERROR_CLOSED))
 		source_gone(source, error);
-	else if (why != NULL)
+	else if (why)
 		g_propagate_error(error, g_steal_pointer(&why));
 	return answer;
 }
@@ -114,7 +114,7 @@ static bool source_map_rings(struct top_source *source, GError **error)
 	bool mapped;
 
 	source->rings = g_ptr_array_new_with_free_func((GDestroyNotify)ring_reader_free);
-	mapped = answer != NULL && session_rings_map(source->rings, fds, n_fds, error);
+	mapped = answer && session_rings_map(source->rings, fds, n_fds, error);
 	json_decref(answer);
 	for (size_t i = 0; i < n_fds; i++)
 		close(fds[i]);
@@ -125,7 +125,7 @@ static bool source_start_session(struct top_source *source, GError **error)
 {
 	json_t *session = execute(source, "session-start", json_incref(source->arguments), error);
 
-	if (session == NULL)
+	if (!session)
 		return false;
 	source->own = true;
 	source_set_how(source, "a session of its own");
@@ -140,7 +140,7 @@ static bool source_look_on(struct top_source *source, GError **error)
 
 	if (refused(why, VPROF_ERROR_STATE))
 		return true;
-	if (session == NULL) {
+	if (!session) {
 		g_propagate_error(error, g_steal_pointer(&why));
 		return false;
 	}
@@ -190,12 +190,12 @@ static struct image *kernel_open(const struct top_source *source, const char *pa
 	struct image *found = attach_engine_image(source->client, NULL), *image;
 
 	/* An engine that was given its kernel as a file does not hand it over. */
-	if (path == NULL && found == NULL)
+	if (!path && !found)
 		path = member_text(source->guest, "kernel");
-	if (path == NULL)
+	if (!path)
 		return found;
 	image = image_open(path, error);
-	if (image != NULL && found != NULL)
+	if (image && found)
 		image_set_slide(image, image_slide(found));
 	image_free(found);
 	return image;
@@ -206,10 +206,10 @@ static void source_load_symbols(struct top_source *source, const char *kernel)
 	g_autoptr(GError) why = NULL;
 	struct image *image = kernel_open(source, kernel, &why);
 
-	if (image != NULL)
+	if (image)
 		source->symtab = symtab_load(image, &why);
-	if (source->symtab == NULL)
-		source->symtab_why = g_strdup(why != NULL ? why->message : "the guest's kernel is not known");
+	if (!source->symtab)
+		source->symtab_why = g_strdup(why ? why->message : "the guest's kernel is not known");
 	image_free(image);
 }
 
@@ -217,21 +217,21 @@ static void source_load_symbols(struct top_source *source, const char *kernel)
 static bool source_connect(struct top_source *source, const struct attach_engine_options *options, const char *name,
                            int *status, GError **error)
 {
-	const bool must_attach = options->pid != 0 || options->connect != NULL;
+	const bool must_attach = options->pid != 0 || options->connect;
 	g_autoptr(GError) why = NULL;
 
 	if (!must_attach)
 		source->client = engine_find(name, &why);
-	if (source->client != NULL)
+	if (source->client)
 		return true;
-	if (!must_attach && (name == NULL || !g_error_matches(why, ENGINE_FIND_ERROR, ENGINE_FIND_ERROR_NONE))) {
+	if (!must_attach && (!name || !g_error_matches(why, ENGINE_FIND_ERROR, ENGINE_FIND_ERROR_NONE))) {
 		g_propagate_error(error, g_steal_pointer(&why));
 		return false;
 	}
 	if (!attach_engine_check(options, name, NULL, error))
 		return false;
 	source->engine = attach_engine_start(options, name, NULL, status, error);
-	if (source->engine != NULL)
+	if (source->engine)
 		source->client = engine_process_client(source->engine);
 	return source->client != NULL;
 }
@@ -245,14 +245,14 @@ struct top_source *top_source_open(const struct attach_engine_options *options, 
 	source->how = g_strdup("no session yet");
 	if (source_connect(source, options, name, status, error))
 		source->guest = execute(source, "query-guest", NULL, error);
-	if (source->guest != NULL) {
+	if (source->guest) {
 		source->vcpus = (unsigned)MIN(member_number(source->guest, "vcpus", 0), VCPU_CLOCKS_MAX);
 		source_load_symbols(source, options->kernel);
 		source_forget_session(source);
 	}
 	/* The engine of an attached guest waits for guest-start, as it does for `vprof attach`. */
-	if (source->guest != NULL && source_begin(source, error) &&
-	    (source->engine == NULL || execute_only(source, "guest-start", error)))
+	if (source->guest && source_begin(source, error) &&
+	    (!source->engine || execute_only(source, "guest-start", error)))
 		return source;
 	top_source_close(source);
 	return NULL;
@@ -260,12 +260,12 @@ struct top_source *top_source_open(const struct attach_engine_options *options, 
 
 void top_source_close(struct top_source *source)
 {
-	if (source == NULL)
+	if (!source)
 		return;
 	if (source->own)
 		execute_only(source, "session-stop", NULL);
 	source_forget_session(source);
-	if (source->engine != NULL)
+	if (source->engine)
 		engine_process_free(source->engine);
 	else
 		client_free(source->client);
@@ -326,7 +326,7 @@ json_t *top_source_statistics(struct top_source *source, GError **error)
 	json_t *answer = execute(source, "query-stats", NULL, &why);
 	json_t *total = json_incref(json_object_get(answer, "total"));
 
-	if (why != NULL && !refused(why, VPROF_ERROR_STATE))
+	if (why && !refused(why, VPROF_ERROR_STATE))
 		g_propagate_error(error, g_steal_pointer(&why));
 	json_decref(answer);
 	return total;
@@ -341,7 +341,7 @@ static bool source_take_events(struct top_source *source, GError **error)
 	json_t *event;
 	bool ended = false;
 
-	while (!ended && (event = client_next_event(source->client, 0, &gone)) != NULL) {
+	while (!ended && (event = client_next_event(source->client, 0, &gone))) {
 		ended = g_strcmp0(member_text(event, "event"), VPROF_EVENT_GUEST_ENDED) == 0;
 		if (ended) {
 			g_autofree char *message =
@@ -352,7 +352,7 @@ static bool source_take_events(struct top_source *source, GError **error)
 		}
 		json_decref(event);
 	}
-	return !ended && (gone == NULL || source_gone(source, error));
+	return !ended && (!gone || source_gone(source, error));
 }
 
 static bool ring_drain(struct ring_reader *ring, GByteArray *records, GError **error)
@@ -360,7 +360,7 @@ static bool ring_drain(struct ring_reader *ring, GByteArray *records, GError **e
 	const struct perf_event_header *record;
 	size_t bytes;
 
-	while ((record = ring_reader_next(ring, &bytes)) != NULL)
+	while ((record = ring_reader_next(ring, &bytes)))
 		g_byte_array_append(records, (const guint8 *)record, (guint)bytes);
 	ring_reader_release(ring);
 	if (!ring_reader_corrupt(ring))
@@ -387,11 +387,11 @@ static bool samples_read(struct top_source *source, unsigned vcpu, GByteArray *r
 	/* That session is over: the next call finds another one. */
 	if (refused(why, VPROF_ERROR_STATE))
 		return true;
-	if (answer == NULL) {
+	if (!answer) {
 		g_propagate_error(error, g_steal_pointer(&why));
 		return false;
 	}
-	if (member_text(answer, "data") != NULL)
+	if (member_text(answer, "data"))
 		bytes = g_base64_decode(member_text(answer, "data"), &n);
 	source->next[vcpu] = (int64_t)member_number(answer, "next", 0);
 	g_byte_array_append(records, bytes, (guint)n);
@@ -419,9 +419,9 @@ bool top_source_drain(struct top_source *source, GByteArray *records, bool *fres
 		return false;
 	*fresh = source->fresh;
 	source->fresh = false;
-	if (source->session != NULL && !source->own)
+	if (source->session && !source->own)
 		return source_read_samples(source, records, error);
-	for (guint i = 0; source->rings != NULL && i < source->rings->len; i++)
+	for (guint i = 0; source->rings && i < source->rings->len; i++)
 		if (!ring_drain(g_ptr_array_index(source->rings, i), records, error))
 			return false;
 	return true;

@@ -4,8 +4,8 @@
  * reads its rings. If another client records already, top reads along (samples-read). If another client has the role
  * and does not record, there are clocks and no samples until a session begins.
  */
-#ifndef VPROF_CLI_TOP_SOURCE_H
-#define VPROF_CLI_TOP_SOURCE_H
+#ifndef VPROF_CLI_TOP_TOP_SOURCE_H
+#define VPROF_CLI_TOP_TOP_SOURCE_H
 
 #include <glib.h>
 #include <jansson.h>

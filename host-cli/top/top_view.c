@@ -10,7 +10,7 @@ static bool view_read_clocks(struct top_view *view, struct top_source *source, G
 {
 	json_t *clocks = top_source_clocks(source, error);
 
-	if (clocks == NULL)
+	if (!clocks)
 		return false;
 	view->n_vcpus = MIN(json_array_size(clocks), VCPU_CLOCKS_MAX);
 	for (size_t i = 0; i < view->n_vcpus; i++) {
@@ -41,7 +41,7 @@ static bool view_read(struct top_view *view, struct top_source *source, GError *
 	if (!view_read_clocks(view, source, error))
 		return false;
 	statistics = top_source_statistics(source, &why);
-	if (why != NULL) {
+	if (why) {
 		g_propagate_error(error, g_steal_pointer(&why));
 		return false;
 	}
@@ -112,7 +112,7 @@ json_t *top_view_json(const struct top_view *view, size_t rows_max)
 	return json_pack("{s:s, s:i, s:f, s:O, s:s, s:o, s:O?, s:I, s:o, s:o, s:o, s:O?, s:o, s:o}", "format",
 	                 "vprof-top", "version", TOP_JSON_VERSION, "seconds", view->seconds, "guest",
 	                 top_source_guest(view->source), "how", top_source_how(view->source), "event",
-	                 text_json(event != NULL ? event->name : NULL), "frequency-hz", rate, "samples",
+	                 text_json(event ? event->name : NULL), "frequency-hz", rate, "samples",
 	                 (json_int_t)view->table.samples, "since-start", json_boolean(view->choice.all), "clocks",
 	                 clocks, "exits", exit_rows_json(view->exits), "statistics", view->statistics, "rows",
 	                 rows_json(view, rows_max), "calls", report_calls_json(&report, &view->table));

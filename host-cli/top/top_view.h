@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What `vprof top` shows: one interval of a guest, ready to be drawn, printed or written as JSON. */
-#ifndef VPROF_CLI_TOP_VIEW_H
-#define VPROF_CLI_TOP_VIEW_H
+#ifndef VPROF_CLI_TOP_TOP_VIEW_H
+#define VPROF_CLI_TOP_TOP_VIEW_H
 
 #include <glib.h>
 #include <jansson.h>

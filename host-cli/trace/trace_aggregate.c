@@ -23,7 +23,7 @@ struct trace_counts *trace_counts_new(char **fields)
 
 void trace_counts_free(struct trace_counts *counts)
 {
-	if (counts == NULL)
+	if (!counts)
 		return;
 	g_hash_table_unref(counts->counts);
 	g_free(counts);
@@ -33,10 +33,10 @@ static char *make_key(const struct trace_counts *counts, const struct trace_even
 {
 	GString *key = g_string_new(NULL);
 
-	for (char **field = counts->fields; *field != NULL; field++) {
+	for (char **field = counts->fields; *field; field++) {
 		g_autofree char *text = trace_event_text(event, *field, symtab);
 
-		g_string_append_printf(key, "%s%s", field == counts->fields ? "" : ", ", text != NULL ? text : "-");
+		g_string_append_printf(key, "%s%s", field == counts->fields ? "" : ", ", text ? text : "-");
 	}
 	return g_string_free(key, FALSE);
 }
@@ -46,12 +46,12 @@ void trace_counts_add(struct trace_counts *counts, const struct trace_event *eve
 	g_autofree char *key = make_key(counts, event, symtab);
 	uint64_t *count = g_hash_table_lookup(counts->counts, key);
 
-	if (count == NULL && g_hash_table_size(counts->counts) >= KEYS_MAX) {
+	if (!count && g_hash_table_size(counts->counts) >= KEYS_MAX) {
 		g_free(key);
 		key = g_strdup("(others)");
 		count = g_hash_table_lookup(counts->counts, key);
 	}
-	if (count == NULL) {
+	if (!count) {
 		count = g_new0(uint64_t, 1);
 		g_hash_table_insert(counts->counts, g_steal_pointer(&key), count);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Events counted by common fields, and histograms in powers of two, like count() and hist() of bpftrace. */
-#ifndef VPROF_CLI_TRACE_AGGREGATE_H
-#define VPROF_CLI_TRACE_AGGREGATE_H
+#ifndef VPROF_CLI_TRACE_TRACE_AGGREGATE_H
+#define VPROF_CLI_TRACE_TRACE_AGGREGATE_H
 
 #include <stdio.h>
 

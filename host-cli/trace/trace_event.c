@@ -92,7 +92,7 @@ static char *function_name(const struct symtab *symtab, const struct record_samp
 	char *name = trace_symbol(symtab, sample->ip);
 	char *offset = strchr(name, '+');
 
-	if (offset != NULL)
+	if (offset)
 		*offset = '\0';
 	return name;
 }
@@ -109,9 +109,9 @@ char *trace_event_text(const struct trace_event *event, const char *field, const
 		return function_name(symtab, &event->sample);
 	if (!trace_event_number(event, field, &number))
 		return NULL;
-	if (event->probe->is_syscall && strcmp(field, "nr") == 0 && syscall_name(number) != NULL)
+	if (event->probe->is_syscall && strcmp(field, "nr") == 0 && syscall_name(number))
 		return g_strdup(syscall_name(number));
-	if (event->probe->is_exit && strcmp(field, "reason") == 0 && exit_name_of_reason(number) != NULL)
+	if (event->probe->is_exit && strcmp(field, "reason") == 0 && exit_name_of_reason(number))
 		return g_strdup(exit_name_of_reason(number));
 	if ((strcmp(field, "pid") == 0 || strcmp(field, "tid") == 0) && number == VPROF_PID_UNKNOWN)
 		return g_strdup("?");
@@ -120,10 +120,10 @@ char *trace_event_text(const struct trace_event *event, const char *field, const
 
 char *trace_symbol(const struct symtab *symtab, uint64_t ip)
 {
-	const struct symbol *symbol = symtab != NULL ? symtab_find(symtab, ip) : NULL;
+	const struct symbol *symbol = symtab ? symtab_find(symtab, ip) : NULL;
 	g_autofree char *name = NULL;
 
-	if (symbol == NULL)
+	if (!symbol)
 		return g_strdup_printf("0x%" PRIx64, ip);
 	name = text_printable(symbol->name);
 	return ip != symbol->address ? g_strdup_printf("%s+0x%" PRIx64, name, ip - symbol->address)
@@ -139,7 +139,7 @@ void trace_print_header(FILE *out)
 
 static void print_fields(const struct trace_event *event, FILE *out)
 {
-	for (char **field = event->probe->fields; *field != NULL; field++) {
+	for (char **field = event->probe->fields; *field; field++) {
 		g_autofree char *text = trace_event_text(event, *field, NULL);
 
 		fprintf(out, " %s=%s", *field, text);

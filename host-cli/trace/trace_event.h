@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* An event of a probe, and its fields by name. */
-#ifndef VPROF_CLI_TRACE_EVENT_H
-#define VPROF_CLI_TRACE_EVENT_H
+#ifndef VPROF_CLI_TRACE_TRACE_EVENT_H
+#define VPROF_CLI_TRACE_TRACE_EVENT_H
 
 #include <glib.h>
 #include <jansson.h>

@@ -97,5 +97,5 @@ bool trace_filter_match(const struct trace_filter *filter, const struct trace_ev
 		return trace_event_number(event, filter->field, &number) &&
 		       compare(number, filter->operator, filter->number);
 	text = trace_event_text(event, filter->field, symtab);
-	return text != NULL && (fnmatch(filter->value, text, 0) == 0) == (filter->operator== EQUAL);
+	return text && (fnmatch(filter->value, text, 0) == 0) == (filter->operator== EQUAL);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Which events are of interest: FIELD OPERATOR VALUE, as "pid=12", "comm!=sh*", "arg2>=4096". */
-#ifndef VPROF_CLI_TRACE_FILTER_H
-#define VPROF_CLI_TRACE_FILTER_H
+#ifndef VPROF_CLI_TRACE_TRACE_FILTER_H
+#define VPROF_CLI_TRACE_TRACE_FILTER_H
 
 #include "trace/trace_event.h"
 

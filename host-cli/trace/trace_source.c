@@ -29,9 +29,9 @@ struct trace_source {
 static void load_symbols(struct trace_source *source)
 {
 	const char *kernel = member_text(json_object_get(client_greeting(source->client), "guest"), "kernel");
-	struct image *image = kernel != NULL ? image_open(kernel, NULL) : NULL;
+	struct image *image = kernel ? image_open(kernel, NULL) : NULL;
 
-	if (image != NULL)
+	if (image)
 		source->symtab = symtab_load(image, NULL);
 	image_free(image);
 }
@@ -41,7 +41,7 @@ struct trace_source *trace_source_open(const char *engine, GError **error)
 	struct client *client = engine_find(engine, error);
 	struct trace_source *source;
 
-	if (client == NULL)
+	if (!client)
 		return NULL;
 	source = g_new0(struct trace_source, 1);
 	source->client = client;
@@ -54,7 +54,7 @@ struct trace_source *trace_source_open(const char *engine, GError **error)
 
 void trace_source_close(struct trace_source *source)
 {
-	if (source == NULL)
+	if (!source)
 		return;
 	symtab_free(source->symtab);
 	g_hash_table_unref(source->comms);
@@ -70,17 +70,17 @@ bool trace_source_add(struct trace_source *source, const char *probe, const stru
 	json_t *arguments = json_pack("{s:o, s:b}", "probe", text_json(probe), "stack", options->stack);
 	json_t *answer;
 
-	if (options->breakpoints != NULL)
+	if (options->breakpoints)
 		json_object_set_new(arguments, "breakpoint", text_json(options->breakpoints));
-	if (options->registers != NULL && options->registers[0] != NULL) {
+	if (options->registers && options->registers[0]) {
 		json_t *names = json_array();
 
-		for (char **name = options->registers; *name != NULL; name++)
+		for (char **name = options->registers; *name; name++)
 			json_array_append_new(names, text_json(*name));
 		json_object_set_new(arguments, "registers", names);
 	}
 	answer = engine_ask(source->client, "probe-add", arguments, error);
-	if (answer == NULL)
+	if (!answer)
 		return false;
 	g_ptr_array_add(source->probes, trace_probe_new(answer));
 	json_decref(answer);
@@ -116,12 +116,12 @@ bool trace_source_record(struct trace_source *source, GError **error)
 	size_t n_fds = 0;
 	bool done;
 
-	if (answer == NULL)
+	if (!answer)
 		return false;
 	source->tasks = json_is_true(json_object_get(answer, "tasks"));
 	json_decref(answer);
 	answer = client_execute(source->client, "probe-rings", NULL, &fds, &n_fds, ENGINE_ANSWER_TIMEOUT_MS, error);
-	done = answer != NULL && session_rings_map(source->readers, fds, n_fds, error);
+	done = answer && session_rings_map(source->readers, fds, n_fds, error);
 	json_decref(answer);
 	for (size_t i = 0; i < n_fds; i++)
 		close(fds[i]);
@@ -159,7 +159,7 @@ static const char *find_comm(const struct trace_source *source, uint32_t tid)
 {
 	const char *comm = g_hash_table_lookup(source->comms, GUINT_TO_POINTER(tid));
 
-	if (comm != NULL)
+	if (comm)
 		return comm;
 	if (!source->tasks)
 		return "-";
@@ -179,7 +179,7 @@ static void take_record(struct trace_source *source, const struct perf_event_hea
 	if (record_sample_decode((const struct perf_event_header *)(const void *)event.bytes, bytes,
 	                         VPROF_PROBE_SAMPLE_TYPE, &event.sample))
 		event.probe = find_probe(source, event.sample.id);
-	if (event.probe == NULL) {
+	if (!event.probe) {
 		trace_event_clear(&event);
 		return;
 	}
@@ -192,7 +192,7 @@ static bool drain_ring(struct trace_source *source, struct ring_reader *reader, 
 	const struct perf_event_header *record;
 	size_t bytes;
 
-	while ((record = ring_reader_next(reader, &bytes)) != NULL)
+	while ((record = ring_reader_next(reader, &bytes)))
 		take_record(source, record, bytes, events);
 	ring_reader_release(reader);
 	if (!ring_reader_corrupt(reader))
@@ -214,7 +214,7 @@ static bool wait_for_end(struct trace_source *source, unsigned timeout_ms)
 {
 	g_autoptr(GError) gone = NULL;
 	json_t *event = client_next_event(source->client, timeout_ms, &gone);
-	bool ended = gone != NULL || g_strcmp0(member_text(event, "event"), VPROF_EVENT_GUEST_ENDED) == 0;
+	bool ended = gone || g_strcmp0(member_text(event, "event"), VPROF_EVENT_GUEST_ENDED) == 0;
 
 	json_decref(event);
 	return ended;

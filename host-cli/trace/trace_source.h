@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Probes in a running engine, and their events. */
-#ifndef VPROF_CLI_TRACE_SOURCE_H
-#define VPROF_CLI_TRACE_SOURCE_H
+#ifndef VPROF_CLI_TRACE_TRACE_SOURCE_H
+#define VPROF_CLI_TRACE_TRACE_SOURCE_H
 
 #include "lib/client/client.h"
 #include "trace/trace_event.h"

@@ -9,7 +9,7 @@
 
 char *column_cell_text(const struct column *column, const struct profile_row *row)
 {
-	if (column->text != NULL)
+	if (column->text)
 		return text_printable(column->text(row));
 	if (column->hexadecimal)
 		return g_strdup_printf("%016" G_GINT64_MODIFIER "x", (uint64_t)column->number(row));
@@ -32,13 +32,13 @@ void column_cell_append(GString *line, const struct column *column, const char *
 {
 	int padding = MAX(width - (int)g_utf8_strlen(text, -1), 0);
 
-	g_string_append_printf(line, GAP "%*s%s%*s", column->number != NULL ? padding : 0, "", text,
-	                       column->number != NULL || last ? 0 : padding, "");
+	g_string_append_printf(line, GAP "%*s%s%*s", column->number ? padding : 0, "", text,
+	                       column->number || last ? 0 : padding, "");
 }
 
 static json_t *cell_json(const struct column *column, const struct profile_row *row)
 {
-	if (column->text != NULL)
+	if (column->text)
 		return text_json(column->text(row));
 	if (column->hexadecimal)
 		return json_sprintf("0x%016" G_GINT64_MODIFIER "x", (uint64_t)column->number(row));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What stands in a row of a profile, for people and for programs. */
-#ifndef VPROF_CLI_COLUMN_CELL_H
-#define VPROF_CLI_COLUMN_CELL_H
+#ifndef VPROF_CLI_UI_COLUMN_CELL_H
+#define VPROF_CLI_UI_COLUMN_CELL_H
 
 #include <jansson.h>
 

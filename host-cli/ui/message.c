@@ -54,7 +54,7 @@ int failure(const GError *error)
 	const char *remote = g_error_matches(error, CLIENT_ERROR, CLIENT_ERROR_REMOTE) ? strstr(text, ": ") : NULL;
 
 	/* The engine's answer comes as "CLASS: text"; the class is for programs. */
-	say("%s", remote != NULL ? remote + 2 : text);
+	say("%s", remote ? remote + 2 : text);
 	return STATUS_FAILED;
 }
 
@@ -66,6 +66,6 @@ void finding_print(enum finding verdict, const char *what, const char *text, con
 	g_autofree char *printable = text_printable(text);
 
 	printf("%-8s %-10s %s\n", words[verdict], what, printable);
-	if (fix != NULL)
+	if (fix)
 		printf("%-8s %-10s fix: %s\n", "", "", fix);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What vprof says on stderr, one line each with "vprof: " in front, and the exit statuses that go with it. */
-#ifndef VPROF_CLI_MESSAGE_H
-#define VPROF_CLI_MESSAGE_H
+#ifndef VPROF_CLI_UI_MESSAGE_H
+#define VPROF_CLI_UI_MESSAGE_H
 
 #include <glib.h>
 

@@ -4,8 +4,8 @@
  * shell completion and parsing read the same table. Options that several commands share are a table and a struct of
  * their own, which OPTION_ROWS puts into those of a command.
  */
-#ifndef VPROF_CLI_OPTION_H
-#define VPROF_CLI_OPTION_H
+#ifndef VPROF_CLI_UI_OPTION_H
+#define VPROF_CLI_UI_OPTION_H
 
 #include <glib.h>
 #include <stddef.h>

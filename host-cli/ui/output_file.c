@@ -31,8 +31,8 @@ static FILE *file_open(const char *path, char **temporary)
 	int fd;
 
 	*temporary = is_stream(path) ? NULL : g_strconcat(path, ".XXXXXX", NULL);
-	fd = *temporary != NULL ? g_mkstemp_full(*temporary, O_WRONLY | O_CLOEXEC, 0666)
-	                        : g_open(path, O_WRONLY | O_CLOEXEC, 0);
+	fd = *temporary ? g_mkstemp_full(*temporary, O_WRONLY | O_CLOEXEC, 0666)
+	                : g_open(path, O_WRONLY | O_CLOEXEC, 0);
 	return fd >= 0 ? fdopen(fd, "w") : NULL;
 }
 
@@ -76,12 +76,12 @@ bool output_file_write(const char *path, bool (*write)(FILE *to, const void *dat
 		return write(stdout, data, error);
 	}
 	file = file_open(path, &temporary);
-	if (file == NULL)
+	if (!file)
 		return write_failed(path, errno, error);
 	written = file_fill(file, path, write, data, error);
-	if (written && temporary != NULL && g_rename(temporary, path) != 0)
+	if (written && temporary && g_rename(temporary, path) != 0)
 		written = write_failed(path, errno, error);
-	if (!written && temporary != NULL)
+	if (!written && temporary)
 		g_unlink(temporary);
 	return written;
 }
@@ -94,5 +94,5 @@ bool output_file_append(const char *path, bool (*write)(FILE *to, const void *da
 	if (strcmp(path, "-") == 0)
 		return write(stdout, data, error);
 	file = fopen(path, "ae");
-	return file != NULL ? file_fill(file, path, write, data, error) : write_failed(path, errno, error);
+	return file ? file_fill(file, path, write, data, error) : write_failed(path, errno, error);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Output files that are written completely or not at all; devices and pipes are written directly. */
-#ifndef VPROF_CLI_OUTPUT_FILE_H
-#define VPROF_CLI_OUTPUT_FILE_H
+#ifndef VPROF_CLI_UI_OUTPUT_FILE_H
+#define VPROF_CLI_UI_OUTPUT_FILE_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -32,7 +32,7 @@ static void settings_read(void)
 	progress.shown_from_us = -1;
 	if (!isatty(STDERR_FILENO) || g_strcmp0(text, "never") == 0)
 		return;
-	if (text != NULL && *text != '\0')
+	if (text && *text != '\0')
 		after_s = CLAMP(g_ascii_strtod(text, NULL), 0, 1e6);
 	progress.after_us = (int64_t)(after_s * G_USEC_PER_SEC);
 	progress.shown_from_us = g_get_monotonic_time() + progress.after_us;
@@ -80,7 +80,7 @@ static void show(void)
 		line = g_strdup_printf(
 			"%s: %u %%", progress.task,
 			(unsigned)(100.0 * (double)MIN(progress.done, progress.total) / (double)progress.total));
-	progress_show(line != NULL ? line : progress.task);
+	progress_show(line ? line : progress.task);
 }
 
 void progress_beside_output(void)
@@ -102,7 +102,7 @@ void progress_begin(const char *what, const char *of, uint64_t total)
 void progress_step(uint64_t n)
 {
 	progress.done += n;
-	if (progress.task != NULL && ++progress.steps % STEPS_A_LOOK == 0)
+	if (progress.task && ++progress.steps % STEPS_A_LOOK == 0)
 		show();
 }
 

@@ -3,8 +3,8 @@
  * The progress of a command, on stderr if it is a terminal: shown from one second after the start on, or as
  * VPROF_PROGRESS says. One task at a time.
  */
-#ifndef VPROF_CLI_PROGRESS_H
-#define VPROF_CLI_PROGRESS_H
+#ifndef VPROF_CLI_UI_PROGRESS_H
+#define VPROF_CLI_UI_PROGRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 
 char *text_printable(const char *text)
 {
-	char *copy = g_strdup(text != NULL ? text : "");
+	char *copy = g_strdup(text ? text : "");
 
 	for (char *at = copy; *at != '\0'; at++)
 		if (g_ascii_iscntrl(*at))
@@ -19,7 +19,7 @@ json_t *text_json(const char *text)
 {
 	g_autofree char *valid = NULL;
 
-	if (text == NULL)
+	if (!text)
 		return json_null();
 	valid = g_utf8_make_valid(text, -1);
 	return json_string(valid);
@@ -45,7 +45,7 @@ uint64_t member_number(const json_t *object, const char *name, uint64_t otherwis
 
 void member_set(json_t *object, const char *name, const json_t *value)
 {
-	if (value != NULL)
+	if (value)
 		json_object_set(object, name, (json_t *)value);
 }
 
@@ -53,8 +53,8 @@ struct text_style text_style_for(FILE *stream)
 {
 	const char *terminal = g_getenv("TERM");
 	const char *no_color = g_getenv("NO_COLOR");
-	bool marks = isatty(fileno(stream)) && terminal != NULL && strcmp(terminal, "dumb") != 0 &&
-	             (no_color == NULL || no_color[0] == '\0');
+	bool marks = isatty(fileno(stream)) && terminal && strcmp(terminal, "dumb") != 0 &&
+	             (!no_color || no_color[0] == '\0');
 
 	return marks ? (struct text_style){"\033[1m", "\033[0m"} : (struct text_style){"", ""};
 }

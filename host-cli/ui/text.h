@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Text from outside (recordings, guests, engines), made fit for a terminal or for JSON. */
-#ifndef VPROF_CLI_TEXT_H
-#define VPROF_CLI_TEXT_H
+#ifndef VPROF_CLI_UI_TEXT_H
+#define VPROF_CLI_UI_TEXT_H
 
 #include <jansson.h>
 #include <stdbool.h>

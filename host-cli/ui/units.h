@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Numbers and durations on the command line. */
-#ifndef VPROF_CLI_UNITS_H
-#define VPROF_CLI_UNITS_H
+#ifndef VPROF_CLI_UI_UNITS_H
+#define VPROF_CLI_UI_UNITS_H
 
 #include <glib.h>
 #include <stdbool.h>
