@@ -6,8 +6,8 @@ G_DEFINE_QUARK(vprof_disassembler_error, disassembler_error)
 GArray *disassemble(const uint8_t *code, size_t n, uint64_t address, bool intel, GError **error)
 {
 	(void)code, (void)n, (void)address, (void)intel;
-	g_set_error_literal(error, DISASSEMBLER_ERROR, DISASSEMBLER_ERROR_ABSENT,
-	                    "this vprof was built without capstone, which reads instructions; install libcapstone-dev "
-	                    "and build again");
+	g_set_error_literal(
+		error, DISASSEMBLER_ERROR, DISASSEMBLER_ERROR_ABSENT,
+		"this vprof was built without capstone, which reads instructions; install libcapstone-dev and build again");
 	return NULL;
 }

@@ -50,8 +50,7 @@ static bool check_routes(const json_t *probe)
 	const char *best = NULL;
 	size_t i;
 
-	json_array_foreach(routes, i, route)
-	{
+	json_array_foreach(routes, i, route) {
 		const char *name = member_text(route, "name");
 		g_autofree char *text =
 			g_strdup_printf("%s: %s", name, member_text(route, usable(route) ? "summary" : "why"));

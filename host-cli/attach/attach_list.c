@@ -25,8 +25,7 @@ static char *routes_text(const json_t *domain)
 	GString *text = g_string_new(NULL);
 	size_t i;
 
-	json_array_foreach(routes, i, route)
-	{
+	json_array_foreach(routes, i, route) {
 		if (json_is_true(json_object_get(route, "usable")))
 			g_string_append_printf(text, "%s%s", text->len > 0 ? ", " : "", member_text(route, "name"));
 	}
@@ -41,8 +40,7 @@ static void reasons_print(const json_t *domain)
 	const json_t *routes = json_object_get(domain, "routes"), *route;
 	size_t i;
 
-	json_array_foreach(routes, i, route)
-	{
+	json_array_foreach(routes, i, route) {
 		g_autofree char *why = text_printable(member_text(route, "why"));
 
 		if (why[0] != '\0')
@@ -72,12 +70,14 @@ int attach_list(const struct attach_engine_options *options, bool json)
 	if (!domains) /* vprof-attach has printed the reason */
 		return g_error_matches(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM) ? STATUS_FAILED
 		                                                                                : failure(error);
-	json_array_foreach(domains, i, domain) domain_probe(options, domain);
+	json_array_foreach(domains, i, domain)
+		domain_probe(options, domain);
 	if (json) {
 		text_print_json(domains, 0, stdout);
 	} else if (json_array_size(domains) != 0) {
 		printf("%-20s %-9s %-5s %5s %-26s %s\n", "DOMAIN", "STATE", "ACCEL", "VCPUS", "KERNEL", "ROUTES");
-		json_array_foreach(domains, i, domain) domain_print(domain);
+		json_array_foreach(domains, i, domain)
+			domain_print(domain);
 	}
 	json_decref(domains);
 	return STATUS_OK;

@@ -176,7 +176,8 @@ char **attach_all_domains(const struct attach_engine_options *options)
 	GPtrArray *names = g_ptr_array_new();
 	size_t i;
 
-	json_array_foreach(domains, i, domain) g_ptr_array_add(names, g_strdup(member_text(domain, "name")));
+	json_array_foreach(domains, i, domain)
+		g_ptr_array_add(names, g_strdup(member_text(domain, "name")));
 	if (!domains && !g_error_matches(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM))
 		failure(error); /* otherwise vprof-attach has printed the reason */
 	else if (domains && names->len == 0)

@@ -23,14 +23,12 @@ static json_t *counters_sum(const json_t *answers)
 	const json_t *answer;
 	size_t i;
 
-	json_array_foreach(answers, i, answer)
-	{
+	json_array_foreach(answers, i, answer) {
 		json_t *counters = json_object_get(answer, "counters");
 		const char *name;
 		json_t *value;
 
-		json_object_foreach(counters, name, value)
-		{
+		json_object_foreach(counters, name, value) {
 			uint64_t sum = member_number(sums, name, 0) + member_number(counters, name, 0);
 
 			json_object_set_new(sums, name, json_integer((json_int_t)sum));
@@ -61,8 +59,7 @@ static void host_counters_print(json_t *counters, FILE *to)
 	if (json_object_size(counters) == 0)
 		return;
 	fprintf(to, "\n%12s  %s\n", "COUNT", "COUNTED BY THE HOST");
-	json_object_foreach(counters, name, value)
-	{
+	json_object_foreach(counters, name, value) {
 		g_autofree char *printable = text_printable(name);
 
 		if (json_integer_value(value) != 0)

@@ -123,9 +123,10 @@ struct capture *capture_new_of_counters(struct client *client, const json_t *cou
 	const json_t *counter;
 	size_t i;
 
-	json_array_foreach(counters, i, counter) done =
-		done && capture_get_rings(capture, "counter-rings",
-	                                  json_pack("{s:O}", "counter", json_object_get(counter, "counter")), error);
+	json_array_foreach(counters, i, counter)
+		done = done &&
+		       capture_get_rings(capture, "counter-rings",
+		                         json_pack("{s:O}", "counter", json_object_get(counter, "counter")), error);
 	if (done)
 		return capture;
 	capture_free(capture);

@@ -87,10 +87,8 @@ static json_t *statistics_of(const json_t *counters)
 	const char *name;
 	size_t i;
 
-	json_array_foreach(counters, i, counter)
-	{
-		json_object_foreach(json_object_get(counter, "statistics"), name, value)
-		{
+	json_array_foreach(counters, i, counter) {
+		json_object_foreach(json_object_get(counter, "statistics"), name, value) {
 			json_int_t sum = json_integer_value(value) + json_integer_value(json_object_get(total, name));
 
 			json_object_set_new(total, name, json_integer(sum));

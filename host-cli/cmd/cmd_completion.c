@@ -104,8 +104,7 @@ static void bash_print(void)
 	bash_print_methods();
 	puts("\t[[ ${COMP_WORDS[1]} == help ]] && words=$commands\n"
 	     "\t[[ ${COMP_WORDS[1]} == completion ]] && words=\"bash zsh\"\n"
-	     "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\"; [[ -z $files ]] || compgen -f -- "
-	     "\"$word\")\n"
+	     "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\"; [[ -z $files ]] || compgen -f -- \"$word\")\n"
 	     "}\n"
 	     "complete -o filenames -F _vprof vprof");
 }

@@ -59,8 +59,7 @@ static char *targets_text(const json_t *counter)
 	const json_t *target;
 	size_t i;
 
-	json_array_foreach(json_object_get(counter, "targets"), i, target)
-	{
+	json_array_foreach(json_object_get(counter, "targets"), i, target) {
 		const char *comm = member_text(target, "comm"), *cr3 = member_text(target, "cr3");
 
 		g_string_append(text, i != 0 ? "," : "");
@@ -96,7 +95,8 @@ static bool list(const struct counter_values *given, struct client *client, GErr
 	} else if (json_array_size(counters) != 0) {
 		printf("%7s %-9s %-11s %8s %6s %-14s %-18s %s\n", "COUNTER", "STATE", "DISPOSITION", "PID", "UID",
 		       "MODE", "EVENT", "TASKS");
-		json_array_foreach(counters, i, counter) counter_print(counter);
+		json_array_foreach(counters, i, counter)
+			counter_print(counter);
 	}
 	json_decref(answer);
 	return true;
@@ -127,8 +127,7 @@ static void host_print(const json_t *host)
 	pmu_print(json_object_get(host, "pmu"));
 	printf("counters for clients: %" PRIu64 "\n\n%-18s %-14s %s\n", member_number(host, "counters", 0), "EVENT",
 	       "BACKEND", "WHAT, OR WHY NOT");
-	json_array_foreach(json_object_get(host, "events"), i, event)
-	{
+	json_array_foreach(json_object_get(host, "events"), i, event) {
 		const char *backend = member_text(event, "backend"), *why = member_text(event, "why");
 
 		printf("%-18s %-14s %s\n", member_text(event, "name"), backend ? backend : "-",
@@ -190,8 +189,7 @@ static json_t *prepare_all(const struct counter_values *given, struct client *cl
 	const json_t *counter;
 	size_t i;
 
-	json_array_foreach(counters, i, counter)
-	{
+	json_array_foreach(counters, i, counter) {
 		if (!attach_all(given, client, member_number(counter, "counter", 0), error)) {
 			json_decref(counters);
 			return NULL;

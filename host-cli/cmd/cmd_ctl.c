@@ -144,8 +144,8 @@ static void help_method(const json_t *method)
 	       member_text(method, "summary"));
 	json_array_foreach(json_object_get(method, "arguments"), i, argument)
 		printf("  %s%s: %s\n", member_text(argument, "name"),
-	               json_is_true(json_object_get(argument, "optional")) ? "" : " (needed)",
-	               member_text(argument, "summary"));
+		       json_is_true(json_object_get(argument, "optional")) ? "" : " (needed)",
+		       member_text(argument, "summary"));
 }
 
 static void help(const json_t *schema, const char *name)

@@ -70,8 +70,7 @@ static bool check_capabilities(const json_t *probe)
 	bool complete = true;
 	size_t i;
 
-	json_array_foreach(list, i, one)
-	{
+	json_array_foreach(list, i, one) {
 		bool required = json_is_true(json_object_get(one, "required"));
 		const char *name = member_text(one, "name"), *purpose = member_text(one, "purpose");
 		g_autofree char *text = g_strdup_printf("%s: %s", name ? name : "?", purpose ? purpose : "");
@@ -90,7 +89,8 @@ static void check_quirks(const json_t *probe)
 	const json_t *list = json_object_get(probe, "quirks"), *quirk;
 	size_t i;
 
-	json_array_foreach(list, i, quirk) finding_print(FINDING_NOTE, "quirk", json_string_value(quirk), NULL);
+	json_array_foreach(list, i, quirk)
+		finding_print(FINDING_NOTE, "quirk", json_string_value(quirk), NULL);
 }
 
 /* Which PMUs a guest can have, and what the emulated one counts here. */
@@ -117,7 +117,9 @@ static const json_t *first_usable(const json_t *list)
 	const json_t *one;
 	size_t i;
 
-	json_array_foreach(list, i, one) if (json_is_true(json_object_get(one, "usable"))) return one;
+	json_array_foreach(list, i, one)
+		if (json_is_true(json_object_get(one, "usable")))
+			return one;
 	return NULL;
 }
 
@@ -137,8 +139,7 @@ static bool check_backends(const json_t *probe)
 	const json_t *list = json_object_get(probe, "backends"), *one;
 	size_t i;
 
-	json_array_foreach(list, i, one)
-	{
+	json_array_foreach(list, i, one) {
 		bool usable = json_is_true(json_object_get(one, "usable"));
 		const char *why = member_text(one, "why"), *name = member_text(one, "name");
 		g_autofree char *text = g_strdup_printf("%s%s%s", name ? name : "?", why ? ": " : "", why ? why : "");
@@ -156,8 +157,7 @@ static bool check_deliveries(const json_t *probe)
 	const json_t *list = json_object_get(probe, "deliveries"), *one;
 	size_t i;
 
-	json_array_foreach(list, i, one)
-	{
+	json_array_foreach(list, i, one) {
 		bool usable = json_is_true(json_object_get(one, "usable"));
 		const char *name = member_text(one, "name"), *why = member_text(one, usable ? "summary" : "why");
 		g_autofree char *text = g_strdup_printf("%s: %s", name ? name : "?", why ? why : "");
@@ -181,8 +181,7 @@ static void check_mediated_vpmu(void)
 	if (value[0] == 'Y' || value[0] == '1')
 		finding_print(
 			FINDING_NOTE, "vpmu",
-			"mediated: hardware events cannot be sampled while another guest has a vPMU (EOPNOTSUPP), and "
-			"no such guest can be created while they are (EBUSY); clocks always work",
+			"mediated: hardware events cannot be sampled while another guest has a vPMU (EOPNOTSUPP), and no such guest can be created while they are (EBUSY); clocks always work",
 			NULL);
 }
 
@@ -197,8 +196,7 @@ static void check_kernel(const json_t *kernel)
 		return;
 	finding_print(json_is_true(json_object_get(kernel, "linux")) ? FINDING_GOOD : FINDING_NOTE, "kernel",
 	              release ? release : "not Linux: tasks and mapped files are not known", NULL);
-	json_array_foreach(list, i, one)
-	{
+	json_array_foreach(list, i, one) {
 		bool known = json_is_true(json_object_get(one, "known"));
 		const char *name = member_text(one, "name"), *text = member_text(one, known ? "how" : "why");
 		g_autofree char *line =

@@ -95,7 +95,8 @@ static int list_run(void *values, unsigned n, char **arguments)
 	} else if (json_array_size(engines) != 0) {
 		printf("%-20s %8s %-8s %-8s %5s %9s %s\n", "NAME", "PID", "STATE", "SESSION", "VCPUS", "UPTIME",
 		       "KERNEL");
-		json_array_foreach(engines, i, engine) engine_print(engine);
+		json_array_foreach(engines, i, engine)
+			engine_print(engine);
 	}
 	json_decref(engines);
 	return STATUS_OK;

@@ -109,8 +109,7 @@ static bool check_field(const struct trace *trace, const char *what, const char 
 		return true;
 	g_set_error(
 		error, TRACE_ERROR, TRACE_ERROR_FILTER,
-		"%s: no probe has a field \"%s\"; every event has time, vcpu, pid, tid, comm, probe, ip and func, and "
-		"`vprof probe args PROBE` shows the others",
+		"%s: no probe has a field \"%s\"; every event has time, vcpu, pid, tid, comm, probe, ip and func, and `vprof probe args PROBE` shows the others",
 		what, field);
 	return false;
 }
@@ -291,8 +290,9 @@ static int trace_main(void *values, unsigned n, char **arguments)
 	bool done;
 
 	if (!given->probes)
-		return usage_error("trace", "no probe given: use -p PROBE, e.g. -p function:vfs_read; `vprof probe "
-		                            "list` shows what can be traced");
+		return usage_error(
+			"trace",
+			"no probe given: use -p PROBE, e.g. -p function:vfs_read; `vprof probe list` shows what can be traced");
 	if (!parse(&trace, &error)) {
 		trace_clear(&trace);
 		return usage_error("trace", "%s", error->message);

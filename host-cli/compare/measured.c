@@ -69,13 +69,11 @@ bool measured_comparable(const struct measured *base, const struct measured *now
 	const char *name;
 	json_t *value;
 
-	json_object_foreach(base->conditions, name, value)
-	{
+	json_object_foreach(base->conditions, name, value) {
 		if (!condition_equal(base, now, name, error))
 			return false;
 	}
-	json_object_foreach(now->conditions, name, value)
-	{
+	json_object_foreach(now->conditions, name, value) {
 		if (!condition_equal(base, now, name, error))
 			return false;
 	}

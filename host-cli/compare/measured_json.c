@@ -93,8 +93,7 @@ static bool metrics_read(const json_t *list, struct measurements *measurements)
 	const json_t *object;
 	size_t i;
 
-	json_array_foreach(list, i, object)
-	{
+	json_array_foreach(list, i, object) {
 		const char *name = member_text(object, "name"), *unit = member_text(object, "unit");
 
 		if (!name || !unit ||
@@ -110,8 +109,7 @@ static bool functions_read(const json_t *list, struct measurements *measurements
 	const json_t *object;
 	size_t i;
 
-	json_array_foreach(list, i, object)
-	{
+	json_array_foreach(list, i, object) {
 		const char *name = member_text(object, "name"), *module = member_text(object, "module");
 		enum profile_mode mode;
 

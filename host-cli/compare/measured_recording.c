@@ -102,8 +102,7 @@ static bool find_repetitions(struct gathering *in, GError **error)
 
 	if (in->phase)
 		return add_spans(in, in->phase, NULL, error);
-	json_array_foreach(runs, i, run)
-	{
+	json_array_foreach(runs, i, run) {
 		const char *phase = member_text(run, "phase");
 
 		if (phase && g_str_has_prefix(phase, REPETITION_PREFIX) && !add_phase(in, run, phase, error))
@@ -174,8 +173,7 @@ static void add_run(struct measurements *measurements, const json_t *run, size_t
 		add_number(measurements, "cpu", "ns", json_number_value(user) + json_number_value(system), index);
 	if (json_is_integer(memory))
 		add_number(measurements, "memory", "bytes", json_number_value(memory), index);
-	json_array_foreach(json_object_get(run, "metrics"), i, metric)
-	{
+	json_array_foreach(json_object_get(run, "metrics"), i, metric) {
 		add_metric(measurements, metric, index);
 	}
 }

@@ -41,8 +41,7 @@ bool counters_for_all(struct client *client, json_t *counters, const char *metho
 	json_t *counter;
 	size_t i;
 
-	json_array_foreach(counters, i, counter)
-	{
+	json_array_foreach(counters, i, counter) {
 		json_t *answer = engine_ask(client, method,
 		                            json_pack("{s:O}", "counter", json_object_get(counter, "counter")), error);
 
@@ -61,7 +60,8 @@ json_t *counters_session(const json_t *counters)
 	json_t *events = json_array(), *session = json_pack("{s:o}", "events", events), *counter;
 	size_t i;
 
-	json_array_foreach(counters, i, counter) json_array_extend(events, json_object_get(counter, "events"));
+	json_array_foreach(counters, i, counter)
+		json_array_extend(events, json_object_get(counter, "events"));
 	for (i = 0; i < G_N_ELEMENTS(members); i++)
 		member_set(session, members[i], json_object_get(json_array_get(counters, 0), members[i]));
 	return session;
@@ -73,8 +73,7 @@ void counters_print(const json_t *counters, bool estimate, FILE *to)
 	size_t i;
 
 	fprintf(to, "%20s  %-20s %s\n", "COUNT", "EVENT", estimate ? "KERNEL, USER, HYPERVISOR" : "COUNTED");
-	json_array_foreach(counters, i, counter)
-	{
+	json_array_foreach(counters, i, counter) {
 		const json_t *modes = json_object_get(counter, "modes");
 		double value = (double)member_number(counter, "value", 0);
 		double enabled_ns = (double)member_number(counter, "enabled-ns", 0);

@@ -12,7 +12,9 @@ static const json_t *find_named(const json_t *list, const char *name)
 	const json_t *item;
 	size_t i;
 
-	json_array_foreach(list, i, item) if (g_strcmp0(member_text(item, "name"), name) == 0) return item;
+	json_array_foreach(list, i, item)
+		if (g_strcmp0(member_text(item, "name"), name) == 0)
+			return item;
 	return NULL;
 }
 
@@ -76,8 +78,7 @@ static void add_names(GPtrArray *words, const json_t *list, const char *prefix, 
 	const json_t *item;
 	size_t i;
 
-	json_array_foreach(list, i, item)
-	{
+	json_array_foreach(list, i, item) {
 		const char *name = member_text(item, "name");
 
 		if (name && g_str_has_prefix(name, prefix))
@@ -91,8 +92,10 @@ static void add_values(GPtrArray *words, const json_t *argument, const char *wor
 	const char *begun = strchr(word, '=') + 1;
 	size_t i;
 
-	json_array_foreach(choices, i, choice) if (g_str_has_prefix(json_string_value(choice), begun)) g_ptr_array_add(
-		words, g_strdup_printf("%s=%s ", member_text(argument, "name"), json_string_value(choice)));
+	json_array_foreach(choices, i, choice)
+		if (g_str_has_prefix(json_string_value(choice), begun))
+			g_ptr_array_add(words, g_strdup_printf("%s=%s ", member_text(argument, "name"),
+			                                       json_string_value(choice)));
 	if (g_strcmp0(member_text(argument, "type"), "boolean") == 0) {
 		g_ptr_array_add(words, g_strdup_printf("%s=true ", member_text(argument, "name")));
 		g_ptr_array_add(words, g_strdup_printf("%s=false ", member_text(argument, "name")));

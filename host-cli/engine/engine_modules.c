@@ -28,8 +28,7 @@ static void answer_take(const json_t *answer, module_symbol_visitor *visit, void
 	const json_t *places = json_object_get(answer, "symbols"), *place;
 	size_t i;
 
-	json_array_foreach(places, i, place)
-	{
+	json_array_foreach(places, i, place) {
 		const char *address = member_text(place, "address"), *module = member_text(place, "module");
 		const char *name = member_text(place, "symbol");
 

@@ -48,7 +48,8 @@ static bool event_parse(const json_t *json, struct recording_event *event, GErro
 	numbers = g_new(uint64_t, json_array_size(ids));
 	event->ids = numbers;
 	event->n_ids = json_array_size(ids);
-	json_array_foreach(ids, i, id) numbers[i] = (uint64_t)json_integer_value(id);
+	json_array_foreach(ids, i, id)
+		numbers[i] = (uint64_t)json_integer_value(id);
 	return true;
 }
 
@@ -63,8 +64,7 @@ struct recording_event *session_events_parse(const json_t *session, size_t *n, G
 		return NULL;
 	}
 	events = g_new0(struct recording_event, n_events);
-	json_array_foreach(list, i, event)
-	{
+	json_array_foreach(list, i, event) {
 		if (event_parse(event, &events[i], error))
 			continue;
 		session_events_free(events, n_events);

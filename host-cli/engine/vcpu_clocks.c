@@ -50,7 +50,8 @@ struct vcpu_clocks vcpu_clocks_parse(const json_t *answer)
 #define X(name, help) clocks.time.name##_ns = clock_parse(ns, #name);
 	VCPU_TIMES(X)
 #undef X
-	json_array_foreach(exits, i, exit) clocks.exits += member_number(exit, "count", 0);
+	json_array_foreach(exits, i, exit)
+		clocks.exits += member_number(exit, "count", 0);
 	/* Only KVM sees the exits of an attached guest. */
 	if (json_array_size(exits) == 0)
 		clocks.exits = member_number(json_object_get(answer, "counters"), "exits", 0);
@@ -143,8 +144,7 @@ static void print_looks(const struct vcpu_modes *modes, FILE *stream)
 	const double share = (double)modes->kernel / n;
 
 	fprintf(stream,
-	        "# %%GUEST is %%KERNEL + %%USER as %.0f looks at the guest's mode found them, %u in a second of a "
-	        "vCPU: +- %.1f %% of it\n",
+	        "# %%GUEST is %%KERNEL + %%USER as %.0f looks at the guest's mode found them, %u in a second of a vCPU: +- %.1f %% of it\n",
 	        n, VCPU_MODE_LOOKS_HZ, 196 * sqrt(share * (1 - share) / n));
 }
 
@@ -256,10 +256,8 @@ GArray *exit_rows_sum(const json_t *answers)
 	const json_t *answer, *exit;
 	size_t i, j;
 
-	json_array_foreach(answers, i, answer)
-	{
-		json_array_foreach(json_object_get(answer, "exits"), j, exit)
-		{
+	json_array_foreach(answers, i, answer) {
+		json_array_foreach(json_object_get(answer, "exits"), j, exit) {
 			const char *name = member_text(exit, "name");
 			struct exit_row *row = row_of(rows, name ? name : "?");
 

@@ -253,15 +253,15 @@ static json_t *thread_json(const struct export_profile *profile, const struct th
 
 	for (guint i = 0; i < thread->strings.texts->len; i++)
 		json_array_append_new(texts, text_json(g_ptr_array_index(thread->strings.texts, i)));
-	return json_pack("{s:o, s:s, s:i, s:o, s:b, s:s, s:f, s:n, s:f, s:n, s:[], s:o, s:o, s:o, s:o, s:o, s:o, "
-	                 "s:{s:i, s:[], s:[], s:[], s:[]}, s:{s:i, s:[], s:[], s:[], s:[], s:[], s:[]}}",
-	                 "name", text_json(thread->comm), "pid", pid, "tid", (int32_t)thread->tid, "processName",
-	                 text_json(thread->comm), "isMainThread", thread->pid == thread->tid, "processType", "default",
-	                 "processStartupTime", 0.0, "processShutdownTime", "registerTime", 0.0, "unregisterTime",
-	                 "pausedRanges", "frameTable", frames_json(thread), "funcTable", functions, "resourceTable",
-	                 resources, "stackTable", stacks_json(thread), "samples", samples_json(profile, thread),
-	                 "stringArray", texts, "nativeSymbols", "length", 0, "address", "functionSize", "libIndex",
-	                 "name", "markers", "length", 0, "category", "data", "endTime", "name", "phase", "startTime");
+	return json_pack(
+		"{s:o, s:s, s:i, s:o, s:b, s:s, s:f, s:n, s:f, s:n, s:[], s:o, s:o, s:o, s:o, s:o, s:o, s:{s:i, s:[], s:[], s:[], s:[]}, s:{s:i, s:[], s:[], s:[], s:[], s:[], s:[]}}",
+		"name", text_json(thread->comm), "pid", pid, "tid", (int32_t)thread->tid, "processName",
+		text_json(thread->comm), "isMainThread", thread->pid == thread->tid, "processType", "default",
+		"processStartupTime", 0.0, "processShutdownTime", "registerTime", 0.0, "unregisterTime", "pausedRanges",
+		"frameTable", frames_json(thread), "funcTable", functions, "resourceTable", resources, "stackTable",
+		stacks_json(thread), "samples", samples_json(profile, thread), "stringArray", texts, "nativeSymbols",
+		"length", 0, "address", "functionSize", "libIndex", "name", "markers", "length", 0, "category", "data",
+		"endTime", "name", "phase", "startTime");
 }
 
 /* Categories are the modes, in their order. */
@@ -282,14 +282,13 @@ static json_t *meta_json(const struct export_profile *profile)
 	const double interval_ms =
 		profile->samples > 1 ? milliseconds(profile, profile->last_ns) / (double)profile->samples : 1;
 
-	return json_pack("{s:i, s:i, s:o, s:f, s:f, s:i, s:s, s:b, s:b, s:b, s:b, s:[], s:o, s:{s:s, s:s, s:s}, "
-	                 "s:{s:i, s:[], s:[], s:[]}}",
-	                 "preprocessedProfileVersion", PROCESSED_VERSION, "version", GECKO_VERSION, "product",
-	                 text_json(profile->path), "startTime", 0.0, "interval", interval_ms, "processType", 0,
-	                 "importedFrom", "vprof", "symbolicated", 1, "debug", 0, "usesOnlyOneStackType", 1,
-	                 "sourceCodeIsNotOnSearchfox", 1, "markerSchema", "categories", categories_json(),
-	                 "sampleUnits", "time", "ms", "eventDelay", "ms", "threadCPUDelta", "ns", "extensions",
-	                 "length", 0, "baseURL", "id", "name");
+	return json_pack(
+		"{s:i, s:i, s:o, s:f, s:f, s:i, s:s, s:b, s:b, s:b, s:b, s:[], s:o, s:{s:s, s:s, s:s}, s:{s:i, s:[], s:[], s:[]}}",
+		"preprocessedProfileVersion", PROCESSED_VERSION, "version", GECKO_VERSION, "product",
+		text_json(profile->path), "startTime", 0.0, "interval", interval_ms, "processType", 0, "importedFrom",
+		"vprof", "symbolicated", 1, "debug", 0, "usesOnlyOneStackType", 1, "sourceCodeIsNotOnSearchfox", 1,
+		"markerSchema", "categories", categories_json(), "sampleUnits", "time", "ms", "eventDelay", "ms",
+		"threadCPUDelta", "ns", "extensions", "length", 0, "baseURL", "id", "name");
 }
 
 static int threads_compare(gconstpointer left, gconstpointer right)

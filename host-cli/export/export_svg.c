@@ -110,8 +110,7 @@ static void head_draw(const struct flames *flames, double height)
 	g_autofree char *path = xml_text(profile->path), *event = xml_text(profile->event);
 
 	fprintf(flames->to,
-	        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" font-family=\"monospace\" "
-	        "font-size=\"11\">\n"
+	        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" font-family=\"monospace\" font-size=\"11\">\n"
 	        "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
 	        "<text x=\"%.0f\" y=\"20\" font-size=\"14\">%s: %s, %" G_GUINT64_FORMAT " samples</text>\n"
 	        "<text x=\"%.0f\" y=\"35\" fill=\"#555\">orange: kernel; green: user; blue: outside the guest</text>\n",

@@ -19,9 +19,9 @@ bool page_check(GError **error)
 {
 	if (page_template[0] != '\0')
 		return true;
-	g_set_error_literal(error, PAGE_ERROR, PAGE_ERROR_ABSENT,
-	                    "this vprof was built without the HTML page; install node 18 or newer and npm, then build "
-	                    "again with -DVPROF_HTML=ON (`vprof export --to svg` needs neither)");
+	g_set_error_literal(
+		error, PAGE_ERROR, PAGE_ERROR_ABSENT,
+		"this vprof was built without the HTML page; install node 18 or newer and npm, then build again with -DVPROF_HTML=ON (`vprof export --to svg` needs neither)");
 	return false;
 }
 

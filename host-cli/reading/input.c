@@ -57,10 +57,10 @@ bool input_check_kernel(struct input *input, const struct image *image, bool for
 		           image_path(image), hex, recorded);
 		return true;
 	}
-	g_set_error(error, INPUT_ERROR, INPUT_ERROR_BUILD_ID,
-	            "%s is not the kernel that ran: its build-id is %s, the recording's %s; give the right image, or "
-	            "--force to use this one all the same",
-	            image_path(image), hex, recorded);
+	g_set_error(
+		error, INPUT_ERROR, INPUT_ERROR_BUILD_ID,
+		"%s is not the kernel that ran: its build-id is %s, the recording's %s; give the right image, or --force to use this one all the same",
+		image_path(image), hex, recorded);
 	return false;
 }
 
@@ -83,10 +83,10 @@ static bool input_load_symbols(struct input *input, struct image *image, GError 
 	if (!input->symtab)
 		return false;
 	if (input->kernel.moved)
-		input_warn(input,
-		           "the guest of %s booted again, with its kernel at another address; names from %s are "
-		           "those of the last boot",
-		           input->path, image_path(image));
+		input_warn(
+			input,
+			"the guest of %s booted again, with its kernel at another address; names from %s are those of the last boot",
+			input->path, image_path(image));
 	if (!kernel_place_slide(&input->kernel, input->symtab, &slide))
 		input_warn(input,
 		           "%s has %s at 0x%" G_GINT64_MODIFIER "x, where %s cannot have it; names will be wrong",

@@ -64,8 +64,7 @@ static void phases_add_marks(struct phases *phases, const json_t *marks)
 	const json_t *mark;
 	size_t i;
 
-	json_array_foreach(marks, i, mark)
-	{
+	json_array_foreach(marks, i, mark) {
 		const char *name = member_text(mark, "name"), *kind = member_text(mark, "kind");
 		uint64_t time_ns = member_number(mark, "time-ns", 0);
 
@@ -84,8 +83,7 @@ static void phases_add_port(struct phases *phases, const json_t *writes)
 	const json_t *write;
 	size_t i;
 
-	json_array_foreach(writes, i, write)
-	{
+	json_array_foreach(writes, i, write) {
 		uint64_t time_ns = member_number(write, "time-ns", 0);
 		char name[8];
 

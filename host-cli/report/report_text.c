@@ -69,8 +69,7 @@ static void head_print_command(const struct report *report, FILE *to)
 	GString *line = g_string_new(NULL);
 	size_t i;
 
-	json_array_foreach(words, i, word)
-	{
+	json_array_foreach(words, i, word) {
 		g_autofree char *quoted = g_shell_quote(json_is_string(word) ? json_string_value(word) : "?");
 		bool plain = strspn(quoted + 1, WORD_CHARACTERS) == strlen(quoted) - 2;
 
@@ -161,8 +160,9 @@ static void head_print_missing(const struct report *report, FILE *to)
 	const json_t *missing = json_object_get(report->input->description, "missing"), *sentence;
 	size_t i;
 
-	json_array_foreach(missing, i, sentence) if (json_is_string(sentence))
-		head_print(to, "missing", json_string_value(sentence));
+	json_array_foreach(missing, i, sentence)
+		if (json_is_string(sentence))
+			head_print(to, "missing", json_string_value(sentence));
 }
 
 /* "999 Hz" or "every 100003"; the engine adapts periods itself, so an attr of ours has no frequency. New string. */

@@ -57,10 +57,9 @@ static bool open_vsock(struct agent_service *service, const char *where, const j
 		return false;
 	service->cid = (uint32_t)member_number(guest, "vsock-cid", 0);
 	if (service->cid == 0)
-		g_set_error(error, AGENT_SERVICE_ERROR, AGENT_SERVICE_ERROR_CID,
-		            "the guest's vsock address is unknown: it is not a libvirt domain with <vsock><cid "
-		            "address=.../></vsock> "
-		            "in its XML; use a virtio-serial port");
+		g_set_error(
+			error, AGENT_SERVICE_ERROR, AGENT_SERVICE_ERROR_CID,
+			"the guest's vsock address is unknown: it is not a libvirt domain with <vsock><cid address=.../></vsock> in its XML; use a virtio-serial port");
 	return service->cid != 0;
 }
 
@@ -68,11 +67,10 @@ static bool open_socket(struct agent_service *service, const char *path, GError 
 {
 	service->link.fd = client_socket_connect(path);
 	if (service->link.fd < 0)
-		g_set_error(error, AGENT_SERVICE_ERROR, AGENT_SERVICE_ERROR_CONNECT,
-		            "cannot connect to %s: %s; give the source of the guest's <channel type='unix'> with the "
-		            "target "
-		            "org.vprof.agent.0, which serves one client at a time",
-		            path, g_strerror(errno));
+		g_set_error(
+			error, AGENT_SERVICE_ERROR, AGENT_SERVICE_ERROR_CONNECT,
+			"cannot connect to %s: %s; give the source of the guest's <channel type='unix'> with the target org.vprof.agent.0, which serves one client at a time",
+			path, g_strerror(errno));
 	return service->link.fd >= 0;
 }
 
@@ -291,6 +289,5 @@ void agent_service_say_end(const struct agent_service *service)
 		warn("no agent in the guest has said anything; does `vprof-agent --vsock %u` run there?",
 		     service->port);
 	else
-		warn("no agent in the guest has said anything; does `vprof-agent --device "
-		     "/dev/virtio-ports/org.vprof.agent.0` run there?");
+		warn("no agent in the guest has said anything; does `vprof-agent --device /dev/virtio-ports/org.vprof.agent.0` run there?");
 }

@@ -93,11 +93,11 @@ static bool root_check(const struct exec_options *options, GError **error)
 		return true;
 	if (!options->files && options->root[0] == '/')
 		return true;
-	g_set_error_literal(error, EXEC_ERROR, EXEC_ERROR_OPTIONS,
-	                    options->files
-	                            ? "--add puts files into memory, which a command with --root does not see; put "
-	                              "them on the disk"
-	                            : "--root takes a device of the guest, as /dev/vda1 or /dev/vda,xfs");
+	g_set_error_literal(
+		error, EXEC_ERROR, EXEC_ERROR_OPTIONS,
+		options->files
+			? "--add puts files into memory, which a command with --root does not see; put them on the disk"
+			: "--root takes a device of the guest, as /dev/vda1 or /dev/vda,xfs");
 	return false;
 }
 

@@ -71,9 +71,9 @@ static bool console_check(const struct guest_run_options *options, GError **erro
 	}
 	if (!options->console || strcmp(options->console, "stdio") != 0)
 		return true;
-	g_set_error_literal(error, GUEST_RUN_ERROR, GUEST_RUN_ERROR_OPTIONS,
-	                    "with --exec, standard input and output are the command's; --console takes stderr, none or "
-	                    "a file");
+	g_set_error_literal(
+		error, GUEST_RUN_ERROR, GUEST_RUN_ERROR_OPTIONS,
+		"with --exec, standard input and output are the command's; --console takes stderr, none or a file");
 	return false;
 }
 

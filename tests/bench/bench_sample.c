@@ -308,8 +308,7 @@ static void bench_delivery(struct session *session, timer_t timer, const char *e
 	double added = median(watched, SLICES) - median(bare, SLICES);
 	double cost = median(sample, SLICES);
 
-	printf("%-11s %-8s  exits with it %+5.0f ns   sample %6.0f ns, without its interrupt %6.0f ns = %.2f round "
-	       "trips\n",
+	printf("%-11s %-8s  exits with it %+5.0f ns   sample %6.0f ns, without its interrupt %6.0f ns = %.2f round trips\n",
 	       event, delivery, added, cost, cost - interrupt_ns, (cost - interrupt_ns) / round_trip_ns);
 }
 
@@ -448,8 +447,7 @@ int main(void)
 
 	double interrupt_ns = median(interrupt, SLICES);
 
-	printf("round trip  %7.0f ns (out to a port)   %7.0f ns (immediate_exit)   record %5.0f ns   interrupt %5.0f "
-	       "ns\n",
+	printf("round trip  %7.0f ns (out to a port)   %7.0f ns (immediate_exit)   record %5.0f ns   interrupt %5.0f ns\n",
 	       round_trip_ns, median(immediate, SLICES), record_ns(), interrupt_ns);
 	bench_chains(round_trip_ns);
 	bench_tasks(round_trip_ns);

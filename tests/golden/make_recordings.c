@@ -42,9 +42,9 @@ static const char description[] =
 	" \"end\": {\"reason\": \"power-off\", \"code\": 0, \"message\": \"the guest powered off\"},"
 	" \"phases\": [{\"vcpu\": 0, \"value\": 64, \"time-ns\": 5000000001}]}";
 
-static const char attached_description[] = "{\"version\": 1, \"guest\": {\"name\": \"web01\", \"kind\": \"qemu\", "
-					   "\"memory-bytes\": 1073741824, \"vcpus\": 1},"
-					   " \"rate\": {\"frequency-hz\": 499}, \"missing\": []}";
+static const char attached_description[] =
+	"{\"version\": 1, \"guest\": {\"name\": \"web01\", \"kind\": \"qemu\", \"memory-bytes\": 1073741824, \"vcpus\": 1},"
+	" \"rate\": {\"frequency-hz\": 499}, \"missing\": []}";
 
 /* `count` samples in turn on both vCPUs, at ip, ip + 1, ip + 2, ip + 3, ip, ... */
 struct burst {
@@ -128,8 +128,7 @@ static void lost_write(struct recording_writer *writer, uint64_t lost)
 /* of phases.data: nested, open, without a begin, twice; and a guest that writes to port 0x80. */
 static const char phases_description[] =
 	"{\"version\": 1, \"exec\": {\"command\": [\"./bench\", \"--size=10\", \"two words\"], \"runs\": []},"
-	" \"phases\": [{\"vcpu\": 0, \"value\": 64, \"time-ns\": 5000000010}, {\"vcpu\": 0, \"value\": 96, "
-	"\"time-ns\": 5000000012}],"
+	" \"phases\": [{\"vcpu\": 0, \"value\": 64, \"time-ns\": 5000000010}, {\"vcpu\": 0, \"value\": 96, \"time-ns\": 5000000012}],"
 	" \"marks\": [{\"name\": \"parse\", \"kind\": \"begin\", \"time-ns\": 5000000002},"
 	" {\"name\": \"parse\", \"kind\": \"begin\", \"time-ns\": 5000000003},"
 	" {\"name\": \"parse\", \"kind\": \"end\", \"time-ns\": 5000000004},"

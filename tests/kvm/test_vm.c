@@ -365,8 +365,9 @@ START_TEST(breakpoints_are_hit_exactly)
 	add(&mmio);
 	ck_assert(!vm.guest->debug->breakpoint_add(vm.guest, &countdown.breakpoint, &error));
 	ck_assert(g_error_matches(error, GUEST_ERROR, GUEST_ERROR_TAKEN));
-	ck_assert_str_eq(error->message, "cannot place countdown: the processor has 4 breakpoints, and they are taken "
-	                                 "by round_port, round_msr, round_mark, round_mmio; remove one");
+	ck_assert_str_eq(
+		error->message,
+		"cannot place countdown: the processor has 4 breakpoints, and they are taken by round_port, round_msr, round_mark, round_mmio; remove one");
 	g_clear_error(&error);
 	add(&msr_too);
 	vm.guest->debug->breakpoint_remove(vm.guest, &mmio.breakpoint);

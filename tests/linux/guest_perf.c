@@ -133,9 +133,7 @@ static void profile(bool user_only)
 	    read(counter, &reference, sizeof(reference)) != sizeof(reference))
 		printf("perf: %s: cannot read the counters: %m\n", name);
 	struct result result = ring_read(ring);
-	printf("perf: %s: cycles=%lu reference=%lu ns=%lu period=%lu samples=%lu one=%lu three=%lu kernel=%lu "
-	       "other=%lu "
-	       "lost=%lu\n",
+	printf("perf: %s: cycles=%lu reference=%lu ns=%lu period=%lu samples=%lu one=%lu three=%lu kernel=%lu other=%lu lost=%lu\n",
 	       name, cycles, reference, ns, PERIOD, result.samples, result.one, result.three, result.kernel,
 	       result.other, result.lost);
 	close(counter);

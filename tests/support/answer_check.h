@@ -16,8 +16,7 @@ static inline const json_t *answer_find_named(const json_t *list, const char *na
 	const json_t *object;
 	size_t i;
 
-	json_array_foreach(list, i, object)
-	{
+	json_array_foreach(list, i, object) {
 		if (strcmp(json_string_value(json_object_get(object, "name")), name) == 0)
 			return object;
 	}
@@ -70,7 +69,8 @@ static inline void assert_member(const json_t *schema, const json_t *row, const 
 		ck_assert_msg(json_object_get(row, "nullable") || strcmp(type, "any") == 0, "%s: null", where);
 	} else if (type[0] == '[') {
 		ck_assert_msg(json_is_array(value), "%s: no array", where);
-		json_array_foreach(value, i, element) assert_value(schema, row, type + 1, element, where);
+		json_array_foreach(value, i, element)
+			assert_value(schema, row, type + 1, element, where);
 	} else {
 		assert_value(schema, row, type, value, where);
 	}
@@ -83,8 +83,7 @@ static inline void assert_names(const json_t *table, const json_t *object, const
 	size_t i;
 
 	ck_assert_uint_gt(json_array_size(table), 0);
-	json_array_foreach(table, i, term)
-	{
+	json_array_foreach(table, i, term) {
 		const char *name = json_string_value(json_object_get(term, "name"));
 		ck_assert_msg(json_object_get(object, name), "%s: no %s", where, name);
 	}
@@ -98,14 +97,12 @@ static inline void assert_members(const json_t *schema, const json_t *rows, cons
 	json_t *value;
 	size_t i;
 
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		name = json_string_value(json_object_get(row, "name"));
 		ck_assert_msg(row == others || json_object_get(row, "optional") || json_object_get(object, name),
 		              "%s: no member %s", where, name);
 	}
-	json_object_foreach((json_t *)object, name, value)
-	{
+	json_object_foreach((json_t *)object, name, value) {
 		g_autofree char *inside = g_strdup_printf("%s, %s", where, name);
 
 		row = answer_find_named(rows, name);

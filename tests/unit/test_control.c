@@ -43,8 +43,7 @@ START_TEST(negotiation_comes_first)
 	json_auto_t *schema = peer_return(&peer, REQUEST("query-schema"));
 	size_t i;
 	json_t *method;
-	json_array_foreach(json_object_get(schema, "methods"), i, method)
-	{
+	json_array_foreach(json_object_get(schema, "methods"), i, method) {
 		const char *name = json_string_value(json_object_get(method, "name"));
 		g_autofree char *request = g_strdup_printf("{\"execute\":\"%s\"}", name);
 		if (!g_str_equal(name, "negotiate"))
@@ -282,7 +281,8 @@ static void check_argument(const char *method, const json_t *argument)
 	add_values_beyond(values, argument);
 	size_t i;
 	json_t *value;
-	json_array_foreach(values, i, value) refuse_value(method, name, value);
+	json_array_foreach(values, i, value)
+		refuse_value(method, name, value);
 }
 
 START_TEST(arguments_are_checked_as_the_schema_says)
@@ -291,14 +291,12 @@ START_TEST(arguments_are_checked_as_the_schema_says)
 	size_t i, j, n_methods = 0, n_arguments = 0;
 	json_t *method, *argument;
 
-	json_array_foreach(json_object_get(schema, "methods"), i, method)
-	{
+	json_array_foreach(json_object_get(schema, "methods"), i, method) {
 		const char *name = json_string_value(json_object_get(method, "name"));
 		g_autofree char *request = g_strdup_printf("{\"execute\":\"%s\",\"arguments\":{\"no such\":1}}", name);
 		peer_refused(&peer, request, "InvalidArgument", "no argument \"no such\"");
 		n_methods++;
-		json_array_foreach(json_object_get(method, "arguments"), j, argument)
-		{
+		json_array_foreach(json_object_get(method, "arguments"), j, argument) {
 			check_argument(name, argument);
 			n_arguments++;
 		}
@@ -340,8 +338,7 @@ START_TEST(the_schema_is_complete)
 
 	size_t i;
 	json_t *method;
-	json_array_foreach(json_object_get(schema, "methods"), i, method)
-	{
+	json_array_foreach(json_object_get(schema, "methods"), i, method) {
 		const char *role, *summary;
 		json_t *returns;
 		ck_assert_int_eq(

@@ -245,8 +245,7 @@ START_TEST(every_method_answers_as_it_declares)
 	ask_counters();
 	ask_probes();
 	ask_for_the_end();
-	json_array_foreach(json_object_get(schema, "methods"), i, method)
-	{
+	json_array_foreach(json_object_get(schema, "methods"), i, method) {
 		const char *name = json_string_value(json_object_get(method, "name"));
 
 		ck_assert_msg(g_hash_table_contains(answered, name), "%s was not executed", name);
@@ -272,8 +271,7 @@ static void assert_described(const json_t *rows, const char *where)
 	const json_t *row;
 	size_t i;
 
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		const char *name = json_string_value(json_object_get(row, "name"));
 		const char *type = json_string_value(json_object_get(row, "type"));
 		bool again = strcmp(name, "members") == 0 && g_str_has_prefix(where, "query-schema,");
@@ -292,10 +290,12 @@ START_TEST(every_object_is_described)
 	const json_t *described;
 	size_t i;
 
-	json_array_foreach(json_object_get(schema, "methods"), i, described) assert_described(
-		json_object_get(described, "returns"), json_string_value(json_object_get(described, "name")));
-	json_array_foreach(json_object_get(schema, "events"), i, described) assert_described(
-		json_object_get(described, "data"), json_string_value(json_object_get(described, "name")));
+	json_array_foreach(json_object_get(schema, "methods"), i, described)
+		assert_described(json_object_get(described, "returns"),
+		                 json_string_value(json_object_get(described, "name")));
+	json_array_foreach(json_object_get(schema, "events"), i, described)
+		assert_described(json_object_get(described, "data"),
+		                 json_string_value(json_object_get(described, "name")));
 }
 END_TEST
 

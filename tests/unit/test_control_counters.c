@@ -531,8 +531,7 @@ START_TEST(the_host_is_described)
 	ck_assert_int_eq(integer_of(host, "counters"), 32);
 	ck_assert_uint_eq(json_array_size(backends), 4);
 	ck_assert(json_is_true(json_object_get(json_array_get(backends, 2), "usable"))); /* the timer */
-	json_array_foreach(events, i, entry)
-	{
+	json_array_foreach(events, i, entry) {
 		bool usable = json_is_true(json_object_get(entry, "usable"));
 		ck_assert_int_eq(usable, json_object_get(entry, "backend") != NULL);
 		ck_assert_int_eq(!usable, json_object_get(entry, "why") != NULL);

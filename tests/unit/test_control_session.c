@@ -80,11 +80,11 @@ START_TEST(guest_is_described)
 	fake.guest.vsock_cid = 7;
 	fake.guest.quirks = quirks;
 	json_auto_t *guest = peer_return(&peer, REQUEST("query-guest"));
-	assert_json(guest,
-	            "{\"name\":\"fixture\",\"kind\":\"fake\",\"kernel\":\"/k\\n\",\"initrd\":\"/iü\","
-	            "\"command-line\":\"console=ttyS0 \\ufffd\",\"build-id\":\"00ff\",\"release\":\"6.1.0\","
-	            "\"pmu\":\"emulated\",\"memory-bytes\":68719476736,\"vcpus\":2,\"vsock-cid\":7,\"quirks\":[\"masks "
-	            "vmcall\",\"no \\ufffd\"]}");
+	assert_json(
+		guest,
+		"{\"name\":\"fixture\",\"kind\":\"fake\",\"kernel\":\"/k\\n\",\"initrd\":\"/iü\","
+		"\"command-line\":\"console=ttyS0 \\ufffd\",\"build-id\":\"00ff\",\"release\":\"6.1.0\","
+		"\"pmu\":\"emulated\",\"memory-bytes\":68719476736,\"vcpus\":2,\"vsock-cid\":7,\"quirks\":[\"masks vmcall\",\"no \\ufffd\"]}");
 	fake.guest.kernel_path = fake.guest.pmu = NULL;
 }
 END_TEST
@@ -297,10 +297,8 @@ START_TEST(statistics_add_up)
 	size_t i;
 	json_t *vcpu, *value;
 	const char *name;
-	json_array_foreach(json_object_get(stats, "vcpus"), i, vcpu)
-	{
-		json_object_foreach(vcpu, name, value)
-		{
+	json_array_foreach(json_object_get(stats, "vcpus"), i, vcpu) {
+		json_object_foreach(vcpu, name, value) {
 			json_int_t before = json_integer_value(json_object_get(sum, name));
 			json_object_set_new(sum, name, json_integer(before + json_integer_value(value)));
 		}

@@ -85,18 +85,18 @@ END_TEST
 /* Each line is left out for one reason. */
 START_TEST(wrong_ranges_are_left_out)
 {
-	static const char wrong[] = "FlatView #0\n"
-				    " AS \"memory\", root: system\n"
-				    "  0000000000001000-0000000000000fff (prio 0, ram): backwards\n"
-				    "  0000000000000000-ffffffffffffffff (prio 0, ram): everything\n"
-				    "  00000000000000000000-0000000000000fff (prio 0, ram): digits\n"
-				    "  0000000000000000-0000000000000fff (prio 0, ram): \n"
-				    "  0000000000002000-0000000000002fff (prio 0, ram): good\n"
-				    "  0000000000002800-0000000000003fff (prio 0, ram): overlaps\n"
-				    "  0000000000001000-0000000000001fff (prio 0, ram): disorder\n"
-				    "  0000000000004000-0000000000004fff (prio 0, ram): "
-				    "a-name-that-is-longer-than-sixty-three-characters-is-nobodys-name\n"
-				    "  0000000000005000-0000000000005fff (prio 0, ram): block @nonsense\n";
+	static const char wrong[] =
+		"FlatView #0\n"
+		" AS \"memory\", root: system\n"
+		"  0000000000001000-0000000000000fff (prio 0, ram): backwards\n"
+		"  0000000000000000-ffffffffffffffff (prio 0, ram): everything\n"
+		"  00000000000000000000-0000000000000fff (prio 0, ram): digits\n"
+		"  0000000000000000-0000000000000fff (prio 0, ram): \n"
+		"  0000000000002000-0000000000002fff (prio 0, ram): good\n"
+		"  0000000000002800-0000000000003fff (prio 0, ram): overlaps\n"
+		"  0000000000001000-0000000000001fff (prio 0, ram): disorder\n"
+		"  0000000000004000-0000000000004fff (prio 0, ram): a-name-that-is-longer-than-sixty-three-characters-is-nobodys-name\n"
+		"  0000000000005000-0000000000005fff (prio 0, ram): block @nonsense\n";
 	struct hmp_ram_range ranges[HMP_RAM_RANGES_MAX];
 
 	ck_assert_uint_eq(hmp_parse_mtree(wrong, ranges), 1);

@@ -51,8 +51,7 @@ static char *parts_text(const json_t *kernel)
 	const json_t *part;
 	size_t i;
 
-	json_array_foreach(json_object_get(kernel, "parts"), i, part)
-	{
+	json_array_foreach(json_object_get(kernel, "parts"), i, part) {
 		bool known = json_is_true(json_object_get(part, "known"));
 
 		g_string_append_printf(text, "%s: %s%s\n", json_string_value(json_object_get(part, "name")),
@@ -84,8 +83,7 @@ static void assert_kernel(bool is_linux, const char *release, const char *expect
 START_TEST(a_stripped_kernel)
 {
 	const char *why =
-		"K has no symbols of its code, neither .symtab nor kallsyms; give an image that is not stripped, or "
-		"build Linux with CONFIG_KALLSYMS\n";
+		"K has no symbols of its code, neither .symtab nor kallsyms; give an image that is not stripped, or build Linux with CONFIG_KALLSYMS\n";
 	g_autofree char *expected = g_strdup_printf(
 		"symbols: %s" NO_ORC "tasks: %smapped files: %scgroups: %smodules: %s", why, why, why, why, why);
 

@@ -127,8 +127,8 @@ START_TEST(parts_of_a_mapping_go)
 	fake_node_slot(&process, leaf, 6, UINT64_MAX, 0);
 	fake_set(&process, task.mm, fake_tree_layout.mm_exec_vm, 128);
 	sample(2 * SECOND);
-	assert_said("7/8 401000+10000@0 [unmapped] 7/8 411000+5f000@0 //anon 7/8 470000+f000@0 [unmapped] "
-	            "7/8 47f000+2000@0 //anon ");
+	assert_said(
+		"7/8 401000+10000@0 [unmapped] 7/8 411000+5f000@0 //anon 7/8 470000+f000@0 [unmapped] 7/8 47f000+2000@0 //anon ");
 }
 END_TEST
 

@@ -54,8 +54,8 @@ START_TEST(modules_by_address)
 
 	fake_module_part(&process, virtio, MODULE_INIT_TEXT, FAKE_MODULE_CODE + 0x20000, 0x100);
 	ck_assert(update());
-	assert_table("virtio_blk ffffffffc0000000+3000@0 ext4 ffffffffc0010000+8000@0#aa "
-	             "virtio_blk ffffffffc0020000+100@3000 ");
+	assert_table(
+		"virtio_blk ffffffffc0000000+3000@0 ext4 ffffffffc0010000+8000@0#aa virtio_blk ffffffffc0020000+100@3000 ");
 	ck_assert_ptr_eq(module_table_find(&table, FAKE_MODULE_CODE + 0x17fff), &table.ranges[1]);
 	ck_assert_ptr_eq(module_table_find(&table, FAKE_MODULE_CODE + 0x20000), &table.ranges[2]);
 	ck_assert_ptr_null(module_table_find(&table, FAKE_MODULE_CODE + 0x3000));
@@ -159,8 +159,7 @@ START_TEST(hostile_lists_end)
 	fake_set(&process, first, link, 0x1234); /* out of the kernel */
 	fake_module(&process, "three", FAKE_MODULE_CODE + 0x2000, 0x1000, 3);
 	ck_assert(update());
-	assert_table("one ffffffffc0000000+1000@0#01 two ffffffffc0001000+1000@0#02 "
-	             "three ffffffffc0002000+1000@0#03 ");
+	assert_table("one ffffffffc0000000+1000@0#01 two ffffffffc0001000+1000@0#02 three ffffffffc0002000+1000@0#03 ");
 	ck_assert(!table.settled);
 	fake_set(&process, fake_module_layout.head, 0, UINT64_MAX - 3); /* and wrapping */
 	ck_assert(update());

@@ -195,8 +195,9 @@ static void hostile_make(const char *path)
 	write_comm(&output, 66, "</script><b>");
 	for (unsigned i = 0; i < G_N_ELEMENTS(names); i++)
 		write_sample(&output, 0, 66, PERF_RECORD_MISC_KERNEL, &i, 1);
-	output_close(&output, "{\"version\": 1, \"marks\": [{\"name\": \"</script><i>\", \"kind\": \"begin\", "
-	                      "\"time-ns\": 7000000000}]}");
+	output_close(
+		&output,
+		"{\"version\": 1, \"marks\": [{\"name\": \"</script><i>\", \"kind\": \"begin\", \"time-ns\": 7000000000}]}");
 }
 
 static unsigned next_random(uint32_t *state)

@@ -6,9 +6,9 @@ G_DEFINE_QUARK(vprof_domain_error, domain_error)
 
 static void *absent(GError **error)
 {
-	g_set_error_literal(error, DOMAIN_ERROR, DOMAIN_ERROR_ABSENT,
-	                    "this vprof-attach was built without libvirt; build it with libvirt-dev, or attach by "
-	                    "--pid PID --qmp SOCKET");
+	g_set_error_literal(
+		error, DOMAIN_ERROR, DOMAIN_ERROR_ABSENT,
+		"this vprof-attach was built without libvirt; build it with libvirt-dev, or attach by --pid PID --qmp SOCKET");
 	return NULL;
 }
 

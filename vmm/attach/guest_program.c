@@ -35,15 +35,14 @@ static int take_complaint(enum libbpf_print_level level, const char *format, va_
 static void load_error(int number, GError **error)
 {
 	if (number == EPERM || number == EACCES)
-		g_set_error(error, GUEST_PROGRAM_ERROR, GUEST_PROGRAM_ERROR_DENIED,
-		            "the kernel lets us load no BPF program (%s); run vprof as root, or with CAP_BPF and "
-		            "CAP_PERFMON, and with CAP_SYS_ADMIN where KVM is a module (to read its BTF)",
-		            g_strerror(number));
+		g_set_error(
+			error, GUEST_PROGRAM_ERROR, GUEST_PROGRAM_ERROR_DENIED,
+			"the kernel lets us load no BPF program (%s); run vprof as root, or with CAP_BPF and CAP_PERFMON, and with CAP_SYS_ADMIN where KVM is a module (to read its BTF)",
+			g_strerror(number));
 	else
 		g_set_error(
 			error, GUEST_PROGRAM_ERROR, GUEST_PROGRAM_ERROR_KERNEL,
-			"the kernel does not take the BPF program (%s: %s); it needs Linux 5.17 or newer with BTF of "
-			"its KVM (CONFIG_DEBUG_INFO_BTF)",
+			"the kernel does not take the BPF program (%s: %s); it needs Linux 5.17 or newer with BTF of its KVM (CONFIG_DEBUG_INFO_BTF)",
 			g_strerror(number), complaint);
 }
 

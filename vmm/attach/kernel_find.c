@@ -265,10 +265,10 @@ bool kernel_find(struct guest *guest, const struct hmp_registers *registers, con
 	struct kernel_found kernel = {0};
 
 	if (!registers->long_mode) {
-		g_set_error(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_EARLY,
-		            "the guest is still in its firmware or boot loader, or runs 32-bit code: vCPU %u is not in "
-		            "long mode",
-		            registers->vcpu);
+		g_set_error(
+			error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_EARLY,
+			"the guest is still in its firmware or boot loader, or runs 32-bit code: vCPU %u is not in long mode",
+			registers->vcpu);
 		return false;
 	}
 	bool done = path ? open_image(path, &kernel, &why) && check_image(guest, registers, &kernel, &why)

@@ -4,8 +4,7 @@
 #include <math.h>
 
 static const char description[] =
-	"The guest is not stopped, changed or slowed beyond what sampling costs, and does not notice when this "
-	"program\n"
+	"The guest is not stopped, changed or slowed beyond what sampling costs, and does not notice when this program\n"
 	"comes or goes. Interrupt it (Ctrl-C) to detach. Monitor commands mark a libvirt domain as tainted\n"
 	"(\"custom-monitor\"), unless --no-monitor is given; nothing else is left behind.\n"
 	"\n"

@@ -66,10 +66,10 @@ static bool refuse_confidential(const struct qemu_guest *qemu, const char *type,
 {
 	const char *name = strstr(type, "tdx") ? "TDX" : strstr(type, "sev") ? "SEV" : type;
 
-	g_set_error(error, QEMU_GUEST_ERROR, QEMU_GUEST_ERROR_CONFIDENTIAL,
-	            "cannot profile %s: it is a confidential guest (%s) with encrypted memory and registers; "
-	            "profile it from inside",
-	            qemu->guest.name, name);
+	g_set_error(
+		error, QEMU_GUEST_ERROR, QEMU_GUEST_ERROR_CONFIDENTIAL,
+		"cannot profile %s: it is a confidential guest (%s) with encrypted memory and registers; profile it from inside",
+		qemu->guest.name, name);
 	return false;
 }
 
@@ -107,8 +107,7 @@ static bool find_by_names(struct qemu_guest *qemu, GError **error)
 		return true;
 	g_set_error(
 		error, QEMU_GUEST_ERROR, QEMU_GUEST_ERROR_VCPUS,
-		"process %d has no threads named \"CPU 0/KVM\"; is it QEMU with -name debug-threads=on? Else give its "
-		"--qmp SOCKET",
+		"process %d has no threads named \"CPU 0/KVM\"; is it QEMU with -name debug-threads=on? Else give its --qmp SOCKET",
 		(int)qemu->pid);
 	return false;
 }
@@ -121,12 +120,11 @@ static bool find_by_uuid(struct qemu_guest *qemu, GError **error)
 	qemu->pid = qemu_process_of_uuid(domain_uuid(qemu->domain), &n);
 	if (n == 1)
 		return find_by_names(qemu, error);
-	g_set_error(error, QEMU_GUEST_ERROR, QEMU_GUEST_ERROR_PROCESS,
-	            n == 0 ? "cannot attach to %s: no process here has its UUID; is QEMU in another PID namespace, or "
-	                     "/proc mounted with hidepid?"
-	                   : "cannot attach to %s: several processes have its UUID on their command line; say which by "
-	                     "--pid",
-	            qemu->guest.name);
+	g_set_error(
+		error, QEMU_GUEST_ERROR, QEMU_GUEST_ERROR_PROCESS,
+		n == 0 ? "cannot attach to %s: no process here has its UUID; is QEMU in another PID namespace, or /proc mounted with hidepid?"
+		       : "cannot attach to %s: several processes have its UUID on their command line; say which by --pid",
+		qemu->guest.name);
 	return false;
 }
 

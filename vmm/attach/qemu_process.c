@@ -57,8 +57,7 @@ unsigned qemu_threads_from_qmp(const json_t *cpus, pid_t threads[GUEST_VCPUS_MAX
 	size_t i;
 
 	memset(threads, 0, GUEST_VCPUS_MAX * sizeof(threads[0]));
-	json_array_foreach(cpus, i, cpu)
-	{
+	json_array_foreach(cpus, i, cpu) {
 		json_int_t index = json_integer_value(json_object_get(cpu, "cpu-index"));
 		json_int_t thread = json_integer_value(json_object_get(cpu, "thread-id"));
 
@@ -77,8 +76,7 @@ void qemu_paths_from_qmp(const json_t *cpus, char *paths[GUEST_VCPUS_MAX])
 
 	for (i = 0; i < GUEST_VCPUS_MAX; i++)
 		g_clear_pointer(&paths[i], g_free);
-	json_array_foreach(cpus, i, cpu)
-	{
+	json_array_foreach(cpus, i, cpu) {
 		json_int_t index = json_integer_value(json_object_get(cpu, "cpu-index"));
 
 		if (index >= 0 && index < GUEST_VCPUS_MAX && !paths[index])

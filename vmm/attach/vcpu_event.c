@@ -50,6 +50,5 @@ char *vcpu_event_unavailable(const struct qemu_guest *qemu)
 	if (errno != EACCES && errno != EPERM)
 		return g_strdup_printf("perf_event_open on QEMU's vCPU thread: %s", g_strerror(errno));
 	return g_strdup(
-		"not permitted; run vprof as root or with CAP_PERFMON and CAP_SYS_PTRACE, or as QEMU's user with "
-		"`sysctl kernel.perf_event_paranoid=1`");
+		"not permitted; run vprof as root or with CAP_PERFMON and CAP_SYS_PTRACE, or as QEMU's user with `sysctl kernel.perf_event_paranoid=1`");
 }

@@ -14,12 +14,10 @@ GHashTable *vcpu_statistics_totals(const json_t *schemas)
 	const json_t *schema, *one;
 	size_t i, j;
 
-	json_array_foreach(schemas, i, schema)
-	{
+	json_array_foreach(schemas, i, schema) {
 		if (!says(schema, "provider", "kvm") || !says(schema, "target", "vcpu"))
 			continue;
-		json_array_foreach(json_object_get(schema, "stats"), j, one)
-		{
+		json_array_foreach(json_object_get(schema, "stats"), j, one) {
 			const char *name = json_string_value(json_object_get(one, "name"));
 
 			if (name && says(one, "type", "cumulative"))
@@ -35,10 +33,8 @@ size_t vcpu_statistics_parse(const json_t *answer, GHashTable *totals,
 	const json_t *result, *one;
 	size_t n = 0, i, j;
 
-	json_array_foreach(answer, i, result)
-	{
-		json_array_foreach(json_object_get(result, "stats"), j, one)
-		{
+	json_array_foreach(answer, i, result) {
+		json_array_foreach(json_object_get(result, "stats"), j, one) {
 			const char *name = json_string_value(json_object_get(one, "name"));
 			const json_t *value = json_object_get(one, "value");
 

@@ -165,8 +165,7 @@ bool arguments_check(const struct control_method *method, const json_t *argument
 {
 	const char *name;
 	json_t *value;
-	json_object_foreach((json_t *)arguments, name, value)
-	{
+	json_object_foreach((json_t *)arguments, name, value) {
 		if (!given_check(method, name, value, error))
 			return false;
 	}

@@ -26,12 +26,10 @@ const struct method_argument control_session_keys[] = {
 	{"ring-bytes", "data bytes of each vCPU's ring; a power of two", ARGUMENT_INTEGER, .optional = true,
          .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX, .preset = "1048576"},
 	{"watermark-bytes",
-         "unread bytes of a ring at which its reader is notified; 0: a quarter of the ring. Also changes the running "
-         "session",
+         "unread bytes of a ring at which its reader is notified; 0: a quarter of the ring. Also changes the running session",
          ARGUMENT_INTEGER, .optional = true, .min = 0, .max = VPROF_RING_DATA_BYTES_MAX, .preset = "0"},
 	{"on-full",
-         "when a ring is full: drop samples and count them, or stall the counters until there is room and count the "
-         "time",
+         "when a ring is full: drop samples and count them, or stall the counters until there is room and count the time",
          ARGUMENT_STRING, .optional = true, .choices = on_full_names, .preset = "\"drop\""},
 	{"delivery", "how an overflow becomes an exit; by default, the first delivery that works", ARGUMENT_STRING,
          .optional = true, .choices = delivery_names},

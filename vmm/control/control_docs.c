@@ -32,8 +32,7 @@ static void print_header(const json_t *schema)
 	     "static const struct {\n"
 	     "\tconst char *name, *keys; /* \"KEY= KEY=\" */\n"
 	     "} ctl_methods[] = {");
-	json_array_foreach(json_object_get(schema, "methods"), i, method)
-	{
+	json_array_foreach(json_object_get(schema, "methods"), i, method) {
 		printf("\t{\"%s\", \"", text_of(method, "name"));
 		json_array_foreach(json_object_get(method, "arguments"), j, argument)
 			printf("%s%s=", j > 0 ? " " : "", text_of(argument, "name"));
@@ -68,7 +67,8 @@ static void print_range(const json_t *argument)
 	size_t i;
 
 	printf("(%s", text_of(argument, "type"));
-	json_array_foreach(choices, i, choice) printf("%s%s", i > 0 ? ", " : ": ", json_string_value(choice));
+	json_array_foreach(choices, i, choice)
+		printf("%s%s", i > 0 ? ", " : ": ", json_string_value(choice));
 	if (has(argument, "min"))
 		printf(" of %" JSON_INTEGER_FORMAT " to %" JSON_INTEGER_FORMAT "%s",
 		       json_integer_value(json_object_get(argument, "min")),
@@ -94,8 +94,7 @@ static void print_arguments(const json_t *arguments)
 	if (json_array_size(arguments) == 0)
 		return;
 	puts(".Bl -tag -width Ds");
-	json_array_foreach(arguments, i, argument)
-	{
+	json_array_foreach(arguments, i, argument) {
 		printf(".It Fa %s\n", text_of(argument, "name"));
 		print_range(argument);
 		puts(".br");
@@ -117,8 +116,7 @@ static void print_members(const json_t *members)
 	size_t i;
 
 	puts(".Bl -tag -width Ds");
-	json_array_foreach(members, i, member)
-	{
+	json_array_foreach(members, i, member) {
 		printf(".It Li %s\n", text_of(member, "name"));
 		print_member_type(member);
 		puts(".br");
@@ -151,8 +149,7 @@ static void print_methods(const json_t *methods)
 	const json_t *method;
 	size_t i;
 
-	json_array_foreach(methods, i, method)
-	{
+	json_array_foreach(methods, i, method) {
 		printf(".Ss %s\n", text_of(method, "name"));
 		printf("Role: %s.\n.br\n", text_of(method, "role"));
 		print_text(text_of(method, "summary"));
@@ -167,8 +164,7 @@ static void print_terms(const json_t *terms)
 	size_t i;
 
 	puts(".Bl -tag -width Ds");
-	json_array_foreach(terms, i, term)
-	{
+	json_array_foreach(terms, i, term) {
 		printf(".It Li %s\n", text_of(term, "name"));
 		print_text(text_of(term, "summary"));
 		if (has(term, "data"))

@@ -340,8 +340,7 @@ static const struct method_argument counter_allocate_arguments[] = {
 	{"period", "events between two samples; for clocks, nanoseconds; excludes frequency-hz", ARGUMENT_INTEGER,
          .optional = true, .min = 1, .max = INT64_MAX},
 	{"estimate",
-         "in a counting mode: estimate the value from samples instead of counting exactly; works for modes and tasks "
-         "that the event cannot separate, and needs no breakpoint",
+         "in a counting mode: estimate the value from samples instead of counting exactly; works for modes and tasks that the event cannot separate, and needs no breakpoint",
          ARGUMENT_BOOLEAN, .optional = true},
 	{"descendants", "in a task mode: also count the descendants of the tasks", ARGUMENT_BOOLEAN, .optional = true},
 	{"ring-bytes", "in a sampling mode: data bytes of each vCPU's ring; a power of two", ARGUMENT_INTEGER,
@@ -457,8 +456,8 @@ static const struct method_member counters_members[] = {
 const struct control_method counter_methods[] = {
 	{
 		.name = "counter-allocate",
-		.summary = "allocates a counter beside those of the session; the client holds it until it releases it "
-			   "or disconnects",
+		.summary =
+			"allocates a counter beside those of the session; the client holds it until it releases it or disconnects",
 		.returns = allocate_members,
 		.role = ROLE_INSTRUMENT,
 		.arguments = counter_allocate_arguments,

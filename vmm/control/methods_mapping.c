@@ -131,8 +131,7 @@ static json_t *method_module_symbols(struct control_call *call, GError **error)
 
 	if (!modules)
 		return json_decref(symbols), NULL;
-	json_array_foreach(json_object_get(call->arguments, "addresses"), i, address)
-	{
+	json_array_foreach(json_object_get(call->arguments, "addresses"), i, address) {
 		uint64_t value = control_address(address);
 		if (session_modules_find(modules, value, &place))
 			json_array_append_new(symbols, place_json(value, &place));
@@ -196,8 +195,8 @@ const struct control_method mapping_methods[] = {
 	},
 	{
 		.name = "module-symbols",
-		.summary = "looks up addresses in the symbols of the guest kernel's loadable modules, as they are now; "
-			   "a session must have taken a sample",
+		.summary =
+			"looks up addresses in the symbols of the guest kernel's loadable modules, as they are now; a session must have taken a sample",
 		.returns = symbols_members,
 		.role = ROLE_INSTRUMENT,
 		.arguments = module_symbols_arguments,

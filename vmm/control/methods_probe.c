@@ -268,8 +268,7 @@ static const struct method_argument probe_add_arguments[] = {
 	{"stack", "whether to record the call chain with each event; by default, it is not recorded", ARGUMENT_BOOLEAN,
          .optional = true},
 	{"breakpoint",
-         "for a function or syscall probe: one of the processor's four breakpoints, or an INT3 that replaces the "
-         "guest's instruction (patch); by default, the processor's while one is free",
+         "for a function or syscall probe: one of the processor's four breakpoints, or an INT3 that replaces the guest's instruction (patch); by default, the processor's while one is free",
          ARGUMENT_STRING, .optional = true, .choices = breakpoint_names},
 	{0},
 };
@@ -390,8 +389,8 @@ const struct control_method probe_methods[] = {
 	},
 	{
 		.name = "probe-remove",
-		.summary = "removes a probe of this client, as disconnecting does for all of them; fails while its "
-			   "probes record",
+		.summary =
+			"removes a probe of this client, as disconnecting does for all of them; fails while its probes record",
 		.role = ROLE_INSTRUMENT,
 		.arguments = probe_remove_arguments,
 		.run = method_probe_remove,

@@ -184,8 +184,7 @@ static const struct method_argument samples_read_arguments[] = {
 	{"session", "session that the offset belongs to; by default, the last session", ARGUMENT_INTEGER,
          .optional = true, .min = 1, .max = INT64_MAX},
 	{"offset",
-         "where to read: \"next\" of an earlier answer, on any connection; by default, the oldest record that was not "
-         "given back",
+         "where to read: \"next\" of an earlier answer, on any connection; by default, the oldest record that was not given back",
          ARGUMENT_INTEGER, .optional = true, .min = 0, .max = INT64_MAX},
 	{"max-bytes", "maximum bytes of records to return", ARGUMENT_INTEGER, .optional = true, .min = 64,
          .max = SAMPLES_READ_BYTES_MAX, .preset = G_STRINGIFY(SAMPLES_READ_BYTES_MAX)},
@@ -239,8 +238,8 @@ static const struct method_member marker_members[] = {
 const struct control_method sample_methods[] = {
 	{
 		.name = "samples-read",
-		.summary = "reads records of the last session. Records before the offset are given back to the ring if "
-			   "this client holds the control role and no client has the rings",
+		.summary =
+			"reads records of the last session. Records before the offset are given back to the ring if this client holds the control role and no client has the rings",
 		.returns = samples_members,
 		.role = ROLE_OBSERVE,
 		.arguments = samples_read_arguments,
@@ -255,8 +254,8 @@ const struct control_method sample_methods[] = {
 	},
 	{
 		.name = "marker-add",
-		.summary = "marks the begin or the end of a phase at the present time; recorders keep the event "
-			   "marker, and marker probes fire",
+		.summary =
+			"marks the begin or the end of a phase at the present time; recorders keep the event marker, and marker probes fire",
 		.returns = marker_members,
 		.role = ROLE_INSTRUMENT,
 		.arguments = marker_add_arguments,

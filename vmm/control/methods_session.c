@@ -154,8 +154,7 @@ static const char *const reset_names[] = {"statistics", "session", "configuratio
 
 static const struct method_argument reset_arguments[] = {
 	{"what",
-         "statistics: they count from 0 again, and sampling continues. session: its rings and statistics are removed. "
-         "configuration: every key gets its default. trace: its lines are removed; the kinds that are on stay on",
+         "statistics: they count from 0 again, and sampling continues. session: its rings and statistics are removed. configuration: every key gets its default. trace: its lines are removed; the kinds that are on stay on",
          ARGUMENT_STRING, .choices = reset_names},
 	{0},
 };

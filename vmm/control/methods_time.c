@@ -118,8 +118,8 @@ static const struct method_member vcpu_time_members[] = {
 const struct control_method time_methods[] = {
 	{
 		.name = "query-vcpu-time",
-		.summary = "returns where the time of a vCPU went since its start or the last reset, by independent "
-			   "clocks",
+		.summary =
+			"returns where the time of a vCPU went since its start or the last reset, by independent clocks",
 		.returns = vcpu_time_members,
 		.role = ROLE_OBSERVE,
 		.arguments = query_vcpu_time_arguments,

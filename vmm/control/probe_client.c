@@ -61,10 +61,10 @@ bool probe_client_take(struct probe_client *client, enum probe_reader reader, GE
 		return false;
 	}
 	if (client->reader != PROBE_READER_NONE && client->reader != reader) {
-		g_set_error(error, PROBE_ERROR, PROBE_ERROR_STATE,
-		            "cannot read the events by %s: %s has begun to read them, and a ring has one reader; "
-		            "execute probe-record again to change that",
-		            reader_name(reader), reader_name(client->reader));
+		g_set_error(
+			error, PROBE_ERROR, PROBE_ERROR_STATE,
+			"cannot read the events by %s: %s has begun to read them, and a ring has one reader; execute probe-record again to change that",
+			reader_name(reader), reader_name(client->reader));
 		return false;
 	}
 	client->reader = reader;

@@ -36,8 +36,7 @@ static bool members_check(json_t *request, GError **error)
 {
 	const char *name;
 	json_t *value;
-	json_object_foreach(request, name, value)
-	{
+	json_object_foreach(request, name, value) {
 		if (strcmp(name, "execute") == 0 || strcmp(name, "arguments") == 0 || strcmp(name, "id") == 0)
 			continue;
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,

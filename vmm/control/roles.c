@@ -19,10 +19,10 @@ static bool permitted(const struct connection *connection, const char *what, enu
 static bool busy(const struct control_server *server, const char *what, GError **error)
 {
 	const struct ucred *holder = &server->controller->peer;
-	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_BUSY,
-	            "cannot execute %s: pid %d (uid %u) holds the control role until it executes control-release or "
-	            "disconnects",
-	            what, holder->pid, holder->uid);
+	g_set_error(
+		error, CONTROL_ERROR, CONTROL_ERROR_BUSY,
+		"cannot execute %s: pid %d (uid %u) holds the control role until it executes control-release or disconnects",
+		what, holder->pid, holder->uid);
 	return false;
 }
 

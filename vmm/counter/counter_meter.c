@@ -10,10 +10,10 @@ bool counter_meter_check(const struct counter_event *event, GError **error)
 {
 	if (event->backend->guest_only || (event->user && event->kernel))
 		return true;
-	g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_UNAVAILABLE,
-	            "cannot count %s: a clock counts the vCPU thread whatever the guest's mode; count an event of the "
-	            "PMU, or sample it",
-	            event->name);
+	g_set_error(
+		error, COUNTER_ERROR, COUNTER_ERROR_UNAVAILABLE,
+		"cannot count %s: a clock counts the vCPU thread whatever the guest's mode; count an event of the PMU, or sample it",
+		event->name);
 	return false;
 }
 

@@ -23,9 +23,9 @@ static char *paranoid_reason(void)
 
 	if (!g_file_get_contents("/proc/sys/kernel/perf_event_paranoid", &level, NULL, NULL))
 		level = g_strdup("unknown");
-	return g_strdup_printf("not permitted with kernel.perf_event_paranoid=%s; run `sysctl "
-	                       "kernel.perf_event_paranoid=1`, or give this program CAP_PERFMON",
-	                       g_strstrip(level));
+	return g_strdup_printf(
+		"not permitted with kernel.perf_event_paranoid=%s; run `sysctl kernel.perf_event_paranoid=1`, or give this program CAP_PERFMON",
+		g_strstrip(level));
 }
 
 const char *counter_perf_reason(int errnum)
@@ -38,9 +38,7 @@ const char *counter_perf_reason(int errnum)
 		return "this host has no PMU that counts it; take task-clock";
 	case EOPNOTSUPP:
 		/* kernel/events/core.c: no PMU interrupt; exclude_host without support; a mediated vPMU owns it. */
-		return "the host's PMU does not count it for guests: it has no overflow interrupt, or a virtual "
-		       "machine "
-		       "holds it as its own (kvm's enable_mediated_pmu); end that machine, or take task-clock or timer";
+		return "the host's PMU does not count it for guests: it has no overflow interrupt, or a virtual machine holds it as its own (kvm's enable_mediated_pmu); end that machine, or take task-clock or timer";
 	case EACCES:
 	case EPERM:
 		text = paranoid_reason();

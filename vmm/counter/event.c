@@ -258,10 +258,10 @@ static bool frequency_check(uint32_t frequency_hz, const struct counter_event *e
 		return false;
 	}
 	if (host_max != 0 && frequency_hz > host_max) {
-		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_RANGE,
-		            "frequency %u Hz of %s is above kernel.perf_event_max_sample_rate, %u Hz, where the host "
-		            "throttles; take a lower one, or raise it with sysctl",
-		            frequency_hz, event->name, host_max);
+		g_set_error(
+			error, COUNTER_ERROR, COUNTER_ERROR_RANGE,
+			"frequency %u Hz of %s is above kernel.perf_event_max_sample_rate, %u Hz, where the host throttles; take a lower one, or raise it with sysctl",
+			frequency_hz, event->name, host_max);
 		return false;
 	}
 	return true;

@@ -39,9 +39,9 @@ static bool layout_symbols(struct task_layout *layout, const struct symtab *symt
 	uint32_t offset = 0;
 
 	if (area == NULL || (current_task == NULL && hot == NULL)) {
-		g_set_error(error, TASK_ERROR, TASK_ERROR_NONE,
-		            "the kernel has no symbols this_cpu_off and current_task or pcpu_hot; it needs CONFIG_SMP, "
-		            "and CONFIG_KALLSYMS_ALL if the image is stripped");
+		g_set_error(
+			error, TASK_ERROR, TASK_ERROR_NONE,
+			"the kernel has no symbols this_cpu_off and current_task or pcpu_hot; it needs CONFIG_SMP, and CONFIG_KALLSYMS_ALL if the image is stripped");
 		return false;
 	}
 	if (hot != NULL && !types_find(types, &(struct types_member){"pcpu_hot", "current_task", &offset}, 1, error))

@@ -13,13 +13,11 @@ static const char description[] =
 	"panic=-1 reboot=k\" (output here; a panic or a reboot ends the guest), then what this host's quirks add (-v\n"
 	"prints it), then the text of --append; an option that --append names is left out of the first two.\n"
 	"\n"
-	"The first interrupt (Ctrl-C) stops the guest, the second leaves at once. Exit status: 0 power-off; 90 "
-	"reboot;\n"
+	"The first interrupt (Ctrl-C) stops the guest, the second leaves at once. Exit status: 0 power-off; 90 reboot;\n"
 	"(value << 1) | 1 exit port; 92 triple fault; 94 panic (--stop-on-panic); 96 the VMM could not go on; 124\n"
 	"--duration is over; 130 stopped; 1 an error before the guest ran; 2 usage.\n"
 	"\n"
-	"The guest ends itself by ACPI power-off, by a keyboard controller reset (0xfe to port 0x64), or by writing "
-	"to\n"
+	"The guest ends itself by ACPI power-off, by a keyboard controller reset (0xfe to port 0x64), or by writing to\n"
 	"the exit port 0xf4. What it writes to port 0x80 is recorded as a phase mark.";
 
 bool options_parse_size(const char *text, uint64_t *bytes)

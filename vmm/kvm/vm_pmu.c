@@ -128,10 +128,10 @@ bool vm_pmu_loaded(struct vm *vm, const struct image *image, GError **error)
 	size_t replaced = replace_rdpmc(vm->machine.memory, image);
 	/* Linux's driver reads its counters in no other way, and would die of the first. */
 	if (replaced == 0 && image_is_linux(image)) {
-		g_set_error(error, HOST_ERROR, HOST_ERROR_CAPABILITY,
-		            "cannot give %s an emulated PMU: its RDPMC instructions are not found (is it built without "
-		            "CONFIG_PERF_EVENTS?); take --pmu off",
-		            image_path(image));
+		g_set_error(
+			error, HOST_ERROR, HOST_ERROR_CAPABILITY,
+			"cannot give %s an emulated PMU: its RDPMC instructions are not found (is it built without CONFIG_PERF_EVENTS?); take --pmu off",
+			image_path(image));
 		return false;
 	}
 	vm->guest.pmu = describe_emulated(&vm->pmu_events, replaced);

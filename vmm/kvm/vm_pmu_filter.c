@@ -27,9 +27,9 @@ static bool parse_event(const char *text, uint64_t *encoding, uint32_t *fixed, G
 		return true;
 	}
 	if (text[0] != 'r' || !g_ascii_string_to_unsigned(text + 1, 16, 0, RAW_MAX, &raw, NULL))
-		return fail(error, text,
-		            "is none; expected cycles, instructions, ref-cycles, cache-references, cache-misses, "
-		            "branches, branch-misses or rNNNN");
+		return fail(
+			error, text,
+			"is none; expected cycles, instructions, ref-cycles, cache-references, cache-misses, branches, branch-misses or rNNNN");
 	*encoding = raw;
 	return true;
 }

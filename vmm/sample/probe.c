@@ -90,11 +90,10 @@ struct probe_set *probe_set_new(struct probe_hub *hub)
 
 static bool function_error(const struct probe_spec *spec, GError **error)
 {
-	g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNKNOWN,
-	            "cannot place %s: the guest's kernel image has no function \"%s\"; it may have been inlined, or be "
-	            "in a "
-	            "module. `vprof probe list 'function:*NAME*'` shows what there is",
-	            spec->name, spec->symbol);
+	g_set_error(
+		error, PROBE_ERROR, PROBE_ERROR_UNKNOWN,
+		"cannot place %s: the guest's kernel image has no function \"%s\"; it may have been inlined, or be in a module. `vprof probe list 'function:*NAME*'` shows what there is",
+		spec->name, spec->symbol);
 	return false;
 }
 
@@ -129,8 +128,7 @@ static bool find_address(struct probe_hub *hub, const struct probe_spec *spec, u
 		if (spec->symbol[0] == '\0' && !find_syscall_entry(symtab, address)) {
 			g_set_error(
 				error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
-				"cannot place %s: the guest's kernel has no function %s; only Linux has system calls "
-				"that can be probed",
+				"cannot place %s: the guest's kernel has no function %s; only Linux has system calls that can be probed",
 				spec->name, probe_syscall_entries[0]);
 			return false;
 		}

@@ -193,8 +193,7 @@ static bool syscall_parse(struct probe_spec *spec, const char *text, GError **er
 	else if (!probe_range(text, SYSCALL_NUMBER_MAX, &spec->first, &spec->last)) {
 		g_set_error(
 			error, PROBE_ERROR, PROBE_ERROR_UNKNOWN,
-			"there is no system call \"%s\"; probe-list names those of provider syscall, and any number "
-			"up to %u is one",
+			"there is no system call \"%s\"; probe-list names those of provider syscall, and any number up to %u is one",
 			text, SYSCALL_NUMBER_MAX);
 		return false;
 	}
@@ -332,8 +331,8 @@ static const struct probe_provider functions = {.name = "function",
 static const struct probe_provider marker = {
 	.name = "marker",
 	.syntax = "marker:VALUE[-VALUE], marker:NAME or marker:*",
-	.summary = "the guest marks a phase (port 0x80; by 0), or a client does by its name, in which * and ? "
-		   "stand for any characters and any one (marker-add; by 1: begin, 2: end)",
+	.summary =
+		"the guest marks a phase (port 0x80; by 0), or a client does by its name, in which * and ? stand for any characters and any one (marker-add; by 1: begin, 2: end)",
 	.trigger = PROBE_BY_ACCESS,
 	.arguments = marker_arguments,
 	.parse = marker_parse,

@@ -279,10 +279,10 @@ const struct counter_delivery *session_delivery_acquire(struct session *session,
 	if (session->n_users == 0)
 		session->in_use = counter_delivery_probe(wanted ? wanted : session->preferred, error);
 	else if (wanted && !g_str_equal(wanted, session->in_use->name)) {
-		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_UNAVAILABLE,
-		            "cannot use delivery %s: counters on this guest use %s, and all share one; release "
-		            "them first",
-		            wanted, session->in_use->name);
+		g_set_error(
+			error, COUNTER_ERROR, COUNTER_ERROR_UNAVAILABLE,
+			"cannot use delivery %s: counters on this guest use %s, and all share one; release them first",
+			wanted, session->in_use->name);
 		return NULL;
 	}
 	if (session->in_use)
@@ -305,18 +305,17 @@ static bool overflows_acquire(struct session *session, const struct session_conf
 		return session->route != NULL;
 	}
 	if (config->route) {
-		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
-		            "cannot use route %s: routes are for attached guests, and this engine runs its guest "
-		            "itself; omit it",
-		            config->route);
+		g_set_error(
+			error, SESSION_ERROR, SESSION_ERROR_RANGE,
+			"cannot use route %s: routes are for attached guests, and this engine runs its guest itself; omit it",
+			config->route);
 		return false;
 	}
 	if (config->host) {
-		g_set_error(error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED,
-		            "cannot record the host's side of %s: its VMM is this engine, and samples name the exit "
-		            "that it "
-		            "handles; \"host\" is for attached guests",
-		            session->guest->name);
+		g_set_error(
+			error, SESSION_ERROR, SESSION_ERROR_UNSUPPORTED,
+			"cannot record the host's side of %s: its VMM is this engine, and samples name the exit that it handles; \"host\" is for attached guests",
+			session->guest->name);
 		return false;
 	}
 	const struct counter_delivery *delivery = session_delivery_acquire(session, config->delivery, error);

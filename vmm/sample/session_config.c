@@ -86,10 +86,10 @@ static bool route_restrict(const struct counter_route *route, struct session_con
 	if (route->registers)
 		return true;
 	if (config->call_graph != SESSION_CALL_GRAPH_NONE) {
-		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
-		            "cannot record call chains by the route %s, which sees no registers; omit -g, or choose "
-		            "another route",
-		            route->name);
+		g_set_error(
+			error, SESSION_ERROR, SESSION_ERROR_RANGE,
+			"cannot record call chains by the route %s, which sees no registers; omit -g, or choose another route",
+			route->name);
 		return false;
 	}
 	if (!config->no_tasks)

@@ -174,10 +174,10 @@ static bool protocol_choose(const struct boot_config *config, struct boot_state 
 		config->protocol == BOOT_PVH || (config->protocol == BOOT_AUTO && has_pvh && !image_is_linux(image));
 
 	if (wants_pvh && !has_pvh) {
-		g_set_error(error, BOOT_ERROR, BOOT_ERROR_PROTOCOL,
-		            "cannot boot %s by PVH: it has no XEN_ELFNOTE_PHYS32_ENTRY note; leave the choice to "
-		            "--boot auto",
-		            image_path(image));
+		g_set_error(
+			error, BOOT_ERROR, BOOT_ERROR_PROTOCOL,
+			"cannot boot %s by PVH: it has no XEN_ELFNOTE_PHYS32_ENTRY note; leave the choice to --boot auto",
+			image_path(image));
 		return false;
 	}
 	state->protocol = wants_pvh ? BOOT_PVH : BOOT_LINUX;

@@ -23,8 +23,7 @@ static void complain(struct virtio_blk *blk, int failure)
 {
 	if (!blk->complained)
 		fprintf(stderr,
-		        "vprof-vmm: disk image %s: %s; the guest gets an I/O error, as it will when this happens "
-		        "again\n",
+		        "vprof-vmm: disk image %s: %s; the guest gets an I/O error, as it will when this happens again\n",
 		        blk->disk.path, g_strerror(failure));
 	blk->complained = true;
 }

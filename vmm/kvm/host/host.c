@@ -74,8 +74,7 @@ const char *host_pmu_unavailable(int kvm_fd)
 {
 	if (ioctl(kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_PMU_CAPABILITY) > 0)
 		return NULL;
-	return "this host's KVM gives guests no PMU: the host has none itself (a virtual machine without one?), "
-	       "kvm.enable_pmu is N, or Linux is older than 5.18";
+	return "this host's KVM gives guests no PMU: the host has none itself (a virtual machine without one?), kvm.enable_pmu is N, or Linux is older than 5.18";
 }
 
 static bool set_open_error(GError **error, int number)
@@ -84,17 +83,19 @@ static bool set_open_error(GError **error, int number)
 	case ENOENT:
 	case ENODEV:
 	case ENXIO:
-		g_set_error(error, HOST_ERROR, HOST_ERROR_MISSING,
-		            "cannot open " KVM_PATH ": %s; load kvm_intel or kvm_amd (modprobe), and see that "
-		            "virtualisation is enabled in the firmware, or nested virtualisation in the hypervisor",
-		            g_strerror(number));
+		g_set_error(
+			error, HOST_ERROR, HOST_ERROR_MISSING,
+			"cannot open " KVM_PATH
+			": %s; load kvm_intel or kvm_amd (modprobe), and see that virtualisation is enabled in the firmware, or nested virtualisation in the hypervisor",
+			g_strerror(number));
 		break;
 	case EACCES:
 	case EPERM:
-		g_set_error(error, HOST_ERROR, HOST_ERROR_PERMISSION,
-		            "cannot open " KVM_PATH ": %s; add yourself to group kvm (sudo usermod -aG kvm %s, then "
-		            "log in again), or run with sudo",
-		            g_strerror(number), g_get_user_name());
+		g_set_error(
+			error, HOST_ERROR, HOST_ERROR_PERMISSION,
+			"cannot open " KVM_PATH
+			": %s; add yourself to group kvm (sudo usermod -aG kvm %s, then log in again), or run with sudo",
+			g_strerror(number), g_get_user_name());
 		break;
 	default:
 		g_set_error(error, HOST_ERROR, HOST_ERROR_SYSTEM, "cannot open " KVM_PATH ": %s", g_strerror(number));

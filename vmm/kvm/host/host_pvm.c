@@ -55,13 +55,9 @@ struct pvm {
 };
 
 static const char *const sentences[] = {
-	"pvm: system calls enter the guest kernel by way of a trampoline page (0x90000 to 0x93fff of RAM are "
-	"reserved), "
-	"since the host enters LSTAR with CPL 3",
+	"pvm: system calls enter the guest kernel by way of a trampoline page (0x90000 to 0x93fff of RAM are reserved), since the host enters LSTAR with CPL 3",
 	"pvm: int3, fwait and a few more instructions at CPL 0 are carried out by the VMM",
-	"pvm: CPUID ends at leaf 6 (10 with a PMU) and hides CX16, x2APIC, XSAVE and KVM's paravirtual IPI, EOI, async "
-	"page fault and "
-	"steal time, which do not work",
+	"pvm: CPUID ends at leaf 6 (10 with a PMU) and hides CX16, x2APIC, XSAVE and KVM's paravirtual IPI, EOI, async page fault and steal time, which do not work",
 	"pvm: glibc programs are told not to use AVX, which CPL 3 sees and the guest kernel does not save",
 	"pvm: the timer interrupts a vCPU at most 50 times a second",
 	"pvm: kernel modules that the agent loads are without signature and types (BTF), which would be checked first",

@@ -44,11 +44,11 @@ struct memory *memory_new(uint64_t bytes, GError **error)
 	uint8_t *base = map_aligned(bytes);
 	if (base == NULL) {
 		int saved = errno;
-		g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(saved),
-		            "cannot map %" G_GUINT64_FORMAT
-		            " MiB of guest memory: %s; choose a smaller size, or raise the address space limit "
-		            "(ulimit -v) or vm.overcommit_memory",
-		            bytes >> 20, g_strerror(saved));
+		g_set_error(
+			error, G_FILE_ERROR, (int)g_file_error_from_errno(saved),
+			"cannot map %" G_GUINT64_FORMAT
+			" MiB of guest memory: %s; choose a smaller size, or raise the address space limit (ulimit -v) or vm.overcommit_memory",
+			bytes >> 20, g_strerror(saved));
 		return NULL;
 	}
 	/* Advice: a host without transparent huge pages refuses it, and the guest runs on small ones. */

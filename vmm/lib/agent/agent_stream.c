@@ -131,10 +131,10 @@ static bool greeting_check(struct agent_stream *stream, const struct agent_messa
 		return stream_break(stream, error, AGENT_ERROR_PROTOCOL,
 		                    "the guest's first frame is not vprof-agent's greeting");
 	if (message->hello.protocol != VPROF_AGENT_PROTOCOL)
-		return stream_break(stream, error, AGENT_ERROR_PROTOCOL,
-		                    "the agent in the guest speaks protocol %u, this program %u; install the same "
-		                    "version of both",
-		                    message->hello.protocol, VPROF_AGENT_PROTOCOL);
+		return stream_break(
+			stream, error, AGENT_ERROR_PROTOCOL,
+			"the agent in the guest speaks protocol %u, this program %u; install the same version of both",
+			message->hello.protocol, VPROF_AGENT_PROTOCOL);
 	stream->greeted = true;
 	return true;
 }

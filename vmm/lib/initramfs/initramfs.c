@@ -190,10 +190,10 @@ static void user_free(void *data)
 
 static bool missing(const struct library_user *user, const char *name, GError **error)
 {
-	g_set_error(error, INITRAMFS_ERROR, INITRAMFS_ERROR_LIBRARY,
-	            "%s needs the library %s, which is not on this host; install it, or name its folder in "
-	            "LD_LIBRARY_PATH",
-	            user->path, name);
+	g_set_error(
+		error, INITRAMFS_ERROR, INITRAMFS_ERROR_LIBRARY,
+		"%s needs the library %s, which is not on this host; install it, or name its folder in LD_LIBRARY_PATH",
+		user->path, name);
 	return false;
 }
 

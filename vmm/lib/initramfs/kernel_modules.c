@@ -185,8 +185,8 @@ bool kernel_modules_add(struct kernel_modules *modules, const char *name, struct
 	if (!path) {
 		g_set_error(
 			error, KERNEL_MODULES_ERROR, KERNEL_MODULES_ERROR_MISSING,
-			"the guest needs the kernel module %s, which is not in %s, nor in its list of what is built in "
-			"(" BUILTIN_LIST ")",
+			"the guest needs the kernel module %s, which is not in %s, nor in its list of what is built in (" BUILTIN_LIST
+			")",
 			key, modules->folder);
 		return false;
 	}

@@ -157,8 +157,9 @@ static enum walk_end walk_compressed(struct walk *walk, const uint8_t *at, const
 		walk->unpacked = g_malloc(UNPACKED_BYTES);
 	}
 	if (!walk->unpacker)
-		return malformed(walk, "it is compressed, and this vprof was built without libzstd; "
-		                       "record without compression (perf record without -z)");
+		return malformed(
+			walk,
+			"it is compressed, and this vprof was built without libzstd; record without compression (perf record without -z)");
 	if (!compressed_payload(&at, header, &n))
 		return malformed(walk, "a compressed record has an impossible size");
 	do {

@@ -149,8 +149,7 @@ static void kernel_read(struct host_symbols *symbols, const char *proc)
 	}
 	if (!kernel_code_find(symbols, kallsyms)) {
 		symbols->kernel_why = g_strdup_printf(
-			"%s/kallsyms hides its addresses (kernel.kptr_restrict, kernel.perf_event_paranoid); run vprof "
-			"as root or with CAP_SYSLOG",
+			"%s/kallsyms hides its addresses (kernel.kptr_restrict, kernel.perf_event_paranoid); run vprof as root or with CAP_SYSLOG",
 			proc);
 		return;
 	}

@@ -191,8 +191,7 @@ bool image_unpack_bzimage(struct image *image, GError **error)
 	if (version < SETUP_VERSION_WITH_PAYLOAD)
 		return image_fail(
 			image, error, IMAGE_ERROR_PAYLOAD,
-			"its boot protocol %u.%02u does not say where the payload is (2.08 does, Linux 2.6.26); "
-			"give the vmlinux it was made of",
+			"its boot protocol %u.%02u does not say where the payload is (2.08 does, Linux 2.6.26); give the vmlinux it was made of",
 			version >> 8, version & 0xff);
 
 	/* 0 means 4, boot.rst. One more sector is the boot sector. */
@@ -214,8 +213,7 @@ bool image_unpack_bzimage(struct image *image, GError **error)
 	if (!packing || payload.n <= packing->magic_bytes + TRAILER_BYTES)
 		return image_fail(
 			image, error, IMAGE_ERROR_PAYLOAD,
-			"its payload of %zu bytes is not packed with gzip, bzip2, lzma, xz, lz4 or zstd; give the "
-			"vmlinux it was made of",
+			"its payload of %zu bytes is not packed with gzip, bzip2, lzma, xz, lz4 or zstd; give the vmlinux it was made of",
 			payload.n);
 	if (!unpack(image, packing, payload, error))
 		return false;

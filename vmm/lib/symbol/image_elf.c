@@ -26,11 +26,10 @@ static bool check_header(const struct image *image, Elf64_Ehdr *header, GError *
 
 	memcpy(ident, bytes.data ? bytes.data : ident, MIN(bytes.n, sizeof(ident)));
 	if (bytes.n < SELFMAG || memcmp(ident, ELFMAG, SELFMAG) != 0)
-		return image_fail(image, error, IMAGE_ERROR_FORMAT,
-		                  "%s is neither an ELF file nor a bzImage (%zu bytes, starting with %02x %02x %02x "
-		                  "%02x); give a vmlinux, a bzImage (vmlinuz) or another ELF64 kernel",
-		                  image->compression ? "its payload" : "it", bytes.n, ident[0], ident[1], ident[2],
-		                  ident[3]);
+		return image_fail(
+			image, error, IMAGE_ERROR_FORMAT,
+			"%s is neither an ELF file nor a bzImage (%zu bytes, starting with %02x %02x %02x %02x); give a vmlinux, a bzImage (vmlinuz) or another ELF64 kernel",
+			image->compression ? "its payload" : "it", bytes.n, ident[0], ident[1], ident[2], ident[3]);
 	if (bytes.n > EI_DATA && ident[EI_CLASS] != ELFCLASS64)
 		return image_fail(image, error, IMAGE_ERROR_CLASS, "it is a %s ELF file; " GIVE_X86_64,
 		                  ident[EI_CLASS] == ELFCLASS32 ? "32-bit" : "malformed");

@@ -63,11 +63,10 @@ static bool check_table(const struct image *image, size_t index, GError **error)
 	if (header->sh_entsize == sizeof(Elf64_Sym) && bytes % sizeof(Elf64_Sym) == 0 &&
 	    bytes / sizeof(Elf64_Sym) <= SYMBOLS_MAX && header->sh_link < image->n_sections)
 		return true;
-	g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
-	            "the symbol table of %s (section %zu) has %zu bytes in entries of %zu, %u at most, and names in "
-	            "section %u of %zu; strip it or build the kernel again",
-	            image->path, index, bytes, (size_t)header->sh_entsize, SYMBOLS_MAX, header->sh_link,
-	            image->n_sections);
+	g_set_error(
+		error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
+		"the symbol table of %s (section %zu) has %zu bytes in entries of %zu, %u at most, and names in section %u of %zu; strip it or build the kernel again",
+		image->path, index, bytes, (size_t)header->sh_entsize, SYMBOLS_MAX, header->sh_link, image->n_sections);
 	return false;
 }
 
@@ -86,10 +85,10 @@ static bool add_table(struct symtab_builder *builder, const struct image *image,
 
 		/* Names may share their ends, but a table of symbols that all have one huge name is an attack. */
 		if (!name || (names_bytes += strlen(name)) > image->bytes.n) {
-			g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
-			            "symbol %zu of %s has its name at offset %u of %zu bytes; strip it or build the "
-			            "kernel again",
-			            offset / sizeof(symbol), image->path, symbol.st_name, names.n);
+			g_set_error(
+				error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
+				"symbol %zu of %s has its name at offset %u of %zu bytes; strip it or build the kernel again",
+				offset / sizeof(symbol), image->path, symbol.st_name, names.n);
 			return false;
 		}
 		add_symbol(builder, image, &symbol, name);
@@ -190,10 +189,10 @@ static struct symtab *load_kallsyms(const struct image *image, GError **error)
 		g_propagate_prefixed_error(error, g_steal_pointer(&cause),
 		                           "cannot read the symbols of %s: ", image->path);
 	else
-		g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_NONE,
-		            "%s has no symbols of its code, neither .symtab nor kallsyms; give an image that is not "
-		            "stripped, or build Linux with CONFIG_KALLSYMS",
-		            image->path);
+		g_set_error(
+			error, SYMTAB_ERROR, SYMTAB_ERROR_NONE,
+			"%s has no symbols of its code, neither .symtab nor kallsyms; give an image that is not stripped, or build Linux with CONFIG_KALLSYMS",
+			image->path);
 	return NULL;
 }
 
