@@ -146,7 +146,7 @@ static const struct method_argument mapping_read_arguments[] = {
 	{"address", "guest virtual address", ARGUMENT_ADDRESS},
 	{"bytes", "number of bytes of the guest's memory to read; by default, the mapped file is returned",
          ARGUMENT_INTEGER, .optional = true, .min = 1, .max = MAPPING_BYTES_MAX},
-	{"vcpu", "vCPU whose page tables are used; by default, vCPU 0", ARGUMENT_INTEGER, .optional = true, .min = 0,
+	{"vcpu", "vCPU with the page tables to use; by default, vCPU 0", ARGUMENT_INTEGER, .optional = true, .min = 0,
          .max = GUEST_VCPUS_MAX - 1},
 	{0},
 };

@@ -37,7 +37,7 @@ struct control_server {
 	struct listener *listener;             /* NULL until control_server_listen */
 	const struct connection *controller;   /* holds the control role; NULL: no client does */
 	json_t *configuration;                 /* an object: the configuration keys that are set */
-	uint64_t rings_of;                     /* the session whose rings a client has by descriptor; 0: none */
+	uint64_t rings_of;                     /* the session of the rings that a client has by descriptor; 0: none */
 	const struct connection *rings_holder; /* the last client that asked for them */
 	uint64_t flushes;                      /* number of session-flush so far */
 	guint wait_timer;                      /* while requests wait */

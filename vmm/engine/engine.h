@@ -2,7 +2,7 @@
 /*
  * What vprof-vmm and vprof-attach have in common: one guest, its session and its control socket, from the start to the
  * exit status. A program supplies how its guest is made (struct engine_ops); the main loop, the signals, the client
- * that owns the guest, the order of the tear-down and who may keep whom alive are here.
+ * that owns the guest, the order of the tear-down and the rules of who lives how long are here.
  *
  * Signals. SIGPIPE, SIGTTIN and SIGTTOU are ignored. Until the control socket is served, the others have their default
  * action: there is nothing to finish. From then on SIGINT (with an owner: ignored, as it interrupts the owner, too),
@@ -23,7 +23,7 @@
 struct engine_ops {
 	const char *name;    /* of the program, before each message */
 	const char *stopped; /* the guest's end by a signal, as guest_end.message has it */
-	/* Makes the guest, whose listeners are the engine's to set. */
+	/* Makes the guest; the engine sets its listeners. */
 	struct guest *(*make)(void *data, GError **error);
 	/* The session exists, clients are not served yet. May be NULL, as may the others below, except `free`. */
 	bool (*launch)(struct guest *guest, GError **error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a triple fault or an exit that nobody handles says about the guest. */
+/* The report of a triple fault or an unhandled exit. */
 #include "kvm/vm_parts.h"
 #include "lib/symbol/symtab.h"
 

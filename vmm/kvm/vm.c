@@ -293,7 +293,7 @@ void vm_free(struct guest *guest)
 		vcpu_deinit(&vm->machine.vcpus[i]);
 	}
 	g_free(vm->machine.vcpus);
-	/* A port's worker writes to a console, whose thread wakes the worker. */
+	/* A port's worker writes to a console, and the console's thread wakes the worker. */
 	vm_virtio_stop(vm);
 	vm_devices_deinit(vm);
 	vm_virtio_deinit(vm);

@@ -9,7 +9,7 @@
 #include "guest/guest.h"
 #include "kvm/vm_config.h"
 
-/* Loads the kernel and makes the machine, whose vCPUs do not exist as threads yet. Errors: HOST_, IMAGE_, BOOT_,
+/* Loads the kernel and makes the machine; its vCPUs have no threads yet. Errors: HOST_, IMAGE_, BOOT_,
  * DISK_ERROR.
  */
 struct guest *vm_new(const struct vm_config *config, GError **error);
@@ -30,7 +30,7 @@ int vm_exit_status(const struct guest_end *end);
  */
 size_t vm_serial_input(struct guest *guest, unsigned serial, const uint8_t *bytes, size_t n);
 
-/* Console characters dropped because nobody read them in time. */
+/* Console characters dropped because they were not read in time. */
 uint64_t vm_console_dropped(struct guest *guest);
 
 #endif

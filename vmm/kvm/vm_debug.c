@@ -29,7 +29,7 @@ static void change_observers(void *data)
 	change->vcpu->debug.observers = *change->observers;
 }
 
-/* A vCPU whose thread has gone executes nothing any more, so there is nothing to change. */
+/* A vCPU without its thread executes nothing any more, so there is nothing to change. */
 static int set_breakpoints(struct vm *vm, const struct breakpoints *breakpoints)
 {
 	for (unsigned i = 0; i < vm->machine.n_vcpus; i++) {

@@ -43,14 +43,14 @@ struct vm_crash {
 struct vm {
 	struct guest guest;                /* first: what guest_ops are called with */
 	struct vcpu_machine machine;       /* what the vCPUs see of it */
-	struct vm *self;                   /* [I] &self is our sources' user data, and nobody else's */
+	struct vm *self;                   /* [I] &self is the user data of our sources only */
 	struct msr_filter msr_filter;      /* [M] */
 	enum vm_pmu_kind pmu_kind;         /* [I] */
 	struct pmu_host_events pmu_events; /* [I] VM_PMU_EMULATED: what this host can count */
 	struct breakpoints breakpoints;    /* [M] as every vCPU has them */
-	struct observers observers;        /* [M] likewise */
+	struct observers observers;        /* [M] the same */
 	struct devices devices;
-	struct console *consoles[DEVICES_SERIALS]; /* [I] NULL: nobody at the other end */
+	struct console *consoles[DEVICES_SERIALS]; /* [I] NULL: no other end */
 	bool console_unseen;                       /* [I] the first goes nowhere */
 	struct virtio_device *port;                /* [I] the one beside the second UART; or NULL */
 	unsigned n_launched;                       /* [M] */

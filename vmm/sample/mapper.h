@@ -4,7 +4,7 @@
  * PERF_RECORD_MMAP2 each, with the build-id of the mapped file where guest memory holds it, else a PERF_RECORD_MMAP.
  * When the mappings of a process change, all are written again, and a PERF_RECORD_MMAP named VPROF_UNMAPPED for each
  * that is gone.
- * On the vCPU's thread. A walk takes some ten microseconds, and a process whose mappings keep changing is walked no
+ * On the vCPU's thread. A walk takes some ten microseconds, and a process with ever-changing mappings is walked no
  * more often than every MAPPER_WAIT_MIN_NS.
  */
 #ifndef VPROF_SAMPLE_MAPPER_H

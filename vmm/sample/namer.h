@@ -14,7 +14,7 @@
 #include "sample/announcer.h"
 
 /*
- * The tasks that any vCPU of a session has announced. A task whose slot was taken by another may be announced twice.
+ * The tasks that any vCPU of a session has announced. A task that lost its slot to another may be announced twice.
  * Starts as zero.
  */
 #define TASK_CLAIMS 4096u

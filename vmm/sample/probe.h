@@ -77,7 +77,7 @@ struct ring *probe_set_ring(const struct probe_set *set, unsigned vcpu);
 	X(dropevt, "events dropped because a ring was full")                                          \
 	X(skiptick, "ticks of profile and interval probes that were skipped, being late")             \
 	X(quirk, "ticks of those probes that found a vCPU in a host quirk's page, not in guest code") \
-	X(no_task, "events whose task could not be read, with pid -1")
+	X(no_task, "events without a task that could be read, with pid -1")
 
 struct probe_statistics {
 #define X(name, help) uint64_t name;

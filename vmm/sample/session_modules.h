@@ -21,7 +21,7 @@ struct module_place {
 	uint64_t file_offset; /* of the symbol; same offsets as in the mapping's record */
 	uint64_t bytes;
 };
-/* Finds what is at `address` in the guest. False: not in a module, or in one whose symbols the kernel does not keep. */
+/* Finds what is at `address` in the guest. False: not in a module, or in one without symbols in the kernel. */
 bool session_modules_find(struct session_modules *modules, uint64_t address, struct module_place *place);
 
 #endif

@@ -44,7 +44,7 @@
 	X(chain_depth, "call chains cut at the depth limit")                                                        \
 	X(chain_unreadable, "call chains cut at guest memory that cannot be read")                                  \
 	X(unstepped, "times that the guest ran what this host cannot step, with the event steps: CPL 3 on some")    \
-	X(no_task, "samples whose task could not be read, written with pid -1")
+	X(no_task, "samples without a task that could be read, written with pid -1")
 
 struct session_statistics {
 #define X(name, help) uint64_t name;

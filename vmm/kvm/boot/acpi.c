@@ -7,7 +7,7 @@
 #include "kvm/boot/boot_devices.h"
 #include "kvm/boot/boot_layout.h"
 
-/* Tables stand at fixed places in the page; the MADT, whose size depends on the vCPUs, is the last. */
+/* Tables have fixed places in the page; the MADT is the last, as its size depends on the vCPUs. */
 enum {
 	RSDP_OFFSET = 0,
 	XSDT_OFFSET = 0x40,

@@ -76,7 +76,7 @@ struct boot_claims {
 
 /*
  * Takes [start, start + bytes) for `owner` and returns the host memory behind it; NULL and BOOT_ERROR_MEMORY when it
- * is not all RAM or when somebody has a part of it. bytes > 0.
+ * is not all RAM or when a part of it is taken. bytes > 0.
  */
 void *boot_claim(struct boot_claims *claims, const char *owner, uint64_t start, uint64_t bytes, GError **error);
 

@@ -39,7 +39,7 @@ static void com2_write(struct devices *devices, unsigned port, uint8_t value)
 }
 
 /*
- * There is no keyboard controller, only its reset line. An empty bus would read 0xff, whose bit 1 (input buffer full)
+ * There is no keyboard controller, only its reset line. An empty bus would read 0xff; its bit 1 (input buffer full)
  * makes Linux wait 65,536 times before it pulls that line (arch/x86/kernel/reboot.c, kb_wait); with bit 0 (output
  * buffer full) always set, drivers see that no controller is there (drivers/input/serio/i8042.c, i8042_flush).
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A 16550A UART (National Semiconductor PC16550D data sheet) whose line is infinitely fast: a character leaves as soon
+ * A 16550A UART (National Semiconductor PC16550D data sheet) with an infinitely fast line: a character leaves as soon
  * as it is written, unless the other end does not keep up. Then the transmitter stays full, as with a slow line. What
  * comes in waits while a driver that sets the modem lines keeps RTS low, as a peer with hardware flow control would, so
  * that nothing typed before the driver is up gets lost.
@@ -19,7 +19,7 @@ struct serial_line {
 	/* The interrupt pin changed. */
 	void (*irq)(void *data, bool level);
 	/*
-	 * A character left; NULL when nobody is at the other end. False: enough for now, until serial_line_ready. A
+	 * A character left; NULL when the other end is closed. False: enough for now, until serial_line_ready. A
 	 * driver that fills its FIFO before it looks again may send that much more.
 	 */
 	bool (*transmit)(void *data, uint8_t byte);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A disk (virtio 1.2, 5.2) whose contents are a file or a block device of the host. */
+/* A disk (virtio 1.2, 5.2) with its contents in a file or a block device of the host. */
 #ifndef VPROF_KVM_VIRTIO_BLK_H
 #define VPROF_KVM_VIRTIO_BLK_H
 

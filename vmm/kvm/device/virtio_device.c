@@ -81,7 +81,7 @@ void virtio_device_set_ready(struct virtio_device *device, struct virtio_queue *
 	if (!ready)
 		queue->ready = false;
 	else if (!queue->ready && !virtio_queue_start(queue))
-		mark_broken(device, "a queue whose size or place cannot be");
+		mark_broken(device, "a queue with an invalid size or place");
 }
 
 void virtio_device_notified(struct virtio_device *device, uint32_t queue)

@@ -41,7 +41,7 @@ struct virtio_line {
 
 /*
  * [I] immutable once started, [D] under lock, [a] atomic. A queue that is ready is the worker's while it is busy:
- * nobody else touches it before the worker is idle (device_quiesce).
+ * no other thread touches it before the worker is idle (device_quiesce).
  */
 struct virtio_device {
 	const struct virtio_device_ops *ops; /* [I] */
@@ -87,7 +87,7 @@ void virtio_device_push(struct virtio_device *device, unsigned queue, const stru
                         uint32_t written);
 /* Whether the driver accepted feature bit `feature`. */
 bool virtio_device_negotiated(struct virtio_device *device, unsigned feature);
-/* Whether somebody waits for the worker to come back. */
+/* Whether a thread waits for the worker to become idle. */
 bool virtio_device_cancelled(const struct virtio_device *device);
 /* The driver broke a rule: the device does nothing until it is reset (virtio 1.2, 2.1.2). */
 void virtio_device_broken(struct virtio_device *device, const char *why);

@@ -18,7 +18,7 @@
 struct virtio_queue {
 	const struct memory *memory;
 	uint64_t descriptors_gpa, available_gpa, used_gpa; /* as the driver has written them */
-	uint32_t size;                                     /* likewise */
+	uint32_t size;                                     /* by the driver, too */
 	bool ready;
 	/* Host addresses, while `ready`. */
 	const uint8_t *descriptors;

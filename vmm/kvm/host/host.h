@@ -68,7 +68,7 @@ struct host_quirks {
 	/* RAM that the guest must not use, below 640 KiB. */
 	gpa_t reserved;
 	uint64_t reserved_bytes;
-	/* MSRs whose reads or writes come to `exit`. */
+	/* MSRs with reads or writes that come to `exit`. */
 	const struct guest_msr_range *msrs;
 	size_t msrs_n;
 	/* Once, before the first vCPU. `memory` outlives the state. */
@@ -84,7 +84,7 @@ struct host_quirks {
 /* The table for this kind of host; NULL when there is nothing to mend. */
 const struct host_quirks *host_quirks_find(enum host_kind kind);
 
-/* host_pvm.c: hosts whose KVM runs CPL 3 natively and emulates CPL 0. */
+/* host_pvm.c: hosts with a KVM that runs CPL 3 natively and emulates CPL 0. */
 extern const struct host_quirks host_quirks_pvm;
 
 #endif

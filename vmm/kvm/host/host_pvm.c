@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Hosts without VMX and SVM whose /dev/kvm comes from kvm_pvm: it runs guest CPL 3 natively and emulates guest CPL 0
+ * Hosts without VMX and SVM, with /dev/kvm from kvm_pvm: it runs guest CPL 3 natively and emulates guest CPL 0
  * with KVM's instruction emulator, some millions of instructions a second. What that emulator lacks or gets wrong is
  * mended here; each quirk has its sentence below.
  */
@@ -51,7 +51,7 @@ struct pvm {
 	const struct memory *memory;
 	/* What the guest wrote to them; each vCPU's thread has its own element. */
 	uint64_t msrs[GUEST_VCPUS_MAX][SYSCALL_MSRS];
-	struct host_pvm_timer timers[GUEST_VCPUS_MAX]; /* likewise */
+	struct host_pvm_timer timers[GUEST_VCPUS_MAX]; /* in the same way */
 };
 
 static const char *const sentences[] = {
@@ -66,7 +66,7 @@ static const char *const sentences[] = {
 };
 
 /*
- * What the command line can spare the emulator. Measured with Debian's 6.1 cloud kernel, whose boot is the worst case;
+ * What the command line can spare the emulator. Measured with Debian's 6.1 cloud kernel, with the longest boot;
  * kernels that lack one of these skip it.
  */
 static const char *const options[] = {
@@ -81,7 +81,7 @@ static const char *const options[] = {
 	"pty.legacy_count=0",
 	/* CPUID bits that the host puts back: string instructions go byte by byte, SIMD does not go at all at CPL 0. */
 	"clearcpuid=rep_good,erms,fsrm,popcnt,ssse3,pclmulqdq,aes,sse4_1,sse4_2,"
-	"smap,smep,umip,fsgsbase,invpcid,pku,la57", /* seen with a PMU, whose leaf is behind theirs */
+	"smap,smep,umip,fsgsbase,invpcid,pku,la57", /* seen with a PMU, as its leaf follows theirs */
 	/* Linux passes what it does not know to init's environment. */
 	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX_Fast_Unaligned_Load,-AVX2,-AVX,-AVX512F,-AVX512VL,-AVX512BW",
 	"VPROF_MODULES=bare", /* to vprof-agent: their hashes and types take minutes, and there is no key to check with
@@ -209,7 +209,7 @@ static void enter_kernel(const struct pvm *pvm, const struct host_vcpu *vcpu)
 	 * on its way in truth KVM keeps to itself.
 	 */
 	memset(sync->sregs.interrupt_bitmap, 0, sizeof(sync->sregs.interrupt_bitmap));
-	/* Whoever jumps to the trampoline instead has RFLAGS of his choice there; SYSRET would give him IOPL 3. */
+	/* A program that jumps to the trampoline has RFLAGS of its choice there; SYSRET would give it IOPL 3. */
 	sync->regs.r11 &= RFLAGS_USER | RFLAGS_FIXED;
 	sync->regs.rip = msrs[LSTAR];
 	sync->regs.rflags = (sync->regs.r11 & ~msrs[FMASK]) | RFLAGS_FIXED;

@@ -20,7 +20,7 @@ struct mode_clock {
 	bool has_timer, has_cpu_timer;
 	uint64_t random;     /* xorshift64 state, never 0 */
 	uint64_t due_ns;     /* CLOCK_MONOTONIC; UINT64_MAX: never */
-	uint64_t cpu_due_ns; /* CLOCK_THREAD_CPUTIME_ID; likewise. One of the two at most */
+	uint64_t cpu_due_ns; /* CLOCK_THREAD_CPUTIME_ID; UINT64_MAX: never. One of the two at most */
 	struct vcpu_modes modes;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * RDPMC for a guest whose PMU is the VMM's. KVM without a vPMU of its own answers it with #GP and never exits
+ * RDPMC for a guest with a PMU of the VMM. KVM without a vPMU of its own answers it with #GP and never exits
  * (Linux, arch/x86/kvm/pmu.c, kvm_pmu_rdpmc), so it is replaced, where a kernel image has it, by an instruction of the
  * same two bytes that does exit: OUT to a port that nothing else is behind.
  */

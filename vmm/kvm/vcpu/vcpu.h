@@ -43,7 +43,7 @@ struct vcpu_step {
 /* vcpu_debug.h. All zero at first. */
 struct vcpu_debug {
 	struct breakpoints breakpoints;
-	bool stepping; /* over the instruction at `over`, whose breakpoint is not set meanwhile */
+	bool stepping; /* over the instruction at `over`; its breakpoint is not set meanwhile */
 	uint64_t over;
 	struct observers observers;
 	struct guest_gprs gprs; /* at the last exit, if there are observers */

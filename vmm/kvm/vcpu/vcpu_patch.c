@@ -74,15 +74,15 @@ static const uint8_t *code_at(struct vcpu *vcpu, uint64_t rip)
 /* ---- alone ---- */
 
 /*
- * machine->alone is whose turn it is: no other vCPU enters the guest (is_held of vcpu.c), and here we wait until each
- * has left it. False: it is another's turn, for which this one has to wait outside.
+ * machine->alone is the vCPU that has the turn: no other vCPU enters the guest (is_held of vcpu.c), and here we wait
+ * until each has left it. False: it is another's turn, for which this one has to wait outside.
  */
 static bool alone_begin(struct vcpu *vcpu)
 {
 	struct vcpu_machine *machine = vcpu->machine;
-	struct vcpu *nobody = NULL;
+	struct vcpu *none = NULL;
 
-	if (!atomic_compare_exchange_strong(&machine->alone, &nobody, vcpu))
+	if (!atomic_compare_exchange_strong(&machine->alone, &none, vcpu))
 		return false;
 	for (unsigned i = 0; i < machine->n_vcpus; i++)
 		if (i != vcpu->index)

@@ -88,7 +88,7 @@ static void deliver(struct vcpu *vcpu)
 	if (vcpu->pmu->masked || ioctl(vcpu->fd, KVM_GET_LAPIC, &lapic) < 0)
 		return;
 	memcpy(&lvt, lapic.regs + APIC_LVTPC, sizeof(lvt));
-	/* A message from the vCPU to itself: KVM_INTERRUPT is not for those whose APIC is in the kernel. */
+	/* A message from the vCPU to itself: KVM_INTERRUPT is not for vCPUs with an APIC in the kernel. */
 	const struct kvm_msi msi = {.address_lo = MSI_ADDRESS | vcpu->index << 12, .data = lvt & LVT_VECTOR};
 	if (lvt & LVT_MASKED)
 		return;

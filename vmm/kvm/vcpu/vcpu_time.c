@@ -69,7 +69,7 @@ void vcpu_time_returned(struct vcpu_time_clocks *clocks, int vcpu_fd, bool inter
 	if (G_UNLIKELY(!clocks->online) && !startup)
 		clocks->online = !interrupted || !waits_for_startup(vcpu_fd);
 	exit_account_returned(&clocks->account, now_ns, startup || !clocks->online);
-	/* Not before: nothing is to wake a vCPU that nobody has started. */
+	/* Not before: a vCPU that was not started must not be woken. */
 	if (startup)
 		mode_clock_begin(&clocks->mode_clock, now_ns);
 }

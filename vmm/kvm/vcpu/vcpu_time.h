@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The clocks of one vCPU thread. Everything is the thread's own until it has left, when the last reading stays: whoever
- * else wants one asks the thread (vcpu_run_on).
+ * The clocks of one vCPU thread. Everything is the thread's own until it has left, when the last reading stays: other
+ * threads that want one ask it (vcpu_run_on).
  */
 #ifndef VPROF_KVM_VCPU_TIME_H
 #define VPROF_KVM_VCPU_TIME_H
