@@ -38,7 +38,8 @@ static void operate(struct pmu *pmu, struct test_source *source, uint8_t operati
 		source->counters[value % PMU_COUNTERS].counted = value >> 8;
 		break;
 	case 3:
-		pmu_sync(pmu);
+		if (pmu_sync(pmu) && pmu_interrupt_fits(pmu, value & 1))
+			pmu_delivered(pmu);
 		break;
 	case 4:
 		pmu_debugctl_write(pmu, value);

@@ -29,6 +29,15 @@ class Pmu(harness.ProgramTest):
         self.assertLess(int(late.group(2)), int(late.group(1)), "the best of the overflows came a whole period late")
         self.assertRegex(err, r"PMU: emulated: .*cycles.*; RDPMC instructions replaced in the kernel: [1-9]")
 
+    def test_a_guest_gets_on_whatever_its_overflows(self):
+        """The guest's storm of overflows ends, since its interrupts wait for their turn; how many did, and what they merged."""
+        out, _ = self.run_program(VPROF, "stat", "--kernel", guest("pmu"), "--pmu", "emulated", "--json", status=PASSED)
+        counters = json.loads(out)["counters"]
+        print({name: value for name, value in counters.items() if name.startswith("pmu_")}, flush=True)
+        self.assertGreater(counters["pmu_interrupts"], 1)
+        self.assertGreater(counters["pmu_held"], 1)
+        self.assertGreater(counters["pmu_merged"], counters["pmu_held"])
+
     def test_every_delivery_of_the_host(self):
         """The host's own overflows do not get in the way of the guest's, however they are delivered."""
         for delivery in "sigmask", "setsig", "sigtrap":

@@ -40,12 +40,12 @@ class GuestPmu(harness.ProgramTest):
         self.assertLess(abs(three / n - SHARE), SIGMAS * (SHARE * (1 - SHARE) / n) ** 0.5, f"{three} of {n}")
 
     def check_guest(self, out):
-        """Nearly each period of cycles was one sample, and those fell where the time went."""
+        """The samples fell where the time went. Each stands for one period, and for more where the host is so slow that
+        the interrupts take half of the guest's time (vprof-vmm(8), THE GUEST'S PMU)."""
         for name in "all", "user":
             result = numbers(out, name)
             self.assertEqual(result["lost"], 0)
-            # Linux drops the rest of a period when an event leaves a CPU right at its overflow.
-            self.assertAlmostEqual(result["samples"] * result["period"] / result["cycles"], 1, delta=0.1)
+            self.assertLess(result["samples"] * result["period"] / result["cycles"], 1.1)
             self.assert_share(result["three"], result["one"])
             if name == "user":
                 self.assertEqual(result["kernel"], 0)

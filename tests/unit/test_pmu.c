@@ -238,9 +238,75 @@ START_TEST(interrupts_once)
 	ck_assert(!pmu_sync(&pmu));
 	source.counters[0].counted = 9;
 	ck_assert(pmu_sync(&pmu));
+	ck_assert(pmu_sync(&pmu)); /* it waits until it is delivered */
+	pmu_delivered(&pmu);
 	ck_assert(!pmu_sync(&pmu));
 	ck_assert_uint_eq(get(PMC0), 4);
 	ck_assert_uint_eq(get(GLOBAL_STATUS), 1);
+}
+END_TEST
+
+START_TEST(an_overflow_that_the_guest_has_seen_interrupts_no_more)
+{
+	set(PMC0, WIDTH_MASK);
+	set(FIXED0 + 1, WIDTH_MASK);
+	set(FIXED_CONTROL, 0xb0);
+	run_counter_0(INTERRUPT);
+	set(GLOBAL_CONTROL, 1 | BIT(33));
+	source.counters[0].counted = source.counters[PMU_GENERAL + 1].counted = 1;
+	ck_assert(pmu_sync(&pmu));
+	set(OVERFLOW_CONTROL, 1);
+	ck_assert(pmu_sync(&pmu));
+	set(OVERFLOW_CONTROL, BIT(33));
+	ck_assert(!pmu_sync(&pmu));
+}
+END_TEST
+
+/* Overflow of counter 0, which counts `select`'s modes, and of a fixed one, which counts `fixed`'s (0: does not run).
+ */
+static void overflow(uint64_t select, uint64_t fixed)
+{
+	set_up();
+	set(PMC0, WIDTH_MASK);
+	set(FIXED0 + 1, WIDTH_MASK);
+	set(FIXED_CONTROL, fixed << 4);
+	set(SELECT0, CYCLES | ENABLE | INTERRUPT | select);
+	set(GLOBAL_CONTROL, 1 | BIT(33));
+	source.counters[0].counted = source.counters[PMU_GENERAL + 1].counted = 1;
+	ck_assert(pmu_sync(&pmu));
+}
+
+START_TEST(an_interrupt_fits_the_mode_that_was_counted)
+{
+	static const struct {
+		uint64_t select, fixed;
+		bool in_user, in_kernel;
+	} rows[] = {
+		{USER | KERNEL, 0, true, true}, {USER, 0, true, false},     {KERNEL, 0, false, true},
+		{USER, 0xb, true, false},       {KERNEL, 0xb, false, true}, {USER, 0x9, true, true},
+		{USER, 0x1, true, false}, /* that of the kernel asks for no interrupt */
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		overflow(rows[i].select, rows[i].fixed);
+		ck_assert_int_eq(pmu_interrupt_fits(&pmu, true), rows[i].in_user);
+		ck_assert_int_eq(pmu_interrupt_fits(&pmu, false), rows[i].in_kernel);
+	}
+}
+END_TEST
+
+START_TEST(periods_that_go_by_before_the_guest_answers_are_counted)
+{
+	set(PMC0, -UINT64_C(100));
+	run_counter_0(INTERRUPT);
+	source.counters[0].counted = 100 + 99;
+	set(PMC0, -UINT64_C(1)); /* the rest of the period, as Linux has it */
+	ck_assert_uint_eq(pmu.merged, 0);
+	source.counters[0].counted = 1 + 350;
+	set(PMC0, -UINT64_C(50));
+	ck_assert_uint_eq(pmu.merged, 3);
+	source.counters[0].counted = 20; /* no overflow */
+	set(PMC0, -UINT64_C(100));
+	ck_assert_uint_eq(pmu.merged, 3);
 }
 END_TEST
 
@@ -290,6 +356,8 @@ START_TEST(freezes_on_an_interrupt)
 	set(SELECT0, CYCLES | USER | KERNEL | ENABLE | INTERRUPT);
 	source.counters[0].counted = 1;
 	ck_assert(pmu_sync(&pmu));
+	ck_assert_uint_eq(get(GLOBAL_CONTROL), 1);
+	pmu_delivered(&pmu);
 	ck_assert_uint_eq(get(GLOBAL_CONTROL), 0);
 	ck_assert(!pmu_runs(&pmu));
 	ck_assert(!source.counters[0].running);
@@ -404,6 +472,9 @@ int main(void)
 	tcase_add_test(test, an_overflow_that_a_read_finds_interrupts_too);
 	tcase_add_test(test, overflow_control_clears_what_it_names);
 	tcase_add_test(test, freezes_on_an_interrupt);
+	tcase_add_test(test, an_overflow_that_the_guest_has_seen_interrupts_no_more);
+	tcase_add_test(test, an_interrupt_fits_the_mode_that_was_counted);
+	tcase_add_test(test, periods_that_go_by_before_the_guest_answers_are_counted);
 	tcase_add_test(test, rdpmc);
 	tcase_add_test(test, save_and_load);
 	tcase_add_test(test, load_refuses_what_no_guest_can_write);

@@ -85,7 +85,7 @@ START_TEST(guest_time_is_cycles)
 {
 	ck_assert(start(0, &both, UINT64_C(1) << 48));
 	uint64_t begin = cpu_ns();
-	pmu_host_enter(&host);
+	pmu_host_enter(&host, UINT64_MAX);
 	burn(3 * NS_PER_MS);
 	pmu_host_left(&host, false, false);
 	uint64_t most = (cpu_ns() - begin) * CYCLES_PER_NS, counted = take(0);
@@ -102,7 +102,7 @@ START_TEST(the_alarm_comes_at_the_overflow)
 	ck_assert(start(3, &both, 5 * NS_PER_MS * CYCLES_PER_NS));
 	uint64_t begin = cpu_ns();
 	do {
-		pmu_host_enter(&host);
+		pmu_host_enter(&host, UINT64_MAX);
 		burn_until_alarm();
 		pmu_host_left(&host, true, true);
 	} while (!pmu_host_due(&host, true));
@@ -121,7 +121,7 @@ START_TEST(modes_get_the_time_of_their_ticks)
 	uint64_t split = 0;
 	for (unsigned mode = 0; mode < 2; mode++) {
 		for (unsigned i = 0; i < 10; i++) {
-			pmu_host_enter(&host);
+			pmu_host_enter(&host, UINT64_MAX);
 			burn_until_alarm();
 			pmu_host_left(&host, true, mode == 0);
 		}
@@ -139,7 +139,7 @@ END_TEST
 START_TEST(exits_of_the_guest_are_no_ticks)
 {
 	ck_assert(start(0, &user, UINT64_C(1) << 48));
-	pmu_host_enter(&host);
+	pmu_host_enter(&host, UINT64_MAX);
 	burn(2 * NS_PER_MS);
 	pmu_host_left(&host, false, true);
 	ck_assert_uint_eq(take(0), 0);

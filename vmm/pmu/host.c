@@ -123,7 +123,7 @@ bool pmu_host_due(const struct pmu_host *host, bool interrupted)
 	return (interrupted && host->by_hardware != 0) || pmu_clock_due(&host->clock);
 }
 
-void pmu_host_enter(struct pmu_host *host)
+void pmu_host_enter(struct pmu_host *host, uint64_t in_ns)
 {
-	pmu_clock_enter(&host->clock);
+	pmu_clock_enter(&host->clock, in_ns);
 }

@@ -75,8 +75,9 @@ void pmu_host_detach(struct pmu_host *host);
 void pmu_host_left(struct pmu_host *host, bool interrupted, bool user);
 /* Whether an overflow may have come, so that pmu_sync is called for. */
 bool pmu_host_due(const struct pmu_host *host, bool interrupted);
-/* The guest is entered next. */
-void pmu_host_enter(struct pmu_host *host);
+/* The guest is entered next; KVM_RUN is to be interrupted after `in_ns` of it at the latest (UINT64_MAX: for no
+ * reason). */
+void pmu_host_enter(struct pmu_host *host, uint64_t in_ns);
 
 /* perf_event_open(2); tests put their own PMU here. */
 extern int (*pmu_perf_event_open)(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags);

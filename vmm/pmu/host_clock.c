@@ -124,10 +124,10 @@ void pmu_clock_left(struct pmu_clock *clock, bool interrupted, bool user)
 		tick(clock, user);
 }
 
-/* Guest time until the next overflow that can come, or the next tick. */
-static uint64_t alarm_in_ns(const struct pmu_clock *clock)
+/* Guest time until the next overflow that can come, or the next tick, or `in_ns`. */
+static uint64_t alarm_in_ns(const struct pmu_clock *clock, uint64_t in_ns)
 {
-	uint64_t least = ALARM_NS_MAX;
+	uint64_t least = MIN(in_ns, ALARM_NS_MAX);
 	for (unsigned i = 0; i < PMU_COUNTERS; i++) {
 		if (!runs(clock, i))
 			continue;
@@ -146,14 +146,14 @@ static void arm(struct pmu_clock *clock, uint64_t wall_ns, uint64_t in_ns)
 	clock->alarm_wall_ns = wall_ns + in_ns;
 }
 
-void pmu_clock_enter(struct pmu_clock *clock)
+void pmu_clock_enter(struct pmu_clock *clock, uint64_t in_ns)
 {
-	if (clock->running == 0)
+	if (clock->running == 0 && in_ns == UINT64_MAX)
 		return;
 	/* One that is too early is armed again when it has come: guest time never runs ahead of wall time. */
-	uint64_t wall_ns = clock_ns(CLOCK_MONOTONIC), in_ns = alarm_in_ns(clock);
-	if (wall_ns >= clock->alarm_wall_ns || wall_ns + in_ns < clock->alarm_wall_ns)
-		arm(clock, wall_ns, in_ns);
+	uint64_t wall_ns = clock_ns(CLOCK_MONOTONIC), alarm_ns = alarm_in_ns(clock, in_ns);
+	if (wall_ns >= clock->alarm_wall_ns || wall_ns + alarm_ns < clock->alarm_wall_ns)
+		arm(clock, wall_ns, alarm_ns);
 	clock->in_guest = true;
 	clock->entered_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }

@@ -15,7 +15,7 @@ uint64_t pmu_clock_take(struct pmu_clock *clock, unsigned counter);
 void pmu_clock_aim(struct pmu_clock *clock, unsigned counter, uint64_t left);
 void pmu_clock_left(struct pmu_clock *clock, bool interrupted, bool user);
 bool pmu_clock_due(const struct pmu_clock *clock);
-void pmu_clock_enter(struct pmu_clock *clock);
+void pmu_clock_enter(struct pmu_clock *clock, uint64_t in_ns);
 
 /* host_hardware.c */
 bool pmu_hardware_start(struct pmu_host *host, unsigned counter, const struct pmu_counting *what, uint64_t left);

@@ -101,6 +101,17 @@ static bool wants_interrupt(const struct pmu_state *state, unsigned counter)
 	                         : (state->select[counter] & SELECT_INTERRUPT) != 0;
 }
 
+/* A bit for each counter whose overflow asks for an interrupt, and that the guest has not acknowledged. */
+static uint32_t interrupting(const struct pmu_state *state)
+{
+	uint32_t counters = 0;
+	for (unsigned counter = 0; counter < PMU_COUNTERS; counter++) {
+		if ((state->global_status & global_bit(counter)) != 0 && wants_interrupt(state, counter))
+			counters |= 1u << counter;
+	}
+	return counters;
+}
+
 static void decode_select(uint64_t select, struct pmu_counting *what)
 {
 	*what = (struct pmu_counting){.event = PMU_EVENT_RAW,
@@ -164,6 +175,8 @@ static void apply(struct pmu *pmu)
 		stop(pmu, counter);
 		if (!on || !pmu->source->ops->start(pmu->source, counter, &what, left(pmu, counter)))
 			continue;
+		if (!same(&what, &pmu->counting[counter]))
+			pmu->period[counter] = left(pmu, counter);
 		pmu->counting[counter] = what;
 		pmu->running |= 1u << counter;
 	}
@@ -180,6 +193,7 @@ static void account(struct pmu *pmu, unsigned counter)
 	*value = (*value + counted) & COUNTER_MASK;
 	if (!overflowed)
 		return;
+	pmu->overflowed |= 1u << counter;
 	pmu->state.global_status |= global_bit(counter);
 	pmu->state.interrupt |= wants_interrupt(&pmu->state, counter);
 	pmu->source->ops->aim(pmu->source, counter, left(pmu, counter));
@@ -191,9 +205,20 @@ static void account_all(struct pmu *pmu)
 		account(pmu, counter);
 }
 
+/* The guest begins a new period; what the counter has counted since its overflow may have been whole ones. */
+static void begin_period(struct pmu *pmu, unsigned counter, uint64_t since_overflow)
+{
+	pmu->period[counter] = pmu->period[counter] > left(pmu, counter) ? pmu->period[counter] : left(pmu, counter);
+	if ((pmu->overflowed >> counter & 1) != 0)
+		pmu->merged += since_overflow / pmu->period[counter];
+	pmu->overflowed &= ~(1u << counter);
+}
+
 static void set_counter(struct pmu *pmu, unsigned counter, uint64_t value)
 {
+	uint64_t before = pmu->state.counter[counter];
 	pmu->state.counter[counter] = value;
+	begin_period(pmu, counter, before);
 	if (runs(pmu, counter))
 		pmu->source->ops->aim(pmu->source, counter, left(pmu, counter));
 }
@@ -296,6 +321,7 @@ static bool write_overflow_control(struct pmu *pmu, unsigned i, uint64_t value)
 	if (value & ~OVERFLOW_CONTROL_BITS)
 		return false;
 	pmu->state.global_status &= ~value;
+	pmu->state.interrupt &= interrupting(&pmu->state) != 0;
 	return true;
 }
 
@@ -368,14 +394,31 @@ bool pmu_rdpmc(struct pmu *pmu, uint32_t ecx, uint64_t *value)
 bool pmu_sync(struct pmu *pmu)
 {
 	account_all(pmu);
-	bool interrupt = pmu->state.interrupt;
+	return pmu->state.interrupt;
+}
+
+void pmu_delivered(struct pmu *pmu)
+{
 	pmu->state.interrupt = false;
 	/* 18.4.7 "Freezing LBR and Performance Counters on PMI": before version 4 it clears the global enable bits. */
-	if (interrupt && pmu->state.debugctl) {
+	if (pmu->state.debugctl) {
 		pmu->state.global_control = 0;
 		apply(pmu);
 	}
-	return interrupt;
+}
+
+bool pmu_interrupt_fits(const struct pmu *pmu, bool user)
+{
+	uint32_t counters = interrupting(&pmu->state);
+	bool in_user = true, in_kernel = true;
+	for (unsigned counter = 0; counter < PMU_COUNTERS; counter++) {
+		if ((counters >> counter & 1) == 0)
+			continue;
+		in_user &= pmu->counting[counter].user;
+		in_kernel &= pmu->counting[counter].kernel;
+	}
+	/* One of each: no mode is right for both. */
+	return in_user == in_kernel || (user ? in_user : in_kernel);
 }
 
 /* ---- the whole state ---- */

@@ -46,7 +46,7 @@ struct pmu_state {
 	uint64_t global_control;        /* IA32_PERF_GLOBAL_CTRL */
 	uint64_t global_status;         /* IA32_PERF_GLOBAL_STATUS */
 	uint64_t debugctl;              /* IA32_DEBUGCTL, but for bits that are not the PMU's */
-	bool interrupt;                 /* an overflow asks for an interrupt */
+	bool interrupt;                 /* an overflow asks for an interrupt that has not been delivered */
 };
 
 struct pmu {
@@ -54,6 +54,10 @@ struct pmu {
 	struct pmu_source *source;
 	struct pmu_counting counting[PMU_COUNTERS];
 	uint32_t running; /* a bit for each counter that `source` counts */
+	/* Of overflows that the guest answers late. */
+	uint32_t overflowed;           /* a bit for each counter that the guest has not written since */
+	uint64_t period[PMU_COUNTERS]; /* the longest that the guest has set since it selected the event */
+	uint64_t merged; /* periods that went by meanwhile, at least: overflows that became part of another */
 };
 
 /* As after power-up; `source` is borrowed. */
@@ -89,11 +93,15 @@ void pmu_debugctl_write(struct pmu *pmu, uint64_t value);
 /* RDPMC with this ECX at CPL 0. False: #GP. */
 bool pmu_rdpmc(struct pmu *pmu, uint32_t ecx, uint64_t *value);
 
-/*
- * Brings the counters up to now. True when an overflow since the last call asks for an interrupt, which is the caller's
- * to deliver; with FREEZE_PERFMON_ON_PMI all counters have been stopped then.
- */
+/* Brings the counters up to now. True while an overflow asks for an interrupt, which is the caller's to deliver. */
 bool pmu_sync(struct pmu *pmu);
+/* The interrupt is delivered; with FREEZE_PERFMON_ON_PMI all counters stop. */
+void pmu_delivered(struct pmu *pmu);
+/*
+ * Whether the guest is in a mode (user or kernel) that the overflowed counters count. Linux takes the mode in which an
+ * interrupt finds it for that of the overflow.
+ */
+bool pmu_interrupt_fits(const struct pmu *pmu, bool user);
 
 /* Whether any counter runs. */
 static inline bool pmu_runs(const struct pmu *pmu)

@@ -53,6 +53,11 @@
 #define PATIENCE (PERIOD * 20000) /* of the TSC; on a busy host much of it is not ours */
 #define SERIES 20u
 
+/* Overflows that come faster than they are handled. A step is the same loop in the handler and outside. */
+#define STORM_PERIOD UINT64_C(10000)
+#define STORM_STEPS 50000u
+#define STORM_HANDLER_STEPS 500u
+
 #define USER_GVA UINT64_C(0x8000000000)
 #define USER_STACK_GVA (USER_GVA + 0x1000)
 #define PTE_USER UINT64_C(0x7)
@@ -76,6 +81,7 @@ enum check {
 	NOT_FROZEN,
 	MASKED_CAME,
 	MODES_MIXED,
+	STARVED,
 	UNEXPECTED,
 };
 
@@ -105,7 +111,8 @@ static uint8_t user_pages[2][4096] __attribute__((aligned(4096)));
 /* What the handlers saw. */
 static volatile unsigned interrupts, faults;
 static volatile uint64_t last_vector, last_cs, last_status, last_control;
-static volatile bool acknowledge = true, leave_user;
+static volatile bool acknowledge = true, leave_user, storm;
+static volatile uint64_t storm_steps; /* that the handlers took */
 
 /* The user's loop is left by an interrupt that goes on at after_user instead, on the kernel's stack. */
 __asm__(".globl stub_nmi, stub_gp, stub_pmi, run_user, after_user, user_code, user_code_end\n"
@@ -149,6 +156,19 @@ static void check(bool holds, enum check which, uint64_t detail)
 		end(which, detail);
 }
 
+static void steps(uint64_t n)
+{
+	for (volatile uint64_t i = 0; i < n; i++)
+		;
+}
+
+static void on_storm(void)
+{
+	wrmsr(PMC0, -STORM_PERIOD);
+	steps(STORM_HANDLER_STEPS);
+	storm_steps += STORM_HANDLER_STEPS;
+}
+
 static void on_overflow(struct frame *frame)
 {
 	interrupts++;
@@ -160,6 +180,8 @@ static void on_overflow(struct frame *frame)
 		wrmsr(GLOBAL_OVF_CTRL, last_status);
 		APIC(APIC_LVTPC) &= ~LVT_MASKED;
 	}
+	if (storm)
+		on_storm();
 	if (frame->vector == VECTOR_PMI)
 		APIC(APIC_EOI) = 0;
 	if (frame->cs == USER_CS && leave_user) {
@@ -441,6 +463,22 @@ static void series(void)
 	console_print(" cycles late\n");
 }
 
+/* A handler that takes longer than the period, and begins the next one itself, leaves half of the time to the rest. */
+static void check_storm(void)
+{
+	APIC(APIC_LVTPC) = LVT_NMI;
+	storm = true;
+	wrmsr(PMC0, -STORM_PERIOD);
+	wrmsr(PERFEVTSEL0, CYCLES | SELECT_KERNEL | SELECT_USER | SELECT_INTERRUPT | SELECT_ENABLE);
+	wrmsr(GLOBAL_CTRL, 1);
+	steps(STORM_STEPS);
+	wrmsr(GLOBAL_CTRL, 0);
+	storm = false;
+	check(interrupts > 1, NO_INTERRUPT, interrupts);
+	check(storm_steps <= STORM_STEPS + 2 * STORM_HANDLER_STEPS, STARVED, storm_steps);
+	registers_stop();
+}
+
 void guest_main(void)
 {
 	console_print("pmu: registers\n");
@@ -457,5 +495,7 @@ void guest_main(void)
 	console_print("pmu: user mode\n");
 	check_user();
 	series();
+	console_print("pmu: storm\n");
+	check_storm();
 	end(PASSED, 0);
 }

@@ -11,6 +11,7 @@
 #include "kvm/host/host.h"
 #include "kvm/host/kvm_vcpu.h"
 #include "kvm/vcpu/vcpu_machine.h"
+#include "kvm/vcpu/vcpu_pmu.h"
 
 #define MSR_IA32_MISC_ENABLE 0x1a0u
 #define MISC_ENABLE_FAST_STRING 1u
@@ -205,12 +206,17 @@ struct time_request {
 static void read_time(void *data)
 {
 	const struct time_request *request = data;
-	struct vcpu_time_clocks *clocks = &request->vcpu->clocks;
-	if (!request->vcpu->gone)
-		vcpu_time_update(clocks);
-	vcpu_time_read(clocks, request->out);
-	if (request->reset)
-		vcpu_time_reset(clocks);
+	struct vcpu *vcpu = request->vcpu;
+	if (!vcpu->gone)
+		vcpu_time_update(&vcpu->clocks);
+	vcpu_time_read(&vcpu->clocks, request->out);
+	if (vcpu->pmu)
+		vcpu_pmu_counters(vcpu, request->out);
+	if (!request->reset)
+		return;
+	vcpu_time_reset(&vcpu->clocks);
+	if (vcpu->pmu)
+		vcpu_pmu_reset(vcpu);
 }
 
 void vcpu_read_time(struct vcpu *vcpu, bool reset, struct guest_vcpu_time *out)

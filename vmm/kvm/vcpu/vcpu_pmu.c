@@ -10,9 +10,12 @@
 #include "kvm/vcpu/rdpmc.h"
 #include "kvm/vcpu/vcpu.h"
 #include "kvm/vcpu/vcpu_machine.h"
+#include "lib/record/clock.h"
 
 /* The LVT entry of the PMU (SDM vol. 3A, 11.5.1, figure 11-8), in the APIC's page and as an MSR in x2APIC mode. */
 #define APIC_LVTPC 0x340u
+#define APIC_ISR 0x100u /* vectors that are being handled, 32 bits in 16 bytes; and those that wait */
+#define APIC_IRR 0x200u
 #define X2APIC_LVTPC 0x834u
 #define LVT_VECTOR 0xffu
 #define LVT_DELIVERY 0x700u
@@ -22,6 +25,7 @@
 #define MSI_ADDRESS 0xfee00000u   /* SDM vol. 3A, 11.11.1; the APIC id is in bits 19:12 */
 #define DEBUGCTL_KVMS UINT64_C(3) /* LBR and BTF, which are KVM's to deal with; all others have their CPUID bits */
 #define MISC_ENABLE_PMU (1u << 7 | 1u << 11 | 1u << 12) /* there is one; it has neither BTS nor PEBS */
+#define MODE_LOOK_NS UINT64_C(500000)                   /* an interrupt waits for the guest to change its mode */
 #define APIC_BASE_X2APIC (UINT64_C(1) << 10)
 
 bool vcpu_pmu_init(struct vcpu *vcpu, const struct pmu_host_events *events, GError **error)
@@ -81,34 +85,133 @@ static void mask_lvt(struct vcpu *vcpu, uint32_t lvt)
 	vcpu->pmu->masked = !is_x2apic(vcpu) || !kvm_msr_set(vcpu->fd, X2APIC_LVTPC, lvt | LVT_MASKED);
 }
 
-static void deliver(struct vcpu *vcpu)
+/* False: its LVT entry is masked, and the interrupt is discarded. */
+static bool deliver(struct vcpu *vcpu)
 {
 	struct kvm_lapic_state lapic;
 	uint32_t lvt;
 	if (vcpu->pmu->masked || ioctl(vcpu->fd, KVM_GET_LAPIC, &lapic) < 0)
-		return;
+		return false;
 	memcpy(&lvt, lapic.regs + APIC_LVTPC, sizeof(lvt));
 	/* A message from the vCPU to itself: KVM_INTERRUPT is not for vCPUs with an APIC in the kernel. */
 	const struct kvm_msi msi = {.address_lo = MSI_ADDRESS | vcpu->index << 12, .data = lvt & LVT_VECTOR};
 	if (lvt & LVT_MASKED)
-		return;
+		return false;
 	if ((lvt & LVT_DELIVERY) == LVT_NMI)
 		ioctl(vcpu->fd, KVM_NMI);
 	else if ((lvt & LVT_DELIVERY) == LVT_FIXED)
 		ioctl(vcpu->machine->fd, KVM_SIGNAL_MSI, &msi);
+	vcpu->pmu->lvt = lvt;
 	mask_lvt(vcpu, lvt);
+	return true;
+}
+
+static bool vector_is_in(const struct kvm_lapic_state *lapic, unsigned first, unsigned vector)
+{
+	uint32_t bits;
+	memcpy(&bits, lapic->regs + first + vector / 32 * 16, sizeof(bits));
+	return (bits >> vector % 32 & 1) != 0;
+}
+
+/* Whether the last interrupt has not come to its end: the IRET of an NMI, the EOI of another. */
+static bool guest_handles(const struct vcpu *vcpu)
+{
+	struct kvm_vcpu_events events;
+	struct kvm_lapic_state lapic;
+	unsigned vector = vcpu->pmu->lvt & LVT_VECTOR;
+	if ((vcpu->pmu->lvt & LVT_DELIVERY) == LVT_NMI)
+		return ioctl(vcpu->fd, KVM_GET_VCPU_EVENTS, &events) == 0 &&
+		       (events.nmi.masked || events.nmi.pending || events.nmi.injected);
+	return ioctl(vcpu->fd, KVM_GET_LAPIC, &lapic) == 0 &&
+	       (vector_is_in(&lapic, APIC_ISR, vector) || vector_is_in(&lapic, APIC_IRR, vector));
+}
+
+/* Whether an interrupt that is delivered now finds the guest in user mode: an event that KVM delivers first leaves it.
+ */
+static bool user_is_next(const struct vcpu *vcpu)
+{
+	struct kvm_vcpu_events events;
+	return vcpu->regs.valid && vcpu->run->s.regs.sregs.ss.dpl == 3 &&
+	       ioctl(vcpu->fd, KVM_GET_VCPU_EVENTS, &events) == 0 && !events.interrupt.injected &&
+	       !events.exception.injected && !events.exception.pending;
+}
+
+static void interrupt(struct vcpu *vcpu, uint64_t now_ns)
+{
+	struct vcpu_pmu *pmu = vcpu->pmu;
+	if (!pmu_throttle_open(&pmu->throttle, now_ns)) {
+		pmu->figures.held += !pmu->held;
+		pmu->held = true;
+		return;
+	}
+	if (!pmu_interrupt_fits(&pmu->pmu, user_is_next(vcpu)))
+		return;
+	pmu_delivered(&pmu->pmu);
+	if (!deliver(vcpu))
+		return;
+	pmu->figures.interrupts++;
+	pmu_throttle_delivered(&pmu->throttle, now_ns);
 }
 
 void vcpu_pmu_handled(struct vcpu *vcpu)
 {
 	struct vcpu_pmu *pmu = vcpu->pmu;
-	if ((pmu->due || pmu->pmu.state.interrupt) && pmu_sync(&pmu->pmu))
-		deliver(vcpu);
+	if (pmu->due)
+		pmu_sync(&pmu->pmu);
+	pmu->held &= pmu->pmu.state.interrupt;
+	if (!pmu->throttle.handling && !pmu->pmu.state.interrupt)
+		return;
+	uint64_t now_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	if (pmu_throttle_looks(&pmu->throttle, now_ns))
+		pmu_throttle_found(&pmu->throttle, now_ns, guest_handles(vcpu));
+	if (pmu->pmu.state.interrupt)
+		interrupt(vcpu, now_ns);
+}
+
+/* How long the guest may run until the interrupt that waits, or the last one, is to be looked at. */
+static uint64_t look_in_ns(const struct vcpu_pmu *pmu)
+{
+	bool waits = pmu->pmu.state.interrupt;
+	if (!pmu->throttle.handling && !waits)
+		return UINT64_MAX;
+	uint64_t now_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	if (waits && pmu_throttle_open(&pmu->throttle, now_ns))
+		return MODE_LOOK_NS;
+	return pmu_throttle_in_ns(&pmu->throttle, now_ns, waits);
 }
 
 void vcpu_pmu_enter(struct vcpu *vcpu)
 {
-	pmu_host_enter(&vcpu->pmu->host);
+	pmu_host_enter(&vcpu->pmu->host, look_in_ns(vcpu->pmu));
+}
+
+static void add_counter(struct guest_vcpu_time *out, const char *name, uint64_t value)
+{
+	if (out->n_counters == GUEST_COUNTERS_MAX)
+		return;
+	struct guest_counter *counter = &out->counters[out->n_counters++];
+	*counter = (struct guest_counter){.value = value};
+	g_strlcpy(counter->name, name, sizeof(counter->name));
+}
+
+static struct vcpu_pmu_figures figures_now(const struct vcpu_pmu *pmu)
+{
+	struct vcpu_pmu_figures figures = pmu->figures;
+	figures.merged = pmu->pmu.merged;
+	return figures;
+}
+
+void vcpu_pmu_counters(const struct vcpu *vcpu, struct guest_vcpu_time *out)
+{
+	struct vcpu_pmu_figures now = figures_now(vcpu->pmu);
+	add_counter(out, "pmu_interrupts", now.interrupts - vcpu->pmu->base.interrupts);
+	add_counter(out, "pmu_held", now.held - vcpu->pmu->base.held);
+	add_counter(out, "pmu_merged", now.merged - vcpu->pmu->base.merged);
+}
+
+void vcpu_pmu_reset(struct vcpu *vcpu)
+{
+	vcpu->pmu->base = figures_now(vcpu->pmu);
 }
 
 static bool read_msr(struct vcpu *vcpu, uint32_t index, uint64_t *value)
@@ -133,7 +236,10 @@ static bool write_msr(struct vcpu *vcpu, uint32_t index, uint64_t value)
 	struct pmu *pmu = &vcpu->pmu->pmu;
 	if (index != PMU_MSR_DEBUGCTL) {
 		bool done = pmu_write(pmu, index, value);
-		vcpu->pmu->masked &= !(done && ends_overflow(index, value));
+		if (done && ends_overflow(index, value)) {
+			vcpu->pmu->masked = false;
+			pmu_throttle_nearly(&vcpu->pmu->throttle, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+		}
 		return done;
 	}
 	/* Our own writes may set more than a guest's (KVM's host_initiated). */

@@ -7,14 +7,27 @@
 
 #include "pmu/host.h"
 #include "pmu/pmu.h"
+#include "pmu/throttle.h"
 
 struct vcpu;
+struct guest_vcpu_time;
+
+/* What became of the interrupts. */
+struct vcpu_pmu_figures {
+	uint64_t interrupts; /* delivered */
+	uint64_t held;       /* of these, later than their overflow, for the guest's other work: pmu/throttle.h */
+	uint64_t merged;     /* periods that went by before the guest had handled the last overflow */
+};
 
 struct vcpu_pmu {
 	struct pmu pmu;
 	struct pmu_host host;
-	bool due;    /* KVM_RUN returned, and an overflow may have come */
-	bool masked; /* no more interrupts until the guest is done with the last overflow */
+	bool due;     /* KVM_RUN returned, and an overflow may have come */
+	bool masked;  /* no more interrupts until the guest is done with the last overflow */
+	bool held;    /* the interrupt that waits has been counted */
+	uint32_t lvt; /* with which the last interrupt was delivered */
+	struct pmu_throttle throttle;
+	struct vcpu_pmu_figures figures, base; /* since the vCPU began, and then until the last reset */
 };
 
 /* When the vCPU is made. Errors: HOST_ERROR. */
@@ -33,5 +46,9 @@ bool vcpu_pmu_exit(struct vcpu *vcpu);
 void vcpu_pmu_handled(struct vcpu *vcpu);
 /* The guest is entered next. */
 void vcpu_pmu_enter(struct vcpu *vcpu);
+
+/* Adds the figures since the last reset to the counters: pmu_interrupts, pmu_held and pmu_merged. */
+void vcpu_pmu_counters(const struct vcpu *vcpu, struct guest_vcpu_time *out);
+void vcpu_pmu_reset(struct vcpu *vcpu);
 
 #endif
