@@ -87,6 +87,13 @@ check() {
 	fi
 }
 
+# Before the tests, on what is built: how much longer than usual they may take.
+slowness=1
+measure_slowness() {
+	slowness=$(VPROF_BIN=$PWD/build/release/bin VPROF_SOURCE=$PWD tests/support/slowness.py) || slowness=1
+	say "Time limits: $slowness times those of a fast machine"
+}
+
 # verdicts PRESET [ctest argument...]: runs tests; a line for each, "passed|failed|skipped NAME[: REASON]", into build/PRESET/verdicts.
 verdicts() {
 	local preset=$1 junit=$PWD/build/$1/junit.xml
@@ -127,9 +134,11 @@ run_suite() {
 	install_packages "${packages_build[@]}" "${packages_test[@]}"
 	check "Formatting" check_format
 	check "Building release" build release -DBUILD_TESTING=ON
+	measure_slowness
+	check "Building release with these limits" build release "-DVPROF_TEST_SLOWNESS=$slowness"
 	check "Building with clang" build clang
-	check "Building asan" build asan
-	check "Building tsan" build tsan
+	check "Building asan" build asan "-DVPROF_TEST_SLOWNESS=$slowness"
+	check "Building tsan" build tsan "-DVPROF_TEST_SLOWNESS=$slowness"
 	run_tests release
 	run_tests asan -L 'unit|golden'
 	run_tests tsan -R '^unit/(ring|session|control|client|counter|virtio)'

@@ -116,7 +116,7 @@ class Ctl(harness.ProgramTest):
 
     def expect_end(self, terminal, seconds=20):
         """Its last words are read: a terminal that is closed before would end it by SIGHUP."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * harness.SLOWNESS
         try:
             while select.select([terminal], [], [], max(0, end - time.monotonic()))[0]:
                 os.read(terminal, 4096)

@@ -152,7 +152,7 @@ class Methods(harness.ProgramTest):
                                    ("probe-record", {"on": True}, "WrongState")])
         # For each vCPU a ring and an eventfd: of the session, a counter and the probes; and the mapped file.
         self.assertEqual(self.engine.descriptors, 3 * 2 * 2 + 1)
-        self.assertEqual(self.engine.process.wait(timeout=20), 130)
+        self.assertEqual(self.engine.process.wait(timeout=20 * harness.SLOWNESS), 130)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ class Browser:
 
     def port(self):
         """chromedriver takes a free one and says which."""
-        end = time.monotonic() + START_SECONDS
+        end = time.monotonic() + START_SECONDS * harness.SLOWNESS
         while time.monotonic() < end and self.driver.poll() is None:
             self.log.seek(0)
             text = self.log.read()
@@ -108,7 +108,7 @@ class Browser:
         return self.request("POST", f"{self.session}/execute/sync", {"script": script, "args": list(arguments)})
 
     def wait(self, script, seconds=30):
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * harness.SLOWNESS
         while not (value := self.run(script)):
             if time.monotonic() > end:
                 raise AssertionError(f"waited {seconds} s for {script}")

@@ -5,7 +5,7 @@ import json
 import os
 import socket
 
-from harness import VMM
+from harness import SLOWNESS, VMM
 
 DESCRIPTORS_MAX = 128
 
@@ -84,7 +84,7 @@ class Engine(Client):
     def end(self):
         """The guest goes with its owner."""
         self.close()
-        self.process.communicate(timeout=20)
+        self.process.communicate(timeout=20 * SLOWNESS)
 
     @property
     def ended(self):

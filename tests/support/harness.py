@@ -20,6 +20,8 @@ VPROF = BIN / "vprof"
 VMM = BIN / "vprof-vmm"
 SUPPORT = SOURCE / "tests" / "support"
 
+SLOWNESS = int(os.environ.get("VPROF_TEST_SLOWNESS", 1))  # every limit of time is that much longer: slowness.py
+
 PR_SET_CHILD_SUBREAPER = 36
 started = set()  # the processes that a test has started itself
 SKIPPED = 77
@@ -50,12 +52,18 @@ def built_with(library):
 
 
 @functools.cache
-def guests_are_slow(minimum=EMULATION_MIN):
-    """Whether the host's KVM emulates its guests, at less than `minimum`: how fast, in words; else None."""
+def emulation_speed():
+    """Instructions in a second of a guest's time, where the host's KVM emulates its guests; else None."""
     report = json.loads(subprocess.run([VPROF, "stat", "--kernel", guest("hang"), "--duration", "1", "--json"],
                                        stdout=subprocess.PIPE, check=False).stdout)
     speed = report["counters"].get("insn_emulation", 0) / (report["total"]["parts-ns"]["guest"] / 1e9)
-    if EMULATED_MIN < speed < minimum:
+    return speed if speed > EMULATED_MIN else None
+
+
+def guests_are_slow(minimum=EMULATION_MIN):
+    """Whether the host's KVM emulates its guests, at less than `minimum`: how fast, in words; else None."""
+    speed = emulation_speed()
+    if speed and speed < minimum:
         return f"this host emulates guests too slowly: {speed / 1e6:.2f} million instructions a second"
     return None
 
@@ -95,6 +103,7 @@ def reap():
 
 
 def wait_until(condition, what, seconds=30):
+    seconds *= SLOWNESS
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -128,7 +137,7 @@ class ProgramTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.addCleanup(self.check_nothing_left)
 
-    def check_nothing_left(self, seconds=5):
+    def check_nothing_left(self, seconds=5 * SLOWNESS):
         end = time.monotonic() + seconds
         while True:
             reap()
@@ -153,6 +162,7 @@ class ProgramTest(unittest.TestCase):
 
     def finish(self, process, status=0, timeout=60, typed=None):
         """Its (stdout, stderr), after it has ended with `status`."""
+        timeout *= SLOWNESS
         try:
             out, err = process.communicate(typed, timeout=timeout)
         except subprocess.TimeoutExpired:

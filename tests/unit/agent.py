@@ -49,7 +49,7 @@ class Agent(harness.ProgramTest):
 
     def frame(self, seconds=30):
         """The next frame: (type, payload)."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * harness.SLOWNESS
         while (taken := agent_frames.take(self.bytes)) is None:
             left = end - time.monotonic()
             if left <= 0 or not select.select([self.master], [], [], left)[0]:
