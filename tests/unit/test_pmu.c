@@ -259,6 +259,11 @@ START_TEST(an_overflow_that_the_guest_has_seen_interrupts_no_more)
 	ck_assert(pmu_sync(&pmu));
 	set(OVERFLOW_CONTROL, BIT(33));
 	ck_assert(!pmu_sync(&pmu));
+	set(PMC0, WIDTH_MASK);
+	source.counters[0].counted = 1;
+	ck_assert(pmu_sync(&pmu));
+	set(SELECT0, 0); /* its event has been closed */
+	ck_assert(!pmu_sync(&pmu));
 }
 END_TEST
 

@@ -75,8 +75,7 @@ void pmu_host_detach(struct pmu_host *host);
 void pmu_host_left(struct pmu_host *host, bool interrupted, bool user);
 /* Whether an overflow may have come, so that pmu_sync is called for. */
 bool pmu_host_due(const struct pmu_host *host, bool interrupted);
-/* The guest is entered next; KVM_RUN is to be interrupted after `in_ns` of it at the latest (UINT64_MAX: for no
- * reason). */
+/* The guest is entered next. KVM_RUN is interrupted after `in_ns` at the latest, unless that is UINT64_MAX. */
 void pmu_host_enter(struct pmu_host *host, uint64_t in_ns);
 
 /* perf_event_open(2); tests put their own PMU here. */

@@ -321,7 +321,6 @@ static bool write_overflow_control(struct pmu *pmu, unsigned i, uint64_t value)
 	if (value & ~OVERFLOW_CONTROL_BITS)
 		return false;
 	pmu->state.global_status &= ~value;
-	pmu->state.interrupt &= interrupting(&pmu->state) != 0;
 	return true;
 }
 
@@ -365,6 +364,8 @@ bool pmu_write(struct pmu *pmu, uint32_t msr, uint64_t value)
 		return false;
 	account_all(pmu);
 	bool done = found->write(pmu, msr - found->first, value);
+	/* The guest has acknowledged the overflow, or wants no interrupt of it any more. */
+	pmu->state.interrupt &= interrupting(&pmu->state) != 0;
 	apply(pmu);
 	return done;
 }

@@ -57,7 +57,7 @@ struct pmu {
 	/* Of overflows that the guest answers late. */
 	uint32_t overflowed;           /* a bit for each counter that the guest has not written since */
 	uint64_t period[PMU_COUNTERS]; /* the longest that the guest has set since it selected the event */
-	uint64_t merged; /* periods that went by meanwhile, at least: overflows that became part of another */
+	uint64_t merged;               /* periods that went by meanwhile, at least */
 };
 
 /* As after power-up; `source` is borrowed. */

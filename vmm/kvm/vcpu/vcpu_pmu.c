@@ -126,7 +126,7 @@ static bool guest_handles(const struct vcpu *vcpu)
 	       (vector_is_in(&lapic, APIC_ISR, vector) || vector_is_in(&lapic, APIC_IRR, vector));
 }
 
-/* Whether an interrupt that is delivered now finds the guest in user mode: an event that KVM delivers first leaves it.
+/* Whether an interrupt that is delivered now finds the guest in user mode. An event that KVM delivers first leaves it.
  */
 static bool user_is_next(const struct vcpu *vcpu)
 {
