@@ -80,7 +80,7 @@ void counter_event_default(struct counter_event *event, const char **why);
 
 /* Every event name that counter_event_parse knows, for help, completion and doctor; NULL-terminated, static. */
 const char *const *counter_event_names(void);
-/* A sentence about one of them; NULL for an unknown name. */
+/* A sentence about one of these names; NULL for an unknown name. */
 const char *counter_event_summary(const char *name);
 
 /* Errors: RANGE, with the limit and what sets it. */
@@ -136,13 +136,13 @@ void counter_set_close(struct counter_set *set);
 size_t counter_set_collect(struct counter_set *set, bool interrupted, bool after_exit,
                            struct counter_overflow overflows[COUNTER_EVENTS_MAX]);
 
-/* What became of the overflows of all events of a set. */
+/* Statistics of the overflows of all events of a set. */
 struct counter_statistics {
 	uint64_t overflows; /* returned by counter_set_collect */
-	uint64_t throttled; /* came together with another one, or the host withheld them */
+	uint64_t throttled; /* came together with another one, or were held back by the host */
 	uint64_t idle;      /* timer ticks that found no thread time consumed */
 	uint64_t expected;  /* what was counted, in periods */
-	uint64_t signals;   /* that told of overflows, the throttled and idle ones among them */
+	uint64_t signals;   /* signals that announced overflows, throttled and idle ones included */
 	uint64_t ignored;   /* signals on this thread without an overflow of a set */
 };
 
@@ -155,7 +155,7 @@ bool counter_set_pending(const struct counter_set *set);
 /* Counts nothing until counter_set_resume. */
 void counter_set_pause(struct counter_set *set);
 void counter_set_resume(struct counter_set *set);
-/* Brings the statistics up to this moment. The last call before counter_set_close. */
+/* Updates the statistics. The last call before counter_set_close. */
 void counter_set_finish(struct counter_set *set);
 
 /*
@@ -165,8 +165,8 @@ struct counter_meter;
 
 struct counter_reading {
 	uint64_t value;
-	uint64_t running_ns; /* for which it could count; less than enabled_ns if the PMU is shared */
-	uint64_t enabled_ns; /* for which the thread ran with it */
+	uint64_t running_ns; /* the time that it could count; less than enabled_ns if the PMU is shared */
+	uint64_t enabled_ns; /* the time that the thread ran with it */
 };
 
 /* Error: UNAVAILABLE, when the event cannot count exactly what its modifiers say. Any thread. */
@@ -175,7 +175,10 @@ bool counter_meter_check(const struct counter_event *event, GError **error);
 /* Counts from 0. Errors: UNAVAILABLE, SYSTEM. */
 struct counter_meter *counter_meter_open(const struct counter_event *event, GError **error);
 void counter_meter_close(struct counter_meter *meter);
-/* No allocation, one system call. False when the counter gives no answer: then it has none of this thread any more. */
+/*
+ * No allocation, one system call. False when the counter does not answer; it then counts nothing of this thread any
+ * more.
+ */
 bool counter_meter_read(struct counter_meter *meter, struct counter_reading *reading);
 
 #endif

@@ -13,14 +13,14 @@
 /* One open event on one thread. */
 struct counter {
 	struct counter_event event;
-	uint32_t cookie;     /* what a signal carries to say which counter's it is: tag of its set, index in it */
+	uint32_t cookie;     /* carried by signals to identify the counter: tag of its set, index in it */
 	int fd;              /* perf backends; else -1 */
 	timer_t timer;       /* timer backend, with a delivery */
 	bool ticks;          /* `timer` is there */
 	uint64_t base;       /* timer backend: thread CPU time when enabled, and what passed while paused */
 	uint64_t paused_at;  /* timer backend: thread CPU time then */
 	uint64_t value;      /* counted up to the last overflow */
-	uint64_t running_ns; /* for which it could count, up to then */
+	uint64_t running_ns; /* the time that it could count up to the last overflow */
 
 	/* The schedule of overflows, see counter_set.c. */
 	uint64_t nominal;     /* period asked for, or adapted to the frequency */
@@ -29,7 +29,7 @@ struct counter {
 	uint64_t armed;       /* period that the backend was given */
 	uint64_t armed_at;    /* value then */
 	uint64_t run_samples; /* since then */
-	bool rearm;           /* `nominal` has left `armed` too far behind */
+	bool rearm;           /* `armed` is too far from `nominal` */
 	uint64_t ticked;      /* timer backend: value at the last tick, sample or not */
 
 	uint64_t overflows, throttled, idle, signals;
@@ -48,7 +48,7 @@ struct counter_set {
 	size_t n;
 	struct counter counters[COUNTER_EVENTS_MAX];
 	atomic_bool signalled;                   /* [h] some pending[] is not 0 */
-	atomic_uint pending[COUNTER_EVENTS_MAX]; /* [h] overflows noted and not taken yet */
+	atomic_uint pending[COUNTER_EVENTS_MAX]; /* [h] overflows counted by the handler and not taken yet */
 };
 
 #define COUNTER_COOKIE(tag, index) ((uint32_t)(tag) << 8 | (uint32_t)(index))
@@ -76,7 +76,7 @@ extern const struct counter_backend counter_backend_timer;
 extern const struct counter_backend counter_backend_step;
 
 struct counter_delivery_ops {
-	/* Before the first and after the last event of the set: what the thread needs. */
+	/* Called before the first and after the last event of a set: prepares the thread. */
 	bool (*attach)(struct counter_set *set, GError **error);
 	void (*detach)(struct counter_set *set);
 	/* Before and after perf_event_open: the signal of one event. */
@@ -90,7 +90,7 @@ extern const struct counter_delivery counter_delivery_setsig;
 extern const struct counter_delivery counter_delivery_sigtrap;
 extern const struct counter_delivery counter_delivery_sigmask;
 
-/* delivery_signal.c: what they have in common. */
+/* delivery_signal.c: shared by the deliveries. */
 
 /* Sends a perf event's overflows to the calling thread as counter_signal() with its descriptor in si_fd. */
 bool counter_signal_route(int perf_fd);
@@ -105,7 +105,7 @@ bool counter_signal_take(struct counter_set *set, unsigned taken[COUNTER_EVENTS_
  * is closed already, then finds a handler that ignores it, instead of ending the process.
  */
 void counter_signal_install(void);
-/* From now on signals on this thread count in pending[] of the set; until: no longer. */
+/* Signals on this thread now count in pending[] of the set; the second function ends that. */
 void counter_signal_attach(struct counter_set *set);
 void counter_signal_detach(struct counter_set *set);
 /* Whether any set on this thread has overflows that were not taken. */

@@ -101,7 +101,7 @@ static void adapt(struct counter_set *set, struct counter *counter, uint64_t cou
 	}
 }
 
-/* What the counter says; without an answer what the armed period promised. */
+/* The reading of the counter; if it does not answer, what the armed period promised. */
 static struct counter_reading reading_now(struct counter *counter)
 {
 	struct counter_reading now;
@@ -119,7 +119,7 @@ static void reading_take(struct counter *counter, const struct counter_reading *
 	counter->running_ns = now->running_ns;
 }
 
-/* Whether the thread slept through most of the time of `ticks` timer ticks, until now. */
+/* True when the thread slept through most of the time of `ticks` timer ticks, until now. */
 static bool slept(struct counter *counter, uint64_t now, unsigned ticks)
 {
 	uint64_t ran = now - counter->ticked;
@@ -136,7 +136,7 @@ static uint64_t overflow_period(struct counter_set *set, struct counter *counter
 	uint64_t elapsed_ns = now.running_ns - counter->running_ns;
 
 	counter->signals += taken;
-	/* What it ran nevertheless is part of the next sample. */
+	/* The time that it did run is part of the next sample. */
 	if (slept(counter, now.value, taken)) {
 		counter->idle += taken;
 		return 0;
@@ -218,7 +218,7 @@ static uint64_t random_seed(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	/* Threads that open at the same nanosecond differ in where their stack is. */
+	/* Threads that open at the same nanosecond have different stacks. */
 	return ((uint64_t)now.tv_nsec << 32 ^ (uintptr_t)&now) | 1;
 }
 

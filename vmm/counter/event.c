@@ -231,7 +231,7 @@ void counter_event_default(struct counter_event *event, const char **why)
 	}
 	if (!counter_event_parse("task-clock", event, NULL))
 		counter_event_parse("timer", event, NULL); /* always there */
-	/* What to do about it stands behind the semicolon, and is being done. */
+	/* The text after the semicolon says what to do about it, which is being done. */
 	g_autofree char *text =
 		g_strdup_printf("taking %s: %.*s", event->name, (int)strcspn(error->message, ";"), error->message);
 	*why = g_intern_string(text);
@@ -314,7 +314,7 @@ void counter_event_attr(const struct counter_event *event, const struct counter_
 		.config = event->config,
 		.sample_period = first_period(event, rate),
 		.sample_type = VPROF_SAMPLE_TYPE,
-		/* How long it could count, for the frequency. */
+		/* The time that it could count, for the frequency. */
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
 		.disabled = 1,
 		.sample_id_all = 1,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The PMU that the host's processor says it has. Whether perf can count with it is another question. */
+/* The PMU that the processor of the host reports. perf may not be able to use it. */
 #ifndef VPROF_COUNTER_HOST_PMU_H
 #define VPROF_COUNTER_HOST_PMU_H
 
@@ -21,7 +21,7 @@ struct host_pmu_cpuid {
 	uint32_t eax, ebx, ecx, edx;
 };
 
-/* `cpuid`: the processor's answer for a leaf, all 0 for one that it does not have. False when there is no PMU. */
+/* `cpuid`: returns a leaf of CPUID, all 0 for one that the processor does not have. False when there is no PMU. */
 bool host_pmu_decode(struct host_pmu_cpuid (*cpuid)(uint32_t leaf), struct host_pmu *pmu);
 /* Of this processor. */
 bool host_pmu_read(struct host_pmu *pmu);

@@ -9,9 +9,9 @@ G_DEFINE_QUARK(vprof_btf_error, btf_error)
 #define BTF_VERSION 1u
 #define TYPES_MAX (1u << 22)   /* a distribution's kernel has 150,000 */
 #define NESTING_MAX 16u        /* of anonymous members and of qualifiers */
-#define MEMBERS_MAX (1u << 16) /* that one look-up goes through; task_struct has 250 */
+#define MEMBERS_MAX (1u << 16) /* members that one look-up reads; task_struct has 250 */
 
-/* linux/btf.h; written out, as what we read is a file format and not this host's kernel. */
+/* linux/btf.h; repeated here, because this is a file format and not a property of this host's kernel. */
 enum kind {
 	KIND_INT = 1,
 	KIND_ARRAY = 3,
@@ -58,7 +58,7 @@ struct btf {
 	const uint8_t *types; /* the type section */
 	const char *names;    /* ends with a NUL */
 	uint32_t names_bytes;
-	GArray *offsets; /* of uint32_t: where type i + 1 starts in the type section, whole with what follows it */
+	GArray *offsets; /* of uint32_t: where type i + 1 starts in the type section; each type is complete */
 	GArray *structs; /* of uint32_t: the types that are structures with a name, one in ten */
 };
 
@@ -78,7 +78,7 @@ static bool type_flag(const struct type *type)
 	return type->info >> 31;
 }
 
-/* What follows the struct type of each kind, in bytes: in any case, and for each of its count. */
+/* Bytes after the struct type of each kind: a fixed number, and a number for each of its count. */
 static size_t type_extra_bytes(const struct type *type)
 {
 	static const struct {
@@ -93,7 +93,7 @@ static size_t type_extra_bytes(const struct type *type)
 	return extra[kind].fixed + (size_t)extra[kind].each * type_count(type);
 }
 
-/* Type `id`; false for void (0) and for types that there are not. */
+/* Type `id`; false for void (0) and for unknown types. */
 static bool type_get(const struct btf *btf, uint32_t id, struct type *type, const uint8_t **members)
 {
 	if (id == 0 || id > btf->offsets->len)
@@ -117,7 +117,7 @@ static bool corrupt(GError **error, const char *what, size_t where)
 	return false;
 }
 
-/* Finds where each type starts, and that it is all there. */
+/* Finds where each type starts, and checks that it is complete. */
 static bool types_index(struct btf *btf, uint32_t bytes, GError **error)
 {
 	size_t at = 0;
@@ -196,7 +196,7 @@ void btf_free(struct btf *btf)
 	g_free(btf);
 }
 
-/* The structure or union behind typedefs and qualifiers. */
+/* The structure or union that typedefs and qualifiers lead to. */
 static bool type_aggregate(const struct btf *btf, uint32_t id, struct type *type, const uint8_t **members)
 {
 	for (unsigned i = 0; i < NESTING_MAX && type_get(btf, id, type, members); i++) {
@@ -217,10 +217,7 @@ static bool type_aggregate(const struct btf *btf, uint32_t id, struct type *type
 	return false;
 }
 
-/*
- * `budget` bounds all the members that are looked at: anonymous members that contain each other, or one another many
- * times, would go on for ever.
- */
+/* `budget` limits the members that are read: anonymous members that contain each other would never end. */
 static bool member_find(const struct btf *btf, const struct type *outer, const uint8_t *members, const char *name,
                         unsigned depth, uint32_t *budget, uint32_t *offset)
 {
@@ -247,7 +244,7 @@ static bool member_find(const struct btf *btf, const struct type *outer, const u
 	return false;
 }
 
-/* The next structure of that name, from the i-th on; *i is behind it then. */
+/* The next structure with this name, from the i-th on; moves *i past it. */
 static bool struct_next(const struct btf *btf, const char *name, guint *i, struct type *type, const uint8_t **members)
 {
 	while (*i < btf->structs->len)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * BTF, the kernel's description of its own types (Linux, Documentation/bpf/btf.rst): as much of it as says where in a
- * structure a member is. The bytes come from an image and are hostile.
+ * BTF, the kernel's description of its own types (Linux, Documentation/bpf/btf.rst): only the parts that give the
+ * offset of a member in a structure. The bytes come from an image and are hostile.
  */
 #ifndef VPROF_GUEST_BTF_H
 #define VPROF_GUEST_BTF_H
@@ -14,7 +14,7 @@
 #define BTF_ERROR btf_error_quark()
 GQuark btf_error_quark(void);
 enum btf_error {
-	BTF_ERROR_FORMAT,  /* no BTF, or in a byte order or version that is not ours */
+	BTF_ERROR_FORMAT,  /* no BTF, or of an unknown byte order or version */
 	BTF_ERROR_CORRUPT, /* it contradicts itself */
 };
 

@@ -5,7 +5,7 @@
 
 #include "guest/guest_text.h"
 
-#define NAME_PIECE_BYTES 64u /* no piece that is aligned to this lies in two pages */
+#define NAME_PIECE_BYTES 64u /* a piece with this alignment is never in two pages */
 
 bool cgroup_layout_load(const struct types *types, struct cgroup_layout *layout, GError **error)
 {
@@ -50,7 +50,7 @@ bool cgroup_read(const struct cgroup_layout *layout, struct page_walk *walk, con
 	return true;
 }
 
-/* The text at `from`; its length, or 0 when it is empty, too long or cannot be read. */
+/* Reads the text at `from`; returns its length, or 0 when it is empty, too long or cannot be read. */
 static size_t name_read(struct page_walk *walk, uint64_t from, char name[CGROUP_NAME_BYTES])
 {
 	size_t n = 0;

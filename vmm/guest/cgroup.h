@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * In which cgroup a Linux task is, read in the guest's memory: that of the default hierarchy, which cgroup2 file
- * systems show. A kernel on which only version 1's hierarchies are in use has all tasks in this one's root.
+ * The cgroup of a Linux task, read from guest memory: the one in the default hierarchy, which cgroup2 file systems
+ * show. On a kernel that only uses hierarchies of version 1, all tasks are in the root of the default hierarchy.
  */
 #ifndef VPROF_GUEST_CGROUP_H
 #define VPROF_GUEST_CGROUP_H
@@ -25,20 +25,20 @@ struct cgroup_layout {
 bool cgroup_layout_load(const struct types *types, struct cgroup_layout *layout, GError **error);
 
 struct cgroup {
-	uint64_t id;   /* that of its directory; another cgroup that is made later has another, or so the guest says */
+	uint64_t id;   /* inode number of its directory; a later cgroup normally has another */
 	uint64_t node; /* address of its kernfs_node */
 };
 
 /*
- * That of a task now; false when it cannot be read, or the kernel has not set it up yet. Four reads of guest memory,
- * and the page walks for them. Neither lock nor allocation here and below.
+ * Reads the cgroup of a task; false when it cannot be read, or is not set up yet. Takes four reads of guest memory and
+ * their page walks. No lock and no allocation, here and below.
  */
 bool cgroup_read(const struct cgroup_layout *layout, struct page_walk *walk, const struct task *task,
                  struct cgroup *cgroup);
 
 /*
- * Its path from the root of all cgroups on, "/" or "/a/b", control characters replaced. Points into `buffer`; NULL when
- * it cannot be read.
+ * The path from the root cgroup, "/" or "/a/b", with control characters replaced. Points into `buffer`; NULL when it
+ * cannot be read.
  */
 const char *cgroup_path(const struct cgroup_layout *layout, struct page_walk *walk, const struct cgroup *cgroup,
                         char buffer[CGROUP_PATH_BYTES]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The same question as btf_member, answered by an image's DWARF; for kernels built without BTF. */
+/* As btf_member, from the DWARF of an image; for kernels built without BTF. */
 #ifndef VPROF_GUEST_DWARF_MEMBER_H
 #define VPROF_GUEST_DWARF_MEMBER_H
 
@@ -16,7 +16,7 @@ void dwarf_types_free(struct dwarf_types *types);
 
 /* As btf_member. Reads units until one defines the structure. */
 bool dwarf_member(struct dwarf_types *types, const char *structure, const char *member, uint32_t *offset);
-/* As btf_size; of a structure that dwarf_member has found a member of. */
+/* As btf_size, for a structure in which dwarf_member has found a member. */
 bool dwarf_size(struct dwarf_types *types, const char *structure, uint32_t *bytes);
 #else
 static inline struct dwarf_types *dwarf_types_new(const uint8_t *elf, size_t bytes)

@@ -20,7 +20,7 @@ static bool word_read(const struct climb *climb, uint64_t from, uint64_t *word)
 	return page_walk_read_kernel(climb->walk, (gva_t){from}, word, sizeof(*word));
 }
 
-/* Puts "/NAME" of the present dentry ahead of the path. */
+/* Prepends "/NAME" of the current dentry to the path. */
 static bool name_prepend(struct climb *climb)
 {
 	uint64_t name = climb->dentry + climb->layout->dentry_name, text;
@@ -39,7 +39,7 @@ static bool name_prepend(struct climb *climb)
 
 enum climb_result { CLIMB_ON, CLIMB_TOP, CLIMB_FAILED };
 
-/* From the root of a mounted file system to what it is mounted on. The first one is mounted on itself. */
+/* Goes from the root of a mounted file system to its mount point. The first file system is mounted on itself. */
 static enum climb_result mount_leave(struct climb *climb)
 {
 	const struct vma_layout *layout = climb->layout;
@@ -83,7 +83,9 @@ const char *vma_file_name(const struct vma_layout *layout, struct page_walk *wal
 		result = climb_step(&climb);
 	if (result != CLIMB_TOP)
 		return NULL;
-	/* A file of no directory, as memfd_create makes them, is its file system's root: its name is all there is. */
+	/*
+	 * A file without a directory, as memfd_create makes them, is the root of its file system: its name is the path.
+	 */
 	if (buffer[climb.at] == '\0') {
 		climb.dentry = itself;
 		if (!name_prepend(&climb))

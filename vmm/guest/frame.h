@@ -6,11 +6,11 @@
 #include "guest/module.h"
 #include "guest/page_walk.h"
 
-/* Registers of a frame that unwind rules may name; which of them are known varies by frame. */
+/* Registers of a frame that unwind rules can name. Not all are known in every frame. */
 struct frame {
 	uint64_t ip, sp, bp;
 	uint64_t ax, dx, di, r10, r13;
-	bool scratch; /* ax .. r13 are known: the frame was interrupted, not called from */
+	bool scratch; /* ax .. r13 are known: the frame was interrupted, it did not make a call */
 	bool exact;   /* ip is the instruction itself, not a return address */
 	bool user;    /* stepped out of the kernel: ip, sp and bp are user space's */
 };
@@ -18,7 +18,7 @@ struct frame {
 /* Why a chain is no longer. */
 enum unwind_end {
 	UNWIND_END_OF_STACK,
-	UNWIND_BAD_FRAME,  /* a frame that cannot be right: no progress, no code address */
+	UNWIND_BAD_FRAME,  /* an impossible frame: no progress, or not a code address */
 	UNWIND_NO_ENTRY,   /* code that the unwind table does not cover */
 	UNWIND_DEPTH,      /* the depth limit */
 	UNWIND_UNREADABLE, /* guest memory that is not mapped or not RAM */
@@ -34,14 +34,17 @@ static inline enum step step_done(enum unwind_end *end, enum unwind_end why)
 }
 
 /*
- * frame becomes its caller's (STEP_MORE), or *end says why there is none (STEP_DONE). `modules`: where the kernel's own
- * table does not go on; NULL: nowhere.
+ * The frame becomes its caller (STEP_MORE), or *end says why there is none (STEP_DONE). `modules`: tables for code that
+ * the kernel's own does not cover; NULL: none.
  */
 enum step unwind_orc_step(const struct orc *orc, const struct module_table *modules, struct page_walk *memory,
                           struct frame *frame, enum unwind_end *end);
 enum step unwind_frame_pointer_step(struct page_walk *memory, struct frame *frame, enum unwind_end *end);
 
-/* frame := what was interrupted, from a whole struct pt_regs at `at`, or from its hardware part alone. */
+/*
+ * The frame becomes the interrupted one, from a whole struct pt_regs at `at`, or from the part that the processor
+ * pushes.
+ */
 bool frame_from_pt_regs(struct page_walk *memory, uint64_t at, struct frame *frame);
 bool frame_from_interrupt(struct page_walk *memory, uint64_t at, struct frame *frame);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A guest: our own VM (vmm/kvm) or an attached QEMU process (vmm/attach). What samples, unwinds or
- * serves the control socket sees this and nothing else.
+ * A guest: our own VM (vmm/kvm) or an attached QEMU process (vmm/attach). Code that samples, unwinds or serves the
+ * control socket sees only this.
  */
 #ifndef VPROF_GUEST_GUEST_H
 #define VPROF_GUEST_GUEST_H
@@ -24,7 +24,7 @@ typedef struct {
 	uint64_t value;
 } gva_t; /* guest virtual */
 
-/* What a sample needs of a vCPU's state. */
+/* The state of a vCPU that a sample needs. */
 struct guest_regs {
 	uint64_t rip;
 	uint64_t rsp;
@@ -34,8 +34,7 @@ struct guest_regs {
 	uint64_t gs_base;
 	uint8_t cpl; /* 0..3 */
 	bool la57;   /* CR4.LA57: five levels of page tables */
-	bool valid;  /* false: RIP is not the guest's own (a host quirk's page); a sample of it is counted, not recorded
-	              */
+	bool valid;  /* false: RIP is in a page of a host quirk; the sample is counted and not recorded */
 };
 
 struct guest;
@@ -49,20 +48,23 @@ struct vcpu_port {
 };
 
 /*
- * Told what one vCPU does, on that vCPU's thread. Between `started` and `stopped`, no call may block, allocate or log.
+ * Called for what one vCPU does, on its thread. Between `started` and `stopped`, calls must not block, allocate or log.
  */
 struct vcpu_watcher_ops {
 	/* The thread exists and has not entered the guest yet. */
 	void (*started)(struct vcpu_watcher *watcher, const struct vcpu_port *port);
 	/* KVM_RUN returned. `interrupted`: with EINTR. Overflows seen now fell into the guest, at `regs`. */
 	void (*exited)(struct vcpu_watcher *watcher, const struct guest_regs *regs, bool interrupted);
-	/* The exit is handled and the guest is entered next. Overflows since `exited` were host work for exit_ip. */
+	/*
+	 * The exit is handled and the guest is about to be entered. Overflows since `exited` belong to the handling of
+	 * exit_ip.
+	 */
 	void (*handled)(struct vcpu_watcher *watcher, uint64_t exit_ip);
-	/* The guest has ended; the thread goes away. */
+	/* The guest has ended; the thread is about to end. */
 	void (*stopped)(struct vcpu_watcher *watcher);
 };
 
-/* One for each vCPU; a sampler embeds it. */
+/* One for each vCPU, embedded in a sampler. */
 struct vcpu_watcher {
 	const struct vcpu_watcher_ops *ops;
 };
@@ -70,7 +72,7 @@ struct vcpu_watcher {
 struct guest_end {
 	enum guest_end_reason reason;
 	uint32_t code; /* GUEST_END_EXIT_PORT: the value written */
-	char *message; /* one line for people; owned by the guest */
+	char *message; /* one line of text; owned by the guest */
 	char *details; /* registers, symbol and last console lines for TRIPLE_FAULT and VMM_ERROR; else NULL */
 	char *console; /* otherwise, the last console lines if they went nowhere; else NULL */
 };
@@ -86,7 +88,7 @@ struct guest_exit {
 	uint64_t ns; /* wall time from KVM_RUN's return to the next entry */
 };
 
-/* Something that the hypervisor counts, under its own name. */
+/* A statistic of the hypervisor, under its own name. */
 struct guest_counter {
 	char name[GUEST_COUNTER_NAME_BYTES];
 	uint64_t value;
@@ -96,7 +98,7 @@ struct guest_counter {
 struct guest_vcpu_time {
 	struct vcpu_time time;
 	struct vcpu_modes modes;
-	const char *missing; /* which clocks this host does not have, or NULL */
+	const char *missing; /* the clocks that this host does not have, or NULL */
 	size_t n_exits;
 	struct guest_exit exits[GUEST_EXITS_MAX];
 	size_t n_counters;
@@ -108,13 +110,13 @@ struct guest_debug_ops;
 enum guest_state { GUEST_CREATED, GUEST_RUNNING, GUEST_ENDED };
 
 struct guest_ops {
-	/* Lets the vCPUs run. GUEST_CREATED only. */
+	/* Starts the vCPUs. GUEST_CREATED only. */
 	bool (*start)(struct guest *guest, GError **error);
-	/* Ends the guest for `reason`; the first reason wins; returns at once. */
+	/* Ends the guest for `reason` and returns at once; only the first call counts. */
 	void (*stop)(struct guest *guest, enum guest_end_reason reason, const char *message);
 	/*
-	 * Runs fn(data) on the vCPU's thread, outside the guest, and returns when it has; the caller is another thread.
-	 * After GUEST_ENDED it returns false and runs nothing.
+	 * Runs fn(data) on the vCPU's thread, outside the guest, and returns when it is done; call it from another
+	 * thread. After GUEST_ENDED it runs nothing and returns false.
 	 */
 	bool (*run_on_vcpu)(struct guest *guest, unsigned vcpu, void (*fn)(void *data), void *data);
 	/* Copies guest physical memory; false when any byte of the range is not RAM. Any thread. */
@@ -122,8 +124,8 @@ struct guest_ops {
 	/* Characters typed at the guest's console. Main thread. */
 	void (*console_input)(struct guest *guest, const uint8_t *bytes, size_t n);
 	/*
-	 * Where the vCPU's time went, read on its thread, which leaves the guest for it; also after its end. With
-	 * `reset`, everything counts from 0 again afterwards. Main thread.
+	 * How the vCPU spent its time. Read on its thread, which leaves the guest for it; also works after the guest's
+	 * end. With `reset`, everything then counts from 0 again. Main thread.
 	 */
 	void (*vcpu_time)(struct guest *guest, unsigned vcpu, bool reset, struct guest_vcpu_time *out);
 };
@@ -142,8 +144,8 @@ struct guest {
 	uint64_t memory_bytes;               /* [I] */
 	unsigned vcpus;                      /* [I] 1..GUEST_VCPUS_MAX */
 	int process;                         /* [I] that runs it; 0: this one */
-	uint32_t vsock_cid;                  /* [I] its address, as vsock(7) has it; 0: not known, or it has none */
-	char *pmu;                           /* [I] what the guest has of a PMU, a sentence; NULL: none */
+	uint32_t vsock_cid;                  /* [I] its vsock(7) address; 0: not known, or none */
+	char *pmu;                           /* [I] the PMU that the guest has, a sentence; NULL: none */
 	char **quirks;                  /* [I] host quirks in force, a sentence each; NULL-terminated, may be NULL */
 	struct vcpu_watcher **watchers; /* [I] one for each vCPU, set before the threads start; owned by the session */
 	/*
@@ -152,8 +154,8 @@ struct guest {
 	 */
 	const struct counter_route *const *routes;
 	/*
-	 * [M] The kernel of a guest that was running already, with the addresses it has in the guest, and a descriptor
-	 * of its bytes; NULL while it is unknown. kernel_path says which kernel a guest of ours boots.
+	 * [M] The kernel of a guest that was already running, at its addresses in the guest, and a descriptor of its
+	 * bytes; NULL while it is unknown. kernel_path has the kernel that a guest of ours boots.
 	 */
 	struct image *kernel_image;
 	int kernel_fd;
@@ -163,13 +165,13 @@ struct guest {
 	/* [I] Called on the main thread, from the default GMainContext. Set by the engine's main. */
 	void (*on_ended)(struct guest *guest, void *data);
 	/*
-	 * Of a guest with routes: another kernel is taken for the guest's, or other threads for its vCPUs. The
-	 * users of both stop before it, and may go on after it; `other_kernel`: it is the kernel.
+	 * For a guest with routes: its kernel or the threads of its vCPUs are replaced. Users of both stop in the first
+	 * call, and may go on in the second; `other_kernel`: the kernel is replaced.
 	 */
 	void (*on_changing)(struct guest *guest, void *data);
 	void (*on_changed)(struct guest *guest, bool other_kernel, void *data);
 	void (*on_phase)(struct guest *guest, unsigned vcpu, uint8_t value, uint64_t time_ns, void *data);
-	/* The same, but on the thread that wrote the line: it may not wait. */
+	/* As above, but on the thread that wrote the line: it must not wait. */
 	void (*on_console_line)(struct guest *guest, const char *line, void *data);
 	void *listener_data; /* [I] for all of them */
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Names that come out of a guest's memory. */
+/* Names from guest memory. */
 #ifndef VPROF_GUEST_GUEST_TEXT_H
 #define VPROF_GUEST_GUEST_TEXT_H
 
 #include <stddef.h>
 
-/* What a terminal would take for a command is not part of a name that anybody wants to see. */
+/* Replaces control characters, which a terminal would act on. */
 static inline void guest_text_clean(char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What can be read in the memory of a Linux guest, as its kernel image says where things are. */
+/* Where a Linux guest has what can be read in its memory, as its kernel image tells. */
 #ifndef VPROF_GUEST_KERNEL_H
 #define VPROF_GUEST_KERNEL_H
 
@@ -16,8 +16,12 @@ struct kernel_layout {
 	struct cgroup_layout cgroups;
 	struct module_layout modules;
 	gva_t switch_to;   /* __switch_to, which every context switch goes through; 0: not found */
-	gva_t page_tables; /* init_top_pgt, the top-level page table of no process, which stays; 0: not found */
-	/* Per-CPU, relative to the GS base: where the last word of the CPU's interrupt stack is told; 0: not found. */
+	gva_t page_tables; /* init_top_pgt, the top-level page table of the kernel itself, which never goes; 0: not
+	                      found */
+	/*
+	 * Per-CPU, relative to the GS base: where the address of the last word of the interrupt stack is stored; 0: not
+	 * found.
+	 */
 	gva_t interrupt_stack;
 	/* Sentences about what is missing, or NULL. */
 	char *tasks_why;
@@ -26,9 +30,9 @@ struct kernel_layout {
 	char *modules_why;  /* the same */
 };
 
-/* Takes some 100 ms for a kernel of a distribution. By kernel_layout_free. */
+/* Takes some 100 ms for the kernel of a distribution. Free with kernel_layout_free. */
 struct kernel_layout *kernel_layout_load(const struct image *image);
-/* That of a guest of which nothing can be read, for that reason. */
+/* The layout of a guest where nothing can be read, for the reason `why`. */
 struct kernel_layout *kernel_layout_none(const char *why);
 void kernel_layout_free(struct kernel_layout *layout);
 

@@ -15,7 +15,10 @@
 
 enum node_type { MAPLE_DENSE, MAPLE_LEAF_64, MAPLE_RANGE_64, MAPLE_ARANGE_64, NODE_TYPES };
 
-/* A node is its parent, the last index of each slot but the last (none in a dense one), the slots, and what we skip. */
+/*
+ * A node has its parent, the last index of each slot but the last (none in a dense node), the slots, and data that is
+ * not needed here.
+ */
 static const struct {
 	uint8_t slots, first_slot;
 	bool leaf;
@@ -28,7 +31,7 @@ static const struct {
 
 struct node {
 	uint64_t words[NODE_WORDS];
-	uint64_t next, last; /* indices that are still to come, from `next` on */
+	uint64_t next, last; /* indices still to visit, from `next` on */
 	enum node_type type;
 	unsigned slot;
 	bool done;

@@ -9,12 +9,12 @@
 
 #include "guest/page_walk.h"
 
-#define MAPLE_NODES_MAX 1024u /* that one walk reads: of 16 entries each */
+#define MAPLE_NODES_MAX 1024u /* nodes that one walk reads, of 16 entries each */
 
 /*
- * Calls `each` for every entry of the tree with this root (maple_tree.ma_root), in order, with the first and the last
- * index it stands for; until it returns false. Returns whether the whole tree was walked: false when it was too large,
- * `each` had enough, or the tree was damaged or changed meanwhile. No lock, no allocation.
+ * Calls `each` for every entry of the tree with this root (maple_tree.ma_root), in order, with its first and last
+ * index, until `each` returns false. Returns true when the whole tree was walked; false when it was too large, `each`
+ * stopped it, or the tree was damaged or changed meanwhile. No lock, no allocation.
  */
 bool maple_each(struct page_walk *walk, uint64_t root,
                 bool (*each)(uint64_t first, uint64_t last, uint64_t entry, void *data), void *data);

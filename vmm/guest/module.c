@@ -122,7 +122,7 @@ static bool kernel_read(struct page_walk *walk, uint64_t from, void *to, size_t 
 	return page_walk_read_kernel(walk, (gva_t){from}, to, bytes);
 }
 
-/* As modules are called: of what files may be called, and no path. */
+/* A module name: characters that file names have, and no path. */
 static bool is_name(const char name[MODULE_NAME_BYTES])
 {
 	size_t n = strnlen(name, MODULE_NAME_BYTES);
@@ -150,7 +150,7 @@ static bool part_read(const struct module_layout *layout, struct page_walk *walk
 	return true;
 }
 
-/* Among the sections of notes that sysfs shows: none before they are there. */
+/* Searches the note sections that sysfs shows; there are none until sysfs has them. */
 static bool notes_build_id_read(const struct module_layout *layout, struct page_walk *walk, struct module *module)
 {
 	uint64_t attributes, bytes, at;
@@ -173,7 +173,7 @@ static bool notes_build_id_read(const struct module_layout *layout, struct page_
 	return true;
 }
 
-/* A kernel makes it from the module's note; one that the module does not have is all zero. */
+/* The kernel copies it from the note of the module; without one, it is all zero. */
 static bool build_id_read(const struct module_layout *layout, struct page_walk *walk, struct module *module)
 {
 	static const uint8_t none[MODULE_BUILD_ID_BYTES];
@@ -200,7 +200,7 @@ static bool orc_read(const struct module_layout *layout, struct page_walk *walk,
 	return true;
 }
 
-/* False: it cannot be read. *state: one of a module that has no code yet is not described. */
+/* False when it cannot be read. A module without code yet is not described; *state says so. */
 static bool module_read(const struct module_layout *layout, struct page_walk *walk, uint64_t address,
                         struct module *module, uint32_t *state)
 {
@@ -246,7 +246,7 @@ static void range_add(struct module_table *table, enum module_part part)
 	table->n_ranges++;
 }
 
-/* Takes one link; false: the list cannot be followed any further. */
+/* Follows one link; false: the list cannot be followed any further. */
 static bool link_take(struct module_table *table, const struct module_layout *layout, struct page_walk *walk,
                       uint64_t *link)
 {
@@ -256,7 +256,7 @@ static bool link_take(struct module_table *table, const struct module_layout *la
 	if (!module_read(layout, walk, *link - layout->list, module, &state) ||
 	    !kernel_read(walk, *link, link, sizeof(*link)))
 		return false;
-	/* Until its init function has returned, more is to come: and then it is freed. */
+	/* Until the init function has returned the module will change: the function is freed then. */
 	table->settled &= state == STATE_LIVE && module->parts[MODULE_INIT_TEXT].bytes == 0;
 	if (state < STATES && is_name(module->name) && module->parts[MODULE_TEXT].bytes != 0) {
 		range_add(table, MODULE_TEXT);
@@ -309,7 +309,7 @@ const struct module_range *module_table_find(const struct module_table *table, u
 
 /* ---- unwinding ---- */
 
-/* Every slot holds the distance from itself to the code that it is about. */
+/* Each slot holds the distance from itself to its code. */
 static bool orc_slot_read(const struct module *module, struct page_walk *walk, uint32_t i, uint64_t *address)
 {
 	uint64_t slot = module->orc_ips + i * sizeof(int32_t);

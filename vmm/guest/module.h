@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The loadable modules of a Linux guest, read in its memory: the kernel's list `modules` of struct modules (Linux,
- * include/linux/module.h). A module's code is in core_layout and init_layout up to 6.3, and in mem[] from 6.4 on.
+ * The loadable modules of a Linux guest, read from its memory: the kernel's list `modules` of struct modules (Linux,
+ * include/linux/module.h). The code of a module is in core_layout and init_layout up to 6.3, and in mem[] from 6.4 on.
  *
- * All of a list is the guest's word: at most MODULES_MAX links are followed, and what cannot be is left out.
+ * The list is not trusted: at most MODULES_MAX links are followed, and impossible entries are left out.
  */
 #ifndef VPROF_GUEST_MODULE_H
 #define VPROF_GUEST_MODULE_H
@@ -17,19 +17,22 @@
 #define MODULES_MAX 512u
 #define MODULE_NAME_BYTES 56u /* MODULE_NAME_LEN */
 #define MODULE_BUILD_ID_BYTES ELF_NOTE_BUILD_ID_BYTES_MAX
-#define MODULE_TEXT_BYTES_MAX (UINT32_C(1) << 30) /* more than the area that a kernel has for modules */
+#define MODULE_TEXT_BYTES_MAX (UINT32_C(1) << 30) /* more than fit into the area that a kernel has for modules */
 
 #define MODULE_ERROR module_error_quark()
 GQuark module_error_quark(void);
 enum module_error {
 	MODULE_ERROR_NONE,   /* a kernel without loadable modules */
-	MODULE_ERROR_SYMBOL, /* one that does not say where their list is */
+	MODULE_ERROR_SYMBOL, /* a kernel that does not say where the list is */
 };
 
-/* A module's code: what stays, and what is freed when its init function has returned. */
+/* The code of a module: the part that stays, and the part that is freed after its init function. */
 enum module_part { MODULE_TEXT, MODULE_INIT_TEXT, MODULE_PARTS };
 
-/* Where things are. build_id and parts' are 0 where a kernel does not have them: a struct module begins otherwise. */
+/*
+ * Offsets of members; 0 for build_id and parts in kernels that do not have them, since a struct module begins with
+ * other members.
+ */
 struct module_layout {
 	uint64_t head;              /* address of the list's struct list_head */
 	uint32_t list, name, state; /* in struct module, as all that follow */
@@ -66,12 +69,12 @@ struct module {
 	uint32_t orc_n; /* 0: no unwind table */
 };
 
-/* Where the code of a module's part is, as an offset in the file that it is said to be mapped from. */
+/* The file offset at which the code of this part of a module is said to be mapped. */
 uint64_t module_file_offset(const struct module *module, unsigned part);
 
 /*
- * The modules as they were when they were last read. Of fixed size and all zero at first; its owner's thread only.
- * Reading takes some ten reads of guest memory for each module, no lock and no allocation.
+ * The modules at the last reading. Of fixed size; starts as zero; only one thread uses it. A reading takes some ten
+ * reads of guest memory for each module, no lock and no allocation.
  */
 struct module_table {
 	uint64_t first, last; /* links of the list's head when it was read */
@@ -88,23 +91,20 @@ struct module_table {
 	} ranges[MODULES_MAX * MODULE_PARTS]; /* by address, not overlapping */
 };
 
-#define MODULE_WAIT_MIN_NS UINT64_C(10000000) /* between two readings; twice as long each time nothing settles */
+#define MODULE_WAIT_MIN_NS UINT64_C(10000000) /* time between two readings; doubles while modules keep changing */
 #define MODULE_WAIT_MAX_NS UINT64_C(1000000000)
 
 /*
- * Reads the list again if it has changed, or was not complete, and it is time for it: one read when nothing has. True
- * when it was read. `walk`: of any address space, with the kernel's part.
+ * Reads the list again if it has changed or was incomplete, and the wait is over; takes one read when nothing has
+ * changed. True when it was read. `walk`: in any address space, with the kernel's part.
  */
 bool module_table_update(struct module_table *table, const struct module_layout *layout, struct page_walk *walk,
                          uint64_t now_ns);
 
-/* The code at `address`; NULL: no module's. */
+/* The module code at `address`; NULL: none. */
 const struct module_range *module_table_find(const struct module_table *table, uint64_t address);
 
-/*
- * The rule for the code at `address`, searched in the module's own table in guest memory. False: there is none. At most
- * 32 reads.
- */
+/* The ORC rule for `address`, searched in the table of the module in guest memory. False: none. At most 32 reads. */
 bool module_orc_find(const struct module_table *table, const struct orc *orc, struct page_walk *walk, uint64_t address,
                      struct orc_entry *entry);
 

@@ -21,7 +21,7 @@ static bool is_code(const struct module *module, uint64_t address)
 	return false;
 }
 
-/* Bytes up to the end of a page may be there when those behind it are not. */
+/* The page after the last one may not be mapped, so reads end at page ends. */
 static bool name_read(struct page_walk *walk, uint64_t from, char name[MODULE_SYMBOL_NAME_BYTES])
 {
 	size_t n = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The symbols of a loadable module, as the guest's kernel keeps them: struct mod_kallsyms, in guest memory. */
+/* The symbols of a loadable module that the guest's kernel keeps: struct mod_kallsyms, in guest memory. */
 #ifndef VPROF_GUEST_MODULE_SYMBOLS_H
 #define VPROF_GUEST_MODULE_SYMBOLS_H
 
@@ -10,8 +10,8 @@
 #define MODULE_SYMBOL_NAME_BYTES 512u /* KSYM_NAME_LEN; longer ones are cut */
 
 /*
- * Those of its code, by address in the guest. NULL when the kernel keeps none, or they cannot be read. Allocates: not
- * for the sampling path.
+ * Symbols of the module's code, by address in the guest. NULL when the kernel keeps none, or they cannot be read.
+ * Allocates: not for the sampling path.
  */
 struct symtab *module_symbols_read(const struct module_layout *layout, struct page_walk *walk,
                                    const struct module *module);

@@ -53,7 +53,7 @@ static bool version_from_header(const uint8_t *header, size_t bytes, enum versio
 	return false;
 }
 
-/* Kernels of 6.3 and 6.4-rc without a header exist; a kernel of unknown release is taken for an old one. */
+/* There are kernels of 6.3 and 6.4-rc without a header; a kernel of unknown release is taken for an older one. */
 static enum version version_from_release(const char *release)
 {
 	unsigned major = 0, minor = 0;
@@ -114,7 +114,7 @@ static struct orc_entry entry_decode(enum version version, uint64_t raw)
 	};
 }
 
-/* The kind of an entry: its index among the distinct rules, to which it is added if it is new. */
+/* The index of an entry among the distinct rules; a new rule is added. */
 static size_t kind_find(GHashTable *kinds, GArray *rules, enum version version, uint64_t raw)
 {
 	gpointer key = (gpointer)(uintptr_t)raw;
@@ -130,7 +130,7 @@ static size_t kind_find(GHashTable *kinds, GArray *rules, enum version version, 
 	return GPOINTER_TO_UINT(found);
 }
 
-/* Every slot of .orc_unwind_ip holds the distance from itself to the code it is about. */
+/* Each slot of .orc_unwind_ip holds the distance from itself to its code. */
 static uint64_t address_decode(const uint8_t *ips, uint64_t section, size_t i)
 {
 	int32_t distance;

@@ -22,7 +22,7 @@ GQuark orc_error_quark(void);
 enum orc_error {
 	ORC_ERROR_NONE,    /* the image has no ORC sections: built with frame pointers, or not a Linux kernel */
 	ORC_ERROR_CORRUPT, /* the sections contradict each other */
-	ORC_ERROR_VERSION, /* an .orc_header that this does not know */
+	ORC_ERROR_VERSION, /* an .orc_header of an unknown version */
 };
 
 enum orc_type {
@@ -67,7 +67,7 @@ size_t orc_entries(const struct orc *orc);
 const struct orc_entry *orc_find(const struct orc *orc, uint64_t address);
 
 #define ORC_ENTRY_BYTES 6u
-/* An entry of another table of the same kernel, which is a module's. No lock, no allocation. */
+/* An entry from the table of a module of the same kernel. No lock, no allocation. */
 struct orc_entry orc_decode(const struct orc *orc, const uint8_t bytes[ORC_ENTRY_BYTES]);
 
 #endif

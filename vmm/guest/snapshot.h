@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Pieces of a guest's virtual memory as they were at one moment, for a call chain that is walked when the guest has
- * gone on. What they hold is the guest's own, and as hostile as its memory.
+ * Pieces of a guest's virtual memory at one moment, for a call chain that is walked after the guest has gone on. Their
+ * contents are as hostile as guest memory.
  */
 #ifndef VPROF_GUEST_SNAPSHOT_H
 #define VPROF_GUEST_SNAPSHOT_H
@@ -12,7 +12,7 @@
 
 #include "guest/guest.h"
 
-#define SNAPSHOT_SPANS_MAX 264u /* a chain of UNWIND_DEPTH_MAX frames, each across a page's end, and more */
+#define SNAPSHOT_SPANS_MAX 264u /* enough for UNWIND_DEPTH_MAX frames that each cross a page end */
 
 struct snapshot_span {
 	uint64_t gva;
@@ -20,7 +20,7 @@ struct snapshot_span {
 	const uint8_t *data; /* borrowed */
 };
 
-/* All zero: an empty one, of which nothing can be read. */
+/* Starts as zero, which is empty. */
 struct snapshot {
 	size_t n;
 	struct snapshot_span spans[SNAPSHOT_SPANS_MAX];
@@ -29,7 +29,7 @@ struct snapshot {
 /* False when there is no room for it. `data` is borrowed. */
 bool snapshot_add(struct snapshot *snapshot, gva_t gva, const void *data, size_t bytes);
 
-/* Copies `bytes` from `from`, which may lie in several spans; false, with `to` undefined, when any of it is in none. */
+/* Copies `bytes` from `from`, across spans if needed; false, with `to` undefined, when any byte is in no span. */
 bool snapshot_read(const struct snapshot *snapshot, gva_t from, void *to, size_t bytes);
 
 #endif

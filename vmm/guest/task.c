@@ -81,7 +81,7 @@ static bool area_open(struct page_walk *walk, const struct task_layout *layout, 
 	return kernel_read(walk, cpu->area + layout->this_cpu_off, &area, sizeof(area)) && area == cpu->area;
 }
 
-/* The kernel puts no control characters into names, but prctl(PR_SET_NAME) takes any. */
+/* The kernel itself uses no control characters in names, but prctl(PR_SET_NAME) accepts any byte. */
 static bool comm_clean(char comm[TASK_COMM_BYTES])
 {
 	size_t length = strnlen(comm, TASK_COMM_BYTES);
@@ -93,7 +93,7 @@ static bool comm_clean(char comm[TASK_COMM_BYTES])
 	return true;
 }
 
-/* The tables that the vCPU has, or those of the kernel beside them. */
+/* Uses the page tables of the vCPU, or the kernel's next to them. */
 static bool tables_open(struct page_walk *walk, const struct task_layout *layout, const struct task_cpu *cpu,
                         struct guest *guest, const struct guest_regs *regs)
 {

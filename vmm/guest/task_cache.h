@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The tasks that a vCPU was seen to run: of fixed size, the oldest of a bucket makes room for a new one. All zero at
- * first.
+ * The tasks that a vCPU was seen to run. Of fixed size: a new task replaces the oldest of its bucket. Starts as zero.
  */
 #ifndef VPROF_GUEST_TASK_CACHE_H
 #define VPROF_GUEST_TASK_CACHE_H
@@ -13,8 +12,8 @@
 #define TASK_CACHE_ENTRIES (TASK_CACHE_BUCKETS * TASK_CACHE_WAYS)
 
 struct task_entry {
-	struct task task; /* as it was last seen; address 0: the entry is free */
-	bool announced;   /* the keeper of the cache said that it is there, and will say that it has gone */
+	struct task task; /* as last seen; address 0: the entry is free */
+	bool announced;   /* its start was announced, and its end is to be announced */
 };
 
 struct task_cache {
@@ -22,14 +21,14 @@ struct task_cache {
 	unsigned next;                                                  /* of task_cache_next */
 };
 
-/* The same task, perhaps by another name; NULL. */
+/* Finds the task, even under another name; NULL. */
 struct task_entry *task_cache_find(struct task_cache *cache, const struct task *task);
-/* Puts it there, or brings what is known of it up to date. The entry is valid until the next call. */
+/* Adds or updates the task. The entry is valid until the next call. */
 struct task_entry *task_cache_put(struct task_cache *cache, const struct task *task);
-/* One entry after the other, for ever; NULL for a free one. */
+/* The next entry, in a cycle; NULL for a free one. */
 struct task_entry *task_cache_next(struct task_cache *cache);
 
-/* A number that hardly two tasks of a guest have in common; never 0. */
+/* A hash of a task; never 0. */
 uint64_t task_hash(const struct task *task);
 
 #endif

@@ -21,7 +21,7 @@ bool task_target_equal(const struct task_target *a, const struct task_target *b)
 	return false;
 }
 
-/* With one way back, to the last *: what an earlier one stood for need not change. */
+/* Backtracks only to the last *, which is enough. */
 static bool glob_match(const char *glob, const char *text)
 {
 	const char *star = NULL, *resume = NULL;
@@ -64,7 +64,7 @@ static bool any_match(const struct task_targets *targets, const struct guest_reg
 	return false;
 }
 
-/* CR3 is that of the vCPU, and says nothing of an ancestor. */
+/* CR3 is that of the vCPU and does not apply to an ancestor. */
 static bool ancestor_match(const struct task_targets *targets, const struct task *task)
 {
 	for (size_t i = 0; i < targets->n; i++)

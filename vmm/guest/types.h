@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Where a Linux kernel has the members of its structures: as its image says, by BTF, or by DWARF where that is all. */
+/*
+ * Offsets of members in the structures of a Linux kernel, from the BTF of its image, or from DWARF if that is all it
+ * has.
+ */
 #ifndef VPROF_GUEST_TYPES_H
 #define VPROF_GUEST_TYPES_H
 
@@ -13,7 +16,7 @@
 GQuark types_error_quark(void);
 enum types_error {
 	TYPES_ERROR_NONE,   /* neither BTF nor debug information */
-	TYPES_ERROR_MEMBER, /* it does not know a structure or its member */
+	TYPES_ERROR_MEMBER, /* a structure or a member is missing */
 };
 
 struct types;
@@ -22,17 +25,17 @@ struct types;
 struct types *types_new(const struct image *image, GError **error);
 void types_free(struct types *types);
 
-/* A member that is wanted, and where to put how many bytes from its structure's start it is. */
+/* A member to find, and where to store its offset in bytes. */
 struct types_member {
 	const char *structure, *member;
 	uint32_t *offset;
 };
 
-/* All of them, or TYPES_ERROR_MEMBER about the first that there is not. */
+/* Finds all of them; TYPES_ERROR_MEMBER about the first that is missing. */
 bool types_find(const struct types *types, const struct types_member *members, size_t n, GError **error);
-/* One that some kernels have and others not. */
+/* A member that not all kernels have. */
 bool types_has(const struct types *types, const char *structure, const char *member, uint32_t *offset);
-/* How many bytes a structure has of which a member was found. */
+/* The size of a structure in which a member was found. */
 bool types_size(const struct types *types, const char *structure, uint32_t *bytes);
 
 #endif

@@ -9,7 +9,7 @@ struct chain {
 	unsigned frames;
 };
 
-/* What was interrupted is no call: a mark tells it from a return address. */
+/* An interrupted instruction is not a return address: a context word before it says so. */
 static void chain_add(struct chain *chain, const struct frame *frame)
 {
 	if (frame->exact)

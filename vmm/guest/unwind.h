@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Call chains of a guest, walked from outside in its memory.
+ * Call chains of a guest, walked in its memory from outside.
  *
- * Whatever guest memory says, a walk makes at most `depth` steps and reads less than 2 KiB in each. It neither locks
- * nor allocates: it runs on the vCPU's thread between an overflow and the ring.
+ * Whatever guest memory contains, a walk makes at most `depth` steps and reads less than 2 KiB in each. No lock and no
+ * allocation: it runs on the vCPU's thread between an overflow and the ring.
  */
 #ifndef VPROF_GUEST_UNWIND_H
 #define VPROF_GUEST_UNWIND_H
@@ -16,24 +16,24 @@
 #include "guest/module.h"
 #include "guest/snapshot.h"
 
-#define UNWIND_DEPTH_MAX 127u /* as perf_event_max_stack: frames of a chain, both parts */
+#define UNWIND_DEPTH_MAX 127u /* as perf_event_max_stack: frames of kernel and user space together */
 #define UNWIND_DEPTH_DEFAULT 64u
 
 struct unwind_config {
 	const struct orc *orc; /* kernel frames by ORC; NULL: by frame pointers */
-	/* With ORC, of the thread that unwinds: the tables for code that the kernel's does not cover; NULL */
+	/* With ORC: tables for code that the kernel's table does not cover, of the thread that unwinds; NULL */
 	const struct module_table *modules;
 	bool user;      /* go on into user space, by frame pointers */
 	unsigned depth; /* 1..UNWIND_DEPTH_MAX */
 };
 
-#define UNWIND_CHAIN_MAX (2u * UNWIND_DEPTH_MAX) /* with a mark before each frame, at worst */
+#define UNWIND_CHAIN_MAX (2u * UNWIND_DEPTH_MAX) /* with a context word before each frame, at worst */
 
 /*
- * Fills `chain` in perf's form: PERF_CONTEXT_KERNEL and the kernel's frames, PERF_CONTEXT_USER and user space's,
- * innermost first; of a caller the return address, and of what was interrupted the instruction, behind a mark of its
- * own. Returns how many words; *end says why there are no more. `snapshot`: the memory that goes with `regs`, or NULL
- * while the vCPU still stands where they say.
+ * Fills `chain` in perf's form, innermost first: PERF_CONTEXT_KERNEL and the kernel's frames, PERF_CONTEXT_USER and
+ * user space's. A caller is given by its return address; an interrupted frame by its instruction, after a context word
+ * of its own. Returns the number of words; *end says why there are no more. `snapshot`: memory that goes with `regs`,
+ * or NULL while the vCPU is still there.
  */
 unsigned unwind(const struct unwind_config *config, struct guest *guest, const struct guest_regs *regs,
                 const struct snapshot *snapshot, uint64_t chain[UNWIND_CHAIN_MAX], enum unwind_end *end);

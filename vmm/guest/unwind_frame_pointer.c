@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The frame-pointer chain of the System V ABI (x86-64 psABI, 3.2.2): rbp points at the caller's rbp, the return address
- * above it. Linux marks a saved struct pt_regs by an odd value (ENCODE_FRAME_POINTER in arch/x86/include/asm/frame.h).
- * A function that was interrupted before it made its frame, after it gave that up, or that uses no stack and so never
- * makes one, has none: its code tells.
+ * The frame-pointer chain of the System V ABI (x86-64 psABI, 3.2.2): rbp points at the caller's rbp, with the return
+ * address above it. Linux marks a saved struct pt_regs by an odd value (ENCODE_FRAME_POINTER in
+ * arch/x86/include/asm/frame.h). A function has no frame when it was interrupted before it made it or after it gave it
+ * up, or when it uses no stack; the code of the function tells.
  */
 #include <string.h>
 
 #include "guest/frame.h"
 
 #define ENCODED_PT_REGS 1u
-/* Of a function, from its start to the interrupted instruction; the kernel's copies have 600. */
+/* Code from the start of a function to the interrupted instruction; the copy functions of the kernel have 600 bytes. */
 #define CODE_BYTES 1024u
 
 static const uint8_t prologue[] = {0x55, 0x48, 0x89, 0xe5}; /* push %rbp; mov %rsp,%rbp */
 
-/* Through an interrupt or system call entry, out of what the kernel saved there. */
+/* Steps through an interrupt or system call entry, by the registers that the kernel saved there. */
 static enum step step_pt_regs(struct page_walk *memory, struct frame *frame, enum unwind_end *end)
 {
 	if (!frame_from_pt_regs(memory, frame->bp - ENCODED_PT_REGS, frame))
@@ -45,7 +45,7 @@ static bool has_no_frame(struct page_walk *memory, const struct frame *frame, ui
 	return memcmp(bytes, prologue, sizeof(prologue)) == 0;
 }
 
-/* Where the function begins that was called by CALL rel32 just before `after`; false: by no such call. */
+/* The start of the function that a CALL rel32 just before `after` calls; false when there is no such call. */
 static bool call_target(struct page_walk *memory, uint64_t after, uint64_t *target)
 {
 	uint8_t call[5];
@@ -59,10 +59,10 @@ static bool call_target(struct page_walk *memory, uint64_t after, uint64_t *targ
 }
 
 /*
- * Kernel code without a frame uses no stack either (GCC leaves out the frame of just such functions, and the assembly
- * of memcpy and the like has none): rsp points at the return address. It is believed if it is behind a call of a
- * function that begins a little before the instruction, and no frame is made from there to here. What an earlier call
- * has left on the stack of a function with a frame may look like a return address, but not of a call of that function.
+ * Kernel code without a frame uses no stack either (GCC omits the frame only of such functions, and assembly like
+ * memcpy has none): rsp points at the return address. It is trusted if it follows a call of a function that begins a
+ * little before the instruction, and no frame is made from there on. A stale return address on the stack of a function
+ * with a frame does not follow a call of that function.
  */
 static bool has_never_a_frame(struct page_walk *memory, const struct frame *frame, uint64_t *at)
 {
@@ -79,7 +79,7 @@ static bool has_never_a_frame(struct page_walk *memory, const struct frame *fram
 	return page_walk_read(memory, (gva_t){start}, code, n) && memmem(code, n, prologue, sizeof(prologue)) == NULL;
 }
 
-/* False when rbp is the frame's own, as it is nearly always. */
+/* False when the function has a frame, as nearly always. */
 static bool step_without_frame(struct page_walk *memory, struct frame *frame)
 {
 	uint64_t at, ip;
@@ -95,8 +95,8 @@ static bool step_without_frame(struct page_walk *memory, struct frame *frame)
 }
 
 /*
- * Whether a process can have called from there. Most of user space has no frame pointers, and what it keeps in rbp
- * leads to words that are no addresses. A snapshot does not say what else was mapped.
+ * True when a process can have called from there. Most user code has no frame pointers, and its rbp leads to words that
+ * are not addresses. A snapshot does not say what else was mapped.
  */
 static bool is_mapped(struct page_walk *memory, uint64_t ip)
 {
@@ -123,7 +123,9 @@ enum step unwind_frame_pointer_step(struct page_walk *memory, struct frame *fram
 		return step_done(end, UNWIND_UNREADABLE);
 	if (saved.ip == 0)
 		return step_done(end, UNWIND_END_OF_STACK);
-	/* A caller's frame is further up, except where the kernel changes stacks; user space has no business to. */
+	/*
+	 * The frame of a caller is further up, except where the kernel changes stacks; user space does not change them.
+	 */
 	if (saved.bp == frame->bp || (frame->user && saved.bp != 0 && saved.bp < frame->bp))
 		return step_done(end, UNWIND_BAD_FRAME);
 	if (frame->user && !is_mapped(memory, saved.ip))

@@ -83,7 +83,7 @@ static enum step step_call(const struct orc_entry *entry, struct page_walk *memo
 	return STEP_MORE;
 }
 
-/* The entry code may have saved rbp already although its pt_regs is not whole: the entry's own rule knows where. */
+/* The entry code may have saved rbp before its pt_regs is complete: the rule of the entry knows where. */
 static enum step step_interrupt(const struct orc_entry *entry, struct page_walk *memory, struct frame *frame,
                                 uint64_t at, enum unwind_end *end)
 {
@@ -95,7 +95,7 @@ static enum step step_interrupt(const struct orc_entry *entry, struct page_walk 
 	return STEP_MORE;
 }
 
-/* In the kernel's own table, or in that of a module. */
+/* Searches the kernel's own table, then those of modules. */
 static bool entry_find(const struct orc *orc, const struct module_table *modules, struct page_walk *memory,
                        uint64_t address, struct orc_entry *entry)
 {
@@ -108,9 +108,9 @@ static bool entry_find(const struct orc *orc, const struct module_table *modules
 }
 
 /*
- * Code that the table says nothing of, like what BPF generates or what is outside of functions (.altinstr_aux), may
- * keep frame pointers. The kernel's own unwinder tries that, too; here it is believed only of a frame on this stack
- * with a caller that the table knows.
+ * Code that is not in the table, such as the output of the BPF compiler or sections outside of functions
+ * (.altinstr_aux), may keep frame pointers. The kernel's own unwinder tries them, too; here the result is trusted only
+ * for a frame on this stack with a caller that is in the table.
  */
 static enum step step_guess(const struct orc *orc, const struct module_table *modules, struct page_walk *memory,
                             struct frame *frame, enum unwind_end *end)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The mappings of a Linux process, read in the guest's memory: its struct vm_area_structs, which are in a maple tree
- * from 6.1 on and in a list before, and the names of the files behind them.
+ * The mappings of a Linux process, read from guest memory: its struct vm_area_structs, in a maple tree from 6.1 on and
+ * in a list before, and the names of the mapped files.
  */
 #ifndef VPROF_GUEST_VMA_H
 #define VPROF_GUEST_VMA_H
@@ -16,7 +16,7 @@ struct vma_layout {
 	bool has_tree;
 	uint32_t mm_tree, mm_list;                          /* in mm_struct: one or the other */
 	uint32_t mm_exec_vm, mm_start_code, mm_start_stack; /* there, too */
-	uint32_t start, end, offset, file, flags, next;     /* in vm_area_struct; `next` without tree */
+	uint32_t start, end, offset, file, flags, next;     /* in vm_area_struct; `next` without a tree */
 	uint32_t file_path;                                 /* in struct file */
 	uint32_t path_mnt, path_dentry;                     /* in struct path */
 	uint32_t dentry_parent, dentry_name;                /* in struct dentry */
@@ -36,13 +36,13 @@ struct vma {
 };
 
 /*
- * Calls `each` for the mappings of the mm_struct at `mm` in the order of their addresses, until it returns false.
- * Whether that were all of them. One that contradicts itself is left out. All that follow: no lock, no allocation.
+ * Calls `each` for the mappings of the mm_struct at `mm`, by address, until it returns false. Returns true when all
+ * were visited. Inconsistent mappings are left out. Here and below: no lock, no allocation.
  */
 bool vma_each(const struct vma_layout *layout, struct page_walk *walk, uint64_t mm,
               bool (*each)(const struct vma *vma, void *data), void *data);
 
-/* Changes when the process gets another program or other executable mappings. */
+/* Changes when the process executes another program or changes its executable mappings. */
 struct vma_state {
 	uint64_t exec_pages, start_code, start_stack;
 };

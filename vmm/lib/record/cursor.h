@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A place in bytes from outside that knows where they end. Bytes that are not there are not taken, and it stays. */
+/* A position in untrusted bytes that knows where they end. It stays where it is when bytes are missing. */
 #ifndef VPROF_RECORD_CURSOR_H
 #define VPROF_RECORD_CURSOR_H
 

@@ -108,7 +108,7 @@ static bool event_read(struct recording *recording, size_t i, uint64_t *ids_byte
 	memcpy(&ids, entry + attr_bytes, sizeof(ids));
 	if (!in_file(recording, &ids))
 		return refuse(recording, RECORDING_ERROR_TRUNCATED, error, "it ends within the ids of its events");
-	/* Sections that overlap could make far more of the file than there is. */
+	/* Overlapping sections could stand for far more bytes than the file has. */
 	*ids_bytes += ids.bytes;
 	if (ids.bytes % sizeof(uint64_t) || *ids_bytes > recording->n_bytes)
 		return refuse(recording, RECORDING_ERROR_FORMAT, error, "the ids of event %zu are damaged", i);

@@ -230,7 +230,7 @@ static struct cursor cursor_body(const struct perf_event_header *record, size_t 
 	return (struct cursor){(const uint8_t *)(record + 1), bytes - sizeof(*record)};
 }
 
-/* A field of a sample; it is there only if its bit of sample_type is. */
+/* Takes a field of a sample, which is present only if its bit of sample_type is set. */
 static inline bool take_u64(struct cursor *cursor, uint64_t present, uint64_t *value)
 {
 	return !present || cursor_take(cursor, value, sizeof(*value));
@@ -264,7 +264,7 @@ static bool skip_read(struct cursor *cursor, uint64_t format)
 	const size_t value_bytes = sizeof(uint64_t) + fields_bytes(format & (PERF_FORMAT_ID | PERF_FORMAT_LOST));
 	uint64_t n = 1;
 
-	/* In a group the times stand behind the number of values; else behind the value, which is the same to skip. */
+	/* In a group, the times follow the number of values; otherwise the value, which is the same to skip. */
 	return take_u64(cursor, format & PERF_FORMAT_GROUP, &n) && cursor_skip(cursor, times_bytes) &&
 	       n <= cursor->left / value_bytes && cursor_skip(cursor, n * value_bytes);
 }
@@ -314,7 +314,7 @@ static bool skip_registers(struct cursor *cursor, uint64_t registers)
 	       (abi == PERF_SAMPLE_REGS_ABI_NONE || cursor_skip(cursor, fields_bytes(registers)));
 }
 
-/* A size, which may be 0, else so many bytes and how many of them mean something. */
+/* A size; if it is not 0, as many bytes, and how many of them are valid. */
 static bool skip_stack(struct cursor *cursor)
 {
 	uint64_t size;
@@ -324,7 +324,7 @@ static bool skip_stack(struct cursor *cursor)
 	        (size <= cursor->left && cursor_skip(cursor, size) && cursor_skip(cursor, sizeof(uint64_t))));
 }
 
-/* Behind the raw data, up to the cgroup. */
+/* Skips what follows the raw data, up to the cgroup. */
 static bool take_cgroup(struct cursor *cursor, const struct perf_event_attr *attr, struct record_sample *sample)
 {
 	const uint64_t type = attr->sample_type;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * perf_event records (linux/perf_event.h), built and taken apart. Everything here works on caller's memory, allocates
- * nothing, and treats the bytes it reads as hostile.
+ * perf_event records (linux/perf_event.h), encoded and decoded. All functions work on memory of the caller and allocate
+ * nothing; decoders treat the bytes as hostile.
  */
 #ifndef VPROF_RECORD_RECORD_H
 #define VPROF_RECORD_RECORD_H
@@ -14,7 +14,7 @@
 
 #define RECORD_BYTES_MAX 65528u /* perf_event_header.size is 16 bits, records are multiples of 8 */
 #define RECORD_CHAIN_MAX 512u
-#define RECORD_BUILD_ID_BYTES_MAX 20u /* the place that PERF_RECORD_MMAP2 and the BUILD_ID feature have for one */
+#define RECORD_BUILD_ID_BYTES_MAX 20u /* the room for one in PERF_RECORD_MMAP2 and the BUILD_ID feature */
 
 /* The kernel's mapping as perf names it: pid -1, at the address of _text, which is its page_offset too. */
 #define RECORD_KERNEL_MAPPING "[kernel.kallsyms]_text"
@@ -44,7 +44,7 @@ struct record_sample {
 	uint32_t cpu;
 	uint64_t period;
 	uint16_t misc;         /* PERF_RECORD_MISC_KERNEL, _USER or _HYPERVISOR, and flags */
-	const uint64_t *chain; /* with PERF_CONTEXT_* marks; NULL */
+	const uint64_t *chain; /* with PERF_CONTEXT_* words; NULL */
 	uint32_t n_chain;
 	const void *raw; /* of PERF_SAMPLE_RAW; unaligned and padded when decoded; NULL: none */
 	uint32_t raw_bytes;
@@ -56,14 +56,14 @@ struct record_sample {
 size_t record_sample_encode(const struct record_sample *sample, bool with_chain, void *to, size_t room);
 
 /*
- * Of an event with this attr, which has any combination of fields in its sample_type (files made by perf itself too).
- * Fields the record lacks are 0. The chain points into `record`, which is 8-byte aligned; what stands behind the raw
- * data is looked at for the cgroup only. False when the record is malformed.
+ * Decodes a sample of an event with this attr, with any combination of fields in its sample_type, including those of
+ * perf's own files. Missing fields are 0. The chain points into `record`, which is 8-byte aligned; fields after the raw
+ * data are read only for the cgroup. False when the record is malformed.
  */
 bool record_sample_decode_attr(const struct perf_event_header *record, size_t bytes, const struct perf_event_attr *attr,
                                struct record_sample *sample);
 
-/* The same where sample_type is all that matters of the attr: without values of counters, branches and registers. */
+/* As above, if only sample_type of the attr matters: no values of counters, branches or registers. */
 static inline bool record_sample_decode(const struct perf_event_header *record, size_t bytes, uint64_t sample_type,
                                         struct record_sample *sample)
 {

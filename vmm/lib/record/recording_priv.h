@@ -58,7 +58,7 @@ enum file_feature {
 	FEATURE_BITS = 256,
 };
 
-#define KERNEL_DSO_NAME "[kernel.kallsyms]" /* what perf calls the kernel of the machine that was recorded */
+#define KERNEL_DSO_NAME "[kernel.kallsyms]" /* perf's name for the kernel of the recorded machine */
 
 /* An entry of FEATURE_BUILD_ID; the file name follows, NUL-terminated and padded. */
 struct build_id_wire {

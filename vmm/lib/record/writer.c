@@ -66,7 +66,7 @@ static size_t whole_records(const uint8_t *bytes, size_t n)
 	return at;
 }
 
-/* The header learns how far the records go, so that perf, too, reads a recording that was not finished. */
+/* Updates the size of the records in the header, so that perf can read a recording that was not finished. */
 static int size_write(struct recording_writer *writer)
 {
 	size_t written;
@@ -133,7 +133,7 @@ static GByteArray *head_encode(const struct recording_writer *writer)
 	return head;
 }
 
-/* The names also go in as records: a recording that is cut off has no feature sections. */
+/* Names are also written as records: a recording that is cut off has no feature sections. */
 static bool names_append(struct recording_writer *writer, GError **error)
 {
 	uint64_t buffer[64];
@@ -249,7 +249,7 @@ bool recording_writer_round(struct recording_writer *writer, GError **error)
 	return writer_append(writer, &round, sizeof(round), error) && writer_flush(writer, error);
 }
 
-/* The features behind the data, then the header that knows of them. */
+/* Writes the features after the data, then the header that refers to them. */
 static bool writer_seal(struct recording_writer *writer, const struct recording_features *features, GError **error)
 {
 	struct file_header header = writer->header;
@@ -269,7 +269,7 @@ static bool writer_seal(struct recording_writer *writer, const struct recording_
 
 bool recording_writer_finish(struct recording_writer *writer, const struct recording_features *features, GError **error)
 {
-	/* At least this round stands in the data: perf takes a size of 0 for a recording that was never finished. */
+	/* At least one round is in the data: perf takes a size of 0 for a recording that was never finished. */
 	if (!recording_writer_round(writer, error) || !writer_seal(writer, features, error))
 		return false;
 	int failure = close(writer->fd) == 0 ? 0 : errno;
