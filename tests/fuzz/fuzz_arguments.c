@@ -14,13 +14,13 @@
 #define CALLS_MAX 24u
 #define STRINGS_MAX 20
 
-struct input {
+struct fuzz_bytes {
 	const uint8_t *bytes;
 	size_t left;
 };
 
 /* 0 behind the end. */
-static uint8_t take(struct input *input)
+static uint8_t take(struct fuzz_bytes *input)
 {
 	if (input->left == 0)
 		return 0;
@@ -28,7 +28,7 @@ static uint8_t take(struct input *input)
 	return *input->bytes++;
 }
 
-static uint64_t take_number(struct input *input)
+static uint64_t take_number(struct fuzz_bytes *input)
 {
 	uint64_t number = 0;
 
@@ -87,7 +87,7 @@ static const char *const words[] = {"task-clock",
                                     "\U0001f600"};
 
 /* JSON's text is UTF-8: a word, or printable bytes. */
-static char *take_text(struct input *input, size_t min, size_t max)
+static char *take_text(struct fuzz_bytes *input, size_t min, size_t max)
 {
 	GString *text = g_string_new(NULL);
 	uint8_t how = take(input);
@@ -108,7 +108,7 @@ static char *take_text(struct input *input, size_t min, size_t max)
 	return g_string_free(text, FALSE);
 }
 
-static json_t *text_value(struct input *input, const struct method_argument *argument)
+static json_t *text_value(struct fuzz_bytes *input, const struct method_argument *argument)
 {
 	size_t n = 0;
 
@@ -123,7 +123,7 @@ static json_t *text_value(struct input *input, const struct method_argument *arg
 	return json_string(text);
 }
 
-static json_t *strings_value(struct input *input, const struct method_argument *argument)
+static json_t *strings_value(struct fuzz_bytes *input, const struct method_argument *argument)
 {
 	json_t *list = json_array();
 	int64_t most = MIN(argument->max, argument->min + STRINGS_MAX);
@@ -133,7 +133,7 @@ static json_t *strings_value(struct input *input, const struct method_argument *
 	return list;
 }
 
-static json_t *integer_value(struct input *input, const struct method_argument *argument)
+static json_t *integer_value(struct fuzz_bytes *input, const struct method_argument *argument)
 {
 	uint64_t range = (uint64_t)argument->max - (uint64_t)argument->min, offset = take_number(input);
 
@@ -142,7 +142,7 @@ static json_t *integer_value(struct input *input, const struct method_argument *
 	return json_integer((json_int_t)((uint64_t)argument->min + offset));
 }
 
-static json_t *address_value(struct input *input)
+static json_t *address_value(struct fuzz_bytes *input)
 {
 	uint64_t address = take_number(input);
 	g_autofree char *text = g_strdup_printf("0x%" G_GINT64_MODIFIER "x", address);
@@ -150,7 +150,7 @@ static json_t *address_value(struct input *input)
 	return take(input) & 1 ? json_string(text) : json_integer((json_int_t)(address & INT64_MAX));
 }
 
-static json_t *right_value(struct input *input, const struct method_argument *argument)
+static json_t *right_value(struct fuzz_bytes *input, const struct method_argument *argument)
 {
 	switch (argument->type) {
 	case ARGUMENT_ADDRESS:
@@ -175,7 +175,7 @@ static json_t *too_long(size_t bytes)
 }
 
 /* Of the right type, but outside of its limits; NULL where it has none. */
-static json_t *outside(struct input *input, const struct method_argument *argument)
+static json_t *outside(struct fuzz_bytes *input, const struct method_argument *argument)
 {
 	bool above = take(input) & 1;
 
@@ -190,7 +190,7 @@ static json_t *outside(struct input *input, const struct method_argument *argume
 	return NULL;
 }
 
-static json_t *wrong_value(struct input *input, const struct method_argument *argument)
+static json_t *wrong_value(struct fuzz_bytes *input, const struct method_argument *argument)
 {
 	bool is_text = argument->type == ARGUMENT_STRING || argument->type == ARGUMENT_STRINGS;
 	uint8_t how = take(input) % 6;
@@ -213,7 +213,7 @@ static json_t *wrong_value(struct input *input, const struct method_argument *ar
 }
 
 /* Whether the method must refuse it. */
-static bool take_arguments(struct input *input, const struct control_method *method, json_t *arguments)
+static bool take_arguments(struct fuzz_bytes *input, const struct control_method *method, json_t *arguments)
 {
 	bool wrong = false;
 
@@ -251,7 +251,7 @@ static void on_line(const json_t *object, void *data)
 }
 
 /* False when the server has not answered, but waits: whatever comes next waits, too. */
-static bool call(struct fuzz_server *server, struct answer *answer, struct input *input)
+static bool call(struct fuzz_server *server, struct answer *answer, struct fuzz_bytes *input)
 {
 	size_t n = 0;
 
@@ -280,7 +280,7 @@ static bool call(struct fuzz_server *server, struct answer *answer, struct input
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char hello[] = "{\"execute\":\"negotiate\",\"arguments\":{\"protocol\":1}}\n";
-	struct input input = {data, size};
+	struct fuzz_bytes input = {data, size};
 	struct answer answer = {0};
 	struct fuzz_server *server = fuzz_server_open(on_line, &answer);
 

@@ -18,7 +18,7 @@
 
 #define READS_MAX 200000u /* VMAS_MAX mappings, five fields and five levels of page tables each, and their names */
 
-struct input {
+struct fuzz_bytes {
 	uint64_t cr3, area, mm, file, rip, rsp, rbp, flags;
 };
 
@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct task_layout tasks = {
 		.this_cpu_off = 0, .current_task = 8, .pid = 4, .comm = 0x20, .start_time = 0x10};
 	struct vma_layout list = fake_tree_layout;
-	struct input input;
+	struct fuzz_bytes input;
 
 	if (size < sizeof(input))
 		return 0;
