@@ -268,15 +268,22 @@ struct qemu_guest *qemu_guest_new(const struct qemu_guest_config *config, GError
 	return qemu;
 }
 
-void qemu_guest_free(struct qemu_guest *qemu)
+void qemu_guest_detach(struct qemu_guest *qemu)
 {
-	if (!qemu)
-		return;
 	qemu_life_unwatch(qemu);
 	if (qemu->domain)
 		domain_close(qemu->domain);
 	else
 		monitor_free(qemu->monitor);
+	qemu->domain = NULL;
+	qemu->monitor = NULL;
+}
+
+void qemu_guest_free(struct qemu_guest *qemu)
+{
+	if (!qemu)
+		return;
+	qemu_guest_detach(qemu);
 	qemu_clocks_clear(qemu);
 	for (size_t i = 0; i < GUEST_VCPUS_MAX; i++)
 		g_free(qemu->paths[i]);

@@ -20,6 +20,8 @@ struct qemu_guest_config {
 
 /* Finds everything out; nothing is changed in the guest. */
 struct qemu_guest *qemu_guest_new(const struct qemu_guest_config *config, GError **error);
+/* Closes the monitor, which a QMP socket has for one client at a time, and watches the process no more. */
+void qemu_guest_detach(struct qemu_guest *guest);
 void qemu_guest_free(struct qemu_guest *guest);
 
 #endif

@@ -187,11 +187,11 @@ bool qemu_life_watch(struct qemu_guest *qemu, GError **error)
 
 void qemu_life_unwatch(struct qemu_guest *qemu)
 {
-	const guint sources[] = {qemu->duration_source, qemu->exit_source, qemu->end_source, qemu->tick_source};
+	guint *const sources[] = {&qemu->duration_source, &qemu->exit_source, &qemu->end_source, &qemu->tick_source};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(sources); i++)
-		if (sources[i])
-			g_source_remove(sources[i]);
+		g_clear_handle_id(sources[i], g_source_remove);
 	if (qemu->pidfd >= 0)
 		close(qemu->pidfd);
+	qemu->pidfd = -1;
 }

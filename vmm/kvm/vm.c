@@ -282,21 +282,27 @@ static void free_description(struct guest *guest)
 	g_free(guest->end.console);
 }
 
+void vm_release(struct guest *guest)
+{
+	struct vm *vm = vm_of(guest);
+	vm_shutdown(guest);
+	/* A port's worker writes to a console, and the console's thread wakes the worker. */
+	vm_virtio_stop(vm);
+	vm_devices_deinit(vm);
+	vm_virtio_deinit(vm);
+}
+
 void vm_free(struct guest *guest)
 {
 	if (!guest)
 		return;
 	struct vm *vm = vm_of(guest);
-	vm_shutdown(guest);
+	vm_release(guest);
 	for (unsigned i = 0; i < vm->machine.n_vcpus; i++) {
 		vcpu_pmu_deinit(&vm->machine.vcpus[i]);
 		vcpu_deinit(&vm->machine.vcpus[i]);
 	}
 	g_free(vm->machine.vcpus);
-	/* A port's worker writes to a console, and the console's thread wakes the worker. */
-	vm_virtio_stop(vm);
-	vm_devices_deinit(vm);
-	vm_virtio_deinit(vm);
 	if (vm->machine.fd >= 0)
 		close(vm->machine.fd);
 	if (vm->machine.kvm_fd >= 0)

@@ -13,13 +13,18 @@
  * DISK_ERROR.
  */
 struct guest *vm_new(const struct vm_config *config, GError **error);
-/* Shuts down, and waits for the console's reader to take what is left (2 s at most). */
+/* Releases what is not yet released. */
 void vm_free(struct guest *guest);
 
 /* Starts the vCPU threads and lets them open what they need; they wait for guest_ops.start. Watchers are in place. */
 bool vm_launch(struct guest *guest, GError **error);
 /* Ends the guest if it is still there and waits for its threads; nothing is called back any more. */
 void vm_shutdown(struct guest *guest);
+/*
+ * Shuts down, waits for the console's reader to take what is left (2 s at most), and closes the disks: another guest
+ * may have them. The description, the memory and what was counted stay.
+ */
+void vm_release(struct guest *guest);
 
 /* The exit status of a program that ran the guest to this end (VPROF_GUEST_ENDS). */
 int vm_exit_status(const struct guest_end *end);

@@ -107,4 +107,5 @@ void vm_devices_deinit(struct vm *vm)
 		console_free(vm->consoles[i]);
 	if (vm->consoles[0])
 		devices_deinit(&vm->devices);
+	memset(vm->consoles, 0, sizeof(vm->consoles));
 }

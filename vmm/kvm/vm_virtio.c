@@ -89,4 +89,5 @@ void vm_virtio_deinit(struct vm *vm)
 {
 	for (unsigned i = 0; i < vm->devices.n_virtio; i++)
 		virtio_device_free(vm->devices.virtio[i]);
+	vm->devices.n_virtio = 0;
 }
