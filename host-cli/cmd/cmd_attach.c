@@ -228,7 +228,7 @@ static void close_session(struct attachment *attachment)
 	attachment->statistics = json_incref(json_object_get(stopped, "statistics"));
 	json_decref(stopped);
 	capture_ask_symbols(attachment->capture);
-	json_decref(engine_process_execute(attachment->engine, "quit", NULL, NULL));
+	engine_process_quit(attachment->engine);
 }
 
 static bool take_output_error(struct attachment *attachment, GError **error)

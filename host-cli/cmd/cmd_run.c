@@ -144,7 +144,7 @@ static void run_close_session(struct run *run)
 	                                      : (json_t *)capture_statistics(run->capture));
 	json_decref(stopped);
 	capture_ask_symbols(run->capture);
-	json_decref(engine_process_execute(run->base.engine, "quit", NULL, NULL));
+	engine_process_quit(run->base.engine);
 }
 
 static bool run_take_output_error(struct run *run, GError **error)

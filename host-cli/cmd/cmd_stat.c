@@ -124,7 +124,7 @@ static int stat_conclude(struct stat *stat)
 	if (!run->loop.engine_gone) {
 		if (!stat->answers)
 			measure(stat, &error);
-		json_decref(engine_process_execute(run->engine, "quit", NULL, NULL));
+		engine_process_quit(run->engine);
 	}
 	if (run->loop.stop_asked)
 		run_loop_signals_release();

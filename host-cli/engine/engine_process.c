@@ -33,6 +33,8 @@ struct engine_process {
 	pid_t pid;
 	int pidfd;
 	struct client *client;
+	bool asked_to_quit;
+	bool lingers; /* for other clients; it is not waited for */
 	bool exited;
 	int wait_status; /* of waitpid(2), once exited */
 };
@@ -171,10 +173,27 @@ struct engine_process *engine_process_start(const struct engine_process_config *
 	return NULL;
 }
 
+static void engine_ask_to_quit(struct engine_process *engine, int timeout_ms)
+{
+	json_t *answer = NULL;
+
+	if (engine->client && !engine->asked_to_quit)
+		answer = client_execute(engine->client, "quit", NULL, NULL, NULL, (unsigned)timeout_ms, NULL);
+	engine->asked_to_quit = true;
+	engine->lingers |= json_is_true(json_object_get(answer, "lingers"));
+	json_decref(answer);
+}
+
+void engine_process_quit(struct engine_process *engine)
+{
+	engine_ask_to_quit(engine, EXIT_TIMEOUT_MS);
+}
+
 static void engine_end(struct engine_process *engine, int timeout_ms)
 {
+	engine_ask_to_quit(engine, timeout_ms);
 	client_free(engine->client);
-	if (!engine_wait(engine, timeout_ms)) {
+	if (!engine->lingers && !engine_wait(engine, timeout_ms)) {
 		kill(engine->pid, SIGKILL);
 		engine_wait(engine, -1);
 	}

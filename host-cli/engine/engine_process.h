@@ -37,13 +37,15 @@ struct engine_process_config {
  * ENGINE_PROCESS_ERROR_REFUSED.
  */
 struct engine_process *engine_process_start(const struct engine_process_config *config, int *status, GError **error);
+/* Has the engine end its guest. It exits at once, or lingers for other clients (vprof-vmm(8)). */
+void engine_process_quit(struct engine_process *engine);
 /*
- * Closes the connection, which makes the engine end its guest and exit. Waits for the exit, and kills the engine if it
- * takes too long. NULL is fine.
+ * The same if it was not asked to yet, and closes the connection. Waits for an engine that does not linger to exit,
+ * then kills it. NULL is fine.
  */
 void engine_process_free(struct engine_process *engine);
 
-/* The same without waiting. */
+/* The same with a short wait. */
 void engine_process_abandon(struct engine_process *engine);
 
 struct client *engine_process_client(const struct engine_process *engine);

@@ -55,7 +55,7 @@ static const struct guest_ops fixture_ops = {
 	.run_on_vcpu = fake_run_on_vcpu,
 };
 
-static void fixture_quit(void *data G_GNUC_UNUSED)
+static void fixture_quit(void *data G_GNUC_UNUSED, bool at_once G_GNUC_UNUSED)
 {
 	quits++;
 }

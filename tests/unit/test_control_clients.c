@@ -12,17 +12,17 @@ START_TEST(quit_is_answered_first_and_once)
 	struct peer peer;
 	peer_join_control(&peer);
 	peer_say(&peer, "{\"execute\":\"quit\",\"id\":1}\n{\"execute\":\"quit\",\"id\":2}");
-	peer_expect(&peer, "{\"return\":{},\"id\":1}");
+	peer_expect(&peer, "{\"return\":{\"lingers\":false},\"id\":1}");
 	json_auto_t *ended = peer_event(&peer, "guest-ended");
 	ck_assert_str_eq(json_string_value(json_object_get(ended, "reason")), "stopped");
-	peer_expect(&peer, "{\"return\":{},\"id\":2}");
+	peer_expect(&peer, "{\"return\":{\"lingers\":false},\"id\":2}");
 	fixture_settle();
 	ck_assert_uint_eq(quits, 1);
 	peer_deinit(&peer);
 }
 END_TEST
 
-static void free_in_quit(void *data)
+static void free_in_quit(void *data, bool at_once G_GNUC_UNUSED)
 {
 	control_server_free(server);
 	server = control_server_new(&fake.guest, session);
@@ -38,7 +38,7 @@ START_TEST(quit_may_free_the_server)
 	peer_say(&peer, REQUEST("quit"));
 	while (!freed)
 		fixture_iterate();
-	peer_expect(&peer, "{\"return\":{}}");
+	peer_expect(&peer, "{\"return\":{\"lingers\":false}}");
 	json_decref(peer_event(&peer, "guest-ended"));
 	peer_expect_closed(&peer);
 	peer_deinit(&peer);

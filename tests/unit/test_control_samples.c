@@ -273,6 +273,23 @@ START_TEST(a_read_waits_for_samples)
 }
 END_TEST
 
+/* The controller reads on meanwhile; what the other waited for is in the ring still. */
+START_TEST(a_wait_begins_where_it_began)
+{
+	done(START(",\"frequency-hz\":2000"));
+	fake_guest_burn(&fake, 5 * MS);
+	peer_say(&other, READ("\"timeout-ms\":60000,\"min-bytes\":40000"));
+	fixture_settle();
+	g_autofree char *on = g_strdup_printf(READ("\"offset\":%lld"), (json_int_t)ring_head(session_ring(session, 0)));
+	json_decref(peer_return(&peer, on));
+	done(REQUEST("session-stop"));
+	json_auto_t *line = peer_line(&other);
+	const json_t *answer = json_object_get(line, "return");
+	ck_assert_int_eq(integer_of(answer, "offset"), 0);
+	ck_assert_uint_eq(count_records(answer), samples(0));
+}
+END_TEST
+
 START_TEST(a_wait_ends_in_time)
 {
 	done(START(",\"frequency-hz\":1000"));
@@ -408,6 +425,7 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, what_is_overwritten_is_said_to_be_missed);
 	tcase_add_loop_test(tc, wrong_reads_are_refused, 0, G_N_ELEMENTS(refused_reads));
 	tcase_add_test(tc, a_read_waits_for_samples);
+	tcase_add_test(tc, a_wait_begins_where_it_began);
 	tcase_add_test(tc, a_wait_ends_in_time);
 	tcase_add_test(tc, a_flush_and_the_end_end_a_wait);
 	tcase_add_test(tc, who_goes_while_waiting_is_let_go);

@@ -65,6 +65,13 @@ static bool ready(void *data, GError **error G_GNUC_UNUSED)
 	return true;
 }
 
+static void release(void *data)
+{
+	struct attachment *attachment = data;
+
+	qemu_guest_detach(attachment->qemu);
+}
+
 static void free_guest(struct guest *guest)
 {
 	qemu_guest_free((struct qemu_guest *)guest);
@@ -75,6 +82,7 @@ static const struct engine_ops engine_ops = {
 	.stopped = "detached by a signal; the guest runs on",
 	.make = make,
 	.ready = ready,
+	.release = release,
 	.free = free_guest,
 };
 

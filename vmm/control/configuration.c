@@ -4,6 +4,10 @@
 #include <vprof/ring.h>
 
 #include "control/method_priv.h"
+#include "control/server.h"
+
+#define LINGER_MS 30000
+#define LINGER_MS_MAX 600000
 
 static const char *const on_full_names[] = {"drop", "stall", NULL};
 
@@ -51,8 +55,19 @@ const struct method_argument control_session_keys[] = {
          ARGUMENT_BOOLEAN, .optional = true, .preset = "false"},
 	{"trace", "kinds of trace lines (trace-set) to switch on; all others are switched off", ARGUMENT_STRINGS,
          .optional = true, .min = 0, .max = TRACE_KIND_COUNT, .choices = control_trace_kinds, .preset = "[]"},
+	{"linger-ms",
+         "after the end of the guest, how long the engine stays at most for clients that hold the control role, wait "
+         "for an answer, or have not read all; changed at once",
+         ARGUMENT_INTEGER, .optional = true, .min = 0, .max = LINGER_MS_MAX, .preset = G_STRINGIFY(LINGER_MS)},
 	{0},
 };
+
+unsigned control_server_linger_ms(const struct control_server *server)
+{
+	const json_t *set = json_object_get(server->configuration, "linger-ms");
+
+	return set ? (unsigned)json_integer_value(set) : LINGER_MS;
+}
 
 /* ---- the keys as the configuration of a session ---- */
 
@@ -158,6 +173,10 @@ static json_t *key_set(const struct control_server *server, const char *name)
 bool control_configuration_apply(struct control_call *call, GError **error)
 {
 	const json_t *kinds = json_object_get(call->arguments, "trace");
+	json_t *linger_ms = json_object_get(call->arguments, "linger-ms");
+
+	if (linger_ms)
+		json_object_set(call->server->configuration, "linger-ms", linger_ms);
 	return !kinds || control_trace_configure(call->server, kinds, error);
 }
 

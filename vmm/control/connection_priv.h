@@ -46,6 +46,13 @@ struct connection {
 	json_t *waiting; /* a request that is executed again until it has an answer */
 	int64_t wait_until_us;
 	uint64_t wait_flushes; /* control_server.flushes when it came */
+	/* What it has read in parts (unread.c). */
+	uint64_t samples_from, samples_from_of; /* a samples-read that waits: where it began, in which session */
+	uint64_t samples_of;                    /* the session of `samples_unread` */
+	uint64_t samples_unread;                /* bit n: it has read samples of vCPU n, and not up to their end */
+	uint32_t counter_rings;                 /* bit n: it has the rings of counter n */
+	bool trace_read;                        /* it reads the trace, next at trace_next */
+	uint64_t trace_next;
 	int64_t busy_until_us; /* when its requests so far end at CONTROL_REQUESTS_PER_SECOND */
 	GSource *source;
 	gpointer fd_tag;

@@ -17,6 +17,7 @@
 #define BACKLOG 16
 /* How long to wait while the host has no descriptor for another client. */
 #define RETRY_MS 1000u
+#define ENDED_TIMEOUT_MS 2000u /* an engine that takes longer to say so keeps its name */
 #define LOCK_TRIES 100u
 #define LOCK_WAIT_US 10000u
 
@@ -74,6 +75,19 @@ static int folder_lock(const char *path)
 	return fd;
 }
 
+/* An engine whose guest has ended gives its name up. *socket: its file, to know it again. */
+static bool is_of_ended_guest(const char *path, struct stat *socket)
+{
+	if (lstat(path, socket) < 0 || !S_ISSOCK(socket->st_mode) || !client_socket_live(path))
+		return false;
+	struct client *client = client_connect(path, ENDED_TIMEOUT_MS, NULL);
+	json_auto_t *status =
+		client ? client_execute(client, "query-status", NULL, NULL, NULL, ENDED_TIMEOUT_MS, NULL) : NULL;
+
+	client_free(client);
+	return g_strcmp0(json_string_value(json_object_get(status, "state")), "ended") == 0;
+}
+
 /* One engine for a guest of one name: later ones are told which process was first. */
 static bool refuse_taken(const char *path, GError **error)
 {
@@ -88,18 +102,25 @@ static bool refuse_taken(const char *path, GError **error)
 		holder, comm ? g_strchomp(comm) : "?");
 }
 
-/* Removes the socket of an engine that died. */
-static bool path_clear(const char *path, GError **error)
+/* The time of change tells a file from an earlier one, whose inode it may have got. */
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+/* Removes the socket of an engine that died, or whose guest has ended (`ended`: its file; NULL: none). */
+static bool path_clear(const char *path, const struct stat *ended, GError **error)
 {
 	struct stat status;
 	if (lstat(path, &status) < 0)
 		return errno == ENOENT || fail(error, path, "%s", g_strerror(errno));
 	if (!S_ISSOCK(status.st_mode))
 		return fail(error, path, "the file exists and is not a socket; remove it or choose another path");
-	if (client_socket_live(path))
+	if (!(ended && is_same_file(ended, &status)) && client_socket_live(path))
 		return refuse_taken(path, error);
 	if (unlink(path) < 0 && errno != ENOENT)
-		return fail(error, path, "cannot remove the socket of a dead engine: %s", g_strerror(errno));
+		return fail(error, path, "cannot remove the socket of an earlier engine: %s", g_strerror(errno));
 	return true;
 }
 
@@ -161,8 +182,11 @@ struct listener *listener_new(const char *path, bool others, void (*connected)(v
 	*listener = (struct listener){.connected = connected, .data = data, .fd = -1, .path = g_strdup(path)};
 
 	bool prepared = folder_prepare(path, others, error);
+	struct stat socket;
+	bool ended = prepared && is_of_ended_guest(path, &socket); /* asked before others have to wait for us */
 	int lock = prepared ? folder_lock(path) : -1;
-	bool bound = prepared && path_clear(path, error) && socket_bind(listener, others, error);
+	bool bound =
+		prepared && path_clear(path, ended ? &socket : NULL, error) && socket_bind(listener, others, error);
 
 	if (lock >= 0)
 		close(lock);

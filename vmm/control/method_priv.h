@@ -17,7 +17,8 @@ struct control_call {
 	int fds[VPROF_CONTROL_FDS_MAX]; /* to go with the answer; borrowed */
 	size_t n_fds;
 	int own_fd;       /* one of them that is to be closed afterwards; -1 */
-	bool quit;        /* once the answer has been sent */
+	bool quit;        /* once the answer has been sent: at once, or, */
+	bool leave;       /* as the owner, when the other clients have read what they want */
 	bool wait;        /* no answer yet */
 	bool last;        /* the time to wait is over */
 	uint64_t flushes; /* control_server.flushes when the request came */
@@ -154,6 +155,9 @@ extern const struct control_event_type control_events[];
 /* events.c: how the guest ended. */
 json_t *control_guest_end(const struct guest *guest);
 extern const struct method_member control_guest_end_members[];
+
+/* unread.c: the client has got samples of this vCPU; `end`: up to their end */
+void control_note_samples(struct control_call *call, unsigned vcpu, bool end);
 
 /* methods_guest.c: of the greeting, too. */
 json_t *control_guest_summary(const struct guest *guest);

@@ -112,7 +112,11 @@ static json_t *operate(struct control_call *call, GError **error,
 
 static json_t *method_counter_release(struct control_call *call, GError **error)
 {
-	return operate(call, error, counter_release);
+	json_t *answer = operate(call, error, counter_release);
+
+	if (answer)
+		call->connection->counter_rings &= ~(UINT32_C(1) << number_of(call));
+	return answer;
 }
 
 static json_t *method_counter_start(struct control_call *call, GError **error)
@@ -251,6 +255,7 @@ static json_t *method_counter_rings(struct control_call *call, GError **error)
 
 	for (unsigned i = 0; i < call->server->guest->vcpus; i++)
 		json_array_append_new(vcpus, control_ring_json(call, i, counter_ring(table, number_of(call), i)));
+	call->connection->counter_rings |= UINT32_C(1) << number_of(call);
 	return json_pack("{s:o}", "vcpus", vcpus);
 }
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "control/method_priv.h"
+#include "control/server.h"
 
 static json_t *method_negotiate(struct control_call *call, GError **error)
 {
@@ -45,8 +46,11 @@ static json_t *method_query_status(struct control_call *call, GError **error G_G
 
 static json_t *method_quit(struct control_call *call, GError **error G_GNUC_UNUSED)
 {
-	call->quit = true;
-	return json_object();
+	bool lingers = call->connection->owner && control_server_wanted(call->server);
+
+	call->leave = lingers;
+	call->quit = !lingers;
+	return json_pack("{s:b}", "lingers", lingers);
 }
 
 /* ---- the methods ---- */
@@ -73,6 +77,11 @@ static const struct method_member status_members[] = {
 	{0},
 };
 
+static const struct method_member quit_members[] = {
+	{"lingers", "whether the engine stays for other clients", MEMBER_BOOLEAN},
+	{0},
+};
+
 const struct control_method engine_methods[] = {
 	{
 		.name = "negotiate",
@@ -92,7 +101,9 @@ const struct control_method engine_methods[] = {
 	},
 	{
 		.name = "quit",
-		.summary = "ends the guest and the engine",
+		.summary = "ends the guest and the engine; from the client that started the engine, as the end of its "
+			   "connection: once the other clients have read all",
+		.returns = quit_members,
 		.role = ROLE_CONTROL,
 		.run = method_quit,
 	},

@@ -80,8 +80,12 @@ static bool reading_prepare(const struct control_call *call, struct reading *rea
 		return false;
 	reading->vcpu = (unsigned)vcpu;
 	reading->ring = session_ring(session, reading->vcpu);
-	reading->wanted = (uint64_t)integer_or(arguments, "offset",
-	                                       (json_int_t)(ring_head(reading->ring) - ring_unread(reading->ring)));
+	/* While it waits, another reader may give back what it is to get. */
+	if (!call->connection->waiting || call->connection->samples_from_of != session_number(session)) {
+		call->connection->samples_from = ring_head(reading->ring) - ring_unread(reading->ring);
+		call->connection->samples_from_of = session_number(session);
+	}
+	reading->wanted = (uint64_t)integer_or(arguments, "offset", (json_int_t)call->connection->samples_from);
 	reading->offset = reading->wanted;
 	reading->room = (size_t)integer_or(arguments, "max-bytes", SAMPLES_READ_BYTES_MAX) & ~(size_t)7;
 	reading->min_bytes = MIN((size_t)integer_or(arguments, "min-bytes", 1), reading->room);
@@ -90,17 +94,17 @@ static bool reading_prepare(const struct control_call *call, struct reading *rea
 	       (json_object_get(arguments, "offset") == NULL || give_back(call, reading, error));
 }
 
-static json_t *reading_json(const struct control_call *call, const struct reading *reading, const uint8_t *bytes,
-                            size_t n)
+static json_t *reading_json(struct control_call *call, const struct reading *reading, const uint8_t *bytes, size_t n)
 {
 	const struct session *session = call->server->session;
 	uint64_t next = reading->offset + n;
+	bool end = !session_running(session) && next == ring_head(reading->ring);
 	g_autofree char *text = g_base64_encode(bytes, n);
 
+	control_note_samples(call, reading->vcpu, end);
 	return json_pack("{s:I, s:i, s:I, s:I, s:I, s:b, s:s}", "session", (json_int_t)session_number(session), "vcpu",
 	                 (int)reading->vcpu, "offset", (json_int_t)reading->offset, "next", (json_int_t)next, "missed",
-	                 (json_int_t)(reading->offset - reading->wanted), "end",
-	                 !session_running(session) && next == ring_head(reading->ring), "data", text);
+	                 (json_int_t)(reading->offset - reading->wanted), "end", end, "data", text);
 }
 
 static json_t *method_samples_read(struct control_call *call, GError **error)

@@ -26,6 +26,8 @@ static json_t *method_trace_read(struct control_call *call, GError **error)
 	if (n == 0 && control_call_wait(call))
 		return NULL;
 	text[n] = '\0';
+	call->connection->trace_read = true;
+	call->connection->trace_next = offset + n;
 	return json_pack("{s:I, s:I, s:I, s:I, s:o}", "offset", (json_int_t)offset, "next", (json_int_t)(offset + n),
 	                 "missed", (json_int_t)(offset - wanted), "dropped", (json_int_t)trace_dropped(trace), "text",
 	                 control_text(text, room));

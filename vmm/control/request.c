@@ -124,7 +124,7 @@ static enum request_outcome answer_request(struct connection *connection, json_t
 		send_error(connection, error, id_check(id, NULL) ? id : NULL);
 	if (call.own_fd >= 0)
 		close(call.own_fd);
-	return call.quit ? REQUEST_QUIT : REQUEST_ANSWERED;
+	return call.quit ? REQUEST_QUIT : call.leave ? REQUEST_LEAVE : REQUEST_ANSWERED;
 }
 
 void request_retry(struct connection *connection)

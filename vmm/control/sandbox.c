@@ -33,6 +33,7 @@ static const int calls[] = {
 	SCMP_SYS(pwritev),   /* disk images */
 	SCMP_SYS(fdatasync), /* disk images: the guest's flush */
 	SCMP_SYS(close),
+	SCMP_SYS(dup3), /* /dev/null in place of a terminal or a pipe, for an engine that outlives its owner */
 	/* Sampling. */
 	SCMP_SYS(rt_sigaction), /* how overflows arrive, set when a session starts */
 	SCMP_SYS(rt_sigprocmask),

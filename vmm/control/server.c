@@ -58,7 +58,7 @@ bool control_server_load_policy(struct control_server *server, const char *path,
 
 /* ---- the end ---- */
 
-void control_server_on_quit(struct control_server *server, void (*quit)(void *data), void *data)
+void control_server_on_quit(struct control_server *server, void (*quit)(void *data, bool at_once), void *data)
 {
 	server->quit = quit;
 	server->quit_data = data;
@@ -69,18 +69,20 @@ static gboolean call_quit(gpointer data)
 	struct control_server *server = data;
 	server->quit_source = 0;
 	if (server->quit)
-		server->quit(server->quit_data);
+		server->quit(server->quit_data, server->quitting_at_once);
 	return G_SOURCE_REMOVE;
 }
 
 /* Ends the guest, if it has not ended, and has `quit` called from the main loop. */
-static void server_quit(struct control_server *server, const char *why)
+static void server_quit(struct control_server *server, const char *why, bool at_once)
 {
-	if (server->quitting)
+	if (at_once ? server->quitting_at_once : server->quitting)
 		return;
 	server->quitting = true;
+	server->quitting_at_once = at_once;
 	/* In a source of its own, as `quit` may free the server: no function of the server is on the stack then. */
-	server->quit_source = g_idle_add_full(G_PRIORITY_DEFAULT, call_quit, server, NULL);
+	if (!server->quit_source)
+		server->quit_source = g_idle_add_full(G_PRIORITY_DEFAULT, call_quit, server, NULL);
 	if (server->guest->state != GUEST_ENDED)
 		server->guest->ops->stop(server->guest, GUEST_END_STOPPED, why);
 }
@@ -110,8 +112,8 @@ static void take_line(struct connection *connection, const char *line, size_t le
 
 	if (outcome == REQUEST_WAITS && !server->wait_timer)
 		server->wait_timer = g_timeout_add(RETRY_MS, retry_waiting, server);
-	if (outcome == REQUEST_QUIT)
-		server_quit(server, "a client said quit");
+	if (outcome == REQUEST_QUIT || outcome == REQUEST_LEAVE)
+		server_quit(server, "a client said quit", outcome == REQUEST_QUIT);
 }
 
 static void refuse_line(struct connection *connection)
@@ -131,7 +133,7 @@ static void drop(struct connection *connection)
 		server->rings_of = 0;
 	g_ptr_array_remove(server->connections, connection);
 	if (owner)
-		server_quit(server, "its client has disconnected");
+		server_quit(server, "its client has disconnected", false);
 }
 
 static const struct connection_ops connection_ops = {
@@ -212,8 +214,20 @@ static bool wait_writable(const GPtrArray *connections, int timeout_ms)
 	return pollfds->len > 0 && poll((struct pollfd *)(void *)pollfds->data, pollfds->len, timeout_ms) != 0;
 }
 
+static void answer_waiting(struct control_server *server)
+{
+	for (guint i = 0; i < server->connections->len; i++) {
+		struct connection *connection = g_ptr_array_index(server->connections, i);
+		if (!connection->waiting || connection->broken)
+			continue;
+		connection->wait_until_us = 0;
+		request_retry(connection);
+	}
+}
+
 void control_server_flush(struct control_server *server, unsigned timeout_ms)
 {
+	answer_waiting(server);
 	int64_t deadline = g_get_monotonic_time() + (int64_t)timeout_ms * 1000;
 
 	for (int64_t left_us = (int64_t)timeout_ms * 1000; left_us > 0; left_us = deadline - g_get_monotonic_time()) {

@@ -46,12 +46,22 @@ void control_server_add_client(struct control_server *server, int fd, bool owner
 void control_server_console_line(struct control_server *server, const char *line);
 
 /*
- * Called (once) from the main loop when a client said `quit`, or the owner went away. The guest has been told to stop
- * by then; the function may free the server.
+ * Called from the main loop when a client said `quit` (at_once), or when the owner said so or went away while other
+ * clients want to read on (not at_once; it may be called again, at_once, then). The guest has been told to stop by
+ * then; the function may free the server.
  */
-void control_server_on_quit(struct control_server *server, void (*quit)(void *data), void *data);
+void control_server_on_quit(struct control_server *server, void (*quit)(void *data, bool at_once), void *data);
 
-/* Waits until what was queued for the clients has gone out, at most timeout_ms. */
+/*
+ * Whether a client other than the owner holds the control role, waits for an answer, or has not read all of what it
+ * reads: samples, rings that it has by descriptor, events of its probes, the trace.
+ */
+bool control_server_wanted(const struct control_server *server);
+/* How long an engine stays for such clients once its guest has ended, at most: the configuration key "linger-ms". */
+unsigned control_server_linger_ms(const struct control_server *server);
+
+/* Answers the requests that wait, with what there is. Waits until what was queued for the clients has gone out, at most
+ * timeout_ms. */
 void control_server_flush(struct control_server *server, unsigned timeout_ms);
 
 #endif

@@ -47,9 +47,9 @@ struct control_server {
 	uint64_t lost_told[GUEST_VCPUS_MAX]; /* dropbuf_sample that clients were told */
 	guint lost_timer;
 
-	void (*quit)(void *data);
+	void (*quit)(void *data, bool at_once);
 	void *quit_data;
-	bool quitting;
+	bool quitting, quitting_at_once;
 	guint quit_source;
 };
 
@@ -65,7 +65,8 @@ void listener_free(struct listener *listener);
 enum request_outcome {
 	REQUEST_ANSWERED,
 	REQUEST_WAITS, /* connection.waiting has it; request_retry executes it again */
-	REQUEST_QUIT,  /* answered, and the engine is to end */
+	REQUEST_QUIT,  /* answered, and the engine is to end at once */
+	REQUEST_LEAVE, /* answered, and the engine is to end when nothing is left to read */
 };
 /* Answers one line of a client. A line that is not a request ends the connection. */
 enum request_outcome request_answer(struct connection *connection, const char *line, size_t length);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "engine/engine.h"
 
+#include <fcntl.h>
 #include <glib-unix.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include "lib/client/client.h"
 
 #define FLUSH_MS 1000u
+#define LINGER_LOOK_MS 20u /* how often an engine that lingers looks whether it is still wanted */
 
 struct engine {
 	const struct engine_ops *ops;
@@ -21,10 +23,16 @@ struct engine {
 	struct guest *guest;
 	struct session *session;
 	struct control_server *server;
+	int null_fd;      /* with an owner: what the standard streams become; else -1 */
 	guint signals[3]; /* sources */
-	bool stopping;    /* a signal has stopped the guest */
-	bool ended;       /* the guest's end has been told */
-	bool quit;        /* nothing is wanted after the guest's end */
+	guint linger_source;
+	int64_t linger_until_us; /* 0: it does not linger */
+	int status;
+	bool stopping; /* a signal has stopped the guest */
+	bool ended;    /* the guest's end has been told */
+	bool left;     /* there is no owner, or none any more */
+	bool quit;     /* nothing is wanted after the guest's end */
+	bool released;
 };
 
 void engine_complain(const struct engine_ops *ops, const GError *error)
@@ -48,6 +56,59 @@ static void say_end(const struct engine *engine)
 		fputs(end->details, stderr);
 }
 
+static void release(struct engine *engine)
+{
+	if (engine->guest && !engine->released && engine->ops->release)
+		engine->ops->release(engine->data);
+	engine->released = true;
+}
+
+static gboolean look_whether_wanted(void *data)
+{
+	struct engine *engine = data;
+
+	if (control_server_wanted(engine->server) && g_get_monotonic_time() < engine->linger_until_us)
+		return G_SOURCE_CONTINUE;
+	engine->linger_source = 0;
+	g_main_loop_quit(engine->loop);
+	return G_SOURCE_REMOVE;
+}
+
+/* A command that reads the output of the one that started us waits for the end of what we hold. */
+static void let_go_of_streams(const struct engine *engine)
+{
+	for (int fd = STDIN_FILENO; engine->null_fd >= 0 && fd <= STDERR_FILENO; fd++)
+		dup3(engine->null_fd, fd, 0);
+}
+
+static void linger(struct engine *engine)
+{
+	unsigned linger_ms = control_server_linger_ms(engine->server);
+
+	if (!has_owner(engine))
+		fprintf(stderr, "%s: waiting up to %g s for clients that have not read all; a signal ends that\n",
+		        engine->ops->name, linger_ms / 1e3);
+	engine->linger_until_us = g_get_monotonic_time() + (int64_t)linger_ms * 1000;
+	let_go_of_streams(engine);
+	release(engine);
+	engine->linger_source = g_timeout_add(LINGER_LOOK_MS, look_whether_wanted, engine);
+}
+
+/* The guest has ended, and its owner does not want anything more. */
+static void conclude(struct engine *engine)
+{
+	if (engine->linger_until_us == 0) {
+		engine->status = engine->ops->status ? engine->ops->status(engine->data) : EXIT_SUCCESS;
+		/* What the rings hold now is all that they will hold. */
+		if (session_running(engine->session))
+			session_stop(engine->session, NULL);
+	}
+	if (engine->quit || !control_server_wanted(engine->server) || control_server_linger_ms(engine->server) == 0)
+		g_main_loop_quit(engine->loop);
+	else if (engine->linger_until_us == 0)
+		linger(engine);
+}
+
 static void on_ended(struct guest *guest G_GNUC_UNUSED, void *data)
 {
 	struct engine *engine = data;
@@ -56,8 +117,8 @@ static void on_ended(struct guest *guest G_GNUC_UNUSED, void *data)
 	if (!has_owner(engine))
 		say_end(engine);
 	control_server_guest_ended(engine->server);
-	if (!has_owner(engine) || engine->quit)
-		g_main_loop_quit(engine->loop);
+	if (engine->left)
+		conclude(engine);
 }
 
 static void on_changing(struct guest *guest G_GNUC_UNUSED, void *data)
@@ -106,19 +167,24 @@ static void listen_to_guest(struct engine *engine)
 }
 
 /* The guest has been told to stop. */
-static void on_quit(void *data)
+static void on_quit(void *data, bool at_once)
 {
 	struct engine *engine = data;
 
-	engine->quit = true;
+	engine->left = true;
+	engine->quit = at_once;
 	if (engine->ended)
-		g_main_loop_quit(engine->loop);
+		conclude(engine);
 }
 
 /* ---- signals ---- */
 
 static gboolean on_signal(struct engine *engine, int number)
 {
+	if (engine->linger_until_us != 0) {
+		g_main_loop_quit(engine->loop);
+		return G_SOURCE_CONTINUE;
+	}
 	if (engine->stopping)
 		_exit(128 + number);
 	engine->stopping = true;
@@ -222,34 +288,35 @@ static bool start(struct engine *engine, GError **error)
 static void tear_down(struct engine *engine)
 {
 	unwatch_signals(engine);
-	if (engine->ops->finish)
-		engine->ops->finish(engine->data);
+	g_clear_handle_id(&engine->linger_source, g_source_remove);
+	if (engine->session && session_running(engine->session))
+		session_stop(engine->session, NULL);
 	if (engine->server)
 		control_server_flush(engine->server, FLUSH_MS);
 	control_server_free(engine->server);
-	if (engine->session && session_running(engine->session))
-		session_stop(engine->session, NULL);
-	if (engine->guest && engine->ops->shutdown)
-		engine->ops->shutdown(engine->guest);
+	release(engine);
 	session_free(engine->session);
 	if (engine->guest)
 		engine->ops->free(engine->guest);
 	g_main_loop_unref(engine->loop);
+	if (engine->null_fd >= 0)
+		close(engine->null_fd);
 }
 
 int engine_run(const struct engine_ops *ops, const struct engine_config *config, void *data)
 {
-	struct engine engine = {.ops = ops, .config = config, .data = data, .loop = g_main_loop_new(NULL, FALSE)};
+	struct engine engine = {.ops = ops, .config = config, .data = data, .null_fd = -1, .status = EXIT_FAILURE};
 	g_autoptr(GError) error = NULL;
-	int status = EXIT_FAILURE;
 
+	engine.loop = g_main_loop_new(NULL, FALSE);
+	engine.left = !has_owner(&engine);
+	if (has_owner(&engine)) /* before a program gives up the right to */
+		engine.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	ignore_signals();
-	if (start(&engine, &error)) {
+	if (start(&engine, &error))
 		g_main_loop_run(engine.loop);
-		status = ops->status ? ops->status(data) : EXIT_SUCCESS;
-	} else {
+	else
 		engine_complain(ops, error);
-	}
 	tear_down(&engine);
-	return status;
+	return engine.status;
 }

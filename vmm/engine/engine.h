@@ -8,8 +8,12 @@
  * action: there is nothing to finish. From then on SIGINT (with an owner: ignored, as it interrupts the owner, too),
  * SIGTERM and SIGHUP stop the guest; the second one exits at once, with 128 and its number.
  *
- * The end. An engine without an owner exits when its guest has ended. With an owner it waits until the owner has read
- * what it wants, which then executes `quit` or disconnects. A `quit` before the guest's end stops the guest.
+ * The end. An engine without an owner ends when its guest has. With an owner it first waits until the owner has read
+ * what it wants, which then executes `quit` or disconnects; before the guest's end that stops the guest. In both cases
+ * the engine then lingers while other clients hold the control role, wait for an answer or have not read all
+ * (control_server_wanted), for "linger-ms" of the configuration at most. `quit` of another client, or a signal, ends
+ * it. An engine that lingers holds nothing that a new one of the same guest needs: it has let go of the guest's disks
+ * or its monitor, and with an owner, of standard input, output and error; and its socket is a newcomer's to replace.
  */
 #ifndef VPROF_ENGINE_ENGINE_H
 #define VPROF_ENGINE_ENGINE_H
@@ -29,12 +33,14 @@ struct engine_ops {
 	bool (*launch)(struct guest *guest, GError **error);
 	/* Clients are served, the guest has not run: for what is given up, and what is said, before it does. */
 	bool (*ready)(void *data, GError **error);
-	/* The loop has ended, or the start has failed; clients are still connected. */
-	void (*finish)(void *data);
-	/* No client is left. Ends the guest, if it still runs, with its threads. */
-	void (*shutdown)(struct guest *guest);
+	/* The exit status after the guest's end; NULL: EXIT_SUCCESS. */
+	int (*status)(void *data);
+	/*
+	 * Once. Ends the guest, if it still runs, with its threads, and lets go of what another engine may want of it.
+	 * What describes the guest stays: clients may still be served.
+	 */
+	void (*release)(void *data);
 	void (*free)(struct guest *guest);
-	int (*status)(void *data); /* exit status after a guest; NULL: EXIT_SUCCESS */
 };
 
 /* What the programs' command lines have in common. */

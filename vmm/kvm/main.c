@@ -229,11 +229,12 @@ static bool ready(void *data, GError **error)
 	return true;
 }
 
-static void finish(void *data)
+static void release(void *data)
 {
 	struct machine *machine = data;
 	for (unsigned i = 0; i < G_N_ELEMENTS(machine->inputs); i++)
 		input_stop(&machine->inputs[i]);
+	vm_release(machine->guest);
 }
 
 static int exit_status(void *data)
@@ -252,10 +253,9 @@ static const struct engine_ops engine_ops = {
 	.make = make,
 	.launch = vm_launch,
 	.ready = ready,
-	.finish = finish,
-	.shutdown = vm_shutdown,
-	.free = vm_free,
 	.status = exit_status,
+	.release = release,
+	.free = vm_free,
 };
 
 static int run(struct machine *machine)
