@@ -23,7 +23,7 @@ struct guest_program;
 struct guest_program *guest_program_load(GError **error);
 void guest_program_free(struct guest_program *program);
 
-/* What it shall do from the next sample on. */
+/* What it does from the next sample on. */
 void guest_program_set(struct guest_program *program, const struct guest_sample_settings *settings);
 
 /* Sends a vCPU's samples to the ring of an event of type PERF_COUNT_SW_BPF_OUTPUT on its thread. */

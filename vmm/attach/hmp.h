@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * What QEMU's human monitor prints, taken apart. Its text is meant for people and belongs to a process that a guest may
- * have taken over: whatever does not look as expected is left out.
+ * have taken over: fields in another form than expected are left out.
  */
 #ifndef VPROF_ATTACH_HMP_H
 #define VPROF_ATTACH_HMP_H
@@ -34,7 +34,7 @@ bool hmp_parse_gpa2hva(const char *text, uint64_t *hva);
 /* One vCPU of `info registers -a`. */
 struct hmp_registers {
 	unsigned vcpu;
-	struct guest_regs regs; /* GS base as it is, whatever the mode */
+	struct guest_regs regs; /* GS base of the current mode */
 	uint64_t idt;           /* base */
 	bool halted;
 	bool long_mode; /* 64-bit registers were printed */

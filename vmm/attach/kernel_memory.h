@@ -20,7 +20,7 @@ enum kernel_memory_error {
 #define KERNEL_MEMORY_BYTES_MAX (UINT64_C(256) << 20) /* a distribution's kernel has 40 to 70 MiB */
 
 /*
- * `code`: an address in the kernel's code; `path`: what image_path shall say. *fd gets a descriptor of the file, which
+ * `code`: an address in the kernel's code; `path`: what image_path returns. *fd gets a descriptor of the file, which
  * is the caller's.
  */
 struct image *kernel_memory_image(const struct page_walk *walk, uint64_t code, const char *path, int *fd,

@@ -128,7 +128,7 @@ static bool find_by_uuid(struct qemu_guest *qemu, GError **error)
 	return false;
 }
 
-/* A user who may not send it commands still learns something. */
+/* Without the permission to send commands, this still tells something. */
 static bool find_domain(struct qemu_guest *qemu, GError **error)
 {
 	g_autoptr(GError) why = NULL;

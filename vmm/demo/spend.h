@@ -5,11 +5,10 @@
 #include "demo/x86.h"
 
 /*
- * Spends `ticks` of TSC time in the calling function. Slices of equal length make the shares exact whatever the host
- * does; that a longer gap between two looks at the clock, in which the host ran something else, does not count keeps
- * them exact when it does a lot.
+ * Spends `ticks` of TSC time in the calling function. A longer gap between two readings of the clock, in which the host
+ * ran something else, is not counted, so that the shares are exact on a busy host, too.
  *
- * Returns how often it looked: the fewer, the more the guest was interrupted.
+ * Returns the number of readings: the fewer there are, the more the guest was interrupted.
  */
 static inline __attribute__((always_inline)) uint64_t spend(uint64_t ticks)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kvm/options.h"
 
-#include "kvm/vm_pmu.h"
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "kvm/vm_pmu.h"
 
 #define DEFAULT_MEMORY "256M"
 
@@ -129,7 +130,7 @@ static bool check(const struct vmm_options *options, int vcpus, GError **error)
 		return usage(error, "--vcpus", vcpus_text, "1 to 64");
 	if (options->client_fd >= 0 && (fstat(options->client_fd, &status) != 0 || !S_ISSOCK(status.st_mode)))
 		return usage(error, "--client-fd", client_fd_text, "the number of a connected socket");
-	/* Up to what a timer in milliseconds holds: 49 days. */
+	/* The limit of a timer in milliseconds: 49 days. */
 	if (!isfinite(options->duration_s) || options->duration_s < 0 || options->duration_s > 4e6)
 		return usage(error, "--duration", duration_text, "seconds, 0 to 4000000");
 	return true;
@@ -146,7 +147,7 @@ bool options_parse(int *argc, char ***argv, struct vmm_options *options, GError 
 		{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &options->kernel, "The kernel to boot", "PATH"},
 		{"initrd", 'i', 0, G_OPTION_ARG_FILENAME, &options->initrd, "Its initramfs", "PATH"},
 		{"disk", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &disks,
-	         "A disk, /dev/vda and on; ,ro behind it: to be read only", "IMAGE[,ro]"},
+	         "A disk, /dev/vda and on in this order; IMAGE,ro is read-only", "IMAGE[,ro]"},
 		{"append", 'a', 0, G_OPTION_ARG_STRING, &options->append, "Add to its command line", "TEXT"},
 		{"memory", 'm', 0, G_OPTION_ARG_STRING, &memory, "RAM, 128M to 64G (" DEFAULT_MEMORY ")", "SIZE"},
 		{"vcpus", 0, 0, G_OPTION_ARG_INT, &vcpus, "vCPUs, 1 to 64 (1)", "N"},
@@ -157,7 +158,7 @@ bool options_parse(int *argc, char ***argv, struct vmm_options *options, GError 
 		{"control", 0, 0, G_OPTION_ARG_FILENAME, &options->control,
 	         "Control socket (NAME.sock in the runtime folder), or none", "PATH"},
 		{"policy", 0, 0, G_OPTION_ARG_FILENAME, &options->policy,
-	         "Who else may use the control socket: a file with lines USER ROLE", "PATH"},
+	         "File with other users of the control socket, one USER ROLE a line", "PATH"},
 		{"paused", 0, 0, G_OPTION_ARG_NONE, &paused, "Wait for guest-start on the control socket", NULL},
 		{"console", 0, 0, G_OPTION_ARG_FILENAME, &options->console,
 	         "First serial port: stdio (default), stderr, none or a file", "WHERE"},
@@ -166,18 +167,19 @@ bool options_parse(int *argc, char ***argv, struct vmm_options *options, GError 
 		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &options->duration_s, "End the guest after this time",
 	         "SECONDS"},
 		{"stop-on-panic", 0, 0, G_OPTION_ARG_NONE, &stop_on_panic,
-	         "Report a Linux panic on the console as the end, with status 94", NULL},
-		{"quirks", 0, 0, G_OPTION_ARG_STRING, &quirks, "Mend what this host needs mended: auto or off",
+	         "End the guest at a Linux panic on the console, with status 94", NULL},
+		{"quirks", 0, 0, G_OPTION_ARG_STRING, &quirks, "Work around what this host's KVM lacks: auto or off",
 	         "WHICH"},
 		{"pmu", 0, 0, G_OPTION_ARG_STRING, &pmu, "The guest's own PMU: off (default), emulated or kvm",
 	         "WHICH"},
 		{"pmu-filter", 0, 0, G_OPTION_ARG_STRING, &pmu_filter,
 	         "With --pmu kvm: events the guest may count, or deny:LIST", "LIST"},
 		{"sandbox", 0, 0, G_OPTION_ARG_STRING, &sandbox,
-	         "Keep to a list of system calls once the guest is made: on or off", "WHICH"},
+	         "Restrict system calls once the guest is made: on or off", "WHICH"},
 		{"delivery", 0, 0, G_OPTION_ARG_STRING, &options->delivery,
 	         "How counter overflows become exits (the first way that works)", "NAME"},
-		{"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose, "Say what is done to the guest", NULL},
+		{"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose,
+	         "Print the quirks, the PMU and the command line of the guest", NULL},
 		{"probe", 0, 0, G_OPTION_ARG_NONE, &probe, "Print what this host can do, as JSON", NULL},
 		{"list-events", 0, 0, G_OPTION_ARG_NONE, &list, "Print the events that can be sampled, as JSON", NULL},
 		{"version", 0, 0, G_OPTION_ARG_NONE, &version, "Print the version", NULL},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a VM is to be made of. */
+/* The configuration of a VM. */
 #ifndef VPROF_KVM_VM_CONFIG_H
 #define VPROF_KVM_VM_CONFIG_H
 
@@ -30,14 +30,14 @@ struct vm_config {
 	uint64_t memory_bytes;
 	unsigned vcpus; /* 1..GUEST_VCPUS_MAX */
 	enum boot_protocol protocol;
-	bool quirks;                 /* mend what the host needs mended */
+	bool quirks;                 /* apply the quirks of the host */
 	bool stop_on_panic;          /* a Linux panic on the console ends the guest with GUEST_END_PANIC */
-	double duration_s;           /* from guest_ops.start, then GUEST_END_DURATION; 0: as long as it takes */
+	double duration_s;           /* from guest_ops.start, then GUEST_END_DURATION; 0: no limit */
 	const struct vm_disk *disks; /* virtio-blk, /dev/vda and on */
 	unsigned n_disks;            /* 0..VM_DISKS_MAX */
-	int serial_fds[2];           /* where the first and the second UART's output goes; -1: nowhere. The caller's */
+	int serial_fds[2];           /* take the output of the two UARTs; -1: none. The caller's */
 	enum vm_pmu_kind pmu;
-	const struct kvm_pmu_event_filter *pmu_filter; /* VM_PMU_KVM; NULL: the guest may count what it likes */
+	const struct kvm_pmu_event_filter *pmu_filter; /* VM_PMU_KVM; NULL: the guest may count any event */
 };
 
 #endif

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * ACPI tables (ACPI specification 6.5, chapter 5): RSDP, XSDT, FADT, FACS, DSDT and MADT of a machine with processors,
- * an IOAPIC, PICs and a PIT as KVM emulates them, two UARTs, virtio devices, a reset port and power-off. What it does
- * not have it says it does not have (PM timer, real-time clock, keyboard controller, VGA), so that a kernel need not go
- * and look.
+ * an IOAPIC, PICs and a PIT as KVM emulates them, two UARTs, virtio devices, a reset port and power-off. The tables say
+ * that there is no PM timer, real-time clock, keyboard controller or VGA, so that a kernel does not probe for them.
  */
 #ifndef VPROF_KVM_ACPI_H
 #define VPROF_KVM_ACPI_H

@@ -54,8 +54,8 @@ static void read_in(const uint8_t *from, uint64_t bytes)
 }
 
 /*
- * The part of a segment that is not in the file needs no clearing: the memory is fresh, hence zero, and no two claims
- * overlap.
+ * The part of a segment that is not in the file needs no clearing: the memory is fresh, so it is zero, and claims do
+ * not overlap.
  */
 static bool segments_load(struct boot_claims *claims, const struct image *image, GError **error)
 {

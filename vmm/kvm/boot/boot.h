@@ -20,11 +20,12 @@
 struct boot_config {
 	const struct image *image;
 	const char *initrd_path;  /* NULL: none */
-	const char *command_line; /* UTF-8, without host quirks' additions or with: as the guest shall see it */
+	const char *command_line; /* UTF-8, as the guest sees it */
 	unsigned vcpus;
 	unsigned n_virtio; /* 0..BOOT_VIRTIO_MAX; for the ACPI tables */
 	enum boot_protocol protocol;
-	/* A range the guest must not use (a host quirk's pages), page-aligned, below 640 KiB; bytes 0: none. */
+	/* A range that the guest must not use (the pages of a host quirk), page-aligned, below 640 KiB; bytes 0: none.
+	 */
 	gpa_t reserved;
 	uint64_t reserved_bytes;
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Who lives where in guest memory before the kernel runs.
+ * The layout of guest memory before the kernel runs.
  *
  *   0x000000   unused: the real-mode vectors and the BIOS data area, zero
  *   0x001000   GDT                                  \
- *   0x002000   PVH start info, modules, memory map   |  RAM to the kernel's map: it copies what it wants to keep
+ *   0x002000   PVH start info, modules, memory map   |  RAM in the kernel's map: it copies what it keeps
  *   0x003000   boot_params                           |  before it hands these pages out
  *   0x004000   stack, grows down from 0x5000         |
  *   0x005000   page tables: PML4, PDPT, four PDs     |
@@ -59,7 +59,7 @@ enum boot_error {
 
 _Static_assert(BOOT_PAGE_TABLES_GPA + BOOT_PAGE_TABLES_BYTES <= BOOT_COMMAND_LINE_GPA, "the page tables fit");
 
-/* Guest memory that is spoken for: the structures above, each kernel segment, the initramfs, a host quirk's range. */
+/* Guest memory that is in use: the structures above, each kernel segment, the initramfs, a host quirk's range. */
 #define BOOT_CLAIMS_MAX (IMAGE_SEGMENTS_MAX + 4u)
 
 struct boot_claim {
@@ -96,7 +96,7 @@ static inline void *boot_structure(const struct memory *memory, uint64_t start, 
 	return memory_at(memory, (gpa_t){start}, bytes);
 }
 
-/* What to put into a table's checksum byte, still zero, to make all its bytes add up to zero. */
+/* The value for a checksum byte, which is still zero, that makes all bytes of the table add up to zero. */
 uint8_t boot_checksum(const void *table, size_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The two boot protocols, and what they need to know of a loaded kernel. */
+/* The two boot protocols, and what they read of a loaded kernel. */
 #ifndef VPROF_KVM_BOOT_PROTOCOL_H
 #define VPROF_KVM_BOOT_PROTOCOL_H
 

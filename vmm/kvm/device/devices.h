@@ -52,7 +52,7 @@ struct devices {
 	uint8_t pm1_control[2];                        /* [D] */
 };
 
-/* connected: whether anybody is at the other end of a UART. */
+/* connected: whether the line of a UART leads anywhere. */
 void devices_init(struct devices *devices, const struct devices_host *host, const bool connected[DEVICES_SERIALS]);
 void devices_deinit(struct devices *devices);
 

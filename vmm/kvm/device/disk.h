@@ -17,12 +17,12 @@ struct disk {
 	char *path;
 	bool read_only;
 	int fd;
-	uint64_t sectors; /* of 512 bytes; what is behind the last whole one is not seen */
+	uint64_t sectors; /* of 512 bytes; a partial last one is not visible */
 };
 
 /*
- * Opens an image and locks it: one writer, or any number of readers (an open file description lock, so that other
- * programs which ask see it). Free with disk_close also after a failure.
+ * Opens an image and locks it for one writer or any number of readers, by an open file description lock, which other
+ * programs can see. Free with disk_close also after a failure.
  */
 bool disk_open(struct disk *disk, const char *path, bool read_only, GError **error);
 void disk_close(struct disk *disk);

@@ -6,7 +6,7 @@
 #include "kvm/device/disk.h"
 #include "kvm/device/virtio_device.h"
 
-/* A device with this disk, which is now the device's. `id`: up to 20 characters, which the guest may read. */
+/* A device with this disk, which it owns from now on. `id`: up to 20 characters, which the guest may read. */
 struct virtio_device *virtio_blk_new(struct disk *disk, const char *id, const struct memory *memory,
                                      const struct virtio_line *line, GError **error);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A named port of a virtio console (virtio 1.2, 5.3, with VIRTIO_CONSOLE_F_MULTIPORT), which carries bytes both ways:
- * Linux makes it /dev/vport*, and udev /dev/virtio-ports/NAME. There is no console on it.
+ * Linux makes it /dev/vport*, and udev /dev/virtio-ports/NAME. It is not a console.
  */
 #ifndef VPROF_KVM_VIRTIO_CONSOLE_H
 #define VPROF_KVM_VIRTIO_CONSOLE_H
@@ -10,7 +10,7 @@
 
 /* Where the guest's bytes go. */
 struct virtio_console_host {
-	/* On the worker. False: enough for now; the rest waits with the guest until virtio_console_room. */
+	/* On the worker. False: no more for now; the rest stays in the guest until virtio_console_room. */
 	bool (*output)(void *data, const uint8_t *bytes, size_t n);
 	void *data;
 };
@@ -25,7 +25,7 @@ bool virtio_console_is_open(struct virtio_device *device);
 size_t virtio_console_input(struct virtio_device *device, const uint8_t *bytes, size_t n);
 /* `output` takes more again. Any thread. */
 void virtio_console_room(struct virtio_device *device);
-/* Waits until the worker has taken what the guest had sent; false: `output` wants no more for now. */
+/* Waits until the worker has taken what the guest had sent; false: `output` takes no more for now. */
 bool virtio_console_settle(struct virtio_device *device);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * What virtio devices have in common (virtio 1.2): status, features, queues, interrupts, and a worker thread that
- * serves the queues, so that no vCPU waits for a disk or a reader. A vCPU only leaves a note for the worker when the
- * driver notifies a queue.
+ * serves the queues, so that no vCPU waits for a disk or a reader. When the driver notifies a queue, the vCPU
+ * only tells the worker.
  */
 #ifndef VPROF_KVM_VIRTIO_DEVICE_H
 #define VPROF_KVM_VIRTIO_DEVICE_H
@@ -53,7 +53,7 @@ struct virtio_device {
 	bool started;                        /* [I] there is a worker */
 	pthread_mutex_t lock;
 	pthread_cond_t work;                           /* for the worker */
-	pthread_cond_t idle;                           /* for who waits for it */
+	pthread_cond_t idle;                           /* the worker has become idle */
 	uint32_t status;                               /* [D] VIRTIO_CONFIG_S_* */
 	uint32_t features_select, driver_select;       /* [D] */
 	uint64_t driver_features;                      /* [D] */

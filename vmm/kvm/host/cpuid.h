@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What CPUID tells a guest. */
+/* The CPUID of a guest. */
 #ifndef VPROF_KVM_CPUID_H
 #define VPROF_KVM_CPUID_H
 
@@ -13,7 +13,7 @@
  */
 struct kvm_cpuid2 *cpuid_read(int kvm_fd, GError **error);
 
-/* Makes it the CPUID of vCPU `index` of `vcpus`: APIC id and topology, one package of single-threaded cores. */
+/* Changes it to the CPUID of vCPU `index` of `vcpus`: APIC id and topology, one package of single-threaded cores. */
 void cpuid_set_topology(struct kvm_cpuid2 *cpuid, unsigned index, unsigned vcpus);
 
 /* The entry of a leaf, or NULL. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The host's KVM: what it is, what it can do, and the table of what a guest needs on a host that falls short of the
- * hardware's behaviour.
+ * The host's KVM: its kind, its capabilities, and the quirks that a guest needs on a host which does not behave as the
+ * hardware does.
  */
 #ifndef VPROF_KVM_HOST_H
 #define VPROF_KVM_HOST_H
@@ -25,7 +25,7 @@ enum host_error {
 
 enum host_kind { HOST_UNKNOWN, HOST_VMX, HOST_SVM, HOST_PVM };
 
-/* Who is behind /dev/kvm. */
+/* The kind of KVM behind /dev/kvm. */
 enum host_kind host_kind(void);
 /* "vmx", "svm", "pvm", "unknown". */
 const char *host_kind_name(enum host_kind kind);
@@ -57,8 +57,8 @@ struct host_vcpu {
 };
 
 /*
- * What one kind of host needs done differently. A host without a table runs none of this. `state` is the quirks' own,
- * one for each VM, made by vm_init.
+ * What differs on one kind of host; a host without a table has no quirks. `state` belongs to the quirks of one VM, and
+ * vm_init makes it.
  */
 struct host_quirks {
 	/* One sentence for each quirk, for people; NULL-terminated. */
@@ -75,13 +75,13 @@ struct host_quirks {
 	void *(*vm_init)(int vm_fd, const struct memory *memory, GError **error);
 	/* Edits what a guest may see; *cpuid has the host's entries after our own edits. */
 	void (*cpuid)(struct kvm_cpuid2 *cpuid);
-	/* The vCPU's thread: deals with an exit that is the host's fault. False: it is an exit like any other. */
+	/* The vCPU's thread: handles an exit that the host causes. False: it is an ordinary exit. */
 	bool (*exit)(void *state, const struct host_vcpu *vcpu);
-	/* Whether an instruction pointer lies in a page of the quirks' own. */
+	/* Whether an instruction pointer lies in a page of the quirks. */
 	bool (*owns)(uint64_t rip);
 };
 
-/* The table for this kind of host; NULL when there is nothing to mend. */
+/* The table for this kind of host; NULL when there are none. */
 const struct host_quirks *host_quirks_find(enum host_kind kind);
 
 /* host_pvm.c: hosts with a KVM that runs CPL 3 natively and emulates CPL 0. */

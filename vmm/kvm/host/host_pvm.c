@@ -44,7 +44,7 @@ enum { PAGE_PUD, PAGE_PMD, PAGE_PTE, PAGE_CODE, RESERVED_PAGES };
 #define CR3_ADDRESS_MASK UINT64_C(0x000ffffffffff000)
 
 #define RFLAGS_FIXED UINT64_C(0x2)
-/* All that a program of CPL 3 can set by itself: CF, PF, AF, ZF, SF, TF, DF, OF, NT, AC, ID; and IF. */
+/* The flags that a program at CPL 3 can set: CF, PF, AF, ZF, SF, TF, DF, OF, NT, AC, ID; and IF. */
 #define RFLAGS_USER UINT64_C(0x244fd5)
 
 struct pvm {
@@ -94,7 +94,7 @@ static const char *const options[] = {
 	NULL,
 };
 
-/* CPUID. Bits that the host puts back whatever we say are dealt with on the command line. */
+/* CPUID. The command line turns off the features whose bits the host always sets. */
 static void edit_cpuid(struct kvm_cpuid2 *cpuid)
 {
 	struct kvm_cpuid_entry2 *leaf = cpuid_find(cpuid, 0, 0);

@@ -25,7 +25,7 @@ struct host_pvm_timer {
 /* The vCPU's thread has been on a host CPU, and has waited for one, for so long since it began: sets `interval`. */
 void host_pvm_timer_share(struct host_pvm_timer *timer, uint64_t ran_ns, uint64_t waited_ns);
 
-/* When the interrupt is to come that the guest, which reads `now`, wants at `wanted` (0: not at all). */
+/* The time of the interrupt that the guest wants at `wanted` (0: none); its TSC reads `now`. */
 uint64_t host_pvm_timer_deadline(struct host_pvm_timer *timer, uint64_t now, uint64_t wanted);
 /* The guest sets the timer. False: KVM refuses. The vCPU's thread. */
 bool host_pvm_timer_write(struct host_pvm_timer *timer, const struct host_vcpu *vcpu, uint64_t wanted);

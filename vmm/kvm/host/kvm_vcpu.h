@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What KVM tells and takes of a vCPU beside its registers. On the vCPU's thread. */
+/* MSRs of a vCPU, and the instruction that KVM could not emulate. On the vCPU's thread. */
 #ifndef VPROF_KVM_KVM_VCPU_H
 #define VPROF_KVM_KVM_VCPU_H
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * Which accesses to MSRs exit to us. KVM has one filter for each VM; here it is put together from what several want.
- */
+/* Which accesses to MSRs exit to the VMM. KVM has one filter for each VM: this is the union of what its owners want. */
 #ifndef VPROF_KVM_MSR_FILTER_H
 #define VPROF_KVM_MSR_FILTER_H
 
@@ -10,7 +8,7 @@
 
 #include "guest/guest_debug.h"
 
-/* Who wants exits. An MSR that several want exits once, and is handled by the first that knows it. */
+/* An MSR of several owners exits once, and the first that knows it handles the exit. */
 enum msr_owner { MSR_OWNER_QUIRKS, MSR_OWNER_PMU, MSR_OWNER_PROBES, MSR_OWNERS };
 
 /* Main thread, or before there are others. All zero at first, but for the descriptor. */
@@ -24,7 +22,7 @@ struct msr_filter {
 };
 
 /*
- * Has the accesses of `owner` exit, in place of those he had. vCPUs may run. On an error everything stays as it was.
+ * Makes these ranges exit for `owner`, in place of its previous ones. vCPUs may run. On an error nothing changes.
  * Errors: GUEST_ERROR_UNSUPPORTED, GUEST_ERROR_TAKEN (KVM has 16 ranges), GUEST_ERROR_SYSTEM.
  */
 bool msr_filter_set(struct msr_filter *filter, enum msr_owner owner, const struct guest_msr_range *ranges, size_t n,

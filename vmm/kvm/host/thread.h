@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * As pthread_create, with all signals blocked but SIGSYS: they are the main thread's, and a thread takes up itself what
- * it wants; SIGSYS is what the sandbox says on the thread that made the call.
+ * As pthread_create, with all signals blocked but SIGSYS. Signals go to the main thread; a thread unblocks the ones
+ * that it wants. SIGSYS comes from the sandbox, on the thread that made the call.
  */
 int thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *data), void *data);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A run loop's time, cut at KVM_RUN's returns and entries, and the exits by what they were for. Times are the caller's:
- * ns of one clock that does not go backwards. One thread.
+ * The time of a run loop, divided at the returns and entries of KVM_RUN, and the exits by their cause. The caller gives
+ * times in ns of one monotonic clock. One thread.
  */
 #ifndef VPROF_KVM_EXIT_ACCOUNT_H
 #define VPROF_KVM_EXIT_ACCOUNT_H
@@ -25,7 +25,7 @@ void exit_account_returned(struct exit_account *account, uint64_t now_ns, bool o
 /* Until now it dealt with the exit of this ip, which counts as `times`. */
 void exit_account_handled(struct exit_account *account, uint64_t now_ns, uint64_t ip, unsigned times);
 
-/* Fills in wall, run, vmm and offline, and the exits, those that took longest first. */
+/* Fills in wall, run, vmm and offline, and the exits, the longest first. */
 void exit_account_read(const struct exit_account *account, struct guest_vcpu_time *out);
 
 #endif

@@ -7,9 +7,9 @@
 
 #include "guest/guest.h"
 
-/* -1 where KVM is too old for it (before Linux 5.14). */
+/* -1 before Linux 5.14, whose KVM lacks it. */
 int kvm_statistics_open(int vcpu_fd);
-/* The counters that only grow, in KVM's order; returns how many. None with fd -1. */
+/* Reads the counters that only grow, in KVM's order; returns their number, 0 with fd -1. */
 size_t kvm_statistics_read(int fd, struct guest_counter counters[GUEST_COUNTERS_MAX]);
 
 /* The value of that name, or 0. */

@@ -28,7 +28,7 @@ void mode_clock_detach(struct mode_clock *clock)
 	clock->due_ns = clock->cpu_due_ns = NEVER;
 }
 
-/* By the clock that is `now_ns`; returns when. */
+/* `now_ns` is of the clock of the timer. Returns the time at which it fires. */
 static uint64_t set_timer(struct mode_clock *clock, timer_t timer, uint64_t now_ns)
 {
 	uint64_t due_ns = now_ns + LOOK_NS_MIN + xorshift_next(&clock->random) % LOOK_NS_SPREAD;
@@ -38,7 +38,7 @@ static uint64_t set_timer(struct mode_clock *clock, timer_t timer, uint64_t now_
 	return due_ns;
 }
 
-/* Each look sets the timer anew, so that none is running but the one that is due. */
+/* Each look sets the timer again: only the timer that is due next runs. */
 static void arm(struct mode_clock *clock, uint64_t now_ns, bool halted)
 {
 	clock->due_ns = clock->cpu_due_ns = NEVER;

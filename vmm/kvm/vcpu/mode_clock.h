@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Looks now and then at the mode in which a vCPU runs its guest, as no clock of the host tells user and kernel of a
- * guest apart. A timer interrupts KVM_RUN at times that have nothing to do with the guest's; what falls into the VMM or
- * a halt says nothing, and is not counted. A vCPU that is found halted is left alone until its thread has used CPU time
- * again: from then on the next look is by that clock, at a tick of the host's. The vCPU's thread only.
+ * Samples the mode in which a vCPU runs its guest, because no clock of the host separates user and kernel time of a
+ * guest. A timer interrupts KVM_RUN at times that do not depend on the guest; a look that finds the VMM or a halt is
+ * not counted. After a look that finds the vCPU halted, the next one is timed by the CPU time of its thread, at a tick
+ * of the host. The vCPU's thread only.
  */
 #ifndef VPROF_KVM_MODE_CLOCK_H
 #define VPROF_KVM_MODE_CLOCK_H
@@ -24,14 +24,14 @@ struct mode_clock {
 	struct vcpu_modes modes;
 };
 
-/* `signal` interrupts KVM_RUN on this thread. Where the host has no timer left, there are no looks. */
+/* `signal` interrupts KVM_RUN on this thread. Without a free timer on the host, there are no looks. */
 void mode_clock_attach(struct mode_clock *clock, int signal);
 void mode_clock_detach(struct mode_clock *clock);
 
-/* Again, too: the next look comes some time after now_ns (CLOCK_MONOTONIC, as everywhere here). */
+/* May be called again. The next look comes some time after now_ns (CLOCK_MONOTONIC, as everywhere here). */
 void mode_clock_begin(struct mode_clock *clock, uint64_t now_ns);
 bool mode_clock_due(const struct mode_clock *clock, uint64_t now_ns);
-/* This is what the look that was due has found; the next one follows. */
+/* The look that was due has found this mode; sets the time of the next one. */
 void mode_clock_look(struct mode_clock *clock, uint64_t now_ns, enum guest_mode found);
 
 #endif

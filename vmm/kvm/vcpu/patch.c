@@ -2,8 +2,8 @@
 #include "kvm/vcpu/patch.h"
 
 /*
- * A byte is changed at once, as vCPUs may be about to execute it. Which of its two values they see does not matter: who
- * needs them all to see the new one has them leave the guest, which synchronizes them.
+ * A byte is changed atomically, as vCPUs may be about to execute it. Until they leave the guest, which synchronizes
+ * them, they may see either value; a caller that needs all of them to see the new one makes them leave.
  */
 static bool change(uint8_t *byte, uint8_t from, uint8_t to)
 {

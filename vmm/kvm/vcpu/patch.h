@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * INT3 in the place of instructions of the guest, one for each address. The guest shares that memory and may write
- * there, too: a byte that is not ours any more is left alone.
+ * INT3 in the place of instructions of the guest, one for each address. The guest may write to that memory, too: a byte
+ * that is no longer our INT3 is left alone.
  */
 #ifndef VPROF_KVM_PATCH_H
 #define VPROF_KVM_PATCH_H
@@ -34,21 +34,21 @@ void patches_init(struct patches *patches);
 void patches_deinit(struct patches *patches);
 
 /*
- * One user more; the first writes. False: there is an INT3, of the guest's own or of another address for the same byte.
+ * Adds a user; the first one writes the INT3. False: the byte has one, of the guest or of another address.
  * At most GUEST_BREAKPOINTS_MAX.
  */
 bool patches_insert(struct patches *patches, gva_t at, uint8_t *byte);
-/* One user less; the last puts the instruction back. */
+/* Removes a user; the last one restores the instruction. */
 void patches_drop(struct patches *patches, gva_t at);
 
 /* Whether there is one at this address, or, by another address, over this byte (NULL: none). */
 bool patches_cover(struct patches *patches, gva_t at, const uint8_t *byte);
-/* Whether a patch that there is still has its INT3. */
+/* Whether the patch at this address still has its INT3. */
 bool patches_intact(struct patches *patches, gva_t at);
 
 /*
- * Around the instruction's execution while no other vCPU runs: puts it back for a while, and takes it out again unless
- * the patch has been dropped since. False: there is no such patch, or it has no INT3.
+ * For the execution of the instruction while no other vCPU runs: lift restores it, lay writes the INT3 again unless the
+ * patch has been dropped. False: there is no such patch, or it has no INT3.
  */
 bool patches_lift(struct patches *patches, gva_t at, const uint8_t *byte);
 void patches_lay(struct patches *patches, gva_t at, const uint8_t *byte);

@@ -12,7 +12,7 @@
 
 #define RDPMC_PORT 0xe5u
 
-/* In code that has been loaded: how many were replaced. */
+/* Replaces it in loaded code; returns how many were replaced. */
 size_t rdpmc_replace(uint8_t *code, size_t bytes);
 
 #endif

@@ -222,7 +222,7 @@ static void read_time(void *data)
 void vcpu_read_time(struct vcpu *vcpu, bool reset, struct guest_vcpu_time *out)
 {
 	struct time_request request = {vcpu, reset, out};
-	/* Without its thread, which has made its last update under the lock, the clocks are anybody's. */
+	/* The thread has gone and has made its last update under the lock: any thread may read the clocks. */
 	if (!vcpu_run_on(vcpu, read_time, &request))
 		read_time(&request);
 }
@@ -238,7 +238,7 @@ static void complete_request(struct vcpu *vcpu, bool ran)
 	pthread_cond_broadcast(&vcpu->changed);
 }
 
-/* Another vCPU is to be alone in the guest. */
+/* Whether another vCPU runs alone. */
 static bool is_held(const struct vcpu *vcpu)
 {
 	const struct vcpu *alone = atomic_load(&vcpu->machine->alone);

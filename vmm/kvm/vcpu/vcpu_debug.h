@@ -20,7 +20,7 @@ bool vcpu_debug_set(struct vcpu *vcpu, const struct breakpoints *breakpoints);
 /* Tells KVM again what to stop at, as the members above have it. False, with errno. */
 bool vcpu_debug_apply(struct vcpu *vcpu);
 
-/* Calls those who wait at this address, and returns whether there are any. */
+/* Calls the breakpoints at this address; returns whether there are any. */
 bool vcpu_debug_hit(struct vcpu *vcpu, uint64_t pc);
 
 /* After KVM_EXIT_DEBUG. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The machine as its vCPUs share it. */
+/* What the vCPUs of a VM share. */
 #ifndef VPROF_KVM_VCPU_MACHINE_H
 #define VPROF_KVM_VCPU_MACHINE_H
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A vCPU that executes one instruction after the other, on its thread (KVM_GUESTDBG_SINGLESTEP).
+ * Single-steps a vCPU, on its thread (KVM_GUESTDBG_SINGLESTEP).
  *
- * KVM does not inject interrupts meanwhile (KVM_GUESTDBG_BLOCKIRQ), so that a timer does not make one run differ from
- * the next, and a handler does not take longer than the timer's period. A vCPU that halts waits for one, though: it
- * rests, which is to run freely up to the instruction behind HLT, where a breakpoint of the processor waits for it.
+ * KVM injects no interrupts meanwhile (KVM_GUESTDBG_BLOCKIRQ): with a timer, runs would differ, and a handler could
+ * take longer than the timer's period. A halted vCPU needs an interrupt, so it rests: it runs freely up to a hardware
+ * breakpoint at the instruction after HLT.
  */
 #ifndef VPROF_KVM_VCPU_STEP_H
 #define VPROF_KVM_VCPU_STEP_H
