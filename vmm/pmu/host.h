@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Counts for a PMU what the host can count on its vCPU's thread: hardware events of the host's PMU where it has them,
- * and otherwise cycles and reference cycles by the time that the thread ran in the guest. A timer, or the hardware
- * event, interrupts KVM_RUN when an overflow is due.
+ * Counts for the PMU of a vCPU, on its thread: hardware events of the host's PMU where it has them, and otherwise
+ * cycles and reference cycles, from the time that the thread ran in the guest. A timer, or the hardware event,
+ * interrupts KVM_RUN when an overflow is due.
  *
- * A clock does not know in which mode it ran. Counters of both modes are exact; those of one are an estimate: the clock
- * then ticks about every millisecond of guest time, and each tick's time goes to the mode it finds the guest in.
+ * A clock does not tell the modes apart. Counters of both modes are exact; those of one mode are estimated: the clock
+ * ticks about every millisecond of guest time, and the time of a tick goes to the mode that it finds.
  */
 #ifndef VPROF_PMU_HOST_H
 #define VPROF_PMU_HOST_H
@@ -18,7 +18,7 @@
 /* What this host can count for a guest: a bit for each enum pmu_event. */
 struct pmu_host_events {
 	uint32_t hardware;                      /* by its PMU */
-	uint32_t all;                           /* those, and what the clock can do */
+	uint32_t all;                           /* those and the ones of the clock */
 	bool raw;                               /* any event that a guest of this processor's kind may select, too */
 	struct counter_event event[PMU_EVENTS]; /* valid where `hardware` has the bit */
 };
@@ -32,7 +32,7 @@ struct pmu_clock_counter {
 	uint64_t target; /* position of the overflow */
 };
 
-/* All times are of guest time in ns, since the clock began, but for those that say otherwise. */
+/* Times are guest time in ns since the clock began, if not said otherwise. */
 struct pmu_clock {
 	uint64_t khz;            /* of the TSC */
 	uint32_t running;        /* a bit for each counter */
@@ -64,7 +64,7 @@ struct pmu_host {
 };
 
 /*
- * Everything below is the vCPU thread's. `signal`: what interrupts KVM_RUN on it, and also one that comes just before
+ * Everything below is for the vCPU's thread. `signal` interrupts KVM_RUN on it, also when it comes just before
  * (kvm_run.immediate_exit). Errors: COUNTER_ERROR_SYSTEM.
  */
 void pmu_host_init(struct pmu_host *host, const struct pmu_host_events *events, uint64_t tsc_khz);

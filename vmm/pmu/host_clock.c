@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Cycles by the time that a thread ran in its guest. */
+/* Cycles, from the time that a thread ran in its guest. */
 #include <errno.h>
 
 #include "lib/record/clock.h"
@@ -8,7 +8,7 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 #define NS_PER_MS UINT64_C(1000000)
-/* Between two ticks: uniform in this range, so that they do not run in step with the guest's own timer. */
+/* Between two ticks: uniform in this range, so that the ticks do not follow the timer of the guest. */
 #define TICK_NS_MIN (NS_PER_MS * 3 / 4)
 #define TICK_NS_SPREAD (NS_PER_MS / 2)
 #define ALARM_NS_MIN UINT64_C(20000) /* an exit and the signal cost about as much */
@@ -32,7 +32,7 @@ static bool is_split(const struct pmu_counting *what)
 	return what->user != what->kernel;
 }
 
-/* Guest time that is the counter's. */
+/* The guest time that the counter counts. */
 static uint64_t position_ns(const struct pmu_clock *clock, const struct pmu_counting *what)
 {
 	return is_split(what) ? clock->split_ns[what->user] : clock->ran_ns;
@@ -71,7 +71,7 @@ static void tick(struct pmu_clock *clock, bool user)
 
 bool pmu_clock_start(struct pmu_clock *clock, unsigned counter, const struct pmu_counting *what, uint64_t left)
 {
-	/* Time in which the modes were not asked for belongs to none. */
+	/* Time in which no counter needed the modes belongs to none. */
 	if (is_split(what) && !splits(clock)) {
 		clock->split_ns[0] = clock->ran_ns - clock->split_ns[1];
 		next_tick(clock);
@@ -119,7 +119,7 @@ void pmu_clock_left(struct pmu_clock *clock, bool interrupted, bool user)
 	if (clock_ns(CLOCK_MONOTONIC) < clock->alarm_wall_ns)
 		return;
 	clock->alarm_wall_ns = NOT_ARMED;
-	/* An exit of the guest's own making says more about its cause than about the time. */
+	/* The times of exits that the guest causes depend on their cause, so they are no samples of the time. */
 	if (interrupted && clock->ran_ns >= clock->tick_ns)
 		tick(clock, user);
 }

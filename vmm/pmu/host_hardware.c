@@ -69,7 +69,7 @@ static bool open_event(struct pmu_host *host, unsigned counter, const struct pmu
 	return false;
 }
 
-/* 0 when it gives no answer: then the counter stands still. */
+/* 0 on failure: then the counter stands still. */
 static uint64_t read_event(const struct pmu_hardware_counter *one)
 {
 	uint64_t fields[3]; /* value, time enabled, time running: counter_event_attr's read_format */

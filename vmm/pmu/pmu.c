@@ -21,7 +21,7 @@
 #define SELECT_MODIFIERS (SELECT_EDGE | SELECT_INVERT | SELECT_COUNTER_MASK)
 #define SELECT_RESERVED (UINT64_C(0xffffffff00000000) | BIT(21))
 
-/* IA32_FIXED_CTR_CTRL, figure 20-2: four bits for each counter, of which version 2 has not the third (AnyThread). */
+/* IA32_FIXED_CTR_CTRL, figure 20-2: four bits for each counter, without the third (AnyThread) in version 2. */
 #define FIXED_KERNEL 1u
 #define FIXED_USER 2u
 #define FIXED_INTERRUPT 8u
@@ -126,7 +126,7 @@ static void decode_select(uint64_t select, struct pmu_counting *what)
 	}
 }
 
-/* What the registers have it count; false: nothing. */
+/* The event that the registers select; false: none. */
 static bool wanted(const struct pmu_state *state, unsigned counter, struct pmu_counting *what)
 {
 	bool enabled = (state->global_control & global_bit(counter)) != 0;
@@ -164,7 +164,7 @@ static bool same(const struct pmu_counting *a, const struct pmu_counting *b)
 	return a->event == b->event && a->raw == b->raw && a->user == b->user && a->kernel == b->kernel;
 }
 
-/* Has the source count what the registers say now. */
+/* Makes the source count what the registers select. */
 static void apply(struct pmu *pmu)
 {
 	for (unsigned counter = 0; counter < PMU_COUNTERS; counter++) {
@@ -182,7 +182,7 @@ static void apply(struct pmu *pmu)
 	}
 }
 
-/* Adds what was counted; an overflow is noted, and the source learns of the next. */
+/* Adds what was counted; notes an overflow and tells the source the next one. */
 static void account(struct pmu *pmu, unsigned counter)
 {
 	if (!runs(pmu, counter))

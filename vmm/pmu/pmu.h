@@ -38,7 +38,7 @@ struct pmu_counting {
 
 struct pmu_source;
 
-/* Everything that a guest can have written, and what the counters have come to. */
+/* The registers that a guest can write, and the counters. */
 struct pmu_state {
 	uint64_t select[PMU_GENERAL];   /* IA32_PERFEVTSELx */
 	uint64_t counter[PMU_COUNTERS]; /* IA32_PMCx, then IA32_FIXED_CTRx */
@@ -65,7 +65,7 @@ void pmu_init(struct pmu *pmu, struct pmu_source *source);
 /* Power-up and RESET; an INIT leaves everything as it is (SDM vol. 3A, table 10-1). */
 void pmu_reset(struct pmu *pmu);
 
-/* *state is good for pmu_load of any PMU here. */
+/* pmu_load of any PMU takes *state. */
 void pmu_save(struct pmu *pmu, struct pmu_state *state);
 /* False, and nothing has changed, when *state has bits that a guest cannot have set. */
 bool pmu_load(struct pmu *pmu, const struct pmu_state *state);
