@@ -38,7 +38,7 @@ static bool capture_write(struct capture *capture, const void *record, GError **
 #define PROLOGUE_RECORD_BYTES 8192u /* a path (PATH_MAX) and the fields around it */
 
 /*
- * perf finds a kernel's symbols by a mapping named after the symbol whose address is its page offset (Linux,
+ * perf finds a kernel's symbols by a mapping named after the symbol with its page offset as the address (Linux,
  * tools/perf/util/synthetic-events.c, perf_event__synthesize_kernel_mmap).
  */
 bool capture_write_kernel(struct capture *capture, const struct image *image, const struct symtab *symtab,

@@ -220,7 +220,7 @@ const struct command command_diff = {
 		"Examples:\n"
 		"  vprof diff old.data new.data        two recordings of vprof run --exec --repeat\n"
 		"  vprof diff old/ new/                two folders of recordings\n"
-		"  vprof diff --shares old/ new/       on a machine whose speed is not steady\n"
+		"  vprof diff --shares old/ new/       on a machine with a varying speed\n"
 		"  vprof diff base.json new.data       what a gate keeps, against a recording\n"
 		"  vprof diff --html diff.html old.data new.data\n"
 		"                                      a flame graph of both, for a browser\n"

@@ -53,7 +53,7 @@ static char **engine_argv(const char *path, const char *const *arguments)
 	return (char **)g_ptr_array_free(argv, FALSE);
 }
 
-/* Maps descriptor fds[i] to CHILD_FD + i, by way of a copy whose number is none of the targets. */
+/* Maps descriptor fds[i] to CHILD_FD + i, by way of a copy with a number other than the targets. */
 static void actions_pass(posix_spawn_file_actions_t *actions, const int *fds, int *copies, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -22,8 +22,8 @@ struct recording_event *session_events_parse(const json_t *session, size_t *n, G
 void session_events_free(struct recording_event *events, size_t n);
 
 /*
- * Maps the rings whose descriptors came with the answer to `rings` or a similar method: memory and eventfd for each
- * vCPU. Appends to `readers` (struct ring_reader, freed by ring_reader_free). The caller keeps the descriptors.
+ * Maps the rings of the descriptors that came with the answer to `rings` or a similar method: memory and eventfd for
+ * each vCPU. Appends to `readers` (struct ring_reader, freed by ring_reader_free). The caller keeps the descriptors.
  */
 bool session_rings_map(GPtrArray *readers, const int *fds, size_t n_fds, GError **error);
 

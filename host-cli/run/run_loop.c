@@ -11,7 +11,7 @@
 #include "ui/progress.h"
 #include "ui/text.h"
 
-/* The longest time between two drains, for slow sampling whose rings fill slowly. */
+/* The longest time between two drains, for slow sampling, which fills rings slowly. */
 #define DRAIN_INTERVAL_MS 250
 
 /* An engine that does not stop its guest within this time is stuck. */

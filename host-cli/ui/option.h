@@ -30,7 +30,7 @@ struct option_row {
 	const struct option_row *rows;
 };
 
-/* A row that stands for all rows of another table, whose values are the member `member` of `values`. */
+/* A row that stands for all rows of another table, with its values in the member `member` of `values`. */
 #define OPTION_ROWS(table, values, member)                          \
 	{                                                           \
 		.rows = (table), .offset = offsetof(values, member) \

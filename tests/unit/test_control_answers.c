@@ -22,7 +22,7 @@ static char *kernel_path;
 
 /* ---- a guest with a kernel, memory, clocks and modules ---- */
 
-/* These three take the place of sample/session_modules.c, as the guest has no kernel whose modules it could read. */
+/* These three take the place of sample/session_modules.c, as the guest has no kernel with modules to read. */
 
 struct session_modules *session_modules_read(struct session *of G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 {

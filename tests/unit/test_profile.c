@@ -281,7 +281,7 @@ START_TEST(names_of_all_kinds_are_taken)
 }
 END_TEST
 
-/* In a recording whose records have no time, all count from the start. */
+/* In a recording without times, all records count from the start. */
 START_TEST(a_record_without_time_counts_from_the_start)
 {
 	const struct record_comm said = {.tid = 7, .comm = "sh"};
