@@ -60,7 +60,7 @@ class Linger(harness.ProgramTest):
         return client
 
     def listed(self):
-        """The state that `vprof list` shows, as text and as JSON; None: the engine is not listed."""
+        """The state that `vprof list` shows, as text and as JSON; None: the engine is not listed. It must not change now."""
         text = self.run_program(VPROF, "list")[0].splitlines()
         engines = json.loads(self.run_program(VPROF, "list", "--json")[0])
         states = [row.split()[2] for row in text if row.split()[0] == self.name]
@@ -98,7 +98,8 @@ class Linger(harness.ProgramTest):
         self.assertEqual(samples, client.execute("query-stats")["total"]["sample"])
         self.assertEqual(samples, recorded)
         self.assertGreater(samples, 500)
-        harness.wait_until(lambda: self.listed() is None, "the engine's end", seconds=10)
+        harness.wait_until(lambda: not harness.accepts(self.path), "the engine's end", seconds=10)
+        self.assertIsNone(self.listed())
 
     def test_a_waiting_reader_gets_what_there_is(self):
         engine = self.engine("--duration", "2")
