@@ -130,13 +130,14 @@ static bool create_vcpus(struct vm *vm, unsigned n, GError **error)
 	if (!cpuid)
 		return false;
 	vm->machine.vcpus = g_new0(struct vcpu, n);
-	for (; vm->machine.n_vcpus < n; vm->machine.n_vcpus++) {
+	while (vm->machine.n_vcpus < n) {
+		struct vcpu *vcpu = &vm->machine.vcpus[vm->machine.n_vcpus];
+
 		cpuid_set_topology(cpuid, vm->machine.n_vcpus, n);
-		if (!vcpu_init(&vm->machine.vcpus[vm->machine.n_vcpus], &vm->machine, vm->machine.n_vcpus, cpuid,
-		               error))
+		if (!vcpu_init(vcpu, &vm->machine, vm->machine.n_vcpus, cpuid, error))
 			return false;
-		if (vm->pmu_kind == VM_PMU_EMULATED &&
-		    !vcpu_pmu_init(&vm->machine.vcpus[vm->machine.n_vcpus], &vm->pmu_events, error))
+		vm->machine.n_vcpus++;
+		if (vm->pmu_kind == VM_PMU_EMULATED && !vcpu_pmu_init(vcpu, &vm->pmu_events, error))
 			return false;
 	}
 	return true;

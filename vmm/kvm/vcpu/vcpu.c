@@ -11,7 +11,6 @@
 #include "kvm/host/host.h"
 #include "kvm/host/kvm_vcpu.h"
 #include "kvm/vcpu/vcpu_machine.h"
-#include "kvm/vcpu/vcpu_pmu.h"
 
 #define MSR_IA32_MISC_ENABLE 0x1a0u
 #define MISC_ENABLE_FAST_STRING 1u
@@ -195,36 +194,6 @@ void vcpu_unhold(struct vcpu *vcpu)
 	pthread_mutex_lock(&vcpu->lock);
 	pthread_cond_broadcast(&vcpu->changed);
 	pthread_mutex_unlock(&vcpu->lock);
-}
-
-struct time_request {
-	struct vcpu *vcpu;
-	bool reset;
-	struct guest_vcpu_time *out;
-};
-
-static void read_time(void *data)
-{
-	const struct time_request *request = data;
-	struct vcpu *vcpu = request->vcpu;
-	if (!vcpu->gone)
-		vcpu_time_update(&vcpu->clocks);
-	vcpu_time_read(&vcpu->clocks, request->out);
-	if (vcpu->pmu)
-		vcpu_pmu_counters(vcpu, request->out);
-	if (!request->reset)
-		return;
-	vcpu_time_reset(&vcpu->clocks);
-	if (vcpu->pmu)
-		vcpu_pmu_reset(vcpu);
-}
-
-void vcpu_read_time(struct vcpu *vcpu, bool reset, struct guest_vcpu_time *out)
-{
-	struct time_request request = {vcpu, reset, out};
-	/* The thread has gone and has made its last update under the lock: any thread may read the clocks. */
-	if (!vcpu_run_on(vcpu, read_time, &request))
-		read_time(&request);
 }
 
 /* Ends the request under way. Lock held. */

@@ -102,9 +102,8 @@ void vcpu_kick(struct vcpu *vcpu);
 /* Makes it leave the guest and waits until it has: machine->alone is another. Then lets it look there again. */
 void vcpu_hold(struct vcpu *vcpu);
 void vcpu_unhold(struct vcpu *vcpu);
-/* As guest_ops.run_on_vcpu and guest_ops.vcpu_time. */
+/* As guest_ops.run_on_vcpu. */
 bool vcpu_run_on(struct vcpu *vcpu, void (*fn)(void *data), void *data);
-void vcpu_read_time(struct vcpu *vcpu, bool reset, struct guest_vcpu_time *out);
 
 /* Sets bits of IA32_MISC_ENABLE (SDM vol. 4). */
 bool vcpu_misc_enable(struct vcpu *vcpu, uint64_t bits, GError **error);

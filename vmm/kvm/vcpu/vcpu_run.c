@@ -289,3 +289,33 @@ void vcpu_join(struct vcpu *vcpu)
 {
 	pthread_join(vcpu->thread, NULL);
 }
+
+struct time_request {
+	struct vcpu *vcpu;
+	bool reset;
+	struct guest_vcpu_time *out;
+};
+
+static void read_time(void *data)
+{
+	const struct time_request *request = data;
+	struct vcpu *vcpu = request->vcpu;
+	if (!vcpu->gone)
+		vcpu_time_update(&vcpu->clocks);
+	vcpu_time_read(&vcpu->clocks, request->out);
+	if (vcpu->pmu)
+		vcpu_pmu_counters(vcpu, request->out);
+	if (!request->reset)
+		return;
+	vcpu_time_reset(&vcpu->clocks);
+	if (vcpu->pmu)
+		vcpu_pmu_reset(vcpu);
+}
+
+void vcpu_read_time(struct vcpu *vcpu, bool reset, struct guest_vcpu_time *out)
+{
+	struct time_request request = {vcpu, reset, out};
+	/* The thread has gone and has made its last update under the lock: any thread may read the clocks. */
+	if (!vcpu_run_on(vcpu, read_time, &request))
+		read_time(&request);
+}

@@ -12,4 +12,7 @@
 bool vcpu_launch(struct vcpu *vcpu, GError **error);
 void vcpu_join(struct vcpu *vcpu);
 
+/* As guest_ops.vcpu_time. */
+void vcpu_read_time(struct vcpu *vcpu, bool reset, struct guest_vcpu_time *out);
+
 #endif
