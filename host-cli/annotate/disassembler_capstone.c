@@ -45,6 +45,7 @@ GArray *disassemble(const uint8_t *code, size_t n, uint64_t address, bool intel,
 {
 	GArray *instructions;
 	csh handle;
+
 	cs_err failed = cs_open(CS_ARCH_X86, CS_MODE_64, &handle);
 	cs_insn *read;
 

@@ -168,6 +168,7 @@ static bool watch_metrics(struct gate_result *result, char *const *names, bool m
 static bool gate_judge(const struct gate_values *given, struct gate_result *result, GError **error)
 {
 	static char *const none[] = {NULL}, *const by_default[] = {(char *)DEFAULT_METRIC, NULL};
+
 	char *const *throughputs = given->throughputs ? given->throughputs : none;
 	char *const *metrics = given->metrics ? given->metrics : throughputs != none ? none : by_default;
 

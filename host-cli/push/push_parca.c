@@ -50,6 +50,7 @@ GByteArray *push_parca_request(const struct push_profile *profile)
 	uint8_t header[FRAME_HEADER_BYTES] = {0};
 	guint32 bytes;
 	gsize n;
+
 	const void *pprof = g_bytes_get_data(profile->pprof, &n);
 
 	protobuf_bytes(sample, SAMPLE_RAW_PROFILE, pprof, n);

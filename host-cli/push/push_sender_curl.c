@@ -237,6 +237,7 @@ bool push_sender_send(struct push_sender *sender, const struct push_profile *pro
 	g_autofree char *url = request_url(sender, profile);
 	g_autoptr(GByteArray) request = sender->api == PUSH_API_PARCA ? push_parca_request(profile) : NULL;
 	gsize n;
+
 	const void *bytes = g_bytes_get_data(profile->pprof, &n);
 	CURLcode code;
 

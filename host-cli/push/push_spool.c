@@ -71,6 +71,7 @@ static bool file_write(FILE *to, const void *data, GError **error)
 {
 	const struct push_profile *profile = data;
 	gsize n;
+
 	const void *bytes = g_bytes_get_data(profile->pprof, &n);
 	json_t *header =
 		json_pack("{s:s, s:i, s:s, s:I, s:I}", "format", FORMAT, "version", FORMAT_VERSION, "name",

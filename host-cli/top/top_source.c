@@ -376,6 +376,7 @@ static bool samples_read(struct top_source *source, unsigned vcpu, GByteArray *r
 	json_t *arguments = json_pack("{s:i, s:I}", "vcpu", (int)vcpu, "session",
 	                              (json_int_t)member_number(source->session, "session", 0));
 	g_autoptr(GError) why = NULL;
+
 	g_autofree guchar *bytes = NULL;
 	gsize n = 0;
 	json_t *answer;

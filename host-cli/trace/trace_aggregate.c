@@ -81,6 +81,7 @@ static GArray *sorted_rows(const struct trace_counts *counts)
 	g_hash_table_iter_init(&iter, counts->counts);
 	while (g_hash_table_iter_next(&iter, &key, &count)) {
 		struct row row = {key, *(const uint64_t *)count};
+
 		g_array_append_val(rows, row);
 	}
 	g_array_sort(rows, compare_rows);

@@ -57,6 +57,7 @@ uint64_t trace_event_value(const struct trace_event *event, size_t i)
 bool trace_event_number(const struct trace_event *event, const char *field, uint64_t *number)
 {
 	const struct record_sample *sample = &event->sample;
+
 	const struct {
 		const char *name;
 		uint64_t value;

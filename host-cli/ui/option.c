@@ -54,6 +54,7 @@ void option_rows_clear(const struct option_row *rows, void *values)
 
 	for (guint i = 0; i < flat->len; i++) {
 		const struct option_row *row = &g_array_index(flat, struct option_row, i);
+
 		void *value = (char *)values + row->offset;
 
 		if (row->type == OPTION_TEXT || row->type == OPTION_FILE)

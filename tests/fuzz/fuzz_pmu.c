@@ -15,8 +15,10 @@
 static uint32_t msr_of(uint8_t selector)
 {
 	uint32_t n = selector & 0x1fu;
+
 	for (size_t i = 0; i < pmu_msr_ranges_n; i++) {
 		uint32_t msrs = pmu_msr_ranges[i].last - pmu_msr_ranges[i].first + 2;
+
 		if (n < msrs)
 			return pmu_msr_ranges[i].first + n;
 		n -= msrs;
@@ -27,6 +29,7 @@ static uint32_t msr_of(uint8_t selector)
 static void operate(struct pmu *pmu, struct test_source *source, uint8_t operation, uint64_t value)
 {
 	uint64_t read;
+
 	switch (operation >> 5) {
 	case 0:
 		pmu_read(pmu, msr_of(operation), &read);
@@ -53,6 +56,7 @@ static void operate(struct pmu *pmu, struct test_source *source, uint8_t operati
 static void check(struct pmu *pmu, const struct test_source *source)
 {
 	struct pmu_state state;
+
 	pmu_save(pmu, &state);
 	if (!pmu_load(pmu, &state))
 		abort();
@@ -66,11 +70,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct test_source source = {.source.ops = &test_source_ops};
 	struct pmu pmu;
+
 	for (unsigned i = 0; i < PMU_COUNTERS; i++)
 		source.counters[i].left = 1;
 	pmu_init(&pmu, &source.source);
 	for (; size >= OPERATION_BYTES; data += OPERATION_BYTES, size -= OPERATION_BYTES) {
 		uint64_t value;
+
 		memcpy(&value, data + 1, sizeof(value));
 		operate(&pmu, &source, data[0], value);
 		check(&pmu, &source);

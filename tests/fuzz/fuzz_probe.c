@@ -10,6 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	g_autofree char *text = g_strndup((const char *)bytes, n);
 	struct probe_spec spec, again;
 	g_autoptr(GError) error = NULL;
+
 	if (!probe_spec_parse(text, &spec, &error)) {
 		g_assert(error && error->domain == PROBE_ERROR);
 		return 0;

@@ -37,6 +37,7 @@ static void recording_read(struct recording *recording)
 {
 	for (size_t i = 0; i < recording_n_events(recording); i++) {
 		const struct recording_event *event = recording_event(recording, i);
+
 		text_read(event->name);
 		for (size_t j = 0; j < event->n_ids; j++)
 			sink += (uint64_t)recording_event_of(recording, &(struct record_sample){.id = event->ids[j]});
@@ -50,6 +51,7 @@ static void recording_read(struct recording *recording)
 		text_read(*word);
 	for (uint64_t address = 0; address < 64; address++) {
 		const struct recording_symbol *symbol = recording_symbol_find(recording, address << 58);
+
 		text_read(symbol ? symbol->name : NULL);
 		text_read(symbol ? symbol->module : NULL);
 	}

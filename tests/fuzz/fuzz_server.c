@@ -45,6 +45,7 @@ bool session_start(struct session *session, const struct session_config *config,
 bool session_stop(struct session *session, GError **error)
 {
 	bool running = session->running;
+
 	if (!running)
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "not running");
 	session->running = false;
@@ -306,9 +307,11 @@ static void take_lines(struct fuzz_server *server)
 {
 	size_t length;
 	const char *line;
+
 	while ((line = line_buffer_take(&server->lines, &length))) {
 		json_error_t reason;
 		json_auto_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &reason);
+
 		if (!json_is_object(object))
 			g_error("%s in the answer %s", reason.text, line);
 		if (server->on_line)
@@ -323,6 +326,7 @@ static bool drain(struct fuzz_server *server)
 {
 	static char bytes[65536];
 	ssize_t got;
+
 	while ((got = recv(server->fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
 		line_buffer_append(&server->lines, bytes, (size_t)got);
 		take_lines(server);
@@ -367,6 +371,7 @@ void fuzz_server_send(struct fuzz_server *server, const void *bytes, size_t size
 {
 	for (size_t sent = 0; server->open && sent < size;) {
 		ssize_t some = client_socket_send(server->fd, (const char *)bytes + sent, size - sent, NULL, 0);
+
 		sent += some > 0 ? (size_t)some : 0;
 		server->open = settle(server);
 	}

@@ -30,9 +30,11 @@ static void set_up(void)
 static void check_chain(const struct virtio_chain *chain, const struct virtio_queue *queue)
 {
 	const uint8_t *ram = memory_at(memory, (gpa_t){0}, MEMORY_BYTES_MIN);
+
 	g_assert(chain->head < queue->size && chain->n_readable + chain->n_writable <= queue->size);
 	for (unsigned i = 0; i < chain->n_readable + chain->n_writable; i++) {
 		size_t at = (size_t)((const uint8_t *)chain->buffers[i].iov_base - ram);
+
 		g_assert(at < MEMORY_BYTES_MIN && chain->buffers[i].iov_len <= MEMORY_BYTES_MIN - at);
 	}
 }
@@ -42,6 +44,7 @@ static void serve(struct virtio_queue *queue)
 	struct virtio_chain chain;
 	const char *why = NULL;
 	enum virtio_pop pop = VIRTIO_POP_CHAIN;
+
 	for (unsigned i = 0; i < REQUESTS_MAX && pop == VIRTIO_POP_CHAIN; i++) {
 		pop = virtio_queue_pop(queue, &chain, &why);
 		if (pop != VIRTIO_POP_CHAIN)
@@ -60,6 +63,7 @@ static void serve(struct virtio_queue *queue)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	uint16_t setup[4];
+
 	set_up();
 	if (n < sizeof(setup))
 		return 0;

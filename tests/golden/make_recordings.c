@@ -311,6 +311,7 @@ static void host_make(const char *path)
 		{TEXT + 0x100, 0x100, "do_syscall_64", "[host]"},
 		{TEXT + 0x200, 0x100, "ioctl \033[31m", "[kvm]"},
 	};
+
 	static const struct {
 		uint64_t chain[5];
 		unsigned n;
@@ -380,6 +381,7 @@ static void mappings_make(const char *path)
 		{0x1000, 0x100, "main", "/usr/bin/bench"},
 		{0x1100, 0x40, "checksum", "/usr/bin/bench"},
 	};
+
 	static const struct {
 		uint32_t pid;
 		uint64_t ip;

@@ -63,6 +63,7 @@ static void engine_start(const char *guest)
 {
 	int fds[2];
 	g_autoptr(GError) error = NULL;
+
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
 	engine = engine_spawn(guest, fds[1], -1);
 	close(fds[1]);
@@ -74,6 +75,7 @@ static void engine_start(const char *guest)
 static int engine_finish(void)
 {
 	int status = -1;
+
 	for (unsigned waited_ms = 0; waitpid(engine, &status, WNOHANG) == 0; waited_ms += 10) {
 		ck_assert_msg(waited_ms < WAIT_MS, "the engine lives on");
 		g_usleep(10000);
@@ -86,6 +88,7 @@ static int engine_finish(void)
 static void teardown(void)
 {
 	g_autofree char *run = g_path_get_dirname(path);
+
 	client_free(owner);
 	if (engine != 0) {
 		kill(engine, SIGKILL);
@@ -102,6 +105,7 @@ static json_t *ask_client(struct client *client, const char *method, json_t *arg
 {
 	g_autoptr(GError) error = NULL;
 	json_t *value = client_execute(client, method, arguments, NULL, NULL, WAIT_MS, &error);
+
 	ck_assert_msg(value, "%s: %s", method, error ? error->message : "");
 	return value;
 }
@@ -119,6 +123,7 @@ static void tell(const char *method)
 static void refused_client(struct client *client, const char *method, const char *class, const char *part)
 {
 	g_autoptr(GError) error = NULL;
+
 	ck_assert_ptr_null(client_execute(client, method, NULL, NULL, NULL, WAIT_MS, &error));
 	ck_assert(g_error_matches(error, CLIENT_ERROR, CLIENT_ERROR_REMOTE));
 	ck_assert_msg(g_str_has_prefix(error->message, class), "%s: %s", method, error->message);
@@ -135,6 +140,7 @@ static json_t *event_data(struct client *client, const char *name)
 {
 	g_autoptr(GError) error = NULL;
 	json_auto_t *event = client_next_event(client, WAIT_MS, &error);
+
 	ck_assert_msg(event, "no %s: %s", name, error ? error->message : "timeout");
 	ck_assert_str_eq(json_string_value(json_object_get(event, "event")), name);
 	return json_incref(json_object_get(event, "data"));
@@ -143,6 +149,7 @@ static json_t *event_data(struct client *client, const char *name)
 static const char *text_of(const json_t *object, const char *name)
 {
 	const char *text = json_string_value(json_object_get(object, name));
+
 	ck_assert_msg(text, "no text %s", name);
 	return text;
 }
@@ -150,6 +157,7 @@ static const char *text_of(const json_t *object, const char *name)
 static json_int_t integer_of(const json_t *object, const char *name)
 {
 	const json_t *value = json_object_get(object, name);
+
 	ck_assert_msg(json_is_integer(value), "no integer %s", name);
 	return json_integer_value(value);
 }
@@ -157,6 +165,7 @@ static json_int_t integer_of(const json_t *object, const char *name)
 static void assert_state(const char *state, const char *session)
 {
 	json_auto_t *status = ask("query-status");
+
 	ck_assert_str_eq(text_of(status, "state"), state);
 	ck_assert_str_eq(text_of(status, "session"), session);
 	ck_assert_int_eq(integer_of(status, "pid"), engine);
@@ -165,6 +174,7 @@ static void assert_state(const char *state, const char *session)
 static void assert_ended(const char *reason)
 {
 	json_auto_t *ended = event_data(owner, "guest-ended");
+
 	ck_assert_str_eq(text_of(ended, "reason"), reason);
 	json_auto_t *status = ask("query-status");
 	ck_assert(json_equal(json_object_get(status, "end"), ended));
@@ -192,12 +202,14 @@ static uint64_t count_samples(int memfd, unsigned vcpu, uint64_t id)
 {
 	g_autoptr(GError) error = NULL;
 	struct ring_reader *reader = ring_reader_open(memfd, &error);
+
 	ck_assert_msg(reader, "%s", error ? error->message : "");
 
 	uint64_t n = 0;
 	size_t bytes;
 	for (const struct perf_event_header *record; (record = ring_reader_next(reader, &bytes));) {
 		struct record_sample sample;
+
 		if (record->type != PERF_RECORD_SAMPLE)
 			continue;
 		ck_assert(record_sample_decode(record, bytes, VPROF_SAMPLE_TYPE, &sample));
@@ -239,6 +251,7 @@ START_TEST(a_session_fills_the_rings)
 	for (unsigned vcpu = 0; vcpu < 2; vcpu++) {
 		const json_t *one = json_array_get(json_object_get(statistics, "vcpus"), vcpu);
 		json_int_t id = json_integer_value(json_array_get(json_object_get(event, "ids"), vcpu));
+
 		ck_assert_int_eq(integer_of(one, "dropbuf-sample"), 0);
 		ck_assert_uint_eq(count_samples(fds[(size_t)2 * vcpu], vcpu, (uint64_t)id),
 		                  (uint64_t)integer_of(one, "sample"));
@@ -262,6 +275,7 @@ END_TEST
 static json_int_t figure(const char *name)
 {
 	json_auto_t *stats = ask("query-stats");
+
 	return integer_of(json_object_get(stats, "total"), name);
 }
 
@@ -269,6 +283,7 @@ static json_int_t figure(const char *name)
 static uint64_t count_records(const json_t *answer)
 {
 	gsize n, at = 0;
+
 	g_autofree guchar *bytes = g_base64_decode(text_of(answer, "data"), &n);
 	uint64_t records = 0;
 	for (const struct perf_event_header *record; (record = record_check(bytes + at, n - at)); at += record->size)
@@ -294,6 +309,7 @@ START_TEST(samples_are_read_over_the_socket)
 	uint64_t records = 0;
 	while (records < 100) {
 		json_auto_t *answer = read_on(owner, offset, 5000);
+
 		ck_assert_uint_gt(count_records(answer), 0);
 		ck_assert_int_eq(integer_of(answer, "missed"), 0);
 		records += count_records(answer);
@@ -307,6 +323,7 @@ START_TEST(samples_are_read_over_the_socket)
 	tell("session-stop");
 	for (bool ended = false; !ended;) {
 		json_auto_t *answer = read_on(owner, offset, 0);
+
 		records += count_records(answer);
 		offset = integer_of(answer, "next");
 		ended = json_is_true(json_object_get(answer, "end"));
@@ -371,11 +388,13 @@ END_TEST
 START_TEST(phases_and_the_end_are_told)
 {
 	static const int phases[] = {0x20, 0x40, 0x60, 0x80};
+
 	engine_start("phase_marks");
 	tell("guest-start");
 	json_int_t before_ns = 0;
 	for (size_t i = 0; i < G_N_ELEMENTS(phases); i++) {
 		json_auto_t *phase = event_data(owner, "guest-phase");
+
 		ck_assert_int_eq(integer_of(phase, "vcpu"), 0);
 		ck_assert_int_eq(integer_of(phase, "value"), phases[i]);
 		ck_assert_int_gt(integer_of(phase, "time-ns"), before_ns);
@@ -403,6 +422,7 @@ START_TEST(the_trace_has_what_was_asked_for)
 	tell("guest-start");
 	for (const char *name = ""; !g_str_equal(name, "guest-ended");) {
 		json_auto_t *event = client_next_event(owner, WAIT_MS, NULL);
+
 		ck_assert_ptr_nonnull(event);
 		name = g_intern_string(text_of(event, "event"));
 	}
@@ -456,6 +476,7 @@ END_TEST
 START_TEST(others_come_by_the_socket)
 {
 	g_autoptr(GError) error = NULL;
+
 	engine_start("hang");
 	tell("guest-start");
 	struct client *other = client_connect(path, WAIT_MS, &error);

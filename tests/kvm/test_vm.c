@@ -44,6 +44,7 @@ static struct log_watcher *log_of(struct vcpu_watcher *watcher)
 static void on_started(struct vcpu_watcher *watcher, const struct vcpu_port *port)
 {
 	struct log_watcher *log = log_of(watcher);
+
 	log->started++;
 	log->disorder |= port->vcpu_fd < 0 || !port->immediate_exit || log->exited > 0;
 }
@@ -51,6 +52,7 @@ static void on_started(struct vcpu_watcher *watcher, const struct vcpu_port *por
 static void on_exited(struct vcpu_watcher *watcher, const struct guest_regs *regs, bool interrupted)
 {
 	struct log_watcher *log = log_of(watcher);
+
 	log->disorder |= log->in_exit || !log->started || log->stopped;
 	log->in_exit = true;
 	log->exited++;
@@ -61,6 +63,7 @@ static void on_exited(struct vcpu_watcher *watcher, const struct guest_regs *reg
 static void on_handled(struct vcpu_watcher *watcher, uint64_t exit_ip)
 {
 	struct log_watcher *log = log_of(watcher);
+
 	log->disorder |= !log->in_exit;
 	log->in_exit = false;
 	log->handled++;
@@ -70,6 +73,7 @@ static void on_handled(struct vcpu_watcher *watcher, uint64_t exit_ip)
 static void on_stopped(struct vcpu_watcher *watcher)
 {
 	struct log_watcher *log = log_of(watcher);
+
 	log->disorder |= log->in_exit;
 	log->stopped++;
 }
@@ -105,6 +109,7 @@ static void make(const char *name, unsigned vcpus)
 	                                 .quirks = true,
 	                                 .serial_fds = {-1, -1}};
 	GError *error = NULL;
+
 	vm.loop = g_main_loop_new(NULL, FALSE);
 	vm.guest = vm_new(&config, &error);
 	ck_assert_msg(vm.guest, "%s", error ? error->message : "");
@@ -128,6 +133,7 @@ static gboolean out_of_patience(void *data)
 static void run_to_the_end(void)
 {
 	guint patience = g_timeout_add(PATIENCE_MS, out_of_patience, NULL);
+
 	g_main_loop_run(vm.loop);
 	g_source_remove(patience);
 	ck_assert_uint_eq(vm.ends, 1);
@@ -136,6 +142,7 @@ static void run_to_the_end(void)
 static void start(void)
 {
 	GError *error = NULL;
+
 	ck_assert_msg(vm.guest->ops->start(vm.guest, &error), "%s", error ? error->message : "");
 }
 
@@ -144,6 +151,7 @@ static void drop(unsigned vcpus)
 	vm_shutdown(vm.guest);
 	for (unsigned i = 0; i < vcpus; i++) {
 		const struct log_watcher *log = &vm.logs[i];
+
 		ck_assert(!log->disorder);
 		ck_assert_uint_eq(log->started, 1);
 		ck_assert_uint_eq(log->stopped, 1);
@@ -182,6 +190,7 @@ START_TEST(requests_run_whatever_the_vcpu_does)
 {
 	unsigned runs = 0;
 	const struct guest_ops *ops;
+
 	make("hang", 2);
 	ops = vm.guest->ops;
 	/* Before the start, */
@@ -256,6 +265,7 @@ END_TEST
 START_TEST(phases_arrive_in_order)
 {
 	static const uint8_t expected[] = {0x20, 0x40, 0x60, 0x80};
+
 	make("phase_marks", 1);
 	start();
 	run_to_the_end();
@@ -269,6 +279,7 @@ END_TEST
 START_TEST(memory_is_ram_only)
 {
 	uint8_t byte[4] = {0};
+
 	make("halt", 1);
 	ck_assert(vm.guest->ops->memory_read(vm.guest, (gpa_t){0x100000}, byte, sizeof(byte)));
 	ck_assert(vm.guest->ops->memory_read(vm.guest, (gpa_t){MEMORY_BYTES_MIN - 4}, byte, sizeof(byte)));
@@ -294,6 +305,7 @@ END_TEST
 START_TEST(user_mode_comes_and_goes)
 {
 	unsigned kicks = 0;
+
 	make("user_mode", 1);
 	start();
 	while (vm.guest->ops->run_on_vcpu(vm.guest, 0, count, &kicks))
@@ -325,6 +337,7 @@ static void on_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const str
                    const struct guest_gprs *gprs)
 {
 	struct log_breakpoint *log = (struct log_breakpoint *)breakpoint;
+
 	log->hits++;
 	log->rdi_sum += gprs->rdi;
 	log->disorder |= vcpu != 0 || regs->rip != breakpoint->at.value || gprs->rip != regs->rip || regs->cpl != 0;
@@ -336,6 +349,7 @@ static struct log_breakpoint breakpoint_at(const char *symbol)
 	struct image *image = image_open(path, NULL);
 	struct symtab *symtab = symtab_load(image, NULL);
 	const struct symbol *found = symtab_find_name(symtab, symbol);
+
 	ck_assert_ptr_nonnull(found);
 	struct log_breakpoint log = {
 		.breakpoint = {
@@ -349,6 +363,7 @@ static void add(struct log_breakpoint *log)
 {
 	GError *error = NULL;
 	bool added = vm.guest->debug->breakpoint_add(vm.guest, &log->breakpoint, &error);
+
 	ck_assert_msg(added, "%s", error ? error->message : "");
 }
 
@@ -358,6 +373,7 @@ START_TEST(breakpoints_are_hit_exactly)
 			      msr_too = breakpoint_at("round_msr"), mark = breakpoint_at("round_mark"),
 			      countdown = breakpoint_at("countdown"), mmio = breakpoint_at("round_mmio");
 	GError *error = NULL;
+
 	make("rounds", 1);
 	add(&port);
 	add(&msr);
@@ -441,6 +457,7 @@ START_TEST(observer_sees_every_access)
 	const struct guest_msr_range msr = {TEST_MSR, TEST_MSR, true, true};
 	const struct guest_msr_range backwards = {TEST_MSR, TEST_MSR - 1, true, true};
 	GError *error = NULL;
+
 	make("rounds", 1);
 	ck_assert(!vm.guest->debug->msrs_watch(vm.guest, &backwards, 1, &error));
 	ck_assert(g_error_matches(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED));
@@ -472,12 +489,14 @@ struct registers_request {
 static void read_registers(void *data)
 {
 	struct registers_request *request = data;
+
 	request->read = vm.guest->debug->registers_read(vm.guest, 0, &request->regs, &request->gprs);
 }
 
 START_TEST(registers_are_read_between_exits)
 {
 	struct registers_request request = {0};
+
 	make("hang", 1);
 	ck_assert(vm.guest->ops->run_on_vcpu(vm.guest, 0, read_registers, &request));
 	ck_assert(!request.read);
@@ -497,6 +516,7 @@ int main(void)
 {
 	g_autoptr(GError) error = NULL;
 	int kvm_fd = host_open(&error);
+
 	if (kvm_fd < 0) {
 		fprintf(stderr, "skipped: %s\n", error->message);
 		return SKIP;

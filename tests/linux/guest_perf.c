@@ -51,6 +51,7 @@ static void spin(const uint8_t *function, uint64_t steps)
 static uint64_t now_ns(void)
 {
 	struct timespec now;
+
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
@@ -66,6 +67,7 @@ static int event_open(uint64_t config, bool user_only, uint64_t period, int lead
 	                               .disabled = leader < 0,
 	                               .exclude_kernel = user_only,
 	                               .exclude_hv = 1};
+
 	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, leader, 0);
 }
 
@@ -104,8 +106,10 @@ static struct result ring_read(const struct perf_event_mmap_page *ring)
 {
 	const uint8_t *data = (const uint8_t *)ring + ring->data_offset;
 	struct result result = {0};
+
 	for (uint64_t at = ring->data_tail; at < ring->data_head;) {
 		struct sample sample = {0};
+
 		memcpy(&sample.header, data + at, sizeof(sample.header));
 		memcpy(&sample, data + at, sample.header.size < sizeof(sample) ? sample.header.size : sizeof(sample));
 		take(&sample, &result);
@@ -119,6 +123,7 @@ static void profile(bool user_only)
 	const char *name = user_only ? "user" : "all";
 	int fd = event_open(PERF_COUNT_HW_CPU_CYCLES, user_only, PERIOD, -1);
 	int counter = event_open(PERF_COUNT_HW_REF_CPU_CYCLES, false, 0, fd);
+
 	void *ring = mmap(NULL, (1 + RING_PAGES) * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (fd < 0 || counter < 0 || ring == MAP_FAILED) {
 		printf("perf: %s: cannot open cycles: %m\n", name);

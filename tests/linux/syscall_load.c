@@ -17,6 +17,7 @@ static unsigned long calls;
 static __attribute__((noinline)) void read_zeros(int zero)
 {
 	char bytes[512];
+
 	for (int i = 0; i < 100; i++)
 		calls += read(zero, bytes, sizeof(bytes)) > 0;
 }
@@ -24,6 +25,7 @@ static __attribute__((noinline)) void read_zeros(int zero)
 static __attribute__((noinline)) void list_folder(int unused)
 {
 	DIR *folder = opendir("/bin");
+
 	(void)unused;
 	while (folder && readdir(folder))
 		calls++;
@@ -43,6 +45,7 @@ static __attribute__((noinline)) void read_disk(int unused)
 int main(int argc, char **argv)
 {
 	const char *name = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
+
 	void (*work)(int) = strcmp(name, "reader") == 0   ? read_zeros
 	                    : strcmp(name, "driver") == 0 ? read_disk
 	                                                  : list_folder;

@@ -31,6 +31,7 @@ static void spin(time_t seconds)
 static int spin_with_more_code(time_t seconds)
 {
 	int program = open("/proc/self/exe", O_RDONLY);
+
 	void *more = mmap(NULL, MORE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, program, 0);
 
 	close(program);

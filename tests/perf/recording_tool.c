@@ -138,6 +138,7 @@ static void put_round(struct output *out, size_t event, unsigned cpu)
 
 	for (size_t f = 0; f < G_N_ELEMENTS(functions); f++) {
 		size_t share_of = event ? G_N_ELEMENTS(functions) - 1 - f : f;
+
 		for (unsigned i = 0; i < functions[share_of].share; i++)
 			put_sample(out, event, cpu, PERF_RECORD_MISC_KERNEL,
 			           functions[f].address + i % functions[f].size);
@@ -208,6 +209,7 @@ static void recording_write(const char *path, unsigned rounds, unsigned lost, bo
 		put_round(&out, round % 2, round / 2 % N_VCPUS);
 	if (lost) {
 		const struct record_id id = {.time_ns = out.time_ns, .cpu = 1, .id = ids[0][1]};
+
 		put(&out, record_lost_encode(&(struct record_lost){id.id, lost}, &id, out.buffer, sizeof(out.buffer)));
 	}
 	if (!cut)

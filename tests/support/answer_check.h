@@ -85,6 +85,7 @@ static inline void assert_names(const json_t *table, const json_t *object, const
 	ck_assert_uint_gt(json_array_size(table), 0);
 	json_array_foreach(table, i, term) {
 		const char *name = json_string_value(json_object_get(term, "name"));
+
 		ck_assert_msg(json_object_get(object, name), "%s: no %s", where, name);
 	}
 	ck_assert_msg(json_object_size(object) == i, "%s: more than these names", where);

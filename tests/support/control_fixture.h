@@ -45,6 +45,7 @@ static void fixture_guest_end(const struct guest_end *end)
 static void fixture_guest_stop(struct guest *guest G_GNUC_UNUSED, enum guest_end_reason reason, const char *message)
 {
 	static char text[64];
+
 	g_strlcpy(text, message, sizeof(text));
 	fixture_guest_end(&(struct guest_end){.reason = reason, .message = text});
 }
@@ -109,6 +110,7 @@ static inline void peer_init_fd(struct peer *peer, int fd)
 static inline void peer_connect(struct peer *peer, bool owner)
 {
 	int fds[2];
+
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
 	control_server_add_client(server, fds[0], owner);
 	peer_init_fd(peer, fds[1]);
@@ -128,6 +130,7 @@ static inline void peer_write(struct peer *peer, const char *bytes, size_t n)
 {
 	while (n > 0) {
 		ssize_t sent = send(peer->fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+
 		ck_assert(sent > 0 || errno == EAGAIN);
 		if (sent > 0) {
 			bytes += sent;
@@ -147,6 +150,7 @@ static inline void peer_receive(struct peer *peer)
 {
 	char bytes[4096];
 	ssize_t got = client_socket_receive(peer->fd, bytes, sizeof(bytes), peer->fds);
+
 	if (got > 0)
 		line_buffer_append(&peer->input, bytes, (size_t)got);
 	else if (got == 0 || errno == ECONNRESET)
@@ -159,12 +163,15 @@ static inline void peer_receive(struct peer *peer)
 static inline json_t *peer_line(struct peer *peer)
 {
 	int64_t deadline = g_get_monotonic_time() + FIXTURE_WAIT_US;
+
 	for (;;) {
 		size_t length;
 		const char *line = line_buffer_take(&peer->input, &length);
+
 		if (line) {
 			json_error_t reason;
 			json_t *object = json_loadb(line, length, 0, &reason);
+
 			ck_assert_msg(json_is_object(object), "%s: %s", reason.text, line);
 			return object;
 		}
@@ -181,6 +188,7 @@ static inline void assert_json(const json_t *got, const char *expected_text)
 {
 	json_error_t reason;
 	json_auto_t *expected = json_loads(expected_text, JSON_DECODE_ANY, &reason);
+
 	ck_assert_msg(expected, "%s in the expected %s", reason.text, expected_text);
 	g_autofree char *text = got ? json_dumps(got, JSON_COMPACT | JSON_ENCODE_ANY) : g_strdup("nothing");
 	ck_assert_msg(json_equal(got, expected), "expected %s, got %s", expected_text, text);
@@ -189,6 +197,7 @@ static inline void assert_json(const json_t *got, const char *expected_text)
 static inline void peer_expect(struct peer *peer, const char *expected)
 {
 	json_auto_t *line = peer_line(peer);
+
 	assert_json(line, expected);
 }
 
@@ -196,6 +205,7 @@ static inline void peer_expect_closed(struct peer *peer)
 {
 	json_auto_t *line = peer_line(peer);
 	g_autofree char *text = line ? json_dumps(line, 0) : NULL;
+
 	ck_assert_msg(!line, "the connection is open, and says %s", text);
 }
 
@@ -205,6 +215,7 @@ static inline json_t *peer_ask(struct peer *peer, const char *request)
 	peer_say(peer, request);
 	for (;;) {
 		json_t *line = peer_line(peer);
+
 		if (!line || !json_object_get(line, "event"))
 			return line;
 		json_decref(line);
@@ -218,6 +229,7 @@ static inline json_t *peer_return(struct peer *peer, const char *request)
 	json_auto_t *asked = json_loads(request, 0, NULL), *answer = peer_ask(peer, request);
 	g_autofree char *text = json_dumps(answer, JSON_COMPACT);
 	json_t *value = json_object_get(answer, "return");
+
 	ck_assert_msg(value, "%s: %s", request, text);
 	assert_answer(json_string_value(json_object_get(asked, "execute")), value, peer->fds->len - fds_before);
 	return json_incref(value);
@@ -229,6 +241,7 @@ static inline void peer_refused(struct peer *peer, const char *request, const ch
 	json_auto_t *answer = peer_ask(peer, request);
 	g_autofree char *text = json_dumps(answer, JSON_COMPACT);
 	const json_t *error = json_object_get(answer, "error");
+
 	ck_assert_msg(error, "%s: %s", request, text ? text : "disconnected");
 	ck_assert_msg(g_strcmp0(json_string_value(json_object_get(error, "class")), class) == 0 &&
 	                      strstr(json_string_value(json_object_get(error, "desc")), part),
@@ -240,6 +253,7 @@ static inline json_t *peer_event(struct peer *peer, const char *name)
 {
 	json_auto_t *event = peer_line(peer);
 	g_autofree char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
+
 	ck_assert_msg(g_strcmp0(json_string_value(json_object_get(event, "event")), name) == 0, "expected %s, got %s",
 	              name, text);
 	const json_t *timestamp = json_object_get(event, "timestamp");
@@ -253,6 +267,7 @@ static inline json_t *peer_event(struct peer *peer, const char *name)
 static inline void peer_negotiate(struct peer *peer)
 {
 	json_auto_t *greeting = peer_line(peer);
+
 	ck_assert_ptr_nonnull(json_object_get(greeting, "vprof"));
 	peer_say(peer, "{\"execute\":\"negotiate\",\"arguments\":{\"protocol\":1},\"id\":0}");
 	peer_expect(peer, "{\"return\":{\"protocol\":1},\"id\":0}");

@@ -33,6 +33,7 @@ static inline bool fake_breakpoint_add(struct guest *guest G_GNUC_UNUSED, struct
 static inline void fake_pointer_remove(void **all, size_t *n, const void *pointer)
 {
 	size_t kept = 0;
+
 	for (size_t i = 0; i < *n; i++)
 		if (all[i] != pointer)
 			all[kept++] = all[i];
@@ -107,6 +108,7 @@ struct fake_firing {
 static inline void fake_fire_on_vcpu(void *data)
 {
 	const struct fake_firing *firing = data;
+
 	if (firing->breakpoint)
 		firing->breakpoint->hit(firing->breakpoint, firing->vcpu, &fake_debug.regs, &fake_debug.gprs);
 	for (size_t i = 0; firing->access && i < fake_debug.n_observers; i++)
@@ -117,12 +119,14 @@ static inline void fake_fire_on_vcpu(void *data)
 static inline void fake_hit(struct fake_guest *guest, unsigned vcpu, struct guest_breakpoint *breakpoint)
 {
 	struct fake_firing firing = {.vcpu = vcpu, .breakpoint = breakpoint};
+
 	ck_assert(guest->guest.ops->run_on_vcpu(&guest->guest, vcpu, fake_fire_on_vcpu, &firing));
 }
 
 static inline void fake_access(struct fake_guest *guest, unsigned vcpu, const struct guest_access *access)
 {
 	struct fake_firing firing = {.vcpu = vcpu, .access = access};
+
 	ck_assert(guest->guest.ops->run_on_vcpu(&guest->guest, vcpu, fake_fire_on_vcpu, &firing));
 }
 

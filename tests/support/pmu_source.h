@@ -21,6 +21,7 @@ static bool test_source_start(struct pmu_source *source, unsigned counter, const
                               uint64_t left)
 {
 	struct test_source *test = (struct test_source *)source;
+
 	if (test->refuses)
 		return false;
 	test->starts++;
@@ -31,6 +32,7 @@ static bool test_source_start(struct pmu_source *source, unsigned counter, const
 static void test_source_stop(struct pmu_source *source, unsigned counter)
 {
 	struct test_source *test = (struct test_source *)source;
+
 	test->stops++;
 	test->counters[counter].running = false;
 }
@@ -39,6 +41,7 @@ static uint64_t test_source_take(struct pmu_source *source, unsigned counter)
 {
 	struct test_counter *one = &((struct test_source *)source)->counters[counter];
 	uint64_t counted = one->counted;
+
 	one->counted = 0;
 	return counted;
 }
@@ -46,6 +49,7 @@ static uint64_t test_source_take(struct pmu_source *source, unsigned counter)
 static void test_source_aim(struct pmu_source *source, unsigned counter, uint64_t left)
 {
 	struct test_source *test = (struct test_source *)source;
+
 	test->aims++;
 	test->counters[counter].left = left;
 }

@@ -137,6 +137,7 @@ static inline void write_records(struct recording_writer *writer)
 		                                     .ip = TEXT + i,
 		                                     .time_ns = 1000 + i,
 		                                     .misc = PERF_RECORD_MISC_KERNEL};
+
 		write_record(writer, buffer, record_sample_encode(&sample, false, buffer, sizeof(buffer)));
 		if (i % 5 == 4)
 			ck_assert(recording_writer_round(writer, NULL));

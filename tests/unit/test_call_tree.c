@@ -41,6 +41,7 @@ START_TEST(what_was_interrupted_is_no_call)
 	static const uint64_t chain[] = {
 		(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x100, (uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x20, TEXT + 0x20,
 		(uint64_t)PERF_CONTEXT_USER,   TEXT + 0x20};
+
 	static const struct {
 		const char *symbol;
 		uint64_t ip;

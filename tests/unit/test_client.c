@@ -39,6 +39,7 @@ static void engine_says_with_fds(const char *text, const int *fds, size_t n_fds)
 static int engine_connect(void)
 {
 	int fds[2];
+
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
 	engine = fds[0];
 	return fds[1];
@@ -47,6 +48,7 @@ static int engine_connect(void)
 static void setup(void)
 {
 	int fd = engine_connect();
+
 	engine_says(GREETING NEGOTIATED);
 	client = client_new_fd(fd, WAIT_MS, &error);
 	ck_assert_msg(client, "%s", error ? error->message : "");
@@ -74,6 +76,7 @@ static json_t *execute(const char *method)
 static unsigned open_descriptors(void)
 {
 	unsigned n = 0;
+
 	for (int fd = 0; fd < 1024; fd++)
 		n += fcntl(fd, F_GETFD) >= 0;
 	return n;
@@ -84,6 +87,7 @@ START_TEST(negotiates)
 	char bytes[256];
 	ssize_t n = recv(engine, bytes, sizeof(bytes), MSG_DONTWAIT);
 	static const char expected[] = "{\"execute\":\"negotiate\",\"arguments\":{\"protocol\":1},\"id\":1}\n";
+
 	ck_assert_int_eq(n, (ssize_t)strlen(expected));
 	ck_assert_mem_eq(bytes, expected, (size_t)n);
 	ck_assert_str_eq(json_string_value(json_object_get(client_greeting(client), "version")), "9.9");
@@ -110,6 +114,7 @@ static const struct {
 START_TEST(wrong_greetings_are_refused)
 {
 	int fd = engine_connect();
+
 	engine_says(wrong_greetings[_i].says);
 	ck_assert_ptr_null(client_new_fd(fd, WAIT_MS, &error));
 	assert_error(wrong_greetings[_i].code, wrong_greetings[_i].part);
@@ -122,6 +127,7 @@ END_TEST
 START_TEST(a_newer_engine_may_serve_us)
 {
 	int fd = engine_connect();
+
 	engine_says(NEWER_GREETING NEGOTIATED);
 	client = client_new_fd(fd, WAIT_MS, &error);
 	ck_assert_msg(client, "%s", error ? error->message : "");
@@ -138,6 +144,7 @@ END_TEST
 START_TEST(a_silent_engine_runs_into_the_timeout)
 {
 	int fd = engine_connect();
+
 	ck_assert_ptr_null(client_new_fd(fd, 20, &error));
 	assert_error(CLIENT_ERROR_TIMEOUT, "in time");
 	close(engine);
@@ -147,6 +154,7 @@ END_TEST
 START_TEST(an_engine_that_goes_away_is_told)
 {
 	int fd = engine_connect();
+
 	close(engine);
 	ck_assert_ptr_null(client_new_fd(fd, WAIT_MS, &error));
 	assert_error(CLIENT_ERROR_CLOSED, "closed the connection");
@@ -156,6 +164,7 @@ END_TEST
 START_TEST(arguments_go_out_and_values_come_back)
 {
 	char bytes[256] = {0};
+
 	recv(engine, bytes, sizeof(bytes), 0);
 	engine_says("{\"return\":[1,\"\xc3\xbc\"],\"id\":2}\n");
 	json_auto_t *value = client_execute(client, "x", json_pack("{s:i}", "a", 5), NULL, NULL, WAIT_MS, &error);
@@ -183,6 +192,7 @@ END_TEST
 static void expect_event(const char *name)
 {
 	json_auto_t *event = client_next_event(client, 0, &error);
+
 	ck_assert_str_eq(json_string_value(json_object_get(event, "event")), name);
 	ck_assert_ptr_null(error);
 }
@@ -221,6 +231,7 @@ START_TEST(a_late_answer_is_thrown_away)
 {
 	int fds[] = {engine};
 	unsigned before = open_descriptors();
+
 	ck_assert_ptr_null(client_execute(client, "slow", NULL, NULL, NULL, 10, &error));
 	assert_error(CLIENT_ERROR_TIMEOUT, "in time");
 	engine_says_with_fds("{\"return\":2,\"id\":2}\n", fds, 1);
@@ -239,6 +250,7 @@ END_TEST
 static ino_t inode_of(int fd)
 {
 	struct stat status;
+
 	ck_assert_int_eq(fstat(fd, &status), 0);
 	return status.st_ino;
 }
@@ -247,6 +259,7 @@ static ino_t inode_of(int fd)
 START_TEST(descriptors_belong_to_their_line)
 {
 	int pipes[2];
+
 	ck_assert_int_eq(pipe(pipes), 0);
 	unsigned before = open_descriptors();
 	engine_says("{\"event\":\"a\"}\n{\"event\":\"b\"}\n");
@@ -282,6 +295,7 @@ START_TEST(descriptors_nobody_asked_for_are_closed)
 {
 	int fds[VPROF_CONTROL_FDS_MAX];
 	unsigned before = open_descriptors();
+
 	for (size_t i = 0; i < G_N_ELEMENTS(fds); i++)
 		fds[i] = engine;
 	engine_says_with_fds("{\"return\":{},\"id\":2}\n", fds, G_N_ELEMENTS(fds));
@@ -295,6 +309,7 @@ START_TEST(too_many_descriptors_are_refused)
 {
 	int fds[VPROF_CONTROL_FDS_MAX];
 	unsigned before = open_descriptors();
+
 	for (size_t i = 0; i < G_N_ELEMENTS(fds); i++)
 		fds[i] = engine;
 	engine_says_with_fds("{\"return\":", fds, G_N_ELEMENTS(fds));
@@ -320,6 +335,7 @@ END_TEST
 START_TEST(an_endless_line_ends_the_connection)
 {
 	g_autofree char *line = g_strnfill(VPROF_CONTROL_LINE_BYTES_MAX, ' ');
+
 	engine_says(line);
 	ck_assert_ptr_null(execute("x"));
 	assert_error(CLIENT_ERROR_PROTOCOL, "more than 65536 bytes");
@@ -330,6 +346,7 @@ START_TEST(a_request_must_fit_into_a_line)
 {
 	g_autofree char *text = g_strnfill(VPROF_CONTROL_LINE_BYTES_MAX, 'x');
 	json_t *arguments = json_pack("{s:s}", "a", text);
+
 	ck_assert_ptr_null(client_execute(client, "x", arguments, NULL, NULL, WAIT_MS, &error));
 	assert_error(CLIENT_ERROR_PROTOCOL, "a line holds 65536");
 }
@@ -338,8 +355,10 @@ END_TEST
 START_TEST(an_engine_that_does_not_read_runs_into_the_timeout)
 {
 	g_autofree char *text = g_strnfill(60000, 'x');
+
 	for (int i = 0; i < 10 && !error; i++) {
 		json_t *arguments = json_pack("{s:s}", "a", text);
+
 		ck_assert_ptr_null(client_execute(client, "x", arguments, NULL, NULL, 10, &error));
 		assert_error(CLIENT_ERROR_TIMEOUT, "in time");
 	}
@@ -350,6 +369,7 @@ START_TEST(events_nobody_asks_for_have_a_limit)
 {
 	for (int i = 0; i < 5000; i++) {
 		g_autofree char *event = g_strdup_printf("{\"event\":\"%d\"}\n{\"return\":{},\"id\":%d}\n", i, i + 2);
+
 		engine_says(event);
 		json_auto_t *value = execute("x");
 		ck_assert_ptr_nonnull(value);
@@ -375,6 +395,7 @@ START_TEST(lines_are_cut)
 {
 	struct line_buffer buffer;
 	size_t length;
+
 	line_buffer_init(&buffer);
 	ck_assert_ptr_null(line_buffer_take(&buffer, &length));
 	line_buffer_append(&buffer, "a\n\nbc", 5);
@@ -413,6 +434,7 @@ START_TEST(the_runtime_folder_follows_the_user)
 	g_setenv("XDG_RUNTIME_DIR", "/run/user/5", TRUE);
 	if (geteuid() == 0) {
 		g_autofree char *folder = client_runtime_dir();
+
 		ck_assert_str_eq(folder, "/run/vprof");
 	}
 	become_ordinary();
@@ -435,6 +457,7 @@ static void become_ourselves(void)
 static int listen_at(const char *path)
 {
 	struct sockaddr_un address;
+
 	ck_assert(client_socket_address(path, &address));
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
@@ -492,6 +515,7 @@ START_TEST(a_full_backlog_runs_into_the_timeout)
 	g_autofree char *path = g_build_filename(base, "x.sock", NULL);
 	int live = listen_at(path);
 	int waiting = client_socket_connect(path);
+
 	ck_assert_ptr_null(client_connect(path, 30, &error));
 	assert_error(CLIENT_ERROR_CONNECT, "temporarily unavailable");
 	close(waiting);

@@ -11,6 +11,7 @@
 static void check_line(bool is_linux, const char *const *options, const char *user, const char *expected)
 {
 	char *line = command_line_build(is_linux, options, 0, user);
+
 	ck_assert_str_eq(line, expected);
 	g_free(line);
 }
@@ -43,6 +44,7 @@ END_TEST
 START_TEST(virtio_devices_are_told_of)
 {
 	char *line = command_line_build(true, some, 2, "quiet");
+
 	ck_assert_str_eq(line, "console=ttyS0 panic=-1 reboot=k mitigations=off nowatchdog clearcpuid=a,b"
 	                       " virtio_mmio.device=0x1000@0xd0010000:5 virtio_mmio.device=0x1000@0xd0011000:6 quiet");
 	g_free(line);
@@ -84,6 +86,7 @@ END_TEST
 START_TEST(sizes)
 {
 	uint64_t bytes = 7;
+
 	ck_assert(options_parse_size("128M", &bytes));
 	ck_assert_uint_eq(bytes, UINT64_C(128) << 20);
 	ck_assert(options_parse_size("64G", &bytes));
@@ -102,12 +105,14 @@ static bool parse(const char *text, struct vmm_options *options, GError **error)
 	g_auto(GStrv) words = g_strsplit(text, " ", -1);
 	int argc = (int)g_strv_length(words);
 	g_autofree char **argv = g_memdup2(words, (gsize)(argc + 1) * sizeof(*words));
+
 	return options_parse(&argc, &argv, options, error);
 }
 
 START_TEST(defaults)
 {
 	struct vmm_options options;
+
 	ck_assert(parse("vprof-vmm --kernel vmlinux", &options, NULL));
 	ck_assert_str_eq(options.kernel, "vmlinux");
 	ck_assert_uint_eq(options.memory_bytes, UINT64_C(256) << 20);
@@ -140,9 +145,11 @@ START_TEST(usage_errors)
 		"vprof-vmm --kernel x --duration -1",
 		"vprof-vmm --kernel x --no-such-option",
 	};
+
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
 		struct vmm_options options;
 		GError *error = NULL;
+
 		ck_assert_msg(!parse(bad[i], &options, &error), "taken: %s", bad[i]);
 		ck_assert_ptr_nonnull(error);
 		ck_assert(error->domain == G_OPTION_ERROR);

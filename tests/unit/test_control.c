@@ -23,6 +23,7 @@ static void teardown(void)
 START_TEST(greets_with_versions_and_guest)
 {
 	struct peer fresh;
+
 	fake.guest.kernel_path = (char *)"/boot/vmlinuz";
 	fake.guest.memory_bytes = UINT64_C(1) << 30;
 	peer_connect(&fresh, false);
@@ -37,6 +38,7 @@ END_TEST
 START_TEST(negotiation_comes_first)
 {
 	struct peer fresh;
+
 	peer_connect(&fresh, false);
 	json_decref(peer_line(&fresh));
 
@@ -46,6 +48,7 @@ START_TEST(negotiation_comes_first)
 	json_array_foreach(json_object_get(schema, "methods"), i, method) {
 		const char *name = json_string_value(json_object_get(method, "name"));
 		g_autofree char *request = g_strdup_printf("{\"execute\":\"%s\"}", name);
+
 		if (!g_str_equal(name, "negotiate"))
 			peer_refused(&fresh, request, "NotNegotiated", name);
 	}
@@ -63,6 +66,7 @@ END_TEST
 START_TEST(ids_come_back)
 {
 	json_auto_t *number = peer_ask(&peer, "{\"execute\":\"guest-start\",\"id\":-9007199254740993}");
+
 	assert_json(number, "{\"return\":{},\"id\":-9007199254740993}");
 	json_auto_t *text = peer_ask(&peer, "{\"id\":\"\\u00e4\\n\",\"execute\":\"guest-start\"}");
 	assert_json(json_object_get(text, "id"), "\"ä\\n\"");
@@ -101,6 +105,7 @@ START_TEST(names_of_any_length_are_quoted_short)
 {
 	g_autofree char *name = g_strnfill(60000, 'x');
 	g_autofree char *request = g_strdup_printf("{\"execute\":\"%s\"}", name);
+
 	peer_refused(&peer, request, "CommandNotFound", "xxxx");
 
 	json_auto_t *id = json_pack("{s:s, s:s}", "execute", "query-status", "id", name);
@@ -136,6 +141,7 @@ END_TEST
 START_TEST(nul_bytes_are_rubbish)
 {
 	static const char line[] = "{\"execute\":\"quit\"}\0{\"execute\":\"quit\"}\n";
+
 	peer_write(&peer, line, sizeof(line) - 1);
 	json_auto_t *answer = peer_line(&peer);
 	ck_assert_ptr_nonnull(json_object_get(answer, "error"));
@@ -146,6 +152,7 @@ END_TEST
 START_TEST(deep_nesting_is_rubbish)
 {
 	g_autofree char *deep = g_strnfill(60000, '[');
+
 	peer_refused(&peer, deep, "GenericError", "maximum parsing depth");
 	peer_expect_closed(&peer);
 }
@@ -156,12 +163,14 @@ static char *request_of(size_t bytes)
 {
 	static const char request[] = REQUEST("query-guest");
 	g_autofree char *spaces = g_strnfill(bytes - strlen(request) - 1, ' ');
+
 	return g_strconcat(request, spaces, "\n", NULL);
 }
 
 START_TEST(the_longest_line_is_taken)
 {
 	g_autofree char *line = request_of(VPROF_CONTROL_LINE_BYTES_MAX);
+
 	peer_write(&peer, line, VPROF_CONTROL_LINE_BYTES_MAX);
 	json_auto_t *answer = peer_line(&peer);
 	ck_assert_ptr_nonnull(json_object_get(answer, "return"));
@@ -171,6 +180,7 @@ END_TEST
 START_TEST(a_longer_line_is_refused_and_disconnected)
 {
 	g_autofree char *line = request_of(VPROF_CONTROL_LINE_BYTES_MAX + 1);
+
 	peer_write(&peer, line, VPROF_CONTROL_LINE_BYTES_MAX); /* its newline need not come */
 	json_auto_t *answer = peer_line(&peer);
 	g_autofree char *text = json_dumps(answer, 0);
@@ -182,6 +192,7 @@ END_TEST
 START_TEST(a_request_may_come_in_pieces)
 {
 	static const char request[] = "{\"execute\":\"guest-start\",\"id\":\"ü\"}\n";
+
 	for (size_t i = 0; i < sizeof(request) - 1; i++)
 		peer_write(&peer, &request[i], 1);
 	peer_expect(&peer, "{\"return\":{},\"id\":\"ü\"}");
@@ -214,8 +225,10 @@ END_TEST
 static json_t *wrong_values(const char *type)
 {
 	json_t *values = json_loads("[null, 1.5, {}, [1], [\"a\", null]]", 0, NULL);
+
 	if (g_str_equal(type, "address")) {
 		json_t *addresses = json_loads("[-1, \"\", \"0x\", \"12\", \"0x12345678123456789\", \"0xg\"]", 0, NULL);
+
 		json_array_extend(values, addresses);
 		json_decref(addresses);
 		return values;
@@ -231,12 +244,14 @@ static json_t *wrong_values(const char *type)
 static json_t *string_of(json_int_t bytes)
 {
 	g_autofree char *text = g_strnfill((gsize)bytes, 'a');
+
 	return json_string(text);
 }
 
 static json_t *strings_of(json_int_t n)
 {
 	json_t *strings = json_array();
+
 	for (json_int_t i = 0; i < n; i++)
 		json_array_append_new(strings, json_string("task-clock"));
 	return strings;
@@ -254,6 +269,7 @@ static void refuse_value(const char *method, const char *argument, json_t *value
 	json_auto_t *request = json_pack("{s:s, s:{s:O}}", "execute", method, "arguments", argument, value);
 	g_autofree char *line = json_dumps(request, JSON_COMPACT);
 	g_autofree char *part = g_strdup_printf("argument \"%s\" of %s must be", argument, method);
+
 	peer_refused(&peer, line, "InvalidArgument", part);
 }
 
@@ -294,6 +310,7 @@ START_TEST(arguments_are_checked_as_the_schema_says)
 	json_array_foreach(json_object_get(schema, "methods"), i, method) {
 		const char *name = json_string_value(json_object_get(method, "name"));
 		g_autofree char *request = g_strdup_printf("{\"execute\":\"%s\",\"arguments\":{\"no such\":1}}", name);
+
 		peer_refused(&peer, request, "InvalidArgument", "no argument \"no such\"");
 		n_methods++;
 		json_array_foreach(json_object_get(method, "arguments"), j, argument) {
@@ -310,8 +327,10 @@ END_TEST
 static void assert_terms(const json_t *list, const char *const *names)
 {
 	size_t i = 0;
+
 	for (; names[i]; i++) {
 		const json_t *term = json_array_get(list, i);
+
 		ck_assert_str_eq(json_string_value(json_object_get(term, "name")), names[i]);
 		ck_assert_uint_gt(json_string_length(json_object_get(term, "summary")), 0);
 	}
@@ -332,6 +351,7 @@ START_TEST(the_schema_is_complete)
 	                                     "Unsupported",
 	                                     NULL};
 	json_auto_t *schema = peer_return(&peer, REQUEST("query-schema"));
+
 	ck_assert_int_eq(json_integer_value(json_object_get(schema, "protocol")), 1);
 	assert_terms(json_object_get(schema, "events"), events);
 	assert_terms(json_object_get(schema, "errors"), errors);
@@ -341,6 +361,7 @@ START_TEST(the_schema_is_complete)
 	json_array_foreach(json_object_get(schema, "methods"), i, method) {
 		const char *role, *summary;
 		json_t *returns;
+
 		ck_assert_int_eq(
 			json_unpack(method, "{s:s, s:s, s:o}", "role", &role, "summary", &summary, "returns", &returns),
 			0);
@@ -356,6 +377,7 @@ START_TEST(an_answer_that_fits_no_line_is_an_error)
 {
 	g_autofree char *quirk = g_strnfill(4000, '\x01');
 	char *quirks[21] = {NULL};
+
 	for (size_t i = 0; i < 20; i++)
 		quirks[i] = quirk;
 	fake.guest.quirks = quirks;

@@ -10,6 +10,7 @@
 START_TEST(quit_is_answered_first_and_once)
 {
 	struct peer peer;
+
 	peer_join_control(&peer);
 	peer_say(&peer, "{\"execute\":\"quit\",\"id\":1}\n{\"execute\":\"quit\",\"id\":2}");
 	peer_expect(&peer, "{\"return\":{\"lingers\":false},\"id\":1}");
@@ -33,6 +34,7 @@ START_TEST(quit_may_free_the_server)
 {
 	struct peer peer;
 	bool freed = false;
+
 	peer_join_control(&peer);
 	control_server_on_quit(server, free_in_quit, &freed);
 	peer_say(&peer, REQUEST("quit"));
@@ -48,6 +50,7 @@ END_TEST
 START_TEST(the_owner_takes_the_guest_along)
 {
 	struct peer owner, other;
+
 	peer_connect(&owner, true);
 	peer_join(&other);
 	peer_deinit(&owner);
@@ -62,6 +65,7 @@ END_TEST
 START_TEST(the_first_end_of_a_guest_stays)
 {
 	struct peer owner;
+
 	peer_connect(&owner, true);
 	fixture_guest_end(&(struct guest_end){.reason = GUEST_END_POWER_OFF});
 	peer_deinit(&owner);
@@ -74,6 +78,7 @@ END_TEST
 START_TEST(other_clients_come_and_go)
 {
 	struct peer peer;
+
 	peer_join(&peer);
 	peer_deinit(&peer);
 	fixture_settle();
@@ -85,6 +90,7 @@ END_TEST
 START_TEST(sixty_four_clients_are_served)
 {
 	static struct peer peers[64];
+
 	for (size_t i = 0; i < G_N_ELEMENTS(peers); i++)
 		peer_join(&peers[i]);
 	for (size_t i = 0; i < G_N_ELEMENTS(peers); i++)
@@ -94,6 +100,7 @@ START_TEST(sixty_four_clients_are_served)
 		json_auto_t *first = peer_line(&peers[i]), *second = peer_line(&peers[i]);
 		bool event_first = json_object_get(first, "event");
 		const json_t *event = event_first ? first : second, *answer = event_first ? second : first;
+
 		ck_assert_int_eq(json_integer_value(json_object_get(event, "data")), 5);
 		ck_assert_ptr_nonnull(json_object_get(answer, "return"));
 		peer_deinit(&peers[i]);
@@ -104,6 +111,7 @@ END_TEST
 START_TEST(a_client_that_does_not_read_is_disconnected)
 {
 	struct peer reader, slow;
+
 	peer_join(&reader);
 	peer_join(&slow);
 	g_autofree char *text = g_strnfill(10000, 'x');
@@ -129,6 +137,7 @@ END_TEST
 START_TEST(a_slow_owner_is_an_owner_gone)
 {
 	struct peer owner;
+
 	peer_connect(&owner, true);
 	peer_negotiate(&owner);
 	g_autofree char *text = g_strnfill(60000, 'x');
@@ -147,12 +156,14 @@ static size_t flood(struct peer *peer, size_t n)
 	static const char request[] = REQUEST("query-guest") "\n";
 	size_t bytes = sizeof(request) - 1;
 	g_autofree char *all = g_malloc(n * bytes);
+
 	for (size_t i = 0; i < n; i++)
 		memcpy(all + i * bytes, request, bytes);
 
 	size_t sent = 0;
 	for (int stalled = 0; sent < n * bytes && stalled < 100; stalled++) {
 		ssize_t some = send(peer->fd, all + sent, n * bytes - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+
 		if (some > 0) {
 			sent += (size_t)some;
 			stalled = 0;
@@ -165,6 +176,7 @@ static size_t flood(struct peer *peer, size_t n)
 START_TEST(a_client_that_floods_holds_up_itself_only)
 {
 	struct peer other, flooder;
+
 	peer_join(&other);
 	peer_join(&flooder);
 	size_t sent = flood(&flooder, 20000);
@@ -173,10 +185,12 @@ START_TEST(a_client_that_floods_holds_up_itself_only)
 
 	for (int i = 0; i < 10; i++) {
 		json_auto_t *answer = peer_ask(&other, REQUEST("query-status"));
+
 		ck_assert_ptr_nonnull(json_object_get(answer, "return"));
 	}
 	for (size_t i = 0; i < sent; i++) {
 		json_auto_t *answer = peer_line(&flooder);
+
 		ck_assert_ptr_nonnull(json_object_get(answer, "return"));
 	}
 	peer_deinit(&other);
@@ -187,6 +201,7 @@ END_TEST
 START_TEST(flush_sends_what_is_queued)
 {
 	struct peer peer;
+
 	peer_join(&peer);
 	g_autofree char *text = g_strnfill(60000, 'x');
 	for (int i = 0; i < 10; i++)
@@ -200,6 +215,7 @@ START_TEST(flush_sends_what_is_queued)
 	pid_t child = fork();
 	if (child == 0) {
 		char bytes[65536];
+
 		for (ssize_t got = 0, n = 1; n > 0 && got < 600000; got += n)
 			n = read(peer.fd, bytes, sizeof(bytes));
 		_exit(0);

@@ -30,6 +30,7 @@ static void teardown(void)
 static json_int_t integer_of(const json_t *object, const char *name)
 {
 	const json_t *value = json_object_get(object, name);
+
 	ck_assert_msg(json_is_integer(value), "no integer %s", name);
 	return json_integer_value(value);
 }
@@ -41,6 +42,7 @@ static unsigned allocate(struct peer *client, const char *arguments)
 {
 	g_autofree char *request = g_strdup_printf(ASK("counter-allocate", "%s"), arguments);
 	json_auto_t *answer = peer_return(client, request);
+
 	return (unsigned)integer_of(answer, "counter");
 }
 
@@ -53,12 +55,14 @@ static char *about(const char *method, unsigned counter, const char *more)
 static json_t *ask(const char *method, unsigned counter, const char *more)
 {
 	g_autofree char *request = about(method, counter, more);
+
 	return peer_return(&peer, request);
 }
 
 static void tell(const char *method, unsigned counter, const char *more)
 {
 	json_auto_t *answer = ask(method, counter, more);
+
 	assert_json(answer, "{}");
 }
 
@@ -66,12 +70,14 @@ static void refused(struct peer *client, const char *method, unsigned counter, c
                     const char *part)
 {
 	g_autofree char *request = about(method, counter, more);
+
 	peer_refused(client, request, class, part);
 }
 
 static json_int_t value_of(unsigned counter)
 {
 	json_auto_t *answer = ask("counter-read", counter, "");
+
 	return integer_of(answer, "value");
 }
 
@@ -407,6 +413,7 @@ START_TEST(what_a_dead_client_held_is_free)
 		unsigned counter = allocate(&dying, i == 0 ? "\"event\":\"timer\",\"mode\":\"guest-counting\""
 		                                           : "\"event\":\"timer\",\"mode\":\"guest-sampling\"");
 		g_autofree char *start = about("counter-start", counter, "");
+
 		json_decref(peer_return(&dying, start));
 	}
 	peer_deinit(&dying);
@@ -490,6 +497,7 @@ START_TEST(states_are_checked)
 	refused(&peer, "counter-start", task, "", "Unsupported", "takes no breakpoints");
 	for (unsigned i = 2; i < 9; i++) {
 		g_autofree char *cr3 = g_strdup_printf(",\"cr3\":%u", i * 4096);
+
 		tell("counter-attach", task, cr3);
 	}
 	refused(&peer, "counter-attach", task, ",\"cr3\":65536", "Busy", "which is the maximum");
@@ -533,6 +541,7 @@ START_TEST(the_host_is_described)
 	ck_assert(json_is_true(json_object_get(json_array_get(backends, 2), "usable"))); /* the timer */
 	json_array_foreach(events, i, entry) {
 		bool usable = json_is_true(json_object_get(entry, "usable"));
+
 		ck_assert_int_eq(usable, json_object_get(entry, "backend") != NULL);
 		ck_assert_int_eq(!usable, json_object_get(entry, "why") != NULL);
 	}

@@ -19,6 +19,7 @@ static void *run_client(void *path)
 {
 	GError *error = NULL;
 	struct client *client = client_connect(path, 10000, &error);
+
 	ck_assert_msg(client, "%s", error ? error->message : "");
 
 	json_auto_t *taken = client_execute(client, "control-take", NULL, NULL, NULL, 10000, &error);
@@ -70,12 +71,14 @@ static void listen_teardown(void)
 static void listen_ok(void)
 {
 	GError *error = NULL;
+
 	ck_assert_msg(control_server_listen(server, path, &error), "%s", error ? error->message : "");
 }
 
 static void listen_fails(struct control_server *other, const char *at, const char *part)
 {
 	g_autoptr(GError) error = NULL;
+
 	ck_assert(!control_server_listen(other, at, &error));
 	ck_assert(g_error_matches(error, CONTROL_ERROR, CONTROL_ERROR_LISTEN));
 	ck_assert_msg(strstr(error->message, at) && strstr(error->message, part), "%s", error->message);
@@ -95,6 +98,7 @@ END_TEST
 static char *policy_make(const char *text)
 {
 	char *file = g_build_filename(folder, "policy", NULL);
+
 	ck_assert(g_file_set_contents(file, text, -1, NULL));
 	ck_assert_int_eq(chmod(file, 0644), 0); /* whatever the umask */
 	return file;
@@ -114,6 +118,7 @@ START_TEST(wrong_policies_are_refused)
 {
 	g_autoptr(GError) error = NULL;
 	g_autofree char *file = policy_make(wrong_policies[_i].text);
+
 	ck_assert(!control_server_load_policy(server, file, &error));
 	ck_assert(g_error_matches(error, CONTROL_ERROR, CONTROL_ERROR_LISTEN));
 	ck_assert_msg(strstr(error->message, wrong_policies[_i].part), "%s", error->message);
@@ -124,6 +129,7 @@ END_TEST
 static void policy_refused(const char *file, const char *part)
 {
 	g_autoptr(GError) error = NULL;
+
 	ck_assert(!control_server_load_policy(server, file, &error));
 	ck_assert(g_error_matches(error, CONTROL_ERROR, CONTROL_ERROR_LISTEN));
 	ck_assert_msg(strstr(error->message, file) && strstr(error->message, part), "%s", error->message);
@@ -134,6 +140,7 @@ START_TEST(files_that_are_no_policy_are_refused)
 	static const char hidden[] = "65534 observe\n\0#";
 	g_autofree char *file = policy_make("65534 observe\n");
 	static const mode_t wider[] = {0602, 0620, 0666};
+
 	for (size_t i = 0; i < G_N_ELEMENTS(wider); i++) {
 		ck_assert_int_eq(chmod(file, wider[i]), 0);
 		policy_refused(file, "users other than its owner may write it");
@@ -157,6 +164,7 @@ END_TEST
 START_TEST(policies_of_others_are_refused)
 {
 	g_autofree char *file = policy_make("65534 observe\n");
+
 	ck_assert_int_eq(chown(file, 65534, (gid_t)-1), 0);
 	ck_assert_int_eq(chmod(file, 0400), 0);
 	policy_refused(file, "belongs to neither root nor the user of the engine");
@@ -171,8 +179,10 @@ END_TEST
 static int other_user_asks(const char *request)
 {
 	pid_t child = fork();
+
 	if (child != 0) {
 		int status = -1;
+
 		while (waitpid(child, &status, WNOHANG) == 0)
 			fixture_iterate();
 		return WEXITSTATUS(status);
@@ -216,6 +226,7 @@ START_TEST(an_inherited_socket_is_served)
 	GError *error = NULL;
 	struct sockaddr_un address;
 	g_autofree char *made = g_path_get_dirname(path);
+
 	ck_assert(client_socket_address(path, &address));
 	ck_assert_int_eq(mkdir(made, 0700), 0);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -240,6 +251,7 @@ START_TEST(the_socket_is_private)
 {
 	struct stat status;
 	mode_t before = umask(0);
+
 	listen_ok();
 	umask(before);
 	ck_assert_int_eq(stat(path, &status), 0);
@@ -265,6 +277,7 @@ END_TEST
 static void leave_dead_socket(void)
 {
 	struct sockaddr_un address;
+
 	ck_assert(client_socket_address(path, &address));
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
@@ -275,6 +288,7 @@ static void leave_dead_socket(void)
 START_TEST(a_dead_socket_is_replaced)
 {
 	g_autofree char *made = g_path_get_dirname(path);
+
 	mkdir(made, 0700);
 	leave_dead_socket();
 	ck_assert(!client_socket_live(path));
@@ -321,6 +335,7 @@ static unsigned race(void)
 	close(start[1]);
 	for (unsigned i = 0; i < RACERS; i++) {
 		char answer = 0;
+
 		ck_assert_int_eq(read(result[0], &answer, 1), 1);
 		listening += answer == 'y';
 	}
@@ -337,6 +352,7 @@ static unsigned race(void)
 START_TEST(a_dead_socket_is_replaced_by_one)
 {
 	g_autofree char *made = g_path_get_dirname(path);
+
 	mkdir(made, 0700);
 	for (unsigned i = 0; i < RACES; i++) {
 		leave_dead_socket();
@@ -351,6 +367,7 @@ START_TEST(a_socket_of_another_type_is_left_alone)
 {
 	struct sockaddr_un address;
 	g_autofree char *made = g_path_get_dirname(path);
+
 	mkdir(made, 0700);
 	ck_assert(client_socket_address(path, &address));
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -366,6 +383,7 @@ END_TEST
 START_TEST(a_live_socket_survives_a_lack_of_descriptors)
 {
 	struct rlimit limit, none;
+
 	listen_ok();
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	none = limit;
@@ -414,6 +432,7 @@ END_TEST
 static bool as_other_user(bool (*act)(void))
 {
 	pid_t child = fork();
+
 	if (child == 0)
 		_exit(setresuid(OTHER_UID, OTHER_UID, OTHER_UID) == 0 && act() ? 0 : 1);
 	int status;
@@ -432,6 +451,7 @@ static bool is_turned_away(void)
 	char byte;
 	int fd = client_socket_connect(path);
 	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+
 	return fd >= 0 && poll(&pollfd, 1, 10000) == 1 && read(fd, &byte, 1) <= 0;
 }
 
@@ -439,6 +459,7 @@ static bool finds_folder_foreign(void)
 {
 	g_autoptr(GError) error = NULL;
 	g_autofree char *at = g_build_filename(folder, "foreign", "x.sock", NULL);
+
 	return !control_server_listen(server, at, &error) && strstr(error->message, "belongs to uid 1;");
 }
 
@@ -467,6 +488,7 @@ START_TEST(connections_have_a_limit)
 {
 	int fds[CONTROL_CLIENTS_MAX + 1];
 	char byte;
+
 	listen_ok();
 	for (size_t i = 0; i < G_N_ELEMENTS(fds); i++) {
 		fds[i] = client_socket_connect(path);
@@ -490,6 +512,7 @@ START_TEST(a_host_without_descriptors_is_tried_again)
 	int filler[256];
 	size_t n = 0;
 	const struct rlimit few = {G_N_ELEMENTS(filler), G_N_ELEMENTS(filler)};
+
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
 	listen_ok();
 	int client = client_socket_connect(path);

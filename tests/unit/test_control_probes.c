@@ -38,6 +38,7 @@ static void teardown(void)
 START_TEST(lists)
 {
 	json_auto_t *all = peer_return(&peer, REQUEST("probe-list"));
+
 	ck_assert_uint_eq(json_array_size(json_object_get(all, "providers")), 9);
 	ck_assert_uint_eq(json_array_size(json_object_get(all, "probes")), 0);
 	json_auto_t *some = peer_return(
@@ -84,6 +85,7 @@ END_TEST
 START_TEST(breakpoints_by_choice)
 {
 	json_auto_t *any = peer_return(&peer, ADD("function:0x1000"));
+
 	ck_assert_str_eq(json_string_value(json_object_get(any, "breakpoint")), "processor");
 	json_auto_t *patch = peer_return(&peer, ADD_WITH("function:0x2000", "\"breakpoint\":\"patch\""));
 	ck_assert_str_eq(json_string_value(json_object_get(patch, "breakpoint")), "patch");
@@ -106,6 +108,7 @@ START_TEST(events_by_json)
 	json_auto_t *added =
 		peer_return(&peer, "{\"execute\":\"probe-add\",\"arguments\":{\"probe\":\"io:0x3f8\",\"registers\":"
 	                           "[\"rflags\",\"rdi\"],\"stack\":false}}");
+
 	assert_json(added, "{\"id\":1,\"name\":\"io:0x3f8\",\"arguments\":[\"port\",\"value\",\"bytes\",\"write\"],"
 	                   "\"registers\":[\"rdi\",\"rflags\"],\"stack\":false,\"events\":0,"
 	                   "\"breakpoint\":null,\"intact\":true}");
@@ -140,6 +143,7 @@ START_TEST(events_by_rings)
 {
 	struct record_sample sample;
 	size_t bytes;
+
 	json_decref(peer_return(&peer, ADD("function:0x1000")));
 	json_decref(peer_return(&peer, RECORD("true")));
 	json_decref(peer_return(&peer, REQUEST("probe-rings")));

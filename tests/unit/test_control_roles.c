@@ -27,6 +27,7 @@ static void teardown(void)
 static void take(struct peer *peer)
 {
 	json_auto_t *answer = peer_return(peer, REQUEST("control-take"));
+
 	assert_json(answer, "{}");
 }
 
@@ -77,6 +78,7 @@ END_TEST
 START_TEST(an_owner_holds_control_from_the_start)
 {
 	struct peer owner;
+
 	peer_connect(&owner, true);
 	peer_negotiate(&owner);
 	peer_refused(&first, REQUEST("control-take"), "Busy", holder);
@@ -91,6 +93,7 @@ END_TEST
 static void assert_client(const json_t *clients, size_t index, const char *role, bool you)
 {
 	const json_t *client = json_array_get(clients, index);
+
 	ck_assert_int_eq(json_integer_value(json_object_get(client, "pid")), getpid());
 	ck_assert_int_eq(json_integer_value(json_object_get(client, "uid")), (json_int_t)geteuid());
 	ck_assert_str_eq(json_string_value(json_object_get(client, "role")), role);

@@ -37,6 +37,7 @@ static void done(const char *request)
 static json_int_t integer_of(const json_t *object, const char *name)
 {
 	const json_t *value = json_object_get(object, name);
+
 	ck_assert_msg(json_is_integer(value), "no integer %s", name);
 	return json_integer_value(value);
 }
@@ -47,6 +48,7 @@ static void assert_key(const char *name, const char *expected)
 {
 	json_auto_t *keys = peer_return(&other, REQUEST("query-configuration"));
 	json_t *key = json_object_get(keys, name);
+
 	/* What it may be is asserted by itself. */
 	for (const char *const *limit = limits; *limit; limit++)
 		json_object_del(key, *limit);
@@ -146,6 +148,7 @@ END_TEST
 static uint64_t count_records(const json_t *answer)
 {
 	gsize n, at = 0;
+
 	g_autofree guchar *bytes = g_base64_decode(json_string_value(json_object_get(answer, "data")), &n);
 	uint64_t records = 0;
 
@@ -389,6 +392,7 @@ START_TEST(a_stalled_session_goes_on_by_itself)
 	uint64_t records = 0;
 	for (unsigned i = 0; i < 4; i++) {
 		g_autofree char *request = g_strdup_printf(READ("\"offset\":%lld,\"timeout-ms\":5000"), offset);
+
 		fake_guest_burn(&fake, 20 * MS);
 		json_auto_t *answer = peer_return(&peer, request);
 		records += count_records(answer);

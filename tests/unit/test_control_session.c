@@ -28,6 +28,7 @@ static void teardown(void)
 static json_int_t integer_of(const json_t *object, const char *name)
 {
 	const json_t *value = json_object_get(object, name);
+
 	ck_assert_msg(json_is_integer(value), "no integer %s", name);
 	return json_integer_value(value);
 }
@@ -35,6 +36,7 @@ static json_int_t integer_of(const json_t *object, const char *name)
 static void assert_status(const char *state, const char *session_state)
 {
 	json_auto_t *status = peer_return(&peer, REQUEST("query-status"));
+
 	ck_assert_str_eq(json_string_value(json_object_get(status, "state")), state);
 	ck_assert_str_eq(json_string_value(json_object_get(status, "session")), session_state);
 	ck_assert_int_eq(integer_of(status, "pid"), getpid());
@@ -59,6 +61,7 @@ END_TEST
 START_TEST(guest_is_null_where_unknown)
 {
 	json_auto_t *guest = peer_return(&peer, REQUEST("query-guest"));
+
 	assert_json(
 		guest,
 		"{\"name\":\"fixture\",\"kind\":\"fake\",\"kernel\":null,\"initrd\":null,"
@@ -70,6 +73,7 @@ END_TEST
 START_TEST(guest_is_described)
 {
 	char *quirks[] = {(char *)"masks vmcall", (char *)"no \xff", NULL};
+
 	fake.guest.kernel_path = (char *)"/k\n";
 	fake.guest.initrd_path = (char *)"/i\xc3\xbc";
 	fake.guest.command_line = (char *)"console=ttyS0 \xff";
@@ -92,6 +96,7 @@ END_TEST
 START_TEST(a_guest_starts_once)
 {
 	json_auto_t *answer = peer_return(&peer, REQUEST("guest-start"));
+
 	assert_json(answer, "{}");
 	peer_refused(&peer, REQUEST("guest-start"), "WrongState", "is already running");
 	json_decref(peer_return(&peer, REQUEST("guest-stop")));
@@ -116,6 +121,7 @@ END_TEST
 START_TEST(an_end_has_its_details)
 {
 	g_autofree char *console = g_strnfill(100000, '\xff');
+
 	fixture_guest_end(&(struct guest_end){
 		.reason = GUEST_END_TRIPLE_FAULT, .code = 7, .message = (char *)"rip \x01", .details = console});
 	json_auto_t *ended = peer_event(&peer, "guest-ended");
@@ -129,6 +135,7 @@ END_TEST
 START_TEST(the_longest_end_fits_into_a_line)
 {
 	g_autofree char *console = g_strnfill(100000, '\x01');
+
 	fixture_guest_end(&(struct guest_end){.reason = GUEST_END_VMM_ERROR, .message = console, .details = console});
 	json_decref(peer_event(&peer, "guest-ended"));
 }
@@ -138,6 +145,7 @@ static void assert_attr(const json_t *event, unsigned index)
 {
 	const char *hex = json_string_value(json_object_get(event, "attr"));
 	uint8_t bytes[VPROF_ATTR_BYTES];
+
 	ck_assert_uint_eq(strlen(hex), 2 * sizeof(bytes));
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(g_ascii_xdigit_value(hex[2 * i]) << 4 | g_ascii_xdigit_value(hex[2 * i + 1]));
@@ -154,9 +162,11 @@ START_TEST(a_session_is_described)
 	                                         "[\"task-clock:u\",\"timer\"],\"period\":2000000,\"ring-bytes\":8192,"
 	                                         "\"delivery\":\"setsig\"}}");
 	const json_t *events = json_object_get(answer, "events");
+
 	ck_assert_uint_eq(json_array_size(events), 2);
 	for (unsigned i = 0; i < 2; i++) {
 		const json_t *event = json_array_get(events, i);
+
 		ck_assert_str_eq(json_string_value(json_object_get(event, "name")), i == 0 ? "task-clock:u" : "timer");
 		ck_assert_str_eq(json_string_value(json_object_get(event, "backend")), i == 0 ? "perf-clock" : "timer");
 		assert_attr(event, i);
@@ -177,6 +187,7 @@ START_TEST(a_session_with_call_chains_says_so)
 {
 	json_auto_t *answer = peer_return(&peer, "{\"execute\":\"session-start\",\"arguments\":{\"events\":[\"timer\"],"
 	                                         "\"call-graph\":\"fp\",\"call-depth\":8,\"call-user\":false}}");
+
 	ck_assert_str_eq(json_string_value(json_object_get(answer, "call-graph")), "fp");
 	assert_attr(json_array_get(json_object_get(answer, "events"), 0), 0);
 	ck_assert_uint_eq(session_configuration(session)->call_depth, 8);
@@ -213,6 +224,7 @@ START_TEST(a_session_has_defaults)
 {
 	struct counter_event event;
 	const char *why;
+
 	counter_event_default(&event, &why);
 
 	json_auto_t *answer = peer_return(&peer, REQUEST("session-start"));
@@ -231,6 +243,7 @@ START_TEST(who_looks_on_learns_what_the_session_is)
 	struct peer other;
 	json_auto_t *started = peer_return(&peer, "{\"execute\":\"session-start\",\"arguments\":{\"events\":"
 	                                          "[\"timer\"],\"frequency-hz\":77,\"call-graph\":\"fp\"}}");
+
 	peer_join(&other);
 	json_auto_t *running = peer_return(&other, REQUEST("query-session"));
 	ck_assert_int_eq(integer_of(running, "frequency-hz"), 77);
@@ -261,6 +274,7 @@ START_TEST(a_wrong_session_is_refused)
 {
 	g_autofree char *request =
 		g_strdup_printf("{\"execute\":\"session-start\",\"arguments\":%s}", refused_sessions[_i].arguments);
+
 	peer_refused(&peer, request, refused_sessions[_i].class, refused_sessions[_i].part);
 	assert_status("created", "idle");
 }
@@ -270,6 +284,7 @@ START_TEST(a_session_takes_its_turn)
 {
 	static const char *const too_early[] = {REQUEST("session-stop"), REQUEST("query-stats"), REQUEST("rings"),
 	                                        REQUEST("query-session")};
+
 	for (size_t i = 0; i < G_N_ELEMENTS(too_early); i++)
 		peer_refused(&peer, too_early[i], "WrongState", "session");
 	json_decref(peer_return(&peer, REQUEST("session-start")));
@@ -300,6 +315,7 @@ START_TEST(statistics_add_up)
 	json_array_foreach(json_object_get(stats, "vcpus"), i, vcpu) {
 		json_object_foreach(vcpu, name, value) {
 			json_int_t before = json_integer_value(json_object_get(sum, name));
+
 			json_object_set_new(sum, name, json_integer(before + json_integer_value(value)));
 		}
 		ck_assert_int_gt(integer_of(vcpu, "sample"), 0);
@@ -323,6 +339,7 @@ END_TEST
 static void assert_ring(unsigned vcpu, int memfd, int eventfd, size_t data_bytes)
 {
 	struct stat status;
+
 	ck_assert_int_eq(fstat(memfd, &status), 0);
 	ck_assert_uint_eq((size_t)status.st_size, VPROF_RING_HEADER_BYTES + data_bytes);
 	struct perf_event_mmap_page *page =
@@ -347,6 +364,7 @@ START_TEST(rings_arrive_and_map)
 	                               "\"frequency-hz\":1000,\"ring-bytes\":65536}}"));
 	for (int again = 0; again < 2; again++) {
 		json_auto_t *rings = peer_return(&peer, REQUEST("rings"));
+
 		assert_json(rings, "{\"vcpus\":[{\"vcpu\":0,\"data-bytes\":65536},{\"vcpu\":1,\"data-bytes\":65536}]}");
 		ck_assert_uint_eq(peer.fds->len, (size_t)2 * FIXTURE_VCPUS * (unsigned)(again + 1));
 	}
@@ -374,6 +392,7 @@ START_TEST(lost_samples_are_told_by_the_second)
 	json_int_t told[FIXTURE_VCPUS];
 	for (unsigned vcpu = 0; vcpu < FIXTURE_VCPUS; vcpu++) {
 		json_auto_t *lost = peer_event(&peer, "samples-lost");
+
 		ck_assert_int_eq(integer_of(lost, "vcpu"), vcpu);
 		told[vcpu] = integer_of(lost, "lost");
 		ck_assert_uint_eq((uint64_t)told[vcpu], ring_statistics(session_ring(session, vcpu)).dropped);
@@ -415,6 +434,7 @@ START_TEST(phases_are_told_up_to_a_limit)
 	unsigned told = 1;
 	for (json_int_t at = 0; at != 5; told++) {
 		json_auto_t *phase = peer_event(&peer, "guest-phase");
+
 		at = integer_of(phase, "time-ns");
 		dropped += json_integer_value(json_object_get(phase, "dropped"));
 	}
@@ -430,6 +450,7 @@ START_TEST(deliveries_of_the_schema_are_those_there_are)
 	json_auto_t *schema = peer_return(&peer, REQUEST("query-schema"));
 	g_autofree char *text = json_dumps(schema, JSON_COMPACT);
 	g_autoptr(GString) choices = g_string_new("\"choices\":[");
+
 	for (; counter_deliveries[i]; i++)
 		g_string_append_printf(choices, "%s\"%s\"", i > 0 ? "," : "", counter_deliveries[i]->name);
 	g_string_append(choices, "]");

@@ -51,6 +51,7 @@ static bool on_transmit(void *data, unsigned serial, uint8_t byte)
 static void setup(void)
 {
 	const struct devices_host host = {.irq = on_irq, .ended = on_ended, .phase = on_phase, .transmit = on_transmit};
+
 	memset(&machine, 0, sizeof(machine));
 	devices_init(&machine.devices, &host, (const bool[DEVICES_SERIALS]){true, true});
 }
@@ -63,6 +64,7 @@ static void teardown(void)
 static uint32_t in(uint16_t port, size_t bytes)
 {
 	uint32_t value = 0;
+
 	devices_read(&machine.devices, port, (uint8_t *)&value, bytes);
 	return value;
 }
@@ -107,6 +109,7 @@ START_TEST(exit_statuses)
 	};
 	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
 		const struct guest_end end = {.reason = ends[i].reason, .code = ends[i].code};
+
 		ck_assert_int_eq(vm_exit_status(&end), ends[i].status);
 	}
 }

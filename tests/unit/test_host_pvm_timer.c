@@ -40,6 +40,7 @@ END_TEST
 START_TEST(a_tick_that_is_always_wanted_comes_at_the_interval)
 {
 	uint64_t now = 10000, at = now;
+
 	for (unsigned i = 0; i < 100; i++) {
 		now = at + 3;
 		at = deadline(now, now + INTERVAL / 5);
@@ -122,9 +123,11 @@ START_TEST(a_guest_gets_on_beside_its_ticks)
 {
 	for (unsigned percent = 2; percent <= 100; percent++) {
 		uint64_t wall_ns = 0, ran_ns = 0, ticks = 0, now = 0;
+
 		set_up();
 		while (wall_ns < 60000 * MS) {
 			uint64_t at = deadline(now, now + 1);
+
 			wall_ns += (at - now) * 20 * MS / INTERVAL;
 			ran_ns = wall_ns / 100 * percent;
 			now = at;

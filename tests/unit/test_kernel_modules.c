@@ -32,6 +32,7 @@ static GByteArray *module_build(const char *depends, const char *release)
 	                     .e_shnum = 3,
 	                     .e_shstrndx = 1};
 	Elf64_Shdr sections[3] = {{0}};
+
 	g_byte_array_append(bytes, (const guint8 *)&header, sizeof(header));
 	sections[1] =
 		(Elf64_Shdr){.sh_name = 1, .sh_type = SHT_STRTAB, .sh_offset = bytes->len, .sh_size = sizeof(names)};
@@ -49,6 +50,7 @@ static GByteArray *module_build(const char *depends, const char *release)
 static void file_write(const char *name, const void *bytes, size_t n)
 {
 	g_autofree char *path = g_build_filename(folder, name, NULL), *above = g_path_get_dirname(path);
+
 	ck_assert_int_eq(g_mkdir_with_parents(above, 0755), 0);
 	ck_assert(g_file_set_contents(path, bytes, (gssize)n, NULL));
 }
@@ -56,6 +58,7 @@ static void file_write(const char *name, const void *bytes, size_t n)
 static void module_write(const char *name, const char *depends)
 {
 	GByteArray *bytes = module_build(depends, RELEASE);
+
 	file_write(name, bytes->data, bytes->len);
 	g_byte_array_unref(bytes);
 }
@@ -68,6 +71,7 @@ static void module_write_packed(const char *name, const char *depends, int (*fil
 	size_t n = 0;
 	struct archive *archive = archive_write_new();
 	struct archive_entry *entry = archive_entry_new();
+
 	ck_assert_int_eq(filter(archive), ARCHIVE_OK);
 	archive_write_set_format_raw(archive);
 	archive_write_set_bytes_in_last_block(archive, 1);
@@ -104,8 +108,10 @@ static void set_up(void)
 static void folder_remove(const char *path)
 {
 	GDir *dir = g_dir_open(path, 0, NULL);
+
 	for (const char *name; dir && (name = g_dir_read_name(dir)) != NULL;) {
 		g_autofree char *below = g_build_filename(path, name, NULL);
+
 		if (g_remove(below) != 0)
 			folder_remove(below);
 	}
@@ -127,6 +133,7 @@ static char *archived(void)
 	struct archive *archive = archive_read_new();
 	struct archive_entry *entry;
 	int fd = initramfs_write(initramfs, NULL, NULL);
+
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq((int)lseek(fd, 0, SEEK_SET), 0);
 	archive_read_support_format_cpio(archive);
@@ -137,6 +144,7 @@ static char *archived(void)
 		while (archive_read_next_header(archive, &entry) == ARCHIVE_OK) {
 			g_autofree char *name = g_path_get_basename(archive_entry_pathname(entry));
 			char magic[SELFMAG];
+
 			if (!g_str_has_suffix(name, ".ko"))
 				continue;
 			ck_assert_int_eq(archive_read_data(archive, magic, sizeof(magic)), SELFMAG);
@@ -160,6 +168,7 @@ static void check_added(const char *const *names, const char *expected)
 {
 	g_autoptr(GError) error = NULL;
 	struct kernel_modules *modules = kernel_modules_new(folder, RELEASE, &error);
+
 	ck_assert_ptr_nonnull(modules);
 	for (; *names; names++)
 		ck_assert_msg(kernel_modules_add(modules, *names, initramfs, &error), "%s",
@@ -187,6 +196,7 @@ static void check_refused(const char *name, const char *release, enum kernel_mod
 {
 	g_autoptr(GError) error = NULL;
 	struct kernel_modules *modules = kernel_modules_new(folder, release, NULL);
+
 	ck_assert_ptr_nonnull(modules);
 	ck_assert(!kernel_modules_add(modules, name, initramfs, &error));
 	ck_assert_msg(g_error_matches(error, KERNEL_MODULES_ERROR, (gint)code), "%s", error->message);
@@ -212,9 +222,11 @@ END_TEST
 START_TEST(damaged_modules)
 {
 	GByteArray *whole = module_build("b", RELEASE);
+
 	for (guint i = 0; i < whole->len; i++) {
 		g_autofree guint8 *copy = g_memdup2(whole->data, whole->len);
 		struct kernel_modules *modules;
+
 		copy[i] ^= 0xff;
 		file_write("kernel/damaged.ko", i % 2 ? copy : whole->data, i % 2 ? whole->len : i);
 		modules = kernel_modules_new(folder, NULL, NULL);

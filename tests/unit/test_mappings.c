@@ -246,6 +246,7 @@ static void archive_write(GByteArray *to, const char *name, GBytes *file)
 	struct archive_entry *entry = archive_entry_new();
 	static char buffer[1 << 16];
 	size_t n, used;
+
 	const void *data = g_bytes_get_data(file, &n);
 
 	archive_write_set_format_cpio_newc(archive);

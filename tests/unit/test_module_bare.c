@@ -18,6 +18,7 @@ static const char code[] = "code of a module, which has .BTF in it", types[] = "
 static GByteArray *module_new(const char *types_section)
 {
 	struct elf_builder builder;
+
 	elf_builder_init(&builder);
 	elf_builder_section(
 		&builder, (struct elf_section){.name = ".text", .type = SHT_PROGBITS, .data = code, .n = sizeof(code)});
@@ -41,6 +42,7 @@ static void sign(GByteArray *file, uint32_t signature_bytes, uint32_t said)
 	                          [10] = (uint8_t)(said >> 8),
 	                          [11] = (uint8_t)said};
 	guint at = file->len;
+
 	g_byte_array_set_size(file, at + signature_bytes);
 	memset(file->data + at, 's', signature_bytes);
 	g_byte_array_append(file, head, sizeof(head));
@@ -53,6 +55,7 @@ static void check_change(bool (*change)(int fd), GByteArray *file, GByteArray *e
 	g_autofree char *path = NULL, *after = NULL;
 	gsize n;
 	int fd = g_file_open_tmp("vprof-module-XXXXXX", &path, NULL);
+
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(write(fd, file->data, file->len), (ssize_t)file->len);
 	ck_assert(change(fd));
@@ -78,6 +81,7 @@ static void check_unchanged(GByteArray *file)
 START_TEST(signature_and_types_go)
 {
 	GByteArray *file = module_new(".BTF");
+
 	sign(file, SIGNATURE_BYTES, SIGNATURE_BYTES);
 	check(file, module_new(".btf"));
 	check(module_new(".BTF"), module_new(".btf"));
@@ -92,6 +96,7 @@ static bool bare_and_back(int fd)
 START_TEST(types_come_back)
 {
 	GByteArray *file = module_new(".BTF");
+
 	sign(file, SIGNATURE_BYTES, SIGNATURE_BYTES);
 	check_change(bare_and_back, file, module_new(".BTF"));
 }
@@ -100,6 +105,7 @@ END_TEST
 START_TEST(without_types_only_the_signature_goes)
 {
 	GByteArray *file = module_new(".BTF.ext");
+
 	sign(file, SIGNATURE_BYTES, SIGNATURE_BYTES);
 	check(file, module_new(".BTF.ext"));
 }
@@ -108,6 +114,7 @@ END_TEST
 START_TEST(a_signature_longer_than_the_file_stays)
 {
 	GByteArray *file = module_new(".none");
+
 	sign(file, SIGNATURE_BYTES, UINT32_MAX);
 	check_unchanged(file);
 	file = module_new(".none");
@@ -140,6 +147,7 @@ START_TEST(a_file_that_cannot_be_written_is_said)
 	g_autofree char *path = NULL;
 	GByteArray *file = module_new(".BTF");
 	int fd = g_file_open_tmp("vprof-module-XXXXXX", &path, NULL);
+
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(write(fd, file->data, file->len), (ssize_t)file->len);
 	ck_assert_int_eq(close(fd), 0);

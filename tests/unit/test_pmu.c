@@ -36,6 +36,7 @@ static void set_up(void)
 static uint64_t get(uint32_t msr)
 {
 	uint64_t value = 0;
+
 	ck_assert_msg(pmu_read(&pmu, msr, &value), "reading 0x%x", msr);
 	return value;
 }
@@ -48,6 +49,7 @@ static void set(uint32_t msr, uint64_t value)
 static void refused(uint32_t msr, uint64_t value)
 {
 	uint64_t before = get(msr);
+
 	ck_assert_msg(!pmu_write(&pmu, msr, value), "0x%x takes 0x%lx", msr, (unsigned long)value);
 	ck_assert_uint_eq(get(msr), before);
 }
@@ -109,6 +111,7 @@ START_TEST(no_other_msr)
 	uint64_t value;
 	static const uint32_t others[] = {0xc0,  0xc5,  0x185, 0x18a, 0x1d9, 0x308,      0x30c,
 	                                  0x345, 0x38c, 0x391, 0x4c1, 0x3f1, 0xc0010000, UINT32_MAX};
+
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		ck_assert(!pmu_read(&pmu, others[i], &value));
 		ck_assert(!pmu_write(&pmu, others[i], 0));
@@ -148,11 +151,13 @@ END_TEST
 START_TEST(fixed_counters)
 {
 	static const enum pmu_event events[] = {PMU_EVENT_INSTRUCTIONS, PMU_EVENT_CYCLES, PMU_EVENT_REF_CYCLES};
+
 	set(FIXED_CONTROL, 0x321);
 	ck_assert(!pmu_runs(&pmu));
 	set(GLOBAL_CONTROL, 7 * BIT(32));
 	for (unsigned i = 0; i < 3; i++) {
 		const struct test_counter *one = &source.counters[PMU_GENERAL + i];
+
 		ck_assert(one->running);
 		ck_assert_int_eq(one->what.event, events[i]);
 		ck_assert_int_eq(one->what.kernel, i != 1);
@@ -318,6 +323,7 @@ END_TEST
 START_TEST(an_overflow_that_a_read_finds_interrupts_too)
 {
 	uint64_t value;
+
 	set(FIXED0 + 1, WIDTH_MASK);
 	set(FIXED_CONTROL, 0xb0);
 	set(GLOBAL_CONTROL, BIT(33));
@@ -373,6 +379,7 @@ START_TEST(rdpmc)
 {
 	uint64_t value = 0;
 	static const uint32_t bad[] = {4, 0x40000003, 0x80000000, 0x20000000, UINT32_MAX};
+
 	set(PMC0 + 3, 33);
 	set(FIXED0 + 2, WIDTH_MASK);
 	ck_assert(pmu_rdpmc(&pmu, 3, &value));
@@ -387,6 +394,7 @@ END_TEST
 START_TEST(save_and_load)
 {
 	struct pmu_state state, again;
+
 	set(PMC0, 10);
 	set(FIXED0 + 1, WIDTH_MASK);
 	set(FIXED_CONTROL, 0xb0);
@@ -415,6 +423,7 @@ END_TEST
 START_TEST(load_refuses_what_no_guest_can_write)
 {
 	struct pmu_state good, bad[6];
+
 	set(PMC0, 77);
 	pmu_save(&pmu, &good);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -435,6 +444,7 @@ END_TEST
 START_TEST(cpuid)
 {
 	struct pmu_cpuid all = pmu_cpuid(0x7f), clocks = pmu_cpuid(0x5);
+
 	ck_assert_uint_eq(all.eax, 0x07300402);
 	ck_assert_uint_eq(all.ebx, 0);
 	ck_assert_uint_eq(all.ecx, 0);
@@ -446,9 +456,11 @@ END_TEST
 START_TEST(ranges_cover_every_register)
 {
 	unsigned found = 0;
+
 	for (size_t i = 0; i < pmu_msr_ranges_n; i++) {
 		for (uint32_t msr = pmu_msr_ranges[i].first; msr <= pmu_msr_ranges[i].last; msr++) {
 			uint64_t value;
+
 			ck_assert(msr == PMU_MSR_DEBUGCTL || pmu_read(&pmu, msr, &value));
 			found++;
 		}

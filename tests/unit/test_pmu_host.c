@@ -31,6 +31,7 @@ static void on_alarm(int number)
 static void set_up(void)
 {
 	GError *error = NULL;
+
 	events = (struct pmu_host_events){.all = 5};
 	pmu_host_init(&host, &events, KHZ);
 	signal(SIGUSR1, on_alarm);
@@ -46,6 +47,7 @@ static void tear_down(void)
 static uint64_t time_ns(clockid_t clock)
 {
 	struct timespec now;
+
 	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
@@ -58,6 +60,7 @@ static uint64_t cpu_ns(void)
 static void burn(uint64_t ns)
 {
 	uint64_t begin = cpu_ns();
+
 	while (cpu_ns() - begin < ns)
 		;
 }
@@ -65,6 +68,7 @@ static void burn(uint64_t ns)
 static void burn_until_alarm(void)
 {
 	uint64_t begin = cpu_ns();
+
 	while (alarms == 0 && cpu_ns() - begin < 10000 * NS_PER_MS)
 		;
 	ck_assert_int_gt(alarms, 0);
@@ -149,6 +153,7 @@ END_TEST
 START_TEST(the_clock_counts_nothing_but_cycles)
 {
 	struct pmu_counting what = {.user = true, .kernel = true};
+
 	for (unsigned event = 0; event <= PMU_EVENT_RAW; event++) {
 		what.event = (enum pmu_event)event;
 		ck_assert_int_eq(start(0, &what, 100), event == PMU_EVENT_CYCLES || event == PMU_EVENT_REF_CYCLES);
@@ -163,6 +168,7 @@ static unsigned opened;
 static int fake_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
 {
 	struct perf_event_attr clock = *attr;
+
 	asked = *attr;
 	opened++;
 	clock.type = PERF_TYPE_SOFTWARE;
@@ -221,6 +227,7 @@ END_TEST
 START_TEST(hardware_stays_open_for_the_same_event)
 {
 	struct pmu_counting in_kernel = instructions;
+
 	in_kernel.kernel = true;
 	have_a_pmu();
 	for (unsigned i = 0; i < 5; i++) {

@@ -41,6 +41,7 @@ static void run(struct machine *machine)
 {
 	uint64_t in_ns = pmu_throttle_in_ns(&machine->throttle, machine->now_ns, machine->waits);
 	uint64_t until = machine->overflow_ns;
+
 	if (in_ns != UINT64_MAX)
 		until = earlier(until, machine->now_ns + (in_ns < ALARM_NS_MIN ? ALARM_NS_MIN : in_ns));
 	if (machine->says_nearly && machine->now_ns < nearly_ns(machine))
@@ -64,6 +65,7 @@ static struct machine work(uint64_t handler_ns, uint64_t period_ns, bool says_ne
 {
 	struct machine machine = {
 		.handler_ns = handler_ns, .period_ns = period_ns, .says_nearly = says_nearly, .overflow_ns = period_ns};
+
 	while (machine.now_ns < RUN_NS) {
 		run(&machine);
 		if (machine.now_ns >= machine.overflow_ns) {
@@ -88,6 +90,7 @@ START_TEST(half_of_the_time_is_the_guests_at_any_rate_and_speed)
 		for (unsigned j = 0; j < sizeof(periods_ns) / sizeof(periods_ns[0]); j++) {
 			struct machine machine = work(handlers_ns[i], periods_ns[j], _i == 1);
 			uint64_t not_over = handles(&machine) ? machine.handler_ns : 0;
+
 			ck_assert_uint_gt(machine.interrupts, 0);
 			ck_assert_msg((machine.handled_ns - not_over) * 2 <= RUN_NS, "%lu interrupts of %lu ns",
 			              (unsigned long)machine.interrupts, (unsigned long)machine.handler_ns);
@@ -111,6 +114,7 @@ START_TEST(what_is_too_often_takes_two_fifths_at_least)
 {
 	for (unsigned i = 1; i < 6; i++) {
 		struct machine machine = work(handlers_ns[i], 20 * US, true);
+
 		ck_assert_uint_ge(machine.handled_ns * 10, RUN_NS * (i == 1 ? 3 : 4));
 	}
 }
@@ -119,6 +123,7 @@ END_TEST
 START_TEST(no_alarm_without_an_interrupt)
 {
 	struct pmu_throttle throttle = {0};
+
 	ck_assert(pmu_throttle_open(&throttle, 0));
 	ck_assert_uint_eq(pmu_throttle_in_ns(&throttle, 5 * MS, false), UINT64_MAX);
 	pmu_throttle_delivered(&throttle, 5 * MS);

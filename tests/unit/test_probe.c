@@ -73,6 +73,7 @@ START_TEST(probes_have_one_name)
 	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
 		struct probe_spec spec;
 		GError *error = NULL;
+
 		ck_assert_msg(probe_spec_parse(cases[i].text, &spec, &error), "%s: %s", cases[i].text,
 		              error ? error->message : "");
 		ck_assert_str_eq(spec.name, cases[i].name);
@@ -121,9 +122,11 @@ START_TEST(other_texts_are_refused)
 		"markers:*",
 		"kprobe:vfs_read",
 	};
+
 	for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
 		struct probe_spec spec;
 		GError *error = NULL;
+
 		ck_assert_msg(!probe_spec_parse(texts[i], &spec, &error), "%s", texts[i]);
 		ck_assert(error->domain == PROBE_ERROR);
 		g_error_free(error);
@@ -140,6 +143,7 @@ static unsigned add(const char *text)
 	const struct probe_options options = {.registers = 0};
 	struct probe_info info;
 	GError *error = NULL;
+
 	ck_assert_msg(probe_set_add(set, text, &options, &info, &error), "%s", error ? error->message : "");
 	return info.id;
 }
@@ -149,6 +153,7 @@ static void refuse(const char *text, GQuark domain, int code)
 	const struct probe_options options = {.registers = 0};
 	struct probe_info info;
 	GError *error = NULL;
+
 	ck_assert(!probe_set_add(set, text, &options, &info, &error));
 	ck_assert_msg(g_error_matches(error, domain, code), "%s", error->message);
 	g_error_free(error);
@@ -157,6 +162,7 @@ static void refuse(const char *text, GQuark domain, int code)
 static void record(size_t ring_bytes)
 {
 	GError *error = NULL;
+
 	ck_assert_msg(probe_set_record(set, ring_bytes, &error), "%s", error ? error->message : "");
 }
 
@@ -164,6 +170,7 @@ START_TEST(probes_are_added_and_removed)
 {
 	GError *error = NULL;
 	unsigned first = add("function:0x1000");
+
 	refuse("function:4096", PROBE_ERROR, PROBE_ERROR_EXISTS);
 	refuse("function:vfs_read", PROBE_ERROR, PROBE_ERROR_UNSUPPORTED); /* no kernel image */
 	refuse("syscall:read", PROBE_ERROR, PROBE_ERROR_UNSUPPORTED);
@@ -191,6 +198,7 @@ END_TEST
 START_TEST(recording_refuses_changes)
 {
 	GError *error = NULL;
+
 	ck_assert(!probe_set_record(set, 0, &error));
 	ck_assert(g_error_matches(error, PROBE_ERROR, PROBE_ERROR_STATE));
 	g_clear_error(&error);
@@ -224,6 +232,7 @@ static const uint64_t *next_event(struct ring_reader *reader, struct record_samp
 {
 	size_t bytes;
 	const struct perf_event_header *event = ring_reader_next(reader, &bytes);
+
 	ck_assert_ptr_nonnull(event);
 	ck_assert(record_sample_decode(event, bytes, VPROF_PROBE_SAMPLE_TYPE, sample));
 	static uint64_t values[VPROF_PROBE_VALUES_MAX];
@@ -242,6 +251,7 @@ START_TEST(events_say_what_happened)
 	struct probe_info info;
 	struct record_sample sample;
 	struct probe_statistics statistics;
+
 	ck_assert(probe_set_add(set, "function:0x1000", &options, &info, NULL));
 	unsigned io = add("io:0x3f8-0x3ff:out"), marker = add("marker:*"), exits = add("exit:hlt");
 	fake_hit(&fake, 0, fake_debug.breakpoints[0]); /* before recording */
@@ -291,6 +301,7 @@ START_TEST(marks_of_clients_are_events)
 		.reason = KVM_EXIT_IO, .write = true, .bytes = 1, .count = 1, .address = 0x80, .value = 0x40};
 	struct record_sample sample;
 	unsigned all = add("marker:*"), named = add("marker:lo?d"), range = add("marker:0-0x7f");
+
 	ck_assert_uint_eq(probe_hub_add_marker(hub, "load", false), 1); /* before recording */
 	record(0);
 	ck_assert_uint_eq(probe_hub_add_marker(hub, "load", false), 2);
@@ -305,6 +316,7 @@ START_TEST(marks_of_clients_are_events)
 	struct ring_reader *reader = ring_reader_open(ring_memfd(probe_set_ring(set, 0)), NULL);
 	for (size_t i = 0; i < G_N_ELEMENTS(expected); i++) {
 		const uint64_t *values = next_event(reader, &sample);
+
 		ck_assert_uint_eq(sample.id, expected[i][0]);
 		ck_assert_uint_eq(values[0], expected[i][1]);
 		ck_assert_uint_eq(values[1], expected[i][2]);
@@ -318,6 +330,7 @@ END_TEST
 START_TEST(a_full_ring_drops_and_counts)
 {
 	struct probe_statistics statistics;
+
 	add("function:0x1000");
 	record(VPROF_RING_DATA_BYTES_MIN);
 	for (unsigned i = 0; i < 100; i++)
@@ -339,6 +352,7 @@ END_TEST
 START_TEST(msrs_of_all_sets_are_watched)
 {
 	struct probe_set *mine = set;
+
 	add("msr:0x10");
 	set = probe_set_new(hub);
 	add("msr:0x174-0x176:write");
@@ -348,6 +362,7 @@ START_TEST(msrs_of_all_sets_are_watched)
 	ck_assert(!fake_debug.msrs[1].read && fake_debug.msrs[1].write);
 	for (unsigned i = 0; i < GUEST_MSR_RANGES_MAX - 2; i++) {
 		g_autofree char *text = g_strdup_printf("msr:%u", i);
+
 		add(text);
 	}
 	refuse("msr:0x20", GUEST_ERROR, GUEST_ERROR_TAKEN);
@@ -360,6 +375,7 @@ END_TEST
 START_TEST(timers_tick_on_the_vcpus_they_should)
 {
 	struct probe_info info;
+
 	add("profile:hz:100");
 	add("interval:ms:10");
 	record(0);

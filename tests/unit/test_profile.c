@@ -176,6 +176,7 @@ static void take_comm(struct names *names, uint32_t tid, uint64_t time_ns, const
 {
 	const struct record_comm said = {.pid = 1, .tid = tid, .comm = comm};
 	const struct record_id id = {.time_ns = time_ns};
+
 	record_buffer record;
 
 	take(names, record, record_comm_encode(&said, &id, record, sizeof(record)));
@@ -185,6 +186,7 @@ static void take_cgroup(struct names *names, uint64_t cgroup, uint64_t time_ns, 
 {
 	const struct record_cgroup said = {cgroup, path};
 	const struct record_id id = {.time_ns = time_ns};
+
 	record_buffer record;
 
 	take(names, record, record_cgroup_encode(&said, &id, record, sizeof(record)));
@@ -199,6 +201,7 @@ static void take_mapping(struct names *names, uint32_t pid, uint64_t start, uint
 	                                 .bytes = 0x1000,
 	                                 .file_name = file};
 	const struct record_id id = {.time_ns = time_ns};
+
 	record_buffer record;
 
 	take(names, record, record_mmap_encode(&said, &id, record, sizeof(record)));
@@ -262,6 +265,7 @@ START_TEST(names_of_all_kinds_are_taken)
 {
 	const struct record_sample sample = in_cgroup(7, 10);
 	struct names *names = names_new();
+
 	record_buffer record;
 	const struct mapping *mapping;
 
@@ -287,6 +291,7 @@ START_TEST(a_record_without_time_counts_from_the_start)
 	const struct record_comm said = {.tid = 7, .comm = "sh"};
 	const struct record_id id = {.time_ns = 100};
 	struct names *names = names_new();
+
 	record_buffer record;
 	size_t bytes = record_comm_encode(&said, &id, record, sizeof(record));
 

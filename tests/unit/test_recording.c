@@ -137,6 +137,7 @@ START_TEST(cut_at_every_byte)
 
 	for (size_t n = whole->len; n-- > 0;) {
 		g_autoptr(GError) error = NULL;
+
 		ck_assert_int_eq(ftruncate(file_fd, (off_t)n), 0);
 		struct recording *recording = recording_open(file_path, &error);
 		if (n < data_at) {
@@ -152,6 +153,7 @@ START_TEST(cut_at_every_byte)
 		for (whole_end = data_at; whole_end < MIN(n, data_end);) {
 			const struct perf_event_header *record =
 				record_check(whole->data + whole_end, MIN(n, data_end) - whole_end);
+
 			if (!record)
 				break;
 			n_whole++;

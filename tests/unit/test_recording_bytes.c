@@ -95,6 +95,7 @@ END_TEST
 START_TEST(malformed_record_ends_the_walk)
 {
 	static const uint16_t sizes[] = {0, 7, 12, UINT16_MAX - 7};
+
 	recording_write();
 	g_autoptr(GByteArray) bytes = file_bytes();
 	const size_t data_at = get_u64(bytes, AT_DATA);
@@ -127,6 +128,7 @@ START_TEST(damaged_features_spoil_nothing_else)
 	/* Whatever one section holds: all ones, and cut to every shorter size. */
 	for (size_t i = 0; i < n_features; i++) {
 		g_autoptr(GByteArray) damaged = g_byte_array_new();
+
 		g_byte_array_append(damaged, bytes->data, bytes->len);
 		const size_t at = get_u64(bytes, table_at + 16 * i), n = get_u64(bytes, table_at + 16 * i + 8);
 		for (size_t short_n = 0; short_n < n; short_n++) {
@@ -249,6 +251,7 @@ static GByteArray *compressed_make(uint32_t type, const uint64_t packed[PACKED_B
 		const size_t padding = type == RECORD_COMPRESSED2 ? -(size_t)n % 8 : 0;
 		const size_t bytes = sizeof(struct perf_event_header) + length_bytes + n + padding;
 		const struct perf_event_header header = {.type = type, .size = (uint16_t)bytes};
+
 		g_byte_array_append(records, (const guint8 *)&header, sizeof(header));
 		g_byte_array_append(records, (const guint8 *)&n, (guint)length_bytes);
 		g_byte_array_append(records, frame + at, (guint)n);
@@ -286,6 +289,7 @@ START_TEST(compressed_records_are_unpacked)
 
 	for (size_t first_part = 1; first_part < 40; first_part++) {
 		g_autoptr(GByteArray) records = compressed_make(types[_i], two_samples, first_part);
+
 		foreign_write(VPROF_ATTR_BYTES, records->data, records->len);
 		compressed_check();
 	}

@@ -82,6 +82,7 @@ START_TEST(records_come_in_order_and_wrap)
 			continue;
 		for (; next <= i; next++) {
 			const struct perf_event_header *record = ring_reader_next(reader, &bytes);
+
 			ck_assert_ptr_nonnull(record);
 			ck_assert_uint_eq(bytes, 24);
 			ck_assert_uint_eq(payload(record), next);

@@ -29,6 +29,7 @@ static pid_t other; /* a process that is not the child */
 static int in_sandbox(int (*fn)(void), char *text, size_t bytes)
 {
 	int ends[2];
+
 	ck_assert_int_eq(pipe(ends), 0);
 	fflush(NULL);
 	pid_t child = fork();
@@ -97,6 +98,7 @@ static int turn_into_code(void)
 static int count_other(void)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr)};
+
 	return (int)syscall(SYS_perf_event_open, &attr, other, -1, -1, 0);
 }
 
@@ -117,6 +119,7 @@ START_TEST(test_forbidden)
 {
 	char text[256], expected[64];
 	int status = in_sandbox(forbidden[_i].fn, text, sizeof(text));
+
 	snprintf(expected, sizeof(expected), "system call %d is not allowed", forbidden[_i].call);
 	ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS, "status 0x%x: %s", (unsigned)status, text);
 	ck_assert_msg(strstr(text, expected), "%s", text);
@@ -131,6 +134,7 @@ static void *thread_calls(void *data)
 static int call_on_thread(void)
 {
 	pthread_t thread;
+
 	return pthread_create(&thread, NULL, thread_calls, NULL) || pthread_join(thread, NULL);
 }
 
@@ -148,11 +152,13 @@ START_TEST(test_threads)
 {
 	char text[256];
 	int status = in_sandbox(call_on_thread, text, sizeof(text));
+
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
 
 	pid_t child = fork();
 	if (child == 0) {
 		pthread_t thread;
+
 		close(STDERR_FILENO);
 		pthread_barrier_init(&entered, NULL, 2);
 		pthread_create(&thread, NULL, thread_waits, NULL);
@@ -181,6 +187,7 @@ static int allowed_calls(void)
 	char byte;
 	int ring = memfd_create("ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+
 	if (ring < 0 || ftruncate(ring, 4096) != 0 ||
 	    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ring, 0) == MAP_FAILED)
 		return 1;
@@ -203,6 +210,7 @@ START_TEST(test_allowed)
 {
 	char text[256];
 	int status = in_sandbox(allowed_calls, text, sizeof(text));
+
 	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status 0x%x: %s", (unsigned)status, text);
 }
 END_TEST

@@ -192,6 +192,7 @@ END_TEST
 START_TEST(takes_no_more_input_than_it_has_room_for)
 {
 	static uint8_t bytes[SERIAL_INPUT_BYTES + 10];
+
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(i % 251);
 	ck_assert_uint_eq(serial_receive(&uart.serial, bytes, sizeof(bytes)), SERIAL_INPUT_BYTES);

@@ -90,6 +90,7 @@ static void code_put(uint64_t at, const uint8_t *code, size_t n)
 START_TEST(callers_of_a_function_without_its_frame)
 {
 	static const uint8_t with_endbr[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x90, 0x5d, 0xc3, 0x90};
+
 	static const struct {
 		uint64_t ip;
 		uint64_t pushed; /* above the return address */
@@ -237,6 +238,7 @@ END_TEST
 START_TEST(a_word_that_is_no_address_is_no_caller)
 {
 	static const uint64_t words[] = {UINT64_C(0x206c61746f740a39), UINT64_C(0x1500000000), 8};
+
 	regs.rip = USER + 0x10;
 	regs.cpl = 3;
 	regs.rbp = USER + 0x3000;

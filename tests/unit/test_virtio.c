@@ -29,12 +29,14 @@ static void *ram(uint64_t gpa)
 static void describe(unsigned i, uint64_t gpa, uint32_t bytes, uint16_t flags, uint16_t next)
 {
 	const struct vring_desc descriptor = {gpa, bytes, flags, next};
+
 	memcpy((struct vring_desc *)ram(DESCRIPTORS) + i, &descriptor, sizeof(descriptor));
 }
 
 static void offer(uint16_t head)
 {
 	uint16_t *available = ram(AVAILABLE);
+
 	available[2 + available[1] % SIZE] = head;
 	available[1]++;
 }
@@ -60,6 +62,7 @@ static void assert_broken(const char *expected)
 {
 	struct virtio_chain chain;
 	const char *why = NULL;
+
 	offer(0);
 	ck_assert_int_eq(virtio_queue_pop(&queue, &chain, &why), VIRTIO_POP_BROKEN);
 	ck_assert_str_eq(why, expected);
@@ -69,6 +72,7 @@ START_TEST(chain_is_read_in_order)
 {
 	struct virtio_chain chain;
 	const char *why;
+
 	ck_assert_int_eq(virtio_queue_pop(&queue, &chain, &why), VIRTIO_POP_EMPTY);
 	describe(3, BUFFER, 10, VRING_DESC_F_NEXT, 7);
 	describe(7, BUFFER + 10, 6, VRING_DESC_F_NEXT, 0);
@@ -95,10 +99,12 @@ END_TEST
 START_TEST(indices_wrap)
 {
 	const uint16_t *used = ram(USED);
+
 	describe(5, BUFFER, 1, VRING_DESC_F_WRITE, 0);
 	for (unsigned i = 0; i < 65536u + 2 * SIZE; i++) {
 		struct virtio_chain chain;
 		const char *why;
+
 		offer(5);
 		ck_assert_int_eq(virtio_queue_pop(&queue, &chain, &why), VIRTIO_POP_CHAIN);
 		ck_assert(virtio_queue_push(&queue, chain.head, i));
@@ -140,6 +146,7 @@ START_TEST(queues_that_cannot_be)
 {
 	const struct virtio_queue good = queue;
 	const uint32_t sizes[] = {0, 3, 6, 256, UINT32_MAX};
+
 	for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
 		queue = good;
 		queue.size = sizes[i];
@@ -178,6 +185,7 @@ static void line_set(void *data, unsigned irq, bool level)
 static uint32_t get(uint32_t offset)
 {
 	uint32_t value = UINT32_MAX;
+
 	virtio_mmio_read(device, offset, (uint8_t *)&value, sizeof(value));
 	return value;
 }
@@ -265,6 +273,7 @@ END_TEST
 START_TEST(strange_accesses)
 {
 	uint8_t bytes[8];
+
 	put(VIRTIO_MMIO_QUEUE_SEL, 1);
 	ck_assert_uint_eq(get(VIRTIO_MMIO_QUEUE_NUM_MAX), 0);
 	for (uint32_t offset = 0; offset < VIRTIO_MMIO_BYTES; offset++) {

@@ -82,6 +82,7 @@ static void offer(unsigned queue, unsigned slot, uint32_t bytes, bool writable)
 	const struct vring_desc descriptor = {
 		.addr = BUFFER(queue, slot), .len = bytes, .flags = writable ? VRING_DESC_F_WRITE : 0};
 	uint16_t *available = ram(AVAILABLE(queue));
+
 	memcpy((struct vring_desc *)ram(DESCRIPTORS(queue)) + slot, &descriptor, sizeof(descriptor));
 	available[2 + available[1] % SIZE] = (uint16_t)slot;
 	__atomic_store_n(&available[1], (uint16_t)(available[1] + 1), __ATOMIC_RELEASE);
@@ -93,6 +94,7 @@ static const char *await(unsigned queue, uint32_t *written)
 {
 	const uint16_t *used = ram(USED(queue));
 	gint64 deadline = g_get_monotonic_time() + PATIENCE_US;
+
 	while (__atomic_load_n(&used[1], __ATOMIC_ACQUIRE) == seen[queue]) {
 		ck_assert_msg(g_get_monotonic_time() < deadline, "queue %u stands still", queue);
 		g_usleep(100);
@@ -107,6 +109,7 @@ static void say(uint16_t event, uint16_t value)
 {
 	const struct virtio_console_control message = {.id = 0, .event = event, .value = value};
 	uint32_t written;
+
 	memcpy(ram(BUFFER(CONTROL, 0)), &message, sizeof(message));
 	offer(CONTROL, 0, sizeof(message), false);
 	await(CONTROL, &written);
@@ -117,6 +120,7 @@ static void assert_told(uint16_t event, const char *text)
 	uint32_t written;
 	const char *bytes = await(CONTROL_TO_GUEST, &written);
 	struct virtio_console_control message;
+
 	memcpy(&message, bytes, sizeof(message));
 	ck_assert_uint_eq(message.id, 0);
 	ck_assert_uint_eq(message.event, event);
@@ -128,6 +132,7 @@ static void assert_told(uint16_t event, const char *text)
 static void set_up(void)
 {
 	const struct virtio_console_host host = {.output = take_output};
+
 	memory = memory_new(MEMORY_BYTES_MIN, NULL);
 	memset(seen, 0, sizeof(seen));
 	output = g_string_new(NULL);
@@ -179,6 +184,7 @@ END_TEST
 START_TEST(output_comes_in_order)
 {
 	uint32_t written;
+
 	port_open();
 	for (unsigned i = 0; i < 100; i++) {
 		snprintf(ram(BUFFER(OUTPUT, i % SIZE)), BUFFER_BYTES, "%02u,", i);
@@ -217,6 +223,7 @@ START_TEST(input_fills_what_the_driver_gives)
 {
 	g_autofree uint8_t *much = g_malloc0(1 << 20);
 	uint32_t written;
+
 	port_open();
 	ck_assert_uint_eq(virtio_console_input(device, (const uint8_t *)"hello, guest", 12), 12);
 	offer(INPUT, 0, 5, true);
@@ -236,6 +243,7 @@ END_TEST
 START_TEST(strange_messages)
 {
 	uint32_t written;
+
 	for (unsigned bytes = 0; bytes <= 16; bytes++) {
 		memset(ram(BUFFER(CONTROL, 0)), 0xff, 16);
 		offer(CONTROL, 0, bytes, false);

@@ -29,6 +29,7 @@ static void fill(uint32_t vendor_ebx)
 		{.function = 0x80000022, .eax = 1, .ebx = 6},
 		{.function = 0xa, .eax = 0x08300805, .edx = 0x8604},
 	};
+
 	memcpy(table.cpuid.entries, entries, sizeof(entries));
 	table.cpuid.nent = G_N_ELEMENTS(entries);
 }
@@ -36,6 +37,7 @@ static void fill(uint32_t vendor_ebx)
 static struct kvm_cpuid_entry2 *entry(uint32_t function)
 {
 	struct kvm_cpuid_entry2 *found = cpuid_find(&table.cpuid, function, 0);
+
 	ck_assert_ptr_nonnull(found);
 	return found;
 }
@@ -43,6 +45,7 @@ static struct kvm_cpuid_entry2 *entry(uint32_t function)
 static void edit(enum vm_pmu_kind kind)
 {
 	const struct vm vm = {.pmu_kind = kind, .pmu_events = {.all = 5}};
+
 	vm_pmu_cpuid(&vm, &table.cpuid);
 }
 
@@ -106,6 +109,7 @@ static struct kvm_pmu_event_filter *parse(const char *text)
 {
 	GError *error = NULL;
 	struct kvm_pmu_event_filter *filter = vm_pmu_filter_parse(text, &error);
+
 	ck_assert_msg(filter, "%s", error ? error->message : "");
 	return filter;
 }
@@ -113,6 +117,7 @@ static struct kvm_pmu_event_filter *parse(const char *text)
 START_TEST(filters)
 {
 	g_autofree struct kvm_pmu_event_filter *allow = parse("cycles,r01c2,instructions");
+
 	ck_assert_uint_eq(allow->action, KVM_PMU_EVENT_ALLOW);
 	ck_assert_uint_eq(allow->nevents, 3);
 	ck_assert_uint_eq(allow->events[0], 0x3c);
@@ -134,8 +139,10 @@ END_TEST
 START_TEST(bad_filters)
 {
 	static const char *const bad[] = {"", "cycles,", "r", "r10000", "rxyz", "r-1", "forbid:cycles", "task-clock"};
+
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
 		GError *error = NULL;
+
 		ck_assert_msg(!vm_pmu_filter_parse(bad[i], &error), "taken: %s", bad[i]);
 		ck_assert(g_error_matches(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE));
 		g_error_free(error);
@@ -175,6 +182,7 @@ START_TEST(rdpmc_is_replaced_where_it_is_one)
 	};
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
 		g_autofree uint8_t *code = g_memdup2(rows[i].code, rows[i].bytes + 1);
+
 		ck_assert_uint_eq(rdpmc_replace(code, rows[i].bytes), rows[i].n);
 		ck_assert_mem_eq(code, rows[i].expected, rows[i].bytes);
 	}
@@ -184,6 +192,7 @@ END_TEST
 START_TEST(kinds)
 {
 	enum vm_pmu_kind kind;
+
 	ck_assert(vm_pmu_parse("off", &kind) && kind == VM_PMU_OFF);
 	ck_assert(vm_pmu_parse("emulated", &kind) && kind == VM_PMU_EMULATED);
 	ck_assert(vm_pmu_parse("kvm", &kind) && kind == VM_PMU_KVM);

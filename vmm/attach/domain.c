@@ -347,6 +347,7 @@ static const char *state_word(int state)
 static json_t *domain_json(virDomainPtr handle)
 {
 	char uuid[VIR_UUID_STRING_BUFLEN] = "";
+
 	virDomainInfo info;
 
 	if (virDomainGetInfo(handle, &info) != 0 || virDomainGetUUIDString(handle, uuid) != 0)

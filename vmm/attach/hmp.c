@@ -179,6 +179,7 @@ static void take_ip_line(struct line line, struct hmp_registers *out, struct see
 static void take_line(struct line line, struct hmp_registers *out, struct seen *seen)
 {
 	struct guest_regs *regs = &out->regs;
+
 	const struct {
 		const char *name;
 		uint64_t *value;

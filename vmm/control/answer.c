@@ -35,12 +35,14 @@ json_t *control_hex_address(uint64_t address)
 json_t *control_hex(const void *bytes, size_t n)
 {
 	g_autofree char *text = hex_encode(bytes, n);
+
 	return json_string(text);
 }
 
 void control_set_count(json_t *object, const char *name, uint64_t count)
 {
 	g_autofree char *dashed = g_strdelimit(g_strdup(name), "_", '-');
+
 	json_object_set_new(object, dashed, json_integer((json_int_t)count));
 }
 
@@ -69,6 +71,7 @@ const struct method_member control_statistics_members[] = {
 json_t *control_statistics(const struct session_statistics *statistics)
 {
 	json_t *object = json_object();
+
 #define X(name, help) control_set_count(object, #name, statistics->name);
 	SESSION_STATISTICS(X)
 #undef X

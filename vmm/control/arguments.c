@@ -10,6 +10,7 @@ static const char *argument_type_name(enum argument_type type)
 		[ARGUMENT_ADDRESS] = "address", [ARGUMENT_BOOLEAN] = "boolean",  [ARGUMENT_INTEGER] = "integer",
 		[ARGUMENT_STRING] = "string",   [ARGUMENT_STRINGS] = "[string]",
 	};
+
 	return names[type];
 }
 
@@ -33,6 +34,7 @@ static bool is_strings(const struct method_argument *argument, const json_t *val
 		return false;
 	for (size_t i = 0; i < json_array_size(value); i++) {
 		const char *text = json_string_value(json_array_get(value, i));
+
 		if (!text || (argument->choices && argument_choice(argument->choices, text) < 0))
 			return false;
 	}
@@ -93,6 +95,7 @@ static bool fits(const struct method_argument *argument, const json_t *value)
 static json_t *choices_json(const char *const *names)
 {
 	json_t *list = json_array();
+
 	for (; *names; names++)
 		json_array_append_new(list, json_string(*names));
 	return list;
@@ -101,6 +104,7 @@ static json_t *choices_json(const char *const *names)
 json_t *argument_limits(const struct method_argument *argument)
 {
 	json_t *limits = json_pack("{s:s}", "type", argument_type_name(argument->type));
+
 	if (argument->choices) {
 		json_object_set_new(limits, "choices", choices_json(argument->choices));
 	} else if (argument->type != ARGUMENT_BOOLEAN && argument->type != ARGUMENT_ADDRESS) {
@@ -146,6 +150,7 @@ static bool refuse(const struct control_method *method, const struct method_argu
                    GError **error)
 {
 	g_autofree char *wanted = describe(argument);
+
 	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT, "argument \"%s\" of %s %s %s", argument->name,
 	            method->name, why, wanted);
 	return false;
@@ -154,6 +159,7 @@ static bool refuse(const struct control_method *method, const struct method_argu
 static bool given_check(const struct control_method *method, const char *name, const json_t *value, GError **error)
 {
 	const struct method_argument *argument = find_argument(method, name);
+
 	if (argument)
 		return fits(argument, value) || refuse(method, argument, "must be", error);
 	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
@@ -165,6 +171,7 @@ bool arguments_check(const struct control_method *method, const json_t *argument
 {
 	const char *name;
 	json_t *value;
+
 	json_object_foreach((json_t *)arguments, name, value) {
 		if (!given_check(method, name, value, error))
 			return false;

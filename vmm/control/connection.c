@@ -46,10 +46,12 @@ static void output_free(struct output *output)
 static struct output *output_new(char *line, size_t bytes, const int *fds, size_t n_fds, GError **error)
 {
 	struct output *output = g_new(struct output, 1);
+
 	*output = (struct output){.line = line, .bytes = bytes, .fds = g_new(int, n_fds)};
 
 	for (; output->n_fds < n_fds; output->n_fds++) {
 		int fd = fcntl(fds[output->n_fds], F_DUPFD_CLOEXEC, 0);
+
 		if (fd < 0) {
 			g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GENERIC,
 			            "cannot send %zu file descriptors: %s; raise the limit (ulimit -n)", n_fds,
@@ -69,6 +71,7 @@ static struct output *output_new(char *line, size_t bytes, const int *fds, size_
 static int64_t next_turn_us(const struct connection *connection)
 {
 	int64_t turn_us = connection->busy_until_us - BURST_US;
+
 	return turn_us > g_get_monotonic_time() ? turn_us : 0;
 }
 
@@ -104,6 +107,7 @@ static void rearm(struct connection *connection)
 		wanted |= G_IO_OUT;
 	if (takes_requests(connection)) {
 		int64_t next_us = next_turn_us(connection);
+
 		if (next_us == 0 && line_buffer_state(&connection->input) == LINE_PARTIAL)
 			wanted |= G_IO_IN;
 		else
@@ -117,6 +121,7 @@ static bool output_send(struct connection *connection, struct output *output)
 {
 	ssize_t sent = client_socket_send(connection->fd, output->line + output->sent, output->bytes - output->sent,
 	                                  output->fds, output->n_fds);
+
 	if (sent < 0) {
 		connection->broken = errno != EAGAIN && errno != EINTR;
 		return false;
@@ -140,6 +145,7 @@ void connection_flush(struct connection *connection)
 static char *line_new(const json_t *object, size_t *bytes, GError **error)
 {
 	g_autofree char *text = json_dumps(object, JSON_COMPACT);
+
 	*bytes = strlen(text) + 1;
 	if (*bytes > VPROF_CONTROL_LINE_BYTES_MAX) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GENERIC,
@@ -155,6 +161,7 @@ bool connection_send(struct connection *connection, const json_t *object, const 
 {
 	size_t bytes;
 	char *line = line_new(object, &bytes, error);
+
 	if (!line)
 		return false;
 	struct output *output = output_new(line, bytes, fds, n_fds, error);
@@ -183,6 +190,7 @@ static void receive(struct connection *connection)
 {
 	char bytes[RECEIVE_BYTES];
 	ssize_t got = recv(connection->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
 	if (got > 0)
 		line_buffer_append(&connection->input, bytes, (size_t)got);
 	else if (got == 0)
@@ -195,6 +203,7 @@ static void answer_next(struct connection *connection)
 {
 	size_t length;
 	const char *line = line_buffer_take(&connection->input, &length);
+
 	if (line) {
 		count_request(connection);
 		connection->ops->line(connection, line, length);
@@ -236,6 +245,7 @@ struct connection *connection_new(struct control_server *server, const struct co
                                   enum control_role permitted)
 {
 	struct connection *connection = g_new(struct connection, 1);
+
 	*connection = (struct connection){
 		.server = server,
 		.ops = ops,

@@ -78,6 +78,7 @@ static void print_range(const json_t *argument)
 		                                                            : "");
 	if (has(argument, "default")) {
 		char *preset = json_dumps(json_object_get(argument, "default"), JSON_ENCODE_ANY);
+
 		printf("; %s by default", preset);
 		free(preset);
 	} else if (json_is_true(json_object_get(argument, "optional"))) {
@@ -199,8 +200,10 @@ static bool print_manual(const json_t *schema, const char *template)
 	g_auto(GStrv) lines = g_strsplit(g_strchomp(page), "\n", -1);
 	for (char **line = lines; *line != NULL; line++) {
 		size_t n = strlen(*line);
+
 		if (n > 2 && (*line)[0] == '@' && (*line)[n - 1] == '@') {
 			g_autofree char *name = g_strndup(*line + 1, n - 2);
+
 			print_table(schema, name);
 		} else {
 			puts(*line);

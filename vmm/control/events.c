@@ -11,6 +11,7 @@
 static json_t *timestamp_now(void)
 {
 	int64_t now_us = g_get_real_time();
+
 	return json_pack("{s:I, s:I}", "seconds", (json_int_t)(now_us / G_USEC_PER_SEC), "microseconds",
 	                 (json_int_t)(now_us % G_USEC_PER_SEC));
 }
@@ -21,6 +22,7 @@ void control_server_event(struct control_server *server, const char *name, json_
 
 	for (guint i = 0; i < server->connections->len; i++) {
 		struct connection *connection = g_ptr_array_index(server->connections, i);
+
 		if (connection->negotiated && !connection->broken)
 			connection_send(connection, event, NULL, 0, NULL);
 	}
@@ -85,6 +87,7 @@ json_t *control_guest_end(const struct guest *guest)
 	json_t *object =
 		json_pack("{s:s, s:I, s:o}", "reason", guest_end_name(end->reason), "code", (json_int_t)end->code,
 	                  "message", control_text(end->message, CONTROL_MESSAGE_BYTES_MAX));
+
 	if (end->details)
 		json_object_set_new(object, "details", control_text(end->details, DETAILS_BYTES_MAX));
 	else if (end->console)
@@ -112,6 +115,7 @@ void control_server_guest_kernel(struct control_server *server)
 static bool phase_allowed(struct phase_limit *limit)
 {
 	int64_t second = g_get_monotonic_time() / G_USEC_PER_SEC;
+
 	if (second != limit->second) {
 		limit->second = second;
 		limit->sent = 0;
@@ -127,8 +131,10 @@ static bool phase_allowed(struct phase_limit *limit)
 void control_server_guest_phase(struct control_server *server, unsigned vcpu, uint8_t value, uint64_t time_ns)
 {
 	struct phase_limit *limit = &server->phases;
+
 	if (trace_wants(server->trace, TRACE_PHASES)) {
 		g_autofree char *text = g_strdup_printf("phase 0x%02x", value);
+
 		trace_add(server->trace, vcpu, text);
 	}
 	if (!phase_allowed(limit))
@@ -147,6 +153,7 @@ void control_server_guest_phase(struct control_server *server, unsigned vcpu, ui
 static void tell_lost(struct control_server *server, unsigned vcpu)
 {
 	struct session_statistics now;
+
 	session_statistics_read(server->session, vcpu, &now);
 
 	uint64_t *told = &server->lost_told[vcpu];
@@ -160,6 +167,7 @@ static void tell_lost(struct control_server *server, unsigned vcpu)
 static gboolean look_for_lost(gpointer data)
 {
 	struct control_server *server = data;
+
 	if (session_configuration(server->session)) {
 		for (unsigned i = 0; i < server->guest->vcpus; i++)
 			tell_lost(server, i);

@@ -34,6 +34,7 @@ struct listener {
 static bool G_GNUC_PRINTF(3, 4) fail(GError **error, const char *path, const char *format, ...)
 {
 	va_list args;
+
 	va_start(args, format);
 	g_autofree char *why = g_strdup_vprintf(format, args);
 	va_end(args);
@@ -45,6 +46,7 @@ static bool G_GNUC_PRINTF(3, 4) fail(GError **error, const char *path, const cha
 static bool folder_prepare(const char *path, bool others, GError **error)
 {
 	g_autofree char *folder = g_path_get_dirname(path);
+
 	if (mkdir(folder, others ? 0711 : 0700) < 0 && errno != EEXIST)
 		return fail(error, path, "cannot make folder %s: %s; choose another path with --control", folder,
 		            g_strerror(errno));
@@ -113,6 +115,7 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 static bool path_clear(const char *path, const struct stat *ended, GError **error)
 {
 	struct stat status;
+
 	if (lstat(path, &status) < 0)
 		return errno == ENOENT || fail(error, path, "%s", g_strerror(errno));
 	if (!S_ISSOCK(status.st_mode))
@@ -160,6 +163,7 @@ static gboolean accept_client(int listen_fd, GIOCondition condition G_GNUC_UNUSE
 {
 	struct listener *listener = data;
 	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
 	if (fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
 		return G_SOURCE_CONTINUE;
 	if (fd < 0) {
@@ -179,6 +183,7 @@ struct listener *listener_new(const char *path, bool others, void (*connected)(v
                               GError **error)
 {
 	struct listener *listener = g_new(struct listener, 1);
+
 	*listener = (struct listener){.connected = connected, .data = data, .fd = -1, .path = g_strdup(path)};
 
 	bool prepared = folder_prepare(path, others, error);
@@ -219,6 +224,7 @@ struct listener *listener_new_fd(int fd, void (*connected)(void *data, int fd), 
 static bool path_is_ours(const struct listener *listener)
 {
 	struct stat status;
+
 	return listener->inode != 0 && lstat(listener->path, &status) == 0 && status.st_dev == listener->device &&
 	       status.st_ino == listener->inode;
 }

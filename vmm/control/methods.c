@@ -42,6 +42,7 @@ const struct control_method *control_method_find(const char *name)
 static json_t *argument_schema(const struct method_argument *argument)
 {
 	json_t *schema = argument_limits(argument);
+
 	json_object_set_new(schema, "name", json_string(argument->name));
 	json_object_set_new(schema, "optional", json_boolean(argument->optional));
 	json_object_set_new(schema, "summary", json_string(argument->summary));
@@ -53,6 +54,7 @@ static json_t *argument_schema(const struct method_argument *argument)
 static json_t *arguments_schema(const struct control_method *method)
 {
 	json_t *list = json_array();
+
 	for (const struct method_argument *argument = method->arguments; argument && argument->name; argument++)
 		json_array_append_new(list, argument_schema(argument));
 	return list;
@@ -62,6 +64,7 @@ static json_t *arguments_schema(const struct control_method *method)
 static json_t *name_json(const char *name)
 {
 	g_autofree char *dashed = g_strdelimit(g_strdup(name), "_", '-');
+
 	return json_string(dashed);
 }
 
@@ -73,6 +76,7 @@ static const char *member_type_name(enum member_type type)
 		[MEMBER_STRING] = "string",    [MEMBER_STRINGS] = "[string]", [MEMBER_OBJECT] = "object",
 		[MEMBER_OBJECTS] = "[object]",
 	};
+
 	return names[type];
 }
 
@@ -141,6 +145,7 @@ static const struct term vcpu_times[] = {VCPU_TIMES(X)};
 static json_t *terms_schema(const struct term *terms, size_t n)
 {
 	json_t *list = json_array();
+
 	for (size_t i = 0; i < n; i++) {
 		json_array_append_new(
 			list, json_pack("{s:o, s:s}", "name", name_json(terms[i].name), "summary", terms[i].summary));

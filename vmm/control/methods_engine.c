@@ -8,6 +8,7 @@
 static json_t *method_negotiate(struct control_call *call, GError **error)
 {
 	json_int_t protocol = json_integer_value(json_object_get(call->arguments, "protocol"));
+
 	if (protocol < VPROF_CONTROL_PROTOCOL_OLDEST || protocol > VPROF_CONTROL_PROTOCOL) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_UNSUPPORTED,
 		            "cannot speak protocol %lld: this engine (version " VPROF_VERSION
@@ -26,6 +27,7 @@ static const char *state_name(enum guest_state state)
 		[GUEST_RUNNING] = "running",
 		[GUEST_ENDED] = "ended",
 	};
+
 	return names[state];
 }
 
@@ -36,6 +38,7 @@ static json_t *method_query_status(struct control_call *call, GError **error G_G
 	json_t *answer = json_pack("{s:s, s:s, s:i, s:I}", "state", state_name(server->guest->state), "session",
 	                           session_running(server->session) ? "running" : "idle", "pid", (int)getpid(),
 	                           "uptime-ns", uptime_ns);
+
 	if (session_delivery(server->session))
 		json_object_set_new(answer, server->guest->routes ? "route" : "delivery",
 		                    json_string(session_delivery(server->session)));

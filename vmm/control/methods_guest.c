@@ -14,6 +14,7 @@ static json_t *method_query_guest(struct control_call *call, GError **error G_GN
 {
 	const struct guest *guest = call->server->guest;
 	json_t *answer = control_guest_summary(guest);
+
 	const struct {
 		const char *name, *text;
 	} texts[] = {
@@ -38,6 +39,7 @@ static json_t *method_query_guest(struct control_call *call, GError **error G_GN
 static json_t *method_guest_start(struct control_call *call, GError **error)
 {
 	struct guest *guest = call->server->guest;
+
 	if (guest->state != GUEST_CREATED) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_STATE, "cannot start guest %s: it %s", guest->name,
 		            guest->state == GUEST_RUNNING ? "is already running" : "has ended");
@@ -49,6 +51,7 @@ static json_t *method_guest_start(struct control_call *call, GError **error)
 static json_t *method_guest_stop(struct control_call *call, GError **error G_GNUC_UNUSED)
 {
 	struct guest *guest = call->server->guest;
+
 	if (guest->state != GUEST_ENDED)
 		guest->ops->stop(guest, GUEST_END_STOPPED, "stopped by a client");
 	return json_object();
@@ -58,6 +61,7 @@ static json_t *method_kernel_image(struct control_call *call, GError **error)
 {
 	const struct guest *guest = call->server->guest;
 	const struct image *image = guest->kernel_image;
+
 	if (!image) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_UNSUPPORTED, "%s",
 		            guest->kernel_why ? guest->kernel_why

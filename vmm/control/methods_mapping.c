@@ -32,6 +32,7 @@ static void read_on_vcpu(void *data)
 	struct guest_regs regs;
 	struct guest_gprs gprs;
 	struct page_walk walk;
+
 	if (!guest->debug->registers_read(guest, request->vcpu, &regs, &gprs))
 		return;
 	page_walk_init(&walk, guest, regs.cr3, regs.la57);
@@ -42,6 +43,7 @@ static json_t *bytes_json(struct guest *guest, unsigned vcpu, uint64_t address, 
 {
 	g_autofree uint8_t *bytes = g_malloc(n);
 	struct bytes_request request = {.guest = guest, .vcpu = vcpu, .address = address, .n = n, .bytes = bytes};
+
 	if (guest->debug && vcpu < guest->vcpus)
 		guest->ops->run_on_vcpu(guest, vcpu, read_on_vcpu, &request);
 	if (!request.done) {
@@ -60,6 +62,7 @@ static const struct image_segment *find_segment(const struct image *image, uint6
 {
 	size_t n;
 	const struct image_segment *segments = image_segments(image, &n);
+
 	for (size_t i = 0; i < n; i++) {
 		if (address - segments[i].gva < segments[i].memory_bytes)
 			return &segments[i];
@@ -79,6 +82,7 @@ static json_t *segment_json(const struct guest *guest, const struct image *image
 static json_t *file_json(struct control_call *call, uint64_t address, GError **error)
 {
 	const struct guest *guest = call->server->guest;
+
 	if (!guest->kernel_path) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_UNSUPPORTED,
 		            "cannot return the guest's kernel image: it is not known");
@@ -108,6 +112,7 @@ static json_t *method_mapping_read(struct control_call *call, GError **error)
 	const json_t *bytes = json_object_get(call->arguments, "bytes");
 	unsigned vcpu = (unsigned)json_integer_value(json_object_get(call->arguments, "vcpu"));
 	uint64_t address = control_address(json_object_get(call->arguments, "address"));
+
 	return bytes ? bytes_json(call->server->guest, vcpu, address, (size_t)json_integer_value(bytes), error)
 	             : file_json(call, address, error);
 }
@@ -133,6 +138,7 @@ static json_t *method_module_symbols(struct control_call *call, GError **error)
 		return json_decref(symbols), NULL;
 	json_array_foreach(json_object_get(call->arguments, "addresses"), i, address) {
 		uint64_t value = control_address(address);
+
 		if (session_modules_find(modules, value, &place))
 			json_array_append_new(symbols, place_json(value, &place));
 	}

@@ -29,6 +29,7 @@ static const char *const gpr_names[] = {
 static json_t *names_json(const char *const *names)
 {
 	json_t *list = json_array();
+
 	for (size_t i = 0; names[i]; i++)
 		json_array_append_new(list, json_string(names[i]));
 	return list;
@@ -37,6 +38,7 @@ static json_t *names_json(const char *const *names)
 static json_t *registers_json(uint32_t registers)
 {
 	json_t *list = json_array();
+
 	for (size_t i = 0; i < G_N_ELEMENTS(gpr_names); i++) {
 		if (registers >> i & 1)
 			json_array_append_new(list, json_string(gpr_names[i]));
@@ -47,8 +49,10 @@ static json_t *registers_json(uint32_t registers)
 static json_t *providers_json(void)
 {
 	json_t *list = json_array();
+
 	for (size_t i = 0; probe_providers[i]; i++) {
 		const struct probe_provider *provider = probe_providers[i];
+
 		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o}", "name", provider->name, "syntax",
 		                                      provider->syntax, "summary", provider->summary, "arguments",
 		                                      names_json(provider->arguments)));
@@ -68,6 +72,7 @@ struct listing {
 static void list_name(struct listing *listing, const char *provider, const char *what)
 {
 	g_autofree char *name = g_strdup_printf("%s:%s", provider, what);
+
 	if (listing->more || fnmatch(listing->pattern, name, 0) != 0 || listing->seen++ < listing->skip)
 		return;
 	listing->bytes += strlen(name) + sizeof("\"\",");
@@ -99,6 +104,7 @@ static void list_functions(struct listing *listing, struct probe_hub *hub)
 	const struct symtab *symtab = probe_hub_symtab(hub, NULL);
 	size_t n = 0;
 	const struct symbol *symbols = symtab ? symtab_symbols(symtab, &n) : NULL;
+
 	for (size_t i = 0; i < n && !listing->more; i++) {
 		if (strchr("tTwW", symbols[i].type))
 			list_name(listing, "function", symbols[i].name);
@@ -111,6 +117,7 @@ static json_t *method_probe_list(struct control_call *call, GError **error G_GNU
 	struct listing listing = {.pattern = pattern,
 	                          .skip = json_integer_value(json_object_get(call->arguments, "from")),
 	                          .names = json_array()};
+
 	if (pattern) {
 		list_exits(&listing);
 		list_syscalls(&listing);
@@ -124,6 +131,7 @@ static json_t *method_probe_list(struct control_call *call, GError **error G_GNU
 static json_t *method_probe_args(struct control_call *call, GError **error)
 {
 	struct probe_spec spec;
+
 	if (!probe_spec_parse(json_string_value(json_object_get(call->arguments, "probe")), &spec, error))
 		return NULL;
 	return json_pack("{s:s, s:o}", "name", spec.name, "arguments", names_json(spec.provider->arguments));
@@ -144,6 +152,7 @@ static bool parse_registers(const json_t *names, uint32_t *registers, GError **e
 	for (size_t i = 0; i < json_array_size(names); i++) {
 		const char *name = json_string_value(json_array_get(names, i));
 		size_t at = 0;
+
 		while (at < G_N_ELEMENTS(gpr_names) && strcmp(gpr_names[at], name) != 0)
 			at++;
 		if (at == G_N_ELEMENTS(gpr_names)) {
@@ -160,6 +169,7 @@ static bool parse_registers(const json_t *names, uint32_t *registers, GError **e
 static json_t *probe_json(const struct probe_info *info)
 {
 	const char *breakpoint = info->breakpoint == GUEST_BREAKPOINT_ANY ? NULL : breakpoint_names[info->breakpoint];
+
 	return json_pack("{s:i, s:s, s:o, s:o, s:b, s:I, s:s?, s:b}", "id", (int)info->id, "name", info->spec->name,
 	                 "arguments", names_json(info->spec->provider->arguments), "registers",
 	                 registers_json(info->options.registers), "stack", info->options.stack, "events",
@@ -171,6 +181,7 @@ static json_t *method_probe_add(struct control_call *call, GError **error)
 	const char *text = json_string_value(json_object_get(call->arguments, "probe"));
 	const char *breakpoint = json_string_value(json_object_get(call->arguments, "breakpoint"));
 	struct probe_options options = {.stack = json_is_true(json_object_get(call->arguments, "stack"))};
+
 	if (breakpoint)
 		options.breakpoint = (enum guest_breakpoint_kind)argument_choice(breakpoint_names, breakpoint);
 	struct probe_info info;
@@ -183,6 +194,7 @@ static json_t *method_probe_add(struct control_call *call, GError **error)
 static json_t *method_probe_remove(struct control_call *call, GError **error)
 {
 	json_int_t id = json_integer_value(json_object_get(call->arguments, "id"));
+
 	return probe_set_remove(client_of(call)->set, (unsigned)id, error) ? json_object() : NULL;
 }
 
@@ -190,6 +202,7 @@ static json_t *method_probe_record(struct control_call *call, GError **error)
 {
 	const json_t *ring_bytes = json_object_get(call->arguments, "ring-bytes");
 	struct probe_client *client = client_of(call);
+
 	if (!json_is_true(json_object_get(call->arguments, "on")))
 		probe_set_pause(client->set);
 	else if (!probe_client_record(client, (size_t)json_integer_value(ring_bytes), error))
@@ -200,6 +213,7 @@ static json_t *method_probe_record(struct control_call *call, GError **error)
 static json_t *statistics_json(const struct probe_statistics *statistics)
 {
 	json_t *object = json_object();
+
 #define X(name, help) control_set_count(object, #name, statistics->name);
 	PROBE_STATISTICS(X)
 #undef X
@@ -211,8 +225,10 @@ static json_t *method_query_probes(struct control_call *call, GError **error G_G
 	const struct probe_set *set = client_of(call)->set;
 	struct probe_statistics statistics;
 	json_t *list = json_array();
+
 	for (size_t i = 0; i < probe_set_count(set); i++) {
 		struct probe_info info;
+
 		probe_set_info(set, i, &info);
 		json_array_append_new(list, probe_json(&info));
 	}
@@ -224,6 +240,7 @@ static json_t *method_query_probes(struct control_call *call, GError **error G_G
 static json_t *method_probe_rings(struct control_call *call, GError **error)
 {
 	struct probe_client *client = client_of(call);
+
 	if (!probe_client_take(client, PROBE_READER_RINGS, error))
 		return NULL;
 	json_t *vcpus = json_array();
@@ -238,6 +255,7 @@ static json_t *method_probe_read(struct control_call *call, GError **error)
 	struct probe_client *client = client_of(call);
 	json_t *answer = probe_client_read(client, max ? (size_t)json_integer_value(max) : SIZE_MAX, error);
 	bool empty = answer && json_array_size(json_object_get(answer, "events")) == 0;
+
 	if (!empty || !probe_set_recording(client->set) || !control_call_wait(call))
 		return answer;
 	json_decref(answer);

@@ -13,6 +13,7 @@
 static json_int_t integer_or(const json_t *arguments, const char *name, json_int_t otherwise)
 {
 	const json_t *value = json_object_get(arguments, name);
+
 	return value ? json_integer_value(value) : otherwise;
 }
 
@@ -43,6 +44,7 @@ struct reading {
 static bool offset_check(const struct reading *reading, GError **error)
 {
 	uint64_t head = ring_head(reading->ring);
+
 	if (reading->wanted <= head && reading->wanted % 8 == 0)
 		return true;
 	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,

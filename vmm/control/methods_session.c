@@ -8,6 +8,7 @@
 static json_t *event_json(const struct session *session, unsigned event, unsigned vcpus)
 {
 	struct perf_event_attr attr;
+
 	session_event_attr(session, event, &attr);
 
 	json_t *ids = json_array();
@@ -20,6 +21,7 @@ static json_t *session_json(const struct session *session, unsigned vcpus)
 {
 	const struct session_config *config = session_configuration(session);
 	json_t *events = json_array();
+
 	for (unsigned i = 0; i < config->n_events; i++)
 		json_array_append_new(events, event_json(session, i, vcpus));
 	json_t *answer = json_pack(
@@ -60,6 +62,7 @@ static json_t *method_session_start(struct control_call *call, GError **error)
 	struct session *session = call->server->session;
 	struct session_config wanted = {0};
 	json_auto_t *keys = control_configuration_merge(call->server, call->arguments);
+
 	if (!control_session_config(keys, &wanted, error) || !control_configuration_apply(call, error) ||
 	    !session_start(session, &wanted, error))
 		return NULL;
@@ -79,12 +82,14 @@ bool control_had_session(const struct session *session, GError **error)
 static json_t *method_query_session(struct control_call *call, GError **error)
 {
 	const struct session *session = call->server->session;
+
 	return control_had_session(session, error) ? session_json(session, call->server->guest->vcpus) : NULL;
 }
 
 static json_t *method_query_stats(struct control_call *call, GError **error)
 {
 	const struct session *session = call->server->session;
+
 	if (!control_had_session(session, error))
 		return NULL;
 
@@ -92,6 +97,7 @@ static json_t *method_query_stats(struct control_call *call, GError **error)
 	json_t *vcpus = json_array();
 	for (unsigned i = 0; i < call->server->guest->vcpus; i++) {
 		struct session_statistics one;
+
 		session_statistics_read(session, i, &one);
 		control_statistics_add(&total, &one);
 		json_array_append_new(vcpus, control_statistics(&one));
@@ -137,6 +143,7 @@ static json_t *method_reset(struct control_call *call, GError **error)
 static json_t *method_rings(struct control_call *call, GError **error)
 {
 	const struct session *session = call->server->session;
+
 	if (!control_had_session(session, error))
 		return NULL;
 

@@ -25,6 +25,7 @@ static json_t *exit_json(const struct guest_exit *exit)
 static json_t *time_json(const struct guest_vcpu_time *vcpu)
 {
 	json_t *exits = json_array(), *counters = json_object();
+
 	for (size_t i = 0; i < vcpu->n_exits; i++)
 		json_array_append_new(exits, exit_json(&vcpu->exits[i]));
 	for (size_t i = 0; i < vcpu->n_counters; i++)

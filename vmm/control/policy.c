@@ -26,12 +26,14 @@ const char *control_role_name(enum control_role role)
 		[ROLE_INSTRUMENT] = "instrument",
 		[ROLE_CONTROL] = "control",
 	};
+
 	return names[role];
 }
 
 static bool parse_user(const char *text, uid_t *uid)
 {
 	guint64 number;
+
 	if (g_ascii_string_to_unsigned(text, 10, 0, (uid_t)-2, &number, NULL)) {
 		*uid = (uid_t)number;
 		return true;
@@ -80,10 +82,12 @@ static bool parse_line(struct policy *policy, char *line, const char **why)
 struct policy *policy_parse(const char *name, const char *text, GError **error)
 {
 	struct policy *policy = g_new(struct policy, 1);
+
 	*policy = (struct policy){.users = g_array_new(FALSE, FALSE, sizeof(struct policy_user))};
 	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 	for (unsigned i = 0; lines[i]; i++) {
 		const char *why = NULL;
+
 		if (parse_line(policy, lines[i], &why))
 			continue;
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_LISTEN, "cannot use policy %s: line %u: %s", name,
@@ -157,6 +161,7 @@ int policy_role(const struct policy *policy, uid_t uid)
 
 	for (guint i = 0; policy && i < policy->users->len; i++) {
 		const struct policy_user *user = &g_array_index(policy->users, struct policy_user, i);
+
 		if (user->uid == uid)
 			role = (int)user->role; /* the last line counts */
 	}

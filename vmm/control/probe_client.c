@@ -15,6 +15,7 @@
 struct probe_client *probe_client_new(struct probe_hub *hub, unsigned vcpus)
 {
 	struct probe_client *client = g_new0(struct probe_client, 1);
+
 	client->set = probe_set_new(hub);
 	client->vcpus = vcpus;
 	client->comms = g_hash_table_new_full(NULL, NULL, NULL, g_free);
@@ -74,8 +75,10 @@ bool probe_client_take(struct probe_client *client, enum probe_reader reader, GE
 static json_t *values_json(const struct record_sample *sample)
 {
 	json_t *list = json_array();
+
 	for (uint32_t i = 0; i + sizeof(uint64_t) <= sample->raw_bytes; i += sizeof(uint64_t)) {
 		uint64_t value;
+
 		memcpy(&value, (const uint8_t *)sample->raw + i, sizeof(value));
 		json_array_append_new(list, control_hex_address(value));
 	}
@@ -85,6 +88,7 @@ static json_t *values_json(const struct record_sample *sample)
 static json_t *stack_json(const struct record_sample *sample)
 {
 	json_t *list = json_array();
+
 	for (uint32_t i = 0; i < sample->n_chain; i++) {
 		if (sample->chain[i] < (uint64_t)PERF_CONTEXT_MAX)
 			json_array_append_new(list, control_hex_address(sample->chain[i]));
@@ -95,6 +99,7 @@ static json_t *stack_json(const struct record_sample *sample)
 static json_t *event_json(const struct probe_client *client, const struct record_sample *sample)
 {
 	const char *comm = g_hash_table_lookup(client->comms, GUINT_TO_POINTER(sample->tid));
+
 	return json_pack("{s:I, s:I, s:i, s:I, s:I, s:o, s:o, s:o, s:o}", "probe", (json_int_t)sample->id, "time-ns",
 	                 (json_int_t)sample->time_ns, "vcpu", (int)sample->cpu, "pid", (json_int_t)(int32_t)sample->pid,
 	                 "tid", (json_int_t)(int32_t)sample->tid, "comm", control_text(comm, CONTROL_MESSAGE_BYTES_MAX),
@@ -140,6 +145,7 @@ static void read_ring(struct probe_client *client, struct ring_reader *reader, s
 	const struct perf_event_header *record;
 	struct record_sample sample;
 	size_t bytes;
+
 	while (has_room(room) && (record = ring_reader_next(reader, &bytes)) != NULL) {
 		if (record_sample_decode(record, bytes, VPROF_PROBE_SAMPLE_TYPE, &sample)) {
 			json_array_append_new(events, event_json(client, &sample));
@@ -155,11 +161,13 @@ static void read_ring(struct probe_client *client, struct ring_reader *reader, s
 json_t *probe_client_read(struct probe_client *client, size_t max, GError **error)
 {
 	struct room room = {.events = max, .bytes = READ_BYTES_MAX};
+
 	if (!probe_client_take(client, PROBE_READER_JSON, error))
 		return NULL;
 	json_t *events = json_array();
 	for (unsigned i = 0; i < client->vcpus && has_room(&room); i++) {
 		struct ring_reader *reader = open_reader(client, i, error);
+
 		if (!reader) {
 			json_decref(events);
 			return NULL;

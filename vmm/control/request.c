@@ -10,6 +10,7 @@ static void send_error(struct connection *connection, const GError *error, json_
 {
 	json_auto_t *answer = json_pack("{s:{s:s, s:o}, s:O*}", "error", "class", control_error_class(error), "desc",
 	                                control_text(error->message, CONTROL_MESSAGE_BYTES_MAX), "id", id);
+
 	connection_send(connection, answer, NULL, 0, NULL);
 }
 
@@ -19,6 +20,7 @@ void request_refuse(struct connection *connection, const char *why)
 		CONTROL_ERROR, CONTROL_ERROR_GENERIC,
 		"cannot read the request: %s; a request is one JSON object on a line of at most %u bytes. Disconnected",
 		why, VPROF_CONTROL_LINE_BYTES_MAX);
+
 	connection->closing = true;
 	send_error(connection, error, NULL);
 }
@@ -36,6 +38,7 @@ static bool members_check(json_t *request, GError **error)
 {
 	const char *name;
 	json_t *value;
+
 	json_object_foreach(request, name, value) {
 		if (strcmp(name, "execute") == 0 || strcmp(name, "arguments") == 0 || strcmp(name, "id") == 0)
 			continue;
@@ -90,6 +93,7 @@ static json_t *run(struct control_call *call, json_t *request, GError **error)
 static void trace_request(const struct connection *connection, const json_t *request, const GError *error)
 {
 	struct trace *trace = connection->server->trace;
+
 	if (!trace_wants(trace, TRACE_REQUESTS))
 		return;
 	const char *name = json_string_value(json_object_get(request, "execute"));
@@ -130,6 +134,7 @@ static enum request_outcome answer_request(struct connection *connection, json_t
 void request_retry(struct connection *connection)
 {
 	json_auto_t *request = json_incref(connection->waiting);
+
 	answer_request(connection, request);
 }
 
@@ -137,6 +142,7 @@ enum request_outcome request_answer(struct connection *connection, const char *l
 {
 	json_error_t reason;
 	json_auto_t *request = json_loadb(line, length, JSON_REJECT_DUPLICATES, &reason);
+
 	if (json_is_object(request))
 		return answer_request(connection, request);
 	request_refuse(connection, request ? "it is not a JSON object" : reason.text);

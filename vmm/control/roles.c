@@ -19,6 +19,7 @@ static bool permitted(const struct connection *connection, const char *what, enu
 static bool busy(const struct control_server *server, const char *what, GError **error)
 {
 	const struct ucred *holder = &server->controller->peer;
+
 	g_set_error(
 		error, CONTROL_ERROR, CONTROL_ERROR_BUSY,
 		"cannot execute %s: pid %d (uid %u) holds the control role until it executes control-release or disconnects",
@@ -80,6 +81,7 @@ static json_t *method_query_clients(struct control_call *call, GError **error G_
 
 	for (guint i = 0; i < server->connections->len; i++) {
 		const struct connection *connection = g_ptr_array_index(server->connections, i);
+
 		json_array_append_new(clients, json_pack("{s:i, s:i, s:s, s:b, s:b}", "pid", (int)connection->peer.pid,
 		                                         "uid", (int)connection->peer.uid, "role",
 		                                         control_role_name(role_of(server, connection)), "owner",

@@ -115,12 +115,14 @@ static const struct {
 static int allow_with(scmp_filter_ctx filter, int call, unsigned argument, uint64_t mask, uint64_t value)
 {
 	const struct scmp_arg_cmp compare = {argument, SCMP_CMP_MASKED_EQ, mask, value};
+
 	return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call, 1, &compare);
 }
 
 static int fill(scmp_filter_ctx filter)
 {
 	int failed = 0;
+
 	for (size_t i = 0; i < G_N_ELEMENTS(calls) && failed == 0; i++)
 		failed = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
 	for (size_t i = 0; i < G_N_ELEMENTS(calls_with) && failed == 0; i++)
@@ -138,6 +140,7 @@ static int fill(scmp_filter_ctx filter)
 static int load(scmp_filter_ctx filter)
 {
 	int failed = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
+
 	if (failed == 0)
 		failed = seccomp_attr_set(filter, SCMP_FLTATR_CTL_NNP, 1);
 	if (failed == 0)
@@ -154,6 +157,7 @@ static void on_forbidden(int signal, siginfo_t *info, void *context)
 	static const char after[] = " is not allowed; see SANDBOX in vprof-vmm(8)\n";
 	char digits[12], *at = digits + sizeof(digits);
 	int number = info->si_syscall;
+
 	(void)context;
 	do
 		*--at = (char)('0' + number % 10);
@@ -170,6 +174,7 @@ bool sandbox_enter(GError **error)
 {
 	struct sigaction report = {.sa_sigaction = on_forbidden,
 	                           .sa_flags = (int)(SA_SIGINFO | SA_RESETHAND | SA_NODEFER)};
+
 	sigaction(SIGSYS, &report, NULL);
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_TRAP);
 	int failed = filter ? load(filter) : -ENOMEM;

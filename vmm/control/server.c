@@ -12,6 +12,7 @@
 struct control_server *control_server_new(struct guest *guest, struct session *session)
 {
 	struct control_server *server = g_new0(struct control_server, 1);
+
 	server->guest = guest;
 	server->session = session;
 	server->counters = counter_table_new(session);
@@ -67,6 +68,7 @@ void control_server_on_quit(struct control_server *server, void (*quit)(void *da
 static gboolean call_quit(gpointer data)
 {
 	struct control_server *server = data;
+
 	server->quit_source = 0;
 	if (server->quit)
 		server->quit(server->quit_data, server->quitting_at_once);
@@ -96,6 +98,7 @@ static gboolean retry_waiting(gpointer data)
 
 	for (guint i = 0; i < server->connections->len; i++) {
 		struct connection *connection = g_ptr_array_index(server->connections, i);
+
 		if (connection->waiting && !connection->broken)
 			request_retry(connection);
 		any |= connection->waiting != NULL;
@@ -126,6 +129,7 @@ static void drop(struct connection *connection)
 {
 	struct control_server *server = connection->server;
 	bool owner = connection->owner;
+
 	if (server->controller == connection)
 		server->controller = NULL;
 	counter_release_all(server->counters, connection);
@@ -147,6 +151,7 @@ static void greet(struct connection *connection)
 	json_auto_t *greeting = json_pack("{s:{s:s, s:i, s:[s], s:o}}", "vprof", "version", VPROF_VERSION, "protocol",
 	                                  VPROF_CONTROL_PROTOCOL, "capabilities", "descriptors", "guest",
 	                                  control_guest_summary(connection->server->guest));
+
 	connection_send(connection, greeting, NULL, 0, NULL);
 }
 
@@ -208,6 +213,7 @@ static bool wait_writable(const GPtrArray *connections, int timeout_ms)
 	for (guint i = 0; i < connections->len; i++) {
 		const struct connection *connection = g_ptr_array_index(connections, i);
 		const struct pollfd pollfd = {.fd = connection->fd, .events = POLLOUT};
+
 		if (!connection->broken && connection_has_output(connection))
 			g_array_append_val(pollfds, pollfd);
 	}
@@ -218,6 +224,7 @@ static void answer_waiting(struct control_server *server)
 {
 	for (guint i = 0; i < server->connections->len; i++) {
 		struct connection *connection = g_ptr_array_index(server->connections, i);
+
 		if (!connection->waiting || connection->broken)
 			continue;
 		connection->wait_until_us = 0;

@@ -89,6 +89,7 @@ bool control_server_wanted(const struct control_server *server)
 {
 	for (guint i = 0; i < server->connections->len; i++) {
 		const struct connection *connection = g_ptr_array_index(server->connections, i);
+
 		if (!connection->owner && !connection->broken && wants(connection))
 			return true;
 	}

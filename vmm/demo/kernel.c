@@ -67,6 +67,7 @@ __attribute__((noinline)) void copy_page(uint64_t ticks)
 static uint64_t kernel_work(const uint8_t *order)
 {
 	uint64_t n = 0;
+
 	for (; workload_in_kernel(order[n]); n++) {
 		if (order[n] == TCP_CHECKSUM)
 			tcp_checksum(slice_ticks);
@@ -116,6 +117,7 @@ static void idt_fill(void)
 static void tss_load(unsigned vcpu)
 {
 	const unsigned selector = TSS_SELECTOR + 16 * vcpu;
+
 	vcpus[vcpu].tss.rsp0 = vcpus[vcpu].kernel_rsp;
 	tss_describe(&gdt[selector / 8], &vcpus[vcpu].tss);
 	__asm__ volatile("ltr %w0" : : "r"(selector) : "memory");
@@ -124,6 +126,7 @@ static void tss_load(unsigned vcpu)
 static void vcpu_set_up(unsigned vcpu)
 {
 	const struct table_pointer idtr = {.limit = sizeof idt - 1, .base = (uint64_t)idt};
+
 	vcpus[vcpu].kernel_rsp = (uint64_t)&kernel_stacks[vcpu + 1];
 	tss_load(vcpu);
 	__asm__ volatile("lidt %0" : : "m"(idtr));

@@ -75,6 +75,7 @@ static const void *physical(uint64_t gpa)
 static const struct hvm_start_info *start_info(void)
 {
 	const struct hvm_start_info *info = physical(start_info_gpa);
+
 	return info && info->magic == HVM_START_MAGIC ? info : 0;
 }
 
@@ -89,6 +90,7 @@ static int starts_with(const char *text, const char *start)
 static uint64_t decimal(const char *text)
 {
 	uint64_t number = 0;
+
 	for (; *text >= '0' && *text <= '9'; text++)
 		number = number * 10 + (uint64_t)(*text - '0');
 	return number;
@@ -99,6 +101,7 @@ uint64_t machine_option(const char *name, uint64_t otherwise, uint64_t limit)
 	const struct hvm_start_info *info = start_info();
 	const char *line = info ? physical(info->command_line_gpa) : 0;
 	unsigned name_length = 0;
+
 	while (name[name_length])
 		name_length++;
 	for (const char *at = line; at && *at; at++) {
@@ -129,6 +132,7 @@ static const struct acpi_table *madt_find(void)
 {
 	const struct hvm_start_info *info = start_info();
 	const struct rsdp *rsdp = info ? physical(info->rsdp_gpa) : 0;
+
 	if (!rsdp)
 		return 0;
 	const unsigned entry_bytes = rsdp->revision >= 2 ? 8 : 4;
@@ -138,6 +142,7 @@ static const struct acpi_table *madt_find(void)
 	for (unsigned at = sizeof *root; at + entry_bytes <= root->length; at += entry_bytes) {
 		const uint32_t *entry = (const uint32_t *)((const uint8_t *)root + at);
 		const struct acpi_table *table = physical(entry[0] | (entry_bytes == 8 ? (uint64_t)entry[1] << 32 : 0));
+
 		if (table && starts_with(table->signature, "APIC"))
 			return table;
 	}
@@ -152,9 +157,11 @@ static volatile uint32_t *lapic(unsigned offset)
 void machine_vcpus_find(struct machine_vcpus *found)
 {
 	const struct acpi_table *madt = madt_find();
+
 	found->n = 0;
 	for (unsigned at = MADT_ENTRIES_OFFSET; madt && at + sizeof(struct madt_local_apic) <= madt->length;) {
 		const struct madt_local_apic *entry = (const void *)((const uint8_t *)madt + at);
+
 		if (entry->type == MADT_LOCAL_APIC && (entry->flags & MADT_ENABLED) && found->n < VCPUS_MAX)
 			found->apic_ids[found->n++] = entry->apic_id;
 		if (entry->length == 0)
@@ -177,6 +184,7 @@ void machine_vcpus_start(const struct machine_vcpus *found)
 {
 	const uint8_t self = (uint8_t)(*lapic(LAPIC_ID) >> 24);
 	uint8_t *to = (uint8_t *)(KERNEL_BASE + AP_TRAMPOLINE_GPA);
+
 	for (const uint8_t *from = ap_trampoline; from < ap_trampoline_end; from++)
 		*to++ = *from;
 	/* A hypervisor keeps a SIPI that comes right behind the INIT; the waits of the SDM are for real processors. */

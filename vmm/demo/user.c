@@ -27,6 +27,7 @@ __attribute__((noinline)) uint64_t parse_request(uint64_t ticks)
 static uint64_t system_call(enum system_call number, uint64_t argument)
 {
 	uint64_t result;
+
 	__asm__ volatile("syscall"
 	                 : "=a"(result), "+D"(argument)
 	                 : "0"((uint64_t)number)
@@ -44,6 +45,7 @@ static unsigned random_below(uint64_t *state, unsigned limit)
 static void round_fill(uint8_t order[ROUND_SLICES])
 {
 	unsigned n = 0;
+
 	for (unsigned workload = 0; workload < WORKLOADS; workload++)
 		for (unsigned i = 0; i < slices[workload]; i++)
 			order[n++] = (uint8_t)workload;
@@ -55,6 +57,7 @@ static void round_shuffle(uint8_t order[ROUND_SLICES], uint64_t *state)
 	for (unsigned i = ROUND_SLICES - 1; i > 0; i--) {
 		const unsigned j = random_below(state, i + 1);
 		const uint8_t other = order[j];
+
 		order[j] = order[i];
 		order[i] = other;
 	}

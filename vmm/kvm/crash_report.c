@@ -9,6 +9,7 @@ static void append_registers(GString *text, const struct vm_crash *crash)
 {
 	const struct kvm_regs *r = &crash->regs;
 	const struct kvm_sregs *s = &crash->sregs;
+
 	g_string_append_printf(text, "vCPU %u, CPL %u\n", crash->vcpu, s->ss.dpl);
 	g_string_append_printf(text, "RIP %016llx  RSP %016llx  RBP %016llx  RFLAGS %08llx\n", r->rip, r->rsp, r->rbp,
 	                       r->rflags);
@@ -41,6 +42,7 @@ static uint64_t image_address(const struct image *image, uint64_t rip)
 {
 	size_t n;
 	const struct image_segment *segments = image_segments(image, &n);
+
 	for (size_t i = 0; i < n; i++) {
 		if (rip >= segments[i].gpa && rip - segments[i].gpa < segments[i].memory_bytes)
 			return rip - segments[i].gpa + segments[i].gva;
@@ -52,9 +54,11 @@ static void append_symbol(GString *text, const struct vm *vm)
 {
 	struct image *image = image_open(vm->guest.kernel_path, NULL);
 	struct symtab *symtab = image ? symtab_load(image, NULL) : NULL;
+
 	if (symtab) {
 		uint64_t address = image_address(image, vm->crash.regs.rip);
 		const struct symbol *symbol = symtab_find(symtab, address);
+
 		if (symbol)
 			g_string_append_printf(text, "RIP is in %s+0x%" G_GINT64_MODIFIER "x\n", symbol->name,
 			                       address - symbol->address);
@@ -71,6 +75,7 @@ char *vm_console_lines(struct vm *vm)
 char *vm_crash_report(struct vm *vm)
 {
 	GString *text = g_string_new(NULL);
+
 	append_registers(text, &vm->crash);
 	append_code(text, &vm->crash);
 	append_symbol(text, vm);

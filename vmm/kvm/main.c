@@ -44,6 +44,7 @@ static json_t *delivery_object(const struct counter_delivery *delivery)
 {
 	g_autoptr(GError) error = NULL;
 	bool usable = counter_delivery_probe(delivery->name, &error) != NULL;
+
 	return json_pack("{s:s, s:s, s:b, s:s*}", "name", delivery->name, "summary", delivery->summary, "usable",
 	                 usable, "why", usable ? NULL : error->message);
 }
@@ -61,6 +62,7 @@ static bool print_probe(const char *kernel_path, GError **error)
 	struct counter_event event;
 	const char *why;
 	json_t *kernel = kernel_path ? control_kernel(kernel_path, error) : NULL;
+
 	if (kernel_path && !kernel)
 		return false;
 	json_t *probe = host_probe();
@@ -96,6 +98,7 @@ static bool input_push(struct serial_input *input)
 static gboolean input_retry(void *data)
 {
 	struct serial_input *input = data;
+
 	if (!input_push(input))
 		return G_SOURCE_CONTINUE;
 	input_watch(input);
@@ -106,6 +109,7 @@ static gboolean input_retry(void *data)
 static gboolean input_read(gint fd, GIOCondition condition, void *data)
 {
 	struct serial_input *input = data;
+
 	(void)condition;
 	ssize_t n = read(fd, input->bytes, sizeof(input->bytes));
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -125,6 +129,7 @@ static gboolean input_read(gint fd, GIOCondition condition, void *data)
 static void input_start(struct machine *machine, unsigned serial, int fd)
 {
 	struct serial_input *input = &machine->inputs[serial];
+
 	*input = (struct serial_input){.machine = machine, .serial = serial, .fd = fd};
 	input_watch(input);
 }
@@ -139,6 +144,7 @@ static void input_stop(struct serial_input *input)
 static int open_output(const char *what, const char *path, GError **error)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+
 	if (fd < 0)
 		g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(errno), "cannot write %s to %s: %s",
 		            what, path, g_strerror(errno));
@@ -149,6 +155,7 @@ static int open_output(const char *what, const char *path, GError **error)
 static bool inherited_fd(const char *text, int *fd)
 {
 	guint64 number;
+
 	if (!g_ascii_string_to_unsigned(text, 10, 0, G_MAXINT, &number, NULL) || fcntl((int)number, F_GETFD) < 0)
 		return false;
 	*fd = (int)number;
@@ -159,6 +166,7 @@ static bool open_serials(struct machine *machine, GError **error)
 {
 	const struct vmm_options *options = &machine->options;
 	int *fds = machine->serial_fds;
+
 	fds[0] = fds[1] = -1;
 	if (g_str_equal(options->console, "stdio"))
 		fds[0] = STDOUT_FILENO;
@@ -176,6 +184,7 @@ static bool open_serials(struct machine *machine, GError **error)
 static void start_inputs(struct machine *machine)
 {
 	int fd;
+
 	if (g_str_equal(machine->options.console, "stdio") && fcntl(STDIN_FILENO, F_GETFD) >= 0)
 		input_start(machine, 0, STDIN_FILENO);
 	if (machine->options.serial2 && inherited_fd(machine->options.serial2, &fd))
@@ -188,6 +197,7 @@ static struct guest *make(void *data, GError **error)
 {
 	struct machine *machine = data;
 	const struct vmm_options *options = &machine->options;
+
 	if (!open_serials(machine, error))
 		return NULL;
 	const struct vm_config config = {.name = options->name,
@@ -221,6 +231,7 @@ static void describe(const struct guest *guest)
 static bool ready(void *data, GError **error)
 {
 	struct machine *machine = data;
+
 	if (machine->options.sandbox && !sandbox_enter(error))
 		return false;
 	if (machine->options.verbose)
@@ -232,6 +243,7 @@ static bool ready(void *data, GError **error)
 static void release(void *data)
 {
 	struct machine *machine = data;
+
 	for (unsigned i = 0; i < G_N_ELEMENTS(machine->inputs); i++)
 		input_stop(&machine->inputs[i]);
 	vm_release(machine->guest);
@@ -241,6 +253,7 @@ static int exit_status(void *data)
 {
 	const struct machine *machine = data;
 	uint64_t dropped = vm_console_dropped(machine->guest);
+
 	if (dropped > 0)
 		fprintf(stderr, "vprof-vmm: %" G_GUINT64_FORMAT " console characters were dropped: not read in time\n",
 		        dropped);
@@ -268,6 +281,7 @@ static int run(struct machine *machine)
 		.delivery = options->delivery,
 		.paused = options->paused,
 	};
+
 	return engine_run(&engine_ops, &config, machine);
 }
 
@@ -275,6 +289,7 @@ static int run(struct machine *machine)
 static void fill_standard_fds(void)
 {
 	int fd;
+
 	do
 		fd = open("/dev/null", O_RDWR);
 	while (fd >= 0 && fd <= STDERR_FILENO);
@@ -287,6 +302,7 @@ int main(int argc, char **argv)
 	g_autoptr(GError) error = NULL;
 	struct machine machine = {0};
 	int status = EXIT_SUCCESS;
+
 	fill_standard_fds();
 	setlocale(LC_CTYPE, "");
 	g_set_prgname("vprof-vmm");

@@ -26,6 +26,7 @@ bool options_parse_size(const char *text, uint64_t *bytes)
 	char *end;
 	guint64 value;
 	unsigned shift;
+
 	if (!g_ascii_isdigit(text[0]))
 		return false;
 	value = g_ascii_strtoull(text, &end, 10);
@@ -57,6 +58,7 @@ static bool usage(GError **error, const char *option, const char *value, const c
 static bool parse_memory(const char *text, uint64_t *bytes, GError **error)
 {
 	uint64_t value;
+
 	if (!options_parse_size(text, &value) || value < MEMORY_BYTES_MIN || value > MEMORY_BYTES_MAX ||
 	    value % (UINT64_C(2) << 20) != 0)
 		return usage(error, "--memory", text, "128M to 64G, an even number of MiB");
@@ -67,6 +69,7 @@ static bool parse_memory(const char *text, uint64_t *bytes, GError **error)
 static bool parse_boot(const char *text, enum boot_protocol *boot, GError **error)
 {
 	static const char *const names[] = {[BOOT_AUTO] = "auto", [BOOT_LINUX] = "linux", [BOOT_PVH] = "pvh"};
+
 	for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
 		if (strcmp(text, names[i]) != 0)
 			continue;
@@ -94,6 +97,7 @@ static bool parse_disks(char *const *given, struct vmm_options *options, GError 
 	for (; given && *given; given++) {
 		bool read_only = g_str_has_suffix(*given, ",ro");
 		size_t length = strlen(*given) - (read_only ? strlen(",ro") : 0);
+
 		if (length == 0)
 			return usage(error, "--disk", *given, "IMAGE or IMAGE,ro");
 		if (options->n_disks == VM_DISKS_MAX)

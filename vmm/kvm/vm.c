@@ -29,6 +29,7 @@ static bool fail(GError **error, const char *what)
 static bool vm_start(struct guest *guest, GError **error)
 {
 	struct vm *vm = vm_of(guest);
+
 	if (guest->state != GUEST_CREATED) {
 		g_set_error(error, HOST_ERROR, HOST_ERROR_SYSTEM, "cannot start guest %s: it has been started already",
 		            guest->name);
@@ -49,6 +50,7 @@ static void vm_stop(struct guest *guest, enum guest_end_reason reason, const cha
 static bool vm_run_on_vcpu(struct guest *guest, unsigned vcpu, void (*fn)(void *data), void *data)
 {
 	struct vm *vm = vm_of(guest);
+
 	return vcpu < vm->machine.n_vcpus && vcpu_run_on(&vm->machine.vcpus[vcpu], fn, data);
 }
 
@@ -69,6 +71,7 @@ static bool vm_memory_read(struct guest *guest, gpa_t from, void *to, size_t byt
 size_t vm_serial_input(struct guest *guest, unsigned serial, const uint8_t *bytes, size_t n)
 {
 	struct vm *vm = vm_of(guest);
+
 	if (serial == 1 && vm->port && virtio_console_is_open(vm->port))
 		return virtio_console_input(vm->port, bytes, n);
 	return devices_input(&vm->devices, serial, bytes, n);
@@ -121,6 +124,7 @@ static struct kvm_cpuid2 *guest_cpuid(const struct vm *vm, GError **error)
 static bool create_vcpus(struct vm *vm, unsigned n, GError **error)
 {
 	int max = ioctl(vm->machine.kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_MAX_VCPUS);
+
 	if (n > GUEST_VCPUS_MAX || (int)n > max) {
 		g_set_error(error, HOST_ERROR, HOST_ERROR_CAPABILITY, "cannot make %u vCPUs: this host takes 1 to %d",
 		            n, MIN(max, (int)GUEST_VCPUS_MAX));
@@ -146,12 +150,14 @@ static bool create_vcpus(struct vm *vm, unsigned n, GError **error)
 static char *default_name(const char *kernel_path)
 {
 	g_autofree char *base = g_path_get_basename(kernel_path);
+
 	return g_strdup_printf("%s-%d", base, (int)getpid());
 }
 
 static void describe(struct vm *vm, const struct vm_config *config, const struct image *image)
 {
 	struct guest *guest = &vm->guest;
+
 	guest->kind = "kvm";
 	guest->name = config->name ? g_strdup(config->name) : default_name(config->kernel_path);
 	guest->kernel_path = g_canonicalize_filename(config->kernel_path, NULL);
@@ -179,6 +185,7 @@ static bool load(struct vm *vm, const struct vm_config *config, const struct ima
 	struct boot_state state;
 	struct kvm_regs regs = {0};
 	struct kvm_sregs sregs;
+
 	if (!boot_load(vm->machine.memory, &boot, &state, error) ||
 	    !vcpu_get_sregs(&vm->machine.vcpus[0], &sregs, error))
 		return false;
@@ -216,6 +223,7 @@ static bool set_up(struct vm *vm, const struct vm_config *config, const struct i
 struct guest *vm_new(const struct vm_config *config, GError **error)
 {
 	struct image *image = image_open(config->kernel_path, error);
+
 	if (!image)
 		return NULL;
 	struct vm *vm = g_new0(struct vm, 1);
@@ -247,6 +255,7 @@ static void nothing(void *data)
 bool vm_launch(struct guest *guest, GError **error)
 {
 	struct vm *vm = vm_of(guest);
+
 	/* All count from the beginning, so that a thread that ends at once does not look like the last one. */
 	atomic_store(&vm->n_running, vm->machine.n_vcpus);
 	for (; vm->n_launched < vm->machine.n_vcpus; vm->n_launched++) {
@@ -262,6 +271,7 @@ bool vm_launch(struct guest *guest, GError **error)
 void vm_shutdown(struct guest *guest)
 {
 	struct vm *vm = vm_of(guest);
+
 	vm_end(vm, GUEST_END_STOPPED, 0, NULL);
 	vm_join(vm);
 	/* Phases or the end, on their way to a main loop that no longer turns. */
@@ -286,6 +296,7 @@ static void free_description(struct guest *guest)
 void vm_release(struct guest *guest)
 {
 	struct vm *vm = vm_of(guest);
+
 	vm_shutdown(guest);
 	/* A port's worker writes to a console, and the console's thread wakes the worker. */
 	vm_virtio_stop(vm);

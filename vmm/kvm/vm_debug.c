@@ -20,12 +20,14 @@ struct vcpu_change {
 static void change_breakpoints(void *data)
 {
 	struct vcpu_change *change = data;
+
 	change->errnum = vcpu_debug_set(change->vcpu, change->breakpoints) ? 0 : errno;
 }
 
 static void change_observers(void *data)
 {
 	const struct vcpu_change *change = data;
+
 	change->vcpu->debug.observers = *change->observers;
 }
 
@@ -34,6 +36,7 @@ static int set_breakpoints(struct vm *vm, const struct breakpoints *breakpoints)
 {
 	for (unsigned i = 0; i < vm->machine.n_vcpus; i++) {
 		struct vcpu_change change = {.vcpu = &vm->machine.vcpus[i], .breakpoints = breakpoints};
+
 		if (vcpu_run_on(change.vcpu, change_breakpoints, &change) && change.errnum != 0)
 			return change.errnum;
 	}
@@ -46,6 +49,7 @@ static char *takers(const struct breakpoints *breakpoints)
 	uint64_t addresses[GUEST_BREAKPOINT_ADDRESSES_MAX];
 	size_t n = breakpoints_addresses(breakpoints, addresses), at = 0;
 	GString *names = g_string_new(NULL);
+
 	for (size_t i = 0; i < breakpoints->n && at < n; i++) {
 		if (breakpoints->all[i]->patched || breakpoints->all[i]->at.value != addresses[at])
 			continue;
@@ -65,6 +69,7 @@ static const struct guest_breakpoint *find_shared(const struct breakpoints *brea
 static bool has_register(const struct breakpoints *breakpoints)
 {
 	uint64_t addresses[GUEST_BREAKPOINT_ADDRESSES_MAX];
+
 	return breakpoints_addresses(breakpoints, addresses) < GUEST_BREAKPOINT_ADDRESSES_MAX;
 }
 
@@ -72,6 +77,7 @@ static bool has_register(const struct breakpoints *breakpoints)
 static bool choose_kind(const struct breakpoints *breakpoints, struct guest_breakpoint *more, GError **error)
 {
 	const struct guest_breakpoint *shared = find_shared(breakpoints, more->at);
+
 	if (breakpoints->n == GUEST_BREAKPOINTS_MAX) {
 		g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN,
 		            "cannot place %s: there are %u breakpoints, the most there can be; remove one", more->what,
@@ -118,6 +124,7 @@ static uint8_t *patch_place(struct vm *vm, const struct guest_breakpoint *breakp
 {
 	const char *why = patch_unavailable(vm);
 	uint8_t *byte = why ? NULL : vcpu_patch_find(&vm->machine, breakpoint->at);
+
 	if (byte)
 		return byte;
 	g_set_error(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED, "cannot place %s by patching%s: %s", breakpoint->what,
@@ -145,6 +152,7 @@ static bool breakpoint_add(struct guest *guest, struct guest_breakpoint *breakpo
 	const struct breakpoints before = vm->breakpoints;
 	struct breakpoints more = before;
 	uint8_t *byte = NULL;
+
 	if (!may_debug(vm, breakpoint, error) || !choose_kind(&more, breakpoint, error))
 		return false;
 	if (breakpoint->patched && !(byte = patch_place(vm, breakpoint, error)))
@@ -175,6 +183,7 @@ static void breakpoint_remove(struct guest *guest, struct guest_breakpoint *brea
 	struct vm *vm = vm_of(guest);
 	struct breakpoints *left = &vm->breakpoints;
 	size_t kept = 0;
+
 	if (breakpoint->patched)
 		patches_drop(&vm->machine.patches, breakpoint->at);
 	for (size_t i = 0; i < left->n; i++) {
@@ -189,6 +198,7 @@ static void set_observers(struct vm *vm)
 {
 	for (unsigned i = 0; i < vm->machine.n_vcpus; i++) {
 		struct vcpu_change change = {.vcpu = &vm->machine.vcpus[i], .observers = &vm->observers};
+
 		vcpu_run_on(change.vcpu, change_observers, &change);
 	}
 }
@@ -196,6 +206,7 @@ static void set_observers(struct vm *vm)
 static bool observer_add(struct guest *guest, struct guest_observer *observer, GError **error)
 {
 	struct vm *vm = vm_of(guest);
+
 	if (guest->state == GUEST_ENDED) {
 		g_set_error(error, GUEST_ERROR, GUEST_ERROR_ENDED, "cannot see exits: the guest has ended");
 		return false;
@@ -214,6 +225,7 @@ static void observer_remove(struct guest *guest, struct guest_observer *observer
 {
 	struct vm *vm = vm_of(guest);
 	size_t kept = 0;
+
 	for (size_t i = 0; i < vm->observers.n; i++) {
 		if (vm->observers.all[i] != observer)
 			vm->observers.all[kept++] = vm->observers.all[i];
@@ -230,6 +242,7 @@ static bool msrs_watch(struct guest *guest, const struct guest_msr_range *ranges
 static bool step(struct guest *guest, unsigned vcpu, struct guest_stepper *stepper, GError **error)
 {
 	struct vm *vm = vm_of(guest);
+
 	if ((vm->machine.step_control & KVM_GUESTDBG_BLOCKIRQ) == 0) {
 		g_set_error(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED,
 		            "cannot step vCPU %u: this host's KVM lacks KVM_GUESTDBG_BLOCKIRQ (Linux 5.16)", vcpu);
@@ -244,6 +257,7 @@ static bool step(struct guest *guest, unsigned vcpu, struct guest_stepper *stepp
 static bool registers_read(struct guest *guest, unsigned vcpu, struct guest_regs *regs, struct guest_gprs *gprs)
 {
 	const struct vcpu *from = &vm_of(guest)->machine.vcpus[vcpu];
+
 	if (!from->clocks.begun || !from->clocks.online)
 		return false;
 	*regs = from->regs;
@@ -264,5 +278,6 @@ const struct guest_debug_ops vm_debug_ops = {.breakpoint_add = breakpoint_add,
 uint32_t vm_step_control(int kvm_fd)
 {
 	int supported = ioctl(kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_SET_GUEST_DEBUG2);
+
 	return supported > 0 ? (uint32_t)supported & KVM_GUESTDBG_BLOCKIRQ : 0;
 }

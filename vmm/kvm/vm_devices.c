@@ -12,6 +12,7 @@ static void set_irq(void *data, unsigned irq, bool level)
 {
 	const struct vm *vm = data;
 	struct kvm_irq_level line = {.irq = irq, .level = level};
+
 	if (ioctl(vm->machine.fd, KVM_IRQ_LINE, &line) < 0)
 		g_critical("cannot set interrupt line %u: %s", irq, g_strerror(errno));
 }
@@ -25,6 +26,7 @@ static gboolean report_phases(void *data)
 {
 	struct vm *vm = *(struct vm **)data;
 	struct vm_phase phases[VM_PHASES_MAX];
+
 	pthread_mutex_lock(&vm->phase_lock);
 	size_t n = vm->n_phases;
 	memcpy(phases, vm->phases, n * sizeof(*phases));
@@ -41,6 +43,7 @@ static gboolean report_phases(void *data)
 static void device_phase(void *data, unsigned vcpu, uint8_t value)
 {
 	struct vm *vm = data;
+
 	pthread_mutex_lock(&vm->phase_lock);
 	if (vm->n_phases < VM_PHASES_MAX)
 		vm->phases[vm->n_phases++] = (struct vm_phase){vcpu, value, clock_ns(CLOCK_MONOTONIC)};
@@ -56,12 +59,14 @@ static void device_phase(void *data, unsigned vcpu, uint8_t value)
 static bool device_transmit(void *data, unsigned serial, uint8_t byte)
 {
 	struct vm *vm = data;
+
 	return console_put(vm->consoles[serial], byte);
 }
 
 static void second_serial_ready(void *data)
 {
 	struct vm *vm = data;
+
 	devices_line_ready(&vm->devices, 1);
 	if (vm->port)
 		virtio_console_room(vm->port);
@@ -71,6 +76,7 @@ static void device_line(const char *line, void *data)
 {
 	struct vm *vm = data;
 	struct guest *guest = &vm->guest;
+
 	if (vm->stop_on_panic)
 		vm_watch_for_panic(line, vm);
 	if (guest->on_console_line)
@@ -80,6 +86,7 @@ static void device_line(const char *line, void *data)
 bool vm_devices_init(struct vm *vm, const struct vm_config *config, GError **error)
 {
 	bool connected[DEVICES_SERIALS];
+
 	for (unsigned i = 0; i < DEVICES_SERIALS; i++) {
 		/* The first UART has a reader even without a descriptor: the reports of failures. */
 		connected[i] = i == 0 || config->serial_fds[i] >= 0;

@@ -56,6 +56,7 @@ void vm_end(struct vm *vm, enum guest_end_reason reason, uint32_t code, char *me
 void vm_on_main_thread(GSourceFunc fn, struct vm *vm)
 {
 	GSource *source = g_idle_source_new();
+
 	g_source_set_priority(source, G_PRIORITY_DEFAULT);
 	g_source_set_callback(source, fn, &vm->self, NULL);
 	g_source_attach(source, NULL);
@@ -75,6 +76,7 @@ void vm_join(struct vm *vm)
 static gboolean finish(void *data)
 {
 	struct vm *vm = *(struct vm **)data;
+
 	vm_join(vm);
 	struct guest *guest = &vm->guest;
 	vm_virtio_flush(vm, CONSOLE_FLUSH_MS);
@@ -104,6 +106,7 @@ static void crashed(struct vcpu *vcpu, enum guest_end_reason reason, char *messa
 {
 	const struct kvm_run *run = vcpu->run;
 	struct vm_crash crash = {.vcpu = vcpu->index, .regs = run->s.regs.regs, .sregs = run->s.regs.sregs};
+
 	if (run->exit_reason == KVM_EXIT_INTERNAL_ERROR)
 		crash.code_bytes = kvm_failed_instruction(run, crash.code);
 	end(vm_of(vcpu->machine->guest), reason, 0, message, &crash);
@@ -112,6 +115,7 @@ static void crashed(struct vcpu *vcpu, enum guest_end_reason reason, char *messa
 static void thread_left(struct vcpu_machine *machine)
 {
 	struct vm *vm = vm_of(machine->guest);
+
 	if (atomic_fetch_sub_explicit(&vm->n_running, 1, memory_order_acq_rel) == 1)
 		vm_on_main_thread(finish, vm);
 }
@@ -121,6 +125,7 @@ const struct vcpu_machine_ops vm_machine_ops = {.ended = ended, .crashed = crash
 static gboolean duration_over(void *data)
 {
 	struct vm *vm = data;
+
 	vm->duration_source = 0;
 	vm_end(vm, GUEST_END_DURATION, 0, g_strdup_printf("the duration of %g s is over", vm->duration_s));
 	return G_SOURCE_REMOVE;
@@ -138,6 +143,7 @@ void vm_limit_duration(struct vm *vm, double duration_s)
 static gboolean panic_over(void *data)
 {
 	struct vm *vm = *(struct vm **)data;
+
 	pthread_mutex_lock(&vm->end_lock);
 	bool silent = g_get_monotonic_time() - vm->panic_us >= PANIC_SILENCE_MS * 1000;
 	char *message = silent ? g_strdup(vm->panic) : NULL;
@@ -158,6 +164,7 @@ void vm_watch_for_panic(const char *line, void *data)
 {
 	struct vm *vm = data;
 	const char *begin = strstr(line, "Kernel panic - not syncing");
+
 	pthread_mutex_lock(&vm->end_lock);
 	bool begins = begin && !vm->panic;
 	if (begins)

@@ -26,6 +26,7 @@
 bool vm_pmu_parse(const char *text, enum vm_pmu_kind *kind)
 {
 	static const char *const names[] = {[VM_PMU_OFF] = "off", [VM_PMU_EMULATED] = "emulated", [VM_PMU_KVM] = "kvm"};
+
 	for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
 		if (strcmp(text, names[i]) != 0)
 			continue;
@@ -45,6 +46,7 @@ static bool fail(GError **error, const char *what)
 static void turn_kvm_off(const struct vm *vm)
 {
 	struct kvm_enable_cap none = {.cap = KVM_CAP_PMU_CAPABILITY, .args = {KVM_PMU_CAP_DISABLE}};
+
 	if (ioctl(vm->machine.kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_PMU_CAPABILITY) & KVM_PMU_CAP_DISABLE)
 		ioctl(vm->machine.fd, KVM_ENABLE_CAP, &none);
 }
@@ -52,6 +54,7 @@ static void turn_kvm_off(const struct vm *vm)
 static bool init_kvm(struct vm *vm, const struct kvm_pmu_event_filter *filter, GError **error)
 {
 	const char *why = host_pmu_unavailable(vm->machine.kvm_fd);
+
 	if (why) {
 		g_set_error(error, HOST_ERROR, HOST_ERROR_CAPABILITY,
 		            "cannot give the guest KVM's PMU: %s; take --pmu emulated", why);
@@ -64,6 +67,7 @@ static bool init_kvm(struct vm *vm, const struct kvm_pmu_event_filter *filter, G
 static bool init_emulated(struct vm *vm, GError **error)
 {
 	struct guest_msr_range ranges[GUEST_MSR_RANGES_MAX];
+
 	g_assert(pmu_msr_ranges_n <= G_N_ELEMENTS(ranges));
 	for (size_t i = 0; i < pmu_msr_ranges_n; i++)
 		ranges[i] = (struct guest_msr_range){pmu_msr_ranges[i].first, pmu_msr_ranges[i].last, true, true};
@@ -96,6 +100,7 @@ static void append_events(GString *text, const char *before, uint32_t events)
 static char *describe_emulated(const struct pmu_host_events *events, size_t replaced)
 {
 	GString *text = g_string_new("emulated: ");
+
 	append_events(text, "", events->hardware);
 	if (events->hardware)
 		g_string_append(text, " by the host's PMU; ");
@@ -111,8 +116,10 @@ static size_t replace_rdpmc(const struct memory *memory, const struct image *ima
 {
 	size_t n_segments, n = 0;
 	const struct image_segment *segments = image_segments(image, &n_segments);
+
 	for (size_t i = 0; i < n_segments; i++) {
 		uint8_t *code = memory_at(memory, (gpa_t){segments[i].gpa}, segments[i].file_bytes);
+
 		if (code && segments[i].flags & PF_X)
 			n += rdpmc_replace(code, segments[i].file_bytes);
 	}
@@ -142,6 +149,7 @@ static void clear(struct kvm_cpuid2 *cpuid, uint32_t function)
 {
 	for (uint32_t i = 0; i < cpuid->nent; i++) {
 		struct kvm_cpuid_entry2 *entry = &cpuid->entries[i];
+
 		if (entry->function == function)
 			entry->eax = entry->ebx = entry->ecx = entry->edx = 0;
 	}
@@ -150,6 +158,7 @@ static void clear(struct kvm_cpuid2 *cpuid, uint32_t function)
 static void hide(struct kvm_cpuid2 *cpuid)
 {
 	struct kvm_cpuid_entry2 *leaf_1 = cpuid_find(cpuid, 1, 0), *amd_1 = cpuid_find(cpuid, 0x80000001, 0);
+
 	if (leaf_1) {
 		leaf_1->ecx &= ~(LEAF_1_ECX_DTES64 | LEAF_1_ECX_PDCM);
 		leaf_1->edx &= ~LEAF_1_EDX_DS;
@@ -169,6 +178,7 @@ static void show_emulated(struct kvm_cpuid2 *cpuid, uint32_t events)
 	const struct pmu_cpuid shown = pmu_cpuid(events);
 	struct kvm_cpuid_entry2 *leaf_0 = cpuid_find(cpuid, 0, 0), *leaf_1 = cpuid_find(cpuid, 1, 0);
 	struct kvm_cpuid_entry2 *leaf = cpuid_find(cpuid, LEAF_PMU, 0);
+
 	if (!leaf)
 		leaf = &cpuid->entries[cpuid->nent++];
 	*leaf = (struct kvm_cpuid_entry2){

@@ -18,6 +18,7 @@ static bool fail(GError **error, const char *event, const char *why)
 static bool parse_event(const char *text, uint64_t *encoding, uint32_t *fixed, GError **error)
 {
 	guint64 raw;
+
 	*fixed = 0;
 	for (unsigned i = 0; i < PMU_EVENTS; i++) {
 		if (strcmp(text, pmu_event_name((enum pmu_event)i)) != 0)
@@ -55,6 +56,7 @@ struct kvm_pmu_event_filter *vm_pmu_filter_parse(const char *text, GError **erro
 	uint32_t action, fixed;
 	g_auto(GStrv) words = g_strsplit(strip_action(text, &action), ",", -1);
 	size_t n = g_strv_length(words);
+
 	if (n < 1 || n > EVENTS_MAX) {
 		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
 		            "--pmu-filter: %zu events; KVM takes 1 to %u", n, EVENTS_MAX);
@@ -64,6 +66,7 @@ struct kvm_pmu_event_filter *vm_pmu_filter_parse(const char *text, GError **erro
 	filter->action = action;
 	for (; filter->nevents < n; filter->nevents++) {
 		uint64_t encoding;
+
 		if (!parse_event(words[filter->nevents], &encoding, &fixed, error)) {
 			g_free(filter);
 			return NULL;

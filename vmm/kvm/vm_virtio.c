@@ -28,6 +28,7 @@ static bool add_disk(struct vm *vm, const struct vm_disk *config, unsigned numbe
 	struct disk disk;
 	struct virtio_line line = next_line(vm);
 	g_autofree char *id = g_strdup_printf("vprof-disk-%u", number);
+
 	if (!disk_open(&disk, config->path, config->read_only, error)) {
 		disk_close(&disk);
 		return false;
@@ -40,6 +41,7 @@ static bool port_output(void *data, const uint8_t *bytes, size_t n)
 {
 	struct vm *vm = data;
 	bool more = true;
+
 	for (size_t i = 0; i < n; i++)
 		more = console_put(vm->consoles[1], bytes[i]);
 	return more;
@@ -49,6 +51,7 @@ static bool add_port(struct vm *vm, GError **error)
 {
 	const struct virtio_console_host host = {.output = port_output, .data = vm};
 	struct virtio_line line = next_line(vm);
+
 	vm->port = virtio_console_new(PORT_NAME, &host, vm->machine.memory, &line, error);
 	return add(vm, vm->port);
 }
@@ -75,6 +78,7 @@ bool vm_virtio_init(struct vm *vm, const struct vm_config *config, GError **erro
 void vm_virtio_flush(struct vm *vm, unsigned timeout_ms)
 {
 	gint64 deadline = g_get_monotonic_time() + (gint64)timeout_ms * 1000;
+
 	while (vm->port && !virtio_console_settle(vm->port) && g_get_monotonic_time() < deadline)
 		console_flush(vm->consoles[1], timeout_ms);
 }

@@ -19,12 +19,14 @@ const char *pmu_event_name(enum pmu_event event)
 		[PMU_EVENT_BRANCHES] = "branches",
 		[PMU_EVENT_BRANCH_MISSES] = "branch-misses",
 	};
+
 	return names[event];
 }
 
 static bool processor_is_intel(void)
 {
 	unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+
 	return __get_cpuid(0, &eax, &ebx, &ecx, &edx) && ebx == VENDOR_EBX_INTEL;
 }
 
@@ -33,6 +35,7 @@ void pmu_host_probe(struct pmu_host_events *events)
 	*events = (struct pmu_host_events){.all = CLOCK_EVENTS};
 	for (unsigned i = 0; i < PMU_EVENTS; i++) {
 		struct counter_event *event = &events->event[i];
+
 		if (counter_event_parse(pmu_event_name((enum pmu_event)i), event, NULL) && event->backend->guest_only)
 			events->hardware |= 1u << i;
 	}
@@ -58,6 +61,7 @@ static bool on_hardware(const struct pmu_host *host, unsigned counter)
 static bool start(struct pmu_source *source, unsigned counter, const struct pmu_counting *what, uint64_t left)
 {
 	struct pmu_host *host = host_of(source);
+
 	host->by_hardware &= ~(1u << counter);
 	if (!has_hardware(host, what))
 		return what->event != PMU_EVENT_RAW && (CLOCK_EVENTS >> what->event & 1) != 0 &&
@@ -69,6 +73,7 @@ static bool start(struct pmu_source *source, unsigned counter, const struct pmu_
 static void stop(struct pmu_source *source, unsigned counter)
 {
 	struct pmu_host *host = host_of(source);
+
 	if (on_hardware(host, counter))
 		pmu_hardware_stop(host, counter);
 	else
@@ -78,12 +83,14 @@ static void stop(struct pmu_source *source, unsigned counter)
 static uint64_t take(struct pmu_source *source, unsigned counter)
 {
 	struct pmu_host *host = host_of(source);
+
 	return on_hardware(host, counter) ? pmu_hardware_take(host, counter) : pmu_clock_take(&host->clock, counter);
 }
 
 static void aim(struct pmu_source *source, unsigned counter, uint64_t left)
 {
 	struct pmu_host *host = host_of(source);
+
 	if (on_hardware(host, counter))
 		pmu_hardware_aim(host, counter, left);
 	else

@@ -92,6 +92,7 @@ uint64_t pmu_clock_take(struct pmu_clock *clock, unsigned counter)
 {
 	struct pmu_clock_counter *one = &clock->counters[counter];
 	uint64_t now = position(clock, counter), counted = now - one->taken;
+
 	one->taken = now;
 	return counted;
 }
@@ -128,6 +129,7 @@ void pmu_clock_left(struct pmu_clock *clock, bool interrupted, bool user)
 static uint64_t alarm_in_ns(const struct pmu_clock *clock, uint64_t in_ns)
 {
 	uint64_t least = MIN(in_ns, ALARM_NS_MAX);
+
 	for (unsigned i = 0; i < PMU_COUNTERS; i++) {
 		if (!runs(clock, i))
 			continue;
@@ -142,6 +144,7 @@ static uint64_t alarm_in_ns(const struct pmu_clock *clock, uint64_t in_ns)
 static void arm(struct pmu_clock *clock, uint64_t wall_ns, uint64_t in_ns)
 {
 	const struct itimerspec at = {.it_value = {(time_t)(in_ns / NS_PER_S), (long)(in_ns % NS_PER_S)}};
+
 	timer_settime(clock->timer, 0, &at, NULL);
 	clock->alarm_wall_ns = wall_ns + in_ns;
 }

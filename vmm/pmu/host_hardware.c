@@ -46,6 +46,7 @@ static bool event_of(const struct pmu_host *host, const struct pmu_counting *wha
 static bool route(int fd, int signal)
 {
 	struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = gettid()};
+
 	return fcntl(fd, F_SETSIG, signal) == 0 && fcntl(fd, F_SETOWN_EX, &owner) == 0 &&
 	       fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) == 0;
 }
@@ -56,6 +57,7 @@ static bool open_event(struct pmu_host *host, unsigned counter, const struct pmu
 	const struct counter_rate rate = {.period = left};
 	struct counter_event event;
 	struct perf_event_attr attr;
+
 	if (!event_of(host, what, &event))
 		return false;
 	counter_event_attr(&event, &rate, &attr);
@@ -73,12 +75,14 @@ static bool open_event(struct pmu_host *host, unsigned counter, const struct pmu
 static uint64_t read_event(const struct pmu_hardware_counter *one)
 {
 	uint64_t fields[3]; /* value, time enabled, time running: counter_event_attr's read_format */
+
 	return read(one->fd, fields, sizeof(fields)) == (ssize_t)sizeof(fields) ? fields[0] : one->taken;
 }
 
 bool pmu_hardware_start(struct pmu_host *host, unsigned counter, const struct pmu_counting *what, uint64_t left)
 {
 	struct pmu_hardware_counter *one = &host->hardware[counter];
+
 	if (one->fd >= 0 && !same(&one->what, what))
 		pmu_hardware_close(host, counter);
 	if (one->fd < 0 && !open_event(host, counter, what, left))
@@ -97,6 +101,7 @@ uint64_t pmu_hardware_take(struct pmu_host *host, unsigned counter)
 {
 	struct pmu_hardware_counter *one = &host->hardware[counter];
 	uint64_t now = read_event(one), counted = now - one->taken;
+
 	one->taken = now;
 	return counted;
 }
@@ -109,6 +114,7 @@ void pmu_hardware_aim(struct pmu_host *host, unsigned counter, uint64_t left)
 void pmu_hardware_close(struct pmu_host *host, unsigned counter)
 {
 	struct pmu_hardware_counter *one = &host->hardware[counter];
+
 	if (one->fd >= 0)
 		close(one->fd);
 	one->fd = -1;

@@ -74,6 +74,7 @@ uint16_t pmu_event_encoding(enum pmu_event event)
 uint32_t pmu_event_fixed(enum pmu_event event)
 {
 	uint32_t bits = 0;
+
 	for (unsigned i = 0; i < PMU_FIXED; i++)
 		bits |= (uint32_t)(fixed_events[i] == event) << i;
 	return bits;
@@ -105,6 +106,7 @@ static bool wants_interrupt(const struct pmu_state *state, unsigned counter)
 static uint32_t interrupting(const struct pmu_state *state)
 {
 	uint32_t counters = 0;
+
 	for (unsigned counter = 0; counter < PMU_COUNTERS; counter++) {
 		if ((state->global_status & global_bit(counter)) != 0 && wants_interrupt(state, counter))
 			counters |= 1u << counter;
@@ -130,8 +132,10 @@ static void decode_select(uint64_t select, struct pmu_counting *what)
 static bool wanted(const struct pmu_state *state, unsigned counter, struct pmu_counting *what)
 {
 	bool enabled = (state->global_control & global_bit(counter)) != 0;
+
 	if (is_fixed(counter)) {
 		unsigned bits = fixed_bits(state, counter);
+
 		*what = (struct pmu_counting){.event = fixed_events[counter - PMU_GENERAL],
 		                              .user = (bits & FIXED_USER) != 0,
 		                              .kernel = (bits & FIXED_KERNEL) != 0};
@@ -170,6 +174,7 @@ static void apply(struct pmu *pmu)
 	for (unsigned counter = 0; counter < PMU_COUNTERS; counter++) {
 		struct pmu_counting what;
 		bool on = wanted(&pmu->state, counter, &what);
+
 		if (runs(pmu, counter) && on && same(&what, &pmu->counting[counter]))
 			continue;
 		stop(pmu, counter);
@@ -217,6 +222,7 @@ static void begin_period(struct pmu *pmu, unsigned counter, uint64_t since_overf
 static void set_counter(struct pmu *pmu, unsigned counter, uint64_t value)
 {
 	uint64_t before = pmu->state.counter[counter];
+
 	pmu->state.counter[counter] = value;
 	begin_period(pmu, counter, before);
 	if (runs(pmu, counter))
@@ -350,6 +356,7 @@ static const struct msr *msr_find(uint32_t index)
 bool pmu_read(struct pmu *pmu, uint32_t msr, uint64_t *value)
 {
 	const struct msr *found = msr_find(msr);
+
 	if (!found)
 		return false;
 	account_all(pmu);
@@ -360,6 +367,7 @@ bool pmu_read(struct pmu *pmu, uint32_t msr, uint64_t *value)
 bool pmu_write(struct pmu *pmu, uint32_t msr, uint64_t value)
 {
 	const struct msr *found = msr_find(msr);
+
 	if (!found)
 		return false;
 	account_all(pmu);
@@ -384,6 +392,7 @@ bool pmu_rdpmc(struct pmu *pmu, uint32_t ecx, uint64_t *value)
 {
 	bool fixed = (ecx & RDPMC_FIXED) != 0;
 	uint32_t index = ecx & ~RDPMC_FIXED;
+
 	if (index >= (fixed ? PMU_FIXED : PMU_GENERAL))
 		return false;
 	unsigned counter = fixed ? PMU_GENERAL + index : index;
@@ -412,6 +421,7 @@ bool pmu_interrupt_fits(const struct pmu *pmu, bool user)
 {
 	uint32_t counters = interrupting(&pmu->state);
 	bool in_user = true, in_kernel = true;
+
 	for (unsigned counter = 0; counter < PMU_COUNTERS; counter++) {
 		if ((counters >> counter & 1) == 0)
 			continue;
@@ -428,6 +438,7 @@ static bool valid(const struct pmu_state *state)
 {
 	uint64_t bad = (state->fixed_control & FIXED_RESERVED) | (state->global_control & ~GLOBAL_COUNTERS) |
 	               (state->global_status & ~OVERFLOW_CONTROL_BITS) | (state->debugctl & ~PMU_DEBUGCTL_BITS);
+
 	for (unsigned i = 0; i < PMU_GENERAL; i++)
 		bad |= state->select[i] & SELECT_RESERVED;
 	for (unsigned i = 0; i < PMU_COUNTERS; i++)
@@ -455,6 +466,7 @@ bool pmu_load(struct pmu *pmu, const struct pmu_state *state)
 void pmu_reset(struct pmu *pmu)
 {
 	const struct pmu_state power_up = {.global_control = GLOBAL_CONTROL_RESET};
+
 	pmu_load(pmu, &power_up);
 }
 

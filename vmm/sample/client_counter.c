@@ -15,6 +15,7 @@ const char *counter_state_name(enum counter_state state)
 		[COUNTER_FREE] = "free",       [COUNTER_ALLOCATED] = "allocated", [COUNTER_RUNNING] = "running",
 		[COUNTER_STOPPED] = "stopped", [COUNTER_DISABLED] = "disabled",
 	};
+
 	return names[state];
 }
 

@@ -12,6 +12,7 @@
 struct probe_hub *probe_hub_new(struct guest *guest, struct session *session)
 {
 	struct probe_hub *hub = g_new0(struct probe_hub, 1);
+
 	hub->guest = guest;
 	hub->session = session;
 	hub->sets = g_ptr_array_new();
@@ -54,10 +55,13 @@ static bool watch_msrs(struct probe_hub *hub, GError **error)
 {
 	struct guest_msr_range ranges[GUEST_MSR_RANGES_MAX];
 	size_t n = 0;
+
 	for (guint i = 0; i < hub->sets->len; i++) {
 		const struct probe_set *set = g_ptr_array_index(hub->sets, i);
+
 		for (guint j = 0; j < set->probes->len; j++) {
 			const struct probe *probe = g_ptr_array_index(set->probes, j);
+
 			if (!is_msr_probe(probe))
 				continue;
 			if (n == G_N_ELEMENTS(ranges)) {
@@ -78,6 +82,7 @@ static bool watch_msrs(struct probe_hub *hub, GError **error)
 struct probe_set *probe_set_new(struct probe_hub *hub)
 {
 	struct probe_set *set = g_new0(struct probe_set, 1);
+
 	set->observer.exited = probe_event_exited;
 	set->hub = hub;
 	set->probes = g_ptr_array_new_with_free_func(g_free);
@@ -100,6 +105,7 @@ static bool function_error(const struct probe_spec *spec, GError **error)
 static bool find_function(const struct symtab *symtab, const char *name, uint64_t *address)
 {
 	const struct symbol *symbol = symtab_find_name(symtab, name);
+
 	if (!symbol || !strchr("tTwW", symbol->type))
 		return false;
 	*address = symbol->address;
@@ -118,9 +124,11 @@ static bool find_syscall_entry(const struct symtab *symtab, uint64_t *address)
 static bool find_address(struct probe_hub *hub, const struct probe_spec *spec, uint64_t *address, GError **error)
 {
 	bool by_number = g_str_equal(spec->provider->name, "function") && spec->symbol[0] == '\0';
+
 	*address = 0;
 	if (!by_number) {
 		const struct symtab *symtab = probe_hub_symtab(hub, error);
+
 		if (!symtab)
 			return false;
 		if (spec->symbol[0] != '\0' && !find_function(symtab, spec->symbol, address))
@@ -141,6 +149,7 @@ static bool place_breakpoint(struct probe *probe, GError **error)
 {
 	struct guest *guest = probe->set->hub->guest;
 	uint64_t address;
+
 	if (!find_address(probe->set->hub, &probe->spec, &address, error))
 		return false;
 	probe->breakpoint = (struct guest_breakpoint){
@@ -158,6 +167,7 @@ static bool place(struct probe *probe, GError **error)
 static bool may_change(const struct probe_set *set, GError **error)
 {
 	const struct guest *guest = set->hub->guest;
+
 	if (!guest->debug) {
 		g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
 		            "cannot probe guest %s: a guest of kind %s can only be sampled", guest->name, guest->kind);
@@ -175,6 +185,7 @@ static bool is_new(const struct probe_set *set, const char *name, GError **error
 {
 	for (guint i = 0; i < set->probes->len; i++) {
 		const struct probe *probe = g_ptr_array_index(set->probes, i);
+
 		if (!g_str_equal(probe->spec.name, name))
 			continue;
 		g_set_error(error, PROBE_ERROR, PROBE_ERROR_EXISTS, "there is a probe %s already; its id is %u", name,
@@ -191,6 +202,7 @@ static bool is_new(const struct probe_set *set, const char *name, GError **error
 static void fill_info(const struct probe *probe, struct probe_info *info)
 {
 	struct guest *guest = probe->set->hub->guest;
+
 	*info = (struct probe_info){.id = probe->id,
 	                            .spec = &probe->spec,
 	                            .options = probe->options,
@@ -206,6 +218,7 @@ bool probe_set_add(struct probe_set *set, const char *text, const struct probe_o
                    struct probe_info *info, GError **error)
 {
 	struct probe_spec spec;
+
 	if (!may_change(set, error) || !probe_spec_parse(text, &spec, error) || !is_new(set, spec.name, error))
 		return false;
 	struct probe *probe = g_new0(struct probe, 1);
@@ -228,6 +241,7 @@ static void drop(struct probe_set *set, struct probe *probe)
 {
 	struct guest *guest = set->hub->guest;
 	bool msr = is_msr_probe(probe);
+
 	if (probe->spec.provider->trigger == PROBE_BY_BREAKPOINT)
 		guest->debug->breakpoint_remove(guest, &probe->breakpoint);
 	g_ptr_array_remove(set->probes, probe);
@@ -241,6 +255,7 @@ bool probe_set_remove(struct probe_set *set, unsigned id, GError **error)
 		return false;
 	for (guint i = 0; i < set->probes->len; i++) {
 		struct probe *probe = g_ptr_array_index(set->probes, i);
+
 		if (probe->id != id)
 			continue;
 		drop(set, probe);
@@ -271,6 +286,7 @@ static void start_on_vcpu(void *data)
 {
 	const struct vcpu_call *call = data;
 	struct probe_vcpu *cpu = &call->set->vcpus[call->vcpu];
+
 	cpu->ring = call->set->rings[call->vcpu];
 	cpu->announcer = (struct announcer){.ring = cpu->ring};
 	if (call->set->kernel)
@@ -286,6 +302,7 @@ static void stop_on_vcpu(void *data)
 {
 	const struct vcpu_call *call = data;
 	struct probe_vcpu *cpu = &call->set->vcpus[call->vcpu];
+
 	if (!cpu->recording)
 		return;
 	cpu->recording = false;
@@ -329,6 +346,7 @@ static bool wants_stack(const struct probe_set *set)
 {
 	for (guint i = 0; i < set->probes->len; i++) {
 		const struct probe *probe = g_ptr_array_index(set->probes, i);
+
 		if (probe->options.stack)
 			return true;
 	}
@@ -339,6 +357,7 @@ static void start_probes(struct probe_set *set)
 {
 	for (guint i = 0; i < set->probes->len; i++) {
 		struct probe *probe = g_ptr_array_index(set->probes, i);
+
 		atomic_store_explicit(&probe->events, 0, memory_order_relaxed);
 		if (probe->spec.provider->trigger == PROBE_BY_TIMER)
 			probe->timer = probe_timer_start(probe);
@@ -348,6 +367,7 @@ static void start_probes(struct probe_set *set)
 bool probe_set_record(struct probe_set *set, size_t ring_bytes, GError **error)
 {
 	struct guest *guest = set->hub->guest;
+
 	if (!may_record(set, error) || !make_rings(set, ring_bytes, error) ||
 	    !guest->debug->observer_add(guest, &set->observer, error))
 		return false;
@@ -358,6 +378,7 @@ bool probe_set_record(struct probe_set *set, size_t ring_bytes, GError **error)
 	set->skiptick = 0;
 	for (unsigned i = 0; i < guest->vcpus; i++) {
 		struct vcpu_call call = {set, i};
+
 		guest->ops->run_on_vcpu(guest, i, start_on_vcpu, &call);
 	}
 	set->recording = true;
@@ -369,14 +390,17 @@ bool probe_set_record(struct probe_set *set, size_t ring_bytes, GError **error)
 void probe_set_pause(struct probe_set *set)
 {
 	struct guest *guest = set->hub->guest;
+
 	if (!set->recording)
 		return;
 	for (guint i = 0; i < set->probes->len; i++) {
 		struct probe *probe = g_ptr_array_index(set->probes, i);
+
 		probe_timer_stop(g_steal_pointer(&probe->timer));
 	}
 	for (unsigned i = 0; i < guest->vcpus; i++) {
 		struct vcpu_call call = {set, i};
+
 		if (!guest->ops->run_on_vcpu(guest, i, stop_on_vcpu, &call))
 			stop_on_vcpu(&call);
 	}
@@ -423,9 +447,11 @@ static uint64_t unread_events(const struct ring *ring)
 	g_autofree uint64_t *bytes = g_malloc(VIEW_BYTES);
 	uint64_t offset = ring_head(ring) - ring_unread(ring), end = ring_head(ring), events = 0;
 	size_t n;
+
 	/* Never past the end, even if producer and reader go on meanwhile. */
 	while (end - offset - 1 < ring_data_bytes(ring) && (n = ring_view_read(ring, &offset, bytes, VIEW_BYTES)) > 0) {
 		const struct perf_event_header *record;
+
 		for (size_t at = 0; (record = record_check((const uint8_t *)bytes + at, n - at)); at += record->size)
 			events += record->type == PERF_RECORD_SAMPLE;
 		offset += n;
@@ -441,6 +467,7 @@ void probe_set_statistics(const struct probe_set *set, struct probe_statistics *
 		uint64_t dropevt = atomic_load_explicit(&cpu->dropevt, memory_order_relaxed);
 		uint64_t event = atomic_load_explicit(&cpu->event, memory_order_relaxed);
 		uint64_t waiting = set->rings[i] ? unread_events(set->rings[i]) : 0;
+
 		out->event += event;
 		out->dropevt += dropevt;
 		out->readevt += event - MIN(event, dropevt + waiting);

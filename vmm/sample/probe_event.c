@@ -38,6 +38,7 @@ static void fill_task(const struct firing *firing, struct probe_vcpu *cpu, struc
 	const struct probe_set *set = firing->probe->set;
 	struct page_walk walk;
 	struct task task;
+
 	if (!set->kernel)
 		return;
 	if (task_read(&set->kernel->tasks, &cpu->cpu, set->hub->guest, firing->regs, &walk, &task)) {
@@ -60,6 +61,7 @@ static unsigned chain_at_entry(const struct firing *firing, const struct unwind_
 	struct guest_regs caller = *firing->regs;
 	struct page_walk walk;
 	enum unwind_end end;
+
 	page_walk_init(&walk, guest, caller.cr3, caller.la57);
 	if (!page_walk_read(&walk, (gva_t){caller.rsp}, &caller.rip, sizeof(caller.rip)))
 		return 0;
@@ -78,6 +80,7 @@ static unsigned fill_chain(const struct firing *firing, uint64_t chain[CHAIN_MAX
 	                probe->spec.offset == 0;
 	enum unwind_end end;
 	unsigned n = 0;
+
 	if (!probe->options.stack || !firing->regs->valid)
 		return 0;
 	if (at_entry && !config.orc && firing->regs->cpl == 0)
@@ -92,6 +95,7 @@ static void add_registers(struct firing *firing)
 		GUEST_GPRS(X)
 #undef X
 	};
+
 	for (unsigned i = 0; i < GPRS; i++) {
 		if (firing->probe->options.registers >> i & 1)
 			firing->values[firing->n_values++] = registers[i];
@@ -103,6 +107,7 @@ static void write_event(struct firing *firing)
 	struct probe_vcpu *cpu = &firing->probe->set->vcpus[firing->vcpu];
 	uint64_t record[EVENT_BYTES_MAX / sizeof(uint64_t)], chain[CHAIN_MAX];
 	struct record_id id = {.time_ns = clock_ns(CLOCK_MONOTONIC), .cpu = firing->vcpu, .id = firing->probe->id};
+
 	count(&firing->probe->events);
 	count(&cpu->event);
 	fill_task(firing, cpu, &id);
@@ -138,6 +143,7 @@ void probe_event_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const s
 	struct probe_vcpu *cpu = &probe->set->vcpus[vcpu];
 	struct firing firing = {
 		.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = count_arguments(probe)};
+
 	if (!cpu->recording)
 		return;
 	task_cpu_note(&cpu->cpu, regs);
@@ -150,6 +156,7 @@ void probe_event_exited(struct guest_observer *observer, unsigned vcpu, const st
 {
 	struct probe_set *set = (struct probe_set *)observer;
 	struct probe_vcpu *cpu = &set->vcpus[vcpu];
+
 	if (!cpu->recording)
 		return;
 	task_cpu_note(&cpu->cpu, regs);
@@ -157,6 +164,7 @@ void probe_event_exited(struct guest_observer *observer, unsigned vcpu, const st
 		struct probe *probe = g_ptr_array_index(set->probes, i);
 		struct firing firing = {
 			.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = count_arguments(probe)};
+
 		if (probe->spec.provider->trigger == PROBE_BY_ACCESS &&
 		    probe->spec.provider->access(&probe->spec, access, firing.values))
 			write_event(&firing);
@@ -174,6 +182,7 @@ static void fire_outside(struct firing *firing, bool wants_code)
 	struct guest *guest = set->hub->guest;
 	struct guest_regs regs = {0};
 	struct guest_gprs gprs = {0};
+
 	if (!cpu->recording)
 		return;
 	bool runs = guest->debug->registers_read(guest, firing->vcpu, &regs, &gprs);
@@ -191,12 +200,14 @@ static void fire_outside(struct firing *firing, bool wants_code)
 void probe_event_tick(struct probe *probe, unsigned vcpu)
 {
 	struct firing firing = {.probe = probe, .vcpu = vcpu};
+
 	fire_outside(&firing, true);
 }
 
 void probe_event_marker(struct probe *probe, unsigned vcpu, const uint64_t *arguments)
 {
 	struct firing firing = {.probe = probe, .vcpu = vcpu, .n_values = count_arguments(probe)};
+
 	memcpy(firing.values, arguments, firing.n_values * sizeof(*arguments));
 	fire_outside(&firing, false);
 }
@@ -204,6 +215,7 @@ void probe_event_marker(struct probe *probe, unsigned vcpu, const uint64_t *argu
 void probe_event_finish(struct probe_vcpu *cpu, unsigned vcpu)
 {
 	const struct record_id id = {.time_ns = clock_ns(CLOCK_MONOTONIC), .cpu = vcpu};
+
 	ring_write_lost(cpu->ring, &id);
 	ring_wake(cpu->ring);
 }

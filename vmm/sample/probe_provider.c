@@ -51,6 +51,7 @@ static bool timer_parse(struct probe_spec *spec, const char *text, GError **erro
 static void set_range_name(struct probe_spec *spec, uint64_t max, const char *direction)
 {
 	char range[48];
+
 	if (spec->first == 0 && spec->last == max)
 		g_snprintf(range, sizeof(range), "*");
 	else if (spec->first == spec->last)
@@ -68,6 +69,7 @@ static bool access_parse(struct probe_spec *spec, const char *text, uint64_t max
 	g_auto(GStrv) words = g_strsplit(text, ":", 3);
 	guint n = g_strv_length(words);
 	const char *direction = n == 2 ? words[1] : NULL;
+
 	spec->read = !direction || strcmp(direction, read) == 0;
 	spec->write = !direction || strcmp(direction, write) == 0;
 	if (n < 1 || n > 2 || (!spec->read && !spec->write) || !probe_range(words[0], max, &spec->first, &spec->last))
@@ -134,6 +136,7 @@ static bool exit_parse(struct probe_spec *spec, const char *text, GError **error
 	}
 	for (uint64_t reason = 0; reason < exit_name_count(); reason++) {
 		const char *name = exit_name_of_reason(reason);
+
 		if (!name || strcmp(name, text) != 0)
 			continue;
 		spec->first = spec->last = reason;
@@ -155,6 +158,7 @@ static bool exit_access(const struct probe_spec *spec, const struct guest_access
 static bool marker_parse(struct probe_spec *spec, const char *text, GError **error)
 {
 	const bool all = strcmp(text, "*") == 0;
+
 	spec->read = spec->write = true;
 	if (probe_range(text, MARK_MAX, &spec->first, &spec->last)) {
 		set_range_name(spec, MARK_MAX, NULL);
@@ -188,6 +192,7 @@ const char *const probe_syscall_entries[] = {"do_syscall_64", "x64_sys_call", NU
 static bool syscall_parse(struct probe_spec *spec, const char *text, GError **error)
 {
 	uint32_t number;
+
 	if (syscall_number(text, &number))
 		spec->first = spec->last = number;
 	else if (!probe_range(text, SYSCALL_NUMBER_MAX, &spec->first, &spec->last)) {
@@ -222,6 +227,7 @@ static bool syscall_hit(const struct probe_spec *spec, struct guest *guest, cons
 	uint64_t at = gprs->rdi >> 63 ? gprs->rdi : gprs->rsi;
 	struct page_walk walk;
 	struct pt_regs_part user;
+
 	page_walk_init(&walk, guest, regs->cr3, regs->la57);
 	if (!page_walk_read(&walk, (gva_t){at + PT_REGS_R10}, &user, sizeof(user)) || user.orig_ax < spec->first ||
 	    user.orig_ax > spec->last)
@@ -236,6 +242,7 @@ static bool function_parse(struct probe_spec *spec, const char *text, GError **e
 	const char *plus = strchr(text, '+');
 	size_t length = plus ? (size_t)(plus - text) : strlen(text);
 	bool address = g_ascii_isdigit(text[0]);
+
 	if (length == 0 || length >= sizeof(spec->symbol) || (address && plus) ||
 	    (address && !probe_number(text, UINT64_MAX, &spec->offset)) ||
 	    (plus && !probe_number(plus + 1, UINT16_MAX, &spec->offset)))
@@ -258,6 +265,7 @@ static bool function_hit(const struct probe_spec *spec G_GNUC_UNUSED, struct gue
                          uint64_t *arguments)
 {
 	const uint64_t values[] = {gprs->rdi, gprs->rsi, gprs->rdx, gprs->rcx, gprs->r8, gprs->r9};
+
 	memcpy(arguments, values, sizeof(values));
 	return true;
 }

@@ -17,6 +17,7 @@ bool probe_number(const char *text, uint64_t max, uint64_t *number)
 {
 	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
 	guint64 value;
+
 	if (!g_ascii_string_to_unsigned(hex ? text + 2 : text, hex ? 16 : 10, 0, max, &value, NULL))
 		return false;
 	*number = value;
@@ -40,6 +41,7 @@ static const struct probe_provider *find_provider(const char *text, size_t lengt
 {
 	for (size_t i = 0; probe_providers[i]; i++) {
 		const char *name = probe_providers[i]->name;
+
 		if (strlen(name) == length && memcmp(name, text, length) == 0)
 			return probe_providers[i];
 	}
@@ -49,6 +51,7 @@ static const struct probe_provider *find_provider(const char *text, size_t lengt
 static bool provider_error(const char *text, GError **error)
 {
 	g_autoptr(GString) names = g_string_new(NULL);
+
 	for (size_t i = 0; probe_providers[i]; i++)
 		g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", probe_providers[i]->name);
 	g_set_error(error, PROBE_ERROR, PROBE_ERROR_SYNTAX,
@@ -60,6 +63,7 @@ bool probe_spec_parse(const char *text, struct probe_spec *spec, GError **error)
 {
 	size_t length = strcspn(text, ":");
 	struct probe_spec parsed = {.provider = find_provider(text, length)};
+
 	if (!parsed.provider || text[length] == '\0' || strlen(text) >= PROBE_NAME_BYTES)
 		return provider_error(text, error);
 	if (!parsed.provider->parse(&parsed, text + length + 1, error))

@@ -16,6 +16,7 @@ struct tick {
 static void tick_on_vcpu(void *data)
 {
 	const struct tick *tick = data;
+
 	probe_event_tick(tick->probe, tick->vcpu);
 }
 
@@ -23,8 +24,10 @@ static void tick(struct probe *probe)
 {
 	struct guest *guest = probe->set->hub->guest;
 	unsigned n = probe->spec.provider->every_vcpu ? guest->vcpus : 1;
+
 	for (unsigned i = 0; i < n; i++) {
 		struct tick tick = {probe, i};
+
 		guest->ops->run_on_vcpu(guest, i, tick_on_vcpu, &tick);
 	}
 }
@@ -34,6 +37,7 @@ static gboolean timer_dispatch(GSource *source, GSourceFunc callback G_GNUC_UNUS
 	struct probe_timer *timer = (struct probe_timer *)source;
 	int64_t period_us = (int64_t)timer->probe->spec.period_ns / 1000;
 	int64_t late = (g_get_monotonic_time() - timer->next_us) / period_us;
+
 	/* Missed ticks are not made up for: they would all sample the same moment. */
 	timer->probe->set->skiptick += (uint64_t)MAX(late, 0);
 	timer->next_us += (MAX(late, 0) + 1) * period_us;
@@ -48,6 +52,7 @@ GSource *probe_timer_start(struct probe *probe)
 {
 	GSource *source = g_source_new(&timer_funcs, sizeof(struct probe_timer));
 	struct probe_timer *timer = (struct probe_timer *)source;
+
 	timer->probe = probe;
 	timer->next_us = g_get_monotonic_time() + (int64_t)probe->spec.period_ns / 1000;
 	g_source_set_static_name(source, "probe timer");

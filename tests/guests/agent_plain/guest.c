@@ -78,6 +78,7 @@ void guest_main(void)
 {
 	static const struct vprof_agent_hello hello = {
 		.magic = VPROF_AGENT_MAGIC, .protocol = VPROF_AGENT_PROTOCOL, .is_init = 1};
+
 	static union {
 		uint8_t bytes[PAYLOAD_KEPT];
 		struct vprof_agent_ping ping;

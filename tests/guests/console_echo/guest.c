@@ -19,6 +19,7 @@ void guest_main(void)
 	console_print("console_echo: type\n");
 	for (;;) {
 		const char c = console_get();
+
 		if (c == 'q')
 			power_off();
 		console_put(c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c);

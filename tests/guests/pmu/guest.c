@@ -224,6 +224,7 @@ static void tables_load(void)
 static void user_map(void)
 {
 	uint64_t *pml4;
+
 	__asm__ volatile("mov %%cr3, %0" : "=r"(pml4));
 	pml4[1] = (uint64_t)pages[0] | PTE_USER;
 	pages[0][0] = (uint64_t)pages[1] | PTE_USER;
@@ -238,6 +239,7 @@ static void user_map(void)
 static uint64_t rdpmc(uint32_t index)
 {
 	uint64_t low, high;
+
 	__asm__ volatile("rdpmc; shl $32, %1" : "=a"(low), "=d"(high) : "c"(index));
 	return high | low;
 }
@@ -263,6 +265,7 @@ static void faults_with(uint32_t msr, uint64_t value)
 {
 	const uint64_t before = rdmsr(msr);
 	const unsigned had = faults;
+
 	wrmsr(msr, value);
 	check(faults == had + 1, RESERVED_BITS, msr);
 	check(rdmsr(msr) == before, RESERVED_BITS, msr);
@@ -271,6 +274,7 @@ static void faults_with(uint32_t msr, uint64_t value)
 static void check_registers(void)
 {
 	const struct cpuid leaf = cpuid(0xa);
+
 	check(leaf.eax == 0x07300402, CPUID_LEAF, leaf.eax);
 	check((leaf.ebx & 5) == 0, CPUID_LEAF, leaf.ebx); /* cycles and reference cycles */
 	check(leaf.edx == 0x603, CPUID_LEAF, leaf.edx);
@@ -308,6 +312,7 @@ static void check_registers(void)
 static void spin_until(unsigned wanted)
 {
 	const uint64_t begin = rdtsc();
+
 	while (interrupts < wanted && rdtsc() - begin < PATIENCE)
 		cpu_relax();
 }
@@ -315,6 +320,7 @@ static void spin_until(unsigned wanted)
 static void spin_for(uint64_t cycles)
 {
 	const uint64_t begin = rdtsc();
+
 	while (rdtsc() - begin < cycles)
 		cpu_relax();
 }

@@ -32,6 +32,7 @@ __attribute__((noinline)) void round_port(unsigned round)
 __attribute__((noinline)) void round_mmio(unsigned round)
 {
 	volatile uint32_t *at = (volatile uint32_t *)TEST_MMIO;
+
 	at[0] = round;
 	(void)at[1];
 }

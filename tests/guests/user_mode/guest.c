@@ -205,6 +205,7 @@ static void tables_load(void)
 static void user_map(void)
 {
 	uint64_t *pml4;
+
 	__asm__ volatile("mov %%cr3, %0" : "=r"(pml4));
 	pml4[1] = (uint64_t)pages[0] | PTE_USER;
 	pages[0][0] = (uint64_t)pages[1] | PTE_USER;

@@ -93,6 +93,7 @@ static void virtio_aml_write(uint8_t *to, unsigned n)
 		0x89, 6, 0, 3, 1, AML_DWORD(irq), /* interrupt */
 		0x79, 0x00, /* end */
 	};
+
 	_Static_assert(sizeof(aml) == AML_VIRTIO_BYTES, "the package lengths are right");
 	memcpy(to, aml, sizeof(aml));
 }
@@ -113,6 +114,7 @@ static struct acpi_header header_make(const char signature[4], uint8_t revision,
 		.creator_id = {'V', 'P', 'R', 'F'},
 		.creator_revision = 1,
 	};
+
 	memcpy(header.signature, signature, sizeof(header.signature));
 	return header;
 }
@@ -125,6 +127,7 @@ static void header_seal(struct acpi_header *header)
 static void rsdp_write(uint8_t *page, uint64_t page_gpa)
 {
 	struct acpi_rsdp *rsdp = (struct acpi_rsdp *)(page + RSDP_OFFSET);
+
 	*rsdp = (struct acpi_rsdp){
 		.signature = {'R', 'S', 'D', ' ', 'P', 'T', 'R', ' '},
 		.oem_id = {'V', 'P', 'R', 'O', 'F', ' '},
@@ -139,6 +142,7 @@ static void rsdp_write(uint8_t *page, uint64_t page_gpa)
 static void xsdt_write(uint8_t *page, uint64_t page_gpa)
 {
 	struct acpi_xsdt *xsdt = (struct acpi_xsdt *)(page + XSDT_OFFSET);
+
 	*xsdt = (struct acpi_xsdt){
 		.header = header_make("XSDT", 1, sizeof(*xsdt)),
 		.table_gpa = {page_gpa + FADT_OFFSET, page_gpa + MADT_OFFSET},
@@ -149,6 +153,7 @@ static void xsdt_write(uint8_t *page, uint64_t page_gpa)
 static void facs_write(uint8_t *page)
 {
 	struct acpi_facs *facs = (struct acpi_facs *)(page + FACS_OFFSET);
+
 	*facs = (struct acpi_facs){.signature = {'F', 'A', 'C', 'S'}, .bytes = sizeof(*facs), .version = 2};
 }
 
@@ -156,6 +161,7 @@ static void facs_write(uint8_t *page)
 static void fadt_write(uint8_t *page, uint64_t page_gpa)
 {
 	struct acpi_fadt *fadt = (struct acpi_fadt *)(page + FADT_OFFSET);
+
 	*fadt = (struct acpi_fadt){
 		.header = header_make("FACP", 6, sizeof(*fadt)),
 		.minor_revision = 5,
@@ -185,6 +191,7 @@ static void dsdt_write(uint8_t *page, unsigned n_virtio)
 	uint8_t *aml = (uint8_t *)(dsdt + 1);
 	const size_t scope_bytes = AML_SCOPE_PACKAGE_BYTES + n_virtio * AML_VIRTIO_BYTES;
 	const uint8_t scope_length[] = {(uint8_t)(0x40 | (scope_bytes & 0xf)), (uint8_t)(scope_bytes >> 4)};
+
 	*dsdt = header_make("DSDT", 2, sizeof(*dsdt) + AML_S5_BYTES + 1 + scope_bytes);
 	memcpy(aml, dsdt_aml, sizeof(dsdt_aml));
 	memcpy(aml + AML_S5_BYTES + 1, scope_length, sizeof(scope_length));
@@ -209,6 +216,7 @@ static uint8_t *madt_lapics_append(uint8_t *end, unsigned vcpus)
 			.apic_id = (uint8_t)i,
 			.flags = ACPI_MADT_LAPIC_ENABLED,
 		};
+
 		end = append(end, &lapic, sizeof(lapic));
 	}
 	return end;
@@ -241,6 +249,7 @@ static void madt_write(uint8_t *page, unsigned vcpus)
 {
 	struct acpi_madt *madt = (struct acpi_madt *)(page + MADT_OFFSET);
 	uint8_t *end = madt_routing_append(madt_lapics_append((uint8_t *)(madt + 1), vcpus));
+
 	*madt = (struct acpi_madt){
 		.header = header_make("APIC", 5, (size_t)(end - (uint8_t *)madt)),
 		.lapic_gpa = BOOT_LAPIC_GPA,

@@ -80,8 +80,10 @@ static bool initrd_open(const char *path, int *fd, uint64_t *bytes, GError **err
 {
 	struct stat status;
 	int opened = open(path, O_RDONLY | O_CLOEXEC);
+
 	if (opened < 0 || fstat(opened, &status) != 0) {
 		int saved = errno;
+
 		g_set_error(error, BOOT_ERROR, BOOT_ERROR_IO, "cannot open initramfs %s: %s", path, g_strerror(saved));
 		if (opened >= 0)
 			close(opened);
@@ -102,10 +104,12 @@ static bool initrd_read(int fd, const char *path, uint8_t *to, uint64_t bytes, G
 {
 	for (uint64_t done = 0; done < bytes;) {
 		ssize_t n = pread(fd, to + done, bytes - done, (off_t)done);
+
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
 			int saved = errno;
+
 			g_set_error(error, BOOT_ERROR, BOOT_ERROR_IO,
 			            "cannot read initramfs %s at byte %" PRIu64 " of %" PRIu64 ": %s", path, done,
 			            bytes, n == 0 ? "the file became shorter" : g_strerror(saved));
@@ -121,6 +125,7 @@ static uint8_t *initrd_claim(struct boot_claims *claims, const char *path, struc
                              GError **error)
 {
 	uint64_t limit = MIN(memory_low_bytes(claims->memory), INITRD_END_MAX);
+
 	if (bytes > limit - BOOT_BIOS_END) {
 		g_set_error(error, BOOT_ERROR, BOOT_ERROR_MEMORY,
 		            "cannot load initramfs %s: it has %" PRIu64 " bytes, and %" PRIu64
@@ -144,6 +149,7 @@ static bool initrd_load(struct boot_claims *claims, const char *path, struct boo
 {
 	int fd;
 	uint64_t bytes;
+
 	if (path == NULL)
 		return true;
 	if (!initrd_open(path, &fd, &bytes, error))
@@ -158,6 +164,7 @@ static bool entry_is_loaded(const struct image *image, uint64_t entry)
 {
 	size_t n;
 	const struct image_segment *segment = image_segments(image, &n);
+
 	for (size_t i = 0; i < n; i++)
 		if (entry >= segment[i].gpa && entry - segment[i].gpa < segment[i].memory_bytes)
 			return true;
@@ -221,6 +228,7 @@ bool boot_load(const struct memory *memory, const struct boot_config *config, st
 	} else {
 		size_t bytes;
 		const uint8_t *header = image_setup_header(config->image, &bytes);
+
 		boot_linux_write(&loaded, header, bytes, &result);
 	}
 	*state = result;

@@ -12,6 +12,7 @@ static const struct boot_claim *claim_find(const struct boot_claims *claims, uin
 {
 	for (unsigned i = 0; i < claims->n; i++) {
 		const struct boot_claim *claim = &claims->claim[i];
+
 		if (start < claim->start + claim->bytes && claim->start < start + bytes)
 			return claim;
 	}
@@ -64,6 +65,7 @@ unsigned boot_memory_map(const struct memory *memory, uint64_t reserved_start, u
 {
 	uint64_t reserved_end = reserved_start + reserved_bytes;
 	unsigned n = 0;
+
 	if (reserved_bytes == 0)
 		reserved_start = reserved_end = BOOT_BIOS_GPA;
 	n = map_add(map, n, 0, reserved_start, E820_RAM);
@@ -78,6 +80,7 @@ uint8_t boot_checksum(const void *table, size_t bytes)
 {
 	const uint8_t *byte = table;
 	unsigned sum = 0;
+
 	for (size_t i = 0; i < bytes; i++)
 		sum += byte[i];
 	return (uint8_t)-sum;

@@ -47,6 +47,7 @@ _Static_assert(sizeof(struct start_page) <= BOOT_PAGE_BYTES, "all of it fits its
 void boot_pvh_write(const struct boot_loaded *loaded, struct boot_state *state)
 {
 	struct start_page *page = boot_structure(loaded->memory, BOOT_PVH_INFO_GPA, sizeof(*page));
+
 	page->info = (struct start_info){
 		.magic = START_MAGIC,
 		.version = START_VERSION,
@@ -62,6 +63,7 @@ void boot_pvh_write(const struct boot_loaded *loaded, struct boot_state *state)
 	}
 	for (unsigned i = 0; i < loaded->map_entries; i++) {
 		const struct boot_e820_entry *entry = &loaded->map[i];
+
 		page->map[i] = (struct start_memory){.gpa = entry->addr, .bytes = entry->size, .type = entry->type};
 	}
 	state->rbx = BOOT_PVH_INFO_GPA;

@@ -72,6 +72,7 @@ static uint64_t descriptor(const struct kvm_segment *segment)
 	uint64_t limit = segment->g ? segment->limit >> 12 : segment->limit;
 	uint64_t access = (uint64_t)segment->type | (uint64_t)segment->s << 4 | (uint64_t)segment->present << 7;
 	uint64_t flags = (uint64_t)segment->l << 1 | (uint64_t)segment->db << 2 | (uint64_t)segment->g << 3;
+
 	return (limit & 0xffff) | access << 40 | (limit >> 16) << 48 | flags << 52;
 }
 
@@ -84,6 +85,7 @@ void boot_gdt_write(const struct memory *memory, struct boot_state *state)
 		[SELECTOR_TSS / 8] = descriptor(&tss),
 		[SELECTOR_TSS / 8 + 1] = 0, /* upper half of a 64-bit TSS descriptor: base bits 32 to 63 */
 	};
+
 	memcpy(boot_structure(memory, BOOT_GDT_GPA, sizeof(gdt)), gdt, sizeof(gdt));
 	state->gdt_base = BOOT_GDT_GPA;
 	state->gdt_limit = sizeof(gdt) - 1;

@@ -12,6 +12,7 @@ static const char *const linux_defaults[] = {"console=ttyS0", "panic=-1", "reboo
 static bool given(char *const *words, const char *option)
 {
 	size_t n = strcspn(option, "=");
+
 	for (; *words && strcmp(*words, "--") != 0; words++) {
 		if (strncmp(*words, option, n) == 0 && ((*words)[n] == '=' || (*words)[n] == '\0'))
 			return true;

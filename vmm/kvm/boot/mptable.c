@@ -111,6 +111,7 @@ static void processors_add(struct table *table, unsigned vcpus)
 			.signature = PROCESSOR_SIGNATURE,
 			.features = PROCESSOR_FEATURES,
 		};
+
 		entry_add(table, &entry, sizeof(entry));
 	}
 }
@@ -140,6 +141,7 @@ static void local_interrupts_add(struct table *table)
 		{.type = ENTRY_LOCAL_INTERRUPT, .interrupt = INTERRUPT_EXTERNAL, .apic_id = 0, .pin = 0},
 		{.type = ENTRY_LOCAL_INTERRUPT, .interrupt = INTERRUPT_NMI, .apic_id = ALL_LAPICS, .pin = 1},
 	};
+
 	for (unsigned i = 0; i < G_N_ELEMENTS(lint); i++)
 		entry_add(table, &lint[i], sizeof(lint[i]));
 }
@@ -155,6 +157,7 @@ static void entries_add(struct table *table, unsigned vcpus)
 		.flags = IOAPIC_ENABLED,
 		.gpa = BOOT_IOAPIC_GPA,
 	};
+
 	processors_add(table, vcpus);
 	entry_add(table, &isa, sizeof(isa));
 	entry_add(table, &ioapic, sizeof(ioapic));

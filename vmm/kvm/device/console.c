@@ -44,6 +44,7 @@ static bool write_all(int fd, const uint8_t *bytes, size_t n)
 {
 	while (n > 0) {
 		ssize_t written = write(fd, bytes, n);
+
 		if (written < 0 && errno == EINTR)
 			continue;
 		if (written < 0)
@@ -58,6 +59,7 @@ static bool write_all(int fd, const uint8_t *bytes, size_t n)
 static struct timespec after_ms(unsigned ms)
 {
 	struct timespec at;
+
 	clock_gettime(CLOCK_MONOTONIC, &at);
 	at.tv_sec += ms / 1000;
 	at.tv_nsec += (long)(ms % 1000) * 1000000;
@@ -85,9 +87,11 @@ static void *write_loop(void *data)
 {
 	struct console *console = data;
 	GByteArray *batch = g_byte_array_new();
+
 	pthread_mutex_lock(&console->lock);
 	while (wait_for_output(console)) {
 		GByteArray *empty = batch;
+
 		batch = console->backlog;
 		console->backlog = empty;
 		console->line_end = false;
@@ -114,6 +118,7 @@ static void *write_loop(void *data)
 struct console *console_new(int fd, GError **error)
 {
 	struct console *console = g_new0(struct console, 1);
+
 	console->fd = fd;
 	console->backlog = g_byte_array_new();
 	pthread_mutex_init(&console->lock, NULL);
@@ -142,6 +147,7 @@ static bool drained(const struct console *console)
 void console_flush(struct console *console, unsigned timeout_ms)
 {
 	struct timespec deadline = after_ms(timeout_ms);
+
 	pthread_mutex_lock(&console->lock);
 	while (!drained(console)) {
 		if (pthread_cond_timedwait(&console->written, &console->lock, &deadline) == ETIMEDOUT)
@@ -239,9 +245,11 @@ bool console_put(struct console *console, uint8_t byte)
 char *console_tail(struct console *console, unsigned lines)
 {
 	GString *text = g_string_sized_new(CONSOLE_TAIL_BYTES);
+
 	pthread_mutex_lock(&console->lock);
 	for (size_t i = 0; i < console->tail_n; i++) {
 		char c = console->tail[(console->tail_at + i) % CONSOLE_TAIL_BYTES];
+
 		if (c != '\r' && c != '\0')
 			g_string_append_c(text, c);
 	}

@@ -146,6 +146,7 @@ static void uart_irq(void *data, bool level)
 {
 	const struct devices_uart *uart = data;
 	const struct devices_host *host = &uart->devices->host;
+
 	host->irq(host->data, serial_irqs[uart->number], level);
 }
 
@@ -153,6 +154,7 @@ static bool uart_transmit(void *data, uint8_t byte)
 {
 	const struct devices_uart *uart = data;
 	const struct devices_host *host = &uart->devices->host;
+
 	return host->transmit(host->data, uart->number, byte);
 }
 
@@ -162,6 +164,7 @@ void devices_init(struct devices *devices, const struct devices_host *host, cons
 	pthread_mutex_init(&devices->lock, NULL);
 	for (unsigned i = 0; i < DEVICES_SERIALS; i++) {
 		struct devices_uart *uart = &devices->uarts[i];
+
 		uart->devices = devices;
 		uart->number = i;
 		serial_init(&uart->serial, &(struct serial_line){.irq = uart_irq,
@@ -191,6 +194,7 @@ void devices_read(struct devices *devices, uint16_t port, uint8_t *data, size_t 
 	for (size_t i = 0; i < bytes; i++) {
 		uint32_t at = (uint32_t)(port + i);
 		const struct port_range *range = range_find(at);
+
 		data[i] = range ? range->read(devices, at - range->first) : 0xff;
 	}
 	pthread_mutex_unlock(&devices->lock);
@@ -200,6 +204,7 @@ void devices_read(struct devices *devices, uint16_t port, uint8_t *data, size_t 
 static uint32_t little_endian(const uint8_t *data, size_t bytes)
 {
 	uint32_t value = 0;
+
 	memcpy(&value, data, MIN(bytes, sizeof(value)));
 	return GUINT32_FROM_LE(value);
 }
@@ -215,6 +220,7 @@ void devices_write(struct devices *devices, unsigned vcpu, uint16_t port, const 
 		for (size_t i = 0; i < bytes; i++) {
 			uint32_t at = (uint32_t)(port + i);
 			const struct port_range *range = range_find(at);
+
 			if (range)
 				range->write(devices, at - range->first, data[i]);
 		}
@@ -246,6 +252,7 @@ void devices_add_virtio(struct devices *devices, struct virtio_device *device)
 static struct virtio_device *virtio_at(const struct devices *devices, uint64_t gpa, uint32_t *offset)
 {
 	uint64_t from_first = gpa - BOOT_VIRTIO_GPA(0);
+
 	if (gpa < BOOT_VIRTIO_GPA(0) || from_first / BOOT_VIRTIO_BYTES >= devices->n_virtio)
 		return NULL;
 	*offset = (uint32_t)(from_first % BOOT_VIRTIO_BYTES);
@@ -256,6 +263,7 @@ void devices_mmio_read(const struct devices *devices, uint64_t gpa, uint8_t *dat
 {
 	uint32_t offset;
 	struct virtio_device *device = virtio_at(devices, gpa, &offset);
+
 	if (device)
 		virtio_mmio_read(device, offset, data, bytes);
 	else
@@ -266,6 +274,7 @@ void devices_mmio_write(const struct devices *devices, uint64_t gpa, const uint8
 {
 	uint32_t offset;
 	struct virtio_device *device = virtio_at(devices, gpa, &offset);
+
 	if (device)
 		virtio_mmio_write(device, offset, data, bytes);
 }

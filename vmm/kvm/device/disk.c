@@ -21,6 +21,7 @@ static bool set_error(GError **error, enum disk_error code, const char *path, co
 static bool lock_image(const struct disk *disk, GError **error)
 {
 	struct flock lock = {.l_type = disk->read_only ? F_RDLCK : F_WRLCK, .l_whence = SEEK_SET};
+
 	/* A file system without locks refuses with another error; the image works there all the same. */
 	if (fcntl(disk->fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES))
 		return true;
@@ -31,6 +32,7 @@ static bool lock_image(const struct disk *disk, GError **error)
 static bool measure(struct disk *disk, GError **error)
 {
 	struct stat status;
+
 	if (fstat(disk->fd, &status) < 0 || (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode)))
 		return set_error(error, DISK_ERROR_OPEN, disk->path, "it is neither a file nor a block device");
 	off_t end = lseek(disk->fd, 0, SEEK_END); /* also of a block device */
@@ -49,6 +51,7 @@ bool disk_open(struct disk *disk, const char *path, bool read_only, GError **err
 		bool denied = !read_only && (errno == EACCES || errno == EROFS || errno == EPERM);
 		g_autofree char *why = g_strdup_printf("%s%s", g_strerror(errno),
 		                                       denied ? "; \",ro\" behind it lets the guest only read" : "");
+
 		return set_error(error, DISK_ERROR_OPEN, path, why);
 	}
 	return measure(disk, error) && lock_image(disk, error);
@@ -65,6 +68,7 @@ void disk_close(struct disk *disk)
 static unsigned slice(const struct iovec *buffers, unsigned count, uint64_t from, uint64_t bytes, struct iovec *parts)
 {
 	unsigned n = 0;
+
 	for (unsigned i = 0; i < count && bytes > 0; i++) {
 		if (from >= buffers[i].iov_len) {
 			from -= buffers[i].iov_len;
@@ -83,10 +87,12 @@ static int transfer(const struct disk *disk, const struct iovec *buffers, unsign
                     uint64_t sector, bool write)
 {
 	struct iovec parts[VIRTIO_QUEUE_SIZE_MAX];
+
 	for (uint64_t done = 0; done < bytes;) {
 		int n = (int)slice(buffers, count, from + done, bytes - done, parts);
 		off_t at = (off_t)(sector * SECTOR_BYTES + done);
 		ssize_t moved = write ? pwritev(disk->fd, parts, n, at) : preadv(disk->fd, parts, n, at);
+
 		if (moved < 0 && errno == EINTR)
 			continue;
 		if (moved < 0)
@@ -141,6 +147,7 @@ static uint8_t read_sectors(const struct disk *disk, const struct payload *paylo
 static uint8_t read_id(const struct payload *payload, const char *id, uint32_t *written)
 {
 	char text[VIRTIO_BLK_ID_BYTES] = {0};
+
 	memcpy(text, id, strnlen(id, sizeof(text)));
 	size_t bytes = (size_t)MIN(payload->from_disk, sizeof(text));
 	*written = (uint32_t)virtio_buffers_write(payload->writable, payload->n_writable, 0, text, bytes);
@@ -158,6 +165,7 @@ uint32_t disk_serve(const struct disk *disk, const char *id, const struct virtio
 	uint64_t in = virtio_buffers_bytes(payload.writable, payload.n_writable);
 	uint32_t written = 0;
 	uint8_t status = VIRTIO_BLK_S_UNSUPP;
+
 	*failure = 0;
 	/* The status is the last byte; `written` is 32 bits wide. */
 	if (out < sizeof(header) || in < sizeof(status) || in > UINT32_MAX)

@@ -40,6 +40,7 @@ static uint8_t interrupt_id(const struct serial *serial)
 static void update_irq(struct serial *serial)
 {
 	bool level = interrupt_id(serial) != UART_IIR_NO_INT && (serial->mcr & UART_MCR_OUT2) != 0 && !loopback(serial);
+
 	if (level == serial->irq_level)
 		return;
 	serial->irq_level = level;
@@ -74,6 +75,7 @@ static uint8_t receive(struct serial *serial)
 static uint8_t interrupt_id_read(struct serial *serial)
 {
 	uint8_t id = interrupt_id(serial);
+
 	if (id == UART_IIR_THRI)
 		serial->thre_pending = false; /* reading the cause takes it away */
 	return (serial->fcr & UART_FCR_ENABLE_FIFO) ? id | 0xc0 : id;
@@ -117,6 +119,7 @@ static uint8_t register_read(struct serial *serial, unsigned offset)
 uint8_t serial_read(struct serial *serial, unsigned offset)
 {
 	uint8_t value = register_read(serial, offset);
+
 	update_irq(serial);
 	return value;
 }
@@ -173,6 +176,7 @@ void serial_write(struct serial *serial, unsigned offset, uint8_t value)
 size_t serial_receive(struct serial *serial, const uint8_t *bytes, size_t n)
 {
 	size_t taken = 0;
+
 	while (taken < n && serial->input_n < SERIAL_INPUT_BYTES) {
 		serial->input[(serial->input_at + serial->input_n) % SERIAL_INPUT_BYTES] = bytes[taken++];
 		serial->input_n++;

@@ -32,11 +32,13 @@ static void blk_serve(struct virtio_device *device, unsigned queue)
 {
 	struct virtio_blk *blk = (struct virtio_blk *)device;
 	struct virtio_chain chain;
+
 	while (virtio_device_pop(device, queue, &chain)) {
 		int failure;
 		/* A driver that cannot flush takes every write for final (virtio 1.2, 5.2.6.2). */
 		bool flush = !virtio_device_negotiated(device, VIRTIO_BLK_F_FLUSH);
 		uint32_t written = disk_serve(&blk->disk, blk->id, &chain, flush, &failure);
+
 		if (written == 0) {
 			virtio_device_broken(device, "a request without a header or without room for its status");
 			return;
@@ -50,6 +52,7 @@ static void blk_serve(struct virtio_device *device, unsigned queue)
 static void blk_free(struct virtio_device *device)
 {
 	struct virtio_blk *blk = (struct virtio_blk *)device;
+
 	disk_close(&blk->disk);
 	g_free(blk);
 }
@@ -61,6 +64,7 @@ struct virtio_device *virtio_blk_new(struct disk *disk, const char *id, const st
                                      const struct virtio_line *line, GError **error)
 {
 	struct virtio_blk *blk = g_new0(struct virtio_blk, 1);
+
 	blk->disk = *disk;
 	memcpy(blk->id, id, strnlen(id, sizeof(blk->id)));
 	/* A request's data may lie in as many pieces as the queue takes beside header and status. */

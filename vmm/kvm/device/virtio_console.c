@@ -58,8 +58,10 @@ static void take_message(struct virtio_console *console, const struct virtio_con
 static void take_control(struct virtio_console *console)
 {
 	struct virtio_chain chain;
+
 	while (virtio_device_pop(&console->device, QUEUE_CONTROL, &chain)) {
 		struct virtio_console_control message;
+
 		if (virtio_buffers_read(chain.buffers, chain.n_readable, 0, &message, sizeof(message)) ==
 		    sizeof(message))
 			take_message(console, &message);
@@ -72,6 +74,7 @@ static size_t next_message(const struct virtio_console *console, uint8_t bytes[N
 {
 	struct virtio_console_control message = {.id = PORT, .value = 1};
 	size_t name_bytes = 0;
+
 	if (console->to_tell & TELL_ADD) {
 		message.event = VIRTIO_CONSOLE_PORT_ADD;
 	} else if (console->to_tell & TELL_NAME) {
@@ -88,10 +91,12 @@ static size_t next_message(const struct virtio_console *console, uint8_t bytes[N
 static void give_control(struct virtio_console *console)
 {
 	struct virtio_chain chain;
+
 	while (console->to_tell && virtio_device_pop(&console->device, QUEUE_CONTROL_TO_GUEST, &chain)) {
 		uint8_t bytes[NAME_BYTES_MAX];
 		size_t n = next_message(console, bytes);
 		size_t written = virtio_buffers_write(virtio_chain_writable(&chain), chain.n_writable, 0, bytes, n);
+
 		console->to_tell &= console->to_tell - 1;
 		virtio_device_push(&console->device, QUEUE_CONTROL_TO_GUEST, &chain, (uint32_t)written);
 	}
@@ -111,8 +116,10 @@ static void set_full(struct virtio_console *console, bool full)
 static void take_output(struct virtio_console *console)
 {
 	struct virtio_chain chain;
+
 	while (!is_full(console) && virtio_device_pop(&console->device, QUEUE_OUTPUT, &chain)) {
 		bool more = true;
+
 		set_full(console, true);
 		for (unsigned i = 0; i < chain.n_readable; i++)
 			more &= console->host.output(console->host.data, chain.buffers[i].iov_base,
@@ -146,8 +153,10 @@ static bool has_input(struct virtio_console *console)
 static void give_input(struct virtio_console *console)
 {
 	struct virtio_chain chain;
+
 	while (has_input(console) && virtio_device_pop(&console->device, QUEUE_INPUT, &chain)) {
 		size_t written = input_take(console, &chain);
+
 		virtio_device_push(&console->device, QUEUE_INPUT, &chain, (uint32_t)written);
 	}
 }
@@ -155,6 +164,7 @@ static void give_input(struct virtio_console *console)
 static void console_serve(struct virtio_device *device, unsigned queue)
 {
 	struct virtio_console *console = console_of(device);
+
 	(void)queue; /* what one brings may be for another */
 	take_control(console);
 	give_control(console);
@@ -165,6 +175,7 @@ static void console_serve(struct virtio_device *device, unsigned queue)
 static void console_reset(struct virtio_device *device)
 {
 	struct virtio_console *console = console_of(device);
+
 	console->to_tell = 0;
 	atomic_store_explicit(&console->open, false, memory_order_release);
 	pthread_mutex_lock(&console->input_lock);
@@ -189,6 +200,7 @@ struct virtio_device *virtio_console_new(const char *name, const struct virtio_c
                                          const struct memory *memory, const struct virtio_line *line, GError **error)
 {
 	struct virtio_console *console = g_new0(struct virtio_console, 1);
+
 	console->name = name;
 	console->host = *host;
 	console->config.max_nr_ports = 1;
@@ -212,6 +224,7 @@ bool virtio_console_is_open(struct virtio_device *device)
 size_t virtio_console_input(struct virtio_device *device, const uint8_t *bytes, size_t n)
 {
 	struct virtio_console *console = console_of(device);
+
 	pthread_mutex_lock(&console->input_lock);
 	size_t taken = MIN(n, INPUT_BYTES - console->input_n);
 	memcpy(console->input + console->input_n, bytes, taken);

@@ -14,6 +14,7 @@
 void virtio_device_set_interrupt(struct virtio_device *device, uint32_t status)
 {
 	bool was = device->interrupt_status != 0, is = status != 0;
+
 	device->interrupt_status = status;
 	if (is != was)
 		device->line.set(device->line.data, device->line.irq, is);
@@ -130,6 +131,7 @@ bool virtio_device_cancelled(const struct virtio_device *device)
 bool virtio_device_pop(struct virtio_device *device, unsigned queue, struct virtio_chain *chain)
 {
 	const char *why;
+
 	if (virtio_device_cancelled(device) || !device->queues[queue].ready)
 		return false;
 	enum virtio_pop pop = virtio_queue_pop(&device->queues[queue], chain, &why);
@@ -151,6 +153,7 @@ void virtio_device_push(struct virtio_device *device, unsigned queue, const stru
 static void *work_loop(void *data)
 {
 	struct virtio_device *device = data;
+
 	pthread_mutex_lock(&device->lock);
 	while (!device->quit) {
 		if (!has_work(device)) {

@@ -31,6 +31,7 @@ static void set_half(uint64_t *value, uint32_t select, uint32_t to)
 static uint32_t register_read(struct virtio_device *device, uint32_t offset)
 {
 	const struct virtio_queue *queue = selected_queue(device);
+
 	switch (offset) {
 	case VIRTIO_MMIO_MAGIC_VALUE:
 		return MAGIC;
@@ -91,6 +92,7 @@ static void queue_write(struct virtio_queue *queue, uint32_t offset, uint32_t va
 static void register_write(struct virtio_device *device, uint32_t offset, uint32_t value)
 {
 	struct virtio_queue *queue = selected_queue(device);
+
 	switch (offset) {
 	case VIRTIO_MMIO_DEVICE_FEATURES_SEL:
 		device->features_select = value;
@@ -129,6 +131,7 @@ void virtio_mmio_read(struct virtio_device *device, uint32_t offset, uint8_t *da
 	memset(data, 0, bytes);
 	if (offset >= VIRTIO_MMIO_CONFIG) {
 		size_t at = offset - VIRTIO_MMIO_CONFIG;
+
 		if (at < device->config_bytes)
 			memcpy(data, (const uint8_t *)device->config + at, MIN(bytes, device->config_bytes - at));
 		return;
@@ -145,6 +148,7 @@ void virtio_mmio_read(struct virtio_device *device, uint32_t offset, uint8_t *da
 void virtio_mmio_write(struct virtio_device *device, uint32_t offset, const uint8_t *data, size_t bytes)
 {
 	uint32_t value;
+
 	if (offset >= VIRTIO_MMIO_CONFIG || bytes != sizeof(value))
 		return;
 	memcpy(&value, data, sizeof(value));

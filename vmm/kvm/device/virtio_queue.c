@@ -22,6 +22,7 @@ static void *part_at(const struct virtio_queue *queue, uint64_t gpa, uint64_t al
 bool virtio_queue_start(struct virtio_queue *queue)
 {
 	uint64_t size = queue->size;
+
 	if (size == 0 || size > VIRTIO_QUEUE_SIZE_MAX || (size & (size - 1)) != 0)
 		return false;
 	queue->descriptors =
@@ -45,6 +46,7 @@ static const char *buffer_append(const struct virtio_queue *queue, struct virtio
                                  const struct vring_desc *descriptor)
 {
 	bool writable = (descriptor->flags & VRING_DESC_F_WRITE) != 0;
+
 	void *at = memory_at(queue->memory, (gpa_t){descriptor->addr}, descriptor->len);
 	unsigned n = chain->n_readable + chain->n_writable;
 	if (descriptor->flags & VRING_DESC_F_INDIRECT)
@@ -68,6 +70,7 @@ static const char *chain_walk(const struct virtio_queue *queue, struct virtio_ch
 {
 	struct vring_desc descriptor = {.next = chain->head, .flags = VRING_DESC_F_NEXT};
 	const char *why = NULL;
+
 	while (!why && (descriptor.flags & VRING_DESC_F_NEXT)) {
 		if (descriptor.next >= queue->size)
 			return "a descriptor number outside the queue";
@@ -102,6 +105,7 @@ bool virtio_queue_push(struct virtio_queue *queue, uint16_t head, uint32_t writt
 {
 	const struct vring_used_elem element = {.id = head, .len = written};
 	uint8_t *elements = (uint8_t *)(queue->used + RING_ELEMENTS);
+
 	memcpy(elements + queue->next_used % queue->size * sizeof(element), &element, sizeof(element));
 	queue->next_used++;
 	/*
@@ -115,6 +119,7 @@ bool virtio_queue_push(struct virtio_queue *queue, uint16_t head, uint32_t writt
 uint64_t virtio_buffers_bytes(const struct iovec *buffers, unsigned count)
 {
 	uint64_t bytes = 0;
+
 	for (unsigned i = 0; i < count; i++)
 		bytes += buffers[i].iov_len;
 	return bytes;
@@ -124,6 +129,7 @@ uint64_t virtio_buffers_bytes(const struct iovec *buffers, unsigned count)
 static size_t buffers_copy(const struct iovec *buffers, unsigned count, size_t skip, uint8_t *flat, size_t n, bool read)
 {
 	size_t done = 0;
+
 	for (unsigned i = 0; i < count && done < n; i++) {
 		if (skip >= buffers[i].iov_len) {
 			skip -= buffers[i].iov_len;

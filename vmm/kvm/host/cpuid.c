@@ -23,6 +23,7 @@ struct kvm_cpuid_entry2 *cpuid_find(struct kvm_cpuid2 *cpuid, uint32_t function,
 {
 	for (uint32_t i = 0; i < cpuid->nent; i++) {
 		struct kvm_cpuid_entry2 *entry = &cpuid->entries[i];
+
 		if (entry->function == function && entry->index == index)
 			return entry;
 	}
@@ -32,6 +33,7 @@ struct kvm_cpuid_entry2 *cpuid_find(struct kvm_cpuid2 *cpuid, uint32_t function,
 static void drop(struct kvm_cpuid2 *cpuid, uint32_t function)
 {
 	uint32_t kept = 0;
+
 	for (uint32_t i = 0; i < cpuid->nent; i++) {
 		if (cpuid->entries[i].function != function)
 			cpuid->entries[kept++] = cpuid->entries[i];
@@ -46,6 +48,7 @@ static void drop(struct kvm_cpuid2 *cpuid, uint32_t function)
 static void adjust_features(struct kvm_cpuid2 *cpuid, int kvm_fd)
 {
 	struct kvm_cpuid_entry2 *leaf_1 = cpuid_find(cpuid, 1, 0);
+
 	if (leaf_1) {
 		leaf_1->ecx |= LEAF_1_ECX_HYPERVISOR | LEAF_1_ECX_X2APIC;
 		if (ioctl(kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_TSC_DEADLINE_TIMER) > 0)
@@ -77,9 +80,11 @@ static void append_topology(struct kvm_cpuid2 *cpuid, uint32_t function, uint32_
 		{.eax = 0, .ebx = 1, .ecx = 1u << 8},
 		{.eax = shift, .ebx = vcpus, .ecx = 2u << 8},
 	};
+
 	drop(cpuid, function);
 	for (uint32_t i = 0; i < TOPOLOGY_SUBLEAVES; i++) {
 		struct kvm_cpuid_entry2 *entry = &cpuid->entries[cpuid->nent++];
+
 		*entry = entries[i];
 		entry->function = function;
 		entry->index = i;
@@ -94,6 +99,7 @@ static void set_cache_sharing(struct kvm_cpuid2 *cpuid, unsigned vcpus)
 {
 	for (uint32_t i = 0; i < cpuid->nent; i++) {
 		struct kvm_cpuid_entry2 *entry = &cpuid->entries[i];
+
 		if (entry->function != 4 || (entry->eax & 0x1f) == 0)
 			continue;
 		unsigned level = entry->eax >> 5 & 7;
@@ -106,6 +112,7 @@ static void set_cache_sharing(struct kvm_cpuid2 *cpuid, unsigned vcpus)
 static void set_amd_topology(struct kvm_cpuid2 *cpuid, unsigned index, unsigned vcpus, unsigned shift)
 {
 	struct kvm_cpuid_entry2 *amd_1 = cpuid_find(cpuid, 0x80000001, 0);
+
 	if (amd_1)
 		amd_1->ecx = vcpus > 1 ? amd_1->ecx | AMD_1_ECX_CMP_LEGACY : amd_1->ecx & ~AMD_1_ECX_CMP_LEGACY;
 	struct kvm_cpuid_entry2 *amd_8 = cpuid_find(cpuid, 0x80000008, 0);
@@ -123,6 +130,7 @@ void cpuid_set_topology(struct kvm_cpuid2 *cpuid, unsigned index, unsigned vcpus
 {
 	unsigned shift = vcpus > 1 ? g_bit_storage(vcpus - 1) : 0;
 	struct kvm_cpuid_entry2 *leaf_1 = cpuid_find(cpuid, 1, 0);
+
 	if (leaf_1) {
 		leaf_1->ebx = (leaf_1->ebx & 0xffff) | vcpus << 16 | index << 24;
 		leaf_1->edx = vcpus > 1 ? leaf_1->edx | LEAF_1_EDX_HTT : leaf_1->edx & ~LEAF_1_EDX_HTT;

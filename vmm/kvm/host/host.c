@@ -34,6 +34,7 @@ const struct host_capability host_capabilities[] = {
 static bool cpuid_bit(unsigned leaf, unsigned ecx_bit)
 {
 	unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+
 	return __get_cpuid(leaf, &eax, &ebx, &ecx, &edx) && (ecx >> ecx_bit & 1) != 0;
 }
 
@@ -55,6 +56,7 @@ const char *host_kind_name(enum host_kind kind)
 {
 	static const char *const names[] = {
 		[HOST_UNKNOWN] = "unknown", [HOST_VMX] = "vmx", [HOST_SVM] = "svm", [HOST_PVM] = "pvm"};
+
 	return names[kind];
 }
 
@@ -66,6 +68,7 @@ const struct host_quirks *host_quirks_find(enum host_kind kind)
 bool host_has(int kvm_fd, const struct host_capability *capability)
 {
 	int value = ioctl(kvm_fd, KVM_CHECK_EXTENSION, capability->number);
+
 	return value > 0 && (value & capability->bits) == capability->bits;
 }
 
@@ -106,6 +109,7 @@ static bool set_open_error(GError **error, int number)
 static bool check(int kvm_fd, GError **error)
 {
 	int version = ioctl(kvm_fd, KVM_GET_API_VERSION, 0);
+
 	if (version != KVM_API_VERSION) {
 		g_set_error(error, HOST_ERROR, HOST_ERROR_CAPABILITY, KVM_PATH " has API version %d, not %d", version,
 		            KVM_API_VERSION);
@@ -125,6 +129,7 @@ static bool check(int kvm_fd, GError **error)
 int host_open(GError **error)
 {
 	int fd = open(KVM_PATH, O_RDWR | O_CLOEXEC);
+
 	if (fd < 0) {
 		set_open_error(error, errno);
 		return -1;

@@ -10,6 +10,7 @@
 static json_t *capabilities(int kvm_fd)
 {
 	json_t *list = json_array();
+
 	for (const struct host_capability *capability = host_capabilities; capability->name; capability++)
 		json_array_append_new(list, json_pack("{s:s, s:b, s:b, s:s}", "name", capability->name, "required",
 		                                      capability->required, "present", host_has(kvm_fd, capability),
@@ -21,6 +22,7 @@ static json_t *kvm(void)
 {
 	g_autoptr(GError) error = NULL;
 	int fd = host_open(&error);
+
 	if (fd < 0)
 		return json_pack("{s:b, s:s}", "usable", 0, "error", error->message);
 	int vcpus_max = MIN(ioctl(fd, KVM_CHECK_EXTENSION, KVM_CAP_MAX_VCPUS), (int)GUEST_VCPUS_MAX);
@@ -34,6 +36,7 @@ static json_t *quirks(enum host_kind kind)
 {
 	json_t *list = json_array();
 	const struct host_quirks *table = host_quirks_find(kind);
+
 	for (size_t i = 0; table && table->sentences[i]; i++)
 		json_array_append_new(list, json_string(table->sentences[i]));
 	return list;
@@ -43,6 +46,7 @@ static json_t *pmu_kvm(void)
 {
 	int fd = host_open(NULL);
 	const char *why = fd < 0 ? "KVM cannot be used" : host_pmu_unavailable(fd);
+
 	if (fd >= 0)
 		close(fd);
 	return json_pack("{s:b, s:s*}", "usable", why == NULL, "why", why);
@@ -53,9 +57,11 @@ static json_t *pmu(void)
 {
 	struct pmu_host_events events;
 	json_t *hardware = json_array(), *all = json_array();
+
 	pmu_host_probe(&events);
 	for (unsigned i = 0; i < PMU_EVENTS; i++) {
 		json_t *name = json_string(pmu_event_name((enum pmu_event)i));
+
 		if (events.all >> i & 1)
 			json_array_append(all, name);
 		if (events.hardware >> i & 1)
@@ -68,6 +74,7 @@ static json_t *pmu(void)
 static json_t *perf_event_paranoid(void)
 {
 	g_autofree char *text = NULL;
+
 	if (!g_file_get_contents("/proc/sys/kernel/perf_event_paranoid", &text, NULL, NULL))
 		return json_null();
 	return json_integer(g_ascii_strtoll(text, NULL, 10));
@@ -76,6 +83,7 @@ static json_t *perf_event_paranoid(void)
 json_t *host_probe(void)
 {
 	enum host_kind kind = host_kind();
+
 	return json_pack("{s:s, s:o, s:o, s:o, s:o}", "host", host_kind_name(kind), "kvm", kvm(), "quirks",
 	                 quirks(kind), "pmu", pmu(), "perf-event-paranoid", perf_event_paranoid());
 }

@@ -99,6 +99,7 @@ static void edit_cpuid(struct kvm_cpuid2 *cpuid)
 {
 	struct kvm_cpuid_entry2 *leaf = cpuid_find(cpuid, 0, 0);
 	const struct kvm_cpuid_entry2 *pmu = cpuid_find(cpuid, 0xa, 0);
+
 	if (leaf)
 		leaf->eax = MIN(leaf->eax, pmu && pmu->eax ? 0xau : 6u);
 	leaf = cpuid_find(cpuid, 1, 0);
@@ -120,6 +121,7 @@ static bool fail(GError **error, const char *what)
 static bool ask_for_exits(int vm_fd, GError **error)
 {
 	struct kvm_enable_cap failures = {.cap = KVM_CAP_EXIT_ON_EMULATION_FAILURE, .args = {1}};
+
 	if (ioctl(vm_fd, KVM_ENABLE_CAP, &failures) < 0)
 		return fail(error, "have exits for instructions that the host cannot emulate");
 	return true;
@@ -137,6 +139,7 @@ static bool write_trampoline(const struct memory *memory, GError **error)
 	static const uint8_t code[] = {0xc6, 0x05, 0xf9, 0x0f, 0x00, 0x00, 0x00, /* movb */
 	                               0x0f, 0x0b};                              /* ud2: never reached */
 	uint8_t *pages = memory_at(memory, (gpa_t){RESERVED_GPA}, RESERVED_PAGES * PAGE_BYTES);
+
 	if (!pages) {
 		errno = EFAULT;
 		return fail(error, "place the system call trampoline");
@@ -168,6 +171,7 @@ static bool lstar_write(const struct pvm *pvm, const struct host_vcpu *vcpu)
 {
 	uint64_t cr3 = vcpu->run->s.regs.sregs.cr3;
 	uint8_t *pgd = memory_at(pvm->memory, (gpa_t){cr3 & CR3_ADDRESS_MASK}, PAGE_BYTES);
+
 	if (!pgd || !kvm_msr_set(vcpu->fd, MSR_LSTAR, TRAMPOLINE_GVA))
 		return false;
 	store_u64(pgd, TRAMPOLINE_PGD_SLOT, RESERVED_GPA | PTE_TABLE);
@@ -177,6 +181,7 @@ static bool lstar_write(const struct pvm *pvm, const struct host_vcpu *vcpu)
 static bool msr_write(struct pvm *pvm, const struct host_vcpu *vcpu)
 {
 	const struct kvm_run *run = vcpu->run;
+
 	if (run->msr.index == MSR_LSTAR ? !lstar_write(pvm, vcpu)
 	                                : !kvm_msr_set(vcpu->fd, run->msr.index, run->msr.data))
 		return false;
@@ -194,6 +199,7 @@ static void enter_kernel(const struct pvm *pvm, const struct host_vcpu *vcpu)
 	const uint64_t *msrs = pvm->msrs[vcpu->index];
 	struct kvm_sync_regs *sync = &vcpu->run->s.regs;
 	uint16_t selector = (uint16_t)(msrs[STAR] >> 32);
+
 	sync->sregs.cs = (struct kvm_segment){
 		.limit = 0xffffffff, .selector = selector & 0xfffc, .type = 11, .present = 1, .s = 1, .l = 1, .g = 1};
 	sync->sregs.ss = (struct kvm_segment){.limit = 0xffffffff,
@@ -225,6 +231,7 @@ static bool pvm_exit(void *state, const struct host_vcpu *vcpu)
 {
 	struct pvm *pvm = state;
 	struct kvm_run *run = vcpu->run;
+
 	switch (run->exit_reason) {
 	case KVM_EXIT_X86_RDMSR:
 		if (!is_syscall_msr(run->msr.index))

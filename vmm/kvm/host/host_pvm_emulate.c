@@ -48,6 +48,7 @@ static void skip(const struct host_vcpu *vcpu, size_t bytes)
 static bool inject(const struct host_vcpu *vcpu, uint8_t vector)
 {
 	struct kvm_vcpu_events events;
+
 	if (ioctl(vcpu->fd, KVM_GET_VCPU_EVENTS, &events) < 0)
 		return false;
 	events.flags = 0;
@@ -64,6 +65,7 @@ static uint64_t gpr(const struct kvm_regs *regs, unsigned number)
 	const uint64_t values[16] = {regs->rax, regs->rcx, regs->rdx, regs->rbx, regs->rsp, regs->rbp,
 	                             regs->rsi, regs->rdi, regs->r8,  regs->r9,  regs->r10, regs->r11,
 	                             regs->r12, regs->r13, regs->r14, regs->r15};
+
 	return values[number];
 }
 
@@ -76,6 +78,7 @@ static bool displacement(const struct instruction *insn, size_t *at, size_t byte
 		*value = (uint64_t)(int64_t)(int8_t)insn->bytes[*at];
 	} else if (bytes == 4) {
 		int32_t wide;
+
 		memcpy(&wide, &insn->bytes[*at], sizeof(wide));
 		*value = (uint64_t)(int64_t)wide;
 	}
@@ -88,6 +91,7 @@ static bool operand_address(const struct instruction *insn, const struct kvm_syn
                             uint64_t *address, size_t *end)
 {
 	size_t at = modrm_at;
+
 	if (at >= insn->n)
 		return false;
 	uint8_t modrm = insn->bytes[at++], mod = modrm >> 6, rm = modrm & 7;
@@ -127,6 +131,7 @@ static bool operand_address(const struct instruction *insn, const struct kvm_syn
 static void *translate(const struct memory *memory, const struct host_vcpu *vcpu, uint64_t address, size_t bytes)
 {
 	struct kvm_translation translation = {.linear_address = address};
+
 	if ((address & (PAGE_BYTES - 1)) + bytes > PAGE_BYTES || ioctl(vcpu->fd, KVM_TRANSLATE, &translation) < 0 ||
 	    !translation.valid)
 		return NULL;
@@ -139,6 +144,7 @@ static bool mxcsr(const struct memory *memory, const struct host_vcpu *vcpu, con
 	uint64_t address;
 	size_t end;
 	struct kvm_fpu fpu;
+
 	if (!operand_address(insn, &vcpu->run->s.regs, insn->opcode + 2, &address, &end))
 		return false;
 	void *operand = translate(memory, vcpu, address, sizeof(fpu.mxcsr));
@@ -159,6 +165,7 @@ static bool mxcsr(const struct memory *memory, const struct host_vcpu *vcpu, con
 static bool x87_control(const struct host_vcpu *vcpu, const struct instruction *insn)
 {
 	struct kvm_fpu fpu;
+
 	if (ioctl(vcpu->fd, KVM_GET_FPU, &fpu) < 0)
 		return false;
 	if (insn->bytes[insn->opcode + 1] == 0xe2) {
@@ -178,6 +185,7 @@ static bool two_byte(const struct memory *memory, const struct host_vcpu *vcpu, 
 {
 	const uint8_t *op = &insn->bytes[insn->opcode];
 	size_t n = insn->n - insn->opcode;
+
 	if (n < 2)
 		return false;
 	switch (op[1]) {
@@ -198,6 +206,7 @@ static bool two_byte(const struct memory *memory, const struct host_vcpu *vcpu, 
 bool host_pvm_emulate(const struct memory *memory, const struct host_vcpu *vcpu)
 {
 	struct instruction insn;
+
 	if (!fetch(vcpu, &insn))
 		return false;
 	const uint8_t *op = &insn.bytes[insn.opcode];

@@ -18,6 +18,7 @@ static bool shortest_read(struct host_pvm_timer *timer, const struct host_vcpu *
 {
 	if (timer->shortest == 0) {
 		int khz = ioctl(vcpu->fd, KVM_GET_TSC_KHZ);
+
 		timer->shortest = timer->interval = khz > 0 ? (uint64_t)khz * INTERVAL_MS : 0;
 	}
 	return timer->shortest != 0;
@@ -26,6 +27,7 @@ static bool shortest_read(struct host_pvm_timer *timer, const struct host_vcpu *
 void host_pvm_timer_share(struct host_pvm_timer *timer, uint64_t ran_ns, uint64_t waited_ns)
 {
 	uint64_t ran = ran_ns - timer->ran_ns, all = ran + waited_ns - timer->waited_ns;
+
 	if (all < SHARE_NS)
 		return;
 	double stretch = (double)all / (double)MAX(ran, 1);
@@ -50,6 +52,7 @@ uint64_t host_pvm_timer_deadline(struct host_pvm_timer *timer, uint64_t now, uin
 bool host_pvm_timer_write(struct host_pvm_timer *timer, const struct host_vcpu *vcpu, uint64_t wanted)
 {
 	uint64_t now;
+
 	if (shortest_read(timer, vcpu) && kvm_msr_get(vcpu->fd, MSR_IA32_TSC, &now)) {
 		host_pvm_timer_share(timer, clock_ns(CLOCK_THREAD_CPUTIME_ID), thread_waited_ns(vcpu->schedstat_fd));
 		wanted = host_pvm_timer_deadline(timer, now, wanted);

@@ -13,6 +13,7 @@ union one_msr {
 bool kvm_msr_get(int vcpu_fd, uint32_t index, uint64_t *value)
 {
 	union one_msr buffer = {.msrs = {.nmsrs = 1}};
+
 	buffer.msrs.entries[0].index = index;
 	if (ioctl(vcpu_fd, KVM_GET_MSRS, &buffer) != 1)
 		return false;
@@ -23,6 +24,7 @@ bool kvm_msr_get(int vcpu_fd, uint32_t index, uint64_t *value)
 bool kvm_msr_set(int vcpu_fd, uint32_t index, uint64_t value)
 {
 	union one_msr buffer = {.msrs = {.nmsrs = 1}};
+
 	buffer.msrs.entries[0] = (struct kvm_msr_entry){.index = index, .data = value};
 	return ioctl(vcpu_fd, KVM_SET_MSRS, &buffer) == 1;
 }

@@ -23,6 +23,7 @@ static uint8_t *map_aligned(uint64_t bytes)
 {
 	uint8_t *mapping = mmap(NULL, bytes + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE,
 	                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
 	if (mapping == MAP_FAILED)
 		return NULL;
 	uint64_t head = -(uintptr_t)mapping % HUGE_PAGE_BYTES;
@@ -44,6 +45,7 @@ struct memory *memory_new(uint64_t bytes, GError **error)
 	uint8_t *base = map_aligned(bytes);
 	if (base == NULL) {
 		int saved = errno;
+
 		g_set_error(
 			error, G_FILE_ERROR, (int)g_file_error_from_errno(saved),
 			"cannot map %" G_GUINT64_FORMAT
@@ -92,6 +94,7 @@ static bool register_slot(int vm_fd, uint32_t slot, uint64_t gpa, const uint8_t 
 		.memory_size = bytes,
 		.userspace_addr = (uintptr_t)base,
 	};
+
 	if (ioctl(vm_fd, KVM_SET_USER_MEMORY_REGION, &region) == 0)
 		return true;
 	int saved = errno;

@@ -20,6 +20,7 @@ static bool fail(GError **error, const char *what)
 static bool enable(struct msr_filter *filter, GError **error)
 {
 	struct kvm_enable_cap exits = {.cap = KVM_CAP_X86_USER_SPACE_MSR, .args = {KVM_MSR_EXIT_REASON_FILTER}};
+
 	if (filter->enabled)
 		return true;
 	if (ioctl(filter->vm_fd, KVM_CHECK_EXTENSION, KVM_CAP_X86_MSR_FILTER) <= 0) {
@@ -36,6 +37,7 @@ static bool enable(struct msr_filter *filter, GError **error)
 static bool add_range(struct kvm_msr_filter *filter, size_t *n, const struct guest_msr_range *range, GError **error)
 {
 	uint64_t msrs = (uint64_t)range->last - range->first + 1;
+
 	if (range->last < range->first || msrs > RANGE_MSRS_MAX) {
 		g_set_error(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED,
 		            "cannot watch MSRs 0x%x to 0x%x: KVM takes 1 to %u in one range", range->first, range->last,
@@ -60,6 +62,7 @@ static bool apply(struct msr_filter *filter, GError **error)
 {
 	struct kvm_msr_filter wanted = {.flags = KVM_MSR_FILTER_DEFAULT_ALLOW};
 	size_t n = 0;
+
 	for (unsigned owner = 0; owner < MSR_OWNERS; owner++) {
 		for (size_t i = 0; i < filter->owners[owner].n; i++) {
 			if (!add_range(&wanted, &n, &filter->owners[owner].ranges[i], error))
@@ -75,6 +78,7 @@ bool msr_filter_set(struct msr_filter *filter, enum msr_owner owner, const struc
                     GError **error)
 {
 	const struct msr_filter before = *filter;
+
 	if (n > GUEST_MSR_RANGES_MAX) {
 		g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN, "cannot watch %zu ranges of MSRs; the limit is %u",
 		            n, GUEST_MSR_RANGES_MAX);

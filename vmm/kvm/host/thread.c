@@ -32,6 +32,7 @@ uint64_t thread_waited_ns(int schedstat_fd)
 {
 	char text[96], *after_cpu_time;
 	ssize_t n = schedstat_fd < 0 ? 0 : pread(schedstat_fd, text, sizeof(text) - 1, 0);
+
 	if (n <= 0)
 		return 0;
 	text[n] = '\0';

@@ -18,6 +18,7 @@ void exit_account_begin(struct exit_account *account, uint64_t now_ns)
 static uint64_t advance(struct exit_account *account, uint64_t now_ns)
 {
 	uint64_t ns = now_ns - account->mark_ns;
+
 	account->mark_ns = now_ns;
 	return ns;
 }
@@ -25,6 +26,7 @@ static uint64_t advance(struct exit_account *account, uint64_t now_ns)
 void exit_account_returned(struct exit_account *account, uint64_t now_ns, bool offline)
 {
 	uint64_t ns = advance(account, now_ns);
+
 	account->run_ns += ns;
 	if (offline)
 		account->offline_ns += ns;
@@ -37,6 +39,7 @@ static struct guest_exit *find(struct exit_account *account, uint64_t ip)
 	uint64_t slot = ip * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 	for (;; slot++) {
 		struct guest_exit *exit = &account->exits[slot % EXIT_ACCOUNT_SLOTS];
+
 		if (exit->ip == ip || exit->ip == 0)
 			return exit;
 	}
@@ -45,6 +48,7 @@ static struct guest_exit *find(struct exit_account *account, uint64_t ip)
 static struct guest_exit *find_or_add(struct exit_account *account, uint64_t ip)
 {
 	struct guest_exit *exit = find(account, ip);
+
 	if (exit->ip == ip)
 		return exit;
 	if (account->n_exits >= DETAILS_MAX && vprof_exit_detail(ip) != 0) {
@@ -61,6 +65,7 @@ void exit_account_handled(struct exit_account *account, uint64_t now_ns, uint64_
 {
 	struct guest_exit *exit = find_or_add(account, ip);
 	uint64_t ns = advance(account, now_ns);
+
 	account->vmm_ns += ns;
 	exit->ns += ns;
 	exit->count += times;
@@ -69,6 +74,7 @@ void exit_account_handled(struct exit_account *account, uint64_t now_ns, uint64_
 static int by_time(const void *a, const void *b)
 {
 	uint64_t x = ((const struct guest_exit *)a)->ns, y = ((const struct guest_exit *)b)->ns;
+
 	return (x < y) - (x > y);
 }
 

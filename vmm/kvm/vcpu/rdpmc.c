@@ -15,6 +15,7 @@ static const uint8_t replacement[] = {0xe6, RDPMC_PORT}; /* out %al, $RDPMC_PORT
 static bool is_rdpmc(const uint8_t *behind, const uint8_t *end)
 {
 	static const uint8_t nop2[] = {0x66, 0x90}, nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+
 	if (end - behind >= 2 && memcmp(behind, nop2, sizeof(nop2)) == 0)
 		behind += sizeof(nop2);
 	else if (end - behind >= 5 && memcmp(behind, nop5, sizeof(nop5)) == 0)
@@ -31,8 +32,10 @@ size_t rdpmc_replace(uint8_t *code, size_t bytes)
 {
 	const uint8_t *end = code + bytes;
 	size_t n = 0;
+
 	for (uint8_t *at = code; (at = memmem(at, (size_t)(end - at), rdpmc, sizeof(rdpmc))) != NULL;) {
 		uint8_t *behind = at + sizeof(rdpmc);
+
 		if (is_rdpmc(behind, end)) {
 			memcpy(at, replacement, sizeof(replacement));
 			n++;

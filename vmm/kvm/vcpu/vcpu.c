@@ -38,6 +38,7 @@ static bool fail(GError **error, const char *what, unsigned index)
 static bool set_interrupt_pins(struct vcpu *vcpu, GError **error)
 {
 	struct kvm_lapic_state lapic;
+
 	if (ioctl(vcpu->fd, KVM_GET_LAPIC, &lapic) < 0)
 		return fail(error, "read the APIC", vcpu->index);
 	static const struct {
@@ -46,6 +47,7 @@ static bool set_interrupt_pins(struct vcpu *vcpu, GError **error)
 	} pins[] = {{APIC_LVT0, APIC_DELIVERY_EXTINT}, {APIC_LVT1, APIC_DELIVERY_NMI}};
 	for (size_t i = 0; i < G_N_ELEMENTS(pins); i++) {
 		uint32_t entry;
+
 		memcpy(&entry, lapic.regs + pins[i].offset, sizeof(entry));
 		entry = (entry & ~APIC_DELIVERY_MASK) | pins[i].delivery;
 		memcpy(lapic.regs + pins[i].offset, &entry, sizeof(entry));
@@ -58,6 +60,7 @@ static bool set_interrupt_pins(struct vcpu *vcpu, GError **error)
 bool vcpu_misc_enable(struct vcpu *vcpu, uint64_t bits, GError **error)
 {
 	uint64_t value;
+
 	if (!kvm_msr_get(vcpu->fd, MSR_IA32_MISC_ENABLE, &value))
 		return fail(error, "read MSR 0x1a0", vcpu->index);
 	if (!kvm_msr_set(vcpu->fd, MSR_IA32_MISC_ENABLE, value | bits))
@@ -157,6 +160,7 @@ void vcpu_go(struct vcpu *vcpu)
 bool vcpu_run_on(struct vcpu *vcpu, void (*fn)(void *data), void *data)
 {
 	struct vcpu_request request = {.fn = fn, .data = data};
+
 	pthread_mutex_lock(&vcpu->lock);
 	while (vcpu->request && !vcpu->gone)
 		pthread_cond_wait(&vcpu->changed, &vcpu->lock);
@@ -211,6 +215,7 @@ static void complete_request(struct vcpu *vcpu, bool ran)
 static bool is_held(const struct vcpu *vcpu)
 {
 	const struct vcpu *alone = atomic_load(&vcpu->machine->alone);
+
 	return alone && alone != vcpu;
 }
 
@@ -228,6 +233,7 @@ static bool attend(struct vcpu *vcpu)
 	pthread_mutex_lock(&vcpu->lock);
 	while (!ending(vcpu)) {
 		struct vcpu_request *request = vcpu->request;
+
 		if (request) {
 			pthread_mutex_unlock(&vcpu->lock);
 			request->fn(request->data);

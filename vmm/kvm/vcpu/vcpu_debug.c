@@ -16,8 +16,10 @@
 size_t breakpoints_addresses(const struct breakpoints *breakpoints, uint64_t to[GUEST_BREAKPOINT_ADDRESSES_MAX])
 {
 	size_t n = 0;
+
 	for (size_t i = 0; i < breakpoints->n && n < GUEST_BREAKPOINT_ADDRESSES_MAX; i++) {
 		size_t known = 0;
+
 		if (breakpoints->all[i]->patched)
 			continue;
 		while (known < n && to[known] != breakpoints->all[i]->at.value)
@@ -62,6 +64,7 @@ static bool apply(struct vcpu *vcpu, uint32_t inject)
 	size_t n = breakpoints_addresses(&debug->breakpoints, addresses);
 	struct kvm_guest_debug wanted = {.control = inject};
 	uint64_t dr7 = 0;
+
 	for (size_t i = 0; i < n; i++) {
 		wanted.arch.debugreg[i] = addresses[i];
 		if (!debug->stepping || addresses[i] != debug->over)
@@ -86,6 +89,7 @@ bool vcpu_debug_apply(struct vcpu *vcpu)
 bool vcpu_debug_set(struct vcpu *vcpu, const struct breakpoints *breakpoints)
 {
 	const struct breakpoints before = vcpu->debug.breakpoints;
+
 	vcpu->debug.breakpoints = *breakpoints;
 	if (apply(vcpu, 0))
 		return true;
@@ -96,6 +100,7 @@ bool vcpu_debug_set(struct vcpu *vcpu, const struct breakpoints *breakpoints)
 void vcpu_read_gprs(const struct vcpu *vcpu, struct guest_gprs *gprs)
 {
 	const struct kvm_regs *regs = &vcpu->run->s.regs.regs;
+
 #define X(name) gprs->name = regs->name;
 	GUEST_GPRS(X)
 #undef X
@@ -106,9 +111,11 @@ bool vcpu_debug_hit(struct vcpu *vcpu, uint64_t pc)
 	const struct breakpoints *breakpoints = &vcpu->debug.breakpoints;
 	struct guest_gprs gprs;
 	bool found = false;
+
 	vcpu_read_gprs(vcpu, &gprs);
 	for (size_t i = 0; i < breakpoints->n; i++) {
 		struct guest_breakpoint *breakpoint = breakpoints->all[i];
+
 		if (breakpoint->at.value != pc)
 			continue;
 		breakpoint->hit(breakpoint, vcpu->index, &vcpu->regs, &gprs);
@@ -213,10 +220,12 @@ void vcpu_observe_exit(struct vcpu *vcpu, bool interrupted)
 void vcpu_observe_handled(struct vcpu *vcpu)
 {
 	struct vcpu_debug *debug = &vcpu->debug;
+
 	if (debug->access.bytes != 0 && !debug->access.write)
 		note(vcpu->run, &debug->access); /* what was read */
 	for (size_t i = 0; i < debug->observers.n; i++) {
 		struct guest_observer *observer = debug->observers.all[i];
+
 		observer->exited(observer, vcpu->index, &debug->access, &vcpu->regs, &debug->gprs);
 	}
 }

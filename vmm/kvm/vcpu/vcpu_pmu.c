@@ -31,6 +31,7 @@
 bool vcpu_pmu_init(struct vcpu *vcpu, const struct pmu_host_events *events, GError **error)
 {
 	int khz = ioctl(vcpu->fd, KVM_GET_TSC_KHZ, 0);
+
 	if (khz <= 0) {
 		g_set_error(error, HOST_ERROR, HOST_ERROR_SYSTEM,
 		            "cannot learn the TSC's frequency for the guest's PMU: %s; take --pmu off",
@@ -54,6 +55,7 @@ void vcpu_pmu_deinit(struct vcpu *vcpu)
 void vcpu_pmu_attach(struct vcpu *vcpu, int signal)
 {
 	g_autoptr(GError) error = NULL;
+
 	if (!pmu_host_attach(&vcpu->pmu->host, signal, &error))
 		vcpu->machine->ops->ended(vcpu->machine, GUEST_END_VMM_ERROR, g_strdup(error->message));
 }
@@ -66,6 +68,7 @@ void vcpu_pmu_detach(struct vcpu *vcpu)
 void vcpu_pmu_left(struct vcpu *vcpu, bool interrupted)
 {
 	struct vcpu_pmu *pmu = vcpu->pmu;
+
 	pmu_host_left(&pmu->host, interrupted, vcpu->run->s.regs.sregs.ss.dpl == 3);
 	pmu->due = pmu_host_due(&pmu->host, interrupted);
 }
@@ -90,6 +93,7 @@ static bool deliver(struct vcpu *vcpu)
 {
 	struct kvm_lapic_state lapic;
 	uint32_t lvt;
+
 	if (vcpu->pmu->masked || ioctl(vcpu->fd, KVM_GET_LAPIC, &lapic) < 0)
 		return false;
 	memcpy(&lvt, lapic.regs + APIC_LVTPC, sizeof(lvt));
@@ -109,6 +113,7 @@ static bool deliver(struct vcpu *vcpu)
 static bool vector_is_in(const struct kvm_lapic_state *lapic, unsigned first, unsigned vector)
 {
 	uint32_t bits;
+
 	memcpy(&bits, lapic->regs + first + vector / 32 * 16, sizeof(bits));
 	return (bits >> vector % 32 & 1) != 0;
 }
@@ -119,6 +124,7 @@ static bool guest_handles(const struct vcpu *vcpu)
 	struct kvm_vcpu_events events;
 	struct kvm_lapic_state lapic;
 	unsigned vector = vcpu->pmu->lvt & LVT_VECTOR;
+
 	if ((vcpu->pmu->lvt & LVT_DELIVERY) == LVT_NMI)
 		return ioctl(vcpu->fd, KVM_GET_VCPU_EVENTS, &events) == 0 &&
 		       (events.nmi.masked || events.nmi.pending || events.nmi.injected);
@@ -131,6 +137,7 @@ static bool guest_handles(const struct vcpu *vcpu)
 static bool user_is_next(const struct vcpu *vcpu)
 {
 	struct kvm_vcpu_events events;
+
 	return vcpu->regs.valid && vcpu->run->s.regs.sregs.ss.dpl == 3 &&
 	       ioctl(vcpu->fd, KVM_GET_VCPU_EVENTS, &events) == 0 && !events.interrupt.injected &&
 	       !events.exception.injected && !events.exception.pending;
@@ -139,6 +146,7 @@ static bool user_is_next(const struct vcpu *vcpu)
 static void interrupt(struct vcpu *vcpu, uint64_t now_ns)
 {
 	struct vcpu_pmu *pmu = vcpu->pmu;
+
 	if (!pmu_throttle_open(&pmu->throttle, now_ns)) {
 		pmu->figures.held += !pmu->held;
 		pmu->held = true;
@@ -156,6 +164,7 @@ static void interrupt(struct vcpu *vcpu, uint64_t now_ns)
 void vcpu_pmu_handled(struct vcpu *vcpu)
 {
 	struct vcpu_pmu *pmu = vcpu->pmu;
+
 	if (pmu->due)
 		pmu_sync(&pmu->pmu);
 	pmu->held &= pmu->pmu.state.interrupt;
@@ -172,6 +181,7 @@ void vcpu_pmu_handled(struct vcpu *vcpu)
 static uint64_t look_in_ns(const struct vcpu_pmu *pmu)
 {
 	bool waits = pmu->pmu.state.interrupt;
+
 	if (!pmu->throttle.handling && !waits)
 		return UINT64_MAX;
 	uint64_t now_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -197,6 +207,7 @@ static void add_counter(struct guest_vcpu_time *out, const char *name, uint64_t 
 static struct vcpu_pmu_figures figures_now(const struct vcpu_pmu *pmu)
 {
 	struct vcpu_pmu_figures figures = pmu->figures;
+
 	figures.merged = pmu->pmu.merged;
 	return figures;
 }
@@ -204,6 +215,7 @@ static struct vcpu_pmu_figures figures_now(const struct vcpu_pmu *pmu)
 void vcpu_pmu_counters(const struct vcpu *vcpu, struct guest_vcpu_time *out)
 {
 	struct vcpu_pmu_figures now = figures_now(vcpu->pmu);
+
 	add_counter(out, "pmu_interrupts", now.interrupts - vcpu->pmu->base.interrupts);
 	add_counter(out, "pmu_held", now.held - vcpu->pmu->base.held);
 	add_counter(out, "pmu_merged", now.merged - vcpu->pmu->base.merged);
@@ -217,6 +229,7 @@ void vcpu_pmu_reset(struct vcpu *vcpu)
 static bool read_msr(struct vcpu *vcpu, uint32_t index, uint64_t *value)
 {
 	struct pmu *pmu = &vcpu->pmu->pmu;
+
 	if (index != PMU_MSR_DEBUGCTL)
 		return pmu_read(pmu, index, value);
 	if (!kvm_msr_get(vcpu->fd, index, value))
@@ -234,8 +247,10 @@ static bool ends_overflow(uint32_t index, uint64_t value)
 static bool write_msr(struct vcpu *vcpu, uint32_t index, uint64_t value)
 {
 	struct pmu *pmu = &vcpu->pmu->pmu;
+
 	if (index != PMU_MSR_DEBUGCTL) {
 		bool done = pmu_write(pmu, index, value);
+
 		if (done && ends_overflow(index, value)) {
 			vcpu->pmu->masked = false;
 			pmu_throttle_nearly(&vcpu->pmu->throttle, clock_ns(CLOCK_THREAD_CPUTIME_ID));
@@ -262,6 +277,7 @@ static bool msr_exit(struct vcpu *vcpu)
 {
 	struct kvm_run *run = vcpu->run;
 	uint64_t value = 0;
+
 	if (!is_ours(run->msr.index))
 		return false;
 	if (run->exit_reason == KVM_EXIT_X86_WRMSR) {
@@ -282,6 +298,7 @@ static bool rdpmc_exit(struct vcpu *vcpu)
 	const struct kvm_run *run = vcpu->run;
 	struct kvm_regs *regs = &vcpu->run->s.regs.regs;
 	uint64_t value = 0;
+
 	if (run->io.port != RDPMC_PORT || run->io.direction != KVM_EXIT_IO_OUT || run->io.size * run->io.count != 1 ||
 	    run->s.regs.sregs.ss.dpl != 0)
 		return false;

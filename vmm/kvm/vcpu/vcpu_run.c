@@ -26,6 +26,7 @@ static void read_regs(const struct vcpu *vcpu, struct guest_regs *regs)
 {
 	const struct kvm_sync_regs *sync = &vcpu->run->s.regs;
 	const struct host_quirks *quirks = vcpu->machine->quirks;
+
 	/* The CPL is SS's DPL (SDM vol. 3C, 25.4.1; KVM's vmx_get_cpl and svm_get_segment). */
 	*regs = (struct guest_regs){.rip = sync->regs.rip,
 	                            .rsp = sync->regs.rsp,
@@ -46,6 +47,7 @@ static void handle_io(struct vcpu *vcpu)
 {
 	const struct kvm_run *run = vcpu->run;
 	uint8_t *data = (uint8_t *)vcpu->run + run->io.data_offset;
+
 	for (uint32_t i = 0; i < run->io.count; i++, data += run->io.size) {
 		if (run->io.direction == KVM_EXIT_IO_OUT)
 			devices_write(vcpu->machine->devices, vcpu->index, run->io.port, data, run->io.size);
@@ -58,6 +60,7 @@ static void handle_mmio(struct vcpu *vcpu)
 {
 	struct kvm_run *run = vcpu->run;
 	size_t bytes = MIN(run->mmio.len, sizeof(run->mmio.data));
+
 	if (run->mmio.is_write)
 		devices_mmio_write(vcpu->machine->devices, run->mmio.phys_addr, run->mmio.data, bytes);
 	else
@@ -70,6 +73,7 @@ static void handle_msr(struct vcpu *vcpu)
 	struct kvm_run *run = vcpu->run;
 	uint64_t value = 0;
 	bool done;
+
 	if (run->exit_reason == KVM_EXIT_X86_RDMSR) {
 		done = kvm_msr_get(vcpu->fd, run->msr.index, &value);
 		run->msr.data = value;
@@ -87,6 +91,7 @@ static void handle_internal_error(struct vcpu *vcpu)
 	                                    [KVM_INTERNAL_ERROR_UNEXPECTED_EXIT_REASON] = "an exit it does not know"};
 	uint32_t suberror = vcpu->run->internal.suberror;
 	const char *name = suberror < G_N_ELEMENTS(names) ? names[suberror] : NULL;
+
 	vcpu_crash(vcpu, GUEST_END_VMM_ERROR,
 	           g_strdup_printf("KVM gave up on vCPU %u: internal error %u (%s)", vcpu->index, suberror,
 	                           name ? name : "unknown"));
@@ -95,6 +100,7 @@ static void handle_internal_error(struct vcpu *vcpu)
 static void handle_exit(struct vcpu *vcpu)
 {
 	struct kvm_run *run = vcpu->run;
+
 	switch (run->exit_reason) {
 	case KVM_EXIT_IO:
 		handle_io(vcpu);
@@ -161,6 +167,7 @@ static bool quirks_exit(struct vcpu *vcpu)
 static uint64_t handle(struct vcpu *vcpu, int failed)
 {
 	uint64_t ip = vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0);
+
 	if (failed == 0) {
 		ip = exit_ip(vcpu->run);
 		if (!vcpu_patch_exit(vcpu) && !quirks_exit(vcpu) && !(vcpu->pmu && vcpu_pmu_exit(vcpu)))
@@ -177,6 +184,7 @@ static uint64_t handle(struct vcpu *vcpu, int failed)
 static void handled_step(struct vcpu *vcpu)
 {
 	struct guest_regs now;
+
 	read_regs(vcpu, &now);
 	if (!vcpu_step_handled(vcpu, &now))
 		vcpu_crash(vcpu, GUEST_END_VMM_ERROR,
@@ -236,6 +244,7 @@ static void *thread_main(void *data)
 	struct vcpu_machine *machine = vcpu->machine;
 	struct vcpu_watcher **watchers = machine->guest->watchers;
 	struct vcpu_watcher *watcher = watchers ? watchers[vcpu->index] : NULL;
+
 	this_vcpu = vcpu;
 	sigset_t kick;
 	sigemptyset(&kick);
@@ -262,6 +271,7 @@ static void *thread_main(void *data)
 static int create_thread(struct vcpu *vcpu)
 {
 	struct sigaction action = {.sa_handler = on_kick};
+
 	sigemptyset(&action.sa_mask);
 	sigaction(VCPU_KICK_SIGNAL, &action, NULL);
 	return thread_start(&vcpu->thread, STACK_BYTES, thread_main, vcpu);
@@ -300,6 +310,7 @@ static void read_time(void *data)
 {
 	const struct time_request *request = data;
 	struct vcpu *vcpu = request->vcpu;
+
 	if (!vcpu->gone)
 		vcpu_time_update(&vcpu->clocks);
 	vcpu_time_read(&vcpu->clocks, request->out);
@@ -315,6 +326,7 @@ static void read_time(void *data)
 void vcpu_read_time(struct vcpu *vcpu, bool reset, struct guest_vcpu_time *out)
 {
 	struct time_request request = {vcpu, reset, out};
+
 	/* The thread has gone and has made its last update under the lock: any thread may read the clocks. */
 	if (!vcpu_run_on(vcpu, read_time, &request))
 		read_time(&request);

@@ -53,6 +53,7 @@ void vcpu_time_begin(struct vcpu_time_clocks *clocks)
 static uint32_t mp_state(int vcpu_fd)
 {
 	struct kvm_mp_state state;
+
 	return ioctl(vcpu_fd, KVM_GET_MP_STATE, &state) == 0 ? state.mp_state : KVM_MP_STATE_RUNNABLE;
 }
 
@@ -60,12 +61,14 @@ static uint32_t mp_state(int vcpu_fd)
 static bool waits_for_startup(int vcpu_fd)
 {
 	uint32_t state = mp_state(vcpu_fd);
+
 	return state == KVM_MP_STATE_UNINITIALIZED || state == KVM_MP_STATE_INIT_RECEIVED;
 }
 
 void vcpu_time_returned(struct vcpu_time_clocks *clocks, int vcpu_fd, bool interrupted, bool startup)
 {
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
 	if (G_UNLIKELY(!clocks->online) && !startup)
 		clocks->online = !interrupted || !waits_for_startup(vcpu_fd);
 	exit_account_returned(&clocks->account, now_ns, startup || !clocks->online);
@@ -88,6 +91,7 @@ static enum guest_mode mode_of(int vcpu_fd, const struct guest_regs *regs)
 void vcpu_time_look(struct vcpu_time_clocks *clocks, int vcpu_fd, const struct guest_regs *regs)
 {
 	uint64_t now_ns = clocks->account.mark_ns;
+
 	if (G_UNLIKELY(mode_clock_due(&clocks->mode_clock, now_ns)))
 		mode_clock_look(&clocks->mode_clock, now_ns, mode_of(vcpu_fd, regs));
 }
@@ -95,6 +99,7 @@ void vcpu_time_look(struct vcpu_time_clocks *clocks, int vcpu_fd, const struct g
 static void vmm_until_now(struct vcpu_time_clocks *clocks, uint64_t ip, unsigned times)
 {
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
 	exit_account_handled(&clocks->account, now_ns, ip, times);
 	if (G_UNLIKELY(mode_clock_due(&clocks->mode_clock, now_ns)))
 		mode_clock_look(&clocks->mode_clock, now_ns, GUEST_MODE_NONE);
@@ -128,6 +133,7 @@ void vcpu_time_finish(struct vcpu_time_clocks *clocks)
 static void read_counters(const struct vcpu_time_clocks *clocks, struct guest_vcpu_time *out)
 {
 	const struct vcpu_time_totals *base = &clocks->base, *last = &clocks->last;
+
 	out->n_counters = MIN(base->n_counters, last->n_counters);
 	for (size_t i = 0; i < out->n_counters; i++) {
 		out->counters[i] = last->counters[i];

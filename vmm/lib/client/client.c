@@ -41,6 +41,7 @@ static void descriptor_clear(void *element)
 static GArray *descriptors_new(void)
 {
 	GArray *fds = g_array_new(FALSE, FALSE, sizeof(int));
+
 	g_array_set_clear_func(fds, descriptor_clear);
 	return fds;
 }
@@ -62,6 +63,7 @@ static int64_t deadline_after(unsigned timeout_ms)
 static int ms_until(int64_t deadline)
 {
 	int64_t us = deadline - g_get_monotonic_time();
+
 	return us <= 0 ? 0 : (int)MIN((us + 999) / 1000, INT_MAX);
 }
 
@@ -77,6 +79,7 @@ static bool fail_closed(struct client *client, GError **error)
 static bool G_GNUC_PRINTF(3, 4) fail_protocol(struct client *client, GError **error, const char *format, ...)
 {
 	va_list args;
+
 	va_start(args, format);
 	g_autofree char *what = g_strdup_vprintf(format, args);
 	va_end(args);
@@ -106,9 +109,11 @@ static bool take_lines(struct client *client, GError **error)
 {
 	size_t length;
 	const char *line;
+
 	while ((line = line_buffer_take(&client->input, &length))) {
 		json_error_t reason;
 		json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &reason);
+
 		if (!json_is_object(object)) {
 			json_decref(object);
 			return fail_protocol(client, error, "a line is not a JSON object");
@@ -142,6 +147,7 @@ static bool receive(struct client *client, GError **error)
 	char bytes[RECEIVE_BYTES];
 	g_autoptr(GArray) fds = g_array_new(FALSE, FALSE, sizeof(int)); /* take_bytes gives them to client->fds */
 	ssize_t got = client_socket_receive(client->fd, bytes, sizeof(bytes), fds);
+
 	if (got > 0)
 		return take_bytes(client, bytes, (size_t)got, fds, error);
 
@@ -178,6 +184,7 @@ static bool send_request(struct client *client, const char *line, size_t n, int6
 {
 	for (size_t sent = 0; sent < n;) {
 		short ready;
+
 		if (!wait_and_receive(client, POLLOUT, &ready, deadline, error))
 			return false;
 		if (!ready)
@@ -194,6 +201,7 @@ static bool send_request(struct client *client, const char *line, size_t n, int6
 static struct answer *next_answer(struct client *client, int64_t deadline, GError **error)
 {
 	short ready;
+
 	while (g_queue_is_empty(&client->answers)) {
 		if (!wait_and_receive(client, 0, &ready, deadline, error))
 			return NULL;
@@ -206,6 +214,7 @@ static struct answer *answer_to(struct client *client, json_int_t id, int64_t de
 {
 	for (;;) {
 		struct answer *answer = next_answer(client, deadline, error);
+
 		if (!answer)
 			return NULL;
 		const json_t *answered = json_object_get(answer->object, "id");
@@ -218,6 +227,7 @@ static struct answer *answer_to(struct client *client, json_int_t id, int64_t de
 static json_t *answer_value(struct client *client, const struct answer *answer, GError **error)
 {
 	json_t *value = json_object_get(answer->object, "return");
+
 	if (value)
 		return json_incref(value);
 
@@ -234,6 +244,7 @@ static char *request_new(json_int_t id, const char *method, json_t *arguments, s
 {
 	json_auto_t *request = json_pack("{s:s, s:o*, s:I}", "execute", method, "arguments", arguments, "id", id);
 	g_autofree char *text = json_dumps(request, JSON_COMPACT);
+
 	if (!text) {
 		g_set_error(error, CLIENT_ERROR, CLIENT_ERROR_PROTOCOL, "cannot send %s: not UTF-8", method);
 		return NULL;
@@ -291,6 +302,7 @@ json_t *client_next_event(struct client *client, unsigned timeout_ms, GError **e
 static bool greet(struct client *client, unsigned timeout_ms, GError **error)
 {
 	struct answer *greeting = next_answer(client, deadline_after(timeout_ms), error);
+
 	if (!greeting)
 		return false;
 	client->greeting = json_incref(json_object_get(greeting->object, "vprof"));
@@ -314,6 +326,7 @@ static bool greet(struct client *client, unsigned timeout_ms, GError **error)
 struct client *client_new_fd(int fd, unsigned timeout_ms, GError **error)
 {
 	struct client *client = g_new(struct client, 1);
+
 	*client = (struct client){.fd = fd, .fds = descriptors_new()};
 	line_buffer_init(&client->input);
 	g_queue_init(&client->answers);
@@ -329,6 +342,7 @@ struct client *client_connect(const char *path, unsigned timeout_ms, GError **er
 {
 	int64_t deadline = deadline_after(timeout_ms);
 	int fd;
+
 	while ((fd = client_socket_connect(path)) < 0 && errno == EAGAIN && ms_until(deadline) > 0)
 		poll(NULL, 0, MIN(ms_until(deadline), CONNECT_RETRY_MS));
 	if (fd < 0) {

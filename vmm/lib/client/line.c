@@ -29,6 +29,7 @@ void line_buffer_append(struct line_buffer *buffer, const void *bytes, size_t n)
 static bool find_newline(struct line_buffer *buffer)
 {
 	const GByteArray *bytes = buffer->bytes;
+
 	if (buffer->scanned == bytes->len)
 		return false;
 
@@ -42,6 +43,7 @@ enum line_state line_buffer_state(struct line_buffer *buffer)
 {
 	bool complete = find_newline(buffer);
 	size_t length = buffer->scanned - buffer->taken;
+
 	if (length >= VPROF_CONTROL_LINE_BYTES_MAX)
 		return LINE_TOO_LONG;
 	return complete ? LINE_READY : LINE_PARTIAL;

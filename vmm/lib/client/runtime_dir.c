@@ -21,12 +21,14 @@ char *client_runtime_dir(void)
 static void client_socket_clear(void *element)
 {
 	struct client_socket *entry = element;
+
 	g_free(entry->path);
 }
 
 bool client_socket_live(const char *path)
 {
 	int fd = client_socket_connect(path);
+
 	/* Other errors can come from a live socket: full backlog, other user or type, no descriptor left here. */
 	if (fd < 0)
 		return errno != ECONNREFUSED && errno != ENOENT;
@@ -57,6 +59,7 @@ GArray *client_list_sockets(GError **error)
 {
 	g_autofree char *folder = client_runtime_dir();
 	g_autoptr(GArray) sockets = g_array_new(FALSE, FALSE, sizeof(struct client_socket));
+
 	g_array_set_clear_func(sockets, client_socket_clear);
 
 	g_autoptr(GError) reason = NULL;

@@ -22,6 +22,7 @@ bool client_socket_address(const char *path, struct sockaddr_un *address)
 int client_socket_connect(const char *path)
 {
 	struct sockaddr_un address;
+
 	if (!client_socket_address(path, &address)) {
 		errno = ENAMETOOLONG;
 		return -1;

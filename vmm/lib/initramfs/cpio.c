@@ -63,6 +63,7 @@ static bool entry_write(struct cpio *cpio, struct archive_entry *entry, const ch
                         GError **error)
 {
 	gsize n = 0;
+
 	const void *bytes = content != NULL ? g_bytes_get_data(content, &n) : NULL;
 	bool written;
 

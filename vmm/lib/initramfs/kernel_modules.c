@@ -21,12 +21,14 @@ struct kernel_modules {
 static void builtins_read(struct kernel_modules *modules)
 {
 	g_autofree char *path = g_build_filename(modules->folder, BUILTIN_LIST, NULL), *text = NULL;
+
 	if (!g_file_get_contents(path, &text, NULL, NULL))
 		return;
 	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 	for (char **line = lines; *line; line++) {
 		g_autofree char *file = g_path_get_basename(*line);
 		char *name = module_file_name(file);
+
 		if (name)
 			g_hash_table_add(modules->done, name);
 	}
@@ -35,6 +37,7 @@ static void builtins_read(struct kernel_modules *modules)
 struct kernel_modules *kernel_modules_new(const char *folder, const char *release, GError **error)
 {
 	struct kernel_modules *modules = g_new0(struct kernel_modules, 1);
+
 	modules->folder = g_strdup(folder);
 	modules->release = g_strdup(release);
 	modules->files = module_folder_new(folder);
@@ -78,6 +81,7 @@ static bool span_part(struct span whole, guint64 from, guint64 n, struct span *p
 static bool section_at(struct span file, const Elf64_Ehdr *header, unsigned i, Elf64_Shdr *section)
 {
 	struct span bytes;
+
 	if (!span_part(file, header->e_shoff, (guint64)header->e_shnum * sizeof(*section), &bytes) ||
 	    !span_part(bytes, i * sizeof(*section), sizeof(*section), &bytes))
 		return false;
@@ -89,6 +93,7 @@ static bool section_named(struct span file, const Elf64_Ehdr *header, const char
 {
 	Elf64_Shdr section;
 	struct span names, candidate;
+
 	if (!section_at(file, header, header->e_shstrndx, &section) ||
 	    !span_part(file, section.sh_offset, section.sh_size, &names))
 		return false;
@@ -103,6 +108,7 @@ static bool section_named(struct span file, const Elf64_Ehdr *header, const char
 static bool modinfo_find(struct span file, struct span *modinfo)
 {
 	Elf64_Ehdr header;
+
 	if (file.n < sizeof(header) || memcmp(file.at, ELFMAG, SELFMAG) != 0)
 		return false;
 	memcpy(&header, file.at, sizeof(header));
@@ -114,8 +120,10 @@ static bool modinfo_find(struct span file, struct span *modinfo)
 static char *modinfo_value(struct span modinfo, const char *key)
 {
 	gsize key_n = strlen(key);
+
 	while (modinfo.n > 0) {
 		gsize n = strnlen((const char *)modinfo.at, modinfo.n);
+
 		if (n > key_n && modinfo.at[key_n] == '=' && memcmp(modinfo.at, key, key_n) == 0)
 			return g_strndup((const char *)modinfo.at + key_n + 1, n - key_n - 1);
 		n = MIN(n + 1, modinfo.n);
@@ -130,6 +138,7 @@ static char *modinfo_value(struct span modinfo, const char *key)
 static bool release_check(const struct kernel_modules *modules, const char *path, struct span modinfo, GError **error)
 {
 	g_autofree char *vermagic = modinfo_value(modinfo, "vermagic");
+
 	if (!modules->release || !vermagic)
 		return true;
 	vermagic[strcspn(vermagic, " ")] = '\0';
@@ -146,6 +155,7 @@ static bool needs_add(struct kernel_modules *modules, struct span modinfo, struc
 {
 	g_autofree char *depends = modinfo_value(modinfo, "depends");
 	g_auto(GStrv) names = g_strsplit(depends ? depends : "", ",", -1);
+
 	for (char **name = names; *name; name++) {
 		if (**name && !kernel_modules_add(modules, *name, initramfs, error))
 			return false;
@@ -159,6 +169,7 @@ static bool module_add(struct kernel_modules *modules, const char *name, const c
 	g_autoptr(GError) why = NULL;
 	g_autoptr(GBytes) bytes = module_file_read(path, &why);
 	struct span file, modinfo;
+
 	if (!bytes) {
 		g_set_error_literal(error, KERNEL_MODULES_ERROR, KERNEL_MODULES_ERROR_FORMAT, why->message);
 		return false;
@@ -180,6 +191,7 @@ bool kernel_modules_add(struct kernel_modules *modules, const char *name, struct
 {
 	g_autofree char *key = g_strdelimit(g_strdup(name), "-", '_');
 	const char *path = module_folder_find(modules->files, key);
+
 	if (g_hash_table_contains(modules->done, key))
 		return true;
 	if (!path) {

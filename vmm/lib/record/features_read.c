@@ -48,6 +48,7 @@ static bool cmdline_decode(struct recording_info *info, struct cursor cursor)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		g_autofree char *word = take_string(&cursor);
+
 		if (!word)
 			return false;
 		g_strv_builder_add(words, word);

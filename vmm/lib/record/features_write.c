@@ -169,6 +169,7 @@ static void symbol_table_put(GByteArray *to, const struct recording_symbol *symb
 			.name = text_intern(texts, offsets, symbol->name),
 			.module = text_intern(texts, offsets, symbol->module),
 		};
+
 		put(entries, &entry, sizeof(entry));
 	}
 	const struct symbols_wire header = {

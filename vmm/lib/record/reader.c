@@ -163,6 +163,7 @@ static int event_of_id(const struct recording *recording, uint64_t id)
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
+
 		if (recording->ids[middle].id < id)
 			low = middle + 1;
 		else
@@ -187,6 +188,7 @@ static bool id_offset_find(struct recording *recording, GError **error)
 {
 	for (size_t i = 0; i < recording->n_events; i++) {
 		size_t offset = sample_id_offset(recording->events[i].attr.sample_type);
+
 		if (i == 0)
 			recording->id_offset = offset;
 		if (recording->n_events > 1 && (offset == ID_OFFSET_NONE || offset != recording->id_offset))
@@ -289,6 +291,7 @@ static void names_find(struct recording *recording)
 	(void)recording_each(recording, prologue_take, recording, NULL);
 	for (size_t i = 0; i < recording->n_events; i++) {
 		struct recording_event *event = &recording->events[i];
+
 		if (!event->name)
 			event->name = g_strdup_printf("type-%" PRIu32 ":0x%" G_GINT64_MODIFIER "x", event->attr.type,
 			                              (guint64)event->attr.config);

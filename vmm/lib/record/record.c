@@ -525,6 +525,7 @@ bool record_time(const struct perf_event_header *record, size_t bytes, uint64_t 
 		return false;
 	if (record->type == PERF_RECORD_SAMPLE) {
 		struct cursor cursor = cursor_body(record, bytes);
+
 		return cursor_skip(&cursor, fields_bytes(ahead)) && cursor_take(&cursor, time_ns, sizeof(*time_ns));
 	}
 	if (!record_id_decode(record, bytes, sample_type, &id))

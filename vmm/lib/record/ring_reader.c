@@ -50,6 +50,7 @@ static bool ring_layout_check(const struct perf_event_mmap_page *page, uint64_t 
 static struct ring_reader *ring_map(int fd, size_t map_bytes, GError **error)
 {
 	uint64_t data_bytes;
+
 	void *map = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (map == MAP_FAILED) {

@@ -68,6 +68,7 @@ static const struct libarchive *libarchive_load(const char **why)
 {
 	static struct libarchive library;
 	static GMutex mutex;
+
 	static void *handle;
 	g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&mutex);
 	bool loaded = handle != NULL || (handle = dlopen(LIBARCHIVE, RTLD_NOW)) != NULL;

@@ -41,6 +41,7 @@ static char *release_find(const struct image *image)
 
 	for (size_t i = 0; i < image->n_segments && !release; i++) {
 		const struct image_segment *segment = &image->segments[i];
+
 		release = release_from_banner(
 			(struct span){image->bytes.data + segment->file_offset, segment->file_bytes});
 	}

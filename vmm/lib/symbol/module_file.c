@@ -17,6 +17,7 @@ struct module_folder {
 char *module_file_name(const char *file)
 {
 	const char *end = strstr(file, ".ko");
+
 	if (!end || end == file || (end[3] != '\0' && end[3] != '.'))
 		return NULL;
 	return g_strdelimit(g_strndup(file, (gsize)(end - file)), "-", '_');
@@ -26,9 +27,11 @@ static void folder_scan(struct module_folder *modules, const char *path, unsigne
 {
 	GDir *folder = depth == 0 ? NULL : g_dir_open(path, 0, NULL);
 	const char *entry;
+
 	while (folder && (entry = g_dir_read_name(folder)) != NULL) {
 		char *below = g_build_filename(path, entry, NULL);
 		char *name = module_file_name(entry);
+
 		/* `build` and `source` lead out of the folder. */
 		if (name && g_file_test(below, G_FILE_TEST_IS_REGULAR)) {
 			g_hash_table_replace(modules->paths, g_steal_pointer(&name), g_steal_pointer(&below));
@@ -44,6 +47,7 @@ static void folder_scan(struct module_folder *modules, const char *path, unsigne
 struct module_folder *module_folder_new(const char *path)
 {
 	struct module_folder *folder = g_new0(struct module_folder, 1);
+
 	folder->paths = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	folder_scan(folder, path, FOLDER_DEPTH_MAX);
 	return folder;
@@ -65,6 +69,7 @@ unsigned module_folder_n(const struct module_folder *folder)
 const char *module_folder_find(const struct module_folder *folder, const char *name)
 {
 	g_autofree char *key = g_strdelimit(g_strdup(name), "-", '_');
+
 	return g_hash_table_lookup(folder->paths, key);
 }
 
@@ -73,6 +78,7 @@ static bool unpack(struct archive *archive, const char *path, GByteArray *bytes)
 	struct archive_entry *entry;
 	guint8 piece[PIECE_BYTES];
 	la_ssize_t n;
+
 	archive_read_support_filter_all(archive);
 	archive_read_support_format_raw(archive);
 	if (archive_read_open_filename(archive, path, PIECE_BYTES) != ARCHIVE_OK ||
@@ -93,6 +99,7 @@ GBytes *module_file_read(const char *path, GError **error)
 	struct archive *archive = archive_read_new();
 	GByteArray *bytes = g_byte_array_new();
 	bool read = unpack(archive, path, bytes);
+
 	if (!read)
 		g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_PAYLOAD, "cannot read kernel module %s: %s", path,
 		            archive_error_string(archive));
