@@ -4,6 +4,9 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "lib/profile/syscall_name.h"
+#include "lib/record/exit_name.h"
+
 G_DEFINE_QUARK(vprof_trace_error, trace_error)
 
 enum { EQUAL, NOT_EQUAL, NOT_LESS, NOT_GREATER, LESS, GREATER };
@@ -37,11 +40,70 @@ static bool filter_error(const char *text, GError **error)
 	return false;
 }
 
-static bool is_text_field(const char *field)
+static bool is_text(const char *pattern G_GNUC_UNUSED)
 {
-	static const char *const fields[] = {"comm", "probe", "func", NULL};
+	return true;
+}
 
-	return g_strv_contains(fields, field);
+static bool names_syscall(const char *pattern)
+{
+	for (uint64_t number = 0; number <= SYSCALL_NUMBER_MAX; number++) {
+		if (syscall_name(number) && fnmatch(pattern, syscall_name(number), 0) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool names_exit(const char *pattern)
+{
+	for (uint64_t reason = 0; reason < exit_name_count(); reason++) {
+		if (exit_name_of_reason(reason) && fnmatch(pattern, exit_name_of_reason(reason), 0) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Fields that take a pattern, with = and !=; the last row stands for all others. */
+static const struct filter_field {
+	const char *name;
+	bool number;
+	bool (*pattern)(const char *pattern);
+	const char *takes;
+} fields[] = {
+	{"comm", false, is_text, "a pattern, with = or !="},
+	{"probe", false, is_text, "a pattern, with = or !="},
+	{"func", false, is_text, "a pattern, with = or !="},
+	{"nr", true, names_syscall, "a number, or, with = or !=, the name of a system call or a pattern for names"},
+	{"reason", true, names_exit, "a number, or, with = or !=, the name of an exit or a pattern for names"},
+	{NULL, true, NULL, "a number, decimal or hexadecimal with 0x"},
+};
+
+static const struct filter_field *find_field(const char *name)
+{
+	const struct filter_field *field = fields;
+
+	while (field->name && strcmp(field->name, name) != 0)
+		field++;
+	return field;
+}
+
+static bool parse_value(struct trace_filter *filter)
+{
+	const struct filter_field *field = find_field(filter->field);
+	bool equality = filter->operator== EQUAL || filter->operator== NOT_EQUAL;
+
+	filter->is_number = field->number && parse_number(filter->value, &filter->number);
+	return filter->is_number ||
+	       (equality && filter->value[0] != '\0' && field->pattern && field->pattern(filter->value));
+}
+
+static bool value_error(const char *text, const struct trace_filter *filter, GError **error)
+{
+	g_set_error(
+		error, TRACE_ERROR, TRACE_ERROR_FILTER,
+		"filter \"%s\" makes no sense: %s takes %s; to combine filters, give -f for each of them: all must match",
+		text, filter->field, find_field(filter->field)->takes);
+	return false;
 }
 
 bool trace_filter_parse(const char *text, struct trace_filter *filter, GError **error)
@@ -57,11 +119,11 @@ bool trace_filter_parse(const char *text, struct trace_filter *filter, GError **
 	*filter = (struct trace_filter){.field = g_strndup(text, length),
 	                                .value = g_strdup(sign + strlen(operators[i].sign)),
 	                                .operator= operators[i].operator};
-	filter->is_number = !is_text_field(filter->field) && parse_number(filter->value, &filter->number);
-	if (filter->value[0] != '\0' && (filter->is_number || filter->operator<= NOT_EQUAL))
+	if (parse_value(filter))
 		return true;
+	value_error(text, filter, error);
 	trace_filter_clear(filter);
-	return filter_error(text, error);
+	return false;
 }
 
 void trace_filter_clear(struct trace_filter *filter)
