@@ -34,7 +34,7 @@ const char *host_kind_name(enum host_kind kind);
 struct host_capability {
 	const char *name; /* "KVM_CAP_SYNC_REGS" */
 	int number;
-	int bits;      /* that KVM_CHECK_EXTENSION must return; 0: any but 0 */
+	int bits;      /* that KVM_CHECK_EXTENSION must return, where that is a mask; 0: any value but 0 */
 	bool required; /* else it is used where present */
 	const char *purpose;
 };
