@@ -7,6 +7,7 @@
 #include "control_fixture.h"
 #include "fake_debug.h"
 #include "lib/record/ring_reader.h"
+#include "linux_image.h"
 #include "run_suite.h"
 
 static struct peer peer, other;
@@ -183,6 +184,27 @@ START_TEST(mappings)
 }
 END_TEST
 
+#define MAPPING(address) "{\"execute\":\"mapping-read\",\"arguments\":{\"address\":\"" address "\"}}"
+
+/* The image has a segment at 0, for per-CPU data, which is at other addresses in the guest. */
+START_TEST(mappings_of_linux)
+{
+	struct image *image = linux_image_make(&(struct linux_image){.per_cpu = "current_task"});
+	g_autofree char *path = g_strdup_printf("%s/vprof-vmlinux-%d", g_get_tmp_dir(), (int)getpid());
+	size_t bytes;
+	const uint8_t *file = image_bytes(image, &bytes);
+
+	ck_assert(g_file_set_contents(path, (const char *)file, (gssize)bytes, NULL));
+	fake.guest.kernel_path = path;
+	peer_refused(&peer, MAPPING("0x10"), "WrongState", "0x10 is in no file");
+	json_auto_t *text = peer_return(&peer, MAPPING("0xffffffff81000010"));
+	ck_assert_str_eq(json_string_value(json_object_get(text, "start")), "0xffffffff81000000");
+	fake.guest.kernel_path = NULL;
+	unlink(path);
+	image_free(image);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("control_probes");
@@ -196,6 +218,7 @@ int main(void)
 	tcase_add_test(test, events_by_rings);
 	tcase_add_test(test, probes_go_with_their_client);
 	tcase_add_test(test, mappings);
+	tcase_add_test(test, mappings_of_linux);
 	suite_add_tcase(suite, test);
 	return run_suite(suite);
 }

@@ -58,13 +58,19 @@ static json_t *bytes_json(struct guest *guest, unsigned vcpu, uint64_t address, 
 
 /* ---- the file ---- */
 
+/* Up to Linux 6.14, per-CPU data is linked at 0; no CPU has it there (arch/x86/kernel/vmlinux.lds.S). */
+static bool is_per_cpu(const struct image *image, const struct image_segment *segment)
+{
+	return image_is_linux(image) && segment->gva == 0;
+}
+
 static const struct image_segment *find_segment(const struct image *image, uint64_t address)
 {
 	size_t n;
 	const struct image_segment *segments = image_segments(image, &n);
 
 	for (size_t i = 0; i < n; i++) {
-		if (address - segments[i].gva < segments[i].memory_bytes)
+		if (address - segments[i].gva < segments[i].memory_bytes && !is_per_cpu(image, &segments[i]))
 			return &segments[i];
 	}
 	return NULL;
