@@ -188,7 +188,7 @@ static int script_run(void *values, unsigned n, char **arguments)
 	input_take_symbol_options(input, &given->symbols, given->force);
 	progress_beside_output();
 	script = (struct script){.given = given, .input = input};
-	order = sample_order_new(item_print, &script);
+	order = sample_order_new(false, item_print, &script);
 	input_walk(input, &visitor, order);
 	sample_order_finish(order);
 	input_say_warnings(input);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/profile/chain.h"
+#include "reading/script_order.h"
 #include "ui/output_file.h"
 #include "ui/text.h"
 
@@ -116,31 +117,77 @@ static void frame_resolve(const struct input *input, const struct record_sample 
 	input_find_place(input, sample, frame->mode, from->ip, &frame->place);
 }
 
-static bool walk_sample(const struct record_sample *sample, unsigned event, void *data)
+static bool sample_visit(struct samples_walk *walk, const struct record_sample *sample)
 {
-	struct samples_walk *walk = data;
 	const struct export_profile *profile = walk->profile;
-	uint32_t n;
+	const uint32_t n = chain_frames(sample, walk->chain);
 
-	if (event != profile->event_number)
-		return true;
-	n = chain_frames(sample, walk->chain);
 	for (uint32_t i = 0; i < n; i++)
 		frame_resolve(profile->input, sample, &walk->chain[i], &walk->frames[i]);
 	return walk->visit(sample, names_comm(profile->input->names, sample->tid, sample->time_ns), walk->frames, n,
 	                   walk->data);
 }
 
-void export_samples_each(const struct export_profile *profile, export_visitor *visit, void *data)
+static struct samples_walk *samples_walk_new(const struct export_profile *profile, export_visitor *visit, void *data)
 {
-	static const struct input_visitor visitor = {.sample = walk_sample};
 	struct samples_walk *walk = g_new(struct samples_walk, 1);
 
 	walk->profile = profile;
 	walk->visit = visit;
 	walk->data = data;
+	return walk;
+}
+
+static bool walk_sample(const struct record_sample *sample, unsigned event, void *data)
+{
+	struct samples_walk *walk = data;
+
+	return event != walk->profile->event_number || sample_visit(walk, sample);
+}
+
+void export_samples_each(const struct export_profile *profile, export_visitor *visit, void *data)
+{
+	static const struct input_visitor visitor = {.sample = walk_sample};
+	g_autofree struct samples_walk *walk = samples_walk_new(profile, visit, data);
+
 	input_walk(profile->input, &visitor, walk);
-	g_free(walk);
+}
+
+struct ordering {
+	struct sample_order *order;
+	unsigned event;
+};
+
+static bool order_sample(const struct record_sample *sample, unsigned event, void *data)
+{
+	const struct ordering *ordering = data;
+
+	if (event == ordering->event)
+		sample_order_add(ordering->order, &(struct script_item){.sample = *sample, .event = event});
+	return true;
+}
+
+static bool order_round(void *data)
+{
+	const struct ordering *ordering = data;
+
+	return sample_order_round(ordering->order);
+}
+
+static bool order_visit(const struct script_item *item, void *data)
+{
+	return sample_visit(data, &item->sample);
+}
+
+void export_samples_in_time(const struct export_profile *profile, export_visitor *visit, void *data)
+{
+	static const struct input_visitor visitor = {.sample = order_sample, .round = order_round};
+	g_autofree struct samples_walk *walk = samples_walk_new(profile, visit, data);
+	struct ordering ordering = {sample_order_new(true, order_visit, walk), profile->event_number};
+
+	input_walk(profile->input, &visitor, &ordering);
+	sample_order_finish(ordering.order);
+	sample_order_free(ordering.order);
 }
 
 struct writing {

@@ -29,7 +29,7 @@ struct exporter {
 	const char *name;    /* in --to */
 	const char *summary; /* the tools that open it */
 	bool binary;         /* nothing for a terminal */
-	bool by_sample;      /* it walks the recording itself (export_samples_each) instead of taking stacks */
+	bool by_sample;      /* it walks the recording itself (export_samples_*) instead of taking stacks */
 	/* A write error stays in the stream; false and *error: another error. */
 	bool (*write)(const struct export_profile *profile, FILE *to, GError **error);
 };
@@ -64,6 +64,8 @@ typedef bool export_visitor(const struct record_sample *sample, const char *comm
 
 /* In the order of the recording: by time for each vCPU, and not across vCPUs. */
 void export_samples_each(const struct export_profile *profile, export_visitor *visit, void *data);
+/* In the order of time. */
+void export_samples_in_time(const struct export_profile *profile, export_visitor *visit, void *data);
 
 /*
  * Writes event number `event` to `path`, "-" for standard output, through a temporary file beside it, so that no

@@ -46,7 +46,7 @@ static bool perf_script_write(const struct export_profile *profile, FILE *to, GE
 	struct printing printing = {.to = to, .event = text_printable(profile->event)};
 
 	(void)error;
-	export_samples_each(profile, sample_print, &printing);
+	export_samples_in_time(profile, sample_print, &printing);
 	g_free(printing.event);
 	return true;
 }

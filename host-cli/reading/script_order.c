@@ -4,11 +4,12 @@
 #include <glib.h>
 
 struct entry {
-	struct script_item item;
-	size_t number; /* in the file: keeps equal times in its order */
+	struct script_item item; /* the chain is the entry's own */
+	size_t number;           /* in the file: keeps equal times in its order */
 };
 
 struct sample_order {
+	bool with_chains;
 	bool (*each)(const struct script_item *item, void *data);
 	void *data;
 	GArray *held; /* of struct entry */
@@ -18,13 +19,24 @@ struct sample_order {
 	bool stopped;
 };
 
-struct sample_order *sample_order_new(bool (*each)(const struct script_item *item, void *data), void *data)
+static void entry_clear(void *data)
+{
+	struct entry *entry = data;
+
+	g_free((void *)entry->item.sample.chain);
+}
+
+struct sample_order *sample_order_new(bool with_chains, bool (*each)(const struct script_item *item, void *data),
+                                      void *data)
 {
 	struct sample_order *order = g_new0(struct sample_order, 1);
 
+	order->with_chains = with_chains;
 	order->each = each;
 	order->data = data;
 	order->held = g_array_new(FALSE, FALSE, sizeof(struct entry));
+	if (with_chains)
+		g_array_set_clear_func(order->held, entry_clear);
 	return order;
 }
 
@@ -39,9 +51,12 @@ void sample_order_free(struct sample_order *order)
 void sample_order_add(struct sample_order *order, const struct script_item *item)
 {
 	struct entry entry = {.item = *item, .number = order->n_added++};
+	struct record_sample *sample = &entry.item.sample;
 
-	entry.item.sample.chain = NULL;
-	entry.item.sample.n_chain = 0;
+	sample->n_chain = order->with_chains ? sample->n_chain : 0;
+	sample->chain = g_memdup2(sample->chain, sample->n_chain * sizeof(*sample->chain));
+	sample->raw = NULL;
+	sample->raw_bytes = 0;
 	g_array_append_val(order->held, entry);
 	if (item->sample.time_ns > order->newest_ns)
 		order->newest_ns = item->sample.time_ns;

@@ -21,8 +21,12 @@ struct script_item {
 	struct record_switch change;
 };
 
-/* `each` gets the items in order; their call chains are NULL by then. It returns false to stop. */
-struct sample_order *sample_order_new(bool (*each)(const struct script_item *item, void *data), void *data);
+/*
+ * `each` gets the items in order and returns false to stop. Without `with_chains`, their call chains are NULL by then,
+ * which costs less. The raw data is NULL.
+ */
+struct sample_order *sample_order_new(bool with_chains, bool (*each)(const struct script_item *item, void *data),
+                                      void *data);
 void sample_order_free(struct sample_order *order);
 
 void sample_order_add(struct sample_order *order, const struct script_item *item);
