@@ -202,7 +202,7 @@ static bool gate_report(const struct gate_values *given, const struct gate_resul
 	else
 		gate_print_text(result, stdout);
 	return (!given->markdown || output_file_append(given->markdown, write_markdown, result, error)) &&
-	       (!given->junit || output_file_write(given->junit, write_junit, result, error));
+	       (!given->junit || output_file_write(given->junit, 0666, write_junit, result, error));
 }
 
 static int status_of(enum verdict verdict)

@@ -137,7 +137,7 @@ static bool save_json(FILE *to, const void *document, GError **error)
 bool measured_save(const struct measured *measured, const char *path, GError **error)
 {
 	json_t *document = measured_to_json(measured);
-	bool saved = output_file_write(path, save_json, document, error);
+	bool saved = output_file_write(path, 0666, save_json, document, error);
 
 	json_decref(document);
 	return saved;

@@ -210,7 +210,8 @@ bool export_input(const struct exporter *exporter, struct input *input, unsigned
 
 	export_profile_read(&profile, input, event, !exporter->by_sample);
 	input_say_warnings(input);
-	written = output_file_write(path, writing_write, &(struct writing){exporter, &profile}, error);
+	written =
+		output_file_write(path, input_mode(input), writing_write, &(struct writing){exporter, &profile}, error);
 	export_profile_clear(&profile);
 	return written;
 }

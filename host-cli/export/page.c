@@ -41,13 +41,15 @@ bool page_write(struct input *base, struct input *now, const struct comparison *
                 GError **error)
 {
 	struct page_recording *first = NULL, *second = NULL;
+	const mode_t mode = now ? input_mode(base) & input_mode(now) : input_mode(base);
 	bool written;
 
 	if (!page_check(error))
 		return false;
 	first = page_recording_read(base);
 	second = now ? page_recording_read(now) : NULL;
-	written = output_file_write(path, page_print, &(struct page){{first, second}, now ? 2 : 1, comparison}, error);
+	written = output_file_write(path, mode, page_print, &(struct page){{first, second}, now ? 2 : 1, comparison},
+	                            error);
 	page_recording_free(first);
 	page_recording_free(second);
 	return written;

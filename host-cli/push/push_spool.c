@@ -92,7 +92,7 @@ bool push_spool_add(struct push_spool *spool, const struct push_profile *profile
 		g_strdup_printf("%016" G_GINT64_MODIFIER "x-%d" SUFFIX, g_get_real_time(), (int)getpid());
 	g_autofree char *path = path_of(spool, name);
 
-	return output_file_write(path, file_write, profile, error);
+	return output_file_write(path, 0600, file_write, profile, error);
 }
 
 bool push_spool_lock(struct push_spool *spool, int64_t deadline_us, GError **error)

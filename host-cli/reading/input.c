@@ -205,6 +205,13 @@ void input_free(struct input *input)
 	g_free(input);
 }
 
+mode_t input_mode(const struct input *input)
+{
+	struct stat status;
+
+	return stat(input->path, &status) == 0 ? status.st_mode & 0666 : 0600;
+}
+
 bool input_select_phase(struct input *input, const char *pattern, GError **error)
 {
 	input->spans = phases_find(input->description, pattern, error);

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "lib/profile/names.h"
 #include "lib/profile/resolver.h"
@@ -39,6 +40,9 @@ struct input {
  */
 struct input *input_open(const char *path, const char *kernel, bool force, GError **error);
 void input_free(struct input *input);
+
+/* The permissions of a file that is made of the recording: those of the recording itself. */
+mode_t input_mode(const struct input *input);
 
 /* Sets *path, the value of --input or NULL, to `argument` unless that is NULL. Both: G_OPTION_ERROR_BAD_VALUE. */
 bool input_choose(const char **path, const char *argument, GError **error);

@@ -26,12 +26,12 @@ static bool is_stream(const char *path)
 }
 
 /* *temporary: what is to replace `path`; NULL: the file is `path` itself. New string. */
-static FILE *file_open(const char *path, char **temporary)
+static FILE *file_open(const char *path, mode_t mode, char **temporary)
 {
 	int fd;
 
 	*temporary = is_stream(path) ? NULL : g_strconcat(path, ".XXXXXX", NULL);
-	fd = *temporary ? g_mkstemp_full(*temporary, O_WRONLY | O_CLOEXEC, 0666)
+	fd = *temporary ? g_mkstemp_full(*temporary, O_WRONLY | O_CLOEXEC, (int)mode)
 	                : g_open(path, O_WRONLY | O_CLOEXEC, 0);
 	return fd >= 0 ? fdopen(fd, "w") : NULL;
 }
@@ -64,8 +64,8 @@ static bool file_fill(FILE *file, const char *path, bool (*write)(FILE *to, cons
 	return written && (lost == 0 || write_failed(path, lost, error));
 }
 
-bool output_file_write(const char *path, bool (*write)(FILE *to, const void *data, GError **error), const void *data,
-                       GError **error)
+bool output_file_write(const char *path, mode_t mode, bool (*write)(FILE *to, const void *data, GError **error),
+                       const void *data, GError **error)
 {
 	g_autofree char *temporary = NULL;
 	bool written;
@@ -75,7 +75,7 @@ bool output_file_write(const char *path, bool (*write)(FILE *to, const void *dat
 		progress_beside_output();
 		return write(stdout, data, error);
 	}
-	file = file_open(path, &temporary);
+	file = file_open(path, mode, &temporary);
 	if (!file)
 		return write_failed(path, errno, error);
 	written = file_fill(file, path, write, data, error);

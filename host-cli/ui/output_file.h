@@ -6,14 +6,15 @@
 #include <glib.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 /*
  * Lets `write` fill a temporary file in the folder of `path`, then renames it to `path`; an existing file stays as it
- * is on failure. Devices and pipes are written directly. `write` may leave write errors in the stream; it returns false
- * for other errors. "-" is standard output.
+ * is on failure. Devices and pipes are written directly. mode: of the file, less the umask. `write` may leave write
+ * errors in the stream; it returns false for other errors. "-" is standard output.
  */
-bool output_file_write(const char *path, bool (*write)(FILE *to, const void *data, GError **error), const void *data,
-                       GError **error);
+bool output_file_write(const char *path, mode_t mode, bool (*write)(FILE *to, const void *data, GError **error),
+                       const void *data, GError **error);
 
 /* Appends what `write` prints to a file, which is created if it does not exist; not atomic. */
 bool output_file_append(const char *path, bool (*write)(FILE *to, const void *data, GError **error), const void *data,

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files that are made of recordings have the permissions of those, whatever the umask lets through."""
+import subprocess
+
+import harness
+from harness import BIN, VPROF
+
+RECORDINGS = "calls.data", "tasks.data"
+
+
+class OutputFiles(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        subprocess.run([BIN / "make_recordings"], cwd=self.folder, check=True)
+
+    def mode(self, *command, modes, umask=0o022):
+        """Of the file "out", which `command` writes, when the recordings have `modes`."""
+        out = self.folder / "out"
+        for name, mode in zip(RECORDINGS, modes, strict=True):
+            (self.folder / name).chmod(mode)
+        out.unlink(missing_ok=True)
+        self.run_program(VPROF, *command, cwd=self.folder, umask=umask)
+        return oct(out.stat().st_mode & 0o7777)
+
+    def test_export(self):
+        for mode, umask, expected in (0o600, 0o022, "0o600"), (0o644, 0o022, "0o644"), (0o660, 0o022, "0o640"), (0o755, 0, "0o644"):
+            for kind in "folded", "csv":
+                self.assertEqual(self.mode("export", "-t", kind, "-o", "out", "calls.data", modes=(mode, 0o644), umask=umask), expected)
+
+    def test_svg(self):
+        self.assertEqual(self.mode("report", "--svg", "out", "calls.data", modes=(0o600, 0o644)), "0o600")
+
+    def test_page(self):
+        harness.need(harness.built_with("d3-flame-graph"), "vprof was built without the HTML page")
+        self.assertEqual(self.mode("report", "--html", "out", "calls.data", modes=(0o600, 0o644)), "0o600")
+        self.assertEqual(self.mode("report", "--html", "out", "calls.data", modes=(0o644, 0o644)), "0o644")
+
+    def test_page_of_two(self):
+        harness.need(harness.built_with("d3-flame-graph"), "vprof was built without the HTML page")
+        for modes in (0o600, 0o644), (0o644, 0o600):
+            self.assertEqual(self.mode("diff", "--html", "out", *RECORDINGS, modes=modes), "0o600")
+
+
+if __name__ == "__main__":
+    harness.main()
