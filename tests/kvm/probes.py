@@ -163,7 +163,11 @@ class Probes(harness.ProgramTest):
     def test_what_cannot_be_patched(self):
         engine = ProbedGuest(self, harness.guest("patched"))
         error = engine.ask("probe-add", probe="function:0xffffffff81000000", breakpoint="patch")["error"]
-        self.assertIn("by patching: the guest has no memory mapped there now", error["desc"])
+        self.assertIn("not in the guest's kernel, and the guest has no code mapped there now", error["desc"])
+        symbols = self.run_program("nm", harness.guest("patched"))[0]
+        tables = int(re.search(r"([0-9a-f]+) \w pml4\b", symbols).group(1), 16)
+        for address, why in ((tables, "not in its code"), (1 << 62, "no canonical address")):
+            self.assertIn(why, engine.ask("probe-add", probe=f"function:{address:#x}")["error"]["desc"])
         self.assertEqual(engine.ask("probe-add", probe="function:function_push", breakpoint="both")["error"]["class"],
                          "InvalidArgument")
 

@@ -13,6 +13,7 @@ static struct fake_debug {
 	struct guest_msr_range msrs[GUEST_MSR_RANGES_MAX];
 	struct guest_stepper *steppers[FAKE_VCPUS_MAX];
 	bool overwritten;        /* what is patched */
+	bool no_register;        /* is free for a breakpoint of the processor */
 	const char *cannot_step; /* the error; NULL: it can */
 	struct guest_regs regs;
 	struct guest_gprs gprs;
@@ -21,8 +22,10 @@ static struct fake_debug {
 static inline bool fake_breakpoint_add(struct guest *guest G_GNUC_UNUSED, struct guest_breakpoint *breakpoint,
                                        GError **error)
 {
-	breakpoint->patched = breakpoint->kind == GUEST_BREAKPOINT_PATCH;
-	if (fake_debug.n_breakpoints == GUEST_BREAKPOINT_ADDRESSES_MAX) {
+	breakpoint->patched = breakpoint->kind == GUEST_BREAKPOINT_PATCH ||
+	                      (breakpoint->kind == GUEST_BREAKPOINT_ANY && fake_debug.no_register);
+	if (fake_debug.n_breakpoints == GUEST_BREAKPOINT_ADDRESSES_MAX ||
+	    (fake_debug.no_register && !breakpoint->patched)) {
 		g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN, "cannot place %s: all taken", breakpoint->what);
 		return false;
 	}

@@ -214,7 +214,7 @@ static void ask_probes(void)
 	done("probe-list", "\"match\":\"syscall:*\"");
 	done("probe-args", "\"probe\":\"io:0x3f8\"");
 	done("probe-add", "\"probe\":\"io:0x3f8\",\"registers\":[\"rdi\"],\"stack\":true");
-	done("probe-add", "\"probe\":\"function:0x1000\",\"breakpoint\":\"patch\"");
+	done("probe-add", "\"probe\":\"function:0xffffffff81000000\",\"breakpoint\":\"patch\"");
 	done("probe-record", "\"on\":true");
 	fake_access(&fake, 1, &out);
 	done("probe-read", "");

@@ -4,6 +4,7 @@
 #include <vprof/probe.h>
 #include <vprof/ring.h>
 
+#include "elf_builder.h"
 #include "fake_debug.h"
 #include "lib/record/ring_reader.h"
 #include "run_suite.h"
@@ -220,6 +221,161 @@ START_TEST(recording_refuses_changes)
 }
 END_TEST
 
+/* ---- where a kernel's code is ---- */
+
+#define TEXT UINT64_C(0xffffffff81000000)
+#define RODATA (TEXT + 0x1000)
+#define MODULES UINT64_C(0xffffffffc0000000)
+#define ENTRY_NX (UINT64_C(1) << 63)
+
+/* At 0 the PML4, at 0x1000 its last PDPT, with GiB pages: 510 for the kernel, 511 for modules. */
+static uint64_t tables[2 * 512];
+
+static bool read_tables(struct guest *guest G_GNUC_UNUSED, gpa_t from, void *to, size_t bytes)
+{
+	if (from.value >= sizeof(tables) || bytes > sizeof(tables) - from.value)
+		return false;
+	memcpy(to, (const uint8_t *)tables + from.value, bytes);
+	return true;
+}
+
+static const struct guest_ops linux_ops = {.run_on_vcpu = fake_run_on_vcpu, .memory_read = read_tables};
+
+static const uint8_t linux_code[0x60] = {
+	[0x00] = 0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3,                         /* with_nop: ftrace's nop */
+	[0x10] = 0xf3, 0x0f, 0x1e, 0xfa, 0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3, /* with_endbr: behind endbr64 */
+	[0x20] = 0x55, 0xc3,                                                 /* without */
+	[0x30] = 0xe8, 0x1b, 0x00, 0x00, 0x00, 0xc3,                         /* with_call: of __fentry__ */
+	[0x40] = 0xe8, 0xdb, 0xff, 0xff, 0xff, 0xc3,                         /* with_other_call: of without */
+	[0x50] = 0xc3,                                                       /* __fentry__ */
+};
+
+static void linux_symbol(struct elf_builder *elf, const char *name, uint64_t address, unsigned type, uint16_t section)
+{
+	elf_builder_symbol(elf, name, address, 16, ELF64_ST_INFO(STB_GLOBAL, type), section);
+}
+
+static struct image *linux_make(void)
+{
+	static const char banner[] = "Linux version 6.1.0-1-amd64 (x@y) (gcc) #1 SMP\n";
+	struct elf_builder elf;
+
+	elf_builder_init(&elf);
+	uint16_t text = elf_builder_section(&elf, (struct elf_section){".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
+	                                                               TEXT, 0x1000000, linux_code, 0x60, 0});
+	uint16_t data = elf_builder_section(&elf, (struct elf_section){".rodata", SHT_PROGBITS, SHF_ALLOC, RODATA,
+	                                                               0x1001000, banner, sizeof(banner), 0});
+	linux_symbol(&elf, "with_nop", TEXT, STT_FUNC, text);
+	linux_symbol(&elf, "with_endbr", TEXT + 0x10, STT_FUNC, text);
+	linux_symbol(&elf, "without", TEXT + 0x20, STT_FUNC, text);
+	linux_symbol(&elf, "with_call", TEXT + 0x30, STT_FUNC, text);
+	linux_symbol(&elf, "with_other_call", TEXT + 0x40, STT_FUNC, text);
+	linux_symbol(&elf, "__fentry__", TEXT + 0x50, STT_FUNC, text);
+	linux_symbol(&elf, "linux_proc_banner", RODATA, STT_OBJECT, data);
+	g_autoptr(GBytes) bytes = g_byte_array_free_to_bytes(elf_builder_finish(&elf));
+	struct image *image = image_new("vmlinux", bytes, NULL);
+	elf_builder_deinit(&elf);
+	ck_assert_ptr_nonnull(image);
+	return image;
+}
+
+static void linux_setup(void)
+{
+	setup();
+	memset(tables, 0, sizeof(tables));
+	tables[511] = 0x1007;
+	tables[512 + 510] = 0x40000087;
+	fake.guest.ops = &linux_ops;
+	fake.guest.kernel_image = linux_make();
+}
+
+static void linux_teardown(void)
+{
+	teardown();
+	image_free(fake.guest.kernel_image);
+}
+
+static void refuse_place(const char *text, const char *why)
+{
+	const struct probe_options options = {.breakpoint = GUEST_BREAKPOINT_PATCH};
+	struct probe_info info;
+	GError *error = NULL;
+
+	ck_assert_msg(!probe_set_add(set, text, &options, &info, &error), "%s", text);
+	ck_assert_msg(g_error_matches(error, PROBE_ERROR, PROBE_ERROR_UNKNOWN) && strstr(error->message, why), "%s",
+	              error->message);
+	g_error_free(error);
+}
+
+START_TEST(places_without_an_instruction_are_refused)
+{
+	refuse_place("function:0x4000000000000000", "no canonical address");
+	refuse_place("function:0x401000", "in user space");
+	refuse_place("function:linux_proc_banner", "has no function");
+	refuse_place("function:0xffffffff81001000", "not in its code");
+	refuse_place("function:with_call+0xff0", "not in its code");
+	refuse_place("function:with_nop+1", "in the middle of an instruction");
+	refuse_place("function:with_endbr+3", "in the middle of an instruction");
+	refuse_place("function:with_endbr+5", "in the middle of an instruction");
+	ck_assert_uint_eq(fake_debug.n_breakpoints, 0);
+}
+END_TEST
+
+START_TEST(code_of_modules_is_what_the_guest_maps_as_code)
+{
+	refuse_place("function:0xffffffffc0000100", "no code mapped there now");
+	tables[512 + 511] = 0x80000087 | ENTRY_NX;
+	refuse_place("function:0xffffffffc0000100", "mapped as data");
+	tables[512 + 511] = 0x80000087;
+	add("function:0xffffffffc0000100");
+	ck_assert_uint_eq(fake_debug.breakpoints[0]->at.value, MODULES + 0x100);
+	/* Code of the image that the kernel has freed, and uses for something else. */
+	tables[512 + 510] |= ENTRY_NX;
+	refuse_place("function:without", "mapped as data");
+}
+END_TEST
+
+static void patched_at(const char *text, uint64_t address)
+{
+	const struct probe_options options = {.breakpoint = GUEST_BREAKPOINT_PATCH};
+	struct probe_info info;
+	GError *error = NULL;
+
+	ck_assert_msg(probe_set_add(set, text, &options, &info, &error), "%s", error ? error->message : "");
+	ck_assert_uint_eq(fake_debug.breakpoints[0]->at.value, address);
+	ck_assert(probe_set_remove(set, info.id, NULL));
+}
+
+START_TEST(patches_leave_the_bytes_of_ftrace_alone)
+{
+	patched_at("function:with_nop", TEXT + 5);
+	patched_at("function:with_nop+5", TEXT + 5);
+	patched_at("function:with_endbr", TEXT + 0x19);
+	patched_at("function:with_endbr+4", TEXT + 0x19);
+	patched_at("function:without", TEXT + 0x20);
+	patched_at("function:with_call", TEXT + 0x35);
+	patched_at("function:with_other_call", TEXT + 0x40);
+	patched_at("function:__fentry__", TEXT + 0x50);
+}
+END_TEST
+
+/* A breakpoint of the processor changes no bytes, and goes where it was asked for while one is free. */
+START_TEST(only_patches_are_moved)
+{
+	const struct probe_options processor = {.breakpoint = GUEST_BREAKPOINT_PROCESSOR};
+	struct probe_info info;
+
+	add("function:with_nop");
+	ck_assert_uint_eq(fake_debug.breakpoints[0]->at.value, TEXT);
+	ck_assert(probe_set_add(set, "function:with_endbr", &processor, &info, NULL));
+	ck_assert_uint_eq(fake_debug.breakpoints[1]->at.value, TEXT + 0x10);
+	fake_debug.no_register = true;
+	ck_assert(probe_set_add(set, "function:with_call", &(struct probe_options){.registers = 0}, &info, NULL));
+	ck_assert_int_eq(info.breakpoint, GUEST_BREAKPOINT_PATCH);
+	ck_assert_uint_eq(fake_debug.breakpoints[2]->at.value, TEXT + 0x35);
+}
+END_TEST
+
 START_TEST(a_guest_that_cannot_be_probed)
 {
 	fake.guest.debug = NULL;
@@ -417,5 +573,12 @@ int main(void)
 	tcase_add_test(sets, msrs_of_all_sets_are_watched);
 	tcase_add_test(sets, timers_tick_on_the_vcpus_they_should);
 	suite_add_tcase(suite, sets);
+	TCase *places = tcase_create("place");
+	tcase_add_checked_fixture(places, linux_setup, linux_teardown);
+	tcase_add_test(places, places_without_an_instruction_are_refused);
+	tcase_add_test(places, code_of_modules_is_what_the_guest_maps_as_code);
+	tcase_add_test(places, patches_leave_the_bytes_of_ftrace_alone);
+	tcase_add_test(places, only_patches_are_moved);
+	suite_add_tcase(suite, places);
 	return run_suite(suite);
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <vprof/ring.h>
 
-#include "lib/symbol/symtab.h"
 #include "sample/probe_priv.h"
 
 /* ---- what the sets of an engine share ---- */
@@ -24,25 +23,34 @@ void probe_hub_free(struct probe_hub *hub)
 	if (!hub)
 		return;
 	g_ptr_array_unref(hub->sets);
-	symtab_free(hub->symtab);
+	probe_text_free(hub->text);
 	g_free(hub);
+}
+
+/* Loads what is known of the kernel's code. False after an error; without an image, hub->text stays NULL. */
+static bool load_text(struct probe_hub *hub, GError **error)
+{
+	const struct guest *guest = hub->guest;
+
+	if (hub->text || (!guest->kernel_path && !guest->kernel_image))
+		return true;
+	struct image *opened = guest->kernel_image ? NULL : image_open(guest->kernel_path, error);
+	const struct image *image = opened ? opened : guest->kernel_image;
+	if (image)
+		hub->text = probe_text_load(image);
+	image_free(opened);
+	return hub->text != NULL;
 }
 
 const struct symtab *probe_hub_symtab(struct probe_hub *hub, GError **error)
 {
-	if (hub->symtab)
-		return hub->symtab;
-	if (!hub->guest->kernel_path && !hub->guest->kernel_image) {
-		g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
-		            "cannot find functions: the guest's kernel image is not known");
+	if (!load_text(hub, error))
 		return NULL;
-	}
-	struct image *opened = hub->guest->kernel_image ? NULL : image_open(hub->guest->kernel_path, error);
-	const struct image *image = opened ? opened : hub->guest->kernel_image;
-	if (image)
-		hub->symtab = symtab_load(image, error);
-	image_free(opened);
-	return hub->symtab;
+	if (hub->text)
+		return probe_text_symtab(hub->text, error);
+	g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
+	            "cannot find functions: the guest's kernel image is not known");
+	return NULL;
 }
 
 static bool is_msr_probe(const struct probe *probe)
@@ -145,16 +153,37 @@ static bool find_address(struct probe_hub *hub, const struct probe_spec *spec, u
 	return true;
 }
 
-static bool place_breakpoint(struct probe *probe, GError **error)
+static bool add_breakpoint(struct probe *probe, uint64_t address, enum guest_breakpoint_kind kind, GError **error)
 {
 	struct guest *guest = probe->set->hub->guest;
+
+	probe->breakpoint = (struct guest_breakpoint){
+		.at = {address}, .what = probe->spec.name, .kind = kind, .hit = probe_event_hit};
+	return guest->debug->breakpoint_add(guest, &probe->breakpoint, error);
+}
+
+/* Where a patch has another place than a breakpoint of the processor, the latter is tried first. */
+static bool place_breakpoint(struct probe *probe, GError **error)
+{
+	struct probe_hub *hub = probe->set->hub;
+	enum guest_breakpoint_kind kind = probe->options.breakpoint;
+	g_autoptr(GError) taken = NULL;
 	uint64_t address;
 
-	if (!find_address(probe->set->hub, &probe->spec, &address, error))
+	if (!load_text(hub, error) || !find_address(hub, &probe->spec, &address, error) ||
+	    !probe_text_check(hub->text, hub->guest, probe->spec.name, address, error))
 		return false;
-	probe->breakpoint = (struct guest_breakpoint){
-		.at = {address}, .what = probe->spec.name, .kind = probe->options.breakpoint, .hit = probe_event_hit};
-	return guest->debug->breakpoint_add(guest, &probe->breakpoint, error);
+	uint64_t patch = probe_text_patch(hub->text, address);
+	if (kind == GUEST_BREAKPOINT_PROCESSOR || patch == address)
+		return add_breakpoint(probe, address, kind, error);
+	if (kind == GUEST_BREAKPOINT_PATCH)
+		return add_breakpoint(probe, patch, kind, error);
+	if (add_breakpoint(probe, address, GUEST_BREAKPOINT_PROCESSOR, &taken))
+		return true;
+	if (g_error_matches(taken, GUEST_ERROR, GUEST_ERROR_TAKEN))
+		return add_breakpoint(probe, patch, GUEST_BREAKPOINT_ANY, error);
+	g_propagate_error(error, g_steal_pointer(&taken));
+	return false;
 }
 
 static bool place(struct probe *probe, GError **error)

@@ -7,6 +7,7 @@
 
 #include "sample/namer.h"
 #include "sample/probe.h"
+#include "sample/probe_text.h"
 
 /* [M] main thread only, [I] immutable while the probe is in its set, [a] atomic. */
 struct probe {
@@ -50,9 +51,9 @@ struct probe_set {
 struct probe_hub {
 	struct guest *guest;
 	struct session *session;
-	GPtrArray *sets;       /* borrowed */
-	struct symtab *symtab; /* NULL: not needed yet */
-	uint64_t markers;      /* by clients, so far */
+	GPtrArray *sets;         /* borrowed */
+	struct probe_text *text; /* NULL: not needed yet, or the image is not known */
+	uint64_t markers;        /* by clients, so far */
 };
 
 /* probe_event.c, on the vCPU's thread. */

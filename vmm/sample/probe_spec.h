@@ -9,7 +9,7 @@
 GQuark probe_error_quark(void);
 enum probe_error {
 	PROBE_ERROR_SYNTAX,  /* no such provider, or a syntax error in its probe */
-	PROBE_ERROR_UNKNOWN, /* no such function, system call, register or probe */
+	PROBE_ERROR_UNKNOWN, /* no such function, system call, register or probe; no instruction */
 	PROBE_ERROR_EXISTS,  /* the client has this probe already */
 	PROBE_ERROR_STATE,   /* only while recording, or only while not recording */
 	PROBE_ERROR_UNSUPPORTED,

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Where the instructions of the guest's kernel are, so that no breakpoint goes elsewhere. */
+#ifndef VPROF_SAMPLE_PROBE_TEXT_H
+#define VPROF_SAMPLE_PROBE_TEXT_H
+
+#include "guest/guest.h"
+#include "lib/symbol/symtab.h"
+
+/* Of an image, of which nothing is kept. */
+struct probe_text;
+struct probe_text *probe_text_load(const struct image *image);
+void probe_text_free(struct probe_text *text); /* NULL is fine */
+
+/* NULL and the error of symtab_load when the image has no symbols. */
+const struct symtab *probe_text_symtab(const struct probe_text *text, GError **error);
+
+/*
+ * Whether the kernel can execute an instruction at `address`: in its image, or in memory that it maps for that (code of
+ * modules). `text` NULL: the image is not known. Error: PROBE_ERROR_UNKNOWN, with `what` is to be placed there.
+ */
+bool probe_text_check(const struct probe_text *text, struct guest *guest, const char *what, uint64_t address,
+                      GError **error);
+
+/*
+ * Where a patch for `address` goes. Linux changes the instruction at a function's entry that ftrace owns, and checks
+ * its bytes each time: a patch for such an entry goes on the next instruction. All others stay where they are.
+ */
+uint64_t probe_text_patch(const struct probe_text *text, uint64_t address);
+
+#endif
