@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Every way in which a guest ends: its exit status, its message, a recording that reads."""
+import re
 import signal
 import subprocess
 import time
@@ -42,7 +43,12 @@ class Ends(harness.ProgramTest):
     def test_triple_fault_says_where(self):
         _, err = self.run_guest("triple_fault", status=92)
         self.assertRegex(err, "triple fault")
-        self.assertRegex(err, r"(?i)rip.*fault_here")
+        # On AMD processors KVM resets the vCPU first; the exit before is that of the console, or of a sample.
+        if re.search(r"kind +svm", self.run_program(VPROF, "doctor", status=None)[0]):
+            self.assertRegex(err, r"RIP was last seen in (guest_main|fault_here)\+")
+        else:
+            self.assertRegex(err, r"RIP is in fault_here\+0x0")
+            self.assertNotIn("last seen", err)
         self.assertRegex(err, r"(?i)cr3")
         self.assertIn("triple_fault: the last line before the fault", err)
 

@@ -295,7 +295,11 @@ START_TEST(triple_fault_says_where)
 	start();
 	run_to_the_end();
 	ck_assert_int_eq(vm.guest->end.reason, GUEST_END_TRIPLE_FAULT);
-	ck_assert_ptr_nonnull(strstr(vm.guest->end.details, "RIP is in fault_here+0x0\n"));
+	/* On AMD processors KVM resets the vCPU first; the exit before is that of the console. */
+	if (host_kind() == HOST_SVM)
+		ck_assert_ptr_nonnull(strstr(vm.guest->end.details, "RIP was last seen in guest_main+"));
+	else
+		ck_assert_ptr_nonnull(strstr(vm.guest->end.details, "RIP is in fault_here+0x0\n"));
 	ck_assert_ptr_nonnull(strstr(vm.guest->end.details, "triple_fault: the last line before the fault\n"));
 	drop(1);
 }

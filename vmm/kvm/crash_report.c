@@ -10,6 +10,8 @@ static void append_registers(GString *text, const struct vm_crash *crash)
 	const struct kvm_regs *r = &crash->regs;
 	const struct kvm_sregs *s = &crash->sregs;
 
+	if (crash->reset)
+		g_string_append(text, "Registers as last seen, at the exit before: KVM has reset the vCPU\n");
 	g_string_append_printf(text, "vCPU %u, CPL %u\n", crash->vcpu, s->ss.dpl);
 	g_string_append_printf(text, "RIP %016llx  RSP %016llx  RBP %016llx  RFLAGS %08llx\n", r->rip, r->rsp, r->rbp,
 	                       r->rflags);
@@ -60,7 +62,8 @@ static void append_symbol(GString *text, const struct vm *vm)
 		const struct symbol *symbol = symtab_find(symtab, address);
 
 		if (symbol)
-			g_string_append_printf(text, "RIP is in %s+0x%" G_GINT64_MODIFIER "x\n", symbol->name,
+			g_string_append_printf(text, "RIP %s in %s+0x%" G_GINT64_MODIFIER "x\n",
+			                       vm->crash.reset ? "was last seen" : "is", symbol->name,
 			                       address - symbol->address);
 	}
 	symtab_free(symtab);

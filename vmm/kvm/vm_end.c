@@ -107,6 +107,11 @@ static void crashed(struct vcpu *vcpu, enum guest_end_reason reason, char *messa
 	const struct kvm_run *run = vcpu->run;
 	struct vm_crash crash = {.vcpu = vcpu->index, .regs = run->s.regs.regs, .sregs = run->s.regs.sregs};
 
+	if (vcpu->last.valid && vcpu_was_reset(vcpu)) {
+		crash.reset = true;
+		crash.regs = vcpu->last.regs;
+		crash.sregs = vcpu->last.sregs;
+	}
 	if (run->exit_reason == KVM_EXIT_INTERNAL_ERROR)
 		crash.code_bytes = kvm_failed_instruction(run, crash.code);
 	end(vm_of(vcpu->machine->guest), reason, 0, message, &crash);

@@ -29,6 +29,7 @@ struct vm_phase {
 /* The state in which a vCPU failed, for the report. */
 struct vm_crash {
 	unsigned vcpu;
+	bool reset; /* KVM has reset the vCPU: the registers are those of the exit before */
 	struct kvm_regs regs;
 	struct kvm_sregs sregs;
 	uint8_t code[INSTRUCTION_BYTES_MAX]; /* the instruction, where KVM gives it */

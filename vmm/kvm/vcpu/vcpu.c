@@ -15,6 +15,11 @@
 #define MSR_IA32_MISC_ENABLE 0x1a0u
 #define MISC_ENABLE_FAST_STRING 1u
 
+/* After INIT (SDM vol. 3A, table 10-1; APM vol. 2, table 14-1). */
+#define INIT_RIP UINT64_C(0xfff0)
+#define INIT_CS_BASE UINT64_C(0xffff0000)
+#define CR0_PE UINT64_C(1)
+
 /* Local vector table entries of the APIC (SDM vol. 3A, 11.5.1): offset, delivery mode in bits 10:8. */
 #define APIC_LVT0 0x350u
 #define APIC_LVT1 0x360u
@@ -172,6 +177,22 @@ bool vcpu_run_on(struct vcpu *vcpu, void (*fn)(void *data), void *data)
 	}
 	pthread_mutex_unlock(&vcpu->lock);
 	return request.ran;
+}
+
+void vcpu_keep_registers(struct vcpu *vcpu)
+{
+	const struct kvm_sync_regs *now = &vcpu->run->s.regs;
+
+	if (vcpu->run->exit_reason != KVM_EXIT_SHUTDOWN)
+		vcpu->last = (struct vcpu_registers){.valid = true, .regs = now->regs, .sregs = now->sregs};
+}
+
+bool vcpu_was_reset(const struct vcpu *vcpu)
+{
+	const struct kvm_sync_regs *now = &vcpu->run->s.regs;
+
+	return vcpu->run->exit_reason == KVM_EXIT_SHUTDOWN && now->regs.rip == INIT_RIP &&
+	       now->sregs.cs.base == INIT_CS_BASE && !(now->sregs.cr0 & CR0_PE);
 }
 
 void vcpu_crash(struct vcpu *vcpu, enum guest_end_reason reason, char *message)

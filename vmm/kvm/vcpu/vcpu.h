@@ -58,6 +58,13 @@ struct vcpu_patch {
 	const uint8_t *byte; /* that the INT3 was in */
 };
 
+/* The registers at an exit, for the report of a crash at which KVM has reset the vCPU. */
+struct vcpu_registers {
+	bool valid;
+	struct kvm_regs regs;
+	struct kvm_sregs sregs;
+};
+
 /* [I] immutable once launched, [v] the vCPU's thread, [L] under lock, [a] atomic. */
 struct vcpu {
 	struct vcpu_machine *machine;   /* [I] */
@@ -67,6 +74,7 @@ struct vcpu {
 	size_t run_bytes;               /* [I] */
 	pthread_t thread;               /* [I] */
 	struct guest_regs regs;         /* [v] at the last exit */
+	struct vcpu_registers last;     /* [v] at the last exit that was no triple fault */
 	struct vcpu_time_clocks clocks; /* [v] */
 	struct vcpu_debug debug;        /* [v] */
 	struct vcpu_patch patch;        /* [v] */
@@ -107,6 +115,13 @@ bool vcpu_run_on(struct vcpu *vcpu, void (*fn)(void *data), void *data);
 
 /* Sets bits of IA32_MISC_ENABLE (SDM vol. 4). */
 bool vcpu_misc_enable(struct vcpu *vcpu, uint64_t bits, GError **error);
+/* Keeps the registers of this exit, except of a triple fault, as vcpu->last. On its thread. */
+void vcpu_keep_registers(struct vcpu *vcpu);
+/*
+ * Whether this exit is a triple fault after which KVM has reset the vCPU, as on AMD processors: they leave its state
+ * undefined (shutdown_interception in arch/x86/kvm/svm/svm.c; APM vol. 2, 15.14.3). On its thread.
+ */
+bool vcpu_was_reset(const struct vcpu *vcpu);
 /* Ends the guest because of this vCPU, on its thread. Steals message. */
 void vcpu_crash(struct vcpu *vcpu, enum guest_end_reason reason, char *message);
 

@@ -207,6 +207,7 @@ static void run_loop(struct vcpu *vcpu, struct vcpu_watcher *watcher)
 		if (failed == EAGAIN) /* an application processor that got its INIT or SIPI */
 			continue;
 		read_regs(vcpu, &vcpu->regs);
+		vcpu_keep_registers(vcpu);
 		vcpu_patch_returned(vcpu, failed);
 		vcpu_time_look(&vcpu->clocks, vcpu->fd, &vcpu->regs);
 		if (watcher)
