@@ -13,6 +13,9 @@
 #define VENDOR_EBX_AMD 0x68747541u   /* "Auth", of AuthenticAMD */
 #define VENDOR_EBX_HYGON 0x6f677948u /* "Hygo", of HygonGenuine */
 
+#define LEAF_CACHES_INTEL 4u
+#define LEAF_CACHES_AMD 0x8000001du
+
 #define LEAF_1_ECX_X2APIC (1u << 21)
 #define LEAF_1_ECX_TSC_DEADLINE (1u << 24)
 #define LEAF_1_ECX_HYPERVISOR (1u << 31)
@@ -94,17 +97,22 @@ static void append_topology(struct kvm_cpuid2 *cpuid, uint32_t function, uint32_
 	}
 }
 
-/* Intel's leaf 4: EAX 31:26 cores of the package, 25:14 logical processors that share this cache, each less one. */
-static void set_cache_sharing(struct kvm_cpuid2 *cpuid, unsigned vcpus)
+/*
+ * Intel's leaf 4: EAX 31:26 cores of the package, 25:14 logical processors that share this cache, each less one. AMD's
+ * 0x8000001d is the same but for the cores, where it has reserved bits (APM vol. 3, appendix E).
+ */
+static void set_cache_sharing(struct kvm_cpuid2 *cpuid, uint32_t function, unsigned vcpus)
 {
+	unsigned cores = function == LEAF_CACHES_INTEL ? vcpus : 1;
+
 	for (uint32_t i = 0; i < cpuid->nent; i++) {
 		struct kvm_cpuid_entry2 *entry = &cpuid->entries[i];
 
-		if (entry->function != 4 || (entry->eax & 0x1f) == 0)
+		if (entry->function != function || (entry->eax & 0x1f) == 0)
 			continue;
 		unsigned level = entry->eax >> 5 & 7;
 		unsigned sharing = level >= 3 ? vcpus - 1 : 0;
-		entry->eax = (entry->eax & 0x3fff) | sharing << 14 | (vcpus - 1) << 26;
+		entry->eax = (entry->eax & 0x3fff) | sharing << 14 | (cores - 1) << 26;
 	}
 }
 
@@ -135,7 +143,8 @@ void cpuid_set_topology(struct kvm_cpuid2 *cpuid, unsigned index, unsigned vcpus
 		leaf_1->ebx = (leaf_1->ebx & 0xffff) | vcpus << 16 | index << 24;
 		leaf_1->edx = vcpus > 1 ? leaf_1->edx | LEAF_1_EDX_HTT : leaf_1->edx & ~LEAF_1_EDX_HTT;
 	}
-	set_cache_sharing(cpuid, vcpus);
+	set_cache_sharing(cpuid, LEAF_CACHES_INTEL, vcpus);
+	set_cache_sharing(cpuid, LEAF_CACHES_AMD, vcpus);
 
 	append_topology(cpuid, 0xb, index, vcpus, shift);
 	struct kvm_cpuid_entry2 *leaf_0 = cpuid_find(cpuid, 0, 0);
