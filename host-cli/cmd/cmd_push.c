@@ -202,7 +202,7 @@ struct pushing {
 	struct push_sender *sender;
 	const char *input; /* NULL: INPUT_DEFAULT_PATH */
 	int64_t deadline_us;
-	unsigned sent, refused;
+	unsigned sent, refused, too_old; /* refused: the too old ones as well */
 	uint64_t bytes;
 };
 
@@ -250,6 +250,13 @@ static bool profile_send(struct pushing *pushing, const struct push_profile *pro
 	}
 }
 
+/* Whether the server will never accept the profile. */
+static bool is_final(const GError *why)
+{
+	return g_error_matches(why, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_REFUSED) ||
+	       g_error_matches(why, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_TOO_OLD);
+}
+
 /* False: the remaining files have to wait as well. */
 static bool file_send(struct pushing *pushing, const char *name, GError **error)
 {
@@ -265,9 +272,11 @@ static bool file_send(struct pushing *pushing, const char *name, GError **error)
 	if (sent) {
 		pushing->sent++;
 		pushing->bytes += g_bytes_get_size(profile.pprof);
-	} else if (g_error_matches(why, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_REFUSED)) {
+	} else if (is_final(why)) {
 		say("%s; %s is discarded", why->message, profile.name);
 		pushing->refused++;
+		if (g_error_matches(why, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_TOO_OLD))
+			pushing->too_old++;
 	} else {
 		g_propagate_error(error, g_steal_pointer(&why));
 	}
@@ -298,6 +307,9 @@ static int conclude(const struct pushing *pushing, const GError *error)
 
 	if (pushing->sent > 0)
 		say("sent %u profile%s (%s)", pushing->sent, pushing->sent == 1 ? "" : "s", size);
+	if (pushing->too_old > 0)
+		say("%u profile%s lost: older than the server accepts", pushing->too_old,
+		    pushing->too_old == 1 ? " is" : "s are");
 	if (!error)
 		return pushing->refused > 0 ? STATUS_FAILED : STATUS_OK;
 	failure(error);

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The profile.proto of pprof (github.com/google/pprof, proto/profile.proto), gzip around it. A function is a location
- * of its own; the task's name is a label of the sample.
+ * of its own; the names of the task and of the event are labels of the sample.
+ *
+ * Servers build the profile's type from the sample types. Pyroscope accepts no "-" in them (grafana/pyroscope,
+ * pkg/validation/validate.go, ValidateProfile); in Parca they are part of a PromQL metric name (parca-dev/parca,
+ * pkg/profilestore/profilecolumnstore.go, writeSeries). Clocks have the names that Go's CPU profiles use, so that both
+ * show them as CPU time.
  */
 #include <gio/gio.h>
 #include <string.h>
@@ -20,6 +25,8 @@ enum {
 	PROFILE_STRING_TABLE = 6,
 	PROFILE_TIME_NANOS = 9,
 	PROFILE_DURATION_NANOS = 10,
+	PROFILE_PERIOD_TYPE = 11,
+	PROFILE_PERIOD = 12,
 	PROFILE_DEFAULT_SAMPLE_TYPE = 14,
 	VALUE_TYPE_TYPE = 1,
 	VALUE_TYPE_UNIT = 2,
@@ -44,6 +51,7 @@ enum {
 
 struct encoder {
 	const struct export_profile *profile;
+	char *type; /* of the event's values, in [a-z_] */
 	GByteArray *out;
 	GHashTable *strings;   /* text -> index; 0 is the empty one */
 	GHashTable *mappings;  /* module -> id, from 1 */
@@ -120,17 +128,25 @@ static uint64_t location_id(struct encoder *encoder, const struct call_node *nod
 	return id;
 }
 
+static void label_put(struct encoder *encoder, GByteArray *sample, const char *key, const char *text)
+{
+	GByteArray *label = g_byte_array_new();
+
+	protobuf_number(label, LABEL_KEY, string_index(encoder, key));
+	protobuf_number(label, LABEL_STR, string_index(encoder, text));
+	protobuf_message(sample, SAMPLE_LABEL, label);
+}
+
 static void sample_put(struct encoder *encoder, const char *comm, const struct call_node *node)
 {
-	GByteArray *sample = g_byte_array_new(), *label = g_byte_array_new();
+	GByteArray *sample = g_byte_array_new();
 
 	for (guint i = encoder->path->len; i-- > 0;) /* the leaf first */
 		protobuf_number(sample, SAMPLE_LOCATION_ID, g_array_index(encoder->path, uint64_t, i));
 	protobuf_number(sample, SAMPLE_VALUE, node->self_samples);
 	protobuf_number(sample, SAMPLE_VALUE, node->self_period);
-	protobuf_number(label, LABEL_KEY, string_index(encoder, "comm"));
-	protobuf_number(label, LABEL_STR, string_index(encoder, comm));
-	protobuf_message(sample, SAMPLE_LABEL, label);
+	label_put(encoder, sample, "comm", comm);
+	label_put(encoder, sample, "event", encoder->profile->event);
 	protobuf_message(encoder->out, PROFILE_SAMPLE, sample);
 }
 
@@ -147,24 +163,47 @@ static void nodes_put(struct encoder *encoder, const char *comm, const struct ca
 	}
 }
 
-static void value_type_put(struct encoder *encoder, const char *type, const char *unit)
+/* "cpu" of a clock; "branch_misses" of branch-misses. New string. */
+static char *type_of(const struct export_profile *profile)
+{
+	char *type;
+
+	if (recording_event_counts_time(recording_event(profile->input->recording, profile->event_number)))
+		return g_strdup("cpu");
+	type = g_ascii_strdown(profile->event, -1);
+	return g_strcanon(type, "abcdefghijklmnopqrstuvwxyz_", '_');
+}
+
+/* The mean, if the recording has a frequency instead of a period. */
+static uint64_t period_of(const struct export_profile *profile)
+{
+	const struct recording_event *event = recording_event(profile->input->recording, profile->event_number);
+
+	if (!event->attr.freq)
+		return event->attr.sample_period;
+	return profile->samples != 0 ? profile->period / profile->samples : 0;
+}
+
+static void value_type_put(struct encoder *encoder, unsigned field, const char *type, const char *unit)
 {
 	GByteArray *value_type = g_byte_array_new();
 
 	protobuf_number(value_type, VALUE_TYPE_TYPE, string_index(encoder, type));
 	protobuf_number(value_type, VALUE_TYPE_UNIT, string_index(encoder, unit));
-	protobuf_message(encoder->out, PROFILE_SAMPLE_TYPE, value_type);
+	protobuf_message(encoder->out, field, value_type);
 }
 
 static void profile_put(struct encoder *encoder, const struct export_profile *profile)
 {
 	string_index(encoder, "");
-	value_type_put(encoder, "samples", "count");
-	value_type_put(encoder, profile->event, profile->unit);
+	value_type_put(encoder, PROFILE_SAMPLE_TYPE, "samples", "count");
+	value_type_put(encoder, PROFILE_SAMPLE_TYPE, encoder->type, profile->unit);
+	value_type_put(encoder, PROFILE_PERIOD_TYPE, encoder->type, profile->unit);
+	protobuf_number(encoder->out, PROFILE_PERIOD, period_of(profile));
 	if (profile->start_unix_ns != 0)
 		protobuf_number(encoder->out, PROFILE_TIME_NANOS, profile->start_unix_ns);
 	protobuf_number(encoder->out, PROFILE_DURATION_NANOS, profile->last_ns - profile->first_ns);
-	protobuf_number(encoder->out, PROFILE_DEFAULT_SAMPLE_TYPE, string_index(encoder, profile->event));
+	protobuf_number(encoder->out, PROFILE_DEFAULT_SAMPLE_TYPE, string_index(encoder, encoder->type));
 	for (size_t i = 0; i < profile->n_tasks; i++)
 		nodes_put(encoder, profile->tasks[i].comm, profile->tasks[i].nodes,
 		          profile->tasks[i].nodes[0].first_child);
@@ -199,6 +238,7 @@ static bool pprof_write(const struct export_profile *profile, FILE *to, GError *
 {
 	struct encoder encoder = {
 		.profile = profile,
+		.type = type_of(profile),
 		.out = g_byte_array_new(),
 		.strings = table_new(),
 		.mappings = table_new(),
@@ -209,6 +249,7 @@ static bool pprof_write(const struct export_profile *profile, FILE *to, GError *
 
 	profile_put(&encoder, profile);
 	written = gzip_write(encoder.out, to, error);
+	g_free(encoder.type);
 	g_byte_array_unref(encoder.out);
 	g_hash_table_unref(encoder.strings);
 	g_hash_table_unref(encoder.mappings);

@@ -23,23 +23,44 @@ static void label_put(GByteArray *labels, const char *name, const char *value)
 	protobuf_message(labels, LABEL_SET_LABELS, label);
 }
 
-/* From "APP{LABEL=VALUE,...}": the application becomes the label that every series must have. */
+/*
+ * Parca reads the name and the types of a profile as one PromQL metric name (parca-dev/parca,
+ * pkg/profilestore/profilecolumnstore.go, writeSeries): "web-01" becomes "web_01".
+ */
+static char *metric_name(const char *application)
+{
+	char *name = g_strdup_printf("%s%s", g_ascii_isdigit(*application) ? "_" : "", application);
+
+	return g_strcanon(name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_", '_');
+}
+
+/*
+ * From "APP{LABEL=VALUE,...}". The application becomes the name that every series must have, and the label
+ * service_name, as Pyroscope calls it. Parca refuses a series with two labels of one name
+ * (pkg/normalizer/normalizer.go, NormalizeWriteRawRequest): the last counts, as in Pyroscope.
+ */
 static GByteArray *labels_of(const char *name)
 {
 	GByteArray *labels = g_byte_array_new();
 	g_auto(GStrv) parts = g_strsplit_set(name, "{,}", -1);
+	g_autoptr(GHashTable) values = g_hash_table_new(g_str_hash, g_str_equal);
+	g_autofree char *metric = metric_name(parts[0] ? parts[0] : "");
+	g_autoptr(GList) names = NULL;
 
-	if (!parts[0])
-		return labels;
-	label_put(labels, "__name__", parts[0]);
-	for (char **part = parts + 1; *part; part++) {
+	label_put(labels, "__name__", metric);
+	if (parts[0])
+		g_hash_table_insert(values, (char *)"service_name", parts[0]);
+	for (char **part = parts[0] ? parts + 1 : parts; *part; part++) {
 		char *value = strchr(*part, '=');
 
 		if (!value)
 			continue;
 		*value++ = '\0';
-		label_put(labels, *part, value);
+		g_hash_table_replace(values, *part, value);
 	}
+	names = g_list_sort(g_hash_table_get_keys(values), (GCompareFunc)strcmp);
+	for (const GList *at = names; at; at = at->next)
+		label_put(labels, at->data, g_hash_table_lookup(values, at->data));
 	return labels;
 }
 

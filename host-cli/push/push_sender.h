@@ -12,6 +12,7 @@ enum push_sender_error {
 	PUSH_SENDER_ERROR_LATER,   /* unreachable, slow, overloaded or broken: retry later */
 	PUSH_SENDER_ERROR_SERVER,  /* the request does not fit this server: a person has to look */
 	PUSH_SENDER_ERROR_REFUSED, /* the server will never accept this profile */
+	PUSH_SENDER_ERROR_TOO_OLD, /* as REFUSED, because of the profile's age */
 	PUSH_SENDER_ERROR_UNAVAILABLE,
 };
 

@@ -7,7 +7,13 @@
 #include "ui/text.h"
 
 #define CONNECT_MS 10000
-#define ANSWER_BYTES_MAX 512 /* of a refusal's body, for the message */
+#define ANSWER_BYTES_MAX 4096 /* of a refusal's body, for the message */
+
+/*
+ * Pyroscope's words for a profile that is older than the limit reject_older_than, by default an hour, or too far in
+ * the future (grafana/pyroscope, pkg/validation/validate.go, NotInIngestionWindowErrorMsg).
+ */
+#define NOT_IN_WINDOW "outside of ingestion window"
 
 G_DEFINE_QUARK(push - sender - error - quark, push_sender_error)
 
@@ -159,11 +165,11 @@ static enum push_sender_error error_of_status(long status)
 static enum push_sender_error error_of_parca(unsigned status)
 {
 	switch (status) {
+	case PUSH_PARCA_UNKNOWN: /* a type that is not a metric's name (writeSeries) */
 	case PUSH_PARCA_INVALID_ARGUMENT:
 	case PUSH_PARCA_FAILED_PRECONDITION:
 	case PUSH_PARCA_OUT_OF_RANGE:
 		return PUSH_SENDER_ERROR_REFUSED;
-	case PUSH_PARCA_UNKNOWN:
 	case PUSH_PARCA_DEADLINE_EXCEEDED:
 	case PUSH_PARCA_RESOURCE_EXHAUSTED:
 	case PUSH_PARCA_ABORTED:
@@ -213,7 +219,18 @@ static bool parca_answered(const struct push_sender *sender, GError **error)
 	return false;
 }
 
-static bool answered(struct push_sender *sender, uint64_t *wait_s, GError **error)
+static enum push_sender_error error_of_answer(const struct push_sender *sender, long status,
+                                              const struct push_profile *profile)
+{
+	const enum push_sender_error found = error_of_status(status);
+
+	if (found == PUSH_SENDER_ERROR_REFUSED && strstr(sender->answer->str, NOT_IN_WINDOW) &&
+	    profile->from_s < (uint64_t)g_get_real_time() / G_USEC_PER_SEC)
+		return PUSH_SENDER_ERROR_TOO_OLD;
+	return found;
+}
+
+static bool answered(struct push_sender *sender, const struct push_profile *profile, uint64_t *wait_s, GError **error)
 {
 	curl_off_t wait = 0;
 	long status = 0;
@@ -226,8 +243,8 @@ static bool answered(struct push_sender *sender, uint64_t *wait_s, GError **erro
 
 	curl_easy_getinfo(sender->curl, CURLINFO_RETRY_AFTER, &wait);
 	*wait_s = (uint64_t)MAX(wait, 0);
-	g_set_error(error, PUSH_SENDER_ERROR, (gint)error_of_status(status), "%s answers with status %ld%s%s",
-	            sender->shown, status, *answer != '\0' ? ": " : "", answer);
+	g_set_error(error, PUSH_SENDER_ERROR, (gint)error_of_answer(sender, status, profile),
+	            "%s answers with status %ld%s%s", sender->shown, status, *answer != '\0' ? ": " : "", answer);
 	return false;
 }
 
@@ -256,7 +273,7 @@ bool push_sender_send(struct push_sender *sender, const struct push_profile *pro
 	curl_easy_setopt(sender->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)MIN(timeout_ms, CONNECT_MS));
 	code = curl_easy_perform(sender->curl);
 	if (code == CURLE_OK)
-		return answered(sender, wait_s, error);
+		return answered(sender, profile, wait_s, error);
 	g_set_error(error, PUSH_SENDER_ERROR, PUSH_SENDER_ERROR_LATER, "cannot reach %s: %s", sender->shown,
 	            sender->problem[0] != '\0' ? sender->problem : curl_easy_strerror(code));
 	return false;

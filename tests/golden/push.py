@@ -3,6 +3,7 @@
 """vprof push, against servers that take what they get, refuse, do not answer, or are not there."""
 import fcntl
 import gzip
+import json
 import os
 import re
 import socket
@@ -11,21 +12,12 @@ import threading
 import urllib.parse
 
 import harness
+import profile_servers
 import web_server
 from harness import BIN, VPROF
 
 # START_NS and realtime-offset-ns of make_recordings.c; 100 samples, a millisecond apart
 START_S = 1700000000 + 5
-
-
-# Of parca/profilestore/v1alpha1/profilestore.proto, the fields that there are.
-PARCA_PROTO = """syntax = "proto3";
-message WriteRawRequest { string tenant = 1; repeated Series series = 2; bool normalized = 3; }
-message Series { LabelSet labels = 1; repeated Sample samples = 2; }
-message LabelSet { repeated Label labels = 1; }
-message Label { string name = 1; string value = 2; }
-message Sample { bytes raw_profile = 1; }
-"""
 
 
 def trailers(*lines):
@@ -35,10 +27,11 @@ def trailers(*lines):
 
 
 class Server:
-    """Answers as `statuses` says, in turn and then as the last of them, with `answer`; None: not at all."""
+    """Answers as `statuses` says, in turn and then as the last of them, with `answer`; None: not at all. With `rules`,
+    as that function of the query and the body does: a status and an answer."""
 
-    def __init__(self, test, *statuses, headers=(), answer=b"as the test \x1b[31mwants it\n"):
-        self.statuses, self.headers, self.answer = statuses, headers, answer
+    def __init__(self, test, *statuses, headers=(), answer=b"as the test \x1b[31mwants it\n", rules=None):
+        self.statuses, self.headers, self.answer, self.rules = statuses, headers, answer, rules
         self.requests, self.closing, self.arrived = [], threading.Event(), threading.Event()
         self.url = web_server.serve(test, self.respond)
         test.addCleanup(self.closing.set)
@@ -46,8 +39,12 @@ class Server:
     def respond(self, handler):
         url = urllib.parse.urlsplit(handler.path)
         body = handler.rfile.read(int(handler.headers["Content-Length"]))
-        status = self.statuses[min(len(self.requests), len(self.statuses) - 1)]
-        self.requests.append((url.path, dict(urllib.parse.parse_qsl(url.query)), handler.headers, body))
+        query = dict(urllib.parse.parse_qsl(url.query))
+        if self.rules:
+            status, answer = self.rules(query, body)
+        else:
+            status, answer = self.statuses[min(len(self.requests), len(self.statuses) - 1)], self.answer
+        self.requests.append((url.path, query, handler.headers, body))
         self.arrived.set()
         if status is None:
             self.closing.wait()
@@ -56,7 +53,7 @@ class Server:
         for name, value in self.headers:
             handler.send_header(name, value)
         handler.end_headers()
-        handler.wfile.write(self.answer)
+        handler.wfile.write(answer)
 
 
 class Push(harness.ProgramTest):
@@ -69,6 +66,37 @@ class Push(harness.ProgramTest):
 
     def server(self, *statuses, **options):
         return Server(self, *statuses, **options)
+
+    def pyroscope(self, now_s=START_S + 60):
+        """A server with the rules of Pyroscope, at that time; and what it has accepted."""
+        harness.need_program("protoc", "protobuf-compiler")
+        accepted = []
+
+        def rules(query, body):
+            pprof = profile_servers.Pprof(self.folder, body)
+            try:
+                profile_servers.pyroscope(pprof, query["name"], now_s)
+            except profile_servers.Refused as refused:
+                status, words = refused.args
+                return status, json.dumps({"code": "unknown", "message": words}).encode()
+            accepted.append(pprof)
+            return 200, b""
+
+        return self.server(rules=rules), accepted
+
+    def parca(self):
+        """A server with the rules of Parca; and what it has accepted."""
+        harness.need_program("protoc", "protobuf-compiler")
+        accepted = []
+
+        def rules(_, body):
+            try:
+                accepted.append(profile_servers.parca(self.folder, body[5:]))
+            except profile_servers.Refused as refused:
+                return 200, trailers("grpc-status: {}".format(refused.args[0]), f"grpc-message: {refused.args[1]}")
+            return 200, bytes(5) + trailers("grpc-status: 0")
+
+        return self.server(rules=rules), accepted
 
     def dead_server(self):
         """The URL of a port without a listener, which no other process gets."""
@@ -100,22 +128,57 @@ class Push(harness.ProgramTest):
         self.assertEqual(gzip.decompress(body), gzip.decompress((self.folder / "export.pb.gz").read_bytes()))
         self.assertEqual(self.left(), [])
 
+    def check_pprof(self, pprof, event, kind, unit):
+        self.assertEqual(pprof.types, [("samples", "count"), (kind, unit)])
+        self.assertEqual((pprof.period_type, pprof.period, pprof.default), ((kind, unit), 1000000, kind))
+        self.assertGreater(len(pprof.samples), 0)
+        for sample in pprof.samples:
+            self.assertEqual(pprof.labels(sample)["event"], event)
+
+    def test_pyroscope_accepts_it(self):
+        server, accepted = self.pyroscope()
+        self.push(server.url)
+        self.push(server.url, "-e", "cycles:k", "-l", "rack=b7", recording="events.data")
+        self.check_pprof(accepted[0], "task-clock", "cpu", "nanoseconds")
+        self.check_pprof(accepted[1], "cycles:k", "cycles_k", "count")
+
+    def test_parca_accepts_it(self):
+        server, accepted = self.parca()
+        self.push("--api=parca", server.url, "-n", "web-01", "-l", "rack=b7", "-l", "host=other")
+        self.push("--api=parca", server.url, "-n", "7up", "-e", "cycles:k", recording="events.data")
+        (labels, clock), (_, cycles) = accepted
+        self.check_pprof(clock, "task-clock", "cpu", "nanoseconds")
+        self.check_pprof(cycles, "cycles:k", "cycles_k", "count")
+        self.assertEqual([labels[name] for name in ("__name__", "service_name", "event", "rack", "host")],
+                         ["web_01", "web-01", "task-clock", "b7", "other"])
+
+    def test_too_old(self):
+        """What waited longer than the server accepts is counted, and does not wait any longer."""
+        for recording in "clock.data", "calls.data":
+            self.push(self.dead_server(), "--time-limit", "1s", recording=recording, status=1)
+        server, accepted = self.pyroscope(START_S + 2 * profile_servers.HOUR_S)
+        err = self.push(server.url, recording=None, status=1)
+        self.assertEqual(err.count("is outside of ingestion window"), 2, err)
+        self.assertIn("vprof: 2 profiles are lost: older than the server accepts\n", err)
+        self.assertEqual([len(server.requests), accepted, self.left()], [2, [], []])
+        # Of any other refusal, age is no reason.
+        self.assertNotIn("older than", self.push(self.server(422).url, status=1))
+
     def test_parca(self):
         """Its service takes one message in a frame; protoc reads it."""
-        harness.need_program("protoc", "protobuf-compiler")
-        server = self.server(200, answer=bytes(5) + trailers("grpc-status: 0"))
+        server, [] = self.parca()
         self.push("--api", "parca", server.url, "-l", "rack=b7")
         [(path, query, headers, body)] = server.requests
         self.assertEqual((path, query), ("/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw", {}))
         self.assertEqual(headers["Content-Type"], "application/grpc-web+proto")
         self.assertEqual(body[:5], b"\0" + (len(body) - 5).to_bytes(4, "big"))
-        (self.folder / "profilestore.proto").write_text(PARCA_PROTO)
-        text = subprocess.run(["protoc", "--decode=WriteRawRequest", "profilestore.proto"], cwd=self.folder,
+        text = subprocess.run(["protoc", "--decode=WriteRawRequest", "messages.proto"], cwd=self.folder,
                               input=body[5:], capture_output=True, check=True).stdout
         labels = dict(re.findall(rb'labels {\s+name: "(.*)"\s+value: "(.*)"', text))
         self.assertEqual(labels, {name.encode(): value.encode() for name, value in {
             "__name__": "vprof", "domain": "golden", "event": "task-clock", "host": socket.gethostname(),
-            "kernel_build_id": "deadbeef" + 32 * "0", "kernel_release": "6.1.0-golden", "rack": "b7"}.items()})
+            "kernel_build_id": "deadbeef" + 32 * "0", "kernel_release": "6.1.0-golden", "rack": "b7",
+            "service_name": "vprof"}.items()})
         self.assertIn(b"normalized: true", text)
         self.run_program(VPROF, "export", "-t", "pprof", "-i", "clock.data", "-o", "export.pb.gz", cwd=self.folder)
         self.assertIn(gzip.decompress((self.folder / "export.pb.gz").read_bytes()),
@@ -125,6 +188,7 @@ class Push(harness.ProgramTest):
     def test_parca_that_does_not_take_it(self):
         for answer, headers, said, kept in (
                 (trailers("grpc-status: 3", "grpc-message: no \x1b name"), (), r"gRPC status 3: no \? name; vprof.* is discarded", 0),
+                (trailers("grpc-status: 2", "grpc-message: bad type"), (), r"gRPC status 2: bad type; vprof.* is discarded", 0),
                 (trailers("grpc-status: 16"), (), r"gRPC status 16\n.*1 profile is kept", 1),
                 (b"", [("grpc-status", "7"), ("grpc-message", "not you")], r"gRPC status 7: not you\n", 1),
                 (trailers("grpc-status: 8", "grpc-message: later"), (), r"gRPC status 8: later", 1),
@@ -134,6 +198,7 @@ class Push(harness.ProgramTest):
             server = self.server(200, headers=headers, answer=answer)
             self.assertRegex(self.push("--api=parca", server.url, "--time-limit", "1s", status=1), said)
             self.assertEqual(len(self.left()), kept, answer)
+            self.assertTrue(kept or len(server.requests) == 1, answer)
             for file in self.left():
                 file.unlink()
         server = self.server(200, answer=trailers("grpc-status: 14"))
@@ -196,8 +261,15 @@ class Push(harness.ProgramTest):
         self.assertEqual([len(server.requests), self.left()], [1, []])
 
     def test_what_is_given_up_and_what_is_not(self):
-        self.assertRegex(self.push(self.server(400).url, status=1), r"status 400: .*; vprof\{domain=golden.*\} is discarded")
-        self.assertEqual(self.left(), [])
+        for status in 400, 413, 422:
+            server = self.server(status)
+            self.assertRegex(self.push(server.url, status=1), rf"status {status}: as the .*; vprof\{{domain=golden.*\}} is discarded")
+            self.assertEqual([len(server.requests), self.left()], [1, []])
+        for recording in "clock.data", "calls.data":
+            self.push(self.dead_server(), "--time-limit", "1s", recording=recording, status=1)
+        server = self.server(422, 200)
+        self.assertIn("sent 1 profile", self.push(server.url, recording=None, status=1))
+        self.assertEqual([len(server.requests), self.left()], [2, []])
         server = self.server(401)
         self.assertRegex(self.push(server.url, status=1), "status 401: .*\n.*1 profile is kept")
         self.assertEqual([len(server.requests), len(self.left())], [1, 1])

@@ -7,6 +7,7 @@ import subprocess
 import harness
 
 TOKEN = re.compile(r'\s*(?:(?P<name>\w+)(?:: (?P<value>"(?:[^"\\]|\\.)*"|\S+)| (?P<open>\{))|(?P<close>\}))')
+BOOLEANS = {"false": False, "true": True}
 
 
 def length(n):
@@ -44,7 +45,8 @@ def parse(text):
             message.setdefault(match["name"], []).append({})
             message = message[match["name"]][-1]
         else:
-            message.setdefault(match["name"], []).append(ast.literal_eval(match["value"]))
+            value = match["value"]
+            message.setdefault(match["name"], []).append(BOOLEANS[value] if value in BOOLEANS else ast.literal_eval(value))
     if stack or text[at:].strip():
         raise AssertionError(f"protoc printed something else: {text[at:at + 100]}")
     return top
