@@ -9,12 +9,12 @@
 #include "lib/profile/chain.h"
 #include "ui/text.h"
 
-#define UNKNOWN "unknown" /* without brackets, in which perf would see a module's name */
-
+/* A function, or one address that is in none. */
 struct listed {
-	uint64_t address;          /* first: it is the key */
-	uint64_t last;             /* of those that were seen in it */
-	const char *name, *module; /* "[virtio_blk]"; "": the kernel itself */
+	uint64_t address;   /* first: it is the key */
+	uint64_t last;      /* of those that were seen in it */
+	const char *name;   /* "": none */
+	const char *module; /* "[virtio_blk]"; "": the kernel itself */
 };
 
 struct listing {
@@ -34,10 +34,9 @@ static struct listed *function_add(struct listing *listing, uint64_t address, co
 	return listed;
 }
 
-/* perf ends a function where the next one begins: what has no name must not become part of what is listed before it. */
 static void place_take(struct listing *listing, uint64_t ip, const struct place *place)
 {
-	g_autofree char *name = text_printable(place->known ? place->symbol : UNKNOWN);
+	g_autofree char *name = text_printable(place->known ? place->symbol : "");
 	g_autofree char *module = text_printable(place->module);
 	const uint64_t address = ip - (place->known ? place->offset : 0);
 	struct listed *listed = g_hash_table_lookup(listing->seen, &address);
@@ -86,15 +85,25 @@ static void listing_read(struct listing *listing)
 	g_ptr_array_sort(listing->functions, addresses_compare);
 }
 
-static void function_print(uint64_t address, const char *name, const char *module, FILE *to)
+/*
+ * perf lets a function end where the next one begins, and the last one of the kernel and of each module within a page
+ * or two. So the end is set where no function of the same module follows, behind the last sampled address and behind
+ * the return address there, by which perf looks callers up. It is data of a module that perf does not find: perf ends
+ * the function there, and then drops the symbol (Linux, tools/perf/util/symbol.c, symbols__fixup_end,
+ * maps__split_kallsyms). The module's name in brackets shows perf that the end is of that module.
+ */
+static void end_print(const struct listed *function, const struct listed *next, FILE *to)
 {
-	fprintf(to, "%016" G_GINT64_MODIFIER "x T %s%s%s\n", address, name, module[0] != '\0' ? "\t" : "", module);
+	uint64_t end;
+
+	if (next && next->name[0] != '\0' && strcmp(next->module, function->module) == 0)
+		return;
+	if (__builtin_add_overflow(function->last, 2, &end))
+		return;
+	fprintf(to, "%016" G_GINT64_MODIFIER "x d .end\tvprof%s\n", next ? MIN(end, next->address) : end,
+	        function->module);
 }
 
-/*
- * Without an explicit end, perf lets the last function of the kernel and of each module end within a page or two. The
- * end is set behind the last sampled address and behind the return address there, by which perf looks callers up.
- */
 static void listing_print(const struct listing *listing, FILE *to)
 {
 	for (guint i = 0; i < listing->functions->len; i++) {
@@ -102,9 +111,11 @@ static void listing_print(const struct listing *listing, FILE *to)
 		const struct listed *next =
 			i + 1 < listing->functions->len ? g_ptr_array_index(listing->functions, i + 1) : NULL;
 
-		function_print(listed->address, listed->name, listed->module, to);
-		if (listed->last < UINT64_MAX - 1 && (!next || strcmp(next->module, listed->module) != 0))
-			function_print(listed->last + 2, UNKNOWN, listed->module, to);
+		if (listed->name[0] == '\0')
+			continue;
+		fprintf(to, "%016" G_GINT64_MODIFIER "x T %s%s%s\n", listed->address, listed->name,
+		        listed->module[0] != '\0' ? "\t" : "", listed->module);
+		end_print(listed, next, to);
 	}
 }
 
