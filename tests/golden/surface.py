@@ -70,6 +70,12 @@ class Surface(unittest.TestCase):
         pages = {manual_page(command) for command in commands()} | {"vprof-agent.8", "vprof-attach-engine.8", "vprof-vmm.8", "vprof-equivalents.7", "vprof-measurements.5"}
         self.assertEqual({file.name for file in MAN.iterdir()}, pages)
 
+    def test_quotes_of_the_manual(self):
+        """In a line with a macro, quotes are the macro's and are not printed; only -width takes a text in quotes."""
+        for page in *MAN.iterdir(), SOURCE / "vmm" / "control" / "vprof-control.7.in":
+            quoted = [line for line in page.read_text().splitlines() if re.match(r"\.[A-Z]\w+ (?!.*-width \")[^\"]*\"", line)]
+            self.assertEqual(quoted, [], page.name)
+
     def test_short_options_of_the_manual(self):
         for command in commands():
             page = manual_page(command)
