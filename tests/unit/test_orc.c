@@ -397,6 +397,77 @@ START_TEST(ends_are_told_apart)
 }
 END_TEST
 
+/* As in Debian's 6.1 and 6.12: the code of a retpoline up to its RET, and where its MOV is. */
+static const struct retpoline {
+	uint64_t at; /* in code that ends a chain: by rule 0x700 or 0xa00 */
+	uint8_t mov;
+	uint8_t code[17];
+	enum unwind_end cut;
+} retpolines[] = {
+	{0x720,
+         12,
+         {0xe8, 7, 0, 0, 0, 0xf3, 0x90, 0x0f, 0xae, 0xe8, 0xeb, 0xf9, 0x48, 0x89, 0x04, 0x24, 0xe9},
+         UNWIND_END_OF_STACK},
+	{0xa00, 6, {0xe8, 1, 0, 0, 0, 0xcc, 0x4c, 0x89, 0x3c, 0x24, 0xe9}, UNWIND_NO_ENTRY},
+};
+
+/* At the CALL (mov false) or the MOV of a retpoline, called by the function at 0x300. */
+static void retpoline_make(const struct retpoline *retpoline, bool mov)
+{
+	memcpy(fake.ram + retpoline->at, retpoline->code, sizeof(retpoline->code));
+	regs.rip = TEXT + retpoline->at + (mov ? retpoline->mov : 0);
+	regs.rsp = TEXT + 0x2000 - (mov ? 8 : 0);
+	regs.rbp = TEXT + 0x2100;
+	fake_write(&fake, 0x1ff8, TEXT + retpoline->at + 5);
+	fake_write(&fake, 0x2000, TEXT + 0x310);
+	fake_write(&fake, 0x2100, 0xbeef);
+	fake_write(&fake, 0x2108, TEXT + 0x710);
+}
+
+START_TEST(through_retpolines)
+{
+	for (unsigned mov = 0; mov < 2; mov++) {
+		retpoline_make(&retpolines[_i], mov);
+		const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, regs.rip, TEXT + 0x310, TEXT + 0x710};
+
+		expect(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+	}
+}
+END_TEST
+
+static void expect_cut(enum unwind_end cut)
+{
+	const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, regs.rip};
+
+	regs.rbp = 0xdead;
+	expect(want, G_N_ELEMENTS(want), cut);
+}
+
+START_TEST(what_is_no_retpoline_ends_a_chain)
+{
+	const struct retpoline *retpoline = &retpolines[_i];
+
+	retpoline_make(retpoline, false);
+	fake.ram[retpoline->at + 1]++; /* a CALL of something else */
+	expect_cut(retpoline->cut);
+	retpoline_make(retpoline, false);
+	fake.ram[retpoline->at + 2] = 1;
+	expect_cut(retpoline->cut);
+	retpoline_make(retpoline, false);
+	fake_write(&fake, 0x2000, TEXT + 0x50); /* a caller that no entry covers */
+	expect_cut(retpoline->cut);
+	retpoline_make(retpoline, true);
+	fake_write(&fake, 0x1ff8, TEXT + retpoline->at + retpoline->mov); /* no CALL of a retpoline pushed that */
+	expect_cut(retpoline->cut);
+	retpoline_make(retpoline, true);
+	fake_write(&fake, 0x1ff8, TEXT + retpoline->at + retpoline->mov - 8);
+	expect_cut(retpoline->cut);
+	retpoline_make(retpoline, true);
+	fake.ram[retpoline->at + retpoline->mov + 3] = 0x25; /* a MOV to elsewhere */
+	expect_cut(retpoline->cut);
+}
+END_TEST
+
 /* Changes the tables of a right image and expects `code` from orc_load. */
 static void expect_refused(void (*change)(GByteArray *ips, GByteArray *entries), const char *header, int code)
 {
@@ -459,6 +530,8 @@ int main(void)
 	tcase_add_test(tcase, stack_switches_and_realigned_stacks);
 	tcase_add_test(tcase, a_rule_on_a_scratch_register_needs_an_interrupted_frame);
 	tcase_add_test(tcase, ends_are_told_apart);
+	tcase_add_loop_test(tcase, through_retpolines, 0, G_N_ELEMENTS(retpolines));
+	tcase_add_loop_test(tcase, what_is_no_retpoline_ends_a_chain, 0, G_N_ELEMENTS(retpolines));
 	tcase_add_test(tcase, tables_that_contradict_themselves_are_refused);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

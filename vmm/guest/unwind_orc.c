@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* One step by ORC; the rules are those of unwind_next_frame in arch/x86/kernel/unwind_orc.c. */
+#include <string.h>
+
 #include "guest/frame.h"
 
 #define STACK_BYTES (UINT64_C(32) << 10) /* of a thread or an interrupt: 16 KiB, with KASAN 32 */
+
+/* Of a retpoline: its CALL, the most that its trap has (PAUSE; LFENCE; JMP, up to 6.2), and its MOV. */
+#define RETPOLINE_CALL_BYTES 5u
+#define RETPOLINE_TRAP_MAX 7u
+#define RETPOLINE_MOV_BYTES 4u
 
 static bool read_word(struct page_walk *memory, uint64_t at, uint64_t *word)
 {
@@ -126,6 +133,52 @@ static enum step step_guess(const struct orc *orc, const struct module_table *mo
 	return STEP_MORE;
 }
 
+/* MOV %reg,(%rsp) of any 64-bit register. */
+static bool is_store_to_stack(const uint8_t code[RETPOLINE_MOV_BYTES])
+{
+	return (code[0] & 0xfb) == 0x48 && code[1] == 0x89 && (code[2] & 0xc7) == 0x04 && code[3] == 0x24;
+}
+
+/*
+ * A retpoline (RETPOLINE in arch/x86/lib/retpoline.S) is CALL 1f; a trap for speculation; 1: MOV %reg,(%rsp); RET. It
+ * has unwind entries from the RET on only. At its CALL the return address is at RSP; at its MOV it is above the word
+ * that the CALL has pushed, which points behind the CALL.
+ */
+static bool retpoline_find(struct page_walk *memory, const struct frame *frame, uint64_t *at)
+{
+	uint8_t code[RETPOLINE_CALL_BYTES + RETPOLINE_TRAP_MAX + RETPOLINE_MOV_BYTES];
+	uint32_t trap;
+	uint64_t pushed;
+
+	if (!frame->exact || !page_walk_read(memory, (gva_t){frame->ip}, code, sizeof(code)))
+		return false;
+	if (is_store_to_stack(code)) {
+		*at = frame->sp + sizeof(pushed);
+		return read_word(memory, frame->sp, &pushed) && frame->ip - pushed - 1 < RETPOLINE_TRAP_MAX;
+	}
+	memcpy(&trap, code + 1, sizeof(trap));
+	*at = frame->sp;
+	return code[0] == 0xe8 && trap - 1 < RETPOLINE_TRAP_MAX &&
+	       is_store_to_stack(code + RETPOLINE_CALL_BYTES + trap);
+}
+
+/* False where the frame is not in a retpoline, or the caller is not in the table. */
+static bool step_retpoline(const struct orc *orc, const struct module_table *modules, struct page_walk *memory,
+                           struct frame *frame)
+{
+	struct orc_entry entry;
+	uint64_t at, ip;
+
+	if (!retpoline_find(memory, frame, &at) || !read_word(memory, at, &ip) ||
+	    !entry_find(orc, modules, memory, ip - 1, &entry) || entry.type == ORC_UNDEFINED)
+		return false;
+	frame->ip = ip;
+	frame->sp = at + sizeof(ip);
+	frame->scratch = false;
+	frame->exact = false;
+	return true;
+}
+
 enum step unwind_orc_step(const struct orc *orc, const struct module_table *modules, struct page_walk *memory,
                           struct frame *frame, enum unwind_end *end)
 {
@@ -133,8 +186,13 @@ enum step unwind_orc_step(const struct orc *orc, const struct module_table *modu
 	uint64_t sp;
 
 	/* A return address may lie behind the last instruction of its function: ask about the call before it. */
-	if (!entry_find(orc, modules, memory, frame->exact ? frame->ip : frame->ip - 1, &entry) ||
-	    entry.type == ORC_UNDEFINED)
+	if (!entry_find(orc, modules, memory, frame->exact ? frame->ip : frame->ip - 1, &entry))
+		entry.type = ORC_UNDEFINED;
+	/* Up to 6.2, the entry of a retpoline says that the stack ends there. */
+	if ((entry.type == ORC_UNDEFINED || entry.type == ORC_END_OF_STACK) &&
+	    step_retpoline(orc, modules, memory, frame))
+		return STEP_MORE;
+	if (entry.type == ORC_UNDEFINED)
 		return step_guess(orc, modules, memory, frame, end);
 	if (entry.type == ORC_END_OF_STACK)
 		return step_done(end, UNWIND_END_OF_STACK);
