@@ -63,7 +63,7 @@ static bool sample_read(const struct record_sample *sample, unsigned event, void
 
 /* A function that was sampled: where it starts tells functions of one name apart. */
 struct function {
-	const char *module;
+	const char *symbol, *module;
 	enum profile_mode mode;
 	const struct mapping *mapping;
 	uint64_t start; /* address; byte of the file where a file is mapped */
@@ -98,7 +98,7 @@ static struct function *function_get(GPtrArray *functions, const struct spot *sp
 			return function;
 	}
 	function = g_new0(struct function, 1);
-	*function = (struct function){place->module, spot->mode, spot->mapping, start, 0, 0, NULL};
+	*function = (struct function){place->symbol, place->module, spot->mode, spot->mapping, start, 0, 0, NULL};
 	function->hits = g_array_new(FALSE, FALSE, sizeof(struct annotation_hit));
 	g_ptr_array_add(functions, function);
 	return function;
@@ -120,12 +120,42 @@ static int hits_compare(const void *a, const void *b)
 	return (left->offset > right->offset) - (left->offset < right->offset);
 }
 
-/* The functions of that name, and the names near it. */
+/* The functions of that name, their copies, and the names near it. */
 struct search {
 	const struct annotation_options *options;
 	GPtrArray *functions; /* of struct function, owned */
+	GPtrArray *copies;    /* the same: of functions of that name, under other names */
 	GHashTable *near;     /* names; a set */
 };
+
+/* What GCC and Clang append to the name of a part or a variant of a function. A dot alone is in names of Go, too. */
+static bool is_copy(const char *symbol, const char *of)
+{
+	static const char *const suffixes[] = {".part.", ".constprop.", ".isra.", ".cold", ".lto_priv.", ".llvm."};
+	const size_t n = strlen(of);
+
+	if (strncmp(symbol, of, n) != 0)
+		return false;
+	for (size_t i = 0; i < G_N_ELEMENTS(suffixes); i++)
+		if (g_str_has_prefix(symbol + n, suffixes[i]))
+			return true;
+	return false;
+}
+
+static void place_search(struct search *search, const struct spot *spot, const struct place *place)
+{
+	const struct annotation_options *options = search->options;
+	const bool same = strcmp(place->symbol, options->symbol) == 0;
+
+	if (!place->known)
+		return;
+	if (!same && !is_copy(place->symbol, options->symbol)) {
+		if (slips_between(place->symbol, options->symbol) <= NEAR_SLIPS_MAX)
+			g_hash_table_add(search->near, (gpointer)place->symbol);
+	} else if (!options->module || strcmp(place->module, options->module) == 0) {
+		function_add(function_get(same ? search->functions : search->copies, spot, place), spot, place->offset);
+	}
+}
 
 static void spots_search(struct search *search, GHashTable *spots, struct resolver *resolver)
 {
@@ -138,13 +168,7 @@ static void spots_search(struct search *search, GHashTable *spots, struct resolv
 		struct place place;
 
 		resolver_find(resolver, spot->mode, spot->ip, spot->mapping, &place);
-		if (strcmp(place.symbol, search->options->symbol) != 0) {
-			if (place.known && slips_between(place.symbol, search->options->symbol) <= NEAR_SLIPS_MAX)
-				g_hash_table_add(search->near, (gpointer)place.symbol);
-		} else if (place.known &&
-		           (!search->options->module || strcmp(place.module, search->options->module) == 0)) {
-			function_add(function_get(search->functions, spot, &place), spot, place.offset);
-		}
+		place_search(search, spot, &place);
 	}
 }
 
@@ -177,10 +201,11 @@ static void fail_without_samples(const struct search *search, GError **error)
 /* The one with the most of the event. */
 static bool function_choose(struct annotation *annotation, const struct search *search, GError **error)
 {
+	const GPtrArray *functions = search->functions->len != 0 ? search->functions : search->copies;
 	const struct function *best = NULL;
 
-	for (guint i = 0; i < search->functions->len; i++) {
-		const struct function *function = g_ptr_array_index(search->functions, i);
+	for (guint i = 0; i < functions->len; i++) {
+		const struct function *function = g_ptr_array_index(functions, i);
 
 		if (!best || function->period > best->period ||
 		    (function->period == best->period && function->start < best->start))
@@ -190,7 +215,8 @@ static bool function_choose(struct annotation *annotation, const struct search *
 		fail_without_samples(search, error);
 		return false;
 	}
-	annotation->symbol = g_strdup(search->options->symbol);
+	annotation->symbol = g_strdup(best->symbol);
+	annotation->is_copy = functions == search->copies;
 	annotation->module = best->module;
 	annotation->mode = best->mode;
 	annotation->mapping = best->mapping;
@@ -198,7 +224,7 @@ static bool function_choose(struct annotation *annotation, const struct search *
 	annotation->samples = best->samples;
 	annotation->period = best->period;
 	annotation->hits = g_array_ref(best->hits);
-	annotation->n_others = search->functions->len - 1;
+	annotation->n_others = functions->len - 1;
 	g_array_sort(annotation->hits, hits_compare);
 	return true;
 }
@@ -210,6 +236,7 @@ static bool function_find(struct annotation *annotation, const struct annotation
 	struct search search = {
 		.options = options,
 		.functions = g_ptr_array_new_with_free_func(function_free),
+		.copies = g_ptr_array_new_with_free_func(function_free),
 		.near = g_hash_table_new(g_str_hash, g_str_equal),
 	};
 	bool found;
@@ -220,6 +247,7 @@ static bool function_find(struct annotation *annotation, const struct annotation
 	g_hash_table_unref(reading.spots);
 	g_hash_table_unref(search.near);
 	g_ptr_array_unref(search.functions);
+	g_ptr_array_unref(search.copies);
 	return found;
 }
 

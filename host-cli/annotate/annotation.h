@@ -23,7 +23,7 @@ enum annotation_error {
 
 struct annotation_options {
 	const struct symbol_options *symbols;
-	const char *symbol;
+	const char *symbol; /* or a copy of it, as symbol.part.0, where no sample fell into a function of that name */
 	const char *module; /* NULL: any */
 	const char *kernel; /* the image; NULL: the one that the recording names */
 	bool force;
@@ -44,7 +44,8 @@ struct annotation {
 	enum profile_mode mode;
 	const struct mapping *mapping; /* of a program, library or kernel module, where it is known; NULL */
 	GArray *hits;                  /* of struct annotation_hit, by offset */
-	guint n_others;                /* other functions of that name, with fewer samples */
+	guint n_others;                /* other functions of that name, or copies of it, with fewer samples */
+	bool is_copy;                  /* by a compiler, of the function that was asked for */
 	uint64_t samples, period;      /* of the function */
 	uint64_t all_samples, all_period;
 	struct image *image;

@@ -77,7 +77,10 @@ static void head_print(const struct annotation *annotation, FILE *to)
 	fprintf(to, "# code     %s, 0x%" PRIx64 ", %" PRIu64 " bytes%s\n", path, annotation->address, annotation->bytes,
 	        !annotation->lines ? ", no source lines" : "");
 	if (annotation->n_others != 0)
-		fprintf(to, "# others   %u of the same name, with fewer samples; --module NAME may tell them apart\n",
+		fprintf(to,
+		        annotation->is_copy
+		                ? "# others   %u more of the function's copies, with fewer samples; `vprof report` has their names\n"
+		                : "# others   %u of the same name, with fewer samples; --module NAME may tell them apart\n",
 		        annotation->n_others);
 	fprintf(to, "#\n#  Share    Samples    Offset  Instruction\n");
 }

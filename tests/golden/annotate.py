@@ -135,6 +135,28 @@ class Annotate(harness.ProgramTest):
         self.assertIn("  50.00%          2         4  addq    $1, %rax\n", out)
         self.assertIn("  50.00%          2         8  retq\n", out)
 
+    def test_copies(self):
+        """A function is found under the name of its copy, unless there is one of the name itself."""
+        first = "\t.type {0}, @function\n{0}:\n\t.skip 8, 0x90\n\t.size {0}, 8\n\t.org 0x100\n"
+
+        def annotate(above, symbol):
+            source = PROGRAM.replace("checksum", "checksum.part.0").replace("\t.org 0x100\n", first.format(above), 1)
+            self.assemble("root/usr/bin/bench", source, PROGRAM_ID, "0x401000")
+            return self.annotate("-i", "mappings.data", "--symfs", "root", symbol)
+
+        out = annotate("main", "checksum")
+        self.assertIn("# function checksum.part.0, user, /usr/bin/bench\n# samples  4 of 12, 33.33% of task-clock\n", out)
+        self.assertIn("  50.00%          2         4  addq    $1, %rax\n", out)
+        self.assertNotIn("# others", out)
+        out = annotate("checksum.constprop.1", "checksum")
+        self.assertIn("# function checksum.part.0, user, /usr/bin/bench\n# samples  4 of 12", out)
+        self.assertIn("# others   1 more of the function's copies, with fewer samples; `vprof report` has their names\n", out)
+        self.assertIn("# function checksum, user, /usr/bin/bench\n# samples  2 of 12", annotate("checksum", "checksum"))
+        # main.main of Go is another function than main.
+        self.refused(VPROF, "annotate", "-i", "mappings.data", "--symfs", "root", "check", cwd=self.folder, message="no sample fell into")
+        annotate("main.main", "checksum")
+        self.refused(VPROF, "annotate", "-i", "mappings.data", "--symfs", "root", "main", cwd=self.folder, message="no sample fell into")
+
     def debuginfod(self, files):
         """A server of `files`, by their build-ids, and the environment that names it; what it was asked for."""
         asked = []
