@@ -8,13 +8,16 @@ import shutil
 
 import harness
 
-BUILD = os.environ["VPROF_BUILD"]
+BUILD = pathlib.Path(os.environ["VPROF_BUILD"])
+WRITTEN = "install_manifest.txt", "install_manifest_agent.txt", "guest-agent/vprof-agent.service"  # by an installation, into BUILD
 
 
 class Install(harness.ProgramTest):
     def setUp(self):
         super().setUp()
         harness.need_program("cmake", "cmake")
+        others = [file for file in WRITTEN if (BUILD / file).exists() and not os.access(BUILD / file, os.W_OK)]
+        harness.need(not others, f"another user has installed from {BUILD}: {', '.join(others)} cannot be written")
 
     def install(self, prefix, *options, destdir=""):
         """Where the files of `prefix` are, after every file that was installed is seen to be there."""
