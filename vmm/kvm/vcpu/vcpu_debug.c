@@ -8,7 +8,9 @@
 #include "kvm/vcpu/vcpu_machine.h"
 
 /* Debug registers (SDM vol. 3B, 17.2). R/W and LEN of an instruction breakpoint are 0. */
-#define DR6_BREAKPOINTS 0xfu
+#define DR6_BREAKPOINTS UINT64_C(0xf)
+#define DR6_BD (UINT64_C(1) << 13)
+#define DR6_BT (UINT64_C(1) << 15)
 #define DR7_FIXED 0x400u
 #define DR7_GLOBAL(n) (UINT64_C(2) << 2 * (n))
 #define VECTOR_BP 3u
@@ -136,6 +138,28 @@ static bool step_took(struct vcpu_step *step, const struct kvm_debug_exit_arch *
 }
 
 /*
+ * Gives the guest a debug exception of its own. KVM_GUESTDBG_INJECT_DB leaves DR6 as it is; the processor clears the
+ * bits of breakpoints that were not hit and none of the others (SDM vol. 3B, 17.2.3).
+ */
+static bool inject_db(struct vcpu *vcpu, uint64_t dr6)
+{
+	struct kvm_debugregs registers;
+
+	if (ioctl(vcpu->fd, KVM_GET_DEBUGREGS, &registers) < 0)
+		return false;
+	registers.dr6 = (registers.dr6 & ~DR6_BREAKPOINTS) | (dr6 & (DR6_BREAKPOINTS | DR6_BD | DR6_BS | DR6_BT));
+	return ioctl(vcpu->fd, KVM_SET_DEBUGREGS, &registers) == 0 &&
+	       apply(vcpu, KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_INJECT_DB);
+}
+
+static bool inject(struct vcpu *vcpu, const struct kvm_debug_exit_arch *exit)
+{
+	if (exit->exception == VECTOR_BP)
+		return apply(vcpu, KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_INJECT_BP);
+	return inject_db(vcpu, exit->dr6);
+}
+
+/*
  * With breakpoints set, KVM hands us the guest's own debug exceptions too (its handle_exception_nmi and db_interception
  * ask for guest_debug first), and with patches its INT3; they are the guest's.
  */
@@ -147,7 +171,6 @@ void vcpu_debug_exit(struct vcpu *vcpu)
 	bool stepped = debug->stepping && (exit->dr6 & DR6_BS) != 0;
 	bool rested = debug->step.resting;
 	bool ours = step_took(&debug->step, exit) || stepped;
-	uint32_t inject = exit->exception == VECTOR_BP ? KVM_GUESTDBG_INJECT_BP : KVM_GUESTDBG_INJECT_DB;
 
 	if (ours && !stepped && !rested && !hits)
 		return; /* and the next step */
@@ -158,7 +181,7 @@ void vcpu_debug_exit(struct vcpu *vcpu)
 		debug->over = exit->pc;
 		ours = true;
 	}
-	if (!apply(vcpu, ours ? 0 : KVM_GUESTDBG_ENABLE | inject))
+	if (!(ours ? apply(vcpu, 0) : inject(vcpu, exit)))
 		vcpu_crash(
 			vcpu, GUEST_END_VMM_ERROR,
 			g_strdup_printf("cannot set the breakpoints of vCPU %u: %s", vcpu->index, g_strerror(errno)));
