@@ -64,7 +64,7 @@ static void finish(struct agent *agent, enum agent_end end)
 /* An answer without room is dropped: the host requests more than it reads. */
 static void say(struct agent *agent, uint16_t type, const void *fixed, size_t fixed_bytes, const char *tail)
 {
-	if (!link_send(&agent->link, type, fixed, fixed_bytes, tail, tail != NULL ? strlen(tail) : 0))
+	if (!link_send(&agent->link, type, fixed, fixed_bytes, tail, tail ? strlen(tail) : 0))
 		finish(agent, AGENT_BROKEN);
 }
 
@@ -115,9 +115,9 @@ static char *string_take(char **at, const char *end)
 {
 	char *string = *at, *nul = memchr(string, '\0', (size_t)(end - *at));
 
-	if (nul != NULL)
+	if (nul)
 		*at = nul + 1;
-	return nul != NULL ? string : NULL;
+	return nul ? string : NULL;
 }
 
 /* Takes n strings into list, which has room for n + 1, and ends it with NULL. */
@@ -161,8 +161,7 @@ static bool order_read(struct program_order *order, const struct vprof_agent_run
 	order->folder = string_take(&at, end);
 	order->arguments = lists;
 	order->variables = lists + run->arguments + 1;
-	return order->path != NULL && order->folder != NULL &&
-	       strings_take(order->arguments, run->arguments, &at, end) &&
+	return order->path && order->folder && strings_take(order->arguments, run->arguments, &at, end) &&
 	       strings_take(order->variables, run->variables, &at, end);
 }
 
@@ -174,7 +173,7 @@ static void hear_run(struct agent *agent, const uint8_t *payload, size_t bytes)
 	char **lists = calloc(bytes + 2, sizeof(*lists)), *text = malloc(bytes);
 
 	memcpy(&run, payload, sizeof(run));
-	if (lists == NULL || text == NULL) {
+	if (!lists || !text) {
 		say_refused(agent, run.run, ENOMEM, "keep its arguments");
 	} else {
 		memcpy(text, payload, bytes);

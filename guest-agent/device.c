@@ -28,9 +28,9 @@ static bool port_is_ours(const char *port)
 
 	snprintf(path, sizeof(path), PORTS "/%s/name", port);
 	file = fopen(path, "re");
-	if (file == NULL)
+	if (!file)
 		return false;
-	if (fgets(name, sizeof(name), file) != NULL)
+	if (fgets(name, sizeof(name), file))
 		name[strcspn(name, "\n")] = '\0';
 	fclose(file);
 	return strcmp(name, PORT_NAME) == 0;
@@ -43,12 +43,12 @@ static bool folder_search(const char *path, bool (*wanted)(const char *name), ch
 	struct dirent *entry;
 	bool done = false;
 
-	while (folder != NULL && !done && (entry = readdir(folder)) != NULL) {
+	while (folder && !done && (entry = readdir(folder)) != NULL) {
 		done = wanted(entry->d_name);
 		if (done)
 			strcpy(found, entry->d_name);
 	}
-	if (folder != NULL)
+	if (folder)
 		closedir(folder);
 	return done;
 }

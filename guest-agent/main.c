@@ -69,9 +69,9 @@ static bool machine_set_up(void)
 
 	machine_prepare();
 	fill_standard_fds();
-	modules_load(modules != NULL && strcmp(modules, "bare") == 0);
+	modules_load(modules && strcmp(modules, "bare") == 0);
 	unsetenv(INIT_MODULES_VARIABLE);
-	if (root == NULL)
+	if (!root)
 		return true;
 	if (!root_switch(root))
 		return false;
@@ -85,9 +85,9 @@ static void talk_as_init(void)
 	const char *path = getenv(INIT_DEVICE_VARIABLE);
 	int fd;
 
-	if (path == NULL)
+	if (!path)
 		path = device_find_port();
-	if (path == NULL)
+	if (!path)
 		path = INIT_DEVICE;
 	fd = device_open_patiently(path);
 	if (fd < 0)
@@ -111,9 +111,9 @@ static int serve(const char *path, uint32_t port)
 {
 	agent_signals();
 	for (;;) {
-		int fd = path != NULL ? device_open(path) : device_open_vsock(port);
+		int fd = path ? device_open(path) : device_open_vsock(port);
 
-		if (fd < 0 && path != NULL && errno != ENXIO && errno != EBUSY) {
+		if (fd < 0 && path && errno != ENXIO && errno != EBUSY) {
 			fprintf(stderr, "vprof-agent: cannot open %s: %s\n", path, strerror(errno));
 			return 1;
 		}

@@ -99,7 +99,7 @@ enum marker_line marker_pipe_next(struct marker_pipe *pipe, uint64_t now_ns, str
 			continue;
 		}
 		/* A NUL within the line ends the text early. */
-		bool whole = !pipe->too_long && memchr(pipe->line, '\0', pipe->line_n) == NULL;
+		bool whole = !pipe->too_long && !memchr(pipe->line, '\0', pipe->line_n);
 
 		pipe->line[pipe->line_n] = '\0';
 		pipe->line_n = 0;

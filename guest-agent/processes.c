@@ -18,9 +18,9 @@ _Static_assert(sizeof(struct vprof_agent_frame) + sizeof(struct vprof_agent_mapp
 
 static void process_close(struct processes *processes)
 {
-	if (processes->tasks != NULL)
+	if (processes->tasks)
 		closedir(processes->tasks);
-	if (processes->maps != NULL)
+	if (processes->maps)
 		fclose(processes->maps);
 	processes->tasks = NULL;
 	processes->maps = NULL;
@@ -100,7 +100,7 @@ void processes_begin(struct processes *processes, uint32_t pid)
 void processes_end(struct processes *processes)
 {
 	process_close(processes);
-	if (processes->folder != NULL)
+	if (processes->folder)
 		closedir(processes->folder);
 	*processes = (struct processes){0};
 }
@@ -111,16 +111,16 @@ static bool processes_step(struct processes *processes, struct link *link)
 	char line[LINE_BYTES];
 	uint32_t number;
 
-	if (processes->tasks != NULL && number_next(processes->tasks, &number)) {
+	if (processes->tasks && number_next(processes->tasks, &number)) {
 		task_send(processes, number, link);
 		return true;
 	}
-	if (processes->maps != NULL && fgets(line, sizeof(line), processes->maps) != NULL) {
+	if (processes->maps && fgets(line, sizeof(line), processes->maps)) {
 		mapping_send(processes, line, link);
 		return true;
 	}
 	process_close(processes);
-	if (processes->folder == NULL || !number_next(processes->folder, &number))
+	if (!processes->folder || !number_next(processes->folder, &number))
 		return false;
 	process_open(processes, number);
 	return true;

@@ -57,7 +57,7 @@ static void child_run(const struct child *child)
 		child_fail(child, STEP_FOLDER);
 	environ = child->environment;
 	/* A name without a slash is searched for in PATH. */
-	if (strchr(child->order->path, '/') == NULL)
+	if (!strchr(child->order->path, '/'))
 		execvp(child->order->path, child->order->arguments);
 	else
 		execve(child->order->path, child->order->arguments, child->environment);
@@ -68,7 +68,7 @@ static size_t list_length(char **list)
 {
 	size_t n = 0;
 
-	while (list[n] != NULL)
+	while (list[n])
 		n++;
 	return n;
 }
@@ -78,7 +78,7 @@ static size_t variable_slot(char **list, const char *text)
 {
 	size_t name_bytes = strcspn(text, "=") + 1, i;
 
-	for (i = 0; list[i] != NULL; i++)
+	for (i = 0; list[i]; i++)
 		if (strncmp(list[i], text, name_bytes) == 0)
 			break;
 	return i;
@@ -89,9 +89,9 @@ static char **environment_new(char **more)
 {
 	char **list = calloc(list_length(environ) + list_length(more) + 1, sizeof(*list));
 
-	for (size_t i = 0; list != NULL && environ[i] != NULL; i++)
+	for (size_t i = 0; list && environ[i]; i++)
 		list[variable_slot(list, environ[i])] = environ[i];
-	for (size_t i = 0; list != NULL && more[i] != NULL; i++)
+	for (size_t i = 0; list && more[i]; i++)
 		list[variable_slot(list, more[i])] = more[i];
 	return list;
 }
@@ -167,7 +167,7 @@ int program_start(struct program *program, const struct program_order *order, co
 	pid_t pid = -1;
 
 	*what = "make its pipes";
-	if (child.environment != NULL && pipes_open(ours, child.ends))
+	if (child.environment && pipes_open(ours, child.ends))
 		pid = child_start(&child, what);
 	if (pid < 0) {
 		error = errno;

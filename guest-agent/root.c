@@ -58,9 +58,9 @@ bool root_switch(const char *what)
 {
 	char device[256];
 	const char *comma = strrchr(what, ',');
-	int n = comma != NULL ? (int)(comma - what) : (int)strlen(what);
+	int n = comma ? (int)(comma - what) : (int)strlen(what);
 
-	if (comma == NULL || snprintf(device, sizeof(device), "%.*s", n, what) >= (int)sizeof(device)) {
+	if (!comma || snprintf(device, sizeof(device), "%.*s", n, what) >= (int)sizeof(device)) {
 		errno = EINVAL;
 		return root_fail("understand the root", what);
 	}

@@ -58,7 +58,7 @@ static struct orc *orc_make(void)
 	elf_builder_section(&elf, (struct elf_section){".orc_unwind", SHT_PROGBITS, SHF_ALLOC, TABLES + 0x800000,
 	                                               0x2000000, table, ENTRIES * sizeof(entries[0]), 0});
 	struct image *image = image_new("made.elf", g_byte_array_free_to_bytes(elf_builder_finish(&elf)), NULL);
-	struct orc *made = image != NULL ? orc_load(image, NULL) : NULL;
+	struct orc *made = image ? orc_load(image, NULL) : NULL;
 
 	image_free(image);
 	elf_builder_deinit(&elf);

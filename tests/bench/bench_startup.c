@@ -123,9 +123,9 @@ static double resident_kib_beside_ram(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/smaps", pid);
 	smaps = fopen(path, "re");
-	if (smaps == NULL)
+	if (!smaps)
 		fail(path);
-	while (fgets(line, sizeof(line), smaps) != NULL) {
+	while (fgets(line, sizeof(line), smaps)) {
 		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
 			counts = to - from < GUEST_RAM_BYTES_MIN;
 		else if (counts && sscanf(line, "Rss: %lu", &kib) == 1)
@@ -203,7 +203,7 @@ int main(int argc, char **argv)
 	ours.argv = argv + i;
 	while (i < argc && strcmp(argv[i], "--") != 0)
 		i++;
-	if (runs < 1 || runs > RUNS_MAX || i + 1 >= argc || ours.argv[0] == NULL) {
+	if (runs < 1 || runs > RUNS_MAX || i + 1 >= argc || !ours.argv[0]) {
 		fprintf(stderr, "usage: bench_startup [-n RUNS (1..%d)] VPROF_VMM ARGUMENT... -- OTHER ARGUMENT...\n",
 		        RUNS_MAX);
 		return 2;

@@ -52,7 +52,7 @@ void bench_task_open(void)
 {
 	struct ring *ring = ring_new(65536, NULL);
 
-	if (ring == NULL)
+	if (!ring)
 		exit(EXIT_FAILURE);
 	fake_guest_init(&fake);
 	regs = (struct guest_regs){.gs_base = AREA, .cr3 = fake_table_new(&fake), .valid = true};

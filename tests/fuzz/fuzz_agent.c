@@ -12,7 +12,7 @@ static void message_check(const struct agent_message *message)
 {
 	REQUIRE(message->type >= VPROF_AGENT_HELLO && message->type <= VPROF_AGENT_BYE);
 	REQUIRE(message->n_bytes <= VPROF_AGENT_PAYLOAD_BYTES_MAX);
-	if (message->text == NULL)
+	if (!message->text)
 		return;
 	REQUIRE(g_utf8_validate(message->text, -1, NULL));
 	for (const char *at = message->text; *at != '\0'; at++)
@@ -27,7 +27,7 @@ static bool take_all(struct agent_stream *stream)
 
 	while (agent_stream_next(stream, &message, &error))
 		message_check(&message);
-	return error == NULL;
+	return !error;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

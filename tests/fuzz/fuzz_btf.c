@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct btf *btf = btf_new(data, size, NULL);
 	uint32_t offset;
 
-	if (btf == NULL)
+	if (!btf)
 		return 0;
 	btf_member(btf, "task_struct", "pid", &offset);
 	btf_member(btf, "pcpu_hot", "current_task", &offset);

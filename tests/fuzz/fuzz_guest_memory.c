@@ -50,7 +50,7 @@ static bool mapping_read(const struct vma *vma, void *data)
 	char buffer[FILE_NAME_BYTES];
 	const char *name = vma_file_name(&fake_tree_layout, walk, vma->file, buffer);
 
-	if (name != NULL && strlen(name) >= FILE_NAME_BYTES)
+	if (name && strlen(name) >= FILE_NAME_BYTES)
 		abort();
 	elf_build_id_read(walk, (gva_t){vma->start}, vma->end - vma->start, build_id);
 	return true;
@@ -84,7 +84,7 @@ static void cgroups_read(uint64_t address, uint64_t node, struct page_walk *walk
 	for (unsigned i = 0; i < 2; i++) {
 		const char *path = cgroup_path(&layout, walk, &cgroup, buffer);
 
-		if (path != NULL && (path[0] != '/' || strlen(path) >= CGROUP_PATH_BYTES))
+		if (path && (path[0] != '/' || strlen(path) >= CGROUP_PATH_BYTES))
 			abort();
 		if (!cgroup_read(&layout, walk, &task, &cgroup))
 			break;

@@ -11,13 +11,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	g_autoptr(GBytes) bytes = g_bytes_new_static(data, size);
 	struct image *image = image_new("fuzz", bytes, NULL);
-	struct orc *orc = image != NULL ? orc_load(image, NULL) : NULL;
+	struct orc *orc = image ? orc_load(image, NULL) : NULL;
 	uint64_t address = UINT64_C(0xffffffff81000000);
 
-	for (unsigned i = 0; orc != NULL && i < LOOKUPS; i++) {
+	for (unsigned i = 0; orc && i < LOOKUPS; i++) {
 		const struct orc_entry *entry = orc_find(orc, address);
 
-		if (entry != NULL && (entry->sp_reg > ORC_REG_AX || entry->bp_reg > ORC_REG_AX))
+		if (entry && (entry->sp_reg > ORC_REG_AX || entry->bp_reg > ORC_REG_AX))
 			abort();
 		address = i % 2 == 0 ? address + i * 7 : address * UINT64_C(6364136223846793005) + 1;
 	}

@@ -20,7 +20,7 @@ static void look_up(struct source_lines *lines, uint64_t begin, uint64_t bytes)
 
 		if (!source_lines_find(lines, at, &file, &line))
 			continue;
-		if (file == NULL || line <= 0)
+		if (!file || line <= 0)
 			g_error("0x%" G_GINT64_MODIFIER "x has no line, and was said to have", at);
 		(void)strlen(file);
 	}
@@ -28,11 +28,11 @@ static void look_up(struct source_lines *lines, uint64_t begin, uint64_t bytes)
 
 static void try_image(struct image *image)
 {
-	struct source_lines *lines = image != NULL ? source_lines_new(image) : NULL;
+	struct source_lines *lines = image ? source_lines_new(image) : NULL;
 	const struct image_segment *segments;
 	size_t n;
 
-	if (lines != NULL) {
+	if (lines) {
 		segments = image_segments(image, &n);
 		for (size_t i = 0; i < MIN(n, 8); i++)
 			look_up(lines, segments[i].gva, segments[i].memory_bytes);

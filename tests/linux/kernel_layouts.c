@@ -33,7 +33,7 @@ static bool is_plain_call(const struct orc_entry *entry)
 
 static bool is_function(const struct symbol *symbol)
 {
-	return strchr("tT", symbol->type) != NULL && symbol->name[0] != '_' && strchr(symbol->name, '.') == NULL &&
+	return strchr("tT", symbol->type) && symbol->name[0] != '_' && !strchr(symbol->name, '.') &&
 	       !g_str_has_prefix(symbol->name, "asm_") && !g_str_has_prefix(symbol->name, "entry_");
 }
 
@@ -47,7 +47,7 @@ static void check_orc(const struct orc *orc, const struct symtab *symtab)
 		const struct orc_entry *first = orc_find(orc, symbols[i].address);
 		const struct orc_entry *last = orc_find(orc, symbols[i].address + symbols[i].size - 1);
 
-		if (first == NULL || last == NULL)
+		if (!first || !last)
 			continue;
 		types[last->type]++;
 		if (!is_function(&symbols[i]) || first->type == ORC_UNDEFINED)
@@ -82,14 +82,13 @@ static void check_layout(const struct kernel_layout *layout, const struct symtab
 
 	expect(layout->has_tasks && layout->has_mappings && layout->has_cgroups && layout->has_modules,
 	       "tasks, mappings, cgroups, modules");
-	if (layout->tasks_why != NULL || layout->mappings_why != NULL || layout->cgroups_why != NULL ||
-	    layout->modules_why != NULL)
+	if (layout->tasks_why || layout->mappings_why || layout->cgroups_why || layout->modules_why != NULL)
 		printf("  %s %s %s %s\n", layout->tasks_why, layout->mappings_why, layout->cgroups_why,
 		       layout->modules_why);
 	printf("  tasks: pid %u, tgid %u, comm %u, mm %u\n", layout->tasks.pid, layout->tasks.tgid, layout->tasks.comm,
 	       layout->tasks.mm);
 	expect(layout->tasks.tgid == layout->tasks.pid + 4, "pid and tgid, side by side");
-	expect((hot != NULL) == mem && (hot == NULL || layout->tasks.current_task == hot->address),
+	expect((hot != NULL) == mem && (!hot || layout->tasks.current_task == hot->address),
 	       "where the running task is");
 	expect(layout->mappings.has_tree, "mappings in a tree");
 	expect(layout->switch_to.value != 0 && layout->page_tables.value != 0, "symbols that are looked for");
@@ -107,10 +106,10 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	struct image *image = image_open(argv[1], &error);
-	struct symtab *symtab = image != NULL ? symtab_load(image, &error) : NULL;
-	struct orc *orc = symtab != NULL ? orc_load(image, &error) : NULL;
+	struct symtab *symtab = image ? symtab_load(image, &error) : NULL;
+	struct orc *orc = symtab ? orc_load(image, &error) : NULL;
 
-	if (orc != NULL) {
+	if (orc) {
 		struct kernel_layout *layout = kernel_layout_load(image);
 
 		printf("Linux %s\n", image_release(image));

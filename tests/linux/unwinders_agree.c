@@ -44,8 +44,8 @@ static void chain_print(const char *name, const struct chain *chain)
 	for (unsigned i = 1; i < chain->n; i++) {
 		const struct symbol *symbol = symtab_find(compared.symtab, chain->words[i]);
 
-		printf(" %s+0x%lx", symbol != NULL ? symbol->name : "?",
-		       (unsigned long)(symbol != NULL ? chain->words[i] - symbol->address : chain->words[i]));
+		printf(" %s+0x%lx", symbol ? symbol->name : "?",
+		       (unsigned long)(symbol ? chain->words[i] - symbol->address : chain->words[i]));
 	}
 	printf(" (end %d)\n", chain->end);
 }
@@ -164,7 +164,7 @@ static bool boot(const char *vmlinux, const char *initrd, GError **error)
 	struct guest *guest = vm_new(&config, error);
 	bool started = false;
 
-	if (guest != NULL) {
+	if (guest) {
 		compared.guest = guest;
 		compared.watcher.ops = &ops;
 		compared.watchers[0] = &compared.watcher;
@@ -180,7 +180,7 @@ static bool boot(const char *vmlinux, const char *initrd, GError **error)
 		vm_shutdown(guest);
 		printf("  the guest ended: %s\n", guest_end_name(guest->end.reason));
 	}
-	if (guest != NULL)
+	if (guest)
 		vm_free(guest);
 	g_main_loop_unref(loop);
 	return started;
@@ -233,7 +233,7 @@ int main(int argc, char **argv)
 		if (boot(argv[1], argv[2], &error))
 			status = verdict();
 	}
-	if (error != NULL)
+	if (error)
 		fprintf(stderr, "unwinders_agree: %s\n", error->message);
 	symtab_free(symtab);
 	orc_free(orc);

@@ -82,7 +82,7 @@ static inline uint32_t btf_builder_members(struct btf_builder *builder, const ch
 {
 	uint32_t n = 0;
 
-	while (members[n].name != NULL)
+	while (members[n].name)
 		n++;
 	uint32_t id = btf_builder_type(builder, name, info | n, bytes);
 

@@ -19,7 +19,7 @@ static inline void dynamic_elf_entry(GArray *entries, GString *strings, gint64 t
 {
 	const Elf64_Dyn entry = {.d_tag = tag, .d_un.d_val = strings->len};
 
-	if (text == NULL)
+	if (!text)
 		return;
 	g_array_append_val(entries, entry);
 	g_string_append_len(strings, text, (gssize)strlen(text) + 1);
@@ -63,18 +63,18 @@ static inline GByteArray *dynamic_elf_build(const struct dynamic_elf *elf)
 		.e_phnum = SEGMENTS,
 	};
 
-	if (elf->interpreter != NULL) {
+	if (elf->interpreter) {
 		dynamic_elf_segment(&segments[INTERP], PT_INTERP, at + strings->len, strlen(elf->interpreter) + 1);
 		g_string_append_len(strings, elf->interpreter, (gssize)strlen(elf->interpreter) + 1);
 	}
-	for (const char *const *name = elf->needed; name != NULL && *name != NULL; name++)
+	for (const char *const *name = elf->needed; name && *name; name++)
 		dynamic_elf_entry(entries, strings, DT_NEEDED, *name);
 	dynamic_elf_entry(entries, strings, DT_RPATH, elf->rpath);
 	dynamic_elf_entry(entries, strings, DT_RUNPATH, elf->runpath);
 	dynamic_elf_number(entries, DT_STRTAB, DYNAMIC_ELF_GVA + at);
 	dynamic_elf_number(entries, DT_STRSZ, strings->len);
 	dynamic_elf_number(entries, DT_NULL, 0);
-	if (elf->needed != NULL)
+	if (elf->needed)
 		dynamic_elf_segment(&segments[DYNAMIC], PT_DYNAMIC, at + strings->len,
 		                    entries->len * sizeof(Elf64_Dyn));
 	dynamic_elf_segment(&segments[LOAD], PT_LOAD, 0, at + strings->len);

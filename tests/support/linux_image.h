@@ -44,13 +44,13 @@ static inline struct image *linux_image_make(const struct linux_image *wanted)
 	                                              {"mm", word, 8 * 304},
 	                                              {"real_parent", word, 8 * 312},
 	                                              {"exit_state", word, 8 * 320},
-	                                              {wanted->node_parent != NULL ? "cgroups" : "none", word, 8 * 328},
+	                                              {wanted->node_parent ? "cgroups" : "none", word, 8 * 328},
 	                                              {NULL}});
 	btf_builder_struct(
 		&btf, "pcpu_hot",
 		(struct btf_member_spec[]){
 			{"pad", word, 0}, {"current_task", word, 8 * 24}, {"hardirq_stack_ptr", word, 8 * 32}, {NULL}});
-	if (wanted->node_parent != NULL)
+	if (wanted->node_parent)
 		linux_image_cgroups(&btf, word, wanted->node_parent);
 	g_autoptr(GByteArray) types = btf_builder_finish(&btf);
 

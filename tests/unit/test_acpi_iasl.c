@@ -46,7 +46,7 @@ static bool same_again(const char *folder, const char *name, const uint8_t *tabl
 	if (!g_file_set_contents(binary_path, (const char *)table, (gssize)bytes, NULL) ||
 	    !iasl_run(folder, "-d", binary, &disassembly) || !iasl_run(folder, "-oa", source, &compilation))
 		return false;
-	if (strstr(compilation, " 0 Errors, 0 Warnings, 0 Remarks") == NULL) {
+	if (!strstr(compilation, " 0 Errors, 0 Warnings, 0 Remarks")) {
 		fprintf(stderr, "iasl on %s: %s\n", name, compilation);
 		return false;
 	}
@@ -63,7 +63,7 @@ static void folder_remove(const char *folder)
 	GDir *dir = g_dir_open(folder, 0, NULL);
 	const char *name;
 
-	while (dir != NULL && (name = g_dir_read_name(dir)) != NULL) {
+	while (dir && (name = g_dir_read_name(dir)) != NULL) {
 		g_autofree char *path = g_build_filename(folder, name, NULL);
 
 		g_unlink(path);
@@ -92,7 +92,7 @@ int main(void)
 	g_autofree char *iasl = g_find_program_in_path("iasl");
 	int status = EXIT_SUCCESS;
 
-	if (iasl == NULL) {
+	if (!iasl) {
 		printf("skipped: iasl is missing; install the package acpica-tools\n");
 		return EXIT_SKIP;
 	}

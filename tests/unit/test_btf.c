@@ -24,7 +24,7 @@ static uint32_t offset_of(const GByteArray *file, const char *structure, const c
 	struct btf *btf = btf_new(file->data, file->len, &error);
 	uint32_t offset = UINT32_MAX;
 
-	ck_assert_msg(btf != NULL, "%s", error != NULL ? error->message : "");
+	ck_assert_msg(btf != NULL, "%s", error ? error->message : "");
 	btf_member(btf, structure, member, &offset);
 	btf_free(btf);
 	return offset;

@@ -213,8 +213,8 @@ START_TEST(a_session_without_tasks_says_why)
 
 	fake.guest.kernel_path = NULL;
 	ck_assert(json_is_false(json_object_get(answer, "tasks")));
-	ck_assert_int_eq(why == NULL, taskless[_i].why == NULL);
-	if (why != NULL)
+	ck_assert_int_eq(!why, !taskless[_i].why);
+	if (why)
 		ck_assert_msg(strstr(why, taskless[_i].why) != NULL, "%s", why);
 	ck_assert(!session_has_tasks(session));
 }

@@ -308,7 +308,7 @@ START_TEST(rates_are_checked)
 	struct counter_event event = parse(rates[_i].event);
 	bool right = counter_rate_check(&rates[_i].rate, &event, &error);
 
-	ck_assert(right == (rates[_i].says == NULL));
+	ck_assert(right == (!rates[_i].says));
 	if (right)
 		return;
 	ck_assert(g_error_matches(error, COUNTER_ERROR, COUNTER_ERROR_RANGE));

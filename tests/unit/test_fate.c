@@ -65,8 +65,8 @@ static void check_fates(const char *expected)
 
 			ck_assert_int_eq(changes[i].fate, fate);
 			g_string_append_printf(text, "%s%s %s%s%s", text->len != 0 ? ", " : "", fate_name(fate),
-			                       change_series(&changes[i])->name, other != NULL ? " " : "",
-			                       other != NULL ? other->name : "");
+			                       change_series(&changes[i])->name, other ? " " : "",
+			                       other ? other->name : "");
 		}
 	}
 	ck_assert_str_eq(text->str, expected);

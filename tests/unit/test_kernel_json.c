@@ -35,7 +35,7 @@ static void kernel_write(const char *banner, const char *symbol)
 	                                                      0xffffffff81000000, 0x200000, code, sizeof(code), 0});
 	elf_builder_section(&elf, (struct elf_section){".rodata", SHT_PROGBITS, SHF_ALLOC, 0xffffffff81100000, 0x300000,
 	                                               banner, strlen(banner) + 1, 0});
-	if (symbol != NULL)
+	if (symbol)
 		elf_builder_symbol(&elf, symbol, 0xffffffff81000000, 64, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), text);
 	GByteArray *file = elf_builder_finish(&elf);
 
@@ -68,7 +68,7 @@ static void assert_kernel(bool is_linux, const char *release, const char *expect
 	json_t *kernel = control_kernel(path, &error);
 	g_autofree char *text = parts_text(kernel);
 
-	ck_assert_msg(kernel != NULL, "%s", error != NULL ? error->message : "");
+	ck_assert_msg(kernel != NULL, "%s", error ? error->message : "");
 	ck_assert_int_eq(json_is_true(json_object_get(kernel, "linux")), is_linux);
 	ck_assert_str_eq(json_is_string(json_object_get(kernel, "release"))
 	                         ? json_string_value(json_object_get(kernel, "release"))

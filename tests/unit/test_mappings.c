@@ -67,7 +67,7 @@ static const char *name_at(uint32_t pid, uint64_t ip, uint64_t time_ns)
 {
 	const struct mapping *mapping = mappings_find(mappings, PROFILE_USER, pid, ip, time_ns);
 
-	return mapping != NULL ? mapping->file->name : "none";
+	return mapping ? mapping->file->name : "none";
 }
 
 START_TEST(the_latest_mapping_of_the_process_counts)
@@ -171,7 +171,7 @@ static const char *module_at(uint64_t ip, uint64_t time_ns)
 	/* For samples of every process. */
 	const struct mapping *mapping = mappings_find(mappings, PROFILE_KERNEL, 7, ip, time_ns);
 
-	return mapping != NULL ? mapping->file->name : "none";
+	return mapping ? mapping->file->name : "none";
 }
 
 START_TEST(modules_are_the_kernels)
@@ -268,7 +268,7 @@ static void assert_found(struct user_symbols *symbols, const char *name, const u
 {
 	struct user_symbol symbol;
 
-	if (expected == NULL) {
+	if (!expected) {
 		ck_assert(!user_symbols_find(symbols, name, build_id, 20, offset, &symbol));
 		return;
 	}

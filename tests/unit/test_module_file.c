@@ -75,7 +75,7 @@ static const char *name_at(const struct symtab *symtab, uint64_t address)
 {
 	const struct symbol *symbol = symtab_find(symtab, address);
 
-	return symbol != NULL ? symbol->name : "none";
+	return symbol ? symbol->name : "none";
 }
 
 /* .text, then .text.unlikely from the next 64 bytes on; on the next page, .init.text. */
@@ -177,7 +177,7 @@ static void assert_found(struct user_symbols *symbols, const char *name, const u
 	struct user_symbol symbol = {.name = NULL};
 
 	user_symbols_find(symbols, name, build_id, 20, offset, &symbol);
-	ck_assert_str_eq(symbol.name != NULL ? symbol.name : "none", expected != NULL ? expected : "none");
+	ck_assert_str_eq(symbol.name ? symbol.name : "none", expected ? expected : "none");
 }
 
 START_TEST(symbols_of_modules_in_a_folder)

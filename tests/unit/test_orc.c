@@ -89,7 +89,7 @@ static void tables_encode(const struct layout *layout, GByteArray *ips, GByteArr
 
 static void header_add(struct elf_builder *builder, const char *hex, uint8_t header[20])
 {
-	if (hex == NULL)
+	if (!hex)
 		return;
 	for (unsigned i = 0; i < 20; i++)
 		header[i] = (uint8_t)(g_ascii_xdigit_value(hex[2 * i]) << 4 | g_ascii_xdigit_value(hex[2 * i + 1]));

@@ -19,7 +19,7 @@ static struct column_list columns_of(const char *text)
 	struct column_list list;
 	GError *error = NULL;
 
-	ck_assert_msg(column_list_parse(text, &list, &error), "%s", error != NULL ? error->message : "");
+	ck_assert_msg(column_list_parse(text, &list, &error), "%s", error ? error->message : "");
 	return list;
 }
 
@@ -409,7 +409,7 @@ END_TEST
 START_TEST(a_column_has_a_text_or_a_number)
 {
 	for (size_t i = 0; i < n_columns; i++)
-		ck_assert((columns[i].text == NULL) != (columns[i].number == NULL));
+		ck_assert((!columns[i].text) != (!columns[i].number));
 }
 END_TEST
 

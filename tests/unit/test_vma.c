@@ -188,7 +188,7 @@ static void assert_name(uint64_t file, const char *expected)
 	char buffer[FILE_NAME_BYTES];
 	const char *name = vma_file_name(&fake_tree_layout, &process.walk, file, buffer);
 
-	if (expected == NULL)
+	if (!expected)
 		ck_assert_ptr_null(name);
 	else
 		ck_assert_pstr_eq(name, expected);

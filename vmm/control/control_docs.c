@@ -178,7 +178,7 @@ static void print_table(const json_t *schema, const char *name)
 {
 	const json_t *table = json_object_get(schema, name);
 
-	if (table == NULL) {
+	if (!table) {
 		fprintf(stderr, "control-docs: the template wants @%s@, which the schema does not have\n", name);
 		exit(EXIT_FAILURE);
 	}
@@ -198,7 +198,7 @@ static bool print_manual(const json_t *schema, const char *template)
 		return false;
 	}
 	g_auto(GStrv) lines = g_strsplit(g_strchomp(page), "\n", -1);
-	for (char **line = lines; *line != NULL; line++) {
+	for (char **line = lines; *line; line++) {
 		size_t n = strlen(*line);
 
 		if (n > 2 && (*line)[0] == '@' && (*line)[n - 1] == '@') {

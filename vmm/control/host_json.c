@@ -137,8 +137,8 @@ static json_t *route_json(struct guest *guest, const struct counter_route *route
 {
 	g_autofree char *why = route->unavailable(guest);
 
-	return json_pack("{s:s, s:s, s:b, s:s*}", "name", route->name, "summary", route->summary, "usable", why == NULL,
-	                 "why", why);
+	return json_pack("{s:s, s:s, s:b, s:s*}", "name", route->name, "summary", route->summary, "usable", !why, "why",
+	                 why);
 }
 
 json_t *control_host_routes(struct guest *guest)

@@ -93,7 +93,7 @@ static bool reading_prepare(const struct control_call *call, struct reading *rea
 	reading->min_bytes = MIN((size_t)integer_or(arguments, "min-bytes", 1), reading->room);
 	reading->may_wait = session_running(session);
 	return offset_check(reading, error) &&
-	       (json_object_get(arguments, "offset") == NULL || give_back(call, reading, error));
+	       (!json_object_get(arguments, "offset") || give_back(call, reading, error));
 }
 
 static json_t *reading_json(struct control_call *call, const struct reading *reading, const uint8_t *bytes, size_t n)

@@ -189,7 +189,7 @@ struct btf *btf_new(const void *bytes, size_t n, GError **error)
 
 void btf_free(struct btf *btf)
 {
-	if (btf == NULL)
+	if (!btf)
 		return;
 	g_array_unref(btf->offsets);
 	g_array_unref(btf->structs);

@@ -63,7 +63,7 @@ static size_t name_read(struct page_walk *walk, uint64_t from, char name[CGROUP_
 		if (!page_walk_read_kernel(walk, (gva_t){from + n}, name + n, piece))
 			return 0;
 		end = memchr(name + n, '\0', piece);
-		if (end != NULL)
+		if (end)
 			return (size_t)(end - name);
 		n += piece;
 	}

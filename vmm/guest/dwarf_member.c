@@ -23,9 +23,9 @@ struct dwarf_types *dwarf_types_new(const uint8_t *elf, size_t bytes)
 	elf_version(EV_CURRENT);
 	/* Not written to: the byte order is this machine's, and nothing asks for a change. */
 	types->elf = elf_memory((char *)(uintptr_t)elf, bytes);
-	if (types->elf != NULL)
+	if (types->elf)
 		types->dwarf = dwarf_begin_elf(types->elf, DWARF_C_READ, NULL);
-	if (types->dwarf != NULL)
+	if (types->dwarf)
 		return types;
 	dwarf_types_free(types);
 	return NULL;
@@ -33,7 +33,7 @@ struct dwarf_types *dwarf_types_new(const uint8_t *elf, size_t bytes)
 
 void dwarf_types_free(struct dwarf_types *types)
 {
-	if (types == NULL)
+	if (!types)
 		return;
 	g_hash_table_unref(types->found);
 	dwarf_end(types->dwarf);
@@ -46,7 +46,7 @@ static bool member_type(Dwarf_Die *member, Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
 
-	return dwarf_formref_die(dwarf_attr_integrate(member, DW_AT_type, &attribute), type) != NULL &&
+	return dwarf_formref_die(dwarf_attr_integrate(member, DW_AT_type, &attribute), type) &&
 	       dwarf_peel_type(type, type) == 0 &&
 	       (dwarf_tag(type) == DW_TAG_structure_type || dwarf_tag(type) == DW_TAG_union_type);
 }
@@ -59,8 +59,7 @@ static bool member_offset(Dwarf_Die *member, uint32_t *offset)
 
 	if (dwarf_hasattr(member, DW_AT_data_bit_offset) || dwarf_hasattr(member, DW_AT_bit_size))
 		return false;
-	if (dwarf_attr(member, DW_AT_data_member_location, &attribute) != NULL &&
-	    dwarf_formudata(&attribute, &value) != 0)
+	if (dwarf_attr(member, DW_AT_data_member_location, &attribute) && dwarf_formudata(&attribute, &value) != 0)
 		return false;
 	*offset = (uint32_t)value;
 	return value <= UINT32_MAX;
@@ -78,11 +77,11 @@ static bool member_find(Dwarf_Die *structure, const char *name, unsigned depth, 
 
 		if (dwarf_tag(&member) != DW_TAG_member || !member_offset(&member, &outer))
 			continue;
-		if (member_name != NULL && strcmp(member_name, name) == 0) {
+		if (member_name && strcmp(member_name, name) == 0) {
 			*offset = outer;
 			return true;
 		}
-		if (member_name == NULL && depth < NESTING_MAX && member_type(&member, &type) &&
+		if (!member_name && depth < NESTING_MAX && member_type(&member, &type) &&
 		    member_find(&type, name, depth + 1, &inner))
 			return !__builtin_add_overflow(outer, inner, offset);
 	} while (dwarf_siblingof(&member, &member) == 0);
@@ -97,7 +96,7 @@ static bool unit_find(Dwarf_Die *unit, const char *structure, const char *member
 	do {
 		const char *name = dwarf_tag(die) == DW_TAG_structure_type ? dwarf_diename(die) : NULL;
 
-		if (name != NULL && strcmp(name, structure) == 0 && member_find(die, member, 0, offset))
+		if (name && strcmp(name, structure) == 0 && member_find(die, member, 0, offset))
 			return true;
 	} while (dwarf_siblingof(die, die) == 0);
 	return false;
@@ -109,7 +108,7 @@ bool dwarf_member(struct dwarf_types *types, const char *structure, const char *
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die unit, die;
 
-	if (known != NULL && member_find(known, member, 0, offset))
+	if (known && member_find(known, member, 0, offset))
 		return true;
 	while (dwarf_get_units(types->dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0) {
 		if (unit_find(&unit, structure, member, &die, offset)) {
@@ -123,7 +122,7 @@ bool dwarf_member(struct dwarf_types *types, const char *structure, const char *
 bool dwarf_size(struct dwarf_types *types, const char *structure, uint32_t *bytes)
 {
 	Dwarf_Die *known = g_hash_table_lookup(types->found, structure);
-	int size = known != NULL ? dwarf_bytesize(known) : -1;
+	int size = known ? dwarf_bytesize(known) : -1;
 
 	if (size < 0)
 		return false;

@@ -5,7 +5,7 @@ static gva_t symbol_find(const struct symtab *symtab, const char *name)
 {
 	const struct symbol *symbol = symtab_find_name(symtab, name);
 
-	return (gva_t){symbol != NULL ? symbol->address : 0};
+	return (gva_t){symbol ? symbol->address : 0};
 }
 
 /* hardirq_stack_ptr; from 6.2 to 6.14 a member of pcpu_hot. */
@@ -14,8 +14,7 @@ static gva_t interrupt_stack_find(const struct symtab *symtab, const struct type
 	gva_t found = symbol_find(symtab, "hardirq_stack_ptr"), hot = symbol_find(symtab, "pcpu_hot");
 	uint32_t offset;
 
-	if (found.value == 0 && hot.value != 0 && types != NULL &&
-	    types_has(types, "pcpu_hot", "hardirq_stack_ptr", &offset))
+	if (found.value == 0 && hot.value != 0 && types && types_has(types, "pcpu_hot", "hardirq_stack_ptr", &offset))
 		found.value = hot.value + offset;
 	return found;
 }
@@ -49,12 +48,12 @@ struct kernel_layout *kernel_layout_load(const struct image *image)
 {
 	g_autoptr(GError) error = NULL;
 	struct symtab *symtab = symtab_load(image, &error);
-	struct types *types = symtab != NULL ? types_new(image, &error) : NULL;
-	struct kernel_layout *layout = kernel_layout_none(error != NULL ? error->message : NULL);
+	struct types *types = symtab ? types_new(image, &error) : NULL;
+	struct kernel_layout *layout = kernel_layout_none(error ? error->message : NULL);
 
-	if (symtab != NULL)
+	if (symtab)
 		layout->interrupt_stack = interrupt_stack_find(symtab, types);
-	if (types != NULL)
+	if (types)
 		layouts_load(layout, image, symtab, types);
 	types_free(types);
 	symtab_free(symtab);
@@ -71,7 +70,7 @@ struct kernel_layout *kernel_layout_none(const char *why)
 
 void kernel_layout_free(struct kernel_layout *layout)
 {
-	if (layout == NULL)
+	if (!layout)
 		return;
 	g_free(layout->tasks_why);
 	g_free(layout->mappings_why);

@@ -96,7 +96,7 @@ bool module_layout_load(const struct symtab *symtab, const struct types *types, 
 		g_set_error_literal(error, MODULE_ERROR, MODULE_ERROR_NONE, "the kernel has no loadable modules");
 		return false;
 	}
-	if (head == NULL) {
+	if (!head) {
 		g_set_error_literal(error, MODULE_ERROR, MODULE_ERROR_SYMBOL,
 		                    "the kernel has no symbol modules; a stripped image needs CONFIG_KALLSYMS_ALL");
 		return false;
@@ -325,8 +325,8 @@ bool module_orc_find(const struct module_table *table, const struct orc *orc, st
                      struct orc_entry *entry)
 {
 	const struct module_range *range = module_table_find(table, address);
-	const struct module *module = range != NULL ? &table->modules[range->module] : NULL;
-	uint32_t low = 0, high = module != NULL ? module->orc_n : 0;
+	const struct module *module = range ? &table->modules[range->module] : NULL;
+	uint32_t low = 0, high = module ? module->orc_n : 0;
 	uint8_t bytes[ORC_ENTRY_BYTES];
 	uint64_t start;
 

@@ -31,7 +31,7 @@ static bool name_read(struct page_walk *walk, uint64_t from, char name[MODULE_SY
 
 		if (!page_walk_read_kernel(walk, (gva_t){from + n}, name + n, bytes))
 			break;
-		if (memchr(name + n, '\0', bytes) != NULL)
+		if (memchr(name + n, '\0', bytes))
 			return true;
 		n += bytes;
 	}

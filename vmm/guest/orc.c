@@ -58,7 +58,7 @@ static enum version version_from_release(const char *release)
 {
 	unsigned major = 0, minor = 0;
 
-	if (release == NULL || sscanf(release, "%u.%u", &major, &minor) != 2)
+	if (!release || sscanf(release, "%u.%u", &major, &minor) != 2)
 		return VERSION_4_14;
 	if (major > 6 || (major == 6 && minor >= 4))
 		return VERSION_6_4;
@@ -193,7 +193,7 @@ static bool version_find(const struct image *image, enum version *version, GErro
 	uint64_t address;
 	const uint8_t *header = image_section(image, ".orc_header", &bytes, &address);
 
-	if (header == NULL) {
+	if (!header) {
 		*version = version_from_release(image_release(image));
 		return true;
 	}
@@ -214,7 +214,7 @@ struct orc *orc_load(const struct image *image, GError **error)
 	enum version version;
 	struct orc *orc;
 
-	if (ips == NULL || entries == NULL || ip_bytes == 0) {
+	if (!ips || !entries || ip_bytes == 0) {
 		g_set_error(error, ORC_ERROR, ORC_ERROR_NONE, "%s has no ORC tables", image_path(image));
 		return NULL;
 	}
@@ -247,7 +247,7 @@ struct orc *orc_load(const struct image *image, GError **error)
 
 void orc_free(struct orc *orc)
 {
-	if (orc == NULL)
+	if (!orc)
 		return;
 	g_free(orc->offsets);
 	g_free(orc->kinds);

@@ -35,19 +35,19 @@ static bool layout_symbols(struct task_layout *layout, const struct symtab *symt
 {
 	const struct symbol *area = symtab_find_name(symtab, "this_cpu_off");
 	const struct symbol *current_task = symtab_find_name(symtab, "current_task");
-	const struct symbol *hot = current_task == NULL ? symtab_find_name(symtab, "pcpu_hot") : NULL;
+	const struct symbol *hot = !current_task ? symtab_find_name(symtab, "pcpu_hot") : NULL;
 	uint32_t offset = 0;
 
-	if (area == NULL || (current_task == NULL && hot == NULL)) {
+	if (!area || (!current_task && !hot)) {
 		g_set_error(
 			error, TASK_ERROR, TASK_ERROR_NONE,
 			"the kernel has no symbols this_cpu_off and current_task or pcpu_hot; it needs CONFIG_SMP, and CONFIG_KALLSYMS_ALL if the image is stripped");
 		return false;
 	}
-	if (hot != NULL && !types_find(types, &(struct types_member){"pcpu_hot", "current_task", &offset}, 1, error))
+	if (hot && !types_find(types, &(struct types_member){"pcpu_hot", "current_task", &offset}, 1, error))
 		return false;
 	layout->this_cpu_off = area->address;
-	layout->current_task = (hot != NULL ? hot->address : current_task->address) + offset;
+	layout->current_task = (hot ? hot->address : current_task->address) + offset;
 	return true;
 }
 

@@ -33,8 +33,8 @@ struct task_entry *task_cache_put(struct task_cache *cache, const struct task *t
 {
 	struct task_entry *bucket = bucket_of(cache, task);
 	struct task_entry *known = task_cache_find(cache, task);
-	struct task_entry entry = {.task = *task, .announced = known != NULL && known->announced};
-	size_t older = known != NULL ? (size_t)(known - bucket) : TASK_CACHE_WAYS - 1;
+	struct task_entry entry = {.task = *task, .announced = known && known->announced};
+	size_t older = known ? (size_t)(known - bucket) : TASK_CACHE_WAYS - 1;
 
 	memmove(bucket + 1, bucket, older * sizeof(*bucket));
 	bucket[0] = entry;

@@ -19,18 +19,18 @@ struct types *types_new(const struct image *image, GError **error)
 	const uint8_t *section = image_section(image, ".BTF", &bytes, &address);
 	struct types *types = g_new0(struct types, 1);
 
-	if (section != NULL) {
+	if (section) {
 		types->btf = btf_new(section, bytes, error);
 	} else {
 		const uint8_t *elf = image_bytes(image, &bytes);
 
 		types->dwarf = dwarf_types_new(elf, bytes);
-		if (types->dwarf == NULL)
+		if (!types->dwarf)
 			g_set_error(error, TYPES_ERROR, TYPES_ERROR_NONE,
 			            "%s has neither BTF nor debug information; build Linux with CONFIG_DEBUG_INFO_BTF",
 			            image_path(image));
 	}
-	if (types->btf != NULL || types->dwarf != NULL)
+	if (types->btf || types->dwarf)
 		return types;
 	g_free(types);
 	return NULL;
@@ -38,7 +38,7 @@ struct types *types_new(const struct image *image, GError **error)
 
 void types_free(struct types *types)
 {
-	if (types == NULL)
+	if (!types)
 		return;
 	btf_free(types->btf);
 	dwarf_types_free(types->dwarf);
@@ -47,13 +47,13 @@ void types_free(struct types *types)
 
 bool types_has(const struct types *types, const char *structure, const char *member, uint32_t *offset)
 {
-	return types->btf != NULL ? btf_member(types->btf, structure, member, offset)
-	                          : dwarf_member(types->dwarf, structure, member, offset);
+	return types->btf ? btf_member(types->btf, structure, member, offset)
+	                  : dwarf_member(types->dwarf, structure, member, offset);
 }
 
 bool types_size(const struct types *types, const char *structure, uint32_t *bytes)
 {
-	return types->btf != NULL ? btf_size(types->btf, structure, bytes) : dwarf_size(types->dwarf, structure, bytes);
+	return types->btf ? btf_size(types->btf, structure, bytes) : dwarf_size(types->dwarf, structure, bytes);
 }
 
 bool types_find(const struct types *types, const struct types_member *members, size_t n, GError **error)
@@ -62,7 +62,7 @@ bool types_find(const struct types *types, const struct types_member *members, s
 		if (types_has(types, members[i].structure, members[i].member, members[i].offset))
 			continue;
 		g_set_error(error, TYPES_ERROR, TYPES_ERROR_MEMBER, "the kernel's %s has no struct %s with a member %s",
-		            types->btf != NULL ? "BTF" : "debug information", members[i].structure, members[i].member);
+		            types->btf ? "BTF" : "debug information", members[i].structure, members[i].member);
 		return false;
 	}
 	return true;

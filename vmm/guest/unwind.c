@@ -21,7 +21,7 @@ static void chain_add(struct chain *chain, const struct frame *frame)
 static enum step step(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
                       enum unwind_end *end)
 {
-	if (!frame->user && config->orc != NULL)
+	if (!frame->user && config->orc)
 		return unwind_orc_step(config->orc, config->modules, memory, frame, end);
 	return unwind_frame_pointer_step(memory, frame, end);
 }

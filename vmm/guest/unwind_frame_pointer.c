@@ -76,7 +76,7 @@ static bool has_never_a_frame(struct page_walk *memory, const struct frame *fram
 	size_t n = frame->ip - start;
 
 	*at = frame->sp;
-	return page_walk_read(memory, (gva_t){start}, code, n) && memmem(code, n, prologue, sizeof(prologue)) == NULL;
+	return page_walk_read(memory, (gva_t){start}, code, n) && !memmem(code, n, prologue, sizeof(prologue));
 }
 
 /* False when the function has a frame, as nearly always. */
@@ -102,7 +102,7 @@ static bool is_mapped(struct page_walk *memory, uint64_t ip)
 {
 	gpa_t gpa;
 
-	return memory->snapshot != NULL || page_walk_translate(memory, (gva_t){ip}, &gpa);
+	return memory->snapshot || page_walk_translate(memory, (gva_t){ip}, &gpa);
 }
 
 enum step unwind_frame_pointer_step(struct page_walk *memory, struct frame *frame, enum unwind_end *end)

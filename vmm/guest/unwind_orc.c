@@ -108,8 +108,8 @@ static bool entry_find(const struct orc *orc, const struct module_table *modules
 {
 	const struct orc_entry *known = orc_find(orc, address);
 
-	if (known == NULL)
-		return modules != NULL && module_orc_find(modules, orc, memory, address, entry);
+	if (!known)
+		return modules && module_orc_find(modules, orc, memory, address, entry);
 	*entry = *known;
 	return true;
 }

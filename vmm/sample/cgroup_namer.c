@@ -38,7 +38,7 @@ static bool path_write(struct cgroup_namer *namer, struct page_walk *walk, struc
 	char buffer[CGROUP_PATH_BYTES];
 	const char *path = cgroup_path(namer->layout, walk, &seen->cgroup, buffer);
 
-	if (path == NULL)
+	if (!path)
 		return --seen->tries == 0;
 	return announce_cgroup(namer->announcer, &(struct record_cgroup){seen->cgroup.id, path}, id);
 }

@@ -88,7 +88,7 @@ bool counting_start(struct counting *counting, const struct counter_event *event
 	counting->last = (struct counter_reading){0};
 	counting->family = (struct task_family){0};
 	counting->targets = targets;
-	counting->counts = targets == NULL;
+	counting->counts = !targets;
 	return true;
 }
 

@@ -111,7 +111,7 @@ static bool mapping_look(const struct vma *vma, void *data)
 		return false;
 	if (vma->file != 0)
 		name = vma_file_name(look->mapper->layout, look->walk, vma->file, buffer);
-	if (name != NULL)
+	if (name)
 		return mapping_write(look, vma, name);
 	look->written = false;
 	return true;

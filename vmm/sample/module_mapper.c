@@ -66,7 +66,7 @@ static void range_announce(struct module_mapper *mapper, const struct module_ran
 
 bool module_mapper_sample(struct module_mapper *mapper, struct page_walk *walk, const struct record_id *id)
 {
-	if (mapper->layout == NULL || !module_table_update(&mapper->table, mapper->layout, walk, id->time_ns))
+	if (!mapper->layout || !module_table_update(&mapper->table, mapper->layout, walk, id->time_ns))
 		return false;
 	for (unsigned i = 0; i < mapper->table.n_ranges; i++)
 		range_announce(mapper, &mapper->table.ranges[i], id);

@@ -55,9 +55,9 @@ static void task_name(struct namer *namer, struct page_walk *walk, const struct 
 {
 	struct task_entry *known = task_cache_find(&namer->tasks, task);
 
-	if (known != NULL && known->task.pid == task->pid && memcmp(known->task.comm, task->comm, TASK_COMM_BYTES) == 0)
+	if (known && known->task.pid == task->pid && memcmp(known->task.comm, task->comm, TASK_COMM_BYTES) == 0)
 		return;
-	bool announced = known == NULL && task_announce(namer, walk, task, id);
+	bool announced = !known && task_announce(namer, walk, task, id);
 	const struct record_comm named = {.pid = id->pid, .tid = id->tid, .comm = task->comm};
 
 	/* If the name did not fit, the next sample tries again. */
@@ -73,7 +73,7 @@ static void task_check_end(struct namer *namer, struct page_walk *walk, const st
 {
 	struct task_entry *entry = task_cache_next(&namer->tasks);
 
-	if (entry == NULL || entry->task.address == current->address ||
+	if (!entry || entry->task.address == current->address ||
 	    !task_has_ended(&namer->kernel->tasks, walk, &entry->task))
 		return;
 	if (!entry->announced || task_write(namer, PERF_RECORD_EXIT, walk, &entry->task, id))

@@ -335,7 +335,7 @@ static struct sampling *sampling_new(struct sampler *sampler, const struct sampl
 	sampling->kernel = kernel;
 	sampling->cpu = config->cpu ? config->cpu : &sampler->cpu;
 	sampling->has_cgroups = config->cgroups;
-	sampling->chains = config->unwind != NULL || config->session->host;
+	sampling->chains = config->unwind || config->session->host;
 	sampling->stalls = config->session->stall;
 	sampling->announcer = (struct announcer){.ring = ring};
 	namer_init(&sampling->namer, kernel, config->claims, &sampling->announcer);

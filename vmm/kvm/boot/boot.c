@@ -36,10 +36,10 @@ static bool config_check(const struct boot_config *config, GError **error)
 
 static bool structures_claim(struct boot_claims *claims, const struct boot_config *config, GError **error)
 {
-	if (boot_claim(claims, "the boot loader's own range", BOOT_STRUCTURES_GPA,
-	               BOOT_STRUCTURES_END - BOOT_STRUCTURES_GPA, error) == NULL)
+	if (!boot_claim(claims, "the boot loader's own range", BOOT_STRUCTURES_GPA,
+	                BOOT_STRUCTURES_END - BOOT_STRUCTURES_GPA, error))
 		return false;
-	if (boot_claim(claims, "the BIOS range", BOOT_BIOS_GPA, BOOT_BIOS_END - BOOT_BIOS_GPA, error) == NULL)
+	if (!boot_claim(claims, "the BIOS range", BOOT_BIOS_GPA, BOOT_BIOS_END - BOOT_BIOS_GPA, error))
 		return false;
 	return config->reserved_bytes == 0 || boot_claim(claims, "the host quirk's range", config->reserved.value,
 	                                                 config->reserved_bytes, error) != NULL;
@@ -66,7 +66,7 @@ static bool segments_load(struct boot_claims *claims, const struct image *image,
 
 	for (size_t i = 0; i < n; i++) {
 		void *to = boot_claim(claims, "a kernel segment", segment[i].gpa, segment[i].memory_bytes, error);
-		if (to == NULL) {
+		if (!to) {
 			g_prefix_error(error, "cannot load %s: ", image_path(image));
 			return false;
 		}
@@ -135,7 +135,7 @@ static uint8_t *initrd_claim(struct boot_claims *claims, const char *path, struc
 	}
 	uint64_t start = (limit - bytes) & ~(uint64_t)(BOOT_PAGE_BYTES - 1);
 	uint8_t *to = boot_claim(claims, "the initramfs", start, bytes, error);
-	if (to == NULL) {
+	if (!to) {
 		g_prefix_error(error, "cannot load initramfs %s into %" PRIu64 " MiB of guest memory: ", path,
 		               memory_bytes(claims->memory) >> 20);
 		return NULL;
@@ -150,12 +150,12 @@ static bool initrd_load(struct boot_claims *claims, const char *path, struct boo
 	int fd;
 	uint64_t bytes;
 
-	if (path == NULL)
+	if (!path)
 		return true;
 	if (!initrd_open(path, &fd, &bytes, error))
 		return false;
 	uint8_t *to = initrd_claim(claims, path, loaded, bytes, error);
-	bool read = to != NULL && initrd_read(fd, path, to, bytes, error);
+	bool read = to && initrd_read(fd, path, to, bytes, error);
 	close(fd);
 	return read;
 }

@@ -36,12 +36,12 @@ static void set_outside_error(const struct memory *memory, const char *owner, ui
 void *boot_claim(struct boot_claims *claims, const char *owner, uint64_t start, uint64_t bytes, GError **error)
 {
 	void *memory = memory_at(claims->memory, (gpa_t){start}, bytes);
-	if (memory == NULL) {
+	if (!memory) {
 		set_outside_error(claims->memory, owner, start, bytes, error);
 		return NULL;
 	}
 	const struct boot_claim *other = claim_find(claims, start, bytes);
-	if (other != NULL) {
+	if (other) {
 		g_set_error(error, BOOT_ERROR, BOOT_ERROR_MEMORY,
 		            "%s at 0x%" PRIx64 "..0x%" PRIx64 " overlaps %s at 0x%" PRIx64 "..0x%" PRIx64, owner, start,
 		            start + bytes - 1, other->owner, other->start, other->start + other->bytes - 1);

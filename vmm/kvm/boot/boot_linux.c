@@ -30,7 +30,7 @@ static void identity_map_write(const struct memory *memory)
 
 static void setup_header_write(struct setup_header *header, const uint8_t *from, size_t bytes)
 {
-	if (from != NULL) {
+	if (from) {
 		memcpy(header, from, MIN(bytes, sizeof(*header)));
 	} else {
 		header->boot_flag = BOOT_FLAG;

@@ -49,7 +49,7 @@ static json_t *pmu_kvm(void)
 
 	if (fd >= 0)
 		close(fd);
-	return json_pack("{s:b, s:s*}", "usable", why == NULL, "why", why);
+	return json_pack("{s:b, s:s*}", "usable", !why, "why", why);
 }
 
 /* What a guest can have of a PMU. */

@@ -43,7 +43,7 @@ struct memory *memory_new(uint64_t bytes, GError **error)
 		return NULL;
 	}
 	uint8_t *base = map_aligned(bytes);
-	if (base == NULL) {
+	if (!base) {
 		int saved = errno;
 
 		g_set_error(
@@ -65,7 +65,7 @@ struct memory *memory_new(uint64_t bytes, GError **error)
 
 void memory_free(struct memory *memory)
 {
-	if (memory == NULL)
+	if (!memory)
 		return;
 	munmap(memory->base, memory_bytes(memory));
 	g_free(memory);

@@ -51,7 +51,7 @@ struct agent_stream *agent_stream_new(void)
 
 void agent_stream_free(struct agent_stream *stream)
 {
-	if (stream == NULL)
+	if (!stream)
 		return;
 	g_byte_array_unref(stream->input);
 	g_free(stream->text);
@@ -63,7 +63,7 @@ void agent_stream_put(struct agent_stream *stream, const uint8_t *bytes, size_t 
 {
 	g_byte_array_remove_range(stream->input, 0, (guint)stream->at);
 	stream->at = 0;
-	if (stream->broken == NULL)
+	if (!stream->broken)
 		g_byte_array_append(stream->input, bytes, (guint)n);
 }
 
@@ -150,7 +150,7 @@ static bool frame_read(struct agent_stream *stream, const struct vprof_agent_fra
 		return stream_break(stream, error, AGENT_ERROR_PROTOCOL,
 		                    "the guest's data does not begin with vprof-agent's greeting");
 	stream->at += sizeof(*frame) + frame->bytes;
-	if (shape == NULL) {
+	if (!shape) {
 		*message = (struct agent_message){0};
 		stream->skipped++;
 		return true;
@@ -165,7 +165,7 @@ static bool frame_read(struct agent_stream *stream, const struct vprof_agent_fra
 
 bool agent_stream_next(struct agent_stream *stream, struct agent_message *message, GError **error)
 {
-	if (stream->broken != NULL) {
+	if (stream->broken) {
 		g_propagate_error(error, g_error_copy(stream->broken));
 		return false;
 	}

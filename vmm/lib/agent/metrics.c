@@ -62,7 +62,7 @@ static const char *metric_parse(const char *text, struct metric *metric)
 	memcpy(metric->name, text, name);
 	text += name + 1;
 	/* g_ascii_strtod reads blanks, signs, hexadecimal and "nan" as well. */
-	if (strchr("0123456789.", *text) == NULL || *text == '\0' || g_ascii_tolower(text[1]) == 'x')
+	if (!strchr("0123456789.", *text) || *text == '\0' || g_ascii_tolower(text[1]) == 'x')
 		return "the value is not a decimal number of 0 or more";
 	metric->value = g_ascii_strtod(text, &end);
 	if (end == text || (*end != '\0' && *end != ' ') || !isfinite(metric->value))
@@ -111,14 +111,14 @@ static const char *line_take(struct metrics *metrics, struct line *line)
 	if (line->text[line->n - 1] == '\r')
 		line->text[line->n - 1] = '\0';
 	problem = metric_parse(line->text + strlen(PREFIX), &metric);
-	return problem != NULL ? problem : metrics_take(metrics, &metric);
+	return problem ? problem : metrics_take(metrics, &metric);
 }
 
 static void line_end(struct metrics *metrics, struct line *line)
 {
 	const char *problem = line_take(metrics, line);
 
-	if (metrics->problem == NULL)
+	if (!metrics->problem)
 		metrics->problem = problem;
 	line->n = 0;
 	line->cut = false;

@@ -16,7 +16,7 @@ static bool cpio_fail(struct cpio *cpio, const char *what, GError **error)
 	const char *why = archive_error_string(cpio->archive);
 
 	g_set_error(error, INITRAMFS_ERROR, INITRAMFS_ERROR_WRITE, "cannot write %s to the initramfs: %s", what,
-	            why != NULL ? why : "no memory");
+	            why ? why : "no memory");
 	return false;
 }
 
@@ -41,7 +41,7 @@ bool cpio_close(struct cpio *cpio, GError **error)
 
 void cpio_free(struct cpio *cpio)
 {
-	if (cpio == NULL)
+	if (!cpio)
 		return;
 	archive_write_free(cpio->archive);
 	g_free(cpio);
@@ -64,7 +64,7 @@ static bool entry_write(struct cpio *cpio, struct archive_entry *entry, const ch
 {
 	gsize n = 0;
 
-	const void *bytes = content != NULL ? g_bytes_get_data(content, &n) : NULL;
+	const void *bytes = content ? g_bytes_get_data(content, &n) : NULL;
 	bool written;
 
 	archive_entry_set_size(entry, (la_int64_t)n);

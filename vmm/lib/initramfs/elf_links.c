@@ -35,7 +35,7 @@ static const char *elf_string(const struct elf *elf, guint64 offset, guint64 lim
 {
 	guint64 room = offset < elf->n ? MIN(limit, elf->n - offset) : 0;
 
-	return room != 0 && memchr(elf->bytes + offset, '\0', room) != NULL ? (const char *)elf->bytes + offset : NULL;
+	return room != 0 && memchr(elf->bytes + offset, '\0', room) ? (const char *)elf->bytes + offset : NULL;
 }
 
 bool elf_is_any(const guint8 *bytes, gsize n)
@@ -127,7 +127,7 @@ static bool link_take(const Elf64_Dyn *entry, void *data)
 	if (entry->d_un.d_val >= strings->bytes || links->needed->len == NEEDED_MAX)
 		return false;
 	text = elf_string(strings->elf, strings->offset + entry->d_un.d_val, strings->bytes - entry->d_un.d_val);
-	if (text == NULL)
+	if (!text)
 		return false;
 	if (entry->d_tag == DT_NEEDED) {
 		g_ptr_array_add(links->needed, g_strdup(text));
@@ -148,7 +148,7 @@ static bool links_fill(const struct elf *elf, struct elf_links *links, GError **
 
 	if (elf_segment_of_type(elf, PT_INTERP, &segment)) {
 		interpreter = elf_string(elf, segment.p_offset, segment.p_filesz);
-		if (interpreter == NULL)
+		if (!interpreter)
 			return elf_fail(elf, "the name of its interpreter is damaged", error);
 		links->interpreter = g_strdup(interpreter);
 	}

@@ -57,7 +57,7 @@ struct initramfs *initramfs_new(void)
 
 void initramfs_free(struct initramfs *initramfs)
 {
-	if (initramfs == NULL)
+	if (!initramfs)
 		return;
 	g_tree_unref(initramfs->folders);
 	g_tree_unref(initramfs->nodes);
@@ -107,7 +107,7 @@ static GMappedFile *file_map(struct initramfs *initramfs, const char *path, GErr
 	g_autoptr(GError) why = NULL;
 	GMappedFile *bytes = g_mapped_file_new(path, FALSE, &why);
 
-	if (bytes == NULL) {
+	if (!bytes) {
 		g_set_error(error, INITRAMFS_ERROR, INITRAMFS_ERROR_FILE, "cannot put %s into the initramfs: %s", path,
 		            why->message);
 		return NULL;
@@ -144,16 +144,16 @@ static bool host_file_add(struct initramfs *initramfs, const char *path, GError 
 	struct stat status;
 	GMappedFile *bytes;
 
-	real = resolved != NULL ? g_strdup(resolved) : NULL;
+	real = resolved ? g_strdup(resolved) : NULL;
 	free(resolved);
-	if (real == NULL || stat(real, &status) != 0)
+	if (!real || stat(real, &status) != 0)
 		return path_fail(path, errno, error);
 	if (strcmp(real, path) != 0 && !has_node(initramfs, path))
 		initramfs_add_link(initramfs, path, real);
 	if (has_node(initramfs, real))
 		return true;
 	bytes = file_map(initramfs, real, error);
-	if (bytes == NULL)
+	if (!bytes)
 		return false;
 	file_node_add(initramfs, real, bytes, status.st_mode);
 	g_mapped_file_unref(bytes);
@@ -165,7 +165,7 @@ static struct library_user *user_new(const char *path, const struct library_user
 	GMappedFile *bytes = g_mapped_file_new(path, FALSE, error);
 	struct library_user *user;
 
-	if (bytes == NULL)
+	if (!bytes)
 		return NULL;
 	user = g_new0(struct library_user, 1);
 	user->path = g_strdup(path);
@@ -209,10 +209,10 @@ static bool libraries_add(struct initramfs *initramfs, const struct library_user
 		if (!g_hash_table_add(names, g_strdup(name)))
 			continue;
 		path = library_search_find(initramfs->search, user, name);
-		if (path == NULL)
+		if (!path)
 			return missing(user, name, error);
 		library = host_file_add(initramfs, path, error) ? user_new(path, user, error) : NULL;
-		if (library == NULL)
+		if (!library)
 			return false;
 		g_ptr_array_add(users, library);
 	}
@@ -223,7 +223,7 @@ static bool interpreter_add(struct initramfs *initramfs, const struct library_us
 {
 	const char *interpreter = program->links.interpreter;
 
-	if (interpreter == NULL)
+	if (!interpreter)
 		return true;
 	if (access(interpreter, R_OK) == 0)
 		return host_file_add(initramfs, interpreter, error);
@@ -244,13 +244,13 @@ static bool elf_program_add(struct initramfs *initramfs, const char *path, GErro
 	g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	struct library_user *program = user_new(path, NULL, error);
 
-	if (program == NULL)
+	if (!program)
 		return false;
 	g_ptr_array_add(users, program);
 	if (!interpreter_add(initramfs, program, error))
 		return false;
 	/* Added before all libraries: one of them may name it. */
-	if (program->links.interpreter != NULL)
+	if (program->links.interpreter)
 		g_hash_table_add(names, g_path_get_basename(program->links.interpreter));
 	for (guint i = 0; i < users->len; i++)
 		if (!libraries_add(initramfs, g_ptr_array_index(users, i), users, names, error))
@@ -266,7 +266,7 @@ static char **script_words(const char *bytes, gsize n)
 
 	if (n < 2 || bytes[0] != '#' || bytes[1] != '!')
 		return NULL;
-	line = g_strndup(bytes + 2, (end != NULL ? (gsize)(end - bytes) : n) - 2);
+	line = g_strndup(bytes + 2, (end ? (gsize)(end - bytes) : n) - 2);
 	return g_strsplit_set(g_strstrip(line), " \t", 2);
 }
 
@@ -275,15 +275,15 @@ static bool env_program_add(struct initramfs *initramfs, char **words, unsigned 
 {
 	g_autofree char *base = g_path_get_basename(words[0]), *path = NULL;
 
-	if (strcmp(base, "env") != 0 || words[1] == NULL || words[1][0] == '-')
+	if (strcmp(base, "env") != 0 || !words[1] || words[1][0] == '-')
 		return true;
 	path = g_find_program_in_path(g_strstrip(words[1]));
-	return path == NULL || program_add(initramfs, path, depth, error);
+	return !path || program_add(initramfs, path, depth, error);
 }
 
 static bool script_add(struct initramfs *initramfs, const char *path, char **words, unsigned depth, GError **error)
 {
-	if (words[0] == NULL || words[0][0] != '/' || depth == 0 || access(words[0], R_OK) != 0) {
+	if (!words[0] || words[0][0] != '/' || depth == 0 || access(words[0], R_OK) != 0) {
 		g_set_error(error, INITRAMFS_ERROR, INITRAMFS_ERROR_LIBRARY,
 		            "%s is a script for \"%s\", which is not on this host", path, words[0] ? words[0] : "");
 		return false;
@@ -297,11 +297,11 @@ static bool needs_add(struct initramfs *initramfs, const char *path, GMappedFile
 {
 	const char *bytes = g_mapped_file_get_contents(file);
 	gsize n = g_mapped_file_get_length(file);
-	g_auto(GStrv) words = bytes != NULL ? script_words(bytes, n) : NULL;
+	g_auto(GStrv) words = bytes ? script_words(bytes, n) : NULL;
 
-	if (words != NULL)
+	if (words)
 		return script_add(initramfs, path, words, depth, error);
-	if (bytes != NULL && elf_is_any((const guint8 *)bytes, n))
+	if (bytes && elf_is_any((const guint8 *)bytes, n))
 		return elf_program_add(initramfs, path, error);
 	g_set_error(error, INITRAMFS_ERROR, INITRAMFS_ERROR_FORMAT,
 	            "%s is neither an ELF program nor a script that begins with \"#!\"", path);
@@ -311,8 +311,7 @@ static bool needs_add(struct initramfs *initramfs, const char *path, GMappedFile
 static bool program_add(struct initramfs *initramfs, const char *path, unsigned depth, GError **error)
 {
 	GMappedFile *file = g_mapped_file_new(path, FALSE, error);
-	bool added =
-		file != NULL && host_file_add(initramfs, path, error) && needs_add(initramfs, path, file, depth, error);
+	bool added = file && host_file_add(initramfs, path, error) && needs_add(initramfs, path, file, depth, error);
 
 	g_clear_pointer(&file, g_mapped_file_unref);
 	return added;
@@ -361,7 +360,7 @@ static bool folder_add(struct initramfs *initramfs, const char *host_path, const
 		g_autofree char *to = g_build_filename(guest_path, name, NULL);
 		g_autofree char *target = g_file_read_link(from, NULL);
 
-		if (target != NULL)
+		if (target)
 			initramfs_add_link(initramfs, to, target);
 		else
 			added = initramfs_add(initramfs, from, to, error);
@@ -453,7 +452,7 @@ static bool write_archive(const struct initramfs *initramfs, int fd,
 	struct cpio *cpio = cpio_open(fd, error);
 	bool written = cpio != NULL;
 
-	for (; written && *parts != NULL; parts++)
+	for (; written && *parts; parts++)
 		written = (*parts)(initramfs, cpio, error);
 	written = written && cpio_close(cpio, error);
 	cpio_free(cpio);
@@ -480,8 +479,8 @@ static bool write_base(int fd, const char *path, GError **error)
 {
 	static const char zeros[ALIGNMENT];
 	GMappedFile *base = g_mapped_file_new(path, FALSE, error);
-	gsize n = base != NULL ? g_mapped_file_get_length(base) : 0;
-	bool written = base != NULL && write_all(fd, g_mapped_file_get_contents(base), n, path, error) &&
+	gsize n = base ? g_mapped_file_get_length(base) : 0;
+	bool written = base && write_all(fd, g_mapped_file_get_contents(base), n, path, error) &&
 	               write_all(fd, zeros, -n % ALIGNMENT, path, error);
 
 	g_clear_pointer(&base, g_mapped_file_unref);
@@ -498,7 +497,7 @@ static bool write_parts(const struct initramfs *initramfs, int fd, const char *b
 	static bool (*const rest[])(const struct initramfs *, struct cpio *, GError **) = {write_console, write_nodes,
 	                                                                                   NULL};
 
-	return write_archive(initramfs, fd, folders, error) && (base == NULL || write_base(fd, base, error)) &&
+	return write_archive(initramfs, fd, folders, error) && (!base || write_base(fd, base, error)) &&
 	       write_archive(initramfs, fd, rest, error);
 }
 

@@ -25,7 +25,7 @@ _Static_assert(sizeof(struct cache_entry) == 24, "as in the file");
 
 static const char *cache_string(const guint8 *bytes, gsize n, guint32 offset)
 {
-	return offset < n && memchr(bytes + offset, '\0', n - offset) != NULL ? (const char *)bytes + offset : NULL;
+	return offset < n && memchr(bytes + offset, '\0', n - offset) ? (const char *)bytes + offset : NULL;
 }
 
 const char *library_cache_find(const guint8 *bytes, gsize n, const char *name)
@@ -34,7 +34,7 @@ const char *library_cache_find(const guint8 *bytes, gsize n, const char *name)
 	const guint8 *start = n != 0 ? memmem(bytes, n, CACHE_MAGIC, strlen(CACHE_MAGIC)) : NULL;
 	struct cache_header header;
 
-	if (start == NULL || n - (gsize)(start - bytes) < sizeof(header))
+	if (!start || n - (gsize)(start - bytes) < sizeof(header))
 		return NULL;
 	n -= (gsize)(start - bytes);
 	memcpy(&header, start, sizeof(header));
@@ -46,7 +46,7 @@ const char *library_cache_find(const guint8 *bytes, gsize n, const char *name)
 		if (entry.flags != FLAGS_X86_64 || entry.capabilities != 0)
 			continue;
 		found = cache_string(start, n, entry.name);
-		if (found != NULL && strcmp(found, name) == 0)
+		if (found && strcmp(found, name) == 0)
 			return cache_string(start, n, entry.path);
 	}
 	return NULL;

@@ -29,7 +29,7 @@ struct library_search *library_search_new(const char *more, const char *cache_pa
 
 void library_search_free(struct library_search *search)
 {
-	if (search == NULL)
+	if (!search)
 		return;
 	g_free(search->more);
 	g_free(search->cache);
@@ -41,9 +41,9 @@ static bool is_library(const char *path)
 {
 	guint8 start[sizeof(Elf64_Ehdr)];
 	FILE *file = fopen(path, "re");
-	gsize n = file != NULL ? fread(start, 1, sizeof(start), file) : 0;
+	gsize n = file ? fread(start, 1, sizeof(start), file) : 0;
 
-	if (file != NULL)
+	if (file)
 		fclose(file);
 	return elf_is_ours(start, n);
 }
@@ -66,9 +66,9 @@ static char *tokens_expand(const char *text, const char *user_path)
 /* Searches the folders of `user_path`; NULL: no folder. */
 static char *folders_find(const char *folders, const char *user_path, const char *name)
 {
-	g_auto(GStrv) list = g_strsplit_set(folders != NULL ? folders : "", ":;", -1);
+	g_auto(GStrv) list = g_strsplit_set(folders ? folders : "", ":;", -1);
 
-	for (char **folder = list; *folder != NULL; folder++) {
+	for (char **folder = list; *folder; folder++) {
 		g_autofree char *expanded = tokens_expand(*folder, user_path);
 		g_autofree char *path = g_build_filename(expanded[0] != '\0' ? expanded : ".", name, NULL);
 
@@ -83,10 +83,10 @@ static char *rpath_find(const struct library_user *user, const char *name)
 {
 	char *found = NULL;
 
-	if (user->links.runpath != NULL)
+	if (user->links.runpath)
 		return NULL;
-	for (; user != NULL && found == NULL; user = user->parent)
-		found = folders_find(user->links.runpath == NULL ? user->links.rpath : NULL, user->path, name);
+	for (; user && !found; user = user->parent)
+		found = folders_find(!user->links.runpath ? user->links.rpath : NULL, user->path, name);
 	return found;
 }
 
@@ -94,26 +94,26 @@ static char *cache_find(const struct library_search *search, const char *name)
 {
 	const char *path = library_cache_find((const guint8 *)search->cache, search->cache_bytes, name);
 
-	return path != NULL && is_library(path) ? g_strdup(path) : NULL;
+	return path && is_library(path) ? g_strdup(path) : NULL;
 }
 
 char *library_search_find(const struct library_search *search, const struct library_user *user, const char *name)
 {
 	char *found = NULL;
 
-	if (strchr(name, '/') != NULL) {
+	if (strchr(name, '/')) {
 		g_autofree char *path = tokens_expand(name, user->path);
 
 		return is_library(path) ? g_canonicalize_filename(path, NULL) : NULL;
 	}
 	found = rpath_find(user, name);
-	if (found == NULL)
+	if (!found)
 		found = folders_find(search->more, user->path, name);
-	if (found == NULL)
+	if (!found)
 		found = folders_find(user->links.runpath, user->path, name);
-	if (found == NULL)
+	if (!found)
 		found = cache_find(search, name);
-	if (found == NULL)
+	if (!found)
 		found = folders_find(default_folders, user->path, name);
 	return found;
 }

@@ -40,7 +40,7 @@ struct call_tree *call_tree_new(struct names *names)
 
 void call_tree_free(struct call_tree *tree)
 {
-	if (tree == NULL)
+	if (!tree)
 		return;
 	g_array_unref(tree->nodes);
 	g_free(tree->slots);
@@ -104,7 +104,7 @@ uint32_t call_tree_add(struct call_tree *tree, const struct record_sample *sampl
 			.mode = (uint8_t)profile_mode_of(frames[i].misc),
 		};
 
-		if (tree->names != NULL)
+		if (tree->names)
 			key.mapping = names_mapping(tree->names, (enum profile_mode)key.mode, sample->pid, key.ip,
 			                            sample->time_ns);
 		parent = node_intern(tree, &key);
@@ -153,7 +153,7 @@ static size_t child_intern(struct merge *merge, size_t parent, enum profile_mode
 		.next_sibling = g_array_index(merge->nodes, struct call_node, parent).first_child,
 	};
 
-	if (known != NULL)
+	if (known)
 		return known->node;
 	g_hash_table_add(merge->index, g_memdup2(&key, sizeof(key)));
 	g_array_append_val(merge->nodes, node);

@@ -148,7 +148,7 @@ static bool column_list_append(struct column_list *list, const char *name, GErro
 {
 	const struct column *column = column_find(name);
 
-	if (column == NULL) {
+	if (!column) {
 		g_set_error(error, COLUMN_ERROR, COLUMN_ERROR_UNKNOWN,
 		            "no column \"%s\" to sort by; there are " COLUMN_NAMES, name);
 		return false;
@@ -169,7 +169,7 @@ bool column_list_parse(const char *text, struct column_list *list, GError **erro
 	g_auto(GStrv) names = g_strsplit(text, ",", -1);
 	struct column_list parsed = {.n = 0};
 
-	for (size_t i = 0; names[i] != NULL; i++)
+	for (size_t i = 0; names[i]; i++)
 		if (!column_list_append(&parsed, names[i], error))
 			return false;
 	if (parsed.n == 0)

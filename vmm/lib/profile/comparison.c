@@ -15,7 +15,7 @@ static struct shift shift_exact(double difference)
 
 static double median_of(const struct measurements *measurements, const struct series *series)
 {
-	return series != NULL ? shift_median(series->values, measurements->n_repetitions) : 0;
+	return series ? shift_median(series->values, measurements->n_repetitions) : 0;
 }
 
 /* One of the two may be NULL. */
@@ -29,11 +29,10 @@ static struct change change_between(const struct measurements *base_set, const s
 		.now_median = median_of(now_set, now),
 	};
 
-	change.exact =
-		base != NULL && now != NULL && measurements_exact(base_set, base) && measurements_exact(now_set, now);
+	change.exact = base && now && measurements_exact(base_set, base) && measurements_exact(now_set, now);
 	if (change.exact)
 		change.shift = shift_exact(change.now_median - change.base_median);
-	else if (base != NULL && now != NULL)
+	else if (base && now)
 		change.shift = shift_between(base->values, base_set->n_repetitions, now->values, now_set->n_repetitions,
 		                             alpha);
 	else
@@ -73,7 +72,7 @@ static void gather(struct gathering *in, const struct series *base, const struct
 		return;
 	}
 	change = change_between(in->base, base, in->now, now, in->alpha);
-	g_array_append_val(base != NULL && now != NULL ? in->both : in->only, change);
+	g_array_append_val(base && now ? in->both : in->only, change);
 }
 
 /* Two that are one under two names become one change. */
@@ -90,7 +89,7 @@ static void join_renamed(struct gathering *in)
 		new->now = NULL;
 	}
 	for (guint i = in->only->len; i-- > 0;)
-		if (change_series(&g_array_index(in->only, struct change, i)) == NULL)
+		if (!change_series(&g_array_index(in->only, struct change, i)))
 			g_array_remove_index(in->only, i);
 }
 
@@ -133,7 +132,7 @@ static void decide_which_stand(struct comparison *comparison, double rate)
 
 static bool measure_alike(const struct series *base, const struct series *now)
 {
-	return base != NULL && now != NULL && strcmp(base->unit, now->unit) == 0;
+	return base && now && strcmp(base->unit, now->unit) == 0;
 }
 
 static void compare_metrics(struct comparison *comparison, const struct measurements *base,
@@ -194,7 +193,7 @@ struct comparison *comparison_new(const struct measurements *base, const struct 
 
 void comparison_free(struct comparison *comparison)
 {
-	if (comparison == NULL)
+	if (!comparison)
 		return;
 	g_free(comparison->metrics);
 	g_ptr_array_unref(comparison->apart);

@@ -28,7 +28,7 @@ static bool has_words(const char *name, const char *words)
 {
 	size_t n = strlen(words);
 
-	for (const char *at = strstr(name, words); at != NULL; at = strstr(at + 1, words))
+	for (const char *at = strstr(name, words); at; at = strstr(at + 1, words))
 		if (starts_word(name, at) && !g_ascii_isalnum(at[n]))
 			return true;
 	return false;
@@ -108,10 +108,10 @@ GArray *fate_find_renamed(const struct change *only, size_t n)
 	GArray *pairs = g_array_new(FALSE, FALSE, sizeof(struct fate_pair));
 
 	for (guint gone = 0; gone < n; gone++)
-		for (guint added = 0; only[gone].base != NULL && added < n; added++) {
+		for (guint added = 0; only[gone].base && added < n; added++) {
 			struct fate_pair pair = {.left = gone, .right = added};
 
-			if (only[added].base == NULL && may_be_renamed(&only[gone], &only[added], &pair.distance))
+			if (!only[added].base && may_be_renamed(&only[gone], &only[added], &pair.distance))
 				g_array_append_val(pairs, pair);
 		}
 	pairs_choose(pairs, n, n);
@@ -135,7 +135,7 @@ void fate_decide(struct change *only, size_t n_only, const struct change *functi
 	g_autoptr(GArray) pairs = g_array_new(FALSE, FALSE, sizeof(struct fate_pair));
 
 	for (guint i = 0; i < n_only; i++) {
-		only[i].fate = only[i].now == NULL ? FATE_GONE : only[i].base == NULL ? FATE_NEW : FATE_RENAMED;
+		only[i].fate = !only[i].now ? FATE_GONE : !only[i].base ? FATE_NEW : FATE_RENAMED;
 		for (guint j = 0; j < n_functions; j++) {
 			struct fate_pair pair = {.left = i, .right = j};
 

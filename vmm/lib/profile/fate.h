@@ -27,7 +27,7 @@ struct change {
 /* What it is of base, or else of now. */
 static inline const struct series *change_series(const struct change *change)
 {
-	return change->base != NULL ? change->base : change->now;
+	return change->base ? change->base : change->now;
 }
 
 /* "kept", "renamed", "inlined", "split", "new", "gone". */

@@ -48,7 +48,7 @@ struct histogram *histogram_new(struct names *names, unsigned keys)
 
 void histogram_free(struct histogram *histogram)
 {
-	if (histogram == NULL)
+	if (!histogram)
 		return;
 	g_free(histogram->cells);
 	g_free(histogram);
@@ -105,7 +105,7 @@ static struct cell cell_key(const struct histogram *histogram, const struct reco
 
 	if (histogram->keys & COLUMN_KEY_CPU)
 		key.cpu = sample->cpu;
-	if (names == NULL)
+	if (!names)
 		return key;
 	key.mapping = names_mapping(names, (enum profile_mode)key.mode, sample->pid, sample->ip, sample->time_ns);
 	if (histogram->keys & COLUMN_KEY_TASK) {

@@ -38,7 +38,7 @@ struct mappings *mappings_new(void)
 
 void mappings_free(struct mappings *mappings)
 {
-	if (mappings == NULL)
+	if (!mappings)
 		return;
 	g_hash_table_unref(mappings->processes);
 	g_hash_table_unref(mappings->files);
@@ -58,14 +58,14 @@ static const struct mapped_file *file_intern(struct mappings *mappings, const st
 	GPtrArray *files = g_hash_table_lookup(mappings->files, mmap->file_name);
 	struct mapped_file *file = NULL;
 
-	for (guint i = 0; files != NULL && i < files->len && file == NULL; i++)
+	for (guint i = 0; files && i < files->len && !file; i++)
 		if (same_build_id(files->pdata[i], mmap))
 			file = files->pdata[i];
-	if (file == NULL) {
+	if (!file) {
 		file = g_new0(struct mapped_file, 1);
 		file->name = g_strdup(mmap->file_name);
 		file->is_another = files != NULL;
-		if (files == NULL) {
+		if (!files) {
 			files = g_ptr_array_new_with_free_func(file_free);
 			g_hash_table_insert(mappings->files, file->name, files);
 		}
@@ -110,7 +110,7 @@ static timeline *process_intern(struct mappings *mappings, uint32_t pid)
 {
 	timeline *line = g_hash_table_lookup(mappings->processes, GUINT_TO_POINTER(pid));
 
-	if (line == NULL) {
+	if (!line) {
 		line = g_ptr_array_new_with_free_func(g_free);
 		g_hash_table_insert(mappings->processes, GUINT_TO_POINTER(pid), line);
 	}
@@ -122,8 +122,8 @@ static bool is_known(const timeline *line, guint n, const struct mapping *mappin
 {
 	const struct mapping *there = timeline_find(line, n, mapping->start);
 
-	return there != NULL && there->file == mapping->file && there->start == mapping->start &&
-	       there->end == mapping->end && there->file_offset == mapping->file_offset;
+	return there && there->file == mapping->file && there->start == mapping->start && there->end == mapping->end &&
+	       there->file_offset == mapping->file_offset;
 }
 
 #define KERNEL_PID UINT32_MAX /* as perf has it in the kernel's own records */
@@ -186,24 +186,24 @@ static const struct mapping *process_find(struct mappings *mappings, uint32_t pi
 {
 	const struct mapping *last = mappings->last;
 
-	if (last != NULL && mappings->last_pid == pid && ip >= last->start && ip < last->end &&
-	    time_ns >= last->time_ns && time_ns < mappings->last_until_ns)
+	if (last && mappings->last_pid == pid && ip >= last->start && ip < last->end && time_ns >= last->time_ns &&
+	    time_ns < mappings->last_until_ns)
 		return last;
 	const timeline *line = g_hash_table_lookup(mappings->processes, GUINT_TO_POINTER(pid));
 
-	if (line == NULL)
+	if (!line)
 		return NULL;
 	guint n = timeline_until(line, time_ns);
 	const struct mapping *found = timeline_find(line, n, ip);
 
 	/* It is the last mapping of the process up to that time, so none hides it before the next one. */
-	if (found != NULL && n > 0 && found == line->pdata[n - 1]) {
+	if (found && n > 0 && found == line->pdata[n - 1]) {
 		mappings->last = found;
 		mappings->last_pid = pid;
 		mappings->last_until_ns =
 			n < line->len ? ((const struct mapping *)line->pdata[n])->time_ns : UINT64_MAX;
 	}
-	return found == NULL && (pid == KERNEL_PID || pid == NO_PID) ? timeline_find_later(line, n, ip) : found;
+	return !found && (pid == KERNEL_PID || pid == NO_PID) ? timeline_find_later(line, n, ip) : found;
 }
 
 const struct mapping *mappings_find(struct mappings *mappings, enum profile_mode mode, uint32_t pid, uint64_t ip,
@@ -214,7 +214,7 @@ const struct mapping *mappings_find(struct mappings *mappings, enum profile_mode
 	switch (mode) {
 	case PROFILE_USER:
 		found = process_find(mappings, pid, ip, time_ns);
-		return found != NULL && strcmp(found->file->name, VPROF_UNMAPPED) != 0 ? found : NULL;
+		return found && strcmp(found->file->name, VPROF_UNMAPPED) != 0 ? found : NULL;
 	case PROFILE_KERNEL:
 		if (ip < mappings->modules_start || ip >= mappings->modules_end)
 			return NULL;

@@ -45,7 +45,7 @@ struct measurements *measurements_new(const char *unit, size_t n_repetitions)
 
 void measurements_free(struct measurements *measurements)
 {
-	if (measurements == NULL)
+	if (!measurements)
 		return;
 	g_hash_table_unref(measurements->index);
 	g_ptr_array_unref(measurements->metrics);
@@ -83,7 +83,7 @@ struct series *measurements_add_metric(struct measurements *measurements, const 
 {
 	struct series *series = (struct series *)measurements_metric(measurements, name);
 
-	if (series == NULL) {
+	if (!series) {
 		const struct series key = {.name = (char *)name, .module = (char *)"", .unit = (char *)unit};
 
 		series = series_new(measurements, &key);
@@ -94,7 +94,7 @@ struct series *measurements_add_metric(struct measurements *measurements, const 
 
 struct series *measurements_add_partial(struct measurements *measurements, const char *name, const char *unit)
 {
-	bool is_new = measurements_metric(measurements, name) == NULL;
+	bool is_new = !measurements_metric(measurements, name);
 	struct series *series = measurements_add_metric(measurements, name, unit);
 
 	for (size_t i = 0; is_new && i < measurements->n_repetitions; i++)
@@ -129,7 +129,7 @@ struct series *measurements_add_function(struct measurements *measurements, cons
 	};
 	struct series *series = g_hash_table_lookup(measurements->index, &key);
 
-	if (series == NULL) {
+	if (!series) {
 		series = series_new(measurements, &key);
 		g_ptr_array_add(measurements->functions, series);
 		g_hash_table_add(measurements->index, series);

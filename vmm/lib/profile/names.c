@@ -44,7 +44,7 @@ struct names *names_new(void)
 
 void names_free(struct names *names)
 {
-	if (names == NULL)
+	if (!names)
 		return;
 	mappings_free(names->mappings);
 	g_array_unref(names->comms.all);
@@ -138,7 +138,7 @@ const char *names_comm(struct names *names, uint32_t tid, uint64_t time_ns)
 {
 	const char *name = name_find(&names->comms, tid, time_ns);
 
-	return name != NULL ? name : comm_default(names, tid);
+	return name ? name : comm_default(names, tid);
 }
 
 const char *names_cgroup(struct names *names, const struct record_sample *sample)
@@ -147,7 +147,7 @@ const char *names_cgroup(struct names *names, const struct record_sample *sample
 	const bool has_cgroup = sample->has_cgroup && sample->cgroup != 0;
 	const char *path = has_cgroup ? name_find(&names->cgroups, sample->cgroup, sample->time_ns) : NULL;
 
-	return path != NULL ? path : names->unknown;
+	return path ? path : names->unknown;
 }
 
 const struct mapping *names_mapping(struct names *names, enum profile_mode mode, uint32_t pid, uint64_t ip,

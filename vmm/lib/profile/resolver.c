@@ -32,7 +32,7 @@ static bool recording_find(const void *source, uint64_t ip, struct place *place)
 {
 	const struct recording_symbol *symbol = recording_symbol_find(source, ip);
 
-	if (symbol == NULL)
+	if (!symbol)
 		return false;
 	place->symbol = symbol->name;
 	place->offset = ip - symbol->address;
@@ -43,9 +43,9 @@ static bool recording_find(const void *source, uint64_t ip, struct place *place)
 
 static bool image_find(const void *source, uint64_t ip, struct place *place)
 {
-	const struct symbol *symbol = source != NULL ? symtab_find(source, ip) : NULL;
+	const struct symbol *symbol = source ? symtab_find(source, ip) : NULL;
 
-	if (symbol == NULL)
+	if (!symbol)
 		return false;
 	place->symbol = symbol->name;
 	place->offset = ip - symbol->address;
@@ -89,7 +89,7 @@ void resolver_set_user(struct resolver *resolver, struct user_symbols *user)
 
 void resolver_free(struct resolver *resolver)
 {
-	if (resolver == NULL)
+	if (!resolver)
 		return;
 	g_hash_table_unref(resolver->learned);
 	g_string_chunk_free(resolver->texts);
@@ -109,11 +109,11 @@ void resolver_learn(struct resolver *resolver, uint64_t ip, const char *file, co
 static bool host_find(struct resolver *resolver, uint64_t ip, struct place *place)
 {
 	const struct recording_symbol *symbol =
-		resolver->recording != NULL ? recording_host_symbol_find(resolver->recording, ip) : NULL;
+		resolver->recording ? recording_host_symbol_find(resolver->recording, ip) : NULL;
 	char address[2 + 16 + 1];
 
 	place->module = "[host]";
-	if (symbol != NULL) {
+	if (symbol) {
 		place->symbol = symbol->name;
 		place->module = symbol->module;
 		place->offset = ip - symbol->address;
@@ -140,7 +140,7 @@ static bool learned_find(const struct resolver *resolver, const struct mapped_fi
 {
 	const struct learned *learned = g_hash_table_lookup(resolver->learned, &ip);
 
-	if (learned == NULL || strcmp(learned->file, file->name) != 0)
+	if (!learned || strcmp(learned->file, file->name) != 0)
 		return false;
 	place->symbol = learned->symbol;
 	place->offset = learned->offset;
@@ -156,7 +156,7 @@ static bool file_find(struct resolver *resolver, const struct mapping *mapping, 
 	const struct recording_symbol *recorded;
 	struct user_symbol symbol;
 
-	if (resolver->user != NULL &&
+	if (resolver->user &&
 	    user_symbols_find(resolver->user, file->name, build_id, file->build_id_bytes, offset, &symbol)) {
 		place->symbol = symbol.name;
 		place->offset = offset - symbol.file_offset;
@@ -165,10 +165,10 @@ static bool file_find(struct resolver *resolver, const struct mapping *mapping, 
 	if (learned_find(resolver, file, ip, place))
 		return true;
 	/* A recording has the symbols of the first file of that path. */
-	if (resolver->recording == NULL || file->is_another)
+	if (!resolver->recording || file->is_another)
 		return false;
 	recorded = recording_user_symbol_find(resolver->recording, file->name, offset);
-	if (recorded == NULL)
+	if (!recorded)
 		return false;
 	place->symbol = recorded->name;
 	place->offset = offset - recorded->address;
@@ -179,9 +179,8 @@ static bool file_find(struct resolver *resolver, const struct mapping *mapping, 
 static void file_describe(struct resolver *resolver, const struct mapping *mapping, uint64_t ip, struct place *place)
 {
 	const char *slash = strrchr(mapping->file->name, '/');
-	g_autofree char *text =
-		g_strdup_printf("%s+0x%" G_GINT64_MODIFIER "x", slash != NULL ? slash + 1 : mapping->file->name,
-	                        mapping_file_offset(mapping, ip));
+	g_autofree char *text = g_strdup_printf("%s+0x%" G_GINT64_MODIFIER "x", slash ? slash + 1 : mapping->file->name,
+	                                        mapping_file_offset(mapping, ip));
 
 	place->symbol = g_string_chunk_insert_const(resolver->texts, text);
 }
@@ -200,8 +199,8 @@ void resolver_find(struct resolver *resolver, enum profile_mode mode, uint64_t i
 	if (mode == PROFILE_HYPERVISOR)
 		place->known = vprof_exit_is_host(ip) ? host_find(resolver, ip, place) : exit_find(resolver, ip, place);
 	else
-		place->known = (mapping != NULL && file_find(resolver, mapping, ip, place)) ||
+		place->known = (mapping && file_find(resolver, mapping, ip, place)) ||
 		               resolver->ops->find(resolver->source, ip, place);
-	if (!place->known && mapping != NULL)
+	if (!place->known && mapping)
 		file_describe(resolver, mapping, ip, place);
 }

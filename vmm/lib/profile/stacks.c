@@ -26,7 +26,7 @@ struct stacks *stacks_new(struct names *names)
 
 void stacks_free(struct stacks *stacks)
 {
-	if (stacks == NULL)
+	if (!stacks)
 		return;
 	g_hash_table_unref(stacks->trees);
 	g_free(stacks);
@@ -37,7 +37,7 @@ void stacks_add(struct stacks *stacks, const struct record_sample *sample)
 	const char *comm = names_comm(stacks->names, sample->tid, sample->time_ns);
 	struct call_tree *tree = g_hash_table_lookup(stacks->trees, comm);
 
-	if (tree == NULL) {
+	if (!tree) {
 		tree = call_tree_new(stacks->names);
 		g_hash_table_insert(stacks->trees, (gpointer)comm, tree);
 	}

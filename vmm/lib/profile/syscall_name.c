@@ -18,7 +18,7 @@ const char *syscall_name(uint64_t number)
 bool syscall_number(const char *name, uint32_t *number)
 {
 	for (uint32_t i = 0; i <= SYSCALL_NUMBER_MAX; i++) {
-		if (names[i] == NULL || strcmp(names[i], name) != 0)
+		if (!names[i] || strcmp(names[i], name) != 0)
 			continue;
 		*number = i;
 		return true;

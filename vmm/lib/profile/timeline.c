@@ -47,7 +47,7 @@ struct timeline *timeline_new(void)
 
 void timeline_free(struct timeline *timeline)
 {
-	if (timeline == NULL)
+	if (!timeline)
 		return;
 	g_hash_table_unref(timeline->cells);
 	g_free(timeline);
@@ -58,7 +58,7 @@ static struct timeline_cell *cells_put(GHashTable *cells, const struct timeline_
 {
 	struct timeline_cell *known = g_hash_table_lookup(cells, cell);
 
-	if (known != NULL) {
+	if (known) {
 		known->period += cell->period;
 	} else {
 		known = g_memdup2(cell, sizeof(*cell));
@@ -102,7 +102,7 @@ void timeline_add(struct timeline *timeline, const struct record_sample *sample)
 	if (bits != 0)
 		cells_join(timeline, bits);
 	cell.slice = slices_at(&timeline->slices, sample->time_ns);
-	if (timeline->recent != NULL && cell_equal(timeline->recent, &cell))
+	if (timeline->recent && cell_equal(timeline->recent, &cell))
 		timeline->recent->period += cell.period;
 	else
 		timeline->recent = cells_put(timeline->cells, &cell);

@@ -84,14 +84,14 @@ static void code_add(struct host_symbols *symbols, uint64_t start, uint64_t byte
 static void modules_read(struct host_symbols *symbols, const char *proc)
 {
 	g_autofree char *text = proc_read(proc, "modules");
-	g_auto(GStrv) lines = g_strsplit(text != NULL ? text : "", "\n", -1);
+	g_auto(GStrv) lines = g_strsplit(text ? text : "", "\n", -1);
 
-	for (char **line = lines; *line != NULL; line++) {
+	for (char **line = lines; *line; line++) {
 		const char *address = strstr(*line, " 0x");
 		char name[64], bracketed[sizeof(name) + 2];
 		uint64_t bytes;
 
-		if (address == NULL || sscanf(*line, "%63s %" SCNu64, name, &bytes) != 2)
+		if (!address || sscanf(*line, "%63s %" SCNu64, name, &bytes) != 2)
 			continue;
 		snprintf(bracketed, sizeof(bracketed), "[%s]", name);
 		code_add(symbols, g_ascii_strtoull(address + 3, NULL, 16), bytes, bracketed);
@@ -123,7 +123,7 @@ static void kallsyms_list(struct symtab_builder *builder, void *data)
 	struct kallsyms_line line;
 
 	while (kallsyms_next(&rest, &line))
-		if (strchr("tTwW", line.type) != NULL)
+		if (strchr("tTwW", line.type))
 			symtab_add(builder, line.address, 0, line.type, line.name, strcmp(line.name, "_etext") == 0);
 }
 
@@ -143,7 +143,7 @@ static void kernel_read(struct host_symbols *symbols, const char *proc)
 {
 	g_autofree char *kallsyms = proc_read(proc, "kallsyms");
 
-	if (kallsyms == NULL) {
+	if (!kallsyms) {
 		symbols->kernel_why = g_strdup_printf("cannot read %s/kallsyms: %s", proc, g_strerror(errno));
 		return;
 	}
@@ -155,15 +155,15 @@ static void kernel_read(struct host_symbols *symbols, const char *proc)
 	}
 	modules_read(symbols, proc);
 	symbols->kernel = kernel_symtab(symbols, kallsyms);
-	if (symbols->kernel == NULL)
+	if (!symbols->kernel)
 		symbols->kernel_why = g_strdup_printf("%s/kallsyms has no code", proc);
 }
 
 static bool kernel_find(const struct host_symbols *symbols, uint64_t address, struct host_symbol *out)
 {
-	const struct symbol *found = symbols->kernel != NULL ? symtab_find(symbols->kernel, address) : NULL;
+	const struct symbol *found = symbols->kernel ? symtab_find(symbols->kernel, address) : NULL;
 
-	if (found == NULL)
+	if (!found)
 		return false;
 	*out = (struct host_symbol){found->address, found->size, found->name, "[host]"};
 	for (guint i = 0; i < symbols->codes->len; i++) {
@@ -196,14 +196,14 @@ static void process_read(struct host_symbols *symbols, const char *proc, pid_t p
 {
 	g_autofree char *name = g_strdup_printf("%d/maps", (int)process);
 	g_autofree char *text = proc_read(proc, name);
-	g_auto(GStrv) lines = g_strsplit(text != NULL ? text : "", "\n", -1);
+	g_auto(GStrv) lines = g_strsplit(text ? text : "", "\n", -1);
 
-	for (char **line = lines; *line != NULL; line++)
+	for (char **line = lines; *line; line++)
 		mapping_add(symbols, *line);
 	if (symbols->mapped->len == 0)
 		symbols->process_why =
 			g_strdup_printf("cannot read what process %d has mapped: %s; run vprof as its user or root",
-		                        (int)process, text != NULL ? "it has ended" : g_strerror(errno));
+		                        (int)process, text ? "it has ended" : g_strerror(errno));
 }
 
 /* The process may see other files than we do (libvirt gives QEMU a mount namespace), and be gone when they are read. */
@@ -227,7 +227,7 @@ static bool process_find(struct host_symbols *symbols, const struct mapped *mapp
 		                            mapped->name};
 		return true;
 	}
-	g_autofree char *text = g_strdup_printf("%s+0x%" PRIx64, slash != NULL ? slash + 1 : mapped->name, offset);
+	g_autofree char *text = g_strdup_printf("%s+0x%" PRIx64, slash ? slash + 1 : mapped->name, offset);
 
 	*out = (struct host_symbol){address, 1, g_string_chunk_insert_const(symbols->texts, text), mapped->name};
 	return true;
@@ -253,7 +253,7 @@ struct host_symbols *host_symbols_new(const char *proc, pid_t process, bool debu
 
 void host_symbols_free(struct host_symbols *symbols)
 {
-	if (symbols == NULL)
+	if (!symbols)
 		return;
 	user_symbols_free(symbols->files);
 	symtab_free(symbols->kernel);

@@ -71,7 +71,7 @@ static const struct libarchive *libarchive_load(const char **why)
 
 	static void *handle;
 	g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&mutex);
-	bool loaded = handle != NULL || (handle = dlopen(LIBARCHIVE, RTLD_NOW)) != NULL;
+	bool loaded = handle || (handle = dlopen(LIBARCHIVE, RTLD_NOW)) != NULL;
 
 	(void)locker;
 #define X(name) loaded = loaded && (*(void **)&library.name = dlsym(handle, #name)) != NULL;

@@ -17,7 +17,7 @@ static bool is_init(const struct image *image, const Elf64_Shdr *section)
 {
 	const char *name = span_string(image->section_names, section->sh_name);
 
-	return name != NULL && g_str_has_prefix(name, ".init");
+	return name && g_str_has_prefix(name, ".init");
 }
 
 /*

@@ -21,9 +21,9 @@ struct source_lines *source_lines_new(const struct image *image)
 	elf_version(EV_CURRENT);
 	/* Not written to: the byte order is this machine's, and nothing asks for a change. */
 	lines->elf = elf_memory((char *)(uintptr_t)bytes, n);
-	if (lines->elf != NULL)
+	if (lines->elf)
 		lines->dwarf = dwarf_begin_elf(lines->elf, DWARF_C_READ, NULL);
-	if (lines->dwarf != NULL)
+	if (lines->dwarf)
 		return lines;
 	source_lines_free(lines);
 	return NULL;
@@ -31,7 +31,7 @@ struct source_lines *source_lines_new(const struct image *image)
 
 void source_lines_free(struct source_lines *lines)
 {
-	if (lines == NULL)
+	if (!lines)
 		return;
 	dwarf_end(lines->dwarf);
 	elf_end(lines->elf);
@@ -55,9 +55,9 @@ bool source_lines_find(struct source_lines *lines, uint64_t address, const char 
 {
 	Dwarf_Line *found = unit_find(lines, address) ? dwarf_getsrc_die(&lines->unit, address) : NULL;
 	int number;
-	const char *name = found != NULL ? dwarf_linesrc(found, NULL, NULL) : NULL;
+	const char *name = found ? dwarf_linesrc(found, NULL, NULL) : NULL;
 
-	if (name == NULL || dwarf_lineno(found, &number) != 0 || number <= 0)
+	if (!name || dwarf_lineno(found, &number) != 0 || number <= 0)
 		return false;
 	*file = name;
 	*line = number;

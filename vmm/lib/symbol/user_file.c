@@ -28,7 +28,7 @@ static GBytes *map_regular(const char *path)
 		file = g_mapped_file_new_from_fd(fd, FALSE, NULL);
 	if (fd >= 0)
 		close(fd);
-	return file != NULL ? g_mapped_file_get_bytes(file) : NULL;
+	return file ? g_mapped_file_get_bytes(file) : NULL;
 }
 
 GBytes *user_file_symfs(const char *folder, const char *name)
@@ -46,7 +46,7 @@ static GBytes *entry_read(struct archive *archive, struct archive_entry *entry)
 	if (archive_entry_filetype(entry) != AE_IFREG || bytes <= 0 || (uint64_t)bytes > USER_FILE_BYTES_MAX)
 		return NULL;
 	data = g_try_malloc((size_t)bytes);
-	if (data != NULL && archive_read_data(archive, data, (size_t)bytes) == (la_ssize_t)bytes)
+	if (data && archive_read_data(archive, data, (size_t)bytes) == (la_ssize_t)bytes)
 		return g_bytes_new_take(data, (size_t)bytes);
 	g_free(data);
 	return NULL;
@@ -57,7 +57,7 @@ static bool is_entry(struct archive_entry *entry, const char *name)
 {
 	const char *path = archive_entry_pathname(entry);
 
-	if (path == NULL)
+	if (!path)
 		return false;
 	path += strspn(path, "./");
 	return strcmp(path, name + 1) == 0;
@@ -76,7 +76,7 @@ static size_t archive_search(const uint8_t *from, size_t n, const char *name, GB
 		while (archive_read_next_header(archive, &entry) == ARCHIVE_OK) {
 			GBytes *bytes = is_entry(entry, name) ? entry_read(archive, entry) : NULL;
 
-			if (bytes != NULL) {
+			if (bytes) {
 				g_clear_pointer(found, g_bytes_unref);
 				*found = bytes;
 			}
@@ -98,7 +98,7 @@ GBytes *user_file_initrd(const char *archive, const char *name)
 	const uint8_t *data;
 	size_t n, at = 0, used;
 
-	if (file == NULL || name[0] != '/')
+	if (!file || name[0] != '/')
 		return NULL;
 	data = g_bytes_get_data(file, &n);
 	for (;;) {

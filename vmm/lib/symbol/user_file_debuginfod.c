@@ -12,7 +12,7 @@ static GBytes *fd_take(int fd)
 
 	if (fd >= 0)
 		close(fd);
-	return file != NULL ? g_mapped_file_get_bytes(file) : NULL;
+	return file ? g_mapped_file_get_bytes(file) : NULL;
 }
 
 GBytes *user_file_debuginfod(const uint8_t *build_id, size_t build_id_bytes)
@@ -20,10 +20,10 @@ GBytes *user_file_debuginfod(const uint8_t *build_id, size_t build_id_bytes)
 	debuginfod_client *client = debuginfod_begin();
 	GBytes *bytes;
 
-	if (client == NULL)
+	if (!client)
 		return NULL;
 	bytes = fd_take(debuginfod_find_debuginfo(client, build_id, (int)build_id_bytes, NULL));
-	if (bytes == NULL)
+	if (!bytes)
 		bytes = fd_take(debuginfod_find_executable(client, build_id, (int)build_id_bytes, NULL));
 	debuginfod_end(client);
 	return bytes;

@@ -39,7 +39,7 @@ struct user_symbols *user_symbols_new(const struct user_symbol_sources *sources)
 
 	symbols->symfs = g_strdup(sources->symfs);
 	symbols->initrd = g_strdup(sources->initrd);
-	symbols->modules = sources->modules != NULL ? module_folder_new(sources->modules) : NULL;
+	symbols->modules = sources->modules ? module_folder_new(sources->modules) : NULL;
 	symbols->debuginfod = sources->debuginfod;
 	symbols->force = sources->force;
 	symbols->copies = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, copy_free);
@@ -49,7 +49,7 @@ struct user_symbols *user_symbols_new(const struct user_symbol_sources *sources)
 
 void user_symbols_free(struct user_symbols *symbols)
 {
-	if (symbols == NULL)
+	if (!symbols)
 		return;
 	g_hash_table_unref(symbols->copies);
 	g_ptr_array_unref(symbols->warnings);
@@ -80,9 +80,9 @@ static bool is_same_build(struct user_symbols *symbols, const struct image *imag
 	size_t have_bytes;
 	const uint8_t *have = image_build_id(image, &have_bytes);
 
-	if (build_id == NULL || (have != NULL && have_bytes >= n && memcmp(have, build_id, n) == 0))
+	if (!build_id || (have && have_bytes >= n && memcmp(have, build_id, n) == 0))
 		return true;
-	g_autofree char *ours = have != NULL ? hex_encode(have, have_bytes) : g_strdup("none");
+	g_autofree char *ours = have ? hex_encode(have, have_bytes) : g_strdup("none");
 	g_autofree char *theirs = hex_encode(build_id, n);
 
 	g_ptr_array_add(symbols->warnings,
@@ -110,9 +110,9 @@ static GBytes *module_read(struct user_symbols *symbols, const char *name, char 
 	g_autofree char *module = g_strndup(name + 1, strcspn(name + 1, "]"));
 	const char *found = module_folder_find(symbols->modules, module);
 	g_autoptr(GError) error = NULL;
-	GBytes *bytes = found != NULL ? module_file_read(found, &error) : NULL;
+	GBytes *bytes = found ? module_file_read(found, &error) : NULL;
 
-	if (error != NULL)
+	if (error)
 		g_ptr_array_add(symbols->warnings, g_strdup(error->message));
 	*path = g_strdup(found);
 	return bytes;
@@ -127,15 +127,15 @@ static GBytes *source_read(struct user_symbols *symbols, enum source source, con
 	switch (source) {
 	case SOURCE_SYMFS:
 		*path = symbols->symfs != NULL ? g_strconcat(symbols->symfs, name, NULL) : NULL;
-		return symbols->symfs != NULL ? user_file_symfs(symbols->symfs, name) : NULL;
+		return symbols->symfs ? user_file_symfs(symbols->symfs, name) : NULL;
 	case SOURCE_INITRD:
 		*path = g_strdup_printf("%s in %s", name + 1, symbols->initrd != NULL ? symbols->initrd : "");
-		return symbols->initrd != NULL ? user_file_initrd(symbols->initrd, name) : NULL;
+		return symbols->initrd ? user_file_initrd(symbols->initrd, name) : NULL;
 	case SOURCE_DEBUGINFOD:
 		*path = g_strdup("what debuginfod has");
-		return symbols->debuginfod && build_id != NULL ? user_file_debuginfod(build_id, n) : NULL;
+		return symbols->debuginfod && build_id ? user_file_debuginfod(build_id, n) : NULL;
 	default:
-		return symbols->modules != NULL ? module_read(symbols, name, path) : NULL;
+		return symbols->modules ? module_read(symbols, name, path) : NULL;
 	}
 }
 
@@ -148,9 +148,9 @@ static struct image *source_open(struct user_symbols *symbols, enum source sourc
 	struct image *image = NULL;
 
 	/* A file other than ELF is a script, or data that is executed: it has no symbols, which needs no message. */
-	if (bytes != NULL)
+	if (bytes)
 		image = is_module(name) ? image_new_module(path, bytes, NULL) : image_new_program(path, bytes, NULL);
-	if (image == NULL || is_same_build(symbols, image, name, build_id, n))
+	if (!image || is_same_build(symbols, image, name, build_id, n))
 		return image;
 	image_free(image);
 	return NULL;
@@ -161,11 +161,11 @@ static struct copy *copy_find(struct user_symbols *symbols, const char *name, co
 {
 	struct copy *copy = g_new0(struct copy, 1);
 
-	for (enum source source = 0; source < SOURCE_COUNT && copy->symtab == NULL; source++) {
+	for (enum source source = 0; source < SOURCE_COUNT && !copy->symtab; source++) {
 		struct image *image = source_open(symbols, source, name, build_id, n);
 		const struct image_segment *segments;
 
-		if (image == NULL)
+		if (!image)
 			continue;
 		segments = image_segments(image, &copy->n_segments);
 		g_free(copy->segments);
@@ -181,18 +181,18 @@ struct image *user_symbols_open(struct user_symbols *symbols, const char *name, 
 {
 	struct image *image = NULL;
 
-	for (enum source source = 0; is_file(name) && source < SOURCE_COUNT && image == NULL; source++)
+	for (enum source source = 0; is_file(name) && source < SOURCE_COUNT && !image; source++)
 		image = source_open(symbols, source, name, build_id, build_id_bytes);
 	return image;
 }
 
 static const struct copy *copy_get(struct user_symbols *symbols, const char *name, const uint8_t *build_id, size_t n)
 {
-	g_autofree char *build = hex_encode(build_id, build_id != NULL ? n : 0);
+	g_autofree char *build = hex_encode(build_id, build_id ? n : 0);
 	g_autofree char *key = g_strdup_printf("%s %s", name, build);
 	struct copy *copy = g_hash_table_lookup(symbols->copies, key);
 
-	if (copy == NULL) {
+	if (!copy) {
 		copy = copy_find(symbols, name, build_id, n);
 		g_hash_table_insert(symbols->copies, g_steal_pointer(&key), copy);
 	}
@@ -204,13 +204,13 @@ bool user_symbols_find(struct user_symbols *symbols, const char *name, const uin
 {
 	const struct copy *copy = is_file(name) ? copy_get(symbols, name, build_id, build_id_bytes) : NULL;
 
-	for (size_t i = 0; copy != NULL && copy->symtab != NULL && i < copy->n_segments; i++) {
+	for (size_t i = 0; copy && copy->symtab && i < copy->n_segments; i++) {
 		const struct image_segment *segment = &copy->segments[i];
 		uint64_t offset = file_offset - segment->file_offset;
 		const struct symbol *found =
 			offset < segment->memory_bytes ? symtab_find(copy->symtab, segment->gva + offset) : NULL;
 
-		if (found == NULL || found->address < segment->gva)
+		if (!found || found->address < segment->gva)
 			continue;
 		*symbol = (struct user_symbol){found->name, segment->file_offset + (found->address - segment->gva),
 		                               found->size};
