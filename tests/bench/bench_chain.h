@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What it costs to walk a call chain of the guest's kernel. */
-#ifndef BENCH_CHAIN_H
-#define BENCH_CHAIN_H
+#ifndef VPROF_TEST_BENCH_BENCH_CHAIN_H
+#define VPROF_TEST_BENCH_BENCH_CHAIN_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The task of a sample: the running task and its cgroup, read in a guest's memory. */
-#ifndef BENCH_TASK_H
-#define BENCH_TASK_H
+#ifndef VPROF_TEST_BENCH_BENCH_TASK_H
+#define VPROF_TEST_BENCH_BENCH_TASK_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * The control server with one client, through a socket. Guest and session do nothing but keep their state, as inputs
  * must give the same result each time.
  */
-#ifndef VPROF_TESTS_FUZZ_SERVER_H
-#define VPROF_TESTS_FUZZ_SERVER_H
+#ifndef VPROF_TEST_FUZZ_FUZZ_SERVER_H
+#define VPROF_TEST_FUZZ_FUZZ_SERVER_H
 
 #include <jansson.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#ifndef VPROF_TESTS_FUZZ_TARGET_H
-#define VPROF_TESTS_FUZZ_TARGET_H
+#ifndef VPROF_TEST_FUZZ_FUZZ_TARGET_H
+#define VPROF_TEST_FUZZ_FUZZ_TARGET_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What the files share that make the recordings of the golden tests. */
-#ifndef MAKE_RECORDINGS_H
-#define MAKE_RECORDINGS_H
+#ifndef VPROF_TEST_GOLDEN_MAKE_RECORDINGS_H
+#define VPROF_TEST_GOLDEN_MAKE_RECORDINGS_H
 
 #include <glib.h>
 

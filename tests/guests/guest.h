@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What the guests of the tests share. Each is one function, called in long mode on vCPU 0 with interrupts off. */
-#ifndef VPROF_TESTS_GUEST_H
-#define VPROF_TESTS_GUEST_H
+#ifndef VPROF_TEST_GUESTS_GUEST_H
+#define VPROF_TEST_GUESTS_GUEST_H
 
 #include "demo/console.h"
 #include "demo/x86.h"

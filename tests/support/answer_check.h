@@ -3,8 +3,8 @@
  * Compares the answer of a control method, or the data of an event, with the rows that query-schema has for it: these
  * members, and no others.
  */
-#ifndef ANSWER_CHECK_H
-#define ANSWER_CHECK_H
+#ifndef VPROF_TEST_SUPPORT_ANSWER_CHECK_H
+#define VPROF_TEST_SUPPORT_ANSWER_CHECK_H
 
 #include <check.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A .BTF section made by code (Linux, Documentation/bpf/btf.rst). Types are numbered from 1 in the order they are made.
  */
-#ifndef VPROF_TESTS_BTF_BUILDER_H
-#define VPROF_TESTS_BTF_BUILDER_H
+#ifndef VPROF_TEST_SUPPORT_BTF_BUILDER_H
+#define VPROF_TEST_SUPPORT_BTF_BUILDER_H
 
 #include <glib.h>
 #include <stdint.h>

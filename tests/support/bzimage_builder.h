@@ -2,8 +2,8 @@
 /*
  * bzImage files made by code: one setup sector, the payload packed with any compression that Linux knows.
  */
-#ifndef VPROF_TESTS_BZIMAGE_BUILDER_H
-#define VPROF_TESTS_BZIMAGE_BUILDER_H
+#ifndef VPROF_TEST_SUPPORT_BZIMAGE_BUILDER_H
+#define VPROF_TEST_SUPPORT_BZIMAGE_BUILDER_H
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -3,8 +3,8 @@
  * A control server with a guest that needs no KVM, and peers that talk to it over sockets. Server and peers share the
  * test's thread: while one waits for a line, the main loop runs.
  */
-#ifndef CONTROL_FIXTURE_H
-#define CONTROL_FIXTURE_H
+#ifndef VPROF_TEST_SUPPORT_CONTROL_FIXTURE_H
+#define VPROF_TEST_SUPPORT_CONTROL_FIXTURE_H
 
 #include <check.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Dynamically linked programs and libraries made by code: an interpreter, the libraries they need, where those are. */
-#ifndef VPROF_TESTS_DYNAMIC_ELF_H
-#define VPROF_TESTS_DYNAMIC_ELF_H
+#ifndef VPROF_TEST_SUPPORT_DYNAMIC_ELF_H
+#define VPROF_TEST_SUPPORT_DYNAMIC_ELF_H
 
 #include <elf.h>
 #include <glib.h>

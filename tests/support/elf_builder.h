@@ -3,8 +3,8 @@
  * ELF64 files made by code, right or wrong: sections become segments by their flags, and a test may change any byte of
  * the result afterwards.
  */
-#ifndef VPROF_TESTS_ELF_BUILDER_H
-#define VPROF_TESTS_ELF_BUILDER_H
+#ifndef VPROF_TEST_SUPPORT_ELF_BUILDER_H
+#define VPROF_TEST_SUPPORT_ELF_BUILDER_H
 
 #include <elf.h>
 #include <glib.h>

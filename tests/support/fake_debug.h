@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* guest_debug_ops of a fake guest: what is placed is kept, and fires when the test says so. */
-#ifndef FAKE_DEBUG_H
-#define FAKE_DEBUG_H
+#ifndef VPROF_TEST_SUPPORT_FAKE_DEBUG_H
+#define VPROF_TEST_SUPPORT_FAKE_DEBUG_H
 
 #include "fake_guest.h"
 #include "guest/guest_debug.h"

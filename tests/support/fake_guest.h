@@ -7,8 +7,8 @@
  *
  * Three quarters of the guest's time are "kernel", one quarter is "user", in turns of FAKE_TURN_NS.
  */
-#ifndef FAKE_GUEST_H
-#define FAKE_GUEST_H
+#ifndef VPROF_TEST_SUPPORT_FAKE_GUEST_H
+#define VPROF_TEST_SUPPORT_FAKE_GUEST_H
 
 #include <check.h>
 #include <linux/perf_event.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A struct guest that is nothing but a few hundred KiB of RAM from guest physical 0, and helpers to put page tables in
  * it. */
-#ifndef FAKE_GUEST_MEMORY_H
-#define FAKE_GUEST_MEMORY_H
+#ifndef VPROF_TEST_SUPPORT_FAKE_GUEST_MEMORY_H
+#define VPROF_TEST_SUPPORT_FAKE_GUEST_MEMORY_H
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * A Linux kernel in the memory of a fake guest, with everything that is searched for: its mapping, an
  * interrupt descriptor table, the banner, a build-id and kallsyms.
  */
-#ifndef FAKE_KERNEL_H
-#define FAKE_KERNEL_H
+#ifndef VPROF_TEST_SUPPORT_FAKE_KERNEL_H
+#define VPROF_TEST_SUPPORT_FAKE_KERNEL_H
 
 #include <elf.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Loadable modules in the memory of a fake guest, at kernel addresses as fake_process.h has them. */
-#ifndef FAKE_MODULES_H
-#define FAKE_MODULES_H
+#ifndef VPROF_TEST_SUPPORT_FAKE_MODULES_H
+#define VPROF_TEST_SUPPORT_FAKE_MODULES_H
 
 #include <elf.h>
 

@@ -3,8 +3,8 @@
  * A process in the memory of a fake guest: its mm_struct, mappings, files, directories and mounts, at kernel addresses
  * that are guest physical ones above FAKE_KERNEL.
  */
-#ifndef FAKE_PROCESS_H
-#define FAKE_PROCESS_H
+#ifndef VPROF_TEST_SUPPORT_FAKE_PROCESS_H
+#define VPROF_TEST_SUPPORT_FAKE_PROCESS_H
 
 #include <elf.h>
 

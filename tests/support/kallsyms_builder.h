@@ -2,8 +2,8 @@
 /*
  * Linux's kallsyms tables made by code, in every layout that kernels have had (vmm/lib/symbol/kallsyms.h).
  */
-#ifndef VPROF_TESTS_KALLSYMS_BUILDER_H
-#define VPROF_TESTS_KALLSYMS_BUILDER_H
+#ifndef VPROF_TEST_SUPPORT_KALLSYMS_BUILDER_H
+#define VPROF_TEST_SUPPORT_KALLSYMS_BUILDER_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A Linux kernel's image that says where its tasks and cgroups have their members, and nothing else. */
-#ifndef LINUX_IMAGE_H
-#define LINUX_IMAGE_H
+#ifndef VPROF_TEST_SUPPORT_LINUX_IMAGE_H
+#define VPROF_TEST_SUPPORT_LINUX_IMAGE_H
 
 #include "btf_builder.h"
 #include "elf_builder.h"

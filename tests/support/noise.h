@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#ifndef TESTS_NOISE_H
-#define TESTS_NOISE_H
+#ifndef VPROF_TEST_SUPPORT_NOISE_H
+#define VPROF_TEST_SUPPORT_NOISE_H
 
 /* Made noise of measurements, the same in every run. */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A source for a PMU; the test moves its counters. */
-#ifndef VPROF_TESTS_PMU_SOURCE_H
-#define VPROF_TESTS_PMU_SOURCE_H
+#ifndef VPROF_TEST_SUPPORT_PMU_SOURCE_H
+#define VPROF_TEST_SUPPORT_PMU_SOURCE_H
 
 #include "pmu/source.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#ifndef TESTS_READ_RING_H
-#define TESTS_READ_RING_H
+#ifndef VPROF_TEST_SUPPORT_READ_RING_H
+#define VPROF_TEST_SUPPORT_READ_RING_H
 
 /* The ring that a test has written to, and reads back. */
 

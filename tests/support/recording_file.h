@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A recording in memory, made by the writer, and what a test asks about one. Works on one file for each test. */
-#ifndef RECORDING_FILE_H
-#define RECORDING_FILE_H
+#ifndef VPROF_TEST_SUPPORT_RECORDING_FILE_H
+#define VPROF_TEST_SUPPORT_RECORDING_FILE_H
 
 #include <check.h>
 #include <glib.h>

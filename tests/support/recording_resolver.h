@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#ifndef TESTS_RECORDING_RESOLVER_H
-#define TESTS_RECORDING_RESOLVER_H
+#ifndef VPROF_TEST_SUPPORT_RECORDING_RESOLVER_H
+#define VPROF_TEST_SUPPORT_RECORDING_RESOLVER_H
 
 /* The recording of recording_file.h with its own symbols, as a fixture. */
 

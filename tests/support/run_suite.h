@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#ifndef TESTS_RUN_SUITE_H
-#define TESTS_RUN_SUITE_H
+#ifndef VPROF_TEST_SUPPORT_RUN_SUITE_H
+#define VPROF_TEST_SUPPORT_RUN_SUITE_H
 
 #include <check.h>
 #include <stdlib.h>

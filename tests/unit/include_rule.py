@@ -62,6 +62,8 @@ ALLOWED_IN_MAIN = {"kvm": {"counter", "control", "engine"}, "attach": {"control"
 FOLDER_OF_TARGET = {folder.removeprefix("lib/").replace("/", "-"): folder for folder in ALLOWED
                     if not folder.startswith("host-cli")}
 
+# What folders are called in include guards, where that is not their name.
+GUARD_WORDS = {"vmm": "", "lib": "", "include": "", "vprof": "", "host-cli": "cli", "guest-agent": "agent", "tests": "test"}
 SOURCES = (".c", ".h", ".S")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
@@ -115,6 +117,12 @@ def link_breaches(path):
                 yield f"{path}: links {word}, but {folder} may link only {', '.join(sorted(allowed))}"
 
 
+def guard(path):
+    """The include guard of a header, by its path: VPROF_KVM_VCPU_VCPU_RUN_H."""
+    folders = [GUARD_WORDS.get(folder, folder) for folder in path.parts[:-1]]
+    return "_".join(filter(None, ["vprof", *folders, path.stem, "h"])).upper()
+
+
 def shape_breaches(path):
     text = (SOURCE / path).read_text()
     lines = text.count("\n")
@@ -122,6 +130,8 @@ def shape_breaches(path):
         yield f"{path}: {lines} lines; split it"
     if path.suffix in SOURCES and not text.startswith("// SPDX-License-Identifier: BSD-2-Clause\n"):
         yield f"{path}: the first line is not the licence's"
+    if path.suffix == ".h" and f"#ifndef {guard(path)}\n#define {guard(path)}\n" not in text:
+        yield f"{path}: its include guard is not {guard(path)}"
 
 
 def breaches():

@@ -4,8 +4,8 @@
  * an IOAPIC, PICs and a PIT as KVM emulates them, two UARTs, virtio devices, a reset port and power-off. The tables say
  * that there is no PM timer, real-time clock, keyboard controller or VGA, so that a kernel does not probe for them.
  */
-#ifndef VPROF_KVM_ACPI_H
-#define VPROF_KVM_ACPI_H
+#ifndef VPROF_KVM_BOOT_ACPI_H
+#define VPROF_KVM_BOOT_ACPI_H
 
 #include "guest/guest.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Layouts and constants of the ACPI tables we write. Sections are those of the ACPI specification, 6.5. */
-#ifndef VPROF_KVM_ACPI_PRIV_H
-#define VPROF_KVM_ACPI_PRIV_H
+#ifndef VPROF_KVM_BOOT_ACPI_PRIV_H
+#define VPROF_KVM_BOOT_ACPI_PRIV_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * Protocols: Linux's 64-bit boot protocol (Documentation/arch/x86/boot.rst, "64-bit BOOT PROTOCOL") and PVH
  * (xen/include/public/arch-x86/hvm/start_info.h).
  */
-#ifndef VPROF_KVM_BOOT_H
-#define VPROF_KVM_BOOT_H
+#ifndef VPROF_KVM_BOOT_BOOT_H
+#define VPROF_KVM_BOOT_BOOT_H
 
 #include <glib.h>
 #include <stdbool.h>

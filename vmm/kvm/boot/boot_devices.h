@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Where the devices are: the tables that a guest reads and the devices themselves must agree. */
-#ifndef VPROF_KVM_BOOT_DEVICES_H
-#define VPROF_KVM_BOOT_DEVICES_H
+#ifndef VPROF_KVM_BOOT_BOOT_DEVICES_H
+#define VPROF_KVM_BOOT_BOOT_DEVICES_H
 
 #include <stdint.h>
 

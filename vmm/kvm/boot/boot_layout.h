@@ -19,8 +19,8 @@
  * Everything is claimed before it is written, so that a kernel segment that would cover one of these, or another
  * segment, is refused.
  */
-#ifndef VPROF_KVM_BOOT_LAYOUT_H
-#define VPROF_KVM_BOOT_LAYOUT_H
+#ifndef VPROF_KVM_BOOT_BOOT_LAYOUT_H
+#define VPROF_KVM_BOOT_BOOT_LAYOUT_H
 
 #include <asm/bootparam.h>
 #include <glib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The two boot protocols, and what they read of a loaded kernel. */
-#ifndef VPROF_KVM_BOOT_PROTOCOL_H
-#define VPROF_KVM_BOOT_PROTOCOL_H
+#ifndef VPROF_KVM_BOOT_BOOT_PROTOCOL_H
+#define VPROF_KVM_BOOT_BOOT_PROTOCOL_H
 
 #include "kvm/boot/boot_layout.h"
 #include "kvm/boot/boot_registers.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The state in which the boot processor enters the kernel. */
-#ifndef VPROF_KVM_BOOT_REGISTERS_H
-#define VPROF_KVM_BOOT_REGISTERS_H
+#ifndef VPROF_KVM_BOOT_BOOT_REGISTERS_H
+#define VPROF_KVM_BOOT_BOOT_REGISTERS_H
 
 #include <linux/kvm.h>
 #include <stdint.h>

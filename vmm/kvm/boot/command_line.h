@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The kernel's command line: our defaults and the host quirks' options, each of which the user's text overrides. */
-#ifndef VPROF_KVM_COMMAND_LINE_H
-#define VPROF_KVM_COMMAND_LINE_H
+#ifndef VPROF_KVM_BOOT_COMMAND_LINE_H
+#define VPROF_KVM_BOOT_COMMAND_LINE_H
 
 #include <stdbool.h>
 

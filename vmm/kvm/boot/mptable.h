@@ -3,8 +3,8 @@
  * The Intel MultiProcessor Specification's table (version 1.4), for kernels without ACPI: processors, the IOAPIC and
  * the ISA interrupts, wired as KVM's in-kernel interrupt controllers have them.
  */
-#ifndef VPROF_KVM_MPTABLE_H
-#define VPROF_KVM_MPTABLE_H
+#ifndef VPROF_KVM_BOOT_MPTABLE_H
+#define VPROF_KVM_BOOT_MPTABLE_H
 
 #include "guest/guest.h"
 

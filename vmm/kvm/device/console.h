@@ -3,8 +3,8 @@
  * Where a UART's characters go: a descriptor, written by a thread of its own so that a slow or stopped reader never
  * holds up a vCPU, and a memory of the last lines for reports.
  */
-#ifndef VPROF_KVM_CONSOLE_H
-#define VPROF_KVM_CONSOLE_H
+#ifndef VPROF_KVM_DEVICE_CONSOLE_H
+#define VPROF_KVM_DEVICE_CONSOLE_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * phase marks and the exit port; and, in memory, the registers of its virtio devices. Everything else reads as an empty
  * bus does: all ones.
  */
-#ifndef VPROF_KVM_DEVICES_H
-#define VPROF_KVM_DEVICES_H
+#ifndef VPROF_KVM_DEVICE_DEVICES_H
+#define VPROF_KVM_DEVICE_DEVICES_H
 
 #include <glib.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A disk image, and the requests of virtio-blk (virtio 1.2, 5.2.6) on it. */
-#ifndef VPROF_KVM_DISK_H
-#define VPROF_KVM_DISK_H
+#ifndef VPROF_KVM_DEVICE_DISK_H
+#define VPROF_KVM_DEVICE_DISK_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * comes in waits while a driver that sets the modem lines keeps RTS low, as a peer with hardware flow control would, so
  * that nothing typed before the driver is up gets lost.
  */
-#ifndef VPROF_KVM_SERIAL_H
-#define VPROF_KVM_SERIAL_H
+#ifndef VPROF_KVM_DEVICE_SERIAL_H
+#define VPROF_KVM_DEVICE_SERIAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A disk (virtio 1.2, 5.2) with its contents in a file or a block device of the host. */
-#ifndef VPROF_KVM_VIRTIO_BLK_H
-#define VPROF_KVM_VIRTIO_BLK_H
+#ifndef VPROF_KVM_DEVICE_VIRTIO_BLK_H
+#define VPROF_KVM_DEVICE_VIRTIO_BLK_H
 
 #include "kvm/device/disk.h"
 #include "kvm/device/virtio_device.h"

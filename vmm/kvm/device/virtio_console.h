@@ -3,8 +3,8 @@
  * A named port of a virtio console (virtio 1.2, 5.3, with VIRTIO_CONSOLE_F_MULTIPORT), which carries bytes both ways:
  * Linux makes it /dev/vport*, and udev /dev/virtio-ports/NAME. It is not a console.
  */
-#ifndef VPROF_KVM_VIRTIO_CONSOLE_H
-#define VPROF_KVM_VIRTIO_CONSOLE_H
+#ifndef VPROF_KVM_DEVICE_VIRTIO_CONSOLE_H
+#define VPROF_KVM_DEVICE_VIRTIO_CONSOLE_H
 
 #include "kvm/device/virtio_device.h"
 

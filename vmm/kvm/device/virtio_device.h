@@ -4,8 +4,8 @@
  * serves the queues, so that no vCPU waits for a disk or a reader. When the driver notifies a queue, the vCPU
  * only tells the worker.
  */
-#ifndef VPROF_KVM_VIRTIO_DEVICE_H
-#define VPROF_KVM_VIRTIO_DEVICE_H
+#ifndef VPROF_KVM_DEVICE_VIRTIO_DEVICE_H
+#define VPROF_KVM_DEVICE_VIRTIO_DEVICE_H
 
 #include <glib.h>
 #include <pthread.h>

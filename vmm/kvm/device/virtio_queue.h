@@ -3,8 +3,8 @@
  * A split virtqueue (virtio 1.2, 2.7), the device's side. Every number in it is the guest's and may change at any time:
  * each is read once, checked against the queue's size and the guest's RAM, and used from our copy.
  */
-#ifndef VPROF_KVM_VIRTIO_QUEUE_H
-#define VPROF_KVM_VIRTIO_QUEUE_H
+#ifndef VPROF_KVM_DEVICE_VIRTIO_QUEUE_H
+#define VPROF_KVM_DEVICE_VIRTIO_QUEUE_H
 
 #include <stdbool.h>
 #include <stdint.h>

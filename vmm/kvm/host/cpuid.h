@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The CPUID of a guest. */
-#ifndef VPROF_KVM_CPUID_H
-#define VPROF_KVM_CPUID_H
+#ifndef VPROF_KVM_HOST_CPUID_H
+#define VPROF_KVM_HOST_CPUID_H
 
 #include <glib.h>
 #include <linux/kvm.h>

@@ -3,8 +3,8 @@
  * The host's KVM: its kind, its capabilities, and the quirks that a guest needs on a host which does not behave as the
  * hardware does.
  */
-#ifndef VPROF_KVM_HOST_H
-#define VPROF_KVM_HOST_H
+#ifndef VPROF_KVM_HOST_HOST_H
+#define VPROF_KVM_HOST_HOST_H
 
 #include <glib.h>
 #include <linux/kvm.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What this host can do, for `vprof doctor`. */
-#ifndef VPROF_KVM_HOST_PROBE_H
-#define VPROF_KVM_HOST_PROBE_H
+#ifndef VPROF_KVM_HOST_HOST_PROBE_H
+#define VPROF_KVM_HOST_HOST_PROBE_H
 
 #include <jansson.h>
 

@@ -3,8 +3,8 @@
  * Instructions that Linux uses at CPL 0 and KVM's emulator (arch/x86/kvm/emulate.c) refuses. KVM hands over their
  * bytes (KVM_CAP_EXIT_ON_EMULATION_FAILURE).
  */
-#ifndef VPROF_KVM_HOST_PVM_EMULATE_H
-#define VPROF_KVM_HOST_PVM_EMULATE_H
+#ifndef VPROF_KVM_HOST_HOST_PVM_EMULATE_H
+#define VPROF_KVM_HOST_HOST_PVM_EMULATE_H
 
 #include "kvm/host/host.h"
 

@@ -6,8 +6,8 @@
  * The interval between two is one of the vCPU's own time. In wall time, a vCPU that gets a tenth of a busy host's CPU
  * would have 2 ms of each 20 ms, and would do nothing but ticks.
  */
-#ifndef VPROF_KVM_HOST_PVM_TIMER_H
-#define VPROF_KVM_HOST_PVM_TIMER_H
+#ifndef VPROF_KVM_HOST_HOST_PVM_TIMER_H
+#define VPROF_KVM_HOST_HOST_PVM_TIMER_H
 
 #include "kvm/host/host.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* MSRs of a vCPU, and the instruction that KVM could not emulate. On the vCPU's thread. */
-#ifndef VPROF_KVM_KVM_VCPU_H
-#define VPROF_KVM_KVM_VCPU_H
+#ifndef VPROF_KVM_HOST_KVM_VCPU_H
+#define VPROF_KVM_HOST_KVM_VCPU_H
 
 #include <linux/kvm.h>
 #include <stdbool.h>

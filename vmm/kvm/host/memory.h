@@ -6,8 +6,8 @@
  *   3 GiB ........ 4 GiB   hole: LAPIC, IOAPIC, KVM's own pages, host quirks' MMIO
  *   4 GiB ........         the rest of RAM
  */
-#ifndef VPROF_KVM_MEMORY_H
-#define VPROF_KVM_MEMORY_H
+#ifndef VPROF_KVM_HOST_MEMORY_H
+#define VPROF_KVM_HOST_MEMORY_H
 
 #include <glib.h>
 #include <stdbool.h>

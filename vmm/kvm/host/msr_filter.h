@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Which accesses to MSRs exit to the VMM. KVM has one filter for each VM: this is the union of what its owners want. */
-#ifndef VPROF_KVM_MSR_FILTER_H
-#define VPROF_KVM_MSR_FILTER_H
+#ifndef VPROF_KVM_HOST_MSR_FILTER_H
+#define VPROF_KVM_HOST_MSR_FILTER_H
 
 #include <glib.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Threads of the VMM beside its main one, and how long one waits for a host CPU. */
-#ifndef VPROF_KVM_THREAD_H
-#define VPROF_KVM_THREAD_H
+#ifndef VPROF_KVM_HOST_THREAD_H
+#define VPROF_KVM_HOST_THREAD_H
 
 #include <pthread.h>
 #include <stddef.h>

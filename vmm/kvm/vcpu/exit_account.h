@@ -3,8 +3,8 @@
  * The time of a run loop, divided at the returns and entries of KVM_RUN, and the exits by their cause. The caller gives
  * times in ns of one monotonic clock. One thread.
  */
-#ifndef VPROF_KVM_EXIT_ACCOUNT_H
-#define VPROF_KVM_EXIT_ACCOUNT_H
+#ifndef VPROF_KVM_VCPU_EXIT_ACCOUNT_H
+#define VPROF_KVM_VCPU_EXIT_ACCOUNT_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What KVM counts of a vCPU: Documentation/virt/kvm/api.rst, 4.133 KVM_GET_STATS_FD. */
-#ifndef VPROF_KVM_STATISTICS_H
-#define VPROF_KVM_STATISTICS_H
+#ifndef VPROF_KVM_VCPU_KVM_STATISTICS_H
+#define VPROF_KVM_VCPU_KVM_STATISTICS_H
 
 #include <stddef.h>
 

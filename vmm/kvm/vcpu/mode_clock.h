@@ -5,8 +5,8 @@
  * not counted. After a look that finds the vCPU halted, the next one is timed by the CPU time of its thread, at a tick
  * of the host. The vCPU's thread only.
  */
-#ifndef VPROF_KVM_MODE_CLOCK_H
-#define VPROF_KVM_MODE_CLOCK_H
+#ifndef VPROF_KVM_VCPU_MODE_CLOCK_H
+#define VPROF_KVM_VCPU_MODE_CLOCK_H
 
 #include <stdbool.h>
 #include <time.h>

@@ -3,8 +3,8 @@
  * INT3 in the place of instructions of the guest, one for each address. The guest may write to that memory, too: a byte
  * that is no longer our INT3 is left alone.
  */
-#ifndef VPROF_KVM_PATCH_H
-#define VPROF_KVM_PATCH_H
+#ifndef VPROF_KVM_VCPU_PATCH_H
+#define VPROF_KVM_VCPU_PATCH_H
 
 #include <pthread.h>
 #include <stdbool.h>

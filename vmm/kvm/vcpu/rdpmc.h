@@ -4,8 +4,8 @@
  * (Linux, arch/x86/kvm/pmu.c, kvm_pmu_rdpmc), so it is replaced, where a kernel image has it, by an instruction of the
  * same two bytes that does exit: OUT to a port that nothing else is behind.
  */
-#ifndef VPROF_KVM_RDPMC_H
-#define VPROF_KVM_RDPMC_H
+#ifndef VPROF_KVM_VCPU_RDPMC_H
+#define VPROF_KVM_VCPU_RDPMC_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A vCPU: its state, and what other threads ask of its thread (vcpu_run.h). */
-#ifndef VPROF_KVM_VCPU_H
-#define VPROF_KVM_VCPU_H
+#ifndef VPROF_KVM_VCPU_VCPU_H
+#define VPROF_KVM_VCPU_VCPU_H
 
 #include <glib.h>
 #include <linux/kvm.h>

@@ -3,8 +3,8 @@
  * Breakpoints and the observer of one vCPU, on its thread. KVM's debug registers (KVM_GUESTDBG_USE_HW_BP) take the
  * place of the guest's own while there are breakpoints.
  */
-#ifndef VPROF_KVM_VCPU_DEBUG_H
-#define VPROF_KVM_VCPU_DEBUG_H
+#ifndef VPROF_KVM_VCPU_VCPU_DEBUG_H
+#define VPROF_KVM_VCPU_VCPU_DEBUG_H
 
 #include "kvm/vcpu/vcpu.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What the vCPUs of a VM share. */
-#ifndef VPROF_KVM_VCPU_MACHINE_H
-#define VPROF_KVM_VCPU_MACHINE_H
+#ifndef VPROF_KVM_VCPU_VCPU_MACHINE_H
+#define VPROF_KVM_VCPU_VCPU_MACHINE_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * with the instruction back in its place and no other vCPU in the guest: another one would execute the instruction
  * unseen.
  */
-#ifndef VPROF_KVM_VCPU_PATCH_H
-#define VPROF_KVM_VCPU_PATCH_H
+#ifndef VPROF_KVM_VCPU_VCPU_PATCH_H
+#define VPROF_KVM_VCPU_VCPU_PATCH_H
 
 #include "kvm/vcpu/vcpu.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The emulated PMU of one vCPU, on its thread; vcpu->pmu is NULL where the guest has another or none. */
-#ifndef VPROF_KVM_VCPU_PMU_H
-#define VPROF_KVM_VCPU_PMU_H
+#ifndef VPROF_KVM_VCPU_VCPU_PMU_H
+#define VPROF_KVM_VCPU_VCPU_PMU_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * The thread of a vCPU: it waits until the VM runs, enters the guest, handles exits and tells the watcher. Between
  * vcpu_launch and vcpu_join it owns the vCPU.
  */
-#ifndef VPROF_KVM_VCPU_RUN_H
-#define VPROF_KVM_VCPU_RUN_H
+#ifndef VPROF_KVM_VCPU_VCPU_RUN_H
+#define VPROF_KVM_VCPU_VCPU_RUN_H
 
 #include "kvm/vcpu/vcpu.h"
 

@@ -6,8 +6,8 @@
  * take longer than the timer's period. A halted vCPU needs an interrupt, so it rests: it runs freely up to a hardware
  * breakpoint at the instruction after HLT.
  */
-#ifndef VPROF_KVM_VCPU_STEP_H
-#define VPROF_KVM_VCPU_STEP_H
+#ifndef VPROF_KVM_VCPU_VCPU_STEP_H
+#define VPROF_KVM_VCPU_VCPU_STEP_H
 
 #include "kvm/vcpu/vcpu.h"
 

@@ -3,8 +3,8 @@
  * The clocks of one vCPU thread. Everything is the thread's own until it has left, when the last reading stays: other
  * threads that want one ask it (vcpu_run_on).
  */
-#ifndef VPROF_KVM_VCPU_TIME_H
-#define VPROF_KVM_VCPU_TIME_H
+#ifndef VPROF_KVM_VCPU_VCPU_TIME_H
+#define VPROF_KVM_VCPU_VCPU_TIME_H
 
 #include "kvm/vcpu/exit_account.h"
 #include "kvm/vcpu/mode_clock.h"

@@ -4,8 +4,8 @@
  * checked, text is cut to the size of its frame, and after a malformed frame the stream is refused for good. It uses no
  * descriptors: bytes go in and frames come out, so any transport, or a fuzzer, can feed it.
  */
-#ifndef VPROF_AGENT_STREAM_H
-#define VPROF_AGENT_STREAM_H
+#ifndef VPROF_AGENT_AGENT_STREAM_H
+#define VPROF_AGENT_AGENT_STREAM_H
 
 #include <glib.h>
 #include <stdbool.h>

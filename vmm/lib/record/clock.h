@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#ifndef RECORD_CLOCK_H
-#define RECORD_CLOCK_H
+#ifndef VPROF_RECORD_CLOCK_H
+#define VPROF_RECORD_CLOCK_H
 
 /* The host's clocks as records carry them, one number of nanoseconds; and timers that interrupt a thread. */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#ifndef RECORD_HEX_H
-#define RECORD_HEX_H
+#ifndef VPROF_RECORD_HEX_H
+#define VPROF_RECORD_HEX_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#ifndef RECORD_PROCESSOR_H
-#define RECORD_PROCESSOR_H
+#ifndef VPROF_RECORD_PROCESSOR_H
+#define VPROF_RECORD_PROCESSOR_H
 
 /* The host's processor, as /proc/cpuinfo has it (arch/x86/kernel/cpu/proc.c). */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#ifndef RECORD_XORSHIFT_H
-#define RECORD_XORSHIFT_H
+#ifndef VPROF_RECORD_XORSHIFT_H
+#define VPROF_RECORD_XORSHIFT_H
 
 /*
  * Random numbers for the time between two samples, so that they do not run in step with anything: Marsaglia's
