@@ -9,7 +9,7 @@ from harness import BIN, VPROF
 RECORDINGS = "calls.data", "tasks.data"
 
 
-class OutputFiles(harness.ProgramTest):
+class PermissionsTest(harness.ProgramTest):
     def setUp(self):
         super().setUp()
         subprocess.run([BIN / "make_recordings"], cwd=self.folder, check=True)
@@ -23,6 +23,8 @@ class OutputFiles(harness.ProgramTest):
         self.run_program(VPROF, *command, cwd=self.folder, umask=umask)
         return oct(out.stat().st_mode & 0o7777)
 
+
+class OutputFiles(PermissionsTest):
     def test_export(self):
         for mode, umask, expected in (0o600, 0o022, "0o600"), (0o644, 0o022, "0o644"), (0o660, 0o022, "0o640"), (0o755, 0, "0o644"):
             for kind in "folded", "csv":
@@ -31,13 +33,17 @@ class OutputFiles(harness.ProgramTest):
     def test_svg(self):
         self.assertEqual(self.mode("report", "--svg", "out", "calls.data", modes=(0o600, 0o644)), "0o600")
 
-    def test_page(self):
+
+class Pages(PermissionsTest):
+    def setUp(self):
+        super().setUp()
         harness.need(harness.built_with("d3-flame-graph"), "vprof was built without the HTML page")
+
+    def test_page(self):
         self.assertEqual(self.mode("report", "--html", "out", "calls.data", modes=(0o600, 0o644)), "0o600")
         self.assertEqual(self.mode("report", "--html", "out", "calls.data", modes=(0o644, 0o644)), "0o644")
 
     def test_page_of_two(self):
-        harness.need(harness.built_with("d3-flame-graph"), "vprof was built without the HTML page")
         for modes in (0o600, 0o644), (0o644, 0o600):
             self.assertEqual(self.mode("diff", "--html", "out", *RECORDINGS, modes=modes), "0o600")
 

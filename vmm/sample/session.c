@@ -73,10 +73,19 @@ static void free_rings(struct session *session)
 		ring_free(g_steal_pointer(&session->rings[i]));
 }
 
+static void samplers_close(struct session *session)
+{
+	for (unsigned i = 0; i < session->guest->vcpus; i++)
+		sampler_close(&session->samplers[i]);
+}
+
 void session_free(struct session *session)
 {
 	if (!session)
 		return;
+	/* A session by a delivery has left nothing open: the vCPUs' threads have ended. */
+	if (session->route)
+		samplers_close(session);
 	free_rings(session);
 	session->guest->watchers = NULL;
 	g_free(session->rings);
@@ -199,12 +208,6 @@ static void route_statistics(void *data, unsigned vcpu, const struct counter_sta
 	struct sampler *samplers = data;
 
 	sampler_statistics_set(&samplers[vcpu], statistics);
-}
-
-static void samplers_close(struct session *session)
-{
-	for (unsigned i = 0; i < session->guest->vcpus; i++)
-		sampler_close(&session->samplers[i]);
 }
 
 static bool route_start(struct session *session, const struct sampler_config *config, GError **error)
