@@ -4,6 +4,7 @@
 
 #include "annotate/annotation.h"
 #include "reading/symbol_options.h"
+#include "ui/message.h"
 #include "ui/text.h"
 
 #define FUNCTION_BYTES_MAX (UINT64_C(1) << 20)
@@ -61,13 +62,14 @@ static bool program_open(struct annotation *annotation, const struct annotation_
 {
 	const json_t *guest = json_object_get(annotation->input->description, "guest");
 	const struct user_symbol_sources sources =
-		symbol_options_sources(options->symbols, member_text(guest, "initrd"), options->force);
+		symbol_options_sources(options->symbols, member_text(guest, "initrd"),
+	                               recording_arch(annotation->input->recording), options->force);
 	const struct mapped_file *file = annotation->mapping->file;
 	struct user_symbols *programs = user_symbols_new(&sources);
 	const GPtrArray *refused = user_symbols_warnings(programs);
 
-	annotation->image = user_symbols_open(programs, file->name, file->build_id_bytes != 0 ? file->build_id : NULL,
-	                                      file->build_id_bytes);
+	annotation->image = user_symbols_open(programs, file->path.raw,
+	                                      file->build_id_bytes != 0 ? file->build_id : NULL, file->build_id_bytes);
 	if (!annotation->image)
 		fail(error,
 		     "no copy of %s, where %s is%s%s; --symfs DIR or --modules DIR says below which folder it is",
@@ -82,17 +84,8 @@ static bool program_open(struct annotation *annotation, const struct annotation_
 /* annotation->address, which is an offset in the mapped file, as an address of the image. */
 static bool address_of_offset(struct annotation *annotation, GError **error)
 {
-	size_t n;
-	const struct image_segment *segments = image_segments(annotation->image, &n);
-
-	for (size_t i = 0; i < n; i++) {
-		uint64_t offset = annotation->address - segments[i].file_offset;
-
-		if (offset < segments[i].file_bytes && (segments[i].flags & 1 /* PF_X */) != 0) {
-			annotation->address = segments[i].gva + offset;
-			return true;
-		}
-	}
+	if (image_code_address(annotation->image, annotation->address, &annotation->address))
+		return true;
 	return fail(error, "%s has no code at byte 0x%" G_GINT64_MODIFIER "x", image_path(annotation->image),
 	            annotation->address);
 }
@@ -106,7 +99,8 @@ static bool address_of_name(struct annotation *annotation, GError **error)
 	const struct symbol *symbols = symtab_symbols(annotation->symtab, &n);
 	unsigned found = 0;
 
-	if (annotation->address >> 63 && kernel_place_slide(&annotation->input->kernel, annotation->symtab, &slide))
+	if (annotation->address >> 63 &&
+	    kernel_place_slide(&annotation->input->kernel, image_arch(annotation->image), annotation->symtab, &slide))
 		annotation->address -= slide;
 	at = symtab_find(annotation->symtab, annotation->address);
 	if (at && at->address == annotation->address && strcmp(at->name, annotation->symbol) == 0)
@@ -139,12 +133,15 @@ static bool code_read(struct annotation *annotation, bool intel, GError **error)
 	if (annotation->bytes > FUNCTION_BYTES_MAX)
 		return fail(error, "%s says that %s has %" G_GUINT64_FORMAT " bytes; no function is that long",
 		            image_path(annotation->image), annotation->symbol, annotation->bytes);
-	annotation->instructions = disassemble(code, (size_t)annotation->bytes, annotation->address, intel, error);
+	annotation->instructions = disassemble(image_arch(annotation->image), intel, code, (size_t)annotation->bytes,
+	                                       annotation->address, error);
 	return annotation->instructions != NULL;
 }
 
 bool annotation_find_code(struct annotation *annotation, const struct annotation_options *options, GError **error)
 {
+	g_autoptr(GError) why = NULL;
+
 	if (annotation->mode == PROFILE_HYPERVISOR)
 		return fail(error,
 		            g_str_has_prefix(annotation->symbol, "exit:")
@@ -157,6 +154,12 @@ bool annotation_find_code(struct annotation *annotation, const struct annotation
 	} else if (!program_open(annotation, options, error) || !address_of_offset(annotation, error)) {
 		return false;
 	}
-	annotation->lines = source_lines_new(annotation->image);
-	return code_read(annotation, options->intel, error);
+	if (!code_read(annotation, options->intel, error))
+		return false;
+	annotation->lines = source_lines_new(annotation->image, annotation->address, annotation->bytes, &why);
+	g_autofree char *printable = why ? text_printable(why->message) : NULL;
+
+	if (printable)
+		warn("%s; no source lines", printable);
+	return true;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* x86-64 instructions as text. */
+/* Instructions as text. */
 #ifndef VPROF_CLI_ANNOTATE_DISASSEMBLER_H
 #define VPROF_CLI_ANNOTATE_DISASSEMBLER_H
 
@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "lib/record/arch.h"
 
 #define DISASSEMBLER_ERROR disassembler_error_quark()
 GQuark disassembler_error_quark(void);
@@ -20,9 +22,10 @@ struct instruction {
 };
 
 /*
- * All of code[0..n-1], which lies at `address`; bytes that are no instruction are ".byte". intel: Intel's syntax, not
- * AT&T's. Array of struct instruction, by g_array_unref; DISASSEMBLER_ERROR_ABSENT when vprof was built without.
+ * All of code[0..n-1], which lies at `address` of a program for `arch`; bytes that are no instruction are ".byte".
+ * intel: of x86-64, Intel's syntax, not AT&T's. Array of struct instruction, by g_array_unref;
+ * DISASSEMBLER_ERROR_ABSENT when vprof was built without.
  */
-GArray *disassemble(const uint8_t *code, size_t n, uint64_t address, bool intel, GError **error);
+GArray *disassemble(enum arch arch, bool intel, const uint8_t *code, size_t n, uint64_t address, GError **error);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "lib/process/vmm_name.h"
 #include "ui/message.h"
 #include "ui/text.h"
 
@@ -21,6 +22,7 @@ static void check_guest(const json_t *probe)
 		member_number(probe, "pid", 0), member_text(probe, "user"));
 
 	finding_print(FINDING_GOOD, "guest", text, NULL);
+	finding_print(FINDING_GOOD, "vmm", member_text(probe, "vmm"), NULL);
 }
 
 /* For monitor and memory: without them less is known, but the guest can still be profiled. */
@@ -43,6 +45,15 @@ static void check_kernel(const json_t *probe)
 	finding_print(known ? FINDING_GOOD : FINDING_NOTE, "kernel", known ? text : member_text(kernel, "why"), NULL);
 }
 
+/* An older engine does not say. */
+static void print_gives(const char *name, const char *gives)
+{
+	g_autofree char *text = g_strdup_printf("%s gives %s", name, gives);
+
+	if (gives)
+		finding_print(FINDING_GOOD, "route", text, NULL);
+}
+
 /* True if a route is usable. */
 static bool check_routes(const json_t *probe)
 {
@@ -56,6 +67,8 @@ static bool check_routes(const json_t *probe)
 			g_strdup_printf("%s: %s", name, member_text(route, usable(route) ? "summary" : "why"));
 
 		finding_print(usable(route) ? FINDING_GOOD : FINDING_NOTE, "route", text, NULL);
+		if (usable(route))
+			print_gives(name, member_text(route, "gives"));
 		best = !best && usable(route) ? name : best;
 	}
 	if (!best)
@@ -69,7 +82,9 @@ static bool check_routes(const json_t *probe)
 static int diagnose(const json_t *probe)
 {
 	check_guest(probe);
-	check_part(probe, "monitor", "QEMU answers; its commands mark a libvirt domain as tainted (custom-monitor)");
+	if (g_strcmp0(member_text(probe, "vmm"), "QEMU") == 0)
+		check_part(probe, "monitor",
+		           "QEMU answers; its commands mark a libvirt domain as tainted (custom-monitor)");
 	check_part(probe, "memory", "the guest's RAM can be read");
 	check_kernel(probe);
 	if (!check_routes(probe)) {
@@ -80,15 +95,25 @@ static int diagnose(const json_t *probe)
 	return STATUS_OK;
 }
 
+/* "vmm", by the name of the process's program. */
+static void name_vmm(json_t *probe)
+{
+	struct vmm_name vmm = vmm_name_read("/proc", (pid_t)member_number(probe, "pid", 0));
+
+	json_object_set_new(probe, "vmm", text_json(vmm.vmm));
+	vmm_name_clear(&vmm);
+}
+
 int attach_doctor(const struct attach_engine_options *options, const char *domain, bool json)
 {
 	g_autoptr(GError) error = NULL;
-	json_t *probe = attach_engine_ask(options, domain, &error);
+	json_t *probe = attach_engine_ask(options, domain, NULL, &error);
 	int status = STATUS_OK;
 
 	if (!probe) /* vprof-attach has printed the reason */
 		return g_error_matches(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM) ? STATUS_FAILED
 		                                                                                : failure(error);
+	name_vmm(probe);
 	if (json) {
 		text_print_json(probe, 0, stdout);
 	} else {

@@ -4,24 +4,16 @@
 
 #include <stdio.h>
 
+#include "engine/guest_list.h"
 #include "ui/message.h"
 #include "ui/text.h"
 
-/* Merges the probe of a domain into its row; a domain that cannot be probed has "why". */
-static void domain_probe(const struct attach_engine_options *options, json_t *domain)
-{
-	g_autoptr(GError) error = NULL;
-	json_t *probe = attach_engine_ask(options, member_text(domain, "uuid"), &error);
-
-	if (probe)
-		json_object_update_missing(domain, probe);
-	json_decref(probe);
-}
+#define PROBES_AT_ONCE 8u
 
 /* "bpf, perf, monitor": the routes that work. New string. */
-static char *routes_text(const json_t *domain)
+static char *routes_text(const json_t *guest)
 {
-	const json_t *routes = json_object_get(domain, "routes"), *route;
+	const json_t *routes = json_object_get(guest, "routes"), *route;
 	GString *text = g_string_new(NULL);
 	size_t i;
 
@@ -34,51 +26,82 @@ static char *routes_text(const json_t *domain)
 	return g_string_free(text, FALSE);
 }
 
-/* Prints the routes that do not work, with their reasons. */
-static void reasons_print(const json_t *domain)
+/* Prints why the guest cannot be attached to, or why routes do not work and its kernel is not known. */
+static void reasons_print(const json_t *guest)
 {
-	const json_t *routes = json_object_get(domain, "routes"), *route;
+	const json_t *routes = json_object_get(guest, "routes"), *route;
+	g_autofree char *refused = text_printable(member_text(guest, "why"));
+	g_autofree char *unknown = text_printable(member_text(json_object_get(guest, "kernel"), "why"));
 	size_t i;
 
+	if (refused[0] != '\0')
+		printf("%-20s   %s\n", "", refused);
 	json_array_foreach(routes, i, route) {
 		g_autofree char *why = text_printable(member_text(route, "why"));
 
 		if (why[0] != '\0')
 			printf("%-20s   not %s: %s\n", "", member_text(route, "name"), why);
 	}
+	if (unknown[0] != '\0')
+		printf("%-20s   no kernel: %s\n", "", unknown);
 }
 
-static void domain_print(const json_t *domain)
+static void guest_print(const json_t *guest)
 {
-	g_autofree char *name = text_printable(member_text(domain, "name"));
-	g_autofree char *state = text_printable(member_text(domain, "state"));
-	g_autofree char *accelerator = text_printable(member_text(domain, "accelerator"));
-	g_autofree char *kernel = text_printable(member_text(json_object_get(domain, "kernel"), "release"));
-	g_autofree char *routes = routes_text(domain);
+	g_autofree char *name = text_printable(member_text(guest, "name"));
+	g_autofree char *vmm = text_printable(member_text(guest, "vmm"));
+	g_autofree char *state = text_printable(member_text(guest, "state"));
+	g_autofree char *accelerator = text_printable(member_text(guest, "accelerator"));
+	g_autofree char *kernel = text_printable(member_text(json_object_get(guest, "kernel"), "release"));
+	g_autofree char *routes = routes_text(guest);
 
-	printf("%-20s %-9s %-5s %5" G_GUINT64_FORMAT " %-26s %s\n", name, state, accelerator,
-	       member_number(domain, "vcpus", 0), kernel[0] != '\0' ? kernel : "unknown", routes);
-	reasons_print(domain);
+	printf("%-20s %-16s %7" G_GUINT64_FORMAT " %-9s %-5s %5" G_GUINT64_FORMAT " %-26s %s\n", name, vmm,
+	       member_number(guest, "pid", 0), state[0] != '\0' ? state : "-",
+	       accelerator[0] != '\0' ? accelerator : "?", member_number(guest, "vcpus", 0),
+	       kernel[0] != '\0' ? kernel : "unknown", routes);
+	reasons_print(guest);
+}
+
+static void probe_one(void *guest, void *options)
+{
+	guest_probe(options, guest);
+}
+
+/* Each waits for a process of its own, which loads a BPF program and decodes symbols: several at once. */
+static void probe_all(const struct attach_engine_options *options, json_t *guests)
+{
+	struct attach_engine_options same = *options;
+	GThreadPool *pool =
+		g_thread_pool_new(probe_one, &same, (gint)MIN(g_get_num_processors(), PROBES_AT_ONCE), FALSE, NULL);
+	json_t *guest;
+	size_t i;
+
+	json_array_foreach(guests, i, guest)
+		g_thread_pool_push(pool, guest, NULL);
+	g_thread_pool_free(pool, FALSE, TRUE);
 }
 
 int attach_list(const struct attach_engine_options *options, bool json)
 {
 	g_autoptr(GError) error = NULL;
-	json_t *domains = attach_engine_ask(options, NULL, &error), *domain;
+	unsigned denied;
+	json_t *guests = guest_list(options, &denied, &error), *guest;
 	size_t i;
 
-	if (!domains) /* vprof-attach has printed the reason */
-		return g_error_matches(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM) ? STATUS_FAILED
-		                                                                                : failure(error);
-	json_array_foreach(domains, i, domain)
-		domain_probe(options, domain);
+	if (!guests)
+		return failure(error);
+	probe_all(options, guests);
 	if (json) {
-		text_print_json(domains, 0, stdout);
-	} else if (json_array_size(domains) != 0) {
-		printf("%-20s %-9s %-5s %5s %-26s %s\n", "DOMAIN", "STATE", "ACCEL", "VCPUS", "KERNEL", "ROUTES");
-		json_array_foreach(domains, i, domain)
-			domain_print(domain);
+		text_print_json(guests, 0, stdout);
+	} else if (json_array_size(guests) != 0) {
+		printf("%-20s %-16s %7s %-9s %-5s %5s %-26s %s\n", "GUEST", "VMM", "PID", "STATE", "ACCEL", "VCPUS",
+		       "KERNEL", "ROUTES");
+		json_array_foreach(guests, i, guest)
+			guest_print(guest);
 	}
-	json_decref(domains);
+	if (denied > 0)
+		say("%u processes of other users are not looked into; as root, vprof lists every guest of this host",
+		    denied);
+	json_decref(guests);
 	return STATUS_OK;
 }

@@ -16,37 +16,63 @@
 #define FOLDER_MODE 0777 /* minus the umask */
 
 struct job {
-	const char *domain;
+	const json_t *guest;
 	char *output;
 	pid_t pid; /* 0: not started, or already reaped */
 	int status;
 };
 
-/* Domain names contain no slash, but the user may have typed one. New string. */
-static char *output_name(const char *folder, const char *domain)
+static struct job *job_at(GArray *jobs, guint i)
 {
-	g_autofree char *name = g_strdelimit(g_strconcat(domain, ".data", NULL), "/", '_');
-
-	if (name[0] == '.')
-		name[0] = '_';
-	return folder ? g_build_filename(folder, name, NULL) : g_steal_pointer(&name);
+	return &g_array_index(jobs, struct job, i);
 }
 
-static GArray *jobs_new(const char *const *domains, const char *folder)
+static const char *guest_name(const struct job *job)
+{
+	return member_text(job->guest, "name");
+}
+
+static bool output_taken(GArray *jobs, const char *output)
+{
+	for (guint i = 0; i < jobs->len; i++)
+		if (strcmp(job_at(jobs, i)->output, output) == 0)
+			return true;
+	return false;
+}
+
+/* A name may have any characters: slashes and a first dot are replaced, and with them names may be the same. */
+static char *output_name(GArray *jobs, const char *folder, const char *guest)
+{
+	g_autofree char *base = g_strdelimit(g_strdup(guest), "/", '_');
+	char *output = NULL;
+
+	if (base[0] == '.')
+		base[0] = '_';
+	for (unsigned i = 1; !output || output_taken(jobs, output); i++) {
+		g_autofree char *number = i > 1 ? g_strdup_printf("-%u", i) : g_strdup("");
+		g_autofree char *name = g_strconcat(base, number, ".data", NULL);
+
+		g_free(output);
+		output = g_build_filename(folder ? folder : "", name, NULL);
+	}
+	return output;
+}
+
+static GArray *jobs_new(const json_t *guests, const char *folder)
 {
 	GArray *jobs = g_array_new(FALSE, TRUE, sizeof(struct job));
+	const json_t *guest;
+	size_t i;
 
-	for (; *domains; domains++) {
-		const struct job job = {.domain = *domains, .output = output_name(folder, *domains)};
+	json_array_foreach(guests, i, guest) {
+		const struct job job = {
+			.guest = guest,
+			.output = output_name(jobs, folder, member_text(guest, "name")),
+		};
 
 		g_array_append_val(jobs, job);
 	}
 	return jobs;
-}
-
-static struct job *job_at(GArray *jobs, guint i)
-{
-	return &g_array_index(jobs, struct job, i);
 }
 
 /* Ctrl-C reaches every foreground process; signals for this process alone are forwarded. */
@@ -69,7 +95,7 @@ static bool job_start(struct job *job, const sigset_t *signals, attach_one one, 
 	fflush(NULL);
 	job->pid = fork();
 	if (job->pid < 0) {
-		say("cannot start a process for %s: %s", job->domain, g_strerror(errno));
+		say("cannot start a process for %s: %s", guest_name(job), g_strerror(errno));
 		job->pid = 0;
 		job->status = STATUS_FAILED;
 		return false;
@@ -79,7 +105,7 @@ static bool job_start(struct job *job, const sigset_t *signals, attach_one one, 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	sigprocmask(SIG_SETMASK, signals, NULL);
 	if (getppid() == parent)
-		exit(one(job->domain, job->output, data));
+		exit(one(job->guest, job->output, data));
 	exit(STATUS_FAILED);
 }
 
@@ -132,20 +158,20 @@ static int jobs_report(GArray *jobs, bool report)
 
 	for (guint i = 0; i < jobs->len; i++) {
 		const struct job *job = job_at(jobs, i);
-		g_autofree char *domain = text_printable(job->domain);
+		g_autofree char *name = text_printable(guest_name(job));
 		g_autoptr(GError) error = NULL;
 
 		status = MAX(status, job->status);
 		if (job->status != STATUS_OK || !report)
 			continue;
-		printf("%s==> %s <==\n", i > 0 ? "\n" : "", domain);
+		printf("%s==> %s <==\n", i > 0 ? "\n" : "", name);
 		if (!recording_print_top(job->output, stdout, &error))
 			status = MAX(status, failure(error));
 	}
 	return status;
 }
 
-int attach_several(const char *const *domains, const char *folder, bool report, attach_one one, void *data)
+int attach_several(const json_t *guests, const char *folder, bool report, attach_one one, void *data)
 {
 	sigset_t signals;
 	GArray *jobs;
@@ -155,7 +181,7 @@ int attach_several(const char *const *domains, const char *folder, bool report, 
 		say("cannot make the folder %s for recordings: %s", folder, g_strerror(errno));
 		return STATUS_FAILED;
 	}
-	jobs = jobs_new(domains, folder);
+	jobs = jobs_new(guests, folder);
 	signals_block(&signals);
 	for (guint i = 0; i < jobs->len; i++)
 		if (!job_start(job_at(jobs, i), &signals, one, data))
@@ -167,26 +193,4 @@ int attach_several(const char *const *domains, const char *folder, bool report, 
 		g_free(job_at(jobs, i)->output);
 	g_array_unref(jobs);
 	return status;
-}
-
-char **attach_all_domains(const struct attach_engine_options *options)
-{
-	g_autoptr(GError) error = NULL;
-	json_t *domains = attach_engine_ask(options, NULL, &error), *domain;
-	GPtrArray *names = g_ptr_array_new();
-	size_t i;
-
-	json_array_foreach(domains, i, domain)
-		g_ptr_array_add(names, g_strdup(member_text(domain, "name")));
-	if (!domains && !g_error_matches(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM))
-		failure(error); /* otherwise vprof-attach has printed the reason */
-	else if (domains && names->len == 0)
-		say("no domain is running; --connect says which libvirt to ask");
-	json_decref(domains);
-	if (names->len == 0) {
-		g_ptr_array_free(names, TRUE);
-		return NULL;
-	}
-	g_ptr_array_add(names, NULL);
-	return (char **)g_ptr_array_free(names, FALSE);
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "capture/capture_priv.h"
@@ -11,8 +12,11 @@
 #include "engine/session_events.h"
 #include "lib/record/record.h"
 #include "lib/record/ring_reader.h"
+#include "reading/vcpu_clocks.h"
 #include "ui/message.h"
 #include "ui/text.h"
+
+#define SESSION_START_TIMEOUT_MS 60000u
 
 G_DEFINE_QUARK(vprof_capture_error, capture_error)
 
@@ -99,9 +103,38 @@ static bool capture_take_session(struct capture *capture, json_t *session, GErro
 {
 	capture->session = session;
 	capture->rate = rate_of(session);
+	const char *rate_why = session ? member_text(session, "rate-why") : NULL;
+
+	if (rate_why)
+		warn("%s", rate_why);
 	if (session)
 		capture->events = session_events_parse(session, &capture->n_events, error);
 	return capture->events != NULL;
+}
+
+/* A vCPU has a ring. Without an answer, the recording has no account of time. */
+static json_t *capture_ask_time(const struct capture *capture)
+{
+	return vcpu_clocks_query(capture->client, (unsigned)capture->n_rings, ENGINE_ANSWER_TIMEOUT_MS, NULL);
+}
+
+static void capture_time_begin(struct capture *capture)
+{
+	json_decref(g_steal_pointer(&capture->time_to));
+	json_decref(capture->time_from);
+	capture->time_from = capture_ask_time(capture);
+}
+
+void capture_time_end(struct capture *capture)
+{
+	if (!capture->time_to)
+		capture->time_to = capture_ask_time(capture);
+}
+
+/* The engine may have to read all of a guest's kernel first. Under an emulator that takes half a minute. */
+static json_t *session_start(struct capture *capture, json_t *arguments, GError **error)
+{
+	return client_execute(capture->client, "session-start", arguments, NULL, NULL, SESSION_START_TIMEOUT_MS, error);
 }
 
 struct capture *capture_new(struct engine_process *engine, json_t *session, GError **error)
@@ -109,9 +142,11 @@ struct capture *capture_new(struct engine_process *engine, json_t *session, GErr
 	struct capture *capture = capture_alloc(engine_process_client(engine));
 
 	capture->arguments = json_incref(session);
-	if (capture_take_session(capture, engine_ask(capture->client, "session-start", session, error), error) &&
-	    capture_get_rings(capture, "rings", NULL, error))
+	if (capture_take_session(capture, session_start(capture, session, error), error) &&
+	    capture_get_rings(capture, "rings", NULL, error)) {
+		capture_time_begin(capture);
 		return capture;
+	}
 	capture_free(capture);
 	return NULL;
 }
@@ -137,6 +172,7 @@ void capture_free(struct capture *capture)
 {
 	if (!capture)
 		return;
+	capture_tables_free(capture->tables);
 	recording_writer_free(capture->writer);
 	capture_unmap_rings(capture);
 	session_events_free(capture->events, capture->n_events);
@@ -150,8 +186,18 @@ void capture_free(struct capture *capture)
 	json_decref(capture->arguments);
 	json_decref(capture->statistics);
 	json_decref(capture->session);
+	json_decref(capture->time_from);
+	json_decref(capture->time_to);
 	json_decref(capture->rate);
 	g_free(capture);
+}
+
+void capture_use_tables(struct capture *capture, const struct user_symbol_sources *sources, char *const *programs)
+{
+	const char *call_graph = member_text(capture->session, "call-graph");
+
+	if (call_graph && strcmp(call_graph, "none") != 0 && strcmp(call_graph, "fp") != 0)
+		capture->tables = capture_tables_new(sources, programs);
 }
 
 const json_t *capture_session(const struct capture *capture)
@@ -167,6 +213,11 @@ uint64_t capture_samples(const struct capture *capture)
 uint64_t capture_lost(const struct capture *capture)
 {
 	return capture->lost;
+}
+
+json_t *capture_time(const struct capture *capture)
+{
+	return capture->time_from && capture->time_to ? vcpu_clocks_window(capture->time_from, capture->time_to) : NULL;
 }
 
 /* Updates what is known of the guest with this kernel. If the engine ends meanwhile, the old facts stay. */
@@ -215,7 +266,10 @@ static void capture_count(struct capture *capture, const struct perf_event_heade
 	const uint64_t sample_type = capture->events[0].attr.sample_type;
 	struct record_sample sample;
 	struct record_lost lost;
+	struct record_mmap mapping;
 
+	if (capture->tables && record_mmap_decode(record, bytes, &mapping))
+		capture_tables_want(capture->tables, &mapping);
 	if (record->type == PERF_RECORD_SAMPLE && record_sample_decode(record, bytes, sample_type, &sample))
 		capture_count_sample(capture, &sample);
 	names_take(capture->names, record, bytes, sample_type);
@@ -252,6 +306,8 @@ bool capture_drain(struct capture *capture, GError **error)
 	for (size_t i = 0; i < capture->n_rings; i++)
 		if (!capture_drain_ring(capture, i, error))
 			return false;
+	if (capture->tables)
+		capture_tables_send(capture->tables, capture->client);
 	return recording_writer_round(capture->writer, error);
 }
 
@@ -276,6 +332,8 @@ void capture_ask_symbols(struct capture *capture)
 
 	/* The next drain reports what cannot be written. */
 	capture_drain(capture, NULL);
+	if (capture->tables)
+		capture_tables_settle(capture->tables, capture->client);
 	addresses = module_addresses(capture->frames, NULL);
 	g_clear_pointer(&capture->guest_symbols, g_array_unref);
 	capture->guest_symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
@@ -285,6 +343,8 @@ void capture_ask_symbols(struct capture *capture)
 
 bool capture_pause(struct capture *capture, GError **error)
 {
+	capture_time_end(capture);
+
 	json_t *stopped = engine_ask(capture->client, "session-stop", NULL, error);
 
 	json_decref(capture->statistics);
@@ -295,13 +355,18 @@ bool capture_pause(struct capture *capture, GError **error)
 
 bool capture_resume(struct capture *capture, GError **error)
 {
-	json_t *session = engine_ask(capture->client, "session-start", json_incref(capture->arguments), error);
+	if (capture->tables)
+		capture_tables_send(capture->tables, capture->client);
+	json_t *session = session_start(capture, json_incref(capture->arguments), error);
 	bool started = session != NULL;
 
 	json_decref(session);
 	json_decref(g_steal_pointer(&capture->statistics));
 	capture_unmap_rings(capture);
-	return started && capture_get_rings(capture, "rings", NULL, error);
+	if (!started || !capture_get_rings(capture, "rings", NULL, error))
+		return false;
+	capture_time_begin(capture);
+	return true;
 }
 
 const json_t *capture_statistics(const struct capture *capture)

@@ -33,10 +33,19 @@ struct capture *capture_new_of_counters(struct client *client, const json_t *cou
 /* The file keeps what was recorded, finished or not. NULL is fine. */
 void capture_free(struct capture *capture);
 
+/*
+ * From now on, user space is unwound by the tables of the files in these sources, if the session has call chains of
+ * it. Before the session's samples. `programs`: files of this host that the guest has, too; NULL.
+ */
+void capture_use_tables(struct capture *capture, const struct user_symbol_sources *sources, char *const *programs);
+
 /* The answer to session-start. */
 const json_t *capture_session(const struct capture *capture);
 uint64_t capture_samples(const struct capture *capture);
 uint64_t capture_lost(const struct capture *capture);
+/* Where the vCPUs' time went in the session, as query-vcpu-time answers. New reference; NULL: the engine does not say.
+ */
+json_t *capture_time(const struct capture *capture);
 
 /*
  * Creates the file and writes the guest's mappings: its kernel (image NULL: unknown), and the user code of a
@@ -51,6 +60,11 @@ bool capture_open_file(struct capture *capture, const char *path, const struct i
  */
 bool capture_pause(struct capture *capture, GError **error);
 bool capture_resume(struct capture *capture, GError **error);
+/*
+ * Reads for the recording where the time of the vCPUs went since the session's start; does nothing in a paused session,
+ * which has it. Called at the end of the session and before that of the engine.
+ */
+void capture_time_end(struct capture *capture);
 /* The statistics of a paused session at its end, as query-stats; else NULL. Borrowed. */
 const json_t *capture_statistics(const struct capture *capture);
 

@@ -59,11 +59,22 @@ bool capture_write_kernel(struct capture *capture, const struct image *image, co
 		.start = kernel.start,
 		.bytes = kernel.bytes,
 		.page_offset = kernel.start,
-		.file_name = name,
+		.file_name = {name},
 	};
 
 	if (record_mmap_encode(&mapping, &id, record, sizeof(record)) == 0)
 		return true;
+	return capture_write(capture, record, error);
+}
+
+/* So that other readers of perf.data have the name, too. */
+static bool capture_write_real_mode(struct capture *capture, GError **error)
+{
+	const struct record_id id = {.id = capture->events[0].n_ids != 0 ? capture->events[0].ids[0] : 0};
+	const struct record_ksymbol symbol = {VPROF_REAL_MODE, UINT32_MAX, VPROF_REAL_MODE_NAME};
+	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
+
+	record_ksymbol_encode(&symbol, &id, record, sizeof(record));
 	return capture_write(capture, record, error);
 }
 
@@ -74,7 +85,7 @@ static bool capture_write_comm(struct capture *capture, uint32_t pid, const char
 		.tid = pid,
 		.id = capture->events[0].n_ids != 0 ? capture->events[0].ids[0] : 0,
 	};
-	const struct record_comm said = {.pid = pid, .tid = pid, .comm = comm};
+	const struct record_comm said = {.pid = pid, .tid = pid, .comm = {comm}};
 	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
 
 	if (record_comm_encode(&said, &id, record, sizeof(record)) == 0)
@@ -105,7 +116,7 @@ static bool capture_write_user(struct capture *capture, const struct image *imag
 			.start = segments[i].gva,
 			.bytes = segments[i].memory_bytes,
 			.page_offset = segments[i].file_offset,
-			.file_name = path,
+			.file_name = {path},
 		};
 
 		if (!segment_is_user_code(image, &segments[i]) ||
@@ -125,7 +136,8 @@ bool capture_open_file(struct capture *capture, const char *path, const struct i
 	capture->writer = recording_writer_open(path, capture->events, capture->n_events, error);
 	if (!capture->writer)
 		return false;
-	return (!image || (capture_write_kernel(capture, image, symtab, 0, error) &&
+	return capture_write_real_mode(capture, error) &&
+	       (!image || (capture_write_kernel(capture, image, symtab, 0, error) &&
 	                   capture_write_user(capture, image, kernel_path, error))) &&
 	       capture_write_comms(capture, error) && recording_writer_round(capture->writer, error);
 }
@@ -164,7 +176,7 @@ bool capture_mapping(struct capture *capture, uint32_t pid, uint64_t start, uint
 		.start = start,
 		.bytes = bytes,
 		.page_offset = offset,
-		.file_name = path,
+		.file_name = {path},
 	};
 	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
 	size_t n;
@@ -182,7 +194,7 @@ bool capture_mapping(struct capture *capture, uint32_t pid, uint64_t start, uint
 void capture_comm(struct capture *capture, uint32_t pid, uint32_t tid, const char *comm)
 {
 	const struct record_id id = id_now(capture, pid, tid);
-	const struct record_comm said = {.pid = pid, .tid = tid, .comm = comm};
+	const struct record_comm said = {.pid = pid, .tid = tid, .comm = {comm}};
 	uint64_t record[PROLOGUE_RECORD_BYTES / sizeof(uint64_t)];
 
 	if (record_comm_encode(&said, &id, record, sizeof(record)) != 0)
@@ -191,16 +203,34 @@ void capture_comm(struct capture *capture, uint32_t pid, uint32_t tid, const cha
 
 /* ---- its end ---- */
 
+#define NAMED_MAX 8u
+
+/* Files whose functions have callers only where frame pointers lead to them. */
+static void missing_tables(const struct capture *capture, json_t *missing)
+{
+	json_t *tables = capture->tables ? capture_tables_json(capture->tables) : NULL;
+	const json_t *without = json_object_get(tables, "without"), *name;
+	g_autoptr(GString) list = g_string_new(NULL);
+	size_t i, n = json_array_size(without);
+
+	json_array_foreach(without, i, name)
+		if (i < NAMED_MAX)
+			g_string_append_printf(list, "%s%s", i != 0 ? ", " : "", json_string_value(name));
+	if (n > NAMED_MAX)
+		g_string_append_printf(list, " and %zu more", n - NAMED_MAX);
+	if (n != 0)
+		json_array_append_new(
+			missing, json_sprintf("unwind tables of %s: --symfs names a folder with copies", list->str));
+	json_decref(tables);
+}
+
 /* Sentences about what could not be found out about the guest. */
 static json_t *capture_missing(const struct capture *capture)
 {
 	static const struct {
 		const char *what, *member;
-	} whys[] = {{"tasks", "tasks-why"},
-	            {"mapped files", "mappings-why"},
-	            {"cgroups", "cgroups-why"},
-	            {"modules", "modules-why"},
-	            {"ORC", "unwinder-why"}};
+	} whys[] = {{"tasks", "tasks-why"},     {"mapped files", "mappings-why"}, {"cgroups", "cgroups-why"},
+	            {"modules", "modules-why"}, {"ORC", "unwinder-why"},          {"route", "route-why"}};
 	json_t *missing = json_array();
 
 	for (size_t i = 0; i < G_N_ELEMENTS(whys); i++) {
@@ -209,6 +239,7 @@ static json_t *capture_missing(const struct capture *capture)
 		if (why)
 			json_array_append_new(missing, json_sprintf("%s: %s", whys[i].what, why));
 	}
+	missing_tables(capture, missing);
 	if (capture->told_mappings)
 		json_array_append_new(missing, json_string("mapped files: those that the agent in the guest has told"));
 	return missing;
@@ -231,7 +262,11 @@ static char *capture_description(const struct capture *capture, const struct cap
 	member_set(description, "events", json_object_get(capture->session, "events"));
 	member_set(description, "rate", capture->rate);
 	member_set(description, "unwinder", json_object_get(capture->session, "unwinder"));
+	if (capture->tables)
+		json_object_set_new(description, "unwind-tables", capture_tables_json(capture->tables));
 	member_set(description, "statistics", summary->statistics);
+	if (capture->time_from && capture->time_to)
+		json_object_set_new(description, "time", capture_time(capture));
 	member_set(description, "end", summary->end);
 	member_set(description, "phases", capture->phases);
 	member_set(description, "marks", capture->marks);
@@ -297,12 +332,15 @@ bool capture_finish(struct capture *capture, const struct capture_summary *summa
 	struct recording_features features = {
 		.hostname = member_text(summary->guest, "name"),
 		.release = member_text(summary->guest, "release"),
+		.arch = arch_here(),
 		.version = VPROF_VERSION,
 		.cmdline = command_line,
 		.vcpus = (unsigned)member_number(summary->guest, "vcpus", 1),
 		.memory_bytes = member_number(summary->guest, "memory-bytes", 0),
 		.kernel_path = member_text(summary->guest, "kernel"),
 	};
+	if (capture->tables)
+		capture_tables_give(capture->tables, summary->user_symbols);
 	g_autoptr(GArray) symbols = capture_symbols(capture, symtab);
 	g_autoptr(GArray) user_symbols = capture_user_symbols(capture, summary->user_symbols);
 	g_autoptr(GArray) host_symbols = capture_host_symbols(capture, summary->host_symbols);

@@ -6,27 +6,31 @@
 
 G_DEFINE_QUARK(vprof_capture_options_error, capture_options_error)
 
+#define WALL_HZ 10
+
 const struct option_row capture_option_rows[] = {
-	{"event", 'e', OPTION_TEXTS, offsetof(struct capture_options, events),
-         "event to sample, e.g. cycles, instructions:u or task-clock; may be repeated", "EVENT"},
-	{"count", 'c', OPTION_TEXT, offsetof(struct capture_options, period),
+	{"event", OPTION_LIST, offsetof(struct capture_options, events),
+         "event to sample, e.g. cycles, instructions:u or task-clock; may be repeated", "EVENT", "@events"},
+	{"count", OPTION_TEXT, offsetof(struct capture_options, period),
          "events between two samples; for clocks, nanoseconds", "PERIOD"},
-	{"call-chains", 'g', OPTION_FLAG, offsetof(struct capture_options, call_chains),
+	{"call-chains", OPTION_FLAG, offsetof(struct capture_options, call_chains),
          "record call chains of the guest's kernel and user space (--call-graph=auto)", NULL},
-	{"call-graph", 0, OPTION_TEXT, offsetof(struct capture_options, call_graph),
-         "how to find kernel callers: auto, orc, fp (frame pointers) or none", "HOW"},
-	{"call-depth", 0, OPTION_TEXT, offsetof(struct capture_options, call_depth),
+	{"call-graph", OPTION_TEXT, offsetof(struct capture_options, call_graph),
+         "how to find callers: auto, orc, fp (frame pointers) or none", "HOW", "auto orc fp none"},
+	{"call-depth", OPTION_TEXT, offsetof(struct capture_options, call_depth),
          "maximum frames of a call chain (default 64, at most 127)", "N"},
-	{"call-user", 0, OPTION_FLAG, offsetof(struct capture_options, call_user),
-         "continue call chains into user space by frame pointers (the default)", NULL},
-	{"no-call-user", 0, OPTION_FLAG, offsetof(struct capture_options, no_call_user),
+	{"call-user", OPTION_FLAG, offsetof(struct capture_options, call_user),
+         "continue call chains into user space (the default)", NULL},
+	{"no-call-user", OPTION_FLAG, offsetof(struct capture_options, no_call_user),
          "end call chains at the entry to the kernel", NULL},
-	{"no-tasks", 0, OPTION_FLAG, offsetof(struct capture_options, no_tasks),
+	{"wall", OPTION_FLAG, offsetof(struct capture_options, wall),
+         "also sample the tasks that wait, ten times a second (event wall; implies -g)", NULL},
+	{"no-tasks", OPTION_FLAG, offsetof(struct capture_options, no_tasks),
          "do not look up the running task of a Linux guest", NULL},
-	{"output", 'o', OPTION_FILE, offsetof(struct capture_options, output),
+	{"output", OPTION_FILE, offsetof(struct capture_options, output),
          "recording to write (default " INPUT_DEFAULT_PATH ")", "FILE"},
-	{"no-report", 0, OPTION_FLAG, offsetof(struct capture_options, no_report),
-         "do not print the profile at the end", NULL},
+	{"no-report", OPTION_FLAG, offsetof(struct capture_options, no_report), "do not print the profile at the end",
+         NULL},
 	{NULL},
 };
 
@@ -43,7 +47,7 @@ static void call_chain_arguments(const struct capture_options *options, json_t *
 {
 	if (options->call_graph)
 		json_object_set_new(arguments, "call-graph", text_json(options->call_graph));
-	else if (options->call_chains)
+	else if (options->call_chains || options->wall || options->off_cpu)
 		json_object_set_new(arguments, "call-graph", json_string("auto"));
 	if (depth != 0)
 		json_object_set_new(arguments, "call-depth", json_integer((json_int_t)depth));
@@ -72,6 +76,8 @@ json_t *capture_options_arguments(const struct capture_options *options, GError 
 
 	if (!exclude(options->frequency && options->period, "--frequency and --count", error) ||
 	    !exclude(options->no_tasks && options->switches, "--no-tasks and --switch-events", error) ||
+	    !exclude(options->no_tasks && options->wall, "--no-tasks and --wall", error) ||
+	    !exclude(options->no_tasks && options->off_cpu, "--no-tasks and --off-cpu", error) ||
 	    !exclude(options->call_user && options->no_call_user, "--call-user and --no-call-user", error) ||
 	    (options->frequency &&
 	     !units_parse_number("--frequency", options->frequency, 1, INT64_MAX, &frequency_hz, error)) ||
@@ -87,6 +93,10 @@ json_t *capture_options_arguments(const struct capture_options *options, GError 
 	call_chain_arguments(options, arguments, depth);
 	if (options->no_tasks)
 		json_object_set_new(arguments, "tasks", json_false());
+	if (options->wall)
+		json_object_set_new(arguments, "wall-hz", json_integer(WALL_HZ));
+	if (options->off_cpu)
+		json_object_set_new(arguments, "off-cpu", json_true());
 	if (options->switches)
 		json_object_set_new(arguments, "switches", json_true());
 	return arguments;

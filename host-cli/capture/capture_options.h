@@ -17,7 +17,7 @@ struct capture_options {
 	char *frequency, *period, *output;
 	char **events;
 	char *call_graph, *call_depth;
-	gboolean call_chains, call_user, no_call_user, no_tasks, switches, no_report;
+	gboolean call_chains, call_user, no_call_user, no_tasks, switches, wall, off_cpu, no_report;
 };
 
 extern const struct option_row capture_option_rows[];

@@ -4,6 +4,7 @@
 #define VPROF_CLI_CAPTURE_CAPTURE_PRIV_H
 
 #include "capture/capture.h"
+#include "capture/capture_tables.h"
 #include "lib/client/client.h"
 #include "lib/profile/histogram.h"
 #include "lib/record/writer.h"
@@ -19,6 +20,8 @@ struct capture {
 	json_t *arguments;     /* of session-start */
 	json_t *statistics;    /* of the last session, after capture_pause */
 	json_t *session;       /* the answer to session-start; the events' names live in it */
+	json_t *time_from;     /* answers of vcpu_clocks_query at the session's start; NULL: the engine has none */
+	json_t *time_to;       /* at its end; NULL: not yet */
 	json_t *rate;          /* {"frequency-hz": N} or {"period": N}, of the session */
 	json_t *phases;
 	json_t *marks;
@@ -29,6 +32,7 @@ struct capture {
 	GPtrArray *rings; /* of struct ring_reader, one for each vCPU */
 	int *eventfds;
 	size_t n_rings;
+	struct capture_tables *tables; /* NULL: user space is unwound by frame pointers only */
 	struct recording_writer *writer;
 	struct names *names;
 	struct histogram *frames; /* of all call chains: every address that wants a symbol */

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <vprof/recording.h>
 
+#include "reading/vcpu_clocks.h"
 #include "report/report.h"
 #include "ui/message.h"
 #include "ui/text.h"
@@ -18,8 +19,10 @@ void capture_say_session(const struct capture *capture, bool verbose)
 {
 	const json_t *session = capture_session(capture);
 	const char *why = member_text(session, "why"), *delivery = member_text(session, "delivery");
-	const char *tasks_why = member_text(session, "tasks-why");
+	const char *tasks_why = member_text(session, "tasks-why"), *route_why = member_text(session, "route-why");
 
+	if (route_why)
+		say("%s is not the best route; %s", delivery, route_why);
 	if (why)
 		say("%s", why);
 	if (verbose && delivery)
@@ -37,6 +40,14 @@ void capture_say_written(const struct capture *capture, const char *path)
 		return;
 	size = units_format_bytes((uint64_t)status.st_size);
 	say("%" G_GUINT64_FORMAT " samples in %s (%s)", capture_samples(capture), path, size);
+	if (capture_samples(capture) == 0) {
+		json_t *time = capture_time(capture);
+		g_autofree char *sentence = vcpu_clocks_sentence(time);
+
+		json_decref(time);
+		if (sentence)
+			say("%s", sentence);
+	}
 	if (capture_marks_left_out(capture))
 		warn("only the first %u markers are kept", VPROF_MARKERS_MAX);
 	if (capture_lost(capture) != 0)
@@ -70,7 +81,7 @@ bool recording_print_top(const char *path, FILE *stream, GError **error)
 	return true;
 }
 
-/* GOption has removed the options from argv, so the words come from /proc. */
+/* getopt_long has changed the order of argv, so the words come from /proc. */
 char **capture_command_line(void)
 {
 	g_autofree char *bytes = NULL;

@@ -166,7 +166,7 @@ static bool user_symbol_find(struct user_symbols *user, const struct histogram_h
 	struct user_symbol symbol;
 
 	if (file->is_another ||
-	    !user_symbols_find(user, file->name, file->build_id_bytes != 0 ? file->build_id : NULL,
+	    !user_symbols_find(user, file->path.raw, file->build_id_bytes != 0 ? file->build_id : NULL,
 	                       file->build_id_bytes, mapping_file_offset(hit->mapping, hit->ip), &symbol))
 		return false;
 	*found = (struct recording_symbol){symbol.file_offset, symbol.size, symbol.name, file->name};

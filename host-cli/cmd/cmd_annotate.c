@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "annotate/annotation.h"
 #include "cmd/command.h"
+#include "reading/filter.h"
 #include "reading/symbol_options.h"
 #include "ui/message.h"
 
 struct annotate_values {
 	struct symbol_options symbols;
+	struct filter_options filter;
 	char *input, *kernel, *module, *phase;
 	gboolean json, force, intel;
 };
 
 static const struct option_row options[] = {
-	{"input", 'i', OPTION_FILE, offsetof(struct annotate_values, input),
+	{"input", OPTION_FILE, offsetof(struct annotate_values, input),
          "recording to read (default " INPUT_DEFAULT_PATH ")", "FILE"},
-	{"module", 'm', OPTION_TEXT, offsetof(struct annotate_values, module), "module of the function, as in a report",
+	{"module", OPTION_TEXT, offsetof(struct annotate_values, module), "module of the function, as in a report",
          "NAME"},
-	{"phase", 'p', OPTION_TEXT, offsetof(struct annotate_values, phase),
-         "use only the time within phases of this name, which may contain * and ?", "NAME"},
-	{"kernel", 'k', OPTION_FILE, offsetof(struct annotate_values, kernel),
+	{"phase", OPTION_TEXT, offsetof(struct annotate_values, phase),
+         "use only the time within phases of this name, which may contain * and ?", "NAME", "@phases"},
+	{"kernel", OPTION_FILE, offsetof(struct annotate_values, kernel),
          "kernel that ran (default: the path in the recording)", "IMAGE"},
-	{"force", 'f', OPTION_FLAG, offsetof(struct annotate_values, force),
+	{"force", OPTION_FLAG, offsetof(struct annotate_values, force),
          "use IMAGE and files even if their build-ids differ", NULL},
+	OPTION_ROWS(filter_option_rows, struct annotate_values, filter),
+	OPTION_ROWS(filter_event_rows, struct annotate_values, filter),
 	OPTION_ROWS(symbol_option_rows, struct annotate_values, symbols),
-	{"intel", 0, OPTION_FLAG, offsetof(struct annotate_values, intel), "print Intel syntax instead of AT&T", NULL},
-	{"json", 'j', OPTION_FLAG, offsetof(struct annotate_values, json), "print one JSON document", NULL},
+	{"intel", OPTION_FLAG, offsetof(struct annotate_values, intel), "print Intel syntax instead of AT&T", NULL},
+	{"json", OPTION_FLAG, offsetof(struct annotate_values, json), "print one JSON document", NULL},
 	{NULL},
 };
 
@@ -69,13 +73,15 @@ static int annotate_run(void *values, unsigned n, char **arguments)
 
 	if (n == 0)
 		return usage_error(command_annotate.name, "SYMBOL is missing; `vprof report` lists the functions");
-	if (!symbol_options_check(&given->symbols, &error) || !input_choose(&path, n > 1 ? arguments[1] : NULL, &error))
+	if (!symbol_options_check(&given->symbols, &error) || !filter_options_check(&given->filter, &error) ||
+	    !input_choose(&path, n > 1 ? arguments[1] : NULL, &error))
 		return usage_error(command_annotate.name, "%s", error->message);
 	input = open_recording(given, path, &error);
 	if (!input)
 		return failure(error);
 	input_take_symbol_options(input, &given->symbols, given->force);
-	if (!given->phase || input_select_phase(input, given->phase, &error))
+	if (input_select(input, &given->filter, &error) &&
+	    (!given->phase || input_select_phase(input, given->phase, &error)))
 		annotate(given, input, arguments[0], &error);
 	input_free(input);
 	return !error ? STATUS_OK : failure(error);
@@ -86,6 +92,8 @@ const struct command command_annotate = {
 	.summary = "Show which instructions of a function took the time",
 	.arguments = "SYMBOL [FILE]",
 	.max_arguments = 2,
+	.argument_words = {"", "@files"},
+	.pages = true,
 	.manual = "vprof-annotate",
 	.description =
 

@@ -8,6 +8,7 @@
 #include "capture/capture_options.h"
 #include "cmd/command.h"
 #include "engine/attach_engine.h"
+#include "engine/guest_list.h"
 #include "lib/symbol/host_symbols.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/symtab.h"
@@ -28,20 +29,20 @@ struct attach_values {
 #define DOMAINS_MAX 64u /* at once */
 
 static const struct option_row options[] = {
-	{"list", 'l', OPTION_FLAG, offsetof(struct attach_values, list),
-         "list the running domains, and how each can be sampled", NULL},
-	{"json", 0, OPTION_FLAG, offsetof(struct attach_values, json), "with --list: print a JSON array", NULL},
-	{"all", 0, OPTION_FLAG, offsetof(struct attach_values, all), "record all running domains", NULL},
+	{"list", OPTION_FLAG, offsetof(struct attach_values, list),
+         "list the running guests, and how each can be sampled", NULL},
+	{"json", OPTION_FLAG, offsetof(struct attach_values, json), "with --list: print a JSON array", NULL},
+	{"all", OPTION_FLAG, offsetof(struct attach_values, all), "record all running guests", NULL},
 	OPTION_ROWS(attach_engine_option_rows, struct attach_values, engine),
-	{"route", 0, OPTION_TEXT, offsetof(struct attach_values, route),
-         "how to sample (default: the best route that works)", "NAME"},
-	{"host", 0, OPTION_FLAG, offsetof(struct attach_values, host),
+	{"route", OPTION_TEXT, offsetof(struct attach_values, route),
+         "how to sample (default: the best route that works)", "NAME", "bpf perf monitor"},
+	{"host", OPTION_FLAG, offsetof(struct attach_values, host),
          "also name what the host's kernel and QEMU do for the guest, with call chains", NULL},
-	{"agent", 0, OPTION_FILE, offsetof(struct attach_values, agent),
+	{"agent", OPTION_FILE, offsetof(struct attach_values, agent),
          "socket of the guest's agent, or vsock:PORT; records its phases and mapped files", "SOCKET"},
-	{"duration", 0, OPTION_TEXT, offsetof(struct attach_values, duration), "detach after TIME, e.g. 30s or 5m",
+	{"duration", OPTION_TEXT, offsetof(struct attach_values, duration), "detach after TIME, e.g. 30s or 5m",
          "TIME"},
-	{"frequency", 'F', OPTION_TEXT, offsetof(struct attach_values, capture.frequency),
+	{"frequency", OPTION_TEXT, offsetof(struct attach_values, capture.frequency),
          "samples per second and vCPU (default: the route's)", "HZ"},
 	OPTION_ROWS(capture_option_rows, struct attach_values, capture),
 	OPTION_ROWS(symbol_option_rows, struct attach_values, symbols),
@@ -177,6 +178,10 @@ static bool prepare(struct attachment *attachment, json_t *session, GError **err
 	}
 	attachment->kernel = load_kernel(attachment);
 	host_load(attachment);
+	const struct user_symbol_sources sources =
+		symbol_options_sources(&attachment->given->symbols, NULL, arch_here(), false);
+
+	capture_use_tables(attachment->capture, &sources, NULL);
 	say_attached(attachment);
 	return capture_open_file(attachment->capture, attachment->output, attachment->kernel.image,
 	                         attachment->kernel.symtab, attachment->given->engine.kernel, error);
@@ -224,6 +229,7 @@ static void close_session(struct attachment *attachment)
 
 	if (attachment->loop.engine_gone)
 		return;
+	capture_time_end(attachment->capture);
 	stopped = engine_process_execute(attachment->engine, "session-stop", NULL, NULL);
 	attachment->statistics = json_incref(json_object_get(stopped, "statistics"));
 	json_decref(stopped);
@@ -241,7 +247,8 @@ static bool take_output_error(struct attachment *attachment, GError **error)
 
 static bool finish_file(struct attachment *attachment, const char *const *command_line, GError **error)
 {
-	const struct user_symbol_sources sources = symbol_options_sources(&attachment->given->symbols, NULL, false);
+	const struct user_symbol_sources sources =
+		symbol_options_sources(&attachment->given->symbols, NULL, arch_here(), false);
 	struct user_symbols *user_symbols = user_symbols_new(&sources);
 	const struct capture_summary summary = {
 		.guest = attachment->guest,
@@ -338,27 +345,54 @@ static int attach_record(const struct attach_values *given, const char *domain, 
 	return status;
 }
 
-/* As attach_one. */
-static int attach_record_one(const char *domain, const char *output, void *given)
+/* As attach_one; `data`: struct attach_values. */
+static int attach_record_guest(const json_t *guest, const char *output, void *data)
 {
-	return attach_record(given, domain, output);
+	struct attach_values given = *(const struct attach_values *)data;
+	const char *domain;
+
+	given.engine = guest_options(&given.engine, guest, &domain);
+	return attach_record(&given, domain, output);
 }
 
-static int attach_record_all(const struct attach_values *given, const char *const *domains)
+static int attach_record_all(const struct attach_values *given, const json_t *guests)
 {
 	struct attach_values each = *given;
 
-	if (given->engine.pid != 0 || given->engine.kernel || given->agent)
-		return usage_error(command_attach.name, "--pid, --kernel and --agent apply to a single guest");
 	each.capture.no_report = TRUE; /* the reports come at the end */
-	return attach_several(domains, given->capture.output, !given->capture.no_report, attach_record_one, &each);
+	return attach_several(guests, given->capture.output, !given->capture.no_report, attach_record_guest, &each);
 }
 
+/* New guests join no recording: the list is that of the start. */
 static int attach_every(const struct attach_values *given)
 {
-	g_auto(GStrv) domains = attach_all_domains(&given->engine);
+	g_autoptr(GError) error = NULL;
+	unsigned denied;
+	json_t *guests = guest_list(&given->engine, &denied, &error);
+	int status = STATUS_FAILED;
 
-	return domains ? attach_record_all(given, (const char *const *)domains) : STATUS_FAILED;
+	if (!guests)
+		return failure(error);
+	if (json_array_size(guests) > 0)
+		status = attach_record_all(given, guests);
+	else
+		say("no guest is running%s",
+		    denied > 0 ? " that this user may look at; as root, vprof finds every guest of this host" : "");
+	json_decref(guests);
+	return status;
+}
+
+static int attach_named(const struct attach_values *given, unsigned n, char **names)
+{
+	json_t *guests = json_array();
+	int status;
+
+	for (unsigned i = 0; i < n; i++)
+		json_array_append_new(
+			guests, json_pack("{s:o, s:o}", "name", text_json(names[i]), "uuid", text_json(names[i])));
+	status = attach_record_all(given, guests);
+	json_decref(guests);
+	return status;
 }
 
 static int attach_run(void *values, unsigned n, char **arguments)
@@ -368,11 +402,13 @@ static int attach_run(void *values, unsigned n, char **arguments)
 	if (given->list)
 		return attach_list(&given->engine, given->json);
 	if (given->all && n > 0)
-		return usage_error(command_attach.name, "--all includes every domain; omit the names");
+		return usage_error(command_attach.name, "--all includes every guest; omit the names");
+	if ((given->all || n > 1) && (given->engine.pid != 0 || given->engine.kernel || given->agent))
+		return usage_error(command_attach.name, "--pid, --kernel and --agent apply to a single guest");
 	if (given->all)
 		return attach_every(given);
 	if (n > 1)
-		return attach_record_all(given, (const char *const *)arguments);
+		return attach_named(given, n, arguments);
 	return attach_record(given, n > 0 ? arguments[0] : NULL,
 	                     given->capture.output ? given->capture.output : INPUT_DEFAULT_PATH);
 }
@@ -380,20 +416,22 @@ static int attach_run(void *values, unsigned n, char **arguments)
 const struct command command_attach = {
 	.name = "attach",
 	.summary = "Profile a running guest",
-	.arguments = "[DOMAIN...]",
+	.arguments = "[GUEST...]",
 	.max_arguments = DOMAINS_MAX,
+	.argument_words = {"@guests"},
 	.manual = "vprof-attach",
 	.description =
-		"DOMAIN is the name, UUID or id of a libvirt domain. The guest is not paused and needs nothing\n"
-		"installed. Ctrl-C detaches and finishes the recording. Kernel symbols are read from the guest's\n"
-		"memory.\n"
-		"With several domains, or --all, each is recorded into NAME.data, in the folder that -o names.\n"
+		"GUEST is a name that --list shows, or the UUID or id of a libvirt domain. The guest is not paused\n"
+		"and needs nothing installed. Ctrl-C detaches and finishes the recording. Kernel symbols are read\n"
+		"from the guest's memory.\n"
+		"With several guests, or --all, each is recorded into NAME.data, in the folder that -o names.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof attach --list\n"
 		"  vprof attach web01 -g --duration 30s\n"
 		"  vprof attach web01 web02 db --duration 30s -o recordings\n"
 		"  vprof attach --connect qemu:///session builder -F 499 -o builder.data\n"
+		"  vprof attach --all --duration 30s -o recordings\n"
 		"  vprof attach --pid 4711 --qmp /run/qmp.sock --kernel vmlinux",
 	.options = options,
 	.values_bytes = sizeof(struct attach_values),

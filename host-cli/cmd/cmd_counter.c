@@ -20,34 +20,43 @@
 
 struct counter_values {
 	char **events, **pids, **comms, **cr3s;
-	char *duration, *frequency, *period, *output;
-	gboolean descendants, estimate, no_report, json;
+	char *duration, *frequency, *period, *output, *vcpu, *call_graph, *call_depth;
+	gboolean descendants, estimate, no_report, json, call_chains, no_call_user;
 };
 
 static const struct option_row options[] = {
-	{"event", 'e', OPTION_TEXTS, offsetof(struct counter_values, events),
-         "event to count (default " EVENT_DEFAULT "); may be repeated", "EVENT"},
-	{"pid", 'p', OPTION_TEXTS, offsetof(struct counter_values, pids),
+	{"event", OPTION_LIST, offsetof(struct counter_values, events),
+         "event to count (default " EVENT_DEFAULT "); may be repeated", "EVENT", "@events"},
+	{"pid", OPTION_TEXTS, offsetof(struct counter_values, pids),
          "only while this process of the guest runs; may be repeated", "PID"},
-	{"comm", 0, OPTION_TEXTS, offsetof(struct counter_values, comms),
+	{"comm", OPTION_TEXTS, offsetof(struct counter_values, comms),
          "only threads of this name, which may contain * and ?; may be repeated", "GLOB"},
-	{"cr3", 0, OPTION_TEXTS, offsetof(struct counter_values, cr3s),
+	{"cr3", OPTION_TEXTS, offsetof(struct counter_values, cr3s),
          "only code that runs on these page tables; may be repeated", "ADDRESS"},
-	{"descendants", 0, OPTION_FLAG, offsetof(struct counter_values, descendants),
+	{"descendants", OPTION_FLAG, offsetof(struct counter_values, descendants),
          "include the descendants of those processes", NULL},
-	{"estimate", 0, OPTION_FLAG, offsetof(struct counter_values, estimate),
+	{"vcpu", OPTION_TEXT, offsetof(struct counter_values, vcpu), "on this vCPU only", "N"},
+	{"estimate", OPTION_FLAG, offsetof(struct counter_values, estimate),
          "count: estimate from samples instead of counting exactly, and split by mode", NULL},
-	{"frequency", 'F', OPTION_TEXT, offsetof(struct counter_values, frequency),
+	{"frequency", OPTION_TEXT, offsetof(struct counter_values, frequency),
          "record: samples per second of vCPU time (default " G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT) ")", "HZ"},
-	{"count", 'c', OPTION_TEXT, offsetof(struct counter_values, period),
+	{"count", OPTION_TEXT, offsetof(struct counter_values, period),
          "record: one sample every N events; for clocks, nanoseconds", "N"},
-	{"output", 'o', OPTION_FILE, offsetof(struct counter_values, output),
+	{"call-chains", OPTION_FLAG, offsetof(struct counter_values, call_chains),
+         "record: with call chains of the guest's kernel and user space (--call-graph=auto)", NULL},
+	{"call-graph", OPTION_TEXT, offsetof(struct counter_values, call_graph),
+         "record: how to find callers: auto, orc, fp (frame pointers) or none", "HOW", "auto orc fp none"},
+	{"call-depth", OPTION_TEXT, offsetof(struct counter_values, call_depth),
+         "record: maximum frames of a call chain (default 64, at most 127)", "N"},
+	{"no-call-user", OPTION_FLAG, offsetof(struct counter_values, no_call_user),
+         "record: end call chains at the entry to the kernel", NULL},
+	{"output", OPTION_FILE, offsetof(struct counter_values, output),
          "record: recording to write (default " INPUT_DEFAULT_PATH ")", "FILE"},
-	{"no-report", 0, OPTION_FLAG, offsetof(struct counter_values, no_report),
+	{"no-report", OPTION_FLAG, offsetof(struct counter_values, no_report),
          "record: do not print the top of the profile", NULL},
-	{"duration", 0, OPTION_TEXT, offsetof(struct counter_values, duration),
+	{"duration", OPTION_TEXT, offsetof(struct counter_values, duration),
          "how long to count or record (default 10s)", "TIME"},
-	{"json", 'j', OPTION_FLAG, offsetof(struct counter_values, json), "print JSON", NULL},
+	{"json", OPTION_FLAG, offsetof(struct counter_values, json), "print JSON", NULL},
 	{NULL},
 };
 
@@ -68,7 +77,7 @@ static char *targets_text(const json_t *counter)
 		else
 			g_string_append_printf(text, "%" PRIu64, member_number(target, "pid", 0));
 	}
-	return text_printable(g_string_free(text, FALSE));
+	return g_string_free(text, FALSE);
 }
 
 static void counter_print(const json_t *counter)
@@ -112,6 +121,10 @@ static void pmu_print(const json_t *pmu)
 		puts("PMU: none, according to the processor");
 		return;
 	}
+	if (member_number(general, "counters", 0) == 0) {
+		printf("PMU: %s, version %" PRIu64 "\n", member_text(pmu, "name"), member_number(pmu, "version", 0));
+		return;
+	}
 	printf("PMU: %s, version %" PRIu64 ", %" PRIu64 " counters of %" PRIu64 " bits, %" PRIu64 " fixed of %" PRIu64
 	       "\n",
 	       member_text(pmu, "name"), member_number(pmu, "version", 0), member_number(general, "counters", 0),
@@ -119,20 +132,29 @@ static void pmu_print(const json_t *pmu)
 	       member_number(fixed, "width", 0));
 }
 
-static void host_print(const json_t *host)
+static void events_print(const json_t *host, bool usable)
 {
 	const json_t *event;
 	size_t i;
 
+	json_array_foreach(json_object_get(host, "events"), i, event) {
+		if (json_is_true(json_object_get(event, "usable")) != usable)
+			continue;
+		if (usable)
+			printf("%-18s %-14s %s\n", member_text(event, "name"), member_text(event, "backend"),
+			       member_text(event, "summary"));
+		else
+			printf("%-18s %-14s %s\n", member_text(event, "name"), "-", member_text(event, "why"));
+	}
+}
+
+static void host_print(const json_t *host)
+{
 	pmu_print(json_object_get(host, "pmu"));
 	printf("counters for clients: %" PRIu64 "\n\n%-18s %-14s %s\n", member_number(host, "counters", 0), "EVENT",
 	       "BACKEND", "WHAT, OR WHY NOT");
-	json_array_foreach(json_object_get(host, "events"), i, event) {
-		const char *backend = member_text(event, "backend"), *why = member_text(event, "why");
-
-		printf("%-18s %-14s %s\n", member_text(event, "name"), backend ? backend : "-",
-		       why ? why : member_text(event, "summary"));
-	}
+	events_print(host, true);
+	events_print(host, false);
 }
 
 static bool host(const struct counter_values *given, struct client *client, GError **error)
@@ -180,17 +202,22 @@ static bool attach_all(const struct counter_values *given, struct client *client
 	return true;
 }
 
-/* Allocated and attached; NULL: `error`. */
-static json_t *prepare_all(const struct counter_values *given, struct client *client, const struct counters_kind *kind,
+/* Allocated and attached, those that the engine has not refused; NULL: `error`. */
+static json_t *prepare_all(const struct counter_values *given, struct client *client, struct counters_kind *kind,
                            GError **error)
 {
 	char *fallback[] = {(char *)EVENT_DEFAULT, NULL};
-	json_t *counters = counters_allocate(client, given->events ? given->events : fallback, kind, error);
 	const json_t *counter;
 	size_t i;
 
+	kind->one_vcpu = given->vcpu != NULL;
+	if (given->vcpu && !units_parse_number("--vcpu", given->vcpu, 0, INT32_MAX, &kind->vcpu, error))
+		return NULL;
+	json_t *counters = counters_allocate(client, given->events ? given->events : fallback, kind, error);
+
 	json_array_foreach(counters, i, counter) {
-		if (!attach_all(given, client, member_number(counter, "counter", 0), error)) {
+		if (json_object_get(counter, "counter") &&
+		    !attach_all(given, client, member_number(counter, "counter", 0), error)) {
 			json_decref(counters);
 			return NULL;
 		}
@@ -211,7 +238,7 @@ static bool count(const struct counter_values *given, struct client *client, GEr
 
 	if (given->duration && !units_parse_duration("--duration", given->duration, &seconds, error))
 		return false;
-	const struct counters_kind kind = {
+	struct counters_kind kind = {
 		.mode = limited(given) ? "task-counting" : "guest-counting",
 		.estimate = given->estimate,
 		.descendants = given->descendants,
@@ -251,6 +278,27 @@ static bool parse_rate(const struct counter_values *given, struct counters_kind 
 	       (!given->period || units_parse_number("--count", given->period, 1, INT64_MAX, &kind->period, error));
 }
 
+static bool parse_chains(const struct counter_values *given, struct counters_kind *kind, GError **error)
+{
+	kind->call_graph = given->call_graph ? given->call_graph : given->call_chains ? "auto" : NULL;
+	kind->no_call_user = given->no_call_user;
+	return !given->call_depth ||
+	       units_parse_number("--call-depth", given->call_depth, 1, INT64_MAX, &kind->call_depth, error);
+}
+
+/* Says what the engine has refused, and leaves it out. */
+static void drop_refused(json_t *counters)
+{
+	for (size_t i = json_array_size(counters); i-- > 0;) {
+		const char *refused = member_text(json_array_get(counters, i), "error");
+
+		if (!refused)
+			continue;
+		warn("%s", refused);
+		json_array_remove(counters, i);
+	}
+}
+
 static bool record(const struct counter_values *given, struct client *client, GError **error)
 {
 	struct counters_kind kind = {.mode = limited(given) ? "task-sampling" : "guest-sampling",
@@ -259,9 +307,11 @@ static bool record(const struct counter_values *given, struct client *client, GE
 	uint64_t seconds = SECONDS_DEFAULT;
 
 	if ((given->duration && !units_parse_duration("--duration", given->duration, &seconds, error)) ||
-	    !parse_rate(given, &kind, error))
+	    !parse_rate(given, &kind, error) || !parse_chains(given, &kind, error))
 		return false;
 	json_t *counters = prepare_all(given, client, &kind, error);
+
+	drop_refused(counters);
 	bool done = counters && capture_counters(client, counters, seconds, path, error);
 
 	json_decref(counters);
@@ -326,12 +376,13 @@ static int counter_run(void *values, unsigned n, char **arguments)
 const struct command command_counter = {
 	.name = "counter",
 	.summary = "Count events in a running guest or in some of its tasks",
-	.arguments = "[list|host|count|record|disable|enable [ENGINE [COUNTER]]]",
+	.arguments = "[ACTION [ENGINE [COUNTER]]]",
 	.max_arguments = 3,
+	.argument_words = {"list host count record disable enable", "@engines", ""},
 	.manual = "vprof-counter",
 	.description =
 
-		"list shows which counters of the engine are in use, host what can be counted. count counts for a\n"
+		"ACTION is list (the default), host, count, record, disable or enable: list shows which counters of the engine are in use, host what can be counted. count counts for a\n"
 		"while; record writes samples to a recording, as `vprof run` does. disable and enable say whether\n"
 		"a counter may be allocated.\n"
 		"ENGINE is a name or process id from `vprof list`, or the path of a socket. It may be omitted if\n"
@@ -339,10 +390,10 @@ const struct command command_counter = {
 		"\n"
 		"Examples:\n"
 		"  vprof counter\n"
-		"  vprof counter count bzImage-1234 -e cycles:u -e cycles:k --duration 5s\n"
+		"  vprof counter count bzImage-1234 -e cycles:u,cycles:k --duration 5s\n"
 		"  vprof counter count 1234 -p 42 --descendants\n"
 		"  vprof counter count --comm 'kworker/*' --estimate --json\n"
-		"  vprof counter record 1234 -p 42 -F 500 -o task.data\n"
+		"  vprof counter record 1234 -p 42 -F 500 -g -o task.data\n"
 		"  vprof counter disable 1234 7",
 	.options = options,
 	.values_bytes = sizeof(struct counter_values),

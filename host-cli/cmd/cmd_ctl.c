@@ -22,8 +22,8 @@ struct ctl_values {
 };
 
 static const struct option_row options[] = {
-	{"compact", 'c', OPTION_FLAG, offsetof(struct ctl_values, compact), "print each answer on one line", NULL},
-	{"events", 'e', OPTION_FLAG, offsetof(struct ctl_values, events),
+	{"compact", OPTION_FLAG, offsetof(struct ctl_values, compact), "print each answer on one line", NULL},
+	{"events", OPTION_FLAG, offsetof(struct ctl_values, events),
          "print events as they arrive, one per line, until the engine ends", NULL},
 	{NULL},
 };
@@ -54,7 +54,7 @@ static int ctl_failure(const GError *error)
 
 static void print_json(const struct ctl_values *given, const json_t *value)
 {
-	json_dumpf(value, stdout, given->compact ? JSON_COMPACT : JSON_INDENT(2));
+	json_write(value, given->compact ? JSON_COMPACT : JSON_INDENT(2), stdout);
 	putchar('\n');
 	fflush(stdout);
 }
@@ -71,7 +71,8 @@ static bool talk_open(struct talk *talk, const char *engine, GError **error)
 	talk->client = engine_find(engine, error);
 	if (!talk->client)
 		return false;
-	talk->schema = execute(talk, "query-schema", NULL, error);
+	talk->schema = json_printable(execute(talk, "query-schema", NULL, error));
+	ctl_schema_complete(talk->schema);
 	return talk->schema != NULL;
 }
 
@@ -90,11 +91,31 @@ static void take_control(struct talk *talk, const char *method)
 	json_decref(execute(talk, "control-take", NULL, NULL));
 }
 
+/* Returns false. */
+static bool refuse_method(const json_t *schema, const char *name, GError **error)
+{
+	g_autoptr(GPtrArray) names = g_ptr_array_new();
+	const json_t *method;
+	const char *near;
+	size_t i;
+
+	json_array_foreach(json_object_get(schema, "methods"), i, method)
+		g_ptr_array_add(names, (char *)member_text(method, "name"));
+	near = word_near(name, (const char *const *)names->pdata, names->len);
+	g_set_error(error, CTL_ERROR, CTL_ERROR_WORDS,
+	            VPROF_ERROR_COMMAND_NOT_FOUND ": there is no method \"%s\"%s%s%s", name,
+	            near ? "; did you mean " : "; `help` lists them", near ? near : "", near ? "?" : "");
+	return false;
+}
+
 /* words[0] is the method. */
 static bool talk_do(struct talk *talk, char *const *words, GError **error)
 {
-	json_t *arguments = ctl_arguments(ctl_method(talk->schema, words[0]), words + 1, error), *answer;
+	json_t *arguments, *answer;
 
+	if (!ctl_method(talk->schema, words[0]))
+		return refuse_method(talk->schema, words[0], error);
+	arguments = ctl_arguments(ctl_method(talk->schema, words[0]), words + 1, error);
 	if (!arguments)
 		return false;
 	take_control(talk, words[0]);
@@ -110,7 +131,7 @@ static bool print_events(struct talk *talk, unsigned timeout_ms, GError **error)
 	json_t *event;
 
 	while ((event = client_next_event(talk->client, timeout_ms, error))) {
-		json_dumpf(event, stdout, JSON_COMPACT);
+		json_write(event, JSON_COMPACT, stdout);
 		putchar('\n');
 		fflush(stdout);
 		json_decref(event);
@@ -212,6 +233,26 @@ static int talk_interactively(struct talk *talk)
 	return !error ? STATUS_OK : ctl_failure(error);
 }
 
+/* What names no engine may be a method with a slip. */
+static void suggest_method(const char *name, GError **error)
+{
+	g_autoptr(GPtrArray) names = g_ptr_array_new();
+	const char *near;
+
+	for (size_t i = 0; ctl_methods[i].name; i++)
+		g_ptr_array_add(names, (char *)ctl_methods[i].name);
+	near = name && g_error_matches(*error, ENGINE_FIND_ERROR, ENGINE_FIND_ERROR_NONE)
+	               ? word_near(name, (const char *const *)names->pdata, names->len)
+	               : NULL;
+	if (near) {
+		g_autofree char *message =
+			g_strdup_printf("there is no engine or method \"%s\"; did you mean %s?", name, near);
+
+		g_clear_error(error);
+		g_set_error_literal(error, CTL_ERROR, CTL_ERROR_WORDS, message);
+	}
+}
+
 /*
  * [ENGINE] [METHOD [KEY=VALUE...]]. A first word that is the name of a method is a method; an engine of the same name
  * is given by its path.
@@ -228,9 +269,10 @@ static int ctl_run(void *values, unsigned n, char **arguments)
 
 	if (given->events && n > has_engine)
 		return usage_error(command_ctl.name, "--events executes no method; omit \"%s\"", *words);
-	if (!talk_open(&talk, engine, &error))
+	if (!talk_open(&talk, engine, &error)) {
+		suggest_method(engine, &error);
 		status = ctl_failure(error);
-	else if (given->events)
+	} else if (given->events)
 		status = talk_listen(&talk);
 	else if (n == has_engine)
 		status = talk_interactively(&talk);
@@ -245,6 +287,7 @@ const struct command command_ctl = {
 	.summary = "Send requests to the control socket of a running engine",
 	.arguments = "[ENGINE] [METHOD [KEY=VALUE...]]",
 	.max_arguments = ARGUMENTS_MAX,
+	.argument_words = {"@engines @methods", "@methods"},
 	.manual = "vprof-ctl",
 	.description =
 
@@ -255,7 +298,7 @@ const struct command command_ctl = {
 		"\n"
 		"Examples:\n"
 		"  vprof ctl query-status\n"
-		"  vprof ctl bzImage-1234 session-start events=cycles,instructions frequency-hz=500\n"
+		"  vprof ctl bzImage-1234 session-start events=cycles frequency-hz=500\n"
 		"  vprof ctl --compact samples-read vcpu=1 timeout-ms=1000\n"
 		"  vprof ctl 1234 --events\n"
 		"  vprof ctl",

@@ -18,18 +18,18 @@ struct diff_values {
 static const struct diff_values defaults = {.alpha = 0.01, .min_share = 0.5};
 
 static const struct option_row options[] = {
-	{"alpha", 'a', OPTION_DOUBLE, offsetof(struct diff_values, alpha),
+	{"alpha", OPTION_FRACTION, offsetof(struct diff_values, alpha),
          "error rate of a bound, and of the functions named (default 0.01)", "A"},
-	{"min-share", 0, OPTION_DOUBLE, offsetof(struct diff_values, min_share),
+	{"min-share", OPTION_PERCENT, offsetof(struct diff_values, min_share),
          "omit functions below P percent of the time in both (default 0.5)", "P"},
-	{"phase", 0, OPTION_TEXT, offsetof(struct diff_values, phase),
-         "take each occurrence of phase NAME (with * and ?) as a repetition", "NAME"},
-	{"shares", 's', OPTION_FLAG, offsetof(struct diff_values, shares),
+	{"phase", OPTION_TEXT, offsetof(struct diff_values, phase),
+         "take each occurrence of phase NAME (with * and ?) as a repetition", "NAME", "@phases"},
+	{"shares", OPTION_FLAG, offsetof(struct diff_values, shares),
          "compare shares of the time, which hides what slows everything equally", NULL},
-	{"force", 'f', OPTION_FLAG, offsetof(struct diff_values, force),
+	{"force", OPTION_FLAG, offsetof(struct diff_values, force),
          "compare even if the recordings were made under different conditions", NULL},
-	{"json", 'j', OPTION_FLAG, offsetof(struct diff_values, json), "print one JSON document", NULL},
-	{"html", 'w', OPTION_FILE, offsetof(struct diff_values, html),
+	{"json", OPTION_FLAG, offsetof(struct diff_values, json), "print one JSON document", NULL},
+	{"html", OPTION_FILE, offsetof(struct diff_values, html),
          "write an HTML page with one flame graph of two recordings instead", "FILE"},
 	{NULL},
 };
@@ -125,13 +125,26 @@ static bool is_recording(const char *path)
 	return !g_file_test(path, G_FILE_TEST_IS_DIR) && !g_str_has_suffix(path, ".json");
 }
 
-/* The page shows both recordings as a whole, also if they have repetitions. */
-static bool write_page(const struct diff_values *given, const char *base_path, const char *now_path,
-                       const struct comparison *comparison, GError **error)
+/* With only the time that is compared: without warm-ups and what lies between repetitions. */
+static struct input *page_input(const struct diff_values *given, const struct measured *measured, GError **error)
 {
-	struct input *base = input_open(base_path, NULL, false, error);
-	struct input *now = base ? input_open(now_path, NULL, false, error) : NULL;
-	bool written = now && page_write(base, now, comparison, given->html, error);
+	struct input *input = input_open(measured->path, NULL, false, error);
+	const char *phase = given->phase ? given->phase : measured_repetitions(input ? input->description : NULL);
+
+	if (!input || !phase || input_select_phase(input, phase, error))
+		return input;
+	input_free(input);
+	return NULL;
+}
+
+static bool write_page(const struct diff_values *given, const struct measured *base_measured,
+                       const struct measured *now_measured, const struct comparison *comparison, GError **error)
+{
+	const struct page_comparison compared = {comparison, base_measured->measurements->n_repetitions,
+	                                         now_measured->measurements->n_repetitions};
+	struct input *base = page_input(given, base_measured, error);
+	struct input *now = base ? page_input(given, now_measured, error) : NULL;
+	bool written = now && page_write(base, now, comparison ? &compared : NULL, given->html, error);
 
 	if (written) {
 		input_say_warnings(base);
@@ -152,7 +165,7 @@ static bool compare_in_page(const struct diff_values *given, const struct measur
 	if (good) {
 		struct comparison *comparison = same_unit(base, now) ? compare(given, base, now).comparison : NULL;
 
-		good = write_page(given, base->path, now_path, comparison, error);
+		good = write_page(given, base, now, comparison, error);
 		comparison_free(comparison);
 	}
 	measured_free(now);
@@ -167,7 +180,7 @@ static int page_run(const struct diff_values *given, unsigned n, char **argument
 	if (n != 2 || !is_recording(arguments[0]) || !is_recording(arguments[1]))
 		return usage_error(command_diff.name, "--html takes two recordings, not folders or measurements");
 	if (given->json || given->shares)
-		return usage_error(command_diff.name, "--html can be combined with --force only");
+		return usage_error(command_diff.name, "--html cannot be combined with --json and --shares");
 	if (!page_check(&error))
 		return failure(error);
 	base = load(given, arguments[0], &error);
@@ -210,6 +223,8 @@ const struct command command_diff = {
 	.summary = "Compare profiles: what changed, and what explains it",
 	.arguments = "BASE NOW...",
 	.max_arguments = 1000,
+	.argument_words = {"@files"},
+	.pages = true,
 	.manual = "vprof-diff",
 	.description =
 
@@ -218,13 +233,13 @@ const struct command command_diff = {
 		"enough to show anything; the default --alpha needs at least five on each side.\n"
 		"\n"
 		"Examples:\n"
-		"  vprof diff old.data new.data        two recordings of vprof run --exec --repeat\n"
+		"  vprof diff old.data new.data   two recordings of vprof run --exec --repeat\n"
 		"  vprof diff old/ new/                two folders of recordings\n"
 		"  vprof diff --shares old/ new/       on a machine with a varying speed\n"
 		"  vprof diff base.json new.data       what a gate keeps, against a recording\n"
 		"  vprof diff --html diff.html old.data new.data\n"
 		"                                      a flame graph of both, for a browser\n"
-		"  vprof diff --json old/ new/ | jq -r '.comparisons[].functions[] | select(.stands) | .name'",
+		"  vprof diff --json old/ new/ | jq '.comparisons[].functions[].name'",
 	.options = options,
 	.values_bytes = sizeof(struct diff_values),
 	.defaults = &defaults,

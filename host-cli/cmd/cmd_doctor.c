@@ -9,7 +9,8 @@
 #include "attach/attach.h"
 #include "cmd/command.h"
 #include "engine/attach_engine.h"
-#include "engine/engine_process.h"
+#include "engine/guest_list.h"
+#include "lib/process/program_find.h"
 #include "lib/record/processor.h"
 #include "ui/message.h"
 #include "ui/text.h"
@@ -25,10 +26,10 @@ struct doctor_values {
 };
 
 static const struct option_row options[] = {
-	{"kernel", 'k', OPTION_FILE, offsetof(struct doctor_values, kernel),
+	{"kernel", OPTION_FILE, offsetof(struct doctor_values, kernel),
          "also show what can be known of a guest with this kernel (vmlinux, bzImage)", "IMAGE"},
 	OPTION_ROWS(attach_guest_option_rows, struct doctor_values, engine),
-	{"json", 'j', OPTION_FLAG, offsetof(struct doctor_values, json), "print the engine's probe as JSON", NULL},
+	{"json", OPTION_FLAG, offsetof(struct doctor_values, json), "print the engine's probe as JSON", NULL},
 	{NULL},
 };
 
@@ -107,8 +108,27 @@ static void check_guest_pmu(const json_t *probe)
 	              NULL);
 	json_array_foreach(events, i, event)
 		g_string_append_printf(text, "%s %s", i > 0 ? "," : "", json_string_value(event));
-	finding_print(FINDING_GOOD, "guest pmu", text->str, NULL);
+	if (json_array_size(events) > 0)
+		finding_print(FINDING_GOOD, "guest pmu", text->str, NULL);
+	else
+		finding_print(FINDING_NOTE, "guest pmu", "--pmu emulated: for guests of x86-64 only", NULL);
 	g_string_free(text, TRUE);
+}
+
+/* Whether an engine can time KVM's exits (vprof-stat(1), EXITS). */
+static void check_exits(const json_t *probe)
+{
+	const json_t *exits = json_object_get(probe, "exits");
+	const bool usable = json_is_true(json_object_get(exits, "usable"));
+	const char *why = member_text(exits, "why"), *without_bpf = member_text(exits, "without-bpf");
+	g_autofree char *text =
+		without_bpf
+			? g_strdup_printf("KVM's time by reason: perf events of KVM's trace points; %s", without_bpf)
+			: g_strdup_printf("KVM's time by reason: %s", usable ? "a BPF program at KVM's trace points"
+	                                                              : why  ? why
+	                                                                     : "unknown");
+
+	finding_print(usable && !without_bpf ? FINDING_GOOD : FINDING_NOTE, "exits", text, NULL);
 }
 
 /* The first usable entry of a list, or NULL. Entries are in the engine's order of preference. */
@@ -170,6 +190,17 @@ static bool check_deliveries(const json_t *probe)
 	return false;
 }
 
+/* What holds back a guest that has broken out of its VM (vprof-vmm(8), SANDBOX). */
+static void check_sandbox(void)
+{
+	finding_print(
+		FINDING_GOOD, "sandbox",
+		geteuid() == 0
+			? "lists of system calls; a user id, an empty root and a network of its own; no capability"
+			: "lists of system calls; the user is yours, and one of its own when root starts the guest",
+		NULL);
+}
+
 /* From Linux 6.20 on, a mediated vPMU and host events that count guests exclude each other. */
 static void check_mediated_vpmu(void)
 {
@@ -223,8 +254,10 @@ static int diagnose(const json_t *probe)
 	bool delivers = check_deliveries(probe);
 
 	check_quirks(probe);
+	check_exits(probe);
 	check_guest_pmu(probe);
 	check_mediated_vpmu();
+	check_sandbox();
 	check_kernel(json_object_get(probe, "kernel"));
 	if (!capable || !counts || !delivers) {
 		puts("This host cannot profile a guest.");
@@ -250,7 +283,7 @@ static json_t *probe_read(const struct doctor_values *given, GError **error)
 		g_prefix_error(error, "cannot probe this host: ");
 		return NULL;
 	}
-	probe = json_loads(text, 0, &why);
+	probe = json_printable(json_loads(text, 0, &why));
 	if (!probe)
 		g_set_error(error, G_SPAWN_ERROR, G_SPAWN_ERROR_FAILED,
 		            "%s --probe printed no JSON: %s; check that it belongs to the same installation as vprof",
@@ -278,25 +311,29 @@ static int doctor_host(const struct doctor_values *given)
 static int doctor_run(void *values, unsigned n, char **arguments)
 {
 	const struct doctor_values *given = values;
+	struct attach_engine_options engine = given->engine;
 	g_autoptr(GError) error = NULL;
 	const char *domain = n > 0 ? arguments[0] : NULL;
 
-	if (!domain && given->engine.pid == 0)
+	if (!domain && engine.pid == 0)
 		return doctor_host(given);
-	if (!attach_engine_check(&given->engine, domain, NULL, &error))
+	guest_resolve(&engine, &domain);
+	if (!attach_engine_check(&engine, domain, NULL, &error))
 		return usage_error(command_doctor.name, "%s", error->message);
-	return attach_doctor(&given->engine, domain, given->json);
+	return attach_doctor(&engine, domain, given->json);
 }
 
 const struct command command_doctor = {
 	.name = "doctor",
 	.summary = "Show what this host can do, what is missing and how to get it",
-	.arguments = "[DOMAIN]",
+	.arguments = "[GUEST]",
 	.max_arguments = 1,
+	.argument_words = {"@guests"},
 	.manual = "vprof-doctor",
 	.description =
 
-		"With DOMAIN or --pid, shows what can be found out about that running guest, and by which route.\n"
+		"With GUEST, a name of `vprof attach --list`, or --pid, shows what can be found out about that\n"
+		"running guest, and by which route.\n"
 		"The exit status is 1 if this host cannot profile guests, or if the guest cannot be profiled.\n"
 		"\n"
 		"Examples:\n"

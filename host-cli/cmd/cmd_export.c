@@ -4,27 +4,31 @@
 
 #include "cmd/command.h"
 #include "export/export.h"
+#include "reading/filter.h"
 #include "reading/symbol_options.h"
 #include "ui/message.h"
 
 struct export_values {
 	struct symbol_options symbols;
+	struct filter_options filter;
 	char *input, *to, *output, *kernel, *event;
 	gboolean force;
 };
 
 static const struct option_row options[] = {
-	{"to", 't', OPTION_TEXT, offsetof(struct export_values, to), "output format, one of those below", "FORMAT"},
-	{"input", 'i', OPTION_FILE, offsetof(struct export_values, input),
+	{"to", OPTION_TEXT, offsetof(struct export_values, to), "output format, one of those below", "FORMAT",
+         "@formats"},
+	{"input", OPTION_FILE, offsetof(struct export_values, input),
          "recording to read (default " INPUT_DEFAULT_PATH ")", "FILE"},
-	{"output", 'o', OPTION_FILE, offsetof(struct export_values, output),
-         "file to write (default -, standard output)", "FILE"},
-	{"event", 'e', OPTION_TEXT, offsetof(struct export_values, event), "event to export (default: the first)",
-         "EVENT"},
-	{"kernel", 'k', OPTION_FILE, offsetof(struct export_values, kernel),
+	{"output", OPTION_FILE, offsetof(struct export_values, output), "file to write (default -, standard output)",
+         "FILE"},
+	{"event", OPTION_TEXT, offsetof(struct export_values, event), "event to export (default: the first)", "EVENT",
+         "@recorded-events"},
+	{"kernel", OPTION_FILE, offsetof(struct export_values, kernel),
          "take symbols from IMAGE instead of the recording", "IMAGE"},
-	{"force", 'f', OPTION_FLAG, offsetof(struct export_values, force),
+	{"force", OPTION_FLAG, offsetof(struct export_values, force),
          "use IMAGE and files even if their build-ids differ", NULL},
+	OPTION_ROWS(filter_option_rows, struct export_values, filter),
 	OPTION_ROWS(symbol_option_rows, struct export_values, symbols),
 	{NULL},
 };
@@ -33,8 +37,17 @@ static bool export(const struct export_values *given, struct input *input, const
                    const char *path, GError **error)
 {
 	const int event = input_event_number(input, given->event, error);
+	g_autofree char *cached = NULL;
 
-	return event >= 0 && export_input(exporter, input, (unsigned)event, path, error);
+	if (event < 0)
+		return false;
+	if (exporter == &export_buildid_cache) {
+		cached = export_buildid_cache_path(input, given->output, error);
+		if (!cached)
+			return false;
+		path = cached;
+	}
+	return export_input(exporter, input, (unsigned)event, path, error);
 }
 
 static int export_run(void *values, unsigned n, char **arguments)
@@ -52,13 +65,15 @@ static int export_run(void *values, unsigned n, char **arguments)
 	}
 	if (exporter->binary && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
 		return usage_error(command_export.name, "%s is not for terminals; --output FILE", exporter->name);
-	if (!symbol_options_check(&given->symbols, &error) || !input_choose(&path, n > 0 ? arguments[0] : NULL, &error))
+	if (!symbol_options_check(&given->symbols, &error) || !filter_options_check(&given->filter, &error) ||
+	    !input_choose(&path, n > 0 ? arguments[0] : NULL, &error))
 		return usage_error(command_export.name, "%s", error->message);
 	input = input_open(path, given->kernel, given->force, &error);
 	if (!input)
 		return failure(error);
 	input_take_symbol_options(input, &given->symbols, given->force);
-	export(given, input, exporter, output, &error);
+	if (input_select(input, &given->filter, &error))
+		export(given, input, exporter, output, &error);
 	input_free(input);
 	return !error ? STATUS_OK : failure(error);
 }
@@ -68,6 +83,7 @@ const struct command command_export = {
 	.summary = "Write a profile in the format of another tool",
 	.arguments = "[FILE]",
 	.max_arguments = 1,
+	.argument_words = {"@files"},
 	.manual = "vprof-export",
 	.description =
 
@@ -75,20 +91,24 @@ const struct command command_export = {
 		"  folded       one stack per line: FlameGraph, inferno, speedscope\n"
 		"  pprof        profile.proto: go tool pprof, Pyroscope, Parca, Grafana\n"
 		"  speedscope   speedscope.app\n"
-		"  firefox      profiler.firefox.com, with a track for each task\n"
-		"  perf-script  the text of perf script: stackcollapse-perf.pl and other tools that read it\n"
+		"  firefox      profiler.firefox.com: a track for each task, phases as markers\n"
+		"  perfetto     ui.perfetto.dev: vCPUs, tasks and their waits, phases, samples\n"
+		"  perf-script  the text of perf script: stackcollapse-perf.pl and others\n"
 		"  csv          one line per sample: spreadsheets, pandas, DuckDB\n"
-		"  otlp         OpenTelemetry's profiles signal, profiles.proto of v1development: its collectors\n"
+		"  otlp         OpenTelemetry's profiles signal (v1development): collectors\n"
 		"  svg          a flame graph without scripts: browsers, mail, job summaries\n"
 		"  kallsyms     the kernel's functions, for perf report --kallsyms FILE\n"
+		"  buildid-cache  the same into perf's cache, ~/.debug or -o FOLDER: perf report\n"
+		"               and Hotspot need no option then\n"
 		"A recording itself is a perf.data file, which perf and Hotspot open. They name the kernel's\n"
-		"functions only with a vmlinux, or with the list of kallsyms above.\n"
+		"functions only with a vmlinux, with the list of kallsyms above, or from that cache.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof export -t svg -o profile.svg\n"
 		"  vprof export -t pprof -o profile.pb.gz && go tool pprof -top profile.pb.gz\n"
 		"  vprof export -t folded old.data | grep vfs_read\n"
-		"  vprof export -t kallsyms -o guest.kallsyms && perf report -i vprof.data --kallsyms guest.kallsyms",
+		"  vprof export -t buildid-cache && perf report -i vprof.data\n"
+		"  vprof export -t kallsyms -o kallsyms && perf report --kallsyms kallsyms",
 	.options = options,
 	.values_bytes = sizeof(struct export_values),
 	.run = export_run,

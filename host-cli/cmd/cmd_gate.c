@@ -4,8 +4,11 @@
 
 #include "cmd/command.h"
 #include "compare/comparison_output.h"
+#include "export/export.h"
+#include "lib/record/text.h"
 #include "ui/message.h"
 #include "ui/output_file.h"
+#include "ui/text.h"
 
 /* Exit statuses for pipelines: vprof-gate(1). */
 enum { GATE_GOOD = 0, GATE_REGRESSED = 1, GATE_UNDECIDED = 2, GATE_BAD_INPUT = 3 };
@@ -14,7 +17,7 @@ enum { GATE_GOOD = 0, GATE_REGRESSED = 1, GATE_UNDECIDED = 2, GATE_BAD_INPUT = 3
 #define MIN_SHARE 0.005
 
 struct gate_values {
-	char *baseline, *max_regression, *markdown, *junit, *phase;
+	char *baseline, *max_regression, *markdown, *junit, *html, *phase;
 	char **metrics, **throughputs;
 	double alpha;
 	gboolean json, github, update;
@@ -23,26 +26,28 @@ struct gate_values {
 static const struct gate_values defaults = {.alpha = 0.01};
 
 static const struct option_row options[] = {
-	{"baseline", 'b', OPTION_FILE, offsetof(struct gate_values, baseline),
+	{"baseline", OPTION_FILE, offsetof(struct gate_values, baseline),
          "what to compare with: measurements (*.json), a recording, or a folder of them", "PATH"},
-	{"max-regression", 'r', OPTION_TEXT, offsetof(struct gate_values, max_regression),
+	{"max-regression", OPTION_TEXT, offsetof(struct gate_values, max_regression),
          "how much worse a metric may get (default 3%)", "P%"},
-	{"metric", 'm', OPTION_TEXTS, offsetof(struct gate_values, metrics),
+	{"metric", OPTION_TEXTS, offsetof(struct gate_values, metrics),
          "judge NAME, of vprof or printed by the command (default " DEFAULT_METRIC "); may be repeated", "NAME"},
-	{"throughput", 't', OPTION_TEXTS, offsetof(struct gate_values, throughputs),
+	{"throughput", OPTION_TEXTS, offsetof(struct gate_values, throughputs),
          "judge NAME, where more is better; may be repeated", "NAME"},
-	{"phase", 0, OPTION_TEXT, offsetof(struct gate_values, phase),
-         "take each occurrence of phase NAME (with * and ?) as a repetition", "NAME"},
-	{"alpha", 'a', OPTION_DOUBLE, offsetof(struct gate_values, alpha), "error rate of the verdicts (default 0.01)",
+	{"phase", OPTION_TEXT, offsetof(struct gate_values, phase),
+         "take each occurrence of phase NAME (with * and ?) as a repetition", "NAME", "@phases"},
+	{"alpha", OPTION_FRACTION, offsetof(struct gate_values, alpha), "error rate of the verdicts (default 0.01)",
          "A"},
-	{"update-baseline", 'u', OPTION_FLAG, offsetof(struct gate_values, update),
+	{"update-baseline", OPTION_FLAG, offsetof(struct gate_values, update),
          "write NOW's measurements to --baseline (a *.json) if it is missing or NOW is good", NULL},
-	{"json", 'j', OPTION_FLAG, offsetof(struct gate_values, json), "print one JSON document", NULL},
-	{"github", 0, OPTION_FLAG, offsetof(struct gate_values, github), "print annotations for GitHub Actions", NULL},
-	{"markdown", 0, OPTION_FILE, offsetof(struct gate_values, markdown),
+	{"json", OPTION_FLAG, offsetof(struct gate_values, json), "print one JSON document", NULL},
+	{"github", OPTION_FLAG, offsetof(struct gate_values, github), "print annotations for GitHub Actions", NULL},
+	{"markdown", OPTION_FILE, offsetof(struct gate_values, markdown),
          "append a summary in Markdown to FILE (-: stdout)", "FILE"},
-	{"junit", 0, OPTION_FILE, offsetof(struct gate_values, junit), "write a JUnit test report to FILE (-: stdout)",
+	{"junit", OPTION_FILE, offsetof(struct gate_values, junit), "write a JUnit test report to FILE (-: stdout)",
          "FILE"},
+	{"html", OPTION_FILE, offsetof(struct gate_values, html),
+         "write a page with plots of the repetitions and flame graphs to FILE (-: stdout)", "FILE"},
 	{NULL},
 };
 
@@ -139,6 +144,7 @@ static bool watch_metric(struct gate_result *result, const char *name, bool more
 	*watched = (struct watched){
 		.name = base->name,
 		.unit = base->unit,
+		.more_is_better = more_is_better,
 		.base_median = shift_median(base->values, base_set->n_repetitions),
 		.now_median = shift_median(now->values, now_set->n_repetitions),
 		.judgement = judge_metric(result, base, now, more_is_better),
@@ -159,9 +165,13 @@ static enum verdict verdict_of_all(const struct gate_result *result)
 
 static bool watch_metrics(struct gate_result *result, char *const *names, bool more_is_better, GError **error)
 {
-	for (size_t i = 0; names[i]; i++, result->n_watched++)
-		if (!watch_metric(result, names[i], more_is_better, &result->watched[result->n_watched], error))
+	for (size_t i = 0; names[i]; i++, result->n_watched++) {
+		/* As those of measurements are. */
+		g_autofree char *name = text_printable(names[i]);
+
+		if (!watch_metric(result, name, more_is_better, &result->watched[result->n_watched], error))
 			return false;
+	}
 	return true;
 }
 
@@ -193,6 +203,46 @@ static bool write_junit(FILE *to, const void *result, GError **error)
 	return true;
 }
 
+/* Of what was measured: the same event and phases, of a recording the repetitions. */
+static bool input_draw(struct input *input, const struct measured *measured, FILE *to)
+{
+	const char *phase = member_text(measured->conditions, "phase");
+	const int event = input_event_number(input, member_text(measured->conditions, "event"), NULL);
+	struct export_profile profile;
+	bool drawn;
+
+	if (!phase)
+		phase = measured_repetitions(input->description);
+	if (event < 0 || (phase && !input_select_phase(input, phase, NULL)))
+		return false;
+	export_profile_read(&profile, &export_svg, input, (unsigned)event);
+	drawn = export_svg.write(&profile, to, NULL);
+	export_profile_clear(&profile);
+	return drawn;
+}
+
+/* A folder of recordings and a file of measurements have none. */
+static bool flames_draw(const struct measured *measured, FILE *to)
+{
+	const bool single =
+		!g_file_test(measured->path, G_FILE_TEST_IS_DIR) && !g_str_has_suffix(measured->path, ".json");
+	struct input *input = single ? input_open(measured->path, NULL, false, NULL) : NULL;
+	bool drawn;
+
+	if (!input)
+		return false;
+	drawn = input_draw(input, measured, to);
+	input_free(input);
+	return drawn;
+}
+
+static bool write_html(FILE *to, const void *result, GError **error)
+{
+	(void)error;
+	gate_print_html(result, flames_draw, to);
+	return true;
+}
+
 static bool gate_report(const struct gate_values *given, const struct gate_result *result, GError **error)
 {
 	if (given->json)
@@ -202,7 +252,8 @@ static bool gate_report(const struct gate_values *given, const struct gate_resul
 	else
 		gate_print_text(result, stdout);
 	return (!given->markdown || output_file_append(given->markdown, write_markdown, result, error)) &&
-	       (!given->junit || output_file_write(given->junit, 0666, write_junit, result, error));
+	       (!given->junit || output_file_write(given->junit, 0666, write_junit, result, error)) &&
+	       (!given->html || output_file_write(given->html, 0666, write_html, result, error));
 }
 
 static int status_of(enum verdict verdict)
@@ -329,6 +380,7 @@ const struct command command_gate = {
 	.summary = "Decide whether a new build is slower than a baseline",
 	.arguments = "NOW",
 	.max_arguments = 1,
+	.argument_words = {"@files"},
 	.usage_status = GATE_BAD_INPUT,
 	.manual = "vprof-gate",
 	.description =
@@ -340,10 +392,11 @@ const struct command command_gate = {
 		"\n"
 		"Examples:\n"
 		"  vprof run --kernel vmlinux --exec ./bench --repeat 10 --warmup 2 -o new.data\n"
-		"  vprof gate -b base.json --update-baseline new.data  the first run makes the baseline\n"
-		"  vprof gate -b base.json -r 5% new.data              at most 5 % more guest time\n"
-		"  vprof gate -b base.json -m p99 -t requests new.data  what the command prints of itself\n"
-		"  vprof gate -b base.json --markdown \"$GITHUB_STEP_SUMMARY\" --junit gate.xml new.data",
+		"  vprof gate -b base.json -u new.data   the first run makes the baseline\n"
+		"  vprof gate -b base.json --max-regression 5% new.data\n"
+		"  vprof gate -b base.json --metric p99 --throughput requests new.data\n"
+		"  vprof gate -b base.json --markdown \"$GITHUB_STEP_SUMMARY\" new.data\n"
+		"  vprof gate -b base.json --html gate.html new.data",
 	.options = options,
 	.values_bytes = sizeof(struct gate_values),
 	.defaults = &defaults,

@@ -8,8 +8,8 @@ static void overview_print(void)
 {
 	puts("usage: vprof COMMAND [OPTION...]\n"
 	     "\n"
-	     "Profiles a guest from its hypervisor: its own virtual machine, or one that runs under libvirt or\n"
-	     "QEMU. Nothing has to be installed in the guest.\n"
+	     "Profiles a guest from its hypervisor: its own virtual machine, or one that\n"
+	     "another VMM runs. Nothing has to be installed in the guest.\n"
 	     "\n"
 	     "Commands:");
 	for (size_t i = 0; commands[i]; i++)
@@ -47,6 +47,8 @@ const struct command command_help = {
 	.summary = "Show an overview, or explain one command",
 	.arguments = "[COMMAND]",
 	.max_arguments = 1,
+	.argument_words = {"@commands"},
+	.pages = true,
 	.manual = "vprof",
 	.description = "Examples:\n"
 		       "  vprof help\n"

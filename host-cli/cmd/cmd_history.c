@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
+#include "compare/comparison_output.h"
 #include "compare/measured.h"
 #include "lib/profile/change_point.h"
 #include "lib/profile/shift.h"
@@ -20,15 +21,15 @@ struct history_values {
 static const struct history_values defaults = {.alpha = 0.01};
 
 static const struct option_row options[] = {
-	{"metric", 'm', OPTION_TEXTS, offsetof(struct history_values, metrics),
-         "show only this metric; may be repeated", "NAME"},
-	{"throughput", 't', OPTION_TEXTS, offsetof(struct history_values, throughputs),
+	{"metric", OPTION_TEXTS, offsetof(struct history_values, metrics), "show only this metric; may be repeated",
+         "NAME"},
+	{"throughput", OPTION_TEXTS, offsetof(struct history_values, throughputs),
          "treat more of NAME as better; may be repeated", "NAME"},
-	{"alpha", 'a', OPTION_DOUBLE, offsetof(struct history_values, alpha),
+	{"alpha", OPTION_FRACTION, offsetof(struct history_values, alpha),
          "rate of false changes of a steady metric (default 0.01)", "A"},
-	{"force", 'f', OPTION_FLAG, offsetof(struct history_values, force),
-         "include runs made under different conditions", NULL},
-	{"json", 'j', OPTION_FLAG, offsetof(struct history_values, json), "print one JSON document", NULL},
+	{"force", OPTION_FLAG, offsetof(struct history_values, force), "include runs made under different conditions",
+         NULL},
+	{"json", OPTION_FLAG, offsetof(struct history_values, json), "print one JSON document", NULL},
 	{NULL},
 };
 
@@ -230,14 +231,15 @@ static void track_print(const struct history_values *given, const struct track *
 	};
 	const char *better = words[direction_of(given, track)];
 
-	printf("#\n# metric   %s%s%s%s: %u runs, %zu changes\n", name, *unit != '\0' ? ", " : "", unit, better,
-	       track->values->len, track->n_points);
+	printf("#\n# metric   %s%s: %u run%s, %zu change%s\n", name, better, track->values->len,
+	       track->values->len == 1 ? "" : "s", track->n_points, track->n_points == 1 ? "" : "s");
 	printf("# %6s  %6s  %12s  %9s  %-6s  %6s  %s\n", "From", "To", "Median", "Change", "", "p", "Since");
 	for (size_t level = 0; level <= track->n_points; level++) {
 		g_autofree char *run = g_path_get_basename(level_run(track, level)), *since = text_printable(run);
 		double median = level_median(track, level);
+		g_autofree char *value = value_text(median, unit);
 
-		printf("  %6zu  %6zu  %12.6g", level_begin(track, level) + 1, level_end(track, level), median);
+		printf("  %6zu  %6zu  %12s", level_begin(track, level) + 1, level_end(track, level), value);
 		if (level == 0) {
 			printf("  %9s  %6s  %6s  %s\n", "", "", "", since);
 			continue;
@@ -322,6 +324,8 @@ const struct command command_history = {
 	.summary = "Find where a metric shifted",
 	.arguments = "DIR",
 	.max_arguments = 1,
+	.argument_words = {"@files"},
+	.pages = true,
 	.manual = "vprof-history",
 	.description =
 

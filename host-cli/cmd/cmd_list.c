@@ -13,7 +13,7 @@ struct list_values {
 };
 
 static const struct option_row options[] = {
-	{"json", 'j', OPTION_FLAG, offsetof(struct list_values, json), "print a JSON array", NULL},
+	{"json", OPTION_FLAG, offsetof(struct list_values, json), "print a JSON array", NULL},
 	{NULL},
 };
 
@@ -25,9 +25,10 @@ static json_t *engine_ask(const char *socket_path, GError **error)
 
 	if (!client)
 		return NULL;
-	status = client_execute(client, "query-status", NULL, NULL, NULL, ANSWER_TIMEOUT_MS, error);
+	status = json_printable(client_execute(client, "query-status", NULL, NULL, NULL, ANSWER_TIMEOUT_MS, error));
 	if (status)
-		guest = client_execute(client, "query-guest", NULL, NULL, NULL, ANSWER_TIMEOUT_MS, error);
+		guest = json_printable(
+			client_execute(client, "query-guest", NULL, NULL, NULL, ANSWER_TIMEOUT_MS, error));
 	client_free(client);
 	if (!guest) {
 		json_decref(status);

@@ -2,10 +2,9 @@
 #include <stdio.h>
 
 #include "cmd/command.h"
-#include "engine/attach_engine.h"
 #include "engine/engine_find.h"
-#include "engine/engine_process.h"
-#include "engine/vcpu_clocks.h"
+#include "engine/guest_engine.h"
+#include "reading/vcpu_clocks.h"
 #include "ui/message.h"
 #include "ui/text.h"
 #include "ui/units.h"
@@ -18,11 +17,11 @@ struct mpstat_values {
 };
 
 static const struct option_row options[] = {
-	{"json", 'j', OPTION_FLAG, offsetof(struct mpstat_values, json),
+	{"json", OPTION_FLAG, offsetof(struct mpstat_values, json),
          "print each report as a JSON object on a line of its own", NULL},
-	{"raw", 0, OPTION_FLAG, offsetof(struct mpstat_values, raw),
+	{"raw", OPTION_FLAG, offsetof(struct mpstat_values, raw),
          "print the clocks behind the percentages, in nanoseconds", NULL},
-	{"reset", 0, OPTION_FLAG, offsetof(struct mpstat_values, reset), "reset all clocks to 0 afterwards", NULL},
+	{"reset", OPTION_FLAG, offsetof(struct mpstat_values, reset), "reset all clocks to 0 afterwards", NULL},
 	OPTION_ROWS(attach_guest_option_rows, struct mpstat_values, engine),
 	{NULL},
 };
@@ -32,70 +31,19 @@ static const struct option_row options[] = {
 /* The engine that is asked, and its last answer. */
 struct watch {
 	const struct mpstat_values *given;
-	struct client *client;
-	struct engine_process *engine; /* our own, if the guest had none; else NULL */
-	bool attached;                 /* the guest is another process's */
+	struct guest_engine engine;
+	bool attached; /* the guest is another process's */
 	unsigned vcpus;
 	struct vcpu_clocks last[VCPU_CLOCKS_MAX];
 };
 
-/* Starts our own engine for a guest that has none: a domain, or --pid. */
-static bool watch_attach(struct watch *watch, const char *domain, GError **error)
+static bool watch_open(struct watch *watch, const char *name, int *status, GError **error)
 {
-	int status;
-
-	if (!attach_engine_check(&watch->given->engine, domain, NULL, error))
+	if (!guest_engine_open(&watch->engine, &watch->given->engine, name, status, error))
 		return false;
-	watch->engine = attach_engine_start(&watch->given->engine, domain, NULL, &status, error);
-	watch->client = watch->engine ? engine_process_client(watch->engine) : NULL;
-	return watch->client != NULL;
-}
-
-static bool wants_domain(const struct attach_engine_options *wanted)
-{
-	return wanted->pid != 0 || wanted->connect || wanted->no_monitor;
-}
-
-/* Connects to the engine of this name, else attaches to the domain. */
-static bool watch_find(struct watch *watch, const char *name, GError **error)
-{
-	g_autoptr(GError) none = NULL;
-
-	if (wants_domain(&watch->given->engine))
-		return watch_attach(watch, name, error);
-	watch->client = engine_find(name, &none);
-	if (watch->client)
-		return true;
-	if (!name || !g_error_matches(none, ENGINE_FIND_ERROR, ENGINE_FIND_ERROR_NONE)) {
-		g_propagate_error(error, g_steal_pointer(&none));
-		return false;
-	}
-	if (watch_attach(watch, name, NULL))
-		return true;
-	g_set_error(error, ENGINE_FIND_ERROR, ENGINE_FIND_ERROR_NONE, "%s, and no domain of this name can be attached",
-	            none->message);
-	return false;
-}
-
-static bool watch_open(struct watch *watch, const char *name, GError **error)
-{
-	json_t *guest;
-
-	guest = watch_find(watch, name, error) ? engine_ask(watch->client, "query-guest", NULL, error) : NULL;
-	if (!guest)
-		return false;
-	watch->vcpus = (unsigned)MIN(member_number(guest, "vcpus", 0), VCPU_CLOCKS_MAX);
-	watch->attached = g_strcmp0(member_text(guest, "kind"), "qemu") == 0;
-	json_decref(guest);
+	watch->vcpus = (unsigned)MIN(member_number(watch->engine.guest, "vcpus", 0), VCPU_CLOCKS_MAX);
+	watch->attached = g_strcmp0(member_text(watch->engine.guest, "kind"), "qemu") == 0;
 	return true;
-}
-
-static void watch_close(struct watch *watch)
-{
-	if (watch->engine)
-		engine_process_free(watch->engine);
-	else
-		client_free(watch->client);
 }
 
 static void clocks_print(const struct mpstat_values *given, const struct vcpu_clocks *vcpus, size_t n)
@@ -103,7 +51,7 @@ static void clocks_print(const struct mpstat_values *given, const struct vcpu_cl
 	if (given->json) {
 		json_t *report = vcpu_clocks_json(vcpus, n);
 
-		json_dumpf(report, stdout, JSON_COMPACT);
+		json_write(report, JSON_COMPACT, stdout);
 		putchar('\n');
 		json_decref(report);
 	} else if (given->raw) {
@@ -117,7 +65,7 @@ static void clocks_print(const struct mpstat_values *given, const struct vcpu_cl
 /* Reports the time since the last report; the first report starts at the guest's start. */
 static bool watch_report(struct watch *watch, bool print, GError **error)
 {
-	json_t *answers = vcpu_clocks_query(watch->client, watch->vcpus, ENGINE_ANSWER_TIMEOUT_MS, error);
+	json_t *answers = vcpu_clocks_query(watch->engine.client, watch->vcpus, ENGINE_ANSWER_TIMEOUT_MS, error);
 	struct vcpu_clocks vcpus[VCPU_CLOCKS_MAX];
 
 	if (!answers)
@@ -140,7 +88,7 @@ static bool watch_report(struct watch *watch, bool print, GError **error)
 static bool watch_ended(struct watch *watch, GError **error)
 {
 	g_autoptr(GError) why = NULL;
-	json_t *status = engine_ask(watch->client, "query-status", NULL, &why);
+	json_t *status = engine_ask(watch->engine.client, "query-status", NULL, &why);
 	bool ended = g_strcmp0(member_text(status, "state"), "ended") == 0 ||
 	             g_error_matches(why, CLIENT_ERROR, CLIENT_ERROR_CLOSED);
 
@@ -176,7 +124,7 @@ static bool watch_intervals(struct watch *watch, const struct watch_times *times
 
 static bool watch_reset(struct watch *watch, GError **error)
 {
-	json_t *answer = engine_ask(watch->client, "vcpu-time-reset", NULL, error);
+	json_t *answer = engine_ask(watch->engine.client, "vcpu-time-reset", NULL, error);
 
 	json_decref(answer);
 	return answer != NULL;
@@ -209,17 +157,18 @@ static int mpstat_run(void *values, unsigned n, char **arguments)
 	struct watch_times times = {0};
 	struct watch watch = {.given = given};
 	const char *name = NULL;
+	int status = STATUS_FAILED;
 	bool done;
 
 	if (given->json && given->raw)
 		return usage_error("mpstat", "--json includes the raw clocks; omit --raw");
 	if (!parse_arguments(given, n, arguments, &name, &times, &error))
 		return usage_error("mpstat", "%s", error->message);
-	done = watch_open(&watch, name, &error) && watch_run(&watch, times, &error) &&
+	done = watch_open(&watch, name, &status, &error) && watch_run(&watch, times, &error) &&
 	       (!given->reset || watch_reset(&watch, &error));
-	watch_close(&watch);
+	guest_engine_close(&watch.engine);
 	if (g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED)) /* it has printed the reason */
-		return STATUS_FAILED;
+		return status;
 	return done ? STATUS_OK : failure(error);
 }
 
@@ -228,6 +177,7 @@ const struct command command_mpstat = {
 	.summary = "Show where the time of a running guest's vCPUs goes",
 	.arguments = "[ENGINE|DOMAIN [INTERVAL [COUNT]]]",
 	.max_arguments = 3,
+	.argument_words = {"@engines @guests", ""},
 	.manual = "vprof-mpstat",
 	.description =
 

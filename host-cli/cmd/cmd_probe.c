@@ -4,6 +4,7 @@
 
 #include "cmd/command.h"
 #include "engine/engine_find.h"
+#include "trace/probe_names.h"
 #include "ui/message.h"
 #include "ui/text.h"
 
@@ -13,41 +14,13 @@ struct probe_values {
 };
 
 static const struct option_row options[] = {
-	{"engine", 'E', OPTION_TEXT, offsetof(struct probe_values, engine),
-         "engine, as in `vprof list` (default: the only one)", "ENGINE"},
-	{"json", 'j', OPTION_FLAG, offsetof(struct probe_values, json), "print a JSON object", NULL},
+	{"engine", OPTION_TEXT, offsetof(struct probe_values, engine),
+         "engine, as in `vprof list` (default: the only one)", "ENGINE", "@engines"},
+	{"json", OPTION_FLAG, offsetof(struct probe_values, json), "print a JSON object", NULL},
 	{NULL},
 };
 
 /* ---- list ---- */
-
-/*
- * Adds all matching probes to *names, from as many answers as needed. Returns the providers of the last answer, or
- * NULL.
- */
-static json_t *list_all(struct client *client, const char *pattern, json_t *names, GError **error)
-{
-	uint64_t from = 0;
-
-	for (;;) {
-		json_t *arguments = json_pack("{s:I}", "from", (json_int_t)from), *answer, *providers;
-		bool more;
-
-		if (pattern)
-			json_object_set_new(arguments, "match", text_json(pattern));
-		answer = engine_ask(client, "probe-list", arguments, error);
-		if (!answer)
-			return NULL;
-		json_array_extend(names, json_object_get(answer, "probes"));
-		more = member_number(answer, "next", 0) > from;
-		from = member_number(answer, "next", 0);
-		providers = json_incref(json_object_get(answer, "providers"));
-		json_decref(answer);
-		if (!more)
-			return providers;
-		json_decref(providers);
-	}
-}
 
 static void print_providers(const json_t *providers)
 {
@@ -60,32 +33,57 @@ static void print_providers(const json_t *providers)
 	}
 }
 
-static void print_names(const json_t *names)
+/* Both lists have the same order. */
+static void print_names(const json_t *names, const json_t *bare)
+{
+	size_t next = 0;
+
+	for (size_t i = 0; i < json_array_size(names); i++) {
+		const char *text = json_string_value(json_array_get(names, i));
+		g_autofree char *name = text_printable(text);
+		const bool is_bare = g_strcmp0(text, json_string_value(json_array_get(bare, next))) == 0;
+
+		printf("%s%s\n", name, is_bare ? " (without arguments)" : "");
+		next += is_bare;
+	}
+}
+
+/* A type for each, or none. */
+static void print_arguments(const json_t *names, const json_t *types)
 {
 	for (size_t i = 0; i < json_array_size(names); i++) {
 		g_autofree char *name = text_printable(json_string_value(json_array_get(names, i)));
+		const char *text = json_string_value(json_array_get(types, i));
+		g_autofree char *type = text ? text_printable(text) : NULL;
 
-		puts(name);
+		if (type)
+			printf("%-20s %s\n", name, type);
+		else
+			puts(name);
 	}
 }
 
 static bool probe_list(const struct probe_values *given, struct client *client, const char *pattern, GError **error)
 {
-	json_t *names = json_array(), *providers = list_all(client, pattern, names, error);
+	json_t *names = json_array(), *bare = json_array();
+	g_autofree char *full = pattern ? probe_name_full(pattern) : NULL;
+	json_t *providers = probe_names_list(client, full, names, bare, error);
 	bool done = providers != NULL;
 
 	if (done && given->json) {
-		json_t *object = json_pack("{s:O, s:O}", "providers", providers, "probes", names);
+		json_t *object = json_pack("{s:O, s:O, s:O}", "providers", providers, "probes", names,
+		                           "without-arguments", bare);
 
 		text_print_json(object, 0, stdout);
 		json_decref(object);
 	} else if (done && !pattern) {
 		print_providers(providers);
 	} else if (done) {
-		print_names(names);
+		print_names(names, bare);
 	}
 	json_decref(providers);
 	json_decref(names);
+	json_decref(bare);
 	return done;
 }
 
@@ -101,7 +99,7 @@ static bool probe_args(const struct probe_values *given, struct client *client, 
 	if (given->json)
 		text_print_json(answer, 0, stdout);
 	else
-		print_names(arguments);
+		print_arguments(arguments, json_object_get(answer, "types"));
 	json_decref(answer);
 	return true;
 }
@@ -129,17 +127,19 @@ const struct command command_probe = {
 	.summary = "List what can be traced in a running guest",
 	.arguments = "list [PATTERN] | args PROBE",
 	.max_arguments = 2,
+	.argument_words = {"list args", "@probes"},
 	.manual = "vprof-probe",
 	.description =
 
 		"list without PATTERN prints the providers and the syntax of their probes. With PATTERN, it prints\n"
-		"the exits, system calls and kernel functions with matching names. args prints the arguments of a\n"
-		"probe's events.\n"
+		"the exits, system calls, kernel functions and trace points with matching names. args prints the\n"
+		"arguments of a probe's events, and the types that a trace point's have in the kernel.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof probe list\n"
 		"  vprof probe list 'function:vfs_*'\n"
-		"  vprof probe args syscall:openat",
+		"  vprof probe list 'tracepoint:sched:*'\n"
+		"  vprof probe args tracepoint:sched:sched_switch",
 	.options = options,
 	.values_bytes = sizeof(struct probe_values),
 	.run = probe_run,

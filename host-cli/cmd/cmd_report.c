@@ -5,6 +5,7 @@
 #include "cmd/command.h"
 #include "export/export.h"
 #include "export/page.h"
+#include "reading/filter.h"
 #include "reading/symbol_options.h"
 #include "report/report.h"
 #include "ui/message.h"
@@ -12,34 +13,39 @@
 
 struct report_values {
 	struct symbol_options symbols;
+	struct filter_options filter;
 	char *input, *sort, *kernel, *limit, *phase, *html, *svg;
 	double percent_limit;
-	gboolean json, force, call_chains;
+	gboolean json, force, call_chains, contention;
 };
 
 #define FILES_MAX 256u
 
 static const struct option_row options[] = {
-	{"input", 'i', OPTION_FILE, offsetof(struct report_values, input),
+	{"input", OPTION_FILE, offsetof(struct report_values, input),
          "recording to read (default " INPUT_DEFAULT_PATH ")", "FILE"},
-	{"sort", 's', OPTION_TEXT, offsetof(struct report_values, sort),
-         "columns to group by: " COLUMN_NAMES " (default " REPORT_DEFAULT_SORT ")", "COLUMN,..."},
-	{"limit", 'n', OPTION_TEXT, offsetof(struct report_values, limit), "print at most N rows of each table", "N"},
-	{"percent-limit", 0, OPTION_DOUBLE, offsetof(struct report_values, percent_limit), "omit rows below P percent",
+	{"sort", OPTION_TEXT, offsetof(struct report_values, sort),
+         "columns to group by: " COLUMN_NAMES " (default " REPORT_DEFAULT_SORT ")", "COLUMN,...", "@columns"},
+	{"limit", OPTION_TEXT, offsetof(struct report_values, limit), "print at most N rows of each table", "N"},
+	{"percent-limit", OPTION_PERCENT, offsetof(struct report_values, percent_limit), "omit rows below P percent",
          "P"},
-	{"phase", 'p', OPTION_TEXT, offsetof(struct report_values, phase),
-         "use only the time within phases of this name, which may contain * and ?", "NAME"},
-	{"kernel", 'k', OPTION_FILE, offsetof(struct report_values, kernel),
+	{"phase", OPTION_TEXT, offsetof(struct report_values, phase),
+         "use only the time within phases of this name, which may contain * and ?", "NAME", "@phases"},
+	{"kernel", OPTION_FILE, offsetof(struct report_values, kernel),
          "take symbols from IMAGE instead of the recording", "IMAGE"},
-	{"force", 'f', OPTION_FLAG, offsetof(struct report_values, force),
+	{"force", OPTION_FLAG, offsetof(struct report_values, force),
          "use IMAGE and files even if their build-ids differ", NULL},
+	OPTION_ROWS(filter_option_rows, struct report_values, filter),
+	OPTION_ROWS(filter_event_rows, struct report_values, filter),
 	OPTION_ROWS(symbol_option_rows, struct report_values, symbols),
-	{"call-chains", 'g', OPTION_FLAG, offsetof(struct report_values, call_chains),
+	{"call-chains", OPTION_FLAG, offsetof(struct report_values, call_chains),
          "also print the call tree, with callers above callees", NULL},
-	{"json", 'j', OPTION_FLAG, offsetof(struct report_values, json), "print one JSON document", NULL},
-	{"html", 'w', OPTION_FILE, offsetof(struct report_values, html),
+	{"contention", OPTION_FLAG, offsetof(struct report_values, contention),
+         "print waits for locks, pages and devices instead, by what they wait in and by caller", NULL},
+	{"json", OPTION_FLAG, offsetof(struct report_values, json), "print one JSON document", NULL},
+	{"html", OPTION_FILE, offsetof(struct report_values, html),
          "write an HTML page instead: flame graph, timeline, functions", "FILE"},
-	{"svg", 0, OPTION_FILE, offsetof(struct report_values, svg),
+	{"svg", OPTION_FILE, offsetof(struct report_values, svg),
          "write a flame graph instead, as an SVG without scripts for mail and job summaries", "FILE"},
 	{NULL},
 };
@@ -74,8 +80,14 @@ static bool print(const struct report_values *given, struct input *input, const 
 		input_say_warnings(input);
 		return written;
 	}
-	if (given->svg)
-		return export_input(&export_svg, input, 0, given->svg, error);
+	if (given->svg) {
+		const int event =
+			input_event_number(input, given->filter.events ? given->filter.events[0] : NULL, error);
+
+		return event >= 0 && export_input(&export_svg, input, (unsigned)event, given->svg, error);
+	}
+	if (given->contention)
+		return report_print_contention(input, report_options, given->json, stdout, error);
 	report = report_new(input, report_options);
 	input_say_warnings(input);
 	if (given->json)
@@ -93,7 +105,8 @@ static struct input *open_one(const struct report_values *given, const char *pat
 	if (!input)
 		return NULL;
 	input_take_symbol_options(input, &given->symbols, given->force);
-	if (!given->phase || input_select_phase(input, given->phase, error))
+	if (input_select(input, &given->filter, error) &&
+	    (!given->phase || input_select_phase(input, given->phase, error)))
 		return input;
 	input_free(input);
 	return NULL;
@@ -147,6 +160,7 @@ static bool check_several(const struct report_values *given, GError **error)
 	                     : given->svg         ? "--svg"
 	                     : given->kernel      ? "--kernel"
 	                     : given->call_chains ? "--call-chains"
+	                     : given->contention  ? "--contention"
 	                                          : NULL;
 
 	if (!option)
@@ -163,11 +177,18 @@ static int report_run(void *values, unsigned n, char **arguments)
 	g_autoptr(GError) error = NULL;
 
 	if (!options_read(given, &report_options, n > 1, &error) || !symbol_options_check(&given->symbols, &error) ||
+	    !filter_options_check(&given->filter, &error) ||
 	    !input_choose(&path, n > 0 ? arguments[0] : NULL, &error) || (n > 1 && !check_several(given, &error)))
 		return usage_error(command_report.name, "%s", error->message);
 	if ((given->html != NULL) + (given->svg != NULL) + (given->json != FALSE) > 1)
 		return usage_error(command_report.name, "%s and %s exclude each other",
 		                   given->html ? "--html" : "--svg", given->json ? "--json" : "--svg");
+	if (given->contention && (given->html || given->svg || given->sort || given->call_chains))
+		return usage_error(command_report.name, "--contention and %s exclude each other",
+		                   given->html   ? "--html"
+		                   : given->svg  ? "--svg"
+		                   : given->sort ? "--sort"
+		                                 : "--call-chains");
 	if (given->html && !page_check(&error))
 		return failure(error);
 	return n > 1 ? report_several(given, arguments, n, &report_options) : report_one(given, path, &report_options);
@@ -178,6 +199,8 @@ const struct command command_report = {
 	.summary = "Show the profile in a recording",
 	.arguments = "[FILE...]",
 	.max_arguments = FILES_MAX,
+	.argument_words = {"@files"},
+	.pages = true,
 	.manual = "vprof-report",
 	.description =
 
@@ -195,9 +218,10 @@ const struct command command_report = {
 		"  vprof report --sort mode,sym,ip -n 30\n"
 		"                                      the 30 hottest instructions\n"
 		"  vprof report --phase 'repeat-*'     only what ran within phases of these names\n"
-		"  vprof report -g                     who called what (of a recording made with run -g)\n"
+		"  vprof report --contention           what tasks waited for (--off-cpu, --wall)\n"
+		"  vprof report -g                     who called what, if recorded with -g\n"
 		"  vprof report recordings/*.data      several guests side by side\n"
-		"  vprof report --html profile.html    a page for a browser, which needs no network\n"
+		"  vprof report --html profile.html    a page for a browser\n"
 		"  vprof report --svg profile.svg      a flame graph for mail and job summaries\n"
 		"  vprof report --json | jq -r '.tables[].rows[] | [.share, .symbol] | @tsv'",
 	.options = options,

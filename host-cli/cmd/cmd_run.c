@@ -28,18 +28,21 @@ struct run_values {
 
 static const struct option_row options[] = {
 	OPTION_ROWS(guest_run_option_rows, struct run_values, guest),
-	{"frequency", 'F', OPTION_TEXT, offsetof(struct run_values, capture.frequency),
+	{"frequency", OPTION_TEXT, offsetof(struct run_values, capture.frequency),
          "samples per second and vCPU (default " G_STRINGIFY(VPROF_FREQUENCY_HZ_DEFAULT) ")", "HZ"},
 	OPTION_ROWS(capture_option_rows, struct run_values, capture),
-	{"switch-events", 0, OPTION_FLAG, offsetof(struct run_values, capture.switches),
+	{"off-cpu", OPTION_FLAG, offsetof(struct run_values, capture.off_cpu),
+         "also sample each wait of a task, at its end (event off-cpu; implies -g); uses one of the guest's breakpoints",
+         NULL},
+	{"switch-events", OPTION_FLAG, offsetof(struct run_values, capture.switches),
          "also record context switches of a Linux guest; uses one of its breakpoints", NULL},
 	OPTION_ROWS(symbol_option_rows, struct run_values, symbols),
-	{"boot-each", 0, OPTION_FLAG, offsetof(struct run_values, boot_each),
+	{"boot-each", OPTION_FLAG, offsetof(struct run_values, boot_each),
          "boot a new guest for each of --repeat; --output is a folder of recordings", NULL},
-	{"exact", 0, OPTION_FLAG, offsetof(struct run_values, exact),
+	{"exact", OPTION_FLAG, offsetof(struct run_values, exact),
          "count every instruction by single-stepping: no noise, but very slow", NULL},
-	{"delivery", 0, OPTION_TEXT, offsetof(struct run_values, delivery),
-         "how a counter overflow becomes an exit: sigmask, sigtrap or setsig", "NAME"},
+	{"delivery", OPTION_TEXT, offsetof(struct run_values, delivery),
+         "how a counter overflow becomes an exit: sigmask, sigtrap or setsig", "NAME", "sigmask sigtrap setsig"},
 	{NULL},
 };
 
@@ -120,6 +123,15 @@ static bool run_prepare_exec(struct run *run, GError **error)
 	return run->base.plan->from_boot || capture_pause(run->capture, error);
 }
 
+static void run_use_tables(struct run *run)
+{
+	g_autofree char *initrd = guest_run_initramfs(&run->base);
+	const struct user_symbol_sources sources =
+		symbol_options_sources(&run->given->symbols, initrd, arch_here(), false);
+
+	capture_use_tables(run->capture, &sources, run->base.plan ? run->base.plan->programs : NULL);
+}
+
 /* Everything that can fail does so before the guest runs its first instruction. */
 static bool run_prepare(struct run *run, json_t *session, GError **error)
 {
@@ -127,6 +139,7 @@ static bool run_prepare(struct run *run, json_t *session, GError **error)
 	if (!run->capture || !run_load_symbols(run, error))
 		return false;
 	capture_say_session(run->capture, run->given->guest.verbose);
+	run_use_tables(run);
 	return capture_open_file(run->capture, run->output, run->image, run->symtab,
 	                         member_text(run->base.guest, "kernel"), error) &&
 	       run_prepare_exec(run, error);
@@ -139,6 +152,7 @@ static void run_close_session(struct run *run)
 
 	if (run->base.loop.engine_gone)
 		return;
+	capture_time_end(run->capture);
 	stopped = engine_process_execute(run->base.engine, "session-stop", NULL, NULL);
 	run->statistics = json_incref(stopped ? json_object_get(stopped, "statistics")
 	                                      : (json_t *)capture_statistics(run->capture));
@@ -158,7 +172,8 @@ static bool run_take_output_error(struct run *run, GError **error)
 static bool run_finish_file(struct run *run, const char *const *command_line, GError **error)
 {
 	g_autofree char *initrd = guest_run_initramfs(&run->base);
-	const struct user_symbol_sources sources = symbol_options_sources(&run->given->symbols, initrd, false);
+	const struct user_symbol_sources sources =
+		symbol_options_sources(&run->given->symbols, initrd, arch_here(), false);
 	struct user_symbols *user_symbols = user_symbols_new(&sources);
 	json_t *exec = run->base.exec ? exec_json(run->base.exec) : NULL;
 	const struct capture_summary summary = {
@@ -230,7 +245,7 @@ static int run_all(struct run *run, json_t *session, const char *const *command_
 }
 
 /* The arguments of session-start, or NULL if the command line is invalid. */
-static json_t *options_check(const struct run_values *given, GError **error)
+static json_t *options_check(struct run_values *given, GError **error)
 {
 	if (!guest_run_check(&given->guest, error))
 		return NULL;
@@ -354,14 +369,14 @@ const struct command command_run = {
 		"\n"
 		"Examples:\n"
 		"  vprof run --kernel /boot/vmlinuz --exec './bench --iterations 1000'\n"
-		"  vprof run --kernel vmlinux --exec ./test --add data.txt --repeat 10 --warmup 2 --time-limit 60s\n"
+		"  vprof run --kernel vmlinux --exec ./test --repeat 10 --time-limit 60s\n"
 		"  vprof run --demo\n"
-		"  vprof run --kernel /boot/vmlinuz --initrd initrd.img --memory 512M --duration 2m\n"
-		"  vprof run --kernel vmlinux --append 'root=none quiet' -F 5000 --console boot.log -o boot.data\n"
+		"  vprof run --kernel vmlinuz --initrd initrd.img -m 512M --duration 2m\n"
+		"  vprof run --kernel vmlinux --append 'root=none quiet' -F 5000 -o boot.data\n"
 		"  vprof run --kernel vmlinuz --initrd initrd.img -g && vprof report -g\n"
-		"  vprof run --kernel vmlinux -e instructions:k -e cache-misses -c 100003\n"
-		"  vprof run --kernel vmlinux --exec ./bench --boot-each --repeat 10 -o new/ && vprof diff old/ new/\n"
-		"  vprof run --kernel unikernel.elf --exact -o new.data && vprof gate -b base.json new.data",
+		"  vprof run --kernel vmlinux -e instructions:k,cache-misses -c 100003\n"
+		"  vprof run --kernel vmlinux --exec ./bench --boot-each --repeat 10 -o new/\n"
+		"  vprof run --kernel unikernel.elf --exact -o new.data",
 	.options = options,
 	.values_bytes = sizeof(struct run_values),
 	.run = run_run,

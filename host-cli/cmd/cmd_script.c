@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "cmd/command.h"
+#include "reading/filter.h"
 #include "reading/input.h"
+#include "reading/script_fields.h"
 #include "reading/script_order.h"
 #include "reading/symbol_options.h"
 #include "ui/message.h"
@@ -11,21 +13,28 @@
 
 struct script_values {
 	struct symbol_options symbols;
+	struct filter_options filter;
 	char *input, *kernel;
-	gboolean json, force, switches;
+	char **fields;
+	gboolean json, force, switches, call_chains;
 };
 
 static const struct option_row options[] = {
-	{"input", 'i', OPTION_FILE, offsetof(struct script_values, input),
+	{"input", OPTION_FILE, offsetof(struct script_values, input),
          "recording to read (default " INPUT_DEFAULT_PATH ")", "FILE"},
-	{"kernel", 'k', OPTION_FILE, offsetof(struct script_values, kernel),
+	{"kernel", OPTION_FILE, offsetof(struct script_values, kernel),
          "take symbols from IMAGE instead of the recording", "IMAGE"},
-	{"force", 'f', OPTION_FLAG, offsetof(struct script_values, force),
+	{"force", OPTION_FLAG, offsetof(struct script_values, force),
          "use IMAGE and files even if their build-ids differ", NULL},
+	OPTION_ROWS(filter_option_rows, struct script_values, filter),
+	OPTION_ROWS(filter_event_rows, struct script_values, filter),
 	OPTION_ROWS(symbol_option_rows, struct script_values, symbols),
-	{"switch-events", 0, OPTION_FLAG, offsetof(struct script_values, switches), "also print context switches",
-         NULL},
-	{"json", 'j', OPTION_FLAG, offsetof(struct script_values, json), "print one JSON object per line", NULL},
+	{"fields", OPTION_LIST, offsetof(struct script_values, fields),
+         "what to print of a sample, in this order: " SCRIPT_FIELD_NAMES, "FIELD,...",
+         "time cpu mode event period ip sym module pid tid comm cgroup chain"},
+	{"call-chains", OPTION_FLAG, offsetof(struct script_values, call_chains), "also print call chains", NULL},
+	{"switch-events", OPTION_FLAG, offsetof(struct script_values, switches), "also print context switches", NULL},
+	{"json", OPTION_FLAG, offsetof(struct script_values, json), "print one JSON object per line", NULL},
 	{NULL},
 };
 
@@ -33,67 +42,20 @@ static const struct option_row options[] = {
 struct script {
 	const struct script_values *given;
 	struct input *input;
+	struct script_fields *fields;
 };
 
-static const char *event_name(const struct input *input, unsigned event)
+static const char *comm_of(const struct script *script, uint32_t tid, uint64_t time_ns)
 {
-	return recording_event(input->recording, event)->name;
-}
-
-/* By sample-add, not by an event. */
-static bool is_added(const struct record_sample *sample)
-{
-	return (sample->misc & VPROF_SAMPLE_ADDED) != 0;
-}
-
-/* The format is stable: vprof-script(1). */
-static void sample_print_text(const struct script *script, const struct record_sample *sample, unsigned event,
-                              const struct place *place)
-{
-	g_autofree char *symbol = text_printable(place->symbol);
-	g_autofree char *name = text_printable(is_added(sample) ? "sample-add" : event_name(script->input, event));
-	g_autofree char *module = text_printable(place->module);
-	g_autofree char *comm = text_printable(names_comm(script->input->names, sample->tid, sample->time_ns));
-
-	printf("%" G_GUINT64_FORMAT ".%09u [%03" G_GUINT32_FORMAT "] %-6s %s %" G_GUINT64_FORMAT
-	       " %016" G_GINT64_MODIFIER "x %s+0x%" G_GINT64_MODIFIER "x %s %d %d %s\n",
-	       sample->time_ns / 1000000000, (unsigned)(sample->time_ns % 1000000000), sample->cpu,
-	       profile_mode_name(profile_mode_of(sample->misc)), name, sample->period, sample->ip, symbol,
-	       place->offset, module, (int32_t)sample->pid, (int32_t)sample->tid, comm);
-}
-
-static void sample_print_json(const struct script *script, const struct record_sample *sample, unsigned event,
-                              const struct place *place)
-{
-	json_t *object = json_pack("{s:I, s:I, s:s, s:o, s:I, s:o, s:o, s:I, s:o, s:i, s:i, s:o}", "time-ns",
-	                           (json_int_t)sample->time_ns, "vcpu", (json_int_t)sample->cpu, "mode",
-	                           profile_mode_name(profile_mode_of(sample->misc)), "event",
-	                           text_json(event_name(script->input, event)), "period", (json_int_t)sample->period,
-	                           "ip", json_sprintf("0x%016" G_GINT64_MODIFIER "x", sample->ip), "symbol",
-	                           text_json(place->symbol), "offset", (json_int_t)place->offset, "module",
-	                           text_json(place->module), "pid", (int32_t)sample->pid, "tid", (int32_t)sample->tid,
-	                           "comm", text_json(names_comm(script->input->names, sample->tid, sample->time_ns)));
-
-	if (sample->has_cgroup)
-		json_object_set_new(object, "cgroup", text_json(names_cgroup(script->input->names, sample)));
-	if (is_added(sample))
-		json_object_set_new(object, "added", json_true());
-	json_dumpf(object, stdout, JSON_COMPACT);
-	putchar('\n');
-	json_decref(object);
-}
-
-static char *comm_of(const struct script *script, uint32_t tid, uint64_t time_ns)
-{
-	return text_printable(names_comm(script->input->names, tid, time_ns));
+	return names_comm(script->input->names, tid, time_ns);
 }
 
 static void switch_print_text(const struct script *script, const struct script_item *item)
 {
 	const struct record_sample *of = &item->sample;
 	const struct record_switch *change = &item->change;
-	g_autofree char *comm = comm_of(script, of->tid, of->time_ns);
-	g_autofree char *other = comm_of(script, change->other_tid, of->time_ns);
+	const char *comm = comm_of(script, of->tid, of->time_ns);
+	const char *other = comm_of(script, change->other_tid, of->time_ns);
 
 	printf("%" G_GUINT64_FORMAT ".%09u [%03" G_GUINT32_FORMAT "] switch %s %d %d %s %s %d %d %s\n",
 	       of->time_ns / 1000000000, (unsigned)(of->time_ns % 1000000000), of->cpu, change->out ? "out" : "in",
@@ -112,28 +74,19 @@ static void switch_print_json(const struct script *script, const struct script_i
 		change->out ? "next" : "previous", "pid", (int32_t)change->other_pid, "tid", (int32_t)change->other_tid,
 		"comm", text_json(names_comm(script->input->names, change->other_tid, of->time_ns)));
 
-	json_dumpf(object, stdout, JSON_COMPACT);
+	json_write(object, JSON_COMPACT, stdout);
 	putchar('\n');
 	json_decref(object);
-}
-
-static void sample_print(const struct script *script, const struct record_sample *sample, unsigned event)
-{
-	struct place place;
-
-	input_find_place(script->input, sample, profile_mode_of(sample->misc), sample->ip, &place);
-	if (script->given->json)
-		sample_print_json(script, sample, event, &place);
-	else
-		sample_print_text(script, sample, event, &place);
 }
 
 static bool item_print(const struct script_item *item, void *data)
 {
 	const struct script *script = data;
 
-	if (!item->is_switch)
-		sample_print(script, &item->sample, item->event);
+	if (!item->is_switch && script->given->json)
+		script_fields_print_json(script->fields, script->input, &item->sample, item->event);
+	else if (!item->is_switch)
+		script_fields_print(script->fields, script->input, &item->sample, item->event);
 	else if (script->given->json)
 		switch_print_json(script, item);
 	else
@@ -177,23 +130,36 @@ static int script_run(void *values, unsigned n, char **arguments)
 	g_autoptr(GError) error = NULL;
 	const char *path = given->input;
 	struct sample_order *order;
+	struct script_fields *fields;
 	struct script script;
 	struct input *input;
 
-	if (!symbol_options_check(&given->symbols, &error) || !input_choose(&path, n > 0 ? arguments[0] : NULL, &error))
+	if (!symbol_options_check(&given->symbols, &error) || !filter_options_check(&given->filter, &error) ||
+	    !input_choose(&path, n > 0 ? arguments[0] : NULL, &error))
+		return usage_error(command_script.name, "%s", error->message);
+	fields = script_fields_new(given->fields, given->call_chains, &error);
+	if (!fields)
 		return usage_error(command_script.name, "%s", error->message);
 	input = input_open(path, given->kernel, given->force, &error);
-	if (!input)
+	if (!input) {
+		script_fields_free(fields);
 		return failure(error);
+	}
+	if (!input_select(input, &given->filter, &error)) {
+		input_free(input);
+		script_fields_free(fields);
+		return failure(error);
+	}
 	input_take_symbol_options(input, &given->symbols, given->force);
 	progress_beside_output();
-	script = (struct script){.given = given, .input = input};
-	order = sample_order_new(false, item_print, &script);
+	script = (struct script){.given = given, .input = input, .fields = fields};
+	order = sample_order_new(script_fields_have_chain(fields), item_print, &script);
 	input_walk(input, &visitor, order);
 	sample_order_finish(order);
 	input_say_warnings(input);
 	sample_order_free(order);
 	input_free(input);
+	script_fields_free(fields);
 	return STATUS_OK;
 }
 
@@ -202,6 +168,8 @@ const struct command command_script = {
 	.summary = "Print the samples of a recording, one per line",
 	.arguments = "[FILE]",
 	.max_arguments = 1,
+	.argument_words = {"@files"},
+	.pages = true,
 	.manual = "vprof-script",
 	.description =
 
@@ -212,7 +180,8 @@ const struct command command_script = {
 		"\n"
 		"Examples:\n"
 		"  vprof script | head\n"
-		"  vprof script old.data | wc -l\n"
+		"  vprof script -g --comm nginx\n"
+		"  vprof script --fields time,comm,sym old.data\n"
 		"  vprof script | awk '$3 == \"user\" { n++ } END { print n }'\n"
 		"  vprof script --json | jq -r .symbol | sort | uniq -c | sort -rn",
 	.options = options,

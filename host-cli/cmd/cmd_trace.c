@@ -4,6 +4,7 @@
 
 #include "cmd/command.h"
 #include "engine/engine_find.h"
+#include "trace/probe_names.h"
 #include "trace/trace_aggregate.h"
 #include "trace/trace_event.h"
 #include "trace/trace_filter.h"
@@ -18,26 +19,32 @@
 
 struct trace_values {
 	char **probes, **filters;
-	char *registers, *breakpoints, *count, *hist, *events, *duration;
+	char *registers, *fields, *breakpoints, *count, *hist, *events, *duration, *symfs;
 	gboolean stack, json;
 };
 
 static const struct option_row options[] = {
-	{"probe", 'p', OPTION_TEXTS, offsetof(struct trace_values, probes), "what to trace; may be repeated", "PROBE"},
-	{"registers", 'r', OPTION_TEXT, offsetof(struct trace_values, registers),
+	{"probe", OPTION_TEXTS, offsetof(struct trace_values, probes), "what to trace; may be repeated", "PROBE",
+         "@probes"},
+	{"registers", OPTION_TEXT, offsetof(struct trace_values, registers),
          "registers to print with each event, e.g. rip,rax", "LIST"},
-	{"stack", 's', OPTION_FLAG, offsetof(struct trace_values, stack), "also print call chains", NULL},
-	{"breakpoints", 'b', OPTION_TEXT, offsetof(struct trace_values, breakpoints),
-         "how to probe functions: processor (one of four registers), patch (INT3) or any", "MEANS"},
-	{"filter", 'f', OPTION_TEXTS, offsetof(struct trace_values, filters),
+	{"fields", OPTION_TEXT, offsetof(struct trace_values, fields),
+         "members of what the arguments point to, e.g. prev->pid,str(prev->comm)", "LIST"},
+	{"stack", OPTION_FLAG, offsetof(struct trace_values, stack), "also print call chains", NULL},
+	{"symfs", OPTION_FILE, offsetof(struct trace_values, symfs),
+         "folder with the guest's programs and libraries, for names in call chains", "FOLDER"},
+	{"breakpoints", OPTION_TEXT, offsetof(struct trace_values, breakpoints),
+         "how to probe functions: processor (one of four registers), patch (INT3) or any", "MEANS",
+         "processor patch any"},
+	{"filter", OPTION_TEXTS, offsetof(struct trace_values, filters),
          "only events with FIELD=VALUE, or !=, <, <=, > or >=; may be repeated, and all must match", "FILTER"},
-	{"count", 'c', OPTION_TEXT, offsetof(struct trace_values, count),
+	{"count-by", OPTION_TEXT, offsetof(struct trace_values, count),
          "count events by these fields instead of printing them", "FIELDS"},
-	{"hist", 'H', OPTION_TEXT, offsetof(struct trace_values, hist),
-         "print a histogram of this field, by powers of two", "FIELD"},
-	{"events", 'n', OPTION_TEXT, offsetof(struct trace_values, events), "stop after N events", "N"},
-	{"duration", 'd', OPTION_TEXT, offsetof(struct trace_values, duration), "stop after TIME", "TIME"},
-	{"json", 'j', OPTION_FLAG, offsetof(struct trace_values, json),
+	{"hist", OPTION_TEXT, offsetof(struct trace_values, hist), "print a histogram of this field, by powers of two",
+         "FIELD"},
+	{"limit", OPTION_TEXT, offsetof(struct trace_values, events), "stop after N events", "N"},
+	{"duration", OPTION_TEXT, offsetof(struct trace_values, duration), "stop after TIME", "TIME"},
+	{"json", OPTION_FLAG, offsetof(struct trace_values, json),
          "print a JSON object for each event and one for the end", NULL},
 	{NULL},
 };
@@ -47,7 +54,7 @@ struct trace {
 	struct trace_source *source;
 	struct trace_filter *filters;
 	size_t n_filters;
-	char **count_fields;
+	char **count_fields, **print_fields;
 	struct trace_counts *counts;      /* NULL: option not given */
 	struct trace_histogram histogram; /* field NULL: option not given */
 	uint64_t events_max, events;      /* 0: no limit */
@@ -73,7 +80,7 @@ static bool parse_limits(struct trace *trace, GError **error)
 	uint64_t seconds = 0;
 
 	if (trace->given->events &&
-	    !units_parse_number("--events", trace->given->events, 1, EVENTS_MAX, &trace->events_max, error))
+	    !units_parse_number("--limit", trace->given->events, 1, EVENTS_MAX, &trace->events_max, error))
 		return false;
 	if (trace->given->duration && !units_parse_duration("--duration", trace->given->duration, &seconds, error))
 		return false;
@@ -89,6 +96,8 @@ static bool parse(struct trace *trace, GError **error)
 		trace->count_fields = g_strsplit(trace->given->count, ",", -1);
 		trace->counts = trace_counts_new(trace->count_fields);
 	}
+	if (trace->given->fields)
+		trace->print_fields = g_strsplit(trace->given->fields, ",", -1);
 	trace->histogram.field = trace->given->hist;
 	return true;
 }
@@ -100,6 +109,7 @@ static void trace_clear(struct trace *trace)
 	g_free(trace->filters);
 	trace_counts_free(trace->counts);
 	g_strfreev(trace->count_fields);
+	g_strfreev(trace->print_fields);
 	trace_source_close(trace->source);
 }
 
@@ -109,7 +119,7 @@ static bool check_field(const struct trace *trace, const char *what, const char 
 		return true;
 	g_set_error(
 		error, TRACE_ERROR, TRACE_ERROR_FILTER,
-		"%s: no probe has a field \"%s\"; every event has time, vcpu, pid, tid, comm, probe, ip and func, and `vprof probe args PROBE` shows the others",
+		"%s: no probe has a field \"%s\"; every event has time, vcpu, pid, tid, comm, probe, ip, func, stack, kstack and ustack, and `vprof probe args PROBE` shows the others",
 		what, field);
 	return false;
 }
@@ -120,22 +130,77 @@ static bool check_fields(const struct trace *trace, GError **error)
 		if (!check_field(trace, "--filter", trace->filters[i].field, error))
 			return false;
 	for (char **field = trace->count_fields; field && *field; field++)
-		if (!check_field(trace, "--count", *field, error))
+		if (!check_field(trace, "--count-by", *field, error))
+			return false;
+	for (char **field = trace->print_fields; field && *field; field++)
+		if (!check_field(trace, "--fields", *field, error))
 			return false;
 	return !trace->given->hist || check_field(trace, "--hist", trace->given->hist, error);
+}
+
+/* Whether a filter or a count needs call chains, also if none are printed. */
+static bool uses_stack(const struct trace *trace)
+{
+	bool uses = false;
+
+	for (size_t i = 0; i < trace->n_filters; i++)
+		uses |= trace_field_is_stack(trace->filters[i].field);
+	for (char **field = trace->count_fields; field && *field; field++)
+		uses |= trace_field_is_stack(*field);
+	return uses;
+}
+
+static void add_path(GPtrArray *paths, const char *field, bool always)
+{
+	if ((always || trace_field_is_path(field)) &&
+	    !g_ptr_array_find_with_equal_func(paths, field, g_str_equal, NULL))
+		g_ptr_array_add(paths, g_strdup(field));
+}
+
+/* What the engine has to read in the guest's memory for each event. */
+static char **paths_of(const struct trace *trace)
+{
+	GPtrArray *paths = g_ptr_array_new();
+
+	for (char **field = trace->print_fields; field && *field; field++)
+		add_path(paths, *field, true);
+	for (size_t i = 0; i < trace->n_filters; i++)
+		add_path(paths, trace->filters[i].field, false);
+	for (char **field = trace->count_fields; field && *field; field++)
+		add_path(paths, *field, false);
+	if (trace->given->hist)
+		add_path(paths, trace->given->hist, false);
+	g_ptr_array_add(paths, NULL);
+	return (char **)g_ptr_array_free(paths, FALSE);
+}
+
+static bool add_probe(struct trace *trace, const char *given, const struct trace_options *wanted, GError **error)
+{
+	g_autofree char *why = NULL, *probe = probe_name_full(given);
+	unsigned left_out;
+
+	if (!probe_name_is_pattern(probe))
+		return trace_source_add(trace->source, probe, wanted, error);
+	if (!trace_source_add_all(trace->source, probe, wanted, &left_out, &why, error))
+		return false;
+	if (left_out > 0)
+		say("%u that match %s are left out; the first: %s", left_out, probe, why);
+	return true;
 }
 
 static bool trace_open(struct trace *trace, const char *engine, GError **error)
 {
 	g_auto(GStrv) registers = trace->given->registers ? g_strsplit(trace->given->registers, ",", -1) : NULL;
-	const struct trace_options wanted = {registers, trace->given->stack, trace->given->breakpoints};
+	g_auto(GStrv) paths = paths_of(trace);
+	const struct trace_options wanted = {registers, paths, trace->given->stack || uses_stack(trace),
+	                                     trace->given->breakpoints};
 	unsigned patches;
 
-	trace->source = trace_source_open(engine, error);
+	trace->source = trace_source_open(engine, trace->given->symfs, error);
 	if (!trace->source)
 		return false;
 	for (char **probe = trace->given->probes; *probe; probe++)
-		if (!trace_source_add(trace->source, *probe, &wanted, error))
+		if (!add_probe(trace, *probe, &wanted, error))
 			return false;
 	patches = trace_source_patches(trace->source);
 	if (patches > 0 && g_strcmp0(trace->given->breakpoints, "patch") != 0)
@@ -148,14 +213,14 @@ static bool trace_open(struct trace *trace, const char *engine, GError **error)
 static bool matches(const struct trace *trace, const struct trace_event *event)
 {
 	for (size_t i = 0; i < trace->n_filters; i++)
-		if (!trace_filter_match(&trace->filters[i], event, trace_source_symtab(trace->source)))
+		if (!trace_filter_match(&trace->filters[i], event, trace_source_names(trace->source)))
 			return false;
 	return true;
 }
 
 static void print_json(json_t *object)
 {
-	json_dumpf(object, stdout, JSON_COMPACT);
+	json_write(object, JSON_COMPACT, stdout);
 	putchar('\n');
 	json_decref(object);
 }
@@ -167,16 +232,16 @@ static bool aggregates(const struct trace *trace)
 
 static void show(struct trace *trace, const struct trace_event *event)
 {
-	const struct symtab *symtab = trace_source_symtab(trace->source);
+	struct trace_names *names = trace_source_names(trace->source);
 
 	if (trace->counts)
-		trace_counts_add(trace->counts, event, symtab);
+		trace_counts_add(trace->counts, event, names);
 	if (trace->histogram.field)
 		trace_histogram_add(&trace->histogram, event);
 	if (!aggregates(trace) && trace->given->json)
-		print_json(trace_event_json(event, symtab));
+		print_json(trace_event_json(event, names));
 	else if (!aggregates(trace))
-		trace_print_event(event, (uint64_t)trace->start_us * 1000, symtab, stdout);
+		trace_print_event(event, (uint64_t)trace->start_us * 1000, names, stdout);
 }
 
 static bool enough(const struct trace *trace)
@@ -292,7 +357,7 @@ static int trace_main(void *values, unsigned n, char **arguments)
 	if (!given->probes)
 		return usage_error(
 			"trace",
-			"no probe given: use -p PROBE, e.g. -p function:vfs_read; `vprof probe list` shows what can be traced");
+			"no probe given: use -e PROBE, e.g. -e function:vfs_read; `vprof probe list` shows what can be traced");
 	if (!parse(&trace, &error)) {
 		trace_clear(&trace);
 		return usage_error("trace", "%s", error->message);
@@ -310,6 +375,7 @@ const struct command command_trace = {
 	.summary = "Print events in a running guest as they happen",
 	.arguments = "[ENGINE]",
 	.max_arguments = 1,
+	.argument_words = {"@engines"},
 	.manual = "vprof-trace",
 	.description =
 
@@ -318,10 +384,12 @@ const struct command command_trace = {
 		"`vprof probe list` shows what can be traced.\n"
 		"\n"
 		"Examples:\n"
-		"  vprof trace -p syscall:openat\n"
-		"  vprof trace -p function:vfs_read --stack -f comm=sh -n 3\n"
-		"  vprof trace -p 'syscall:*' --count comm,nr -d 10s\n"
-		"  vprof trace -p function:vfs_read --hist arg2",
+		"  vprof trace -e syscall:openat\n"
+		"  vprof trace -e function:vfs_read -g --filter comm=sh -n 3\n"
+		"  vprof trace -e 'syscall:*' --count-by comm,nr --duration 10s\n"
+		"  vprof trace -e return:vfs_read --hist ns\n"
+		"  vprof trace -e function:vfs_read --count-by kstack --duration 10s\n"
+		"  vprof trace -e tracepoint:sched:sched_switch --count-by 'str(next->comm)'",
 	.options = options,
 	.values_bytes = sizeof(struct trace_values),
 	.run = trace_main,

@@ -21,7 +21,7 @@ static int version_run(void *values, unsigned n, char **arguments)
 
 const struct command command_version = {
 	.name = "version",
-	.summary = "Print the versions of vprof, its protocol and the libraries it was built with",
+	.summary = "Print the versions of vprof, its protocol and its libraries",
 	.arguments = "",
 	.manual = "vprof",
 	.description = "`vprof --version` prints the same.",

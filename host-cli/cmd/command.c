@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "cmd/command.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "ui/message.h"
+#include "ui/pager.h"
 #include "ui/text.h"
-
-#define SLIPS_MAX 2u
 
 const struct command *command_find(const char *name)
 {
@@ -16,29 +16,16 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
-static const struct command *command_find_near(const char *name)
-{
-	const struct command *best = NULL;
-	unsigned best_slips = SLIPS_MAX + 1;
-
-	for (size_t i = 0; commands[i]; i++) {
-		unsigned slips = slips_between(name, commands[i]->name);
-
-		/* With as many slips as letters, any short word would match. */
-		if (slips < best_slips && slips < strlen(name)) {
-			best = commands[i];
-			best_slips = slips;
-		}
-	}
-	return best;
-}
-
 int command_unknown(const char *name)
 {
-	const struct command *near = command_find_near(name);
+	g_autoptr(GPtrArray) names = g_ptr_array_new();
+	const char *near;
 
+	for (size_t i = 0; commands[i]; i++)
+		g_ptr_array_add(names, (char *)commands[i]->name);
+	near = word_near(name, (const char *const *)names->pdata, names->len);
 	if (near)
-		say("there is no command \"%s\"; did you mean `vprof %s`?", name, near->name);
+		say("there is no command \"%s\"; did you mean `vprof %s`?", name, near);
 	else
 		say("there is no command \"%s\"; `vprof help` lists them", name);
 	return STATUS_USAGE;
@@ -57,50 +44,71 @@ static void values_free(const struct command *command, void *values)
 	g_free(values);
 }
 
-static GOptionContext *command_context(const struct command *command, void *values)
+/* Lines that begin with a blank are kept: examples and lists. */
+static void description_print(GString *out, const char *description)
 {
-	GOptionContext *context = g_option_context_new(command->arguments);
-	g_autofree char *title = g_strdup_printf("vprof %s", command->name);
-	g_autofree char *summary = g_strdup_printf("%s.", command->summary);
-	g_autofree char *description = g_strdup_printf("%s\n\nManual: man %s", command->description, command->manual);
+	g_auto(GStrv) lines = g_strsplit(description, "\n", -1);
+	g_autoptr(GString) paragraph = g_string_new(NULL);
 
-	g_set_prgname(title);
-	g_option_context_set_summary(context, summary);
-	g_option_context_set_description(context, description);
-	option_rows_add(command->options, values, context);
-	return context;
+	for (char **line = lines;; line++) {
+		if (*line && **line != '\0' && **line != ' ') {
+			g_string_append_printf(paragraph, "%s ", *line);
+			continue;
+		}
+		if (paragraph->len > 0) {
+			text_wrap(out, paragraph->str, 0);
+			g_string_append_c(out, '\n');
+			g_string_truncate(paragraph, 0);
+		}
+		if (!*line)
+			return;
+		g_string_append_printf(out, "%s\n", *line);
+	}
 }
 
 char *command_help_text(const struct command *command)
 {
-	void *values = values_new(command);
-	g_autoptr(GOptionContext) context = command_context(command, values);
-	char *text = g_option_context_get_help(context, TRUE, NULL);
+	GString *out = g_string_new(NULL);
+	g_autofree char *options = option_rows_help(command->options);
+	g_autofree char *summary = g_strdup_printf("%s.", command->summary);
 
-	values_free(command, values);
-	return text;
+	g_string_append_printf(out, "usage: vprof %s [OPTION...]%s%s\n\n", command->name,
+	                       *command->arguments != '\0' ? " " : "", command->arguments);
+	text_wrap(out, summary, 0);
+	g_string_append_printf(out, "\n\n%s\n", options);
+	description_print(out, command->description);
+	g_string_append_printf(out, "\nManual: man %s\n", command->manual);
+	return g_string_free(out, FALSE);
 }
 
 static int execute(const struct command *command, void *values, int argc, char **argv)
 {
-	g_autoptr(GOptionContext) context = command_context(command, values);
 	g_autoptr(GError) error = NULL;
 	int usage_status = command->usage_status != 0 ? command->usage_status : STATUS_USAGE;
+	bool wants_help;
+	int first;
 
-	if (!g_option_context_parse(context, &argc, &argv, &error)) {
+	if (command->raw && !(argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)))
+		return command->run(values, (unsigned)argc - 1, argv + 1);
+	if (!option_rows_parse(command->options, values, argc, argv, &first, &wants_help, &error)) {
 		usage_error(command->name, "%s", error->message);
 		return usage_status;
 	}
-	/* GOption leaves a "--" that is followed by something looking like an option. */
-	if (argc > 1 && strcmp(argv[1], "--") == 0) {
-		argc--;
-		argv++;
+	if (wants_help) {
+		g_autofree char *text = command_help_text(command);
+
+		pager_begin();
+		fputs(text, stdout);
+		return STATUS_OK;
 	}
-	if ((unsigned)argc - 1 > command->max_arguments) {
-		usage_error(command->name, "unexpected argument \"%s\"", argv[1 + command->max_arguments]);
+	if ((unsigned)(argc - first) > command->max_arguments) {
+		usage_error(command->name, "unexpected argument \"%s\"",
+		            argv[(unsigned)first + command->max_arguments]);
 		return usage_status;
 	}
-	return command->run(values, (unsigned)argc - 1, argv + 1);
+	if (command->pages)
+		pager_begin();
+	return command->run(values, (unsigned)(argc - first), argv + first);
 }
 
 int command_execute(const struct command *command, int argc, char **argv)

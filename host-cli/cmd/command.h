@@ -6,15 +6,20 @@
 #ifndef VPROF_CLI_CMD_COMMAND_H
 #define VPROF_CLI_CMD_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "ui/option.h"
+
+#define COMMAND_ARGUMENTS 3u
 
 struct command {
 	const char *name;
 	const char *summary;   /* one line, for `vprof help` */
 	const char *arguments; /* in the usage line, behind the options; "" for none */
 	unsigned max_arguments;
+	/* What each argument may be, for completion, as option_row's `words`; the last also for those behind it. */
+	const char *argument_words[COMMAND_ARGUMENTS];
 	const char *manual;               /* the page that describes it, without the section: "vprof-run" */
 	const char *description;          /* ends --help: what it does beyond its options, and examples */
 	const struct option_row *options; /* NULL: none */
@@ -25,6 +30,8 @@ struct command {
 	 * meaning; or 0.
 	 */
 	int usage_status;
+	bool pages; /* its output is long, and goes through a pager */
+	bool raw;   /* no options but --help: `run` gets all words as they are */
 	/* `arguments`: those that are not options. Returns the exit status. */
 	int (*run)(void *values, unsigned n, char **arguments);
 };
@@ -32,6 +39,7 @@ struct command {
 extern const struct command *const commands[]; /* NULL-terminated */
 
 extern const struct command command_run;
+extern const struct command command_record;
 extern const struct command command_report;
 extern const struct command command_script;
 extern const struct command command_annotate;
@@ -41,10 +49,13 @@ extern const struct command command_gate;
 extern const struct command command_history;
 extern const struct command command_export;
 extern const struct command command_push;
+extern const struct command command_daemon;
 extern const struct command command_list;
 extern const struct command command_mpstat;
 extern const struct command command_ctl;
 extern const struct command command_stat;
+extern const struct command command_ps;
+extern const struct command command_stack;
 extern const struct command command_counter;
 extern const struct command command_probe;
 extern const struct command command_trace;

@@ -21,6 +21,7 @@ struct compared {
 /* A metric that the gate watches. */
 struct watched {
 	const char *name, *unit;
+	bool more_is_better;
 	double base_median, now_median;
 	struct judgement judgement;
 };
@@ -33,7 +34,7 @@ struct gate_result {
 	enum verdict verdict; /* of all: the worst; undecided is better than a regression */
 };
 
-/* "1.234 ms" for ns; "1.234e+09 cycles". New string. */
+/* "1.59 s" for ns, "1.78 MB" for bytes, "1.23 M cycles". New string. */
 char *value_text(double value, const char *unit);
 /* "+1.2 %", "-0.3 %". New string; of a ratio that is not finite, "?". */
 char *ratio_text(double ratio);
@@ -54,6 +55,11 @@ void gate_print_text(const struct gate_result *result, FILE *to);
 void gate_print_json(const struct gate_result *result, FILE *to);
 void gate_print_markdown(const struct gate_result *result, FILE *to);
 void gate_print_junit(const struct gate_result *result, FILE *to);
+
+/* Prints the flame graph of `measured` as an SVG; false: it has none. */
+typedef bool gate_flames(const struct measured *measured, FILE *to);
+/* One page without scripts and without anything from elsewhere. */
+void gate_print_html(const struct gate_result *result, gate_flames *flames, FILE *to);
 void gate_print_github(const struct gate_result *result, FILE *to);
 
 #endif

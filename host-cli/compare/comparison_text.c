@@ -5,22 +5,35 @@
 #include "compare/comparison_output.h"
 #include "ui/text.h"
 
+#define SCALES 4u
+
+/* With the largest unit that leaves 1 or more. */
+static char *scaled_text(double value, const char *const units[SCALES])
+{
+	unsigned scale = 0;
+
+	for (; scale + 1 < SCALES && fabs(value) >= 1000; scale++)
+		value /= 1000;
+	return g_strdup_printf("%.*f %s", scale != 0 ? 2 : 0, value, units[scale]);
+}
+
 char *value_text(double value, const char *unit)
 {
-	static const struct {
-		double least;
-		const char *unit;
-	} times[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
+	static const char *const times[] = {"ns", "us", "ms", "s"}, *const sizes[] = {"bytes", "kB", "MB", "GB"},
+				 *const counts[] = {"", "k", "M", "G"};
 
 	if (strcmp(unit, "instructions") == 0)
 		return g_strdup_printf("%.0f", value); /* exact, and what else would they be */
-	if (strcmp(unit, "ns") != 0)
-		return g_strdup_printf("%.4g%s%s", value, *unit != '\0' ? " " : "", unit);
-	for (size_t i = 0; i < G_N_ELEMENTS(times); i++)
-		if (fabs(value) >= times[i].least)
-			return g_strdup_printf("%.*f %s", times[i].least > 1 ? 2 : 0, value / times[i].least,
-			                       times[i].unit);
-	return g_strdup("0 ns");
+	if (strcmp(unit, "ns") == 0)
+		return scaled_text(value, times);
+	if (strcmp(unit, "bytes") == 0)
+		return scaled_text(value, sizes);
+	if (fabs(value) >= 1e5) {
+		g_autofree char *text = scaled_text(value, counts);
+
+		return g_strdup_printf("%s%s%s", text, *unit != '\0' ? " " : "", unit);
+	}
+	return g_strdup_printf("%.4g%s%s", value, *unit != '\0' ? " " : "", unit);
 }
 
 char *ratio_text(double ratio)
@@ -130,6 +143,18 @@ const char *fate_title(enum fate fate)
 	return titles[fate];
 }
 
+#define CHANCE_ROWS_MAX 10u
+
+/* Where nothing can be told from chance, what moved most is where to look with more repetitions. */
+static void chance_print(const struct comparison *comparison, FILE *to)
+{
+	size_t n = 0;
+
+	while (n < MIN(comparison->n_functions, CHANCE_ROWS_MAX) && comparison->functions[n].shift.estimate != 0)
+		n++;
+	functions_print("the largest moves; each of them may be chance", comparison->functions, n, false, to);
+}
+
 void compared_print_functions(const struct compared *compared, FILE *to)
 {
 	const struct comparison *comparison = compared->comparison;
@@ -141,6 +166,8 @@ void compared_print_functions(const struct compared *compared, FILE *to)
 				  compared->options.alpha * 100);
 
 	functions_print(title, comparison->functions, comparison->n_functions, true, to);
+	if (comparison->n_standing == 0)
+		chance_print(comparison, to);
 	if (comparison->n_standing != 0 && comparison->explained != 0)
 		fprintf(to, "# together they make %.0f %% of the change of %s\n", comparison->explained * 100,
 		        comparison->metrics[0].base->name);

@@ -80,13 +80,6 @@ void gate_print_markdown(const struct gate_result *result, FILE *to)
 	        result->max_regression * 100, result->alpha * 100);
 }
 
-static char *xml_escape(const char *text)
-{
-	g_autofree char *printable = text_printable(text);
-
-	return g_markup_escape_text(printable, -1);
-}
-
 static size_t count_verdicts(const struct gate_result *result, enum verdict verdict)
 {
 	size_t n = 0;
@@ -108,8 +101,8 @@ void gate_print_junit(const struct gate_result *result, FILE *to)
 	        result->n_watched, failures, errors);
 	for (size_t i = 0; i < result->n_watched; i++) {
 		const struct watched *watched = &result->watched[i];
-		g_autofree char *sentence = watched_sentence(watched, result), *name = xml_escape(watched->name),
-				*text = xml_escape(sentence);
+		g_autofree char *sentence = watched_sentence(watched, result), *name = text_markup(watched->name),
+				*text = text_markup(sentence);
 
 		fprintf(to, "<testcase classname=\"vprof.gate\" name=\"%s\">", name);
 		if (watched->judgement.verdict == VERDICT_REGRESSED)

@@ -32,6 +32,8 @@ struct measured {
  * matching name is a repetition instead; NULL: none. A file of measurements must have been made with the same one.
  */
 struct measured *measured_load(const char *path, const char *phase, GError **error);
+/* The pattern of the phases that a recording's repetitions are, "repeat-*"; NULL: it has none, and is one itself. */
+const char *measured_repetitions(const json_t *description);
 void measured_free(struct measured *measured);
 
 /* Whether vprof itself measures a metric of that name; metrics of workloads cannot have it. */

@@ -1,20 +1,55 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "compare/measured_priv.h"
 #include "ui/output_file.h"
+#include "ui/text.h"
+
+#define JSON_BYTES_MAX (UINT64_C(256) << 20)
 
 static bool names_json(const char *path)
 {
 	return g_str_has_suffix(path, ".json");
 }
 
+/* Up to JSON_BYTES_MAX; NULL with errno. */
+static GString *file_read(const char *path)
+{
+	g_autoptr(GString) text = g_string_new(NULL);
+	FILE *file = fopen(path, "re");
+	char piece[65536];
+	size_t n = 0;
+
+	if (!file)
+		return NULL;
+	while (text->len <= JSON_BYTES_MAX && (n = fread(piece, 1, sizeof(piece), file)) > 0)
+		g_string_append_len(text, piece, (gssize)n);
+	if (text->len > JSON_BYTES_MAX)
+		errno = EFBIG;
+	else if (!ferror(file))
+		errno = 0;
+	const int failed = errno;
+
+	fclose(file);
+	errno = failed;
+	return failed == 0 ? g_steal_pointer(&text) : NULL;
+}
+
 static struct measured *load_json(const char *path, GError **error)
 {
 	json_error_t why;
-	json_t *document = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
+	g_autoptr(GString) text = file_read(path);
 	struct measured *measured;
+	json_t *document;
 
+	if (!text) {
+		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT, "cannot read %s: %s", path,
+		            g_strerror(errno));
+		return NULL;
+	}
+	document = json_read(text->str, text->len, JSON_REJECT_DUPLICATES, &why);
 	if (!document) {
 		g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT, "cannot read %s: %s", path, why.text);
 		return NULL;
@@ -129,7 +164,7 @@ struct measured *measured_load(const char *path, const char *phase, GError **err
 static bool save_json(FILE *to, const void *document, GError **error)
 {
 	(void)error;
-	json_dumpf(document, to, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
+	json_write(document, JSON_INDENT(1) | JSON_REAL_PRECISION(12), to);
 	fputc('\n', to);
 	return true;
 }

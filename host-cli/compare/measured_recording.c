@@ -94,18 +94,50 @@ static bool add_phase(struct gathering *in, const json_t *run, const char *phase
 	return add_spans(in, phase, run, error);
 }
 
+/* What the VMM could not go on with is incomplete. */
+static bool check_end(const struct gathering *in, GError **error)
+{
+	const json_t *end = json_object_get(in->input->description, "end");
+	const char *reason = member_text(end, "reason");
+	g_autofree char *message = text_printable(member_text(end, "message"));
+
+	if (g_strcmp0(reason, "vmm-error") != 0)
+		return true;
+	g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT, "%s is incomplete: %s", in->input->path, message);
+	return false;
+}
+
+static bool is_repetition(const json_t *run)
+{
+	const char *phase = member_text(run, "phase");
+
+	return phase && g_str_has_prefix(phase, REPETITION_PREFIX);
+}
+
+const char *measured_repetitions(const json_t *description)
+{
+	const json_t *run;
+	size_t i;
+
+	json_array_foreach(json_object_get(json_object_get(description, "exec"), "runs"), i, run) {
+		if (is_repetition(run))
+			return REPETITION_PREFIX "*";
+	}
+	return NULL;
+}
+
 /* Those of `run --exec --repeat`, or the recording as a whole. */
 static bool find_repetitions(struct gathering *in, GError **error)
 {
 	const json_t *runs = json_object_get(json_object_get(in->input->description, "exec"), "runs"), *run;
 	size_t i;
 
+	if (!check_end(in, error))
+		return false;
 	if (in->phase)
 		return add_spans(in, in->phase, NULL, error);
 	json_array_foreach(runs, i, run) {
-		const char *phase = member_text(run, "phase");
-
-		if (phase && g_str_has_prefix(phase, REPETITION_PREFIX) && !add_phase(in, run, phase, error))
+		if (is_repetition(run) && !add_phase(in, run, member_text(run, "phase"), error))
 			return false;
 	}
 	if (in->repetitions->len == 0)

@@ -6,6 +6,8 @@
 
 #include "engine/engine_find.h"
 #include "engine/engine_process.h"
+#include "engine/guest_list.h"
+#include "lib/process/program_find.h"
 #include "ui/text.h"
 #include "ui/units.h"
 
@@ -14,21 +16,20 @@
 G_DEFINE_QUARK(vprof_attach_engine_error, attach_engine_error)
 
 const struct option_row attach_guest_option_rows[] = {
-	{"connect", 0, OPTION_TEXT, offsetof(struct attach_engine_options, connect),
+	{"connect", OPTION_TEXT, offsetof(struct attach_engine_options, connect),
          "URI of libvirt (default: the same as for virsh)", "URI"},
-	{"pid", 0, OPTION_INT, offsetof(struct attach_engine_options, pid), "process id of a QEMU without libvirt",
-         "PID"},
-	{"qmp", 0, OPTION_FILE, offsetof(struct attach_engine_options, qmp), "QMP socket of that QEMU", "SOCKET"},
-	{"no-monitor", 0, OPTION_FLAG, offsetof(struct attach_engine_options, no_monitor),
+	{"pid", OPTION_INT, offsetof(struct attach_engine_options, pid), "process id of the guest's VMM", "PID"},
+	{"qmp", OPTION_FILE, offsetof(struct attach_engine_options, qmp), "QMP socket of that VMM, a QEMU", "SOCKET"},
+	{"no-monitor", OPTION_FLAG, offsetof(struct attach_engine_options, no_monitor),
          "send no monitor commands to QEMU, which taint a domain; less is known then", NULL},
 	{NULL},
 };
 
 const struct option_row attach_engine_option_rows[] = {
 	{.rows = attach_guest_option_rows},
-	{"kernel", 'k', OPTION_FILE, offsetof(struct attach_engine_options, kernel),
+	{"kernel", OPTION_FILE, offsetof(struct attach_engine_options, kernel),
          "kernel that the guest runs (default: what its memory holds)", "IMAGE"},
-	{"verbose", 'v', OPTION_FLAG, offsetof(struct attach_engine_options, verbose),
+	{"verbose", OPTION_FLAG, offsetof(struct attach_engine_options, verbose),
          "print what is found out about the guest", NULL},
 	{NULL},
 };
@@ -40,7 +41,7 @@ bool attach_engine_check(const struct attach_engine_options *options, const char
 
 	if ((domain != NULL) == (options->pid != 0)) {
 		g_set_error_literal(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_OPTIONS,
-		                    "exactly one guest is needed: a DOMAIN of `vprof attach --list`, or --pid PID");
+		                    "exactly one guest is needed: a GUEST of `vprof attach --list`, or --pid PID");
 		return false;
 	}
 	return !duration || units_parse_duration("--duration", duration, &seconds, error);
@@ -75,8 +76,11 @@ static GPtrArray *guest_arguments(const struct attach_engine_options *options, c
 struct engine_process *attach_engine_start(const struct attach_engine_options *options, const char *domain,
                                            const char *duration, int *status, GError **error)
 {
-	g_autoptr(GPtrArray) arguments = guest_arguments(options, domain);
+	struct attach_engine_options resolved = *options;
 	uint64_t seconds = 0;
+
+	guest_resolve(&resolved, &domain);
+	g_autoptr(GPtrArray) arguments = guest_arguments(&resolved, domain);
 
 	if (duration && units_parse_duration("--duration", duration, &seconds, NULL)) {
 		g_ptr_array_insert(arguments, 0, g_strdup("--duration"));
@@ -94,7 +98,7 @@ struct engine_process *attach_engine_start(const struct attach_engine_options *o
 static struct image *image_received(const json_t *answer, int fd, GError **error)
 {
 	const char *path = member_text(answer, "path"), *slide = member_text(answer, "slide");
-	struct image *image = image_open_fd(path ? path : "[guest memory]", fd, error);
+	struct image *image = image_open_fd(path ? path : "[guest memory]", IMAGE_KERNEL, fd, error);
 
 	if (image)
 		image_set_slide(image, slide ? g_ascii_strtoull(slide, NULL, 16) : 0);
@@ -119,25 +123,41 @@ struct image *attach_engine_image(struct client *client, GError **error)
 	return image;
 }
 
-json_t *attach_engine_ask(const struct attach_engine_options *options, const char *domain, GError **error)
+/* The last line that vprof-attach has printed, without its name in front. */
+static char *last_words(char *text)
+{
+	const char *line;
+
+	g_strchomp(text);
+	line = strrchr(text, '\n') ? strrchr(text, '\n') + 1 : text;
+	if (g_str_has_prefix(line, PROGRAM ": "))
+		line += strlen(PROGRAM ": ");
+	return line[0] != '\0' ? g_strdup(line) : NULL;
+}
+
+json_t *attach_engine_ask(const struct attach_engine_options *options, const char *domain, char **said, GError **error)
 {
 	g_autofree char *path = program_find(PROGRAM, error);
 	g_autoptr(GPtrArray) arguments = guest_arguments(options, domain);
-	g_autofree char *text = NULL;
+	g_autofree char *text = NULL, *words = NULL;
 	json_error_t why;
 	int status;
 
+	if (said)
+		*said = NULL;
 	if (!path)
 		return NULL;
 	g_ptr_array_insert(arguments, 0, g_strdup(path));
 	g_ptr_array_insert(arguments, 1, g_strdup(domain || options->pid != 0 ? "--probe" : "--list"));
 	g_ptr_array_add(arguments, NULL);
-	if (!g_spawn_sync(NULL, (char **)arguments->pdata, NULL, G_SPAWN_DEFAULT, NULL, NULL, &text, NULL, &status,
-	                  error))
+	if (!g_spawn_sync(NULL, (char **)arguments->pdata, NULL, G_SPAWN_DEFAULT, NULL, NULL, &text,
+	                  said ? &words : NULL, &status, error))
 		return NULL;
-	json_t *answer = json_loads(text, 0, &why);
+	json_t *answer = json_printable(json_loads(text, 0, &why));
 
 	if (!answer)
 		g_set_error(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_PROGRAM, PROGRAM " could not answer");
+	if (!answer && said)
+		*said = last_words(words);
 	return answer;
 }

@@ -31,14 +31,17 @@ extern const struct option_row attach_engine_option_rows[]; /* all */
 bool attach_engine_check(const struct attach_engine_options *options, const char *domain, const char *duration,
                          GError **error);
 
-/* As engine_process_start. After attach_engine_check. */
+/* As engine_process_start. After attach_engine_check. `domain`: also as guest_resolve (guest_list.h) takes it. */
 struct engine_process *attach_engine_start(const struct attach_engine_options *options, const char *domain,
                                            const char *duration, int *status, GError **error);
 
 /* The kernel that the guest runs, at its addresses in the guest; NULL if the engine does not know it. */
 struct image *attach_engine_image(struct client *client, GError **error);
 
-/* What `vprof-attach --list` or, with a domain, `--probe` prints. New reference. */
-json_t *attach_engine_ask(const struct attach_engine_options *options, const char *domain, GError **error);
+/*
+ * What `vprof-attach --list` or, with a domain or options->pid, `--probe` prints. New reference. If it fails, it prints
+ * the reason; with `said`, it does not, and *said is the reason: a new string, or NULL.
+ */
+json_t *attach_engine_ask(const struct attach_engine_options *options, const char *domain, char **said, GError **error);
 
 #endif

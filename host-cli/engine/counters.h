@@ -18,18 +18,26 @@ struct counters_kind {
 	const char *mode; /* "guest-counting", "task-counting", "guest-sampling" or "task-sampling" */
 	bool estimate, descendants;
 	uint64_t frequency_hz, period; /* of samples; 0: the engine's choice */
+	const char *call_graph;        /* of samples, as counter-allocate takes it; NULL: without call chains */
+	uint64_t call_depth;           /* 0: the engine's choice */
+	bool no_call_user;             /* chains end at the entry to the kernel */
+	bool one_vcpu;                 /* on `vcpu` only, instead of all */
+	uint64_t vcpu;
 };
 
-/* One for each of `events`, NULL-terminated, not started. New list; NULL: the engine's error. */
+/*
+ * One for each of `events`, NULL-terminated, not started. An event that the engine refuses is in the list with "error"
+ * instead of "counter". New list; NULL: the engine's error for the first event, if it refuses them all.
+ */
 json_t *counters_allocate(struct client *client, char **events, const struct counters_kind *kind, GError **error);
 
-/* Calls `method` for each counter; with `keep`, the members of the answers are added to the list. */
+/* Calls `method` for each counter that there is; with `keep`, the members of the answers are added to the list. */
 bool counters_for_all(struct client *client, json_t *counters, const char *method, bool keep, GError **error);
 
 /* For counters in a sampling mode: what session-start would have answered for them. New reference. */
 json_t *counters_session(const json_t *counters);
 
-/* A line for each counter that was read, below a heading. */
+/* A line for each counter that was read or refused, below a heading. */
 void counters_print(const json_t *counters, bool estimate, FILE *to);
 
 #endif

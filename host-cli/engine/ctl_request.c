@@ -23,6 +23,20 @@ const json_t *ctl_method(const json_t *schema, const char *name)
 	return find_named(json_object_get(schema, "methods"), name);
 }
 
+void ctl_schema_complete(json_t *schema)
+{
+	const json_t *methods = json_object_get(schema, "methods");
+	json_t *method;
+	size_t i;
+
+	json_array_foreach(methods, i, method) {
+		const char *of = member_text(method, "arguments-of");
+
+		if (of)
+			json_object_set(method, "arguments", json_object_get(ctl_method(schema, of), "arguments"));
+	}
+}
+
 bool ctl_needs_control(const json_t *method)
 {
 	return g_strcmp0(member_text(method, "role"), "control") == 0;

@@ -13,6 +13,8 @@ enum ctl_error { CTL_ERROR_WORDS };
 
 /* The method of this name in the answer to query-schema, or NULL. Borrowed. */
 const json_t *ctl_method(const json_t *schema, const char *name);
+/* Gives each method of the schema its own arguments, where they are described with another's. */
+void ctl_schema_complete(json_t *schema);
 /* Whether it needs the control role. */
 bool ctl_needs_control(const json_t *method);
 

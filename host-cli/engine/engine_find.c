@@ -11,7 +11,7 @@ G_DEFINE_QUARK(vprof_engine_find_error, engine_find_error)
 
 json_t *engine_ask(struct client *client, const char *method, json_t *arguments, GError **error)
 {
-	return client_execute(client, method, arguments, NULL, NULL, ENGINE_ANSWER_TIMEOUT_MS, error);
+	return json_printable(client_execute(client, method, arguments, NULL, NULL, ENGINE_ANSWER_TIMEOUT_MS, error));
 }
 
 bool engine_tell(struct client *client, const char *method, json_t *arguments, GError **error)
@@ -22,12 +22,20 @@ bool engine_tell(struct client *client, const char *method, json_t *arguments, G
 	return answer != NULL;
 }
 
+char *engine_name(const char *socket_path)
+{
+	char *name = g_path_get_basename(socket_path);
+
+	if (g_str_has_suffix(name, SOCKET_SUFFIX))
+		name[strlen(name) - strlen(SOCKET_SUFFIX)] = '\0';
+	return name;
+}
+
 static bool has_name(const char *socket_path, const char *name)
 {
-	g_autofree char *file = g_path_get_basename(socket_path);
-	g_autofree char *wanted = g_strconcat(name, SOCKET_SUFFIX, NULL);
+	g_autofree char *own = engine_name(socket_path);
 
-	return strcmp(file, wanted) == 0;
+	return strcmp(own, name) == 0;
 }
 
 static bool has_pid(struct client *client, const char *pid)

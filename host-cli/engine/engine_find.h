@@ -15,12 +15,15 @@ enum engine_find_error {
 #define ENGINE_ANSWER_TIMEOUT_MS 10000u
 
 /*
- * Calls `method`; steals `arguments`. Returns the answer, or NULL if the engine refuses, is gone, or takes longer than
- * ENGINE_ANSWER_TIMEOUT_MS.
+ * Calls `method`; steals `arguments`. Returns the answer, printable, or NULL if the engine refuses, is gone, or takes
+ * longer than ENGINE_ANSWER_TIMEOUT_MS.
  */
 json_t *engine_ask(struct client *client, const char *method, json_t *arguments, GError **error);
 /* The same, for a method without results. */
 bool engine_tell(struct client *client, const char *method, json_t *arguments, GError **error);
+
+/* The name of the engine with that socket, as of its guest. New string. */
+char *engine_name(const char *socket_path);
 
 /*
  * Connects to an engine by the name of its guest, its process id or the path of its socket; with NULL, to the only

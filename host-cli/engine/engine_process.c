@@ -12,6 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/process/program_find.h"
+#include "ui/text.h"
+
 #define CHILD_FD 3
 #define CHILD_FD_TEXT "3"
 _Static_assert(ENGINE_FIRST_FD == CHILD_FD + 1, "those of the caller come behind it");
@@ -164,7 +167,7 @@ struct engine_process *engine_process_start(const struct engine_process_config *
 	}
 	/* Not glibc's pidfd_open: Debian 12's has it, older ones do not. */
 	engine->pidfd = (int)syscall(SYS_pidfd_open, engine->pid, 0);
-	engine->client = client_new_fd(ours, START_TIMEOUT_MS, &why);
+	engine->client = client_new_fd(ours, engine->pid, START_TIMEOUT_MS, &why);
 	if (engine->client)
 		return engine;
 	engine_explain(engine, config->program, status, &why);
@@ -225,7 +228,7 @@ int engine_process_pidfd(const struct engine_process *engine)
 
 json_t *engine_process_execute(struct engine_process *engine, const char *method, json_t *arguments, GError **error)
 {
-	return client_execute(engine->client, method, arguments, NULL, NULL, ANSWER_TIMEOUT_MS, error);
+	return json_printable(client_execute(engine->client, method, arguments, NULL, NULL, ANSWER_TIMEOUT_MS, error));
 }
 
 json_t *engine_process_execute_fds(struct engine_process *engine, const char *method, int **fds, size_t *n_fds,
@@ -245,23 +248,4 @@ char *engine_process_death(struct engine_process *engine)
 		return g_strdup_printf("was killed by signal %d (%s)", WTERMSIG(engine->wait_status),
 		                       strsignal(WTERMSIG(engine->wait_status)));
 	return g_strdup_printf("exited with status %d", WEXITSTATUS(engine->wait_status));
-}
-
-char *program_find(const char *name, GError **error)
-{
-	g_autofree char *self = g_file_read_link("/proc/self/exe", error);
-	g_autofree char *folder = NULL, *beside = NULL, *installed = NULL;
-
-	if (!self)
-		return NULL;
-	folder = g_path_get_dirname(self);
-	beside = g_build_filename(folder, name, NULL);
-	if (access(beside, R_OK) == 0)
-		return g_steal_pointer(&beside);
-	installed = g_build_filename(folder, "..", "libexec", "vprof", name, NULL);
-	if (access(installed, R_OK) == 0)
-		return g_canonicalize_filename(installed, NULL);
-	g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOENT,
-	            "cannot find %s: it is neither %s nor %s; build or install all of vprof", name, beside, installed);
-	return NULL;
 }

@@ -62,11 +62,4 @@ json_t *engine_process_execute_fds(struct engine_process *engine, const char *me
  */
 char *engine_process_death(struct engine_process *engine);
 
-/*
- * The path of `name` ("vprof-vmm", "demo-guest.elf"): in the folder of the running vprof (as built), else in
- * ../libexec/vprof beside it (as installed). Nothing else is searched: an engine of another version would not fit.
- * New string; G_FILE_ERROR_NOENT with both places in the message.
- */
-char *program_find(const char *name, GError **error);
-
 #endif

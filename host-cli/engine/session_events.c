@@ -2,8 +2,10 @@
 #include "engine/session_events.h"
 
 #include <string.h>
+#include <unistd.h>
 #include <vprof/recording.h>
 
+#include "engine/engine_find.h"
 #include "lib/record/ring_reader.h"
 #include "ui/text.h"
 
@@ -93,4 +95,17 @@ bool session_rings_map(GPtrArray *readers, const int *fds, size_t n_fds, GError 
 		g_ptr_array_add(readers, reader);
 	}
 	return true;
+}
+
+bool session_rings_get(GPtrArray *readers, struct client *client, const char *method, GError **error)
+{
+	g_autofree int *fds = NULL;
+	size_t n_fds = 0;
+	json_t *answer = client_execute(client, method, NULL, &fds, &n_fds, ENGINE_ANSWER_TIMEOUT_MS, error);
+	bool mapped = answer && session_rings_map(readers, fds, n_fds, error);
+
+	json_decref(answer);
+	for (size_t i = 0; i < n_fds; i++)
+		close(fds[i]);
+	return mapped;
 }

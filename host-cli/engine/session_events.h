@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lib/client/client.h"
 #include "lib/record/writer.h"
 
 #define SESSION_EVENTS_ERROR session_events_error_quark()
@@ -26,6 +27,9 @@ void session_events_free(struct recording_event *events, size_t n);
  * each vCPU. Appends to `readers` (struct ring_reader, freed by ring_reader_free). The caller keeps the descriptors.
  */
 bool session_rings_map(GPtrArray *readers, const int *fds, size_t n_fds, GError **error);
+
+/* Asks for the rings by `method`, and maps them as session_rings_map does. Errors: also those of client_execute. */
+bool session_rings_get(GPtrArray *readers, struct client *client, const char *method, GError **error);
 
 /* Sets SESSION_EVENTS_ERROR_PROTOCOL; returns false. */
 bool session_protocol_error(GError **error, const char *what);

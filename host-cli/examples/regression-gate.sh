@@ -45,6 +45,6 @@ vprof report -i "$folder/new.data" --html "$folder/profile.html" ||
 
 status=0
 vprof gate --baseline "$baseline" ${update:+"$update"} --max-regression "$limit" ${phase:+--phase "$phase"} \
-	${GITHUB_ACTIONS:+--github} --markdown "${GITHUB_STEP_SUMMARY:-$folder/gate.md}" --junit "$folder/gate.xml" \
+	${GITHUB_ACTIONS:+--github} --markdown "${GITHUB_STEP_SUMMARY:-$folder/gate.md}" --junit "$folder/gate.xml" --html "$folder/gate.html" \
 	"$folder/new.data" || status=$?
 exit "$status"

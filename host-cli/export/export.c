@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-#include "lib/profile/chain.h"
+#include "reading/phases.h"
 #include "reading/script_order.h"
 #include "ui/output_file.h"
 #include "ui/text.h"
 
 const struct exporter *const exporters[] = {
-	&export_folded, &export_pprof, &export_speedscope, &export_firefox,  &export_perf_script,
-	&export_csv,    &export_otlp,  &export_svg,        &export_kallsyms, NULL,
+	&export_folded, &export_pprof, &export_speedscope, &export_firefox,  &export_perfetto,      &export_perf_script,
+	&export_csv,    &export_otlp,  &export_svg,        &export_kallsyms, &export_buildid_cache, NULL,
 };
 
 const struct exporter *exporter_find(const char *name)
@@ -72,13 +72,14 @@ const char *export_build_id(const struct export_profile *profile, const char *mo
 	return strcmp(module, "[kernel]") == 0 ? recording_kernel_build_id(profile->input->recording) : NULL;
 }
 
-void export_profile_read(struct export_profile *profile, struct input *input, unsigned event, bool with_stacks)
+void export_profile_read(struct export_profile *profile, const struct exporter *exporter, struct input *input,
+                         unsigned event)
 {
 	static const struct input_visitor visitor = {.sample = read_sample};
 	const struct recording_event *of = recording_event(input->recording, event);
 	struct reading reading = {
 		.profile = profile,
-		.stacks = with_stacks ? stacks_new(input->names) : NULL,
+		.stacks = exporter->by_sample ? NULL : stacks_new(input->names),
 		.event = event,
 	};
 
@@ -91,8 +92,11 @@ void export_profile_read(struct export_profile *profile, struct input *input, un
 	};
 	input_walk(input, &visitor, &reading);
 	profile->start_unix_ns = start_unix_ns(profile);
-	if (with_stacks)
-		profile->tasks = stacks_resolve(reading.stacks, input->resolver, &profile->n_tasks);
+	if (reading.stacks) {
+		input_warn_cut(input, stacks_cut(reading.stacks));
+		profile->tasks =
+			stacks_resolve(reading.stacks, input->resolver, exporter->by_address, &profile->n_tasks);
+	}
 	stacks_free(reading.stacks);
 }
 
@@ -101,11 +105,29 @@ void export_profile_clear(struct export_profile *profile)
 	task_stacks_free(profile->tasks, profile->n_tasks);
 }
 
+void export_phases_each(const struct export_profile *profile,
+                        void (*each)(const char *name, uint64_t begin_ns, uint64_t end_ns, void *data), void *data)
+{
+	g_autoptr(GPtrArray) phases = phases_all(profile->input->description);
+
+	for (guint i = 0; i < phases->len; i++) {
+		const struct phase_named *phase = g_ptr_array_index(phases, i);
+
+		for (guint j = 0; j < phase->spans->len; j++) {
+			const struct phase_span *span = &g_array_index(phase->spans, struct phase_span, j);
+			const uint64_t begin_ns = MAX(span->begin_ns, profile->first_ns);
+			const uint64_t end_ns = MIN(span->end_ns, profile->last_ns);
+
+			if (begin_ns <= end_ns)
+				each(phase->name, begin_ns, end_ns, data);
+		}
+	}
+}
+
 struct samples_walk {
 	const struct export_profile *profile;
 	export_visitor *visit;
 	void *data;
-	struct chain_frame chain[CHAIN_FRAMES_MAX];
 	struct export_frame frames[CHAIN_FRAMES_MAX];
 };
 
@@ -117,13 +139,22 @@ static void frame_resolve(const struct input *input, const struct record_sample 
 	input_find_place(input, sample, frame->mode, from->ip, &frame->place);
 }
 
+size_t export_frames(const struct input *input, const struct record_sample *sample,
+                     struct export_frame frames[CHAIN_FRAMES_MAX])
+{
+	g_autofree struct chain_frame *chain = g_new(struct chain_frame, CHAIN_FRAMES_MAX);
+	const size_t n = chain_frames(sample, chain);
+
+	for (size_t i = 0; i < n; i++)
+		frame_resolve(input, sample, &chain[i], &frames[i]);
+	return n;
+}
+
 static bool sample_visit(struct samples_walk *walk, const struct record_sample *sample)
 {
 	const struct export_profile *profile = walk->profile;
-	const uint32_t n = chain_frames(sample, walk->chain);
+	const size_t n = export_frames(profile->input, sample, walk->frames);
 
-	for (uint32_t i = 0; i < n; i++)
-		frame_resolve(profile->input, sample, &walk->chain[i], &walk->frames[i]);
 	return walk->visit(sample, names_comm(profile->input->names, sample->tid, sample->time_ns), walk->frames, n,
 	                   walk->data);
 }
@@ -208,7 +239,7 @@ bool export_input(const struct exporter *exporter, struct input *input, unsigned
 	struct export_profile profile;
 	bool written;
 
-	export_profile_read(&profile, input, event, !exporter->by_sample);
+	export_profile_read(&profile, exporter, input, event);
 	input_say_warnings(input);
 	written =
 		output_file_write(path, input_mode(input), writing_write, &(struct writing){exporter, &profile}, error);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "lib/profile/chain.h"
 #include "lib/profile/stacks.h"
 #include "reading/input.h"
 
@@ -23,20 +24,28 @@ struct export_profile {
 	uint64_t period;            /* summed */
 	uint64_t first_ns, last_ns; /* of the samples; both 0 without any */
 	uint64_t start_unix_ns;     /* the first one's by the wall clock; 0: unknown */
+	const GPtrArray *labels; /* of all samples: names and values in turn, for export_otlp; borrowed; NULL: none */
 };
 
 struct exporter {
 	const char *name;    /* in --to */
 	const char *summary; /* the tools that open it */
 	bool binary;         /* nothing for a terminal */
+	bool by_address;     /* its stacks are of addresses instead of functions */
 	bool by_sample;      /* it walks the recording itself (export_samples_*) instead of taking stacks */
 	/* A write error stays in the stream; false and *error: another error. */
 	bool (*write)(const struct export_profile *profile, FILE *to, GError **error);
 };
 
 extern const struct exporter *const exporters[]; /* NULL-terminated */
-extern const struct exporter export_csv, export_firefox, export_folded, export_kallsyms, export_otlp,
-	export_perf_script, export_pprof, export_speedscope, export_svg;
+extern const struct exporter export_buildid_cache, export_csv, export_firefox, export_folded, export_kallsyms,
+	export_otlp, export_perf_script, export_perfetto, export_pprof, export_speedscope, export_svg;
+
+/*
+ * Where export_buildid_cache writes: a file in perf's cache `folder`, NULL for ~/.debug, which is prepared for it. New
+ * string. Errors: G_FILE_ERROR, also if perf has a list of its own there, or the recording has no build-id.
+ */
+char *export_buildid_cache_path(const struct input *input, const char *folder, GError **error);
 
 /* NULL: no exporter has that name. */
 const struct exporter *exporter_find(const char *name);
@@ -44,12 +53,17 @@ const struct exporter *exporter_find(const char *name);
 /* "folded, pprof, ... or svg": all names. New string. */
 char *exporter_names(void);
 
-/* Reads the samples of event number `event`; with_stacks: and groups them by call chain. */
-void export_profile_read(struct export_profile *profile, struct input *input, unsigned event, bool with_stacks);
+/* Reads the samples of event number `event`, and groups them by call chain if the exporter takes stacks. */
+void export_profile_read(struct export_profile *profile, const struct exporter *exporter, struct input *input,
+                         unsigned event);
 void export_profile_clear(struct export_profile *profile);
 
 /* The build-id of a frame's module. Recordings have that of the kernel; NULL for others. */
 const char *export_build_id(const struct export_profile *profile, const char *module);
+
+/* Every phase of the guest, as far as there are samples, name by name. */
+void export_phases_each(const struct export_profile *profile,
+                        void (*each)(const char *name, uint64_t begin_ns, uint64_t end_ns, void *data), void *data);
 
 /* Sample by sample, with names, for the formats that keep each one. */
 struct export_frame {
@@ -57,6 +71,10 @@ struct export_frame {
 	uint64_t ip; /* of a caller: the last byte of its call instruction */
 	enum profile_mode mode;
 };
+
+/* The frames of a sample, the innermost first; returns how many, at least 1. */
+size_t export_frames(const struct input *input, const struct record_sample *sample,
+                     struct export_frame frames[CHAIN_FRAMES_MAX]);
 
 /* frames: the innermost first, n at least 1. False ends the walk. */
 typedef bool export_visitor(const struct record_sample *sample, const char *comm, const struct export_frame *frames,

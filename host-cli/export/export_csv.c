@@ -16,7 +16,7 @@ struct printing {
 /* Always quoted. A text that begins like a formula would be one in a spreadsheet: it gets an apostrophe. */
 static void text_print(const char *text, FILE *to)
 {
-	g_autofree char *valid = g_utf8_make_valid(text, -1), *printable = text_printable(valid);
+	g_autofree char *printable = text_printable(text);
 
 	fputs(*printable != '\0' && strchr("=+-@", *printable) ? ",\"'" : ",\"", to);
 	for (const char *at = printable; *at != '\0'; at++) {

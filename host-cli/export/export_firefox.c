@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "export/export.h"
+#include "export/pair_table.h"
 #include "export/text_table.h"
 #include "ui/text.h"
 
@@ -15,6 +16,18 @@
 #define GECKO_VERSION 24     /* of the format that they are made from in Firefox */
 #define NONE (-1)            /* no prefix; no resource */
 #define RESOURCE_LIBRARY 1
+#define MARKER_INTERVAL 1
+#define MARKER_TYPE "Phase" /* of data, and of the schema that says where it is shown */
+
+/*
+ * What the tables may take, with the document of one thread, which is about what the Firefox Profiler can load. The
+ * costs are measured: a recording that is packed can hold ten thousand times its size.
+ */
+#define MEMORY_BYTES_MAX (UINT64_C(1) << 30)
+#define THREAD_COST 4096u
+#define FUNCTION_COST 1024u /* a frame for each mode */
+#define STACK_COST 192u
+#define SAMPLE_COST 160u
 
 struct firefox_sample {
 	uint64_t time_ns, period;
@@ -26,50 +39,14 @@ struct thread {
 	uint32_t pid, tid;
 	const char *comm;
 	struct text_table strings;
-	GHashTable *functions, *stacks; /* struct pair -> index + 1 */
-	GArray *function_pairs;         /* name and resource's name */
-	GArray *stack_pairs;            /* frame and prefix; a frame is function * modes + mode */
-	GArray *samples;                /* of struct firefox_sample */
+	struct pair_table functions; /* name and resource's name */
+	struct pair_table stacks;    /* frame and prefix; a frame is function * modes + mode */
+	GArray *samples;             /* of struct firefox_sample */
 };
-
-struct pair {
-	int a, b;
-};
-
-static guint pair_hash(gconstpointer key)
-{
-	const struct pair *pair = key;
-
-	return (guint)pair->a * 2654435761u ^ (guint)pair->b;
-}
-
-static gboolean pair_equal(gconstpointer left, gconstpointer right)
-{
-	const struct pair *x = left, *y = right;
-
-	return x->a == y->a && x->b == y->b;
-}
 
 static int string_index(struct thread *thread, const char *text)
 {
 	return (int)text_table_number(&thread->strings, text);
-}
-
-static int pair_index(GHashTable *table, GArray *list, int a, int b)
-{
-	const struct pair pair = {a, b};
-	gsize number = GPOINTER_TO_SIZE(g_hash_table_lookup(table, &pair));
-
-	if (number != 0)
-		return (int)number - 1;
-	g_array_append_val(list, pair);
-	g_hash_table_insert(table, g_memdup2(&pair, sizeof(pair)), GSIZE_TO_POINTER(list->len));
-	return (int)list->len - 1;
-}
-
-static GHashTable *pair_table(void)
-{
-	return g_hash_table_new_full(pair_hash, pair_equal, g_free, NULL);
 }
 
 static struct thread *thread_new(const struct record_sample *sample, const char *comm)
@@ -80,10 +57,8 @@ static struct thread *thread_new(const struct record_sample *sample, const char 
 	thread->tid = sample->tid;
 	thread->comm = comm;
 	text_table_init(&thread->strings);
-	thread->functions = pair_table();
-	thread->stacks = pair_table();
-	thread->function_pairs = g_array_new(FALSE, FALSE, sizeof(struct pair));
-	thread->stack_pairs = g_array_new(FALSE, FALSE, sizeof(struct pair));
+	pair_table_init(&thread->functions);
+	pair_table_init(&thread->stacks);
 	thread->samples = g_array_new(FALSE, FALSE, sizeof(struct firefox_sample));
 	return thread;
 }
@@ -93,41 +68,52 @@ static void thread_free(void *data)
 	struct thread *thread = data;
 
 	text_table_deinit(&thread->strings);
-	g_hash_table_unref(thread->functions);
-	g_hash_table_unref(thread->stacks);
-	g_array_unref(thread->function_pairs);
-	g_array_unref(thread->stack_pairs);
+	pair_table_deinit(&thread->functions);
+	pair_table_deinit(&thread->stacks);
 	g_array_unref(thread->samples);
 	g_free(thread);
 }
 
 /* ---- reading ---- */
 
+struct reading {
+	GHashTable *threads; /* "PID TID COMM" -> struct thread * */
+	uint64_t cost;       /* bytes, about */
+};
+
 #define MODES 4 /* enum profile_mode */
+
+static uint64_t tables_cost(const struct thread *thread)
+{
+	return (uint64_t)FUNCTION_COST * thread->functions.pairs->len +
+	       (uint64_t)STACK_COST * thread->stacks.pairs->len + (uint64_t)SAMPLE_COST * thread->samples->len;
+}
 
 static bool sample_take(const struct record_sample *sample, const char *comm, const struct export_frame *frames,
                         size_t n, void *data)
 {
-	GHashTable *threads = data;
+	struct reading *reading = data;
 	/* A task that has got another name is another one to look at. */
 	g_autofree char *key = g_strdup_printf("%u %u %s", sample->pid, sample->tid, comm);
-	struct thread *thread = g_hash_table_lookup(threads, key);
+	struct thread *thread = g_hash_table_lookup(reading->threads, key);
 	struct firefox_sample taken = {.time_ns = sample->time_ns, .period = sample->period, .stack = NONE};
 
 	if (!thread) {
 		thread = thread_new(sample, comm);
-		g_hash_table_insert(threads, g_steal_pointer(&key), thread);
+		g_hash_table_insert(reading->threads, g_steal_pointer(&key), thread);
+		reading->cost += THREAD_COST;
 	}
+	reading->cost -= tables_cost(thread);
 	for (size_t i = n; i-- > 0;) {
-		int function = pair_index(thread->functions, thread->function_pairs,
-		                          string_index(thread, frames[i].place.symbol),
-		                          string_index(thread, frames[i].place.module));
+		int module = string_index(thread, frames[i].place.module);
+		int symbol = string_index(thread, frames[i].place.symbol);
+		int function = pair_table_number(&thread->functions, symbol, module);
 
-		taken.stack = pair_index(thread->stacks, thread->stack_pairs, function * MODES + (int)frames[i].mode,
-		                         taken.stack);
+		taken.stack = pair_table_number(&thread->stacks, function * MODES + (int)frames[i].mode, taken.stack);
 	}
 	g_array_append_val(thread->samples, taken);
-	return true;
+	reading->cost += tables_cost(thread);
+	return reading->cost <= MEMORY_BYTES_MAX;
 }
 
 /* ---- writing ---- */
@@ -151,7 +137,7 @@ static json_t *column_of(size_t n, json_t *value)
 /* A frame of the table for each function and mode, whether or not a stack has it: then the two need no table. */
 static json_t *frames_json(const struct thread *thread)
 {
-	const size_t n = (size_t)thread->function_pairs->len * MODES;
+	const size_t n = (size_t)thread->functions.pairs->len * MODES;
 	json_t *functions = json_array(), *categories = json_array();
 
 	for (size_t i = 0; i < n; i++) {
@@ -171,11 +157,11 @@ static json_t *functions_json(const struct thread *thread, json_t **resources)
 {
 	g_autoptr(GHashTable) numbers = g_hash_table_new(NULL, NULL);
 	json_t *names = json_array(), *resource = json_array(), *resource_names = json_array();
-	const size_t n = thread->function_pairs->len;
+	const size_t n = thread->functions.pairs->len;
 	size_t n_resources;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct pair *function = &g_array_index(thread->function_pairs, struct pair, i);
+		const struct pair *function = pair_table_pair(&thread->functions, (guint)i);
 		gsize number = GPOINTER_TO_SIZE(g_hash_table_lookup(numbers, GINT_TO_POINTER(function->b)));
 
 		if (number == 0) {
@@ -200,10 +186,10 @@ static json_t *functions_json(const struct thread *thread, json_t **resources)
 static json_t *stacks_json(const struct thread *thread)
 {
 	json_t *frames = json_array(), *prefixes = json_array(), *categories = json_array();
-	const size_t n = thread->stack_pairs->len;
+	const size_t n = thread->stacks.pairs->len;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct pair *stack = &g_array_index(thread->stack_pairs, struct pair, i);
+		const struct pair *stack = pair_table_pair(&thread->stacks, (guint)i);
 
 		json_array_append_new(frames, json_integer(stack->a));
 		json_array_append_new(prefixes, number_or_null(stack->b));
@@ -246,25 +232,56 @@ static json_t *samples_json(const struct export_profile *profile, const struct t
 	                 "time", times, "weight", weights, "weightType", "samples", "threadCPUDelta", cpu);
 }
 
-static json_t *thread_json(const struct export_profile *profile, const struct thread *thread)
+struct markers {
+	const struct export_profile *profile;
+	struct thread *thread;
+	json_t *names, *starts, *ends, *data;
+};
+
+static void marker_add(const char *name, uint64_t begin_ns, uint64_t end_ns, void *data)
+{
+	const struct markers *markers = data;
+
+	json_array_append_new(markers->names, json_integer(string_index(markers->thread, name)));
+	json_array_append_new(markers->starts, json_real(milliseconds(markers->profile, begin_ns)));
+	json_array_append_new(markers->ends, json_real(milliseconds(markers->profile, end_ns)));
+	json_array_append_new(markers->data, json_pack("{s:s}", "type", MARKER_TYPE));
+}
+
+/* The phases of the guest, or none. */
+static json_t *markers_json(const struct export_profile *profile, struct thread *thread, bool with_phases)
+{
+	struct markers markers = {profile, thread, json_array(), json_array(), json_array(), json_array()};
+	size_t n;
+
+	if (with_phases)
+		export_phases_each(profile, marker_add, &markers);
+	n = json_array_size(markers.names);
+	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "length", (json_int_t)n, "name", markers.names,
+	                 "startTime", markers.starts, "endTime", markers.ends, "phase",
+	                 column_of(n, json_integer(MARKER_INTERVAL)), "category", column_of(n, json_integer(MODES)),
+	                 "data", markers.data);
+}
+
+static json_t *thread_json(const struct export_profile *profile, struct thread *thread, bool with_phases)
 {
 	json_t *texts = json_array(), *resources, *functions = functions_json(thread, &resources);
+	json_t *markers = markers_json(profile, thread, with_phases);
 	g_autofree char *pid = g_strdup_printf("%d", (int32_t)thread->pid);
 
 	for (guint i = 0; i < thread->strings.texts->len; i++)
 		json_array_append_new(texts, text_json(g_ptr_array_index(thread->strings.texts, i)));
 	return json_pack(
-		"{s:o, s:s, s:i, s:o, s:b, s:s, s:f, s:n, s:f, s:n, s:[], s:o, s:o, s:o, s:o, s:o, s:o, s:{s:i, s:[], s:[], s:[], s:[]}, s:{s:i, s:[], s:[], s:[], s:[], s:[], s:[]}}",
+		"{s:o, s:s, s:i, s:o, s:b, s:s, s:f, s:n, s:f, s:n, s:[], s:o, s:o, s:o, s:o, s:o, s:o, s:{s:i, s:[], s:[], s:[], s:[]}, s:o}",
 		"name", text_json(thread->comm), "pid", pid, "tid", (int32_t)thread->tid, "processName",
 		text_json(thread->comm), "isMainThread", thread->pid == thread->tid, "processType", "default",
 		"processStartupTime", 0.0, "processShutdownTime", "registerTime", 0.0, "unregisterTime", "pausedRanges",
 		"frameTable", frames_json(thread), "funcTable", functions, "resourceTable", resources, "stackTable",
 		stacks_json(thread), "samples", samples_json(profile, thread), "stringArray", texts, "nativeSymbols",
-		"length", 0, "address", "functionSize", "libIndex", "name", "markers", "length", 0, "category", "data",
-		"endTime", "name", "phase", "startTime");
+		"length", 0, "address", "functionSize", "libIndex", "name", "markers", markers);
 }
 
-/* Categories are the modes, in their order. */
+/* Categories are the modes, in their order, and what phases are. */
 static json_t *categories_json(void)
 {
 	static const char *const colours[MODES] = {"orange", "green", "blue", "grey"};
@@ -274,6 +291,8 @@ static json_t *categories_json(void)
 		json_array_append_new(categories,
 		                      json_pack("{s:s, s:s, s:[s]}", "name", profile_mode_name((enum profile_mode)mode),
 		                                "color", colours[mode], "subcategories", "Other"));
+	json_array_append_new(categories, json_pack("{s:s, s:s, s:[s]}", "name", MARKER_TYPE, "color", "purple",
+	                                            "subcategories", "Other"));
 	return categories;
 }
 
@@ -283,11 +302,12 @@ static json_t *meta_json(const struct export_profile *profile)
 		profile->samples > 1 ? milliseconds(profile, profile->last_ns) / (double)profile->samples : 1;
 
 	return json_pack(
-		"{s:i, s:i, s:o, s:f, s:f, s:i, s:s, s:b, s:b, s:b, s:b, s:[], s:o, s:{s:s, s:s, s:s}, s:{s:i, s:[], s:[], s:[]}}",
+		"{s:i, s:i, s:o, s:f, s:f, s:i, s:s, s:b, s:b, s:b, s:b, s:[{s:s, s:[s, s, s], s:[]}], s:o, s:{s:s, s:s, s:s}, s:{s:i, s:[], s:[], s:[]}}",
 		"preprocessedProfileVersion", PROCESSED_VERSION, "version", GECKO_VERSION, "product",
 		text_json(profile->path), "startTime", 0.0, "interval", interval_ms, "processType", 0, "importedFrom",
 		"vprof", "symbolicated", 1, "debug", 0, "usesOnlyOneStackType", 1, "sourceCodeIsNotOnSearchfox", 1,
-		"markerSchema", "categories", categories_json(), "sampleUnits", "time", "ms", "eventDelay", "ms",
+		"markerSchema", "name", MARKER_TYPE, "display", "marker-chart", "marker-table", "timeline-overview",
+		"data", "categories", categories_json(), "sampleUnits", "time", "ms", "eventDelay", "ms",
 		"threadCPUDelta", "ns", "extensions", "length", 0, "baseURL", "id", "name");
 }
 
@@ -300,10 +320,16 @@ static int threads_compare(gconstpointer left, gconstpointer right)
 	return x->tid != y->tid ? (x->tid > y->tid) - (x->tid < y->tid) : g_strcmp0(x->comm, y->comm);
 }
 
-static json_t *threads_json(const struct export_profile *profile, GHashTable *threads)
+static void part_write(json_t *value, FILE *to)
+{
+	json_write(value, JSON_COMPACT | JSON_REAL_PRECISION(12), to);
+	json_decref(value);
+}
+
+/* One after the other: the documents of all of them would take many times the tables. */
+static void threads_write(const struct export_profile *profile, GHashTable *threads, FILE *to)
 {
 	g_autoptr(GPtrArray) sorted = g_ptr_array_new();
-	json_t *list = json_array();
 	GHashTableIter iterator;
 	gpointer thread;
 
@@ -311,30 +337,40 @@ static json_t *threads_json(const struct export_profile *profile, GHashTable *th
 	while (g_hash_table_iter_next(&iterator, NULL, &thread))
 		g_ptr_array_add(sorted, thread);
 	g_ptr_array_sort(sorted, threads_compare);
-	for (guint i = 0; i < sorted->len; i++)
-		json_array_append_new(list, thread_json(profile, g_ptr_array_index(sorted, i)));
-	return list;
+	for (guint i = 0; i < sorted->len; i++) {
+		if (i > 0)
+			fputc(',', to);
+		/* Phases are the guest's; the first track is the one that is looked at. */
+		part_write(thread_json(profile, g_ptr_array_index(sorted, i), i == 0), to);
+	}
 }
 
 static bool firefox_write(const struct export_profile *profile, FILE *to, GError **error)
 {
-	GHashTable *threads = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, thread_free);
-	json_t *document;
+	struct reading reading = {.threads = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, thread_free)};
+	bool fits;
 
-	(void)error;
-	export_samples_each(profile, sample_take, threads);
-	document = json_pack("{s:o, s:[], s:[], s:[], s:[], s:o}", "meta", meta_json(profile), "libs", "pages",
-	                     "profilerOverhead", "counters", "threads", threads_json(profile, threads));
-	json_dumpf(document, to, JSON_COMPACT | JSON_REAL_PRECISION(12));
-	fputc('\n', to);
-	json_decref(document);
-	g_hash_table_unref(threads);
-	return true;
+	export_samples_each(profile, sample_take, &reading);
+	fits = reading.cost <= MEMORY_BYTES_MAX;
+	if (fits) {
+		fputs("{\"meta\":", to);
+		part_write(meta_json(profile), to);
+		fputs(",\"libs\":[],\"pages\":[],\"profilerOverhead\":[],\"counters\":[],\"threads\":[", to);
+		threads_write(profile, reading.threads, to);
+		fputs("]}\n", to);
+	} else {
+		g_set_error(
+			error, G_FILE_ERROR, G_FILE_ERROR_NOMEM,
+			"cannot export %s: its tracks take more than 1 GiB, which the Firefox Profiler cannot load; --comm, --pid or --time selects a part",
+			profile->path);
+	}
+	g_hash_table_unref(reading.threads);
+	return fits;
 }
 
 const struct exporter export_firefox = {
 	.name = "firefox",
-	.summary = "profiler.firefox.com: a track for each task",
+	.summary = "profiler.firefox.com: a track for each task, phases as markers",
 	.by_sample = true,
 	.write = firefox_write,
 };

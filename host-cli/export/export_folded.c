@@ -8,7 +8,7 @@
 /* Appends a frame: a semicolon or a line's end in a name would be taken for structure. */
 static void path_append(GString *path, const char *name, enum profile_mode mode)
 {
-	g_autofree char *valid = g_utf8_make_valid(name, -1), *printable = text_printable(valid);
+	g_autofree char *printable = text_printable(name);
 
 	g_string_append(path, g_strdelimit(printable, ";", ':'));
 	if (mode == PROFILE_KERNEL)

@@ -36,13 +36,13 @@ static struct listed *function_add(struct listing *listing, uint64_t address, co
 
 static void place_take(struct listing *listing, uint64_t ip, const struct place *place)
 {
-	g_autofree char *name = text_printable(place->known ? place->symbol : "");
-	g_autofree char *module = text_printable(place->module);
+	const char *name = place->known ? place->symbol : "";
 	const uint64_t address = ip - (place->known ? place->offset : 0);
 	struct listed *listed = g_hash_table_lookup(listing->seen, &address);
 
 	if (!listed) {
-		listed = function_add(listing, address, name, strcmp(module, "[kernel]") == 0 ? "" : module);
+		listed = function_add(listing, address, name,
+		                      strcmp(place->module, "[kernel]") == 0 ? "" : place->module);
 		g_hash_table_insert(listing->seen, &listed->address, listed);
 	}
 	listed->last = MAX(listed->last, ip);
@@ -58,7 +58,7 @@ static bool sample_take(const struct record_sample *sample, unsigned event, void
 
 	(void)event;
 	for (uint32_t i = 0; i < n; i++) {
-		if (profile_mode_of(frames[i].misc) != PROFILE_KERNEL)
+		if (profile_mode_of(frames[i].misc) != PROFILE_KERNEL || vprof_is_real_mode(frames[i].ip))
 			continue;
 		input_find_place(listing->input, sample, PROFILE_KERNEL, frames[i].ip, &place);
 		place_take(listing, frames[i].ip, &place);
@@ -136,6 +136,13 @@ static bool kallsyms_write(const struct export_profile *profile, FILE *to, GErro
 	g_string_chunk_free(listing.texts);
 	return true;
 }
+
+const struct exporter export_buildid_cache = {
+	.name = "buildid-cache",
+	.summary = "the kernel's functions where plain perf report finds them",
+	.by_sample = true,
+	.write = kallsyms_write,
+};
 
 const struct exporter export_kallsyms = {
 	.name = "kallsyms",

@@ -87,10 +87,10 @@ static uint64_t element_index(struct encoder *encoder, unsigned table, GByteArra
 
 static uint64_t string_index(struct encoder *encoder, const char *text)
 {
-	g_autofree char *valid = g_utf8_make_valid(text, -1);
+	g_autofree char *printable = text_printable(text);
 	GByteArray *element = g_byte_array_new();
 
-	g_byte_array_append(element, (const uint8_t *)valid, (guint)strlen(valid));
+	g_byte_array_append(element, (const uint8_t *)printable, (guint)strlen(printable));
 	return element_index(encoder, DICTIONARY_STRING, element);
 }
 
@@ -227,15 +227,27 @@ static void resource_attribute_put(GByteArray *resource, const char *key, const 
 	protobuf_message(resource, RESOURCE_ATTRIBUTE, attribute);
 }
 
-/* The guest is the machine. */
-static GByteArray *resource_message(const struct input *input)
+/* OpenTelemetry, semantic conventions, "Host": the values of host.arch. */
+static const char *host_arch(enum arch arch)
 {
+	static const char *const values[] = {[ARCH_X86_64] = "amd64", [ARCH_ARM64] = "arm64"};
+
+	return values[arch];
+}
+
+/* The guest is the machine. */
+static GByteArray *resource_message(const struct export_profile *profile)
+{
+	const struct input *input = profile->input;
 	GByteArray *resource = g_byte_array_new();
 
 	resource_attribute_put(resource, "host.name",
 	                       member_text(json_object_get(input->description, "guest"), "name"));
+	resource_attribute_put(resource, "host.arch", host_arch(recording_arch(input->recording)));
 	resource_attribute_put(resource, "os.version", recording_release(input->recording));
 	resource_attribute_put(resource, "os.build_id", recording_kernel_build_id(input->recording));
+	for (guint i = 0; profile->labels && i < profile->labels->len; i += 2)
+		resource_attribute_put(resource, profile->labels->pdata[i], profile->labels->pdata[i + 1]);
 	return resource;
 }
 
@@ -252,7 +264,7 @@ static GByteArray *resource_profiles_message(struct encoder *encoder)
 {
 	GByteArray *message = g_byte_array_new(), *scope = g_byte_array_new();
 
-	protobuf_message(message, RESOURCE_PROFILES_RESOURCE, resource_message(encoder->profile->input));
+	protobuf_message(message, RESOURCE_PROFILES_RESOURCE, resource_message(encoder->profile));
 	protobuf_message(scope, SCOPE_PROFILES_SCOPE, scope_message());
 	/* What programs show first is what comes first. */
 	protobuf_message(scope, SCOPE_PROFILES_PROFILE, profile_message(encoder, OF_EVENT));

@@ -6,33 +6,28 @@
 #include <vprof/exit.h>
 
 #include "export/export.h"
-#include "ui/text.h"
 
 /* Frames without a symbol have brackets in perf's text, too, and no offset. */
 static void frame_print(const struct export_frame *frame, FILE *to)
 {
-	g_autofree char *symbol = text_printable(frame->place.symbol);
-	g_autofree char *module = text_printable(frame->place.module);
-
-	fprintf(to, "\t%16" G_GINT64_MODIFIER "x %s", frame->ip, symbol);
+	fprintf(to, "\t%16" G_GINT64_MODIFIER "x %s", frame->ip, frame->place.symbol);
 	if (frame->place.known && (frame->mode != PROFILE_HYPERVISOR || vprof_exit_is_host(frame->ip)))
 		fprintf(to, "+0x%" G_GINT64_MODIFIER "x", frame->place.offset);
-	fprintf(to, " (%s)\n", module);
+	fprintf(to, " (%s)\n", frame->place.module);
 }
 
 struct printing {
 	FILE *to;
-	char *event;
+	const char *event;
 };
 
 static bool sample_print(const struct record_sample *sample, const char *comm, const struct export_frame *frames,
                          size_t n, void *data)
 {
 	const struct printing *printing = data;
-	g_autofree char *name = text_printable(comm);
 
 	fprintf(printing->to,
-	        "%s %d/%d [%03" G_GUINT32_FORMAT "] %" G_GUINT64_FORMAT ".%09u: %10" G_GUINT64_FORMAT " %s:\n", name,
+	        "%s %d/%d [%03" G_GUINT32_FORMAT "] %" G_GUINT64_FORMAT ".%09u: %10" G_GUINT64_FORMAT " %s:\n", comm,
 	        (int32_t)sample->pid, (int32_t)sample->tid, sample->cpu, sample->time_ns / 1000000000,
 	        (unsigned)(sample->time_ns % 1000000000), sample->period, printing->event);
 	for (size_t i = 0; i < n; i++)
@@ -43,17 +38,16 @@ static bool sample_print(const struct record_sample *sample, const char *comm, c
 
 static bool perf_script_write(const struct export_profile *profile, FILE *to, GError **error)
 {
-	struct printing printing = {.to = to, .event = text_printable(profile->event)};
+	struct printing printing = {.to = to, .event = profile->event};
 
 	(void)error;
 	export_samples_in_time(profile, sample_print, &printing);
-	g_free(printing.event);
 	return true;
 }
 
 const struct exporter export_perf_script = {
 	.name = "perf-script",
-	.summary = "the text of perf script: stackcollapse-perf.pl and whatever reads that",
+	.summary = "the text of perf script, as stackcollapse-perf.pl reads it",
 	.by_sample = true,
 	.write = perf_script_write,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The profile.proto of pprof (github.com/google/pprof, proto/profile.proto), gzip around it. A function is a location
- * of its own; the names of the task and of the event are labels of the sample.
+ * The profile.proto of pprof (github.com/google/pprof, proto/profile.proto), gzip around it. An address is a location,
+ * with its source line where that is known; the names of the task and of the event are labels of the sample.
  *
  * Servers build the profile's type from the sample types. Pyroscope accepts no "-" in them (grafana/pyroscope,
  * pkg/validation/validate.go, ValidateProfile); in Parca they are part of a PromQL metric name (parca-dev/parca,
@@ -12,7 +12,9 @@
 #include <string.h>
 
 #include "export/export.h"
+#include "export/export_lines.h"
 #include "export/protobuf.h"
+#include "lib/record/hex.h"
 #include "ui/text.h"
 
 /* Field numbers of profile.proto. */
@@ -36,13 +38,20 @@ enum {
 	LABEL_KEY = 1,
 	LABEL_STR = 2,
 	MAPPING_ID = 1,
+	MAPPING_MEMORY_START = 2,
+	MAPPING_MEMORY_LIMIT = 3,
+	MAPPING_FILE_OFFSET = 4,
 	MAPPING_FILENAME = 5,
 	MAPPING_BUILD_ID = 6,
 	MAPPING_HAS_FUNCTIONS = 7,
+	MAPPING_HAS_FILENAMES = 8,
+	MAPPING_HAS_LINE_NUMBERS = 9,
 	LOCATION_ID = 1,
 	LOCATION_MAPPING_ID = 2,
+	LOCATION_ADDRESS = 3,
 	LOCATION_LINE = 4,
 	LINE_FUNCTION_ID = 1,
+	LINE_LINE = 2,
 	FUNCTION_ID = 1,
 	FUNCTION_NAME = 2,
 	FUNCTION_SYSTEM_NAME = 3,
@@ -53,9 +62,11 @@ struct encoder {
 	const struct export_profile *profile;
 	char *type; /* of the event's values, in [a-z_] */
 	GByteArray *out;
-	GHashTable *strings;   /* text -> index; 0 is the empty one */
-	GHashTable *mappings;  /* module -> id, from 1 */
-	GHashTable *locations; /* "symbol\nmodule" -> id, from 1 */
+	GHashTable *strings; /* text -> index; 0 is the empty one */
+	struct export_lines *lines;
+	GHashTable *mappings;  /* "module\nstart" -> id, from 1 */
+	GHashTable *functions; /* "symbol\nfile" -> id, from 1 */
+	GHashTable *locations; /* "mode address mapping symbol" -> id, from 1 */
 	GArray *path;          /* of uint64_t location ids, callers first */
 };
 
@@ -73,56 +84,97 @@ static uint64_t intern(GHashTable *table, const char *key, bool *is_new)
 
 static uint64_t string_index(struct encoder *encoder, const char *text)
 {
-	g_autofree char *valid = g_utf8_make_valid(text, -1);
+	g_autofree char *printable = text_printable(text);
 	bool is_new;
-	uint64_t number = intern(encoder->strings, valid, &is_new);
+	uint64_t number = intern(encoder->strings, printable, &is_new);
 
 	if (is_new)
-		protobuf_bytes(encoder->out, PROFILE_STRING_TABLE, valid, strlen(valid));
+		protobuf_bytes(encoder->out, PROFILE_STRING_TABLE, printable, strlen(printable));
 	return number - 1;
 }
 
-static uint64_t mapping_id(struct encoder *encoder, const char *module)
+/* In lower-case hexadecimal digits. New string; NULL: not known. */
+static char *build_id_of(const struct encoder *encoder, const struct call_node *node)
 {
+	const struct mapped_file *file = node->mapping ? node->mapping->file : NULL;
+
+	if (!file)
+		return g_strdup(export_build_id(encoder->profile, node->module));
+	return file->build_id_bytes != 0 ? hex_encode(file->build_id, file->build_id_bytes) : NULL;
+}
+
+static uint64_t mapping_id(struct encoder *encoder, const struct call_node *node)
+{
+	const struct mapping *mapped = node->mapping;
+	g_autofree char *build_id = build_id_of(encoder, node);
+	g_autofree char *key = g_strdup_printf("%s\n%" G_GINT64_MODIFIER "x\n%s", node->module,
+	                                       mapped ? mapped->start : 0, build_id ? build_id : "");
 	bool is_new;
-	uint64_t id = intern(encoder->mappings, module, &is_new);
+	uint64_t id = intern(encoder->mappings, key, &is_new);
+	GByteArray *mapping;
 
-	if (is_new) {
-		const char *build_id = export_build_id(encoder->profile, module);
-		GByteArray *mapping = g_byte_array_new();
-
-		protobuf_number(mapping, MAPPING_ID, id);
-		protobuf_number(mapping, MAPPING_FILENAME, string_index(encoder, module));
-		if (build_id)
-			protobuf_number(mapping, MAPPING_BUILD_ID, string_index(encoder, build_id));
-		protobuf_number(mapping, MAPPING_HAS_FUNCTIONS, 1);
-		protobuf_message(encoder->out, PROFILE_MAPPING, mapping);
+	if (!is_new)
+		return id;
+	mapping = g_byte_array_new();
+	protobuf_number(mapping, MAPPING_ID, id);
+	if (mapped) {
+		protobuf_number(mapping, MAPPING_MEMORY_START, mapped->start);
+		protobuf_number(mapping, MAPPING_MEMORY_LIMIT, mapped->end);
+		protobuf_number(mapping, MAPPING_FILE_OFFSET, mapped->file_offset);
 	}
+	protobuf_number(mapping, MAPPING_FILENAME, string_index(encoder, node->module));
+	if (build_id)
+		protobuf_number(mapping, MAPPING_BUILD_ID, string_index(encoder, build_id));
+	/* As far as they are known: readers do not look for more. */
+	protobuf_number(mapping, MAPPING_HAS_FUNCTIONS, 1);
+	protobuf_number(mapping, MAPPING_HAS_FILENAMES, 1);
+	protobuf_number(mapping, MAPPING_HAS_LINE_NUMBERS, 1);
+	protobuf_message(encoder->out, PROFILE_MAPPING, mapping);
 	return id;
 }
 
-/* A location and its function have the same id. */
-static uint64_t location_id(struct encoder *encoder, const struct call_node *node)
+/* file: of the source, or of the program where that is not known. */
+static uint64_t function_id(struct encoder *encoder, const char *symbol, const char *file)
 {
-	g_autofree char *key = g_strdup_printf("%s\n%s", node->symbol, node->module);
+	g_autofree char *key = g_strdup_printf("%s\n%s", symbol, file);
 	bool is_new;
-	uint64_t id = intern(encoder->locations, key, &is_new);
-	GByteArray *location, *line, *function;
+	uint64_t id = intern(encoder->functions, key, &is_new);
+	GByteArray *function;
 
 	if (!is_new)
 		return id;
 	function = g_byte_array_new();
 	protobuf_number(function, FUNCTION_ID, id);
-	protobuf_number(function, FUNCTION_NAME, string_index(encoder, node->symbol));
-	protobuf_number(function, FUNCTION_SYSTEM_NAME, string_index(encoder, node->symbol));
-	protobuf_number(function, FUNCTION_FILENAME, string_index(encoder, node->module));
+	protobuf_number(function, FUNCTION_NAME, string_index(encoder, symbol));
+	protobuf_number(function, FUNCTION_SYSTEM_NAME, string_index(encoder, symbol));
+	protobuf_number(function, FUNCTION_FILENAME, string_index(encoder, file));
 	protobuf_message(encoder->out, PROFILE_FUNCTION, function);
+	return id;
+}
 
+static uint64_t location_id(struct encoder *encoder, const struct call_node *node)
+{
+	const uint64_t mapping = mapping_id(encoder, node);
+	g_autofree char *key = g_strdup_printf("%d %" G_GINT64_MODIFIER "x %" G_GINT64_MODIFIER "x %s", (int)node->mode,
+	                                       node->ip, mapping, node->symbol);
+	bool is_new;
+	uint64_t id = intern(encoder->locations, key, &is_new);
+	const char *file = node->module;
+	GByteArray *location, *line;
+	int number = 0;
+
+	if (!is_new)
+		return id;
+	export_lines_find(encoder->lines, node->mode, node->ip, node->mapping, &file, &number);
 	line = g_byte_array_new();
-	protobuf_number(line, LINE_FUNCTION_ID, id);
+	protobuf_number(line, LINE_FUNCTION_ID, function_id(encoder, node->symbol, file));
+	if (number > 0)
+		protobuf_number(line, LINE_LINE, (uint64_t)number);
 	location = g_byte_array_new();
 	protobuf_number(location, LOCATION_ID, id);
-	protobuf_number(location, LOCATION_MAPPING_ID, mapping_id(encoder, node->module));
+	protobuf_number(location, LOCATION_MAPPING_ID, mapping);
+	if (node->mode != PROFILE_HYPERVISOR) /* those are numbers of exits */
+		protobuf_number(location, LOCATION_ADDRESS, node->ip);
 	protobuf_message(location, LOCATION_LINE, line);
 	protobuf_message(encoder->out, PROFILE_LOCATION, location);
 	return id;
@@ -241,7 +293,9 @@ static bool pprof_write(const struct export_profile *profile, FILE *to, GError *
 		.type = type_of(profile),
 		.out = g_byte_array_new(),
 		.strings = table_new(),
+		.lines = export_lines_new(profile->input),
 		.mappings = table_new(),
+		.functions = table_new(),
 		.locations = table_new(),
 		.path = g_array_new(FALSE, FALSE, sizeof(uint64_t)),
 	};
@@ -252,7 +306,9 @@ static bool pprof_write(const struct export_profile *profile, FILE *to, GError *
 	g_free(encoder.type);
 	g_byte_array_unref(encoder.out);
 	g_hash_table_unref(encoder.strings);
+	export_lines_free(encoder.lines);
 	g_hash_table_unref(encoder.mappings);
+	g_hash_table_unref(encoder.functions);
 	g_hash_table_unref(encoder.locations);
 	g_array_unref(encoder.path);
 	return written;
@@ -261,6 +317,7 @@ static bool pprof_write(const struct export_profile *profile, FILE *to, GError *
 const struct exporter export_pprof = {
 	.name = "pprof",
 	.binary = true,
+	.by_address = true,
 	.summary = "profile.proto: go tool pprof, Pyroscope, Parca, Grafana",
 	.write = pprof_write,
 };

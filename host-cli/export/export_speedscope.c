@@ -75,7 +75,7 @@ static bool speedscope_write(const struct export_profile *profile, FILE *to, GEr
 	                     "https://www.speedscope.app/file-format-schema.json", "exporter", "vprof " VPROF_VERSION,
 	                     "name", text_json(profile->path), "activeProfileIndex", 0, "shared", "frames", frames.list,
 	                     "profiles", profiles);
-	json_dumpf(document, to, JSON_COMPACT);
+	json_write(document, JSON_COMPACT, to);
 	fputc('\n', to);
 	json_decref(document);
 	g_hash_table_unref(frames.index);

@@ -42,21 +42,17 @@ static unsigned nodes_depth(const struct call_node *nodes, size_t first, double 
 {
 	unsigned deepest = 0;
 
-	for (size_t i = first; i != 0; i = nodes[i].next_sibling)
-		if ((double)nodes[i].period * per_period >= WIDTH_MIN)
-			deepest = MAX(deepest, 1 + nodes_depth(nodes, nodes[i].first_child, per_period));
+	for (size_t i = first; i != 0; i = nodes[i].next_sibling) {
+		if ((double)nodes[i].period * per_period < WIDTH_MIN)
+			continue;
+		unsigned below = nodes_depth(nodes, nodes[i].first_child, per_period);
+
+		deepest = MAX(deepest, below + 1);
+	}
 	return MIN(deepest, DEPTH_MAX);
 }
 
-/* Safe between tags: valid UTF-8, no control characters, no markup. New string. */
-static char *xml_text(const char *text)
-{
-	g_autofree char *valid = g_utf8_make_valid(text, -1), *printable = text_printable(valid);
-
-	return g_markup_escape_text(printable, -1);
-}
-
-/* As much of the name (valid UTF-8) as there is room for. New string, markup escaped. */
+/* As much of the name as there is room for. New string, markup escaped. */
 static char *label_text(const char *name, double width)
 {
 	glong letters = (glong)((width - 4) / LETTER);
@@ -68,7 +64,7 @@ static char *label_text(const char *name, double width)
 	g_autofree char *cut =
 		g_utf8_strlen(name, -1) <= letters ? g_steal_pointer(&part) : g_strconcat(part, "…", NULL);
 
-	return xml_text(cut);
+	return text_markup(cut);
 }
 
 static void frame_draw(const struct flames *flames, const char *name, enum profile_mode mode, uint64_t period,
@@ -76,8 +72,7 @@ static void frame_draw(const struct flames *flames, const char *name, enum profi
 {
 	double width = (double)period * flames->per_period;
 	double y = HEAD + (double)(flames->depth - 1 - row) * ROW;
-	g_autofree char *valid = g_utf8_make_valid(name, -1), *title = xml_text(name),
-			*label = label_text(valid, width);
+	g_autofree char *title = text_markup(name), *label = label_text(name, width);
 	char colour[8];
 
 	colour_of(mode, name, colour);
@@ -107,7 +102,7 @@ static void nodes_draw(const struct flames *flames, const struct call_node *node
 static void head_draw(const struct flames *flames, double height)
 {
 	const struct export_profile *profile = flames->profile;
-	g_autofree char *path = xml_text(profile->path), *event = xml_text(profile->event);
+	g_autofree char *path = text_markup(profile->path), *event = text_markup(profile->event);
 
 	fprintf(flames->to,
 	        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" font-family=\"monospace\" font-size=\"11\">\n"
@@ -130,7 +125,9 @@ static bool svg_write(const struct export_profile *profile, FILE *to, GError **e
 	for (size_t i = 0; i < profile->n_tasks; i++) {
 		const struct call_node *nodes = profile->tasks[i].nodes;
 
-		flames.depth = MAX(flames.depth, 1 + nodes_depth(nodes, nodes[0].first_child, flames.per_period));
+		unsigned below = nodes_depth(nodes, nodes[0].first_child, flames.per_period);
+
+		flames.depth = MAX(flames.depth, below + 1);
 	}
 	head_draw(&flames, HEAD + (double)flames.depth * ROW + MARGIN);
 	for (size_t i = 0; i < profile->n_tasks; i++) {

@@ -2,29 +2,23 @@
 #include "export/page_data.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <vprof/exit.h>
 
 #include "export/text_table.h"
 #include "lib/record/exit_name.h"
 
-/*
- * A JSON string. No "<", so that nothing in it ends the script tag or opens a comment there, and no control characters,
- * those that turn the direction of the text included: they could make one name look like another.
- */
+/* A JSON string, printable; no "<", so that nothing in it ends the script tag or opens a comment there. */
 static void text_write(const char *text, FILE *to)
 {
-	g_autofree char *valid = g_utf8_make_valid(text ? text : "", -1);
+	g_autofree char *printable = text_printable(text);
 
 	fputc('"', to);
-	for (const char *at = valid; *at != '\0'; at = g_utf8_next_char(at)) {
-		gunichar c = g_utf8_get_char(at);
-
-		if (g_unichar_iscntrl(c) || g_unichar_type(c) == G_UNICODE_FORMAT || c == 0x2028 || c == 0x2029)
-			fputc('?', to);
-		else if (c == '<' || c == '>' || c == '&' || c == '"' || c == '\\' || c == '\'')
-			fprintf(to, "\\u%04x", c);
+	for (const char *at = printable; *at != '\0'; at++) {
+		if (strchr("<>&\"\\'", *at))
+			fprintf(to, "\\u%04x", *at);
 		else
-			fwrite(at, 1, (size_t)(g_utf8_next_char(at) - at), to);
+			fputc(*at, to);
 	}
 	fputc('"', to);
 }
@@ -129,7 +123,7 @@ static void rows_write(const struct page_profile *profile, FILE *to)
 
 static const char *reason_name(uint64_t reason)
 {
-	const char *name = reason == VPROF_EXIT_REASON_VMM ? "vmm" : exit_name_of_reason(reason);
+	const char *name = exit_name_of_reason(reason);
 
 	return name ? name : "other exits";
 }
@@ -249,21 +243,58 @@ static void fate_write(const struct change *change, FILE *to)
 	fprintf(to, "\"mode\":%u}", (unsigned)series->mode);
 }
 
-void page_data_write(const struct page_recording *const *recordings, size_t n, const struct comparison *comparison,
-                     FILE *to)
+/* A function that only one side has, in every one of several repetitions, is not there by chance. */
+static bool change_stands(const struct change *change, const struct page_comparison *compared)
 {
+	const bool only_one = !change->base || !change->now;
+
+	return only_one ? compared->n_base > 1 && compared->n_now > 1 : change->stands;
+}
+
+static void standing_write(const struct change *changes, size_t n, const struct page_comparison *compared,
+                           size_t *written, FILE *to)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct series *series = change_series(&changes[i]);
+
+		if (!change_stands(&changes[i], compared))
+			continue;
+		fprintf(to, "%s{", comma((*written)++));
+		member_write("name", series->name, to);
+		member_write("module", series->module, to);
+		fprintf(to, "\"mode\":%u}", (unsigned)series->mode);
+	}
+}
+
+/* What stands was tested with the first event of each recording. */
+static void comparison_write(const struct page_comparison *compared, FILE *to)
+{
+	const struct comparison *comparison = compared->comparison;
 	size_t written = 0;
 
-	fputs("{\"version\":3,\"recordings\":[", to);
-	for (size_t i = 0; i < n; i++) {
-		fputs(comma(i), to);
-		recording_write(recordings[i], to);
-	}
-	fputs("],\"fates\":[", to);
-	for (size_t i = 0; comparison && i < comparison->n_only; i++)
+	fputs(",\"fates\":[", to);
+	for (size_t i = 0; i < comparison->n_only; i++)
 		if (comparison->only[i].fate < FATE_NEW) {
 			fputs(comma(written++), to);
 			fate_write(&comparison->only[i], to);
 		}
-	fputs("]}", to);
+	written = 0;
+	fputs("],\"standing\":[", to);
+	standing_write(comparison->functions, comparison->n_functions, compared, &written, to);
+	standing_write(comparison->only, comparison->n_only, compared, &written, to);
+	fprintf(to, "],\"repetitions\":[%zu,%zu]", compared->n_base, compared->n_now);
+}
+
+void page_data_write(const struct page_recording *const *recordings, size_t n, const struct page_comparison *compared,
+                     FILE *to)
+{
+	fputs("{\"version\":4,\"recordings\":[", to);
+	for (size_t i = 0; i < n; i++) {
+		fputs(comma(i), to);
+		recording_write(recordings[i], to);
+	}
+	fputc(']', to);
+	if (compared)
+		comparison_write(compared, to);
+	fputc('}', to);
 }

@@ -8,13 +8,15 @@
 
 #include <stdio.h>
 
+#include "export/page.h"
 #include "export/page_profile.h"
-#include "lib/profile/comparison.h"
 
 /*
- * {"version": 3, "recordings": [{...}, ...], "fates": [...]}: what is compared with the first one behind it. fates: of
- * functions that only one of two has, {"fate": "renamed", "inlined" or "split", "mode", "name", "module", "other",
- * "other-module"}, where other is what it is called now, or was made part of or off. Each recording has its texts once
+ * {"version": 4, "recordings": [{...}, ...], "fates": [...], "standing": [...], "repetitions": [base, now]}: what is
+ * compared with the first one behind it; the other members if their first events were compared. fates: of functions
+ * that only one of two has, {"fate": "renamed", "inlined" or "split", "mode", "name", "module", "other",
+ * "other-module"}, where other is what it is called now, or was made part of or off. standing: functions with a change
+ * that is not chance, {"mode", "name", "module"}. Each recording has its texts once
  * ("strings"); all that has a name says its number there. Its profiles are lists of whole numbers:
  *
  *   frames   symbol, module, mode (enum profile_mode) for each function
@@ -24,7 +26,7 @@
  *            ("first-row-slice", of "row-slice-ns" each), samples, period
  *   cells    of the timeline: how many slices behind the cell above, vCPU, mode, exit reason's name, period
  */
-void page_data_write(const struct page_recording *const *recordings, size_t n, const struct comparison *comparison,
+void page_data_write(const struct page_recording *const *recordings, size_t n, const struct page_comparison *compared,
                      FILE *to);
 
 #endif

@@ -25,6 +25,7 @@ struct row_set {
 
 struct reading {
 	struct page_recording *recording;
+	struct call_tree_room room;
 	GHashTable *tasks;     /* comm and pid -> number + 1 */
 	struct page_task task; /* of the last sample, and its number */
 	uint32_t task_number;
@@ -341,7 +342,7 @@ static void reading_start(struct reading *reading, size_t n)
 	reading->rows = g_new(struct row_set, n);
 	reading->timelines = g_new(struct timeline *, n);
 	for (size_t i = 0; i < n; i++) {
-		reading->trees[i] = call_tree_new(recording->input->names);
+		reading->trees[i] = call_tree_new(recording->input->names, &reading->room);
 		reading->rows[i] = (struct row_set){.rows = rows_new(), .slices.shift = SLICES_SHIFT_AT_FIRST};
 		reading->timelines[i] = timeline_new();
 	}
@@ -386,6 +387,7 @@ struct page_recording *page_recording_read(struct input *input)
 	recording->profiles = g_new0(struct page_profile, recording->n_profiles);
 	reading_start(&reading, recording->n_profiles);
 	input_walk(input, &visitor, &reading);
+	input_warn_cut(input, reading.room.cut);
 	reading_finish(&reading);
 	return recording;
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "lib/record/text.h"
+
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2 };
 
 void protobuf_varint(GByteArray *to, uint64_t value)
@@ -43,9 +45,9 @@ void protobuf_bytes(GByteArray *to, unsigned field, const void *bytes, size_t n)
 
 void protobuf_string(GByteArray *to, unsigned field, const char *text)
 {
-	g_autofree char *valid = g_utf8_make_valid(text, -1);
+	g_autofree char *printable = text_printable(text);
 
-	protobuf_bytes(to, field, valid, strlen(valid));
+	protobuf_bytes(to, field, printable, strlen(printable));
 }
 
 void protobuf_message(GByteArray *to, unsigned field, GByteArray *message)

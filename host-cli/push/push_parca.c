@@ -72,7 +72,7 @@ GByteArray *push_parca_request(const struct push_profile *profile)
 	guint32 bytes;
 	gsize n;
 
-	const void *pprof = g_bytes_get_data(profile->pprof, &n);
+	const void *pprof = g_bytes_get_data(profile->bytes, &n);
 
 	protobuf_bytes(sample, SAMPLE_RAW_PROFILE, pprof, n);
 	protobuf_message(series, SERIES_LABELS, labels_of(profile->name));

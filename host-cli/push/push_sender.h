@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Profiles to a server that has Pyroscope's HTTP API (POST URL/ingest), or Parca's. */
+/* Profiles to a server that has Pyroscope's HTTP API (POST URL/ingest), Parca's, or OpenTelemetry's (OTLP over HTTP).
+ */
 #ifndef VPROF_CLI_PUSH_PUSH_SENDER_H
 #define VPROF_CLI_PUSH_PUSH_SENDER_H
 
@@ -16,7 +17,19 @@ enum push_sender_error {
 	PUSH_SENDER_ERROR_UNAVAILABLE,
 };
 
-enum push_api { PUSH_API_PYROSCOPE, PUSH_API_PARCA };
+enum push_api { PUSH_API_PYROSCOPE, PUSH_API_PARCA, PUSH_API_OTLP };
+
+/* "pyroscope", "parca", "otlp". */
+bool push_api_parse(const char *name, enum push_api *api);
+const char *push_api_name(enum push_api api);
+/* What a server with that API takes. */
+enum push_format push_api_format(enum push_api api);
+
+/*
+ * Whether "NAME=VALUE" is what all of them take; NULL-terminated, or NULL. `what` names them in the error ("--label"),
+ * G_OPTION_ERROR_BAD_VALUE.
+ */
+bool push_labels_check(const char *what, const char *const *labels, GError **error);
 
 struct push_sender;
 

@@ -30,7 +30,7 @@ struct push_spool {
 void push_profile_clear(struct push_profile *profile)
 {
 	g_clear_pointer(&profile->name, g_free);
-	g_clear_pointer(&profile->pprof, g_bytes_unref);
+	g_clear_pointer(&profile->bytes, g_bytes_unref);
 }
 
 struct push_spool *push_spool_open(const char *folder, GError **error)
@@ -67,15 +67,17 @@ static char *path_of(const struct push_spool *spool, const char *name)
 	return g_build_filename(spool->folder, name, NULL);
 }
 
+static const char *const format_names[] = {[PUSH_FORMAT_PPROF] = "pprof", [PUSH_FORMAT_OTLP] = "otlp"};
+
 static bool file_write(FILE *to, const void *data, GError **error)
 {
 	const struct push_profile *profile = data;
 	gsize n;
 
-	const void *bytes = g_bytes_get_data(profile->pprof, &n);
-	json_t *header =
-		json_pack("{s:s, s:i, s:s, s:I, s:I}", "format", FORMAT, "version", FORMAT_VERSION, "name",
-	                  profile->name, "from", (json_int_t)profile->from_s, "until", (json_int_t)profile->until_s);
+	const void *bytes = g_bytes_get_data(profile->bytes, &n);
+	json_t *header = json_pack("{s:s, s:i, s:s, s:s, s:I, s:I}", "format", FORMAT, "version", FORMAT_VERSION,
+	                           "profile", format_names[profile->format], "name", profile->name, "from",
+	                           (json_int_t)profile->from_s, "until", (json_int_t)profile->until_s);
 
 	(void)error;
 	json_dumpf(header, to, JSON_COMPACT);
@@ -160,12 +162,25 @@ unsigned push_spool_trim(struct push_spool *spool, uint64_t max_bytes)
 	return names->len - n_kept;
 }
 
+/* What earlier versions left there is pprof. */
+static bool format_parse(const char *name, enum push_format *format)
+{
+	*format = PUSH_FORMAT_PPROF;
+	for (size_t i = 0; name && i < G_N_ELEMENTS(format_names); i++)
+		if (strcmp(name, format_names[i]) == 0) {
+			*format = (enum push_format)i;
+			return true;
+		}
+	return !name;
+}
+
 static bool header_take(const char *line, size_t n, struct push_profile *profile)
 {
 	json_t *header = json_loadb(line, n, 0, NULL);
 	const char *format = member_text(header, "format"), *name = member_text(header, "name");
-	bool good =
-		format && strcmp(format, FORMAT) == 0 && name && member_number(header, "version", 0) == FORMAT_VERSION;
+	bool good = format && strcmp(format, FORMAT) == 0 && name &&
+	            member_number(header, "version", 0) == FORMAT_VERSION &&
+	            format_parse(member_text(header, "profile"), &profile->format);
 
 	if (good) {
 		profile->name = g_strdup(name);
@@ -200,7 +215,7 @@ bool push_spool_read(const struct push_spool *spool, const char *name, struct pu
 		return false;
 	}
 	end++;
-	read.pprof = g_bytes_new(end, n - (size_t)(end - text));
+	read.bytes = g_bytes_new(end, n - (size_t)(end - text));
 	g_free(text);
 	*profile = read;
 	return true;

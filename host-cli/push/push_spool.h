@@ -16,11 +16,14 @@ enum push_spool_error { PUSH_SPOOL_ERROR_FORMAT, PUSH_SPOOL_ERROR_BUSY };
 
 #define PUSH_PROFILE_BYTES_MAX (64u << 20)
 
+enum push_format { PUSH_FORMAT_PPROF, PUSH_FORMAT_OTLP };
+
 /* A profile to be sent. */
 struct push_profile {
+	enum push_format format;
 	char *name;               /* "APP{LABEL=VALUE,...}" */
 	uint64_t from_s, until_s; /* seconds since the epoch */
-	GBytes *pprof;
+	GBytes *bytes;
 };
 
 void push_profile_clear(struct push_profile *profile);

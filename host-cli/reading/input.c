@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/profile/call_tree.h"
 #include "lib/symbol/image.h"
 #include "reading/phases.h"
 #include "reading/symbol_options.h"
@@ -30,7 +31,7 @@ static void input_read_description(struct input *input)
 	json_error_t why;
 
 	if (text)
-		input->description = json_loads(text, 0, &why);
+		input->description = json_read(text, strlen(text), 0, &why);
 	if (text && !input->description)
 		input_warn(input, "the guest's description in %s is damaged: %s", input->path, why.text);
 	if (!json_is_object(input->description)) {
@@ -43,7 +44,11 @@ static void input_read_description(struct input *input)
 bool input_check_kernel(struct input *input, const struct image *image, bool force, GError **error)
 {
 	const char *recorded = recording_kernel_build_id(input->recording);
+	const enum arch arch = recording_arch(input->recording);
 	g_autofree char *hex = image_build_id_text(image);
+
+	if (arch != ARCH_UNKNOWN && !image_check_arch(image, arch, input->path, error))
+		return false;
 
 	if (!recorded || !hex) {
 		input_warn(input, "%s has no build-id; whether %s is the kernel that ran cannot be checked",
@@ -77,8 +82,6 @@ static struct image *input_open_kernel(struct input *input, const char *kernel, 
 /* With addresses as the guest had them. */
 static bool input_load_symbols(struct input *input, struct image *image, GError **error)
 {
-	uint64_t slide = 0;
-
 	input->symtab = symtab_load(image, error);
 	if (!input->symtab)
 		return false;
@@ -87,14 +90,14 @@ static bool input_load_symbols(struct input *input, struct image *image, GError 
 			input,
 			"the guest of %s booted again, with its kernel at another address; names from %s are those of the last boot",
 			input->path, image_path(image));
-	if (!kernel_place_slide(&input->kernel, input->symtab, &slide))
+	if (!kernel_place_slide(&input->kernel, image_arch(image), input->symtab, &input->slide))
 		input_warn(input,
 		           "%s has %s at 0x%" G_GINT64_MODIFIER "x, where %s cannot have it; names will be wrong",
 		           input->path, input->kernel.symbol, input->kernel.address, image_path(image));
-	if (slide == 0)
+	if (input->slide == 0)
 		return true;
 	symtab_free(input->symtab);
-	image_set_slide(image, slide);
+	image_set_slide(image, input->slide);
 	input->symtab = symtab_load(image, error);
 	return input->symtab != NULL;
 }
@@ -161,6 +164,7 @@ struct input *input_open(const char *path, const char *kernel, bool force, GErro
 	const char *warning;
 
 	input->path = g_strdup(path ? path : INPUT_DEFAULT_PATH);
+	input->image_path = g_strdup(kernel);
 	input->warnings = g_ptr_array_new_with_free_func(g_free);
 	if (!input_load(input, kernel, force, error)) {
 		input_free(input);
@@ -180,7 +184,8 @@ struct input *input_open(const char *path, const char *kernel, bool force, GErro
 
 void input_take_symbol_options(struct input *input, const struct symbol_options *options, bool force)
 {
-	const struct user_symbol_sources sources = symbol_options_sources(options, NULL, force);
+	const struct user_symbol_sources sources =
+		symbol_options_sources(options, NULL, recording_arch(input->recording), force);
 
 	if (!symbol_options_given(options))
 		return;
@@ -198,9 +203,11 @@ void input_free(struct input *input)
 	symtab_free(input->symtab);
 	recording_free(input->recording);
 	json_decref(input->description);
+	filter_free(input->filter);
 	g_clear_pointer(&input->spans, g_array_unref);
 	g_free(input->phase);
 	g_ptr_array_unref(input->warnings);
+	g_free(input->image_path);
 	g_free(input->path);
 	g_free(input);
 }
@@ -217,6 +224,17 @@ bool input_select_phase(struct input *input, const char *pattern, GError **error
 	input->spans = phases_find(input->description, pattern, error);
 	input->phase = g_strdup(pattern);
 	return input->spans != NULL;
+}
+
+bool input_select(struct input *input, const struct filter_options *options, GError **error)
+{
+	g_autoptr(GError) why = NULL;
+
+	input->filter = filter_new(options, input->recording, input->names, &why);
+	if (!why)
+		return true;
+	g_propagate_error(error, g_steal_pointer(&why));
+	return false;
 }
 
 struct walk {
@@ -241,7 +259,8 @@ static bool walk_sample(struct walk *walk, const struct perf_event_header *recor
 		walk->strangers++;
 		return true;
 	}
-	if (walk->input->spans && !phases_hold(walk->input->spans, sample.time_ns))
+	if ((walk->input->spans && !phases_hold(walk->input->spans, sample.time_ns)) ||
+	    (walk->input->filter && !filter_passes(walk->input->filter, &sample, (unsigned)event)))
 		return true;
 	/* perf record leaves a fixed period out of the samples; the attr has it. */
 	attr = &recording_event(walk->input->recording, (size_t)event)->attr;
@@ -258,6 +277,10 @@ static bool walk_switch(struct walk *walk, const struct perf_event_header *recor
 	if (!walk->visitor->switched || !record_switch_decode(record, bytes, &change) ||
 	    !record_id_decode(record, bytes, input_sample_type(walk->input), &id) ||
 	    (walk->input->spans && !phases_hold(walk->input->spans, id.time_ns)))
+		return true;
+	const struct record_sample of = {.time_ns = id.time_ns, .cpu = id.cpu, .pid = id.pid, .tid = id.tid};
+
+	if (walk->input->filter && !filter_passes_switch(walk->input->filter, &of))
 		return true;
 	return walk->visitor->switched(&change, &id, walk->data);
 }
@@ -321,6 +344,15 @@ void input_walk(struct input *input, const struct input_visitor *visitor, void *
 	if (walk.malformed != 0)
 		input_warn(input, "%" G_GUINT64_FORMAT " samples in %s are malformed and left out", walk.malformed,
 		           input->path);
+}
+
+void input_warn_cut(struct input *input, uint64_t samples)
+{
+	if (samples != 0)
+		input_warn(input,
+		           "%s has more than %u places in call chains: %" G_GUINT64_FORMAT
+		           " samples count at one of their callers; --time, --comm or --pid selects a part",
+		           input->path, CALL_TREE_PLACES_MAX, samples);
 }
 
 static void warnings_say(const GPtrArray *warnings)

@@ -12,6 +12,7 @@
 #include "lib/profile/names.h"
 #include "lib/profile/resolver.h"
 #include "lib/record/reader.h"
+#include "reading/filter.h"
 #include "reading/kernel_place.h"
 
 #define INPUT_ERROR input_error_quark()
@@ -22,15 +23,18 @@ enum input_error { INPUT_ERROR_BUILD_ID };
 
 struct input {
 	char *path;
+	char *image_path; /* of the kernel that input_open was given; NULL */
 	struct recording *recording;
 	struct kernel_place kernel;
 	struct symtab *symtab; /* of --kernel, with addresses as the guest had them; NULL without */
+	uint64_t slide;        /* from the addresses of that image to those */
 	struct resolver *resolver;
 	struct names *names;               /* of tasks, cgroups and mapped files */
 	struct user_symbols *user_symbols; /* of input_take_symbol_options; NULL without */
 	json_t *description;               /* VPROF_FEATURE_DESCRIPTION; an empty object when the recording has none */
 	GPtrArray *warnings;               /* sentences (char *), owned */
 	char *phase;                       /* samples of other phases are left out; NULL: all phases */
+	struct filter *filter;             /* samples that do not pass are left out; NULL: all pass */
 	GArray *spans;                     /* of that phase, from phases_find; NULL: all time */
 };
 
@@ -57,6 +61,9 @@ void input_take_symbol_options(struct input *input, const struct symbol_options 
 /* Leaves out all samples outside the phases that match `pattern`. PHASES_ERROR_NONE: no phase matches. */
 bool input_select_phase(struct input *input, const char *pattern, GError **error);
 
+/* Leaves out all samples that `options`, borrowed and checked, do not name. As filter_new. */
+bool input_select(struct input *input, const struct filter_options *options, GError **error);
+
 /* The number of the event of that name (NULL: the first); -1 and G_OPTION_ERROR_BAD_VALUE: no such event. */
 int input_event_number(const struct input *input, const char *name, GError **error);
 
@@ -76,6 +83,8 @@ struct input_visitor {
  * Walks the records. A damaged end and samples of unknown events become warnings; everything before them is good.
  */
 void input_walk(struct input *input, const struct input_visitor *visitor, void *data);
+/* One more warning, unless `samples`, call_tree_room.cut of its call trees, is 0. */
+void input_warn_cut(struct input *input, uint64_t samples);
 
 /* What is at `ip` in that mode, for the task of a sample and at its time. */
 void input_find_place(const struct input *input, const struct record_sample *sample, enum profile_mode mode,

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/record/arch.h"
 #include "lib/record/record.h"
 #include "lib/symbol/symtab.h"
 
@@ -23,9 +24,9 @@ struct kernel_place {
 void kernel_place_take(struct kernel_place *place, const struct perf_event_header *record, size_t bytes);
 
 /*
- * *slide: how far the kernel was from its address in `symtab`, of its image without a slide; 0 if not known. False: no
- * kernel can be so far away.
+ * `symtab` is of an image for `arch`. *slide: how far the kernel was from its address in `symtab`, of its image without
+ * a slide; 0 if not known. False: no kernel can be so far away.
  */
-bool kernel_place_slide(const struct kernel_place *place, const struct symtab *symtab, uint64_t *slide);
+bool kernel_place_slide(const struct kernel_place *place, enum arch arch, const struct symtab *symtab, uint64_t *slide);
 
 #endif

@@ -2,11 +2,11 @@
 #include "reading/symbol_options.h"
 
 const struct option_row symbol_option_rows[] = {
-	{"symfs", 0, OPTION_FILE, offsetof(struct symbol_options, symfs),
+	{"symfs", OPTION_FILE, offsetof(struct symbol_options, symfs),
          "take the guest's programs from the same paths below DIR", "DIR"},
-	{"modules", 0, OPTION_FILE, offsetof(struct symbol_options, modules),
+	{"modules", OPTION_FILE, offsetof(struct symbol_options, modules),
          "/lib/modules/VERSION of the guest's kernel: symbols, and disk drivers for run --exec", "DIR"},
-	{"debuginfod", 0, OPTION_FLAG, offsetof(struct symbol_options, debuginfod),
+	{"debuginfod", OPTION_FLAG, offsetof(struct symbol_options, debuginfod),
          "get symbols of the guest's programs from the servers in $DEBUGINFOD_URLS", NULL},
 	{NULL},
 };
@@ -23,10 +23,9 @@ bool symbol_options_check(const struct symbol_options *options, GError **error)
 		            options->modules);
 		return false;
 	}
-	if (!options->debuginfod || user_symbols_have_debuginfod())
+	if (!options->debuginfod || user_symbols_have_debuginfod(error))
 		return true;
-	g_set_error_literal(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-	                    "--debuginfod: this vprof was built without libdebuginfod");
+	g_prefix_error(error, "--debuginfod: ");
 	return false;
 }
 
@@ -35,12 +34,14 @@ bool symbol_options_given(const struct symbol_options *options)
 	return options->symfs || options->modules || options->debuginfod;
 }
 
-struct user_symbol_sources symbol_options_sources(const struct symbol_options *options, const char *initrd, bool force)
+struct user_symbol_sources symbol_options_sources(const struct symbol_options *options, const char *initrd,
+                                                  enum arch arch, bool force)
 {
 	return (struct user_symbol_sources){
 		.symfs = options->symfs,
 		.modules = options->modules,
 		.initrd = initrd,
+		.arch = arch,
 		.debuginfod = options->debuginfod,
 		.force = force,
 	};

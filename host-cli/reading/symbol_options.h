@@ -20,6 +20,7 @@ bool symbol_options_check(const struct symbol_options *options, GError **error);
 /* Whether they name a source at all. */
 bool symbol_options_given(const struct symbol_options *options);
 /* initrd: a source besides them, or NULL. */
-struct user_symbol_sources symbol_options_sources(const struct symbol_options *options, const char *initrd, bool force);
+struct user_symbol_sources symbol_options_sources(const struct symbol_options *options, const char *initrd,
+                                                  enum arch arch, bool force);
 
 #endif

@@ -11,6 +11,7 @@ struct load {
 	struct report *report;
 	struct histogram **histograms; /* one for each table */
 	struct call_tree **call_trees; /* one for each table; NULL elements: not asked for */
+	struct call_tree_room room;
 	bool one_table;
 };
 
@@ -136,9 +137,10 @@ struct report *report_new(struct input *input, const struct report_options *opti
 	load.call_trees = g_new(struct call_tree *, report->n_tables);
 	for (size_t i = 0; i < report->n_tables; i++) {
 		load.histograms[i] = histogram_new(input->names, column_list_keys(&options->columns));
-		load.call_trees[i] = options->call_tree ? call_tree_new(input->names) : NULL;
+		load.call_trees[i] = options->call_tree ? call_tree_new(input->names, &load.room) : NULL;
 	}
 	input_walk(input, &visitor, &load);
+	input_warn_cut(input, load.room.cut);
 	report_fill(report, &load, options);
 	for (size_t i = 0; i < report->n_tables; i++) {
 		histogram_free(load.histograms[i]);

@@ -18,6 +18,10 @@
 #define REPORT_DEFAULT_SORT_SEVERAL "domain,mode,sym"
 #define REPORT_JSON_VERSION 2
 
+#define REPORT_ERROR report_error_quark()
+GQuark report_error_quark(void);
+enum report_error { REPORT_ERROR_NO_WAITS };
+
 struct report_options {
 	struct column_list columns;
 	size_t limit;         /* rows of each table; 0: all */
@@ -70,6 +74,17 @@ double report_share(const struct report_table *table, const struct profile_row *
 /* The call tree of a table, within the report's limit. */
 void report_print_calls(const struct report *report, const struct report_table *table, FILE *to);
 json_t *report_calls_json(const struct report *report, const struct report_table *table);
+
+/* Where the vCPUs' time went, if the recording has it: lines of the head, and as JSON. */
+void report_print_time(const struct report *report, FILE *to);
+json_t *report_time_json(const struct report *report);
+
+/*
+ * The waits of tasks that are for a lock, a page or a device, by what they wait in and by its caller.
+ * REPORT_ERROR_NO_WAITS: the recording has no event of waits.
+ */
+bool report_print_contention(struct input *input, const struct report_options *options, bool json, FILE *to,
+                             GError **error);
 
 void report_print_text(const struct report *report, FILE *to);
 /* Its schema: vprof-report(1). */

@@ -32,13 +32,12 @@ static void nodes_print(const struct report *report, const struct report_table *
 {
 	for (size_t i = first; i != 0 && depth < DEPTH_MAX; i = table->calls[i].next_sibling) {
 		const struct call_node *node = &table->calls[i];
-		g_autofree char *symbol = text_printable(node->symbol);
 
 		if (!within_limit(report, table, node))
 			break;
 		fprintf(to, "%7.2f%%  %7.2f%%  %-6s  %*s%s\n", node_percent(table, node->period, node->samples),
 		        node_percent(table, node->self_period, node->self_samples), profile_mode_name(node->mode),
-		        (int)(2 * depth), "", symbol);
+		        (int)(2 * depth), "", node->symbol);
 		nodes_print(report, table, node->first_child, depth + 1, to);
 	}
 }

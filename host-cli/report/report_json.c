@@ -48,18 +48,21 @@ static json_t *chain_parts_json(const struct report *report)
 static json_t *recording_json(const struct report *report)
 {
 	const struct recording *recording = report->input->recording;
+	g_autofree char *filter = report->input->filter ? filter_text(report->input->filter) : NULL;
 	json_t *warnings = json_array();
 
 	for (guint i = 0; i < report->input->warnings->len; i++)
 		json_array_append_new(warnings, text_json(g_ptr_array_index(report->input->warnings, i)));
 	return json_pack(
-		"{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "file",
-		text_json(report->input->path), "cut-off", recording_cut_off(recording), "warnings", warnings, "guest",
-		described(report, "guest"), "release", text_json(recording_release(recording)), "build-id",
-		text_json(recording_kernel_build_id(recording)), "end", described(report, "end"), "statistics",
-		described(report, "statistics"), "phases", described(report, "phases"), "marks",
-		described(report, "marks"), "exec", described(report, "exec"), "phase", text_json(report->input->phase),
-		"missing", described(report, "missing"), "chain-ends", chain_parts_json(report), "samples",
+		"{s:o, s:b, s:o, s:o, s:s?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}",
+		"file", text_json(report->input->path), "cut-off", recording_cut_off(recording), "warnings", warnings,
+		"guest", described(report, "guest"), "arch", arch_uname(recording_arch(recording)), "release",
+		text_json(recording_release(recording)), "build-id", text_json(recording_kernel_build_id(recording)),
+		"end", described(report, "end"), "statistics", described(report, "statistics"), "phases",
+		described(report, "phases"), "marks", described(report, "marks"), "exec", described(report, "exec"),
+		"phase", text_json(report->input->phase), "filter", text_json(filter), "missing",
+		described(report, "missing"), "unwind-tables", described(report, "unwind-tables"), "time",
+		report_time_json(report), "chain-ends", chain_parts_json(report), "samples",
 		(json_int_t)report->samples, "lost", (json_int_t)report->lost, "first-ns", (json_int_t)report->first_ns,
 		"last-ns", (json_int_t)report->last_ns);
 }

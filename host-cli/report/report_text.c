@@ -2,10 +2,13 @@
 #include <string.h>
 
 #include "reading/phases.h"
+#include "reading/vcpu_clocks.h"
 #include "report/report.h"
 #include "ui/column_cell.h"
 #include "ui/text.h"
 #include "ui/units.h"
+
+#define NS_PER_S UINT64_C(1000000000)
 
 #define STRONG_SHARE 0.05 /* rows from here on stand out on a terminal */
 #define COLUMN_WIDTH_MAX 80
@@ -31,6 +34,15 @@ static void head_print_guest(const struct report *report, FILE *to)
 	line = g_strdup_printf("%s, %" G_GUINT64_FORMAT " vCPUs, %s", name ? name : "?",
 	                       member_number(guest, "vcpus", 0), memory);
 	head_print(to, "guest", line);
+}
+
+/* x86-64 goes without saying. */
+static void head_print_arch(const struct report *report, FILE *to)
+{
+	const enum arch arch = recording_arch(report->input->recording);
+
+	if (arch != ARCH_UNKNOWN && arch != ARCH_X86_64)
+		head_print(to, "arch", arch_name(arch));
 }
 
 static void head_print_kernel(const struct report *report, FILE *to)
@@ -93,6 +105,15 @@ static void head_print_phases(const struct report *report, FILE *to)
 	head_print(to, "phases", line);
 }
 
+/* So that a part is not taken for the whole. */
+static void head_print_filter(const struct report *report, FILE *to)
+{
+	g_autofree char *text = report->input->filter ? filter_text(report->input->filter) : NULL;
+
+	if (text)
+		head_print(to, "only", text);
+}
+
 /* The losses in the recording, and every other way to lose or change a sample that the engine counted. */
 static void head_print_samples(const struct report *report, FILE *to)
 {
@@ -114,6 +135,11 @@ static void head_print_samples(const struct report *report, FILE *to)
 
 		if (number != 0)
 			g_string_append_printf(line, "; %" G_GUINT64_FORMAT " %s", number, causes[i].words);
+	}
+	if (report->samples == 0 && !report->input->filter && !report->input->phase) {
+		g_autofree char *idle = vcpu_clocks_sentence(json_object_get(report->input->description, "time"));
+
+		g_string_append_printf(line, "%s%s", idle ? ": " : "", idle ? idle : "");
 	}
 	head_print(to, "samples", line->str);
 	g_string_free(line, TRUE);
@@ -143,15 +169,72 @@ static void head_print_chain_part(const char *part, const uint64_t ends[VPROF_CH
 		head_print(to, "chains", line->str);
 }
 
+/* What leads from a frame to its caller, in the words of the architecture's procedure call standard. */
+static const char *frames_name(const struct report *report)
+{
+	return recording_arch(report->input->recording) == ARCH_ARM64 ? "frame records" : "frame pointers";
+}
+
+/* "user space, by unwind tables of 5 files (4 in initramfs, 1 in --symfs), else by frame pointers: ". New string. */
+static char *user_unwinder(const struct report *report)
+{
+	const json_t *tables = json_object_get(report->input->description, "unwind-tables");
+	const json_t *sources = json_object_get(tables, "sources"), *number;
+	g_autoptr(GString) list = g_string_new(NULL);
+	const char *source;
+	json_int_t n = 0;
+
+	json_object_foreach((json_t *)sources, source, number) {
+		g_autofree char *name = text_printable(source);
+
+		n += json_integer_value(number);
+		g_string_append_printf(list, "%s%" JSON_INTEGER_FORMAT " in %s", list->len != 0 ? ", " : "",
+		                       json_integer_value(number), name);
+	}
+	if (n == 0)
+		return g_strdup_printf("user space, by %s: ", frames_name(report));
+	return g_strdup_printf("user space, by unwind tables of %" JSON_INTEGER_FORMAT " file%s (%s), else by %s: ", n,
+	                       n == 1 ? "" : "s", list->str, frames_name(report));
+}
+
 static void head_print_chains(const struct report *report, FILE *to)
 {
 	const char *unwinder = member_text(report->input->description, "unwinder");
-	const char *kernel = !unwinder                      ? "kernel: "
-	                     : strcmp(unwinder, "orc") == 0 ? "kernel, by ORC: "
-	                                                    : "kernel, by frame pointers: ";
+	const char *way = unwinder && strcmp(unwinder, "orc") == 0 ? "ORC" : frames_name(report);
+	g_autofree char *kernel = unwinder ? g_strdup_printf("kernel, by %s: ", way) : g_strdup("kernel: ");
+	g_autofree char *user = user_unwinder(report);
 
 	head_print_chain_part(kernel, report->kernel_chain_ends, to);
-	head_print_chain_part("user space, by frame pointers: ", report->user_chain_ends, to);
+	head_print_chain_part(user, report->user_chain_ends, to);
+}
+
+/* What became of searches for the stack pointer, on hosts that do not give it. */
+static void head_print_stacks(const struct report *report, FILE *to)
+{
+	static const struct {
+		const char *member, *words;
+	} results[] = {
+		{"stack-found", "found"},
+		{"stack-none", "without a chain"},
+		{"stack-ambiguous", "ambiguous"},
+		{"stack-switching", "in code that changes stacks"},
+		{"stack-no-table", "in code whose calls are not known"},
+		{"stack-work", "given up"},
+	};
+	const json_t *total = json_object_get(json_object_get(report->input->description, "statistics"), "total");
+	g_autoptr(GString) line = g_string_new("searched in memory: ");
+	const char *gap = "";
+
+	for (size_t i = 0; i < G_N_ELEMENTS(results); i++) {
+		uint64_t number = member_number(total, results[i].member, 0);
+
+		if (number == 0)
+			continue;
+		g_string_append_printf(line, "%s%" G_GUINT64_FORMAT " %s", gap, number, results[i].words);
+		gap = ", ";
+	}
+	if (*gap != '\0')
+		head_print(to, "stacks", line->str);
 }
 
 /* What could not be known of the guest. */
@@ -166,11 +249,17 @@ static void head_print_missing(const struct report *report, FILE *to)
 }
 
 /* "999 Hz" or "every 100003"; the engine adapts periods itself, so an attr of ours has no frequency. New string. */
-static char *rate_text(const struct report *report, const struct perf_event_attr *attr)
+static char *rate_text(const struct report *report, const struct recording_event *event)
 {
+	const struct perf_event_attr *attr = &event->attr;
 	uint64_t hz = member_number(json_object_get(report->input->description, "rate"), "frequency-hz",
 	                            attr->freq ? attr->sample_freq : 0);
 
+	/* It has a rate of its own: looks at the tasks. */
+	if (strcmp(event->name, VPROF_WALL_EVENT) == 0 && attr->sample_period != 0)
+		hz = NS_PER_S / attr->sample_period;
+	if (strcmp(event->name, VPROF_OFF_CPU_EVENT) == 0)
+		return g_strdup("every wait");
 	if (hz != 0)
 		return g_strdup_printf("%" G_GUINT64_FORMAT " Hz", hz);
 	return g_strdup_printf("every %" G_GUINT64_FORMAT, (uint64_t)attr->sample_period);
@@ -182,14 +271,14 @@ static char *common_rate_text(const struct report *report, const struct report_t
 	char *rate = NULL;
 
 	if (report->n_parts == 0)
-		return rate_text(report, &table->event->attr);
+		return rate_text(report, table->event);
 	for (size_t i = 0; i < report->n_parts; i++) {
 		const struct report *part = report->parts[i];
 
 		for (size_t t = 0; t < part->n_tables; t++) {
 			if (strcmp(part->tables[t].event->name, table->event->name) != 0)
 				continue;
-			g_autofree char *own = rate_text(part, &part->tables[t].event->attr);
+			g_autofree char *own = rate_text(part, part->tables[t].event);
 
 			if (rate && strcmp(rate, own) != 0) {
 				g_free(rate);
@@ -250,13 +339,17 @@ static void table_print(const struct report *report, const struct report_table *
 static void head_print_all(const struct report *report, FILE *to)
 {
 	head_print_guest(report, to);
+	head_print_arch(report, to);
 	head_print_kernel(report, to);
 	head_print_end(report, to);
 	head_print_command(report, to);
 	head_print_phases(report, to);
+	head_print_filter(report, to);
 	head_print_samples(report, to);
 	head_print_chains(report, to);
+	head_print_stacks(report, to);
 	head_print_missing(report, to);
+	report_print_time(report, to);
 }
 
 void report_print_text(const struct report *report, FILE *to)

@@ -39,6 +39,7 @@ struct agent_service {
 	GArray *early; /* struct early_mark: that came before its clock was known */
 	struct agent_mappings *mappings;
 	bool greeted;
+	struct message_rate complaints;
 };
 
 bool agent_service_check(const char *where, GError **error)
@@ -109,6 +110,7 @@ void agent_service_free(struct agent_service *service)
 {
 	if (!service)
 		return;
+	warn_rate_end(&service->complaints);
 	agent_link_clear(&service->link);
 	stop_listening(service);
 	g_array_unref(service->early);
@@ -194,7 +196,7 @@ static void take_message(struct agent_service *service, const struct agent_messa
 		agent_mappings_take(service->mappings, message);
 		break;
 	case VPROF_AGENT_COMPLAINT:
-		warn("the agent in the guest: %s", message->text);
+		warn_at_rate(&service->complaints, "the agent in the guest: %s", message->text);
 		break;
 	default: /* answers without a query */
 		break;

@@ -54,6 +54,7 @@ struct exec {
 	bool said_silence;
 	int status;
 	char *end_message;
+	struct message_rate complaints;
 	json_t *runs;
 };
 
@@ -75,6 +76,7 @@ void exec_free(struct exec *exec)
 {
 	if (!exec)
 		return;
+	warn_rate_end(&exec->complaints);
 	for (size_t i = 0; i < 2; i++)
 		exec_output_free(exec->outputs[i]);
 	agent_link_clear(&exec->link);
@@ -373,7 +375,7 @@ static void take_message(struct exec *exec, const struct agent_message *message)
 			agent_mappings_take(exec->hooks.mappings, message);
 		break;
 	case VPROF_AGENT_COMPLAINT:
-		warn("the agent in the guest: %s", message->text);
+		warn_at_rate(&exec->complaints, "the agent in the guest: %s", message->text);
 		break;
 	default: /* answers without a query */
 		break;

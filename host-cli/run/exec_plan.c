@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/engine_process.h"
 #include "lib/initramfs/initramfs.h"
 #include "lib/initramfs/kernel_modules.h"
+#include "lib/process/program_find.h"
 #include "lib/symbol/image.h"
 #include "ui/units.h"
 
@@ -19,23 +19,23 @@
 G_DEFINE_QUARK(vprof_exec_error, exec_error)
 
 const struct option_row exec_option_rows[] = {
-	{"exec", 'x', OPTION_TEXT, offsetof(struct exec_options, command),
+	{"exec", OPTION_TEXT, offsetof(struct exec_options, command),
          "run a program from this host in the guest, and profile it", "COMMAND"},
-	{"env", 0, OPTION_TEXTS, offsetof(struct exec_options, variables),
+	{"env", OPTION_TEXTS, offsetof(struct exec_options, variables),
          "set an environment variable for it; without =VALUE, copy the host's", "NAME=VALUE"},
-	{"add", 0, OPTION_FILES, offsetof(struct exec_options, files),
+	{"add", OPTION_FILES, offsetof(struct exec_options, files),
          "copy a file or folder into the guest; may be repeated", "FILE[:PATH]"},
-	{"workdir", 0, OPTION_FILE, offsetof(struct exec_options, folder),
+	{"workdir", OPTION_FILE, offsetof(struct exec_options, folder),
          "its working directory in the guest (default: the current one)", "PATH"},
-	{"time-limit", 0, OPTION_TEXT, offsetof(struct exec_options, time_limit), "end it after TIME, e.g. 10s or 2m",
+	{"time-limit", OPTION_TEXT, offsetof(struct exec_options, time_limit), "end it after TIME, e.g. 10s or 2m",
          "TIME"},
-	{"root", 0, OPTION_TEXT, offsetof(struct exec_options, root),
+	{"root", OPTION_TEXT, offsetof(struct exec_options, root),
          "run it in the system on this disk of the guest (/dev/vda1)", "DEVICE[,TYPE]"},
-	{"repeat", 0, OPTION_TEXT, offsetof(struct exec_options, repeat), "run it N times; each run is a phase", "N"},
-	{"warmup", 0, OPTION_TEXT, offsetof(struct exec_options, warmup),
-         "run it W times before that, without profiling", "W"},
-	{"from-boot", 0, OPTION_FLAG, offsetof(struct exec_options, from_boot),
-         "also profile the boot and the warm-ups", NULL},
+	{"repeat", OPTION_TEXT, offsetof(struct exec_options, repeat), "run it N times; each run is a phase", "N"},
+	{"warmup", OPTION_TEXT, offsetof(struct exec_options, warmup), "run it W times before that, without profiling",
+         "W"},
+	{"from-boot", OPTION_FLAG, offsetof(struct exec_options, from_boot), "also profile the boot and the warm-ups",
+         NULL},
 	{NULL},
 };
 
@@ -201,6 +201,7 @@ void exec_plan_free(struct exec_plan *plan)
 		return;
 	g_strfreev(plan->arguments);
 	g_strfreev(plan->variables);
+	g_strfreev(plan->programs);
 	g_free(plan->path);
 	g_free(plan->folder);
 	g_free(plan->root);
@@ -284,11 +285,22 @@ static bool initramfs_fill(struct initramfs *initramfs, const struct exec_plan *
 	return true;
 }
 
-int exec_plan_initramfs(const struct exec_plan *plan, const struct exec_guest *guest, GError **error)
+static char **programs_copy(const GPtrArray *programs)
+{
+	char **copy = g_new0(char *, programs->len + 1);
+
+	for (guint i = 0; i < programs->len; i++)
+		copy[i] = g_strdup(g_ptr_array_index(programs, i));
+	return copy;
+}
+
+int exec_plan_initramfs(struct exec_plan *plan, const struct exec_guest *guest, GError **error)
 {
 	struct initramfs *initramfs = initramfs_new();
 	int fd = initramfs_fill(initramfs, plan, guest, error) ? initramfs_write(initramfs, guest->base, error) : -1;
 
+	g_strfreev(plan->programs);
+	plan->programs = programs_copy(initramfs_programs(initramfs));
 	initramfs_free(initramfs);
 	return fd;
 }

@@ -44,6 +44,7 @@ struct exec_plan {
 	unsigned repeats;       /* 1.. */
 	unsigned warmups;
 	bool from_boot;
+	char **programs; /* paths on this host of the ELF files in the initramfs; NULL: there is none yet */
 };
 
 /* Whether the options are valid; the error is for usage_error. */
@@ -63,7 +64,8 @@ struct exec_guest {
 	bool has_disks;
 };
 
-/* An initramfs with the agent, the command, kernel modules and the files of --add: a descriptor, or -1. */
-int exec_plan_initramfs(const struct exec_plan *plan, const struct exec_guest *guest, GError **error);
+/* An initramfs with the agent, the command, kernel modules and the files of --add: a descriptor, or -1. Sets
+ * plan->programs. */
+int exec_plan_initramfs(struct exec_plan *plan, const struct exec_guest *guest, GError **error);
 
 #endif

@@ -9,6 +9,7 @@
 #include <vprof/control.h>
 
 #include "engine/engine_process.h"
+#include "lib/process/program_find.h"
 #include "run/run_terminal.h"
 #include "ui/message.h"
 #include "ui/text.h"
@@ -17,6 +18,7 @@
 #define DEMO_IMAGE "demo-guest.elf"
 #define DEMO_VCPUS "2"
 #define DEMO_MEMORY "128M"
+#define KERNEL_VARIABLE "VPROF_KERNEL"                           /* --kernel, when that is not given */
 #define EXIT_PORT_STATUS(code) ((int)(((code) << 1 | 1) & 0xff)) /* as QEMU's isa-debug-exit */
 #define INTERRUPTED_STATUS 130                                   /* as a shell reports SIGINT */
 
@@ -24,38 +26,40 @@ G_DEFINE_QUARK(vprof_guest_run_error, guest_run_error)
 
 const struct option_row guest_run_option_rows[] = {
 	OPTION_ROWS(exec_option_rows, struct guest_run_options, exec),
-	{"kernel", 'k', OPTION_FILE, offsetof(struct guest_run_options, kernel),
+	{"kernel", OPTION_FILE, offsetof(struct guest_run_options, kernel),
          "kernel to boot: vmlinux, vmlinuz, or another ELF file with a PVH entry", "IMAGE"},
-	{"initrd", 0, OPTION_FILE, offsetof(struct guest_run_options, initrd), "initial RAM file system", "FILE"},
-	{"disk", 0, OPTION_FILES, offsetof(struct guest_run_options, disks),
+	{"initrd", OPTION_FILE, offsetof(struct guest_run_options, initrd), "initial RAM file system", "FILE"},
+	{"disk", OPTION_FILES, offsetof(struct guest_run_options, disks),
          "attach a disk as /dev/vda, /dev/vdb, ...; may be repeated", "IMAGE[,ro]"},
-	{"append", 'a', OPTION_TEXT, offsetof(struct guest_run_options, append),
+	{"append", OPTION_TEXT, offsetof(struct guest_run_options, append),
          "kernel command line, appended to vprof's own", "TEXT"},
-	{"memory", 'm', OPTION_TEXT, offsetof(struct guest_run_options, memory), "guest memory, e.g. 512M or 2G",
-         "SIZE"},
-	{"vcpus", 0, OPTION_TEXT, offsetof(struct guest_run_options, vcpus), "number of virtual CPUs", "N"},
-	{"duration", 'd', OPTION_TEXT, offsetof(struct guest_run_options, duration),
+	{"memory", OPTION_TEXT, offsetof(struct guest_run_options, memory), "guest memory, e.g. 512M or 2G", "SIZE"},
+	{"vcpus", OPTION_TEXT, offsetof(struct guest_run_options, vcpus), "number of virtual CPUs", "N"},
+	{"duration", OPTION_TEXT, offsetof(struct guest_run_options, duration),
          "end the guest after TIME, e.g. 10s or 2m", "TIME"},
-	{"demo", 0, OPTION_FLAG, offsetof(struct guest_run_options, demo), "run the built-in guest; needs no --kernel",
+	{"demo", OPTION_FLAG, offsetof(struct guest_run_options, demo), "run the built-in guest; needs no --kernel",
          NULL},
-	{"console", 0, OPTION_TEXT, offsetof(struct guest_run_options, console),
-         "where the guest's first serial port goes: stdio, stderr, none or a file", "WHERE"},
-	{"stop-on-panic", 0, OPTION_FLAG, offsetof(struct guest_run_options, stop_on_panic),
-         "end the guest when its console prints a panic", NULL},
-	{"name", 0, OPTION_TEXT, offsetof(struct guest_run_options, name), "name in `vprof list` and in the recording",
+	{"console", OPTION_TEXT, offsetof(struct guest_run_options, console),
+         "where the guest's first serial port goes: stdio, stderr, none or a file", "WHERE", "stdio stderr none"},
+	{"on-panic", OPTION_TEXT, offsetof(struct guest_run_options, on_panic),
+         "when the guest's console prints a panic: end the guest, or keep it for `vprof stack`", "WHAT", "end keep"},
+	{"stop-on-panic", OPTION_FLAG, offsetof(struct guest_run_options, stop_on_panic), "the same as --on-panic=end",
+         NULL},
+	{"name", OPTION_TEXT, offsetof(struct guest_run_options, name), "name in `vprof list` and in the recording",
          "NAME"},
-	{"boot", 0, OPTION_TEXT, offsetof(struct guest_run_options, boot), "boot protocol: auto, linux or pvh",
-         "PROTOCOL"},
-	{"pmu", 0, OPTION_TEXT, offsetof(struct guest_run_options, pmu), "the guest's own PMU: off, emulated or kvm",
-         "WHICH"},
-	{"pmu-filter", 0, OPTION_TEXT, offsetof(struct guest_run_options, pmu_filter),
+	{"boot", OPTION_TEXT, offsetof(struct guest_run_options, boot), "boot protocol: auto, linux or pvh", "PROTOCOL",
+         "auto linux pvh"},
+	{"pmu", OPTION_TEXT, offsetof(struct guest_run_options, pmu), "the guest's own PMU: off, emulated or kvm",
+         "WHICH", "off emulated kvm"},
+	{"pmu-filter", OPTION_TEXT, offsetof(struct guest_run_options, pmu_filter),
          "with --pmu kvm: events that the guest may count, or deny:LIST", "LIST"},
-	{"quirks", 0, OPTION_TEXT, offsetof(struct guest_run_options, quirks),
-         "adapt the guest to this host's KVM: auto or off", "WHEN"},
-	{"sandbox", 0, OPTION_TEXT, offsetof(struct guest_run_options, sandbox),
-         "limit the system calls of the guest's VMM: on or off", "WHICH"},
-	{"verbose", 'v', OPTION_FLAG, offsetof(struct guest_run_options, verbose), "print what is done to the guest",
-         NULL},
+	{"quirks", OPTION_TEXT, offsetof(struct guest_run_options, quirks),
+         "adapt the guest to this host's KVM: auto or off", "WHEN", "auto off"},
+	{"sandbox", OPTION_TEXT, offsetof(struct guest_run_options, sandbox),
+         "limit the system calls of the guest's VMM: on or off", "WHICH", "on off"},
+	{"fail-on-reboot", OPTION_FLAG, offsetof(struct guest_run_options, fail_on_reboot),
+         "exit with 90 instead of 0 when the guest ends by a reboot", NULL},
+	{"verbose", OPTION_FLAG, offsetof(struct guest_run_options, verbose), "print what is done to the guest", NULL},
 	{NULL},
 };
 
@@ -77,15 +81,18 @@ static bool console_check(const struct guest_run_options *options, GError **erro
 	return false;
 }
 
-bool guest_run_check(const struct guest_run_options *options, GError **error)
+bool guest_run_check(struct guest_run_options *options, GError **error)
 {
+	const char *usual = g_getenv(KERNEL_VARIABLE);
 	uint64_t seconds;
 
+	if (!options->demo && !options->kernel && usual && usual[0] != '\0')
+		options->kernel = g_strdup(usual);
 	if (options->demo == (options->kernel != NULL)) {
 		g_set_error_literal(error, GUEST_RUN_ERROR, GUEST_RUN_ERROR_OPTIONS,
-		                    options->demo
-		                            ? "--demo has its own kernel; omit --kernel"
-		                            : "no kernel given: use --kernel IMAGE, or --demo for the built-in guest");
+		                    options->demo ? "--demo has its own kernel; omit --kernel"
+		                                  : "no kernel given: use --kernel IMAGE, or set " KERNEL_VARIABLE
+		                                    ", or --demo for the built-in guest");
 		return false;
 	}
 	if (options->duration && !units_parse_duration("--duration", options->duration, &seconds, error))
@@ -120,7 +127,8 @@ static void options_apply_exec(struct guest_run_options *options)
 		return;
 	if (!options->console)
 		options->console = g_strdup(options->verbose ? "stderr" : "none");
-	options->stop_on_panic = TRUE;
+	if (!options->on_panic)
+		options->on_panic = g_strdup("end");
 }
 
 static void argument_add(GPtrArray *arguments, const char *option, const char *value)
@@ -186,6 +194,7 @@ static GPtrArray *engine_arguments(const struct guest_run_options *options, cons
 	argument_add(arguments, "--pmu-filter", options->pmu_filter);
 	argument_add(arguments, "--quirks", options->quirks);
 	argument_add(arguments, "--sandbox", options->sandbox);
+	argument_add(arguments, "--on-panic", options->on_panic);
 	duration_argument_add(arguments, options->duration);
 	if (options->stop_on_panic)
 		g_ptr_array_add(arguments, g_strdup("--stop-on-panic"));
@@ -315,8 +324,10 @@ static void say_engine_gone(const struct guest_run *run, const char *kept)
 
 static void say_lines(const char *title, const char *lines)
 {
-	if (lines && lines[0] != '\0')
-		fprintf(stderr, "%s%s%s", title, lines, g_str_has_suffix(lines, "\n") ? "" : "\n");
+	g_autofree char *printable = text_lines_printable(lines);
+
+	if (printable[0] != '\0')
+		fprintf(stderr, "%s%s", title, printable);
 }
 
 static void say_guest_end(const struct guest_run *run)
@@ -374,6 +385,15 @@ static int end_status(const json_t *end)
 	return STATUS_FAILED;
 }
 
+/* The end that was asked for, or one that most guests without ACPI have. */
+static bool is_good_end(const struct guest_run *run)
+{
+	const char *reason = member_text(run->loop.end, "reason");
+
+	return g_strcmp0(reason, "duration") == 0 ||
+	       (g_strcmp0(reason, "reboot") == 0 && !run->options->fail_on_reboot);
+}
+
 int guest_run_status(const struct guest_run *run)
 {
 	int status;
@@ -381,7 +401,9 @@ int guest_run_status(const struct guest_run *run)
 	if (command_ended(run))
 		return exec_status(run->exec);
 	status = run->loop.engine_gone ? STATUS_FAILED : end_status(run->loop.end);
-	return run->exec && status == STATUS_OK ? STATUS_FAILED : status;
+	if (run->exec)
+		return status == STATUS_OK ? STATUS_FAILED : status;
+	return is_good_end(run) ? STATUS_OK : status;
 }
 
 int guest_run_abandon(struct guest_run *run)

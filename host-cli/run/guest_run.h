@@ -22,13 +22,14 @@ struct guest_run_options {
 	char *kernel, *initrd, *append, *memory, *vcpus, *duration, *name, *boot, *console, *pmu, *pmu_filter, *quirks,
 		*sandbox;
 	char **disks; /* IMAGE[,ro] */
-	gboolean demo, stop_on_panic, verbose;
+	char *on_panic;
+	gboolean demo, stop_on_panic, fail_on_reboot, verbose;
 };
 
 extern const struct option_row guest_run_option_rows[];
 
 /* Whether the options are valid; the error is for usage_error. The engine checks sizes and numbers. */
-bool guest_run_check(const struct guest_run_options *options, GError **error);
+bool guest_run_check(struct guest_run_options *options, GError **error);
 
 struct guest_run {
 	struct guest_run_options *options; /* defaults are filled in */

@@ -207,10 +207,21 @@ static void loop_serve_exec(struct run_loop *loop, const struct pollfd *entries)
 	}
 }
 
+/* Returns when it is due next. */
+static int64_t loop_call_interval(struct run_loop *loop, int64_t due_us)
+{
+	const int64_t interval_us = (int64_t)loop->interval_s * G_USEC_PER_SEC;
+
+	if (!loop->on_interval || loop_guest_gone(loop) || g_get_monotonic_time() < due_us)
+		return due_us;
+	loop->on_interval(loop->interval_data);
+	return due_us + interval_us;
+}
+
 void run_loop_run(struct run_loop *loop)
 {
 	struct pollfd entries[ENTRIES_MAX];
-	int64_t stop_us = 0;
+	int64_t stop_us = 0, interval_us = g_get_monotonic_time() + (int64_t)loop->interval_s * G_USEC_PER_SEC;
 
 	for (;;) {
 		size_t n;
@@ -229,6 +240,7 @@ void run_loop_run(struct run_loop *loop)
 			agent_service_serve(loop->agent, &entries[ENTRY_AGENT]);
 		loop_drain(loop);
 		loop_show_progress(loop);
+		interval_us = loop_call_interval(loop, interval_us);
 		if ((loop->stop_asked || loop->end_asked || loop->output_error) && stop_us == 0)
 			stop_us = g_get_monotonic_time();
 		if (stop_us != 0 && g_get_monotonic_time() - stop_us > STOP_TIMEOUT_US) {

@@ -25,6 +25,10 @@ struct run_loop {
 	/* The guest has booted another kernel; NULL: not possible. */
 	void (*on_kernel)(void *data);
 	void *data;
+	/* Called every interval_s seconds; NULL: never. */
+	void (*on_interval)(void *data);
+	void *interval_data;
+	uint64_t interval_s;
 	/* Set by run_loop_run. */
 	bool handed_on;       /* a signal that would stop the guest went to the command instead */
 	bool end_asked;       /* the command needs nothing more from the guest */

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "engine/vcpu_clocks.h"
+#include "reading/kvm_exits.h"
+#include "reading/vcpu_clocks.h"
 #include "ui/column_cell.h"
 #include "ui/text.h"
 #include "ui/units.h"
@@ -12,7 +13,7 @@
 #define COLUMN_WIDTH_MAX 60
 #define EXITS_MAX 6u
 #define BAR_WIDTH_MIN 10u
-#define BAR_TEXT_WIDTH 72u /* what stands beside the bar */
+#define BAR_TEXT_WIDTH 84u /* what stands beside the bar */
 #define DEPTH_MAX 256u
 #define PATH_PERCENT_MIN 0.5
 
@@ -31,11 +32,9 @@ GArray *top_lines_new(void)
 	return lines;
 }
 
-/* Steals `text`, which may come from a guest. */
-static void line_add(GArray *lines, enum top_style style, char *text)
+void top_line_add(GArray *lines, enum top_style style, char *text)
 {
-	g_autofree char *valid = g_utf8_make_valid(text, -1);
-	struct top_line line = {.text = text_printable(valid), .style = style};
+	struct top_line line = {.text = text_printable(text), .style = style};
 
 	g_free(text);
 	g_array_append_val(lines, line);
@@ -49,10 +48,10 @@ static void title_add(GArray *lines, const struct top_view *view, bool paused)
 	const char *release = member_text(guest, "release");
 	g_autofree char *memory = units_format_bytes(member_number(guest, "memory-bytes", 0));
 
-	line_add(lines, TOP_TITLE,
-	         g_strdup_printf("vprof top: %s, %" G_GUINT64_FORMAT " vCPUs, %s%s%s%s", member_text(guest, "name"),
-	                         member_number(guest, "vcpus", 0), memory, release ? ", " : "", release ? release : "",
-	                         paused ? "  PAUSED" : ""));
+	top_line_add(lines, TOP_TITLE,
+	             g_strdup_printf("vprof top: %s, %" G_GUINT64_FORMAT " vCPUs, %s%s%s%s", member_text(guest, "name"),
+	                             member_number(guest, "vcpus", 0), memory, release ? ", " : "",
+	                             release ? release : "", paused ? "  PAUSED" : ""));
 }
 
 static void samples_add(GArray *lines, const struct top_view *view)
@@ -72,7 +71,7 @@ static void samples_add(GArray *lines, const struct top_view *view)
 			g_string_append_printf(line, "in %.1f s; ", view->seconds);
 	}
 	g_string_append(line, top_source_how(view->source));
-	line_add(lines, TOP_PLAIN, g_strdup(line->str));
+	top_line_add(lines, TOP_PLAIN, g_strdup(line->str));
 }
 
 static unsigned cells_of(int64_t ns, uint64_t wall_ns, unsigned width)
@@ -80,13 +79,13 @@ static unsigned cells_of(int64_t ns, uint64_t wall_ns, unsigned width)
 	return wall_ns != 0 && ns > 0 ? (unsigned)((double)ns * width / (double)wall_ns + 0.5) : 0;
 }
 
-/* "####++~~      ": guest, VMM, waiting for a host CPU; the rest is halted. */
+/* "####==++~~    ": guest, KVM, VMM, waiting for a host CPU; the rest is halted. */
 static void bar_append(GString *line, const struct vcpu_time_parts *parts, unsigned width)
 {
 	const struct {
 		char letter;
 		uint64_t ns;
-	} pieces[] = {{'#', parts->guest_ns}, {'+', parts->vmm_ns}, {'~', parts->runnable_ns}};
+	} pieces[] = {{'#', parts->guest_ns}, {'=', parts->kvm_ns}, {'+', parts->vmm_ns}, {'~', parts->runnable_ns}};
 	unsigned left = width;
 
 	g_string_append_c(line, '[');
@@ -112,11 +111,11 @@ static void bar_add(GArray *lines, const char *name, const struct vcpu_clocks *c
 
 	g_string_append_printf(line, "vCPU %-3s ", name);
 	bar_append(line, &parts, width > BAR_TEXT_WIDTH + BAR_WIDTH_MIN ? width - BAR_TEXT_WIDTH : BAR_WIDTH_MIN);
-	g_string_append_printf(line, " %5.1f # guest %5.1f + VMM %5.1f ~ waiting %9.0f exits/s",
-	                       percent_of(parts.guest_ns, parts.wall_ns), percent_of(parts.vmm_ns, parts.wall_ns),
-	                       percent_of(parts.runnable_ns, parts.wall_ns),
+	g_string_append_printf(line, " %5.1f # guest %5.1f = KVM %5.1f + VMM %5.1f ~ waiting %9.0f exits/s",
+	                       percent_of(parts.guest_ns, parts.wall_ns), percent_of(parts.kvm_ns, parts.wall_ns),
+	                       percent_of(parts.vmm_ns, parts.wall_ns), percent_of(parts.runnable_ns, parts.wall_ns),
 	                       seconds > 0 ? (double)clocks->exits / seconds : 0);
-	line_add(lines, TOP_BAR, g_strdup(line->str));
+	top_line_add(lines, TOP_BAR, g_strdup(line->str));
 }
 
 static void bars_add(GArray *lines, const struct top_view *view, bool each_vcpu, unsigned width)
@@ -124,7 +123,7 @@ static void bars_add(GArray *lines, const struct top_view *view, bool each_vcpu,
 	const struct vcpu_clocks sum = vcpu_clocks_sum(view->vcpus, view->n_vcpus);
 
 	if (view->why_no_clocks)
-		line_add(lines, TOP_DIM, g_strdup_printf("vCPU time: %s", view->why_no_clocks));
+		top_line_add(lines, TOP_DIM, g_strdup_printf("vCPU time: %s", view->why_no_clocks));
 	for (size_t i = 0; each_vcpu && i < view->n_vcpus; i++) {
 		g_autofree char *name = g_strdup_printf("%zu", i);
 
@@ -140,13 +139,19 @@ static void exits_add(GArray *lines, const struct top_view *view)
 
 	if (view->n_vcpus == 0)
 		return;
-	for (guint i = 0; i < view->exits->len && i < EXITS_MAX; i++) {
+	const bool traced = view->kvm_exits->len > 0;
+	const guint n = MIN(traced ? view->kvm_exits->len : view->exits->len, EXITS_MAX);
+
+	for (guint i = 0; i < n; i++) {
+		const struct kvm_exit_row *exit = &g_array_index(view->kvm_exits, struct kvm_exit_row, i);
 		const struct exit_row *row = &g_array_index(view->exits, struct exit_row, i);
+		const uint64_t count = traced ? exit->count : row->count;
 
 		g_string_append_printf(line, "%s %.0f %s", i != 0 ? "," : "",
-		                       view->seconds > 0 ? (double)row->count / view->seconds : 0, row->name);
+		                       view->seconds > 0 ? (double)count / view->seconds : 0,
+		                       traced ? exit->name : row->name);
 	}
-	line_add(lines, TOP_PLAIN, g_strdup_printf("%s%s", line->str, view->exits->len == 0 ? " none" : ""));
+	top_line_add(lines, TOP_PLAIN, g_strdup_printf("%s%s", line->str, n == 0 ? " none" : ""));
 }
 
 /* Every way to lose a sample that the engine counts, where it happened. */
@@ -171,7 +176,7 @@ static void lost_add(GArray *lines, const struct top_view *view)
 			g_string_append_printf(line, "%s %" G_GUINT64_FORMAT " %s", i != 0 ? "," : "", number,
 			                       causes[i].words);
 	}
-	line_add(lines, TOP_PLAIN, g_strdup_printf("dropped in the session:%s", line->str));
+	top_line_add(lines, TOP_PLAIN, g_strdup_printf("dropped in the session:%s", line->str));
 }
 
 void top_lines_head(GArray *lines, const struct top_view *view, bool paused, bool each_vcpu, unsigned width)
@@ -181,7 +186,7 @@ void top_lines_head(GArray *lines, const struct top_view *view, bool paused, boo
 	bars_add(lines, view, each_vcpu, width);
 	exits_add(lines, view);
 	lost_add(lines, view);
-	line_add(lines, TOP_PLAIN, g_strdup(""));
+	top_line_add(lines, TOP_PLAIN, g_strdup(""));
 }
 
 /* ---- the table ---- */
@@ -201,7 +206,7 @@ void top_lines_table(GArray *lines, const struct top_view *view, size_t rows_max
 		widths[i] = column_cells_width(list->column[i], table->rows, n, COLUMN_WIDTH_MAX);
 		column_cell_append(head, list->column[i], name, widths[i], i + 1 == list->n);
 	}
-	line_add(lines, TOP_HEAD, g_strdup(head->str));
+	top_line_add(lines, TOP_HEAD, g_strdup(head->str));
 	for (size_t row = 0; row < n; row++) {
 		double share = report_share(table, &table->rows[row]);
 		g_autoptr(GString) line = g_string_new(NULL);
@@ -212,7 +217,7 @@ void top_lines_table(GArray *lines, const struct top_view *view, size_t rows_max
 
 			column_cell_append(line, list->column[i], text, widths[i], i + 1 == list->n);
 		}
-		line_add(lines, share >= STRONG_SHARE ? TOP_STRONG : TOP_PLAIN, g_strdup(line->str));
+		top_line_add(lines, share >= STRONG_SHARE ? TOP_STRONG : TOP_PLAIN, g_strdup(line->str));
 	}
 }
 
@@ -244,14 +249,14 @@ static void nodes_add(const struct tree *tree, size_t first, const char *above, 
 		path = g_strdup_printf("%s;%s", above, node->symbol);
 		folded = g_hash_table_contains(tree->folded, path);
 		g_ptr_array_add(tree->paths, g_strdup(path));
-		line_add(tree->lines, total >= 100 * STRONG_SHARE ? TOP_STRONG : TOP_PLAIN,
-		         g_strdup_printf("%6.2f%%  %6.2f%%  %-6s  %*s%c %s", total,
-		                         share_percent(tree->table, node->self_period, node->self_samples),
-		                         profile_mode_name(node->mode), (int)(2 * depth), "",
-		                         node->first_child == 0 ? ' '
-		                         : folded               ? '+'
-		                                                : '-',
-		                         node->symbol));
+		top_line_add(tree->lines, total >= 100 * STRONG_SHARE ? TOP_STRONG : TOP_PLAIN,
+		             g_strdup_printf("%6.2f%%  %6.2f%%  %-6s  %*s%c %s", total,
+		                             share_percent(tree->table, node->self_period, node->self_samples),
+		                             profile_mode_name(node->mode), (int)(2 * depth), "",
+		                             node->first_child == 0 ? ' '
+		                             : folded               ? '+'
+		                                                    : '-',
+		                             node->symbol));
 		if (!folded)
 			nodes_add(tree, node->first_child, path, depth + 1);
 	}
@@ -261,17 +266,25 @@ void top_lines_calls(GArray *lines, const struct top_view *view, GHashTable *fol
 {
 	const struct tree tree = {.lines = lines, .table = &view->table, .folded = folded, .paths = paths};
 
-	line_add(lines, TOP_HEAD, g_strdup_printf("%7s  %7s  %-6s  %s", "TOTAL", "SELF", "MODE", "CALLS"));
+	top_line_add(lines, TOP_HEAD, g_strdup_printf("%7s  %7s  %-6s  %s", "TOTAL", "SELF", "MODE", "CALLS"));
 	if (view->table.calls)
 		nodes_add(&tree, view->table.calls[0].first_child, "", 0);
 }
 
 /* ---- help ---- */
 
+void top_lines_keys(GArray *lines, const char *const *texts)
+{
+	top_line_add(lines, TOP_HEAD, g_strdup("KEYS"));
+	for (; *texts; texts++)
+		top_line_add(lines, TOP_PLAIN, g_strdup(*texts));
+}
+
 void top_lines_help(GArray *lines)
 {
 	static const char *const texts[] = {
-		"q, F10, Ctrl-C   quit",
+		"q, F10           quit, or go back to all guests",
+		"Ctrl-C           quit",
 		"h, ?, F1         this help; any key leaves it",
 		"space            show what there is now",
 		"s, d             the next interval: 1, 2, 5 or 10 seconds",
@@ -284,12 +297,11 @@ void top_lines_help(GArray *lines)
 		"1                a bar for each vCPU, or one for all",
 		"arrows, PgUp, PgDn, Home, End, j, k   select",
 		"Ctrl-L           draw anew",
+		NULL,
 	};
 
-	line_add(lines, TOP_HEAD, g_strdup("KEYS"));
-	for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
-		line_add(lines, TOP_PLAIN, g_strdup(texts[i]));
-	line_add(lines, TOP_PLAIN, g_strdup(""));
-	line_add(lines, TOP_PLAIN,
-	         g_strdup("Bars: # guest, + the VMM handles an exit, ~ waiting for a host CPU, blank: halted"));
+	top_lines_keys(lines, texts);
+	top_line_add(lines, TOP_PLAIN, g_strdup(""));
+	top_line_add(lines, TOP_PLAIN,
+	             g_strdup("Bars: # guest, + the VMM handles an exit, ~ waiting for a host CPU, blank: halted"));
 }

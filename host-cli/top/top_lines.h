@@ -25,6 +25,9 @@ struct top_line {
 /* An array of struct top_line that frees its elements. */
 GArray *top_lines_new(void);
 
+/* Adds a line, made fit for a terminal; steals `text`, which may come from a guest. */
+void top_line_add(GArray *lines, enum top_style style, char *text);
+
 /* Title, a bar for each vCPU (or one for all), exits and what was lost. width: columns there are, at least 40. */
 void top_lines_head(GArray *lines, const struct top_view *view, bool paused, bool each_vcpu, unsigned width);
 
@@ -37,7 +40,9 @@ void top_lines_table(GArray *lines, const struct top_view *view, size_t rows_max
  */
 void top_lines_calls(GArray *lines, const struct top_view *view, GHashTable *folded, GPtrArray *paths);
 
-/* What the keys do. */
+/* What the keys do: a head, and a line for each text; NULL-terminated. */
+void top_lines_keys(GArray *lines, const char *const *texts);
+/* The same for the screen of a guest. */
 void top_lines_help(GArray *lines);
 
 #endif

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "top/top_live.h"
 
-#include <poll.h>
-#include <unistd.h>
-
 #include "top/top_lines.h"
 #include "top/top_screen.h"
 #include "ui/interrupt.h"
@@ -301,11 +298,9 @@ static bool screen_take_keys(struct screen *screen, GError **error)
 /* False: the terminal is gone. */
 static bool wait_for_key(const struct screen *screen)
 {
-	struct pollfd entry = {.fd = STDIN_FILENO, .events = POLLIN};
-	int64_t left_ms = (screen->refresh_us - g_get_monotonic_time()) / 1000 + 1;
+	const int64_t left_ms = (screen->refresh_us - g_get_monotonic_time()) / 1000 + 1;
 
-	poll(&entry, 1, (int)CLAMP(left_ms, 0, TICK_MS));
-	return (entry.revents & (POLLHUP | POLLERR | POLLNVAL)) == 0;
+	return top_screen_wait((int)CLAMP(left_ms, 0, TICK_MS));
 }
 
 static bool screen_run(struct screen *screen, GError **error)

@@ -13,6 +13,7 @@
 struct sums {
 	struct histogram *histogram;
 	struct call_tree *calls;
+	struct call_tree_room room;
 };
 
 struct top_profile {
@@ -31,7 +32,8 @@ struct top_profile {
 static void sums_init(struct sums *sums, const struct top_profile *profile)
 {
 	sums->histogram = histogram_new(profile->names, COLUMN_KEYS_ALL);
-	sums->calls = call_tree_new(profile->names);
+	sums->room = (struct call_tree_room){0};
+	sums->calls = call_tree_new(profile->names, &sums->room);
 }
 
 static void sums_deinit(struct sums *sums)
@@ -46,8 +48,8 @@ static void names_init(struct top_profile *profile)
 	profile->resolver = resolver_new_symtab(profile->symtab, NULL);
 	resolver_set_user(profile->resolver, profile->user);
 	profile->names = names_new();
-	names_take_comm(profile->names, 0, 0, profile->has_tasks ? "swapper" : "guest");
-	names_take_comm(profile->names, VPROF_PID_UNKNOWN, 0, "[unknown]");
+	names_take_comm(profile->names, 0, 0, untrusted(profile->has_tasks ? "swapper" : "guest"));
+	names_take_comm(profile->names, VPROF_PID_UNKNOWN, 0, untrusted("[unknown]"));
 	profile->frames = histogram_new(profile->names, 0);
 	profile->asked = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	profile->no_modules = false;
@@ -120,7 +122,7 @@ void top_profile_begin(struct top_profile *profile, bool has_tasks)
 
 bool top_profile_is_full(const struct top_profile *profile)
 {
-	return profile->learned > LEARNED_MAX;
+	return profile->learned > LEARNED_MAX || profile->all.room.cut != 0;
 }
 
 /* ---- records ---- */

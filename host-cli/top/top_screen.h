@@ -45,6 +45,8 @@ void top_screen_close(void);
 
 void top_screen_size(unsigned *rows, unsigned *width);
 enum top_key top_screen_key(void);
+/* Waits for a key, timeout_ms at most. False: the terminal is gone. */
+bool top_screen_wait(int timeout_ms);
 
 /*
  * head: lines (struct top_line) from the top on. body: its first line is the table's head, which stays; the others

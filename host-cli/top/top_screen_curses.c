@@ -2,8 +2,10 @@
 #include "top/top_screen.h"
 
 #include <curses.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "top/top_lines.h"
 
@@ -96,6 +98,14 @@ enum top_key top_screen_key(void)
 		if (keys[i].code == code)
 			return keys[i].key;
 	return TOP_KEY_OTHER;
+}
+
+bool top_screen_wait(int timeout_ms)
+{
+	struct pollfd entry = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	poll(&entry, 1, timeout_ms);
+	return (entry.revents & (POLLHUP | POLLERR | POLLNVAL)) == 0;
 }
 
 /* ---- drawing ---- */

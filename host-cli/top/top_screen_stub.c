@@ -30,6 +30,12 @@ enum top_key top_screen_key(void)
 	return TOP_KEY_QUIT;
 }
 
+bool top_screen_wait(int timeout_ms)
+{
+	(void)timeout_ms;
+	return false;
+}
+
 void top_screen_draw(const struct top_screen_page *page)
 {
 	(void)page;

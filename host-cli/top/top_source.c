@@ -2,14 +2,13 @@
 #include "top/top_source.h"
 
 #include <string.h>
-#include <unistd.h>
 #include <vprof/control.h>
 
-#include "engine/attach_engine.h"
 #include "engine/engine_find.h"
+#include "engine/guest_engine.h"
 #include "engine/session_events.h"
-#include "engine/vcpu_clocks.h"
 #include "lib/record/ring_reader.h"
+#include "reading/vcpu_clocks.h"
 #include "ui/text.h"
 
 #define READS_MAX 64u /* of one vCPU's samples in one go, when looking on */
@@ -17,9 +16,7 @@
 G_DEFINE_QUARK(vprof_top_source_error, top_source_error)
 
 struct top_source {
-	struct engine_process *engine; /* of a guest that was attached here; NULL */
-	struct client *client;         /* the engine's, or our own */
-	json_t *guest;
+	struct guest_engine engine;
 	struct symtab *symtab; /* NULL: symtab_why */
 	char *symtab_why;
 	json_t *arguments; /* of session-start */
@@ -38,7 +35,7 @@ struct top_source {
 
 static bool source_gone(struct top_source *source, GError **error)
 {
-	g_autofree char *death = source->engine ? engine_process_death(source->engine) : NULL;
+	g_autofree char *death = source->engine.own ? engine_process_death(source->engine.own) : NULL;
 
 	g_set_error(error, TOP_SOURCE_ERROR, TOP_SOURCE_ERROR_ENGINE_GONE, "the engine %s",
 	            death ? death : "is gone, and with it what it showed");
@@ -48,7 +45,7 @@ static bool source_gone(struct top_source *source, GError **error)
 static json_t *execute(struct top_source *source, const char *method, json_t *arguments, GError **error)
 {
 	g_autoptr(GError) why = NULL;
-	json_t *answer = engine_ask(source->client, method, arguments, &why);
+	json_t *answer = engine_ask(source->engine.client, method, arguments, &why);
 
 	if (g_error_matches(why, CLIENT_ERROR, CLIENT_ERROR_CLOSED))
 		source_gone(source, error);
@@ -108,17 +105,8 @@ static bool source_take_session(struct top_source *source, json_t *session, GErr
 
 static bool source_map_rings(struct top_source *source, GError **error)
 {
-	g_autofree int *fds = NULL;
-	size_t n_fds = 0;
-	json_t *answer = client_execute(source->client, "rings", NULL, &fds, &n_fds, ENGINE_ANSWER_TIMEOUT_MS, error);
-	bool mapped;
-
 	source->rings = g_ptr_array_new_with_free_func((GDestroyNotify)ring_reader_free);
-	mapped = answer && session_rings_map(source->rings, fds, n_fds, error);
-	json_decref(answer);
-	for (size_t i = 0; i < n_fds; i++)
-		close(fds[i]);
-	return mapped;
+	return session_rings_get(source->rings, source->engine.client, "rings", error);
 }
 
 static bool source_start_session(struct top_source *source, GError **error)
@@ -184,56 +172,16 @@ static bool source_begin(struct top_source *source, GError **error)
 
 /* ---- opening and closing ---- */
 
-/* A file that is named goes before what the engine has found, but only the engine knows where KASLR has put it. */
-static struct image *kernel_open(const struct top_source *source, const char *path, GError **error)
-{
-	struct image *found = attach_engine_image(source->client, NULL), *image;
-
-	/* An engine that was given its kernel as a file does not hand it over. */
-	if (!path && !found)
-		path = member_text(source->guest, "kernel");
-	if (!path)
-		return found;
-	image = image_open(path, error);
-	if (image && found)
-		image_set_slide(image, image_slide(found));
-	image_free(found);
-	return image;
-}
-
 static void source_load_symbols(struct top_source *source, const char *kernel)
 {
 	g_autoptr(GError) why = NULL;
-	struct image *image = kernel_open(source, kernel, &why);
+	struct image *image = guest_engine_kernel(&source->engine, kernel, &why);
 
 	if (image)
 		source->symtab = symtab_load(image, &why);
 	if (!source->symtab)
 		source->symtab_why = g_strdup(why ? why->message : "the guest's kernel is not known");
 	image_free(image);
-}
-
-/* An engine that runs, or one for a domain that no engine is there for. */
-static bool source_connect(struct top_source *source, const struct attach_engine_options *options, const char *name,
-                           int *status, GError **error)
-{
-	const bool must_attach = options->pid != 0 || options->connect;
-	g_autoptr(GError) why = NULL;
-
-	if (!must_attach)
-		source->client = engine_find(name, &why);
-	if (source->client)
-		return true;
-	if (!must_attach && (!name || !g_error_matches(why, ENGINE_FIND_ERROR, ENGINE_FIND_ERROR_NONE))) {
-		g_propagate_error(error, g_steal_pointer(&why));
-		return false;
-	}
-	if (!attach_engine_check(options, name, NULL, error))
-		return false;
-	source->engine = attach_engine_start(options, name, NULL, status, error);
-	if (source->engine)
-		source->client = engine_process_client(source->engine);
-	return source->client != NULL;
 }
 
 struct top_source *top_source_open(const struct attach_engine_options *options, const char *name, json_t *session,
@@ -243,16 +191,15 @@ struct top_source *top_source_open(const struct attach_engine_options *options, 
 
 	source->arguments = session;
 	source->how = g_strdup("no session yet");
-	if (source_connect(source, options, name, status, error))
-		source->guest = execute(source, "query-guest", NULL, error);
-	if (source->guest) {
-		source->vcpus = (unsigned)MIN(member_number(source->guest, "vcpus", 0), VCPU_CLOCKS_MAX);
+	const bool found = guest_engine_open(&source->engine, options, name, status, error);
+
+	if (found) {
+		source->vcpus = (unsigned)MIN(member_number(source->engine.guest, "vcpus", 0), VCPU_CLOCKS_MAX);
 		source_load_symbols(source, options->kernel);
 		source_forget_session(source);
 	}
 	/* The engine of an attached guest waits for guest-start, as it does for `vprof attach`. */
-	if (source->guest && source_begin(source, error) &&
-	    (!source->engine || execute_only(source, "guest-start", error)))
+	if (found && source_begin(source, error) && (!source->engine.own || execute_only(source, "guest-start", error)))
 		return source;
 	top_source_close(source);
 	return NULL;
@@ -265,12 +212,8 @@ void top_source_close(struct top_source *source)
 	if (source->own)
 		execute_only(source, "session-stop", NULL);
 	source_forget_session(source);
-	if (source->engine)
-		engine_process_free(source->engine);
-	else
-		client_free(source->client);
+	guest_engine_close(&source->engine);
 	symtab_free(source->symtab);
-	json_decref(source->guest);
 	json_decref(source->arguments);
 	g_free(source->symtab_why);
 	g_free(source->how);
@@ -281,7 +224,7 @@ void top_source_close(struct top_source *source)
 
 const json_t *top_source_guest(const struct top_source *source)
 {
-	return source->guest;
+	return source->engine.guest;
 }
 
 const struct symtab *top_source_symtab(const struct top_source *source, const char **why)
@@ -307,17 +250,17 @@ const char *top_source_how(const struct top_source *source)
 
 struct client *top_source_client(const struct top_source *source)
 {
-	return source->client;
+	return source->engine.client;
 }
 
 int top_source_fd(const struct top_source *source)
 {
-	return client_fd(source->client);
+	return client_fd(source->engine.client);
 }
 
 json_t *top_source_clocks(struct top_source *source, GError **error)
 {
-	return vcpu_clocks_query(source->client, source->vcpus, ENGINE_ANSWER_TIMEOUT_MS, error);
+	return vcpu_clocks_query(source->engine.client, source->vcpus, ENGINE_ANSWER_TIMEOUT_MS, error);
 }
 
 json_t *top_source_statistics(struct top_source *source, GError **error)
@@ -341,7 +284,7 @@ static bool source_take_events(struct top_source *source, GError **error)
 	json_t *event;
 	bool ended = false;
 
-	while (!ended && (event = client_next_event(source->client, 0, &gone))) {
+	while (!ended && (event = client_next_event(source->engine.client, 0, &gone))) {
 		ended = g_strcmp0(member_text(event, "event"), VPROF_EVENT_GUEST_ENDED) == 0;
 		if (ended) {
 			g_autofree char *message =

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "top/top_view.h"
 
-#include "engine/vcpu_clocks.h"
+#include "reading/kvm_exits.h"
+#include "reading/vcpu_clocks.h"
 #include "ui/column_cell.h"
 #include "ui/text.h"
 
@@ -21,6 +22,8 @@ static bool view_read_clocks(struct top_view *view, struct top_source *source, G
 	}
 	g_clear_pointer(&view->exits, g_array_unref);
 	view->exits = exit_rows_between(view->clocks, clocks);
+	g_clear_pointer(&view->kvm_exits, g_array_unref);
+	view->kvm_exits = kvm_exit_rows(view->clocks, clocks, -1);
 	json_decref(view->clocks);
 	view->clocks = clocks;
 	view->why_no_clocks = NULL;
@@ -87,6 +90,7 @@ void top_view_clear(struct top_view *view)
 {
 	top_view_forget(view);
 	g_clear_pointer(&view->exits, g_array_unref);
+	g_clear_pointer(&view->kvm_exits, g_array_unref);
 	json_decref(g_steal_pointer(&view->clocks));
 	json_decref(g_steal_pointer(&view->statistics));
 }
@@ -109,11 +113,12 @@ json_t *top_view_json(const struct top_view *view, size_t rows_max)
 	json_t *rate = json_object_get(session, "frequency-hz");
 	json_t *clocks = view->n_vcpus != 0 ? vcpu_clocks_json(view->vcpus, view->n_vcpus) : json_null();
 
-	return json_pack("{s:s, s:i, s:f, s:O, s:s, s:o, s:O?, s:I, s:o, s:o, s:o, s:O?, s:o, s:o}", "format",
+	return json_pack("{s:s, s:i, s:f, s:O, s:s, s:o, s:O?, s:I, s:o, s:o, s:o, s:o, s:O?, s:o, s:o}", "format",
 	                 "vprof-top", "version", TOP_JSON_VERSION, "seconds", view->seconds, "guest",
 	                 top_source_guest(view->source), "how", top_source_how(view->source), "event",
 	                 text_json(event ? event->name : NULL), "frequency-hz", rate, "samples",
 	                 (json_int_t)view->table.samples, "since-start", json_boolean(view->choice.all), "clocks",
-	                 clocks, "exits", exit_rows_json(view->exits), "statistics", view->statistics, "rows",
-	                 rows_json(view, rows_max), "calls", report_calls_json(&report, &view->table));
+	                 clocks, "exits", exit_rows_json(view->exits), "kvm-exits", kvm_exit_rows_json(view->kvm_exits),
+	                 "statistics", view->statistics, "rows", rows_json(view, rows_max), "calls",
+	                 report_calls_json(&report, &view->table));
 }

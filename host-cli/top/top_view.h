@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "engine/vcpu_clocks.h"
+#include "reading/vcpu_clocks.h"
 #include "report/report.h"
 #include "top/top_profile.h"
 #include "top/top_source.h"
@@ -29,10 +29,11 @@ struct top_view {
 	struct vcpu_clocks readings[VCPU_CLOCKS_MAX]; /* at its end */
 	json_t *clocks;                               /* at its end, as query-vcpu-time answers */
 	const char *why_no_clocks;                    /* in `clocks`; NULL */
-	GArray *exits;                                /* struct exit_row, within it */
-	json_t *statistics;                           /* "total" of query-stats, since the session's start; NULL */
-	struct report_table table;                    /* of the interval, or of all */
-	int64_t read_us;                              /* g_get_monotonic_time() at its end */
+	GArray *kvm_exits;         /* struct kvm_exit_row, within it; empty without KVM's trace points */
+	GArray *exits;             /* struct exit_row, within it */
+	json_t *statistics;        /* "total" of query-stats, since the session's start; NULL */
+	struct report_table table; /* of the interval, or of all */
+	int64_t read_us;           /* g_get_monotonic_time() at its end */
 };
 
 /* The interval begins. */

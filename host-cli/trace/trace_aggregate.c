@@ -29,21 +29,21 @@ void trace_counts_free(struct trace_counts *counts)
 	g_free(counts);
 }
 
-static char *make_key(const struct trace_counts *counts, const struct trace_event *event, const struct symtab *symtab)
+static char *make_key(const struct trace_counts *counts, const struct trace_event *event, struct trace_names *names)
 {
 	GString *key = g_string_new(NULL);
 
 	for (char **field = counts->fields; *field; field++) {
-		g_autofree char *text = trace_event_text(event, *field, symtab);
+		g_autofree char *text = trace_event_text(event, *field, names);
 
 		g_string_append_printf(key, "%s%s", field == counts->fields ? "" : ", ", text ? text : "-");
 	}
 	return g_string_free(key, FALSE);
 }
 
-void trace_counts_add(struct trace_counts *counts, const struct trace_event *event, const struct symtab *symtab)
+void trace_counts_add(struct trace_counts *counts, const struct trace_event *event, struct trace_names *names)
 {
-	g_autofree char *key = make_key(counts, event, symtab);
+	g_autofree char *key = make_key(counts, event, names);
 	uint64_t *count = g_hash_table_lookup(counts->counts, key);
 
 	if (!count && g_hash_table_size(counts->counts) >= KEYS_MAX) {

@@ -11,7 +11,7 @@ struct trace_counts;
 /* fields: the names of the fields that form the key; borrowed. */
 struct trace_counts *trace_counts_new(char **fields);
 void trace_counts_free(struct trace_counts *counts);
-void trace_counts_add(struct trace_counts *counts, const struct trace_event *event, const struct symtab *symtab);
+void trace_counts_add(struct trace_counts *counts, const struct trace_event *event, struct trace_names *names);
 /* The largest first. */
 void trace_counts_print(const struct trace_counts *counts, FILE *out);
 json_t *trace_counts_json(const struct trace_counts *counts);

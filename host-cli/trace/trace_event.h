@@ -9,14 +9,30 @@
 #include <stdio.h>
 
 #include "lib/record/record.h"
-#include "lib/symbol/symtab.h"
+#include "trace/trace_names.h"
+
+/* Of the guest's memory, as the engine reads it: "prev->pid", "str(prev->comm)". */
+bool trace_field_is_path(const char *field);
+bool trace_field_is_text(const char *field);
+
+/* Whether it has what a function or a system call has returned: a signed number. */
+bool trace_field_is_result(const char *field);
+
+struct trace_path {
+	char *name;
+	size_t at; /* the number of its first value */
+	bool is_text, is_address;
+};
 
 /* A probe that was added, as the engine describes it. */
 struct trace_probe {
 	uint64_t id;
 	char *name;
 	char **fields; /* the arguments and then the registers, as an event has their values; NULL-terminated */
+	char **types;  /* of the arguments, as C writes them; fewer than fields where these are numbers of 64 bits */
 	size_t n_fields;
+	struct trace_path *paths; /* [n_paths] behind the fields */
+	size_t n_paths;
 	bool is_syscall, is_exit;
 	bool is_patch; /* INT3 in the guest's code */
 };
@@ -33,26 +49,26 @@ struct trace_event {
 };
 void trace_event_clear(struct trace_event *event);
 
-/* The i-th of the probe's fields; 0 when the event is too short for it. */
+/* The i-th of the probe's fields; 0 when the event has no values. */
 uint64_t trace_event_value(const struct trace_event *event, size_t i);
 
 /*
- * A field as a number. All events have time, vcpu, pid, tid and ip (and comm, probe and func as texts), and the fields
- * of their probe. False if there is no such field.
+ * A field as a number. All events have time, vcpu, pid, tid and ip, and the fields of their probe; and as texts comm,
+ * probe, func, and the frames of the call chain from the outermost on, kstack, ustack and stack. False if there is no
+ * such field, or the event does not have it: the arguments of a trace point may not be known.
  */
 bool trace_event_number(const struct trace_event *event, const char *field, uint64_t *number);
+/* Whether it is one of the three that need call chains. */
+bool trace_field_is_stack(const char *field);
 /*
- * Any field as text: system calls and exits by name, func without the offset. New string or NULL. `symtab`: the
- * kernel's, or NULL.
+ * Any field as text: system calls and exits by name, func without the offset. New string or NULL. NULL `names`:
+ * not for func, kstack, ustack and stack.
  */
-char *trace_event_text(const struct trace_event *event, const char *field, const struct symtab *symtab);
-
-/* "vfs_read" or "vfs_read+0x12", or the number when nothing is known. New string. */
-char *trace_symbol(const struct symtab *symtab, uint64_t ip);
+char *trace_event_text(const struct trace_event *event, const char *field, struct trace_names *names);
 
 void trace_print_header(FILE *out);
 /* start_ns: what times count from. */
-void trace_print_event(const struct trace_event *event, uint64_t start_ns, const struct symtab *symtab, FILE *out);
-json_t *trace_event_json(const struct trace_event *event, const struct symtab *symtab);
+void trace_print_event(const struct trace_event *event, uint64_t start_ns, struct trace_names *names, FILE *out);
+json_t *trace_event_json(const struct trace_event *event, struct trace_names *names);
 
 #endif

@@ -31,6 +31,22 @@ static bool parse_number(const char *text, uint64_t *number)
 	return true;
 }
 
+static bool is_negative(const char *text)
+{
+	return text[0] == '-';
+}
+
+/* A negative one as 64 bits have it. */
+static bool parse_signed(const char *text, uint64_t *number)
+{
+	if (!is_negative(text))
+		return parse_number(text, number);
+	if (!parse_number(text + 1, number) || *number > (uint64_t)INT64_MAX)
+		return false;
+	*number = -*number;
+	return true;
+}
+
 static bool filter_error(const char *text, GError **error)
 {
 	g_set_error(
@@ -73,8 +89,14 @@ static const struct filter_field {
 	{"comm", false, is_text, "a pattern, with = or !="},
 	{"probe", false, is_text, "a pattern, with = or !="},
 	{"func", false, is_text, "a pattern, with = or !="},
+	{"stack", false, is_text, "a pattern, with = or !="},
+	{"kstack", false, is_text, "a pattern, with = or !="},
+	{"ustack", false, is_text, "a pattern, with = or !="},
 	{"nr", true, names_syscall, "a number, or, with = or !=, the name of a system call or a pattern for names"},
+	{"id", true, names_syscall, "a number, or, with = or !=, the name of a system call or a pattern for names"},
 	{"reason", true, names_exit, "a number, or, with = or !=, the name of an exit or a pattern for names"},
+	{"retval", true, NULL, "a number, which may be negative, decimal or hexadecimal with 0x"},
+	{"ret", true, NULL, "a number, which may be negative, decimal or hexadecimal with 0x"},
 	{NULL, true, NULL, "a number, decimal or hexadecimal with 0x"},
 };
 
@@ -82,9 +104,19 @@ static const struct filter_field *find_field(const char *name)
 {
 	const struct filter_field *field = fields;
 
+	if (trace_field_is_text(name))
+		return field; /* as comm */
 	while (field->name && strcmp(field->name, name) != 0)
 		field++;
 	return field;
+}
+
+/* Fields that all events have: none is ever negative. */
+static bool is_common(const char *field)
+{
+	static const char *const names[] = {"time", "vcpu", "pid", "tid", "ip", NULL};
+
+	return g_strv_contains(names, field);
 }
 
 static bool parse_value(struct trace_filter *filter)
@@ -92,7 +124,11 @@ static bool parse_value(struct trace_filter *filter)
 	const struct filter_field *field = find_field(filter->field);
 	bool equality = filter->operator== EQUAL || filter->operator== NOT_EQUAL;
 
-	filter->is_number = field->number && parse_number(filter->value, &filter->number);
+	/* Fields that are not in the table may be numbers with a sign as well: the value says which. */
+	filter->is_signed = trace_field_is_result(filter->field) ||
+	                    (!field->name && !is_common(filter->field) && is_negative(filter->value));
+	filter->is_number = field->number && (filter->is_signed ? parse_signed(filter->value, &filter->number)
+	                                                        : parse_number(filter->value, &filter->number));
 	return filter->is_number ||
 	       (equality && filter->value[0] != '\0' && field->pattern && field->pattern(filter->value));
 }
@@ -101,14 +137,24 @@ static bool value_error(const char *text, const struct trace_filter *filter, GEr
 {
 	g_set_error(
 		error, TRACE_ERROR, TRACE_ERROR_FILTER,
-		"filter \"%s\" makes no sense: %s takes %s; to combine filters, give -f for each of them: all must match",
+		"filter \"%s\" makes no sense: %s takes %s; to combine filters, give --filter for each of them: all must match",
 		text, filter->field, find_field(filter->field)->takes);
 	return false;
 }
 
+/* Where the operator is: ">" in a path's "->" is none. */
+static size_t field_length(const char *text)
+{
+	size_t n = 0;
+
+	while (text[n] != '\0' && !strchr("=!<>", text[n]))
+		n += g_str_has_prefix(text + n, "->") ? 2 : 1;
+	return n;
+}
+
 bool trace_filter_parse(const char *text, struct trace_filter *filter, GError **error)
 {
-	size_t length = strcspn(text, "=!<>");
+	size_t length = field_length(text);
 	const char *sign = text + length;
 	size_t i = 0;
 
@@ -150,14 +196,16 @@ static bool compare(uint64_t a, int operator, uint64_t b)
 	}
 }
 
-bool trace_filter_match(const struct trace_filter *filter, const struct trace_event *event, const struct symtab *symtab)
+bool trace_filter_match(const struct trace_filter *filter, const struct trace_event *event, struct trace_names *names)
 {
+	/* Signed numbers are in the order of unsigned ones when their sign is flipped. */
+	const uint64_t sign = filter->is_signed ? UINT64_C(1) << 63 : 0;
 	g_autofree char *text = NULL;
 	uint64_t number;
 
 	if (filter->is_number)
 		return trace_event_number(event, filter->field, &number) &&
-		       compare(number, filter->operator, filter->number);
-	text = trace_event_text(event, filter->field, symtab);
+		       compare(number ^ sign, filter->operator, filter->number ^ sign);
+	text = trace_event_text(event, filter->field, names);
 	return text && (fnmatch(filter->value, text, 0) == 0) == (filter->operator== EQUAL);
 }

@@ -2,7 +2,6 @@
 #include "trace/trace_source.h"
 
 #include <string.h>
-#include <unistd.h>
 #include <vprof/control.h>
 #include <vprof/probe.h>
 
@@ -10,33 +9,25 @@
 #include "engine/session_events.h"
 #include "lib/record/reader.h"
 #include "lib/record/ring_reader.h"
-#include "lib/symbol/symtab.h"
+#include "trace/probe_names.h"
+#include "trace/trace_filter.h"
 #include "ui/text.h"
+
+#define PROBES_MAX 64u /* of one client */
 
 #define COMMS_MAX 65536u /* names that are kept; beyond that, all are dropped and collected anew */
 
 struct trace_source {
 	struct client *client;
-	GPtrArray *probes;     /* of struct trace_probe */
-	GPtrArray *readers;    /* of struct ring_reader, one for each vCPU */
-	GHashTable *comms;     /* tid to name */
-	struct symtab *symtab; /* NULL: no names of functions */
-	bool tasks;            /* the engine tells them apart */
+	GPtrArray *probes;  /* of struct trace_probe */
+	GPtrArray *readers; /* of struct ring_reader, one for each vCPU */
+	GHashTable *comms;  /* tid to name */
+	struct trace_names *names;
+	bool tasks; /* the engine tells them apart */
 	bool ended;
 };
 
-/* Function names are optional: without a readable image, addresses are printed. */
-static void load_symbols(struct trace_source *source)
-{
-	const char *kernel = member_text(json_object_get(client_greeting(source->client), "guest"), "kernel");
-	struct image *image = kernel ? image_open(kernel, NULL) : NULL;
-
-	if (image)
-		source->symtab = symtab_load(image, NULL);
-	image_free(image);
-}
-
-struct trace_source *trace_source_open(const char *engine, GError **error)
+struct trace_source *trace_source_open(const char *engine, const char *symfs, GError **error)
 {
 	struct client *client = engine_find(engine, error);
 	struct trace_source *source;
@@ -48,7 +39,7 @@ struct trace_source *trace_source_open(const char *engine, GError **error)
 	source->probes = g_ptr_array_new_with_free_func((GDestroyNotify)trace_probe_free);
 	source->readers = g_ptr_array_new_with_free_func((GDestroyNotify)ring_reader_free);
 	source->comms = g_hash_table_new_full(NULL, NULL, NULL, NULL);
-	load_symbols(source);
+	source->names = trace_names_new(client, symfs);
 	return source;
 }
 
@@ -56,12 +47,23 @@ void trace_source_close(struct trace_source *source)
 {
 	if (!source)
 		return;
-	symtab_free(source->symtab);
+	trace_names_free(source->names);
 	g_hash_table_unref(source->comms);
 	g_ptr_array_unref(source->readers);
 	g_ptr_array_unref(source->probes);
 	client_free(source->client);
 	g_free(source);
+}
+
+static void set_texts(json_t *arguments, const char *name, char **texts)
+{
+	json_t *list = json_array();
+
+	for (; texts && *texts; texts++)
+		json_array_append_new(list, text_json(*texts));
+	if (json_array_size(list) > 0)
+		json_object_set(arguments, name, list);
+	json_decref(list);
 }
 
 bool trace_source_add(struct trace_source *source, const char *probe, const struct trace_options *options,
@@ -72,19 +74,60 @@ bool trace_source_add(struct trace_source *source, const char *probe, const stru
 
 	if (options->breakpoints)
 		json_object_set_new(arguments, "breakpoint", text_json(options->breakpoints));
-	if (options->registers && options->registers[0]) {
-		json_t *names = json_array();
-
-		for (char **name = options->registers; *name; name++)
-			json_array_append_new(names, text_json(*name));
-		json_object_set_new(arguments, "registers", names);
-	}
+	set_texts(arguments, "registers", options->registers);
+	set_texts(arguments, "fields", options->paths);
 	answer = engine_ask(source->client, "probe-add", arguments, error);
 	if (!answer)
 		return false;
 	g_ptr_array_add(source->probes, trace_probe_new(answer));
 	json_decref(answer);
 	return true;
+}
+
+static json_t *names_matching(struct trace_source *source, const char *pattern, GError **error)
+{
+	json_t *names = json_array(), *bare = json_array();
+	json_t *providers = probe_names_list(source->client, pattern, names, bare, error);
+	const size_t n = json_array_size(names);
+	const bool done = providers && n > 0 && n <= PROBES_MAX;
+
+	if (providers && n == 0)
+		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE, "%s matches nothing that can be probed", pattern);
+	else if (providers && !done)
+		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE, "%s matches %zu, and there can be %u probes",
+		            pattern, n, PROBES_MAX);
+	json_decref(providers);
+	json_decref(bare);
+	if (done)
+		return names;
+	json_decref(names);
+	return NULL;
+}
+
+bool trace_source_add_all(struct trace_source *source, const char *pattern, const struct trace_options *options,
+                          unsigned *left_out, char **why, GError **error)
+{
+	json_t *names = names_matching(source, pattern, error), *name;
+	size_t i;
+
+	*left_out = 0;
+	*why = NULL;
+	json_array_foreach(names, i, name) {
+		g_autoptr(GError) failure = NULL;
+
+		if (trace_source_add(source, json_string_value(name), options, &failure))
+			continue;
+		if ((*left_out)++ == 0)
+			*why = g_strdup(failure->message);
+	}
+	const bool none = names && *left_out == json_array_size(names);
+
+	if (none)
+		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE, "%s", *why);
+	if (none)
+		g_clear_pointer(why, g_free);
+	json_decref(names);
+	return names && !none;
 }
 
 unsigned trace_source_patches(const struct trace_source *source)
@@ -99,12 +142,14 @@ unsigned trace_source_patches(const struct trace_source *source)
 bool trace_source_has_field(const struct trace_source *source, const char *field)
 {
 	static const char *const common[] = {"time", "vcpu", "pid", "tid", "ip", "comm", "probe", "func", NULL};
-	bool found = g_strv_contains(common, field);
+	bool found = g_strv_contains(common, field) || trace_field_is_stack(field);
 
 	for (guint i = 0; i < source->probes->len && !found; i++) {
 		const struct trace_probe *probe = g_ptr_array_index(source->probes, i);
 
 		found = g_strv_contains((const char *const *)probe->fields, field);
+		for (size_t j = 0; j < probe->n_paths; j++)
+			found |= strcmp(probe->paths[j].name, field) == 0;
 	}
 	return found;
 }
@@ -112,20 +157,12 @@ bool trace_source_has_field(const struct trace_source *source, const char *field
 bool trace_source_record(struct trace_source *source, GError **error)
 {
 	json_t *answer = engine_ask(source->client, "probe-record", json_pack("{s:b}", "on", true), error);
-	g_autofree int *fds = NULL;
-	size_t n_fds = 0;
-	bool done;
 
 	if (!answer)
 		return false;
 	source->tasks = json_is_true(json_object_get(answer, "tasks"));
 	json_decref(answer);
-	answer = client_execute(source->client, "probe-rings", NULL, &fds, &n_fds, ENGINE_ANSWER_TIMEOUT_MS, error);
-	done = answer && session_rings_map(source->readers, fds, n_fds, error);
-	json_decref(answer);
-	for (size_t i = 0; i < n_fds; i++)
-		close(fds[i]);
-	return done;
+	return session_rings_get(source->readers, source->client, "probe-rings", error);
 }
 
 /* ---- events ---- */
@@ -151,7 +188,7 @@ static void learn_comm(struct trace_source *source, const struct perf_event_head
 		return;
 	if (g_hash_table_size(source->comms) >= COMMS_MAX)
 		g_hash_table_remove_all(source->comms);
-	clean = text_printable(comm.comm);
+	clean = untrusted_printable(comm.comm);
 	g_hash_table_insert(source->comms, GUINT_TO_POINTER(comm.tid), (char *)g_intern_string(clean));
 }
 
@@ -173,6 +210,7 @@ static void take_record(struct trace_source *source, const struct perf_event_hea
 
 	if (record->type != PERF_RECORD_SAMPLE) {
 		learn_comm(source, record, bytes);
+		trace_names_take(source->names, record, bytes);
 		return;
 	}
 	event.bytes = g_memdup2(record, bytes);
@@ -254,7 +292,7 @@ json_t *trace_source_statistics(struct trace_source *source)
 	return engine_ask(source->client, "query-probes", NULL, NULL);
 }
 
-const struct symtab *trace_source_symtab(struct trace_source *source)
+struct trace_names *trace_source_names(struct trace_source *source)
 {
-	return source->symtab;
+	return source->names;
 }

@@ -9,16 +9,24 @@
 struct trace_source;
 
 /* The engine, as engine_find has it. */
-struct trace_source *trace_source_open(const char *engine, GError **error);
+struct trace_source *trace_source_open(const char *engine, const char *symfs, GError **error);
 void trace_source_close(struct trace_source *source);
 
 struct trace_options {
 	char **registers; /* names, or NULL */
+	char **paths;     /* fields of the guest's memory, or NULL; a probe has those that begin with its arguments */
 	bool stack;
 	const char *breakpoints; /* "any", "processor", "patch", or NULL */
 };
 bool trace_source_add(struct trace_source *source, const char *probe, const struct trace_options *options,
                       GError **error);
+/*
+ * All functions or trace points that match a pattern (probe_name_is_pattern), as many as a client can have probes.
+ * Those that cannot be probed are left out, with *left_out the number of them and *why the reason of the first; g_free.
+ * An error if that is all of them.
+ */
+bool trace_source_add_all(struct trace_source *source, const char *pattern, const struct trace_options *options,
+                          unsigned *left_out, char **why, GError **error);
 /* How many of the probes are patches in the guest's code. */
 unsigned trace_source_patches(const struct trace_source *source);
 /* Whether one of the probes has that field, or every event has. */
@@ -39,6 +47,6 @@ bool trace_source_stop(struct trace_source *source, GError **error);
 json_t *trace_source_statistics(struct trace_source *source);
 
 /* The guest kernel's symbols; NULL if its image is not available. */
-const struct symtab *trace_source_symtab(struct trace_source *source);
+struct trace_names *trace_source_names(struct trace_source *source);
 
 #endif

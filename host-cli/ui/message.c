@@ -13,10 +13,10 @@
 G_GNUC_PRINTF(2, 0)
 static void message_print(const char *prefix, const char *format, va_list arguments)
 {
-	g_autofree char *text = g_strdup_vprintf(format, arguments);
+	g_autofree char *text = g_strdup_vprintf(format, arguments), *printable = text_printable(text);
 
 	progress_clear();
-	fprintf(stderr, "vprof: %s%s\n", prefix, text);
+	fprintf(stderr, "vprof: %s%s\n", prefix, printable);
 }
 
 void say(const char *format, ...)
@@ -37,6 +37,31 @@ void warn(const char *format, ...)
 	va_end(arguments);
 }
 
+static void say_left_out(uint64_t n)
+{
+	if (n > 0)
+		warn("%" G_GUINT64_FORMAT " messages left out", n);
+}
+
+void warn_at_rate(struct message_rate *rate, const char *format, ...)
+{
+	uint64_t left_out;
+	bool may = message_rate_take(rate, g_get_monotonic_time(), &left_out);
+	va_list arguments;
+
+	say_left_out(left_out);
+	if (!may)
+		return;
+	va_start(arguments, format);
+	message_print("warning: ", format, arguments);
+	va_end(arguments);
+}
+
+void warn_rate_end(struct message_rate *rate)
+{
+	say_left_out(message_rate_end(rate));
+}
+
 int usage_error(const char *command, const char *format, ...)
 {
 	va_list arguments;
@@ -48,13 +73,18 @@ int usage_error(const char *command, const char *format, ...)
 	return STATUS_USAGE;
 }
 
-int failure(const GError *error)
+const char *failure_text(const GError *error)
 {
 	const char *text = error->message;
 	const char *remote = g_error_matches(error, CLIENT_ERROR, CLIENT_ERROR_REMOTE) ? strstr(text, ": ") : NULL;
 
 	/* The engine's answer comes as "CLASS: text"; the class is for programs. */
-	say("%s", remote ? remote + 2 : text);
+	return remote ? remote + 2 : text;
+}
+
+int failure(const GError *error)
+{
+	say("%s", failure_text(error));
 	return STATUS_FAILED;
 }
 

@@ -2,31 +2,37 @@
 /*
  * Command-line options as data: a table of rows says where in a struct of values each option's value goes. --help,
  * shell completion and parsing read the same table. Options that several commands share are a table and a struct of
- * their own, which OPTION_ROWS puts into those of a command.
+ * their own, which OPTION_ROWS puts into those of a command. Short letters come from one table for all commands
+ * (option_letter.h).
  */
 #ifndef VPROF_CLI_UI_OPTION_H
 #define VPROF_CLI_UI_OPTION_H
 
 #include <glib.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 enum option_type {
-	OPTION_FLAG,   /* gboolean */
-	OPTION_TEXT,   /* char * */
-	OPTION_FILE,   /* char *: a path */
-	OPTION_TEXTS,  /* char **: may be given again */
-	OPTION_FILES,  /* char **: paths */
-	OPTION_INT,    /* int */
-	OPTION_DOUBLE, /* double */
+	OPTION_FLAG,     /* gboolean */
+	OPTION_TEXT,     /* char * */
+	OPTION_FILE,     /* char *: a path */
+	OPTION_TEXTS,    /* char **: may be given again */
+	OPTION_FILES,    /* char **: paths */
+	OPTION_LIST,     /* char **: may be given again, or with commas; not those in "cpu/event=1,umask=2/" */
+	OPTION_INT,      /* int */
+	OPTION_DOUBLE,   /* double */
+	OPTION_PERCENT,  /* double: 5 and 5% are 5 */
+	OPTION_FRACTION, /* double: 0.05 and 5% are 0.05 */
 };
 
 struct option_row {
 	const char *name; /* NULL: another table (`rows`), or the end */
-	char letter;      /* 0: none */
 	enum option_type type;
 	size_t offset; /* of the value in the command's values; with `rows`, what is added to their offsets */
 	const char *help;
 	const char *argument; /* the word for it in --help; NULL for a flag */
+	/* What the value may be, for completion: words with blanks between, or "@KIND" of completion.h; or NULL. */
+	const char *words;
 	const struct option_row *rows;
 };
 
@@ -40,8 +46,16 @@ struct option_row {
  * option_row. */
 GArray *option_rows_flatten(const struct option_row *rows);
 
-/* Adds the options to `context`, to be parsed into `values`. */
-void option_rows_add(const struct option_row *rows, void *values, GOptionContext *context);
+/*
+ * Parses argv[1..argc-1] as getopt_long does, with bundled letters and unambiguous prefixes of long names, into
+ * `values`. Reorders argv: argv[*first..argc-1] are the arguments that are not options. *wants_help: --help was given,
+ * and the rest was not parsed. Errors: G_OPTION_ERROR.
+ */
+bool option_rows_parse(const struct option_row *rows, void *values, int argc, char **argv, int *first, bool *wants_help,
+                       GError **error);
+
+/* The list of options as --help prints it, in lines of at most TEXT_COLUMNS. New string. */
+char *option_rows_help(const struct option_row *rows);
 
 /* Frees the strings in `values`. */
 void option_rows_clear(const struct option_row *rows, void *values);

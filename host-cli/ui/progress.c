@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "ui/pager.h"
 #include "ui/text.h"
 
 #define AFTER_S 1.0
@@ -85,7 +86,7 @@ static void show(void)
 
 void progress_beside_output(void)
 {
-	if (isatty(STDOUT_FILENO))
+	if (isatty(STDOUT_FILENO) || pager_runs())
 		progress.shown_from_us = -1;
 }
 

@@ -5,14 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
-char *text_printable(const char *text)
-{
-	char *copy = g_strdup(text ? text : "");
+#include "ui/pager.h"
 
-	for (char *at = copy; *at != '\0'; at++)
-		if (g_ascii_iscntrl(*at))
-			*at = '?';
-	return copy;
+#define SLIPS_NEAR 2u
+
+char *text_markup(const char *text)
+{
+	g_autofree char *printable = text_printable(text);
+
+	return g_markup_escape_text(printable, -1);
 }
 
 json_t *text_json(const char *text)
@@ -25,10 +26,99 @@ json_t *text_json(const char *text)
 	return json_string(valid);
 }
 
+/* jansson passes whole characters, of which it has escaped those below U+0020. */
+static int json_piece_write(const char *piece, size_t n, void *data)
+{
+	const char *written = piece, *end = piece + n;
+	FILE *to = data;
+
+	for (const char *at = piece; at < end; at = g_utf8_next_char(at)) {
+		const gunichar c = g_utf8_get_char(at);
+
+		if (c < 0x7f || !text_is_control(c))
+			continue;
+		fwrite(written, 1, (size_t)(at - written), to);
+		if (c > UINT16_MAX) /* a surrogate pair */
+			fprintf(to, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 + (c & 0x3ff));
+		else
+			fprintf(to, "\\u%04x", c);
+		written = g_utf8_next_char(at);
+	}
+	fwrite(written, 1, (size_t)(end - written), to);
+	return 0;
+}
+
+void json_write(const json_t *value, size_t flags, FILE *to)
+{
+	json_dump_callback(value, json_piece_write, to, flags);
+}
+
 void text_print_json(const json_t *document, unsigned digits, FILE *to)
 {
-	json_dumpf(document, to, JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
+	json_write(document, JSON_INDENT(2) | JSON_REAL_PRECISION(digits), to);
 	fputc('\n', to);
+}
+
+static bool is_printable(const char *text)
+{
+	g_autofree char *printable = text_printable(text);
+
+	return strcmp(text, printable) == 0;
+}
+
+static void make_printable(json_t *value);
+
+static void object_make_printable(json_t *object)
+{
+	const char *name;
+	json_t *member;
+	void *next;
+
+	json_object_foreach_safe(object, next, name, member)
+	{
+		make_printable(member);
+		if (!is_printable(name)) {
+			g_autofree char *printable = text_printable(name);
+
+			json_object_set(object, printable, member);
+			json_object_del(object, name);
+		}
+	}
+}
+
+static void make_printable(json_t *value)
+{
+	json_t *element;
+	size_t i;
+
+	if (json_is_object(value))
+		object_make_printable(value);
+	json_array_foreach(value, i, element)
+		make_printable(element);
+	if (json_is_string(value) && !is_printable(json_string_value(value))) {
+		g_autofree char *printable = text_printable(json_string_value(value));
+
+		json_string_set(value, printable);
+	}
+}
+
+json_t *json_printable(json_t *value)
+{
+	make_printable(value);
+	return value;
+}
+
+json_t *json_read(const char *text, size_t bytes, size_t flags, json_error_t *why)
+{
+	size_t values = 1;
+
+	/* Those within texts count, too. */
+	for (size_t i = 0; i < bytes; i++)
+		values += strchr("[{,:", text[i]) && text[i] != '\0';
+	if (values <= JSON_VALUES_MAX)
+		return json_printable(json_loadb(text, bytes, flags, why));
+	snprintf(why->text, sizeof(why->text), "it has more than %u values", JSON_VALUES_MAX);
+	return NULL;
 }
 
 const char *member_text(const json_t *object, const char *name)
@@ -53,8 +143,8 @@ struct text_style text_style_for(FILE *stream)
 {
 	const char *terminal = g_getenv("TERM");
 	const char *no_color = g_getenv("NO_COLOR");
-	bool marks = isatty(fileno(stream)) && terminal && strcmp(terminal, "dumb") != 0 &&
-	             (!no_color || no_color[0] == '\0');
+	bool is_terminal = isatty(fileno(stream)) || (stream == stdout && pager_runs());
+	bool marks = is_terminal && terminal && strcmp(terminal, "dumb") != 0 && (!no_color || no_color[0] == '\0');
 
 	return marks ? (struct text_style){"\033[1m", "\033[0m"} : (struct text_style){"", ""};
 }
@@ -84,4 +174,45 @@ unsigned slips_between(const char *a, const char *b)
 				cost[i][j] = MIN(cost[i][j], cost[i - 2][j - 2] + 1);
 		}
 	return cost[n][m];
+}
+
+const char *word_near(const char *word, const char *const *words, size_t n)
+{
+	unsigned best_slips = SLIPS_NEAR + 1;
+	const char *best = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned slips = slips_between(word, words[i]);
+
+		/* With as many slips as letters, any short word would match. */
+		if (slips < best_slips && slips < strlen(word)) {
+			best = words[i];
+			best_slips = slips;
+		}
+	}
+	for (size_t i = 0; i < n && !best && *word != '\0'; i++)
+		if (g_str_has_prefix(words[i], word))
+			best = words[i];
+	return best;
+}
+
+void text_wrap(GString *out, const char *text, size_t column)
+{
+	size_t at = column;
+
+	while (*text != '\0') {
+		size_t n = strcspn(text, " \n");
+
+		if (at > column && at + 1 + n > TEXT_COLUMNS) {
+			g_string_append_printf(out, "\n%*s", (int)column, "");
+			at = column;
+		} else if (at > column) {
+			g_string_append_c(out, ' ');
+			at++;
+		}
+		g_string_append_len(out, text, (gssize)n);
+		at += n;
+		text += n;
+		text += strspn(text, " \n");
+	}
 }

@@ -1,18 +1,34 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Text from outside (recordings, guests, engines), made fit for a terminal or for JSON. */
+/* Text from outside (recordings, guests, engines), made fit for JSON, and words for a terminal. See lib/record/text.h.
+ */
 #ifndef VPROF_CLI_UI_TEXT_H
 #define VPROF_CLI_UI_TEXT_H
 
+#include <glib.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-/* The text with control characters, which could drive the terminal, replaced by "?"; NULL gives "". New string. */
-char *text_printable(const char *text);
+#include "lib/record/text.h"
 
 /* A JSON string from any bytes: what is not UTF-8 becomes U+FFFD. NULL gives JSON null. */
 json_t *text_json(const char *text);
+
+/* Printable, and without markup: for XML and HTML, also in attributes. New string. */
+char *text_markup(const char *text);
+
+/* Writes JSON; characters that are never shown (text_is_control) are escaped. `flags`: of json_dumpf. */
+void json_write(const json_t *value, size_t flags, FILE *to);
+
+/* Takes JSON of others, and returns it with every name and text printable. NULL gives NULL. */
+json_t *json_printable(json_t *value);
+
+#define JSON_VALUES_MAX (4u << 20) /* each takes up to 150 bytes of memory, and may be two of a file */
+
+/* The same of JSON that is not yet parsed; NULL with *why where json_loadb refuses it, or for more than
+ * JSON_VALUES_MAX. */
+json_t *json_read(const char *text, size_t bytes, size_t flags, json_error_t *why);
 
 /* Prints an indented JSON document and a line feed; reals have `digits` digits (0: all). */
 void text_print_json(const json_t *document, unsigned digits, FILE *to);
@@ -37,5 +53,13 @@ struct text_style text_style_for(FILE *stream);
  * each. SLIPS_WORD_MAX if one of them is longer than that.
  */
 unsigned slips_between(const char *a, const char *b);
+/* That of words[0..n-1] that `word` is most likely meant to be: it begins with it, or has two slips at most; or NULL.
+ */
+const char *word_near(const char *word, const char *const *words, size_t n);
+
+#define TEXT_COLUMNS 80u /* of help */
+
+/* Appends the words of `text` in lines of at most TEXT_COLUMNS; `column`: where the first and all other lines begin. */
+void text_wrap(GString *out, const char *text, size_t column);
 
 #endif

@@ -23,6 +23,9 @@
  */
 #define VPROF_EXIT_REASON_VMM UINT64_C(0xff)
 
+/* No exit: the vCPU of an attached guest ran a guest of that guest's own (nested virtualization). */
+#define VPROF_EXIT_REASON_NESTED UINT64_C(0xfe)
+
 #define VPROF_EXIT_DETAIL_BITS 56
 #define VPROF_EXIT_DETAIL_MASK ((UINT64_C(1) << VPROF_EXIT_DETAIL_BITS) - 1)
 

@@ -14,6 +14,7 @@
 #define VPROF_RECORDING_H
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -32,6 +33,23 @@
  */
 
 /*
+ * In a guest of ours, Linux runs at physical addresses until it has mapped itself; the ip of those samples is the
+ * address that the code is linked at.
+ *
+ * The ip of a kernel sample in real mode (CR0.PE is clear: from reset or a start-up IPI until the kernel has set it) is
+ * the linear address (SDM vol. 3B, 21.1.1) with these bits, which make it no address of any code that is mapped. A
+ * PERF_RECORD_KSYMBOL gives the whole range the name VPROF_REAL_MODE_NAME. An engine that does not see CS takes its
+ * base for 0.
+ */
+#define VPROF_REAL_MODE (UINT64_C(1) << 63)
+#define VPROF_REAL_MODE_NAME "real mode"
+
+static inline bool vprof_is_real_mode(uint64_t ip)
+{
+	return ip >> 32 == VPROF_REAL_MODE >> 32;
+}
+
+/*
  * In misc of a sample that a client made by hand (the control method sample-add). perf gives this bit meanings in other
  * types of records, and none in samples.
  */
@@ -48,10 +66,43 @@
 	X(VPROF_CHAIN_BAD_FRAME, "bad-frame", "cut at a frame that cannot be")  \
 	X(VPROF_CHAIN_NO_ENTRY, "no-entry", "cut at code without unwind entry") \
 	X(VPROF_CHAIN_DEPTH, "depth", "cut at the depth limit")                 \
-	X(VPROF_CHAIN_UNREADABLE, "unreadable", "cut at unreadable memory")
+	X(VPROF_CHAIN_UNREADABLE, "unreadable", "cut at unreadable memory")     \
+	X(VPROF_CHAIN_NO_STACK, "no-stack", "without a stack pointer that is certain")
 #define X(id, name, words) id,
 enum vprof_chain_end { VPROF_CHAIN_UNKNOWN, VPROF_CHAIN_ENDS(X) VPROF_CHAIN_END_COUNT };
 #undef X
+
+/*
+ * In misc of a sample of VPROF_WALL_EVENT or VPROF_OFF_CPU_EVENT: what its task waited for, one of VPROF_TASK_STATES,
+ * by the letter that ps(1) has for it; 0: the sample is of another event, and its task ran. perf gives these bits no
+ * meaning.
+ */
+#define VPROF_TASK_STATE_SHIFT 7u
+#define VPROF_TASK_STATE_MASK (15u << VPROF_TASK_STATE_SHIFT)
+#define VPROF_TASK_STATES(X)                        \
+	X(VPROF_TASK_RUNNABLE, 'R', "runnable")     \
+	X(VPROF_TASK_SLEEPING, 'S', "sleeping")     \
+	X(VPROF_TASK_DISK_SLEEP, 'D', "disk-sleep") \
+	X(VPROF_TASK_STOPPED, 'T', "stopped")       \
+	X(VPROF_TASK_TRACED, 't', "traced")         \
+	X(VPROF_TASK_IDLE, 'I', "idle")             \
+	X(VPROF_TASK_PARKED, 'P', "parked")
+#define X(id, letter, name) id,
+enum vprof_task_state { VPROF_TASK_RUNNING, VPROF_TASK_STATES(X) VPROF_TASK_STATE_COUNT };
+#undef X
+
+/*
+ * The event of samples of tasks that wait. The period of a sample is the time since the task was looked at last,
+ * without the CPU time that it has used since, in nanoseconds.
+ */
+#define VPROF_WALL_EVENT "wall"
+
+/*
+ * The event of the waits of tasks, one by one: the period is the time for which the task was on no vCPU, in
+ * nanoseconds, and the sample's time is that of the end of the wait. Where the kernel counts the time that a task waits
+ * for a processor, that part of a wait is a sample of its own, in state R, behind that of the other part.
+ */
+#define VPROF_OFF_CPU_EVENT "off-cpu"
 
 /*
  * The file name in a PERF_RECORD_MMAP of user space for a range where a process no longer has code mapped: perf has no
@@ -73,8 +124,13 @@ enum vprof_chain_end { VPROF_CHAIN_UNKNOWN, VPROF_CHAIN_ENDS(X) VPROF_CHAIN_END_
 
 /*
  * UTF-8 JSON, one object: {"version": 1, "guest": {...}, "events": [...], "statistics": {...}, "end": {...},
- * "phases": [...], "marks": [...], "exec": {...}, "host-cpu": TEXT, "realtime-offset-ns": N, "unwinder": TEXT,
- * "missing": [TEXT]}; members as the control methods query-guest, session-start and query-stats return them.
+ * "phases": [...], "marks": [...], "exec": {...}, "time": [...], "host-cpu": TEXT, "realtime-offset-ns": N,
+ * "unwinder": TEXT, "missing": [TEXT]}; members as the control methods query-guest, session-start and query-stats
+ * return them.
+ *
+ * time: where the time of each vCPU went from the session's start to its end, as query-vcpu-time returns it: {"ns":
+ * {...}, "looks": {...}, "exits": [...], "kvm-exits": [...], "counters": {"exits": N}, "missing": TEXT, "untraced":
+ * TEXT}.
  *
  * realtime-offset-ns: how far the host's CLOCK_REALTIME was ahead of CLOCK_MONOTONIC when the recording was finished.
  *

@@ -30,6 +30,8 @@
 static struct fake_guest fake;
 static struct guest_regs regs, leaf_regs;
 static struct orc *orc;
+static struct cfi_table user_table;
+static struct user_code code;
 
 static uint64_t return_address(unsigned frame)
 {
@@ -80,6 +82,32 @@ static void leaf_put(void)
 	leaf_regs.rsp = STACK + slot;
 }
 
+/*
+ * The same code as a process has it, with as many rows: "the caller's stack pointer is rsp + 16", and rbp is saved, or
+ * rbx and rbp are.
+ */
+static void table_make(void)
+{
+	static const struct cfi_cell cells[] = {
+		{CFI_CFA, CFI_VALUE, CFI_RSP, 3, 16, 0},   {CFI_RBP, CFI_MEMORY, CFI_CFA, 0, -16, 0},
+		{CFI_RIP, CFI_MEMORY, CFI_CFA, 0, -8, 0},  {CFI_CFA, CFI_VALUE, CFI_RSP, 4, 16, 0},
+		{CFI_RBX, CFI_MEMORY, CFI_CFA, 0, -24, 0}, {CFI_RBP, CFI_MEMORY, CFI_CFA, 0, -16, 0},
+		{CFI_RIP, CFI_MEMORY, CFI_CFA, 0, -8, 0},
+	};
+	struct cfi_row *rows = g_new(struct cfi_row, ENTRIES);
+
+	for (unsigned i = 0; i < ENTRIES; i++)
+		rows[i] = (struct cfi_row){i * FUNCTION_BYTES, i % 2 * 3};
+	uint32_t *index = g_new(uint32_t, ENTRIES * FUNCTION_BYTES / CFI_INDEX_BYTES);
+
+	for (unsigned i = 0; i < ENTRIES * FUNCTION_BYTES / CFI_INDEX_BYTES; i++)
+		index[i] = i * CFI_INDEX_BYTES / FUNCTION_BYTES;
+	user_table = (struct cfi_table){
+		rows, cells, index, ENTRIES, G_N_ELEMENTS(cells), ENTRIES * FUNCTION_BYTES / CFI_INDEX_BYTES};
+	code = (struct user_code){
+		.n = 1, .ranges = {{.start = TEXT, .end = TEXT + ENTRIES * FUNCTION_BYTES, .table = &user_table}}};
+}
+
 void bench_chain_open(void)
 {
 	fake_guest_init(&fake);
@@ -92,23 +120,39 @@ void bench_chain_open(void)
 	}
 	leaf_put();
 	orc = orc_make();
+	table_make();
 }
 
-double bench_chain_ns(bool by_orc, unsigned depth)
+static double chain_ns(const struct unwind_config *config, const struct guest_regs *from)
 {
-	const struct unwind_config config = {.orc = by_orc ? orc : NULL, .depth = depth};
+	const unsigned depth = config->depth;
 	uint64_t chain[UNWIND_CHAIN_MAX];
 	struct timespec start, end;
 	enum unwind_end why;
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
 	for (unsigned i = 0; i < TURNS; i++) {
-		if (unwind(&config, &fake.guest, by_orc ? &regs : &leaf_regs, NULL, chain, &why) == depth + 1 &&
-		    why == UNWIND_DEPTH)
+		if (unwind(config, &fake.guest, from, NULL, chain, &why) == depth + 1 && why == UNWIND_DEPTH)
 			continue;
 		fprintf(stderr, "bench_sample: a chain of %u frames was cut\n", depth);
 		exit(EXIT_FAILURE);
 	}
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
 	return ((double)(end.tv_sec - start.tv_sec) * 1e9 + (double)(end.tv_nsec - start.tv_nsec)) / TURNS;
+}
+
+double bench_chain_ns(bool by_orc, unsigned depth)
+{
+	const struct unwind_config config = {.orc = by_orc ? orc : NULL, .depth = depth};
+
+	return chain_ns(&config, by_orc ? &regs : &leaf_regs);
+}
+
+double bench_chain_user_ns(unsigned depth)
+{
+	const struct unwind_config config = {.user = true, .code = &code, .depth = depth};
+	struct guest_regs user = regs;
+
+	user.cpl = 3;
+	return chain_ns(&config, &user);
 }

@@ -395,16 +395,19 @@ static void bench_chains(double round_trip_ns)
 {
 	bench_chain_open();
 	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
-		double orc[SLICES], frame_pointers[SLICES];
+		double orc[SLICES], frame_pointers[SLICES], user[SLICES];
 
 		for (unsigned j = 0; j < SLICES; j++) {
 			orc[j] = bench_chain_ns(true, depths[i]);
 			frame_pointers[j] = bench_chain_ns(false, depths[i]);
+			user[j] = bench_chain_user_ns(depths[i]);
 		}
 		double orc_ns = median(orc, SLICES), frame_pointers_ns = median(frame_pointers, SLICES);
+		double user_ns = median(user, SLICES);
 
-		printf("chain %4u  ORC %6.0f ns = %.3f round trips   frame pointers %6.0f ns = %.3f\n", depths[i],
-		       orc_ns, orc_ns / round_trip_ns, frame_pointers_ns, frame_pointers_ns / round_trip_ns);
+		printf("chain %4u  ORC %6.0f ns = %.3f round trips   frame pointers %6.0f ns = %.3f   user %6.0f ns = %.2f ORC\n",
+		       depths[i], orc_ns, orc_ns / round_trip_ns, frame_pointers_ns, frame_pointers_ns / round_trip_ns,
+		       user_ns, user_ns / orc_ns);
 	}
 }
 

@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(aligned, data, size);
 	if (!record_sample_decode(header, size, SAMPLE_TYPE, &record) ||
-	    !bpf_sample_decode(&record, &sample, &snapshot))
+	    !bpf_sample_decode(&record, size & 1, &sample, &snapshot))
 		return 0;
 	check_spans(&snapshot, &record);
 	check_chain(&sample);

@@ -8,12 +8,20 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct btf *btf = btf_new(data, size, NULL);
-	uint32_t offset;
+	uint32_t offset, prototype;
+	struct btf_value value;
+	char *name;
 
 	if (!btf)
 		return 0;
 	btf_member(btf, "task_struct", "pid", &offset);
 	btf_member(btf, "pcpu_hot", "current_task", &offset);
+	if (btf_function(btf, "work", &prototype)) {
+		for (unsigned i = 0; btf_parameter(btf, prototype, i, &name, &value); i++) {
+			g_free(name);
+			btf_value_clear(&value);
+		}
+	}
 	btf_free(btf);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../support/fake_modules.h"
+#include "../support/fake_page_cache.h"
 #include "fuzz_target.h"
 #include "guest/cgroup.h"
 #include "guest/elf_note.h"
@@ -72,6 +73,22 @@ static void modules_read(uint64_t head, struct page_walk *walk)
 		symtab_free(module_symbols_read(&layout, walk, &table.modules[0]));
 }
 
+/* Of the file whose struct address_space is at `mapping`. */
+static void pages_read(uint64_t mapping, uint64_t pages, struct page_walk *walk)
+{
+	static const uint64_t numbers[] = {0, 1, 63, 64, 4095, 4096, UINT64_C(1) << 40, UINT64_MAX};
+	struct page_cache_layout layout = fake_cache_layout;
+	uint8_t page[PAGE_CACHE_PAGE_BYTES];
+	struct page_cache cache;
+	uint64_t bytes;
+
+	layout.pages = pages;
+	if (!page_cache_open(&cache, &layout, walk, mapping, &bytes))
+		return;
+	for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		page_cache_read(&cache, numbers[i], page);
+}
+
 /* Of the task at `address`, and of a directory at `node`. */
 static void cgroups_read(uint64_t address, uint64_t node, struct page_walk *walk)
 {
@@ -89,6 +106,28 @@ static void cgroups_read(uint64_t address, uint64_t node, struct page_walk *walk
 		if (!cgroup_read(&layout, walk, &task, &cgroup))
 			break;
 	}
+}
+
+/* The same bytes as page tables, stack and code of arm64. */
+static void arm64_unwind(const struct fuzz_bytes *input)
+{
+	const struct guest_regs regs = {.processor = GUEST_ARM64,
+	                                .valid = true,
+	                                .arm64 = {.pc = input->rip,
+	                                          .sp = input->rsp,
+	                                          .fp = input->rbp,
+	                                          .lr = input->area,
+	                                          .el = input->flags & 1,
+	                                          .tables = {.ttbr0 = input->cr3,
+	                                                     .ttbr1 = input->mm,
+	                                                     .tcr = input->flags >> 8,
+	                                                     .mmu = (input->flags & 2) == 0}}};
+	const struct unwind_config config = {.user = true, .depth = UNWIND_DEPTH_MAX};
+	uint64_t chain[UNWIND_CHAIN_MAX];
+	enum unwind_end end;
+
+	if (unwind(&config, &fake.guest, &regs, NULL, chain, &end) > UNWIND_CHAIN_MAX)
+		abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -128,5 +167,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	cgroups_read(input.area, input.file, &walk);
 	modules_read(input.mm, &walk);
+	pages_read(input.file, input.area, &walk);
+	arm64_unwind(&input);
 	return 0;
 }

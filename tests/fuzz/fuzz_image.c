@@ -3,6 +3,9 @@
  * A kernel file, all the way to its symbols.
  */
 #include "fuzz_target.h"
+#include "guest/syscall_table.h"
+#include "guest/text_sites.h"
+#include "guest/tracepoint.h"
 #include "lib/symbol/symtab.h"
 
 /* Reads a span's ends, for the sanitizer to see. */
@@ -61,8 +64,12 @@ static void try_image(struct image *image, struct symtab *(*load)(const struct i
 		return;
 	look_at(image);
 	symtab = load(image, NULL);
-	if (symtab)
+	if (symtab) {
 		check(symtab);
+		text_sites_free(text_sites_read(image, symtab));
+		tracepoints_free(tracepoints_load(image, symtab, NULL));
+		syscall_table_free(syscall_table_load(image, symtab));
+	}
 	symtab_free(symtab);
 	image_free(image);
 }

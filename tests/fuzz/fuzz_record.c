@@ -35,9 +35,9 @@ static void sample_read(const struct perf_event_header *record, size_t n, const 
 	g_assert(second.cgroup == sample.cgroup);
 }
 
-static void text_read(const char *text)
+static void text_read(struct untrusted_text text)
 {
-	sink += strlen(text);
+	sink += strlen(text.raw);
 }
 
 static void others_read(const struct perf_event_header *record, size_t n, uint64_t sample_type)

@@ -5,10 +5,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../support/fake_task_look.h"
 #include "guest/guest_debug.h"
 #include "lib/client/socket.h"
 #include "sample/session.h"
 #include "sample/session_modules.h"
+#include "sample/table_store.h"
 
 #define RING_BYTES 4096u
 
@@ -19,12 +21,8 @@ struct session {
 	bool configured, running;
 	const char *why;
 	struct ring *ring;
+	struct table_store *tables;
 };
-
-GQuark session_error_quark(void)
-{
-	return g_quark_from_static_string("fuzz-session-error");
-}
 
 bool session_start(struct session *session, const struct session_config *config, GError **error)
 {
@@ -123,14 +121,14 @@ const char *session_event_why(const struct session *session)
 	return session->why;
 }
 
+const char *session_route_why(const struct session *session)
+{
+	return session->why;
+}
+
 const char *session_delivery(const struct session *session)
 {
 	return session->config.delivery;
-}
-
-uint64_t session_event_id(unsigned event, unsigned vcpu)
-{
-	return event + vcpu;
 }
 
 struct ring *session_ring(const struct session *session, unsigned vcpu G_GNUC_UNUSED)
@@ -231,9 +229,28 @@ const struct kernel_layout *session_kernel(struct session *session)
 	return &session->kernel;
 }
 
+bool session_kernel_walk(const struct session *session G_GNUC_UNUSED, struct page_walk *walk G_GNUC_UNUSED)
+{
+	return false;
+}
+
 const struct task_cpu *session_task_cpu(const struct session *session G_GNUC_UNUSED, unsigned vcpu G_GNUC_UNUSED)
 {
 	return NULL;
+}
+
+struct table_store *session_tables(struct session *session)
+{
+	return session->tables;
+}
+
+bool session_unwind(struct session *session G_GNUC_UNUSED, const struct session_config *config,
+                    struct unwind_config *unwind, GError **error)
+{
+	*unwind = (struct unwind_config){.depth = config->call_depth};
+	if (config->call_graph == SESSION_CALL_GRAPH_ORC)
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE, "no tables");
+	return config->call_graph != SESSION_CALL_GRAPH_ORC;
 }
 
 const struct orc *session_orc(struct session *session G_GNUC_UNUSED)
@@ -355,6 +372,7 @@ struct fuzz_server *fuzz_server_open(void (*on_line)(const json_t *object, void 
 	server->session->guest = &server->guest;
 	server->session->kernel.has_tasks = true;
 	server->session->ring = ring_new(RING_BYTES, NULL);
+	server->session->tables = table_store_new();
 	server->on_line = on_line;
 	server->data = data;
 	line_buffer_init(&server->lines);
@@ -387,6 +405,7 @@ void fuzz_server_close(struct fuzz_server *server)
 	control_server_free(server->server);
 	line_buffer_deinit(&server->lines);
 	ring_free(server->session->ring);
+	table_store_free(server->session->tables);
 	g_free(server->session);
 	g_free(server);
 }

@@ -61,6 +61,22 @@ MEMCPY = """\
 {line16}                            a  retq
 """
 
+ARM64 = """\
+# function memcpy, kernel, [kernel]
+# samples  8 of 10, 80.00% of cycles
+# code     vmlinux.arm64, 0xffff800080000200, 32 bytes, no source lines
+#
+#  Share    Samples    Offset  Instruction
+  12.50%          1         0  stp     x29, x30, [sp, #-0x10]!
+  25.00%          2         4  mov     x29, sp
+                            8  cbz     x2, #0xffff800080000210 <memcpy+0x10>
+  12.50%          1         c  bl      #0xffff800080000100 <do_idle>
+  12.50%          1        10  ldp     x29, x30, [sp], #0x10
+                           14  tbnz    w0, #0, #0xffff800080000214 <memcpy+0x14>
+  25.00%          2        18  ret
+  12.50%          1        1c  .byte   0x00, 0x00, 0x00, 0x00
+"""
+
 
 class Annotate(harness.ProgramTest):
     def setUp(self):
@@ -93,10 +109,25 @@ class Annotate(harness.ProgramTest):
         out = self.annotate("-i", "clock.data", "--kernel", "vmlinux", "memcpy")
         self.assertEqual(out, MEMCPY.format(image="vmlinux", lines="" if self.has_lines else ", no source lines", **self.lines()))
 
+    def test_arm64(self):
+        """The guest's instructions, on a host of either architecture."""
+        self.assertEqual(self.annotate("-i", "arm64.data", "--kernel", "vmlinux.arm64", "memcpy"), ARM64)
+        self.assertEqual(self.annotate("-i", "arm64.data", "--kernel", "vmlinux.arm64", "--intel", "memcpy"), ARM64)
+
     def test_without_debug_information(self):
         self.assemble("vmlinux", KERNEL, KERNEL_ID, "0xffffffff81000000", debug="-g0")
         out = self.annotate("-i", "clock.data", "--kernel", "vmlinux", "memcpy")
         self.assertEqual(out, MEMCPY.format(image="vmlinux", lines=", no source lines", **{f"line{n}": "" for n in range(12, 17)}))
+
+    def test_compressed_debug_information(self):
+        """libelf unpacks it where the file is, and writes to the file's header."""
+        harness.need(self.has_lines, "vprof was built without libdw")
+        # Sections that would not get smaller stay as they are.
+        self.assemble("vmlinux", KERNEL + 3000 * "\tnop\n", KERNEL_ID, "0xffffffff81000000", more=["-gz=zlib"])
+        sections = subprocess.run(["readelf", "-S", "-W", "vmlinux"], cwd=self.folder, check=True, capture_output=True, text=True).stdout
+        self.assertRegex(sections, r"\.debug_line .* C ")
+        out = self.annotate("-i", "clock.data", "--kernel", "vmlinux", "memcpy")
+        self.assertEqual(out, MEMCPY.format(image="vmlinux", lines="", **self.lines()))
 
     def test_kernel_that_ran_elsewhere(self):
         self.assemble("vmlinux", KERNEL, KERNEL_ID, "0xffffffff82000000")

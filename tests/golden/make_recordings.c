@@ -163,6 +163,34 @@ static const char phases_description[] =
 static const char repeats_description[] = REPEATS("0");
 static const char failed_description[] = REPEATS("3");
 
+/*
+ * of time.data: a vCPU of which KVM's trace points tell, and one that was started late; of idle.data: two that had
+ * nothing to do; of untraced.data: only what the
+ * host's scheduler knows, in words that would drive a terminal, and numbers that cannot be.
+ */
+/* clang-format off */
+#define TIME_EXIT(name, count, ns, kvm, vmm, halt)                                                                   \
+	"{\"name\": \"" name "\", \"count\": " count ", \"ns\": " ns ", \"kvm-ns\": " kvm ", \"vmm-ns\": " vmm ", "          \
+	"\"poll-ns\": 0, \"halt-ns\": " halt ", \"waiting-ns\": 0, \"max-ns\": 900000, \"histogram\": [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, " count "]}"
+static const char time_description[] =
+	"{\"version\": 1, \"time\": [{\"ns\": {\"wall\": 2000000000, \"cpu\": 1500000000, \"guest\": 1200000000, \"kvm\": 200000000,"
+	" \"vmm-traced\": 90000000, \"halt-wait\": 480000000, \"halt-poll\": 10000000, \"runnable\": 20000000},"
+	" \"looks\": {\"kernel\": 30, \"user\": 10}, \"exits\": [{\"name\": \"exit:io:0x3f8\", \"count\": 400, \"ns\": 80000000}],"
+	" \"kvm-exits\": [" TIME_EXIT("npf", "100", "150000000", "150000000", "0", "0") ", "
+	TIME_EXIT("io", "400", "120000000", "30000000", "90000000", "0") ", "
+	TIME_EXIT("hlt", "7", "490000000", "0", "0", "490000000") "]},"
+	" {\"ns\": {\"wall\": 2000000000, \"guest\": 500000000, \"kvm\": 500000000, \"offline\": 999000000},"
+	" \"counters\": {\"exits\": 900}, \"kvm-exits\": ["
+	TIME_EXIT("npf", "900", "350000000", "350000000", "0", "0") "]}]}";
+static const char idle_description[] =
+	"{\"version\": 1, \"time\": [{\"ns\": {\"wall\": 10000000000, \"cpu\": 20000000, \"guest\": 10000000, \"kvm\": 5000000,"
+	" \"vmm-traced\": 1000000, \"halt-wait\": 9980000000, \"halt-poll\": 3000000, \"runnable\": 1000000}},"
+	" {\"ns\": {\"wall\": 10000000000, \"guest\": 4000000, \"kvm\": 6000000, \"halt-wait\": 9990000000}}]}";
+static const char untraced_description[] =
+	"{\"version\": 1, \"time\": [{\"untraced\": \"no \\u001b[31mright\\nto it\", \"ns\": {\"wall\": 1000000000, \"cpu\": 900000000,"
+	" \"runnable\": 100000000, \"vmm\": -5}, \"counters\": {\"exits\": 4000}, \"kvm-exits\": [3, {\"count\": 0}], \"exits\": {}}, \"text\"]}";
+/* clang-format on */
+
 static const uint8_t kernel_build_id[20] = {0xde, 0xad, 0xbe, 0xef};
 
 struct recording_features features_make(const struct recording_symbol *table, size_t n)
@@ -172,6 +200,7 @@ struct recording_features features_make(const struct recording_symbol *table, si
 	return (struct recording_features){
 		.hostname = "golden",
 		.release = "6.1.0-golden",
+		.arch = ARCH_X86_64,
 		.version = "0.1.0",
 		.cmdline = command_line,
 		.vcpus = 2,
@@ -365,7 +394,7 @@ static void mapping_write(struct recording_writer *writer, uint32_t pid, uint64_
 		.page_offset = offset,
 		.build_id = build_id,
 		.build_id_bytes = sizeof(build_id),
-		.file_name = file,
+		.file_name = {file},
 	};
 	uint64_t bytes[32];
 	GError *error = NULL;
@@ -456,7 +485,7 @@ static void foreign_make(const char *path, bool cycles, uint64_t frequency_hz)
 	writer_finish(writer, &features);
 }
 
-static void kernel_mapping_write(struct recording_writer *writer, uint64_t text)
+void kernel_mapping_write(struct recording_writer *writer, uint64_t text)
 {
 	const struct record_id id = {.pid = UINT32_MAX, .id = clock_ids[0]};
 	const struct record_mmap mapping = {
@@ -465,7 +494,7 @@ static void kernel_mapping_write(struct recording_writer *writer, uint64_t text)
 		.start = text,
 		.bytes = 0x1000000,
 		.page_offset = text,
-		.file_name = RECORD_KERNEL_MAPPING,
+		.file_name = {RECORD_KERNEL_MAPPING},
 	};
 	uint64_t bytes[32];
 	GError *error = NULL;
@@ -519,12 +548,14 @@ static void kernel_make(const char *path)
 	elf_builder_deinit(&elf);
 }
 
-static void empty_make(const char *path)
+static void empty_make(const char *path, const char *text)
 {
 	const struct recording_event event =
 		event_make("task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, clock_ids);
-	const struct recording_features features = features_make(NULL, 0);
+	struct recording_features features = features_make(NULL, 0);
 
+	if (text)
+		features.description = text;
 	writer_finish(writer_open(path, &event, 1), &features);
 }
 
@@ -540,10 +571,15 @@ int main(void)
 	tasks_make("tasks.data");
 	cgroups_make("cgroups.data");
 	switches_make("switches.data");
+	names_make("names.data");
+	waits_make("waits.data");
+	locks_make("locks.data");
 	mappings_make("mappings.data");
 	phases_make("phases.data", phases_description);
 	phases_make("repeats.data", repeats_description);
 	phases_make("failed.data", failed_description);
+	phases_make("time.data", time_description);
+	phases_make("untraced.data", untraced_description);
 	foreign_make("foreign.data", false, 0);
 	foreign_make("foreign_99hz.data", false, 99);
 	foreign_make("foreign_cycles.data", true, 0);
@@ -551,6 +587,8 @@ int main(void)
 	moved_make("booted.data", TEXT, SLIDE);
 	moved_make("nowhere.data", 0, SLIDE + 0x123);
 	kernel_make("kernel.elf");
-	empty_make("empty.data");
+	empty_make("empty.data", NULL);
+	empty_make("idle.data", idle_description);
+	arm64_make("arm64.data", "vmlinux.arm64");
 	return 0;
 }

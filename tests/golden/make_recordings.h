@@ -24,8 +24,15 @@ struct recording_writer *writer_open(const char *path, const struct recording_ev
 void writer_finish(struct recording_writer *writer, const struct recording_features *features);
 void comm_write(struct recording_writer *writer, uint32_t tid, uint64_t time_ns, const char *comm);
 
+/* The kernel's mapping, with its code at `text`. */
+void kernel_mapping_write(struct recording_writer *writer, uint64_t text);
+
 void tasks_make(const char *path);
 void cgroups_make(const char *path);
 void switches_make(const char *path);
+void names_make(const char *path);
+void waits_make(const char *path);
+void locks_make(const char *path);
+void arm64_make(const char *path, const char *kernel);
 
 #endif

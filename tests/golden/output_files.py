@@ -33,6 +33,13 @@ class OutputFiles(PermissionsTest):
     def test_svg(self):
         self.assertEqual(self.mode("report", "--svg", "out", "calls.data", modes=(0o600, 0o644)), "0o600")
 
+    def test_svg_of_an_event(self):
+        for event in "task-clock", "cycles:k":
+            self.run_program(VPROF, "report", "--svg", "out", "-i", "events.data", "--event", event, cwd=self.folder)
+            drawn = (self.folder / "out").read_text()
+            self.assertIn(f"events.data: {event}, ", drawn)
+            self.assertNotIn(", 0 samples", drawn)
+
 
 class Pages(PermissionsTest):
     def setUp(self):

@@ -6,7 +6,8 @@ import subprocess
 
 import protobuf
 
-# Of github.com/google/pprof, proto/profile.proto, and parca/profilestore/v1alpha1/profilestore.proto.
+# Of github.com/google/pprof, proto/profile.proto; parca/profilestore/v1alpha1/profilestore.proto;
+# opentelemetry/proto/collector/profiles/v1development/profiles_service.proto and what that includes.
 MESSAGES = """syntax = "proto3";
 message Profile { repeated ValueType sample_type = 1; repeated Sample sample = 2; repeated Mapping mapping = 3;
   repeated Location location = 4; repeated Function function = 5; repeated string string_table = 6;
@@ -15,15 +16,21 @@ message Profile { repeated ValueType sample_type = 1; repeated Sample sample = 2
 message ValueType { int64 type = 1; int64 unit = 2; }
 message Sample { repeated uint64 location_id = 1; repeated int64 value = 2; repeated Label label = 3; }
 message Label { int64 key = 1; int64 str = 2; }
-message Mapping { uint64 id = 1; int64 filename = 5; int64 build_id = 6; bool has_functions = 7; }
-message Location { uint64 id = 1; uint64 mapping_id = 2; repeated Line line = 4; }
-message Line { uint64 function_id = 1; }
+message Mapping { uint64 id = 1; uint64 memory_start = 2; uint64 memory_limit = 3; uint64 file_offset = 4; int64 filename = 5;
+  int64 build_id = 6; bool has_functions = 7; bool has_filenames = 8; bool has_line_numbers = 9; }
+message Location { uint64 id = 1; uint64 mapping_id = 2; uint64 address = 3; repeated Line line = 4; }
+message Line { uint64 function_id = 1; int64 line = 2; }
 message Function { uint64 id = 1; int64 name = 2; int64 system_name = 3; int64 filename = 4; }
 message WriteRawRequest { string tenant = 1; repeated Series series = 2; bool normalized = 3; }
 message Series { LabelSet labels = 1; repeated RawSample samples = 2; }
 message LabelSet { repeated NameAndValue labels = 1; }
 message NameAndValue { string name = 1; string value = 2; }
 message RawSample { bytes raw_profile = 1; }
+message ExportProfilesServiceRequest { repeated ResourceProfiles resource_profiles = 1; }
+message ResourceProfiles { Resource resource = 1; }
+message Resource { repeated KeyValue attributes = 1; }
+message KeyValue { string key = 1; AnyValue value = 2; }
+message AnyValue { string string_value = 1; }
 """
 HOUR_S = 3600
 
@@ -112,3 +119,10 @@ def parca(folder, request):
         name = ":".join(parts) + (":delta" if pprof.message.get("duration_nanos", [0])[0] else "")
         refuse_if(not re.fullmatch(r"[a-zA-Z_:][\w:]*", name, re.A), 2, f"invalid profile type at row 0 ({name})")
     return labels, pprof
+
+
+def otlp_resource(folder, request):
+    """The attributes of the resource that the profiles of an ExportProfilesServiceRequest are of."""
+    [profiles] = decode(folder, "ExportProfilesServiceRequest", request)["resource_profiles"]
+    attributes = profiles["resource"][0]["attributes"]
+    return {attribute["key"][0]: attribute["value"][0]["string_value"][0] for attribute in attributes}

@@ -115,7 +115,7 @@ class Push(harness.ProgramTest):
 
     def test_what_is_sent(self):
         server = self.server(200)
-        err = self.push(server.url + "/", "-l", "rack=b7", "-l", "odd=a,b={c}", "-H", "X-Scope-OrgID: kernel")
+        err = self.push(server.url + "/", "--label", "rack=b7", "--label", "odd=a,b={c}", "-H", "X-Scope-OrgID: kernel")
         self.assertRegex(err, r"\Avprof: sent 1 profile \([\d.]+ \w+\)\n\Z")
         [(path, query, headers, body)] = server.requests
         self.assertEqual(path, "/ingest")
@@ -138,14 +138,14 @@ class Push(harness.ProgramTest):
     def test_pyroscope_accepts_it(self):
         server, accepted = self.pyroscope()
         self.push(server.url)
-        self.push(server.url, "-e", "cycles:k", "-l", "rack=b7", recording="events.data")
+        self.push(server.url, "-e", "cycles:k", "--label", "rack=b7", recording="events.data")
         self.check_pprof(accepted[0], "task-clock", "cpu", "nanoseconds")
         self.check_pprof(accepted[1], "cycles:k", "cycles_k", "count")
 
     def test_parca_accepts_it(self):
         server, accepted = self.parca()
-        self.push("--api=parca", server.url, "-n", "web-01", "-l", "rack=b7", "-l", "host=other")
-        self.push("--api=parca", server.url, "-n", "7up", "-e", "cycles:k", recording="events.data")
+        self.push("--api=parca", server.url, "--name", "web-01", "--label", "rack=b7", "--label", "host=other")
+        self.push("--api=parca", server.url, "--name", "7up", "-e", "cycles:k", recording="events.data")
         (labels, clock), (_, cycles) = accepted
         self.check_pprof(clock, "task-clock", "cpu", "nanoseconds")
         self.check_pprof(cycles, "cycles:k", "cycles_k", "count")
@@ -167,7 +167,7 @@ class Push(harness.ProgramTest):
     def test_parca(self):
         """Its service takes one message in a frame; protoc reads it."""
         server, [] = self.parca()
-        self.push("--api", "parca", server.url, "-l", "rack=b7")
+        self.push("--api", "parca", server.url, "--label", "rack=b7")
         [(path, query, headers, body)] = server.requests
         self.assertEqual((path, query), ("/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw", {}))
         self.assertEqual(headers["Content-Type"], "application/grpc-web+proto")
@@ -206,6 +206,44 @@ class Push(harness.ProgramTest):
         self.assertGreater(len(server.requests), 1)
         server = self.server(200, answer=trailers("grpc-status: 0"))
         self.assertIn("sent 1 profile", self.push("--api=parca", server.url, recording=None))
+
+    def test_otlp(self):
+        """What the collector's receiver takes: an export, with the labels in its resource."""
+        server = self.server(200, answer=b"")
+        self.push("--api=otlp", server.url, "--name", "web", "--label", "rack=b7")
+        [(path, query, headers, body)] = server.requests
+        self.assertEqual((path, query, headers["Content-Type"]), ("/v1development/profiles", {}, "application/x-protobuf"))
+        resource = profile_servers.otlp_resource(self.folder, body)
+        self.assertEqual(resource, {"service.name": "web", "host.name": "golden", "hypervisor.host.name": socket.gethostname(),
+                                    "event": "task-clock", "rack": "b7", "host.arch": "amd64", "os.version": "6.1.0-golden",
+                                    "os.build_id": "deadbeef" + 32 * "0"})
+        self.run_program(VPROF, "export", "-t", "otlp", "-i", "clock.data", "-o", "export", cwd=self.folder)
+        exported = (self.folder / "export").read_bytes()
+        self.assertEqual(len(profile_servers.otlp_resource(self.folder, exported)), 4)
+        # The dictionary, which comes last and refers to nothing in the resource.
+        self.assertEqual(body[-len(exported) // 2:], exported[-len(exported) // 2:])
+        self.assertEqual(self.left(), [])
+
+    def test_otlp_that_does_not_take_it(self):
+        """ExportProfilesServiceResponse.partial_success: rejected_profiles and error_message."""
+        for answer, said in ((b"\x0a\x0b\x08\x02\x12\x07no\x1broom", "drops it: no\\?room; vprof.* is discarded"),
+                             (b"\x0a\x02\x08\x01", "drops it: it does not say why; vprof.* is discarded")):
+            server = self.server(200, answer=answer)
+            self.assertRegex(self.push("--api=otlp", server.url, status=1), said)
+            self.assertEqual([len(server.requests), self.left()], [1, []])
+        # A warning, what is no answer at all, and lengths that lead nowhere.
+        for answer in (b"\x0a\x04\x12\x02hm", b"<html>", b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", b"\x0a\x7f\x08", b"\xff" * 40):
+            self.assertIn("sent 1 profile", self.push("--api=otlp", self.server(200, answer=answer).url))
+
+    def test_two_formats_in_one_spool(self):
+        for api in "otlp", "parca":
+            self.push(f"--api={api}", self.dead_server(), "--time-limit", "1s", status=1)
+        server = self.server(200)
+        err = self.push("--api=otlp", server.url, recording=None)
+        self.assertRegex(err, f"sent 1 profile .*\nvprof: 1 profile is kept in {self.spool} for a server with another --api\n\\Z")
+        self.assertEqual([len(server.requests), len(self.left())], [1, 1])
+        self.assertIn("sent 1 profile", self.push(server.url, recording=None))
+        self.assertEqual([server.requests[1][0], self.left()], ["/ingest", []])
 
     def test_it_asks_again(self):
         server = self.server(503, 429, 200)
@@ -299,20 +337,21 @@ class Push(harness.ProgramTest):
     def test_foreign_files_in_the_spool(self):
         self.spool.mkdir()
         files = {"0-a": b"", "0-b": b"{}\nbytes", "0-c": b"\xff" * 100000, "0-d": b'{"format":"vprof-push","version":2,"name":"x"}\n',
-                 "0-e": b'{"format":"vprof-push","version":1,"name":3}\n'}
+                 "0-e": b'{"format":"vprof-push","version":1,"name":3}\n',
+                 "0-h": b'{"format":"vprof-push","version":1,"name":"x","profile":"gif"}\n'}
         for name, content in files.items():
             (self.spool / f"{name}.push").write_bytes(content)
         (self.spool / "0-f.push").mkdir()
         os.mkfifo(self.spool / "0-g.push")
         server = self.server(200)
         err = self.push(server.url)
-        self.assertEqual(err.count("it is skipped"), 7, err)
-        self.assertEqual([len(server.requests), len(self.left())], [1, 7])
+        self.assertEqual(err.count("it is skipped"), 8, err)
+        self.assertEqual([len(server.requests), len(self.left())], [1, 8])
 
     def test_refusals(self):
         for url in "ftp://example.org", "nonsense", "file:///etc/passwd", "":
             self.assertIn("is not the URL of a server", self.push(url, status=2))
-        self.assertIn('--api is pyroscope or parca, not "polar"', self.push("http://127.0.0.1:1", "--api=polar", status=2))
+        self.assertIn('--api is pyroscope, parca or otlp, not "polar"', self.push("http://127.0.0.1:1", "--api=polar", status=2))
         self.assertIn("cannot make the folder", self.run_program(
             VPROF, "push", "http://127.0.0.1:1", "-i", "clock.data", "--spool", "clock.data/x", status=1, cwd=self.folder)[1])
         self.assertIn("missing.data: No such file", self.push(self.dead_server(), recording="missing.data", status=1))

@@ -28,7 +28,7 @@ def commands():
 
 
 def help_options(text):
-    return set(re.findall(r"^  (?:-\w, )?--([a-z0-9-]+)", text, re.M)) - {"help"}
+    return set(re.findall(r"^  (?:-\w, )*--([a-z0-9-]+)", text, re.M)) - {"help"}
 
 
 def manual_options(page):
@@ -41,7 +41,7 @@ def manual_page(command):
 
 class Surface(unittest.TestCase):
     def test_commands_are_known(self):
-        self.assertEqual(commands(), ["run", "attach", "report", "annotate", "script", "diff", "gate", "history", "export", "push", "top", "stat", "list", "mpstat", "counter", "probe", "trace", "ctl", "doctor", "completion", "help", "version"])
+        self.assertEqual(commands(), ["run", "attach", "record", "report", "annotate", "script", "diff", "gate", "history", "export", "push", "daemon", "top", "stat", "ps", "stack", "list", "mpstat", "counter", "probe", "trace", "ctl", "doctor", "completion", "help", "version"])
 
     def test_manual_of_each_command(self):
         for command in commands():
@@ -50,7 +50,7 @@ class Surface(unittest.TestCase):
                 self.assertTrue((MAN / page).exists(), page)
                 self.assertIn(f".It Cm {command}\n", (MAN / "vprof.1").read_text())
                 options = help_options(vprof(command, "--help"))
-                if page == "vprof.1":
+                if page == "vprof.1" or command == "record":
                     self.assertEqual(options, set())
                 else:
                     self.assertEqual(manual_options(page), options)
@@ -67,7 +67,7 @@ class Surface(unittest.TestCase):
         self.assertEqual(manual_options("vprof-agent.8"), options)
 
     def test_every_page_belongs_to_something(self):
-        pages = {manual_page(command) for command in commands()} | {"vprof-agent.8", "vprof-attach-engine.8", "vprof-vmm.8", "vprof-equivalents.7", "vprof-measurements.5"}
+        pages = {manual_page(command) for command in commands()} | {"vprof-agent.8", "vprof-attach-engine.8", "vprof-vmm.8", "vprof-equivalents.7", "vprof-measurements.5", "vprof-daemon.conf.5"}
         self.assertEqual({file.name for file in MAN.iterdir()}, pages)
 
     def test_quotes_of_the_manual(self):
@@ -76,22 +76,23 @@ class Surface(unittest.TestCase):
             quoted = [line for line in page.read_text().splitlines() if re.match(r"\.[A-Z]\w+ (?!.*-width \")[^\"]*\"", line)]
             self.assertEqual(quoted, [], page.name)
 
-    def test_short_options_of_the_manual(self):
+    def test_short_options(self):
+        """A letter means the same in all commands, and the manual has it."""
+        meanings = {}
         for command in commands():
-            page = manual_page(command)
-            short = re.findall(r"^  -(\w), --([a-z0-9-]+)", vprof(command, "--help"), re.M)
-            for letter, name in short:
+            manual = (MAN / manual_page(command)).read_text()
+            for letters, name in re.findall(r"^  ((?:-\w, )*)--([a-z0-9-]+)", vprof(command, "--help"), re.M):
+                for letter in re.findall(r"\w", letters):
+                    meanings.setdefault(letter, set()).add(name)
                 if name != "help":
-                    self.assertIn(f".It Fl {letter} , Fl -{name}", (MAN / page).read_text(), f"{command} {name}")
+                    item = "".join(f"Fl {letter} , " for letter in re.findall(r"\w", letters)) + f"Fl -{name}"
+                    self.assertRegex(manual, rf"(?m)^\.It {item}(?![\w-])", f"{command} {name}")
+        several = {letter: names for letter, names in meanings.items() if len(names) > 1}
+        self.assertEqual(several, {"e": {"event", "probe"}, "g": {"call-chains", "call-tree", "stack"}})
 
-    def test_completions_have_everything(self):
-        for shell in "bash", "zsh":
-            text = vprof("completion", shell)
-            for command in commands():
-                with self.subTest(shell=shell, command=command):
-                    section = re.search(rf"^\t{command}\)\n(.*?)^\t\t;;$", text, re.M | re.S).group(1)
-                    options = set(re.findall(r"--([a-z0-9-]+)", re.sub(r"\"\[.*?\]", "", section))) - {"help"}
-                    self.assertEqual(options, help_options(vprof(command, "--help")))
+    def test_help_fits_a_terminal(self):
+        for command in "", *commands():
+            self.assertEqual([line for line in vprof("help", *command.split()).splitlines() if len(line) > 80], [], command)
 
     def test_version_is_the_engines(self):
         self.assertRegex(vprof("version"), r"\Avprof [0-9.]+\ncontrol protocol [0-9]+, .*\nbuilt with glib .*\n\Z")
@@ -159,32 +160,34 @@ class Control(unittest.TestCase):
         self.assertEqual(done.stdout + done.stderr, "")
 
 
-class Shells(unittest.TestCase):
-    def complete(self, *words):
-        script = vprof("completion", "bash") + f'\nCOMP_WORDS=({" ".join(words)})\nCOMP_CWORD={len(words) - 1}\n' \
-            '_vprof; echo "${COMPREPLY[@]}"'
-        return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout.split()
+class Libraries(unittest.TestCase):
+    """What few commands need is loaded by them, and its absence is theirs."""
 
-    def test_bash(self):
-        self.assertEqual(self.complete("vprof", "re"), ["report"])
-        self.assertEqual(self.complete("vprof", "report", "--so"), ["--sort"])
-        self.assertEqual(self.complete("vprof", "help", "doc"), ["doctor"])
-        self.assertEqual(self.complete("vprof", "completion", "z"), ["zsh"])
-        self.assertEqual(self.complete("vprof", "run", "--memory", "'--'"), [])
-        for command in "report", "script", "export", "annotate", "push", "diff", "gate", "history":
-            self.assertEqual(self.complete("vprof", command, str(SOURCE / "READ")), [str(SOURCE / "README.md")], command)
-        self.assertEqual(self.complete("vprof", "list", str(SOURCE / "READ")), [])
+    USES = {"libcurl": ["push", "http://127.0.0.1:1", "clock.data"],
+            "libdebuginfod": ["report", "--debuginfod", "clock.data"],
+            "libmicrohttpd": ["daemon", "--config", "daemon.conf"]}
 
-    def test_bash_knows_the_methods(self):
-        self.assertEqual(self.complete("vprof", "ctl", "samples-r"), ["samples-read"])
-        self.assertEqual(self.complete("vprof", "ctl", "guest", "samples-read", "max"), ["max-bytes="])
-        for method in control_schema()["methods"]:
-            self.assertEqual(self.complete("vprof", "ctl", method["name"], "''"),
-                             [argument["name"] + "=" for argument in method["arguments"]])
+    def test_are_not_loaded_by_all(self):
+        needed = re.findall(r"NEEDED.*\[(.*)\]", subprocess.run(["readelf", "-d", BIN / "vprof"], capture_output=True,
+                                                                text=True, check=True).stdout)
+        self.assertIn("libglib-2.0.so.0", needed)
+        self.assertEqual([name for name in needed if re.match("libcurl|libdebuginfod|libcapstone|libmicrohttpd", name)], [])
 
-    @unittest.skipUnless(shutil.which("zsh"), "no zsh")
-    def test_zsh_can_read_it(self):
-        subprocess.run(["zsh", "-n"], input=vprof("completion", "zsh"), text=True, check=True)
+    def test_missing_library(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([BIN / "make_recordings"], cwd=folder, check=True)
+            pathlib.Path(folder, "daemon.conf").write_text(f"[daemon]\nsocket={folder}/status.sock\n")
+            note = (BIN / "vprof").read_bytes()
+            for library, arguments in self.USES.items():
+                if library not in vprof("version"):
+                    continue
+                with self.subTest(library):
+                    soname = re.search(rb'"soname":\["(%s[^"]*)"' % library.encode(), note).group(1).decode()
+                    pathlib.Path(folder, soname).write_text("no library")
+                    done = subprocess.run([BIN / "vprof", *arguments], cwd=folder, capture_output=True, text=True,
+                                          env={**os.environ, "LD_LIBRARY_PATH": folder})
+                    self.assertRegex(done.stderr, rf"(push|--debuginfod|metrics): cannot load a library: .*{re.escape(soname)}: .*; install")
+                    self.assertNotEqual(done.returncode, 0)
 
 
 @unittest.skipUnless(shutil.which("mandoc"), "no mandoc")

@@ -4,7 +4,7 @@
 #define VPROF_TEST_GUESTS_GUEST_H
 
 #include "demo/console.h"
-#include "demo/x86.h"
+#include "demo/x86/x86.h"
 
 #define EXIT_PORT 0xf4
 #define PHASE_PORT 0x80

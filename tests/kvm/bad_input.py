@@ -29,7 +29,7 @@ class BadKernel(harness.ProgramTest):
     def test_a_right_one_is_not_refused(self):
         kernel = self.folder / "kernel"
         kernel.write_bytes(elf64([Segment(0x100000)]))
-        self.run_program(VPROF, "run", "--kernel", kernel, "-o", self.recording, "--duration", 1, status=124)
+        self.run_program(VPROF, "run", "--kernel", kernel, "-o", self.recording, "--duration", 1)
 
     def test_missing(self):
         self.refused(VPROF, "run", "--kernel", self.folder / "none", message="cannot open kernel .*No such file")
@@ -205,12 +205,12 @@ class BadOutput(harness.ProgramTest):
         harness.need(os.geteuid() == 0, "mounting a small file system needs root")
         disk = self.folder / "disk"
         disk.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "vprof-test", disk], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48k", "vprof-test", disk], check=True)
         try:
             self.refused(VPROF, "run", "--kernel", guest("hang"), "-F", 20000, "--duration", 20, "-o", disk / "recording",
                          message="disk/recording: No space left on device", timeout=40)
             _, rows = self.report(disk / "recording", "--kernel", guest("hang"))
-            self.assertEqual(rows[0]["symbol"], "hang_here")
+            self.assertIn("hang_here", {row["symbol"] for row in rows})
         finally:
             subprocess.run(["umount", disk], check=True)
 

@@ -3,11 +3,13 @@
 """Counters on a running guest of our own, beside a session, by `vprof counter`."""
 import json
 import re
+import signal
+import time
 
 import harness
 from harness import VMM, VPROF, guest
 
-SECONDS = 3
+SECONDS = 2
 # A vCPU's time on a busy machine: all there is to be sure of.
 RAN_MIN_NS = 50_000_000
 
@@ -35,14 +37,15 @@ class Counters(harness.ProgramTest):
 
     def test_counts_agree_with_the_engines_clocks(self):
         engine = self.engine(guest("hang"))
+        began = time.monotonic()
         before = json.loads(self.run_program(VPROF, "mpstat", "--json", self.path)[0])
         counted, = self.count("-e", "task-clock")
         after = json.loads(self.run_program(VPROF, "mpstat", "--json", self.path)[0])
         ran = after["total"]["clocks-ns"]["cpu"] - before["total"]["clocks-ns"]["cpu"]
         self.assertGreater(counted["value"], RAN_MIN_NS)
-        # The clocks are read a little earlier and later.
+        # The clocks are read earlier and later, by as long as programs take to start here.
         self.assertLessEqual(counted["value"], ran)
-        self.assertGreater(counted["value"], 0.6 * ran)
+        self.assertGreater(counted["value"], 0.6 * ran * SECONDS / (time.monotonic() - began))
         self.assertEqual(counted["value"], sum(vcpu["value"] for vcpu in counted["vcpus"]))
         self.end(engine)
 
@@ -66,12 +69,13 @@ class Counters(harness.ProgramTest):
 
     def test_samples_are_recorded(self):
         engine = self.engine(guest("hang"))
-        samples = self.record("-e", "task-clock", "-e", "timer", "-F", 500, "--duration", SECONDS)
+        samples = self.record("-e", "task-clock", "-e", "timer", "-F", 100, "--duration", SECONDS)
         for event in "task-clock", "timer":
             of = [sample for sample in samples if sample["event"] == event]
             self.assertGreater(len(of), RAN_MIN_NS // 2_000_000)
             there = [sample for sample in of if sample["symbol"] == "hang_here" and sample["mode"] == "kernel"]
-            self.assertGreater(len(there), 0.9 * len(of))
+            # The clocks go on in the VMM, which a slow host is in for more than a tenth of the time at each sample.
+            self.assertGreater(len(there), 0.7 * len(of))
             self.assertEqual({sample["vcpu"] for sample in there}, {0})  # the other is never started
         # By a period: each sample stands for that, or for several of them.
         samples = self.record("-c", 5_000_000, "--duration", SECONDS)
@@ -89,6 +93,30 @@ class Counters(harness.ProgramTest):
         self.refused(VPROF, "counter", "record", self.path, "-p", 1, message="cannot tell the guest's tasks apart")
         self.refused(VPROF, "counter", "record", self.path, "-o", "/nowhere/at/all", message="cannot open /nowhere/at/all")
         self.end(engine)
+
+    def test_call_chains(self):
+        """Of a guest that `run` serves, beside its session, with what this host cannot count left out."""
+        name = f"g{id(self)}"
+        run = self.start(VPROF, "run", "--demo", "--append", "seconds=60", "--no-report", "--name", name, "-o", self.folder / "session")
+        harness.wait_until(lambda: name in self.run_program(VPROF, "list")[0], "the engine")
+        recording = self.folder / "chains"
+        _, said = self.run_program(VPROF, "counter", "record", name, "-e", "cylces,timer", "-g", "--vcpu", 1, "--duration", SECONDS,
+                                   "-o", recording)
+        self.assertIn('warning: unknown event "cylces"', said)
+        out, _ = self.run_program(VPROF, "report", "--json", "-g", "-i", recording)
+        table, = json.loads(out)["tables"]
+        self.assertEqual(table["event"], "timer")
+        mains = [path for path in table["calls"] if path["symbol"] == "user_main"]
+        rounds = [called for path in mains for called in path["calls"] if called["symbol"] == "round_run"]
+        self.assertGreater(sum(called["samples"] for called in rounds), 0.4 * table["samples"], table["calls"])
+        out, _ = self.run_program(VPROF, "script", "-i", recording, "--json")
+        self.assertEqual({json.loads(line)["vcpu"] for line in out.splitlines()}, {1})
+        counted = json.loads(self.run_program(VPROF, "counter", "count", name, "-e", "steps,timer", "-C", 1, "--duration", 1, "--json")[0])
+        self.assertIn("cannot count steps", counted[0]["error"])
+        self.assertGreater(counted[1]["value"], RAN_MIN_NS)
+        self.assertEqual(counted[1]["vcpus"][0]["value"], 0)
+        run.send_signal(signal.SIGINT)
+        self.finish(run, status=None)
 
     def test_a_recording_outlives_the_guest(self):
         engine = self.engine(guest("hang"))
@@ -127,7 +155,7 @@ class Counters(harness.ProgramTest):
         harness.wait_until(lambda: f"c{id(self)}" in self.run_program(VPROF, "list")[0], "the engine")
         counted = json.loads(self.run_program(VPROF, "counter", "count", f"c{id(self)}", "-e", "task-clock", "-e",
                                               "cpu-clock", "--estimate", "--duration", 2, "--json")[0])
-        self.finish(run, status=124)
+        self.finish(run)
         self.assertGreater(counted[0]["value"], RAN_MIN_NS)
         report, rows = self.report(recording)
         statistics = report["recording"].get("statistics", {})
@@ -141,6 +169,8 @@ class Counters(harness.ProgramTest):
         self.refused(VPROF, "counter", "count", self.path, "-p", 1, message="cannot tell the guest's tasks apart")
         self.refused(VPROF, "counter", "count", self.path, "--cr3", "0x1000", message="cannot see context switches")
         self.refused(VPROF, "counter", "count", self.path, "--descendants", message="only in a task mode")
+        self.refused(VPROF, "counter", "count", self.path, "-e", "steps", message="use vprof run --exact")
+        self.refused(VPROF, "counter", "count", self.path, "-C", 2, message="there is no vCPU 2")
         self.refused(VPROF, "counter", "count", self.path, "-e", "cylces", message="near names: cycles")
         self.end(engine)
         self.refused(VPROF, "counter", "list", self.path, message="vprof list")

@@ -30,9 +30,10 @@ class Ends(harness.ProgramTest):
         self.assertEqual(self.end_recorded()["reason"], "power-off")
 
     def test_reboot(self):
-        _, err = self.run_guest("reboot", status=90)
+        _, err = self.run_guest("reboot", status=0)
         self.assertRegex(err, "reboot")
         self.assertEqual(self.end_recorded()["reason"], "reboot")
+        self.run_guest("reboot", "--fail-on-reboot", status=90)
 
     def test_exit_port(self):
         _, err = self.run_guest("exit_port", status=7 << 1 | 1)
@@ -61,18 +62,24 @@ class Ends(harness.ProgramTest):
         _, err = self.run_guest("panic", "--stop-on-panic", status=94)
         self.assertRegex(err, "panic")
 
+    def test_panic_keeps_the_guest(self):
+        _, err = self.run_guest("panic", "--on-panic", "keep", "--duration", "6", status=94)
+        self.assertIn("vprof-vmm: the guest has panicked and is kept: Kernel panic - not syncing: a test\n", err)
+        self.assertEqual(self.end_recorded()["reason"], "panic")
+        self.assertIn("panic=0", self.report(self.recording)[0]["recording"]["guest"]["command-line"])
+
     def test_panic_is_not_an_end_by_itself(self):
-        self.run_guest("panic", "--duration", "1", status=124)
+        self.run_guest("panic", "--duration", "1", status=0)
 
     def test_duration(self):
         before = time.monotonic()
-        self.run_guest("hang", "--duration", "2", status=124)
+        self.run_guest("hang", "--duration", "2", status=0)
         self.assertGreaterEqual(time.monotonic() - before, 2)
         _, rows = self.report(self.recording)
         self.assertEqual(rows[0]["symbol"], "hang_here")
 
     def test_duration_of_a_sleeping_guest(self):
-        self.run_guest("halt", "--duration", "1", status=124)
+        self.run_guest("halt", "--duration", "1", status=0)
 
     def started(self, name, *options):
         process = self.start(VPROF, "run", "--kernel", guest(name), "-o", self.recording, *options)

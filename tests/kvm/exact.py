@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Instructions counted one by one: as many as there are, the same in every run, and a gate that needs one of them."""
 import json
+import pathlib
 import re
 
 import harness
 from harness import VPROF
 
-TURNS = {"0x10": ("hash_blocks", 1000), "0x20": ("sort_blocks", 400)}
+TURNS = {"0x10": ("hash_blocks", 200), "0x20": ("sort_blocks", 400)}
 ROUNDS = 3
+VMM_ERROR = 96  # the exit status of a guest that the VMM could not go on with
 USER_ROUNDS = 300  # of user_mode: a page fault and a system call in each
 
 
@@ -51,14 +53,21 @@ class Exact(harness.ProgramTest):
         changed = [change for change in verdict["comparison"]["functions"] if change["stands"]]
         self.assertEqual([(change["name"], change["base"], change["change"]) for change in changed],
                          [("sort_blocks", 801, 40)])
-        self.gate("-b", base, "--phase", "0x20", "-r", "5", slower, status=0)
+        self.gate("-b", base, "--phase", "0x20", "--max-regression", "5", slower, status=0)
         self.gate("-b", base, "--phase", "0x20", second, status=0)
         # What the phase is made of is a condition.
         self.refused(VPROF, "gate", "-b", base, slower, status=3, message="cannot be compared: phase is")
 
     def test_user_space(self):
         """System calls, exceptions and programs: what the kernel executes for them is the same each time."""
-        (first, err), (second, _) = (self.record("user_mode", name, status=3) for name in ("first.data", "second.data"))
+        emulated = pathlib.Path("/sys/module/kvm_pvm").exists()
+        (first, err), (second, _) = (self.record("user_mode", name, status=3 if emulated else VMM_ERROR)
+                                     for name in ("first.data", "second.data"))
+        if not emulated:
+            # No count is better than a short one, and no gate passes it.
+            self.assertIn("cannot count the instructions of vCPU 0 exactly: its IDT has a gate for vector 14", err)
+            self.refused(VPROF, "gate", "-b", first, second, status=3, message="is incomplete: cannot count the instructions")
+            return
         first, second = (self.functions(path) for path in (first, second))
         if "uncounted" not in err:
             self.assertEqual(first, second)

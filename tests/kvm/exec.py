@@ -47,6 +47,11 @@ class Exec(harness.ProgramTest):
     def test_the_guest_lies(self):
         err = self.run_guest("agent_liar", status=1)
         self.assertIn("an agent's frame claims 4294967295 bytes; the limit is 65536\n", err)
+        complaints = err.count("the agent in the guest: something is wrong\n")
+        left_out = sum(int(n) for n in re.findall(r"^vprof: warning: (\d+) messages left out$", err, re.M))
+        self.assertGreaterEqual(complaints, 10)
+        self.assertGreater(left_out, 0)
+        self.assertEqual(complaints + left_out, 100)
 
     def test_interrupted(self):
         vprof = self.start(VPROF, "run", "--kernel", guest("halt"), "--exec", "true", "-o", self.recording, "-v")

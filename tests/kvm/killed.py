@@ -3,11 +3,15 @@
 """An engine or a client that dies in mid-run takes the other with it, and the recording is readable up to there."""
 import os
 import pathlib
+import re
 import signal
 import time
 
 import harness
 from harness import VPROF, guest
+
+ESCAPE = harness.BIN / "escape"
+OWN_USERS = 0x76000000
 
 
 class Killed(harness.ProgramTest):
@@ -38,14 +42,33 @@ class Killed(harness.ProgramTest):
         self.assertRegex(err, "vprof: the engine was killed by signal 9")
         self.check_recording()
 
+    def check_rights(self, status):
+        """Of a thread, by its /proc/.../status: a list of system calls; root's are a user of its own without capabilities."""
+        self.assertRegex(status, r"NoNewPrivs:\t1\n(.*\n)*?Seccomp:\t2\n(.*\n)*?Seccomp_filters:\t[12]\n")
+        if os.geteuid() == 0:
+            self.assertRegex(status, r"CapPrm:\t0+\nCapEff:\t0+\n")
+            uid = re.search(r"Uid:\t(\d+)\t\1\t\1\t\1\n", status)
+            self.assertTrue(uid and int(uid[1]) >= OWN_USERS, status)
+
+    def check_escape(self, thread):
+        """Whoever controls a thread gets none of this by a system call, and the guest goes on."""
+        out = self.run_program(ESCAPE, thread, os.getpid())[0]
+        fates = dict(line.split(": ") for line in out.splitlines())
+        self.assertGreater(len(fates), 10)
+        for call, fate in fates.items():
+            self.assertIn(fate, ("SIGSYS", "EACCES"), call)
+
     def test_sandbox(self):
         """Every thread of the engine is in it, and the client says so when it ends the engine."""
         process, engine = self.started()
         threads = list(pathlib.Path(f"/proc/{engine}/task").iterdir())
         self.assertGreater(len(threads), 2)
         for thread in threads:
-            status = (thread / "status").read_text()
-            self.assertRegex(status, r"NoNewPrivs:\t1\n(.*\n)*?Seccomp:\t2\n(.*\n)*?Seccomp_filters:\t1\n")
+            self.check_rights((thread / "status").read_text())
+        for thread in threads:
+            # KVM makes threads of its own in the process, which execute nothing of it.
+            if not (thread / "comm").read_text().startswith("kvm-"):
+                self.check_escape(thread.name)
         os.kill(engine, signal.SIGSYS)
         _, err = self.finish(process, status=1, timeout=20)
         self.assertRegex(err, "vprof: the engine was ended by its sandbox")

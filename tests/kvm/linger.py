@@ -11,6 +11,7 @@ import time
 
 import harness
 from engine import Client
+import json_schemas
 from harness import VMM, VPROF, guest
 
 SAMPLES_READ_BYTES_MAX = 45056
@@ -62,7 +63,7 @@ class Linger(harness.ProgramTest):
     def listed(self):
         """The state that `vprof list` shows, as text and as JSON; None: the engine is not listed. It must not change now."""
         text = self.run_program(VPROF, "list")[0].splitlines()
-        engines = json.loads(self.run_program(VPROF, "list", "--json")[0])
+        engines = json_schemas.check(self, "list", json.loads(self.run_program(VPROF, "list", "--json")[0]))
         states = [row.split()[2] for row in text if row.split()[0] == self.name]
         self.assertEqual(states, [engine["status"]["state"] for engine in engines
                                   if engine["guest"]["name"] == self.name])
@@ -89,13 +90,13 @@ class Linger(harness.ProgramTest):
         self.assertFalse(end)
 
         # The command returns although the client is not done, and holds on to nothing that a pipe would wait for.
-        self.finish(run, status=DURATION)
+        self.finish(run)
         self.assertEqual(self.listed(), "ended")
         recorded = self.report(self.folder / "recording")[0]["recording"]["statistics"]["total"]["sample"]
-        while not end:
+        self.assertEqual(client.execute("query-stats")["total"]["sample"], recorded)
+        while not end:  # after the last answer, the engine ends
             some, offset, end = self.read_samples(client, offset)
             samples += some
-        self.assertEqual(samples, client.execute("query-stats")["total"]["sample"])
         self.assertEqual(samples, recorded)
         self.assertGreater(samples, 500)
         harness.wait_until(lambda: not harness.accepts(self.path), "the engine's end", seconds=10)

@@ -22,12 +22,13 @@ RUNNING = [
     ("query-session", {}), ("session-flush", {}), ("samples-read", {"timeout-ms": 5000}), ("sample-add", {"ip": "0x100000"}),
     ("query-stats", {}), ("reset", {"what": "statistics"}), ("reset", {"what": "trace"}), ("rings", {}),
     ("marker-add", {"name": "x", "kind": "begin"}),
-    ("trace-set", {"what": "phases", "state": "toggle"}), ("trace-write", {"text": "x", "vcpu": 1}), ("trace-read", {}),
+    ("trace-set", {"what": "phases", "state": "toggle"}), ("trace-read", {}),
+    ("trace-write", {"text": "x\n" * 1500, "vcpu": 1, "stack": True}),
     ("query-vcpu-time", {"vcpu": 1}), ("vcpu-time-reset", {}),
     ("mapping-read", {"address": KERNEL}), ("mapping-read", {"address": KERNEL, "bytes": 16}),
     ("counter-allocate", {"event": "task-clock", "mode": "guest-counting"}),
     ("counter-write", {"counter": COUNTER, "value": 5}), ("counter-start", {"counter": COUNTER}),
-    ("counter-read", {"counter": COUNTER}), ("counter-stop", {"counter": COUNTER}),
+    ("counter-read", {"counter": COUNTER}), ("counter-descriptors", {"counter": COUNTER}), ("counter-stop", {"counter": COUNTER}),
     ("counter-release", {"counter": COUNTER}), ("counter-disable", {"counter": COUNTER}),
     ("counter-enable", {"counter": COUNTER}),
     ("counter-allocate", {"event": "task-clock", "mode": "task-sampling"}),
@@ -41,16 +42,17 @@ RUNNING = [
     ("session-stop", {}), ("reset", {"what": "session"}), ("reset", {"what": "configuration"}),
     ("control-release", {}), ("control-take", {}), ("guest-stop", {}), ("quit", {}),
 ]
-# kernel-image is for an attached guest: the client of this one has given the kernel's file. This kernel has no modules;
-# tests/linux has guests that have some, and unit/control_answers calls both methods.
-NEVER = {"kernel-image", "module-symbols"}
+# kernel-image is for an attached guest: the client of this one has given the kernel's file. This kernel has neither modules nor tasks;
+# tests/linux has guests that have some. An unwind table is written into memory that comes as a descriptor.
+# unit/control_answers calls all six methods.
+NEVER = {"file-read", "kernel-image", "module-symbols", "query-tasks", "unwind-table-new", "unwind-table-add"}
 
 # (method, arguments, class) where the state is such that it fails; before the session, and while it runs.
 EARLY_ERRORS = [
     ("query-stats", {}, "WrongState"), ("rings", {}, "WrongState"), ("session-stop", {}, "WrongState"),
     ("session-flush", {}, "WrongState"), ("samples-read", {}, "WrongState"), ("query-session", {}, "WrongState"),
     ("sample-add", {"ip": "0x100000"}, "WrongState"), ("kernel-image", {}, "Unsupported"),
-    ("module-symbols", {"addresses": ["0x1000"]}, "Unsupported"),
+    ("module-symbols", {"addresses": ["0x1000"]}, "Unsupported"), ("query-tasks", {}, "Unsupported"), ("file-read", {"build-id": "01"}, "Unsupported"),
     ("negotiate", {"protocol": 99}, "Unsupported"),
     ("session-configure", {"ring-bytes": 5000}, "InvalidArgument"),
     ("session-start", {"events": ["no-such-event"]}, "InvalidArgument"),
@@ -110,7 +112,7 @@ class Methods(harness.ProgramTest):
             self.refused_by(self.engine, "InvalidArgument", name, {"no-such-argument": 1})
             for argument in method["arguments"]:
                 self.refused_by(self.engine, "InvalidArgument", name, {argument["name"]: {}})
-            if any(not argument["optional"] for argument in method["arguments"]):
+            if any(not argument.get("optional") for argument in method["arguments"]):
                 self.refused_by(self.engine, "InvalidArgument", name, {})
         self.refused_by(self.engine, "CommandNotFound", "no-such-method", {})
 
@@ -150,8 +152,8 @@ class Methods(harness.ProgramTest):
             if method == "guest-stop":
                 self.check_errors([("session-start", {}, "WrongState"), ("guest-start", {}, "WrongState"),
                                    ("probe-record", {"on": True}, "WrongState")])
-        # For each vCPU a ring and an eventfd: of the session, a counter and the probes; and the mapped file.
-        self.assertEqual(self.engine.descriptors, 3 * 2 * 2 + 1)
+        # For each vCPU a ring and an eventfd: of the session, a counter and the probes; the counter's descriptors; and the mapped file.
+        self.assertEqual(self.engine.descriptors, 3 * 2 * 2 + 2 + 1)
         self.assertEqual(self.engine.process.wait(timeout=20 * harness.SLOWNESS), 130)
 
 

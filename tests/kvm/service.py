@@ -42,7 +42,7 @@ class Service(harness.ProgramTest):
                             preexec_fn=lambda: os.dup2(listener.fileno(), 3),
                             env=os.environ | {"LISTEN_FDS": "1", "NOTIFY_SOCKET": str(self.folder / "n.sock")})
         self.assertEqual(notify.recv(100), b"READY=1")
-        status = json.loads(self.run_program(VPROF, "ctl", "-c", self.path, "query-status")[0])
+        status = json.loads(self.run_program(VPROF, "ctl", "--compact", self.path, "query-status")[0])
         self.assertEqual(status["pid"], engine.pid)
         self.quit(engine)
         self.assertTrue(self.path.exists())
@@ -93,7 +93,7 @@ class Service(harness.ProgramTest):
 
         observer = Client(self.connect_as(OBSERVER))
         methods = observer.execute("query-schema")["methods"]
-        required = {method["name"]: [argument["name"] for argument in method["arguments"] if not argument["optional"]]
+        required = {method["name"]: [argument["name"] for argument in method["arguments"] if not argument.get("optional")]
                     for method in methods}
         self.assertEqual(observer.execute("query-status")["session"], "idle")
         self.denied(observer, "probe-add", "instrument", "observe", probe="io:*")

@@ -2,8 +2,10 @@
 /* Every control method against a live engine, through the client library, as `vprof run` and others use it. */
 #include <check.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,17 +18,25 @@
 #include "lib/record/ring_reader.h"
 #include "run_suite.h"
 
-#define WAIT_MS 20000u
 #define SKIPPED 77
 #define GUEST_BASE UINT64_C(0x100000) /* tests/guests/guest.ld */
 #define GUEST_END UINT64_C(0x200000)
 #define STATUS_STOPPED 130
 #define SAMPLED_S 1
 
+#define WAIT_MS 20000u /* on an idle machine */
+
 static char *folder;
 static char *path; /* of the control socket */
 static pid_t engine;
 static struct client *owner;
+
+static unsigned wait_ms(void)
+{
+	const char *slowness = g_getenv("VPROF_TEST_SLOWNESS");
+
+	return WAIT_MS * (slowness ? (unsigned)atoi(slowness) : 1);
+}
 
 /* Starts an engine for tests/guests/NAME; `fd` is its end of our connection, or -1. */
 static pid_t engine_spawn(const char *guest, int fd, int error_fd)
@@ -67,7 +77,7 @@ static void engine_start(const char *guest)
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
 	engine = engine_spawn(guest, fds[1], -1);
 	close(fds[1]);
-	owner = client_new_fd(fds[0], WAIT_MS, &error);
+	owner = client_new_fd(fds[0], 0, wait_ms(), &error);
 	ck_assert_msg(owner, "%s", error ? error->message : "");
 }
 
@@ -77,7 +87,7 @@ static int engine_finish(void)
 	int status = -1;
 
 	for (unsigned waited_ms = 0; waitpid(engine, &status, WNOHANG) == 0; waited_ms += 10) {
-		ck_assert_msg(waited_ms < WAIT_MS, "the engine lives on");
+		ck_assert_msg(waited_ms < wait_ms(), "the engine lives on");
 		g_usleep(10000);
 	}
 	engine = 0;
@@ -104,7 +114,7 @@ static void teardown(void)
 static json_t *ask_client(struct client *client, const char *method, json_t *arguments)
 {
 	g_autoptr(GError) error = NULL;
-	json_t *value = client_execute(client, method, arguments, NULL, NULL, WAIT_MS, &error);
+	json_t *value = client_execute(client, method, arguments, NULL, NULL, wait_ms(), &error);
 
 	ck_assert_msg(value, "%s: %s", method, error ? error->message : "");
 	return value;
@@ -124,7 +134,7 @@ static void refused_client(struct client *client, const char *method, const char
 {
 	g_autoptr(GError) error = NULL;
 
-	ck_assert_ptr_null(client_execute(client, method, NULL, NULL, NULL, WAIT_MS, &error));
+	ck_assert_ptr_null(client_execute(client, method, NULL, NULL, NULL, wait_ms(), &error));
 	ck_assert(g_error_matches(error, CLIENT_ERROR, CLIENT_ERROR_REMOTE));
 	ck_assert_msg(g_str_has_prefix(error->message, class), "%s: %s", method, error->message);
 	ck_assert_msg(strstr(error->message, part), "%s: %s", method, error->message);
@@ -139,7 +149,7 @@ static void refused(const char *method, const char *class)
 static json_t *event_data(struct client *client, const char *name)
 {
 	g_autoptr(GError) error = NULL;
-	json_auto_t *event = client_next_event(client, WAIT_MS, &error);
+	json_auto_t *event = client_next_event(client, wait_ms(), &error);
 
 	ck_assert_msg(event, "no %s: %s", name, error ? error->message : "timeout");
 	ck_assert_str_eq(json_string_value(json_object_get(event, "event")), name);
@@ -215,8 +225,11 @@ static uint64_t count_samples(int memfd, unsigned vcpu, uint64_t id)
 		ck_assert(record_sample_decode(record, bytes, VPROF_SAMPLE_TYPE, &sample));
 		ck_assert_uint_eq(sample.cpu, vcpu);
 		ck_assert_uint_eq(sample.id, id);
+		/* Before vCPU 0 has switched processors on, the others are where a reset leaves them: in real mode. */
 		if ((sample.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
-			ck_assert(sample.ip >= GUEST_BASE && sample.ip < GUEST_END);
+			ck_assert_msg((sample.ip >= GUEST_BASE && sample.ip < GUEST_END) ||
+			                      (vcpu != 0 && vprof_is_real_mode(sample.ip)),
+			              "vCPU %u at 0x%" PRIx64, vcpu, sample.ip);
 		n++;
 	}
 	ck_assert(!ring_reader_corrupt(reader));
@@ -236,7 +249,7 @@ START_TEST(a_session_fills_the_rings)
 	g_autoptr(GError) error = NULL;
 	g_autofree int *fds = NULL;
 	size_t n_fds;
-	json_auto_t *rings = client_execute(owner, "rings", NULL, &fds, &n_fds, WAIT_MS, &error);
+	json_auto_t *rings = client_execute(owner, "rings", NULL, &fds, &n_fds, wait_ms(), &error);
 	ck_assert_msg(rings, "%s", error ? error->message : "");
 	ck_assert_uint_eq(n_fds, 4);
 
@@ -350,7 +363,13 @@ START_TEST(a_full_ring_stalls_the_counters)
 	tell("guest-start");
 	while (figure("stalls") == 0)
 		g_usleep(10000);
-	json_int_t samples = figure("sample"), stood = figure("stalled-ns");
+	/* Overflows that were on their way when the counters stopped still become samples: there is room for them. */
+	json_int_t samples;
+	do {
+		samples = figure("sample");
+		g_usleep(200000);
+	} while (figure("sample") != samples);
+	json_int_t stood = figure("stalled-ns");
 	sleep(1);
 	ck_assert_int_eq(figure("sample"), samples);
 	ck_assert_int_ge(figure("stalled-ns") - stood, INT64_C(900000000));
@@ -421,7 +440,7 @@ START_TEST(the_trace_has_what_was_asked_for)
 	json_decref(ask_client(owner, "trace-set", json_pack("{s:s}", "what", traces[_i].kind)));
 	tell("guest-start");
 	for (const char *name = ""; !g_str_equal(name, "guest-ended");) {
-		json_auto_t *event = client_next_event(owner, WAIT_MS, NULL);
+		json_auto_t *event = client_next_event(owner, wait_ms(), NULL);
 
 		ck_assert_ptr_nonnull(event);
 		name = g_intern_string(text_of(event, "event"));
@@ -479,10 +498,10 @@ START_TEST(others_come_by_the_socket)
 
 	engine_start("hang");
 	tell("guest-start");
-	struct client *other = client_connect(path, WAIT_MS, &error);
+	struct client *other = client_connect(path, wait_ms(), &error);
 	ck_assert_msg(other, "%s", error ? error->message : "");
 	ck_assert_str_eq(text_of(json_object_get(client_greeting(other), "guest"), "name"), "hang");
-	struct client *third = client_connect(path, WAIT_MS, &error);
+	struct client *third = client_connect(path, wait_ms(), &error);
 	client_free(third); /* no other client is affected */
 	assert_state("running", "idle");
 
@@ -499,7 +518,7 @@ START_TEST(others_come_by_the_socket)
 	json_decref(ask_client(other, "quit", NULL));
 	json_decref(event_data(other, "guest-ended"));
 	json_decref(event_data(owner, "guest-ended"));
-	ck_assert_ptr_null(client_next_event(owner, WAIT_MS, &error));
+	ck_assert_ptr_null(client_next_event(owner, wait_ms(), &error));
 	ck_assert(g_error_matches(error, CLIENT_ERROR, CLIENT_ERROR_CLOSED));
 	ck_assert_int_eq(engine_finish(), STATUS_STOPPED);
 	client_free(other);
@@ -527,14 +546,19 @@ START_TEST(a_second_engine_on_the_socket_is_refused)
 }
 END_TEST
 
-START_TEST(a_killed_engine_leaves_a_socket_that_is_replaced)
+#define KEEPER_LOOK_US 10000
+#define KEEPER_LOOKS 2000
+
+START_TEST(a_killed_engine_leaves_no_socket)
 {
 	engine_start("hang");
 	kill(engine, SIGKILL);
 	waitpid(engine, NULL, 0);
 	client_free(g_steal_pointer(&owner));
-	ck_assert_int_eq(access(path, F_OK), 0);
-	ck_assert(!client_socket_live(path));
+	/* By another process, when it hears of it. */
+	for (unsigned i = 0; i < KEEPER_LOOKS && access(path, F_OK) == 0; i++)
+		g_usleep(KEEPER_LOOK_US);
+	ck_assert_int_ne(access(path, F_OK), 0);
 	engine_start("hang");
 	ck_assert(client_socket_live(path));
 	tell("quit");
@@ -561,7 +585,7 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, the_engine_outlives_its_guest_for_the_client);
 	tcase_add_test(tc, others_come_by_the_socket);
 	tcase_add_test(tc, a_second_engine_on_the_socket_is_refused);
-	tcase_add_test(tc, a_killed_engine_leaves_a_socket_that_is_replaced);
+	tcase_add_test(tc, a_killed_engine_leaves_no_socket);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`vprof top`: a snapshot as text and JSON, of its own session and of another client's, and the screen, in tmux."""
+"""`vprof top`: a snapshot as text and JSON, of its own session and of another client's, and the screen."""
 import json
-import re
 import subprocess
 
 import harness
+import json_schemas
 from harness import VMM, VPROF
+from terminal import Terminal
 
-PARTS = "guest", "vmm", "halted", "waiting", "offline", "residual"
+PARTS = "guest", "kvm", "vmm", "halted", "waiting", "offline", "residual"
 
 
 class Guest(harness.ProgramTest):
@@ -37,10 +38,12 @@ class Snapshot(Guest):
         row = snapshot["rows"][0]
         self.assertEqual((row["symbol"], row["mode"]), ("hang_here", "kernel"))
         self.assertGreater(row["share"], 0.9)
+        json_schemas.check(self, "top", snapshot)
         self.assertLessEqual(sum(row["samples"] for row in snapshot["rows"]), snapshot["samples"])
         parts = snapshot["clocks"]["vcpus"][0]["parts-ns"]
         self.assertEqual(sum(parts[name] for name in PARTS), parts["wall"])
-        self.assertGreater(parts["guest"] + parts["waiting"], 0.9 * parts["wall"])
+        # The VMM takes samples; where programs are emulated, that is a tenth of the time.
+        self.assertGreater(parts["guest"] + parts["kvm"] + parts["waiting"], 0.8 * parts["wall"])
         self.assertAlmostEqual(parts["wall"] / 1e9, snapshot["seconds"], delta=0.5)
 
     def test_snapshot(self):
@@ -52,7 +55,7 @@ class Snapshot(Guest):
         self.assertIn('"session":"idle"', self.run_program(VPROF, "ctl", "--compact", self.socket, "query-status")[0])
         text = self.top("--call-tree")
         self.assertRegex(text, r"(?m)^vprof top: hang, 1 vCPUs, 256 MiB$")
-        self.assertRegex(text, r"(?m)^vCPU 0 +\[[#+~ ]{28}\] +[\d.]+ # guest +[\d.]+ \+ VMM +[\d.]+ ~ waiting +\d+ exits/s$")
+        self.assertRegex(text, r"(?m)^vCPU 0 +\[[#=+~ ]{16}\] +[\d.]+ # guest +[\d.]+ = KVM +[\d.]+ \+ VMM +[\d.]+ ~ waiting +\d+ exits/s$")
         self.assertRegex(text, r"(?m)^dropped in the session: 0 ring full")
         self.assertRegex(text, r"(?m)^ *TOTAL +SELF +MODE +CALLS$")
         # A sample of it in the VMM hangs below it.
@@ -75,6 +78,7 @@ class Snapshot(Guest):
         holder.stdin.flush()
         harness.wait_until(lambda: holder.stdout.read(1), "an answer")
         snapshot = json.loads(self.top("--json"))
+        json_schemas.check(self, "top", snapshot)
         self.assertRegex(snapshot["how"], r"no samples: .* pid \d+ \(uid \d+\) holds the control role")
         self.assertEqual((snapshot["samples"], snapshot["event"], snapshot["rows"]), (0, None, []))
         self.assertGreater(snapshot["clocks"]["total"]["parts-ns"]["wall"], 0)
@@ -86,32 +90,15 @@ class Snapshot(Guest):
 
 
 class Screen(Guest):
-    """The screen, in a terminal that tmux emulates; its last line shows how top has left it."""
+    """The screen; its last line shows how top has left it."""
 
     def setUp(self):
         super().setUp()
-        harness.need_program("tmux", "tmux")
-        self.addCleanup(self.tmux, "kill-server")
-
-    def tmux(self, *arguments):
-        command = ["tmux", "-S", self.folder / "tmux.sock", "-f", "/dev/null", *arguments]
-        return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False).stdout
+        self.terminal = Terminal(self)
+        self.lines, self.shows, self.press = self.terminal.lines, self.terminal.shows, self.terminal.press
 
     def open(self, *options):
-        shell = f"trap : INT; '{VPROF}' top '{self.socket}' -d 1 {' '.join(options)}; echo left $?; stty -a; read -r wait"
-        self.tmux("new-session", "-d", "-x", "110", "-y", "24", "sh", "-c", shell)
-
-    def lines(self):
-        return self.tmux("capture-pane", "-p").splitlines()
-
-    def shows(self, pattern):
-        try:
-            harness.wait_until(lambda: re.search(pattern, "\n".join(self.lines()), re.M), f"{pattern} on the screen")
-        except AssertionError as late:
-            raise AssertionError("\n".join([str(late), "it shows:", *self.lines()])) from None
-
-    def press(self, *keys):
-        self.tmux("send-keys", *keys)
+        self.terminal.open(f"trap : INT; '{VPROF}' top '{self.socket}' -d 1 {' '.join(options)}; echo left $?; stty -a; read -r wait")
 
     def check_left(self, status):
         """Whatever was on the screen before is there again, and keys are echoed."""
@@ -136,12 +123,12 @@ class Screen(Guest):
         self.shows(r"^ *\d+\.\d\d% +\d+\.\d\d% +kernel +- (start64|guest_main)")
         self.press("Home", "Enter")
         self.shows(r"kernel +\+ ")
-        self.tmux("resize-window", "-x", "60", "-y", "12")
+        self.terminal.resize(60, 12)
         self.shows(r"^q quit  h help  t functions")
         lines = self.lines()
         self.assertEqual(len(lines), 12)
         self.assertLessEqual(max(map(len, lines)), 60)
-        self.tmux("resize-window", "-x", "110", "-y", "24")
+        self.terminal.resize(110, 24)
         harness.wait_until(lambda: len(self.lines()) == 24 and self.lines()[23].startswith("q quit"), "24 lines")
         self.press("q")
         self.check_left(0)

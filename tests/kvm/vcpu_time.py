@@ -7,17 +7,17 @@ import os
 import pathlib
 
 import harness
+import json_schemas
 from harness import VMM, VPROF, guest
 
-PARTS = "guest", "vmm", "halted", "waiting", "offline", "residual"
+PARTS = "guest", "kvm", "vmm", "halted", "waiting", "offline", "residual"
 GUEST_PARTS = "guest-kernel", "guest-user", "guest-unknown"
-DURATION = 124
 LOOKS_HZ = 97  # of a vCPU's mode, while it runs
 FEW_SIGNALS = 20  # of requests and of the end
 # Of the demonstration guest: 30 % tcp_checksum and 5 % copy_page, and its system calls on top.
 DEMO_KERNEL = 0.35, 0.40
-# What console_flood prints: 2000 lines, "\r" before each "\n".
-FLOOD_BYTES = 2000 * (len("console_flood: the quick brown fox jumps over the lazy dog\n") + 1)
+# What console_flood prints: 300 lines, "\r" before each "\n".
+FLOOD_BYTES = 300 * (len("console_flood: the quick brown fox jumps over the lazy dog\n") + 1)
 # Readings of several clocks are not one: some microseconds, and a reader that is preempted between two.
 SLACK_NS = 5_000_000
 
@@ -44,15 +44,17 @@ class VcpuTime(harness.ProgramTest):
             self.assertLessEqual(abs(parts["residual"]), 0.01 * parts["wall"] + SLACK_NS + stolen, vcpu)
 
     def stat(self, *arguments, status=0):
-        report = json.loads(self.run_program(VPROF, "stat", "--json", *arguments, status=status)[0])
+        report = json_schemas.check(self, "stat", json.loads(self.run_program(VPROF, "stat", "--json", *arguments, status=status)[0]))
         self.check_conserved(report)
-        self.assertEqual(sum(row["count"] for row in report["exits"]), report["total"]["exits"])
+        # All exits where KVM's trace points can be read, else those that came to the VMM.
+        counted = report["exits"] if report["untraced"] else report["kvm-exits"]
+        self.assertEqual(sum(row["count"] for row in counted), report["total"]["exits"])
         self.assertEqual(sum(row["ns"] for row in report["exits"]), report["total"]["clocks-ns"]["vmm"])
         return report
 
     def mpstat(self, *arguments):
         lines = self.run_program(VPROF, "mpstat", "--json", *arguments)[0].splitlines()
-        reports = [json.loads(line) for line in lines]
+        reports = [json_schemas.check(self, "mpstat", json.loads(line)) for line in lines]
         for report in reports:
             self.check_conserved(report)
         return reports
@@ -87,14 +89,14 @@ class VcpuTime(harness.ProgramTest):
         self.assertEqual(report["end"]["reason"], "power-off")
         for vcpu in report["vcpus"]:
             parts = vcpu["parts-ns"]
-            self.assertGreater(parts["guest"] + parts["waiting"], 0.9 * parts["wall"])
+            self.assertGreater(parts["guest"] + parts["waiting"], 0.8 * parts["wall"])  # the guest's boot makes exits
             self.check_modes(vcpu)
         total = report["total"]
         for name in GUEST_PARTS:
             self.assertEqual(total["parts-ns"][name], sum(vcpu["parts-ns"][name] for vcpu in report["vcpus"]))
 
     def test_halted(self):
-        report = self.stat("--kernel", guest("halt"), "--duration", "3", status=DURATION)
+        report = self.stat("--kernel", guest("halt"), "--duration", "3")
         parts = report["vcpus"][0]["parts-ns"]
         self.assertGreater(parts["halted"], 0.9 * parts["wall"])
         self.assertGreaterEqual(report["counters"]["halt_exits"], 1)
@@ -128,7 +130,7 @@ class VcpuTime(harness.ProgramTest):
 
     def test_text(self):
         out, err = self.run_program(VPROF, "stat", "--kernel", guest("power_off"))
-        self.assertRegex(out, r"(?m)^VCPU +SECONDS +%GUEST +%KERNEL +%USER +%VMM +%HALTED +%WAITING +%OFFLINE +%RESIDUAL +EXITS/s$")
+        self.assertRegex(out, r"(?m)^VCPU +SECONDS +%GUEST +%KERNEL +%USER +%KVM +%VMM +%HALTED +%POLLING +%WAITING +%OFFLINE +%RESIDUAL +EXITS/s$")
         self.assertRegex(out, r"(?m)^ +1 +[0-9.]+ +[0-9.]+  exit:io:0x604$")
         self.assertIn("the guest powered off", err)
 
@@ -150,7 +152,7 @@ class VcpuTime(harness.ProgramTest):
     def test_raw_and_refusals(self):
         engine, path = self.engine("halt")
         raw = self.run_program(VPROF, "mpstat", "--raw", path)[0].splitlines()
-        self.assertEqual(raw[0], "version 2")
+        self.assertEqual(raw[0], "version 3")
         self.assertEqual(raw[1].split()[:4], ["vcpu", "wall", "run", "vmm"])
         self.assertEqual([line.split()[0] for line in raw[2:]], ["0", "1"])
         engine.terminate()

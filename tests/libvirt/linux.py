@@ -61,10 +61,10 @@ class Linux(harness.ProgramTest):
         self.console, self.errors = self.folder / "console", self.folder / "errors"
         self.qmp = self.folder / "qmp"
 
-    def boot(self, unwinder):
+    def boot(self):
         """QEMU, in which the program runs; ended with the test."""
         self.kernel = self.folder / "vmlinux"
-        patch_kernel(harness.script("kernel-tiny.sh", unwinder), self.kernel)
+        patch_kernel(harness.script("kernel-tiny.sh"), self.kernel)
         self.root, initrd = self.folder / "root", self.folder / "initrd"
         self.root.mkdir()
         (self.root / "init").write_bytes((harness.BIN / "page_faults").read_bytes())
@@ -146,24 +146,19 @@ class Linux(harness.ProgramTest):
         self.assertEqual([hex(ip) for ip in inside if not start <= ip < end], [])
         self.assertEqual({sample["pid"] for sample in samples}, {0})
 
-    def check(self, unwinder):
-        self.boot(unwinder)
+    def test_names_tasks_and_chains(self):
+        self.boot()
         _, err = self.record("-g")
         self.assertIn("route bpf", err)
         self.check_names()
-        self.record("-g", "--kernel", self.kernel)
-        self.check_names()
-        self.check_chains(unwinder)
-        self.check_faults()
+        for unwinder in "orc", "fp":
+            self.record("--call-graph", unwinder, "--kernel", self.kernel)
+            self.check_names()
+            self.check_chains(unwinder)
+            self.check_faults()
         self.check_cgroups()
         self.check_perf()
         self.assertIsNone(self.qemu.poll())
-
-    def test_orc(self):
-        self.check("orc")
-
-    def test_fp(self):
-        self.check("fp")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ import perf
 from harness import VPROF
 
 BOOT_SECONDS = 500
-FLOOD_LINES = 2000
+FLOOD_LINES = 500
+FLOOD_TEXT = "of a flood that is wider than it is deep" + ", which is more than a pipe holds" * 6
 
 # Says what it was given, marks a phase, answers a signal, floods its output, copies its input, and fails.
 STREAMS = f"""#!/bin/sh
@@ -25,7 +26,7 @@ echo "caught USR1"
 vprof-agent mark flood begin
 i=0
 while [ $i -lt {FLOOD_LINES} ]; do
-	echo "line $i of a flood that is wider than it is deep"
+	echo "line $i {FLOOD_TEXT}"
 	i=$((i + 1))
 done
 vprof-agent mark flood end
@@ -52,15 +53,16 @@ echo "before the panic"
 exec busybox dd if=/dev/zero of=/proc/1/mem bs=4096 seek=1025 count=100 conv=notrunc
 """
 
-# Numbers, as fast as they get out, in a minute.
-FLOODS = """#!/bin/sh
+# Numbers, as fast as they get out.
+FLOOD_SECONDS = 8
+FLOODS = f"""#!/bin/sh
 cat /etc/from-base
-busybox timeout 60 busybox seq 1 1000000000
+busybox timeout {FLOOD_SECONDS} busybox seq 1 1000000000
 echo
 echo "after the flood"
 """
 
-FLOOD = "".join(f"line {i} of a flood that is wider than it is deep\n" for i in range(FLOOD_LINES))
+FLOOD = "".join(f"line {i} {FLOOD_TEXT}\n" for i in range(FLOOD_LINES))
 INPUT = "".join(f"{i} squared is {i * i}\n" for i in range(2000))
 
 
@@ -68,7 +70,7 @@ class Exec(harness.ProgramTest):
     def setUp(self):
         super().setUp()
         harness.need_kvm()
-        self.kernel = harness.script("kernel-tiny.sh", "orc")
+        self.kernel = harness.script("kernel-tiny.sh")
         self.recording = self.folder / "recording"
 
     def script(self, text):
@@ -180,16 +182,16 @@ class Exec(harness.ProgramTest):
 
     def test_time_limit(self):
         self.script("#!/bin/sh\ntrap '' TERM\necho endless\nwhile :; do :; done\n")
-        vprof = self.begin("./script", "--time-limit", "20s", "-F", 100)
+        vprof = self.begin("./script", "--time-limit", "10s", "-F", 100)
         out, messages = self.finish(vprof, status=124, timeout=BOOT_SECONDS)
         self.assertEqual(out, "endless\n")
-        self.assertIn("script was ended: its time limit of 20s is over\n", messages)
+        self.assertIn("script was ended: its time limit of 10s is over\n", messages)
         (run,) = self.recorded()["exec"]["runs"]
         # It is up and ignores SIGTERM by then; SIGKILL comes five seconds later.
         self.assertEqual((run["status"], run["signal"], run["time-limit"]), (0, signal.SIGKILL, True))
-        self.assertGreater(run["wall-ns"], 25e9)
+        self.assertGreater(run["wall-ns"], 15e9)
 
-    def test_minute_of_output(self):
+    def test_output(self):
         """Nothing of it is lost, and nothing stands still; and a base initramfs is there below."""
         self.script(FLOODS)
         (self.folder / "etc").mkdir()
@@ -202,8 +204,8 @@ class Exec(harness.ProgramTest):
         self.assertEqual((first, last), ("from the base", "after the flood"))
         self.assertEqual(numbers, [str(i) for i in range(1, len(numbers) + 1)])
         self.assertTrue(str(len(numbers) + 1).startswith(cut), cut)
-        self.assertGreater(len(out), 100_000)
-        print(f"{len(out)} bytes in a minute", flush=True)
+        self.assertGreater(len(out), 30_000)
+        print(f"{len(out)} bytes in {FLOOD_SECONDS} s", flush=True)
 
     def test_panic(self):
         self.script(KILLS_THE_AGENT)

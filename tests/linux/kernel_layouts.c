@@ -91,6 +91,8 @@ static void check_layout(const struct kernel_layout *layout, const struct symtab
 	expect((hot != NULL) == mem && (!hot || layout->tasks.current_task == hot->address),
 	       "where the running task is");
 	expect(layout->mappings.has_tree, "mappings in a tree");
+	expect(layout->has_list && layout->list.queued != 0, "the list of tasks, and their time in the run queue");
+	expect(layout->list.n_locks > 10 && layout->list.n_locks < TASK_LOCKS_MAX, "functions that wait for locks");
 	expect(layout->switch_to.value != 0 && layout->page_tables.value != 0, "symbols that are looked for");
 	if (layout->has_modules)
 		check_modules(&layout->modules, mem);

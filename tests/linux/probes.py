@@ -5,19 +5,13 @@ import json
 import re
 
 import harness
+import placements
 from harness import VMM, VPROF
 
 BOOT_SECONDS = 500
 
-# The shell reads the file by itself, a byte at a time; busybox's cat is another task.
-INIT = """#!/bin/sh
-busybox mount -t proc proc /proc
-echo "init: ready"
-while :; do
-	read -r line </proc/version
-	busybox cat /proc/version >/dev/null
-done
-"""
+PLACEMENTS = 144  # in a few seconds
+ROUNDS = 1500  # events, some rounds of the guest's loop
 
 
 class Probes(harness.ProgramTest):
@@ -26,16 +20,17 @@ class Probes(harness.ProgramTest):
         harness.need_kvm()
 
     def boot(self, vcpus):
-        kernel = harness.script("kernel-tiny.sh", "orc")
+        self.kernel = harness.script("kernel-tiny.sh")
         initrd, init, self.console = self.folder / "initrd", self.folder / "init", self.folder / "console"
         self.engine = self.folder / "engine.sock"
-        init.write_text(INIT)
+        # The shell reads the file by itself, a byte at a time; busybox's cat is another task.
+        init.write_text(placements.INIT)
         harness.script("initramfs.sh", initrd, init)
-        vmm = self.start(VMM, "--kernel", kernel, "--initrd", initrd, "--vcpus", vcpus, "--console", self.console,
+        vmm = self.start(VMM, "--kernel", self.kernel, "--initrd", initrd, "--vcpus", vcpus, "--console", self.console,
                          "--control", self.engine)
         self.addCleanup(vmm.communicate)
         self.addCleanup(vmm.terminate)
-        harness.wait_until(lambda: self.console.exists() and "init: ready" in self.console.read_text(errors="replace"),
+        harness.wait_until(lambda: self.console.exists() and "init: round" in self.console.read_text(errors="replace"),
                            "/init", BOOT_SECONDS)
 
     def trace(self, *options):
@@ -46,14 +41,14 @@ class Probes(harness.ProgramTest):
 
     def check(self, vcpus):
         self.boot(vcpus)
-        events, end = self.trace("-p", "syscall:read", "-n", 50, "-f", "comm=init")
+        events, end = self.trace("-e", "syscall:read", "-n", 50, "--filter", "comm=init")
         self.assertEqual({(event["pid"], event["tid"], event["comm"]) for event in events}, {(1, 1, "init")})
         self.assertEqual({event["fields"]["nr"] for event in events}, {"0x0"})
         # The shell reads its line from descriptor 0, a byte at a time.
         self.assertEqual({(event["fields"]["arg0"], event["fields"]["arg2"]) for event in events}, {("0x0", "0x1")})
         self.assertEqual(end["statistics"]["dropevt"], 0)
 
-        events, _ = self.trace("-p", "function:vfs_read", "-s", "-n", 5, "-f", "comm=init")
+        events, _ = self.trace("-e", "function:vfs_read", "-g", "-n", 5, "--filter", "comm=init")
         for event in events:
             self.assertEqual(event["func"], "vfs_read")
             frames = [re.sub(r"\+.*", "", frame) for frame in event["stack"]]
@@ -61,19 +56,52 @@ class Probes(harness.ProgramTest):
             kernel = [frame for frame in frames if "x64_sys" not in frame]
             self.assertEqual(kernel[:4], ["vfs_read", "ksys_read", "do_syscall_64", "entry_SYSCALL_64_after_hwframe"])
 
-        four = [word for name in ("vfs_read", "vfs_open", "schedule") for word in ("-p", f"function:{name}")]
-        _, end = self.trace(*four, "-p", "syscall:openat", "-c", "probe", "-d", 20)
+        # User space by the file that is mapped there, which has no symbols; and both parts of the chain apart.
+        self.assertRegex(events[0]["stack"][-1], r"^busybox\+0x")
+        _, end = self.trace("-e", "syscall:read", "--count-by", "kstack,ustack", "-n", 20, "--filter", "comm=init", "--filter",
+                            "ustack=*busybox+0x*")
+        for row in end["count"]:
+            self.assertRegex(row["key"], r"^(entry_SYSCALL_64_after_hwframe\+0x\w+;)?do_syscall_64(\+0x\w+)?, (\S+;)?busybox\+0x\w+$")
+
+        # A read returns what its function has returned, in some time. The shell reads a byte at a time.
+        events, end = self.trace("-e", "return:vfs_read", "-e", "syscall:read:return", "-g", "-n", 20, "--filter", "comm=init", "--filter",
+                                 "retval>0")
+        for name, frames in (("return:vfs_read", ["ksys_read", "do_syscall_64"]), ("syscall:read:return", ["do_syscall_64"])):
+            of = [event for event in events if event["probe"] == name]
+            self.assertGreater(len(of), 5)
+            self.assertEqual({event["fields"]["retval"] for event in of}, {"0x1"})
+            for event in of:
+                names = [re.sub(r"\+.*", "", frame) for frame in event["stack"]]
+                self.assertEqual([frame for frame in names[1:] if "x64_sys" not in frame][:len(frames)], frames)
+        self.assertTrue(all(0 < int(event["fields"]["ns"], 16) < 1e9 for event in events if "ns" in event["fields"]))
+        self.assertEqual(end["statistics"]["forgotten"], 0)
+        _, end = self.trace("-e", "syscall:read:return", "--count-by", "retval", "--filter", "retval<=0", "--duration", 2)
+        self.assertLessEqual({row["key"] for row in end["count"]}, {"0", "-11", "-21"})
+
+        four = [word for name in ("vfs_read", "vfs_open", "schedule") for word in ("-e", f"function:{name}")]
+        _, end = self.trace(*four, "-e", "syscall:openat", "--count-by", "probe", "-n", ROUNDS, "--duration", 20)
         self.assertEqual({row["key"] for row in end["count"]},
                          {"function:vfs_read", "function:vfs_open", "function:schedule", "syscall:openat"})
-        self.refused(VPROF, "trace", self.engine, "-b", "processor", *four, "-p", "syscall:openat", "-p",
+        self.refused(VPROF, "trace", self.engine, "--breakpoints", "processor", *four, "-e", "syscall:openat", "-e",
                      "function:do_exit",
                      message="cannot place function:do_exit: the processor has 4 breakpoints, and they are taken by "
                              "function:vfs_read, function:vfs_open, function:schedule, syscall:openat")
 
         five = [word for name in ("vfs_read", "vfs_open", "schedule", "fput", "do_sys_openat2")
-                for word in ("-p", f"function:{name}")]
-        _, end = self.trace("-b", "patch", *five, "-p", "syscall:openat", "-c", "probe", "-d", 20)
+                for word in ("-e", f"function:{name}")]
+        _, end = self.trace("--breakpoints", "patch", *five, "-e", "syscall:openat", "--count-by", "probe", "-n", ROUNDS, "--duration", 20)
         self.assertEqual({row["key"] for row in end["count"]}, {*five[1::2], "syscall:openat"})
+
+        # All functions that match, each by its own name; and none, and too many.
+        _, end = self.trace("-e", "function:vfs_rea*", "-e", "function:[k]sys_read", "--count-by", "func", "-n", 20)
+        hit = {row["key"] for row in end["count"]}
+        self.assertLessEqual({"vfs_read", "ksys_read"}, hit)
+        self.assertEqual([name for name in hit if not re.fullmatch("vfs_rea.*|ksys_read", name)], [])
+        self.refused(VPROF, "trace", self.engine, "-e", "function:nothing*", message=r"function:nothing\* matches nothing that can be probed")
+        self.refused(VPROF, "trace", self.engine, "-e", "function:*", message=r"function:\* matches \d+, and there can be 64 probes")
+        outcomes = placements.Fuzz(self, self.engine, self.kernel, self.console).run(PLACEMENTS)
+        self.assertGreater(outcomes["patch: set"], PLACEMENTS // 20)
+        self.assertGreater(outcomes["events"], 0)
 
     def test_one_vcpu(self):
         self.check(1)

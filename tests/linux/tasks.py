@@ -46,7 +46,7 @@ class Tasks(harness.ProgramTest):
         self.recording = self.folder / "recording"
 
     def boot(self):
-        kernel = harness.script("kernel-tiny.sh", "orc")
+        kernel = harness.script("kernel-tiny.sh")
         initrd = self.folder / "initramfs"
         init = self.folder / "init"
         init.write_text(INIT)
@@ -54,7 +54,7 @@ class Tasks(harness.ProgramTest):
         vprof = self.start(VPROF, "run", "--kernel", kernel, "--initrd", initrd, "--vcpus", 2, "-F", 200, "-v",
                            "--console", self.folder / "console", "-o", self.recording, "--no-report",
                            "--switch-events")
-        return self.finish(vprof, status=90, timeout=BOOT_SECONDS)
+        return self.finish(vprof, timeout=BOOT_SECONDS)
 
     def check_task_events(self, tasks):
         """Every sampled task was announced once, under its parent; those that have ended were seen to."""

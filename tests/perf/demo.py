@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """perf reads a recording of the demonstration guest, and agrees with us to the sample."""
 import collections
+import os
 import re
 import subprocess
 
+import demo_shares
 import harness
 import perf
 from harness import BIN, VPROF
@@ -12,15 +14,6 @@ from harness import BIN, VPROF
 STACK = re.compile(r"^(\d+) (\S.*)$", re.MULTILINE)
 CODE = re.compile(r"^([0-9a-f]+) [tT] (\S+)$", re.MULTILINE)
 UPPER_HALF = 1 << 63
-
-
-def stacks(nodes, above=()):
-    """(names from the root, samples that end there) of a call tree."""
-    for node in nodes:
-        path = above + (node["symbol"],)
-        if node["self-samples"]:
-            yield path, node["self-samples"]
-        yield from stacks(node["calls"], path)
 
 
 class Demo(harness.ProgramTest):
@@ -55,7 +48,7 @@ class Demo(harness.ProgramTest):
         names = {name for _, name in symbols}
         kernel = [node for node in report["tables"][0]["calls"] if node["mode"] == "kernel"]
         ours = collections.Counter()
-        for path, samples in stacks(kernel):
+        for path, samples in demo_shares.stacks(kernel):
             # Before its entry has cleared rbp, the kernel seems to be called by user space, which kallsyms do not have.
             if names.issuperset(path):
                 ours[path] += samples
@@ -67,6 +60,26 @@ class Demo(harness.ProgramTest):
                                                      "-g", "folded,0,caller,function,count")):
             theirs[tuple(path.split(";"))] += int(samples)
         self.assertEqual({path: theirs[path] for path in ours}, dict(ours))
+
+    def test_buildid_cache(self):
+        """Plain perf report names the kernel's functions, and as many samples in them as vprof does."""
+        self.record("-F", 1000)
+        report, rows = self.report(self.recording, "--mode", "kernel", "--sort", "sym")
+        cache = self.folder / ".debug"
+        environment = os.environ | {"HOME": str(self.folder)}
+        self.run_program(VPROF, "export", "--to", "buildid-cache", "-i", self.recording, env=environment)
+        lists = list(cache.glob("*/*/kallsyms"))
+        self.assertEqual([str(file.relative_to(cache)) for file in lists], [f"[kernel.kallsyms]/{report['recording']['build-id']}/kallsyms"])
+        text, _ = self.run_program("perf", "report", "--stdio", "-n", "--sort", "sym", "-i", self.recording, env=environment)
+        theirs = {name: int(samples) for samples, name in re.findall(r"(?m)^ +[0-9.]+% +(\d+) +\[k\] (\S+) *$", text)}
+        named = {row["symbol"]: row["samples"] for row in rows if row["symbol"] != "[unknown]"}
+        self.assertGreater(named["tcp_checksum"], 100)
+        self.assertEqual({name: theirs.get(name) for name in named}, named)
+        # Written again, and not over a list of perf's.
+        self.run_program(VPROF, "export", "--to", "buildid-cache", "-o", cache, self.recording)
+        lists[0].write_text("ffffffff81000000 T _text\n")
+        self.refused(VPROF, "export", "--to", "buildid-cache", "-o", cache, self.recording, message="is a list that vprof has not made")
+        self.assertEqual(lists[0].read_text(), "ffffffff81000000 T _text\n")
 
     def test_header(self):
         """What perf says of the machine is the guest's."""

@@ -5,6 +5,7 @@ says."""
 import collections
 import csv
 import json
+import os
 import re
 import subprocess
 import time
@@ -48,6 +49,18 @@ class Export(Recorded):
         for symbol, ns in flat.items():
             self.assertEqual(ns, self.period.get(symbol, 0), symbol)
 
+    def test_pprof_lines(self):
+        """The lines of the demonstration guest's source, which its image has, add up to what the report says of a function."""
+        harness.need_program("go", "golang-go")
+        harness.need(harness.built_with("libdw"), "vprof was built without libdw")
+        text = subprocess.run(["go", "tool", "pprof", "-list=^render_page$", "-unit=ns", self.export("pprof")], cwd=os.environ["VPROF_BUILD"],
+                              capture_output=True, text=True, check=True, env={"PATH": "/usr/bin", "HOME": self.folder}).stdout
+        files = re.findall(r"^ROUTINE =+ render_page in (\S+)$", text, re.M)
+        self.assertTrue(any(name.endswith("vmm/demo/x86/x86.h") for name in files), text)
+        self.assertIn("__asm__", text)
+        lines = re.findall(r"^ *(\d+)ns +\d+ns +\d+:", text, re.M)
+        self.assertEqual(sum(map(int, lines)), self.period["render_page"], text)
+
     def test_folded(self):
         own = {}
         for line in self.export("folded").read_text().splitlines():
@@ -62,7 +75,8 @@ class Export(Recorded):
         for symbol in "render_page", "tcp_checksum":
             shares = [float(re.search(r": ([\d.]+) %", title)[1]) for title in titles if title.startswith(f"{symbol} (")]
             expected = 100 * self.period[symbol] / sum(self.period.values())
-            self.assertAlmostEqual(sum(shares), expected, delta=0.1, msg=titles)
+            # With the exits that its code caused, a few samples in a thousand.
+            self.assertAlmostEqual(sum(shares), expected, delta=0.5, msg=titles)
 
     def test_perf_script(self):
         """The lines that perf script prints of the same file, but for the spaces, and as many frames."""
@@ -132,6 +146,22 @@ class Export(Recorded):
         self.assertEqual(own, {symbol: period for symbol, period in self.period.items() if period})
 
 
+class PprofOfPrograms(harness.ProgramTest):
+    def test_lines(self):
+        """A program's lines, by its debug information below --symfs, in a recording of perf's."""
+        harness.need_program("go", "golang-go")
+        harness.need_program("cc", "gcc")
+        harness.need(harness.built_with("libdw"), "vprof was built without libdw")
+        source = harness.SOURCE / "host-cli" / "examples" / "bench.c"
+        self.run_program("cc", "-O2", "-g", "-fno-omit-frame-pointer", "-o", "bench", source, cwd=self.folder)
+        perf.perf("record", "-q", "-e", "task-clock", "-g", "-o", self.folder / "perf.data", self.folder / "bench")
+        self.run_program(VPROF, "export", "-t", "pprof", "-i", "perf.data", "-o", "profile", "--symfs", "/", cwd=self.folder)
+        text = subprocess.run(["go", "tool", "pprof", "-list=^checksum$", "profile"], cwd=self.folder, capture_output=True, text=True,
+                              check=True, env={"PATH": "/usr/bin", "HOME": self.folder}).stdout
+        self.assertIn(f"ROUTINE ======================== checksum in {source}", text)
+        self.assertRegex(text, r"(?m)^ +[\d.]+m?s +[\d.]+m?s +\d+:\t\ta = \(a \+ buffer\[i\]\)")
+
+
 class Otlp(Recorded):
     def otlp(self):
         """ProfilesData by the description in Debian's package of OpenTelemetry's Python modules."""
@@ -175,7 +205,7 @@ class Otlp(Recorded):
                                ("samples", "count"): {symbol: n for symbol, n in self.samples.items() if n}})
         attributes = {one["key"][0]: one["value"][0]["string_value"][0] for one in resource_profiles["resource"][0]["attributes"]}
         guest = self.report(self.recording)[0]["recording"]["guest"]
-        self.assertEqual(attributes, {"host.name": guest["name"], "os.build_id": guest["build-id"]})
+        self.assertEqual(attributes, {"host.name": guest["name"], "host.arch": "amd64", "os.build_id": guest["build-id"]})
         build_ids = [strings[dictionary["attribute_table"][i]["key_strindex"][0]] for mapping in dictionary["mapping_table"]
                      for i in mapping.get("attribute_indices", [])]
         self.assertEqual(build_ids, ["process.executable.build_id.gnu"])

@@ -40,7 +40,7 @@ static const struct {
 };
 
 /* Of the task that runs on each vCPU. */
-static const struct record_cgroup cgroups[N_VCPUS] = {{1, "/"}, {7, "/init.scope"}};
+static const struct record_cgroup cgroups[N_VCPUS] = {{1, {"/"}}, {7, {"/init.scope"}}};
 
 static struct perf_event_attr attr_make(uint64_t config, bool with_cgroups)
 {
@@ -96,9 +96,9 @@ static void put_prologue(struct output *out, const uint8_t *build_id, size_t bui
 		.page_offset = KERNEL_TEXT,
 		.build_id = build_id,
 		.build_id_bytes = build_id_bytes,
-		.file_name = RECORD_KERNEL_MAPPING,
+		.file_name = {RECORD_KERNEL_MAPPING},
 	};
-	const struct record_comm idle = {.comm = "swapper"}, init = {42, 42, true, "init"};
+	const struct record_comm idle = {.comm = {"swapper"}}, init = {42, 42, true, {"init"}};
 
 	put(out, record_mmap_encode(&kernel, &id, out->buffer, sizeof(out->buffer)));
 	put(out, record_comm_encode(&idle, &id, out->buffer, sizeof(out->buffer)));
@@ -174,6 +174,7 @@ static void finish(struct output *out, const uint8_t *build_id, size_t build_id_
 	for (size_t i = 0; i < G_N_ELEMENTS(functions); i++)
 		symbols[i] = (struct recording_symbol){functions[i].address, functions[i].size, functions[i].name, ""};
 	const struct recording_features features = {
+		.arch = ARCH_X86_64,
 		.hostname = "guest",
 		.release = "6.1.0-test",
 		.version = "0.1.0",

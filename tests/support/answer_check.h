@@ -48,6 +48,21 @@ static inline bool answer_fits(const json_t *value, const char *type)
 
 static inline void assert_members(const json_t *schema, const json_t *rows, const json_t *object, const char *where);
 
+/* Of an object; another method may have them. NULL: it is none. */
+static inline const json_t *answer_rows(const json_t *schema, const json_t *row)
+{
+	const char *of = json_string_value(json_object_get(row, "members-of"));
+	const json_t *method;
+	size_t i;
+
+	if (!of)
+		return json_object_get(row, "members");
+	json_array_foreach(json_object_get(schema, "methods"), i, method)
+		if (strcmp(json_string_value(json_object_get(method, "name")), of) == 0)
+			return json_object_get(method, "returns");
+	return NULL;
+}
+
 /* `type` is that of one value; in "[string]", behind the bracket. */
 static inline void assert_value(const json_t *schema, const json_t *row, const char *type, const json_t *value,
                                 const char *where)
@@ -55,8 +70,8 @@ static inline void assert_value(const json_t *schema, const json_t *row, const c
 	g_autofree char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
 
 	ck_assert_msg(answer_fits(value, type), "%s: %s is no %s", where, text, type);
-	if (json_object_get(row, "members"))
-		assert_members(schema, json_object_get(row, "members"), value, where);
+	if (answer_rows(schema, row))
+		assert_members(schema, answer_rows(schema, row), value, where);
 }
 
 static inline void assert_member(const json_t *schema, const json_t *row, const json_t *value, const char *where)

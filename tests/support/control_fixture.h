@@ -50,9 +50,17 @@ static void fixture_guest_stop(struct guest *guest G_GNUC_UNUSED, enum guest_end
 	fixture_guest_end(&(struct guest_end){.reason = reason, .message = text});
 }
 
+/* Nothing is mapped: a call chain ends at its first frame. */
+static bool fixture_memory_read(struct guest *guest G_GNUC_UNUSED, gpa_t gpa G_GNUC_UNUSED, void *to G_GNUC_UNUSED,
+                                size_t bytes G_GNUC_UNUSED)
+{
+	return false;
+}
+
 static const struct guest_ops fixture_ops = {
 	.start = fixture_guest_start,
 	.stop = fixture_guest_stop,
+	.memory_read = fixture_memory_read,
 	.run_on_vcpu = fake_run_on_vcpu,
 };
 

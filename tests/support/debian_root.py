@@ -1,20 +1,32 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""An initramfs that is a Debian with systemd and udev: its packages, unpacked and configured by mmdebstrap, are in the user's
-cache folder; what a test adds lies over them."""
+"""A Debian with systemd, udev and a kernel: its packages, unpacked and configured by mmdebstrap, are in the user's cache folder. A
+test boots them as an initramfs, with what it adds over them, or from a disk by the initramfs that Debian has made."""
 import hashlib
-import os
 import pathlib
 import shutil
 import subprocess
+import sys
+import tempfile
+import unittest
 
 import harness
 import registry
 
 SUITE = "bookworm"
-PACKAGES = "systemd-sysv", "udev", "kmod"
-# Not used there, and a guest without an accelerator would have to unpack it.
-LEFT_OUT = "usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/perl", "usr/lib/*/perl", "usr/lib/*/gconv", "usr/lib/udev/hwdb*"
+PACKAGES = "systemd-sysv", "udev", "kmod", "initramfs-tools", "zstd", "linux-image-cloud-amd64"
+# Not used there, and a guest without an accelerator would have to unpack it. Debian's initramfs has the modules.
+LEFT_OUT = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/perl", "usr/lib/*/perl", "usr/lib/*/gconv", "usr/lib/udev/hwdb*",
+            "usr/lib/modules", "boot")
+DISK_MIB = 320
 SECONDS = 900
+
+
+def make_disk(folder):
+    """An ext4 image of root.cpio, and what boots it."""
+    with tempfile.TemporaryDirectory(dir=folder) as unpacked:
+        registry.run(unpacked, "bsdtar", "-xpf", folder / "root.cpio")
+        registry.run(folder, "truncate", "-s", f"{DISK_MIB}M", "disk.img")
+        registry.run(folder, harness.sbin("mke2fs", "e2fsprogs"), "-q", "-t", "ext4", "-d", unpacked, "disk.img")
 
 
 def fetch(folder):
@@ -23,14 +35,26 @@ def fetch(folder):
                  "http://deb.debian.org/debian", seconds=SECONDS)
     registry.run(folder, "bsdtar", "-cf", "root.cpio", "--format", "newc",
                  *(f"--exclude=./{place}" for place in LEFT_OUT), "@root.tar")
+    registry.run(folder, "bsdtar", "-xf", "root.tar", "./boot/vmlinuz-*", "./boot/initrd.img-*")
     (folder / "root.tar").unlink()
+    make_disk(folder)
+
+
+def files():
+    """The folder with the cpio archive of the packages alone, and with what boots from a disk."""
+    harness.need_program("mmdebstrap", "mmdebstrap")
+    recipe = hashlib.sha256(repr((SUITE, PACKAGES, LEFT_OUT, DISK_MIB)).encode()).hexdigest()[:8]
+    return registry.cached(f"debian-root-{SUITE}-{recipe}", fetch)
 
 
 def root():
-    """The cpio archive of the packages alone."""
-    harness.need_program("mmdebstrap", "mmdebstrap")
-    recipe = hashlib.sha256(repr((SUITE, PACKAGES, LEFT_OUT)).encode()).hexdigest()[:8]
-    return registry.cached(f"debian-root-{SUITE}-{recipe}", fetch) / "root.cpio"
+    return files() / "root.cpio"
+
+
+def disk():
+    """Its image, kernel and initramfs."""
+    place = files()
+    return place / "disk.img", *(next(place.glob(f"boot/{name}-*")) for name in ("vmlinuz", "initrd.img"))
 
 
 def add_modules(overlay, kernel, modules):
@@ -43,10 +67,7 @@ def add_modules(overlay, kernel, modules):
         shutil.copy(source / "kernel" / "drivers" / f"{module}.ko", path)
     for name in "modules.order", "modules.builtin", "modules.builtin.modinfo":
         shutil.copy(source / name, place)
-    path = os.environ["PATH"] + ":/usr/sbin:/sbin"
-    depmod = shutil.which("depmod", path=path)
-    harness.need(depmod, "depmod is missing; install the package kmod")
-    subprocess.run([depmod, "-b", overlay / "usr", source.name], check=True)
+    subprocess.run([harness.sbin("depmod", "kmod"), "-b", overlay / "usr", source.name], check=True)
 
 
 def initramfs(to, overlay):
@@ -58,3 +79,11 @@ def initramfs(to, overlay):
         file.flush()
         subprocess.run(["bsdtar", "-cf", "-", "--format", "newc", "--uid", "0", "--gid", "0", "-C", overlay, "."],
                        stdout=file, check=True)
+
+
+if __name__ == "__main__":
+    try:
+        print(root())
+    except unittest.SkipTest as missing:
+        print(missing)
+        sys.exit(harness.SKIPPED)

@@ -7,6 +7,8 @@
 #include <glib.h>
 #include <string.h>
 
+#include "lib/record/arch.h"
+
 struct dynamic_elf {
 	const char *interpreter;   /* NULL: none */
 	const char *const *needed; /* up to NULL; NULL: static */
@@ -55,7 +57,7 @@ static inline GByteArray *dynamic_elf_build(const struct dynamic_elf *elf)
 	Elf64_Ehdr header = {
 		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
 		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
+		.e_machine = arch_elf(arch_here()),
 		.e_version = EV_CURRENT,
 		.e_phoff = sizeof(Elf64_Ehdr),
 		.e_ehsize = sizeof(Elf64_Ehdr),

@@ -27,6 +27,7 @@ struct elf_builder {
 	GArray *sections; /* of struct elf_section */
 	GArray *symbols;  /* of Elf64_Sym */
 	GString *names;   /* .strtab */
+	uint16_t machine;
 	uint64_t entry;
 	bool without_sections; /* no section headers at all */
 };
@@ -34,6 +35,7 @@ struct elf_builder {
 static inline void elf_builder_init(struct elf_builder *builder)
 {
 	*builder = (struct elf_builder){
+		.machine = EM_X86_64,
 		.sections = g_array_new(FALSE, TRUE, sizeof(struct elf_section)),
 		.symbols = g_array_new(FALSE, TRUE, sizeof(Elf64_Sym)),
 		.names = g_string_new_len("", 1),
@@ -111,7 +113,7 @@ static inline GByteArray *elf_builder_finish(const struct elf_builder *builder)
 	Elf64_Ehdr header = {
 		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
 		.e_type = ET_EXEC,
-		.e_machine = EM_X86_64,
+		.e_machine = builder->machine,
 		.e_version = EV_CURRENT,
 		.e_entry = builder->entry,
 		.e_phoff = sizeof(header),

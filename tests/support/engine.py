@@ -14,7 +14,7 @@ class Client:
     """One connection. What comes with it besides the answers: the names of events, and how many descriptors."""
 
     def __init__(self, connection, negotiate=True):
-        connection.settimeout(60)
+        connection.settimeout(60 * SLOWNESS)
         self.connection = connection
         self.buffer = b""
         self.events = []

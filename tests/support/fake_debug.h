@@ -54,6 +54,12 @@ static inline bool fake_breakpoint_intact(struct guest *guest G_GNUC_UNUSED, con
 	return !breakpoint->patched || !fake_debug.overwritten;
 }
 
+/* Its patches are in no memory. */
+static inline void fake_unpatch(struct guest *guest G_GNUC_UNUSED, gva_t from G_GNUC_UNUSED,
+                                uint8_t *code G_GNUC_UNUSED, size_t n G_GNUC_UNUSED)
+{
+}
+
 static inline bool fake_observer_add(struct guest *guest G_GNUC_UNUSED, struct guest_observer *observer,
                                      GError **error G_GNUC_UNUSED)
 {
@@ -96,6 +102,7 @@ static inline bool fake_registers_read(struct guest *guest G_GNUC_UNUSED, unsign
 static const struct guest_debug_ops fake_debug_ops = {.breakpoint_add = fake_breakpoint_add,
                                                       .breakpoint_remove = fake_breakpoint_remove,
                                                       .breakpoint_intact = fake_breakpoint_intact,
+                                                      .unpatch = fake_unpatch,
                                                       .observer_add = fake_observer_add,
                                                       .observer_remove = fake_observer_remove,
                                                       .msrs_watch = fake_msrs_watch,

@@ -27,6 +27,7 @@ static const struct vma_layout fake_tree_layout = {
 	.offset = 0x28,
 	.file = 0x30,
 	.file_path = 0x10,
+	.file_mapping = 0x28,
 	.path_mnt = 0,
 	.path_dentry = 8,
 	.dentry_parent = 0x18,

@@ -46,9 +46,27 @@ def need_program(name, package):
     need(shutil.which(name), f"{name} is missing; install the package {package}")
 
 
+def sbin(name, package):
+    """A program that the PATH of an ordinary user may not have."""
+    path = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+    need(path, f"{name} is missing; install the package {package}")
+    return path
+
+
 @functools.cache
 def built_with(library):
     return library in subprocess.run([VPROF, "version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+@functools.cache
+def host_lacks(feature):
+    """What this host's KVM does instead, where it lacks "breakpoint" or "patch": host_features.h; else ""."""
+    return subprocess.run([BIN / "host_lacks", feature], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def need_feature(*features):
+    for feature in features:
+        need(not host_lacks(feature), host_lacks(feature))
 
 
 @functools.cache

@@ -1,22 +1,16 @@
 #!/bin/sh
-# kernel-tiny.sh [fp|orc]: prints the path of a tiny Linux vmlinux (its bzImage is beside it) with this unwinder of its own,
-# frame pointers by default. That of orc has frame pointers as well, so that the same stack can be walked
-# both ways. Built from Debian's linux-source-6.1 on the first call and kept in the user's cache folder, keyed by source
-# version, compiler and configuration.
+# kernel-tiny.sh: prints the path of a tiny Linux vmlinux (its bzImage is beside it). It has ORC tables, as the kernels of distributions,
+# and frame pointers as well, so that the same stack can be walked both ways. Built from Debian's linux-source-6.1 on the first call
+# and kept in the user's cache folder, keyed by source version, compiler and configuration.
 set -eu
-case ${1:-fp} in
-fp) unwinder=CONFIG_UNWINDER_FRAME_POINTER=y; selects= ;;
-# No option that can be set does that, so the unwinder's gets to select what that of the other one selects.
-orc) unwinder=CONFIG_UNWINDER_ORC=y; selects='ARCH_WANT_FRAME_POINTERS FRAME_POINTER' ;;
-*) echo "usage: kernel-tiny.sh [fp|orc]" >&2; exit 2 ;;
-esac
+# No option that can be set gives both, so the unwinder's gets to select what that of the other one selects.
+selects='ARCH_WANT_FRAME_POINTERS FRAME_POINTER'
 here=$(cd "$(dirname "$0")" && pwd)
 source=/usr/src/linux-source-6.1.tar.xz
 [ -r "$source" ] || { echo "kernel-tiny: $source is missing; install the package linux-source-6.1" >&2; exit 77; }
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/vprof/kernels
-key=$( { dpkg-query -W -f '${Version}' linux-source-6.1; gcc -dumpfullversion; cat "$here/tiny-kernel.config"
-	echo "$unwinder" $selects; } |
+key=$( { dpkg-query -W -f '${Version}' linux-source-6.1; gcc -dumpfullversion; cat "$here/tiny-kernel.config"; echo "$selects"; } |
 	sha256sum | cut -c1-16)
 out=$cache/tiny-$key
 if [ ! -r "$out/vmlinux" ]; then
@@ -34,9 +28,7 @@ if [ ! -r "$out/vmlinux" ]; then
 		sed -i "/^config UNWINDER_ORC\$/,/^\thelp/s/^\tselect OBJTOOL\$/&\n\tselect $option/" "$build/arch/x86/Kconfig.debug"
 	done
 	make -s -C "$build" tinyconfig >&2
-	echo "$unwinder" >"$build/unwinder.config"
-	(cd "$build" &&
-		scripts/kconfig/merge_config.sh -m .config "$here/tiny-kernel.config" unwinder.config >/dev/null)
+	(cd "$build" && scripts/kconfig/merge_config.sh -m .config "$here/tiny-kernel.config" >/dev/null)
 	make -s -C "$build" olddefconfig >&2
 	make -s -C "$build" -j"$(nproc)" vmlinux bzImage >&2
 	mkdir -p "$out"

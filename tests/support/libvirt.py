@@ -23,13 +23,15 @@ auth_unix_ro = "none"
 log_outputs = "3:file:{folder}/libvirtd.log"
 """
 
-# As root and without a security driver, cgroups and virtlogd: what a machine without an init system can have.
+# As root and without a security driver, cgroups, virtlogd and a /dev of each QEMU's own: what a machine without an init system can
+# have.
 QEMU_CONF = """user = "root"
 group = "root"
 dynamic_ownership = 0
 security_driver = "none"
 stdio_handler = "file"
 cgroup_controllers = []
+namespaces = []
 hugetlbfs_mount = "{folder}/huge"
 """
 

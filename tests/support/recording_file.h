@@ -80,6 +80,7 @@ static const struct recording_symbol symbols[] = {
 static const char *const cmdline[] = {"vprof", "run", "--kernel", "vmlinux", NULL};
 
 static const struct recording_features features = {
+	.arch = ARCH_ARM64,
 	.hostname = "guest",
 	.release = "6.1.0-test",
 	.version = "0.1.0",
@@ -128,7 +129,7 @@ static inline void write_records(struct recording_writer *writer)
 		.page_offset = TEXT,
 		.build_id = build_id,
 		.build_id_bytes = sizeof(build_id),
-		.file_name = RECORD_KERNEL_MAPPING,
+		.file_name = {RECORD_KERNEL_MAPPING},
 	};
 
 	write_record(writer, buffer, record_mmap_encode(&kernel, &id, buffer, sizeof(buffer)));

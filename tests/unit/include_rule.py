@@ -14,7 +14,7 @@ TOP_LEVEL = {"vmm", "guest-agent", "host-cli", "include", "tests", "CMakeLists.t
 # Files are cut where a concept ends, not where a count does; this many lines are more than one concept.
 LINES_MAX = 800
 
-LIB = {"lib/record", "lib/symbol", "lib/profile", "lib/client", "lib/agent", "lib/initramfs"}
+LIB = {"lib/record", "lib/symbol", "lib/profile", "lib/client", "lib/agent", "lib/initramfs", "lib/parser", "lib/process"}
 # Rooms of the command line, from the ground up, and which of them each may include besides itself and LIB.
 ROOMS = {
     "ui": set(),
@@ -24,32 +24,36 @@ ROOMS = {
     "compare": {"reading", "ui"},
     "annotate": {"reading", "ui"},
     "export": {"reading", "ui"},
-    "push": {"export", "ui"},
+    "push": {"export", "reading", "ui"},
     "trace": {"engine", "ui"},
-    "top": {"engine", "report", "ui"},
+    "tasks": {"engine", "ui"},
+    "top": {"engine", "reading", "report", "ui"},
     "capture": {"engine", "reading", "report", "ui"},
     "run": {"capture", "compare", "engine", "reading", "ui"},
-    "attach": {"capture", "engine", "run", "ui"},
+    "attach": {"capture", "engine", "reading", "run", "ui"},
+    "daemon": {"capture", "engine", "push", "reading", "ui"},
 }
 # Rooms of the VMM, the same.
 KVM_ROOMS = {
     "host": {"pmu"},
     "boot": {"kvm/host"},
     "device": {"kvm/boot", "kvm/host"},
-    "vcpu": {"kvm/device", "kvm/host", "pmu"},
+    "vcpu": {"exits", "kvm/device", "kvm/host", "pmu"},
 }
 # Folders below vmm/, and rooms, that a folder may include besides itself. Every folder may include include/vprof.
 ALLOWED = {
     **{lib: LIB for lib in LIB},
+    "parse": {"lib/process"},
     "guest": LIB,
     "counter": LIB | {"guest"},
+    "exits": LIB | {"guest"},
     "pmu": LIB | {"guest", "counter"},
     "sample": LIB | {"guest", "counter"},
     "control": LIB | {"guest", "counter", "sample"},
     "engine": LIB | {"guest", "counter", "sample", "control"},
     **{f"kvm/{room}": LIB | {"guest"} | others for room, others in KVM_ROOMS.items()},
-    "kvm": LIB | {"guest", "pmu"} | {f"kvm/{room}" for room in KVM_ROOMS},
-    "attach": LIB | {"guest", "counter"},
+    "kvm": LIB | {"guest", "exits", "pmu"} | {f"kvm/{room}" for room in KVM_ROOMS},
+    "attach": LIB | {"guest", "counter", "exits"},
     "demo": set(),
     **{f"host-cli/{room}": LIB | {f"host-cli/{other}" for other in others} for room, others in ROOMS.items()},
     "host-cli/cmd": LIB | {f"host-cli/{room}" for room in ROOMS},
@@ -66,6 +70,12 @@ FOLDER_OF_TARGET = {folder.removeprefix("lib/").replace("/", "-"): folder for fo
 GUARD_WORDS = {"vmm": "", "lib": "", "include": "", "vprof": "", "host-cli": "cli", "guest-agent": "agent", "tests": "test"}
 SOURCES = (".c", ".h", ".S")
 
+# Folders of code that is for one kind of processor. Beside them, nothing in these rooms knows a processor.
+PROCESSORS = ("x86", "arm64")
+NEUTRAL = {"engine", "kvm", *(f"kvm/{room}" for room in KVM_ROOMS)}
+PROCESSOR = re.compile(r"""\b(?:r[abcd]x|r[sd]i|r[sbi]p|cr[034]|pstate|ttbr[01]|sp_el[01]|kvm_s?regs|__x86_64__|__aarch64__|KVM_(?:EXIT_)?X86_\w+
+    |KVM_(?:REG_)?ARM(?:64)?_\w+)\b|\#include\ "[^"\n]*/(?:x86|arm64)/[^"\n]*""", re.VERBOSE)
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 TARGETS = re.compile(r"vprof_library\(\w+[^)]*?\bDEPS\s+([^)]*)\)|target_link_libraries\(([^)]*)\)")
 
@@ -79,8 +89,8 @@ def tracked(*patterns):
 
 
 def folder_of(path):
-    """'lib/record', 'kvm', 'kvm/vcpu', 'host-cli/ui', ...; None where no rule applies."""
-    parts = path.parts
+    """'lib/record', 'kvm', 'kvm/vcpu', 'host-cli/ui', ...; None where no rule applies. A folder for one processor is part of the one above."""
+    parts = tuple(part for part in path.parts if part not in PROCESSORS)
     if parts[0] == "host-cli":
         return "/".join(parts[:2]) if path.suffix in SOURCES and len(parts) > 2 else "host-cli"
     if parts[0] != "vmm" or len(parts) < 3:
@@ -117,6 +127,13 @@ def link_breaches(path):
                 yield f"{path}: links {word}, but {folder} may link only {', '.join(sorted(allowed))}"
 
 
+def processor_breaches(path):
+    if folder_of(path) not in NEUTRAL or set(path.parts) & set(PROCESSORS):
+        return
+    for word in sorted({found.group() for found in PROCESSOR.finditer((SOURCE / path).read_text())}):
+        yield f"{path}: {word} is of one processor: it belongs to {' or '.join(PROCESSORS)}"
+
+
 def guard(path):
     """The include guard of a header, by its path: VPROF_KVM_VCPU_VCPU_RUN_H."""
     folders = [GUARD_WORDS.get(folder, folder) for folder in path.parts[:-1]]
@@ -143,6 +160,7 @@ def breaches():
             yield f"{path}: {folder} has no include rule"
         elif path.suffix in SOURCES:
             yield from include_breaches(path)
+            yield from processor_breaches(path)
         elif path.name == "CMakeLists.txt":
             yield from link_breaches(path)
     for path in tracked("*.c", "*.h", "*.S", "*.py", "*.sh"):

@@ -3,8 +3,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "kvm/boot/acpi.h"
-#include "kvm/boot/boot_devices.h"
+#include "kvm/boot/x86/acpi.h"
+#include "kvm/boot/x86/boot_ports.h"
 #include "run_suite.h"
 
 #define BASE UINT64_C(0xe0000)

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kvm/boot/acpi.h"
 #include "kvm/boot/boot_devices.h"
+#include "kvm/boot/x86/acpi.h"
 
 #define EXIT_SKIP 77
 #define BASE UINT64_C(0xe0000)

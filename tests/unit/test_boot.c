@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "kvm/boot/boot.h"
-#include "kvm/boot/boot_layout.h"
-#include "kvm/boot/boot_protocol.h"
+#include "kvm/boot/x86/boot_layout.h"
+#include "kvm/boot/x86/boot_protocol.h"
 #include "run_suite.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)
@@ -316,7 +316,7 @@ START_TEST(setup_header_of_a_bzimage_is_kept)
 		.pref_address = 0x1000000,
 		.cmd_line_ptr = 0xdeadbeef,
 	};
-	struct boot_loaded loaded = {.memory = memory, .initrd_gpa = 0x7000000, .initrd_bytes = 77};
+	struct boot_loaded loaded = {.memory = memory, .initrd = {0x7000000, 77}};
 	struct boot_state state;
 	const struct setup_header *kept = &boot_params()->hdr;
 
@@ -439,6 +439,9 @@ START_TEST(initramfs_that_cannot_be_loaded)
 	assert_initrd_refused(too_large, BOOT_ERROR_MEMORY, "overlaps a kernel segment at 0x100000..0x102fff");
 	assert_initrd_refused(empty, BOOT_ERROR_IO, "empty");
 	assert_initrd_refused("/", BOOT_ERROR_IO, "not a regular file");
+	g_unlink(empty);
+	ck_assert_int_eq(mkfifo(empty, 0600), 0); /* without a writer: it must not wait */
+	assert_initrd_refused(empty, BOOT_ERROR_IO, "not a regular file");
 	assert_initrd_refused("/nonexistent/initrd", BOOT_ERROR_IO, "No such file");
 	g_unlink(larger);
 	g_unlink(too_large);

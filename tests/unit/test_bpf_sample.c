@@ -21,6 +21,7 @@ static struct {
 static struct record_sample record;
 static struct counter_sample sample;
 static struct snapshot snapshot;
+static bool has_kernel;
 
 /* The guest has gone on: its memory must not be read. */
 static bool no_memory(struct guest *guest G_GNUC_UNUSED, gpa_t from G_GNUC_UNUSED, void *to G_GNUC_UNUSED,
@@ -36,6 +37,7 @@ static void setup(void)
 	raw.sample = (struct guest_sample){.period = 1001001, .event = 1};
 	record = (struct record_sample){.time_ns = 42, .ip = HOST_RIP, .misc = PERF_RECORD_MISC_KERNEL, .raw = &raw};
 	sample = (struct counter_sample){.vcpu = 1};
+	has_kernel = true;
 }
 
 static void span_put(uint64_t gva, const void *data, size_t bytes)
@@ -58,13 +60,13 @@ static void frame_put(uint64_t at, uint64_t bp, uint64_t ip)
 static bool decode(void)
 {
 	record.raw_bytes = (uint32_t)(sizeof(raw.sample) + raw.sample.memory_bytes);
-	return bpf_sample_decode(&record, &sample, &snapshot);
+	return bpf_sample_decode(&record, has_kernel, &sample, &snapshot);
 }
 
-static void expect_chain(const uint64_t *words, unsigned n, enum unwind_end why)
+static void expect_chain_of(const struct user_code *code, const uint64_t *words, unsigned n, enum unwind_end why)
 {
 	static const struct guest_ops ops = {.memory_read = no_memory};
-	static const struct unwind_config config = {.depth = UNWIND_DEPTH_DEFAULT, .user = true};
+	const struct unwind_config config = {.depth = UNWIND_DEPTH_DEFAULT, .user = true, .code = code};
 	struct guest guest = {.ops = &ops};
 	uint64_t chain[UNWIND_CHAIN_MAX];
 	enum unwind_end end;
@@ -73,6 +75,11 @@ static void expect_chain(const uint64_t *words, unsigned n, enum unwind_end why)
 	for (unsigned i = 0; i < n; i++)
 		ck_assert_uint_eq(chain[i], words[i]);
 	ck_assert_int_eq(end, why);
+}
+
+static void expect_chain(const uint64_t *words, unsigned n, enum unwind_end why)
+{
+	expect_chain_of(NULL, words, n, why);
 }
 
 START_TEST(user_code_with_its_frames)
@@ -98,8 +105,53 @@ START_TEST(user_code_with_its_frames)
 	ck_assert_uint_eq(sample.regs.rsp, USER_STACK - 32);
 	ck_assert_uint_eq(sample.regs.cr3, 0x1000);
 	ck_assert_uint_eq(sample.task, KERNEL_STACK + 0x10000);
-	ck_assert(sample.regs.la57);
+	ck_assert(sample.regs.la57 && !sample.regs.real_mode);
 	expect_chain(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+	raw.sample.flags |= GUEST_SAMPLE_REAL_MODE;
+	ck_assert(decode());
+	ck_assert(sample.regs.real_mode);
+	ck_assert_uint_eq(sample.regs.cpl, 0);
+}
+END_TEST
+
+/* Frames of 32 bytes without frame pointers; the last function has no caller. rbx tells where the second one's is. */
+START_TEST(user_code_with_its_stack)
+{
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_USER, USER_RIP, USER_RIP + 0x11, USER_RIP + 0x21};
+	static const struct {
+		char magic[4];
+		uint32_t n_rows, n_cells, n_index;
+		struct cfi_row rows[3];
+		struct cfi_cell cells[6];
+	} block = {{'C', 'F', 'I', '1'},
+	           3,
+	           6,
+	           0,
+	           {{0, 0}, {0x10, 2}, {0x20, 4}},
+	           {{CFI_CFA, CFI_VALUE, CFI_RSP, 2, 32, 0},
+	            {CFI_RIP, CFI_MEMORY, CFI_CFA, 0, -8, 0},
+	            {CFI_CFA, CFI_VALUE, CFI_RBX, 2, 64, 0},
+	            {CFI_RIP, CFI_MEMORY, CFI_CFA, 0, -8, 0},
+	            {CFI_CFA, CFI_VALUE, CFI_RSP, 2, 8, 0},
+	            {CFI_RIP, CFI_UNDEFINED, CFI_CFA, 0, 0, 0}}};
+	struct cfi_table table;
+	struct user_code code = {.n = 1, .ranges = {{USER_RIP, USER_RIP + 0x1000, 0, &table}}};
+	const uint64_t stack[8] = {[3] = USER_RIP + 0x11, [7] = USER_RIP + 0x21};
+
+	ck_assert(cfi_table_open(&block, sizeof(block), &table));
+	record.ip = USER_RIP;
+	record.misc = PERF_RECORD_MISC_GUEST_USER;
+	raw.sample.flags = GUEST_SAMPLE_IN_KVM | GUEST_SAMPLE_HAS_RSP | GUEST_SAMPLE_CR3 | GUEST_SAMPLE_USER_STACK;
+	raw.sample.regs[GUEST_SAMPLE_RSP] = USER_STACK;
+	raw.sample.regs[GUEST_SAMPLE_RBX] = USER_STACK;
+	span_put(USER_STACK, stack, sizeof(stack));
+	ck_assert(decode());
+	ck_assert(sample.user_stack);
+	expect_chain_of(&code, want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+	raw.sample.memory_bytes = 0;
+	span_put(USER_STACK, stack, 32);
+	ck_assert(decode());
+	expect_chain_of(&code, want, 3, UNWIND_UNREADABLE);
 }
 END_TEST
 
@@ -173,15 +225,87 @@ START_TEST(work_of_the_host)
 }
 END_TEST
 
+/* Before Linux 6.9, perf's mode is that of an earlier moment. SVM: the VMCB has the mode. */
+START_TEST(the_mode_is_the_vmcbs)
+{
+	record.ip = KERNEL_RIP;
+	record.misc = PERF_RECORD_MISC_GUEST_USER;
+	raw.sample.flags = GUEST_SAMPLE_IN_KVM | GUEST_SAMPLE_HAS_CPL;
+	ck_assert(decode());
+	ck_assert(sample.in_guest);
+	ck_assert_uint_eq(sample.regs.cpl, 0);
+	record.ip = USER_RIP;
+	record.misc = PERF_RECORD_MISC_GUEST_KERNEL;
+	raw.sample.cpl = 3;
+	ck_assert(decode());
+	ck_assert_uint_eq(sample.regs.cpl, 3);
+}
+END_TEST
+
+/* VMX and the route perf: the address has it, of a guest of 64 bits. */
+START_TEST(the_mode_is_the_addresses)
+{
+	static const struct {
+		uint64_t ip;
+		bool has_kernel;
+		uint16_t misc;
+		uint8_t cpl;
+	} cases[] = {
+		{KERNEL_RIP, true, PERF_RECORD_MISC_GUEST_USER, 0},
+		{KERNEL_RIP, false, PERF_RECORD_MISC_GUEST_USER, 0},
+		{USER_RIP, true, PERF_RECORD_MISC_GUEST_KERNEL, 3},
+		{USER_RIP, false, PERF_RECORD_MISC_GUEST_KERNEL, 0}, /* firmware, or a guest of 32 bits */
+		{USER_RIP, false, PERF_RECORD_MISC_GUEST_USER, 3},
+		{UINT64_C(0x7ff612340000), false, PERF_RECORD_MISC_GUEST_KERNEL, 3},
+	};
+
+	raw.sample.flags = GUEST_SAMPLE_IN_KVM;
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		record.ip = cases[i].ip;
+		record.misc = cases[i].misc;
+		has_kernel = cases[i].has_kernel;
+		ck_assert(decode());
+		ck_assert(sample.in_guest);
+		ck_assert_uint_eq(sample.regs.cpl, cases[i].cpl);
+	}
+}
+END_TEST
+
+/* The vCPU's registers are those of another guest, and perf takes them for this one's. */
+START_TEST(a_guest_of_the_guests)
+{
+	record.ip = USER_RIP;
+	record.misc = PERF_RECORD_MISC_GUEST_USER;
+	raw.sample.flags = GUEST_SAMPLE_IN_KVM | GUEST_SAMPLE_NESTED;
+	raw.sample.cr3 = 0x1000;
+	raw.sample.task = KERNEL_STACK;
+	ck_assert(decode());
+	ck_assert(sample.nested);
+	ck_assert(!sample.in_guest);
+	ck_assert(!sample.regs.valid);
+	ck_assert_uint_eq(sample.regs.rip, 0);
+	ck_assert_uint_eq(sample.regs.cr3, 0x1000);
+	ck_assert_uint_eq(sample.task, KERNEL_STACK);
+	/* KVM handles an exit of it. */
+	record.ip = HOST_RIP;
+	record.misc = PERF_RECORD_MISC_KERNEL;
+	sample.nested = false;
+	ck_assert(decode());
+	ck_assert(!sample.nested);
+	ck_assert(!sample.in_guest);
+	ck_assert(!sample.regs.valid);
+}
+END_TEST
+
 START_TEST(records_that_are_not_the_programs)
 {
 	ck_assert(decode());
 	record.raw_bytes--;
-	ck_assert(!bpf_sample_decode(&record, &sample, &snapshot));
+	ck_assert(!bpf_sample_decode(&record, has_kernel, &sample, &snapshot));
 	frame_put(KERNEL_STACK, 0, KERNEL_RIP);
 	ck_assert(decode());
 	record.raw_bytes--;
-	ck_assert(!bpf_sample_decode(&record, &sample, &snapshot));
+	ck_assert(!bpf_sample_decode(&record, has_kernel, &sample, &snapshot));
 	raw.sample.memory_bytes -= 8;
 	ck_assert(!decode());
 	raw.sample.memory_bytes = sizeof(struct guest_sample_span) - 1;
@@ -216,6 +340,83 @@ START_TEST(a_snapshot_has_what_it_has)
 }
 END_TEST
 
+/* VMX: page tables, the per-CPU area and the stacks come from the guest's memory; the stack pointer is to be found. */
+START_TEST(registers_from_memory)
+{
+	struct unwind_stacks stacks;
+
+	record.ip = KERNEL_RIP;
+	record.misc = PERF_RECORD_MISC_GUEST_KERNEL;
+	raw.sample.flags = GUEST_SAMPLE_IN_KVM;
+	raw.sample.regs[GUEST_SAMPLE_RSP] = 0xdead;
+	raw.sample.cr3 = 0xdead000;
+	raw.sample.memory_cr3 = 0x1000;
+	raw.sample.memory_area = KERNEL_STACK + 0x20000;
+	raw.sample.task = KERNEL_STACK + 0x10000;
+	raw.sample.task_stack_end = KERNEL_STACK + 0x100;
+	raw.sample.interrupt_stack_end = KERNEL_STACK + 0x8100;
+	raw.sample.entry_stack_end = KERNEL_STACK + 0x9000;
+	ck_assert(decode());
+	bpf_sample_by_memory(&record, &sample, &stacks);
+	ck_assert_uint_eq(sample.regs.rip, KERNEL_RIP);
+	ck_assert_uint_eq(sample.regs.rsp, 0);
+	ck_assert_uint_eq(sample.regs.cr3, 0x1000);
+	ck_assert_uint_eq(sample.area, KERNEL_STACK + 0x20000);
+	ck_assert_uint_eq(sample.task, KERNEL_STACK + 0x10000);
+	ck_assert_ptr_eq(sample.stacks, &stacks);
+	ck_assert_uint_eq(stacks.task, KERNEL_STACK + 0x100);
+	ck_assert_uint_eq(stacks.interrupt, KERNEL_STACK + 0x8100);
+	ck_assert_uint_eq(stacks.entry, KERNEL_STACK + 0x9000);
+	bpf_sample_by_memory(&record, &sample, NULL);
+	ck_assert_ptr_null(sample.stacks);
+}
+END_TEST
+
+static bool comes_from_kernel(unsigned flags, enum guest_sample_reg number, uint64_t value)
+{
+	struct unwind_stacks stacks;
+
+	record.ip = KERNEL_RIP;
+	record.misc = PERF_RECORD_MISC_GUEST_KERNEL;
+	raw.sample.flags = GUEST_SAMPLE_IN_KVM | flags;
+	memset(raw.sample.regs, 0, sizeof(raw.sample.regs));
+	raw.sample.regs[number] = value;
+	ck_assert(decode());
+	bpf_sample_by_memory(&record, &sample, &stacks);
+	return stacks.in_kernel;
+}
+
+/* Where an entry to the kernel that has just begun comes from. */
+START_TEST(addresses_of_the_kernel_in_registers)
+{
+	ck_assert(!comes_from_kernel(0, GUEST_SAMPLE_RDI, 0x7fff12345678));
+	ck_assert(!comes_from_kernel(0, GUEST_SAMPLE_RDI, UINT64_MAX));
+	ck_assert(!comes_from_kernel(0, GUEST_SAMPLE_RDI, (uint64_t)-4096));
+	ck_assert(!comes_from_kernel(0, GUEST_SAMPLE_RDI, UINT64_C(0xff10000000000000)));
+	ck_assert(comes_from_kernel(0, GUEST_SAMPLE_RDI, UINT64_C(0xffff888000001000)));
+	ck_assert(comes_from_kernel(0, GUEST_SAMPLE_R13, UINT64_C(0xffffc90000001000)));
+	ck_assert(comes_from_kernel(GUEST_SAMPLE_LA57, GUEST_SAMPLE_RDI, UINT64_C(0xff11000000001000)));
+	/* KVM has an old one of RSP. */
+	ck_assert(!comes_from_kernel(0, GUEST_SAMPLE_RSP, UINT64_C(0xffff888000001000)));
+	ck_assert(comes_from_kernel(GUEST_SAMPLE_KERNEL_TASK, GUEST_SAMPLE_RDI, 0));
+}
+END_TEST
+
+START_TEST(user_space_needs_no_search)
+{
+	struct unwind_stacks stacks;
+
+	raw.sample.flags = GUEST_SAMPLE_IN_KVM;
+	raw.sample.memory_area = KERNEL_STACK + 0x20000;
+	record.ip = USER_RIP;
+	record.misc = PERF_RECORD_MISC_GUEST_USER;
+	ck_assert(decode());
+	bpf_sample_by_memory(&record, &sample, &stacks);
+	ck_assert_ptr_null(sample.stacks);
+	ck_assert_uint_eq(sample.area, KERNEL_STACK + 0x20000);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("bpf_sample");
@@ -223,10 +424,17 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, user_code_with_its_frames);
+	tcase_add_test(tc, user_code_with_its_stack);
 	tcase_add_test(tc, kernel_code_that_user_space_called);
 	tcase_add_test(tc, registers_that_kvm_has_not_read);
+	tcase_add_test(tc, registers_from_memory);
+	tcase_add_test(tc, addresses_of_the_kernel_in_registers);
+	tcase_add_test(tc, user_space_needs_no_search);
 	tcase_add_test(tc, emulated_kernel_code);
 	tcase_add_test(tc, work_of_the_host);
+	tcase_add_test(tc, the_mode_is_the_vmcbs);
+	tcase_add_test(tc, the_mode_is_the_addresses);
+	tcase_add_test(tc, a_guest_of_the_guests);
 	tcase_add_test(tc, records_that_are_not_the_programs);
 	tcase_add_test(tc, a_snapshot_has_what_it_has);
 	suite_add_tcase(suite, tc);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Call trees: which function a sample's number leads to, and a node with more children than a list can be searched. */
+/* Call trees: which function a sample's number leads to, addresses in it, and a node with more children than a list can
+ * be searched. */
 #include <check.h>
 
 #include "lib/profile/call_tree.h"
@@ -14,7 +15,8 @@ static uint32_t add(struct call_tree *tree, uint16_t misc, uint64_t ip)
 
 START_TEST(a_number_leads_to_the_function)
 {
-	struct call_tree *tree = call_tree_new(NULL);
+	struct call_tree_room room = {0};
+	struct call_tree *tree = call_tree_new(NULL, &room);
 	uint32_t first = add(tree, PERF_RECORD_MISC_KERNEL, TEXT + 0x20);
 	uint32_t other = add(tree, PERF_RECORD_MISC_KERNEL, TEXT + 0x100);
 	uint32_t again = add(tree, PERF_RECORD_MISC_KERNEL, TEXT + 0x3f);
@@ -63,10 +65,35 @@ START_TEST(what_was_interrupted_is_no_call)
 }
 END_TEST
 
+START_TEST(an_address_is_a_node_of_its_own)
+{
+	struct call_tree_room room = {0};
+	struct call_tree *tree = call_tree_new(NULL, &room);
+	size_t n;
+
+	add(tree, PERF_RECORD_MISC_KERNEL, TEXT + 0x3f);
+	add(tree, PERF_RECORD_MISC_KERNEL, TEXT + 0x20);
+	add(tree, PERF_RECORD_MISC_KERNEL, TEXT + 0x20);
+	struct call_node *nodes = call_tree_resolve_addresses(tree, resolver, &n);
+	const struct call_node *often = &nodes[nodes[0].first_child], *seldom = &nodes[often->next_sibling];
+
+	ck_assert_uint_eq(n, 3);
+	ck_assert_uint_eq(often->ip, TEXT + 0x20);
+	ck_assert_uint_eq(often->self_samples, 2);
+	ck_assert_uint_eq(seldom->ip, TEXT + 0x3f);
+	ck_assert_str_eq(often->symbol, "second");
+	ck_assert_str_eq(seldom->symbol, "second");
+	ck_assert_uint_eq(nodes[0].period, 3);
+	g_free(nodes);
+	call_tree_free(tree);
+}
+END_TEST
+
 /* Exits of as many ports as there are: quadratic time would be noticed. */
 START_TEST(a_node_may_have_many_children)
 {
-	struct call_tree *tree = call_tree_new(NULL);
+	struct call_tree_room room = {0};
+	struct call_tree *tree = call_tree_new(NULL, &room);
 	size_t n, children = 0;
 
 	for (uint64_t i = 0; i < 200000; i++)
@@ -82,6 +109,34 @@ START_TEST(a_node_may_have_many_children)
 }
 END_TEST
 
+/* Of chains that share nothing, whatever is beyond the limit counts at the caller that was the last to find room. */
+START_TEST(places_are_limited)
+{
+	struct call_tree_room room = {.places = CALL_TREE_PLACES_MAX - 3};
+	struct call_tree *tree = call_tree_new(NULL, &room), *other = call_tree_new(NULL, &room);
+	const uint64_t chain[] = {PERF_CONTEXT_KERNEL, 0x104, 0x204};
+	struct record_sample sample = {.period = 1, .misc = PERF_RECORD_MISC_KERNEL, .chain = chain, .n_chain = 3};
+	size_t n, n_other;
+
+	call_tree_add(tree, &sample);
+	call_tree_add(other, &sample);
+	call_tree_add(tree, &sample);
+	ck_assert_uint_eq(room.places, CALL_TREE_PLACES_MAX);
+	ck_assert_uint_eq(room.cut, 1);
+	struct call_node *nodes = call_tree_resolve(tree, resolver, &n);
+	struct call_node *others = call_tree_resolve(other, resolver, &n_other);
+
+	ck_assert_uint_eq(n, 3);
+	ck_assert_uint_eq(nodes[2].self_samples, 2);
+	ck_assert_uint_eq(n_other, 2);
+	ck_assert_uint_eq(others[1].self_samples, 1);
+	g_free(nodes);
+	g_free(others);
+	call_tree_free(tree);
+	call_tree_free(other);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tests = tcase_create("call_tree");
@@ -90,7 +145,9 @@ int main(void)
 	tcase_add_checked_fixture(tests, resolver_setup, resolver_teardown);
 	tcase_add_test(tests, a_number_leads_to_the_function);
 	tcase_add_test(tests, what_was_interrupted_is_no_call);
+	tcase_add_test(tests, an_address_is_a_node_of_its_own);
 	tcase_add_test(tests, a_node_may_have_many_children);
+	tcase_add_test(tests, places_are_limited);
 	tcase_set_timeout(tests, 60);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -91,7 +91,7 @@ static void assert_said(const char *expected)
 		ck_assert(record_id_decode(record, bytes, VPROF_SAMPLE_TYPE, &record_id));
 		ck_assert_uint_eq(record_id.tid, 8);
 		if (record_cgroup_decode(record, bytes, &cgroup))
-			g_string_append_printf(text, "%lu=%s ", (unsigned long)cgroup.cgroup, cgroup.path);
+			g_string_append_printf(text, "%lu=%s ", (unsigned long)cgroup.cgroup, cgroup.path.raw);
 	}
 	ring_reader_release(reader);
 	ck_assert_str_eq(text->str, expected);
@@ -206,7 +206,7 @@ END_TEST
 START_TEST(a_full_ring_is_tried_again)
 {
 	const struct record_id id = {.pid = 7, .tid = 8};
-	const struct record_comm comm = {.comm = "x"};
+	const struct record_comm comm = {.comm = {"x"}};
 	uint64_t record[8];
 
 	while (ring_write(ring, record, record_comm_encode(&comm, &id, record, sizeof(record)), &id))
@@ -368,7 +368,7 @@ static void assert_session_said(struct session *session, const char *expected)
 	session_event_attr(session, 0, &attr);
 	while ((record = ring_reader_next(from, &bytes)) != NULL) {
 		if (record_cgroup_decode(record, bytes, &cgroup))
-			g_string_append_printf(text, "cgroup %lu=%s ", (unsigned long)cgroup.cgroup, cgroup.path);
+			g_string_append_printf(text, "cgroup %lu=%s ", (unsigned long)cgroup.cgroup, cgroup.path.raw);
 		else if (record_sample_decode(record, bytes, attr.sample_type, &out))
 			g_string_append_printf(text, out.has_cgroup ? "sample %lu " : "sample ",
 			                       (unsigned long)out.cgroup);

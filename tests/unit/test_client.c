@@ -6,9 +6,11 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <vprof/control.h>
 
@@ -50,7 +52,7 @@ static void setup(void)
 	int fd = engine_connect();
 
 	engine_says(GREETING NEGOTIATED);
-	client = client_new_fd(fd, WAIT_MS, &error);
+	client = client_new_fd(fd, 0, WAIT_MS, &error);
 	ck_assert_msg(client, "%s", error ? error->message : "");
 }
 
@@ -116,7 +118,7 @@ START_TEST(wrong_greetings_are_refused)
 	int fd = engine_connect();
 
 	engine_says(wrong_greetings[_i].says);
-	ck_assert_ptr_null(client_new_fd(fd, WAIT_MS, &error));
+	ck_assert_ptr_null(client_new_fd(fd, 0, WAIT_MS, &error));
 	assert_error(wrong_greetings[_i].code, wrong_greetings[_i].part);
 	ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
 	close(engine);
@@ -129,7 +131,7 @@ START_TEST(a_newer_engine_may_serve_us)
 	int fd = engine_connect();
 
 	engine_says(NEWER_GREETING NEGOTIATED);
-	client = client_new_fd(fd, WAIT_MS, &error);
+	client = client_new_fd(fd, 0, WAIT_MS, &error);
 	ck_assert_msg(client, "%s", error ? error->message : "");
 	char bytes[256];
 	ssize_t n = recv(engine, bytes, sizeof(bytes) - 1, MSG_DONTWAIT);
@@ -145,8 +147,44 @@ START_TEST(a_silent_engine_runs_into_the_timeout)
 {
 	int fd = engine_connect();
 
-	ck_assert_ptr_null(client_new_fd(fd, 20, &error));
+	ck_assert_ptr_null(client_new_fd(fd, 0, 20, &error));
 	assert_error(CLIENT_ERROR_TIMEOUT, "in time");
+	close(engine);
+}
+END_TEST
+
+/* Until it greets, after so long. */
+static pid_t engine_works(unsigned ms)
+{
+	pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid != 0)
+		return pid;
+	for (int64_t end = g_get_monotonic_time() + (int64_t)ms * 1000; g_get_monotonic_time() < end;)
+		;
+	engine_says(GREETING NEGOTIATED);
+	_exit(0);
+}
+
+/* A deadline after another, as long as the engine takes CPU time, ten at most. */
+START_TEST(an_engine_that_works_is_waited_for)
+{
+	static const struct {
+		unsigned works_ms, timeout_ms;
+		bool answers;
+	} cases[] = {{1200, 500, true}, {5000, 50, false}};
+	int fd = engine_connect();
+	pid_t pid = engine_works(cases[_i].works_ms);
+
+	client = client_new_fd(fd, pid, cases[_i].timeout_ms, &error);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	if (cases[_i].answers)
+		ck_assert_msg(client, "%s", error ? error->message : "");
+	else
+		assert_error(CLIENT_ERROR_TIMEOUT, "a new connection in time");
+	client_free(g_steal_pointer(&client));
 	close(engine);
 }
 END_TEST
@@ -156,7 +194,7 @@ START_TEST(an_engine_that_goes_away_is_told)
 	int fd = engine_connect();
 
 	close(engine);
-	ck_assert_ptr_null(client_new_fd(fd, WAIT_MS, &error));
+	ck_assert_ptr_null(client_new_fd(fd, 0, WAIT_MS, &error));
 	assert_error(CLIENT_ERROR_CLOSED, "closed the connection");
 }
 END_TEST
@@ -483,6 +521,10 @@ START_TEST(sockets_are_listed_alive_or_dead)
 
 	g_autofree char *folder = client_runtime_dir();
 	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	ck_assert_int_eq(chmod(folder, 01777), 0);
+	ck_assert_ptr_null(client_list_sockets(&error));
+	assert_error(CLIENT_ERROR_CONNECT, "every user may write to folder");
+	ck_assert_int_eq(chmod(folder, 0700), 0);
 	const char *names[] = {"a.sock", "b.sock", "c.sock", "ignored"};
 	char *paths[4];
 	for (size_t i = 0; i < 4; i++)
@@ -551,6 +593,7 @@ static Suite *suite_make(void)
 	tcase_add_checked_fixture(alone, NULL, become_ourselves);
 	tcase_add_loop_test(alone, wrong_greetings_are_refused, 0, G_N_ELEMENTS(wrong_greetings));
 	tcase_add_test(alone, a_silent_engine_runs_into_the_timeout);
+	tcase_add_loop_test(alone, an_engine_that_works_is_waited_for, 0, 2);
 	tcase_add_test(alone, a_newer_engine_may_serve_us);
 	tcase_add_test(alone, an_engine_that_goes_away_is_told);
 	tcase_add_test(alone, nobody_listens);

@@ -4,7 +4,7 @@
 
 #include "kvm/boot/boot_devices.h"
 #include "kvm/boot/command_line.h"
-#include "kvm/host/host.h"
+#include "kvm/host/x86/host_quirks.h"
 #include "kvm/options.h"
 #include "run_suite.h"
 
@@ -121,7 +121,7 @@ START_TEST(defaults)
 	ck_assert_int_eq(options.client_fd, -1);
 	ck_assert_str_eq(options.console, "stdio");
 	ck_assert_int_eq(options.pmu, VM_PMU_OFF);
-	ck_assert(options.quirks && !options.paused && !options.stop_on_panic);
+	ck_assert(options.quirks && !options.paused && options.on_panic == VM_PANIC_IGNORED);
 	options_clear(&options);
 }
 END_TEST

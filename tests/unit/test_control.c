@@ -117,17 +117,22 @@ END_TEST
 static const char *const rubbish[] = {
 	"",
 	"hello",
-	"1",
-	"null",
-	"[]",
-	"\"quit\"",
 	"{\"execute\":\"quit\"",
 	"{\"execute\":\"quit\"} x",
-	"{\"execute\":\"quit\",\"execute\":\"quit\"}",
-	"{\"execute\":\"qu\\u0000it\"}",
+	"{\"execute\":\"quit\",}",
+	"{\"execute\" \"quit\"}",
 	"{\"execute\":\"qu\xffit\"}",
 	"{\"execute\":\"qu\tit\"}",
-	"{\"id\":99999999999999999999}",
+	"{\"execute\":\"qu\\u00g0it\"}",
+	"{\"execute\":\"qu\\qit\"}",
+	"{\"execute\":[1,]}",
+	"{\"execute\":[1}}",
+	"{\"id\":01}",
+	"{\"id\":-}",
+	"{\"id\":1.}",
+	"{\"id\":1e}",
+	"{\"id\":nul}",
+	"[[1]",
 	"GET / HTTP/1.1\r",
 };
 
@@ -135,6 +140,43 @@ START_TEST(rubbish_is_answered_and_disconnected)
 {
 	peer_refused(&peer, rubbish[_i], "GenericError", "one JSON object on a line");
 	peer_expect_closed(&peer);
+}
+END_TEST
+
+/* JSON with what the engine cannot hold. The id is that of the request, where it could be read. */
+static const struct {
+	const char *request, *id, *part;
+} unusable[] = {
+	{"1", NULL, "an object"},
+	{"null", NULL, "object"},
+	{"[{\"id\":7}]", NULL, "object"},
+	{"\"quit\"", NULL, "object"},
+	{" {\"execute\":\"quit\",\"execute\":\"quit\",\"id\":7}\r", "7", "duplicate"},
+	{"{\"id\":-9223372036854775808,\"execute\":\"qu\\u0000it\"}", "-9223372036854775808", "u0000"},
+	{"{\"execute\":\"quit\",\"arguments\":{\"\\u0000\":[true,false,{}]},\"id\":\"\\\"ä\"}", "\"\\\"ä\"", "u0000"},
+	{"{\"execute\":\"quit\",\"arguments\":{\"id\":1,\"address\":18446744073709551615},\"id\":2}", "2", "2^63"},
+	{"{\"id\":99999999999999999999}", NULL, "2^63"},
+	{"{\"id\":8,\"id\":{}}", NULL, "duplicate"},
+	{"{\"id\":{\"id\":8},\"a\":-1e999}", NULL, "overflow"},
+	{"{\"id\":1.5,\"a\":0.5E+400}", NULL, "overflow"},
+	{"{\"id\":\"\\ud800\"}", NULL, "Unicode"},
+};
+
+START_TEST(json_that_cannot_be_held_is_refused_and_the_client_stays)
+{
+	json_auto_t *answer = peer_ask(&peer, unusable[_i].request);
+	const json_t *id = json_object_get(answer, "id"), *error = json_object_get(answer, "error");
+
+	ck_assert_str_eq(json_string_value(json_object_get(error, "class")), "InvalidArgument");
+	const char *desc = json_string_value(json_object_get(error, "desc"));
+	ck_assert_msg(strstr(desc, unusable[_i].part), "%s", desc);
+	if (unusable[_i].id)
+		assert_json(id, unusable[_i].id);
+	else
+		ck_assert_ptr_null(id);
+	json_decref(peer_return(&peer, REQUEST("query-status")));
+	fixture_settle();
+	ck_assert_uint_eq(quits, 0);
 }
 END_TEST
 
@@ -149,11 +191,14 @@ START_TEST(nul_bytes_are_rubbish)
 }
 END_TEST
 
-START_TEST(deep_nesting_is_rubbish)
+START_TEST(deep_nesting_is_refused)
 {
-	g_autofree char *deep = g_strnfill(60000, '[');
+	g_autofree char *open = g_strnfill(30000, '['), *close = g_strnfill(30000, ']');
+	g_autofree char *deep = g_strconcat("{\"id\":1,\"arguments\":", open, close, "}", NULL);
 
-	peer_refused(&peer, deep, "GenericError", "maximum parsing depth");
+	peer_refused(&peer, deep, "InvalidArgument", "maximum parsing depth");
+	json_decref(peer_return(&peer, REQUEST("query-status")));
+	peer_refused(&peer, open, "GenericError", "maximum parsing depth");
 	peer_expect_closed(&peer);
 }
 END_TEST
@@ -393,12 +438,18 @@ static void fake_vcpu_time(struct guest *guest G_GNUC_UNUSED, unsigned vcpu, boo
 {
 	was_reset[vcpu] |= reset;
 	*out = (struct guest_vcpu_time){
-		.time = {.wall_ns = 9, .run_ns = 6, .vmm_ns = 3, .halt_wait_ns = 1},
+		.time = {.wall_ns = 9, .run_ns = 6, .vmm_ns = 3, .halt_wait_ns = 1, .guest_ns = 2},
 		.modes = {.kernel = 3, .user = 4},
 		.missing = "runnable",
 		.n_exits = 2,
 		.exits = {{.ip = vprof_exit_ip(KVM_EXIT_IO, 0x3f8), .count = 2, .ns = 1},
 	                  {.ip = vprof_exit_ip(KVM_EXIT_MMIO, VPROF_EXIT_DETAIL_MASK), .count = 1, .ns = 2}},
+		.n_kvm_exits = 1,
+		.kvm_exits = {{"npf", 4, 9, .kvm_ns = 5, .vmm_ns = 1, .waiting_ns = 3, .max_ns = 7,
+	                       .histogram = {0, 3, 1}}},
+		.n_accesses = 2,
+		.accesses = {{.write = true, .address = 0x60, .count = 1, .ns = 8},
+	                     {.other = true, .count = 2, .ns = 6}},
 		.n_counters = 1,
 		.counters = {{"halt_exits", vcpu}},
 	};
@@ -415,11 +466,15 @@ START_TEST(times_of_vcpus)
 	peer_say(&peer, "{\"execute\":\"query-vcpu-time\",\"arguments\":{\"vcpu\":1}}");
 	peer_expect(
 		&peer,
-		"{\"return\":{\"version\":2,\"missing\":\"runnable\",\"ns\":{\"wall\":9,\"run\":6,\"vmm\":3,\"cpu\":0,"
-		"\"runnable\":0,\"halt-wait\":1,\"halt-poll\":0,\"offline\":0},\"looks\":{\"kernel\":3,\"user\":4},"
+		"{\"return\":{\"version\":3,\"missing\":\"runnable\",\"untraced\":null,\"lost\":0,\"ns\":{\"wall\":9,\"run\":6,\"vmm\":3,\"cpu\":0,"
+		"\"runnable\":0,\"halt-wait\":1,\"halt-poll\":0,\"offline\":0,\"guest\":2,\"kvm\":0,\"vmm-traced\":0},\"looks\":{\"kernel\":3,\"user\":4},"
 		"\"exits\":[{\"name\":\"exit:io:0x3f8\","
 		"\"reason\":2,\"detail\":1016,\"count\":2,\"ns\":1},{\"name\":\"exit:mmio:other\",\"reason\":6,"
-		"\"detail\":null,\"count\":1,\"ns\":2}],\"counters\":{\"halt_exits\":1}}}");
+		"\"detail\":null,\"count\":1,\"ns\":2}],"
+		"\"kvm-exits\":[{\"name\":\"npf\",\"count\":4,\"ns\":9,\"kvm-ns\":5,\"vmm-ns\":1,\"poll-ns\":0,"
+		"\"halt-ns\":0,\"waiting-ns\":3,\"max-ns\":7,\"histogram\":[0,3,1]}],"
+		"\"accesses\":[{\"space\":\"ioport\",\"address\":96,\"write\":true,\"count\":1,\"ns\":8},"
+		"{\"space\":null,\"address\":null,\"write\":null,\"count\":2,\"ns\":6}],\"counters\":{\"halt_exits\":1}}}");
 	peer_refused(&peer, "{\"execute\":\"query-vcpu-time\",\"arguments\":{\"vcpu\":2}}", "InvalidArgument",
 	             "vCPU 2");
 	ck_assert(!was_reset[0] && !was_reset[1]);
@@ -443,7 +498,8 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, names_of_any_length_are_quoted_short);
 	tcase_add_loop_test(tc, rubbish_is_answered_and_disconnected, 0, G_N_ELEMENTS(rubbish));
 	tcase_add_test(tc, nul_bytes_are_rubbish);
-	tcase_add_test(tc, deep_nesting_is_rubbish);
+	tcase_add_loop_test(tc, json_that_cannot_be_held_is_refused_and_the_client_stays, 0, G_N_ELEMENTS(unusable));
+	tcase_add_test(tc, deep_nesting_is_refused);
 	tcase_add_test(tc, the_longest_line_is_taken);
 	tcase_add_test(tc, a_longer_line_is_refused_and_disconnected);
 	tcase_add_test(tc, a_request_may_come_in_pieces);

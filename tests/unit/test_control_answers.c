@@ -9,6 +9,7 @@
 #include "control_fixture.h"
 #include "elf_builder.h"
 #include "fake_debug.h"
+#include "fake_task_look.h"
 #include "lib/symbol/image.h"
 #include "run_suite.h"
 #include "sample/session_modules.h"
@@ -39,8 +40,10 @@ bool session_modules_find(struct session_modules *modules G_GNUC_UNUSED, uint64_
 	return address == 0x1000;
 }
 
-/* Page tables that map a GiB from guest virtual 0 to guest physical 0: a PML4 at 0, a PDPT at 0x1000. */
-static uint64_t ram[3 * 512] = {[0] = 0x1007, [512] = 0x87};
+/* Page tables that map a GiB from guest virtual 0, and from KERNEL, to guest physical 0: a PML4 at 0, a PDPT at 0x1000.
+ */
+#define KERNEL UINT64_C(0xffffff8000000000)
+static uint64_t ram[3 * 512] = {[0] = 0x1007, [511] = 0x1007, [512] = 0x87};
 
 static bool memory_read(struct guest *guest G_GNUC_UNUSED, gpa_t from, void *to, size_t bytes)
 {
@@ -57,9 +60,19 @@ static void vcpu_time(struct guest *guest G_GNUC_UNUSED, unsigned vcpu G_GNUC_UN
 		.n_exits = 2,
 		.exits = {{.ip = vprof_exit_ip(KVM_EXIT_IO, 0x3f8)},
 	                  {.ip = vprof_exit_ip(KVM_EXIT_MMIO, VPROF_EXIT_DETAIL_MASK)}},
+		.n_kvm_exits = 1,
+		.kvm_exits = {{.name = "npf", .histogram = {1}}},
+		.n_accesses = 2,
+		.accesses = {{.mmio = true}, {.other = true}},
 		.n_counters = 1,
 		.counters = {{"halt_exits", 1}},
 	};
+}
+
+static void vcpus_look(struct guest *guest G_GNUC_UNUSED, void (*look)(void *data, const struct guest_vcpu *vcpu),
+                       void *data)
+{
+	look(data, &(struct guest_vcpu){.whole = true});
 }
 
 static const struct guest_ops ops = {
@@ -68,6 +81,7 @@ static const struct guest_ops ops = {
 	.run_on_vcpu = fake_run_on_vcpu,
 	.memory_read = memory_read,
 	.vcpu_time = vcpu_time,
+	.vcpus_look = vcpus_look,
 };
 
 static void kernel_make(void)
@@ -138,6 +152,101 @@ static void all_done(const char *const *methods)
 		done(*methods, "");
 }
 
+/* One row: the stack pointer of the caller is rsp + 8. */
+static void write_table(void)
+{
+	static const struct {
+		char magic[4];
+		uint32_t n_rows, n_cells, n_index;
+		struct cfi_row row;
+		struct cfi_cell cell;
+	} table = {"CFI1", 1, 1, 0, {0x1000, 0}, {CFI_CFA, CFI_VALUE, CFI_RSP, 1, 8, 0}};
+	int memory;
+
+	_Static_assert(sizeof(table) == 36, "what unwind-table-new is asked for");
+	done("unwind-table-new", "\"bytes\":36");
+	memory = g_array_index(peer.fds, int, peer.fds->len - 1);
+	ck_assert_int_eq(pwrite(memory, &table, sizeof(table), 0), sizeof(table));
+	peer_refused(&peer, "{\"execute\":\"unwind-table-add\",\"arguments\":{\"build-id\":\"0z\"}}", "InvalidArgument",
+	             "not a build-id");
+	done("unwind-table-add", "\"build-id\":\"0123\"");
+	ck_assert_int_eq(pwrite(memory, &table, sizeof(table), 0), -1);
+	peer_refused(&peer, "{\"execute\":\"unwind-table-add\",\"arguments\":{\"build-id\":\"0124\"}}", "WrongState",
+	             "none was written");
+	done("unwind-table-new", "\"bytes\":36");
+	peer_refused(&peer, "{\"execute\":\"unwind-table-add\",\"arguments\":{\"build-id\":\"0124\"}}",
+	             "InvalidArgument", "is not one");
+}
+
+/* A file of one page, which the page at 0x2000 is: it has its own struct address_space, inode and folio. */
+static void read_file(void)
+{
+	static const uint8_t build_id[] = {1, 0x23};
+	struct kernel_layout *layout = (struct kernel_layout *)session_kernel(session);
+	const struct page_cache_layout cache = {.mapping_root = 8,
+	                                        .folio_mapping = 24,
+	                                        .folio_index = 32,
+	                                        .node_slots = 40,
+	                                        .page_bytes = 64,
+	                                        .pages = KERNEL + 0x2010};
+	const uint64_t mapping = KERNEL + 0x2000, inode = KERNEL + 0x2020, folio = KERNEL + 0x2040;
+
+	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"build-id\":\"0123\"}}", "Unsupported",
+	             "page cache");
+	layout->has_page_cache = true;
+	layout->page_cache = cache;
+	layout->page_tables = (gva_t){KERNEL};
+	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"build-id\":\"0123\"}}", "WrongState",
+	             "no process was seen");
+	file_places_note(table_store_places(session_tables(session)), build_id, sizeof(build_id), mapping);
+	ram[1024] = inode;
+	ram[1025] = folio;
+	ram[1026] = folio - 2 * 64; /* where the struct pages begin */
+	ram[1028] = 5000;           /* its size */
+	ram[1032 + 3] = mapping;
+	done("file-read", "\"build-id\":\"0123\"");
+	int memory = g_array_index(peer.fds, int, peer.fds->len - 1);
+	uint64_t words[512];
+
+	ck_assert_int_eq(lseek(memory, 0, SEEK_END), 5000);
+	ck_assert_int_eq(lseek(memory, 0, SEEK_HOLE), 4096);
+	ck_assert_int_eq(pread(memory, words, sizeof(words), 0), sizeof(words));
+	ck_assert_mem_eq(words, ram + 1024, sizeof(words));
+	ck_assert_int_eq(pwrite(memory, words, 1, 0), -1);
+	done("file-read", "\"build-id\":\"0123\",\"offset\":4096");
+	layout->page_tables = (gva_t){0};
+	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"build-id\":\"0123\"}}", "WrongState",
+	             "any more");
+	layout->has_page_cache = false;
+}
+
+/* As many as an answer has room for, until all were read; then that look is over. */
+static void read_tasks(void)
+{
+	unsigned n_tasks = 0, n_answers = 0;
+	json_int_t from = 0;
+
+	do {
+		g_autofree char *request =
+			n_answers == 0 ? g_strdup(REQUEST("query-tasks"))
+				       : g_strdup_printf(
+						 "{\"execute\":\"query-tasks\",\"arguments\":{\"look\":1,\"from\":%d}}",
+						 (int)from);
+		json_auto_t *answer = peer_return(&peer, request);
+
+		n_tasks += (unsigned)json_array_size(json_object_get(answer, "tasks"));
+		n_answers++;
+		from = json_integer_value(json_object_get(answer, "next"));
+		ck_assert_int_eq(json_integer_value(json_object_get(answer, "total")), FAKE_TASKS);
+	} while (from != 0 && n_answers <= FAKE_TASKS);
+	ck_assert_uint_eq(n_tasks, FAKE_TASKS);
+	ck_assert_uint_gt(n_answers, 2);
+	peer_refused(&peer, "{\"execute\":\"query-tasks\",\"arguments\":{\"look\":1}}", "WrongState", "look again");
+	peer_refused(&peer, "{\"execute\":\"query-tasks\",\"arguments\":{\"pid\":1,\"comm\":\"x\"}}", "InvalidArgument",
+	             "exclude each other");
+	done("query-tasks", "\"pid\":7,\"depth\":3");
+}
+
 static void ask_engine(void)
 {
 	static const char *const queries[] = {"query-status",    "query-guest",
@@ -154,9 +263,14 @@ static void ask_engine(void)
 	done("mapping-read", "\"address\":\"0xffffffff81000010\"");
 	done("mapping-read", "\"address\":\"0x2000\",\"bytes\":16");
 	done("module-symbols", "\"addresses\":[\"0x1000\",\"0x9000\"]");
+	read_tasks();
 	done("trace-set", "\"what\":\"requests\"");
+	fake_debug.regs.valid = true;
 	done("trace-write", "\"text\":\"x\",\"vcpu\":1");
+	done("trace-write", "\"text\":\"x\\ny\",\"vcpu\":1,\"stack\":true");
 	done("trace-read", "");
+	write_table();
+	read_file();
 }
 
 static void ask_session(void)
@@ -185,11 +299,13 @@ static void ask_counter(const char *allocate, const char *const *more)
 
 static void ask_counters(void)
 {
-	static const char *const counting[] = {"counter-start", "counter-read", "counter-stop", NULL};
+	static const char *const counting[] = {"counter-start", "counter-read", "counter-descriptors", "counter-stop",
+	                                       NULL};
+	static const char *const estimating[] = {"counter-start", "counter-read", "counter-stop", NULL};
 	static const char *const sampling[] = {"counter-start", "counter-read", "counter-rings", "counter-stop", NULL};
 
 	ask_counter("\"event\":\"task-clock\",\"mode\":\"guest-counting\"", counting);
-	ask_counter("\"event\":\"task-clock\",\"mode\":\"guest-counting\",\"estimate\":true", counting);
+	ask_counter("\"event\":\"task-clock\",\"mode\":\"guest-counting\",\"estimate\":true", estimating);
 	ask_counter("\"event\":\"task-clock\",\"mode\":\"guest-sampling\",\"period\":1000000", sampling);
 
 	done("counter-allocate", "\"event\":\"task-clock\",\"mode\":\"guest-counting\"");
@@ -278,8 +394,9 @@ static void assert_described(const json_t *rows, const char *where)
 		g_autofree char *inside = g_strdup_printf("%s, %s", where, name);
 
 		ck_assert_msg(json_string_length(json_object_get(row, "summary")) > 0, "%s: no summary", inside);
-		ck_assert_msg(again || !strstr(type, "object") || json_object_get(row, "members"), "%s: no members",
-		              inside);
+		ck_assert_msg(again || !strstr(type, "object") || json_object_get(row, "members") ||
+		                      json_object_get(row, "members-of"),
+		              "%s: no members", inside);
 		assert_described(json_object_get(row, "members"), inside);
 	}
 }

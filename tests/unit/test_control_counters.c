@@ -300,6 +300,127 @@ START_TEST(a_sampling_counter_fills_its_rings_beside_a_session)
 }
 END_TEST
 
+/* The frames of the samples in a counter's ring of one vCPU. */
+static uint64_t chain_frames(struct ring_reader *reader, uint64_t *samples)
+{
+	const struct perf_event_header *record;
+	struct record_sample sample;
+	uint64_t frames = 0;
+	size_t bytes;
+
+	while ((record = ring_reader_next(reader, &bytes))) {
+		if (record->type != PERF_RECORD_SAMPLE)
+			continue;
+		ck_assert(record_sample_decode(record, bytes, VPROF_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN, &sample));
+		ck_assert_uint_ge(sample.n_chain, 2);
+		frames += sample.n_chain;
+		++*samples;
+	}
+	return frames;
+}
+
+START_TEST(a_sampling_counter_of_one_vcpu_has_call_chains)
+{
+	json_auto_t *allocated = peer_return(
+		&peer, ASK("counter-allocate", "\"event\":\"task-clock\",\"mode\":\"guest-sampling\",\"frequency-hz\":"
+	                                       "2000,\"call-graph\":\"auto\",\"vcpu\":1"));
+	unsigned counter = (unsigned)integer_of(allocated, "counter");
+
+	assert_json(json_object_get(allocated, "unwinder"), "\"fp\"");
+	tell("counter-start", counter, "");
+	fake_guest_burn(&fake, 100 * MS);
+	tell("counter-stop", counter, "");
+	json_auto_t *reading = ask("counter-read", counter, "");
+	json_decref(ask("counter-rings", counter, ""));
+	const json_t *vcpus = json_object_get(reading, "vcpus");
+	ck_assert_int_eq(integer_of(json_array_get(vcpus, 0), "value"), 0);
+	ck_assert_int_gt(integer_of(json_array_get(vcpus, 1), "value"), 0);
+	for (unsigned i = 0; i < FIXTURE_VCPUS; i++) {
+		struct ring_reader *reader = ring_reader_open(g_array_index(peer.fds, int, 2 * i), NULL);
+		uint64_t samples = 0, frames = chain_frames(reader, &samples);
+
+		ck_assert_int_eq((json_int_t)samples,
+		                 integer_of(json_object_get(json_array_get(vcpus, i), "statistics"), "sample"));
+		ck_assert(i == 0 ? frames == 0 : frames > 0);
+		ring_reader_free(reader);
+	}
+	json_auto_t *held = peer_return(&peer, REQUEST("query-counters"));
+	ck_assert_int_eq(integer_of(json_array_get(json_object_get(held, "counters"), 0), "vcpu"), 1);
+}
+END_TEST
+
+START_TEST(a_counter_is_read_by_descriptors)
+{
+	unsigned counter = allocate(&peer, "\"event\":\"task-clock\",\"mode\":\"guest-counting\"");
+	unsigned timer = allocate(&peer, "\"event\":\"timer\",\"mode\":\"guest-counting\"");
+	unsigned samples = allocate(&peer, "\"event\":\"timer\",\"mode\":\"guest-sampling\"");
+
+	refused(&peer, "counter-descriptors", counter, "", "WrongState", "must count the whole guest exactly, and run");
+	tell("counter-start", counter, "");
+	fake_guest_burn(&fake, 20 * MS);
+	tell("counter-stop", counter, "");
+	json_int_t before = value_of(counter);
+	ran_from_here();
+	tell("counter-start", counter, "");
+	fake_guest_burn(&fake, 50 * MS);
+	json_auto_t *answer = ask("counter-descriptors", counter, "");
+	const json_t *vcpus = json_object_get(answer, "vcpus");
+	json_int_t said = 0, value = 0;
+
+	ck_assert_uint_eq(peer.fds->len, FIXTURE_VCPUS);
+	for (unsigned i = 0; i < FIXTURE_VCPUS; i++) {
+		uint64_t fields[3];
+
+		ck_assert_int_eq(read(g_array_index(peer.fds, int, i), fields, sizeof(fields)), sizeof(fields));
+		ck_assert_uint_ge(fields[1], fields[2]);
+		value += (json_int_t)fields[0];
+		said += integer_of(json_array_get(vcpus, i), "before");
+	}
+	ck_assert_int_eq(said, before);
+	assert_ran(value);
+	tell("counter-start", timer, "");
+	refused(&peer, "counter-descriptors", timer, "", "Unsupported", "none of perf's");
+	tell("counter-start", samples, "");
+	refused(&peer, "counter-descriptors", samples, "", "WrongState", "exactly");
+}
+END_TEST
+
+START_TEST(an_exact_counter_may_be_of_one_vcpu)
+{
+	unsigned counter = allocate(&peer, "\"event\":\"task-clock\",\"mode\":\"guest-counting\",\"vcpu\":1");
+
+	ran_from_here();
+	tell("counter-start", counter, "");
+	fake_guest_burn(&fake, 50 * MS);
+	json_auto_t *reading = ask("counter-read", counter, "");
+	assert_span(integer_of(reading, "value"), ran(1, 2));
+	tell("counter-stop", counter, "");
+	tell("counter-write", counter, ",\"value\":7");
+	ck_assert_int_eq(value_of(counter), 7);
+}
+END_TEST
+
+static const struct {
+	const char *arguments, *part;
+} refused_chains[] = {
+	{"\"mode\":\"guest-counting\",\"call-graph\":\"auto\"", "only for a sampling mode"},
+	{"\"mode\":\"guest-sampling\",\"call-depth\":3", "need a"},
+	{"\"mode\":\"guest-sampling\",\"call-user\":true,\"call-graph\":\"none\"", "need a"},
+	{"\"mode\":\"guest-sampling\",\"call-graph\":\"orc\"", "image is not known"},
+	{"\"mode\":\"guest-sampling\",\"vcpu\":2", "no vCPU 2"},
+};
+
+START_TEST(chains_that_cannot_be_are_refused)
+{
+	g_autofree char *request =
+		g_strdup_printf(ASK("counter-allocate", "\"event\":\"timer\",%s"), refused_chains[_i].arguments);
+
+	peer_refused(&peer, request, "InvalidArgument", refused_chains[_i].part);
+	unsigned first = allocate(&peer, "\"event\":\"timer\",\"mode\":\"guest-sampling\"");
+	ck_assert_uint_eq(first, 0); /* nothing is left of it */
+}
+END_TEST
+
 START_TEST(a_session_cannot_change_the_delivery_of_counters)
 {
 	json_decref(peer_return(&other, REQUEST("control-take")));
@@ -562,6 +683,10 @@ static Suite *suite_make(void)
 	tcase_add_test(tc, an_estimate_tells_modes_apart);
 	tcase_add_test(tc, an_estimate_may_be_of_one_mode);
 	tcase_add_test(tc, a_sampling_counter_fills_its_rings_beside_a_session);
+	tcase_add_test(tc, a_sampling_counter_of_one_vcpu_has_call_chains);
+	tcase_add_test(tc, a_counter_is_read_by_descriptors);
+	tcase_add_test(tc, an_exact_counter_may_be_of_one_vcpu);
+	tcase_add_loop_test(tc, chains_that_cannot_be_are_refused, 0, G_N_ELEMENTS(refused_chains));
 	tcase_add_test(tc, a_session_cannot_change_the_delivery_of_counters);
 	tcase_add_test(tc, a_period_can_be_set_between_runs);
 	tcase_add_loop_test(tc, page_tables_limit_samples, 0, 2);

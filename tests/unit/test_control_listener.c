@@ -12,7 +12,7 @@
 #include "lib/client/client.h"
 #include "run_suite.h"
 
-#define OTHER_UID 65534 /* of the user nobody */
+#define OTHER_UID 65534 /* of the user "nobody" */
 
 /* A client that is one of ours, on a thread of its own. */
 static void *run_client(void *path)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The methods of probes: what they answer, what they refuse, and what becomes of a client's probes. */
+#include <asm/unistd.h>
 #include <linux/kvm.h>
 #include <string.h>
 #include <vprof/probe.h>
@@ -40,18 +41,24 @@ START_TEST(lists)
 {
 	json_auto_t *all = peer_return(&peer, REQUEST("probe-list"));
 
-	ck_assert_uint_eq(json_array_size(json_object_get(all, "providers")), 9);
+	ck_assert_uint_eq(json_array_size(json_object_get(all, "providers")), 16);
 	ck_assert_uint_eq(json_array_size(json_object_get(all, "probes")), 0);
 	json_auto_t *some = peer_return(
-		&peer, "{\"execute\":\"probe-list\",\"arguments\":{\"match\":\"syscall:read*\",\"from\":1}}");
-	assert_json(json_object_get(some, "probes"), "[\"syscall:readv\",\"syscall:readlink\","
-	                                             "\"syscall:readahead\",\"syscall:readlinkat\"]");
+		&peer, "{\"execute\":\"probe-list\",\"arguments\":{\"match\":\"syscall:*readv*\",\"from\":1}}");
+	assert_json(json_object_get(some, "probes"), "[\"syscall:preadv\",\"syscall:process_vm_readv\","
+	                                             "\"syscall:preadv2\"]");
 	ck_assert(json_is_null(json_object_get(some, "next")));
 	json_auto_t *arguments =
 		peer_return(&peer, "{\"execute\":\"probe-args\",\"arguments\":{\"probe\":\"io:1016\"}}");
-	assert_json(arguments, "{\"name\":\"io:0x3f8\",\"arguments\":[\"port\",\"value\",\"bytes\",\"write\"]}");
-	peer_refused(&peer, "{\"execute\":\"probe-args\",\"arguments\":{\"probe\":\"what\"}}", "InvalidArgument",
-	             "the providers are profile, interval, exit");
+	assert_json(arguments,
+	            "{\"name\":\"io:0x3f8\",\"arguments\":[\"port\",\"value\",\"bytes\",\"write\"],\"types\":[]}");
+	json_auto_t *returned = peer_return(
+		&peer,
+		"{\"execute\":\"probe-args\",\"arguments\":{\"probe\":\"syscall:" G_STRINGIFY(__NR_read) ":return\"}}");
+	assert_json(returned, "{\"name\":\"syscall:read:return\",\"arguments\":[\"nr\",\"retval\"],\"types\":[]}");
+	peer_refused(
+		&peer, "{\"execute\":\"probe-args\",\"arguments\":{\"probe\":\"what\"}}", "InvalidArgument",
+		"the providers are profile, interval, exit, io, mmio, msr, syscall, function, return, tracepoint, marker");
 }
 END_TEST
 
@@ -110,9 +117,11 @@ START_TEST(events_by_json)
 		peer_return(&peer, "{\"execute\":\"probe-add\",\"arguments\":{\"probe\":\"io:0x3f8\",\"registers\":"
 	                           "[\"rflags\",\"rdi\"],\"stack\":false}}");
 
-	assert_json(added, "{\"id\":1,\"name\":\"io:0x3f8\",\"arguments\":[\"port\",\"value\",\"bytes\",\"write\"],"
-	                   "\"registers\":[\"rdi\",\"rflags\"],\"stack\":false,\"events\":0,"
-	                   "\"breakpoint\":null,\"intact\":true}");
+	assert_json(
+		added,
+		"{\"id\":1,\"name\":\"io:0x3f8\",\"arguments\":[\"port\",\"value\",\"bytes\",\"write\"],\"types\":[],\"fields\":[],"
+		"\"registers\":[\"rdi\",\"rflags\"],\"stack\":false,\"events\":0,"
+		"\"breakpoint\":null,\"intact\":true}");
 	json_decref(peer_return(&peer, RECORD("true")));
 	fake_access(&fake, 1, &out);
 	fake_access(&fake, 1, &out);
@@ -180,6 +189,9 @@ START_TEST(mappings)
 	             "kernel image");
 	peer_refused(&peer,
 	             "{\"execute\":\"mapping-read\",\"arguments\":{\"address\":\"0x1000\",\"bytes\":4,\"vcpu\":9}}",
+	             "InvalidArgument", "there is no vCPU 9");
+	peer_refused(&peer,
+	             "{\"execute\":\"mapping-read\",\"arguments\":{\"address\":\"0x1000\",\"bytes\":4,\"vcpu\":1}}",
 	             "WrongState", "do not map them");
 }
 END_TEST

@@ -305,7 +305,19 @@ START_TEST(statistics_add_up)
 	fake_guest_burn(&fake, 100 * MS);
 	json_auto_t *stopped = peer_return(&peer, REQUEST("session-stop"));
 	json_auto_t *stats = peer_return(&peer, REQUEST("query-stats"));
-	ck_assert(json_equal(json_object_get(stopped, "statistics"), stats));
+	json_t *at_stop = json_object_get(stopped, "statistics");
+	json_int_t requests = json_integer_value(json_object_get(at_stop, "requests"));
+
+	ck_assert_int_eq(json_integer_value(json_object_get(stats, "requests")), requests + 1);
+	json_object_set_new(at_stop, "requests", json_integer(requests + 1));
+	ck_assert(json_equal(at_stop, stats));
+	json_int_t errors = json_integer_value(json_object_get(stats, "errors"));
+
+	peer_refused(&peer, REQUEST("session-stop"), "WrongState", "none is running");
+	peer_refused(&peer, "[]", "InvalidArgument", "object");
+	json_auto_t *later = peer_return(&peer, REQUEST("query-stats"));
+	ck_assert_int_eq(json_integer_value(json_object_get(later, "requests")), requests + 4);
+	ck_assert_int_eq(json_integer_value(json_object_get(later, "errors")), errors + 2);
 
 	const json_t *total = json_object_get(stats, "total");
 	json_auto_t *sum = json_object();

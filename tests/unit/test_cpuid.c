@@ -3,7 +3,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "kvm/host/cpuid.h"
+#include "kvm/host/x86/cpuid.h"
 #include "run_suite.h"
 
 #define LEAF_CACHES_INTEL 4u

@@ -3,22 +3,25 @@
 #include <check.h>
 #include <string.h>
 
+#include "kvm/vcpu/x86/vcpu_x86.h"
 #include "kvm/vm_parts.h"
 #include "run_suite.h"
 
 static struct vm vm;
 static struct vcpu vcpu;
 static struct kvm_run run;
+static struct vcpu_arch arch;
 
 static void setup(void)
 {
 	memset(&run, 0, sizeof(run));
+	arch = (struct vcpu_arch){0};
 	vm = (struct vm){.guest = {.kernel_path = (char *)"/dev/null"}};
 	vm.machine = (struct vcpu_machine){.ops = &vm_machine_ops, .guest = &vm.guest};
 	vm.consoles[0] = console_new(-1, NULL);
 	ck_assert_ptr_nonnull(vm.consoles[0]);
 	pthread_mutex_init(&vm.end_lock, NULL);
-	vcpu = (struct vcpu){.machine = &vm.machine, .index = 3, .run = &run, .fd = -1};
+	vcpu = (struct vcpu){.machine = &vm.machine, .index = 3, .run = &run, .fd = -1, .arch = &arch};
 }
 
 static void teardown(void)
@@ -26,6 +29,7 @@ static void teardown(void)
 	console_free(vm.consoles[0]);
 	pthread_mutex_destroy(&vm.end_lock);
 	g_free(vm.end_message);
+	g_free(vm.crash.state.text);
 }
 
 static void leave(uint32_t reason, uint64_t rip)

@@ -5,13 +5,15 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "kvm/vcpu/vcpu_debug.h"
 #include "kvm/vcpu/vcpu_machine.h"
+#include "kvm/vcpu/x86/vcpu_debug.h"
 #include "run_suite.h"
 
 #define DR6_FIXED UINT64_C(0xffff0ff0)
 
 static struct vcpu_machine machine;
+static struct machine_arch machine_arch;
+static struct vcpu_arch arch;
 static struct vcpu vcpu;
 static struct kvm_run run;
 static struct kvm_debugregs registers; /* the vCPU's, and what was asked of KVM last */
@@ -60,8 +62,10 @@ static void setup(void)
 	memset(&run, 0, sizeof(run));
 	run.exit_reason = KVM_EXIT_DEBUG;
 	registers = (struct kvm_debugregs){.db = {1, 2, 3, 4}, .dr6 = DR6_FIXED, .dr7 = 0x401};
-	vcpu = (struct vcpu){.machine = &machine, .run = &run, .fd = -1};
-	vcpu.debug.breakpoints = (struct breakpoints){.n = 1, .all = {&ours}};
+	vcpu = (struct vcpu){.machine = &machine, .run = &run, .fd = -1, .arch = &arch};
+	machine.arch = &machine_arch;
+	arch = (struct vcpu_arch){0};
+	arch.debug.breakpoints = (struct breakpoints){.n = 1, .all = {&ours}};
 }
 
 static void leave(uint32_t exception, uint64_t pc, uint64_t dr6)

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "kvm/boot/boot_devices.h"
+#include "kvm/boot/x86/boot_ports.h"
 #include "kvm/device/devices.h"
 #include "kvm/vm.h"
 #include "run_suite.h"

@@ -5,6 +5,7 @@
 #include "attach/domain_xml.h"
 #include "attach/qemu_process.h"
 #include "attach/thread_clock.h"
+#include "attach/vcpu_calls.h"
 #include "attach/vcpu_statistics.h"
 #include "run_suite.h"
 
@@ -164,6 +165,25 @@ START_TEST(vcpus_have_threads_and_paths_by_index)
 }
 END_TEST
 
+START_TEST(a_call_that_runs_a_vcpu_is_one)
+{
+	ck_assert_int_eq(vcpu_calls_parse("16 0x1b 0xae80 0x0 0x0 0x0 0x0 0x7ffe 0x7f12\n"), 0x1b);
+	ck_assert_int_eq(vcpu_calls_parse("16 0x1b 0xae81 0x0 0x0 0x0 0x0 0x7ffe 0x7f12\n"), -1); /* another request */
+	ck_assert_int_eq(vcpu_calls_parse("202 0x1b 0xae80 0x0 0x0 0x0 0x0 0x7ffe 0x7f12\n"), -1);
+	ck_assert_int_eq(vcpu_calls_parse("16 0xffffffffffffffff 0xae80 0x0"), -1);
+	ck_assert_int_eq(vcpu_calls_parse("running\n"), -1);
+	ck_assert_int_eq(vcpu_calls_parse("-1 0x7ffe 0x7f12\n"), -1);
+	ck_assert_int_eq(vcpu_calls_parse(""), -1);
+}
+END_TEST
+
+START_TEST(vcpus_have_the_numbers_of_kvm_if_all_fit)
+{
+	ck_assert_uint_eq(vcpu_number(5, 1, 63), 5);
+	ck_assert_uint_eq(vcpu_number(5, 1, 64), 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("domain_words");
@@ -177,6 +197,8 @@ int main(void)
 	tcase_add_test(tc, clocks_come_out_of_proc);
 	tcase_add_test(tc, totals_are_told_from_present_values);
 	tcase_add_test(tc, vcpus_have_threads_and_paths_by_index);
+	tcase_add_test(tc, a_call_that_runs_a_vcpu_is_one);
+	tcase_add_test(tc, vcpus_have_the_numbers_of_kvm_if_all_fit);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
 }

@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "fake_guest.h"
 #include "lib/client/client.h"
+#include "lib/process/watchdog.h"
 #include "run_suite.h"
 
 #define STATUS 7
@@ -20,6 +21,7 @@ static struct fake_guest fake;
 static char *folder, *path;
 static GString *calls;            /* the hooks that were called, in order */
 static bool cannot_make, deaf;    /* the guest cannot be made; it does not hear that it is to stop */
+static bool hangs;                /* the main thread waits for ever when the guest is to stop */
 static void (*client)(int owner); /* what clients do, on their thread; the owner's socket or -1 */
 static int owner_fd;
 
@@ -39,6 +41,8 @@ static void guest_stop(struct guest *guest, enum guest_end_reason reason, const 
 {
 	static char text[64];
 
+	while (hangs)
+		g_usleep(G_USEC_PER_SEC);
 	if (deaf || guest->state == GUEST_ENDED)
 		return;
 	g_strlcpy(text, message, sizeof(text));
@@ -139,7 +143,7 @@ static struct client *join(void)
 static struct client *join_owner(int fd)
 {
 	g_autoptr(GError) error = NULL;
-	struct client *connection = client_new_fd(fd, TIMEOUT_MS, &error);
+	struct client *connection = client_new_fd(fd, 0, TIMEOUT_MS, &error);
 
 	ck_assert_msg(connection, "%s", error ? error->message : "");
 	return connection;
@@ -495,6 +499,58 @@ START_TEST(the_second_signal_ends_it_at_once)
 }
 END_TEST
 
+static void sends_signals(int owner G_GNUC_UNUSED)
+{
+	for (join();;) {
+		kill(getpid(), SIGTERM);
+		g_usleep(100 * 1000);
+	}
+}
+
+/* The main loop does not turn any more: the signal's handler sees to the end. */
+START_TEST(the_second_signal_ends_one_that_hangs)
+{
+	int result;
+	double ms;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		hangs = true;
+		_exit(run(sends_signals, false, &ms));
+	}
+	ck_assert_int_eq(waitpid(pid, &result, 0), pid);
+	ck_assert_int_eq(WEXITSTATUS(result), 128 + SIGTERM);
+	unlink(path);
+}
+END_TEST
+
+#define WATCHDOG_STATUS 9
+
+/* A worker that does not come back while the main thread waits for it. */
+static void watched(bool in_time)
+{
+	watchdog_start("too late\n");
+	watchdog_limit(1, WATCHDOG_STATUS);
+	if (in_time)
+		watchdog_over();
+	else
+		g_thread_join(g_thread_new("hangs", (GThreadFunc)(void *)pause, NULL));
+	_exit(0);
+}
+
+START_TEST(a_passed_deadline_ends_a_process_that_hangs)
+{
+	int result;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		watched(_i);
+	ck_assert_int_eq(waitpid(pid, &result, 0), pid);
+	ck_assert(WIFEXITED(result));
+	ck_assert_int_eq(WEXITSTATUS(result), _i ? 0 : WATCHDOG_STATUS);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("engine");
@@ -512,6 +568,8 @@ int main(void)
 	tcase_add_test(life, quit_ends_one_that_lingers);
 	tcase_add_test(life, signals_stop_the_guest_and_end_the_lingering);
 	tcase_add_test(life, the_second_signal_ends_it_at_once);
+	tcase_add_test(life, the_second_signal_ends_one_that_hangs);
+	tcase_add_loop_test(life, a_passed_deadline_ends_a_process_that_hangs, 0, 2);
 	suite_add_tcase(suite, life);
 	return run_suite(suite);
 }

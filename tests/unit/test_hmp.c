@@ -56,9 +56,10 @@ static const char two_vcpus[] =
 	"EAX=000f49f6 EBX=00000000 ECX=000002ff EDX=00000001\r\n"
 	"ESI=00000000 EDI=00000000 EBP=00000000 ESP=00006c5c\r\n"
 	"EIP=000fd09a EFL=00000002 [-------] CPL=3 II=0 A20=1 SMM=0 HLT=0\r\n"
+	"CS =f000 000f0000 0000ffff 00009b00 DPL=0 CS16 [-RA]\r\n"
 	"GS =0010 00000000 ffffffff 00cf9300 DPL=0 DS   [-WA]\r\n"
 	"IDT=     000f61be 00000000\r\n"
-	"CR0=00000011 CR2=00000000 CR3=00000000 CR4=00000000\r\n"
+	"CR0=00000010 CR2=00000000 CR3=00000000 CR4=00000000\r\n"
 	"EFER=0000000000000000\r\n";
 
 START_TEST(ram_is_what_the_vcpus_see)
@@ -138,6 +139,8 @@ START_TEST(registers_of_each_vcpu)
 	ck_assert_uint_eq(registers[1].regs.rip, 0xfd09a);
 	ck_assert_uint_eq(registers[1].regs.cpl, 3);
 	ck_assert(!registers[1].halted && !registers[1].long_mode);
+	ck_assert(!regs->real_mode && registers[1].regs.real_mode);
+	ck_assert_uint_eq(registers[1].regs.cs_base, 0xf0000);
 	/* A vCPU that was plugged in since is left out, and so is one with a truncated dump. */
 	ck_assert_uint_eq(hmp_parse_registers(two_vcpus, registers, 1), 1);
 	g_autofree char *cut = g_strndup(two_vcpus, strlen(two_vcpus) - 40);

@@ -2,7 +2,7 @@
 /* When a vCPU's timer interrupts it that is asked for too often. Times are the guest's TSC. */
 #include <check.h>
 
-#include "kvm/host/host_pvm_timer.h"
+#include "kvm/host/x86/host_pvm_timer.h"
 #include "run_suite.h"
 
 #define INTERVAL 1000u

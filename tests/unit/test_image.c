@@ -71,6 +71,7 @@ static void assert_kernel(const struct image *image)
 {
 	size_t n;
 	uint32_t pvh = 0;
+	struct image_start start;
 	const struct image_segment *segments = image_segments(image, &n);
 
 	ck_assert_uint_eq(n, 3);
@@ -85,6 +86,10 @@ static void assert_kernel(const struct image *image)
 	ck_assert(image_pvh_entry(image, &pvh));
 	ck_assert_uint_eq(pvh, 0x1000850);
 	ck_assert(image_is_linux(image));
+	image_find_start(image, &start);
+	ck_assert_uint_eq(start.gpa, TEXT_GPA);
+	ck_assert_uint_eq(start.gva, TEXT_GVA);
+	ck_assert_uint_eq(start.bytes, 64);
 	ck_assert_mem_eq(image_build_id(image, &n), BUILD_ID, sizeof(BUILD_ID));
 	ck_assert_uint_eq(n, sizeof(BUILD_ID));
 }
@@ -123,6 +128,7 @@ END_TEST
 
 START_TEST(test_pvh_entry_of_4_bytes)
 {
+	struct image_start start;
 	const uint32_t entry = 0x100020;
 	const uint64_t too_high = UINT64_C(0x100000000);
 	struct elf_builder builder;
@@ -145,6 +151,8 @@ START_TEST(test_pvh_entry_of_4_bytes)
 	ck_assert(image_pvh_entry(image, &got));
 	ck_assert_uint_eq(got, entry);
 	ck_assert(!image_is_linux(image));
+	image_find_start(image, &start);
+	ck_assert_uint_eq(start.bytes, 0);
 	ck_assert_ptr_null(image_release(image));
 	image_free(image);
 	elf_builder_deinit(&builder);
@@ -165,14 +173,35 @@ START_TEST(test_elf_refused)
 	g_byte_array_set_size(file, 52); /* all of a 32-bit header */
 	assert_refused(file, IMAGE_ERROR_CLASS, "32-bit ELF");
 	file = build_kernel();
-	elf_header(file)->e_machine = EM_AARCH64;
-	assert_refused(file, IMAGE_ERROR_CLASS, "machine 183");
+	elf_header(file)->e_machine = EM_RISCV;
+	assert_refused(file, IMAGE_ERROR_CLASS, "machine 243");
 	file = build_kernel();
 	elf_header(file)->e_ident[EI_DATA] = ELFDATA2MSB;
 	assert_refused(file, IMAGE_ERROR_CLASS, "big-endian");
 	file = build_kernel();
 	elf_header(file)->e_type = ET_REL;
 	assert_refused(file, IMAGE_ERROR_SEGMENTS, "type 1, not an executable");
+}
+END_TEST
+
+START_TEST(test_architectures)
+{
+	g_autoptr(GByteArray) file = build_kernel();
+	g_autoptr(GError) error = NULL;
+	struct image *image = open_bytes(file, NULL);
+
+	ck_assert_int_eq(image_arch(image), ARCH_X86_64);
+	ck_assert(image_check_arch(image, ARCH_X86_64, "this host", NULL));
+	image_free(image);
+	elf_header(file)->e_machine = EM_AARCH64;
+	image = open_bytes(file, NULL);
+	ck_assert_int_eq(image_arch(image), ARCH_ARM64);
+	assert_kernel(image);
+	ck_assert(!image_check_arch(image, ARCH_X86_64, "this host", &error));
+	ck_assert(g_error_matches(error, IMAGE_ERROR, IMAGE_ERROR_CLASS));
+	ck_assert_str_eq(error->message,
+	                 "cannot use kernel test-kernel: it is for arm64, this host is x86-64; give one for x86-64");
+	image_free(image);
 }
 END_TEST
 
@@ -394,6 +423,25 @@ static void assert_not_opened(const char *path, const char *text)
 	ck_assert_msg(strstr(error->message, text) && strstr(error->message, path), "%s", error->message);
 }
 
+/* What was opened stays as it was: a mapping would end this process by SIGBUS. */
+START_TEST(test_file_cut_off)
+{
+	g_autoptr(GByteArray) file = build_kernel();
+	g_autofree char *path = NULL;
+	int fd = g_file_open_tmp("vprof-image-XXXXXX", &path, NULL);
+
+	ck_assert_int_eq(write(fd, file->data, file->len), file->len);
+	struct image *image = image_open(path, NULL);
+
+	ck_assert_ptr_nonnull(image);
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	assert_kernel(image);
+	image_free(image);
+	close(fd);
+	unlink(path);
+}
+END_TEST
+
 START_TEST(test_files)
 {
 	g_autofree char *folder = g_dir_make_tmp("vprof-test-image-XXXXXX", NULL);
@@ -434,6 +482,7 @@ int main(void)
 	tcase_add_test(tcase, test_elf);
 	tcase_add_test(tcase, test_pvh_entry_of_4_bytes);
 	tcase_add_test(tcase, test_elf_refused);
+	tcase_add_test(tcase, test_architectures);
 	tcase_add_test(tcase, test_segments_refused);
 	tcase_add_test(tcase, test_sections_refused);
 	tcase_add_test(tcase, test_cut_anywhere);
@@ -443,6 +492,7 @@ int main(void)
 	tcase_add_test(tcase, test_bzimage_refused);
 	tcase_add_test(tcase, test_payload_is_no_elf);
 	tcase_add_test(tcase, test_release_falls_back_to_banner);
+	tcase_add_test(tcase, test_file_cut_off);
 	tcase_add_test(tcase, test_files);
 	return run_suite(suite);
 }

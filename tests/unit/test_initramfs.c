@@ -296,7 +296,7 @@ START_TEST(what_cannot_run_is_refused)
 {
 	struct {
 		Elf64_Ehdr header;
-	} other = {{.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB}, .e_machine = EM_AARCH64}};
+	} other = {{.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB}, .e_machine = EM_RISCV}};
 	const char *path = make_file("text", "echo hello\n", 0755);
 
 	assert_refused(initramfs_add_program(initramfs, path, &error), INITRAMFS_ERROR_FORMAT,
@@ -306,9 +306,9 @@ START_TEST(what_cannot_run_is_refused)
 	assert_refused(initramfs_add_program(initramfs, path, &error), INITRAMFS_ERROR_FORMAT,
 	               "neither an ELF program");
 	g_clear_error(&error);
-	path = in_folder("arm");
+	path = in_folder("riscv");
 	ck_assert(g_file_set_contents(path, (const char *)&other, sizeof(other), NULL));
-	assert_refused(initramfs_add_program(initramfs, path, &error), INITRAMFS_ERROR_ELF, "not for x86-64");
+	assert_refused(initramfs_add_program(initramfs, path, &error), INITRAMFS_ERROR_ELF, "not for ");
 }
 END_TEST
 
@@ -397,15 +397,15 @@ START_TEST(this_hosts_cache_is_understood)
 }
 END_TEST
 
-/* sh is dynamically linked on every host that tests run on. */
+/* This one, which is dynamically linked. */
 START_TEST(a_program_of_this_host)
 {
-	g_autofree char *path = g_find_program_in_path("sh"), *lines = NULL;
+	g_autofree char *path = g_file_read_link("/proc/self/exe", NULL), *lines = NULL;
 
 	ck_assert_msg(initramfs_add_program(initramfs, path, &error), "%s", error ? error->message : "");
 	lines = written_on(NULL);
-	assert_has(lines, "l %s ", path);
-	assert_has(lines, "/ld-linux-x86-64.so.2 ");
+	assert_has(lines, "f %s ", path);
+	assert_has(lines, "/ld-linux-");
 	assert_has(lines, "/libc.so.6 \177ELF");
 	assert_has(lines, "f " LIBRARY_CACHE_PATH " ");
 }

@@ -88,6 +88,26 @@ START_TEST(without_a_descriptor_table_its_mapping_is_searched)
 }
 END_TEST
 
+/* After a reset it is elsewhere, or not there at all. */
+START_TEST(a_kernel_is_found_again_where_it_was)
+{
+	struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
+	struct kernel_found found = find(&registers, NULL);
+
+	ck_assert(kernel_find_again(&fake.guest, &registers, &found));
+	registers.regs.cr3 = FAKE_KERNEL_ROOT | 1 << 12;
+	ck_assert(kernel_find_again(&fake.guest, &registers, &found));
+	registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID + 1);
+	ck_assert(!kernel_find_again(&fake.guest, &registers, &found));
+	registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + 2 * SLIDE, BUILD_ID);
+	ck_assert(!kernel_find_again(&fake.guest, &registers, &found));
+	registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
+	registers.long_mode = false;
+	ck_assert(!kernel_find_again(&fake.guest, &registers, &found));
+	kernel_found_clear(&found);
+}
+END_TEST
+
 /* With page table isolation, a vCPU in user space has tables with a little of the kernel. */
 START_TEST(tables_of_user_space_lead_to_the_kernels)
 {
@@ -167,6 +187,7 @@ int main(void)
 	tcase_add_test(tc, it_is_where_the_descriptor_table_leads);
 	tcase_add_test(tc, early_handlers_are_handlers);
 	tcase_add_test(tc, without_a_descriptor_table_its_mapping_is_searched);
+	tcase_add_test(tc, a_kernel_is_found_again_where_it_was);
 	tcase_add_test(tc, tables_of_user_space_lead_to_the_kernels);
 	tcase_add_test(tc, an_image_is_slid_to_where_the_guest_has_it);
 	tcase_add_test(tc, another_image_is_refused_by_its_build_id);

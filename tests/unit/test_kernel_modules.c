@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/initramfs/kernel_modules.h"
+#include "lib/record/arch.h"
 #include "run_suite.h"
 
 #define RELEASE "6.1.0-56-cloud-amd64"
@@ -25,7 +26,7 @@ static GByteArray *module_build(const char *depends, const char *release)
 	g_autofree char *depends_text = g_strdup_printf("depends=%s", depends);
 	Elf64_Ehdr header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
 	                     .e_type = ET_REL,
-	                     .e_machine = EM_X86_64,
+	                     .e_machine = arch_elf(arch_here()),
 	                     .e_version = EV_CURRENT,
 	                     .e_ehsize = sizeof(Elf64_Ehdr),
 	                     .e_shentsize = sizeof(Elf64_Shdr),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What is said in a ring about the mappings of a process in memory laid out by hand. */
 #include <check.h>
+#include <unistd.h>
 
 #include "fake_process.h"
 #include "read_ring.h"
@@ -14,6 +15,7 @@ static struct announcer announcer;
 static struct mapper mapper;
 static struct task task;
 static uint64_t leaf, text_vma;
+static struct table_store *tables;
 
 /* /bench at 0x400000, of two mappings. */
 static void setup(void)
@@ -22,6 +24,7 @@ static void setup(void)
 	uint64_t top = fake_dentry(&process, 0, "/"), mount = fake_mount(&process, top, 0, 0);
 	uint64_t file = fake_file(&process, mount, fake_dentry(&process, top, "bench"));
 
+	fake_set(&process, file, fake_tree_layout.file_mapping, FAKE_KERNEL);
 	task = (struct task){.mm = fake_object(&process, 256), .pid = 7, .tid = 8};
 	leaf = fake_node(&process, 1, true);
 	text_vma = fake_vma(&process, 0x401000, 0x480000, 1, file, true);
@@ -33,15 +36,22 @@ static void setup(void)
 	fake_node_slot(&process, leaf, 3, UINT64_MAX, 0);
 	read_ring_open(4096);
 	announcer = (struct announcer){.ring = ring};
-	mapper_init(&mapper, &fake_tree_layout, &announcer);
+	tables = table_store_new();
+	mapper_init(&mapper, &fake_tree_layout, &announcer, tables);
 }
 
-static void sample(uint64_t time_ns)
+static void teardown(void)
+{
+	table_store_free(tables);
+	read_ring_close();
+}
+
+static const struct user_code *sample(uint64_t time_ns)
 {
 	const struct record_id id = {.pid = task.pid, .tid = task.tid, .time_ns = time_ns, .cpu = 1, .id = 9};
 
 	page_walk_init(&process.walk, &process.fake.guest, process.root, false);
-	mapper_task(&mapper, &process.walk, &task, &id);
+	return mapper_task(&mapper, &process.walk, &task, &id);
 }
 
 static void assert_said(const char *expected)
@@ -55,7 +65,7 @@ static void assert_said(const char *expected)
 		if (record_mmap_decode(record, bytes, &mmap))
 			g_string_append_printf(text, "%u/%u %lx+%lx@%lx %s%s ", mmap.pid, mmap.tid,
 			                       (unsigned long)mmap.start, (unsigned long)mmap.bytes,
-			                       (unsigned long)mmap.page_offset, mmap.file_name,
+			                       (unsigned long)mmap.page_offset, mmap.file_name.raw,
 			                       mmap.build_id_bytes != 0 && mmap.build_id[19] == 0xab ? "#ab" : "");
 	ring_reader_release(reader);
 	ck_assert_str_eq(text->str, expected);
@@ -63,14 +73,65 @@ static void assert_said(const char *expected)
 
 START_TEST(a_process_is_said_once)
 {
+	uint8_t build_id[FAKE_BUILD_ID_BYTES];
+
+	memset(build_id, 0xab, sizeof(build_id));
 	fake_elf_page(&process, 0x400000, 0xab);
 	sample(SECOND);
 	assert_said("7/8 401000+7f000@1000 /bench#ab ");
+	ck_assert_uint_eq(file_places_find(table_store_places(tables), build_id, sizeof(build_id)), FAKE_KERNEL);
 	sample(2 * SECOND);
 	assert_said("");
 	task.pid = 9; /* a fork that runs on the same memory, as vfork's */
 	sample(3 * SECOND);
 	assert_said("9/8 401000+7f000@1000 /bench#ab ");
+}
+END_TEST
+
+static void rows_add(uint8_t fill, uint32_t offset, uint32_t n)
+{
+	const struct {
+		char magic[4];
+		uint32_t n_rows, n_cells, n_index;
+		struct cfi_row rows[2];
+	} block = {{'C', 'F', 'I', '1'}, n, 0, 0, {{offset, CFI_UNKNOWN}, {offset + 1, CFI_NONE}}};
+	const ssize_t bytes = 16 + (ssize_t)n * 8;
+	uint8_t build_id[FAKE_BUILD_ID_BYTES];
+	int memory = table_store_prepare(tables, (uint64_t)bytes, NULL);
+
+	ck_assert_int_eq(pwrite(memory, &block, (size_t)bytes, 0), bytes);
+	memset(build_id, fill, sizeof(build_id));
+	ck_assert(table_store_add(tables, build_id, sizeof(build_id), NULL));
+}
+
+static void table_add(uint8_t fill, uint32_t offset)
+{
+	rows_add(fill, offset, 1);
+}
+
+START_TEST(tables_come_when_they_are_made)
+{
+	const struct user_code *code;
+
+	fake_elf_page(&process, 0x400000, 0xab);
+	code = sample(SECOND);
+	ck_assert_ptr_nonnull(code);
+	ck_assert_uint_eq(code->n, 1);
+	ck_assert_uint_eq(code->ranges[0].start, 0x401000);
+	ck_assert_uint_eq(code->ranges[0].file_offset, 0x1000);
+	ck_assert_ptr_null(code->ranges[0].table);
+	table_add(0xac, 0);
+	ck_assert_ptr_null(sample(2 * SECOND)->ranges[0].table);
+	table_add(0xab, 0x1234);
+	code = sample(3 * SECOND);
+	ck_assert_ptr_nonnull(code->ranges[0].table);
+	ck_assert_uint_eq(code->ranges[0].table->rows[0].offset, 0x1234);
+	table_add(0xab, 0x5678); /* there already */
+	ck_assert_uint_eq(sample(4 * SECOND)->ranges[0].table->rows[0].offset, 0x1234);
+	rows_add(0xab, 0x6789, 2); /* more of it */
+	ck_assert_uint_eq(sample(4 * SECOND)->ranges[0].table->rows[0].offset, 0x6789);
+	task.mm = 0;
+	ck_assert_ptr_null(sample(5 * SECOND));
 }
 END_TEST
 
@@ -159,7 +220,7 @@ END_TEST
 START_TEST(a_full_ring_is_tried_again)
 {
 	const struct record_id id = {.pid = 1};
-	const struct record_comm comm = {.comm = "x"};
+	const struct record_comm comm = {.comm = {"x"}};
 	uint64_t record[8];
 
 	fake_elf_page(&process, 0x400000, 0xab);
@@ -186,7 +247,8 @@ int main(void)
 	Suite *suite = suite_create("mapper");
 	TCase *tests = tcase_create("mapper");
 
-	tcase_add_checked_fixture(tests, setup, read_ring_close);
+	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, tables_come_when_they_are_made);
 	tcase_add_test(tests, a_process_is_said_once);
 	tcase_add_test(tests, new_mappings_are_said_with_the_old_ones);
 	tcase_add_test(tests, mappings_that_go_are_said);

@@ -48,7 +48,7 @@ static void map_in(uint16_t mode, uint32_t pid, uint64_t start, uint64_t end, ui
 		.page_offset = offset,
 		.build_id = build_id,
 		.build_id_bytes = 20,
-		.file_name = name,
+		.file_name = {name},
 	};
 	uint64_t record[64];
 	size_t bytes = record_mmap_encode(&mapping, &id, record, sizeof(record));
@@ -154,7 +154,7 @@ START_TEST(kernels_and_impossible_mappings_are_left_alone)
 		.pid = 7,
 		.start = 0x1000,
 		.bytes = 0x1000,
-		.file_name = "[kernel.kallsyms]_text",
+		.file_name = {"[kernel.kallsyms]_text"},
 	};
 	uint64_t record[16];
 	size_t bytes = record_mmap_encode(&kernel, &id, record, sizeof(record));
@@ -240,7 +240,7 @@ static void copy_write(const char *name, GBytes *file)
 	ck_assert(g_file_set_contents(path, data, (gssize)n, NULL));
 }
 
-static void archive_write(GByteArray *to, const char *name, GBytes *file)
+static void archive_write(GByteArray *to, const char *name, GBytes *file, unsigned gzip_layers)
 {
 	struct archive *archive = archive_write_new();
 	struct archive_entry *entry = archive_entry_new();
@@ -249,6 +249,8 @@ static void archive_write(GByteArray *to, const char *name, GBytes *file)
 
 	const void *data = g_bytes_get_data(file, &n);
 
+	for (unsigned i = 0; i < gzip_layers; i++)
+		archive_write_add_filter_gzip(archive);
 	archive_write_set_format_cpio_newc(archive);
 	archive_write_set_bytes_in_last_block(archive, 1);
 	ck_assert_int_eq(archive_write_open_memory(archive, buffer, sizeof(buffer), &used), ARCHIVE_OK);
@@ -297,6 +299,21 @@ START_TEST(copies_below_a_folder)
 }
 END_TEST
 
+START_TEST(a_copy_for_another_architecture_is_refused)
+{
+	g_autoptr(GBytes) file = program(0xaa, false);
+	const struct user_symbol_sources sources = {.symfs = folder, .arch = ARCH_ARM64, .force = true};
+	struct user_symbols *symbols = user_symbols_new(&sources);
+
+	copy_write("bench", file);
+	assert_found(symbols, "/bench", NULL, render_offset(file), NULL);
+	ck_assert_uint_eq(user_symbols_warnings(symbols)->len, 1);
+	ck_assert_ptr_nonnull(strstr(user_symbols_warnings(symbols)->pdata[0],
+	                             "is not the guest's /bench: it is for x86-64, the guest is arm64"));
+	user_symbols_free(symbols);
+}
+END_TEST
+
 START_TEST(a_copy_of_another_build_is_refused)
 {
 	g_autoptr(GBytes) file = program(0xaa, false);
@@ -325,15 +342,33 @@ START_TEST(copies_in_archives_one_behind_the_other)
 	const struct user_symbol_sources sources = {.initrd = path};
 	struct user_symbols *symbols = user_symbols_new(&sources);
 
-	archive_write(initrd, "bin/bench", old);
+	archive_write(initrd, "bin/bench", old, 0);
 	const guint used = initrd->len;
 	g_byte_array_set_size(initrd, (used + 511) & ~511u);
 	memset(initrd->data + used, 0, initrd->len - used);
-	archive_write(initrd, "./bin/bench", new);
+	archive_write(initrd, "./bin/bench", new, 0);
 	ck_assert(g_file_set_contents(path, (const char *)initrd->data, initrd->len, NULL));
 	assert_found(symbols, "/bin/bench", id_a, render_offset(new), "render");
 	assert_found(symbols, "/bin/other", id_a, 0, NULL);
 	user_symbols_free(symbols);
+}
+END_TEST
+
+START_TEST(archives_are_packed_once_at_most)
+{
+	g_autoptr(GBytes) file = program(0xaa, false);
+	g_autofree char *path = g_build_filename(folder, "initrd", NULL);
+	const struct user_symbol_sources sources = {.initrd = path};
+
+	for (unsigned layers = 0; layers < 3; layers++) {
+		g_autoptr(GByteArray) initrd = g_byte_array_new();
+		struct user_symbols *symbols = user_symbols_new(&sources);
+
+		archive_write(initrd, "bin/bench", file, layers);
+		ck_assert(g_file_set_contents(path, (const char *)initrd->data, initrd->len, NULL));
+		assert_found(symbols, "/bin/bench", id_a, render_offset(file), layers < 2 ? "render" : NULL);
+		user_symbols_free(symbols);
+	}
 }
 END_TEST
 
@@ -351,8 +386,10 @@ int main(void)
 	tcase_add_test(tests, kernels_and_impossible_mappings_are_left_alone);
 	tcase_add_test(tests, modules_are_the_kernels);
 	tcase_add_test(tests, copies_below_a_folder);
+	tcase_add_test(tests, a_copy_for_another_architecture_is_refused);
 	tcase_add_test(tests, a_copy_of_another_build_is_refused);
 	tcase_add_test(tests, copies_in_archives_one_behind_the_other);
+	tcase_add_test(tests, archives_are_packed_once_at_most);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -43,7 +43,7 @@ static void assert_said(const char *expected)
 			                               ? "kernel "
 			                               : "",
 			                       (int)mmap.pid, (unsigned long)mmap.start, (unsigned long)mmap.bytes,
-			                       (unsigned long)mmap.page_offset, mmap.file_name,
+			                       (unsigned long)mmap.page_offset, mmap.file_name.raw,
 			                       mmap.build_id_bytes != 0 ? mmap.build_id[19] : 0);
 	ring_reader_release(reader);
 	ck_assert_str_eq(text->str, expected);
@@ -83,7 +83,7 @@ END_TEST
 START_TEST(a_full_ring_is_tried_again)
 {
 	const struct record_id id = {.pid = 1};
-	const struct record_comm comm = {.comm = "x"};
+	const struct record_comm comm = {.comm = {"x"}};
 	uint64_t record[8];
 
 	fake_module(&process, "ext4", FAKE_MODULE_CODE, 0x8000, 0xaa);

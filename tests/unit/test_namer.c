@@ -91,7 +91,7 @@ static char *said(void)
 			g_string_append_printf(text, "%s %u<%u ", task.type == PERF_RECORD_FORK ? "fork" : "exit",
 			                       task.tid, task.parent_tid);
 		} else if (record_comm_decode(record, bytes, &comm)) {
-			g_string_append_printf(text, "comm %u %s ", comm.tid, comm.comm);
+			g_string_append_printf(text, "comm %u %s ", comm.tid, comm.comm.raw);
 		}
 	}
 	ring_reader_release(reader);

@@ -56,12 +56,17 @@ static const struct rule {
 	{0x800, {0, 0, ORC_REG_R10, ORC_REG_UNDEFINED, ORC_CALL}},          /* a realigned stack */
 	{0x900, {-8, 0, ORC_REG_BP_INDIRECT, ORC_REG_UNDEFINED, ORC_CALL}}, /* the same after its prologue */
 	{0xa00, {0, 0, ORC_REG_UNDEFINED, ORC_REG_UNDEFINED, ORC_UNDEFINED}},
+	{0xb00, {64, -16, ORC_REG_SP, ORC_REG_PREV_SP, ORC_CALL}}, /* __switch_to_asm */
+	{0xc00, {0, 0, ORC_REG_UNDEFINED, ORC_REG_UNDEFINED, ORC_UNDEFINED}},
 };
+
+#define RETURN_AT 0x10 /* in each function: behind a CALL */
 
 static struct fake_guest fake;
 static struct guest_regs regs;
 static struct orc *orc;
 static struct module_table modules;
+static const struct snapshot *snapshot; /* NULL: stacks are read from the guest */
 
 static uint16_t flags_encode(const struct layout *layout, const struct orc_entry *entry)
 {
@@ -139,9 +144,12 @@ static void setup(void)
 	regs = (struct guest_regs){.cr3 = fake_table_new(&fake), .valid = true};
 	fake_map(&fake, regs.cr3, 4, TEXT, 0, 2);
 	fake_map(&fake, regs.cr3, 4, USER, 0, 2);
+	for (unsigned i = 0; i < G_N_ELEMENTS(rules); i++)
+		fake.ram[rules[i].at + RETURN_AT - 5] = 0xe8;
 	orc = orc_make(&layouts[0], NULL);
 	ck_assert_ptr_nonnull(orc);
 	memset(&modules, 0, sizeof(modules));
+	snapshot = NULL;
 }
 
 static void teardown(void)
@@ -170,7 +178,7 @@ START_TEST(every_layout_gives_the_same_entries)
 		ck_assert_ptr_eq(orc_find(made, TEXT + rules[i].at + 0xff), first);
 	}
 	ck_assert_ptr_null(orc_find(made, TEXT + 0xff));
-	ck_assert_ptr_null(orc_find(made, TEXT + 0xa01));
+	ck_assert_ptr_null(orc_find(made, TEXT + 0xc01));
 	ck_assert_ptr_null(orc_find(made, 0));
 	ck_assert_ptr_null(orc_find(made, UINT64_MAX));
 	orc_free(made);
@@ -184,7 +192,7 @@ static void expect(const uint64_t *words, unsigned n, enum unwind_end why)
 	uint64_t chain[UNWIND_CHAIN_MAX];
 	enum unwind_end end;
 
-	ck_assert_uint_eq(unwind(&config, &fake.guest, &regs, NULL, chain, &end), n);
+	ck_assert_uint_eq(unwind(&config, &fake.guest, &regs, snapshot, chain, &end), n);
 	for (unsigned i = 0; i < n; i++)
 		ck_assert_uint_eq(chain[i], words[i]);
 	ck_assert_int_eq(end, why);
@@ -227,6 +235,16 @@ START_TEST(chains_go_through_modules)
 	fake_write(&fake, 0x2000, MODULE + 0x210);
 	fake_write(&fake, 0x2100, 0xbeef);
 	fake_write(&fake, 0x2108, TEXT + 0x710);
+	expect(want, 4, UNWIND_END_OF_STACK);
+
+	/* The guest has gone on: the stack is in the snapshot alone, and the module's table is where it was. */
+	struct snapshot stack = {0};
+	uint8_t bytes[0x200];
+
+	memcpy(bytes, fake.ram + 0x2000, sizeof(bytes));
+	memset(fake.ram + 0x2000, 0, sizeof(bytes));
+	ck_assert(snapshot_add(&stack, (gva_t){TEXT + 0x2000}, bytes, sizeof(bytes)));
+	snapshot = &stack;
 	expect(want, 4, UNWIND_END_OF_STACK);
 }
 END_TEST
@@ -302,8 +320,136 @@ START_TEST(a_call_at_the_end_of_a_function_belongs_to_it)
 
 	regs.rip = TEXT + 0x110;
 	regs.rsp = TEXT + 0x2000;
+	fake.ram[0x300 - 5] = 0xe8;
 	fake_write(&fake, 0x2000, TEXT + 0x300);
 	fake_write(&fake, 0x2020, TEXT + 0x710);
+	expect(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+}
+END_TEST
+
+/* As a new task returns to ret_from_fork. */
+START_TEST(a_function_that_is_not_behind_a_call_has_not_begun)
+{
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x110, (uint64_t)PERF_CONTEXT_KERNEL,
+	                                TEXT + 0x700};
+
+	regs.rip = TEXT + 0x110;
+	regs.rsp = TEXT + 0x2000;
+	fake_write(&fake, 0x2000, TEXT + 0x700);
+	expect(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+}
+END_TEST
+
+static void user_registers_write(uint64_t at)
+{
+	fake_write(&fake, at + 16 * 8, USER_IP);
+	fake_write(&fake, at + 17 * 8, 0x33);
+}
+
+/* In the function that error_entry ends with (sync_regs), and back in the code that called it. */
+START_TEST(behind_error_entry_all_registers_are_saved)
+{
+	const uint64_t inside[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x110, TEXT + 0x510,
+	                           (uint64_t)PERF_CONTEXT_USER, USER_IP};
+	const uint64_t back[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x510, (uint64_t)PERF_CONTEXT_USER, USER_IP};
+
+	memcpy(fake.ram + 0x510, "\x48\x89\xc4", 3); /* MOV %rax,%rsp */
+	regs.rip = TEXT + 0x110;
+	regs.rsp = TEXT + 0x2000;
+	fake_write(&fake, 0x2000, TEXT + 0x510);
+	user_registers_write(0x2008);
+	expect(inside, G_N_ELEMENTS(inside), UNWIND_END_OF_STACK);
+	regs.rip = TEXT + 0x510;
+	regs.rsp = TEXT + 0x2008;
+	expect(back, G_N_ELEMENTS(back), UNWIND_END_OF_STACK);
+	fake.ram[0x512] = 0xc3; /* MOV %rax,%rbx */
+	expect(back, 2, UNWIND_BAD_FRAME);
+	fake.ram[0x512] = 0xc4;
+
+	/* At the begin of error_entry, there is only what the processor has pushed, behind an error code. */
+	regs.rip = TEXT + 0x110;
+	regs.rsp = TEXT + 0x2000;
+	memcpy(fake.ram + 0x50c, "\xfc\xfb\xff\xff", 4); /* CALL TEXT + 0x10c */
+	fake_write(&fake, 0x2010, USER_IP);
+	fake_write(&fake, 0x2018, 0x33);
+	user_registers_write(0x2400);
+	expect(inside, G_N_ELEMENTS(inside), UNWIND_END_OF_STACK);
+}
+END_TEST
+
+/* .altinstr_aux: TESTB by RIP and by SIB, JNE, JMP; each of the three may be next. The JMP alone tells where the JNE
+ * goes. */
+static const struct feature_test {
+	uint8_t code[19];
+	unsigned at[3];
+} feature_tests[] = {
+	{{0xf6, 5, 1, 2, 3, 4, 0x40, 0x0f, 0x85, 0xf3, 0xf6, 0xff, 0xff, 0xe9, 0xee, 0xf6, 0xff, 0xff}, {0, 7, 13}},
+	{{0xf6, 4, 0x25, 1, 2, 3, 4, 0x40, 0x0f, 0x85, 0xf2, 0xf6, 0xff, 0xff, 0xe9, 0xed, 0xf6, 0xff, 0xff},
+         {0, 8, 14}},
+};
+
+START_TEST(tests_of_features_belong_to_the_function_that_they_go_back_to)
+{
+	const struct feature_test *test = &feature_tests[_i];
+
+	memcpy(fake.ram + 0xa00, test->code, sizeof(test->code));
+	regs.rsp = TEXT + 0x2000;
+	fake_write(&fake, 0x2000, TEXT + 0x710);
+	for (unsigned i = 0; i < G_N_ELEMENTS(test->at); i++) {
+		const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0xa00 + test->at[i], TEXT + 0x710};
+
+		regs.rip = want[1];
+		expect(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+		fake.ram[0xa00 + test->at[1]] ^= 1; /* neither JNE nor JMP */
+		fake.ram[0xa00 + test->at[2]] ^= 1;
+		expect(want, 2, UNWIND_NO_ENTRY);
+		fake.ram[0xa00 + test->at[1]] ^= 1;
+		fake.ram[0xa00 + test->at[2]] ^= 1;
+	}
+	/* To where no function is. */
+	memset(fake.ram + 0xa00 + test->at[2] + 1, 0, 4);
+	const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0xa00 + test->at[2]};
+
+	regs.rip = want[1];
+	expect(want, 2, UNWIND_NO_ENTRY);
+}
+END_TEST
+
+/* Before, between and behind the calls that fill the return stack buffer, and where none of them is near. */
+START_TEST(calls_that_fill_the_return_stack_buffer)
+{
+	static const uint8_t filling[] = {0x49, 0xc7, 0xc4, 0x10, 0, 0, 0, 0xe8, 1,    0,   0,
+	                                  0,    0xcc, 0xe8, 1,    0, 0, 0, 0xcc, 0x48, 0x83};
+	static const struct {
+		uint64_t at;
+		unsigned pushed;
+	} places[] = {{7, 0}, {13, 1}, {19, 2}, {0, 1}, {23, 1}};
+
+	memcpy(fake.ram + 0xb00, filling, sizeof(filling));
+	for (unsigned i = 0; i < G_N_ELEMENTS(places); i++) {
+		const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0xb00 + places[i].at, TEXT + 0x710};
+		uint64_t caller = 0x2000 + 48 + 8 * (uint64_t)places[i].pushed;
+
+		regs.rip = want[1];
+		regs.rsp = TEXT + 0x2000;
+		fake_write(&fake, caller, TEXT + 0x710);
+		expect(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+		fake_write(&fake, caller, 0);
+		expect(want, 2, UNWIND_BAD_FRAME);
+	}
+}
+END_TEST
+
+/* Until Linux has mapped itself, its callers are at physical addresses. */
+START_TEST(callers_at_physical_addresses)
+{
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x110, TEXT + 0x210, TEXT + 0x710};
+
+	fake.guest.start = (struct image_start){.gpa = 0x1000000, .gva = TEXT, .bytes = 0x1000};
+	regs.rip = TEXT + 0x110;
+	regs.rsp = TEXT + 0x2000;
+	fake_write(&fake, 0x2000, 0x1000210);
+	fake_write(&fake, 0x2028 - 8, 0x1000710);
 	expect(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
 }
 END_TEST
@@ -435,6 +581,28 @@ START_TEST(through_retpolines)
 }
 END_TEST
 
+/* With a RET, and with the CALL of a return thunk before INT3 and UD2; behind a CALL, the address is a caller's. */
+START_TEST(the_return_of_a_retpoline_goes_to_a_function)
+{
+	static const uint8_t returns[][7] = {{0xc3}, {0xe8, 0, 0, 0, 0, 0xcc}, {0xe8, 0, 0, 0, 0, 0x0f, 0x0b}};
+	const uint64_t function[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x110, (uint64_t)PERF_CONTEXT_KERNEL,
+	                             TEXT + 0x158, TEXT + 0x710};
+	const uint64_t caller[] = {(uint64_t)PERF_CONTEXT_KERNEL, TEXT + 0x110, TEXT + 0x158, TEXT + 0x710};
+
+	regs.rip = TEXT + 0x110;
+	regs.rsp = TEXT + 0x2000;
+	fake_write(&fake, 0x2000, TEXT + 0x158);
+	fake_write(&fake, 0x2008, TEXT + 0x710);
+	expect(caller, G_N_ELEMENTS(caller), UNWIND_END_OF_STACK);
+	memcpy(fake.ram + 0x110, returns[_i], sizeof(returns[_i]));
+	expect(function, G_N_ELEMENTS(function), UNWIND_END_OF_STACK);
+	fake.ram[0x158 - 5] = 0xe8;
+	expect(caller, G_N_ELEMENTS(caller), UNWIND_END_OF_STACK);
+	memcpy(fake.ram + 0x158 - 5, "\0\0\0\xff\xd0", 5); /* CALL *%rax */
+	expect(caller, G_N_ELEMENTS(caller), UNWIND_END_OF_STACK);
+}
+END_TEST
+
 static void expect_cut(enum unwind_end cut)
 {
 	const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, regs.rip};
@@ -525,12 +693,19 @@ int main(void)
 	tcase_add_test(tcase, code_that_a_modules_table_does_not_cover_ends_a_chain);
 	tcase_add_test(tcase, calls_by_stack_and_frame_pointer);
 	tcase_add_test(tcase, a_call_at_the_end_of_a_function_belongs_to_it);
+	tcase_add_test(tcase, a_function_that_is_not_behind_a_call_has_not_begun);
+	tcase_add_test(tcase, behind_error_entry_all_registers_are_saved);
+	tcase_add_loop_test(tcase, tests_of_features_belong_to_the_function_that_they_go_back_to, 0,
+	                    G_N_ELEMENTS(feature_tests));
+	tcase_add_test(tcase, calls_that_fill_the_return_stack_buffer);
+	tcase_add_test(tcase, callers_at_physical_addresses);
 	tcase_add_test(tcase, through_an_interrupt_out_of_user_space);
 	tcase_add_test(tcase, an_interrupted_instruction_is_looked_up_as_it_is);
 	tcase_add_test(tcase, stack_switches_and_realigned_stacks);
 	tcase_add_test(tcase, a_rule_on_a_scratch_register_needs_an_interrupted_frame);
 	tcase_add_test(tcase, ends_are_told_apart);
 	tcase_add_loop_test(tcase, through_retpolines, 0, G_N_ELEMENTS(retpolines));
+	tcase_add_loop_test(tcase, the_return_of_a_retpoline_goes_to_a_function, 0, 3);
 	tcase_add_loop_test(tcase, what_is_no_retpoline_ends_a_chain, 0, G_N_ELEMENTS(retpolines));
 	tcase_add_test(tcase, tables_that_contradict_themselves_are_refused);
 	suite_add_tcase(suite, tcase);

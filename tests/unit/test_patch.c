@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Breakpoints in the guest's code: one byte is changed and put back, unless it is the guest's own by then. */
-#include "kvm/vcpu/patch.h"
+#include "kvm/vcpu/x86/patch.h"
 #include "run_suite.h"
 
 #define AT ((gva_t){0xffffffff81000000})

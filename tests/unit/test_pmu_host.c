@@ -193,7 +193,7 @@ static const struct pmu_counting instructions = {.event = PMU_EVENT_INSTRUCTIONS
 
 static void have_a_pmu(void)
 {
-	pmu_perf_event_open = fake_open;
+	counter_perf_event_open = fake_open;
 	opened = 0;
 	events.hardware = 1u << PMU_EVENT_INSTRUCTIONS;
 	events.event[PMU_EVENT_INSTRUCTIONS] = (struct counter_event){.name = "instructions",
@@ -244,7 +244,7 @@ END_TEST
 START_TEST(hardware_that_refuses_counts_nothing)
 {
 	have_a_pmu();
-	pmu_perf_event_open = no_open;
+	counter_perf_event_open = no_open;
 	ck_assert(!start(0, &instructions, 100));
 }
 END_TEST

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* How probes are written, and sets of them on a guest without KVM. */
+#include <asm/unistd.h>
 #include <linux/kvm.h>
 #include <vprof/probe.h>
 #include <vprof/ring.h>
@@ -60,9 +61,16 @@ START_TEST(probes_have_one_name)
 		{"mmio:0-18446744073709551615", "mmio:*"},
 		{"msr:0x174:read", "msr:0x174:read"},
 		{"syscall:read", "syscall:read"},
-		{"syscall:0", "syscall:read"},
+		{"syscall:" G_STRINGIFY(__NR_read), "syscall:read"},
 		{"syscall:*", "syscall:*"},
-		{"syscall:0-3", "syscall:0x0-0x3"},
+		{"syscall:16-19", "syscall:0x10-0x13"},
+		{"syscall:" G_STRINGIFY(__NR_read) ":return", "syscall:read:return"},
+		{"syscall:*:return", "syscall:*:return"},
+		{"return:vfs_read", "return:vfs_read"},
+		{"tracepoint:sched:sched_switch", "tracepoint:sched:sched_switch"},
+		{"tracepoint:syscalls:sys_enter_openat", "tracepoint:syscalls:sys_enter_openat"},
+		{"syscalls:sys_exit_newstat", "tracepoint:syscalls:sys_exit_newstat"},
+		{"raw_syscalls:sys_enter", "tracepoint:raw_syscalls:sys_enter"},
 		{"function:vfs_read", "function:vfs_read"},
 		{"function:vfs_read+16", "function:vfs_read+0x10"},
 		{"function:vfs_read+0", "function:vfs_read"},
@@ -111,6 +119,16 @@ START_TEST(other_texts_are_refused)
 		"msr:0x100000000",
 		"syscall:no_such_call",
 		"syscall:1024",
+		"syscall::return",
+		"syscall:read:return:return",
+		"return:",
+		"return:vfs_read+1",
+		"return:0xffffffff81000000",
+		"tracepoint:",
+		"tracepoint:sched_switch",
+		"tracepoint:sched:",
+		"tracepoint:sched:sched:switch",
+		"tracepoint:sched:sched_*",
 		"function:",
 		"function:+1",
 		"function:a+",
@@ -224,31 +242,79 @@ END_TEST
 /* ---- where a kernel's code is ---- */
 
 #define TEXT UINT64_C(0xffffffff81000000)
+#define TEXT_GPA UINT64_C(0x41000000) /* by the tables below */
 #define RODATA (TEXT + 0x1000)
+#define JUMP_TABLE (TEXT + 0x2000)
 #define MODULES UINT64_C(0xffffffffc0000000)
 #define ENTRY_NX (UINT64_C(1) << 63)
 
 /* At 0 the PML4, at 0x1000 its last PDPT, with GiB pages: 510 for the kernel, 511 for modules. */
 static uint64_t tables[2 * 512];
 
-static bool read_tables(struct guest *guest G_GNUC_UNUSED, gpa_t from, void *to, size_t bytes)
+static const uint8_t linux_code[0x80] = {
+	[0x00] = 0x0f,
+	0x1f,
+	0x44,
+	0x00,
+	0x00,
+	0xc3, /* with_nop: ftrace's nop */
+	[0x10] = 0xf3,
+	0x0f,
+	0x1e,
+	0xfa,
+	0x0f,
+	0x1f,
+	0x44,
+	0x00,
+	0x00,
+	0xc3, /* with_endbr: behind endbr64 */
+	[0x20] = 0x55,
+	0xc3, /* without */
+	[0x30] = 0xe8,
+	0x1b,
+	0x00,
+	0x00,
+	0x00,
+	0xc3, /* with_call: of __fentry__ */
+	[0x40] = 0xe8,
+	0xdb,
+	0xff,
+	0xff,
+	0xff,
+	0xc3,          /* with_other_call: of without */
+	[0x50] = 0xc3, /* __fentry__ */
+	/* with_int3: mov $0xcccccccc, %rax; ret; int3, as compilers put it there; a jump label's nop; ret */
+	[0x60] = 0x48,
+	0xc7,
+	0xc0,
+	0xcc,
+	0xcc,
+	0xcc,
+	0xcc,
+	0xc3,
+	0xcc,
+	0x66,
+	0x90,
+	0xc3,
+};
+
+/* The code as it is in the guest's memory. */
+static uint8_t linux_memory[sizeof(linux_code)];
+
+static bool read_linux(struct guest *guest G_GNUC_UNUSED, gpa_t from, void *to, size_t bytes)
 {
-	if (from.value >= sizeof(tables) || bytes > sizeof(tables) - from.value)
+	const uint64_t in_code = from.value - TEXT_GPA;
+
+	if (from.value < sizeof(tables) && bytes <= sizeof(tables) - from.value)
+		memcpy(to, (const uint8_t *)tables + from.value, bytes);
+	else if (in_code < sizeof(linux_memory) && bytes <= sizeof(linux_memory) - in_code)
+		memcpy(to, linux_memory + in_code, bytes);
+	else
 		return false;
-	memcpy(to, (const uint8_t *)tables + from.value, bytes);
 	return true;
 }
 
-static const struct guest_ops linux_ops = {.run_on_vcpu = fake_run_on_vcpu, .memory_read = read_tables};
-
-static const uint8_t linux_code[0x60] = {
-	[0x00] = 0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3,                         /* with_nop: ftrace's nop */
-	[0x10] = 0xf3, 0x0f, 0x1e, 0xfa, 0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3, /* with_endbr: behind endbr64 */
-	[0x20] = 0x55, 0xc3,                                                 /* without */
-	[0x30] = 0xe8, 0x1b, 0x00, 0x00, 0x00, 0xc3,                         /* with_call: of __fentry__ */
-	[0x40] = 0xe8, 0xdb, 0xff, 0xff, 0xff, 0xc3,                         /* with_other_call: of without */
-	[0x50] = 0xc3,                                                       /* __fentry__ */
-};
+static const struct guest_ops linux_ops = {.run_on_vcpu = fake_run_on_vcpu, .memory_read = read_linux};
 
 static void linux_symbol(struct elf_builder *elf, const char *name, uint64_t address, unsigned type, uint16_t section)
 {
@@ -258,20 +324,32 @@ static void linux_symbol(struct elf_builder *elf, const char *name, uint64_t add
 static struct image *linux_make(void)
 {
 	static const char banner[] = "Linux version 6.1.0-1-amd64 (x@y) (gcc) #1 SMP\n";
+	/* struct jump_entry of linux/jump_label.h: the code, the target, relative to themselves; the key. */
+	const struct {
+		int32_t code, target;
+		int64_t key;
+	} label = {(int32_t)(TEXT + 0x69 - JUMP_TABLE), 0, 0};
 	struct elf_builder elf;
 
 	elf_builder_init(&elf);
-	uint16_t text = elf_builder_section(&elf, (struct elf_section){".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
-	                                                               TEXT, 0x1000000, linux_code, 0x60, 0});
+	uint16_t text =
+		elf_builder_section(&elf, (struct elf_section){".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, TEXT,
+	                                                       0x1000000, linux_code, sizeof(linux_code), 0});
 	uint16_t data = elf_builder_section(&elf, (struct elf_section){".rodata", SHT_PROGBITS, SHF_ALLOC, RODATA,
 	                                                               0x1001000, banner, sizeof(banner), 0});
+	uint16_t table =
+		elf_builder_section(&elf, (struct elf_section){"__jump_table", SHT_PROGBITS, SHF_ALLOC, JUMP_TABLE,
+	                                                       0x1002000, &label, sizeof(label), 0});
 	linux_symbol(&elf, "with_nop", TEXT, STT_FUNC, text);
 	linux_symbol(&elf, "with_endbr", TEXT + 0x10, STT_FUNC, text);
 	linux_symbol(&elf, "without", TEXT + 0x20, STT_FUNC, text);
 	linux_symbol(&elf, "with_call", TEXT + 0x30, STT_FUNC, text);
 	linux_symbol(&elf, "with_other_call", TEXT + 0x40, STT_FUNC, text);
 	linux_symbol(&elf, "__fentry__", TEXT + 0x50, STT_FUNC, text);
+	linux_symbol(&elf, "with_int3", TEXT + 0x60, STT_FUNC, text);
 	linux_symbol(&elf, "linux_proc_banner", RODATA, STT_OBJECT, data);
+	linux_symbol(&elf, "__start___jump_table", JUMP_TABLE, STT_OBJECT, table);
+	linux_symbol(&elf, "__stop___jump_table", JUMP_TABLE + sizeof(label), STT_OBJECT, table);
 	g_autoptr(GBytes) bytes = g_byte_array_free_to_bytes(elf_builder_finish(&elf));
 	struct image *image = image_new("vmlinux", bytes, NULL);
 	elf_builder_deinit(&elf);
@@ -285,6 +363,7 @@ static void linux_setup(void)
 	memset(tables, 0, sizeof(tables));
 	tables[511] = 0x1007;
 	tables[512 + 510] = 0x40000087;
+	memcpy(linux_memory, linux_code, sizeof(linux_memory));
 	fake.guest.ops = &linux_ops;
 	fake.guest.kernel_image = linux_make();
 }
@@ -295,16 +374,21 @@ static void linux_teardown(void)
 	image_free(fake.guest.kernel_image);
 }
 
-static void refuse_place(const char *text, const char *why)
+static void refuse_with(const char *text, enum probe_error code, const char *why)
 {
 	const struct probe_options options = {.breakpoint = GUEST_BREAKPOINT_PATCH};
 	struct probe_info info;
 	GError *error = NULL;
 
 	ck_assert_msg(!probe_set_add(set, text, &options, &info, &error), "%s", text);
-	ck_assert_msg(g_error_matches(error, PROBE_ERROR, PROBE_ERROR_UNKNOWN) && strstr(error->message, why), "%s",
+	ck_assert_msg(g_error_matches(error, PROBE_ERROR, (gint)code) && strstr(error->message, why), "%s",
 	              error->message);
 	g_error_free(error);
+}
+
+static void refuse_place(const char *text, const char *why)
+{
+	refuse_with(text, PROBE_ERROR_UNKNOWN, why);
 }
 
 START_TEST(places_without_an_instruction_are_refused)
@@ -327,6 +411,7 @@ START_TEST(code_of_modules_is_what_the_guest_maps_as_code)
 	tables[512 + 511] = 0x80000087 | ENTRY_NX;
 	refuse_place("function:0xffffffffc0000100", "mapped as data");
 	tables[512 + 511] = 0x80000087;
+	refuse_with("function:0xffffffffc0000100", PROBE_ERROR_UNSUPPORTED, "where instructions begin is not known");
 	add("function:0xffffffffc0000100");
 	ck_assert_uint_eq(fake_debug.breakpoints[0]->at.value, MODULES + 0x100);
 	/* Code of the image that the kernel has freed, and uses for something else. */
@@ -356,6 +441,41 @@ START_TEST(patches_leave_the_bytes_of_ftrace_alone)
 	patched_at("function:with_call", TEXT + 0x35);
 	patched_at("function:with_other_call", TEXT + 0x40);
 	patched_at("function:__fentry__", TEXT + 0x50);
+}
+END_TEST
+
+START_TEST(instructions_are_decoded_from_their_functions_start)
+{
+	for (unsigned i = 1; i < 7; i++) {
+		g_autofree char *text = g_strdup_printf("function:with_int3+%u", i);
+
+		refuse_place(text, "in the middle of an instruction");
+	}
+	patched_at("function:with_int3+7", TEXT + 0x67);
+	patched_at("function:with_int3+11", TEXT + 0x6b);
+	refuse_place("function:with_int3+10", "in the middle of an instruction");
+	/* What the guest has made of its code counts; a kprobe hides what was there. */
+	linux_memory[0x60] = 0xcc;
+	refuse_place("function:with_int3+7", "an INT3 of the guest's own");
+	memcpy(linux_memory + 0x60, "\xe9\0\0\0\0\x90\x90", 7);
+	patched_at("function:with_int3+6", TEXT + 0x66);
+	refuse_place("function:with_int3+3", "in the middle of an instruction");
+	memcpy(linux_memory + 0x60, "\xf3\xc3\xcc\x90\x90\x90\x90", 7); /* REP RET; INT3 */
+	patched_at("function:with_int3+6", TEXT + 0x66);
+	linux_memory[0x60] = 0x06;
+	refuse_place("function:with_int3+7", "bytes that are no instruction");
+}
+END_TEST
+
+START_TEST(what_the_kernel_changes_is_not_patched)
+{
+	const struct probe_options processor = {.breakpoint = GUEST_BREAKPOINT_PROCESSOR};
+	struct probe_info info;
+
+	refuse_with("function:with_int3+9", PROBE_ERROR_UNSUPPORTED,
+	            "is a jump label, which the guest's kernel changes");
+	ck_assert(probe_set_add(set, "function:with_int3+9", &processor, &info, NULL));
+	ck_assert_uint_eq(fake_debug.breakpoints[0]->at.value, TEXT + 0x69);
 }
 END_TEST
 
@@ -448,6 +568,66 @@ START_TEST(events_say_what_happened)
 	probe_set_info(set, 3, &info);
 	ck_assert_uint_eq(info.id, exits);
 	ck_assert_uint_eq(info.events, 0);
+}
+END_TEST
+
+START_TEST(returns_have_a_result_and_a_time)
+{
+	struct record_sample sample;
+	struct probe_statistics statistics;
+	unsigned id = add("return:with_nop");
+
+	ck_assert_uint_eq(fake_debug.n_breakpoints, 2);
+	struct guest_breakpoint *leaves = fake_debug.breakpoints[0], *enters = fake_debug.breakpoints[1];
+	ck_assert_uint_eq(leaves->at.value, TEXT + 5);
+	ck_assert_uint_eq(enters->at.value, TEXT);
+	record(0);
+	fake_debug.gprs.rsp = 0x1000;
+	fake_debug.gprs.rax = 99;
+	fake_hit(&fake, 0, leaves); /* its call began before the recording */
+	fake_hit(&fake, 0, enters);
+	fake_debug.gprs.rsp = 0x900;
+	fake_hit(&fake, 0, enters); /* the function calls itself */
+	fake_hit(&fake, 0, leaves);
+	fake_debug.gprs.rsp = 0x1000;
+	fake_debug.gprs.rax = 7;
+	g_usleep(2000);
+	fake_hit(&fake, 0, leaves);
+	fake_hit(&fake, 0, leaves); /* once only */
+	/* Calls of tasks that end. */
+	for (unsigned i = 0; i < 20000; i++) {
+		fake_debug.gprs.rsp = 0x10000 + i * 64;
+		enters->hit(enters, 0, &fake_debug.regs, &fake_debug.gprs);
+	}
+	fake_hit(&fake, 0, leaves);
+	probe_set_pause(set);
+
+	struct ring_reader *reader = ring_reader_open(ring_memfd(probe_set_ring(set, 0)), NULL);
+	const uint64_t *values = next_event(reader, &sample);
+	ck_assert_uint_eq(sample.id, id);
+	ck_assert_uint_eq(values[0], 99);
+	uint64_t inner_ns = values[1];
+	values = next_event(reader, &sample);
+	ck_assert_uint_eq(values[0], 7);
+	ck_assert_uint_ge(values[1], 2000000 + inner_ns);
+	next_event(reader, &sample); /* the last of the many */
+	ring_reader_free(reader);
+	probe_set_statistics(set, &statistics);
+	ck_assert_uint_eq(statistics.event, 3);
+	ck_assert_uint_ge(statistics.forgotten, 20000 - 1024);
+	refuse_with("return:linux_proc_banner", PROBE_ERROR_UNKNOWN, "no function");
+	ck_assert_uint_eq(fake_debug.n_breakpoints, 2);
+}
+END_TEST
+
+/* All breakpoints of a probe go if one of them cannot be had. */
+START_TEST(a_return_probe_is_placed_as_a_whole)
+{
+	add("function:with_endbr");
+	add("function:with_nop");
+	add("function:without");
+	refuse("return:with_nop", GUEST_ERROR, GUEST_ERROR_TAKEN);
+	ck_assert_uint_eq(fake_debug.n_breakpoints, 3);
 }
 END_TEST
 
@@ -578,6 +758,10 @@ int main(void)
 	tcase_add_test(places, places_without_an_instruction_are_refused);
 	tcase_add_test(places, code_of_modules_is_what_the_guest_maps_as_code);
 	tcase_add_test(places, patches_leave_the_bytes_of_ftrace_alone);
+	tcase_add_test(places, instructions_are_decoded_from_their_functions_start);
+	tcase_add_test(places, what_the_kernel_changes_is_not_patched);
+	tcase_add_test(places, returns_have_a_result_and_a_time);
+	tcase_add_test(places, a_return_probe_is_placed_as_a_whole);
 	tcase_add_test(places, only_patches_are_moved);
 	suite_add_tcase(suite, places);
 	return run_suite(suite);

@@ -152,6 +152,22 @@ START_TEST(an_exit_is_named_after_its_reason)
 }
 END_TEST
 
+START_TEST(real_mode_is_said_of_its_addresses_only)
+{
+	struct place place;
+
+	resolver_find(resolver, PROFILE_KERNEL, VPROF_REAL_MODE | 0xfffffff0, NULL, &place);
+	ck_assert_str_eq(place.symbol, "real mode");
+	ck_assert_str_eq(place.module, "[real mode]");
+	ck_assert_uint_eq(place.offset, 0xfffffff0);
+	ck_assert(place.known);
+	resolver_find(resolver, PROFILE_KERNEL, 0xfffffff0, NULL, &place);
+	ck_assert_str_eq(place.symbol, "[unknown]");
+	resolver_find(resolver, PROFILE_USER, VPROF_REAL_MODE, NULL, &place);
+	ck_assert_str_eq(place.symbol, "[unknown]");
+}
+END_TEST
+
 START_TEST(modes_of_every_cpumode)
 {
 	ck_assert_int_eq(profile_mode_of(PERF_RECORD_MISC_KERNEL), PROFILE_KERNEL);
@@ -174,7 +190,7 @@ static void take(struct names *names, const uint64_t *record, size_t bytes)
 
 static void take_comm(struct names *names, uint32_t tid, uint64_t time_ns, const char *comm)
 {
-	const struct record_comm said = {.pid = 1, .tid = tid, .comm = comm};
+	const struct record_comm said = {.pid = 1, .tid = tid, .comm = {comm}};
 	const struct record_id id = {.time_ns = time_ns};
 
 	record_buffer record;
@@ -184,7 +200,7 @@ static void take_comm(struct names *names, uint32_t tid, uint64_t time_ns, const
 
 static void take_cgroup(struct names *names, uint64_t cgroup, uint64_t time_ns, const char *path)
 {
-	const struct record_cgroup said = {cgroup, path};
+	const struct record_cgroup said = {cgroup, {path}};
 	const struct record_id id = {.time_ns = time_ns};
 
 	record_buffer record;
@@ -199,7 +215,7 @@ static void take_mapping(struct names *names, uint32_t pid, uint64_t start, uint
 	                                 .tid = pid,
 	                                 .start = start,
 	                                 .bytes = 0x1000,
-	                                 .file_name = file};
+	                                 .file_name = {file}};
 	const struct record_id id = {.time_ns = time_ns};
 
 	record_buffer record;
@@ -223,7 +239,7 @@ START_TEST(comms_go_by_thread_and_time)
 	take_comm(names, 7, 300, "latest");
 	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
 		ck_assert_str_eq(names_comm(names, cases[i].tid, cases[i].time_ns), cases[i].comm);
-	names_take_comm(names, 0, 0, "guest");
+	names_take_comm(names, 0, 0, untrusted("guest"));
 	ck_assert_str_eq(names_comm(names, 0, 500), "guest");
 	names_free(names);
 }
@@ -288,7 +304,7 @@ END_TEST
 /* In a recording without times, all records count from the start. */
 START_TEST(a_record_without_time_counts_from_the_start)
 {
-	const struct record_comm said = {.tid = 7, .comm = "sh"};
+	const struct record_comm said = {.tid = 7, .comm = {"sh"}};
 	const struct record_id id = {.time_ns = 100};
 	struct names *names = names_new();
 
@@ -374,7 +390,7 @@ START_TEST(columns_are_parsed_or_refused)
 		const char *text;
 		enum column_error code;
 	} refused[] = {
-		{"", COLUMN_ERROR_UNKNOWN},         {"symbol", COLUMN_ERROR_UNKNOWN}, {"sym,", COLUMN_ERROR_UNKNOWN},
+		{"", COLUMN_ERROR_UNKNOWN},         {"symbols", COLUMN_ERROR_UNKNOWN}, {"sym,", COLUMN_ERROR_UNKNOWN},
 		{"sym,,cpu", COLUMN_ERROR_UNKNOWN}, {"cpu,cpu", COLUMN_ERROR_TWICE},
 	};
 	struct column_list list = columns_of("ip,mode");
@@ -425,6 +441,7 @@ int main(void)
 	tcase_add_test(tests, nothing_is_lost_when_the_table_grows);
 	tcase_add_test(tests, an_empty_histogram_has_no_rows);
 	tcase_add_test(tests, an_exit_is_named_after_its_reason);
+	tcase_add_test(tests, real_mode_is_said_of_its_addresses_only);
 	tcase_add_test(tests, modes_of_every_cpumode);
 	tcase_add_test(tests, comms_go_by_thread_and_time);
 	tcase_add_test(tests, tasks_are_told_apart_when_asked);

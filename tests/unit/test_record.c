@@ -43,6 +43,57 @@ static void assert_sample_eq(const struct record_sample *is, const struct record
 		ck_assert_mem_eq(is->chain, expected->chain, expected->n_chain * sizeof(uint64_t));
 }
 
+START_TEST(only_what_is_shown_is_printable)
+{
+	static const char *const cases[][2] = {
+		{"plain", "plain"},
+		{"\xc3\xbcn\xc3\xaf \xe6\x97\xa5 \xf0\x9f\x90\xa7", "\xc3\xbcn\xc3\xaf \xe6\x97\xa5 \xf0\x9f\x90\xa7"},
+		{"a\033[31m\n\t\177b", "a?[31m???b"},
+		{"\302\233"
+	         "31m \302\205",
+	         "??31m ??"},
+		{"\342\200\256x\342\201\246\342\200\250\363\240\201\201", "???x??????????"},
+		{"\xff\xfe \xc0\x9b \xed\xa0\x80 \xf4\x90\x80\x80 \xe2\x80", "?? ?? ??? ???? ??"},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		g_autofree char *printable = untrusted_printable(untrusted(cases[i][0]));
+
+		ck_assert_str_eq(printable, cases[i][1]);
+	}
+	g_autofree char *nothing = text_printable(NULL);
+
+	ck_assert_str_eq(nothing, "");
+}
+END_TEST
+
+START_TEST(printable_text_ends_between_characters)
+{
+	/* The limit is no multiple of three. */
+	g_autoptr(GString) text = g_string_new(NULL);
+
+	for (unsigned i = 0; i < PRINTABLE_BYTES_MAX; i++)
+		g_string_append(text, "\xe6\x97\xa5");
+	g_autofree char *printable = text_printable(text->str);
+
+	ck_assert_uint_eq(strlen(printable), PRINTABLE_BYTES_MAX / 3 * 3);
+	ck_assert(g_utf8_validate(printable, -1, NULL));
+}
+END_TEST
+
+START_TEST(lines_are_made_printable_one_by_one)
+{
+	static const char *const cases[][2] = {
+		{"", ""}, {"one", "one\n"}, {"a\033\r\n\nb\n", "a?\n\nb\n"}, {"a\rb\342\200\250\n", "a?b???\n"}};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		g_autofree char *lines = text_lines_printable(cases[i][0]);
+
+		ck_assert_str_eq(lines, cases[i][1]);
+	}
+}
+END_TEST
+
 START_TEST(sample_comes_back)
 {
 	uint64_t buffer[64];
@@ -120,13 +171,35 @@ START_TEST(a_cgroup_comes_back)
 	ck_assert_uint_eq(out.cgroup, sample.cgroup);
 	ck_assert_mem_eq(out.raw, values, sizeof(values));
 
-	bytes = record_cgroup_encode(&(struct record_cgroup){7, "/a/b"}, &some_id, buffer, sizeof(buffer));
+	bytes = record_cgroup_encode(&(struct record_cgroup){7, {"/a/b"}}, &some_id, buffer, sizeof(buffer));
 	ck_assert_uint_eq(bytes, 8 + 8 + 8 + 32);
 	ck_assert(record_cgroup_decode(record, bytes, &cgroup));
 	ck_assert_uint_eq(cgroup.cgroup, 7);
-	ck_assert_str_eq(cgroup.path, "/a/b");
+	ck_assert_str_eq(cgroup.path.raw, "/a/b");
 	record->type = PERF_RECORD_COMM;
 	ck_assert(!record_cgroup_decode(record, bytes, &cgroup));
+}
+END_TEST
+
+START_TEST(a_kernel_symbol_is_encoded_as_linux_has_it)
+{
+	static const struct {
+		struct perf_event_header header;
+		uint64_t address;
+		uint32_t bytes;
+		uint16_t type, flags;
+		char name[16];
+	} expected = {{PERF_RECORD_KSYMBOL, 0, 8 + 16 + 16 + 32}, VPROF_REAL_MODE, UINT32_MAX, 0, 0, "real mode"};
+	const struct record_ksymbol symbol = {VPROF_REAL_MODE, UINT32_MAX, VPROF_REAL_MODE_NAME};
+	uint64_t buffer[64];
+	struct record_id out;
+	size_t bytes = record_ksymbol_encode(&symbol, &some_id, buffer, sizeof(buffer));
+
+	ck_assert_uint_eq(bytes, sizeof(expected) + 32);
+	ck_assert_mem_eq(buffer, &expected, sizeof(expected));
+	ck_assert(record_id_decode((const void *)buffer, bytes, VPROF_SAMPLE_TYPE, &out));
+	ck_assert_uint_eq(out.id, 42);
+	ck_assert_uint_eq(record_ksymbol_encode(&symbol, &some_id, buffer, bytes - 1), 0);
 }
 END_TEST
 
@@ -139,10 +212,10 @@ START_TEST(encoders_need_room)
 		ck_assert_uint_eq(record_sample_encode(&sample, true, buffer, room), 0);
 	ck_assert_uint_eq(record_lost_encode(&(struct record_lost){42, 1}, &some_id, buffer, 55), 0);
 	ck_assert_uint_eq(record_switch_encode(&(struct record_switch){true, 1, 1}, &some_id, buffer, 47), 0);
-	ck_assert_uint_eq(record_comm_encode(&(struct record_comm){.comm = "sh"}, &some_id, buffer, 55), 0);
-	ck_assert_uint_eq(record_cgroup_encode(&(struct record_cgroup){1, "/"}, &some_id, buffer, 55), 0);
+	ck_assert_uint_eq(record_comm_encode(&(struct record_comm){.comm = {"sh"}}, &some_id, buffer, 55), 0);
+	ck_assert_uint_eq(record_cgroup_encode(&(struct record_cgroup){1, {"/"}}, &some_id, buffer, 55), 0);
 	ck_assert_uint_eq(record_task_encode(&(struct record_task){.type = PERF_RECORD_FORK}, &some_id, buffer, 63), 0);
-	ck_assert_uint_eq(record_mmap_encode(&(struct record_mmap){.file_name = "x"}, &some_id, buffer, 79), 0);
+	ck_assert_uint_eq(record_mmap_encode(&(struct record_mmap){.file_name = {"x"}}, &some_id, buffer, 79), 0);
 }
 END_TEST
 
@@ -159,7 +232,8 @@ START_TEST(record_is_never_longer_than_its_size_field_can_say)
 	sample.n_chain++;
 	ck_assert_uint_eq(record_sample_encode(&sample, true, buffer, sizeof(buffer)), 0);
 	memset(text, 'x', sizeof(text) - 1);
-	ck_assert_uint_eq(record_comm_encode(&(struct record_comm){.comm = text}, &some_id, buffer, sizeof(buffer)), 0);
+	ck_assert_uint_eq(record_comm_encode(&(struct record_comm){.comm = {text}}, &some_id, buffer, sizeof(buffer)),
+	                  0);
 }
 END_TEST
 
@@ -200,14 +274,14 @@ START_TEST(other_records_come_back)
 	ck_assert_uint_eq(out.cpu, 3);
 	ck_assert_uint_eq(out.id, 42);
 
-	bytes = record_comm_encode(&(struct record_comm){7, 8, true, "swapper"}, &some_id, buffer, sizeof(buffer));
+	bytes = record_comm_encode(&(struct record_comm){7, 8, true, {"swapper"}}, &some_id, buffer, sizeof(buffer));
 	ck_assert_uint_eq(bytes % 8, 0);
 	ck_assert_uint_eq(record->misc, PERF_RECORD_MISC_COMM_EXEC);
 	ck_assert(record_comm_decode(record, bytes, &comm));
 	ck_assert_uint_eq(comm.pid, 7);
 	ck_assert_uint_eq(comm.tid, 8);
 	ck_assert(comm.exec);
-	ck_assert_str_eq(comm.comm, "swapper");
+	ck_assert_str_eq(comm.comm.raw, "swapper");
 	ck_assert(!record_lost_decode(record, bytes, &lost));
 
 	struct record_mmap mapping = {
@@ -217,7 +291,7 @@ START_TEST(other_records_come_back)
 		.start = 0x1000,
 		.bytes = 0x2000,
 		.page_offset = 0x3000,
-		.file_name = "[kernel.kallsyms]_text",
+		.file_name = {"[kernel.kallsyms]_text"},
 	};
 
 	bytes = record_mmap_encode(&mapping, &some_id, buffer, sizeof(buffer));
@@ -230,27 +304,27 @@ START_TEST(other_records_come_back)
 	ck_assert_uint_eq(mmap.bytes, 0x2000);
 	ck_assert_uint_eq(mmap.page_offset, 0x3000);
 	ck_assert_ptr_null(mmap.build_id);
-	ck_assert_str_eq(mmap.file_name, "[kernel.kallsyms]_text");
+	ck_assert_str_eq(mmap.file_name.raw, "[kernel.kallsyms]_text");
 
 	mapping.build_id = build_id;
 	mapping.build_id_bytes = sizeof(build_id);
-	mapping.file_name = "vmlinux";
+	mapping.file_name = untrusted("vmlinux");
 	bytes = record_mmap_encode(&mapping, &some_id, buffer, sizeof(buffer));
 	ck_assert_uint_eq(record->type, PERF_RECORD_MMAP2);
 	ck_assert(record_mmap_decode(record, bytes, &mmap));
 	ck_assert_uint_eq(mmap.build_id_bytes, sizeof(build_id));
 	ck_assert_mem_eq(mmap.build_id, build_id, sizeof(build_id));
 	ck_assert_uint_eq(mmap.mode, PERF_RECORD_MISC_KERNEL);
-	ck_assert_str_eq(mmap.file_name, "vmlinux");
+	ck_assert_str_eq(mmap.file_name.raw, "vmlinux");
 	mapping.build_id_bytes = sizeof(build_id) + 1;
 	ck_assert_uint_eq(record_mmap_encode(&mapping, &some_id, buffer, sizeof(buffer)), 0);
 	mapping.build_id_bytes = 0;
 	ck_assert_uint_eq(record_mmap_encode(&mapping, &some_id, buffer, sizeof(buffer)), 0);
 
-	bytes = record_event_name_encode(&(struct record_event_name){5, "cycles:u"}, buffer, sizeof(buffer));
+	bytes = record_event_name_encode(&(struct record_event_name){5, {"cycles:u"}}, buffer, sizeof(buffer));
 	ck_assert(record_event_name_decode(record, bytes, &event));
 	ck_assert_uint_eq(event.event_id, 5);
-	ck_assert_str_eq(event.name, "cycles:u");
+	ck_assert_str_eq(event.name.raw, "cycles:u");
 	ck_assert(!record_id_decode(record, bytes, VPROF_SAMPLE_TYPE, &out));
 }
 END_TEST
@@ -442,6 +516,7 @@ START_TEST(exit_names)
 		{17, 0, "exit:internal-error"},
 		{77, 0x1234, "exit:77"},
 		{VPROF_EXIT_REASON_VMM, 0, "exit:vmm"},
+		{VPROF_EXIT_REASON_NESTED, 0, "nested guest"},
 		{6, VPROF_EXIT_DETAIL_MASK, "exit:mmio:0xffffffffffffff"},
 	};
 	char name[EXIT_NAME_BYTES];
@@ -461,11 +536,15 @@ int main(void)
 	Suite *suite = suite_create("record");
 	TCase *tests = tcase_create("record");
 
+	tcase_add_test(tests, only_what_is_shown_is_printable);
+	tcase_add_test(tests, printable_text_ends_between_characters);
+	tcase_add_test(tests, lines_are_made_printable_one_by_one);
 	tcase_add_test(tests, sample_comes_back);
 	tcase_add_test(tests, a_cgroup_comes_back);
 	tcase_add_test(tests, a_cgroup_behind_fields_that_nobody_wants);
 	tcase_add_test(tests, registers_and_stacks_may_be_absent);
 	tcase_add_test(tests, raw_data_comes_back);
+	tcase_add_test(tests, a_kernel_symbol_is_encoded_as_linux_has_it);
 	tcase_add_test(tests, encoders_need_room);
 	tcase_add_test(tests, record_is_never_longer_than_its_size_field_can_say);
 	tcase_add_test(tests, other_records_come_back);

@@ -31,6 +31,7 @@ START_TEST(recording_comes_back)
 	ck_assert_str_eq(recording_event(recording, 0)->name, "task-clock");
 	ck_assert_str_eq(recording_hostname(recording), "guest");
 	ck_assert_str_eq(recording_release(recording), "6.1.0-test");
+	ck_assert_int_eq(recording_arch(recording), ARCH_ARM64);
 	ck_assert_str_eq(recording_description(recording), "{\"version\": 1}");
 	ck_assert_str_eq(recording_kernel_build_id(recording), BUILD_ID_TEXT);
 	ck_assert(g_strv_equal(recording_cmdline(recording), cmdline));

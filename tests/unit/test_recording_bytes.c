@@ -116,6 +116,49 @@ START_TEST(malformed_record_ends_the_walk)
 }
 END_TEST
 
+/* Without a handler of its own, the reader would end by SIGBUS. */
+START_TEST(file_that_becomes_shorter)
+{
+	g_autoptr(GError) error = NULL;
+
+	recording_write();
+	g_autoptr(GByteArray) bytes = file_bytes();
+
+	/* What is on a page that is still there is read as it was. */
+	g_byte_array_set_size(bytes, bytes->len + 3 * 4096);
+	memset(bytes->data + bytes->len - 3 * 4096, 0, 3 * 4096);
+	put_u64(bytes, AT_DATA + 8, bytes->len - get_u64(bytes, AT_DATA));
+	file_set(bytes->data, bytes->len);
+	struct recording *recording = recording_open(file_path, NULL);
+
+	ck_assert_ptr_nonnull(recording);
+	ck_assert_int_eq(ftruncate(file_fd, 0), 0);
+	struct tally tally = {.recording = recording};
+	ck_assert(!recording_each(recording, tally_record, &tally, &error));
+	ck_assert_msg(strstr(error->message, "it became shorter while it was read"), "%s", error->message);
+	ck_assert_uint_eq(tally.records, 0);
+	recording_free(recording);
+}
+END_TEST
+
+/* Each event takes memory in every reader. */
+START_TEST(too_many_events)
+{
+	const size_t attr_bytes = 144;
+
+	recording_write();
+	g_autoptr(GByteArray) bytes = file_bytes();
+	const guint at = bytes->len;
+
+	g_byte_array_set_size(bytes, at + (guint)attr_bytes * (RECORDING_EVENTS_MAX + 1));
+	memset(bytes->data + at, 0, bytes->len - at);
+	put_u64(bytes, AT_ATTRS, at);
+	put_u64(bytes, AT_ATTRS + 8, bytes->len - at);
+	file_set(bytes->data, bytes->len);
+	assert_refused(RECORDING_ERROR_LIMIT, "it has 1025 events, and at most 1024 are read");
+}
+END_TEST
+
 START_TEST(damaged_features_spoil_nothing_else)
 {
 	recording_write();
@@ -336,6 +379,8 @@ int main(void)
 	tcase_add_checked_fixture(tests, file_make, file_drop);
 	tcase_set_timeout(tests, 60);
 	tcase_add_test(tests, foreign_files_are_refused);
+	tcase_add_test(tests, file_that_becomes_shorter);
+	tcase_add_test(tests, too_many_events);
 	tcase_add_test(tests, what_is_no_file_is_refused);
 	tcase_add_loop_test(tests, damaged_headers_are_refused, 0, N_DAMAGES);
 	tcase_add_loop_test(tests, malformed_record_ends_the_walk, 0, 4);

@@ -186,8 +186,9 @@ START_TEST(full_ring_drops_and_says_so)
 	struct ring *ring = ring_make(SMALL);
 	struct ring_reader *reader = reader_make(ring);
 
-	for (uint64_t i = 0; i < 16; i++)
-		ck_assert(put(ring, i, 256)); /* to the last byte */
+	for (uint64_t i = 0; i < 15; i++)
+		ck_assert(put(ring, i, 256));
+	ck_assert(put(ring, 15, 192)); /* to the last byte but those that are kept for a PERF_RECORD_LOST */
 	for (uint64_t i = 0; i < 5; i++)
 		ck_assert(!put(ring, 100, 16));
 	assert_next(reader, 0, 256);
@@ -200,7 +201,7 @@ START_TEST(full_ring_drops_and_says_so)
 	ck_assert_uint_eq(ring_statistics(ring).dropped, 6);
 	ck_assert(put(ring, 16, 64));
 	ck_assert(put(ring, 17, 64));
-	assert_next(reader, 15, 256);
+	assert_next(reader, 15, 192);
 	assert_lost(reader, 6);
 	assert_next(reader, 16, 64);
 	assert_next(reader, 17, 64);
@@ -216,18 +217,25 @@ START_TEST(losses_at_the_end_are_said_too)
 	struct ring *ring = ring_make(SMALL);
 	struct ring_reader *reader = reader_make(ring);
 
-	ck_assert(ring_write_lost(ring, &lost_id)); /* none, no record */
+	ck_assert(ring_write_lost(ring, &lost_id, true)); /* none, no record */
 	assert_empty(reader);
-	for (uint64_t i = 0; i < 16; i++)
+	for (uint64_t i = 0; i < 15; i++)
 		ck_assert(put(ring, i, 256));
+	ck_assert(put(ring, 15, 192));
 	ck_assert(!put(ring, 16, 16));
-	ck_assert(!ring_write_lost(ring, &lost_id));
-	for (uint64_t i = 0; i < 16; i++)
+	ck_assert(!ring_write_lost(ring, &lost_id, false)); /* more may be lost, and be said then */
+	ck_assert(!put(ring, 17, 16));
+	/* Before anything was read. */
+	ck_assert(ring_write_lost(ring, &lost_id, true));
+	ck_assert(ring_write_lost(ring, &lost_id, true)); /* said once */
+	for (uint64_t i = 0; i < 15; i++)
 		assert_next(reader, i, 256);
+	assert_next(reader, 15, 192);
+	assert_lost(reader, 2);
+	assert_empty(reader);
 	ring_reader_release(reader);
-	ck_assert(ring_write_lost(ring, &lost_id));
-	ck_assert(ring_write_lost(ring, &lost_id)); /* said once */
-	assert_lost(reader, 1);
+	ck_assert(put(ring, 18, 256));
+	assert_next(reader, 18, 256);
 	assert_empty(reader);
 	ring_reader_free(reader);
 	ring_free(ring);
@@ -344,7 +352,7 @@ END_TEST
 START_TEST(views_leave_out_what_is_overwritten)
 {
 	struct ring *ring = ring_make(SMALL);
-	uint64_t offset = 0, records = SMALL / 256;
+	uint64_t offset = 0, records = SMALL / 256 - 1;
 
 	for (uint64_t i = 0; i < records; i++)
 		ck_assert(put(ring, i, 256));
@@ -354,7 +362,7 @@ START_TEST(views_leave_out_what_is_overwritten)
 	ck_assert(put(ring, records, 256));
 	ck_assert_uint_eq(ring_view_unread(ring), records - 2 + 1);
 	offset = 0;
-	ck_assert_uint_eq(view(ring, &offset, 2), SMALL - 512 + 256 + LOST_BYTES);
+	ck_assert_uint_eq(view(ring, &offset, 2), records * 256 - 512 + 256 + LOST_BYTES);
 	ck_assert_uint_eq(offset, 512);
 	/* In the middle of a record there is none, and none beyond the end. */
 	offset = 520;
@@ -400,8 +408,7 @@ static void *produce(void *data)
 
 	for (uint64_t i = 0; i < MANY; i++)
 		put(producer->ring, i, 16 + i % 7 * 8);
-	while (!ring_write_lost(producer->ring, &lost_id))
-		sched_yield();
+	ck_assert(ring_write_lost(producer->ring, &lost_id, true));
 	atomic_store(&producer->done, true);
 	return NULL;
 }

@@ -230,6 +230,19 @@ START_TEST(headers_that_cannot_be)
 }
 END_TEST
 
+START_TEST(a_ring_that_could_shrink)
+{
+	g_autoptr(GError) error = NULL;
+	int open = memfd_create("ring", MFD_CLOEXEC); /* which seals its seals */
+
+	ck_assert_int_eq(ftruncate(open, (off_t)(VPROF_RING_HEADER_BYTES + DATA_BYTES)), 0);
+	ck_assert_ptr_null(ring_reader_open(open, &error));
+	ck_assert(g_error_matches(error, RECORDING_ERROR, RECORDING_ERROR_FORMAT));
+	ck_assert(strstr(error->message, "could make it shorter"));
+	close(open);
+}
+END_TEST
+
 START_TEST(files_that_are_no_rings)
 {
 	g_autoptr(GError) error = NULL;
@@ -260,6 +273,7 @@ int main(void)
 	tcase_add_test(tests, head_that_goes_back);
 	tcase_add_loop_test(tests, record_sizes_that_cannot_be, 0, 8);
 	tcase_add_loop_test(tests, headers_that_cannot_be, 0, 8);
+	tcase_add_test(tests, a_ring_that_could_shrink);
 	tcase_add_test(tests, files_that_are_no_rings);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

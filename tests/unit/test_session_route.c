@@ -12,6 +12,8 @@
 #define USER_RIP UINT64_C(0x401000)
 #define HOST_IP UINT64_C(0xffffffff81abcd00)
 
+#define KERNEL_TEXT UINT64_C(0xffffffff81000000)
+
 static struct guest guest;
 static struct session *session;
 static struct counter_route_config in_force; /* what the session asked of the route; .take NULL: stopped */
@@ -38,7 +40,15 @@ static void fake_stop(struct guest *which G_GNUC_UNUSED)
 	in_force.take = NULL;
 }
 
-static const struct counter_route route_absent = {.name = "absent", .summary = "is not there", .unavailable = never};
+static bool hopeless;
+
+static bool is_hopeless(struct guest *which G_GNUC_UNUSED)
+{
+	return hopeless;
+}
+
+static const struct counter_route route_absent = {
+	.name = "absent", .summary = "is not there", .impossible = is_hopeless, .unavailable = never};
 static const struct counter_route route_slow = {
 	.name = "slow",
 	.summary = "sees little, and that slowly",
@@ -50,7 +60,17 @@ static const struct counter_route route_slow = {
 	.start = fake_start,
 	.stop = fake_stop,
 };
-static const struct counter_route *const routes[] = {&route_absent, &route_slow, NULL};
+static const struct counter_route route_whole = {
+	.name = "whole",
+	.summary = "sees registers",
+	.event_default = "timer",
+	.frequency_hz_default = 50,
+	.registers = true,
+	.unavailable = always,
+	.start = fake_start,
+	.stop = fake_stop,
+};
+static const struct counter_route *const routes[] = {&route_absent, &route_slow, &route_whole, NULL};
 
 static void setup(void)
 {
@@ -97,8 +117,16 @@ START_TEST(the_first_that_works_is_taken_with_its_defaults)
 	ck_assert_uint_eq(in_force.rate.frequency_hz, 50);
 	ck_assert_uint_eq(in_force.n_events, 1);
 	ck_assert(!session_has_tasks(session));
+	ck_assert_str_eq(session_route_why(session), "absent: web01 has no such thing; buy one");
 	ck_assert(session_stop(session, NULL));
 	ck_assert_ptr_null(in_force.take);
+	start(&(struct session_config){.route = "slow"});
+	ck_assert_ptr_null(session_route_why(session)); /* it was asked for */
+	ck_assert(session_stop(session, NULL));
+	hopeless = true;
+	start(&(struct session_config){0});
+	ck_assert_ptr_null(session_route_why(session)); /* it is the best one for this guest */
+	hopeless = false;
 }
 END_TEST
 
@@ -190,6 +218,66 @@ START_TEST(the_hosts_side_has_its_chain)
 }
 END_TEST
 
+/* By CR0.PE alone; the fake guest has no memory, which must not be read. */
+START_TEST(real_mode_is_a_frame_of_its_own)
+{
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, VPROF_REAL_MODE | 0xfffffff0};
+	const struct counter_sample reset = {
+		.in_guest = true, .regs = {.rip = 0xfff0, .real_mode = true, .cs_base = 0xffff0000, .valid = true}};
+	const struct perf_event_header *record;
+	struct session_statistics figures;
+	struct record_sample sample;
+	size_t bytes;
+
+	start(&(struct session_config){.route = "whole", .call_graph = SESSION_CALL_GRAPH_FP});
+	in_force.take(in_force.data, &reset);
+	ck_assert(session_stop(session, NULL));
+	struct ring_reader *reader = ring_reader_open(ring_memfd(session_ring(session, 0)), NULL);
+
+	ck_assert_ptr_nonnull(record = ring_reader_next(reader, &bytes));
+	ck_assert(record_sample_decode(record, bytes, VPROF_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN, &sample));
+	ck_assert_uint_eq(sample.misc, PERF_RECORD_MISC_KERNEL | VPROF_CHAIN_WHOLE << VPROF_CHAIN_END_SHIFT);
+	ck_assert_uint_eq(sample.ip, want[1]);
+	ck_assert_uint_eq(sample.n_chain, G_N_ELEMENTS(want));
+	ck_assert_mem_eq(sample.chain, want, sizeof(want));
+	session_statistics_read(session, 0, &figures);
+	ck_assert_uint_eq(figures.chain_end, 1);
+	ring_reader_free(reader);
+}
+END_TEST
+
+/* Those of the kernel's code at its physical address; user space may have the same addresses. */
+START_TEST(a_kernel_that_has_not_mapped_itself_has_its_names)
+{
+	static const struct {
+		uint64_t rip;
+		uint8_t cpl;
+		uint64_t ip;
+	} expected[] = {{0x1000000, 0, KERNEL_TEXT},
+	                {0x1000fff, 0, KERNEL_TEXT + 0xfff},
+	                {0x1001000, 0, 0x1001000},
+	                {0xffffff, 0, 0xffffff},
+	                {0x1000000, 3, 0x1000000}};
+	const struct perf_event_header *record;
+	struct record_sample sample;
+	size_t bytes;
+
+	guest.start = (struct image_start){0x1000000, KERNEL_TEXT, 0x1000};
+	start(&(struct session_config){0});
+	for (size_t i = 0; i < G_N_ELEMENTS(expected); i++)
+		take(0, expected[i].rip, expected[i].cpl, true);
+	ck_assert(session_stop(session, NULL));
+	struct ring_reader *reader = ring_reader_open(ring_memfd(session_ring(session, 0)), NULL);
+
+	for (size_t i = 0; i < G_N_ELEMENTS(expected); i++) {
+		ck_assert_ptr_nonnull(record = ring_reader_next(reader, &bytes));
+		ck_assert(record_sample_decode(record, bytes, VPROF_SAMPLE_TYPE, &sample));
+		ck_assert_uint_eq(sample.ip, expected[i].ip);
+	}
+	ring_reader_free(reader);
+}
+END_TEST
+
 START_TEST(a_suspended_session_goes_on_with_its_rings_and_figures)
 {
 	const struct counter_statistics statistics = {.overflows = 1, .expected = 4};
@@ -240,6 +328,8 @@ int main(void)
 	tcase_add_test(tc, without_registers_there_are_no_tasks_and_it_says_why);
 	tcase_add_test(tc, samples_are_in_the_ring_of_their_vcpu);
 	tcase_add_test(tc, the_hosts_side_has_its_chain);
+	tcase_add_test(tc, real_mode_is_a_frame_of_its_own);
+	tcase_add_test(tc, a_kernel_that_has_not_mapped_itself_has_its_names);
 	tcase_add_test(tc, a_suspended_session_goes_on_with_its_rings_and_figures);
 	tcase_add_test(tc, what_it_cannot_is_refused_by_name);
 	suite_add_tcase(suite, tc);

@@ -38,10 +38,34 @@ START_TEST(lines_have_time_and_vcpu)
 	trace_add(trace, TRACE_NO_VCPU, "zw\xc3\xb6lf");
 	g_autofree char *text = read_from(&offset, 1000);
 	ck_assert_msg(
-		g_regex_match_simple("\\A\\[\\d+\\.\\d{9}\\]:vcpu3: one\\?\\?\\?\n\\[\\d+\\.\\d{9}\\]:vmm: zwölf\n\\z",
+		g_regex_match_simple("\\A\\[\\d+\\.\\d{9}\\]:vcpu3: one\\?\\?\n\\[\\d+\\.\\d{9}\\]:vmm: zwölf\n\\z",
 	                             text, 0, 0),
 		"%s", text);
 	ck_assert_uint_eq(offset, trace_head(trace));
+}
+END_TEST
+
+START_TEST(a_text_of_several_lines_stays_together)
+{
+	g_autofree char *text = g_strnfill(3072, 'x');
+	uint64_t offset = 0;
+
+	memcpy(text, "one\n\n\tthree\x01", 12);
+	text[3000] = text[3071] = '\n';
+	trace_add(trace, 3, text);
+	g_autofree char *read = read_from(&offset, 8000);
+	g_auto(GStrv) lines = g_strsplit(read, "\n", -1);
+	size_t head = strcspn(lines[0], ":") + strlen(":vcpu3: ");
+
+	ck_assert_uint_eq(g_strv_length(lines), 5);
+	ck_assert_str_eq(lines[0] + head, "one");
+	ck_assert_str_eq(lines[1] + head, "");
+	ck_assert(g_str_has_prefix(lines[2] + head, "\tthree?xxx"));
+	ck_assert_uint_eq(strlen(lines[2] + head), 3000 - 5);
+	ck_assert_uint_eq(strlen(lines[3] + head), 70);
+	ck_assert_str_eq(lines[4], "");
+	for (unsigned i = 1; i < 4; i++)
+		ck_assert_int_eq(strncmp(lines[i], lines[0], head), 0); /* the same time */
 }
 END_TEST
 
@@ -73,12 +97,12 @@ END_TEST
 
 START_TEST(long_lines_are_cut)
 {
-	g_autofree char *text = g_strnfill(2000, 'x');
+	g_autofree char *text = g_strnfill(2 * TRACE_TEXT_BYTES_MAX, 'x');
 	uint64_t offset = 0;
 
 	trace_add(trace, 63, text);
-	g_autofree char *line = read_from(&offset, 4000);
-	ck_assert_uint_eq(strlen(strchr(line, 'x')), TRACE_LINE_BYTES_MAX + 1);
+	g_autofree char *line = read_from(&offset, 4 * TRACE_TEXT_BYTES_MAX);
+	ck_assert_uint_eq(strlen(strchr(line, 'x')), TRACE_TEXT_BYTES_MAX + 1);
 }
 END_TEST
 
@@ -144,6 +168,7 @@ static Suite *suite_make(void)
 	tcase_set_timeout(tc, 40);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, lines_have_time_and_vcpu);
+	tcase_add_test(tc, a_text_of_several_lines_stays_together);
 	tcase_add_test(tc, kinds_are_switched);
 	tcase_add_test(tc, reads_end_with_a_line);
 	tcase_add_test(tc, long_lines_are_cut);

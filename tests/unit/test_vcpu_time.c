@@ -103,8 +103,8 @@ END_TEST
 
 static uint64_t sum(const struct vcpu_time_parts *parts)
 {
-	return parts->guest_ns + parts->vmm_ns + parts->halted_ns + parts->offline_ns + parts->runnable_ns +
-	       (uint64_t)parts->residual_ns;
+	return parts->guest_ns + parts->kvm_ns + parts->vmm_ns + parts->halted_ns + parts->offline_ns +
+	       parts->runnable_ns + (uint64_t)parts->residual_ns;
 }
 
 static const struct {
@@ -132,6 +132,24 @@ static const struct {
 	/* the VMM was preempted for 30 ns */
 	{{.wall_ns = 200, .run_ns = 20, .vmm_ns = 180, .cpu_ns = 150, .runnable_ns = 50},
          {.wall_ns = 200, .vmm_ns = 180, .runnable_ns = 20}},
+	/* by trace points, which the scheduler's clocks have no part in */
+	{{.wall_ns = 1000,
+          .run_ns = 950,
+          .vmm_ns = 50,
+          .cpu_ns = 777,
+          .guest_ns = 400,
+          .kvm_ns = 100,
+          .vmm_traced_ns = 60,
+          .halt_wait_ns = 300,
+          .halt_poll_ns = 20,
+          .runnable_ns = 115},
+         {.wall_ns = 1000,
+          .guest_ns = 400,
+          .kvm_ns = 100,
+          .vmm_ns = 60,
+          .halted_ns = 320,
+          .runnable_ns = 115,
+          .residual_ns = 5}},
 	/* clocks that differ */
 	{{.wall_ns = 100, .run_ns = 100, .cpu_ns = 103}, {.wall_ns = 100, .guest_ns = 103, .residual_ns = -3}},
 };
@@ -143,6 +161,7 @@ START_TEST(parts_sum_to_the_wall_time)
 
 	ck_assert_uint_eq(parts.wall_ns, expected->wall_ns);
 	ck_assert_uint_eq(parts.guest_ns, expected->guest_ns);
+	ck_assert_uint_eq(parts.kvm_ns, expected->kvm_ns);
 	ck_assert_uint_eq(parts.vmm_ns, expected->vmm_ns);
 	ck_assert_uint_eq(parts.halted_ns, expected->halted_ns);
 	ck_assert_uint_eq(parts.offline_ns, expected->offline_ns);

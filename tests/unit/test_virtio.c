@@ -134,6 +134,9 @@ START_TEST(broken_rules_are_named)
 	describe(0, BUFFER, 1, VRING_DESC_F_WRITE | VRING_DESC_F_NEXT, 1);
 	describe(1, BUFFER, 1, 0, 0);
 	assert_broken("a readable buffer behind a writable one");
+	describe(0, 0, VIRTIO_CHAIN_BYTES_MAX, VRING_DESC_F_NEXT, 1);
+	describe(1, 0, 1, 0, 0);
+	assert_broken("a request of more than 64 MiB");
 	((uint16_t *)ram(AVAILABLE))[1] = SIZE + 1;
 	struct virtio_chain chain;
 	const char *why;

@@ -192,7 +192,7 @@ START_TEST(output_comes_in_order)
 		await(OUTPUT, &written);
 		ck_assert_uint_eq(written, 0);
 	}
-	ck_assert(virtio_console_settle(device));
+	ck_assert(virtio_console_settle(device, g_get_monotonic_time() + PATIENCE_US));
 	ck_assert_uint_eq(output->len, 300);
 	ck_assert_mem_eq(output->str, "00,01,02,", 9);
 	ck_assert_str_eq(output->str + 294, "98,99,");
@@ -208,13 +208,13 @@ START_TEST(output_waits_for_room)
 		offer(OUTPUT, slot, BUFFER_BYTES, false);
 	for (gint64 deadline = g_get_monotonic_time() + PATIENCE_US; output_bytes() < room;)
 		ck_assert(g_get_monotonic_time() < deadline);
-	ck_assert(!virtio_console_settle(device));
+	ck_assert(!virtio_console_settle(device, g_get_monotonic_time() + PATIENCE_US));
 	ck_assert_uint_eq(output_bytes(), room);
 	g_mutex_lock(&output_lock);
 	room = G_MAXSIZE;
 	g_mutex_unlock(&output_lock);
 	virtio_console_room(device);
-	ck_assert(virtio_console_settle(device));
+	ck_assert(virtio_console_settle(device, g_get_monotonic_time() + PATIENCE_US));
 	ck_assert_uint_eq(output->len, SIZE * BUFFER_BYTES);
 }
 END_TEST

@@ -3,10 +3,12 @@
 #include <check.h>
 #include <string.h>
 
-#include "kvm/host/cpuid.h"
-#include "kvm/vcpu/rdpmc.h"
-#include "kvm/vm_parts.h"
-#include "kvm/vm_pmu.h"
+#include "kvm/host/x86/cpuid.h"
+#include "kvm/options.h"
+#include "kvm/vcpu/x86/rdpmc.h"
+#include "kvm/vm_arch.h"
+#include "kvm/x86/vm_pmu.h"
+#include "kvm/x86/vm_x86.h"
 #include "run_suite.h"
 
 #define RDPMC "\x0f\x33"
@@ -44,7 +46,8 @@ static struct kvm_cpuid_entry2 *entry(uint32_t function)
 
 static void edit(enum vm_pmu_kind kind)
 {
-	const struct vm vm = {.pmu_kind = kind, .pmu_events = {.all = 5}};
+	struct vm_arch arch = {.pmu_kind = kind, .pmu_events = {.all = 5}};
+	const struct vm vm = {.arch = &arch};
 
 	vm_pmu_cpuid(&vm, &table.cpuid);
 }
@@ -193,10 +196,10 @@ START_TEST(kinds)
 {
 	enum vm_pmu_kind kind;
 
-	ck_assert(vm_pmu_parse("off", &kind) && kind == VM_PMU_OFF);
-	ck_assert(vm_pmu_parse("emulated", &kind) && kind == VM_PMU_EMULATED);
-	ck_assert(vm_pmu_parse("kvm", &kind) && kind == VM_PMU_KVM);
-	ck_assert(!vm_pmu_parse("on", &kind) && kind == VM_PMU_KVM);
+	ck_assert(options_parse_pmu("off", &kind) && kind == VM_PMU_OFF);
+	ck_assert(options_parse_pmu("emulated", &kind) && kind == VM_PMU_EMULATED);
+	ck_assert(options_parse_pmu("kvm", &kind) && kind == VM_PMU_KVM);
+	ck_assert(!options_parse_pmu("on", &kind) && kind == VM_PMU_KVM);
 }
 END_TEST
 

@@ -68,13 +68,13 @@ class Speedscope(harness.ProgramTest):
         script.write_text(f"speedscope.loadFileFromBase64({json.dumps(file.name)}, {json.dumps(content)})")
         browser.open(f"{self.release}/index.html#localProfilePath={script}")
         browser.wait("return document.body.innerText.includes('bench (1/2)')", seconds=120)
-        browser.press("3")
-        browser.wait("return document.querySelectorAll('table tr').length > 1")
-        rows = {row[2]: seconds(row[1]) for row in browser.run(ROWS) if len(row) == 3 and "(" in row[1]}
         own = collections.Counter()
         for row in self.report(self.folder / "base.data", "--sort", "comm,sym")[1]:
             if row["comm"] == "bench" and row["symbol"]:
                 own[row["symbol"]] += row["period"] / 1e9
+        browser.press("3")
+        browser.wait(f"return document.querySelectorAll('table tr').length > {len(own)}")
+        rows = {row[2]: seconds(row[1]) for row in browser.run(ROWS) if len(row) == 3 and "(" in row[1]}
         self.assertEqual({name for name, value in rows.items() if value > 0}, set(own))
         for name, value in own.items():
             self.assertAlmostEqual(rows[name], value, delta=value / 100, msg=rows)
@@ -136,6 +136,20 @@ class Firefox(harness.ProgramTest):
     def test_perf_script(self):
         """The other importer: what `perf script` prints of a recording."""
         self.check_functions("perf-script")
+
+    def test_phases(self):
+        threads = self.load("repeats", "firefox")
+        self.assertEqual({name: thread["markerCount"] > 0 for name, thread in threads.items()}, {"bench": True, "swapper": False})
+        markers = json.loads(self.ask("thread", "markers", "--thread", threads["bench"]["threadHandle"], "--json"))["byType"]
+        found = [(kind["markerName"], example["start"], example["duration"]) for kind in markers for example in kind["topMarkers"]]
+        recording = self.report(self.folder / "repeats.data")[0]["recording"]
+        times = {name: [mark["time-ns"] for mark in recording["marks"] if mark["name"] == name] for name, _, _ in found}
+        first, last = recording["first-ns"], recording["last-ns"]
+        self.assertEqual(len(found), len(recording["marks"]) // 2)
+        for name, start, duration in found:
+            begin, end = times[name]
+            self.assertAlmostEqual(start, (max(begin, first) - first) / 1e6, delta=0.01, msg=name)
+            self.assertAlmostEqual(start + duration, (min(end, last) - first) / 1e6, delta=0.01, msg=name)
 
     def test_hostile_names(self):
         self.assertTrue(self.load("hostile", "firefox"))

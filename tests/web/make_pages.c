@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Makes the recordings for the pages to look at, in the current folder: base.data and new.data, of the same work
- * before and after a change, and renamed.data, where old_path has got another name; hostile.data, with names that would
+ * before and after a change, and renamed.data, where old_path has got another name; repeats.data and slower.data, with
+ * repetitions, in which hash_blocks takes longer; hostile.data, with names that would
  * like to be markup; stacks.data, with 200,000 different call chains.
  */
 #include <glib.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <vprof/exit.h>
@@ -18,6 +20,8 @@
 #define PERIOD_NS UINT64_C(1000000)
 #define DEPTH_MAX 32u
 #define EXIT_IO 2u /* KVM_EXIT_IO */
+
+#define REPEATS 8u
 
 #define N_STACKS 200000u
 #define N_FUNCTIONS 4000u
@@ -69,6 +73,7 @@ static void output_open(struct output *output, const char *path, const char *con
 static void output_close(struct output *output, const char *description)
 {
 	const struct recording_features features = {
+		.arch = ARCH_X86_64,
 		.release = "6.1.0-page",
 		.version = "0.1.0",
 		.vcpus = 2,
@@ -93,7 +98,7 @@ static void write_record(struct output *output, const uint64_t *bytes)
 static void write_comm(struct output *output, uint32_t pid, const char *comm)
 {
 	const struct record_id id = {.pid = pid, .tid = pid, .time_ns = START_NS, .id = ids[0]};
-	const struct record_comm said = {.pid = pid, .tid = pid, .comm = comm};
+	const struct record_comm said = {.pid = pid, .tid = pid, .comm = {comm}};
 	uint64_t bytes[16];
 
 	record_comm_encode(&said, &id, bytes, sizeof(bytes));
@@ -179,6 +184,47 @@ static void work_make(const char *path, unsigned frequency_hz, unsigned hash, un
 	output_close(&output, description);
 }
 
+static void phase_append(GString *marks, GString *runs, const char *name, const struct output *output, uint64_t from_ns)
+{
+	g_string_append_printf(marks,
+	                       "%s{\"name\": \"%s\", \"kind\": \"begin\", \"time-ns\": %" PRIu64 "},"
+	                       "{\"name\": \"%s\", \"kind\": \"end\", \"time-ns\": %" PRIu64 "}",
+	                       marks->len != 0 ? "," : "", name, from_ns, name, output->time_ns);
+	g_string_append_printf(runs, "%s{\"phase\": \"%s\", \"status\": 0}", runs->len != 0 ? "," : "", name);
+}
+
+/*
+ * A warm-up with a function of its own and repetitions with 10 ms idle before each: `hash` in hash_blocks, and
+ * about as much in read_token as in any other such recording, now more and now less (odd: in turn with the other ones).
+ */
+static void repeats_make(const char *path, unsigned hash, unsigned odd)
+{
+	static const unsigned idle[] = {IDLE};
+	g_autoptr(GString) marks = g_string_new(NULL), runs = g_string_new(NULL);
+	g_autofree char *description = NULL;
+	struct output output;
+
+	output_open(&output, path, work_names, G_N_ELEMENTS(work_names));
+	write_comm(&output, 100, "bench");
+	write_work(&output, OLD_PATH, 100);
+	phase_append(marks, runs, "warmup-1", &output, START_NS);
+	for (unsigned i = 0; i < REPEATS; i++) {
+		g_autofree char *name = g_strdup_printf("repeat-%u", i + 1);
+		uint64_t from_ns;
+
+		for (unsigned j = 0; j < 10; j++)
+			write_sample(&output, 1, 0, PERF_RECORD_MISC_KERNEL, idle, 1);
+		from_ns = output.time_ns;
+		write_work(&output, READ_TOKEN, (i + odd) % 2 != 0 ? 40 : 48);
+		write_work(&output, HASH, hash + i);
+		phase_append(marks, runs, name, &output, from_ns);
+	}
+	description = g_strdup_printf("{\"version\": 1, \"rate\": {\"frequency-hz\": 999}, \"marks\": [%s], "
+	                              "\"exec\": {\"command\": [\"./bench\"], \"runs\": [%s]}}",
+	                              marks->str, runs->str);
+	output_close(&output, description);
+}
+
 static void hostile_make(const char *path)
 {
 	static const char *const names[] = {
@@ -241,6 +287,8 @@ int main(void)
 	work_make("new.data", 999, 700, NEW_PATH, 50);
 	work_make("renamed.data", 999, 500, SLOW_OLD_PATH, 120);
 	work_make("other.data", 99, 500, OLD_PATH, 100);
+	repeats_make("repeats.data", 60, 0);
+	repeats_make("slower.data", 90, 1);
 	hostile_make("hostile.data");
 	stacks_make("stacks.data");
 	return 0;

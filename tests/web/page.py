@@ -229,6 +229,35 @@ class Page(harness.ProgramTest):
         self.browser.type("#search", "hash")
         self.assertEqual(self.browser.run(DETAILS), "1 function matches: base 49.02 %, new 59.83 %")
 
+    def saturation(self, frame):
+        """How far the colour of a frame is from grey, 0 to 255."""
+        colour = [int(number) for number in self.browser.run(FILL, frame)[4:-1].split(",")]
+        return max(colour) - min(colour)
+
+    def test_comparison_of_repetitions(self):
+        self.page("diff", "repeats.data", "slower.data")
+        # Neither the warm-up nor what lies between the repetitions.
+        self.assertEqual(set(self.browser.run(FRAMES)), {"all", "main", "parse", "read_token", "hash_blocks"})
+        self.assertIn("phase repeat-* only", self.browser.run("return document.getElementById('what').textContent"))
+        self.assertTrue(self.browser.run("return document.getElementById('notes').hidden"))
+        self.assertIn("Change, points", self.browser.run("return document.querySelector('#functions thead').textContent"))
+        # hash_blocks stands, and colours its caller; read_token is less of the whole, but as long as before.
+        self.assertGreater(self.saturation("hash_blocks"), 80)
+        self.assertGreater(self.saturation("main"), 80)
+        choose(self.browser, "scale", "absolute")
+        self.assertGreater(self.saturation("hash_blocks"), 80)
+        self.assertLess(self.saturation("read_token"), 50)
+
+    def test_comparison_of_the_same(self):
+        self.page("diff", "repeats.data", "repeats.data")
+        self.assertLess(self.saturation("hash_blocks"), 20)
+        self.assertIn("No function's change can be told from chance, with 8 and 8 repetitions",
+                      self.browser.run("return document.getElementById('notes').textContent"))
+
+    def test_comparison_of_a_phase(self):
+        self.page("diff", "--phase", "warmup-*", "repeats.data", "slower.data")
+        self.assertEqual(set(self.browser.run(FRAMES)), {"all", "main", "old_path"})
+
     def test_renamed(self):
         self.page("diff", "base.data", "renamed.data")
         rows = {row[5]: row for row in self.browser.run(ROWS)}
@@ -249,7 +278,7 @@ class Page(harness.ProgramTest):
         self.assertEqual(self.browser.run("return document.querySelectorAll('img, b + b, i, script').length"), 1)
         names = {row[3] for row in self.browser.run(ROWS)}
         self.assertEqual(names, {"</script><script>document.title='owned'</script>", "<img src=x onerror=\"document.title='owned'\">",
-                                 "<!--<script>", "@vprof-data@ $& ${x} %s &lt;b&gt; \\u003c", "__proto__", "right?!left \ufffd\ufffd"})
+                                 "<!--<script>", "@vprof-data@ $& ${x} %s &lt;b&gt; \\u003c", "__proto__", "right???!left ??"})
         choose(self.browser, "grouping", "process")
         self.assertIn("</script><b> (66)", self.browser.run(FRAMES))
         self.assertEqual(self.browser.run("return document.title"), "vprof: hostile.data")

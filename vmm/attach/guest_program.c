@@ -4,9 +4,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "attach/bpf_load.h"
 #include "guest_sample.skel.h"
 
 G_DEFINE_QUARK(vprof_guest_program_error, guest_program_error)
@@ -20,45 +20,14 @@ struct guest_program_link {
 	struct bpf_link *link;
 };
 
-/* The first line of what libbpf has to complain of while it loads: the cause. The rest is a log of the verifier. */
-static char complaint[160];
-
-static int take_complaint(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-	if (level != LIBBPF_WARN || complaint[0] != '\0')
-		return 0;
-	vsnprintf(complaint, sizeof(complaint), format, arguments);
-	complaint[strcspn(complaint, "\n")] = '\0';
-	return 0;
-}
-
-static void load_error(int number, GError **error)
-{
-	if (number == EPERM || number == EACCES)
-		g_set_error(
-			error, GUEST_PROGRAM_ERROR, GUEST_PROGRAM_ERROR_DENIED,
-			"the kernel lets us load no BPF program (%s); run vprof as root, or with CAP_BPF and CAP_PERFMON, and with CAP_SYS_ADMIN where KVM is a module (to read its BTF)",
-			g_strerror(number));
-	else
-		g_set_error(
-			error, GUEST_PROGRAM_ERROR, GUEST_PROGRAM_ERROR_KERNEL,
-			"the kernel does not take the BPF program (%s: %s); it needs Linux 5.17 or newer with BTF of its KVM (CONFIG_DEBUG_INFO_BTF)",
-			g_strerror(number), complaint);
-}
-
 struct guest_program *guest_program_load(GError **error)
 {
-	libbpf_print_fn_t before = libbpf_set_print(take_complaint);
-
-	complaint[0] = '\0';
+	bpf_load_begin();
 	struct guest_sample_bpf *object = guest_sample_bpf__open_and_load();
-	int number = errno;
 
-	libbpf_set_print(before);
-	if (!object) {
-		load_error(number, error);
+	bpf_load_end(object ? 0 : errno, error);
+	if (!object)
 		return NULL;
-	}
 	struct guest_program *program = g_new0(struct guest_program, 1);
 
 	program->object = object;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CR0_PE UINT64_C(1)
 #define CR4_LA57 (UINT64_C(1) << 12)
 
 /* Up to the end of the line. */
@@ -184,18 +185,25 @@ static void take_line(struct line line, struct hmp_registers *out, struct seen *
 		const char *name;
 		uint64_t *value;
 	} general[] = {
-		{"RAX", &regs->rax}, {"RDX", &regs->rdx}, {"RDI", &regs->rdi}, {"RBP", &regs->rbp},
-		{"RSP", &regs->rsp}, {"R10", &regs->r10}, {"R13", &regs->r13},
+		{"RAX", &regs->rax}, {"RDX", &regs->rdx}, {"RDI", &regs->rdi}, {"RBP", &regs->rbp}, {"RSP", &regs->rsp},
+		{"R10", &regs->r10}, {"R13", &regs->r13}, {"RBX", &regs->rbx}, {"RCX", &regs->rcx}, {"RSI", &regs->rsi},
+		{"R8", &regs->r8},   {"R9", &regs->r9},   {"R11", &regs->r11}, {"R12", &regs->r12}, {"R14", &regs->r14},
 	};
-	uint64_t cr4;
+	uint64_t cr0, cr4, base;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(general); i++)
 		take(line, general[i].name, general[i].value);
+	/* The last one. */
+	regs->all |= take(line, "R15", &regs->r15);
 	take_ip_line(line, out, seen);
 	if (line_find(line, "GS") == line.text)
 		take_base(line, "GS", &regs->gs_base);
+	if (line_find(line, "CS") == line.text && take_base(line, "CS", &base))
+		regs->cs_base = (uint32_t)base;
 	if (line_find(line, "IDT") == line.text)
 		take(line, "IDT", &out->idt);
+	if (take(line, "CR0", &cr0))
+		regs->real_mode = !(cr0 & CR0_PE);
 	if (take(line, "CR3", &regs->cr3))
 		seen->cr3 = true;
 	if (take(line, "CR4", &cr4))

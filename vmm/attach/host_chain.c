@@ -82,7 +82,7 @@ void host_chain_take(struct host_chain *chain, const struct record_sample *recor
 	bool user = false;
 	size_t n = 0, n_user = 0;
 
-	if (sample->in_guest)
+	if (sample->in_guest || sample->nested)
 		return;
 	for (uint32_t i = 0; i < record->n_chain && n < FRAMES_MAX; i++) {
 		uint64_t word = record->chain[i];

@@ -19,8 +19,9 @@ struct host_chain *host_chain_new(pid_t process);
 void host_chain_free(struct host_chain *chain);
 
 /*
- * Sets host_ip and host_chain of a sample that is not in the guest. Callers in the process end before the first one
- * that is no return address: with code behind a call there. What they point to lives until the next call.
+ * Sets host_ip and host_chain of a sample that is neither in the guest nor in one that it runs. Callers in the process
+ * end before the first one that is no return address: with code behind a call there. What they point to lives until the
+ * next call.
  */
 void host_chain_take(struct host_chain *chain, const struct record_sample *record, struct counter_sample *sample);
 

@@ -190,10 +190,12 @@ static bool open_image(const char *path, struct kernel_found *found, GError **er
 		g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_IO, "cannot open kernel %s: %s", path, g_strerror(errno));
 		return false;
 	}
-	found->image = image_open_fd(path, found->fd, error);
-	if (!found->image)
-		close(found->fd);
-	return found->image != NULL;
+	found->image = image_open_fd(path, IMAGE_KERNEL, found->fd, error);
+	if (found->image && image_check_arch(found->image, arch_here(), "the guest", error))
+		return true;
+	g_clear_pointer(&found->image, image_free);
+	close(found->fd);
+	return false;
 }
 
 /* The kernel's half of an ELF file's address space begins with its image. */
@@ -281,6 +283,19 @@ bool kernel_find(struct guest *guest, const struct hmp_registers *registers, con
 	if (!done)
 		g_propagate_error(error, g_steal_pointer(&why));
 	return done;
+}
+
+bool kernel_find_again(struct guest *guest, const struct hmp_registers *registers, const struct kernel_found *found)
+{
+	const uint64_t roots[] = {registers->regs.cr3, registers->regs.cr3 & ~CR3_USER_TABLES};
+	struct page_walk walk;
+
+	for (size_t i = 0; registers->long_mode && i < G_N_ELEMENTS(roots); i++) {
+		page_walk_init(&walk, guest, roots[i], registers->regs.la57);
+		if (build_id_check(&walk, found->image, image_slide(found->image), NULL))
+			return true;
+	}
+	return false;
 }
 
 void kernel_found_clear(struct kernel_found *found)

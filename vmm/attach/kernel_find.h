@@ -33,6 +33,11 @@ struct kernel_found {
  */
 bool kernel_find(struct guest *guest, const struct hmp_registers *registers, const char *path,
                  struct kernel_found *found, GError **error);
+/*
+ * Whether a kernel with a build-id that was found earlier is still where it was, by a vCPU's page tables. False also
+ * where they do not map it, as those of a guest that is being reset.
+ */
+bool kernel_find_again(struct guest *guest, const struct hmp_registers *registers, const struct kernel_found *found);
 void kernel_found_clear(struct kernel_found *found);
 
 #endif

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/parser/parser.h"
 #include "lib/symbol/kallsyms.h"
 
 G_DEFINE_QUARK(vprof_kernel_memory_error, kernel_memory_error)
@@ -261,6 +262,11 @@ static bool file_fill(struct copy *copy, int fd, GError **error)
 	if (done)
 		write_headers(copy);
 	munmap(copy->file, copy->file_bytes);
+	if (done && !sealed_finish(fd)) {
+		g_set_error(error, KERNEL_MEMORY_ERROR, KERNEL_MEMORY_ERROR_MEMORY,
+		            "cannot seal the file of the guest's kernel: %s", g_strerror(errno));
+		return false;
+	}
 	return done;
 }
 
@@ -275,10 +281,10 @@ struct image *kernel_memory_image(const struct page_walk *walk, uint64_t code, c
 		fail(error, KERNEL_MEMORY_ERROR_NONE, "its code is not mapped");
 		return NULL;
 	}
-	int file = memfd_create("vprof-kernel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int file = sealed_new("vprof-kernel");
 
 	if (file_fill(&copy, file, error))
-		image = image_open_fd(path, file, error);
+		image = image_open_fd(path, IMAGE_KERNEL, file, error);
 	if (image)
 		*fd = file;
 	else if (file >= 0)

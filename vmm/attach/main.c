@@ -7,11 +7,12 @@
 
 #include "attach/domain.h"
 #include "attach/options.h"
-#include "attach/privilege.h"
 #include "attach/probe.h"
 #include "attach/qemu_guest.h"
+#include "attach/vcpu_event.h"
 #include "control/host_json.h"
 #include "engine/engine.h"
+#include "lib/process/privilege.h"
 
 struct attachment {
 	struct attach_options options;
@@ -42,6 +43,26 @@ static struct qemu_guest *make_guest(const struct attach_options *options, GErro
 	return qemu_guest_new(&config, error);
 }
 
+/* perf events and programs on QEMU's threads, its descriptors in /proc, and rings of more than perf_event_mlock_kb. */
+static const uint64_t kept =
+	PRIVILEGE(CAP_PERFMON) | PRIVILEGE(CAP_BPF) | PRIVILEGE(CAP_SYS_PTRACE) | PRIVILEGE(CAP_IPC_LOCK);
+
+static bool events_work(void *qemu)
+{
+	g_autofree char *why = vcpu_event_unavailable(qemu);
+
+	return !why;
+}
+
+/* Leaves the rights that sampling needs. */
+static void drop_rights(struct qemu_guest *qemu)
+{
+	/* Where KVM is a module, loading the BPF program takes more than is kept. */
+	g_free(route_bpf.unavailable(&qemu->guest));
+	if (!privilege_drop(kept, events_work, qemu))
+		fprintf(stderr, "vprof-attach: cannot drop capabilities: %s; going on with them\n", g_strerror(errno));
+}
+
 static struct guest *make(void *data, GError **error)
 {
 	struct attachment *attachment = data;
@@ -49,10 +70,8 @@ static struct guest *make(void *data, GError **error)
 	attachment->qemu = make_guest(&attachment->options, error);
 	if (!attachment->qemu)
 		return NULL;
-	/* Where KVM is a module, loading the BPF program takes more than is kept. */
-	g_free(route_bpf.unavailable(&attachment->qemu->guest));
-	if (!privilege_drop())
-		fprintf(stderr, "vprof-attach: cannot drop capabilities: %s; going on with them\n", g_strerror(errno));
+	qemu_clocks_prepare(attachment->qemu);
+	drop_rights(attachment->qemu);
 	return &attachment->qemu->guest;
 }
 
@@ -120,6 +139,10 @@ static int print_probe(const struct attach_options *options)
 {
 	g_autoptr(GError) error = NULL;
 	struct qemu_guest *qemu = make_guest(options, &error);
+
+	/* What is said of the routes must hold for the engine. */
+	if (qemu)
+		drop_rights(qemu);
 	int status = print(qemu ? probe_json(qemu, control_host_routes(&qemu->guest)) : NULL, error);
 
 	qemu_guest_free(qemu);
@@ -134,6 +157,8 @@ int main(int argc, char **argv)
 
 	setlocale(LC_CTYPE, "");
 	g_set_prgname("vprof-attach");
+	/* By default GLib makes a socket to the journal where stderr leads there, which a sandbox does not allow. */
+	g_log_set_writer_func(g_log_writer_standard_streams, NULL, NULL);
 	if (!options_parse(&argc, &argv, &attachment.options, &error)) {
 		engine_complain(&engine_ops, error);
 		status = OPTIONS_ERROR_STATUS;

@@ -13,7 +13,8 @@ struct monitor_socket {
 	struct monitor monitor; /* first */
 	char *path;
 	int fd;
-	GString *input; /* received, up to the end of no line */
+	GString *input;  /* received, up to the end of no line */
+	gint64 until_us; /* when an answer must be there, whatever else QEMU says */
 };
 
 static bool socket_gone(const struct monitor_socket *socket, const char *why, GError **error)
@@ -22,12 +23,18 @@ static bool socket_gone(const struct monitor_socket *socket, const char *why, GE
 	return false;
 }
 
+static void wait_begin(struct monitor_socket *socket)
+{
+	socket->until_us = g_get_monotonic_time() + MONITOR_TIMEOUT_MS * 1000;
+}
+
 static bool socket_receive(struct monitor_socket *socket, GError **error)
 {
 	struct pollfd ready = {.fd = socket->fd, .events = POLLIN};
+	const gint64 left_us = socket->until_us - g_get_monotonic_time();
 	char bytes[4096];
 
-	if (poll(&ready, 1, MONITOR_TIMEOUT_MS) <= 0)
+	if (left_us <= 0 || poll(&ready, 1, (int)(left_us / 1000 + 1)) <= 0)
 		return socket_gone(socket, "no answer; does another client hold it?", error);
 	ssize_t n = read(socket->fd, bytes, sizeof(bytes));
 
@@ -76,6 +83,7 @@ static char *socket_transact(struct monitor *monitor, const char *request, GErro
 {
 	struct monitor_socket *socket = (struct monitor_socket *)monitor;
 
+	wait_begin(socket);
 	if (!socket_send(socket, request, error))
 		return NULL;
 	for (;;) {
@@ -117,6 +125,7 @@ static bool socket_connect(struct monitor_socket *monitor, GError **error)
 
 static bool socket_negotiate(struct monitor_socket *socket, GError **error)
 {
+	wait_begin(socket);
 	g_autofree char *greeting = socket_line(socket, error);
 
 	if (!greeting)

@@ -5,8 +5,9 @@
 
 static const char description[] =
 	"The guest is not stopped, changed or slowed beyond what sampling costs, and does not notice when this program\n"
-	"comes or goes. Interrupt it (Ctrl-C) to detach. Monitor commands mark a libvirt domain as tainted\n"
-	"(\"custom-monitor\"), unless --no-monitor is given; nothing else is left behind.\n"
+	"comes or goes. Interrupt it (Ctrl-C) to detach. Where BPF is not allowed, and for guests without KVM, QEMU's\n"
+	"monitor is asked. Its commands mark a libvirt domain as tainted (\"custom-monitor\"), unless --no-monitor is\n"
+	"given; nothing else is left behind.\n"
 	"\n"
 	"Exit status: 0 the guest ended, or the profile did; 1 an error; 2 usage.";
 
@@ -23,11 +24,11 @@ static bool check(const struct attach_options *options, GError **error)
 	if ((options->domain != NULL) == (options->pid != 0))
 		return usage(error, "which guest? give a DOMAIN, or --pid PID");
 	if (options->pid < 0)
-		return usage(error, "--pid: expected the process id of QEMU");
+		return usage(error, "--pid: expected the process id of a VMM");
 	if (options->qmp_path && options->domain)
 		return usage(error, "--qmp goes with --pid; a domain's monitor is libvirt's");
-	if (options->no_monitor && (options->qmp_path || options->kernel_path))
-		return usage(error, "--no-monitor goes without --qmp and --kernel, which need it");
+	if (options->no_monitor && options->qmp_path)
+		return usage(error, "--no-monitor goes without --qmp");
 	if (!isfinite(options->duration_s) || options->duration_s < 0 || options->duration_s > 1e6)
 		return usage(error, "--duration: expected 0 to 1000000 seconds");
 	return true;
@@ -40,10 +41,10 @@ bool options_parse(int *argc, char ***argv, struct attach_options *options, GErr
 	*options = (struct attach_options){.client_fd = -1};
 	const GOptionEntry entries[] = {
 		{"connect", 0, 0, G_OPTION_ARG_STRING, &options->connect_uri, "Where libvirt is (its default)", "URI"},
-		{"pid", 0, 0, G_OPTION_ARG_INT, &options->pid, "A QEMU without libvirt", "PID"},
+		{"pid", 0, 0, G_OPTION_ARG_INT, &options->pid, "Any VMM that uses KVM, or a QEMU", "PID"},
 		{"qmp", 0, 0, G_OPTION_ARG_FILENAME, &options->qmp_path, "Its QMP socket", "PATH"},
 		{"no-monitor", 0, 0, G_OPTION_ARG_NONE, &no_monitor,
-	         "Send a domain's QEMU no commands; less is known then", NULL},
+	         "Send a domain's QEMU no commands, even if less is known then", NULL},
 		{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &options->kernel_path,
 	         "The kernel that it runs (what the guest's memory holds)", "IMAGE"},
 		{"route", 0, 0, G_OPTION_ARG_STRING, &options->route, "How to sample (the best that works)", "NAME"},
@@ -60,8 +61,7 @@ bool options_parse(int *argc, char ***argv, struct attach_options *options, GErr
 		{"version", 0, 0, G_OPTION_ARG_NONE, &version, "Print the version", NULL},
 		{NULL},
 	};
-	g_autoptr(GOptionContext) context =
-		g_option_context_new("[DOMAIN] - profile a guest of QEMU's that runs already");
+	g_autoptr(GOptionContext) context = g_option_context_new("[DOMAIN] - profile a guest that runs already");
 
 	g_option_context_set_description(context, description);
 	g_option_context_add_main_entries(context, entries, NULL);

@@ -3,6 +3,11 @@
 
 G_DEFINE_QUARK(vprof_qemu_guest_error, qemu_guest_error)
 
+struct monitor *qemu_guest_monitor(const struct qemu_guest *qemu)
+{
+	return qemu->view ? NULL : qemu->monitor;
+}
+
 bool qemu_guest_runs(const struct qemu_guest *qemu)
 {
 	return atomic_load_explicit(&qemu->runs, memory_order_relaxed);

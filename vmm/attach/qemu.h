@@ -9,15 +9,17 @@
 
 #include "attach/hmp.h"
 #include "attach/kernel_find.h"
+#include "attach/kvm_view.h"
 #include "attach/monitor.h"
 #include "attach/vcpu_account.h"
 #include "counter/route.h"
 #include "guest/guest.h"
+#include "guest/page_walk.h"
 
 #define QEMU_GUEST_ERROR qemu_guest_error_quark()
 GQuark qemu_guest_error_quark(void);
 enum qemu_guest_error {
-	QEMU_GUEST_ERROR_PROCESS,      /* no such process, or not QEMU */
+	QEMU_GUEST_ERROR_PROCESS,      /* no such process, or not a VMM */
 	QEMU_GUEST_ERROR_CONFIDENTIAL, /* its memory and registers are encrypted */
 	QEMU_GUEST_ERROR_VCPUS,        /* too many, or not to be told apart */
 };
@@ -26,22 +28,28 @@ enum qemu_guest_error {
 struct qemu_guest {
 	struct guest guest;             /* first */
 	struct domain *domain;          /* [I] NULL: by pid */
-	struct monitor *monitor;        /* [I] NULL: none; see monitor_why */
+	struct kvm_view *view;          /* [I] NULL: see view_why, and ask the monitor */
+	char *view_why;                 /* [I] */
+	struct kvm_machine machine;     /* [M] what it showed last */
+	struct monitor *monitor;        /* [I] NULL: none; see monitor_why, and qemu_guest_monitor */
 	char *monitor_why;              /* [I] */
 	struct guest_memory *memory;    /* [I] NULL: may not be read; see memory_why */
 	char *memory_why;               /* [I] */
 	char *accelerator;              /* [I] "kvm", "tcg" */
-	pid_t pid;                      /* [I] of QEMU */
+	pid_t pid;                      /* [I] of the VMM */
 	int pidfd;                      /* [I] */
 	pid_t threads[GUEST_VCPUS_MAX]; /* [M] of the vCPUs; 0: unplugged */
 	char *paths[GUEST_VCPUS_MAX];   /* [M] of the vCPUs in QEMU's object tree; NULL: unplugged, or not known */
 	struct vcpu_account *accounts[GUEST_VCPUS_MAX]; /* [M] NULL: not asked for yet */
+	struct exit_trace *exits;                       /* [M] NULL: not read, because: */
+	char *exits_why;                                /* [M] */
 	nlink_t n_threads;                              /* [M] of the process, as its folder in /proc has links */
 	unsigned threads_ticks;     /* [M] for which they are looked at, since that number has changed */
 	struct kernel_found kernel; /* [M] */
 	bool kernel_sought;         /* [M] it is not there yet, or may be another since a reset */
 	bool kernel_early;          /* [M] there was none yet when the guest was first looked at */
 	unsigned kernel_tries;      /* [M] of the search */
+	uint64_t scanned_tables;    /* [M] the kernel's own page tables, where only a scan has found them; 0 */
 	char *kernel_path;          /* [I] given by the user; NULL */
 	double duration_s;          /* [I] */
 	guint duration_source, exit_source, end_source, tick_source;
@@ -51,6 +59,24 @@ struct qemu_guest {
 	struct perf_route *perf_route;       /* [M] while it samples; route_perf.c */
 	struct monitor_route *monitor_route; /* [M] while it samples; route_monitor.c */
 };
+
+/*
+ * The monitor as long as it is needed: NULL where KVM's own view tells the same. libvirt warns of domains that were
+ * sent commands, so that then only the route "monitor" does.
+ */
+struct monitor *qemu_guest_monitor(const struct qemu_guest *qemu);
+
+/*
+ * qemu_machine.c: the process's machine by KVM's view. qemu_machine_open looks at it for the first time; errors:
+ * GUEST_PROGRAM_ERROR, KVM_MACHINE_ERROR. qemu_machine_follow looks again. The others say what was seen: the threads of
+ * the vCPUs, of which the highest number and one is returned, KVM's id of one, and of
+ * their registers those that lead to a kernel.
+ */
+bool qemu_machine_open(struct qemu_guest *qemu, GError **error);
+void qemu_machine_follow(struct qemu_guest *qemu);
+unsigned qemu_machine_threads(const struct qemu_guest *qemu, pid_t threads[GUEST_VCPUS_MAX]);
+unsigned qemu_machine_id(const struct qemu_guest *qemu, unsigned vcpu);
+size_t qemu_machine_registers(const struct qemu_guest *qemu, struct hmp_registers registers[GUEST_VCPUS_MAX]);
 
 /* All vCPUs' registers by the monitor; returns how many, 0 on error. Any thread. */
 size_t qemu_guest_registers(struct qemu_guest *guest, struct hmp_registers registers[GUEST_VCPUS_MAX], GError **error);
@@ -68,6 +94,15 @@ bool qemu_guest_runs(const struct qemu_guest *guest);
  */
 void qemu_kernel_look(struct qemu_guest *qemu);
 void qemu_kernel_follow(struct qemu_guest *qemu);
+/*
+ * The registers of all vCPUs, and last the page tables that a scan has found; returns how many. Without a view, by the
+ * monitor, which has all of them. Main thread.
+ */
+size_t qemu_kernel_registers(struct qemu_guest *qemu, struct hmp_registers registers[GUEST_VCPUS_MAX + 1]);
+/* Walks by the kernel's own page tables, which are at `top`; false where no vCPU's lead there. */
+bool qemu_kernel_tables(struct qemu_guest *qemu, gva_t top, struct page_walk *walk);
+/* The kernel as memory has it, where an image of it was given; NULL: none was, or it cannot be read. */
+struct image *qemu_kernel_running(struct qemu_guest *qemu);
 
 /*
  * qemu_clocks.c: the accounts of its vCPUs (vcpu_account.h). Main thread only. qemu_clocks_read is the guest's
@@ -76,6 +111,8 @@ void qemu_kernel_follow(struct qemu_guest *qemu);
  */
 void qemu_clocks_read(struct guest *guest, unsigned vcpu, bool reset, struct guest_vcpu_time *out);
 void qemu_clocks_update(struct qemu_guest *qemu);
+/* Takes what reading KVM's trace points needs the privileges for that are dropped later. */
+void qemu_clocks_prepare(struct qemu_guest *qemu);
 void qemu_clocks_clear(struct qemu_guest *qemu);
 
 /*

@@ -6,10 +6,25 @@ static struct vcpu_account_source account_source(const struct qemu_guest *qemu, 
 	return (struct vcpu_account_source){
 		.pid = qemu->pid,
 		.thread = qemu->threads[vcpu],
-		.monitor = qemu->monitor,
+		.view = qemu->view,
+		.id = qemu_machine_id(qemu, vcpu),
+		.monitor = qemu_guest_monitor(qemu),
 		.path = qemu->paths[vcpu],
 		.kvm = g_strcmp0(qemu->accelerator, "kvm") == 0,
+		.vcpu = vcpu,
+		.exits = qemu->exits,
+		.untraced = qemu->exits_why,
 	};
+}
+
+void qemu_clocks_prepare(struct qemu_guest *qemu)
+{
+	g_autoptr(GError) why = NULL;
+
+	if (g_strcmp0(qemu->accelerator, "tcg") == 0)
+		qemu->exits_why = g_strdup("the guest does not run under KVM");
+	else if (!(qemu->exits = exit_trace_load(qemu->guest.vcpus, &why)))
+		qemu->exits_why = g_strdup(why->message);
 }
 
 void qemu_clocks_read(struct guest *guest, unsigned vcpu, bool reset, struct guest_vcpu_time *out)
@@ -45,4 +60,6 @@ void qemu_clocks_clear(struct qemu_guest *qemu)
 {
 	for (size_t i = 0; i < GUEST_VCPUS_MAX; i++)
 		g_clear_pointer(&qemu->accounts[i], vcpu_account_free);
+	g_clear_pointer(&qemu->exits, exit_trace_free);
+	g_clear_pointer(&qemu->exits_why, g_free);
 }

@@ -7,6 +7,8 @@
 #include "attach/guest_memory.h"
 #include "attach/guest_program.h"
 #include "attach/qemu_process.h"
+#include "attach/vcpu_calls.h"
+#include "lib/process/kvm_process.h"
 
 /* Best first. */
 static const struct counter_route *const routes[] = {&route_bpf, &route_perf, &route_monitor, NULL};
@@ -51,6 +53,21 @@ static void guest_console_input(struct guest *guest G_GNUC_UNUSED, const uint8_t
 {
 }
 
+/* KVM has the page tables alone; the monitor has all registers. */
+static void guest_vcpus_look(struct guest *guest, void (*look)(void *data, const struct guest_vcpu *vcpu), void *data)
+{
+	struct qemu_guest *qemu = qemu_of(guest);
+	struct hmp_registers registers[GUEST_VCPUS_MAX + 1];
+	size_t n = qemu_kernel_registers(qemu, registers);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct guest_vcpu vcpu = {
+			.apic_id = registers[i].vcpu, .whole = !qemu->view, .regs = registers[i].regs};
+
+		look(data, &vcpu);
+	}
+}
+
 static const struct guest_ops qemu_ops = {
 	.start = guest_start,
 	.stop = guest_stop,
@@ -58,13 +75,14 @@ static const struct guest_ops qemu_ops = {
 	.memory_read = guest_read,
 	.console_input = guest_console_input,
 	.vcpu_time = qemu_clocks_read,
+	.vcpus_look = guest_vcpus_look,
 };
 
 /* ---- finding the process ---- */
 
 static bool refuse_confidential(const struct qemu_guest *qemu, const char *type, GError **error)
 {
-	const char *name = strstr(type, "tdx") ? "TDX" : strstr(type, "sev") ? "SEV" : type;
+	const char *name = strcasestr(type, "tdx") ? "TDX" : strcasestr(type, "sev") ? "SEV" : type;
 
 	g_set_error(
 		error, QEMU_GUEST_ERROR, QEMU_GUEST_ERROR_CONFIDENTIAL,
@@ -100,36 +118,76 @@ static bool find_by_monitor(struct qemu_guest *qemu, GError **error)
 	return true;
 }
 
-static bool find_by_names(struct qemu_guest *qemu, GError **error)
+/* Without KVM's view: by the calls of the threads, or for a QEMU, whose vCPUs may wait elsewhere, by their names. */
+static bool find_by_threads(struct qemu_guest *qemu, GError **error)
 {
+	enum kvm_process_state state;
+	struct kvm_process files;
+
 	qemu->guest.vcpus = qemu_threads_from_names(qemu->pid, qemu->threads);
-	if (qemu->guest.vcpus > 0)
+	if (qemu->guest.vcpus > 0 && qemu_process_is_qemu(qemu->pid))
 		return true;
-	g_set_error(
-		error, QEMU_GUEST_ERROR, QEMU_GUEST_ERROR_VCPUS,
-		"process %d has no threads named \"CPU 0/KVM\"; is it QEMU with -name debug-threads=on? Else give its --qmp SOCKET",
-		(int)qemu->pid);
+	state = kvm_process_read("/proc", qemu->pid, &files);
+	switch (state) {
+	case KVM_PROCESS_VMM:
+		qemu->guest.vcpus = vcpu_calls_find(&files, qemu->threads);
+		qemu->accelerator = g_strdup("kvm");
+		if (qemu->guest.vcpus > 0)
+			return true;
+		g_set_error(error, QEMU_GUEST_ERROR, QEMU_GUEST_ERROR_VCPUS,
+		            "cannot tell which threads of process %d run its %u vCPUs: %s", (int)qemu->pid,
+		            files.n_vcpus, qemu->view_why);
+		break;
+	case KVM_PROCESS_DENIED:
+		g_set_error(
+			error, QEMU_GUEST_ERROR, QEMU_GUEST_ERROR_PROCESS,
+			"cannot look into process %d, which belongs to another user; run vprof as root, or as its user",
+			(int)qemu->pid);
+		break;
+	case KVM_PROCESS_GONE:
+		g_set_error(error, QEMU_GUEST_ERROR, QEMU_GUEST_ERROR_PROCESS,
+		            "there is no process %d here; see \"vprof attach --list\"", (int)qemu->pid);
+		break;
+	case KVM_PROCESS_NONE:
+		g_set_error(
+			error, QEMU_GUEST_ERROR, QEMU_GUEST_ERROR_VCPUS,
+			"process %d is no VMM: it has no vCPU of KVM, and no thread named \"CPU 0/TCG\" (QEMU with -name debug-threads=on); else give its --qmp SOCKET",
+			(int)qemu->pid);
+		break;
+	}
 	return false;
 }
 
+/* By KVM, which knows the vCPUs of every VMM; else by what its threads show. */
+static bool find_by_process(struct qemu_guest *qemu, GError **error)
+{
+	g_autoptr(GError) why = NULL;
+
+	if (qemu_machine_open(qemu, &why))
+		return true;
+	qemu->view_why = g_strdup(why->message);
+	return find_by_threads(qemu, error);
+}
+
 /* By libvirt's own command line for it, which everybody may read; names of domains are unique, and so are UUIDs. */
-static bool find_by_uuid(struct qemu_guest *qemu, GError **error)
+static bool process_by_uuid(struct qemu_guest *qemu, GError **error)
 {
 	unsigned n;
 
 	qemu->pid = qemu_process_of_uuid(domain_uuid(qemu->domain), &n);
 	if (n == 1)
-		return find_by_names(qemu, error);
+		return true;
 	g_set_error(
 		error, QEMU_GUEST_ERROR, QEMU_GUEST_ERROR_PROCESS,
 		n == 0 ? "cannot attach to %s: no process here has its UUID; is QEMU in another PID namespace, or /proc mounted with hidepid?"
 		       : "cannot attach to %s: several processes have its UUID on their command line; say which by --pid",
 		qemu->guest.name);
+	qemu->pid = 0;
 	return false;
 }
 
 /* Without the permission to send commands, this still tells something. */
-static bool find_domain(struct qemu_guest *qemu, GError **error)
+static bool find_without_view(struct qemu_guest *qemu, GError **error)
 {
 	g_autoptr(GError) why = NULL;
 
@@ -141,7 +199,21 @@ static bool find_domain(struct qemu_guest *qemu, GError **error)
 	}
 	qemu->monitor = NULL;
 	qemu->monitor_why = g_strdup(why ? why->message : "--no-monitor was given");
-	return find_by_uuid(qemu, error);
+	return (qemu->pid != 0 || process_by_uuid(qemu, error)) && find_by_threads(qemu, error);
+}
+
+/* KVM is asked first: libvirt warns of domains to which commands were sent. */
+static bool find_domain(struct qemu_guest *qemu, GError **error)
+{
+	g_autoptr(GError) why = NULL;
+
+	if (process_by_uuid(qemu, &why) && qemu_machine_open(qemu, &why)) {
+		if (!qemu->monitor)
+			qemu->monitor_why = g_strdup("--no-monitor was given");
+		return true;
+	}
+	qemu->view_why = g_strdup(why->message);
+	return find_without_view(qemu, error);
 }
 
 static bool open_domain(struct qemu_guest *qemu, const struct qemu_guest_config *config, GError **error)
@@ -165,11 +237,13 @@ static bool open_domain(struct qemu_guest *qemu, const struct qemu_guest_config 
 static bool open_process(struct qemu_guest *qemu, const struct qemu_guest_config *config, GError **error)
 {
 	qemu->pid = config->pid;
-	qemu->guest.name = g_strdup_printf("qemu-%d", (int)config->pid);
+	qemu->guest.name = qemu_process_name(config->pid);
 	if (!config->qmp_path) {
-		qemu->monitor_why = g_strdup("there is none; give --qmp SOCKET");
-		return find_by_names(qemu, error);
+		qemu->monitor_why = g_strdup(qemu_process_is_qemu(qemu->pid) ? "there is none; give --qmp SOCKET"
+		                                                             : "only QEMU has one");
+		return find_by_process(qemu, error);
 	}
+	qemu->view_why = g_strdup("a monitor was given");
 	qemu->monitor = monitor_open_socket(config->qmp_path, error);
 	return qemu->monitor && find_by_monitor(qemu, error);
 }
@@ -190,7 +264,9 @@ static char *monitor_property(struct qemu_guest *qemu, const char *path, const c
 /* The machine's link to an object of type "sev-guest", "sev-snp-guest" or "tdx-guest"; empty without. */
 static bool check_confidential(struct qemu_guest *qemu, GError **error)
 {
-	if (!qemu->monitor)
+	if (qemu->machine.confidential)
+		return refuse_confidential(qemu, qemu->machine.confidential, error);
+	if (!qemu_guest_monitor(qemu))
 		return true;
 	g_autofree char *object = monitor_property(qemu, "/machine", "confidential-guest-support");
 
@@ -214,26 +290,38 @@ static void open_memory(struct qemu_guest *qemu)
 {
 	g_autoptr(GError) error = NULL;
 
-	if (!qemu->monitor) {
-		qemu->memory_why = g_strdup("where QEMU has the guest's RAM, only its monitor says");
+	if (!qemu->view && !qemu->monitor) {
+		qemu->memory_why = g_strdup("where the guest's RAM is, only KVM or QEMU's monitor says");
 		return;
 	}
 	qemu->memory = guest_memory_open(qemu->pid, &error);
-	if (qemu->memory && !guest_memory_map(qemu->memory, qemu->monitor, &error))
+	if (qemu->memory && qemu->view)
+		guest_memory_set(qemu->memory, qemu->machine.ranges, qemu->machine.n_ranges);
+	else if (qemu->memory && !guest_memory_map(qemu->memory, qemu->monitor, &error))
 		g_clear_pointer(&qemu->memory, guest_memory_free);
 	if (error)
 		qemu->memory_why = g_strdup(error->message);
 }
 
+/* What only the monitor says, unless KVM does. */
+static void learn_by_monitor(struct qemu_guest *qemu)
+{
+	qemu->runs = qemu_guest_says(qemu, "query-status", "running");
+	qemu->accelerator = g_strdup(qemu_guest_says(qemu, "query-kvm", "enabled") ? "kvm" : "tcg");
+	learn_memory_bytes(qemu);
+}
+
 static void learn(struct qemu_guest *qemu)
 {
 	open_memory(qemu);
-	qemu->runs = !qemu->monitor || qemu_guest_says(qemu, "query-status", "running");
-	if (qemu->monitor) {
-		qemu->accelerator = g_strdup(qemu_guest_says(qemu, "query-kvm", "enabled") ? "kvm" : "tcg");
-		learn_memory_bytes(qemu);
-	} else if (qemu->domain) {
-		qemu->accelerator = g_strdup(g_strcmp0(domain_type(qemu->domain), "kvm") == 0 ? "kvm" : "tcg");
+	if (qemu->view) {
+		qemu->accelerator = g_strdup("kvm");
+	} else if (qemu->monitor) {
+		learn_by_monitor(qemu);
+	} else {
+		qemu->runs = true;
+		if (qemu->domain)
+			qemu->accelerator = g_strdup(g_strcmp0(domain_type(qemu->domain), "kvm") == 0 ? "kvm" : "tcg");
 	}
 	qemu_kernel_look(qemu);
 }
@@ -289,7 +377,9 @@ void qemu_guest_free(struct qemu_guest *qemu)
 		g_free(qemu->paths[i]);
 	guest_program_free(qemu->program);
 	guest_memory_free(qemu->memory);
+	kvm_view_close(qemu->view);
 	kernel_found_clear(&qemu->kernel);
+	g_free(qemu->view_why);
 	g_free(qemu->monitor_why);
 	g_free(qemu->memory_why);
 	g_free(qemu->guest.kernel_why);

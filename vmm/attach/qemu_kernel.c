@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <unistd.h>
+
 #include "attach/guest_memory.h"
+#include "attach/kernel_memory.h"
+#include "attach/kernel_scan.h"
 #include "attach/qemu.h"
+#include "guest/kernel.h"
 
 /* Steps of a search: all of the first ones, then one in so many. */
 #define EAGER_TRIES 120u
@@ -21,14 +26,38 @@ static void kernel_set(struct qemu_guest *qemu, struct kernel_found *found)
 }
 
 /*
+ * Where no vCPU's page tables are known, in place of the registers: the kernel's own, if memory has them. It is not
+ * looked for at every step of a search.
+ */
+static size_t registers_by_scan(struct qemu_guest *qemu, struct hmp_registers *registers)
+{
+	const struct kvm_machine *machine = &qemu->machine;
+	bool la57 = false;
+
+	for (unsigned i = 0; i < machine->n_vcpus; i++) {
+		if (machine->vcpus[i].cr3_current)
+			return 0;
+		la57 |= machine->vcpus[i].la57;
+	}
+	if (!qemu->view || qemu->kernel_tries % LAZY_TRIES != 0)
+		return 0;
+	uint64_t top = kernel_scan(&qemu->guest, guest_memory_next, qemu->memory, la57);
+
+	qemu->scanned_tables = top;
+	*registers = (struct hmp_registers){.regs = {.cr3 = top, .la57 = la57}, .long_mode = true};
+	return top != 0;
+}
+
+/*
  * Any vCPU will do. One that has not been started yet does not know the kernel, and what it says counts only if no
  * other says more.
  */
 static bool kernel_find_by_any(struct qemu_guest *qemu, struct kernel_found *found, GError **error)
 {
-	struct hmp_registers registers[GUEST_VCPUS_MAX];
-	size_t n = qemu_guest_registers(qemu, registers, error);
+	struct hmp_registers registers[GUEST_VCPUS_MAX + 1];
+	size_t n = qemu->view ? qemu_machine_registers(qemu, registers) : qemu_guest_registers(qemu, registers, error);
 
+	n += registers_by_scan(qemu, &registers[n]);
 	g_autoptr(GError) why = NULL;
 
 	for (size_t i = 0; i < n; i++) {
@@ -52,10 +81,9 @@ void qemu_kernel_look(struct qemu_guest *qemu)
 	g_autoptr(GError) why = NULL;
 
 	g_clear_pointer(&qemu->guest.kernel_why, g_free);
-	if (!qemu->monitor)
-		qemu->guest.kernel_why =
-			g_strdup_printf("without a monitor, its registers are not known%s%s",
-		                        qemu->monitor_why ? ": " : "", qemu->monitor_why ? qemu->monitor_why : "");
+	if (!qemu->view && !qemu->monitor)
+		qemu->guest.kernel_why = g_strdup_printf("neither KVM nor a monitor says where its memory is: %s; %s",
+		                                         qemu->view_why, qemu->monitor_why);
 	else if (!qemu->memory)
 		qemu->guest.kernel_why = g_strdup(qemu->memory_why);
 	else if (kernel_find_by_any(qemu, &found, &why))
@@ -63,7 +91,54 @@ void qemu_kernel_look(struct qemu_guest *qemu)
 	else
 		qemu->guest.kernel_why = g_strdup(why->message);
 	qemu->kernel_early = g_error_matches(why, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_EARLY);
-	qemu->kernel_sought = qemu->monitor && qemu->memory && !qemu->kernel.image;
+	qemu->kernel_sought = qemu->memory && !qemu->kernel.image;
+}
+
+size_t qemu_kernel_registers(struct qemu_guest *qemu, struct hmp_registers registers[GUEST_VCPUS_MAX + 1])
+{
+	size_t n = 0;
+
+	if (qemu->view)
+		n = qemu_machine_registers(qemu, registers);
+	else if (qemu->monitor)
+		n = qemu_guest_registers(qemu, registers, NULL);
+	if (qemu->scanned_tables == 0)
+		return n;
+	registers[n] =
+		(struct hmp_registers){.regs = {.cr3 = qemu->scanned_tables, .la57 = n > 0 && registers[0].regs.la57}};
+	return n + 1;
+}
+
+bool qemu_kernel_tables(struct qemu_guest *qemu, gva_t top, struct page_walk *walk)
+{
+	struct hmp_registers registers[GUEST_VCPUS_MAX + 1];
+	size_t n = qemu_kernel_registers(qemu, registers);
+
+	for (size_t i = 0; i < n; i++)
+		if (kernel_tables_open(top, &qemu->guest, &registers[i].regs, walk))
+			return true;
+	return false;
+}
+
+/*
+ * A reset of a guest without libvirt, and a kernel that starts another one by kexec, show in memory alone. What has no
+ * build-id, or no vCPU of which the page tables are known, is taken to be there still.
+ */
+static bool kernel_has_gone(struct qemu_guest *qemu)
+{
+	struct hmp_registers registers[GUEST_VCPUS_MAX];
+	size_t n = qemu->view ? qemu_machine_registers(qemu, registers) : 0, n_known = 0;
+
+	if (!qemu->kernel.image || !qemu->guest.build_id || qemu->domain)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (!qemu->machine.vcpus[i].cr3_current)
+			continue;
+		if (kernel_find_again(&qemu->guest, &registers[i], &qemu->kernel))
+			return false;
+		n_known++;
+	}
+	return n_known > 0;
 }
 
 /* Where its first segment is in the guest. */
@@ -73,6 +148,26 @@ static uint64_t kernel_address(const struct image *image)
 	const struct image_segment *segments = image_segments(image, &n);
 
 	return n > 0 ? segments[0].gva : 0;
+}
+
+struct image *qemu_kernel_running(struct qemu_guest *qemu)
+{
+	struct hmp_registers registers[GUEST_VCPUS_MAX + 1];
+	struct image *image = NULL;
+	struct page_walk walk;
+	int fd;
+
+	if (!qemu->kernel_path || !qemu->kernel.image)
+		return NULL;
+	size_t n = qemu_kernel_registers(qemu, registers);
+
+	for (size_t i = 0; i < n && !image; i++) {
+		page_walk_init(&walk, &qemu->guest, registers[i].regs.cr3, registers[i].regs.la57);
+		image = kernel_memory_image(&walk, kernel_address(qemu->kernel.image), "[guest memory]", &fd, NULL);
+	}
+	if (image)
+		close(fd);
+	return image;
 }
 
 static bool same_kernel(const struct kernel_found *one, const struct kernel_found *other)
@@ -105,9 +200,11 @@ void qemu_kernel_follow(struct qemu_guest *qemu)
 {
 	struct kernel_found found = {0};
 
+	qemu->kernel_sought |= kernel_has_gone(qemu);
 	if (!qemu->kernel_sought || !qemu_guest_runs(qemu) || !is_due(qemu))
 		return;
-	guest_memory_map(qemu->memory, qemu->monitor, NULL); /* the old one stays if there is no new one */
+	if (qemu_guest_monitor(qemu)) /* the old map stays if there is no new one */
+		guest_memory_map(qemu->memory, qemu->monitor, NULL);
 	if (!kernel_find_by_any(qemu, &found, NULL))
 		return;
 	qemu->kernel_sought = false;

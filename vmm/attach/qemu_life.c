@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <glib-unix.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -8,6 +9,7 @@
 
 #include "attach/qemu.h"
 #include "attach/qemu_process.h"
+#include "lib/process/watchdog.h"
 
 /* How often threads, clocks and a kernel that is booting are looked at. */
 #define TICK_S 1u
@@ -40,7 +42,7 @@ static gboolean on_process_exit(gint fd G_GNUC_UNUSED, GIOCondition condition G_
 	struct qemu_guest *qemu = data;
 
 	qemu->exit_source = 0;
-	qemu_life_end(qemu, GUEST_END_STOPPED, "QEMU has ended");
+	qemu_life_end(qemu, GUEST_END_STOPPED, "the VMM has ended");
 	return G_SOURCE_REMOVE;
 }
 
@@ -55,8 +57,10 @@ static gboolean on_duration(void *data)
 
 void qemu_life_start(struct qemu_guest *qemu)
 {
-	if (qemu->duration_s > 0)
-		qemu->duration_source = g_timeout_add((guint)(qemu->duration_s * 1000), on_duration, qemu);
+	if (qemu->duration_s <= 0)
+		return;
+	qemu->duration_source = g_timeout_add((guint)(qemu->duration_s * 1000), on_duration, qemu);
+	watchdog_limit((guint64)(qemu->duration_s * 1000), EXIT_FAILURE);
 }
 
 /* ---- events ---- */
@@ -84,7 +88,7 @@ static void set_runs(struct qemu_guest *qemu, bool runs)
 /* What was missed may have been a pause, or a reset. */
 static void catch_up(struct qemu_guest *qemu)
 {
-	if (!qemu->monitor)
+	if (!qemu_guest_monitor(qemu))
 		return;
 	set_runs(qemu, qemu_guest_says(qemu, "query-status", "running"));
 	qemu->kernel_sought = true;
@@ -121,15 +125,22 @@ static nlink_t threads_count(const struct qemu_guest *qemu)
 /* Those of vCPUs that the guest did not have when we came, nor was said to get, have no rings. */
 static bool threads_differ(const struct qemu_guest *qemu, pid_t threads[GUEST_VCPUS_MAX])
 {
-	unsigned n = qemu_threads_from_names(qemu->pid, threads);
+	unsigned n = 0;
 
+	if (qemu->view)
+		n = qemu_machine_threads(qemu, threads);
+	else if (qemu->monitor || qemu_process_is_qemu(qemu->pid)) /* those of others have any names */
+		n = qemu_threads_from_names(qemu->pid, threads);
+	if (n == 0)
+		return false;
 	memset(&threads[qemu->guest.vcpus], 0, (GUEST_VCPUS_MAX - qemu->guest.vcpus) * sizeof(*threads));
-	return n > 0 && memcmp(threads, qemu->threads, sizeof(qemu->threads)) != 0;
+	return memcmp(threads, qemu->threads, sizeof(qemu->threads)) != 0;
 }
 
 static void paths_refresh(struct qemu_guest *qemu)
 {
-	json_t *cpus = qemu->monitor ? monitor_execute(qemu->monitor, "query-cpus-fast", NULL, NULL) : NULL;
+	struct monitor *monitor = qemu_guest_monitor(qemu);
+	json_t *cpus = monitor ? monitor_execute(monitor, "query-cpus-fast", NULL, NULL) : NULL;
 
 	if (cpus)
 		qemu_paths_from_qmp(cpus, qemu->paths);
@@ -145,9 +156,9 @@ static void threads_follow(struct qemu_guest *qemu)
 	if (n != qemu->n_threads)
 		qemu->threads_ticks = SETTLE_TICKS;
 	qemu->n_threads = n;
-	if (qemu->threads_ticks == 0)
+	if (qemu->threads_ticks == 0 && !qemu->view)
 		return;
-	qemu->threads_ticks--;
+	qemu->threads_ticks -= qemu->threads_ticks > 0;
 	if (!threads_differ(qemu, threads))
 		return;
 	qemu->guest.on_changing(&qemu->guest, qemu->guest.listener_data);
@@ -164,6 +175,8 @@ static gboolean on_tick(void *data)
 
 	if (qemu->guest.state == GUEST_ENDED)
 		return G_SOURCE_CONTINUE;
+	if (qemu->view)
+		qemu_machine_follow(qemu);
 	threads_follow(qemu);
 	qemu_clocks_update(qemu);
 	qemu_kernel_follow(qemu);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/process/vmm_name.h"
+
 pid_t qemu_process_of_thread(pid_t thread)
 {
 	g_autofree char *path = g_strdup_printf("/proc/%d/status", (int)thread);
@@ -14,6 +16,41 @@ pid_t qemu_process_of_thread(pid_t thread)
 	if (!g_file_get_contents(path, &status, NULL, NULL) || !(at = strstr(status, "\nTgid:")))
 		return 0;
 	return (pid_t)strtol(at + strlen("\nTgid:"), NULL, 10);
+}
+
+/* Of the process; "qemu-system-x86", of which nobody wants to type the rest, is "qemu". New string. */
+static char *command_name(pid_t pid)
+{
+	g_autofree char *path = g_strdup_printf("/proc/%d/comm", (int)pid);
+	char *comm = NULL;
+
+	if (!g_file_get_contents(path, &comm, NULL, NULL))
+		return g_strdup("process");
+	g_strchomp(comm);
+	if (g_str_has_prefix(comm, "qemu-system-"))
+		comm[strlen("qemu")] = '\0';
+	return comm;
+}
+
+char *qemu_process_name(pid_t pid)
+{
+	struct vmm_name vmm = vmm_name_read("/proc", pid);
+	g_autofree char *name = vmm.guest ? g_strdup(vmm.guest) : command_name(pid);
+
+	vmm_name_clear(&vmm);
+	/* It becomes a part of a file's name. */
+	g_strcanon(name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-", '-');
+	return g_strdup_printf("%s-%d", name, (int)pid);
+}
+
+bool qemu_process_is_qemu(pid_t pid)
+{
+	struct vmm_name name = vmm_name_read("/proc", pid);
+	g_autofree char *command = command_name(pid);
+	bool is = strcmp(name.vmm, "QEMU") == 0 || (strcmp(name.vmm, "?") == 0 && g_str_has_prefix(command, "qemu"));
+
+	vmm_name_clear(&name);
+	return is;
 }
 
 /* Arguments are separated by NUL bytes. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* QEMU's process and its vCPU threads. */
+/* A VMM's process and its vCPU threads. */
 #ifndef VPROF_ATTACH_QEMU_PROCESS_H
 #define VPROF_ATTACH_QEMU_PROCESS_H
 
@@ -10,6 +10,12 @@
 
 /* The process that a thread belongs to; 0 when there is no such thread. */
 pid_t qemu_process_of_thread(pid_t thread);
+
+/* What its guest is called: its name on the command line and the number, "vm7-4711", else the command; new string. */
+char *qemu_process_name(pid_t pid);
+
+/* Whether its program's file, or else its command, is called so. */
+bool qemu_process_is_qemu(pid_t pid);
 
 /* The process that libvirt has started for this UUID (`-uuid UUID`); *n: how many there are. */
 pid_t qemu_process_of_uuid(const char *uuid, unsigned *n);

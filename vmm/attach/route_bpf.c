@@ -1,44 +1,64 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Route "bpf": a BPF program where the events on QEMU's vCPU threads overflow. It sees the vCPU's registers in KVM and
- * its stack in QEMU's memory while the vCPU stands there, and copies them, and which task the vCPU runs. Names of tasks
- * are read afterwards, as by the other routes.
+ * Route "bpf": a BPF program where the events on the VMM's vCPU threads overflow. It sees the vCPU's registers in KVM
+ * and its stack in the VMM's memory while the vCPU stands there, and copies them, and which task the vCPU runs. Names
+ * of tasks are read afterwards, as by the other routes.
  */
 #include <errno.h>
-#include <unistd.h>
 #include <vprof/control.h>
 
 #include "attach/bpf_sample.h"
 #include "attach/guest_program.h"
 #include "attach/host_chain.h"
+#include "attach/kvm_vendor.h"
 #include "attach/qemu.h"
 #include "attach/vcpu_event.h"
 #include "attach/vcpu_rings.h"
-#include "lib/record/processor.h"
 
-#define RING_DATA_BYTES (1u << 20) /* a call chain's memory has some 100 bytes to 8 KiB */
+#define RING_DATA_BYTES (1u << 20)      /* a call chain's memory has some 100 bytes to 8 KiB, */
+#define RING_DATA_BYTES_USER (4u << 20) /* and 20 KiB more with the stack of user space */
 
 struct bpf_route {
 	struct counter_route_config config;
+	bool by_memory;                /* registers are found in the guest's memory */
+	bool withholds;                /* each sample is taken twice: by what KVM has, and by memory */
 	struct guest_program *program; /* the guest's */
 	struct vcpu_rings *rings;
 	struct host_chain *host;                 /* NULL: the session wants the guest alone */
+	bool has_kernel;                         /* as in vcpu_rings_cpl */
 	GPtrArray *links;                        /* of struct guest_program_link: an event on a vCPU each */
 	uint64_t unsent_before[GUEST_VCPUS_MAX]; /* by earlier sessions */
 };
 
 /* ---- samples; on the rings' thread ---- */
 
+/* For tests: what memory says is compared with this. Without a stack pointer, frame pointers say where the callers are.
+ */
+static void take_as_known(const struct bpf_route *route, const struct counter_sample *sample)
+{
+	struct counter_sample known = *sample;
+
+	known.by_frames = sample->regs.cpl == 0 && sample->regs.rsp == 0;
+	route->config.take(route->config.data, &known);
+}
+
 static void take(void *data, unsigned vcpu, unsigned event G_GNUC_UNUSED, const struct record_sample *record)
 {
 	const struct bpf_route *route = data;
+	const struct unwind_config *unwind = route->config.unwind;
 	struct counter_sample sample = {.vcpu = vcpu};
+	struct unwind_stacks stacks;
 	struct snapshot snapshot;
 
-	if (!bpf_sample_decode(record, &sample, &snapshot) || sample.overflow.event >= route->config.n_events)
+	if (!bpf_sample_decode(record, route->has_kernel, &sample, &snapshot) ||
+	    sample.overflow.event >= route->config.n_events)
 		return;
 	if (route->host)
 		host_chain_take(route->host, record, &sample);
+	if (route->withholds)
+		take_as_known(route, &sample);
+	if (route->by_memory && sample.in_guest)
+		bpf_sample_by_memory(record, &sample, unwind && unwind->orc ? &stacks : NULL);
 	route->config.take(route->config.data, &sample);
 }
 
@@ -51,42 +71,69 @@ static uint64_t unsent(void *data, unsigned vcpu)
 
 /* ---- what the program has to know ---- */
 
-/* Which of KVM's machine-specific parts runs guests here; false when none that the program knows does. */
-static bool vendor_find(unsigned *vendor)
+/* For tests: what VMX withholds is found in memory on other hosts, too, and each sample is taken twice, first as it is.
+ */
+static bool withholds(void)
 {
-	static const struct {
-		const char *module, *flag;
-		enum guest_sample_vendor vendor;
-	} vendors[] = {
-		{"/sys/module/kvm_intel", "vmx", GUEST_SAMPLE_VMX},
-		{"/sys/module/kvm_amd", "svm", GUEST_SAMPLE_SVM},
-		{"/sys/module/kvm_pvm", NULL, GUEST_SAMPLE_PVM},
-	};
-
-	for (size_t i = 0; i < G_N_ELEMENTS(vendors); i++) {
-		if (access(vendors[i].module, F_OK) != 0 || (vendors[i].flag && !processor_has(vendors[i].flag)))
-			continue;
-		*vendor = vendors[i].vendor;
-		return true;
-	}
-	return false;
+	return g_getenv("VPROF_TEST_WITHHOLD") != NULL;
 }
 
-static struct guest_sample_settings settings(const struct counter_route_config *config)
+static bool lacks_stack(struct guest *guest G_GNUC_UNUSED)
+{
+	enum guest_sample_vendor vendor;
+
+	return withholds() || (kvm_vendor_find(&vendor) && vendor == GUEST_SAMPLE_VMX);
+}
+
+static struct image *running_image(struct guest *guest)
+{
+	return qemu_kernel_running((struct qemu_guest *)guest);
+}
+
+/* What it takes to find registers in memory; nothing where the kernel is not known. */
+static void settings_by_memory(struct qemu_guest *qemu, const struct counter_route_config *config,
+                               struct guest_sample_settings *settings)
+{
+	struct cpu_area areas[GUEST_SAMPLE_VCPUS_MAX];
+	struct page_walk walk;
+
+	if (!config->areas || !qemu_kernel_tables(qemu, config->page_tables, &walk))
+		return;
+	settings->by_memory = 1;
+	settings->kernel_tables = walk.cr3;
+	settings->direct_map = cpu_area_direct_map(config->areas, &walk);
+	settings->task_stack = config->areas->task_stack;
+	settings->mm_pgd = config->areas->mm_pgd;
+	settings->current_task = config->areas->current_task;
+	settings->task_mm = config->areas->task_mm;
+	settings->interrupt_in_use = config->areas->interrupt_in_use;
+	settings->entry_stack = config->areas->entry_stack;
+	size_t n = cpu_areas_read(config->areas, &walk, areas, G_N_ELEMENTS(areas));
+
+	for (size_t i = 0; i < n; i++)
+		settings->cpus[i] = (struct guest_sample_cpu){areas[i].area, areas[i].apic_id};
+}
+
+static struct guest_sample_settings settings(struct qemu_guest *qemu, const struct counter_route_config *config)
 {
 	const struct unwind_config *unwind = config->unwind;
+	enum guest_sample_vendor vendor;
 	struct guest_sample_settings settings = {
 		.memory = GUEST_SAMPLE_NO_MEMORY,
 		.current_task = config->tasks ? config->tasks->current_task : 0,
 		.interrupt_stack = config->interrupt_stack.value,
 	};
 
-	vendor_find(&settings.vendor);
+	if (kvm_vendor_find(&vendor))
+		settings.vendor = vendor;
 	if (unwind) {
 		settings.memory = unwind->orc ? GUEST_SAMPLE_STACK : GUEST_SAMPLE_FRAMES;
 		settings.depth = unwind->depth;
 		settings.user = unwind->user;
+		settings.user_stack = config->user_stack;
 	}
+	if (lacks_stack(&qemu->guest))
+		settings_by_memory(qemu, config, &settings);
 	return settings;
 }
 
@@ -193,7 +240,7 @@ static void stop(struct guest *guest)
 static bool start(struct guest *guest, const struct counter_route_config *config, GError **error)
 {
 	struct qemu_guest *qemu = (struct qemu_guest *)guest;
-	struct guest_sample_settings wanted = settings(config);
+	struct guest_sample_settings wanted = settings(qemu, config);
 
 	if (!program_load(qemu, error))
 		return false;
@@ -203,13 +250,17 @@ static bool start(struct guest *guest, const struct counter_route_config *config
 		/* perf walks the host's stack for this record where the event overflowed, as it does for the event's.
 	         */
 		.sample_type = VPROF_SAMPLE_TYPE | PERF_SAMPLE_RAW | (config->host ? PERF_SAMPLE_CALLCHAIN : 0),
-		.ring_bytes = RING_DATA_BYTES,
+		.ring_bytes = wanted.user_stack ? RING_DATA_BYTES_USER : RING_DATA_BYTES,
+		.ring_bytes_min = RING_DATA_BYTES,
 		.sample = take,
 		.lost = unsent,
 		.data = route,
 	};
 
 	route->config = *config;
+	route->has_kernel = qemu->kernel.image != NULL;
+	route->by_memory = wanted.by_memory;
+	route->withholds = wanted.by_memory && withholds();
 	route->host = config->host ? host_chain_new(qemu->pid) : NULL;
 	route->program = qemu->program;
 	route->links = g_ptr_array_new_with_free_func(detach);
@@ -232,21 +283,38 @@ static char *unavailable(struct guest *guest)
 	struct qemu_guest *qemu = (struct qemu_guest *)guest;
 	g_autoptr(GError) error = NULL;
 	char *why = vcpu_event_unavailable(qemu);
-	unsigned vendor;
+	enum guest_sample_vendor vendor;
 
 	if (why)
 		return why;
-	if (!vendor_find(&vendor))
+	if (!kvm_vendor_find(&vendor))
 		return g_strdup("KVM's part for this processor is none of kvm_intel, kvm_amd and kvm_pvm");
 	return program_load(qemu, &error) ? NULL : g_strdup(error->message);
 }
 
+static const char *gives(struct guest *guest)
+{
+	const bool lacks = lacks_stack(guest);
+
+	if (!((const struct qemu_guest *)guest)->kernel.image)
+		return lacks ? "no tasks and no call chains as long as the guest's kernel is not known"
+		             : "no tasks as long as the guest's kernel is not known; call chains: frame pointers";
+	if (lacks)
+		return "tasks, found in memory; kernel chains: frame pointers, or ORC with the stack pointer found by search; "
+		       "user chains: frame pointers; below the kernel, unwind tables, too";
+	return "tasks; kernel chains: ORC or frame pointers; user chains: unwind tables or frame pointers";
+}
+
 const struct counter_route route_bpf = {
 	.name = "bpf",
-	.summary = "a BPF program at perf events on QEMU's vCPU threads; KVM; tasks, and call chains of one moment",
+	.summary = "a BPF program at perf events on the VMM's vCPU threads; KVM; tasks, and call chains of one moment",
+	.gives = gives,
 	.frequency_hz_default = VPROF_FREQUENCY_HZ_DEFAULT,
 	.registers = true,
 	.host = true,
+	.lacks_stack = lacks_stack,
+	.running_image = running_image,
+	.impossible = vcpu_event_impossible,
 	.unavailable = unavailable,
 	.start = start,
 	.stop = stop,

@@ -94,7 +94,7 @@ static char *unavailable(struct guest *guest)
 {
 	const struct qemu_guest *qemu = (const struct qemu_guest *)guest;
 
-	return qemu->monitor ? NULL : g_strdup("there is no monitor; give --qmp SOCKET, or leave --no-monitor away");
+	return qemu->monitor ? NULL : g_strdup(qemu->monitor_why ? qemu->monitor_why : "there is none");
 }
 
 static bool start(struct guest *guest, const struct counter_route_config *config, GError **error)
@@ -136,9 +136,15 @@ static void stop(struct guest *guest)
 	g_free(route);
 }
 
+static const char *gives(struct guest *guest G_GNUC_UNUSED)
+{
+	return "tasks; kernel chains: ORC or frame pointers, may be torn; user chains: unwind tables or frame pointers, may be torn";
+}
+
 const struct counter_route route_monitor = {
 	.name = "monitor",
 	.summary = "registers by QEMU's monitor, at 200 Hz at most; any accelerator; call chains may be torn",
+	.gives = gives,
 	.event_default = "timer",
 	.frequency_hz_default = FREQUENCY_HZ_DEFAULT,
 	.frequency_hz_max = FREQUENCY_HZ_MAX,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Route "perf": the host's perf events on QEMU's vCPU threads. A hardware event counts while the guest runs, and only
- * then (exclude_host); a clock counts the thread, and what it finds outside the guest is a HYPERVISOR sample. perf
+ * Route "perf": the host's perf events on the VMM's vCPU threads. A hardware event counts while the guest runs, and
+ * only then (exclude_host); a clock counts the thread, and what it finds outside the guest is a HYPERVISOR sample. perf
  * knows the guest's instruction pointer and mode, and no other register.
  */
 #include <vprof/control.h>
@@ -17,6 +17,7 @@ struct perf_route {
 	struct counter_route_config config;
 	struct vcpu_rings *rings;
 	struct host_chain *host; /* NULL: the session wants the guest alone */
+	bool has_kernel;         /* as in vcpu_rings_cpl */
 };
 
 static void take(void *data, unsigned vcpu, unsigned event, const struct record_sample *record)
@@ -29,7 +30,8 @@ static void take(void *data, unsigned vcpu, unsigned event, const struct record_
 		.regs = {.rip = record->ip, .valid = true},
 	};
 
-	sample.in_guest = vcpu_rings_guest_mode(record->misc, &sample.regs.cpl);
+	sample.in_guest = vcpu_rings_in_guest(record->misc);
+	sample.regs.cpl = vcpu_rings_cpl(record->misc, record->ip, route->has_kernel);
 	if (route->host)
 		host_chain_take(route->host, record, &sample);
 	route->config.take(route->config.data, &sample);
@@ -78,11 +80,13 @@ static bool start(struct guest *guest, const struct counter_route_config *config
 		.route = config,
 		.sample_type = VPROF_SAMPLE_TYPE | (config->host ? PERF_SAMPLE_CALLCHAIN : 0),
 		.ring_bytes = RING_DATA_BYTES,
+		.ring_bytes_min = RING_DATA_BYTES,
 		.sample = take,
 		.data = route,
 	};
 
 	route->config = *config;
+	route->has_kernel = qemu->kernel.image != NULL;
 	route->host = config->host ? host_chain_new(qemu->pid) : NULL;
 	route->rings = vcpu_rings_new(&rings);
 	if (!sources_open(route, &rings, qemu, error)) {
@@ -103,16 +107,23 @@ static void stop(struct guest *guest)
 	route_free(route);
 }
 
+static const char *gives(struct guest *guest G_GNUC_UNUSED)
+{
+	return "no tasks; kernel chains: no; user chains: no";
+}
+
 static char *unavailable(struct guest *guest)
 {
-	return vcpu_event_unavailable((const struct qemu_guest *)guest);
+	return vcpu_event_unavailable((struct qemu_guest *)guest);
 }
 
 const struct counter_route route_perf = {
 	.name = "perf",
-	.summary = "perf events on QEMU's vCPU threads; KVM; instruction pointer and mode, no tasks, no call chains",
+	.summary = "perf events on the VMM's vCPU threads; KVM; instruction pointer and mode, no tasks, no call chains",
+	.gives = gives,
 	.frequency_hz_default = VPROF_FREQUENCY_HZ_DEFAULT,
 	.host = true,
+	.impossible = vcpu_event_impossible,
 	.unavailable = unavailable,
 	.start = start,
 	.stop = stop,

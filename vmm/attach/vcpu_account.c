@@ -8,6 +8,7 @@
 
 #include "attach/thread_clock.h"
 #include "attach/vcpu_statistics.h"
+#include "exits/exit_clock.h"
 
 /*
  * Counted on the thread, beside what KVM counts. Events of the PMU count while the guest runs; the kernel's own, what
@@ -39,6 +40,8 @@ struct vcpu_account {
 	int64_t begun_us, last_us; /* monotonic time of the readings */
 	GHashTable *names;         /* of KVM's running totals; NULL: not counted */
 	int events[COUNTED];
+	struct exit_clock *exits; /* NULL: untraced */
+	char *untraced;
 	struct totals base, last;
 };
 
@@ -81,13 +84,31 @@ static bool totals_read(const struct vcpu_account *account, const struct vcpu_ac
 
 	if (account->thread == 0 || !thread_clock_read(source->pid, account->thread, &now.clock))
 		return false;
-	if (account->names && source->monitor && source->path)
+	if (source->view)
+		now.n_counters = kvm_view_counters(source->view, source->id, now.counters);
+	else if (account->names && source->monitor && source->path)
 		now.n_counters = vcpu_statistics_read(source->monitor, source->path, account->names, now.counters);
 	for (size_t i = 0; i < COUNTED; i++)
 		if (account->events[i] >= 0 && read(account->events[i], &value, sizeof(value)) == sizeof(value))
 			counter_add(&now, counted[i].name, value);
 	*totals = now;
 	return true;
+}
+
+static void trace(struct vcpu_account *account, const struct vcpu_account_source *source)
+{
+	g_autoptr(GError) why = NULL;
+
+	if (!source->exits || !source->thread) {
+		account->untraced = g_strdup(source->untraced);
+	} else if (exit_trace_attach(source->exits, &why) &&
+	           exit_trace_follow(source->exits, source->vcpu, source->thread, &why)) {
+		const struct exit_source counted_there = exit_trace_source(source->exits, source->vcpu);
+
+		account->exits = exit_clock_new(&counted_there);
+	} else {
+		account->untraced = g_strdup(why->message);
+	}
 }
 
 struct vcpu_account *vcpu_account_new(const struct vcpu_account_source *source)
@@ -99,8 +120,14 @@ struct vcpu_account *vcpu_account_new(const struct vcpu_account_source *source)
 		account->names = vcpu_statistics_open(source->monitor);
 	for (size_t i = 0; i < COUNTED; i++)
 		account->events[i] = source->thread ? event_open(&counted[i], source->thread) : -1;
+	trace(account, source);
 	account->has_clock = totals_read(account, source, &account->base);
 	account->last = account->base;
+	/* To attach the program takes a while, which is none of the wall time. */
+	if (account->exits) {
+		exit_clock_update(account->exits);
+		exit_clock_reset(account->exits);
+	}
 	account->last_us = account->begun_us = g_get_monotonic_time();
 	return account;
 }
@@ -114,6 +141,8 @@ void vcpu_account_free(struct vcpu_account *account)
 			close(account->events[i]);
 	if (account->names)
 		g_hash_table_unref(account->names);
+	exit_clock_free(account->exits);
+	g_free(account->untraced);
 	g_free(account);
 }
 
@@ -155,15 +184,20 @@ static uint64_t qemu_ns(const struct vcpu_account *account, bool kvm)
 
 void vcpu_account_update(struct vcpu_account *account, const struct vcpu_account_source *source)
 {
-	if (totals_read(account, source, &account->last) || !account->has_clock)
-		account->last_us = g_get_monotonic_time();
+	if (!totals_read(account, source, &account->last) && account->has_clock)
+		return;
+	account->last_us = g_get_monotonic_time();
+	if (account->exits)
+		exit_clock_update(account->exits);
 }
 
 void vcpu_account_read(const struct vcpu_account *account, bool kvm, struct guest_vcpu_time *out)
 {
 	struct vcpu_time *time = &out->time;
 
-	*out = (struct guest_vcpu_time){.missing = account->names ? NULL : "halted"};
+	*out = (struct guest_vcpu_time){
+		.missing = account->exits || counter_find(&account->last, "halt_wait_ns") ? NULL : "halted",
+		.untraced = account->untraced};
 	counters_between(account, out);
 	time->wall_ns = (uint64_t)(account->last_us - account->begun_us) * 1000;
 	if (!account->has_clock) {
@@ -176,4 +210,9 @@ void vcpu_account_read(const struct vcpu_account *account, bool kvm, struct gues
 	time->runnable_ns = account->last.clock.runnable_ns - account->base.clock.runnable_ns;
 	time->halt_wait_ns = counted_ns(out, "halt_wait_ns");
 	time->halt_poll_ns = counted_ns(out, "halt_poll_success_ns") + counted_ns(out, "halt_poll_fail_ns");
+	if (!account->exits)
+		return;
+	exit_clock_read(account->exits, time->cpu_ns, true, out);
+	time->vmm_ns = MIN(time->vmm_traced_ns, time->wall_ns);
+	time->run_ns = time->wall_ns - time->vmm_ns;
 }

@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Where the time of an attached guest's vCPU goes: the scheduler's clocks of its thread, KVM's statistics by QEMU's
- * monitor, and perf events that count on the thread. Main thread only.
+ * Where the time of an attached guest's vCPU goes: the scheduler's clocks of its thread, KVM's statistics, and and perf
+ * events that count on the thread. Main thread only.
  */
 #ifndef VPROF_ATTACH_VCPU_ACCOUNT_H
 #define VPROF_ATTACH_VCPU_ACCOUNT_H
 
 #include <sys/types.h>
 
+#include "attach/kvm_view.h"
 #include "attach/monitor.h"
+#include "exits/exit_trace.h"
 #include "guest/guest.h"
 
 struct vcpu_account;
 
 struct vcpu_account_source {
 	pid_t pid, thread;       /* thread 0: the vCPU is unplugged */
+	struct kvm_view *view;   /* NULL: the monitor has the statistics */
+	unsigned id;             /* KVM's, of the vCPU */
 	struct monitor *monitor; /* NULL: none */
 	const char *path;        /* of the vCPU in QEMU's object tree; NULL: not known */
 	bool kvm;                /* else every instruction of the guest is QEMU's own */
+	unsigned vcpu;
+	struct exit_trace *exits; /* KVM's trace points; NULL: not read, because: */
+	const char *untraced;
 };
 
 /* Counts from now on. */

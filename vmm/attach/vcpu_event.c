@@ -30,15 +30,20 @@ void vcpu_event_error(const char *what, unsigned vcpu, GError **error)
 }
 
 /* TCG's vCPU threads run translated code, in which perf sees no guest. */
-char *vcpu_event_unavailable(const struct qemu_guest *qemu)
+bool vcpu_event_impossible(struct guest *guest)
+{
+	return g_strcmp0(((const struct qemu_guest *)guest)->accelerator, "tcg") == 0;
+}
+
+char *vcpu_event_unavailable(struct qemu_guest *qemu)
 {
 	const struct counter_route_config config = {.rate.frequency_hz = 1};
 	struct perf_event_attr attr;
 	struct counter_event event;
 	const char *why;
 
-	if (g_strcmp0(qemu->accelerator, "tcg") == 0)
-		return g_strdup("the guest runs by TCG, which perf cannot look into; take the route monitor");
+	if (vcpu_event_impossible(&qemu->guest))
+		return g_strdup("the guest runs by TCG, which perf cannot look into");
 	counter_event_default(&event, &why);
 	vcpu_event_attr(&event, &config, &attr);
 	int fd = vcpu_event_open(&attr, qemu->threads[0]);
@@ -49,6 +54,9 @@ char *vcpu_event_unavailable(const struct qemu_guest *qemu)
 	}
 	if (errno != EACCES && errno != EPERM)
 		return g_strdup_printf("perf_event_open on QEMU's vCPU thread: %s", g_strerror(errno));
-	return g_strdup(
-		"not permitted; run vprof as root or with CAP_PERFMON and CAP_SYS_PTRACE, or as QEMU's user with `sysctl kernel.perf_event_paranoid=1`");
+	g_autofree char *level = counter_perf_paranoid();
+
+	return g_strdup_printf(
+		"not permitted with kernel.perf_event_paranoid=%s; run vprof as root, with CAP_PERFMON and CAP_SYS_PTRACE (with Debian's kernels above 2: and CAP_SYS_ADMIN), or as QEMU's user with `sysctl kernel.perf_event_paranoid=1`",
+		level);
 }

@@ -18,6 +18,8 @@ int vcpu_event_open(struct perf_event_attr *attr, pid_t thread);
 void vcpu_event_error(const char *what, unsigned vcpu, GError **error);
 
 /* Why no events can be had on the guest's threads that say anything of it, or NULL; new string. */
-char *vcpu_event_unavailable(const struct qemu_guest *qemu);
+char *vcpu_event_unavailable(struct qemu_guest *qemu);
+/* A route's `impossible`: the guest has none that ever do. */
+bool vcpu_event_impossible(struct guest *guest);
 
 #endif

@@ -36,19 +36,20 @@ static struct source *source_at(const struct vcpu_rings *rings, size_t i)
 
 /* ---- records ---- */
 
-bool vcpu_rings_guest_mode(uint16_t misc, uint8_t *cpl)
+bool vcpu_rings_in_guest(uint16_t misc)
 {
-	switch (misc & PERF_RECORD_MISC_CPUMODE_MASK) {
-	case PERF_RECORD_MISC_GUEST_KERNEL:
-		*cpl = 0;
-		return true;
-	case PERF_RECORD_MISC_GUEST_USER:
-		*cpl = 3;
-		return true;
-	default:
-		*cpl = 0;
-		return false;
-	}
+	uint16_t mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
+
+	return mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
+}
+
+uint8_t vcpu_rings_cpl(uint16_t misc, uint64_t ip, bool has_kernel)
+{
+	if (ip >> 63)
+		return 0;
+	if (has_kernel || ip >> 32)
+		return 3;
+	return (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_GUEST_USER ? 3 : 0;
 }
 
 static void source_drain(struct vcpu_rings *rings, struct source *source)
@@ -178,15 +179,21 @@ void vcpu_rings_attr(const struct vcpu_rings_config *config, struct perf_event_a
 	attr->sample_type = config->sample_type;
 	attr->wakeup_events = 0;
 	attr->watermark = 1;
-	attr->wakeup_watermark = (uint32_t)(config->ring_bytes / 4);
+	attr->wakeup_watermark = (uint32_t)(config->ring_bytes_min / 4);
 }
 
 bool vcpu_rings_add(struct vcpu_rings *rings, int fd, unsigned vcpu, unsigned event, GError **error)
 {
 	struct source source = {.fd = fd, .vcpu = vcpu, .event = event};
+	g_autoptr(GError) why = NULL;
 
-	source.ring = ring_reader_open_perf(fd, rings->config.ring_bytes, error);
+	for (size_t bytes = rings->config.ring_bytes; !source.ring && bytes >= rings->config.ring_bytes_min;
+	     bytes /= 2) {
+		g_clear_error(&why);
+		source.ring = ring_reader_open_perf(fd, bytes, &why);
+	}
 	if (!source.ring) {
+		g_propagate_error(error, g_steal_pointer(&why));
 		close(fd);
 		return false;
 	}

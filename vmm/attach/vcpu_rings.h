@@ -19,10 +19,10 @@ typedef uint64_t (*vcpu_rings_lost_fn)(void *data, unsigned vcpu);
 struct vcpu_rings_config {
 	const struct counter_route_config *route; /* copied */
 	uint64_t sample_type;                     /* of the events */
-	size_t ring_bytes;                        /* a power of two of at least a page */
-	vcpu_rings_sample_fn sample;              /* on the thread */
-	vcpu_rings_lost_fn lost;                  /* on the thread, too; NULL: none are */
-	void *data;                               /* for both */
+	size_t ring_bytes, ring_bytes_min; /* powers of two of at least a page: less where locked memory is limited */
+	vcpu_rings_sample_fn sample;       /* on the thread */
+	vcpu_rings_lost_fn lost;           /* on the thread, too; NULL: none are */
+	void *data;                        /* for both */
 };
 
 struct vcpu_rings *vcpu_rings_new(const struct vcpu_rings_config *config);
@@ -39,7 +39,15 @@ bool vcpu_rings_add(struct vcpu_rings *rings, int fd, unsigned vcpu, unsigned ev
 void vcpu_rings_start(struct vcpu_rings *rings);
 void vcpu_rings_stop(struct vcpu_rings *rings);
 
-/* perf's mode of a sample; false when the guest did not run. */
-bool vcpu_rings_guest_mode(uint16_t misc, uint8_t *cpl);
+/* Whether the guest ran at a sample, by the record's misc. */
+bool vcpu_rings_in_guest(uint16_t misc);
+
+/*
+ * The guest's CPL, 0 or 3, where only its instruction pointer is known. Before Linux 6.9, perf's mode is that of when
+ * the vCPU's thread was last scheduled out (kvm_arch_vcpu_in_kernel), so it decides only what `ip` leaves open: kernels
+ * of 64 bits run in the upper half, and nothing else does. `has_kernel`: the guest runs such a kernel, so that what is
+ * in the lower half is user space; without, that may be firmware if it is below 4 GiB.
+ */
+uint8_t vcpu_rings_cpl(uint16_t misc, uint64_t ip, bool has_kernel);
 
 #endif

@@ -39,12 +39,18 @@ const struct method_argument control_session_keys[] = {
          .optional = true, .choices = delivery_names},
 	{"route", "how an attached guest is sampled (\"routes\" of query-host); by default, the first route that works",
          ARGUMENT_STRING, .optional = true, .min = 1, .max = 32},
-	{"call-graph", "how to find a call chain for each sample", ARGUMENT_STRING, .optional = true,
-         .choices = control_call_graph_names, .preset = "\"none\""},
+	{"call-graph",
+         "how to find a call chain for each sample. With fp, unwind tables of programs (unwind-table-add) are not used",
+         ARGUMENT_STRING, .optional = true, .choices = control_call_graph_names, .preset = "\"none\""},
 	{"call-depth", "maximum number of frames in a call chain", ARGUMENT_INTEGER, .optional = true, .min = 1,
          .max = UNWIND_DEPTH_MAX, .preset = "64"},
-	{"call-user", "whether call chains continue into user space, by frame pointers", ARGUMENT_BOOLEAN,
-         .optional = true, .preset = "true"},
+	{"call-user", "whether call chains continue into user space", ARGUMENT_BOOLEAN, .optional = true,
+         .preset = "true"},
+	{"wall-hz", "looks per second at the tasks of a Linux guest that wait, for samples of the event wall; 0: none",
+         ARGUMENT_INTEGER, .optional = true, .min = 0, .max = SESSION_WALL_HZ_MAX, .preset = "0"},
+	{"off-cpu",
+         "whether to sample each wait of the guest's tasks when it ends (event off-cpu); uses one of the guest's breakpoints",
+         ARGUMENT_BOOLEAN, .optional = true, .preset = "false"},
 	{"host",
          "whether samples outside an attached guest have their address and call chain in the host's kernel or in QEMU",
          ARGUMENT_BOOLEAN, .optional = true, .preset = "false"},
@@ -127,6 +133,8 @@ bool control_session_config(const json_t *arguments, struct session_config *conf
 	config->call_kernel_only = json_is_false(json_object_get(arguments, "call-user"));
 	config->host = json_is_true(json_object_get(arguments, "host"));
 	config->no_tasks = json_is_false(json_object_get(arguments, "tasks"));
+	config->wall_hz = (unsigned)json_integer_value(json_object_get(arguments, "wall-hz"));
+	config->off_cpu = json_is_true(json_object_get(arguments, "off-cpu"));
 	config->switches = json_is_true(json_object_get(arguments, "switches"));
 	config->delivery = parse_delivery(json_object_get(arguments, "delivery"));
 	config->stall = g_strcmp0(json_string_value(json_object_get(arguments, "on-full")), "stall") == 0;

@@ -45,7 +45,8 @@ struct connection {
 	size_t output_bytes;
 	json_t *waiting; /* a request that is executed again until it has an answer */
 	int64_t wait_until_us;
-	uint64_t wait_flushes; /* control_server.flushes when it came */
+	uint64_t wait_flushes;     /* control_server.flushes when it came */
+	uint64_t requests, errors; /* it has sent, and of them were refused */
 	/* What it has read in parts (unread.c). */
 	uint64_t samples_from, samples_from_of; /* a samples-read that waits: where it began, in which session */
 	uint64_t samples_of;                    /* the session of `samples_unread` */

@@ -122,6 +122,8 @@ static void print_members(const json_t *members)
 		print_member_type(member);
 		puts(".br");
 		print_text(text_of(member, "summary"));
+		if (has(member, "members-of"))
+			printf("Its members are what\n.Sx %s\nreturns.\n", text_of(member, "members-of"));
 		if (has(member, "members"))
 			print_members(json_object_get(member, "members"));
 	}
@@ -154,6 +156,8 @@ static void print_methods(const json_t *methods)
 		printf(".Ss %s\n", text_of(method, "name"));
 		printf("Role: %s.\n.br\n", text_of(method, "role"));
 		print_text(text_of(method, "summary"));
+		if (has(method, "arguments-of"))
+			printf("Its arguments are those of\n.Sx %s .\n", text_of(method, "arguments-of"));
 		print_arguments(json_object_get(method, "arguments"));
 		print_returns(method);
 	}

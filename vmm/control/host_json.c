@@ -31,6 +31,8 @@ static json_t *symbols_json(const struct image *image)
 
 static json_t *unwinder_json(const struct image *image)
 {
+	if (image_arch(image) == ARCH_ARM64)
+		return part_json("call chains", true, "frame records", NULL);
 	g_autoptr(GError) error = NULL;
 	struct orc *orc = orc_load(image, &error);
 	g_autofree char *why = error ? g_strdup_printf("%s; by frame pointers, if it has them", error->message) : NULL;
@@ -137,8 +139,8 @@ static json_t *route_json(struct guest *guest, const struct counter_route *route
 {
 	g_autofree char *why = route->unavailable(guest);
 
-	return json_pack("{s:s, s:s, s:b, s:s*}", "name", route->name, "summary", route->summary, "usable", !why, "why",
-	                 why);
+	return json_pack("{s:s, s:s, s:s, s:b, s:s*}", "name", route->name, "summary", route->summary, "gives",
+	                 route->gives(guest), "usable", !why, "why", why);
 }
 
 json_t *control_host_routes(struct guest *guest)
@@ -195,6 +197,8 @@ static const struct method_member backend_members[] = {
 static const struct method_member route_members[] = {
 	{"name", "name of the route", MEMBER_STRING},
 	{"summary", "how the route samples", MEMBER_STRING},
+	{"gives", "what its samples of the guest tell on this host: tasks, chains of the kernel and of user space",
+         MEMBER_STRING},
 	{"usable", "whether it works with this guest", MEMBER_BOOLEAN},
 	{"why", "why it does not work", MEMBER_STRING, .optional = true},
 	{0},

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "control/control_error.h"
+#include "control/keeper.h"
 #include "control/server_priv.h"
 #include "lib/client/client.h"
 #include "lib/client/socket.h"
@@ -28,6 +29,7 @@ struct listener {
 	char *path;
 	dev_t device; /* of the socket's file, to recognise it */
 	ino_t inode;  /* 0 before there is one */
+	bool kept;    /* the keeper removes the file */
 	guint source; /* accepts, or waits for RETRY_MS */
 };
 
@@ -59,6 +61,8 @@ static bool folder_prepare(const char *path, bool others, GError **error)
 	if (geteuid() != 0 && status.st_uid != geteuid() && status.st_uid != 0)
 		return fail(error, path, "folder %s belongs to uid %u; choose another path with --control", folder,
 		            status.st_uid);
+	if ((status.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH)
+		return fail(error, path, "every user may write to folder %s; change that with chmod o-w", folder);
 	return true;
 }
 
@@ -199,6 +203,7 @@ struct listener *listener_new(const char *path, bool others, void (*connected)(v
 		listener_free(listener);
 		return NULL;
 	}
+	listener->kept = keeper_socket(path, listener->device, listener->inode);
 	listen_again(listener);
 	return listener;
 }
@@ -233,7 +238,9 @@ void listener_free(struct listener *listener)
 {
 	if (!listener)
 		return;
-	if (path_is_ours(listener))
+	if (listener->kept)
+		keeper_end();
+	else if (path_is_ours(listener))
 		unlink(listener->path);
 	g_clear_handle_id(&listener->source, g_source_remove);
 	if (listener->fd >= 0)

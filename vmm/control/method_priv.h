@@ -16,7 +16,7 @@ struct control_call {
 	const json_t *arguments;        /* an object that fits the method's table */
 	int fds[VPROF_CONTROL_FDS_MAX]; /* to go with the answer; borrowed */
 	size_t n_fds;
-	int own_fd;       /* one of them that is to be closed afterwards; -1 */
+	bool owns_fds;    /* they are to be closed afterwards */
 	bool quit;        /* once the answer has been sent: at once, or, */
 	bool leave;       /* as the owner, when the other clients have read what they want */
 	bool wait;        /* no answer yet */
@@ -76,9 +76,9 @@ struct control_method {
 };
 
 /* Each up to a method without a name. methods.c lists them. */
-extern const struct control_method configuration_methods[], counter_methods[], engine_methods[], guest_methods[],
-	host_methods[], mapping_methods[], probe_methods[], role_methods[], sample_methods[], session_methods[],
-	time_methods[], trace_methods[];
+extern const struct control_method configuration_methods[], counter_methods[], engine_methods[], file_methods[],
+	guest_methods[], host_methods[], mapping_methods[], probe_methods[], role_methods[], sample_methods[],
+	session_methods[], table_methods[], task_methods[], time_methods[], trace_methods[];
 
 /* methods.c: NULL behind the last, or for a name that no method has. */
 const struct control_method *control_method_at(size_t index);

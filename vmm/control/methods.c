@@ -12,9 +12,9 @@ static const struct control_method schema_methods[];
 
 /* Each up to a method without a name. */
 static const struct control_method *const groups[] = {
-	engine_methods,  schema_methods,        role_methods,    guest_methods,   host_methods,
-	session_methods, configuration_methods, sample_methods,  counter_methods, trace_methods,
-	time_methods,    probe_methods,         mapping_methods,
+	engine_methods,        schema_methods, role_methods,    guest_methods, host_methods, session_methods,
+	configuration_methods, sample_methods, counter_methods, trace_methods, time_methods, probe_methods,
+	mapping_methods,       file_methods,   table_methods,   task_methods,
 };
 
 const struct control_method *control_method_at(size_t index)
@@ -44,7 +44,8 @@ static json_t *argument_schema(const struct method_argument *argument)
 	json_t *schema = argument_limits(argument);
 
 	json_object_set_new(schema, "name", json_string(argument->name));
-	json_object_set_new(schema, "optional", json_boolean(argument->optional));
+	if (argument->optional)
+		json_object_set_new(schema, "optional", json_true());
 	json_object_set_new(schema, "summary", json_string(argument->summary));
 	if (argument->preset)
 		json_object_set_new(schema, "default", json_loads(argument->preset, JSON_DECODE_ANY, NULL));
@@ -80,6 +81,17 @@ static const char *member_type_name(enum member_type type)
 	return names[type];
 }
 
+/* The method with these rows for its answer: they need not be there a second time. NULL: none. */
+static const char *returned_by(const struct method_member *members)
+{
+	const struct control_method *method;
+
+	for (size_t i = 0; (method = control_method_at(i)); i++)
+		if (method->returns == members)
+			return method->name;
+	return NULL;
+}
+
 static json_t *members_schema(const struct method_member *members)
 {
 	json_t *list = json_array();
@@ -93,19 +105,36 @@ static json_t *members_schema(const struct method_member *members)
 			json_object_set_new(row, "optional", json_true());
 		if (member->nullable)
 			json_object_set_new(row, "nullable", json_true());
-		if (member->members)
+		const char *of = member->members ? returned_by(member->members) : NULL;
+
+		if (of)
+			json_object_set_new(row, "members-of", json_string(of));
+		else if (member->members)
 			json_object_set_new(row, "members", members_schema(member->members));
 		json_array_append_new(list, row);
 	}
 	return list;
 }
 
+/* The method that describes the arguments of this one, too: a line has room for each table once. NULL: itself. */
+static const char *arguments_of(const struct control_method *method)
+{
+	const struct control_method *other;
+
+	for (size_t i = 0; (other = control_method_at(i)) != method; i++)
+		if (method->arguments && other->arguments == method->arguments)
+			return other->name;
+	return NULL;
+}
+
 static json_t *method_schema(const struct control_method *method)
 {
-	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s*}", "name", method->name, "role",
-	                 control_role_name(method->role), "summary", method->summary, "arguments",
-	                 arguments_schema(method), "returns", members_schema(method->returns), "descriptors",
-	                 method->descriptors);
+	const char *of = arguments_of(method);
+
+	return json_pack("{s:s, s:s, s:s, s:s*, s:o, s:o, s:s*}", "name", method->name, "role",
+	                 control_role_name(method->role), "summary", method->summary, "arguments-of", of, "arguments",
+	                 of ? json_array() : arguments_schema(method), "returns", members_schema(method->returns),
+	                 "descriptors", method->descriptors);
 }
 
 static json_t *methods_schema(void)
@@ -182,7 +211,7 @@ static json_t *method_query_schema(struct control_call *call G_GNUC_UNUSED, GErr
 static const struct method_member argument_members[] = {
 	{"name", "name of the argument", MEMBER_STRING},
 	{"type", "address, boolean, integer, string or [string]", MEMBER_STRING},
-	{"optional", "whether it may be left out", MEMBER_BOOLEAN},
+	{"optional", "true: it may be left out", MEMBER_BOOLEAN, .optional = true},
 	{"summary", "what it means", MEMBER_STRING},
 	{"min", "least integer, bytes of a string or strings", MEMBER_INTEGER, .optional = true},
 	{"max", "greatest integer, bytes of a string or strings", MEMBER_INTEGER, .optional = true},
@@ -200,6 +229,8 @@ static const struct method_member member_members[] = {
 	{"nullable", "true: it may be null", MEMBER_BOOLEAN, .optional = true},
 	{"names", "table of this schema with the names that \"*\" stands for", MEMBER_STRING, .optional = true},
 	{"members", "members of an object: rows like these", MEMBER_OBJECTS, .optional = true},
+	{"members-of", "name of the method that returns such an object, where it is described", MEMBER_STRING,
+         .optional = true},
 	{0},
 };
 
@@ -208,6 +239,8 @@ static const struct method_member method_members[] = {
 	{"role", "role that the client needs: observe, instrument or control", MEMBER_STRING},
 	{"summary", "what it does", MEMBER_STRING},
 	{"arguments", "what it takes", MEMBER_OBJECTS, .members = argument_members},
+	{"arguments-of", "name of the method with the same arguments, which are described there", MEMBER_STRING,
+         .optional = true},
 	{"returns", "the members of its answer", MEMBER_OBJECTS, .members = member_members},
 	{"descriptors", "the file descriptors that come with the answer", MEMBER_STRING, .optional = true},
 	{0},

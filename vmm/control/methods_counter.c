@@ -32,8 +32,36 @@ static bool parse_rate(const json_t *arguments, struct counter_rate *rate, GErro
 	return true;
 }
 
-static bool parse_request(const json_t *arguments, struct counter_request *request, GError **error)
+static bool parse_chains(const json_t *arguments, struct counter_request *request, GError **error)
 {
+	const char *call_graph = json_string_value(json_object_get(arguments, "call-graph"));
+	const json_t *depth = json_object_get(arguments, "call-depth"), *user = json_object_get(arguments, "call-user");
+
+	if (call_graph)
+		request->call_graph = (enum session_call_graph)argument_choice(control_call_graph_names, call_graph);
+	request->call_depth = (unsigned)json_integer_value(depth);
+	request->call_kernel_only = json_is_false(user);
+	if (!counter_mode_is_sampling(request->mode) && call_graph)
+		return refuse("argument \"call-graph\" is only for a sampling mode", error);
+	if (request->call_graph == SESSION_CALL_GRAPH_NONE && (depth || user))
+		return refuse("arguments \"call-depth\" and \"call-user\" need a \"call-graph\"", error);
+	return true;
+}
+
+static bool parse_vcpu(const struct control_call *call, struct counter_request *request, GError **error)
+{
+	const json_t *vcpu = json_object_get(call->arguments, "vcpu");
+
+	if (!vcpu)
+		return true;
+	request->one_vcpu = true;
+	request->vcpu = (unsigned)json_integer_value(vcpu);
+	return control_vcpu_check(call->server->guest, json_integer_value(vcpu), error);
+}
+
+static bool parse_request(const struct control_call *call, struct counter_request *request, GError **error)
+{
+	const json_t *arguments = call->arguments;
 	const char *mode = json_string_value(json_object_get(arguments, "mode"));
 	const json_t *ring_bytes = json_object_get(arguments, "ring-bytes");
 	bool estimate = json_is_true(json_object_get(arguments, "estimate"));
@@ -46,7 +74,8 @@ static bool parse_request(const json_t *arguments, struct counter_request *reque
 	bool sampling = counter_mode_is_sampling(request->mode);
 
 	if (!counter_event_parse(json_string_value(json_object_get(arguments, "event")), &request->event, error) ||
-	    !parse_rate(arguments, &request->rate, error))
+	    !parse_rate(arguments, &request->rate, error) || !parse_chains(arguments, request, error) ||
+	    !parse_vcpu(call, request, error))
 		return false;
 	if (sampling && estimate)
 		return refuse("argument \"estimate\" is only for a counting mode", error);
@@ -87,12 +116,16 @@ static json_t *method_counter_allocate(struct control_call *call, GError **error
 	struct counter_request request;
 	unsigned number;
 
-	if (!parse_request(call->arguments, &request, error) ||
+	if (!parse_request(call, &request, error) ||
 	    !counter_allocate(call->server->counters, &owner, &request, &number, error))
 		return NULL;
 	json_t *answer = json_pack("{s:i}", "counter", (int)number);
 
 	if (counter_mode_is_sampling(request.mode)) {
+		const char *unwinder = counter_unwinder(call->server->counters, number);
+
+		if (unwinder)
+			json_object_set_new(answer, "unwinder", json_string(unwinder));
 		json_object_set_new(answer, "events", json_pack("[o]", sampled_event(call, number)));
 		json_object_set_new(answer, "tasks", json_boolean(session_kernel(call->server->session)->has_tasks));
 		if (request.rate.period != 0)
@@ -245,6 +278,25 @@ static json_t *method_counter_read(struct control_call *call, GError **error)
 	return answer;
 }
 
+static json_t *method_counter_descriptors(struct control_call *call, GError **error)
+{
+	struct counter_descriptors descriptors;
+
+	if (!counter_descriptors(call->server->counters, call->connection, number_of(call), &descriptors, error))
+		return NULL;
+	json_t *vcpus = json_array();
+
+	call->owns_fds = true;
+	for (size_t i = 0; i < descriptors.n; i++) {
+		const struct counter_descriptor *one = &descriptors.each[i];
+
+		call->fds[call->n_fds++] = one->fd;
+		json_array_append_new(
+			vcpus, json_pack("{s:i, s:I}", "vcpu", (int)one->vcpu, "before", (json_int_t)one->before));
+	}
+	return json_pack("{s:o}", "vcpus", vcpus);
+}
+
 static json_t *method_counter_rings(struct control_call *call, GError **error)
 {
 	const struct counter_table *table = call->server->counters;
@@ -296,13 +348,18 @@ static json_t *held_json(const struct counter_info *info, const struct connectio
 	const struct counter_request *request = info->request;
 	bool sampling = counter_mode_is_sampling(request->mode);
 
-	return json_pack("{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:o}", "disposition",
-	                 counter_mode_is_task(request->mode) ? "task" : "standalone", "pid", info->owner.pid, "uid",
-	                 (json_int_t)info->owner.uid, "yours", info->owner.key == asking, "mode",
-	                 counter_mode_name(request->mode), "event", request->event.name, "backend",
-	                 request->event.backend->name, "frequency-hz", (json_int_t)request->rate.frequency_hz, "period",
-	                 (json_int_t)request->rate.period, "estimate", !sampling && has_samples(request), "descendants",
-	                 request->descendants, "targets", targets_json(info->targets));
+	json_t *held =
+		json_pack("{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:b, s:b, s:o}", "disposition",
+	                  counter_mode_is_task(request->mode) ? "task" : "standalone", "pid", info->owner.pid, "uid",
+	                  (json_int_t)info->owner.uid, "yours", info->owner.key == asking, "mode",
+	                  counter_mode_name(request->mode), "event", request->event.name, "backend",
+	                  request->event.backend->name, "frequency-hz", (json_int_t)request->rate.frequency_hz,
+	                  "period", (json_int_t)request->rate.period, "estimate", !sampling && has_samples(request),
+	                  "descendants", request->descendants, "targets", targets_json(info->targets));
+
+	if (request->one_vcpu)
+		json_object_set_new(held, "vcpu", json_integer(request->vcpu));
+	return held;
 }
 
 static json_t *method_query_counters(struct control_call *call, GError **error G_GNUC_UNUSED)
@@ -345,11 +402,19 @@ static const struct method_argument counter_allocate_arguments[] = {
 	{"period", "events between two samples; for clocks, nanoseconds; excludes frequency-hz", ARGUMENT_INTEGER,
          .optional = true, .min = 1, .max = INT64_MAX},
 	{"estimate",
-         "in a counting mode: estimate the value from samples instead of counting exactly; works for modes and tasks that the event cannot separate, and needs no breakpoint",
+         "in a counting mode: estimate the value from samples; works for modes and tasks that the event cannot separate, and needs no breakpoint",
          ARGUMENT_BOOLEAN, .optional = true},
 	{"descendants", "in a task mode: also count the descendants of the tasks", ARGUMENT_BOOLEAN, .optional = true},
+	{"vcpu", "count on this vCPU only; by default, on every vCPU", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = GUEST_VCPUS_MAX - 1},
 	{"ring-bytes", "in a sampling mode: data bytes of each vCPU's ring; a power of two", ARGUMENT_INTEGER,
          .optional = true, .min = VPROF_RING_DATA_BYTES_MIN, .max = VPROF_RING_DATA_BYTES_MAX},
+	{"call-graph", "in a sampling mode: how to find a call chain for each sample, as session-start takes it",
+         ARGUMENT_STRING, .optional = true, .choices = control_call_graph_names, .preset = "\"none\""},
+	{"call-depth", "maximum number of frames in a call chain; needs call-graph", ARGUMENT_INTEGER, .optional = true,
+         .min = 1, .max = UNWIND_DEPTH_MAX, .preset = "64"},
+	{"call-user", "whether call chains continue into user space; needs call-graph", ARGUMENT_BOOLEAN,
+         .optional = true, .preset = "true"},
 	{0},
 };
 
@@ -387,6 +452,7 @@ static const struct method_member allocate_members[] = {
 	{"counter", "number of the counter", MEMBER_INTEGER},
 	{"events", "in a sampling mode: the event of its samples", MEMBER_OBJECTS, .optional = true,
          .members = control_event_members},
+	{"unwinder", "with a call-graph: how the kernel is unwound, orc or fp", MEMBER_STRING, .optional = true},
 	{"tasks", "in a sampling mode: whether samples have pid and tid of the guest's task", MEMBER_BOOLEAN,
          .optional = true},
 	{"period", "in a sampling mode: events between two samples", MEMBER_INTEGER, .optional = true},
@@ -426,6 +492,17 @@ static const struct method_member read_members[] = {
 	{0},
 };
 
+static const struct method_member descriptor_members[] = {
+	{"vcpu", "number of the vCPU", MEMBER_INTEGER},
+	{"before", "what it had counted before, to be added to the value that is read", MEMBER_INTEGER},
+	{0},
+};
+
+static const struct method_member descriptors_members[] = {
+	{"vcpus", "the vCPUs that it counts on", MEMBER_OBJECTS, .members = descriptor_members},
+	{0},
+};
+
 static const struct method_member target_members[] = {
 	{"pid", "a process of the guest, with all its threads", MEMBER_INTEGER, .optional = true},
 	{"comm", "name of threads", MEMBER_STRING, .optional = true},
@@ -441,6 +518,7 @@ static const struct method_member held_members[] = {
 	{"uid", "user id of the holder", MEMBER_INTEGER, .optional = true},
 	{"yours", "whether the holder is this client", MEMBER_BOOLEAN, .optional = true},
 	{"mode", "mode, as given to counter-allocate", MEMBER_STRING, .optional = true},
+	{"vcpu", "the only vCPU that it counts on", MEMBER_INTEGER, .optional = true},
 	{"event", "event that it counts", MEMBER_STRING, .optional = true},
 	{"backend", "backend that counts the event", MEMBER_STRING, .optional = true},
 	{"frequency-hz", "samples per second of vCPU time; 0: none", MEMBER_INTEGER, .optional = true},
@@ -510,6 +588,16 @@ const struct control_method counter_methods[] = {
 		.role = ROLE_INSTRUMENT,
 		.arguments = counter_arguments,
 		.run = method_counter_read,
+	},
+	{
+		.name = "counter-descriptors",
+		.summary =
+			"returns descriptors that read a running, exact counter of the whole guest without the engine: read(2) gives value, enabled-ns and running-ns as 64-bit numbers (perf_event_open(2))",
+		.returns = descriptors_members,
+		.descriptors = "for each element of vcpus, a perf event",
+		.role = ROLE_INSTRUMENT,
+		.arguments = counter_arguments,
+		.run = method_counter_descriptors,
 	},
 	{
 		.name = "counter-write",

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "control/method_priv.h"
@@ -35,7 +37,7 @@ static void read_on_vcpu(void *data)
 
 	if (!guest->debug->registers_read(guest, request->vcpu, &regs, &gprs))
 		return;
-	page_walk_init(&walk, guest, regs.cr3, regs.la57);
+	page_walk_init_regs(&walk, guest, &regs);
 	request->done = page_walk_read(&walk, (gva_t){request->address}, request->bytes, request->n);
 }
 
@@ -44,7 +46,7 @@ static json_t *bytes_json(struct guest *guest, unsigned vcpu, uint64_t address, 
 	g_autofree uint8_t *bytes = g_malloc(n);
 	struct bytes_request request = {.guest = guest, .vcpu = vcpu, .address = address, .n = n, .bytes = bytes};
 
-	if (guest->debug && vcpu < guest->vcpus)
+	if (guest->debug)
 		guest->ops->run_on_vcpu(guest, vcpu, read_on_vcpu, &request);
 	if (!request.done) {
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_STATE,
@@ -58,58 +60,132 @@ static json_t *bytes_json(struct guest *guest, unsigned vcpu, uint64_t address, 
 
 /* ---- the file ---- */
 
-/* Up to Linux 6.14, per-CPU data is linked at 0; no CPU has it there (arch/x86/kernel/vmlinux.lds.S). */
-static bool is_per_cpu(const struct image *image, const struct image_segment *segment)
+/* What is known of the kernel's file, which takes up to a second to find out: it may have to be unpacked. */
+struct kernel_file {
+	dev_t device;
+	ino_t number;
+	off_t bytes;
+	struct timespec changed;
+	struct image_segment segments[IMAGE_SEGMENTS_MAX];
+	size_t n_segments;
+	bool is_linux;
+	const char *compression; /* static; NULL */
+};
+
+void kernel_file_free(struct kernel_file *file)
 {
-	return image_is_linux(image) && segment->gva == 0;
+	g_free(file);
 }
 
-static const struct image_segment *find_segment(const struct image *image, uint64_t address)
+static struct kernel_file *kernel_file_new(const struct guest *guest, int fd, const struct stat *status, GError **error)
 {
-	size_t n;
-	const struct image_segment *segments = image_segments(image, &n);
+	struct image *image = image_open_fd(guest->kernel_path, IMAGE_KERNEL, fd, error);
+	struct kernel_file *file = image ? g_new0(struct kernel_file, 1) : NULL;
+	const struct image_segment *segments;
 
-	for (size_t i = 0; i < n; i++) {
-		if (address - segments[i].gva < segments[i].memory_bytes && !is_per_cpu(image, &segments[i]))
-			return &segments[i];
+	if (!file)
+		return NULL;
+	file->device = status->st_dev;
+	file->number = status->st_ino;
+	file->bytes = status->st_size;
+	file->changed = status->st_ctim;
+	segments = image_segments(image, &file->n_segments);
+	memcpy(file->segments, segments, file->n_segments * sizeof(*segments));
+	file->is_linux = image_is_linux(image);
+	file->compression = image_compression(image);
+	image_free(image);
+	return file;
+}
+
+static bool kernel_file_is(const struct kernel_file *file, const struct stat *status)
+{
+	return file->device == status->st_dev && file->number == status->st_ino && file->bytes == status->st_size &&
+	       file->changed.tv_sec == status->st_ctim.tv_sec && file->changed.tv_nsec == status->st_ctim.tv_nsec;
+}
+
+/* Reads the file at `fd` unless it is the one that was read before. */
+static const struct kernel_file *kernel_file_get(struct control_server *server, int fd, GError **error)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) != 0) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GENERIC, "cannot open %s: %s",
+		            server->guest->kernel_path, g_strerror(errno));
+		return NULL;
+	}
+	if (!server->kernel_file || !kernel_file_is(server->kernel_file, &status)) {
+		kernel_file_free(server->kernel_file);
+		server->kernel_file = kernel_file_new(server->guest, fd, &status, error);
+	}
+	return server->kernel_file;
+}
+
+/* Up to Linux 6.14, per-CPU data is linked at 0; no CPU has it there (arch/x86/kernel/vmlinux.lds.S). */
+static bool is_per_cpu(const struct kernel_file *file, const struct image_segment *segment)
+{
+	return file->is_linux && segment->gva == 0;
+}
+
+static const struct image_segment *find_segment(const struct kernel_file *file, uint64_t address)
+{
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const struct image_segment *segment = &file->segments[i];
+
+		if (address - segment->gva < segment->memory_bytes && !is_per_cpu(file, segment))
+			return segment;
 	}
 	return NULL;
 }
 
-static json_t *segment_json(const struct guest *guest, const struct image *image, const struct image_segment *segment)
+static json_t *segment_json(const struct guest *guest, const struct kernel_file *file,
+                            const struct image_segment *segment)
 {
 	return json_pack("{s:o, s:o, s:o, s:I, s:I, s:s?}", "path",
 	                 control_text(guest->kernel_path, CONTROL_PATH_BYTES_MAX), "build-id",
 	                 control_text(guest->build_id, CONTROL_PATH_BYTES_MAX), "start",
 	                 control_hex_address(segment->gva), "length", (json_int_t)segment->memory_bytes, "offset",
-	                 (json_int_t)segment->file_offset, "compression", image_compression(image));
+	                 (json_int_t)segment->file_offset, "compression", file->compression);
 }
 
-static json_t *file_json(struct control_call *call, uint64_t address, GError **error)
+/* The answer, to which the descriptor goes. */
+static json_t *kernel_json(struct control_call *call, int fd, uint64_t address, GError **error)
 {
-	const struct guest *guest = call->server->guest;
+	const struct kernel_file *file = kernel_file_get(call->server, fd, error);
+	const struct image_segment *segment = file ? find_segment(file, address) : NULL;
 
-	if (!guest->kernel_path) {
-		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_UNSUPPORTED,
-		            "cannot return the guest's kernel image: it is not known");
-		return NULL;
-	}
-	struct image *image = image_open(guest->kernel_path, error);
-	const struct image_segment *segment = image ? find_segment(image, address) : NULL;
-	json_t *answer = NULL;
-	if (segment && (call->own_fd = open(guest->kernel_path, O_RDONLY | O_CLOEXEC)) >= 0) {
-		call->fds[call->n_fds++] = call->own_fd;
-		answer = segment_json(guest, image, segment);
-	} else if (segment) {
-		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GENERIC, "cannot open %s: %s", guest->kernel_path,
-		            g_strerror(errno));
-	} else if (image) {
+	if (segment)
+		return segment_json(call->server->guest, file, segment);
+	if (file)
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_STATE,
 		            "0x%" PRIx64
 		            " is in no file that the engine knows; give \"bytes\" to read the guest's memory",
 		            address);
+	return NULL;
+}
+
+static json_t *file_json(struct control_call *call, uint64_t address, GError **error)
+{
+	const char *path = call->server->guest->kernel_path;
+	json_t *answer;
+	int fd;
+
+	if (!path) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_UNSUPPORTED,
+		            "cannot return the guest's kernel image: it is not known");
+		return NULL;
 	}
-	image_free(image);
+	fd = guest_kernel_file(call->server->guest);
+	if (fd < 0) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GENERIC, "cannot open %s: %s", path, g_strerror(errno));
+		return NULL;
+	}
+	answer = kernel_json(call, fd, address, error);
+	if (!answer) {
+		close(fd);
+		return NULL;
+	}
+	call->fds[call->n_fds++] = fd;
+	call->owns_fds = true;
 	return answer;
 }
 
@@ -119,6 +195,8 @@ static json_t *method_mapping_read(struct control_call *call, GError **error)
 	unsigned vcpu = (unsigned)json_integer_value(json_object_get(call->arguments, "vcpu"));
 	uint64_t address = control_address(json_object_get(call->arguments, "address"));
 
+	if (!control_vcpu_check(call->server->guest, vcpu, error))
+		return NULL;
 	return bytes ? bytes_json(call->server->guest, vcpu, address, (size_t)json_integer_value(bytes), error)
 	             : file_json(call, address, error);
 }
@@ -207,8 +285,7 @@ const struct control_method mapping_methods[] = {
 	},
 	{
 		.name = "module-symbols",
-		.summary =
-			"looks up addresses in the symbols of the guest kernel's loadable modules, as they are now; a session must have taken a sample",
+		.summary = "looks up addresses in the symbols of the guest kernel's loadable modules, as they are now",
 		.returns = symbols_members,
 		.role = ROLE_INSTRUMENT,
 		.arguments = module_symbols_arguments,

@@ -14,6 +14,7 @@
 
 #define PROBE_BYTES_MAX (PROBE_NAME_BYTES - 1)
 #define REGISTERS_MAX 32
+#define TRACEPOINT "tracepoint"
 
 static const char *const breakpoint_names[] = {[GUEST_BREAKPOINT_ANY] = "any",
                                                [GUEST_BREAKPOINT_PROCESSOR] = "processor",
@@ -65,21 +66,23 @@ struct listing {
 	const char *pattern; /* of whole names */
 	json_int_t skip, seen;
 	size_t bytes;
-	json_t *names;
+	json_t *names, *bare; /* bare: those without arguments */
 	bool more;
 };
 
-static void list_name(struct listing *listing, const char *provider, const char *what)
+/* Whether the name is in this part of the list. */
+static bool list_name(struct listing *listing, const char *provider, const char *what)
 {
 	g_autofree char *name = g_strdup_printf("%s:%s", provider, what);
 
 	if (listing->more || fnmatch(listing->pattern, name, 0) != 0 || listing->seen++ < listing->skip)
-		return;
+		return false;
 	listing->bytes += strlen(name) + sizeof("\"\",");
 	if (listing->bytes > LIST_BYTES_MAX)
 		listing->more = true;
 	else
 		json_array_append_new(listing->names, json_string(name));
+	return !listing->more;
 }
 
 static void list_exits(struct listing *listing)
@@ -106,9 +109,26 @@ static void list_functions(struct listing *listing, struct probe_hub *hub)
 	const struct symbol *symbols = symtab ? symtab_symbols(symtab, &n) : NULL;
 
 	for (size_t i = 0; i < n && !listing->more; i++) {
-		if (strchr("tTwW", symbols[i].type))
+		if (strchr("tTwW", symbols[i].type) && !g_str_has_prefix(symbols[i].name, "__pfx_"))
 			list_name(listing, "function", symbols[i].name);
 	}
+}
+
+static void list_tracepoint(void *data, const char *name, bool arguments)
+{
+	struct listing *listing = data;
+
+	if (list_name(listing, TRACEPOINT, name) && !arguments)
+		json_array_append_new(listing->bare, json_sprintf(TRACEPOINT ":%s", name));
+}
+
+/* They are looked for in the kernel's image only if the pattern may be about them. */
+static void list_tracepoints(struct listing *listing, struct probe_hub *hub)
+{
+	const size_t plain = strcspn(listing->pattern, "*?[\\");
+
+	if (strncmp(listing->pattern, TRACEPOINT ":", MIN(plain, strlen(TRACEPOINT ":"))) == 0)
+		probe_hub_list_tracepoints(hub, list_tracepoint, listing);
 }
 
 static json_t *method_probe_list(struct control_call *call, GError **error G_GNUC_UNUSED)
@@ -116,25 +136,42 @@ static json_t *method_probe_list(struct control_call *call, GError **error G_GNU
 	const char *pattern = json_string_value(json_object_get(call->arguments, "match"));
 	struct listing listing = {.pattern = pattern,
 	                          .skip = json_integer_value(json_object_get(call->arguments, "from")),
-	                          .names = json_array()};
+	                          .names = json_array(),
+	                          .bare = json_array()};
 
 	if (pattern) {
 		list_exits(&listing);
 		list_syscalls(&listing);
 		list_functions(&listing, call->server->probes);
+		list_tracepoints(&listing, call->server->probes);
 	}
 	json_int_t next = listing.skip + (json_int_t)json_array_size(listing.names);
-	return json_pack("{s:o, s:o, s:o}", "providers", providers_json(), "probes", listing.names, "next",
-	                 listing.more ? json_integer(next) : json_null());
+	return json_pack("{s:o, s:o, s:o, s:o}", "providers", providers_json(), "probes", listing.names,
+	                 "without-arguments", listing.bare, "next", listing.more ? json_integer(next) : json_null());
+}
+
+/* Names and types of an image may be any text. */
+static json_t *fields_json(char **texts)
+{
+	json_t *list = json_array();
+
+	for (; *texts; texts++)
+		json_array_append_new(list, control_text(*texts, CONTROL_MESSAGE_BYTES_MAX));
+	return list;
 }
 
 static json_t *method_probe_args(struct control_call *call, GError **error)
 {
 	struct probe_spec spec;
+	struct probe_fields fields;
 
-	if (!probe_spec_parse(json_string_value(json_object_get(call->arguments, "probe")), &spec, error))
+	if (!probe_spec_parse(json_string_value(json_object_get(call->arguments, "probe")), &spec, error) ||
+	    !probe_hub_fields(call->server->probes, &spec, &fields, error))
 		return NULL;
-	return json_pack("{s:s, s:o}", "name", spec.name, "arguments", names_json(spec.provider->arguments));
+	json_t *answer = json_pack("{s:s, s:o, s:o}", "name", spec.name, "arguments", fields_json(fields.names),
+	                           "types", fields_json(fields.types));
+	probe_fields_clear(&fields);
+	return answer;
 }
 
 /* ---- the client's probes ---- */
@@ -166,14 +203,40 @@ static bool parse_registers(const json_t *names, uint32_t *registers, GError **e
 	return true;
 }
 
+static json_t *paths_json(const struct probe_info *info)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < info->n_paths; i++) {
+		const struct field_path *path = &info->paths[i].path;
+		const char *type = path->is_text ? "text" : path->value.type ? path->value.type : "";
+
+		json_array_append_new(list,
+		                      json_pack("{s:s, s:o, s:b}", "name", info->paths[i].name, "type",
+		                                control_text(type, CONTROL_MESSAGE_BYTES_MAX), "text", path->is_text));
+	}
+	return list;
+}
+
 static json_t *probe_json(const struct probe_info *info)
 {
 	const char *breakpoint = info->breakpoint == GUEST_BREAKPOINT_ANY ? NULL : breakpoint_names[info->breakpoint];
 
-	return json_pack("{s:i, s:s, s:o, s:o, s:b, s:I, s:s?, s:b}", "id", (int)info->id, "name", info->spec->name,
-	                 "arguments", names_json(info->spec->provider->arguments), "registers",
+	return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:I, s:s?, s:b}", "id", (int)info->id, "name",
+	                 info->spec->name, "arguments", fields_json(info->fields.names), "types",
+	                 fields_json(info->fields.types), "fields", paths_json(info), "registers",
 	                 registers_json(info->options.registers), "stack", info->options.stack, "events",
 	                 (json_int_t)info->events, "breakpoint", breakpoint, "intact", info->intact);
+}
+
+/* NULL-terminated; the texts are the list's. */
+static const char **texts_of(const json_t *list)
+{
+	const char **texts = g_new0(const char *, json_array_size(list) + 1);
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		texts[i] = json_string_value(json_array_get(list, i));
+	return texts;
 }
 
 static json_t *method_probe_add(struct control_call *call, GError **error)
@@ -185,6 +248,9 @@ static json_t *method_probe_add(struct control_call *call, GError **error)
 	if (breakpoint)
 		options.breakpoint = (enum guest_breakpoint_kind)argument_choice(breakpoint_names, breakpoint);
 	struct probe_info info;
+	g_autofree const char **fields = texts_of(json_object_get(call->arguments, "fields"));
+
+	options.fields = fields;
 	if (!parse_registers(json_object_get(call->arguments, "registers"), &options.registers, error) ||
 	    !probe_set_add(client_of(call)->set, text, &options, &info, error))
 		return NULL;
@@ -285,6 +351,9 @@ static const struct method_argument probe_add_arguments[] = {
          .optional = true, .min = 1, .max = REGISTERS_MAX},
 	{"stack", "whether to record the call chain with each event; by default, it is not recorded", ARGUMENT_BOOLEAN,
          .optional = true},
+	{"fields",
+         "members of what the arguments point to (file->f_inode->i_ino), and texts (str(prev->comm)); those that begin with no argument are left out",
+         ARGUMENT_STRINGS, .optional = true, .min = 1, .max = PROBE_PATHS_MAX},
 	{"breakpoint",
          "for a function or syscall probe: one of the processor's four breakpoints, or an INT3 that replaces the guest's instruction (patch); by default, the processor's while one is free",
          ARGUMENT_STRING, .optional = true, .choices = breakpoint_names},
@@ -321,15 +390,28 @@ static const struct method_member provider_members[] = {
 
 static const struct method_member list_members[] = {
 	{"providers", "all providers", MEMBER_OBJECTS, .members = provider_members},
-	{"probes", "names of exits, system calls and functions that match", MEMBER_STRINGS},
+	{"probes", "names of exits, system calls, functions and trace points that match", MEMBER_STRINGS},
+	{"without-arguments", "trace points among them of which arguments cannot be read in all places",
+         MEMBER_STRINGS},
 	{"next", "value of \"from\" for the rest of the list; null: the list is complete", MEMBER_INTEGER,
          .nullable = true},
 	{0},
 };
 
+#define TYPES_HELP \
+	"types of these arguments in the kernel, of functions with their names; fewer: the others are numbers of 64 bits"
+
 static const struct method_member args_members[] = {
 	{"name", "full name of the probe", MEMBER_STRING},
 	{"arguments", "names of the arguments of its events", MEMBER_STRINGS},
+	{"types", TYPES_HELP, MEMBER_STRINGS},
+	{0},
+};
+
+static const struct method_member path_members[] = {
+	{"name", "as it was asked for", MEMBER_STRING},
+	{"type", "its type in the kernel; empty: a number of 64 bits", MEMBER_STRING},
+	{"text", "whether it is a text, of 64 bytes with zeros behind its end", MEMBER_BOOLEAN},
 	{0},
 };
 
@@ -337,6 +419,9 @@ static const struct method_member probe_members[] = {
 	{"id", "id of the probe", MEMBER_INTEGER},
 	{"name", "full name of the probe", MEMBER_STRING},
 	{"arguments", "names of the arguments of its events", MEMBER_STRINGS},
+	{"types", TYPES_HELP, MEMBER_STRINGS},
+	{"fields", "fields besides the arguments, in the events behind the registers", MEMBER_OBJECTS,
+         .members = path_members},
 	{"registers", "registers that are recorded with each event", MEMBER_STRINGS},
 	{"stack", "whether the call chain is recorded with each event", MEMBER_BOOLEAN},
 	{"events", "number of events so far", MEMBER_INTEGER},
@@ -369,7 +454,9 @@ static const struct method_member event_members[] = {
 	{"tid", "thread id of the guest's task; -1: unknown", MEMBER_INTEGER},
 	{"comm", "name of the guest's task", MEMBER_STRING, .nullable = true},
 	{"ip", "address of the instruction", MEMBER_ADDRESS},
-	{"values", "arguments, then registers", MEMBER_ADDRESSES},
+	{"values",
+         "arguments, registers, then fields as in vprof/probe.h; none: the arguments of a trace point are not known",
+         MEMBER_ADDRESSES},
 	{"stack", "the call chain, if the probe has one", MEMBER_ADDRESSES},
 	{0},
 };

@@ -22,14 +22,15 @@ static json_t *session_json(const struct session *session, unsigned vcpus)
 	const struct session_config *config = session_configuration(session);
 	json_t *events = json_array();
 
-	for (unsigned i = 0; i < config->n_events; i++)
+	for (unsigned i = 0; i < session_config_n_events(config); i++)
 		json_array_append_new(events, event_json(session, i, vcpus));
 	json_t *answer = json_pack(
-		"{s:I, s:o, s:s, s:s?, s:I, s:s, s:b, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?}", "session",
+		"{s:I, s:o, s:s, s:s?, s:s?, s:I, s:s, s:b, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?}", "session",
 		(json_int_t)session_number(session), "events", events, "delivery", session_delivery(session), "why",
-		session_event_why(session), "ring-bytes", (json_int_t)config->ring_data_bytes, "call-graph",
-		control_call_graph_names[config->call_graph], "tasks", session_has_tasks(session), "tasks-why",
-		session_tasks_why(session), "mappings-why", session_mappings_why(session), "cgroups-why",
+		session_event_why(session), "route-why", session_route_why(session), "ring-bytes",
+		(json_int_t)config->ring_data_bytes, "call-graph", control_call_graph_names[config->call_graph],
+		"tasks", session_has_tasks(session), "tasks-why", session_tasks_why(session), "mappings-why",
+		session_mappings_why(session), "rate-why", config->rate_why, "cgroups-why",
 		session_cgroups_why(session), "modules-why", session_modules_why(session), "unwinder",
 		session_unwinder(session), "unwinder-why", session_unwinder_why(session));
 	json_object_set_new(answer, "host", config->host ? json_integer(session_guest(session)->process) : json_null());
@@ -102,7 +103,8 @@ static json_t *method_query_stats(struct control_call *call, GError **error)
 		control_statistics_add(&total, &one);
 		json_array_append_new(vcpus, control_statistics(&one));
 	}
-	return json_pack("{s:o, s:o}", "total", control_statistics(&total), "vcpus", vcpus);
+	return json_pack("{s:o, s:o, s:I, s:I}", "total", control_statistics(&total), "vcpus", vcpus, "requests",
+	                 (json_int_t)call->server->requests, "errors", (json_int_t)call->server->errors);
 }
 
 static json_t *method_session_stop(struct control_call *call, GError **error)
@@ -161,7 +163,7 @@ static const char *const reset_names[] = {"statistics", "session", "configuratio
 
 static const struct method_argument reset_arguments[] = {
 	{"what",
-         "statistics: they count from 0 again, and sampling continues. session: its rings and statistics are removed. configuration: every key gets its default. trace: its lines are removed; the kinds that are on stay on",
+         "statistics: they count from 0 again. session: its rings and statistics are removed. configuration: every key gets its default. trace: its lines are removed",
          ARGUMENT_STRING, .choices = reset_names},
 	{0},
 };
@@ -171,13 +173,16 @@ static const struct method_member session_members[] = {
 	{"events", "the events that are counted", MEMBER_OBJECTS, .members = control_event_members},
 	{"delivery", "how overflows become exits; for an attached guest, the route", MEMBER_STRING},
 	{"why", "why this event was chosen, if none was given", MEMBER_STRING, .nullable = true},
+	{"route-why", "the best route, and why it was not taken, if no route was given", MEMBER_STRING,
+         .nullable = true},
 	{"ring-bytes", "data bytes of each ring", MEMBER_INTEGER},
 	{"call-graph", "call-graph as it was given: none, auto, orc or fp", MEMBER_STRING},
 	{"tasks", "whether samples have pid and tid of the guest's task", MEMBER_BOOLEAN},
 	{"tasks-why", "why samples have no tasks, although they were asked for", MEMBER_STRING, .nullable = true},
-	{"mappings-why", "why the files that processes have mapped are not recorded", MEMBER_STRING, .nullable = true},
-	{"cgroups-why", "why the cgroups of tasks are not recorded", MEMBER_STRING, .nullable = true},
-	{"modules-why", "why the modules of the kernel are not recorded", MEMBER_STRING, .nullable = true},
+	{"mappings-why", "why mapped files are not recorded", MEMBER_STRING, .nullable = true},
+	{"cgroups-why", "why cgroups are not recorded", MEMBER_STRING, .nullable = true},
+	{"rate-why", "why the default rate is lower here", MEMBER_STRING, .nullable = true},
+	{"modules-why", "why modules are not recorded", MEMBER_STRING, .nullable = true},
 	{"unwinder", "how call chains are found in the kernel: orc or fp", MEMBER_STRING, .nullable = true},
 	{"unwinder-why", "why the unwinder is fp, if call-graph was auto", MEMBER_STRING, .nullable = true},
 	{"host", "process id of QEMU, if samples outside the guest have addresses", MEMBER_INTEGER, .nullable = true},
@@ -189,6 +194,8 @@ static const struct method_member session_members[] = {
 static const struct method_member stats_members[] = {
 	{"total", "sums over all vCPUs", MEMBER_OBJECT, .members = control_statistics_members},
 	{"vcpus", "for each vCPU", MEMBER_OBJECTS, .members = control_statistics_members},
+	{"requests", "requests of all clients since the engine's start", MEMBER_INTEGER},
+	{"errors", "how many of them were answered with an error", MEMBER_INTEGER},
 	{0},
 };
 

@@ -5,7 +5,7 @@
 #include "control/method_priv.h"
 #include "lib/record/exit_name.h"
 
-#define VCPU_TIME_VERSION 2
+#define VCPU_TIME_VERSION 3
 
 static json_t *exit_json(const struct guest_exit *exit)
 {
@@ -22,12 +22,43 @@ static json_t *exit_json(const struct guest_exit *exit)
 	                 (json_int_t)exit->ns);
 }
 
+static json_t *kvm_exit_json(const struct guest_kvm_exit *exit)
+{
+	json_t *histogram = json_array();
+	size_t n = GUEST_KVM_EXIT_BUCKETS;
+
+	while (n > 0 && exit->histogram[n - 1] == 0)
+		n--;
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(histogram, json_integer((json_int_t)exit->histogram[i]));
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "name", exit->name, "count",
+	                 (json_int_t)exit->count, "ns", (json_int_t)exit->ns, "kvm-ns", (json_int_t)exit->kvm_ns,
+	                 "vmm-ns", (json_int_t)exit->vmm_ns, "poll-ns", (json_int_t)exit->poll_ns, "halt-ns",
+	                 (json_int_t)exit->halt_ns, "waiting-ns", (json_int_t)exit->waiting_ns, "max-ns",
+	                 (json_int_t)exit->max_ns, "histogram", histogram);
+}
+
+static json_t *access_json(const struct guest_access_count *access)
+{
+	const char *space = access->mmio ? "mmio" : "ioport";
+
+	if (access->other)
+		return json_pack("{s:n, s:n, s:n, s:I, s:I}", "space", "address", "write", "count",
+		                 (json_int_t)access->count, "ns", (json_int_t)access->ns);
+	return json_pack("{s:s, s:I, s:b, s:I, s:I}", "space", space, "address", (json_int_t)access->address, "write",
+	                 access->write, "count", (json_int_t)access->count, "ns", (json_int_t)access->ns);
+}
+
 static json_t *time_json(const struct guest_vcpu_time *vcpu)
 {
-	json_t *exits = json_array(), *counters = json_object();
+	json_t *exits = json_array(), *counters = json_object(), *kvm_exits = json_array(), *accesses = json_array();
 
 	for (size_t i = 0; i < vcpu->n_exits; i++)
 		json_array_append_new(exits, exit_json(&vcpu->exits[i]));
+	for (size_t i = 0; i < vcpu->n_kvm_exits; i++)
+		json_array_append_new(kvm_exits, kvm_exit_json(&vcpu->kvm_exits[i]));
+	for (size_t i = 0; i < vcpu->n_accesses; i++)
+		json_array_append_new(accesses, access_json(&vcpu->accesses[i]));
 	for (size_t i = 0; i < vcpu->n_counters; i++)
 		json_object_set_new(counters, vcpu->counters[i].name,
 		                    json_integer((json_int_t)vcpu->counters[i].value));
@@ -36,9 +67,10 @@ static json_t *time_json(const struct guest_vcpu_time *vcpu)
 #define X(name, help) control_set_count(times, #name, vcpu->time.name##_ns);
 	VCPU_TIMES(X)
 #undef X
-	return json_pack("{s:i, s:s?, s:o, s:{s:I, s:I}, s:o, s:o}", "version", VCPU_TIME_VERSION, "missing",
-	                 vcpu->missing, "ns", times, "looks", "kernel", (json_int_t)vcpu->modes.kernel, "user",
-	                 (json_int_t)vcpu->modes.user, "exits", exits, "counters", counters);
+	return json_pack("{s:i, s:s?, s:s?, s:I, s:o, s:{s:I, s:I}, s:o, s:o, s:o, s:o}", "version", VCPU_TIME_VERSION,
+	                 "missing", vcpu->missing, "untraced", vcpu->untraced, "lost", (json_int_t)vcpu->lost, "ns",
+	                 times, "looks", "kernel", (json_int_t)vcpu->modes.kernel, "user", (json_int_t)vcpu->modes.user,
+	                 "exits", exits, "kvm-exits", kvm_exits, "accesses", accesses, "counters", counters);
 }
 
 static bool has_clocks(const struct guest *guest, GError **error)
@@ -101,17 +133,48 @@ static const struct method_member exit_members[] = {
 	{0},
 };
 
+static const struct method_member kvm_exit_members[] = {
+	{"name", "the processor's exit reason, as asm/vmx.h and asm/svm.h name it; other: several of them",
+         MEMBER_STRING},
+	{"count", "number of exits that are over", MEMBER_INTEGER},
+	{"ns", "time from leaving the guest to entering it again, with that of an exit that is not over",
+         MEMBER_INTEGER},
+	{"kvm-ns", "of it, KVM", MEMBER_INTEGER},
+	{"vmm-ns", "of it, the VMM", MEMBER_INTEGER},
+	{"poll-ns", "of it, KVM was awake because the vCPU was halted", MEMBER_INTEGER},
+	{"halt-ns", "of it, KVM slept because the vCPU was halted", MEMBER_INTEGER},
+	{"waiting-ns", "of it, waiting for a host CPU", MEMBER_INTEGER},
+	{"max-ns", "the longest since the guest's start", MEMBER_INTEGER},
+	{"histogram", "number of exits of 2^n ns and more, by n; 31 has no end", MEMBER_INTEGERS},
+	{0},
+};
+
+static const struct method_member access_members[] = {
+	{"space", "ioport or mmio; null: several together", MEMBER_STRING, .nullable = true},
+	{"address", "port or guest physical address", MEMBER_INTEGER, .nullable = true},
+	{"write", "whether the guest wrote", MEMBER_BOOLEAN, .nullable = true},
+	{"count", "number of accesses", MEMBER_INTEGER},
+	{"ns", "time of their exits", MEMBER_INTEGER},
+	{0},
+};
+
 static const struct method_member kvm_counters_members[] = {
 	{"*", "each counter that KVM has", MEMBER_INTEGER},
 	{0},
 };
 
 static const struct method_member vcpu_time_members[] = {
-	{"version", "version of this answer: 2", MEMBER_INTEGER},
+	{"version", "version of this answer: 3", MEMBER_INTEGER},
 	{"missing", "the clocks that this host does not have", MEMBER_STRING, .nullable = true},
+	{"untraced", "why KVM's trace points are not read", MEMBER_STRING, .nullable = true},
+	{"lost", "records of KVM's trace points that were lost: exits that are not counted", MEMBER_INTEGER},
 	{"ns", "time by each clock", MEMBER_OBJECT, .members = clocks_members},
 	{"looks", "looks at the running vCPU at random times", MEMBER_OBJECT, .members = looks_members},
 	{"exits", "exits by reason and detail", MEMBER_OBJECTS, .members = exit_members},
+	{"kvm-exits", "exits of the processor by reason; none without trace points", MEMBER_OBJECTS,
+         .members = kvm_exit_members},
+	{"accesses", "ports and addresses that are emulated; none without trace points", MEMBER_OBJECTS,
+         .members = access_members},
 	{"counters", "KVM's own counters of the vCPU", MEMBER_OBJECT, .members = kvm_counters_members},
 	{0},
 };

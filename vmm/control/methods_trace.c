@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* trace-read, trace-write, trace-set */
+#include <inttypes.h>
+
 #include "control/method_priv.h"
+#include "guest/guest_debug.h"
+#include "guest/unwind.h"
+#include "sample/probe.h"
+
+#define TRACE_WRITE_BYTES_MAX 3072 /* of a client's text; TRACE_TEXT_BYTES_MAX has room for a call chain, too */
+#define TRACE_SYMBOL_BYTES_MAX 80  /* of a function's name in a call chain */
 
 #define TRACE_READ_BYTES_MAX 16384 /* if each of them becomes U+FFFD, the answer still fits into a line */
 
@@ -33,14 +41,80 @@ static json_t *method_trace_read(struct control_call *call, GError **error)
 	                 control_text(text, room));
 }
 
-static json_t *method_trace_write(struct control_call *call, GError **error G_GNUC_UNUSED)
+/* ---- the call chain below a line ---- */
+
+struct stack_call {
+	struct guest *guest;
+	unsigned vcpu;
+	struct unwind_config unwind;
+	uint64_t chain[UNWIND_CHAIN_MAX];
+	unsigned n;
+};
+
+static void stack_on_vcpu(void *data)
+{
+	struct stack_call *stack = data;
+	struct guest_regs regs;
+	struct guest_gprs gprs;
+	enum unwind_end end;
+
+	if (stack->guest->debug->registers_read(stack->guest, stack->vcpu, &regs, &gprs) && regs.valid)
+		stack->n = unwind(&stack->unwind, stack->guest, &regs, NULL, stack->chain, &end);
+}
+
+/* A caller is known by its return address, which may be behind its function: the call is its last instruction. */
+static void frame_append(GString *text, const struct symtab *symtab, uint64_t address, bool caller)
+{
+	const struct symbol *symbol = symtab ? symtab_find(symtab, address - caller) : NULL;
+
+	if (symbol)
+		g_string_append_printf(text, "\t%.*s+0x%" PRIx64 "\n", TRACE_SYMBOL_BYTES_MAX, symbol->name,
+		                       address - symbol->address);
+	else
+		g_string_append_printf(text, "\t0x%" PRIx64 "\n", address);
+}
+
+static bool stack_append(struct control_call *call, const json_t *vcpu, GString *text, GError **error)
+{
+	struct guest *guest = call->server->guest;
+	struct stack_call stack = {
+		.guest = guest,
+		.vcpu = (unsigned)json_integer_value(vcpu),
+		.unwind = {.orc = session_orc(call->server->session), .user = true, .depth = UNWIND_DEPTH_DEFAULT},
+	};
+
+	if (!vcpu) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
+		            "argument \"stack\" of trace-write needs \"vcpu\": the call chain is that of a vCPU");
+		return false;
+	}
+	if (guest->debug)
+		guest->ops->run_on_vcpu(guest, stack.vcpu, stack_on_vcpu, &stack);
+	if (stack.n == 0) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_STATE,
+		            "cannot read the call chain of vCPU %u: its registers are not known now", stack.vcpu);
+		return false;
+	}
+	const struct symtab *symtab = probe_hub_symtab(call->server->probes, NULL);
+
+	g_string_append(text, g_str_has_suffix(text->str, "\n") ? "\tBacktrace:\n" : "\n\tBacktrace:\n");
+	for (unsigned i = 1; i < stack.n; i++)
+		if (stack.chain[i] < PERF_CONTEXT_MAX)
+			frame_append(text, symtab, stack.chain[i], stack.chain[i - 1] < PERF_CONTEXT_MAX);
+	return true;
+}
+
+static json_t *method_trace_write(struct control_call *call, GError **error)
 {
 	struct trace *trace = call->server->trace;
 	const json_t *vcpu = json_object_get(call->arguments, "vcpu");
+	g_autoptr(GString) text = g_string_new(json_string_value(json_object_get(call->arguments, "text")));
 
+	if ((vcpu && !control_vcpu_check(call->server->guest, json_integer_value(vcpu), error)) ||
+	    (json_is_true(json_object_get(call->arguments, "stack")) && !stack_append(call, vcpu, text, error)))
+		return NULL;
 	trace_set(trace, TRACE_EXITS, trace_wants(trace, TRACE_EXITS)); /* makes the ring, if there is none */
-	trace_add(trace, vcpu ? (uint32_t)json_integer_value(vcpu) : TRACE_NO_VCPU,
-	          json_string_value(json_object_get(call->arguments, "text")));
+	trace_add(trace, vcpu ? (uint32_t)json_integer_value(vcpu) : TRACE_NO_VCPU, text->str);
 	return json_pack("{s:I}", "next", (json_int_t)trace_head(trace));
 }
 
@@ -129,9 +203,11 @@ static const struct method_argument trace_read_arguments[] = {
 };
 
 static const struct method_argument trace_write_arguments[] = {
-	{"text", "text of the line", ARGUMENT_STRING, .min = 1, .max = TRACE_LINE_BYTES_MAX},
+	{"text", "text of one line or several", ARGUMENT_STRING, .min = 1, .max = TRACE_WRITE_BYTES_MAX},
 	{"vcpu", "vCPU that the line is about; by default, the engine", ARGUMENT_INTEGER, .optional = true, .min = 0,
          .max = GUEST_VCPUS_MAX - 1},
+	{"stack", "whether to add the present call chain of that vCPU, a line for each frame", ARGUMENT_BOOLEAN,
+         .optional = true, .preset = "false"},
 	{0},
 };
 
@@ -156,7 +232,7 @@ static const struct method_member trace_read_members[] = {
 };
 
 static const struct method_member trace_write_members[] = {
-	{"next", "offset behind the line", MEMBER_INTEGER},
+	{"next", "offset behind the last line", MEMBER_INTEGER},
 	{0},
 };
 
@@ -175,7 +251,7 @@ const struct control_method trace_methods[] = {
 	},
 	{
 		.name = "trace-write",
-		.summary = "adds a line to the trace",
+		.summary = "adds a line to the trace, or several, which stay together",
 		.returns = trace_write_members,
 		.role = ROLE_INSTRUMENT,
 		.arguments = trace_write_arguments,

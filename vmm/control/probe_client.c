@@ -120,7 +120,7 @@ static void learn_comm(struct probe_client *client, const struct perf_event_head
 		return;
 	if (g_hash_table_size(client->comms) >= COMMS_MAX)
 		g_hash_table_remove_all(client->comms);
-	g_hash_table_replace(client->comms, GUINT_TO_POINTER(comm.tid), g_strdup(comm.comm));
+	g_hash_table_replace(client->comms, GUINT_TO_POINTER(comm.tid), untrusted_printable(comm.comm));
 }
 
 static struct ring_reader *open_reader(struct probe_client *client, unsigned vcpu, GError **error)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/json_text.h"
 #include "control/method_priv.h"
 
 /* {"error": ...} for `error`, with the id of its request, if any. */
@@ -11,6 +12,8 @@ static void send_error(struct connection *connection, const GError *error, json_
 	json_auto_t *answer = json_pack("{s:{s:s, s:o}, s:O*}", "error", "class", control_error_class(error), "desc",
 	                                control_text(error->message, CONTROL_MESSAGE_BYTES_MAX), "id", id);
 
+	connection->errors++;
+	connection->server->errors++;
 	connection_send(connection, answer, NULL, 0, NULL);
 }
 
@@ -112,7 +115,6 @@ static enum request_outcome answer_request(struct connection *connection, json_t
 		.server = connection->server,
 		.connection = connection,
 		.arguments = arguments,
-		.own_fd = -1,
 		.last = connection->waiting && g_get_monotonic_time() >= connection->wait_until_us,
 		.flushes = connection->waiting ? connection->wait_flushes : connection->server->flushes,
 	};
@@ -126,8 +128,8 @@ static enum request_outcome answer_request(struct connection *connection, json_t
 	json_auto_t *answer = value ? json_pack("{s:O, s:O*}", "return", value, "id", id) : NULL;
 	if (!answer || !connection_send(connection, answer, call.fds, call.n_fds, &error))
 		send_error(connection, error, id_check(id, NULL) ? id : NULL);
-	if (call.own_fd >= 0)
-		close(call.own_fd);
+	for (size_t i = 0; call.owns_fds && i < call.n_fds; i++)
+		close(call.fds[i]);
 	return call.quit ? REQUEST_QUIT : call.leave ? REQUEST_LEAVE : REQUEST_ANSWERED;
 }
 
@@ -138,13 +140,31 @@ void request_retry(struct connection *connection)
 	answer_request(connection, request);
 }
 
+/* JSON, but with a value that jansson does not take, or no object. The next line is read as if nothing had been. */
+static void refuse_values(struct connection *connection, const struct json_part *id, const char *why)
+{
+	json_auto_t *known = id->bytes > 0 ? json_loadb(id->text, id->bytes, JSON_DECODE_ANY, NULL) : NULL;
+	g_autoptr(GError) error = g_error_new(
+		CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
+		"cannot take the request: %s; it must be an object with each name once, integers from -2^63 to 2^63-1 and strings without \\u0000",
+		why);
+
+	send_error(connection, error, id_check(known, NULL) ? known : NULL);
+}
+
 enum request_outcome request_answer(struct connection *connection, const char *line, size_t length)
 {
 	json_error_t reason;
 	json_auto_t *request = json_loadb(line, length, JSON_REJECT_DUPLICATES, &reason);
+	struct json_part id = {0};
 
+	connection->requests++;
+	connection->server->requests++;
 	if (json_is_object(request))
 		return answer_request(connection, request);
-	request_refuse(connection, request ? "it is not a JSON object" : reason.text);
+	if (request || json_text_check(line, length, &id))
+		refuse_values(connection, &id, request ? "it is no JSON object" : reason.text);
+	else
+		request_refuse(connection, reason.text);
 	return REQUEST_ANSWERED;
 }

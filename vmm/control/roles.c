@@ -82,10 +82,12 @@ static json_t *method_query_clients(struct control_call *call, GError **error G_
 	for (guint i = 0; i < server->connections->len; i++) {
 		const struct connection *connection = g_ptr_array_index(server->connections, i);
 
-		json_array_append_new(clients, json_pack("{s:i, s:i, s:s, s:b, s:b}", "pid", (int)connection->peer.pid,
-		                                         "uid", (int)connection->peer.uid, "role",
-		                                         control_role_name(role_of(server, connection)), "owner",
-		                                         connection->owner, "you", connection == call->connection));
+		json_array_append_new(
+			clients,
+			json_pack("{s:i, s:i, s:s, s:b, s:b, s:I, s:I}", "pid", (int)connection->peer.pid, "uid",
+		                  (int)connection->peer.uid, "role", control_role_name(role_of(server, connection)),
+		                  "owner", connection->owner, "you", connection == call->connection, "requests",
+		                  (json_int_t)connection->requests, "errors", (json_int_t)connection->errors));
 	}
 	return json_pack("{s:o}", "clients", clients);
 }
@@ -98,6 +100,8 @@ static const struct method_member client_members[] = {
 	{"role", "observe, instrument or control: what the client may do now", MEMBER_STRING},
 	{"owner", "whether the guest ends when this client disconnects", MEMBER_BOOLEAN},
 	{"you", "whether this client asks", MEMBER_BOOLEAN},
+	{"requests", "lines that it has sent", MEMBER_INTEGER},
+	{"errors", "how many of them were answered with an error", MEMBER_INTEGER},
 	{0},
 };
 

@@ -5,6 +5,7 @@
 #include "control/method_priv.h"
 #include "control/server.h"
 #include "sample/probe.h"
+#include "sample/session_tasks.h"
 
 /* How often requests that wait are executed again. */
 #define RETRY_MS 10u
@@ -19,6 +20,7 @@ struct control_server *control_server_new(struct guest *guest, struct session *s
 	server->probes = probe_hub_new(guest, session);
 	server->trace = trace_new();
 	server->started_us = g_get_monotonic_time();
+	server->user = geteuid();
 	server->configuration = json_object();
 	server->connections = g_ptr_array_new_with_free_func((GDestroyNotify)connection_free);
 	control_server_watch_lost(server);
@@ -39,6 +41,8 @@ void control_server_free(struct control_server *server)
 	counter_table_free(server->counters);
 	trace_exits_free(server->trace_exits);
 	trace_free(server->trace);
+	kernel_file_free(server->kernel_file);
+	task_look_free(server->look);
 	json_decref(server->configuration);
 	policy_free(server->policy);
 	probe_hub_free(server->probes);
@@ -178,7 +182,7 @@ static int peer_role(const struct control_server *server, int fd)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) < 0)
 		return -1;
-	if (peer.uid == 0 || peer.uid == geteuid())
+	if (peer.uid == 0 || peer.uid == server->user)
 		return ROLE_CONTROL;
 	return policy_role(server->policy, peer.uid);
 }

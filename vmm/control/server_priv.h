@@ -15,6 +15,7 @@ struct connection;
 struct listener;
 struct policy;
 struct probe_hub;
+struct task_look;
 
 /* Counts the guest-phase events of one second (events.c). */
 struct phase_limit {
@@ -31,15 +32,20 @@ struct control_server {
 	struct trace *trace;
 	struct trace_exits *trace_exits; /* NULL: not traced */
 	int64_t started_us;              /* g_get_monotonic_time() */
+	uid_t user;                      /* of the engine, when it was started: it may take another afterwards */
 
 	GPtrArray *connections;                /* of struct connection, owned */
 	struct policy *policy;                 /* NULL: only root and the user of the engine may connect */
 	struct listener *listener;             /* NULL until control_server_listen */
 	const struct connection *controller;   /* holds the control role; NULL: no client does */
+	struct kernel_file *kernel_file;       /* of mapping-read; NULL: not asked for yet */
+	struct task_look *look;                /* of query-tasks, being read; NULL: none */
+	uint64_t look_number;                  /* of the last one */
 	json_t *configuration;                 /* an object: the configuration keys that are set */
 	uint64_t rings_of;                     /* the session of the rings that a client has by descriptor; 0: none */
 	const struct connection *rings_holder; /* the last client that asked for them */
 	uint64_t flushes;                      /* number of session-flush so far */
+	uint64_t requests, errors;             /* of all clients so far, and how many were refused */
 	guint wait_timer;                      /* while requests wait */
 	guint stall_timer;                     /* while a session that may stall runs */
 
@@ -52,6 +58,9 @@ struct control_server {
 	bool quitting, quitting_at_once;
 	guint quit_source;
 };
+
+/* methods_mapping.c. NULL is allowed. */
+void kernel_file_free(struct kernel_file *file);
 
 /* listener.c: a socket that clients connect to. `connected` is called with the descriptor of each client, and owns it.
  */

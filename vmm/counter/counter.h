@@ -83,6 +83,10 @@ const char *const *counter_event_names(void);
 /* A sentence about one of these names; NULL for an unknown name. */
 const char *counter_event_summary(const char *name);
 
+/* The highest frequency of the event in Hz: COUNTER_FREQUENCY_HZ_MAX, or less where the host's kernel allows less. At
+ * least 1. */
+uint32_t counter_frequency_max(const struct counter_event *event);
+
 /* Errors: RANGE, with the limit and what sets it. */
 bool counter_rate_check(const struct counter_rate *rate, const struct counter_event *event, GError **error);
 
@@ -180,5 +184,23 @@ void counter_meter_close(struct counter_meter *meter);
  * more.
  */
 bool counter_meter_read(struct counter_meter *meter, struct counter_reading *reading);
+
+/*
+ * A descriptor of perf's that reads it, as perf_event_open(2) has it: the value and the two times. For the caller to
+ * close; -1: it is none of perf's, or there are too many descriptors.
+ */
+int counter_meter_descriptor(const struct counter_meter *meter);
+
+/* kernel.perf_event_paranoid, for messages: digits, or "unknown"; new string. */
+char *counter_perf_paranoid(void);
+
+enum counter_setting { COUNTER_PARANOID, COUNTER_SAMPLE_RATE_MAX, COUNTER_SETTINGS };
+/* Opens the files of the host's settings, which are kept open, before a program gives up the right to. */
+void counter_settings_open(void);
+/* What the file has now, without the end of its line; new string. NULL: cannot be read. */
+char *counter_setting_read(enum counter_setting setting);
+
+/* perf_event_open(2); tests put their own PMU here, and a program without the right to, a process that has it. */
+extern int (*counter_perf_event_open)(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags);
 
 #endif

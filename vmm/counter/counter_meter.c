@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Counters that are read, and never overflow. */
+#include <fcntl.h>
+
 #include "counter/counter_priv.h"
 
 struct counter_meter {
@@ -8,6 +10,12 @@ struct counter_meter {
 
 bool counter_meter_check(const struct counter_event *event, GError **error)
 {
+	if (event->backend->steps) {
+		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_UNAVAILABLE,
+		            "cannot count %s: only a session takes them, and nothing beside it; use vprof run --exact",
+		            event->name);
+		return false;
+	}
 	if (event->backend->guest_only || (event->user && event->kernel))
 		return true;
 	g_set_error(
@@ -49,4 +57,9 @@ void counter_meter_close(struct counter_meter *meter)
 bool counter_meter_read(struct counter_meter *meter, struct counter_reading *reading)
 {
 	return meter->counter.event.backend->ops->read(&meter->counter, reading);
+}
+
+int counter_meter_descriptor(const struct counter_meter *meter)
+{
+	return meter->counter.fd >= 0 ? fcntl(meter->counter.fd, F_DUPFD_CLOEXEC, 0) : -1;
 }

@@ -17,15 +17,56 @@ static int perf_event_open_syscall(struct perf_event_attr *attr, pid_t pid, int 
 int (*counter_perf_event_open)(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
                                unsigned long flags) = perf_event_open_syscall;
 
+static const char *const setting_paths[COUNTER_SETTINGS] = {
+	[COUNTER_PARANOID] = "/proc/sys/kernel/perf_event_paranoid",
+	[COUNTER_SAMPLE_RATE_MAX] = "/proc/sys/kernel/perf_event_max_sample_rate",
+};
+
+/* Kept open once they were: an engine in its sandbox opens nothing. */
+static int setting_file(enum counter_setting setting)
+{
+	static int files[COUNTER_SETTINGS]; /* and 1; 0: not opened yet */
+	int file = g_atomic_int_get(&files[setting]) - 1;
+
+	if (file >= 0)
+		return file;
+	file = open(setting_paths[setting], O_RDONLY | O_CLOEXEC);
+	if (file >= 0 && !g_atomic_int_compare_and_exchange(&files[setting], 0, file + 1)) {
+		close(file);
+		file = g_atomic_int_get(&files[setting]) - 1;
+	}
+	return file;
+}
+
+void counter_settings_open(void)
+{
+	for (unsigned i = 0; i < COUNTER_SETTINGS; i++)
+		setting_file((enum counter_setting)i);
+}
+
+char *counter_setting_read(enum counter_setting setting)
+{
+	char text[32];
+	int file = setting_file(setting);
+	ssize_t n = file < 0 ? -1 : pread(file, text, sizeof(text), 0);
+
+	return n < 0 ? NULL : g_strchomp(g_strndup(text, (size_t)n));
+}
+
+char *counter_perf_paranoid(void)
+{
+	char *level = counter_setting_read(COUNTER_PARANOID);
+
+	return level ? level : g_strdup("unknown");
+}
+
 static char *paranoid_reason(void)
 {
-	g_autofree char *level = NULL;
+	g_autofree char *level = counter_perf_paranoid();
 
-	if (!g_file_get_contents("/proc/sys/kernel/perf_event_paranoid", &level, NULL, NULL))
-		level = g_strdup("unknown");
 	return g_strdup_printf(
-		"not permitted with kernel.perf_event_paranoid=%s; run `sysctl kernel.perf_event_paranoid=1`, or give this program CAP_PERFMON",
-		g_strstrip(level));
+		"not permitted with kernel.perf_event_paranoid=%s; run `sysctl kernel.perf_event_paranoid=1`, or give this program CAP_PERFMON (with Debian's kernels above 2: CAP_SYS_ADMIN)",
+		level);
 }
 
 const char *counter_perf_reason(int errnum)

@@ -113,9 +113,6 @@ bool counter_signal_pending(void);
 /* Whether another set on this thread has the same delivery. */
 bool counter_signal_shared(const struct counter_set *set);
 
-/* perf_event_open(2); tests put their own PMU here. */
-extern int (*counter_perf_event_open)(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags);
-
 /* Why perf_event_open failed, and what to do about it; interned text. */
 const char *counter_perf_reason(int errnum);
 

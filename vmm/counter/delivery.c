@@ -26,8 +26,11 @@ const struct counter_delivery *const counter_deliveries[] = {
 
 #define PROBE_PERIOD_NS UINT64_C(200000)
 #define PROBE_OVERFLOWS 3u
-/* CPU time, not wall time: on a busy host the scratch thread may wait long before it runs at all. */
-#define PROBE_CPU_NS (100 * PROBE_PERIOD_NS)
+/*
+ * CPU time, not wall time: on a busy host the scratch thread may wait long before it runs at all. On a host that is
+ * itself a guest, CPU time goes on while its own processor waits, up to 20 ms at a time.
+ */
+#define PROBE_CPU_NS (1000 * PROBE_PERIOD_NS)
 
 struct probe {
 	const struct counter_delivery *delivery;

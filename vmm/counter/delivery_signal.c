@@ -2,8 +2,10 @@
 /* The overflow signal: its number, its way to the thread, and its set. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "counter/counter_priv.h"
@@ -169,14 +171,28 @@ static void on_signal(int signo, siginfo_t *info, void *context)
 		*attached->port.immediate_exit = 1;
 }
 
+/*
+ * In Linux before 5.19, an overflow kills a thread that has blocked SIGTRAP, even by running its handler; since then,
+ * the signal waits (kernel/signal.c, send_sig_perf). There it is blocked in its handler: handlers that interrupt each
+ * other fill the stack of the thread on a host where overflows come faster than they return.
+ */
+static bool sigtrap_waits(void)
+{
+	struct utsname host;
+	unsigned major, minor;
+
+	return uname(&host) == 0 && sscanf(host.release, "%u.%u.", &major, &minor) == 2 &&
+	       (major > 5 || (major == 5 && minor >= 19));
+}
+
 static void install_once(void)
 {
 	struct sigaction take = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 
 	sigaction(counter_signal(), &take, NULL);
-	/* Never blocked, not even in its own handler: the kernel forces it, and a forced blocked signal kills. */
-	take.sa_flags |= SA_NODEFER;
+	if (!sigtrap_waits())
+		take.sa_flags |= SA_NODEFER;
 	sigaction(SIGTRAP, &take, NULL);
 	/* What the kernel sends instead when the queue of real-time signals is full; by default it ends the process. */
 	sigaction(SIGIO, &ignore, NULL);

@@ -237,19 +237,19 @@ void counter_event_default(struct counter_event *event, const char **why)
 	*why = g_intern_string(text);
 }
 
-/* kernel.perf_event_max_sample_rate: above it the kernel throttles software clocks too. 0 when unknown. */
-static unsigned host_sample_rate_max(void)
+/* Above kernel.perf_event_max_sample_rate, the kernel throttles software clocks, too. */
+uint32_t counter_frequency_max(const struct counter_event *event)
 {
-	g_autofree char *text = NULL;
+	g_autofree char *text =
+		event->backend == &counter_backend_timer ? NULL : counter_setting_read(COUNTER_SAMPLE_RATE_MAX);
+	const uint64_t host_max = text ? g_ascii_strtoull(text, NULL, 10) : 0;
 
-	if (!g_file_get_contents("/proc/sys/kernel/perf_event_max_sample_rate", &text, NULL, NULL))
-		return 0;
-	return (unsigned)g_ascii_strtoull(text, NULL, 10);
+	return host_max != 0 ? (uint32_t)MIN(host_max, COUNTER_FREQUENCY_HZ_MAX) : COUNTER_FREQUENCY_HZ_MAX;
 }
 
 static bool frequency_check(uint32_t frequency_hz, const struct counter_event *event, GError **error)
 {
-	unsigned host_max = event->backend == &counter_backend_timer ? 0 : host_sample_rate_max();
+	const uint32_t most = counter_frequency_max(event);
 
 	if (frequency_hz > COUNTER_FREQUENCY_HZ_MAX) {
 		g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_RANGE,
@@ -257,11 +257,11 @@ static bool frequency_check(uint32_t frequency_hz, const struct counter_event *e
 		            COUNTER_FREQUENCY_HZ_MAX);
 		return false;
 	}
-	if (host_max != 0 && frequency_hz > host_max) {
+	if (frequency_hz > most) {
 		g_set_error(
 			error, COUNTER_ERROR, COUNTER_ERROR_RANGE,
 			"frequency %u Hz of %s is above kernel.perf_event_max_sample_rate, %u Hz, where the host throttles; take a lower one, or raise it with sysctl",
-			frequency_hz, event->name, host_max);
+			frequency_hz, event->name, most);
 		return false;
 	}
 	return true;

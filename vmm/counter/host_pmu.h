@@ -12,16 +12,17 @@ struct host_pmu_counters {
 };
 
 struct host_pmu {
-	const char *name; /* "Intel architectural", "AMD" */
+	const char *name; /* "Intel architectural", "AMD", "Arm PMU" */
 	unsigned version; /* of architectural performance monitoring; AMD: of PerfMon, 1 where it has no number */
-	struct host_pmu_counters general, fixed;
+	struct host_pmu_counters general, fixed; /* 0 counters: none, or not known */
 };
 
 struct host_pmu_cpuid {
 	uint32_t eax, ebx, ecx, edx;
 };
 
-/* `cpuid`: returns a leaf of CPUID, all 0 for one that the processor does not have. False when there is no PMU. */
+/* x86-64. `cpuid`: returns a leaf of CPUID, all 0 for one that the processor does not have. False when there is no PMU.
+ */
 bool host_pmu_decode(struct host_pmu_cpuid (*cpuid)(uint32_t leaf), struct host_pmu *pmu);
 /* Of this processor. */
 bool host_pmu_read(struct host_pmu *pmu);

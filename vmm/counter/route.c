@@ -6,9 +6,11 @@ static void route_refuse(GString *reasons, const struct counter_route *route, co
 	g_string_append_printf(reasons, "%s%s: %s", reasons->len > 0 ? "; " : "", route->name, why);
 }
 
-const struct counter_route *counter_route_choose(struct guest *guest, const char *name, bool registers, GError **error)
+const struct counter_route *counter_route_choose(struct guest *guest, const char *name, bool registers, char **why_not,
+                                                 GError **error)
 {
 	g_autoptr(GString) reasons = g_string_new(NULL);
+	g_autofree char *best = NULL;
 	bool known = false;
 
 	for (size_t i = 0; guest->routes[i]; i++) {
@@ -17,9 +19,13 @@ const struct counter_route *counter_route_choose(struct guest *guest, const char
 		known = true;
 		g_autofree char *why = guest->routes[i]->unavailable(guest);
 
-		if (!why)
+		if (!why) {
+			*why_not = g_steal_pointer(&best);
 			return guest->routes[i];
+		}
 		route_refuse(reasons, guest->routes[i], why);
+		if (!best && !(guest->routes[i]->impossible && guest->routes[i]->impossible(guest)))
+			best = g_strdup_printf("%s: %s", guest->routes[i]->name, why);
 	}
 	for (size_t i = 0; !known && guest->routes[i]; i++)
 		route_refuse(reasons, guest->routes[i], guest->routes[i]->summary);

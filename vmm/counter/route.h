@@ -7,24 +7,37 @@
 #define VPROF_COUNTER_ROUTE_H
 
 #include "counter/counter.h"
+#include "guest/cpu_area.h"
 #include "guest/task.h"
-#include "guest/unwind.h"
+#include "guest/unwind_search.h"
 
 /* One overflow, as a route saw it. */
 struct counter_sample {
 	unsigned vcpu;
 	struct counter_overflow overflow;
 	uint64_t time_ns;       /* CLOCK_MONOTONIC */
-	bool in_guest;          /* false: the thread was in KVM or QEMU */
+	bool in_guest;          /* false: the thread was in KVM or QEMU, or `nested` */
+	bool nested;            /* the vCPU ran a guest of the guest's own, of which nothing is known */
 	struct guest_regs regs; /* rip and cpl only, unless the route has registers */
 	/* The stack at that moment, for the call chain; NULL: it is read from the guest, which has gone on. */
 	const struct snapshot *snapshot;
+	bool user_stack; /* it has the top of user space's, too, so that unwind tables can be used */
+	/* Where the stack pointer is not known, and is to be found in the snapshot; NULL: it is known. */
+	const struct unwind_stacks *stacks;
+	bool by_frames; /* the call chain is walked by frame pointers, whatever the kernel has */
+	uint64_t area;  /* the vCPU's per-CPU area, where it is known without its GS base; 0 */
 	uint64_t task; /* the task_struct of the task at that moment; 0: it is read from the guest, which has gone on */
 	/*
 	 * For a sample outside the guest, if the session wants the host's side: the host's instruction pointer; 0: not
 	 * known.
 	 */
 	uint64_t host_ip;
+	uint8_t task_state; /* enum vprof_task_state (vprof/recording.h) */
+	/*
+	 * Asked once the call chain was read, which takes a while: whether it is still that of the task; else the
+	 * sample is dropped. NULL: it is.
+	 */
+	bool (*stands)(const struct counter_sample *sample);
 	const uint64_t *host_chain; /* with PERF_CONTEXT_* words, innermost first, from host_ip on; NULL: none */
 	size_t n_host_chain;
 };
@@ -34,10 +47,13 @@ struct counter_route_config {
 	const struct counter_event *events;
 	size_t n_events;
 	struct counter_rate rate;
-	const struct unwind_config *unwind; /* NULL: no call chains */
-	const struct task_layout *tasks;    /* NULL: tasks are not told apart */
-	gva_t interrupt_stack;              /* of struct kernel_layout; 0: not known */
-	bool host;                          /* samples outside the guest have host_ip and host_chain */
+	const struct unwind_config *unwind;  /* NULL: no call chains */
+	const struct task_layout *tasks;     /* NULL: tasks are not told apart */
+	gva_t interrupt_stack;               /* of struct kernel_layout; 0: not known */
+	const struct cpu_area_layout *areas; /* NULL: not known */
+	gva_t page_tables;                   /* of struct kernel_layout, with areas; 0: not known */
+	bool user_stack;                     /* samples shall have user_stack */
+	bool host;                           /* samples outside the guest have host_ip and host_chain */
 	/* Both are called on the thread of the route, for all vCPUs. */
 	void (*take)(void *data, const struct counter_sample *sample);
 	void (*statistics)(void *data, unsigned vcpu, const struct counter_statistics *statistics);
@@ -47,11 +63,23 @@ struct counter_route_config {
 struct counter_route {
 	const char *name; /* "bpf", "perf", "monitor" */
 	const char *summary;
+	/* What samples of a Linux guest tell on this host: "tasks; kernel chains: ...; user chains: ..." */
+	const char *(*gives)(struct guest *guest);
 	const char *event_default; /* NULL: counter_event_default */
 	unsigned frequency_hz_default;
 	unsigned frequency_hz_max; /* 0: that of the event */
 	bool registers;            /* samples have all registers, which tasks and call chains need */
 	bool host;                 /* it sees where the thread is outside the guest */
+	/* Whether kernel samples may have no stack pointer but `stacks`, on this host; NULL: never. */
+	bool (*lacks_stack)(struct guest *guest);
+	/*
+	 * The kernel as the guest's memory has it, with the calls that Linux has patched at boot; the caller frees it.
+	 * NULL: guest->kernel_image is that, or it cannot be read. Only with `lacks_stack`.
+	 */
+	struct image *(*running_image)(struct guest *guest);
+	/* Whether nothing could make it work for this guest, so that it is not what another is compared with; NULL: no.
+	 */
+	bool (*impossible)(struct guest *guest);
 	/* NULL when it works for this guest, else why not and what to do; new string. */
 	char *(*unavailable)(struct guest *guest);
 	bool (*start)(struct guest *guest, const struct counter_route_config *config, GError **error);
@@ -61,8 +89,10 @@ struct counter_route {
 
 /*
  * The route with this name; with NULL, the first that works for `guest`, which has routes, and that has registers if
- * they are needed. Errors: UNAVAILABLE, with a reason for each route tried.
+ * they are needed. *why_not: if that is not the best one that could be, that one's name and why it does not work, else
+ * NULL; new string; unchanged on error. Errors: UNAVAILABLE, with a reason for each route tried.
  */
-const struct counter_route *counter_route_choose(struct guest *guest, const char *name, bool registers, GError **error);
+const struct counter_route *counter_route_choose(struct guest *guest, const char *name, bool registers, char **why_not,
+                                                 GError **error);
 
 #endif

@@ -3,18 +3,7 @@
 #ifndef VPROF_DEMO_CONSOLE_H
 #define VPROF_DEMO_CONSOLE_H
 
-#include "demo/x86.h"
-
-#define COM1 0x3f8
-#define COM1_LINE_STATUS (COM1 + 5)
-#define LINE_STATUS_THRE 0x20
-
-static inline void console_put(char c)
-{
-	while (!(inb(COM1_LINE_STATUS) & LINE_STATUS_THRE))
-		cpu_relax();
-	outb(COM1, (uint8_t)c);
-}
+#include "processor.h"
 
 static inline void console_print(const char *text)
 {

@@ -3,40 +3,18 @@
 #ifndef VPROF_DEMO_DEMO_H
 #define VPROF_DEMO_DEMO_H
 
-/* Where it lies: the kernel at 1 MiB and, as Linux, in the last 2 GiB; the program at 4 MiB, mapped one to one. */
-#define KERNEL_BASE 0xffffffff80000000
-#define KERNEL_GPA 0x100000
-#define USER_BASE 0x400000
-#define LAPIC_BASE 0xfffffffffee00000 /* GPA 0xfee00000 */
-#define MAPPED_BYTES 0x40000000       /* guest physical memory seen from KERNEL_BASE */
-#define AP_TRAMPOLINE_GPA 0x8000      /* where a SIPI starts a processor: page-aligned, below 1 MiB */
-
-/* Segment selectors, at Linux's places. STAR's arithmetic wants their order. */
-#define KERNEL_CS32 0x08
-#define KERNEL_CS 0x10
-#define KERNEL_DS 0x18
-#define USER_CS32 0x23
-#define USER_DS 0x2b
-#define USER_CS 0x33
-#define TSS_SELECTOR 0x40 /* vCPU 0's; 16 bytes each */
-
 #define VCPUS_MAX 64
 #define STACK_BYTES 4096
-#define EXCEPTIONS 32
-#define EXCEPTION_STUB_BYTES 16
-
-/* Offsets in struct vcpu. */
-#define VCPU_KERNEL_RSP 0
-#define VCPU_USER_RSP 8
 
 #ifndef __ASSEMBLER__
 
 #include <stdint.h>
 
-/* rax of a system call. */
+/* The number of a system call, and what its argument is. */
 enum system_call {
-	SYSTEM_CALL_WORK, /* does the kernel's slices at rdi, up to the first of the program's; returns how many */
-	SYSTEM_CALL_DONE, /* the vCPU's program has ended; rdi: how often it looked at the clock */
+	SYSTEM_CALL_WORK, /* does the kernel's slices at the argument, up to the first of the program's; returns how
+	                     many */
+	SYSTEM_CALL_DONE, /* the vCPU's program has ended; the argument: how often it looked at the clock */
 };
 
 /* The functions between which every vCPU divides its time. */
@@ -51,7 +29,7 @@ static inline int workload_in_kernel(enum workload workload)
 	return workload == TCP_CHECKSUM || workload == COPY_PAGE;
 }
 
-/* The program's entry, at CPL3. */
+/* The program's entry, in user mode. */
 _Noreturn void user_main(uint64_t slice_ticks, uint64_t run_ticks, uint64_t seed);
 
 #endif

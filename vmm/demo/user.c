@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The demonstration guest's program: CPL3, one instance on every vCPU. */
+/* The demonstration guest's program: in user mode, one instance on every vCPU. */
 #include "demo/demo.h"
 #include "demo/spend.h"
 
@@ -22,17 +22,6 @@ __attribute__((noinline)) uint64_t render_page(uint64_t ticks)
 __attribute__((noinline)) uint64_t parse_request(uint64_t ticks)
 {
 	return spend(ticks);
-}
-
-static uint64_t system_call(enum system_call number, uint64_t argument)
-{
-	uint64_t result;
-
-	__asm__ volatile("syscall"
-	                 : "=a"(result), "+D"(argument)
-	                 : "0"((uint64_t)number)
-	                 : "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory");
-	return result;
 }
 
 /* Knuth's MMIX generator; the high bits are the good ones. */
@@ -69,7 +58,7 @@ static __attribute__((noinline)) uint64_t round_run(const uint8_t order[ROUND_SL
 
 	for (unsigned i = 0; i < ROUND_SLICES;) {
 		if (workload_in_kernel(order[i])) {
-			i += (unsigned)system_call(SYSTEM_CALL_WORK, (uint64_t)&order[i]);
+			i += (unsigned)user_call(SYSTEM_CALL_WORK, (uint64_t)&order[i]);
 			continue;
 		}
 		if (order[i++] == RENDER_PAGE)
@@ -87,10 +76,10 @@ void user_main(uint64_t slice_ticks, uint64_t run_ticks, uint64_t seed)
 	order[ROUND_SLICES] = RENDER_PAGE;
 	uint64_t looks = 0;
 	round_fill(order);
-	for (const uint64_t start = rdtsc(); rdtsc() - start < run_ticks;) {
+	for (const uint64_t start = clock_read(); clock_read() - start < run_ticks;) {
 		round_shuffle(order, &seed);
 		looks += round_run(order, slice_ticks);
 	}
-	system_call(SYSTEM_CALL_DONE, looks);
+	user_call(SYSTEM_CALL_DONE, looks);
 	__builtin_unreachable();
 }

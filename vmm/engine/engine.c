@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "engine/engine.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <glib-unix.h>
 #include <signal.h>
@@ -11,6 +12,11 @@
 #include "control/server.h"
 #include "engine/service.h"
 #include "lib/client/client.h"
+#include "lib/parser/parser.h"
+#include "lib/process/message_rate.h"
+#include "lib/process/service_manager.h"
+#include "lib/process/watchdog.h"
+#include "lib/record/text.h"
 
 #define FLUSH_MS 1000u
 #define LINGER_LOOK_MS 20u /* how often an engine that lingers looks whether it is still wanted */
@@ -20,11 +26,12 @@ struct engine {
 	const struct engine_config *config;
 	void *data; /* of the program, for its ops */
 	GMainLoop *loop;
+	GThread *parser; /* starts vprof-parse; NULL: done */
 	struct guest *guest;
 	struct session *session;
 	struct control_server *server;
-	int null_fd;      /* with an owner: what the standard streams become; else -1 */
-	guint signals[3]; /* sources */
+	int null_fd;   /* with an owner: what the standard streams become; else -1 */
+	guint signals; /* a source */
 	guint linger_source;
 	int64_t linger_until_us; /* 0: it does not linger */
 	int status;
@@ -33,11 +40,31 @@ struct engine {
 	bool left;     /* there is no owner, or none any more */
 	bool quit;     /* nothing is wanted after the guest's end */
 	bool released;
+	struct message_rate complaints; /* that the guest causes */
 };
 
 void engine_complain(const struct engine_ops *ops, const GError *error)
 {
-	fprintf(stderr, "%s: %s\n", ops->name, error->message);
+	g_autofree char *message = text_printable(error->message);
+
+	fprintf(stderr, "%s: %s\n", ops->name, message);
+}
+
+static void say_left_out(const struct engine *engine, uint64_t n)
+{
+	if (n > 0)
+		fprintf(stderr, "%s: %" G_GUINT64_FORMAT " messages left out\n", engine->ops->name, n);
+}
+
+/* A guest that can make us say something cannot fill a log with it. */
+static void complain_of_guest(struct engine *engine, const GError *error)
+{
+	uint64_t left_out;
+	bool may = message_rate_take(&engine->complaints, g_get_monotonic_time(), &left_out);
+
+	say_left_out(engine, left_out);
+	if (may)
+		engine_complain(engine->ops, error);
 }
 
 static bool has_owner(const struct engine *engine)
@@ -51,9 +78,9 @@ static void say_end(const struct engine *engine)
 {
 	const struct guest_end *end = &engine->guest->end;
 
-	fprintf(stderr, "%s: %s\n", engine->ops->name, end->message);
-	if (end->details)
-		fputs(end->details, stderr);
+	g_autofree char *message = text_printable(end->message), *details = text_lines_printable(end->details);
+
+	fprintf(stderr, "%s: %s\n%s", engine->ops->name, message, details);
 }
 
 static void release(struct engine *engine)
@@ -114,6 +141,7 @@ static void on_ended(struct guest *guest G_GNUC_UNUSED, void *data)
 	struct engine *engine = data;
 
 	engine->ended = true;
+	watchdog_over();
 	if (!has_owner(engine))
 		say_end(engine);
 	control_server_guest_ended(engine->server);
@@ -131,11 +159,11 @@ static void on_changing(struct guest *guest G_GNUC_UNUSED, void *data)
 /* A session that cannot go on has stopped; the guest is still there for another. */
 static void on_changed(struct guest *guest, bool other_kernel, void *data)
 {
-	const struct engine *engine = data;
+	struct engine *engine = data;
 	g_autoptr(GError) error = NULL;
 
 	if (!session_resume(engine->session, other_kernel, &error))
-		engine_complain(engine->ops, error);
+		complain_of_guest(engine, error);
 	if (other_kernel && guest->kernel_image)
 		control_server_guest_kernel(engine->server);
 }
@@ -192,46 +220,87 @@ static gboolean on_signal(struct engine *engine, int number)
 	return G_SOURCE_CONTINUE;
 }
 
-static gboolean on_interrupt(void *data)
+/* The numbers of signals, from their handler to the main loop: it may wait for a thread that does not come back. */
+static int signal_ends[2];
+static volatile sig_atomic_t signals_seen;
+
+static void take_signal(int number)
 {
-	return on_signal(data, SIGINT);
+	int saved = errno;
+	const uint8_t byte = (uint8_t)number;
+	ssize_t written = write(signal_ends[1], &byte, sizeof(byte));
+
+	(void)written;           /* a full pipe has enough of them */
+	if (++signals_seen == 2) /* a third does not put it off */
+		watchdog_limit(0, 128 + number);
+	errno = saved;
 }
 
-static gboolean on_terminate(void *data)
+static gboolean on_signals(gint fd, GIOCondition condition, void *data)
 {
-	return on_signal(data, SIGTERM);
-}
+	uint8_t number;
 
-static gboolean on_hangup(void *data)
-{
-	return on_signal(data, SIGHUP);
+	(void)condition;
+	while (read(fd, &number, sizeof(number)) == (ssize_t)sizeof(number))
+		on_signal(data, number);
+	return G_SOURCE_CONTINUE;
 }
 
 static void ignore_signals(void)
 {
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a disk or a console's file at the limit of `ulimit -f` */
 	/* A background job that reads or writes its terminal gets an error instead of being stopped with its guest. */
 	signal(SIGTTIN, SIG_IGN);
 	signal(SIGTTOU, SIG_IGN);
 }
 
-static void watch_signals(struct engine *engine)
+static const int stopping_signals[] = {SIGTERM, SIGHUP, SIGINT};
+
+static bool watch_signals(struct engine *engine, GError **error)
 {
+	struct sigaction action = {.sa_handler = take_signal, .sa_flags = SA_RESTART};
+
+	if (!g_unix_open_pipe(signal_ends, FD_CLOEXEC, error) ||
+	    !g_unix_set_fd_nonblocking(signal_ends[0], TRUE, error) ||
+	    !g_unix_set_fd_nonblocking(signal_ends[1], TRUE, error))
+		return false;
+	engine->signals = g_unix_fd_add(signal_ends[0], G_IO_IN, on_signals, engine);
+	sigfillset(&action.sa_mask);
+	for (size_t i = 0; i < G_N_ELEMENTS(stopping_signals); i++)
+		sigaction(stopping_signals[i], &action, NULL);
 	if (has_owner(engine))
 		signal(SIGINT, SIG_IGN);
-	else
-		engine->signals[0] = g_unix_signal_add(SIGINT, on_interrupt, engine);
-	engine->signals[1] = g_unix_signal_add(SIGTERM, on_terminate, engine);
-	engine->signals[2] = g_unix_signal_add(SIGHUP, on_hangup, engine);
+	return true;
 }
 
 static void unwatch_signals(struct engine *engine)
 {
-	for (size_t i = 0; i < G_N_ELEMENTS(engine->signals); i++)
-		g_clear_handle_id(&engine->signals[i], g_source_remove);
+	if (!engine->signals)
+		return;
+	for (size_t i = 0; i < G_N_ELEMENTS(stopping_signals); i++)
+		signal(stopping_signals[i], SIG_DFL);
+	g_clear_handle_id(&engine->signals, g_source_remove);
+	close(signal_ends[0]);
+	close(signal_ends[1]);
+	signals_seen = 0;
 }
 
 /* ---- from the start to the end ---- */
+
+/* Beside the guest's creation, which takes as long. Without a parser, what needs one says so. */
+static void *begin_parser(void *data)
+{
+	parser_start(NULL);
+	return data;
+}
+
+/* A program that has given up the right to start others cannot do it any more. */
+static void wait_for_parser(struct engine *engine)
+{
+	if (engine->parser)
+		g_thread_join(g_steal_pointer(&engine->parser));
+}
 
 static bool listen_for_clients(const struct engine *engine, GError **error)
 {
@@ -278,8 +347,10 @@ static bool start(struct engine *engine, GError **error)
 {
 	if (!prepare_guest(engine, error) || !open_control(engine, error))
 		return false;
-	watch_signals(engine);
-	service_ready(); /* before a program gives up what it takes to say so */
+	if (!watch_signals(engine, error))
+		return false;
+	wait_for_parser(engine);
+	service_manager_tell("READY=1"); /* before a program gives up what it takes to say so */
 	if (engine->ops->ready && !engine->ops->ready(engine->data, error))
 		return false;
 	return engine->config->paused || engine->guest->ops->start(engine->guest, error);
@@ -287,6 +358,8 @@ static bool start(struct engine *engine, GError **error)
 
 static void tear_down(struct engine *engine)
 {
+	wait_for_parser(engine);
+	say_left_out(engine, message_rate_end(&engine->complaints));
 	unwatch_signals(engine);
 	g_clear_handle_id(&engine->linger_source, g_source_remove);
 	if (engine->session && session_running(engine->session))
@@ -308,15 +381,22 @@ int engine_run(const struct engine_ops *ops, const struct engine_config *config,
 	struct engine engine = {.ops = ops, .config = config, .data = data, .null_fd = -1, .status = EXIT_FAILURE};
 	g_autoptr(GError) error = NULL;
 
+	g_autofree char *too_late = g_strdup_printf(
+		"%s: the guest has not ended " G_STRINGIFY(WATCHDOG_GRACE_SECONDS) " s after it had to: giving up\n",
+		ops->name);
+
+	watchdog_start(too_late);
 	engine.loop = g_main_loop_new(NULL, FALSE);
 	engine.left = !has_owner(&engine);
 	if (has_owner(&engine)) /* before a program gives up the right to */
 		engine.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	ignore_signals();
+	engine.parser = g_thread_new("parser", begin_parser, NULL);
 	if (start(&engine, &error))
 		g_main_loop_run(engine.loop);
 	else
 		engine_complain(ops, error);
 	tear_down(&engine);
+	watchdog_over();
 	return engine.status;
 }

@@ -6,7 +6,8 @@
  *
  * Signals. SIGPIPE, SIGTTIN and SIGTTOU are ignored. Until the control socket is served, the others have their default
  * action: there is nothing to finish. From then on SIGINT (with an owner: ignored, as it interrupts the owner, too),
- * SIGTERM and SIGHUP stop the guest; the second one exits at once, with 128 and its number.
+ * SIGTERM and SIGHUP stop the guest; the second one exits at once, with 128 and its number. Where the main thread waits
+ * for one that does not come back, that happens three seconds later (lib/process/watchdog.h).
  *
  * The end. An engine without an owner ends when its guest has. With an owner it first waits until the owner has read
  * what it wants, which then executes `quit` or disconnects; before the guest's end that stops the guest. In both cases

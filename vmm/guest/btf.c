@@ -14,13 +14,17 @@ G_DEFINE_QUARK(vprof_btf_error, btf_error)
 /* linux/btf.h; repeated here, because this is a file format and not a property of this host's kernel. */
 enum kind {
 	KIND_INT = 1,
+	KIND_POINTER = 2,
 	KIND_ARRAY = 3,
 	KIND_STRUCT = 4,
 	KIND_UNION = 5,
 	KIND_ENUM = 6,
+	KIND_FORWARD = 7,
 	KIND_TYPEDEF = 8,
 	KIND_VOLATILE = 9,
 	KIND_CONST = 10,
+	KIND_RESTRICT = 11,
+	KIND_FUNC = 12,
 	KIND_FUNC_PROTO = 13,
 	KIND_VAR = 14,
 	KIND_DATASEC = 15,
@@ -219,7 +223,7 @@ static bool type_aggregate(const struct btf *btf, uint32_t id, struct type *type
 
 /* `budget` limits the members that are read: anonymous members that contain each other would never end. */
 static bool member_find(const struct btf *btf, const struct type *outer, const uint8_t *members, const char *name,
-                        unsigned depth, uint32_t *budget, uint32_t *offset)
+                        unsigned depth, uint32_t *budget, uint32_t *offset, uint32_t *id)
 {
 	for (uint32_t i = 0; i < type_count(outer) && *budget > 0; i++) {
 		struct member member;
@@ -234,11 +238,12 @@ static bool member_find(const struct btf *btf, const struct type *outer, const u
 
 		if (strcmp(member_name, name) == 0) {
 			*offset = bits / 8;
+			*id = member.type;
 			return !bit_field && bits % 8 == 0;
 		}
 		if (member_name[0] == '\0' && depth < NESTING_MAX &&
 		    type_aggregate(btf, member.type, &inner, &inner_members) &&
-		    member_find(btf, &inner, inner_members, name, depth + 1, budget, offset))
+		    member_find(btf, &inner, inner_members, name, depth + 1, budget, offset, id))
 			return !__builtin_add_overflow(*offset, bits / 8, offset);
 	}
 	return false;
@@ -256,12 +261,12 @@ static bool struct_next(const struct btf *btf, const char *name, guint *i, struc
 
 bool btf_member(const struct btf *btf, const char *structure, const char *member, uint32_t *offset)
 {
-	uint32_t budget = MEMBERS_MAX, found;
+	uint32_t budget = MEMBERS_MAX, found, id;
 	const uint8_t *members;
 	struct type type;
 
 	for (guint i = 0; struct_next(btf, structure, &i, &type, &members);) {
-		if (member_find(btf, &type, members, member, 0, &budget, &found)) {
+		if (member_find(btf, &type, members, member, 0, &budget, &found, &id)) {
 			*offset = found;
 			return true;
 		}
@@ -279,4 +284,206 @@ bool btf_size(const struct btf *btf, const char *structure, uint32_t *bytes)
 		return false;
 	*bytes = type.size_or_type;
 	return true;
+}
+
+/* ---- values ---- */
+
+#define INT_SIGNED 1u
+#define TYPE_TEXT_MAX 128u
+
+struct parameter {
+	uint32_t name, type;
+};
+_Static_assert(sizeof(struct parameter) == 8, "no padding");
+
+void btf_value_clear(struct btf_value *value)
+{
+	g_clear_pointer(&value->type, g_free);
+}
+
+uint64_t btf_value_extend(const struct btf_value *value, uint64_t number)
+{
+	const unsigned unused = value->bytes == 0 || value->bytes > 8 ? 0 : 64 - 8 * value->bytes;
+
+	return value->is_signed ? (uint64_t)((int64_t)(number << unused) >> unused) : number << unused >> unused;
+}
+
+static bool is_qualifier(enum kind kind)
+{
+	return kind == KIND_VOLATILE || kind == KIND_CONST || kind == KIND_RESTRICT || kind == KIND_TYPE_TAG;
+}
+
+/* The type itself, behind its qualifiers, and behind typedefs if `names` is false. */
+static bool type_resolve(const struct btf *btf, uint32_t id, bool names, struct type *type, const uint8_t **members)
+{
+	for (unsigned i = 0; i < NESTING_MAX && type_get(btf, id, type, members); i++) {
+		const enum kind kind = type_kind(type);
+
+		if (!is_qualifier(kind) && (names || kind != KIND_TYPEDEF))
+			return true;
+		id = type->size_or_type;
+	}
+	return false;
+}
+
+/* As C writes it, without qualifiers: pointers to what has no name are "void *". */
+static char *type_text(const struct btf *btf, uint32_t id)
+{
+	static const char *const words[KIND_MAX + 1] = {[KIND_STRUCT] = "struct ",
+	                                                [KIND_UNION] = "union ",
+	                                                [KIND_ENUM] = "enum ",
+	                                                [KIND_ENUM64] = "enum ",
+	                                                [KIND_FORWARD] = "struct "};
+	GString *text = g_string_new(NULL);
+	unsigned pointers = 0;
+	const uint8_t *members;
+	struct type type = {.info = 0};
+	const char *name = "void", *word = NULL;
+
+	while (type_resolve(btf, id, true, &type, &members)) {
+		if (type_kind(&type) != KIND_POINTER) {
+			word = words[type_kind(&type)];
+			name = name_get(btf, type.name);
+			break;
+		}
+		id = type.size_or_type;
+		if (++pointers == NESTING_MAX)
+			break;
+	}
+	if (type_kind(&type) == KIND_FORWARD && type_flag(&type))
+		word = "union ";
+	g_string_append_printf(text, "%s%.*s%s", name[0] != '\0' && word ? word : "", (int)TYPE_TEXT_MAX,
+	                       name[0] != '\0' ? name : "void", pointers > 0 ? " " : "");
+	for (; pointers > 0; pointers--)
+		g_string_append_c(text, '*');
+	return g_string_free(text, FALSE);
+}
+
+/* A structure of at most 8 bytes is in a register as its bytes are, as a number then (System V ABI, 3.2.3). */
+void btf_value_fill(const struct btf *btf, uint32_t id, struct btf_value *value)
+{
+	const uint8_t *members;
+	struct type type;
+	uint32_t word = 0;
+
+	*value = (struct btf_value){.type = type_text(btf, id), .id = id};
+	if (!type_resolve(btf, id, false, &type, &members))
+		return;
+	switch (type_kind(&type)) {
+	case KIND_POINTER:
+		value->is_pointer = true;
+		value->bytes = 8;
+		return;
+	case KIND_INT:
+		memcpy(&word, members, sizeof(word));
+		value->is_signed = word >> 24 & INT_SIGNED;
+		break;
+	case KIND_ENUM:
+	case KIND_ENUM64:
+		value->is_signed = type_flag(&type);
+		break;
+	case KIND_STRUCT:
+	case KIND_UNION:
+		break;
+	default:
+		return;
+	}
+	if (type.size_or_type == 1 || type.size_or_type == 2 || type.size_or_type == 4 || type.size_or_type == 8)
+		value->bytes = type.size_or_type;
+}
+
+/* As BTF has it: gcc's names of integers have "int" at their ends. */
+static bool is_named(const struct btf *btf, const struct type *type, const char *words)
+{
+	static const char *const others[][2] = {
+		{"unsigned", "unsigned int"}, {"long", "long int"}, {"unsigned long", "long unsigned int"}};
+	const enum kind kind = type_kind(type);
+	const char *name = name_get(btf, type->name);
+
+	for (size_t i = 0; kind == KIND_INT && i < G_N_ELEMENTS(others); i++)
+		if (strcmp(words, others[i][0]) == 0)
+			words = others[i][1];
+	return (kind == KIND_INT || kind == KIND_TYPEDEF) && strcmp(name, words) == 0;
+}
+
+void btf_value_named(const struct btf *btf, const char *words, struct btf_value *value)
+{
+	const char *name = g_str_has_prefix(words, "const ") ? words + strlen("const ") : words;
+	const uint8_t *members;
+	struct type type;
+
+	*value = (struct btf_value){.bytes = 8, .is_pointer = g_str_has_suffix(words, "*")};
+	for (uint32_t id = 1; btf && !value->is_pointer && type_get(btf, id, &type, &members); id++) {
+		if (!is_named(btf, &type, name))
+			continue;
+		btf_value_fill(btf, id, value);
+		btf_value_clear(value);
+		break;
+	}
+	value->type = g_strdup(words);
+}
+
+bool btf_function(const struct btf *btf, const char *name, uint32_t *prototype)
+{
+	const uint8_t *members;
+	struct type type;
+
+	for (uint32_t id = 1; type_get(btf, id, &type, &members); id++) {
+		if (type_kind(&type) != KIND_FUNC || strcmp(name_get(btf, type.name), name) != 0)
+			continue;
+		*prototype = type.size_or_type;
+		return true;
+	}
+	return false;
+}
+
+bool btf_parameter(const struct btf *btf, uint32_t prototype, unsigned i, char **name, struct btf_value *value)
+{
+	struct parameter parameter;
+	const uint8_t *members;
+	struct type type;
+
+	if (!type_get(btf, prototype, &type, &members) || type_kind(&type) != KIND_FUNC_PROTO || i >= type_count(&type))
+		return false;
+	memcpy(&parameter, members + i * sizeof(parameter), sizeof(parameter));
+	if (parameter.type == 0) /* "..." */
+		return false;
+	*name = g_strdup(name_get(btf, parameter.name));
+	btf_value_fill(btf, parameter.type, value);
+	return true;
+}
+
+bool btf_target(const struct btf *btf, uint32_t id, uint32_t *target)
+{
+	const uint8_t *members;
+	struct type type;
+
+	if (!type_resolve(btf, id, false, &type, &members) || type_kind(&type) != KIND_POINTER)
+		return false;
+	*target = type.size_or_type;
+	return true;
+}
+
+bool btf_array(const struct btf *btf, uint32_t id, uint32_t *element, uint32_t *n)
+{
+	uint32_t words[3]; /* type, index type, number */
+	const uint8_t *members;
+	struct type type;
+
+	if (!type_resolve(btf, id, false, &type, &members) || type_kind(&type) != KIND_ARRAY)
+		return false;
+	memcpy(words, members, sizeof(words));
+	*element = words[0];
+	*n = words[2];
+	return true;
+}
+
+bool btf_member_of(const struct btf *btf, uint32_t id, const char *member, uint32_t *offset, uint32_t *type)
+{
+	uint32_t budget = MEMBERS_MAX;
+	const uint8_t *members;
+	struct type outer;
+
+	return type_aggregate(btf, id, &outer, &members) &&
+	       member_find(btf, &outer, members, member, 0, &budget, offset, type);
 }

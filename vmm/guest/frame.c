@@ -12,11 +12,68 @@ struct kernel_pt_regs {
 #define PT_REGS_HARDWARE_OFFSET offsetof(struct kernel_pt_regs, ip)
 #define CS_RPL_MASK 3u
 
-static void frame_from_hardware(const struct kernel_pt_regs *regs, struct frame *frame)
+#define ALL_KNOWN ((1u << CFI_REGISTERS) - 1)
+/* Without the others: by frame pointers, and by rules that name no others. */
+#define FEW_KNOWN (1u << CFI_RIP | 1u << CFI_RSP | 1u << CFI_RBP)
+
+struct frame frame_from_registers(const struct guest_regs *regs)
 {
+	return (struct frame){
+		.registers =
+			{
+				[CFI_RAX] = regs->rax,
+				[CFI_RDX] = regs->rdx,
+				[CFI_RCX] = regs->rcx,
+				[CFI_RBX] = regs->rbx,
+				[CFI_RSI] = regs->rsi,
+				[CFI_RDI] = regs->rdi,
+				[CFI_RBP] = regs->rbp,
+				[CFI_RSP] = regs->rsp,
+				[CFI_R8] = regs->r8,
+				[CFI_R9] = regs->r9,
+				[CFI_R10] = regs->r10,
+				[CFI_R11] = regs->r11,
+				[CFI_R12] = regs->r12,
+				[CFI_R13] = regs->r13,
+				[CFI_R14] = regs->r14,
+				[CFI_R15] = regs->r15,
+				[CFI_RIP] = regs->rip,
+			},
+		.known = regs->all ? ALL_KNOWN : FEW_KNOWN,
+		.ip = regs->rip,
+		.sp = regs->rsp,
+		.bp = regs->rbp,
+		.ax = regs->rax,
+		.dx = regs->rdx,
+		.di = regs->rdi,
+		.r10 = regs->r10,
+		.r13 = regs->r13,
+		.scratch = true,
+		.exact = true,
+		.user = regs->cpl == 3,
+	};
+}
+
+void frame_return(struct frame *frame, uint64_t ip, uint64_t sp, uint64_t bp)
+{
+	frame->callee = frame->ip;
+	frame->pushed = 0;
+	frame->ip = ip;
+	frame->sp = sp;
+	frame->bp = bp;
+	frame->scratch = false;
+	frame->exact = false;
+}
+
+static void frame_from_hardware(const struct kernel_pt_regs *regs, uint64_t at, struct frame *frame)
+{
+	frame->pushed = at;
+	frame->callee = 0;
 	frame->ip = regs->ip;
 	frame->sp = regs->sp;
 	frame->exact = true;
+	frame->registers[CFI_RIP] = regs->ip;
+	frame->registers[CFI_RSP] = regs->sp;
 	frame->user = (regs->cs & CS_RPL_MASK) == 3;
 }
 
@@ -26,7 +83,7 @@ bool frame_from_pt_regs(struct page_walk *memory, uint64_t at, struct frame *fra
 
 	if (!page_walk_read(memory, (gva_t){at}, &regs, sizeof(regs)))
 		return false;
-	frame_from_hardware(&regs, frame);
+	frame_from_hardware(&regs, at + PT_REGS_HARDWARE_OFFSET, frame);
 	frame->bp = regs.bp;
 	frame->ax = regs.ax;
 	frame->dx = regs.dx;
@@ -34,6 +91,22 @@ bool frame_from_pt_regs(struct page_walk *memory, uint64_t at, struct frame *fra
 	frame->r10 = regs.r10;
 	frame->r13 = regs.r13;
 	frame->scratch = true;
+	frame->registers[CFI_RAX] = regs.ax;
+	frame->registers[CFI_RDX] = regs.dx;
+	frame->registers[CFI_RCX] = regs.cx;
+	frame->registers[CFI_RBX] = regs.bx;
+	frame->registers[CFI_RSI] = regs.si;
+	frame->registers[CFI_RDI] = regs.di;
+	frame->registers[CFI_RBP] = regs.bp;
+	frame->registers[CFI_R8] = regs.r8;
+	frame->registers[CFI_R9] = regs.r9;
+	frame->registers[CFI_R10] = regs.r10;
+	frame->registers[CFI_R11] = regs.r11;
+	frame->registers[CFI_R12] = regs.r12;
+	frame->registers[CFI_R13] = regs.r13;
+	frame->registers[CFI_R14] = regs.r14;
+	frame->registers[CFI_R15] = regs.r15;
+	frame->known = ALL_KNOWN;
 	return true;
 }
 
@@ -43,7 +116,29 @@ bool frame_from_interrupt(struct page_walk *memory, uint64_t at, struct frame *f
 
 	if (!page_walk_read(memory, (gva_t){at}, &regs.ip, sizeof(regs) - PT_REGS_HARDWARE_OFFSET))
 		return false;
-	frame_from_hardware(&regs, frame);
+	frame_from_hardware(&regs, at, frame);
+	/* The entry code saves registers before it uses them. */
+	frame->known = (frame->scratch ? frame->known : 0) | FEW_KNOWN;
 	frame->scratch = false;
+	return true;
+}
+
+/* struct inactive_task_frame of x86-64 (arch/x86/include/asm/switch_to.h). */
+struct switch_frame {
+	uint64_t r15, r14, r13, r12, bx, bp, ip;
+};
+
+bool frame_from_switch(struct page_walk *memory, uint64_t stack_pointer, uint64_t fork_return, struct frame *frame)
+{
+	struct switch_frame saved;
+
+	if (!page_walk_read_kernel(memory, (gva_t){stack_pointer}, &saved, sizeof(saved)) || saved.ip >> 63 == 0)
+		return false;
+	*frame = (struct frame){
+		.ip = saved.ip,
+		.sp = stack_pointer + sizeof(saved),
+		.bp = saved.bp,
+		.exact = saved.ip == fork_return,
+	};
 	return true;
 }

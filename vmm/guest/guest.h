@@ -24,18 +24,68 @@ typedef struct {
 	uint64_t value;
 } gva_t; /* guest virtual */
 
-/* The state of a vCPU that a sample needs. */
-struct guest_regs {
-	uint64_t rip;
-	uint64_t rsp;
-	uint64_t rbp;
-	uint64_t rax, rdx, rdi, r10, r13; /* what unwind rules may name */
-	uint64_t cr3;
-	uint64_t gs_base;
-	uint8_t cpl; /* 0..3 */
-	bool la57;   /* CR4.LA57: five levels of page tables */
-	bool valid;  /* false: RIP is in a page of a host quirk; the sample is counted and not recorded */
+/* The page tables of a vCPU of arm64 (Arm ARM, D19.2: registers of EL1). */
+struct guest_tables_arm64 {
+	uint64_t ttbr0, ttbr1, tcr; /* _EL1 */
+	bool mmu;                   /* SCTLR_EL1.M; without it, addresses are physical */
 };
+
+enum guest_processor { GUEST_X86_64, GUEST_ARM64 };
+
+/* The state of a vCPU that a sample needs. What reads it in any other folder asks guest_regs_*, below. */
+struct guest_regs {
+	enum guest_processor processor;
+	bool valid; /* false: the ip is in a page of a host quirk; the sample is counted and not recorded */
+	union {
+		struct {
+			uint64_t rip; /* the offset in CS */
+			uint64_t rsp;
+			uint64_t rbp;
+			uint64_t rax, rdx, rdi, r10, r13; /* what rules of the kernel's unwind tables may name */
+			uint64_t rbx, rcx, rsi, r8, r9, r11, r12, r14, r15;
+			bool all; /* the nine before are known, too */
+			uint64_t cr3;
+			uint64_t gs_base;
+			uint8_t cpl;      /* 0..3 */
+			bool la57;        /* CR4.LA57: five levels of page tables */
+			bool real_mode;   /* CR0.PE is clear: there are no page tables, and no Linux */
+			uint32_t cs_base; /* in real mode; 0: not known */
+		};
+		struct {
+			uint64_t pc, sp, fp, lr; /* SP: of the present exception level; X29; X30 */
+			uint64_t tpidr;          /* TPIDR_EL1: where Linux has its per-CPU area */
+			uint8_t el;              /* 0 or 1 */
+			struct guest_tables_arm64 tables;
+		} arm64;
+	};
+};
+
+static inline bool guest_regs_user(const struct guest_regs *regs)
+{
+	return regs->processor == GUEST_ARM64 ? regs->arm64.el == 0 : regs->cpl != 0;
+}
+
+/* There are no page tables, and no Linux; the ip is an offset in a segment. */
+static inline bool guest_regs_real_mode(const struct guest_regs *regs)
+{
+	return regs->processor == GUEST_X86_64 && regs->real_mode;
+}
+
+static inline uint64_t guest_regs_ip(const struct guest_regs *regs)
+{
+	return regs->processor == GUEST_ARM64 ? regs->arm64.pc : regs->rip;
+}
+
+/* As a sample has it: the address in real mode is marked as such (vprof/recording.h). */
+uint64_t guest_regs_sample_ip(const struct guest_regs *regs);
+
+static inline void guest_regs_set_ip(struct guest_regs *regs, uint64_t ip)
+{
+	if (regs->processor == GUEST_ARM64)
+		regs->arm64.pc = ip;
+	else
+		regs->rip = ip;
+}
 
 struct guest;
 struct vcpu_watcher;
@@ -94,11 +144,44 @@ struct guest_counter {
 	uint64_t value;
 };
 
+#define GUEST_KVM_EXITS_MAX 66u
+#define GUEST_KVM_EXIT_BUCKETS 32u
+#define GUEST_EXIT_NAME_BYTES 48u
+
+/* One reason for which the processor left the guest; from then until the guest is entered again. */
+struct guest_kvm_exit {
+	char name[GUEST_EXIT_NAME_BYTES]; /* as uapi asm/vmx.h and asm/svm.h have it; "other": those without room */
+	uint64_t count;                   /* of those that are over */
+	uint64_t ns;                      /* all of it; of it: */
+	uint64_t kvm_ns, vmm_ns;          /* KVM; the VMM */
+	uint64_t poll_ns, halt_ns;        /* KVM was awake, and asleep, because the vCPU was halted */
+	uint64_t waiting_ns;              /* for a host CPU, in KVM */
+	uint64_t max_ns;                  /* the longest since the guest's start */
+	uint64_t histogram[GUEST_KVM_EXIT_BUCKETS]; /* [n]: of 2^n ns and more; the last has no end */
+};
+
+#define GUEST_ACCESSES_MAX 65u
+
+/* Accesses of the guest that KVM or the VMM emulates. */
+struct guest_access_count {
+	bool other;       /* those without room; the next three say nothing */
+	bool mmio, write; /* else a port; a read */
+	uint64_t address;
+	uint64_t count;
+	uint64_t ns; /* of the exits, from leaving the guest to entering it again */
+};
+
 /* Since the guest's start or the last reset. */
 struct guest_vcpu_time {
 	struct vcpu_time time;
 	struct vcpu_modes modes;
-	const char *missing; /* the clocks that this host does not have, or NULL */
+	const char *missing;  /* the clocks that this host does not have, or NULL */
+	const char *untraced; /* why KVM's exits are not known, a clause; NULL: they are */
+	uint64_t lost;        /* records of KVM's trace points: exits that are not counted, and time in the residual */
+	size_t n_kvm_exits;
+	struct guest_kvm_exit kvm_exits[GUEST_KVM_EXITS_MAX];
+	size_t n_accesses;
+	struct guest_access_count accesses[GUEST_ACCESSES_MAX];
 	size_t n_exits;
 	struct guest_exit exits[GUEST_EXITS_MAX];
 	size_t n_counters;
@@ -106,6 +189,13 @@ struct guest_vcpu_time {
 };
 
 struct guest_debug_ops;
+
+/* What is known of a vCPU at one moment. */
+struct guest_vcpu {
+	uint32_t apic_id;
+	bool whole; /* all registers that a call chain needs; else cr3 and la57 only, which may be older */
+	struct guest_regs regs;
+};
 
 enum guest_state { GUEST_CREATED, GUEST_RUNNING, GUEST_ENDED };
 
@@ -128,6 +218,12 @@ struct guest_ops {
 	 * end. With `reset`, everything then counts from 0 again. Main thread.
 	 */
 	void (*vcpu_time)(struct guest *guest, unsigned vcpu, bool reset, struct guest_vcpu_time *out);
+	/*
+	 * Calls `look` once for each vCPU of which anything is known, one after the other: on the vCPU's thread, while
+	 * it stands still, where that is ours; else on the caller's, and the vCPU goes on. Main thread. NULL: nothing
+	 * is known of any.
+	 */
+	void (*vcpus_look)(struct guest *guest, void (*look)(void *data, const struct guest_vcpu *vcpu), void *data);
 };
 
 /* [I] immutable after the guest is made, [M] main thread only. */
@@ -137,9 +233,11 @@ struct guest {
 	const char *kind;                    /* [I] "kvm"; "qemu": another process's, seen from outside */
 	char *name;                          /* [I] what `vprof list` shows */
 	char *kernel_path;                   /* [I] absolute, or NULL */
+	int kernel_file;                     /* [I] that file, open for reading; 0: it is opened when it is read */
 	char *initrd_path;                   /* [I] absolute, or NULL */
 	char *command_line;                  /* [I] as the guest sees it */
 	char *build_id;                      /* [I] lower-case hex, or NULL */
+	struct image_start start;            /* [I] of a Linux kernel that it boots */
 	char *release;                       /* [I] kernel release ("6.1.0-50-cloud-amd64"), or NULL */
 	uint64_t memory_bytes;               /* [I] */
 	unsigned vcpus;                      /* [I] 1..GUEST_VCPUS_MAX */
@@ -175,6 +273,20 @@ struct guest {
 	void (*on_console_line)(struct guest *guest, const char *line, void *data);
 	void *listener_data; /* [I] for all of them */
 };
+
+/*
+ * The address for which the kernel's code at `ip` is linked, where its symbols and its ORC data are: until Linux has
+ * mapped itself, it runs at its physical addresses.
+ */
+uint64_t guest_linked_address(const struct guest *guest, uint64_t ip);
+
+/* The file at kernel_path, for the caller to close; -1 with errno. Of a guest of ours: what it has booted. */
+int guest_kernel_file(const struct guest *guest);
+/* The image in it. Errors: those of image_open. */
+struct image *guest_image_open(const struct guest *guest, GError **error);
+
+/* The exits of a reading, the longest first. */
+void guest_exits_sort(struct guest_vcpu_time *time);
 
 /* "power-off", ... as in VPROF_GUEST_ENDS. */
 const char *guest_end_name(enum guest_end_reason reason);

@@ -99,6 +99,8 @@ struct guest_debug_ops {
 	bool (*breakpoint_intact)(struct guest *guest, const struct guest_breakpoint *breakpoint);
 	/* When this returns, no call of `hit` is running or will follow. */
 	void (*breakpoint_remove)(struct guest *guest, struct guest_breakpoint *breakpoint);
+	/* Code that was read at `from`, as the guest has it: puts back what patches have replaced. */
+	void (*unpatch)(struct guest *guest, gva_t from, uint8_t *code, size_t n);
 	/* GUEST_ERROR_TAKEN: there are GUEST_OBSERVERS_MAX. */
 	bool (*observer_add)(struct guest *guest, struct guest_observer *observer, GError **error);
 	/* As breakpoint_remove. */

@@ -4,20 +4,30 @@
 #define VPROF_GUEST_KERNEL_H
 
 #include "guest/cgroup.h"
+#include "guest/cpu_area.h"
 #include "guest/module.h"
+#include "guest/page_cache.h"
 #include "guest/task.h"
+#include "guest/task_list.h"
 #include "guest/vma.h"
 
 struct kernel_layout {
 	bool has_tasks, has_mappings, has_cgroups; /* neither mappings nor cgroups without tasks */
 	bool has_modules;
+	bool has_areas;
+	bool has_list;
+	bool has_page_cache;
 	struct task_layout tasks;
 	struct vma_layout mappings;
 	struct cgroup_layout cgroups;
 	struct module_layout modules;
+	struct cpu_area_layout areas;
+	struct task_list_layout list;
+	struct page_cache_layout page_cache;
 	gva_t switch_to;   /* __switch_to, which every context switch goes through; 0: not found */
-	gva_t page_tables; /* init_top_pgt, the top-level page table of the kernel itself, which never goes; 0: not
-	                      found */
+	gva_t page_tables; /* init_top_pgt (arm64: swapper_pg_dir), the top-level page table of the kernel itself, which
+	                      never goes; 0: not found */
+	uint32_t entry_record; /* arm64: where struct pt_regs has its frame record; 0: not known */
 	/*
 	 * Per-CPU, relative to the GS base: where the address of the last word of the interrupt stack is stored; 0: not
 	 * found.
@@ -28,6 +38,7 @@ struct kernel_layout {
 	char *mappings_why; /* only where tasks are not missing */
 	char *cgroups_why;  /* the same */
 	char *modules_why;  /* the same */
+	char *list_why;     /* the same */
 };
 
 /* Takes some 100 ms for the kernel of a distribution. Free with kernel_layout_free. */
@@ -35,5 +46,11 @@ struct kernel_layout *kernel_layout_load(const struct image *image);
 /* The layout of a guest where nothing can be read, for the reason `why`. */
 struct kernel_layout *kernel_layout_none(const char *why);
 void kernel_layout_free(struct kernel_layout *layout);
+
+/*
+ * Walks by the kernel's own page tables, which stay: those of a vCPU lead there, or those of the kernel beside them.
+ * `page_tables`: of the layout. False where they do not, as those of a process that has ended may.
+ */
+bool kernel_tables_open(gva_t page_tables, struct guest *guest, const struct guest_regs *regs, struct page_walk *walk);
 
 #endif

@@ -321,12 +321,10 @@ static bool orc_slot_read(const struct module *module, struct page_walk *walk, u
 	return true;
 }
 
-bool module_orc_find(const struct module_table *table, const struct orc *orc, struct page_walk *walk, uint64_t address,
-                     struct orc_entry *entry)
+static bool module_entry_find(const struct module *module, const struct orc *orc, struct page_walk *walk,
+                              uint64_t address, struct orc_entry *entry)
 {
-	const struct module_range *range = module_table_find(table, address);
-	const struct module *module = range ? &table->modules[range->module] : NULL;
-	uint32_t low = 0, high = module ? module->orc_n : 0;
+	uint32_t low = 0, high = module->orc_n;
 	uint8_t bytes[ORC_ENTRY_BYTES];
 	uint64_t start;
 
@@ -346,4 +344,20 @@ bool module_orc_find(const struct module_table *table, const struct orc *orc, st
 		return false;
 	*entry = orc_decode(orc, bytes);
 	return true;
+}
+
+bool module_orc_find(const struct module_table *table, const struct orc *orc, struct page_walk *walk, uint64_t address,
+                     struct orc_entry *entry)
+{
+	const struct module_range *range = module_table_find(table, address);
+	const struct snapshot *snapshot = walk->snapshot;
+
+	if (!range)
+		return false;
+	/* A snapshot has stacks. The table is the same for as long as its module is there. */
+	walk->snapshot = NULL;
+	bool found = module_entry_find(&table->modules[range->module], orc, walk, address, entry);
+
+	walk->snapshot = snapshot;
+	return found;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Guest virtual memory, read through the guest's own page tables (SDM Vol. 3A, 4.5 "4-level paging and 5-level
- * paging").
+ * Guest virtual memory, read through the guest's own page tables: x86/page_tables_x86.c, arm64/page_tables_arm64.c.
  *
  * Guest page tables are hostile: every entry is copied once and only used as an address for guest_ops.memory_read,
  * which checks it. A walk takes at most five reads, no lock and no allocation, so the sampling path may use it.
@@ -21,20 +20,29 @@
 
 /*
  * An address space at one moment. It remembers translations, so make a new one for every sample: the guest may change
- * CR3 or its tables in between.
+ * its tables in between.
  */
 struct page_walk {
 	struct guest *guest;
 	/* NULL after page_walk_init. If set, page_walk_read reads the snapshot instead of guest memory. */
 	const struct snapshot *snapshot;
-	uint64_t cr3;
-	bool la57; /* CR4.LA57: five levels */
+	enum guest_processor processor;
+	union {
+		struct {
+			uint64_t cr3;
+			bool la57; /* CR4.LA57: five levels */
+		};
+		struct guest_tables_arm64 arm64;
+	};
 	unsigned next;
 	struct {
 		uint64_t gva, gpa, bytes; /* a page of any size; 0 bytes: none */
 	} cache[PAGE_WALK_CACHED];
 };
 
+/* By the tables of a vCPU. */
+void page_walk_init_regs(struct page_walk *walk, struct guest *guest, const struct guest_regs *regs);
+/* The same by these tables of x86-64. */
 void page_walk_init(struct page_walk *walk, struct guest *guest, uint64_t cr3, bool la57);
 
 /* False when `from` is not canonical, not mapped, or its tables or its page are not RAM. */
@@ -49,9 +57,14 @@ struct page_leaf {
 
 /* As page_walk_translate, with everything that the tables say; remembers nothing. */
 bool page_walk_leaf(const struct page_walk *walk, gva_t from, struct page_leaf *leaf);
+bool page_tables_x86(const struct page_walk *walk, gva_t from, struct page_leaf *leaf);
+bool page_tables_arm64(const struct page_walk *walk, gva_t from, struct page_leaf *leaf);
 
 /* Copies `bytes` from `from`; may cross pages. False, with `to` undefined, when any of it cannot be read. */
 bool page_walk_read(struct page_walk *walk, gva_t from, void *to, size_t bytes);
+
+/* The same in guest memory even if there is a snapshot, which has stacks: for code, which stays as it is. */
+bool page_walk_read_code(struct page_walk *walk, gva_t from, void *to, size_t bytes);
 
 /* As page_walk_read, for addresses of the kernel: false in the lower half of the address space. */
 static inline bool page_walk_read_kernel(struct page_walk *walk, gva_t from, void *to, size_t bytes)

@@ -9,12 +9,6 @@ G_DEFINE_QUARK(vprof_task_error, task_error)
 
 #define PID_MAX (UINT32_C(1) << 22) /* PID_MAX_LIMIT of linux/threads.h */
 
-/*
- * With page table isolation, a process has two top-level tables side by side; the user's, which lacks the kernel's
- * data, has this bit set (PTI_USER_PGTABLE_BIT of asm/pgtable.h).
- */
-#define CR3_USER_TABLES (UINT64_C(1) << 12)
-
 static bool layout_members(struct task_layout *layout, const struct types *types, GError **error)
 {
 	const struct types_member members[] = {
@@ -28,6 +22,19 @@ static bool layout_members(struct task_layout *layout, const struct types *types
 	};
 
 	return types_find(types, members, G_N_ELEMENTS(members), error);
+}
+
+static bool layout_symbols_arm64(struct task_layout *layout, const struct symtab *symtab, GError **error)
+{
+	layout->current_task = symtab_address(symtab, "__entry_task");
+	layout->offsets = symtab_address(symtab, "__per_cpu_offset");
+	layout->kernel_tables = symtab_address(symtab, "swapper_pg_dir");
+	if (layout->current_task != 0 && layout->offsets != 0)
+		return true;
+	g_set_error(
+		error, TASK_ERROR, TASK_ERROR_NONE,
+		"the kernel has no symbols __entry_task and __per_cpu_offset; it needs CONFIG_SMP, and CONFIG_KALLSYMS_ALL if the image is stripped");
+	return false;
 }
 
 static bool layout_symbols(struct task_layout *layout, const struct symtab *symtab, const struct types *types,
@@ -60,7 +67,9 @@ bool task_layout_load(const struct image *image, const struct symtab *symtab, co
 		g_set_error(error, TASK_ERROR, TASK_ERROR_NONE, "%s is no Linux kernel", image_path(image));
 		return false;
 	}
-	if (!layout_members(&loaded, types, error) || !layout_symbols(&loaded, symtab, types, error))
+	if (!layout_members(&loaded, types, error) ||
+	    !(image_arch(image) == ARCH_ARM64 ? layout_symbols_arm64(&loaded, symtab, error)
+	                                      : layout_symbols(&loaded, symtab, types, error)))
 		return false;
 	*layout = loaded;
 	return true;
@@ -71,13 +80,27 @@ static bool kernel_read(struct page_walk *walk, uint64_t from, void *to, size_t 
 	return page_walk_read_kernel(walk, (gva_t){from}, to, bytes);
 }
 
-/* Walks by the tables of `cr3` if they have the per-CPU area. */
+static bool is_in_table(struct page_walk *walk, const struct task_layout *layout, const struct task_cpu *cpu)
+{
+	uint64_t areas[GUEST_VCPUS_MAX];
+
+	if (cpu->area == 0 || !kernel_read(walk, layout->offsets, areas, sizeof(areas)))
+		return false;
+	for (size_t i = 0; i < G_N_ELEMENTS(areas); i++)
+		if (areas[i] == cpu->area)
+			return true;
+	return false;
+}
+
+/* Walks by the tables of these registers if they have the per-CPU area. */
 static bool area_open(struct page_walk *walk, const struct task_layout *layout, const struct task_cpu *cpu,
-                      struct guest *guest, const struct guest_regs *regs, uint64_t cr3)
+                      struct guest *guest, const struct guest_regs *regs)
 {
 	uint64_t area;
 
-	page_walk_init(walk, guest, cr3, regs->la57);
+	page_walk_init_regs(walk, guest, regs);
+	if (layout->offsets != 0)
+		return is_in_table(walk, layout, cpu);
 	return kernel_read(walk, cpu->area + layout->this_cpu_off, &area, sizeof(area)) && area == cpu->area;
 }
 
@@ -93,13 +116,38 @@ static bool comm_clean(char comm[TASK_COMM_BYTES])
 	return true;
 }
 
-/* Uses the page tables of the vCPU, or the kernel's next to them. */
+/*
+ * With page table isolation, the tables of user mode lack the kernel. Its own are next to them, and on arm64 in its
+ * image (arch/arm64/kernel/entry.S, tramp_map_kernel). False: the registers have no others.
+ */
+static bool kernels_tables(const struct task_layout *layout, const struct guest *guest, struct guest_regs *regs)
+{
+	const struct image_start *start = &guest->start;
+	const uint64_t from_start = layout->kernel_tables - start->gva;
+	const bool others = regs->processor == GUEST_ARM64 ? from_start < start->bytes : regs->cr3 & CR3_USER_TABLES;
+
+	if (others && regs->processor == GUEST_ARM64)
+		regs->arm64.tables.ttbr1 = start->gpa + from_start;
+	else if (others)
+		regs->cr3 &= ~CR3_USER_TABLES;
+	return others;
+}
+
+/* Uses the page tables of the vCPU, or the kernel's own. */
 static bool tables_open(struct page_walk *walk, const struct task_layout *layout, const struct task_cpu *cpu,
                         struct guest *guest, const struct guest_regs *regs)
 {
-	return area_open(walk, layout, cpu, guest, regs, regs->cr3) ||
-	       ((regs->cr3 & CR3_USER_TABLES) &&
-	        area_open(walk, layout, cpu, guest, regs, regs->cr3 & ~CR3_USER_TABLES));
+	struct guest_regs kernels = *regs;
+
+	return area_open(walk, layout, cpu, guest, regs) ||
+	       (kernels_tables(layout, guest, &kernels) && area_open(walk, layout, cpu, guest, &kernels));
+}
+
+/* False for what is no task. */
+static bool settle(struct task *task)
+{
+	return task->pid <= PID_MAX && task->tid <= PID_MAX && (task->pid == 0) == (task->tid == 0) &&
+	       comm_clean(task->comm);
 }
 
 static bool struct_read(struct page_walk *walk, const struct task_layout *layout, uint64_t address, struct task *task)
@@ -110,9 +158,22 @@ static bool struct_read(struct page_walk *walk, const struct task_layout *layout
 	    !kernel_read(walk, address + layout->pid, &read.tid, sizeof(read.tid)) ||
 	    !kernel_read(walk, address + layout->start_time, &read.start_time, sizeof(read.start_time)) ||
 	    !kernel_read(walk, address + layout->mm, &read.mm, sizeof(read.mm)) ||
-	    !kernel_read(walk, address + layout->comm, read.comm, sizeof(read.comm)))
+	    !kernel_read(walk, address + layout->comm, read.comm, sizeof(read.comm)) || !settle(&read))
 		return false;
-	if (read.pid > PID_MAX || read.tid > PID_MAX || (read.pid == 0) != (read.tid == 0) || !comm_clean(read.comm))
+	*task = read;
+	return true;
+}
+
+bool task_decode(const struct task_layout *layout, const uint8_t *bytes, uint64_t address, struct task *task)
+{
+	struct task read = {.address = address};
+
+	memcpy(&read.pid, bytes + layout->tgid, sizeof(read.pid));
+	memcpy(&read.tid, bytes + layout->pid, sizeof(read.tid));
+	memcpy(&read.start_time, bytes + layout->start_time, sizeof(read.start_time));
+	memcpy(&read.mm, bytes + layout->mm, sizeof(read.mm));
+	memcpy(read.comm, bytes + layout->comm, sizeof(read.comm));
+	if (!settle(&read))
 		return false;
 	*task = read;
 	return true;

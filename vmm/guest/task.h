@@ -2,10 +2,11 @@
 /*
  * The task that a vCPU of a Linux guest runs, read from guest memory, without help from the guest.
  *
- * While the kernel runs, the GS base is the address of the per-CPU area. It holds `current`: in the per-CPU variable
- * current_task, from 6.2 to 6.14 in pcpu_hot.current_task. Every per-CPU area also holds its own address
- * (this_cpu_off), so that a wrong area, or the right one in wrong page tables, is detected: a task is either right or
- * not known.
+ * While the kernel runs, the GS base is the address of the per-CPU area, and on arm64 always TPIDR_EL1. It holds
+ * `current`: in the per-CPU variable current_task, from 6.2 to 6.14 in pcpu_hot.current_task; on arm64 in __entry_task,
+ * from which every entry from user space takes it (arch/arm64/kernel/entry.S). Every per-CPU area also holds its own
+ * address (this_cpu_off), or is in the table of all (__per_cpu_offset), so that a wrong area, or the right one in wrong
+ * page tables, is detected: a task is either right or not known.
  */
 #ifndef VPROF_GUEST_TASK_H
 #define VPROF_GUEST_TASK_H
@@ -24,11 +25,19 @@ enum task_error {
 	TASK_ERROR_NONE, /* not a Linux kernel, or one without per-CPU areas or symbols */
 };
 
+/*
+ * With page table isolation, a process has two top-level tables side by side; the user's, which lacks the kernel's
+ * data, has this bit set (PTI_USER_PGTABLE_BIT of asm/pgtable.h).
+ */
+#define CR3_USER_TABLES (UINT64_C(1) << 12)
+
 #define TASK_COMM_BYTES 16u /* TASK_COMM_LEN */
 
-/* Offsets and addresses. Per-CPU addresses are as in the image: relative to the GS base. */
+/* Offsets and addresses. Per-CPU addresses are as in the image: relative to the GS base or TPIDR_EL1. */
 struct task_layout {
-	uint64_t this_cpu_off;                /* per-CPU */
+	uint64_t this_cpu_off;                /* per-CPU; x86-64 */
+	uint64_t offsets;                     /* arm64: __per_cpu_offset, the areas of all processors */
+	uint64_t kernel_tables;               /* arm64: swapper_pg_dir, as linked; 0: not found */
 	uint64_t current_task;                /* per-CPU */
 	uint32_t pid, tgid, comm, start_time; /* in task_struct */
 	uint32_t exit_state, real_parent, mm; /* there, too */
@@ -40,7 +49,7 @@ bool task_layout_load(const struct image *image, const struct symtab *symtab, co
 
 /* What is known of one vCPU; starts as zero. */
 struct task_cpu {
-	uint64_t area; /* the GS base when the vCPU was last seen in the kernel; 0 before */
+	uint64_t area; /* the GS base when the vCPU was last seen in the kernel, or TPIDR_EL1; 0 before */
 };
 
 /*
@@ -50,8 +59,10 @@ struct task_cpu {
 static inline void task_cpu_note(struct task_cpu *cpu, const struct guest_regs *regs)
 {
 	/* The kernel's GS base is in the upper half. Right after an entry, before swapgs, it is still user space's. */
-	if (regs->cpl == 0 && regs->gs_base >> 63)
+	if (regs->processor == GUEST_X86_64 && regs->cpl == 0 && regs->gs_base >> 63)
 		cpu->area = regs->gs_base;
+	if (regs->processor == GUEST_ARM64 && regs->valid)
+		cpu->area = regs->arm64.tpidr;
 }
 
 struct task {
@@ -73,6 +84,8 @@ bool task_read(const struct task_layout *layout, const struct task_cpu *cpu, str
 /* As task_read, for the task with its task_struct at `address`. */
 bool task_read_at(const struct task_layout *layout, const struct task_cpu *cpu, struct guest *guest,
                   const struct guest_regs *regs, uint64_t address, struct page_walk *walk, struct task *task);
+/* The task at `address`, from a copy of its task_struct's first bytes, which have all members of the layout. */
+bool task_decode(const struct task_layout *layout, const uint8_t *bytes, uint64_t address, struct task *task);
 /* The parent of a task: the task that the kernel notifies of its end. */
 bool task_read_parent(const struct task_layout *layout, struct page_walk *walk, const struct task *task,
                       struct task *parent);

@@ -51,7 +51,7 @@ static bool target_match(const struct task_target *target, const struct guest_re
 	case TASK_TARGET_COMM:
 		return task && glob_match(target->comm, task->comm);
 	case TASK_TARGET_CR3:
-		return ((regs->cr3 ^ target->cr3) & CR3_ADDRESS) == 0;
+		return regs->processor == GUEST_X86_64 && ((regs->cr3 ^ target->cr3) & CR3_ADDRESS) == 0;
 	}
 	return false;
 }

@@ -2,7 +2,7 @@
 #include "guest/types.h"
 
 #include "guest/btf.h"
-#include "guest/dwarf_member.h"
+#include "guest/dwarf_types.h"
 
 G_DEFINE_QUARK(vprof_types_error, types_error)
 
@@ -18,14 +18,15 @@ struct types *types_new(const struct image *image, GError **error)
 	uint64_t address;
 	const uint8_t *section = image_section(image, ".BTF", &bytes, &address);
 	struct types *types = g_new0(struct types, 1);
+	g_autoptr(GError) why = NULL;
 
 	if (section) {
 		types->btf = btf_new(section, bytes, error);
 	} else {
-		const uint8_t *elf = image_bytes(image, &bytes);
-
-		types->dwarf = dwarf_types_new(elf, bytes);
-		if (!types->dwarf)
+		types->dwarf = dwarf_types_new(image, &why);
+		if (!types->dwarf && why)
+			g_propagate_error(error, g_steal_pointer(&why));
+		else if (!types->dwarf)
 			g_set_error(error, TYPES_ERROR, TYPES_ERROR_NONE,
 			            "%s has neither BTF nor debug information; build Linux with CONFIG_DEBUG_INFO_BTF",
 			            image_path(image));
@@ -48,12 +49,12 @@ void types_free(struct types *types)
 bool types_has(const struct types *types, const char *structure, const char *member, uint32_t *offset)
 {
 	return types->btf ? btf_member(types->btf, structure, member, offset)
-	                  : dwarf_member(types->dwarf, structure, member, offset);
+	                  : dwarf_types_member(types->dwarf, structure, member, offset);
 }
 
 bool types_size(const struct types *types, const char *structure, uint32_t *bytes)
 {
-	return types->btf ? btf_size(types->btf, structure, bytes) : dwarf_size(types->dwarf, structure, bytes);
+	return types->btf ? btf_size(types->btf, structure, bytes) : dwarf_types_size(types->dwarf, structure, bytes);
 }
 
 bool types_find(const struct types *types, const struct types_member *members, size_t n, GError **error)

@@ -21,7 +21,7 @@ enum types_error {
 
 struct types;
 
-/* `image` is borrowed until types_free. Errors: TYPES_ERROR_NONE, BTF_ERROR. */
+/* `image` is borrowed until types_free. Errors: TYPES_ERROR_NONE, BTF_ERROR, IMAGE_ERROR. */
 struct types *types_new(const struct image *image, GError **error);
 void types_free(struct types *types);
 

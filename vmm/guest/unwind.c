@@ -18,35 +18,25 @@ static void chain_add(struct chain *chain, const struct frame *frame)
 	chain->frames++;
 }
 
-static enum step step(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
+enum step unwind_step(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
                       enum unwind_end *end)
 {
+	if (frame->processor == GUEST_ARM64)
+		return unwind_frame_record_step(memory, frame, config->entry_record, end);
 	if (!frame->user && config->orc)
 		return unwind_orc_step(config->orc, config->modules, memory, frame, end);
-	return unwind_frame_pointer_step(memory, frame, end);
+	if (!frame->user)
+		return unwind_frame_pointer_step(memory, frame, end);
+	return unwind_user_step(config->code, memory, frame, end);
 }
 
-unsigned unwind(const struct unwind_config *config, struct guest *guest, const struct guest_regs *regs,
-                const struct snapshot *snapshot, uint64_t words[UNWIND_CHAIN_MAX], enum unwind_end *end)
+unsigned unwind_from(const struct unwind_config *config, struct page_walk *memory, struct frame frame,
+                     uint64_t words[UNWIND_CHAIN_MAX], enum unwind_end *end)
 {
 	struct chain chain = {.words = words};
-	struct page_walk memory;
-	struct frame frame = {
-		.ip = regs->rip,
-		.sp = regs->rsp,
-		.bp = regs->rbp,
-		.ax = regs->rax,
-		.dx = regs->rdx,
-		.di = regs->rdi,
-		.r10 = regs->r10,
-		.r13 = regs->r13,
-		.scratch = true,
-		.exact = true,
-		.user = regs->cpl == 3,
-	};
 
-	page_walk_init(&memory, guest, regs->cr3, regs->la57);
-	memory.snapshot = snapshot;
+	if (!frame.exact)
+		chain.words[chain.n++] = (uint64_t)PERF_CONTEXT_KERNEL;
 	chain_add(&chain, &frame);
 	*end = UNWIND_END_OF_STACK;
 	while (!frame.user || config->user) {
@@ -54,13 +44,28 @@ unsigned unwind(const struct unwind_config *config, struct guest *guest, const s
 			*end = UNWIND_DEPTH;
 			break;
 		}
-		if (step(config, &memory, &frame, end) == STEP_DONE)
+		if (unwind_step(config, memory, &frame, end) == STEP_DONE)
 			break;
 		if (frame.user && !config->user) {
 			*end = UNWIND_END_OF_STACK;
 			break;
 		}
+		if (!frame.user)
+			frame.ip = guest_linked_address(memory->guest, frame.ip);
 		chain_add(&chain, &frame);
 	}
 	return chain.n;
+}
+
+unsigned unwind(const struct unwind_config *config, struct guest *guest, const struct guest_regs *regs,
+                const struct snapshot *snapshot, uint64_t words[UNWIND_CHAIN_MAX], enum unwind_end *end)
+{
+	struct page_walk memory;
+
+	page_walk_init_regs(&memory, guest, regs);
+	memory.snapshot = snapshot;
+	return unwind_from(config, &memory,
+	                   regs->processor == GUEST_ARM64 ? frame_from_registers_arm64(regs)
+	                                                  : frame_from_registers(regs),
+	                   words, end);
 }

@@ -15,16 +15,22 @@
 #include "guest/guest.h"
 #include "guest/module.h"
 #include "guest/snapshot.h"
+#include "guest/user_code.h"
 
 #define UNWIND_DEPTH_MAX 127u /* as perf_event_max_stack: frames of kernel and user space together */
 #define UNWIND_DEPTH_DEFAULT 64u
+
+struct call_sites;
 
 struct unwind_config {
 	const struct orc *orc; /* kernel frames by ORC; NULL: by frame pointers */
 	/* With ORC: tables for code that the kernel's table does not cover, of the thread that unwinds; NULL */
 	const struct module_table *modules;
-	bool user;      /* go on into user space, by frame pointers */
-	unsigned depth; /* 1..UNWIND_DEPTH_MAX */
+	const struct call_sites *sites; /* with ORC: to find stack pointers (unwind_search.h); NULL */
+	bool user;                      /* go on into user space */
+	const struct user_code *code;   /* of the process that runs; NULL: user space by frame pointers only */
+	unsigned depth;                 /* 1..UNWIND_DEPTH_MAX */
+	uint32_t entry_record;          /* arm64: of struct kernel_layout */
 };
 
 #define UNWIND_CHAIN_MAX (2u * UNWIND_DEPTH_MAX) /* with a context word before each frame, at worst */
@@ -37,5 +43,13 @@ struct unwind_config {
  */
 unsigned unwind(const struct unwind_config *config, struct guest *guest, const struct guest_regs *regs,
                 const struct snapshot *snapshot, uint64_t chain[UNWIND_CHAIN_MAX], enum unwind_end *end);
+
+/* The same from a frame on, as frame_from_switch makes it, by the page tables of `memory`. */
+unsigned unwind_from(const struct unwind_config *config, struct page_walk *memory, struct frame frame,
+                     uint64_t chain[UNWIND_CHAIN_MAX], enum unwind_end *end);
+
+/* One step of that: the frame becomes its caller, or *end says why there is none. */
+enum step unwind_step(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
+                      enum unwind_end *end);
 
 #endif

@@ -87,10 +87,7 @@ static bool step_without_frame(struct page_walk *memory, struct frame *frame)
 	if (!frame->exact || (!has_no_frame(memory, frame, &at) && !has_never_a_frame(memory, frame, &at)) ||
 	    !page_walk_read(memory, (gva_t){at}, &ip, sizeof(ip)) || ip == 0)
 		return false;
-	frame->sp = at + sizeof(ip);
-	frame->ip = ip;
-	frame->scratch = false;
-	frame->exact = false;
+	frame_return(frame, ip, at + sizeof(ip), frame->bp);
 	return true;
 }
 
@@ -130,10 +127,6 @@ enum step unwind_frame_pointer_step(struct page_walk *memory, struct frame *fram
 		return step_done(end, UNWIND_BAD_FRAME);
 	if (frame->user && !is_mapped(memory, saved.ip))
 		return step_done(end, UNWIND_BAD_FRAME);
-	frame->sp = frame->bp + sizeof(saved);
-	frame->bp = saved.bp;
-	frame->ip = saved.ip;
-	frame->scratch = false;
-	frame->exact = false;
+	frame_return(frame, saved.ip, frame->bp + sizeof(saved), saved.bp);
 	return STEP_MORE;
 }

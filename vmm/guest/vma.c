@@ -39,6 +39,7 @@ bool vma_layout_load(const struct types *types, struct vma_layout *layout, GErro
 		{"vm_area_struct", "vm_file", &loaded.file},
 		{"vm_area_struct", "vm_flags", &loaded.flags},
 		{"file", "f_path", &loaded.file_path},
+		{"file", "f_mapping", &loaded.file_mapping},
 		{"path", "mnt", &loaded.path_mnt},
 		{"path", "dentry", &loaded.path_dentry},
 		{"dentry", "d_parent", &loaded.dentry_parent},

@@ -17,7 +17,7 @@ struct vma_layout {
 	uint32_t mm_tree, mm_list;                          /* in mm_struct: one or the other */
 	uint32_t mm_exec_vm, mm_start_code, mm_start_stack; /* there, too */
 	uint32_t start, end, offset, file, flags, next;     /* in vm_area_struct; `next` without a tree */
-	uint32_t file_path;                                 /* in struct file */
+	uint32_t file_path, file_mapping;                   /* in struct file */
 	uint32_t path_mnt, path_dentry;                     /* in struct path */
 	uint32_t dentry_parent, dentry_name;                /* in struct dentry */
 	uint32_t name_length, name_text;                    /* in struct qstr */

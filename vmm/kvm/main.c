@@ -10,14 +10,21 @@
 #include <unistd.h>
 
 #include "control/host_json.h"
+#include "control/keeper.h"
 #include "control/sandbox.h"
 #include "counter/counter.h"
 #include "engine/engine.h"
+#include "exits/exit_trace.h"
 #include "kvm/host/host_probe.h"
+#include "kvm/host/thread.h"
 #include "kvm/options.h"
 #include "kvm/vm.h"
+#include "lib/process/privilege.h"
+#include "lib/record/text.h"
 
 #define INPUT_RETRY_MS 20u
+/* No account has one of these, and a pid has 22 bits. */
+#define OWN_IDS 0x76000000u
 
 struct machine;
 
@@ -56,6 +63,19 @@ static void print_json(json_t *value)
 	json_decref(value);
 }
 
+/* Whether the time of KVM's exits can be read. */
+static json_t *exits_object(void)
+{
+	g_autoptr(GError) error = NULL;
+	struct exit_trace *trace = exit_trace_load(1, &error);
+	const bool usable = trace && exit_trace_attach(trace, &error);
+	json_t *object = json_pack("{s:b, s:s*, s:s*}", "usable", usable, "why", usable ? NULL : error->message,
+	                           "without-bpf", usable ? exit_trace_without_bpf(trace) : NULL);
+
+	exit_trace_free(trace);
+	return object;
+}
+
 /* With a kernel, what that says of itself as well. */
 static bool print_probe(const char *kernel_path, GError **error)
 {
@@ -72,6 +92,7 @@ static bool print_probe(const char *kernel_path, GError **error)
 	counter_event_default(&event, &why);
 	json_object_set_new(probe, "backends", control_host_backends());
 	json_object_set_new(probe, "deliveries", deliveries);
+	json_object_set_new(probe, "exits", exits_object());
 	json_object_set_new(probe, "default-event", json_pack("{s:s, s:s}", "name", event.name, "why", why));
 	if (kernel)
 		json_object_set_new(probe, "kernel", kernel);
@@ -193,24 +214,45 @@ static void start_inputs(struct machine *machine)
 
 /* ---- putting it together ---- */
 
+static void say_panicked(const struct guest *guest, const char *message)
+{
+	g_autofree char *text = text_printable(message), *name = text_printable(guest->name);
+
+	fprintf(stderr,
+	        "vprof-vmm: the guest has panicked and is kept: %s\n"
+	        "vprof-vmm: `vprof stack %s` shows what its tasks did; a signal ends it\n",
+	        text, name);
+}
+
+/* A kernel that is kept must not ask for a reboot, unless the user has said when. New string; NULL: the kernel's own.
+ */
+static char *command_line_new(const struct vmm_options *options)
+{
+	if (options->on_panic != VM_PANIC_KEEP)
+		return g_strdup(options->append);
+	return g_strdup_printf("panic=0%s%s", options->append ? " " : "", options->append ? options->append : "");
+}
+
 static struct guest *make(void *data, GError **error)
 {
 	struct machine *machine = data;
 	const struct vmm_options *options = &machine->options;
+	g_autofree char *command_line = command_line_new(options);
 
 	if (!open_serials(machine, error))
 		return NULL;
 	const struct vm_config config = {.name = options->name,
 	                                 .kernel_path = options->kernel,
 	                                 .initrd_path = options->initrd,
-	                                 .command_line = options->append,
+	                                 .command_line = command_line,
 	                                 .memory_bytes = options->memory_bytes,
 	                                 .vcpus = options->vcpus,
 	                                 .protocol = options->boot,
 	                                 .pmu = options->pmu,
 	                                 .pmu_filter = options->pmu_filter,
 	                                 .quirks = options->quirks,
-	                                 .stop_on_panic = options->stop_on_panic,
+	                                 .on_panic = options->on_panic,
+	                                 .panicked = say_panicked,
 	                                 .duration_s = options->duration_s,
 	                                 .disks = options->disks,
 	                                 .n_disks = options->n_disks,
@@ -228,11 +270,41 @@ static void describe(const struct guest *guest)
 	fprintf(stderr, "vprof-vmm: command line: %s\n", guest->command_line);
 }
 
+static const struct engine_ops engine_ops;
+
+/* On each thread, once, before it works for the guest. */
+static void narrow(enum thread_kind kind)
+{
+	g_autoptr(GError) error = NULL;
+
+	if (sandbox_narrow(kind == THREAD_VCPU ? SANDBOX_VCPU : SANDBOX_DEVICE, &error))
+		return;
+	engine_complain(&engine_ops, error);
+	_exit(EXIT_FAILURE);
+}
+
+/* After all that takes rights, and before the guest's first instruction. */
+static bool confine(GError **error)
+{
+	const bool root = geteuid() == 0;
+
+	counter_settings_open();
+	if (root) {
+		privilege_root_empty();
+		/* A user with nothing of its own, and with no other process: its number is this process's. */
+		if (!privilege_user_take(OWN_IDS + (uid_t)getpid()))
+			fprintf(stderr, "vprof-vmm: goes on as root, without another user: %s\n", g_strerror(errno));
+		counter_perf_event_open = keeper_event_open;
+	}
+	thread_on_work(narrow);
+	return sandbox_enter(!root, error) && sandbox_narrow(SANDBOX_CONTROL, error);
+}
+
 static bool ready(void *data, GError **error)
 {
 	struct machine *machine = data;
 
-	if (machine->options.sandbox && !sandbox_enter(error))
+	if (machine->options.sandbox && !confine(error))
 		return false;
 	if (machine->options.verbose)
 		describe(machine->guest);
@@ -273,6 +345,7 @@ static const struct engine_ops engine_ops = {
 
 static int run(struct machine *machine)
 {
+	const bool root = geteuid() == 0;
 	const struct vmm_options *options = &machine->options;
 	const struct engine_config config = {
 		.client_fd = options->client_fd,
@@ -282,6 +355,14 @@ static int run(struct machine *machine)
 		.paused = options->paused,
 	};
 
+	/* While there is one thread. */
+	if (options->sandbox && !keeper_start(root) && root) {
+		fputs("vprof-vmm: cannot start the process that keeps its rights; --sandbox off runs the guest without one\n",
+		      stderr);
+		return EXIT_FAILURE;
+	}
+	if (options->sandbox && root)
+		privilege_namespaces(0);
 	return engine_run(&engine_ops, &config, machine);
 }
 
@@ -306,6 +387,8 @@ int main(int argc, char **argv)
 	fill_standard_fds();
 	setlocale(LC_CTYPE, "");
 	g_set_prgname("vprof-vmm");
+	/* By default GLib makes a socket to the journal where stderr leads there, which a sandbox does not allow. */
+	g_log_set_writer_func(g_log_writer_standard_streams, NULL, NULL);
 	if (!options_parse(&argc, &argv, &machine.options, &error)) {
 		engine_complain(&engine_ops, error);
 		status = OPTIONS_ERROR_STATUS;

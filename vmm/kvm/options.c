@@ -5,21 +5,23 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "kvm/vm_pmu.h"
+#include "kvm/vm_arch.h"
 
 #define DEFAULT_MEMORY "256M"
 
 static const char description[] =
-	"The kernel is an ELF vmlinux, a bzImage or an ELF with the PVH note. A Linux kernel gets \"console=ttyS0\n"
-	"panic=-1 reboot=k\" (output here; a panic or a reboot ends the guest), then what this host's quirks add (-v\n"
-	"prints it), then the text of --append; an option that --append names is left out of the first two.\n"
+	"The kernel is an ELF vmlinux, a bzImage or an ELF with the PVH note; on arm64, a boot image of Linux (vmlinuz,\n"
+	"Image, Image.gz) or an ELF that is not Linux. A Linux kernel gets \"console=ttyS0 panic=-1 reboot=k\", on arm64\n"
+	"\"console=ttyS0 panic=-1 nokaslr\" (output here; a panic or a reboot ends the guest), then what this host's quirks\n"
+	"add (-v prints it), then the text of --append; an option that --append names is left out of the first two.\n"
 	"\n"
 	"The first interrupt (Ctrl-C) stops the guest, the second leaves at once. Exit status: 0 power-off; 90 reboot;\n"
-	"(value << 1) | 1 exit port; 92 triple fault; 94 panic (--stop-on-panic); 96 the VMM could not go on; 124\n"
+	"(value << 1) | 1 exit port; 92 triple fault; 94 panic (--on-panic); 96 the VMM could not go on; 124\n"
 	"--duration is over; 130 stopped; 1 an error before the guest ran; 2 usage.\n"
 	"\n"
 	"The guest ends itself by ACPI power-off, by a keyboard controller reset (0xfe to port 0x64), or by writing to\n"
-	"the exit port 0xf4. What it writes to port 0x80 is recorded as a phase mark.";
+	"the exit port 0xf4; on arm64 by PSCI or the register \"vprof,exit\" of the device tree. What it writes to port 0x80,\n"
+	"or there to \"vprof,phase\", is recorded as a phase mark.";
 
 bool options_parse_size(const char *text, uint64_t *bytes)
 {
@@ -107,9 +109,22 @@ static bool parse_disks(char *const *given, struct vmm_options *options, GError 
 	return true;
 }
 
+bool options_parse_pmu(const char *text, enum vm_pmu_kind *kind)
+{
+	static const char *const names[] = {[VM_PMU_OFF] = "off", [VM_PMU_EMULATED] = "emulated", [VM_PMU_KVM] = "kvm"};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+		if (strcmp(text, names[i]) != 0)
+			continue;
+		*kind = (enum vm_pmu_kind)i;
+		return true;
+	}
+	return false;
+}
+
 static bool parse_pmu(const char *text, const char *filter, struct vmm_options *options, GError **error)
 {
-	if (!vm_pmu_parse(text, &options->pmu))
+	if (!options_parse_pmu(text, &options->pmu))
 		return usage(error, "--pmu", text, "off, emulated or kvm");
 	if (!filter)
 		return true;
@@ -117,6 +132,22 @@ static bool parse_pmu(const char *text, const char *filter, struct vmm_options *
 		return usage(error, "--pmu-filter", filter, "--pmu kvm beside it: it is KVM's filter");
 	options->pmu_filter = vm_pmu_filter_parse(filter, error);
 	return options->pmu_filter != NULL;
+}
+
+/* stops: --stop-on-panic, the older name of --on-panic end. */
+static bool parse_on_panic(const char *text, bool stops, struct vmm_options *options, GError **error)
+{
+	if (!text && stops)
+		options->on_panic = VM_PANIC_END;
+	else if (!text)
+		options->on_panic = VM_PANIC_IGNORED;
+	else if (strcmp(text, "end") == 0)
+		options->on_panic = VM_PANIC_END;
+	else if (strcmp(text, "keep") == 0 && !stops)
+		options->on_panic = VM_PANIC_KEEP;
+	else
+		return usage(error, "--on-panic", text, stops ? "end, beside --stop-on-panic" : "end or keep");
+	return true;
 }
 
 static bool check(const struct vmm_options *options, int vcpus, GError **error)
@@ -144,6 +175,7 @@ bool options_parse(int *argc, char ***argv, struct vmm_options *options, GError 
 {
 	*options = (struct vmm_options){.client_fd = -1, .quirks = true, .sandbox = true};
 	g_autofree char *memory = NULL, *boot = NULL, *quirks = NULL, *sandbox = NULL, *pmu = NULL, *pmu_filter = NULL;
+	g_autofree char *on_panic = NULL;
 	g_auto(GStrv) disks = NULL;
 	gboolean paused = FALSE, stop_on_panic = FALSE, verbose = FALSE, probe = FALSE, list = FALSE, version = FALSE;
 	int vcpus = 1;
@@ -170,8 +202,9 @@ bool options_parse(int *argc, char ***argv, struct vmm_options *options, GError 
 	         "Second serial port: a file, or the number of a connected descriptor", "WHERE"},
 		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &options->duration_s, "End the guest after this time",
 	         "SECONDS"},
-		{"stop-on-panic", 0, 0, G_OPTION_ARG_NONE, &stop_on_panic,
-	         "End the guest at a Linux panic on the console, with status 94", NULL},
+		{"on-panic", 0, 0, G_OPTION_ARG_STRING, &on_panic,
+	         "At a Linux panic on the console: end the guest with status 94, or keep it", "WHAT"},
+		{"stop-on-panic", 0, 0, G_OPTION_ARG_NONE, &stop_on_panic, "As --on-panic end", NULL},
 		{"quirks", 0, 0, G_OPTION_ARG_STRING, &quirks, "Work around what this host's KVM lacks: auto or off",
 	         "WHICH"},
 		{"pmu", 0, 0, G_OPTION_ARG_STRING, &pmu, "The guest's own PMU: off (default), emulated or kvm",
@@ -197,7 +230,6 @@ bool options_parse(int *argc, char ***argv, struct vmm_options *options, GError 
 	if (*argc > 1)
 		return usage(error, "argument", (*argv)[1], "options only; see --help");
 	options->paused = paused;
-	options->stop_on_panic = stop_on_panic;
 	options->verbose = verbose;
 	options->probe = probe;
 	options->list_events = list;
@@ -211,6 +243,7 @@ bool options_parse(int *argc, char ***argv, struct vmm_options *options, GError 
 	       parse_memory(memory ? memory : DEFAULT_MEMORY, &options->memory_bytes, error) &&
 	       parse_boot(boot ? boot : "auto", &options->boot, error) &&
 	       parse_quirks(quirks ? quirks : "auto", &options->quirks, error) &&
+	       parse_on_panic(on_panic, stop_on_panic, options, error) &&
 	       parse_pmu(pmu ? pmu : "off", pmu_filter, options, error) &&
 	       parse_sandbox(sandbox ? sandbox : "on", &options->sandbox, error);
 }

@@ -27,7 +27,8 @@ struct vmm_options {
 	double duration_s;
 	enum vm_pmu_kind pmu;
 	struct kvm_pmu_event_filter *pmu_filter; /* NULL: none */
-	bool paused, stop_on_panic, quirks, sandbox, verbose;
+	enum vm_panic on_panic;
+	bool paused, quirks, sandbox, verbose;
 	bool probe, list_events, version;
 };
 
@@ -37,5 +38,7 @@ void options_clear(struct vmm_options *options);
 
 /* "128M", "2G", "262144K": bytes. False when it is no such text or does not fit. */
 bool options_parse_size(const char *text, uint64_t *bytes);
+/* "off", "emulated", "kvm". False: none of these. */
+bool options_parse_pmu(const char *text, enum vm_pmu_kind *kind);
 
 #endif

@@ -1,30 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kvm/vm.h"
 
-#include <errno.h>
 #include <malloc.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "kvm/boot/boot.h"
 #include "kvm/boot/command_line.h"
 #include "kvm/device/virtio_console.h"
-#include "kvm/host/cpuid.h"
-#include "kvm/vcpu/vcpu_pmu.h"
+#include "kvm/host/host.h"
 #include "kvm/vcpu/vcpu_run.h"
+#include "kvm/vm_arch.h"
 #include "kvm/vm_parts.h"
-#include "kvm/vm_pmu.h"
-
-/* Three pages for VMX's real mode and one for its identity map, in the hole, below the firmware's place. */
-#define TSS_GPA 0xfffbd000ul
-#define IDENTITY_MAP_GPA UINT64_C(0xfffbc000)
-
-static bool fail(GError **error, const char *what)
-{
-	g_set_error(error, HOST_ERROR, HOST_ERROR_SYSTEM, "cannot %s: %s", what, g_strerror(errno));
-	return false;
-}
 
 static bool vm_start(struct guest *guest, GError **error)
 {
@@ -59,6 +46,35 @@ static void vm_vcpu_time(struct guest *guest, unsigned vcpu, bool reset, struct 
 	vcpu_read_time(&vm_of(guest)->machine.vcpus[vcpu], reset, out);
 }
 
+struct vcpu_look {
+	const struct vcpu *vcpu;
+	unsigned number;
+	void (*look)(void *data, const struct guest_vcpu *vcpu);
+	void *data;
+};
+
+/* On the vCPU's thread. The number is the APIC id. */
+static void look_on_vcpu(void *data)
+{
+	const struct vcpu_look *call = data;
+	const struct guest_vcpu vcpu = {
+		.apic_id = call->number, .whole = call->vcpu->regs.valid, .regs = call->vcpu->regs};
+
+	if (call->vcpu->clocks.begun && call->vcpu->clocks.online)
+		call->look(call->data, &vcpu);
+}
+
+static void vm_vcpus_look(struct guest *guest, void (*look)(void *data, const struct guest_vcpu *vcpu), void *data)
+{
+	struct vm *vm = vm_of(guest);
+
+	for (unsigned i = 0; i < vm->machine.n_vcpus; i++) {
+		struct vcpu_look call = {.vcpu = &vm->machine.vcpus[i], .number = i, .look = look, .data = data};
+
+		vcpu_run_on(&vm->machine.vcpus[i], look_on_vcpu, &call);
+	}
+}
+
 static bool vm_memory_read(struct guest *guest, gpa_t from, void *to, size_t bytes)
 {
 	const void *at = memory_at(vm_of(guest)->machine.memory, from, bytes);
@@ -87,39 +103,8 @@ static const struct guest_ops vm_ops = {.start = vm_start,
                                         .run_on_vcpu = vm_run_on_vcpu,
                                         .memory_read = vm_memory_read,
                                         .console_input = vm_console_input,
-                                        .vcpu_time = vm_vcpu_time};
-
-static bool create_machine(struct vm *vm, GError **error)
-{
-	vm->machine.fd = ioctl(vm->machine.kvm_fd, KVM_CREATE_VM, 0);
-	if (vm->machine.fd < 0)
-		return fail(error, "create a KVM virtual machine");
-	if (ioctl(vm->machine.fd, KVM_SET_TSS_ADDR, TSS_GPA) < 0)
-		return fail(error, "set KVM's TSS address");
-	uint64_t identity_map = IDENTITY_MAP_GPA;
-	if (ioctl(vm->machine.fd, KVM_SET_IDENTITY_MAP_ADDR, &identity_map) < 0)
-		return fail(error, "set KVM's identity map address");
-	if (ioctl(vm->machine.fd, KVM_CREATE_IRQCHIP, 0) < 0)
-		return fail(error, "create the interrupt controllers");
-	/* With the speaker's port 0x61 in the kernel too: its bit 4 follows the timer. */
-	struct kvm_pit_config pit = {.flags = KVM_PIT_SPEAKER_DUMMY};
-	if (ioctl(vm->machine.fd, KVM_CREATE_PIT2, &pit) < 0)
-		return fail(error, "create the timer");
-	return true;
-}
-
-/* The host's CPUID as the guest may see it. */
-static struct kvm_cpuid2 *guest_cpuid(const struct vm *vm, GError **error)
-{
-	struct kvm_cpuid2 *cpuid = cpuid_read(vm->machine.kvm_fd, error);
-
-	if (!cpuid)
-		return NULL;
-	vm_pmu_cpuid(vm, cpuid);
-	if (vm->machine.quirks)
-		vm->machine.quirks->cpuid(cpuid);
-	return cpuid;
-}
+                                        .vcpu_time = vm_vcpu_time,
+                                        .vcpus_look = vm_vcpus_look};
 
 static bool create_vcpus(struct vm *vm, unsigned n, GError **error)
 {
@@ -130,20 +115,10 @@ static bool create_vcpus(struct vm *vm, unsigned n, GError **error)
 		            n, MIN(max, (int)GUEST_VCPUS_MAX));
 		return false;
 	}
-	g_autofree struct kvm_cpuid2 *cpuid = guest_cpuid(vm, error);
-	if (!cpuid)
-		return false;
 	vm->machine.vcpus = g_new0(struct vcpu, n);
-	while (vm->machine.n_vcpus < n) {
-		struct vcpu *vcpu = &vm->machine.vcpus[vm->machine.n_vcpus];
-
-		cpuid_set_topology(cpuid, vm->machine.n_vcpus, n);
-		if (!vcpu_init(vcpu, &vm->machine, vm->machine.n_vcpus, cpuid, error))
+	for (; vm->machine.n_vcpus < n; vm->machine.n_vcpus++)
+		if (!vm_arch_vcpu(vm, n, error))
 			return false;
-		vm->machine.n_vcpus++;
-		if (vm->pmu_kind == VM_PMU_EMULATED && !vcpu_pmu_init(vcpu, &vm->pmu_events, error))
-			return false;
-	}
 	return true;
 }
 
@@ -162,37 +137,14 @@ static void describe(struct vm *vm, const struct vm_config *config, const struct
 	guest->name = config->name ? g_strdup(config->name) : default_name(config->kernel_path);
 	guest->kernel_path = g_canonicalize_filename(config->kernel_path, NULL);
 	guest->initrd_path = config->initrd_path ? g_canonicalize_filename(config->initrd_path, NULL) : NULL;
-	guest->command_line =
-		command_line_build(image_is_linux(image), vm->machine.quirks ? vm->machine.quirks->options : NULL,
-	                           vm_virtio_count(config), config->command_line);
+	guest->command_line = command_line_build(image_is_linux(image), vm_arch_options(vm), vm_virtio_count(config),
+	                                         config->command_line);
 	guest->build_id = image_build_id_text(image);
+	image_find_start(image, &guest->start);
 	guest->release = g_strdup(image_release(image));
 	guest->memory_bytes = config->memory_bytes;
 	guest->vcpus = config->vcpus;
-	guest->quirks = vm->machine.quirks ? g_strdupv((char **)vm->machine.quirks->sentences) : NULL;
-}
-
-static bool load(struct vm *vm, const struct vm_config *config, const struct image *image, GError **error)
-{
-	const struct boot_config boot = {.image = image,
-	                                 .initrd_path = config->initrd_path,
-	                                 .command_line = vm->guest.command_line,
-	                                 .vcpus = config->vcpus,
-	                                 .n_virtio = vm_virtio_count(config),
-	                                 .protocol = config->protocol,
-	                                 .reserved = vm->machine.quirks ? vm->machine.quirks->reserved : (gpa_t){0},
-	                                 .reserved_bytes = vm->machine.quirks ? vm->machine.quirks->reserved_bytes : 0};
-	struct boot_state state;
-	struct kvm_regs regs = {0};
-	struct kvm_sregs sregs;
-
-	if (!boot_load(vm->machine.memory, &boot, &state, error) ||
-	    !vcpu_get_sregs(&vm->machine.vcpus[0], &sregs, error))
-		return false;
-	if (!vm_pmu_loaded(vm, image, error))
-		return false;
-	boot_registers(&state, &regs, &sregs);
-	return vcpu_set_registers(&vm->machine.vcpus[0], &regs, &sregs, error);
+	guest->quirks = g_strdupv((char **)vm_arch_quirks(vm));
 }
 
 static bool set_up(struct vm *vm, const struct vm_config *config, const struct image *image, GError **error)
@@ -200,42 +152,35 @@ static bool set_up(struct vm *vm, const struct vm_config *config, const struct i
 	vm->machine.kvm_fd = host_open(error);
 	if (vm->machine.kvm_fd < 0)
 		return false;
-	vm->machine.quirks = config->quirks ? host_quirks_find(host_kind()) : NULL;
+	vm_arch_new(vm, config);
 	describe(vm, config, image);
 	vm->machine.memory = memory_new(config->memory_bytes, error);
-	if (!vm->machine.memory || !create_machine(vm, error) ||
-	    !memory_register(vm->machine.memory, vm->machine.fd, error))
-		return false;
-	vm->machine.step_control = vm_step_control(vm->machine.kvm_fd);
-	vm->msr_filter = (struct msr_filter){.vm_fd = vm->machine.fd};
-	if (vm->machine.quirks) {
-		vm->machine.quirk_state = vm->machine.quirks->vm_init(vm->machine.fd, vm->machine.memory, error);
-		if (!vm->machine.quirk_state ||
-		    !msr_filter_set(&vm->msr_filter, MSR_OWNER_QUIRKS, vm->machine.quirks->msrs,
-		                    vm->machine.quirks->msrs_n, error))
-			return false;
-	}
-	return vm_pmu_init(vm, config, error) && create_vcpus(vm, config->vcpus, error) &&
-	       vm_devices_init(vm, config, error) && vm_virtio_init(vm, config, error) &&
-	       load(vm, config, image, error);
+	return vm->machine.memory && vm_arch_create(vm, error) &&
+	       memory_register(vm->machine.memory, vm->machine.fd, error) && vm_arch_prepare(vm, config, error) &&
+	       create_vcpus(vm, config->vcpus, error) && vm_devices_init(vm, config, error) &&
+	       vm_virtio_init(vm, config, error) && vm_arch_load(vm, config, image, error);
 }
 
 struct guest *vm_new(const struct vm_config *config, GError **error)
 {
-	struct image *image = image_open(config->kernel_path, error);
+	int file = image_open_kernel(config->kernel_path, error);
+	struct image *image = file >= 0 ? image_open_fd(config->kernel_path, IMAGE_KERNEL, file, error) : NULL;
 
-	if (!image)
+	if (!image || !image_check_arch(image, arch_here(), "this host", error)) {
+		image_free(image);
+		if (file >= 0)
+			close(file);
 		return NULL;
+	}
 	struct vm *vm = g_new0(struct vm, 1);
+	vm->guest.kernel_file = file;
 	vm->guest.ops = &vm_ops;
-	vm->guest.debug = &vm_debug_ops;
 	vm->self = vm;
 	vm->duration_s = config->duration_s;
 	vm->machine = (struct vcpu_machine){
 		.ops = &vm_machine_ops, .guest = &vm->guest, .kvm_fd = -1, .fd = -1, .devices = &vm->devices};
 	pthread_mutex_init(&vm->end_lock, NULL);
 	pthread_mutex_init(&vm->phase_lock, NULL);
-	patches_init(&vm->machine.patches);
 	bool done = set_up(vm, config, image, error);
 	/* The image is as large as the guest's kernel; give it back before the guest runs. */
 	image_free(image);
@@ -265,6 +210,7 @@ bool vm_launch(struct guest *guest, GError **error)
 	/* A thread that serves requests has opened what it needs. */
 	for (unsigned i = 0; i < vm->machine.n_vcpus; i++)
 		vcpu_run_on(&vm->machine.vcpus[i], nothing, NULL);
+	vm_exits_trace(vm);
 	return true;
 }
 
@@ -282,6 +228,7 @@ void vm_shutdown(struct guest *guest)
 static void free_description(struct guest *guest)
 {
 	g_free(guest->name);
+	close(guest->kernel_file);
 	g_free(guest->kernel_path);
 	g_free(guest->initrd_path);
 	g_free(guest->command_line);
@@ -310,21 +257,21 @@ void vm_free(struct guest *guest)
 		return;
 	struct vm *vm = vm_of(guest);
 	vm_release(guest);
-	for (unsigned i = 0; i < vm->machine.n_vcpus; i++) {
-		vcpu_pmu_deinit(&vm->machine.vcpus[i]);
+	for (unsigned i = 0; i < vm->machine.n_vcpus; i++)
 		vcpu_deinit(&vm->machine.vcpus[i]);
-	}
 	g_free(vm->machine.vcpus);
 	if (vm->machine.fd >= 0)
 		close(vm->machine.fd);
 	if (vm->machine.kvm_fd >= 0)
 		close(vm->machine.kvm_fd);
-	g_free(vm->machine.quirk_state);
+	vm_arch_free(vm);
 	memory_free(vm->machine.memory);
 	free_description(guest);
+	exit_trace_free(vm->exits);
+	g_free(vm->exits_why);
 	g_free(vm->end_message);
 	g_free(vm->panic);
-	patches_deinit(&vm->machine.patches);
+	g_free(vm->crash.state.text);
 	pthread_mutex_destroy(&vm->phase_lock);
 	pthread_mutex_destroy(&vm->end_lock);
 	g_free(vm);

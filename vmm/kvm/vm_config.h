@@ -3,11 +3,10 @@
 #ifndef VPROF_KVM_VM_CONFIG_H
 #define VPROF_KVM_VM_CONFIG_H
 
-#include <linux/kvm.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kvm/boot/boot_registers.h"
+#include "kvm/boot/boot.h"
 
 enum vm_pmu_kind {
 	VM_PMU_OFF,
@@ -22,6 +21,13 @@ struct vm_disk {
 	bool read_only;
 };
 
+/* What is done at a Linux panic on the console, if anything. */
+enum vm_panic {
+	VM_PANIC_IGNORED,
+	VM_PANIC_END,  /* the guest ends with GUEST_END_PANIC, when it has said all */
+	VM_PANIC_KEEP, /* `panicked` is told, and its vCPUs go on; however it ends, that is its end */
+};
+
 struct vm_config {
 	const char *name; /* NULL: the kernel's base name and our process id */
 	const char *kernel_path;
@@ -30,8 +36,9 @@ struct vm_config {
 	uint64_t memory_bytes;
 	unsigned vcpus; /* 1..GUEST_VCPUS_MAX */
 	enum boot_protocol protocol;
-	bool quirks;                 /* apply the quirks of the host */
-	bool stop_on_panic;          /* a Linux panic on the console ends the guest with GUEST_END_PANIC */
+	bool quirks; /* apply the quirks of the host */
+	enum vm_panic on_panic;
+	void (*panicked)(const struct guest *guest, const char *message); /* main thread; NULL */
 	double duration_s;           /* from guest_ops.start, then GUEST_END_DURATION; 0: no limit */
 	const struct vm_disk *disks; /* virtio-blk, /dev/vda and on */
 	unsigned n_disks;            /* 0..VM_DISKS_MAX */

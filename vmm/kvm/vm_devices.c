@@ -5,13 +5,14 @@
 #include <sys/ioctl.h>
 
 #include "kvm/device/virtio_console.h"
+#include "kvm/vm_arch.h"
 #include "kvm/vm_parts.h"
 #include "lib/record/clock.h"
 
 static void set_irq(void *data, unsigned irq, bool level)
 {
 	const struct vm *vm = data;
-	struct kvm_irq_level line = {.irq = irq, .level = level};
+	struct kvm_irq_level line = {.irq = vm_arch_irq(irq), .level = level};
 
 	if (ioctl(vm->machine.fd, KVM_IRQ_LINE, &line) < 0)
 		g_critical("cannot set interrupt line %u: %s", irq, g_strerror(errno));
@@ -77,7 +78,7 @@ static void device_line(const char *line, void *data)
 	struct vm *vm = data;
 	struct guest *guest = &vm->guest;
 
-	if (vm->stop_on_panic)
+	if (vm->on_panic != VM_PANIC_IGNORED)
 		vm_watch_for_panic(line, vm);
 	if (guest->on_console_line)
 		guest->on_console_line(guest, line, guest->listener_data);
@@ -100,7 +101,8 @@ bool vm_devices_init(struct vm *vm, const struct vm_config *config, GError **err
 	/* A slow reader of the console must not hold up the kernel's messages; the second port carries data. */
 	if (vm->consoles[1])
 		console_on_room(vm->consoles[1], second_serial_ready, vm);
-	vm->stop_on_panic = config->stop_on_panic;
+	vm->on_panic = config->on_panic;
+	vm->panicked = config->panicked;
 	console_on_line(vm->consoles[0], device_line, vm);
 	const struct devices_host host = {
 		.irq = set_irq, .ended = device_ended, .phase = device_phase, .transmit = device_transmit, .data = vm};

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The ways a VM ends, and how its end reaches the main thread. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "kvm/vcpu/vcpu_run.h"
 #include "kvm/vm_parts.h"
+#include "lib/process/watchdog.h"
 
 #define PANIC_SILENCE_MS 2000
 #define CONSOLE_FLUSH_MS 500u /* before the end is announced */
@@ -22,12 +24,13 @@ static char *default_message(enum guest_end_reason reason, uint32_t code)
 	}
 }
 
-/* Makes it the end if it is the first. Steals message; crash: NULL, or what the vCPU's report is made from. */
+/* Makes it the end if it is the first. Steals message, and what the crash has; crash: NULL, or for the vCPU's report.
+ */
 static void end(struct vm *vm, enum guest_end_reason reason, uint32_t code, char *message, const struct vm_crash *crash)
 {
 	pthread_mutex_lock(&vm->end_lock);
 	bool first = vm->end_reason == GUEST_END_NONE;
-	if (first && vm->panic && reason == GUEST_END_REBOOT) {
+	if (first && vm->panic && (reason == GUEST_END_REBOOT || vm->on_panic == VM_PANIC_KEEP)) {
 		reason = GUEST_END_PANIC;
 		g_free(message);
 		message = g_strdup(vm->panic);
@@ -42,6 +45,8 @@ static void end(struct vm *vm, enum guest_end_reason reason, uint32_t code, char
 		atomic_store_explicit(&vm->machine.ending, true, memory_order_release);
 	} else {
 		g_free(message);
+		if (crash)
+			g_free(crash->state.text);
 	}
 	pthread_mutex_unlock(&vm->end_lock);
 	for (unsigned i = 0; first && i < vm->machine.n_vcpus; i++)
@@ -80,6 +85,7 @@ static gboolean finish(void *data)
 	vm_join(vm);
 	struct guest *guest = &vm->guest;
 	vm_virtio_flush(vm, CONSOLE_FLUSH_MS);
+	vm_virtio_stop(vm);
 	for (unsigned i = 0; i < DEVICES_SERIALS; i++)
 		if (vm->consoles[i])
 			console_flush(vm->consoles[i], CONSOLE_FLUSH_MS);
@@ -104,16 +110,9 @@ static void ended(struct vcpu_machine *machine, enum guest_end_reason reason, ch
 
 static void crashed(struct vcpu *vcpu, enum guest_end_reason reason, char *message)
 {
-	const struct kvm_run *run = vcpu->run;
-	struct vm_crash crash = {.vcpu = vcpu->index, .regs = run->s.regs.regs, .sregs = run->s.regs.sregs};
+	struct vm_crash crash = {.vcpu = vcpu->index};
 
-	if (vcpu->last.valid && vcpu_was_reset(vcpu)) {
-		crash.reset = true;
-		crash.regs = vcpu->last.regs;
-		crash.sregs = vcpu->last.sregs;
-	}
-	if (run->exit_reason == KVM_EXIT_INTERNAL_ERROR)
-		crash.code_bytes = kvm_failed_instruction(run, crash.code);
+	vcpu_arch_describe(vcpu, &crash.state);
 	end(vm_of(vcpu->machine->guest), reason, 0, message, &crash);
 }
 
@@ -142,6 +141,7 @@ void vm_limit_duration(struct vm *vm, double duration_s)
 		return;
 	vm->duration_s = duration_s;
 	vm->duration_source = g_timeout_add((guint)(duration_s * 1e3), duration_over, vm);
+	watchdog_limit((guint64)(duration_s * 1e3), EXIT_FAILURE);
 }
 
 /* Main thread: whether the panicking kernel has said all it has to say. */
@@ -155,7 +155,13 @@ static gboolean panic_over(void *data)
 	pthread_mutex_unlock(&vm->end_lock);
 	if (!silent)
 		return G_SOURCE_CONTINUE;
-	vm_end(vm, GUEST_END_PANIC, 0, message);
+	if (vm->on_panic == VM_PANIC_END) {
+		vm_end(vm, GUEST_END_PANIC, 0, message);
+	} else {
+		if (vm->panicked)
+			vm->panicked(&vm->guest, message);
+		g_free(message);
+	}
 	return G_SOURCE_REMOVE;
 }
 

@@ -5,18 +5,16 @@
 
 #include <stdatomic.h>
 
-#include "kvm/boot/boot_devices.h"
+#include "exits/exit_trace.h"
 #include "kvm/device/console.h"
 #include "kvm/device/devices.h"
 #include "kvm/device/virtio_device.h"
 #include "kvm/host/host.h"
-#include "kvm/host/kvm_vcpu.h"
 #include "kvm/host/memory.h"
-#include "kvm/host/msr_filter.h"
 #include "kvm/vcpu/vcpu.h"
+#include "kvm/vcpu/vcpu_arch.h"
 #include "kvm/vcpu/vcpu_machine.h"
 #include "kvm/vm_config.h"
-#include "pmu/host.h"
 
 #define VM_PHASES_MAX 256u /* waiting for the main thread */
 
@@ -26,15 +24,14 @@ struct vm_phase {
 	uint64_t time_ns;
 };
 
-/* The state in which a vCPU failed, for the report. */
+/* The vCPU that failed, for the report. */
 struct vm_crash {
 	unsigned vcpu;
-	bool reset; /* KVM has reset the vCPU: the registers are those of the exit before */
-	struct kvm_regs regs;
-	struct kvm_sregs sregs;
-	uint8_t code[INSTRUCTION_BYTES_MAX]; /* the instruction, where KVM gives it */
-	size_t code_bytes;
+	struct vcpu_state state;
 };
+
+/* What the architecture keeps of a VM: kvm/x86, kvm/arm64. */
+struct vm_arch;
 
 /*
  * [I] immutable once launched, [M] main thread, [a] atomic, [E] under end_lock, [P] under phase_lock; devices and
@@ -42,23 +39,22 @@ struct vm_crash {
  * or the console's.
  */
 struct vm {
-	struct guest guest;                /* first: what guest_ops are called with */
-	struct vcpu_machine machine;       /* what the vCPUs see of it */
-	struct vm *self;                   /* [I] &self is the user data of our sources only */
-	struct msr_filter msr_filter;      /* [M] */
-	enum vm_pmu_kind pmu_kind;         /* [I] */
-	struct pmu_host_events pmu_events; /* [I] VM_PMU_EMULATED: what this host can count */
-	struct breakpoints breakpoints;    /* [M] as every vCPU has them */
-	struct observers observers;        /* [M] the same */
+	struct guest guest;          /* first: what guest_ops are called with */
+	struct vcpu_machine machine; /* what the vCPUs see of it */
+	struct vm *self;             /* [I] &self is the user data of our sources only */
+	struct vm_arch *arch;        /* [I] */
 	struct devices devices;
 	struct console *consoles[DEVICES_SERIALS]; /* [I] NULL: no other end */
 	bool console_unseen;                       /* [I] the first goes nowhere */
 	struct virtio_device *port;                /* [I] the one beside the second UART; or NULL */
+	struct exit_trace *exits;                  /* [I] KVM's trace points; NULL: not read, because: */
+	char *exits_why;                           /* [I] */
 	unsigned n_launched;                       /* [M] */
-	bool stop_on_panic;                        /* [I] */
-	double duration_s;                         /* [I] 0: none */
-	guint duration_source;                     /* [M] */
-	atomic_uint n_running;                     /* [a] threads that have not left yet */
+	enum vm_panic on_panic;                    /* [I] */
+	void (*panicked)(const struct guest *guest, const char *message); /* [I] may be NULL */
+	double duration_s;                                                /* [I] 0: none */
+	guint duration_source;                                            /* [M] */
+	atomic_uint n_running;                                            /* [a] threads that have not left yet */
 
 	pthread_mutex_t end_lock;
 	enum guest_end_reason end_reason; /* [E] */
@@ -66,7 +62,7 @@ struct vm {
 	char *end_message;                /* [E] */
 	bool crashed;                     /* [E] */
 	struct vm_crash crash;            /* [E] */
-	char *panic;                      /* [E] the line that began the panic, with stop_on_panic */
+	char *panic;                      /* [E] the line that began the panic, unless they are ignored */
 	gint64 panic_us;                  /* [E] monotonic time of the last console line since */
 
 	pthread_mutex_t phase_lock;
@@ -103,14 +99,13 @@ void vm_watch_for_panic(const char *line, void *data);
  */
 void vm_on_main_thread(GSourceFunc fn, struct vm *vm);
 
-/* vm_debug.c */
-extern const struct guest_debug_ops vm_debug_ops;
-uint32_t vm_step_control(int kvm_fd);
-
 /* crash_report.c: registers, symbol and last console lines. New string. */
 char *vm_crash_report(struct vm *vm);
 /* The last console lines. New string. */
 char *vm_console_lines(struct vm *vm);
+
+/* vm_exits.c: once the threads of the vCPUs are there, has KVM's trace points counted for them, if that is allowed. */
+void vm_exits_trace(struct vm *vm);
 
 /* vm_devices.c */
 bool vm_devices_init(struct vm *vm, const struct vm_config *config, GError **error);

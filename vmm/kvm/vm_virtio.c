@@ -77,10 +77,13 @@ bool vm_virtio_init(struct vm *vm, const struct vm_config *config, GError **erro
 
 void vm_virtio_flush(struct vm *vm, unsigned timeout_ms)
 {
-	gint64 deadline = g_get_monotonic_time() + (gint64)timeout_ms * 1000;
+	const gint64 until_us = g_get_monotonic_time() + (gint64)timeout_ms * 1000;
+	gint64 left_us = 1;
 
-	while (vm->port && !virtio_console_settle(vm->port) && g_get_monotonic_time() < deadline)
-		console_flush(vm->consoles[1], timeout_ms);
+	while (vm->port && left_us > 0 && !virtio_console_settle(vm->port, until_us)) {
+		left_us = until_us - g_get_monotonic_time();
+		console_flush(vm->consoles[1], (unsigned)(MAX(left_us, 0) / 1000));
+	}
 }
 
 void vm_virtio_stop(struct vm *vm)

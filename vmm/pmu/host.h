@@ -78,7 +78,4 @@ bool pmu_host_due(const struct pmu_host *host, bool interrupted);
 /* The guest is entered next. KVM_RUN is interrupted after `in_ns` at the latest, unless that is UINT64_MAX. */
 void pmu_host_enter(struct pmu_host *host, uint64_t in_ns);
 
-/* perf_event_open(2); tests put their own PMU here. */
-extern int (*pmu_perf_event_open)(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags);
-
 #endif

@@ -9,18 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "counter/counter.h"
 #include "pmu/host_priv.h"
-
-static int perf_event_open_syscall(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
-{
-	return (int)syscall(SYS_perf_event_open, attr, pid, cpu, group, flags);
-}
-
-int (*pmu_perf_event_open)(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
-                           unsigned long flags) = perf_event_open_syscall;
 
 static bool same(const struct pmu_counting *a, const struct pmu_counting *b)
 {
@@ -61,7 +53,7 @@ static bool open_event(struct pmu_host *host, unsigned counter, const struct pmu
 	if (!event_of(host, what, &event))
 		return false;
 	counter_event_attr(&event, &rate, &attr);
-	one->fd = pmu_perf_event_open(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	one->fd = counter_perf_event_open(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (one->fd < 0)
 		return false;
 	one->what = *what;

@@ -40,7 +40,7 @@ static bool path_write(struct cgroup_namer *namer, struct page_walk *walk, struc
 
 	if (!path)
 		return --seen->tries == 0;
-	return announce_cgroup(namer->announcer, &(struct record_cgroup){seen->cgroup.id, path}, id);
+	return announce_cgroup(namer->announcer, &(struct record_cgroup){seen->cgroup.id, {path}}, id);
 }
 
 uint64_t cgroup_namer_task(struct cgroup_namer *namer, struct page_walk *walk, const struct task *task,

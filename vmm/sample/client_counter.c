@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/client_counter.h"
 
+#include <unistd.h>
+
 const char *counter_mode_name(enum counter_mode mode)
 {
 #define X(id, name) [id] = name,
@@ -55,7 +57,20 @@ static bool request_check(struct client_counter *counter, GError **error)
 	                     : !counter_meter_check(&request->event, error))
 		return false;
 	counter->kernel = session_kernel(counter->session);
-	return true;
+	counter->config = (struct session_config){
+		.events = {request->event},
+		.n_events = 1,
+		.call_graph = request->call_graph,
+		.call_depth = request->call_depth,
+		.call_kernel_only = request->call_kernel_only,
+	};
+	return !session_config_has_chains(&counter->config) ||
+	       session_unwind(counter->session, &counter->config, &counter->unwind, error);
+}
+
+static bool counts_on(const struct client_counter *counter, unsigned vcpu)
+{
+	return !counter->request.one_vcpu || vcpu == counter->request.vcpu;
 }
 
 static bool rings_make(struct client_counter *counter, GError **error)
@@ -141,6 +156,8 @@ struct part_call {
 	struct client_counter *counter;
 	unsigned vcpu;
 	bool done;
+	int fd;
+	uint64_t before;
 	GError *error;
 };
 
@@ -152,9 +169,14 @@ static const struct task_targets *targets_of(const struct client_counter *counte
 static bool sampler_begin(struct client_counter *counter, unsigned vcpu, GError **error)
 {
 	struct sampler *sampler = &counter->samplers[vcpu];
+	const bool chains = session_config_has_chains(&counter->config);
 	const struct sampler_config config = {
 		.delivery = counter->delivery,
 		.session = &counter->config,
+		.unwind = chains ? &counter->unwind : NULL,
+		.tables = chains && counter->config.call_graph != SESSION_CALL_GRAPH_FP
+	                          ? session_tables(counter->session)
+	                          : NULL,
 		.kernel = counter->kernel->has_tasks ? counter->kernel : NULL,
 		.claims = counter->claims,
 		.cgroups = counter->kernel->has_cgroups,
@@ -231,6 +253,8 @@ static bool part_start(struct client_counter *counter, unsigned vcpu, GError **e
 {
 	struct part_call call = {.counter = counter, .vcpu = vcpu};
 
+	if (!counts_on(counter, vcpu))
+		return true;
 	if (!counter->guest->ops->run_on_vcpu(counter->guest, vcpu, start_on_vcpu, &call))
 		return refuse(error, SESSION_ERROR_STATE, counter, "cannot start: the guest has ended");
 	if (!call.done)
@@ -244,7 +268,8 @@ static void parts_stop(struct client_counter *counter, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		struct part_call call = {.counter = counter, .vcpu = i};
 
-		counter->guest->ops->run_on_vcpu(counter->guest, i, stop_on_vcpu, &call);
+		if (counts_on(counter, i))
+			counter->guest->ops->run_on_vcpu(counter->guest, i, stop_on_vcpu, &call);
 	}
 }
 
@@ -254,18 +279,15 @@ static void on_switch(struct switch_probe *probe, unsigned vcpu, const struct ta
 	struct client_counter *counter = (struct client_counter *)probe;
 
 	(void)previous;
-	counting_switched(&counter->countings[vcpu], view, next);
+	if (counts_on(counter, vcpu))
+		counting_switched(&counter->countings[vcpu], view, next);
 }
 
 /* Prepares what all vCPUs share. */
 static bool prepare(struct client_counter *counter, GError **error)
 {
 	if (counter->samplers) {
-		counter->config = (struct session_config){
-			.events = {counter->request.event},
-			.n_events = 1,
-			.rate = counter->request.rate,
-		};
+		counter->config.rate = counter->request.rate;
 		counter->delivery = session_delivery_acquire(counter->session, NULL, error);
 		return counter->delivery != NULL;
 	}
@@ -327,8 +349,10 @@ bool client_counter_write(struct client_counter *counter, uint64_t value, GError
 {
 	if (counter->samplers)
 		return refuse(error, SESSION_ERROR_STATE, counter, "adds up samples; it can only be read");
+	unsigned first = counter->request.one_vcpu ? counter->request.vcpu : 0;
+
 	for (unsigned i = 0; i < counter->guest->vcpus; i++)
-		atomic_store_explicit(&counter->countings[i].sums.value, i == 0 ? value : 0, memory_order_relaxed);
+		atomic_store_explicit(&counter->countings[i].sums.value, i == first ? value : 0, memory_order_relaxed);
 	return true;
 }
 
@@ -401,7 +425,7 @@ static void counted_read(struct client_counter *counter, unsigned vcpu, struct c
 	const struct counting_sums *sums = &counter->countings[vcpu].sums;
 	struct part_call call = {.counter = counter, .vcpu = vcpu};
 
-	if (counter->state == COUNTER_RUNNING)
+	if (counter->state == COUNTER_RUNNING && counts_on(counter, vcpu))
 		counter->guest->ops->run_on_vcpu(counter->guest, vcpu, update_on_vcpu, &call);
 	value->value = atomic_load_explicit(&sums->value, memory_order_relaxed);
 	value->running_ns = atomic_load_explicit(&sums->running_ns, memory_order_relaxed);
@@ -417,4 +441,36 @@ void client_counter_read(struct client_counter *counter, struct counter_value *v
 		else
 			counted_read(counter, i, &values[i]);
 	}
+}
+
+static void descriptor_on_vcpu(void *data)
+{
+	struct part_call *call = data;
+
+	call->fd = counting_descriptor(&call->counter->countings[call->vcpu], &call->before);
+}
+
+bool client_counter_descriptors(struct client_counter *counter, struct counter_descriptors *descriptors, GError **error)
+{
+	descriptors->n = 0;
+	if (counter->samplers || targets_of(counter) || counter->state != COUNTER_RUNNING)
+		return refuse(error, SESSION_ERROR_STATE, counter,
+		              "has no descriptors to read: it must count the whole guest exactly, and run");
+	for (unsigned i = 0; i < counter->guest->vcpus; i++) {
+		struct part_call call = {.counter = counter, .vcpu = i, .fd = -1};
+
+		if (!counts_on(counter, i))
+			continue;
+		counter->guest->ops->run_on_vcpu(counter->guest, i, descriptor_on_vcpu, &call);
+		if (call.fd >= 0) {
+			descriptors->each[descriptors->n++] = (struct counter_descriptor){i, call.fd, call.before};
+			continue;
+		}
+		while (descriptors->n > 0)
+			close(descriptors->each[--descriptors->n].fd);
+		return refuse(
+			error, SESSION_ERROR_UNSUPPORTED, counter,
+			"has no descriptors to read: its event is none of perf's, or the guest has ended; use counter-read");
+	}
+	return true;
 }

@@ -43,7 +43,23 @@ struct counter_request {
 	 */
 	struct counter_rate rate;
 	bool descendants;  /* with a task mode */
+	bool one_vcpu;     /* it counts on `vcpu` only, and not on every vCPU */
+	unsigned vcpu;     /* with one_vcpu: below guest->vcpus */
 	size_t ring_bytes; /* of each vCPU's ring, with a sampling mode; 0: COUNTER_RING_BYTES_DEFAULT */
+	/* With a sampling mode, as in struct session_config. */
+	enum session_call_graph call_graph;
+	unsigned call_depth;
+	bool call_kernel_only;
+};
+
+/* What reads a counter without the engine. */
+struct counter_descriptors {
+	size_t n;
+	struct counter_descriptor {
+		unsigned vcpu;
+		int fd;          /* of perf's; the receiver's to close */
+		uint64_t before; /* counted before; to be added to what is read */
+	} each[GUEST_VCPUS_MAX];
 };
 
 /* What one vCPU has counted. */
@@ -53,7 +69,10 @@ struct counter_value {
 	uint64_t modes[SAMPLER_MODES];        /* with samples: the parts of the value by where they fell */
 	struct session_statistics statistics; /* with samples: since the last start */
 };
-/* vCPU threads read config, targets, layout and the probe while it runs, and the main thread leaves them alone. */
+
+/*
+ * vCPU threads read config, unwind, targets, layout and the probe while it runs, and the main thread leaves them alone.
+ */
 struct client_counter {
 	struct switch_probe probe; /* first; for an exact counter in a task mode */
 	struct session *session;
@@ -66,6 +85,7 @@ struct client_counter {
 	const struct kernel_layout *kernel;      /* the session's */
 	struct task_claims *claims;              /* of its samplers; NULL without rings */
 	struct session_config config;            /* of its samplers */
+	struct unwind_config unwind;             /* with call chains */
 	const struct counter_delivery *delivery; /* of its samplers */
 	struct sampler *samplers;                /* one for each vCPU; NULL: it counts exactly */
 	struct task_family *families;            /* one for each vCPU, with a task mode */
@@ -85,5 +105,7 @@ bool client_counter_set_rate(struct client_counter *counter, const struct counte
 bool client_counter_attach(struct client_counter *counter, const struct task_target *target, GError **error);
 bool client_counter_detach(struct client_counter *counter, const struct task_target *target, GError **error);
 void client_counter_read(struct client_counter *counter, struct counter_value *values);
+bool client_counter_descriptors(struct client_counter *counter, struct counter_descriptors *descriptors,
+                                GError **error);
 
 #endif

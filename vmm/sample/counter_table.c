@@ -175,6 +175,14 @@ bool counter_read(struct counter_table *table, const void *key, unsigned number,
 	return true;
 }
 
+bool counter_descriptors(struct counter_table *table, const void *key, unsigned number,
+                         struct counter_descriptors *descriptors, GError **error)
+{
+	struct client_counter *counter = find(table, key, number, error);
+
+	return counter && client_counter_descriptors(counter, descriptors, error);
+}
+
 static bool set_disabled(struct counter_table *table, unsigned number, bool disabled, GError **error)
 {
 	const char *what = disabled ? "disable" : "enable";
@@ -236,12 +244,19 @@ bool counter_sampling_check(const struct counter_table *table, const void *key, 
 void counter_attr(const struct counter_table *table, unsigned number, struct perf_event_attr *attr)
 {
 	const struct client_counter *counter = table->counters[number];
-	const struct counter_request *request = &counter->request;
+	struct session_config config = counter->config;
 
-	counter_event_attr(&request->event, &request->rate, attr);
-	if (counter->kernel->has_cgroups)
-		attr->sample_type |= PERF_SAMPLE_CGROUP;
-	attr->cgroup = counter->kernel->has_cgroups;
+	config.rate = counter->request.rate;
+	session_config_attr(&config, counter->kernel->has_cgroups, 0, attr);
+}
+
+const char *counter_unwinder(const struct counter_table *table, unsigned number)
+{
+	const struct client_counter *counter = table->counters[number];
+
+	if (!session_config_has_chains(&counter->config))
+		return NULL;
+	return counter->unwind.orc ? "orc" : "fp";
 }
 
 uint64_t counter_event_id(unsigned number, unsigned vcpu)

@@ -30,8 +30,8 @@ void counter_release_all(struct counter_table *table, const void *key);
 bool counter_start(struct counter_table *table, const void *key, unsigned number, GError **error);
 bool counter_stop(struct counter_table *table, const void *key, unsigned number, GError **error);
 /*
- * Sets the value of a stopped counter in an exact counting mode. It counts on from there on vCPU 0; other vCPUs start
- * from 0.
+ * Sets the value of a stopped counter in an exact counting mode. It counts on from there on its first vCPU; other vCPUs
+ * start from 0.
  */
 bool counter_write(struct counter_table *table, const void *key, unsigned number, uint64_t value, GError **error);
 /* For a stopped counter with samples. */
@@ -50,6 +50,13 @@ bool counter_enable(struct counter_table *table, unsigned number, GError **error
 bool counter_read(struct counter_table *table, const void *key, unsigned number, struct counter_value *values,
                   GError **error);
 
+/*
+ * Descriptors that read a running counter of the whole guest without the engine. The caller closes them. Errors also
+ * SESSION_ERROR_UNSUPPORTED: the event is none of perf's.
+ */
+bool counter_descriptors(struct counter_table *table, const void *key, unsigned number,
+                         struct counter_descriptors *descriptors, GError **error);
+
 struct counter_info {
 	enum counter_state state;
 	/* The rest is set with ALLOCATED, RUNNING, STOPPED; valid until the next call. */
@@ -63,6 +70,8 @@ void counter_info_get(const struct counter_table *table, unsigned number, struct
 /* A counter in a sampling mode is read like a session: the attr, the ids of its events, a ring for each vCPU. */
 bool counter_sampling_check(const struct counter_table *table, const void *key, unsigned number, GError **error);
 void counter_attr(const struct counter_table *table, unsigned number, struct perf_event_attr *attr);
+/* "orc" or "fp", as the kernel is unwound; NULL: without call chains. */
+const char *counter_unwinder(const struct counter_table *table, unsigned number);
 uint64_t counter_event_id(unsigned number, unsigned vcpu);
 struct ring *counter_ring(const struct counter_table *table, unsigned number, unsigned vcpu);
 

@@ -92,6 +92,15 @@ bool counting_start(struct counting *counting, const struct counter_event *event
 	return true;
 }
 
+int counting_descriptor(struct counting *counting, uint64_t *before)
+{
+	if (!counting->meter)
+		return -1;
+	counting_update(counting);
+	*before = atomic_load_explicit(&counting->sums.value, memory_order_relaxed) - counting->last.value;
+	return counter_meter_descriptor(counting->meter);
+}
+
 void counting_stop(struct counting *counting)
 {
 	if (!counting->meter)

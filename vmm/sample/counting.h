@@ -32,6 +32,11 @@ void counting_init(struct counting *counting, struct session *session, unsigned 
 bool counting_start(struct counting *counting, const struct counter_event *event, const struct task_targets *targets,
                     GError **error);
 void counting_stop(struct counting *counting);
+/*
+ * As counter_meter_descriptor, with what was counted before the descriptor's counter began in *before. -1: it is
+ * stopped, too.
+ */
+int counting_descriptor(struct counting *counting, uint64_t *before);
 /* Updates the sums. */
 void counting_update(struct counting *counting);
 /* The vCPU switches to this task (NULL: not known). */

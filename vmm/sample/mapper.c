@@ -3,14 +3,13 @@
 
 #include <string.h>
 
-#include "guest/elf_note.h"
-
 #define ANONYMOUS "//anon" /* as perf calls executable memory without a file */
 #define USER_SPACE_END (UINT64_C(1) << 63)
 
-void mapper_init(struct mapper *mapper, const struct vma_layout *layout, struct announcer *announcer)
+void mapper_init(struct mapper *mapper, const struct vma_layout *layout, struct announcer *announcer,
+                 struct table_store *tables)
 {
-	*mapper = (struct mapper){.layout = layout, .announcer = announcer};
+	*mapper = (struct mapper){.layout = layout, .announcer = announcer, .tables = tables};
 }
 
 /* One walk over the mappings of a process. */
@@ -22,10 +21,21 @@ struct look {
 	bool again;      /* for build-ids only */
 	bool written;    /* every mapping is in the ring */
 	bool complete;   /* with its build-id */
-	const struct mapper_code *before;
+	const struct user_code *before;
 	struct mapper_code now;
-	uint64_t gap; /* where the last executable mapping ended */
+	struct mapper_build *build; /* of the mapping at hand; NULL: there is no room */
+	uint64_t gap;               /* where the last executable mapping ended */
 };
+
+/* Where the pages of the file are. */
+static void place_note(const struct look *look, uint64_t file, const uint8_t *build_id, size_t n)
+{
+	uint64_t mapping;
+
+	if (page_walk_read_kernel(look->walk, (gva_t){file + look->mapper->layout->file_mapping}, &mapping,
+	                          sizeof(mapping)))
+		file_places_note(table_store_places(look->mapper->tables), build_id, n, mapping);
+}
 
 static size_t build_id_read(struct look *look, const struct vma *vma, uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX])
 {
@@ -35,6 +45,12 @@ static size_t build_id_read(struct look *look, const struct vma *vma, uint8_t bu
 		return 0;
 	n = elf_build_id_read(look->walk, (gva_t){look->head.start}, look->head.end - look->head.start, build_id);
 	look->complete &= n != 0;
+	if (n != 0 && look->mapper->tables)
+		place_note(look, vma->file, build_id, n);
+	if (look->build) {
+		memcpy(look->build->build_id, build_id, n);
+		look->build->bytes = (uint8_t)n;
+	}
 	return n;
 }
 
@@ -58,7 +74,7 @@ static bool gap_write(struct look *look, uint64_t end)
 			.tid = look->id->tid,
 			.start = from,
 			.bytes = to - from,
-			.file_name = VPROF_UNMAPPED,
+			.file_name = {VPROF_UNMAPPED},
 		};
 
 		if (from < to && !look_write(look, &gone))
@@ -73,8 +89,12 @@ static bool code_add(struct look *look, const struct vma *vma)
 	if (!gap_write(look, vma->start))
 		return false;
 	look->gap = vma->end;
-	if (look->now.n < MAPPER_RANGES)
-		look->now.ranges[look->now.n++] = (struct mapper_range){vma->start, vma->end};
+	look->build = NULL;
+	if (look->now.user.n == USER_CODE_RANGES)
+		return true;
+	look->build = &look->now.builds[look->now.user.n];
+	look->now.user.ranges[look->now.user.n++] =
+		(struct user_range){.start = vma->start, .end = vma->end, .file_offset = vma->file_offset};
 	return true;
 }
 
@@ -91,7 +111,7 @@ static bool mapping_write(struct look *look, const struct vma *vma, const char *
 		.page_offset = vma->file_offset,
 		.build_id = n != 0 ? build_id : NULL,
 		.build_id_bytes = n,
-		.file_name = name,
+		.file_name = {name},
 	};
 
 	return (n == 0 && look->again) || look_write(look, &mapping);
@@ -127,12 +147,14 @@ static void process_look(struct mapper *mapper, struct mapper_process *process, 
 		.again = process->written,
 		.written = true,
 		.complete = true,
-		.before = &process->code,
+		.before = &process->code.user,
 	};
 	bool all = vma_each(mapper->layout, walk, process->mm, mapping_look, &look) && gap_write(&look, USER_SPACE_END);
 
-	if (all)
+	if (all) {
 		process->code = look.now;
+		process->tables = 0;
+	}
 	process->written |= all && look.written;
 	process->tries = process->written && look.complete ? 0 : process->tries - 1;
 }
@@ -154,12 +176,29 @@ static struct mapper_process *process_of(struct mapper *mapper, const struct tas
 	return process;
 }
 
-void mapper_task(struct mapper *mapper, struct page_walk *walk, const struct task *task, const struct record_id *id)
+/* Tables may come after the mappings of their files. */
+static const struct user_code *code_of(const struct mapper *mapper, struct mapper_process *process)
+{
+	unsigned n = mapper->tables ? table_store_count(mapper->tables) : 0;
+	struct user_code *code = &process->code.user;
+
+	for (unsigned i = 0; process->tables != n && i < code->n; i++) {
+		const struct mapper_build *build = &process->code.builds[i];
+
+		if (build->bytes != 0)
+			code->ranges[i].table = table_store_find(mapper->tables, build->build_id, build->bytes);
+	}
+	process->tables = n;
+	return code->n != 0 ? code : NULL;
+}
+
+const struct user_code *mapper_task(struct mapper *mapper, struct page_walk *walk, const struct task *task,
+                                    const struct record_id *id)
 {
 	struct vma_state state;
 
 	if (task->mm == 0 || !vma_state_read(mapper->layout, walk, task->mm, &state))
-		return;
+		return NULL;
 	struct mapper_process *process = process_of(mapper, task);
 
 	if (!same_state(&process->state, &state)) {
@@ -168,9 +207,10 @@ void mapper_task(struct mapper *mapper, struct page_walk *walk, const struct tas
 		process->tries = MAPPER_TRIES;
 		process->wait_ns = MAPPER_WAIT_MIN_NS;
 	}
-	if (process->tries == 0 || id->time_ns < process->not_before_ns)
-		return;
-	process_look(mapper, process, walk, id);
-	process->not_before_ns = id->time_ns + process->wait_ns;
-	process->wait_ns *= 2;
+	if (process->tries != 0 && id->time_ns >= process->not_before_ns) {
+		process_look(mapper, process, walk, id);
+		process->not_before_ns = id->time_ns + process->wait_ns;
+		process->wait_ns *= 2;
+	}
+	return code_of(mapper, process);
 }

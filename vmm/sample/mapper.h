@@ -10,21 +10,24 @@
 #ifndef VPROF_SAMPLE_MAPPER_H
 #define VPROF_SAMPLE_MAPPER_H
 
+#include "guest/elf_note.h"
 #include "guest/task.h"
+#include "guest/user_code.h"
 #include "guest/vma.h"
 #include "sample/announcer.h"
+#include "sample/table_store.h"
 
 #define MAPPER_PROCESSES 64u
-#define MAPPER_RANGES 64u
 #define MAPPER_TRIES 7u /* attempts to find build-ids in pages that the guest has not read in yet; the wait doubles */
 #define MAPPER_WAIT_MIN_NS UINT64_C(10000000)
 
-/* Where a process has code: its first MAPPER_RANGES mappings, by address. */
+/* Where a process has code, and which build of a file it is of; without a build-id: 0 bytes. */
 struct mapper_code {
-	unsigned n;
-	struct mapper_range {
-		uint64_t start, end;
-	} ranges[MAPPER_RANGES];
+	struct user_code user;
+	struct mapper_build {
+		uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
+		uint8_t bytes;
+	} builds[USER_CODE_RANGES];
 };
 
 struct mapper_process {
@@ -35,19 +38,26 @@ struct mapper_process {
 	struct vma_state state;
 	uint64_t wait_ns, not_before_ns;
 	struct mapper_code code; /* of the last complete walk */
+	unsigned tables;         /* how many there were when `code` got its tables */
 };
 
 /* The vCPU's thread only. */
 struct mapper {
 	const struct vma_layout *layout;
 	struct announcer *announcer;
+	struct table_store *tables; /* NULL: user space is not unwound by tables */
 	struct mapper_process processes[MAPPER_PROCESSES];
 };
 
 /* Everything is borrowed. */
-void mapper_init(struct mapper *mapper, const struct vma_layout *layout, struct announcer *announcer);
+void mapper_init(struct mapper *mapper, const struct vma_layout *layout, struct announcer *announcer,
+                 struct table_store *tables);
 
-/* Call before the sample with this id is written, with its task; `walk` is in the task's address space. */
-void mapper_task(struct mapper *mapper, struct page_walk *walk, const struct task *task, const struct record_id *id);
+/*
+ * Call before the sample with this id is written, with its task; `walk` is in the task's address space. Returns where
+ * the task's process has code, until the next call; NULL: not known.
+ */
+const struct user_code *mapper_task(struct mapper *mapper, struct page_walk *walk, const struct task *task,
+                                    const struct record_id *id);
 
 #endif

@@ -43,7 +43,7 @@ static bool range_write(struct module_mapper *mapper, const struct module *modul
 		.page_offset = module_file_offset(module, range->part),
 		.build_id = module->has_build_id ? module->build_id : NULL,
 		.build_id_bytes = sizeof(module->build_id),
-		.file_name = name,
+		.file_name = {name},
 	};
 
 	snprintf(name, sizeof(name), "[%s]", module->name);

@@ -58,7 +58,7 @@ static void task_name(struct namer *namer, struct page_walk *walk, const struct 
 	if (known && known->task.pid == task->pid && memcmp(known->task.comm, task->comm, TASK_COMM_BYTES) == 0)
 		return;
 	bool announced = !known && task_announce(namer, walk, task, id);
-	const struct record_comm named = {.pid = id->pid, .tid = id->tid, .comm = task->comm};
+	const struct record_comm named = {.pid = id->pid, .tid = id->tid, .comm = {task->comm}};
 
 	/* If the name did not fit, the next sample tries again. */
 	if (announce_comm(namer->announcer, &named, id))

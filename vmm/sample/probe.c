@@ -24,33 +24,143 @@ void probe_hub_free(struct probe_hub *hub)
 		return;
 	g_ptr_array_unref(hub->sets);
 	probe_text_free(hub->text);
+	tracepoints_free(hub->tracepoints);
+	syscall_table_free(hub->calls);
+	g_clear_error(&hub->tracepoints_why);
+	btf_free(hub->btf);
+	g_clear_pointer(&hub->btf_bytes, g_bytes_unref);
 	g_free(hub);
 }
 
-/* Loads what is known of the kernel's code. False after an error; without an image, hub->text stays NULL. */
-static bool load_text(struct probe_hub *hub, GError **error)
+/* The kernel's types, of which a copy is kept for its functions and trace points. */
+static void load_btf(struct probe_hub *hub, const struct image *image)
+{
+	size_t n;
+	uint64_t address;
+	const uint8_t *section = image_section(image, ".BTF", &n, &address);
+
+	if (!section)
+		return;
+	hub->btf_bytes = g_bytes_new(section, n);
+	hub->btf = btf_new(g_bytes_get_data(hub->btf_bytes, NULL), n, NULL);
+}
+
+static void load_tracepoints(struct probe_hub *hub, const struct image *image)
+{
+	const struct symtab *symtab = probe_text_symtab(hub->text, &hub->tracepoints_why);
+
+	if (symtab) {
+		hub->tracepoints = tracepoints_load(image, symtab, &hub->tracepoints_why);
+		hub->calls = syscall_table_load(image, symtab);
+	}
+	load_btf(hub, image);
+}
+
+/*
+ * Reads what is known of the kernel's code, and if asked to of its trace points and types, once, since unpacking an
+ * image takes longest. False after an error; without an image, there is nothing of all that.
+ */
+static bool load(struct probe_hub *hub, bool types, GError **error)
 {
 	const struct guest *guest = hub->guest;
 
-	if (hub->text || (!guest->kernel_path && !guest->kernel_image))
+	if ((hub->text && (!types || hub->has_types)) || (!guest->kernel_path && !guest->kernel_image))
 		return true;
-	struct image *opened = guest->kernel_image ? NULL : image_open(guest->kernel_path, error);
+	struct image *opened = guest->kernel_image ? NULL : guest_image_open(guest, error);
 	const struct image *image = opened ? opened : guest->kernel_image;
-	if (image)
+
+	if (image && !hub->text)
 		hub->text = probe_text_load(image);
+	if (image && types) {
+		load_tracepoints(hub, image);
+		hub->has_types = true;
+	}
 	image_free(opened);
-	return hub->text != NULL;
+	return image != NULL;
+}
+
+bool probe_hub_load_text(struct probe_hub *hub, GError **error)
+{
+	return load(hub, false, error);
 }
 
 const struct symtab *probe_hub_symtab(struct probe_hub *hub, GError **error)
 {
-	if (!load_text(hub, error))
+	if (!probe_hub_load_text(hub, error))
 		return NULL;
 	if (hub->text)
 		return probe_text_symtab(hub->text, error);
 	g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
 	            "cannot find functions: the guest's kernel image is not known");
 	return NULL;
+}
+
+const struct tracepoints *probe_hub_tracepoints(struct probe_hub *hub, GError **error)
+{
+	if (!load(hub, true, error))
+		return NULL;
+	if (!hub->has_types)
+		g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
+		            "cannot find trace points: the guest's kernel image is not known");
+	else if (!hub->tracepoints && error)
+		*error = g_error_copy(hub->tracepoints_why);
+	return hub->tracepoints;
+}
+
+const struct btf *probe_hub_btf(struct probe_hub *hub)
+{
+	return load(hub, true, NULL) ? hub->btf : NULL;
+}
+
+bool probe_hub_has_calls(struct probe_hub *hub)
+{
+	return load(hub, true, NULL) && hub->calls;
+}
+
+bool probe_hub_fields(struct probe_hub *hub, const struct probe_spec *spec, struct probe_fields *fields, GError **error)
+{
+	g_autoptr(GArray) arguments = probe_hub_arguments(hub, spec, error);
+
+	if (arguments)
+		probe_fields_fill(arguments, fields);
+	if (arguments || spec->provider->traces)
+		return arguments != NULL;
+	*fields = (struct probe_fields){.names = g_strdupv((char **)spec->provider->arguments),
+	                                .types = probe_parameter_types(hub, spec)};
+	return true;
+}
+
+static void list_calls(struct probe_hub *hub, void (*each)(void *data, const char *name, bool arguments), void *data)
+{
+	static const char *const prefixes[] = {"syscalls:sys_enter_", "syscalls:sys_exit_"};
+	uint32_t number;
+
+	each(data, "raw_syscalls:sys_enter", true);
+	each(data, "raw_syscalls:sys_exit", true);
+	for (size_t i = 0; i < G_N_ELEMENTS(prefixes); i++) {
+		for (const char *const *name = syscall_table_names(hub->calls); *name; name++) {
+			g_autofree char *text = g_strconcat(prefixes[i], *name, NULL);
+
+			if (probe_call_number(*name, &number))
+				each(data, text, true);
+		}
+	}
+}
+
+void probe_hub_list_tracepoints(struct probe_hub *hub, void (*each)(void *data, const char *name, bool arguments),
+                                void *data)
+{
+	const struct tracepoints *tracepoints = probe_hub_tracepoints(hub, NULL);
+	const GPtrArray *all = tracepoints ? tracepoints_all(tracepoints) : NULL;
+
+	for (guint i = 0; all && i < all->len; i++) {
+		const struct tracepoint *tracepoint = g_ptr_array_index(all, i);
+
+		if (tracepoint->sites->len > 0 && !tracepoint->needs_kernel)
+			each(data, tracepoint->name, tracepoint_has_arguments(tracepoint));
+	}
+	if (probe_hub_has_calls(hub))
+		list_calls(hub, each, data);
 }
 
 static bool is_msr_probe(const struct probe *probe)
@@ -87,13 +197,23 @@ static bool watch_msrs(struct probe_hub *hub, GError **error)
 
 /* ---- probes of a set ---- */
 
+static void probe_free(gpointer data)
+{
+	struct probe *probe = data;
+
+	probe_values_free(probe->values);
+	g_clear_pointer(&probe->arguments, g_array_unref);
+	probe_fields_clear(&probe->fields);
+	g_free(probe);
+}
+
 struct probe_set *probe_set_new(struct probe_hub *hub)
 {
 	struct probe_set *set = g_new0(struct probe_set, 1);
 
 	set->observer.exited = probe_event_exited;
 	set->hub = hub;
-	set->probes = g_ptr_array_new_with_free_func(g_free);
+	set->probes = g_ptr_array_new_with_free_func(probe_free);
 	set->rings = g_new0(struct ring *, hub->guest->vcpus);
 	set->vcpus = g_new0(struct probe_vcpu, hub->guest->vcpus);
 	set->claims = g_new0(struct task_claims, 1);
@@ -101,95 +221,10 @@ struct probe_set *probe_set_new(struct probe_hub *hub)
 	return set;
 }
 
-static bool function_error(const struct probe_spec *spec, GError **error)
-{
-	g_set_error(
-		error, PROBE_ERROR, PROBE_ERROR_UNKNOWN,
-		"cannot place %s: the guest's kernel image has no function \"%s\"; it may have been inlined, or be in a module. `vprof probe list 'function:*NAME*'` shows what there is",
-		spec->name, spec->symbol);
-	return false;
-}
-
-static bool find_function(const struct symtab *symtab, const char *name, uint64_t *address)
-{
-	const struct symbol *symbol = symtab_find_name(symtab, name);
-
-	if (!symbol || !strchr("tTwW", symbol->type))
-		return false;
-	*address = symbol->address;
-	return true;
-}
-
-static bool find_syscall_entry(const struct symtab *symtab, uint64_t *address)
-{
-	for (size_t i = 0; probe_syscall_entries[i]; i++) {
-		if (find_function(symtab, probe_syscall_entries[i], address))
-			return true;
-	}
-	return false;
-}
-
-static bool find_address(struct probe_hub *hub, const struct probe_spec *spec, uint64_t *address, GError **error)
-{
-	bool by_number = g_str_equal(spec->provider->name, "function") && spec->symbol[0] == '\0';
-
-	*address = 0;
-	if (!by_number) {
-		const struct symtab *symtab = probe_hub_symtab(hub, error);
-
-		if (!symtab)
-			return false;
-		if (spec->symbol[0] != '\0' && !find_function(symtab, spec->symbol, address))
-			return function_error(spec, error);
-		if (spec->symbol[0] == '\0' && !find_syscall_entry(symtab, address)) {
-			g_set_error(
-				error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
-				"cannot place %s: the guest's kernel has no function %s; only Linux has system calls that can be probed",
-				spec->name, probe_syscall_entries[0]);
-			return false;
-		}
-	}
-	*address += spec->offset;
-	return true;
-}
-
-static bool add_breakpoint(struct probe *probe, uint64_t address, enum guest_breakpoint_kind kind, GError **error)
-{
-	struct guest *guest = probe->set->hub->guest;
-
-	probe->breakpoint = (struct guest_breakpoint){
-		.at = {address}, .what = probe->spec.name, .kind = kind, .hit = probe_event_hit};
-	return guest->debug->breakpoint_add(guest, &probe->breakpoint, error);
-}
-
-/* Where a patch has another place than a breakpoint of the processor, the latter is tried first. */
-static bool place_breakpoint(struct probe *probe, GError **error)
-{
-	struct probe_hub *hub = probe->set->hub;
-	enum guest_breakpoint_kind kind = probe->options.breakpoint;
-	g_autoptr(GError) taken = NULL;
-	uint64_t address;
-
-	if (!load_text(hub, error) || !find_address(hub, &probe->spec, &address, error) ||
-	    !probe_text_check(hub->text, hub->guest, probe->spec.name, address, error))
-		return false;
-	uint64_t patch = probe_text_patch(hub->text, address);
-	if (kind == GUEST_BREAKPOINT_PROCESSOR || patch == address)
-		return add_breakpoint(probe, address, kind, error);
-	if (kind == GUEST_BREAKPOINT_PATCH)
-		return add_breakpoint(probe, patch, kind, error);
-	if (add_breakpoint(probe, address, GUEST_BREAKPOINT_PROCESSOR, &taken))
-		return true;
-	if (g_error_matches(taken, GUEST_ERROR, GUEST_ERROR_TAKEN))
-		return add_breakpoint(probe, patch, GUEST_BREAKPOINT_ANY, error);
-	g_propagate_error(error, g_steal_pointer(&taken));
-	return false;
-}
-
 static bool place(struct probe *probe, GError **error)
 {
 	if (probe->spec.provider->trigger == PROBE_BY_BREAKPOINT)
-		return place_breakpoint(probe, error);
+		return probe_place(probe, error);
 	return !is_msr_probe(probe) || watch_msrs(probe->set->hub, error);
 }
 
@@ -228,6 +263,21 @@ static bool is_new(const struct probe_set *set, const char *name, GError **error
 	return false;
 }
 
+static const char *const no_types[] = {NULL};
+
+static void fill_traced(const struct probe *probe, struct probe_info *info)
+{
+	struct guest *guest = probe->set->hub->guest;
+	const struct guest_breakpoint *breakpoint;
+
+	info->breakpoint = GUEST_BREAKPOINT_PROCESSOR;
+	for (size_t i = 0; (breakpoint = probe_tracepoint_breakpoint(probe->traced, i)); i++) {
+		info->intact &= guest->debug->breakpoint_intact(guest, breakpoint);
+		if (breakpoint->patched)
+			info->breakpoint = GUEST_BREAKPOINT_PATCH;
+	}
+}
+
 static void fill_info(const struct probe *probe, struct probe_info *info)
 {
 	struct guest *guest = probe->set->hub->guest;
@@ -236,11 +286,33 @@ static void fill_info(const struct probe *probe, struct probe_info *info)
 	                            .spec = &probe->spec,
 	                            .options = probe->options,
 	                            .events = atomic_load_explicit(&probe->events, memory_order_relaxed),
+	                            .fields = {(char **)probe->spec.provider->arguments, (char **)no_types},
 	                            .intact = true};
+	if (probe->arguments)
+		info->fields = probe->fields;
+	info->paths = probe_values_paths(probe->values, &info->n_paths);
 	if (probe->spec.provider->trigger != PROBE_BY_BREAKPOINT)
 		return;
+	if (probe->traced) {
+		fill_traced(probe, info);
+		return;
+	}
 	info->breakpoint = probe->breakpoint.patched ? GUEST_BREAKPOINT_PATCH : GUEST_BREAKPOINT_PROCESSOR;
 	info->intact = guest->debug->breakpoint_intact(guest, &probe->breakpoint);
+	for (size_t i = 0; probe->returns && probe_returns_breakpoint(probe->returns, i); i++)
+		info->intact &= guest->debug->breakpoint_intact(guest, probe_returns_breakpoint(probe->returns, i));
+}
+
+/* Removes it from the guest and the set. */
+static void drop(struct probe_set *set, struct probe *probe)
+{
+	bool msr = is_msr_probe(probe);
+
+	if (probe->spec.provider->trigger == PROBE_BY_BREAKPOINT)
+		probe_unplace(probe);
+	g_ptr_array_remove(set->probes, probe);
+	if (msr)
+		watch_msrs(set->hub, NULL); /* fewer ranges than were there before */
 }
 
 bool probe_set_add(struct probe_set *set, const char *text, const struct probe_options *options,
@@ -260,22 +332,17 @@ bool probe_set_add(struct probe_set *set, const char *text, const struct probe_o
 		g_ptr_array_remove(set->probes, probe);
 		return false;
 	}
+	probe->options.fields = NULL;
+	probe->arguments = probe_hub_arguments(set->hub, &probe->spec, NULL);
+	if (probe->arguments)
+		probe_fields_fill(probe->arguments, &probe->fields);
+	if (!probe_values_new(probe, options->fields, error)) {
+		drop(set, probe);
+		return false;
+	}
 	set->last_id = probe->id;
 	fill_info(probe, info);
 	return true;
-}
-
-/* Removes it from the guest and the set. */
-static void drop(struct probe_set *set, struct probe *probe)
-{
-	struct guest *guest = set->hub->guest;
-	bool msr = is_msr_probe(probe);
-
-	if (probe->spec.provider->trigger == PROBE_BY_BREAKPOINT)
-		guest->debug->breakpoint_remove(guest, &probe->breakpoint);
-	g_ptr_array_remove(set->probes, probe);
-	if (msr)
-		watch_msrs(set->hub, NULL); /* fewer ranges than were there before */
 }
 
 bool probe_set_remove(struct probe_set *set, unsigned id, GError **error)
@@ -320,10 +387,15 @@ static void start_on_vcpu(void *data)
 	cpu->announcer = (struct announcer){.ring = cpu->ring};
 	if (call->set->kernel)
 		namer_init(&cpu->namer, call->set->kernel, call->set->claims, &cpu->announcer);
+	if (cpu->mapper)
+		mapper_init(cpu->mapper, &call->set->kernel->mappings, &cpu->announcer,
+		            session_tables(call->set->hub->session));
 	atomic_store(&cpu->event, 0);
 	atomic_store(&cpu->dropevt, 0);
 	atomic_store(&cpu->quirk, 0);
 	atomic_store(&cpu->no_task, 0);
+	atomic_store(&cpu->no_arguments, 0);
+	atomic_store(&cpu->fault, 0);
 	cpu->recording = true;
 }
 
@@ -388,6 +460,8 @@ static void start_probes(struct probe_set *set)
 		struct probe *probe = g_ptr_array_index(set->probes, i);
 
 		atomic_store_explicit(&probe->events, 0, memory_order_relaxed);
+		if (probe->returns)
+			probe_returns_reset(probe->returns);
 		if (probe->spec.provider->trigger == PROBE_BY_TIMER)
 			probe->timer = probe_timer_start(probe);
 	}
@@ -407,6 +481,10 @@ bool probe_set_record(struct probe_set *set, size_t ring_bytes, GError **error)
 	set->skiptick = 0;
 	for (unsigned i = 0; i < guest->vcpus; i++) {
 		struct vcpu_call call = {set, i};
+
+		g_clear_pointer(&set->vcpus[i].mapper, g_free);
+		if (set->kernel && set->kernel->has_mappings && wants_stack(set))
+			set->vcpus[i].mapper = g_new0(struct mapper, 1);
 
 		guest->ops->run_on_vcpu(guest, i, start_on_vcpu, &call);
 	}
@@ -447,6 +525,8 @@ void probe_set_free(struct probe_set *set)
 	g_ptr_array_remove(set->hub->sets, set);
 	g_ptr_array_unref(set->probes);
 	free_rings(set);
+	for (unsigned i = 0; i < set->hub->guest->vcpus; i++)
+		g_free(set->vcpus[i].mapper);
 	g_free(set->claims);
 	g_free(set->rings);
 	g_free(set->vcpus);
@@ -491,6 +571,11 @@ static uint64_t unread_events(const struct ring *ring)
 void probe_set_statistics(const struct probe_set *set, struct probe_statistics *out)
 {
 	*out = (struct probe_statistics){.skiptick = set->skiptick};
+	for (guint i = 0; i < set->probes->len; i++) {
+		const struct probe *probe = g_ptr_array_index(set->probes, i);
+
+		out->forgotten += probe->returns ? probe_returns_forgotten(probe->returns) : 0;
+	}
 	for (unsigned i = 0; i < set->hub->guest->vcpus; i++) {
 		const struct probe_vcpu *cpu = &set->vcpus[i];
 		uint64_t dropevt = atomic_load_explicit(&cpu->dropevt, memory_order_relaxed);
@@ -502,5 +587,7 @@ void probe_set_statistics(const struct probe_set *set, struct probe_statistics *
 		out->readevt += event - MIN(event, dropevt + waiting);
 		out->quirk += atomic_load_explicit(&cpu->quirk, memory_order_relaxed);
 		out->no_task += atomic_load_explicit(&cpu->no_task, memory_order_relaxed);
+		out->fault += atomic_load_explicit(&cpu->fault, memory_order_relaxed);
+		out->no_arguments += atomic_load_explicit(&cpu->no_arguments, memory_order_relaxed);
 	}
 }

@@ -10,6 +10,7 @@
 #ifndef VPROF_SAMPLE_PROBE_H
 #define VPROF_SAMPLE_PROBE_H
 
+#include "guest/field_path.h"
 #include "sample/probe_spec.h"
 #include "sample/ring.h"
 #include "sample/session.h"
@@ -25,6 +26,22 @@ void probe_hub_free(struct probe_hub *hub); /* after its sets */
 const struct symtab *probe_hub_symtab(struct probe_hub *hub, GError **error);
 
 /*
+ * The fields of a probe's events. `types`: as C writes them, with the names that a function has for them; fewer where
+ * the others are numbers of 64 bits.
+ */
+struct probe_fields {
+	char **names, **types; /* NULL-terminated */
+};
+void probe_fields_clear(struct probe_fields *fields);
+/* Errors: those of probe_set_add about what there is. */
+bool probe_hub_fields(struct probe_hub *hub, const struct probe_spec *spec, struct probe_fields *fields,
+                      GError **error);
+
+/* Calls `each` for every trace point that can be probed. Without any, it calls it for none. */
+void probe_hub_list_tracepoints(struct probe_hub *hub, void (*each)(void *data, const char *name, bool arguments),
+                                void *data);
+
+/*
  * A client has set a marker, the begin or the end of a phase: an event of vCPU 0 for each marker probe that matches
  * `name`. Returns the number of the marker, from 1 on, which is the value of the event.
  */
@@ -38,21 +55,36 @@ void probe_set_free(struct probe_set *set);
 #define PROBES_MAX 64u /* of one set */
 
 struct probe_options {
-	uint32_t registers;                    /* bit n: each event has the n-th of GUEST_GPRS */
-	bool stack;                            /* each event has a call chain */
+	uint32_t registers; /* bit n: each event has the n-th of GUEST_GPRS */
+	bool stack;         /* each event has a call chain */
+	/*
+	 * Paths (guest/field_path.h) up to NULL, of which those count that begin with an argument of the probe. Not
+	 * used after probe_set_add. NULL: none.
+	 */
+	const char *const *fields;
 	enum guest_breakpoint_kind breakpoint; /* for a probe that takes a breakpoint */
+};
+
+#define PROBE_PATHS_MAX 8u
+
+struct probe_path {
+	char *name; /* as it was asked for */
+	struct field_path path;
 };
 
 struct probe_info {
 	unsigned id; /* PERF_SAMPLE_IDENTIFIER of its events, from 1 on; not used again */
 	const struct probe_spec *spec;
 	struct probe_options options;
+	struct probe_fields fields;     /* borrowed */
+	const struct probe_path *paths; /* [n_paths]; borrowed */
+	size_t n_paths;
 	uint64_t events;                       /* since recording began last, dropped ones included */
 	enum guest_breakpoint_kind breakpoint; /* the kind of breakpoint it took; GUEST_BREAKPOINT_ANY: none */
 	bool intact; /* false: the guest has overwritten the breakpoint, and it does not fire any more */
 };
 
-/* Errors: PROBE_ERROR, GUEST_ERROR (it cannot be placed), those of images and symbol tables. */
+/* Errors: PROBE_ERROR, FIELD_ERROR, GUEST_ERROR (it cannot be placed), those of images and symbol tables. */
 bool probe_set_add(struct probe_set *set, const char *text, const struct probe_options *options,
                    struct probe_info *info, GError **error);
 /* Errors: PROBE_ERROR_UNKNOWN, PROBE_ERROR_STATE. */
@@ -77,7 +109,10 @@ struct ring *probe_set_ring(const struct probe_set *set, unsigned vcpu);
 	X(dropevt, "events dropped because a ring was full")                                          \
 	X(skiptick, "ticks of profile and interval probes that were skipped, being late")             \
 	X(quirk, "ticks of those probes that found a vCPU in a host quirk's page, not in guest code") \
-	X(no_task, "events without a task that could be read, with pid -1")
+	X(no_task, "events without a task that could be read, with pid -1")                           \
+	X(fault, "fields besides the arguments that could not be read in the guest's memory")         \
+	X(no_arguments, "events of trace points without arguments, because these could not be read")  \
+	X(forgotten, "calls with return probes that were forgotten, because too many had not returned")
 
 struct probe_statistics {
 #define X(name, help) uint64_t name;

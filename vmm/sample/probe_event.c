@@ -16,7 +16,9 @@ enum {
 #undef X
 		GPRS
 };
-_Static_assert(PROBE_ARGUMENTS_MAX + GPRS <= VPROF_PROBE_VALUES_MAX, "an event has room for all of them");
+_Static_assert(PROBE_ARGUMENTS_MAX + GPRS + 1 + PROBE_PATHS_MAX * FIELD_TEXT_BYTES / sizeof(uint64_t) <=
+                       VPROF_PROBE_VALUES_MAX,
+               "an event has room for all of them");
 
 static void count(_Atomic uint64_t *statistic)
 {
@@ -31,9 +33,11 @@ struct firing {
 	const struct guest_gprs *gprs;
 	uint64_t values[VPROF_PROBE_VALUES_MAX];
 	size_t n_values;
+	bool bare;                    /* the arguments are not known, and so no value has its place */
+	const struct user_code *code; /* of the task's process; NULL: not known */
 };
 
-static void fill_task(const struct firing *firing, struct probe_vcpu *cpu, struct record_id *id)
+static void fill_task(struct firing *firing, struct probe_vcpu *cpu, struct record_id *id)
 {
 	const struct probe_set *set = firing->probe->set;
 	struct page_walk walk;
@@ -45,6 +49,8 @@ static void fill_task(const struct firing *firing, struct probe_vcpu *cpu, struc
 		id->pid = task.pid;
 		id->tid = task.tid;
 		namer_task(&cpu->namer, &walk, &task, id);
+		if (cpu->mapper && firing->probe->options.stack)
+			firing->code = mapper_task(cpu->mapper, &walk, &task, id);
 	} else {
 		id->pid = id->tid = VPROF_PID_UNKNOWN;
 		count(&cpu->no_task);
@@ -75,9 +81,10 @@ static unsigned chain_at_entry(const struct firing *firing, const struct unwind_
 static unsigned fill_chain(const struct firing *firing, uint64_t chain[CHAIN_MAX])
 {
 	const struct probe *probe = firing->probe;
-	const struct unwind_config config = {.orc = probe->set->orc, .user = true, .depth = UNWIND_DEPTH_DEFAULT};
+	const struct unwind_config config = {
+		.orc = probe->set->orc, .user = true, .code = firing->code, .depth = UNWIND_DEPTH_DEFAULT};
 	bool at_entry = probe->spec.provider->trigger == PROBE_BY_BREAKPOINT && probe->spec.symbol[0] != '\0' &&
-	                probe->spec.offset == 0;
+	                probe->spec.offset == 0 && !probe->traced;
 	enum unwind_end end;
 	unsigned n = 0;
 
@@ -111,7 +118,12 @@ static void write_event(struct firing *firing)
 	count(&firing->probe->events);
 	count(&cpu->event);
 	fill_task(firing, cpu, &id);
-	add_registers(firing);
+	if (!firing->bare) {
+		add_registers(firing);
+		const unsigned faults = probe_values_read(firing->probe->values, firing->probe->set->hub->guest,
+		                                          firing->regs, firing->values, &firing->n_values);
+		atomic_fetch_add_explicit(&cpu->fault, faults, memory_order_relaxed);
+	}
 	const struct record_sample sample = {
 		.id = id.id,
 		.ip = firing->regs->rip,
@@ -131,24 +143,65 @@ static void write_event(struct firing *firing)
 		count(&cpu->dropevt);
 }
 
-static size_t count_arguments(const struct probe *probe)
-{
-	return g_strv_length((char **)probe->spec.provider->arguments);
-}
-
 void probe_event_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
                      const struct guest_gprs *gprs)
 {
 	struct probe *probe = (struct probe *)breakpoint;
 	struct probe_vcpu *cpu = &probe->set->vcpus[vcpu];
 	struct firing firing = {
-		.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = count_arguments(probe)};
+		.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = probe_count_arguments(probe)};
 
 	if (!cpu->recording)
 		return;
+	if (probe->returns) {
+		probe_returns_enter(probe->returns, gprs->rsp);
+		return;
+	}
 	task_cpu_note(&cpu->cpu, regs);
-	if (probe->spec.provider->hit(&probe->spec, probe->set->hub->guest, regs, gprs, firing.values))
+	if (probe->spec.provider->hit(&probe->spec, probe->set->hub->guest, regs, gprs, firing.values)) {
+		probe_arguments_extend(probe, firing.values);
 		write_event(&firing);
+	}
+}
+
+void probe_event_returned(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
+                          const struct guest_gprs *gprs)
+{
+	struct probe *probe = probe_returns_probe(breakpoint);
+	struct probe_vcpu *cpu = &probe->set->vcpus[vcpu];
+	struct firing firing = {.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = 2};
+
+	/* Without an entry: the call began before the recording, or another function has jumped to this one's end. */
+	if (!cpu->recording || !probe_returns_leave(probe->returns, gprs->rsp, &firing.values[1]))
+		return;
+	task_cpu_note(&cpu->cpu, regs);
+	probe->spec.provider->hit(&probe->spec, probe->set->hub->guest, regs, gprs, firing.values);
+	write_event(&firing);
+}
+
+/* The breakpoint may be behind the nop or where it leads to: the event is that of the nop. */
+void probe_event_traced(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
+                        const struct guest_gprs *gprs)
+{
+	struct probe *probe = probe_tracepoint_probe(breakpoint);
+	struct probe_vcpu *cpu = &probe->set->vcpus[vcpu];
+	struct guest_regs at_nop = *regs;
+	struct firing firing = {.probe = probe, .vcpu = vcpu, .regs = &at_nop, .gprs = gprs};
+
+	if (!cpu->recording)
+		return;
+	const enum tracepoint_outcome outcome = probe_tracepoint_run(breakpoint, regs, gprs, firing.values);
+	if (outcome == TRACEPOINT_PASSED)
+		return;
+	if (outcome == TRACEPOINT_HIT)
+		probe_arguments_extend(probe, firing.values);
+	firing.bare = outcome == TRACEPOINT_UNKNOWN;
+	firing.n_values = firing.bare ? 0 : probe_count_arguments(probe);
+	if (firing.bare)
+		count(&cpu->no_arguments);
+	at_nop.rip = probe_tracepoint_nop(breakpoint);
+	task_cpu_note(&cpu->cpu, regs);
+	write_event(&firing);
 }
 
 void probe_event_exited(struct guest_observer *observer, unsigned vcpu, const struct guest_access *access,
@@ -162,8 +215,11 @@ void probe_event_exited(struct guest_observer *observer, unsigned vcpu, const st
 	task_cpu_note(&cpu->cpu, regs);
 	for (guint i = 0; i < set->probes->len; i++) {
 		struct probe *probe = g_ptr_array_index(set->probes, i);
-		struct firing firing = {
-			.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = count_arguments(probe)};
+		struct firing firing = {.probe = probe,
+		                        .vcpu = vcpu,
+		                        .regs = regs,
+		                        .gprs = gprs,
+		                        .n_values = probe_count_arguments(probe)};
 
 		if (probe->spec.provider->trigger == PROBE_BY_ACCESS &&
 		    probe->spec.provider->access(&probe->spec, access, firing.values))
@@ -206,7 +262,7 @@ void probe_event_tick(struct probe *probe, unsigned vcpu)
 
 void probe_event_marker(struct probe *probe, unsigned vcpu, const uint64_t *arguments)
 {
-	struct firing firing = {.probe = probe, .vcpu = vcpu, .n_values = count_arguments(probe)};
+	struct firing firing = {.probe = probe, .vcpu = vcpu, .n_values = probe_count_arguments(probe)};
 
 	memcpy(firing.values, arguments, firing.n_values * sizeof(*arguments));
 	fire_outside(&firing, false);
@@ -216,6 +272,6 @@ void probe_event_finish(struct probe_vcpu *cpu, unsigned vcpu)
 {
 	const struct record_id id = {.time_ns = clock_ns(CLOCK_MONOTONIC), .cpu = vcpu};
 
-	ring_write_lost(cpu->ring, &id);
+	ring_write_lost(cpu->ring, &id, true);
 	ring_wake(cpu->ring);
 }

@@ -5,6 +5,10 @@
 
 #include <stdatomic.h>
 
+#include "guest/field_path.h"
+#include "guest/syscall_table.h"
+#include "guest/tracepoint.h"
+#include "sample/mapper.h"
 #include "sample/namer.h"
 #include "sample/probe.h"
 #include "sample/probe_text.h"
@@ -17,17 +21,23 @@ struct probe {
 	struct probe_spec spec;             /* [I] */
 	struct probe_options options;       /* [I] */
 	GSource *timer;                     /* [M] PROBE_BY_TIMER while recording */
+	struct probe_returns *returns;      /* [I] of a provider that returns; it has its own legend; NULL */
+	struct probe_tracepoint *traced;    /* [I] of a trace point, which has breakpoints of its own; NULL */
+	GArray *arguments;                  /* [I] of struct tracepoint_argument; NULL: those of the provider */
+	struct probe_fields fields;         /* [I] the same by name and type */
+	struct probe_values *values;        /* [I] of a probe with fields besides its arguments; NULL */
 	_Atomic uint64_t events;            /* [a] by several vCPUs */
 };
 
 /* [v] the vCPU's thread only; [a] stored by it, loaded by any. */
 struct probe_vcpu {
-	bool recording;                                  /* [v] */
-	struct ring *ring;                               /* [v] the set's */
-	struct task_cpu cpu;                             /* [v] */
-	struct announcer announcer;                      /* [v] */
-	struct namer namer;                              /* [v] */
-	_Atomic uint64_t event, dropevt, quirk, no_task; /* [a] */
+	bool recording;             /* [v] */
+	struct ring *ring;          /* [v] the set's */
+	struct task_cpu cpu;        /* [v] */
+	struct announcer announcer; /* [v] */
+	struct namer namer;         /* [v] */
+	struct mapper *mapper;      /* [v] its processes; NULL: no call chains, or no mappings */
+	_Atomic uint64_t event, dropevt, quirk, no_task, no_arguments, fault; /* [a] */
 };
 
 /*
@@ -51,9 +61,15 @@ struct probe_set {
 struct probe_hub {
 	struct guest *guest;
 	struct session *session;
-	GPtrArray *sets;         /* borrowed */
-	struct probe_text *text; /* NULL: not needed yet, or the image is not known */
-	uint64_t markers;        /* by clients, so far */
+	GPtrArray *sets;                 /* borrowed */
+	struct probe_text *text;         /* NULL: not needed yet, or the image is not known */
+	bool has_types;                  /* what follows has been looked for */
+	struct tracepoints *tracepoints; /* NULL: none, for the reason tracepoints_why */
+	GError *tracepoints_why;
+	struct syscall_table *calls; /* NULL: without symbols */
+	struct btf *btf;             /* NULL: the kernel has none */
+	GBytes *btf_bytes;
+	uint64_t markers; /* by clients, so far */
 };
 
 /* probe_event.c, on the vCPU's thread. */
@@ -66,6 +82,81 @@ void probe_event_tick(struct probe *probe, unsigned vcpu);
 void probe_event_marker(struct probe *probe, unsigned vcpu, const uint64_t *arguments);
 /* Writes what was dropped into the ring, and wakes its reader. */
 void probe_event_finish(struct probe_vcpu *cpu, unsigned vcpu);
+
+/* At one of the breakpoints of probe_returns. */
+void probe_event_returned(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
+                          const struct guest_gprs *gprs);
+
+/* probe_return.c: free with g_free; the breakpoints are the probe's to add and remove. */
+struct probe_returns *probe_returns_new(struct probe *probe, const struct function_returns *returns);
+/* NULL behind the last. */
+struct guest_breakpoint *probe_returns_breakpoint(struct probe_returns *self, size_t i);
+/* Leaves out all but the first `n`. */
+void probe_returns_keep(struct probe_returns *self, size_t n);
+struct probe *probe_returns_probe(const struct guest_breakpoint *breakpoint);
+/* Forgets all calls; while no vCPU records. */
+void probe_returns_reset(struct probe_returns *self);
+uint64_t probe_returns_forgotten(const struct probe_returns *self);
+/* On the vCPU's thread: with the stack pointer at the first instruction of a call, and where it returns. */
+void probe_returns_enter(struct probe_returns *self, uint64_t stack);
+/* False when the entry was not seen. */
+bool probe_returns_leave(struct probe_returns *self, uint64_t stack, uint64_t *ns);
+
+/*
+ * Loads what is known of the kernel's code. False after an error; without an image, hub->text stays NULL.
+ */
+bool probe_hub_load_text(struct probe_hub *hub, GError **error);
+
+/*
+ * probe_arguments.c: those of a probe that depend on the kernel, of struct tracepoint_argument, for the caller to
+ * unref. NULL: those of the provider, or after an error, which only trace points have.
+ */
+GArray *probe_hub_arguments(struct probe_hub *hub, const struct probe_spec *spec, GError **error);
+void probe_fields_fill(const GArray *arguments, struct probe_fields *fields);
+size_t probe_count_arguments(const struct probe *probe);
+/* With the bits that their types have. */
+void probe_arguments_extend(const struct probe *probe, uint64_t *arguments);
+
+/* probe_place.c: all breakpoints of a probe by breakpoint, or none. */
+bool probe_place(struct probe *probe, GError **error);
+void probe_unplace(struct probe *probe);
+
+/* At one of the breakpoints of probe_tracepoint. */
+void probe_event_traced(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
+                        const struct guest_gprs *gprs);
+
+/* probe_tracepoint.c; the breakpoints are the probe's to add and remove. */
+const struct tracepoints *probe_hub_tracepoints(struct probe_hub *hub, GError **error);
+const struct btf *probe_hub_btf(struct probe_hub *hub); /* NULL: the kernel has none */
+bool probe_hub_has_calls(struct probe_hub *hub);        /* hub->calls is there */
+struct probe_tracepoint *probe_tracepoint_new(struct probe *probe, GError **error);
+void probe_tracepoint_free(struct probe_tracepoint *self); /* NULL is fine */
+const struct tracepoint *probe_tracepoint_find(struct probe_hub *hub, const struct probe_spec *spec, GError **error);
+const GArray *probe_tracepoint_sites(const struct probe_tracepoint *self); /* of struct tracepoint_site */
+/* NULL behind the last. */
+struct guest_breakpoint *probe_tracepoint_breakpoint(struct probe_tracepoint *self, size_t i);
+/* One more, for this site; given back, the last one is none any more. */
+struct guest_breakpoint *probe_tracepoint_take(struct probe_tracepoint *self, struct probe *probe,
+                                               const struct tracepoint_site *site, uint64_t address);
+void probe_tracepoint_give_back(struct probe_tracepoint *self);
+/* On the vCPU's thread. */
+struct probe *probe_tracepoint_probe(const struct guest_breakpoint *breakpoint);
+uint64_t probe_tracepoint_nop(const struct guest_breakpoint *breakpoint);
+enum tracepoint_outcome probe_tracepoint_run(const struct guest_breakpoint *breakpoint, const struct guest_regs *regs,
+                                             const struct guest_gprs *gprs, uint64_t *arguments);
+
+/* probe_values.c: those of `fields` that begin with an argument of the probe; NULL: none. In probe->values. */
+bool probe_values_new(struct probe *probe, const char *const *fields, GError **error);
+/* "struct file *file", for parameters of a function that are in a register each; freed by g_strfreev. */
+char **probe_parameter_types(struct probe_hub *hub, const struct probe_spec *spec);
+void probe_values_free(struct probe_values *self); /* NULL is fine */
+const struct probe_path *probe_values_paths(const struct probe_values *self, size_t *n);
+/*
+ * On the vCPU's thread: behind the *n values that there are, of which the first are the arguments. Returns how many of
+ * them could not be read. NULL: does nothing.
+ */
+unsigned probe_values_read(const struct probe_values *self, struct guest *guest, const struct guest_regs *regs,
+                           uint64_t *values, size_t *n);
 
 /* probe_timer.c; a timer runs on the main context. */
 GSource *probe_timer_start(struct probe *probe);

@@ -187,10 +187,21 @@ static bool marker_access(const struct probe_spec *spec, const struct guest_acce
  * The first function that every 64-bit system call goes through with the kernel's stack and GS base in place, so that
  * its task and chain can be read (arch/x86/entry/entry_64.S).
  */
-const char *const probe_syscall_entries[] = {"do_syscall_64", "x64_sys_call", NULL};
+static const char *const syscall_entries[] = {"do_syscall_64", "x64_sys_call", NULL};
 
-static bool syscall_parse(struct probe_spec *spec, const char *text, GError **error)
+/*
+ * What every return from a system call goes through with its result in struct pt_regs, that of a new task from fork,
+ * too (kernel/entry/common.c; before Linux 5.8, arch/x86/entry/common.c).
+ */
+static const char *const syscall_exits[] = {"syscall_exit_to_user_mode", "syscall_return_slowpath", NULL};
+
+static const struct probe_provider syscall_returns;
+#define RETURN ":return"
+
+static bool syscall_parse(struct probe_spec *spec, const char *what, GError **error)
 {
+	const bool returns = g_str_has_suffix(what, RETURN);
+	g_autofree char *text = g_strndup(what, strlen(what) - (returns ? strlen(RETURN) : 0));
 	uint32_t number;
 
 	if (syscall_number(text, &number))
@@ -207,6 +218,10 @@ static bool syscall_parse(struct probe_spec *spec, const char *text, GError **er
 	else {
 		spec->read = spec->write = true;
 		set_range_name(spec, SYSCALL_NUMBER_MAX, NULL);
+	}
+	if (returns) {
+		spec->provider = &syscall_returns;
+		g_strlcat(spec->name, RETURN, sizeof(spec->name));
 	}
 	return true;
 }
@@ -237,6 +252,39 @@ static bool syscall_hit(const struct probe_spec *spec, struct guest *guest, cons
 	return true;
 }
 
+/* syscall_exit_to_user_mode(regs) */
+static bool syscall_return_hit(const struct probe_spec *spec, struct guest *guest, const struct guest_regs *regs,
+                               const struct guest_gprs *gprs, uint64_t *arguments)
+{
+	struct page_walk walk;
+	struct pt_regs_part user;
+
+	page_walk_init(&walk, guest, regs->cr3, regs->la57);
+	if (!page_walk_read(&walk, (gva_t){gprs->rdi + PT_REGS_R10}, &user, sizeof(user)) ||
+	    user.orig_ax < spec->first || user.orig_ax > spec->last)
+		return false;
+	arguments[0] = user.orig_ax;
+	arguments[1] = user.ax;
+	return true;
+}
+
+static bool return_parse(struct probe_spec *spec, const char *text, GError **error)
+{
+	if (text[0] == '\0' || g_ascii_isdigit(text[0]) || strchr(text, '+') || strlen(text) >= sizeof(spec->symbol))
+		return probe_syntax_error(spec, text, error);
+	g_strlcpy(spec->symbol, text, sizeof(spec->symbol));
+	g_snprintf(spec->name, sizeof(spec->name), "return:%s", text);
+	return true;
+}
+
+/* The result, if there is one (System V ABI for x86-64, 3.2.3). The time is the prober's. */
+static bool return_hit(const struct probe_spec *spec G_GNUC_UNUSED, struct guest *guest G_GNUC_UNUSED,
+                       const struct guest_regs *regs G_GNUC_UNUSED, const struct guest_gprs *gprs, uint64_t *arguments)
+{
+	arguments[0] = gprs->rax;
+	return true;
+}
+
 static bool function_parse(struct probe_spec *spec, const char *text, GError **error)
 {
 	const char *plus = strchr(text, '+');
@@ -256,6 +304,67 @@ static bool function_parse(struct probe_spec *spec, const char *text, GError **e
 		g_snprintf(spec->name, sizeof(spec->name), "function:%s+0x%" PRIx64, spec->symbol, spec->offset);
 	else
 		g_snprintf(spec->name, sizeof(spec->name), "function:%s", spec->symbol);
+	return true;
+}
+
+static bool is_word(const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!g_ascii_isalnum(text[i]) && !strchr("_-.", text[i]))
+			return false;
+	return n > 0;
+}
+
+/* The trace points of system calls are the probes of system calls, with the kernel's names for their arguments. */
+static const struct probe_provider traced_calls, traced_call_returns, traced_all, traced_all_returns;
+#define CALL_ENTRY "syscalls:sys_enter_"
+#define CALL_RETURN "syscalls:sys_exit_"
+
+bool probe_call_number(const char *name, uint32_t *number)
+{
+	/* arch/x86/entry/syscalls/syscall_64.tbl, where the two differ. */
+	static const char *const others[][2] = {{"newfstat", "fstat"},      {"newlstat", "lstat"},
+	                                        {"newstat", "stat"},        {"newuname", "uname"},
+	                                        {"sendfile64", "sendfile"}, {"umount", "umount2"}};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+		if (strcmp(name, others[i][0]) == 0)
+			return syscall_number(others[i][1], number);
+	return syscall_number(name, number);
+}
+
+/* False when the trace point is none of a system call. */
+static bool is_call_trace(struct probe_spec *spec, const char *text)
+{
+	const bool returns = g_str_has_prefix(text, CALL_RETURN);
+	uint32_t number;
+
+	if (strcmp(text, "raw_syscalls:sys_enter") == 0 || strcmp(text, "raw_syscalls:sys_exit") == 0) {
+		spec->provider = g_str_has_suffix(text, "enter") ? &traced_all : &traced_all_returns;
+		spec->last = SYSCALL_NUMBER_MAX;
+		return true;
+	}
+	if (!returns && !g_str_has_prefix(text, CALL_ENTRY))
+		return false;
+	const char *call = text + strlen(returns ? CALL_RETURN : CALL_ENTRY);
+	if (!probe_call_number(call, &number))
+		return false;
+	spec->provider = returns ? &traced_call_returns : &traced_calls;
+	spec->first = spec->last = number;
+	g_strlcpy(spec->symbol, call, sizeof(spec->symbol));
+	return true;
+}
+
+static bool tracepoint_parse(struct probe_spec *spec, const char *text, GError **error)
+{
+	const size_t length = strcspn(text, ":"), n = strlen(text);
+
+	if (n >= sizeof(spec->symbol) || length == n || !is_word(text, length) ||
+	    !is_word(text + length + 1, n - length - 1))
+		return probe_syntax_error(spec, text, error);
+	g_snprintf(spec->name, sizeof(spec->name), "tracepoint:%s", text);
+	if (!is_call_trace(spec, text))
+		g_strlcpy(spec->symbol, text, sizeof(spec->symbol));
 	return true;
 }
 
@@ -279,6 +388,12 @@ static const char *const mmio_arguments[] = {"address", "value", "bytes", "write
 static const char *const msr_arguments[] = {"msr", "value", "bytes", "write", NULL};
 static const char *const syscall_arguments[] = {"nr", "arg0", "arg1", "arg2", "arg3", "arg4", "arg5", NULL};
 static const char *const function_arguments[] = {"arg0", "arg1", "arg2", "arg3", "arg4", "arg5", NULL};
+static const char *const syscall_return_arguments[] = {"nr", "retval", NULL};
+/* As the kernel's own trace points name them. */
+static const char *const traced_return_arguments[] = {"nr", "ret", NULL};
+static const char *const traced_all_arguments[] = {"id", "arg0", "arg1", "arg2", "arg3", "arg4", "arg5", NULL};
+static const char *const traced_all_return_arguments[] = {"id", "ret", NULL};
+static const char *const return_arguments[] = {"retval", "ns", NULL};
 static const char *const marker_arguments[] = {"value", "by", NULL};
 
 static const struct probe_provider profile = {.name = "profile",
@@ -327,8 +442,27 @@ static const struct probe_provider syscalls = {.name = "syscall",
                                                .summary = "a program enters a system call of Linux",
                                                .trigger = PROBE_BY_BREAKPOINT,
                                                .arguments = syscall_arguments,
+                                               .entries = syscall_entries,
                                                .parse = syscall_parse,
                                                .hit = syscall_hit};
+static const struct probe_provider syscall_returns = {
+	.name = "syscall",
+	.syntax = "syscall:NAME:return, syscall:NUMBER[-NUMBER]:return or syscall:*:return",
+	.summary = "a system call of Linux returns to its program",
+	.trigger = PROBE_BY_BREAKPOINT,
+	.arguments = syscall_return_arguments,
+	.entries = syscall_exits,
+	.parse = syscall_parse,
+	.hit = syscall_return_hit};
+static const struct probe_provider function_returns = {
+	.name = "return",
+	.syntax = "return:NAME",
+	.summary = "a function of the guest's kernel returns: the result, and the nanoseconds since it was entered",
+	.trigger = PROBE_BY_BREAKPOINT,
+	.returns = true,
+	.arguments = return_arguments,
+	.parse = return_parse,
+	.hit = return_hit};
 static const struct probe_provider functions = {.name = "function",
                                                 .syntax = "function:NAME[+OFFSET] or function:ADDRESS",
                                                 .summary = "the guest's kernel enters a function",
@@ -336,6 +470,46 @@ static const struct probe_provider functions = {.name = "function",
                                                 .arguments = function_arguments,
                                                 .parse = function_parse,
                                                 .hit = function_hit};
+static const struct probe_provider tracepoints = {.name = "tracepoint",
+                                                  .syntax = "tracepoint:SUBSYSTEM:EVENT",
+                                                  .summary = "the guest's kernel passes a static trace point",
+                                                  .trigger = PROBE_BY_BREAKPOINT,
+                                                  .traces = true,
+                                                  .arguments = no_arguments,
+                                                  .parse = tracepoint_parse};
+static const struct probe_provider traced_calls = {.name = "tracepoint",
+                                                   .syntax = "tracepoint:syscalls:sys_enter_NAME",
+                                                   .summary = "syscall:NAME, with the names of its arguments",
+                                                   .trigger = PROBE_BY_BREAKPOINT,
+                                                   .calls = true,
+                                                   .arguments = syscall_arguments,
+                                                   .entries = syscall_entries,
+                                                   .parse = tracepoint_parse,
+                                                   .hit = syscall_hit};
+static const struct probe_provider traced_call_returns = {.name = "tracepoint",
+                                                          .syntax = "tracepoint:syscalls:sys_exit_NAME",
+                                                          .summary = "syscall:NAME:return",
+                                                          .trigger = PROBE_BY_BREAKPOINT,
+                                                          .arguments = traced_return_arguments,
+                                                          .entries = syscall_exits,
+                                                          .parse = tracepoint_parse,
+                                                          .hit = syscall_return_hit};
+static const struct probe_provider traced_all = {.name = "tracepoint",
+                                                 .syntax = "tracepoint:raw_syscalls:sys_enter",
+                                                 .summary = "syscall:*",
+                                                 .trigger = PROBE_BY_BREAKPOINT,
+                                                 .arguments = traced_all_arguments,
+                                                 .entries = syscall_entries,
+                                                 .parse = tracepoint_parse,
+                                                 .hit = syscall_hit};
+static const struct probe_provider traced_all_returns = {.name = "tracepoint",
+                                                         .syntax = "tracepoint:raw_syscalls:sys_exit",
+                                                         .summary = "syscall:*:return",
+                                                         .trigger = PROBE_BY_BREAKPOINT,
+                                                         .arguments = traced_all_return_arguments,
+                                                         .entries = syscall_exits,
+                                                         .parse = tracepoint_parse,
+                                                         .hit = syscall_return_hit};
 static const struct probe_provider marker = {
 	.name = "marker",
 	.syntax = "marker:VALUE[-VALUE], marker:NAME or marker:*",
@@ -346,5 +520,20 @@ static const struct probe_provider marker = {
 	.parse = marker_parse,
 	.access = marker_access};
 
-const struct probe_provider *const probe_providers[] = {&profile, &interval, &exits,     &io,     &mmio,
-                                                        &msr,     &syscalls, &functions, &marker, NULL};
+const struct probe_provider *const probe_providers[] = {&profile,
+                                                        &interval,
+                                                        &exits,
+                                                        &io,
+                                                        &mmio,
+                                                        &msr,
+                                                        &syscalls,
+                                                        &syscall_returns,
+                                                        &functions,
+                                                        &function_returns,
+                                                        &tracepoints,
+                                                        &traced_calls,
+                                                        &traced_call_returns,
+                                                        &traced_all,
+                                                        &traced_all_returns,
+                                                        &marker,
+                                                        NULL};

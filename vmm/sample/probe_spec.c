@@ -52,15 +52,24 @@ static bool provider_error(const char *text, GError **error)
 {
 	g_autoptr(GString) names = g_string_new(NULL);
 
+	/* Those of one name are one behind the other. */
 	for (size_t i = 0; probe_providers[i]; i++)
-		g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", probe_providers[i]->name);
+		if (i == 0 || !g_str_equal(probe_providers[i]->name, probe_providers[i - 1]->name))
+			g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", probe_providers[i]->name);
 	g_set_error(error, PROBE_ERROR, PROBE_ERROR_SYNTAX,
 	            "\"%s\" is no probe; it is written PROVIDER:WHAT, and the providers are %s", text, names->str);
 	return false;
 }
 
-bool probe_spec_parse(const char *text, struct probe_spec *spec, GError **error)
+/* As perf and bpftrace name the trace points of system calls, without that word. */
+static bool is_call(const char *text)
 {
+	return g_str_has_prefix(text, "syscalls:sys_") || g_str_has_prefix(text, "raw_syscalls:sys_");
+}
+
+bool probe_spec_parse(const char *given, struct probe_spec *spec, GError **error)
+{
+	g_autofree char *text = g_strconcat(is_call(given) ? "tracepoint:" : "", given, NULL);
 	size_t length = strcspn(text, ":");
 	struct probe_spec parsed = {.provider = find_provider(text, length)};
 

@@ -17,7 +17,7 @@ enum probe_error {
 
 #define PROBE_NAME_BYTES 160u
 #define PROBE_SYMBOL_BYTES 128u
-#define PROBE_ARGUMENTS_MAX 7u
+#define PROBE_ARGUMENTS_MAX 12u
 #define PROBE_TIMER_HZ_MAX 1000u
 
 /* What tells a probe that it fires. */
@@ -30,8 +30,8 @@ struct probe_spec {
 	const struct probe_provider *provider;
 	char name[PROBE_NAME_BYTES];     /* the canonical form: equal probes have equal names */
 	uint64_t period_ns;              /* of a timer */
-	char symbol[PROBE_SYMBOL_BYTES]; /* of a function, "" for an address; a pattern for markers of clients, "" for
-	                                    none */
+	char symbol[PROBE_SYMBOL_BYTES]; /* of a function, "" for an address; a trace point; a system call as the
+	                                    kernel's source has it; a pattern for markers of clients, "" for none */
 	uint64_t offset;                 /* offset from the symbol, or the address */
 	uint64_t first, last;            /* ports, addresses, MSRs, exit reasons, system calls, markers */
 	bool read, write;
@@ -44,6 +44,14 @@ struct probe_provider {
 	enum probe_trigger trigger;
 	const char *const *arguments; /* names of an event's arguments, up to NULL; at most PROBE_ARGUMENTS_MAX */
 	bool every_vcpu;              /* of a timer */
+	bool traces;  /* PROBE_BY_BREAKPOINT: a static trace point; its arguments depend on the kernel */
+	bool returns; /* PROBE_BY_BREAKPOINT: it fires where the function returns, with what it returns and the time */
+	bool calls;   /* PROBE_BY_BREAKPOINT: behind the first, its arguments are those of the system call `symbol` */
+	/*
+	 * PROBE_BY_BREAKPOINT: kernel functions at the first instruction of which the probe is, best first, up to NULL;
+	 * NULL: those of the spec.
+	 */
+	const char *const *entries;
 	/* Parses what follows "NAME:". */
 	bool (*parse)(struct probe_spec *spec, const char *text, GError **error);
 	/* PROBE_BY_ACCESS: whether the exit matches the probe, and the arguments of the event. */
@@ -58,8 +66,11 @@ extern const struct probe_provider *const probe_providers[]; /* up to NULL */
 /* Parses a probe; `text` may be anything. Errors: PROBE_ERROR_SYNTAX, PROBE_ERROR_UNKNOWN. */
 bool probe_spec_parse(const char *text, struct probe_spec *spec, GError **error);
 
-/* Kernel functions through which system calls go, best first, up to NULL. The probe is at the first instruction. */
-extern const char *const probe_syscall_entries[];
+/*
+ * The number of a system call by its name in the kernel's source, which is another one than that of <asm/unistd.h> for
+ * some: newstat.
+ */
+bool probe_call_number(const char *name, uint32_t *number);
 
 /* For the parsers of providers. */
 bool probe_syntax_error(const struct probe_spec *spec, const char *text, GError **error);

@@ -6,9 +6,14 @@
 #include <string.h>
 
 #include "guest/guest_debug.h"
+#include "guest/instruction.h"
 #include "guest/page_walk.h"
+#include "guest/text_sites.h"
 #include "sample/probe_spec.h"
 
+#define FUNCTION_BYTES_MAX (64u << 10) /* Debian's longest have 40 KiB */
+#define INT3 0xccu
+#define PADDING "__pfx_" /* objtool's names, from Linux 6.2 on */
 #define ENDBR64_BYTES 4u
 #define FTRACE_BYTES 5u
 /* Bits 63..56 of a canonical address are equal, with five levels of page tables, too (SDM Vol. 1, 3.3.7.1). */
@@ -26,7 +31,8 @@ struct probe_text {
 	GError *why;
 	struct image_segment *segments; /* [n_segments] */
 	size_t n_segments;
-	GArray *sites; /* of struct ftrace_site, by address */
+	GArray *sites;              /* of struct ftrace_site, by address */
+	struct text_sites *changed; /* NULL: not Linux, or without symbols */
 };
 
 /* ---- what is read in the image ---- */
@@ -81,8 +87,10 @@ struct probe_text *probe_text_load(const struct image *image)
 	text->segments = g_memdup2(segments, text->n_segments * sizeof(*segments));
 	text->sites = g_array_new(false, false, sizeof(struct ftrace_site));
 	text->symtab = symtab_load(image, &text->why);
-	if (text->symtab && image_is_linux(image))
+	if (text->symtab && image_is_linux(image)) {
 		find_sites(text, image);
+		text->changed = text_sites_read(image, text->symtab);
+	}
 	return text;
 }
 
@@ -94,6 +102,7 @@ void probe_text_free(struct probe_text *text)
 	g_clear_error(&text->why);
 	g_free(text->segments);
 	g_array_unref(text->sites);
+	text_sites_free(text->changed);
 	g_free(text);
 }
 
@@ -166,35 +175,129 @@ struct lookup {
 	unsigned vcpu;
 	gva_t at;
 	enum mapped mapped;
+	/* Where `n` bytes from `from` on go. */
+	uint8_t *code;
+	uint64_t from;
+	size_t n;
+	bool read;
 };
+
+/* True when what is asked for is mapped by these tables. */
+static bool look_up_by(struct lookup *lookup, uint64_t cr3, bool la57)
+{
+	struct page_walk walk;
+	struct page_leaf leaf;
+
+	page_walk_init(&walk, lookup->guest, cr3, la57);
+	if (!page_walk_leaf(&walk, lookup->at, &leaf))
+		return false;
+	lookup->mapped = leaf.executable ? MAPPED_CODE : MAPPED_DATA;
+	lookup->read = page_walk_read(&walk, (gva_t){lookup->from}, lookup->code, lookup->n);
+	return true;
+}
 
 static void look_up(void *data)
 {
 	struct lookup *lookup = data;
 	struct guest_regs regs;
 	struct guest_gprs gprs;
-	struct page_walk walk;
-	struct page_leaf leaf;
 
-	if (!lookup->guest->debug->registers_read(lookup->guest, lookup->vcpu, &regs, &gprs))
-		return;
-	page_walk_init(&walk, lookup->guest, regs.cr3, regs.la57);
-	bool found = page_walk_leaf(&walk, lookup->at, &leaf);
-	if (!found) {
-		page_walk_init(&walk, lookup->guest, regs.cr3 & ~CR3_USER_HALF, regs.la57);
-		found = page_walk_leaf(&walk, lookup->at, &leaf);
-	}
-	if (found)
-		lookup->mapped = leaf.executable ? MAPPED_CODE : MAPPED_DATA;
+	if (lookup->guest->debug->registers_read(lookup->guest, lookup->vcpu, &regs, &gprs) &&
+	    !look_up_by(lookup, regs.cr3, regs.la57))
+		look_up_by(lookup, regs.cr3 & ~CR3_USER_HALF, regs.la57);
 }
 
-static enum mapped find_mapped(struct guest *guest, uint64_t address)
+static void look_up_by_any_vcpu(struct lookup *lookup)
 {
-	struct lookup lookup = {.guest = guest, .at = {address}};
+	struct guest *guest = lookup->guest;
 
-	for (; lookup.vcpu < guest->vcpus && lookup.mapped == MAPPED_NOT; lookup.vcpu++)
-		guest->ops->run_on_vcpu(guest, lookup.vcpu, look_up, &lookup);
-	return lookup.mapped;
+	for (; lookup->vcpu < guest->vcpus && lookup->mapped == MAPPED_NOT; lookup->vcpu++)
+		guest->ops->run_on_vcpu(guest, lookup->vcpu, look_up, lookup);
+}
+
+/* The guest's own code, without patches of ours. A kernel that has not mapped itself yet lies where it was loaded. */
+static bool read_code(const struct probe_text *text, struct lookup *lookup)
+{
+	const struct image_segment *segment = find_segment(text, lookup->from);
+	struct guest *guest = lookup->guest;
+
+	if (lookup->mapped == MAPPED_NOT && segment)
+		lookup->read = guest->ops->memory_read(guest, (gpa_t){segment->gpa + (lookup->from - segment->gva)},
+		                                       lookup->code, lookup->n);
+	if (lookup->read)
+		guest->debug->unpatch(guest, (gva_t){lookup->from}, lookup->code, lookup->n);
+	return lookup->read;
+}
+
+/* ---- where instructions begin ---- */
+
+/*
+ * Why no instruction of a function begins `distance` bytes into its code, of which there are `n`; NULL: one does. INT3
+ * is the guest's own code where the processor must not go on, as compilers put it there. Elsewhere it stands for a byte
+ * that a kprobe has replaced.
+ */
+static const char *why_no_boundary(const uint8_t *code, size_t n, size_t distance)
+{
+	size_t at = 0, length = 0;
+
+	for (; at < distance; at += length) {
+		if (code[at] == INT3 && (at == 0 || !instruction_may_end(code + at - length, length)))
+			return "is behind an INT3 of the guest's own, perhaps a kprobe's: where instructions begin is not known";
+		length = instruction_length(code + at, n - at);
+		if (length == 0)
+			return "is behind bytes that are no instruction";
+	}
+	return at == distance ? NULL : "is in the middle of an instruction";
+}
+
+/* What the guest maps at the address, and whether an instruction of its function begins there. */
+static const char *why_not_mapped(const struct probe_text *text, struct guest *guest, uint64_t address)
+{
+	const struct symbol *function = text->symtab ? symtab_find(text->symtab, address) : NULL;
+	const uint64_t distance = function ? address - function->address : 0;
+	const bool is_near = distance <= FUNCTION_BYTES_MAX;
+	/* What is behind the address decides nothing: an instruction that reaches there has begun before. */
+	const size_t n = is_near ? distance : 0, bytes = n + INSTRUCTION_LENGTH_MAX;
+	g_autofree uint8_t *code = g_malloc0(bytes);
+	struct lookup lookup = {.guest = guest, .at = {address}, .code = code, .from = address - distance, .n = n};
+
+	look_up_by_any_vcpu(&lookup);
+	if (lookup.mapped == MAPPED_DATA)
+		return "is mapped as data by the guest";
+	if (lookup.mapped == MAPPED_NOT && !find_segment(text, address))
+		return "is not in the guest's kernel, and the guest has no code mapped there now";
+	if (!is_near)
+		return "is too far behind the last symbol to know where instructions begin";
+	return n > 0 && read_code(text, &lookup) ? why_no_boundary(code, bytes, distance) : NULL;
+}
+
+/* ---- where functions return ---- */
+
+struct code_source {
+	const struct probe_text *text;
+	struct guest *guest;
+};
+
+static bool read_function(void *data, uint64_t from, uint8_t *code, size_t n)
+{
+	const struct code_source *source = data;
+	struct lookup lookup = {.guest = source->guest, .at = {from}, .code = code, .from = from, .n = n};
+
+	look_up_by_any_vcpu(&lookup);
+	return lookup.mapped != MAPPED_DATA && read_code(source->text, &lookup);
+}
+
+bool probe_text_returns(const struct probe_text *text, struct guest *guest, const char *what, uint64_t address,
+                        struct function_returns *returns, GError **error)
+{
+	struct code_source source = {text, guest};
+	g_autofree char *why = function_returns_find(text->symtab, address, read_function, &source, returns);
+
+	if (why)
+		g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
+		            "cannot place %s: the function %s; probe function:NAME of what is called by it or after it",
+		            what, why);
+	return !why;
 }
 
 /* ---- the check ---- */
@@ -213,17 +316,13 @@ static const char *why_not(const struct probe_text *text, struct guest *guest, u
 	const struct image_segment *segment = find_segment(text, address);
 	if (segment && !is_text(text, segment, address))
 		return "is in the guest's kernel, but not in its code";
+	const struct symbol *function = text->symtab ? symtab_find(text->symtab, address) : NULL;
+	if (function && g_str_has_prefix(function->name, PADDING))
+		return "is padding in front of a function, which never runs";
 	const struct ftrace_site *site = find_site(text, address);
 	if (site && address != site->entry && address != site->call)
 		return "is in the middle of an instruction";
-	switch (find_mapped(guest, address)) {
-	case MAPPED_CODE:
-		return NULL;
-	case MAPPED_DATA:
-		return "is mapped as data by the guest";
-	default:
-		return segment ? NULL : "is not in the guest's kernel, and the guest has no code mapped there now";
-	}
+	return why_not_mapped(text, guest, address);
 }
 
 bool probe_text_check(const struct probe_text *text, struct guest *guest, const char *what, uint64_t address,
@@ -235,4 +334,22 @@ bool probe_text_check(const struct probe_text *text, struct guest *guest, const 
 		g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNKNOWN, "cannot place %s: 0x%" PRIx64 " %s", what, address,
 		            why);
 	return !why;
+}
+
+bool probe_text_check_patch(const struct probe_text *text, const char *what, uint64_t address, GError **error)
+{
+	const char *changes = text && text->changed ? text_sites_find(text->changed, address) : NULL;
+	const bool in_function = !text || !text->symtab || symtab_find(text->symtab, address);
+
+	if (!changes && in_function)
+		return true;
+	g_autofree char *why =
+		changes ? g_strdup_printf("is %s, which the guest's kernel changes itself", changes)
+			: g_strdup("is no function of the kernel's image, so where instructions begin is not known");
+
+	g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
+	            "cannot place %s by patching: at 0x%" PRIx64
+	            " %s; use a breakpoint of the processor (\"--breakpoints processor\")",
+	            what, address, why);
+	return false;
 }

@@ -3,6 +3,7 @@
 #ifndef VPROF_SAMPLE_PROBE_TEXT_H
 #define VPROF_SAMPLE_PROBE_TEXT_H
 
+#include "guest/function_returns.h"
 #include "guest/guest.h"
 #include "lib/symbol/symtab.h"
 
@@ -15,8 +16,9 @@ void probe_text_free(struct probe_text *text); /* NULL is fine */
 const struct symtab *probe_text_symtab(const struct probe_text *text, GError **error);
 
 /*
- * Whether the kernel can execute an instruction at `address`: in its image, or in memory that it maps for that (code of
- * modules). `text` NULL: the image is not known. Error: PROBE_ERROR_UNKNOWN, with `what` is to be placed there.
+ * Whether the kernel can execute an instruction at `address`: in its image, where one begins there now, or in memory
+ * that it maps for that (code of modules). `text` NULL: the image is not known. Error: PROBE_ERROR_UNKNOWN, with `what`
+ * is to be placed there.
  */
 bool probe_text_check(const struct probe_text *text, struct guest *guest, const char *what, uint64_t address,
                       GError **error);
@@ -26,5 +28,18 @@ bool probe_text_check(const struct probe_text *text, struct guest *guest, const 
  * its bytes each time: a patch for such an entry goes on the next instruction. All others stay where they are.
  */
 uint64_t probe_text_patch(const struct probe_text *text, uint64_t address);
+
+/*
+ * Where the function that begins at `address` returns, by its code as the guest has it now. `text` has symbols. Error:
+ * PROBE_ERROR_UNSUPPORTED.
+ */
+bool probe_text_returns(const struct probe_text *text, struct guest *guest, const char *what, uint64_t address,
+                        struct function_returns *returns, GError **error);
+
+/*
+ * Whether the byte at the address that probe_text_patch has named may be replaced: it belongs to a function of the
+ * kernel's image, and the kernel does not change it itself (guest/text_sites.h). Error: PROBE_ERROR_UNSUPPORTED.
+ */
+bool probe_text_check_patch(const struct probe_text *text, const char *what, uint64_t address, GError **error);
 
 #endif

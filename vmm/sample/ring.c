@@ -238,7 +238,7 @@ bool ring_write(struct ring *ring, const void *record, size_t bytes, const struc
 	size_t lost_bytes = lost_record(ring, lost_id, (uint8_t *)lost, sizeof(lost));
 	uint64_t unread = ring_unread(ring);
 
-	if (lost_bytes + bytes > ring->data_bytes - unread) {
+	if (lost_bytes + bytes + RING_LOST_BYTES_MAX > ring->data_bytes - unread) {
 		statistic_add(&ring->full_times, ring->lost++ == 0);
 		statistic_add(&ring->dropped, 1);
 		return false;
@@ -253,15 +253,16 @@ bool ring_write(struct ring *ring, const void *record, size_t bytes, const struc
 	return true;
 }
 
-bool ring_write_lost(struct ring *ring, const struct record_id *lost_id)
+bool ring_write_lost(struct ring *ring, const struct record_id *lost_id, bool last)
 {
+	const size_t kept = last ? 0 : RING_LOST_BYTES_MAX;
 	uint64_t lost[RING_LOST_BYTES_MAX / sizeof(uint64_t)];
 	size_t lost_bytes = lost_record(ring, lost_id, (uint8_t *)lost, sizeof(lost));
 	uint64_t unread = ring_unread(ring);
 
 	if (lost_bytes == 0)
 		return true;
-	if (lost_bytes > ring->data_bytes - unread)
+	if (lost_bytes + kept > ring->data_bytes - unread)
 		return false;
 	ring->lost = 0;
 	uint64_t head = ring_head(ring);

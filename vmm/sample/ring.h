@@ -32,12 +32,16 @@ void ring_set_watermark(struct ring *ring, size_t bytes);
 /*
  * Copies one record (a struct perf_event_header first, size a multiple of 8) into the ring. False when there is no
  * room: the record is dropped and counted, and the next record that fits is preceded by a PERF_RECORD_LOST with their
- * number and `lost_id`. Producer thread only; wait-free; no allocation; at most one write(2), to the eventfd.
+ * number and `lost_id`. There is no room in the last RING_LOST_BYTES_MAX bytes, for ring_write_lost. Producer thread
+ * only; wait-free; no allocation; at most one write(2), to the eventfd.
  */
 bool ring_write(struct ring *ring, const void *record, size_t bytes, const struct record_id *lost_id);
 
-/* At the end: writes the PERF_RECORD_LOST for records dropped since the last one. False when the ring is still full. */
-bool ring_write_lost(struct ring *ring, const struct record_id *lost_id);
+/*
+ * Writes the PERF_RECORD_LOST for records dropped since the last one. False when the ring is still full; not with
+ * `last`, for which there is always room once, so that a ring that is full and no longer read says what was lost.
+ */
+bool ring_write_lost(struct ring *ring, const struct record_id *lost_id, bool last);
 
 /*
  * Signals the eventfd if anything was written since the last signal, whatever the watermark; returns whether there was.

@@ -52,11 +52,30 @@ static bool task_wanted(struct sampling *sampling, struct page_walk *walk, const
 /* For the main thread, which cannot ask the vCPU. */
 static void page_tables_note(struct sampling *sampling, struct page_walk *walk)
 {
+	struct sampler *sampler = sampling->sampler;
 	gpa_t tables;
 
-	if (sampling->kernel->page_tables.value != 0 &&
-	    page_walk_translate(walk, sampling->kernel->page_tables, &tables))
-		statistic_set(&sampling->sampler->page_tables, tables.value | (sampling->regs.la57 ? 1 : 0));
+	if (walk->processor == GUEST_ARM64) {
+		statistic_set(&sampler->page_tables_control, walk->arm64.tcr);
+		atomic_store_explicit(&sampler->page_tables, walk->arm64.ttbr1, memory_order_release);
+	} else if (sampling->kernel->page_tables.value != 0 &&
+	           page_walk_translate(walk, sampling->kernel->page_tables, &tables))
+		atomic_store_explicit(&sampler->page_tables, tables.value | (sampling->regs.la57 ? 1 : 0),
+		                      memory_order_release);
+}
+
+bool sampler_kernel_walk(const struct sampler *sampler, struct page_walk *walk)
+{
+	const uint64_t tables = atomic_load_explicit(&sampler->page_tables, memory_order_acquire);
+	const uint64_t control = atomic_load_explicit(&sampler->page_tables_control, memory_order_relaxed);
+	const struct guest_regs arm64 = {.processor = GUEST_ARM64,
+	                                 .arm64.tables = {.ttbr1 = tables, .tcr = control, .mmu = true}};
+
+	if (control != 0)
+		page_walk_init_regs(walk, sampler->guest, &arm64);
+	else
+		page_walk_init(walk, sampler->guest, tables & ~UINT64_C(1), tables & 1);
+	return tables != 0;
 }
 
 /* Announces the task of a sample before the sample is written; *cgroup becomes the cgroup of the task. */
@@ -65,7 +84,7 @@ static void task_announce(struct sampling *sampling, struct page_walk *walk, con
 {
 	namer_task(&sampling->namer, walk, task, id);
 	if (sampling->kernel->has_mappings)
-		mapper_task(&sampling->mapper, walk, task, id);
+		sampling->unwind.code = mapper_task(&sampling->mapper, walk, task, id);
 	if (sampling->has_cgroups && sampling->kernel->has_cgroups)
 		*cgroup = cgroup_namer_task(&sampling->cgroups, walk, task, id);
 	if (module_mapper_sample(&sampling->modules, walk, id))
@@ -89,9 +108,10 @@ static bool task_fill(struct sampling *sampling, struct record_id *id, uint64_t 
 	struct page_walk walk;
 	struct task task;
 
+	sampling->unwind.code = NULL;
 	if (!sampling->kernel)
 		return task_wanted(sampling, NULL, NULL);
-	if (!task_of_sample(sampling, &walk, &task)) {
+	if (guest_regs_real_mode(&sampling->regs) || !task_of_sample(sampling, &walk, &task)) {
 		id->pid = id->tid = VPROF_PID_UNKNOWN;
 		statistic_add(&sampling->sampler->statistics.no_task, 1);
 		return task_wanted(sampling, NULL, NULL);
@@ -112,6 +132,20 @@ static enum sampler_mode mode_of(uint16_t misc)
 	return misc == PERF_RECORD_MISC_USER ? SAMPLER_USER : SAMPLER_KERNEL;
 }
 
+/* What only a sample of a waiting task has; false when it is not to be written. */
+static bool wait_fill(const struct sampling *sampling, struct record_sample *sample)
+{
+	const struct counter_sample *taken = sampling->sample;
+
+	if (!taken)
+		return true;
+	sample->misc |= (uint16_t)((uint32_t)taken->task_state << VPROF_TASK_STATE_SHIFT);
+	if (!taken->stands || taken->stands(taken))
+		return true;
+	statistic_add(&sampling->sampler->statistics.wall_torn, 1);
+	return false;
+}
+
 static void sample_write(struct sampling *sampling, const struct counter_overflow *overflow, uint16_t misc, uint64_t ip,
                          uint64_t time_ns)
 {
@@ -127,7 +161,9 @@ static void sample_write(struct sampling *sampling, const struct counter_overflo
 		statistic_add(&sampling->sampler->statistics.filtered, 1);
 		return;
 	}
-	statistic_add(&sampling->sampler->counted[mode_of(misc)], overflow->period);
+	/* Waiting is no counting. */
+	if (!sampling->sample || sampling->sample->task_state == VPROF_TASK_RUNNING)
+		statistic_add(&sampling->sampler->counted[mode_of(misc)], overflow->period);
 	if (!sampling->ring) {
 		statistic_add(&sampling->sampler->statistics.sample, 1);
 		return;
@@ -148,6 +184,8 @@ static void sample_write(struct sampling *sampling, const struct counter_overflo
 
 	if (sampling->chains)
 		sampler_chain_fill(sampling, &sample, chain);
+	if (!wait_fill(sampling, &sample))
+		return;
 	size_t bytes = record_sample_encode(&sample, sampling->chains, record, sizeof(record));
 
 	if (!ring_write(sampling->ring, record, bytes, &id)) {
@@ -166,13 +204,14 @@ static void guest_sample(struct sampling *sampling, const struct counter_overflo
 	const struct counter_event *event = &sampling->events[overflow->event];
 	const struct guest_regs *regs = &sampling->regs;
 
-	if (regs->cpl == 0 ? !event->kernel : !event->user)
+	if (guest_regs_user(regs) ? !event->user : !event->kernel)
 		statistic_add(&sampling->sampler->statistics.filtered, 1);
 	else if (!regs->valid)
 		statistic_add(&sampling->sampler->statistics.quirk, 1);
 	else
-		sample_write(sampling, overflow, regs->cpl == 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
-		             regs->rip, time_ns);
+		sample_write(sampling, overflow,
+		             guest_regs_user(regs) ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL,
+		             guest_regs_sample_ip(regs), time_ns);
 }
 
 /*
@@ -191,21 +230,61 @@ static void exit_sample(struct sampling *sampling, const struct counter_overflow
 		sample_write(sampling, overflow, PERF_RECORD_MISC_HYPERVISOR, exit_ip, time_ns);
 }
 
+/* An overflow in a guest that the guest runs. Its mode is not told apart. */
+static void nested_sample(struct sampling *sampling, const struct counter_sample *sample)
+{
+	const struct counter_event *event = &sampling->events[sample->overflow.event];
+
+	if (!event->kernel || !event->user)
+		statistic_add(&sampling->sampler->statistics.filtered, 1);
+	else
+		sample_write(sampling, &sample->overflow, PERF_RECORD_MISC_HYPERVISOR,
+		             vprof_exit_ip(VPROF_EXIT_REASON_NESTED, 0), sample->time_ns);
+}
+
+/* As if the kernel had mapped itself from its first instruction on. */
+static void registers_take(struct sampling *sampling, const struct guest_regs *regs)
+{
+	sampling->regs = *regs;
+	if (!guest_regs_user(regs) && !guest_regs_real_mode(regs))
+		guest_regs_set_ip(&sampling->regs, guest_linked_address(sampling->sampler->guest, guest_regs_ip(regs)));
+}
+
 void sampler_take(struct sampler *sampler, const struct counter_sample *sample)
 {
 	struct sampling *sampling = sampler->sampling;
 
-	sampling->regs = sample->regs;
+	registers_take(sampling, &sample->regs);
 	sampling->sample = sample;
-	task_cpu_note(&sampler->cpu, &sample->regs);
+	if (sample->area != 0)
+		sampler->cpu.area = sample->area;
+	else
+		task_cpu_note(&sampler->cpu, &sample->regs);
 	if (sample->in_guest)
 		guest_sample(sampling, &sample->overflow, sample->time_ns);
+	else if (sample->nested)
+		nested_sample(sampling, sample);
 	else
 		exit_sample(sampling, &sample->overflow,
 		            vprof_exit_is_host(sample->host_ip) ? sample->host_ip
 		                                                : vprof_exit_ip(VPROF_EXIT_REASON_VMM, 0),
 		            sample->time_ns);
 	sampling->sample = NULL;
+}
+
+bool sampler_take_waiting(struct sampler *sampler, const struct counter_sample *sample)
+{
+	struct sampling *sampling = sampler->sampling;
+
+	if (!sampling)
+		return false;
+	const struct task_cpu cpu = sampler->cpu;
+	const struct guest_regs regs = sampling->regs;
+
+	sampler_take(sampler, sample);
+	sampler->cpu = cpu;
+	sampling->regs = regs;
+	return true;
 }
 
 static size_t ring_free_bytes(const struct ring *ring)
@@ -254,7 +333,7 @@ static void sampler_exited(struct vcpu_watcher *watcher, const struct guest_regs
 
 	if (!sampling || !sampling->set)
 		return;
-	sampling->regs = *regs;
+	registers_take(sampling, regs);
 	size_t n = counter_set_collect(sampling->set, interrupted, false, overflows);
 	if (n == 0)
 		return;
@@ -339,7 +418,7 @@ static struct sampling *sampling_new(struct sampler *sampler, const struct sampl
 	sampling->stalls = config->session->stall;
 	sampling->announcer = (struct announcer){.ring = ring};
 	namer_init(&sampling->namer, kernel, config->claims, &sampling->announcer);
-	mapper_init(&sampling->mapper, kernel ? &kernel->mappings : NULL, &sampling->announcer);
+	mapper_init(&sampling->mapper, kernel ? &kernel->mappings : NULL, &sampling->announcer, config->tables);
 	module_mapper_init(&sampling->modules, kernel && kernel->has_modules ? &kernel->modules : NULL,
 	                   &sampling->announcer);
 	cgroup_namer_init(&sampling->cgroups, kernel ? &kernel->cgroups : NULL, &sampling->announcer);
@@ -377,7 +456,7 @@ static void sampler_stepped(struct guest_stepper *stepper, unsigned vcpu, const 
 	struct sampling *sampling = stepped_sampling(stepper);
 
 	(void)vcpu;
-	sampling->regs = *regs;
+	registers_take(sampling, regs);
 	statistic_add(&sampling->sampler->statistics.overflow, 1);
 	statistic_add(&sampling->sampler->statistics.expected, 1);
 	step_wait(sampling);
@@ -426,20 +505,20 @@ bool sampler_open(struct sampler *sampler, const struct sampler_config *config, 
 }
 
 /* The sample_id of records that no overflow has caused. */
-static struct record_id own_id(const struct sampling *sampling)
+static struct record_id own_id(const struct sampling *sampling, uint64_t time_ns)
 {
 	return (struct record_id){
-		.time_ns = clock_ns(CLOCK_MONOTONIC),
+		.time_ns = time_ns,
 		.cpu = sampling->sampler->vcpu,
 		.id = session_event_id(sampling->first_event, sampling->sampler->vcpu),
 	};
 }
 
-static void hand_over(struct sampling *sampling)
+static void hand_over(struct sampling *sampling, bool last)
 {
-	const struct record_id id = own_id(sampling);
+	const struct record_id id = own_id(sampling, clock_ns(CLOCK_MONOTONIC));
 
-	ring_write_lost(sampling->ring, &id);
+	ring_write_lost(sampling->ring, &id, last);
 	if (!ring_hand_over(sampling->ring))
 		statistic_add(&sampling->sampler->statistics.emptybuf, 1);
 }
@@ -452,7 +531,7 @@ void sampler_flush(struct sampler *sampler)
 		return;
 	if (sampling->set)
 		statistics_update(sampling);
-	hand_over(sampling);
+	hand_over(sampling, false);
 }
 
 static void switch_write(struct sampling *sampling, bool out, const struct task *other, const struct record_id *id)
@@ -474,13 +553,13 @@ static void id_set_task(struct record_id *id, const struct task *task)
 }
 
 void sampler_switched(struct sampler *sampler, const struct task_view *view, const struct task *previous,
-                      const struct task *next)
+                      const struct task *next, uint64_t time_ns)
 {
 	struct sampling *sampling = sampler->sampling;
 
 	if (!sampling || !sampling->set || !sampling->kernel)
 		return;
-	struct record_id id = own_id(sampling);
+	struct record_id id = own_id(sampling, time_ns);
 
 	id_set_task(&id, previous);
 	switch_write(sampling, true, next, &id);
@@ -532,7 +611,7 @@ bool sampler_add(struct sampler *sampler, const struct session_sample *added, GE
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_STATE, "cannot add a sample: the guest has ended");
 		return false;
 	}
-	struct record_id id = own_id(sampling);
+	struct record_id id = own_id(sampling, clock_ns(CLOCK_MONOTONIC));
 
 	id.pid = added->pid;
 	id.tid = added->tid;
@@ -576,7 +655,7 @@ void sampler_close(struct sampler *sampler)
 	if (sampling->steps)
 		sampler->guest->debug->step(sampler->guest, sampler->vcpu, NULL, NULL);
 	if (sampling->ring)
-		hand_over(sampling);
+		hand_over(sampling, true);
 	g_clear_pointer(&sampler->sampling, g_free);
 }
 

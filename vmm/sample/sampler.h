@@ -10,6 +10,7 @@
 #include "sample/namer.h"
 #include "sample/session_config.h"
 #include "sample/statistics.h"
+#include "sample/table_store.h"
 
 /* Where a sample fell. */
 enum sampler_mode { SAMPLER_KERNEL, SAMPLER_USER, SAMPLER_HYPERVISOR, SAMPLER_MODES };
@@ -21,15 +22,17 @@ struct sampling; /* sampler_priv.h */
  * loaded by any.
  */
 struct sampler {
-	struct vcpu_watcher watcher;    /* [I] first: what guest->watchers points to */
-	struct guest *guest;            /* [I] */
-	unsigned vcpu;                  /* [I] */
-	bool started;                   /* [v] `port` is valid */
-	struct vcpu_port port;          /* [v] */
-	struct task_cpu cpu;            /* [v] updated by the samples of a route; without one, watch_hub has its own */
-	struct sampling *sampling;      /* [v] NULL: no session, or the guest has ended */
-	_Atomic uint64_t page_tables;   /* [a] CR3 of the kernel itself, bit 0: with five levels; 0: not known yet */
-	_Atomic uint64_t stalled_since; /* [a] CLOCK_MONOTONIC; 0: it counts */
+	struct vcpu_watcher watcher; /* [I] first: what guest->watchers points to */
+	struct guest *guest;         /* [I] */
+	unsigned vcpu;               /* [I] */
+	bool started;                /* [v] `port` is valid */
+	struct vcpu_port port;       /* [v] */
+	struct task_cpu cpu;         /* [v] updated by the samples of a route; without one, watch_hub has its own */
+	struct sampling *sampling;   /* [v] NULL: no session, or the guest has ended */
+	/* [a] Of the kernel itself: CR3, bit 0: with five levels; TTBR1_EL1 on arm64. 0: not known yet */
+	_Atomic uint64_t page_tables;
+	_Atomic uint64_t page_tables_control; /* [a] arm64: TCR_EL1, set before */
+	_Atomic uint64_t stalled_since;       /* [a] CLOCK_MONOTONIC; 0: it counts */
 	struct sampler_statistics {
 #define X(name, help) _Atomic uint64_t name;
 		SESSION_STATISTICS(X)
@@ -49,6 +52,7 @@ struct sampler_config {
 	struct task_claims *claims;         /* shared by all samplers; with a ring */
 	const struct task_cpu *cpu;         /* of this vCPU, updated by its watch_hub; NULL: a route samples */
 	bool cgroups;                       /* samples have PERF_SAMPLE_CGROUP; 0 where `kernel` has none */
+	struct table_store *tables;         /* of programs, to unwind user space; NULL */
 	unsigned first_event;               /* number of events[0] in session_event_id */
 	const struct task_targets *targets; /* samples of these only; NULL: all */
 	struct task_family *family;         /* with targets */
@@ -64,20 +68,31 @@ void sampler_close(struct sampler *sampler);
  */
 void sampler_open_route(struct sampler *sampler, const struct sampler_config *config, struct ring *ring);
 void sampler_take(struct sampler *sampler, const struct counter_sample *sample);
+/*
+ * A sample of a task that is on no vCPU; with either kind of sampler, on its thread. What is known of what the vCPU
+ * itself runs stays as it was. False when it does not sample.
+ */
+bool sampler_take_waiting(struct sampler *sampler, const struct counter_sample *sample);
 void sampler_statistics_set(struct sampler *sampler, const struct counter_statistics *statistics);
 
 /* session_flush and session_add_sample for one vCPU, on its thread. */
 void sampler_flush(struct sampler *sampler);
 bool sampler_add(struct sampler *sampler, const struct session_sample *sample, GError **error);
 
-/* The vCPU switches from one task to the next; NULL: the task could not be read. On its thread. */
+/*
+ * The vCPU switches from one task to the next; NULL: the task could not be read. time_ns: CLOCK_MONOTONIC. On its
+ * thread.
+ */
 void sampler_switched(struct sampler *sampler, const struct task_view *view, const struct task *previous,
-                      const struct task *next);
+                      const struct task *next, uint64_t time_ns);
 
 /* True when its counters are paused and the ring has room again. Any thread. */
 bool sampler_can_resume(const struct sampler *sampler, const struct ring *ring);
 /* On the vCPU's thread. */
 void sampler_resume(struct sampler *sampler);
+
+/* Walks by the kernel's own page tables, as its samples have seen them; false: not yet. Any thread. */
+bool sampler_kernel_walk(const struct sampler *sampler, struct page_walk *walk);
 
 /* Since sampler_open. Any thread. */
 void sampler_counted_read(const struct sampler *sampler, uint64_t counted[SAMPLER_MODES]);

@@ -11,7 +11,7 @@ static uint16_t chain_end(struct sampler *sampler, enum unwind_end end)
 	static const uint8_t words[UNWIND_ENDS] = {
 		[UNWIND_END_OF_STACK] = VPROF_CHAIN_WHOLE,    [UNWIND_BAD_FRAME] = VPROF_CHAIN_BAD_FRAME,
 		[UNWIND_NO_ENTRY] = VPROF_CHAIN_NO_ENTRY,     [UNWIND_DEPTH] = VPROF_CHAIN_DEPTH,
-		[UNWIND_UNREADABLE] = VPROF_CHAIN_UNREADABLE,
+		[UNWIND_UNREADABLE] = VPROF_CHAIN_UNREADABLE, [UNWIND_NO_STACK] = VPROF_CHAIN_NO_STACK,
 	};
 	_Atomic uint64_t *const statistics[UNWIND_ENDS] = {
 		[UNWIND_END_OF_STACK] = &sampler->statistics.chain_end,
@@ -19,6 +19,7 @@ static uint16_t chain_end(struct sampler *sampler, enum unwind_end end)
 		[UNWIND_NO_ENTRY] = &sampler->statistics.chain_no_entry,
 		[UNWIND_DEPTH] = &sampler->statistics.chain_depth,
 		[UNWIND_UNREADABLE] = &sampler->statistics.chain_unreadable,
+		[UNWIND_NO_STACK] = &sampler->statistics.chain_no_stack,
 	};
 
 	statistic_add(statistics[end], 1);
@@ -48,6 +49,56 @@ static unsigned chain_fill_host(const struct counter_sample *taken, uint64_t ip,
 	return n;
 }
 
+/* A single frame of the guest. */
+static unsigned chain_fill_one(uint16_t misc, uint64_t ip, uint64_t chain[2])
+{
+	chain[0] = misc == PERF_RECORD_MISC_USER ? (uint64_t)PERF_CONTEXT_USER : (uint64_t)PERF_CONTEXT_KERNEL;
+	chain[1] = ip;
+	return 2;
+}
+
+/* Whether the stack pointer is known, or found where the route's sample has stacks instead. */
+static bool has_stack_pointer(struct sampling *sampling, const struct counter_sample *taken)
+{
+	struct sampler *sampler = sampling->sampler;
+	_Atomic uint64_t *const statistics[UNWIND_SEARCH_RESULTS] = {
+		[UNWIND_SEARCH_FOUND] = &sampler->statistics.stack_found,
+		[UNWIND_SEARCH_NONE] = &sampler->statistics.stack_none,
+		[UNWIND_SEARCH_AMBIGUOUS] = &sampler->statistics.stack_ambiguous,
+		[UNWIND_SEARCH_SWITCHING] = &sampler->statistics.stack_switching,
+		[UNWIND_SEARCH_NO_TABLE] = &sampler->statistics.stack_no_table,
+		[UNWIND_SEARCH_WORK] = &sampler->statistics.stack_work,
+	};
+	enum unwind_search_result result = UNWIND_SEARCH_NO_TABLE;
+	struct page_walk memory;
+
+	if (!taken || !taken->stacks)
+		return true;
+	page_walk_init_regs(&memory, sampler->guest, &sampling->regs);
+	memory.snapshot = taken->snapshot;
+	if (sampling->unwind.sites)
+		result = unwind_search(&sampling->unwind, taken->stacks, &memory, &sampling->regs);
+	statistic_add(statistics[result], 1);
+	return result == UNWIND_SEARCH_FOUND;
+}
+
+static unsigned chain_fill_guest(struct sampling *sampling, const struct counter_sample *taken, uint64_t *chain,
+                                 enum unwind_end *end)
+{
+	struct unwind_config config = sampling->unwind;
+
+	if (taken && taken->by_frames)
+		config.orc = NULL;
+	/* A snapshot may have no more than the frames that frame pointers lead to. */
+	if (taken && taken->snapshot && !taken->user_stack)
+		config.code = NULL;
+	if (has_stack_pointer(sampling, taken))
+		return unwind(&config, sampling->sampler->guest, &sampling->regs, taken ? taken->snapshot : NULL, chain,
+		              end);
+	*end = UNWIND_NO_STACK;
+	return chain_fill_one(PERF_RECORD_MISC_KERNEL, guest_regs_ip(&sampling->regs), chain);
+}
+
 void sampler_chain_fill(struct sampling *sampling, struct record_sample *sample, uint64_t chain[SAMPLER_CHAIN_MAX])
 {
 	const struct counter_sample *taken = sampling->sample;
@@ -57,14 +108,14 @@ void sampler_chain_fill(struct sampling *sampling, struct record_sample *sample,
 
 	if (hypervisor)
 		n = chain_fill_host(taken, sample->ip, chain);
-	if (sampling->unwinds && sampling->regs.valid) {
-		n += unwind(&sampling->unwind, sampling->sampler->guest, &sampling->regs,
-		            taken ? taken->snapshot : NULL, chain + n, &end);
+	if (sampling->unwinds && guest_regs_real_mode(&sampling->regs)) {
+		n += chain_fill_one(PERF_RECORD_MISC_KERNEL, guest_regs_sample_ip(&sampling->regs), chain + n);
+		sample->misc |= chain_end(sampling->sampler, UNWIND_END_OF_STACK);
+	} else if (sampling->unwinds && sampling->regs.valid) {
+		n += chain_fill_guest(sampling, taken, chain + n, &end);
 		sample->misc |= chain_end(sampling->sampler, end);
 	} else if (!sampling->unwinds && !hypervisor) {
-		chain[n++] = sample->misc == PERF_RECORD_MISC_USER ? (uint64_t)PERF_CONTEXT_USER
-		                                                   : (uint64_t)PERF_CONTEXT_KERNEL;
-		chain[n++] = sample->ip;
+		n = chain_fill_one(sample->misc, sample->ip, chain);
 	}
 	sample->chain = chain;
 	sample->n_chain = n;

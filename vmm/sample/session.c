@@ -2,43 +2,12 @@
 #include "sample/session.h"
 
 #include <string.h>
+#include <vprof/recording.h>
 
-#include "sample/sampler.h"
-#include "sample/session_kernel.h"
-#include "sample/switch_probe.h"
-#include "sample/watch_hub.h"
-
-/*
- * [I] immutable after session_new, [M] main thread only. The vCPU threads also read config between sampler_open and
- * sampler_close; the main thread does not change it then.
- */
-struct session {
-	struct switch_probe switch_probe;        /* first; [I] while a session with `switches` runs */
-	struct guest *guest;                     /* [I] */
-	struct sampler *samplers;                /* [I] one for each vCPU; their members have their own legend */
-	struct watch_hub *hubs;                  /* [I] one for each vCPU, each with its sampler */
-	struct vcpu_watcher **watchers;          /* [I] the hubs */
-	struct ring **rings;                     /* [M] one for each vCPU once configured; the producers hold theirs */
-	struct session_config config;            /* [M] */
-	const struct counter_delivery *delivery; /* [M] NULL before the first start */
-	const struct counter_delivery
-		*in_use;                    /* [M] the delivery in use by the running session and others; NULL: none */
-	unsigned n_users;                   /* [M] of it */
-	const struct counter_route *route;  /* [M] instead of a delivery, for a guest with routes */
-	const char *event_why;              /* [M] why the last start took its event; NULL: it was asked for */
-	const char *preferred;              /* [M] the delivery for configurations that name none; NULL: any */
-	struct session_kernel kernel;       /* [M] */
-	struct task_claims claims;          /* its members are atomic */
-	bool cgroups;                       /* [M] samples of the last start have PERF_SAMPLE_CGROUP */
-	bool configured;                    /* [M] `config` is of a start */
-	bool running;                       /* [M] */
-	bool suspended;                     /* [M] running, but its route is stopped */
-	uint64_t number;                    /* [M] of the last start */
-	GPtrArray *later;                   /* [M] freed with the session */
-	struct session_statistics *zero;    /* [M] one for each vCPU: its statistics at the last reset */
-	struct session_statistics *carried; /* [M] one for each vCPU: counted before the last session_resume */
-	bool ended;                         /* [M] the vCPU threads have ended or are ending; their rings stay */
-};
+#include "lib/record/clock.h"
+#include "sample/session_off_cpu.h"
+#include "sample/session_priv.h"
+#include "sample/session_wall.h"
 
 struct session *session_new(struct guest *guest, GError **error)
 {
@@ -58,6 +27,8 @@ struct session *session_new(struct guest *guest, GError **error)
 	session->zero = g_new0(struct session_statistics, guest->vcpus);
 	session->carried = g_new0(struct session_statistics, guest->vcpus);
 	session_kernel_init(&session->kernel, guest);
+	session->tables = table_store_new();
+	g_mutex_init(&session->route_lock);
 	for (unsigned i = 0; i < guest->vcpus; i++) {
 		sampler_init(&session->samplers[i], guest, i);
 		watch_hub_init(&session->hubs[i], &session->samplers[i].watcher);
@@ -86,13 +57,18 @@ void session_free(struct session *session)
 	/* A session by a delivery has left nothing open: the vCPUs' threads have ended. */
 	if (session->route)
 		samplers_close(session);
+	session_wall_stop(session);
+	session_off_cpu_stop(session);
 	free_rings(session);
 	session->guest->watchers = NULL;
+	g_free(session->route_why);
 	g_free(session->rings);
 	g_free(session->zero);
 	g_free(session->carried);
 	session_kernel_deinit(&session->kernel);
+	table_store_free(session->tables);
 	g_ptr_array_unref(session->later);
+	g_mutex_clear(&session->route_lock);
 	g_free(session->watchers);
 	g_free(session->hubs);
 	g_free(session->samplers);
@@ -146,6 +122,7 @@ static struct sampler_config sampler_config(struct session *session)
 		.kernel = session_has_tasks(session) ? session->kernel.layout : NULL,
 		.cgroups = session->cgroups,
 		.claims = &session->claims,
+		.tables = session->config.call_graph != SESSION_CALL_GRAPH_FP ? session->tables : NULL,
 	};
 }
 
@@ -198,31 +175,39 @@ static void samplers_stop(struct session *session, unsigned n)
 
 static void route_take(void *data, const struct counter_sample *sample)
 {
-	struct sampler *samplers = data;
+	struct session *session = data;
 
-	sampler_take(&samplers[sample->vcpu], sample);
+	g_mutex_lock(&session->route_lock);
+	sampler_take(&session->samplers[sample->vcpu], sample);
+	g_mutex_unlock(&session->route_lock);
 }
 
 static void route_statistics(void *data, unsigned vcpu, const struct counter_statistics *statistics)
 {
-	struct sampler *samplers = data;
+	struct session *session = data;
 
-	sampler_statistics_set(&samplers[vcpu], statistics);
+	g_mutex_lock(&session->route_lock);
+	sampler_statistics_set(&session->samplers[vcpu], statistics);
+	g_mutex_unlock(&session->route_lock);
 }
 
 static bool route_start(struct session *session, const struct sampler_config *config, GError **error)
 {
+	const struct kernel_layout *layout = session->kernel.layout;
 	const struct counter_route_config wanted = {
 		.events = config->session->events,
 		.n_events = config->session->n_events,
 		.rate = config->session->rate,
 		.unwind = config->unwind,
 		.tasks = config->kernel ? &config->kernel->tasks : NULL,
-		.interrupt_stack = session->kernel.layout ? session->kernel.layout->interrupt_stack : (gva_t){0},
+		.interrupt_stack = layout ? layout->interrupt_stack : (gva_t){0},
+		.areas = layout && layout->has_areas ? &layout->areas : NULL,
+		.page_tables = layout ? layout->page_tables : (gva_t){0},
+		.user_stack = config->tables,
 		.host = config->session->host,
 		.take = route_take,
 		.statistics = route_statistics,
-		.data = session->samplers,
+		.data = session,
 	};
 
 	for (unsigned i = 0; i < session->guest->vcpus; i++)
@@ -265,7 +250,8 @@ static void samplers_end(struct session *session)
 bool session_prefer_delivery(struct session *session, const char *name, GError **error)
 {
 	if (session->guest->routes) {
-		const struct counter_route *route = counter_route_choose(session->guest, name, false, error);
+		g_autofree char *why_not = NULL;
+		const struct counter_route *route = counter_route_choose(session->guest, name, false, &why_not, error);
 
 		session->preferred = route ? route->name : session->preferred;
 		return route != NULL;
@@ -302,9 +288,10 @@ void session_delivery_release(struct session *session)
 static bool overflows_acquire(struct session *session, const struct session_config *config, GError **error)
 {
 	if (session->guest->routes) {
+		g_clear_pointer(&session->route_why, g_free);
 		session->route =
 			counter_route_choose(session->guest, config->route ? config->route : session->preferred,
-		                             session_config_has_chains(config), error);
+		                             session_config_has_chains(config), &session->route_why, error);
 		return session->route != NULL;
 	}
 	if (config->route) {
@@ -338,33 +325,50 @@ static void on_switch(struct switch_probe *probe, unsigned vcpu, const struct ta
                       const struct task *previous, const struct task *next)
 {
 	struct session *session = (struct session *)probe;
+	const uint64_t time_ns = clock_ns(CLOCK_MONOTONIC);
 
-	sampler_switched(&session->samplers[vcpu], view, previous, next);
+	if (session->config.switches)
+		sampler_switched(&session->samplers[vcpu], view, previous, next, time_ns);
+	if (session->off_cpu)
+		session_off_cpu_switched(session, vcpu, view, previous, next, time_ns);
+}
+
+static bool sees_switches(const struct session_config *config)
+{
+	return config->switches || config->off_cpu;
 }
 
 static bool switches_start(struct session *session, GError **error)
 {
-	if (session->config.no_tasks) {
+	const struct session_config *config = &session->config;
+
+	if (config->no_tasks) {
 		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
 		            "cannot record context switches without tasks; omit tasks=false");
 		return false;
 	}
+	if (config->off_cpu && !session_off_cpu_start(session, error))
+		return false;
 	session->switch_probe.switched = on_switch;
-	return switch_probe_add(&session->switch_probe, session->guest, session_kernel(session), "context-switches",
-	                        error);
+	if (switch_probe_add(&session->switch_probe, session->guest, session_kernel(session),
+	                     config->switches ? "context-switches" : VPROF_OFF_CPU_EVENT, error))
+		return true;
+	session_off_cpu_stop(session);
+	return false;
 }
 
 static void switches_stop(struct session *session)
 {
-	if (session->config.switches)
+	if (sees_switches(&session->config))
 		switch_probe_remove(&session->switch_probe);
+	session_off_cpu_stop(session);
 }
 
 /* With a delivery or a route acquired. */
 static bool start_acquired(struct session *session, struct session_config *config, GError **error)
 {
 	if (!session_config_settle(config, session->route, &session->event_why, error) ||
-	    !session_kernel_prepare(&session->kernel, config, session->route != NULL, error) ||
+	    !session_kernel_prepare(&session->kernel, config, session->route, error) ||
 	    !rings_renew(session, config->ring_data_bytes, error))
 		return false;
 	config->route = session->route ? session->route->name : NULL;
@@ -382,8 +386,13 @@ static bool start_acquired(struct session *session, struct session_config *confi
 	session_set_watermark(session, config->watermark_bytes);
 	if (!samplers_start(session, error))
 		return false;
-	if (!config->switches || switches_start(session, error))
+	if (config->wall_hz != 0 && !session_wall_start(session, error)) {
+		samplers_end(session);
+		return false;
+	}
+	if (!sees_switches(config) || switches_start(session, error))
 		return true;
+	session_wall_stop(session);
 	samplers_end(session);
 	return false;
 }
@@ -414,6 +423,7 @@ bool session_stop(struct session *session, GError **error)
 		return false;
 	}
 	switches_stop(session);
+	session_wall_stop(session);
 	samplers_end(session);
 	overflows_release(session);
 	session->running = session->suspended = false;
@@ -451,13 +461,15 @@ bool session_resume(struct session *session, bool other_kernel, GError **error)
 	if (!session->suspended)
 		return true;
 	session->suspended = false;
-	session->running = session_kernel_prepare(&session->kernel, &session->config, session->route != NULL, error);
+	session->running = session_kernel_prepare(&session->kernel, &session->config, session->route, error);
 	if (session->running) {
 		statistics_carry(session);
 		session->running = samplers_start(session, error);
 	}
-	if (!session->running)
+	if (!session->running) {
+		session_wall_stop(session);
 		overflows_release(session);
+	}
 	return session->running;
 }
 
@@ -503,6 +515,11 @@ void session_free_later(struct session *session, void *data)
 
 /* ---- what it is, and knows ---- */
 
+struct table_store *session_tables(struct session *session)
+{
+	return session->tables;
+}
+
 const struct session_config *session_configuration(const struct session *session)
 {
 	return session->configured ? &session->config : NULL;
@@ -516,6 +533,11 @@ void session_event_attr(const struct session *session, unsigned event, struct pe
 const char *session_event_why(const struct session *session)
 {
 	return session->event_why;
+}
+
+const char *session_route_why(const struct session *session)
+{
+	return session->route_why;
 }
 
 const char *session_delivery(const struct session *session)
@@ -540,16 +562,19 @@ const struct orc *session_orc(struct session *session)
 	return session_kernel_orc(&session->kernel);
 }
 
+bool session_unwind(struct session *session, const struct session_config *config, struct unwind_config *unwind,
+                    GError **error)
+{
+	return session_kernel_unwind(&session->kernel, config, unwind, error);
+}
+
 bool session_kernel_walk(const struct session *session, struct page_walk *walk)
 {
-	for (unsigned i = 0; i < session->guest->vcpus; i++) {
-		uint64_t tables = atomic_load_explicit(&session->samplers[i].page_tables, memory_order_relaxed);
-
-		if (tables == 0)
-			continue;
-		page_walk_init(walk, session->guest, tables & ~UINT64_C(1), tables & 1);
+	if (session_kernel_tables(session->kernel.layout, session->guest, walk))
 		return true;
-	}
+	for (unsigned i = 0; i < session->guest->vcpus; i++)
+		if (sampler_kernel_walk(&session->samplers[i], walk))
+			return true;
 	return false;
 }
 

@@ -84,13 +84,21 @@ const struct task_cpu *session_task_cpu(const struct session *session, unsigned 
 /* The kernel's unwind tables; NULL when it has none, or its image is not known. They live as long as the session. */
 const struct orc *session_orc(struct session *session);
 
+/* As session_kernel_unwind. */
+bool session_unwind(struct session *session, const struct session_config *config, struct unwind_config *unwind,
+                    GError **error);
+
 /*
- * A walk through the kernel's own page tables, for the main thread; false while no sampler has seen where they are.
+ * A walk through the kernel's own page tables, for the main thread, to which a vCPU leads now, or a sample has led;
+ * false where none does. After session_kernel.
  */
 bool session_kernel_walk(const struct session *session, struct page_walk *walk);
 
 /* Frees `data` with the session, when no vCPU thread is left to read it. */
 void session_free_later(struct session *session, void *data);
+
+/* The unwind tables of the guest's programs. */
+struct table_store *session_tables(struct session *session);
 
 /* The configuration in force, or NULL before the first start. */
 const struct session_config *session_configuration(const struct session *session);
@@ -115,6 +123,10 @@ const char *session_cgroups_why(const struct session *session);
 const char *session_modules_why(const struct session *session);
 /* Why this event was chosen; NULL if it was asked for. Static text. */
 const char *session_event_why(const struct session *session);
+/*
+ * The best route's name, and why another one was taken; NULL if it was not, or was asked for. Until the next start.
+ */
+const char *session_route_why(const struct session *session);
 /* The delivery or route in use; NULL before the first start. */
 const char *session_delivery(const struct session *session);
 

@@ -2,9 +2,41 @@
 #include "sample/session_config.h"
 
 #include <vprof/control.h>
+#include <vprof/recording.h>
 #include <vprof/ring.h>
 
 G_DEFINE_QUARK(vprof_session_error, session_error)
+
+/* Nothing counts them: their samples are made of the guest's memory. */
+static const struct counter_backend memory_backend = {.name = "memory", .counts_time = true};
+
+static struct counter_event waiting_event(const char *name)
+{
+	struct counter_event event = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.user = true,
+		.kernel = true,
+		.backend = &memory_backend,
+	};
+
+	g_strlcpy(event.name, name, sizeof(event.name));
+	return event;
+}
+
+/* The default, or what the host allows where that is less. */
+static void rate_choose(struct session_config *config, uint32_t frequency_hz)
+{
+	const uint32_t most = counter_frequency_max(&config->events[0]);
+
+	config->rate.frequency_hz = MIN(frequency_hz, most);
+	if (most >= frequency_hz)
+		return;
+	g_autofree char *text = g_strdup_printf(
+		"samples are taken at %u Hz instead of %u Hz: kernel.perf_event_max_sample_rate is that low on this host; sysctl can raise it",
+		most, frequency_hz);
+	config->rate_why = g_intern_string(text);
+}
 
 /* Fills in what the configuration leaves open. */
 static void config_complete(struct session_config *config, const struct counter_route *route, const char **why)
@@ -19,7 +51,7 @@ static void config_complete(struct session_config *config, const struct counter_
 	if (config->rate.frequency_hz == 0 && config->rate.period == 0 && config->events[0].backend->steps)
 		config->rate.period = 1;
 	if (config->rate.frequency_hz == 0 && config->rate.period == 0)
-		config->rate.frequency_hz = route ? route->frequency_hz_default : VPROF_FREQUENCY_HZ_DEFAULT;
+		rate_choose(config, route ? route->frequency_hz_default : VPROF_FREQUENCY_HZ_DEFAULT);
 	if (config->ring_data_bytes == 0)
 		config->ring_data_bytes = VPROF_RING_DATA_BYTES_DEFAULT;
 }
@@ -102,13 +134,31 @@ bool session_config_settle(struct session_config *config, const struct counter_r
                            GError **error)
 {
 	config_complete(config, route, event_why);
-	return config_check(config, error) && (!route || route_restrict(route, config, error));
+	if (!config_check(config, error) || (route && !route_restrict(route, config, error)))
+		return false;
+	if (config->wall_hz != 0)
+		config->events[session_config_wall(config)] = waiting_event(VPROF_WALL_EVENT);
+	if (config->off_cpu)
+		config->events[session_config_off_cpu(config)] = waiting_event(VPROF_OFF_CPU_EVENT);
+	return true;
+}
+
+/* That of one is how often it is looked for; of every wait, there is a sample. */
+static struct counter_rate rate_of(const struct session_config *config, unsigned event)
+{
+	if (event < config->n_events)
+		return config->rate;
+	if (config->off_cpu && event == session_config_off_cpu(config))
+		return (struct counter_rate){.period = 1};
+	return (struct counter_rate){.frequency_hz = config->wall_hz};
 }
 
 void session_config_attr(const struct session_config *config, bool cgroups, unsigned event,
                          struct perf_event_attr *attr)
 {
-	counter_event_attr(&config->events[event], &config->rate, attr);
+	const struct counter_rate rate = rate_of(config, event);
+
+	counter_event_attr(&config->events[event], &rate, attr);
 	if (session_config_has_chains(config) || config->host)
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
 	if (cgroups)

@@ -6,6 +6,8 @@
 #include "counter/route.h"
 #include "guest/unwind.h"
 
+#define SESSION_WALL_HZ_MAX 100u
+
 #define SESSION_ERROR session_error_quark()
 GQuark session_error_quark(void);
 enum session_error {
@@ -17,7 +19,8 @@ enum session_error {
 	SESSION_ERROR_UNSUPPORTED, /* this guest or this host cannot do it */
 };
 
-/* How call chains are found in the guest's kernel; in user space always by frame pointers. */
+/* How call chains are found in the guest's kernel. In user space: by tables and frame pointers; with FP, without
+ * tables. */
 enum session_call_graph {
 	SESSION_CALL_GRAPH_NONE,
 	SESSION_CALL_GRAPH_AUTO, /* ORC if the kernel image has its tables, else frame pointers */
@@ -26,7 +29,8 @@ enum session_call_graph {
 };
 
 struct session_config {
-	struct counter_event events[COUNTER_EVENTS_MAX];
+	/* Behind the n_events ones that are counted, those of waiting tasks: with wall_hz, and with off_cpu. */
+	struct counter_event events[COUNTER_EVENTS_MAX + 2];
 	size_t n_events;          /* 1..COUNTER_EVENTS_MAX; 0: the default */
 	struct counter_rate rate; /* all zero: the default */
 	size_t ring_data_bytes;   /* 0: VPROF_RING_DATA_BYTES_DEFAULT */
@@ -38,7 +42,10 @@ struct session_config {
 	bool host;                /* samples outside the guest have the call chain of the host */
 	bool no_tasks;            /* samples have pid 0 for all tasks */
 	const char *no_tasks_why; /* set by the session: why samples have pid 0; NULL: it was asked for */
-	bool switches;            /* also record context switches; takes one of the guest's breakpoints */
+	const char *rate_why; /* set by the session: why the default rate is lower here; NULL: it is not. Static text */
+	unsigned wall_hz;     /* looks per second at the tasks that wait; 0: none */
+	bool off_cpu;         /* samples of each wait of a task; takes one of the guest's breakpoints */
+	bool switches;        /* also record context switches; takes one of the guest's breakpoints */
 	bool stall; /* when a ring is nearly full: pause counting until there is room, instead of dropping samples */
 	size_t watermark_bytes; /* unread bytes at which the reader of a ring is woken; 0: a quarter of the ring */
 };
@@ -46,6 +53,23 @@ struct session_config {
 static inline bool session_config_has_chains(const struct session_config *config)
 {
 	return config->call_graph != SESSION_CALL_GRAPH_NONE;
+}
+
+/* The numbers of the events of waiting tasks. */
+static inline unsigned session_config_wall(const struct session_config *config)
+{
+	return (unsigned)config->n_events;
+}
+
+static inline unsigned session_config_off_cpu(const struct session_config *config)
+{
+	return (unsigned)config->n_events + (config->wall_hz != 0);
+}
+
+/* The events of its samples. */
+static inline unsigned session_config_n_events(const struct session_config *config)
+{
+	return session_config_off_cpu(config) + config->off_cpu;
 }
 
 /*

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/session_kernel.h"
 
+#define NO_ORC "cannot unwind by ORC: "
+
 void session_kernel_init(struct session_kernel *kernel, struct guest *guest)
 {
 	*kernel = (struct session_kernel){
 		.guest = guest,
 		.old_layouts = g_ptr_array_new_with_free_func((GDestroyNotify)kernel_layout_free),
 		.old_orcs = g_ptr_array_new_with_free_func((GDestroyNotify)orc_free),
+		.old_sites = g_ptr_array_new_with_free_func((GDestroyNotify)call_sites_free),
 	};
 }
 
@@ -14,6 +17,8 @@ void session_kernel_deinit(struct session_kernel *kernel)
 {
 	g_ptr_array_unref(kernel->old_layouts);
 	g_ptr_array_unref(kernel->old_orcs);
+	g_ptr_array_unref(kernel->old_sites);
+	call_sites_free(kernel->sites);
 	orc_free(kernel->orc);
 	g_free(kernel->orc_why);
 	kernel_layout_free(kernel->layout);
@@ -24,6 +29,9 @@ static bool orc_prepare(struct session_kernel *kernel, const struct image *image
 {
 	g_autoptr(GError) failure = NULL;
 
+	/* It has frame records, and nothing better. */
+	if (image && image_arch(image) == ARCH_ARM64 && !required)
+		return true;
 	if (!kernel->orc && image)
 		kernel->orc = orc_load(image, &failure);
 	g_free(kernel->orc_why);
@@ -31,15 +39,36 @@ static bool orc_prepare(struct session_kernel *kernel, const struct image *image
 	if (kernel->orc || (!required && (!failure || g_error_matches(failure, ORC_ERROR, ORC_ERROR_NONE))))
 		return true;
 	if (failure)
-		g_propagate_prefixed_error(error, g_steal_pointer(&failure), "cannot unwind by ORC: ");
+		g_propagate_prefixed_error(error, g_steal_pointer(&failure), NO_ORC);
 	else
-		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE,
-		            "cannot unwind by ORC: the guest's kernel image is not known");
+		g_set_error(error, SESSION_ERROR, SESSION_ERROR_RANGE, NO_ORC "the guest's kernel image is not known");
 	return false;
 }
 
+/* Where stack pointers have to be found; without, samples say that they were not. */
+static void sites_prepare(struct session_kernel *kernel, const struct counter_route *route, const struct image *image)
+{
+	struct image *running = route->running_image ? route->running_image(kernel->guest) : NULL;
+
+	if (running)
+		image = running;
+	struct symtab *symtab = image ? symtab_load(image, NULL) : NULL;
+
+	if (symtab)
+		kernel->sites = call_sites_load(image, symtab, NULL);
+	symtab_free(symtab);
+	image_free(running);
+}
+
+/* Whether samples by this route may have no stack pointer for the unwind tables. */
+static bool wants_sites(const struct session_kernel *kernel, const struct counter_route *route)
+{
+	return !kernel->sites && kernel->orc && route && route->lacks_stack && route->lacks_stack(kernel->guest);
+}
+
 static bool unwind_prepare(struct session_kernel *kernel, const struct session_config *config,
-                           const struct image *image, GError **error)
+                           const struct counter_route *route, const struct image *image, struct unwind_config *unwind,
+                           GError **error)
 {
 	bool frame_pointers = config->call_graph == SESSION_CALL_GRAPH_FP;
 
@@ -47,8 +76,11 @@ static bool unwind_prepare(struct session_kernel *kernel, const struct session_c
 		return true;
 	if (!frame_pointers && !orc_prepare(kernel, image, config->call_graph == SESSION_CALL_GRAPH_ORC, error))
 		return false;
-	kernel->unwind = (struct unwind_config){
+	if (!frame_pointers && wants_sites(kernel, route))
+		sites_prepare(kernel, route, image);
+	*unwind = (struct unwind_config){
 		.orc = frame_pointers ? NULL : kernel->orc,
+		.sites = frame_pointers ? NULL : kernel->sites,
 		.user = !config->call_kernel_only,
 		.depth = config->call_depth ? config->call_depth : UNWIND_DEPTH_DEFAULT,
 	};
@@ -61,9 +93,10 @@ static bool wants_orc(const struct session_kernel *kernel, const struct session_
 }
 
 /* A route needs the layout also for the stacks that it copies. */
-static bool wants_layout(const struct session_kernel *kernel, const struct session_config *config, bool by_route)
+static bool wants_layout(const struct session_kernel *kernel, const struct session_config *config,
+                         const struct counter_route *route)
 {
-	return !kernel->layout && (!config->no_tasks || (by_route && session_config_has_chains(config)));
+	return !kernel->layout && (!config->no_tasks || (route && session_config_has_chains(config)));
 }
 
 /* Finds out once where the kernel has its tasks. A guest without them is profiled all the same. */
@@ -76,23 +109,44 @@ static void layout_prepare(struct session_kernel *kernel, const struct image *im
 			kernel_layout_none(failure ? failure->message : "the guest's kernel image is not known");
 }
 
-bool session_kernel_prepare(struct session_kernel *kernel, const struct session_config *config, bool by_route,
-                            GError **error)
+bool session_kernel_prepare(struct session_kernel *kernel, const struct session_config *config,
+                            const struct counter_route *route, GError **error)
 {
 	const char *path = kernel->guest->kernel_path;
 	g_autoptr(GError) failure = NULL;
 	struct image *image = kernel->guest->kernel_image, *opened = NULL;
 
-	if (!image && path && (wants_orc(kernel, config) || wants_layout(kernel, config, by_route)))
-		image = opened = image_open(path, &failure);
+	if (!image && path && (wants_orc(kernel, config) || wants_layout(kernel, config, route)))
+		image = opened = guest_image_open(kernel->guest, &failure);
 	if (failure && wants_orc(kernel, config)) {
-		g_propagate_prefixed_error(error, g_steal_pointer(&failure), "cannot unwind by ORC: ");
+		g_propagate_prefixed_error(error, g_steal_pointer(&failure), NO_ORC);
 		return false;
 	}
-	bool done = unwind_prepare(kernel, config, image, error);
+	bool done = unwind_prepare(kernel, config, route, image, &kernel->unwind, error);
 
-	if (done && wants_layout(kernel, config, by_route))
+	if (done && wants_layout(kernel, config, route))
 		layout_prepare(kernel, image, failure);
+	if (kernel->layout)
+		kernel->unwind.entry_record = kernel->layout->entry_record;
+	image_free(opened);
+	return done;
+}
+
+bool session_kernel_unwind(struct session_kernel *kernel, const struct session_config *config,
+                           struct unwind_config *unwind, GError **error)
+{
+	const struct guest *guest = kernel->guest;
+	struct image *opened = NULL;
+
+	if (wants_orc(kernel, config) && !guest->kernel_image && guest->kernel_path) {
+		opened = guest_image_open(guest, error);
+		if (!opened) {
+			g_prefix_error(error, NO_ORC);
+			return false;
+		}
+	}
+	bool done = unwind_prepare(kernel, config, NULL, opened ? opened : guest->kernel_image, unwind, error);
+
 	image_free(opened);
 	return done;
 }
@@ -103,15 +157,51 @@ void session_kernel_forget(struct session_kernel *kernel)
 		g_ptr_array_add(kernel->old_layouts, g_steal_pointer(&kernel->layout));
 	if (kernel->orc)
 		g_ptr_array_add(kernel->old_orcs, g_steal_pointer(&kernel->orc));
+	if (kernel->sites)
+		g_ptr_array_add(kernel->old_sites, g_steal_pointer(&kernel->sites));
 }
 
 const struct orc *session_kernel_orc(struct session_kernel *kernel)
 {
 	const struct guest *guest = kernel->guest;
 	bool opens = !kernel->orc && !guest->kernel_image && guest->kernel_path;
-	struct image *opened = opens ? image_open(guest->kernel_path, NULL) : NULL;
+	struct image *opened = opens ? guest_image_open(guest, NULL) : NULL;
 
 	orc_prepare(kernel, opened ? opened : guest->kernel_image, false, NULL);
 	image_free(opened);
 	return kernel->orc;
+}
+
+struct tables_look {
+	const struct kernel_layout *layout;
+	struct guest *guest;
+	struct page_walk walk;
+	bool found;
+};
+
+/* The tables of a process will do where a kernel does not say where its own are. */
+static void tables_look(void *data, const struct guest_vcpu *vcpu)
+{
+	struct tables_look *look = data;
+	const gva_t init_task = {look->layout->has_list ? look->layout->list.init_task : 0};
+	uint64_t word;
+
+	if (look->found)
+		return;
+	look->found = kernel_tables_open(look->layout->page_tables, look->guest, &vcpu->regs, &look->walk);
+	if (look->found || look->layout->page_tables.value != 0 || vcpu->regs.processor != GUEST_X86_64)
+		return;
+	page_walk_init(&look->walk, look->guest, vcpu->regs.cr3 & ~CR3_USER_TABLES, vcpu->regs.la57);
+	look->found = page_walk_read_kernel(&look->walk, init_task, &word, sizeof(word));
+}
+
+bool session_kernel_tables(const struct kernel_layout *layout, struct guest *guest, struct page_walk *walk)
+{
+	struct tables_look look = {.layout = layout, .guest = guest};
+
+	if (layout && guest->ops->vcpus_look)
+		guest->ops->vcpus_look(guest, tables_look, &look);
+	if (look.found)
+		*walk = look.walk;
+	return look.found;
 }

@@ -7,17 +7,20 @@
 #ifndef VPROF_SAMPLE_SESSION_KERNEL_H
 #define VPROF_SAMPLE_SESSION_KERNEL_H
 
+#include "counter/route.h"
 #include "guest/guest.h"
 #include "guest/kernel.h"
 #include "sample/session_config.h"
 
 struct session_kernel {
 	struct guest *guest;
-	struct orc *orc;                   /* NULL: not needed yet, or the kernel has none */
-	char *orc_why;                     /* why it has none; NULL */
-	struct unwind_config unwind;       /* for the last configuration with call chains */
-	struct kernel_layout *layout;      /* NULL: not needed yet */
-	GPtrArray *old_layouts, *old_orcs; /* of earlier kernels of the guest; they may still be in use */
+	struct orc *orc;              /* NULL: not needed yet, or the kernel has none */
+	struct call_sites *sites;     /* the same */
+	char *orc_why;                /* why it has none; NULL */
+	struct unwind_config unwind;  /* for the last configuration with call chains */
+	struct kernel_layout *layout; /* NULL: not needed yet */
+	/* Of earlier kernels of the guest; they may still be in use. */
+	GPtrArray *old_layouts, *old_orcs, *old_sites;
 };
 
 /* The guest stays the caller's. */
@@ -25,13 +28,25 @@ void session_kernel_init(struct session_kernel *kernel, struct guest *guest);
 void session_kernel_deinit(struct session_kernel *kernel);
 
 /*
- * Reads what this configuration needs and is not known yet; opens the kernel's image once. `by_route`: a route samples.
+ * Reads what this configuration needs and is not known yet; opens the kernel's image once. `route`: that samples; NULL.
  * Having no tasks is not an error. Errors: SESSION_ERROR_RANGE, those of orc_load.
  */
-bool session_kernel_prepare(struct session_kernel *kernel, const struct session_config *config, bool by_route,
-                            GError **error);
+bool session_kernel_prepare(struct session_kernel *kernel, const struct session_config *config,
+                            const struct counter_route *route, GError **error);
+/*
+ * How counters beside the session unwind, by this configuration, which has call chains and needs no route. What
+ * *unwind points to stays until session_kernel_deinit. Errors: SESSION_ERROR_RANGE, those of image_open and orc_load.
+ */
+bool session_kernel_unwind(struct session_kernel *kernel, const struct session_config *config,
+                           struct unwind_config *unwind, GError **error);
 /* The guest has another kernel. */
 void session_kernel_forget(struct session_kernel *kernel);
+
+/*
+ * Walks by the kernel's own page tables, to which a vCPU leads now; false where none does. Main thread. `layout`: of
+ * the kernel; NULL: not known.
+ */
+bool session_kernel_tables(const struct kernel_layout *layout, struct guest *guest, struct page_walk *walk);
 
 /* The unwind tables, independent of the configuration; NULL: the kernel has none, or its image is not known. */
 const struct orc *session_kernel_orc(struct session_kernel *kernel);

@@ -25,7 +25,7 @@ struct session_modules *session_modules_read(struct session *session, GError **e
 	}
 	if (!session_kernel_walk(session, &walk)) {
 		g_set_error_literal(error, SESSION_ERROR, SESSION_ERROR_STATE,
-		                    "cannot read the guest's modules: no sample with a task has been taken yet");
+		                    "cannot read the guest's modules: no vCPU's page tables lead to its kernel (yet)");
 		return NULL;
 	}
 	struct session_modules *modules = g_new0(struct session_modules, 1);

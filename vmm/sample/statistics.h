@@ -43,7 +43,16 @@
 	X(chain_no_entry, "call chains cut at code that the unwind table does not cover")                           \
 	X(chain_depth, "call chains cut at the depth limit")                                                        \
 	X(chain_unreadable, "call chains cut at guest memory that cannot be read")                                  \
+	X(chain_no_stack, "call chains of one frame: the stack pointer is not known, and was not found")            \
+	X(stack_found, "stack pointers found by search, where the host does not give them (VMX)")                   \
+	X(stack_none, "searches without a chain that leads to the first frame of a stack")                          \
+	X(stack_ambiguous, "searches with several such chains, none of them surer")                                 \
+	X(stack_switching, "searches in code that changes from one task's stack to another's")                      \
+	X(stack_no_table, "searches in code whose calls are not known: modules, BPF, return thunks")                \
+	X(stack_work, "searches given up after too many steps")                                                     \
 	X(unstepped, "times that the guest ran what this host cannot step, with the event steps: CPL 3 on some")    \
+	X(wall_torn, "samples of waiting tasks that were dropped: the task ran while its stack was read")           \
+	X(off_cpu_dropped, "waits of tasks that are not recorded: the table of tasks that wait was full")           \
 	X(no_task, "samples without a task that could be read, written with pid -1")
 
 struct session_statistics {

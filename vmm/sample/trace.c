@@ -67,8 +67,8 @@ static void put(struct trace *trace, const char *bytes, size_t n)
 	trace->head += n;
 }
 
-/* "[12.000345678]:vcpu1: text\n"; returns its bytes. */
-static size_t format(char line[HEAD_BYTES_MAX + TRACE_LINE_BYTES_MAX + 1], uint32_t vcpu, const char *text)
+/* "[12.000345678]:vcpu1: "; returns its bytes. */
+static size_t head_format(char head[HEAD_BYTES_MAX], uint32_t vcpu)
 {
 	struct timespec now;
 	char who[16] = "vmm";
@@ -76,29 +76,53 @@ static size_t format(char line[HEAD_BYTES_MAX + TRACE_LINE_BYTES_MAX + 1], uint3
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (vcpu != TRACE_NO_VCPU)
 		snprintf(who, sizeof(who), "vcpu%u", vcpu);
-	int head = snprintf(line, HEAD_BYTES_MAX, "[%lld.%09ld]:%s: ", (long long)now.tv_sec, now.tv_nsec, who);
-	size_t n = (size_t)head;
+	return (size_t)snprintf(head, HEAD_BYTES_MAX, "[%lld.%09ld]:%s: ", (long long)now.tv_sec, now.tv_nsec, who);
+}
 
-	for (size_t i = 0; text[i] != '\0' && i < TRACE_LINE_BYTES_MAX; i++) {
-		unsigned char c = (unsigned char)text[i];
+/* What cannot be printed becomes "?", piece by piece: a vCPU's thread has little stack to give. */
+static void put_clean(struct trace *trace, const char *text, size_t n)
+{
+	char piece[256];
 
-		line[n++] = c < 0x20 || c == 0x7f ? '?' : text[i];
+	while (n > 0) {
+		size_t bytes = MIN(n, sizeof(piece));
+
+		for (size_t i = 0; i < bytes; i++)
+			piece[i] = (unsigned char)text[i] < 0x20 && text[i] != '\t' ? '?'
+			           : text[i] == 0x7f                                ? '?'
+			                                                            : text[i];
+		put(trace, piece, bytes);
+		text += bytes;
+		n -= bytes;
 	}
-	line[n++] = '\n';
-	return n;
+}
+
+static void put_lines(struct trace *trace, const char *head, size_t head_bytes, const char *text, size_t n)
+{
+	const char *end = text + n;
+
+	do {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+		const char *stop = newline ? newline : end;
+
+		put(trace, head, head_bytes);
+		put_clean(trace, text, (size_t)(stop - text));
+		put(trace, "\n", 1);
+		text = newline ? newline + 1 : end;
+	} while (text < end);
 }
 
 void trace_add(struct trace *trace, uint32_t vcpu, const char *text)
 {
-	char line[HEAD_BYTES_MAX + TRACE_LINE_BYTES_MAX + 1];
-	size_t n = format(line, vcpu, text);
+	char head[HEAD_BYTES_MAX];
+	size_t head_bytes = head_format(head, vcpu);
 
 	if (pthread_mutex_trylock(&trace->lock) != 0) {
 		atomic_fetch_add_explicit(&trace->dropped, 1, memory_order_relaxed);
 		return;
 	}
 	if (trace->bytes)
-		put(trace, line, n);
+		put_lines(trace, head, head_bytes, text, strnlen(text, TRACE_TEXT_BYTES_MAX));
 	pthread_mutex_unlock(&trace->lock);
 }
 

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #define TRACE_BYTES (256u << 10)
-#define TRACE_LINE_BYTES_MAX 256u /* of the text of a line; longer text is cut */
-#define TRACE_NO_VCPU UINT32_MAX  /* the engine itself */
+#define TRACE_TEXT_BYTES_MAX (8u << 10) /* of what is added at once; longer text is cut */
+#define TRACE_NO_VCPU UINT32_MAX        /* the engine itself */
 
 /* Kinds of lines. */
 #define TRACE_KINDS(X)                                                             \
@@ -37,8 +37,8 @@ bool trace_wants(const struct trace *trace, enum trace_kind kind);
 void trace_set(struct trace *trace, enum trace_kind kind, bool on);
 
 /*
- * Adds a line. Control characters of `text` become "?". Any thread. If another thread is adding a line, this one is
- * dropped and counted instead of waiting.
+ * Adds the lines of `text`, each with the same time. Control characters but tabs become "?"; a newline at the end may
+ * be missing. Any thread. If another thread is adding lines, these are dropped and counted once instead of waiting.
  */
 void trace_add(struct trace *trace, uint32_t vcpu, const char *text);
 

@@ -1,7 +1,6 @@
 # The HTML page: bundled with what package-lock.json names, in the build folder. Without node and npm, or without their
-# registry, the page is left out and `vprof report --html` says so; -DVPROF_HTML=ON makes that an error instead.
-set(VPROF_HTML AUTO CACHE STRING "The HTML page of --html, which needs node and npm to build: AUTO, ON or OFF")
-set_property(CACHE VPROF_HTML PROPERTY STRINGS AUTO ON OFF)
+# registry, the page is left out and `vprof report --html` says so; -DVPROF_WITH_HTML=ON makes that an error instead.
+vprof_option(HTML "the page of --html, made by node and npm")
 
 set(page_source ${CMAKE_CURRENT_LIST_DIR})
 set(page_build ${CMAKE_CURRENT_BINARY_DIR}/page)
@@ -37,18 +36,19 @@ function(page_packages result)
 	set(${result} "" PARENT_SCOPE)
 endfunction()
 
-set(page_problem "VPROF_HTML is OFF")
-if(VPROF_HTML)
+set(page_problem "-DVPROF_WITH_HTML=${VPROF_WITH_HTML}")
+if(VPROF_WITH_HTML)
 	page_packages(page_problem)
 endif()
 
 if(NOT page_problem STREQUAL "")
-	if(VPROF_HTML STREQUAL "ON")
+	if(VPROF_WITH_HTML AND NOT VPROF_WITH_HTML STREQUAL "AUTO")
 		message(FATAL_ERROR "The HTML page cannot be built: ${page_problem}")
 	endif()
-	message(STATUS "Without the HTML page: ${page_problem}")
+	vprof_summary(HTML FALSE "the page of --html" "${page_problem}")
 	return()
 endif()
+vprof_summary(HTML TRUE "the page of --html")
 
 file(GLOB page_files CONFIGURE_DEPENDS ${page_source}/src/*)
 add_custom_command(OUTPUT ${page_build}/page.html

@@ -6,6 +6,7 @@
 
 #define COM2_PORT 0x2f8
 #define FLOOD_FRAMES 300
+#define COMPLAINTS 100
 
 static void send(const void *bytes, unsigned n)
 {
@@ -28,6 +29,7 @@ void guest_main(void)
 	static const struct vprof_agent_exited exited = {.run = 1, .status = 0};
 	static const struct vprof_agent_pong pong = {.cookie = 1, .time_ns = ~0ull};
 	static const struct vprof_agent_stdin_room room = {.bytes = ~0u};
+	static const char complaint[] = "something is wrong";
 	static const char output[] = "nothing runs that could have said this\n";
 
 	send_frame(VPROF_AGENT_HELLO, sizeof(hello), &hello, sizeof(hello));
@@ -37,6 +39,8 @@ void guest_main(void)
 		send_frame(VPROF_AGENT_STDOUT, sizeof(output), output, sizeof(output));
 		send_frame(VPROF_AGENT_PONG, sizeof(pong), &pong, sizeof(pong));
 	}
+	for (unsigned i = 0; i < COMPLAINTS; i++)
+		send_frame(VPROF_AGENT_COMPLAINT, sizeof(complaint) - 1, complaint, sizeof(complaint) - 1);
 	send_frame(VPROF_AGENT_STDOUT, ~0u, output, sizeof(output));
 	halt();
 }

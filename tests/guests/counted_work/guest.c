@@ -5,7 +5,7 @@
 #ifndef SORT_PERCENT
 #define SORT_PERCENT 100
 #endif
-#define HASH_TURNS 1000u
+#define HASH_TURNS 200u
 #define SORT_TURNS (4u * SORT_PERCENT)
 #define PHASE_HASH 0x10
 #define PHASE_SORT 0x20

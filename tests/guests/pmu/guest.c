@@ -6,7 +6,7 @@
  */
 #include <stdbool.h>
 
-#include "demo/descriptors.h"
+#include "demo/x86/descriptors.h"
 #include "guests/guest.h"
 
 #define KERNEL_CS 0x10u

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Halts for two ticks of a timer, a second each, computes for another, and powers off. */
 #include "guests/guest.h"
-#include "demo/descriptors.h"
+#include "demo/x86/descriptors.h"
 
 #define CODE_SELECTOR 0x10u
 #define VECTOR_TIMER 0x20u

@@ -6,7 +6,7 @@
  */
 #include <stdbool.h>
 
-#include "demo/descriptors.h"
+#include "demo/x86/descriptors.h"
 #include "guests/guest.h"
 
 #define ROUNDS 300u

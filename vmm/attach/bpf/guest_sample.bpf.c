@@ -56,11 +56,12 @@ struct kvm {
 struct kvm_vcpu_arch {
 	unsigned long regs[GUEST_SAMPLE_REGS];
 	__u32 regs_avail;
-	unsigned long cr3, cr4;
+	unsigned long cr0, cr3, cr4;
 } KERNEL;
 
 struct kvm_vcpu {
 	struct kvm *kvm;
+	int vcpu_id;
 	struct kvm_vcpu_arch arch;
 } KERNEL;
 
@@ -80,15 +81,28 @@ struct vmcb_seg {
 struct vmcb_save_area {
 	struct vmcb_seg gs;
 	__u8 cpl;
-	__u64 cr3;
+	__u64 cr3, cr4;
 } KERNEL;
 
 struct vmcb {
 	struct vmcb_save_area save;
 } KERNEL;
 
+struct kvm_vmcb_info {
+	struct vmcb *ptr;
+} KERNEL;
+
 struct vcpu_svm {
-	struct vmcb *vmcb;
+	struct vmcb *vmcb;           /* in use: the guest's, or that of a guest of its own */
+	struct kvm_vmcb_info vmcb01; /* the guest's; from 5.13 on */
+} KERNEL;
+
+struct loaded_vmcs {
+	int cpu;
+} KERNEL;
+
+struct vcpu_vmx {
+	struct loaded_vmcs vmcs01, *loaded_vmcs; /* as the VMCBs above */
 } KERNEL;
 
 struct file {
@@ -118,8 +132,9 @@ struct pt_regs___kernel {
 
 #define SYSCALL_IOCTL 16
 #define IOCTL_KVM_RUN 0xae80
-#define SEGMENT_GS 5         /* enum VCPU_SREG_GS */
-#define AVAILABLE_CR3 19     /* number of CR3 in regs_avail: behind rip, PDPTR and CR0 (enum kvm_reg) */
+#define SEGMENT_GS 5     /* enum VCPU_SREG_GS */
+#define AVAILABLE_CR3 19 /* number of CR3 in regs_avail: behind rip, PDPTR and CR0 (enum kvm_reg) */
+#define CR0_PE 1ul
 #define CR4_LA57 (1ul << 12) /* SDM Vol. 3A, 2.5 */
 #define MEMSLOT_TREE_DEPTH_MAX 24
 #define PAGE_SHIFT 12
@@ -129,9 +144,10 @@ struct pt_regs___kernel {
 #define ENTRY_PRESENT 1ull /* SDM Vol. 3A, tables 4-14 to 4-20 */
 #define ENTRY_LARGE (1ull << 7)
 #define ENTRY_ADDRESS_MASK 0x000ffffffffff000ull
-#define PT_REGS_BYTES 168 /* struct pt_regs of every Linux on x86-64, and where bp and cs are in it */
+#define PT_REGS_BYTES 168 /* struct pt_regs of every Linux on x86-64, and where bp, cs and sp are in it */
 #define PT_REGS_BP 32
 #define PT_REGS_CS 136
+#define PT_REGS_SP 152
 #define KERNEL_STACK_BYTES 0x4000ull /* a task's, at a multiple of that; an interrupt stack's, at any page */
 #define ENTRY_AREA_SHIFT 39          /* every processor's entry stacks, a page each (asm/cpu_entry_area.h) */
 #define ENTRY_AREA (0xfffffe0000000000ull >> ENTRY_AREA_SHIFT)
@@ -150,22 +166,34 @@ struct {
 	__uint(max_entries, GUEST_SAMPLE_VCPUS_MAX);
 } output SEC(".maps");
 
-/* One sample in the making; bigger than BPF's stack. The kernel runs one program of this kind on a CPU at a time. */
+/* A walk by frame pointers. The unwinder (guest/unwind_frame_pointer.c) will take the same and judge it; this finds
+ * what it will read. */
+struct walk {
+	__u64 bp;
+	__u64 user_sp; /* the stack pointer in user space; 0: not known */
+	bool in_user;
+};
+
+/* One sample in the making; bigger than BPF's stack. */
 struct scratch {
 	struct guest_sample sample;
 	__u8 memory[GUEST_SAMPLE_MEMORY_BYTES_MAX];
 	/* The verifier does not know that a position and a length are checked together. */
 	__u8 guard[PAGE_BYTES + sizeof(struct guest_sample_span)];
 	struct kvm *kvm;
+	__u64 cr3;                     /* of the page tables in use */
 	__u64 area;                    /* the vCPU's per-CPU area; 0: not known */
 	__u64 cached_page, cached_hva; /* the last translation */
+	struct walk walk;
 };
 
+/* By vCPU, which is on one CPU at a time; the kernel runs one program of this kind there. Values by CPU are too small.
+ */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, __u32);
 	__type(value, struct scratch);
-	__uint(max_entries, 1);
+	__uint(max_entries, GUEST_SAMPLE_VCPUS_MAX);
 } scratches SEC(".maps");
 
 /* By vCPU: the GS base when it was last seen in the kernel, as guest/task.h has it; 0 before. */
@@ -173,6 +201,11 @@ __u64 areas[GUEST_SAMPLE_VCPUS_MAX];
 
 /* By vCPU: samples that could not go out for another reason than a full ring, which perf counts itself. */
 __u64 unsent[GUEST_SAMPLE_VCPUS_MAX];
+
+/*
+ * Functions that are not static are verified once, not on each path that leads to them: without, the verifier would
+ * take ten times as long.
+ */
 
 /* ---- guest memory ---- */
 
@@ -215,7 +248,7 @@ __noinline __u64 hva_of_page(struct scratch *s, __u64 gva)
 		return 0;
 	if (s->cached_page == gva)
 		return s->cached_hva;
-	__u64 table = s->sample.cr3 & ENTRY_ADDRESS_MASK, entry;
+	__u64 table = s->cr3 & ENTRY_ADDRESS_MASK, entry;
 	bool five_levels = s->sample.flags & GUEST_SAMPLE_LA57;
 
 	for (int level = 5; level > 0; level--) {
@@ -286,40 +319,39 @@ static bool copy(struct scratch *s, __u64 gva, __u32 bytes)
 
 /* ---- what a call chain is made of ---- */
 
-/* One step of frame pointers. The unwinder (guest/unwind_frame_pointer.c) will take the same and judge it; this finds
- * what it will read. */
-struct walk {
-	__u64 bp;
-	bool in_user;
-};
-
 /* Where the kernel was entered: what was interrupted goes on from there. */
-static bool walk_pt_regs(struct scratch *s, struct walk *walk, __u64 at)
+__noinline bool walk_pt_regs(struct scratch *s, __u64 at)
 {
-	if (!copy(s, at, PT_REGS_BYTES))
+	if (!s || !copy(s, at, PT_REGS_BYTES))
 		return false;
-	walk->bp = read_word(s, at + PT_REGS_BP);
-	walk->in_user = (read_word(s, at + PT_REGS_CS) & 3) == 3;
-	return !walk->in_user || settings.user;
+	s->walk.bp = read_word(s, at + PT_REGS_BP);
+	s->walk.in_user = (read_word(s, at + PT_REGS_CS) & 3) == 3;
+	s->walk.user_sp = s->walk.in_user ? read_word(s, at + PT_REGS_SP) : 0;
+	return !s->walk.in_user || settings.user;
 }
 
-static bool walk_step(struct scratch *s, struct walk *walk)
+__noinline bool walk_step(struct scratch *s)
 {
-	__u64 bp = walk->bp;
+	if (!s)
+		return false;
+	__u64 bp = s->walk.bp;
 
-	if (!walk->in_user && (bp & 7) == 1)
-		return walk_pt_regs(s, walk, bp - 1);
+	if (!s->walk.in_user && (bp & 7) == 1)
+		return walk_pt_regs(s, bp - 1);
 	if (bp == 0 || (bp & 7) != 0 || !copy(s, bp, 2 * sizeof(__u64)))
 		return false;
-	walk->bp = read_word(s, bp);
-	return walk->bp != bp;
+	s->walk.bp = read_word(s, bp);
+	return s->walk.bp != bp;
 }
 
-static void copy_frames(struct scratch *s, struct walk *walk)
+/* From s->walk on; how many. */
+__noinline __u32 copy_frames(struct scratch *s)
 {
-	for (__u32 i = 0; i < GUEST_SAMPLE_FRAMES_MAX && i < settings.depth; i++)
-		if (!walk_step(s, walk))
-			return;
+	__u32 n = 0;
+
+	while (n < GUEST_SAMPLE_FRAMES_MAX && n < settings.depth && walk_step(s))
+		n++;
+	return n;
 }
 
 /* A per-CPU variable of the guest's, which is no 0; 0: not known. */
@@ -345,11 +377,30 @@ __noinline bool copy_stack(struct scratch *s, __u64 sp, __u64 end)
 	return at == end;
 }
 
+/* The top of user space's stack, or all of it; how many pages. */
+__noinline __u32 copy_user_stack(struct scratch *s)
+{
+	__u32 n = 0;
+
+	if (!s || !settings.user_stack || !settings.user || !s->walk.user_sp)
+		return 0;
+	__u64 at = s->walk.user_sp & ~7ull;
+
+	for (; n < GUEST_SAMPLE_USER_PAGES; n++) {
+		__u64 bytes = PAGE_BYTES - (at & (PAGE_BYTES - 1));
+
+		if (!copy_in_page(s, at, bytes))
+			break;
+		s->sample.flags |= GUEST_SAMPLE_USER_STACK;
+		at += bytes;
+	}
+	return n;
+}
+
 /* The stacks up to their ends, where a task's has the registers of its user space. */
 static void copy_stacks(struct scratch *s)
 {
 	__u64 sp = s->sample.regs[GUEST_SAMPLE_RSP], last = read_per_cpu(s, settings.interrupt_stack), end;
-	struct walk walk;
 
 	/* An interrupt stack's last word is the stack pointer before (call_on_stack of asm/irq_stack.h). */
 	if (sp - (last + sizeof(__u64) - KERNEL_STACK_BYTES) < KERNEL_STACK_BYTES) {
@@ -358,38 +409,154 @@ static void copy_stacks(struct scratch *s)
 		sp = read_word(s, last);
 	}
 	end = (sp | ((sp >> ENTRY_AREA_SHIFT == ENTRY_AREA ? PAGE_BYTES : KERNEL_STACK_BYTES) - 1)) + 1;
-	if (!copy_stack(s, sp, end) || !walk_pt_regs(s, &walk, end - PT_REGS_BYTES) || !walk.in_user)
+	if (!copy_stack(s, sp, end) || !walk_pt_regs(s, end - PT_REGS_BYTES) || !s->walk.in_user)
 		return;
 	/* The entry code has not saved it yet, or has restored it already. */
 	if (sp > end - PT_REGS_BYTES + PT_REGS_BP)
-		walk.bp = s->sample.regs[GUEST_SAMPLE_RBP];
-	copy_frames(s, &walk);
+		s->walk.bp = s->sample.regs[GUEST_SAMPLE_RBP];
+	copy_frames(s);
+}
+
+/* ---- without the processor's registers ---- */
+
+/* The per-CPU area of the processor with this APIC id, which is KVM's number of the vCPU. */
+static __u64 area_of(__u64 apic_id)
+{
+	for (__u32 i = 0; i < GUEST_SAMPLE_VCPUS_MAX; i++)
+		if (settings.cpus[i].area && settings.cpus[i].apic_id == apic_id)
+			return settings.cpus[i].area;
+	return 0;
+}
+
+static void use_tables(struct scratch *s, __u64 cr3)
+{
+	s->cr3 = cr3;
+	s->cached_page = ~0ull;
+}
+
+static __u64 interrupt_stack_end(struct scratch *s)
+{
+	__u64 at = s->area + settings.interrupt_in_use;
+
+	if (!s->area || !settings.interrupt_in_use || !(read_word(s, at & ~7ull) >> (at & 7) * 8 & 1))
+		return 0;
+	__u64 last = read_per_cpu(s, settings.interrupt_stack);
+
+	return last ? last + sizeof(__u64) : 0;
+}
+
+/* All by the kernel's own tables, which have every kernel address. */
+static void find_by_memory(struct scratch *s)
+{
+	struct guest_sample *sample = &s->sample;
+
+	use_tables(s, settings.kernel_tables);
+	s->area = sample->memory_area;
+	sample->task = read_per_cpu(s, settings.current_task);
+	if (!sample->task)
+		return;
+	__u64 stack = read_word(s, sample->task + settings.task_stack);
+	__u64 mm = read_word(s, sample->task + settings.task_mm);
+	__u64 pgd = mm ? read_word(s, mm + settings.mm_pgd) : 0;
+
+	sample->memory_cr3 = pgd ? pgd - settings.direct_map : settings.kernel_tables;
+	sample->task_stack_end = stack ? stack + KERNEL_STACK_BYTES : 0;
+	sample->interrupt_stack_end = interrupt_stack_end(s);
+	sample->entry_stack_end = read_per_cpu(s, settings.entry_stack);
+	if (!mm)
+		sample->flags |= GUEST_SAMPLE_KERNEL_TASK;
+}
+
+/* The part of a stack that is before its end, which is a page's. */
+static void copy_before(struct scratch *s, __u64 end)
+{
+	for (int i = GUEST_SAMPLE_SEARCHED_PAGES; i > 0 && end; i--)
+		copy_in_page(s, end - i * PAGE_BYTES, PAGE_BYTES);
+}
+
+/* Where RIP is not known either, it may be in the kernel or in user space: both parts are copied. */
+static void copy_by_memory(struct scratch *s)
+{
+	struct guest_sample *sample = &s->sample;
+	__u64 bp = sample->regs[GUEST_SAMPLE_RBP];
+	bool has_rip = sample->flags & GUEST_SAMPLE_HAS_RIP, user = bp >> KERNEL_HALF == 0;
+
+	s->walk = (struct walk){.bp = bp};
+	if (settings.memory == GUEST_SAMPLE_NO_MEMORY || !sample->memory_cr3)
+		return;
+	if (has_rip)
+		user = sample->regs[GUEST_SAMPLE_RIP] >> KERNEL_HALF == 0;
+	if (settings.memory == GUEST_SAMPLE_STACK && !(has_rip && user)) {
+		copy_before(s, sample->interrupt_stack_end);
+		copy_before(s, sample->task_stack_end);
+		if (sample->entry_stack_end)
+			copy(s, sample->entry_stack_end - PT_REGS_BYTES, PT_REGS_BYTES);
+	}
+	if (settings.memory == GUEST_SAMPLE_STACK && !user) {
+		if (!walk_pt_regs(s, sample->task_stack_end - PT_REGS_BYTES) || !s->walk.in_user)
+			return;
+	}
+	s->walk.in_user = s->walk.in_user || (has_rip && user);
+	use_tables(s, sample->memory_cr3);
+	copy_frames(s);
+	copy_user_stack(s);
 }
 
 static void copy_memory(struct scratch *s)
 {
-	struct walk walk = {.bp = s->sample.regs[GUEST_SAMPLE_RBP], .in_user = s->sample.cpl == 3};
+	bool in_user = s->sample.cpl == 3;
 
+	s->walk = (struct walk){.bp = s->sample.regs[GUEST_SAMPLE_RBP], .in_user = in_user};
+	if (in_user && s->sample.flags & GUEST_SAMPLE_HAS_RSP)
+		s->walk.user_sp = s->sample.regs[GUEST_SAMPLE_RSP];
 	/* A page table that is no longer the one in use may be anything by now. */
-	if (settings.memory == GUEST_SAMPLE_NO_MEMORY || (walk.in_user && !(s->sample.flags & GUEST_SAMPLE_CR3)))
+	if (settings.memory == GUEST_SAMPLE_NO_MEMORY || (in_user && !(s->sample.flags & GUEST_SAMPLE_CR3)))
 		return;
-	if (settings.memory == GUEST_SAMPLE_FRAMES || walk.in_user)
-		copy_frames(s, &walk);
+	if (settings.memory == GUEST_SAMPLE_FRAMES || in_user)
+		copy_frames(s);
 	else if (s->sample.flags & GUEST_SAMPLE_HAS_RSP)
 		copy_stacks(s);
+	copy_user_stack(s);
 }
 
 /* ---- the vCPU ---- */
 
+static void fill_cr4(struct guest_sample *sample, unsigned long cr4)
+{
+	if (cr4 & CR4_LA57)
+		sample->flags |= GUEST_SAMPLE_LA57;
+}
+
+/* The registers are those of a guest that our guest runs; of our guest itself, there are these page tables, or 0. */
+static void fill_nested(struct guest_sample *sample, __u64 cr3, __u64 cr4)
+{
+	sample->flags = GUEST_SAMPLE_IN_KVM | GUEST_SAMPLE_NESTED;
+	__builtin_memset(sample->regs, 0, sizeof(sample->regs));
+	sample->cr3 = cr3;
+	fill_cr4(sample, cr4);
+}
+
 /* What KVM's machine-specific part knows. */
+static void fill_vmx(struct guest_sample *sample, struct kvm_vcpu *vcpu)
+{
+	struct vcpu_vmx *vmx = (void *)vcpu; /* the first member of it */
+
+	if (bpf_core_type_exists(struct vcpu_vmx) && BPF_CORE_READ(vmx, loaded_vmcs) != &vmx->vmcs01)
+		fill_nested(sample, 0, 0);
+}
+
 static void fill_svm(struct guest_sample *sample, struct kvm_vcpu *vcpu)
 {
-	struct vcpu_svm *svm = (void *)vcpu; /* the first member of it */
+	struct vcpu_svm *svm = (void *)vcpu;
 
 	if (!bpf_core_type_exists(struct vcpu_svm) || !bpf_core_type_exists(struct vmcb_save_area))
 		return;
-	struct vmcb *vmcb = BPF_CORE_READ(svm, vmcb);
+	struct vmcb *vmcb = BPF_CORE_READ(svm, vmcb), *own = BPF_CORE_READ(svm, vmcb01.ptr);
 
+	if (vmcb != own) {
+		fill_nested(sample, BPF_CORE_READ(own, save.cr3), BPF_CORE_READ(own, save.cr4));
+		return;
+	}
 	sample->cr3 = BPF_CORE_READ(vmcb, save.cr3);
 	sample->gs_base = BPF_CORE_READ(vmcb, save.gs.base);
 	sample->cpl = BPF_CORE_READ(vmcb, save.cpl);
@@ -421,9 +588,12 @@ static void fill(struct guest_sample *sample, struct kvm_vcpu *vcpu)
 		sample->flags |= GUEST_SAMPLE_HAS_RSP;
 	if (available >> AVAILABLE_CR3 & 1)
 		sample->flags |= GUEST_SAMPLE_CR3;
-	if (BPF_CORE_READ(vcpu, arch.cr4) & CR4_LA57)
-		sample->flags |= GUEST_SAMPLE_LA57;
-	if (settings.vendor == GUEST_SAMPLE_SVM)
+	fill_cr4(sample, BPF_CORE_READ(vcpu, arch.cr4));
+	if (!(BPF_CORE_READ(vcpu, arch.cr0) & CR0_PE))
+		sample->flags |= GUEST_SAMPLE_REAL_MODE;
+	if (settings.vendor == GUEST_SAMPLE_VMX)
+		fill_vmx(sample, vcpu);
+	else if (settings.vendor == GUEST_SAMPLE_SVM)
 		fill_svm(sample, vcpu);
 	else if (settings.vendor == GUEST_SAMPLE_PVM)
 		fill_pvm(sample, vcpu);
@@ -451,10 +621,10 @@ static struct kvm_vcpu *vcpu_running(void)
 SEC("perf_event")
 int overflow(struct bpf_perf_event_data *context)
 {
-	__u32 zero = 0;
-	struct scratch *s = bpf_map_lookup_elem(&scratches, &zero);
 	__u64 cookie = bpf_get_attach_cookie(context);
 	__u64 number = GUEST_SAMPLE_COOKIE_VCPU(cookie) % GUEST_SAMPLE_VCPUS_MAX; /* as the verifier wants it */
+	__u32 key = number;
+	struct scratch *s = bpf_map_lookup_elem(&scratches, &key);
 	struct kvm_vcpu *vcpu = vcpu_running();
 
 	if (!s)
@@ -464,14 +634,25 @@ int overflow(struct bpf_perf_event_data *context)
 	s->sample.event = GUEST_SAMPLE_COOKIE_EVENT(cookie);
 	if (vcpu) {
 		s->kvm = BPF_CORE_READ(vcpu, kvm);
-		s->cached_page = ~0ull;
 		s->sample.flags = GUEST_SAMPLE_IN_KVM;
 		fill(&s->sample, vcpu);
+		use_tables(s, s->sample.cr3);
 		if (s->sample.cpl == 0 && s->sample.gs_base >> KERNEL_HALF)
 			areas[number] = s->sample.gs_base;
-		s->area = areas[number];
-		s->sample.task = read_per_cpu(s, settings.current_task);
-		copy_memory(s);
+		s->sample.seen_area = areas[number];
+		s->area = s->sample.cr3 ? areas[number] : 0;
+		if (settings.by_memory) {
+			s->sample.memory_area = area_of(BPF_CORE_READ(vcpu, vcpu_id));
+			find_by_memory(s);
+		} else {
+			s->sample.task = read_per_cpu(s, settings.current_task);
+		}
+		if (s->sample.flags & GUEST_SAMPLE_NESTED)
+			; /* its stacks are not this guest's */
+		else if (settings.by_memory)
+			copy_by_memory(s);
+		else
+			copy_memory(s);
 	}
 	__u64 bytes = sizeof(s->sample) + s->sample.memory_bytes;
 	long error =

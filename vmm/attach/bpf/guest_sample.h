@@ -18,19 +18,41 @@ enum guest_sample_memory {
 	GUEST_SAMPLE_STACK,  /* of the kernel the stack from rsp on, then user space's frames */
 };
 
+/* A processor of the guest's, as its Linux knows it. */
+struct guest_sample_cpu {
+	unsigned long long area; /* GS base in its kernel; 0: none */
+	unsigned long long apic_id;
+};
+
 struct guest_sample_settings {
-	unsigned int vendor; /* enum guest_sample_vendor */
-	unsigned int memory; /* enum guest_sample_memory */
-	unsigned int depth;  /* frames of a chain, 1..GUEST_SAMPLE_FRAMES_MAX */
-	unsigned int user;   /* 1: chains go on in user space */
+	unsigned int vendor;     /* enum guest_sample_vendor */
+	unsigned int memory;     /* enum guest_sample_memory */
+	unsigned int depth;      /* frames of a chain, 1..GUEST_SAMPLE_FRAMES_MAX */
+	unsigned int user;       /* 1: chains go on in user space */
+	unsigned int user_stack; /* 1: by unwind tables, which need the top of its stack */
 	/* Per-CPU variables of the guest's Linux, relative to its GS base; 0: not known, or not wanted. */
 	unsigned long long current_task, interrupt_stack;
+	/*
+	 * 1: KVM does not have all registers (VMX); page tables, the per-CPU area and stacks are taken from what
+	 * follows.
+	 */
+	unsigned int by_memory;
+	unsigned int task_stack, task_mm, mm_pgd; /* offsets in task_struct and mm_struct */
+	unsigned long long kernel_tables;         /* physical address of the kernel's own page tables */
+	unsigned long long direct_map;            /* where the kernel has physical address 0 */
+	unsigned long long interrupt_in_use;      /* a per-CPU byte, as the variables above */
+	unsigned long long entry_stack; /* per-CPU: what the processor takes for RSP in entries from user space */
+	struct guest_sample_cpu cpus[GUEST_SAMPLE_VCPUS_MAX];
 };
 
 #define GUEST_SAMPLE_FRAMES_MAX 127u /* as UNWIND_DEPTH_MAX */
 /* Of each of a kernel's stacks: two pages and what is before them. Linux' stacks have four, and rarely use one. */
 #define GUEST_SAMPLE_STACK_PAGES 3
-#define GUEST_SAMPLE_MEMORY_BYTES_MAX 16384u
+/* Of user space's, from its stack pointer on: four pages and what is before them. */
+#define GUEST_SAMPLE_USER_PAGES 5
+#define GUEST_SAMPLE_MEMORY_BYTES_MAX 49152u /* a record has 64 KiB at most */
+/* By memory: of each stack, this much before its end, in which the stack pointer is searched. */
+#define GUEST_SAMPLE_SEARCHED_PAGES 2
 
 /* What the program is told by its attachment: which counter of which vCPU's thread overflowed. */
 #define GUEST_SAMPLE_COOKIE(vcpu, event) ((unsigned long long)(event) << 32 | (vcpu))
@@ -38,25 +60,38 @@ struct guest_sample_settings {
 #define GUEST_SAMPLE_COOKIE_EVENT(cookie) ((unsigned int)((cookie) >> 32))
 
 /* guest_sample.flags. KVM reads some registers of the processor's only when it needs them: those may be unknown. */
-#define GUEST_SAMPLE_IN_KVM 1u       /* the thread is in KVM_RUN; without, all below is 0 */
-#define GUEST_SAMPLE_EMULATED 2u     /* the vCPU is in kernel mode, and this host emulates that */
-#define GUEST_SAMPLE_HAS_RIP 4u      /* regs[GUEST_SAMPLE_RIP] is of now, not of an earlier exit */
-#define GUEST_SAMPLE_HAS_RSP 8u      /* so is rsp */
-#define GUEST_SAMPLE_CR3 16u         /* so is cr3 */
-#define GUEST_SAMPLE_HAS_GS_BASE 32u /* gs_base is known */
-#define GUEST_SAMPLE_HAS_CPL 64u     /* cpl is known */
-#define GUEST_SAMPLE_LA57 128u       /* CR4.LA57: five levels of page tables */
+#define GUEST_SAMPLE_IN_KVM 1u         /* the thread is in KVM_RUN; without, all below is 0 */
+#define GUEST_SAMPLE_EMULATED 2u       /* the vCPU is in kernel mode, and this host emulates that */
+#define GUEST_SAMPLE_HAS_RIP 4u        /* regs[GUEST_SAMPLE_RIP] is of now, not of an earlier exit */
+#define GUEST_SAMPLE_HAS_RSP 8u        /* so is rsp */
+#define GUEST_SAMPLE_CR3 16u           /* so is cr3 */
+#define GUEST_SAMPLE_HAS_GS_BASE 32u   /* gs_base is known */
+#define GUEST_SAMPLE_HAS_CPL 64u       /* cpl is known */
+#define GUEST_SAMPLE_LA57 128u         /* CR4.LA57: five levels of page tables */
+#define GUEST_SAMPLE_REAL_MODE 256u    /* CR0.PE is clear */
+#define GUEST_SAMPLE_KERNEL_TASK 1024u /* by memory: the current task has no user space */
+#define GUEST_SAMPLE_USER_STACK 2048u  /* the top of user space's stack is there, whose stack pointer is known */
+#define GUEST_SAMPLE_NESTED 512u /* the vCPU runs a guest of its own: of all the registers, only cr3 is the guest's */
 
 /* The numbers that instructions have for them, rip behind: enum kvm_reg (arch/x86/include/asm/kvm_host.h). */
 enum guest_sample_reg {
-	GUEST_SAMPLE_RAX = 0,
-	GUEST_SAMPLE_RDX = 2,
-	GUEST_SAMPLE_RSP = 4,
-	GUEST_SAMPLE_RBP = 5,
-	GUEST_SAMPLE_RDI = 7,
-	GUEST_SAMPLE_R10 = 10,
-	GUEST_SAMPLE_R13 = 13,
-	GUEST_SAMPLE_RIP = 16,
+	GUEST_SAMPLE_RAX,
+	GUEST_SAMPLE_RCX,
+	GUEST_SAMPLE_RDX,
+	GUEST_SAMPLE_RBX,
+	GUEST_SAMPLE_RSP,
+	GUEST_SAMPLE_RBP,
+	GUEST_SAMPLE_RSI,
+	GUEST_SAMPLE_RDI,
+	GUEST_SAMPLE_R8,
+	GUEST_SAMPLE_R9,
+	GUEST_SAMPLE_R10,
+	GUEST_SAMPLE_R11,
+	GUEST_SAMPLE_R12,
+	GUEST_SAMPLE_R13,
+	GUEST_SAMPLE_R14,
+	GUEST_SAMPLE_R15,
+	GUEST_SAMPLE_RIP,
 	GUEST_SAMPLE_REGS = 17,
 };
 
@@ -68,7 +103,12 @@ struct guest_sample {
 	unsigned int memory_bytes; /* behind this struct: a guest_sample_span and its bytes, again and again */
 	unsigned long long regs[GUEST_SAMPLE_REGS];
 	unsigned long long cr3, gs_base;
-	unsigned long long task; /* the guest's current task_struct; 0: not known */
+	unsigned long long task;      /* the guest's current task_struct; 0: not known */
+	unsigned long long seen_area; /* the GS base when the vCPU was last seen in the kernel; 0: not known */
+	/* By memory; 0: not known. */
+	unsigned long long memory_cr3, memory_area;
+	unsigned long long task_stack_end, interrupt_stack_end; /* the latter 0: not in use */
+	unsigned long long entry_stack_end;
 };
 
 /* A piece of guest memory as it was: guest virtual address, and how many bytes follow. */

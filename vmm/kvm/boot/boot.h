@@ -3,8 +3,8 @@
  * Puts a kernel, its initramfs, its command line and the firmware tables it expects into guest memory, and says in
  * which state the boot processor starts there.
  *
- * Protocols: Linux's 64-bit boot protocol (Documentation/arch/x86/boot.rst, "64-bit BOOT PROTOCOL") and PVH
- * (xen/include/public/arch-x86/hvm/start_info.h).
+ * x86-64: Linux's 64-bit boot protocol (Documentation/arch/x86/boot.rst, "64-bit BOOT PROTOCOL") and PVH
+ * (xen/include/public/arch-x86/hvm/start_info.h). arm64: Documentation/arch/arm64/booting.rst.
  */
 #ifndef VPROF_KVM_BOOT_BOOT_H
 #define VPROF_KVM_BOOT_BOOT_H
@@ -13,16 +13,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kvm/boot/boot_registers.h"
 #include "kvm/host/memory.h"
 #include "lib/symbol/image.h"
+
+enum boot_protocol {
+	BOOT_AUTO,  /* Linux kernels: BOOT_LINUX; others: PVH if they have the note, else BOOT_LINUX's register state */
+	BOOT_LINUX, /* the entry of Linux: long mode with boot_params; a device tree on arm64 */
+	BOOT_PVH,   /* x86-64: 32-bit protected mode without paging, hvm_start_info */
+};
+
+/* Registers, as the architecture has them. */
+struct boot_state;
 
 struct boot_config {
 	const struct image *image;
 	const char *initrd_path;  /* NULL: none */
 	const char *command_line; /* UTF-8, as the guest sees it */
 	unsigned vcpus;
-	unsigned n_virtio; /* 0..BOOT_VIRTIO_MAX; for the ACPI tables */
+	unsigned n_virtio; /* 0..BOOT_VIRTIO_MAX; for the tables of devices */
 	enum boot_protocol protocol;
 	/* A range that the guest must not use (the pages of a host quirk), page-aligned, below 640 KiB; bytes 0: none.
 	 */
@@ -31,8 +39,8 @@ struct boot_config {
 };
 
 /*
- * Fills the memory, which is fresh from memory_new, and *state. What is where: boot_layout.h; a kernel segment that
- * covers one of these places is refused. Errors: BOOT_ERROR.
+ * Fills the memory, which is fresh from memory_new, and *state. A kernel segment that covers one of
+ * our own places is refused. Errors: BOOT_ERROR.
  */
 bool boot_load(const struct memory *memory, const struct boot_config *config, struct boot_state *state, GError **error);
 

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kvm/boot/command_line.h"
 
-#include <glib.h>
 #include <string.h>
-
-#include "kvm/boot/boot_devices.h"
-
-static const char *const linux_defaults[] = {"console=ttyS0", "panic=-1", "reboot=k", NULL};
 
 /* Whether the user's text has an option of this name; what follows " -- " is init's. */
 static bool given(char *const *words, const char *option)
@@ -28,23 +23,15 @@ static void append_missing(GString *text, const char *const *options, char *cons
 	}
 }
 
-/* Documentation/admin-guide/kernel-parameters.txt, virtio_mmio.device; it is given once for each. */
-static void append_virtio(GString *text, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		g_string_append_printf(text, " virtio_mmio.device=0x%x@0x%x:%u", BOOT_VIRTIO_BYTES, BOOT_VIRTIO_GPA(i),
-		                       boot_virtio_irq(i));
-}
-
 char *command_line_build(bool is_linux, const char *const *options, unsigned n_virtio, const char *user)
 {
 	if (!is_linux)
 		return g_strdup(user ? user : "");
 	g_auto(GStrv) words = g_strsplit_set(user ? user : "", " \t\n", -1);
 	GString *text = g_string_new(NULL);
-	append_missing(text, linux_defaults, words);
+	append_missing(text, boot_linux_defaults, words);
 	append_missing(text, options, words);
-	append_virtio(text, n_virtio);
+	boot_append_devices(text, n_virtio);
 	if (user && *user)
 		g_string_append_printf(text, " %s", user);
 	return g_string_free(text, FALSE);

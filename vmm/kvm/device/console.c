@@ -100,6 +100,7 @@ static void *write_loop(void *data)
 		void (*room)(void *data) = console->paused ? console->on_room : NULL;
 		console->paused = false;
 		pthread_mutex_unlock(&console->lock);
+		thread_works(THREAD_DEVICE);
 		if (room)
 			room(console->on_room_data);
 		if (!broken)

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * The machine's I/O ports: two UARTs, the keyboard controller's reset line, ACPI's power management block, the clock,
- * phase marks and the exit port; and, in memory, the registers of its virtio devices. Everything else reads as an empty
- * bus does: all ones.
- */
+/* The machine's devices: two UARTs, virtio, and what ends the guest and marks its phases. x86 and arm64 have where. */
 #ifndef VPROF_KVM_DEVICE_DEVICES_H
 #define VPROF_KVM_DEVICE_DEVICES_H
 
@@ -47,16 +43,20 @@ struct devices {
 	struct devices_uart uarts[DEVICES_SERIALS];    /* [D] */
 	struct virtio_device *virtio[BOOT_VIRTIO_MAX]; /* [I] by their place in memory; the creator's */
 	unsigned n_virtio;                             /* [I] */
-	uint8_t cmos_index;                            /* [D] */
-	uint8_t pm1_enable[2];                         /* [D] */
-	uint8_t pm1_control[2];                        /* [D] */
+	struct {
+		uint8_t cmos_index;
+		uint8_t pm1_enable[2], pm1_control[2];
+	} ports; /* [D] a PC's */
 };
 
 /* connected: whether the line of a UART leads anywhere. */
 void devices_init(struct devices *devices, const struct devices_host *host, const bool connected[DEVICES_SERIALS]);
 void devices_deinit(struct devices *devices);
 
-/* One access of 1, 2 or 4 bytes by a vCPU. Any thread. */
+/* The interrupt of each UART, as devices_host.irq takes it. */
+extern const unsigned devices_serial_irqs[DEVICES_SERIALS];
+
+/* A PC: one access of 1, 2 or 4 bytes to ports, by a vCPU. Any thread. */
 void devices_read(struct devices *devices, uint16_t port, uint8_t *data, size_t bytes);
 void devices_write(struct devices *devices, unsigned vcpu, uint16_t port, const uint8_t *data, size_t bytes);
 
@@ -64,8 +64,11 @@ void devices_write(struct devices *devices, unsigned vcpu, uint16_t port, const 
  */
 void devices_add_virtio(struct devices *devices, struct virtio_device *device);
 /* An access of 1 to 8 bytes that is not RAM. Any thread. */
-void devices_mmio_read(const struct devices *devices, uint64_t gpa, uint8_t *data, size_t bytes);
-void devices_mmio_write(const struct devices *devices, uint64_t gpa, const uint8_t *data, size_t bytes);
+void devices_mmio_read(struct devices *devices, uint64_t gpa, uint8_t *data, size_t bytes);
+void devices_mmio_write(struct devices *devices, unsigned vcpu, uint64_t gpa, const uint8_t *data, size_t bytes);
+/* The same for virtio devices. False: there is none at that address. */
+bool devices_virtio_read(const struct devices *devices, uint64_t gpa, uint8_t *data, size_t bytes);
+bool devices_virtio_write(const struct devices *devices, uint64_t gpa, const uint8_t *data, size_t bytes);
 
 /* Characters for a UART; returns how many found room. Any thread. */
 size_t devices_input(struct devices *devices, unsigned serial, const uint8_t *bytes, size_t n);

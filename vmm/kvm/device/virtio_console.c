@@ -10,6 +10,7 @@
 #define PORT 0u
 #define INPUT_BYTES 16384u
 #define NAME_BYTES_MAX 64u
+#define OUTPUT_BYTES 65536u /* of the guest at once */
 
 /* Virtio 1.2, 5.3.2. */
 enum { QUEUE_INPUT, QUEUE_OUTPUT, QUEUE_CONTROL_TO_GUEST, QUEUE_CONTROL, QUEUES };
@@ -112,6 +113,17 @@ static void set_full(struct virtio_console *console, bool full)
 	atomic_store_explicit(&console->full, full, memory_order_release);
 }
 
+/* In pieces, between which the worker may be waited for: then the driver loses the rest, with the queue. */
+static bool buffer_output(const struct virtio_console *console, const struct iovec *buffer)
+{
+	bool more = true;
+
+	for (size_t at = 0; at < buffer->iov_len && !virtio_device_cancelled(&console->device); at += OUTPUT_BYTES)
+		more = console->host.output(console->host.data, (const uint8_t *)buffer->iov_base + at,
+		                            MIN(OUTPUT_BYTES, buffer->iov_len - at));
+	return more;
+}
+
 /* Full beforehand, so that virtio_console_room is not lost when it comes before `output` has returned. */
 static void take_output(struct virtio_console *console)
 {
@@ -122,8 +134,7 @@ static void take_output(struct virtio_console *console)
 
 		set_full(console, true);
 		for (unsigned i = 0; i < chain.n_readable; i++)
-			more &= console->host.output(console->host.data, chain.buffers[i].iov_base,
-			                             chain.buffers[i].iov_len);
+			more &= buffer_output(console, &chain.buffers[i]);
 		if (more)
 			set_full(console, false);
 		virtio_device_push(&console->device, QUEUE_OUTPUT, &chain, 0);
@@ -240,8 +251,7 @@ void virtio_console_room(struct virtio_device *device)
 	virtio_device_wake(device);
 }
 
-bool virtio_console_settle(struct virtio_device *device)
+bool virtio_console_settle(struct virtio_device *device, gint64 until_us)
 {
-	virtio_device_settle(device);
-	return !is_full(console_of(device));
+	return virtio_device_settle(device, until_us) && !is_full(console_of(device));
 }

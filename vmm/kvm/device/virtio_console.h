@@ -25,7 +25,10 @@ bool virtio_console_is_open(struct virtio_device *device);
 size_t virtio_console_input(struct virtio_device *device, const uint8_t *bytes, size_t n);
 /* `output` takes more again. Any thread. */
 void virtio_console_room(struct virtio_device *device);
-/* Waits until the worker has taken what the guest had sent; false: `output` takes no more for now. */
-bool virtio_console_settle(struct virtio_device *device);
+/*
+ * Waits until the worker has taken what the guest had sent; false: it has not by that time (g_get_monotonic_time), or
+ * `output` takes no more until virtio_console_room.
+ */
+bool virtio_console_settle(struct virtio_device *device, gint64 until_us);
 
 #endif

@@ -106,13 +106,18 @@ static bool has_work(const struct virtio_device *device)
 	       (device->status & VIRTIO_CONFIG_S_DRIVER_OK) && !(device->status & VIRTIO_CONFIG_S_NEEDS_RESET);
 }
 
-void virtio_device_settle(struct virtio_device *device)
+bool virtio_device_settle(struct virtio_device *device, gint64 until_us)
 {
+	const struct timespec until = {.tv_sec = until_us / G_USEC_PER_SEC,
+	                               .tv_nsec = until_us % G_USEC_PER_SEC * 1000};
+	bool late = false;
+
 	pthread_mutex_lock(&device->lock);
 	virtio_device_notified(device, 0);
-	while (device->busy || has_work(device))
-		pthread_cond_wait(&device->idle, &device->lock);
+	while (!late && (device->busy || has_work(device)))
+		late = pthread_cond_timedwait(&device->idle, &device->lock, &until) == ETIMEDOUT;
 	pthread_mutex_unlock(&device->lock);
+	return !late;
 }
 
 bool virtio_device_negotiated(struct virtio_device *device, unsigned feature)
@@ -164,6 +169,7 @@ static void *work_loop(void *data)
 		device->notified &= ~(1u << queue);
 		device->busy = true;
 		pthread_mutex_unlock(&device->lock);
+		thread_works(THREAD_DEVICE);
 		device->ops->serve(device, queue);
 		pthread_mutex_lock(&device->lock);
 		device->busy = false;
@@ -178,12 +184,18 @@ static void *work_loop(void *data)
 bool virtio_device_start(struct virtio_device *device, const struct memory *memory, const struct virtio_line *line,
                          GError **error)
 {
+	pthread_condattr_t monotonic;
+
 	device->line = *line;
 	for (unsigned i = 0; i < device->ops->n_queues; i++)
 		device->queues[i].memory = memory;
 	pthread_mutex_init(&device->lock, NULL);
 	pthread_cond_init(&device->work, NULL);
-	pthread_cond_init(&device->idle, NULL);
+	/* By the clock of g_get_monotonic_time. */
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&device->idle, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	int failed = thread_start(&device->worker, STACK_BYTES, work_loop, device);
 	if (failed) {
 		g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(failed),

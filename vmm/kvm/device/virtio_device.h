@@ -76,8 +76,11 @@ void virtio_device_free(struct virtio_device *device);
 
 /* Has the worker look at queue 0. Any thread. */
 void virtio_device_wake(struct virtio_device *device);
-/* The same, and waits until it has done all there is to do. Not the worker. */
-void virtio_device_settle(struct virtio_device *device);
+/*
+ * The same, and waits until it has done all there is to do, or for a time of g_get_monotonic_time: false. Not the
+ * worker.
+ */
+bool virtio_device_settle(struct virtio_device *device, gint64 until_us);
 
 /* For `serve`, on the worker. */
 

@@ -57,6 +57,8 @@ static const char *buffer_append(const struct virtio_queue *queue, struct virtio
 		return "a readable buffer behind a writable one";
 	if (n == queue->size)
 		return "a chain longer than the queue";
+	if (virtio_buffers_bytes(chain->buffers, n) + descriptor->len > VIRTIO_CHAIN_BYTES_MAX)
+		return "a request of more than 64 MiB";
 	chain->buffers[n] = (struct iovec){at, descriptor->len};
 	if (writable)
 		chain->n_writable++;

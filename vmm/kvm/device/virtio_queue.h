@@ -13,6 +13,8 @@
 #include "kvm/host/memory.h"
 
 #define VIRTIO_QUEUE_SIZE_MAX 128u
+/* Of one request: 16 times what Linux asks for at once. Buffers may overlap, so the guest's RAM is no bound. */
+#define VIRTIO_CHAIN_BYTES_MAX (64u << 20)
 
 /* [w] worker only while `ready`; everything else is under the device's lock. */
 struct virtio_queue {

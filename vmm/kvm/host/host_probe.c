@@ -4,8 +4,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "guest/guest.h"
 #include "kvm/host/host.h"
-#include "pmu/host.h"
 
 static json_t *capabilities(int kvm_fd)
 {
@@ -32,13 +32,13 @@ static json_t *kvm(void)
 	return object;
 }
 
-static json_t *quirks(enum host_kind kind)
+static json_t *quirks(void)
 {
 	json_t *list = json_array();
-	const struct host_quirks *table = host_quirks_find(kind);
+	const char *const *sentences = host_quirk_sentences();
 
-	for (size_t i = 0; table && table->sentences[i]; i++)
-		json_array_append_new(list, json_string(table->sentences[i]));
+	for (size_t i = 0; sentences && sentences[i]; i++)
+		json_array_append_new(list, json_string(sentences[i]));
 	return list;
 }
 
@@ -55,20 +55,7 @@ static json_t *pmu_kvm(void)
 /* What a guest can have of a PMU. */
 static json_t *pmu(void)
 {
-	struct pmu_host_events events;
-	json_t *hardware = json_array(), *all = json_array();
-
-	pmu_host_probe(&events);
-	for (unsigned i = 0; i < PMU_EVENTS; i++) {
-		json_t *name = json_string(pmu_event_name((enum pmu_event)i));
-
-		if (events.all >> i & 1)
-			json_array_append(all, name);
-		if (events.hardware >> i & 1)
-			json_array_append(hardware, name);
-		json_decref(name);
-	}
-	return json_pack("{s:o, s:{s:o, s:o}}", "kvm", pmu_kvm(), "emulated", "events", all, "by-hardware", hardware);
+	return json_pack("{s:o, s:o}", "kvm", pmu_kvm(), "emulated", host_probe_emulated_pmu());
 }
 
 static json_t *perf_event_paranoid(void)
@@ -82,8 +69,6 @@ static json_t *perf_event_paranoid(void)
 
 json_t *host_probe(void)
 {
-	enum host_kind kind = host_kind();
-
-	return json_pack("{s:s, s:o, s:o, s:o, s:o}", "host", host_kind_name(kind), "kvm", kvm(), "quirks",
-	                 quirks(kind), "pmu", pmu(), "perf-event-paranoid", perf_event_paranoid());
+	return json_pack("{s:s, s:o, s:o, s:o, s:o}", "host", host_kind_name(host_kind()), "kvm", kvm(), "quirks",
+	                 quirks(), "pmu", pmu(), "perf-event-paranoid", perf_event_paranoid());
 }

@@ -2,7 +2,10 @@
 #include "kvm/host/thread.h"
 
 #include <fcntl.h>
+#include <glib.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -20,6 +23,27 @@ int thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *data)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	return failed;
+}
+
+static void (*_Atomic settle_thread)(enum thread_kind kind);
+static _Thread_local bool settled;
+
+void thread_on_work(void (*settle)(enum thread_kind kind))
+{
+	/* Release: what it reads was written before. */
+	atomic_store_explicit(&settle_thread, settle, memory_order_release);
+}
+
+void thread_works(enum thread_kind kind)
+{
+	if (G_LIKELY(settled))
+		return;
+	void (*settle)(enum thread_kind kind) = atomic_load_explicit(&settle_thread, memory_order_acquire);
+
+	if (!settle)
+		return;
+	settled = true;
+	settle(kind);
 }
 
 int thread_schedstat_open(void)

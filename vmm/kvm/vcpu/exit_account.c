@@ -32,6 +32,11 @@ void exit_account_returned(struct exit_account *account, uint64_t now_ns, bool o
 		account->offline_ns += ns;
 }
 
+void exit_account_waited(struct exit_account *account, uint64_t ns)
+{
+	account->offline_ns += ns;
+}
+
 /* The slot of this ip, or the free one where it belongs. */
 static struct guest_exit *find(struct exit_account *account, uint64_t ip)
 {
@@ -71,13 +76,6 @@ void exit_account_handled(struct exit_account *account, uint64_t now_ns, uint64_
 	exit->count += times;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	uint64_t x = ((const struct guest_exit *)a)->ns, y = ((const struct guest_exit *)b)->ns;
-
-	return (x < y) - (x > y);
-}
-
 void exit_account_read(const struct exit_account *account, struct guest_vcpu_time *out)
 {
 	out->time.wall_ns = account->mark_ns - account->start_ns;
@@ -88,5 +86,5 @@ void exit_account_read(const struct exit_account *account, struct guest_vcpu_tim
 	for (size_t i = 0; i < EXIT_ACCOUNT_SLOTS; i++)
 		if (account->exits[i].ip != 0)
 			out->exits[out->n_exits++] = account->exits[i];
-	qsort(out->exits, out->n_exits, sizeof(*out->exits), by_time);
+	guest_exits_sort(out);
 }

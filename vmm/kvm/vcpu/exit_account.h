@@ -22,6 +22,8 @@ struct exit_account {
 void exit_account_begin(struct exit_account *account, uint64_t now_ns);
 /* Until now it was inside KVM_RUN; `offline`: waiting to be started. */
 void exit_account_returned(struct exit_account *account, uint64_t now_ns, bool offline);
+/* So much of the time before the last return, too: waiting to be started. */
+void exit_account_waited(struct exit_account *account, uint64_t ns);
 /* Until now it dealt with the exit of this ip, which counts as `times`. */
 void exit_account_handled(struct exit_account *account, uint64_t now_ns, uint64_t ip, unsigned times);
 

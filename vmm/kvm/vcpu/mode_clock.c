@@ -48,12 +48,24 @@ static void arm(struct mode_clock *clock, uint64_t now_ns, bool halted)
 		clock->due_ns = set_timer(clock, clock->timer, now_ns);
 }
 
-void mode_clock_begin(struct mode_clock *clock, uint64_t now_ns)
+static void stir(struct mode_clock *clock, uint64_t now_ns)
 {
 	clock->random ^= now_ns << 16;
 	if (clock->random == 0)
 		clock->random = 1;
+}
+
+void mode_clock_begin(struct mode_clock *clock, uint64_t now_ns)
+{
+	stir(clock, now_ns);
 	arm(clock, now_ns, false);
+}
+
+void mode_clock_await(struct mode_clock *clock)
+{
+	stir(clock, clock_ns(CLOCK_MONOTONIC));
+	if (clock->has_cpu_timer)
+		arm(clock, 0, true);
 }
 
 bool mode_clock_due(const struct mode_clock *clock, uint64_t now_ns)

@@ -30,6 +30,8 @@ void mode_clock_detach(struct mode_clock *clock);
 
 /* May be called again. The next look comes some time after now_ns (CLOCK_MONOTONIC, as everywhere here). */
 void mode_clock_begin(struct mode_clock *clock, uint64_t now_ns);
+/* In its place for a vCPU that waits to be started: the next look comes once its thread has run for some time. */
+void mode_clock_await(struct mode_clock *clock);
 bool mode_clock_due(const struct mode_clock *clock, uint64_t now_ns);
 /* The look that was due has found this mode; sets the time of the next one. */
 void mode_clock_look(struct mode_clock *clock, uint64_t now_ns, enum guest_mode found);

@@ -7,10 +7,9 @@
 #include <stdint.h>
 
 #include "guest/guest.h"
-#include "kvm/vcpu/patch.h"
 
 struct devices;
-struct host_quirks;
+struct machine_arch;
 struct memory;
 struct vcpu;
 struct vcpu_machine;
@@ -25,17 +24,14 @@ struct vcpu_machine_ops {
 	void (*left)(struct vcpu_machine *machine);
 };
 
-/* [I] immutable once launched, [a] atomic. The devices and the patches have locks of their own. */
+/* [I] immutable once launched, [a] atomic. The devices have a lock of their own. */
 struct vcpu_machine {
 	const struct vcpu_machine_ops *ops; /* [I] */
 	struct guest *guest;                /* [I] its watchers, and its memory by address */
 	struct memory *memory;              /* [I] */
 	int kvm_fd, fd;                     /* [I] */
-	const struct host_quirks *quirks;   /* [I] NULL: none in force */
-	void *quirk_state;                  /* [I] */
-	uint32_t step_control;              /* [I] KVM_GUESTDBG_* to go with a single step */
+	struct machine_arch *arch;          /* [I] what the architecture keeps of it: vcpu/x86, vcpu/arm64 */
 	struct devices *devices;            /* [I] */
-	struct patches patches;             /* those of the breakpoints that are patched */
 	struct vcpu *vcpus;                 /* [I] */
 	unsigned n_vcpus;                   /* [I] those that are initialised */
 	struct vcpu *_Atomic alone;         /* [a] no other vCPU enters the guest; NULL: all may */

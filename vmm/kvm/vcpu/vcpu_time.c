@@ -25,12 +25,19 @@ void vcpu_time_init(struct vcpu_time_clocks *clocks, int vcpu_fd, bool online)
 		.statistics_fd = kvm_statistics_open(vcpu_fd), .schedstat_fd = -1, .online = online};
 }
 
+void vcpu_time_trace(struct vcpu_time_clocks *clocks, struct exit_clock *exits)
+{
+	exit_clock_free(clocks->exits);
+	clocks->exits = exits;
+}
+
 void vcpu_time_deinit(struct vcpu_time_clocks *clocks)
 {
 	if (clocks->statistics_fd >= 0)
 		close(clocks->statistics_fd);
 	if (clocks->schedstat_fd >= 0)
 		close(clocks->schedstat_fd);
+	exit_clock_free(clocks->exits);
 }
 
 void vcpu_time_attach(struct vcpu_time_clocks *clocks, int signal)
@@ -44,9 +51,15 @@ void vcpu_time_begin(struct vcpu_time_clocks *clocks)
 	clocks->begun = true;
 	read_totals(clocks, &clocks->base);
 	clocks->last = clocks->base;
+	if (clocks->exits) {
+		exit_clock_update(clocks->exits);
+		exit_clock_reset(clocks->exits);
+	}
 	exit_account_begin(&clocks->account, clock_ns(CLOCK_MONOTONIC));
 	if (clocks->online)
 		mode_clock_begin(&clocks->mode_clock, clocks->account.mark_ns);
+	else
+		mode_clock_await(&clocks->mode_clock);
 }
 
 /* KVM_MP_STATE_*; RUNNABLE when KVM does not say. */
@@ -62,19 +75,38 @@ static bool waits_for_startup(int vcpu_fd)
 {
 	uint32_t state = mp_state(vcpu_fd);
 
-	return state == KVM_MP_STATE_UNINITIALIZED || state == KVM_MP_STATE_INIT_RECEIVED;
+	return state == KVM_MP_STATE_UNINITIALIZED || state == KVM_MP_STATE_INIT_RECEIVED ||
+	       state == KVM_MP_STATE_STOPPED;
+}
+
+/*
+ * PSCI starts a vCPU while its thread is in KVM_RUN, where it has slept up to then, and KVM_RUN goes on; the mode
+ * clock, which waited for that, is what ends it if nothing else does.
+ */
+static void started_inside(struct vcpu_time_clocks *clocks, uint64_t inside_ns)
+{
+	uint64_t awake_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - clocks->base.cpu_ns +
+	                    thread_waited_ns(clocks->schedstat_fd) - clocks->base.runnable_ns;
+
+	exit_account_waited(&clocks->account, inside_ns - MIN(inside_ns, awake_ns));
+	mode_clock_begin(&clocks->mode_clock, clocks->account.mark_ns);
 }
 
 void vcpu_time_returned(struct vcpu_time_clocks *clocks, int vcpu_fd, bool interrupted, bool startup)
 {
-	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), inside_ns = now_ns - clocks->account.mark_ns;
+	bool was_online = clocks->online;
 
-	if (G_UNLIKELY(!clocks->online) && !startup)
+	if (G_UNLIKELY(!was_online) && !startup)
 		clocks->online = !interrupted || !waits_for_startup(vcpu_fd);
 	exit_account_returned(&clocks->account, now_ns, startup || !clocks->online);
 	/* Not before: a vCPU that was not started must not be woken. */
-	if (startup)
+	if (startup) {
+		clocks->told = true;
 		mode_clock_begin(&clocks->mode_clock, now_ns);
+	} else if (G_UNLIKELY(clocks->online && !was_online && !clocks->told)) {
+		started_inside(clocks, inside_ns);
+	}
 }
 
 static enum guest_mode mode_of(int vcpu_fd, const struct guest_regs *regs)
@@ -85,7 +117,7 @@ static enum guest_mode mode_of(int vcpu_fd, const struct guest_regs *regs)
 		return GUEST_MODE_HALTED;
 	if (!regs->valid || state != KVM_MP_STATE_RUNNABLE)
 		return GUEST_MODE_NONE;
-	return regs->cpl == 0 ? GUEST_MODE_KERNEL : GUEST_MODE_USER;
+	return guest_regs_user(regs) ? GUEST_MODE_USER : GUEST_MODE_KERNEL;
 }
 
 void vcpu_time_look(struct vcpu_time_clocks *clocks, int vcpu_fd, const struct guest_regs *regs)
@@ -122,6 +154,8 @@ void vcpu_time_update(struct vcpu_time_clocks *clocks)
 		return;
 	read_totals(clocks, &clocks->last);
 	vcpu_time_attended(clocks);
+	if (clocks->exits)
+		exit_clock_update(clocks->exits);
 }
 
 void vcpu_time_finish(struct vcpu_time_clocks *clocks)
@@ -143,6 +177,8 @@ static void read_counters(const struct vcpu_time_clocks *clocks, struct guest_vc
 
 static const char *missing(const struct vcpu_time_clocks *clocks)
 {
+	if (clocks->exits)
+		return NULL;
 	if (clocks->schedstat_fd < 0)
 		return clocks->statistics_fd < 0 ? "halted and runnable" : "runnable";
 	return clocks->statistics_fd < 0 ? "halted" : NULL;
@@ -159,6 +195,10 @@ void vcpu_time_read(const struct vcpu_time_clocks *clocks, struct guest_vcpu_tim
 	time->halt_wait_ns = kvm_statistic(out->counters, out->n_counters, "halt_wait_ns");
 	time->halt_poll_ns = kvm_statistic(out->counters, out->n_counters, "halt_poll_success_ns") +
 	                     kvm_statistic(out->counters, out->n_counters, "halt_poll_fail_ns");
+	if (clocks->exits)
+		exit_clock_read(clocks->exits, time->cpu_ns, false, out);
+	else
+		out->untraced = clocks->untraced;
 }
 
 void vcpu_time_reset(struct vcpu_time_clocks *clocks)
@@ -166,4 +206,6 @@ void vcpu_time_reset(struct vcpu_time_clocks *clocks)
 	clocks->base = clocks->last;
 	clocks->mode_clock.modes = (struct vcpu_modes){0};
 	exit_account_begin(&clocks->account, clocks->account.mark_ns);
+	if (clocks->exits)
+		exit_clock_reset(clocks->exits);
 }

@@ -6,6 +6,7 @@
 #ifndef VPROF_KVM_VCPU_VCPU_TIME_H
 #define VPROF_KVM_VCPU_VCPU_TIME_H
 
+#include "exits/exit_clock.h"
 #include "kvm/vcpu/exit_account.h"
 #include "kvm/vcpu/mode_clock.h"
 
@@ -20,13 +21,19 @@ struct vcpu_time_clocks {
 	int statistics_fd, schedstat_fd;    /* -1: the host has none */
 	bool begun;                         /* by vcpu_time_begin */
 	bool online;                        /* has been started: it runs guest code */
+	bool told;                          /* KVM_RUN has returned for that */
 	struct exit_account account;        /* since the beginning or the last reset */
 	struct vcpu_time_totals base, last; /* then, and at the last reading */
 	struct mode_clock mode_clock;
+	struct exit_clock *exits; /* KVM's trace points; NULL: not read, because: */
+	const char *untraced;
 };
 
 void vcpu_time_init(struct vcpu_time_clocks *clocks, int vcpu_fd, bool online);
 void vcpu_time_deinit(struct vcpu_time_clocks *clocks);
+
+/* Before vcpu_time_begin: reads KVM's trace points too. Takes the clock over. */
+void vcpu_time_trace(struct vcpu_time_clocks *clocks, struct exit_clock *exits);
 
 /* On the vCPU's thread, where `signal` interrupts KVM_RUN: it has been created, it is about to enter the guest. */
 void vcpu_time_attach(struct vcpu_time_clocks *clocks, int signal);

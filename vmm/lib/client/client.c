@@ -2,7 +2,9 @@
 #include "lib/client/client.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <vprof/control.h>
@@ -13,6 +15,7 @@
 #define RECEIVE_BYTES 16384
 #define EVENTS_MAX 4096u    /* kept until they are asked for; then the oldest goes */
 #define CONNECT_RETRY_MS 10 /* between two attempts while the backlog of the engine is full */
+#define PATIENCE 10         /* times as long as asked for, an engine that works is waited for */
 
 G_DEFINE_QUARK(vprof_client_error, client_error)
 
@@ -24,7 +27,8 @@ struct answer {
 
 struct client {
 	int fd;
-	bool closed; /* by the engine, or by us because it cannot be understood */
+	pid_t engine; /* 0: not known */
+	bool closed;  /* by the engine, or by us because it cannot be understood */
 	struct line_buffer input;
 	GArray *fds;    /* that came with the line that is not complete yet */
 	GQueue answers; /* of struct answer */
@@ -55,16 +59,66 @@ static void answer_free(struct answer *answer)
 	g_free(answer);
 }
 
-static int64_t deadline_after(unsigned timeout_ms)
-{
-	return g_get_monotonic_time() + (int64_t)timeout_ms * 1000;
-}
-
 static int ms_until(int64_t deadline)
 {
 	int64_t us = deadline - g_get_monotonic_time();
 
 	return us <= 0 ? 0 : (int)MIN((us + 999) / 1000, INT_MAX);
+}
+
+/* ---- waiting ---- */
+
+/* Times are g_get_monotonic_time()'s. */
+struct wait {
+	const char *for_what;
+	int64_t began, deadline;
+	int64_t patience_us; /* by which the deadline is put off while the engine works; 0: it stays */
+	uint64_t worked_ns;  /* by the engine when the deadline was set */
+};
+
+/* The CPU time of the thread that answers; 0: not known. */
+static uint64_t engine_worked_ns(const struct client *client)
+{
+	g_autofree char *path = g_strdup_printf("/proc/%d/schedstat", (int)client->engine);
+	g_autofree char *text = NULL;
+	uint64_t ns = 0;
+
+	/* Its first number (Documentation/scheduler/sched-stats.rst). */
+	if (client->engine > 0 && g_file_get_contents(path, &text, NULL, NULL) && sscanf(text, "%" SCNu64, &ns) != 1)
+		ns = 0;
+	return ns;
+}
+
+static struct wait wait_for(const char *what, unsigned timeout_ms)
+{
+	int64_t now = g_get_monotonic_time();
+
+	return (struct wait){.for_what = what, .began = now, .deadline = now + (int64_t)timeout_ms * 1000};
+}
+
+static struct wait wait_for_answer(const struct client *client, const char *to, unsigned timeout_ms)
+{
+	struct wait wait = wait_for(to, timeout_ms);
+
+	wait.patience_us = wait.deadline - wait.began;
+	wait.worked_ns = engine_worked_ns(client);
+	return wait;
+}
+
+/* At the deadline. False: the engine is not worth waiting for. */
+static bool wait_longer(const struct client *client, struct wait *wait, GError **error)
+{
+	int64_t now = g_get_monotonic_time();
+	uint64_t worked_ns = engine_worked_ns(client);
+
+	if (worked_ns > wait->worked_ns && now - wait->began < PATIENCE * wait->patience_us) {
+		wait->worked_ns = worked_ns;
+		wait->deadline = now + wait->patience_us;
+		return true;
+	}
+	g_set_error(error, CLIENT_ERROR, CLIENT_ERROR_TIMEOUT,
+	            "the engine does not answer %s in time; it may be stopped or its host overloaded", wait->for_what);
+	return false;
 }
 
 static bool fail_closed(struct client *client, GError **error)
@@ -160,18 +214,15 @@ static bool receive(struct client *client, GError **error)
 }
 
 /* Waits for `events` or for input, and reads the input. *ready: those of `events` that are set. */
-static bool wait_and_receive(struct client *client, short events, short *ready, int64_t deadline, GError **error)
+static bool wait_and_receive(struct client *client, short events, short *ready, struct wait *wait, GError **error)
 {
 	if (client->closed)
 		return fail_closed(client, error);
 
 	struct pollfd pollfd = {.fd = client->fd, .events = (short)(events | POLLIN)};
-	int n = poll(&pollfd, 1, ms_until(deadline));
-	if (n == 0) {
-		g_set_error_literal(error, CLIENT_ERROR, CLIENT_ERROR_TIMEOUT,
-		                    "the engine does not answer in time; it may be stopped or its host overloaded");
+	int n = poll(&pollfd, 1, ms_until(wait->deadline));
+	if (n == 0 && !wait_longer(client, wait, error))
 		return false;
-	}
 	if (n < 0)
 		pollfd.revents = 0; /* EINTR */
 	*ready = (short)(pollfd.revents & events);
@@ -180,12 +231,12 @@ static bool wait_and_receive(struct client *client, short events, short *ready, 
 	return true;
 }
 
-static bool send_request(struct client *client, const char *line, size_t n, int64_t deadline, GError **error)
+static bool send_request(struct client *client, const char *line, size_t n, struct wait *wait, GError **error)
 {
 	for (size_t sent = 0; sent < n;) {
 		short ready;
 
-		if (!wait_and_receive(client, POLLOUT, &ready, deadline, error))
+		if (!wait_and_receive(client, POLLOUT, &ready, wait, error))
 			return false;
 		if (!ready)
 			continue;
@@ -198,22 +249,22 @@ static bool send_request(struct client *client, const char *line, size_t n, int6
 	return true;
 }
 
-static struct answer *next_answer(struct client *client, int64_t deadline, GError **error)
+static struct answer *next_answer(struct client *client, struct wait *wait, GError **error)
 {
 	short ready;
 
 	while (g_queue_is_empty(&client->answers)) {
-		if (!wait_and_receive(client, 0, &ready, deadline, error))
+		if (!wait_and_receive(client, 0, &ready, wait, error))
 			return NULL;
 	}
 	return g_queue_pop_head(&client->answers);
 }
 
 /* Answers to requests that timed out come late and are dropped. */
-static struct answer *answer_to(struct client *client, json_int_t id, int64_t deadline, GError **error)
+static struct answer *answer_to(struct client *client, json_int_t id, struct wait *wait, GError **error)
 {
 	for (;;) {
-		struct answer *answer = next_answer(client, deadline, error);
+		struct answer *answer = next_answer(client, wait, error);
 
 		if (!answer)
 			return NULL;
@@ -263,15 +314,15 @@ static char *request_new(json_int_t id, const char *method, json_t *arguments, s
 json_t *client_execute(struct client *client, const char *method, json_t *arguments, int **fds, size_t *n_fds,
                        unsigned timeout_ms, GError **error)
 {
-	int64_t deadline = deadline_after(timeout_ms);
+	struct wait wait = wait_for_answer(client, method, timeout_ms);
 	json_int_t id = ++client->last_id;
 
 	size_t n;
 	g_autofree char *line = request_new(id, method, arguments, &n, error);
-	if (!line || !send_request(client, line, n, deadline, error))
+	if (!line || !send_request(client, line, n, &wait, error))
 		return NULL;
 
-	struct answer *answer = answer_to(client, id, deadline, error);
+	struct answer *answer = answer_to(client, id, &wait, error);
 	if (!answer)
 		return NULL;
 	json_t *value = answer_value(client, answer, error);
@@ -285,12 +336,12 @@ json_t *client_execute(struct client *client, const char *method, json_t *argume
 
 json_t *client_next_event(struct client *client, unsigned timeout_ms, GError **error)
 {
-	int64_t deadline = deadline_after(timeout_ms);
+	struct wait wait = wait_for("events", timeout_ms);
 	short ready;
 	g_autoptr(GError) reason = NULL;
 
 	while (g_queue_is_empty(&client->events)) {
-		if (wait_and_receive(client, 0, &ready, deadline, &reason))
+		if (wait_and_receive(client, 0, &ready, &wait, &reason))
 			continue;
 		if (!g_error_matches(reason, CLIENT_ERROR, CLIENT_ERROR_TIMEOUT))
 			g_propagate_error(error, g_steal_pointer(&reason));
@@ -301,7 +352,8 @@ json_t *client_next_event(struct client *client, unsigned timeout_ms, GError **e
 
 static bool greet(struct client *client, unsigned timeout_ms, GError **error)
 {
-	struct answer *greeting = next_answer(client, deadline_after(timeout_ms), error);
+	struct wait wait = wait_for_answer(client, "a new connection", timeout_ms);
+	struct answer *greeting = next_answer(client, &wait, error);
 
 	if (!greeting)
 		return false;
@@ -323,11 +375,11 @@ static bool greet(struct client *client, unsigned timeout_ms, GError **error)
 	return value;
 }
 
-struct client *client_new_fd(int fd, unsigned timeout_ms, GError **error)
+struct client *client_new_fd(int fd, pid_t engine, unsigned timeout_ms, GError **error)
 {
 	struct client *client = g_new(struct client, 1);
 
-	*client = (struct client){.fd = fd, .fds = descriptors_new()};
+	*client = (struct client){.fd = fd, .engine = engine, .fds = descriptors_new()};
 	line_buffer_init(&client->input);
 	g_queue_init(&client->answers);
 	g_queue_init(&client->events);
@@ -340,7 +392,7 @@ struct client *client_new_fd(int fd, unsigned timeout_ms, GError **error)
 
 struct client *client_connect(const char *path, unsigned timeout_ms, GError **error)
 {
-	int64_t deadline = deadline_after(timeout_ms);
+	const int64_t deadline = wait_for(path, timeout_ms).deadline;
 	int fd;
 
 	while ((fd = client_socket_connect(path)) < 0 && errno == EAGAIN && ms_until(deadline) > 0)
@@ -351,7 +403,7 @@ struct client *client_connect(const char *path, unsigned timeout_ms, GError **er
 		            g_strerror(errno));
 		return NULL;
 	}
-	return client_new_fd(fd, (unsigned)ms_until(deadline), error);
+	return client_new_fd(fd, 0, (unsigned)ms_until(deadline), error);
 }
 
 void client_free(struct client *client)

@@ -6,6 +6,7 @@
 #include <glib.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #define CLIENT_ERROR client_error_quark()
 GQuark client_error_quark(void);
@@ -21,8 +22,11 @@ struct client;
 
 /* Connects to the socket at `path`, reads the greeting and negotiates. */
 struct client *client_connect(const char *path, unsigned timeout_ms, GError **error);
-/* The same on a connected socket, which the client now owns. */
-struct client *client_new_fd(int fd, unsigned timeout_ms, GError **error);
+/*
+ * The same on a connected socket, which the client now owns. `engine`: its process; while its main thread works, it is
+ * waited for up to ten times as long as each timeout says. 0: not known.
+ */
+struct client *client_new_fd(int fd, pid_t engine, unsigned timeout_ms, GError **error);
 void client_free(struct client *client);
 
 /* To poll for events, once client_next_event has returned NULL: some may have been read with an answer. */
@@ -64,7 +68,8 @@ struct client_socket {
 
 /*
  * The sockets (*.sock) in client_runtime_dir(), sorted by path: an array of struct client_socket that frees its
- * elements, empty when the folder does not exist. Nothing is removed. Error: CLIENT_ERROR_CONNECT.
+ * elements, empty when the folder does not exist. Nothing is removed. Error: CLIENT_ERROR_CONNECT, also for a folder of
+ * another user than root and this one, or to which every user may write.
  */
 GArray *client_list_sockets(GError **error);
 

@@ -2,6 +2,7 @@
 /* Where engines put their sockets, and which of them still answer. */
 #include <errno.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/client/client.h"
@@ -55,12 +56,32 @@ static int by_path(const void *a, const void *b)
 	return g_strcmp0(((const struct client_socket *)a)->path, ((const struct client_socket *)b)->path);
 }
 
+/* Why sockets in it may be another user's, or NULL. */
+static char *folder_refused(const char *folder)
+{
+	struct stat status;
+
+	if (stat(folder, &status) != 0) /* opening it says why */
+		return NULL;
+	if (status.st_uid != 0 && status.st_uid != geteuid())
+		return g_strdup_printf("folder %s belongs to uid %u", folder, status.st_uid);
+	if (status.st_mode & S_IWOTH)
+		return g_strdup_printf("every user may write to folder %s; change that with chmod o-w", folder);
+	return NULL;
+}
+
 GArray *client_list_sockets(GError **error)
 {
 	g_autofree char *folder = client_runtime_dir();
 	g_autoptr(GArray) sockets = g_array_new(FALSE, FALSE, sizeof(struct client_socket));
 
 	g_array_set_clear_func(sockets, client_socket_clear);
+	g_autofree char *why = folder_refused(folder);
+
+	if (why) {
+		g_set_error(error, CLIENT_ERROR, CLIENT_ERROR_CONNECT, "cannot list running engines: %s", why);
+		return NULL;
+	}
 
 	g_autoptr(GError) reason = NULL;
 	g_autoptr(GDir) dir = g_dir_open(folder, 0, &reason);

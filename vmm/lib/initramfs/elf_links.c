@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/initramfs/initramfs.h"
+#include "lib/record/arch.h"
 
 #define NEEDED_MAX 1024u
 
@@ -51,7 +52,7 @@ bool elf_is_ours(const guint8 *bytes, gsize n)
 		return false;
 	memcpy(&header, bytes, sizeof(header));
 	return header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB &&
-	       header.e_machine == EM_X86_64;
+	       arch_of_elf(header.e_machine) == arch_here();
 }
 
 static bool elf_segment(const struct elf *elf, unsigned i, Elf64_Phdr *segment)
@@ -166,8 +167,10 @@ bool elf_links_read(struct elf_links *links, const char *path, const guint8 *byt
 	struct elf elf = {.path = path, .bytes = bytes, .n = n};
 
 	*links = (struct elf_links){.needed = g_ptr_array_new_with_free_func(g_free)};
+	g_autofree char *foreign = g_strdup_printf("it is an ELF file, but not for %s", arch_name(arch_here()));
+
 	if (!elf_is_ours(bytes, n) || !elf_copy(&elf, 0, &elf.header, sizeof(elf.header)))
-		elf_fail(&elf, "it is an ELF file, but not for x86-64", error);
+		elf_fail(&elf, foreign, error);
 	else if (elf.header.e_phentsize != sizeof(Elf64_Phdr) && elf.header.e_phnum != 0)
 		elf_fail(&elf, "its program headers are damaged", error);
 	else if (links_fill(&elf, links, error))

@@ -12,7 +12,7 @@ struct elf_links {
 	char *rpath, *runpath; /* folders, with ":" between them; NULL */
 };
 
-/* Whether the bytes begin with the header of a 64-bit x86-64 ELF file. */
+/* Whether the bytes begin with the header of an ELF file for this architecture. */
 bool elf_is_ours(const guint8 *bytes, gsize n);
 /* Whether the bytes begin with the ELF magic. */
 bool elf_is_any(const guint8 *bytes, gsize n);

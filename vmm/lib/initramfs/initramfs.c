@@ -27,6 +27,7 @@ struct initramfs {
 	GTree *folders; /* paths; the tree's order puts a folder before what is in it */
 	GTree *nodes;   /* path: struct node */
 	struct library_search *search;
+	GPtrArray *programs; /* paths on the host */
 	guint64 bytes;
 };
 
@@ -52,6 +53,7 @@ struct initramfs *initramfs_new(void)
 	initramfs->folders = g_tree_new_full(path_compare, NULL, g_free, NULL);
 	initramfs->nodes = g_tree_new_full(path_compare, NULL, g_free, node_free);
 	initramfs->search = library_search_new(g_getenv("LD_LIBRARY_PATH"), LIBRARY_CACHE_PATH);
+	initramfs->programs = g_ptr_array_new_with_free_func(g_free);
 	return initramfs;
 }
 
@@ -62,6 +64,7 @@ void initramfs_free(struct initramfs *initramfs)
 	g_tree_unref(initramfs->folders);
 	g_tree_unref(initramfs->nodes);
 	library_search_free(initramfs->search);
+	g_ptr_array_unref(initramfs->programs);
 	g_free(initramfs);
 }
 
@@ -113,6 +116,8 @@ static GMappedFile *file_map(struct initramfs *initramfs, const char *path, GErr
 		return NULL;
 	}
 	initramfs->bytes += g_mapped_file_get_length(bytes);
+	if (elf_is_ours((const guint8 *)g_mapped_file_get_contents(bytes), g_mapped_file_get_length(bytes)))
+		g_ptr_array_add(initramfs->programs, g_strdup(path));
 	if (initramfs->bytes <= INITRAMFS_BYTES_MAX)
 		return bytes;
 	g_mapped_file_unref(bytes);
@@ -125,6 +130,11 @@ static GMappedFile *file_map(struct initramfs *initramfs, const char *path, GErr
 static void file_node_add(struct initramfs *initramfs, const char *path, GMappedFile *file, unsigned permissions)
 {
 	node_add(initramfs, path, (struct node){.bytes = g_mapped_file_get_bytes(file), .permissions = permissions});
+}
+
+const GPtrArray *initramfs_programs(const struct initramfs *initramfs)
+{
+	return initramfs->programs;
 }
 
 void initramfs_add_bytes(struct initramfs *initramfs, GBytes *bytes, const char *path)

@@ -41,6 +41,9 @@ bool initramfs_add_program(struct initramfs *initramfs, const char *path, GError
 /* A file with these contents, readable by all users. */
 void initramfs_add_bytes(struct initramfs *initramfs, GBytes *bytes, const char *path);
 
+/* The paths on this host of the ELF files that were added. Borrowed, of char *. */
+const GPtrArray *initramfs_programs(const struct initramfs *initramfs);
+
 /* A symbolic link. */
 void initramfs_add_link(struct initramfs *initramfs, const char *path, const char *target);
 

@@ -2,8 +2,12 @@
 #include "lib/initramfs/kernel_modules.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "lib/parser/parser.h"
+#include "lib/record/arch.h"
 #include "lib/symbol/module_file.h"
 
 #define BUILTIN_LIST "modules.builtin" /* Linux, Documentation/kbuild/kbuild.rst */
@@ -112,7 +116,7 @@ static bool modinfo_find(struct span file, struct span *modinfo)
 	if (file.n < sizeof(header) || memcmp(file.at, ELFMAG, SELFMAG) != 0)
 		return false;
 	memcpy(&header, file.at, sizeof(header));
-	return header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_machine == EM_X86_64 &&
+	return header.e_ident[EI_CLASS] == ELFCLASS64 && arch_of_elf(header.e_machine) == arch_here() &&
 	       header.e_shentsize == sizeof(Elf64_Shdr) && section_named(file, &header, ".modinfo", modinfo);
 }
 
@@ -167,17 +171,21 @@ static bool module_add(struct kernel_modules *modules, const char *name, const c
                        GError **error)
 {
 	g_autoptr(GError) why = NULL;
-	g_autoptr(GBytes) bytes = module_file_read(path, &why);
+	int unpacked = module_file_read(path, &why);
+	g_autoptr(GBytes) bytes = unpacked >= 0 ? sealed_map(unpacked) : NULL;
 	struct span file, modinfo;
 
+	if (unpacked >= 0)
+		close(unpacked);
 	if (!bytes) {
-		g_set_error_literal(error, KERNEL_MODULES_ERROR, KERNEL_MODULES_ERROR_FORMAT, why->message);
+		g_set_error(error, KERNEL_MODULES_ERROR, KERNEL_MODULES_ERROR_FORMAT, "%s",
+		            why ? why->message : g_strerror(errno));
 		return false;
 	}
 	file.at = g_bytes_get_data(bytes, &file.n);
 	if (!modinfo_find(file, &modinfo)) {
 		g_set_error(error, KERNEL_MODULES_ERROR, KERNEL_MODULES_ERROR_FORMAT,
-		            "%s is not a kernel module for x86-64", path);
+		            "%s is not a kernel module for %s", path, arch_name(arch_here()));
 		return false;
 	}
 	if (!release_check(modules, path, modinfo, error) || !needs_add(modules, modinfo, initramfs, error))

@@ -3,8 +3,14 @@
 
 #include <string.h>
 
+#include "lib/record/arch.h"
+
 #define CACHE_MAGIC "glibc-ld.so.cache1.1"
-#define FLAGS_X86_64 0x0303u /* FLAG_ELF_LIBC6 | FLAG_X8664_LIB64 */
+
+static const guint32 flags_wanted[] = {
+	[ARCH_X86_64] = 0x0303, /* FLAG_ELF_LIBC6 | FLAG_X8664_LIB64 */
+	[ARCH_ARM64] = 0x0a03,  /* FLAG_ELF_LIBC6 | FLAG_AARCH64_LIB64 */
+};
 
 /* struct cache_file_new, struct file_entry_new. Offsets of strings count from the header. */
 struct cache_header {
@@ -43,7 +49,7 @@ const char *library_cache_find(const guint8 *bytes, gsize n, const char *name)
 		const char *found;
 
 		memcpy(&entry, start + sizeof(header) + i * sizeof(entry), sizeof(entry));
-		if (entry.flags != FLAGS_X86_64 || entry.capabilities != 0)
+		if (entry.flags != flags_wanted[arch_here()] || entry.capabilities != 0)
 			continue;
 		found = cache_string(start, n, entry.name);
 		if (found && strcmp(found, name) == 0)

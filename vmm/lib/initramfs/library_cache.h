@@ -5,7 +5,8 @@
 
 #include <glib.h>
 
-/* The path of the x86-64 library `name`, a pointer into `bytes`; NULL if the cache is malformed or lacks it. */
+/* The path of the library `name` for this architecture, a pointer into `bytes`; NULL if the cache is malformed or lacks
+ * it. */
 const char *library_cache_find(const guint8 *bytes, gsize n, const char *name);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/initramfs/library_cache.h"
+#include "lib/record/arch.h"
 
 struct library_search {
 	char *more;
@@ -13,8 +14,9 @@ struct library_search {
 	gsize cache_bytes;
 };
 
-/* glibc's default folders, on Debian and on other x86-64 distributions. */
-static const char default_folders[] = "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/lib:/usr/lib";
+/* glibc's default folders, on Debian ("%s": its name of the architecture) and on other distributions. */
+#define DEBIAN_FOLDERS "/lib/%s-linux-gnu:/usr/lib/%s-linux-gnu"
+#define OTHER_FOLDERS ":/lib64:/usr/lib64:/lib:/usr/lib"
 
 struct library_search *library_search_new(const char *more, const char *cache_path)
 {
@@ -51,15 +53,17 @@ static bool is_library(const char *path)
 /* Expands $ORIGIN and the other tokens of ld.so(8). New string. */
 static char *tokens_expand(const char *text, const char *user_path)
 {
+	const char *platform = arch_uname(arch_here());
 	g_autofree char *origin = g_path_get_dirname(user_path);
+	g_autofree char *lib = g_strdup_printf("lib/%s-linux-gnu", platform);
 	GString *expanded = g_string_new(text);
 
 	g_string_replace(expanded, "${ORIGIN}", origin, 0);
 	g_string_replace(expanded, "$ORIGIN", origin, 0);
-	g_string_replace(expanded, "${LIB}", "lib/x86_64-linux-gnu", 0);
-	g_string_replace(expanded, "$LIB", "lib/x86_64-linux-gnu", 0);
-	g_string_replace(expanded, "${PLATFORM}", "x86_64", 0);
-	g_string_replace(expanded, "$PLATFORM", "x86_64", 0);
+	g_string_replace(expanded, "${LIB}", lib, 0);
+	g_string_replace(expanded, "$LIB", lib, 0);
+	g_string_replace(expanded, "${PLATFORM}", platform, 0);
+	g_string_replace(expanded, "$PLATFORM", platform, 0);
 	return g_string_free(expanded, FALSE);
 }
 
@@ -113,7 +117,11 @@ char *library_search_find(const struct library_search *search, const struct libr
 		found = folders_find(user->links.runpath, user->path, name);
 	if (!found)
 		found = cache_find(search, name);
-	if (!found)
-		found = folders_find(default_folders, user->path, name);
+	if (!found) {
+		const char *platform = arch_uname(arch_here());
+		g_autofree char *folders = g_strdup_printf(DEBIAN_FOLDERS OTHER_FOLDERS, platform, platform);
+
+		found = folders_find(folders, user->path, name);
+	}
 	return found;
 }

@@ -7,7 +7,8 @@
 #include "lib/profile/chain.h"
 #include "lib/profile/hash.h"
 
-#define SLOTS_AT_FIRST 4096u /* a power of two */
+#define SLOTS_AT_FIRST 64u /* a power of two; there may be a tree for each task */
+#define NO_PLACE 0u        /* the root is no place */
 
 /* One address, as called from the chain above it. Node 0 is the root. */
 struct address_node {
@@ -24,9 +25,10 @@ struct call_tree {
 	uint32_t *slots;     /* node numbers, 0: free; open addressing, linear probing, at most half full */
 	size_t n_slots;      /* a power of two */
 	struct names *names; /* NULL: not known */
+	struct call_tree_room *room;
 };
 
-struct call_tree *call_tree_new(struct names *names)
+struct call_tree *call_tree_new(struct names *names, struct call_tree_room *room)
 {
 	struct call_tree *tree = g_new0(struct call_tree, 1);
 
@@ -34,6 +36,7 @@ struct call_tree *call_tree_new(struct names *names)
 	g_array_set_size(tree->nodes, 1);
 	tree->n_slots = SLOTS_AT_FIRST;
 	tree->names = names;
+	tree->room = room;
 	tree->slots = g_new0(uint32_t, tree->n_slots);
 	return tree;
 }
@@ -77,11 +80,15 @@ static void slots_grow(struct call_tree *tree)
 		*slot_find(tree, node_at(tree, i)) = i;
 }
 
+/* NO_PLACE: it is new, and there is no room. */
 static uint32_t node_intern(struct call_tree *tree, const struct address_node *key)
 {
 	uint32_t *slot = slot_find(tree, key);
 
 	if (*slot == 0) {
+		if (tree->room->places == CALL_TREE_PLACES_MAX)
+			return NO_PLACE;
+		tree->room->places++;
 		if (tree->nodes->len >= tree->n_slots / 2) {
 			slots_grow(tree);
 			slot = slot_find(tree, key);
@@ -95,7 +102,7 @@ static uint32_t node_intern(struct call_tree *tree, const struct address_node *k
 uint32_t call_tree_add(struct call_tree *tree, const struct record_sample *sample)
 {
 	struct chain_frame frames[CHAIN_FRAMES_MAX];
-	uint32_t parent = 0;
+	uint32_t parent = 0, node;
 
 	for (uint32_t i = chain_frames(sample, frames); i-- > 0;) {
 		struct address_node key = {
@@ -107,7 +114,12 @@ uint32_t call_tree_add(struct call_tree *tree, const struct record_sample *sampl
 		if (tree->names)
 			key.mapping = names_mapping(tree->names, (enum profile_mode)key.mode, sample->pid, key.ip,
 			                            sample->time_ns);
-		parent = node_intern(tree, &key);
+		node = node_intern(tree, &key);
+		if (node == NO_PLACE) {
+			tree->room->cut++;
+			break;
+		}
+		parent = node;
 	}
 	node_at(tree, parent)->self_samples++;
 	node_at(tree, parent)->self_period += sample->period;
@@ -123,6 +135,8 @@ struct merge {
 struct child {
 	size_t parent, node;
 	enum profile_mode mode;
+	uint64_t ip; /* 0: by symbols */
+	const struct mapping *mapping;
 	const char *symbol, *module;
 };
 
@@ -130,26 +144,39 @@ static guint child_hash(gconstpointer key)
 {
 	const struct child *child = key;
 
-	return (guint)hash_mix((uint64_t)child->parent << 2 | child->mode) ^ g_str_hash(child->symbol);
+	return (guint)hash_mix(((uint64_t)child->parent << 2 | child->mode) ^ hash_mix(child->ip)) ^
+	       g_str_hash(child->symbol);
 }
 
 static gboolean child_equal(gconstpointer a, gconstpointer b)
 {
 	const struct child *left = a, *right = b;
 
-	return left->parent == right->parent && left->mode == right->mode && strcmp(left->symbol, right->symbol) == 0 &&
+	return left->parent == right->parent && left->mode == right->mode && left->ip == right->ip &&
+	       left->mapping == right->mapping && strcmp(left->symbol, right->symbol) == 0 &&
 	       strcmp(left->module, right->module) == 0;
 }
 
-/* The child of `parent` for that place, made if it is new. */
-static size_t child_intern(struct merge *merge, size_t parent, enum profile_mode mode, const struct place *place)
+/* The child of `parent` for that place, made if it is new. address: NULL for a tree by symbols. */
+static size_t child_intern(struct merge *merge, size_t parent, enum profile_mode mode, const struct place *place,
+                           const struct address_node *address)
 {
-	const struct child key = {parent, merge->nodes->len, mode, place->symbol, place->module};
+	const struct child key = {
+		.parent = parent,
+		.node = merge->nodes->len,
+		.mode = mode,
+		.ip = address ? address->ip : 0,
+		.mapping = address ? address->mapping : NULL,
+		.symbol = place->symbol,
+		.module = place->module,
+	};
 	const struct child *known = g_hash_table_lookup(merge->index, &key);
 	const struct call_node node = {
 		.symbol = place->symbol,
 		.module = place->module,
 		.mode = mode,
+		.ip = key.ip,
+		.mapping = key.mapping,
 		.next_sibling = g_array_index(merge->nodes, struct call_node, parent).first_child,
 	};
 
@@ -170,6 +197,8 @@ static int nodes_compare(const void *a, const void *b, void *data)
 		return left->period > right->period ? -1 : 1;
 	if (left->samples != right->samples)
 		return left->samples > right->samples ? -1 : 1;
+	if (left->ip != right->ip)
+		return left->ip < right->ip ? -1 : 1;
 	return strcmp(left->symbol, right->symbol);
 }
 
@@ -188,8 +217,9 @@ static void children_sort(struct call_node *nodes, size_t parent, GArray *scratc
 	*link = 0;
 }
 
-/* Nodes by symbol, with what fell into each itself; parents[i] is the one above node i. */
-static GArray *symbols_merge(const struct call_tree *tree, struct resolver *resolver, size_t *parents, size_t *node_of)
+/* Nodes by symbol or by address, with what fell into each itself; parents[i] is the one above node i. */
+static GArray *nodes_merge(const struct call_tree *tree, struct resolver *resolver, bool by_address, size_t *parents,
+                           size_t *node_of)
 {
 	struct merge merge = {
 		.nodes = g_array_new(FALSE, TRUE, sizeof(struct call_node)),
@@ -203,7 +233,8 @@ static GArray *symbols_merge(const struct call_tree *tree, struct resolver *reso
 		struct place place;
 
 		resolver_find(resolver, (enum profile_mode)address->mode, address->ip, address->mapping, &place);
-		node_of[i] = child_intern(&merge, parent, (enum profile_mode)address->mode, &place);
+		node_of[i] = child_intern(&merge, parent, (enum profile_mode)address->mode, &place,
+		                          by_address ? address : NULL);
 		parents[node_of[i]] = parent;
 		g_array_index(merge.nodes, struct call_node, node_of[i]).self_samples += address->self_samples;
 		g_array_index(merge.nodes, struct call_node, node_of[i]).self_period += address->self_period;
@@ -212,15 +243,15 @@ static GArray *symbols_merge(const struct call_tree *tree, struct resolver *reso
 	return merge.nodes;
 }
 
-struct call_node *call_tree_resolve_numbers(const struct call_tree *tree, struct resolver *resolver, size_t *n,
-                                            size_t **node_of)
+static struct call_node *resolve(const struct call_tree *tree, struct resolver *resolver, bool by_address, size_t *n,
+                                 size_t **node_of)
 {
 	size_t *parents = g_new0(size_t, tree->nodes->len);
 	g_autoptr(GArray) scratch = g_array_new(FALSE, FALSE, sizeof(size_t));
 	GArray *merged;
 
 	*node_of = g_new0(size_t, tree->nodes->len);
-	merged = symbols_merge(tree, resolver, parents, *node_of);
+	merged = nodes_merge(tree, resolver, by_address, parents, *node_of);
 	*n = merged->len;
 	struct call_node *nodes = (struct call_node *)(void *)g_array_free(merged, FALSE);
 
@@ -239,9 +270,22 @@ struct call_node *call_tree_resolve_numbers(const struct call_tree *tree, struct
 	return nodes;
 }
 
+struct call_node *call_tree_resolve_numbers(const struct call_tree *tree, struct resolver *resolver, size_t *n,
+                                            size_t **node_of)
+{
+	return resolve(tree, resolver, false, n, node_of);
+}
+
 struct call_node *call_tree_resolve(const struct call_tree *tree, struct resolver *resolver, size_t *n)
 {
 	g_autofree size_t *node_of = NULL;
 
-	return call_tree_resolve_numbers(tree, resolver, n, &node_of);
+	return resolve(tree, resolver, false, n, &node_of);
+}
+
+struct call_node *call_tree_resolve_addresses(const struct call_tree *tree, struct resolver *resolver, size_t *n)
+{
+	g_autofree size_t *node_of = NULL;
+
+	return resolve(tree, resolver, true, n, &node_of);
 }

@@ -18,8 +18,19 @@
 
 struct call_tree;
 
-/* names: say which file is mapped at an address, for its symbols. Borrowed; NULL: nothing is known. */
-struct call_tree *call_tree_new(struct names *names);
+#define CALL_TREE_PLACES_MAX (2u << 20) /* a recording of random chains could have one for each of its bytes */
+
+/* What trees that are read together have of these places; all 0 at first. */
+struct call_tree_room {
+	uint32_t places;
+	uint64_t cut; /* samples that count at one of their callers, because no place was left */
+};
+
+/*
+ * names: say which file is mapped at an address, for its symbols. Borrowed; NULL: nothing is known. room: borrowed, for
+ * adding.
+ */
+struct call_tree *call_tree_new(struct names *names, struct call_tree_room *room);
 void call_tree_free(struct call_tree *tree);
 
 /*
@@ -33,9 +44,11 @@ struct call_node {
 	const char *symbol; /* lives as long as the resolver; NULL in the root */
 	const char *module;
 	enum profile_mode mode;
-	uint64_t samples;      /* in it and in what it called */
-	uint64_t period;       /* summed: events, nanoseconds for clocks */
-	uint64_t self_samples; /* in it alone */
+	uint64_t ip;                   /* by address: of the instruction; of a caller, inside its call. Else 0 */
+	const struct mapping *mapping; /* by address: what is mapped there, of user space or a module. Else NULL */
+	uint64_t samples;              /* in it and in what it called */
+	uint64_t period;               /* summed: events, nanoseconds for clocks */
+	uint64_t self_samples;         /* in it alone */
 	uint64_t self_period;
 	size_t first_child; /* indexes into the array; 0: none */
 	size_t next_sibling;
@@ -47,7 +60,10 @@ struct call_node {
  */
 struct call_node *call_tree_resolve(const struct call_tree *tree, struct resolver *resolver, size_t *n);
 
-/* The same; (*node_of)[what call_tree_add returned] is an index into the array. By g_free. */
+/* The tree by addresses: functions as called from the one above, once for each address in them. */
+struct call_node *call_tree_resolve_addresses(const struct call_tree *tree, struct resolver *resolver, size_t *n);
+
+/* By symbols; (*node_of)[what call_tree_add returned] is an index into the array. By g_free. */
 struct call_node *call_tree_resolve_numbers(const struct call_tree *tree, struct resolver *resolver, size_t *n,
                                             size_t **node_of);
 

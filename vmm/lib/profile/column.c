@@ -70,6 +70,16 @@ static int comm_compare(const struct profile_row *a, const struct profile_row *b
 	return strcmp(a->comm, b->comm);
 }
 
+static const char *state_text(const struct profile_row *row)
+{
+	return profile_state_name(row->state);
+}
+
+static int state_compare(const struct profile_row *a, const struct profile_row *b)
+{
+	return numbers_compare(a->state, b->state);
+}
+
 static const char *cgroup_text(const struct profile_row *row)
 {
 	return row->cgroup;
@@ -122,12 +132,13 @@ static int ip_compare(const struct profile_row *a, const struct profile_row *b)
 }
 
 const struct column columns[] = {
-	{"sym", "Symbol", "symbol", symbol_compare, .text = symbol_text},
+	{"sym", "Symbol", "symbol", symbol_compare, .text = symbol_text, .alias = "symbol"},
 	{"module", "Module", "module", module_compare, .text = module_text, .alias = "dso"},
 	{"mode", "Mode", "mode", mode_compare, .text = mode_text},
 	{"cpu", "vCPU", "vcpu", cpu_compare, .number = cpu_number, .keys = COLUMN_KEY_CPU},
 	{"event", "Event", "event", event_compare, .text = event_text},
 	{"comm", "Command", "comm", comm_compare, .text = comm_text, .keys = COLUMN_KEY_TASK},
+	{"state", "State", "state", state_compare, .text = state_text, .keys = COLUMN_KEY_STATE},
 	{"cgroup", "Cgroup", "cgroup", cgroup_compare, .text = cgroup_text, .keys = COLUMN_KEY_CGROUP},
 	{"domain", "Domain", "domain", domain_compare, .text = domain_text},
 	{"pid", "Pid", "pid", pid_compare, .number = pid_number, .keys = COLUMN_KEY_TASK},

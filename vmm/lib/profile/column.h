@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <vprof/recording.h>
 
 #include "lib/profile/mode.h"
 
@@ -19,6 +20,7 @@ enum column_key {
 	COLUMN_KEY_CPU = 1u << 0,
 	COLUMN_KEY_TASK = 1u << 1, /* pid, tid and name */
 	COLUMN_KEY_CGROUP = 1u << 2,
+	COLUMN_KEY_STATE = 1u << 3,
 };
 #define COLUMN_KEYS_ALL (~0u)
 
@@ -34,6 +36,7 @@ struct profile_row {
 	uint32_t cpu; /* the vCPU */
 	uint32_t pid, tid;
 	enum profile_mode mode;
+	enum vprof_task_state state;
 	uint64_t samples;
 	uint64_t period; /* summed: events, nanoseconds for clocks */
 };
@@ -55,7 +58,7 @@ extern const struct column columns[];
 extern const size_t n_columns;
 
 /* The names of all columns, as help and errors list them. */
-#define COLUMN_NAMES "sym, module, mode, cpu, event, comm, cgroup, domain, pid, tid, ip"
+#define COLUMN_NAMES "sym, module, mode, cpu, event, comm, state, cgroup, domain, pid, tid, ip"
 
 #define COLUMN_LIST_MAX 16u
 struct column_list {

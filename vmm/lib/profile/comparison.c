@@ -211,7 +211,7 @@ const struct change *comparison_only(const struct comparison *comparison, enum f
 	for (to = from; to < comparison->n_only && comparison->only[to].fate == fate;)
 		to++;
 	*n = to - from;
-	return comparison->only + from;
+	return *n > 0 ? &comparison->only[from] : NULL;
 }
 
 const char *verdict_name(enum verdict verdict)

@@ -22,7 +22,8 @@ struct cell {
 	uint32_t pid, tid;
 	uint32_t cpu;
 	uint16_t event;
-	uint8_t mode; /* enum profile_mode */
+	uint8_t mode;  /* enum profile_mode */
+	uint8_t state; /* enum vprof_task_state */
 };
 
 struct histogram {
@@ -58,14 +59,17 @@ static uint64_t cell_hash(const struct cell *key)
 {
 	uint64_t task = (uint64_t)key->pid << 32 ^ key->tid ^ (uintptr_t)key->comm ^ (uintptr_t)key->mapping << 8;
 
-	return hash_mix(key->ip ^ hash_mix((uint64_t)key->cpu << 32 | (uint64_t)key->event << 8 | key->mode) ^
-	                hash_mix(task ^ (uintptr_t)key->cgroup << 16));
+	return hash_mix(
+		key->ip ^
+		hash_mix((uint64_t)key->cpu << 32 | (uint64_t)key->event << 8 | (uint64_t)key->state << 4 | key->mode) ^
+		hash_mix(task ^ (uintptr_t)key->cgroup << 16));
 }
 
 static bool cell_same(const struct cell *a, const struct cell *b)
 {
-	return a->ip == b->ip && a->cpu == b->cpu && a->event == b->event && a->mode == b->mode && a->pid == b->pid &&
-	       a->tid == b->tid && a->comm == b->comm && a->cgroup == b->cgroup && a->mapping == b->mapping;
+	return a->ip == b->ip && a->cpu == b->cpu && a->event == b->event && a->mode == b->mode &&
+	       a->state == b->state && a->pid == b->pid && a->tid == b->tid && a->comm == b->comm &&
+	       a->cgroup == b->cgroup && a->mapping == b->mapping;
 }
 
 /* The cell of `key`, or the free one where it belongs. */
@@ -105,6 +109,8 @@ static struct cell cell_key(const struct histogram *histogram, const struct reco
 
 	if (histogram->keys & COLUMN_KEY_CPU)
 		key.cpu = sample->cpu;
+	if (histogram->keys & COLUMN_KEY_STATE)
+		key.state = (uint8_t)profile_state_of(sample->misc);
 	if (!names)
 		return key;
 	key.mapping = names_mapping(names, (enum profile_mode)key.mode, sample->pid, sample->ip, sample->time_ns);
@@ -210,6 +216,7 @@ static struct profile_row *rows_resolve(const struct cell *cells, size_t n, stru
 			.tid = cell->tid,
 			.cpu = cell->cpu,
 			.mode = cell->mode,
+			.state = cell->state,
 			.samples = cell->samples,
 			.period = cell->period,
 		};

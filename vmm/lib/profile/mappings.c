@@ -10,7 +10,7 @@ typedef GPtrArray timeline;
 
 struct mappings {
 	GHashTable *processes; /* pid -> timeline * of struct mapping * */
-	GHashTable *files;     /* name -> GPtrArray * of struct mapped_file * */
+	GHashTable *files;     /* path -> GPtrArray * of struct mapped_file * */
 	/* What the last look-up found, until something is added. */
 	uint32_t last_pid;
 	const struct mapping *last;
@@ -22,6 +22,7 @@ static void file_free(void *data)
 {
 	struct mapped_file *file = data;
 
+	g_free((char *)file->path.raw);
 	g_free(file->name);
 	g_free(file);
 }
@@ -55,7 +56,7 @@ static bool same_build_id(const struct mapped_file *file, const struct record_mm
 /* The file of a record; its build-id may become known only now. */
 static const struct mapped_file *file_intern(struct mappings *mappings, const struct record_mmap *mmap)
 {
-	GPtrArray *files = g_hash_table_lookup(mappings->files, mmap->file_name);
+	GPtrArray *files = g_hash_table_lookup(mappings->files, mmap->file_name.raw);
 	struct mapped_file *file = NULL;
 
 	for (guint i = 0; files && i < files->len && !file; i++)
@@ -63,11 +64,12 @@ static const struct mapped_file *file_intern(struct mappings *mappings, const st
 			file = files->pdata[i];
 	if (!file) {
 		file = g_new0(struct mapped_file, 1);
-		file->name = g_strdup(mmap->file_name);
+		file->path = untrusted(g_strdup(mmap->file_name.raw));
+		file->name = untrusted_printable(mmap->file_name);
 		file->is_another = files != NULL;
 		if (!files) {
 			files = g_ptr_array_new_with_free_func(file_free);
-			g_hash_table_insert(mappings->files, file->name, files);
+			g_hash_table_insert(mappings->files, (char *)file->path.raw, files);
 		}
 		g_ptr_array_add(files, file);
 	}
@@ -137,7 +139,7 @@ static bool is_taken(const struct perf_event_header *record, struct record_mmap 
 		return true;
 	case PERF_RECORD_MISC_KERNEL:
 		mmap->pid = KERNEL_PID;
-		return mmap->file_name[0] == '[' && !g_str_has_prefix(mmap->file_name, "[kernel");
+		return mmap->file_name.raw[0] == '[' && !g_str_has_prefix(mmap->file_name.raw, "[kernel");
 	default:
 		return false;
 	}

@@ -14,7 +14,8 @@
 
 /* One for each path and build-id. */
 struct mapped_file {
-	char *name;
+	struct untrusted_text path; /* of the guest; or a module's "[name]" */
+	char *name;                 /* the same, printable */
 	uint8_t build_id[RECORD_BUILD_ID_BYTES_MAX];
 	size_t build_id_bytes; /* 0: not known */
 	bool is_another;       /* the path was first seen with another build-id */

@@ -2,6 +2,7 @@
 #include "lib/profile/mode.h"
 
 #include <linux/perf_event.h>
+#include <vprof/recording.h>
 
 enum profile_mode profile_mode_of(uint16_t misc)
 {
@@ -29,4 +30,18 @@ const char *profile_mode_name(enum profile_mode mode)
 	};
 
 	return names[mode];
+}
+
+unsigned profile_state_of(uint16_t misc)
+{
+	return (misc & VPROF_TASK_STATE_MASK) >> VPROF_TASK_STATE_SHIFT;
+}
+
+const char *profile_state_name(unsigned state)
+{
+#define X(id, letter, name) [id] = name,
+	static const char *const names[] = {[VPROF_TASK_RUNNING] = "running", VPROF_TASK_STATES(X)};
+#undef X
+
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
 }

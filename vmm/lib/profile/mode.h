@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* In which mode of the guest a sample fell: the cpumode bits of its misc field, under names that people read. */
+/* What misc of a sample says of it: in which mode of the guest it fell, and what its task did, under names that people
+ * read. */
 #ifndef VPROF_PROFILE_MODE_H
 #define VPROF_PROFILE_MODE_H
 
@@ -16,5 +17,10 @@ enum profile_mode profile_mode_of(uint16_t misc);
 
 /* "kernel", "user", "vmm", "other". */
 const char *profile_mode_name(enum profile_mode mode);
+
+/* enum vprof_task_state (vprof/recording.h), or a number that has no name. */
+unsigned profile_state_of(uint16_t misc);
+/* "running", "sleeping"; "unknown" for other numbers. */
+const char *profile_state_name(unsigned state);
 
 #endif

@@ -25,6 +25,14 @@ struct names {
 	const char *unknown;
 };
 
+/* Of others: as it is shown. */
+static const char *untrusted_keep(struct names *names, struct untrusted_text text)
+{
+	g_autofree char *printable = untrusted_printable(text);
+
+	return g_string_chunk_insert_const(names->texts, printable);
+}
+
 static const char *text_keep(struct names *names, const char *text)
 {
 	return g_string_chunk_insert_const(names->texts, text);
@@ -95,9 +103,9 @@ static const char *name_find(struct timed_names *in, uint64_t key, uint64_t time
 	return g_array_index(in->all, struct name, low - 1).text;
 }
 
-void names_take_comm(struct names *names, uint32_t tid, uint64_t time_ns, const char *comm)
+void names_take_comm(struct names *names, uint32_t tid, uint64_t time_ns, struct untrusted_text comm)
 {
-	name_add(&names->comms, tid, time_ns, text_keep(names, comm));
+	name_add(&names->comms, tid, time_ns, untrusted_keep(names, comm));
 }
 
 void names_take(struct names *names, const struct perf_event_header *record, size_t bytes, uint64_t sample_type)
@@ -120,7 +128,7 @@ void names_take(struct names *names, const struct perf_event_header *record, siz
 	case PERF_RECORD_CGROUP:
 		record_time(record, bytes, sample_type, &time_ns);
 		if (record_cgroup_decode(record, bytes, &cgroup))
-			name_add(&names->cgroups, cgroup.cgroup, time_ns, text_keep(names, cgroup.path));
+			name_add(&names->cgroups, cgroup.cgroup, time_ns, untrusted_keep(names, cgroup.path));
 		break;
 	default:
 		break;

@@ -26,9 +26,9 @@ void names_free(struct names *names);
  */
 void names_take(struct names *names, const struct perf_event_header *record, size_t bytes, uint64_t sample_type);
 /* The same for a thread that no record names. */
-void names_take_comm(struct names *names, uint32_t tid, uint64_t time_ns, const char *comm);
+void names_take_comm(struct names *names, uint32_t tid, uint64_t time_ns, struct untrusted_text comm);
 
-/* Results live as long as `names`; two equal texts are the same pointer. */
+/* Results are printable and live as long as `names`; two equal texts are the same pointer. */
 
 /* The name of a thread at that time. As in perf, a thread without a name is ":TID", and 0 is "swapper". */
 const char *names_comm(struct names *names, uint32_t tid, uint64_t time_ns);

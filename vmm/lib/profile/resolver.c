@@ -8,6 +8,7 @@
 #include <vprof/exit.h>
 
 #include "lib/record/exit_name.h"
+#include "lib/record/text.h"
 
 struct resolver_ops {
 	bool (*find)(const void *source, uint64_t ip, struct place *place);
@@ -98,10 +99,11 @@ void resolver_free(struct resolver *resolver)
 
 void resolver_learn(struct resolver *resolver, uint64_t ip, const char *file, const char *symbol, uint64_t offset)
 {
+	g_autofree char *its_file = text_printable(file), *name = text_printable(symbol);
 	struct learned *learned = g_new(struct learned, 1);
 
-	*learned = (struct learned){ip, g_string_chunk_insert_const(resolver->texts, file),
-	                            g_string_chunk_insert_const(resolver->texts, symbol), offset};
+	*learned = (struct learned){ip, g_string_chunk_insert_const(resolver->texts, its_file),
+	                            g_string_chunk_insert_const(resolver->texts, name), offset};
 	g_hash_table_replace(resolver->learned, &learned->ip, learned);
 }
 
@@ -130,6 +132,8 @@ static bool exit_find(struct resolver *resolver, uint64_t ip, struct place *plac
 	char name[EXIT_NAME_BYTES];
 
 	exit_name_format(ip, name);
+	if (vprof_exit_reason(ip) == VPROF_EXIT_REASON_NESTED)
+		place->module = "[nested]";
 	place->symbol = g_string_chunk_insert_const(resolver->texts, name);
 	return true;
 }
@@ -157,7 +161,7 @@ static bool file_find(struct resolver *resolver, const struct mapping *mapping, 
 	struct user_symbol symbol;
 
 	if (resolver->user &&
-	    user_symbols_find(resolver->user, file->name, build_id, file->build_id_bytes, offset, &symbol)) {
+	    user_symbols_find(resolver->user, file->path.raw, build_id, file->build_id_bytes, offset, &symbol)) {
 		place->symbol = symbol.name;
 		place->offset = offset - symbol.file_offset;
 		return true;
@@ -198,6 +202,8 @@ void resolver_find(struct resolver *resolver, enum profile_mode mode, uint64_t i
 	*place = (struct place){.symbol = "[unknown]", .module = mapping ? mapping->file->name : modules[mode]};
 	if (mode == PROFILE_HYPERVISOR)
 		place->known = vprof_exit_is_host(ip) ? host_find(resolver, ip, place) : exit_find(resolver, ip, place);
+	else if (mode == PROFILE_KERNEL && vprof_is_real_mode(ip))
+		*place = (struct place){VPROF_REAL_MODE_NAME, RESOLVER_REAL_MODE, ip - VPROF_REAL_MODE, true};
 	else
 		place->known = (mapping && file_find(resolver, mapping, ip, place)) ||
 		               resolver->ops->find(resolver->source, ip, place);

@@ -12,14 +12,17 @@
 #include "lib/symbol/symtab.h"
 #include "lib/symbol/user_symbols.h"
 
-/* The strings live as long as the resolver. */
+#define RESOLVER_REAL_MODE "[real mode]" /* the module of what ran before the kernel had set CR0.PE */
+
+/* The strings are printable (lib/record/text.h) and live as long as the resolver. */
 struct place {
 	/* "[unknown]" when nothing is known; an exit's name, or the host's function or address, for PROFILE_HYPERVISOR;
 	 * "libc.so.6+0x2a1b0" in a file */
 	const char *symbol;
-	const char *module; /* "[kernel]", "[user]", "[vmm]", a kernel module's name, a user file's path; "[host]" */
-	uint64_t offset;    /* into the symbol */
-	bool known;         /* the symbol is one */
+	/* "[kernel]", "[user]", "[vmm]", a kernel module's name, a user file's path; "[host]"; RESOLVER_REAL_MODE */
+	const char *module;
+	uint64_t offset; /* into the symbol */
+	bool known;      /* the symbol is one */
 };
 
 struct resolver;

@@ -7,6 +7,7 @@
 
 struct stacks {
 	struct names *names;
+	struct call_tree_room room;
 	GHashTable *trees; /* of struct call_tree, by name */
 };
 
@@ -17,7 +18,7 @@ static void tree_free(void *data)
 
 struct stacks *stacks_new(struct names *names)
 {
-	struct stacks *stacks = g_new(struct stacks, 1);
+	struct stacks *stacks = g_new0(struct stacks, 1);
 
 	stacks->names = names;
 	stacks->trees = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, tree_free);
@@ -38,10 +39,15 @@ void stacks_add(struct stacks *stacks, const struct record_sample *sample)
 	struct call_tree *tree = g_hash_table_lookup(stacks->trees, comm);
 
 	if (!tree) {
-		tree = call_tree_new(stacks->names);
+		tree = call_tree_new(stacks->names, &stacks->room);
 		g_hash_table_insert(stacks->trees, (gpointer)comm, tree);
 	}
 	call_tree_add(tree, sample);
+}
+
+uint64_t stacks_cut(const struct stacks *stacks)
+{
+	return stacks->room.cut;
 }
 
 static int tasks_compare(const void *a, const void *b)
@@ -53,7 +59,7 @@ static int tasks_compare(const void *a, const void *b)
 	return strcmp(left->comm, right->comm);
 }
 
-struct task_stacks *stacks_resolve(const struct stacks *stacks, struct resolver *resolver, size_t *n)
+struct task_stacks *stacks_resolve(const struct stacks *stacks, struct resolver *resolver, bool by_address, size_t *n)
 {
 	struct task_stacks *tasks = g_new0(struct task_stacks, g_hash_table_size(stacks->trees));
 	GHashTableIter iterator;
@@ -63,7 +69,8 @@ struct task_stacks *stacks_resolve(const struct stacks *stacks, struct resolver 
 	g_hash_table_iter_init(&iterator, stacks->trees);
 	while (g_hash_table_iter_next(&iterator, &comm, &tree)) {
 		tasks[*n].comm = comm;
-		tasks[*n].nodes = call_tree_resolve(tree, resolver, &tasks[*n].n_nodes);
+		tasks[*n].nodes = by_address ? call_tree_resolve_addresses(tree, resolver, &tasks[*n].n_nodes)
+		                             : call_tree_resolve(tree, resolver, &tasks[*n].n_nodes);
 		(*n)++;
 	}
 	if (*n != 0)

@@ -3,6 +3,7 @@
 #ifndef VPROF_PROFILE_STACKS_H
 #define VPROF_PROFILE_STACKS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,8 @@ struct stacks *stacks_new(struct names *names);
 void stacks_free(struct stacks *stacks);
 
 void stacks_add(struct stacks *stacks, const struct record_sample *sample);
+/* Samples that count at one of their callers: call_tree_room. */
+uint64_t stacks_cut(const struct stacks *stacks);
 
 /* The call tree of all tasks of one name; nodes[0] is its root. */
 struct task_stacks {
@@ -24,8 +27,8 @@ struct task_stacks {
 	size_t n_nodes;
 };
 
-/* Array of *n, the largest period first, ties by name; by task_stacks_free. */
-struct task_stacks *stacks_resolve(const struct stacks *stacks, struct resolver *resolver, size_t *n);
+/* Array of *n, the largest period first, ties by name; by task_stacks_free. by_address: call_tree_resolve_addresses. */
+struct task_stacks *stacks_resolve(const struct stacks *stacks, struct resolver *resolver, bool by_address, size_t *n);
 void task_stacks_free(struct task_stacks *tasks, size_t n);
 
 #endif

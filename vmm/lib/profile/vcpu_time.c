@@ -41,7 +41,26 @@ static void guest_split(struct vcpu_time_parts *parts, const struct vcpu_modes *
 	parts->guest_user_ns = parts->guest_ns - parts->guest_kernel_ns;
 }
 
-struct vcpu_time_parts vcpu_time_split(const struct vcpu_time *time, const struct vcpu_modes *modes)
+/* By one clock, which has each ns once: the residual is what that clock and the wall's disagree in. */
+static struct vcpu_time_parts split_traced(const struct vcpu_time *time)
+{
+	struct vcpu_time_parts parts = {
+		.wall_ns = time->wall_ns,
+		.guest_ns = time->guest_ns,
+		.kvm_ns = time->kvm_ns,
+		.vmm_ns = time->vmm_traced_ns,
+		.halted_ns = time->halt_wait_ns + time->halt_poll_ns,
+		.polling_ns = time->halt_poll_ns,
+		.offline_ns = time->offline_ns,
+		.runnable_ns = time->runnable_ns,
+	};
+
+	parts.residual_ns = (int64_t)(time->wall_ns - (parts.guest_ns + parts.kvm_ns + parts.vmm_ns + parts.halted_ns +
+	                                               parts.offline_ns + parts.runnable_ns));
+	return parts;
+}
+
+static struct vcpu_time_parts split_untraced(const struct vcpu_time *time)
 {
 	/* What was neither the VMM's work nor KVM's polling was the guest. */
 	uint64_t known_ns = time->vmm_ns + time->halt_poll_ns;
@@ -52,6 +71,7 @@ struct vcpu_time_parts vcpu_time_split(const struct vcpu_time *time, const struc
 		.guest_ns = minus(time->cpu_ns, known_ns),
 		.vmm_ns = time->vmm_ns,
 		.halted_ns = time->halt_wait_ns + time->halt_poll_ns,
+		.polling_ns = time->halt_poll_ns,
 		.offline_ns = time->offline_ns,
 		.runnable_ns = time->runnable_ns - vmm_waits_ns,
 	};
@@ -64,6 +84,18 @@ struct vcpu_time_parts vcpu_time_split(const struct vcpu_time *time, const struc
 	parts.halted_ns -= from_halt_ns;
 	parts.offline_ns -= from_offline_ns;
 	parts.residual_ns = (int64_t)(time->wall_ns - (sum_ns - from_halt_ns - from_offline_ns));
+	return parts;
+}
+
+bool vcpu_time_is_traced(const struct vcpu_time *time)
+{
+	return time->guest_ns + time->kvm_ns + time->vmm_traced_ns != 0;
+}
+
+struct vcpu_time_parts vcpu_time_split(const struct vcpu_time *time, const struct vcpu_modes *modes)
+{
+	struct vcpu_time_parts parts = vcpu_time_is_traced(time) ? split_traced(time) : split_untraced(time);
+
 	guest_split(&parts, modes);
 	return parts;
 }
@@ -75,8 +107,10 @@ void vcpu_time_parts_add(struct vcpu_time_parts *sum, const struct vcpu_time_par
 	sum->guest_kernel_ns += parts->guest_kernel_ns;
 	sum->guest_user_ns += parts->guest_user_ns;
 	sum->guest_unknown_ns += parts->guest_unknown_ns;
+	sum->kvm_ns += parts->kvm_ns;
 	sum->vmm_ns += parts->vmm_ns;
 	sum->halted_ns += parts->halted_ns;
+	sum->polling_ns += parts->polling_ns;
 	sum->offline_ns += parts->offline_ns;
 	sum->runnable_ns += parts->runnable_ns;
 	sum->residual_ns += parts->residual_ns;

@@ -67,6 +67,8 @@ const char *exit_name_of_reason(uint64_t reason)
 {
 	if (reason == VPROF_EXIT_REASON_VMM)
 		return "vmm";
+	if (reason == VPROF_EXIT_REASON_NESTED)
+		return "nested guest";
 	return reason < exit_name_count() ? names[reason].name : NULL;
 }
 
@@ -75,7 +77,9 @@ void exit_name_format(uint64_t exit_ip, char name[EXIT_NAME_BYTES])
 	const uint64_t reason = vprof_exit_reason(exit_ip);
 	const char *word = exit_name_of_reason(reason);
 
-	if (!word)
+	if (reason == VPROF_EXIT_REASON_NESTED)
+		snprintf(name, EXIT_NAME_BYTES, "%s", word);
+	else if (!word)
 		snprintf(name, EXIT_NAME_BYTES, "exit:%" PRIu64, reason);
 	else if (reason < exit_name_count() && names[reason].has_detail)
 		snprintf(name, EXIT_NAME_BYTES, "exit:%s:0x%" PRIx64, word, vprof_exit_detail(exit_ip));

@@ -6,7 +6,7 @@
 #include "lib/record/hex.h"
 #include "lib/record/reader_priv.h"
 
-/* Up to the first NUL, as valid UTF-8; NULL when there is none. Free with g_free. */
+/* Up to the first NUL, printable; NULL when there is none. Free with g_free. */
 static char *take_string(struct cursor *cursor)
 {
 	uint32_t n;
@@ -15,7 +15,9 @@ static char *take_string(struct cursor *cursor)
 		return NULL;
 	const char *text = (const char *)cursor->at;
 	cursor_skip(cursor, n);
-	return g_utf8_make_valid(text, (gssize)strnlen(text, n));
+	g_autofree char *ended = g_strndup(text, n);
+
+	return text_printable(ended);
 }
 
 static bool string_decode(struct cursor cursor, char **text)
@@ -37,6 +39,16 @@ static bool hostname_decode(struct recording_info *info, struct cursor cursor)
 static bool release_decode(struct recording_info *info, struct cursor cursor)
 {
 	return string_decode(cursor, &info->release);
+}
+
+static bool arch_decode(struct recording_info *info, struct cursor cursor)
+{
+	g_autofree char *name = take_string(&cursor);
+
+	if (!name)
+		return false;
+	info->arch = arch_of_uname(name);
+	return true;
 }
 
 static bool cmdline_decode(struct recording_info *info, struct cursor cursor)
@@ -125,13 +137,30 @@ static bool description_decode(struct recording_info *info, struct cursor cursor
 	return true;
 }
 
+/* Texts behind each other, each ended by NUL. */
+static void texts_make_printable(char *text, uint64_t bytes)
+{
+	for (char *at = text; at < text + bytes;) {
+		const size_t n = strlen(at);
+
+		text_make_printable(at);
+		memset(at + strlen(at), '\0', n - strlen(at));
+		at += n + 1;
+	}
+}
+
+static bool starts_text(const char *text, uint64_t bytes, uint64_t at)
+{
+	return at < bytes && (at == 0 || text[at - 1] == '\0');
+}
+
 /* Sorted, and each within the address space, so that a lookup is a search and a subtraction. */
 static bool symbol_take(struct cursor *cursor, const char *text, uint64_t text_bytes, struct recording_symbol *symbol)
 {
 	struct symbol_wire entry;
 
 	if (!cursor_take(cursor, &entry, sizeof(entry)) || entry.size > UINT64_MAX - entry.address ||
-	    entry.name >= text_bytes || entry.module >= text_bytes)
+	    !starts_text(text, text_bytes, entry.name) || !starts_text(text, text_bytes, entry.module))
 		return false;
 	*symbol = (struct recording_symbol){entry.address, entry.size, text + entry.name, text + entry.module};
 	return true;
@@ -174,6 +203,7 @@ static bool symbol_table_take(struct cursor cursor, symbol_order *compare, struc
 		return false;
 
 	char *text = g_memdup2(text_at, header.text_bytes);
+	texts_make_printable(text, header.text_bytes);
 	struct recording_symbol *symbols = g_new(struct recording_symbol, header.count);
 	if (!symbols_take(&cursor, compare, text, header.text_bytes, symbols, header.count)) {
 		g_free(symbols);
@@ -208,6 +238,7 @@ static const struct {
 	{FEATURE_BUILD_ID, build_id_decode},
 	{FEATURE_HOSTNAME, hostname_decode},
 	{FEATURE_RELEASE, release_decode},
+	{FEATURE_ARCH, arch_decode},
 	{FEATURE_CMDLINE, cmdline_decode},
 	{FEATURE_EVENTS, events_decode},
 	{VPROF_FEATURE_DESCRIPTION, description_decode},

@@ -87,8 +87,10 @@ static void version_encode(const struct encoding *in, GByteArray *to)
 
 static void arch_encode(const struct encoding *in, GByteArray *to)
 {
-	(void)in;
-	put_string(to, "x86_64");
+	const char *name = arch_uname(in->features->arch);
+
+	if (name)
+		put_string(to, name);
 }
 
 static void cpus_encode(const struct encoding *in, GByteArray *to)

@@ -35,7 +35,6 @@ static bool in_file(const struct recording *recording, const struct file_section
 
 static bool file_map(struct recording *recording, GError **error)
 {
-	g_autoptr(GError) map_error = NULL;
 	struct stat status;
 	/* O_NONBLOCK: a FIFO must not hold us up before it is refused. */
 	int fd = open(recording->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -46,12 +45,14 @@ static bool file_map(struct recording *recording, GError **error)
 		close(fd);
 		return refuse(recording, RECORDING_ERROR_IO, error, "it is not a regular file");
 	}
-	recording->file = g_mapped_file_new_from_fd(fd, FALSE, &map_error);
+	recording->file = mapped_file_new(fd, (size_t)status.st_size);
+	if (!recording->file)
+		refuse(recording, RECORDING_ERROR_IO, error, "%s", g_strerror(errno));
 	close(fd);
 	if (!recording->file)
-		return refuse(recording, RECORDING_ERROR_IO, error, "%s", map_error->message);
-	recording->bytes = (const uint8_t *)g_mapped_file_get_contents(recording->file);
-	recording->n_bytes = g_mapped_file_get_length(recording->file);
+		return false;
+	recording->bytes = mapped_file_bytes(recording->file);
+	recording->n_bytes = (uint64_t)status.st_size;
 	if (recording->n_bytes)
 		(void)madvise((void *)(uintptr_t)recording->bytes, recording->n_bytes, MADV_SEQUENTIAL);
 	return true;
@@ -128,6 +129,10 @@ static bool events_read(struct recording *recording, GError **error)
 		return refuse(recording, RECORDING_ERROR_FORMAT, error, "its list of events is damaged");
 	if (!in_file(recording, attrs))
 		return refuse(recording, RECORDING_ERROR_TRUNCATED, error, "it ends within its list of events");
+	if (attrs->bytes / entry_bytes > RECORDING_EVENTS_MAX)
+		return refuse(recording, RECORDING_ERROR_LIMIT, error,
+		              "it has %" G_GUINT64_FORMAT " events, and at most %u are read; record fewer at once",
+		              attrs->bytes / entry_bytes, RECORDING_EVENTS_MAX);
 	recording->n_events = attrs->bytes / entry_bytes;
 	recording->events = g_new0(struct recording_event, recording->n_events);
 	for (size_t i = 0; i < recording->n_events; i++)
@@ -273,9 +278,9 @@ static bool prologue_take(const struct perf_event_header *record, size_t bytes, 
 		int event = event_of_id(recording, named.event_id);
 
 		if (event >= 0 && !recording->events[event].name)
-			recording->events[event].name = g_utf8_make_valid(named.name, -1);
+			recording->events[event].name = untrusted_printable(named.name);
 	} else if (!recording->info.kernel_build_id && record_mmap_decode(record, bytes, &mapping) &&
-	           mapping.build_id && dso_is_kernel(mapping.file_name)) {
+	           mapping.build_id && dso_is_kernel(mapping.file_name.raw)) {
 		recording->info.kernel_build_id = hex_encode(mapping.build_id, mapping.build_id_bytes);
 	}
 	return record->type != PERF_RECORD_SAMPLE;
@@ -326,7 +331,7 @@ void recording_free(struct recording *recording)
 	g_free(recording->events);
 	g_free(recording->ids);
 	recording_info_clear(&recording->info);
-	g_clear_pointer(&recording->file, g_mapped_file_unref);
+	mapped_file_free(recording->file);
 	g_free(recording->warning);
 	g_free(recording->path);
 	g_free(recording);
@@ -389,6 +394,11 @@ const char *recording_description(const struct recording *recording)
 const char *recording_hostname(const struct recording *recording)
 {
 	return recording->info.hostname;
+}
+
+enum arch recording_arch(const struct recording *recording)
+{
+	return recording->info.arch;
 }
 
 const char *recording_release(const struct recording *recording)

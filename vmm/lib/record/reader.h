@@ -12,6 +12,9 @@
 #include "lib/record/record.h"
 #include "lib/record/writer.h"
 
+/* perf record -e takes as many as there are descriptors; each costs its readers a profile. */
+#define RECORDING_EVENTS_MAX 1024u
+
 struct recording;
 
 struct recording *recording_open(const char *path, GError **error);
@@ -34,6 +37,8 @@ const char *recording_warning(const struct recording *recording);
 const char *recording_description(const struct recording *recording);
 const char *recording_hostname(const struct recording *recording);
 const char *recording_release(const struct recording *recording);
+/* What its samples are of; ARCH_UNKNOWN if it does not say, or names one that this does not know. */
+enum arch recording_arch(const struct recording *recording);
 const char *const *recording_cmdline(const struct recording *recording);
 /* Build-id of the kernel, lower-case hex, or NULL. */
 const char *recording_kernel_build_id(const struct recording *recording);

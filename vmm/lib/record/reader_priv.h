@@ -3,6 +3,7 @@
 #ifndef VPROF_RECORD_READER_PRIV_H
 #define VPROF_RECORD_READER_PRIV_H
 
+#include "lib/record/mapped_file.h"
 #include "lib/record/reader.h"
 #include "lib/record/recording_priv.h"
 
@@ -24,6 +25,7 @@ struct recording_symbols {
 struct recording_info {
 	char *hostname;
 	char *release;
+	enum arch arch;
 	char **cmdline;
 	char *description;
 	char *kernel_build_id;
@@ -34,7 +36,7 @@ struct recording_info {
 /* Immutable once open. */
 struct recording {
 	char *path;
-	GMappedFile *file;
+	struct mapped_file *file;
 	const uint8_t *bytes;
 	uint64_t n_bytes;
 	struct file_header header;

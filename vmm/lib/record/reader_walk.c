@@ -6,6 +6,9 @@
 #include "lib/record/reader_priv.h"
 #include "lib/record/unpack.h"
 
+/* Records of `perf record -z` shrink to a tenth; a file made for it could stand for ten thousand times its size. */
+#define UNPACKED_TIMES_MAX 256
+
 /* A step of unpacking: room for what is left of a record that is not whole, and for more than one besides. */
 #define UNPACKED_BYTES ((size_t)4 * (RECORD_BYTES_MAX + 8))
 
@@ -26,6 +29,7 @@ struct walk {
 	const uint8_t *behind;     /* what the walk has let go of ends here, at a page's start */
 	struct unpacker *unpacker; /* these three once a compressed record was met */
 	size_t n_unpacked;
+	uint64_t unpacked_left;                 /* of what the file may stand for */
 	uint64_t *unpacked;                     /* UNPACKED_BYTES */
 	uint64_t aligned[(UINT16_MAX + 1) / 8]; /* for a record that stands at an odd place */
 };
@@ -168,6 +172,10 @@ static enum walk_end walk_compressed(struct walk *walk, const uint8_t *at, const
 		room = UNPACKED_BYTES - walk->n_unpacked;
 		if (!unpacker_step(walk->unpacker, &at, &n, buffer + walk->n_unpacked, room, &unpacked))
 			return malformed(walk, "a compressed record is damaged");
+		if (unpacked > walk->unpacked_left)
+			return malformed(walk,
+			                 "it unpacks to more than " G_STRINGIFY(UNPACKED_TIMES_MAX) " times its size");
+		walk->unpacked_left -= unpacked;
 		walk->n_unpacked += unpacked;
 		enum walk_end end = walk_bytes(walk, buffer, walk->n_unpacked, true, &used);
 		if (end != WALK_DONE)
@@ -189,10 +197,13 @@ bool recording_each(struct recording *recording,
 
 	walk->each = each;
 	walk->data = data;
+	walk->unpacked_left = recording->n_bytes * UNPACKED_TIMES_MAX;
 	walk->behind = recording->bytes + start / PAGE_BYTES * PAGE_BYTES;
 	enum walk_end end = walk_bytes(walk, recording->bytes + start, bytes, false, &used);
 	if (end == WALK_DONE && !recording->cut_off && (used < bytes || walk->n_unpacked))
 		end = malformed(walk, "the last record is not whole");
+	if (mapped_file_is_cut(recording->file))
+		end = malformed(walk, "it became shorter while it was read");
 	if (end == WALK_MALFORMED)
 		g_set_error(error, RECORDING_ERROR, RECORDING_ERROR_FORMAT,
 		            "cannot read %s beyond byte %" G_GUINT64_FORMAT ": %s", recording->path, start + used,

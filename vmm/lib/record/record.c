@@ -72,6 +72,13 @@ struct cgroup_wire {
 	uint64_t id;
 };
 
+struct ksymbol_wire {
+	uint64_t address;
+	uint32_t bytes;
+	uint16_t type, flags; /* PERF_RECORD_KSYMBOL_TYPE_UNKNOWN; registered */
+};
+_Static_assert(sizeof(struct ksymbol_wire) == 16, "no padding");
+
 struct event_update_wire {
 	uint64_t kind;
 	uint64_t event_id;
@@ -171,7 +178,7 @@ size_t record_comm_encode(const struct record_comm *comm, const struct record_id
 	const struct comm_wire body = {comm->pid, comm->tid};
 
 	return record_assemble(PERF_RECORD_COMM, comm->exec ? PERF_RECORD_MISC_COMM_EXEC : 0, &body, sizeof(body),
-	                       comm->comm, id, to, room);
+	                       comm->comm.raw, id, to, room);
 }
 
 size_t record_task_encode(const struct record_task *task, const struct record_id *id, void *to, size_t room)
@@ -199,28 +206,35 @@ size_t record_mmap_encode(const struct record_mmap *mmap, const struct record_id
 	};
 
 	if (!mmap->build_id)
-		return record_assemble(PERF_RECORD_MMAP, mmap->mode, &body.mmap, sizeof(body.mmap), mmap->file_name, id,
-		                       to, room);
+		return record_assemble(PERF_RECORD_MMAP, mmap->mode, &body.mmap, sizeof(body.mmap), mmap->file_name.raw,
+		                       id, to, room);
 	if (mmap->build_id_bytes < 1 || mmap->build_id_bytes > sizeof(body.build_id))
 		return 0;
 	body.build_id_bytes = (uint8_t)mmap->build_id_bytes;
 	memcpy(body.build_id, mmap->build_id, mmap->build_id_bytes);
 	return record_assemble(PERF_RECORD_MMAP2, mmap->mode | PERF_RECORD_MISC_MMAP_BUILD_ID, &body, sizeof(body),
-	                       mmap->file_name, id, to, room);
+	                       mmap->file_name.raw, id, to, room);
 }
 
 size_t record_cgroup_encode(const struct record_cgroup *cgroup, const struct record_id *id, void *to, size_t room)
 {
 	const struct cgroup_wire body = {.id = cgroup->cgroup};
 
-	return record_assemble(PERF_RECORD_CGROUP, 0, &body, sizeof(body), cgroup->path, id, to, room);
+	return record_assemble(PERF_RECORD_CGROUP, 0, &body, sizeof(body), cgroup->path.raw, id, to, room);
+}
+
+size_t record_ksymbol_encode(const struct record_ksymbol *symbol, const struct record_id *id, void *to, size_t room)
+{
+	const struct ksymbol_wire body = {.address = symbol->address, .bytes = symbol->bytes};
+
+	return record_assemble(PERF_RECORD_KSYMBOL, 0, &body, sizeof(body), symbol->name, id, to, room);
 }
 
 size_t record_event_name_encode(const struct record_event_name *event, void *to, size_t room)
 {
 	const struct event_update_wire body = {.kind = EVENT_UPDATE_NAME, .event_id = event->event_id};
 
-	return record_assemble(RECORD_EVENT_UPDATE, 0, &body, sizeof(body), event->name, NULL, to, room);
+	return record_assemble(RECORD_EVENT_UPDATE, 0, &body, sizeof(body), event->name.raw, NULL, to, room);
 }
 
 /* Decoding. */
@@ -405,7 +419,8 @@ bool record_comm_decode(const struct perf_event_header *record, size_t bytes, st
 	struct cursor cursor = cursor_body(record, bytes);
 	if (!cursor_take(&cursor, &body, sizeof(body)) || !take_text(&cursor, &text))
 		return false;
-	*comm = (struct record_comm){body.pid, body.tid, (record->misc & PERF_RECORD_MISC_COMM_EXEC) != 0, text};
+	*comm = (struct record_comm){body.pid, body.tid, (record->misc & PERF_RECORD_MISC_COMM_EXEC) != 0,
+	                             untrusted(text)};
 	return true;
 }
 
@@ -446,7 +461,7 @@ bool record_mmap_decode(const struct perf_event_header *record, size_t bytes, st
 	const struct cursor start = cursor;
 	const bool is_mmap2 = record->type == PERF_RECORD_MMAP2;
 	if (!cursor_take(&cursor, &body, is_mmap2 ? sizeof(body) : sizeof(body.mmap)) ||
-	    !take_text(&cursor, &out.file_name))
+	    !take_text(&cursor, &out.file_name.raw))
 		return false;
 	if (is_mmap2 && (record->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) && body.build_id_bytes) {
 		if (body.build_id_bytes > sizeof(body.build_id))
@@ -474,7 +489,7 @@ bool record_cgroup_decode(const struct perf_event_header *record, size_t bytes, 
 	struct cursor cursor = cursor_body(record, bytes);
 	if (!cursor_take(&cursor, &body, sizeof(body)) || !take_text(&cursor, &path))
 		return false;
-	*cgroup = (struct record_cgroup){body.id, path};
+	*cgroup = (struct record_cgroup){body.id, untrusted(path)};
 	return true;
 }
 
@@ -488,7 +503,7 @@ bool record_event_name_decode(const struct perf_event_header *record, size_t byt
 	struct cursor cursor = cursor_body(record, bytes);
 	if (!cursor_take(&cursor, &body, sizeof(body)) || body.kind != EVENT_UPDATE_NAME || !take_text(&cursor, &name))
 		return false;
-	*event = (struct record_event_name){body.event_id, name};
+	*event = (struct record_event_name){body.event_id, untrusted(name)};
 	return true;
 }
 

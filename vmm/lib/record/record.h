@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <vprof/recording.h>
 
+#include "lib/record/text.h"
+
 #define RECORD_BYTES_MAX 65528u /* perf_event_header.size is 16 bits, records are multiples of 8 */
 #define RECORD_CHAIN_MAX 512u
 #define RECORD_BUILD_ID_BYTES_MAX 20u /* the room for one in PERF_RECORD_MMAP2 and the BUILD_ID feature */
@@ -95,7 +97,7 @@ bool record_lost_decode(const struct perf_event_header *record, size_t bytes, st
 struct record_comm {
 	uint32_t pid, tid;
 	bool exec; /* PERF_RECORD_MISC_COMM_EXEC */
-	const char *comm;
+	struct untrusted_text comm;
 };
 size_t record_comm_encode(const struct record_comm *comm, const struct record_id *id, void *to, size_t room);
 bool record_comm_decode(const struct perf_event_header *record, size_t bytes, struct record_comm *comm);
@@ -124,22 +126,30 @@ struct record_mmap {
 	uint64_t start, bytes, page_offset;
 	const uint8_t *build_id; /* NULL: none */
 	size_t build_id_bytes;   /* with build_id: 1..RECORD_BUILD_ID_BYTES_MAX; others are not encoded */
-	const char *file_name;
+	struct untrusted_text file_name;
 };
 size_t record_mmap_encode(const struct record_mmap *mmap, const struct record_id *id, void *to, size_t room);
 bool record_mmap_decode(const struct perf_event_header *record, size_t bytes, struct record_mmap *mmap);
 
 struct record_cgroup {
 	uint64_t cgroup;
-	const char *path; /* from the root cgroup: "/", "/a/b" */
+	struct untrusted_text path; /* from the root cgroup: "/", "/a/b" */
 };
 size_t record_cgroup_encode(const struct record_cgroup *cgroup, const struct record_id *id, void *to, size_t room);
 bool record_cgroup_decode(const struct perf_event_header *record, size_t bytes, struct record_cgroup *cgroup);
 
+/* A kernel symbol that is in no file, and the code that has it. */
+struct record_ksymbol {
+	uint64_t address;
+	uint32_t bytes;
+	const char *name;
+};
+size_t record_ksymbol_encode(const struct record_ksymbol *symbol, const struct record_id *id, void *to, size_t room);
+
 /* perf's own record, without sample_id. */
 struct record_event_name {
 	uint64_t event_id;
-	const char *name;
+	struct untrusted_text name;
 };
 size_t record_event_name_encode(const struct record_event_name *event, void *to, size_t room);
 bool record_event_name_decode(const struct perf_event_header *record, size_t bytes, struct record_event_name *event);

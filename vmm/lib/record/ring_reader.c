@@ -84,8 +84,15 @@ struct ring_reader *ring_reader_open(int memfd, GError **error)
 		            "cannot use ring: it has %jd bytes, which no ring has", (intmax_t)status.st_size);
 		return NULL;
 	}
-	/* A ring that shrinks would kill its reader with SIGBUS. One that cannot be sealed is not refused. */
+	/* A ring that shrinks would kill its reader with SIGBUS. */
 	(void)fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK);
+	int seals = fcntl(memfd, F_GET_SEALS);
+
+	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) {
+		g_set_error_literal(error, RECORDING_ERROR, RECORDING_ERROR_FORMAT,
+		                    "cannot use ring: its engine could make it shorter while it is read");
+		return NULL;
+	}
 	return ring_map(memfd, (size_t)status.st_size, error);
 }
 

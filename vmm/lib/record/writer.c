@@ -143,7 +143,7 @@ static bool names_append(struct recording_writer *writer, GError **error)
 
 		if (event->n_ids == 0)
 			continue;
-		const struct record_event_name named = {event->ids[0], event->name};
+		const struct record_event_name named = {event->ids[0], untrusted(event->name)};
 		size_t bytes = record_event_name_encode(&named, buffer, sizeof(buffer));
 
 		if (bytes && !writer_append(writer, buffer, bytes, error))

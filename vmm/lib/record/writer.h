@@ -11,12 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/record/arch.h"
+
 #define RECORDING_ERROR recording_error_quark()
 GQuark recording_error_quark(void);
 enum recording_error {
 	RECORDING_ERROR_IO,        /* open, write, disk full: errno text and path in the message */
 	RECORDING_ERROR_FORMAT,    /* not a perf.data file, or one this cannot read */
 	RECORDING_ERROR_TRUNCATED, /* ends before its header says */
+	RECORDING_ERROR_LIMIT,     /* has more of something than is read; the message says of what, and how many */
 };
 
 struct recording_event {
@@ -56,6 +59,7 @@ bool recording_writer_round(struct recording_writer *writer, GError **error);
 struct recording_features {
 	const char *hostname;       /* the guest's name */
 	const char *release;        /* guest kernel release; NULL if unknown */
+	enum arch arch;             /* the guest's */
 	const char *version;        /* of vprof */
 	const char *const *cmdline; /* of vprof; NULL-terminated */
 	unsigned vcpus;

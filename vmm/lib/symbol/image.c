@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "lib/symbol/image.h"
 
+#include <unistd.h>
+
 #include "lib/record/hex.h"
 #include "lib/symbol/image_priv.h"
 
@@ -8,16 +10,23 @@
 
 G_DEFINE_QUARK(vprof_image_error, image_error)
 
+const char *image_kind_name(enum image_kind kind)
+{
+	static const char *const names[] = {
+		[IMAGE_KERNEL] = "kernel", [IMAGE_PROGRAM] = "program", [IMAGE_MODULE] = "kernel module"};
+
+	return names[kind];
+}
+
 bool image_fail(const struct image *image, GError **error, enum image_error code, const char *format, ...)
 {
-	static const char *const kinds[] = {
-		[IMAGE_KERNEL] = "kernel", [IMAGE_PROGRAM] = "program", [IMAGE_MODULE] = "kernel module"};
 	va_list arguments;
 
 	va_start(arguments, format);
 	g_autofree char *what = g_strdup_vprintf(format, arguments);
 	va_end(arguments);
-	g_set_error(error, IMAGE_ERROR, (int)code, "cannot use %s %s: %s", kinds[image->kind], image->path, what);
+	g_set_error(error, IMAGE_ERROR, (int)code, "cannot use %s %s: %s", image_kind_name(image->kind), image->path,
+	            what);
 	return false;
 }
 
@@ -39,8 +48,13 @@ void image_free(struct image *image)
 	g_free(image->path);
 	g_free(image->release);
 	g_free(image->sections);
+	g_clear_pointer(&image->holes, g_array_unref);
 	g_clear_pointer(&image->elf, g_bytes_unref);
 	g_clear_pointer(&image->file, g_bytes_unref);
+	if (image->sealed >= 0)
+		close(image->sealed);
+	if (image->source >= 0)
+		close(image->source);
 	g_free(image);
 }
 
@@ -63,9 +77,21 @@ const char *image_path(const struct image *image)
 	return image->path;
 }
 
+enum arch image_arch(const struct image *image)
+{
+	return image->arch;
+}
+
+bool image_check_arch(const struct image *image, enum arch arch, const char *of, GError **error)
+{
+	return image->arch == arch ||
+	       image_fail(image, error, IMAGE_ERROR_CLASS, "it is for %s, %s is %s; give one for %s",
+	                  arch_name(image->arch), of, arch_name(arch), arch_name(arch));
+}
+
 bool image_is_bzimage(const struct image *image)
 {
-	return image->compression != NULL;
+	return image->setup_header.n > 0;
 }
 
 const char *image_compression(const struct image *image)
@@ -100,6 +126,21 @@ bool image_pvh_entry(const struct image *image, uint32_t *entry_gpa)
 bool image_is_linux(const struct image *image)
 {
 	return image->is_linux;
+}
+
+void image_find_start(const struct image *image, struct image_start *start)
+{
+	*start = (struct image_start){0};
+	for (size_t i = 0; image->is_linux && i < image->n_segments; i++) {
+		const struct image_segment *segment = &image->segments[i];
+
+		if (!(segment->flags & PF_X))
+			continue;
+		if (start->bytes == 0)
+			*start = (struct image_start){.gpa = segment->gpa, .gva = segment->gva};
+		if (segment->gva - segment->gpa == start->gva - start->gpa)
+			start->bytes = segment->gpa + segment->memory_bytes - start->gpa;
+	}
 }
 
 const char *image_release(const struct image *image)
@@ -149,6 +190,44 @@ const uint8_t *image_section(const struct image *image, const char *name, size_t
 		}
 	}
 	return NULL;
+}
+
+bool image_has(const struct image *image, const uint8_t *bytes, size_t n)
+{
+	const uint64_t from = (uint64_t)(bytes - image->bytes.data), to = from + n;
+
+	guint low = 0, high = image->holes ? image->holes->len : 0;
+
+	/* The first hole that ends behind `from`. */
+	while (low < high) {
+		const guint middle = (low + high) / 2;
+
+		if (g_array_index(image->holes, struct image_hole, middle).to <= from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return !image->holes || low == image->holes->len ||
+	       g_array_index(image->holes, struct image_hole, low).from >= to;
+}
+
+const uint8_t *image_frame_header(const struct image *image, size_t *bytes, uint64_t *address)
+{
+	*address = image->frame_header_gva;
+	return span_or_null(image->frame_header, bytes);
+}
+
+bool image_code_address(const struct image *image, uint64_t offset, uint64_t *gva)
+{
+	for (size_t i = 0; i < image->n_segments; i++) {
+		const struct image_segment *segment = &image->segments[i];
+
+		if (offset - segment->file_offset < segment->file_bytes && (segment->flags & PF_X) != 0) {
+			*gva = segment->gva + (offset - segment->file_offset);
+			return true;
+		}
+	}
+	return false;
 }
 
 const uint8_t *image_at(const struct image *image, uint64_t gva, size_t *bytes)

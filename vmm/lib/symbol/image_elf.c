@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * ELF64 x86-64: System V ABI, "ELF Header", "Program Header", "Section Header"; notes of Xen
+ * ELF64 of either architecture: System V ABI, "ELF Header", "Program Header", "Section Header"; notes of Xen
  * (xen/include/public/elfnote.h) and GNU (build-id).
  */
 #include <elf.h>
@@ -16,7 +16,7 @@
 
 #define XEN_ELFNOTE_PHYS32_ENTRY 18u
 
-#define GIVE_X86_64 "give an x86-64 kernel"
+#define GIVE_KNOWN "give one for x86-64 or arm64"
 #define GET_WHOLE_FILE "copy or build it again"
 
 static bool check_header(const struct image *image, Elf64_Ehdr *header, GError **error)
@@ -31,14 +31,14 @@ static bool check_header(const struct image *image, Elf64_Ehdr *header, GError *
 			"%s is neither an ELF file nor a bzImage (%zu bytes, starting with %02x %02x %02x %02x); give a vmlinux, a bzImage (vmlinuz) or another ELF64 kernel",
 			image->compression ? "its payload" : "it", bytes.n, ident[0], ident[1], ident[2], ident[3]);
 	if (bytes.n > EI_DATA && ident[EI_CLASS] != ELFCLASS64)
-		return image_fail(image, error, IMAGE_ERROR_CLASS, "it is a %s ELF file; " GIVE_X86_64,
+		return image_fail(image, error, IMAGE_ERROR_CLASS, "it is a %s ELF file; " GIVE_KNOWN,
 		                  ident[EI_CLASS] == ELFCLASS32 ? "32-bit" : "malformed");
 	if (!span_read(bytes, 0, header, sizeof(*header)))
 		return image_fail(image, error, IMAGE_ERROR_TRUNCATED,
 		                  "its ELF header has %zu bytes and the file %zu; " GET_WHOLE_FILE, sizeof(*header),
 		                  bytes.n);
-	if (ident[EI_DATA] != ELFDATA2LSB || header->e_machine != EM_X86_64)
-		return image_fail(image, error, IMAGE_ERROR_CLASS, "it is for ELF machine %u (%s-endian); " GIVE_X86_64,
+	if (ident[EI_DATA] != ELFDATA2LSB || arch_of_elf(header->e_machine) == ARCH_UNKNOWN)
+		return image_fail(image, error, IMAGE_ERROR_CLASS, "it is for ELF machine %u (%s-endian); " GIVE_KNOWN,
 		                  header->e_machine, ident[EI_DATA] == ELFDATA2LSB ? "little" : "big");
 	if (image->kind == IMAGE_MODULE && header->e_type != ET_REL)
 		return image_fail(image, error, IMAGE_ERROR_SEGMENTS,
@@ -170,6 +170,9 @@ static bool parse_program_headers(struct image *image, const Elf64_Ehdr *header,
 			                  i, offset, image->bytes.n);
 		if (program.p_type == PT_LOAD && !add_segment(image, i, &program, error))
 			return false;
+		if (program.p_type == PT_GNU_EH_FRAME &&
+		    span_slice(image->bytes, program.p_offset, program.p_filesz, &image->frame_header))
+			image->frame_header_gva = program.p_vaddr;
 		if (program.p_type == PT_NOTE)
 			image_walk_notes(image, program.p_offset, program.p_filesz, program.p_align);
 	}
@@ -220,5 +223,6 @@ bool image_parse_elf(struct image *image, GError **error)
 	    !parse_section_headers(image, &header, error))
 		return false;
 	image->entry = header.e_entry;
+	image->arch = arch_of_elf(header.e_machine);
 	return true;
 }

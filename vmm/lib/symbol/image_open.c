@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/parser/parser.h"
 #include "lib/symbol/image_priv.h"
 
 /*
@@ -48,6 +49,21 @@ static char *release_find(const struct image *image)
 	return release;
 }
 
+/* Sets image->elf: to the file, or to what is packed in it. */
+static bool unpack(struct image *image, struct span file, GError **error)
+{
+	if (image->kind == IMAGE_KERNEL && image_is_bzimage_file(file)) {
+		image->is_linux = true;
+		return image_unpack_bzimage(image, error);
+	}
+	if (image->kind == IMAGE_KERNEL && image_is_zboot_file(file))
+		return image_unpack_zboot(image, error);
+	if (image->kind == IMAGE_KERNEL && image_is_gzip_file(file))
+		return image_unpack_payload(image, file, error);
+	image->elf = g_bytes_ref(image->file);
+	return true;
+}
+
 static bool parse(struct image *image, GError **error)
 {
 	struct span file = {NULL, 0};
@@ -58,15 +74,13 @@ static bool parse(struct image *image, GError **error)
 		                  "it has %zu bytes, and a kernel has at most %" PRIu64
 		                  "; give a vmlinux, a bzImage (vmlinuz) or another ELF64 kernel",
 		                  file.n, IMAGE_FILE_BYTES_MAX);
-	if (image->kind == IMAGE_KERNEL && image_is_bzimage_file(file)) {
-		if (!image_unpack_bzimage(image, error))
-			return false;
-		image->is_linux = true;
-	} else {
-		image->elf = g_bytes_ref(image->file);
-	}
+	if (!unpack(image, file, error))
+		return false;
 	image->bytes.data = g_bytes_get_data(image->elf, &image->bytes.n);
-	if (!image_parse_elf(image, error) || (image->kind == IMAGE_MODULE && !image_lay_out_module(image, error)))
+	if (image->kind == IMAGE_KERNEL && image_is_boot_file(image->bytes) ? !image_parse_boot(image, error)
+	                                                                    : !image_parse_elf(image, error))
+		return false;
+	if (image->kind == IMAGE_MODULE && !image_lay_out_module(image, error))
 		return false;
 	if (image->kind == IMAGE_KERNEL && !image->release) {
 		image->release = release_find(image);
@@ -75,13 +89,17 @@ static bool parse(struct image *image, GError **error)
 	return true;
 }
 
-static struct image *image_make(const char *path, GBytes *file, enum image_kind kind, GError **error)
+/* Of bytes, or of sealed memory and its source, which are taken over. */
+static struct image *image_make(const char *path, GBytes *file, enum image_kind kind, int sealed, int source,
+                                GError **error)
 {
 	struct image *image = g_new0(struct image, 1);
 
 	image->path = g_strdup(path);
 	image->kind = kind;
 	image->file = g_bytes_ref(file);
+	image->sealed = sealed;
+	image->source = source;
 	if (!parse(image, error)) {
 		image_free(image);
 		return NULL;
@@ -91,65 +109,105 @@ static struct image *image_make(const char *path, GBytes *file, enum image_kind 
 
 struct image *image_new(const char *path, GBytes *file, GError **error)
 {
-	return image_make(path, file, IMAGE_KERNEL, error);
+	return image_make(path, file, IMAGE_KERNEL, -1, -1, error);
 }
 
 struct image *image_new_program(const char *path, GBytes *file, GError **error)
 {
-	return image_make(path, file, IMAGE_PROGRAM, error);
+	return image_make(path, file, IMAGE_PROGRAM, -1, -1, error);
 }
 
 struct image *image_new_module(const char *path, GBytes *file, GError **error)
 {
-	return image_make(path, file, IMAGE_MODULE, error);
+	return image_make(path, file, IMAGE_MODULE, -1, -1, error);
 }
 
-static GBytes *map_file(const char *path, int fd, GError **error)
+struct image *image_open_fd(const char *path, enum image_kind kind, int fd, GError **error)
 {
-	struct stat st;
+	int sealed = image_copy(fd, IMAGE_COPY_LOADED, error);
+	g_autoptr(GBytes) file = sealed >= 0 ? sealed_map(sealed) : NULL;
 
-	if (fstat(fd, &st) < 0) {
-		g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_IO, "cannot open kernel %s: %s", path, g_strerror(errno));
+	if (file)
+		return image_make(path, file, kind, sealed, sealed_is(fd) ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0), error);
+	if (sealed < 0) {
+		g_prefix_error(error, "cannot open %s %s: ", image_kind_name(kind), path);
 		return NULL;
 	}
-	if (!S_ISREG(st.st_mode)) {
-		g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_IO,
-		            "cannot open kernel %s: %s; give the path of a vmlinux or bzImage file", path,
-		            S_ISDIR(st.st_mode) ? "it is a directory" : "it is not a regular file");
-		return NULL;
-	}
-
-	g_autoptr(GError) cause = NULL;
-	g_autoptr(GMappedFile) mapped = g_mapped_file_new_from_fd(fd, false, &cause);
-
-	if (!mapped) {
-		g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_IO, "cannot map kernel %s: %s", path, cause->message);
-		return NULL;
-	}
-	return g_mapped_file_get_bytes(mapped);
+	g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_IO, "cannot map %s %s: %s", image_kind_name(kind), path,
+	            g_strerror(errno));
+	close(sealed);
+	return NULL;
 }
 
-struct image *image_open_fd(const char *path, int fd, GError **error)
+/* From what lseek(2) says; none where it does not know holes. */
+static GArray *holes_find(int fd, off_t bytes)
 {
-	g_autoptr(GBytes) file = map_file(path, fd, error);
+	GArray *holes = g_array_new(FALSE, FALSE, sizeof(struct image_hole));
+	off_t at = 0;
 
-	return file ? image_new(path, file, error) : NULL;
+	while (at < bytes && (at = lseek(fd, at, SEEK_HOLE)) >= 0 && at < bytes) {
+		const off_t end = lseek(fd, at, SEEK_DATA);
+		const struct image_hole hole = {(uint64_t)at, (uint64_t)(end < 0 ? bytes : end)};
+
+		g_array_append_val(holes, hole);
+		at = (off_t)hole.to;
+	}
+	return holes;
 }
 
-struct image *image_open(const char *path, GError **error)
+struct image *image_open_partial(const char *path, int sealed, GError **error)
 {
-	/* O_NONBLOCK: opening a FIFO must fail below, not wait for its writer. */
+	struct image *image = image_open_fd(path, IMAGE_PROGRAM, sealed, error);
+
+	if (image)
+		image->holes = holes_find(sealed, (off_t)image->bytes.n);
+	return image;
+}
+
+int image_debug_file(const struct image *image, uint64_t *bytes, GError **error)
+{
+	struct stat status;
+	int fd;
+
+	if (image->compression || image->sealed < 0)
+		fd = sealed_copy("vprof-elf", image->bytes.data, image->bytes.n);
+	else if (image->source >= 0)
+		fd = image_copy(image->source, IMAGE_COPY_DEBUG, error);
+	else
+		fd = fcntl(image->sealed, F_DUPFD_CLOEXEC, 0);
+	if (fd >= 0 && fstat(fd, &status) == 0) {
+		*bytes = (uint64_t)status.st_size;
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (error && *error)
+		g_prefix_error(error, "cannot be read: ");
+	else
+		g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_IO, "cannot be copied: %s", g_strerror(errno));
+	return -1;
+}
+
+int image_open_kernel(const char *path, GError **error)
+{
+	/* O_NONBLOCK: opening a FIFO must fail when it is read, not wait for its writer. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-	if (fd < 0) {
+	if (fd < 0)
 		g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_IO, "cannot open kernel %s: %s; %s", path,
 		            g_strerror(errno),
 		            errno == EACCES ? "ask for read permission or copy the file"
 		                            : "give the path of a vmlinux or bzImage file");
-		return NULL;
-	}
+	return fd;
+}
 
-	struct image *image = image_open_fd(path, fd, error);
+struct image *image_open(const char *path, GError **error)
+{
+	int fd = image_open_kernel(path, error);
+
+	if (fd < 0)
+		return NULL;
+	struct image *image = image_open_fd(path, IMAGE_KERNEL, fd, error);
 
 	close(fd);
 	return image;

@@ -10,22 +10,33 @@
 #include "lib/symbol/image.h"
 #include "lib/symbol/span_priv.h"
 
+/* Bytes of the file that are not known. */
+struct image_hole {
+	uint64_t from, to;
+};
+
 /* All spans point into `file` or `elf`. */
 struct image {
 	char *path;
-	enum image_kind { IMAGE_KERNEL, IMAGE_PROGRAM, IMAGE_MODULE } kind;
+	enum image_kind kind;
 	GBytes *file;
+	int sealed;  /* memory with `file`; -1: bytes of the caller */
+	int source;  /* the file with debug information that `sealed` has not; -1 */
 	GBytes *elf; /* `file` again, or the unpacked payload */
 	struct span bytes;
 	struct span setup_header;
 	const char *compression;
 	char *release;
 	bool is_linux;
+	enum arch arch;
 	uint64_t entry;
 	uint64_t slide;
 	bool has_pvh_entry;
 	uint32_t pvh_entry;
 	struct span build_id;
+	uint64_t frame_header_gva; /* PT_GNU_EH_FRAME */
+	struct span frame_header;
+	GArray *holes; /* struct image_hole, by offset; NULL: all bytes are known */
 	struct image_segment segments[IMAGE_SEGMENTS_MAX];
 	size_t n_segments;
 	Elf64_Shdr *sections; /* copies; every one but SHT_NOBITS and SHT_NULL lies inside `bytes` */
@@ -39,13 +50,31 @@ static inline uint64_t image_slid(const struct image *image, uint64_t address)
 	return address >> 63 ? address + image->slide : address;
 }
 
+/* "kernel", "program", "kernel module". */
+const char *image_kind_name(enum image_kind kind);
+
 /* "cannot use kernel PATH: ..."; returns false. */
 G_GNUC_PRINTF(4, 5)
 bool image_fail(const struct image *image, GError **error, enum image_error code, const char *format, ...);
 
+/* image_copy.c. Sealed memory with a part of a file, or -1 with IMAGE_ERROR_IO and no more than the reason. Sealed
+ * memory is not copied again. */
+enum image_copy_part { IMAGE_COPY_ALL, IMAGE_COPY_LOADED, IMAGE_COPY_DEBUG };
+int image_copy(int fd, enum image_copy_part part, GError **error);
+
 /* image_bzimage.c. `file` is a bzImage: sets elf, setup_header, compression and release. */
 bool image_is_bzimage_file(struct span file);
 bool image_unpack_bzimage(struct image *image, GError **error);
+
+/* image_boot.c. Boot images for arm64: packed in a program for EFI, or plain, whose header is in image->bytes. */
+bool image_is_zboot_file(struct span file);
+bool image_unpack_zboot(struct image *image, GError **error);
+bool image_is_gzip_file(struct span file);
+bool image_is_boot_file(struct span file);
+bool image_parse_boot(struct image *image, GError **error);
+
+/* image_payload.c. Sets elf and compression. The last bytes of `payload` are the size of what was packed. */
+bool image_unpack_payload(struct image *image, struct span payload, GError **error);
 
 /* image_elf.c. Fills in what the ELF in image->bytes says. */
 bool image_parse_elf(struct image *image, GError **error);

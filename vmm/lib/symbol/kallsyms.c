@@ -130,8 +130,11 @@ static bool try_tokens(struct tables *tables, uint64_t zero)
 static bool find_tokens(struct tables *tables)
 {
 	static const char digits[] = "0\0001\0002\0003\0004\0005\0006\0007\0008\0009";
-	const uint8_t *end = tables->memory.data + tables->memory.n;
 	const uint8_t *at = tables->memory.data;
+
+	if (tables->memory.n == 0)
+		return false;
+	const uint8_t *end = at + tables->memory.n;
 
 	while (at < end && (at = memmem(at, (size_t)(end - at), digits, sizeof(digits)))) {
 		if (try_tokens(tables, (uint64_t)(at - tables->memory.data)))
@@ -279,7 +282,8 @@ static bool addresses_plausible(const struct tables *tables)
 	for (uint32_t i = 1; i < tables->n; i++)
 		if (tables->addresses[i] < tables->addresses[i - 1])
 			return false;
-	return tables->addresses[tables->n - 1] >= KERNEL_ADDRESS_MIN;
+	return tables->addresses[tables->n - 1] >= KERNEL_ADDRESS_MIN &&
+	       tables->addresses[tables->n - 1] > tables->addresses[0];
 }
 
 static bool try_absolute(struct tables *tables, uint64_t at)
@@ -310,6 +314,9 @@ static bool try_relative(struct tables *tables, uint64_t offsets, uint64_t base_
 
 	uint64_t base = read_u64(tables, base_at);
 
+	/* arm64: a relocation puts it there; it is the first symbol's, at the image's start. */
+	if (base == 0)
+		base = tables->gva;
 	if (base < KERNEL_ADDRESS_MIN)
 		return false;
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "lib/symbol/module_file.h"
 
-#include <archive.h>
-#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "lib/parser/parser.h"
+#include "lib/symbol/user_file.h"
 
 #define MODULE_BYTES_MAX (256u << 20) /* unpacked */
-#define PIECE_BYTES (64u << 10)
 #define FOLDER_DEPTH_MAX 16u
 
 struct module_folder {
@@ -73,39 +74,17 @@ const char *module_folder_find(const struct module_folder *folder, const char *n
 	return g_hash_table_lookup(folder->paths, key);
 }
 
-static bool unpack(struct archive *archive, const char *path, GByteArray *bytes)
+int module_file_read(const char *path, GError **error)
 {
-	struct archive_entry *entry;
-	guint8 piece[PIECE_BYTES];
-	la_ssize_t n;
+	struct vprof_parse_request request = {.what = VPROF_PARSE_UNPACK, .answer_bytes = MODULE_BYTES_MAX};
+	g_autoptr(GError) why = NULL;
+	int file = user_file_open(path, &request.bytes, &why);
+	int answer = file >= 0 ? parser_ask(&request, file, &why) : -1;
 
-	archive_read_support_filter_all(archive);
-	archive_read_support_format_raw(archive);
-	if (archive_read_open_filename(archive, path, PIECE_BYTES) != ARCHIVE_OK ||
-	    archive_read_next_header(archive, &entry) != ARCHIVE_OK)
-		return false;
-	while ((n = archive_read_data(archive, piece, sizeof(piece))) > 0) {
-		g_byte_array_append(bytes, piece, (guint)n);
-		if (bytes->len > MODULE_BYTES_MAX) {
-			archive_set_error(archive, EFBIG, "it is too large");
-			return false;
-		}
-	}
-	return n == 0;
-}
-
-GBytes *module_file_read(const char *path, GError **error)
-{
-	struct archive *archive = archive_read_new();
-	GByteArray *bytes = g_byte_array_new();
-	bool read = unpack(archive, path, bytes);
-
-	if (!read)
-		g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_PAYLOAD, "cannot read kernel module %s: %s", path,
-		            archive_error_string(archive));
-	archive_read_free(archive);
-	if (read)
-		return g_byte_array_free_to_bytes(bytes);
-	g_byte_array_unref(bytes);
-	return NULL;
+	if (file >= 0)
+		close(file);
+	if (answer < 0)
+		g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_PAYLOAD, "kernel module %s %s", path,
+		            why ? why->message : "cannot be read");
+	return answer;
 }

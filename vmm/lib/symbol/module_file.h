@@ -19,7 +19,8 @@ const char *module_folder_find(const struct module_folder *folder, const char *n
 
 /* The name of the module in a file of this name: up to ".ko", with '_' for '-'. NULL: it is none. New string. */
 char *module_file_name(const char *file);
-/* What is in the file, without its compression. Errors: IMAGE_ERROR_PAYLOAD. */
-GBytes *module_file_read(const char *path, GError **error);
+/* Sealed memory with what is in the file, without its compression; the caller closes it. -1 with IMAGE_ERROR_PAYLOAD.
+ */
+int module_file_read(const char *path, GError **error);
 
 #endif

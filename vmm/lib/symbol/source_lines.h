@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which line of which source file an instruction comes from, by the DWARF line tables of an image (libdw). */
+/* Which line of which source file an instruction comes from, by the DWARF line tables of an image (vprof-parse). */
 #ifndef VPROF_SYMBOL_SOURCE_LINES_H
 #define VPROF_SYMBOL_SOURCE_LINES_H
 
@@ -10,30 +10,14 @@
 
 struct source_lines;
 
-#ifdef VPROF_HAVE_SOURCE_LINES
-/* NULL when the image has no debug information. The image must outlive the result. */
-struct source_lines *source_lines_new(const struct image *image);
+/*
+ * Of the `bytes` (at most 1 MiB) from address `start` on, as the image gives it, without slide. NULL when the image has
+ * no debug information, and with IMAGE_ERROR when it cannot be read.
+ */
+struct source_lines *source_lines_new(const struct image *image, uint64_t start, uint64_t bytes, GError **error);
 void source_lines_free(struct source_lines *lines);
 
-/* `address` as the image gives it, without slide. *file lives as long as `lines`. False when nothing is known. */
-bool source_lines_find(struct source_lines *lines, uint64_t address, const char **file, int *line);
-#else
-static inline struct source_lines *source_lines_new(const struct image *image)
-{
-	(void)image;
-	return NULL;
-}
-
-static inline void source_lines_free(struct source_lines *lines)
-{
-	(void)lines;
-}
-
-static inline bool source_lines_find(struct source_lines *lines, uint64_t address, const char **file, int *line)
-{
-	(void)lines, (void)address, (void)file, (void)line;
-	return false;
-}
-#endif
+/* *file lives as long as `lines`. False when nothing is known. */
+bool source_lines_find(const struct source_lines *lines, uint64_t address, const char **file, int *line);
 
 #endif

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/record/text.h"
 #include "lib/symbol/symtab_priv.h"
 
 #define NAMES_BLOCK_BYTES (256u << 10)
@@ -30,19 +31,6 @@ struct symtab {
 
 G_DEFINE_QUARK(vprof_symtab_error, symtab_error)
 
-/* Names end up on terminals and in JSON: whatever is not printable UTF-8 becomes '?'. */
-static void make_printable(char *name)
-{
-	bool utf8 = g_utf8_validate(name, -1, NULL);
-
-	for (; *name; name++) {
-		unsigned char c = (unsigned char)*name;
-
-		if (c < 0x20 || c == 0x7f || (c >= 0x80 && !utf8))
-			*name = '?';
-	}
-}
-
 void symtab_add(struct symtab_builder *builder, uint64_t address, uint64_t size, char type, const char *name, bool ends)
 {
 	if (name[0] == '\0' || name[0] == '$' || g_str_has_prefix(name, ".L"))
@@ -56,7 +44,7 @@ void symtab_add(struct symtab_builder *builder, uint64_t address, uint64_t size,
 		.ends = ends,
 	};
 
-	make_printable((char *)candidate.symbol.name);
+	text_make_printable((char *)candidate.symbol.name);
 	g_array_append_val(builder->candidates, candidate);
 }
 
@@ -286,7 +274,7 @@ static GArray *nameless_new(const struct symtab_builder *builder)
 		char *name = g_string_chunk_insert(builder->names, region->name);
 		struct symbol symbol = {region->start, region->end - region->start, name, 't'};
 
-		make_printable(name);
+		text_make_printable(name);
 		g_array_append_val(nameless, symbol);
 	}
 	return nameless;
@@ -382,6 +370,13 @@ const struct symbol *symtab_find_name(const struct symtab *symtab, const char *n
 		if (strcmp(symtab->symbols[i].name, name) == 0)
 			return &symtab->symbols[i];
 	return NULL;
+}
+
+uint64_t symtab_address(const struct symtab *symtab, const char *name)
+{
+	const struct symbol *symbol = symtab_find_name(symtab, name);
+
+	return symbol ? symbol->address : 0;
 }
 
 const struct symbol *symtab_symbols(const struct symtab *symtab, size_t *n)

@@ -67,6 +67,8 @@ const char *symtab_source(const struct symtab *symtab);
 const struct symbol *symtab_find(const struct symtab *symtab, uint64_t address);
 /* The first symbol of that name; NULL. */
 const struct symbol *symtab_find_name(const struct symtab *symtab, const char *name);
+/* Its address; 0: there is none. */
+uint64_t symtab_address(const struct symtab *symtab, const char *name);
 
 /* All of them, data too, sorted by address; at one address in the order of preference above. */
 const struct symbol *symtab_symbols(const struct symtab *symtab, size_t *n);

@@ -79,6 +79,8 @@ static bool add_table(struct symtab_builder *builder, const struct image *image,
 	for (size_t offset = 0; offset < table.n; offset += sizeof(Elf64_Sym)) {
 		Elf64_Sym symbol;
 
+		if (!image_has(image, table.data + offset, sizeof(symbol)))
+			continue;
 		memcpy(&symbol, table.data + offset, sizeof(symbol));
 
 		const char *name = span_string(names, symbol.st_name);
@@ -91,7 +93,8 @@ static bool add_table(struct symtab_builder *builder, const struct image *image,
 				offset / sizeof(symbol), image->path, symbol.st_name, names.n);
 			return false;
 		}
-		add_symbol(builder, image, &symbol, name);
+		if (image_has(image, (const uint8_t *)name, strlen(name) + 1))
+			add_symbol(builder, image, &symbol, name);
 	}
 	return true;
 }
@@ -143,8 +146,8 @@ struct kallsyms_target {
 
 static void add_kallsyms(uint64_t address, char type, const char *name, void *data)
 {
-	/* The two ends that scripts/kallsyms.c keeps (text_ranges). */
-	bool ends = strcmp(name, "_etext") == 0 || strcmp(name, "_einittext") == 0;
+	/* The two ends that scripts/kallsyms.c keeps (text_ranges); and data, which a segment may have beside code. */
+	bool ends = strcmp(name, "_etext") == 0 || strcmp(name, "_einittext") == 0 || !strchr("TtWw?", type);
 	const struct kallsyms_target *to = data;
 
 	symtab_add(to->builder, image_slid(to->image, address), 0, type, name, ends);

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "lib/symbol/user_file.h"
 
-#include <archive.h>
-#include <archive_entry.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "lib/parser/parser.h"
+#include "lib/symbol/image_priv.h"
+
+/* ---- files ---- */
 
 /* ".." would lead out of the folder; no directory entry has that name. */
 static bool is_plain_path(const char *name)
@@ -17,95 +21,106 @@ static bool is_plain_path(const char *name)
 	return name[0] == '/' && !g_strv_contains((const char *const *)components, "..");
 }
 
-static GBytes *map_regular(const char *path)
+static int open_regular(const char *path, struct stat *status)
 {
 	/* O_NONBLOCK: a FIFO must not make us wait for its writer. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	g_autoptr(GMappedFile) file = NULL;
-	struct stat status;
 
-	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
-		file = g_mapped_file_new_from_fd(fd, FALSE, NULL);
-	if (fd >= 0)
-		close(fd);
-	return file ? g_mapped_file_get_bytes(file) : NULL;
+	if (fd < 0 || (fstat(fd, status) == 0 && S_ISREG(status->st_mode)))
+		return fd;
+	close(fd);
+	errno = EINVAL;
+	return -1;
 }
 
-GBytes *user_file_symfs(const char *folder, const char *name)
+int user_file_open(const char *path, uint64_t *bytes, GError **error)
+{
+	struct stat status;
+	int fd = open_regular(path, &status), sealed = -1;
+
+	if (fd < 0) {
+		g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_IO, "cannot be opened: %s", g_strerror(errno));
+		return -1;
+	}
+	sealed = image_copy(fd, IMAGE_COPY_ALL, error);
+	if (sealed < 0)
+		g_prefix_error(error, "cannot be read: ");
+	close(fd);
+	if (sealed >= 0 && fstat(sealed, &status) == 0)
+		*bytes = (uint64_t)status.st_size;
+	return sealed;
+}
+
+int user_file_symfs(const char *folder, const char *name)
 {
 	g_autofree char *path = g_strconcat(folder, name, NULL);
+	struct stat status;
 
-	return is_plain_path(name) ? map_regular(path) : NULL;
+	return is_plain_path(name) ? open_regular(path, &status) : -1;
 }
 
-static GBytes *entry_read(struct archive *archive, struct archive_entry *entry)
-{
-	int64_t bytes = archive_entry_size(entry);
-	uint8_t *data;
+/* ---- archives ---- */
 
-	if (archive_entry_filetype(entry) != AE_IFREG || bytes <= 0 || (uint64_t)bytes > USER_FILE_BYTES_MAX)
-		return NULL;
-	data = g_try_malloc((size_t)bytes);
-	if (data && archive_read_data(archive, data, (size_t)bytes) == (la_ssize_t)bytes)
-		return g_bytes_new_take(data, (size_t)bytes);
-	g_free(data);
-	return NULL;
+struct user_archive {
+	char *path;
+	int sealed; /* -1: not read yet */
+	uint64_t bytes;
+	bool failed;
+};
+
+struct user_archive *user_archive_new(const char *path)
+{
+	struct user_archive *archive = g_new0(struct user_archive, 1);
+
+	archive->path = g_strdup(path);
+	archive->sealed = -1;
+	return archive;
 }
 
-/* "bin/sh", "./bin/sh" and "/bin/sh" are the same. */
-static bool is_entry(struct archive_entry *entry, const char *name)
+void user_archive_free(struct user_archive *archive)
 {
-	const char *path = archive_entry_pathname(entry);
-
-	if (!path)
-		return false;
-	path += strspn(path, "./");
-	return strcmp(path, name + 1) == 0;
+	if (!archive)
+		return;
+	if (archive->sealed >= 0)
+		close(archive->sealed);
+	g_free(archive->path);
+	g_free(archive);
 }
 
-/* Looks through one archive at `from`; returns how many bytes it has, 0 when it is none. */
-static size_t archive_search(const uint8_t *from, size_t n, const char *name, GBytes **found)
+const char *user_archive_path(const struct user_archive *archive)
 {
-	struct archive *archive = archive_read_new();
-	struct archive_entry *entry;
-	size_t used = 0;
-
-	archive_read_support_filter_all(archive);
-	archive_read_support_format_all(archive);
-	if (archive_read_open_memory(archive, from, n) == ARCHIVE_OK) {
-		while (archive_read_next_header(archive, &entry) == ARCHIVE_OK) {
-			GBytes *bytes = is_entry(entry, name) ? entry_read(archive, entry) : NULL;
-
-			if (bytes) {
-				g_clear_pointer(found, g_bytes_unref);
-				*found = bytes;
-			}
-		}
-		used = (size_t)MAX(archive_filter_bytes(archive, -1), 0);
-	}
-	archive_read_free(archive);
-	return used;
+	return archive->path;
 }
 
-/*
- * Archives may follow one another, with zeros between them, and what a later one has counts (Linux,
- * Documentation/driver-api/early-userspace/buffer-format.rst).
- */
-GBytes *user_file_initrd(const char *archive, const char *name)
+/* A member of no bytes is as good as none. */
+static int answer_or_none(int answer)
 {
-	g_autoptr(GBytes) file = map_regular(archive);
-	GBytes *found = NULL;
-	const uint8_t *data;
-	size_t n, at = 0, used;
+	struct stat status;
 
-	if (!file || name[0] != '/')
-		return NULL;
-	data = g_bytes_get_data(file, &n);
-	for (;;) {
-		while (at < n && data[at] == 0)
-			at++;
-		if (at == n || (used = archive_search(data + at, n - at, name, &found)) == 0 || used > n - at)
-			return found;
-		at += used;
-	}
+	if (answer < 0 || (fstat(answer, &status) == 0 && status.st_size > 0))
+		return answer;
+	close(answer);
+	return -1;
+}
+
+int user_archive_find(struct user_archive *archive, const char *name, GError **error)
+{
+	struct vprof_parse_request request = {.what = VPROF_PARSE_MEMBER, .answer_bytes = USER_FILE_BYTES_MAX};
+	g_autoptr(GError) why = NULL;
+	int answer = -1;
+
+	if (archive->failed || name[0] != '/' || !parser_add_name(&request, name))
+		return -1;
+	if (archive->sealed < 0)
+		archive->sealed = user_file_open(archive->path, &archive->bytes, &why);
+	request.bytes = archive->bytes;
+	if (archive->sealed >= 0)
+		answer = answer_or_none(parser_ask(&request, archive->sealed, &why));
+	archive->failed = archive->sealed < 0 || why;
+	/* One that is gone by now is like none. */
+	if (why && archive->sealed >= 0)
+		g_set_error(error, PARSER_ERROR, PARSER_ERROR_REFUSED,
+		            "initial file system %s %s; programs are not looked for in it", archive->path,
+		            why->message);
+	return answer;
 }

@@ -1,30 +1,36 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* By libdebuginfod, which keeps what it gets in the user's cache folder. */
 #include <elfutils/debuginfod.h>
-#include <stdlib.h>
-#include <unistd.h>
 
+#include "lib/process/shared_library.h"
 #include "lib/symbol/user_file.h"
 
-static GBytes *fd_take(int fd)
-{
-	g_autoptr(GMappedFile) file = fd >= 0 ? g_mapped_file_new_from_fd(fd, FALSE, NULL) : NULL;
+#define DEBUGINFOD_FUNCTIONS(F) \
+	F(debuginfod_begin) F(debuginfod_end) F(debuginfod_find_debuginfo) F(debuginfod_find_executable)
 
-	if (fd >= 0)
-		close(fd);
-	return file ? g_mapped_file_get_bytes(file) : NULL;
+static struct {
+	DEBUGINFOD_FUNCTIONS(SHARED_LIBRARY_POINTER)
+} libdebuginfod;
+SHARED_LIBRARY_NOTE(DEBUGINFOD_SONAME, "debuginfod");
+
+bool user_file_debuginfod_load(GError **error)
+{
+	static const char *const names[] = {DEBUGINFOD_FUNCTIONS(SHARED_LIBRARY_NAME)};
+
+	return shared_library_load(DEBUGINFOD_SONAME, names, G_N_ELEMENTS(names), &libdebuginfod, sizeof(libdebuginfod),
+	                           error);
 }
 
-GBytes *user_file_debuginfod(const uint8_t *build_id, size_t build_id_bytes)
+int user_file_debuginfod(const uint8_t *build_id, size_t build_id_bytes)
 {
-	debuginfod_client *client = debuginfod_begin();
-	GBytes *bytes;
+	debuginfod_client *client = user_file_debuginfod_load(NULL) ? libdebuginfod.debuginfod_begin() : NULL;
+	int fd;
 
 	if (!client)
-		return NULL;
-	bytes = fd_take(debuginfod_find_debuginfo(client, build_id, (int)build_id_bytes, NULL));
-	if (!bytes)
-		bytes = fd_take(debuginfod_find_executable(client, build_id, (int)build_id_bytes, NULL));
-	debuginfod_end(client);
-	return bytes;
+		return -1;
+	fd = libdebuginfod.debuginfod_find_debuginfo(client, build_id, (int)build_id_bytes, NULL);
+	if (fd < 0)
+		fd = libdebuginfod.debuginfod_find_executable(client, build_id, (int)build_id_bytes, NULL);
+	libdebuginfod.debuginfod_end(client);
+	return MAX(fd, -1);
 }

@@ -2,35 +2,63 @@
 #include "lib/symbol/user_symbols.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/record/hex.h"
+#include "lib/record/record.h"
 #include "lib/symbol/image.h"
 #include "lib/symbol/module_file.h"
 #include "lib/symbol/symtab.h"
 #include "lib/symbol/user_file.h"
 
-/* A copy of a file, or what there is instead: nothing. */
-struct copy {
+/* What is used of a copy of a file, or what there is instead: nothing. */
+struct user_copy {
 	struct symtab *symtab; /* NULL: no copy, or one without symbols */
 	struct image_segment *segments;
 	size_t n_segments;
 };
 
 struct user_symbols {
-	char *symfs, *initrd;
+	char *symfs;
+	struct user_archive *initrd;   /* NULL */
 	struct module_folder *modules; /* NULL */
+	enum arch arch;
 	bool debuginfod, force;
-	GHashTable *copies; /* "NAME BUILD-ID" -> struct copy * */
+	GHashTable *copies; /* "NAME BUILD-ID" -> struct user_copy * */
+	GHashTable *given;  /* build-id in digits -> struct user_copy * */
 	GPtrArray *warnings;
 };
 
-static void copy_free(void *data)
+void user_copy_free(struct user_copy *copy)
 {
-	struct copy *copy = data;
-
+	if (!copy)
+		return;
 	symtab_free(copy->symtab);
 	g_free(copy->segments);
 	g_free(copy);
+}
+
+/* `copy` has nothing, or what a source without symbols has left. */
+static void copy_take(struct user_copy *copy, const struct image *image)
+{
+	const struct image_segment *segments = image_segments(image, &copy->n_segments);
+
+	g_free(copy->segments);
+	copy->segments = g_memdup2(segments, copy->n_segments * sizeof(*segments));
+	copy->symtab = symtab_load_program(image, NULL);
+}
+
+struct user_copy *user_copy_new(const struct image *image)
+{
+	struct user_copy *copy = g_new0(struct user_copy, 1);
+
+	copy_take(copy, image);
+	return copy;
+}
+
+static void copy_destroy(gpointer data)
+{
+	user_copy_free(data);
 }
 
 struct user_symbols *user_symbols_new(const struct user_symbol_sources *sources)
@@ -38,11 +66,13 @@ struct user_symbols *user_symbols_new(const struct user_symbol_sources *sources)
 	struct user_symbols *symbols = g_new0(struct user_symbols, 1);
 
 	symbols->symfs = g_strdup(sources->symfs);
-	symbols->initrd = g_strdup(sources->initrd);
+	symbols->initrd = sources->initrd ? user_archive_new(sources->initrd) : NULL;
 	symbols->modules = sources->modules ? module_folder_new(sources->modules) : NULL;
 	symbols->debuginfod = sources->debuginfod;
+	symbols->arch = sources->arch;
 	symbols->force = sources->force;
-	symbols->copies = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, copy_free);
+	symbols->copies = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, copy_destroy);
+	symbols->given = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, copy_destroy);
 	symbols->warnings = g_ptr_array_new_with_free_func(g_free);
 	return symbols;
 }
@@ -52,10 +82,11 @@ void user_symbols_free(struct user_symbols *symbols)
 	if (!symbols)
 		return;
 	g_hash_table_unref(symbols->copies);
+	g_hash_table_unref(symbols->given);
 	g_ptr_array_unref(symbols->warnings);
 	module_folder_free(symbols->modules);
 	g_free(symbols->symfs);
-	g_free(symbols->initrd);
+	user_archive_free(symbols->initrd);
 	g_free(symbols);
 }
 
@@ -64,13 +95,19 @@ const GPtrArray *user_symbols_warnings(const struct user_symbols *symbols)
 	return symbols->warnings;
 }
 
-bool user_symbols_have_debuginfod(void)
+bool user_symbols_have_debuginfod(GError **error)
 {
-#ifdef VPROF_HAVE_DEBUGINFOD
-	return true;
-#else
+	return user_file_debuginfod_load(error);
+}
+
+static bool is_same_arch(struct user_symbols *symbols, const struct image *image, const char *name)
+{
+	if (symbols->arch == ARCH_UNKNOWN || image_arch(image) == symbols->arch)
+		return true;
+	g_ptr_array_add(symbols->warnings,
+	                g_strdup_printf("%s is not the guest's %s: it is for %s, the guest is %s", image_path(image),
+	                                name, arch_name(image_arch(image)), arch_name(symbols->arch)));
 	return false;
-#endif
 }
 
 /* Symbols of another build would be wrong without a sign of it. */
@@ -105,37 +142,53 @@ static bool is_file(const char *name)
 	return is_module(name) || (name[0] == '/' && name[1] != '/');
 }
 
-static GBytes *module_read(struct user_symbols *symbols, const char *name, char **path)
+/* Takes the reason over, as a warning. */
+static void warning_take(struct user_symbols *symbols, GError *why)
 {
-	g_autofree char *module = g_strndup(name + 1, strcspn(name + 1, "]"));
-	const char *found = module_folder_find(symbols->modules, module);
-	g_autoptr(GError) error = NULL;
-	GBytes *bytes = found ? module_file_read(found, &error) : NULL;
-
-	if (error)
-		g_ptr_array_add(symbols->warnings, g_strdup(error->message));
-	*path = g_strdup(found);
-	return bytes;
+	if (why)
+		g_ptr_array_add(symbols->warnings, g_strdup(why->message));
+	g_clear_error(&why);
 }
 
-/* The copy that one source has, and where; NULL when it has none. */
-static GBytes *source_read(struct user_symbols *symbols, enum source source, const char *name, const uint8_t *build_id,
-                           size_t n, char **path)
+static int module_read(struct user_symbols *symbols, const char *name, char **path)
+{
+	g_autofree char *module = g_strndup(name + 1, strcspn(name + 1, "]"));
+	const char *found = symbols->modules ? module_folder_find(symbols->modules, module) : NULL;
+	GError *why = NULL;
+	int fd = found ? module_file_read(found, &why) : -1;
+
+	warning_take(symbols, why);
+	*path = g_strdup(found);
+	return fd;
+}
+
+static int initrd_read(struct user_symbols *symbols, const char *name, char **path)
+{
+	GError *why = NULL;
+	int fd = symbols->initrd ? user_archive_find(symbols->initrd, name, &why) : -1;
+
+	warning_take(symbols, why);
+	*path = g_strdup_printf("%s in %s", name + 1, symbols->initrd ? user_archive_path(symbols->initrd) : "");
+	return fd;
+}
+
+/* The copy that one source has, and where: a file or sealed memory; -1 when it has none. */
+static int source_read(struct user_symbols *symbols, enum source source, const char *name, const uint8_t *build_id,
+                       size_t n, char **path)
 {
 	if ((source == SOURCE_MODULES) != is_module(name))
-		return NULL;
+		return -1;
 	switch (source) {
 	case SOURCE_SYMFS:
-		*path = symbols->symfs != NULL ? g_strconcat(symbols->symfs, name, NULL) : NULL;
-		return symbols->symfs ? user_file_symfs(symbols->symfs, name) : NULL;
+		*path = symbols->symfs ? g_strconcat(symbols->symfs, name, NULL) : NULL;
+		return symbols->symfs ? user_file_symfs(symbols->symfs, name) : -1;
 	case SOURCE_INITRD:
-		*path = g_strdup_printf("%s in %s", name + 1, symbols->initrd != NULL ? symbols->initrd : "");
-		return symbols->initrd ? user_file_initrd(symbols->initrd, name) : NULL;
+		return initrd_read(symbols, name, path);
 	case SOURCE_DEBUGINFOD:
 		*path = g_strdup("what debuginfod has");
-		return symbols->debuginfod && build_id ? user_file_debuginfod(build_id, n) : NULL;
+		return symbols->debuginfod && build_id ? user_file_debuginfod(build_id, n) : -1;
 	default:
-		return symbols->modules ? module_read(symbols, name, path) : NULL;
+		return module_read(symbols, name, path);
 	}
 }
 
@@ -144,33 +197,30 @@ static struct image *source_open(struct user_symbols *symbols, enum source sourc
                                  const uint8_t *build_id, size_t n)
 {
 	g_autofree char *path = NULL;
-	g_autoptr(GBytes) bytes = source_read(symbols, source, name, build_id, n, &path);
+	int fd = source_read(symbols, source, name, build_id, n, &path);
 	struct image *image = NULL;
 
 	/* A file other than ELF is a script, or data that is executed: it has no symbols, which needs no message. */
-	if (bytes)
-		image = is_module(name) ? image_new_module(path, bytes, NULL) : image_new_program(path, bytes, NULL);
-	if (!image || is_same_build(symbols, image, name, build_id, n))
+	if (fd >= 0) {
+		image = image_open_fd(path, is_module(name) ? IMAGE_MODULE : IMAGE_PROGRAM, fd, NULL);
+		close(fd);
+	}
+	if (!image || (is_same_arch(symbols, image, name) && is_same_build(symbols, image, name, build_id, n)))
 		return image;
 	image_free(image);
 	return NULL;
 }
 
 /* From the first source that has one with symbols. */
-static struct copy *copy_find(struct user_symbols *symbols, const char *name, const uint8_t *build_id, size_t n)
+static struct user_copy *copy_find(struct user_symbols *symbols, const char *name, const uint8_t *build_id, size_t n)
 {
-	struct copy *copy = g_new0(struct copy, 1);
+	struct user_copy *copy = g_new0(struct user_copy, 1);
 
 	for (enum source source = 0; source < SOURCE_COUNT && !copy->symtab; source++) {
 		struct image *image = source_open(symbols, source, name, build_id, n);
-		const struct image_segment *segments;
 
-		if (!image)
-			continue;
-		segments = image_segments(image, &copy->n_segments);
-		g_free(copy->segments);
-		copy->segments = g_memdup2(segments, copy->n_segments * sizeof(*segments));
-		copy->symtab = symtab_load_program(image, NULL);
+		if (image)
+			copy_take(copy, image);
 		image_free(image);
 	}
 	return copy;
@@ -186,23 +236,45 @@ struct image *user_symbols_open(struct user_symbols *symbols, const char *name, 
 	return image;
 }
 
-static const struct copy *copy_get(struct user_symbols *symbols, const char *name, const uint8_t *build_id, size_t n)
+static char *given_key(const uint8_t *build_id, size_t n)
+{
+	return hex_encode(build_id, MIN(n, RECORD_BUILD_ID_BYTES_MAX));
+}
+
+void user_symbols_give(struct user_symbols *symbols, const uint8_t *build_id, size_t build_id_bytes,
+                       struct user_copy *copy)
+{
+	g_hash_table_replace(symbols->given, given_key(build_id, build_id_bytes), copy);
+}
+
+/* What no source has symbols of may have been given. */
+static const struct user_copy *given_get(const struct user_symbols *symbols, const uint8_t *build_id, size_t n)
+{
+	g_autofree char *key = build_id ? given_key(build_id, n) : NULL;
+
+	return key ? g_hash_table_lookup(symbols->given, key) : NULL;
+}
+
+static const struct user_copy *copy_get(struct user_symbols *symbols, const char *name, const uint8_t *build_id,
+                                        size_t n)
 {
 	g_autofree char *build = hex_encode(build_id, build_id ? n : 0);
 	g_autofree char *key = g_strdup_printf("%s %s", name, build);
-	struct copy *copy = g_hash_table_lookup(symbols->copies, key);
+	struct user_copy *copy = g_hash_table_lookup(symbols->copies, key);
 
 	if (!copy) {
 		copy = copy_find(symbols, name, build_id, n);
 		g_hash_table_insert(symbols->copies, g_steal_pointer(&key), copy);
 	}
-	return copy;
+	const struct user_copy *given = copy->symtab ? NULL : given_get(symbols, build_id, n);
+
+	return given ? given : copy;
 }
 
 bool user_symbols_find(struct user_symbols *symbols, const char *name, const uint8_t *build_id, size_t build_id_bytes,
                        uint64_t file_offset, struct user_symbol *symbol)
 {
-	const struct copy *copy = is_file(name) ? copy_get(symbols, name, build_id, build_id_bytes) : NULL;
+	const struct user_copy *copy = is_file(name) ? copy_get(symbols, name, build_id, build_id_bytes) : NULL;
 
 	for (size_t i = 0; copy && copy->symtab && i < copy->n_segments; i++) {
 		const struct image_segment *segment = &copy->segments[i];

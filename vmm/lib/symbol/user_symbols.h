@@ -17,9 +17,10 @@
 
 struct user_symbol_sources {
 	const char *symfs;   /* a folder; NULL */
-	const char *initrd;  /* an archive that libarchive reads, or several in one file; NULL */
+	const char *initrd;  /* a cpio archive, packed or not, or several in one file; NULL */
 	const char *modules; /* a folder like /lib/modules/VERSION; NULL */
 	bool debuginfod;     /* ask the servers of $DEBUGINFOD_URLS, which takes a network and time */
+	enum arch arch;      /* the guest's; copies for another are refused. ARCH_UNKNOWN: not compared */
 	bool force;          /* take copies with another build-id, and say so */
 };
 
@@ -43,6 +44,17 @@ struct user_symbol {
 bool user_symbols_find(struct user_symbols *symbols, const char *name, const uint8_t *build_id, size_t build_id_bytes,
                        uint64_t file_offset, struct user_symbol *symbol);
 
+/* The symbols of a file, or none; `image` is not needed any more afterwards. */
+struct user_copy;
+struct user_copy *user_copy_new(const struct image *image);
+void user_copy_free(struct user_copy *copy); /* NULL is fine */
+/*
+ * For a file of this build, of which no source has symbols: takes those of the guest's own file, from its memory, over.
+ * Before they are asked for.
+ */
+void user_symbols_give(struct user_symbols *symbols, const uint8_t *build_id, size_t build_id_bytes,
+                       struct user_copy *copy);
+
 /* The copy itself, of which the same holds, from the first source that has one; NULL. By image_free. */
 struct image *user_symbols_open(struct user_symbols *symbols, const char *name, const uint8_t *build_id,
                                 size_t build_id_bytes);
@@ -50,7 +62,7 @@ struct image *user_symbols_open(struct user_symbols *symbols, const char *name, 
 /* Sentences (char *) about copies that were refused, or taken all the same. */
 const GPtrArray *user_symbols_warnings(const struct user_symbols *symbols);
 
-/* Whether debuginfod can be asked by this build. */
-bool user_symbols_have_debuginfod(void);
+/* False, and why, when debuginfod cannot be asked: by this build, or because its library is not installed. */
+bool user_symbols_have_debuginfod(GError **error);
 
 #endif

@@ -27,10 +27,14 @@ export function kind_colour(kind, exit, is_dark) {
   return `hsl(${EXIT_HUES[exit % EXIT_HUES.length]} 55% ${is_dark ? 60 : 50}%)`;
 }
 
-// change: of shares, -1 to 1; most: the largest one that is shown.
-export function change_colour(change, most, is_dark) {
-  const strength = most > 0 ? Math.min(1, Math.sqrt(Math.abs(change) / most)) : 0;
-  if (strength < 0.03) return is_dark ? "hsl(220 6% 40%)" : "hsl(220 8% 86%)";
+export const CHANGE_LEAST = 0.001; // of all time; below, a change is drawn as none
+const FULL_LEAST = 0.01; // what full colour stands for at least
+const FADED = 0.15;
+
+// change: of shares, -1 to 1; most: the largest one that is shown; stands: that it is not chance.
+export function change_colour(change, most, stands, is_dark) {
+  if (Math.abs(change) < CHANGE_LEAST) return is_dark ? "hsl(220 6% 40%)" : "hsl(220 8% 86%)";
+  const strength = stands ? Math.min(1, Math.sqrt(Math.abs(change) / Math.max(most, FULL_LEAST))) : FADED;
   const hue = change > 0 ? 6 : 214;
   return is_dark ? `hsl(${hue} ${20 + 50 * strength}% ${40 + 8 * strength}%)` : `hsl(${hue} ${40 + 45 * strength}% ${86 - 26 * strength}%)`;
 }

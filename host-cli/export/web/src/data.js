@@ -126,6 +126,9 @@ function fates_of(list) {
 
 export function read(text) {
   const document = JSON.parse(text);
-  if (document.version !== 3) throw new Error(`this page reads version 3 of its data, not ${document.version}`);
-  return { recordings: document.recordings.map(recording_of), fates: fates_of(document.fates) };
+  if (document.version !== 4) throw new Error(`this page reads version 4 of its data, not ${document.version}`);
+  const { fates = [], standing = [], repetitions } = document;
+  // standing: the keys of functions with a change that is not chance, in the first event; repetitions: of each side,
+  // undefined where nothing was tested.
+  return { recordings: document.recordings.map(recording_of), fates: fates_of(fates), standing: new Set(standing.map(frame_key)), repetitions };
 }

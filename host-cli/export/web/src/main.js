@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The page: what is chosen in it, and how that is shown.
-import { change_colour, frame_colour, kind_colour } from "./colour.js";
+import { CHANGE_LEAST, change_colour, frame_colour, kind_colour } from "./colour.js";
 import { GROUP, MODES, frame_key, read } from "./data.js";
 import { Flame } from "./flame.js";
 import { Table } from "./table.js";
@@ -8,7 +8,7 @@ import { kinds_of, seconds, timeline_draw } from "./timeline.js";
 import { GROUPINGS, functions_of, share_of, slices_of, tree_build } from "./tree.js";
 
 const by_id = (id) => document.getElementById(id);
-const { recordings, fates } = read(by_id("profile").textContent);
+const { recordings, fates, standing, repetitions } = read(by_id("profile").textContent);
 by_id("profile").remove();
 const is_comparison = recordings.length > 1;
 
@@ -67,14 +67,33 @@ function describe(node) {
   return `${name}: base ${sides[0]}; new ${sides[1]}${fate}`;
 }
 
+// Statistics are made of the first event.
+function is_tested() {
+  return value_of("event") === recordings[0].profiles[0].event && repetitions !== undefined;
+}
+
+// Of each node what functions that stand have changed in it, themselves: what changed above and below them.
+function standing_changes(scale) {
+  const stands = tree.frames.map((frame) => is_tested() && standing.has(frame_key(frame)));
+  const sums = new Float64Array(tree.n);
+  for (let node = tree.n - 1; node > 0; node--) {
+    if (stands[tree.frame[node]]) sums[node] += tree.self[1][node] * scale[1] - tree.self[0][node] * scale[0];
+    sums[tree.parent[node]] += sums[node];
+  }
+  return sums;
+}
+
 function colour_function() {
   const dark = is_dark();
   if (!is_comparison) return (node) => (node === 0 ? frame_colour({ name: "", mode: GROUP }, dark) : frame_colour(tree.frames[tree.frame[node]], dark));
-  const [base, now] = scales();
-  const change = (node) => tree.total[1][node] * now - tree.total[0][node] * base;
-  let most = 0;
-  for (let node = 1; node < tree.n; node++) most = Math.max(most, Math.abs(change(node)));
-  return (node) => change_colour(change(node), most, dark);
+  const whole = Math.max(...tree.total.map((total, side) => total[0] * scales()[side])); // in which changes are shares
+  const scale = scales().map((factor) => (whole > 0 ? factor / whole : 0));
+  const told = standing_changes(scale);
+  const most = told.reduce((largest, change) => Math.max(largest, Math.abs(change)), 0);
+  return (node) => {
+    const change = tree.total[1][node] * scale[1] - tree.total[0][node] * scale[0];
+    return Math.abs(told[node]) >= CHANGE_LEAST ? change_colour(told[node], most, true, dark) : change_colour(change, most, false, dark);
+  };
 }
 
 function flame_show() {
@@ -219,8 +238,9 @@ function legend_show() {
   const dark = is_dark();
   const items = [];
   if (is_comparison) {
-    items.push(legend_item(change_colour(1, 1, dark), "takes more than in base"), legend_item(change_colour(-1, 1, dark), "takes less"),
-      legend_item(change_colour(0, 1, dark), "the same"), "In the timelines:");
+    items.push(legend_item(change_colour(1, 1, true, dark), "takes more than in base"), legend_item(change_colour(-1, 1, true, dark), "takes less"),
+      legend_item(change_colour(1, 1, false, dark), "more, may be chance"), legend_item(change_colour(-1, 1, false, dark), "less, may be chance"),
+      legend_item(change_colour(0, 1, false, dark), "the same"), "In the timelines:");
   }
   const { order, exits } = kinds_of(profiles[profiles.length - 1]);
   for (const kind of order.slice(0, 12)) {
@@ -283,6 +303,10 @@ function title_show() {
     recording.lost > 0 && `${recording.path}: ${recording.lost.toLocaleString("en")} records were lost; what fell into them is missing here`,
     recording.phases_left_out > 0 && `${recording.path}: ${recording.phases_left_out.toLocaleString("en")} further names of phases are not told apart`,
   ]).filter(Boolean);
+  if (is_comparison && repetitions === undefined) notes.push("The recordings' units differ: nothing was tested, each change may be chance");
+  else if (is_comparison && standing.size === 0) {
+    notes.push(`No function's change can be told from chance, with ${repetitions[0]} and ${repetitions[1]} repetitions (vprof run --repeat makes them)`);
+  }
   by_id("notes").textContent = notes.join("\n");
   by_id("notes").hidden = notes.length === 0;
 }

@@ -26,10 +26,10 @@ function columns_for(sums, fate) {
     ];
   }
   return [
-    number("Change", (row) => share(row, row.self, 1) - share(row, row.self, 0), signed),
+    number("Change, points", (row) => share(row, row.self, 1) - share(row, row.self, 0), signed),
     number("Base self", (row) => share(row, row.self, 0), percent),
     number("New self", (row) => share(row, row.self, 1), percent),
-    number("Total change", (row) => share(row, row.total, 1) - share(row, row.total, 0), signed),
+    number("Total change, points", (row) => share(row, row.total, 1) - share(row, row.total, 0), signed),
     { title: "", value: fate, text: fate },
     ...words,
   ];

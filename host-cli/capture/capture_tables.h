@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The unwind tables of what the guest's processes have mapped: made on a thread of their own, of the files that the
+ * user names, of what the guest has in memory of the others, and of its initramfs, and given to the engine. Files from
+ * the guest's memory also give names.
+ */
+#ifndef VPROF_CLI_CAPTURE_CAPTURE_TABLES_H
+#define VPROF_CLI_CAPTURE_CAPTURE_TABLES_H
+
+#include <jansson.h>
+
+#include "lib/client/client.h"
+#include "lib/record/record.h"
+#include "lib/symbol/user_symbols.h"
+
+struct capture_tables;
+
+/*
+ * Begins with `programs`, paths of files on this host that the initramfs has (NULL: not known); the others are read
+ * when they are wanted. Both are copied.
+ */
+struct capture_tables *capture_tables_new(const struct user_symbol_sources *sources, char *const *programs);
+void capture_tables_free(struct capture_tables *tables); /* NULL is fine */
+
+/* Wants the table of a file that was mapped. */
+void capture_tables_want(struct capture_tables *tables, const struct record_mmap *mapping);
+/* Gives the engine the tables that are made by now, and asks it for files that only the guest has. */
+void capture_tables_send(struct capture_tables *tables, struct client *client);
+/* After the session: waits some seconds at most for names of files that were mapped last. */
+void capture_tables_settle(struct capture_tables *tables, struct client *client);
+/* Names of what is only in the guest's memory; once. */
+void capture_tables_give(struct capture_tables *tables, struct user_symbols *symbols);
+
+/* For the description: how many of the mapped files have tables, from where; and the names of the others. */
+json_t *capture_tables_json(const struct capture_tables *tables);
+
+#endif

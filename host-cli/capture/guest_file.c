@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "capture/guest_file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vprof/control.h>
+
+#include "engine/engine_find.h"
+#include "lib/parser/parser.h"
+
+#define PIECE_BYTES (1u << 16)
+
+static bool fail(GError **error, const char *what)
+{
+	g_set_error(error, CLIENT_ERROR, CLIENT_ERROR_PROTOCOL, "cannot copy a file of the guest: %s", what);
+	return false;
+}
+
+static bool range_copy(int from, off_t at, off_t end, int to, off_t offset, GError **error)
+{
+	uint8_t piece[PIECE_BYTES];
+
+	while (at < end) {
+		ssize_t n = pread(from, piece, (size_t)MIN(end - at, PIECE_BYTES), at);
+
+		if (n <= 0 || pwrite(to, piece, (size_t)n, offset + at) != n)
+			return fail(error, n == 0 ? "it ends too early" : g_strerror(errno));
+		at += n;
+	}
+	return true;
+}
+
+/* Copies what is there of a part to `offset` of the whole. */
+static bool part_copy(int from, int to, off_t offset, GError **error)
+{
+	struct stat status;
+	off_t at = 0, end;
+
+	if (!sealed_is(from) || fstat(from, &status) != 0 || status.st_size > (off_t)VPROF_FILE_READ_BYTES_MAX)
+		return fail(error, "the engine's memory with it is not as it should be");
+	while (at < status.st_size && (at = lseek(from, at, SEEK_DATA)) >= 0) {
+		end = lseek(from, at, SEEK_HOLE);
+		if (end < 0 || !range_copy(from, at, end, to, offset, error))
+			return false;
+		at = end;
+	}
+	return true;
+}
+
+/* Adds the part at `offset`; *bytes is the size of the file, and *pages what there is of it so far. */
+static bool part_read(struct client *client, const char *build_id, int to, uint64_t offset, uint64_t *bytes,
+                      uint64_t *pages, GError **error)
+{
+	json_t *arguments = json_pack("{s:s, s:I}", "build-id", build_id, "offset", (json_int_t)offset);
+	g_autofree int *fds = NULL;
+	size_t n_fds = 0;
+	json_t *answer = client_execute(client, "file-read", arguments, &fds, &n_fds, ENGINE_ANSWER_TIMEOUT_MS, error);
+	bool done = answer != NULL;
+
+	if (answer) {
+		*bytes = (uint64_t)json_integer_value(json_object_get(answer, "bytes"));
+		*pages += (uint64_t)json_integer_value(json_object_get(answer, "pages"));
+		done = n_fds == 1 ? part_copy(fds[0], to, (off_t)offset, error)
+		                  : fail(error, "the engine has sent no memory");
+	}
+	json_decref(answer);
+	for (size_t i = 0; i < n_fds; i++)
+		close(fds[i]);
+	return done;
+}
+
+int guest_file_read(struct client *client, const char *build_id, GError **error)
+{
+	uint64_t bytes = 0, pages = 0, offset = 0;
+	int to = sealed_new("vprof-guest-file");
+	bool done = to >= 0 || fail(error, g_strerror(errno));
+
+	do {
+		done = done && part_read(client, build_id, to, offset, &bytes, &pages, error);
+		if (done && bytes > GUEST_FILE_BYTES_MAX)
+			done = fail(error, "it is too large");
+		offset += VPROF_FILE_READ_BYTES_MAX;
+	} while (done && offset < bytes);
+	if (done && pages != 0 && ftruncate(to, (off_t)bytes) == 0 && sealed_finish(to))
+		return to;
+	if (to >= 0)
+		close(to);
+	return -1;
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A program or library of the guest, as far as the guest has it in memory. */
+#ifndef VPROF_CLI_CAPTURE_GUEST_FILE_H
+#define VPROF_CLI_CAPTURE_GUEST_FILE_H
+
+#include "lib/client/client.h"
+
+#define GUEST_FILE_BYTES_MAX (UINT64_C(512) << 20)
+
+/*
+ * Sealed memory with the file of this build-id (in hexadecimal digits), for image_open_partial: what the guest does not
+ * have in memory are holes. -1 when it has none of it, or the engine does not know the file. The caller closes it.
+ */
+int guest_file_read(struct client *client, const char *build_id, GError **error);
+
+#endif

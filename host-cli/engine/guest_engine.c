@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "engine/guest_engine.h"
+
+#include "engine/engine_find.h"
+#include "ui/message.h"
+#include "ui/text.h"
+
+static bool engine_attach(struct guest_engine *engine, const struct attach_engine_options *options, const char *name,
+                          int *status, GError **error)
+{
+	if (!attach_engine_check(options, name, NULL, error))
+		return false;
+	engine->own = attach_engine_start(options, name, NULL, status, error);
+	engine->client = engine->own ? engine_process_client(engine->own) : NULL;
+	return engine->client != NULL;
+}
+
+static bool engine_connect(struct guest_engine *engine, const struct attach_engine_options *options, const char *name,
+                           int *status, GError **error)
+{
+	g_autoptr(GError) none = NULL;
+
+	if (options->pid != 0 || options->connect || options->no_monitor)
+		return engine_attach(engine, options, name, status, error);
+	engine->client = engine_find(name, &none);
+	if (engine->client)
+		return true;
+	if (!name || !g_error_matches(none, ENGINE_FIND_ERROR, ENGINE_FIND_ERROR_NONE)) {
+		g_propagate_error(error, g_steal_pointer(&none));
+		return false;
+	}
+	if (engine_attach(engine, options, name, status, error))
+		return true;
+	/* An engine that was started has printed why it is no guest either. */
+	say("there is no engine \"%s\" either; `vprof list` shows those that run", name);
+	return false;
+}
+
+bool guest_engine_open(struct guest_engine *engine, const struct attach_engine_options *options, const char *name,
+                       int *status, GError **error)
+{
+	*engine = (struct guest_engine){0};
+	if (engine_connect(engine, options, name, status, error))
+		engine->guest = engine_ask(engine->client, "query-guest", NULL, error);
+	return engine->guest != NULL;
+}
+
+void guest_engine_close(struct guest_engine *engine)
+{
+	json_decref(engine->guest);
+	if (engine->own)
+		engine_process_free(engine->own);
+	else
+		client_free(engine->client);
+	*engine = (struct guest_engine){0};
+}
+
+/* Only the engine knows where KASLR has put it. */
+struct image *guest_engine_kernel(const struct guest_engine *engine, const char *path, GError **error)
+{
+	struct image *found = attach_engine_image(engine->client, NULL), *image;
+
+	/* An engine that was given its kernel as a file does not hand it over. */
+	if (!path && !found)
+		path = member_text(engine->guest, "kernel");
+	if (!path)
+		return found;
+	image = image_open(path, error);
+	if (image && found)
+		image_set_slide(image, image_slide(found));
+	image_free(found);
+	return image;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "tasks/task_command.h"
+
+#include "ui/message.h"
+
+const struct option_row task_option_rows[] = {
+	{"json", OPTION_FLAG, offsetof(struct task_values, json), "print a JSON object", NULL},
+	OPTION_ROWS(attach_engine_option_rows, struct task_values, engine),
+	{NULL},
+};
+
+int task_command_run(const char *command, const struct task_values *given, unsigned n, char **arguments, unsigned depth,
+                     void (*print)(const struct task_values *given, const struct task_table *table,
+                                   const json_t *guest))
+{
+	const bool named = given->engine.pid == 0;
+	const char *name = named && n > 0 ? arguments[0] : NULL;
+	const unsigned first = named ? 1 : 0;
+	const struct task_wish wish = {
+		.who = n > first ? arguments[first] : NULL, .depth = depth, .kernel = given->engine.kernel};
+	g_autoptr(GError) error = NULL;
+	struct guest_engine engine;
+	int status = STATUS_FAILED;
+	struct task_table *table = NULL;
+
+	if (n > first + 1)
+		return usage_error(command, "unexpected argument \"%s\": --pid says which guest", arguments[first + 1]);
+	if (guest_engine_open(&engine, &given->engine, name, &status, &error))
+		table = task_table_new(&engine, &wish, &error);
+	if (table && table->rows->len == 0 && wish.who)
+		say("the guest has no task \"%s\"; give a process id, or a name with * and ?", wish.who);
+	else if (table)
+		print(given, table, engine.guest);
+	if (table) {
+		task_table_say_missing(table, depth == 0);
+		status = table->rows->len == 0 ? STATUS_FAILED : STATUS_OK;
+	}
+	task_table_free(table);
+	guest_engine_close(&engine);
+	/* An engine that was started and ended has printed the reason itself. */
+	if (error && !g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED))
+		return failure(error);
+	return status;
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The tasks of a guest at one moment, as an engine's query-tasks has them, with the names of functions. */
+#ifndef VPROF_CLI_TASKS_TASK_TABLE_H
+#define VPROF_CLI_TASKS_TASK_TABLE_H
+
+#include <glib.h>
+
+#include "engine/guest_engine.h"
+
+struct task_frame {
+	uint64_t ip;
+	const char *symbol; /* "0xffffffff81000000" where there is none */
+	const char *module; /* "[kernel]", "[virtio_blk]", "[user]" */
+	bool known;         /* the symbol is one */
+};
+
+struct task_row {
+	uint32_t pid, tid;
+	char *comm; /* printable */
+	char state;
+	int64_t cpu; /* -1: it does not run */
+	uint64_t cpu_ns;
+	bool kernel_thread;
+	char *cgroup;                          /* printable; NULL: not known */
+	const struct task_frame *wait_channel; /* NULL: it does not wait, or that is not known */
+	char *chain_end;                       /* "whole", ... */
+	size_t n_frames;
+	struct task_frame *frames; /* innermost first */
+};
+
+struct task_table {
+	GPtrArray *rows;      /* of struct task_row, in the order of the guest's list */
+	GStringChunk *texts;  /* of the frames */
+	const char *list_end; /* "whole", "broken", "limit" */
+	const char *unwinder; /* "orc", "fp" */
+	uint64_t torn, late, unseen;
+	char *no_symbols; /* why functions have no names; NULL: they have */
+};
+
+/* What of a guest's tasks is wanted. */
+struct task_wish {
+	const char *who; /* a process id, or the name of threads with * and ?; NULL: all */
+	unsigned depth;  /* of call chains; 0: no limit but the engine's */
+	const char *kernel;
+};
+
+/* Errors: those of client_execute, and of a kernel that was named. */
+struct task_table *task_table_new(const struct guest_engine *engine, const struct task_wish *wish, GError **error);
+void task_table_free(struct task_table *table); /* NULL is fine */
+
+/* The call chain of a task that runs, in the form of PERF_SAMPLE_CALLCHAIN; copied. */
+void task_row_set_chain(struct task_row *row, const uint64_t *chain, uint32_t n, const char *chain_end);
+
+/* Says on stderr what is missing in it; `stacks`: it is also about those of tasks that run. */
+void task_table_say_missing(const struct task_table *table, bool stacks);
+
+/* The members of both JSON documents about it; new reference. */
+json_t *task_table_json(const struct task_table *table, const char *format, const json_t *guest);
+json_t *task_row_json(const struct task_row *row);
+json_t *task_frame_json(const struct task_frame *frame);
+
+#endif

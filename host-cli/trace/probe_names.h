@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The names of what can be probed. */
+#ifndef VPROF_CLI_TRACE_PROBE_NAMES_H
+#define VPROF_CLI_TRACE_PROBE_NAMES_H
+
+#include <stdbool.h>
+
+#include "lib/client/client.h"
+
+/*
+ * Adds all probes that match to `names`, and to `bare` those of them without known arguments, from as many
+ * answers as needed. `pattern` NULL: none. Returns the providers of the last answer (new reference), or NULL.
+ */
+json_t *probe_names_list(struct client *client, const char *pattern, json_t *names, json_t *bare, GError **error);
+
+/*
+ * With the provider's name: perf and bpftrace write syscalls:sys_enter_openat without it. New string.
+ */
+char *probe_name_full(const char *text);
+
+/* Whether it stands for several functions or trace points. The patterns of other providers are their engine's. */
+bool probe_name_is_pattern(const char *text);
+
+#endif

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "trace/trace_names.h"
+
+#include <inttypes.h>
+#include <vprof/probe.h>
+
+#include "engine/engine_find.h"
+#include "lib/profile/mappings.h"
+#include "lib/profile/resolver.h"
+#include "ui/text.h"
+
+/* A guest cannot make vprof keep more of them: then all are forgotten, and the mappings of new processes are kept. */
+#define MAPPINGS_MAX 65536u
+
+struct trace_names {
+	struct symtab *symtab; /* NULL: no names of the kernel's functions */
+	struct user_symbols *user;
+	struct mappings *mappings;
+	unsigned n_mappings;
+	struct resolver *resolver; /* of user space */
+};
+
+/* What is known of the files of user space. */
+static void forget(struct trace_names *names)
+{
+	resolver_free(names->resolver);
+	mappings_free(names->mappings);
+	names->mappings = mappings_new();
+	names->n_mappings = 0;
+	names->resolver = resolver_new_symtab(NULL, NULL);
+	resolver_set_user(names->resolver, names->user);
+}
+
+struct trace_names *trace_names_new(struct client *client, const char *symfs)
+{
+	json_t *guest = engine_ask(client, "query-guest", NULL, NULL);
+	const char *kernel = member_text(guest, "kernel");
+	const struct user_symbol_sources sources = {.initrd = member_text(guest, "initrd"), .symfs = symfs};
+	struct image *image = kernel ? image_open(kernel, NULL) : NULL;
+	struct trace_names *names = g_new0(struct trace_names, 1);
+
+	if (image)
+		names->symtab = symtab_load(image, NULL);
+	image_free(image);
+	names->user = user_symbols_new(&sources);
+	forget(names);
+	json_decref(guest);
+	return names;
+}
+
+void trace_names_free(struct trace_names *names)
+{
+	if (!names)
+		return;
+	resolver_free(names->resolver);
+	mappings_free(names->mappings);
+	user_symbols_free(names->user);
+	symtab_free(names->symtab);
+	g_free(names);
+}
+
+void trace_names_take(struct trace_names *names, const struct perf_event_header *record, size_t bytes)
+{
+	uint64_t time_ns = 0;
+
+	if (record->type != PERF_RECORD_MMAP2)
+		return;
+	if (++names->n_mappings > MAPPINGS_MAX)
+		forget(names);
+	record_time(record, bytes, VPROF_PROBE_SAMPLE_TYPE, &time_ns);
+	mappings_add(names->mappings, record, bytes, time_ns);
+}
+
+char *trace_names_kernel(const struct trace_names *names, uint64_t ip)
+{
+	const struct symbol *symbol = names->symtab ? symtab_find(names->symtab, ip) : NULL;
+	g_autofree char *name = NULL;
+
+	if (!symbol)
+		return g_strdup_printf("0x%" PRIx64, ip);
+	name = text_printable(symbol->name);
+	return ip != symbol->address ? g_strdup_printf("%s+0x%" PRIx64, name, ip - symbol->address)
+	                             : g_steal_pointer(&name);
+}
+
+char *trace_names_frame(struct trace_names *names, const struct chain_frame *frame, uint32_t pid, uint64_t time_ns)
+{
+	const struct mapping *mapping = NULL;
+	struct place place;
+
+	if (frame->misc != PERF_RECORD_MISC_USER)
+		return trace_names_kernel(names, frame->ip);
+	mapping = mappings_find(names->mappings, PROFILE_USER, pid, frame->ip, time_ns);
+	if (!mapping)
+		return trace_names_kernel(names, frame->ip);
+	resolver_find(names->resolver, PROFILE_USER, frame->ip, mapping, &place);
+	return place.known && place.offset != 0 ? g_strdup_printf("%s+0x%" PRIx64, place.symbol, place.offset)
+	                                        : g_strdup(place.symbol);
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Between vprof-parse, which reads files that may be made to do harm, and the programs that ask it (vmm/lib/parser).
+ *
+ * The asking program starts vprof-parse with one end of a SOCK_SEQPACKET pair as descriptor VPROF_PARSE_FD, and sends
+ * one struct vprof_parse_request at a time, with two descriptors (SCM_RIGHTS): a sealed memfd with the file's bytes,
+ * and an empty memfd for the answer. Each request is worked on by a process of its own, which ends with it. Then one
+ * struct vprof_parse_reply comes back. The answer is untrusted: it is sealed first, and checked before it is used.
+ *
+ * Numbers are little-endian; both sides run on one machine.
+ */
+#ifndef VPROF_PARSE_H
+#define VPROF_PARSE_H
+
+#include <stdint.h>
+
+#define VPROF_PARSE_PROTOCOL 1u
+#define VPROF_PARSE_FD 3
+#define VPROF_PARSE_TEXT_BYTES 4096u
+
+/* What a request may take. A limit that is reached ends its process, and nothing else. */
+#define VPROF_PARSE_CPU_SECONDS 20u
+#define VPROF_PARSE_SECONDS 120u
+#define VPROF_PARSE_MEMORY_BYTES (UINT64_C(1) << 30) /* address space, beside the input's */
+#define VPROF_PARSE_INPUT_BYTES_MAX (UINT64_C(2) << 30)
+#define VPROF_PARSE_ANSWER_BYTES_MAX (UINT64_C(1) << 30)
+
+enum vprof_parse_what {
+	VPROF_PARSE_UNPACK = 1, /* what is packed in the input; the answer is its bytes */
+	VPROF_PARSE_MEMBER,     /* file `text` of an initramfs (cpio archives); its bytes, or none */
+	VPROF_PARSE_LINES,      /* source lines of addresses start to start + length; struct vprof_parse_lines */
+	VPROF_PARSE_TYPES,      /* members of structures; their names follow each other in `text`; struct
+	                           vprof_parse_types */
+};
+
+enum vprof_parse_packing {
+	VPROF_PARSE_ANY, /* by its first bytes, packed once or not at all */
+	VPROF_PARSE_GZIP,
+	VPROF_PARSE_BZIP2,
+	VPROF_PARSE_LZMA,
+	VPROF_PARSE_XZ,
+	VPROF_PARSE_LZ4,
+	VPROF_PARSE_ZSTD,
+	VPROF_PARSE_PACKINGS,
+};
+
+struct vprof_parse_request {
+	uint32_t protocol;
+	uint32_t what;
+	uint64_t offset, bytes; /* the part of the input that is meant */
+	uint64_t answer_bytes;  /* no answer may be larger */
+	uint64_t start, length; /* VPROF_PARSE_LINES */
+	uint32_t packing;       /* VPROF_PARSE_UNPACK */
+	uint32_t text_bytes;    /* with the NUL behind each name */
+	char text[VPROF_PARSE_TEXT_BYTES];
+};
+
+enum vprof_parse_end {
+	VPROF_PARSE_DONE,    /* the answer is in its memfd */
+	VPROF_PARSE_REFUSED, /* a sentence is in there: why not */
+	VPROF_PARSE_KILLED,  /* by signal `number` */
+	VPROF_PARSE_FAILED,  /* no process could be made, or confined: errno `number` */
+};
+
+struct vprof_parse_reply {
+	uint32_t end;
+	uint32_t number;
+};
+
+/* Then `n` of struct vprof_parse_line, by address, and `text_bytes` of names that end with a NUL. */
+struct vprof_parse_lines {
+	uint32_t n;
+	uint32_t text_bytes;
+};
+
+/* From `address` to that of the next, or to the end that was asked for. */
+struct vprof_parse_line {
+	uint64_t address;
+	uint32_t file; /* where its name begins in the text */
+	uint32_t line; /* 0: not known */
+};
+
+/* Then the structures that were found, the members of all of them, and the text. */
+struct vprof_parse_types {
+	uint32_t n_structures, n_members;
+	uint32_t text_bytes;
+	uint32_t reserved;
+};
+
+struct vprof_parse_structure {
+	uint32_t name; /* where it begins in the text */
+	uint32_t bytes;
+};
+
+/* Members of anonymous members are among them, by their offset in the outermost structure. No bit-fields. */
+struct vprof_parse_member {
+	uint32_t structure; /* its number */
+	uint32_t name;
+	uint32_t offset;
+};
+
+_Static_assert(sizeof(struct vprof_parse_request) == 56 + VPROF_PARSE_TEXT_BYTES, "as described");
+_Static_assert(sizeof(struct vprof_parse_reply) == 8, "as described");
+_Static_assert(sizeof(struct vprof_parse_lines) == 8 && sizeof(struct vprof_parse_line) == 16, "as described");
+_Static_assert(sizeof(struct vprof_parse_types) == 16 && sizeof(struct vprof_parse_structure) == 8, "as described");
+_Static_assert(sizeof(struct vprof_parse_member) == 12, "as described");
+
+#endif

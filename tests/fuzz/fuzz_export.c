@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Input: a perf.data file, of which every event goes through every exporter. */
+#include <glib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "export/export.h"
+#include "fuzz_target.h"
+
+#define EVENTS_MAX 4u /* they differ in little; the limit is on time */
+
+static void export_all(struct input *input, FILE *to)
+{
+	const size_t n_events = MIN(recording_n_events(input->recording), EVENTS_MAX);
+
+	for (size_t i = 0; exporters[i]; i++)
+		for (unsigned event = 0; event < n_events; event++) {
+			struct export_profile profile;
+			g_autoptr(GError) error = NULL;
+
+			export_profile_read(&profile, exporters[i], input, event);
+			bool written = exporters[i]->write(&profile, to, &error);
+
+			g_assert(written == !error);
+			export_profile_clear(&profile);
+		}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	static FILE *null;
+	static int fd = -1;
+
+	if (fd < 0) {
+		fd = memfd_create("recording", MFD_CLOEXEC);
+		null = fopen("/dev/null", "we");
+	}
+	g_autofree char *path = g_strdup_printf("/proc/self/fd/%d", fd);
+
+	if (!null || ftruncate(fd, 0) != 0 || pwrite(fd, bytes, n, 0) != (ssize_t)n)
+		return -1;
+	struct input *input = input_open(path, NULL, false, NULL);
+
+	if (input)
+		export_all(input, null);
+	input_free(input);
+	return 0;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What an engine that was taken over asks of its keeper. */
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <vprof/recording.h>
+
+#include "control/keeper.h"
+#include "fuzz_target.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct keeper_request request = {0};
+	struct perf_event_attr attr = {0};
+
+	if (size == 0)
+		return 0;
+	memcpy(&request, data + 1, size - 1 < sizeof(request) ? size - 1 : sizeof(request));
+	if (keeper_check(&request, data[0] & 1) != 0)
+		return 0;
+	memcpy(&attr, request.attr, sizeof(attr) < sizeof(request.attr) ? sizeof(attr) : sizeof(request.attr));
+	/* What is let through: no trace point, no other thread's, no more of a sample than ours have. */
+	if (request.kind == KEEPER_SOCKET
+	            ? (data[0] & 1) || strnlen(request.path, sizeof(request.path)) == sizeof(request.path)
+	            : request.kind != KEEPER_EVENT || request.thread <= 0 || attr.type > PERF_TYPE_RAW ||
+	                      attr.type == PERF_TYPE_TRACEPOINT || attr.inherit ||
+	                      (attr.sample_type & ~(uint64_t)VPROF_SAMPLE_TYPE))
+		abort();
+	return 0;
+}

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The cross build, on a stock arm64 host (arm64_host.py): the demonstration guest and Debian's kernel under KVM, sampled by hardware
+cycles; the unit tests that need such a host; reports beside those of this machine; and recordings of Debian's perf there. The host boots once and does
+everything in turn."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import arm64_host
+import demo_shares
+import harness
+from arm64_host import ARM64
+from harness import BIN, VPROF
+
+SOURCE = harness.SOURCE
+SECTION = "section: "
+SECONDS = 600
+UNIT_FACTOR = 40 * int(os.environ.get("VPROF_TEST_SLOWNESS", 1))  # of a test's limits: its programs are emulated
+# perf and the libraries that only it needs.
+PERF = "linux-perf", "libbabeltrace1", "libcap2", "libexpat1", "libnuma1", "libopencsd1", "libperl5.36", "libpython3.11", "libslang2", "libunwind8"
+PERIOD = 1000000
+SAMPLES_MIN = 200  # ten times fewer than there are
+TAIL = 1e-4 / (2 * len(demo_shares.SHARES))  # one false alarm in 10,000 runs
+# Cycles: at 1 GHz, some hundreds of samples. QEMU's overflows come late, and those that are due together come as one.
+DEMO_PERIOD = 4000000
+DEMO_SAMPLES_MIN = 100
+DEMO_PATHS = {  # the callers of each function
+    "render_page": ["user_main", "round_run"], "parse_request": ["user_main", "round_run"],
+    "tcp_checksum": ["syscall_entry", "system_call"], "copy_page": ["syscall_entry", "system_call"],
+}
+# Debian's kernel. Its console would take as long as all the rest, and the tests of its cryptography half of that.
+LINUX_PERIOD = 4000000
+LINUX_SAMPLES_MIN = 300  # several times fewer than there are
+# Of the chains in the kernel; and a few while it exchanges its own page tables.
+LINUX_CHAINS_WHOLE = 0.999
+LINUX_CHAINS_CUT = 3
+# Where they begin, but for the first instructions of an exception, and of the kernel before it has mapped itself.
+LINUX_ROOTS = {"__primary_switched", "__secondary_switched", "ret_from_fork", "el0t_64_sync", "el0t_64_irq"}
+LINUX_ROOTS_KNOWN = 0.98
+LINUX_COMMAND = "sh -c 'uname -m; nproc; i=0; while [ $i -lt 5000 ]; do i=$((i + 1)); done; exit 5'"
+REPORTS = {
+    "report": "report -i arm64.data --kernel vmlinux.arm64 -g",
+    "annotate": "annotate -i arm64.data --kernel vmlinux.arm64 memcpy",
+    "folded": "export --to folded -i arm64.data -o -",
+    "foreign": "report -i clock.data",
+    "json": "report -i clock.data --json",
+    "refused": "report -i arm64.data --kernel kernel.elf",
+}
+
+JOB = """
+bin={bin}
+section() {{
+	echo "{section}$1"
+}}
+export VPROF_BIN=$bin VPROF_SOURCE={source} CK_DEFAULT_TIMEOUT=20 CK_TIMEOUT_MULTIPLIER={factor} VPROF_TEST_SLOWNESS={factor}
+section machine
+uname -m
+$bin/vprof version
+
+section agent
+$bin/vprof-agent --version
+
+section demo
+$bin/vprof run --demo --append seconds=3 -g -c {demo_period} --no-report -o /run/shared/demo.data 2>&1
+echo "$?"
+
+section linux
+$bin/vprof run --kernel {kernel} --vcpus 2 --append "quiet cryptomgr.notests" --from-boot -g -c {linux_period} --add {busybox}:/bin/nproc \
+	--add {busybox}:/bin/uname --no-report -o /run/shared/linux.data --exec "{busybox} {linux_command}" 2>&1
+echo "$?"
+
+section stat
+$bin/vprof stat --demo --append seconds=1 --json 2>/dev/null
+
+section lower_rate
+echo 25 >/proc/sys/kernel/perf_cpu_time_max_percent
+echo 500 >/proc/sys/kernel/perf_event_max_sample_rate
+$bin/vprof run --demo --append seconds=1 -e task-clock --no-report -o /run/shared/lower.data 2>&1
+echo "$?"
+$bin/vprof run --demo -e task-clock -F 501 --no-report -o /run/shared/lower.data 2>&1
+echo "$?"
+echo 100000 >/proc/sys/kernel/perf_event_max_sample_rate
+echo 0 >/proc/sys/kernel/perf_cpu_time_max_percent
+
+section foreign_kernel
+$bin/vprof run --kernel /run/shared/kernel.elf 2>&1
+$bin/vprof run --demo --pmu kvm 2>&1
+
+section unit
+mkdir -p /tmp && cd /tmp
+for test in {tests}; do
+	$bin/test_$test >/tmp/text 2>&1 </dev/null
+	echo "$test $?"
+	tail -n 30 /tmp/text >&3
+done 3>/run/shared/unit.log
+
+cd /run/shared
+{reports}
+section perf
+for package in {perf}; do
+	LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$package/usr/lib/aarch64-linux-gnu:$package/lib/aarch64-linux-gnu
+done
+export LD_LIBRARY_PATH
+{perf_program} record -e cycles -c {period} -g --user-regs=sp,pc -o /tmp/perf.data -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done' 2>&1
+echo "$?"
+cp /tmp/perf.data .
+"""
+
+
+def perf_packages():
+    return [harness.script("package-arm64.sh", name) for name in PERF]
+
+
+def report_job(name, command):
+    return f"section {name}\n{ARM64}/vprof {command} 2>&1\n"
+
+
+class Arm64(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        arm64_host.need_host()
+
+    def run_job(self):
+        """What each section printed."""
+        self.host = arm64_host.Arm64Host(self)
+        subprocess.run([BIN / "make_recordings"], cwd=self.host.shared, check=True)
+        packages = perf_packages()
+        job = JOB.format(
+            section=SECTION, bin=ARM64, source=SOURCE, factor=UNIT_FACTOR, tests=" ".join(sorted(arm64_host.UNIT_TESTS)),
+            reports="\n".join(report_job(name, command) for name, command in REPORTS.items()), perf=" ".join(packages), demo_period=DEMO_PERIOD,
+            perf_program=f"{packages[0]}/usr/bin/perf", period=PERIOD, kernel=harness.script("kernel-debian.sh", "6.12", "arm64"),
+            busybox=pathlib.Path(harness.script("package-arm64.sh", "busybox-static")) / "bin/busybox", linux_period=LINUX_PERIOD,
+            linux_command=LINUX_COMMAND.replace("$", "\\$"))
+        out, _ = self.host.run(job, SECONDS)
+        parts = re.split(rf"^{SECTION}(\w+)\n", out, flags=re.M)[1:]
+        return dict(zip(parts[::2], parts[1::2]))
+
+    def check_unit(self, text):
+        """Each test's exit status; 77: it lacks something, and says what."""
+        statuses = dict(line.rsplit(" ", 1) for line in text.splitlines() if line)
+        failed = {name: status for name, status in statuses.items() if status not in ("0", "77")}
+        print(f"{len(statuses)} unit tests, {sum(status == '77' for status in statuses.values())} skipped", flush=True)
+        self.assertEqual(len(statuses), len(arm64_host.UNIT_TESTS))
+        self.assertEqual(failed, {}, (self.host.shared / "unit.log").read_text(errors="replace"))
+
+    def check_reports(self, parts):
+        """The same bytes there and here."""
+        for name, command in REPORTS.items():
+            here = subprocess.run([VPROF, *command.split()], cwd=self.host.shared, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  text=True, check=False, env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TERM": "dumb"}).stdout
+            self.assertEqual(parts[name], here, command)
+
+    def check_perf(self, text):
+        """A recording of the machine's perf, with hardware cycles: reported here, sample by sample as the perf of this machine does."""
+        self.assertEqual(text.splitlines()[-1], "0", text)
+        report, rows = self.report(self.host.shared / "perf.data")
+        self.assertEqual(report["recording"]["arch"], "aarch64")
+        self.assertEqual(report["tables"][0]["event"], "cycles")
+        samples = sum(row["samples"] for row in rows)
+        print(f"{samples} samples of perf on arm64", flush=True)
+        self.assertGreater(samples, SAMPLES_MIN)
+
+    def check_demo(self, text):
+        """Shares, modes and callers, by overflows of the PMU that count in the guest only."""
+        self.assertEqual(text.splitlines()[-1], "0", text)
+        report, rows = self.report(self.host.shared / "demo.data", "-g")
+        table = report["tables"][0]
+        print(text, flush=True)
+        self.assertEqual(report["recording"]["arch"], "aarch64")
+        self.assertEqual(table["event"], "cycles")
+        self.assertGreater(sum(row["samples"] for row in rows), DEMO_SAMPLES_MIN)
+        total = report["recording"]["statistics"]["total"]
+        self.assertEqual(total["overflow"], total["sample"])
+        self.assertEqual(total["chain-end"], total["sample"])
+        demo_shares.check(self, rows, TAIL)
+        paths = {path[-1]: list(path[:-1]) for path, _ in demo_shares.stacks(table["calls"]) if path[-1] in DEMO_PATHS}
+        self.assertEqual(paths, DEMO_PATHS)
+
+    def check_linux(self, text):
+        """Boot, a program in it, tasks, and callers in the kernel and from there in user space. Each exit is one overflow."""
+        self.assertTrue(text.endswith("5\n"), text)
+        self.assertIn("\naarch64\n2\n", text)
+        recording = self.host.shared / "linux.data"
+        report, rows = self.report(recording, "--sort", "comm")
+        total = report["recording"]["statistics"]["total"]
+        self.assertEqual(report["recording"]["arch"], "aarch64")
+        self.assertGreater(total["sample"], LINUX_SAMPLES_MIN)
+        self.assertEqual(total["overflow"], total["sample"])
+        self.assertLessEqual({"init", "busybox"}, {row["comm"] for row in rows})
+        ends = report["recording"]["chain-ends"]["kernel"]
+        seconds = (report["recording"]["last-ns"] - report["recording"]["first-ns"]) / 1e9
+        print(f"Linux: {total['sample']} samples in {seconds:.0f} s; chains in the kernel: {ends}", flush=True)
+        self.assertGreaterEqual(ends["whole"] + LINUX_CHAINS_CUT, LINUX_CHAINS_WHOLE * sum(ends.values()))
+        self.check_roots(recording)
+
+    def check_roots(self, recording):
+        """Chains in the kernel begin where its threads and its entries do; from an entry, they go on into user space."""
+        lines = self.run_program(VPROF, "script", "-i", recording, "-g", "--json")[0].splitlines()
+        chains = [json.loads(line)["chain"] for line in lines]
+        kernel = [[frame["symbol"] for frame in chain if frame["mode"] == "kernel"] for chain in chains]
+        roots = [names[-1] for names in kernel if names]
+        known = sum(name in LINUX_ROOTS for name in roots)
+        print(f"{known} of {len(roots)} begin at {', '.join(sorted(set(roots) & LINUX_ROOTS))}", flush=True)
+        self.assertGreaterEqual(known, LINUX_ROOTS_KNOWN * len(roots))
+        calls = [chain for chain, names in zip(chains, kernel) if names and names[-1] == "el0t_64_sync"]
+        self.assertTrue(any(chain[-1]["mode"] == "user" for chain in calls), len(calls))
+
+    def check_stat(self, text):
+        """The second vCPU, which PSCI starts: nothing ends its KVM_RUN but the clock of the modes."""
+        second = json.loads(text)["vcpus"][1]
+        print(second, flush=True)
+        self.assertGreater(second["looks"]["kernel"] + second["looks"]["user"], 5)
+        self.assertLess(second["parts-ns"]["offline"], second["parts-ns"]["wall"] / 2)
+
+    def test_arm64(self):
+        parts = self.run_job()
+        self.assertTrue(parts["machine"].startswith("aarch64\nvprof "), parts["machine"])
+        self.assertRegex(parts["agent"], r"^vprof-agent \d")
+        self.check_demo(parts["demo"])
+        self.check_linux(parts["linux"])
+        self.check_stat(parts["stat"])
+        self.assertRegex(parts["lower_rate"], r"(?s)samples are taken at 500 Hz instead of 999 Hz: .*\n0\n.*\bfrequency 501 Hz .* is above .*\n1\n")
+        self.assertIn("it is for x86-64, this host is arm64", parts["foreign_kernel"])
+        self.assertIn("take --pmu off", parts["foreign_kernel"])
+        self.check_reports(parts)
+        self.check_perf(parts["perf"])
+        self.check_unit(parts["unit"])
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The unit tests of the cross build, each as a process of arm64 that QEMU emulates; those that need more run in arm64.py."""
+import os
+import subprocess
+
+import arm64_host
+import harness
+
+EMULATOR = "qemu-aarch64"
+FACTOR = 10 * harness.SLOWNESS  # of a test's limits
+LEFT_OUT = {
+    # They check clocks, which an emulator does not keep.
+    "session", "session_verbs", "control_samples", "control_counters", "control_session", "counter_set", "engine",
+    # One has exits by the names of x86-64.
+    "control",
+    # One reads the cache of the machine's libraries, which has none for arm64.
+    "initramfs",
+    # They compute for long, and nothing that depends on the processor.
+    "cfi", "change_point", "shift",
+}
+
+
+class Units(harness.ProgramTest):
+    def test_units(self):
+        arm64_host.need_build()
+        harness.need_program(EMULATOR, "qemu-user")
+        tests = {path.name.removeprefix("test_") for path in arm64_host.ARM64.glob("test_*")}
+        self.assertEqual(arm64_host.UNIT_TESTS - tests, set())
+        tests -= arm64_host.UNIT_TESTS | LEFT_OUT
+        self.assertGreater(len(tests), 40)
+        environment = os.environ | {"VPROF_BIN": str(arm64_host.ARM64), "CK_TIMEOUT_MULTIPLIER": str(FACTOR), "VPROF_TEST_SLOWNESS": str(FACTOR)}
+        for test in sorted(tests):
+            with self.subTest(test=test):
+                done = subprocess.run([EMULATOR, arm64_host.ARM64 / f"test_{test}"], cwd=self.folder, env=environment, text=True,
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+                self.assertIn(done.returncode, (0, harness.SKIPPED), done.stdout)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""On a stock host: a QEMU with KVM that runs Debian's Linux is attached to, as root with the rights that Debian leaves to root. What its
+tasks wait for is what the guest itself says."""
+import collections
+import json
+import os
+import re
+import signal
+import socket
+
+import harness
+import perf
+from harness import VPROF
+
+WHOLE_MIN = 98.0  # per cent of the kernel's call chains
+USER_WHOLE_MIN, USER_SECONDS = 0.7, 2.5  # of user space's, at the end: those before the tables are there are cut
+NAMED_MIN = 0.99
+TASK = re.compile(r"^task (\S+) (\d+) \((.*)\) ([A-Za-z]) ", re.MULTILINE)  # as the guest has it
+SLEEPERS_MIN, CHANGED_MAX = 40, 8
+WAIT_MIN = 0.6  # of the time of all samples, without that before the first look and after the last one
+NAPS, NAP_SECONDS = 15, 0.2  # at least so many of 30
+WAITS_AGREE, WAITS_ENDS = 0.15, 1  # looks and switches: a share, and seconds before the first look and after the last one
+ROOT = re.compile(r"entry_SYSCALL_64_after_hwframe|ret_from_fork(_asm)?|asm_(sysvec|exc|common)_.*")
+INIT = """#!/bin/sh
+busybox mount -t proc proc /proc
+busybox mount -t devtmpfs dev /dev
+busybox ln -s busybox /bin/dd
+busybox mkdir /cgroup
+busybox mount -t cgroup2 cgroup /cgroup
+busybox mkdir -p /cgroup/a/b
+(echo 0 >/cgroup/a/b/cgroup.procs; exec busybox sleep 10000) &
+echo 1 >/proc/sys/kernel/unknown_nmi_panic
+[ "$1" = waits ] || echo 0 >/proc/sys/kernel/panic
+busybox mkfifo /fifo
+busybox cat /fifo &
+busybox sleep 10000 & stopped=$!
+busybox sleep 1
+kill -STOP $stopped
+for task in /proc/[0-9]*; do
+	read -r wchan <$task/wchan
+	read -r stat <$task/stat && echo "task $wchan $stat"
+done
+# For tasks that wait known ways: two that compute all the time beside the one below, for two processors, and one that naps.
+if [ "$1" = waits ]; then
+	user_spin_static 10000 &
+	user_spin_static 10000 &
+	echo 'n=0; while [ $n -lt 30 ]; do busybox sleep 0.2; echo nap; n=$((n + 1)); done; echo c >/proc/sysrq-trigger' >/napper
+	busybox sh /napper &
+fi
+echo "init: up"
+while :; do
+	user_spin_static 1
+	dd if=/dev/zero of=/dev/null bs=4k count=20000
+done
+"""
+
+
+class Attach(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        harness.need_kvm()
+        harness.need_program("qemu-system-x86_64", "qemu-system-x86")
+        self.recording = self.folder / "recording"
+        self.console = self.folder / "console"
+        self.qmp = self.folder / "qmp"
+        self.series = re.match(r"\d+\.\d+", os.uname().release)[0]
+        self.kernel = harness.script("kernel-debian.sh", self.series, "amd64")
+        (self.folder / "init").write_text(INIT)
+        harness.script("initramfs.sh", self.folder / "initrd", self.folder / "init", harness.BIN / "user_spin_static")
+
+    def boot(self):
+        self.qemu = self.start("qemu-system-x86_64", "-name", "guest,debug-threads=on", "-accel", "kvm", "-cpu", "host", "-m", "256",
+                               "-display", "none", "-vga", "none", "-serial", f"file:{self.console}", "-kernel", self.kernel, "-initrd",
+                               self.folder / "initrd", "-append", "console=ttyS0 panic=-1 quiet", "-no-reboot",
+                               "-qmp", f"unix:{self.qmp},server=on,wait=off")
+        self.addCleanup(self.end)
+        self.wait_for_init()
+
+    def wait_for_init(self):
+        harness.wait_until(lambda: self.console.exists() and "init: up" in self.console.read_text(errors="replace"),
+                           "the guest's init", 120)
+
+    def end(self):
+        self.qemu.terminate()
+        self.qemu.communicate()
+
+    def guest(self):
+        return "--pid", self.qemu.pid, "--qmp", self.qmp
+
+    def record(self, *options, before=()):
+        return self.run_program(*before, VPROF, "attach", *self.guest(), "--duration", "5s", "-o", self.recording, *options,
+                                timeout=60)
+
+    def check_modes(self, samples):
+        """The kernel is in the upper half of the address space, and user space in the lower."""
+        wrong = [sample for sample in samples if sample["mode"] == ("user" if int(sample["ip"], 16) >> 63 else "kernel")]
+        self.assertEqual(wrong, [])
+
+    def check_tasks(self, samples):
+        tasks = collections.Counter(sample["comm"] for sample in samples)
+        print("tasks", tasks.most_common(8), flush=True)
+        for name in "user_spin_stati", "dd":
+            self.assertGreater(tasks[name], 0.05 * len(samples))
+        self.assertGreater(sum(count for name, count in tasks.items() if name and name != "[unknown]"), NAMED_MIN * len(samples))
+
+    def check_waits(self):
+        """Tasks wait for as long as the recording lasts, each where it does; what runs has all but no waiting."""
+        document = json.loads(self.run_program(VPROF, "report", "--json", "-i", self.recording, "--sort", "state,comm,sym")[0])
+        (table,) = [table for table in document["tables"] if table["event"] == "wall"]
+        seconds = {(row["state"], row["comm"], row["symbol"]): row["period"] / 1e9 for row in table["rows"]}
+        print(f"  waits {seconds}", flush=True)
+        one = seconds["sleeping", "busybox", "hrtimer_nanosleep"]
+        length = (document["recording"]["last-ns"] - document["recording"]["first-ns"]) / 1e9
+        self.assertTrue(WAIT_MIN * length < one < length + 0.5, (one, length))
+        for state, channel in ("sleeping", "fifo_open|wait_for_partner"), ("stopped", "do_signal_stop|get_signal"):
+            (other,) = [ns for (s, comm, symbol), ns in seconds.items() if (s, comm) == (state, "busybox") and re.fullmatch(channel, symbol)]
+            self.assertAlmostEqual(other, one, delta=0.05 * one)
+        self.assertLess(sum(ns for (state, *_), ns in seconds.items() if state == "disk-sleep"), 0.5 * one)
+
+    def check_root(self):
+        """Root takes the best route."""
+        out, _ = self.run_program(VPROF, "doctor", *self.guest())
+        self.assertRegex(out, r"ok +route +bpf: ")
+        self.assertRegex(out, r"ok +default +bpf\n")
+        out, err = self.record("--wall")
+        self.assertIn("route bpf, task-clock at 999 Hz", err)
+        self.assertNotIn("best route", err)
+        chains = re.search(r"# chains +kernel, by ORC: .*", out)
+        print(chains and chains[0], flush=True)
+        self.assertGreater(float(re.search(r"([0-9.]+) % whole", chains[0])[1]), WHOLE_MIN)
+        # A static program without frame pointers, whose tables are read from the guest's memory. Busybox has tables of the C library only.
+        last = self.report(self.recording)[0]["recording"]["last-ns"] / 1e9
+        recording = self.report(self.recording, "--comm", "user_spin_stati", "--time", f"{last - USER_SECONDS},{last}")[0]["recording"]
+        ends = recording["chain-ends"]["user"]
+        print(f"  user space of a static program: {ends}, tables: {recording['unwind-tables']}", flush=True)
+        self.assertGreater(recording["unwind-tables"]["sources"]["guest memory"], 0)
+        self.assertGreater(ends["whole"], USER_WHOLE_MIN * sum(ends.values()))
+        samples = [sample for sample in perf.vprof_samples(self.recording) if sample["mode"] != "vmm" and sample["event"] == "task-clock"]
+        self.assertGreater(len(samples), 500)
+        self.check_modes(samples)
+        self.check_tasks(samples)
+        self.check_waits()
+
+    def check_less(self):
+        """A route that is not the best is named. Above level 2, Debian's kernel asks for CAP_SYS_ADMIN; without it, vprof says so beforehand and when it records."""
+        without = "setpriv", "--bounding-set=-sys_admin"
+        why = r"bpf: not permitted with kernel.perf_event_paranoid=3; run vprof as root"
+        out, _ = self.run_program(*without, VPROF, "doctor", *self.guest())
+        self.assertRegex(out, f"note +route +{why}")
+        self.assertRegex(out, r"ok +default +monitor\n")
+        out, err = self.record(before=without)
+        self.assertRegex(err, f"vprof: monitor is not the best route; {why}")
+        self.assertRegex(out, f"route: {why}")
+
+    def check_ps(self, *which):
+        """States and wait channels are those that the guest's /proc has said a moment before, and so are the tasks; its programs wait in
+        known ways."""
+        rows = json.loads(self.run_program(VPROF, "ps", "--json", *which)[0])["tasks"]
+        ours = {row["tid"]: (row["state"], row["wait-channel"] and row["wait-channel"]["symbol"]) for row in rows if row["pid"] != 0}
+        told = {int(pid): (state, None if wchan == "0" else wchan)
+                for wchan, pid, _, state in TASK.findall(self.console.read_text(errors="replace"))}
+        sleepers = {pid: told[pid] for pid in told if told[pid][0] in "SITD"}
+        changed = {pid: (task, ours.get(pid)) for pid, task in sleepers.items() if ours.get(pid) != task}
+        print(f"  {len(rows)} tasks, {len(sleepers)} that slept, changed {changed}", flush=True)
+        self.assertGreater(len(sleepers), SLEEPERS_MIN)
+        self.assertLessEqual(len(changed), CHANGED_MAX, changed)
+        for state, channel, cgroup in ("S", "hrtimer_nanosleep", "/a/b"), ("S", "fifo_open|wait_for_partner", "/"), ("T", "do_signal_stop|get_signal", "/"):
+            found = [row for row in rows if row["state"] == state and row["cgroup"] == cgroup and row["wait-channel"]
+                     and re.fullmatch(channel, row["wait-channel"]["symbol"]) and row["comm"] == "busybox"]
+            self.assertEqual(len(found), 1, (state, channel, found))
+        return rows
+
+    def check_stacks(self, *which):
+        """All that do not run have whole stacks, but those that ran meanwhile, and those that have ended."""
+        document = json.loads(self.run_program(VPROF, "stack", "--json", *which)[0])
+        asleep = [stack for stack in document["stacks"] if all(task["cpu"] is None for task in stack["tasks"])]
+        without = [task for stack in asleep for task in stack["tasks"] if not stack["frames"] and task["state"] not in "ZX"]
+        self.assertLessEqual(len(without), document["torn"], without)
+        self.assertEqual([stack for stack in asleep if stack["frames"]
+                          and (stack["chain-end"] != "whole" or not ROOT.fullmatch(stack["frames"][-1]["symbol"]))], [])
+        self.assertGreater(max(stack["count"] for stack in asleep), 4)
+        return [stack for stack in document["stacks"] if stack not in asleep]
+
+    def check_tasks_now(self):
+        self.check_ps(*self.guest())
+        running = self.check_stacks(*self.guest())
+        print(f"  runs: {[(stack['tasks'][0]['comm'], len(stack['frames'])) for stack in running]}", flush=True)
+        self.assertTrue(any(stack["frames"] for stack in running))
+        # By KVM alone; what runs is sampled.
+        self.check_ps("--pid", self.qemu.pid)
+        harness.wait_until(lambda: any(stack["frames"] for stack in self.check_stacks("--pid", self.qemu.pid)),
+                           "a sample of a task that runs", 60)
+
+    def wait_for_panic(self):
+        harness.wait_until(lambda: "end Kernel panic" in self.console.read_text(errors="replace"), "the guest's panic", 120)
+
+    def check_panicked(self, *which):
+        """What has panicked is there with its stack, and every task that slept before it."""
+        running = self.check_stacks(*which)
+        stacks = [[frame["symbol"] for frame in stack["frames"]] for stack in running]
+        print(f"  panicked: {stacks}", flush=True)
+        self.assertTrue(any("panic" in stack for stack in stacks))
+        tasks = json.loads(self.run_program(VPROF, "ps", "--json", *which)[0])["tasks"]
+        self.assertGreater(len([task for task in tasks if task["state"] in "SI" and task["wait-channel"]]), SLEEPERS_MIN)
+
+    def check_panic(self):
+        """Of another VMM, a guest that has panicked in an NMI, with interrupts off."""
+        with socket.socket(socket.AF_UNIX) as monitor, monitor.makefile("rw") as stream:
+            monitor.connect(str(self.qmp))
+            for command in "qmp_capabilities", "inject-nmi":
+                print(json.dumps({"execute": command}), file=stream, flush=True)
+            self.wait_for_panic()
+        self.check_panicked(*self.guest())
+
+    def check_exact_waits(self):
+        """Naps are as long as was asked for, but for one that was interrupted on its way to sleep; tasks that only compute wait for a
+        processor; and looks find the same times, up to the panic."""
+        samples = [sample for sample in perf.vprof_samples(self.recording) if sample["event"] != "task-clock"]
+        end = max(sample["time-ns"] for sample in samples if sample["event"] == "off-cpu")
+        seconds = collections.Counter()
+        for sample in samples:
+            if sample["time-ns"] <= end:
+                seconds[sample["event"], sample["pid"]] += sample["period"] / 1e9
+        exact = [sample for sample in samples if sample["event"] == "off-cpu"]
+        naps = [sample["period"] / 1e9 for sample in exact if (sample["symbol"], sample["state"]) == ("hrtimer_nanosleep", "sleeping")]
+        print(f"  naps {sorted(naps)}", flush=True)
+        self.assertGreaterEqual(len([nap for nap in naps if nap > 0.99 * NAP_SECONDS]), NAPS)
+        waits = collections.Counter()
+        for sample in exact:
+            waits[sample["comm"], sample["pid"], sample["state"]] += sample["period"] / 1e9
+        spinners = sorted((wait for wait in waits if wait[::2] == ("user_spin_stati", "runnable")), key=waits.get)[-2:]
+        (napper,) = {sample["pid"] for sample in exact if (sample["comm"], sample["symbol"]) == ("busybox", "do_wait")}
+        self.assertGreater(waits["busybox", napper, "sleeping"], NAPS * NAP_SECONDS)
+        for pid in napper, *(pid for _, pid, _ in spinners):
+            by_switches, by_looks = seconds["off-cpu", pid], seconds["wall", pid]
+            print(f"  pid {pid}: by switches {by_switches:.2f} s, by looks {by_looks:.2f} s", flush=True)
+            self.assertAlmostEqual(by_switches, by_looks, delta=WAITS_AGREE * by_switches + WAITS_ENDS)
+        for comm, pid, state in spinners:
+            self.assertGreater(waits[comm, pid, state], 0.9 * seconds["off-cpu", pid])
+        self.assertIn("every wait", self.run_program(VPROF, "report", "-i", self.recording)[0])
+        contention = json.loads(self.run_program(VPROF, "report", "--contention", "--json", "-i", self.recording)[0])
+        locks = {row["function"] for row in contention["rows"] if row["kind"] == "rwsem"}
+        self.assertEqual([name for name in locks if not re.fullmatch("(percpu_)?down_(read|write).*", name)], [])
+
+    def test_run(self):
+        """Tasks of a guest of `vprof run`, by its engine, and their waits; then its kernel panics."""
+        if self.series != "6.12":
+            return
+        vprof = self.start(VPROF, "run", "--kernel", self.kernel, "--initrd", self.folder / "initrd", "--vcpus", 2, "-m", "256M",
+                           "--append", "waits", "--console", self.console, "--no-report", "-o", self.recording, "--off-cpu", "--wall",
+                           "--on-panic", "keep")
+        self.wait_for_init()
+        (engine,) = json.loads(self.run_program(VPROF, "list", "--json")[0])
+        which = engine["status"]["pid"]
+        self.check_ps(which)
+        running = [stack for stack in self.check_stacks(which) if stack["tasks"][0]["pid"] != 0]
+        print(f"  runs: {[(stack['tasks'][0]['comm'], len(stack['frames'])) for stack in running]}", flush=True)
+        self.assertTrue(any(stack["frames"] for stack in running))
+        self.wait_for_panic()
+        self.check_panicked(which)
+        vprof.send_signal(signal.SIGINT)
+        _, err = self.finish(vprof, status=94)
+        self.assertIn("vprof-vmm: the guest has panicked and is kept: Kernel panic - not syncing: sysrq triggered crash", err)
+        self.check_exact_waits()
+
+    def test_attach(self):
+        self.boot()
+        if self.series == "6.12":
+            self.check_tasks_now()
+            self.check_root()
+        else:
+            self.check_root()
+            self.check_less()
+            self.check_panic()
+
+
+if __name__ == "__main__":
+    harness.main()

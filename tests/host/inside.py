@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a stock host runs (stock_host.py): commands, one after the other. The name of a file in the shared folder comes over the
+second serial port and says which; the file NAME.output takes what the command writes, NAME.status how it has ended, and then the
+name goes back.
+
+A command has a cgroup of its own, so that nothing of it is left behind. It ends early when the next one comes: its client has gone."""
+import ctypes
+import fcntl
+import grp
+import json
+import os
+import pathlib
+import select
+import struct
+import subprocess
+import time
+import tty
+
+SHARED = pathlib.Path("/run/stock-host")
+PORT = "/dev/ttyS1"
+CGROUP = pathlib.Path("/sys/fs/cgroup/command")
+PARANOID = pathlib.Path("/proc/sys/kernel/perf_event_paranoid")
+USER = 1000
+ENTER = 0o55  # of a folder's permissions
+KVM = "kvm"
+PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT, PERF_COUNT_SW_DUMMY, PERF_FLAG_FD_CLOEXEC, SYS_PERF_EVENT_OPEN = 1, 2, 9, 8, 298
+PERF_ATTR_SIZE_VER0, PERF_EVENT_FLAGS, PERF_DISABLED = 64, 40, 1  # of struct perf_event_attr
+KVM_CREATE_VM = 0xae01
+EVENTS = pathlib.Path("/sys/kernel/tracing/events")
+TRACE_POINTS = (*(f"kvm/kvm_{name}" for name in ("entry", "exit", "fpu", "mmio", "pio", "userspace_exit", "vcpu_wakeup")),
+                "sched/sched_switch", "sched/sched_wakeup")  # those of vmm/exits/bpf/exit_times.bpf.c
+LATE = 124  # as timeout(1) has it
+
+
+def prepare(folders):
+    """Devices are the group's, as udev does it, and an ordinary user may enter the folders above those of the project."""
+    group = grp.getgrnam(KVM).gr_gid
+    for device in "kvm", "vhost-vsock":
+        if os.path.exists(f"/dev/{device}"):
+            os.chown(f"/dev/{device}", 0, group)
+            os.chmod(f"/dev/{device}", 0o660)
+    for folder in folders:
+        for place in [folder, *folder.parents]:
+            mode = place.stat().st_mode
+            if mode & ENTER != ENTER:
+                place.chmod(mode | ENTER)
+    return group
+
+
+def open_event(kind, config):
+    """An event of perf's on this process, which does not count."""
+    attribute = struct.pack("=IIQ", kind, PERF_ATTR_SIZE_VER0, config).ljust(PERF_EVENT_FLAGS, b"\0") + struct.pack("=Q", PERF_DISABLED)
+    attribute = attribute.ljust(PERF_ATTR_SIZE_VER0, b"\0")
+    if ctypes.CDLL(None, use_errno=True).syscall(SYS_PERF_EVENT_OPEN, attribute, 0, -1, -1, PERF_FLAG_FD_CLOEXEC) < 0:
+        raise OSError(ctypes.get_errno(), "perf_event_open")
+
+
+def keep_code():
+    """Linux patches its scheduler for the first event of perf's on a process, for the first virtual machine, and after the last ones; and
+    the site of a trace point for its first and its second user. While it does, a processor of QEMU's TCG may take an INT3 that is gone
+    already, and Linux panics. So there is always one of each, and each trace point that an engine uses has two users."""
+    open_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY)
+    kvm = os.open("/dev/kvm", os.O_RDWR)
+    fcntl.ioctl(kvm, KVM_CREATE_VM, 0)
+    for trace_point in TRACE_POINTS:
+        folder = EVENTS / trace_point
+        open_event(PERF_TYPE_TRACEPOINT, int((folder / "id").read_text()))
+        (folder / "filter").write_text("common_pid < 0")
+        (folder / "enable").write_text("1")
+
+
+def runtime_folder(user):
+    folder = pathlib.Path(f"/run/user/{user}")
+    folder.mkdir(parents=True, exist_ok=True)
+    os.chown(folder, user, user)
+    folder.chmod(0o700)
+    return str(folder)
+
+
+def kill_all():
+    (CGROUP / "cgroup.kill").write_text("1")
+    while "populated 1" in (CGROUP / "cgroup.events").read_text():
+        time.sleep(0.01)
+
+
+def begin(command, output):
+    """Starts it; the process."""
+    group = prepare([pathlib.Path(folder) for folder in command["folders"]])
+    PARANOID.write_text(str(command["paranoid"]))
+    environment = dict(os.environ) | command["environment"]
+    user = USER if command["user"] else 0
+    environment["XDG_RUNTIME_DIR"] = runtime_folder(user)
+    identity = {}
+    if user:
+        environment["HOME"] = environment["XDG_RUNTIME_DIR"]
+        environment.pop("XDG_CACHE_HOME", None)
+        identity = {"user": USER, "group": USER, "extra_groups": [group]}
+    CGROUP.mkdir(exist_ok=True)
+    # Whether a process may be moved there depends on who has opened this file: the child is an ordinary user by then.
+    processes = os.open(CGROUP / "cgroup.procs", os.O_WRONLY)
+    try:
+        return subprocess.Popen(command["argv"], env=environment, cwd="/tmp", stdin=subprocess.DEVNULL, stdout=output,
+                                stderr=subprocess.STDOUT, start_new_session=True,
+                                preexec_fn=lambda: os.write(processes, b"0"), **identity)
+    finally:
+        os.close(processes)
+
+
+def run(name, port):
+    """Runs the command in the file `name`, until it ends, its time is over or the port has the next name."""
+    command = json.loads((SHARED / name).read_text())
+    with (SHARED / f"{name}.output").open("wb") as output:
+        try:
+            process = begin(command, output)
+        except OSError as error:
+            output.write(f"cannot start {command['argv'][0]}: {error}\n".encode())
+            return 127
+        pidfd = os.pidfd_open(process.pid)
+        ready = select.select([pidfd, port], [], [], command["seconds"])[0]
+        os.close(pidfd)
+        if pidfd not in ready:
+            output.write(f"ended: not done after {command['seconds']} s\n".encode())
+            kill_all()
+            process.wait()
+            return LATE
+        process.wait()
+        kill_all()
+        return process.returncode
+
+
+def main():
+    keep_code()
+    port = os.open(PORT, os.O_RDWR | os.O_NOCTTY)
+    tty.setraw(port)
+    os.write(port, b"up\n")
+    names = b""
+    while True:
+        while b"\n" not in names:
+            names += os.read(port, 4096)
+        name, names = names.split(b"\n", 1)
+        if name == b"off":
+            return
+        status = run(name.decode(), port)
+        (SHARED / f"{name.decode()}.status").write_text(str(status))
+        os.write(port, name + b"\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""KVM's exits by its trace points: a guest that makes a known number of them, counted by vprof and by perf kvm stat."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+import harness
+from engine import Client
+from harness import VMM, VPROF, guest
+
+CPUIDS, READS, WRITES = 4000, 3000, 2000  # tests/guests/known_exits
+READ, WRITE = "0x71:PIN", "0xed:POUT"
+# By vendor.
+NAMES = {"cpuid": ("cpuid", "CPUID"), "io": ("io", "IO_INSTRUCTION"), "hlt": ("hlt", "HLT")}
+# Of the time of an exit by perf's account and by ours: each has the cost of the other's record in it, which is far from nothing for an
+# exit of some microseconds, and more where the processor is emulated.
+TIMES_MAX = 1.5
+RESIDUAL = 0.01
+# An account that may open perf events of trace points, and load no BPF program.
+PERFMON = "setpriv", "--bounding-set=-all,+perfmon"
+# A row of perf kvm stat report: name, samples, their share, the time's share, shortest, longest, mean.
+ROW = re.compile(r"^ *(\S.*?) +(\d+) +[\d.]+% +[\d.]+% +[\d.]+us +[\d.]+us +([\d.]+)us ", re.MULTILINE)
+
+
+class Exits(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        harness.need_kvm()
+        self.path = self.folder / "engine.sock"
+
+    def engine(self, *options, name="known_exits", before=()):
+        engine = self.start(*before, VMM, "--kernel", guest(name), "--console", "none", "--control", self.path, *options)
+        self.addCleanup(lambda: engine.poll() is None and engine.kill())
+        harness.wait_for_socket(self.path)
+        client = Client.connect(self.path)
+        self.addCleanup(client.close)
+        client.execute("control-take")
+        return engine, client
+
+    def end(self, engine, client):
+        client.close()
+        engine.terminate()
+        self.finish(engine, status=None)
+
+    def is_untraced(self, engine, client):
+        """Where KVM's trace points cannot be read, the answer and mpstat say why. There is no more to see, and the engine ends."""
+        why = client.execute("query-vcpu-time", vcpu=0)["untraced"]
+        if why:
+            self.assertRegex(why, "kvm_pvm|permission|built without|tracefs|PID namespace")
+            out = self.run_program(VPROF, "mpstat", self.path)[0]
+            self.assertEqual(out.splitlines()[0], f"# %GUEST includes the exits that KVM handles by itself: {why}")
+            self.end(engine, client)
+        return bool(why)
+
+    def exit_named(self, answer, what):
+        found = [row for row in answer["kvm-exits"] if row["name"] in NAMES[what]]
+        self.assertEqual(len(found), 1, answer["kvm-exits"])
+        return found[0]
+
+    def run_to_halt(self, client):
+        client.execute("guest-start")
+        writes = {"space": "ioport", "address": 0xed, "write": True}
+
+        def done():
+            accesses = client.execute("query-vcpu-time", vcpu=0)["accesses"]
+            return [row["count"] for row in accesses if writes.items() <= row.items()] == [WRITES]
+        harness.wait_until(done, "the guest's last write", 60 * harness.SLOWNESS)
+        time.sleep(1)  # it halts
+
+    def check_sums(self, row):
+        """Each ns of an exit is in one of its parts."""
+        parts = sum(row[name] for name in ("kvm-ns", "vmm-ns", "poll-ns", "halt-ns", "waiting-ns"))
+        self.assertAlmostEqual(parts, row["ns"], delta=0.001 * row["ns"] + 1000, msg=row)
+
+    def test_known_numbers(self):
+        self.check_known_numbers()
+
+    def test_without_bpf(self):
+        """perf's records of the trace points give the same account."""
+        harness.need(os.geteuid() == 0 and int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text()) <= 2,
+                     "only root may take all rights but one, and above level 2, Debian's kernels ask for more than CAP_PERFMON")
+        exits = json.loads(self.run_program(*PERFMON, VMM, "--probe")[0])["exits"]
+        print(exits, flush=True)
+        if exits["usable"]:
+            self.assertRegex(exits["without-bpf"], "no permission to|built without")
+        self.check_known_numbers(before=PERFMON)
+
+    def check_known_numbers(self, before=()):
+        engine, client = self.engine("--paused", before=before)
+        if self.is_untraced(engine, client):
+            return
+        self.run_to_halt(client)
+        answer = client.execute("query-vcpu-time", vcpu=0)
+        self.assertEqual(answer["lost"], 0)
+        self.assertEqual(self.exit_named(answer, "cpuid")["count"], CPUIDS)
+        self.assertEqual(sum(self.exit_named(answer, "cpuid")["histogram"]), CPUIDS)
+        self.assertGreaterEqual(self.exit_named(answer, "io")["count"], READS + WRITES)
+        # An exit that has not ended has its time.
+        halt = self.exit_named(answer, "hlt")
+        self.assertGreater(halt["halt-ns"], 0.8e9)
+        self.assertGreater(halt["halt-ns"], 0.8 * answer["ns"]["halt-wait"])
+        for row in answer["kvm-exits"]:
+            self.check_sums(row)
+        # What cpuid costs is KVM's, but for signals in between; a port is the VMM's, too.
+        cpuid, io = self.exit_named(answer, "cpuid"), self.exit_named(answer, "io")
+        self.assertLess(cpuid["vmm-ns"] / cpuid["ns"], 0.3)
+        self.assertGreater(io["vmm-ns"] / io["ns"], cpuid["vmm-ns"] / cpuid["ns"])
+        report = json.loads(self.run_program(VPROF, "mpstat", "--json", self.path)[0])
+        for vcpu in report["vcpus"]:
+            parts = vcpu["parts-ns"]
+            self.assertLess(abs(parts["residual"]), RESIDUAL * parts["wall"])
+        client.execute("vcpu-time-reset")
+        self.assertEqual([row["name"] for row in client.execute("query-vcpu-time", vcpu=0)["kvm-exits"]
+                          if row["name"] in NAMES["cpuid"]], [])
+        self.end(engine, client)
+
+    def perf_report(self, recording):
+        result = subprocess.run(["perf", "kvm", "--host", "-i", str(recording), "stat", "report"], capture_output=True, text=True,
+                                check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn("lost", result.stderr.lower())
+        rows = {name: (int(count), float(mean)) for name, count, mean in ROW.findall(result.stdout + result.stderr)}
+        self.assertTrue(rows, result.stdout + result.stderr)
+        return rows
+
+    def test_perf_counts_the_same(self):
+        harness.need_program("perf", "linux-perf")
+        engine, client = self.engine("--paused")
+        if self.is_untraced(engine, client):
+            return
+        recording = self.folder / "kvm.data"
+        perf = self.start("perf", "kvm", "--host", "stat", "record", "-p", str(engine.pid), "-o", str(recording))
+        harness.wait_until(lambda: perf.poll() is not None or recording.exists() and recording.stat().st_size > 0,
+                           "perf to record")
+        time.sleep(2 * harness.SLOWNESS)
+        self.run_to_halt(client)
+        perf.send_signal(signal.SIGINT)
+        perf.communicate(timeout=60 * harness.SLOWNESS)
+        answer = client.execute("query-vcpu-time", vcpu=0)
+        theirs = self.perf_report(recording)
+        for what in "cpuid", "io":
+            ours = self.exit_named(answer, what)
+            count, mean_us = theirs[ours["name"]]
+            print(f"{ours['name']}: perf {count} times {mean_us} us, vprof {ours['count']} times "
+                  f"{ours['ns'] / 1e3 / ours['count']:.2f} us")
+            self.assertEqual(ours["count"], count)
+            ratio = ours["ns"] / (count * mean_us * 1e3)
+            self.assertTrue(1 / TIMES_MAX < ratio < TIMES_MAX, ratio)
+        self.end(engine, client)
+
+    def test_ports_and_intervals(self):
+        engine, client = self.engine("--paused")
+        if self.is_untraced(engine, client):
+            return
+        self.end(engine, client)
+        text = self.run_program(VPROF, "stat", "--kernel", guest("known_exits"), "--console", "none", "--duration", "4",
+                                "--interval", "1", "-e", "ioport", "-e", "mmio",
+                                timeout=60 * harness.SLOWNESS)[0]
+        self.assertGreaterEqual(text.count("VCPU"), 3)
+        self.assertEqual(self.sum_of(text, READ), READS)
+        self.assertEqual(self.sum_of(text, WRITE), WRITES)
+        self.assertRegex(text, r"(?m)^ *EXITS +%TIME +MS +MS IN KVM +MS IN VMM +MS HALTED +MS WAITING +US EACH +US P99 +US MAX +REASON$")
+
+    def test_recording(self):
+        """A recording has the same account of time, of its own duration: all of it, here."""
+        recording = self.folder / "recording"
+        text = self.run_program(VPROF, "run", "--kernel", guest("known_exits"), "--console", "none", "--duration", "4", "-o", recording,
+                                timeout=60 * harness.SLOWNESS)[0]
+        time_spent = json.loads(self.run_program(VPROF, "report", "--json", recording)[0])["recording"]["time"]
+        parts = time_spent["total"]["parts-ns"]
+        self.assertGreater(parts["wall"], 3e9)
+        self.assertLess(abs(parts["residual"]), RESIDUAL * parts["wall"])
+        self.assertEqual(parts["wall"], sum(parts[name] for name in (
+            "guest", "kvm", "vmm", "halted", "waiting", "offline", "residual")))
+        why = time_spent["untraced"]
+        if why:
+            self.assertIn(f"# %GUEST includes the exits that KVM handles by itself: {why}\n", text)
+            self.assertEqual((parts["kvm"], time_spent["kvm-exits"]), (0, []))
+            return
+        self.assertEqual(self.exit_named(time_spent, "cpuid")["count"], CPUIDS)
+        self.assertGreaterEqual(self.exit_named(time_spent, "io")["count"], READS + WRITES)
+        for row in time_spent["kvm-exits"]:
+            self.check_sums(row)
+        self.assertRegex(text, rf"(?m)^# +{CPUIDS} .* (cpuid|CPUID)$")
+
+    @staticmethod
+    def sum_of(text, name):
+        """Of all intervals."""
+        return sum(int(line.split()[0]) for line in text.splitlines() if line.endswith(f"  {name}"))
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Guests of VMMs that have no monitor: ours, attached to as any other, one of the tests' own, and QEMU without QMP."""
+import json
+import math
+import os
+import pathlib
+import subprocess
+import time
+
+import harness
+import perf
+import json_schemas
+from harness import BIN, VMM, VPROF
+
+EXPECTED = {"three_quarters": 0.75, "one_quarter": 0.25}
+SIGMAS = 5  # false alarms: 6e-7
+SAMPLES_MIN = 100
+HUGEPAGES = pathlib.Path("/proc/sys/vm/nr_hugepages")
+HUGEPAGES_WANTED = 32  # for the 64 MiB of other_vmm
+STOCK_HOST = pathlib.Path("/run/stock-host")
+SECOND = 10**9
+
+
+class Strangers(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        harness.need_kvm()
+        harness.need(os.geteuid() == 0, "only root may load the BPF program that looks at KVM")
+        harness.need((BIN / "vprof-attach").exists(), "vprof-attach is not built: libvirt-dev is missing")
+        self.image = harness.guest("user_shares")
+        self.recording = self.folder / "recording"
+
+    def attach(self, pid, *options, seconds=3):
+        return VPROF, "attach", "--pid", pid, "--duration", f"{seconds}s", "-o", self.recording, *options
+
+    def doctor(self, pid):
+        probe = json_schemas.check(self, "doctor", json.loads(self.run_program(VPROF, "doctor", "--pid", pid, "--json")[0]))
+        print(probe, flush=True)
+        self.assertTrue(probe["memory"]["usable"])
+        self.assertFalse(probe["monitor"]["usable"])
+        self.assertEqual(probe["accelerator"], "kvm")
+        return probe
+
+    def check_shares(self, samples=None):
+        if samples is None:
+            samples = [sample for sample in perf.vprof_samples(self.recording) if sample["mode"] != "vmm"]
+        self.assertGreater(len(samples), SAMPLES_MIN)
+        self.assertEqual({sample["vcpu"] for sample in samples}, {0})
+        for symbol, share in EXPECTED.items():
+            found = sum(sample["symbol"] == symbol for sample in samples)
+            allowed = SIGMAS * math.sqrt(len(samples) * share * (1 - share)) + 0.01 * len(samples)
+            print(symbol, found, "of", len(samples), flush=True)
+            self.assertLess(abs(found - share * len(samples)), allowed, symbol)
+
+    def check_stat(self, pid):
+        """KVM's own statistics, without KVM's file of them: vCPU 0 computes."""
+        stat = json.loads(self.run_program(VPROF, "stat", "--pid", pid, "--duration", "2s", "--json")[0])
+        print(stat["counters"], flush=True)
+        self.assertGreater(stat["counters"]["exits"], 0)
+        self.assertIn("halt_wait_ns", stat["counters"])
+
+    def check_time(self, seconds):
+        """The recording has an account of its own time."""
+        spent = json.loads(self.run_program(VPROF, "report", "--json", self.recording)[0])["recording"]["time"]
+        parts = spent["vcpus"][0]["parts-ns"]
+        print(spent["untraced"], parts, flush=True)
+        self.assertGreater(parts["wall"], 0.9e9 * seconds)
+        self.assertGreater(parts["guest"], 0)
+        if not spent["untraced"]:
+            self.assertLess(abs(parts["residual"]), 0.01 * parts["wall"])
+            self.assertEqual(sum(row["count"] for row in spent["kvm-exits"]), spent["total"]["exits"])
+
+    def test_ours(self):
+        vmm = self.start(VMM, "--kernel", self.image, "--control", "none", "--memory", "160M",
+                         stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        self.addCleanup(self.finish, vmm, status=130)
+        self.addCleanup(vmm.terminate)
+        time.sleep(2)
+        probe = self.doctor(vmm.pid)
+        self.assertEqual((probe["vcpus"], probe["memory-bytes"]), (1, 160 << 20))
+        self.assertIn("no Linux kernel found in the guest", probe["kernel"]["why"])
+        gives = {route["name"]: route["gives"] for route in probe["routes"]}
+        self.assertTrue(gives["bpf"].startswith("no tasks as long as the guest's kernel is not known"), gives)
+        self.run_program(*self.attach(vmm.pid, "--kernel", self.image, "-g"))
+        self.check_shares()
+        self.check_stat(vmm.pid)
+
+    def other(self, *folder, options=()):
+        """The tests' own VMM: its process, and its number on this host."""
+        vmm = self.start(BIN / "other_vmm", *options, self.image, *folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(vmm.wait)
+        self.addCleanup(vmm.kill)
+        pid = int(vmm.stdout.readline())
+        self.assertEqual(vmm.stdout.readline().strip(), "ready")
+        return vmm, pid
+
+    def say(self, vmm, word):
+        vmm.stdin.write(word + "\n")
+        vmm.stdin.flush()
+        self.assertEqual(vmm.stdout.readline().strip(), f"{word}: done")
+
+    def hugepages(self):
+        """The option for memory in hugepages, which are reserved for the test. A stock host has them free."""
+        number = int(HUGEPAGES.read_text())
+        self.addCleanup(HUGEPAGES.write_text, str(number))
+        HUGEPAGES.write_text(str(number + HUGEPAGES_WANTED))
+        reserved = int(HUGEPAGES.read_text()) == number + HUGEPAGES_WANTED
+        self.assertTrue(reserved or not STOCK_HOST.exists(), "a stock host has no memory for hugepages")
+        print("hugepages" if reserved else "this host has no memory for hugepages: without them", flush=True)
+        return ["--hugepages"] * reserved
+
+    def check_other(self, *folder, options=()):
+        vmm, pid = self.other(*folder, options=options)
+        self.say(vmm, "go")
+        time.sleep(1)
+        probe = self.doctor(pid)
+        self.assertEqual((probe["name"], probe["vcpus"], probe["memory-bytes"]), (f"other_vmm-{pid}", 6, 64 << 20))
+        self.run_program(*self.attach(pid, "--kernel", self.image, "-g"))
+        self.check_shares()
+        self.check_time(seconds=3)
+        self.check_stat(pid)
+
+    def test_other(self):
+        """Names of threads, of which one is a lie, and copies of descriptors do not matter."""
+        self.check_other()
+
+    def test_jailed(self):
+        """Nor do another root, user and PID namespace, nor memory in hugepages."""
+        root = self.folder / "root"
+        root.mkdir()
+        self.check_other(root, options=self.hugepages())
+
+    def test_moved(self):
+        """The recording begins before the vCPUs run, and memory is moved then: both are followed."""
+        vmm, pid = self.other()
+        vprof = self.start(*self.attach(pid, "--kernel", self.image, "--no-report", "-v", seconds=12))
+        self.addCleanup(vprof.kill)
+        time.sleep(3)
+        self.say(vmm, "move")
+        self.say(vmm, "go")
+        self.finish(vprof)
+        # Names are known from the moment on when the kernel was found.
+        self.check_shares([sample for sample in perf.vprof_samples(self.recording) if sample["symbol"] in EXPECTED])
+
+    def test_ends(self):
+        """The end of the VMM is the recording's."""
+        vmm, pid = self.other()
+        self.say(vmm, "go")
+        vprof = self.start(*self.attach(pid, "--kernel", self.image, "--no-report", seconds=60))
+        self.addCleanup(vprof.kill)
+        harness.wait_until(self.recording.exists, "the recording", 60)
+        time.sleep(3)
+        vmm.stdin.close()
+        _, err = self.finish(vprof)
+        self.assertIn("the VMM has ended", err)
+        self.check_shares()
+
+    def test_paused(self):
+        """A pause that only the VMM knows of is a gap in the recording. Memory that it moves meanwhile is found again; and that it is
+        killed is the end."""
+        vmm, pid = self.other()
+        self.say(vmm, "go")
+        vprof = self.start(*self.attach(pid, "--kernel", self.image, "--no-report", "-g", seconds=120))
+        self.addCleanup(vprof.kill)
+        harness.wait_until(self.recording.exists, "the recording", 60)
+        time.sleep(3)
+        self.say(vmm, "pause")
+        paused = time.monotonic_ns()
+        self.say(vmm, "move")
+        time.sleep(3)
+        resumed = time.monotonic_ns()
+        self.say(vmm, "continue")
+        time.sleep(5)
+        vmm.kill()
+        _, err = self.finish(vprof)
+        self.assertIn("the VMM has ended", err)
+        samples = [sample for sample in perf.vprof_samples(self.recording) if sample["mode"] != "vmm"]
+        parts = [[sample for sample in samples if low <= sample["time-ns"] < high] for low, high in (
+            (0, paused), (paused + SECOND // 10, resumed), (resumed + 2 * SECOND, math.inf))]
+        ends = json.loads(self.run_program(VPROF, "report", "--json", self.recording)[0])["recording"]["chain-ends"]["user"]
+        print("before, during and after the pause", [len(part) for part in parts], ends, flush=True)
+        self.assertGreater(len(parts[0]), SAMPLES_MIN)
+        self.assertEqual(len(parts[1]), 0)
+        self.assertGreater(len(parts[2]), SAMPLES_MIN)
+        # The stacks are read where they are now.
+        self.assertGreater(sum(ends.values()), SAMPLES_MIN)
+        self.assertLess(ends["unreadable"], 0.3 * sum(ends.values()))
+        self.check_shares(parts[0] + parts[2])
+        self.check_time(seconds=9)
+
+    def test_qemu(self):
+        """A QEMU without a monitor, and without names for its threads."""
+        harness.need_program("qemu-system-x86_64", "qemu-system-x86")
+        qemu = self.start("qemu-system-x86_64", "-accel", "kvm", "-m", "128", "-display", "none", "-nodefaults",
+                          "-no-user-config", "-smp", "2", "-kernel", self.image, stdin=subprocess.DEVNULL)
+        self.addCleanup(qemu.wait)
+        self.addCleanup(qemu.kill)
+        # By then its firmware has started the image.
+        harness.wait_until(lambda: "firmware" not in json.loads(self.run_program(
+            VPROF, "doctor", "--pid", qemu.pid, "--json", status=None)[0] or '{"kernel": {"why": "firmware"}}')["kernel"]["why"],
+            "the image", 60)
+        time.sleep(2)
+        names = [path.read_text() for path in pathlib.Path(f"/proc/{qemu.pid}/task").glob("*/comm")]
+        self.assertNotRegex(" ".join(names), "/KVM")
+        self.assertEqual(self.doctor(qemu.pid)["vcpus"], 2)
+        self.run_program(*self.attach(qemu.pid, "--kernel", self.image, "-g"))
+        self.check_shares()
+
+    def test_refused(self):
+        """What is no VMM, and what may not be looked into."""
+        sleeper = self.start("sleep", "60")
+        self.refused(*self.attach(sleeper.pid), message="is no VMM: it has no vCPU of KVM")
+        sleeper.kill()
+        sleeper.communicate()
+        self.refused(*self.attach(sleeper.pid), message=f"there is no process {sleeper.pid} here")
+        without = "setpriv", "--bounding-set=-bpf,-sys_admin"
+        vmm, pid = self.other()
+        self.refused(*without, *self.attach(pid), message="cannot tell which threads of process")
+        self.say(vmm, "go")
+        self.refused(*without, *self.attach(pid, "--route", "bpf"), message="lets us load no BPF program")
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The packages that cpack makes of the build."""
+import os
+import pathlib
+import re
+
+BUILD = pathlib.Path(os.environ["VPROF_BUILD"])
+
+
+def sanitizer():
+    """What the build is instrumented with; empty: nothing."""
+    return re.search(r"^VPROF_SANITIZE:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.M)[1]
+
+
+def make(test, kind):
+    """The files of vprof and of vprof-agent, of DEB or RPM."""
+    folder = test.folder / "packages"
+    test.run_program("cpack", "-G", kind, "-B", folder, cwd=BUILD, timeout=300)
+    made = sorted(folder.glob(f"*.{kind.lower()}"), key=lambda file: "agent" in file.name)
+    test.assertEqual(len(made), 2, made)
+    return made

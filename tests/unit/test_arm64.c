@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* arm64: page tables of each granule, and chains by frame records over stacks and code made by hand. */
+#include <check.h>
+#include <linux/perf_event.h>
+
+#include "fake_guest_memory.h"
+#include "guest/page_walk.h"
+#include "guest/task.h"
+#include "guest/unwind.h"
+#include "run_suite.h"
+
+#define PAGE 3u
+#define BLOCK 1u
+#define READ_ONLY (UINT64_C(1) << 7)
+#define NO_EXECUTE (UINT64_C(1) << 53)
+
+#define KERNEL UINT64_C(0xffff800080000000)
+#define USER UINT64_C(0x0000000000400000)
+#define SIGNED UINT64_C(0x002b000000000000) /* bits that a signature may have; not 55, which chooses the half */
+
+/* TCR_EL1: 48 bits in both halves, 4 KiB pages. */
+#define TCR_4K (UINT64_C(16) | UINT64_C(16) << 16 | UINT64_C(2) << 30)
+
+#define STP_FRAME 0xa9be7bfdu /* stp x29, x30, [sp, #-32]! */
+#define LDP_FRAME 0xa8c27bfdu /* ldp x29, x30, [sp], #32 */
+#define MOV_FRAME 0x910003fdu /* mov x29, sp */
+#define RET 0xd65f03c0u
+#define PACIASP 0xd503233fu
+#define ADD 0x8b010000u
+#define BLR 0xd63f0000u
+#define LOOP 0x54ffffe1u /* b.ne, back */
+
+static struct fake_guest fake;
+static struct guest_regs regs;
+static struct page_walk walk;
+static struct page_leaf leaf;
+
+/* Puts an entry for `gva` into the table of a level with `index` bits from `shift` on; returns where it is. */
+static uint64_t entry_put(uint64_t table, uint64_t gva, unsigned shift, unsigned bits, uint64_t entry)
+{
+	uint64_t at = table + (gva >> shift & ((UINT64_C(1) << bits) - 1)) * 8;
+
+	fake_write(&fake, at, entry);
+	return at;
+}
+
+static void setup(void)
+{
+	fake_guest_init(&fake);
+	regs = (struct guest_regs){.processor = GUEST_ARM64, .valid = true};
+	regs.arm64.tables = (struct guest_tables_arm64){.ttbr0 = 0x10000, .ttbr1 = 0x20000, .tcr = TCR_4K, .mmu = true};
+	regs.arm64.el = 1;
+	/* The RAM, as one block of 2 MiB in each half. */
+	entry_put(0x10000, USER, 39, 9, 0x11000 | PAGE);
+	entry_put(0x11000, USER, 30, 9, 0x12000 | PAGE);
+	entry_put(0x12000, USER, 21, 9, 0 | BLOCK);
+	entry_put(0x20000, KERNEL, 39, 9, 0x21000 | PAGE);
+	entry_put(0x21000, KERNEL, 30, 9, 0x22000 | PAGE);
+	entry_put(0x22000, KERNEL, 21, 9, 0 | BLOCK);
+}
+
+static bool find(uint64_t gva)
+{
+	page_walk_init_regs(&walk, &fake.guest, &regs);
+	return page_walk_leaf(&walk, (gva_t){gva}, &leaf);
+}
+
+static void expect_leaf(uint64_t gva, uint64_t gpa, uint64_t bytes)
+{
+	ck_assert(find(gva));
+	ck_assert_uint_eq(leaf.gpa + (gva - leaf.gva), gpa);
+	ck_assert_uint_eq(leaf.bytes, bytes);
+}
+
+START_TEST(each_half_has_its_table)
+{
+	expect_leaf(USER + 0x1234, 0x1234, 2 << 20);
+	expect_leaf(KERNEL + 0x4321, 0x4321, 2 << 20);
+	ck_assert(!find(USER + (2 << 20)));
+	ck_assert(!find(KERNEL + (2 << 20)));
+	/* Neither the one half nor the other; and one that is turned off (EPD1). */
+	ck_assert(!find(UINT64_C(0x0001000000400000)));
+	ck_assert(!find(UINT64_C(0xfffe800080000000)));
+	regs.arm64.tables.tcr |= UINT64_C(1) << 23;
+	ck_assert(!find(KERNEL));
+	ck_assert(find(USER));
+}
+END_TEST
+
+START_TEST(pages_of_4_kib_and_blocks_of_1_gib)
+{
+	uint64_t page = entry_put(0x23000, KERNEL + 0x201000, 12, 9, 0x30000 | PAGE | READ_ONLY);
+
+	entry_put(0x22000, KERNEL + 0x200000, 21, 9, 0x23000 | PAGE);
+	expect_leaf(KERNEL + 0x201008, 0x30008, 4096);
+	ck_assert(!leaf.writable);
+	ck_assert(leaf.executable);
+	fake_write(&fake, page, 0x30000 | PAGE | NO_EXECUTE);
+	expect_leaf(KERNEL + 0x201008, 0x30008, 4096);
+	ck_assert(leaf.writable);
+	ck_assert(!leaf.executable);
+	fake_write(&fake, page, 0x30000 | BLOCK); /* reserved at the last level */
+	ck_assert(!find(KERNEL + 0x201008));
+	entry_put(0x21000, KERNEL + 0x40000000, 30, 9, UINT64_C(0x80000000) | BLOCK);
+	expect_leaf(KERNEL + 0x40001000, 0x80001000, UINT64_C(1) << 30);
+	entry_put(0x20000, KERNEL, 39, 9, BLOCK); /* there are none of 512 GiB */
+	ck_assert(!find(KERNEL));
+}
+END_TEST
+
+/* 42 bits in two levels (TG1 3, T1SZ 22), 47 in four with a first one of a single bit (TG0 2, T0SZ 17). */
+START_TEST(pages_of_64_and_of_16_kib)
+{
+	const uint64_t high = UINT64_C(0xfffffc0000000000);
+
+	regs.arm64.tables.tcr = UINT64_C(17) | UINT64_C(2) << 14 | UINT64_C(22) << 16 | UINT64_C(3) << 30;
+	entry_put(0x20000, high + (UINT64_C(5) << 29), 29, 13, 0x30000 | PAGE);
+	entry_put(0x30000, UINT64_C(7) << 16, 16, 13, 0x40000 | PAGE);
+	expect_leaf(high + (UINT64_C(5) << 29) + (UINT64_C(7) << 16) + 77, 0x40000 + 77, 64 << 10);
+	entry_put(0x20000, high + (UINT64_C(6) << 29), 29, 13, UINT64_C(0x40000000) | BLOCK);
+	expect_leaf(high + (UINT64_C(6) << 29) + 77, 0x40000000 + 77, 512 << 20);
+
+	entry_put(0x10000, 0, 47, 1, 0x50000 | PAGE);
+	entry_put(0x10000, 0, 36, 11, 0x50000 | PAGE);
+	entry_put(0x50000, 0, 25, 11, 0x54000 | PAGE);
+	entry_put(0x54000, UINT64_C(3) << 14, 14, 11, 0x58000 | PAGE);
+	expect_leaf((UINT64_C(3) << 14) + 5, 0x58000 + 5, 16 << 10);
+}
+END_TEST
+
+/* TCR_EL1.DS: five levels of 4 KiB pages, of which the first has four bits; blocks of 512 GiB. */
+START_TEST(addresses_of_52_bits)
+{
+	const uint64_t high = UINT64_C(0xfff0000000000000), wide = UINT64_C(2) << 8; /* PA[51:50] */
+
+	regs.arm64.tables.tcr = UINT64_C(12) | UINT64_C(12) << 16 | UINT64_C(2) << 30 | UINT64_C(1) << 59;
+	entry_put(0x20000, KERNEL, 48, 4, 0x23000 | PAGE);
+	entry_put(0x23000, KERNEL, 39, 9, 0x21000 | PAGE);
+	expect_leaf(KERNEL + 0x4321, 0x4321, 2 << 20);
+	entry_put(0x20000, high, 48, 4, 0x24000 | PAGE);
+	entry_put(0x24000, high, 39, 9, wide | BLOCK);
+	expect_leaf(high + 5, (UINT64_C(1) << 51) + 5, UINT64_C(1) << 39);
+	regs.arm64.tables.tcr &= ~(UINT64_C(1) << 59);
+	ck_assert(!find(high));
+	/* 64 KiB: PA[51:48] are bits 15 to 12. */
+	regs.arm64.tables.tcr = UINT64_C(12) << 16 | UINT64_C(3) << 30;
+	entry_put(0x20000, high, 42, 10, 0x30000 | PAGE);
+	entry_put(0x30000, high, 29, 13, UINT64_C(0x40000000) | UINT64_C(8) << 12 | BLOCK);
+	expect_leaf(high + 7, (UINT64_C(1) << 51) + 0x40000007, 512 << 20);
+}
+END_TEST
+
+START_TEST(without_translation_addresses_are_physical)
+{
+	regs.arm64.tables.mmu = false;
+	expect_leaf(0x5432, 0x5432, 4096);
+	page_walk_init_regs(&walk, &fake.guest, &regs);
+	uint8_t byte;
+	ck_assert(!page_walk_read(&walk, (gva_t){FAKE_RAM_BYTES}, &byte, 1));
+}
+END_TEST
+
+/* Sizes that cannot be: 52 bits without TCR_EL1.DS, a granule that is none. */
+START_TEST(tables_that_are_not_known_map_nothing)
+{
+	regs.arm64.tables.tcr = (TCR_4K & ~UINT64_C(63)) | 12;
+	ck_assert(!find(USER));
+	regs.arm64.tables.tcr = TCR_4K | UINT64_C(3) << 14;
+	ck_assert(!find(USER));
+	regs.arm64.tables.tcr = (TCR_4K & ~UINT64_C(63)) | 63;
+	ck_assert(!find(USER));
+	regs.arm64.tables.ttbr1 = FAKE_RAM_BYTES;
+	regs.arm64.tables.tcr = TCR_4K;
+	ck_assert(!find(KERNEL));
+}
+END_TEST
+
+/* ---- tasks ---- */
+
+#define OFFSETS (KERNEL + 0x40000)
+#define AREA UINT64_C(0x50000) /* what TPIDR_EL1 adds to per-CPU addresses */
+#define TASK (KERNEL + 0x60000)
+
+static bool task_find(struct task *task)
+{
+	static const struct task_layout layout = {.offsets = OFFSETS,
+	                                          .kernel_tables = KERNEL + 0x20000,
+	                                          .current_task = KERNEL + 0x200,
+	                                          .pid = 4,
+	                                          .tgid = 0,
+	                                          .comm = 0x20,
+	                                          .start_time = 0x10,
+	                                          .mm = 0x40};
+	struct task_cpu cpu = {0};
+
+	task_cpu_note(&cpu, &regs);
+	return task_read(&layout, &cpu, &fake.guest, &regs, &walk, task);
+}
+
+START_TEST(the_task_is_the_one_of_the_next_entry)
+{
+	struct task task = {0};
+
+	fake_write(&fake, 0x40008, AREA); /* of the second processor */
+	fake_write(&fake, 0x50200, TASK);
+	fake_write(&fake, 0x60000, UINT64_C(42) | UINT64_C(43) << 32);
+	memcpy(fake.ram + 0x60020, "worker", 7);
+	ck_assert(!task_find(&task));
+	regs.arm64.tpidr = AREA;
+	for (regs.arm64.el = 0; regs.arm64.el < 2; regs.arm64.el++) {
+		ck_assert(task_find(&task));
+		ck_assert_uint_eq(task.address, TASK);
+		ck_assert_uint_eq(task.pid, 42);
+		ck_assert_uint_eq(task.tid, 43);
+		ck_assert_str_eq(task.comm, "worker");
+	}
+	/* With page table isolation: the kernel's tables are where its image is. */
+	regs.arm64.tables.ttbr1 = 0x30000;
+	ck_assert(!task_find(&task));
+	fake.guest.start = (struct image_start){.gpa = 0, .gva = KERNEL, .bytes = 0x100000};
+	ck_assert(task_find(&task));
+	regs.arm64.tables.ttbr1 = 0x20000;
+	regs.arm64.tpidr = AREA + 8; /* of no processor */
+	ck_assert(!task_find(&task));
+	regs.arm64.tpidr = AREA;
+	fake_write(&fake, 0x50200, USER);
+	ck_assert(!task_find(&task));
+}
+END_TEST
+
+/* ---- chains ---- */
+
+static void code_put(uint64_t gpa, const uint32_t *words, size_t n)
+{
+	memcpy(fake.ram + gpa, words, n * sizeof(*words));
+}
+
+static void record_put(uint64_t gpa, uint64_t fp, uint64_t lr)
+{
+	fake_write(&fake, gpa, fp);
+	fake_write(&fake, gpa + 8, lr);
+}
+
+#define ENTRY_RECORD 0x130u
+
+static void expect_chain(const uint64_t *words, unsigned n, enum unwind_end why)
+{
+	const struct unwind_config config = {.depth = UNWIND_DEPTH_DEFAULT, .user = true, .entry_record = ENTRY_RECORD};
+	uint64_t chain[UNWIND_CHAIN_MAX];
+	enum unwind_end end;
+
+	ck_assert_uint_eq(unwind(&config, &fake.guest, &regs, NULL, chain, &end), n);
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_uint_eq(chain[i], words[i]);
+	ck_assert_int_eq(end, why);
+}
+
+START_TEST(records_lead_to_the_end)
+{
+	static const uint32_t body[] = {STP_FRAME, MOV_FRAME, ADD, BLR, ADD, LDP_FRAME, RET};
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x1008, KERNEL + 0x2000,
+	                                KERNEL + 0x3000};
+
+	code_put(0x1000, body, G_N_ELEMENTS(body));
+	regs.arm64.pc = KERNEL + 0x1008;
+	regs.arm64.fp = KERNEL + 0x8000;
+	regs.arm64.lr = KERNEL + 0x1010; /* of a call that it has made */
+	record_put(0x8000, KERNEL + 0x8040, KERNEL + 0x2000);
+	record_put(0x8040, 0, (KERNEL + 0x3000) ^ SIGNED);
+	expect_chain(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+}
+END_TEST
+
+/* At each instruction where X30 has the return address, the chain is the same. */
+START_TEST(before_and_after_the_record_the_link_register_counts)
+{
+	static const uint32_t body[] = {PACIASP, STP_FRAME, MOV_FRAME, ADD, BLR, ADD, LDP_FRAME, ADD, RET};
+	static const bool outside[] = {true, true, true, false, false, false, false, true, true};
+
+	code_put(0x1000, body, G_N_ELEMENTS(body));
+	for (size_t i = 0; i < G_N_ELEMENTS(body); i++) {
+		const uint64_t pc = KERNEL + 0x1000 + 4 * i;
+		const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, pc, KERNEL + 0x2000, KERNEL + 0x3000};
+
+		regs.arm64.pc = pc;
+		regs.arm64.fp = KERNEL + (outside[i] ? 0x8040 : 0x8000);
+		regs.arm64.lr = outside[i] ? (KERNEL + 0x2000) ^ SIGNED : KERNEL + 0x1014;
+		record_put(0x8000, KERNEL + 0x8040, KERNEL + 0x2000);
+		record_put(0x8040, 0, KERNEL + 0x3000);
+		expect_chain(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+	}
+}
+END_TEST
+
+/* The middle of a long leaf, which has neither a record nor a return near; X30 follows the BL that has called it. */
+START_TEST(a_leaf_is_known_by_the_call_of_it)
+{
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_USER, USER + 0x1008, USER + 0x2004, USER + 0x3000};
+	static const uint32_t leaf_body[] = {ADD, ADD, ADD, LOOP};
+	const uint32_t call = 0x94000000 | ((0x1000 - 0x2000) / 4 & 0x3ffffff);
+
+	code_put(0x1000, leaf_body, G_N_ELEMENTS(leaf_body));
+	code_put(0x2000, &call, 1);
+	regs.arm64.el = 0;
+	regs.arm64.pc = USER + 0x1008;
+	regs.arm64.lr = USER + 0x2004;
+	regs.arm64.fp = USER + 0x8000;
+	record_put(0x8000, 0, USER + 0x3000);
+	expect_chain(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
+
+	/* With a record on the way, it is no leaf: X30 is of a call that it has made. */
+	static const uint64_t without[] = {(uint64_t)PERF_CONTEXT_USER, USER + 0x1008, USER + 0x3000};
+	static const uint32_t body[] = {STP_FRAME, MOV_FRAME, ADD, LOOP};
+	code_put(0x1000, body, G_N_ELEMENTS(body));
+	expect_chain(without, G_N_ELEMENTS(without), UNWIND_END_OF_STACK);
+}
+END_TEST
+
+/* struct pt_regs with these registers and an empty record. */
+static void pt_regs_put(uint64_t gpa, uint64_t fp, uint64_t lr, uint64_t pc, uint64_t pstate)
+{
+	fake_write(&fake, gpa + 29 * 8, fp);
+	fake_write(&fake, gpa + 30 * 8, lr);
+	fake_write(&fake, gpa + 32 * 8, pc);
+	fake_write(&fake, gpa + 33 * 8, pstate);
+	record_put(gpa + ENTRY_RECORD, 0, 0);
+}
+
+/* A system call, and from 6.13 on an interrupt in the kernel: the chain goes on with the registers saved there. */
+START_TEST(entries_lead_to_what_was_interrupted)
+{
+	static const uint32_t svc[] = {ADD, RET};
+	static const uint64_t user[] = {(uint64_t)PERF_CONTEXT_KERNEL,
+	                                KERNEL + 0x1000,
+	                                KERNEL + 0x3000,
+	                                (uint64_t)PERF_CONTEXT_USER,
+	                                USER + 0x2000,
+	                                USER + 0x4000,
+	                                USER + 0x5000};
+	static const uint64_t kernel[] = {(uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x1000, KERNEL + 0x3000,
+	                                  (uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x2000, KERNEL + 0x4000};
+
+	code_put(0x2000, svc, G_N_ELEMENTS(svc));
+	regs.arm64.pc = KERNEL + 0x1000;
+	regs.arm64.fp = KERNEL + 0x8000;
+	record_put(0x8000, KERNEL + 0x9000 + ENTRY_RECORD, KERNEL + 0x3000);
+	record_put(0xa000, 0, USER + 0x5000);
+	pt_regs_put(0x9000, USER + 0xa000, USER + 0x4000, USER + 0x2000, 0x80000000);
+	expect_chain(user, G_N_ELEMENTS(user), UNWIND_END_OF_STACK);
+	pt_regs_put(0x9000, 0, KERNEL + 0x4000, KERNEL + 0x2000, 5);
+	expect_chain(kernel, G_N_ELEMENTS(kernel), UNWIND_END_OF_STACK);
+	/* 32-bit code, the other half, a thread of the kernel, registers that are not there. */
+	pt_regs_put(0x9000, 0, 0, USER + 0x2000, 16);
+	expect_chain(user, 3, UNWIND_END_OF_STACK);
+	pt_regs_put(0x9000, 0, 0, KERNEL + 0x2000, 0);
+	expect_chain(user, 3, UNWIND_END_OF_STACK);
+	pt_regs_put(0x9000, 0, 0, 0, 5);
+	expect_chain(user, 3, UNWIND_END_OF_STACK);
+	record_put(0x8000, KERNEL + 0x100, KERNEL + 0x3000);
+	record_put(0x100, 0, 0);
+	expect_chain(user, 3, UNWIND_END_OF_STACK);
+}
+END_TEST
+
+START_TEST(bad_records_end_the_chain)
+{
+	const uint64_t one[] = {(uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x1000};
+
+	regs.arm64.pc = KERNEL + 0x1000;
+	regs.arm64.fp = KERNEL + 0x8004;
+	expect_chain(one, 2, UNWIND_BAD_FRAME);
+	regs.arm64.fp = KERNEL + (UINT64_C(4) << 20);
+	expect_chain(one, 2, UNWIND_UNREADABLE);
+	regs.arm64.fp = KERNEL + 0x8000;
+	record_put(0x8000, KERNEL + 0x8000, KERNEL + 0x2000);
+	expect_chain(one, 2, UNWIND_BAD_FRAME);
+	/* The entry of an exception: X29 and X30 are user space's. */
+	regs.arm64.fp = USER + 0x8000;
+	regs.arm64.lr = USER + 0x2000;
+	expect_chain(one, 2, UNWIND_END_OF_STACK);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("arm64");
+	TCase *tcase = tcase_create("page tables");
+
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_test(tcase, each_half_has_its_table);
+	tcase_add_test(tcase, pages_of_4_kib_and_blocks_of_1_gib);
+	tcase_add_test(tcase, pages_of_64_and_of_16_kib);
+	tcase_add_test(tcase, addresses_of_52_bits);
+	tcase_add_test(tcase, without_translation_addresses_are_physical);
+	tcase_add_test(tcase, tables_that_are_not_known_map_nothing);
+	suite_add_tcase(suite, tcase);
+	tcase = tcase_create("tasks");
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_test(tcase, the_task_is_the_one_of_the_next_entry);
+	suite_add_tcase(suite, tcase);
+	tcase = tcase_create("chains");
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_test(tcase, records_lead_to_the_end);
+	tcase_add_test(tcase, before_and_after_the_record_the_link_register_counts);
+	tcase_add_test(tcase, a_leaf_is_known_by_the_call_of_it);
+	tcase_add_test(tcase, entries_lead_to_what_was_interrupted);
+	tcase_add_test(tcase, bad_records_end_the_chain);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The process that keeps an engine's rights: what it does for the engine, and for what has taken the engine over. */
+#include <check.h>
+#include <errno.h>
+#include <glib.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vprof/recording.h>
+
+#include "control/keeper.h"
+#include "run_suite.h"
+
+#define WAIT_US 10000
+#define WAITS 2000
+
+static char *folder, *path;
+
+static void setup(void)
+{
+	folder = g_dir_make_tmp("vprof-XXXXXX", NULL);
+	path = g_build_filename(folder, "a.sock", NULL);
+	ck_assert(g_file_set_contents(path, "", 0, NULL));
+}
+
+static void teardown(void)
+{
+	unlink(path);
+	ck_assert_int_eq(rmdir(folder), 0);
+	g_free(path);
+	g_free(folder);
+}
+
+static bool exists(void)
+{
+	return access(path, F_OK) == 0;
+}
+
+static bool keep_file(void)
+{
+	struct stat status;
+
+	ck_assert_int_eq(stat(path, &status), 0);
+	return keeper_socket(path, status.st_dev, status.st_ino);
+}
+
+START_TEST(the_file_is_removed_at_the_end)
+{
+	ck_assert(keeper_start(geteuid() == 0));
+	ck_assert(keep_file());
+	ck_assert(exists());
+	keeper_end();
+	ck_assert(!exists());
+	ck_assert(!keeper_runs());
+}
+END_TEST
+
+START_TEST(the_file_of_an_engine_that_is_killed_is_removed)
+{
+	int status;
+	pid_t engine = fork();
+
+	if (engine == 0) {
+		if (keeper_start(geteuid() == 0) && keep_file())
+			raise(SIGKILL);
+		_exit(1);
+	}
+	ck_assert_int_eq(waitpid(engine, &status, 0), engine);
+	ck_assert(WIFSIGNALED(status));
+	for (unsigned i = 0; i < WAITS && exists(); i++)
+		g_usleep(WAIT_US);
+	ck_assert(!exists());
+}
+END_TEST
+
+START_TEST(another_file_stays)
+{
+	ck_assert(keeper_start(geteuid() == 0));
+	ck_assert(keep_file());
+	/* An engine that took over the path; the old inode is held, so that the new one differs. */
+	g_autofree char *moved = g_strconcat(path, ".old", NULL);
+
+	ck_assert_int_eq(rename(path, moved), 0);
+	ck_assert(g_file_set_contents(path, "", 0, NULL));
+	keeper_end();
+	ck_assert(exists());
+	ck_assert_int_eq(unlink(moved), 0);
+}
+END_TEST
+
+START_TEST(only_the_first_file_counts)
+{
+	ck_assert(keeper_start(geteuid() == 0));
+	ck_assert(keeper_socket("/nowhere", 0, 0));
+	ck_assert(!keep_file());
+	keeper_end();
+	ck_assert(exists());
+}
+END_TEST
+
+START_TEST(without_a_keeper_all_is_refused)
+{
+	struct perf_event_attr attr = {.size = VPROF_ATTR_BYTES};
+
+	ck_assert(!keep_file());
+	ck_assert_int_eq(keeper_event_open(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC), -1);
+	ck_assert_int_eq(errno, EPIPE);
+	keeper_end();
+	ck_assert(exists());
+}
+END_TEST
+
+static struct perf_event_attr clock_attr(void)
+{
+	return (struct perf_event_attr){.type = PERF_TYPE_SOFTWARE,
+	                                .size = VPROF_ATTR_BYTES,
+	                                .config = PERF_COUNT_SW_TASK_CLOCK,
+	                                .sample_type = VPROF_SAMPLE_TYPE};
+}
+
+/* The event of the thread that asks: it counts that thread's time. */
+static void *count(void *data)
+{
+	struct perf_event_attr attr = clock_attr();
+	uint64_t *ns = data;
+	int fd = keeper_event_open(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	for (volatile unsigned i = 0; fd >= 0 && i < 1000000; i++)
+		;
+	if (fd < 0 || read(fd, ns, sizeof(*ns)) != (ssize_t)sizeof(*ns))
+		*ns = 0;
+	if (fd >= 0)
+		close(fd);
+	return NULL;
+}
+
+START_TEST(events_of_own_threads_are_opened)
+{
+	pthread_t thread;
+	uint64_t ns = 0;
+
+	if (geteuid() != 0)
+		return; /* what another user may count is not ours to say */
+	ck_assert(keeper_start(geteuid() == 0));
+	ck_assert_int_eq(pthread_create(&thread, NULL, count, &ns), 0);
+	pthread_join(thread, NULL);
+	keeper_end();
+	ck_assert_uint_gt(ns, 0);
+}
+END_TEST
+
+static const struct {
+	int cpu, group;
+	unsigned long flags;
+} others[] = {{0, -1, PERF_FLAG_FD_CLOEXEC}, {-1, 0, PERF_FLAG_FD_CLOEXEC}, {-1, -1, PERF_FLAG_PID_CGROUP}};
+
+START_TEST(events_of_others_are_not)
+{
+	struct perf_event_attr attr = clock_attr();
+
+	ck_assert(keeper_start(geteuid() == 0));
+	for (size_t i = 0; i < G_N_ELEMENTS(others); i++) {
+		ck_assert_int_eq(keeper_event_open(&attr, 0, others[i].cpu, others[i].group, others[i].flags), -1);
+		ck_assert_int_eq(errno, EINVAL);
+	}
+	ck_assert_int_eq(keeper_event_open(&attr, getppid(), -1, -1, PERF_FLAG_FD_CLOEXEC), -1);
+	ck_assert_int_eq(errno, EINVAL);
+	keeper_end();
+}
+END_TEST
+
+static struct keeper_request event_request(struct perf_event_attr attr)
+{
+	struct keeper_request request = {.kind = KEEPER_EVENT, .thread = 1};
+
+	memcpy(request.attr, &attr, MIN(sizeof(attr), sizeof(request.attr)));
+	return request;
+}
+
+#define REFUSED(member, value)                                         \
+	do {                                                           \
+		struct perf_event_attr attr = clock_attr();            \
+		attr.member = value;                                   \
+		struct keeper_request wrong = event_request(attr);     \
+		ck_assert_int_eq(keeper_check(&wrong, false), EINVAL); \
+	} while (0)
+
+START_TEST(requests_are_checked)
+{
+	struct keeper_request request = event_request(clock_attr());
+
+	ck_assert_int_eq(keeper_check(&request, false), 0);
+	request.thread = 0;
+	ck_assert_int_eq(keeper_check(&request, false), EINVAL);
+	REFUSED(type, PERF_TYPE_TRACEPOINT);
+	REFUSED(type, PERF_TYPE_BREAKPOINT);
+	REFUSED(type, 6); /* a kprobe, on many hosts */
+	REFUSED(type, UINT32_MAX);
+	REFUSED(size, VPROF_ATTR_BYTES - 8);
+	REFUSED(sample_type, PERF_SAMPLE_CALLCHAIN);
+	REFUSED(sample_type, PERF_SAMPLE_REGS_INTR);
+	REFUSED(inherit, 1);
+	REFUSED(ksymbol, 1);
+	REFUSED(bpf_event, 1);
+
+	request = (struct keeper_request){.kind = KEEPER_SOCKET};
+	ck_assert_int_eq(keeper_check(&request, false), 0);
+	ck_assert_int_eq(keeper_check(&request, true), EPERM);
+	memset(request.path, 'x', sizeof(request.path));
+	ck_assert_int_eq(keeper_check(&request, false), EINVAL);
+	request.kind = 77;
+	ck_assert_int_eq(keeper_check(&request, false), EINVAL);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("keeper");
+	TCase *tests = tcase_create("keeper");
+	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, the_file_is_removed_at_the_end);
+	tcase_add_test(tests, the_file_of_an_engine_that_is_killed_is_removed);
+	tcase_add_test(tests, another_file_stays);
+	tcase_add_test(tests, only_the_first_file_counts);
+	tcase_add_test(tests, without_a_keeper_all_is_refused);
+	tcase_add_test(tests, events_of_own_threads_are_opened);
+	tcase_add_test(tests, events_of_others_are_not);
+	tcase_add_test(tests, requests_are_checked);
+	suite_add_tcase(suite, tests);
+	return run_suite(suite);
+}

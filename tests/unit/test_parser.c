@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* vprof-parse: what it gives back, what it may take, what its children may do, and that its end is an error and no
+ * more. */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include "lib/parser/parser.h"
+#include "parse/confine.h"
+#include "run_suite.h"
+
+#define ANSWER_BYTES (1u << 20)
+
+/* `n` zeros, packed by gzip `times` times. */
+static GBytes *packed_zeros(size_t n, unsigned times)
+{
+	g_autofree char *zeros = g_malloc0(n);
+	size_t bytes = n, room = n + 4096;
+	char *out = g_malloc(room);
+
+	memcpy(out, zeros, n);
+	for (unsigned i = 0; i < times; i++) {
+		struct archive *archive = archive_write_new();
+		struct archive_entry *entry = archive_entry_new();
+		char *in = out;
+		size_t used = 0;
+
+		out = g_malloc(room);
+		archive_entry_set_pathname(entry, "zeros");
+		archive_entry_set_filetype(entry, AE_IFREG);
+		archive_write_add_filter_gzip(archive);
+		archive_write_set_format_raw(archive);
+		archive_write_set_bytes_in_last_block(archive, 1);
+		ck_assert_int_eq(archive_write_open_memory(archive, out, room, &used), ARCHIVE_OK);
+		ck_assert_int_eq(archive_write_header(archive, entry), ARCHIVE_OK);
+		ck_assert_int_eq(archive_write_data(archive, in, bytes), (la_ssize_t)bytes);
+		ck_assert_int_eq(archive_write_close(archive), ARCHIVE_OK);
+		archive_entry_free(entry);
+		archive_write_free(archive);
+		g_free(in);
+		bytes = used;
+	}
+	return g_bytes_new_take(out, bytes);
+}
+
+static int ask(enum vprof_parse_what what, GBytes *input, uint64_t answer_bytes, GError **error)
+{
+	struct vprof_parse_request request = {.what = what, .answer_bytes = answer_bytes};
+	size_t n;
+	const void *bytes = g_bytes_get_data(input, &n);
+	int sealed = sealed_copy("test", bytes, n), answer;
+
+	ck_assert_int_ge(sealed, 0);
+	request.bytes = n;
+	ck_assert(parser_add_name(&request, "/bin/sh"));
+	answer = parser_ask(&request, sealed, error);
+	close(sealed);
+	return answer;
+}
+
+static void assert_refused(enum vprof_parse_what what, GBytes *input, const char *why)
+{
+	g_autoptr(GError) error = NULL;
+
+	ck_assert_int_eq(ask(what, input, ANSWER_BYTES, &error), -1);
+	ck_assert_msg(g_error_matches(error, PARSER_ERROR, PARSER_ERROR_REFUSED), "%s", error->message);
+	ck_assert_msg(strstr(error->message, why), "\"%s\" has no \"%s\"", error->message, why);
+}
+
+START_TEST(test_answer_is_sealed)
+{
+	g_autoptr(GBytes) packed = packed_zeros(100000, 1);
+	int answer = ask(VPROF_PARSE_UNPACK, packed, ANSWER_BYTES, NULL);
+
+	ck_assert_int_ge(answer, 0);
+	ck_assert(sealed_is(answer));
+	ck_assert_int_eq(pwrite(answer, "x", 1, 0), -1);
+	ck_assert_int_eq(ftruncate(answer, 0), -1);
+	g_autoptr(GBytes) bytes = sealed_map(answer);
+	close(answer);
+	ck_assert_uint_eq(g_bytes_get_size(bytes), 100000);
+}
+END_TEST
+
+/* A thousand to one, what is packed twice, and what is no archive. The next question is answered. */
+START_TEST(test_refusals)
+{
+	g_autoptr(GBytes) bomb = packed_zeros(ANSWER_BYTES + 1, 1), twice = packed_zeros(1000, 2);
+	g_autoptr(GBytes) once = packed_zeros(1000, 1), text = g_bytes_new_static("neither", 7);
+
+	assert_refused(VPROF_PARSE_UNPACK, bomb, "more than 1048576 bytes");
+	assert_refused(VPROF_PARSE_UNPACK, twice, "packed more than once");
+	assert_refused(VPROF_PARSE_MEMBER, text, "Unrecognized archive format");
+	int answer = ask(VPROF_PARSE_UNPACK, once, ANSWER_BYTES, NULL);
+
+	ck_assert_int_ge(answer, 0);
+	close(answer);
+}
+END_TEST
+
+/* Input that may still change is not parsed by a process that trusts it not to. */
+START_TEST(test_sealed_memory)
+{
+	int open_memory = sealed_new("test");
+
+	ck_assert(!sealed_is(open_memory));
+	ck_assert(sealed_finish(open_memory));
+	ck_assert(sealed_is(open_memory));
+	close(open_memory);
+}
+END_TEST
+
+/* ---- what a child may do ---- */
+
+/* Its wait status, after `fn` in a confined child. */
+static int confined(int (*fn)(void))
+{
+	int status;
+	pid_t child = fork();
+
+	ck_assert_int_ge(child, 0);
+	if (child == 0)
+		_exit(confine_child(0, 4096) ? fn() : 100);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	return status;
+}
+
+static int open_file(void)
+{
+	return open("/dev/null", O_RDONLY) < 0 && errno == EPERM ? 0 : 1;
+}
+
+static int much_memory(void)
+{
+#if defined(VPROF_SANITIZED)
+	return 0; /* there is no such limit: a sanitizer's shadow memory has terabytes */
+#else
+	void *at = mmap(NULL, 2 * VPROF_PARSE_MEMORY_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return at == MAP_FAILED ? 0 : 1;
+#endif
+}
+
+static int make_socket(void)
+{
+	return socket(AF_UNIX, SOCK_STREAM, 0);
+}
+
+static int make_process(void)
+{
+	return (int)fork();
+}
+
+static int signal_parent(void)
+{
+	return kill(getppid(), 0);
+}
+
+static int memory; /* made before the child */
+
+/* Up to the limit it is cut short, behind it comes the signal. */
+static int write_much(void)
+{
+	static const char bytes[4097];
+
+	return write(memory, bytes, sizeof(bytes)) == 4096 ? (int)write(memory, bytes, 1) : 1;
+}
+
+START_TEST(test_child)
+{
+	static int (*const killed[])(void) = {make_socket, make_process, signal_parent};
+
+	ck_assert_int_eq(confined(open_file), 0);
+	ck_assert_int_eq(confined(much_memory), 0);
+	for (size_t i = 0; i < G_N_ELEMENTS(killed); i++) {
+		int status = confined(killed[i]);
+
+		ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS, "%zu: 0x%x", i, (unsigned)status);
+	}
+	memory = sealed_new("test");
+	int status = confined(write_much);
+
+	close(memory);
+	ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ, "0x%x", (unsigned)status);
+}
+END_TEST
+
+/* ---- the server ---- */
+
+static int server_rights(void)
+{
+	confine_server();
+	if (geteuid() == 0 || getuid() == 0)
+		return 1;
+	if (open("/etc/passwd", O_RDONLY) >= 0)
+		return 2;
+	if (open("/x", O_WRONLY | O_CREAT, 0600) >= 0)
+		return 3;
+	return 0;
+}
+
+START_TEST(test_server)
+{
+	int status;
+	pid_t child;
+
+	if (geteuid() != 0)
+		return; /* what a user may do depends on the host */
+	child = fork();
+	if (child == 0)
+		_exit(server_rights());
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+/* The last test: there is no other parser for this process. */
+START_TEST(test_end_of_server)
+{
+	g_autoptr(GBytes) packed = packed_zeros(1000, 1);
+	g_autoptr(GError) error = NULL;
+	g_autofree char *children = g_strdup_printf("/proc/self/task/%d/children", (int)getpid());
+	g_autofree char *text = NULL;
+	int answer = ask(VPROF_PARSE_UNPACK, packed, ANSWER_BYTES, NULL);
+
+	ck_assert_int_ge(answer, 0);
+	close(answer);
+	if (!g_file_get_contents(children, &text, NULL, NULL))
+		return; /* a kernel without CONFIG_PROC_CHILDREN */
+	ck_assert_int_eq(kill(atoi(text), SIGKILL), 0);
+	ck_assert_int_eq(ask(VPROF_PARSE_UNPACK, packed, ANSWER_BYTES, &error), -1);
+	ck_assert(g_error_matches(error, PARSER_ERROR, PARSER_ERROR_UNAVAILABLE));
+	g_clear_error(&error);
+	ck_assert_int_eq(ask(VPROF_PARSE_UNPACK, packed, ANSWER_BYTES, &error), -1);
+	ck_assert(g_error_matches(error, PARSER_ERROR, PARSER_ERROR_UNAVAILABLE));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("parser");
+	TCase *tcase = tcase_create("parser");
+
+	tcase_add_test(tcase, test_answer_is_sealed);
+	tcase_add_test(tcase, test_refusals);
+	tcase_add_test(tcase, test_sealed_memory);
+	tcase_add_test(tcase, test_child);
+	tcase_add_test(tcase, test_server);
+	tcase_add_test(tcase, test_end_of_server);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The page tables of a Linux kernel, found in guest memory alone: for hosts where no register that leads to them is
+ * known (VMX keeps CR3 in the VMCS). The kernel maps itself by a table that looks like no other page: level3_kernel_pgt
+ * has 510 empty entries and two that lead on, and lies beside init_top_pgt (arch/x86/kernel/head_64.S).
+ *
+ * The VMCOREINFO note has swapper_pg_dir and the slide, too, but not its own address: only the guest's sysfs and QEMU's
+ * fw_cfg (with -device vmcoreinfo) tell that, neither of which is in the guest's memory. It would have to be looked for
+ * as well, with less to tell it from copies: kexec's crash kernel and old boots leave notes behind, while these tables
+ * are in use.
+ */
+#ifndef VPROF_ATTACH_KERNEL_SCAN_H
+#define VPROF_ATTACH_KERNEL_SCAN_H
+
+#include "guest/guest.h"
+
+/* A piece of guest memory. */
+struct kernel_scan_run {
+	uint64_t gpa, bytes; /* multiples of a page */
+};
+
+/* The first piece at or above `from` that may be read without filling it; false: there is none. */
+typedef bool (*kernel_scan_next)(void *data, uint64_t from, struct kernel_scan_run *run);
+
+/*
+ * The physical address of the kernel's top table; 0: none was found. `la57`: five levels. Reads guest memory up to the
+ * kernel, so it may take seconds; what is found must be checked (kernel_find.h).
+ */
+uint64_t kernel_scan(struct guest *guest, kernel_scan_next next, void *data, bool la57);
+
+#endif

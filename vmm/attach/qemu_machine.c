@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <string.h>
+
+#include "attach/guest_memory.h"
+#include "attach/qemu.h"
+#include "attach/qemu_process.h"
+#include "attach/vcpu_calls.h"
+
+static unsigned number_of(const struct kvm_machine *machine, unsigned i)
+{
+	return vcpu_number(machine->vcpus[i].id, i, machine->vcpus[machine->n_vcpus - 1].id);
+}
+
+static bool any_in_kvm(const struct kvm_machine *machine)
+{
+	for (unsigned i = 0; i < machine->n_vcpus; i++)
+		if (machine->vcpus[i].in_kvm)
+			return true;
+	return false;
+}
+
+bool qemu_machine_open(struct qemu_guest *qemu, GError **error)
+{
+	qemu->view = kvm_view_open(qemu->pid, error);
+	if (qemu->view && kvm_view_read(qemu->view, &qemu->machine, error)) {
+		qemu->guest.vcpus = qemu_machine_threads(qemu, qemu->threads);
+		/* QEMU tells KVM how many there can be; KVM's own limit is far above ours. */
+		if (qemu->machine.ids_max <= GUEST_VCPUS_MAX)
+			qemu->guest.vcpus = MAX(qemu->guest.vcpus, qemu->machine.ids_max);
+		qemu->guest.memory_bytes = qemu->machine.memory_bytes;
+		atomic_store_explicit(&qemu->runs, any_in_kvm(&qemu->machine), memory_order_relaxed);
+		return true;
+	}
+	g_clear_pointer(&qemu->view, kvm_view_close);
+	return false;
+}
+
+unsigned qemu_machine_threads(const struct qemu_guest *qemu, pid_t threads[GUEST_VCPUS_MAX])
+{
+	const struct kvm_machine *machine = &qemu->machine;
+	unsigned n = 0;
+
+	memset(threads, 0, GUEST_VCPUS_MAX * sizeof(threads[0]));
+	for (unsigned i = 0; i < machine->n_vcpus; i++) {
+		unsigned number = number_of(machine, i);
+		pid_t thread = machine->vcpus[i].thread;
+
+		/* KVM remembers a thread that has ended, as that of a vCPU that was unplugged. */
+		if (thread && qemu_process_of_thread(thread) == qemu->pid)
+			threads[number] = thread;
+		n = number + 1;
+	}
+	return n;
+}
+
+unsigned qemu_machine_id(const struct qemu_guest *qemu, unsigned vcpu)
+{
+	const struct kvm_machine *machine = &qemu->machine;
+
+	for (unsigned i = 0; i < machine->n_vcpus; i++)
+		if (number_of(machine, i) == vcpu)
+			return machine->vcpus[i].id;
+	return vcpu;
+}
+
+size_t qemu_machine_registers(const struct qemu_guest *qemu, struct hmp_registers registers[GUEST_VCPUS_MAX])
+{
+	const struct kvm_machine *machine = &qemu->machine;
+
+	for (unsigned i = 0; i < machine->n_vcpus; i++) {
+		const struct kvm_machine_vcpu *vcpu = &machine->vcpus[i];
+
+		registers[i] = (struct hmp_registers){
+			.vcpu = number_of(machine, i),
+			.regs = {.cr3 = vcpu->cr3, .la57 = vcpu->la57},
+			.idt = vcpu->idt,
+			.long_mode = vcpu->long_mode,
+		};
+	}
+	return machine->n_vcpus;
+}
+
+void qemu_machine_follow(struct qemu_guest *qemu)
+{
+	g_autofree struct kvm_machine *machine = g_new(struct kvm_machine, 1);
+
+	/* One that ends has no vCPUs any more, a moment before its process is gone. */
+	if (!kvm_view_read(qemu->view, machine, NULL))
+		return;
+	qemu->machine = *machine;
+	/* One that waited for its start when we came, or was paused. A pause is told by libvirt alone. */
+	if (any_in_kvm(machine))
+		atomic_store_explicit(&qemu->runs, true, memory_order_relaxed);
+	if (qemu->memory)
+		guest_memory_set(qemu->memory, machine->ranges, machine->n_ranges);
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "control/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+#include <vprof/recording.h>
+
+#include "control/sandbox.h"
+#include "lib/process/privilege.h"
+
+#define ANSWER_SECONDS 5 /* a keeper that takes longer is gone */
+
+_Static_assert(VPROF_ATTR_BYTES <= KEEPER_ATTR_BYTES, "the keeper takes what counters want");
+
+/* A descriptor goes with a message of either direction. */
+union descriptor_buffer {
+	char bytes[CMSG_SPACE(sizeof(int))];
+	struct cmsghdr alignment;
+};
+
+/* ---- the keeper ---- */
+
+/* What a counter of this host may be: no trace point, no probe of the host's kernel, nothing of another thread. */
+static bool attr_allowed(const struct perf_event_attr *attr)
+{
+	static const bool types[] = {[PERF_TYPE_HARDWARE] = true,
+	                             [PERF_TYPE_SOFTWARE] = true,
+	                             [PERF_TYPE_HW_CACHE] = true,
+	                             [PERF_TYPE_RAW] = true};
+
+	return attr->type < G_N_ELEMENTS(types) && types[attr->type] && attr->size == VPROF_ATTR_BYTES &&
+	       !(attr->sample_type & ~(uint64_t)VPROF_SAMPLE_TYPE) && !attr->inherit && !attr->bpf_event &&
+	       !attr->ksymbol && !attr->aux_output;
+}
+
+static void attr_get(const struct keeper_request *request, struct perf_event_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	memcpy(attr, request->attr, MIN(sizeof(*attr), sizeof(request->attr)));
+}
+
+int keeper_check(const struct keeper_request *request, bool has_socket)
+{
+	struct perf_event_attr attr;
+
+	switch (request->kind) {
+	case KEEPER_SOCKET:
+		return has_socket ? EPERM : memchr(request->path, '\0', sizeof(request->path)) ? 0 : EINVAL;
+	case KEEPER_EVENT:
+		attr_get(request, &attr);
+		return request->thread > 0 && attr_allowed(&attr) ? 0 : EINVAL;
+	default:
+		return EINVAL;
+	}
+}
+
+struct keeper {
+	int socket;
+	pid_t engine;
+	bool events;                /* it may ask for them */
+	struct keeper_request file; /* kind 0: none yet */
+};
+
+/* Returns the descriptor, or minus an errno. */
+static int event_open(const struct keeper *keeper, const struct keeper_request *request)
+{
+	struct perf_event_attr attr;
+
+	attr_get(request, &attr);
+	/* Signal 0 goes to a thread of the engine, or to none. */
+	if (syscall(SYS_tgkill, keeper->engine, request->thread, 0) != 0)
+		return -errno;
+	int fd = (int)syscall(SYS_perf_event_open, &attr, request->thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int serve(struct keeper *keeper, const struct keeper_request *request)
+{
+	int refused = keeper_check(request, keeper->file.kind != 0);
+
+	if (refused)
+		return -refused;
+	if (request->kind == KEEPER_EVENT)
+		return keeper->events ? event_open(keeper, request) : -EPERM;
+	keeper->file = *request;
+	return 0;
+}
+
+/* A number: minus an errno, or with a descriptor of an event. */
+static void answer(int socket, int number, bool descriptor)
+{
+	union descriptor_buffer control = {0};
+	struct iovec iov = {&number, sizeof(number)};
+	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (descriptor) {
+		message.msg_control = control.bytes;
+		message.msg_controllen = sizeof(control.bytes);
+		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(header), &number, sizeof(int));
+	}
+	sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
+/* False for the file of an engine that took over the path. */
+static bool file_is_ours(const struct keeper_request *file)
+{
+	struct stat status;
+
+	return file->kind != 0 && fstatat(AT_FDCWD, file->path, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       status.st_dev == file->device && status.st_ino == file->inode;
+}
+
+static bool events_open(void *data)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .size = VPROF_ATTR_BYTES, .config = PERF_COUNT_SW_TASK_CLOCK};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	(void)data;
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* CAP_KILL: for the check of a thread, and for events that signal one. CAP_DAC_OVERRIDE: for the socket's file. */
+static void rights_drop(bool events)
+{
+	const uint64_t for_events = events ? PRIVILEGE(CAP_PERFMON) | PRIVILEGE(CAP_KILL) : 0;
+
+	privilege_drop(for_events | PRIVILEGE(CAP_DAC_OVERRIDE), events_open, NULL);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (!sandbox_enter_alone(SANDBOX_KEEPER))
+		_exit(1);
+}
+
+/* The end of the engine is that of its end of the socket. */
+static G_GNUC_NORETURN void keep(struct keeper *keeper)
+{
+	struct keeper_request request;
+	ssize_t n;
+
+	while ((n = recv(keeper->socket, &request, sizeof(request), 0)) != 0) {
+		if (n < 0 && errno != EINTR)
+			break;
+		if (n != (ssize_t)sizeof(request))
+			continue;
+		int number = serve(keeper, &request);
+		bool descriptor = request.kind == KEEPER_EVENT && number >= 0;
+
+		answer(keeper->socket, number, descriptor);
+		if (descriptor)
+			close(number);
+	}
+	if (file_is_ours(&keeper->file))
+		unlinkat(AT_FDCWD, keeper->file.path, 0);
+	_exit(0);
+}
+
+/* Nothing of the engine's stays open, and no terminal's or service manager's signal ends it before the engine. */
+static void let_go(int kept)
+{
+	sigset_t all;
+
+	setsid();
+	sigfillset(&all);
+	sigdelset(&all, SIGSYS);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	if (kept > 0)
+		close_range(0, (unsigned)kept - 1, 0);
+	close_range((unsigned)kept + 1, ~0u, 0);
+	prctl(PR_SET_NAME, "vprof-keeper");
+}
+
+/* ---- the engine ---- */
+
+/* One request at a time holds the lock. */
+static struct {
+	GMutex lock;
+	bool runs;  /* [lock] */
+	int socket; /* [lock] */
+} mine;
+
+bool keeper_start(bool events)
+{
+	const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
+	struct keeper keeper = {.engine = getpid(), .events = events};
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return false;
+	keeper.socket = ends[1];
+	pid_t child = fork();
+
+	if (child == 0) {
+		let_go(ends[1]);
+		rights_drop(events);
+		keep(&keeper);
+	}
+	close(ends[1]);
+	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	mine.runs = child > 0;
+	mine.socket = ends[0];
+	if (child < 0)
+		close(ends[0]);
+	return mine.runs;
+}
+
+bool keeper_runs(void)
+{
+	return mine.runs;
+}
+
+static bool receive(int *number, int *descriptor)
+{
+	union descriptor_buffer control;
+	struct iovec iov = {number, sizeof(*number)};
+	struct msghdr message = {.msg_iov = &iov,
+	                         .msg_iovlen = 1,
+	                         .msg_control = control.bytes,
+	                         .msg_controllen = sizeof(control.bytes)};
+	ssize_t n;
+
+	do
+		n = recvmsg(mine.socket, &message, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	const struct cmsghdr *header = n == (ssize_t)sizeof(*number) ? CMSG_FIRSTHDR(&message) : NULL;
+
+	*descriptor = -1;
+	if (header && header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(descriptor, CMSG_DATA(header), sizeof(int));
+	return n == (ssize_t)sizeof(*number);
+}
+
+/* Minus an errno, 0, or a descriptor. */
+static int ask_locked(const struct keeper_request *request)
+{
+	int number, descriptor;
+
+	if (!mine.runs)
+		return -EPIPE;
+	if (send(mine.socket, request, sizeof(*request), MSG_NOSIGNAL) != (ssize_t)sizeof(*request) ||
+	    !receive(&number, &descriptor)) {
+		/* What comes later would be the answer to another request. */
+		mine.runs = false;
+		close(mine.socket);
+		return -EPIPE;
+	}
+	if (request->kind == KEEPER_EVENT && number >= 0)
+		return descriptor >= 0 ? descriptor : -EMFILE;
+	return MIN(number, 0);
+}
+
+static int ask(const struct keeper_request *request)
+{
+	g_mutex_lock(&mine.lock);
+	int number = ask_locked(request);
+	g_mutex_unlock(&mine.lock);
+	return number;
+}
+
+bool keeper_socket(const char *path, dev_t device, ino_t inode)
+{
+	struct keeper_request request = {.kind = KEEPER_SOCKET, .device = device, .inode = inode};
+
+	return g_strlcpy(request.path, path, sizeof(request.path)) < sizeof(request.path) && ask(&request) == 0;
+}
+
+int keeper_event_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
+{
+	struct keeper_request request = {.kind = KEEPER_EVENT, .thread = gettid()};
+	int number = -EINVAL;
+
+	if (pid == 0 && cpu == -1 && group == -1 && flags == PERF_FLAG_FD_CLOEXEC) {
+		memcpy(request.attr, attr, MIN(sizeof(*attr), sizeof(request.attr)));
+		number = ask(&request);
+	}
+	if (number >= 0)
+		return number;
+	errno = -number;
+	return -1;
+}
+
+void keeper_end(void)
+{
+	int number, descriptor;
+
+	g_mutex_lock(&mine.lock);
+	if (mine.runs) {
+		shutdown(mine.socket, SHUT_WR);
+		receive(&number, &descriptor); /* its end */
+		close(mine.socket);
+	}
+	mine.runs = false;
+	g_mutex_unlock(&mine.lock);
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A small process beside an engine, which keeps two rights that the engine gives up: to open perf events, of the
+ * engine's own threads only, and to remove the file of the control socket, when the engine has ended or is done with
+ * it. It is made before the engine reads anything of a guest. Afterwards it takes requests of one fixed size, which it
+ * checks as coming from an enemy; its list of system calls is in sandbox.c.
+ */
+#ifndef VPROF_CONTROL_KEEPER_H
+#define VPROF_CONTROL_KEEPER_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* While the process has one thread. `events`: it is root, and will ask for events. False: there is no keeper. */
+bool keeper_start(bool events);
+bool keeper_runs(void);
+
+/*
+ * Has the file removed at the end, if it is the one of this device and inode then. Once: a later request is refused,
+ * as the engine may be another's by then. False: refused, or there is no keeper.
+ */
+bool keeper_socket(const char *path, dev_t device, ino_t inode);
+
+/* perf_event_open(2) of the calling thread; `pid` is 0, `cpu` and `group` are -1. */
+int keeper_event_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags);
+
+/* Ends the keeper, and waits until it has removed the file. */
+void keeper_end(void);
+
+/* ---- the other side, for tests ---- */
+
+#define KEEPER_PATH_BYTES 108u /* sun_path */
+#define KEEPER_ATTR_BYTES 136u
+
+enum keeper_kind { KEEPER_SOCKET = 1, KEEPER_EVENT };
+
+struct keeper_request {
+	uint32_t kind;
+	int32_t thread;         /* KEEPER_EVENT: that it counts */
+	uint64_t device, inode; /* KEEPER_SOCKET */
+	union {
+		char path[KEEPER_PATH_BYTES];
+		uint8_t attr[KEEPER_ATTR_BYTES];
+	};
+};
+_Static_assert(sizeof(struct keeper_request) == 160, "what goes from the engine to its keeper");
+
+/* Why a request is refused, an errno; 0: it is not. `has_socket`: there was a KEEPER_SOCKET before. */
+int keeper_check(const struct keeper_request *request, bool has_socket);
+
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* file-read: what the guest has in memory of a program or library that a process has mapped. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "control/method_priv.h"
+#include "guest/page_cache.h"
+#include "lib/parser/parser.h"
+#include "lib/record/hex.h"
+
+struct file_copy {
+	struct page_cache cache;
+	uint64_t bytes; /* of the file */
+	uint64_t from;  /* where the part at hand begins */
+	uint64_t pages; /* in memory, of that part */
+};
+
+/* Pages that are not in memory stay holes. */
+static bool pages_copy(struct file_copy *copy, int to)
+{
+	const uint64_t part = copy->from < copy->bytes ? MIN(copy->bytes - copy->from, VPROF_FILE_READ_BYTES_MAX) : 0;
+	uint8_t page[PAGE_CACHE_PAGE_BYTES];
+
+	if (ftruncate(to, (off_t)part) != 0)
+		return false;
+	for (uint64_t at = 0; at < part; at += sizeof(page)) {
+		const size_t n = (size_t)MIN(part - at, sizeof(page));
+
+		if (!page_cache_read(&copy->cache, (copy->from + at) / sizeof(page), page))
+			continue;
+		if (pwrite(to, page, n, (off_t)at) != (ssize_t)n)
+			return false;
+		copy->pages++;
+	}
+	return sealed_finish(to);
+}
+
+static bool file_open(struct control_call *call, struct file_copy *copy, struct page_walk *walk, GError **error)
+{
+	struct session *session = call->server->session;
+	const char *text = json_string_value(json_object_get(call->arguments, "build-id"));
+	const struct kernel_layout *kernel = session_kernel(session);
+	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
+	size_t n = hex_decode(text, build_id, sizeof(build_id));
+	uint64_t mapping = file_places_find(table_store_places(session_tables(session)), build_id, n);
+	const char *why = NULL;
+
+	if (!kernel->has_page_cache)
+		why = "its kernel does not say where its page cache is";
+	else if (n == 0 || mapping == 0)
+		why = "no process was seen to execute it";
+	else if (!session_kernel_walk(session, walk) ||
+	         !page_cache_open(&copy->cache, &kernel->page_cache, walk, mapping, &copy->bytes))
+		why = "the guest does not have it in memory any more";
+	if (why)
+		g_set_error(error, CONTROL_ERROR,
+		            kernel->has_page_cache ? CONTROL_ERROR_STATE : CONTROL_ERROR_UNSUPPORTED,
+		            "cannot read the guest's file with build-id %s: %s", text, why);
+	return !why;
+}
+
+static json_t *method_file_read(struct control_call *call, GError **error)
+{
+	struct file_copy copy = {.from = (uint64_t)json_integer_value(json_object_get(call->arguments, "offset"))};
+	struct page_walk walk;
+	int memory;
+
+	if (!file_open(call, &copy, &walk, error))
+		return NULL;
+	memory = sealed_new("vprof-guest-file");
+	if (memory < 0 || !pages_copy(&copy, memory)) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GENERIC, "cannot copy the guest's file: %s",
+		            g_strerror(errno));
+		if (memory >= 0)
+			close(memory);
+		return NULL;
+	}
+	call->fds[call->n_fds++] = memory;
+	call->owns_fds = true;
+	return json_pack("{s:I, s:I}", "bytes", (json_int_t)copy.bytes, "pages", (json_int_t)copy.pages);
+}
+
+static const struct method_argument read_arguments[] = {
+	{"build-id", "its build-id", ARGUMENT_STRING, .min = 2, .max = 2 * ELF_NOTE_BUILD_ID_BYTES_MAX},
+	{"offset", "where to begin, a multiple of 4096", ARGUMENT_INTEGER, .optional = true, .min = 0,
+         .max = INT64_MAX - 4095, .preset = "0"},
+	{0},
+};
+
+static const struct method_member read_members[] = {
+	{"bytes", "size of the file", MEMBER_INTEGER},
+	{"pages", "pages of the part that are in the guest's memory", MEMBER_INTEGER},
+	{0},
+};
+
+const struct control_method file_methods[] = {
+	{
+		.name = "file-read",
+		.summary = "returns what the guest has in memory of a program or library that runs, at most 16 MiB",
+		.returns = read_members,
+		.descriptors = "memory with the bytes, and holes where pages are missing",
+		.role = ROLE_INSTRUMENT,
+		.arguments = read_arguments,
+		.run = method_file_read,
+	},
+	{0},
+};

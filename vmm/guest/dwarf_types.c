@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "guest/dwarf_types.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/parser/parser.h"
+
+#define ANSWER_BYTES_MAX (16u << 20)
+
+/* What this folder looks for, asked about at once: each question goes through all units until it has its structures. */
+static const char *const usual[] = {
+	"task_struct",   "mm_struct",     "vm_area_struct",
+	"file",          "path",          "dentry",
+	"qstr",          "inode",         "super_block",
+	"vfsmount",      "mount",         "css_set",
+	"cgroup",        "kernfs_node",   "module",
+	"module_layout", "module_memory", "module_notes_attrs",
+	"bin_attribute", "mod_kallsyms",  "mod_arch_specific",
+	"pcpu_hot",      "maple_tree",    "maple_node",
+};
+
+struct structure {
+	GHashTable *members; /* name (char *) -> offset + 1 */
+	uint32_t bytes;      /* 0: not known */
+};
+
+struct dwarf_types {
+	const struct image *image;
+	int file; /* sealed memory with the debug information */
+	uint64_t file_bytes;
+	GHashTable *structures; /* name (char *) -> struct structure *; without members, it was looked for in vain */
+};
+
+static void structure_free(void *data)
+{
+	struct structure *structure = data;
+
+	g_hash_table_unref(structure->members);
+	g_free(structure);
+}
+
+static struct structure *structure_add(struct dwarf_types *types, const char *name)
+{
+	struct structure *structure = g_new0(struct structure, 1);
+
+	structure->members = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	g_hash_table_replace(types->structures, g_strdup(name), structure);
+	return structure;
+}
+
+/* ---- answers ---- */
+
+struct answer {
+	const struct vprof_parse_structure *structures;
+	const struct vprof_parse_member *members;
+	const char *text;
+	struct vprof_parse_types head;
+};
+
+/* The tables lie one behind another; false when they are not all there, or a name does not end. */
+static bool answer_open(GBytes *bytes, struct answer *answer)
+{
+	size_t n;
+	const uint8_t *at = g_bytes_get_data(bytes, &n);
+	struct vprof_parse_types *head = &answer->head;
+
+	if (n < sizeof(*head))
+		return false;
+	memcpy(head, at, sizeof(*head));
+	const uint64_t structures = head->n_structures * (uint64_t)sizeof(*answer->structures);
+	const uint64_t members = head->n_members * (uint64_t)sizeof(*answer->members);
+
+	if (sizeof(*head) + structures + members + head->text_bytes != n || (head->text_bytes > 0 && at[n - 1] != '\0'))
+		return false;
+	answer->structures = (const void *)(at + sizeof(*head));
+	answer->members = (const void *)(at + sizeof(*head) + structures);
+	answer->text = (const char *)(at + sizeof(*head) + structures + members);
+	return true;
+}
+
+static bool answer_take(struct dwarf_types *types, GBytes *bytes)
+{
+	struct answer answer;
+	g_autofree struct structure **found = NULL;
+	g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+
+	if (!answer_open(bytes, &answer))
+		return false;
+	found = g_new(struct structure *, answer.head.n_structures);
+	for (uint32_t i = 0; i < answer.head.n_structures; i++) {
+		const struct vprof_parse_structure *structure = &answer.structures[i];
+
+		/* A second one of a name would take the place of the first, which has members to come. */
+		if (structure->name >= answer.head.text_bytes ||
+		    !g_hash_table_add(seen, (char *)answer.text + structure->name))
+			return false;
+		found[i] = structure_add(types, answer.text + structure->name);
+		found[i]->bytes = structure->bytes;
+	}
+	for (uint32_t i = 0; i < answer.head.n_members; i++) {
+		const struct vprof_parse_member *member = &answer.members[i];
+
+		if (member->structure >= answer.head.n_structures || member->name >= answer.head.text_bytes ||
+		    member->offset == UINT32_MAX)
+			return false;
+		GHashTable *members = found[member->structure]->members;
+		const char *name = answer.text + member->name;
+
+		/* The first of a name, as where an anonymous member has the same. */
+		if (!g_hash_table_contains(members, name))
+			g_hash_table_insert(members, g_strdup(name), GUINT_TO_POINTER(member->offset + 1));
+	}
+	return true;
+}
+
+/* ---- questions ---- */
+
+static bool ask(struct dwarf_types *types, const char *const *names, size_t n, GError **error)
+{
+	struct vprof_parse_request request = {
+		.what = VPROF_PARSE_TYPES, .bytes = types->file_bytes, .answer_bytes = ANSWER_BYTES_MAX};
+	int answer;
+
+	for (size_t i = 0; i < n; i++) {
+		if (parser_add_name(&request, names[i]))
+			structure_add(types, names[i]);
+	}
+	answer = parser_ask(&request, types->file, error);
+	g_autoptr(GBytes) bytes = answer >= 0 ? sealed_map(answer) : NULL;
+
+	if (answer >= 0)
+		close(answer);
+	if (answer < 0 || (bytes && answer_take(types, bytes)))
+		return answer >= 0;
+	g_set_error(error, PARSER_ERROR, PARSER_ERROR_CRASHED,
+	            "cannot be read: what vprof-parse says of it contradicts itself");
+	return false;
+}
+
+static const struct structure *structure_find(struct dwarf_types *types, const char *name)
+{
+	if (!g_hash_table_contains(types->structures, name))
+		ask(types, &name, 1, NULL);
+	return g_hash_table_lookup(types->structures, name);
+}
+
+struct dwarf_types *dwarf_types_new(const struct image *image, GError **error)
+{
+	g_autoptr(GError) why = NULL;
+	struct dwarf_types *types = g_new0(struct dwarf_types, 1);
+
+	types->image = image;
+	types->structures = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, structure_free);
+	types->file = image_debug_file(image, &types->file_bytes, &why);
+	if (types->file >= 0 && ask(types, usual, G_N_ELEMENTS(usual), &why))
+		return types;
+	/* That it has none is the caller's to say. */
+	if (!g_error_matches(why, PARSER_ERROR, PARSER_ERROR_REFUSED))
+		g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_FORMAT, "the debug information of %s %s", image_path(image),
+		            why->message);
+	dwarf_types_free(types);
+	return NULL;
+}
+
+void dwarf_types_free(struct dwarf_types *types)
+{
+	if (!types)
+		return;
+	if (types->file >= 0)
+		close(types->file);
+	g_hash_table_unref(types->structures);
+	g_free(types);
+}
+
+bool dwarf_types_member(struct dwarf_types *types, const char *structure, const char *member, uint32_t *offset)
+{
+	const struct structure *found = structure_find(types, structure);
+	guint value = found ? GPOINTER_TO_UINT(g_hash_table_lookup(found->members, member)) : 0;
+
+	if (value == 0)
+		return false;
+	*offset = value - 1;
+	return true;
+}
+
+bool dwarf_types_size(struct dwarf_types *types, const char *structure, uint32_t *bytes)
+{
+	const struct structure *found = structure_find(types, structure);
+
+	if (!found || found->bytes == 0)
+		return false;
+	*bytes = found->bytes;
+	return true;
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a VM does in a way of its architecture: kvm/x86 and kvm/arm64 each have all of it. Errors: HOST_ERROR. */
+#ifndef VPROF_KVM_VM_ARCH_H
+#define VPROF_KVM_VM_ARCH_H
+
+#include <glib.h>
+
+#include "kvm/vm_config.h"
+
+struct image;
+struct kvm_pmu_event_filter;
+struct vm;
+
+/* KVM is open, and nothing else is there: makes vm->arch, sets vm->machine.arch and vm->guest.debug. */
+void vm_arch_new(struct vm *vm, const struct vm_config *config);
+void vm_arch_free(struct vm *vm);
+
+/* What differs on this host, and what it wants on Linux' command line; NULL-terminated; NULL: nothing. */
+const char *const *vm_arch_quirks(const struct vm *vm);
+const char *const *vm_arch_options(const struct vm *vm);
+
+/* KVM_CREATE_VM, interrupt controllers and timers. */
+bool vm_arch_create(struct vm *vm, GError **error);
+/* The memory is KVM's, and there is no vCPU yet. */
+bool vm_arch_prepare(struct vm *vm, const struct vm_config *config, GError **error);
+/* Makes the vCPU after those that are there, of `n`: vcpu_init. */
+bool vm_arch_vcpu(struct vm *vm, unsigned n, GError **error);
+/* With vCPUs and devices: the kernel, and the state in which the first vCPU starts. */
+bool vm_arch_load(struct vm *vm, const struct vm_config *config, const struct image *image, GError **error);
+
+/*
+ * A list of events that the guest may count ("cycles,r01c2", or with "allow:" before it), or may not ("deny:..."), for
+ * KVM_SET_PMU_EVENT_FILTER (Documentation/virt/kvm/api.rst). Names are those of the architectural events of Intel
+ * processors, rNNNN is unit mask and event in hexadecimal. Free with g_free. Errors: G_OPTION_ERROR.
+ */
+struct kvm_pmu_event_filter *vm_pmu_filter_parse(const char *text, GError **error);
+
+/* An interrupt of devices_host.irq as KVM_IRQ_LINE takes it. */
+unsigned vm_arch_irq(unsigned irq);
+
+#endif

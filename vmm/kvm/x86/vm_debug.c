@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A VM's guest_debug_ops. What vCPUs need is copied to each of them, on its thread. */
+#include <errno.h>
+#include <linux/kvm.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "kvm/vcpu/x86/vcpu_debug.h"
+#include "kvm/vcpu/x86/vcpu_patch.h"
+#include "kvm/vcpu/x86/vcpu_step.h"
+#include "kvm/x86/vm_x86.h"
+
+struct vcpu_change {
+	struct vcpu *vcpu;
+	const struct breakpoints *breakpoints;
+	const struct observers *observers;
+	int errnum;
+};
+
+static void change_breakpoints(void *data)
+{
+	struct vcpu_change *change = data;
+
+	change->errnum = vcpu_debug_set(change->vcpu, change->breakpoints) ? 0 : errno;
+}
+
+static void change_observers(void *data)
+{
+	const struct vcpu_change *change = data;
+
+	change->vcpu->arch->debug.observers = *change->observers;
+}
+
+/* A vCPU without its thread executes nothing any more, so there is nothing to change. */
+static int set_breakpoints(struct vm *vm, const struct breakpoints *breakpoints)
+{
+	for (unsigned i = 0; i < vm->machine.n_vcpus; i++) {
+		struct vcpu_change change = {.vcpu = &vm->machine.vcpus[i], .breakpoints = breakpoints};
+
+		if (vcpu_run_on(change.vcpu, change_breakpoints, &change) && change.errnum != 0)
+			return change.errnum;
+	}
+	return 0;
+}
+
+/* "function:vfs_read, function:vfs_write" */
+static char *takers(const struct breakpoints *breakpoints)
+{
+	uint64_t addresses[GUEST_BREAKPOINT_ADDRESSES_MAX];
+	size_t n = breakpoints_addresses(breakpoints, addresses), at = 0;
+	GString *names = g_string_new(NULL);
+
+	for (size_t i = 0; i < breakpoints->n && at < n; i++) {
+		if (breakpoints->all[i]->patched || breakpoints->all[i]->at.value != addresses[at])
+			continue;
+		g_string_append_printf(names, "%s%s", at++ > 0 ? ", " : "", breakpoints->all[i]->what);
+	}
+	return g_string_free(names, FALSE);
+}
+
+static const struct guest_breakpoint *find_shared(const struct breakpoints *breakpoints, gva_t at)
+{
+	for (size_t i = 0; i < breakpoints->n; i++)
+		if (breakpoints->all[i]->at.value == at.value)
+			return breakpoints->all[i];
+	return NULL;
+}
+
+static bool has_register(const struct breakpoints *breakpoints)
+{
+	uint64_t addresses[GUEST_BREAKPOINT_ADDRESSES_MAX];
+
+	return breakpoints_addresses(breakpoints, addresses) < GUEST_BREAKPOINT_ADDRESSES_MAX;
+}
+
+/* Decides of which kind; what that needs is checked later. */
+static bool choose_kind(const struct breakpoints *breakpoints, struct guest_breakpoint *more, GError **error)
+{
+	const struct guest_breakpoint *shared = find_shared(breakpoints, more->at);
+
+	if (breakpoints->n == GUEST_BREAKPOINTS_MAX) {
+		g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN,
+		            "cannot place %s: there are %u breakpoints, the most there can be; remove one", more->what,
+		            GUEST_BREAKPOINTS_MAX);
+		return false;
+	}
+	more->patched = shared ? shared->patched
+	                       : more->kind == GUEST_BREAKPOINT_PATCH ||
+	                                 (more->kind == GUEST_BREAKPOINT_ANY && !has_register(breakpoints));
+	if (shared || more->patched || has_register(breakpoints))
+		return true;
+	g_autofree char *names = takers(breakpoints);
+	g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN,
+	            "cannot place %s: the processor has %u breakpoints, and they are taken by %s; remove one",
+	            more->what, GUEST_BREAKPOINT_ADDRESSES_MAX, names);
+	return false;
+}
+
+static bool may_debug(const struct vm *vm, const struct guest_breakpoint *breakpoint, GError **error)
+{
+	if (vm->guest.state == GUEST_ENDED) {
+		g_set_error(error, GUEST_ERROR, GUEST_ERROR_ENDED, "cannot place %s: the guest has ended",
+		            breakpoint->what);
+		return false;
+	}
+	if (ioctl(vm->machine.kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_SET_GUEST_DEBUG) > 0)
+		return true;
+	g_set_error(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED,
+	            "cannot place %s: this host's KVM lacks KVM_CAP_SET_GUEST_DEBUG", breakpoint->what);
+	return false;
+}
+
+static const char *patch_unavailable(const struct vm *vm)
+{
+	if (host_kind() == HOST_PVM && !vm->machine.arch->quirks)
+		return "this host's KVM cannot execute INT3 in the guest's kernel, and its quirks are off";
+	return (vm->machine.arch->step_control & KVM_GUESTDBG_BLOCKIRQ) != 0
+	               ? NULL
+	               : "this host's KVM lacks KVM_GUESTDBG_BLOCKIRQ (Linux 5.16)";
+}
+
+/* Where the patch goes; NULL when there can be none. */
+static uint8_t *patch_place(struct vm *vm, const struct guest_breakpoint *breakpoint, GError **error)
+{
+	const char *why = patch_unavailable(vm);
+	uint8_t *byte = why ? NULL : vcpu_patch_find(&vm->machine, breakpoint->at);
+
+	if (byte)
+		return byte;
+	g_set_error(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED, "cannot place %s by patching%s: %s", breakpoint->what,
+	            breakpoint->kind == GUEST_BREAKPOINT_ANY ? ", the processor's breakpoints being taken" : "",
+	            why ? why : "the guest has no memory mapped there now; try again once its kernel runs");
+	return NULL;
+}
+
+/* Every vCPU stops at it already. They leave the guest for it, so that none has the instruction of before in hand. */
+static bool patch(struct vm *vm, const struct guest_breakpoint *breakpoint, uint8_t *byte, GError **error)
+{
+	if (patches_insert(&vm->machine.arch->patches, breakpoint->at, byte)) {
+		set_breakpoints(vm, &vm->arch->breakpoints);
+		return true;
+	}
+	g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN,
+	            "cannot place %s by patching: there is an INT3 at 0x%" G_GINT64_MODIFIER "x already",
+	            breakpoint->what, breakpoint->at.value);
+	return false;
+}
+
+static bool breakpoint_add(struct guest *guest, struct guest_breakpoint *breakpoint, GError **error)
+{
+	struct vm *vm = vm_of(guest);
+	const struct breakpoints before = vm->arch->breakpoints;
+	struct breakpoints more = before;
+	uint8_t *byte = NULL;
+
+	if (!may_debug(vm, breakpoint, error) || !choose_kind(&more, breakpoint, error))
+		return false;
+	if (breakpoint->patched && !(byte = patch_place(vm, breakpoint, error)))
+		return false;
+	more.all[more.n++] = breakpoint;
+	int errnum = set_breakpoints(vm, &more);
+	if (errnum != 0) {
+		set_breakpoints(vm, &vm->arch->breakpoints);
+		g_set_error(error, GUEST_ERROR, GUEST_ERROR_SYSTEM, "cannot place %s at 0x%" G_GINT64_MODIFIER "x: %s",
+		            breakpoint->what, breakpoint->at.value, g_strerror(errnum));
+		return false;
+	}
+	vm->arch->breakpoints = more;
+	if (!byte || patch(vm, breakpoint, byte, error))
+		return true;
+	vm->arch->breakpoints = before;
+	set_breakpoints(vm, &before);
+	return false;
+}
+
+static bool breakpoint_intact(struct guest *guest, const struct guest_breakpoint *breakpoint)
+{
+	return !breakpoint->patched || patches_intact(&vm_of(guest)->machine.arch->patches, breakpoint->at);
+}
+
+static void breakpoint_remove(struct guest *guest, struct guest_breakpoint *breakpoint)
+{
+	struct vm *vm = vm_of(guest);
+	struct breakpoints *left = &vm->arch->breakpoints;
+	size_t kept = 0;
+
+	if (breakpoint->patched)
+		patches_drop(&vm->machine.arch->patches, breakpoint->at);
+	for (size_t i = 0; i < left->n; i++) {
+		if (left->all[i] != breakpoint)
+			left->all[kept++] = left->all[i];
+	}
+	left->n = kept;
+	set_breakpoints(vm, left);
+}
+
+static void unpatch(struct guest *guest, gva_t from, uint8_t *code, size_t n)
+{
+	patches_put_back(&vm_of(guest)->machine.arch->patches, from, code, n);
+}
+
+static void set_observers(struct vm *vm)
+{
+	for (unsigned i = 0; i < vm->machine.n_vcpus; i++) {
+		struct vcpu_change change = {.vcpu = &vm->machine.vcpus[i], .observers = &vm->arch->observers};
+
+		vcpu_run_on(change.vcpu, change_observers, &change);
+	}
+}
+
+static bool observer_add(struct guest *guest, struct guest_observer *observer, GError **error)
+{
+	struct vm *vm = vm_of(guest);
+
+	if (guest->state == GUEST_ENDED) {
+		g_set_error(error, GUEST_ERROR, GUEST_ERROR_ENDED, "cannot see exits: the guest has ended");
+		return false;
+	}
+	if (vm->arch->observers.n == GUEST_OBSERVERS_MAX) {
+		g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN,
+		            "cannot see exits: %u others do, the most there can be", GUEST_OBSERVERS_MAX);
+		return false;
+	}
+	vm->arch->observers.all[vm->arch->observers.n++] = observer;
+	set_observers(vm);
+	return true;
+}
+
+static void observer_remove(struct guest *guest, struct guest_observer *observer)
+{
+	struct vm *vm = vm_of(guest);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < vm->arch->observers.n; i++) {
+		if (vm->arch->observers.all[i] != observer)
+			vm->arch->observers.all[kept++] = vm->arch->observers.all[i];
+	}
+	vm->arch->observers.n = kept;
+	set_observers(vm);
+}
+
+static bool msrs_watch(struct guest *guest, const struct guest_msr_range *ranges, size_t n, GError **error)
+{
+	return msr_filter_set(&vm_of(guest)->arch->msr_filter, MSR_OWNER_PROBES, ranges, n, error);
+}
+
+static bool step(struct guest *guest, unsigned vcpu, struct guest_stepper *stepper, GError **error)
+{
+	struct vm *vm = vm_of(guest);
+
+	if ((vm->machine.arch->step_control & KVM_GUESTDBG_BLOCKIRQ) == 0) {
+		g_set_error(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED,
+		            "cannot step vCPU %u: this host's KVM lacks KVM_GUESTDBG_BLOCKIRQ (Linux 5.16)", vcpu);
+		return false;
+	}
+	if (vcpu_step_set(&vm->machine.vcpus[vcpu], stepper))
+		return true;
+	g_set_error(error, GUEST_ERROR, GUEST_ERROR_SYSTEM, "cannot step vCPU %u: %s", vcpu, g_strerror(errno));
+	return false;
+}
+
+static bool registers_read(struct guest *guest, unsigned vcpu, struct guest_regs *regs, struct guest_gprs *gprs)
+{
+	const struct vcpu *from = &vm_of(guest)->machine.vcpus[vcpu];
+
+	if (!from->clocks.begun || !from->clocks.online)
+		return false;
+	*regs = from->regs;
+	vcpu_read_gprs(from, gprs);
+	return true;
+}
+
+const struct guest_debug_ops vm_debug_ops = {.breakpoint_add = breakpoint_add,
+                                             .breakpoint_remove = breakpoint_remove,
+                                             .breakpoint_intact = breakpoint_intact,
+                                             .unpatch = unpatch,
+                                             .observer_add = observer_add,
+                                             .observer_remove = observer_remove,
+                                             .msrs_watch = msrs_watch,
+                                             .step = step,
+                                             .registers_read = registers_read};
+
+/* Without KVM_GUESTDBG_BLOCKIRQ (Linux 5.16) an interrupt may come in the middle of a step: a hit may count twice. */
+uint32_t vm_step_control(int kvm_fd)
+{
+	int supported = ioctl(kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_SET_GUEST_DEBUG2);
+
+	return supported > 0 ? (uint32_t)supported & KVM_GUESTDBG_BLOCKIRQ : 0;
+}

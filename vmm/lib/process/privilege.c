@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lib/process/privilege.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define OVERFLOW_ID 65534u
+#define STACK_BYTES 16384u
+
+/* ---- capabilities ---- */
+
+/* Before Linux 5.8, CAP_SYS_ADMIN stood for CAP_PERFMON and CAP_BPF. */
+static uint64_t kept_here(uint64_t keep)
+{
+	bool split =
+		prctl(PR_CAPBSET_READ, CAP_PERFMON) >= 0 || !(keep & (PRIVILEGE(CAP_PERFMON) | PRIVILEGE(CAP_BPF)));
+
+	return split ? keep : keep | PRIVILEGE(CAP_SYS_ADMIN);
+}
+
+struct capabilities {
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+};
+
+static bool capabilities_read(struct capabilities *capabilities)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+
+	return syscall(SYS_capget, &header, capabilities->data) == 0;
+}
+
+/* Of those that `had` permits, `keep` are in effect; the others can be taken again, or are gone. */
+static bool capabilities_limit(const struct capabilities *had, uint64_t keep, bool for_good)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct capabilities limited = *had;
+
+	for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		uint32_t part = (uint32_t)(keep >> (32 * i));
+
+		limited.data[i].effective = had->data[i].permitted & part;
+		if (for_good)
+			limited.data[i].permitted &= part;
+		limited.data[i].inheritable = 0;
+	}
+	return syscall(SYS_capset, &header, limited.data) == 0;
+}
+
+static bool works_with(const struct capabilities *had, uint64_t keep, privilege_works works, void *data)
+{
+	return capabilities_limit(had, keep, false) && works(data);
+}
+
+bool privilege_drop(uint64_t keep, privilege_works works, void *data)
+{
+	struct capabilities had;
+
+	keep = kept_here(keep);
+
+	if (!capabilities_read(&had))
+		return false;
+	/* A process that may not drop from the bounding set is bounded by the sets below. */
+	for (unsigned i = 0; prctl(PR_CAPBSET_READ, i) >= 0; i++)
+		if (!(keep & PRIVILEGE(i)))
+			prctl(PR_CAPBSET_DROP, i);
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if ((keep & PRIVILEGE(CAP_PERFMON)) && !works_with(&had, keep, works, data) &&
+	    works_with(&had, keep | PRIVILEGE(CAP_SYS_ADMIN), works, data))
+		keep |= PRIVILEGE(CAP_SYS_ADMIN);
+	return capabilities_limit(&had, keep, true);
+}
+
+/* ---- namespaces, root and user ---- */
+
+void privilege_namespaces(int more)
+{
+	const int wanted = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | more;
+
+	/* At once where the host allows all; else what it allows. The network is the one that counts. */
+	if (unshare(wanted) != 0 && !(more & CLONE_NEWUSER))
+		(void)unshare(CLONE_NEWNET);
+}
+
+static int enter_own_folder(void *data)
+{
+	(void)data;
+	return chroot("/proc/self/fdinfo") == 0 && chdir("/") == 0 ? 0 : 1;
+}
+
+/*
+ * A folder of a process that has ended is empty. It is entered by that process, which has the root in common with this
+ * one; and the memory, so that none of it is copied.
+ */
+void privilege_root_empty(void)
+{
+	static _Alignas(16) char stack[STACK_BYTES];
+	pid_t child = clone(enter_own_folder, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | CLONE_FS | SIGCHLD, NULL);
+
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static bool id_take(uid_t id)
+{
+	return setgroups(0, NULL) == 0 && setresgid(id, id, id) == 0 && setresuid(id, id, id) == 0;
+}
+
+bool privilege_user_take(uid_t id)
+{
+	return id_take(id) || id_take(OVERFLOW_ID);
+}

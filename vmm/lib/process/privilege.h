@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Giving up what a process does not need any more, before it reads what may be made to do harm. */
+#ifndef VPROF_PROCESS_PRIVILEGE_H
+#define VPROF_PROCESS_PRIVILEGE_H
+
+#include <linux/capability.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A capability in a set of them. */
+#define PRIVILEGE(capability) (UINT64_C(1) << (capability))
+
+/* Whether what is wanted works with the capabilities now in effect. */
+typedef bool (*privilege_works)(void *data);
+
+/*
+ * Drops every capability of this thread but those in `keep` (capabilities(7)); without any there is nothing to drop.
+ * With CAP_PERFMON among them, CAP_SYS_ADMIN is kept where `works` needs it: Debian's and Ubuntu's kernels ask for it
+ * in perf_event_open when kernel.perf_event_paranoid is above 2 or 3, and other kernels never do. Before other threads
+ * are started, which inherit the rest. False, with errno, when the kernel refuses.
+ */
+bool privilege_drop(uint64_t keep, privilege_works works, void *data);
+
+/*
+ * A network, a host name and IPC objects of its own, for this thread and those that it starts; and `more` namespaces of
+ * unshare(2). With CLONE_NEWNS, /proc/self/exe of a process in a chroot is no path of its root any more.
+ */
+void privilege_namespaces(int more);
+
+/*
+ * The root becomes a folder in which there is nothing and nothing can be made, for all threads that share it. Without
+ * the right to, or without /proc, it stays.
+ */
+void privilege_root_empty(void);
+
+/*
+ * All threads become this user and group, without others. By that, root's capabilities are gone. Where the id is not
+ * mapped, in a container, 65534 is taken. False, with errno, when neither is possible.
+ */
+bool privilege_user_take(uid_t id);
+
+#endif

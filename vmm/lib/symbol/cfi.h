@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Call frame information (DWARF 5, 6.4; LSB Core, 10.6 "Exception Frames"): how to step from an address of a program
+ * to its caller. The programs in .eh_frame and .debug_frame are run once, and become a table of rows, sorted by where
+ * the code is in its file: from there up to the next row, these cells say how the caller's registers are found.
+ *
+ * A table is a block of bytes without pointers, so that one process can make it and another can use it, which trusts
+ * nothing in it: cfi_table_open checks all of it.
+ */
+#ifndef VPROF_SYMBOL_CFI_H
+#define VPROF_SYMBOL_CFI_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/symbol/image.h"
+
+/* Registers by their DWARF numbers (x86-64 psABI, figure 3.36). */
+enum cfi_register {
+	CFI_RAX,
+	CFI_RDX,
+	CFI_RCX,
+	CFI_RBX,
+	CFI_RSI,
+	CFI_RDI,
+	CFI_RBP,
+	CFI_RSP,
+	CFI_R8,
+	CFI_R9,
+	CFI_R10,
+	CFI_R11,
+	CFI_R12,
+	CFI_R13,
+	CFI_R14,
+	CFI_R15,
+	CFI_RIP, /* the return address */
+	CFI_REGISTERS,
+	CFI_CFA,        /* the canonical frame address: the stack pointer of the caller */
+	CFI_CFA_SIGNAL, /* the same, where the caller was interrupted and did not make a call */
+};
+
+/* What a walk has to know of an architecture's registers. */
+struct cfi_arch {
+	uint8_t registers; /* how many have rules */
+	uint8_t stack, return_address;
+	uint32_t preserved; /* a bit for each that a call leaves alone */
+};
+extern const struct cfi_arch cfi_x86_64;
+
+enum cfi_how {
+	CFI_UNDEFINED, /* the caller's value is lost; of the return address: there is no caller */
+	CFI_SAME,      /* the caller's value is still in the register */
+	CFI_VALUE,     /* base + offset + add */
+	CFI_MEMORY,    /* the word at base + offset, plus add */
+};
+
+/* How one register of the caller, or the CFA, is found. */
+struct cfi_cell {
+	uint8_t target; /* enum cfi_register */
+	uint8_t how;    /* enum cfi_how */
+	uint8_t base;   /* enum cfi_register; CFI_CFA not for the CFA itself */
+	uint8_t count;  /* of the CFA's: how many cells the row has, with this one */
+	int32_t offset, add;
+};
+/*
+ * For one row: the CFA's first, and then those of registers with a rule of their own. Without one, the stack pointer of
+ * the caller is the CFA.
+ */
+#define CFI_CELLS_MAX (1u + CFI_REGISTERS)
+
+struct cfi_row {
+	uint32_t offset; /* in the file, of the first byte of code */
+	uint32_t cells;  /* number of the first one; CFI_NONE, CFI_UNKNOWN */
+};
+#define CFI_NONE UINT32_MAX           /* code without call frame information */
+#define CFI_UNKNOWN (UINT32_MAX - 1u) /* with information of a form that has no cell */
+
+/* How much of a file went into its table, and why the rest did not. */
+struct cfi_statistics {
+	uint64_t functions; /* FDEs in the table */
+	uint64_t rows;
+	uint64_t unknown;     /* rows whose form has no cell */
+	uint64_t corrupt;     /* FDEs that contradict themselves, or end too early */
+	uint64_t overlapping; /* FDEs of code that another one has */
+	uint64_t outside;     /* FDEs of code that is not in the file */
+	uint64_t missing;     /* FDEs of which bytes are not known */
+};
+
+/* A section, as it is in memory at `address`. NULL: none. */
+struct cfi_section {
+	const uint8_t *bytes;
+	size_t n;
+	uint64_t address;
+};
+
+struct cfi_source {
+	struct cfi_section eh_frame, debug_frame; /* where both have code, the first counts */
+	/* Of which some bytes may not be known; .eh_frame_hdr leads past them. NULL: all are known. */
+	const struct image *partial;
+	struct cfi_section header;
+	const struct image_segment *segments; /* executable ones tell where code is in the file */
+	size_t n_segments;
+};
+
+#define CFI_ROWS_MAX (8u << 20) /* cc1 of GCC 12, with 32 MB, has 480,464 */
+#define CFI_TABLE_BYTES_MAX (UINT64_C(96) << 20)
+
+/* Makes a table; NULL when the sections describe no code, or have more rows than CFI_ROWS_MAX. */
+GBytes *cfi_table_make(const struct cfi_source *source, struct cfi_statistics *statistics);
+/* The same from the sections of a program or library. */
+GBytes *cfi_table_make_of_image(const struct image *image, struct cfi_statistics *statistics);
+/* The same for one of image_open_partial; without its .debug_frame, which is not loaded. */
+GBytes *cfi_table_make_of_partial(const struct image *image, struct cfi_statistics *statistics);
+
+/* A table in memory. Borrows the block. */
+struct cfi_table {
+	const struct cfi_row *rows;
+	const struct cfi_cell *cells;
+	/* For every CFI_INDEX_BYTES of code from the first row's on: the last row that begins at or before them. */
+	const uint32_t *index;
+	uint32_t n_rows, n_cells, n_index;
+};
+#define CFI_INDEX_BYTES 256u
+
+/* False when anything in the block is not as it should be. It must be aligned to 4 bytes, and nobody may change it. */
+bool cfi_table_open(const void *block, size_t bytes, struct cfi_table *table);
+
+/*
+ * The cells for the byte of code at `offset` of the file: the CFA's, and those that it counts. NULL: there is no
+ * information (*why is CFI_NONE), or of a form that has no cell (CFI_UNKNOWN). No lock, no allocation.
+ */
+const struct cfi_cell *cfi_table_find(const struct cfi_table *table, uint64_t offset, uint32_t *why);
+
+#endif

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The parsers themselves. Each is given the input and puts out its answer (include/vprof/parse.h). False with
+ * a reason, as a clause without a subject. They run in a process of their own, so they neither free what libraries keep
+ * nor fear what these do.
+ */
+#ifndef VPROF_PARSE_PARSE_H
+#define VPROF_PARSE_PARSE_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <vprof/parse.h>
+
+#define PARSE_ERROR parse_error_quark()
+GQuark parse_error_quark(void);
+enum parse_error { PARSE_ERROR_INPUT };
+
+struct parse_input {
+	uint8_t *bytes; /* may be written to: libelf unpacks sections by changing their headers */
+	size_t n;
+};
+
+/* Where the answer goes: a memfd, which is written as it comes. */
+struct parse_answer {
+	int fd;
+	uint64_t bytes, limit;
+};
+
+/* False with a reason when it would be more than the limit. */
+bool parse_answer_put(struct parse_answer *answer, const void *bytes, size_t n, GError **error);
+/* Begins anew. */
+bool parse_answer_clear(struct parse_answer *answer, GError **error);
+
+typedef bool (*parse_fn)(const struct parse_input *input, const struct vprof_parse_request *request,
+                         struct parse_answer *answer, GError **error);
+
+bool parse_unpack(const struct parse_input *input, const struct vprof_parse_request *request,
+                  struct parse_answer *answer, GError **error);
+bool parse_member(const struct parse_input *input, const struct vprof_parse_request *request,
+                  struct parse_answer *answer, GError **error);
+bool parse_lines(const struct parse_input *input, const struct vprof_parse_request *request,
+                 struct parse_answer *answer, GError **error);
+bool parse_types(const struct parse_input *input, const struct vprof_parse_request *request,
+                 struct parse_answer *answer, GError **error);
+
+/* Sets PARSE_ERROR_INPUT; returns false. */
+G_GNUC_PRINTF(2, 3) bool parse_fail(GError **error, const char *format, ...);
+
+/* The one that the request names, after its own fields are checked. NULL with a reason. */
+parse_fn parse_find(const struct vprof_parse_request *request, GError **error);
+
+#endif

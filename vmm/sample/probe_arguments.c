@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The arguments of events where the guest's kernel says what they are: of trace points and of system calls. */
+#include "sample/probe_priv.h"
+
+void probe_fields_clear(struct probe_fields *fields)
+{
+	g_clear_pointer(&fields->names, g_strfreev);
+	g_clear_pointer(&fields->types, g_strfreev);
+}
+
+void probe_fields_fill(const GArray *arguments, struct probe_fields *fields)
+{
+	fields->names = g_new0(char *, arguments->len + 1);
+	fields->types = g_new0(char *, arguments->len + 1);
+	for (guint i = 0; i < arguments->len; i++) {
+		const struct tracepoint_argument *argument = &g_array_index(arguments, struct tracepoint_argument, i);
+
+		fields->names[i] = g_strdup(argument->name);
+		fields->types[i] = g_strdup(argument->value.type);
+	}
+}
+
+/* The number of the call, and its parameters. */
+static GArray *call_arguments(struct probe_hub *hub, const struct probe_spec *spec)
+{
+	const struct btf *btf = probe_hub_btf(hub);
+	GArray *arguments = tracepoint_arguments_new();
+	struct tracepoint_argument argument = {.name = g_strdup(spec->provider->arguments[0])};
+
+	btf_value_named(btf, "int", &argument.value);
+	g_array_append_val(arguments, argument);
+	for (unsigned i = 0; syscall_table_parameter(hub->calls, btf, spec->symbol, i, &argument.name, &argument.value);
+	     i++)
+		g_array_append_val(arguments, argument);
+	return arguments;
+}
+
+GArray *probe_hub_arguments(struct probe_hub *hub, const struct probe_spec *spec, GError **error)
+{
+	if (spec->provider->calls)
+		return probe_hub_has_calls(hub) && syscall_table_has(hub->calls, spec->symbol)
+		               ? call_arguments(hub, spec)
+		               : NULL;
+	if (!spec->provider->traces)
+		return NULL;
+	const struct tracepoint *tracepoint = probe_tracepoint_find(hub, spec, error);
+	return tracepoint ? tracepoint_arguments(tracepoint, probe_hub_btf(hub)) : NULL;
+}
+
+size_t probe_count_arguments(const struct probe *probe)
+{
+	return probe->arguments ? probe->arguments->len : g_strv_length((char **)probe->spec.provider->arguments);
+}
+
+void probe_arguments_extend(const struct probe *probe, uint64_t *arguments)
+{
+	for (guint i = 0; probe->arguments && i < probe->arguments->len; i++)
+		arguments[i] = btf_value_extend(&g_array_index(probe->arguments, struct tracepoint_argument, i).value,
+		                                arguments[i]);
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sample/wait_sample.h"
+
+#include <vprof/recording.h>
+
+#define SCHEDULER_FRAMES 8u /* at most, between a switch and what waits */
+
+uint8_t wait_state(char letter)
+{
+	switch (letter) {
+#define X(id, state, name) \
+	case state:        \
+		return id;
+		VPROF_TASK_STATES(X)
+#undef X
+	default:
+		return VPROF_TASK_RUNNING;
+	}
+}
+
+bool wait_is_shown(const struct listed_task *task, char state)
+{
+	const bool without_work = task->kernel_thread && (state == 'S' || state == 'I');
+
+	return !without_work && wait_state(state) != VPROF_TASK_RUNNING;
+}
+
+bool wait_frame_find(const struct kernel_layout *kernel, const struct unwind_config *unwind, struct page_walk *walk,
+                     uint64_t stack_pointer, struct frame *frame)
+{
+	const struct task_list_layout *layout = &kernel->list;
+	enum unwind_end end;
+
+	if (!frame_from_switch(walk, stack_pointer, layout->fork_return, frame))
+		return false;
+	struct frame caller = *frame;
+
+	for (unsigned i = 0; i < SCHEDULER_FRAMES && task_only_schedules(layout, caller.ip); i++)
+		if (unwind_step(unwind, walk, &caller, &end) == STEP_DONE || caller.user)
+			return true;
+	*frame = caller;
+	return true;
+}
+
+struct counter_sample wait_sample(const struct task *task, uint8_t state, const struct frame *frame, uint64_t cr3,
+                                  bool la57)
+{
+	return (struct counter_sample){
+		.in_guest = true,
+		.regs = {.rip = frame->ip, .rsp = frame->sp, .rbp = frame->bp, .cr3 = cr3, .la57 = la57, .valid = true},
+		.task = task->address,
+		.task_state = state,
+	};
+}

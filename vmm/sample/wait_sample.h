@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What samples of tasks that wait have in common: of looks (session_wall.h) and of switches (session_off_cpu.h). */
+#ifndef VPROF_SAMPLE_WAIT_SAMPLE_H
+#define VPROF_SAMPLE_WAIT_SAMPLE_H
+
+#include "counter/route.h"
+#include "guest/frame.h"
+#include "guest/kernel.h"
+#include "guest/unwind.h"
+
+/* enum vprof_task_state (vprof/recording.h) of ps(1)'s letter; VPROF_TASK_RUNNING for those that do not wait. */
+uint8_t wait_state(char letter);
+
+/* Whether a task in this state waits for what a profile shows: kernel threads without work (S, I) do not. */
+bool wait_is_shown(const struct listed_task *task, char state);
+
+/*
+ * The innermost frame that is not the scheduler's, of the task that has switched away with this stack pointer: what
+ * waits. `unwind`: of the session.
+ */
+bool wait_frame_find(const struct kernel_layout *kernel, const struct unwind_config *unwind, struct page_walk *walk,
+                     uint64_t stack_pointer, struct frame *frame);
+
+/* The sample of a task that waits in this frame. `cr3`: of its process, or any with the kernel's part. */
+struct counter_sample wait_sample(const struct task *task, uint8_t state, const struct frame *frame, uint64_t cr3,
+                                  bool la57);
+
+#endif
