@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "tasks/task_command.h"
 
+#include "tasks/task_samples.h"
 #include "ui/message.h"
 
 const struct option_row task_option_rows[] = {
@@ -16,8 +17,7 @@ int task_command_run(const char *command, const struct task_values *given, unsig
 	const bool named = given->engine.pid == 0;
 	const char *name = named && n > 0 ? arguments[0] : NULL;
 	const unsigned first = named ? 1 : 0;
-	const struct task_wish wish = {
-		.who = n > first ? arguments[first] : NULL, .depth = depth, .kernel = given->engine.kernel};
+	const struct task_wish wish = {.who = n > first ? arguments[first] : NULL, .depth = depth};
 	g_autoptr(GError) error = NULL;
 	struct guest_engine engine;
 	int status = STATUS_FAILED;
@@ -27,6 +27,12 @@ int task_command_run(const char *command, const struct task_values *given, unsig
 		return usage_error(command, "unexpected argument \"%s\": --pid says which guest", arguments[first + 1]);
 	if (guest_engine_open(&engine, &given->engine, name, &status, &error))
 		table = task_table_new(&engine, &wish, &error);
+	if (table && depth == 0 && table->unseen != 0 && engine.own)
+		task_samples_add(table, &engine);
+	if (table && !task_table_name(table, &engine, given->engine.kernel, &error)) {
+		task_table_free(table);
+		table = NULL;
+	}
 	if (table && table->rows->len == 0 && wish.who)
 		say("the guest has no task \"%s\"; give a process id, or a name with * and ?", wish.who);
 	else if (table)

@@ -8,7 +8,6 @@
 #include "engine/engine_modules.h"
 #include "lib/profile/chain.h"
 #include "lib/symbol/symtab.h"
-#include "tasks/task_samples.h"
 #include "ui/message.h"
 #include "ui/text.h"
 
@@ -183,8 +182,7 @@ static void module_symbol_take(uint64_t address, const struct recording_symbol *
 	}
 }
 
-/* A guest without modules, or without their symbols, has addresses there. */
-static bool names_find(struct task_table *table, const struct guest_engine *engine, const char *kernel, GError **error)
+bool task_table_name(struct task_table *table, const struct guest_engine *engine, const char *kernel, GError **error)
 {
 	g_autoptr(GHashTable) seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	g_autoptr(GArray) modules = g_array_new(FALSE, FALSE, sizeof(uint64_t));
@@ -213,12 +211,8 @@ struct task_table *task_table_new(const struct guest_engine *engine, const struc
 
 	table->rows = g_ptr_array_new_with_free_func(row_free);
 	table->texts = g_string_chunk_new(1 << 12);
-	if (rows_read(table, engine->client, wish, error)) {
-		if (wish->depth == 0 && table->unseen != 0 && engine->own)
-			task_samples_add(table, engine);
-		if (names_find(table, engine, wish->kernel, error))
-			return table;
-	}
+	if (rows_read(table, engine->client, wish, error))
+		return table;
 	task_table_free(table);
 	return NULL;
 }

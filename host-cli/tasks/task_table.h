@@ -41,12 +41,17 @@ struct task_table {
 struct task_wish {
 	const char *who; /* a process id, or the name of threads with * and ?; NULL: all */
 	unsigned depth;  /* of call chains; 0: no limit but the engine's */
-	const char *kernel;
 };
 
-/* Errors: those of client_execute, and of a kernel that was named. */
+/* Without the names of functions. Errors: those of client_execute. */
 struct task_table *task_table_new(const struct guest_engine *engine, const struct task_wish *wish, GError **error);
 void task_table_free(struct task_table *table); /* NULL is fine */
+
+/*
+ * Names the functions of all call chains; those of a guest without modules, or without their symbols, have addresses
+ * there. `kernel`: a file, or NULL for the engine's. Errors: a kernel that was named.
+ */
+bool task_table_name(struct task_table *table, const struct guest_engine *engine, const char *kernel, GError **error);
 
 /* The call chain of a task that runs, in the form of PERF_SAMPLE_CALLCHAIN; copied. */
 void task_row_set_chain(struct task_row *row, const uint64_t *chain, uint32_t n, const char *chain_end);

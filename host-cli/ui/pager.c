@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "ui/message.h"
+#include "ui/text.h"
 
 static pid_t pager; /* 0: none */
 
@@ -49,15 +50,11 @@ void pager_begin(void)
 		return;
 	}
 	dup2(input, STDOUT_FILENO);
+	text_set_paged();
 	close(input);
 	/* Ctrl-C is the pager's; when that ends, a write of ours does. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
-}
-
-bool pager_runs(void)
-{
-	return pager != 0;
 }
 
 void pager_end(void)

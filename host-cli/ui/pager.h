@@ -10,8 +10,6 @@
 
 /* Everything printed on standard output from now on goes to the pager. */
 void pager_begin(void);
-/* Whether it does: what is on standard output reaches a terminal. */
-bool pager_runs(void);
 /* After standard output has been closed: waits until the user leaves the pager. */
 void pager_end(void);
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "ui/pager.h"
 #include "ui/text.h"
 
 #define AFTER_S 1.0
@@ -86,7 +85,7 @@ static void show(void)
 
 void progress_beside_output(void)
 {
-	if (isatty(STDOUT_FILENO) || pager_runs())
+	if (text_is_for_terminal(stdout))
 		progress.shown_from_us = -1;
 }
 

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ui/pager.h"
-
 #define SLIPS_NEAR 2u
 
 char *text_markup(const char *text)
@@ -139,12 +137,24 @@ void member_set(json_t *object, const char *name, const json_t *value)
 		json_object_set(object, name, (json_t *)value);
 }
 
+static bool is_paged;
+
+void text_set_paged(void)
+{
+	is_paged = true;
+}
+
+bool text_is_for_terminal(FILE *stream)
+{
+	return isatty(fileno(stream)) || (stream == stdout && is_paged);
+}
+
 struct text_style text_style_for(FILE *stream)
 {
 	const char *terminal = g_getenv("TERM");
 	const char *no_color = g_getenv("NO_COLOR");
-	bool is_terminal = isatty(fileno(stream)) || (stream == stdout && pager_runs());
-	bool marks = is_terminal && terminal && strcmp(terminal, "dumb") != 0 && (!no_color || no_color[0] == '\0');
+	bool marks = text_is_for_terminal(stream) && terminal && strcmp(terminal, "dumb") != 0 &&
+	             (!no_color || no_color[0] == '\0');
 
 	return marks ? (struct text_style){"\033[1m", "\033[0m"} : (struct text_style){"", ""};
 }

@@ -39,6 +39,11 @@ uint64_t member_number(const json_t *object, const char *name, uint64_t otherwis
 /* Sets the member if `value` is not NULL; borrows both. */
 void member_set(json_t *object, const char *name, const json_t *value);
 
+/* Whether what is printed on `stream` reaches a terminal: it is one, or a pager (ui/pager.h) has standard output. */
+bool text_is_for_terminal(FILE *stream);
+/* Standard output goes to a pager on a terminal from now on. */
+void text_set_paged(void);
+
 /* Marks for a terminal: empty unless `stream` is one that shows colours and NO_COLOR is not set (no-color.org). */
 struct text_style {
 	const char *strong;
