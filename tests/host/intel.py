@@ -141,7 +141,10 @@ class Intel(harness.ProgramTest):
         self.assertGreater(spin, SPIN_MIN)
         self.assertGreater(sum(chains.values()), KERNEL_MIN)
         self.assertGreater(chains["whole"], WHOLE_MIN * sum(chains.values()))
-        # The unwind tables of programs are not made in time here.
+        self.check_complete(report)
+
+    def check_complete(self, report):
+        """The unwind tables of programs are not always made in time here."""
         self.assertEqual([what for what in report["recording"]["missing"] if not what.startswith("unwind tables")], [])
 
     def check_tasks(self, pairs):
@@ -173,7 +176,7 @@ class Intel(harness.ProgramTest):
         message, status, document = re.fullmatch(r"(.*?)^(\d+)\n(.*)", text, re.S | re.M).groups()
         self.assertEqual(status, "0", message)
         self.assertIn("route bpf", message)
-        self.assertEqual(json.loads(document)["recording"]["missing"], [])
+        self.check_complete(json.loads(document))
         recording = self.folder / "recording"
         recording.write_bytes(gzip.decompress(base64.b64decode(recorded)))
         rows = self.report(recording, "--sort", "mode,comm", "--limit", "100")[0]["tables"][0]["rows"]
