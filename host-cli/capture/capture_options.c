@@ -25,6 +25,8 @@ const struct option_row capture_option_rows[] = {
          "end call chains at the entry to the kernel", NULL},
 	{"wall", OPTION_FLAG, offsetof(struct capture_options, wall),
          "also sample the tasks that wait, ten times a second (event wall; implies -g)", NULL},
+	{"idle-threads", OPTION_FLAG, offsetof(struct capture_options, idle_threads),
+         "also record the waits of kernel threads that have no work", NULL},
 	{"no-tasks", OPTION_FLAG, offsetof(struct capture_options, no_tasks),
          "do not look up the running task of a Linux guest", NULL},
 	{"output", OPTION_FILE, offsetof(struct capture_options, output),
@@ -69,6 +71,15 @@ static bool exclude(bool both, const char *options, GError **error)
 	return !both;
 }
 
+static bool has_waits(const struct capture_options *options, GError **error)
+{
+	if (options->wall || options->off_cpu || !options->idle_threads)
+		return true;
+	g_set_error_literal(error, CAPTURE_OPTIONS_ERROR, CAPTURE_OPTIONS_ERROR_ALONE,
+	                    "--idle-threads has no waits to record; give --wall or --off-cpu, too");
+	return false;
+}
+
 json_t *capture_options_arguments(const struct capture_options *options, GError **error)
 {
 	uint64_t frequency_hz = 0, period = 0, depth = 0;
@@ -78,6 +89,7 @@ json_t *capture_options_arguments(const struct capture_options *options, GError 
 	    !exclude(options->no_tasks && options->switches, "--no-tasks and --switch-events", error) ||
 	    !exclude(options->no_tasks && options->wall, "--no-tasks and --wall", error) ||
 	    !exclude(options->no_tasks && options->off_cpu, "--no-tasks and --off-cpu", error) ||
+	    !has_waits(options, error) ||
 	    !exclude(options->call_user && options->no_call_user, "--call-user and --no-call-user", error) ||
 	    (options->frequency &&
 	     !units_parse_number("--frequency", options->frequency, 1, INT64_MAX, &frequency_hz, error)) ||
@@ -97,6 +109,8 @@ json_t *capture_options_arguments(const struct capture_options *options, GError 
 		json_object_set_new(arguments, "wall-hz", json_integer(WALL_HZ));
 	if (options->off_cpu)
 		json_object_set_new(arguments, "off-cpu", json_true());
+	if (options->idle_threads)
+		json_object_set_new(arguments, "idle-threads", json_true());
 	if (options->switches)
 		json_object_set_new(arguments, "switches", json_true());
 	return arguments;

@@ -11,13 +11,13 @@
 
 #define CAPTURE_OPTIONS_ERROR capture_options_error_quark()
 GQuark capture_options_error_quark(void);
-enum capture_options_error { CAPTURE_OPTIONS_ERROR_EXCLUDE };
+enum capture_options_error { CAPTURE_OPTIONS_ERROR_EXCLUDE, CAPTURE_OPTIONS_ERROR_ALONE };
 
 struct capture_options {
 	char *frequency, *period, *output;
 	char **events;
 	char *call_graph, *call_depth;
-	gboolean call_chains, call_user, no_call_user, no_tasks, switches, wall, off_cpu, no_report;
+	gboolean call_chains, call_user, no_call_user, no_tasks, switches, wall, off_cpu, idle_threads, no_report;
 };
 
 extern const struct option_row capture_option_rows[];

@@ -41,6 +41,13 @@ struct made {
 	GBytes *table;          /* NULL: none */
 	struct user_copy *copy; /* symbols of the guest's own file; NULL */
 	const char *source;     /* static text */
+	struct cfi_statistics statistics;
+};
+
+/* A table that the engine has. */
+struct given {
+	const char *source; /* static text */
+	struct cfi_statistics statistics;
 };
 
 /* [I] immutable after capture_tables_new, [m] the caller's thread only, [t] the other thread only, [a] atomic */
@@ -56,7 +63,7 @@ struct capture_tables {
 	GQueue *asks;                        /* [m] of struct wanted *: what the guest is to be asked for */
 	unsigned n_wanted;                   /* [m] that are not back */
 	GHashTable *files;                   /* [m] name -> its build-id in digits; "": not known */
-	GHashTable *tables;                  /* [m] build-id in digits -> from where */
+	GHashTable *tables;                  /* [m] build-id in digits -> struct given * */
 	GHashTable *copies;                  /* [m] build-id in digits -> struct user_copy * */
 	bool refused;                        /* [m] by the engine */
 };
@@ -86,28 +93,27 @@ static char *build_id_text(const uint8_t *build_id, size_t n)
 	return hex_encode(build_id, MIN(n, RECORD_BUILD_ID_BYTES_MAX));
 }
 
-static void made_push(struct capture_tables *tables, const char *build_id, GBytes *table, struct user_copy *copy,
-                      const char *source)
+/* Of which all but the build-id is taken over. */
+static void made_push(struct capture_tables *tables, const char *build_id, const struct made *made)
 {
-	struct made *made = g_new(struct made, 1);
+	struct made *pushed = g_memdup2(made, sizeof(*made));
 
-	*made = (struct made){g_strdup(build_id), table, copy, source};
-	g_async_queue_push(tables->made, made);
+	pushed->build_id = g_strdup(build_id);
+	g_async_queue_push(tables->made, pushed);
 }
 
 static void table_make(struct capture_tables *tables, const struct image *image, const char *source)
 {
-	struct cfi_statistics statistics;
+	struct made made = {.source = source};
 	size_t n;
 	const uint8_t *build_id = image_build_id(image, &n);
 	g_autofree char *text = build_id ? build_id_text(build_id, n) : NULL;
 
 	if (!text || g_hash_table_contains(tables->done, text))
 		return;
-	GBytes *table = cfi_table_make_of_image(image, &statistics);
-
-	if (table)
-		made_push(tables, text, table, NULL, source);
+	made.table = cfi_table_make_of_image(image, &made.statistics);
+	if (made.table)
+		made_push(tables, text, &made);
 	g_hash_table_add(tables->done, g_steal_pointer(&text));
 }
 
@@ -157,14 +163,16 @@ static struct image *guest_open(const struct wanted *wanted)
 static bool guest_make(struct capture_tables *tables, const struct wanted *wanted, const char *build_id)
 {
 	struct image *image = guest_open(wanted);
-	struct cfi_statistics statistics;
+	struct made made = {NULL};
 
 	if (!image)
 		return false;
-	GBytes *table = cfi_table_make_of_partial(image, &statistics);
-	const bool whole = table && statistics.missing == 0;
+	made.table = cfi_table_make_of_partial(image, &made.statistics);
+	const bool whole = made.table && made.statistics.missing == 0;
 
-	made_push(tables, build_id, table, user_copy_new(image), whole ? IN_GUEST : IN_GUEST_PART);
+	made.copy = user_copy_new(image);
+	made.source = whole ? IN_GUEST : IN_GUEST_PART;
+	made_push(tables, build_id, &made);
 	image_free(image);
 	return whole;
 }
@@ -230,7 +238,7 @@ struct capture_tables *capture_tables_new(const struct user_symbol_sources *sour
 	tables->made = g_async_queue_new_full((GDestroyNotify)made_free);
 	tables->asks = g_queue_new();
 	tables->files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-	tables->tables = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	tables->tables = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	tables->copies = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)user_copy_free);
 	tables->thread = g_thread_new("unwind tables", tables_thread, tables);
 	return tables;
@@ -375,6 +383,13 @@ static void copy_take(struct capture_tables *tables, struct made *made)
 		g_hash_table_replace(tables->copies, g_strdup(made->build_id), g_steal_pointer(&made->copy));
 }
 
+static void table_given(struct capture_tables *tables, const struct made *made)
+{
+	const struct given given = {made->source, made->statistics};
+
+	g_hash_table_insert(tables->tables, g_strdup(made->build_id), g_memdup2(&given, sizeof(given)));
+}
+
 void capture_tables_send(struct capture_tables *tables, struct client *client)
 {
 	struct made *made;
@@ -387,12 +402,21 @@ void capture_tables_send(struct capture_tables *tables, struct client *client)
 		/* An engine that is gone is reported elsewhere. */
 		tables->refused = made->table && !table_send(made, client, &error);
 		if (made->table && !tables->refused)
-			g_hash_table_insert(tables->tables, g_strdup(made->build_id), (gpointer)made->source);
+			table_given(tables, made);
 		else if (tables->refused && !g_error_matches(error, CLIENT_ERROR, CLIENT_ERROR_CLOSED))
 			warn("user space is unwound by frame pointers where they are: the engine takes no unwind tables: %s",
 			     error->message);
 		made_free(made);
 	}
+}
+
+bool capture_tables_busy(const struct capture_tables *tables)
+{
+	bool busy = tables->n_wanted != 0;
+
+	for (const GList *next = tables->asks->head; next && !busy; next = next->next)
+		busy = ((const struct wanted *)next->data)->asked == 0;
+	return busy && !tables->refused;
 }
 
 void capture_tables_settle(struct capture_tables *tables, struct client *client)
@@ -438,6 +462,30 @@ static gint compare_names(gconstpointer a, gconstpointer b)
 	return strcmp(a, b);
 }
 
+/* What is not in the tables, though the files have it. */
+static json_t *left_out_json(const struct capture_tables *tables)
+{
+	struct cfi_statistics sum = {0};
+	GHashTableIter iter;
+	gpointer value;
+
+	g_hash_table_iter_init(&iter, tables->tables);
+	while (g_hash_table_iter_next(&iter, NULL, &value)) {
+		const struct cfi_statistics *statistics = &((const struct given *)value)->statistics;
+
+		sum.rows += statistics->rows;
+		sum.unknown += statistics->unknown;
+		sum.corrupt += statistics->corrupt;
+		sum.overlapping += statistics->overlapping;
+		sum.outside += statistics->outside;
+		sum.missing += statistics->missing;
+	}
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "rows", (json_int_t)sum.rows, "rows-of-no-form",
+	                 (json_int_t)sum.unknown, "corrupt", (json_int_t)sum.corrupt, "overlapping",
+	                 (json_int_t)sum.overlapping, "outside", (json_int_t)sum.outside, "missing",
+	                 (json_int_t)sum.missing);
+}
+
 json_t *capture_tables_json(const struct capture_tables *tables)
 {
 	json_t *sources = json_object(), *without = json_array();
@@ -445,7 +493,8 @@ json_t *capture_tables_json(const struct capture_tables *tables)
 
 	for (const GList *name = names; name; name = name->next) {
 		const char *build_id = g_hash_table_lookup(tables->files, name->data);
-		const char *source = g_hash_table_lookup(tables->tables, build_id);
+		const struct given *given = g_hash_table_lookup(tables->tables, build_id);
+		const char *source = given ? given->source : NULL;
 		json_int_t n = source ? json_integer_value(json_object_get(sources, source)) : 0;
 
 		if (source)
@@ -453,5 +502,5 @@ json_t *capture_tables_json(const struct capture_tables *tables)
 		else
 			json_array_append_new(without, text_json(name->data));
 	}
-	return json_pack("{s:o, s:o}", "sources", sources, "without", without);
+	return json_pack("{s:o, s:o, s:o}", "sources", sources, "without", without, "left-out", left_out_json(tables));
 }

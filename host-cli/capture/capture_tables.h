@@ -26,12 +26,17 @@ void capture_tables_free(struct capture_tables *tables); /* NULL is fine */
 void capture_tables_want(struct capture_tables *tables, const struct record_mmap *mapping);
 /* Gives the engine the tables that are made by now, and asks it for files that only the guest has. */
 void capture_tables_send(struct capture_tables *tables, struct client *client);
+/* Whether there are tables to come that were not asked for in vain yet. */
+bool capture_tables_busy(const struct capture_tables *tables);
 /* After the session: waits some seconds at most for names of files that were mapped last. */
 void capture_tables_settle(struct capture_tables *tables, struct client *client);
 /* Names of what is only in the guest's memory; once. */
 void capture_tables_give(struct capture_tables *tables, struct user_symbols *symbols);
 
-/* For the description: how many of the mapped files have tables, from where; and the names of the others. */
+/*
+ * For the description: how many of the mapped files have tables, from where; the names of the others; and what the
+ * tables lack.
+ */
 json_t *capture_tables_json(const struct capture_tables *tables);
 
 #endif

@@ -11,7 +11,7 @@
 struct diff_values {
 	char *html;
 	double alpha, min_share;
-	char *phase;
+	char *phase, *event;
 	gboolean json, force, shares;
 };
 
@@ -24,6 +24,8 @@ static const struct option_row options[] = {
          "omit functions below P percent of the time in both (default 0.5)", "P"},
 	{"phase", OPTION_TEXT, offsetof(struct diff_values, phase),
          "take each occurrence of phase NAME (with * and ?) as a repetition", "NAME", "@phases"},
+	{"event", OPTION_TEXT, offsetof(struct diff_values, event),
+         "compare recordings by EVENT, e.g. wall, instead of their first event", "EVENT"},
 	{"shares", OPTION_FLAG, offsetof(struct diff_values, shares),
          "compare shares of the time, which hides what slows everything equally", NULL},
 	{"force", OPTION_FLAG, offsetof(struct diff_values, force),
@@ -92,7 +94,7 @@ static void print(const struct diff_values *given, const struct measured *base, 
 
 static struct measured *load(const struct diff_values *given, const char *path, GError **error)
 {
-	struct measured *measured = measured_load(path, given->phase, error);
+	struct measured *measured = measured_load(path, given->phase, given->event, error);
 
 	if (measured && given->shares)
 		measurements_to_shares(measured->measurements);
@@ -179,8 +181,8 @@ static int page_run(const struct diff_values *given, unsigned n, char **argument
 
 	if (n != 2 || !is_recording(arguments[0]) || !is_recording(arguments[1]))
 		return usage_error(command_diff.name, "--html takes two recordings, not folders or measurements");
-	if (given->json || given->shares)
-		return usage_error(command_diff.name, "--html cannot be combined with --json and --shares");
+	if (given->json || given->shares || given->event)
+		return usage_error(command_diff.name, "--html cannot be combined with --json, --shares and --event");
 	if (!page_check(&error))
 		return failure(error);
 	base = load(given, arguments[0], &error);

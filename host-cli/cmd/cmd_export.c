@@ -47,7 +47,10 @@ static bool export(const struct export_values *given, struct input *input, const
 			return false;
 		path = cached;
 	}
-	return export_input(exporter, input, (unsigned)event, path, error);
+	/* With an event that was named, that one only. */
+	const int waits = exporter == &export_svg && !given->event ? input_waits_number(input, event) : -1;
+
+	return export_input(exporter, input, (unsigned)event, waits, path, error);
 }
 
 static int export_run(void *values, unsigned n, char **arguments)

@@ -17,7 +17,7 @@ enum { GATE_GOOD = 0, GATE_REGRESSED = 1, GATE_UNDECIDED = 2, GATE_BAD_INPUT = 3
 #define MIN_SHARE 0.005
 
 struct gate_values {
-	char *baseline, *max_regression, *markdown, *junit, *html, *phase;
+	char *baseline, *max_regression, *markdown, *junit, *html, *phase, *event;
 	char **metrics, **throughputs;
 	double alpha;
 	gboolean json, github, update;
@@ -36,6 +36,8 @@ static const struct option_row options[] = {
          "judge NAME, where more is better; may be repeated", "NAME"},
 	{"phase", OPTION_TEXT, offsetof(struct gate_values, phase),
          "take each occurrence of phase NAME (with * and ?) as a repetition", "NAME", "@phases"},
+	{"event", OPTION_TEXT, offsetof(struct gate_values, event),
+         "compare recordings by EVENT, e.g. wall, instead of their first event", "EVENT"},
 	{"alpha", OPTION_FRACTION, offsetof(struct gate_values, alpha), "error rate of the verdicts (default 0.01)",
          "A"},
 	{"update-baseline", OPTION_FLAG, offsetof(struct gate_values, update),
@@ -215,7 +217,7 @@ static bool input_draw(struct input *input, const struct measured *measured, FIL
 		phase = measured_repetitions(input->description);
 	if (event < 0 || (phase && !input_select_phase(input, phase, NULL)))
 		return false;
-	export_profile_read(&profile, &export_svg, input, (unsigned)event);
+	export_profile_read(&profile, &export_svg, input, (unsigned)event, input_waits_number(input, event));
 	drawn = export_svg.write(&profile, to, NULL);
 	export_profile_clear(&profile);
 	return drawn;
@@ -330,7 +332,7 @@ static int gate_with(const struct gate_values *given, const struct measured *now
 
 	if (given->update && !g_file_test(given->baseline, G_FILE_TEST_EXISTS))
 		return gate_first(given, now);
-	base = measured_load(given->baseline, given->phase, &error);
+	base = measured_load(given->baseline, given->phase, given->event, &error);
 	if (!base)
 		return bad_input(error);
 	result.compared.base = base;
@@ -367,7 +369,7 @@ static int gate_run(void *values, unsigned n, char **arguments)
 		            n != 1 ? "one recording, folder or *.json is needed" : error->message);
 		return GATE_BAD_INPUT;
 	}
-	now = measured_load(arguments[0], given->phase, &error);
+	now = measured_load(arguments[0], given->phase, given->event, &error);
 	if (!now)
 		return bad_input(error);
 	status = gate_with(given, now, max_regression);

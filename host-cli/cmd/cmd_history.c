@@ -107,7 +107,7 @@ static GPtrArray *runs_load(const struct history_values *given, const char *fold
 		return NULL;
 	}
 	for (guint i = 0; i < paths->len; i++) {
-		struct measured *run = measured_load(g_ptr_array_index(paths, i), NULL, error);
+		struct measured *run = measured_load(g_ptr_array_index(paths, i), NULL, NULL, error);
 
 		if (!run || !run_fits(given, runs, run, error)) {
 			measured_free(run);

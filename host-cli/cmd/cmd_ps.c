@@ -49,7 +49,9 @@ static void ps_print(const struct task_values *given, const struct task_table *t
 
 static int ps_run(void *values, unsigned n, char **arguments)
 {
-	return task_command_run(command_ps.name, values, n, arguments, WAIT_CHANNEL_DEPTH, ps_print);
+	const struct task_wish wanted = {.depth = WAIT_CHANNEL_DEPTH};
+
+	return task_command_run(command_ps.name, values, n, arguments, &wanted, ps_print);
 }
 
 const struct command command_ps = {

@@ -81,10 +81,11 @@ static bool print(const struct report_values *given, struct input *input, const 
 		return written;
 	}
 	if (given->svg) {
-		const int event =
-			input_event_number(input, given->filter.events ? given->filter.events[0] : NULL, error);
+		const char *name = given->filter.events ? given->filter.events[0] : NULL;
+		const int event = input_event_number(input, name, error);
 
-		return event >= 0 && export_input(&export_svg, input, (unsigned)event, given->svg, error);
+		return event >= 0 && export_input(&export_svg, input, (unsigned)event,
+		                                  name ? -1 : input_waits_number(input, event), given->svg, error);
 	}
 	if (given->contention)
 		return report_print_contention(input, report_options, given->json, stdout, error);

@@ -4,7 +4,22 @@
 #include "cmd/command.h"
 #include "tasks/task_command.h"
 #include "tasks/task_stacks.h"
+#include "ui/message.h"
 #include "ui/text.h"
+
+struct stack_values {
+	struct task_values tasks; /* first */
+	char *symfs;
+	gboolean no_user;
+};
+
+static const struct option_row stack_option_rows[] = {
+	{"no-user", OPTION_FLAG, offsetof(struct stack_values, no_user), "end stacks at the entry to the kernel", NULL},
+	{"symfs", OPTION_FILE, offsetof(struct stack_values, symfs),
+         "take the guest's programs from the same paths below DIR", "DIR"},
+	OPTION_ROWS(task_option_rows, struct stack_values, tasks),
+	{NULL},
+};
 
 static void stack_print(const struct task_values *given, const struct task_table *table, const json_t *guest)
 {
@@ -23,12 +38,17 @@ static void stack_print(const struct task_values *given, const struct task_table
 
 static int stack_run(void *values, unsigned n, char **arguments)
 {
-	return task_command_run(command_stack.name, values, n, arguments, 0, stack_print);
+	const struct stack_values *given = values;
+	const struct task_wish wanted = {.user = !given->no_user, .user_files.symfs = given->symfs};
+
+	if (given->symfs && !g_file_test(given->symfs, G_FILE_TEST_IS_DIR))
+		return usage_error(command_stack.name, "--symfs: there is no folder %s", given->symfs);
+	return task_command_run(command_stack.name, &given->tasks, n, arguments, &wanted, stack_print);
 }
 
 const struct command command_stack = {
 	.name = "stack",
-	.summary = "Show the kernel stacks of a running guest's tasks",
+	.summary = "Show the stacks of a running guest's tasks",
 	.arguments = "[ENGINE|GUEST [PID|COMM]]",
 	.max_arguments = 2,
 	.argument_words = {"@engines @guests", ""},
@@ -41,13 +61,15 @@ const struct command command_stack = {
 		"ENGINE is a name or process id from `vprof list`, or the path of a socket; GUEST is one of\n"
 		"`vprof attach --list`. Without either, it is the only engine.\n"
 		"PID or COMM, a name with * and ?, shows these tasks only.\n"
+		"Programs are unwound and named by their files below --symfs, or by what the guest has of them in\n"
+		"memory.\n"
 		"\n"
 		"Examples:\n"
 		"  vprof stack web01\n"
 		"  vprof stack web01 1234\n"
 		"  vprof stack web01 'jbd2*'",
-	.options = task_option_rows,
-	.values_bytes = sizeof(struct task_values),
+	.options = stack_option_rows,
+	.values_bytes = sizeof(struct stack_values),
 	.pages = true,
 	.run = stack_run,
 };

@@ -1,16 +1,39 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdlib.h>
+#include <string.h>
+#include <vprof/recording.h>
 
 #include "compare/measured_priv.h"
 #include "ui/text.h"
 
 G_DEFINE_QUARK(vprof_measured_error, measured_error)
 
+#define WAITING "waiting"
+
+static const char *const waiting_names[] = {
+#define X(id, letter, name) [id] = WAITING "-" name,
+	[VPROF_TASK_RUNNING] = WAITING, VPROF_TASK_STATES(X)
+#undef X
+};
+
+const char *measured_waiting_name(unsigned state)
+{
+	return waiting_names[state];
+}
+
+bool measured_is_waiting(const char *name)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(waiting_names); i++)
+		if (strcmp(waiting_names[i], name) == 0)
+			return true;
+	return false;
+}
+
 bool measured_is_own(const char *name)
 {
 	static const char *const names[] = {"total", "guest", "kernel", "user", "vmm", "wall", "cpu", "memory", NULL};
 
-	return g_strv_contains(names, name);
+	return g_strv_contains(names, name) || measured_is_waiting(name);
 }
 
 /* Whether what was measured under them is counted, see struct measurements. */

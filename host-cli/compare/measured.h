@@ -29,9 +29,10 @@ struct measured {
 /*
  * path: a recording, with the repetitions marked in it, or else as one repetition; a folder, with the repetitions of
  * all its *.data files; or a file of measurements. phase: a pattern (phases.h), and each occurrence of a phase with a
- * matching name is a repetition instead; NULL: none. A file of measurements must have been made with the same one.
+ * matching name is a repetition instead; NULL: none. event: by which recordings are compared; NULL: their first. A file
+ * of measurements must have been made with the same one.
  */
-struct measured *measured_load(const char *path, const char *phase, GError **error);
+struct measured *measured_load(const char *path, const char *phase, const char *event, GError **error);
 /* The pattern of the phases that a recording's repetitions are, "repeat-*"; NULL: it has none, and is one itself. */
 const char *measured_repetitions(const json_t *description);
 void measured_free(struct measured *measured);

@@ -62,8 +62,9 @@ static struct measured *load_json(const char *path, GError **error)
 /* A repetition without a sample in a mode has 0 there; any other metric it lacks was not measured. */
 static struct series *joined_metric(struct measurements *joined, const struct series *from)
 {
-	return measured_is_mode(from->name) ? measurements_add_metric(joined, from->name, from->unit)
-	                                    : measurements_add_partial(joined, from->name, from->unit);
+	return measured_is_mode(from->name) || measured_is_waiting(from->name)
+	               ? measurements_add_metric(joined, from->name, from->unit)
+	               : measurements_add_partial(joined, from->name, from->unit);
 }
 
 /* The repetitions of `more` behind those of `all`, which is freed. */
@@ -118,7 +119,7 @@ static char **folder_recordings(const char *path, GError **error)
 	return (char **)g_ptr_array_free(paths, FALSE);
 }
 
-static struct measured *load_folder(const char *path, const char *phase, GError **error)
+static struct measured *load_folder(const char *path, const char *phase, const char *event, GError **error)
 {
 	g_auto(GStrv) paths = folder_recordings(path, error);
 	struct measured *all = NULL;
@@ -126,7 +127,7 @@ static struct measured *load_folder(const char *path, const char *phase, GError 
 	if (!paths)
 		return NULL;
 	for (char **file = paths; *file; file++) {
-		struct measured *one = measured_from_recording(*file, phase, error);
+		struct measured *one = measured_from_recording(*file, phase, event, error);
 
 		if (!one || (all && !measured_comparable(all, one, error))) {
 			measured_free(one);
@@ -145,14 +146,15 @@ static struct measured *load_folder(const char *path, const char *phase, GError 
 	return all;
 }
 
-struct measured *measured_load(const char *path, const char *phase, GError **error)
+struct measured *measured_load(const char *path, const char *phase, const char *event, GError **error)
 {
 	struct measured *measured;
 
 	if (g_file_test(path, G_FILE_TEST_IS_DIR))
-		measured = load_folder(path, phase, error);
+		measured = load_folder(path, phase, event, error);
 	else
-		measured = names_json(path) ? load_json(path, error) : measured_from_recording(path, phase, error);
+		measured =
+			names_json(path) ? load_json(path, error) : measured_from_recording(path, phase, event, error);
 	if (!measured || measured->measurements->n_repetitions <= SHIFT_REPETITIONS_MAX)
 		return measured;
 	g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT, "%s has %zu repetitions; the most are %u", path,

@@ -11,10 +11,13 @@
 /* All values 0; steals `conditions`. */
 struct measured *measured_new(const char *path, const char *unit, size_t n_repetitions, json_t *conditions);
 
-/* phase: as measured_load. */
-struct measured *measured_from_recording(const char *path, const char *phase, GError **error);
+/* phase, event: as measured_load. */
+struct measured *measured_from_recording(const char *path, const char *phase, const char *event, GError **error);
 /* Whether it is a metric of the time in some modes, which every repetition has. */
 bool measured_is_mode(const char *name);
+/* The metric of the time for which tasks waited in a state (vprof/recording.h), or of all of it: VPROF_TASK_RUNNING. */
+const char *measured_waiting_name(unsigned state);
+bool measured_is_waiting(const char *name);
 
 /* vprof-measurements(5). */
 json_t *measured_to_json(const struct measured *measured);

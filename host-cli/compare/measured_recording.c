@@ -8,38 +8,51 @@
 #include "reading/phases.h"
 #include "ui/text.h"
 
-#define EVENT 0u /* a recording is compared by its first event */
+/* The index of an event in a recording's histograms, which have one. */
+#define ONLY 0u
 
 /* A stretch of time in which the work was done once. */
 struct repetition {
 	uint64_t from_ns, to_ns; /* [from, to) */
 	const json_t *run;       /* what it says of itself; NULL: it is the whole recording */
 	struct histogram *histogram;
-	uint64_t first_ns, last_ns; /* of its samples */
+	uint64_t first_ns, last_ns;                  /* of its samples */
+	uint64_t waiting_ns[VPROF_TASK_STATE_COUNT]; /* by state */
 };
 
 struct gathering {
 	struct input *input;
 	const char *phase;   /* each time that it came is a repetition; NULL: those of run --exec */
 	GArray *repetitions; /* of struct repetition, by time */
+	unsigned event;      /* that is compared */
+	int waits;           /* the event of waits; -1: it has none */
 	uint64_t lost;
 };
+
+static struct repetition *repetition_at(const struct gathering *in, uint64_t time_ns)
+{
+	for (guint i = 0; i < in->repetitions->len; i++) {
+		struct repetition *repetition = &g_array_index(in->repetitions, struct repetition, i);
+
+		if (time_ns >= repetition->from_ns && time_ns < repetition->to_ns)
+			return repetition;
+	}
+	return NULL;
+}
 
 static bool gather_sample(const struct record_sample *sample, unsigned event, void *data)
 {
 	struct gathering *in = data;
+	struct repetition *repetition =
+		event == in->event || (int)event == in->waits ? repetition_at(in, sample->time_ns) : NULL;
+	const unsigned state = (sample->misc & VPROF_TASK_STATE_MASK) >> VPROF_TASK_STATE_SHIFT;
 
-	if (event != EVENT)
-		return true;
-	for (guint i = 0; i < in->repetitions->len; i++) {
-		struct repetition *repetition = &g_array_index(in->repetitions, struct repetition, i);
-
-		if (sample->time_ns < repetition->from_ns || sample->time_ns >= repetition->to_ns)
-			continue;
-		histogram_add(repetition->histogram, sample, EVENT);
+	if (repetition && (int)event == in->waits && state < VPROF_TASK_STATE_COUNT)
+		repetition->waiting_ns[state] += sample->period;
+	if (repetition && event == in->event) {
+		histogram_add(repetition->histogram, sample, ONLY);
 		repetition->first_ns = MIN(repetition->first_ns, sample->time_ns);
 		repetition->last_ns = MAX(repetition->last_ns, sample->time_ns);
-		break;
 	}
 	return true;
 }
@@ -210,6 +223,21 @@ static void add_run(struct measurements *measurements, const json_t *run, size_t
 	}
 }
 
+/* The time for which tasks waited, and by state. */
+static void measure_waiting(struct measurements *measurements, const struct repetition *repetition, size_t index)
+{
+	struct series *waiting = measurements_add_metric(measurements, measured_waiting_name(VPROF_TASK_RUNNING), "ns");
+
+	for (unsigned state = 1; state < VPROF_TASK_STATE_COUNT; state++) {
+		const double value = (double)repetition->waiting_ns[state];
+
+		waiting->values[index] += value;
+		if (value > 0)
+			measurements_add_metric(measurements, measured_waiting_name(state), "ns")->values[index] =
+				value;
+	}
+}
+
 /* Between its marks; of a recording without any, from the first sample to the last. */
 static uint64_t repetition_wall_ns(const struct repetition *repetition)
 {
@@ -218,9 +246,10 @@ static uint64_t repetition_wall_ns(const struct repetition *repetition)
 }
 
 static void measure_repetition(struct measurements *measurements, const struct repetition *repetition, size_t index,
-                               const struct input *input)
+                               const struct gathering *in)
 {
-	const char *event_name = recording_event(input->recording, EVENT)->name;
+	const struct input *input = in->input;
+	const char *event_name = recording_event(input->recording, in->event)->name;
 	struct profile_row *rows;
 	struct column_list list;
 	size_t n;
@@ -230,32 +259,36 @@ static void measure_repetition(struct measurements *measurements, const struct r
 	for (size_t i = 0; i < n; i++)
 		measure_row(measurements, &rows[i], index);
 	measurements_add_metric(measurements, "wall", "ns")->values[index] = (double)repetition_wall_ns(repetition);
+	if (in->waits >= 0)
+		measure_waiting(measurements, repetition, index);
 	add_run(measurements, repetition->run, index);
 	g_free(rows);
 }
 
 /* Recordings of perf itself have the rate in their attr only. */
-static json_t *rate_of(const struct input *input)
+static json_t *rate_of(const struct gathering *in)
 {
-	const struct perf_event_attr *attr = &recording_event(input->recording, EVENT)->attr;
-	json_t *rate = json_object_get(input->description, "rate");
+	const struct perf_event_attr *attr = &recording_event(in->input->recording, in->event)->attr;
+	json_t *rate = json_object_get(in->input->description, "rate");
 
-	if (rate)
+	/* Looks at the tasks that wait have a rate of their own. */
+	if (rate && (int)in->event != in->waits)
 		return json_incref(rate);
 	return json_pack("{s:I}", attr->freq ? "frequency-hz" : "period",
 	                 (json_int_t)(attr->freq ? attr->sample_freq : attr->sample_period));
 }
 
-static json_t *conditions_of(const struct input *input, const char *phase)
+static json_t *conditions_of(const struct gathering *in)
 {
+	const struct input *input = in->input;
 	static const char *const of_guest[] = {"kind", "vcpus", "memory-bytes"};
 	json_t *conditions = json_object();
 	const json_t *guest = json_object_get(input->description, "guest");
 
-	json_object_set_new(conditions, "event", text_json(recording_event(input->recording, EVENT)->name));
-	json_object_set_new(conditions, "rate", rate_of(input));
-	if (phase)
-		json_object_set_new(conditions, "phase", text_json(phase));
+	json_object_set_new(conditions, "event", text_json(recording_event(input->recording, in->event)->name));
+	json_object_set_new(conditions, "rate", rate_of(in));
+	if (in->phase)
+		json_object_set_new(conditions, "phase", text_json(in->phase));
 	json_object_set(conditions, "cpu", json_object_get(input->description, "host-cpu"));
 	for (size_t i = 0; i < G_N_ELEMENTS(of_guest); i++)
 		json_object_set(conditions, of_guest[i], json_object_get(guest, of_guest[i]));
@@ -264,7 +297,7 @@ static json_t *conditions_of(const struct input *input, const char *phase)
 
 static bool counts_steps(const struct gathering *in)
 {
-	return g_str_has_prefix(recording_event(in->input->recording, EVENT)->name, MEASURED_EVENT_STEPS);
+	return g_str_has_prefix(recording_event(in->input->recording, in->event)->name, MEASURED_EVENT_STEPS);
 }
 
 static bool gather(struct gathering *in, GError **error)
@@ -291,7 +324,7 @@ static bool gather(struct gathering *in, GError **error)
 		if (histogram_samples(g_array_index(in->repetitions, struct repetition, i).histogram) == 0) {
 			g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_EMPTY,
 			            "repetition %u of %s has no samples of %s; sample more often", i + 1,
-			            in->input->path, recording_event(in->input->recording, EVENT)->name);
+			            in->input->path, recording_event(in->input->recording, in->event)->name);
 			return false;
 		}
 	return true;
@@ -304,36 +337,41 @@ static const char *unit_of(const struct recording_event *event)
 	return g_str_has_prefix(event->name, MEASURED_EVENT_STEPS) ? "instructions" : event->name;
 }
 
-static struct measured *measure_input(struct input *input, const char *phase, GError **error)
+static struct measured *measure_input(struct input *input, const char *phase, unsigned event_number, GError **error)
 {
 	struct gathering in = {
 		.input = input,
 		.phase = phase,
 		.repetitions = g_array_new(FALSE, FALSE, sizeof(struct repetition)),
+		.event = event_number,
+		.waits = input_waits_number(input, -1),
 	};
-	const struct recording_event *event = recording_event(input->recording, EVENT);
+	const struct recording_event *event = recording_event(input->recording, event_number);
 	struct measured *measured = NULL;
 
 	g_array_set_clear_func(in.repetitions, repetition_clear);
 	if (gather(&in, error)) {
-		measured = measured_new(input->path, unit_of(event), in.repetitions->len, conditions_of(input, phase));
+		measured = measured_new(input->path, unit_of(event), in.repetitions->len, conditions_of(&in));
 		for (guint i = 0; i < in.repetitions->len; i++)
 			measure_repetition(measured->measurements, &g_array_index(in.repetitions, struct repetition, i),
-			                   i, input);
+			                   i, &in);
 		measurements_drop_partial(measured->measurements);
 	}
 	g_array_unref(in.repetitions);
 	return measured;
 }
 
-struct measured *measured_from_recording(const char *path, const char *phase, GError **error)
+struct measured *measured_from_recording(const char *path, const char *phase, const char *event, GError **error)
 {
 	struct input *input = input_open(path, NULL, false, error);
-	struct measured *measured;
+	struct measured *measured = NULL;
+	int number;
 
 	if (!input)
 		return NULL;
-	measured = measure_input(input, phase, error);
+	number = input_event_number(input, event, error);
+	if (number >= 0)
+		measured = measure_input(input, phase, (unsigned)number, error);
 	input_free(input);
 	return measured;
 }

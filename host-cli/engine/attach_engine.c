@@ -39,6 +39,13 @@ bool attach_engine_check(const struct attach_engine_options *options, const char
 {
 	uint64_t seconds;
 
+	if (options->dump && !domain && options->pid == 0 && !options->qmp && !options->connect)
+		return true;
+	if (options->dump) {
+		g_set_error_literal(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_OPTIONS,
+		                    "--dump is the guest; give no other one");
+		return false;
+	}
 	if ((domain != NULL) == (options->pid != 0)) {
 		g_set_error_literal(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_OPTIONS,
 		                    "exactly one guest is needed: a GUEST of `vprof attach --list`, or --pid PID");
@@ -63,6 +70,7 @@ static GPtrArray *guest_arguments(const struct attach_engine_options *options, c
 	argument_add(arguments, "--connect", options->connect);
 	argument_add(arguments, "--pid", options->pid != 0 ? pid : NULL);
 	argument_add(arguments, "--qmp", options->qmp);
+	argument_add(arguments, "--dump", options->dump);
 	argument_add(arguments, "--kernel", options->kernel);
 	if (options->no_monitor)
 		g_ptr_array_add(arguments, g_strdup("--no-monitor"));

@@ -20,6 +20,7 @@ enum attach_engine_error {
 
 struct attach_engine_options {
 	char *connect, *qmp, *kernel;
+	char *dump; /* a file instead of a guest; only where a command offers it */
 	int pid;
 	gboolean no_monitor, verbose;
 };

@@ -20,7 +20,7 @@ static bool engine_connect(struct guest_engine *engine, const struct attach_engi
 {
 	g_autoptr(GError) none = NULL;
 
-	if (options->pid != 0 || options->connect || options->no_monitor)
+	if (options->pid != 0 || options->connect || options->no_monitor || options->dump)
 		return engine_attach(engine, options, name, status, error);
 	engine->client = engine_find(name, &none);
 	if (engine->client)

@@ -37,6 +37,7 @@ struct reading {
 	struct export_profile *profile;
 	struct stacks *stacks;
 	unsigned event;
+	int waits; /* -1: none */
 };
 
 static bool read_sample(const struct record_sample *sample, unsigned event, void *data)
@@ -44,7 +45,7 @@ static bool read_sample(const struct record_sample *sample, unsigned event, void
 	struct reading *reading = data;
 	struct export_profile *profile = reading->profile;
 
-	if (event != reading->event)
+	if (event != reading->event && (int)event != reading->waits)
 		return true;
 	if (reading->stacks)
 		stacks_add(reading->stacks, sample);
@@ -73,7 +74,7 @@ const char *export_build_id(const struct export_profile *profile, const char *mo
 }
 
 void export_profile_read(struct export_profile *profile, const struct exporter *exporter, struct input *input,
-                         unsigned event)
+                         unsigned event, int waits)
 {
 	static const struct input_visitor visitor = {.sample = read_sample};
 	const struct recording_event *of = recording_event(input->recording, event);
@@ -81,6 +82,7 @@ void export_profile_read(struct export_profile *profile, const struct exporter *
 		.profile = profile,
 		.stacks = exporter->by_sample ? NULL : stacks_new(input->names),
 		.event = event,
+		.waits = waits,
 	};
 
 	*profile = (struct export_profile){
@@ -90,6 +92,10 @@ void export_profile_read(struct export_profile *profile, const struct exporter *
 		.event = of->name,
 		.unit = recording_event_counts_time(of) ? "nanoseconds" : "count",
 	};
+	if (waits >= 0)
+		profile->waits = recording_event(input->recording, (size_t)waits)->name;
+	if (reading.stacks && waits >= 0)
+		stacks_tell_waits(reading.stacks);
 	input_walk(input, &visitor, &reading);
 	profile->start_unix_ns = start_unix_ns(profile);
 	if (reading.stacks) {
@@ -233,13 +239,13 @@ static bool writing_write(FILE *to, const void *data, GError **error)
 	return writing->exporter->write(writing->profile, to, error);
 }
 
-bool export_input(const struct exporter *exporter, struct input *input, unsigned event, const char *path,
+bool export_input(const struct exporter *exporter, struct input *input, unsigned event, int waits, const char *path,
                   GError **error)
 {
 	struct export_profile profile;
 	bool written;
 
-	export_profile_read(&profile, exporter, input, event);
+	export_profile_read(&profile, exporter, input, event, waits);
 	input_say_warnings(input);
 	written =
 		output_file_write(path, input_mode(input), writing_write, &(struct writing){exporter, &profile}, error);

@@ -15,9 +15,10 @@
 struct export_profile {
 	struct input *input; /* borrowed; event_number is that of the event in it */
 	unsigned event_number;
-	const char *path;          /* of the recording */
-	const char *event;         /* "task-clock" */
-	const char *unit;          /* "nanoseconds", or "count" */
+	const char *waits; /* the event of waits that is in it, too, its frames as PROFILE_WAITING; NULL: none */
+	const char *path;  /* of the recording */
+	const char *event; /* "task-clock" */
+	const char *unit;  /* "nanoseconds", or "count" */
 	struct task_stacks *tasks; /* none for an exporter by sample */
 	size_t n_tasks;
 	uint64_t samples;
@@ -53,9 +54,12 @@ const struct exporter *exporter_find(const char *name);
 /* "folded, pprof, ... or svg": all names. New string. */
 char *exporter_names(void);
 
-/* Reads the samples of event number `event`, and groups them by call chain if the exporter takes stacks. */
+/*
+ * Reads the samples of event number `event`, and groups them by call chain if the exporter takes stacks. waits: the
+ * number of a second event that goes into the same stacks (input_waits_number); -1: none.
+ */
 void export_profile_read(struct export_profile *profile, const struct exporter *exporter, struct input *input,
-                         unsigned event);
+                         unsigned event, int waits);
 void export_profile_clear(struct export_profile *profile);
 
 /* The build-id of a frame's module. Recordings have that of the kernel; NULL for others. */
@@ -86,10 +90,10 @@ void export_samples_each(const struct export_profile *profile, export_visitor *v
 void export_samples_in_time(const struct export_profile *profile, export_visitor *visit, void *data);
 
 /*
- * Writes event number `event` to `path`, "-" for standard output, through a temporary file beside it, so that no
- * partial file is left. Prints the recording's warnings.
+ * Writes event number `event`, and the waits of export_profile_read, to `path`, "-" for standard output, through a
+ * temporary file beside it, so that no partial file is left. Prints the recording's warnings.
  */
-bool export_input(const struct exporter *exporter, struct input *input, unsigned event, const char *path,
+bool export_input(const struct exporter *exporter, struct input *input, unsigned event, int waits, const char *path,
                   GError **error);
 
 #endif

@@ -24,14 +24,14 @@ struct flames {
 	unsigned depth;    /* rows */
 };
 
-/* Warm for the kernel, green for user space, blue for time outside the guest; lighter and darker by the name. */
+/* Warm for the kernel, green for user space, blue for time outside the guest, violet for waits; lighter and darker by
+ * the name. */
 static void colour_of(enum profile_mode mode, const char *name, char colour[static 8])
 {
 	static const uint8_t bases[][3] = {
-		[PROFILE_KERNEL] = {225, 110, 50},
-		[PROFILE_USER] = {95, 175, 90},
-		[PROFILE_HYPERVISOR] = {90, 140, 210},
-		[PROFILE_OTHER] = {170, 170, 170},
+		[PROFILE_KERNEL] = {225, 110, 50},     [PROFILE_USER] = {95, 175, 90},
+		[PROFILE_HYPERVISOR] = {90, 140, 210}, [PROFILE_OTHER] = {170, 170, 170},
+		[PROFILE_WAITING] = {150, 125, 205},
 	};
 	unsigned shade = g_str_hash(name) % 30;
 
@@ -102,14 +102,17 @@ static void nodes_draw(const struct flames *flames, const struct call_node *node
 static void head_draw(const struct flames *flames, double height)
 {
 	const struct export_profile *profile = flames->profile;
-	g_autofree char *path = text_markup(profile->path), *event = text_markup(profile->event);
+	g_autofree char *events = profile->waits ? g_strdup_printf("%s and %s", profile->event, profile->waits)
+	                                         : g_strdup(profile->event);
+	g_autofree char *path = text_markup(profile->path), *event = text_markup(events);
 
 	fprintf(flames->to,
 	        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" font-family=\"monospace\" font-size=\"11\">\n"
 	        "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
 	        "<text x=\"%.0f\" y=\"20\" font-size=\"14\">%s: %s, %" G_GUINT64_FORMAT " samples</text>\n"
-	        "<text x=\"%.0f\" y=\"35\" fill=\"#555\">orange: kernel; green: user; blue: outside the guest</text>\n",
-	        WIDTH, height, MARGIN, path, event, profile->samples, MARGIN);
+	        "<text x=\"%.0f\" y=\"35\" fill=\"#555\">orange: kernel; green: user; blue: outside the guest%s</text>\n",
+	        WIDTH, height, MARGIN, path, event, profile->samples, MARGIN,
+	        profile->waits ? "; violet: waiting" : "");
 }
 
 static bool svg_write(const struct export_profile *profile, FILE *to, GError **error)

@@ -147,8 +147,12 @@ static void cells_write(const struct page_profile *profile, struct text_table *s
 
 static void profile_write(const struct page_profile *profile, struct text_table *strings, FILE *to)
 {
+	g_autofree char *events = profile->waits
+	                                  ? g_strdup_printf("%s and %s", profile->event->name, profile->waits->name)
+	                                  : g_strdup(profile->event->name);
+
 	fputc('{', to);
-	member_write("event", profile->event->name, to);
+	member_write("event", events, to);
 	member_write("unit", recording_event_counts_time(profile->event) ? "ns" : "events", to);
 	fprintf(to, "\"samples\":%" PRIu64 ",\"period\":%" PRIu64 ",", profile->samples, profile->period);
 	nodes_write(profile, strings, to);

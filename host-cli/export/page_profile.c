@@ -30,8 +30,9 @@ struct reading {
 	struct page_task task; /* of the last sample, and its number */
 	uint32_t task_number;
 	GArray *changes;          /* of struct phase_change, by time */
-	struct call_tree **trees; /* of each event */
-	struct row_set *rows;     /* of each event */
+	struct call_tree **trees; /* of each event, and of the first one and the waits */
+	struct row_set *rows;     /* the same */
+	int waits;                /* the event of waits in the last profile; -1: there is none */
 	struct timeline **timelines;
 };
 
@@ -265,25 +266,36 @@ static void row_set_add(struct row_set *set, struct page_row *row, uint64_t time
 			rows_join(set, 1);
 }
 
-static bool sample_read(const struct record_sample *sample, unsigned event, void *data)
+/* To the profile of that number. */
+static void sample_add(struct reading *reading, const struct record_sample *sample, size_t number)
 {
-	struct reading *reading = data;
-	struct page_recording *recording = reading->recording;
-	struct page_profile *profile = &recording->profiles[event];
+	struct page_profile *profile = &reading->recording->profiles[number];
 	struct page_row row = {
-		.node = call_tree_add(reading->trees[event], sample),
+		.node = call_tree_add(reading->trees[number], sample),
 		.cpu = sample->cpu,
 		.task = task_number(reading, sample),
 		.phase_set = phase_set_at(reading->changes, sample->time_ns),
 		.samples = 1,
 		.period = sample->period,
 	};
-	bool is_first = recording->first_ns == 0 && recording->last_ns == 0;
 
-	row_set_add(&reading->rows[event], &row, sample->time_ns);
-	timeline_add(reading->timelines[event], sample);
+	row_set_add(&reading->rows[number], &row, sample->time_ns);
+	/* What a vCPU does. */
+	if (!profile->waits || profile_state_of(sample->misc) == VPROF_TASK_RUNNING)
+		timeline_add(reading->timelines[number], sample);
 	profile->samples++;
 	profile->period += sample->period;
+}
+
+static bool sample_read(const struct record_sample *sample, unsigned event, void *data)
+{
+	struct reading *reading = data;
+	struct page_recording *recording = reading->recording;
+	bool is_first = recording->first_ns == 0 && recording->last_ns == 0;
+
+	sample_add(reading, sample, event);
+	if (reading->waits >= 0 && (event == 0 || (int)event == reading->waits))
+		sample_add(reading, sample, recording->n_profiles - 1);
 	recording->first_ns = is_first ? sample->time_ns : MIN(recording->first_ns, sample->time_ns);
 	recording->last_ns = MAX(recording->last_ns, sample->time_ns);
 	return true;
@@ -346,6 +358,8 @@ static void reading_start(struct reading *reading, size_t n)
 		reading->rows[i] = (struct row_set){.rows = rows_new(), .slices.shift = SLICES_SHIFT_AT_FIRST};
 		reading->timelines[i] = timeline_new();
 	}
+	if (reading->waits >= 0)
+		call_tree_tell_waits(reading->trees[n - 1]);
 	phases_read(reading);
 }
 
@@ -357,7 +371,8 @@ static void reading_finish(struct reading *reading)
 		struct page_profile *profile = &recording->profiles[i];
 		g_autofree size_t *node_of = NULL;
 
-		profile->event = recording_event(recording->input->recording, i);
+		if (!profile->event)
+			profile->event = recording_event(recording->input->recording, i);
 		profile->nodes = call_tree_resolve_numbers(reading->trees[i], recording->input->resolver,
 		                                           &profile->n_nodes, &node_of);
 		rows_resolve(profile, reading->rows[i].rows, node_of);
@@ -384,7 +399,15 @@ struct page_recording *page_recording_read(struct input *input)
 	recording->input = input;
 	recording->tasks = g_array_new(FALSE, FALSE, sizeof(struct page_task));
 	recording->n_profiles = recording_n_events(input->recording);
+	/* The last one is of the time that tasks run and wait. */
+	reading.waits = recording->n_profiles > 0 ? input_waits_number(input, 0) : -1;
+	recording->n_profiles += reading.waits >= 0;
 	recording->profiles = g_new0(struct page_profile, recording->n_profiles);
+	if (reading.waits >= 0) {
+		recording->profiles[recording->n_profiles - 1].event = recording_event(input->recording, 0);
+		recording->profiles[recording->n_profiles - 1].waits =
+			recording_event(input->recording, (size_t)reading.waits);
+	}
 	reading_start(&reading, recording->n_profiles);
 	input_walk(input, &visitor, &reading);
 	input_warn_cut(input, reading.room.cut);

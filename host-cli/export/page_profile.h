@@ -30,6 +30,7 @@ struct page_row {
 
 struct page_profile {
 	const struct recording_event *event;
+	const struct recording_event *waits; /* that are in it, too, as PROFILE_WAITING; NULL: none */
 	struct call_node *nodes;
 	size_t n_nodes;
 	struct page_row *rows; /* by node, vCPU, task, phases, slice */

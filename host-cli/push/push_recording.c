@@ -112,7 +112,7 @@ bool push_profile_make(struct input *input, const char *event, enum push_format 
 
 	if (number < 0)
 		return false;
-	export_profile_read(&profile, exporter, input, (unsigned)number);
+	export_profile_read(&profile, exporter, input, (unsigned)number, -1);
 	start_guess(&profile);
 	made->from_s = profile.start_unix_ns / 1000000000;
 	made->until_s = made->from_s + (profile.last_ns - profile.first_ns) / 1000000000 + 1;

@@ -331,6 +331,18 @@ int input_event_number(const struct input *input, const char *name, GError **err
 	return -1;
 }
 
+int input_waits_number(const struct input *input, int beside)
+{
+	const int exact = input_event_number(input, VPROF_OFF_CPU_EVENT, NULL);
+	const int waits = exact >= 0 ? exact : input_event_number(input, VPROF_WALL_EVENT, NULL);
+
+	if (beside >= 0 && (strcmp(recording_event(input->recording, (size_t)beside)->name, VPROF_OFF_CPU_EVENT) == 0 ||
+	                    strcmp(recording_event(input->recording, (size_t)beside)->name, VPROF_WALL_EVENT) == 0 ||
+	                    !recording_event_counts_time(recording_event(input->recording, (size_t)beside))))
+		return -1;
+	return waits;
+}
+
 void input_walk(struct input *input, const struct input_visitor *visitor, void *data)
 {
 	struct walk walk = {.input = input, .visitor = visitor, .data = data};

@@ -66,6 +66,11 @@ bool input_select(struct input *input, const struct filter_options *options, GEr
 
 /* The number of the event of that name (NULL: the first); -1 and G_OPTION_ERROR_BAD_VALUE: no such event. */
 int input_event_number(const struct input *input, const char *name, GError **error);
+/*
+ * The event of the waits of tasks: of each wait, or else of looks at those that wait; -1: it has neither. beside: for a
+ * profile of that event, which must then be of the time that tasks run; -1: any.
+ */
+int input_waits_number(const struct input *input, int beside);
 
 /* Returns false to end the walk. */
 struct input_visitor {

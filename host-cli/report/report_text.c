@@ -208,12 +208,38 @@ static void head_print_chains(const struct report *report, FILE *to)
 	head_print_chain_part(user, report->user_chain_ends, to);
 }
 
+struct count {
+	const char *member, *words;
+};
+
+/* A line with those of the members that are not 0. */
+static void head_print_counts(const char *title, const char *begin, const json_t *members, const struct count *counts,
+                              size_t n, FILE *to)
+{
+	g_autoptr(GString) line = g_string_new(begin);
+	const char *gap = "";
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t number = member_number(members, counts[i].member, 0);
+
+		if (number == 0)
+			continue;
+		g_string_append_printf(line, "%s%" G_GUINT64_FORMAT " %s", gap, number, counts[i].words);
+		gap = ", ";
+	}
+	if (*gap != '\0')
+		head_print(to, title, line->str);
+}
+
+static const json_t *statistics_total(const struct report *report)
+{
+	return json_object_get(json_object_get(report->input->description, "statistics"), "total");
+}
+
 /* What became of searches for the stack pointer, on hosts that do not give it. */
 static void head_print_stacks(const struct report *report, FILE *to)
 {
-	static const struct {
-		const char *member, *words;
-	} results[] = {
+	static const struct count results[] = {
 		{"stack-found", "found"},
 		{"stack-none", "without a chain"},
 		{"stack-ambiguous", "ambiguous"},
@@ -221,20 +247,39 @@ static void head_print_stacks(const struct report *report, FILE *to)
 		{"stack-no-table", "in code whose calls are not known"},
 		{"stack-work", "given up"},
 	};
-	const json_t *total = json_object_get(json_object_get(report->input->description, "statistics"), "total");
-	g_autoptr(GString) line = g_string_new("searched in memory: ");
-	const char *gap = "";
 
-	for (size_t i = 0; i < G_N_ELEMENTS(results); i++) {
-		uint64_t number = member_number(total, results[i].member, 0);
+	head_print_counts("stacks", "searched in memory: ", statistics_total(report), results, G_N_ELEMENTS(results),
+	                  to);
+}
 
-		if (number == 0)
-			continue;
-		g_string_append_printf(line, "%s%" G_GUINT64_FORMAT " %s", gap, number, results[i].words);
-		gap = ", ";
-	}
-	if (*gap != '\0')
-		head_print(to, "stacks", line->str);
+/* What is not in the unwind tables of programs and libraries. */
+static void head_print_tables(const struct report *report, FILE *to)
+{
+	static const struct count left_out[] = {
+		{"rows-of-no-form", "rows of a form that is not walked"},
+		{"corrupt", "functions with corrupt entries"},
+		{"missing", "functions that the guest did not have in memory"},
+	};
+	const json_t *tables = json_object_get(report->input->description, "unwind-tables");
+
+	head_print_counts("tables", "without ", json_object_get(tables, "left-out"), left_out, G_N_ELEMENTS(left_out),
+	                  to);
+}
+
+/* Looks at the tasks that wait, their waits, and what was not recorded of them. */
+static void head_print_waits(const struct report *report, FILE *to)
+{
+	static const struct count looks[] = {
+		{"wall-looks", "looks"},
+		{"wall-broken", "that did not see all tasks"},
+		{"wall-later", "samples left to the next look"},
+		{"wall-no-frame", "dropped without a frame"},
+		{"wall-torn", "dropped because the task ran meanwhile"},
+		{"off-cpu-dropped", "waits not recorded for lack of room"},
+		{"off-cpu-unread", "waits not recorded because the task cannot be read"},
+	};
+
+	head_print_counts("waits", "", statistics_total(report), looks, G_N_ELEMENTS(looks), to);
 }
 
 /* What could not be known of the guest. */
@@ -348,6 +393,8 @@ static void head_print_all(const struct report *report, FILE *to)
 	head_print_samples(report, to);
 	head_print_chains(report, to);
 	head_print_stacks(report, to);
+	head_print_tables(report, to);
+	head_print_waits(report, to);
 	head_print_missing(report, to);
 	report_print_time(report, to);
 }

@@ -15,9 +15,10 @@ extern const struct option_row task_option_rows[];
 
 /*
  * Reads the tasks of the guest that options and arguments name, as [GUEST [PID|COMM]], with --pid as [PID|COMM], and
- * calls `print`. `command`: its name. `depth`: of call chains; 0: no limit. Returns the exit status.
+ * calls `print`. `command`: its name. `wanted`: but for which tasks, and for the kernel. Returns the exit status.
  */
-int task_command_run(const char *command, const struct task_values *given, unsigned n, char **arguments, unsigned depth,
+int task_command_run(const char *command, const struct task_values *given, unsigned n, char **arguments,
+                     const struct task_wish *wanted,
                      void (*print)(const struct task_values *given, const struct task_table *table,
                                    const json_t *guest));
 

@@ -7,7 +7,9 @@
 #include "engine/engine_find.h"
 #include "engine/engine_modules.h"
 #include "lib/profile/chain.h"
+#include "lib/record/hex.h"
 #include "lib/symbol/symtab.h"
+#include "tasks/task_user.h"
 #include "ui/message.h"
 #include "ui/text.h"
 
@@ -24,6 +26,7 @@ static void row_free(void *data)
 	g_free(row->cgroup);
 	g_free(row->chain_end);
 	g_free(row->frames);
+	g_array_unref(row->mappings);
 	g_free(row);
 }
 
@@ -68,6 +71,32 @@ static void wait_channel_take(struct task_row *row, const json_t *task)
 			row->wait_channel = &row->frames[i];
 }
 
+static void mapping_clear(void *data)
+{
+	g_free(((struct task_mapping *)data)->file);
+}
+
+static void mappings_take(struct task_row *row, const json_t *task)
+{
+	const json_t *mappings = json_object_get(task, "mappings"), *taken;
+	size_t i;
+
+	row->mappings = g_array_new(FALSE, FALSE, sizeof(struct task_mapping));
+	g_array_set_clear_func(row->mappings, mapping_clear);
+	json_array_foreach(mappings, i, taken) {
+		const char *file = member_text(taken, "file"), *build_id = member_text(taken, "build-id");
+		struct task_mapping mapping = {.start = address_of(json_object_get(taken, "start")),
+		                               .end = address_of(json_object_get(taken, "end")),
+		                               .file_offset = address_of(json_object_get(taken, "file-offset")),
+		                               .file = g_strdup(file ? file : ""),
+		                               .has_table = json_is_true(json_object_get(taken, "table"))};
+
+		if (build_id)
+			mapping.build_id_bytes = hex_decode(build_id, mapping.build_id, sizeof(mapping.build_id));
+		g_array_append_val(row->mappings, mapping);
+	}
+}
+
 static struct task_row *row_new(const json_t *task)
 {
 	struct task_row *row = g_new0(struct task_row, 1);
@@ -83,12 +112,14 @@ static struct task_row *row_new(const json_t *task)
 	row->cgroup = cgroup ? text_printable(cgroup) : NULL;
 	chain_take(row, task);
 	wait_channel_take(row, task);
+	mappings_take(row, task);
 	return row;
 }
 
 static json_t *arguments_new(const struct task_wish *wish)
 {
-	json_t *arguments = json_pack("{s:i}", "depth", (int)(wish->depth ? wish->depth : DEPTH_MAX));
+	json_t *arguments =
+		json_pack("{s:i, s:b}", "depth", (int)(wish->depth ? wish->depth : DEPTH_MAX), "user", wish->user);
 
 	if (wish->who && wish->who[strspn(wish->who, "0123456789")] == '\0')
 		json_object_set_new(arguments, "pid", json_integer(g_ascii_strtoll(wish->who, NULL, 10)));
@@ -127,6 +158,8 @@ static bool rows_read(struct task_table *table, struct client *client, const str
 	json_t *arguments = arguments_new(wish), *answer;
 	uint64_t from = 0;
 
+	g_ptr_array_set_size(table->rows, 0);
+
 	while (arguments) {
 		answer = engine_ask(client, "query-tasks", arguments, error);
 		if (!answer)
@@ -151,6 +184,21 @@ static void frame_name(struct task_table *table, struct task_frame *frame, const
 	frame->module = g_string_chunk_insert_const(table->texts, module);
 }
 
+static bool user_frame_name(struct task_table *table, const struct task_row *row, struct task_frame *frame)
+{
+	for (guint i = 0; i < row->mappings->len; i++) {
+		const struct task_mapping *mapping = &g_array_index(row->mappings, struct task_mapping, i);
+
+		if (frame->ip < mapping->start || frame->ip >= mapping->end)
+			continue;
+		g_autofree char *file = text_printable(mapping->file);
+
+		frame_name(table, frame, task_user_symbol(table->user, mapping, frame->ip), file);
+		return true;
+	}
+	return false;
+}
+
 /* Those of the kernel itself; the addresses of the others in the kernel's half are added to `modules`. */
 static void frames_name(struct task_table *table, const struct symtab *symtab, GHashTable *seen, GArray *modules)
 {
@@ -162,6 +210,8 @@ static void frames_name(struct task_table *table, const struct symtab *symtab, G
 			const struct symbol *symbol = symtab ? symtab_find(symtab, frame->ip) : NULL;
 			const bool kernel = frame->ip >= UPPER_HALF;
 
+			if (!kernel && table->user && user_frame_name(table, row, frame))
+				continue;
 			frame_name(table, frame, symbol ? symbol->name : NULL, kernel ? "[kernel]" : "[user]");
 			if (!symbol && kernel && g_hash_table_add(seen, g_memdup2(&frame->ip, sizeof(frame->ip))))
 				g_array_append_val(modules, frame->ip);
@@ -211,8 +261,13 @@ struct task_table *task_table_new(const struct guest_engine *engine, const struc
 
 	table->rows = g_ptr_array_new_with_free_func(row_free);
 	table->texts = g_string_chunk_new(1 << 12);
-	if (rows_read(table, engine->client, wish, error))
-		return table;
+	if (rows_read(table, engine->client, wish, error)) {
+		if (wish->user)
+			table->user = task_user_new(table, engine, &wish->user_files);
+		/* Chains go further by tables that came since. */
+		if (!table->user || !engine->own || rows_read(table, engine->client, wish, error))
+			return table;
+	}
 	task_table_free(table);
 	return NULL;
 }
@@ -223,6 +278,7 @@ void task_table_free(struct task_table *table)
 		return;
 	g_ptr_array_unref(table->rows);
 	g_string_chunk_free(table->texts);
+	task_user_free(table->user);
 	g_free(table->no_symbols);
 	g_free(table);
 }

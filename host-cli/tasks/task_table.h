@@ -6,11 +6,22 @@
 #include <glib.h>
 
 #include "engine/guest_engine.h"
+#include "lib/record/record.h"
+#include "lib/symbol/user_symbols.h"
+
+/* Code of a program or library that a chain leads through. */
+struct task_mapping {
+	uint64_t start, end, file_offset;
+	char *file; /* as the guest has it: not printable */
+	uint8_t build_id[RECORD_BUILD_ID_BYTES_MAX];
+	size_t build_id_bytes;
+	bool has_table;
+};
 
 struct task_frame {
 	uint64_t ip;
 	const char *symbol; /* "0xffffffff81000000" where there is none */
-	const char *module; /* "[kernel]", "[virtio_blk]", "[user]" */
+	const char *module; /* "[kernel]", "[virtio_blk]", "/usr/bin/sort", "[user]" */
 	bool known;         /* the symbol is one */
 };
 
@@ -26,7 +37,10 @@ struct task_row {
 	char *chain_end;                       /* "whole", ... */
 	size_t n_frames;
 	struct task_frame *frames; /* innermost first */
+	GArray *mappings;          /* of struct task_mapping */
 };
+
+struct task_user;
 
 struct task_table {
 	GPtrArray *rows;      /* of struct task_row, in the order of the guest's list */
@@ -34,13 +48,16 @@ struct task_table {
 	const char *list_end; /* "whole", "broken", "limit" */
 	const char *unwinder; /* "orc", "fp" */
 	uint64_t torn, late, unseen;
-	char *no_symbols; /* why functions have no names; NULL: they have */
+	struct task_user *user; /* names of user space; NULL: not wanted */
+	char *no_symbols;       /* why functions have no names; NULL: they have */
 };
 
 /* What of a guest's tasks is wanted. */
 struct task_wish {
-	const char *who; /* a process id, or the name of threads with * and ?; NULL: all */
-	unsigned depth;  /* of call chains; 0: no limit but the engine's */
+	const char *who;                       /* a process id, or the name of threads with * and ?; NULL: all */
+	unsigned depth;                        /* of call chains; 0: no limit but the engine's */
+	bool user;                             /* chains go on into user space */
+	struct user_symbol_sources user_files; /* with `user`: of the guest's programs */
 };
 
 /* Without the names of functions. Errors: those of client_execute. */

@@ -61,13 +61,14 @@ static inline bool vprof_is_real_mode(uint64_t ip)
  */
 #define VPROF_CHAIN_END_SHIFT 4u
 #define VPROF_CHAIN_END_MASK (7u << VPROF_CHAIN_END_SHIFT)
-#define VPROF_CHAIN_ENDS(X)                                                     \
-	X(VPROF_CHAIN_WHOLE, "whole", "whole")                                  \
-	X(VPROF_CHAIN_BAD_FRAME, "bad-frame", "cut at a frame that cannot be")  \
-	X(VPROF_CHAIN_NO_ENTRY, "no-entry", "cut at code without unwind entry") \
-	X(VPROF_CHAIN_DEPTH, "depth", "cut at the depth limit")                 \
-	X(VPROF_CHAIN_UNREADABLE, "unreadable", "cut at unreadable memory")     \
-	X(VPROF_CHAIN_NO_STACK, "no-stack", "without a stack pointer that is certain")
+#define VPROF_CHAIN_ENDS(X)                                                            \
+	X(VPROF_CHAIN_WHOLE, "whole", "whole")                                         \
+	X(VPROF_CHAIN_BAD_FRAME, "bad-frame", "cut at a frame that cannot be")         \
+	X(VPROF_CHAIN_NO_ENTRY, "no-entry", "cut at code without unwind entry")        \
+	X(VPROF_CHAIN_DEPTH, "depth", "cut at the depth limit")                        \
+	X(VPROF_CHAIN_UNREADABLE, "unreadable", "cut at unreadable memory")            \
+	X(VPROF_CHAIN_NO_STACK, "no-stack", "without a stack pointer that is certain") \
+	X(VPROF_CHAIN_NO_FORM, "no-form", "cut at code with an unwind entry that is not walked")
 #define X(id, name, words) id,
 enum vprof_chain_end { VPROF_CHAIN_UNKNOWN, VPROF_CHAIN_ENDS(X) VPROF_CHAIN_END_COUNT };
 #undef X

@@ -18,7 +18,8 @@ static void export_all(struct input *input, FILE *to)
 			struct export_profile profile;
 			g_autoptr(GError) error = NULL;
 
-			export_profile_read(&profile, exporters[i], input, event);
+			export_profile_read(&profile, exporters[i], input, event,
+			                    exporters[i] == &export_svg ? (int)event : -1);
 			bool written = exporters[i]->write(&profile, to, &error);
 
 			g_assert(written == !error);

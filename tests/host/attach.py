@@ -173,7 +173,7 @@ class Attach(harness.ProgramTest):
 
     def check_stacks(self, *which):
         """All that do not run have whole stacks, but those that ran meanwhile, and those that have ended."""
-        document = json.loads(self.run_program(VPROF, "stack", "--json", *which)[0])
+        document = json.loads(self.run_program(VPROF, "stack", "--json", "--no-user", *which)[0])
         asleep = [stack for stack in document["stacks"] if all(task["cpu"] is None for task in stack["tasks"])]
         without = [task for stack in asleep for task in stack["tasks"] if not stack["frames"] and task["state"] not in "ZX"]
         self.assertLessEqual(len(without), document["torn"], without)
@@ -182,11 +182,26 @@ class Attach(harness.ProgramTest):
         self.assertGreater(max(stack["count"] for stack in asleep), 4)
         return [stack for stack in document["stacks"] if stack not in asleep]
 
+    def check_user_stacks(self, *which):
+        """Of busybox, which is static and without frame pointers, by the tables that it has in the guest's memory: those of its C library,
+        in which its naps are."""
+        document = json.loads(self.run_program(VPROF, "stack", "--json", *which, "busybox")[0])
+        stacks = {}
+        for stack in document["stacks"]:
+            user = [frame for frame in stack["frames"] if not frame["ip"].startswith("0xffff")]
+            stacks.update({task["tid"]: ([frame["symbol"] for frame in stack["frames"]], user) for task in stack["tasks"]})
+        naps = {tid: user for tid, (names, user) in stacks.items() if "hrtimer_nanosleep" in names}
+        print(f"  user space of naps: {[(len(user), user[:1]) for user in naps.values()]}", flush=True)
+        self.assertGreater(len(naps), 0)
+        self.assertTrue(all(user and user[0]["module"] == "/bin/busybox" for user in naps.values()), naps)
+        self.assertTrue(any(len(user) > 3 for user in naps.values()), naps)
+
     def check_tasks_now(self):
         self.check_ps(*self.guest())
         running = self.check_stacks(*self.guest())
         print(f"  runs: {[(stack['tasks'][0]['comm'], len(stack['frames'])) for stack in running]}", flush=True)
         self.assertTrue(any(stack["frames"] for stack in running))
+        self.check_user_stacks(*self.guest())
         # By KVM alone; what runs is sampled.
         self.check_ps("--pid", self.qemu.pid)
         harness.wait_until(lambda: any(stack["frames"] for stack in self.check_stacks("--pid", self.qemu.pid)),

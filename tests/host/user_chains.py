@@ -1,31 +1,52 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Call chains of two of Debian's own programs, which have no frame pointers, up to their _start."""
+"""Call chains of Debian's own programs, which have no frame pointers, up to their _start."""
 import random
 
 import harness
 from harness import VPROF
 from linux_guest import LinuxTest
 
-COMMAND = "sort -o /tmp/sorted {lines}; perl -e '{script}'"
-SCRIPT = "for my $i (1 .. 20000) { push @x, sprintf q(%x), $i * 7919 % 65537 } print scalar(grep { /^a.*f/ } sort @x)"
-PROGRAMS = "sort", "perl"
-LINES = 15_000
-SAMPLES_MIN = 100
-# By frame pointers it would be a half. Some 2 % are taken while execve(2) or exit(2) has taken the stack away already; more on a slow host.
-WHOLE_MIN = 0.9
-SECONDS = 120
+COMMAND = """
+sort -o /tmp/sorted {lines}
+i=0; while [ $i -lt 30 ]; do find / -xdev -name '*z*x' -o -name '*.nothing'; i=$((i + 1)); done
+perl -e '{perl}'
+python3.11 -I -S -c '{python}'
+sqlite3 :memory: '{sql}'
+openssl speed -seconds 1 -bytes 1024 sha256
+{cc1} -quiet -O2 -o /dev/null {source}
+"""
+PERL = "for my $i (1 .. 20000) { push @x, sprintf q(%x), $i * 7919 % 65537 } print scalar(grep { /^a.*f/ } sort @x)"
+PYTHON = "print(sum(len(repr(sorted(str(i * j) for j in range(40)))) for i in range(400)))"
+SQL = ("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 40000) "
+       "SELECT count(*), sum(length(hex(x))) FROM (SELECT x FROM c ORDER BY x * 7919 % 65537);")
+PROGRAMS = "sort", "find", "perl", "python3.11", "sqlite3", "openssl", "cc1"
+LINES, FUNCTIONS = 15_000, 60
+SAMPLES_MIN = 300
+EACH_MIN = 15
+# Of all, and of each program. Some are taken while execve(2) or exit(2) has taken the stack away already; more on a slow host.
+WHOLE_MIN, WHOLE_EACH_MIN = 0.95, 0.85
+SECONDS = 180
+
+
+def functions():
+    """C that takes a compiler a while."""
+    return "".join(f"int f{i}(int *p, int n) {{ int s = {i}; for (int k = 0; k < n; k++) {{ s += p[k] * (k ^ {i}); if (s > {i * 7}) s -= p[n - k - 1]; }} return s; }}\n"
+                   for i in range(FUNCTIONS))
 
 
 class Programs(LinuxTest):
     def test_chains_are_whole(self):
         numbers = random.Random(1)
-        lines, command = self.folder / "lines", self.folder / "command"
+        lines, command, source = self.folder / "lines", self.folder / "command", self.folder / "functions.i"
         lines.write_text("".join(f"{numbers.random()} line\n" for _ in range(LINES)))
-        command.write_text(COMMAND.format(lines=lines, script=SCRIPT))
+        source.write_text(functions())
+        cc1 = self.run_program("gcc", "-print-prog-name=cc1")[0].strip()
+        command.write_text(COMMAND.format(lines=lines, perl=PERL, python=PYTHON, sql=SQL, cc1=cc1, source=source))
         kernel = harness.script("kernel-debian.sh", "6.12", "cloud")
-        files = lines, command, "/usr/bin/sort", "/usr/bin/perl"
-        self.run_program(VPROF, "run", "--kernel", kernel, "--memory", "512M", "-F", 500, "-g", "--call-depth", 127,
+        programs = [f"/usr/bin/{name}" for name in PROGRAMS if name != "cc1"]
+        files = lines, command, source, cc1, "/usr/lib/python3.11/encodings", *programs
+        self.run_program(VPROF, "run", "--kernel", kernel, "--memory", "512M", "--vcpus", 2, "-F", 500, "-g", "--call-depth", 127,
                          "-o", self.recording, "--no-report", *(word for file in files for word in ("--add", file)),
                          "--exec", f"/bin/sh {command}", timeout=SECONDS)
         # What a task runs before its execve(2) is over, it runs under another name.
@@ -33,9 +54,15 @@ class Programs(LinuxTest):
         self.assertEqual({row["comm"] for row in rows}, set(PROGRAMS))
         ends = report["recording"]["chain-ends"]["user"]
         total = sum(ends.values())
-        print(f"  {total} samples with a chain of user space: {ends}", flush=True)
+        print(f"  {total} samples with a chain of user space: {ends}; {report['recording']['unwind-tables']}", flush=True)
         self.assertGreater(total, SAMPLES_MIN, ends)
         self.assertGreater(ends.get("whole", 0), WHOLE_MIN * total, ends)
+        for name in PROGRAMS:
+            own = self.report(self.recording, "--comm", name)[0]["recording"]["chain-ends"]["user"]
+            whole, number = own["whole"], sum(own.values())
+            print(f"  {name}: {whole} of {number} whole, {({end: n for end, n in own.items() if n and end != 'whole'})}", flush=True)
+            self.assertGreater(number, EACH_MIN, name)
+            self.assertGreater(whole, WHOLE_EACH_MIN * number, name)
         self.assertNotIn("unwind tables", "".join(report["recording"].get("missing") or []))
 
 

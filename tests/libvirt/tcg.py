@@ -98,6 +98,34 @@ class Tcg(libvirt.LibvirtTest):
         self.assertEqual({group for group, is_init in groups if is_init}, {"/work/memory"})
         self.assertEqual({group for group, is_init in groups if not is_init}, {"/work/disk"})
 
+    def check_waits(self):
+        """By looks alone: the shell of the disk's work waits for its children nearly always, and each nap takes a second."""
+        self.record("--wall")
+        document = json.loads(self.run_program(VPROF, "report", "--json", "-i", self.recording, "--sort", "state,comm,sym")[0])
+        (table,) = [table for table in document["tables"] if table["event"] == "wall"]
+        seconds = collections.Counter()
+        for row in table["rows"]:
+            seconds[row["state"], row["symbol"]] += row["period"] / 1e9
+        length = (document["recording"]["last-ns"] - document["recording"]["first-ns"]) / 1e9
+        print(f"  {length:.1f} s, waits {dict(seconds)}", flush=True)
+        self.assertGreater(document["recording"]["statistics"]["total"]["wall-looks"], 10)
+        self.assertTrue(0.5 * length < seconds["sleeping", "do_wait"] < length + 1)
+        self.assertGreater(seconds["sleeping", "hrtimer_nanosleep"], 0)
+
+    def check_now(self):
+        """While the guest runs: tasks and what they wait for, and stacks, of which the monitor has those of the vCPUs."""
+        rows = json.loads(self.run_program(VPROF, "ps", "--json", "--connect", self.libvirt.uri, "tcg")[0])["tasks"]
+        waits = {(row["comm"], row["state"], row["cgroup"], row["wait-channel"] and row["wait-channel"]["symbol"]) for row in rows}
+        self.assertIn(("busybox", "S", "/work/disk", "do_wait"), waits)
+        self.assertEqual({row["cgroup"] for row in rows if row["tid"] == 1}, {"/work/memory"})
+        document = json.loads(self.run_program(VPROF, "stack", "--json", "--no-user", "--connect", self.libvirt.uri, "tcg")[0])
+        asleep = [stack for stack in document["stacks"] if all(task["cpu"] is None for task in stack["tasks"]) and stack["frames"]]
+        running = [stack for stack in document["stacks"] if any(task["cpu"] is not None for task in stack["tasks"])]
+        print(f"  {len(rows)} tasks, {len(asleep)} stacks, runs {[len(stack['frames']) for stack in running]}", flush=True)
+        self.assertGreater(len(rows), 30)
+        self.assertEqual([stack for stack in asleep if stack["chain-end"] != "whole"], [])
+        self.assertTrue(any(stack["frames"] for stack in running))
+
     def check_profile(self, options=()):
         report, rows = self.report(self.recording)
         kernel = [row for row in rows if row["mode"] == "kernel"]
@@ -167,6 +195,8 @@ class Tcg(libvirt.LibvirtTest):
         self.record("--kernel", self.kernel)
         self.check_profile(["--kernel"])
         self.check_top()
+        self.check_now()
+        self.check_waits()
         self.refused(*self.attach("tcg", "--kernel", harness.guest("hang")), message="does not run .*hang.elf")
         self.check_reset()
         self.assertEqual(self.libvirt.state("tcg"), "running")

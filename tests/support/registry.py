@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files that other projects have published, to check ours with: packages of npm's and Debian's registries, unpacked
+"""Files that other projects have published, to check ours with: packages of npm's, PyPI's and Debian's registries, unpacked
 into the user's cache folder at the first call and found there again without a network."""
 import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import harness
@@ -47,6 +48,15 @@ def npm(*packages):
     harness.need_program("npm", "npm")
     name = "npm-" + "+".join(package.replace("/", "-") for package in packages)
     return cached(name, fetch_npm, packages) / "node_modules"
+
+
+def fetch_pypi(folder, requirement):
+    run(folder, sys.executable, "-m", "pip", "install", "--no-deps", "--only-binary=:all:", "--target", folder, requirement)
+
+
+def pypi(requirement):
+    """A folder for PYTHONPATH with the package NAME==VERSION, without what that needs."""
+    return cached("pypi-" + requirement.replace("==", "-"), fetch_pypi, requirement)
 
 
 def fetch_debian(folder, package, version, suite):

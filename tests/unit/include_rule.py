@@ -26,7 +26,7 @@ ROOMS = {
     "export": {"reading", "ui"},
     "push": {"export", "reading", "ui"},
     "trace": {"engine", "ui"},
-    "tasks": {"engine", "ui"},
+    "tasks": {"capture", "engine", "reading", "ui"},
     "top": {"engine", "reading", "report", "ui"},
     "capture": {"engine", "reading", "report", "ui"},
     "run": {"capture", "compare", "engine", "reading", "ui"},

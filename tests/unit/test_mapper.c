@@ -135,6 +135,21 @@ START_TEST(tables_come_when_they_are_made)
 }
 END_TEST
 
+/* It is in no file, but has a build-id as files have. */
+START_TEST(the_kernels_library_has_a_name)
+{
+	fake_node_slot(&process, leaf, 3, 0x4fffff, 0);
+	fake_node_slot(&process, leaf, 4, 0x500fff, fake_vma(&process, 0x500000, 0x501000, 0, 0, true));
+	fake_node_slot(&process, leaf, 5, 0x5fffff, 0);
+	fake_node_slot(&process, leaf, 6, 0x600fff, fake_vma(&process, 0x600000, 0x601000, 0, 0, true));
+	fake_node_slot(&process, leaf, 7, UINT64_MAX, 0);
+	fake_elf_page(&process, 0x400000, 0xab);
+	fake_elf_page(&process, 0x500000, 0xab);
+	sample(SECOND);
+	assert_said("7/8 401000+7f000@1000 /bench#ab 7/8 500000+1000@0 [vdso]#ab 7/8 600000+1000@0 //anon ");
+}
+END_TEST
+
 static void map_more_code(void)
 {
 	fake_node_slot(&process, leaf, 3, 0x4fffff, 0);
@@ -248,6 +263,7 @@ int main(void)
 	TCase *tests = tcase_create("mapper");
 
 	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, the_kernels_library_has_a_name);
 	tcase_add_test(tests, tables_come_when_they_are_made);
 	tcase_add_test(tests, a_process_is_said_once);
 	tcase_add_test(tests, new_mappings_are_said_with_the_old_ones);

@@ -141,6 +141,33 @@ START_TEST(what_is_no_wait_is_left_out)
 }
 END_TEST
 
+START_TEST(what_cannot_be_read_is_counted)
+{
+	const struct task_view view = {.layout = &kernel.tasks, .walk = &walk, .regs = &regs};
+	const struct task idle = task_of(0), task = task_of(1);
+	struct session_statistics statistics;
+
+	call_switch_to(1, SLEEPING, 0, 1000);
+	fake_write(&fake, FAKE_TASK(1) + fake_list_layout.stack_pointer, FAKE_MEMORY + FAKE_RAM_BYTES);
+	call_switch_to(0, 0, 1, 2000);
+	session_off_cpu_switched(&session, 0, &view, NULL, &idle, 3000);
+	session_off_cpu_switched(&session, 0, &view, &idle, &task, 4000); /* has begun to wait before */
+	check_sample(0, 0, 0, 0);
+	sampler_statistics_read(&sampler, &statistics);
+	ck_assert_uint_eq(statistics.off_cpu_unread, 2);
+}
+END_TEST
+
+START_TEST(kernel_threads_without_work_on_request)
+{
+	session.config.idle_threads = true;
+	fake_number(&fake, FAKE_TASK(5) + fake_list_layout.flags, 0x200000);
+	call_switch_to(5, SLEEPING, 0, 3000);
+	call_switch_to(0, 0, 5, 4000);
+	check_sample(5, VPROF_TASK_SLEEPING, 4000, 1000);
+}
+END_TEST
+
 /* Maps the RAM at each of MANY addresses, 2 MiB apart. */
 static void ram_map_often(void)
 {
@@ -202,6 +229,8 @@ int main(void)
 	tcase_add_test(tests, a_wait_lasts_from_switch_to_switch);
 	tcase_add_test(tests, waiting_for_a_processor_is_a_sample_of_its_own);
 	tcase_add_test(tests, what_is_no_wait_is_left_out);
+	tcase_add_test(tests, what_cannot_be_read_is_counted);
+	tcase_add_test(tests, kernel_threads_without_work_on_request);
 	tcase_add_test(tests, a_full_table_drops_and_counts);
 	tcase_add_test(tests, no_tasks_no_waits);
 	suite_add_tcase(suite, tests);

@@ -31,6 +31,11 @@ const struct orc *session_orc(struct session *session G_GNUC_UNUSED)
 	return NULL;
 }
 
+struct table_store *session_tables(struct session *session G_GNUC_UNUSED)
+{
+	return NULL;
+}
+
 bool session_kernel_walk(const struct session *session G_GNUC_UNUSED, struct page_walk *out)
 {
 	*out = walk;

@@ -8,12 +8,14 @@
 
 #define S UINT64_C(1000000000)
 
-static bool task_2_runs; /* whenever its stack is read */
+static bool task_2_runs;     /* whenever its stack is read */
+static unsigned stacks_read; /* of task 3 */
 
 static bool memory_read(struct guest *guest, gpa_t from, void *to, size_t bytes)
 {
 	if (from.value == FAKE_STACK(2) && task_2_runs)
 		fake.ram[FAKE_TASK(2) + fake_list_layout.involuntary]++;
+	stacks_read += from.value == FAKE_STACK(3);
 	return fake_memory_read(guest, from, to, bytes);
 }
 
@@ -115,6 +117,56 @@ START_TEST(kernel_threads_without_work_are_left_out)
 	fake_number(&fake, FAKE_TASK(5) + fake_list_layout.state, 2);
 	ck_assert_uint_eq(session_wall_look(&session, 12 * S), 4);
 	check_samples((uint64_t[6]){0, S, S, S, 0, S});
+	fake_number(&fake, FAKE_TASK(5) + fake_list_layout.state, 1);
+	session.config.idle_threads = true;
+	ck_assert_uint_eq(session_wall_look(&session, 13 * S), 4);
+	check_samples((uint64_t[6]){0, S, S, S, 0, S});
+}
+END_TEST
+
+/* Its stack is walked again once it has run, and now and then. */
+START_TEST(a_task_that_has_not_run_is_not_walked_again)
+{
+	session_wall_look(&session, 10 * S);
+	stacks_read = 0;
+	for (unsigned i = 11; i < 15; i++) {
+		ck_assert_uint_eq(session_wall_look(&session, i * S), 4);
+		check_samples((uint64_t[6]){0, S, S, S, 0, S});
+		ck_assert_uint_eq(stacks_read, 1);
+	}
+	fake_write(&fake, FAKE_TASK(3) + fake_list_layout.voluntary, 8);
+	fake_write(&fake, FAKE_STACK(3) + 0x88, FAKE_CODE + UINT64_C(0x30)); /* as it was */
+	ck_assert_uint_eq(session_wall_look(&session, 15 * S), 4);
+	ck_assert_uint_eq(stacks_read, 2);
+	for (unsigned i = 16; i < 16 + 64; i++)
+		session_wall_look(&session, i * S);
+	ck_assert_uint_eq(stacks_read, 2);
+	session_wall_look(&session, 80 * S);
+	ck_assert_uint_eq(stacks_read, 3);
+	session_wall_forget(&session);
+	ck_assert_uint_eq(session_wall_look(&session, 81 * S), 0);
+	ck_assert_uint_eq(session_wall_look(&session, 82 * S), 4);
+	ck_assert_uint_eq(stacks_read, 4);
+}
+END_TEST
+
+START_TEST(what_is_dropped_is_counted)
+{
+	struct session_statistics statistics;
+
+	session_wall_look(&session, 10 * S);
+	fake_write(&fake, FAKE_TASK(3) + fake_list_layout.stack_pointer, FAKE_MEMORY + FAKE_RAM_BYTES);
+	ck_assert_uint_eq(session_wall_look(&session, 11 * S), 3);
+	check_samples((uint64_t[6]){0, S, S, 0, 0, S});
+	fake_write(&fake, FAKE_TASK(5) + fake_list_layout.tasks, FAKE_MEMORY + FAKE_RAM_BYTES);
+	session_wall_look(&session, 12 * S);
+	kernel.has_list = false;
+	ck_assert_uint_eq(session_wall_look(&session, 13 * S), 0);
+	sampler_statistics_read(&sampler, &statistics);
+	ck_assert_uint_eq(statistics.wall_looks, 4);
+	ck_assert_uint_ge(statistics.wall_no_frame, 1);
+	ck_assert_uint_eq(statistics.wall_broken, 2);
+	ck_assert_uint_eq(statistics.wall_torn, 0);
 }
 END_TEST
 
@@ -162,6 +214,8 @@ int main(void)
 	tcase_add_test(tests, a_period_is_the_time_without_the_cpu_time);
 	tcase_add_test(tests, a_task_that_runs_meanwhile);
 	tcase_add_test(tests, kernel_threads_without_work_are_left_out);
+	tcase_add_test(tests, a_task_that_has_not_run_is_not_walked_again);
+	tcase_add_test(tests, what_is_dropped_is_counted);
 	tcase_add_test(tests, tasks_come_and_go);
 	tcase_add_test(tests, no_tasks_no_look);
 	suite_add_tcase(suite, tests);

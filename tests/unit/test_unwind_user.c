@@ -206,7 +206,25 @@ START_TEST(one_frame_pointer_leads_back_to_a_table)
 	fake_write(&fake, STACK + 0x30 - USER, AT(0x610));
 	EXPECT(UNWIND_END_OF_STACK, AT(0x10), AT(0x110), AT(0x610));
 	fake_write(&fake, STACK + 0x28 - USER, AT(0x11)); /* code without information */
-	EXPECT(UNWIND_BAD_FRAME, AT(0x10));
+	EXPECT(UNWIND_NO_ENTRY, AT(0x10));
+}
+END_TEST
+
+/* Where frame pointers lead nowhere, it says why there was nothing else. */
+START_TEST(chains_end_for_the_reason_that_they_have)
+{
+	regs.rbp = 3;
+	regs.rip = USER + 0x10;
+	EXPECT(UNWIND_NO_ENTRY, USER + 0x10);
+	regs.rip = AT(0x10);
+	EXPECT(UNWIND_NO_ENTRY, AT(0x10));
+	regs.rip = AT(0x910);
+	EXPECT(UNWIND_NO_FORM, AT(0x910));
+	regs.rip = TEXT + 0x5000;
+	EXPECT(UNWIND_BAD_FRAME, TEXT + 0x5000);
+	regs.rip = AT(0x910);
+	regs.rbp = UINT64_C(0x7fff00000000);
+	EXPECT(UNWIND_NO_FORM, AT(0x910));
 }
 END_TEST
 
@@ -268,6 +286,7 @@ int main(void)
 	tcase_add_test(tables, one_frame_pointer_leads_back_to_a_table);
 	tcase_add_test(tables, a_return_address_may_be_off_the_stack);
 	tcase_add_test(tables, chains_of_bad_stacks_end);
+	tcase_add_test(tables, chains_end_for_the_reason_that_they_have);
 	tcase_add_test(tables, a_system_call_begins_at_pt_regs);
 	suite_add_tcase(suite, tables);
 	return run_suite(suite);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "attach/domain.h"
+#include "attach/dump_guest.h"
 #include "attach/options.h"
 #include "attach/probe.h"
 #include "attach/qemu_guest.h"
@@ -96,6 +97,27 @@ static void free_guest(struct guest *guest)
 	qemu_guest_free((struct qemu_guest *)guest);
 }
 
+/* ---- a dump ---- */
+
+static struct guest *dump_make(void *data, GError **error)
+{
+	const struct attachment *attachment = data;
+	struct guest *guest = dump_guest_new(attachment->options.dump, attachment->options.kernel_path, error);
+
+	if (guest && !privilege_drop(0, NULL, NULL))
+		fprintf(stderr, "vprof-attach: cannot drop capabilities: %s; going on with them\n", g_strerror(errno));
+	return guest;
+}
+
+static const struct engine_ops dump_ops = {
+	.name = "vprof-attach",
+	.stopped = "ended by a signal",
+	.make = dump_make,
+	.free = dump_guest_free,
+};
+
+/* ---- either ---- */
+
 static const struct engine_ops engine_ops = {
 	.name = "vprof-attach",
 	.stopped = "detached by a signal; the guest runs on",
@@ -115,7 +137,7 @@ static int run(struct attachment *attachment)
 		.paused = options->paused,
 	};
 
-	return engine_run(&engine_ops, &config, attachment);
+	return engine_run(options->dump ? &dump_ops : &engine_ops, &config, attachment);
 }
 
 static int print(json_t *value, const GError *error)

@@ -21,6 +21,10 @@ static bool check(const struct attach_options *options, GError **error)
 {
 	if (options->list || options->version)
 		return true;
+	if (options->dump && (options->domain || options->pid != 0 || options->qmp_path || options->probe))
+		return usage(error, "--dump goes without another guest, and without --probe");
+	if (options->dump)
+		return true;
 	if ((options->domain != NULL) == (options->pid != 0))
 		return usage(error, "which guest? give a DOMAIN, or --pid PID");
 	if (options->pid < 0)
@@ -45,6 +49,8 @@ bool options_parse(int *argc, char ***argv, struct attach_options *options, GErr
 		{"qmp", 0, 0, G_OPTION_ARG_FILENAME, &options->qmp_path, "Its QMP socket", "PATH"},
 		{"no-monitor", 0, 0, G_OPTION_ARG_NONE, &no_monitor,
 	         "Send a domain's QEMU no commands, even if less is known then", NULL},
+		{"dump", 0, 0, G_OPTION_ARG_FILENAME, &options->dump,
+	         "Instead of a guest that runs: its memory in a file, of `virsh dump --memory-only`", "FILE"},
 		{"kernel", 'k', 0, G_OPTION_ARG_FILENAME, &options->kernel_path,
 	         "The kernel that it runs (what the guest's memory holds)", "IMAGE"},
 		{"route", 0, 0, G_OPTION_ARG_STRING, &options->route, "How to sample (the best that works)", "NAME"},
@@ -87,4 +93,5 @@ void options_clear(struct attach_options *options)
 	g_free(options->kernel_path);
 	g_free(options->route);
 	g_free(options->control);
+	g_free(options->dump);
 }

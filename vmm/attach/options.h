@@ -11,7 +11,7 @@
 #define OPTIONS_ERROR_STATUS 2
 
 struct attach_options {
-	char *domain, *connect_uri, *qmp_path, *kernel_path, *route, *control;
+	char *domain, *connect_uri, *qmp_path, *kernel_path, *route, *control, *dump;
 	int pid;       /* 0: by domain */
 	int client_fd; /* -1: none */
 	double duration_s;

@@ -49,8 +49,10 @@ const struct method_argument control_session_keys[] = {
 	{"wall-hz", "looks per second at the tasks of a Linux guest that wait, for samples of the event wall; 0: none",
          ARGUMENT_INTEGER, .optional = true, .min = 0, .max = SESSION_WALL_HZ_MAX, .preset = "0"},
 	{"off-cpu",
-         "whether to sample each wait of the guest's tasks when it ends (event off-cpu); uses one of the guest's breakpoints",
+         "whether to sample each wait of the guest's tasks (event off-cpu); uses one of the guest's breakpoints",
          ARGUMENT_BOOLEAN, .optional = true, .preset = "false"},
+	{"idle-threads", "whether wall-hz and off-cpu sample kernel threads without work, too", ARGUMENT_BOOLEAN,
+         .optional = true, .preset = "false"},
 	{"host",
          "whether samples outside an attached guest have their address and call chain in the host's kernel or in QEMU",
          ARGUMENT_BOOLEAN, .optional = true, .preset = "false"},
@@ -135,6 +137,7 @@ bool control_session_config(const json_t *arguments, struct session_config *conf
 	config->no_tasks = json_is_false(json_object_get(arguments, "tasks"));
 	config->wall_hz = (unsigned)json_integer_value(json_object_get(arguments, "wall-hz"));
 	config->off_cpu = json_is_true(json_object_get(arguments, "off-cpu"));
+	config->idle_threads = json_is_true(json_object_get(arguments, "idle-threads"));
 	config->switches = json_is_true(json_object_get(arguments, "switches"));
 	config->delivery = parse_delivery(json_object_get(arguments, "delivery"));
 	config->stall = g_strcmp0(json_string_value(json_object_get(arguments, "on-full")), "stall") == 0;

@@ -255,7 +255,7 @@ static const struct method_member term_members[] = {
 static const struct method_member event_members[] = {
 	{"name", "name of the event", MEMBER_STRING},
 	{"summary", "what it means", MEMBER_STRING},
-	{"data", "members of its data", MEMBER_OBJECTS, .members = member_members},
+	{"data", "members of its data: rows as those of returns", MEMBER_OBJECTS},
 	{0},
 };
 
@@ -264,8 +264,8 @@ static const struct method_member schema_members[] = {
 	{"methods", "what a client can execute", MEMBER_OBJECTS, .members = method_members},
 	{"events", "what clients are told without a request", MEMBER_OBJECTS, .members = event_members},
 	{"errors", "the classes of errors", MEMBER_OBJECTS, .members = term_members},
-	{"statistics", "what query-stats counts", MEMBER_OBJECTS, .members = term_members},
-	{"vcpu-times", "the clocks of query-vcpu-time", MEMBER_OBJECTS, .members = term_members},
+	{"statistics", "what query-stats counts: as errors", MEMBER_OBJECTS},
+	{"vcpu-times", "the clocks of query-vcpu-time: as errors", MEMBER_OBJECTS},
 	{0},
 };
 

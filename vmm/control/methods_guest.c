@@ -77,7 +77,7 @@ static json_t *method_kernel_image(struct control_call *call, GError **error)
 
 static const struct method_member guest_members[] = {
 	{"name", "name of the guest", MEMBER_STRING},
-	{"kind", "kind of the guest: kvm or qemu", MEMBER_STRING},
+	{"kind", "kind of the guest: kvm, qemu, or dump: a file", MEMBER_STRING},
 	{"kernel", "path of the kernel image", MEMBER_STRING, .nullable = true},
 	{"memory-bytes", "size of the guest's memory", MEMBER_INTEGER},
 	{"vcpus", "number of vCPUs", MEMBER_INTEGER},

@@ -64,8 +64,7 @@ const struct control_method table_methods[] = {
 	},
 	{
 		.name = "unwind-table-add",
-		.summary =
-			"unwinds user space by the table that was written, where a file of this build is mapped; the memory becomes read-only",
+		.summary = "unwinds files of this build by the table that was written; the memory becomes read-only",
 		.returns = add_members,
 		.role = ROLE_CONTROL,
 		.arguments = add_arguments,

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* query-tasks */
 #include "control/method_priv.h"
+#include "lib/record/hex.h"
 #include "sample/session_tasks.h"
 
 /* What a line has room for besides its tasks; and the largest task: a path and a comm with \u00XX, and a chain. */
 #define ANSWER_BYTES_MAX (VPROF_CONTROL_LINE_BYTES_MAX - 1024u)
-_Static_assert(UNWIND_CHAIN_MAX * 21u + 6u * CGROUP_PATH_BYTES + 1024u < ANSWER_BYTES_MAX, "a task fits into a line");
+#define MAPPINGS_MAX 8u
+#define MAPPING_BYTES_MAX (6u * FILE_NAME_BYTES + 256u)
+_Static_assert(UNWIND_CHAIN_MAX * 21u + 6u * CGROUP_PATH_BYTES + MAPPINGS_MAX * MAPPING_BYTES_MAX + 1024u <
+                       ANSWER_BYTES_MAX,
+               "a task fits into a line");
 
 static const char *const end_names[UNWIND_ENDS] = {
 	[UNWIND_END_OF_STACK] = "whole", [UNWIND_BAD_FRAME] = "bad-frame",   [UNWIND_NO_ENTRY] = "no-entry",
 	[UNWIND_DEPTH] = "depth",        [UNWIND_UNREADABLE] = "unreadable", [UNWIND_NO_STACK] = "no-stack",
+	[UNWIND_NO_FORM] = "no-form",
 };
 
 static const char *const list_ends[] = {
@@ -47,6 +53,7 @@ static bool look_begin(struct control_call *call, GError **error)
 
 	if (!targets_of(call->arguments, &targets, error))
 		return false;
+	config.user = json_is_true(json_object_get(call->arguments, "user"));
 	if (targets.n > 0)
 		config.targets = &targets;
 	struct task_look *look = task_look_new(server->session, &config, error);
@@ -79,18 +86,48 @@ static json_t *chain_json(const struct task_look *look, const struct looked_task
 	return chain;
 }
 
+static json_t *mapping_json(const struct looked_mapping *mapping)
+{
+	g_autofree char *build_id = hex_encode(mapping->build_id, mapping->build_id_bytes);
+
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b}", "start", control_hex_address(mapping->start), "end",
+	                 control_hex_address(mapping->end), "file-offset", control_hex_address(mapping->file_offset),
+	                 "file", control_text(mapping->file, FILE_NAME_BYTES), "build-id",
+	                 mapping->build_id_bytes ? json_string(build_id) : json_null(), "table", mapping->has_table);
+}
+
+/* Those of its process that the chain leads through. */
+static json_t *mappings_json(const struct task_look *look, const struct looked_task *task)
+{
+	const struct looked_mapping *added[MAPPINGS_MAX], *mapping;
+	json_t *mappings = json_array();
+	size_t n = 0, k;
+
+	for (size_t i = 0; look->code && i < task->n_chain && n < MAPPINGS_MAX; i++) {
+		mapping = looked_code_find(look->code, task->listed.task.mm, look->words[task->chain + i]);
+		for (k = 0; k < n && added[k] != mapping; k++)
+			;
+		if (!mapping || k < n)
+			continue;
+		added[n++] = mapping;
+		json_array_append_new(mappings, mapping_json(mapping));
+	}
+	return mappings;
+}
+
 static json_t *task_json(const struct task_look *look, const struct looked_task *task)
 {
 	const struct listed_task *listed = &task->listed;
 	const char state[] = {listed->state, '\0'};
 
-	return json_pack("{s:I, s:I, s:o, s:s, s:o, s:I, s:b, s:o, s:o, s:s, s:o}", "pid", (json_int_t)listed->task.pid,
-	                 "tid", (json_int_t)listed->task.tid, "comm", control_text(listed->task.comm, TASK_COMM_BYTES),
-	                 "state", state, "cpu", task->runs ? json_integer(listed->cpu) : json_null(), "cpu-ns",
+	return json_pack("{s:I, s:I, s:o, s:s, s:o, s:I, s:b, s:o, s:o, s:s, s:o, s:o}", "pid",
+	                 (json_int_t)listed->task.pid, "tid", (json_int_t)listed->task.tid, "comm",
+	                 control_text(listed->task.comm, TASK_COMM_BYTES), "state", state, "cpu",
+	                 task->runs ? json_integer(listed->cpu) : json_null(), "cpu-ns",
 	                 (json_int_t)(listed->cpu_ns & INT64_MAX), "kernel-thread", listed->kernel_thread, "cgroup",
 	                 control_text(task->cgroup, CGROUP_PATH_BYTES), "wait-channel",
 	                 task->wait_channel ? control_hex_address(task->wait_channel) : json_null(), "chain-end",
-	                 end_names[task->end], "chain", chain_json(look, task));
+	                 end_names[task->end], "chain", chain_json(look, task), "mappings", mappings_json(look, task));
 }
 
 /* As many tasks from `from` on as a line has room for; returns the number of the first that is left. */
@@ -146,10 +183,21 @@ static const struct method_argument query_tasks_arguments[] = {
          .max = TASK_GLOB_BYTES - 1},
 	{"depth", "frames of a call chain; by default, 64", ARGUMENT_INTEGER, .optional = true, .min = 1,
          .max = UNWIND_DEPTH_MAX},
+	{"user", "whether chains go on into user space", ARGUMENT_BOOLEAN, .optional = true, .preset = "false"},
 	{"look", "read on in this look; by default, look anew", ARGUMENT_INTEGER, .optional = true, .min = 1,
          .max = INT64_MAX},
 	{"from", "with look: the member next of the answer before", ARGUMENT_INTEGER, .optional = true, .min = 0,
          .max = TASK_LIST_MAX},
+	{0},
+};
+
+static const struct method_member mapping_members[] = {
+	{"start", "first address", MEMBER_ADDRESS},
+	{"end", "address behind it", MEMBER_ADDRESS},
+	{"file-offset", "of the first byte", MEMBER_ADDRESS},
+	{"file", "path, or name of what has none", MEMBER_STRING},
+	{"build-id", "hexadecimal digits", MEMBER_STRING, .nullable = true},
+	{"table", "whether it has an unwind table", MEMBER_BOOLEAN},
 	{0},
 };
 
@@ -162,14 +210,12 @@ static const struct method_member task_members[] = {
 	{"cpu-ns", "CPU time that it has used, up to its last timer tick", MEMBER_INTEGER},
 	{"kernel-thread", "whether it has no user space", MEMBER_BOOLEAN},
 	{"cgroup", "path of its cgroup", MEMBER_STRING, .nullable = true},
-	{"wait-channel", "where in the kernel it waits: the first address of the chain that is not the scheduler's",
-         MEMBER_ADDRESS, .nullable = true},
-	{"chain-end",
-         "why the chain is no longer: whole, bad-frame, no-entry, depth, unreadable, no-stack, as the statistics of samples have it",
-         MEMBER_STRING},
-	{"chain",
-         "call chain in the kernel, innermost first, in the form of PERF_SAMPLE_CALLCHAIN; empty: it is not known, or the task has ended",
+	{"wait-channel", "where in the kernel it waits: the first address that is not the scheduler's", MEMBER_ADDRESS,
+         .nullable = true},
+	{"chain-end", "why the chain is no longer: whole, or the cause as statistics name it", MEMBER_STRING},
+	{"chain", "innermost first, as PERF_SAMPLE_CALLCHAIN; empty: it is not known, or the task has ended",
          MEMBER_ADDRESSES},
+	{"mappings", "code that the chain leads through; 8 at most", MEMBER_OBJECTS, .members = mapping_members},
 	{0},
 };
 
@@ -178,13 +224,12 @@ static const struct method_member tasks_members[] = {
 	{"tasks", "as many as an answer has room for", MEMBER_OBJECTS, .members = task_members},
 	{"total", "number of tasks in this look", MEMBER_INTEGER},
 	{"next", "where to read on; null: that was all, and the look is over", MEMBER_INTEGER, .nullable = true},
-	{"list",
-         "how the guest's list of tasks ended: whole; broken: it changed meanwhile, or is damaged, and tasks are missing; limit: there are more than 65536",
+	{"list", "how the list of tasks ended: whole; broken: it changed meanwhile; limit: there are more than 65536",
          MEMBER_STRING},
 	{"unwinder", "how chains are found: orc or fp", MEMBER_STRING},
-	{"torn", "number of tasks without a chain because they ran meanwhile", MEMBER_INTEGER},
-	{"late", "number of tasks without a chain because the look took too long", MEMBER_INTEGER},
-	{"unseen", "number of tasks without a chain because they run, and the registers of their vCPU are not known",
+	{"torn", "tasks without a chain because they ran meanwhile", MEMBER_INTEGER},
+	{"late", "tasks without a chain because the look took too long", MEMBER_INTEGER},
+	{"unseen", "tasks without a chain because they run, on vCPUs with registers that are not known",
          MEMBER_INTEGER},
 	{0},
 };
@@ -193,7 +238,7 @@ const struct control_method task_methods[] = {
 	{
 		.name = "query-tasks",
 		.summary =
-			"looks at all tasks of a Linux guest, as they are now, in its memory; the guest is not stopped, and after its end, tasks are as they were then",
+			"looks at all tasks of a Linux guest in its memory, as they are now or were at its end; the guest is not stopped",
 		.returns = tasks_members,
 		.role = ROLE_INSTRUMENT,
 		.arguments = query_tasks_arguments,

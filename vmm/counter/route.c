@@ -29,6 +29,8 @@ const struct counter_route *counter_route_choose(struct guest *guest, const char
 	}
 	for (size_t i = 0; !known && guest->routes[i]; i++)
 		route_refuse(reasons, guest->routes[i], guest->routes[i]->summary);
+	if (!guest->routes[0])
+		g_string_append(reasons, "none, because nothing runs in it: it is a dump");
 	g_set_error(error, COUNTER_ERROR, COUNTER_ERROR_UNAVAILABLE,
 	            known ? "cannot sample %s: %s" : "cannot sample %s: there is no such route, but %s", guest->name,
 	            reasons->str);

@@ -11,6 +11,8 @@
 #include "guest/task.h"
 #include "guest/unwind_search.h"
 
+struct record_sample;
+
 /* One overflow, as a route saw it. */
 struct counter_sample {
 	unsigned vcpu;
@@ -38,6 +40,9 @@ struct counter_sample {
 	 * sample is dropped. NULL: it is.
 	 */
 	bool (*stands)(const struct counter_sample *sample);
+	/* Told what went into the ring, with all that announces it; `record` is valid during the call. NULL: not told.
+	 */
+	void (*written)(const struct counter_sample *sample, const struct record_sample *record);
 	const uint64_t *host_chain; /* with PERF_CONTEXT_* words, innermost first, from host_ip on; NULL: none */
 	size_t n_host_chain;
 };

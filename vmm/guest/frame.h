@@ -36,6 +36,7 @@ enum unwind_end {
 	UNWIND_DEPTH,      /* the depth limit */
 	UNWIND_UNREADABLE, /* guest memory that is not mapped or not RAM */
 	UNWIND_NO_STACK,   /* the stack pointer is not known (unwind_search.h) */
+	UNWIND_NO_FORM,    /* user code with call frame information that is not walked (cfi.h) */
 	UNWIND_ENDS,
 };
 

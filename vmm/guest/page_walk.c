@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "guest/page_walk.h"
 
-#define PAGE_SHIFT 12u
-#define PAGE_BYTES (UINT64_C(1) << PAGE_SHIFT)
-
 static void init(struct page_walk *walk, struct guest *guest, enum guest_processor processor)
 {
 	walk->guest = guest;
@@ -36,7 +33,8 @@ bool page_walk_leaf(const struct page_walk *walk, gva_t from, struct page_leaf *
 	return walk->processor == GUEST_ARM64 ? page_tables_arm64(walk, from, leaf) : page_tables_x86(walk, from, leaf);
 }
 
-bool page_walk_translate(struct page_walk *walk, gva_t from, gpa_t *to)
+/* Also says how many bytes of its page there are from there on. */
+static bool translate(struct page_walk *walk, gva_t from, gpa_t *to, uint64_t *left)
 {
 	struct page_leaf leaf;
 
@@ -45,6 +43,7 @@ bool page_walk_translate(struct page_walk *walk, gva_t from, gpa_t *to)
 
 		if (offset < walk->cache[i].bytes) {
 			*to = (gpa_t){walk->cache[i].gpa + offset};
+			*left = walk->cache[i].bytes - offset;
 			return true;
 		}
 	}
@@ -55,7 +54,15 @@ bool page_walk_translate(struct page_walk *walk, gva_t from, gpa_t *to)
 	walk->cache[walk->next].bytes = leaf.bytes;
 	walk->next = (walk->next + 1) % PAGE_WALK_CACHED;
 	*to = (gpa_t){leaf.gpa + (from.value - leaf.gva)};
+	*left = leaf.bytes - (from.value - leaf.gva);
 	return true;
+}
+
+bool page_walk_translate(struct page_walk *walk, gva_t from, gpa_t *to)
+{
+	uint64_t left;
+
+	return translate(walk, from, to, &left);
 }
 
 bool page_walk_read(struct page_walk *walk, gva_t from, void *to, size_t bytes)
@@ -65,11 +72,14 @@ bool page_walk_read(struct page_walk *walk, gva_t from, void *to, size_t bytes)
 	if (walk->snapshot)
 		return snapshot_read(walk->snapshot, from, to, bytes);
 	while (bytes > 0) {
-		size_t in_page = PAGE_BYTES - (from.value & (PAGE_BYTES - 1));
-		size_t n = bytes < in_page ? bytes : in_page;
+		uint64_t left;
 		gpa_t gpa;
 
-		if (!page_walk_translate(walk, from, &gpa) || !walk->guest->ops->memory_read(walk->guest, gpa, out, n))
+		if (!translate(walk, from, &gpa, &left))
+			return false;
+		size_t n = bytes < left ? bytes : (size_t)left;
+
+		if (!walk->guest->ops->memory_read(walk->guest, gpa, out, n))
 			return false;
 		out += n;
 		bytes -= n;

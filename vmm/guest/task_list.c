@@ -4,7 +4,8 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#define READS_MAX 3u /* of a list that changes meanwhile */
+#define READS_MAX 3u        /* of a list that changes meanwhile */
+#define SPAN_GAP_BYTES 256u /* are read rather than left out */
 
 /* struct list_head */
 struct link {
@@ -70,15 +71,43 @@ static bool members_find(struct task_list_layout *layout, const struct types *ty
 	       inner_find(types, "thread", "thread_struct", "sp", &layout->stack_pointer, error);
 }
 
+static int compare_offsets(const void *a, const void *b)
+{
+	const uint32_t first = *(const uint32_t *)a, second = *(const uint32_t *)b;
+
+	return (first > second) - (first < second);
+}
+
+/* The members are few in some KiB: what is between them need not be read. */
+static void spans_find(struct task_list_layout *layout, uint32_t *offsets, size_t n)
+{
+	qsort(offsets, n, sizeof(*offsets), compare_offsets);
+	layout->n_spans = 1;
+	layout->spans[0].at = offsets[0];
+	for (size_t i = 0; i < n; i++) {
+		const unsigned last = layout->n_spans - 1;
+
+		if (offsets[i] > layout->spans[last].at + layout->spans[last].bytes + SPAN_GAP_BYTES &&
+		    layout->n_spans < TASK_SPANS_MAX)
+			layout->spans[layout->n_spans++].at = offsets[i];
+		layout->spans[layout->n_spans - 1].bytes =
+			offsets[i] + TASK_COMM_BYTES - layout->spans[layout->n_spans - 1].at;
+	}
+}
+
 /* How much of a task_struct has all members; false when that is more than is read. */
 static bool extent_find(struct task_list_layout *layout, const struct task_layout *tasks, GError **error)
 {
-	const uint32_t offsets[] = {
-		tasks->pid,      tasks->tgid,       tasks->start_time,   tasks->exit_state,
-		tasks->mm,       layout->state,     layout->flags,       layout->on_cpu,
-		layout->cpu,     layout->tasks,     layout->signal,      layout->thread_node,
-		layout->runtime, layout->voluntary, layout->involuntary, layout->stack_pointer,
-		tasks->comm,     layout->queued,
+	uint32_t offsets[] = {
+		tasks->pid,          tasks->tgid,
+		tasks->start_time,   tasks->exit_state,
+		tasks->mm,           layout->state,
+		layout->flags,       layout->on_cpu,
+		layout->cpu,         layout->tasks,
+		layout->signal,      layout->thread_node,
+		layout->runtime,     layout->voluntary,
+		layout->involuntary, layout->stack_pointer,
+		tasks->comm,         layout->queued ? layout->queued : tasks->pid,
 	};
 	uint32_t last = 0;
 
@@ -93,6 +122,7 @@ static bool extent_find(struct task_list_layout *layout, const struct task_layou
 		return false;
 	}
 	layout->bytes = last + TASK_COMM_BYTES;
+	spans_find(layout, offsets, G_N_ELEMENTS(offsets));
 	return true;
 }
 
@@ -209,13 +239,23 @@ static bool listed_task_decode(const struct task_list_layout *layout, const stru
 	return true;
 }
 
+/* What is not a member, or near one, stays as it was. */
+static bool struct_read(const struct task_list_layout *layout, struct page_walk *walk, uint64_t address,
+                        uint8_t bytes[TASK_STRUCT_BYTES_MAX])
+{
+	for (unsigned i = 0; i < layout->n_spans; i++)
+		if (!page_walk_read_kernel(walk, (gva_t){address + layout->spans[i].at}, bytes + layout->spans[i].at,
+		                           layout->spans[i].bytes))
+			return false;
+	return layout->n_spans > 0 || page_walk_read_kernel(walk, (gva_t){address}, bytes, layout->bytes);
+}
+
 bool listed_task_read(const struct task_list_layout *layout, const struct task_layout *tasks, struct page_walk *walk,
                       uint64_t address, struct listed_task *task)
 {
 	uint8_t bytes[TASK_STRUCT_BYTES_MAX];
 
-	return page_walk_read_kernel(walk, (gva_t){address}, bytes, layout->bytes) &&
-	       listed_task_decode(layout, tasks, bytes, address, task);
+	return struct_read(layout, walk, address, bytes) && listed_task_decode(layout, tasks, bytes, address, task);
 }
 
 bool listed_task_sleeps_on(const struct task_list_layout *layout, const struct task_layout *tasks,
@@ -252,7 +292,7 @@ static bool task_add(struct reader *reader, uint64_t address, uint64_t signal)
 
 	if (reader->list->tasks->len == TASK_LIST_MAX)
 		return reader_end(reader, TASK_LIST_LIMIT);
-	if (!page_walk_read_kernel(reader->walk, (gva_t){address}, reader->bytes, layout->bytes) ||
+	if (!struct_read(layout, reader->walk, address, reader->bytes) ||
 	    !listed_task_decode(layout, reader->tasks, reader->bytes, address, &task) || task.task.tid == 0 ||
 	    (signal != 0 && word_at(reader->bytes, layout->signal) != signal) ||
 	    !g_hash_table_add(reader->seen, GSIZE_TO_POINTER(address)))

@@ -16,6 +16,7 @@
 #define TASK_STRUCT_BYTES_MAX 16384u /* that are read of a task_struct; kernels of distributions have 10 to 14 KiB */
 
 #define TASK_LOCKS_MAX 64u
+#define TASK_SPANS_MAX 8u
 
 /* Code from `begin` on, up to `end`. */
 struct task_code {
@@ -36,6 +37,10 @@ struct task_list_layout {
 	uint32_t voluntary, involuntary; /* nvcsw, nivcsw: how often it has switched away */
 	uint32_t stack_pointer;          /* thread.sp */
 	uint32_t bytes;                  /* of a task_struct, up to the last of its members here and in task_layout */
+	unsigned n_spans;                /* these parts of them have all members; 0: they are read as a whole */
+	struct {
+		uint32_t at, bytes;
+	} spans[TASK_SPANS_MAX];
 };
 
 /* `tasks`: its layout. Errors: TASK_ERROR, TYPES_ERROR_MEMBER. */

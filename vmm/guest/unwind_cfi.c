@@ -146,15 +146,25 @@ static enum step step_by_cells(const struct cfi_cell *cells, struct page_walk *m
 	return STEP_MORE;
 }
 
-/* The cells for the instruction at `address`; NULL. */
-static const struct cfi_cell *cells_find(const struct user_code *code, uint64_t address)
+/*
+ * The cells for the instruction at `address`; NULL: there are none, and *end becomes the cause of a chain that ends
+ * here.
+ */
+static const struct cfi_cell *cells_find(const struct user_code *code, uint64_t address, enum unwind_end *end)
 {
 	const struct user_range *range = code ? user_code_find(code, address) : NULL;
-	uint32_t why;
+	const struct cfi_cell *cells = NULL;
+	uint32_t why = CFI_NONE;
 
-	if (!range || !range->table)
+	if (!range) {
+		*end = UNWIND_BAD_FRAME;
 		return NULL;
-	return cfi_table_find(range->table, address - range->start + range->file_offset, &why);
+	}
+	if (range->table)
+		cells = cfi_table_find(range->table, address - range->start + range->file_offset, &why);
+	if (!cells)
+		*end = why == CFI_UNKNOWN ? UNWIND_NO_FORM : UNWIND_NO_ENTRY;
+	return cells;
 }
 
 /*
@@ -166,9 +176,10 @@ static bool step_by_one_frame(const struct user_code *code, struct page_walk *me
 	struct {
 		uint64_t bp, ip;
 	} saved;
+	enum unwind_end end;
 
 	if (!code || frame->bp < frame->sp || !page_walk_read(memory, (gva_t){frame->bp}, &saved, sizeof(saved)) ||
-	    !cells_find(code, saved.ip - 1))
+	    !cells_find(code, saved.ip - 1, &end))
 		return false;
 	frame_return(frame, saved.ip, frame->bp + sizeof(saved), saved.bp);
 	return true;
@@ -178,13 +189,18 @@ enum step unwind_user_step(const struct user_code *code, struct page_walk *memor
                            enum unwind_end *end)
 {
 	/* A return address may lie behind the last instruction of its function: ask about the call before it. */
-	const struct cfi_cell *cells = cells_find(code, frame->exact ? frame->ip : frame->ip - 1);
+	enum unwind_end why;
+	const struct cfi_cell *cells = cells_find(code, frame->exact ? frame->ip : frame->ip - 1, &why);
 
 	if (cells)
 		return step_by_cells(cells, memory, frame, end);
 	if (unwind_frame_pointer_step(memory, frame, end) == STEP_DONE &&
-	    (*end != UNWIND_BAD_FRAME || !step_by_one_frame(code, memory, frame)))
+	    (*end != UNWIND_BAD_FRAME || !step_by_one_frame(code, memory, frame))) {
+		/* A register that is no frame pointer is no wonder there. */
+		if (*end == UNWIND_BAD_FRAME || *end == UNWIND_UNREADABLE)
+			*end = why;
 		return STEP_DONE;
+	}
 	frame->registers[CFI_RIP] = frame->ip;
 	frame->registers[CFI_RSP] = frame->sp;
 	frame->registers[CFI_RBP] = frame->bp;

@@ -34,6 +34,8 @@ bool announce_mmap(struct announcer *announcer, const struct record_mmap *mmap, 
 {
 	uint64_t record[RECORD_BYTES / sizeof(uint64_t)];
 
+	if (announcer->mapped)
+		return announcer->mapped(announcer, mmap);
 	return announce(announcer, record, record_mmap_encode(mmap, id, record, sizeof(record)), id);
 }
 

@@ -9,8 +9,10 @@
 #include "sample/ring.h"
 
 struct announcer {
-	struct ring *ring; /* borrowed */
-	uint64_t dropped;  /* records that found no room; they are announced again with a later sample */
+	struct ring *ring; /* borrowed; NULL only with `mapped` */
+	/* Takes mappings instead of the ring; NULL. */
+	bool (*mapped)(struct announcer *announcer, const struct record_mmap *mmap);
+	uint64_t dropped; /* records that found no room; they are announced again with a later sample */
 };
 
 /* False: the ring has no room. `id` is that of the sample. */

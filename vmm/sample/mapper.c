@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/mapper.h"
 
+#include <elf.h>
 #include <string.h>
 
-#define ANONYMOUS "//anon" /* as perf calls executable memory without a file */
+#define ANONYMOUS "//anon" /* as perf calls executable memory without a file, */
+#define VDSO "[vdso]"      /* and the library that the kernel maps, which is in no file */
 #define USER_SPACE_END (UINT64_C(1) << 63)
 
 void mapper_init(struct mapper *mapper, const struct vma_layout *layout, struct announcer *announcer,
@@ -41,11 +43,11 @@ static size_t build_id_read(struct look *look, const struct vma *vma, uint8_t bu
 {
 	size_t n;
 
-	if (vma->file == 0 || look->head.file != vma->file)
+	if (look->head.file != vma->file || look->head.end == 0)
 		return 0;
 	n = elf_build_id_read(look->walk, (gva_t){look->head.start}, look->head.end - look->head.start, build_id);
 	look->complete &= n != 0;
-	if (n != 0 && look->mapper->tables)
+	if (n != 0 && vma->file != 0 && look->mapper->tables)
 		place_note(look, vma->file, build_id, n);
 	if (look->build) {
 		memcpy(look->build->build_id, build_id, n);
@@ -117,6 +119,15 @@ static bool mapping_write(struct look *look, const struct vma *vma, const char *
 	return (n == 0 && look->again) || look_write(look, &mapping);
 }
 
+/* Code without a file that begins as a library does. */
+static bool is_vdso(const struct look *look, const struct vma *vma)
+{
+	uint8_t magic[SELFMAG];
+
+	return vma->file == 0 && page_walk_read(look->walk, (gva_t){vma->start}, magic, sizeof(magic)) &&
+	       memcmp(magic, ELFMAG, sizeof(magic)) == 0;
+}
+
 static bool mapping_look(const struct vma *vma, void *data)
 {
 	struct look *look = data;
@@ -127,6 +138,12 @@ static bool mapping_look(const struct vma *vma, void *data)
 		look->head = *vma;
 	if (!vma->executable)
 		return true;
+	if (is_vdso(look, vma)) {
+		look->head = *vma;
+		name = VDSO;
+	} else if (vma->file == 0) {
+		look->head = (struct vma){0};
+	}
 	if (!code_add(look, vma))
 		return false;
 	if (vma->file != 0)

@@ -146,10 +146,30 @@ static bool wait_fill(const struct sampling *sampling, struct record_sample *sam
 	return false;
 }
 
+/* False when the ring is full. */
+static bool sample_put(struct sampling *sampling, const struct record_sample *sample)
+{
+	const struct record_id id = {.pid = sample->pid,
+	                             .tid = sample->tid,
+	                             .time_ns = sample->time_ns,
+	                             .cpu = sample->cpu,
+	                             .id = sample->id};
+	uint64_t record[SAMPLE_BYTES_MAX / sizeof(uint64_t)];
+	size_t bytes = record_sample_encode(sample, sampling->chains, record, sizeof(record));
+
+	if (!ring_write(sampling->ring, record, bytes, &id)) {
+		statistic_add(&sampling->sampler->statistics.dropbuf_sample, 1);
+		statistic_add(&sampling->sampler->statistics.intr_bufferfull, 1);
+		return false;
+	}
+	statistic_add(&sampling->sampler->statistics.sample, 1);
+	return true;
+}
+
 static void sample_write(struct sampling *sampling, const struct counter_overflow *overflow, uint16_t misc, uint64_t ip,
                          uint64_t time_ns)
 {
-	uint64_t record[SAMPLE_BYTES_MAX / sizeof(uint64_t)];
+	const uint64_t untold = sampling->announcer.dropped;
 	struct record_id id = {
 		.time_ns = time_ns,
 		.cpu = sampling->sampler->vcpu,
@@ -186,16 +206,12 @@ static void sample_write(struct sampling *sampling, const struct counter_overflo
 		sampler_chain_fill(sampling, &sample, chain);
 	if (!wait_fill(sampling, &sample))
 		return;
-	size_t bytes = record_sample_encode(&sample, sampling->chains, record, sizeof(record));
-
-	if (!ring_write(sampling->ring, record, bytes, &id)) {
-		statistic_add(&sampling->sampler->statistics.dropbuf_sample, 1);
-		statistic_add(&sampling->sampler->statistics.intr_bufferfull, 1);
+	if (!sample_put(sampling, &sample))
 		return;
-	}
-	statistic_add(&sampling->sampler->statistics.sample, 1);
 	if (misc == PERF_RECORD_MISC_HYPERVISOR)
 		statistic_add(&sampling->sampler->statistics.in_hypervisor, 1);
+	if (sampling->sample && sampling->sample->written && sampling->announcer.dropped == untold)
+		sampling->sample->written(sampling->sample, &sample);
 }
 
 /* An overflow in the guest, where it was when KVM_RUN last returned. */
@@ -285,6 +301,17 @@ bool sampler_take_waiting(struct sampler *sampler, const struct counter_sample *
 	sampler->cpu = cpu;
 	sampling->regs = regs;
 	return true;
+}
+
+bool sampler_take_again(struct sampler *sampler, const struct record_sample *sample)
+{
+	struct sampling *sampling = sampler->sampling;
+
+	if (!sampling || !sampling->ring)
+		return false;
+	if (sampling->chains)
+		sampler_chain_count(sampler, sample->misc);
+	return sample_put(sampling, sample);
 }
 
 static size_t ring_free_bytes(const struct ring *ring)

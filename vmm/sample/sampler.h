@@ -73,6 +73,8 @@ void sampler_take(struct sampler *sampler, const struct counter_sample *sample);
  * itself runs stays as it was. False when it does not sample.
  */
 bool sampler_take_waiting(struct sampler *sampler, const struct counter_sample *sample);
+/* Another sample that differs from one that was written (counter_sample.written) only in its time and period. */
+bool sampler_take_again(struct sampler *sampler, const struct record_sample *sample);
 void sampler_statistics_set(struct sampler *sampler, const struct counter_statistics *statistics);
 
 /* session_flush and session_add_sample for one vCPU, on its thread. */

@@ -5,25 +5,35 @@
 #include "sample/sampler_priv.h"
 #include "sample/statistics.h"
 
-/* Counts why the chain ends, and returns it as bits of misc. */
-static uint16_t chain_end(struct sampler *sampler, enum unwind_end end)
+void sampler_chain_count(struct sampler *sampler, uint16_t misc)
+{
+	_Atomic uint64_t *const statistics[VPROF_CHAIN_END_COUNT] = {
+		[VPROF_CHAIN_WHOLE] = &sampler->statistics.chain_end,
+		[VPROF_CHAIN_BAD_FRAME] = &sampler->statistics.chain_bad_frame,
+		[VPROF_CHAIN_NO_ENTRY] = &sampler->statistics.chain_no_entry,
+		[VPROF_CHAIN_DEPTH] = &sampler->statistics.chain_depth,
+		[VPROF_CHAIN_UNREADABLE] = &sampler->statistics.chain_unreadable,
+		[VPROF_CHAIN_NO_STACK] = &sampler->statistics.chain_no_stack,
+		[VPROF_CHAIN_NO_FORM] = &sampler->statistics.chain_no_form,
+	};
+	const unsigned end = (misc & VPROF_CHAIN_END_MASK) >> VPROF_CHAIN_END_SHIFT;
+
+	if (end == VPROF_CHAIN_UNKNOWN)
+		return;
+	statistic_add(statistics[end], 1);
+	statistic_add(&sampler->statistics.truncated, end != VPROF_CHAIN_WHOLE);
+}
+
+/* Why the chain ends, as bits of misc. */
+static uint16_t chain_end(enum unwind_end end)
 {
 	static const uint8_t words[UNWIND_ENDS] = {
 		[UNWIND_END_OF_STACK] = VPROF_CHAIN_WHOLE,    [UNWIND_BAD_FRAME] = VPROF_CHAIN_BAD_FRAME,
 		[UNWIND_NO_ENTRY] = VPROF_CHAIN_NO_ENTRY,     [UNWIND_DEPTH] = VPROF_CHAIN_DEPTH,
 		[UNWIND_UNREADABLE] = VPROF_CHAIN_UNREADABLE, [UNWIND_NO_STACK] = VPROF_CHAIN_NO_STACK,
-	};
-	_Atomic uint64_t *const statistics[UNWIND_ENDS] = {
-		[UNWIND_END_OF_STACK] = &sampler->statistics.chain_end,
-		[UNWIND_BAD_FRAME] = &sampler->statistics.chain_bad_frame,
-		[UNWIND_NO_ENTRY] = &sampler->statistics.chain_no_entry,
-		[UNWIND_DEPTH] = &sampler->statistics.chain_depth,
-		[UNWIND_UNREADABLE] = &sampler->statistics.chain_unreadable,
-		[UNWIND_NO_STACK] = &sampler->statistics.chain_no_stack,
+		[UNWIND_NO_FORM] = VPROF_CHAIN_NO_FORM,
 	};
 
-	statistic_add(statistics[end], 1);
-	statistic_add(&sampler->statistics.truncated, end != UNWIND_END_OF_STACK);
 	return (uint16_t)(words[end] << VPROF_CHAIN_END_SHIFT);
 }
 
@@ -110,13 +120,14 @@ void sampler_chain_fill(struct sampling *sampling, struct record_sample *sample,
 		n = chain_fill_host(taken, sample->ip, chain);
 	if (sampling->unwinds && guest_regs_real_mode(&sampling->regs)) {
 		n += chain_fill_one(PERF_RECORD_MISC_KERNEL, guest_regs_sample_ip(&sampling->regs), chain + n);
-		sample->misc |= chain_end(sampling->sampler, UNWIND_END_OF_STACK);
+		sample->misc |= chain_end(UNWIND_END_OF_STACK);
 	} else if (sampling->unwinds && sampling->regs.valid) {
 		n += chain_fill_guest(sampling, taken, chain + n, &end);
-		sample->misc |= chain_end(sampling->sampler, end);
+		sample->misc |= chain_end(end);
 	} else if (!sampling->unwinds && !hypervisor) {
 		n = chain_fill_one(sample->misc, sample->ip, chain);
 	}
+	sampler_chain_count(sampling->sampler, sample->misc);
 	sample->chain = chain;
 	sample->n_chain = n;
 }

@@ -42,9 +42,11 @@ struct sampling {
 /* The guest's frames, and PERF_CONTEXT_HV with the exit or the host's frames. */
 #define SAMPLER_CHAIN_MAX (UNWIND_CHAIN_MAX + SAMPLER_HOST_FRAMES_MAX + 1u)
 
+/* sampler_chain.c: counts why the chain of a sample with these bits of misc ends. */
+void sampler_chain_count(struct sampler *sampler, uint16_t misc);
 /*
  * sampler_chain.c: gives `sample` its call chain, in `chain`: the host's frames first, then the guest's; a single frame
- * when the session wants only the host's. Sets the bits of misc that say why the chain ends.
+ * when the session wants only the host's. Sets the bits of misc that say why the chain ends, and counts it.
  */
 void sampler_chain_fill(struct sampling *sampling, struct record_sample *sample, uint64_t chain[SAMPLER_CHAIN_MAX]);
 

@@ -458,6 +458,7 @@ bool session_resume(struct session *session, bool other_kernel, GError **error)
 		/* Pids start again with a new kernel, and so do the announcements of tasks. */
 		session->claims = (struct task_claims){0};
 	}
+	session_wall_forget(session);
 	if (!session->suspended)
 		return true;
 	session->suspended = false;

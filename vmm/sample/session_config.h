@@ -44,6 +44,7 @@ struct session_config {
 	const char *no_tasks_why; /* set by the session: why samples have pid 0; NULL: it was asked for */
 	const char *rate_why; /* set by the session: why the default rate is lower here; NULL: it is not. Static text */
 	unsigned wall_hz;     /* looks per second at the tasks that wait; 0: none */
+	bool idle_threads;    /* with wall_hz or off_cpu: kernel threads without work, too */
 	bool off_cpu;         /* samples of each wait of a task; takes one of the guest's breakpoints */
 	bool switches;        /* also record context switches; takes one of the guest's breakpoints */
 	bool stall; /* when a ring is nearly full: pause counting until there is room, instead of dropping samples */

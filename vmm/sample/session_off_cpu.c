@@ -104,17 +104,22 @@ struct switching {
 
 static bool task_of(const struct switching *switching, const struct task *task, struct listed_task *listed)
 {
-	/* Neither the idle tasks: a vCPU that has nothing to do waits for nothing. */
-	return task && task->tid != 0 &&
-	       listed_task_read(&switching->kernel->list, &switching->kernel->tasks, switching->view->walk,
-	                        task->address, listed);
+	/* Not the idle tasks: a vCPU that has nothing to do waits for nothing. */
+	if (task && task->tid == 0)
+		return false;
+	if (task && listed_task_read(&switching->kernel->list, &switching->kernel->tasks, switching->view->walk,
+	                             task->address, listed))
+		return true;
+	statistic_add(&switching->sampler->statistics.off_cpu_unread, 1);
+	return false;
 }
 
 static void switched_from(const struct switching *switching, const struct task *task)
 {
 	struct listed_task listed;
 
-	if (!task_of(switching, task, &listed) || !wait_is_shown(&listed, listed.next_state))
+	if (!task_of(switching, task, &listed) ||
+	    !wait_is_shown(&listed, listed.next_state, switching->session->config.idle_threads))
 		return;
 	const struct wait wait = {.start_time = task->start_time,
 	                          .since_ns = switching->time_ns,
@@ -144,10 +149,13 @@ static void switched_to(const struct switching *switching, const struct task *ta
 	struct frame frame;
 	struct wait wait;
 
-	if (!task || !wait_end(switching->session->off_cpu, task, &wait) || !task_of(switching, task, &listed) ||
-	    !wait_frame_find(switching->kernel, &switching->session->kernel.unwind, switching->view->walk,
-	                     listed.stack_pointer, &frame))
+	if (!task_of(switching, task, &listed) || !wait_end(switching->session->off_cpu, task, &wait))
 		return;
+	if (!wait_frame_find(switching->kernel, &switching->session->kernel.unwind, switching->view->walk,
+	                     listed.stack_pointer, &frame)) {
+		statistic_add(&switching->sampler->statistics.off_cpu_unread, 1);
+		return;
+	}
 	const uint64_t period_ns = now_ns - wait.since_ns;
 	/* By the guest's clock, which may differ a little. */
 	const uint64_t queued_ns = wait.state == 'R' ? period_ns : MIN(listed.queued_ns - wait.queued_ns, period_ns);

@@ -3,9 +3,9 @@
  * Samples of every wait of a task: how long it was on no vCPU, where it waited, and in which state. A task is noted
  * when its vCPU switches away from it, and sampled when a vCPU switches to it: its stack is then what it was.
  *
- * Waits that begin before the session, or end after it, are not recorded, nor those of idle tasks and of kernel threads
- * without work (states S and I). A wait for something has the time in it that the task then waits for a processor;
- * where the kernel counts that time, it becomes a sample of its own, in state R.
+ * Waits that begin before the session, or end after it, are not recorded, nor those of idle tasks, and of kernel
+ * threads without work (states S and I) only with idle_threads. A wait for something has the time in it that the task
+ * then waits for a processor; where the kernel counts that time, it becomes a sample of its own, in state R.
  */
 #ifndef VPROF_SAMPLE_SESSION_OFF_CPU_H
 #define VPROF_SAMPLE_SESSION_OFF_CPU_H

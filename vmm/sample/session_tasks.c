@@ -17,6 +17,7 @@ struct looker {
 	struct page_walk walk; /* by the kernel's own tables */
 	struct cpu_area areas[GUEST_VCPUS_MAX];
 	size_t n_areas;
+	uint64_t direct_map;
 	GHashTable *by_task; /* the numbers of tasks in the look, and 1, by the addresses of their task_structs */
 	gint64 until_us;
 };
@@ -66,17 +67,35 @@ static void chain_keep(struct looker *looker, struct looked_task *task, const ui
 	look->n_words += n;
 }
 
+/* In its address space, if that is known and wanted; `unwind` becomes what is needed for it. */
+static struct page_walk walk_of(struct looker *looker, const struct task *task, struct unwind_config *unwind)
+{
+	struct page_walk walk = looker->walk;
+
+	unwind->code = NULL;
+	unwind->user = looker->look->code && task->mm != 0 && looker->n_areas > 0;
+	if (!unwind->user)
+		return walk;
+	page_walk_init(&walk, looker->guest,
+	               cpu_area_process_tables(&looker->kernel->areas, &looker->walk, looker->direct_map, task->mm),
+	               looker->walk.la57);
+	unwind->code = looked_code_read(looker->look->code, &walk, task);
+	return walk;
+}
+
 /* The chain of a task that is not on a processor; false if it was on one meanwhile. */
 static bool chain_of_sleeper(struct looker *looker, struct looked_task *task)
 {
 	const struct task_list_layout *layout = &looker->kernel->list;
 	uint64_t chain[UNWIND_CHAIN_MAX];
+	struct unwind_config unwind = looker->unwind;
+	struct page_walk walk = walk_of(looker, &task->listed.task, &unwind);
 	struct frame frame;
 	size_t n = 0;
 
 	task->end = UNWIND_UNREADABLE;
-	if (frame_from_switch(&looker->walk, task->listed.stack_pointer, layout->fork_return, &frame))
-		n = unwind_from(&looker->unwind, &looker->walk, frame, chain, &task->end);
+	if (frame_from_switch(&walk, task->listed.stack_pointer, layout->fork_return, &frame))
+		n = unwind_from(&unwind, &walk, frame, chain, &task->end);
 	if (!listed_task_sleeps_on(layout, &looker->kernel->tasks, &looker->walk, &task->listed))
 		return false;
 	chain_keep(looker, task, chain, n);
@@ -177,6 +196,7 @@ static void vcpu_take(void *data, const struct guest_vcpu *vcpu)
 	uint64_t chain[UNWIND_CHAIN_MAX], address = vcpu->whole ? task_of(looker, vcpu) : 0;
 	struct looked_task *task = address != 0 ? task_get(looker, address) : NULL;
 	struct guest_regs regs = vcpu->regs;
+	struct unwind_config unwinds = looker->unwind;
 	size_t n;
 
 	if (!task)
@@ -190,7 +210,8 @@ static void vcpu_take(void *data, const struct guest_vcpu *vcpu)
 	task->runs = true;
 	task->wait_channel = 0;
 	task->listed.state = 'R';
-	n = unwind(&looker->unwind, looker->guest, &regs, NULL, chain, &task->end);
+	walk_of(looker, &task->listed.task, &unwinds);
+	n = unwind(&unwinds, looker->guest, &regs, NULL, chain, &task->end);
 	chain_keep(looker, task, chain, n);
 }
 
@@ -228,6 +249,8 @@ static void chains_take(struct looker *looker)
 
 	if (looker->kernel->has_areas)
 		looker->n_areas = cpu_areas_read(&looker->kernel->areas, &looker->walk, looker->areas, GUEST_VCPUS_MAX);
+	if (looker->n_areas > 0)
+		looker->direct_map = cpu_area_direct_map(&looker->kernel->areas, &looker->walk);
 	looker->until_us = g_get_monotonic_time() + TASK_LOOK_US_MAX;
 	if (looker->guest->ops->vcpus_look)
 		looker->guest->ops->vcpus_look(looker->guest, vcpu_take, looker);
@@ -268,6 +291,8 @@ struct task_look *task_look_new(struct session *session, const struct task_look_
 		module_table_update(modules, &kernel->modules, &looker->walk, 0);
 		looker->unwind.modules = modules;
 	}
+	if (config->user && kernel->has_mappings)
+		look->code = looked_code_new(&kernel->mappings, session_tables(session));
 	tasks_take(looker);
 	chains_take(looker);
 	g_hash_table_unref(looker->by_task);
@@ -282,5 +307,6 @@ void task_look_free(struct task_look *look)
 	g_array_unref(look->tasks);
 	g_free(look->words);
 	g_hash_table_unref(look->cgroups);
+	looked_code_free(look->code);
 	g_free(look);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * One look at all tasks of the guest, now: what each does, and its call chain in the kernel. A task that sleeps has its
- * registers in memory, so nothing is interrupted for it; the guest goes on meanwhile. Main thread only.
+ * One look at all tasks of the guest, now: what each does, and its call chain, in user space too on request. A task
+ * that sleeps has its registers in memory, so nothing is interrupted for it; the guest goes on meanwhile. Main thread
+ * only.
  */
 #ifndef VPROF_SAMPLE_SESSION_TASKS_H
 #define VPROF_SAMPLE_SESSION_TASKS_H
@@ -9,6 +10,7 @@
 #include "guest/task_list.h"
 #include "guest/task_match.h"
 #include "guest/unwind.h"
+#include "sample/looked_code.h"
 #include "sample/session.h"
 
 #define TASK_LOOK_CHAIN_WORDS_MAX (1u << 20) /* of all call chains together */
@@ -28,16 +30,18 @@ struct task_look {
 	uint64_t *words;
 	size_t n_words;
 	enum task_list_end end;
-	unsigned torn;       /* tasks without a chain because they ran while it was walked */
-	unsigned late;       /* because of the limits above */
-	unsigned unseen;     /* because they run, and the registers of their vCPU are not known */
-	bool orc;            /* chains are by ORC; else by frame pointers */
-	GHashTable *cgroups; /* the paths, by the address of their kernfs_node */
+	unsigned torn;            /* tasks without a chain because they ran while it was walked */
+	unsigned late;            /* because of the limits above */
+	unsigned unseen;          /* because they run, and the registers of their vCPU are not known */
+	bool orc;                 /* chains are by ORC; else by frame pointers */
+	GHashTable *cgroups;      /* the paths, by the address of their kernfs_node */
+	struct looked_code *code; /* of user space; NULL: it was not asked for, or the mappings are not known */
 };
 
 struct task_look_config {
 	const struct task_targets *targets; /* these tasks only; NULL: all. Without descendants */
 	unsigned depth;                     /* of call chains, 1..UNWIND_DEPTH_MAX */
+	bool user;                          /* chains go on into user space */
 };
 
 /* Errors: SESSION_ERROR_UNSUPPORTED, SESSION_ERROR_STATE: the tasks cannot be read (now). */

@@ -1,18 +1,43 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/session_wall.h"
 
+#include <string.h>
+
 #include "lib/record/clock.h"
 #include "lib/record/xorshift.h"
+#include "sample/sampler_priv.h"
 #include "sample/session_priv.h"
+#include "sample/statistics.h"
 #include "sample/wait_sample.h"
 
-#define BATCH 32u /* tasks for which vCPU 0 is kept out of the guest at once */
+/* For so long, vCPU 0 is kept out of the guest at once: so many samples that are repeated, or fewer that are not. */
+#define BATCH 1024u
+#define WALKS 32u /* stacks that are walked in as long as BATCH samples are repeated */
 #define US_PER_S UINT64_C(1000000)
+
+/* How often at most: what is not of the stack may have changed, such as the cgroup, or tables may have come. */
+#define REPEATS_MAX 64u
+
+/* The sample of a task, which stands as long as the task has not run. */
+struct kept {
+	uint64_t switches, stack_pointer;
+	char state;
+	unsigned repeats, n_tables;
+	struct record_sample sample;
+	uint64_t chain[];
+};
 
 /* A task as it was looked at last. */
 struct seen {
 	uint64_t start_time, cpu_ns, time_ns;
 	unsigned look;
+	struct kept *kept; /* NULL: none */
+};
+
+/* A sample that was just made, with room for any chain. */
+struct made {
+	struct record_sample sample; /* chain: NULL: none was made */
+	uint64_t chain[SAMPLER_CHAIN_MAX];
 };
 
 struct wall {
@@ -21,6 +46,14 @@ struct wall {
 	unsigned look;     /* number of this one */
 	GHashTable *tasks; /* of struct seen, by the address of the task_struct */
 	guint next;        /* number of the task in the list with which the next look goes on */
+	struct made made[WALKS];
+};
+
+/* What is to be sampled. */
+struct turn {
+	const struct listed_task *task;
+	struct seen *seen;
+	struct made *made; /* NULL: the sample that is kept is repeated */
 };
 
 /* One look. */
@@ -31,8 +64,9 @@ struct looker {
 	uint64_t area;         /* of any processor; 0: not known */
 	uint64_t direct_map;
 	uint64_t now_ns;
-	const struct listed_task *batch[BATCH];
-	unsigned n_batch;
+	unsigned n_tables;
+	struct turn batch[BATCH];
+	unsigned n_batch, n_walks;
 	unsigned n_taken;
 };
 
@@ -40,7 +74,7 @@ struct looker {
 struct wall_sample {
 	struct counter_sample sample; /* first */
 	struct looker *looker;
-	const struct listed_task *task;
+	const struct turn *turn;
 	bool torn;
 };
 
@@ -53,47 +87,76 @@ static bool task_stands(const struct counter_sample *sample)
 	const struct kernel_layout *kernel = wall->looker->kernel;
 	struct page_walk walk = wall->looker->walk;
 
-	wall->torn = !listed_task_sleeps_on(&kernel->list, &kernel->tasks, &walk, wall->task);
+	wall->torn = !listed_task_sleeps_on(&kernel->list, &kernel->tasks, &walk, wall->turn->task);
 	return !wall->torn;
+}
+
+static void task_written(const struct counter_sample *sample, const struct record_sample *record)
+{
+	struct made *made = ((const struct wall_sample *)sample)->turn->made;
+
+	made->sample = *record;
+	made->sample.chain = made->chain;
+	memcpy(made->chain, record->chain, record->n_chain * sizeof(*made->chain));
 }
 
 /* The page tables of its process, for the part of its chain in user space; the kernel's own where they are not known.
  */
 static uint64_t tables_of(struct looker *looker, const struct task *task)
 {
-	const struct cpu_area_layout *layout = &looker->kernel->areas;
-	uint64_t pgd;
-
-	if (task->mm == 0 || looker->area == 0 ||
-	    !page_walk_read_kernel(&looker->walk, (gva_t){task->mm + layout->mm_pgd}, &pgd, sizeof(pgd)))
+	if (task->mm == 0 || looker->area == 0)
 		return looker->walk.cr3;
-	return pgd - looker->direct_map;
+	return cpu_area_process_tables(&looker->kernel->areas, &looker->walk, looker->direct_map, task->mm);
 }
 
 /* ---- samples: on the thread of vCPU 0, if it is ours ---- */
 
-static void task_sample(struct looker *looker, struct sampler *sampler, const struct listed_task *task,
-                        struct seen *seen)
+/* False when it was dropped. */
+static bool task_walk(struct looker *looker, struct sampler *sampler, const struct turn *turn, uint64_t period_ns)
 {
-	const uint64_t waited_ns = looker->now_ns - seen->time_ns, cpu_ns = task->cpu_ns - seen->cpu_ns;
-	struct wall_sample wall = {.looker = looker, .task = task};
+	const struct listed_task *task = turn->task;
+	struct wall_sample wall = {.looker = looker, .turn = turn};
 	struct frame frame;
 
-	if (cpu_ns >= waited_ns || !wait_frame_find(looker->kernel, &looker->session->kernel.unwind, &looker->walk,
-	                                            task->stack_pointer, &frame))
-		return;
+	turn->made->sample.chain = NULL;
+	if (!wait_frame_find(looker->kernel, &looker->session->kernel.unwind, &looker->walk, task->stack_pointer,
+	                     &frame)) {
+		statistic_add(&sampler->statistics.wall_no_frame, 1);
+		return false;
+	}
 	wall.sample = wait_sample(&task->task, wait_state(task->state), &frame, tables_of(looker, &task->task),
 	                          looker->walk.la57);
-	wall.sample.overflow = (struct counter_overflow){.event = session_config_wall(&looker->session->config),
-	                                                 .period = waited_ns - cpu_ns};
+	wall.sample.overflow =
+		(struct counter_overflow){.event = session_config_wall(&looker->session->config), .period = period_ns};
 	wall.sample.time_ns = looker->now_ns;
 	wall.sample.area = looker->area;
 	wall.sample.stands = task_stands;
-	if (!sampler_take_waiting(sampler, &wall.sample) || wall.torn)
+	wall.sample.written = task_written;
+	return sampler_take_waiting(sampler, &wall.sample) && !wall.torn;
+}
+
+static bool task_repeat(struct looker *looker, struct sampler *sampler, const struct kept *kept, uint64_t period_ns)
+{
+	struct record_sample sample = kept->sample;
+
+	sample.time_ns = looker->now_ns;
+	sample.period = period_ns;
+	return sampler_take_again(sampler, &sample);
+}
+
+static void turn_take(struct looker *looker, struct sampler *sampler, const struct turn *turn)
+{
+	struct seen *seen = turn->seen;
+	const uint64_t waited_ns = looker->now_ns - seen->time_ns, cpu_ns = turn->task->cpu_ns - seen->cpu_ns;
+
+	if (cpu_ns >= waited_ns)
+		return;
+	if (turn->made ? !task_walk(looker, sampler, turn, waited_ns - cpu_ns)
+	               : !task_repeat(looker, sampler, seen->kept, waited_ns - cpu_ns))
 		return;
 	looker->n_taken++;
 	seen->time_ns = looker->now_ns;
-	seen->cpu_ns = task->cpu_ns;
+	seen->cpu_ns = turn->task->cpu_ns;
 }
 
 static void batch_take(void *data)
@@ -101,12 +164,40 @@ static void batch_take(void *data)
 	struct looker *looker = data;
 	struct sampler *sampler = &looker->session->samplers[0];
 
-	for (unsigned i = 0; i < looker->n_batch; i++) {
-		const struct listed_task *task = looker->batch[i];
+	for (unsigned i = 0; i < looker->n_batch; i++)
+		turn_take(looker, sampler, &looker->batch[i]);
+}
 
-		task_sample(looker, sampler, task,
-		            g_hash_table_lookup(looker->session->wall->tasks, GSIZE_TO_POINTER(task->task.address)));
+/* ---- samples that are kept: on the main thread, which may allocate ---- */
+
+static void turn_keep(const struct looker *looker, const struct turn *turn)
+{
+	const struct made *made = turn->made;
+	const size_t chain_bytes = made && made->sample.chain ? made->sample.n_chain * sizeof(*made->chain) : 0;
+
+	if (!made) {
+		turn->seen->kept->repeats++;
+		return;
 	}
+	g_clear_pointer(&turn->seen->kept, g_free);
+	if (!made->sample.chain)
+		return;
+	struct kept *kept = g_malloc(sizeof(*kept) + chain_bytes);
+
+	*kept = (struct kept){.switches = turn->task->switches,
+	                      .stack_pointer = turn->task->stack_pointer,
+	                      .state = turn->task->state,
+	                      .n_tables = looker->n_tables,
+	                      .sample = made->sample};
+	memcpy(kept->chain, made->chain, chain_bytes);
+	kept->sample.chain = kept->chain;
+	turn->seen->kept = kept;
+}
+
+static bool is_kept(const struct looker *looker, const struct listed_task *task, const struct kept *kept)
+{
+	return kept && kept->switches == task->switches && kept->stack_pointer == task->stack_pointer &&
+	       kept->state == task->state && kept->n_tables == looker->n_tables && kept->repeats < REPEATS_MAX;
 }
 
 static void batch_flush(struct looker *looker)
@@ -122,10 +213,31 @@ static void batch_flush(struct looker *looker)
 	} else {
 		session->guest->ops->run_on_vcpu(session->guest, 0, batch_take, looker);
 	}
-	looker->n_batch = 0;
+	for (unsigned i = 0; i < looker->n_batch; i++)
+		turn_keep(looker, &looker->batch[i]);
+	looker->n_batch = looker->n_walks = 0;
+}
+
+static void batch_add(struct looker *looker, const struct listed_task *task, struct seen *seen)
+{
+	struct turn *turn = &looker->batch[looker->n_batch++];
+
+	*turn = (struct turn){.task = task, .seen = seen};
+	if (!is_kept(looker, task, seen->kept))
+		turn->made = &looker->session->wall->made[looker->n_walks++];
+	if (looker->n_batch + looker->n_walks * (BATCH / WALKS - 1) > BATCH - BATCH / WALKS)
+		batch_flush(looker);
 }
 
 /* ---- a look ---- */
+
+static void seen_free(gpointer data)
+{
+	struct seen *seen = data;
+
+	g_free(seen->kept);
+	g_free(seen);
+}
 
 /* What is known of a task from before; one that is new is known from now on. */
 static struct seen *seen_find(struct looker *looker, const struct listed_task *task)
@@ -152,7 +264,7 @@ static void tasks_take(struct looker *looker, const GArray *tasks)
 {
 	struct wall *wall = looker->session->wall;
 	const guint first = tasks->len ? wall->next % tasks->len : 0;
-	unsigned n = 0;
+	unsigned n = 0, later = 0;
 
 	wall->next = 0;
 	for (guint i = 0; i < tasks->len; i++) {
@@ -160,20 +272,23 @@ static void tasks_take(struct looker *looker, const GArray *tasks)
 		const struct listed_task *task = &g_array_index(tasks, struct listed_task, number);
 		struct seen *seen = seen_find(looker, task);
 
-		if (!task->on_cpu && !wait_is_shown(task, task->state)) {
+		if (!task->on_cpu && !wait_is_shown(task, task->state, looker->session->config.idle_threads)) {
 			/* What comes next is not of this time. */
 			seen->time_ns = looker->now_ns;
 			seen->cpu_ns = task->cpu_ns;
 		}
-		if (task->on_cpu || seen->time_ns == looker->now_ns || n == WALL_SAMPLES_MAX)
+		if (task->on_cpu || seen->time_ns == looker->now_ns)
 			continue;
-		looker->batch[looker->n_batch++] = task;
-		if (looker->n_batch == BATCH)
-			batch_flush(looker);
+		if (n == WALL_SAMPLES_MAX) {
+			later++;
+			continue;
+		}
+		batch_add(looker, task, seen);
 		if (++n == WALL_SAMPLES_MAX)
 			wall->next = number + 1;
 	}
 	batch_flush(looker);
+	statistic_add(&looker->session->samplers[0].statistics.wall_later, later);
 }
 
 static void area_find(struct looker *looker)
@@ -186,25 +301,48 @@ static void area_find(struct looker *looker)
 	}
 }
 
+static bool looker_open(struct looker *looker, struct session *session, uint64_t now_ns)
+{
+	looker->session = session;
+	looker->kernel = session->kernel.layout;
+	looker->now_ns = now_ns;
+	/* After a reset, it may be another kernel, of which nothing is known yet. */
+	if (session->suspended || !looker->kernel || !looker->kernel->has_list ||
+	    !session_kernel_walk(session, &looker->walk))
+		return false;
+	if (session->tables)
+		looker->n_tables = table_store_count(session->tables);
+	area_find(looker);
+	return true;
+}
+
 unsigned session_wall_look(struct session *session, uint64_t now_ns)
 {
-	struct looker looker = {.session = session, .kernel = session->kernel.layout, .now_ns = now_ns};
+	g_autofree struct looker *looker = g_new0(struct looker, 1);
+	struct sampler *sampler = &session->samplers[0];
 	struct wall *wall = session->wall;
 	struct task_list list;
 
-	/* After a reset, it may be another kernel, of which nothing is known yet. */
-	if (session->suspended || !looker.kernel || !looker.kernel->has_list ||
-	    !session_kernel_walk(session, &looker.walk))
+	statistic_add(&sampler->statistics.wall_looks, 1);
+	if (!looker_open(looker, session, now_ns)) {
+		statistic_add(&sampler->statistics.wall_broken, 1);
 		return 0;
-	area_find(&looker);
-	task_list_read(&looker.kernel->list, &looker.kernel->tasks, &looker.walk, &list);
+	}
+	task_list_read(&looker->kernel->list, &looker->kernel->tasks, &looker->walk, &list);
+	statistic_add(&sampler->statistics.wall_broken, list.end != TASK_LIST_WHOLE);
 	wall->look++;
-	tasks_take(&looker, list.tasks);
+	tasks_take(looker, list.tasks);
 	/* What a list that is torn lacks may be there the next time. */
 	if (list.end == TASK_LIST_WHOLE)
 		g_hash_table_foreach_remove(wall->tasks, seen_is_old, wall);
 	task_list_clear(&list);
-	return looker.n_taken;
+	return looker->n_taken;
+}
+
+void session_wall_forget(struct session *session)
+{
+	if (session->wall)
+		g_hash_table_remove_all(session->wall->tasks);
 }
 
 /* ---- the timer ---- */
@@ -246,7 +384,7 @@ bool session_wall_start(struct session *session, GError **error)
 	}
 	session->wall = g_new0(struct wall, 1);
 	session->wall->random = clock_ns(CLOCK_MONOTONIC) | 1;
-	session->wall->tasks = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+	session->wall->tasks = g_hash_table_new_full(NULL, NULL, NULL, seen_free);
 	timer_set(session, 0);
 	return true;
 }

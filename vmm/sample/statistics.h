@@ -23,9 +23,7 @@
 	X(readevt, "records that the ring's reader has given back")                                                 \
 	X(dropevt, "records of any kind that found no room in the ring")                                            \
 	X(skiptick, "timer ticks that found the vCPU thread asleep, not written")                                   \
-	X(recurevt,                                                                                                 \
-	  "times that an overflow came while others were being recorded; it is taken next. Deliveries with a "      \
-	  "handler only: sigmask sees it next, and does not know when it came")                                     \
+	X(recurevt, "times that an overflow came while others were being recorded; not known of sigmask")           \
 	X(intr_processed, "overflow signals taken: overflow, skiptick and those that came together")                \
 	X(intr_ignored, "overflow signals on the vCPU thread that were for no open event, as of the last overflow") \
 	X(intr_bufferfull, "overflows that found the ring full: dropbuf_sample, and stalls")                        \
@@ -40,10 +38,11 @@
 	X(truncated, "call chains that do not reach the first frame of their stack")                                \
 	X(chain_end, "call chains that reached the first frame of their stack")                                     \
 	X(chain_bad_frame, "call chains cut where a frame cannot be right")                                         \
-	X(chain_no_entry, "call chains cut at code that the unwind table does not cover")                           \
+	X(chain_no_entry, "call chains cut at code that the unwind tables do not cover")                            \
 	X(chain_depth, "call chains cut at the depth limit")                                                        \
 	X(chain_unreadable, "call chains cut at guest memory that cannot be read")                                  \
 	X(chain_no_stack, "call chains of one frame: the stack pointer is not known, and was not found")            \
+	X(chain_no_form, "call chains cut at code of a program with an unwind entry that is not walked")            \
 	X(stack_found, "stack pointers found by search, where the host does not give them (VMX)")                   \
 	X(stack_none, "searches without a chain that leads to the first frame of a stack")                          \
 	X(stack_ambiguous, "searches with several such chains, none of them surer")                                 \
@@ -51,8 +50,13 @@
 	X(stack_no_table, "searches in code whose calls are not known: modules, BPF, return thunks")                \
 	X(stack_work, "searches given up after too many steps")                                                     \
 	X(unstepped, "times that the guest ran what this host cannot step, with the event steps: CPL 3 on some")    \
+	X(wall_looks, "looks at the tasks that wait")                                                               \
+	X(wall_broken, "looks that did not see all tasks")                                                          \
+	X(wall_later, "samples of waiting tasks that were left to the next look")                                   \
+	X(wall_no_frame, "samples of waiting tasks that were dropped: their stack cannot be read")                  \
 	X(wall_torn, "samples of waiting tasks that were dropped: the task ran while its stack was read")           \
 	X(off_cpu_dropped, "waits of tasks that are not recorded: the table of tasks that wait was full")           \
+	X(off_cpu_unread, "waits that are not recorded: the task or its stack cannot be read")                      \
 	X(no_task, "samples without a task that could be read, written with pid -1")
 
 struct session_statistics {

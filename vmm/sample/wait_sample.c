@@ -18,9 +18,9 @@ uint8_t wait_state(char letter)
 	}
 }
 
-bool wait_is_shown(const struct listed_task *task, char state)
+bool wait_is_shown(const struct listed_task *task, char state, bool idle)
 {
-	const bool without_work = task->kernel_thread && (state == 'S' || state == 'I');
+	const bool without_work = !idle && task->kernel_thread && (state == 'S' || state == 'I');
 
 	return !without_work && wait_state(state) != VPROF_TASK_RUNNING;
 }

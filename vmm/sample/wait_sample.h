@@ -11,8 +11,8 @@
 /* enum vprof_task_state (vprof/recording.h) of ps(1)'s letter; VPROF_TASK_RUNNING for those that do not wait. */
 uint8_t wait_state(char letter);
 
-/* Whether a task in this state waits for what a profile shows: kernel threads without work (S, I) do not. */
-bool wait_is_shown(const struct listed_task *task, char state);
+/* Whether a task in this state waits for what a profile shows: kernel threads without work (S, I) only with `idle`. */
+bool wait_is_shown(const struct listed_task *task, char state, bool idle);
 
 /*
  * The innermost frame that is not the scheduler's, of the task that has switched away with this stack pointer: what

@@ -3,6 +3,7 @@
 
 #include <glib.h>
 #include <string.h>
+#include <vprof/recording.h>
 
 #include "lib/profile/chain.h"
 #include "lib/profile/hash.h"
@@ -26,6 +27,7 @@ struct call_tree {
 	size_t n_slots;      /* a power of two */
 	struct names *names; /* NULL: not known */
 	struct call_tree_room *room;
+	bool tells_waits;
 };
 
 struct call_tree *call_tree_new(struct names *names, struct call_tree_room *room)
@@ -39,6 +41,11 @@ struct call_tree *call_tree_new(struct names *names, struct call_tree_room *room
 	tree->room = room;
 	tree->slots = g_new0(uint32_t, tree->n_slots);
 	return tree;
+}
+
+void call_tree_tell_waits(struct call_tree *tree)
+{
+	tree->tells_waits = true;
 }
 
 void call_tree_free(struct call_tree *tree)
@@ -102,6 +109,7 @@ static uint32_t node_intern(struct call_tree *tree, const struct address_node *k
 uint32_t call_tree_add(struct call_tree *tree, const struct record_sample *sample)
 {
 	struct chain_frame frames[CHAIN_FRAMES_MAX];
+	const bool waits = tree->tells_waits && profile_state_of(sample->misc) != VPROF_TASK_RUNNING;
 	uint32_t parent = 0, node;
 
 	for (uint32_t i = chain_frames(sample, frames); i-- > 0;) {
@@ -114,6 +122,8 @@ uint32_t call_tree_add(struct call_tree *tree, const struct record_sample *sampl
 		if (tree->names)
 			key.mapping = names_mapping(tree->names, (enum profile_mode)key.mode, sample->pid, key.ip,
 			                            sample->time_ns);
+		if (waits)
+			key.mode = PROFILE_WAITING;
 		node = node_intern(tree, &key);
 		if (node == NO_PLACE) {
 			tree->room->cut++;
@@ -144,7 +154,7 @@ static guint child_hash(gconstpointer key)
 {
 	const struct child *child = key;
 
-	return (guint)hash_mix(((uint64_t)child->parent << 2 | child->mode) ^ hash_mix(child->ip)) ^
+	return (guint)hash_mix(((uint64_t)child->parent << 3 | child->mode) ^ hash_mix(child->ip)) ^
 	       g_str_hash(child->symbol);
 }
 
@@ -217,6 +227,14 @@ static void children_sort(struct call_node *nodes, size_t parent, GArray *scratc
 	*link = 0;
 }
 
+/* A task that waits does so in the kernel or in user space: not outside the guest. */
+static enum profile_mode mode_within(const struct address_node *address)
+{
+	if (address->mode != PROFILE_WAITING)
+		return (enum profile_mode)address->mode;
+	return address->ip >> 63 ? PROFILE_KERNEL : PROFILE_USER;
+}
+
 /* Nodes by symbol or by address, with what fell into each itself; parents[i] is the one above node i. */
 static GArray *nodes_merge(const struct call_tree *tree, struct resolver *resolver, bool by_address, size_t *parents,
                            size_t *node_of)
@@ -232,7 +250,7 @@ static GArray *nodes_merge(const struct call_tree *tree, struct resolver *resolv
 		size_t parent = node_of[address->parent];
 		struct place place;
 
-		resolver_find(resolver, (enum profile_mode)address->mode, address->ip, address->mapping, &place);
+		resolver_find(resolver, mode_within(address), address->ip, address->mapping, &place);
 		node_of[i] = child_intern(&merge, parent, (enum profile_mode)address->mode, &place,
 		                          by_address ? address : NULL);
 		parents[node_of[i]] = parent;

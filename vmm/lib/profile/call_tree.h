@@ -31,6 +31,8 @@ struct call_tree_room {
  * adding.
  */
 struct call_tree *call_tree_new(struct names *names, struct call_tree_room *room);
+/* Frames of samples of tasks that wait have the mode PROFILE_WAITING, and are apart from those of tasks that run. */
+void call_tree_tell_waits(struct call_tree *tree);
 void call_tree_free(struct call_tree *tree);
 
 /*

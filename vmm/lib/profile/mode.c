@@ -23,10 +23,8 @@ enum profile_mode profile_mode_of(uint16_t misc)
 const char *profile_mode_name(enum profile_mode mode)
 {
 	static const char *const names[] = {
-		[PROFILE_KERNEL] = "kernel",
-		[PROFILE_USER] = "user",
-		[PROFILE_HYPERVISOR] = "vmm",
-		[PROFILE_OTHER] = "other",
+		[PROFILE_KERNEL] = "kernel", [PROFILE_USER] = "user",       [PROFILE_HYPERVISOR] = "vmm",
+		[PROFILE_OTHER] = "other",   [PROFILE_WAITING] = "waiting",
 	};
 
 	return names[mode];

@@ -11,11 +11,12 @@ enum profile_mode {
 	PROFILE_USER,
 	PROFILE_HYPERVISOR, /* outside the guest; the ip names an exit, or is the host's (vprof/exit.h) */
 	PROFILE_OTHER,      /* cpumodes that only recordings of other tools have */
+	PROFILE_WAITING,    /* of frames of tasks that wait, where call_tree_tell_waits has them told apart */
 };
 
 enum profile_mode profile_mode_of(uint16_t misc);
 
-/* "kernel", "user", "vmm", "other". */
+/* "kernel", "user", "vmm", "other", "waiting". */
 const char *profile_mode_name(enum profile_mode mode);
 
 /* enum vprof_task_state (vprof/recording.h), or a number that has no name. */

@@ -9,6 +9,7 @@ struct stacks {
 	struct names *names;
 	struct call_tree_room room;
 	GHashTable *trees; /* of struct call_tree, by name */
+	bool tells_waits;
 };
 
 static void tree_free(void *data)
@@ -33,6 +34,11 @@ void stacks_free(struct stacks *stacks)
 	g_free(stacks);
 }
 
+void stacks_tell_waits(struct stacks *stacks)
+{
+	stacks->tells_waits = true;
+}
+
 void stacks_add(struct stacks *stacks, const struct record_sample *sample)
 {
 	const char *comm = names_comm(stacks->names, sample->tid, sample->time_ns);
@@ -40,6 +46,8 @@ void stacks_add(struct stacks *stacks, const struct record_sample *sample)
 
 	if (!tree) {
 		tree = call_tree_new(stacks->names, &stacks->room);
+		if (stacks->tells_waits)
+			call_tree_tell_waits(tree);
 		g_hash_table_insert(stacks->trees, (gpointer)comm, tree);
 	}
 	call_tree_add(tree, sample);

@@ -15,6 +15,8 @@ struct stacks;
 /* `names` is borrowed. */
 struct stacks *stacks_new(struct names *names);
 void stacks_free(struct stacks *stacks);
+/* call_tree_tell_waits, before the first sample. */
+void stacks_tell_waits(struct stacks *stacks);
 
 void stacks_add(struct stacks *stacks, const struct record_sample *sample);
 /* Samples that count at one of their callers: call_tree_room. */

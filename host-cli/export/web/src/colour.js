@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Colours: warm for the kernel, green for user space, blue for time outside the guest, as in `vprof export --to svg`;
+// Colours: warm for the kernel, green for user space, blue for time outside the guest, violet for waits, as in `vprof export --to svg`;
 // when two recordings are compared, red for what takes more and blue for what takes less.
 import { MODES } from "./data.js";
 
-const HUES = { kernel: [22, 78], user: [122, 38], vmm: [214, 55], other: [220, 8], group: [220, 8] };
+const HUES = { kernel: [22, 78], user: [122, 38], vmm: [214, 55], other: [220, 8], waiting: [270, 38], group: [220, 8] };
 const EXIT_HUES = [214, 262, 188, 300, 238, 170];
 
 function hash(text) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The profiles that vprof has written into the page: export/page_data.h says how.
 
-export const MODES = ["kernel", "user", "vmm", "other", "group"];
-export const GROUP = 4; // the mode of a frame that stands for a process, a vCPU or a phase
+export const MODES = ["kernel", "user", "vmm", "other", "waiting", "group"];
+export const GROUP = 5; // the mode of a frame that stands for a process, a vCPU or a phase
 
 // Nanoseconds since `from`, both as the text of whole numbers.
 function since(time, from) {

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/core_file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+G_DEFINE_QUARK(vprof_core_file_error, core_file_error)
+
+#define HEADERS_MAX 65536u     /* with PN_XNUM, their number is in section header 0 */
+#define KDUMP_MAGIC "KDUMP   " /* of makedumpfile's format, which QEMU writes, too */
+#define KDUMP_FLAT_MAGIC "makedumpfile"
+#define QEMU_STATE_VERSION 1u
+
+/* As in QEMU's target/i386/arch_dump.c. */
+struct qemu_segment {
+	uint32_t selector, limit, flags, pad;
+	uint64_t base;
+};
+struct qemu_state {
+	uint32_t version, size;
+	uint64_t rax, rbx, rcx, rdx, rsi, rdi, rsp, rbp;
+	uint64_t r8, r9, r10, r11, r12, r13, r14, r15;
+	uint64_t rip, rflags;
+	struct qemu_segment cs, ds, es, fs, gs, ss, ldt, tr, gdt, idt;
+	uint64_t cr[5];
+};
+_Static_assert(sizeof(struct qemu_state) == 8 + 18 * 8 + 10 * 24 + 5 * 8, "a version 1 note, but kernel_gs_base");
+
+#define CR0_PE UINT64_C(1)
+#define CR4_LA57 (UINT64_C(1) << 12)
+#define SEGMENT_LONG (1u << 21) /* L of a descriptor's second word */
+
+static bool bytes_read(const struct core_file *core, uint64_t offset, void *to, size_t bytes)
+{
+	uint8_t *out = to;
+
+	while (bytes > 0) {
+		if (offset > INT64_MAX - bytes)
+			return false;
+		ssize_t n = pread(core->fd, out, bytes, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		out += n;
+		offset += (uint64_t)n;
+		bytes -= (size_t)n;
+	}
+	return true;
+}
+
+static bool format_error(const struct core_file *core, const char *why, GError **error)
+{
+	g_set_error(error, CORE_FILE_ERROR, CORE_FILE_ERROR_FORMAT, "cannot read the dump %s: %s", core->path, why);
+	return false;
+}
+
+/* ---- registers ---- */
+
+static struct hmp_registers registers_of(const struct qemu_state *state, unsigned vcpu)
+{
+	return (struct hmp_registers){
+		.vcpu = vcpu,
+		.regs = {.valid = true,
+	                 .rip = state->rip,
+	                 .rsp = state->rsp,
+	                 .rbp = state->rbp,
+	                 .rax = state->rax,
+	                 .rdx = state->rdx,
+	                 .rdi = state->rdi,
+	                 .r10 = state->r10,
+	                 .r13 = state->r13,
+	                 .rbx = state->rbx,
+	                 .rcx = state->rcx,
+	                 .rsi = state->rsi,
+	                 .r8 = state->r8,
+	                 .r9 = state->r9,
+	                 .r11 = state->r11,
+	                 .r12 = state->r12,
+	                 .r14 = state->r14,
+	                 .r15 = state->r15,
+	                 .all = true,
+	                 .cr3 = state->cr[3],
+	                 .gs_base = state->gs.base,
+	                 .cpl = state->cs.selector & 3,
+	                 .la57 = state->cr[4] & CR4_LA57,
+	                 .real_mode = !(state->cr[0] & CR0_PE)},
+		.idt = state->idt.base,
+		/* In user space of 32 bits, the kernel is one of 64 all the same. */
+		.long_mode = state->cs.flags & SEGMENT_LONG || state->idt.base >> 63,
+	};
+}
+
+/* Bytes that remain, for a note's parts, which are padded to 4. */
+static bool part_take(const uint8_t **at, size_t *left, uint32_t bytes, const uint8_t **part)
+{
+	const size_t padded = ((size_t)bytes + 3) & ~(size_t)3;
+
+	if (padded > *left)
+		return false;
+	*part = *at;
+	*at += padded;
+	*left -= padded;
+	return true;
+}
+
+static void note_take(struct core_file *core, const uint8_t *name, uint32_t name_bytes, const uint8_t *body,
+                      uint32_t body_bytes)
+{
+	struct qemu_state state;
+
+	if (name_bytes != sizeof("QEMU") || memcmp(name, "QEMU", sizeof("QEMU")) != 0 || body_bytes < sizeof(state) ||
+	    core->n_vcpus == GUEST_VCPUS_MAX)
+		return;
+	memcpy(&state, body, sizeof(state));
+	if (state.version != QEMU_STATE_VERSION)
+		return;
+	core->registers[core->n_vcpus] = registers_of(&state, core->n_vcpus);
+	core->n_vcpus++;
+}
+
+/* Up to one that is cut off. */
+static void notes_take(struct core_file *core, const uint8_t *at, size_t left)
+{
+	const uint8_t *name, *body;
+	Elf64_Nhdr note;
+
+	while (left >= sizeof(note)) {
+		memcpy(&note, at, sizeof(note));
+		at += sizeof(note);
+		left -= sizeof(note);
+		if (!part_take(&at, &left, note.n_namesz, &name) || !part_take(&at, &left, note.n_descsz, &body))
+			return;
+		note_take(core, name, note.n_namesz, body, note.n_descsz);
+	}
+}
+
+/* ---- the file ---- */
+
+static bool notes_read(struct core_file *core, const Elf64_Phdr *segment, GError **error)
+{
+	if (segment->p_filesz > CORE_FILE_NOTES_BYTES_MAX)
+		return format_error(core, "its notes are larger than any of QEMU", error);
+	g_autofree uint8_t *notes = g_malloc(segment->p_filesz + 1);
+
+	if (!bytes_read(core, segment->p_offset, notes, segment->p_filesz))
+		return format_error(core, "it is cut off in its notes", error);
+	notes_take(core, notes, segment->p_filesz);
+	return true;
+}
+
+static bool range_add(struct core_file *core, const Elf64_Phdr *segment, GError **error)
+{
+	uint64_t end;
+
+	if (segment->p_filesz == 0)
+		return true;
+	if (core->n_ranges == CORE_FILE_RANGES_MAX)
+		return format_error(core, "it has more pieces of memory than any guest", error);
+	if (__builtin_add_overflow(segment->p_paddr, segment->p_filesz, &end) ||
+	    __builtin_add_overflow(segment->p_offset, segment->p_filesz, &end))
+		return format_error(core, "its pieces of memory are beyond all addresses", error);
+	core->ranges[core->n_ranges++] = (struct core_range){segment->p_paddr, segment->p_filesz, segment->p_offset};
+	return true;
+}
+
+/* How many program headers there are. */
+static bool headers_count(const struct core_file *core, const Elf64_Ehdr *header, uint32_t *n, GError **error)
+{
+	Elf64_Shdr first;
+
+	*n = header->e_phnum;
+	if (header->e_phnum != PN_XNUM)
+		return true;
+	if (header->e_shentsize != sizeof(first) || !bytes_read(core, header->e_shoff, &first, sizeof(first)))
+		return format_error(core, "the number of its pieces is missing", error);
+	*n = first.sh_info;
+	return true;
+}
+
+static bool segments_read(struct core_file *core, const Elf64_Ehdr *header, GError **error)
+{
+	uint32_t n;
+
+	if (!headers_count(core, header, &n, error))
+		return false;
+	if (n > HEADERS_MAX || header->e_phoff > INT64_MAX / 2)
+		return format_error(core, "it has more pieces than any core of QEMU", error);
+	core->ranges = g_new(struct core_range, CORE_FILE_RANGES_MAX);
+	for (uint32_t i = 0; i < n; i++) {
+		Elf64_Phdr segment;
+
+		if (!bytes_read(core, header->e_phoff + i * sizeof(segment), &segment, sizeof(segment)))
+			return format_error(core, "it is cut off in its headers", error);
+		if (segment.p_type == PT_NOTE && !notes_read(core, &segment, error))
+			return false;
+		if (segment.p_type == PT_LOAD && !range_add(core, &segment, error))
+			return false;
+	}
+	return true;
+}
+
+static int ranges_compare(const void *a, const void *b)
+{
+	const struct core_range *one = a, *other = b;
+
+	return (one->gpa > other->gpa) - (one->gpa < other->gpa);
+}
+
+static bool ranges_order(struct core_file *core, GError **error)
+{
+	if (core->n_ranges == 0)
+		return format_error(core, "it has no memory", error);
+	qsort(core->ranges, core->n_ranges, sizeof(*core->ranges), ranges_compare);
+	for (size_t i = 1; i < core->n_ranges; i++)
+		if (core->ranges[i].gpa - core->ranges[i - 1].gpa < core->ranges[i - 1].bytes)
+			return format_error(
+				core, "it has the same memory twice: by virtual addresses; dump it without paging",
+				error);
+	return true;
+}
+
+static bool core_read(struct core_file *core, GError **error)
+{
+	Elf64_Ehdr header = {0};
+
+	if (!bytes_read(core, 0, &header, sizeof(header)))
+		return format_error(core, "it is shorter than the header of an ELF file", error);
+	if (memcmp(&header, KDUMP_MAGIC, strlen(KDUMP_MAGIC)) == 0 ||
+	    memcmp(&header, KDUMP_FLAT_MAGIC, strlen(KDUMP_FLAT_MAGIC)) == 0)
+		return format_error(core,
+		                    "it is compressed (kdump); dump the guest as ELF, with `virsh dump --memory-only`",
+		                    error);
+	if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_type != ET_CORE ||
+	    header.e_phentsize != sizeof(Elf64_Phdr))
+		return format_error(core, "it is no ELF core of a guest, as `virsh dump --memory-only` writes it",
+		                    error);
+	if (header.e_machine != EM_X86_64)
+		return format_error(core, "it is not of an x86-64 guest", error);
+	if (!segments_read(core, &header, error) || !ranges_order(core, error))
+		return false;
+	return core->n_vcpus > 0 ||
+	       format_error(core, "it has no registers of a vCPU, as QEMU's cores have them (notes QEMU)", error);
+}
+
+struct core_file *core_file_open_fd(int fd, const char *path, GError **error)
+{
+	struct core_file *core = g_new0(struct core_file, 1);
+
+	core->fd = fd;
+	core->path = g_strdup(path);
+	if (core_read(core, error))
+		return core;
+	core_file_free(core);
+	return NULL;
+}
+
+struct core_file *core_file_open(const char *path, GError **error)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd >= 0)
+		return core_file_open_fd(fd, path, error);
+	g_set_error(error, CORE_FILE_ERROR, CORE_FILE_ERROR_READ, "cannot open the dump %s: %s", path,
+	            g_strerror(errno));
+	return NULL;
+}
+
+void core_file_free(struct core_file *core)
+{
+	if (!core)
+		return;
+	close(core->fd);
+	g_free(core->ranges);
+	g_free(core->path);
+	g_free(core);
+}
+
+/* The last range that begins at or before `gpa`, if it has it. */
+static const struct core_range *range_at(const struct core_file *core, uint64_t gpa)
+{
+	size_t low = 0, high = core->n_ranges;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (core->ranges[middle].gpa <= gpa)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && gpa - core->ranges[low - 1].gpa < core->ranges[low - 1].bytes ? &core->ranges[low - 1] : NULL;
+}
+
+bool core_file_read(const struct core_file *core, gpa_t from, void *to, size_t bytes)
+{
+	uint8_t *out = to;
+
+	while (bytes > 0) {
+		const struct core_range *range = range_at(core, from.value);
+
+		if (!range)
+			return false;
+		const uint64_t offset = from.value - range->gpa;
+		const size_t n = MIN(bytes, range->bytes - offset);
+
+		if (!bytes_read(core, range->offset + offset, out, n))
+			return false;
+		out += n;
+		from.value += n;
+		bytes -= n;
+	}
+	return true;
+}

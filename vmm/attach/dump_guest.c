@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "attach/dump_guest.h"
+
+#include <string.h>
+
+#include "attach/core_file.h"
+#include "attach/kernel_find.h"
+
+struct dump_guest {
+	struct guest guest; /* first */
+	struct core_file *core;
+	struct kernel_found kernel;
+	guint end_source;
+};
+
+/* There is nothing to sample. */
+static const struct counter_route *const routes[] = {NULL};
+
+static struct dump_guest *dump_of(struct guest *guest)
+{
+	return (struct dump_guest *)guest;
+}
+
+/* ---- guest_ops ---- */
+
+static bool dump_start(struct guest *guest, GError **error G_GNUC_UNUSED)
+{
+	guest->state = GUEST_RUNNING;
+	return true;
+}
+
+static gboolean tell_end(void *data)
+{
+	struct dump_guest *dump = data;
+
+	dump->end_source = 0;
+	dump->guest.on_ended(&dump->guest, dump->guest.listener_data);
+	return G_SOURCE_REMOVE;
+}
+
+static void dump_stop(struct guest *guest, enum guest_end_reason reason, const char *message)
+{
+	struct dump_guest *dump = dump_of(guest);
+
+	if (guest->state == GUEST_ENDED)
+		return;
+	guest->state = GUEST_ENDED;
+	guest->end.reason = reason;
+	guest->end.message = g_strdup(message);
+	dump->end_source = g_idle_add(tell_end, dump);
+}
+
+static bool dump_run_on_vcpu(struct guest *guest G_GNUC_UNUSED, unsigned vcpu G_GNUC_UNUSED,
+                             void (*fn)(void *data) G_GNUC_UNUSED, void *data G_GNUC_UNUSED)
+{
+	return false;
+}
+
+static bool dump_read(struct guest *guest, gpa_t from, void *to, size_t bytes)
+{
+	return core_file_read(dump_of(guest)->core, from, to, bytes);
+}
+
+static void dump_console_input(struct guest *guest G_GNUC_UNUSED, const uint8_t *bytes G_GNUC_UNUSED,
+                               size_t n G_GNUC_UNUSED)
+{
+}
+
+static void dump_vcpu_time(struct guest *guest G_GNUC_UNUSED, unsigned vcpu G_GNUC_UNUSED, bool reset G_GNUC_UNUSED,
+                           struct guest_vcpu_time *out)
+{
+	*out = (struct guest_vcpu_time){.missing = "a dump has no time", .untraced = "it is a dump"};
+}
+
+static void dump_vcpus_look(struct guest *guest, void (*look)(void *data, const struct guest_vcpu *vcpu), void *data)
+{
+	const struct core_file *core = dump_of(guest)->core;
+
+	for (unsigned i = 0; i < core->n_vcpus; i++) {
+		const struct guest_vcpu vcpu = {.apic_id = i, .whole = true, .regs = core->registers[i].regs};
+
+		look(data, &vcpu);
+	}
+}
+
+static const struct guest_ops dump_ops = {
+	.start = dump_start,
+	.stop = dump_stop,
+	.run_on_vcpu = dump_run_on_vcpu,
+	.memory_read = dump_read,
+	.console_input = dump_console_input,
+	.vcpu_time = dump_vcpu_time,
+	.vcpus_look = dump_vcpus_look,
+};
+
+/* ---- the guest ---- */
+
+/* By any vCPU. */
+static void kernel_look(struct dump_guest *dump, const char *path)
+{
+	struct guest *guest = &dump->guest;
+	g_autoptr(GError) why = NULL;
+
+	for (unsigned i = 0; i < dump->core->n_vcpus && !dump->kernel.image; i++) {
+		g_clear_error(&why);
+		kernel_find(guest, &dump->core->registers[i], path, &dump->kernel, &why);
+	}
+	if (!dump->kernel.image) {
+		guest->kernel_why = g_strdup(why->message);
+		return;
+	}
+	guest->kernel_image = dump->kernel.image;
+	guest->kernel_fd = dump->kernel.fd;
+	guest->build_id = image_build_id_text(dump->kernel.image);
+	guest->release = g_strdup(image_release(dump->kernel.image));
+}
+
+struct guest *dump_guest_new(const char *path, const char *kernel_path, GError **error)
+{
+	struct core_file *core = core_file_open(path, error);
+
+	if (!core)
+		return NULL;
+	struct dump_guest *dump = g_new0(struct dump_guest, 1);
+
+	dump->core = core;
+	dump->guest = (struct guest){.ops = &dump_ops,
+	                             .kind = "dump",
+	                             .name = g_path_get_basename(path),
+	                             .vcpus = core->n_vcpus,
+	                             .routes = routes};
+	for (size_t i = 0; i < core->n_ranges; i++)
+		dump->guest.memory_bytes += core->ranges[i].bytes;
+	kernel_look(dump, kernel_path);
+	if (!kernel_path || dump->kernel.image)
+		return &dump->guest;
+	g_set_error_literal(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_OTHER, dump->guest.kernel_why);
+	dump_guest_free(&dump->guest);
+	return NULL;
+}
+
+void dump_guest_end(struct guest *guest)
+{
+	g_clear_handle_id(&dump_of(guest)->end_source, g_source_remove);
+}
+
+void dump_guest_free(struct guest *guest)
+{
+	struct dump_guest *dump = guest ? dump_of(guest) : NULL;
+
+	if (!dump)
+		return;
+	dump_guest_end(guest);
+	kernel_found_clear(&dump->kernel);
+	core_file_free(dump->core);
+	g_free(guest->name);
+	g_free(guest->build_id);
+	g_free(guest->release);
+	g_free(guest->kernel_why);
+	g_free(guest->end.message);
+	g_free(dump);
+}
