@@ -31,7 +31,7 @@ static const struct option_row options[] = {
 	OPTION_ROWS(symbol_option_rows, struct script_values, symbols),
 	{"fields", OPTION_LIST, offsetof(struct script_values, fields),
          "what to print of a sample, in this order: " SCRIPT_FIELD_NAMES, "FIELD,...",
-         "time cpu mode event period ip sym module pid tid comm cgroup chain"},
+         "time cpu mode event period ip sym module pid tid comm cgroup state chain"},
 	{"call-chains", OPTION_FLAG, offsetof(struct script_values, call_chains), "also print call chains", NULL},
 	{"switch-events", OPTION_FLAG, offsetof(struct script_values, switches), "also print context switches", NULL},
 	{"json", OPTION_FLAG, offsetof(struct script_values, json), "print one JSON object per line", NULL},
@@ -83,14 +83,16 @@ static bool item_print(const struct script_item *item, void *data)
 {
 	const struct script *script = data;
 
-	if (!item->is_switch && script->given->json)
+	if (!item->is_switch && script->given->json) {
 		script_fields_print_json(script->fields, script->input, &item->sample, item->event);
-	else if (!item->is_switch)
+	} else if (!item->is_switch) {
 		script_fields_print(script->fields, script->input, &item->sample, item->event);
-	else if (script->given->json)
+	} else if (script->given->json) {
 		switch_print_json(script, item);
-	else
+	} else {
+		script_fields_flush(script->fields);
 		switch_print_text(script, item);
+	}
 	return ferror(stdout) == 0;
 }
 
@@ -156,6 +158,7 @@ static int script_run(void *values, unsigned n, char **arguments)
 	order = sample_order_new(script_fields_have_chain(fields), item_print, &script);
 	input_walk(input, &visitor, order);
 	sample_order_finish(order);
+	script_fields_flush(fields);
 	input_say_warnings(input);
 	sample_order_free(order);
 	input_free(input);

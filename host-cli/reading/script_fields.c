@@ -7,14 +7,15 @@
 #include <vprof/exit.h>
 
 #include "lib/profile/chain.h"
+#include "ui/line.h"
 #include "ui/text.h"
 
 G_DEFINE_QUARK(vprof_script_fields_error, script_fields_error)
 
 #define FIELDS_MAX 16u
 
-/* A sample as it is printed. */
-struct line {
+/* A sample as it is shown. */
+struct shown {
 	const struct input *input;
 	const struct record_sample *sample;
 	unsigned event;
@@ -24,30 +25,31 @@ struct line {
 /* Text of a field that has no blank behind it; members of a JSON object. */
 struct field {
 	const char *name, *alias; /* alias: perf's; NULL */
-	void (*print)(const struct line *line);
-	void (*add)(const struct line *line, json_t *object);
+	void (*print)(const struct shown *shown, struct line *to);
+	void (*add)(const struct shown *shown, json_t *object);
 };
 
 struct script_fields {
+	struct line lines; /* that are being printed */
 	const struct field *field[FIELDS_MAX];
 	size_t n;
 	bool chain, usual;
 };
 
 /* By sample-add, not by an event. */
-static bool is_added(const struct line *line)
+static bool is_added(const struct shown *shown)
 {
-	return (line->sample->misc & VPROF_SAMPLE_ADDED) != 0;
+	return (shown->sample->misc & VPROF_SAMPLE_ADDED) != 0;
 }
 
-static const char *event_name(const struct line *line)
+static const char *event_name(const struct shown *shown)
 {
-	return recording_event(line->input->recording, line->event)->name;
+	return recording_event(shown->input->recording, shown->event)->name;
 }
 
-static const char *comm_of(const struct line *line)
+static const char *comm_of(const struct shown *shown)
 {
-	return names_comm(line->input->names, line->sample->tid, line->sample->time_ns);
+	return names_comm(shown->input->names, shown->sample->tid, shown->sample->time_ns);
 }
 
 static json_t *address_json(uint64_t ip)
@@ -57,174 +59,196 @@ static json_t *address_json(uint64_t ip)
 
 /* ---- fields ---- */
 
-static void time_print(const struct line *line)
+static void time_print(const struct shown *shown, struct line *to)
 {
-	printf("%" G_GUINT64_FORMAT ".%09u", line->sample->time_ns / 1000000000,
-	       (unsigned)(line->sample->time_ns % 1000000000));
+	line_number(to, shown->sample->time_ns / 1000000000, 1);
+	line_char(to, '.');
+	line_number(to, shown->sample->time_ns % 1000000000, 9);
 }
 
-static void time_add(const struct line *line, json_t *object)
+static void time_add(const struct shown *shown, json_t *object)
 {
-	json_object_set_new(object, "time-ns", json_integer((json_int_t)line->sample->time_ns));
+	json_object_set_new(object, "time-ns", json_integer((json_int_t)shown->sample->time_ns));
 }
 
-static void cpu_print(const struct line *line)
+static void cpu_print(const struct shown *shown, struct line *to)
 {
-	printf("[%03" G_GUINT32_FORMAT "]", line->sample->cpu);
+	line_char(to, '[');
+	line_number(to, shown->sample->cpu, 3);
+	line_char(to, ']');
 }
 
-static void cpu_add(const struct line *line, json_t *object)
+static void cpu_add(const struct shown *shown, json_t *object)
 {
-	json_object_set_new(object, "vcpu", json_integer(line->sample->cpu));
+	json_object_set_new(object, "vcpu", json_integer(shown->sample->cpu));
 }
 
-static void mode_print(const struct line *line)
+static void mode_print(const struct shown *shown, struct line *to)
 {
-	printf("%-6s", profile_mode_name(profile_mode_of(line->sample->misc)));
+	const size_t start = to->n;
+
+	line_text(to, profile_mode_name(profile_mode_of(shown->sample->misc)));
+	line_pad(to, start, 6);
 }
 
-static void mode_add(const struct line *line, json_t *object)
+static void mode_add(const struct shown *shown, json_t *object)
 {
-	json_object_set_new(object, "mode", json_string(profile_mode_name(profile_mode_of(line->sample->misc))));
+	json_object_set_new(object, "mode", json_string(profile_mode_name(profile_mode_of(shown->sample->misc))));
 }
 
-static void event_print(const struct line *line)
+static void event_print(const struct shown *shown, struct line *to)
 {
-	fputs(is_added(line) ? "sample-add" : event_name(line), stdout);
+	line_text(to, is_added(shown) ? "sample-add" : event_name(shown));
 }
 
-static void event_add(const struct line *line, json_t *object)
+static void event_add(const struct shown *shown, json_t *object)
 {
-	json_object_set_new(object, "event", text_json(event_name(line)));
+	json_object_set_new(object, "event", text_json(event_name(shown)));
 }
 
-static void period_print(const struct line *line)
+static void period_print(const struct shown *shown, struct line *to)
 {
-	printf("%" G_GUINT64_FORMAT, line->sample->period);
+	line_number(to, shown->sample->period, 1);
 }
 
-static void period_add(const struct line *line, json_t *object)
+static void period_add(const struct shown *shown, json_t *object)
 {
-	json_object_set_new(object, "period", json_integer((json_int_t)line->sample->period));
+	json_object_set_new(object, "period", json_integer((json_int_t)shown->sample->period));
 }
 
-static void ip_print(const struct line *line)
+static void ip_print(const struct shown *shown, struct line *to)
 {
-	printf("%016" G_GINT64_MODIFIER "x", line->sample->ip);
+	line_hex(to, shown->sample->ip, 16);
 }
 
-static void ip_add(const struct line *line, json_t *object)
+static void ip_add(const struct shown *shown, json_t *object)
 {
-	json_object_set_new(object, "ip", address_json(line->sample->ip));
+	json_object_set_new(object, "ip", address_json(shown->sample->ip));
 }
 
-static void symbol_print(const struct line *line)
+static void place_print(const struct place *place, struct line *to)
 {
-	fputs(line->place.symbol, stdout);
-	printf("+0x%" G_GINT64_MODIFIER "x", line->place.offset);
+	line_text(to, place->symbol);
+	line_text(to, "+0x");
+	line_hex(to, place->offset, 1);
 }
 
-static void symbol_add(const struct line *line, json_t *object)
+static void symbol_print(const struct shown *shown, struct line *to)
 {
-	json_object_set_new(object, "symbol", text_json(line->place.symbol));
-	json_object_set_new(object, "offset", json_integer((json_int_t)line->place.offset));
+	place_print(&shown->place, to);
 }
 
-static void module_print(const struct line *line)
+static void symbol_add(const struct shown *shown, json_t *object)
 {
-	fputs(line->place.module, stdout);
+	json_object_set_new(object, "symbol", text_json(shown->place.symbol));
+	json_object_set_new(object, "offset", json_integer((json_int_t)shown->place.offset));
 }
 
-static void module_add(const struct line *line, json_t *object)
+static void module_print(const struct shown *shown, struct line *to)
 {
-	json_object_set_new(object, "module", text_json(line->place.module));
+	line_text(to, shown->place.module);
 }
 
-static void pid_print(const struct line *line)
+static void module_add(const struct shown *shown, json_t *object)
 {
-	printf("%d", (int32_t)line->sample->pid);
+	json_object_set_new(object, "module", text_json(shown->place.module));
 }
 
-static void pid_add(const struct line *line, json_t *object)
+static void pid_print(const struct shown *shown, struct line *to)
 {
-	json_object_set_new(object, "pid", json_integer((int32_t)line->sample->pid));
+	line_signed(to, (int32_t)shown->sample->pid);
 }
 
-static void tid_print(const struct line *line)
+static void pid_add(const struct shown *shown, json_t *object)
 {
-	printf("%d", (int32_t)line->sample->tid);
+	json_object_set_new(object, "pid", json_integer((int32_t)shown->sample->pid));
 }
 
-static void tid_add(const struct line *line, json_t *object)
+static void tid_print(const struct shown *shown, struct line *to)
 {
-	json_object_set_new(object, "tid", json_integer((int32_t)line->sample->tid));
+	line_signed(to, (int32_t)shown->sample->tid);
 }
 
-static void comm_print(const struct line *line)
+static void tid_add(const struct shown *shown, json_t *object)
 {
-	fputs(comm_of(line), stdout);
+	json_object_set_new(object, "tid", json_integer((int32_t)shown->sample->tid));
 }
 
-static void comm_add(const struct line *line, json_t *object)
+static void comm_print(const struct shown *shown, struct line *to)
 {
-	json_object_set_new(object, "comm", text_json(comm_of(line)));
+	line_text(to, comm_of(shown));
 }
 
-static void cgroup_print(const struct line *line)
+static void comm_add(const struct shown *shown, json_t *object)
 {
-	fputs(line->sample->has_cgroup ? names_cgroup(line->input->names, line->sample) : "[unknown]", stdout);
+	json_object_set_new(object, "comm", text_json(comm_of(shown)));
 }
 
-static void cgroup_add(const struct line *line, json_t *object)
+static void cgroup_print(const struct shown *shown, struct line *to)
 {
-	if (line->sample->has_cgroup)
-		json_object_set_new(object, "cgroup", text_json(names_cgroup(line->input->names, line->sample)));
+	line_text(to, shown->sample->has_cgroup ? names_cgroup(shown->input->names, shown->sample) : "[unknown]");
 }
 
-static void state_print(const struct line *line)
+static void cgroup_add(const struct shown *shown, json_t *object)
 {
-	fputs(profile_state_name(profile_state_of(line->sample->misc)), stdout);
+	if (shown->sample->has_cgroup)
+		json_object_set_new(object, "cgroup", text_json(names_cgroup(shown->input->names, shown->sample)));
 }
 
-static void state_add(const struct line *line, json_t *object)
+static void state_print(const struct shown *shown, struct line *to)
 {
-	json_object_set_new(object, "state", json_string(profile_state_name(profile_state_of(line->sample->misc))));
+	line_text(to, profile_state_name(profile_state_of(shown->sample->misc)));
 }
 
-static void frame_find(const struct line *line, const struct chain_frame *frame, struct place *place)
+static void state_add(const struct shown *shown, json_t *object)
 {
-	input_find_place(line->input, line->sample, profile_mode_of(frame->misc), frame->ip, place);
+	json_object_set_new(object, "state", json_string(profile_state_name(profile_state_of(shown->sample->misc))));
+}
+
+static void frame_find(const struct shown *shown, const struct chain_frame *frame, struct place *place)
+{
+	input_find_place(shown->input, shown->sample, profile_mode_of(frame->misc), frame->ip, place);
+}
+
+/* As "%16llx ". */
+static void address_print(uint64_t address, struct line *to)
+{
+	for (uint64_t limit = UINT64_C(1) << 60; limit > address && limit > 1; limit >>= 4)
+		line_char(to, ' ');
+	line_hex(to, address, 1);
+	line_char(to, ' ');
 }
 
 /* As perf prints a chain: the innermost first, and a blank line behind it. */
-static void chain_print(const struct line *line)
+static void chain_print(const struct shown *shown, struct line *to)
 {
 	struct chain_frame frames[CHAIN_FRAMES_MAX];
-	const uint32_t n = chain_frames(line->sample, frames);
+	const uint32_t n = chain_frames(shown->sample, frames);
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct place place;
 
-		frame_find(line, &frames[i], &place);
-		printf("\n\t%16" G_GINT64_MODIFIER "x ", frames[i].ip);
-		fputs(place.symbol, stdout);
-		printf("+0x%" G_GINT64_MODIFIER "x (", place.offset);
-		fputs(place.module, stdout);
-		putchar(')');
+		frame_find(shown, &frames[i], &place);
+		line_text(to, "\n\t");
+		address_print(frames[i].ip, to);
+		place_print(&place, to);
+		line_text(to, " (");
+		line_text(to, place.module);
+		line_char(to, ')');
 	}
-	putchar('\n');
+	line_char(to, '\n');
 }
 
-static void chain_add(const struct line *line, json_t *object)
+static void chain_add(const struct shown *shown, json_t *object)
 {
 	struct chain_frame frames[CHAIN_FRAMES_MAX];
-	const uint32_t n = chain_frames(line->sample, frames);
+	const uint32_t n = chain_frames(shown->sample, frames);
 	json_t *chain = json_array();
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct place place;
 
-		frame_find(line, &frames[i], &place);
+		frame_find(shown, &frames[i], &place);
 		json_array_append_new(chain,
 		                      json_pack("{s:s, s:o, s:o, s:I, s:o}", "mode",
 		                                profile_mode_name(profile_mode_of(frames[i].misc)), "ip",
@@ -296,6 +320,9 @@ struct script_fields *script_fields_new(char *const *names, bool chains, GError 
 
 void script_fields_free(struct script_fields *fields)
 {
+	if (!fields)
+		return;
+	line_deinit(&fields->lines);
 	g_free(fields);
 }
 
@@ -304,44 +331,50 @@ bool script_fields_have_chain(const struct script_fields *fields)
 	return fields->chain;
 }
 
-static struct line line_of(const struct input *input, const struct record_sample *sample, unsigned event)
+static struct shown shown_of(const struct input *input, const struct record_sample *sample, unsigned event)
 {
-	struct line line = {.input = input, .sample = sample, .event = event};
+	struct shown shown = {.input = input, .sample = sample, .event = event};
 
-	input_find_place(input, sample, profile_mode_of(sample->misc), sample->ip, &line.place);
-	return line;
+	input_find_place(input, sample, profile_mode_of(sample->misc), sample->ip, &shown.place);
+	return shown;
 }
 
-void script_fields_print(const struct script_fields *fields, const struct input *input,
-                         const struct record_sample *sample, unsigned event)
+void script_fields_print(struct script_fields *fields, const struct input *input, const struct record_sample *sample,
+                         unsigned event)
 {
-	const struct line line = line_of(input, sample, event);
+	const struct shown shown = shown_of(input, sample, event);
+	struct line *to = &fields->lines;
 
 	for (size_t i = 0; i < fields->n; i++) {
 		if (i > 0)
-			putchar(' ');
-		fields->field[i]->print(&line);
+			line_char(to, ' ');
+		fields->field[i]->print(&shown, to);
 	}
 	if (fields->chain)
-		all[CHAIN].print(&line);
-	putchar('\n');
+		all[CHAIN].print(&shown, to);
+	line_end(to, stdout);
+}
+
+void script_fields_flush(struct script_fields *fields)
+{
+	line_flush(&fields->lines, stdout);
 }
 
 void script_fields_print_json(const struct script_fields *fields, const struct input *input,
                               const struct record_sample *sample, unsigned event)
 {
-	const struct line line = line_of(input, sample, event);
+	const struct shown shown = shown_of(input, sample, event);
 	json_t *object = json_object();
 
 	for (size_t i = 0; i < fields->n; i++)
-		fields->field[i]->add(&line, object);
+		fields->field[i]->add(&shown, object);
 	if (fields->usual)
-		all[CGROUP].add(&line, object);
+		all[CGROUP].add(&shown, object);
 	if (fields->usual && profile_state_of(sample->misc) != VPROF_TASK_RUNNING)
-		all[STATE].add(&line, object);
+		all[STATE].add(&shown, object);
 	if (fields->chain)
-		all[CHAIN].add(&line, object);
-	if (fields->usual && is_added(&line))
+		all[CHAIN].add(&shown, object);
+	if (fields->usual && is_added(&shown))
 		json_object_set_new(object, "added", json_true());
 	json_write(object, JSON_COMPACT, stdout);
 	putchar('\n');

@@ -21,10 +21,15 @@ struct script_fields *script_fields_new(char *const *names, bool chains, GError 
 void script_fields_free(struct script_fields *fields);
 bool script_fields_have_chain(const struct script_fields *fields);
 
-/* One line, and one for each frame of the chain; JSON: one object in a line. Both on standard output. */
-void script_fields_print(const struct script_fields *fields, const struct input *input,
-                         const struct record_sample *sample, unsigned event);
+/*
+ * One line, and one for each frame of the chain; JSON: one object in a line. Both on standard output; lines are kept
+ * until script_fields_flush where that is faster.
+ */
+void script_fields_print(struct script_fields *fields, const struct input *input, const struct record_sample *sample,
+                         unsigned event);
 void script_fields_print_json(const struct script_fields *fields, const struct input *input,
                               const struct record_sample *sample, unsigned event);
+
+void script_fields_flush(struct script_fields *fields);
 
 #endif

@@ -12,7 +12,8 @@ struct sample_order {
 	bool with_chains;
 	bool (*each)(const struct script_item *item, void *data);
 	void *data;
-	GArray *held; /* of struct entry */
+	GArray *held;   /* of struct entry */
+	bool is_sorted; /* they are in order */
 	size_t n_added;
 	uint64_t newest_ns;          /* of all samples so far */
 	uint64_t newest_of_round_ns; /* of the rounds before the current one */
@@ -34,6 +35,7 @@ struct sample_order *sample_order_new(bool with_chains, bool (*each)(const struc
 	order->with_chains = with_chains;
 	order->each = each;
 	order->data = data;
+	order->is_sorted = true;
 	order->held = g_array_new(FALSE, FALSE, sizeof(struct entry));
 	if (with_chains)
 		g_array_set_clear_func(order->held, entry_clear);
@@ -50,16 +52,21 @@ void sample_order_free(struct sample_order *order)
 
 void sample_order_add(struct sample_order *order, const struct script_item *item)
 {
-	struct entry entry = {.item = *item, .number = order->n_added++};
-	struct record_sample *sample = &entry.item.sample;
+	const guint n = order->held->len;
+	struct record_sample *sample;
+	struct entry *entry;
 
+	g_array_set_size(order->held, n + 1);
+	entry = &g_array_index(order->held, struct entry, n);
+	entry->item = *item;
+	entry->number = order->n_added++;
+	sample = &entry->item.sample;
 	sample->n_chain = order->with_chains ? sample->n_chain : 0;
 	sample->chain = g_memdup2(sample->chain, sample->n_chain * sizeof(*sample->chain));
 	sample->raw = NULL;
 	sample->raw_bytes = 0;
-	g_array_append_val(order->held, entry);
-	if (item->sample.time_ns > order->newest_ns)
-		order->newest_ns = item->sample.time_ns;
+	order->is_sorted &= n == 0 || entry[-1].item.sample.time_ns <= sample->time_ns;
+	order->newest_ns = MAX(order->newest_ns, sample->time_ns);
 }
 
 static int entries_compare(const void *a, const void *b)
@@ -76,7 +83,9 @@ static bool order_flush(struct sample_order *order, uint64_t limit_ns)
 {
 	guint n = 0;
 
-	g_array_sort(order->held, entries_compare);
+	if (!order->is_sorted)
+		g_array_sort(order->held, entries_compare);
+	order->is_sorted = true;
 	while (!order->stopped && n < order->held->len) {
 		const struct entry *entry = &g_array_index(order->held, struct entry, n);
 

@@ -41,6 +41,12 @@ def compare(title, ours, theirs, runs, work):
           f" {our_mib:8.0f} MiB {their_mib:8.0f} MiB {our_mib / their_mib:6.2f} of it", flush=True)
 
 
+def start(vprof, work):
+    """What every command takes before its own work."""
+    cpu_s = statistics.median(measure([vprof, "version"], work)[0] for _ in range(51))
+    print(f"start: vprof version {1000 * cpu_s:26.1f} ms", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-r", type=int, default=91000, metavar="ROUNDS")
@@ -51,6 +57,7 @@ def main():
         file, symbols = os.path.join(work, "vprof.data"), os.path.join(work, "kallsyms")
         cgroups = os.path.join(work, "cgroups.data")
         tool, vprof = os.path.join(given.bin, "recording_tool"), os.path.join(given.bin, "vprof")
+        start(vprof, work)
         subprocess.run([tool, "write", file, symbols, str(given.r), "0"], check=True)
         print(f"{given.r * 110} samples, {os.path.getsize(file) / 2**20:.0f} MiB; medians of {given.n} runs")
         perf = ["perf", "report", "-i", file, "--kallsyms", symbols, "--stdio"]

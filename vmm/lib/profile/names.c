@@ -2,6 +2,7 @@
 #include "lib/profile/names.h"
 
 #include <glib.h>
+#include <stdio.h>
 
 /* One name of a thread or cgroup. */
 struct name {
@@ -22,7 +23,7 @@ struct names {
 	struct timed_names comms;   /* by tid */
 	struct timed_names cgroups; /* by id */
 	GStringChunk *texts;        /* each text once */
-	const char *unknown;
+	const char *unknown, *idle;
 };
 
 /* Of others: as it is shown. */
@@ -47,6 +48,7 @@ struct names *names_new(void)
 	names->cgroups.all = g_array_new(FALSE, FALSE, sizeof(struct name));
 	names->texts = g_string_chunk_new(4096);
 	names->unknown = text_keep(names, "[unknown]");
+	names->idle = text_keep(names, "swapper");
 	return names;
 }
 
@@ -137,9 +139,12 @@ void names_take(struct names *names, const struct perf_event_header *record, siz
 
 static const char *comm_default(struct names *names, uint32_t tid)
 {
-	g_autofree char *text = g_strdup_printf(":%d", (int32_t)tid);
+	char text[sizeof(":-2147483648")];
 
-	return text_keep(names, tid == 0 ? "swapper" : text);
+	if (tid == 0)
+		return names->idle;
+	snprintf(text, sizeof(text), ":%d", (int32_t)tid);
+	return text_keep(names, text);
 }
 
 const char *names_comm(struct names *names, uint32_t tid, uint64_t time_ns)

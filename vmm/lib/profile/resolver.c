@@ -14,6 +14,16 @@ struct resolver_ops {
 	bool (*find)(const void *source, uint64_t ip, struct place *place);
 };
 
+#define FOUND_SLOTS 4096u
+
+/* What was found before, in the slot of its address. */
+struct found {
+	uint64_t ip;
+	const struct mapping *mapping;
+	enum profile_mode mode;
+	struct place place; /* its symbol is NULL in an empty slot */
+};
+
 struct resolver {
 	const struct resolver_ops *ops;
 	const void *source;
@@ -21,6 +31,7 @@ struct resolver {
 	struct user_symbols *user;         /* NULL */
 	GHashTable *learned;               /* struct learned by its ip */
 	GStringChunk *texts;               /* names that are put together here */
+	struct found *found;               /* FOUND_SLOTS */
 };
 
 struct learned {
@@ -64,6 +75,7 @@ static struct resolver *resolver_new(const struct resolver_ops *ops, const void 
 	resolver->source = source;
 	resolver->learned = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
 	resolver->texts = g_string_chunk_new(1024);
+	resolver->found = g_new0(struct found, FOUND_SLOTS);
 	return resolver;
 }
 
@@ -83,9 +95,17 @@ struct resolver *resolver_new_symtab(const struct symtab *symtab, const struct r
 	return resolver;
 }
 
+/* By Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, 6.4). */
+static struct found *found_slot(struct resolver *resolver, uint64_t ip)
+{
+	return &resolver->found[ip * UINT64_C(0x9e3779b97f4a7c15) >> 52];
+}
+_Static_assert(FOUND_SLOTS == 1u << (64 - 52), "the hash has a slot");
+
 void resolver_set_user(struct resolver *resolver, struct user_symbols *user)
 {
 	resolver->user = user;
+	memset(resolver->found, 0, FOUND_SLOTS * sizeof(*resolver->found));
 }
 
 void resolver_free(struct resolver *resolver)
@@ -94,6 +114,7 @@ void resolver_free(struct resolver *resolver)
 		return;
 	g_hash_table_unref(resolver->learned);
 	g_string_chunk_free(resolver->texts);
+	g_free(resolver->found);
 	g_free(resolver);
 }
 
@@ -105,6 +126,7 @@ void resolver_learn(struct resolver *resolver, uint64_t ip, const char *file, co
 	*learned = (struct learned){ip, g_string_chunk_insert_const(resolver->texts, its_file),
 	                            g_string_chunk_insert_const(resolver->texts, name), offset};
 	g_hash_table_replace(resolver->learned, &learned->ip, learned);
+	found_slot(resolver, ip)->place.symbol = NULL;
 }
 
 /* Work of the host for the guest; without a name, its address is all that is known. */
@@ -189,8 +211,8 @@ static void file_describe(struct resolver *resolver, const struct mapping *mappi
 	place->symbol = g_string_chunk_insert_const(resolver->texts, text);
 }
 
-void resolver_find(struct resolver *resolver, enum profile_mode mode, uint64_t ip, const struct mapping *mapping,
-                   struct place *place)
+static void place_find(struct resolver *resolver, enum profile_mode mode, uint64_t ip, const struct mapping *mapping,
+                       struct place *place)
 {
 	static const char *const modules[] = {
 		[PROFILE_KERNEL] = "[kernel]",
@@ -209,4 +231,16 @@ void resolver_find(struct resolver *resolver, enum profile_mode mode, uint64_t i
 		               resolver->ops->find(resolver->source, ip, place);
 	if (!place->known && mapping)
 		file_describe(resolver, mapping, ip, place);
+}
+
+void resolver_find(struct resolver *resolver, enum profile_mode mode, uint64_t ip, const struct mapping *mapping,
+                   struct place *place)
+{
+	struct found *found = found_slot(resolver, ip);
+
+	if (!found->place.symbol || found->ip != ip || found->mapping != mapping || found->mode != mode) {
+		*found = (struct found){.ip = ip, .mapping = mapping, .mode = mode};
+		place_find(resolver, mode, ip, mapping, &found->place);
+	}
+	*place = found->place;
 }
