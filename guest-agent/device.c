@@ -14,6 +14,8 @@
 
 #include <linux/vm_sockets.h>
 
+#include "device_registers.h"
+
 #define PORT_NAME "org.vprof.agent.0"
 #define PORTS "/sys/class/virtio-ports"
 #define CONSOLES "/sys/bus/virtio/drivers/virtio_console"
@@ -118,4 +120,5 @@ void device_drain(int fd)
 {
 	if (isatty(fd))
 		tcdrain(fd);
+	device_end_registers(fd);
 }

@@ -14,7 +14,7 @@ const char *device_find_port(void);
 int device_open(const char *path);
 /* Connects to this port of the host. -1 with errno. */
 int device_open_vsock(uint32_t port);
-/* Waits until a terminal has sent everything. */
+/* Waits until a terminal, or the stream of device_open_registers, has sent everything. */
 void device_drain(int fd);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "agent.h"
 #include "device.h"
+#include "device_registers.h"
 #include "machine.h"
 #include "marker.h"
 #include "modules.h"
@@ -80,18 +81,31 @@ static bool machine_set_up(void)
 	return true;
 }
 
-static void talk_as_init(void)
+/* The one that was asked for, or else the fastest that the kernel has. */
+static int init_device_open(void)
 {
 	const char *path = getenv(INIT_DEVICE_VARIABLE);
-	int fd;
+	int fd = -1;
 
 	if (!path)
 		path = device_find_port();
-	if (!path)
+	if (!path) {
 		path = INIT_DEVICE;
-	fd = device_open_patiently(path);
+		fd = device_open(path);
+		if (fd < 0)
+			fd = device_open_registers();
+	}
+	if (fd < 0)
+		fd = device_open_patiently(path);
 	if (fd < 0)
 		fprintf(stderr, "vprof-agent: cannot open %s: %s\n", path, strerror(errno));
+	return fd;
+}
+
+static void talk_as_init(void)
+{
+	int fd = init_device_open();
+
 	unsetenv(INIT_DEVICE_VARIABLE);
 	if (fd >= 0 && agent_talk(fd, true) == AGENT_BROKEN)
 		fprintf(stderr, "vprof-agent: what came from the host is no frame\n");

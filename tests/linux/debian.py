@@ -57,8 +57,23 @@ class Debian(LinuxTest):
         load = pathlib.Path(os.environ["VPROF_BIN"]) / "syscall_load"
         harness.script("root_image.sh", self.image, f"{load}:reader:lister:driver")
         return self.run_program(VPROF, "run", "--kernel", kernel, "--disk", self.image, "--root", "/dev/vda",
-                                "--modules", modules, "-F", 500, "-g", "-o", self.recording, "--no-report",
+                                "--modules", modules, "--append", "8250.nr_uarts=1", "-F", 500, "-g", "-o", self.recording, "--no-report",
                                 "--exec", shlex.join(["sh", "-c", WORKLOAD]), status=7, timeout=SECONDS)
+
+    def test_one_serial_port(self):
+        """A kernel with one serial port and without modules: the agent has the other's registers."""
+        harness.need_fast_guests(EMULATION_MIN)
+        kernel = harness.script("kernel-debian.sh", "6.12", "cloud")
+        flood = "x" * 10000
+        self.assertIn("agent: by the driver of the second serial port",
+                      self.run_program(VPROF, "doctor", "--kernel", kernel, status=None)[0])
+        vprof = self.start(VPROF, "run", "--kernel", kernel, "--append", "8250.nr_uarts=1", "-o", self.recording, "--no-report",
+                           "--exec", "sh -c 'ls /dev; cat; exit 5'", "--add", "/bin/cat", "--add", "/bin/ls", stdin=-1)
+        out, _ = self.finish(vprof, status=5, timeout=SECONDS, typed=flood)
+        self.assertIn("ttyS0\n", out)
+        self.assertNotIn("ttyS1\n", out)
+        self.assertTrue(out.endswith(flood), out[-200:])
+        self.assertGreater(self.report(self.recording)[0]["recording"]["samples"], 0)
 
     def check_system(self, out):
         """It ran on the disk, and what it wrote is there afterwards."""

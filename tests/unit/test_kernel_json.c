@@ -84,8 +84,9 @@ START_TEST(a_stripped_kernel)
 {
 	const char *why =
 		"K has no symbols of its code, neither .symtab nor kallsyms; give an image that is not stripped, or build Linux with CONFIG_KALLSYMS\n";
-	g_autofree char *expected = g_strdup_printf(
-		"symbols: %s" NO_ORC "tasks: %smapped files: %scgroups: %smodules: %s", why, why, why, why, why);
+	g_autofree char *expected =
+		g_strdup_printf("symbols: %s" NO_ORC "tasks: %smapped files: %scgroups: %smodules: %sagent: %s", why,
+	                        why, why, why, why, why);
 
 	kernel_write("Linux version 6.1.0-1-amd64 (x@y)", NULL);
 	assert_kernel(true, "6.1.0-1-amd64", expected);
@@ -96,7 +97,9 @@ START_TEST(a_kernel_without_types)
 {
 	const char *why = "K has neither BTF nor debug information; build Linux with CONFIG_DEBUG_INFO_BTF\n";
 	g_autofree char *expected = g_strdup_printf(
-		"symbols: by symtab\n" NO_ORC "tasks: %smapped files: %scgroups: %smodules: %s", why, why, why, why);
+		"symbols: by symtab\n" NO_ORC "tasks: %smapped files: %scgroups: %smodules: %s"
+		"agent: the kernel has drivers for 0 serial ports and not for virtio_console; --exec requires two, or --modules with that driver\n",
+		why, why, why, why);
 
 	kernel_write("Linux version 6.1.0-1-amd64 (x@y)", "start_kernel");
 	assert_kernel(true, "6.1.0-1-amd64", expected);

@@ -2,6 +2,8 @@
 /* What this host can count, and what profiles of a guest can contain with a kernel, judged from its image alone. */
 #include "control/host_json.h"
 
+#include <string.h>
+
 #include "control/method_priv.h"
 #include "counter/host_pmu.h"
 #include "counter/route.h"
@@ -18,15 +20,42 @@ static json_t *part_json(const char *name, bool known, const char *how, const ch
 	                 known ? NULL : why);
 }
 
-static json_t *symbols_json(const struct image *image)
+/* How many serial ports the driver takes, if the command line does not say (8250.nr_uarts). 0: there is none. */
+static uint32_t serial_ports(const struct image *image, const struct symtab *symtab)
 {
-	g_autoptr(GError) error = NULL;
-	struct symtab *symtab = symtab_load(image, &error);
-	json_t *part = part_json("symbols", symtab != NULL, symtab ? symtab_source(symtab) : NULL,
-	                         error ? error->message : NULL);
+	const uint64_t address = symtab_address(symtab, "nr_uarts");
+	uint32_t number = 0;
+	size_t n = 0;
+	const uint8_t *bytes = address != 0 ? image_at(image, address, &n) : NULL;
 
-	symtab_free(symtab);
-	return part;
+	if (bytes && n >= sizeof(number))
+		memcpy(&number, bytes, sizeof(number));
+	return GUINT32_FROM_LE(number);
+}
+
+/* What `run --exec` and the agent talk over, without modules (guest-agent/main.c chooses). */
+static json_t *agent_json(const struct image *image, const struct symtab *symtab, const char *no_symbols)
+{
+	const bool has_console = symtab && symtab_address(symtab, "virtcons_probe") != 0 &&
+	                         symtab_address(symtab, "virtio_mmio_probe") != 0;
+	const bool has_registers =
+		symtab && image_arch(image) == ARCH_X86_64 && symtab_address(symtab, "ksys_ioperm") != 0;
+	const uint32_t ports = symtab ? serial_ports(image, symtab) : 0;
+	const char *how = has_console     ? "virtio_console"
+	                  : ports >= 2    ? "the driver of the second serial port"
+	                  : has_registers ? "the registers of the second serial port"
+	                                  : NULL;
+	g_autofree char *why = g_strdup_printf(
+		"the kernel has drivers for %" G_GUINT32_FORMAT
+		" serial ports and not for virtio_console; --exec requires two, or --modules with that driver",
+		ports);
+
+	return part_json("agent", how != NULL, how, no_symbols ? no_symbols : why);
+}
+
+static json_t *symbols_json(const struct symtab *symtab, const char *why)
+{
+	return part_json("symbols", symtab != NULL, symtab ? symtab_source(symtab) : NULL, why);
 }
 
 static json_t *unwinder_json(const struct image *image)
@@ -44,18 +73,23 @@ static json_t *unwinder_json(const struct image *image)
 
 static json_t *parts_json(const struct image *image)
 {
+	g_autoptr(GError) error = NULL;
+	struct symtab *symtab = symtab_load(image, &error);
+	const char *no_symbols = error ? error->message : NULL;
 	struct kernel_layout *layout = kernel_layout_load(image);
 	const char *no_tasks = layout->tasks_why;
 	const char *no_files = layout->mappings_why ? layout->mappings_why : no_tasks;
 	const char *no_cgroups = layout->cgroups_why ? layout->cgroups_why : no_tasks;
 	const char *no_modules = layout->modules_why ? layout->modules_why : no_tasks;
-	json_t *parts = json_pack("[o, o, o, o, o, o]", symbols_json(image), unwinder_json(image),
+	json_t *parts = json_pack("[o, o, o, o, o, o, o]", symbols_json(symtab, no_symbols), unwinder_json(image),
 	                          part_json("tasks", layout->has_tasks, "types and symbols", no_tasks),
 	                          part_json("mapped files", layout->has_mappings, "types", no_files),
 	                          part_json("cgroups", layout->has_cgroups, "types", no_cgroups),
 	                          part_json("modules", layout->has_modules, "types and symbols",
-	                                    no_modules ? no_modules : "the kernel has no loadable modules"));
+	                                    no_modules ? no_modules : "the kernel has no loadable modules"),
+	                          agent_json(image, symtab, no_symbols));
 
+	symtab_free(symtab);
 	kernel_layout_free(layout);
 	return parts;
 }
