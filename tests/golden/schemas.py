@@ -3,6 +3,7 @@
 """What commands print with --json is what the published JSON Schemas say, and nothing else."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -10,11 +11,12 @@ import unittest
 
 import golden
 import json_schemas
+import surface
 import tasks
 from harness import VPROF
 
-# Checked where a guest runs: kvm/guests, kvm/linger, kvm/strangers, kvm/top, kvm/vcpu_time.
-LIVE = "attach-list", "daemon-status", "doctor", "list", "mpstat", "stat", "top", "top-guests"
+# Checked where a guest runs: kvm/counters, kvm/daemon, kvm/guests, kvm/linger, kvm/probes, kvm/strangers, kvm/top, kvm/vcpu_time.
+LIVE = "attach-list", "counter", "daemon-status", "doctor", "list", "mpstat", "probe", "stat", "top", "top-guests", "trace"
 CALLS = ["-g", "--sort", "event,cpu,comm,pid,tid,cgroup,module,ip,sym"]
 DOCUMENTS = {
     "report": [["report", "--json", name, *options] for options in ([], CALLS, ["--mode", "user", "--sort", "domain"])
@@ -79,6 +81,12 @@ class Schemas(unittest.TestCase):
                 self.assertFalse(validator.is_valid({key: value for key, value in document.items() if key != member}), f"{name} without {member}")
                 self.assertFalse(validator.is_valid({**document, member: object()}), f"{name} with another {member}")
             self.assertFalse(validator.is_valid({**document, "more": 1}), name)
+
+    def test_every_command_has_one(self):
+        titles = [json.loads(file.read_text())["title"] for file in json_schemas.FOLDER.iterdir()]
+        for command in surface.commands():
+            if "json" in surface.help_options(surface.vprof("help", command)):
+                self.assertTrue([title for title in titles if re.search(rf"vprof {command} .*--json", title)], command)
 
     def test_every_schema_is_checked(self):
         self.assertEqual({file.name.removesuffix(".schema.json") for file in json_schemas.FOLDER.iterdir()},

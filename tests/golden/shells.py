@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Command lines: typed into the shells, with completion by Tab in a terminal, and as option parsing takes them."""
+import fnmatch
 import os
 import pathlib
 import pty
 import re
 import select
 import shlex
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
 
+from fake_engine import FakeEngine
 from harness import BIN, SLOWNESS, VPROF, need_program
 
 # What is typed, with \t for Tab, and the arguments that vprof gets.
@@ -32,6 +33,10 @@ TYPED = {
     "run --call-graph o\t": ["run", "--call-graph", "orc"],
     "run -ge task-c\t": ["run", "-ge", "task-clock"],
     "trace my-en\t": ["trace", "my-engine"],
+    "trace -e function:tcp_ch\t": ["trace", "-e", "function:tcp_checksum"],
+    "probe args pro\t": ["probe", "args", "profile"],
+    "attach tes\t": ["attach", "test"],
+    "doctor tes\t": ["doctor", "test"],
     "ctl samples-r\t": ["ctl", "samples-read"],
     "ctl my-engine samples-read max\t1": ["ctl", "my-engine", "samples-read", "max-bytes=1"],
     "help doc\t": ["help", "doctor"],
@@ -45,6 +50,13 @@ SHELLS = {
 # Root's engines are in one folder, which shells of a test see as another.
 PRIVATE = ["unshare", "--mount", "sh", "-c", 'mkdir -p -m 700 /run/vprof; mount --bind "$0" /run/vprof && exec "$@"']
 SECONDS = 20 * SLOWNESS
+
+
+def probe_list(arguments):
+    """What the engine can trace."""
+    names = ["function:tcp_checksum", "function:copy_page", "exit:hlt"]
+    return {"providers": [{"name": "profile", "summary": "ticks"}], "next": None,
+            "probes": [name for name in names if fnmatch.fnmatch(name, arguments["match"])]}
 
 
 class Terminal:
@@ -91,15 +103,13 @@ class Completion(unittest.TestCase):
                                         'printf "GOT%s" "<"; printf "%s|" "$@"; printf ">\\n"\n')
         (programs / "vprof").chmod(0o755)
         (cls.folder / "vprof").mkdir(mode=0o700)
-        cls.engine = socket.socket(socket.AF_UNIX)
-        cls.engine.bind(str(cls.folder / "vprof" / "my-engine.sock"))
-        cls.engine.listen()
+        cls.engine = FakeEngine(cls.folder / "vprof" / "my-engine.sock", {"probe-list": probe_list})
         cls.environment = {"PATH": f"{programs}:{os.environ['PATH']}", "HOME": str(cls.folder), "TERM": "xterm", "LC_ALL": "C.UTF-8",
-                           "XDG_RUNTIME_DIR": str(cls.folder)}
+                           "XDG_RUNTIME_DIR": str(cls.folder), "LIBVIRT_DEFAULT_URI": "test:///default"}
 
     @classmethod
     def tearDownClass(cls):
-        cls.engine.close()
+        cls.engine.end()
         cls.scratch.cleanup()
 
     def check(self, name):

@@ -7,6 +7,7 @@ import signal
 import time
 
 import harness
+import json_schemas
 from harness import VMM, VPROF, guest
 
 SECONDS = 2
@@ -30,7 +31,7 @@ class Counters(harness.ProgramTest):
         self.finish(engine, status=None)
 
     def counter(self, *arguments):
-        return json.loads(self.run_program(VPROF, "counter", *arguments, "--json")[0])
+        return json_schemas.check(self, "counter", json.loads(self.run_program(VPROF, "counter", *arguments, "--json")[0]))
 
     def count(self, *arguments):
         return self.counter("count", self.path, "--duration", SECONDS, *arguments)
@@ -111,7 +112,7 @@ class Counters(harness.ProgramTest):
         self.assertGreater(sum(called["samples"] for called in rounds), 0.4 * table["samples"], table["calls"])
         out, _ = self.run_program(VPROF, "script", "-i", recording, "--json")
         self.assertEqual({json.loads(line)["vcpu"] for line in out.splitlines()}, {1})
-        counted = json.loads(self.run_program(VPROF, "counter", "count", name, "-e", "steps,timer", "-C", 1, "--duration", 1, "--json")[0])
+        counted = self.counter("count", name, "-e", "steps,timer", "-C", 1, "--duration", 1)
         self.assertIn("cannot count steps", counted[0]["error"])
         self.assertGreater(counted[1]["value"], RAN_MIN_NS)
         self.assertEqual(counted[1]["vcpus"][0]["value"], 0)

@@ -87,6 +87,16 @@ class Exec(harness.ProgramTest):
             self.assertEqual((run["status"], run["user-ns"], run["system-ns"], run["memory-bytes"]),
                              (0, 3000, 1000, 4096))
 
+    def test_record_as_perf_has_it(self):
+        """By the kernel of the command line, or else of the environment."""
+        options = ("-o", self.recording, "--no-report")
+        for kernel, more in ((("--kernel", guest("agent_plain")), {}), ((), {"VPROF_KERNEL": str(guest("agent_plain"))})):
+            out, err = self.run_program(VPROF, "record", *kernel, *options, "--", "true", "two words", env=os.environ | more)
+            self.assertEqual(out, PLAIN_OUTPUT)
+            self.assertRegex(err, "record becomes: vprof run --exec 'true .*two words.*' .*-o ")
+            self.assertEqual(self.report(self.recording)[0]["recording"]["exec"]["command"], ["true", "two words"])
+            self.recording.unlink()
+
     def test_each_repetition_boots(self):
         folder = self.folder / "each"
         out, _ = self.plain("run", "--boot-each", "--repeat", 2, "-F", 5000, "-o", folder)

@@ -5,6 +5,7 @@ import json
 import re
 
 import harness
+import json_schemas
 from engine import Client, Engine
 from harness import VPROF
 
@@ -145,11 +146,14 @@ class Probes(ProbesTest):
         self.refused(VPROF, "probe", "args", "kprobe:x", "-E", engine.path, message="the providers are profile")
         out, _ = self.run_program(VPROF, "probe", "list", "function:*_page", "-E", engine.path)
         self.assertEqual(out.split(), ["function:render_page", "function:copy_page"])
+        for arguments in ("list",), ("list", "exit:*"), ("args", "function:copy_page"):
+            out, _ = self.run_program(VPROF, "probe", *arguments, "-E", engine.path, "--json")
+            json_schemas.check(self, "probe", json.loads(out))
 
     def test_profile_ticks_on_every_vcpu(self):
         engine = self.demo(2)
         out, _ = self.run_program(VPROF, "trace", engine.path, "-e", "profile:hz:50", "-n", 100, "-j")
-        *events, last = [json.loads(line) for line in out.splitlines()]
+        *events, last = [json_schemas.check(self, "trace", json.loads(line)) for line in out.splitlines()]
         times = [[event["time-ns"] for event in events if event["vcpu"] == vcpu] for vcpu in (0, 1)]
         # Every tick is both vCPUs', and one that falls into a host quirk's page is counted instead. Late ticks are skipped.
         statistics = last["end"]["statistics"]
@@ -232,7 +236,7 @@ class Patches(ProbesTest):
 
         out, _ = self.run_program(VPROF, "trace", engine.path, "-e", "function:tcp_checksum", "-e", "function:copy_page",
                                   "--count-by", "func", "--hist", "vcpu", "-n", 400, "-j", "--filter", "vcpu=1")
-        end = json.loads(out)["end"]
+        end = json_schemas.check(self, "trace", json.loads(out))["end"]
         counts = {row["key"]: row["count"] for row in end["count"]}
         self.assertEqual(sum(counts.values()), 400)
         # 30 % of the time against 5 %, in slices of equal length.
