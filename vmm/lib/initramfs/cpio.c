@@ -1,102 +1,127 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "lib/initramfs/cpio.h"
 
-#include <archive.h>
-#include <archive_entry.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/initramfs/initramfs.h"
 
+#define HEADER_BYTES 110u /* a magic number of 6 digits, 13 fields of 8 */
+#define ALIGNMENT 4u      /* of contents, and of what follows them */
+
 struct cpio {
-	struct archive *archive;
+	int fd;
+	uint32_t n_entries; /* their numbers are those of inodes */
 };
 
-static bool cpio_fail(struct cpio *cpio, const char *what, GError **error)
-{
-	const char *why = archive_error_string(cpio->archive);
+/* What the header of an entry says besides the sizes. */
+struct entry {
+	unsigned mode, major, minor;
+};
 
+static bool cpio_fail(const char *what, int why, GError **error)
+{
 	g_set_error(error, INITRAMFS_ERROR, INITRAMFS_ERROR_WRITE, "cannot write %s to the initramfs: %s", what,
-	            why ? why : "no memory");
+	            g_strerror(why));
 	return false;
 }
 
-struct cpio *cpio_open(int fd, GError **error)
+struct cpio *cpio_open(int fd)
 {
-	struct cpio *cpio = g_new(struct cpio, 1);
+	struct cpio *cpio = g_new0(struct cpio, 1);
 
-	cpio->archive = archive_write_new();
-	if (archive_write_set_format_cpio_newc(cpio->archive) == ARCHIVE_OK &&
-	    archive_write_set_bytes_in_last_block(cpio->archive, 1) == ARCHIVE_OK &&
-	    archive_write_open_fd(cpio->archive, fd) == ARCHIVE_OK)
-		return cpio;
-	cpio_fail(cpio, "the header", error);
-	cpio_free(cpio);
-	return NULL;
-}
-
-bool cpio_close(struct cpio *cpio, GError **error)
-{
-	return archive_write_close(cpio->archive) == ARCHIVE_OK || cpio_fail(cpio, "the trailer", error);
+	cpio->fd = fd;
+	return cpio;
 }
 
 void cpio_free(struct cpio *cpio)
 {
-	if (!cpio)
-		return;
-	archive_write_free(cpio->archive);
 	g_free(cpio);
 }
 
-/* The kernel unpacks relative to the root. */
-static struct archive_entry *entry_new(const char *path, unsigned mode)
+static bool bytes_write(int fd, const char *bytes, size_t n)
 {
-	struct archive_entry *entry = archive_entry_new();
+	while (n > 0) {
+		const ssize_t written = write(fd, bytes, n);
 
-	archive_entry_copy_pathname(entry, path + 1);
-	archive_entry_set_mode(entry, mode);
-	archive_entry_set_nlink(entry, 1);
-	archive_entry_set_mtime(entry, 0, 0);
-	return entry;
+		if (written < 0 && errno != EINTR)
+			return false;
+		bytes += MAX(written, 0);
+		n -= (size_t)MAX(written, 0);
+	}
+	return true;
 }
 
-static bool entry_write(struct cpio *cpio, struct archive_entry *entry, const char *path, GBytes *content,
+/* With zeros up to the alignment; `before`: bytes of the entry ahead of these. */
+static bool aligned_write(int fd, size_t before, const char *bytes, size_t n)
+{
+	static const char zeros[ALIGNMENT];
+
+	return bytes_write(fd, bytes, n) && bytes_write(fd, zeros, -(before + n) % ALIGNMENT);
+}
+
+static bool entry_write(struct cpio *cpio, const char *name, const struct entry *entry, const void *content, size_t n,
                         GError **error)
 {
-	gsize n = 0;
+	const size_t name_bytes = strlen(name) + 1;
+	char header[HEADER_BYTES + 1];
 
-	const void *bytes = content ? g_bytes_get_data(content, &n) : NULL;
-	bool written;
+	if (n > UINT32_MAX)
+		return cpio_fail(name, EFBIG, error);
+	/* inode, mode, uid, gid, links, time, bytes, device, device of a device file, bytes of the name, check */
+	snprintf(header, sizeof(header), "070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x",
+	         ++cpio->n_entries, entry->mode, 0u, 0u, 1u, 0u, (unsigned)n, 0u, 0u, entry->major, entry->minor,
+	         (unsigned)name_bytes, 0u);
+	return (bytes_write(cpio->fd, header, HEADER_BYTES) &&
+	        aligned_write(cpio->fd, HEADER_BYTES, name, name_bytes) && aligned_write(cpio->fd, 0, content, n)) ||
+	       cpio_fail(name, errno, error);
+}
 
-	archive_entry_set_size(entry, (la_int64_t)n);
-	written = archive_write_header(cpio->archive, entry) == ARCHIVE_OK &&
-	          (n == 0 || archive_write_data(cpio->archive, bytes, n) == (la_ssize_t)n);
-	archive_entry_free(entry);
-	return written || cpio_fail(cpio, path, error);
+bool cpio_end(struct cpio *cpio, GError **error)
+{
+	return entry_write(cpio, "TRAILER!!!", &(const struct entry){0}, "", 0, error);
+}
+
+bool cpio_add_archive(struct cpio *cpio, const char *path, const void *bytes, size_t n, GError **error)
+{
+	return aligned_write(cpio->fd, 0, bytes, n) || cpio_fail(path, errno, error);
+}
+
+/* The kernel unpacks relative to the root. */
+static const char *name_of(const char *path)
+{
+	return path + 1;
 }
 
 bool cpio_add_folder(struct cpio *cpio, const char *path, GError **error)
 {
-	return entry_write(cpio, entry_new(path, S_IFDIR | 0755), path, NULL, error);
+	const struct entry folder = {.mode = S_IFDIR | 0755};
+
+	return entry_write(cpio, name_of(path), &folder, "", 0, error);
 }
 
 bool cpio_add_link(struct cpio *cpio, const char *path, const char *target, GError **error)
 {
-	struct archive_entry *entry = entry_new(path, S_IFLNK | 0777);
+	const struct entry link = {.mode = S_IFLNK | 0777};
 
-	archive_entry_copy_symlink(entry, target);
-	return entry_write(cpio, entry, path, NULL, error);
+	return entry_write(cpio, name_of(path), &link, target, strlen(target), error);
 }
 
 bool cpio_add_character_device(struct cpio *cpio, const char *path, unsigned major, unsigned minor, GError **error)
 {
-	struct archive_entry *entry = entry_new(path, S_IFCHR | 0600);
+	const struct entry device = {.mode = S_IFCHR | 0600, .major = major, .minor = minor};
 
-	archive_entry_set_rdevmajor(entry, major);
-	archive_entry_set_rdevminor(entry, minor);
-	return entry_write(cpio, entry, path, NULL, error);
+	return entry_write(cpio, name_of(path), &device, "", 0, error);
 }
 
 bool cpio_add_file(struct cpio *cpio, const char *path, unsigned permissions, GBytes *content, GError **error)
 {
-	return entry_write(cpio, entry_new(path, S_IFREG | (permissions & 07777)), path, content, error);
+	const struct entry file = {.mode = S_IFREG | (permissions & 07777)};
+	gsize n = 0;
+	const void *bytes = content ? g_bytes_get_data(content, &n) : "";
+
+	return entry_write(cpio, name_of(path), &file, bytes, n, error);
 }

@@ -10,10 +10,12 @@
 struct cpio;
 
 /* Appends to fd, which the caller keeps and closes. */
-struct cpio *cpio_open(int fd, GError **error);
-/* Writes the trailer. False on failure; the caller still calls cpio_free. */
-bool cpio_close(struct cpio *cpio, GError **error);
+struct cpio *cpio_open(int fd);
 void cpio_free(struct cpio *cpio);
+/* Writes the trailer; another archive may follow. */
+bool cpio_end(struct cpio *cpio, GError **error);
+/* Between archives: another one, packed or not, whose file is `path`. */
+bool cpio_add_archive(struct cpio *cpio, const char *path, const void *bytes, size_t n, GError **error);
 
 /* Paths are absolute; owner is root, time is 0. */
 bool cpio_add_folder(struct cpio *cpio, const char *path, GError **error);

@@ -12,7 +12,6 @@
 #include "lib/initramfs/library_search.h"
 
 #define SCRIPT_DEPTH_MAX 4u /* interpreters that are scripts; Linux, fs/exec.c, exec_binprm */
-#define ALIGNMENT 4u        /* of archives that follow one another */
 
 G_DEFINE_QUARK(vprof_initramfs_error, initramfs_error)
 
@@ -456,42 +455,20 @@ static bool write_console(const struct initramfs *initramfs, struct cpio *cpio, 
 	return cpio_add_character_device(cpio, "/dev/console", 5, 1, error);
 }
 
-static bool write_archive(const struct initramfs *initramfs, int fd,
+static bool write_archive(const struct initramfs *initramfs, struct cpio *cpio,
                           bool (*const *parts)(const struct initramfs *, struct cpio *, GError **), GError **error)
 {
-	struct cpio *cpio = cpio_open(fd, error);
-	bool written = cpio != NULL;
-
-	for (; written && *parts; parts++)
-		written = (*parts)(initramfs, cpio, error);
-	written = written && cpio_close(cpio, error);
-	cpio_free(cpio);
-	return written;
-}
-
-static bool write_all(int fd, const char *bytes, gsize n, const char *what, GError **error)
-{
-	while (n != 0) {
-		ssize_t written = write(fd, bytes, n);
-
-		if (written < 0 && errno != EINTR) {
-			g_set_error(error, INITRAMFS_ERROR, INITRAMFS_ERROR_WRITE,
-			            "cannot write %s to the initramfs: %s", what, g_strerror(errno));
+	for (; *parts; parts++)
+		if (!(*parts)(initramfs, cpio, error))
 			return false;
-		}
-		bytes += MAX(written, 0);
-		n -= (gsize)MAX(written, 0);
-	}
-	return true;
+	return cpio_end(cpio, error);
 }
 
-static bool write_base(int fd, const char *path, GError **error)
+static bool write_base(struct cpio *cpio, const char *path, GError **error)
 {
-	static const char zeros[ALIGNMENT];
 	GMappedFile *base = g_mapped_file_new(path, FALSE, error);
-	gsize n = base ? g_mapped_file_get_length(base) : 0;
-	bool written = base && write_all(fd, g_mapped_file_get_contents(base), n, path, error) &&
-	               write_all(fd, zeros, -n % ALIGNMENT, path, error);
+	bool written = base && cpio_add_archive(cpio, path, g_mapped_file_get_contents(base),
+	                                        g_mapped_file_get_length(base), error);
 
 	g_clear_pointer(&base, g_mapped_file_unref);
 	return written;
@@ -506,9 +483,12 @@ static bool write_parts(const struct initramfs *initramfs, int fd, const char *b
 	static bool (*const folders[])(const struct initramfs *, struct cpio *, GError **) = {write_folders, NULL};
 	static bool (*const rest[])(const struct initramfs *, struct cpio *, GError **) = {write_console, write_nodes,
 	                                                                                   NULL};
+	struct cpio *cpio = cpio_open(fd);
+	const bool written = write_archive(initramfs, cpio, folders, error) &&
+	                     (!base || write_base(cpio, base, error)) && write_archive(initramfs, cpio, rest, error);
 
-	return write_archive(initramfs, fd, folders, error) && (!base || write_base(fd, base, error)) &&
-	       write_archive(initramfs, fd, rest, error);
+	cpio_free(cpio);
+	return written;
 }
 
 int initramfs_write(const struct initramfs *initramfs, const char *base, GError **error)
