@@ -4,179 +4,171 @@
  * it is in opentelemetry-proto 1.9 to 1.11. A profile has one value for each sample, so there are two: samples, and
  * what the event counts. All that they have in common stands in the tables of a dictionary.
  */
-#include <string.h>
+#include <export/proto/otlp.pb-c.h>
 
 #include "export/export.h"
 #include "export/protobuf.h"
 #include "ui/text.h"
 
-enum {
-	/* profiles.proto */
-	DATA_RESOURCE_PROFILES = 1,
-	DATA_DICTIONARY = 2,
-	DICTIONARY_MAPPING = 1,
-	DICTIONARY_LOCATION = 2,
-	DICTIONARY_FUNCTION = 3,
-	DICTIONARY_LINK = 4,
-	DICTIONARY_STRING = 5,
-	DICTIONARY_ATTRIBUTE = 6,
-	DICTIONARY_STACK = 7,
-	DICTIONARY_FIELDS,
-	RESOURCE_PROFILES_RESOURCE = 1,
-	RESOURCE_PROFILES_SCOPE_PROFILES = 2,
-	SCOPE_PROFILES_SCOPE = 1,
-	SCOPE_PROFILES_PROFILE = 2,
-	PROFILE_SAMPLE_TYPE = 1,
-	PROFILE_SAMPLE = 2,
-	PROFILE_TIME_UNIX_NANO = 3,
-	PROFILE_DURATION_NANO = 4,
-	PROFILE_PERIOD_TYPE = 5,
-	PROFILE_PERIOD = 6,
-	VALUE_TYPE_TYPE = 1,
-	VALUE_TYPE_UNIT = 2,
-	SAMPLE_STACK = 1,
-	SAMPLE_ATTRIBUTE = 2,
-	SAMPLE_VALUE = 4,
-	MAPPING_FILENAME = 4,
-	MAPPING_ATTRIBUTE = 5,
-	STACK_LOCATION = 1,
-	LOCATION_MAPPING = 1,
-	LOCATION_LINE = 3,
-	LOCATION_ATTRIBUTE = 4,
-	LINE_FUNCTION = 1,
-	FUNCTION_NAME = 1,
-	FUNCTION_SYSTEM_NAME = 2,
-	ATTRIBUTE_KEY = 1,
-	ATTRIBUTE_VALUE = 2,
-	LINK_TRACE_ID = 1,
-	LINK_SPAN_ID = 2,
-	/* resource.proto and common.proto */
-	RESOURCE_ATTRIBUTE = 1,
-	KEY_VALUE_KEY = 1,
-	KEY_VALUE_VALUE = 2,
-	ANY_VALUE_STRING = 1,
-	SCOPE_NAME = 1,
-	SCOPE_VERSION = 2,
+enum dictionary_table {
+	TABLE_MAPPING,
+	TABLE_LOCATION,
+	TABLE_FUNCTION,
+	TABLE_LINK,
+	TABLE_STRING,
+	TABLE_ATTRIBUTE,
+	TABLE_STACK,
+	N_TABLES,
 };
+
+/* A dictionary of one element. */
+#define PART(table, element) \
+	(&(const Otlp__ProfilesDictionary){MESSAGE(otlp__profiles_dictionary), .n_##table = 1, .table = ONE(element)})
 
 enum { OF_SAMPLES, OF_EVENT, N_PROFILES };
 
 struct encoder {
 	const struct export_profile *profile;
-	GByteArray *dictionary;
-	GHashTable *numbers[DICTIONARY_FIELDS]; /* of each table: an element's bytes (GBytes) -> index + 1 */
-	GByteArray *samples[N_PROFILES];        /* fields of a Profile */
-	GArray *path;                           /* of uint64_t locations, callers first */
+	GByteArray *dictionary;          /* an Otlp__ProfilesDictionary, in parts */
+	GHashTable *numbers[N_TABLES];   /* the part of an element (GBytes) -> index + 1 */
+	GByteArray *samples[N_PROFILES]; /* of each an Otlp__Profile, in parts */
+	GArray *path;                    /* of int32_t locations, callers first */
+	GArray *stack;                   /* the same, the leaf first */
 };
 
-/* The index of an element, which is another one when its bytes are others. Frees it. */
-static uint64_t element_index(struct encoder *encoder, unsigned table, GByteArray *element)
+/* The index of the one element in `part`, which is another one when its bytes are others. */
+static int32_t element_index(struct encoder *encoder, enum dictionary_table table, const Otlp__ProfilesDictionary *part)
 {
 	GHashTable *numbers = encoder->numbers[table];
-	GBytes *bytes = g_byte_array_free_to_bytes(element);
-	gsize number = GPOINTER_TO_SIZE(g_hash_table_lookup(numbers, bytes));
+	GByteArray *encoding = g_byte_array_new();
+	g_autoptr(GBytes) bytes = NULL;
+	gsize number, n;
 
+	protobuf_append(encoding, &part->base);
+	bytes = g_byte_array_free_to_bytes(encoding);
+	number = GPOINTER_TO_SIZE(g_hash_table_lookup(numbers, bytes));
 	if (number == 0) {
+		const uint8_t *data = g_bytes_get_data(bytes, &n);
+
 		number = g_hash_table_size(numbers) + 1;
-		protobuf_bytes(encoder->dictionary, table, g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes));
+		g_byte_array_append(encoder->dictionary, data, (guint)n);
 		g_hash_table_insert(numbers, g_bytes_ref(bytes), GSIZE_TO_POINTER(number));
 	}
-	g_bytes_unref(bytes);
-	return number - 1;
+	return (int32_t)number - 1;
 }
 
-static uint64_t string_index(struct encoder *encoder, const char *text)
+static int32_t string_index(struct encoder *encoder, const char *text)
 {
 	g_autofree char *printable = text_printable(text);
-	GByteArray *element = g_byte_array_new();
 
-	g_byte_array_append(element, (const uint8_t *)printable, (guint)strlen(printable));
-	return element_index(encoder, DICTIONARY_STRING, element);
+	return element_index(encoder, TABLE_STRING, PART(string_table, printable));
 }
 
-static GByteArray *any_string(const char *text)
+/* Borrows the text. */
+static Otlp__AnyValue any_string(char *printable)
 {
-	GByteArray *value = g_byte_array_new();
-
-	protobuf_string(value, ANY_VALUE_STRING, text);
-	return value;
+	return (Otlp__AnyValue){
+		MESSAGE(otlp__any_value),
+		.value_case = OTLP__ANY_VALUE__VALUE_STRING_VALUE,
+		.string_value = printable,
+	};
 }
 
 /* Keys are those of the semantic conventions (opentelemetry.io/docs/specs/semconv). */
-static uint64_t attribute_index(struct encoder *encoder, const char *key, const char *text)
+static int32_t attribute_index(struct encoder *encoder, const char *key, const char *text)
 {
-	GByteArray *attribute = g_byte_array_new();
+	g_autofree char *printable = text_printable(text);
+	Otlp__AnyValue value = any_string(printable);
+	Otlp__KeyValueAndUnit attribute = {
+		MESSAGE(otlp__key_value_and_unit),
+		.key_strindex = string_index(encoder, key),
+		.value = &value,
+	};
 
-	protobuf_number(attribute, ATTRIBUTE_KEY, string_index(encoder, key));
-	protobuf_message(attribute, ATTRIBUTE_VALUE, any_string(text));
-	return element_index(encoder, DICTIONARY_ATTRIBUTE, attribute);
+	return element_index(encoder, TABLE_ATTRIBUTE, PART(attribute_table, &attribute));
 }
 
-static uint64_t function_index(struct encoder *encoder, const char *symbol)
+static int32_t function_index(struct encoder *encoder, const char *symbol)
 {
-	const uint64_t name = string_index(encoder, symbol);
-	GByteArray *function = g_byte_array_new();
+	const int32_t name = string_index(encoder, symbol);
+	Otlp__Function function = {MESSAGE(otlp__function), .name_strindex = name, .system_name_strindex = name};
 
-	protobuf_number(function, FUNCTION_NAME, name);
-	protobuf_number(function, FUNCTION_SYSTEM_NAME, name);
-	return element_index(encoder, DICTIONARY_FUNCTION, function);
+	return element_index(encoder, TABLE_FUNCTION, PART(function_table, &function));
 }
 
-static uint64_t mapping_index(struct encoder *encoder, const char *module)
+static int32_t mapping_index(struct encoder *encoder, const char *module)
 {
 	const char *build_id = export_build_id(encoder->profile, module);
-	GByteArray *mapping = g_byte_array_new();
+	int32_t attribute = build_id ? attribute_index(encoder, "process.executable.build_id.gnu", build_id) : 0;
+	Otlp__Mapping mapping = {
+		MESSAGE(otlp__mapping),
+		.filename_strindex = string_index(encoder, module),
+		.n_attribute_indices = build_id ? 1 : 0,
+		.attribute_indices = &attribute,
+	};
 
-	protobuf_number(mapping, MAPPING_FILENAME, string_index(encoder, module));
-	if (build_id)
-		protobuf_number(mapping, MAPPING_ATTRIBUTE,
-		                attribute_index(encoder, "process.executable.build_id.gnu", build_id));
-	return element_index(encoder, DICTIONARY_MAPPING, mapping);
+	return element_index(encoder, TABLE_MAPPING, PART(mapping_table, &mapping));
 }
 
-static uint64_t location_index(struct encoder *encoder, const struct call_node *node)
+static int32_t location_index(struct encoder *encoder, const struct call_node *node)
 {
-	GByteArray *location = g_byte_array_new(), *line = g_byte_array_new();
+	int32_t attribute =
+		attribute_index(encoder, "profile.frame.type", node->mode == PROFILE_KERNEL ? "kernel" : "native");
+	Otlp__Line line = {MESSAGE(otlp__line), .function_index = function_index(encoder, node->symbol)};
+	Otlp__Location location = {
+		MESSAGE(otlp__location),
+		.mapping_index = mapping_index(encoder, node->module),
+		.n_lines = 1,
+		.lines = ONE(&line),
+		.n_attribute_indices = 1,
+		.attribute_indices = &attribute,
+	};
 
-	protobuf_number(line, LINE_FUNCTION, function_index(encoder, node->symbol));
-	protobuf_number(location, LOCATION_MAPPING, mapping_index(encoder, node->module));
-	protobuf_message(location, LOCATION_LINE, line);
-	protobuf_number(
-		location, LOCATION_ATTRIBUTE,
-		attribute_index(encoder, "profile.frame.type", node->mode == PROFILE_KERNEL ? "kernel" : "native"));
-	return element_index(encoder, DICTIONARY_LOCATION, location);
+	return element_index(encoder, TABLE_LOCATION, PART(location_table, &location));
 }
 
-/* Of the path, the leaf first. */
-static uint64_t stack_index(struct encoder *encoder)
+/* Of the path. */
+static int32_t stack_index(struct encoder *encoder)
 {
-	GByteArray *stack = g_byte_array_new(), *locations = g_byte_array_new();
-
+	g_array_set_size(encoder->stack, 0);
 	for (guint i = encoder->path->len; i-- > 0;)
-		protobuf_varint(locations, g_array_index(encoder->path, uint64_t, i));
-	protobuf_message(stack, STACK_LOCATION, locations);
-	return element_index(encoder, DICTIONARY_STACK, stack);
+		g_array_append_val(encoder->stack, g_array_index(encoder->path, int32_t, i));
+	Otlp__Stack stack = {
+		MESSAGE(otlp__stack),
+		.n_location_indices = encoder->stack->len,
+		.location_indices = (int32_t *)(void *)encoder->stack->data,
+	};
+
+	return element_index(encoder, TABLE_STACK, PART(stack_table, &stack));
 }
 
-static void sample_put(struct encoder *encoder, uint64_t comm, const struct call_node *node)
+static void sample_put(struct encoder *encoder, int32_t comm, const struct call_node *node)
 {
-	const uint64_t values[N_PROFILES] = {[OF_SAMPLES] = node->self_samples, [OF_EVENT] = node->self_period};
-	const uint64_t stack = stack_index(encoder);
+	int64_t values[N_PROFILES] = {
+		[OF_SAMPLES] = (int64_t)node->self_samples,
+		[OF_EVENT] = (int64_t)node->self_period,
+	};
+	const int32_t stack = stack_index(encoder);
 
 	for (int i = 0; i < N_PROFILES; i++) {
-		GByteArray *sample = g_byte_array_new();
+		Otlp__Sample sample = {
+			MESSAGE(otlp__sample),      .stack_index = stack, .n_attribute_indices = 1,
+			.attribute_indices = &comm, .n_values = 1,        .values = &values[i],
+		};
+		const Otlp__Profile part = {
+			MESSAGE(otlp__profile),
+			.n_samples = 1,
+			.samples = ONE(&sample),
+		};
 
-		protobuf_number(sample, SAMPLE_STACK, stack);
-		protobuf_number(sample, SAMPLE_ATTRIBUTE, comm);
-		protobuf_number(sample, SAMPLE_VALUE, values[i]);
-		protobuf_message(encoder->samples[i], PROFILE_SAMPLE, sample);
+		protobuf_append(encoder->samples[i], &part.base);
 	}
 }
 
-static void nodes_put(struct encoder *encoder, uint64_t comm, const struct call_node *nodes, size_t first)
+static void nodes_put(struct encoder *encoder, int32_t comm, const struct call_node *nodes, size_t first)
 {
 	for (size_t i = first; i != 0; i = nodes[i].next_sibling) {
-		uint64_t location = location_index(encoder, &nodes[i]);
+		int32_t location = location_index(encoder, &nodes[i]);
 
 		g_array_append_val(encoder->path, location);
 		if (nodes[i].self_samples != 0)
@@ -186,45 +178,31 @@ static void nodes_put(struct encoder *encoder, uint64_t comm, const struct call_
 	}
 }
 
-static void value_type_put(struct encoder *encoder, GByteArray *to, unsigned field, const char *type, const char *unit)
-{
-	GByteArray *value_type = g_byte_array_new();
-
-	protobuf_number(value_type, VALUE_TYPE_TYPE, string_index(encoder, type));
-	protobuf_number(value_type, VALUE_TYPE_UNIT, string_index(encoder, unit));
-	protobuf_message(to, field, value_type);
-}
-
-/* With the samples, which it takes. */
-static GByteArray *profile_message(struct encoder *encoder, int which)
+/* After its samples. */
+static void profile_end(struct encoder *encoder, int which)
 {
 	const struct export_profile *profile = encoder->profile;
 	const struct recording_event *event = recording_event(profile->input->recording, profile->event_number);
-	GByteArray *message = g_steal_pointer(&encoder->samples[which]);
+	Otlp__ValueType of_samples = {
+		MESSAGE(otlp__value_type),
+		.type_strindex = string_index(encoder, "samples"),
+		.unit_strindex = string_index(encoder, "count"),
+	};
+	Otlp__ValueType of_event = {
+		MESSAGE(otlp__value_type),
+		.type_strindex = string_index(encoder, profile->event),
+		.unit_strindex = string_index(encoder, profile->unit),
+	};
+	const Otlp__Profile part = {
+		MESSAGE(otlp__profile),
+		.sample_type = which == OF_SAMPLES ? &of_samples : &of_event,
+		.time_unix_nano = profile->start_unix_ns,
+		.duration_nano = profile->last_ns - profile->first_ns,
+		.period_type = &of_event,
+		.period = event->attr.freq ? 0 : (int64_t)event->attr.sample_period,
+	};
 
-	if (which == OF_SAMPLES)
-		value_type_put(encoder, message, PROFILE_SAMPLE_TYPE, "samples", "count");
-	else
-		value_type_put(encoder, message, PROFILE_SAMPLE_TYPE, profile->event, profile->unit);
-	if (profile->start_unix_ns != 0)
-		protobuf_fixed64(message, PROFILE_TIME_UNIX_NANO, profile->start_unix_ns);
-	protobuf_number(message, PROFILE_DURATION_NANO, profile->last_ns - profile->first_ns);
-	value_type_put(encoder, message, PROFILE_PERIOD_TYPE, profile->event, profile->unit);
-	if (!event->attr.freq)
-		protobuf_number(message, PROFILE_PERIOD, event->attr.sample_period);
-	return message;
-}
-
-static void resource_attribute_put(GByteArray *resource, const char *key, const char *text)
-{
-	GByteArray *attribute;
-
-	if (!text)
-		return;
-	attribute = g_byte_array_new();
-	protobuf_string(attribute, KEY_VALUE_KEY, key);
-	protobuf_message(attribute, KEY_VALUE_VALUE, any_string(text));
-	protobuf_message(resource, RESOURCE_ATTRIBUTE, attribute);
+	protobuf_append(encoder->samples[which], &part.base);
 }
 
 /* OpenTelemetry, semantic conventions, "Host": the values of host.arch. */
@@ -235,56 +213,92 @@ static const char *host_arch(enum arch arch)
 	return values[arch];
 }
 
-/* The guest is the machine. */
-static GByteArray *resource_message(const struct export_profile *profile)
+/* The next two of `texts`: the key and the value. None without a value. */
+static void resource_attribute_add(GPtrArray *texts, const char *key, const char *text)
+{
+	if (!text)
+		return;
+	g_ptr_array_add(texts, text_printable(key));
+	g_ptr_array_add(texts, text_printable(text));
+}
+
+/* The guest is the machine. Keys and values in turn, new strings. */
+static GPtrArray *resource_attributes(const struct export_profile *profile)
 {
 	const struct input *input = profile->input;
-	GByteArray *resource = g_byte_array_new();
+	GPtrArray *texts = g_ptr_array_new_with_free_func(g_free);
 
-	resource_attribute_put(resource, "host.name",
-	                       member_text(json_object_get(input->description, "guest"), "name"));
-	resource_attribute_put(resource, "host.arch", host_arch(recording_arch(input->recording)));
-	resource_attribute_put(resource, "os.version", recording_release(input->recording));
-	resource_attribute_put(resource, "os.build_id", recording_kernel_build_id(input->recording));
+	resource_attribute_add(texts, "host.name", member_text(json_object_get(input->description, "guest"), "name"));
+	resource_attribute_add(texts, "host.arch", host_arch(recording_arch(input->recording)));
+	resource_attribute_add(texts, "os.version", recording_release(input->recording));
+	resource_attribute_add(texts, "os.build_id", recording_kernel_build_id(input->recording));
 	for (guint i = 0; profile->labels && i < profile->labels->len; i += 2)
-		resource_attribute_put(resource, profile->labels->pdata[i], profile->labels->pdata[i + 1]);
-	return resource;
+		resource_attribute_add(texts, profile->labels->pdata[i], profile->labels->pdata[i + 1]);
+	return texts;
 }
 
-static GByteArray *scope_message(void)
+static ProtobufCBinaryData binary(const GByteArray *bytes)
 {
-	GByteArray *scope = g_byte_array_new();
-
-	protobuf_string(scope, SCOPE_NAME, "vprof");
-	protobuf_string(scope, SCOPE_VERSION, VPROF_VERSION);
-	return scope;
+	return (ProtobufCBinaryData){.len = bytes->len, .data = bytes->data};
 }
 
-static GByteArray *resource_profiles_message(struct encoder *encoder)
+static void data_put(const struct encoder *encoder, GByteArray *to)
 {
-	GByteArray *message = g_byte_array_new(), *scope = g_byte_array_new();
+	g_autoptr(GPtrArray) texts = resource_attributes(encoder->profile);
+	const guint n = texts->len / 2;
+	g_autofree Otlp__AnyValue *values = g_new(Otlp__AnyValue, n);
+	g_autofree Otlp__KeyValue *attributes = g_new(Otlp__KeyValue, n);
+	g_autofree Otlp__KeyValue **pointers = g_new(Otlp__KeyValue *, n);
 
-	protobuf_message(message, RESOURCE_PROFILES_RESOURCE, resource_message(encoder->profile));
-	protobuf_message(scope, SCOPE_PROFILES_SCOPE, scope_message());
+	for (guint i = 0; i < n; i++) {
+		values[i] = any_string(texts->pdata[2 * i + 1]);
+		attributes[i] =
+			(Otlp__KeyValue){MESSAGE(otlp__key_value), .key = texts->pdata[2 * i], .value = &values[i]};
+		pointers[i] = &attributes[i];
+	}
+	Otlp__Resource resource = {MESSAGE(otlp__resource), .n_attributes = n, .attributes = pointers};
+	Otlp__InstrumentationScope scope = {MESSAGE(otlp__instrumentation_scope), .name = (char *)"vprof",
+	                                    .version = (char *)VPROF_VERSION};
 	/* What programs show first is what comes first. */
-	protobuf_message(scope, SCOPE_PROFILES_PROFILE, profile_message(encoder, OF_EVENT));
-	protobuf_message(scope, SCOPE_PROFILES_PROFILE, profile_message(encoder, OF_SAMPLES));
-	protobuf_message(message, RESOURCE_PROFILES_SCOPE_PROFILES, scope);
-	return message;
+	ProtobufCBinaryData profiles[] = {binary(encoder->samples[OF_EVENT]), binary(encoder->samples[OF_SAMPLES])};
+	Otlp__ScopeProfiles of_scope = {MESSAGE(otlp__scope_profiles), .scope = &scope, .n_profiles = N_PROFILES,
+	                                .profiles = profiles};
+	Otlp__ResourceProfiles of_resource = {
+		MESSAGE(otlp__resource_profiles),
+		.resource = &resource,
+		.n_scope_profiles = 1,
+		.scope_profiles = ONE(&of_scope),
+	};
+	const Otlp__ProfilesData data = {
+		MESSAGE(otlp__profiles_data),
+		.n_resource_profiles = 1,
+		.resource_profiles = ONE(&of_resource),
+		.dictionary = binary(encoder->dictionary),
+	};
+
+	protobuf_append(to, &data.base);
 }
 
 /* Element 0 of each table stands for "none". */
 static void nulls_put(struct encoder *encoder)
 {
-	static const uint8_t zeros[16];
-	GByteArray *link = g_byte_array_new();
+	static uint8_t zeros[16];
+	Otlp__Mapping mapping = {MESSAGE(otlp__mapping)};
+	Otlp__Location location = {MESSAGE(otlp__location)};
+	Otlp__Function function = {MESSAGE(otlp__function)};
+	Otlp__Link link = {MESSAGE(otlp__link), .trace_id = {.len = 16, .data = zeros},
+	                   .span_id = {.len = 8, .data = zeros}};
+	Otlp__KeyValueAndUnit attribute = {MESSAGE(otlp__key_value_and_unit)};
+	Otlp__Stack stack = {MESSAGE(otlp__stack)};
+	char *text = (char *)"";
 
-	for (unsigned table = DICTIONARY_MAPPING; table < DICTIONARY_FIELDS; table++)
-		if (table != DICTIONARY_LINK)
-			element_index(encoder, table, g_byte_array_new());
-	protobuf_bytes(link, LINK_TRACE_ID, zeros, 16);
-	protobuf_bytes(link, LINK_SPAN_ID, zeros, 8);
-	element_index(encoder, DICTIONARY_LINK, link);
+	element_index(encoder, TABLE_MAPPING, PART(mapping_table, &mapping));
+	element_index(encoder, TABLE_LOCATION, PART(location_table, &location));
+	element_index(encoder, TABLE_FUNCTION, PART(function_table, &function));
+	element_index(encoder, TABLE_LINK, PART(link_table, &link));
+	element_index(encoder, TABLE_STRING, PART(string_table, text));
+	element_index(encoder, TABLE_ATTRIBUTE, PART(attribute_table, &attribute));
+	element_index(encoder, TABLE_STACK, PART(stack_table, &stack));
 }
 
 static void encoder_init(struct encoder *encoder, const struct export_profile *profile)
@@ -292,21 +306,25 @@ static void encoder_init(struct encoder *encoder, const struct export_profile *p
 	*encoder = (struct encoder){
 		.profile = profile,
 		.dictionary = g_byte_array_new(),
-		.path = g_array_new(FALSE, FALSE, sizeof(uint64_t)),
+		.path = g_array_new(FALSE, FALSE, sizeof(int32_t)),
+		.stack = g_array_new(FALSE, FALSE, sizeof(int32_t)),
 	};
-	for (unsigned table = DICTIONARY_MAPPING; table < DICTIONARY_FIELDS; table++)
+	for (int table = 0; table < N_TABLES; table++)
 		encoder->numbers[table] =
 			g_hash_table_new_full(g_bytes_hash, g_bytes_equal, (GDestroyNotify)g_bytes_unref, NULL);
 	for (int i = 0; i < N_PROFILES; i++)
 		encoder->samples[i] = g_byte_array_new();
 }
 
-/* The dictionary and the samples have become part of the message. */
 static void encoder_deinit(struct encoder *encoder)
 {
-	for (unsigned table = DICTIONARY_MAPPING; table < DICTIONARY_FIELDS; table++)
+	for (int table = 0; table < N_TABLES; table++)
 		g_hash_table_unref(encoder->numbers[table]);
+	for (int i = 0; i < N_PROFILES; i++)
+		g_byte_array_unref(encoder->samples[i]);
+	g_byte_array_unref(encoder->dictionary);
 	g_array_unref(encoder->path);
+	g_array_unref(encoder->stack);
 }
 
 static bool otlp_write(const struct export_profile *profile, FILE *to, GError **error)
@@ -320,8 +338,9 @@ static bool otlp_write(const struct export_profile *profile, FILE *to, GError **
 	for (size_t i = 0; i < profile->n_tasks; i++)
 		nodes_put(&encoder, attribute_index(&encoder, "thread.name", profile->tasks[i].comm),
 		          profile->tasks[i].nodes, profile->tasks[i].nodes[0].first_child);
-	protobuf_message(data, DATA_RESOURCE_PROFILES, resource_profiles_message(&encoder));
-	protobuf_message(data, DATA_DICTIONARY, encoder.dictionary);
+	for (int i = 0; i < N_PROFILES; i++)
+		profile_end(&encoder, i);
+	data_put(&encoder, data);
 	encoder_deinit(&encoder);
 	fwrite(data->data, 1, data->len, to);
 	return true;

@@ -8,6 +8,7 @@
  * pkg/profilestore/profilecolumnstore.go, writeSeries). Clocks have the names that Go's CPU profiles use, so that both
  * show them as CPU time.
  */
+#include <export/proto/pprof.pb-c.h>
 #include <gio/gio.h>
 #include <string.h>
 
@@ -17,57 +18,20 @@
 #include "lib/record/hex.h"
 #include "ui/text.h"
 
-/* Field numbers of profile.proto. */
-enum {
-	PROFILE_SAMPLE_TYPE = 1,
-	PROFILE_SAMPLE = 2,
-	PROFILE_MAPPING = 3,
-	PROFILE_LOCATION = 4,
-	PROFILE_FUNCTION = 5,
-	PROFILE_STRING_TABLE = 6,
-	PROFILE_TIME_NANOS = 9,
-	PROFILE_DURATION_NANOS = 10,
-	PROFILE_PERIOD_TYPE = 11,
-	PROFILE_PERIOD = 12,
-	PROFILE_DEFAULT_SAMPLE_TYPE = 14,
-	VALUE_TYPE_TYPE = 1,
-	VALUE_TYPE_UNIT = 2,
-	SAMPLE_LOCATION_ID = 1,
-	SAMPLE_VALUE = 2,
-	SAMPLE_LABEL = 3,
-	LABEL_KEY = 1,
-	LABEL_STR = 2,
-	MAPPING_ID = 1,
-	MAPPING_MEMORY_START = 2,
-	MAPPING_MEMORY_LIMIT = 3,
-	MAPPING_FILE_OFFSET = 4,
-	MAPPING_FILENAME = 5,
-	MAPPING_BUILD_ID = 6,
-	MAPPING_HAS_FUNCTIONS = 7,
-	MAPPING_HAS_FILENAMES = 8,
-	MAPPING_HAS_LINE_NUMBERS = 9,
-	LOCATION_ID = 1,
-	LOCATION_MAPPING_ID = 2,
-	LOCATION_ADDRESS = 3,
-	LOCATION_LINE = 4,
-	LINE_FUNCTION_ID = 1,
-	LINE_LINE = 2,
-	FUNCTION_ID = 1,
-	FUNCTION_NAME = 2,
-	FUNCTION_SYSTEM_NAME = 3,
-	FUNCTION_FILENAME = 4,
-};
+/* A profile of one element. */
+#define PART(field, element) (&(const Pprof__Profile){MESSAGE(pprof__profile), .n_##field = 1, .field = ONE(element)})
 
 struct encoder {
 	const struct export_profile *profile;
-	char *type; /* of the event's values, in [a-z_] */
-	GByteArray *out;
+	char *type;          /* of the event's values, in [a-z_] */
+	GByteArray *out;     /* a Pprof__Profile, in parts */
 	GHashTable *strings; /* text -> index; 0 is the empty one */
 	struct export_lines *lines;
 	GHashTable *mappings;  /* "module\nstart" -> id, from 1 */
 	GHashTable *functions; /* "symbol\nfile" -> id, from 1 */
 	GHashTable *locations; /* "mode address mapping symbol" -> id, from 1 */
 	GArray *path;          /* of uint64_t location ids, callers first */
+	GArray *stack;         /* the same, the leaf first */
 };
 
 static uint64_t intern(GHashTable *table, const char *key, bool *is_new)
@@ -82,15 +46,20 @@ static uint64_t intern(GHashTable *table, const char *key, bool *is_new)
 	return number;
 }
 
-static uint64_t string_index(struct encoder *encoder, const char *text)
+static void part_put(struct encoder *encoder, const Pprof__Profile *part)
+{
+	protobuf_append(encoder->out, &part->base);
+}
+
+static int64_t string_index(struct encoder *encoder, const char *text)
 {
 	g_autofree char *printable = text_printable(text);
 	bool is_new;
 	uint64_t number = intern(encoder->strings, printable, &is_new);
 
 	if (is_new)
-		protobuf_bytes(encoder->out, PROFILE_STRING_TABLE, printable, strlen(printable));
-	return number - 1;
+		part_put(encoder, PART(string_table, printable));
+	return (int64_t)number - 1;
 }
 
 /* In lower-case hexadecimal digits. New string; NULL: not known. */
@@ -111,25 +80,24 @@ static uint64_t mapping_id(struct encoder *encoder, const struct call_node *node
 	                                       mapped ? mapped->start : 0, build_id ? build_id : "");
 	bool is_new;
 	uint64_t id = intern(encoder->mappings, key, &is_new);
-	GByteArray *mapping;
 
 	if (!is_new)
 		return id;
-	mapping = g_byte_array_new();
-	protobuf_number(mapping, MAPPING_ID, id);
-	if (mapped) {
-		protobuf_number(mapping, MAPPING_MEMORY_START, mapped->start);
-		protobuf_number(mapping, MAPPING_MEMORY_LIMIT, mapped->end);
-		protobuf_number(mapping, MAPPING_FILE_OFFSET, mapped->file_offset);
-	}
-	protobuf_number(mapping, MAPPING_FILENAME, string_index(encoder, node->module));
-	if (build_id)
-		protobuf_number(mapping, MAPPING_BUILD_ID, string_index(encoder, build_id));
-	/* As far as they are known: readers do not look for more. */
-	protobuf_number(mapping, MAPPING_HAS_FUNCTIONS, 1);
-	protobuf_number(mapping, MAPPING_HAS_FILENAMES, 1);
-	protobuf_number(mapping, MAPPING_HAS_LINE_NUMBERS, 1);
-	protobuf_message(encoder->out, PROFILE_MAPPING, mapping);
+	Pprof__Mapping mapping = {
+		MESSAGE(pprof__mapping),
+		.id = id,
+		.memory_start = mapped ? mapped->start : 0,
+		.memory_limit = mapped ? mapped->end : 0,
+		.file_offset = mapped ? mapped->file_offset : 0,
+		.filename = string_index(encoder, node->module),
+		.build_id = build_id ? string_index(encoder, build_id) : 0,
+		/* As far as they are known: readers do not look for more. */
+		.has_functions = true,
+		.has_filenames = true,
+		.has_line_numbers = true,
+	};
+
+	part_put(encoder, PART(mapping, &mapping));
 	return id;
 }
 
@@ -139,16 +107,18 @@ static uint64_t function_id(struct encoder *encoder, const char *symbol, const c
 	g_autofree char *key = g_strdup_printf("%s\n%s", symbol, file);
 	bool is_new;
 	uint64_t id = intern(encoder->functions, key, &is_new);
-	GByteArray *function;
 
 	if (!is_new)
 		return id;
-	function = g_byte_array_new();
-	protobuf_number(function, FUNCTION_ID, id);
-	protobuf_number(function, FUNCTION_NAME, string_index(encoder, symbol));
-	protobuf_number(function, FUNCTION_SYSTEM_NAME, string_index(encoder, symbol));
-	protobuf_number(function, FUNCTION_FILENAME, string_index(encoder, file));
-	protobuf_message(encoder->out, PROFILE_FUNCTION, function);
+	Pprof__Function function = {
+		MESSAGE(pprof__function),
+		.id = id,
+		.name = string_index(encoder, symbol),
+		.system_name = string_index(encoder, symbol),
+		.filename = string_index(encoder, file),
+	};
+
+	part_put(encoder, PART(function, &function));
 	return id;
 }
 
@@ -160,46 +130,59 @@ static uint64_t location_id(struct encoder *encoder, const struct call_node *nod
 	bool is_new;
 	uint64_t id = intern(encoder->locations, key, &is_new);
 	const char *file = node->module;
-	GByteArray *location, *line;
 	int number = 0;
 
 	if (!is_new)
 		return id;
 	export_lines_find(encoder->lines, node->mode, node->ip, node->mapping, &file, &number);
-	line = g_byte_array_new();
-	protobuf_number(line, LINE_FUNCTION_ID, function_id(encoder, node->symbol, file));
-	if (number > 0)
-		protobuf_number(line, LINE_LINE, (uint64_t)number);
-	location = g_byte_array_new();
-	protobuf_number(location, LOCATION_ID, id);
-	protobuf_number(location, LOCATION_MAPPING_ID, mapping);
-	if (node->mode != PROFILE_HYPERVISOR) /* those are numbers of exits */
-		protobuf_number(location, LOCATION_ADDRESS, node->ip);
-	protobuf_message(location, LOCATION_LINE, line);
-	protobuf_message(encoder->out, PROFILE_LOCATION, location);
+	Pprof__Line line = {
+		MESSAGE(pprof__line),
+		.function_id = function_id(encoder, node->symbol, file),
+		.line = MAX(number, 0),
+	};
+	Pprof__Location location = {
+		MESSAGE(pprof__location),
+		.id = id,
+		.mapping_id = mapping,
+		.address = node->mode != PROFILE_HYPERVISOR ? node->ip : 0, /* those are numbers of exits */
+		.n_line = 1,
+		.line = ONE(&line),
+	};
+
+	part_put(encoder, PART(location, &location));
 	return id;
 }
 
-static void label_put(struct encoder *encoder, GByteArray *sample, const char *key, const char *text)
+static Pprof__Label label_of(struct encoder *encoder, const char *key, const char *text)
 {
-	GByteArray *label = g_byte_array_new();
-
-	protobuf_number(label, LABEL_KEY, string_index(encoder, key));
-	protobuf_number(label, LABEL_STR, string_index(encoder, text));
-	protobuf_message(sample, SAMPLE_LABEL, label);
+	return (Pprof__Label){
+		MESSAGE(pprof__label),
+		.key = string_index(encoder, key),
+		.str = string_index(encoder, text),
+	};
 }
 
 static void sample_put(struct encoder *encoder, const char *comm, const struct call_node *node)
 {
-	GByteArray *sample = g_byte_array_new();
+	int64_t values[] = {(int64_t)node->self_samples, (int64_t)node->self_period};
+	Pprof__Label of_task = label_of(encoder, "comm", comm);
+	Pprof__Label of_event = label_of(encoder, "event", encoder->profile->event);
+	Pprof__Label *labels[] = {&of_task, &of_event};
 
-	for (guint i = encoder->path->len; i-- > 0;) /* the leaf first */
-		protobuf_number(sample, SAMPLE_LOCATION_ID, g_array_index(encoder->path, uint64_t, i));
-	protobuf_number(sample, SAMPLE_VALUE, node->self_samples);
-	protobuf_number(sample, SAMPLE_VALUE, node->self_period);
-	label_put(encoder, sample, "comm", comm);
-	label_put(encoder, sample, "event", encoder->profile->event);
-	protobuf_message(encoder->out, PROFILE_SAMPLE, sample);
+	g_array_set_size(encoder->stack, 0);
+	for (guint i = encoder->path->len; i-- > 0;)
+		g_array_append_val(encoder->stack, g_array_index(encoder->path, uint64_t, i));
+	Pprof__Sample sample = {
+		MESSAGE(pprof__sample),
+		.n_location_id = encoder->stack->len,
+		.location_id = (uint64_t *)(void *)encoder->stack->data,
+		.n_value = G_N_ELEMENTS(values),
+		.value = values,
+		.n_label = G_N_ELEMENTS(labels),
+		.label = labels,
+	};
+
+	part_put(encoder, PART(sample, &sample));
 }
 
 static void nodes_put(struct encoder *encoder, const char *comm, const struct call_node *nodes, size_t first)
@@ -236,26 +219,37 @@ static uint64_t period_of(const struct export_profile *profile)
 	return profile->samples != 0 ? profile->period / profile->samples : 0;
 }
 
-static void value_type_put(struct encoder *encoder, unsigned field, const char *type, const char *unit)
+static Pprof__ValueType value_type_of(struct encoder *encoder, const char *type, const char *unit)
 {
-	GByteArray *value_type = g_byte_array_new();
+	return (Pprof__ValueType){
+		MESSAGE(pprof__value_type),
+		.type = string_index(encoder, type),
+		.unit = string_index(encoder, unit),
+	};
+}
 
-	protobuf_number(value_type, VALUE_TYPE_TYPE, string_index(encoder, type));
-	protobuf_number(value_type, VALUE_TYPE_UNIT, string_index(encoder, unit));
-	protobuf_message(encoder->out, field, value_type);
+static void head_put(struct encoder *encoder, const struct export_profile *profile)
+{
+	string_index(encoder, ""); /* which is the first */
+	Pprof__ValueType of_samples = value_type_of(encoder, "samples", "count");
+	Pprof__ValueType of_event = value_type_of(encoder, encoder->type, profile->unit);
+	Pprof__ValueType *types[] = {&of_samples, &of_event};
+
+	part_put(encoder, &(Pprof__Profile){
+				  MESSAGE(pprof__profile),
+				  .n_sample_type = G_N_ELEMENTS(types),
+				  .sample_type = types,
+				  .time_nanos = (int64_t)profile->start_unix_ns,
+				  .duration_nanos = (int64_t)(profile->last_ns - profile->first_ns),
+				  .period_type = &of_event,
+				  .period = (int64_t)period_of(profile),
+				  .default_sample_type = of_event.type,
+			  });
 }
 
 static void profile_put(struct encoder *encoder, const struct export_profile *profile)
 {
-	string_index(encoder, "");
-	value_type_put(encoder, PROFILE_SAMPLE_TYPE, "samples", "count");
-	value_type_put(encoder, PROFILE_SAMPLE_TYPE, encoder->type, profile->unit);
-	value_type_put(encoder, PROFILE_PERIOD_TYPE, encoder->type, profile->unit);
-	protobuf_number(encoder->out, PROFILE_PERIOD, period_of(profile));
-	if (profile->start_unix_ns != 0)
-		protobuf_number(encoder->out, PROFILE_TIME_NANOS, profile->start_unix_ns);
-	protobuf_number(encoder->out, PROFILE_DURATION_NANOS, profile->last_ns - profile->first_ns);
-	protobuf_number(encoder->out, PROFILE_DEFAULT_SAMPLE_TYPE, string_index(encoder, encoder->type));
+	head_put(encoder, profile);
 	for (size_t i = 0; i < profile->n_tasks; i++)
 		nodes_put(encoder, profile->tasks[i].comm, profile->tasks[i].nodes,
 		          profile->tasks[i].nodes[0].first_child);
@@ -298,6 +292,7 @@ static bool pprof_write(const struct export_profile *profile, FILE *to, GError *
 		.functions = table_new(),
 		.locations = table_new(),
 		.path = g_array_new(FALSE, FALSE, sizeof(uint64_t)),
+		.stack = g_array_new(FALSE, FALSE, sizeof(uint64_t)),
 	};
 	bool written;
 
@@ -311,6 +306,7 @@ static bool pprof_write(const struct export_profile *profile, FILE *to, GError *
 	g_hash_table_unref(encoder.functions);
 	g_hash_table_unref(encoder.locations);
 	g_array_unref(encoder.path);
+	g_array_unref(encoder.stack);
 	return written;
 }
 

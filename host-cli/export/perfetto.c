@@ -1,67 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "export/perfetto.h"
 
+#include <export/proto/perfetto.pb-c.h>
+#include <string.h>
 #include <vprof/recording.h>
 
 #include "export/pair_table.h"
 #include "export/protobuf.h"
 #include "export/text_table.h"
+#include "ui/text.h"
 
-/* Field numbers of trace.proto, trace_packet.proto and the files that they import. */
-enum {
-	TRACE_PACKET = 1,
-	PACKET_TIMESTAMP = 8,
-	PACKET_SEQUENCE = 10,
-	PACKET_TRACK_EVENT = 11,
-	PACKET_INTERNED = 12,
-	PACKET_FLAGS = 13,
-	PACKET_DEFAULTS = 59,
-	PACKET_TRACK = 60,
-	PACKET_SAMPLE = 66,
-	PACKET_TASK_STATE = 117,
-	DEFAULTS_SAMPLE = 12,
-	SAMPLE_DEFAULTS_TIMEBASE = 1,
-	TIMEBASE_PERIOD = 1,
-	TIMEBASE_NAME = 10,
-	INTERNED_FUNCTION_NAMES = 5,
-	INTERNED_FRAMES = 6,
-	INTERNED_STACKS = 7,
-	INTERNED_PATHS = 17,
-	INTERNED_MAPPINGS = 19,
-	INTERNED_IID = 1,
-	STRING_TEXT = 2,
-	FRAME_FUNCTION = 2,
-	FRAME_MAPPING = 3,
-	FRAME_PC = 4,
-	STACK_FRAMES = 2,
-	MAPPING_PATH = 7,
-	TRACK_UUID = 1,
-	TRACK_NAME = 2,
-	TRACK_PROCESS = 3,
-	TRACK_THREAD = 4,
-	TRACK_PARENT = 5,
-	PROCESS_PID = 1,
-	PROCESS_NAME = 6,
-	THREAD_PID = 1,
-	THREAD_TID = 2,
-	THREAD_NAME = 5,
-	EVENT_TYPE = 9,
-	EVENT_TRACK = 11,
-	EVENT_NAME = 23,
-	EVENT_STACK = 56,
-	SAMPLE_CPU = 1,
-	SAMPLE_PID = 2,
-	SAMPLE_TID = 3,
-	SAMPLE_STACK = 4,
-	SAMPLE_MODE = 5,
-	SAMPLE_COUNT = 6,
-	STATE_CPU = 1,
-	STATE_COMM = 2,
-	STATE_TID = 3,
-	STATE_STATE = 4,
-};
-
+/* TracePacket.SequenceFlags, TrackEvent.Type */
 enum { SEQUENCE = 1, FLAG_CLEARED = 1, FLAG_NEEDS_INTERNED = 2, SLICE_BEGIN = 1, SLICE_END = 2 };
+
+/* An optional number of a message. */
+#define SET(member, value) .has_##member = true, .member = (value)
+/* A packet with one element of interned data. */
+#define INTERNED(field, element) \
+	(&(Perfetto__InternedData){MESSAGE(perfetto__interned_data), .n_##field = 1, .field = ONE(element)})
 
 /* Numbers from 1 on, as 0 is none. */
 struct perfetto {
@@ -69,7 +25,7 @@ struct perfetto {
 	struct text_table names, modules;
 	struct pair_table frames; /* name and module */
 	struct pair_table stacks; /* frame and the stack of its caller, which is 0 for the outermost */
-	GByteArray *interned;     /* what the next packet has to have; NULL: nothing */
+	GByteArray *bytes;        /* of the packet that is written */
 	GHashTable *written;      /* stacks that are, by number */
 	GHashTable *processes;    /* pid + 1 -> track */
 	GHashTable *threads;      /* tid + 1 -> track */
@@ -78,39 +34,31 @@ struct perfetto {
 
 /* ---- packets ---- */
 
-/* Takes the packet's own message. */
-static void packet_put(struct perfetto *trace, uint64_t time_ns, unsigned field, GByteArray *message)
+static void packet_write(struct perfetto *trace, Perfetto__TracePacket *packet)
 {
-	g_autoptr(GByteArray) bytes = g_byte_array_new();
-	GByteArray *packet = g_byte_array_new();
+	const Perfetto__Trace part = {MESSAGE(perfetto__trace), .n_packet = 1, .packet = &packet};
 
-	if (field != PACKET_TRACK) /* which has none */
-		protobuf_number(packet, PACKET_TIMESTAMP, time_ns);
-	protobuf_number(packet, PACKET_SEQUENCE, SEQUENCE);
-	protobuf_number(packet, PACKET_FLAGS, FLAG_NEEDS_INTERNED);
-	if (trace->interned)
-		protobuf_message(packet, PACKET_INTERNED, g_steal_pointer(&trace->interned));
-	protobuf_message(packet, field, message);
-	protobuf_message(bytes, TRACE_PACKET, packet);
-	fwrite(bytes->data, 1, bytes->len, trace->to);
+	packet->has_trusted_packet_sequence_id = true;
+	packet->trusted_packet_sequence_id = SEQUENCE;
+	packet->has_sequence_flags = true;
+	packet->sequence_flags = packet->trace_packet_defaults ? FLAG_CLEARED : FLAG_NEEDS_INTERNED;
+	g_byte_array_set_size(trace->bytes, 0);
+	protobuf_append(trace->bytes, &part.base);
+	fwrite(trace->bytes->data, 1, trace->bytes->len, trace->to);
 }
 
 /* The first one, which readers begin with. */
 static void begin_put(struct perfetto *trace, const char *counter)
 {
-	g_autoptr(GByteArray) bytes = g_byte_array_new();
-	GByteArray *packet = g_byte_array_new(), *timebase = g_byte_array_new();
-	GByteArray *sample = g_byte_array_new(), *defaults = g_byte_array_new();
+	g_autofree char *name = text_printable(counter);
+	Perfetto__PerfEvents__Timebase timebase = {MESSAGE(perfetto__perf_events__timebase), SET(period, 1),
+	                                           .name = name};
+	Perfetto__PerfSampleDefaults sample = {MESSAGE(perfetto__perf_sample_defaults), .timebase = &timebase};
+	Perfetto__TracePacketDefaults defaults = {MESSAGE(perfetto__trace_packet_defaults),
+	                                          .perf_sample_defaults = &sample};
+	Perfetto__TracePacket packet = {MESSAGE(perfetto__trace_packet), .trace_packet_defaults = &defaults};
 
-	protobuf_number(timebase, TIMEBASE_PERIOD, 1);
-	protobuf_string(timebase, TIMEBASE_NAME, counter);
-	protobuf_message(sample, SAMPLE_DEFAULTS_TIMEBASE, timebase);
-	protobuf_message(defaults, DEFAULTS_SAMPLE, sample);
-	protobuf_number(packet, PACKET_SEQUENCE, SEQUENCE);
-	protobuf_number(packet, PACKET_FLAGS, FLAG_CLEARED);
-	protobuf_message(packet, PACKET_DEFAULTS, defaults);
-	protobuf_message(bytes, TRACE_PACKET, packet);
-	fwrite(bytes->data, 1, bytes->len, trace->to);
+	packet_write(trace, &packet);
 }
 
 struct perfetto *perfetto_new(FILE *to, const char *counter)
@@ -122,6 +70,7 @@ struct perfetto *perfetto_new(FILE *to, const char *counter)
 	text_table_init(&trace->modules);
 	pair_table_init(&trace->frames);
 	pair_table_init(&trace->stacks);
+	trace->bytes = g_byte_array_new();
 	trace->written = g_hash_table_new(NULL, NULL);
 	trace->processes = g_hash_table_new_full(NULL, NULL, NULL, g_free);
 	trace->threads = g_hash_table_new_full(NULL, NULL, NULL, g_free);
@@ -135,7 +84,7 @@ void perfetto_free(struct perfetto *trace)
 	text_table_deinit(&trace->modules);
 	pair_table_deinit(&trace->frames);
 	pair_table_deinit(&trace->stacks);
-	g_clear_pointer(&trace->interned, g_byte_array_unref);
+	g_byte_array_unref(trace->bytes);
 	g_hash_table_unref(trace->written);
 	g_hash_table_unref(trace->processes);
 	g_hash_table_unref(trace->threads);
@@ -144,37 +93,36 @@ void perfetto_free(struct perfetto *trace)
 
 /* ---- tracks ---- */
 
-static GByteArray *track_new(struct perfetto *trace, uint64_t *uuid)
+/* Under a number that it gets. */
+static uint64_t track_put(struct perfetto *trace, Perfetto__TrackDescriptor *track)
 {
-	GByteArray *track = g_byte_array_new();
+	Perfetto__TracePacket packet = {MESSAGE(perfetto__trace_packet), .track_descriptor = track};
 
-	*uuid = ++trace->n_tracks;
-	protobuf_number(track, TRACK_UUID, *uuid);
-	return track;
+	track->has_uuid = true;
+	track->uuid = ++trace->n_tracks;
+	packet_write(trace, &packet);
+	return track->uuid;
 }
 
 uint64_t perfetto_track(struct perfetto *trace, const char *name)
 {
-	uint64_t uuid;
-	GByteArray *track = track_new(trace, &uuid);
+	g_autofree char *printable = text_printable(name);
+	Perfetto__TrackDescriptor track = {MESSAGE(perfetto__track_descriptor), .name = printable};
 
-	protobuf_string(track, TRACK_NAME, name);
-	packet_put(trace, 0, PACKET_TRACK, track);
-	return uuid;
+	return track_put(trace, &track);
 }
 
 static uint64_t process_track(struct perfetto *trace, uint32_t pid, const char *name)
 {
 	uint64_t *known = g_hash_table_lookup(trace->processes, GSIZE_TO_POINTER((gsize)pid + 1)), uuid;
+	g_autofree char *printable = text_printable(name);
+	Perfetto__ProcessDescriptor process = {MESSAGE(perfetto__process_descriptor), SET(pid, (int32_t)pid),
+	                                       .process_name = printable};
+	Perfetto__TrackDescriptor track = {MESSAGE(perfetto__track_descriptor), .process = &process};
 
 	if (known)
 		return *known;
-	GByteArray *track = track_new(trace, &uuid), *process = g_byte_array_new();
-
-	protobuf_number(process, PROCESS_PID, pid);
-	protobuf_string(process, PROCESS_NAME, name);
-	protobuf_message(track, TRACK_PROCESS, process);
-	packet_put(trace, 0, PACKET_TRACK, track);
+	uuid = track_put(trace, &track);
 	g_hash_table_insert(trace->processes, GSIZE_TO_POINTER((gsize)pid + 1), g_memdup2(&uuid, sizeof(uuid)));
 	return uuid;
 }
@@ -183,43 +131,41 @@ uint64_t perfetto_thread_track(struct perfetto *trace, uint32_t pid, uint32_t ti
                                const char *thread)
 {
 	uint64_t *known = g_hash_table_lookup(trace->threads, GSIZE_TO_POINTER((gsize)tid + 1)), uuid;
+	g_autofree char *name = text_printable(thread);
+	Perfetto__ThreadDescriptor of = {MESSAGE(perfetto__thread_descriptor), SET(pid, (int32_t)pid), SET(tid, tid),
+	                                 .thread_name = name};
 
 	if (known)
 		return *known;
-	const uint64_t parent = process_track(trace, pid, process);
-	GByteArray *track = track_new(trace, &uuid), *of = g_byte_array_new();
+	Perfetto__TrackDescriptor track = {
+		MESSAGE(perfetto__track_descriptor),
+		SET(parent_uuid, process_track(trace, pid, process)),
+		.thread = &of,
+	};
 
-	protobuf_number(of, THREAD_PID, pid);
-	protobuf_number(of, THREAD_TID, tid);
-	protobuf_string(of, THREAD_NAME, thread);
-	protobuf_number(track, TRACK_PARENT, parent);
-	protobuf_message(track, TRACK_THREAD, of);
-	packet_put(trace, 0, PACKET_TRACK, track);
+	uuid = track_put(trace, &track);
 	g_hash_table_insert(trace->threads, GSIZE_TO_POINTER((gsize)tid + 1), g_memdup2(&uuid, sizeof(uuid)));
 	return uuid;
 }
 
 /* ---- texts, frames, stacks ---- */
 
-/* Takes the rest of the entry. */
-static void interned_put(struct perfetto *trace, unsigned field, uint64_t iid, GByteArray *rest)
+/* Ahead of the packets that refer to it. */
+static void interned_put(struct perfetto *trace, Perfetto__InternedData *interned)
 {
-	GByteArray *entry = g_byte_array_new();
+	Perfetto__TracePacket packet = {MESSAGE(perfetto__trace_packet), .interned_data = interned};
 
-	if (!trace->interned)
-		trace->interned = g_byte_array_new();
-	protobuf_number(entry, INTERNED_IID, iid);
-	g_byte_array_append(entry, rest->data, rest->len);
-	g_byte_array_unref(rest);
-	protobuf_message(trace->interned, field, entry);
+	packet_write(trace, &packet);
 }
 
-static void string_put(struct perfetto *trace, unsigned field, uint64_t iid, const char *text)
+/* Borrows the text. */
+static Perfetto__InternedString interned_string(uint64_t iid, char *printable)
 {
-	GByteArray *string = g_byte_array_new();
-
-	protobuf_string(string, STRING_TEXT, text);
-	interned_put(trace, field, iid, string);
+	return (Perfetto__InternedString){
+		MESSAGE(perfetto__interned_string),
+		SET(iid, iid),
+		SET(str, ((ProtobufCBinaryData){.len = strlen(printable), .data = (uint8_t *)printable})),
+	};
 }
 
 static int module_number(struct perfetto *trace, const char *module)
@@ -228,12 +174,18 @@ static int module_number(struct perfetto *trace, const char *module)
 	const int number = (int)text_table_number(&trace->modules, module);
 
 	if (trace->modules.texts->len > n) {
-		const uint64_t iid = (uint64_t)number + 1;
-		GByteArray *mapping = g_byte_array_new();
+		uint64_t iid = (uint64_t)number + 1;
+		g_autofree char *printable = text_printable(module);
+		Perfetto__InternedString path = interned_string(iid, printable);
+		Perfetto__Mapping mapping = {
+			MESSAGE(perfetto__mapping),
+			SET(iid, iid),
+			.n_path_string_ids = 1,
+			.path_string_ids = &iid,
+		};
 
-		string_put(trace, INTERNED_PATHS, iid, module);
-		protobuf_number(mapping, MAPPING_PATH, iid);
-		interned_put(trace, INTERNED_MAPPINGS, iid, mapping);
+		interned_put(trace, INTERNED(mapping_paths, &path));
+		interned_put(trace, INTERNED(mappings, &mapping));
 	}
 	return number;
 }
@@ -243,8 +195,12 @@ static int name_number(struct perfetto *trace, const char *name)
 	const guint n = trace->names.texts->len;
 	const int number = (int)text_table_number(&trace->names, name);
 
-	if (trace->names.texts->len > n)
-		string_put(trace, INTERNED_FUNCTION_NAMES, (uint64_t)number + 1, name);
+	if (trace->names.texts->len > n) {
+		g_autofree char *printable = text_printable(name);
+		Perfetto__InternedString string = interned_string((uint64_t)number + 1, printable);
+
+		interned_put(trace, INTERNED(function_names, &string));
+	}
 	return number;
 }
 
@@ -256,31 +212,39 @@ static int frame_number(struct perfetto *trace, const struct export_frame *of)
 	const int number = pair_table_number(&trace->frames, name, module);
 
 	if (trace->frames.pairs->len > n) {
-		GByteArray *frame = g_byte_array_new();
+		Perfetto__Frame frame = {
+			MESSAGE(perfetto__frame),
+			SET(iid, (uint64_t)number + 1),
+			SET(function_name_id, (uint64_t)name + 1),
+			SET(mapping_id, (uint64_t)module + 1),
+			SET(rel_pc, of->ip - of->place.offset),
+		};
 
-		protobuf_number(frame, FRAME_FUNCTION, (uint64_t)name + 1);
-		protobuf_number(frame, FRAME_MAPPING, (uint64_t)module + 1);
-		protobuf_number(frame, FRAME_PC, of->ip - of->place.offset);
-		interned_put(trace, INTERNED_FRAMES, (uint64_t)number + 1, frame);
+		interned_put(trace, INTERNED(frames, &frame));
 	}
 	return number;
 }
 
 uint64_t perfetto_stack(struct perfetto *trace, const struct export_frame *frames, size_t n)
 {
-	GByteArray *stack = g_byte_array_new();
+	uint64_t ids[CHAIN_FRAMES_MAX];
 	int number = 0;
 
 	for (size_t i = n; i-- > 0;) {
 		const int frame = frame_number(trace, &frames[i]);
 
 		number = pair_table_number(&trace->stacks, frame, number) + 1;
-		protobuf_number(stack, STACK_FRAMES, (uint64_t)frame + 1);
+		ids[n - 1 - i] = (uint64_t)frame + 1;
 	}
+	Perfetto__Callstack stack = {
+		MESSAGE(perfetto__callstack),
+		SET(iid, (uint64_t)number),
+		.n_frame_ids = n,
+		.frame_ids = ids,
+	};
+
 	if (g_hash_table_add(trace->written, GINT_TO_POINTER(number)))
-		interned_put(trace, INTERNED_STACKS, (uint64_t)number, stack);
-	else
-		g_byte_array_unref(stack);
+		interned_put(trace, INTERNED(callstacks, &stack));
 	return (uint64_t)number;
 }
 
@@ -291,47 +255,67 @@ size_t perfetto_places(const struct perfetto *trace)
 
 /* ---- events ---- */
 
+static void slice_end_put(struct perfetto *trace, uint64_t track, uint64_t time_ns)
+{
+	Perfetto__TrackEvent end = {MESSAGE(perfetto__track_event), SET(type, SLICE_END), SET(track_uuid, track)};
+	Perfetto__TracePacket packet = {MESSAGE(perfetto__trace_packet), SET(timestamp, time_ns), .track_event = &end};
+
+	packet_write(trace, &packet);
+}
+
 void perfetto_slice(struct perfetto *trace, uint64_t track, uint64_t begin_ns, uint64_t end_ns, const char *name,
                     uint64_t stack)
 {
-	GByteArray *begin = g_byte_array_new(), *end = g_byte_array_new();
+	g_autofree char *printable = text_printable(name);
+	Perfetto__TrackEvent begin = {
+		MESSAGE(perfetto__track_event),  SET(type, SLICE_BEGIN), SET(track_uuid, track), .name = printable,
+		.has_callstack_iid = stack != 0, .callstack_iid = stack,
+	};
+	Perfetto__TracePacket packet = {MESSAGE(perfetto__trace_packet), SET(timestamp, begin_ns),
+	                                .track_event = &begin};
 
-	protobuf_number(begin, EVENT_TYPE, SLICE_BEGIN);
-	protobuf_number(begin, EVENT_TRACK, track);
-	protobuf_string(begin, EVENT_NAME, name);
-	if (stack != 0)
-		protobuf_number(begin, EVENT_STACK, stack);
-	packet_put(trace, begin_ns, PACKET_TRACK_EVENT, begin);
-	protobuf_number(end, EVENT_TYPE, SLICE_END);
-	protobuf_number(end, EVENT_TRACK, track);
-	packet_put(trace, end_ns, PACKET_TRACK_EVENT, end);
+	packet_write(trace, &packet);
+	slice_end_put(trace, track, end_ns);
 }
 
 void perfetto_sample(struct perfetto *trace, const struct record_sample *sample, uint64_t counted, uint64_t stack)
 {
 	static const uint8_t modes[] = {
 		[PROFILE_KERNEL] = 1, [PROFILE_USER] = 2, [PROFILE_HYPERVISOR] = 3, [PROFILE_OTHER] = 0};
-	GByteArray *message = g_byte_array_new();
+	const bool has_task = sample->tid != VPROF_PID_UNKNOWN;
+	Perfetto__PerfSample message = {
+		MESSAGE(perfetto__perf_sample),
+		SET(cpu, sample->cpu),
+		.has_pid = has_task,
+		.pid = sample->pid,
+		.has_tid = has_task,
+		.tid = sample->tid,
+		SET(callstack_iid, stack),
+		SET(cpu_mode, modes[profile_mode_of(sample->misc)]),
+		SET(timebase_count, counted),
+	};
+	Perfetto__TracePacket packet = {MESSAGE(perfetto__trace_packet), SET(timestamp, sample->time_ns),
+	                                .perf_sample = &message};
 
-	protobuf_number(message, SAMPLE_CPU, sample->cpu);
-	if (sample->tid != VPROF_PID_UNKNOWN) {
-		protobuf_number(message, SAMPLE_PID, sample->pid);
-		protobuf_number(message, SAMPLE_TID, sample->tid);
-	}
-	protobuf_number(message, SAMPLE_STACK, stack);
-	protobuf_number(message, SAMPLE_MODE, modes[profile_mode_of(sample->misc)]);
-	protobuf_number(message, SAMPLE_COUNT, counted);
-	packet_put(trace, sample->time_ns, PACKET_SAMPLE, message);
+	packet_write(trace, &packet);
 }
 
 void perfetto_task_state(struct perfetto *trace, uint64_t time_ns, uint32_t cpu, uint32_t tid, const char *comm,
                          enum perfetto_state state)
 {
-	GByteArray *message = g_byte_array_new();
+	g_autofree char *printable = text_printable(comm);
+	Perfetto__GenericKernelTaskStateEvent message = {
+		MESSAGE(perfetto__generic_kernel_task_state_event),
+		SET(cpu, (int32_t)cpu),
+		.comm = printable,
+		SET(tid, (int32_t)tid), /* -1 where it is not known */
+		SET(state, (uint32_t)state),
+	};
+	Perfetto__TracePacket packet = {
+		MESSAGE(perfetto__trace_packet),
+		SET(timestamp, time_ns),
+		.generic_kernel_task_state_event = &message,
+	};
 
-	protobuf_number(message, STATE_CPU, cpu);
-	protobuf_string(message, STATE_COMM, comm);
-	protobuf_number(message, STATE_TID, (uint64_t)(int32_t)tid); /* -1 where it is not known */
-	protobuf_number(message, STATE_STATE, (uint64_t)state);
-	packet_put(trace, time_ns, PACKET_TASK_STATE, message);
+	packet_write(trace, &packet);
 }

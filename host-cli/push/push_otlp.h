@@ -13,8 +13,8 @@
 #define PUSH_OTLP_CONTENT_TYPE "application/x-protobuf"
 
 /*
- * What an ExportProfilesServiceResponse, n bytes that may be cut off, says of rejected profiles, printable. New string;
- * NULL: they were accepted.
+ * What an ExportProfilesServiceResponse says of rejected profiles, printable. New string; NULL: they were accepted, or
+ * the answer is none.
  */
 char *push_otlp_refusal(const char *answer, size_t n);
 

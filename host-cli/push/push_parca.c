@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "push/push_parca.h"
 
+#include <export/proto/parca.pb-c.h>
 #include <string.h>
 
 #include "export/protobuf.h"
-
-enum { WRITE_RAW_SERIES = 2, WRITE_RAW_NORMALIZED = 3 };
-enum { SERIES_LABELS = 1, SERIES_SAMPLES = 2 };
-enum { LABEL_SET_LABELS = 1 };
-enum { LABEL_NAME = 1, LABEL_VALUE = 2 };
-enum { SAMPLE_RAW_PROFILE = 1 };
+#include "lib/record/text.h"
 
 #define FRAME_HEADER_BYTES 5u /* flags, and the length in network order */
 #define FRAME_TRAILERS 0x80u
 
+/* To a Parca__LabelSet, in parts. */
 static void label_put(GByteArray *labels, const char *name, const char *value)
 {
-	GByteArray *label = g_byte_array_new();
+	g_autofree char *its_name = text_printable(name), *its_value = text_printable(value);
+	Parca__Label label = {MESSAGE(parca__label), .name = its_name, .value = its_value};
+	const Parca__LabelSet part = {MESSAGE(parca__label_set), .n_labels = 1, .labels = ONE(&label)};
 
-	protobuf_string(label, LABEL_NAME, name);
-	protobuf_string(label, LABEL_VALUE, value);
-	protobuf_message(labels, LABEL_SET_LABELS, label);
+	protobuf_append(labels, &part.base);
 }
 
 /*
@@ -66,25 +63,28 @@ static GByteArray *labels_of(const char *name)
 
 GByteArray *push_parca_request(const struct push_profile *profile)
 {
-	GByteArray *body = g_byte_array_new(), *request = g_byte_array_new();
-	GByteArray *series = g_byte_array_new(), *sample = g_byte_array_new();
-	uint8_t header[FRAME_HEADER_BYTES] = {0};
-	guint32 bytes;
+	g_autoptr(GByteArray) labels = labels_of(profile->name);
+	GByteArray *body = g_byte_array_new();
 	gsize n;
+	guint32 bytes;
 
 	const void *pprof = g_bytes_get_data(profile->bytes, &n);
-
-	protobuf_bytes(sample, SAMPLE_RAW_PROFILE, pprof, n);
-	protobuf_message(series, SERIES_LABELS, labels_of(profile->name));
-	protobuf_message(series, SERIES_SAMPLES, sample);
-	protobuf_message(request, WRITE_RAW_SERIES, series);
+	Parca__RawSample sample = {MESSAGE(parca__raw_sample), .raw_profile = {.len = n, .data = (uint8_t *)pprof}};
+	Parca__RawProfileSeries series = {
+		MESSAGE(parca__raw_profile_series),
+		.labels = {.len = labels->len, .data = labels->data},
+		.n_samples = 1,
+		.samples = ONE(&sample),
+	};
 	/* Functions are named, so the server has no addresses to resolve. */
-	protobuf_number(request, WRITE_RAW_NORMALIZED, true);
-	bytes = GUINT32_TO_BE(request->len);
-	memcpy(header + 1, &bytes, sizeof(bytes));
-	g_byte_array_append(body, header, sizeof(header));
-	g_byte_array_append(body, request->data, request->len);
-	g_byte_array_unref(request);
+	const Parca__WriteRawRequest request = {MESSAGE(parca__write_raw_request), .n_series = 1,
+	                                        .series = ONE(&series), .normalized = true};
+
+	g_byte_array_set_size(body, FRAME_HEADER_BYTES);
+	protobuf_append(body, &request.base);
+	bytes = GUINT32_TO_BE(body->len - FRAME_HEADER_BYTES);
+	body->data[0] = 0;
+	memcpy(body->data + 1, &bytes, sizeof(bytes));
 	return body;
 }
 

@@ -11,7 +11,7 @@
 #include "ui/text.h"
 
 #define CONNECT_MS 10000
-#define ANSWER_BYTES_MAX 4096 /* of a refusal's body, for the message */
+#define ANSWER_BYTES_MAX 65536 /* of a body, for its message */
 
 /*
  * Pyroscope's words for a profile that is older than the limit reject_older_than, by default an hour, or too far in

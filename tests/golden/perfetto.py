@@ -10,7 +10,7 @@ import harness
 import protobuf
 from harness import VPROF
 
-HERE = pathlib.Path(__file__).parent
+PROTO = pathlib.Path(__file__).parents[2] / "host-cli/export/proto"
 MS = 10**6
 BEGIN = 5000 * MS  # of the recordings
 RUNNABLE, RUNNING, SLEEPING, DISK_SLEEP = 2, 3, 4, 5
@@ -28,7 +28,9 @@ class Trace:
         test.assertEqual({packet["trusted_packet_sequence_id"][0] for packet in packets}, {1})
         self.counts = packets[0]["trace_packet_defaults"][0]["perf_sample_defaults"][0]["timebase"][0]["name"][0]
         for packet in packets[1:]:
-            self.intern(packet.get("interned_data", [{}])[0])
+            if "interned_data" in packet:
+                self.intern(packet["interned_data"][0])
+                continue
             if "track_descriptor" in packet:
                 (track,) = packet["track_descriptor"]
                 test.assertIn(track.get("parent_uuid", [None])[0], (None, *self.tracks))
@@ -82,8 +84,8 @@ class Perfetto(harness.ProgramTest):
     def trace(self, recording, *options):
         self.run_program(VPROF, "export", "--to", "perfetto", "-i", recording, "-o", "trace", *options, cwd=self.folder)
         descriptions = self.folder / "descriptions"
-        subprocess.run(["protoc", f"-I{HERE}", "-o", descriptions, HERE / "perfetto.proto"], check=True)
-        data = protobuf.decode(descriptions, "perfetto.protos.Trace", self.folder / "trace")
+        subprocess.run(["protoc", f"-I{PROTO}", "-o", descriptions, PROTO / "perfetto.proto"], check=True)
+        data = protobuf.decode(descriptions, "perfetto.Trace", self.folder / "trace")
         self.assertEqual(protobuf.unknown_fields(data), set())
         return Trace(self, data["packet"])
 
