@@ -91,7 +91,8 @@ class Exec(harness.ProgramTest):
         """By the kernel of the command line, or else of the environment."""
         options = ("-o", self.recording, "--no-report")
         for kernel, more in ((("--kernel", guest("agent_plain")), {}), ((), {"VPROF_KERNEL": str(guest("agent_plain"))})):
-            out, err = self.run_program(VPROF, "record", *kernel, *options, "--", "true", "two words", env=os.environ | more)
+            out, err = self.run_program(VPROF, "record", *kernel, *options, "--", "true", "two words", env=os.environ | more,
+                                        status=1)  # its number of arguments
             self.assertEqual(out, PLAIN_OUTPUT)
             self.assertRegex(err, "record becomes: vprof run --exec 'true .*two words.*' .*-o ")
             self.assertEqual(self.report(self.recording)[0]["recording"]["exec"]["command"], ["true", "two words"])
