@@ -5,10 +5,12 @@
 #include "cmd/command.h"
 #include "compare/comparison_output.h"
 #include "export/page.h"
+#include "reading/filter.h"
 #include "ui/message.h"
 #include "ui/text.h"
 
 struct diff_values {
+	struct filter_options filter;
 	char *html;
 	double alpha, min_share;
 	char *phase, *event;
@@ -26,6 +28,7 @@ static const struct option_row options[] = {
          "take each occurrence of phase NAME (with * and ?) as a repetition", "NAME", "@phases"},
 	{"event", OPTION_TEXT, offsetof(struct diff_values, event),
          "compare recordings by EVENT, e.g. wall, instead of their first event", "EVENT"},
+	OPTION_ROWS(filter_option_rows, struct diff_values, filter),
 	{"shares", OPTION_FLAG, offsetof(struct diff_values, shares),
          "compare shares of the time, which hides what slows everything equally", NULL},
 	{"force", OPTION_FLAG, offsetof(struct diff_values, force),
@@ -94,7 +97,7 @@ static void print(const struct diff_values *given, const struct measured *base, 
 
 static struct measured *load(const struct diff_values *given, const char *path, GError **error)
 {
-	struct measured *measured = measured_load(path, given->phase, given->event, error);
+	struct measured *measured = measured_load(path, given->phase, given->event, &given->filter, error);
 
 	if (measured && given->shares)
 		measurements_to_shares(measured->measurements);
@@ -133,7 +136,9 @@ static struct input *page_input(const struct diff_values *given, const struct me
 	struct input *input = input_open(measured->path, NULL, false, error);
 	const char *phase = given->phase ? given->phase : measured_repetitions(input ? input->description : NULL);
 
-	if (!input || !phase || input_select_phase(input, phase, error))
+	if (!input)
+		return NULL;
+	if (input_select(input, &given->filter, error) && (!phase || input_select_phase(input, phase, error)))
 		return input;
 	input_free(input);
 	return NULL;
@@ -205,6 +210,8 @@ static int diff_run(void *values, unsigned n, char **arguments)
 		return usage_error(command_diff.name, "--alpha takes a number between 0 and 0.5");
 	if (!(given->min_share >= 0 && given->min_share <= 100))
 		return usage_error(command_diff.name, "--min-share takes 0 to 100");
+	if (!filter_options_check(&given->filter, &error))
+		return usage_error(command_diff.name, "%s", error->message);
 	if (given->html)
 		return page_run(given, n, arguments);
 	base = load(given, arguments[0], &error);
@@ -239,6 +246,7 @@ const struct command command_diff = {
 		"  vprof diff old/ new/                two folders of recordings\n"
 		"  vprof diff --shares old/ new/       on a machine with a varying speed\n"
 		"  vprof diff base.json new.data       what a gate keeps, against a recording\n"
+		"  vprof diff --comm nginx --mode user old.data new.data\n"
 		"  vprof diff --html diff.html old.data new.data\n"
 		"                                      a flame graph of both, for a browser\n"
 		"  vprof diff --json old/ new/ | jq '.comparisons[].functions[].name'",

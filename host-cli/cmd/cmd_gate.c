@@ -6,6 +6,7 @@
 #include "compare/comparison_output.h"
 #include "export/export.h"
 #include "lib/record/text.h"
+#include "reading/filter.h"
 #include "ui/message.h"
 #include "ui/output_file.h"
 #include "ui/text.h"
@@ -17,6 +18,7 @@ enum { GATE_GOOD = 0, GATE_REGRESSED = 1, GATE_UNDECIDED = 2, GATE_BAD_INPUT = 3
 #define MIN_SHARE 0.005
 
 struct gate_values {
+	struct filter_options filter;
 	char *baseline, *max_regression, *markdown, *junit, *html, *phase, *event;
 	char **metrics, **throughputs;
 	double alpha;
@@ -38,6 +40,7 @@ static const struct option_row options[] = {
          "take each occurrence of phase NAME (with * and ?) as a repetition", "NAME", "@phases"},
 	{"event", OPTION_TEXT, offsetof(struct gate_values, event),
          "compare recordings by EVENT, e.g. wall, instead of their first event", "EVENT"},
+	OPTION_ROWS(filter_option_rows, struct gate_values, filter),
 	{"alpha", OPTION_FRACTION, offsetof(struct gate_values, alpha), "error rate of the verdicts (default 0.01)",
          "A"},
 	{"update-baseline", OPTION_FLAG, offsetof(struct gate_values, update),
@@ -215,7 +218,8 @@ static bool input_draw(struct input *input, const struct measured *measured, FIL
 
 	if (!phase)
 		phase = measured_repetitions(input->description);
-	if (event < 0 || (phase && !input_select_phase(input, phase, NULL)))
+	if (event < 0 || !input_select(input, measured->filter, NULL) ||
+	    (phase && !input_select_phase(input, phase, NULL)))
 		return false;
 	export_profile_read(&profile, &export_svg, input, (unsigned)event, input_waits_number(input, event));
 	drawn = export_svg.write(&profile, to, NULL);
@@ -332,7 +336,7 @@ static int gate_with(const struct gate_values *given, const struct measured *now
 
 	if (given->update && !g_file_test(given->baseline, G_FILE_TEST_EXISTS))
 		return gate_first(given, now);
-	base = measured_load(given->baseline, given->phase, given->event, &error);
+	base = measured_load(given->baseline, given->phase, given->event, &given->filter, &error);
 	if (!base)
 		return bad_input(error);
 	result.compared.base = base;
@@ -353,7 +357,8 @@ static bool options_check(const struct gate_values *given, double *max_regressio
 		why = "--update-baseline needs a --baseline that ends in .json";
 	if (why)
 		g_set_error_literal(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, why);
-	return !why && percent_parse(given->max_regression ? given->max_regression : "3", max_regression, error);
+	return !why && filter_options_check(&given->filter, error) &&
+	       percent_parse(given->max_regression ? given->max_regression : "3", max_regression, error);
 }
 
 static int gate_run(void *values, unsigned n, char **arguments)
@@ -369,7 +374,7 @@ static int gate_run(void *values, unsigned n, char **arguments)
 		            n != 1 ? "one recording, folder or *.json is needed" : error->message);
 		return GATE_BAD_INPUT;
 	}
-	now = measured_load(arguments[0], given->phase, given->event, &error);
+	now = measured_load(arguments[0], given->phase, given->event, &given->filter, &error);
 	if (!now)
 		return bad_input(error);
 	status = gate_with(given, now, max_regression);

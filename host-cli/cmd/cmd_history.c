@@ -7,12 +7,14 @@
 #include "compare/measured.h"
 #include "lib/profile/change_point.h"
 #include "lib/profile/shift.h"
+#include "reading/filter.h"
 #include "ui/message.h"
 #include "ui/text.h"
 
 #define HISTORY_JSON_VERSION 1
 
 struct history_values {
+	struct filter_options filter;
 	char **metrics, **throughputs;
 	double alpha;
 	gboolean json, force;
@@ -27,6 +29,7 @@ static const struct option_row options[] = {
          "treat more of NAME as better; may be repeated", "NAME"},
 	{"alpha", OPTION_FRACTION, offsetof(struct history_values, alpha),
          "rate of false changes of a steady metric (default 0.01)", "A"},
+	OPTION_ROWS(filter_option_rows, struct history_values, filter),
 	{"force", OPTION_FLAG, offsetof(struct history_values, force), "include runs made under different conditions",
          NULL},
 	{"json", OPTION_FLAG, offsetof(struct history_values, json), "print one JSON document", NULL},
@@ -62,7 +65,7 @@ static gint names_compare(gconstpointer a, gconstpointer b)
 
 static GPtrArray *run_paths(const char *folder, GError **error)
 {
-	g_autoptr(GDir) dir = g_dir_open(folder, 0, error);
+	g_autoptr(GDir) dir = measured_folder_open(folder, error);
 	GPtrArray *paths;
 	const char *name;
 
@@ -107,7 +110,7 @@ static GPtrArray *runs_load(const struct history_values *given, const char *fold
 		return NULL;
 	}
 	for (guint i = 0; i < paths->len; i++) {
-		struct measured *run = measured_load(g_ptr_array_index(paths, i), NULL, NULL, error);
+		struct measured *run = measured_load(g_ptr_array_index(paths, i), NULL, NULL, &given->filter, error);
 
 		if (!run || !run_fits(given, runs, run, error)) {
 			measured_free(run);
@@ -304,6 +307,8 @@ static int history_run(void *values, unsigned n, char **arguments)
 		return usage_error(command_history.name, "DIR is missing: a folder with one file per run");
 	if (!(given->alpha >= CHANGE_ALPHA_MIN && given->alpha <= 0.5))
 		return usage_error(command_history.name, "--alpha takes a number from %g to 0.5", CHANGE_ALPHA_MIN);
+	if (!filter_options_check(&given->filter, &error))
+		return usage_error(command_history.name, "%s", error->message);
 	runs = runs_load(given, arguments[0], &error);
 	if (!runs)
 		return failure(error);

@@ -20,8 +20,11 @@ enum measured_error {
 	MEASURED_ERROR_INCOMPARABLE, /* made under other conditions */
 };
 
+struct filter_options;
+
 struct measured {
 	char *path;
+	const struct filter_options *filter; /* of the recordings' samples; borrowed */
 	struct measurements *measurements;
 	json_t *conditions; /* what must be equal for a comparison to mean something: {"event", "rate", "phase", ...} */
 };
@@ -29,10 +32,14 @@ struct measured {
 /*
  * path: a recording, with the repetitions marked in it, or else as one repetition; a folder, with the repetitions of
  * all its *.data files; or a file of measurements. phase: a pattern (phases.h), and each occurrence of a phase with a
- * matching name is a repetition instead; NULL: none. event: by which recordings are compared; NULL: their first. A file
- * of measurements must have been made with the same one.
+ * matching name is a repetition instead; NULL: none. event: by which recordings are compared; NULL: their first.
+ * filter: checked; of recordings, only these samples count. A file of measurements must have been made with the same of
+ * each.
  */
-struct measured *measured_load(const char *path, const char *phase, const char *event, GError **error);
+struct measured *measured_load(const char *path, const char *phase, const char *event,
+                               const struct filter_options *filter, GError **error);
+/* A folder of recordings or measurements, which the caller closes. NULL: G_FILE_ERROR. */
+GDir *measured_folder_open(const char *path, GError **error);
 /* The pattern of the phases that a recording's repetitions are, "repeat-*"; NULL: it has none, and is one itself. */
 const char *measured_repetitions(const json_t *description);
 void measured_free(struct measured *measured);

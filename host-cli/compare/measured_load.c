@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compare/measured_priv.h"
+#include "reading/filter.h"
 #include "ui/output_file.h"
 #include "ui/text.h"
 
@@ -37,7 +38,21 @@ static GString *file_read(const char *path)
 	return failed == 0 ? g_steal_pointer(&text) : NULL;
 }
 
-static struct measured *load_json(const char *path, GError **error)
+/* The samples are not there any more. */
+static bool filter_check(const struct measured *measured, const struct filter_options *filter, GError **error)
+{
+	g_autofree char *wanted = filter_options_text(filter);
+	const char *had = member_text(measured->conditions, "filter");
+
+	if (!wanted || g_strcmp0(wanted, had) == 0)
+		return true;
+	g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_INCOMPARABLE,
+	            "%s was made of %s, and not of only \"%s\"; make it anew with these filters", measured->path,
+	            had ? had : "all samples", wanted);
+	return false;
+}
+
+static struct measured *load_json(const char *path, const struct filter_options *filter, GError **error)
 {
 	json_error_t why;
 	g_autoptr(GString) text = file_read(path);
@@ -56,7 +71,10 @@ static struct measured *load_json(const char *path, GError **error)
 	}
 	measured = measured_from_json(path, document, error);
 	json_decref(document);
-	return measured;
+	if (!measured || filter_check(measured, filter, error))
+		return measured;
+	measured_free(measured);
+	return NULL;
 }
 
 /* A repetition without a sample in a mode has 0 there; any other metric it lacks was not measured. */
@@ -101,10 +119,21 @@ static gint paths_compare(gconstpointer a, gconstpointer b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+GDir *measured_folder_open(const char *path, GError **error)
+{
+	GDir *folder = g_dir_open(path, 0, NULL);
+	const int why = errno;
+
+	if (!folder)
+		g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(why), "cannot read the folder %s: %s",
+		            path, g_strerror(why));
+	return folder;
+}
+
 /* The recordings of a folder, by name; NULL-terminated, by g_strfreev. */
 static char **folder_recordings(const char *path, GError **error)
 {
-	g_autoptr(GDir) folder = g_dir_open(path, 0, error);
+	g_autoptr(GDir) folder = measured_folder_open(path, error);
 	GPtrArray *paths;
 	const char *name;
 
@@ -119,7 +148,8 @@ static char **folder_recordings(const char *path, GError **error)
 	return (char **)g_ptr_array_free(paths, FALSE);
 }
 
-static struct measured *load_folder(const char *path, const char *phase, const char *event, GError **error)
+static struct measured *load_folder(const char *path, const char *phase, const char *event,
+                                    const struct filter_options *filter, GError **error)
 {
 	g_auto(GStrv) paths = folder_recordings(path, error);
 	struct measured *all = NULL;
@@ -127,7 +157,7 @@ static struct measured *load_folder(const char *path, const char *phase, const c
 	if (!paths)
 		return NULL;
 	for (char **file = paths; *file; file++) {
-		struct measured *one = measured_from_recording(*file, phase, event, error);
+		struct measured *one = measured_from_recording(*file, phase, event, filter, error);
 
 		if (!one || (all && !measured_comparable(all, one, error))) {
 			measured_free(one);
@@ -146,15 +176,18 @@ static struct measured *load_folder(const char *path, const char *phase, const c
 	return all;
 }
 
-struct measured *measured_load(const char *path, const char *phase, const char *event, GError **error)
+struct measured *measured_load(const char *path, const char *phase, const char *event,
+                               const struct filter_options *filter, GError **error)
 {
 	struct measured *measured;
 
 	if (g_file_test(path, G_FILE_TEST_IS_DIR))
-		measured = load_folder(path, phase, event, error);
+		measured = load_folder(path, phase, event, filter, error);
 	else
-		measured =
-			names_json(path) ? load_json(path, error) : measured_from_recording(path, phase, event, error);
+		measured = names_json(path) ? load_json(path, filter, error)
+		                            : measured_from_recording(path, phase, event, filter, error);
+	if (measured)
+		measured->filter = filter;
 	if (!measured || measured->measurements->n_repetitions <= SHIFT_REPETITIONS_MAX)
 		return measured;
 	g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_FORMAT, "%s has %zu repetitions; the most are %u", path,

@@ -11,8 +11,9 @@
 /* All values 0; steals `conditions`. */
 struct measured *measured_new(const char *path, const char *unit, size_t n_repetitions, json_t *conditions);
 
-/* phase, event: as measured_load. */
-struct measured *measured_from_recording(const char *path, const char *phase, const char *event, GError **error);
+/* phase, event, filter: as measured_load. */
+struct measured *measured_from_recording(const char *path, const char *phase, const char *event,
+                                         const struct filter_options *filter, GError **error);
 /* Whether it is a metric of the time in some modes, which every repetition has. */
 bool measured_is_mode(const char *name);
 /* The metric of the time for which tasks waited in a state (vprof/recording.h), or of all of it: VPROF_TASK_RUNNING. */

@@ -284,11 +284,14 @@ static json_t *conditions_of(const struct gathering *in)
 	static const char *const of_guest[] = {"kind", "vcpus", "memory-bytes"};
 	json_t *conditions = json_object();
 	const json_t *guest = json_object_get(input->description, "guest");
+	g_autofree char *filter = input->filter ? filter_text(input->filter) : NULL;
 
 	json_object_set_new(conditions, "event", text_json(recording_event(input->recording, in->event)->name));
 	json_object_set_new(conditions, "rate", rate_of(in));
 	if (in->phase)
 		json_object_set_new(conditions, "phase", text_json(in->phase));
+	if (filter)
+		json_object_set_new(conditions, "filter", text_json(filter));
 	json_object_set(conditions, "cpu", json_object_get(input->description, "host-cpu"));
 	for (size_t i = 0; i < G_N_ELEMENTS(of_guest); i++)
 		json_object_set(conditions, of_guest[i], json_object_get(guest, of_guest[i]));
@@ -323,8 +326,9 @@ static bool gather(struct gathering *in, GError **error)
 	for (guint i = 0; i < in->repetitions->len; i++)
 		if (histogram_samples(g_array_index(in->repetitions, struct repetition, i).histogram) == 0) {
 			g_set_error(error, MEASURED_ERROR, MEASURED_ERROR_EMPTY,
-			            "repetition %u of %s has no samples of %s; sample more often", i + 1,
-			            in->input->path, recording_event(in->input->recording, in->event)->name);
+			            "repetition %u of %s has no samples of %s%s; sample more often", i + 1,
+			            in->input->path, recording_event(in->input->recording, in->event)->name,
+			            in->input->filter ? " that pass the filters" : "");
 			return false;
 		}
 	return true;
@@ -361,7 +365,8 @@ static struct measured *measure_input(struct input *input, const char *phase, un
 	return measured;
 }
 
-struct measured *measured_from_recording(const char *path, const char *phase, const char *event, GError **error)
+struct measured *measured_from_recording(const char *path, const char *phase, const char *event,
+                                         const struct filter_options *filter, GError **error)
 {
 	struct input *input = input_open(path, NULL, false, error);
 	struct measured *measured = NULL;
@@ -370,7 +375,7 @@ struct measured *measured_from_recording(const char *path, const char *phase, co
 	if (!input)
 		return NULL;
 	number = input_event_number(input, event, error);
-	if (number >= 0)
+	if (number >= 0 && input_select(input, filter, error))
 		measured = measure_input(input, phase, (unsigned)number, error);
 	input_free(input);
 	return measured;

@@ -243,9 +243,8 @@ bool filter_passes(struct filter *filter, const struct record_sample *sample, un
 	       (!filter->cgroup.patterns || matches(&filter->cgroup, names_cgroup(filter->names, sample)));
 }
 
-char *filter_text(const struct filter *filter)
+char *filter_options_text(const struct filter_options *options)
 {
-	const struct filter_options *options = filter->options;
 	char *time[] = {options->time, NULL};
 	const struct {
 		const char *what;
@@ -263,5 +262,10 @@ char *filter_text(const struct filter *filter)
 		if (values && values[0] != '\0')
 			g_string_append_printf(text, "%s%s %s", text->len > 0 ? "; " : "", parts[i].what, values);
 	}
-	return g_string_free(text, FALSE);
+	return g_string_free(text, text->len == 0);
+}
+
+char *filter_text(const struct filter *filter)
+{
+	return filter_options_text(filter->options);
 }

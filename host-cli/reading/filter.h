@@ -36,7 +36,8 @@ bool filter_passes(struct filter *filter, const struct record_sample *sample, un
 /* A context switch, which has neither a mode nor an event. `of`: its task, vCPU and time. */
 bool filter_passes_switch(struct filter *filter, const struct record_sample *of);
 
-/* "comm bash, mode kernel": what passes, in words. New string. */
+/* "comm bash; mode kernel": what passes, in words. New string; NULL: everything. */
+char *filter_options_text(const struct filter_options *options);
 char *filter_text(const struct filter *filter);
 
 #endif

@@ -11,7 +11,7 @@ static const struct option_letter {
 } table[] = {
 	{'C', " vcpu ", NULL},
 	{'E', " engine ", NULL},
-	{'F', " frequency ", NULL},
+	{'F', " frequency ", " fields "},
 	{'G', " cgroup ", NULL},
 	{'H', " header ", " hist "},
 	{'I', " interval ", NULL},

@@ -194,8 +194,8 @@ const char *word_near(const char *word, const char *const *words, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		unsigned slips = slips_between(word, words[i]);
 
-		/* With as many slips as letters, any short word would match. */
-		if (slips < best_slips && slips < strlen(word)) {
+		/* With half as many slips as letters, any short word would match. */
+		if (slips < best_slips && 2 * slips < strlen(word)) {
 			best = words[i];
 			best_slips = slips;
 		}
