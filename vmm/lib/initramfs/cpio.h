@@ -14,7 +14,7 @@ struct cpio *cpio_open(int fd);
 void cpio_free(struct cpio *cpio);
 /* Writes the trailer; another archive may follow. */
 bool cpio_end(struct cpio *cpio, GError **error);
-/* Between archives: another one, packed or not, whose file is `path`. */
+/* Between archives: another one, packed or not, of the file `path`. */
 bool cpio_add_archive(struct cpio *cpio, const char *path, const void *bytes, size_t n, GError **error);
 
 /* Paths are absolute; owner is root, time is 0. */
