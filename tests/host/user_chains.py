@@ -14,7 +14,7 @@ perl -e '{perl}'
 python3.11 -I -S -c '{python}'
 sqlite3 :memory: '{sql}'
 openssl speed -seconds 1 -bytes 1024 sha256
-{cc1} -quiet -O2 -o /dev/null {source}
+{cc1} -fpreprocessed -quiet -O2 -o /dev/null {source}
 """
 PERL = "for my $i (1 .. 20000) { push @x, sprintf q(%x), $i * 7919 % 65537 } print scalar(grep { /^a.*f/ } sort @x)"
 PYTHON = "print(sum(len(repr(sorted(str(i * j) for j in range(40)))) for i in range(400)))"

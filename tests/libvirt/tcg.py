@@ -116,7 +116,7 @@ class Tcg(libvirt.LibvirtTest):
         """While the guest runs: tasks and what they wait for, and stacks, of which the monitor has those of the vCPUs."""
         rows = json.loads(self.run_program(VPROF, "ps", "--json", "--connect", self.libvirt.uri, "tcg")[0])["tasks"]
         waits = {(row["comm"], row["state"], row["cgroup"], row["wait-channel"] and row["wait-channel"]["symbol"]) for row in rows}
-        self.assertIn(("busybox", "S", "/work/disk", "do_wait"), waits)
+        self.assertIn(("init", "S", "/work/disk", "do_wait"), waits)
         self.assertEqual({row["cgroup"] for row in rows if row["tid"] == 1}, {"/work/memory"})
         document = json.loads(self.run_program(VPROF, "stack", "--json", "--no-user", "--connect", self.libvirt.uri, "tcg")[0])
         asleep = [stack for stack in document["stacks"] if all(task["cpu"] is None for task in stack["tasks"]) and stack["frames"]]
