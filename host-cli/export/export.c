@@ -80,7 +80,7 @@ void export_profile_read(struct export_profile *profile, const struct exporter *
 	const struct recording_event *of = recording_event(input->recording, event);
 	struct reading reading = {
 		.profile = profile,
-		.stacks = exporter->by_sample ? NULL : stacks_new(input->names),
+		.stacks = exporter->by_sample ? NULL : stacks_new(input->names, exporter->by_cgroup),
 		.event = event,
 		.waits = waits,
 	};

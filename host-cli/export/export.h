@@ -33,6 +33,7 @@ struct exporter {
 	const char *summary; /* the tools that open it */
 	bool binary;         /* nothing for a terminal */
 	bool by_address;     /* its stacks are of addresses instead of functions */
+	bool by_cgroup;      /* its tasks are of one cgroup each */
 	bool by_sample;      /* it walks the recording itself (export_samples_*) instead of taking stacks */
 	/* A write error stays in the stream; false and *error: another error. */
 	bool (*write)(const struct export_profile *profile, FILE *to, GError **error);

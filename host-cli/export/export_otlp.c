@@ -142,18 +142,26 @@ static int32_t stack_index(struct encoder *encoder)
 	return element_index(encoder, TABLE_STACK, PART(stack_table, &stack));
 }
 
-static void sample_put(struct encoder *encoder, int32_t comm, const struct call_node *node)
+static void sample_put(struct encoder *encoder, const struct task_stacks *task, const struct call_node *node)
 {
 	int64_t values[N_PROFILES] = {
 		[OF_SAMPLES] = (int64_t)node->self_samples,
 		[OF_EVENT] = (int64_t)node->self_period,
 	};
 	const int32_t stack = stack_index(encoder);
+	int32_t attributes[2] = {attribute_index(encoder, "thread.name", task->comm)};
+
+	if (task->cgroup)
+		attributes[1] = attribute_index(encoder, "process.linux.cgroup", task->cgroup);
 
 	for (int i = 0; i < N_PROFILES; i++) {
 		Otlp__Sample sample = {
-			MESSAGE(otlp__sample),      .stack_index = stack, .n_attribute_indices = 1,
-			.attribute_indices = &comm, .n_values = 1,        .values = &values[i],
+			MESSAGE(otlp__sample),
+			.stack_index = stack,
+			.n_attribute_indices = task->cgroup ? 2 : 1,
+			.attribute_indices = attributes,
+			.n_values = 1,
+			.values = &values[i],
 		};
 		const Otlp__Profile part = {
 			MESSAGE(otlp__profile),
@@ -165,15 +173,17 @@ static void sample_put(struct encoder *encoder, int32_t comm, const struct call_
 	}
 }
 
-static void nodes_put(struct encoder *encoder, int32_t comm, const struct call_node *nodes, size_t first)
+static void nodes_put(struct encoder *encoder, const struct task_stacks *task, size_t first)
 {
+	const struct call_node *nodes = task->nodes;
+
 	for (size_t i = first; i != 0; i = nodes[i].next_sibling) {
 		int32_t location = location_index(encoder, &nodes[i]);
 
 		g_array_append_val(encoder->path, location);
 		if (nodes[i].self_samples != 0)
-			sample_put(encoder, comm, &nodes[i]);
-		nodes_put(encoder, comm, nodes, nodes[i].first_child);
+			sample_put(encoder, task, &nodes[i]);
+		nodes_put(encoder, task, nodes[i].first_child);
 		g_array_set_size(encoder->path, encoder->path->len - 1);
 	}
 }
@@ -336,8 +346,7 @@ static bool otlp_write(const struct export_profile *profile, FILE *to, GError **
 	encoder_init(&encoder, profile);
 	nulls_put(&encoder);
 	for (size_t i = 0; i < profile->n_tasks; i++)
-		nodes_put(&encoder, attribute_index(&encoder, "thread.name", profile->tasks[i].comm),
-		          profile->tasks[i].nodes, profile->tasks[i].nodes[0].first_child);
+		nodes_put(&encoder, &profile->tasks[i], profile->tasks[i].nodes[0].first_child);
 	for (int i = 0; i < N_PROFILES; i++)
 		profile_end(&encoder, i);
 	data_put(&encoder, data);
@@ -349,6 +358,7 @@ static bool otlp_write(const struct export_profile *profile, FILE *to, GError **
 const struct exporter export_otlp = {
 	.name = "otlp",
 	.binary = true,
+	.by_cgroup = true,
 	.summary = "OpenTelemetry's profiles signal: collectors, and what stands behind them",
 	.write = otlp_write,
 };

@@ -162,13 +162,16 @@ static Pprof__Label label_of(struct encoder *encoder, const char *key, const cha
 	};
 }
 
-static void sample_put(struct encoder *encoder, const char *comm, const struct call_node *node)
+static void sample_put(struct encoder *encoder, const struct task_stacks *task, const struct call_node *node)
 {
 	int64_t values[] = {(int64_t)node->self_samples, (int64_t)node->self_period};
-	Pprof__Label of_task = label_of(encoder, "comm", comm);
+	Pprof__Label of_task = label_of(encoder, "comm", task->comm);
 	Pprof__Label of_event = label_of(encoder, "event", encoder->profile->event);
-	Pprof__Label *labels[] = {&of_task, &of_event};
+	Pprof__Label of_cgroup = {MESSAGE(pprof__label)};
+	Pprof__Label *labels[] = {&of_task, &of_event, &of_cgroup};
 
+	if (task->cgroup)
+		of_cgroup = label_of(encoder, "cgroup", task->cgroup);
 	g_array_set_size(encoder->stack, 0);
 	for (guint i = encoder->path->len; i-- > 0;)
 		g_array_append_val(encoder->stack, g_array_index(encoder->path, uint64_t, i));
@@ -178,22 +181,24 @@ static void sample_put(struct encoder *encoder, const char *comm, const struct c
 		.location_id = (uint64_t *)(void *)encoder->stack->data,
 		.n_value = G_N_ELEMENTS(values),
 		.value = values,
-		.n_label = G_N_ELEMENTS(labels),
+		.n_label = G_N_ELEMENTS(labels) - (task->cgroup ? 0 : 1),
 		.label = labels,
 	};
 
 	part_put(encoder, PART(sample, &sample));
 }
 
-static void nodes_put(struct encoder *encoder, const char *comm, const struct call_node *nodes, size_t first)
+static void nodes_put(struct encoder *encoder, const struct task_stacks *task, size_t first)
 {
+	const struct call_node *nodes = task->nodes;
+
 	for (size_t i = first; i != 0; i = nodes[i].next_sibling) {
 		uint64_t location = location_id(encoder, &nodes[i]);
 
 		g_array_append_val(encoder->path, location);
 		if (nodes[i].self_samples != 0)
-			sample_put(encoder, comm, &nodes[i]);
-		nodes_put(encoder, comm, nodes, nodes[i].first_child);
+			sample_put(encoder, task, &nodes[i]);
+		nodes_put(encoder, task, nodes[i].first_child);
 		g_array_set_size(encoder->path, encoder->path->len - 1);
 	}
 }
@@ -251,8 +256,7 @@ static void profile_put(struct encoder *encoder, const struct export_profile *pr
 {
 	head_put(encoder, profile);
 	for (size_t i = 0; i < profile->n_tasks; i++)
-		nodes_put(encoder, profile->tasks[i].comm, profile->tasks[i].nodes,
-		          profile->tasks[i].nodes[0].first_child);
+		nodes_put(encoder, &profile->tasks[i], profile->tasks[i].nodes[0].first_child);
 }
 
 static bool gzip_write(const GByteArray *bytes, FILE *to, GError **error)
@@ -314,6 +318,7 @@ const struct exporter export_pprof = {
 	.name = "pprof",
 	.binary = true,
 	.by_address = true,
+	.by_cgroup = true,
 	.summary = "profile.proto: go tool pprof, Pyroscope, Parca, Grafana",
 	.write = pprof_write,
 };

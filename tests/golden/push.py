@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """vprof push, against servers that take what they get, refuse, do not answer, or are not there."""
+import collections
 import fcntl
 import gzip
 import json
@@ -18,12 +19,6 @@ from harness import BIN, VPROF
 
 # START_NS and realtime-offset-ns of make_recordings.c; 100 samples, a millisecond apart
 START_S = 1700000000 + 5
-
-
-def trailers(*lines):
-    """The frame of gRPC-Web that ends an answer."""
-    text = "".join(f"{line}\r\n" for line in lines).encode()
-    return b"\x80" + len(text).to_bytes(4, "big") + text
 
 
 class Server:
@@ -93,8 +88,8 @@ class Push(harness.ProgramTest):
             try:
                 accepted.append(profile_servers.parca(self.folder, body[5:]))
             except profile_servers.Refused as refused:
-                return 200, trailers("grpc-status: {}".format(refused.args[0]), f"grpc-message: {refused.args[1]}")
-            return 200, bytes(5) + trailers("grpc-status: 0")
+                return 200, profile_servers.grpc_trailers("grpc-status: {}".format(refused.args[0]), f"grpc-message: {refused.args[1]}")
+            return 200, bytes(5) + profile_servers.grpc_trailers("grpc-status: 0")
 
         return self.server(rules=rules), accepted
 
@@ -152,6 +147,17 @@ class Push(harness.ProgramTest):
         self.assertEqual([labels[name] for name in ("__name__", "service_name", "event", "rack", "host")],
                          ["web_01", "web-01", "task-clock", "b7", "other"])
 
+    def test_cgroups(self):
+        """The task's cgroup is a label of the sample, where it is known."""
+        server, accepted = self.pyroscope()
+        self.push(server.url, recording="cgroups.data")
+        [pprof] = accepted
+        found = collections.Counter()
+        for sample in pprof.samples:
+            found[pprof.labels(sample).get("cgroup")] += sample["value"][0]
+        self.assertEqual(found, {"/": 2, "/system.slice": 2, "/user.slice": 2, "/system.slice/web.service": 2, '/=?[31m?,"x"': 2,
+                                 "[unknown]": 2, None: 2})
+
     def test_too_old(self):
         """What waited longer than the server accepts is counted, and does not wait any longer."""
         for recording in "clock.data", "calls.data":
@@ -187,24 +193,24 @@ class Push(harness.ProgramTest):
 
     def test_parca_that_does_not_take_it(self):
         for answer, headers, said, kept in (
-                (trailers("grpc-status: 3", "grpc-message: no \x1b name"), (), r"gRPC status 3: no \? name; vprof.* is discarded", 0),
-                (trailers("grpc-status: 2", "grpc-message: bad type"), (), r"gRPC status 2: bad type; vprof.* is discarded", 0),
-                (trailers("grpc-status: 16"), (), r"gRPC status 16\n.*1 profile is kept", 1),
+                (profile_servers.grpc_trailers("grpc-status: 3", "grpc-message: no \x1b name"), (), r"gRPC status 3: no \? name; vprof.* is discarded", 0),
+                (profile_servers.grpc_trailers("grpc-status: 2", "grpc-message: bad type"), (), r"gRPC status 2: bad type; vprof.* is discarded", 0),
+                (profile_servers.grpc_trailers("grpc-status: 16"), (), r"gRPC status 16\n.*1 profile is kept", 1),
                 (b"", [("grpc-status", "7"), ("grpc-message", "not you")], r"gRPC status 7: not you\n", 1),
-                (trailers("grpc-status: 8", "grpc-message: later"), (), r"gRPC status 8: later", 1),
+                (profile_servers.grpc_trailers("grpc-status: 8", "grpc-message: later"), (), r"gRPC status 8: later", 1),
                 (b"", (), "does not answer as Parca does", 1), (b"<html>", (), "does not answer as Parca does", 1),
                 (b"\x80\xff\xff\xff\xffgrpc-status", (), "does not answer as Parca does", 1),
-                (trailers("grpc-status: -1"), (), "does not answer as Parca does", 1)):
+                (profile_servers.grpc_trailers("grpc-status: -1"), (), "does not answer as Parca does", 1)):
             server = self.server(200, headers=headers, answer=answer)
             self.assertRegex(self.push("--api=parca", server.url, "--time-limit", "1s", status=1), said)
             self.assertEqual(len(self.left()), kept, answer)
             self.assertTrue(kept or len(server.requests) == 1, answer)
             for file in self.left():
                 file.unlink()
-        server = self.server(200, answer=trailers("grpc-status: 14"))
+        server = self.server(200, answer=profile_servers.grpc_trailers("grpc-status: 14"))
         self.assertIn("; retrying in ", self.push("--api=parca", server.url, "--time-limit", "2s", status=1))
         self.assertGreater(len(server.requests), 1)
-        server = self.server(200, answer=trailers("grpc-status: 0"))
+        server = self.server(200, answer=profile_servers.grpc_trailers("grpc-status: 0"))
         self.assertIn("sent 1 profile", self.push("--api=parca", server.url, recording=None))
 
     def test_otlp(self):

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Samples by task name and call chain: what flame graphs and other tools' profiles are made of. */
+/*
+ * Samples by task name and call chain, and by cgroup if that is wanted: what flame graphs and other tools' profiles are
+ * made of.
+ */
 #ifndef VPROF_PROFILE_STACKS_H
 #define VPROF_PROFILE_STACKS_H
 
@@ -13,7 +16,7 @@
 struct stacks;
 
 /* `names` is borrowed. */
-struct stacks *stacks_new(struct names *names);
+struct stacks *stacks_new(struct names *names, bool by_cgroup);
 void stacks_free(struct stacks *stacks);
 /* call_tree_tell_waits, before the first sample. */
 void stacks_tell_waits(struct stacks *stacks);
@@ -22,9 +25,10 @@ void stacks_add(struct stacks *stacks, const struct record_sample *sample);
 /* Samples that count at one of their callers: call_tree_room. */
 uint64_t stacks_cut(const struct stacks *stacks);
 
-/* The call tree of all tasks of one name; nodes[0] is its root. */
+/* The call tree of all tasks of one name, in one cgroup; nodes[0] is its root. */
 struct task_stacks {
-	const char *comm; /* lives as long as the names */
+	const char *comm;   /* lives as long as the names */
+	const char *cgroup; /* its path, which lives as long; NULL: not recorded, or not wanted */
 	struct call_node *nodes;
 	size_t n_nodes;
 };

@@ -121,6 +121,12 @@ def parca(folder, request):
     return labels, pprof
 
 
+def grpc_trailers(*lines):
+    """The frame of gRPC-Web that ends an answer of Parca's."""
+    text = "".join(f"{line}\r\n" for line in lines).encode()
+    return b"\x80" + len(text).to_bytes(4, "big") + text
+
+
 def otlp_resource(folder, request):
     """The attributes of the resource that the profiles of an ExportProfilesServiceRequest are of."""
     [profiles] = decode(folder, "ExportProfilesServiceRequest", request)["resource_profiles"]
