@@ -84,23 +84,8 @@ static void assert_at(const struct symtab *symtab, uint64_t address, const char 
 	              symbol ? symbol->name : "nothing", name ? name : "nothing");
 }
 
-START_TEST(test_ranges)
+static void assert_ranges(const struct symtab *symtab)
 {
-	struct kernel kernel;
-
-	kernel_init(&kernel, NULL);
-	kernel_symbol(&kernel, "sized", TEXT + 0x10, 0x20, GLOBAL_FUNCTION);
-	kernel_symbol(&kernel, "unsized", TEXT + 0x40, 0, LOCAL_FUNCTION);
-	kernel_symbol(&kernel, "next", TEXT + 0x80, 0x10, LOCAL_FUNCTION);
-	kernel_symbol(&kernel, "last", TEXT + 0xf00, 0, LOCAL_FUNCTION);
-	kernel_symbol(&kernel, "beyond", TEXT + 0xff0, 0x1000, LOCAL_FUNCTION); /* more than the section has */
-	kernel_symbol(&kernel, "init", INIT + 0x10, 0, LOCAL_FUNCTION);
-	kernel_symbol(&kernel, "variable", DATA, 8, GLOBAL_OBJECT);
-	kernel_symbol(&kernel, "percpu", 0x10, 8, GLOBAL_OBJECT);
-
-	struct symtab *symtab = kernel_finish(&kernel);
-
-	ck_assert_str_eq(symtab_source(symtab), "symtab");
 	assert_at(symtab, 0, NULL);
 	assert_at(symtab, 0x10, NULL); /* per-CPU */
 	assert_at(symtab, TEXT, NULL);
@@ -124,10 +109,33 @@ START_TEST(test_ranges)
 	ck_assert_uint_eq(symtab_find_name(symtab, "unsized")->size, 0x40);
 	ck_assert_uint_eq(symtab_find_name(symtab, "last")->size, 0xf0);
 	ck_assert_uint_eq(symtab_find_name(symtab, "beyond")->size, 0x10);
+	ck_assert_ptr_null(symtab_find_name(symtab, "absent"));
+}
+
+START_TEST(test_ranges)
+{
+	struct kernel kernel;
+
+	kernel_init(&kernel, NULL);
+	kernel_symbol(&kernel, "sized", TEXT + 0x10, 0x20, GLOBAL_FUNCTION);
+	kernel_symbol(&kernel, "unsized", TEXT + 0x40, 0, LOCAL_FUNCTION);
+	kernel_symbol(&kernel, "next", TEXT + 0x80, 0x10, LOCAL_FUNCTION);
+	kernel_symbol(&kernel, "last", TEXT + 0xf00, 0, LOCAL_FUNCTION);
+	kernel_symbol(&kernel, "beyond", TEXT + 0xff0, 0x1000, LOCAL_FUNCTION); /* more than the section has */
+	kernel_symbol(&kernel, "init", INIT + 0x10, 0, LOCAL_FUNCTION);
+	kernel_symbol(&kernel, "variable", DATA, 8, GLOBAL_OBJECT);
+	kernel_symbol(&kernel, "percpu", 0x10, 8, GLOBAL_OBJECT);
+
+	struct symtab *symtab = kernel_finish(&kernel);
+
+	ck_assert_str_eq(symtab_source(symtab), "symtab");
 	ck_assert_uint_eq(symtab_find_name(symtab, "variable")->address, DATA);
 	ck_assert_int_eq(symtab_find_name(symtab, "variable")->type, 'D');
-	ck_assert_uint_eq(symtab_find_name(symtab, "percpu")->address, 0x10);
-	ck_assert_ptr_null(symtab_find_name(symtab, "absent"));
+	assert_ranges(symtab);
+	symtab_keep_code(symtab);
+	ck_assert_ptr_null(symtab_find_name(symtab, "variable"));
+	ck_assert_ptr_null(symtab_find_name(symtab, "percpu"));
+	assert_ranges(symtab);
 	symtab_free(symtab);
 	symtab_free(NULL);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/session_kernel.h"
 
+#include <malloc.h>
+
 #define NO_ORC "cannot unwind by ORC: "
 
 void session_kernel_init(struct session_kernel *kernel, struct guest *guest)
@@ -109,6 +111,14 @@ static void layout_prepare(struct session_kernel *kernel, const struct image *im
 			kernel_layout_none(failure ? failure->message : "the guest's kernel image is not known");
 }
 
+/* What was needed to load tables from the image is many times as large as they are, and not needed again soon. */
+static void memory_return(const struct guest *guest)
+{
+	if (guest->kernel_image)
+		image_rest(guest->kernel_image);
+	malloc_trim(0);
+}
+
 bool session_kernel_prepare(struct session_kernel *kernel, const struct session_config *config,
                             const struct counter_route *route, GError **error)
 {
@@ -122,6 +132,7 @@ bool session_kernel_prepare(struct session_kernel *kernel, const struct session_
 		g_propagate_prefixed_error(error, g_steal_pointer(&failure), NO_ORC);
 		return false;
 	}
+	const bool loads = wants_orc(kernel, config) || wants_layout(kernel, config, route);
 	bool done = unwind_prepare(kernel, config, route, image, &kernel->unwind, error);
 
 	if (done && wants_layout(kernel, config, route))
@@ -129,6 +140,8 @@ bool session_kernel_prepare(struct session_kernel *kernel, const struct session_
 	if (kernel->layout)
 		kernel->unwind.entry_record = kernel->layout->entry_record;
 	image_free(opened);
+	if (loads)
+		memory_return(kernel->guest);
 	return done;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "lib/symbol/image.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/record/hex.h"
@@ -56,6 +57,16 @@ void image_free(struct image *image)
 	if (image->source >= 0)
 		close(image->source);
 	g_free(image);
+}
+
+/* The mapping of a sealed file begins at a page; its pages stay in the file. */
+void image_rest(const struct image *image)
+{
+	gsize n = 0;
+	const void *bytes = image->file ? g_bytes_get_data(image->file, &n) : NULL;
+
+	if (image->sealed >= 0 && n > 0)
+		madvise((void *)(uintptr_t)bytes, n, MADV_DONTNEED);
 }
 
 void image_set_slide(struct image *image, uint64_t slide)

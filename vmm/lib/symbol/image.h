@@ -70,6 +70,8 @@ struct image *image_open_fd(const char *path, enum image_kind kind, int fd, GErr
  */
 struct image *image_open_partial(const char *path, int sealed, GError **error);
 void image_free(struct image *image);
+/* Gives back the memory that mapped contents take; what is used of them again is there again. */
+void image_rest(const struct image *image);
 
 /* Whether all of these bytes, of what image_section or image_at returned, are known. */
 bool image_has(const struct image *image, const uint8_t *bytes, size_t n);

@@ -330,6 +330,62 @@ void symtab_free(struct symtab *symtab)
 	g_free(symtab);
 }
 
+/* Those that symtab_find returns, and others at their addresses, as _text. Returns their numbers from now on. */
+static uint32_t *code_number(const struct symtab *symtab, size_t *n)
+{
+	uint32_t *numbers = g_new(uint32_t, symtab->n_symbols);
+
+	for (size_t i = 0; i < symtab->n_symbols; i++)
+		numbers[i] = strchr("TtWw", symtab->symbols[i].type) ? 0 : NO_SYMBOL;
+	for (guint i = 0; i < symtab->ranges->len; i++) {
+		const uint32_t symbol = g_array_index(symtab->ranges, struct range, i).symbol;
+
+		if (symbol != NO_SYMBOL)
+			numbers[symbol] = 0;
+	}
+	*n = 0;
+	for (size_t i = 0; i < symtab->n_symbols; i++)
+		if (numbers[i] != NO_SYMBOL)
+			numbers[i] = (uint32_t)(*n)++;
+	return numbers;
+}
+
+void symtab_keep_code(struct symtab *symtab)
+{
+	size_t n;
+	g_autofree uint32_t *numbers = code_number(symtab, &n);
+	GStringChunk *names = g_string_chunk_new(NAMES_BLOCK_BYTES);
+	struct symbol *kept = g_new(struct symbol, n);
+
+	for (size_t i = 0; i < symtab->n_symbols; i++) {
+		if (numbers[i] == NO_SYMBOL)
+			continue;
+		kept[numbers[i]] = symtab->symbols[i];
+		kept[numbers[i]].name = g_string_chunk_insert(names, symtab->symbols[i].name);
+	}
+	for (guint i = 0; i < symtab->nameless->len; i++) {
+		struct symbol *section = &g_array_index(symtab->nameless, struct symbol, i);
+
+		section->name = g_string_chunk_insert(names, section->name);
+	}
+	for (guint i = 0; i < symtab->ranges->len; i++) {
+		struct range *range = &g_array_index(symtab->ranges, struct range, i);
+
+		if (range->symbol != NO_SYMBOL)
+			range->symbol = numbers[range->symbol];
+	}
+	GArray *ranges = g_array_sized_new(false, false, sizeof(struct range), symtab->ranges->len);
+
+	g_array_append_vals(ranges, symtab->ranges->data, symtab->ranges->len);
+	g_array_unref(symtab->ranges);
+	symtab->ranges = ranges;
+	g_string_chunk_free(symtab->names);
+	symtab->names = names;
+	g_free(symtab->symbols);
+	symtab->symbols = kept;
+	symtab->n_symbols = n;
+}
+
 const char *symtab_source(const struct symtab *symtab)
 {
 	return symtab->source;

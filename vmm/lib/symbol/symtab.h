@@ -54,6 +54,12 @@ void symtab_add(struct symtab_builder *builder, uint64_t address, uint64_t size,
                 bool ends);
 void symtab_free(struct symtab *symtab);
 
+/*
+ * Forgets data, for a table that is kept for long and asked for code: symtab_find answers as before, in a third of the
+ * memory, and symtab_symbols has code only.
+ */
+void symtab_keep_code(struct symtab *symtab);
+
 /* "symtab", "kallsyms" or "dynsym". */
 const char *symtab_source(const struct symtab *symtab);
 
