@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Guests as they come and go. KVM tells when a machine is made or ends (kvm_uevent_notify_change in
- * virt/kvm/kvm_main.c, a message of the kernel's to the group of uevents); without such messages, as in a container,
- * the list is made anew from time to time.
+ * virt/kvm/kvm_main.c, a message of the kernel's to the group of uevents), and libvirt when a domain does; without such
+ * messages, as in a container, the list is made anew from time to time.
  */
 #include <linux/netlink.h>
 #include <poll.h>
@@ -12,7 +12,8 @@
 
 #include "daemon/daemon_child.h"
 #include "daemon/daemon_parts.h"
-#include "engine/guest_list.h"
+#include "engine/guest_watch.h"
+#include "ui/message.h"
 
 #define KERNEL_GROUP 1
 #define UEVENT_BYTES_MAX 8192
@@ -23,6 +24,7 @@
 struct finder {
 	struct guest_watch watch;
 	json_t *said; /* the last list; NULL: none yet */
+	char *why;    /* that was printed: why libvirt says nothing */
 };
 
 /* -1: there are no messages. */
@@ -52,11 +54,21 @@ static bool uevents_take(int fd)
 	return taken;
 }
 
+/* Without a URI in the configuration, a host need not have a libvirt. */
+static void libvirt_complain(struct finder *finder)
+{
+	if (finder->watch.options.connect && finder->watch.why && g_strcmp0(finder->watch.why, finder->why) != 0)
+		warn("%s", finder->watch.why);
+	g_free(finder->why);
+	finder->why = g_strdup(finder->watch.why);
+}
+
 /* False: the supervisor is gone. */
 static bool finder_look(struct finder *finder, int fd)
 {
 	json_t *guests = guest_watch_look(&finder->watch);
 
+	libvirt_complain(finder);
 	if (json_equal(guests, finder->said)) {
 		json_decref(guests);
 		return true;
@@ -74,13 +86,20 @@ int daemon_find(int fd, void *data)
 	int uevents = uevents_open();
 
 	while (finder_look(&finder, fd)) {
-		struct pollfd entries[] = {{.fd = fd, .events = POLLIN}, {.fd = uevents, .events = POLLIN}};
+		struct pollfd entries[] = {
+			{.fd = fd, .events = POLLIN},
+			{.fd = guest_watch_fd(&finder.watch), .events = POLLIN},
+			{.fd = uevents, .events = POLLIN},
+		};
 		const bool soon = g_get_monotonic_time() < soon_us;
 
-		if (poll(entries, soon ? 1 : 2, soon ? SOON_MS : LOOK_MS) > 0 && entries[0].revents != 0)
+		if (poll(entries, soon ? 2 : 3, soon ? SOON_MS : LOOK_MS) > 0 && entries[0].revents != 0)
 			break;
 		if (uevents >= 0 && uevents_take(uevents))
 			soon_us = g_get_monotonic_time() + SOON_US;
 	}
+	guest_watch_deinit(&finder.watch);
+	json_decref(finder.said);
+	g_free(finder.why);
 	return 0;
 }

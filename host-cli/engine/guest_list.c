@@ -9,8 +9,6 @@
 #include "ui/text.h"
 
 #define PROC "/proc"
-#define DOMAINS_US (30 * G_USEC_PER_SEC)
-#define DOMAINS_VMM "QEMU" /* the only one whose domains vprof-attach asks libvirt for */
 
 /* ---- libvirt's domains ---- */
 
@@ -23,7 +21,7 @@ json_t *guest_list_domains(const struct attach_engine_options *options, GError *
 	size_t i;
 
 	json_array_foreach(domains, i, domain)
-		json_object_set_new(domain, "vmm", json_string(DOMAINS_VMM));
+		json_object_set_new(domain, "vmm", json_string(GUEST_LIST_DOMAINS_VMM));
 	if (domains)
 		return domains;
 	if (options->connect) {
@@ -63,7 +61,7 @@ static json_t *guest_with(const json_t *guests, const char *member, const char *
 static void process_add(json_t *guests, const struct kvm_process *process)
 {
 	struct vmm_name vmm = vmm_name_read(PROC, process->pid);
-	json_t *guest = strcmp(vmm.vmm, DOMAINS_VMM) == 0 ? guest_with(guests, "uuid", vmm.uuid) : NULL;
+	json_t *guest = strcmp(vmm.vmm, GUEST_LIST_DOMAINS_VMM) == 0 ? guest_with(guests, "uuid", vmm.uuid) : NULL;
 
 	if (guest) {
 		json_object_set_new(guest, "pid", json_integer(process->pid));
@@ -148,29 +146,6 @@ void guest_resolve(struct attach_engine_options *options, const char **name)
 	if (options->pid != 0)
 		*name = NULL;
 	json_decref(guests);
-}
-
-json_t *guest_watch_look(struct guest_watch *watch)
-{
-	g_autoptr(GArray) found = guest_list_processes(NULL);
-	json_t *processes = guest_list_join(NULL, found);
-
-	if (!json_equal(processes, watch->processes) || g_get_monotonic_time() - watch->asked_us > DOMAINS_US) {
-		json_decref(watch->domains);
-		watch->domains = guest_list_domains(&watch->options, NULL);
-		watch->asked_us = g_get_monotonic_time();
-	}
-	json_decref(watch->processes);
-	watch->processes = processes;
-	if (watch->options.connect)
-		return watch->domains ? json_deep_copy(watch->domains) : json_array();
-	return guest_list_join(watch->domains, found);
-}
-
-void guest_watch_deinit(struct guest_watch *watch)
-{
-	json_decref(watch->processes);
-	json_decref(watch->domains);
 }
 
 void guest_probe(const struct attach_engine_options *options, json_t *guest)

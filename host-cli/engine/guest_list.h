@@ -13,6 +13,8 @@
 
 #include "engine/attach_engine.h"
 
+#define GUEST_LIST_DOMAINS_VMM "QEMU" /* the only one whose domains vprof-attach asks libvirt for */
+
 /*
  * All of them, with options->connect the domains of that libvirt only; new reference. Where libvirt is not named and
  * does not answer, its guests are listed as processes. *denied: how many processes of other users could not be looked
@@ -24,21 +26,6 @@ json_t *guest_list(const struct attach_engine_options *options, unsigned *denied
 json_t *guest_list_domains(const struct attach_engine_options *options, GError **error);
 GArray *guest_list_processes(unsigned *denied);
 json_t *guest_list_join(const json_t *domains, const GArray *processes);
-
-/*
- * All of them, again and again: processes say when to ask libvirt, which costs more than a look into /proc; while none
- * comes or goes, it is asked every 30 s. What options.connect points to is borrowed; the other members are zero at
- * first.
- */
-struct guest_watch {
-	struct attach_engine_options options;
-	json_t *processes; /* when libvirt was asked last */
-	json_t *domains;   /* what it said; NULL: nothing */
-	int64_t asked_us;  /* when */
-};
-/* New objects, which the caller may change. */
-json_t *guest_watch_look(struct guest_watch *watch);
-void guest_watch_deinit(struct guest_watch *watch);
 
 /*
  * A guest is also named by *name as listed, unless options->connect or options->pid says otherwise: if it is a process

@@ -4,6 +4,7 @@
 #include <glib.h>
 
 #include "engine/guest_list.h"
+#include "engine/guest_watch.h"
 
 /* [I] immutable after top_finder_new, [t] the thread only, [L] under `lock`. Freed by the last of the two. */
 struct top_finder {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "attach/domain.h"
 
+#include <glib-unix.h>
 #include <libvirt/libvirt-qemu.h>
 #include <libvirt/libvirt.h>
 #include <libvirt/virterror.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "attach/domain_xml.h"
 
@@ -17,6 +19,9 @@ G_DEFINE_QUARK(vprof_domain_error, domain_error)
 
 /* How long until a libvirtd that went away is looked for again. */
 #define RECONNECT_MS 1000
+
+/* From an event to the list of domains, which is then that of several events. */
+#define SETTLE_MS 50
 
 /* [I] immutable after domain_open, [L] under monitor.lock, [M] main thread only. */
 struct domain {
@@ -361,13 +366,9 @@ static json_t *domain_json(virDomainPtr handle)
 	return one;
 }
 
-json_t *domain_list(const char *uri, GError **error)
+static json_t *list_of(virConnectPtr connection, const char *uri, GError **error)
 {
-	virConnectPtr connection = libvirt_connect(uri, true, error);
 	virDomainPtr *handles = NULL;
-
-	if (!connection)
-		return NULL;
 	int n = virConnectListAllDomains(connection, &handles, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
 	json_t *list = n < 0 ? NULL : json_array();
 
@@ -381,6 +382,104 @@ json_t *domain_list(const char *uri, GError **error)
 		virDomainFree(handles[i]);
 	}
 	free(handles);
-	virConnectClose(connection);
 	return list;
+}
+
+json_t *domain_list(const char *uri, GError **error)
+{
+	virConnectPtr connection = libvirt_connect(uri, true, error);
+	json_t *list = connection ? list_of(connection, uri, error) : NULL;
+
+	if (connection)
+		virConnectClose(connection);
+	return list;
+}
+
+/* ---- the list as it changes ---- */
+
+struct following {
+	const char *uri;
+	virConnectPtr connection;
+	domain_list_take *take;
+	void *data;
+	GMainLoop *loop;
+	guint source;  /* 0: the list was told since the last event */
+	GError *error; /* why it has to end; NULL: it was asked to */
+};
+
+static gboolean list_tell(void *data)
+{
+	struct following *following = data;
+	json_t *list = list_of(following->connection, following->uri, &following->error);
+
+	following->source = 0;
+	if (!list || !following->take(list, following->data))
+		g_main_loop_quit(following->loop);
+	return G_SOURCE_REMOVE;
+}
+
+/* A domain that starts or ends has several events. */
+static int on_any(virConnectPtr connection G_GNUC_UNUSED, virDomainPtr handle G_GNUC_UNUSED, int event G_GNUC_UNUSED,
+                  int detail G_GNUC_UNUSED, void *data)
+{
+	struct following *following = data;
+
+	if (following->source == 0)
+		following->source = g_timeout_add(SETTLE_MS, list_tell, following);
+	return 0;
+}
+
+static void on_lost(virConnectPtr connection G_GNUC_UNUSED, int reason G_GNUC_UNUSED, void *data)
+{
+	struct following *following = data;
+
+	if (!following->error)
+		g_set_error(&following->error, DOMAIN_ERROR, DOMAIN_ERROR_LIBVIRT, "libvirt at %s has gone away",
+		            following->uri ? following->uri : "its usual place");
+	g_main_loop_quit(following->loop);
+}
+
+static gboolean on_asked(int fd, GIOCondition condition G_GNUC_UNUSED, void *data)
+{
+	struct following *following = data;
+	char bytes[64];
+
+	if (read(fd, bytes, sizeof(bytes)) <= 0) {
+		g_main_loop_quit(following->loop);
+		return G_SOURCE_REMOVE;
+	}
+	if (following->source != 0)
+		g_source_remove(following->source);
+	list_tell(following);
+	return G_SOURCE_CONTINUE;
+}
+
+bool domain_list_follow(const char *uri, int fd, domain_list_take *take, void *data, GError **error)
+{
+	struct following following = {.uri = uri, .take = take, .data = data};
+
+	following.connection = libvirt_connect(uri, true, error);
+	if (!following.connection)
+		return false;
+	following.loop = g_main_loop_new(NULL, FALSE);
+	virConnectRegisterCloseCallback(following.connection, on_lost, &following, NULL);
+	virConnectSetKeepAlive(following.connection, KEEPALIVE_INTERVAL_S, KEEPALIVE_COUNT);
+	const int callback = virConnectDomainEventRegisterAny(following.connection, NULL, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
+	                                                      VIR_DOMAIN_EVENT_CALLBACK(on_any), &following, NULL);
+	const guint asked = g_unix_fd_add(fd, G_IO_IN | G_IO_HUP, on_asked, &following);
+
+	following.source = g_idle_add(list_tell, &following);
+	g_main_loop_run(following.loop);
+	if (following.source != 0)
+		g_source_remove(following.source);
+	if (g_main_context_find_source_by_id(NULL, asked))
+		g_source_remove(asked);
+	if (callback >= 0)
+		virConnectDomainEventDeregisterAny(following.connection, callback);
+	virConnectUnregisterCloseCallback(following.connection, on_lost);
+	virConnectClose(following.connection);
+	g_main_loop_unref(following.loop);
+	if (following.error)
+		g_propagate_error(error, following.error);
+	return !following.error;
 }

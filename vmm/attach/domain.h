@@ -57,4 +57,12 @@ struct monitor *domain_monitor(struct domain *domain);
 /* An array of {"id", "name", "uuid", "state", "type", "vcpus", "memory-bytes"}, active domains only unless `all`. */
 json_t *domain_list(const char *uri, GError **error);
 
+/* Takes a list, which it frees; false ends it. */
+typedef bool domain_list_take(json_t *list, void *data);
+/*
+ * The list at first, after each event of a domain's life, and whenever something can be read from `fd`; returns at the
+ * end of that file. Runs the default main context. False and an error: libvirt has gone away, or was not there.
+ */
+bool domain_list_follow(const char *uri, int fd, domain_list_take *take, void *data, GError **error);
+
 #endif

@@ -2,8 +2,10 @@
 /* vprof-attach: one guest that another process runs, its session and its control socket. */
 #include <errno.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "attach/domain.h"
 #include "attach/dump_guest.h"
@@ -157,6 +159,26 @@ static int print_list(const struct attach_options *options)
 	return print(list, error);
 }
 
+static bool follow_print(json_t *list, void *data G_GNUC_UNUSED)
+{
+	json_dumpf(list, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
+	putchar('\n');
+	json_decref(list);
+	return fflush(stdout) == 0;
+}
+
+static int follow_list(const struct attach_options *options)
+{
+	g_autoptr(GError) error = NULL;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (domain_list_follow(options->connect_uri, STDIN_FILENO, follow_print, NULL, &error))
+		return EXIT_SUCCESS;
+	follow_print(json_pack("{s:s}", "why", error->message), NULL);
+	engine_complain(&engine_ops, error);
+	return EXIT_FAILURE;
+}
+
 static int print_probe(const struct attach_options *options)
 {
 	g_autoptr(GError) error = NULL;
@@ -187,7 +209,7 @@ int main(int argc, char **argv)
 	} else if (attachment.options.version) {
 		puts("vprof-attach " VPROF_VERSION);
 	} else if (attachment.options.list) {
-		status = print_list(&attachment.options);
+		status = attachment.options.follow ? follow_list(&attachment.options) : print_list(&attachment.options);
 	} else if (attachment.options.probe) {
 		status = print_probe(&attachment.options);
 	} else {

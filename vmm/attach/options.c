@@ -19,6 +19,8 @@ static bool usage(GError **error, const char *text)
 
 static bool check(const struct attach_options *options, GError **error)
 {
+	if (options->follow && !options->list)
+		return usage(error, "--follow goes with --list");
 	if (options->list || options->version)
 		return true;
 	if (options->dump && (options->domain || options->pid != 0 || options->qmp_path || options->probe))
@@ -40,7 +42,8 @@ static bool check(const struct attach_options *options, GError **error)
 
 bool options_parse(int *argc, char ***argv, struct attach_options *options, GError **error)
 {
-	gboolean paused = FALSE, list = FALSE, no_monitor = FALSE, probe = FALSE, version = FALSE, verbose = FALSE;
+	gboolean paused = FALSE, list = FALSE, follow = FALSE, no_monitor = FALSE, probe = FALSE, version = FALSE,
+		 verbose = FALSE;
 
 	*options = (struct attach_options){.client_fd = -1};
 	const GOptionEntry entries[] = {
@@ -63,6 +66,8 @@ bool options_parse(int *argc, char ***argv, struct attach_options *options, GErr
 	         NULL},
 		{"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose, "Say what was found out about the guest", NULL},
 		{"list", 0, 0, G_OPTION_ARG_NONE, &list, "Print libvirt's running domains, as JSON", NULL},
+		{"follow", 0, 0, G_OPTION_ARG_NONE, &follow,
+	         "With --list: again whenever a domain starts or ends, until standard input ends", NULL},
 		{"probe", 0, 0, G_OPTION_ARG_NONE, &probe, "Print what can be done with the guest, as JSON", NULL},
 		{"version", 0, 0, G_OPTION_ARG_NONE, &version, "Print the version", NULL},
 		{NULL},
@@ -78,6 +83,7 @@ bool options_parse(int *argc, char ***argv, struct attach_options *options, GErr
 	options->domain = *argc == 2 ? g_strdup((*argv)[1]) : NULL;
 	options->paused = paused;
 	options->list = list;
+	options->follow = follow;
 	options->no_monitor = no_monitor;
 	options->probe = probe;
 	options->version = version;

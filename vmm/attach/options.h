@@ -15,7 +15,7 @@ struct attach_options {
 	int pid;       /* 0: by domain */
 	int client_fd; /* -1: none */
 	double duration_s;
-	bool paused, no_monitor, list, probe, version, verbose;
+	bool paused, no_monitor, list, follow, probe, version, verbose;
 };
 
 bool options_parse(int *argc, char ***argv, struct attach_options *options, GError **error);
