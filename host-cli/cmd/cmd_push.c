@@ -113,7 +113,7 @@ static int push(struct pushing *pushing)
 	if (!pushing->given->spooled &&
 	    !recording_spool(pushing->given, pushing->queue.format, pushing->queue.spool, pushing->input, &error))
 		return failure(error);
-	dropped = push_spool_trim(pushing->queue.spool, SPOOL_BYTES_MAX);
+	dropped = push_spool_trim(pushing->queue.spool, SPOOL_BYTES_MAX, NULL);
 	if (dropped > 0)
 		warn("%s is full: its oldest %u profiles are dropped", push_spool_folder(pushing->queue.spool),
 		     dropped);

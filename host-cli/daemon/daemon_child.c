@@ -154,9 +154,12 @@ bool daemon_child_reap(struct daemon_child *child)
 		return false;
 	child->pid = 0;
 	child_close(child);
-	if (child->stop_us == 0)
+	if (child->stop_us != 0) {
+		child->pause_us = child->due_us = 0;
+	} else {
 		child->restarts++;
-	daemon_child_ended(child, now_us);
+		daemon_child_ended(child, now_us);
+	}
 	return true;
 }
 

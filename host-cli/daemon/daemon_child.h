@@ -42,7 +42,8 @@ void daemon_child_read(struct daemon_child *child, daemon_child_line *take, void
 /* Tells it to end. One that has not ended after DAEMON_CHILD_STOP_US is killed by daemon_child_reap. */
 void daemon_child_stop(struct daemon_child *child);
 #define DAEMON_CHILD_STOP_US (15 * G_USEC_PER_SEC)
-/* True once, when the process has ended; the next start is due as daemon_child_ended says. */
+/* True once, when the process has ended. The next start is due as daemon_child_ended says; at once if it was told to
+ * end. */
 bool daemon_child_reap(struct daemon_child *child);
 
 /* It ended at `now_us`: the next start is due after a second, then twice as long, up to 5 minutes. */

@@ -214,6 +214,11 @@ static void profile_samples(struct metrics *metrics, const json_t *guest)
 	sample(metrics, guest_labels(guest), number_of(guest, "profiles"));
 }
 
+static void profile_lost_samples(struct metrics *metrics, const json_t *guest)
+{
+	sample(metrics, guest_labels(guest), number_of(guest, "profiles-lost"));
+}
+
 static const char *const processes[] = {"engine", "worker"};
 
 static void cpu_samples(struct metrics *metrics, const json_t *guest)
@@ -252,6 +257,8 @@ static const struct {
          "another kernel).",
          lost_samples},
 	{"vprof_guest_profiles_total", "counter", "Profiles made.", profile_samples},
+	{"vprof_guest_lost_profiles_total", "counter", "Profiles that could not be made, or kept in the spool.",
+         profile_lost_samples},
 	{"vprof_guest_profiler_cpu_seconds_total", "counter", "CPU time that profiling the guest takes.", cpu_samples},
 	{"vprof_guest_profiler_resident_memory_bytes", "gauge", "Resident memory that profiling the guest takes.",
          memory_samples},

@@ -29,6 +29,11 @@
 enum { ENTRY_SUPERVISOR, ENTRY_CONTROL, ENTRY_ENGINE, ENTRY_RINGS };
 #define ENTRIES_MAX (ENTRY_RINGS + VPROF_CONTROL_FDS_MAX / 2)
 
+struct kernel {
+	struct image *image;   /* NULL: unknown */
+	struct symtab *symtab; /* NULL: without symbols */
+};
+
 struct sampling {
 	const struct daemon_config *config;
 	const json_t *found; /* as guest_list has it */
@@ -37,6 +42,7 @@ struct sampling {
 	uint64_t engine_pid;
 	json_t *guest;                  /* as query-guest */
 	struct capture *capture;        /* of this interval; NULL: none */
+	struct kernel kernel;           /* of this interval */
 	char *path;                     /* of the recording */
 	struct push_spool *spool;       /* NULL: no profiles */
 	bool rebooted;                  /* in this interval: its symbols are of two kernels */
@@ -44,6 +50,8 @@ struct sampling {
 	int64_t report_us, interval_us; /* when they are due */
 	/* What was counted until now. */
 	uint64_t samples, profiles; /* before this interval; all */
+	uint64_t profiles_lost;     /* that could not be made, or kept in the spool */
+	char *profiles_why;         /* the last one could not; NULL: it could */
 	uint64_t lost_ring, lost_throttled, lost_discarded;
 	json_t *clocks;                                /* the last answers of vcpu_clocks_query; NULL: none */
 	struct vcpu_time_parts times[VCPU_CLOCKS_MAX]; /* until then */
@@ -106,11 +114,12 @@ static json_t *report_json(struct sampling *sampling)
 	const uint64_t samples = sampling->capture ? capture_samples(sampling->capture) : 0;
 	json_t *vcpus = json_array();
 	json_t *report =
-		json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:{s:I, s:I, s:I}}", "vcpu-ns", vcpus, "exits",
+		json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:{s:I, s:I, s:I}}", "vcpu-ns", vcpus, "exits",
 	                  exits_json(sampling->clocks), "engine", daemon_cost((pid_t)sampling->engine_pid), "worker",
 	                  daemon_cost(getpid()), "samples", (json_int_t)(sampling->samples + samples), "profiles",
-	                  (json_int_t)sampling->profiles, "lost", "ring", (json_int_t)sampling->lost_ring, "throttled",
-	                  (json_int_t)sampling->lost_throttled, "discarded", (json_int_t)sampling->lost_discarded);
+	                  (json_int_t)sampling->profiles, "profiles-lost", (json_int_t)sampling->profiles_lost, "lost",
+	                  "ring", (json_int_t)sampling->lost_ring, "throttled", (json_int_t)sampling->lost_throttled,
+	                  "discarded", (json_int_t)sampling->lost_discarded);
 
 	for (unsigned i = 0; i < json_array_size(sampling->clocks) && i < VCPU_CLOCKS_MAX; i++)
 		json_array_append_new(vcpus, time_json(&sampling->times[i]));
@@ -118,6 +127,8 @@ static json_t *report_json(struct sampling *sampling)
 		json_object_set(report, "release", json_object_get(sampling->guest, "release"));
 	member_set(report, "route", json_object_get(session, "delivery"));
 	member_set(report, "frequency-hz", json_object_get(session, "frequency-hz"));
+	if (sampling->profiles_why)
+		json_object_set_new(report, "profiles-why", text_json(sampling->profiles_why));
 	member_set(report, "event", json_object_get(json_array_get(json_object_get(session, "events"), 0), "name"));
 	return report;
 }
@@ -136,28 +147,28 @@ static bool report(struct sampling *sampling)
 
 /* ---- an interval ---- */
 
-struct kernel {
-	struct image *image;   /* NULL: unknown */
-	struct symtab *symtab; /* NULL: without symbols */
-};
-
-/* Read for each interval, at its end and for the beginning of the next, so that it takes no memory in between. */
-static struct kernel kernel_read(const struct sampling *sampling)
-{
-	struct kernel kernel = {.image = attach_engine_image(engine_process_client(sampling->engine), NULL)};
-
-	if (kernel.image)
-		kernel.symtab = symtab_load(kernel.image, NULL);
-	return kernel;
-}
-
 static void kernel_clear(struct kernel *kernel)
 {
-	symtab_free(kernel->symtab);
-	image_free(kernel->image);
+	g_clear_pointer(&kernel->symtab, symtab_free);
+	g_clear_pointer(&kernel->image, image_free);
 }
 
-static bool interval_begin(struct sampling *sampling, const struct kernel *kernel, GError **error)
+/* Once for each kernel: all symbols of a distribution's take 100 ms to read, those of its code 4 MB to keep. */
+static void kernel_read(struct sampling *sampling)
+{
+	struct kernel *kernel = &sampling->kernel;
+
+	kernel_clear(kernel);
+	kernel->image = attach_engine_image(engine_process_client(sampling->engine), NULL);
+	if (!kernel->image)
+		return;
+	kernel->symtab = symtab_load(kernel->image, NULL);
+	if (kernel->symtab)
+		symtab_keep_code(kernel->symtab);
+	image_rest(kernel->image);
+}
+
+static bool interval_begin(struct sampling *sampling, GError **error)
 {
 	const struct daemon_config *config = sampling->config;
 
@@ -167,12 +178,11 @@ static bool interval_begin(struct sampling *sampling, const struct kernel *kerne
 	                                json_pack("{s:I, s:s}", "frequency-hz", (json_int_t)config->frequency_hz,
 	                                          "call-graph", config->call_graph),
 	                                error);
-	return sampling->capture &&
-	       capture_open_file(sampling->capture, sampling->path, kernel->image, kernel->symtab, NULL, error);
+	return sampling->capture && capture_open_file(sampling->capture, sampling->path, sampling->kernel.image,
+	                                              sampling->kernel.symtab, NULL, error);
 }
 
-static bool interval_write(struct sampling *sampling, const struct kernel *kernel, const json_t *statistics,
-                           GError **error)
+static bool interval_write(struct sampling *sampling, const json_t *statistics, GError **error)
 {
 	const struct symbol_options options = {0};
 	const struct user_symbol_sources sources = symbol_options_sources(&options, NULL, arch_here(), false);
@@ -183,16 +193,16 @@ static bool interval_write(struct sampling *sampling, const struct kernel *kerne
 		.statistics = statistics,
 		.user_symbols = user_symbols,
 	};
-	const bool written =
-		capture_drain(sampling->capture, error) &&
-		capture_finish(sampling->capture, &summary, kernel->image, kernel->symtab, command_line, error);
+	const bool written = capture_drain(sampling->capture, error) &&
+	                     capture_finish(sampling->capture, &summary, sampling->kernel.image,
+	                                    sampling->kernel.symtab, command_line, error);
 
 	user_symbols_free(user_symbols);
 	return written;
 }
 
 /* Ends it; *kept: the recording is worth a profile. */
-static bool interval_end(struct sampling *sampling, const struct kernel *kernel, bool *kept, GError **error)
+static bool interval_end(struct sampling *sampling, bool *kept, GError **error)
 {
 	json_t *stopped = engine_process_execute(sampling->engine, "session-stop", NULL, error);
 	const json_t *statistics = json_object_get(stopped, "statistics"),
@@ -203,7 +213,7 @@ static bool interval_end(struct sampling *sampling, const struct kernel *kernel,
 	if (!stopped)
 		return false;
 	capture_ask_symbols(sampling->capture);
-	written = interval_write(sampling, kernel, statistics, error);
+	written = interval_write(sampling, statistics, error);
 	samples = capture_samples(sampling->capture);
 	*kept = written && !sampling->rebooted && samples > 0;
 	sampling->samples += samples;
@@ -242,27 +252,45 @@ static bool profile_spool(struct sampling *sampling, const char *path, GError **
 		return false;
 	made = push_profile_make(input, NULL, push_api_format(sampling->config->api), &naming, &profile, error) &&
 	       push_spool_add(sampling->spool, &profile, error);
-	sampling->profiles += made;
 	push_profile_clear(&profile);
 	input_free(input);
 	return made;
+}
+
+/* A disk that is full now need not be full later: what is lost is counted and said. */
+static void profile_make(struct sampling *sampling, const char *path)
+{
+	g_autoptr(GError) error = NULL;
+
+	if (profile_spool(sampling, path, &error)) {
+		sampling->profiles++;
+		g_clear_pointer(&sampling->profiles_why, g_free);
+		return;
+	}
+	g_autofree char *name = text_printable(member_text(sampling->found, "name"));
+
+	sampling->profiles_lost++;
+	if (g_strcmp0(sampling->profiles_why, error->message) != 0)
+		warn("%s: a profile is lost: %s", name, error->message);
+	g_free(sampling->profiles_why);
+	sampling->profiles_why = g_strdup(error->message);
 }
 
 /* Ends an interval and, unless it is the `last`, begins another; the first is made into a profile afterwards. */
 static bool interval_turn(struct sampling *sampling, bool last, GError **error)
 {
 	g_autofree char *finished = g_strconcat(sampling->path, DAEMON_FINISHED, NULL);
-	struct kernel kernel = kernel_read(sampling);
 	bool kept = false, done;
 
-	done = interval_end(sampling, &kernel, &kept, error);
+	done = interval_end(sampling, &kept, error);
+	if (sampling->rebooted)
+		kernel_read(sampling);
 	if (done && last)
 		done = g_rename(sampling->path, finished) == 0;
 	else if (done)
-		done = interval_begin(sampling, &kernel, error); /* sets the recording aside as .old */
-	kernel_clear(&kernel);
+		done = interval_begin(sampling, error); /* sets the recording aside as .old */
 	if (kept)
-		done = profile_spool(sampling, finished, error) && done;
+		profile_make(sampling, finished);
 	g_unlink(finished);
 	malloc_trim(0);
 	return done;
@@ -270,10 +298,9 @@ static bool interval_turn(struct sampling *sampling, bool last, GError **error)
 
 static bool interval_first(struct sampling *sampling, GError **error)
 {
-	struct kernel kernel = kernel_read(sampling);
-	const bool done = interval_begin(sampling, &kernel, error);
+	kernel_read(sampling);
+	const bool done = interval_begin(sampling, error);
 
-	kernel_clear(&kernel);
 	malloc_trim(0);
 	return done;
 }
@@ -335,12 +362,14 @@ static void sampling_clear(struct sampling *sampling)
 {
 	capture_free(sampling->capture);
 	engine_process_free(sampling->engine);
+	kernel_clear(&sampling->kernel);
 	push_spool_free(sampling->spool);
 	if (sampling->path)
 		g_unlink(sampling->path);
 	json_decref(sampling->guest);
 	json_decref(sampling->clocks);
 	g_free(sampling->path);
+	g_free(sampling->profiles_why);
 }
 
 static void kernel_changed(struct sampling *sampling)

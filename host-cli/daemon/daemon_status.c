@@ -88,7 +88,7 @@ static uint64_t lost_sum(const json_t *guest)
 
 static void guest_print(const json_t *guest, FILE *to)
 {
-	const char *what = text_or(guest, "why", text_or(guest, "release", ""));
+	const char *what = text_or(guest, "why", text_or(guest, "profiles-why", text_or(guest, "release", "")));
 
 	fprintf(to, "%-24s %8" PRIu64 " %5" PRIu64 " %-9s %-8s %9" PRIu64 " %6" PRIu64 " %8" PRIu64 "  %s\n",
 	        text_or(guest, "name", "?"), member_number(guest, "pid", 0), member_number(guest, "vcpus", 0),

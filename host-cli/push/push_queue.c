@@ -46,7 +46,8 @@ static bool file_send(struct push_queue *queue, const char *name, int64_t deadli
 	bool done;
 
 	if (!push_spool_read(queue->spool, name, &profile, &why)) {
-		warn("%s; it is skipped", why->message);
+		if (push_spool_complain(queue->spool, name))
+			warn("%s; it is skipped", why->message);
 		return true;
 	}
 	if (profile.format != queue->format) {

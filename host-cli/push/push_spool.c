@@ -24,7 +24,8 @@ G_DEFINE_QUARK(push - spool - error - quark, push_spool_error)
 
 struct push_spool {
 	char *folder;
-	int lock; /* the file's descriptor, or -1 */
+	int lock;             /* the file's descriptor, or -1 */
+	GHashTable *unusable; /* names of files that push_spool_complain has had */
 };
 
 void push_profile_clear(struct push_profile *profile)
@@ -38,6 +39,7 @@ struct push_spool *push_spool_open(const char *folder, GError **error)
 	struct push_spool *spool = g_new0(struct push_spool, 1);
 
 	spool->lock = -1;
+	spool->unusable = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	spool->folder = folder ? g_strdup(folder) : g_build_filename(g_get_user_state_dir(), "vprof", "push", NULL);
 	if (g_mkdir_with_parents(spool->folder, 0700) == 0)
 		return spool;
@@ -53,6 +55,7 @@ void push_spool_free(struct push_spool *spool)
 		return;
 	if (spool->lock >= 0)
 		close(spool->lock);
+	g_hash_table_unref(spool->unusable);
 	g_free(spool->folder);
 	g_free(spool);
 }
@@ -111,6 +114,8 @@ bool push_spool_lock(struct push_spool *spool, int64_t deadline_us, GError **err
 		if (g_get_monotonic_time() > deadline_us) {
 			g_set_error(error, PUSH_SPOOL_ERROR, PUSH_SPOOL_ERROR_BUSY, "another push is sending from %s",
 			            spool->folder);
+			close(spool->lock);
+			spool->lock = -1;
 			return false;
 		}
 		g_usleep(LOCK_LOOK_US);
@@ -136,6 +141,11 @@ GPtrArray *push_spool_list(const struct push_spool *spool)
 	return names;
 }
 
+bool push_spool_complain(struct push_spool *spool, const char *name)
+{
+	return g_hash_table_add(spool->unusable, g_strdup(name));
+}
+
 static uint64_t bytes_of(const struct push_spool *spool, const char *name)
 {
 	g_autofree char *path = path_of(spool, name);
@@ -144,22 +154,36 @@ static uint64_t bytes_of(const struct push_spool *spool, const char *name)
 	return stat(path, &status) == 0 && status.st_size > 0 ? (uint64_t)status.st_size : 0;
 }
 
-unsigned push_spool_trim(struct push_spool *spool, uint64_t max_bytes)
+unsigned push_spool_trim(struct push_spool *spool, uint64_t max_bytes, struct push_spool_size *left)
 {
 	g_autoptr(GPtrArray) names = push_spool_list(spool);
-	uint64_t bytes = 0;
-	guint n_kept = 0;
+	struct push_spool_size kept = {0};
 
 	/* Keeps the newest files that fit. */
-	while (n_kept < names->len) {
-		bytes += bytes_of(spool, g_ptr_array_index(names, names->len - 1 - n_kept));
-		if (bytes > max_bytes)
+	while (kept.profiles < names->len) {
+		const uint64_t bytes = bytes_of(spool, g_ptr_array_index(names, names->len - 1 - kept.profiles));
+
+		if (kept.bytes + bytes > max_bytes)
 			break;
-		n_kept++;
+		kept.bytes += bytes;
+		kept.profiles++;
 	}
-	for (guint i = 0; i < names->len - n_kept; i++)
+	const unsigned removed = names->len - kept.profiles;
+
+	for (guint i = 0; i < removed; i++)
 		push_spool_remove(spool, g_ptr_array_index(names, i));
-	return names->len - n_kept;
+	if (left)
+		*left = kept;
+	return removed;
+}
+
+bool push_spool_changed(const struct push_spool *spool, int64_t since_us)
+{
+	struct stat status;
+	const int64_t clock_us = G_USEC_PER_SEC / 10; /* of file systems, which may be 10 ms behind */
+
+	return stat(spool->folder, &status) != 0 ||
+	       (int64_t)status.st_mtim.tv_sec * G_USEC_PER_SEC + status.st_mtim.tv_nsec / 1000 >= since_us - clock_us;
 }
 
 /* What earlier versions left there is pprof. */

@@ -46,8 +46,16 @@ bool push_spool_lock(struct push_spool *spool, int64_t deadline_us, GError **err
 
 /* The names of all files, oldest first: array of char *. */
 GPtrArray *push_spool_list(const struct push_spool *spool);
-/* Removes the oldest files until at most max_bytes are left; returns how many were removed. */
-unsigned push_spool_trim(struct push_spool *spool, uint64_t max_bytes);
+struct push_spool_size {
+	unsigned profiles;
+	uint64_t bytes;
+};
+/* Removes the oldest files until at most max_bytes are left; returns how many were removed. left: NULL is fine. */
+unsigned push_spool_trim(struct push_spool *spool, uint64_t max_bytes, struct push_spool_size *left);
+/* False: no file has come or gone since then (microseconds since the epoch). */
+bool push_spool_changed(const struct push_spool *spool, int64_t since_us);
+/* True for the first time with that name: that the file cannot be read is to be said. */
+bool push_spool_complain(struct push_spool *spool, const char *name);
 bool push_spool_read(const struct push_spool *spool, const char *name, struct push_profile *profile, GError **error);
 void push_spool_remove(struct push_spool *spool, const char *name);
 

@@ -3,23 +3,25 @@
 """vprof daemon: a guest that comes and goes, a server that fails and takes, Prometheus's view of it, and its manager's."""
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
 import socket
 import subprocess
-import threading
 import urllib.error
 import urllib.parse
 import urllib.request
 
 import harness
-import json_schemas
-import web_server
-from harness import BIN, VMM, VPROF
+import host_daemon
+from harness import VMM, VPROF
 
-SECONDS = 120  # until something has happened
 MODES = {"kernel", "user", "guest", "kvm", "vmm", "halted", "offline", "waiting", "other"}
+DASHBOARD = harness.SOURCE / "host-cli" / "examples" / "grafana-dashboard.json"
+# Files of 200 kB that wait when the daemon starts, and how many of them are too many for 1 MiB.
+FILLERS, DROPPED = 8, 3
+MANY_GUESTS = int(os.environ.get("VPROF_TEST_GUESTS", "6"))  # at once; 64 by hand
 
 
 def families(text):
@@ -41,133 +43,61 @@ def families(text):
     return found
 
 
-class Server:
-    """What Pyroscope is asked; answers 503 until it `works`."""
+class Prometheus:
+    """Debian's, which scrapes one address each second."""
 
-    def __init__(self, test):
-        self.names, self.attempts, self.works = [], 0, threading.Event()
-        self.url = web_server.serve(test, self.respond)
-
-    def respond(self, handler):
-        url = urllib.parse.urlsplit(handler.path)
-        body = handler.rfile.read(int(handler.headers["Content-Length"]))
-        self.attempts += 1
-        works = self.works.is_set()
-        if works and url.path == "/ingest" and body:
-            self.names.append(dict(urllib.parse.parse_qsl(url.query))["name"])
-        handler.send_response(200 if works else 503)
-        handler.end_headers()
-
-
-class Manager:
-    """The service manager's socket, which is always read."""
-
-    def __init__(self, test, path):
-        self.path, self.messages, self.taken = str(path), [], 0
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.bind(self.path)
-        self.thread = threading.Thread(target=self.read)
-        self.thread.start()
-        test.addCleanup(self.close)
-
-    def read(self):
-        while message := self.socket.recv(4096).decode():
-            self.messages.append(message)
-
-    def close(self):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
-            end.sendto(b"", self.path)
-        self.thread.join()
-        self.socket.close()
-
-    def hear(self, word):
-        """Waits for a message that begins so, after the one that was heard last."""
-        def heard():
-            for i in range(self.taken, len(self.messages)):
-                if self.messages[i].startswith(word):
-                    self.taken = i + 1
-                    return True
-            return False
-        harness.wait_until(heard, f"{word}, not {self.messages}", SECONDS)
-
-
-class Daemon(harness.ProgramTest):
-    def setUp(self):
-        super().setUp()
-        harness.need_kvm()
-        harness.need(os.geteuid() == 0, "only root may load the BPF program that looks at KVM")
-        harness.need((BIN / "vprof-attach").exists(), "vprof-attach is not built: libvirt-dev is missing")
-        harness.need(harness.built_with("libcurl"), "vprof was built without libcurl")
-        self.name = f"daemon{os.getpid()}"
-        self.server = Server(self)
-        self.config = self.folder / "daemon.conf"
+    def __init__(self, test, target):
+        self.programs = pathlib.Path(harness.script("prometheus.sh"))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            self.metrics = f"127.0.0.1:{free.getsockname()[1]}"
-        self.configure("first")
-        self.manager = Manager(self, self.folder / "notify.sock")
+            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        folder = test.folder / "prometheus"
+        folder.mkdir()
+        config = folder / "prometheus.yml"
+        config.write_text(json.dumps({"global": {"scrape_interval": "1s"},
+                                      "scrape_configs": [{"job_name": "vprof", "static_configs": [{"targets": [target]}]}]}))
+        subprocess.run([self.programs / "promtool", "check", "config", config], check=True)
+        server = test.start(self.programs / "prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}",
+                            f"--web.listen-address={self.address}", "--log.level=error", env=os.environ | {"GOMAXPROCS": "1"})
+        test.addCleanup(test.finish, server, status=None)
+        test.addCleanup(server.terminate)
 
-    def configure(self, label):
-        self.config.write_text(f"""
-[daemon]
-socket = {self.folder}/status.sock
-spool = {self.folder}/spool
-[guests]
-include = {self.name}*
-[sampling]
-interval = 5s
-[push]
-url = {self.server.url}
-labels = run={label}
-[metrics]
-address = {self.metrics if harness.built_with("libmicrohttpd") else "off"}
-""")
+    def query(self, expression):
+        """[({label: value}, number)]; None while it starts."""
+        try:
+            with urllib.request.urlopen(f"http://{self.address}/api/v1/query?" + urllib.parse.urlencode({"query": expression}),
+                                        timeout=60) as answer:
+                document = json.load(answer)
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{expression}: {error.read().decode()}") from error
+        except OSError:
+            return None
+        assert document["status"] == "success", document
+        return [(each["metric"], float(each["value"][1])) for each in document["data"]["result"]]
 
-    def begin(self):
-        daemon = self.start(VPROF, "daemon", "--config", self.config,
-                            env=os.environ | {"NOTIFY_SOCKET": self.manager.path, "WATCHDOG_USEC": "1000000"})
-        self.addCleanup(self.kill, daemon)
-        self.manager.hear("READY=1")
-        return daemon
+    def check_metrics(self, text):
+        """(exit status, output) of promtool."""
+        checked = subprocess.run([self.programs / "promtool", "check", "metrics"], input=text, text=True, check=False,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return checked.returncode, checked.stdout
 
-    def kill(self, daemon):
-        if daemon.poll() is None:
-            daemon.kill()
-            daemon.communicate()
 
-    def end(self, daemon):
-        """It ends its engines: nothing is left, which the harness checks."""
-        daemon.send_signal(signal.SIGTERM)
-        out, err = self.finish(daemon)
-        self.manager.hear("STOPPING=1")
-        print(out, err, flush=True)
-        return err
+def dashboard_expressions():
+    """What the panels and the variables of the dashboard ask, with its variables as Grafana fills them in when all is chosen."""
+    dashboard = json.loads(DASHBOARD.read_text())
+    asked = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
+    asked += [re.fullmatch(r"label_values\((.*), \w+\)", variable["definition"])[1]
+              for variable in dashboard["templating"]["list"] if "definition" in variable]
+    return [re.sub(r"\$(job|instance|domain)\b", ".*", expression).replace("$__rate_interval", "1m") for expression in asked]
 
-    def guest(self):
-        guest = self.start(VMM, "--kernel", harness.guest("user_shares"), "--control", "none", "--name", self.name, stdout=subprocess.DEVNULL)
+
+class Daemon(host_daemon.DaemonTest):
+    def guest(self, image="user_shares", number=""):
+        guest = self.start(VMM, "--kernel", harness.guest(image), "--memory", "16M", "--control", "none", "--name", f"{self.name}{number}",
+                           stdout=subprocess.DEVNULL)
         self.addCleanup(self.finish, guest, status=None)
         self.addCleanup(guest.terminate)
         return guest
-
-    def status(self):
-        out, _ = self.run_program(VPROF, "daemon", "--config", self.config, "status", "--json")
-        return json_schemas.check(self, "daemon-status", json.loads(out))
-
-    def only_guest(self):
-        """Of the status; None if there is none."""
-        guests = self.status()["guests"]
-        self.assertLessEqual(len(guests), 1, guests)
-        return guests[0] if guests else None
-
-    def wait(self, condition, what):
-        harness.wait_until(condition, what, SECONDS)
-
-    def wait_for_guest(self, pid, condition=lambda guest: True):
-        def there():
-            guest = self.only_guest()
-            return guest and guest["pid"] == pid and guest["state"] == "sampling" and condition(guest)
-        self.wait(there, f"the guest of process {pid}")
-        return self.only_guest()
 
     def scrape(self, path="/metrics"):
         with urllib.request.urlopen(f"http://{self.metrics}{path}", timeout=60) as answer:
@@ -180,9 +110,6 @@ address = {self.metrics if harness.built_with("libmicrohttpd") else "off"}
         with self.assertRaises(urllib.error.HTTPError) as refused:
             self.scrape("/other")
         self.assertEqual(refused.exception.code, 404)
-        if shutil.which("promtool"):
-            checked = subprocess.run(["promtool", "check", "metrics"], input=text, text=True, check=False, capture_output=True)
-            self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
         found = families(text)
         times = found["vprof_guest_vcpu_seconds_total"]
         self.assertEqual({labels["mode"] for labels, _ in times}, MODES)
@@ -193,42 +120,101 @@ address = {self.metrics if harness.built_with("libmicrohttpd") else "off"}
         self.assertGreater(sum(value for _, value in found["vprof_guest_exits_total"]), 0)
         self.assertEqual({labels["cause"] for labels, _ in found["vprof_guest_lost_samples_total"]}, {"ring", "throttled", "discarded"})
         results = {labels["result"]: value for labels, value in found["vprof_push_profiles_total"]}
-        self.assertEqual((results["refused"], results["dropped"]), (0, 0))
+        self.assertEqual((results["refused"], results["dropped"]), (0, DROPPED))
         self.assertGreater(results["sent"], 0)
 
-    def names_with(self, label):
-        return [name for name in self.server.names if f"run={label}" in name]
+        names = set(re.findall(r"\bvprof_\w+", DASHBOARD.read_text()))
+        self.assertGreater(len(names), 5)
+        self.assertEqual(names - found.keys(), set())
+
+    def check_prometheus(self):
+        """What Debian's Prometheus has of the guest; each expression of the dashboard is one for it, and has an answer."""
+        prometheus = Prometheus(self, self.metrics)
+        self.assertEqual(prometheus.check_metrics(self.scrape()), (0, ""))
+        self.wait(lambda: prometheus.query("vprof_guest_up"), "Prometheus to scrape the daemon")
+        [(labels, value)] = prometheus.query("vprof_guest_up")
+        self.assertEqual((labels["domain"], labels["job"], labels["instance"], value), (self.name, "vprof", self.metrics, 1))
+        self.wait(lambda: prometheus.query('sum(rate(vprof_guest_vcpu_seconds_total{mode=~"kernel|user|guest|kvm|vmm"}[1m])) > 0'),
+                  "a rate of the guest's vCPU")
+        silent = [expression for expression in dashboard_expressions() if not prometheus.query(expression)]
+        # Exits have a time only where KVM's trace points tell them apart.
+        self.assertEqual([expression for expression in silent if "exit_seconds" not in expression], [])
+
+    def fill_spool(self):
+        """What is older than the guest's profiles, and more than the spool may have; returns how many."""
+        self.spool.mkdir()
+        for i in range(FILLERS):
+            head = f'{{"format":"vprof-push","version":1,"name":"filler{i}{{}}","from":1,"until":2}}\n'.encode()
+            (self.spool / f"{i:016x}-1.push").write_bytes(head + os.urandom(200000))
+
+    def check_outage(self, guest):
+        """While the server fails, profiles wait. What the spool has no room for is dropped, the oldest first, and counted: nothing
+        else is lost."""
+        self.wait_for_guest(guest.pid, lambda guest: guest["profiles"] >= 2)
+        self.wait(lambda: self.server.attempts > 0 and self.status()["push"].get("spooled", 0) > 1, "profiles in the spool")
+        push = self.status()["push"]
+        self.assertIn("503", push["why"])
+        self.assertLessEqual(push["spooled-bytes"], 1 << 20)
+        self.assertEqual((push["sent"], push["dropped"]), (0, DROPPED))
+        self.server.works.set()
+
+        def accounted():
+            push, made = self.status()["push"], self.only_guest()["profiles"]
+            return push["spooled"] == 0 and push["sent"] + push["dropped"] == FILLERS + made
+        self.wait(accounted, "every profile to be sent or counted as dropped")
+        self.assertEqual([name for name in self.server.names if name.startswith("filler")],
+                         [f"filler{i}{{}}" for i in range(DROPPED, FILLERS)])
+        self.assertEqual((self.status()["push"]["dropped"], self.status()["push"]["refused"]), (DROPPED, 0))
+        self.assertRegex(self.names_with("first")[0], rf"^vprof\{{domain={self.name},event=[\w-]+,host={socket.gethostname()},.*run=first\}}$")
+
+    def reload(self, daemon, label, api):
+        self.configure(label, api)
+        daemon.send_signal(signal.SIGHUP)
+        self.manager.hear("RELOADING=1")
+
+    def check_other_servers(self, daemon):
+        """Parca and a collector take what the daemon makes, and which guest it is of."""
+        self.reload(daemon, "second", "parca")
+        self.wait(lambda: self.server.labels["parca"], "a profile at Parca")
+        self.reload(daemon, "third", "otlp")
+        self.wait(lambda: self.server.labels["otlp"], "a profile at the collector")
+        labels, resource = self.server.labels["parca"][0], self.server.labels["otlp"][0]
+        self.assertEqual([labels[name] for name in ("__name__", "service_name", "domain", "host", "run")],
+                         ["vprof", "vprof", self.name, socket.gethostname(), "second"])
+        self.assertEqual([resource[name] for name in ("service.name", "host.name", "hypervisor.host.name", "run")],
+                         ["vprof", self.name, socket.gethostname(), "third"])
+        self.config.write_text("[nonsense]\nkey=value\n")
+        daemon.send_signal(signal.SIGHUP)
+        self.manager.hear("RELOADING=1")
+        self.manager.hear("READY=1")
+        self.configure("third", "otlp")
+
+    def check_no_spool(self, guest):
+        """A spool that takes nothing more, as that of a full disk, costs the profile and not the sampling."""
+        shutil.rmtree(self.spool)
+        self.spool.write_text("not a folder")
+        self.wait_for_guest(guest.pid, lambda guest: guest["profiles-lost"] > 0)
+        found = self.only_guest()
+        self.assertIn("Not a directory", found["profiles-why"])
+        self.assertEqual((found["state"], found["restarts"]), ("sampling", 0))
 
     def test_a_guest_comes_and_goes(self):
+        harness.need_program("protoc", "protobuf-compiler")
+        self.fill_spool()
+        self.configure("first", spool_mib=1)
         daemon = self.begin()
         self.assertEqual(self.status()["guests"], [])
         guest = self.guest()
-        self.wait_for_guest(guest.pid)
-
-        # While the server fails, profiles wait.
-        self.wait(lambda: self.server.attempts > 0 and self.status()["push"].get("spooled", 0) > 1, "profiles in the spool")
-        self.assertIn("503", self.status()["push"]["why"])
-        self.server.works.set()
-        self.wait(lambda: self.names_with("first") and self.status()["push"]["spooled"] == 0, "profiles at the server")
-        self.assertRegex(self.names_with("first")[0], rf"^vprof\{{domain={self.name},event=[\w-]+,host={socket.gethostname()},.*run=first\}}$")
+        self.check_outage(guest)
         self.wait_for_guest(guest.pid, lambda guest: guest["samples"] > 0)
         self.check_metrics()
+        self.check_prometheus()
         self.manager.hear("WATCHDOG=1")
 
         # An engine that dies is started again.
         os.kill(self.only_guest()["engine"]["pid"], signal.SIGKILL)
         self.wait_for_guest(guest.pid, lambda guest: guest["restarts"] == 1)
-
-        # Another configuration, and a wrong one, which changes nothing.
-        self.configure("second")
-        daemon.send_signal(signal.SIGHUP)
-        self.manager.hear("RELOADING=1")
-        self.wait(lambda: self.names_with("second"), "a profile with the new label")
-        self.config.write_text("[nonsense]\nkey=value\n")
-        daemon.send_signal(signal.SIGHUP)
-        self.manager.hear("RELOADING=1")
-        self.manager.hear("READY=1")
-        self.configure("second")
+        self.check_other_servers(daemon)
         self.wait_for_guest(guest.pid)
         self.assertIn(f"\n{self.name} ", self.run_program(VPROF, "daemon", "--config", self.config, "status")[0])
 
@@ -236,10 +222,31 @@ address = {self.metrics if harness.built_with("libmicrohttpd") else "off"}
         self.wait(lambda: not self.only_guest(), "the guest's end")
         last = self.guest()
         self.wait_for_guest(last.pid)
+        self.check_no_spool(last)
         err = self.end(daemon)
         self.assertIn("there is no such key; the configuration stays as it was\n", err)
         self.assertIsNone(last.poll())
         self.assertFalse((self.folder / "status.sock").exists())
+        self.assertEqual(self.server.refused, [])
+
+    def test_many_guests(self):
+        """All at once: each is sampled, and has a profile of its own at the server, unless it is halted."""
+        images = {f"{self.name}-{i}": "halt" if i % 4 == 3 else "hang" for i in range(MANY_GUESTS)}
+        self.server.works.set()
+        for number, image in enumerate(images.values()):
+            self.guest(image, f"-{number}")
+        daemon = self.begin()
+
+        def all_there():
+            guests = {guest["name"]: guest for guest in self.status()["guests"]}
+            return guests.keys() == images.keys() and all(
+                guest["state"] == "sampling" and (images[name] == "halt" or guest["profiles"] > 0) for name, guest in guests.items())
+        self.wait(all_there, f"{MANY_GUESTS} guests")
+        busy = {name for name, image in images.items() if image == "hang"}
+        self.wait(lambda: busy <= {re.search("domain=([^,]*),", name)[1] for name in self.server.names}, "a profile of each")
+        self.assertEqual([(guest["restarts"], guest["lost"]["ring"]) for guest in self.status()["guests"]], [(0, 0)] * MANY_GUESTS)
+        self.assertEqual(self.server.refused, [])
+        self.end(daemon)
 
     def test_what_it_refuses(self):
         self.refused(VPROF, "daemon", "--config", self.config, "status", message="no daemon serves .*status.sock")

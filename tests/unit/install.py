@@ -80,7 +80,7 @@ class Packages(Installing):
         host, agent = packages.make(self, "DEB")
         contents = {file.name.split("_")[0]: self.run_program("dpkg-deb", "-c", file)[0] for file in (host, agent)}
         for package, names in (("vprof", ("bin/vprof", "libexec/vprof/vprof-vmm", "man1/vprof-run.1.gz", "completions/vprof", "_vprof",
-                                          "vprof.fish", "system/vprof-guest@.socket", "sysusers.d/vprof.conf", "report.schema.json")),
+                                          "vprof.fish", "system/vprof-guest@.socket", "system/vprofd.service", "sysusers.d/vprof.conf", "report.schema.json")),
                                ("vprof-agent", ("bin/vprof-agent", "libexec/vprof/vprof-agent", "man8/vprof-agent.8.gz",
                                                 "system/vprof-agent.service", "rules.d/60-vprof-agent.rules"))):
             for name in names:

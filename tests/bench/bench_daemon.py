@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What `vprof daemon` costs the host: CPU time and memory of each of its processes while it samples guests with call chains.
+
+usage: bench_daemon.py [-n GUESTS] [-s SECONDS] [-w SECONDS] BIN_FOLDER [ARGUMENT...]
+
+The guests are of the tests' own, or `vprof-vmm ARGUMENT...`; the daemon has its default configuration: 19 Hz, a profile each
+15 s, sent to a server here that takes everything. After a time to warm up (-w), prints for each kind of process the CPU time in
+percent of a core and, at the end, PSS (memory, what is shared counted in parts) with what of it is private, on the average; then the
+sum for a guest, its share of the daemon's own processes not counted, and the sealed memory with the guest's kernel that its engine
+keeps, which no process has mapped.
+"""
+import argparse
+import collections
+import http.server
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+TICKS = os.sysconf("SC_CLK_TCK")
+OF_A_GUEST = {"worker", "engine"}
+START_SECONDS = 300
+
+
+class Sink(http.server.BaseHTTPRequestHandler):
+    profiles = 0
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        Sink.profiles += 1
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        pass
+
+
+def children(pid):
+    try:
+        return [int(child) for task in pathlib.Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
+    except OSError:
+        return []
+
+
+def kinds(pid, kind="daemon"):
+    """{process: what it is}"""
+    found = {pid: kind}
+    for child in children(pid):
+        name = pathlib.Path(f"/proc/{child}/comm").read_text().strip()
+        found |= kinds(child, {"vprofd-guest": "worker", "vprofd-finder": "finder", "vprofd-sender": "sender",
+                               "vprof-attach": "engine" if kind == "worker" else "libvirt"}.get(name, kind))
+    return found
+
+
+def cpu_s(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def memory_kib(pid):
+    """(PSS, private)"""
+    text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+    value = {name: int(number) for name, number in re.findall(r"^(\w+): +(\d+) kB", text, re.M)}
+    return value["Pss"], value["Private_Clean"] + value["Private_Dirty"]
+
+
+def sealed_kib(pid):
+    """Files in memory that the process has open."""
+    sizes = {}
+    for file in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            if os.readlink(file).startswith("/memfd:vprof-kernel"):
+                status = os.stat(file)
+                sizes[status.st_ino] = status.st_blocks // 2
+        except OSError:
+            pass
+    return sum(sizes.values())
+
+
+class Bench:
+    def __init__(self, options, work):
+        self.folder, self.work = pathlib.Path(options.folder), pathlib.Path(work)
+        arguments = options.arguments or ["--kernel", self.folder / "guest-user_shares.elf", "--memory", "16M"]
+        self.guests = [subprocess.Popen([self.folder / "vprof-vmm", *arguments, "--control", "none", "--name", f"bench{i}"],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) for i in range(options.n)]
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sink)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.config = self.work / "daemon.conf"
+        self.config.write_text(f"[daemon]\nsocket={self.work}/status.sock\nspool={self.work}/spool\n[guests]\ninclude=bench*\n"
+                               f"[push]\nurl=http://127.0.0.1:{self.server.server_address[1]}\n[metrics]\naddress=off\n")
+        self.daemon = subprocess.Popen([self.folder / "vprof", "daemon", "--config", self.config])
+
+    def status(self):
+        return json.loads(subprocess.run([self.folder / "vprof", "daemon", "--config", self.config, "status", "--json"],
+                                         capture_output=True, check=True).stdout)
+
+    def wait(self):
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end:
+            time.sleep(1)
+            if not (self.work / "status.sock").exists():
+                continue
+            guests = self.status()["guests"]
+            if len(guests) == len(self.guests) and all(guest["state"] == "sampling" for guest in guests):
+                return
+        sys.exit(f"bench_daemon: waited {START_SECONDS} s for all guests to be sampled")
+
+    def end(self):
+        for process in self.daemon, *self.guests:
+            process.terminate()
+        for process in self.daemon, *self.guests:
+            process.wait()
+        self.server.shutdown()
+
+
+def measure(bench, options):
+    found = kinds(bench.daemon.pid)
+    before, began = {pid: cpu_s(pid) for pid in found}, time.monotonic()
+    samples = sum(guest["samples"] for guest in bench.status()["guests"])
+    time.sleep(options.s)
+    passed = time.monotonic() - began
+    samples = sum(guest["samples"] for guest in bench.status()["guests"]) - samples
+    rows = collections.defaultdict(list)
+    for pid, kind in found.items():
+        if pathlib.Path(f"/proc/{pid}").exists():
+            rows[kind].append(((cpu_s(pid) - before[pid]) / passed * 100, *memory_kib(pid)))
+    print(f"{options.n} guests, {passed:.0f} s, {samples / passed / options.n:.1f} samples a second each, {Sink.profiles} profiles sent")
+    print(f"{'process':<10} {'n':>3} {'CPU %':>7} {'PSS MiB':>8} {'private':>8}")
+    sums = [0.0, 0.0]
+    for kind, values in sorted(rows.items()):
+        cpu, pss, private = (statistics.mean(column) for column in zip(*values))
+        print(f"{kind:<10} {len(values):>3} {cpu:>7.3f} {pss / 1024:>8.2f} {private / 1024:>8.2f}")
+        if kind in OF_A_GUEST:
+            sums = [sums[0] + cpu * len(values) / options.n, sums[1] + pss * len(values) / options.n]
+    sealed = statistics.mean([sealed_kib(pid) for pid, kind in found.items() if kind == "engine"])
+    print(f"a guest        {sums[0]:>7.3f} {sums[1] / 1024:>8.2f}; its kernel in sealed memory {sealed / 1024:.1f} MiB")
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].removeprefix("usage: "))
+    parser.add_argument("-n", type=int, default=1)
+    parser.add_argument("-s", type=float, default=60)
+    parser.add_argument("-w", type=float, default=40)
+    parser.add_argument("folder")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        bench = Bench(options, work)
+        try:
+            bench.wait()
+            time.sleep(options.w)
+            measure(bench, options)
+        finally:
+            bench.end()
+
+
+if __name__ == "__main__":
+    main()
