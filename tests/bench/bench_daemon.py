@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What `vprof daemon` costs the host: CPU time and memory of each of its processes while it samples guests with call chains.
 
-usage: bench_daemon.py [-n GUESTS] [-s SECONDS] [-w SECONDS] BIN_FOLDER [ARGUMENT...]
+usage: bench_daemon.py [-n GUESTS] [-s SECONDS] [-w SECONDS] [-o SECONDS [-m MIB]] BIN_FOLDER [ARGUMENT...]
 
 The guests are of the tests' own, or `vprof-vmm ARGUMENT...`; the daemon has its default configuration: 19 Hz, a profile each
 15 s, sent to a server here that takes everything. After a time to warm up (-w), prints for each kind of process the CPU time in
 percent of a core and, at the end, PSS (memory, what is shared counted in parts) with what of it is private, on the average; then the
 sum for a guest, its share of the daemon's own processes not counted, and the sealed memory with the guest's kernel that its engine
 keeps, which no process has mapped.
+
+With -o, the server is out of order for that long, with a spool of -m MiB; afterwards the guests are stopped, and what was made is
+compared with what was sent and what was dropped.
 """
 import argparse
 import collections
@@ -17,6 +20,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -30,12 +34,12 @@ START_SECONDS = 300
 
 
 class Sink(http.server.BaseHTTPRequestHandler):
-    profiles = 0
+    profiles, works = 0, True
 
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
-        Sink.profiles += 1
-        self.send_response(200)
+        Sink.profiles += Sink.works
+        self.send_response(200 if Sink.works else 503)
         self.end_headers()
 
     def log_message(self, *arguments):
@@ -93,7 +97,7 @@ class Bench:
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sink)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.config = self.work / "daemon.conf"
-        self.config.write_text(f"[daemon]\nsocket={self.work}/status.sock\nspool={self.work}/spool\n[guests]\ninclude=bench*\n"
+        self.config.write_text(f"[daemon]\nsocket={self.work}/status.sock\nspool={self.work}/spool\nspool-mib={options.m}\n[guests]\ninclude=bench*\n"
                                f"[push]\nurl=http://127.0.0.1:{self.server.server_address[1]}\n[metrics]\naddress=off\n")
         self.daemon = subprocess.Popen([self.folder / "vprof", "daemon", "--config", self.config])
 
@@ -143,11 +147,35 @@ def measure(bench, options):
     print(f"a guest        {sums[0]:>7.3f} {sums[1] / 1024:>8.2f}; its kernel in sealed memory {sealed / 1024:.1f} MiB")
 
 
+def outage(bench, options):
+    Sink.works = False
+    began = time.monotonic()
+    while time.monotonic() - began < options.o:
+        time.sleep(min(60, options.o))
+        push = bench.status()["push"]
+        print(f"{time.monotonic() - began:.0f} s:", *(f"{push[name]} {name}" for name in ("sent", "spooled", "spooled-bytes", "dropped")),
+              flush=True)
+    Sink.works = True
+    for guest in bench.guests:
+        guest.send_signal(signal.SIGSTOP)
+    time.sleep(45)  # two intervals, and what waits is sent
+    status = bench.status()
+    push, made = status["push"], sum(guest["profiles"] for guest in status["guests"])
+    lost = sum(sum(guest["lost"].values()) for guest in status["guests"])
+    print(f"{made} profiles made = {push['sent']} sent + {push['spooled']} waiting + {push['dropped']} dropped,"
+          f" and {made - push['sent'] - push['spooled'] - push['dropped']} not accounted for; the server has {Sink.profiles};"
+          f" {lost} samples lost, {sum(guest['restarts'] for guest in status['guests'])} engines restarted")
+    for guest in bench.guests:
+        guest.send_signal(signal.SIGCONT)
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].removeprefix("usage: "))
     parser.add_argument("-n", type=int, default=1)
     parser.add_argument("-s", type=float, default=60)
     parser.add_argument("-w", type=float, default=40)
+    parser.add_argument("-o", type=float, default=0)
+    parser.add_argument("-m", type=int, default=256)
     parser.add_argument("folder")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args()
@@ -157,6 +185,8 @@ def main():
             bench.wait()
             time.sleep(options.w)
             measure(bench, options)
+            if options.o:
+                outage(bench, options)
         finally:
             bench.end()
 
