@@ -205,18 +205,23 @@ static json_t *push_json(const struct daemon *daemon)
 static json_t *status_json(const struct daemon *daemon)
 {
 	const struct daemon_config *config = daemon->config;
-	json_t *guests = json_array();
+	json_t *guests = json_array(), *status;
 
 	for (guint i = 0; i < daemon->guests->len; i++)
 		if (guest_at(daemon, i)->listed)
 			json_array_append_new(guests, guest_json(guest_at(daemon, i)));
-	return json_pack("{s:s, s:i, s:s, s:I, s:o, s:o, s:o, s:o}", "format", "vprof-daemon", "version",
-	                 DAEMON_STATUS_VERSION, "vprof", VPROF_VERSION, "started", (json_int_t)daemon->started_s,
-	                 "cost", daemon_cost(getpid()), "metrics",
-	                 daemon->http ? json_sprintf(strchr(config->address, ':') ? "[%s]:%u" : "%s:%u",
-	                                             config->address, config->port)
-	                              : json_null(),
-	                 "push", push_json(daemon), "guests", guests);
+	status = json_pack("{s:s, s:i, s:s, s:I, s:o, s:o, s:o, s:o}", "format", "vprof-daemon", "version",
+	                   DAEMON_STATUS_VERSION, "vprof", VPROF_VERSION, "started", (json_int_t)daemon->started_s,
+	                   "cost", daemon_cost(getpid()), "metrics",
+	                   daemon->http ? json_sprintf(strchr(config->address, ':') ? "[%s]:%u" : "%s:%u",
+	                                               config->address, config->port)
+	                                : json_null(),
+	                   "push", push_json(daemon), "guests", guests);
+	if (daemon->finder.pid != 0)
+		json_object_set_new(status, "finder", daemon_cost(daemon->finder.pid));
+	if (daemon->sender.pid != 0)
+		json_object_set_new(status, "sender", daemon_cost(daemon->sender.pid));
+	return status;
 }
 
 static char *metrics_text(void *data)

@@ -63,6 +63,24 @@ static double seconds_of(const json_t *object, const char *name)
 
 /* ---- the daemon itself ---- */
 
+static const struct {
+	const char *member, *process;
+} own_processes[] = {{"cost", "supervisor"}, {"finder", "finder"}, {"sender", "sender"}};
+
+static void own_samples(struct metrics *metrics, const json_t *status, const char *number, double unit)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(own_processes); i++) {
+		const json_t *cost = json_object_get(status, own_processes[i].member);
+		GString *labels;
+
+		if (!cost)
+			continue;
+		labels = g_string_new(NULL);
+		label(labels, "process", own_processes[i].process);
+		sample(metrics, labels, number_of(cost, number) / unit);
+	}
+}
+
 static void own_metrics(struct metrics *metrics, const json_t *status)
 {
 	const json_t *cost = json_object_get(status, "cost");
@@ -72,13 +90,19 @@ static void own_metrics(struct metrics *metrics, const json_t *status)
 	family(metrics, "vprof_build_info", "gauge", "Version of vprof; always 1.");
 	sample(metrics, labels, 1);
 	family(metrics, "process_cpu_seconds_total", "counter",
-	       "CPU time of the daemon without its engines and workers.");
+	       "CPU time of the daemon's supervisor, as in vprof_daemon_cpu_seconds_total.");
 	sample(metrics, NULL, seconds_of(cost, "cpu-ns"));
 	family(metrics, "process_resident_memory_bytes", "gauge",
-	       "Resident memory of the daemon without its engines and workers.");
+	       "Resident memory of the daemon's supervisor, as in vprof_daemon_resident_memory_bytes.");
 	sample(metrics, NULL, number_of(cost, "resident-bytes"));
 	family(metrics, "process_start_time_seconds", "gauge", "Start of the daemon since the epoch.");
 	sample(metrics, NULL, number_of(status, "started"));
+	family(metrics, "vprof_daemon_cpu_seconds_total", "counter",
+	       "CPU time of the daemon's own processes, which find guests and send profiles.");
+	own_samples(metrics, status, "cpu-ns", 1e9);
+	family(metrics, "vprof_daemon_resident_memory_bytes", "gauge",
+	       "Resident memory of the daemon's own processes.");
+	own_samples(metrics, status, "resident-bytes", 1);
 	family(metrics, "vprof_guests", "gauge", "Guests that are found and wanted.");
 	sample(metrics, NULL, (double)json_array_size(json_object_get(status, "guests")));
 }

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """vprof push --api otlp, and an OpenTelemetry Collector that takes profiles and prints them."""
+import collections
+import json
 import re
 import socket
 import subprocess
@@ -17,6 +19,25 @@ service:
   telemetry: {{metrics: {{level: none}}}}
   pipelines: {{profiles: {{receivers: [otlp], exporters: [debug]}}}}
 """
+
+
+class Taken:
+    """A request as the collector's debug exporter prints it: attributes of the resource, all texts, and how many samples each cgroup
+    has in the second profile, which counts them."""
+
+    def __init__(self, text):
+        self.texts = set(re.findall(r"^    (\S.*)$", text.partition("String table:")[2].partition("ResourceProfiles")[0], re.M))
+        resource, counts = text.partition("Resource attributes:")[2].split("Profile #1")
+        self.resource = dict(re.findall(r"^     -> (\S+): Str\((.*)\)$", resource.partition("ScopeProfiles")[0], re.M))
+        self.samples = collections.Counter()
+        for sample in re.split(r"^    Sample #\d+$", counts, flags=re.M)[1:]:
+            cgroup = re.search(r"-> process\.linux\.cgroup: (?:Str\()?(.*?)\)?$", sample, re.M)
+            self.samples[cgroup and cgroup[1]] += int(re.search(r"Values: \[(\d+)\]", sample)[1])
+
+
+def taken(printed):
+    """Each request of those that a collector has printed."""
+    return [Taken("String table:" + text) for text in printed.split("String table:")[1:]]
 
 
 class Collector(harness.ProgramTest):
@@ -57,21 +78,18 @@ class Collector(harness.ProgramTest):
         self.assertRegex(err, r"\Avprof: sent 1 profile \(.*\)\n\Z")
 
     def test_it_takes_profiles(self):
-        """All samples of two recordings, with their stacks' names, the guest, the labels and the tasks' cgroups."""
+        """All samples of two recordings, with the guest, the labels, the functions, and the tasks' cgroups."""
         self.push("clock.data", "--label", "rack=b7")
         self.push("cgroups.data")
-        printed = self.end()
-        self.assertEqual(re.findall(r"-> (host\.name|rack|hypervisor\.host\.name): Str\((.*)\)", printed)[:3],
-                         [("host.name", "golden"), ("hypervisor.host.name", socket.gethostname()), ("rack", "b7")])
-        samples = {}
-        for recording in "clock.data", "cgroups.data":
-            out = self.run_program(VPROF, "export", "-t", "folded", "-i", recording, cwd=self.folder)[0]
-            samples[recording] = out
-        print(printed[-6000:], flush=True)
-        for name in "/system.slice/web.service", "/user.slice":
-            self.assertIn(name, printed)
-        for symbol in {frame for out in samples.values() for line in out.splitlines() for frame in line.rsplit(" ", 1)[0].split(";")}:
-            self.assertIn(symbol, printed)
+        clock, cgroups = taken(self.end())
+        self.assertEqual([clock.resource[name] for name in ("host.name", "hypervisor.host.name", "rack", "service.name")],
+                         ["golden", socket.gethostname(), "b7", "vprof"])
+        self.assertEqual(sum(clock.samples.values()), 100)
+        self.assertEqual(cgroups.samples, {"/": 2, "/system.slice": 2, "/user.slice": 2, "/system.slice/web.service": 2,
+                                           '/=?[31m?,"x"': 2, "[unknown]": 2, None: 2})
+        rows = json.loads(self.run_program(VPROF, "report", "--json", "--sort", "sym", "-i", "clock.data", cwd=self.folder)[0])["rows"]
+        self.assertGreater(len(rows), 1)
+        self.assertLessEqual({row["symbol"] for row in rows}, clock.texts)
 
 
 if __name__ == "__main__":
