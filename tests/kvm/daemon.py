@@ -69,6 +69,8 @@ class Prometheus:
                                         timeout=60) as answer:
                 document = json.load(answer)
         except urllib.error.HTTPError as error:
+            if error.code == 503:
+                return None
             raise AssertionError(f"{expression}: {error.read().decode()}") from error
         except OSError:
             return None
