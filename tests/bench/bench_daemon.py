@@ -91,7 +91,7 @@ def sealed_kib(pid):
 class Bench:
     def __init__(self, options, work):
         self.folder, self.work = pathlib.Path(options.folder), pathlib.Path(work)
-        arguments = options.arguments or ["--kernel", self.folder / "guest-user_shares.elf", "--memory", "16M"]
+        arguments = options.arguments or ["--kernel", self.folder / "guest-user_shares.elf"]
         self.guests = [subprocess.Popen([self.folder / "vprof-vmm", *arguments, "--control", "none", "--name", f"bench{i}"],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) for i in range(options.n)]
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sink)

@@ -95,7 +95,7 @@ def dashboard_expressions():
 
 class Daemon(host_daemon.DaemonTest):
     def guest(self, image="user_shares", number=""):
-        guest = self.start(VMM, "--kernel", harness.guest(image), "--memory", "16M", "--control", "none", "--name", f"{self.name}{number}",
+        guest = self.start(VMM, "--kernel", harness.guest(image), "--control", "none", "--name", f"{self.name}{number}",
                            stdout=subprocess.DEVNULL)
         self.addCleanup(self.finish, guest, status=None)
         self.addCleanup(guest.terminate)
