@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """vprof push --api otlp, and an OpenTelemetry Collector that takes profiles and prints them."""
 import collections
-import json
 import re
 import socket
 import subprocess
@@ -87,7 +86,7 @@ class Collector(harness.ProgramTest):
         self.assertEqual(sum(clock.samples.values()), 100)
         self.assertEqual(cgroups.samples, {"/": 2, "/system.slice": 2, "/user.slice": 2, "/system.slice/web.service": 2,
                                            '/=?[31m?,"x"': 2, "[unknown]": 2, None: 2})
-        rows = json.loads(self.run_program(VPROF, "report", "--json", "--sort", "sym", "-i", "clock.data", cwd=self.folder)[0])["rows"]
+        _, rows = self.report(self.folder / "clock.data")
         self.assertGreater(len(rows), 1)
         self.assertLessEqual({row["symbol"] for row in rows}, clock.texts)
 

@@ -23,6 +23,7 @@ build() (
 			go.opentelemetry.io/collector/otelcol v$version
 			go.opentelemetry.io/collector/receiver v$stable
 			go.opentelemetry.io/collector/receiver/otlpreceiver v$version
+			go.opentelemetry.io/collector/service v$version
 		)
 	END
 	cat >main.go <<-END
@@ -39,10 +40,12 @@ build() (
 			"go.opentelemetry.io/collector/otelcol"
 			"go.opentelemetry.io/collector/receiver"
 			"go.opentelemetry.io/collector/receiver/otlpreceiver"
+			"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
 		)
 
 		func factories() (otelcol.Factories, error) {
 			return otelcol.Factories{
+				Telemetry: otelconftelemetry.NewFactory(),
 				Receivers: map[component.Type]receiver.Factory{
 					component.MustNewType("otlp"): otlpreceiver.NewFactory(),
 				},
@@ -54,6 +57,7 @@ build() (
 
 		func main() {
 			resolver := confmap.ResolverSettings{
+				DefaultScheme:     "file",
 				ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()},
 			}
 			settings := otelcol.CollectorSettings{
