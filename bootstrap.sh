@@ -15,7 +15,7 @@ packages_build=(build-essential cmake ninja-build pkg-config protobuf-c-compiler
 packages_unit=(check clang-format git python3 python3-jsonschema python3-yaml acpica-tools libxml2-utils mandoc fish zsh)
 packages_test=("${packages_unit[@]}" libclang-rt-14-dev golang-go busybox-static libarchive-tools linux-perf
 	chromium chromium-driver e2fsprogs kmod mmdebstrap socat strace tmux util-linux libvirt-daemon-system libvirt-clients qemu-system-x86 linux-source-6.1 bc bison flex libssl-dev xz-utils
-	protobuf-compiler lintian rpm rpmlint systemd-container bochs bochsbios bochs-term vgabios isolinux syslinux-common xorriso pahole)
+	protobuf-compiler lintian rpm rpmlint systemd-container bochs bochsbios bochs-term vgabios isolinux syslinux-common xorriso pahole runsc)
 # For the build and the tests of preset arm64, of Debian's other architecture.
 packages_arm64=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm qemu-user check:arm64 libarchive-dev:arm64 libcapstone-dev:arm64
 	libdw-dev:arm64 libelf-dev:arm64 libfdt-dev:arm64 libglib2.0-dev:arm64 libjansson-dev:arm64 libncurses-dev:arm64 libprotobuf-c-dev:arm64 libseccomp-dev:arm64 libzstd-dev:arm64)

@@ -72,6 +72,7 @@ struct attachment {
 	GArray *kernels;           /* struct kernel: those that it ran before */
 	struct host_symbols *host; /* NULL: without the host's side */
 	json_t *statistics;        /* as query-stats; NULL if the engine ended before it could answer */
+	uint64_t paused_ns;        /* when the guest was; 0: it runs */
 	struct run_loop loop;
 	const char *output;
 };
@@ -131,6 +132,21 @@ static void on_kernel(void *data)
 	               &attachment->loop.output_error);
 	g_array_append_val(attachment->kernels, attachment->kernel);
 	attachment->kernel = kernel;
+}
+
+static void on_pause(const json_t *pause, void *data)
+{
+	struct attachment *attachment = data;
+	uint64_t time_ns = member_number(pause, "time-ns", 0);
+	g_autofree char *name = text_printable(member_text(attachment->guest, "name"));
+	g_autofree char *how = text_printable(member_text(pause, "pause"));
+
+	if (how[0] != '\0')
+		say("%s %s; the recording goes on", name, how);
+	else if (attachment->paused_ns && time_ns >= attachment->paused_ns)
+		say("%s runs again, after %.0f s", name, (double)(time_ns - attachment->paused_ns) / 1e9);
+	if (how[0] == '\0' || attachment->paused_ns == 0)
+		attachment->paused_ns = how[0] == '\0' ? 0 : time_ns;
 }
 
 static void say_attached(const struct attachment *attachment)
@@ -199,6 +215,7 @@ static bool follow(struct attachment *attachment, GError **error)
 	attachment->loop.engine = attachment->engine;
 	attachment->loop.capture = attachment->capture;
 	attachment->loop.on_kernel = on_kernel;
+	attachment->loop.on_pause = on_pause;
 	attachment->loop.data = attachment;
 	attachment->loop.terminal = terminal_new(false);
 	run_loop_run(&attachment->loop);

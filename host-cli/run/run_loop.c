@@ -96,6 +96,8 @@ static void loop_take_event(struct run_loop *loop, const json_t *event)
 		loop->end = json_is_object(data) ? json_incref(data) : json_object();
 	else if (strcmp(name, VPROF_EVENT_GUEST_KERNEL) == 0 && loop->on_kernel)
 		loop->on_kernel(loop->data);
+	else if (strcmp(name, VPROF_EVENT_GUEST_PAUSE) == 0 && loop->on_pause)
+		loop->on_pause(data, loop->data);
 	else if (strcmp(name, VPROF_EVENT_GUEST_PHASE) == 0 && loop->capture)
 		capture_phase(loop->capture, data);
 	else if (strcmp(name, VPROF_EVENT_MARKER) == 0 && loop->capture)

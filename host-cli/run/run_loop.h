@@ -24,6 +24,8 @@ struct run_loop {
 	int signalfd; /* of run_loop_signals */
 	/* The guest has booted another kernel; NULL: not possible. */
 	void (*on_kernel)(void *data);
+	/* It was paused, or runs again: "data" of guest-pause; NULL: not possible. */
+	void (*on_pause)(const json_t *pause, void *data);
 	void *data;
 	/* Called every interval_s seconds; NULL: never. */
 	void (*on_interval)(void *data);

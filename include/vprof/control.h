@@ -50,6 +50,7 @@
 /* Events. */
 #define VPROF_EVENT_GUEST_ENDED "guest-ended"
 #define VPROF_EVENT_GUEST_KERNEL "guest-kernel"
+#define VPROF_EVENT_GUEST_PAUSE "guest-pause"
 #define VPROF_EVENT_GUEST_PHASE "guest-phase"
 #define VPROF_EVENT_SAMPLES_LOST "samples-lost"
 #define VPROF_EVENT_MARKER "marker"

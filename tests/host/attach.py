@@ -5,9 +5,11 @@ tasks wait for is what the guest itself says."""
 import collections
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
+import time
 
 import harness
 import perf
@@ -20,11 +22,15 @@ TASK = re.compile(r"^task (\S+) (\d+) \((.*)\) ([A-Za-z]) ", re.MULTILINE)  # as
 SLEEPERS_MIN, CHANGED_MAX = 40, 8
 WAIT_MIN = 0.6  # of the time of all samples, without that before the first look and after the last one
 NAPS, NAP_SECONDS = 15, 0.2  # at least so many of 30
+PLUGGED = 128 << 20  # bytes: a block of Linux's
+PAUSE_SECONDS = 5  # three until it is told
 WAITS_AGREE, WAITS_ENDS = 0.15, 1  # looks and switches: a share, and seconds before the first look and after the last one
 ROOT = re.compile(r"entry_SYSCALL_64_after_hwframe|ret_from_fork(_asm)?|asm_(sysvec|exc|common)_.*")
 INIT = """#!/bin/sh
 busybox mount -t proc proc /proc
 busybox mount -t devtmpfs dev /dev
+busybox mount -t sysfs sys /sys
+echo online_movable >/sys/devices/system/memory/auto_online_blocks
 busybox ln -s busybox /bin/dd
 busybox mkdir /cgroup
 busybox mount -t cgroup2 cgroup /cgroup
@@ -62,28 +68,43 @@ class Attach(harness.ProgramTest):
         harness.need_kvm()
         harness.need_program("qemu-system-x86_64", "qemu-system-x86")
         self.recording = self.folder / "recording"
-        self.console = self.folder / "console"
+        self.console = self.folder / "qmp.console"
         self.qmp = self.folder / "qmp"
         self.series = re.match(r"\d+\.\d+", os.uname().release)[0]
         self.kernel = harness.script("kernel-debian.sh", self.series, "amd64")
         (self.folder / "init").write_text(INIT)
         harness.script("initramfs.sh", self.folder / "initrd", self.folder / "init", harness.BIN / "user_spin_static")
 
+    def start_qemu(self, name, *options):
+        """A guest with 256 MiB, and two monitors: `name` and `name`-2."""
+        qemu = self.start("qemu-system-x86_64", "-name", "guest,debug-threads=on", "-accel", "kvm", "-cpu", "host", "-m",
+                          "256,slots=1,maxmem=1G", "-display", "none", "-vga", "none", "-serial", f"file:{self.folder / name}.console",
+                          "-kernel", self.kernel, "-initrd", self.folder / "initrd", "-append", "console=ttyS0 panic=-1 quiet", "-no-reboot",
+                          *(word for path in (name, f"{name}-2") for word in ("-qmp", f"unix:{self.folder / path},server=on,wait=off")),
+                          *options)
+        self.addCleanup(qemu.communicate)
+        self.addCleanup(qemu.terminate)
+        return qemu
+
     def boot(self):
-        self.qemu = self.start("qemu-system-x86_64", "-name", "guest,debug-threads=on", "-accel", "kvm", "-cpu", "host", "-m", "256",
-                               "-display", "none", "-vga", "none", "-serial", f"file:{self.console}", "-kernel", self.kernel, "-initrd",
-                               self.folder / "initrd", "-append", "console=ttyS0 panic=-1 quiet", "-no-reboot",
-                               "-qmp", f"unix:{self.qmp},server=on,wait=off")
-        self.addCleanup(self.end)
+        self.qemu = self.start_qemu("qmp")
         self.wait_for_init()
+
+    def tell(self, name, *commands):
+        """Says commands to a monitor of QEMU's; the last answer."""
+        with socket.socket(socket.AF_UNIX) as monitor, monitor.makefile("rw") as stream:
+            monitor.connect(str(self.folder / name))
+            for command in {"execute": "qmp_capabilities"}, *commands:
+                print(json.dumps(command), file=stream, flush=True)
+                answer = {"event": None}
+                while "event" in answer or "QMP" in answer:
+                    answer = json.loads(stream.readline())
+                self.assertIn("return", answer, command)
+        return answer["return"]
 
     def wait_for_init(self):
         harness.wait_until(lambda: self.console.exists() and "init: up" in self.console.read_text(errors="replace"),
                            "the guest's init", 120)
-
-    def end(self):
-        self.qemu.terminate()
-        self.qemu.communicate()
 
     def guest(self):
         return "--pid", self.qemu.pid, "--qmp", self.qmp
@@ -221,11 +242,8 @@ class Attach(harness.ProgramTest):
 
     def check_panic(self):
         """Of another VMM, a guest that has panicked in an NMI, with interrupts off."""
-        with socket.socket(socket.AF_UNIX) as monitor, monitor.makefile("rw") as stream:
-            monitor.connect(str(self.qmp))
-            for command in "qmp_capabilities", "inject-nmi":
-                print(json.dumps({"execute": command}), file=stream, flush=True)
-            self.wait_for_panic()
+        self.tell("qmp", {"execute": "inject-nmi"})
+        self.wait_for_panic()
         self.check_panicked(*self.guest())
 
     def check_exact_waits(self):
@@ -278,6 +296,94 @@ class Attach(harness.ProgramTest):
         _, err = self.finish(vprof, status=94)
         self.assertIn("vprof-vmm: the guest has panicked and is kept: Kernel panic - not syncing: sysrq triggered crash", err)
         self.check_exact_waits()
+
+    def whole_user_chains(self, recording):
+        """Of the static program, in the last seconds: tables, stack and page tables are read."""
+        last = self.report(recording)[0]["recording"]["last-ns"] / 1e9
+        ends = self.report(recording, "--comm", "user_spin_stati", "--time", f"{last - USER_SECONDS},{last}")[0]["recording"]["chain-ends"]["user"]
+        print(f"  {recording.name}: {ends}", flush=True)
+        self.assertGreater(ends["whole"], USER_WHOLE_MIN * sum(ends.values()))
+
+    def start_recording(self, name, *which, seconds=120):
+        vprof = self.start(VPROF, "attach", *which, "-g", "--no-report", "--duration", f"{seconds}s", "-o", self.folder / name)
+        self.addCleanup(vprof.kill)
+
+        def begun():
+            if vprof.poll() is not None:
+                self.fail(vprof.communicate())
+            return (self.folder / name).exists()
+        harness.wait_until(begun, "the recording", 30)
+        return vprof
+
+    def check_plug(self):
+        """Memory that is plugged in is read: user space of programs that start afterwards is there, as Linux was told."""
+        vprof = self.start_recording("plug", "--pid", self.qemu.pid, seconds=12)
+        self.tell("qmp-2", {"execute": "object-add", "arguments": {"qom-type": "memory-backend-memfd", "id": "more", "size": PLUGGED}},
+                  {"execute": "device_add", "arguments": {"driver": "pc-dimm", "id": "dimm", "memdev": "more"}})
+        self.finish(vprof)
+        (used,) = [os.stat(link).st_blocks * 512 for link in pathlib.Path(f"/proc/{self.qemu.pid}/fd").iterdir()
+                   if os.readlink(link).startswith("/memfd:memory-backend-memfd")]
+        print(f"  {used >> 10} KiB of what was plugged in are used", flush=True)
+        self.assertGreater(used, 0)
+        doctor = json.loads(self.run_program(VPROF, "doctor", "--pid", self.qemu.pid, "--json")[0])
+        self.assertGreater(doctor["memory-bytes"], PLUGGED + (255 << 20))
+        self.whole_user_chains(self.folder / "plug")
+
+    def pause(self):
+        self.tell("qmp-2", {"execute": "stop"})
+        time.sleep(PAUSE_SECONDS)
+        self.tell("qmp-2", {"execute": "cont"})
+        time.sleep(3)
+
+    def detach(self, vprof):
+        vprof.send_signal(signal.SIGINT)
+        _, err = self.finish(vprof)
+        print(err, flush=True)
+        return err
+
+    def check_pause(self):
+        """A pause and a migration away, as KVM shows them, and as QEMU's monitor tells them."""
+        saved = self.folder / "saved"
+        pause = r"is paused; the recording goes on\n(.*\n)*.* runs again, after [1-9] s\n"
+        by_kvm = self.start_recording("kvm", "--pid", self.qemu.pid)
+        self.pause()
+        self.assertRegex(self.detach(by_kvm), pause)
+        by_monitor = self.start_recording("monitor", *self.guest())
+        self.pause()
+        self.tell("qmp-2", {"execute": "migrate", "arguments": {"uri": f"exec:cat >{saved}"}})
+        _, err = self.finish(by_monitor)
+        print(err, flush=True)
+        self.assertRegex(err, pause)
+        self.assertIn("the guest has migrated to another host; attach again there", err)
+        # Its process stays, and its memory is there still.
+        by_kvm = self.start_recording("migrated", "--pid", self.qemu.pid)
+        time.sleep(PAUSE_SECONDS)
+        self.assertIn("is paused, or has migrated away: its VMM has KVM log what it writes; the recording goes on", self.detach(by_kvm))
+        return saved
+
+    def check_restored(self, saved):
+        """The same guest elsewhere, attached to before its state comes in."""
+        self.qemu.terminate()
+        self.qemu.wait()
+        other = self.start_qemu("other", "-incoming", "defer", "-object", f"memory-backend-memfd,id=more,size={PLUGGED}",
+                                "-device", "pc-dimm,id=dimm,memdev=more")
+        harness.wait_for_socket(self.folder / "other-2")
+        vprof = self.start_recording("restored", "--pid", other.pid, seconds=15)
+        self.tell("other-2", {"execute": "migrate-incoming", "arguments": {"uri": f"exec:cat {saved}"}})
+        _, err = self.finish(vprof)
+        print(err, flush=True)
+        samples = [sample for sample in perf.vprof_samples(self.folder / "restored") if sample["mode"] != "vmm"]
+        self.check_modes(samples)
+        tasks = collections.Counter(sample["comm"] for sample in samples)
+        print("  tasks", tasks.most_common(4), flush=True)
+        for name in "user_spin_stati", "dd":
+            self.assertGreater(tasks[name], 0.05 * len(samples))
+
+    def test_life(self):
+        """What becomes of a guest without libvirt while it is recorded."""
+        self.boot()
+        self.check_plug()
+        self.check_restored(self.check_pause())
 
     def test_attach(self):
         self.boot()

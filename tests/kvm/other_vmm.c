@@ -8,8 +8,8 @@
  * it does: one that only sleeps is called "CPU 0/KVM", as QEMU's vCPUs are.
  *
  * It prints the process id of the VMM, and obeys words on its standard input: "move" puts the guest's memory elsewhere
- * in the process, "go" starts the vCPUs, "pause" keeps them out of the guest and "continue" lets them in again. It ends
- * with its input.
+ * in the process, "go" starts the vCPUs, "pause" keeps them out of the guest and "continue" lets them in again, and
+ * "close", while they are out, ends the virtual machine but not the process, which ends with its input.
  */
 #include <elf.h>
 #include <err.h>
@@ -41,8 +41,9 @@
 
 static const unsigned vcpu_ids[] = {0, 5};
 #define VCPUS (sizeof(vcpu_ids) / sizeof(vcpu_ids[0]))
+#define COPIES 2
 
-static int kvm, vm, memory, vcpus[VCPUS];
+static int kvm, vm, memory, vcpus[VCPUS], copies[VCPUS][COPIES];
 static pthread_t threads[VCPUS];
 static struct kvm_run *runs[VCPUS];
 static size_t run_bytes;
@@ -171,8 +172,8 @@ static void vcpus_create(void)
 	for (size_t i = 0; i < VCPUS; i++) {
 		vcpus[i] = checked(ioctl(vm, KVM_CREATE_VCPU, vcpu_ids[i]), "KVM_CREATE_VCPU");
 		checked(ioctl(vcpus[i], KVM_SET_CPUID2, cpuid), "KVM_SET_CPUID2");
-		checked(dup(vcpus[i]), "dup");
-		checked(dup(vcpus[i]), "dup");
+		for (size_t copy = 0; copy < COPIES; copy++)
+			copies[i][copy] = checked(dup(vcpus[i]), "dup");
 		runs[i] = mmap(NULL, run_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, vcpus[i], 0);
 		if (runs[i] == MAP_FAILED)
 			err(1, "mmap");
@@ -246,6 +247,18 @@ static void vcpus_continue(void)
 	pthread_mutex_unlock(&pause_lock);
 }
 
+/* The machine is gone with its last file. */
+static void machine_close(void)
+{
+	for (size_t i = 0; i < VCPUS; i++) {
+		munmap(runs[i], run_bytes);
+		close(vcpus[i]);
+		for (size_t copy = 0; copy < COPIES; copy++)
+			close(copies[i][copy]);
+	}
+	close(vm);
+}
+
 static void *sleeping_thread(void *data)
 {
 	prctl(PR_SET_NAME, "CPU 0/KVM");
@@ -301,6 +314,8 @@ static void obey(void)
 			vcpus_pause();
 		else if (strcmp(word, "continue") == 0)
 			vcpus_continue();
+		else if (strcmp(word, "close") == 0)
+			machine_close();
 		printf("%s: done\n", word);
 		fflush(stdout);
 	}

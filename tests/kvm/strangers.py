@@ -168,13 +168,14 @@ class Strangers(harness.ProgramTest):
         self.say(vmm, "pause")
         paused = time.monotonic_ns()
         self.say(vmm, "move")
-        time.sleep(3)
+        time.sleep(5)
         resumed = time.monotonic_ns()
         self.say(vmm, "continue")
         time.sleep(5)
         vmm.kill()
         _, err = self.finish(vprof)
         self.assertIn("the VMM has ended", err)
+        self.assertRegex(err, rf"other_vmm-{pid} is paused; the recording goes on\n(.*\n)*.*other_vmm-{pid} runs again, after [1-9] s")
         samples = [sample for sample in perf.vprof_samples(self.recording) if sample["mode"] != "vmm"]
         parts = [[sample for sample in samples if low <= sample["time-ns"] < high] for low, high in (
             (0, paused), (paused + SECOND // 10, resumed), (resumed + 2 * SECOND, math.inf))]
@@ -188,6 +189,21 @@ class Strangers(harness.ProgramTest):
         self.assertLess(ends["unreadable"], 0.3 * sum(ends.values()))
         self.check_shares(parts[0] + parts[2])
         self.check_time(seconds=9)
+
+    def test_closed(self):
+        """The end of the virtual machine is the recording's, if its VMM lives on."""
+        vmm, pid = self.other()
+        self.say(vmm, "go")
+        vprof = self.start(*self.attach(pid, "--kernel", self.image, "--no-report", seconds=60))
+        self.addCleanup(vprof.kill)
+        harness.wait_until(self.recording.exists, "the recording", 60)
+        time.sleep(3)
+        self.say(vmm, "pause")
+        self.say(vmm, "close")
+        _, err = self.finish(vprof)
+        self.assertIn("the VMM has ended the guest, and runs on without it", err)
+        self.assertIsNone(vmm.poll())
+        self.check_shares()
 
     def test_qemu(self):
         """A QEMU without a monitor, and without names for its threads."""

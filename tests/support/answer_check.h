@@ -48,18 +48,21 @@ static inline bool answer_fits(const json_t *value, const char *type)
 
 static inline void assert_members(const json_t *schema, const json_t *rows, const json_t *object, const char *where);
 
-/* Of an object; another method may have them. NULL: it is none. */
+/* Of an object; another method or an event may have them. NULL: it is none. */
 static inline const json_t *answer_rows(const json_t *schema, const json_t *row)
 {
 	const char *of = json_string_value(json_object_get(row, "members-of"));
-	const json_t *method;
+	const json_t *described;
 	size_t i;
 
 	if (!of)
 		return json_object_get(row, "members");
-	json_array_foreach(json_object_get(schema, "methods"), i, method)
-		if (strcmp(json_string_value(json_object_get(method, "name")), of) == 0)
-			return json_object_get(method, "returns");
+	json_array_foreach(json_object_get(schema, "methods"), i, described)
+		if (strcmp(json_string_value(json_object_get(described, "name")), of) == 0)
+			return json_object_get(described, "returns");
+	json_array_foreach(json_object_get(schema, "events"), i, described)
+		if (strcmp(json_string_value(json_object_get(described, "name")), of) == 0)
+			return json_object_get(described, "data");
 	return NULL;
 }
 

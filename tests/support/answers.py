@@ -16,8 +16,8 @@ def value_errors(schema, row, type_, value, where):
     if not TYPES[type_](value):
         yield f"{where}: {value!r} is no {type_}"
     elif "members-of" in row:
-        returns, = (method["returns"] for method in schema["methods"] if method["name"] == row["members-of"])
-        yield from member_errors(schema, returns, value, where)
+        rows, = (of.get("returns", of.get("data")) for of in schema["methods"] + schema["events"] if of["name"] == row["members-of"])
+        yield from member_errors(schema, rows, value, where)
     elif "members" in row:
         yield from member_errors(schema, row["members"], value, where)
 

@@ -384,7 +384,7 @@ static void assert_terms(const json_t *list, const char *const *names)
 
 START_TEST(the_schema_is_complete)
 {
-	static const char *const events[] = {"guest-ended", "guest-kernel", "guest-phase",
+	static const char *const events[] = {"guest-ended", "guest-kernel", "guest-pause", "guest-phase",
 	                                     "marker",      "samples-lost", NULL};
 	static const char *const errors[] = {"GenericError",
 	                                     "CommandNotFound",

@@ -381,6 +381,24 @@ START_TEST(another_kernel_is_an_event_as_declared)
 }
 END_TEST
 
+START_TEST(a_pause_is_an_event_and_a_state)
+{
+	static const char *const pauses[] = {"is paused", NULL};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(pauses); i++) {
+		fake.guest.pause = pauses[i];
+		control_server_guest_pause(server);
+		json_auto_t *data = peer_event(&peer, "guest-pause");
+		json_auto_t *status = peer_return(&peer, REQUEST("query-status"));
+
+		ck_assert_pstr_eq(json_string_value(json_object_get(data, "pause")), pauses[i]);
+		ck_assert_pstr_eq(json_string_value(json_object_get(status, "pause")), pauses[i]);
+		ck_assert_int_gt(json_integer_value(json_object_get(data, "time-ns")), 0);
+		ck_assert_uint_eq(json_object_size(data), 2);
+	}
+}
+END_TEST
+
 /* That the members of all objects are described. Those of query-schema are rows that have been described. */
 static void assert_described(const json_t *rows, const char *where)
 {
@@ -425,6 +443,7 @@ int main(void)
 	tcase_set_timeout(test, 60);
 	tcase_add_test(test, every_method_answers_as_it_declares);
 	tcase_add_test(test, another_kernel_is_an_event_as_declared);
+	tcase_add_test(test, a_pause_is_an_event_and_a_state);
 	tcase_add_test(test, every_object_is_described);
 	suite_add_tcase(suite, test);
 	return run_suite(suite);

@@ -102,7 +102,24 @@ START_TEST(vcpus_and_slots_come_in_order)
 	ck_assert_uint_eq(machine.ranges[1].gpa, 4095 * MIB);
 	ck_assert_uint_eq(machine.ranges[2].hva, 0x7f0000000000 + 4096 * MIB);
 	ck_assert_uint_eq(machine.memory_bytes, 3584 * MIB);
+	ck_assert_uint_eq(machine.logged_bytes, 0);
+	ck_assert(!machine.halts);
 	ck_assert_ptr_null(machine.confidential);
+}
+END_TEST
+
+/* A screen's memory always is; that of all is for a migration. What the guest cannot write is in neither. */
+START_TEST(logged_memory_is_counted)
+{
+	put_slot(VM, 0, 64 * MIB, 0);
+	put_slot(VM, 256 * MIB, 16 * MIB, KVM_MEM_LOG_DIRTY_PAGES);
+	put_slot(VM, 512 * MIB, MIB, KVM_MEM_READONLY | KVM_MEM_LOG_DIRTY_PAGES);
+	put_vm(VM, 3, KVM_VIEW_HALTS);
+	put_vcpu(VM, 0, 0);
+	assert_decodes();
+	ck_assert_uint_eq(machine.memory_bytes, 80 * MIB);
+	ck_assert_uint_eq(machine.logged_bytes, 16 * MIB);
+	ck_assert(machine.halts);
 }
 END_TEST
 
@@ -212,6 +229,7 @@ int main(void)
 
 	tcase_add_checked_fixture(cases, setup, NULL);
 	tcase_add_test(cases, vcpus_and_slots_come_in_order);
+	tcase_add_test(cases, logged_memory_is_counted);
 	tcase_add_test(cases, of_two_machines_the_one_with_more_vcpus_counts);
 	tcase_add_test(cases, encryption_has_its_name);
 	tcase_add_test(cases, what_changed_meanwhile_is_read_again);

@@ -92,6 +92,20 @@ START_TEST(a_period_is_the_time_without_the_cpu_time)
 }
 END_TEST
 
+START_TEST(a_pause_is_left_out)
+{
+	session_wall_look(&session, 10 * S);
+	ck_assert_uint_eq(session_wall_look(&session, 11 * S), 4);
+	check_samples((uint64_t[6]){0, S, S, S, 0, S});
+	fake.guest.pause = "is paused";
+	ck_assert_uint_eq(session_wall_look(&session, 12 * S), 0);
+	ck_assert_uint_eq(session_wall_look(&session, 20 * S), 0);
+	fake.guest.pause = NULL;
+	ck_assert_uint_eq(session_wall_look(&session, 21 * S), 4);
+	check_samples((uint64_t[6]){0, S, S, S, 0, S});
+}
+END_TEST
+
 START_TEST(a_task_that_runs_meanwhile)
 {
 	struct session_statistics statistics;
@@ -212,6 +226,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, a_period_is_the_time_without_the_cpu_time);
+	tcase_add_test(tests, a_pause_is_left_out);
 	tcase_add_test(tests, a_task_that_runs_meanwhile);
 	tcase_add_test(tests, kernel_threads_without_work_are_left_out);
 	tcase_add_test(tests, a_task_that_has_not_run_is_not_walked_again);

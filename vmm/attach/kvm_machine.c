@@ -125,14 +125,17 @@ static bool slot_take(struct kvm_machine *machine, const struct kvm_view_slot *r
 		return fail(error, KVM_MACHINE_ERROR_RECORD, "there are more memory slots than are written");
 	machine->ranges[machine->n_ranges++] =
 		(struct kvm_machine_range){.gpa = record->gpa, .bytes = record->bytes, .hva = record->hva};
-	if (!(record->flags & KVM_MEM_READONLY))
+	if (!(record->flags & KVM_MEM_READONLY)) {
 		machine->memory_bytes += record->bytes;
+		machine->logged_bytes += record->flags & KVM_MEM_LOG_DIRTY_PAGES ? record->bytes : 0;
+	}
 	return true;
 }
 
 static bool vm_take(struct kvm_machine *machine, const struct kvm_view_vm *record, GError **error)
 {
 	machine->ids_max = record->ids_max;
+	machine->halts = record->flags & KVM_VIEW_HALTS;
 	if (record->flags & KVM_VIEW_TDX)
 		machine->confidential = "TDX";
 	else if (record->flags & (KVM_VIEW_SEV | KVM_VIEW_STATE_PROTECTED))

@@ -45,6 +45,8 @@ struct kvm_machine {
 	size_t n_ranges;
 	struct kvm_machine_range ranges[KVM_MACHINE_RANGES_MAX]; /* by ascending gpa, not overlapping */
 	uint64_t memory_bytes;    /* of the ranges, those that the guest cannot write (ROM) left out */
+	uint64_t logged_bytes;    /* of them, those of which KVM logs what is written, as for a migration */
+	bool halts;               /* vCPUs that are halted are in KVM; else they may have left it */
 	const char *confidential; /* "SEV", "TDX"; NULL: it is not */
 };
 

@@ -19,6 +19,12 @@ void monitor_free(struct monitor *monitor)
 	monitor->transport->close(monitor);
 }
 
+void monitor_listen(struct monitor *monitor, monitor_event event, void *data)
+{
+	monitor->event = event;
+	monitor->event_data = data;
+}
+
 static char *request_text(const char *command, json_t *arguments)
 {
 	json_t *request = json_pack("{s:s, s:o*}", "execute", command, "arguments", arguments);

@@ -24,6 +24,9 @@ enum monitor_error {
 
 struct monitor;
 
+/* What QEMU says unasked, by its name ("STOP"). Called with the monitor locked, on the thread that reads its answer. */
+typedef void (*monitor_event)(const char *name, void *data);
+
 /* How a monitor is reached. */
 struct monitor_transport {
 	/* One request (a JSON line) and its answer; new string. Called with the monitor locked. */
@@ -35,10 +38,18 @@ struct monitor_transport {
 struct monitor {
 	const struct monitor_transport *transport; /* [I] */
 	GMutex lock;                               /* one command at a time */
+	monitor_event event;                       /* [I] NULL: none */
+	void *event_data;                          /* [I] */
 };
 
 void monitor_init(struct monitor *monitor, const struct monitor_transport *transport);
 void monitor_free(struct monitor *monitor);
+
+/*
+ * Before any other thread uses it. Events are read together with answers, so they are as late as the next command; a
+ * monitor through libvirt has none.
+ */
+void monitor_listen(struct monitor *monitor, monitor_event event, void *data);
 
 /* The "return" of a QMP command; new reference. `arguments` are stolen and may be NULL. */
 json_t *monitor_execute(struct monitor *monitor, const char *command, json_t *arguments, GError **error);

@@ -60,11 +60,15 @@ static char *socket_line(struct monitor_socket *socket, GError **error)
 	return line;
 }
 
-static bool is_answer(const char *line)
+/* False for an event, of which the listener is told. */
+static bool is_answer(const struct monitor *monitor, const char *line)
 {
 	json_t *object = json_loads(line, 0, NULL);
-	bool answer = !json_object_get(object, "event");
+	const json_t *event = json_object_get(object, "event");
+	bool answer = !event;
 
+	if (json_is_string(event) && monitor->event)
+		monitor->event(json_string_value(event), monitor->event_data);
 	json_decref(object);
 	return answer;
 }
@@ -89,7 +93,7 @@ static char *socket_transact(struct monitor *monitor, const char *request, GErro
 	for (;;) {
 		char *line = socket_line(socket, error);
 
-		if (!line || is_answer(line))
+		if (!line || is_answer(monitor, line))
 			return line;
 		g_free(line);
 	}

@@ -54,6 +54,9 @@ struct qemu_guest {
 	double duration_s;          /* [I] */
 	guint duration_source, exit_source, end_source, tick_source;
 	_Atomic bool runs;                   /* not paused, as far as we were told */
+	_Atomic bool was_reset;              /* as the monitor's events have it; taken by the tick */
+	uint64_t last_exits;                 /* [M] of all vCPUs, when none was in KVM last; 0: one was */
+	unsigned gone_ticks;                 /* [M] for which its process has no vCPU */
 	struct guest_program *program;       /* [M] once the route bpf was looked at; NULL: not loaded */
 	struct bpf_route *bpf_route;         /* [M] while it samples; route_bpf.c */
 	struct perf_route *perf_route;       /* [M] while it samples; route_perf.c */
@@ -68,12 +71,13 @@ struct monitor *qemu_guest_monitor(const struct qemu_guest *qemu);
 
 /*
  * qemu_machine.c: the process's machine by KVM's view. qemu_machine_open looks at it for the first time; errors:
- * GUEST_PROGRAM_ERROR, KVM_MACHINE_ERROR. qemu_machine_follow looks again. The others say what was seen: the threads of
- * the vCPUs, of which the highest number and one is returned, KVM's id of one, and of
- * their registers those that lead to a kernel.
+ * GUEST_PROGRAM_ERROR, KVM_MACHINE_ERROR. qemu_machine_follow looks again, once a second. The others say what was seen:
+ * the threads of the vCPUs, of which the highest number and one is returned, KVM's id of one, of their registers those
+ * that lead to a kernel, and whether KVM logs what is written to all of the guest's memory, as for a migration.
  */
 bool qemu_machine_open(struct qemu_guest *qemu, GError **error);
 void qemu_machine_follow(struct qemu_guest *qemu);
+bool qemu_machine_logged(const struct qemu_guest *qemu);
 unsigned qemu_machine_threads(const struct qemu_guest *qemu, pid_t threads[GUEST_VCPUS_MAX]);
 unsigned qemu_machine_id(const struct qemu_guest *qemu, unsigned vcpu);
 size_t qemu_machine_registers(const struct qemu_guest *qemu, struct hmp_registers registers[GUEST_VCPUS_MAX]);

@@ -85,6 +85,26 @@ static void set_runs(struct qemu_guest *qemu, bool runs)
 	atomic_store_explicit(&qemu->runs, runs, memory_order_relaxed);
 }
 
+/* QEMU leaves the log on where its guest has gone, until it runs here again; other VMMs, too, have no use for it else.
+ */
+static const char *pause_of(const struct qemu_guest *qemu)
+{
+	if (qemu_guest_runs(qemu))
+		return NULL;
+	return qemu_machine_logged(qemu) ? "is paused, or has migrated away: its VMM has KVM log what it writes"
+	                                 : "is paused";
+}
+
+static void pause_tell(struct qemu_guest *qemu)
+{
+	const char *pause = pause_of(qemu);
+
+	if (pause == qemu->guest.pause || qemu->guest.state == GUEST_ENDED)
+		return;
+	qemu->guest.pause = pause;
+	qemu->guest.on_pause(&qemu->guest, qemu->guest.listener_data);
+}
+
 /* What was missed may have been a pause, or a reset. */
 static void catch_up(struct qemu_guest *qemu)
 {
@@ -92,6 +112,13 @@ static void catch_up(struct qemu_guest *qemu)
 		return;
 	set_runs(qemu, qemu_guest_says(qemu, "query-status", "running"));
 	qemu->kernel_sought = true;
+}
+
+static void end_by(struct qemu_guest *qemu, const char *what)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(endings); i++)
+		if (strcmp(what, endings[i].what) == 0)
+			qemu_life_end(qemu, endings[i].reason, endings[i].message);
 }
 
 void qemu_life_event(const char *what, void *data)
@@ -106,9 +133,52 @@ void qemu_life_event(const char *what, void *data)
 		qemu->kernel_sought = true;
 	else if (strcmp(what, "reconnected") == 0)
 		catch_up(qemu);
-	for (size_t i = 0; i < G_N_ELEMENTS(endings); i++)
-		if (strcmp(what, endings[i].what) == 0)
-			qemu_life_end(qemu, endings[i].reason, endings[i].message);
+	end_by(qemu, what);
+	pause_tell(qemu);
+}
+
+/* ---- a monitor without libvirt ---- */
+
+/* Any thread. What is asked of the monitor here is late, and what is sampled by it meanwhile would count. */
+static void on_monitor_event(const char *name, void *data)
+{
+	struct qemu_guest *qemu = data;
+
+	if (strcmp(name, "STOP") == 0)
+		set_runs(qemu, false);
+	else if (strcmp(name, "RESUME") == 0)
+		set_runs(qemu, true);
+	else if (strcmp(name, "RESET") == 0)
+		atomic_store_explicit(&qemu->was_reset, true, memory_order_relaxed);
+}
+
+/* States (QEMU, qapi/run-state.json) in which a guest does not run again here, and what libvirt would say. */
+static const struct {
+	const char *status, *what;
+} final_states[] = {
+	{"postmigrate", "migrated"},
+	{"shutdown", "shutdown"},
+	{"guest-panicked", "crashed"},
+	{"internal-error", "failed"},
+};
+
+static void status_follow(struct qemu_guest *qemu)
+{
+	json_t *answer = !qemu->domain && qemu_guest_monitor(qemu)
+	                         ? monitor_execute(qemu->monitor, "query-status", NULL, NULL)
+	                         : NULL;
+	const char *status = json_string_value(json_object_get(answer, "status"));
+
+	if (!status) {
+		json_decref(answer);
+		return;
+	}
+	set_runs(qemu, json_is_true(json_object_get(answer, "running")));
+	for (size_t i = 0; i < G_N_ELEMENTS(final_states); i++)
+		if (strcmp(status, final_states[i].status) == 0)
+			end_by(qemu, final_states[i].what);
+	qemu->kernel_sought |= atomic_exchange_explicit(&qemu->was_reset, false, memory_order_relaxed);
+	json_decref(answer);
 }
 
 /* ---- threads ---- */
@@ -177,6 +247,8 @@ static gboolean on_tick(void *data)
 		return G_SOURCE_CONTINUE;
 	if (qemu->view)
 		qemu_machine_follow(qemu);
+	status_follow(qemu);
+	pause_tell(qemu);
 	threads_follow(qemu);
 	qemu_clocks_update(qemu);
 	qemu_kernel_follow(qemu);
@@ -193,6 +265,8 @@ bool qemu_life_watch(struct qemu_guest *qemu, GError **error)
 		return false;
 	}
 	qemu->n_threads = threads_count(qemu);
+	if (qemu->monitor && !qemu->domain)
+		monitor_listen(qemu->monitor, on_monitor_event, qemu);
 	qemu->exit_source = g_unix_fd_add(qemu->pidfd, G_IO_IN, on_process_exit, qemu);
 	qemu->tick_source = g_timeout_add_seconds(TICK_S, on_tick, qemu);
 	return true;

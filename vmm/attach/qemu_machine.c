@@ -6,6 +6,9 @@
 #include "attach/qemu_process.h"
 #include "attach/vcpu_calls.h"
 
+/* Looks, a second apart, at a process without vCPUs, before its guest is taken to have ended. */
+#define GONE_TICKS 5u
+
 static unsigned number_of(const struct kvm_machine *machine, unsigned i)
 {
 	return vcpu_number(machine->vcpus[i].id, i, machine->vcpus[machine->n_vcpus - 1].id);
@@ -80,17 +83,66 @@ size_t qemu_machine_registers(const struct qemu_guest *qemu, struct hmp_register
 	return machine->n_vcpus;
 }
 
+bool qemu_machine_logged(const struct qemu_guest *qemu)
+{
+	return qemu->machine.memory_bytes > 0 && qemu->machine.logged_bytes == qemu->machine.memory_bytes;
+}
+
+/* ---- what becomes of it ---- */
+
+/* A VMM that ends has no vCPUs a moment before, and one that reboots its guest by making another for longer.
+ */
+static void follow_gone(struct qemu_guest *qemu)
+{
+	if (++qemu->gone_ticks == GONE_TICKS)
+		qemu_life_end(qemu, GUEST_END_STOPPED, "the VMM has ended the guest, and runs on without it");
+}
+
+/* Of all vCPUs, since they were made; 0: not known. */
+static uint64_t exits_of(struct qemu_guest *qemu)
+{
+	struct guest_counter counters[GUEST_COUNTERS_MAX];
+	uint64_t exits = 0;
+
+	for (unsigned i = 0; i < qemu->machine.n_vcpus; i++) {
+		size_t n = kvm_view_counters(qemu->view, qemu->machine.vcpus[i].id, counters);
+
+		for (size_t j = 0; j < n; j++)
+			if (strcmp(counters[j].name, "exits") == 0)
+				exits += counters[j].value;
+	}
+	return exits;
+}
+
+/*
+ * Where halted vCPUs are in KVM, too, one that is not may have left it for a moment: a guest is paused if none has
+ * entered it from one look to the next. libvirt tells pauses itself.
+ */
+static void follow_runs(struct qemu_guest *qemu)
+{
+	uint64_t exits = any_in_kvm(&qemu->machine) ? 0 : exits_of(qemu);
+
+	if (any_in_kvm(&qemu->machine) || (exits != qemu->last_exits && qemu->last_exits != 0))
+		atomic_store_explicit(&qemu->runs, true, memory_order_relaxed);
+	else if (exits != 0 && exits == qemu->last_exits && qemu->machine.halts && !qemu->domain)
+		atomic_store_explicit(&qemu->runs, false, memory_order_relaxed);
+	qemu->last_exits = exits;
+}
+
 void qemu_machine_follow(struct qemu_guest *qemu)
 {
 	g_autofree struct kvm_machine *machine = g_new(struct kvm_machine, 1);
 
-	/* One that ends has no vCPUs any more, a moment before its process is gone. */
-	if (!kvm_view_read(qemu->view, machine, NULL))
+	g_autoptr(GError) error = NULL;
+
+	if (!kvm_view_read(qemu->view, machine, &error)) {
+		if (g_error_matches(error, KVM_MACHINE_ERROR, KVM_MACHINE_ERROR_NONE))
+			follow_gone(qemu);
 		return;
+	}
+	qemu->gone_ticks = 0;
 	qemu->machine = *machine;
-	/* One that waited for its start when we came, or was paused. A pause is told by libvirt alone. */
-	if (any_in_kvm(machine))
-		atomic_store_explicit(&qemu->runs, true, memory_order_relaxed);
+	follow_runs(qemu);
 	if (qemu->memory)
 		guest_memory_set(qemu->memory, machine->ranges, machine->n_ranges);
 }

@@ -123,7 +123,7 @@ static void print_members(const json_t *members)
 		puts(".br");
 		print_text(text_of(member, "summary"));
 		if (has(member, "members-of"))
-			printf("Its members are what\n.Sx %s\nreturns.\n", text_of(member, "members-of"));
+			printf("Its members are those of\n.Cm %s .\n", text_of(member, "members-of"));
 		if (has(member, "members"))
 			print_members(json_object_get(member, "members"));
 	}

@@ -3,6 +3,7 @@
 #include "control/events.h"
 
 #include "control/method_priv.h"
+#include "lib/record/clock.h"
 
 #define LOST_INTERVAL_S 1u
 /* Registers and the last console lines; \u00XX for each byte, with a message, still fits into a line. */
@@ -46,6 +47,12 @@ static const struct method_member kernel_members[] = {
 	{0},
 };
 
+static const struct method_member pause_members[] = {
+	{"pause", "how it stands still, as \"is paused\"; null: it runs again", MEMBER_STRING, .nullable = true},
+	{"time-ns", "when this was seen, by CLOCK_MONOTONIC", MEMBER_INTEGER},
+	{0},
+};
+
 static const struct method_member phase_members[] = {
 	{"vcpu", "number of the vCPU", MEMBER_INTEGER},
 	{"value", "value of the mark, 0 to 255", MEMBER_INTEGER},
@@ -73,6 +80,7 @@ const struct control_event_type control_events[] = {
 	{VPROF_EVENT_GUEST_KERNEL,
          "an attached guest was reset, and its kernel has another address or is another one; kernel-image returns it",
          kernel_members},
+	{VPROF_EVENT_GUEST_PAUSE, "an attached guest was paused, or runs again", pause_members},
 	{VPROF_EVENT_GUEST_PHASE, "the guest wrote a phase mark", phase_members},
 	{VPROF_EVENT_MARKER, "a client marked a phase", marker_members},
 	{VPROF_EVENT_SAMPLES_LOST, "a ring was full; at most one event per second and vCPU", lost_members},
@@ -109,6 +117,13 @@ void control_server_guest_kernel(struct control_server *server)
 	                               control_text(guest->release, CONTROL_MESSAGE_BYTES_MAX), "build-id",
 	                               control_text(guest->build_id, CONTROL_MESSAGE_BYTES_MAX), "slide",
 	                               control_hex_address(image_slide(guest->kernel_image))));
+}
+
+void control_server_guest_pause(struct control_server *server)
+{
+	control_server_event(server, VPROF_EVENT_GUEST_PAUSE,
+	                     json_pack("{s:s?, s:I}", "pause", server->guest->pause, "time-ns",
+	                               (json_int_t)clock_ns(CLOCK_MONOTONIC)));
 }
 
 /* A guest can mark phases as fast as it runs; clients get no more than a limit per second. */

@@ -18,6 +18,9 @@ void control_server_guest_ended(struct control_server *server);
 /* The guest has started another kernel, which is known (guest->kernel_image). */
 void control_server_guest_kernel(struct control_server *server);
 
+/* The event guest-pause, from guest->pause; for guest->on_pause. */
+void control_server_guest_pause(struct control_server *server);
+
 /*
  * The event guest-phase; for guest->on_phase. Of more than CONTROL_PHASES_PER_SECOND the rest is dropped, and the next
  * event that goes out has their number in "dropped".

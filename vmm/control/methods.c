@@ -81,7 +81,8 @@ static const char *member_type_name(enum member_type type)
 	return names[type];
 }
 
-/* The method with these rows for its answer: they need not be there a second time. NULL: none. */
+/* The method with these rows for its answer, or the event with them: they need not be there a second time. NULL: none.
+ */
 static const char *returned_by(const struct method_member *members)
 {
 	const struct control_method *method;
@@ -89,6 +90,9 @@ static const char *returned_by(const struct method_member *members)
 	for (size_t i = 0; (method = control_method_at(i)); i++)
 		if (method->returns == members)
 			return method->name;
+	for (const struct control_event_type *event = control_events; event->name; event++)
+		if (event->data == members)
+			return event->name;
 	return NULL;
 }
 
@@ -229,8 +233,8 @@ static const struct method_member member_members[] = {
 	{"nullable", "true: it may be null", MEMBER_BOOLEAN, .optional = true},
 	{"names", "table of this schema with the names that \"*\" stands for", MEMBER_STRING, .optional = true},
 	{"members", "members of an object: rows like these", MEMBER_OBJECTS, .optional = true},
-	{"members-of", "name of the method that returns such an object, where it is described", MEMBER_STRING,
-         .optional = true},
+	{"members-of", "name of the method that returns such an object, or of the event with it: described there",
+         MEMBER_STRING, .optional = true},
 	{0},
 };
 

@@ -42,6 +42,8 @@ static json_t *method_query_status(struct control_call *call, GError **error G_G
 	if (session_delivery(server->session))
 		json_object_set_new(answer, server->guest->routes ? "route" : "delivery",
 		                    json_string(session_delivery(server->session)));
+	if (server->guest->pause)
+		json_object_set_new(answer, "pause", json_string(server->guest->pause));
 	if (server->guest->state == GUEST_ENDED)
 		json_object_set_new(answer, "end", control_guest_end(server->guest));
 	return answer;
@@ -76,6 +78,7 @@ static const struct method_member status_members[] = {
 	{"delivery", "how the last session turned overflows into exits", MEMBER_STRING, .optional = true},
 	{"route", "how the last session sampled an attached guest, instead of delivery", MEMBER_STRING,
          .optional = true},
+	{"pause", "how an attached guest stands still, as \"is paused\"", MEMBER_STRING, .optional = true},
 	{"end", "how the guest ended", MEMBER_OBJECT, .optional = true, .members = control_guest_end_members},
 	{0},
 };

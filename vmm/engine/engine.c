@@ -168,6 +168,13 @@ static void on_changed(struct guest *guest, bool other_kernel, void *data)
 		control_server_guest_kernel(engine->server);
 }
 
+static void on_pause(struct guest *guest G_GNUC_UNUSED, void *data)
+{
+	const struct engine *engine = data;
+
+	control_server_guest_pause(engine->server);
+}
+
 static void on_phase(struct guest *guest G_GNUC_UNUSED, unsigned vcpu, uint8_t value, uint64_t time_ns, void *data)
 {
 	const struct engine *engine = data;
@@ -189,6 +196,7 @@ static void listen_to_guest(struct engine *engine)
 	guest->on_ended = on_ended;
 	guest->on_changing = on_changing;
 	guest->on_changed = on_changed;
+	guest->on_pause = on_pause;
 	guest->on_phase = on_phase;
 	guest->on_console_line = on_console_line;
 	guest->listener_data = engine;

@@ -272,6 +272,12 @@ struct guest {
 	/* As above, but on the thread that wrote the line: it must not wait. */
 	void (*on_console_line)(struct guest *guest, const char *line, void *data);
 	void *listener_data; /* [I] for all of them */
+	/*
+	 * For a guest with routes: how it stands still, as what follows its name ("is paused"), static; NULL: it runs,
+	 * as far as is known. on_pause: it has changed.
+	 */
+	const char *pause;                                 /* [M] */
+	void (*on_pause)(struct guest *guest, void *data); /* [I] */
 };
 
 /*

@@ -316,6 +316,17 @@ static bool looker_open(struct looker *looker, struct session *session, uint64_t
 	return true;
 }
 
+/* A pause is no time of the guest's: nothing waits in it. */
+static void time_pass_over(const struct wall *wall, uint64_t now_ns)
+{
+	GHashTableIter iter;
+	void *value;
+
+	g_hash_table_iter_init(&iter, wall->tasks);
+	while (g_hash_table_iter_next(&iter, NULL, &value))
+		((struct seen *)value)->time_ns = now_ns;
+}
+
 unsigned session_wall_look(struct session *session, uint64_t now_ns)
 {
 	g_autofree struct looker *looker = g_new0(struct looker, 1);
@@ -323,6 +334,10 @@ unsigned session_wall_look(struct session *session, uint64_t now_ns)
 	struct wall *wall = session->wall;
 	struct task_list list;
 
+	if (session->guest->pause) {
+		time_pass_over(wall, now_ns);
+		return 0;
+	}
 	statistic_add(&sampler->statistics.wall_looks, 1);
 	if (!looker_open(looker, session, now_ns)) {
 		statistic_add(&sampler->statistics.wall_broken, 1);

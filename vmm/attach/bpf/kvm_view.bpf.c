@@ -79,7 +79,12 @@ struct kvm_memslots {
 	int node_idx;
 } KERNEL;
 
+enum kvm_irqchip_mode {
+	KVM_IRQCHIP_NONE,
+};
+
 struct kvm_arch {
+	enum kvm_irqchip_mode irqchip_mode;
 	unsigned char vm_type; /* from 6.8 on */
 	__u32 max_vcpu_ids;    /* from 6.0 on */
 } KERNEL;
@@ -317,6 +322,8 @@ static void vm_write(struct seq_file *seq, struct kvm_vcpu *vcpu)
 
 	if (bpf_core_field_exists(kvm->arch.max_vcpu_ids))
 		record.ids_max = BPF_CORE_READ(kvm, arch.max_vcpu_ids);
+	if (bpf_core_field_exists(kvm->arch.irqchip_mode) && BPF_CORE_READ(kvm, arch.irqchip_mode) != KVM_IRQCHIP_NONE)
+		record.flags |= KVM_VIEW_HALTS;
 
 	while (i < KVM_VIEW_VMS_MAX && written[i] && written[i] != record.header.vm)
 		i++;

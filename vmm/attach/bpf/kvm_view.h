@@ -49,6 +49,7 @@ struct kvm_view_slot {
 #define KVM_VIEW_SEV 4u           /* the guest's memory is encrypted; by SEV, SEV-ES or SEV-SNP */
 #define KVM_VIEW_TDX 8u
 #define KVM_VIEW_STATE_PROTECTED 16u /* its registers are */
+#define KVM_VIEW_HALTS 32u           /* a halted vCPU waits in KVM, which has its interrupt controller */
 
 /* A machine, behind its slots. */
 struct kvm_view_vm {
