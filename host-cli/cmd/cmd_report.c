@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "browse/browse.h"
 #include "cmd/command.h"
 #include "export/export.h"
 #include "export/page.h"
@@ -16,7 +18,7 @@ struct report_values {
 	struct filter_options filter;
 	char *input, *sort, *kernel, *limit, *phase, *html, *svg;
 	double percent_limit;
-	gboolean json, force, call_chains, contention;
+	gboolean json, force, call_chains, contention, tui;
 };
 
 #define FILES_MAX 256u
@@ -47,8 +49,15 @@ static const struct option_row options[] = {
          "write an HTML page instead: flame graph, timeline, functions", "FILE"},
 	{"svg", OPTION_FILE, offsetof(struct report_values, svg),
          "write a flame graph instead, as an SVG without scripts for mail and job summaries", "FILE"},
+	{"tui", OPTION_FLAG, offsetof(struct report_values, tui),
+         "show the report on the whole terminal instead: callers, code, filter, search", NULL},
 	{NULL},
 };
+
+static bool takes_screen(const void *values)
+{
+	return ((const struct report_values *)values)->tui;
+}
 
 static bool options_read(const struct report_values *given, struct report_options *report, bool several, GError **error)
 {
@@ -65,14 +74,26 @@ static bool options_read(const struct report_values *given, struct report_option
 	}
 	report->limit = (size_t)limit;
 	report->percent_limit = given->percent_limit;
-	report->call_tree = given->call_chains;
+	report->call_tree = given->call_chains || given->tui;
 	return true;
+}
+
+static bool browse(const struct report_values *given, struct input *input, const struct report *report, GError **error)
+{
+	const struct annotation_options annotation = {
+		.symbols = &given->symbols,
+		.kernel = given->kernel,
+		.force = given->force,
+	};
+
+	return browse_run(input, report, &annotation, error);
 }
 
 static bool print(const struct report_values *given, struct input *input, const struct report_options *report_options,
                   GError **error)
 {
 	struct report *report;
+	bool done = true;
 
 	if (given->html) {
 		bool written = page_write(input, NULL, NULL, given->html, error);
@@ -90,13 +111,15 @@ static bool print(const struct report_values *given, struct input *input, const 
 	if (given->contention)
 		return report_print_contention(input, report_options, given->json, stdout, error);
 	report = report_new(input, report_options);
+	if (given->tui)
+		done = browse(given, input, report, error);
 	input_say_warnings(input);
 	if (given->json)
 		report_print_json(report, stdout);
-	else
+	else if (!given->tui)
 		report_print_text(report, stdout);
 	report_free(report);
-	return true;
+	return done;
 }
 
 static struct input *open_one(const struct report_values *given, const char *path, GError **error)
@@ -162,6 +185,7 @@ static bool check_several(const struct report_values *given, GError **error)
 	                     : given->kernel      ? "--kernel"
 	                     : given->call_chains ? "--call-chains"
 	                     : given->contention  ? "--contention"
+	                     : given->tui         ? "--tui"
 	                                          : NULL;
 
 	if (!option)
@@ -181,6 +205,14 @@ static int report_run(void *values, unsigned n, char **arguments)
 	    !filter_options_check(&given->filter, &error) ||
 	    !input_choose(&path, n > 0 ? arguments[0] : NULL, &error) || (n > 1 && !check_several(given, &error)))
 		return usage_error(command_report.name, "%s", error->message);
+	if (given->tui && (given->html || given->svg || given->json || given->contention))
+		return usage_error(command_report.name, "--tui and %s exclude each other",
+		                   given->html   ? "--html"
+		                   : given->svg  ? "--svg"
+		                   : given->json ? "--json"
+		                                 : "--contention");
+	if (given->tui && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
+		return usage_error(command_report.name, "--tui needs a terminal; without it the report is printed");
 	if ((given->html != NULL) + (given->svg != NULL) + (given->json != FALSE) > 1)
 		return usage_error(command_report.name, "%s and %s exclude each other",
 		                   given->html ? "--html" : "--svg", given->json ? "--json" : "--svg");
@@ -202,6 +234,7 @@ const struct command command_report = {
 	.max_arguments = FILES_MAX,
 	.argument_words = {"@files"},
 	.pages = true,
+	.takes_screen = takes_screen,
 	.manual = "vprof-report",
 	.description =
 
@@ -223,6 +256,7 @@ const struct command command_report = {
 		"  vprof report -g                     who called what, if recorded with -g\n"
 		"  vprof report recordings/*.data      several guests side by side\n"
 		"  vprof report --html profile.html    a page for a browser\n"
+		"  vprof report --tui                  on the terminal: callers, code, search\n"
 		"  vprof report --svg profile.svg      a flame graph for mail and job summaries\n"
 		"  vprof report --json | jq -r '.tables[].rows[] | [.share, .symbol] | @tsv'",
 	.options = options,

@@ -9,11 +9,11 @@
 #include "engine/engine_process.h"
 #include "engine/guest_list.h"
 #include "reading/symbol_options.h"
+#include "terminal/terminal.h"
 #include "top/top_guests.h"
 #include "top/top_guests_live.h"
 #include "top/top_lines.h"
 #include "top/top_live.h"
-#include "top/top_screen.h"
 #include "ui/interrupt.h"
 #include "ui/message.h"
 #include "ui/text.h"
@@ -111,7 +111,7 @@ static void snapshot_print(const struct top_values *given, const struct top_live
 {
 	g_autoptr(GHashTable) none_folded = g_hash_table_new(g_str_hash, g_str_equal);
 	g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
-	g_autoptr(GArray) lines = top_lines_new();
+	g_autoptr(GArray) lines = terminal_lines_new();
 
 	top_lines_head(lines, view, false, true, SNAPSHOT_WIDTH);
 	if (live->tree)
@@ -119,7 +119,7 @@ static void snapshot_print(const struct top_values *given, const struct top_live
 	else
 		top_lines_table(lines, view, (size_t)given->rows);
 	for (guint i = 0; i < lines->len; i++)
-		puts(g_array_index(lines, struct top_line, i).text);
+		puts(g_array_index(lines, struct terminal_line, i).text);
 }
 
 static bool snapshot(const struct top_values *given, struct top_live *live, GError **error)
@@ -151,9 +151,9 @@ static bool wants_screen(const struct top_values *given)
 {
 	if (given->once || given->json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return false;
-	if (!top_screen_available())
+	if (!terminal_available())
 		warn("vprof was built without ncurses; printing one interval of %g s", given->interval_s);
-	return top_screen_available();
+	return terminal_available();
 }
 
 /* If the guest ends while top shows it, that is no error. */
@@ -294,12 +294,12 @@ static bool guests_watch(const struct top_values *given, GError **error)
 
 static void guests_print(const struct top_values *given, const struct top_guests *guests)
 {
-	g_autoptr(GArray) lines = top_lines_new();
+	g_autoptr(GArray) lines = terminal_lines_new();
 
 	top_guests_title(lines, guests);
 	top_guests_table(lines, guests, (size_t)given->rows);
 	for (guint i = 0; i < lines->len; i++)
-		puts(g_array_index(lines, struct top_line, i).text);
+		puts(g_array_index(lines, struct terminal_line, i).text);
 }
 
 static bool guests_print_once(const struct top_values *given, GError **error)

@@ -106,7 +106,7 @@ static int execute(const struct command *command, void *values, int argc, char *
 		            argv[(unsigned)first + command->max_arguments]);
 		return usage_status;
 	}
-	if (command->pages)
+	if (command->pages && !(command->takes_screen && command->takes_screen(values)))
 		pager_begin();
 	return command->run(values, (unsigned)(argc - first), argv + first);
 }

@@ -31,7 +31,9 @@ struct command {
 	 */
 	int usage_status;
 	bool pages; /* its output is long, and goes through a pager */
-	bool raw;   /* no options but --help: `run` gets all words as they are */
+	/* Whether it takes the whole screen instead of printing, with these options; NULL: never. */
+	bool (*takes_screen)(const void *values);
+	bool raw; /* no options but --help: `run` gets all words as they are */
 	/* `arguments`: those that are not options. Returns the exit status. */
 	int (*run)(void *values, unsigned n, char **arguments);
 };

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "compare/comparison_output.h"
+#include "compare/html_plot.h"
 #include "lib/profile/shift.h"
 #include "ui/text.h"
 
@@ -13,95 +14,43 @@
 #define ROW 34.0
 #define SPREAD 9u /* dots beside each other, so that equal values are all seen */
 
-static const char head[] =
-	"<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-	"<meta name=\"viewport\" content=\"width=device-width\"><title>vprof gate</title>\n<style>\n"
-	":root{color-scheme:light dark;--good:#14692c;--bad:#b3261e;--open:#805600;--dim:#595959;--line:#999;--base:#595959;"
-	"--now:#0b57a4}\n"
-	"@media(prefers-color-scheme:dark){:root{--good:#7fd898;--bad:#ffb4ab;--open:#f2c05c;--dim:#b0b0b0;--line:#777;"
-	"--base:#b0b0b0;--now:#8ec2ff}}\n"
-	"body{font:15px/1.5 system-ui,sans-serif;max-width:78rem;margin:2rem auto;padding:0 1rem}\n"
-	"table{border-collapse:collapse}td,th{padding:.15rem .8rem;text-align:right;border-bottom:1px solid var(--line)}\n"
-	"td:first-child,th:first-child{text-align:left}h2{margin-top:2.5rem}svg{max-width:100%;height:auto}\n"
-	".good{color:var(--good)}.regression{color:var(--bad)}.undecided{color:var(--open)}.dim{color:var(--dim)}\n"
-	".plot text{fill:currentColor;font-size:12px}.plot line,.plot path{stroke:var(--line)}\n"
-	".base{fill:var(--base)}.now{fill:var(--now)}.plot .median{stroke:currentColor;stroke-width:2}\n"
-	".plot .bounds{stroke:var(--now);stroke-width:6;stroke-opacity:.55}.plot .limit{stroke:var(--bad);stroke-dasharray:4 3}\n"
-	"</style></head><body>\n";
-
-/* From values to px. */
-struct scale {
-	double low, high;
-};
-
-static double place(const struct scale *scale, double value)
-{
-	const double part = scale->high > scale->low ? (value - scale->low) / (scale->high - scale->low) : 0.5;
-
-	return LEFT + CLAMP(part, 0, 1) * (WIDTH - LEFT - RIGHT);
-}
-
-static void scale_take(struct scale *scale, double value)
-{
-	if (!isfinite(value))
-		return;
-	scale->low = fmin(scale->low, value);
-	scale->high = fmax(scale->high, value);
-}
-
-static void line(const char *class, double x1, double y1, double x2, double y2, FILE *to)
-{
-	fprintf(to, "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>", class, x1, y1, x2, y2);
-}
-
-static void words(double x, double y, const char *anchor, const char *text, FILE *to)
-{
-	g_autofree char *markup = text_markup(text);
-
-	fprintf(to, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>", x, y, anchor, markup);
-}
-
 /* ---- the repetitions of a metric ---- */
 
-static void dots(const struct series *series, size_t n, const char *class, const struct scale *scale, double y,
+static void dots(const struct series *series, size_t n, const char *class, const struct plot_scale *scale, double y,
                  FILE *to)
 {
-	const double median = place(scale, shift_median(series->values, n));
+	const double median = plot_place(scale, shift_median(series->values, n));
 
-	words(LEFT - 12, y + 4, "end", class, to);
+	plot_words(LEFT - 12, y + 4, "end", class, to);
 	for (size_t i = 0; i < n; i++) {
-		g_autofree char *text = value_text(series->values[i], series->unit), *title = text_markup(text);
+		g_autofree char *text = value_text(series->values[i], series->unit);
 
-		fprintf(to, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"><title>%s</title></circle>", class,
-		        place(scale, series->values[i]), y - 8 + (double)(i % SPREAD) * 2, title);
+		plot_dot(class, plot_place(scale, series->values[i]), y - 8 + (double)(i % SPREAD) * 2, 3, text, to);
 	}
-	line("median", median, y - 12, median, y + 12, to);
+	plot_line("median", median, y - 12, median, y + 12, to);
 }
 
 static void repetitions(const struct watched *watched, const struct gate_result *result, FILE *to)
 {
 	const struct measurements *sets[] = {result->compared.base->measurements, result->compared.now->measurements};
 	static const char *const classes[] = {"base", "now"};
-	struct scale scale = {.low = INFINITY, .high = -INFINITY};
+	struct plot_scale scale = plot_scale_new(LEFT, WIDTH - RIGHT);
 	const struct series *series[2];
 
 	for (size_t i = 0; i < G_N_ELEMENTS(sets); i++) {
 		series[i] = measurements_metric(sets[i], watched->name);
 		for (size_t j = 0; j < sets[i]->n_repetitions; j++)
-			scale_take(&scale, series[i]->values[j]);
+			plot_scale_take(&scale, series[i]->values[j]);
 	}
 	g_autofree char *low = value_text(scale.low, watched->unit), *high = value_text(scale.high, watched->unit);
 
-	fprintf(to,
-	        "<svg class=\"plot\" role=\"img\" aria-label=\"each repetition, and the medians\" viewBox=\"0 0 %.0f %.0f\""
-	        " width=\"%.0f\">",
-	        WIDTH, 2 * ROW + 24, WIDTH);
+	plot_begin("each repetition, and the medians", WIDTH, 2 * ROW + 24, to);
 	for (size_t i = 0; i < G_N_ELEMENTS(sets); i++)
 		dots(series[i], sets[i]->n_repetitions, classes[i], &scale, ROW * ((double)i + 0.5), to);
-	line("axis", LEFT, 2 * ROW + 4, WIDTH - RIGHT, 2 * ROW + 4, to);
-	words(LEFT, 2 * ROW + 19, "start", low, to);
-	words(WIDTH - RIGHT, 2 * ROW + 19, "end", high, to);
-	fputs("</svg>\n", to);
+	plot_line("axis", LEFT, 2 * ROW + 4, WIDTH - RIGHT, 2 * ROW + 4, to);
+	plot_words(LEFT, 2 * ROW + 19, "start", low, to);
+	plot_words(WIDTH - RIGHT, 2 * ROW + 19, "end", high, to);
+	plot_end(to);
 }
 
 /* ---- its change ---- */
@@ -111,37 +60,33 @@ static void interval(const struct watched *watched, const struct gate_result *re
 {
 	const struct judgement *judgement = &watched->judgement;
 	const double limit = watched->more_is_better ? 1 / (1 + result->max_regression) : 1 + result->max_regression;
-	struct scale scale = {.low = fmin(1, limit), .high = fmax(1, limit)};
+	struct plot_scale scale = plot_scale_new(LEFT, WIDTH - RIGHT);
 	g_autofree char *ratio = ratio_text(judgement->ratio), *allowed = ratio_text(limit);
 
-	scale_take(&scale, judgement->ratio);
+	plot_scale_take(&scale, 1);
+	plot_scale_take(&scale, limit);
+	plot_scale_take(&scale, judgement->ratio);
 	if (!judgement->exact && judgement->ratio_low > 0)
-		scale_take(&scale, judgement->ratio_low);
+		plot_scale_take(&scale, judgement->ratio_low);
 	if (!judgement->exact)
-		scale_take(&scale, judgement->ratio_high);
-	const double pad = (scale.high - scale.low) * 0.1 + 0.001;
-
-	scale.low -= pad;
-	scale.high += pad;
-	fprintf(to,
-	        "<svg class=\"plot\" role=\"img\" aria-label=\"the change and its interval, and what is allowed\""
-	        " viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\">",
-	        WIDTH, ROW + 24, WIDTH);
-	words(LEFT - 12, ROW / 2 + 4, "end", "change", to);
+		plot_scale_take(&scale, judgement->ratio_high);
+	plot_scale_pad(&scale, 0.1, 0.001);
+	plot_begin("the change and its interval, and what is allowed", WIDTH, ROW + 24, to);
+	plot_words(LEFT - 12, ROW / 2 + 4, "end", "change", to);
 	if (!judgement->exact)
-		line("bounds", place(&scale, judgement->ratio_low), ROW / 2,
-		     isfinite(judgement->ratio_high) ? place(&scale, judgement->ratio_high) : WIDTH - RIGHT, ROW / 2,
-		     to);
-	line("median", place(&scale, judgement->ratio), 4, place(&scale, judgement->ratio), ROW - 4, to);
-	line("axis", place(&scale, 1), 0, place(&scale, 1), ROW + 4, to);
-	line("limit", place(&scale, limit), 0, place(&scale, limit), ROW + 4, to);
-	words(place(&scale, judgement->ratio), ROW + 19, "middle", ratio, to);
-	if (fabs(place(&scale, limit) - place(&scale, judgement->ratio)) > 110) {
+		plot_line("bounds", plot_place(&scale, judgement->ratio_low), ROW / 2,
+		          isfinite(judgement->ratio_high) ? plot_place(&scale, judgement->ratio_high) : WIDTH - RIGHT,
+		          ROW / 2, to);
+	plot_line("median", plot_place(&scale, judgement->ratio), 4, plot_place(&scale, judgement->ratio), ROW - 4, to);
+	plot_line("axis", plot_place(&scale, 1), 0, plot_place(&scale, 1), ROW + 4, to);
+	plot_line("limit", plot_place(&scale, limit), 0, plot_place(&scale, limit), ROW + 4, to);
+	plot_words(plot_place(&scale, judgement->ratio), ROW + 19, "middle", ratio, to);
+	if (fabs(plot_place(&scale, limit) - plot_place(&scale, judgement->ratio)) > 110) {
 		g_autofree char *text = g_strdup_printf("%s allowed", allowed);
 
-		words(place(&scale, limit), ROW + 19, "middle", text, to);
+		plot_words(plot_place(&scale, limit), ROW + 19, "middle", text, to);
 	}
-	fputs("</svg>\n", to);
+	plot_end(to);
 }
 
 /* ---- functions ---- */
@@ -222,7 +167,7 @@ void gate_print_html(const struct gate_result *result, gate_flames *flames, FILE
 	const struct measured *base = result->compared.base, *now = result->compared.now;
 	g_autofree char *base_path = text_markup(base->path), *now_path = text_markup(now->path);
 
-	fputs(head, to);
+	html_page_begin("vprof gate", to);
 	fprintf(to,
 	        "<h1>vprof gate: <span class=\"%s\">%s</span></h1>\n"
 	        "<p>%s (now, %zu repetition%s) against %s (base, %zu repetition%s). %g %% are allowed; the verdict is wrong "
@@ -236,5 +181,5 @@ void gate_print_html(const struct gate_result *result, gate_flames *flames, FILE
 	functions(result, to);
 	flame_graph("Base", base, flames, to);
 	flame_graph("Now", now, flames, to);
-	fputs("</body></html>\n", to);
+	html_page_end(to);
 }

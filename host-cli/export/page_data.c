@@ -114,8 +114,8 @@ static void rows_write(const struct page_profile *profile, FILE *to)
 	for (size_t i = 0; i < profile->n_rows; i++) {
 		const struct page_row *row = &profile->rows[i];
 
-		fprintf(to, "%s%u,%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64, comma(i), row->node - above, row->cpu,
-		        row->task, row->phase_set, row->slice - first, row->samples, row->period);
+		fprintf(to, "%s%u,%u,%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64, comma(i), row->node - above, row->cpu,
+		        row->task, row->phase_set, row->state, row->slice - first, row->samples, row->period);
 		above = row->node;
 	}
 	fputs("],", to);
@@ -145,14 +145,18 @@ static void cells_write(const struct page_profile *profile, struct text_table *s
 	fputs("]", to);
 }
 
-static void profile_write(const struct page_profile *profile, struct text_table *strings, FILE *to)
+static void profile_write(const struct input *input, const struct page_profile *profile, struct text_table *strings,
+                          FILE *to)
 {
+	g_autofree char *rate = recording_rate_text(input, profile->event);
 	g_autofree char *events = profile->waits
 	                                  ? g_strdup_printf("%s and %s", profile->event->name, profile->waits->name)
 	                                  : g_strdup(profile->event->name);
 
 	fputc('{', to);
 	member_write("event", events, to);
+	member_write("rate", rate, to);
+	fprintf(to, "\"joined\":%s,", profile->waits ? "true" : "false");
 	member_write("unit", recording_event_counts_time(profile->event) ? "ns" : "events", to);
 	fprintf(to, "\"samples\":%" PRIu64 ",\"period\":%" PRIu64 ",", profile->samples, profile->period);
 	nodes_write(profile, strings, to);
@@ -167,8 +171,9 @@ static void tasks_write(const struct page_recording *recording, struct text_tabl
 	for (guint i = 0; i < recording->tasks->len; i++) {
 		const struct page_task *task = &g_array_index(recording->tasks, struct page_task, i);
 
-		fprintf(to, "%s%u,%" PRId64, comma(i), text_table_number(strings, task->comm),
-		        task->pid != VPROF_PID_UNKNOWN ? (int64_t)task->pid : -1);
+		fprintf(to, "%s%u,%" PRId64 ",%u", comma(i), text_table_number(strings, task->comm),
+		        task->pid != VPROF_PID_UNKNOWN ? (int64_t)task->pid : -1,
+		        text_table_number(strings, task->cgroup ? task->cgroup : ""));
 	}
 	fputs("],", to);
 }
@@ -187,7 +192,7 @@ static void phases_write(const struct page_recording *recording, struct text_tab
 			const struct phase_span *span = &g_array_index(phase->spans, struct phase_span, j);
 
 			fprintf(to, "%s\"%" PRIu64 "\",\"%" PRIu64 "\"", comma(j), span->begin_ns,
-			        MIN(span->end_ns, recording->last_ns));
+			        MIN(span->end_ns, recording->counts.last_ns));
 		}
 		fputs("]}", to);
 	}
@@ -205,6 +210,53 @@ static void phases_write(const struct page_recording *recording, struct text_tab
 	fputs("],", to);
 }
 
+struct fact_writing {
+	FILE *to;
+	size_t n;
+};
+
+static void fact_write(const char *name, const char *text, void *data)
+{
+	struct fact_writing *writing = data;
+
+	fputs(comma(writing->n++), writing->to);
+	text_write(name, writing->to);
+	fputc(',', writing->to);
+	text_write(text, writing->to);
+}
+
+static void facts_write(const struct page_recording *recording, FILE *to)
+{
+	struct fact_writing writing = {.to = to};
+
+	fputs("\"facts\":[", to);
+	recording_head(recording->input, &recording->counts, fact_write, &writing);
+	fputs("],", to);
+}
+
+static void states_write(const struct page_states *states, struct text_table *strings, FILE *to)
+{
+	uint64_t above = states->cells->len != 0 ? g_array_index(states->cells, struct page_state_cell, 0).slice : 0;
+
+	fprintf(to,
+	        "\"states\":{\"slice-ns\":%" PRIu64 ",\"first-slice\":\"%" PRIu64 "\",\"left-out\":%u,\"threads\":[",
+	        states->slice_ns, above, states->left_out);
+	for (guint i = 0; i < states->threads->len; i++) {
+		const struct page_thread *thread = &g_array_index(states->threads, struct page_thread, i);
+
+		fprintf(to, "%s%u,%u,%u", comma(i), text_table_number(strings, thread->comm), thread->pid, thread->tid);
+	}
+	fputs("],\"cells\":[", to);
+	for (guint i = 0; i < states->cells->len; i++) {
+		const struct page_state_cell *cell = &g_array_index(states->cells, struct page_state_cell, i);
+
+		fprintf(to, "%s%" PRIu64 ",%u,%u,%" PRIu64, comma(i), cell->slice - above, cell->thread, cell->state,
+		        cell->ns);
+		above = cell->slice;
+	}
+	fputs("]},", to);
+}
+
 static void recording_write(const struct page_recording *recording, FILE *to)
 {
 	struct text_table strings;
@@ -216,13 +268,16 @@ static void recording_write(const struct page_recording *recording, FILE *to)
 	member_write("release", recording_release(recording->input->recording), to);
 	member_write("selected-phase", recording->input->phase, to);
 	fprintf(to, "\"first-ns\":\"%" PRIu64 "\",\"last-ns\":\"%" PRIu64 "\",\"lost\":%" PRIu64 ",",
-	        recording->first_ns, recording->last_ns, recording->lost);
+	        recording->counts.first_ns, recording->counts.last_ns, recording->counts.lost);
+	facts_write(recording, to);
 	tasks_write(recording, &strings, to);
 	phases_write(recording, &strings, to);
+	if (recording->states)
+		states_write(recording->states, &strings, to);
 	fputs("\"profiles\":[", to);
 	for (size_t i = 0; i < recording->n_profiles; i++) {
 		fputs(comma(i), to);
-		profile_write(&recording->profiles[i], &strings, to);
+		profile_write(recording->input, &recording->profiles[i], &strings, to);
 	}
 	fputs("],\"strings\":[", to);
 	for (guint i = 0; i < strings.texts->len; i++) {
@@ -292,7 +347,7 @@ static void comparison_write(const struct page_comparison *compared, FILE *to)
 void page_data_write(const struct page_recording *const *recordings, size_t n, const struct page_comparison *compared,
                      FILE *to)
 {
-	fputs("{\"version\":4,\"recordings\":[", to);
+	fputs("{\"version\":5,\"recordings\":[", to);
 	for (size_t i = 0; i < n; i++) {
 		fputs(comma(i), to);
 		recording_write(recordings[i], to);

@@ -26,7 +26,7 @@ struct row_set {
 struct reading {
 	struct page_recording *recording;
 	struct call_tree_room room;
-	GHashTable *tasks;     /* comm and pid -> number + 1 */
+	GHashTable *tasks;     /* comm, pid and cgroup -> number + 1 */
 	struct page_task task; /* of the last sample, and its number */
 	uint32_t task_number;
 	GArray *changes;          /* of struct phase_change, by time */
@@ -34,6 +34,7 @@ struct reading {
 	struct row_set *rows;     /* the same */
 	int waits;                /* the event of waits in the last profile; -1: there is none */
 	struct timeline **timelines;
+	struct page_states_reading *states; /* NULL: no waits */
 };
 
 /* Phases: a list of the times at which something begins or ends. */
@@ -150,7 +151,7 @@ static guint task_hash(gconstpointer key)
 {
 	const struct page_task *task = key;
 
-	return (guint)hash_mix((uintptr_t)task->comm ^ hash_mix(task->pid));
+	return (guint)hash_mix((uintptr_t)task->comm ^ hash_mix((uintptr_t)task->cgroup ^ hash_mix(task->pid)));
 }
 
 /* struct names has each text once. */
@@ -158,13 +159,18 @@ static gboolean task_equal(gconstpointer a, gconstpointer b)
 {
 	const struct page_task *left = a, *right = b;
 
-	return left->pid == right->pid && left->comm == right->comm;
+	return left->pid == right->pid && left->comm == right->comm && left->cgroup == right->cgroup;
 }
 
 static uint32_t task_number(struct reading *reading, const struct record_sample *sample)
 {
 	struct page_recording *recording = reading->recording;
-	const struct page_task task = {names_comm(recording->input->names, sample->tid, sample->time_ns), sample->pid};
+	struct names *names = recording->input->names;
+	const struct page_task task = {
+		.comm = names_comm(names, sample->tid, sample->time_ns),
+		.cgroup = sample->has_cgroup ? names_cgroup(names, sample) : NULL,
+		.pid = sample->pid,
+	};
 	guint number;
 
 	if (task_equal(&task, &reading->task))
@@ -185,7 +191,7 @@ static guint row_hash(gconstpointer key)
 	const struct page_row *row = key;
 
 	return (guint)hash_mix((uint64_t)row->node << 32 | row->task) ^
-	       (guint)hash_mix(((uint64_t)row->cpu << 32 | row->phase_set) ^ hash_mix(row->slice));
+	       (guint)hash_mix(((uint64_t)row->cpu << 32 | row->phase_set) ^ hash_mix(row->slice << 4 ^ row->state));
 }
 
 static gboolean row_equal(gconstpointer a, gconstpointer b)
@@ -193,7 +199,7 @@ static gboolean row_equal(gconstpointer a, gconstpointer b)
 	const struct page_row *left = a, *right = b;
 
 	return left->node == right->node && left->cpu == right->cpu && left->task == right->task &&
-	       left->phase_set == right->phase_set && left->slice == right->slice;
+	       left->phase_set == right->phase_set && left->state == right->state && left->slice == right->slice;
 }
 
 static GHashTable *rows_new(void)
@@ -275,6 +281,7 @@ static void sample_add(struct reading *reading, const struct record_sample *samp
 		.cpu = sample->cpu,
 		.task = task_number(reading, sample),
 		.phase_set = phase_set_at(reading->changes, sample->time_ns),
+		.state = profile_state_of(sample->misc),
 		.samples = 1,
 		.period = sample->period,
 	};
@@ -291,13 +298,13 @@ static bool sample_read(const struct record_sample *sample, unsigned event, void
 {
 	struct reading *reading = data;
 	struct page_recording *recording = reading->recording;
-	bool is_first = recording->first_ns == 0 && recording->last_ns == 0;
 
 	sample_add(reading, sample, event);
 	if (reading->waits >= 0 && (event == 0 || (int)event == reading->waits))
 		sample_add(reading, sample, recording->n_profiles - 1);
-	recording->first_ns = is_first ? sample->time_ns : MIN(recording->first_ns, sample->time_ns);
-	recording->last_ns = MAX(recording->last_ns, sample->time_ns);
+	recording_counts_take(&recording->counts, sample);
+	if (reading->states)
+		page_states_take(reading->states, sample, event, recording->counts.first_ns);
 	return true;
 }
 
@@ -305,7 +312,7 @@ static void lost_read(uint64_t lost, void *data)
 {
 	struct reading *reading = data;
 
-	reading->recording->lost += lost;
+	reading->recording->counts.lost += lost;
 }
 
 static int rows_compare(const void *a, const void *b)
@@ -320,6 +327,8 @@ static int rows_compare(const void *a, const void *b)
 		return left->task < right->task ? -1 : 1;
 	if (left->phase_set != right->phase_set)
 		return left->phase_set < right->phase_set ? -1 : 1;
+	if (left->state != right->state)
+		return left->state < right->state ? -1 : 1;
 	return (left->slice > right->slice) - (left->slice < right->slice);
 }
 
@@ -360,6 +369,7 @@ static void reading_start(struct reading *reading, size_t n)
 	}
 	if (reading->waits >= 0)
 		call_tree_tell_waits(reading->trees[n - 1]);
+	reading->states = page_states_begin(reading->recording->input);
 	phases_read(reading);
 }
 
@@ -383,6 +393,7 @@ static void reading_finish(struct reading *reading)
 		g_hash_table_unref(reading->rows[i].rows);
 		timeline_free(reading->timelines[i]);
 	}
+	recording->states = page_states_end(reading->states);
 	g_free(reading->trees);
 	g_free(reading->rows);
 	g_free(reading->timelines);
@@ -424,6 +435,7 @@ void page_recording_free(struct page_recording *recording)
 		g_free(recording->profiles[i].rows);
 		g_free(recording->profiles[i].cells);
 	}
+	page_states_free(recording->states);
 	g_free(recording->profiles);
 	g_array_unref(recording->tasks);
 	g_array_unref(recording->phase_sets);

@@ -7,10 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "export/page_states.h"
 #include "lib/profile/call_tree.h"
 #include "lib/profile/timeline.h"
 #include "reading/input.h"
 #include "reading/phases.h"
+#include "reading/recording_head.h"
 
 #define PAGE_PHASES_MAX 256u /* the phases of further names are not told apart */
 
@@ -23,6 +25,7 @@ struct page_row {
 	uint32_t cpu;
 	uint32_t task;      /* in page_recording.tasks */
 	uint32_t phase_set; /* in page_recording.phase_sets */
+	uint32_t state;     /* profile_state_of */
 	uint64_t slice;     /* of time since 0 ns, of page_profile.row_slice_ns each */
 	uint64_t samples;
 	uint64_t period;
@@ -33,7 +36,7 @@ struct page_profile {
 	const struct recording_event *waits; /* that are in it, too, as PROFILE_WAITING; NULL: none */
 	struct call_node *nodes;
 	size_t n_nodes;
-	struct page_row *rows; /* by node, vCPU, task, phases, slice */
+	struct page_row *rows; /* by node, vCPU, task, phases, state, slice */
 	size_t n_rows;
 	uint64_t row_slice_ns;
 	struct timeline_cell *cells;
@@ -43,7 +46,7 @@ struct page_profile {
 };
 
 struct page_task {
-	const char *comm; /* lives in the input's names */
+	const char *comm, *cgroup; /* live in the input's names */
 	uint32_t pid;
 };
 
@@ -59,8 +62,8 @@ struct page_recording {
 	GArray *phase_sets;  /* of struct page_phase_set; the first is empty */
 	struct page_profile *profiles;
 	size_t n_profiles;
-	uint64_t lost;
-	uint64_t first_ns, last_ns; /* of the samples; both 0 without any */
+	struct recording_counts counts;
+	struct page_states *states; /* NULL: no waits */
 };
 
 struct page_recording *page_recording_read(struct input *input);

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "lib/profile/chain.h"
 #include "lib/profile/histogram.h"
 #include "ui/text.h"
 
@@ -15,41 +14,16 @@ struct load {
 	bool one_table;
 };
 
-static enum vprof_chain_end chain_end_of(uint16_t misc)
-{
-	unsigned end = (misc & VPROF_CHAIN_END_MASK) >> VPROF_CHAIN_END_SHIFT;
-
-	return end < VPROF_CHAIN_END_COUNT ? (enum vprof_chain_end)end : VPROF_CHAIN_UNKNOWN;
-}
-
-static void chain_end_count(struct report *report, const struct record_sample *sample)
-{
-	const enum vprof_chain_end end = chain_end_of(sample->misc);
-
-	if (end == VPROF_CHAIN_UNKNOWN)
-		return;
-	const struct chain_parts parts = chain_parts(sample);
-
-	report->kernel_chain_ends[parts.user ? VPROF_CHAIN_WHOLE : end] += parts.kernel;
-	report->user_chain_ends[end] += parts.user;
-}
-
 static bool load_sample(const struct record_sample *sample, unsigned event, void *data)
 {
 	struct load *load = data;
 	struct report *report = load->report;
-
-	size_t table = load->one_table ? 0 : event;
+	const size_t table = load->one_table ? 0 : event;
 
 	histogram_add(load->histograms[table], sample, event);
 	if (load->call_trees[table])
 		call_tree_add(load->call_trees[table], sample);
-	if (report->samples == 0 || sample->time_ns < report->first_ns)
-		report->first_ns = sample->time_ns;
-	if (sample->time_ns > report->last_ns)
-		report->last_ns = sample->time_ns;
-	chain_end_count(report, sample);
-	report->samples++;
+	recording_counts_take(&report->counts, sample);
 	return true;
 }
 
@@ -57,7 +31,7 @@ static void load_lost(uint64_t lost, void *data)
 {
 	struct load *load = data;
 
-	load->report->lost += lost;
+	load->report->counts.lost += lost;
 }
 
 double report_share(const struct report_table *table, const struct profile_row *row)
@@ -112,11 +86,8 @@ static void report_fill(struct report *report, const struct load *load, const st
 		                             &table->n_rows);
 		for (size_t row = 0; row < table->n_rows; row++)
 			table->rows[row].domain = report_domain(report->input);
-		if (load->call_trees[i]) {
-			size_t n;
-
-			table->calls = call_tree_resolve(load->call_trees[i], report->input->resolver, &n);
-		}
+		if (load->call_trees[i])
+			table->calls = call_tree_resolve(load->call_trees[i], report->input->resolver, &table->n_calls);
 		table_limit(table, options);
 	}
 	g_free(names);

@@ -13,6 +13,7 @@
 #include "lib/profile/call_tree.h"
 #include "lib/profile/column.h"
 #include "reading/input.h"
+#include "reading/recording_head.h"
 
 #define REPORT_DEFAULT_SORT "mode,sym"
 #define REPORT_DEFAULT_SORT_SEVERAL "domain,mode,sym"
@@ -38,6 +39,7 @@ struct report_table {
 	size_t n_rows;
 	size_t n_left_out;
 	struct call_node *calls; /* the call tree, all of it; NULL: not asked for */
+	size_t n_calls;
 };
 
 struct report {
@@ -46,13 +48,8 @@ struct report {
 	double percent_limit;
 	struct report_table *tables;
 	size_t n_tables;
-	uint64_t samples;
-	uint64_t lost; /* PERF_RECORD_LOST: what found no room in a ring */
-	/* Samples by the reason why their call chain ends, in the kernel and in user space; a chain with both counts
-	 * twice. */
-	uint64_t kernel_chain_ends[VPROF_CHAIN_END_COUNT], user_chain_ends[VPROF_CHAIN_END_COUNT];
-	uint64_t first_ns, last_ns; /* of the samples; both 0 without any */
-	struct report **parts;      /* of each recording, when there are several; NULL */
+	struct recording_counts counts;
+	struct report **parts; /* of each recording, when there are several; NULL */
 	size_t n_parts;
 };
 

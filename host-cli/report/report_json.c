@@ -41,8 +41,8 @@ static json_t *chain_ends_json(const uint64_t counts[VPROF_CHAIN_END_COUNT])
 
 static json_t *chain_parts_json(const struct report *report)
 {
-	return json_pack("{s:o, s:o}", "kernel", chain_ends_json(report->kernel_chain_ends), "user",
-	                 chain_ends_json(report->user_chain_ends));
+	return json_pack("{s:o, s:o}", "kernel", chain_ends_json(report->counts.kernel_chain_ends), "user",
+	                 chain_ends_json(report->counts.user_chain_ends));
 }
 
 static json_t *recording_json(const struct report *report)
@@ -63,8 +63,8 @@ static json_t *recording_json(const struct report *report)
 		"phase", text_json(report->input->phase), "filter", text_json(filter), "missing",
 		described(report, "missing"), "unwind-tables", described(report, "unwind-tables"), "time",
 		report_time_json(report), "chain-ends", chain_parts_json(report), "samples",
-		(json_int_t)report->samples, "lost", (json_int_t)report->lost, "first-ns", (json_int_t)report->first_ns,
-		"last-ns", (json_int_t)report->last_ns);
+		(json_int_t)report->counts.samples, "lost", (json_int_t)report->counts.lost, "first-ns",
+		(json_int_t)report->counts.first_ns, "last-ns", (json_int_t)report->counts.last_ns);
 }
 
 void report_print_json(const struct report *report, FILE *to)

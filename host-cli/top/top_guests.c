@@ -112,9 +112,10 @@ void top_guests_title(GArray *lines, const struct top_guests *guests)
 		exits_known = exits_known || rate->exits_s >= 0;
 	}
 	exits = exits_known ? g_strdup_printf(", %.0f exits/s", exits_s) : g_strdup("");
-	top_line_add(lines, TOP_TITLE,
-	             g_strdup_printf("vprof top: %u guest%s, %.2f of %ld CPUs%s", guests->rows->len,
-	                             guests->rows->len == 1 ? "" : "s", cpus, sysconf(_SC_NPROCESSORS_ONLN), exits));
+	terminal_line_add(lines, TERMINAL_TITLE,
+	                  g_strdup_printf("vprof top: %u guest%s, %.2f of %ld CPUs%s", guests->rows->len,
+	                                  guests->rows->len == 1 ? "" : "s", cpus, sysconf(_SC_NPROCESSORS_ONLN),
+	                                  exits));
 }
 
 /* What the guest runs, or why that is not known: the first of the reasons. */
@@ -137,19 +138,20 @@ static char *rate_text(double rate, double factor)
 
 void top_guests_table(GArray *lines, const struct top_guests *guests, size_t rows_max)
 {
-	top_line_add(lines, TOP_HEAD,
-	             g_strdup_printf("%-*s %-*s %7s %5s %7s %9s  %s", NAME_WIDTH, "GUEST", VMM_WIDTH, "VMM", "PID",
-	                             "VCPUS", "CPU%", "EXITS/S", "KERNEL"));
+	terminal_line_add(lines, TERMINAL_HEAD,
+	                  g_strdup_printf("%-*s %-*s %7s %5s %7s %9s  %s", NAME_WIDTH, "GUEST", VMM_WIDTH, "VMM", "PID",
+	                                  "VCPUS", "CPU%", "EXITS/S", "KERNEL"));
 	for (guint i = 0; i < guests->rows->len && (rows_max == 0 || i < rows_max); i++) {
 		const struct top_guest *guest = guest_at(guests, i);
 		const char *vmm = member_text(guest->guest, "vmm");
 		g_autofree char *cpu = rate_text(guest->rate.cpus, 100), *exits = rate_text(guest->rate.exits_s, 1);
 
-		top_line_add(lines, TOP_PLAIN,
-		             g_strdup_printf("%-*s %-*s %7" G_GUINT64_FORMAT " %5" G_GUINT64_FORMAT " %7s %9s  %s",
-		                             NAME_WIDTH, name_of(guest), VMM_WIDTH, vmm ? vmm : "?",
-		                             member_number(guest->guest, "pid", 0),
-		                             member_number(guest->guest, "vcpus", 0), cpu, exits, kernel_text(guest)));
+		terminal_line_add(lines, TERMINAL_PLAIN,
+		                  g_strdup_printf("%-*s %-*s %7" G_GUINT64_FORMAT " %5" G_GUINT64_FORMAT " %7s %9s  %s",
+		                                  NAME_WIDTH, name_of(guest), VMM_WIDTH, vmm ? vmm : "?",
+		                                  member_number(guest->guest, "pid", 0),
+		                                  member_number(guest->guest, "vcpus", 0), cpu, exits,
+		                                  kernel_text(guest)));
 	}
 }
 

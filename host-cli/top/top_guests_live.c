@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "engine/guest_list.h"
+#include "terminal/terminal.h"
 #include "top/top_finder.h"
+#include "top/top_keys.h"
 #include "top/top_lines.h"
-#include "top/top_screen.h"
 #include "ui/interrupt.h"
 #include "ui/text.h"
 
@@ -105,12 +106,12 @@ static void help_lines(GArray *lines)
 		NULL,
 	};
 
-	top_lines_keys(lines, texts);
+	terminal_lines_keys(lines, texts);
 }
 
 static void live_draw(struct top_guests_live *live)
 {
-	g_autoptr(GArray) head = top_lines_new(), body = top_lines_new();
+	g_autoptr(GArray) head = terminal_lines_new(), body = terminal_lines_new();
 	const unsigned row = selected_row(live);
 	unsigned room;
 
@@ -120,12 +121,12 @@ static void live_draw(struct top_guests_live *live)
 		top_guests_title(head, &live->guests);
 		top_guests_table(body, &live->guests, 0);
 	}
-	room = top_screen_body_rows(head);
+	room = terminal_body_rows(head);
 	if (row < live->first)
 		live->first = row;
 	else if (row >= live->first + room)
 		live->first = row + 1 - MIN(room, row + 1);
-	top_screen_draw(&(struct top_screen_page){
+	terminal_draw(&(struct terminal_page){
 		.head = head,
 		.body = body,
 		.first = live->help ? 0 : live->first,
@@ -181,7 +182,7 @@ static void live_take_keys(struct top_guests_live *live)
 {
 	enum top_key key;
 
-	while (!live->quit && !live->chosen && (key = top_screen_key()) != TOP_KEY_NONE) {
+	while (!live->quit && !live->chosen && (key = top_key_next()) != TOP_KEY_NONE) {
 		g_clear_pointer(&live->message, g_free);
 		/* Any key leaves the help, and does nothing else. */
 		if (live->help && key != TOP_KEY_QUIT && key != TOP_KEY_RESIZE)
@@ -210,7 +211,7 @@ static void live_run(struct top_guests_live *live)
 {
 	live->quit = live->chosen = live->help = false;
 	live_draw(live);
-	while (!live->quit && !live->chosen && !interrupted() && top_screen_wait(TICK_MS)) {
+	while (!live->quit && !live->chosen && !interrupted() && terminal_wait(TICK_MS)) {
 		live_take_keys(live);
 		live_refresh(live);
 	}
@@ -219,10 +220,10 @@ static void live_run(struct top_guests_live *live)
 bool top_guests_live_choose(struct top_guests_live *live, json_t **chosen, GError **error)
 {
 	*chosen = NULL;
-	if (!top_screen_open(error))
+	if (!terminal_open("--once prints a snapshot", error))
 		return false;
 	live_run(live);
-	top_screen_close();
+	terminal_close();
 	if (live->chosen)
 		*chosen = json_deep_copy(guest_at(live, selected_row(live)));
 	return true;

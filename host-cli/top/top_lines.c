@@ -17,29 +17,6 @@
 #define DEPTH_MAX 256u
 #define PATH_PERCENT_MIN 0.5
 
-static void line_clear(void *data)
-{
-	struct top_line *line = data;
-
-	g_free(line->text);
-}
-
-GArray *top_lines_new(void)
-{
-	GArray *lines = g_array_new(FALSE, FALSE, sizeof(struct top_line));
-
-	g_array_set_clear_func(lines, line_clear);
-	return lines;
-}
-
-void top_line_add(GArray *lines, enum top_style style, char *text)
-{
-	struct top_line line = {.text = text_printable(text), .style = style};
-
-	g_free(text);
-	g_array_append_val(lines, line);
-}
-
 /* ---- the head ---- */
 
 static void title_add(GArray *lines, const struct top_view *view, bool paused)
@@ -48,10 +25,10 @@ static void title_add(GArray *lines, const struct top_view *view, bool paused)
 	const char *release = member_text(guest, "release");
 	g_autofree char *memory = units_format_bytes(member_number(guest, "memory-bytes", 0));
 
-	top_line_add(lines, TOP_TITLE,
-	             g_strdup_printf("vprof top: %s, %" G_GUINT64_FORMAT " vCPUs, %s%s%s%s", member_text(guest, "name"),
-	                             member_number(guest, "vcpus", 0), memory, release ? ", " : "",
-	                             release ? release : "", paused ? "  PAUSED" : ""));
+	terminal_line_add(lines, TERMINAL_TITLE,
+	                  g_strdup_printf("vprof top: %s, %" G_GUINT64_FORMAT " vCPUs, %s%s%s%s",
+	                                  member_text(guest, "name"), member_number(guest, "vcpus", 0), memory,
+	                                  release ? ", " : "", release ? release : "", paused ? "  PAUSED" : ""));
 }
 
 static void samples_add(GArray *lines, const struct top_view *view)
@@ -71,7 +48,7 @@ static void samples_add(GArray *lines, const struct top_view *view)
 			g_string_append_printf(line, "in %.1f s; ", view->seconds);
 	}
 	g_string_append(line, top_source_how(view->source));
-	top_line_add(lines, TOP_PLAIN, g_strdup(line->str));
+	terminal_line_add(lines, TERMINAL_PLAIN, g_strdup(line->str));
 }
 
 static unsigned cells_of(int64_t ns, uint64_t wall_ns, unsigned width)
@@ -115,7 +92,7 @@ static void bar_add(GArray *lines, const char *name, const struct vcpu_clocks *c
 	                       percent_of(parts.guest_ns, parts.wall_ns), percent_of(parts.kvm_ns, parts.wall_ns),
 	                       percent_of(parts.vmm_ns, parts.wall_ns), percent_of(parts.runnable_ns, parts.wall_ns),
 	                       seconds > 0 ? (double)clocks->exits / seconds : 0);
-	top_line_add(lines, TOP_BAR, g_strdup(line->str));
+	terminal_line_add(lines, TERMINAL_BAR, g_strdup(line->str));
 }
 
 static void bars_add(GArray *lines, const struct top_view *view, bool each_vcpu, unsigned width)
@@ -123,7 +100,7 @@ static void bars_add(GArray *lines, const struct top_view *view, bool each_vcpu,
 	const struct vcpu_clocks sum = vcpu_clocks_sum(view->vcpus, view->n_vcpus);
 
 	if (view->why_no_clocks)
-		top_line_add(lines, TOP_DIM, g_strdup_printf("vCPU time: %s", view->why_no_clocks));
+		terminal_line_add(lines, TERMINAL_DIM, g_strdup_printf("vCPU time: %s", view->why_no_clocks));
 	for (size_t i = 0; each_vcpu && i < view->n_vcpus; i++) {
 		g_autofree char *name = g_strdup_printf("%zu", i);
 
@@ -151,7 +128,7 @@ static void exits_add(GArray *lines, const struct top_view *view)
 		                       view->seconds > 0 ? (double)count / view->seconds : 0,
 		                       traced ? exit->name : row->name);
 	}
-	top_line_add(lines, TOP_PLAIN, g_strdup_printf("%s%s", line->str, n == 0 ? " none" : ""));
+	terminal_line_add(lines, TERMINAL_PLAIN, g_strdup_printf("%s%s", line->str, n == 0 ? " none" : ""));
 }
 
 /* Every way to lose a sample that the engine counts, where it happened. */
@@ -176,7 +153,7 @@ static void lost_add(GArray *lines, const struct top_view *view)
 			g_string_append_printf(line, "%s %" G_GUINT64_FORMAT " %s", i != 0 ? "," : "", number,
 			                       causes[i].words);
 	}
-	top_line_add(lines, TOP_PLAIN, g_strdup_printf("dropped in the session:%s", line->str));
+	terminal_line_add(lines, TERMINAL_PLAIN, g_strdup_printf("dropped in the session:%s", line->str));
 }
 
 void top_lines_head(GArray *lines, const struct top_view *view, bool paused, bool each_vcpu, unsigned width)
@@ -186,7 +163,7 @@ void top_lines_head(GArray *lines, const struct top_view *view, bool paused, boo
 	bars_add(lines, view, each_vcpu, width);
 	exits_add(lines, view);
 	lost_add(lines, view);
-	top_line_add(lines, TOP_PLAIN, g_strdup(""));
+	terminal_line_add(lines, TERMINAL_PLAIN, g_strdup(""));
 }
 
 /* ---- the table ---- */
@@ -206,7 +183,7 @@ void top_lines_table(GArray *lines, const struct top_view *view, size_t rows_max
 		widths[i] = column_cells_width(list->column[i], table->rows, n, COLUMN_WIDTH_MAX);
 		column_cell_append(head, list->column[i], name, widths[i], i + 1 == list->n);
 	}
-	top_line_add(lines, TOP_HEAD, g_strdup(head->str));
+	terminal_line_add(lines, TERMINAL_HEAD, g_strdup(head->str));
 	for (size_t row = 0; row < n; row++) {
 		double share = report_share(table, &table->rows[row]);
 		g_autoptr(GString) line = g_string_new(NULL);
@@ -217,7 +194,7 @@ void top_lines_table(GArray *lines, const struct top_view *view, size_t rows_max
 
 			column_cell_append(line, list->column[i], text, widths[i], i + 1 == list->n);
 		}
-		top_line_add(lines, share >= STRONG_SHARE ? TOP_STRONG : TOP_PLAIN, g_strdup(line->str));
+		terminal_line_add(lines, share >= STRONG_SHARE ? TERMINAL_STRONG : TERMINAL_PLAIN, g_strdup(line->str));
 	}
 }
 
@@ -249,14 +226,14 @@ static void nodes_add(const struct tree *tree, size_t first, const char *above, 
 		path = g_strdup_printf("%s;%s", above, node->symbol);
 		folded = g_hash_table_contains(tree->folded, path);
 		g_ptr_array_add(tree->paths, g_strdup(path));
-		top_line_add(tree->lines, total >= 100 * STRONG_SHARE ? TOP_STRONG : TOP_PLAIN,
-		             g_strdup_printf("%6.2f%%  %6.2f%%  %-6s  %*s%c %s", total,
-		                             share_percent(tree->table, node->self_period, node->self_samples),
-		                             profile_mode_name(node->mode), (int)(2 * depth), "",
-		                             node->first_child == 0 ? ' '
-		                             : folded               ? '+'
-		                                                    : '-',
-		                             node->symbol));
+		terminal_line_add(tree->lines, total >= 100 * STRONG_SHARE ? TERMINAL_STRONG : TERMINAL_PLAIN,
+		                  g_strdup_printf("%6.2f%%  %6.2f%%  %-6s  %*s%c %s", total,
+		                                  share_percent(tree->table, node->self_period, node->self_samples),
+		                                  profile_mode_name(node->mode), (int)(2 * depth), "",
+		                                  node->first_child == 0 ? ' '
+		                                  : folded               ? '+'
+		                                                         : '-',
+		                                  node->symbol));
 		if (!folded)
 			nodes_add(tree, node->first_child, path, depth + 1);
 	}
@@ -266,19 +243,13 @@ void top_lines_calls(GArray *lines, const struct top_view *view, GHashTable *fol
 {
 	const struct tree tree = {.lines = lines, .table = &view->table, .folded = folded, .paths = paths};
 
-	top_line_add(lines, TOP_HEAD, g_strdup_printf("%7s  %7s  %-6s  %s", "TOTAL", "SELF", "MODE", "CALLS"));
+	terminal_line_add(lines, TERMINAL_HEAD,
+	                  g_strdup_printf("%7s  %7s  %-6s  %s", "TOTAL", "SELF", "MODE", "CALLS"));
 	if (view->table.calls)
 		nodes_add(&tree, view->table.calls[0].first_child, "", 0);
 }
 
 /* ---- help ---- */
-
-void top_lines_keys(GArray *lines, const char *const *texts)
-{
-	top_line_add(lines, TOP_HEAD, g_strdup("KEYS"));
-	for (; *texts; texts++)
-		top_line_add(lines, TOP_PLAIN, g_strdup(*texts));
-}
 
 void top_lines_help(GArray *lines)
 {
@@ -300,8 +271,9 @@ void top_lines_help(GArray *lines)
 		NULL,
 	};
 
-	top_lines_keys(lines, texts);
-	top_line_add(lines, TOP_PLAIN, g_strdup(""));
-	top_line_add(lines, TOP_PLAIN,
-	             g_strdup("Bars: # guest, + the VMM handles an exit, ~ waiting for a host CPU, blank: halted"));
+	terminal_lines_keys(lines, texts);
+	terminal_line_add(lines, TERMINAL_PLAIN, g_strdup(""));
+	terminal_line_add(
+		lines, TERMINAL_PLAIN,
+		g_strdup("Bars: # guest, + the VMM handles an exit, ~ waiting for a host CPU, blank: halted"));
 }

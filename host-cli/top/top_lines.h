@@ -6,27 +6,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "terminal/terminal.h"
 #include "top/top_view.h"
-
-enum top_style {
-	TOP_PLAIN,
-	TOP_TITLE,
-	TOP_BAR,    /* letters between the first "[" and "]" stand for where time went */
-	TOP_HEAD,   /* of a table */
-	TOP_STRONG, /* a row with a large share */
-	TOP_DIM,
-};
-
-struct top_line {
-	char *text; /* valid UTF-8 without control characters */
-	enum top_style style;
-};
-
-/* An array of struct top_line that frees its elements. */
-GArray *top_lines_new(void);
-
-/* Adds a line, made fit for a terminal; steals `text`, which may come from a guest. */
-void top_line_add(GArray *lines, enum top_style style, char *text);
 
 /* Title, a bar for each vCPU (or one for all), exits and what was lost. width: columns there are, at least 40. */
 void top_lines_head(GArray *lines, const struct top_view *view, bool paused, bool each_vcpu, unsigned width);
@@ -40,9 +21,7 @@ void top_lines_table(GArray *lines, const struct top_view *view, size_t rows_max
  */
 void top_lines_calls(GArray *lines, const struct top_view *view, GHashTable *folded, GPtrArray *paths);
 
-/* What the keys do: a head, and a line for each text; NULL-terminated. */
-void top_lines_keys(GArray *lines, const char *const *texts);
-/* The same for the screen of a guest. */
+/* What the keys do on the screen of a guest. */
 void top_lines_help(GArray *lines);
 
 #endif

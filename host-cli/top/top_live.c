@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "top/top_live.h"
 
+#include "terminal/terminal.h"
+#include "top/top_keys.h"
 #include "top/top_lines.h"
-#include "top/top_screen.h"
 #include "ui/interrupt.h"
 
 #define TICK_MS 100 /* how long a signal may wait; rings are drained that often */
@@ -82,7 +83,7 @@ static char *foot_text(const struct screen *screen)
 
 static GArray *body_lines(struct screen *screen)
 {
-	GArray *lines = top_lines_new();
+	GArray *lines = terminal_lines_new();
 
 	g_ptr_array_set_size(screen->paths, 0);
 	if (screen->help)
@@ -106,15 +107,15 @@ static void screen_scroll(struct screen *screen, int n_rows, int room)
 
 static void screen_draw(struct screen *screen)
 {
-	g_autoptr(GArray) head = top_lines_new(), body = body_lines(screen);
+	g_autoptr(GArray) head = terminal_lines_new(), body = body_lines(screen);
 	g_autofree char *foot = foot_text(screen);
 	unsigned rows, width;
 
-	top_screen_size(&rows, &width);
+	terminal_size(&rows, &width);
 	if (!screen->help)
 		top_lines_head(head, &screen->view, screen->paused, screen->each_vcpu, width);
-	screen_scroll(screen, (int)body->len - 1, (int)top_screen_body_rows(head));
-	top_screen_draw(&(struct top_screen_page){
+	screen_scroll(screen, (int)body->len - 1, (int)terminal_body_rows(head));
+	terminal_draw(&(struct terminal_page){
 		.head = head,
 		.body = body,
 		.first = screen->help ? 0 : screen->first,
@@ -281,7 +282,7 @@ static bool screen_take_keys(struct screen *screen, GError **error)
 {
 	enum top_key key;
 
-	while (!screen->quit && (key = top_screen_key()) != TOP_KEY_NONE) {
+	while (!screen->quit && (key = top_key_next()) != TOP_KEY_NONE) {
 		screen->message = NULL;
 		/* Any key leaves the help, and does nothing else. */
 		if (screen->help && key != TOP_KEY_QUIT && key != TOP_KEY_RESIZE)
@@ -300,7 +301,7 @@ static bool wait_for_key(const struct screen *screen)
 {
 	const int64_t left_ms = (screen->refresh_us - g_get_monotonic_time()) / 1000 + 1;
 
-	return top_screen_wait((int)CLAMP(left_ms, 0, TICK_MS));
+	return terminal_wait((int)CLAMP(left_ms, 0, TICK_MS));
 }
 
 static bool screen_run(struct screen *screen, GError **error)
@@ -330,10 +331,10 @@ bool top_live_run(struct top_live *live, GError **error)
 	screen.each_vcpu = screen.view.n_vcpus <= BARS_MAX;
 	screen.folded = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	screen.paths = g_ptr_array_new_with_free_func(g_free);
-	done = top_screen_open(error);
+	done = terminal_open("--once prints a snapshot", error);
 	if (done) {
 		done = screen_run(&screen, error);
-		top_screen_close();
+		terminal_close();
 	}
 	g_hash_table_unref(screen.folded);
 	g_ptr_array_unref(screen.paths);

@@ -141,6 +141,11 @@ class Browser:
         self.request("POST", f"{self.session}/actions", {"actions": [
             {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions}]})
 
+    def prefer(self, scheme):
+        """What the user is said to prefer: light or dark."""
+        self.request("POST", f"{self.session}/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {
+            "features": [{"name": "prefers-color-scheme", "value": scheme}]}})
+
     def screenshot(self):
         return base64.b64decode(self.request("GET", f"{self.session}/screenshot"))
 

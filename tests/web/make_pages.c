@@ -164,11 +164,11 @@ static void write_work(struct output *output, unsigned leaf, unsigned count)
 static void work_make(const char *path, unsigned frequency_hz, unsigned hash, unsigned other, unsigned other_count)
 {
 	static const unsigned idle[] = {IDLE};
-	g_autofree char *description =
-		g_strdup_printf("{\"version\": 1, \"rate\": {\"frequency-hz\": %u}, \"marks\": ["
-	                        "{\"name\": \"tokens\", \"kind\": \"begin\", \"time-ns\": 7000000000},"
-	                        "{\"name\": \"tokens\", \"kind\": \"end\", \"time-ns\": 7300000000}]}",
-	                        frequency_hz);
+	g_autofree char *description = g_strdup_printf(
+		"{\"version\": 1, \"host-cpu\": \"Page CPU\", \"rate\": {\"frequency-hz\": %u}, \"marks\": ["
+		"{\"name\": \"tokens\", \"kind\": \"begin\", \"time-ns\": 7000000000},"
+		"{\"name\": \"tokens\", \"kind\": \"end\", \"time-ns\": 7300000000}]}",
+		frequency_hz);
 	struct output output;
 
 	output_open(&output, path, work_names, G_N_ELEMENTS(work_names));

@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """The HTML page in Chromium: what it shows, how it is used, and that no name in a recording becomes part of it."""
+import json
 import pathlib
 import re
 import shutil
 import subprocess
 import tempfile
+import time
 
+import contrast
 import harness
 from browser import Browser
 from harness import BIN, VPROF
 
 LOAD_SECONDS = 2
 CPU_SECONDS_MAX = 12  # of all processes and threads; other work on the machine does not count as it would in the time
-DETAILS = "return document.getElementById('details').textContent"
+DETAILS = "return document.getElementById('details-text').textContent"
 FRAMES = "return [...document.querySelectorAll('#flame g.frame')].map((frame) => frame.getAttribute('name'))"
 # Frames by name -> share of the width.
 WIDTHS = """
@@ -21,7 +24,7 @@ const whole = document.getElementById("flame").clientWidth, widths = {};
 for (const frame of document.querySelectorAll("#flame g.frame"))
   widths[frame.getAttribute("name")] = Number(frame.querySelector("rect").getAttribute("width")) / whole;
 return widths"""
-ROWS = "return [...document.querySelectorAll('#functions tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))"
+ROWS = "return [...document.querySelectorAll('#functions tbody tr')].map((row) => [...row.cells].slice(0, -1).map((cell) => cell.textContent))"
 FILL = "return getComputedStyle(document.querySelector(`#flame g.frame[name='${arguments[0]}'] rect`)).fill"
 
 
@@ -45,6 +48,7 @@ class Page(harness.ProgramTest):
         self.browser.open("/dev/null")
         self.browser.console()
         self.browser.requests()
+        self.address = ""
 
     def check_nothing_left(self, seconds=5):
         """The browser stays for the next test."""
@@ -52,14 +56,29 @@ class Page(harness.ProgramTest):
     def page(self, *command):
         file = self.folder / "page.html"
         self.run_program(VPROF, *command, "--html", file, cwd=self.recordings, timeout=120)
-        self.browser.open(file)
-        self.browser.wait("return document.documentElement.dataset.drawnMs", seconds=240)
+        self.show(file)
         return file
+
+    def show(self, file, address=""):
+        self.address = address
+        self.browser.open(f"{file}{address}")
+        self.browser.wait("return document.documentElement.dataset.drawnMs", seconds=240)
+
+    def again(self, file, address):
+        """The same page, from the start, by another address."""
+        self.browser.open("/dev/null")
+        self.browser.requests()
+        self.show(file, address)
 
     def tearDown(self):
         """Whatever a test did: the page has not complained, and has asked for nothing but itself."""
         self.assertEqual(self.browser.console(), [])
         self.assertEqual(self.browser.requests(), [f"file://{self.folder}/page.html"])
+
+    def hash(self):
+        """What the address has got; it follows what is shown."""
+        time.sleep(0.4)
+        return self.browser.run("return location.hash")
 
     def widths(self):
         return {name: round(width, 3) for name, width in self.browser.run(WIDTHS).items()}
@@ -78,7 +97,9 @@ class Page(harness.ProgramTest):
         self.assertEqual(self.widths(), {"all": 1, "main": 0.882, "hash_blocks.constprop.0": 0.49, "parse": 0.294,
                                          "read_token": 0.294, "old_path": 0.098, "default_idle": 0.098, "exit:io:0x3f8": 0.02})
         self.assertEqual(self.browser.run(DETAILS), "all: 100.00 %, 1.020 s, 1,020 samples")
-        self.assertIn("base.data (1,020 samples over 1.019 s, 6.1.0-page)", self.browser.run("return document.body.textContent"))
+        facts = "return [...document.querySelectorAll('#facts div')].map((pair) => [...pair.children].map((part) => part.textContent))"
+        self.assertEqual(self.browser.run(facts), [["kernel", "release 6.1.0-page"], ["host", "Page CPU"], ["events", "task-clock, 999 Hz: 1,020 samples"],
+                                                   ["samples", "1020 over 1.019 s, lost 0"]])
         self.browser.press("i")
         upside = "const y = (name) => document.querySelector(`#flame g.frame[name='${name}']`).getBoundingClientRect().y; return y('all') < y('main')"
         self.assertTrue(self.browser.run(upside))
@@ -141,14 +162,14 @@ class Page(harness.ProgramTest):
         choose(self.browser, "phase", "tokens")
         self.assertEqual(self.widths(), {"all": 1, "main": 1, "parse": 1, "read_token": 1})
         choose(self.browser, "phase", "")
-        choose(self.browser, "cpu", "1")
+        choose(self.browser, "vcpu", "1")
         self.assertEqual(self.widths(), {"all": 1, "default_idle": 0.833, "exit:io:0x3f8": 0.167})
 
     def test_timeline(self):
         self.page("report", "-i", "base.data")
-        lanes = "return [...document.querySelectorAll('svg.timeline > text')].map((text) => text.textContent)"
-        self.assertEqual(self.browser.run(lanes), ["vCPU 0", "vCPU 1"])
-        phase = "return document.querySelector('svg.timeline .phase rect title').textContent"
+        lanes = "return [...document.querySelectorAll('svg.timeline [role=row]')].map((row) => row.getAttribute('aria-label'))"
+        self.assertEqual(self.browser.run(lanes), ["tokens", "vCPU 0", "vCPU 1"])
+        phase = "return document.querySelector('svg.timeline .span title').textContent"
         self.assertEqual(self.browser.run(phase), "tokens: 0 s to 300 ms")
         columns = self.browser.run("return [...document.querySelectorAll('svg.timeline .column title')].map((title) => title.textContent)")
         self.assertEqual({column.split(": ")[1] for column in columns} - {"user 100.0 %", "kernel 100.0 %", "exit io 100.0 %"},
@@ -181,9 +202,9 @@ class Page(harness.ProgramTest):
         # The other choices are beside it, and its own one is drawn anew.
         self.browser.drag("svg.timeline", at(1019), at(850))
         self.assertEqual(set(self.shown()[1]), {"old_path", "default_idle", "exit:io:0x3f8"})
-        choose(self.browser, "cpu", "1")
+        choose(self.browser, "vcpu", "1")
         self.assertEqual(self.shown()[1], {"default_idle": 100, "exit:io:0x3f8": 20})
-        choose(self.browser, "cpu", "")
+        choose(self.browser, "vcpu", "")
         self.browser.press("Escape")
         self.assertEqual(self.shown(), everything)
         # By keys: a tenth, the next one, back; a click in the picture ends it, too.
@@ -270,6 +291,169 @@ class Page(harness.ProgramTest):
         self.browser.press("t")
         self.assertEqual([light, self.browser.run(background)], ["rgb(255, 255, 255)", "rgb(20, 23, 27)"])
         self.assertNotEqual(self.browser.run(FILL, "main"), frame)
+
+    def test_contrast(self):
+        """In both themes: graph, search, zoom, callers, two recordings; what was 2.73 once."""
+        for theme in "light", "dark":
+            self.page("report", "-i", "repeats.data")
+            self.browser.run("document.documentElement.dataset.theme === arguments[0] || document.getElementById('theme').click()", theme)
+            self.browser.press("?")
+            self.browser.click("#facts-all")
+            worst = [contrast.check(self, self.browser, 60, f"{theme}: all")]
+            self.browser.press("[")
+            self.browser.type("#search", "hash")
+            worst.append(contrast.check(self, self.browser, 50, f"{theme}: search, a part of the time"))
+            self.browser.press("Escape")
+            self.browser.click("#flame g.frame[name='hash_blocks.constprop.0'] rect")
+            worst.append(contrast.check(self, self.browser, 50, f"{theme}: zoomed"))
+            self.browser.click("#details-centre")
+            worst.append(contrast.check(self, self.browser, 50, f"{theme}: callers"))
+            self.browser.open("/dev/null")
+            self.browser.requests()
+            self.page("diff", "repeats.data", "slower.data")
+            self.browser.run("document.documentElement.dataset.theme === arguments[0] || document.getElementById('theme').click()", theme)
+            worst.append(contrast.check(self, self.browser, 60, f"{theme}: two"))
+            print(f"\nleast contrast, {theme}: {min(worst):.2f}", flush=True)
+            if theme == "light":
+                self.browser.open("/dev/null")
+                self.browser.requests()
+
+    def test_contrast_can_fail(self):
+        self.page("report", "-i", "base.data")
+        self.browser.run("document.getElementById('details-text').style.color = '#999'")
+        with self.assertRaisesRegex(AssertionError, "samples"):
+            contrast.check(self, self.browser, 10, "grey")
+
+    def test_filters(self):
+        """The patterns and the lists of the command line."""
+        self.page("report", "-i", "base.data")
+        only = lambda: {row[3]: row[2] for row in self.browser.run(ROWS) if row[2] != "0"}
+        whole = only()
+        for name, value, functions in (("comm", "swap*", {"default_idle", "exit:io:0x3f8"}), ("comm", "none,ben?h", {"read_token", "hash_blocks.constprop.0", "old_path"}),
+                                       ("pid", "1-99", set()), ("pid", "50-150", {"read_token", "hash_blocks.constprop.0", "old_path"}), ("pid", "x", set()),
+                                       ("vcpu", "1-3", {"default_idle", "exit:io:0x3f8"}), ("mode", "vmm", {"exit:io:0x3f8"}), ("mode", "kernel", {"default_idle"}),
+                                       ("phase", "tokens", {"read_token"})):
+            choose(self.browser, name, value)
+            self.assertEqual(set(only()), functions, (name, value))
+            self.assertIn(f"{name}={value.replace('*', '*')}"[:6], self.hash())
+            self.browser.click("#clear")
+            self.assertEqual(only(), whole)
+        self.assertEqual(self.hash(), "")
+
+    def test_cgroups_and_states(self):
+        """Of recordings with them: samples by cgroup, by what their tasks waited for."""
+        subprocess.run([BIN / "make_recordings"], cwd=self.folder, check=True)
+        rows = json.loads(self.run_program(VPROF, "report", "-i", "cgroups.data", "--sort", "cgroup", "--json", cwd=self.folder)[0])
+        shares = {row["cgroup"]: round(row["share"], 3) for row in rows["tables"][0]["rows"]}
+        self.page("report", "-i", self.folder / "cgroups.data")
+        choose(self.browser, "grouping", "cgroup")
+        widths = self.widths()
+        self.assertEqual({name: widths[name] for name in shares}, shares)
+        name = max(shares, key=shares.get)
+        choose(self.browser, "cgroup", name)
+        self.assertEqual(self.widths()[name], 1)
+        self.again(self.page("report", "-i", self.folder / "waits.data"), "#event=task-clock+and+wall&group=state")
+        self.assertLessEqual({"sleeping", "disk-sleep"}, set(self.browser.run(FRAMES)))
+        # What each task did over time; a click on its name, or the key p, leaves its process alone.
+        rows = "return [...document.querySelectorAll('#timeline-0 [role=row]')].map((row) => row.getAttribute('aria-label')).filter((name) => !name.startsWith('vCPU'))"
+        tasks = self.browser.run(rows)
+        self.assertGreaterEqual(len(tasks), 2)
+        states = "return [...document.querySelectorAll('#timeline-0 [role=row] title')].map((title) => title.textContent).join(' ')"
+        self.assertRegex(self.browser.run(states), r"running \S+ .s.*sleeping|sleeping \S+ .s")
+        self.browser.run("[...document.querySelectorAll('#timeline-0 text.pick')][0].dispatchEvent(new MouseEvent('click', { bubbles: true }))")
+        self.assertRegex(self.browser.run("return document.getElementById('pid').value"), r"^\d+$")
+
+    def test_callers_and_callees(self):
+        file = self.page("report", "-i", "base.data")
+        names = lambda host: self.browser.run(f"return [...document.querySelectorAll('#{host} g.frame')].map((frame) => frame.getAttribute('name'))")
+        self.browser.run("document.getElementById('flame').focus()")
+        self.browser.press("ArrowUp", "ArrowUp", "ArrowUp", "ArrowRight", "c")
+        self.assertEqual([set(names("callers")), set(names("callees"))], [{"main", "parse"}, {"parse", "read_token"}])
+        self.assertEqual(self.browser.run("return [document.getElementById('centre').textContent, document.getElementById('centre-facts').textContent]"),
+                         ["parse", "29.41 %, 300.00 ms, 300 samples"])
+        address = self.hash()
+        # A frame leads to its own callers and callees; Esc leads back.
+        self.browser.click("#callees g.frame[name='read_token'] rect")
+        self.assertEqual([set(names("callers")), set(names("callees"))], [{"main", "parse", "read_token"}, {"read_token"}])
+        self.browser.press("Escape")
+        self.assertTrue(self.browser.run("return document.getElementById('sandwich').hidden"))
+        self.browser.click("#functions tbody tr:first-child button.callers")
+        self.assertEqual(set(names("callees")), {"hash_blocks.constprop.0"})
+        self.again(file, address)
+        self.assertEqual([set(names("callers")), set(names("callees"))], [{"main", "parse"}, {"parse", "read_token"}])
+
+    def test_address(self):
+        """What is shown stands in the address, and is shown again by it."""
+        file = self.page("report", "-i", "base.data")
+        state = lambda: [self.widths(), self.shown(), self.browser.run(DETAILS),
+                         self.browser.run("return [...document.querySelectorAll('#controls select, #controls input')].map((field) => field.value)"),
+                         self.browser.run("return [...document.querySelectorAll('g.frame.selected')].map((frame) => frame.getAttribute('name'))")]
+        choose(self.browser, "grouping", "process")
+        choose(self.browser, "shape", "icicle")
+        choose(self.browser, "mode", "user")
+        self.browser.press("]", "]")
+        self.browser.run("document.getElementById('flame').focus()")
+        self.browser.press("ArrowDown", "ArrowDown", "ArrowDown", "Enter", "ArrowDown", "ArrowDown")
+        self.browser.type("#search", "token")
+        before, address = state(), self.hash()
+        self.assertEqual(before[0], {"all": 1, "bench (100)": 1, "main": 1, "parse": 1, "read_token": 1})
+        self.again(file, address)
+        self.assertEqual(state(), before)
+        self.assertEqual(self.hash(), address)
+        # One that is typed into the open page.
+        self.browser.run("location.hash = '#vcpu=1'")
+        self.browser.wait("return document.getElementById('vcpu').value === '1'")
+        self.assertEqual(self.widths(), {"all": 1, "default_idle": 0.833, "exit:io:0x3f8": 0.167})
+
+    def test_addresses_of_others(self):
+        """What the page does not have, cannot be, or is too much is left out."""
+        file = self.page("report", "-i", "base.data")
+        whole = self.widths()
+        for address in ("#event=__proto__&group=constructor&shape=%00&mode=toString&phase=none&width=x&scale=x", "#time=5,1", "#time=-1,Infinity", "#time=1e9,2e9",
+                        "#time=999999999,999999999.5", "#zoom=none&zoom=main", "#select=%ff%fe", "#function=main&function=x", "#search=" + "a" * 20000,
+                        "#" + "zoom=main&" * 5000, "#%%%&=&&&==", "#search=/(/", "#search=/(a*)*$/"):
+            self.again(file, address)
+            self.assertEqual(self.widths(), whole, address[:60])
+            self.assertFalse(self.browser.run("return document.getElementById('search').hasAttribute('aria-invalid')"))
+        self.again(file, "#search=<img src=x onerror=alert(1)>&comm=<b>&zoom=main&time=0,1e9")
+        self.assertEqual(self.browser.run("return document.querySelectorAll('img, b b').length"), 0)
+
+    def test_roles_and_keys(self):
+        """A tree of frames and a grid of time, for the keyboard and for those who do not see the picture."""
+        self.page("report", "-i", "repeats.data")
+        self.assertEqual(self.browser.run("const at = document.getElementById('flame'); return [at.getAttribute('role'), at.tabIndex]"), ["tree", 0])
+        items = "return [...document.querySelectorAll('#flame g.frame')].every((frame) => frame.getAttribute('role') === 'treeitem'" \
+                " && frame.getAttribute('aria-label').startsWith(frame.getAttribute('name')) && Number(frame.getAttribute('aria-level')) >= 1)"
+        self.assertTrue(self.browser.run(items))
+        active = "const at = document.getElementById(document.activeElement.getAttribute('aria-activedescendant')); return at && at.getAttribute('aria-label')"
+        self.browser.run("document.getElementById('flame').focus()")
+        self.assertIsNone(self.browser.run(active))
+        self.browser.press("ArrowUp", "ArrowUp")
+        self.assertTrue(self.browser.run(active).startswith("main (user"), self.browser.run(active))
+        self.assertEqual(self.browser.run("return document.activeElement.matches(':focus-visible') ? getComputedStyle(document.activeElement).outlineStyle : ''"), "solid")
+        # The repetitions are one track; a cell is chosen by Enter and extended by Shift.
+        rows = "return [...document.querySelectorAll('#timeline-0 [role=row]')].map((row) => [row.getAttribute('aria-label'), row.querySelectorAll('[role=gridcell]').length])"
+        self.assertEqual([row for row in self.browser.run(rows) if "vCPU" not in row[0]], [["warmup-1", 1], ["repeat", 8]])
+        self.browser.run("document.getElementById('timeline-0').focus()")
+        self.browser.press("ArrowRight", "ArrowDown")
+        self.assertRegex(self.browser.run(active), "^repeat-1: ")
+        self.browser.press("ArrowRight", "Enter")
+        self.assertRegex(self.browser.run(active), "^repeat-2: ")
+        second = self.shown()
+        self.assertEqual(set(second[1]) - {"default_idle"}, {"read_token", "hash_blocks.constprop.0"})
+        self.browser.run("const at = document.getElementById('timeline-0'); for (const key of ['ArrowRight', 'ArrowRight'])"
+                         "at.dispatchEvent(new KeyboardEvent('keydown', { key, shiftKey: true, bubbles: true }))")
+        self.assertGreater(sum(self.shown()[1].values()), 2.5 * sum(second[1].values()))
+        self.browser.press("Escape")
+        self.assertEqual(self.shown()[0], "")
+
+    def test_scale(self):
+        self.page("report", "-i", "base.data")
+        ticks = lambda: self.browser.run("return [...document.querySelectorAll('#ruler text')].map((text) => text.textContent)")
+        self.assertEqual([ticks()[0], ticks()[-1]], ["0 %", "100 % · 1.02 s"])
+        self.browser.click("#flame g.frame[name='parse'] rect")
+        self.assertIn("20 % · 204 ms", ticks())
+        self.assertNotIn("30 %", " ".join(ticks()))
 
     def test_hostile_names(self):
         file = self.page("report", "-i", "hostile.data")

@@ -2,6 +2,7 @@
 // The profiles that vprof has written into the page: export/page_data.h says how.
 
 export const MODES = ["kernel", "user", "vmm", "other", "waiting", "group"];
+export const STATES = ["running", "runnable", "sleeping", "disk-sleep", "stopped", "traced", "idle", "parked"];
 export const GROUP = 5; // the mode of a frame that stands for a process, a vCPU or a phase
 
 // Nanoseconds since `from`, both as the text of whole numbers.
@@ -29,13 +30,13 @@ function nodes_of(list) {
   return { n, parent, frame };
 }
 
-const ROW = 7;
+const ROW = 8;
 function rows_of(profile, recording) {
   const list = profile.rows;
   const n = list.length / ROW;
   const slice_ns = profile["row-slice-ns"];
   const rows = { n, node: new Int32Array(n), cpu: new Float64Array(n), task: new Int32Array(n), phases: new Int32Array(n),
-    slice: new Int32Array(n), samples: new Float64Array(n), period: new Float64Array(n), slice_ns,
+    state: new Uint8Array(n), slice: new Int32Array(n), samples: new Float64Array(n), period: new Float64Array(n), slice_ns,
     // Where slice 0 begins, since the first sample.
     first_slice_ns: since(BigInt(profile["first-row-slice"]) * BigInt(slice_ns), recording["first-ns"]) };
   for (let i = 0, at = 0, node = 0; i < n; i++, at += ROW) {
@@ -44,9 +45,10 @@ function rows_of(profile, recording) {
     rows.cpu[i] = list[at + 1];
     rows.task[i] = list[at + 2];
     rows.phases[i] = list[at + 3];
-    rows.slice[i] = list[at + 4];
-    rows.samples[i] = list[at + 5];
-    rows.period[i] = list[at + 6];
+    rows.state[i] = list[at + 4];
+    rows.slice[i] = list[at + 5];
+    rows.samples[i] = list[at + 6];
+    rows.period[i] = list[at + 7];
   }
   return rows;
 }
@@ -69,13 +71,29 @@ function pairs(list) {
   return Array.from({ length: list.length / 2 }, (_, i) => [list[2 * i], list[2 * i + 1]]);
 }
 
+const THREAD = 3;
+const THREAD_CELL = 4;
+// What threads did over time: {threads, cells, slice_ns, left_out}; undefined in a recording without waits.
+function states_of(raw) {
+  if (raw.states === undefined) return undefined;
+  const { threads, cells, "slice-ns": slice_ns, "left-out": left_out } = raw.states;
+  const offset = since(BigInt(raw.states["first-slice"]) * BigInt(slice_ns), raw["first-ns"]);
+  const list = [];
+  for (let i = 0; i < threads.length; i += THREAD) list.push({ comm: raw.strings[threads[i]], pid: threads[i + 1], tid: threads[i + 2], cells: [] });
+  for (let at = 0, slice = 0; at < cells.length; at += THREAD_CELL) {
+    slice += cells[at];
+    list[cells[at + 1]].cells.push({ begin: offset + slice * slice_ns, state: cells[at + 2], ns: cells[at + 3] });
+  }
+  return { threads: list, slice_ns, left_out };
+}
+
 function recording_of(raw) {
   const { strings } = raw;
   const tasks = [];
-  for (let i = 0; i < raw.tasks.length; i += 2) {
+  for (let i = 0; i < raw.tasks.length; i += 3) {
     const comm = strings[raw.tasks[i]];
     const pid = raw.tasks[i + 1];
-    tasks.push({ comm, process: pid < 0 ? comm : `${comm} (${pid})` });
+    tasks.push({ comm, pid: pid < 0 ? undefined : pid, process: pid < 0 ? comm : `${comm} (${pid})`, cgroup: strings[raw.tasks[i + 2]] });
   }
   const phases = raw.phases.map((phase) => ({
     name: strings[phase.name],
@@ -83,7 +101,7 @@ function recording_of(raw) {
   }));
   return {
     path: raw.path,
-    release: raw.release,
+    facts: pairs(raw.facts),
     lost: raw.lost,
     selected_phase: raw["selected-phase"],
     phases_left_out: raw["phases-left-out"],
@@ -92,8 +110,11 @@ function recording_of(raw) {
     phases,
     // The names of each set, "" for none: what samples are grouped by.
     phase_sets: raw["phase-sets"].map((set) => set.map((phase) => phases[phase].name)),
+    states: states_of(raw),
     profiles: raw.profiles.map((profile) => ({
       event: profile.event,
+      rate: profile.rate,
+      is_joined: profile.joined, // of two events that are there, too
       unit: profile.unit,
       samples: profile.samples,
       period: profile.period,
@@ -126,7 +147,7 @@ function fates_of(list) {
 
 export function read(text) {
   const document = JSON.parse(text);
-  if (document.version !== 4) throw new Error(`this page reads version 4 of its data, not ${document.version}`);
+  if (document.version !== 5) throw new Error(`this page reads version 5 of its data, not ${document.version}`);
   const { fates = [], standing = [], repetitions } = document;
   // standing: the keys of functions with a change that is not chance, in the first event; repetitions: of each side,
   // undefined where nothing was tested.

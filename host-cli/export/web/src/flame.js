@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The flame graph. d3-flame-graph lays out and draws SVG, a handful of elements for each frame, so it gets only those
-// frames that can be seen: the trees of large recordings have hundreds of thousands.
+// frames that can be seen: the trees of large recordings have hundreds of thousands. For assistive technology it is a
+// tree, of which the frame that the keys have reached is active.
 import flamegraph from "d3-flame-graph";
 import { select } from "d3-selection";
 import "d3-transition";
 
-const ROW_PIXELS = 19;
+const ROW_PIXELS = 20;
 const WIDTH_MIN_PIXELS = 1;
 const FRAMES_MAX = 3000;
 
@@ -30,7 +31,7 @@ function count_wide(tree, width, node, least, limit) {
 }
 
 export class Flame {
-  // host: an element; on: {zoom(node), hover(node or undefined)}
+  // host: an element; on: {pick(node), hover(node or undefined), out()}
   constructor(host, on) {
     this.host = host;
     this.on = on;
@@ -68,7 +69,8 @@ export class Flame {
   draw() {
     const pixels = this.host.clientWidth;
     this.host.replaceChildren();
-    if (!(this.width(this.zoomed) > 0)) return;
+    this.drawn = new Map();
+    if (!(this.width(this.zoomed) > 0) || pixels === 0) return;
     this.chart = flamegraph().width(pixels).cellHeight(ROW_PIXELS).transitionDuration(0).inverted(this.inverted)
       .setLabelHandler((d) => this.describe(d.data.node)).setColorMapper((d) => this.colour(d.data.node));
     select(this.host).datum(this.data()).call(this.chart);
@@ -79,14 +81,19 @@ export class Flame {
   finish(pixels) {
     const frames = select(this.host).selectAll("g.frame");
     frames.classed("caller", (d) => d.data.is_caller).classed("match", (d) => this.marked(d.data.node))
-      .on("click", (_, d) => this.on.zoom(d.data.node))
+      .attr("role", "treeitem").attr("id", (d) => `${this.host.id}-${d.data.node}`).attr("aria-level", (d) => d.depth + 1)
+      .attr("aria-selected", "false")
+      .on("click", (_, d) => this.on.pick(d.data.node))
       .on("mouseover", (_, d) => this.on.hover(d.data.node))
       .on("mouseout", () => this.on.hover(undefined));
+    frames.each(function label() {
+      this.setAttribute("aria-label", this.querySelector("title")?.textContent ?? "");
+    });
     frames.select("rect").interrupt().attr("width", (d) => (d.x1 - d.x0) * pixels);
     frames.select("div").interrupt().text((d) => d.data.name);
     this.drawn = new Map(frames.nodes().map((element) => [element.__data__.data.node, element]));
     select(this.host).select("svg").attr("height", ROW_PIXELS * (1 + Math.max(...frames.data().map((d) => d.depth))))
-      .attr("role", "img").attr("aria-label", "flame graph");
+      .attr("role", "presentation");
     this.place();
     this.select(this.selected);
   }
@@ -101,14 +108,21 @@ export class Flame {
 
   // Marks one frame; false when it is not drawn.
   select(node) {
-    this.drawn?.get(this.selected)?.classList.remove("selected");
+    const mark = (element, is_selected) => {
+      element?.classList.toggle("selected", is_selected);
+      element?.setAttribute("aria-selected", String(is_selected));
+    };
+    mark(this.drawn?.get(this.selected), false);
     this.selected = node;
-    this.drawn?.get(node)?.classList.add("selected");
-    this.drawn?.get(node)?.scrollIntoView({ block: "nearest" });
-    return this.drawn?.has(node) ?? false;
+    const element = this.drawn?.get(node);
+    mark(element, true);
+    if (element === undefined) this.host.removeAttribute("aria-activedescendant");
+    else this.host.setAttribute("aria-activedescendant", element.id);
+    element?.parentNode.append(element); // its border above its neighbours'
+    return element !== undefined;
   }
 
-  // The drawn frame beside `node`: "up" is away from the root.
+  // The drawn frame beside `node`: "in" is away from the root.
   neighbour(node, way) {
     const { tree, width, drawn } = this;
     const children = (at) => wide_children(tree, width, at, 0).filter((child) => drawn.has(child));
@@ -117,5 +131,20 @@ export class Flame {
     if (node === 0) return undefined;
     const siblings = children(tree.parent[node]);
     return siblings[siblings.indexOf(node) + (way === "right" ? 1 : -1)];
+  }
+
+  move(way) {
+    const next = this.selected === undefined ? this.zoomed : this.neighbour(this.selected, way);
+    if (next === undefined || !this.select(next)) return;
+    this.drawn.get(next).scrollIntoView({ block: "nearest" });
+    this.on.hover(next);
+  }
+
+  // What a key does here; undefined: nothing.
+  action(key) {
+    const way = { ArrowUp: this.inverted ? "out" : "in", ArrowDown: this.inverted ? "in" : "out", ArrowLeft: "left", ArrowRight: "right" }[key];
+    if (key.startsWith("Arrow") && way !== undefined) return () => this.move(way);
+    if (key === "Enter" && this.selected !== undefined) return () => this.on.pick(this.selected);
+    return key === "Backspace" ? this.on.out : undefined;
   }
 }

@@ -5,6 +5,7 @@ import { MODES } from "./data.js";
 
 const ROWS_SHOWN = 100;
 
+const counts = new Intl.NumberFormat("en");
 const percent = (share) => `${(100 * share).toFixed(2)} %`;
 const signed = (share) => `${share > 0 ? "+" : share < 0 ? "−" : ""}${Math.abs(100 * share).toFixed(2)}`;
 
@@ -21,7 +22,7 @@ function columns_for(sums, fate) {
     return [
       number("Self", (row) => share(row, row.self, 0), percent),
       number("Total", (row) => share(row, row.total, 0), percent),
-      number("Samples", (row) => row.samples[0], (n) => n.toLocaleString("en")),
+      number("Samples", (row) => row.samples[0], (n) => counts.format(n)),
       ...words,
     ];
   }
@@ -36,7 +37,7 @@ function columns_for(sums, fate) {
 }
 
 export class Table {
-  // on.pick(row): a function was chosen; on.fate(row): what is said of one that only one of two recordings has
+  // on.pick(row): a function was chosen; on.centre(row): its callers and callees were; on.fate(row): what is said of one that only one of two recordings has
   constructor(host, on) {
     this.host = host;
     this.on = on;
@@ -72,6 +73,7 @@ export class Table {
     const heads = table.append("thead").append("tr").selectAll("th").data(this.columns).join("th")
       .classed("number", (column) => column.is_number).attr("scope", "col")
       .attr("aria-sort", (_, i) => (i !== this.sorted.column ? "none" : this.sorted.descending ? "descending" : "ascending"));
+    select(heads.node().parentNode).append("td");
     heads.append("button").attr("type", "button").text((column) => column.title || "only in one")
       .on("click", (_, column) => this.sort_by(this.columns.indexOf(column)));
     const body = table.append("tbody").selectAll("tr").data(order.slice(0, this.shown)).join("tr");
@@ -79,11 +81,15 @@ export class Table {
       .classed("number", ({ column }) => column.is_number)
       .classed("more", ({ column, row }) => column.text(row).startsWith("+"))
       .classed("less", ({ column, row }) => column.text(row).startsWith("−"))
+      .classed("name", ({ column }) => column.is_name)
       .each(function fill({ column, row }) {
         const cell = select(this);
-        (column.is_name ? cell.append("button").attr("type", "button").attr("class", "link") : cell).text(column.text(row));
+        (column.is_name ? cell.append("button").attr("type", "button").attr("class", "link").attr("title", "search for it") : cell).text(column.text(row));
       });
     body.selectAll("button.link").on("click", (_, { row }) => this.on.pick(row));
+    body.append("td").attr("class", "go").append("button").attr("type", "button").attr("class", "callers")
+      .attr("title", (row) => `callers and callees of ${row.name}`).attr("aria-label", (row) => `callers and callees of ${row.name}`)
+      .text("callers").on("click", (_, row) => this.on.centre(row));
     this.host.replaceChildren(table.node());
     if (order.length > this.shown) this.offer_more(order.length);
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The call tree that is shown: of the samples that were selected, below the groups that were chosen, and of two
 // recordings at once when they are compared.
-import { GROUP, frame_key } from "./data.js";
+import { GROUP, MODES, STATES, frame_key } from "./data.js";
+import { row_test } from "./filter.js";
 
 // Functions are compared without what a compiler hangs on for its own copies, as `vprof diff` does.
 function plain(name) {
@@ -31,14 +32,15 @@ class Frames {
 }
 
 class Builder {
-  constructor(frames, sides) {
+  constructor(frames, sides, merges, root = -1) {
     this.frames = frames;
     this.parent = [0];
-    this.frame = [-1];
+    this.frame = [root];
     this.self = Array.from({ length: sides }, () => [0]);
     this.samples = Array.from({ length: sides }, () => [0]);
+    this.waits = Array.from({ length: sides }, () => [0]); // of the periods, those of tasks that waited
     // Parent and frame -> node; the nodes of one recording are distinct as they are.
-    this.children = sides > 1 ? new Map() : undefined;
+    this.children = merges ? new Map() : undefined;
   }
 
   child(parent, frame) {
@@ -51,6 +53,7 @@ class Builder {
     this.frame.push(frame);
     for (const list of this.self) list.push(0);
     for (const list of this.samples) list.push(0);
+    for (const list of this.waits) list.push(0);
     return node;
   }
 }
@@ -60,29 +63,19 @@ export const GROUPINGS = {
   comm: { title: "process name", of: (recording, rows, i) => recording.tasks[rows.task[i]].comm },
   process: { title: "process", of: (recording, rows, i) => recording.tasks[rows.task[i]].process },
   cpu: { title: "vCPU", of: (recording, rows, i) => `vCPU ${rows.cpu[i]}` },
+  cgroup: { title: "cgroup", of: (recording, rows, i) => recording.tasks[rows.task[i]].cgroup || "no cgroup" },
+  state: { title: "state", of: (recording, rows, i) => STATES[rows.state[i]] ?? "unknown" },
+  mode: { title: "mode", of: (recording, rows, i, profile) => MODES[profile.frames[profile.nodes.frame[rows.node[i]]].mode] },
   phase: { title: "phase", of: (recording, rows, i) => recording.phase_sets[rows.phases[i]].join(" + ") || "no phase" },
 };
 
-// The slices that a range of time touches, from the first one on and without the last.
-export function slices_of(rows, [from, to]) {
-  const number = (ns) => (ns - rows.first_slice_ns) / rows.slice_ns;
-  const first = Math.floor(number(from));
-  return [first, Math.max(Math.ceil(number(to)), first + 1)];
-}
-
-function is_selected(recording, rows, i, selection, slices) {
-  return (slices === undefined || (rows.slice[i] >= slices[0] && rows.slice[i] < slices[1]))
-    && (selection.cpu === "" || String(rows.cpu[i]) === selection.cpu)
-    && (selection.process === "" || recording.tasks[rows.task[i]].process === selection.process)
-    && (selection.phase === "" || recording.phase_sets[rows.phases[i]].includes(selection.phase));
-}
-
 // The numbers of the selected rows, by group.
-function rows_by_group(recording, rows, selection, slices, group_of) {
+function rows_by_group(recording, profile, is_shown, group_of) {
+  const { rows } = profile;
   const groups = new Map();
   for (let i = 0; i < rows.n; i++) {
-    if (!is_selected(recording, rows, i, selection, slices)) continue;
-    const group = group_of === undefined ? "" : group_of(recording, rows, i);
+    if (!is_shown(i)) continue;
+    const group = group_of === undefined ? "" : group_of(recording, rows, i, profile);
     const list = groups.get(group);
     if (list === undefined) groups.set(group, [i]);
     else list.push(i);
@@ -95,9 +88,8 @@ function side_add(builder, side, recording, profile, selection, group_of) {
   const { nodes, rows } = profile;
   const frame_of = profile.frames.map((frame) => builder.frames.number(frame));
   const ours = new Int32Array(nodes.n).fill(-1);
-  const range = selection.ranges[side];
-  const slices = range === undefined ? undefined : slices_of(rows, range);
-  for (const [group, list] of rows_by_group(recording, rows, selection, slices, group_of)) {
+  const is_shown = row_test(recording, profile, selection.filters, selection.ranges[side]);
+  for (const [group, list] of rows_by_group(recording, profile, is_shown, group_of)) {
     const seen = [];
     const path = [];
     ours[0] = group_of === undefined ? 0 : builder.child(0, builder.frames.number({ name: group, module: "", mode: GROUP }));
@@ -112,6 +104,7 @@ function side_add(builder, side, recording, profile, selection, group_of) {
       }
       builder.self[side][ours[node]] += rows.period[i];
       builder.samples[side][ours[node]] += rows.samples[i];
+      if (rows.state[i] !== 0) builder.waits[side][ours[node]] += rows.period[i];
     }
     for (const node of seen) ours[node] = -1;
   }
@@ -135,29 +128,78 @@ function children_of(parent) {
   return { first, list };
 }
 
-// profiles: one for each recording; selection: {cpu, process, phase}, each "" or a name, and
-// ranges: of each recording undefined or [from, to] in nanoseconds; grouping: of GROUPINGS.
-export function tree_build(recordings, profiles, selection, grouping) {
-  const builder = new Builder(new Frames(recordings.length > 1), recordings.length);
-  recordings.forEach((recording, side) => {
-    side_add(builder, side, recording, profiles[side], selection, GROUPINGS[grouping].of);
-  });
+// Whether tasks waited for most of the time in a node of one recording.
+export function is_waiting(tree, node) {
+  return tree.has_periods && tree.waits[0][node] * 2 > tree.total[0][node];
+}
+
+function finish(builder, frames, own, has_periods) {
   const parent = Int32Array.from(builder.parent);
-  // The periods of a recording may say nothing; then its samples are counted.
-  const has_periods = profiles.every((profile) => profile.period > 0);
-  const own = has_periods ? builder.self : builder.samples;
   return {
     n: parent.length,
     parent,
     frame: Int32Array.from(builder.frame),
-    frames: builder.frames.list,
+    frames,
     self: own.map((list) => Float64Array.from(list)),
     total: own.map((list) => totals(list, parent)),
     self_samples: builder.samples.map((list) => Float64Array.from(list)),
     samples: builder.samples.map((list) => totals(list, parent)),
+    self_waits: builder.waits.map((list) => Float64Array.from(list)),
+    waits: builder.waits.map((list) => totals(list, parent)),
     has_periods,
     ...children_of(parent),
   };
+}
+
+// profiles: one for each recording; selection: filters as row_test has them, and ranges: of each recording undefined or
+// [from, to] in nanoseconds; grouping: of GROUPINGS.
+export function tree_build(recordings, profiles, selection, grouping) {
+  const builder = new Builder(new Frames(recordings.length > 1), recordings.length, recordings.length > 1);
+  recordings.forEach((recording, side) => {
+    side_add(builder, side, recording, profiles[side], selection, GROUPINGS[grouping].of);
+  });
+  // The periods of a recording may say nothing; then its samples are counted.
+  const has_periods = profiles.every((profile) => profile.period > 0);
+  return finish(builder, builder.frames.list, has_periods ? builder.self : builder.samples, has_periods);
+}
+
+// What a function was called by, and what it called, as two trees with the function as their root: of what fell into
+// its outermost calls, so that recursion counts once.
+export function sandwich_build(tree, frame) {
+  const sides = tree.total.length;
+  const callers = new Builder(undefined, sides, true, frame);
+  const callees = new Builder(undefined, sides, true, frame);
+  const own = [callers, callees].map((builder) => builder.self.map(() => [0])); // as trees count: periods or samples
+  const add = (which, builder, node, counted, samples, waits) => {
+    for (let side = 0; side < sides; side++) {
+      own[which][side][node] = (own[which][side][node] ?? 0) + counted[side];
+      builder.samples[side][node] += samples[side];
+      builder.waits[side][node] += waits[side];
+    }
+  };
+  const of = (lists, node) => lists.map((list) => list[node]);
+  const below = (top) => {
+    const stack = [[top, 0]];
+    while (stack.length !== 0) {
+      const [node, ours] = stack.pop();
+      add(1, callees, ours, of(tree.self, node), of(tree.self_samples, node), of(tree.self_waits, node));
+      for (let i = tree.first[node]; i < tree.first[node + 1]; i++) stack.push([tree.list[i], callees.child(ours, tree.frame[tree.list[i]])]);
+    }
+  };
+  const stack = [0];
+  while (stack.length !== 0) {
+    const node = stack.pop();
+    if (node === 0 || tree.frame[node] !== frame) {
+      for (let i = tree.first[node]; i < tree.first[node + 1]; i++) stack.push(tree.list[i]);
+      continue;
+    }
+    let ours = 0;
+    for (let at = tree.parent[node]; at !== 0; at = tree.parent[at]) ours = callers.child(ours, tree.frame[at]);
+    add(0, callers, ours, of(tree.total, node), of(tree.samples, node), of(tree.waits, node));
+    below(node);
+  }
+  return [callers, callees].map((builder, which) => finish(builder, tree.frames,
+    own[which].map((list) => Array.from({ length: builder.parent.length }, (_, node) => list[node] ?? 0)), tree.has_periods));
 }
 
 // Functions: what fell into each itself, and into each and all that it called, recursion counted once.
@@ -204,4 +246,27 @@ export function share_of(tree, matches, node = 0) {
     for (let i = tree.first[at]; i < tree.first[at + 1]; i++) stack.push(tree.list[i]);
   }
   return sums.map((sum, side) => (tree.total[side][node] > 0 ? sum / tree.total[side][node] : 0));
+}
+
+// The frames of a node by name, the outermost first; and the node of such a list, as far as there is one: of several
+// that fit, the largest.
+export function path_of(tree, node) {
+  const names = [];
+  for (let at = node; at !== 0; at = tree.parent[at]) names.push(tree.frames[tree.frame[at]].name);
+  return names.reverse();
+}
+
+export function path_find(tree, names) {
+  let node = 0;
+  for (const name of names) {
+    let best = -1;
+    for (let i = tree.first[node]; i < tree.first[node + 1]; i++) {
+      const child = tree.list[i];
+      const size = (at) => tree.total.reduce((sum, total) => sum + total[at], 0);
+      if (tree.frames[tree.frame[child]].name === name && (best < 0 || size(child) > size(best))) best = child;
+    }
+    if (best < 0) break;
+    node = best;
+  }
+  return node;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "top/top_screen.h"
+#include "terminal/terminal.h"
 
 #include <curses.h>
 #include <poll.h>
@@ -7,19 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "top/top_lines.h"
-
 #define ESCAPE_DELAY_MS 25 /* for the rest of a function key's sequence */
-#define CONTROL_L 0x0c
-#define CONTROL_C 0x03
 
 enum { PAIR_GUEST = 1, PAIR_VMM, PAIR_WAITING };
 
-G_DEFINE_QUARK(vprof_top_screen_error, top_screen_error)
+G_DEFINE_QUARK(vprof_terminal_error, terminal_error)
 
 static SCREEN *screen;
 
-bool top_screen_available(void)
+bool terminal_available(void)
 {
 	return true;
 }
@@ -35,14 +31,14 @@ static void colours_init(void)
 	init_pair(PAIR_WAITING, COLOR_YELLOW, -1);
 }
 
-bool top_screen_open(GError **error)
+bool terminal_open(const char *instead, GError **error)
 {
 	/* Not initscr, which ends the program where it does not know the terminal. */
 	screen = newterm(NULL, stdout, stdin);
 	if (!screen) {
-		g_set_error(error, TOP_SCREEN_ERROR, TOP_SCREEN_ERROR_TERMINAL,
-		            "the terminal \"%s\" ($TERM) is not known here; --once prints a snapshot",
-		            g_getenv("TERM") ? g_getenv("TERM") : "");
+		g_set_error(error, TERMINAL_ERROR, TERMINAL_ERROR_ABSENT,
+		            "the terminal \"%s\" ($TERM) is not known here; %s",
+		            g_getenv("TERM") ? g_getenv("TERM") : "", instead);
 		return false;
 	}
 	set_escdelay(ESCAPE_DELAY_MS);
@@ -55,52 +51,45 @@ bool top_screen_open(GError **error)
 	return true;
 }
 
-void top_screen_close(void)
+void terminal_close(void)
 {
 	endwin();
 	delscreen(screen);
 	screen = NULL;
 }
 
-void top_screen_size(unsigned *rows, unsigned *width)
+void terminal_size(unsigned *rows, unsigned *width)
 {
 	*rows = (unsigned)getmaxy(stdscr);
 	*width = (unsigned)getmaxx(stdscr);
 }
 
-enum top_key top_screen_key(void)
+int terminal_key(void)
 {
 	static const struct {
 		int code;
-		enum top_key key;
+		enum terminal_key key;
 	} keys[] = {
-		{'q', TOP_KEY_QUIT},          {KEY_F(10), TOP_KEY_QUIT},
-		{CONTROL_C, TOP_KEY_QUIT},    {'h', TOP_KEY_HELP},
-		{'?', TOP_KEY_HELP},          {KEY_F(1), TOP_KEY_HELP},
-		{' ', TOP_KEY_NOW},           {'s', TOP_KEY_INTERVAL},
-		{'d', TOP_KEY_INTERVAL},      {'p', TOP_KEY_PAUSE},
-		{'Z', TOP_KEY_PAUSE},         {'a', TOP_KEY_ALL},
-		{'z', TOP_KEY_RESET},         {'>', TOP_KEY_GROUP_NEXT},
-		{'\t', TOP_KEY_GROUP_NEXT},   {'<', TOP_KEY_GROUP_PREVIOUS},
-		{'t', TOP_KEY_TREE},          {KEY_F(5), TOP_KEY_TREE},
-		{'\n', TOP_KEY_FOLD},         {'\r', TOP_KEY_FOLD},
-		{KEY_ENTER, TOP_KEY_FOLD},    {'1', TOP_KEY_BARS},
-		{KEY_UP, TOP_KEY_UP},         {'k', TOP_KEY_UP},
-		{KEY_DOWN, TOP_KEY_DOWN},     {'j', TOP_KEY_DOWN},
-		{KEY_PPAGE, TOP_KEY_PAGE_UP}, {KEY_NPAGE, TOP_KEY_PAGE_DOWN},
-		{KEY_HOME, TOP_KEY_HOME},     {KEY_END, TOP_KEY_END},
-		{CONTROL_L, TOP_KEY_REDRAW},  {KEY_RESIZE, TOP_KEY_RESIZE},
-		{ERR, TOP_KEY_NONE},
+		{KEY_UP, TERMINAL_KEY_UP},         {KEY_DOWN, TERMINAL_KEY_DOWN},
+		{KEY_LEFT, TERMINAL_KEY_LEFT},     {KEY_RIGHT, TERMINAL_KEY_RIGHT},
+		{KEY_PPAGE, TERMINAL_KEY_PAGE_UP}, {KEY_NPAGE, TERMINAL_KEY_PAGE_DOWN},
+		{KEY_HOME, TERMINAL_KEY_HOME},     {KEY_END, TERMINAL_KEY_END},
+		{'\n', TERMINAL_KEY_ENTER},        {'\r', TERMINAL_KEY_ENTER},
+		{KEY_ENTER, TERMINAL_KEY_ENTER},   {KEY_BACKSPACE, TERMINAL_KEY_BACKSPACE},
+		{0x7f, TERMINAL_KEY_BACKSPACE},    {'\b', TERMINAL_KEY_BACKSPACE},
+		{0x1b, TERMINAL_KEY_ESCAPE},       {KEY_F(1), TERMINAL_KEY_F1},
+		{KEY_F(5), TERMINAL_KEY_F5},       {KEY_F(10), TERMINAL_KEY_F10},
+		{KEY_RESIZE, TERMINAL_KEY_RESIZE}, {ERR, TERMINAL_KEY_NONE},
 	};
-	int code = getch();
+	const int code = getch();
 
 	for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
 		if (keys[i].code == code)
 			return keys[i].key;
-	return TOP_KEY_OTHER;
+	return code > 0 && code < 0x7f ? code : TERMINAL_KEY_OTHER;
 }
 
-bool top_screen_wait(int timeout_ms)
+bool terminal_wait(int timeout_ms)
 {
 	struct pollfd entry = {.fd = STDIN_FILENO, .events = POLLIN};
 
@@ -110,15 +99,15 @@ bool top_screen_wait(int timeout_ms)
 
 /* ---- drawing ---- */
 
-static attr_t style_attributes(enum top_style style)
+static attr_t style_attributes(enum terminal_style style)
 {
 	switch (style) {
-	case TOP_TITLE:
-	case TOP_STRONG:
+	case TERMINAL_TITLE:
+	case TERMINAL_STRONG:
 		return A_BOLD;
-	case TOP_HEAD:
+	case TERMINAL_HEAD:
 		return A_REVERSE;
-	case TOP_DIM:
+	case TERMINAL_DIM:
 		return A_DIM;
 	default:
 		return A_NORMAL;
@@ -140,7 +129,7 @@ static void bar_colour(int row, const char *text)
 }
 
 /* As much of it as there are columns; a style with a background has all of them. */
-static void line_draw(int row, const struct top_line *line, bool selected)
+static void line_draw(int row, const struct terminal_line *line, bool selected)
 {
 	attr_t attributes = selected ? A_REVERSE : style_attributes(line->style);
 	int width = getmaxx(stdscr);
@@ -155,30 +144,30 @@ static void line_draw(int row, const struct top_line *line, bool selected)
 		for (int x = (int)g_utf8_strlen(part, -1); x < width; x++)
 			addch(' ');
 	attroff(attributes);
-	if (line->style == TOP_BAR)
+	if (line->style == TERMINAL_BAR)
 		bar_colour(row, part);
 }
 
-unsigned top_screen_body_rows(const GArray *head)
+unsigned terminal_body_rows(const GArray *head)
 {
 	int rows = getmaxy(stdscr) - (int)head->len - 2; /* the table's head and the foot */
 
 	return rows > 0 ? (unsigned)rows : 0;
 }
 
-void top_screen_draw(const struct top_screen_page *page)
+void terminal_draw(const struct terminal_page *page)
 {
-	const struct top_line foot = {.text = (char *)page->foot, .style = TOP_HEAD};
+	const struct terminal_line foot = {.text = (char *)page->foot, .style = TERMINAL_HEAD};
 	const int rows = getmaxy(stdscr);
 	int row = 0;
 
 	erase();
 	for (guint i = 0; i < page->head->len && row < rows; i++)
-		line_draw(row++, &g_array_index(page->head, struct top_line, i), false);
+		line_draw(row++, &g_array_index(page->head, struct terminal_line, i), false);
 	if (page->body->len != 0 && row < rows)
-		line_draw(row++, &g_array_index(page->body, struct top_line, 0), false);
+		line_draw(row++, &g_array_index(page->body, struct terminal_line, 0), false);
 	for (guint i = page->first + 1; i < page->body->len && row < rows - 1; i++)
-		line_draw(row++, &g_array_index(page->body, struct top_line, i), (int)i - 1 == page->selected);
+		line_draw(row++, &g_array_index(page->body, struct terminal_line, i), (int)i - 1 == page->selected);
 	line_draw(rows - 1, &foot, false);
 	if (page->whole)
 		redrawwin(stdscr);
