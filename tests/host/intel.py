@@ -58,6 +58,13 @@ VPROF_TEST_WITHHOLD=1 vprof attach --pid $! --kernel /linux/vmlinux -g -F %(hz)u
 echo "$?"
 vprof report --json --limit 1 -i /tmp/attach
 
+section ps
+VPROF_TEST_WITHHOLD=1 vprof ps --json --pid $! --kernel /linux/vmlinux
+section wall
+VPROF_TEST_WITHHOLD=1 vprof attach --pid $! --kernel /linux/vmlinux --wall -F %(hz)u --duration 4s --no-report -o /tmp/wall >/tmp/text 2>&1 ||
+	cat /tmp/text
+vprof report --json --sort state,comm,sym -i /tmp/wall
+
 section recording
 gzip -c /tmp/attach | base64
 kill $!
@@ -186,6 +193,22 @@ class Intel(harness.ProgramTest):
         self.check_tasks(pairs)
         self.check_chains(pairs)
 
+    def check_waits(self, text, recorded):
+        """By memory alone: the program waits for the only processor, which the others have at times, and kernel threads for work."""
+        report = json.loads(recorded[recorded.index("{"):])
+        (wall,) = [table for table in report["tables"] if table["event"] == "wall"]
+        seconds = collections.Counter()
+        for row in wall["rows"]:
+            seconds[row["state"], row["comm"]] += row["period"] / 1e9
+        tasks = json.loads(text[text.index("{"):])["tasks"]
+        print(f"waits {dict(seconds)}; {len(tasks)} tasks", flush=True)
+        self.assertGreater(report["recording"]["statistics"]["total"]["wall-looks"], 5)
+        self.assertGreater(sum(seconds.values()), 0)
+        first = [task for task in tasks if task["tid"] == 1]
+        self.assertEqual([(task["comm"], task["kernel-thread"]) for task in first], [("user_spin_stati", False)])
+        threads = [task for task in tasks if task["kernel-thread"] and task["state"] in "SI" and task["wait-channel"]]
+        self.assertGreater(len(threads), 5)
+
     def test_vmx(self):
         parts = self.run_job()
         self.check_doctor(parts["doctor"])
@@ -193,6 +216,7 @@ class Intel(harness.ProgramTest):
         self.check_exits(parts["exits"])
         self.check_linux(parts["linux"])
         self.check_attach(parts["attach"], parts["recording"])
+        self.check_waits(parts["ps"], parts["wall"])
 
 
 if __name__ == "__main__":
