@@ -85,7 +85,7 @@ int terminal_key(void)
 
 	for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
 		if (keys[i].code == code)
-			return keys[i].key;
+			return (int)keys[i].key;
 	return code > 0 && code < 0x7f ? code : TERMINAL_KEY_OTHER;
 }
 

@@ -357,7 +357,7 @@ class Attach(harness.ProgramTest):
         self.assertIn("the guest has migrated to another host; attach again there", err)
         # Its process stays, and its memory is there still.
         by_kvm = self.start_recording("migrated", "--pid", self.qemu.pid)
-        time.sleep(PAUSE_SECONDS)
+        time.sleep(3 * PAUSE_SECONDS)
         self.assertIn("is paused, or has migrated away: its VMM has KVM log what it writes; the recording goes on", self.detach(by_kvm))
         return saved
 

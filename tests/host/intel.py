@@ -202,7 +202,7 @@ class Intel(harness.ProgramTest):
             seconds[row["state"], row["comm"]] += row["period"] / 1e9
         tasks = json.loads(text[text.index("{"):])["tasks"]
         print(f"waits {dict(seconds)}; {len(tasks)} tasks", flush=True)
-        self.assertGreater(report["recording"]["statistics"]["total"]["wall-looks"], 5)
+        self.assertGreater(report["recording"]["statistics"]["total"]["wall-looks"], 2)
         self.assertGreater(sum(seconds.values()), 0)
         first = [task for task in tasks if task["tid"] == 1]
         self.assertEqual([(task["comm"], task["kernel-thread"]) for task in first], [("user_spin_stati", False)])
