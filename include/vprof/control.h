@@ -28,7 +28,7 @@
 
 #define VPROF_CONTROL_PROTOCOL 1
 #define VPROF_CONTROL_PROTOCOL_OLDEST 1                /* that an engine still serves */
-#define VPROF_CONTROL_LINE_BYTES_MAX 65536u            /* with its newline, in both directions */
+#define VPROF_CONTROL_LINE_BYTES_MAX 131072u           /* with its newline, in both directions */
 #define VPROF_CONTROL_ID_BYTES_MAX 128u                /* of an id that is a string */
 #define VPROF_MODULE_SYMBOLS_MAX 64u                   /* addresses of a module-symbols; the answer fits into a line */
 #define VPROF_FILE_READ_BYTES_MAX (UINT64_C(16) << 20) /* that a file-read returns */

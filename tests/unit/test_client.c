@@ -376,7 +376,7 @@ START_TEST(an_endless_line_ends_the_connection)
 
 	engine_says(line);
 	ck_assert_ptr_null(execute("x"));
-	assert_error(CLIENT_ERROR_PROTOCOL, "more than 65536 bytes");
+	assert_error(CLIENT_ERROR_PROTOCOL, "more than 131072 bytes");
 }
 END_TEST
 
@@ -386,7 +386,7 @@ START_TEST(a_request_must_fit_into_a_line)
 	json_t *arguments = json_pack("{s:s}", "a", text);
 
 	ck_assert_ptr_null(client_execute(client, "x", arguments, NULL, NULL, WAIT_MS, &error));
-	assert_error(CLIENT_ERROR_PROTOCOL, "a line holds 65536");
+	assert_error(CLIENT_ERROR_PROTOCOL, "a line holds 131072");
 }
 END_TEST
 

@@ -426,7 +426,7 @@ START_TEST(an_answer_that_fits_no_line_is_an_error)
 	for (size_t i = 0; i < 20; i++)
 		quirks[i] = quirk;
 	fake.guest.quirks = quirks;
-	peer_refused(&peer, REQUEST("query-guest"), "GenericError", "a line holds 65536");
+	peer_refused(&peer, REQUEST("query-guest"), "GenericError", "a line holds 131072");
 	fake.guest.quirks = NULL;
 	json_decref(peer_return(&peer, REQUEST("query-guest")));
 }
