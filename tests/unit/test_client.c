@@ -567,6 +567,35 @@ START_TEST(a_full_backlog_runs_into_the_timeout)
 }
 END_TEST
 
+/* What counts is who began to listen, not who does now. */
+START_TEST(an_engine_of_another_user_is_refused)
+{
+	const uid_t other = 61005;
+
+	if (geteuid() != 0)
+		return;
+	g_autofree char *base = g_dir_make_tmp("vprof-XXXXXX", NULL);
+	g_autofree char *theirs = g_build_filename(base, "theirs.sock", NULL);
+	g_autofree char *roots = g_build_filename(base, "roots.sock", NULL);
+
+	ck_assert_int_eq(chmod(base, 0777), 0);
+	int root_listens = listen_at(roots);
+	ck_assert_int_eq(chmod(roots, 0666), 0);
+	ck_assert_int_eq(seteuid(other), 0);
+	int other_listens = listen_at(theirs);
+	ck_assert_ptr_null(client_connect(roots, 30, &error));
+	assert_error(CLIENT_ERROR_TIMEOUT, "in time"); /* not refused */
+	become_ourselves();
+	ck_assert_ptr_null(client_connect(theirs, WAIT_MS, &error));
+	assert_error(CLIENT_ERROR_CONNECT, "it belongs to uid 61005, not to root or to you");
+	close(root_listens);
+	close(other_listens);
+	unlink(theirs);
+	unlink(roots);
+	rmdir(base);
+}
+END_TEST
+
 static Suite *suite_make(void)
 {
 	Suite *suite = suite_create("client");
@@ -601,6 +630,7 @@ static Suite *suite_make(void)
 	tcase_add_test(alone, the_runtime_folder_follows_the_user);
 	tcase_add_test(alone, sockets_are_listed_alive_or_dead);
 	tcase_add_test(alone, a_full_backlog_runs_into_the_timeout);
+	tcase_add_test(alone, an_engine_of_another_user_is_refused);
 	tcase_set_timeout(alone, 40);
 	suite_add_tcase(suite, alone);
 	return suite;

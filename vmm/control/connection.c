@@ -253,9 +253,8 @@ struct connection *connection_new(struct control_server *server, const struct co
 		.owner = owner,
 		.permitted = permitted,
 	};
-	socklen_t bytes = sizeof(connection->peer);
 	/* The peer of a socket pair is the process that made it. */
-	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &connection->peer, &bytes);
+	connection->peer = client_socket_peer(fd);
 	line_buffer_init(&connection->input);
 	g_queue_init(&connection->output);
 

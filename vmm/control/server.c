@@ -4,6 +4,7 @@
 
 #include "control/method_priv.h"
 #include "control/server.h"
+#include "lib/client/socket.h"
 #include "sample/probe.h"
 #include "sample/session_tasks.h"
 
@@ -177,10 +178,9 @@ void control_server_add_client(struct control_server *server, int fd, bool owner
 /* What the peer may do at most, or -1: nothing. */
 static int peer_role(const struct control_server *server, int fd)
 {
-	struct ucred peer;
-	socklen_t bytes = sizeof(peer);
+	const struct ucred peer = client_socket_peer(fd);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) < 0)
+	if (peer.uid == (uid_t)-1)
 		return -1;
 	if (peer.uid == 0 || peer.uid == server->user)
 		return ROLE_CONTROL;

@@ -390,6 +390,19 @@ struct client *client_new_fd(int fd, pid_t engine, unsigned timeout_ms, GError *
 	return NULL;
 }
 
+/* Another user's process at the path could say what it likes. */
+static bool check_server(int fd, const char *path, GError **error)
+{
+	const struct ucred peer = client_socket_peer(fd);
+
+	if (peer.uid == 0 || peer.uid == geteuid())
+		return true;
+	g_set_error(error, CLIENT_ERROR, CLIENT_ERROR_CONNECT,
+	            "cannot trust the engine at %s: it belongs to uid %d, not to root or to you; run this as that user",
+	            path, (int)peer.uid);
+	return false;
+}
+
 struct client *client_connect(const char *path, unsigned timeout_ms, GError **error)
 {
 	const int64_t deadline = wait_for(path, timeout_ms).deadline;
@@ -401,6 +414,10 @@ struct client *client_connect(const char *path, unsigned timeout_ms, GError **er
 		g_set_error(error, CLIENT_ERROR, CLIENT_ERROR_CONNECT,
 		            "cannot connect to the engine at %s: %s; `vprof list` shows the running ones", path,
 		            g_strerror(errno));
+		return NULL;
+	}
+	if (!check_server(fd, path, error)) {
+		close(fd);
 		return NULL;
 	}
 	return client_new_fd(fd, 0, (unsigned)ms_until(deadline), error);

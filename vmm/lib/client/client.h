@@ -20,7 +20,10 @@ enum client_error {
 
 struct client;
 
-/* Connects to the socket at `path`, reads the greeting and negotiates. */
+/*
+ * Connects to the socket at `path`, reads the greeting and negotiates. A process that began to listen as another user
+ * than root and this one is refused (CLIENT_ERROR_CONNECT) before anything of it is read.
+ */
 struct client *client_connect(const char *path, unsigned timeout_ms, GError **error);
 /*
  * The same on a connected socket, which the client now owns. `engine`: its process; while its main thread works, it is

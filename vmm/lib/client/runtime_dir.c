@@ -39,16 +39,13 @@ bool client_socket_live(const char *path)
 
 int client_socket_holder(const char *path)
 {
-	struct ucred peer = {0};
-	socklen_t bytes = sizeof(peer);
 	int fd = client_socket_connect(path);
 
 	if (fd < 0)
 		return 0;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) < 0)
-		peer.pid = 0;
+	pid_t pid = client_socket_peer(fd).pid;
 	close(fd);
-	return peer.pid;
+	return pid;
 }
 
 static int by_path(const void *a, const void *b)

@@ -39,6 +39,16 @@ int client_socket_connect(const char *path)
 	return -1;
 }
 
+struct ucred client_socket_peer(int fd)
+{
+	struct ucred peer;
+	socklen_t bytes = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) < 0)
+		peer = (struct ucred){.pid = 0, .uid = (uid_t)-1, .gid = (gid_t)-1};
+	return peer;
+}
+
 ssize_t client_socket_send(int fd, const void *bytes, size_t n, const int *fds, size_t n_fds)
 {
 	union control_buffer control = {0};

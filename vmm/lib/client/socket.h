@@ -6,6 +6,7 @@
 #include <glib.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/un.h>
 
@@ -14,6 +15,12 @@ bool client_socket_address(const char *path, struct sockaddr_un *address);
 
 /* A socket connected to `path`, close-on-exec. -1 with errno: EAGAIN when the backlog is full. Never blocks. */
 int client_socket_connect(const char *path);
+
+/*
+ * The other side of a connected socket; of a process that listens, what it was when it began to, also for an engine
+ * that has become another user since. Pid 0 and uid -1: not known.
+ */
+struct ucred client_socket_peer(int fd);
 
 /*
  * sendmsg(2) of `bytes`, with n_fds <= VPROF_CONTROL_FDS_MAX descriptors on the first of them. Neither blocks nor
