@@ -10,6 +10,7 @@
 #include "cmd/command.h"
 #include "engine/attach_engine.h"
 #include "engine/guest_list.h"
+#include "lib/process/privilege.h"
 #include "lib/process/program_find.h"
 #include "lib/record/processor.h"
 #include "ui/message.h"
@@ -190,15 +191,22 @@ static bool check_deliveries(const json_t *probe)
 	return false;
 }
 
-/* What holds back a guest that has broken out of its VM (vprof-vmm(8), SANDBOX). */
+/* What holds back a guest that has broken out of its VM (vprof-vmm(8), SANDBOX), or a file its parser. */
 static void check_sandbox(void)
 {
-	finding_print(
-		FINDING_GOOD, "sandbox",
-		geteuid() == 0
-			? "lists of system calls; a user id, an empty root and a network of its own; no capability"
-			: "lists of system calls; the user is yours, and one of its own when root starts the guest",
-		NULL);
+	g_autofree char *lacks = geteuid() == 0 ? privilege_lack_text(privilege_lacks()) : NULL;
+	g_autofree char *text = lacks ? g_strdup_printf("lists of system calls; the host refuses %s", lacks) : NULL;
+
+	if (lacks)
+		finding_print(FINDING_NOTE, "sandbox", text,
+		              "in a container, give it CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SETUID and CAP_SETGID");
+	else
+		finding_print(
+			FINDING_GOOD, "sandbox",
+			geteuid() == 0
+				? "lists of system calls; a user id, an empty root and a network of its own; no capability"
+				: "lists of system calls; the user is yours, and one of its own when root starts the guest",
+			NULL);
 }
 
 /* From Linux 6.20 on, a mediated vPMU and host events that count guests exclude each other. */

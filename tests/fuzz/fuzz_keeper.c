@@ -20,11 +20,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(&attr, request.attr, sizeof(attr) < sizeof(request.attr) ? sizeof(attr) : sizeof(request.attr));
 	/* What is let through: no trace point, no other thread's, no more of a sample than ours have. */
-	if (request.kind == KEEPER_SOCKET
-	            ? (data[0] & 1) || strnlen(request.path, sizeof(request.path)) == sizeof(request.path)
-	            : request.kind != KEEPER_EVENT || request.thread <= 0 || attr.type > PERF_TYPE_RAW ||
-	                      attr.type == PERF_TYPE_TRACEPOINT || attr.inherit ||
-	                      (attr.sample_type & ~(uint64_t)VPROF_SAMPLE_TYPE))
+	if (request.kind < KEEPER_SOCKET || request.kind > KEEPER_OWNER)
+		abort();
+	if (request.kind == KEEPER_SOCKET &&
+	    ((data[0] & 1) || strnlen(request.path, sizeof(request.path)) == sizeof(request.path)))
+		abort();
+	if (request.kind != KEEPER_SOCKET && request.thread <= 0)
+		abort();
+	if (request.kind == KEEPER_EVENT && (attr.type > PERF_TYPE_RAW || attr.type == PERF_TYPE_TRACEPOINT ||
+	                                     attr.inherit || (attr.sample_type & ~(uint64_t)VPROF_SAMPLE_TYPE)))
 		abort();
 	return 0;
 }

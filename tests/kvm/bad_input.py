@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """What cannot work: each has its message, exit status 1 (2 for usage), and leaves no process and no recording behind."""
+import bz2
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import unittest
 
@@ -12,19 +14,29 @@ from elf import EM_AARCH64, Segment, elf32, elf64
 from harness import VMM, VPROF, guest
 
 
+def bzimage(payload, unpacked_bytes):
+    """Linux, Documentation/arch/x86/boot.rst: a boot sector and one more, then what is packed, and its size unpacked."""
+    setup = bytearray(1024)
+    struct.pack_into("<B", setup, 0x1f1, 1)  # setup_sects
+    struct.pack_into("<HH4sH", setup, 0x1fe, 0xaa55, 0x6aeb, b"HdrS", 0x20f)
+    struct.pack_into("<II", setup, 0x248, 0, len(payload) + 4)
+    return bytes(setup) + payload + struct.pack("<I", unpacked_bytes)
+
+
 class BadKernel(harness.ProgramTest):
     def setUp(self):
         super().setUp()
         harness.need_kvm()
         self.recording = self.folder / "recording"
 
-    def refused_kernel(self, data, message, *options):
+    def refused_kernel(self, data, message, *options, within=None):
         kernel = self.folder / "kernel"
         kernel.write_bytes(data)
-        err = self.refused(VPROF, "run", "--kernel", kernel, "-o", self.recording, *options, message=message)
+        limit = ["prlimit", f"--as={within}"] if within else []
+        err = self.refused(*limit, VPROF, "run", "--kernel", kernel, "-o", self.recording, *options, message=message)
         self.assertIn(str(kernel), err)
         self.assertFalse(self.recording.exists())
-        self.refused(VMM, "--kernel", kernel, message="^vprof-vmm: cannot .*" + message)
+        self.refused(*limit, VMM, "--kernel", kernel, message="^vprof-vmm: cannot .*" + message)
 
     def test_a_right_one_is_not_refused(self):
         kernel = self.folder / "kernel"
@@ -79,6 +91,14 @@ class BadKernel(harness.ProgramTest):
         middle = len(bzimage) // 2
         bzimage[middle:middle + 64] = bytes(64)
         self.refused_kernel(bytes(bzimage), "unpack|payload")
+
+    def test_bzimage_that_unpacks_to_much(self):
+        """A few kilobytes that unpack to 1 GiB, whether they say so or not, in programs with 1 GiB of address space."""
+        payload = bz2.compress(bytes(64 << 20)) * 16
+        self.assertLess(len(payload), 64 << 10)
+        for said in 1 << 30, 64 << 20:
+            with self.subTest(said=said):
+                self.refused_kernel(bzimage(payload, said), "the limit is 268435456|more than [0-9]+ bytes", within=1 << 30)
 
     def test_cut_off_bzimage(self):
         bzimage = pathlib.Path(harness.script("kernel-tiny.sh")).with_name("bzImage").read_bytes()

@@ -112,7 +112,10 @@ int main(int argc, char **argv)
 	const struct iovec iov = {(void *)buffer, 8};
 
 	put(at, path, sizeof(path));
+	const struct f_owner_ex owner = {.type = F_OWNER_PID, .pid = (pid_t)other};
+
 	put(at + 32, &iov, sizeof(iov));
+	put(at + 96, &owner, sizeof(owner));
 	const struct {
 		const char *name;
 		uint64_t arguments[7];
@@ -120,6 +123,7 @@ int main(int argc, char **argv)
 		{"kill", {SYS_kill, other, 0}},
 		{"tgkill", {SYS_tgkill, other, other, 0}},
 		{"own", {SYS_fcntl, 0, F_SETOWN, other}},
+		{"own_by_type", {SYS_fcntl, 0, F_SETOWN_EX, at + 96}},
 		{"open", {SYS_open, at, O_RDONLY}},
 		{"openat", {SYS_openat, (uint64_t)AT_FDCWD, at, O_RDONLY}},
 		{"create", {SYS_openat, (uint64_t)AT_FDCWD, at, O_RDWR | O_CREAT, 0600}},

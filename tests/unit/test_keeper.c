@@ -2,6 +2,7 @@
 /* The process that keeps an engine's rights: what it does for the engine, and for what has taken the engine over. */
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <glib.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -18,6 +19,7 @@
 
 #define WAIT_US 10000
 #define WAITS 2000
+#define OWN_ID 0x76000001u /* that an engine of root would take */
 
 static char *folder, *path;
 
@@ -51,7 +53,7 @@ static bool keep_file(void)
 
 START_TEST(the_file_is_removed_at_the_end)
 {
-	ck_assert(keeper_start(geteuid() == 0));
+	ck_assert(keeper_start(geteuid() == 0, OWN_ID));
 	ck_assert(keep_file());
 	ck_assert(exists());
 	keeper_end();
@@ -66,7 +68,7 @@ START_TEST(the_file_of_an_engine_that_is_killed_is_removed)
 	pid_t engine = fork();
 
 	if (engine == 0) {
-		if (keeper_start(geteuid() == 0) && keep_file())
+		if (keeper_start(geteuid() == 0, OWN_ID) && keep_file())
 			raise(SIGKILL);
 		_exit(1);
 	}
@@ -80,7 +82,7 @@ END_TEST
 
 START_TEST(another_file_stays)
 {
-	ck_assert(keeper_start(geteuid() == 0));
+	ck_assert(keeper_start(geteuid() == 0, OWN_ID));
 	ck_assert(keep_file());
 	/* An engine that took over the path; the old inode is held, so that the new one differs. */
 	g_autofree char *moved = g_strconcat(path, ".old", NULL);
@@ -95,7 +97,7 @@ END_TEST
 
 START_TEST(only_the_first_file_counts)
 {
-	ck_assert(keeper_start(geteuid() == 0));
+	ck_assert(keeper_start(geteuid() == 0, OWN_ID));
 	ck_assert(keeper_socket("/nowhere", 0, 0));
 	ck_assert(!keep_file());
 	keeper_end();
@@ -146,7 +148,7 @@ START_TEST(events_of_own_threads_are_opened)
 
 	if (geteuid() != 0)
 		return; /* what another user may count is not ours to say */
-	ck_assert(keeper_start(geteuid() == 0));
+	ck_assert(keeper_start(geteuid() == 0, OWN_ID));
 	ck_assert_int_eq(pthread_create(&thread, NULL, count, &ns), 0);
 	pthread_join(thread, NULL);
 	keeper_end();
@@ -163,7 +165,7 @@ START_TEST(events_of_others_are_not)
 {
 	struct perf_event_attr attr = clock_attr();
 
-	ck_assert(keeper_start(geteuid() == 0));
+	ck_assert(keeper_start(geteuid() == 0, OWN_ID));
 	for (size_t i = 0; i < G_N_ELEMENTS(others); i++) {
 		ck_assert_int_eq(keeper_event_open(&attr, 0, others[i].cpu, others[i].group, others[i].flags), -1);
 		ck_assert_int_eq(errno, EINVAL);
@@ -171,6 +173,38 @@ START_TEST(events_of_others_are_not)
 	ck_assert_int_eq(keeper_event_open(&attr, getppid(), -1, -1, PERF_FLAG_FD_CLOEXEC), -1);
 	ck_assert_int_eq(errno, EINVAL);
 	keeper_end();
+}
+END_TEST
+
+/* The thread that asks is signalled, whatever user it has become; a file without an owner is none of a process's. */
+START_TEST(signals_go_to_own_threads)
+{
+	int ends[2], status;
+	pid_t engine = fork();
+
+	if (engine == 0) {
+		sigset_t set;
+		const struct timespec patience = {.tv_sec = 10};
+
+		sigemptyset(&set);
+		sigaddset(&set, SIGUSR1);
+		sigprocmask(SIG_BLOCK, &set, NULL);
+		if (!keeper_start(geteuid() == 0, OWN_ID) || !keeper_ready() || pipe(ends) != 0 ||
+		    (geteuid() == 0 && setresuid(OWN_ID, OWN_ID, OWN_ID) != 0))
+			_exit(1);
+		if (!keeper_owner(ends[0]) || fcntl(ends[0], F_SETSIG, SIGUSR1) != 0 ||
+		    fcntl(ends[0], F_SETFL, O_ASYNC) != 0)
+			_exit(2);
+		struct f_owner_ex owner = {0};
+
+		if (fcntl(ends[0], F_GETOWN_EX, &owner) != 0 || owner.type != F_OWNER_TID || owner.pid != getpid())
+			_exit(3);
+		if (write(ends[1], "x", 1) != 1 || sigtimedwait(&set, NULL, &patience) != SIGUSR1)
+			_exit(4);
+		_exit(keeper_owner(-1) || keeper_owner(1000) ? 5 : 0);
+	}
+	ck_assert_int_eq(waitpid(engine, &status, 0), engine);
+	ck_assert_int_eq(status, 0);
 }
 END_TEST
 
@@ -208,6 +242,10 @@ START_TEST(requests_are_checked)
 	REFUSED(ksymbol, 1);
 	REFUSED(bpf_event, 1);
 
+	request = (struct keeper_request){.kind = KEEPER_OWNER, .thread = 1};
+	ck_assert_int_eq(keeper_check(&request, true), 0);
+	request.thread = 0;
+	ck_assert_int_eq(keeper_check(&request, true), EINVAL);
 	request = (struct keeper_request){.kind = KEEPER_SOCKET};
 	ck_assert_int_eq(keeper_check(&request, false), 0);
 	ck_assert_int_eq(keeper_check(&request, true), EPERM);
@@ -230,6 +268,7 @@ int main(void)
 	tcase_add_test(tests, without_a_keeper_all_is_refused);
 	tcase_add_test(tests, events_of_own_threads_are_opened);
 	tcase_add_test(tests, events_of_others_are_not);
+	tcase_add_test(tests, signals_go_to_own_threads);
 	tcase_add_test(tests, requests_are_checked);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

@@ -118,6 +118,13 @@ static int have_other_signalled(void)
 	return fcntl(STDIN_FILENO, F_SETOWN, other);
 }
 
+static int have_other_signalled_by_owner(void)
+{
+	const struct f_owner_ex owner = {.type = F_OWNER_PID, .pid = other};
+
+	return fcntl(STDIN_FILENO, F_SETOWN_EX, &owner);
+}
+
 #if defined(SYS_unlink)
 static int remove_file(void)
 {
@@ -236,6 +243,7 @@ static const struct {
 	{BASE, signal_other, SYS_kill},
 	{BASE, signal_other_thread, SYS_tgkill},
 	{BASE, have_other_signalled, SYS_fcntl},
+	{BASE, have_other_signalled_by_owner, SYS_fcntl},
 	{BASE, make_code, SYS_mmap},
 	{BASE, turn_into_code, SYS_mprotect},
 	{BASE, count_other, SYS_perf_event_open},

@@ -21,11 +21,54 @@
 
 _Static_assert(VPROF_ATTR_BYTES <= KEEPER_ATTR_BYTES, "the keeper takes what counters want");
 
-/* A descriptor goes with a message of either direction. */
+/* ---- messages, of which either direction's may have a descriptor ---- */
+
 union descriptor_buffer {
 	char bytes[CMSG_SPACE(sizeof(int))];
 	struct cmsghdr alignment;
 };
+
+/* `descriptor` -1: none. */
+static bool message_send(int socket, const void *bytes, size_t n, int descriptor)
+{
+	union descriptor_buffer control = {0};
+	struct iovec iov = {(void *)bytes, n};
+	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (descriptor >= 0) {
+		message.msg_control = control.bytes;
+		message.msg_controllen = sizeof(control.bytes);
+		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
+	}
+	return sendmsg(socket, &message, MSG_NOSIGNAL) == (ssize_t)n;
+}
+
+/* What recvmsg(2) returns; *descriptor -1: none came. */
+static ssize_t message_receive(int socket, void *bytes, size_t n, int *descriptor)
+{
+	union descriptor_buffer control;
+	struct iovec iov = {bytes, n};
+	struct msghdr message = {.msg_iov = &iov,
+	                         .msg_iovlen = 1,
+	                         .msg_control = control.bytes,
+	                         .msg_controllen = sizeof(control.bytes)};
+	ssize_t got;
+
+	do
+		got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	const struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+
+	*descriptor = -1;
+	if (header && header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(descriptor, CMSG_DATA(header), sizeof(int));
+	return got;
+}
 
 /* ---- the keeper ---- */
 
@@ -58,6 +101,8 @@ int keeper_check(const struct keeper_request *request, bool has_socket)
 	case KEEPER_EVENT:
 		attr_get(request, &attr);
 		return request->thread > 0 && attr_allowed(&attr) ? 0 : EINVAL;
+	case KEEPER_OWNER:
+		return request->thread > 0 ? 0 : EINVAL;
 	default:
 		return EINVAL;
 	}
@@ -70,21 +115,36 @@ struct keeper {
 	struct keeper_request file; /* kind 0: none yet */
 };
 
+/* Signal 0 goes to a thread of the engine, or to none. */
+static bool is_engines(const struct keeper *keeper, pid_t thread)
+{
+	return syscall(SYS_tgkill, keeper->engine, thread, 0) == 0;
+}
+
 /* Returns the descriptor, or minus an errno. */
 static int event_open(const struct keeper *keeper, const struct keeper_request *request)
 {
 	struct perf_event_attr attr;
 
 	attr_get(request, &attr);
-	/* Signal 0 goes to a thread of the engine, or to none. */
-	if (syscall(SYS_tgkill, keeper->engine, request->thread, 0) != 0)
+	if (!is_engines(keeper, request->thread))
 		return -errno;
 	int fd = (int)syscall(SYS_perf_event_open, &attr, request->thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
 
-static int serve(struct keeper *keeper, const struct keeper_request *request)
+static int owner_set(const struct keeper *keeper, const struct keeper_request *request, int descriptor)
+{
+	const struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = request->thread};
+
+	if (!is_engines(keeper, request->thread))
+		return -errno;
+	return fcntl(descriptor, F_SETOWN_EX, &owner) == 0 ? 0 : -errno;
+}
+
+/* 0, minus an errno, or the descriptor of an event. `descriptor`: that came with the request, or -1. */
+static int serve(struct keeper *keeper, const struct keeper_request *request, int descriptor)
 {
 	int refused = keeper_check(request, keeper->file.kind != 0);
 
@@ -92,28 +152,10 @@ static int serve(struct keeper *keeper, const struct keeper_request *request)
 		return -refused;
 	if (request->kind == KEEPER_EVENT)
 		return keeper->events ? event_open(keeper, request) : -EPERM;
+	if (request->kind == KEEPER_OWNER)
+		return owner_set(keeper, request, descriptor);
 	keeper->file = *request;
 	return 0;
-}
-
-/* A number: minus an errno, or with a descriptor of an event. */
-static void answer(int socket, int number, bool descriptor)
-{
-	union descriptor_buffer control = {0};
-	struct iovec iov = {&number, sizeof(number)};
-	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	if (descriptor) {
-		message.msg_control = control.bytes;
-		message.msg_controllen = sizeof(control.bytes);
-		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(header), &number, sizeof(int));
-	}
-	sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
 /* False for the file of an engine that took over the path. */
@@ -137,14 +179,17 @@ static bool events_open(void *data)
 	return fd >= 0;
 }
 
-/* CAP_KILL: for the check of a thread, and for events that signal one. CAP_DAC_OVERRIDE: for the socket's file. */
-static void rights_drop(bool events)
+/* CAP_KILL: for the check of a thread, and for events that signal one, and their owners. CAP_DAC_OVERRIDE: for the
+ * socket's file. */
+static void rights_drop(bool events, uid_t user)
 {
+	/* Where root cannot, the engine stays root, too. */
+	if (events)
+		(void)privilege_user_stand_for(user);
 	const uint64_t for_events = events ? PRIVILEGE(CAP_PERFMON) | PRIVILEGE(CAP_KILL) : 0;
 
-	privilege_drop(for_events | PRIVILEGE(CAP_DAC_OVERRIDE), events_open, NULL);
-	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	if (!sandbox_enter_alone(SANDBOX_KEEPER))
+	if (!privilege_drop(for_events | PRIVILEGE(CAP_DAC_OVERRIDE), events_open, NULL) ||
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || !sandbox_enter_alone(SANDBOX_KEEPER))
 		_exit(1);
 }
 
@@ -152,19 +197,21 @@ static void rights_drop(bool events)
 static G_GNUC_NORETURN void keep(struct keeper *keeper)
 {
 	struct keeper_request request;
+	int descriptor, number = 0;
 	ssize_t n;
 
-	while ((n = recv(keeper->socket, &request, sizeof(request), 0)) != 0) {
-		if (n < 0 && errno != EINTR)
-			break;
-		if (n != (ssize_t)sizeof(request))
-			continue;
-		int number = serve(keeper, &request);
-		bool descriptor = request.kind == KEEPER_EVENT && number >= 0;
+	message_send(keeper->socket, &number, sizeof(number), -1); /* it is ready */
+	while ((n = message_receive(keeper->socket, &request, sizeof(request), &descriptor)) > 0) {
+		if (n == (ssize_t)sizeof(request)) {
+			number = serve(keeper, &request, descriptor);
+			bool event = request.kind == KEEPER_EVENT && number >= 0;
 
-		answer(keeper->socket, number, descriptor);
-		if (descriptor)
-			close(number);
+			message_send(keeper->socket, &number, sizeof(number), event ? number : -1);
+			if (event)
+				close(number);
+		}
+		if (descriptor >= 0)
+			close(descriptor);
 	}
 	if (file_is_ours(&keeper->file))
 		unlinkat(AT_FDCWD, keeper->file.path, 0);
@@ -192,10 +239,11 @@ static void let_go(int kept)
 static struct {
 	GMutex lock;
 	bool runs;  /* [lock] */
+	bool ready; /* [lock] it has said so */
 	int socket; /* [lock] */
 } mine;
 
-bool keeper_start(bool events)
+bool keeper_start(bool events, uid_t user)
 {
 	const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
 	struct keeper keeper = {.engine = getpid(), .events = events};
@@ -208,12 +256,13 @@ bool keeper_start(bool events)
 
 	if (child == 0) {
 		let_go(ends[1]);
-		rights_drop(events);
+		rights_drop(events, user);
 		keep(&keeper);
 	}
 	close(ends[1]);
 	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	mine.runs = child > 0;
+	mine.ready = false;
 	mine.socket = ends[0];
 	if (child < 0)
 		close(ends[0]);
@@ -227,37 +276,37 @@ bool keeper_runs(void)
 
 static bool receive(int *number, int *descriptor)
 {
-	union descriptor_buffer control;
-	struct iovec iov = {number, sizeof(*number)};
-	struct msghdr message = {.msg_iov = &iov,
-	                         .msg_iovlen = 1,
-	                         .msg_control = control.bytes,
-	                         .msg_controllen = sizeof(control.bytes)};
-	ssize_t n;
-
-	do
-		n = recvmsg(mine.socket, &message, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	const struct cmsghdr *header = n == (ssize_t)sizeof(*number) ? CMSG_FIRSTHDR(&message) : NULL;
-
-	*descriptor = -1;
-	if (header && header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(descriptor, CMSG_DATA(header), sizeof(int));
-	return n == (ssize_t)sizeof(*number);
+	return message_receive(mine.socket, number, sizeof(*number), descriptor) == (ssize_t)sizeof(*number);
 }
 
-/* Minus an errno, 0, or a descriptor. */
-static int ask_locked(const struct keeper_request *request)
+/* What comes later would be the answer to another request. */
+static void give_up_locked(void)
+{
+	mine.runs = false;
+	close(mine.socket);
+}
+
+static bool ready_locked(void)
 {
 	int number, descriptor;
 
-	if (!mine.runs)
+	if (mine.runs && !mine.ready) {
+		mine.ready = receive(&number, &descriptor);
+		if (!mine.ready)
+			give_up_locked();
+	}
+	return mine.runs;
+}
+
+/* Minus an errno, 0, or a descriptor. */
+static int ask_locked(const struct keeper_request *request, int given)
+{
+	int number, descriptor;
+
+	if (!ready_locked())
 		return -EPIPE;
-	if (send(mine.socket, request, sizeof(*request), MSG_NOSIGNAL) != (ssize_t)sizeof(*request) ||
-	    !receive(&number, &descriptor)) {
-		/* What comes later would be the answer to another request. */
-		mine.runs = false;
-		close(mine.socket);
+	if (!message_send(mine.socket, request, sizeof(*request), given) || !receive(&number, &descriptor)) {
+		give_up_locked();
 		return -EPIPE;
 	}
 	if (request->kind == KEEPER_EVENT && number >= 0)
@@ -265,19 +314,28 @@ static int ask_locked(const struct keeper_request *request)
 	return MIN(number, 0);
 }
 
-static int ask(const struct keeper_request *request)
+/* `given`: a descriptor that goes with it, or -1. */
+static int ask(const struct keeper_request *request, int given)
 {
 	g_mutex_lock(&mine.lock);
-	int number = ask_locked(request);
+	int number = ask_locked(request, given);
 	g_mutex_unlock(&mine.lock);
 	return number;
+}
+
+bool keeper_ready(void)
+{
+	g_mutex_lock(&mine.lock);
+	bool ready = ready_locked();
+	g_mutex_unlock(&mine.lock);
+	return ready;
 }
 
 bool keeper_socket(const char *path, dev_t device, ino_t inode)
 {
 	struct keeper_request request = {.kind = KEEPER_SOCKET, .device = device, .inode = inode};
 
-	return g_strlcpy(request.path, path, sizeof(request.path)) < sizeof(request.path) && ask(&request) == 0;
+	return g_strlcpy(request.path, path, sizeof(request.path)) < sizeof(request.path) && ask(&request, -1) == 0;
 }
 
 int keeper_event_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
@@ -287,7 +345,7 @@ int keeper_event_open(struct perf_event_attr *attr, pid_t pid, int cpu, int grou
 
 	if (pid == 0 && cpu == -1 && group == -1 && flags == PERF_FLAG_FD_CLOEXEC) {
 		memcpy(request.attr, attr, MIN(sizeof(*attr), sizeof(request.attr)));
-		number = ask(&request);
+		number = ask(&request, -1);
 	}
 	if (number >= 0)
 		return number;
@@ -295,12 +353,21 @@ int keeper_event_open(struct perf_event_attr *attr, pid_t pid, int cpu, int grou
 	return -1;
 }
 
+bool keeper_owner(int fd)
+{
+	const struct keeper_request request = {.kind = KEEPER_OWNER, .thread = gettid()};
+	int number = ask(&request, fd);
+
+	errno = -number;
+	return number == 0;
+}
+
 void keeper_end(void)
 {
 	int number, descriptor;
 
 	g_mutex_lock(&mine.lock);
-	if (mine.runs) {
+	if (ready_locked()) {
 		shutdown(mine.socket, SHUT_WR);
 		receive(&number, &descriptor); /* its end */
 		close(mine.socket);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A small process beside an engine, which keeps two rights that the engine gives up: to open perf events, of the
- * engine's own threads only, and to remove the file of the control socket, when the engine has ended or is done with
- * it. It is made before the engine reads anything of a guest. Afterwards it takes requests of one fixed size, which it
- * checks as coming from an enemy; its list of system calls is in sandbox.c.
+ * A small process beside an engine, which keeps rights that the engine gives up: to open perf events, of the engine's
+ * own threads only; to say which of them an event's overflows signal; and to remove the file of the control socket,
+ * when the engine has ended or is done with it. It is made before the engine reads anything of a guest. Afterwards it
+ * takes requests of one fixed size, which it checks as coming from an enemy; its list of system calls is in sandbox.c.
  */
 #ifndef VPROF_CONTROL_KEEPER_H
 #define VPROF_CONTROL_KEEPER_H
@@ -13,9 +13,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* While the process has one thread. `events`: it is root, and will ask for events. False: there is no keeper. */
-bool keeper_start(bool events);
+/*
+ * While the process has one thread. `events`: it is root, will take this user by privilege_user_take, and ask for
+ * events. False: there is no keeper.
+ */
+bool keeper_start(bool events, uid_t user);
 bool keeper_runs(void);
+
+/* Waits until it has given up what it does not need. False: it could not, and has ended. */
+bool keeper_ready(void);
 
 /*
  * Has the file removed at the end, if it is the one of this device and inode then. Once: a later request is refused,
@@ -26,6 +32,9 @@ bool keeper_socket(const char *path, dev_t device, ino_t inode);
 /* perf_event_open(2) of the calling thread; `pid` is 0, `cpu` and `group` are -1. */
 int keeper_event_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags);
 
+/* Overflows of this event signal the calling thread: fcntl(2), F_SETOWN_EX. False, with errno. */
+bool keeper_owner(int fd);
+
 /* Ends the keeper, and waits until it has removed the file. */
 void keeper_end(void);
 
@@ -34,11 +43,11 @@ void keeper_end(void);
 #define KEEPER_PATH_BYTES 108u /* sun_path */
 #define KEEPER_ATTR_BYTES 136u
 
-enum keeper_kind { KEEPER_SOCKET = 1, KEEPER_EVENT };
+enum keeper_kind { KEEPER_SOCKET = 1, KEEPER_EVENT, KEEPER_OWNER };
 
 struct keeper_request {
 	uint32_t kind;
-	int32_t thread;         /* KEEPER_EVENT: that it counts */
+	int32_t thread;         /* KEEPER_EVENT: that it counts; KEEPER_OWNER: that is signalled for the descriptor */
 	uint64_t device, inode; /* KEEPER_SOCKET */
 	union {
 		char path[KEEPER_PATH_BYTES];

@@ -55,10 +55,10 @@ static const struct sandbox_call calls[] = {
 	{SCMP_SYS(eventfd2), C},
 	/* The control socket, vprof-parse and the keeper; there is no call that makes or connects another. */
 	{SCMP_SYS(accept4), C},
-	{SCMP_SYS(recvmsg), C | V}, /* V: an event that the keeper has opened */
-	{SCMP_SYS(recvfrom), C | V | K},
-	{SCMP_SYS(sendmsg), C | K},
-	{SCMP_SYS(sendto), C | V},
+	{SCMP_SYS(recvmsg), C | V | K}, /* V: an event that the keeper has opened */
+	{SCMP_SYS(recvfrom), C},
+	{SCMP_SYS(sendmsg), C | V | K}, /* V: an event for the keeper */
+	{SCMP_SYS(sendto), C},
 	{SCMP_SYS(getsockopt), C}, /* SO_PEERCRED */
 	{SCMP_SYS(getsockname), C},
 	{SCMP_SYS(shutdown), C},
@@ -104,7 +104,7 @@ static const struct {
 } calls_with[] = {
 	/* fstat(3); what has a name is not looked at. */
 	{SCMP_SYS(newfstatat), ENGINE, 3, AT_EMPTY_PATH, AT_EMPTY_PATH},
-	/* Not F_SETOWN, by which any process could be sent signals. A counter's owner is behind a pointer. */
+	/* Not F_SETOWN and F_SETOWN_EX, by which any process could be sent signals: the keeper sets owners. */
 	{SCMP_SYS(fcntl), C | V, 1, UINT32_MAX, F_DUPFD_CLOEXEC},
 	{SCMP_SYS(fcntl), C | V, 1, UINT32_MAX, F_GETFD},
 	{SCMP_SYS(fcntl), C, 1, UINT32_MAX, F_SETFD},
@@ -113,7 +113,7 @@ static const struct {
 	{SCMP_SYS(fcntl), C, 1, UINT32_MAX, F_ADD_SEALS},
 	{SCMP_SYS(fcntl), C, 1, UINT32_MAX, F_GET_SEALS},
 	{SCMP_SYS(fcntl), C | V, 1, UINT32_MAX, F_SETSIG},
-	{SCMP_SYS(fcntl), C | V, 1, UINT32_MAX, F_SETOWN_EX},
+	{SCMP_SYS(fcntl), K, 1, UINT32_MAX, F_SETOWN_EX},
 	{SCMP_SYS(mmap), ENGINE | K, 2, PROT_EXEC, 0},
 	{SCMP_SYS(mprotect), ENGINE | K, 2, PROT_EXEC, 0},
 	/* GLib's worker names itself when it first runs, which may be in here; and has SIGSYS blocked. */

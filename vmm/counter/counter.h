@@ -202,5 +202,7 @@ char *counter_setting_read(enum counter_setting setting);
 
 /* perf_event_open(2); tests put their own PMU here, and a program without the right to, a process that has it. */
 extern int (*counter_perf_event_open)(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags);
+/* fcntl(2), F_SETOWN_EX: an event's overflows signal the calling thread. The same. */
+extern bool (*counter_perf_owner)(int fd);
 
 #endif

@@ -17,6 +17,15 @@ static int perf_event_open_syscall(struct perf_event_attr *attr, pid_t pid, int 
 int (*counter_perf_event_open)(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
                                unsigned long flags) = perf_event_open_syscall;
 
+static bool owner_syscall(int fd)
+{
+	const struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = gettid()};
+
+	return fcntl(fd, F_SETOWN_EX, &owner) == 0;
+}
+
+bool (*counter_perf_owner)(int fd) = owner_syscall;
+
 static const char *const setting_paths[COUNTER_SETTINGS] = {
 	[COUNTER_PARANOID] = "/proc/sys/kernel/perf_event_paranoid",
 	[COUNTER_SAMPLE_RATE_MAX] = "/proc/sys/kernel/perf_event_max_sample_rate",

@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -22,10 +21,8 @@ int counter_signal(void)
 
 bool counter_signal_route(int perf_fd)
 {
-	struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = (pid_t)syscall(SYS_gettid)};
-
 	/* A real-time signal queues, so that two events that overflow together give two; and it carries si_fd. */
-	return fcntl(perf_fd, F_SETOWN_EX, &owner) == 0 && fcntl(perf_fd, F_SETSIG, counter_signal()) == 0 &&
+	return counter_perf_owner(perf_fd) && fcntl(perf_fd, F_SETSIG, counter_signal()) == 0 &&
 	       fcntl(perf_fd, F_SETFL, O_ASYNC | O_NONBLOCK) == 0;
 }
 

@@ -283,17 +283,39 @@ static void narrow(enum thread_kind kind)
 	_exit(EXIT_FAILURE);
 }
 
+static const char keeper_gone[] =
+	"cannot start the process that keeps its rights; --sandbox off runs the guest without one";
+static unsigned lacks; /* what the host refuses root's sandbox */
+
+/* A user with nothing of its own, and with no other process: its number is this process's. */
+static uid_t own_id(void)
+{
+	return OWN_IDS + (uid_t)getpid();
+}
+
+static void become_another(void)
+{
+	lacks |= privilege_root_empty() ? 0 : PRIVILEGE_LACK_ROOT;
+	lacks |= privilege_user_take(own_id()) ? 0 : PRIVILEGE_LACK_USER;
+	g_autofree char *text = privilege_lack_text(lacks);
+
+	if (text)
+		fprintf(stderr, "vprof-vmm: this host refuses the sandbox: %s; see `vprof doctor`\n", text);
+}
+
 /* After all that takes rights, and before the guest's first instruction. */
 static bool confine(GError **error)
 {
 	const bool root = geteuid() == 0;
 
 	counter_settings_open();
+	if (!keeper_ready()) {
+		g_set_error_literal(error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE, keeper_gone);
+		return false;
+	}
+	counter_perf_owner = keeper_owner;
 	if (root) {
-		privilege_root_empty();
-		/* A user with nothing of its own, and with no other process: its number is this process's. */
-		if (!privilege_user_take(OWN_IDS + (uid_t)getpid()))
-			fprintf(stderr, "vprof-vmm: goes on as root, without another user: %s\n", g_strerror(errno));
+		become_another();
 		counter_perf_event_open = keeper_event_open;
 	}
 	thread_on_work(narrow);
@@ -356,13 +378,12 @@ static int run(struct machine *machine)
 	};
 
 	/* While there is one thread. */
-	if (options->sandbox && !keeper_start(root) && root) {
-		fputs("vprof-vmm: cannot start the process that keeps its rights; --sandbox off runs the guest without one\n",
-		      stderr);
+	if (options->sandbox && !keeper_start(root, own_id())) {
+		fprintf(stderr, "vprof-vmm: %s\n", keeper_gone);
 		return EXIT_FAILURE;
 	}
-	if (options->sandbox && root)
-		privilege_namespaces(0);
+	if (options->sandbox && root && !privilege_namespaces(0))
+		lacks |= PRIVILEGE_LACK_NETWORK;
 	return engine_run(&engine_ops, &config, machine);
 }
 

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <glib.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -20,19 +21,20 @@
 
 /* No account has it ("vpar"): an id that is shared could be signalled by what else has it. */
 #define OWN_ID 0x76706172u
+
 /* ---- the server ---- */
 
-void confine_server(void)
+bool confine_server(void)
 {
 	const bool root = geteuid() == 0;
 
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	privilege_namespaces(CLONE_NEWNS | (root ? 0 : CLONE_NEWUSER));
-	privilege_root_empty();
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return false;
+	(void)privilege_namespaces(CLONE_NEWNS | (root ? 0 : CLONE_NEWUSER));
+	(void)privilege_root_empty();
 	if (root)
 		(void)privilege_user_take(OWN_ID);
-	(void)privilege_drop(0, NULL, NULL);
-	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return privilege_drop(0, NULL, NULL) && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
 }
 
 /* ---- a child ---- */
@@ -119,11 +121,16 @@ static bool filter_load(void)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
+/* A lower limit, which was inherited, stays. */
 static bool limit(int resource, uint64_t soft, uint64_t hard)
 {
-	const struct rlimit limit = {.rlim_cur = soft, .rlim_max = hard};
+	struct rlimit now;
 
-	return setrlimit((__rlimit_resource_t)resource, &limit) == 0;
+	if (getrlimit((__rlimit_resource_t)resource, &now) != 0)
+		return false;
+	const struct rlimit wanted = {.rlim_cur = MIN(soft, now.rlim_max), .rlim_max = MIN(hard, now.rlim_max)};
+
+	return setrlimit((__rlimit_resource_t)resource, &wanted) == 0;
 }
 
 bool confine_child(uint64_t input_bytes, uint64_t answer_bytes)

@@ -8,10 +8,10 @@
 
 /*
  * A user id of its own, an empty root, no network, no capability. Started by a user other than root, it stays that
- * user's, in a user namespace where the host allows one. What a host or a container refuses is left out: the list of
- * system calls below stands without it.
+ * user's, in a user namespace where the host allows one. What a host or a container refuses of that is left out, as
+ * `vprof doctor` says: the list of system calls below stands without it. False where capabilities cannot be given up.
  */
-void confine_server(void);
+bool confine_server(void);
 
 /*
  * Limits of time, memory and of what it may write, then a list of system calls: none that opens a file, makes a socket

@@ -184,7 +184,8 @@ int main(void)
 	}
 	/* What else was inherited is nothing of ours. */
 	syscall(SYS_close_range, VPROF_PARSE_FD + 1, ~0u, 0);
-	confine_server();
+	if (!confine_server())
+		_exit(EXIT_FAILURE);
 	serve();
 	_exit(EXIT_SUCCESS); /* in here, nothing can be looked up any more that a library may want at its end */
 }

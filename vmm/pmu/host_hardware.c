@@ -37,9 +37,7 @@ static bool event_of(const struct pmu_host *host, const struct pmu_counting *wha
 
 static bool route(int fd, int signal)
 {
-	struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = gettid()};
-
-	return fcntl(fd, F_SETSIG, signal) == 0 && fcntl(fd, F_SETOWN_EX, &owner) == 0 &&
+	return fcntl(fd, F_SETSIG, signal) == 0 && counter_perf_owner(fd) &&
 	       fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) == 0;
 }
 

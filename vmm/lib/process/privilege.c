@@ -2,6 +2,7 @@
 #include "lib/process/privilege.h"
 
 #include <errno.h>
+#include <glib.h>
 #include <grp.h>
 #include <sched.h>
 #include <signal.h>
@@ -78,13 +79,24 @@ bool privilege_drop(uint64_t keep, privilege_works works, void *data)
 
 /* ---- namespaces, root and user ---- */
 
-void privilege_namespaces(int more)
+bool privilege_namespaces(int more)
 {
 	const int wanted = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | more;
 
 	/* At once where the host allows all; else what it allows. The network is the one that counts. */
-	if (unshare(wanted) != 0 && !(more & CLONE_NEWUSER))
-		(void)unshare(CLONE_NEWNET);
+	return unshare(wanted) == 0 || (!(more & CLONE_NEWUSER) && unshare(CLONE_NEWNET) == 0);
+}
+
+/* Its exit status; negative: none. */
+static int status_of(pid_t child)
+{
+	int status;
+	pid_t ended;
+
+	do
+		ended = waitpid(child, &status, 0);
+	while (ended < 0 && errno == EINTR);
+	return ended == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 static int enter_own_folder(void *data)
@@ -97,13 +109,12 @@ static int enter_own_folder(void *data)
  * A folder of a process that has ended is empty. It is entered by that process, which has the root in common with this
  * one; and the memory, so that none of it is copied.
  */
-void privilege_root_empty(void)
+bool privilege_root_empty(void)
 {
 	static _Alignas(16) char stack[STACK_BYTES];
 	pid_t child = clone(enter_own_folder, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | CLONE_FS | SIGCHLD, NULL);
 
-	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-		;
+	return child > 0 && status_of(child) == 0;
 }
 
 static bool id_take(uid_t id)
@@ -114,4 +125,41 @@ static bool id_take(uid_t id)
 bool privilege_user_take(uid_t id)
 {
 	return id_take(id) || id_take(OVERFLOW_ID);
+}
+
+bool privilege_user_stand_for(uid_t id)
+{
+	return setreuid(id, (uid_t)-1) == 0 || setreuid(OVERFLOW_ID, (uid_t)-1) == 0;
+}
+
+/* ---- what is refused ---- */
+
+char *privilege_lack_text(unsigned lacks)
+{
+	static const char *const names[] = {"a network of its own", "an empty root folder", "a user of its own"};
+	g_autoptr(GPtrArray) lacked = g_ptr_array_new();
+
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+		if (lacks & (1u << i))
+			g_ptr_array_add(lacked, (void *)names[i]);
+	if (lacked->len == 0)
+		return NULL;
+	g_ptr_array_add(lacked, NULL);
+	return g_strjoinv(", ", (char **)lacked->pdata);
+}
+
+unsigned privilege_lacks(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		unsigned lacks = (privilege_namespaces(0) ? 0 : PRIVILEGE_LACK_NETWORK) |
+		                 (privilege_root_empty() ? 0 : PRIVILEGE_LACK_ROOT) |
+		                 (privilege_user_take(OVERFLOW_ID) ? 0 : PRIVILEGE_LACK_USER);
+
+		_exit((int)lacks);
+	}
+	int status = child > 0 ? status_of(child) : -1;
+
+	return status >= 0 ? (unsigned)status : PRIVILEGE_LACK_NETWORK | PRIVILEGE_LACK_ROOT | PRIVILEGE_LACK_USER;
 }

@@ -24,20 +24,40 @@ bool privilege_drop(uint64_t keep, privilege_works works, void *data);
 
 /*
  * A network, a host name and IPC objects of its own, for this thread and those that it starts; and `more` namespaces of
- * unshare(2). With CLONE_NEWNS, /proc/self/exe of a process in a chroot is no path of its root any more.
+ * unshare(2). With CLONE_NEWNS, /proc/self/exe of a process in a chroot is no path of its root any more. False: the
+ * host refuses the network.
  */
-void privilege_namespaces(int more);
+bool privilege_namespaces(int more);
 
 /*
- * The root becomes a folder in which there is nothing and nothing can be made, for all threads that share it. Without
- * the right to, or without /proc, it stays.
+ * The root becomes a folder in which there is nothing and nothing can be made, for all threads that share it. False
+ * without the right to, or without /proc: it stays.
  */
-void privilege_root_empty(void);
+bool privilege_root_empty(void);
 
 /*
  * All threads become this user and group, without others. By that, root's capabilities are gone. Where the id is not
  * mapped, in a container, 65534 is taken. False, with errno, when neither is possible.
  */
 bool privilege_user_take(uid_t id);
+
+/*
+ * The same id as privilege_user_take, as the real user id only: root stays root, and what it makes signal a process of
+ * that user may do so, also in a container, where root is no root (fs/fcntl.c, sigio_perm). False where there is none.
+ */
+bool privilege_user_stand_for(uid_t id);
+
+/* What a host, or a container, may refuse root: a set of these. */
+enum privilege_lack {
+	PRIVILEGE_LACK_NETWORK = 1,
+	PRIVILEGE_LACK_ROOT = 2,
+	PRIVILEGE_LACK_USER = 4,
+};
+
+/* "a network of its own, a user of its own"; new string, NULL for none. */
+char *privilege_lack_text(unsigned lacks);
+
+/* By trying it, as root, in a process that ends then. */
+unsigned privilege_lacks(void);
 
 #endif
