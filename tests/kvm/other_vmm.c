@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * other_vmm [--hugepages] KERNEL [FOLDER]: a VMM that shares nothing with ours or with QEMU but KVM. With FOLDER it
- * runs there as its root, as nobody, in a PID namespace of its own; with --hugepages, its guest's memory is in those.
+ * other_vmm [--hugepages | --slow] KERNEL [FOLDER]: a VMM that shares nothing with ours or with QEMU but KVM. With
+ * FOLDER it runs there as its root, as nobody, in a PID namespace of its own; with --hugepages, its guest's memory is
+ * in those; with --slow, it takes two milliseconds for each exit.
  *
  * Its guest has two slots of memory with a hole between them, in one memfd, the upper half of which comes first, and
  * two vCPUs, 0 and 5; the second waits for its start. Every vCPU file is held three times. No thread's name tells what
  * it does: one that only sleeps is called "CPU 0/KVM", as QEMU's vCPUs are.
  *
  * It prints the process id of the VMM, and obeys words on its standard input: "move" puts the guest's memory elsewhere
- * in the process, "go" starts the vCPUs, "pause" keeps them out of the guest and "continue" lets them in again, and
- * "close", while they are out, ends the virtual machine but not the process, which ends with its input.
+ * in the process, "go" starts the vCPUs and "hold" those that are paused from the start, "pause" keeps them out of the
+ * guest and "continue" lets them in again, and "close", while they are out, ends the virtual machine but not the
+ * process, which ends with its input.
  */
 #include <elf.h>
 #include <err.h>
@@ -28,6 +30,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SLOT_BYTES (UINT64_C(32) << 20)
@@ -42,7 +45,9 @@
 static const unsigned vcpu_ids[] = {0, 5};
 #define VCPUS (sizeof(vcpu_ids) / sizeof(vcpu_ids[0]))
 #define COPIES 2
+#define SLOW_NS 2000000
 
+static bool slow;
 static int kvm, vm, memory, vcpus[VCPUS], copies[VCPUS][COPIES];
 static pthread_t threads[VCPUS];
 static struct kvm_run *runs[VCPUS];
@@ -215,6 +220,8 @@ static void *vcpu_thread(void *data)
 			continue;
 		}
 		port_answer(run);
+		if (slow)
+			nanosleep(&(struct timespec){.tv_nsec = SLOW_NS}, NULL);
 		if (run->exit_reason == KVM_EXIT_SHUTDOWN || run->exit_reason == KVM_EXIT_INTERNAL_ERROR ||
 		    run->exit_reason == KVM_EXIT_FAIL_ENTRY)
 			errx(1, "the guest has ended: exit reason %u", run->exit_reason);
@@ -284,6 +291,16 @@ static void vcpus_start(void)
 		threads[i] = thread_start(vcpu_thread, &vcpus[i]);
 }
 
+/* Each vCPU has a thread then, as KVM sees it, and has executed nothing. */
+static void vcpus_hold(void)
+{
+	paused = true;
+	for (size_t i = 0; i < VCPUS; i++)
+		runs[i]->immediate_exit = 1;
+	vcpus_start();
+	vcpus_pause();
+}
+
 /* ---- the process ---- */
 
 static void machine_create(const char *kernel, bool hugepages)
@@ -310,6 +327,8 @@ static void obey(void)
 			memory_move();
 		else if (strcmp(word, "go") == 0)
 			vcpus_start();
+		else if (strcmp(word, "hold") == 0)
+			vcpus_hold();
 		else if (strcmp(word, "pause") == 0)
 			vcpus_pause();
 		else if (strcmp(word, "continue") == 0)
@@ -351,10 +370,12 @@ static void lock_up(const char *folder)
 int main(int argc, char **argv)
 {
 	bool hugepages = argc > 1 && strcmp(argv[1], "--hugepages") == 0;
-	char **arguments = argv + 1 + hugepages;
+
+	slow = argc > 1 && strcmp(argv[1], "--slow") == 0;
+	char **arguments = argv + 1 + (hugepages || slow);
 
 	if (!arguments[0] || (arguments[1] && arguments[2]))
-		errx(2, "usage: other_vmm [--hugepages] KERNEL [FOLDER]");
+		errx(2, "usage: other_vmm [--hugepages | --slow] KERNEL [FOLDER]");
 	if (arguments[1])
 		enter();
 	else

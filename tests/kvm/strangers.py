@@ -12,6 +12,7 @@ import harness
 import perf
 import json_schemas
 from harness import BIN, VMM, VPROF
+from other_vmm import OtherVmm
 
 EXPECTED = {"three_quarters": 0.75, "one_quarter": 0.25}
 SIGMAS = 5  # false alarms: 6e-7
@@ -86,20 +87,6 @@ class Strangers(harness.ProgramTest):
         self.check_shares()
         self.check_stat(vmm.pid)
 
-    def other(self, *folder, options=()):
-        """The tests' own VMM: its process, and its number on this host."""
-        vmm = self.start(BIN / "other_vmm", *options, self.image, *folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.addCleanup(vmm.wait)
-        self.addCleanup(vmm.kill)
-        pid = int(vmm.stdout.readline())
-        self.assertEqual(vmm.stdout.readline().strip(), "ready")
-        return vmm, pid
-
-    def say(self, vmm, word):
-        vmm.stdin.write(word + "\n")
-        vmm.stdin.flush()
-        self.assertEqual(vmm.stdout.readline().strip(), f"{word}: done")
-
     def hugepages(self):
         """The option for memory in hugepages, which are reserved for the test. A stock host has them free."""
         number = int(HUGEPAGES.read_text())
@@ -111,15 +98,15 @@ class Strangers(harness.ProgramTest):
         return ["--hugepages"] * reserved
 
     def check_other(self, *folder, options=()):
-        vmm, pid = self.other(*folder, options=options)
-        self.say(vmm, "go")
+        vmm = OtherVmm(self, self.image, *folder, options=options)
+        vmm.say("go")
         time.sleep(1)
-        probe = self.doctor(pid)
-        self.assertEqual((probe["name"], probe["vcpus"], probe["memory-bytes"]), (f"other_vmm-{pid}", 6, 64 << 20))
-        self.run_program(*self.attach(pid, "--kernel", self.image, "-g"))
+        probe = self.doctor(vmm.pid)
+        self.assertEqual((probe["name"], probe["vcpus"], probe["memory-bytes"]), (f"other_vmm-{vmm.pid}", 6, 64 << 20))
+        self.run_program(*self.attach(vmm.pid, "--kernel", self.image, "-g"))
         self.check_shares()
         self.check_time(seconds=3)
-        self.check_stat(pid)
+        self.check_stat(vmm.pid)
 
     def test_other(self):
         """Names of threads, of which one is a lie, and copies of descriptors do not matter."""
@@ -133,25 +120,25 @@ class Strangers(harness.ProgramTest):
 
     def test_moved(self):
         """The recording begins before the vCPUs run, and memory is moved then: both are followed."""
-        vmm, pid = self.other()
-        vprof = self.start(*self.attach(pid, "--kernel", self.image, "--no-report", "-v", seconds=12))
+        vmm = OtherVmm(self, self.image)
+        vprof = self.start(*self.attach(vmm.pid, "--kernel", self.image, "--no-report", "-v", seconds=12))
         self.addCleanup(vprof.kill)
         time.sleep(3)
-        self.say(vmm, "move")
-        self.say(vmm, "go")
+        vmm.say("move")
+        vmm.say("go")
         self.finish(vprof)
         # Names are known from the moment on when the kernel was found.
         self.check_shares([sample for sample in perf.vprof_samples(self.recording) if sample["symbol"] in EXPECTED])
 
     def test_ends(self):
         """The end of the VMM is the recording's."""
-        vmm, pid = self.other()
-        self.say(vmm, "go")
-        vprof = self.start(*self.attach(pid, "--kernel", self.image, "--no-report", seconds=60))
+        vmm = OtherVmm(self, self.image)
+        vmm.say("go")
+        vprof = self.start(*self.attach(vmm.pid, "--kernel", self.image, "--no-report", seconds=60))
         self.addCleanup(vprof.kill)
         harness.wait_until(self.recording.exists, "the recording", 60)
         time.sleep(3)
-        vmm.stdin.close()
+        vmm.end()
         _, err = self.finish(vprof)
         self.assertIn("the VMM has ended", err)
         self.check_shares()
@@ -159,23 +146,23 @@ class Strangers(harness.ProgramTest):
     def test_paused(self):
         """A pause that only the VMM knows of is a gap in the recording. Memory that it moves meanwhile is found again; and that it is
         killed is the end."""
-        vmm, pid = self.other()
-        self.say(vmm, "go")
-        vprof = self.start(*self.attach(pid, "--kernel", self.image, "--no-report", "-g", seconds=120))
+        vmm = OtherVmm(self, self.image)
+        vmm.say("go")
+        vprof = self.start(*self.attach(vmm.pid, "--kernel", self.image, "--no-report", "-g", seconds=120))
         self.addCleanup(vprof.kill)
         harness.wait_until(self.recording.exists, "the recording", 60)
         time.sleep(3)
-        self.say(vmm, "pause")
+        vmm.say("pause")
         paused = time.monotonic_ns()
-        self.say(vmm, "move")
+        vmm.say("move")
         time.sleep(5)
         resumed = time.monotonic_ns()
-        self.say(vmm, "continue")
+        vmm.say("continue")
         time.sleep(5)
-        vmm.kill()
+        vmm.process.kill()
         _, err = self.finish(vprof)
         self.assertIn("the VMM has ended", err)
-        self.assertRegex(err, rf"other_vmm-{pid} is paused; the recording goes on\n(.*\n)*.*other_vmm-{pid} runs again, after [1-9] s")
+        self.assertRegex(err, rf"other_vmm-{vmm.pid} is paused; the recording goes on\n(.*\n)*.*other_vmm-{vmm.pid} runs again, after [1-9] s")
         samples = [sample for sample in perf.vprof_samples(self.recording) if sample["mode"] != "vmm"]
         parts = [[sample for sample in samples if low <= sample["time-ns"] < high] for low, high in (
             (0, paused), (paused + SECOND // 10, resumed), (resumed + 2 * SECOND, math.inf))]
@@ -192,17 +179,17 @@ class Strangers(harness.ProgramTest):
 
     def test_closed(self):
         """The end of the virtual machine is the recording's, if its VMM lives on."""
-        vmm, pid = self.other()
-        self.say(vmm, "go")
-        vprof = self.start(*self.attach(pid, "--kernel", self.image, "--no-report", seconds=60))
+        vmm = OtherVmm(self, self.image)
+        vmm.say("go")
+        vprof = self.start(*self.attach(vmm.pid, "--kernel", self.image, "--no-report", seconds=60))
         self.addCleanup(vprof.kill)
         harness.wait_until(self.recording.exists, "the recording", 60)
         time.sleep(3)
-        self.say(vmm, "pause")
-        self.say(vmm, "close")
+        vmm.say("pause")
+        vmm.say("close")
         _, err = self.finish(vprof)
         self.assertIn("the VMM has ended the guest, and runs on without it", err)
-        self.assertIsNone(vmm.poll())
+        self.assertIsNone(vmm.process.poll())
         self.check_shares()
 
     def test_qemu(self):
@@ -231,10 +218,10 @@ class Strangers(harness.ProgramTest):
         sleeper.communicate()
         self.refused(*self.attach(sleeper.pid), message=f"there is no process {sleeper.pid} here")
         without = "setpriv", "--bounding-set=-bpf,-sys_admin"
-        vmm, pid = self.other()
-        self.refused(*without, *self.attach(pid), message="cannot tell which threads of process")
-        self.say(vmm, "go")
-        self.refused(*without, *self.attach(pid, "--route", "bpf"), message="lets us load no BPF program")
+        vmm = OtherVmm(self, self.image)
+        self.refused(*without, *self.attach(vmm.pid), message="cannot tell which threads of process")
+        vmm.say("go")
+        self.refused(*without, *self.attach(vmm.pid, "--route", "bpf"), message="lets us load no BPF program")
 
 
 if __name__ == "__main__":
