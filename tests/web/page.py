@@ -454,6 +454,10 @@ class Page(harness.ProgramTest):
         self.browser.click("#flame g.frame[name='parse'] rect")
         self.assertIn("20 % · 204 ms", ticks())
         self.assertNotIn("30 %", " ".join(ticks()))
+        self.browser.press("Escape")
+        edges = self.browser.run("return [...document.querySelectorAll('#ruler text')].map((text) => text.getBoundingClientRect())"
+                                 ".map((box) => [box.left, box.right])")
+        self.assertTrue(all(left[1] < right[0] for left, right in zip(edges, edges[1:])), edges)
 
     def test_hostile_names(self):
         file = self.page("report", "-i", "hostile.data")
