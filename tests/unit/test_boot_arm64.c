@@ -25,8 +25,11 @@ static void setup(void)
 
 	memory = memory_new(MIB(128), &error);
 	g_assert_no_error(error);
-	config = (struct boot_config){
-		.image = image_open(path, &error), .command_line = "console=ttyS0 quiet", .vcpus = 18, .n_virtio = 2};
+	config = (struct boot_config){.image = image_open(path, &error),
+	                              .command_line = "console=ttyS0 quiet",
+	                              .vcpus = 18,
+	                              .n_virtio = 2,
+	                              .pmu = true};
 	g_assert_no_error(error);
 }
 
@@ -83,6 +86,13 @@ START_TEST(linux_finds_what_it_needs)
 	ck_assert_str_eq(property("/psci", "method", &bytes), "hvc");
 	/* The second cluster's second vCPU. */
 	ck_assert_uint_eq(fdt32_ld(property("/cpus/cpu@101", "reg", &bytes)), 0x101);
+	ck_assert_str_eq(property("/pmu", "compatible", &bytes), "arm,armv8-pmuv3");
+	/* Private, the seventh, high level. */
+	const fdt32_t *interrupt = property("/pmu", "interrupts", &bytes);
+	ck_assert_int_eq(bytes, 12);
+	ck_assert_uint_eq(fdt32_ld(interrupt), 1);
+	ck_assert_uint_eq(fdt32_ld(interrupt + 1), 7);
+	ck_assert_uint_eq(fdt32_ld(interrupt + 2), 4);
 	property("/virtio_mmio@d0011000", "interrupts", &bytes);
 	ck_assert_int_eq(bytes, 12);
 }

@@ -5,8 +5,8 @@
 
 #include "kvm/host/x86/cpuid.h"
 #include "kvm/options.h"
+#include "kvm/pmu_filter.h"
 #include "kvm/vcpu/x86/rdpmc.h"
-#include "kvm/vm_arch.h"
 #include "kvm/x86/vm_pmu.h"
 #include "kvm/x86/vm_x86.h"
 #include "run_suite.h"
@@ -111,7 +111,7 @@ END_TEST
 static struct kvm_pmu_event_filter *parse(const char *text)
 {
 	GError *error = NULL;
-	struct kvm_pmu_event_filter *filter = vm_pmu_filter_parse(text, &error);
+	struct kvm_pmu_event_filter *filter = pmu_filter_parse(text, &error);
 
 	ck_assert_msg(filter, "%s", error ? error->message : "");
 	return filter;
@@ -146,7 +146,7 @@ START_TEST(bad_filters)
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
 		GError *error = NULL;
 
-		ck_assert_msg(!vm_pmu_filter_parse(bad[i], &error), "taken: %s", bad[i]);
+		ck_assert_msg(!pmu_filter_parse(bad[i], &error), "taken: %s", bad[i]);
 		ck_assert(g_error_matches(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE));
 		g_error_free(error);
 	}
@@ -154,7 +154,7 @@ START_TEST(bad_filters)
 	for (size_t i = 0; i < 301; i++)
 		memcpy(many + 4 * i, "r01,", 4);
 	many[4 * 301 - 1] = '\0';
-	ck_assert_ptr_null(vm_pmu_filter_parse(many, NULL));
+	ck_assert_ptr_null(pmu_filter_parse(many, NULL));
 	many[4 * 300 - 1] = '\0';
 	g_autofree struct kvm_pmu_event_filter *most = parse(many);
 	ck_assert_uint_eq(most->nevents, 300);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "kvm/vm_arch.h"
+#include "kvm/pmu_filter.h"
 
 #define DEFAULT_MEMORY "256M"
 
@@ -130,7 +130,7 @@ static bool parse_pmu(const char *text, const char *filter, struct vmm_options *
 		return true;
 	if (options->pmu != VM_PMU_KVM)
 		return usage(error, "--pmu-filter", filter, "--pmu kvm beside it: it is KVM's filter");
-	options->pmu_filter = vm_pmu_filter_parse(filter, error);
+	options->pmu_filter = pmu_filter_parse(filter, error);
 	return options->pmu_filter != NULL;
 }
 

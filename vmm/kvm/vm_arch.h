@@ -29,11 +29,12 @@ bool vm_arch_vcpu(struct vm *vm, unsigned n, GError **error);
 bool vm_arch_load(struct vm *vm, const struct vm_config *config, const struct image *image, GError **error);
 
 /*
- * A list of events that the guest may count ("cycles,r01c2", or with "allow:" before it), or may not ("deny:..."), for
- * KVM_SET_PMU_EVENT_FILTER (Documentation/virt/kvm/api.rst). Names are those of the architectural events of Intel
- * processors, rNNNN is unit mask and event in hexadecimal. Free with g_free. Errors: G_OPTION_ERROR.
+ * Of --pmu-filter: action is KVM_PMU_EVENT_ALLOW or _DENY, of `n` events, 1..PMU_FILTER_EVENTS_MAX. On x86-64 it is for
+ * KVM_SET_PMU_EVENT_FILTER (Documentation/virt/kvm/api.rst), names are those of the architectural events of Intel
+ * processors, and rNNNN is unit mask and event. On arm64 it is a list for each vCPU's device (devices/vcpu.rst), names
+ * are perf's, and rNNNN is the event's number. Free with g_free. Errors: G_OPTION_ERROR.
  */
-struct kvm_pmu_event_filter *vm_pmu_filter_parse(const char *text, GError **error);
+struct kvm_pmu_event_filter *vm_arch_pmu_filter(uint8_t action, const char *const *events, size_t n, GError **error);
 
 /* An interrupt of devices_host.irq as KVM_IRQ_LINE takes it. */
 unsigned vm_arch_irq(unsigned irq);

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "kvm/arm64/vm_pmu.h"
 #include "kvm/boot/arm64/boot_state.h"
 #include "kvm/boot/arm64/machine_map.h"
 #include "kvm/host/host.h"
@@ -39,13 +40,6 @@ const char *const *vm_arch_options(const struct vm *vm)
 	return NULL;
 }
 
-struct kvm_pmu_event_filter *vm_pmu_filter_parse(const char *text, GError **error)
-{
-	g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--pmu-filter %s: %s", text,
-	            host_pmu_unavailable(-1));
-	return NULL;
-}
-
 unsigned vm_arch_irq(unsigned irq)
 {
 	return KVM_ARM_IRQ_TYPE_SPI << KVM_ARM_IRQ_TYPE_SHIFT | (GIC_PRIVATE_IRQS + irq);
@@ -57,30 +51,20 @@ bool vm_arch_create(struct vm *vm, GError **error)
 	return vm->machine.fd >= 0 || host_fail(error, "create a KVM virtual machine");
 }
 
-static void set_feature(struct kvm_vcpu_init *init, unsigned feature)
-{
-	init->features[feature / 32] |= UINT32_C(1) << feature % 32;
-}
-
 bool vm_arch_prepare(struct vm *vm, const struct vm_config *config, GError **error)
 {
 	struct kvm_vcpu_init *processor = &vm->arch->processor;
 
-	if (config->pmu != VM_PMU_OFF) {
-		g_set_error(error, HOST_ERROR, HOST_ERROR_CAPABILITY, "cannot give the guest a PMU: %s; take --pmu off",
-		            host_pmu_unavailable(vm->machine.kvm_fd));
-		return false;
-	}
 	if (ioctl(vm->machine.fd, KVM_ARM_PREFERRED_TARGET, processor) < 0)
 		return host_fail(error, "learn the host's processor (KVM_ARM_PREFERRED_TARGET)");
-	set_feature(processor, KVM_ARM_VCPU_PSCI_0_2);
+	vcpu_set_feature(processor, KVM_ARM_VCPU_PSCI_0_2);
 	/* KVM wants both or none. */
 	if (ioctl(vm->machine.kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_ARM_PTRAUTH_ADDRESS) > 0 &&
 	    ioctl(vm->machine.kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_ARM_PTRAUTH_GENERIC) > 0) {
-		set_feature(processor, KVM_ARM_VCPU_PTRAUTH_ADDRESS);
-		set_feature(processor, KVM_ARM_VCPU_PTRAUTH_GENERIC);
+		vcpu_set_feature(processor, KVM_ARM_VCPU_PTRAUTH_ADDRESS);
+		vcpu_set_feature(processor, KVM_ARM_VCPU_PTRAUTH_GENERIC);
 	}
-	return true;
+	return vm_pmu_init(vm, config, processor, error);
 }
 
 bool vm_arch_vcpu(struct vm *vm, unsigned n, GError **error)
@@ -91,7 +75,7 @@ bool vm_arch_vcpu(struct vm *vm, unsigned n, GError **error)
 	(void)n;
 	arch->init = vm->arch->processor;
 	if (index > 0)
-		set_feature(&arch->init, KVM_ARM_VCPU_POWER_OFF);
+		vcpu_set_feature(&arch->init, KVM_ARM_VCPU_POWER_OFF);
 	return vcpu_init(&vm->machine.vcpus[index], &vm->machine, index, arch, error);
 }
 
@@ -130,9 +114,11 @@ bool vm_arch_load(struct vm *vm, const struct vm_config *config, const struct im
 	                                 .command_line = vm->guest.command_line,
 	                                 .vcpus = config->vcpus,
 	                                 .n_virtio = vm_virtio_count(config),
-	                                 .protocol = config->protocol};
+	                                 .protocol = config->protocol,
+	                                 .pmu = config->pmu == VM_PMU_KVM};
 	struct boot_state state;
 
-	return gic_create(vm, error) && boot_load(vm->machine.memory, &boot, &state, error) &&
+	return gic_create(vm, error) && vm_pmu_start(vm, config, error) &&
+	       boot_load(vm->machine.memory, &boot, &state, error) &&
 	       vcpu_set_start(&vm->machine.vcpus[0], state.pc, state.device_tree, error);
 }

@@ -32,6 +32,7 @@ struct boot_config {
 	unsigned vcpus;
 	unsigned n_virtio; /* 0..BOOT_VIRTIO_MAX; for the tables of devices */
 	enum boot_protocol protocol;
+	bool pmu; /* arm64: the processors have one, for the device tree */
 	/* A range that the guest must not use (the pages of a host quirk), page-aligned, below 640 KiB; bytes 0: none.
 	 */
 	gpa_t reserved;

@@ -182,6 +182,15 @@ static void write_timer(struct writer *writer)
 	end(writer);
 }
 
+/* Documentation/devicetree/bindings/arm/pmu.yaml */
+static void write_pmu(struct writer *writer)
+{
+	begin(writer, "pmu");
+	put_text(writer, "compatible", "arm,armv8-pmuv3");
+	put_interrupt(writer, GIC_PPI, MACHINE_PMU_PPI);
+	end(writer);
+}
+
 static void write_devices(struct writer *writer, unsigned n_virtio)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -228,6 +237,8 @@ bool device_tree_write(void *to, const struct memory *memory, const struct boot_
 	write_cpus(&writer, config->vcpus);
 	write_gic(&writer, config->vcpus);
 	write_timer(&writer);
+	if (config->pmu)
+		write_pmu(&writer);
 	write_devices(&writer, config->n_virtio);
 	end(&writer);
 	note(&writer, fdt_finish(to));

@@ -16,6 +16,8 @@
 #define MACHINE_GIC_DISTRIBUTOR_BYTES 0x10000u
 #define MACHINE_GIC_REDISTRIBUTORS_GPA 0xd0200000u
 #define MACHINE_GIC_REDISTRIBUTOR_BYTES 0x20000u /* of each vCPU */
+#define MACHINE_PPI_BASE 16u                     /* of the private interrupts, which are counted from 0, too */
+#define MACHINE_PMU_PPI 7u                       /* as Arm's Base System Architecture recommends */
 #define MACHINE_VIRTIO_IRQ(n) (16 + (n))
 #define MACHINE_SPIS 32u
 

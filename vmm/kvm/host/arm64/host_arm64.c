@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <sys/ioctl.h>
+
 #include "kvm/host/host.h"
 #include "kvm/host/host_probe.h"
 
@@ -12,6 +14,7 @@ const struct host_capability host_capabilities[] = {
 	{"KVM_CAP_ARM_PSCI_0_2", KVM_CAP_ARM_PSCI_0_2, 0, true, "starting vCPUs and ending the guest"},
 	{"KVM_CAP_ONE_REG", KVM_CAP_ONE_REG, 0, true, "registers"},
 	{"KVM_CAP_IMMEDIATE_EXIT", KVM_CAP_IMMEDIATE_EXIT, 0, true, "stopping a vCPU without a race"},
+	{"KVM_CAP_ARM_PMU_V3", KVM_CAP_ARM_PMU_V3, 0, false, "a PMU of the guest's own (--pmu kvm)"},
 	{"KVM_CAP_ARM_PTRAUTH_ADDRESS", KVM_CAP_ARM_PTRAUTH_ADDRESS, 0, false, "signed return addresses in guests"},
 	{NULL},
 };
@@ -33,8 +36,9 @@ const char *const *host_quirk_sentences(void)
 
 const char *host_pmu_unavailable(int kvm_fd)
 {
-	(void)kvm_fd;
-	return "guests of arm64 get no PMU from vprof";
+	if (ioctl(kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_ARM_PMU_V3) > 0)
+		return NULL;
+	return "this host's KVM gives guests no PMU: the host has none itself (a virtual machine without one?)";
 }
 
 json_t *host_probe_emulated_pmu(void)

@@ -9,6 +9,12 @@ struct vcpu_arch {
 	struct kvm_vcpu_init init; /* the processor, and its features */
 };
 
+/* Sets one of KVM_ARM_VCPU_*, for KVM_ARM_VCPU_INIT. */
+static inline void vcpu_set_feature(struct kvm_vcpu_init *init, unsigned feature)
+{
+	init->features[feature / 32] |= UINT32_C(1) << feature % 32;
+}
+
 /* As a sample needs them. */
 void vcpu_read_registers(const struct vcpu *vcpu, struct guest_regs *regs);
 /* Where the boot processor begins, and its X0. */
