@@ -100,6 +100,8 @@ void counters_print(const json_t *counters, bool estimate, FILE *to)
 		const char *refused = member_text(counter, "error");
 		double value = (double)member_number(counter, "value", 0);
 		double enabled_ns = (double)member_number(counter, "enabled-ns", 0);
+		double running_ns = (double)member_number(counter, "running-ns", 0);
+		bool scaled = running_ns > 0 && running_ns < enabled_ns;
 		g_autofree char *event = text_printable(member_text(counter, "event"));
 		g_autofree char *why = refused ? text_printable(refused) : NULL;
 
@@ -107,15 +109,15 @@ void counters_print(const json_t *counters, bool estimate, FILE *to)
 			fprintf(to, "%20s  %-20s %s\n", "-", event, why);
 			continue;
 		}
-		fprintf(to, "%20.0f  %-20s", value, event);
+		fprintf(to, "%20.0f  %-20s", scaled ? value * enabled_ns / running_ns : value, event);
 		if (modes && value > 0)
 			fprintf(to, " %.1f %%, %.1f %%, %.1f %%\n",
 			        100 * (double)member_number(modes, "kernel", 0) / value,
 			        100 * (double)member_number(modes, "user", 0) / value,
 			        100 * (double)member_number(modes, "hypervisor", 0) / value);
 		else if (enabled_ns > 0)
-			fprintf(to, " %.1f %% of the time\n",
-			        100 * (double)member_number(counter, "running-ns", 0) / enabled_ns);
+			fprintf(to, " %.1f %% of the time%s\n", 100 * running_ns / enabled_ns,
+			        scaled ? ", scaled to all of it" : "");
 		else
 			fputs(" never: nothing of it ran\n", to);
 	}

@@ -360,12 +360,17 @@ void recording_head(const struct input *input, const struct recording_counts *co
 	line_missing(&head);
 }
 
-/* The engine adapts periods itself, so an attr of ours has no frequency. */
+/* The engine adapts periods itself, so an attr of ours has no frequency. 0: a period is given. */
+static uint64_t frequency_hz(const struct input *input, const struct perf_event_attr *attr)
+{
+	return member_number(json_object_get(input->description, "rate"), "frequency-hz",
+	                     attr->freq ? attr->sample_freq : 0);
+}
+
 char *recording_rate_text(const struct input *input, const struct recording_event *event)
 {
 	const struct perf_event_attr *attr = &event->attr;
-	uint64_t hz = member_number(json_object_get(input->description, "rate"), "frequency-hz",
-	                            attr->freq ? attr->sample_freq : 0);
+	uint64_t hz = frequency_hz(input, attr);
 
 	/* It has a rate of its own: looks at the tasks. */
 	if (strcmp(event->name, VPROF_WALL_EVENT) == 0 && attr->sample_period != 0)
@@ -375,4 +380,14 @@ char *recording_rate_text(const struct input *input, const struct recording_even
 	if (hz != 0)
 		return g_strdup_printf("%" G_GUINT64_FORMAT " Hz", hz);
 	return g_strdup_printf("every %" G_GUINT64_FORMAT, (uint64_t)attr->sample_period);
+}
+
+uint64_t recording_counted_period(const struct input *input, const struct recording_event *event)
+{
+	const char *kind = member_text(json_object_get(input->description, "guest"), "kind");
+
+	if (!kind || strcmp(kind, "kvm") != 0 || event->attr.type == PERF_TYPE_SOFTWARE ||
+	    frequency_hz(input, &event->attr) != 0)
+		return 0;
+	return event->attr.sample_period;
 }

@@ -28,4 +28,10 @@ void recording_head(const struct input *input, const struct recording_counts *co
 /* "999 Hz" or "every 100003". New string. */
 char *recording_rate_text(const struct input *input, const struct recording_event *event);
 
+/*
+ * The period of an event of a PMU whose samples have what was really counted since the one before: those of `vprof run`
+ * by a period. Else 0.
+ */
+uint64_t recording_counted_period(const struct input *input, const struct recording_event *event);
+
 #endif

@@ -12,6 +12,7 @@ struct load {
 	struct call_tree **call_trees; /* one for each table; NULL elements: not asked for */
 	struct call_tree_room room;
 	bool one_table;
+	uint64_t *periods; /* one for each table: recording_counted_period */
 };
 
 static bool load_sample(const struct record_sample *sample, unsigned event, void *data)
@@ -23,6 +24,8 @@ static bool load_sample(const struct record_sample *sample, unsigned event, void
 	histogram_add(load->histograms[table], sample, event);
 	if (load->call_trees[table])
 		call_tree_add(load->call_trees[table], sample);
+	if (report->tables[table].lateness)
+		lateness_add(report->tables[table].lateness, sample->period, load->periods[table]);
 	recording_counts_take(&report->counts, sample);
 	return true;
 }
@@ -93,6 +96,20 @@ static void report_fill(struct report *report, const struct load *load, const st
 	g_free(names);
 }
 
+/* Of each event with a period of its own. */
+static void measure_lateness(struct load *load)
+{
+	const struct report *report = load->report;
+
+	load->periods = g_new0(uint64_t, report->n_tables);
+	for (size_t i = 0; !load->one_table && i < report->n_tables; i++) {
+		load->periods[i] =
+			recording_counted_period(report->input, recording_event(report->input->recording, i));
+		if (load->periods[i] != 0)
+			report->tables[i].lateness = g_new0(struct lateness, 1);
+	}
+}
+
 struct report *report_new(struct input *input, const struct report_options *options)
 {
 	static const struct input_visitor visitor = {.sample = load_sample, .lost = load_lost};
@@ -110,6 +127,7 @@ struct report *report_new(struct input *input, const struct report_options *opti
 		load.histograms[i] = histogram_new(input->names, column_list_keys(&options->columns));
 		load.call_trees[i] = options->call_tree ? call_tree_new(input->names, &load.room) : NULL;
 	}
+	measure_lateness(&load);
 	input_walk(input, &visitor, &load);
 	input_warn_cut(input, load.room.cut);
 	report_fill(report, &load, options);
@@ -119,6 +137,7 @@ struct report *report_new(struct input *input, const struct report_options *opti
 	}
 	g_free(load.histograms);
 	g_free(load.call_trees);
+	g_free(load.periods);
 	return report;
 }
 
@@ -180,6 +199,7 @@ void report_free(struct report *report)
 	for (size_t i = 0; i < report->n_tables; i++) {
 		g_free(report->tables[i].rows);
 		g_free(report->tables[i].calls);
+		g_free(report->tables[i].lateness);
 	}
 	g_free(report->tables);
 	g_free(report);

@@ -12,6 +12,7 @@
 
 #include "lib/profile/call_tree.h"
 #include "lib/profile/column.h"
+#include "lib/profile/lateness.h"
 #include "reading/input.h"
 #include "reading/recording_head.h"
 
@@ -40,6 +41,7 @@ struct report_table {
 	size_t n_left_out;
 	struct call_node *calls; /* the call tree, all of it; NULL: not asked for */
 	size_t n_calls;
+	struct lateness *lateness; /* of its overflows; NULL: not known, or several recordings */
 };
 
 struct report {

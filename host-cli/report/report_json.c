@@ -3,6 +3,12 @@
 #include "ui/column_cell.h"
 #include "ui/text.h"
 
+static json_t *lateness_json(const struct lateness *lateness)
+{
+	return json_pack("{s:f, s:f, s:f}", "median", lateness_quantile(lateness, 0.5), "p90",
+	                 lateness_quantile(lateness, 0.9), "p99", lateness_quantile(lateness, 0.99));
+}
+
 static json_t *table_json(const struct report *report, const struct report_table *table)
 {
 	json_t *rows = json_array();
@@ -17,6 +23,8 @@ static json_t *table_json(const struct report *report, const struct report_table
 
 	if (table->calls)
 		json_object_set_new(object, "calls", report_calls_json(report, table));
+	if (table->lateness && table->lateness->samples > 0)
+		json_object_set_new(object, "lateness", lateness_json(table->lateness));
 	return object;
 }
 

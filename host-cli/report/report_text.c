@@ -53,6 +53,15 @@ static void table_print_title(const struct report *report, const struct report_t
 	head_print("event", line, to);
 }
 
+static void lateness_print(const struct lateness *lateness, FILE *to)
+{
+	g_autofree char *line = g_strdup_printf(
+		"from one sample to the next: median %.2f periods, 90 %% at most %.2f, 99 %% at most %.2f",
+		lateness_quantile(lateness, 0.5), lateness_quantile(lateness, 0.9), lateness_quantile(lateness, 0.99));
+
+	head_print("lateness", line, to);
+}
+
 static void table_print(const struct report *report, const struct report_table *table, FILE *to)
 {
 	const struct column_list *list = &report->columns;
@@ -61,6 +70,8 @@ static void table_print(const struct report *report, const struct report_table *
 	int widths[COLUMN_LIST_MAX];
 
 	table_print_title(report, table, to);
+	if (table->lateness && table->lateness->samples > 0)
+		lateness_print(table->lateness, to);
 	for (size_t i = 0; i < list->n; i++) {
 		widths[i] = column_cells_width(list->column[i], table->rows, table->n_rows, COLUMN_WIDTH_MAX);
 		column_cell_append(head, list->column[i], list->column[i]->header, widths[i], i + 1 == list->n);

@@ -56,7 +56,7 @@ static void kernel_make(const char *path)
 }
 
 /* Eight samples in the callee, one of them in its data, and two in the caller. */
-static void samples_write(struct recording_writer *writer)
+static void samples_write(struct recording_writer *writer, const uint64_t *periods)
 {
 	static const uint64_t offsets[] = {0, 4, 4, 0xc, 0x10, 0x18, 0x18, 0x1c};
 
@@ -70,7 +70,7 @@ static void samples_write(struct recording_writer *writer)
 				     .id = clock_ids[0],
 				     .ip = ip,
 				     .time_ns = START_NS + i,
-				     .period = 1000000,
+				     .period = periods ? periods[i] : 1000000,
 				     .misc = PERF_RECORD_MISC_KERNEL | VPROF_CHAIN_WHOLE << VPROF_CHAIN_END_SHIFT,
 				     .chain = chain,
 				     .n_chain = in_callee ? 3 : 2,
@@ -78,7 +78,8 @@ static void samples_write(struct recording_writer *writer)
 	}
 }
 
-void arm64_make(const char *path, const char *kernel)
+/* The description may be NULL: the usual one, and `periods`: the one of the event. */
+static void recording_make(const char *path, const char *description, const uint64_t *periods)
 {
 	struct recording_event event = event_make("cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, clock_ids);
 	struct recording_features features = features_make(names, G_N_ELEMENTS(names));
@@ -87,10 +88,28 @@ void arm64_make(const char *path, const char *kernel)
 	features.arch = ARCH_ARM64;
 	features.release = "6.12.0-arm64";
 	features.kernel_build_id = build_id;
+	if (description)
+		features.description = description;
 	event.attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
 	writer = writer_open(path, &event, 1);
 	kernel_mapping_write(writer, PLACE);
-	samples_write(writer);
+	samples_write(writer, periods);
 	writer_finish(writer, &features);
+}
+
+void arm64_make(const char *path, const char *kernel)
+{
+	recording_make(path, NULL, NULL);
 	kernel_make(kernel);
+}
+
+void late_make(const char *path)
+{
+	static const char description[] =
+		"{\"version\": 1, \"guest\": {\"name\": \"golden\", \"kind\": \"kvm\", \"vcpus\": 2},"
+		" \"rate\": {\"period\": 1000000}}";
+	static const uint64_t periods[] = {980000,  1010000, 990000,  1020000, 1010000,
+	                                   1000000, 990000,  1250000, 1010000, 2740000};
+
+	recording_make(path, description, periods);
 }

@@ -590,5 +590,6 @@ int main(void)
 	empty_make("empty.data", NULL);
 	empty_make("idle.data", idle_description);
 	arm64_make("arm64.data", "vmlinux.arm64");
+	late_make("late.data");
 	return 0;
 }

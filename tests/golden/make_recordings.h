@@ -34,5 +34,7 @@ void names_make(const char *path);
 void waits_make(const char *path);
 void locks_make(const char *path);
 void arm64_make(const char *path, const char *kernel);
+/* Its samples have periods of their own: some overflows came late. */
+void late_make(const char *path);
 
 #endif
