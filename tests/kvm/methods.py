@@ -10,6 +10,7 @@ from engine import Client, Engine
 
 COUNTER = 0  # the first that is free
 KERNEL = "0xffffffff80100000"  # where vmm/demo has it
+MAP_ADD = "24" + 15 * "00"  # a program of this one instruction
 
 # (method, arguments) in an order in which all of them succeed. A method that is not here fails the test.
 BEFORE = [
@@ -38,6 +39,9 @@ RUNNING = [
     ("probe-list", {"match": "function:tcp_*"}), ("probe-args", {"probe": "function:tcp_checksum"}),
     ("probe-add", {"probe": "function:tcp_checksum", "registers": ["rdi"], "stack": True}),
     ("probe-record", {"on": True}), ("probe-read", {"timeout-ms": 5000}), ("probe-record", {"on": False}),
+    # MAP_ADD to the one entry of map 0.
+    ("probe-map-add", {"kind": "count"}), ("probe-program", {"id": 1, "program": MAP_ADD}), ("probe-map-read", {"map": 0}),
+    ("probe-map-clear", {"map": 0}),
     ("probe-record", {"on": True}), ("probe-rings", {}), ("probe-record", {"on": False}), ("probe-remove", {"id": 1}),
     ("session-stop", {}), ("reset", {"what": "session"}), ("reset", {"what": "configuration"}),
     ("control-release", {}), ("control-take", {}), ("guest-stop", {}), ("quit", {}),
@@ -75,7 +79,9 @@ ERRORS = [
     ("probe-add", {"probe": "kprobe:x"}, "InvalidArgument"), ("probe-add", {"probe": "syscall:read"}, "Unsupported"),
     ("probe-add", {"probe": "function:no_such"}, "InvalidArgument"), ("probe-args", {"probe": "io"}, "InvalidArgument"),
     ("probe-remove", {"id": 99}, "InvalidArgument"), ("probe-record", {"on": True}, "WrongState"),
-    ("probe-rings", {}, "WrongState"), ("probe-read", {}, "WrongState"),
+    ("probe-rings", {}, "WrongState"), ("probe-read", {}, "WrongState"), ("probe-map-read", {"map": 0}, "InvalidArgument"),
+    ("probe-map-clear", {"map": 0}, "InvalidArgument"), ("probe-program", {"id": 99, "program": MAP_ADD}, "InvalidArgument"),
+    ("probe-map-add", {"kind": "lhist"}, "InvalidArgument"),
 ]
 
 

@@ -339,6 +339,14 @@ static void ask_probes(void)
 	done("probe-record", "\"on\":true");
 	done("probe-rings", "");
 	done("probe-record", "\"on\":false");
+	done("probe-map-add", "\"kind\":\"count\"");
+	/* MAP_ADD to its only entry. */
+	done("probe-program", "\"id\":1,\"program\":\"24000000000000000000000000000000\"");
+	done("probe-record", "\"on\":true");
+	fake_access(&fake, 1, &out);
+	done("probe-map-read", "\"map\":0");
+	done("probe-map-clear", "\"map\":0");
+	done("probe-record", "\"on\":false");
 	done("probe-remove", "\"id\":1");
 }
 

@@ -41,7 +41,7 @@ START_TEST(lists)
 {
 	json_auto_t *all = peer_return(&peer, REQUEST("probe-list"));
 
-	ck_assert_uint_eq(json_array_size(json_object_get(all, "providers")), 16);
+	ck_assert_uint_eq(json_array_size(json_object_get(all, "providers")), 17);
 	ck_assert_uint_eq(json_array_size(json_object_get(all, "probes")), 0);
 	json_auto_t *some = peer_return(
 		&peer, "{\"execute\":\"probe-list\",\"arguments\":{\"match\":\"syscall:*readv*\",\"from\":1}}");
@@ -58,7 +58,7 @@ START_TEST(lists)
 	assert_json(returned, "{\"name\":\"syscall:read:return\",\"arguments\":[\"nr\",\"retval\"],\"types\":[]}");
 	peer_refused(
 		&peer, "{\"execute\":\"probe-args\",\"arguments\":{\"probe\":\"what\"}}", "InvalidArgument",
-		"the providers are profile, interval, exit, io, mmio, msr, syscall, function, return, tracepoint, marker");
+		"the providers are profile, interval, exit, io, mmio, msr, syscall, function, return, tracepoint, marker, recording");
 }
 END_TEST
 
@@ -149,6 +149,77 @@ START_TEST(events_by_json)
 }
 END_TEST
 
+/* {
+ *	if (value == 'x') { @[value] = count(); send(value, 'x'); }
+ * }
+ */
+#define PROGRAM                                                            \
+	"1d00000000000000010000000000000000000100000000007800000000000000" \
+	"1300020000000100000000000000000018000000020000000700000000000000" \
+	"2400000000000100000000000000000026000000000002000900000000000000" \
+	"17000000000000000700000000000000"
+
+START_TEST(programs_run_instead_of_events)
+{
+	struct guest_access out = {
+		.reason = KVM_EXIT_IO, .write = true, .bytes = 1, .count = 1, .address = 0x3f8, .value = 'x'};
+
+	json_decref(peer_return(&peer, ADD("io:0x3f8")));
+	peer_refused(&peer, "{\"execute\":\"probe-program\",\"arguments\":{\"id\":1,\"program\":\"" PROGRAM "\"}}",
+	             "InvalidArgument", "instruction 4 of the program has no such map");
+	json_auto_t *map = peer_return(
+		&peer,
+		"{\"execute\":\"probe-map-add\",\"arguments\":{\"kind\":\"count\",\"key-words\":1,\"entries\":2}}");
+	assert_json(map, "{\"map\":0}");
+	json_decref(peer_return(&peer, "{\"execute\":\"probe-program\",\"arguments\":{\"id\":1,\"program\":\"" PROGRAM
+	                               "\"}}"));
+	peer_refused(&peer, "{\"execute\":\"probe-program\",\"arguments\":{\"id\":1,\"program\":\"00\"}}",
+	             "InvalidArgument", "not pairs of hexadecimal digits for instructions of 16 bytes");
+	peer_refused(&peer, "{\"execute\":\"probe-program\",\"arguments\":{\"id\":2,\"program\":\"" PROGRAM "\"}}",
+	             "InvalidArgument", "no probe with id 2");
+	peer_refused(&peer, "{\"execute\":\"probe-map-read\",\"arguments\":{\"map\":1}}", "InvalidArgument",
+	             "no map 1");
+	json_decref(peer_return(&peer, RECORD("true")));
+	fake_access(&fake, 1, &out);
+	fake_access(&fake, 0, &out);
+	out.value = 'y';
+	fake_access(&fake, 0, &out);
+	json_auto_t *counts = peer_return(&peer, "{\"execute\":\"probe-map-read\",\"arguments\":{\"map\":0}}");
+	assert_json(counts, "{\"entries\":[{\"key\":[\"0x78\"],\"value\":[\"0x2\"]}],\"next\":null,\"dropped\":0}");
+	json_auto_t *read = peer_return(&peer, REQUEST("probe-read"));
+	const json_t *events = json_object_get(read, "events");
+	ck_assert_uint_eq(json_array_size(events), 2);
+	assert_json(json_object_get(json_array_get(events, 0), "values"), "[\"0x9\",\"0x78\",\"0x78\"]");
+	json_decref(
+		peer_return(&peer, "{\"execute\":\"probe-map-clear\",\"arguments\":{\"map\":0,\"keep-keys\":true}}"));
+	json_auto_t *kept = peer_return(&peer, "{\"execute\":\"probe-map-read\",\"arguments\":{\"map\":0}}");
+	assert_json(json_object_get(kept, "entries"), "[{\"key\":[\"0x78\"],\"value\":[\"0x0\"]}]");
+	json_auto_t *state = peer_return(&peer, REQUEST("query-probes"));
+	const json_t *statistics = json_object_get(state, "statistics");
+	ck_assert_int_eq(json_integer_value(json_object_get(statistics, "hit")), 3);
+	ck_assert_int_eq(json_integer_value(json_object_get(statistics, "event")), 2);
+	ck_assert_int_eq(json_integer_value(json_object_get(statistics, "map-full")), 0);
+}
+END_TEST
+
+START_TEST(a_recording_has_a_start_and_an_end)
+{
+	json_decref(peer_return(&peer, ADD("recording:start")));
+	json_decref(peer_return(&peer, ADD("recording:end")));
+	peer_refused(&peer, ADD("recording:middle"), "InvalidArgument", "recording:start or recording:end");
+	json_decref(peer_return(&peer, RECORD("true")));
+	json_auto_t *first = peer_return(&peer, REQUEST("probe-read"));
+	const json_t *events = json_object_get(first, "events");
+	ck_assert_uint_eq(json_array_size(events), 1);
+	ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(events, 0), "probe")), 1);
+	json_decref(peer_return(&peer, RECORD("false")));
+	json_auto_t *last = peer_return(&peer, REQUEST("probe-read"));
+	events = json_object_get(last, "events");
+	ck_assert_uint_eq(json_array_size(events), 1);
+	ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(events, 0), "probe")), 2);
+}
+END_TEST
+
 START_TEST(events_by_rings)
 {
 	struct record_sample sample;
@@ -227,6 +298,8 @@ int main(void)
 	tcase_add_test(test, refusals);
 	tcase_add_test(test, breakpoints_by_choice);
 	tcase_add_test(test, events_by_json);
+	tcase_add_test(test, programs_run_instead_of_events);
+	tcase_add_test(test, a_recording_has_a_start_and_an_end);
 	tcase_add_test(test, events_by_rings);
 	tcase_add_test(test, probes_go_with_their_client);
 	tcase_add_test(test, mappings);

@@ -106,6 +106,8 @@ const char *control_error_class(const GError *error)
 		return counter_class(error->code);
 	if (error->domain == PROBE_ERROR)
 		return probe_class(error->code);
+	if (error->domain == PROGRAM_ERROR)
+		return VPROF_ERROR_INVALID_ARGUMENT;
 	if (error->domain == GUEST_ERROR)
 		return guest_class(error->code);
 	return VPROF_ERROR_GENERIC;

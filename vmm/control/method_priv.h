@@ -77,8 +77,8 @@ struct control_method {
 
 /* Each up to a method without a name. methods.c lists them. */
 extern const struct control_method configuration_methods[], counter_methods[], engine_methods[], file_methods[],
-	guest_methods[], host_methods[], mapping_methods[], probe_methods[], role_methods[], sample_methods[],
-	session_methods[], table_methods[], task_methods[], time_methods[], trace_methods[];
+	guest_methods[], host_methods[], mapping_methods[], probe_methods[], program_methods[], role_methods[],
+	sample_methods[], session_methods[], table_methods[], task_methods[], time_methods[], trace_methods[];
 
 /* methods.c: NULL behind the last, or for a name that no method has. */
 const struct control_method *control_method_at(size_t index);
@@ -175,6 +175,9 @@ bool control_configuration_apply(struct control_call *call, GError **error);
 
 /* methods_session.c: whether there was a session. Error: CONTROL_ERROR_STATE. */
 bool control_had_session(const struct session *session, GError **error);
+
+/* methods_probe.c: what the client of the call has of probes. */
+struct probe_client *control_probe_client(const struct control_call *call);
 
 /* methods_trace.c */
 extern const char *const control_trace_kinds[];

@@ -12,9 +12,9 @@ static const struct control_method schema_methods[];
 
 /* Each up to a method without a name. */
 static const struct control_method *const groups[] = {
-	engine_methods,        schema_methods, role_methods,    guest_methods, host_methods, session_methods,
-	configuration_methods, sample_methods, counter_methods, trace_methods, time_methods, probe_methods,
-	mapping_methods,       file_methods,   table_methods,   task_methods,
+	engine_methods,        schema_methods, role_methods,    guest_methods, host_methods,    session_methods,
+	configuration_methods, sample_methods, counter_methods, trace_methods, time_methods,    probe_methods,
+	mapping_methods,       file_methods,   table_methods,   task_methods,  program_methods,
 };
 
 const struct control_method *control_method_at(size_t index)

@@ -176,7 +176,7 @@ static json_t *method_probe_args(struct control_call *call, GError **error)
 
 /* ---- the client's probes ---- */
 
-static struct probe_client *client_of(const struct control_call *call)
+struct probe_client *control_probe_client(const struct control_call *call)
 {
 	if (!call->connection->probes)
 		call->connection->probes = probe_client_new(call->server->probes, call->server->guest->vcpus);
@@ -252,7 +252,7 @@ static json_t *method_probe_add(struct control_call *call, GError **error)
 
 	options.fields = fields;
 	if (!parse_registers(json_object_get(call->arguments, "registers"), &options.registers, error) ||
-	    !probe_set_add(client_of(call)->set, text, &options, &info, error))
+	    !probe_set_add(control_probe_client(call)->set, text, &options, &info, error))
 		return NULL;
 	return probe_json(&info);
 }
@@ -261,13 +261,13 @@ static json_t *method_probe_remove(struct control_call *call, GError **error)
 {
 	json_int_t id = json_integer_value(json_object_get(call->arguments, "id"));
 
-	return probe_set_remove(client_of(call)->set, (unsigned)id, error) ? json_object() : NULL;
+	return probe_set_remove(control_probe_client(call)->set, (unsigned)id, error) ? json_object() : NULL;
 }
 
 static json_t *method_probe_record(struct control_call *call, GError **error)
 {
 	const json_t *ring_bytes = json_object_get(call->arguments, "ring-bytes");
-	struct probe_client *client = client_of(call);
+	struct probe_client *client = control_probe_client(call);
 
 	if (!json_is_true(json_object_get(call->arguments, "on")))
 		probe_set_pause(client->set);
@@ -288,7 +288,7 @@ static json_t *statistics_json(const struct probe_statistics *statistics)
 
 static json_t *method_query_probes(struct control_call *call, GError **error G_GNUC_UNUSED)
 {
-	const struct probe_set *set = client_of(call)->set;
+	const struct probe_set *set = control_probe_client(call)->set;
 	struct probe_statistics statistics;
 	json_t *list = json_array();
 
@@ -305,7 +305,7 @@ static json_t *method_query_probes(struct control_call *call, GError **error G_G
 
 static json_t *method_probe_rings(struct control_call *call, GError **error)
 {
-	struct probe_client *client = client_of(call);
+	struct probe_client *client = control_probe_client(call);
 
 	if (!probe_client_take(client, PROBE_READER_RINGS, error))
 		return NULL;
@@ -318,7 +318,7 @@ static json_t *method_probe_rings(struct control_call *call, GError **error)
 static json_t *method_probe_read(struct control_call *call, GError **error)
 {
 	const json_t *max = json_object_get(call->arguments, "max");
-	struct probe_client *client = client_of(call);
+	struct probe_client *client = control_probe_client(call);
 	json_t *answer = probe_client_read(client, max ? (size_t)json_integer_value(max) : SIZE_MAX, error);
 	bool empty = answer && json_array_size(json_object_get(answer, "events")) == 0;
 

@@ -204,6 +204,7 @@ static void probe_free(gpointer data)
 	probe_values_free(probe->values);
 	g_clear_pointer(&probe->arguments, g_array_unref);
 	probe_fields_clear(&probe->fields);
+	g_free(probe->program);
 	g_free(probe);
 }
 
@@ -228,7 +229,7 @@ static bool place(struct probe *probe, GError **error)
 	return !is_msr_probe(probe) || watch_msrs(probe->set->hub, error);
 }
 
-static bool may_change(const struct probe_set *set, GError **error)
+bool probe_set_may_change(const struct probe_set *set, GError **error)
 {
 	const struct guest *guest = set->hub->guest;
 
@@ -320,7 +321,8 @@ bool probe_set_add(struct probe_set *set, const char *text, const struct probe_o
 {
 	struct probe_spec spec;
 
-	if (!may_change(set, error) || !probe_spec_parse(text, &spec, error) || !is_new(set, spec.name, error))
+	if (!probe_set_may_change(set, error) || !probe_spec_parse(text, &spec, error) ||
+	    !is_new(set, spec.name, error))
 		return false;
 	struct probe *probe = g_new0(struct probe, 1);
 	probe->set = set;
@@ -345,20 +347,25 @@ bool probe_set_add(struct probe_set *set, const char *text, const struct probe_o
 	return true;
 }
 
-bool probe_set_remove(struct probe_set *set, unsigned id, GError **error)
+struct probe *probe_set_find(const struct probe_set *set, unsigned id, GError **error)
 {
-	if (!may_change(set, error))
-		return false;
 	for (guint i = 0; i < set->probes->len; i++) {
 		struct probe *probe = g_ptr_array_index(set->probes, i);
 
-		if (probe->id != id)
-			continue;
-		drop(set, probe);
-		return true;
+		if (probe->id == id)
+			return probe;
 	}
 	g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNKNOWN, "there is no probe with id %u", id);
-	return false;
+	return NULL;
+}
+
+bool probe_set_remove(struct probe_set *set, unsigned id, GError **error)
+{
+	struct probe *probe = probe_set_may_change(set, error) ? probe_set_find(set, id, error) : NULL;
+
+	if (probe)
+		drop(set, probe);
+	return probe != NULL;
 }
 
 size_t probe_set_count(const struct probe_set *set)
@@ -376,7 +383,19 @@ void probe_set_info(const struct probe_set *set, size_t index, struct probe_info
 struct vcpu_call {
 	struct probe_set *set;
 	unsigned vcpu;
+	bool is_gone; /* its thread has ended */
 };
+
+static void fire_edges(struct probe_set *set, bool start, bool knows)
+{
+	for (guint i = 0; i < set->probes->len; i++) {
+		struct probe *probe = g_ptr_array_index(set->probes, i);
+
+		if (probe->spec.provider->trigger == PROBE_BY_RECORDING &&
+		    (start ? probe->spec.read : probe->spec.write))
+			probe_event_edge(probe, 0, knows);
+	}
+}
 
 static void start_on_vcpu(void *data)
 {
@@ -396,7 +415,11 @@ static void start_on_vcpu(void *data)
 	atomic_store(&cpu->no_task, 0);
 	atomic_store(&cpu->no_arguments, 0);
 	atomic_store(&cpu->fault, 0);
+	atomic_store(&cpu->hit, 0);
 	cpu->recording = true;
+	/* The first vCPU begins first: nothing else has fired yet. */
+	if (call->vcpu == 0)
+		fire_edges(call->set, true, true);
 }
 
 static void stop_on_vcpu(void *data)
@@ -406,6 +429,8 @@ static void stop_on_vcpu(void *data)
 
 	if (!cpu->recording)
 		return;
+	if (call->vcpu == 0)
+		fire_edges(call->set, false, !call->is_gone);
 	cpu->recording = false;
 	probe_event_finish(cpu, call->vcpu);
 }
@@ -479,8 +504,11 @@ bool probe_set_record(struct probe_set *set, size_t ring_bytes, GError **error)
 	memset(set->claims, 0, sizeof(*set->claims));
 	set->orc = wants_stack(set) ? session_orc(set->hub->session) : NULL;
 	set->skiptick = 0;
+	set->exited = false;
+	for (unsigned i = 0; i < set->n_maps; i++)
+		program_map_clear(set->maps[i], false);
 	for (unsigned i = 0; i < guest->vcpus; i++) {
-		struct vcpu_call call = {set, i};
+		struct vcpu_call call = {set, i, false};
 
 		g_clear_pointer(&set->vcpus[i].mapper, g_free);
 		if (set->kernel && set->kernel->has_mappings && wants_stack(set))
@@ -505,11 +533,14 @@ void probe_set_pause(struct probe_set *set)
 
 		probe_timer_stop(g_steal_pointer(&probe->timer));
 	}
-	for (unsigned i = 0; i < guest->vcpus; i++) {
-		struct vcpu_call call = {set, i};
+	/* The first vCPU last, with the end of the recording. */
+	for (unsigned i = guest->vcpus; i-- > 0;) {
+		struct vcpu_call call = {set, i, false};
 
-		if (!guest->ops->run_on_vcpu(guest, i, stop_on_vcpu, &call))
-			stop_on_vcpu(&call);
+		if (guest->ops->run_on_vcpu(guest, i, stop_on_vcpu, &call))
+			continue;
+		call.is_gone = true;
+		stop_on_vcpu(&call);
 	}
 	guest->debug->observer_remove(guest, &set->observer);
 	set->recording = false;
@@ -525,6 +556,7 @@ void probe_set_free(struct probe_set *set)
 	g_ptr_array_remove(set->hub->sets, set);
 	g_ptr_array_unref(set->probes);
 	free_rings(set);
+	probe_program_free_maps(set);
 	for (unsigned i = 0; i < set->hub->guest->vcpus; i++)
 		g_free(set->vcpus[i].mapper);
 	g_free(set->claims);
@@ -576,6 +608,8 @@ void probe_set_statistics(const struct probe_set *set, struct probe_statistics *
 
 		out->forgotten += probe->returns ? probe_returns_forgotten(probe->returns) : 0;
 	}
+	for (unsigned i = 0; i < set->n_maps; i++)
+		out->map_full += program_map_dropped(set->maps[i]);
 	for (unsigned i = 0; i < set->hub->guest->vcpus; i++) {
 		const struct probe_vcpu *cpu = &set->vcpus[i];
 		uint64_t dropevt = atomic_load_explicit(&cpu->dropevt, memory_order_relaxed);
@@ -587,6 +621,7 @@ void probe_set_statistics(const struct probe_set *set, struct probe_statistics *
 		out->readevt += event - MIN(event, dropevt + waiting);
 		out->quirk += atomic_load_explicit(&cpu->quirk, memory_order_relaxed);
 		out->no_task += atomic_load_explicit(&cpu->no_task, memory_order_relaxed);
+		out->hit += atomic_load_explicit(&cpu->hit, memory_order_relaxed);
 		out->fault += atomic_load_explicit(&cpu->fault, memory_order_relaxed);
 		out->no_arguments += atomic_load_explicit(&cpu->no_arguments, memory_order_relaxed);
 	}

@@ -12,6 +12,7 @@
 
 #include "guest/field_path.h"
 #include "sample/probe_spec.h"
+#include "sample/program.h"
 #include "sample/ring.h"
 #include "sample/session.h"
 
@@ -92,7 +93,19 @@ bool probe_set_remove(struct probe_set *set, unsigned id, GError **error);
 size_t probe_set_count(const struct probe_set *set);
 void probe_set_info(const struct probe_set *set, size_t index, struct probe_info *info);
 
-/* ring_bytes: as session_config.ring_data_bytes. Errors: PROBE_ERROR_STATE, GUEST_ERROR. */
+/*
+ * A map for programs; *number counts from 0 on. Errors: PROBE_ERROR_STATE, PROGRAM_ERROR.
+ */
+bool probe_set_add_map(struct probe_set *set, const struct program_map_spec *spec, unsigned *number, GError **error);
+struct program_map *probe_set_map(const struct probe_set *set, unsigned number); /* NULL: there is none */
+/*
+ * The probe runs this program instead of recording an event. Errors: PROBE_ERROR_UNKNOWN, PROBE_ERROR_STATE,
+ * PROGRAM_ERROR.
+ */
+bool probe_set_program(struct probe_set *set, unsigned id, const struct vprof_instruction *program, size_t n,
+                       GError **error);
+
+/* Empties the maps, too. ring_bytes: as session_config.ring_data_bytes. Errors: PROBE_ERROR_STATE, GUEST_ERROR. */
 bool probe_set_record(struct probe_set *set, size_t ring_bytes, GError **error);
 /* The rings keep their records until the next probe_set_record. Does nothing when the set does not record. */
 void probe_set_pause(struct probe_set *set);
@@ -111,6 +124,8 @@ struct ring *probe_set_ring(const struct probe_set *set, unsigned vcpu);
 	X(quirk, "ticks of those probes that found a vCPU in a host quirk's page, not in guest code") \
 	X(no_task, "events without a task that could be read, with pid -1")                           \
 	X(fault, "fields besides the arguments that could not be read in the guest's memory")         \
+	X(hit, "hits of probes that ran a program")                                                   \
+	X(map_full, "changes by programs of maps that had no room for the key")                       \
 	X(no_arguments, "events of trace points without arguments, because these could not be read")  \
 	X(forgotten, "calls with return probes that were forgotten, because too many had not returned")
 

@@ -7,8 +7,7 @@
 #include "lib/record/clock.h"
 #include "sample/probe_priv.h"
 
-#define CHAIN_MAX (UNWIND_CHAIN_MAX + 1u)
-#define EVENT_BYTES_MAX (72u + sizeof(uint64_t) * (CHAIN_MAX + VPROF_PROBE_VALUES_MAX))
+#define EVENT_BYTES_MAX (72u + sizeof(uint64_t) * (PROBE_CHAIN_MAX + VPROF_PROBE_VALUES_MAX))
 
 enum {
 #define X(name) GPR_##name,
@@ -25,19 +24,7 @@ static void count(_Atomic uint64_t *statistic)
 	atomic_fetch_add_explicit(statistic, 1, memory_order_relaxed);
 }
 
-/* A probe that fires. */
-struct firing {
-	struct probe *probe;
-	unsigned vcpu;
-	const struct guest_regs *regs;
-	const struct guest_gprs *gprs;
-	uint64_t values[VPROF_PROBE_VALUES_MAX];
-	size_t n_values;
-	bool bare;                    /* the arguments are not known, and so no value has its place */
-	const struct user_code *code; /* of the task's process; NULL: not known */
-};
-
-static void fill_task(struct firing *firing, struct probe_vcpu *cpu, struct record_id *id)
+void probe_event_fill_task(struct firing *firing, struct probe_vcpu *cpu, struct record_id *id)
 {
 	const struct probe_set *set = firing->probe->set;
 	struct page_walk walk;
@@ -78,7 +65,7 @@ static unsigned chain_at_entry(const struct firing *firing, const struct unwind_
 	return n + 1;
 }
 
-static unsigned fill_chain(const struct firing *firing, uint64_t chain[CHAIN_MAX])
+unsigned probe_event_fill_chain(const struct firing *firing, uint64_t chain[PROBE_CHAIN_MAX])
 {
 	const struct probe *probe = firing->probe;
 	const struct unwind_config config = {
@@ -112,12 +99,16 @@ static void add_registers(struct firing *firing)
 static void write_event(struct firing *firing)
 {
 	struct probe_vcpu *cpu = &firing->probe->set->vcpus[firing->vcpu];
-	uint64_t record[EVENT_BYTES_MAX / sizeof(uint64_t)], chain[CHAIN_MAX];
+	uint64_t record[EVENT_BYTES_MAX / sizeof(uint64_t)], chain[PROBE_CHAIN_MAX];
 	struct record_id id = {.time_ns = clock_ns(CLOCK_MONOTONIC), .cpu = firing->vcpu, .id = firing->probe->id};
 
 	count(&firing->probe->events);
+	if (firing->probe->program) {
+		probe_program_run(firing);
+		return;
+	}
 	count(&cpu->event);
-	fill_task(firing, cpu, &id);
+	probe_event_fill_task(firing, cpu, &id);
 	if (!firing->bare) {
 		add_registers(firing);
 		const unsigned faults = probe_values_read(firing->probe->values, firing->probe->set->hub->guest,
@@ -134,7 +125,7 @@ static void write_event(struct firing *firing)
 		.period = 1,
 		.misc = firing->regs->cpl == 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
 		.chain = chain,
-		.n_chain = fill_chain(firing, chain),
+		.n_chain = probe_event_fill_chain(firing, chain),
 		.raw = firing->values,
 		.raw_bytes = (uint32_t)(firing->n_values * sizeof(uint64_t)),
 	};
@@ -257,7 +248,20 @@ void probe_event_tick(struct probe *probe, unsigned vcpu)
 {
 	struct firing firing = {.probe = probe, .vcpu = vcpu};
 
-	fire_outside(&firing, true);
+	/* A program at an interval is about the guest as a whole. */
+	fire_outside(&firing, probe->spec.provider->every_vcpu || !probe->program);
+}
+
+void probe_event_edge(struct probe *probe, unsigned vcpu, bool knows)
+{
+	const struct guest_regs no_regs = {.valid = false};
+	const struct guest_gprs no_gprs = {.rip = 0};
+	struct firing firing = {.probe = probe, .vcpu = vcpu, .regs = &no_regs, .gprs = &no_gprs};
+
+	if (knows)
+		fire_outside(&firing, false);
+	else
+		write_event(&firing);
 }
 
 void probe_event_marker(struct probe *probe, unsigned vcpu, const uint64_t *arguments)

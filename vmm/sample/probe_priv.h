@@ -4,6 +4,7 @@
 #define VPROF_SAMPLE_PROBE_PRIV_H
 
 #include <stdatomic.h>
+#include <vprof/probe.h>
 
 #include "guest/field_path.h"
 #include "guest/syscall_table.h"
@@ -26,6 +27,8 @@ struct probe {
 	GArray *arguments;                  /* [I] of struct tracepoint_argument; NULL: those of the provider */
 	struct probe_fields fields;         /* [I] the same by name and type */
 	struct probe_values *values;        /* [I] of a probe with fields besides its arguments; NULL */
+	struct vprof_instruction *program;  /* [I] that runs instead of an event; NULL */
+	size_t n_program;                   /* [I] */
 	_Atomic uint64_t events;            /* [a] by several vCPUs */
 };
 
@@ -37,7 +40,7 @@ struct probe_vcpu {
 	struct announcer announcer; /* [v] */
 	struct namer namer;         /* [v] */
 	struct mapper *mapper;      /* [v] its processes; NULL: no call chains, or no mappings */
-	_Atomic uint64_t event, dropevt, quirk, no_task, no_arguments, fault; /* [a] */
+	_Atomic uint64_t event, dropevt, quirk, no_task, no_arguments, fault, hit; /* [a] */
 };
 
 /*
@@ -56,6 +59,9 @@ struct probe_set {
 	struct task_claims *claims;
 	const struct orc *orc; /* NULL: chains by frame pointers */
 	uint64_t skiptick;
+	struct program_map *maps[VPROF_MAPS_MAX]; /* of its programs, as probes */
+	unsigned n_maps;
+	_Atomic bool exited; /* [a] by a program: no other runs any more */
 };
 
 struct probe_hub {
@@ -80,8 +86,35 @@ void probe_event_exited(struct guest_observer *observer, unsigned vcpu, const st
 void probe_event_tick(struct probe *probe, unsigned vcpu);
 /* With the arguments of its provider. */
 void probe_event_marker(struct probe *probe, unsigned vcpu, const uint64_t *arguments);
+/* Recording begins or ends. `knows` false: the vCPU has no registers any more. */
+void probe_event_edge(struct probe *probe, unsigned vcpu, bool knows);
 /* Writes what was dropped into the ring, and wakes its reader. */
 void probe_event_finish(struct probe_vcpu *cpu, unsigned vcpu);
+
+/* A probe that fires, on the vCPU's thread. */
+struct firing {
+	struct probe *probe;
+	unsigned vcpu;
+	const struct guest_regs *regs;
+	const struct guest_gprs *gprs;
+	uint64_t values[VPROF_PROBE_VALUES_MAX];
+	size_t n_values;
+	bool bare;                    /* the arguments are not known, and so no value has its place */
+	const struct user_code *code; /* of the task's process; NULL: not known */
+};
+
+#define PROBE_CHAIN_MAX (UNWIND_CHAIN_MAX + 1u)
+
+void probe_event_fill_task(struct firing *firing, struct probe_vcpu *cpu, struct record_id *id);
+unsigned probe_event_fill_chain(const struct firing *firing, uint64_t chain[PROBE_CHAIN_MAX]);
+
+/* probe.c: not while it records. */
+bool probe_set_may_change(const struct probe_set *set, GError **error);
+struct probe *probe_set_find(const struct probe_set *set, unsigned id, GError **error);
+
+/* probe_program.c: runs the probe's program. */
+void probe_program_run(struct firing *firing);
+void probe_program_free_maps(struct probe_set *set);
 
 /* At one of the breakpoints of probe_returns. */
 void probe_event_returned(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
@@ -157,6 +190,10 @@ const struct probe_path *probe_values_paths(const struct probe_values *self, siz
  */
 unsigned probe_values_read(const struct probe_values *self, struct guest *guest, const struct guest_regs *regs,
                            uint64_t *values, size_t *n);
+
+/* One of them, on the vCPU's thread; false, and the words unchanged, when it could not be read. */
+bool probe_values_read_one(const struct probe_values *self, struct page_walk *walk, unsigned field,
+                           const uint64_t *arguments, uint64_t *words);
 
 /* probe_timer.c; a timer runs on the main context. */
 GSource *probe_timer_start(struct probe *probe);

@@ -379,6 +379,18 @@ static bool function_hit(const struct probe_spec *spec G_GNUC_UNUSED, struct gue
 	return true;
 }
 
+/* ---- the recording itself ---- */
+
+static bool recording_parse(struct probe_spec *spec, const char *text, GError **error)
+{
+	spec->read = strcmp(text, "start") == 0;
+	spec->write = strcmp(text, "end") == 0;
+	if (!spec->read && !spec->write)
+		return probe_syntax_error(spec, text, error);
+	g_snprintf(spec->name, sizeof(spec->name), "recording:%s", text);
+	return true;
+}
+
 /* ---- the table ---- */
 
 static const char *const no_arguments[] = {NULL};
@@ -520,6 +532,13 @@ static const struct probe_provider marker = {
 	.parse = marker_parse,
 	.access = marker_access};
 
+static const struct probe_provider recording = {.name = "recording",
+                                                .syntax = "recording:start or recording:end",
+                                                .summary = "the client's probes begin to record, or stop, on one vCPU",
+                                                .trigger = PROBE_BY_RECORDING,
+                                                .arguments = no_arguments,
+                                                .parse = recording_parse};
+
 const struct probe_provider *const probe_providers[] = {&profile,
                                                         &interval,
                                                         &exits,
@@ -536,4 +555,5 @@ const struct probe_provider *const probe_providers[] = {&profile,
                                                         &traced_all,
                                                         &traced_all_returns,
                                                         &marker,
+                                                        &recording,
                                                         NULL};

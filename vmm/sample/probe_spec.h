@@ -21,7 +21,7 @@ enum probe_error {
 #define PROBE_TIMER_HZ_MAX 1000u
 
 /* What tells a probe that it fires. */
-enum probe_trigger { PROBE_BY_TIMER, PROBE_BY_BREAKPOINT, PROBE_BY_ACCESS };
+enum probe_trigger { PROBE_BY_TIMER, PROBE_BY_BREAKPOINT, PROBE_BY_ACCESS, PROBE_BY_RECORDING };
 
 /* The argument "by" of a marker's event. */
 enum probe_marker { PROBE_MARKER_PORT, PROBE_MARKER_BEGIN, PROBE_MARKER_END };
@@ -34,7 +34,7 @@ struct probe_spec {
 	                                    kernel's source has it; a pattern for markers of clients, "" for none */
 	uint64_t offset;                 /* offset from the symbol, or the address */
 	uint64_t first, last;            /* ports, addresses, MSRs, exit reasons, system calls, markers */
-	bool read, write;
+	bool read, write;                /* of a recording: its start, its end */
 };
 
 struct probe_provider {

@@ -155,6 +155,20 @@ const struct probe_path *probe_values_paths(const struct probe_values *self, siz
 	return self ? self->all : NULL;
 }
 
+bool probe_values_read_one(const struct probe_values *self, struct page_walk *walk, unsigned field,
+                           const uint64_t *arguments, uint64_t *words)
+{
+	const struct field_path *path = &self->all[field].path;
+	char text[FIELD_TEXT_BYTES];
+
+	if (!path->is_text)
+		return field_path_number(path, walk, arguments, words);
+	if (!field_path_text(path, walk, arguments, text))
+		return false;
+	memcpy(words, text, sizeof(text));
+	return true;
+}
+
 unsigned probe_values_read(const struct probe_values *self, struct guest *guest, const struct guest_regs *regs,
                            uint64_t *values, size_t *n)
 {
@@ -169,17 +183,13 @@ unsigned probe_values_read(const struct probe_values *self, struct guest *guest,
 	page_walk_init_regs(&walk, guest, regs);
 	for (size_t i = 0; i < self->n; i++) {
 		const struct field_path *path = &self->all[i].path;
-		char text[FIELD_TEXT_BYTES] = {0};
-		const bool done = path->is_text ? field_path_text(path, &walk, values, text)
-		                                : field_path_number(path, &walk, values, &values[*n]);
+		const size_t words = path->is_text ? FIELD_TEXT_BYTES / sizeof(uint64_t) : 1;
 
+		memset(&values[*n], 0, words * sizeof(*values));
+		const bool done = probe_values_read_one(self, &walk, (unsigned)i, values, &values[*n]);
 		*known |= (uint64_t)done << i;
 		faults += !done;
-		if (path->is_text)
-			memcpy(&values[*n], text, sizeof(text));
-		else if (!done)
-			values[*n] = 0;
-		*n += path->is_text ? sizeof(text) / sizeof(uint64_t) : 1;
+		*n += words;
 	}
 	return faults;
 }
