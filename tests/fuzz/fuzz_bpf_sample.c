@@ -49,7 +49,7 @@ static void check_chain(const struct counter_sample *sample)
 /* Without a process to look for callers in, no address is taken for a caller. */
 static void check_host_chain(const struct record_sample *record, struct counter_sample *sample)
 {
-	struct host_chain *chain = host_chain_new(0);
+	struct host_chain *chain = host_chain_new(-1);
 
 	host_chain_take(chain, record, sample);
 	if (sample->n_host_chain > record->n_chain || (sample->in_guest && sample->host_ip != 0))

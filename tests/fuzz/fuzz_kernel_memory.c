@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(&registers.regs.cr3, data, 8);
 	memcpy(&registers.idt, data + 8, 8);
 	memory_change(data + 16, size - 16);
-	if (kernel_find(&fake.guest, &registers, NULL, &found, NULL)) {
+	if (kernel_find(&fake.guest, &registers, NULL, -1, &found, NULL)) {
 		check(found.image);
 		kernel_found_clear(&found);
 	}

@@ -107,7 +107,7 @@ int main(int argc, char **argv)
 		if (ptrace(PTRACE_SYSCALL, thread, NULL, NULL) != 0)
 			fail("PTRACE_SYSCALL");
 	}
-	static const char path[] = "/proc/self/environ";
+	static const char path[] = "/etc/shadow";
 	const uint64_t at = before.rsp - BELOW_STACK, buffer = at + 64;
 	const struct iovec iov = {(void *)buffer, 8};
 
@@ -143,7 +143,11 @@ int main(int argc, char **argv)
 		int64_t result = 0;
 		bool done = execute(&before, calls[i].arguments, &result);
 
-		printf("%s: %s\n", calls[i].name, !done ? "SIGSYS" : result == -EACCES ? "EACCES" : "done");
+		printf("%s: %s\n", calls[i].name,
+		       !done               ? "SIGSYS"
+		       : result == -EACCES ? "EACCES"
+		       : result == -EPERM  ? "EPERM"
+		                           : "done");
 	}
 	/* One that is allowed takes the signal of the last one. */
 	int64_t result;

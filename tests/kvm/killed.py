@@ -20,11 +20,17 @@ class Killed(harness.ProgramTest):
         harness.need_kvm()
         self.recording = self.folder / "recording"
 
+    def children(self, pid):
+        return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+    def name(self, pid):
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+
     def started(self):
         """A run with a guest that computes, and the pid of its engine."""
         process = self.start(VPROF, "run", "--kernel", guest("hang"), "-F", 1000, "-o", self.recording)
         self.assertIn("hang: ", process.stdout.readline())
-        engines = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        engines = self.children(process.pid)
         self.assertEqual(len(engines), 1, engines)
         time.sleep(2)
         return process, int(engines[0])
@@ -50,13 +56,13 @@ class Killed(harness.ProgramTest):
             uid = re.search(r"Uid:\t(\d+)\t\1\t\1\t\1\n", status)
             self.assertTrue(uid and int(uid[1]) >= OWN_USERS, status)
 
-    def check_escape(self, thread):
-        """Whoever controls a thread gets none of this by a system call, and the guest goes on."""
+    def check_escape(self, thread, *fates):
+        """Code that controls a thread gets none of this by a system call, and the guest goes on."""
         out = self.run_program(ESCAPE, thread, os.getpid())[0]
-        fates = dict(line.split(": ") for line in out.splitlines())
-        self.assertGreater(len(fates), 10)
-        for call, fate in fates.items():
-            self.assertIn(fate, ("SIGSYS", "EACCES"), call)
+        found = dict(line.split(": ") for line in out.splitlines())
+        self.assertGreater(len(found), 10)
+        for call, fate in found.items():
+            self.assertIn(fate, fates, call)
 
     def test_sandbox(self):
         """Every thread of the engine is in it, and the client says so when it ends the engine."""
@@ -68,10 +74,32 @@ class Killed(harness.ProgramTest):
         for thread in threads:
             # KVM makes threads of its own in the process, which execute nothing of it.
             if not (thread / "comm").read_text().startswith("kvm-"):
-                self.check_escape(thread.name)
+                self.check_escape(thread.name, "SIGSYS", "EACCES")
         os.kill(engine, signal.SIGSYS)
         _, err = self.finish(process, status=1, timeout=20)
         self.assertRegex(err, "vprof: the engine was ended by its sandbox")
+        self.check_recording()
+
+    def test_attach(self):
+        """The other engine's threads have given up as much."""
+        harness.need(os.geteuid() == 0, "only root may load the BPF program that looks at KVM")
+        harness.need((harness.BIN / "vprof-attach").exists(), "vprof-attach is not built: libvirt-dev is missing")
+        vmm = self.start(harness.VMM, "--kernel", guest("hang"), "--console", "none", "--control", "none")
+        self.addCleanup(self.finish, vmm, status=130)
+        self.addCleanup(vmm.terminate)
+        time.sleep(1)
+        process = self.start(VPROF, "attach", "--pid", vmm.pid, "--kernel", guest("hang"), "-o", self.recording)
+        harness.wait_until(self.recording.exists, "recording")
+        time.sleep(2)
+        engine = next(child for child in self.children(process.pid) if self.name(child) == "vprof-attach")
+        threads = list(pathlib.Path(f"/proc/{engine}/task").iterdir())
+        self.assertGreater(len(threads), 1)
+        for thread in threads:
+            self.check_rights((thread / "status").read_text())
+        for thread in threads:
+            self.check_escape(thread.name, "EPERM", "EACCES")
+        os.kill(process.pid, signal.SIGINT)
+        self.finish(process)
         self.check_recording()
 
     def test_client(self):

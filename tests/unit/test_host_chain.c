@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What is kept of the host's call chains, of a process of our own: this one. */
 #include <check.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "attach/host_chain.h"
@@ -8,18 +9,21 @@
 
 #define KERNEL_IP UINT64_C(0xffffffff81000010)
 
+static int memory;
 static struct host_chain *chain;
 static struct counter_sample sample;
 
 static void setup(void)
 {
-	chain = host_chain_new(getpid());
+	memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	chain = host_chain_new(memory);
 	sample = (struct counter_sample){0};
 }
 
 static void teardown(void)
 {
 	host_chain_free(chain);
+	close(memory);
 }
 
 START_TEST(calls_are_told_from_other_code)

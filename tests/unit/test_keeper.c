@@ -53,7 +53,7 @@ static bool keep_file(void)
 
 START_TEST(the_file_is_removed_at_the_end)
 {
-	ck_assert(keeper_start(geteuid() == 0, OWN_ID));
+	ck_assert(keeper_start(geteuid() == 0 ? KEEPER_OF_VMM : KEEPER_OF_USER, OWN_ID));
 	ck_assert(keep_file());
 	ck_assert(exists());
 	keeper_end();
@@ -68,7 +68,7 @@ START_TEST(the_file_of_an_engine_that_is_killed_is_removed)
 	pid_t engine = fork();
 
 	if (engine == 0) {
-		if (keeper_start(geteuid() == 0, OWN_ID) && keep_file())
+		if (keeper_start(geteuid() == 0 ? KEEPER_OF_VMM : KEEPER_OF_USER, OWN_ID) && keep_file())
 			raise(SIGKILL);
 		_exit(1);
 	}
@@ -82,7 +82,7 @@ END_TEST
 
 START_TEST(another_file_stays)
 {
-	ck_assert(keeper_start(geteuid() == 0, OWN_ID));
+	ck_assert(keeper_start(geteuid() == 0 ? KEEPER_OF_VMM : KEEPER_OF_USER, OWN_ID));
 	ck_assert(keep_file());
 	/* An engine that took over the path; the old inode is held, so that the new one differs. */
 	g_autofree char *moved = g_strconcat(path, ".old", NULL);
@@ -97,7 +97,7 @@ END_TEST
 
 START_TEST(only_the_first_file_counts)
 {
-	ck_assert(keeper_start(geteuid() == 0, OWN_ID));
+	ck_assert(keeper_start(geteuid() == 0 ? KEEPER_OF_VMM : KEEPER_OF_USER, OWN_ID));
 	ck_assert(keeper_socket("/nowhere", 0, 0));
 	ck_assert(!keep_file());
 	keeper_end();
@@ -148,7 +148,7 @@ START_TEST(events_of_own_threads_are_opened)
 
 	if (geteuid() != 0)
 		return; /* what another user may count is not ours to say */
-	ck_assert(keeper_start(geteuid() == 0, OWN_ID));
+	ck_assert(keeper_start(geteuid() == 0 ? KEEPER_OF_VMM : KEEPER_OF_USER, OWN_ID));
 	ck_assert_int_eq(pthread_create(&thread, NULL, count, &ns), 0);
 	pthread_join(thread, NULL);
 	keeper_end();
@@ -165,13 +165,13 @@ START_TEST(events_of_others_are_not)
 {
 	struct perf_event_attr attr = clock_attr();
 
-	ck_assert(keeper_start(geteuid() == 0, OWN_ID));
+	ck_assert(keeper_start(geteuid() == 0 ? KEEPER_OF_VMM : KEEPER_OF_USER, OWN_ID));
 	for (size_t i = 0; i < G_N_ELEMENTS(others); i++) {
 		ck_assert_int_eq(keeper_event_open(&attr, 0, others[i].cpu, others[i].group, others[i].flags), -1);
 		ck_assert_int_eq(errno, EINVAL);
 	}
 	ck_assert_int_eq(keeper_event_open(&attr, getppid(), -1, -1, PERF_FLAG_FD_CLOEXEC), -1);
-	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_int_eq(errno, geteuid() == 0 ? ESRCH : EPERM);
 	keeper_end();
 }
 END_TEST
@@ -189,8 +189,8 @@ START_TEST(signals_go_to_own_threads)
 		sigemptyset(&set);
 		sigaddset(&set, SIGUSR1);
 		sigprocmask(SIG_BLOCK, &set, NULL);
-		if (!keeper_start(geteuid() == 0, OWN_ID) || !keeper_ready() || pipe(ends) != 0 ||
-		    (geteuid() == 0 && setresuid(OWN_ID, OWN_ID, OWN_ID) != 0))
+		if (!keeper_start(geteuid() == 0 ? KEEPER_OF_VMM : KEEPER_OF_USER, OWN_ID) || !keeper_ready() ||
+		    pipe(ends) != 0 || (geteuid() == 0 && setresuid(OWN_ID, OWN_ID, OWN_ID) != 0))
 			_exit(1);
 		if (!keeper_owner(ends[0]) || fcntl(ends[0], F_SETSIG, SIGUSR1) != 0 ||
 		    fcntl(ends[0], F_SETFL, O_ASYNC) != 0)
@@ -216,21 +216,21 @@ static struct keeper_request event_request(struct perf_event_attr attr)
 	return request;
 }
 
-#define REFUSED(member, value)                                         \
-	do {                                                           \
-		struct perf_event_attr attr = clock_attr();            \
-		attr.member = value;                                   \
-		struct keeper_request wrong = event_request(attr);     \
-		ck_assert_int_eq(keeper_check(&wrong, false), EINVAL); \
+#define REFUSED(member, value)                                                               \
+	do {                                                                                 \
+		struct perf_event_attr attr = clock_attr();                                  \
+		attr.member = value;                                                         \
+		struct keeper_request wrong = event_request(attr);                           \
+		ck_assert_int_eq(keeper_check(&wrong, KEEPER_OF_VMM, false, false), EINVAL); \
 	} while (0)
 
 START_TEST(requests_are_checked)
 {
 	struct keeper_request request = event_request(clock_attr());
 
-	ck_assert_int_eq(keeper_check(&request, false), 0);
+	ck_assert_int_eq(keeper_check(&request, KEEPER_OF_VMM, false, false), 0);
 	request.thread = 0;
-	ck_assert_int_eq(keeper_check(&request, false), EINVAL);
+	ck_assert_int_eq(keeper_check(&request, KEEPER_OF_VMM, false, false), EINVAL);
 	REFUSED(type, PERF_TYPE_TRACEPOINT);
 	REFUSED(type, PERF_TYPE_BREAKPOINT);
 	REFUSED(type, 6); /* a kprobe, on many hosts */
@@ -243,16 +243,96 @@ START_TEST(requests_are_checked)
 	REFUSED(bpf_event, 1);
 
 	request = (struct keeper_request){.kind = KEEPER_OWNER, .thread = 1};
-	ck_assert_int_eq(keeper_check(&request, true), 0);
+	ck_assert_int_eq(keeper_check(&request, KEEPER_OF_VMM, true, false), 0);
 	request.thread = 0;
-	ck_assert_int_eq(keeper_check(&request, true), EINVAL);
+	ck_assert_int_eq(keeper_check(&request, KEEPER_OF_VMM, true, false), EINVAL);
 	request = (struct keeper_request){.kind = KEEPER_SOCKET};
-	ck_assert_int_eq(keeper_check(&request, false), 0);
-	ck_assert_int_eq(keeper_check(&request, true), EPERM);
+	ck_assert_int_eq(keeper_check(&request, KEEPER_OF_VMM, false, false), 0);
+	ck_assert_int_eq(keeper_check(&request, KEEPER_OF_VMM, true, false), EPERM);
 	memset(request.path, 'x', sizeof(request.path));
-	ck_assert_int_eq(keeper_check(&request, false), EINVAL);
+	ck_assert_int_eq(keeper_check(&request, KEEPER_OF_VMM, false, false), EINVAL);
 	request.kind = 77;
-	ck_assert_int_eq(keeper_check(&request, false), EINVAL);
+	ck_assert_int_eq(keeper_check(&request, KEEPER_OF_VMM, false, false), EINVAL);
+}
+END_TEST
+
+/* ---- of an engine that attaches ---- */
+
+static int check_attach(const struct keeper_request *request, bool has_target)
+{
+	return keeper_check(request, KEEPER_OF_ATTACH, false, has_target);
+}
+
+START_TEST(requests_of_attach_are_checked)
+{
+	struct perf_event_attr attr = clock_attr();
+
+	attr.size = sizeof(attr);
+	attr.sample_type |= PERF_SAMPLE_RAW | PERF_SAMPLE_CALLCHAIN;
+	struct keeper_request event = event_request(attr);
+
+	ck_assert_int_eq(check_attach(&event, false), EPERM);
+	ck_assert_int_eq(check_attach(&event, true), 0);
+	attr.sigtrap = 1;
+	event = event_request(attr);
+	ck_assert_int_eq(check_attach(&event, true), EINVAL);
+	struct keeper_request target = {.kind = KEEPER_TARGET, .thread = 1};
+
+	ck_assert_int_eq(check_attach(&target, false), 0);
+	ck_assert_int_eq(check_attach(&target, true), EPERM);
+	ck_assert_int_eq(keeper_check(&target, KEEPER_OF_VMM, false, false), EPERM);
+	ck_assert_int_eq(keeper_check(&target, KEEPER_OF_USER, false, false), EPERM);
+	target.kind = KEEPER_OWNER;
+	ck_assert_int_eq(check_attach(&target, true), EPERM);
+}
+END_TEST
+
+/* A process that waits until it is told to end; returns its pid. */
+static pid_t wait_for_end(int *end)
+{
+	int ends[2];
+	char byte;
+
+	ck_assert_int_eq(pipe(ends), 0);
+	pid_t child = fork();
+
+	if (child == 0) {
+		close(ends[1]);
+		_exit(read(ends[0], &byte, 1) < 0);
+	}
+	close(ends[0]);
+	*end = ends[1];
+	return child;
+}
+
+/* Of one process, until it ends; not of the engine's own, nor of a third. */
+START_TEST(events_of_one_other_process_are_opened)
+{
+	struct perf_event_attr attr = clock_attr();
+	int end;
+
+	if (geteuid() != 0)
+		return;
+	attr.size = sizeof(attr);
+	ck_assert(keeper_start(KEEPER_OF_ATTACH, OWN_ID));
+	pid_t other = wait_for_end(&end);
+
+	ck_assert_int_eq(keeper_event_open(&attr, other, -1, -1, PERF_FLAG_FD_CLOEXEC), -1);
+	ck_assert_int_eq(errno, EPERM);
+	ck_assert(keeper_target(other));
+	ck_assert(!keeper_target(getpid()));
+	int fd = keeper_event_open(&attr, other, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	ck_assert_int_eq(keeper_event_open(&attr, getpid(), -1, -1, PERF_FLAG_FD_CLOEXEC), -1);
+	ck_assert_int_eq(errno, ESRCH);
+	ck_assert_int_eq(keeper_event_open(&attr, getppid(), -1, -1, PERF_FLAG_FD_CLOEXEC), -1);
+	ck_assert(!keeper_owner(end));
+	close(end);
+	ck_assert_int_eq(waitpid(other, NULL, 0), other);
+	ck_assert_int_eq(keeper_event_open(&attr, other, -1, -1, PERF_FLAG_FD_CLOEXEC), -1);
+	keeper_end();
 }
 END_TEST
 
@@ -270,6 +350,8 @@ int main(void)
 	tcase_add_test(tests, events_of_others_are_not);
 	tcase_add_test(tests, signals_go_to_own_threads);
 	tcase_add_test(tests, requests_are_checked);
+	tcase_add_test(tests, requests_of_attach_are_checked);
+	tcase_add_test(tests, events_of_one_other_process_are_opened);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Finding a kernel in a guest's memory: where it is, whether it is the one given, and what is no kernel. */
 #include <check.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "attach/kernel_find.h"
 #include "attach/kernel_memory.h"
@@ -17,8 +19,12 @@ static struct kernel_found find(const struct hmp_registers *registers, const cha
 {
 	struct kernel_found found;
 	GError *error = NULL;
+	int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 
-	ck_assert_msg(kernel_find(&fake.guest, registers, path, &found, &error), "%s", error ? error->message : "");
+	ck_assert_msg(kernel_find(&fake.guest, registers, path, file, &found, &error), "%s",
+	              error ? error->message : "");
+	if (file >= 0)
+		close(file);
 	return found;
 }
 
@@ -26,8 +32,11 @@ static void assert_none(const struct hmp_registers *registers, const char *path,
 {
 	g_autoptr(GError) error = NULL;
 	struct kernel_found found;
+	int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 
-	ck_assert(!kernel_find(&fake.guest, registers, path, &found, &error));
+	ck_assert(!kernel_find(&fake.guest, registers, path, file, &found, &error));
+	if (file >= 0)
+		close(file);
 	ck_assert_msg(strstr(error->message, text), "%s", error->message);
 }
 

@@ -51,7 +51,8 @@ START_TEST(the_tables_lead_to_the_kernel)
 	struct kernel_found found;
 
 	ck_assert_uint_eq(registers.regs.cr3, FAKE_KERNEL_ROOT);
-	ck_assert_msg(kernel_find(&fake.guest, &registers, NULL, &found, &error), "%s", error ? error->message : "");
+	ck_assert_msg(kernel_find(&fake.guest, &registers, NULL, -1, &found, &error), "%s",
+	              error ? error->message : "");
 	ck_assert_str_eq(image_release(found.image), "6.1.0-fake");
 	kernel_found_clear(&found);
 }

@@ -160,6 +160,9 @@ static bool connect_again(struct domain *domain)
 {
 	disconnect(domain);
 	domain->connection = libvirt_connect(domain->uri, domain->read_only, NULL);
+	/* By now we may be a user that may not send commands, and events are all that is wanted of it then. */
+	if (!domain->connection && !domain->read_only)
+		domain->connection = libvirt_connect(domain->uri, true, NULL);
 	domain->handle = domain->connection ? virDomainLookupByUUIDString(domain->connection, domain->uuid) : NULL;
 	if (domain->handle)
 		events_watch(domain);

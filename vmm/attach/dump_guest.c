@@ -2,6 +2,7 @@
 #include "attach/dump_guest.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "attach/core_file.h"
 #include "attach/kernel_find.h"
@@ -9,6 +10,8 @@
 struct dump_guest {
 	struct guest guest; /* first */
 	struct core_file *core;
+	char *kernel_path; /* NULL: what its memory holds */
+	int kernel_file;   /* -1: none */
 	struct kernel_found kernel;
 	guint end_source;
 };
@@ -96,14 +99,15 @@ static const struct guest_ops dump_ops = {
 /* ---- the guest ---- */
 
 /* By any vCPU. */
-static void kernel_look(struct dump_guest *dump, const char *path)
+static void kernel_look(struct dump_guest *dump)
 {
 	struct guest *guest = &dump->guest;
 	g_autoptr(GError) why = NULL;
 
 	for (unsigned i = 0; i < dump->core->n_vcpus && !dump->kernel.image; i++) {
 		g_clear_error(&why);
-		kernel_find(guest, &dump->core->registers[i], path, &dump->kernel, &why);
+		kernel_find(guest, &dump->core->registers[i], dump->kernel_path, dump->kernel_file, &dump->kernel,
+		            &why);
 	}
 	if (!dump->kernel.image) {
 		guest->kernel_why = g_strdup(why->message);
@@ -131,12 +135,23 @@ struct guest *dump_guest_new(const char *path, const char *kernel_path, GError *
 	                             .routes = routes};
 	for (size_t i = 0; i < core->n_ranges; i++)
 		dump->guest.memory_bytes += core->ranges[i].bytes;
-	kernel_look(dump, kernel_path);
-	if (!kernel_path || dump->kernel.image)
+	dump->kernel_path = g_strdup(kernel_path);
+	dump->kernel_file = kernel_path ? image_open_kernel(kernel_path, error) : -1;
+	if (!kernel_path || dump->kernel_file >= 0)
 		return &dump->guest;
-	g_set_error_literal(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_OTHER, dump->guest.kernel_why);
 	dump_guest_free(&dump->guest);
 	return NULL;
+}
+
+bool dump_guest_look(struct guest *guest, GError **error)
+{
+	struct dump_guest *dump = dump_of(guest);
+
+	kernel_look(dump);
+	if (!dump->kernel_path || dump->kernel.image)
+		return true;
+	g_set_error_literal(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_OTHER, dump->guest.kernel_why);
+	return false;
 }
 
 void dump_guest_end(struct guest *guest)
@@ -153,6 +168,9 @@ void dump_guest_free(struct guest *guest)
 	dump_guest_end(guest);
 	kernel_found_clear(&dump->kernel);
 	core_file_free(dump->core);
+	if (dump->kernel_file >= 0)
+		close(dump->kernel_file);
+	g_free(dump->kernel_path);
 	g_free(guest->name);
 	g_free(guest->build_id);
 	g_free(guest->release);

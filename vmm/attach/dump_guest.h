@@ -6,10 +6,11 @@
 #include "guest/guest.h"
 
 /*
- * `path`: of the dump (core_file.h). kernel_path: the kernel that it ran, or NULL for what its memory holds. Errors:
- * CORE_FILE_ERROR, KERNEL_FIND_ERROR.
+ * `path`: of the dump (core_file.h). kernel_path: the kernel that it ran, or NULL for what its memory holds, for which
+ * dump_guest_look reads that. Errors: CORE_FILE_ERROR, IMAGE_ERROR; KERNEL_FIND_ERROR.
  */
 struct guest *dump_guest_new(const char *path, const char *kernel_path, GError **error);
+bool dump_guest_look(struct guest *guest, GError **error);
 void dump_guest_end(struct guest *guest);
 void dump_guest_free(struct guest *guest); /* NULL is fine */
 

@@ -163,6 +163,11 @@ static bool read_ranges(const struct guest_memory *memory, uint64_t gpa, uint8_t
 	return true;
 }
 
+int guest_memory_file(const struct guest_memory *memory)
+{
+	return memory ? memory->fd : -1;
+}
+
 bool guest_memory_read(struct guest_memory *memory, gpa_t from, void *to, size_t bytes)
 {
 	g_rw_lock_reader_lock(&memory->lock);

@@ -38,6 +38,9 @@ bool guest_memory_map(struct guest_memory *memory, struct monitor *monitor, GErr
  */
 bool guest_memory_next(void *data, uint64_t from, struct kernel_scan_run *run);
 
+/* /proc/PID/mem of the VMM, open for reading; -1 for NULL. */
+int guest_memory_file(const struct guest_memory *memory);
+
 /* False when any byte is not RAM, or there is no map. Any thread. */
 bool guest_memory_read(struct guest_memory *memory, gpa_t from, void *to, size_t bytes);
 

@@ -4,7 +4,10 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "attach/bpf_load.h"
 #include "guest_sample.skel.h"
@@ -15,9 +18,8 @@ struct guest_program {
 	struct guest_sample_bpf *object;
 };
 
-/* A link of libbpf. */
 struct guest_program_link {
-	struct bpf_link *link;
+	int link, event;
 };
 
 struct guest_program *guest_program_load(GError **error)
@@ -59,24 +61,28 @@ bool guest_program_output(struct guest_program *program, unsigned vcpu, int even
 struct guest_program_link *guest_program_attach(struct guest_program *program, int event_fd, unsigned vcpu,
                                                 unsigned event, GError **error)
 {
-	LIBBPF_OPTS(bpf_perf_event_opts, options, .bpf_cookie = GUEST_SAMPLE_COOKIE(vcpu, event));
-	struct bpf_link *link =
-		bpf_program__attach_perf_event_opts(program->object->progs.overflow, event_fd, &options);
+	/* Not by libbpf's struct bpf_link, before which it loads programs to see what the kernel knows. */
+	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = GUEST_SAMPLE_COOKIE(vcpu, event));
+	int link =
+		bpf_link_create(bpf_program__fd(program->object->progs.overflow), event_fd, BPF_PERF_EVENT, &options);
 
-	if (!link) {
+	if (link < 0 || ioctl(event_fd, PERF_EVENT_IOC_ENABLE, 0) != 0) {
 		g_set_error(error, GUEST_PROGRAM_ERROR, GUEST_PROGRAM_ERROR_KERNEL,
 		            "cannot run the BPF program at the events of vCPU %u: %s", vcpu, g_strerror(errno));
+		if (link >= 0)
+			close(link);
 		return NULL;
 	}
-	struct guest_program_link *one = g_new0(struct guest_program_link, 1);
+	struct guest_program_link *one = g_new(struct guest_program_link, 1);
 
-	one->link = link;
+	*one = (struct guest_program_link){link, event_fd};
 	return one;
 }
 
 void guest_program_detach(struct guest_program_link *link)
 {
-	bpf_link__destroy(link->link);
+	close(link->link);
+	close(link->event);
 	g_free(link);
 }
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "attach/host_chain.h"
 
-#include <sys/uio.h>
+#include <unistd.h>
 
 #define FRAMES_MAX 160u   /* perf_event_max_stack, and marks */
 #define KNOWN_MAX 100000u /* addresses that were looked at; then they are looked at again */
 
 struct host_chain {
-	pid_t process;
+	int memory;        /* of the process; -1: none */
 	GHashTable *known; /* address -> whether it is a return address */
 	uint64_t words[FRAMES_MAX];
 };
 
-struct host_chain *host_chain_new(pid_t process)
+struct host_chain *host_chain_new(int memory)
 {
 	struct host_chain *chain = g_new0(struct host_chain, 1);
 
-	chain->process = process;
+	chain->memory = memory;
 	chain->known = g_hash_table_new(NULL, NULL);
 	return chain;
 }
@@ -52,13 +52,13 @@ bool host_chain_is_call(const uint8_t bytes[HOST_CHAIN_CALL_BYTES])
 	return false;
 }
 
-static bool read_call(pid_t process, uint64_t address)
+static bool read_call(int memory, uint64_t address)
 {
 	uint8_t bytes[HOST_CHAIN_CALL_BYTES];
-	const struct iovec to = {bytes, sizeof(bytes)};
-	const struct iovec from = {(void *)(uintptr_t)(address - sizeof(bytes)), sizeof(bytes)};
 
-	return process_vm_readv(process, &to, 1, &from, 1, 0) == (ssize_t)sizeof(bytes) && host_chain_is_call(bytes);
+	return address >= sizeof(bytes) &&
+	       pread(memory, bytes, sizeof(bytes), (off_t)(address - sizeof(bytes))) == (ssize_t)sizeof(bytes) &&
+	       host_chain_is_call(bytes);
 }
 
 static bool is_return(struct host_chain *chain, uint64_t address)
@@ -71,7 +71,7 @@ static bool is_return(struct host_chain *chain, uint64_t address)
 		return known != NULL;
 	if (g_hash_table_size(chain->known) == KNOWN_MAX)
 		g_hash_table_remove_all(chain->known);
-	bool found = read_call(chain->process, address);
+	bool found = read_call(chain->memory, address);
 
 	g_hash_table_insert(chain->known, (gpointer)(uintptr_t)address, GINT_TO_POINTER(found));
 	return found;

@@ -14,8 +14,8 @@
 
 struct host_chain;
 
-/* Of a process that we may read or not. One thread. */
-struct host_chain *host_chain_new(pid_t process);
+/* `memory`: of the process, as guest_memory_file has it, which stays open; -1: it may not be read. One thread. */
+struct host_chain *host_chain_new(int memory);
 void host_chain_free(struct host_chain *chain);
 
 /*

@@ -183,11 +183,11 @@ static bool build_id_check(struct page_walk *walk, const struct image *image, ui
 	return false;
 }
 
-static bool open_image(const char *path, struct kernel_found *found, GError **error)
+static bool open_image(const char *path, int file, struct kernel_found *found, GError **error)
 {
-	found->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	found->fd = fcntl(file, F_DUPFD_CLOEXEC, 0);
 	if (found->fd < 0) {
-		g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_IO, "cannot open kernel %s: %s", path, g_strerror(errno));
+		g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_IO, "cannot read kernel %s: %s", path, g_strerror(errno));
 		return false;
 	}
 	found->image = image_open_fd(path, IMAGE_KERNEL, found->fd, error);
@@ -260,7 +260,7 @@ static bool check_image(struct guest *guest, const struct hmp_registers *registe
 	return build_id_check(&walk, found->image, 0, error);
 }
 
-bool kernel_find(struct guest *guest, const struct hmp_registers *registers, const char *path,
+bool kernel_find(struct guest *guest, const struct hmp_registers *registers, const char *path, int file,
                  struct kernel_found *found, GError **error)
 {
 	g_autoptr(GError) why = NULL;
@@ -273,7 +273,7 @@ bool kernel_find(struct guest *guest, const struct hmp_registers *registers, con
 			registers->vcpu);
 		return false;
 	}
-	bool done = path ? open_image(path, &kernel, &why) && check_image(guest, registers, &kernel, &why)
+	bool done = path ? open_image(path, file, &kernel, &why) && check_image(guest, registers, &kernel, &why)
 	                 : find_by_memory(guest, registers, &kernel, &why);
 
 	if (done)

@@ -27,11 +27,12 @@ struct kernel_found {
 };
 
 /*
- * `registers`: of any vCPU. `path`: an image that it should be, or NULL for what the guest's memory holds. An image
+ * `registers`: of any vCPU. `path`: an image that it should be, or NULL for what the guest's memory holds; `file`: that
+ * image, open for reading. An image
  * that is no Linux kernel is taken to be where it was linked. Errors: KERNEL_FIND_ERROR, KERNEL_MEMORY_ERROR,
  * IMAGE_ERROR, SYMTAB_ERROR.
  */
-bool kernel_find(struct guest *guest, const struct hmp_registers *registers, const char *path,
+bool kernel_find(struct guest *guest, const struct hmp_registers *registers, const char *path, int file,
                  struct kernel_found *found, GError **error);
 /*
  * Whether a kernel with a build-id that was found earlier is still where it was, by a vCPU's page tables. False also

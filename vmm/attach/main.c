@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "attach/domain.h"
@@ -12,14 +14,18 @@
 #include "attach/options.h"
 #include "attach/probe.h"
 #include "attach/qemu_guest.h"
+#include "attach/qemu_process.h"
 #include "attach/vcpu_event.h"
 #include "control/host_json.h"
+#include "control/keeper.h"
+#include "control/sandbox.h"
 #include "engine/engine.h"
 #include "lib/process/privilege.h"
 
 struct attachment {
 	struct attach_options options;
 	struct qemu_guest *qemu;
+	struct guest *dump;
 };
 
 static void print_json(json_t *value)
@@ -46,6 +52,8 @@ static struct qemu_guest *make_guest(const struct attach_options *options, GErro
 	return qemu_guest_new(&config, error);
 }
 
+/* ---- what is given up ---- */
+
 /* perf events and programs on QEMU's threads, its descriptors in /proc, and rings of more than perf_event_mlock_kb. */
 static const uint64_t kept =
 	PRIVILEGE(CAP_PERFMON) | PRIVILEGE(CAP_BPF) | PRIVILEGE(CAP_SYS_PTRACE) | PRIVILEGE(CAP_IPC_LOCK);
@@ -57,14 +65,81 @@ static bool events_work(void *qemu)
 	return !why;
 }
 
-/* Leaves the rights that sampling needs. */
-static void drop_rights(struct qemu_guest *qemu)
+static void drop(uint64_t keep, struct qemu_guest *qemu)
 {
-	/* Where KVM is a module, loading the BPF program takes more than is kept. */
-	g_free(route_bpf.unavailable(&qemu->guest));
-	if (!privilege_drop(kept, events_work, qemu))
+	if (!privilege_drop(keep, events_work, qemu))
 		fprintf(stderr, "vprof-attach: cannot drop capabilities: %s; going on with them\n", g_strerror(errno));
 }
+
+/* As another user, by a process that ends then: KVM's view and what /proc says of the VMM can still be read. */
+static bool works_as_another(struct qemu_guest *qemu)
+{
+	int status = 1;
+	pid_t child = qemu->view ? fork() : -1;
+
+	if (child == 0) {
+		struct kvm_machine *machine = g_new(struct kvm_machine, 1);
+
+		_exit(privilege_user_take(privilege_own_id()) && qemu_process_of_thread(qemu->pid) == qemu->pid &&
+		                      kvm_view_read(qemu->view, machine, NULL)
+		              ? 0
+		              : 1);
+	}
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return status == 0;
+}
+
+/*
+ * Root's: its keeper opens events from now on, the rest is open. Where the monitor is needed, libvirt's, which may have
+ * to be connected to again, asks for root's user id; without any capability. Linux before 5.19 asks for CAP_BPF
+ * whenever a program is used, and a /proc with hidepid for CAP_SYS_PTRACE.
+ */
+static bool root_leave(struct qemu_guest *qemu, GError **error)
+{
+	const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+
+	if (!keeper_ready() || !keeper_target(qemu->pid)) {
+		g_set_error(error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+		            "cannot start the process that keeps its rights: %s; --sandbox off goes on without one",
+		            g_strerror(errno));
+		return false;
+	}
+	counter_perf_event_open = keeper_event_open;
+	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* rings, in place of CAP_IPC_LOCK */
+	if (works_as_another(qemu) && privilege_user_take(privilege_own_id()))
+		return true;
+	drop(qemu->view ? PRIVILEGE(CAP_BPF) | PRIVILEGE(CAP_PERFMON) | PRIVILEGE(CAP_SYS_PTRACE) : 0, qemu);
+	return true;
+}
+
+/* Once all is open, and before the first byte of the guest's memory is read. */
+static bool confine(struct qemu_guest *qemu, bool sandbox, GError **error)
+{
+	const bool root = geteuid() == 0;
+
+	counter_settings_open();
+	/* Where KVM is a module, loading the BPF program takes more than is kept. */
+	g_free(route_bpf.unavailable(&qemu->guest));
+	if (!sandbox || !root)
+		drop(kept, qemu);
+	else if (!root_leave(qemu, error))
+		return false;
+	return !sandbox || sandbox_enter_attach(!root, error);
+}
+
+/* While there is one thread. */
+static bool keeper_begin(const struct attach_options *options)
+{
+	const enum keeper_of of = geteuid() == 0 ? KEEPER_OF_ATTACH : KEEPER_OF_USER;
+
+	if (!options->sandbox || keeper_start(of, privilege_own_id()))
+		return true;
+	fprintf(stderr, "vprof-attach: cannot start the process that keeps its rights: %s\n", g_strerror(errno));
+	return false;
+}
+
+/* ---- the engine's part ---- */
 
 static struct guest *make(void *data, GError **error)
 {
@@ -74,14 +149,15 @@ static struct guest *make(void *data, GError **error)
 	if (!attachment->qemu)
 		return NULL;
 	qemu_clocks_prepare(attachment->qemu);
-	drop_rights(attachment->qemu);
 	return &attachment->qemu->guest;
 }
 
-static bool ready(void *data, GError **error G_GNUC_UNUSED)
+static bool ready(void *data, GError **error)
 {
 	const struct attachment *attachment = data;
 
+	if (!confine(attachment->qemu, attachment->options.sandbox, error) || !qemu_guest_look(attachment->qemu, error))
+		return false;
 	if (attachment->options.verbose)
 		probe_describe(attachment->qemu, stderr);
 	return true;
@@ -103,18 +179,30 @@ static void free_guest(struct guest *guest)
 
 static struct guest *dump_make(void *data, GError **error)
 {
-	const struct attachment *attachment = data;
-	struct guest *guest = dump_guest_new(attachment->options.dump, attachment->options.kernel_path, error);
+	struct attachment *attachment = data;
 
-	if (guest && !privilege_drop(0, NULL, NULL))
-		fprintf(stderr, "vprof-attach: cannot drop capabilities: %s; going on with them\n", g_strerror(errno));
-	return guest;
+	attachment->dump = dump_guest_new(attachment->options.dump, attachment->options.kernel_path, error);
+	return attachment->dump;
+}
+
+/* The dump is open, and nothing else is needed. */
+static bool dump_ready(void *data, GError **error)
+{
+	const struct attachment *attachment = data;
+	const bool root = geteuid() == 0;
+
+	if (attachment->options.sandbox && root && !privilege_user_take(privilege_own_id()))
+		fprintf(stderr, "vprof-attach: goes on as root, without another user: %s\n", g_strerror(errno));
+	drop(0, NULL);
+	return (!attachment->options.sandbox || sandbox_enter_attach(false, error)) &&
+	       dump_guest_look(attachment->dump, error);
 }
 
 static const struct engine_ops dump_ops = {
 	.name = "vprof-attach",
 	.stopped = "ended by a signal",
 	.make = dump_make,
+	.ready = dump_ready,
 	.free = dump_guest_free,
 };
 
@@ -139,6 +227,8 @@ static int run(struct attachment *attachment)
 		.paused = options->paused,
 	};
 
+	if (!keeper_begin(options))
+		return EXIT_FAILURE;
 	return engine_run(options->dump ? &dump_ops : &engine_ops, &config, attachment);
 }
 
@@ -182,12 +272,13 @@ static int follow_list(const struct attach_options *options)
 static int print_probe(const struct attach_options *options)
 {
 	g_autoptr(GError) error = NULL;
-	struct qemu_guest *qemu = make_guest(options, &error);
 
+	if (!keeper_begin(options))
+		return EXIT_FAILURE;
+	struct qemu_guest *qemu = make_guest(options, &error);
 	/* What is said of the routes must hold for the engine. */
-	if (qemu)
-		drop_rights(qemu);
-	int status = print(qemu ? probe_json(qemu, control_host_routes(&qemu->guest)) : NULL, error);
+	bool looked = qemu && confine(qemu, options->sandbox, &error) && qemu_guest_look(qemu, &error);
+	int status = print(looked ? probe_json(qemu, control_host_routes(&qemu->guest)) : NULL, error);
 
 	qemu_guest_free(qemu);
 	return status;

@@ -45,7 +45,9 @@ bool options_parse(int *argc, char ***argv, struct attach_options *options, GErr
 	gboolean paused = FALSE, list = FALSE, follow = FALSE, no_monitor = FALSE, probe = FALSE, version = FALSE,
 		 verbose = FALSE;
 
-	*options = (struct attach_options){.client_fd = -1};
+	g_autofree char *sandbox = NULL;
+
+	*options = (struct attach_options){.client_fd = -1, .sandbox = true};
 	const GOptionEntry entries[] = {
 		{"connect", 0, 0, G_OPTION_ARG_STRING, &options->connect_uri, "Where libvirt is (its default)", "URI"},
 		{"pid", 0, 0, G_OPTION_ARG_INT, &options->pid, "Any VMM that uses KVM, or a QEMU", "PID"},
@@ -64,6 +66,8 @@ bool options_parse(int *argc, char ***argv, struct attach_options *options, GErr
 	         "Control socket (NAME.sock in the runtime folder), or none", "PATH"},
 		{"paused", 0, 0, G_OPTION_ARG_NONE, &paused, "--duration begins with guest-start on the control socket",
 	         NULL},
+		{"sandbox", 0, 0, G_OPTION_ARG_STRING, &sandbox,
+	         "Give up rights before the guest's memory is read: on or off", "WHICH"},
 		{"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose, "Say what was found out about the guest", NULL},
 		{"list", 0, 0, G_OPTION_ARG_NONE, &list, "Print libvirt's running domains, as JSON", NULL},
 		{"follow", 0, 0, G_OPTION_ARG_NONE, &follow,
@@ -88,6 +92,9 @@ bool options_parse(int *argc, char ***argv, struct attach_options *options, GErr
 	options->probe = probe;
 	options->version = version;
 	options->verbose = verbose;
+	if (sandbox && !g_str_equal(sandbox, "on") && !g_str_equal(sandbox, "off"))
+		return usage(error, "--sandbox takes on or off");
+	options->sandbox = !sandbox || g_str_equal(sandbox, "on");
 	return check(options, error);
 }
 

@@ -15,6 +15,7 @@ struct attach_options {
 	int pid;       /* 0: by domain */
 	int client_fd; /* -1: none */
 	double duration_s;
+	bool sandbox; /* on, unless it is switched off */
 	bool paused, no_monitor, list, follow, probe, version, verbose;
 };
 

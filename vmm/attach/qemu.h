@@ -51,6 +51,7 @@ struct qemu_guest {
 	unsigned kernel_tries;      /* [M] of the search */
 	uint64_t scanned_tables;    /* [M] the kernel's own page tables, where only a scan has found them; 0 */
 	char *kernel_path;          /* [I] given by the user; NULL */
+	int kernel_file;            /* [I] that file; -1 */
 	double duration_s;          /* [I] */
 	guint duration_source, exit_source, end_source, tick_source;
 	_Atomic bool runs;                   /* not paused, as far as we were told */

@@ -2,6 +2,7 @@
 #include "attach/qemu_guest.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "attach/domain.h"
 #include "attach/guest_memory.h"
@@ -323,11 +324,13 @@ static void learn(struct qemu_guest *qemu)
 		if (qemu->domain)
 			qemu->accelerator = g_strdup(g_strcmp0(domain_type(qemu->domain), "kvm") == 0 ? "kvm" : "tcg");
 	}
-	qemu_kernel_look(qemu);
 }
 
 static bool attach(struct qemu_guest *qemu, const struct qemu_guest_config *config, GError **error)
 {
+	qemu->kernel_file = config->kernel_path ? image_open_kernel(config->kernel_path, error) : -1;
+	if (config->kernel_path && qemu->kernel_file < 0)
+		return false;
 	return (config->domain ? open_domain(qemu, config, error) : open_process(qemu, config, error)) &&
 	       qemu_life_watch(qemu, error) && check_confidential(qemu, error);
 }
@@ -339,7 +342,7 @@ struct qemu_guest *qemu_guest_new(const struct qemu_guest_config *config, GError
 	qemu->guest.ops = &qemu_ops;
 	qemu->guest.kind = "qemu";
 	qemu->guest.routes = routes;
-	qemu->pidfd = -1;
+	qemu->pidfd = qemu->kernel_file = -1;
 	qemu->kernel_path = g_strdup(config->kernel_path);
 	qemu->duration_s = config->duration_s;
 	if (!attach(qemu, config, error)) {
@@ -348,12 +351,16 @@ struct qemu_guest *qemu_guest_new(const struct qemu_guest_config *config, GError
 	}
 	qemu->guest.process = qemu->pid;
 	learn(qemu);
-	if (config->kernel_path && !qemu->kernel.image && !qemu->kernel_early) {
-		g_set_error_literal(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_OTHER, qemu->guest.kernel_why);
-		qemu_guest_free(qemu);
-		return NULL;
-	}
 	return qemu;
+}
+
+bool qemu_guest_look(struct qemu_guest *qemu, GError **error)
+{
+	qemu_kernel_look(qemu);
+	if (!qemu->kernel_path || qemu->kernel.image || qemu->kernel_early)
+		return true;
+	g_set_error_literal(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_OTHER, qemu->guest.kernel_why);
+	return false;
 }
 
 void qemu_guest_detach(struct qemu_guest *qemu)
@@ -384,6 +391,8 @@ void qemu_guest_free(struct qemu_guest *qemu)
 	g_free(qemu->memory_why);
 	g_free(qemu->guest.kernel_why);
 	g_free(qemu->kernel_path);
+	if (qemu->kernel_file >= 0)
+		close(qemu->kernel_file);
 	g_free(qemu->accelerator);
 	g_free(qemu->guest.name);
 	g_free(qemu->guest.build_id);

@@ -63,7 +63,7 @@ static bool kernel_find_by_any(struct qemu_guest *qemu, struct kernel_found *fou
 	for (size_t i = 0; i < n; i++) {
 		g_autoptr(GError) own = NULL;
 
-		if (kernel_find(&qemu->guest, &registers[i], qemu->kernel_path, found, &own))
+		if (kernel_find(&qemu->guest, &registers[i], qemu->kernel_path, qemu->kernel_file, found, &own))
 			return true;
 		if (why && g_error_matches(own, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_EARLY))
 			continue;

@@ -8,6 +8,7 @@
 #include <vprof/control.h>
 
 #include "attach/bpf_sample.h"
+#include "attach/guest_memory.h"
 #include "attach/guest_program.h"
 #include "attach/host_chain.h"
 #include "attach/kvm_vendor.h"
@@ -261,7 +262,7 @@ static bool start(struct guest *guest, const struct counter_route_config *config
 	route->has_kernel = qemu->kernel.image != NULL;
 	route->by_memory = wanted.by_memory;
 	route->withholds = wanted.by_memory && withholds();
-	route->host = config->host ? host_chain_new(qemu->pid) : NULL;
+	route->host = config->host ? host_chain_new(guest_memory_file(qemu->memory)) : NULL;
 	route->program = qemu->program;
 	route->links = g_ptr_array_new_with_free_func(detach);
 	route->rings = vcpu_rings_new(&rings);

@@ -6,6 +6,7 @@
  */
 #include <vprof/control.h>
 
+#include "attach/guest_memory.h"
 #include "attach/host_chain.h"
 #include "attach/qemu.h"
 #include "attach/vcpu_event.h"
@@ -87,7 +88,7 @@ static bool start(struct guest *guest, const struct counter_route_config *config
 
 	route->config = *config;
 	route->has_kernel = qemu->kernel.image != NULL;
-	route->host = config->host ? host_chain_new(qemu->pid) : NULL;
+	route->host = config->host ? host_chain_new(guest_memory_file(qemu->memory)) : NULL;
 	route->rings = vcpu_rings_new(&rings);
 	if (!sources_open(route, &rings, qemu, error)) {
 		route_free(route);

@@ -3,10 +3,10 @@
 
 #include <linux/perf_event.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "attach/thread_clock.h"
+#include "attach/vcpu_event.h"
 #include "attach/vcpu_statistics.h"
 #include "exits/exit_clock.h"
 
@@ -56,7 +56,7 @@ static int event_open(const struct counted *event, pid_t thread)
 		.exclude_hv = 1,
 	};
 
-	return (int)syscall(SYS_perf_event_open, &attr, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return vcpu_event_open(&attr, thread);
 }
 
 static void counter_add(struct totals *totals, const char *name, uint64_t value)

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 void vcpu_event_attr(const struct counter_event *event, const struct counter_route_config *config,
@@ -20,7 +19,7 @@ void vcpu_event_attr(const struct counter_event *event, const struct counter_rou
 
 int vcpu_event_open(struct perf_event_attr *attr, pid_t thread)
 {
-	return (int)syscall(SYS_perf_event_open, attr, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return counter_perf_event_open(attr, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
 void vcpu_event_error(const char *what, unsigned vcpu, GError **error)

@@ -72,17 +72,31 @@ static ssize_t message_receive(int socket, void *bytes, size_t n, int *descripto
 
 /* ---- the keeper ---- */
 
+/* What events of another process's threads have beside. */
+#define ATTACH_SAMPLE_TYPE (VPROF_SAMPLE_TYPE | PERF_SAMPLE_RAW | PERF_SAMPLE_CALLCHAIN)
+
+/* Nothing of an event of another process's goes to that process. */
+static bool attr_allowed_there(const struct perf_event_attr *attr)
+{
+	return attr->size <= sizeof(*attr) && !(attr->sample_type & ~(uint64_t)ATTACH_SAMPLE_TYPE) && !attr->sigtrap;
+}
+
+static bool attr_allowed_here(const struct perf_event_attr *attr)
+{
+	return attr->size == VPROF_ATTR_BYTES && !(attr->sample_type & ~(uint64_t)VPROF_SAMPLE_TYPE);
+}
+
 /* What a counter of this host may be: no trace point, no probe of the host's kernel, nothing of another thread. */
-static bool attr_allowed(const struct perf_event_attr *attr)
+static bool attr_allowed(const struct perf_event_attr *attr, enum keeper_of of)
 {
 	static const bool types[] = {[PERF_TYPE_HARDWARE] = true,
 	                             [PERF_TYPE_SOFTWARE] = true,
 	                             [PERF_TYPE_HW_CACHE] = true,
 	                             [PERF_TYPE_RAW] = true};
 
-	return attr->type < G_N_ELEMENTS(types) && types[attr->type] && attr->size == VPROF_ATTR_BYTES &&
-	       !(attr->sample_type & ~(uint64_t)VPROF_SAMPLE_TYPE) && !attr->inherit && !attr->bpf_event &&
-	       !attr->ksymbol && !attr->aux_output;
+	return attr->type < G_N_ELEMENTS(types) && types[attr->type] &&
+	       (of == KEEPER_OF_ATTACH ? attr_allowed_there(attr) : attr_allowed_here(attr)) && !attr->inherit &&
+	       !attr->bpf_event && !attr->ksymbol && !attr->aux_output;
 }
 
 static void attr_get(const struct keeper_request *request, struct perf_event_attr *attr)
@@ -91,7 +105,13 @@ static void attr_get(const struct keeper_request *request, struct perf_event_att
 	memcpy(attr, request->attr, MIN(sizeof(*attr), sizeof(request->attr)));
 }
 
-int keeper_check(const struct keeper_request *request, bool has_socket)
+/* Whether events may be asked for. */
+static bool has_events(enum keeper_of of, bool has_target)
+{
+	return of == KEEPER_OF_VMM || (of == KEEPER_OF_ATTACH && has_target);
+}
+
+int keeper_check(const struct keeper_request *request, enum keeper_of of, bool has_socket, bool has_target)
 {
 	struct perf_event_attr attr;
 
@@ -100,9 +120,13 @@ int keeper_check(const struct keeper_request *request, bool has_socket)
 		return has_socket ? EPERM : memchr(request->path, '\0', sizeof(request->path)) ? 0 : EINVAL;
 	case KEEPER_EVENT:
 		attr_get(request, &attr);
-		return request->thread > 0 && attr_allowed(&attr) ? 0 : EINVAL;
+		if (!has_events(of, has_target))
+			return EPERM;
+		return request->thread > 0 && attr_allowed(&attr, of) ? 0 : EINVAL;
 	case KEEPER_OWNER:
-		return request->thread > 0 ? 0 : EINVAL;
+		return of == KEEPER_OF_ATTACH ? EPERM : request->thread > 0 ? 0 : EINVAL;
+	case KEEPER_TARGET:
+		return of != KEEPER_OF_ATTACH || has_target ? EPERM : request->thread > 0 ? 0 : EINVAL;
 	default:
 		return EINVAL;
 	}
@@ -110,15 +134,26 @@ int keeper_check(const struct keeper_request *request, bool has_socket)
 
 struct keeper {
 	int socket;
-	pid_t engine;
-	bool events;                /* it may ask for them */
+	enum keeper_of of;
+	pid_t process;              /* of which events and signals are: the engine, or the target */
+	int target;                 /* a pidfd of the target; -1: none yet */
 	struct keeper_request file; /* kind 0: none yet */
 };
 
-/* Signal 0 goes to a thread of the engine, or to none. */
-static bool is_engines(const struct keeper *keeper, pid_t thread)
+/* Signal 0 goes to a thread of the process, or to none. The number of a target that has ended may be another's. */
+static bool is_its(const struct keeper *keeper, pid_t thread)
 {
-	return syscall(SYS_tgkill, keeper->engine, thread, 0) == 0;
+	return syscall(SYS_tgkill, keeper->process, thread, 0) == 0 &&
+	       (keeper->target < 0 || syscall(SYS_pidfd_send_signal, keeper->target, 0, NULL, 0) == 0);
+}
+
+static int target_set(struct keeper *keeper, const struct keeper_request *request)
+{
+	keeper->target = (int)syscall(SYS_pidfd_open, request->thread, 0);
+	if (keeper->target < 0)
+		return -errno;
+	keeper->process = request->thread;
+	return 0;
 }
 
 /* Returns the descriptor, or minus an errno. */
@@ -127,7 +162,7 @@ static int event_open(const struct keeper *keeper, const struct keeper_request *
 	struct perf_event_attr attr;
 
 	attr_get(request, &attr);
-	if (!is_engines(keeper, request->thread))
+	if (!is_its(keeper, request->thread))
 		return -errno;
 	int fd = (int)syscall(SYS_perf_event_open, &attr, request->thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
@@ -138,7 +173,7 @@ static int owner_set(const struct keeper *keeper, const struct keeper_request *r
 {
 	const struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = request->thread};
 
-	if (!is_engines(keeper, request->thread))
+	if (!is_its(keeper, request->thread))
 		return -errno;
 	return fcntl(descriptor, F_SETOWN_EX, &owner) == 0 ? 0 : -errno;
 }
@@ -146,14 +181,16 @@ static int owner_set(const struct keeper *keeper, const struct keeper_request *r
 /* 0, minus an errno, or the descriptor of an event. `descriptor`: that came with the request, or -1. */
 static int serve(struct keeper *keeper, const struct keeper_request *request, int descriptor)
 {
-	int refused = keeper_check(request, keeper->file.kind != 0);
+	int refused = keeper_check(request, keeper->of, keeper->file.kind != 0, keeper->target >= 0);
 
 	if (refused)
 		return -refused;
 	if (request->kind == KEEPER_EVENT)
-		return keeper->events ? event_open(keeper, request) : -EPERM;
+		return event_open(keeper, request);
 	if (request->kind == KEEPER_OWNER)
 		return owner_set(keeper, request, descriptor);
+	if (request->kind == KEEPER_TARGET)
+		return target_set(keeper, request);
 	keeper->file = *request;
 	return 0;
 }
@@ -243,10 +280,10 @@ static struct {
 	int socket; /* [lock] */
 } mine;
 
-bool keeper_start(bool events, uid_t user)
+bool keeper_start(enum keeper_of of, uid_t user)
 {
 	const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
-	struct keeper keeper = {.engine = getpid(), .events = events};
+	struct keeper keeper = {.of = of, .process = getpid(), .target = -1};
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
@@ -256,7 +293,7 @@ bool keeper_start(bool events, uid_t user)
 
 	if (child == 0) {
 		let_go(ends[1]);
-		rights_drop(events, user);
+		rights_drop(of != KEEPER_OF_USER, user);
 		keep(&keeper);
 	}
 	close(ends[1]);
@@ -338,12 +375,21 @@ bool keeper_socket(const char *path, dev_t device, ino_t inode)
 	return g_strlcpy(request.path, path, sizeof(request.path)) < sizeof(request.path) && ask(&request, -1) == 0;
 }
 
+bool keeper_target(pid_t process)
+{
+	const struct keeper_request request = {.kind = KEEPER_TARGET, .thread = process};
+	int number = ask(&request, -1);
+
+	errno = -number;
+	return number == 0;
+}
+
 int keeper_event_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
 {
-	struct keeper_request request = {.kind = KEEPER_EVENT, .thread = gettid()};
+	struct keeper_request request = {.kind = KEEPER_EVENT, .thread = pid ? pid : gettid()};
 	int number = -EINVAL;
 
-	if (pid == 0 && cpu == -1 && group == -1 && flags == PERF_FLAG_FD_CLOEXEC) {
+	if (cpu == -1 && group == -1 && flags == PERF_FLAG_FD_CLOEXEC) {
 		memcpy(request.attr, attr, MIN(sizeof(*attr), sizeof(request.attr)));
 		number = ask(&request, -1);
 	}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A small process beside an engine, which keeps rights that the engine gives up: to open perf events, of the engine's
- * own threads only; to say which of them an event's overflows signal; and to remove the file of the control socket,
- * when the engine has ended or is done with it. It is made before the engine reads anything of a guest. Afterwards it
- * takes requests of one fixed size, which it checks as coming from an enemy; its list of system calls is in sandbox.c.
+ * own threads only, or of one process that it attaches to; to say which of them an event's overflows signal; and to
+ * remove the file of the control socket, when the engine has ended or is done with it. It is made before the engine
+ * reads anything of a guest. Afterwards it takes requests of one fixed size, which it checks as coming from an enemy;
+ * its list of system calls is in sandbox.c.
  */
 #ifndef VPROF_CONTROL_KEEPER_H
 #define VPROF_CONTROL_KEEPER_H
@@ -13,11 +14,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum keeper_of {
+	KEEPER_OF_USER,   /* an engine that opens its events itself */
+	KEEPER_OF_VMM,    /* of root: opens events of the engine's threads */
+	KEEPER_OF_ATTACH, /* of root: opens events of the threads of one other process */
+};
+
 /*
- * While the process has one thread. `events`: it is root, will take this user by privilege_user_take, and ask for
- * events. False: there is no keeper.
+ * While the process has one thread. `user`: root's engine will take it by privilege_user_take. False: there is no
+ * keeper.
  */
-bool keeper_start(bool events, uid_t user);
+bool keeper_start(enum keeper_of of, uid_t user);
 bool keeper_runs(void);
 
 /* Waits until it has given up what it does not need. False: it could not, and has ended. */
@@ -29,7 +36,13 @@ bool keeper_ready(void);
  */
 bool keeper_socket(const char *path, dev_t device, ino_t inode);
 
-/* perf_event_open(2) of the calling thread; `pid` is 0, `cpu` and `group` are -1. */
+/*
+ * KEEPER_OF_ATTACH: events will be of threads of this process, and of no other. Once: before anything of a guest is
+ * read.
+ */
+bool keeper_target(pid_t process);
+
+/* perf_event_open(2); `pid` is 0, the calling thread, or a thread of keeper_target. `cpu` and `group` are -1. */
 int keeper_event_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags);
 
 /* Overflows of this event signal the calling thread: fcntl(2), F_SETOWN_EX. False, with errno. */
@@ -43,11 +56,12 @@ void keeper_end(void);
 #define KEEPER_PATH_BYTES 108u /* sun_path */
 #define KEEPER_ATTR_BYTES 136u
 
-enum keeper_kind { KEEPER_SOCKET = 1, KEEPER_EVENT, KEEPER_OWNER };
+enum keeper_kind { KEEPER_SOCKET = 1, KEEPER_EVENT, KEEPER_OWNER, KEEPER_TARGET };
 
 struct keeper_request {
 	uint32_t kind;
-	int32_t thread;         /* KEEPER_EVENT: that it counts; KEEPER_OWNER: that is signalled for the descriptor */
+	/* KEEPER_EVENT: that it counts; KEEPER_OWNER: that is signalled for the descriptor; KEEPER_TARGET: a process */
+	int32_t thread;
 	uint64_t device, inode; /* KEEPER_SOCKET */
 	union {
 		char path[KEEPER_PATH_BYTES];
@@ -56,7 +70,7 @@ struct keeper_request {
 };
 _Static_assert(sizeof(struct keeper_request) == 160, "what goes from the engine to its keeper");
 
-/* Why a request is refused, an errno; 0: it is not. `has_socket`: there was a KEEPER_SOCKET before. */
-int keeper_check(const struct keeper_request *request, bool has_socket);
+/* Why a request is refused, an errno; 0: it is not. Whether there was a KEEPER_SOCKET, and a KEEPER_TARGET before. */
+int keeper_check(const struct keeper_request *request, enum keeper_of of, bool has_socket, bool has_target);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <linux/kvm.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
@@ -13,11 +14,13 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 G_DEFINE_QUARK(vprof_sandbox_error, sandbox_error)
 
+#define READ_ONLY (O_ACCMODE | O_CREAT | O_TRUNC) /* the flags that open(2) then does not have */
 #define HOT_PRIORITY 255 /* checked first: every entry into the guest goes through the filter */
 
 /* Roles, shorter. */
@@ -25,6 +28,7 @@ G_DEFINE_QUARK(vprof_sandbox_error, sandbox_error)
 #define V SANDBOX_VCPU
 #define D SANDBOX_DEVICE
 #define K SANDBOX_KEEPER
+#define A SANDBOX_ATTACH
 #define ENGINE (C | V | D)
 
 /* Calls that are allowed with any arguments, beside sandbox_processor_calls. */
@@ -66,6 +70,22 @@ static const struct sandbox_call calls[] = {
 	{SCMP_SYS(newfstatat), K},
 	{SCMP_SYS(unlinkat), K},
 	{SCMP_SYS(perf_event_open), K},
+	{SCMP_SYS(pidfd_open), K},
+	/* libvirt's connection, which may be lost and made again; what it asks of itself. */
+	{SCMP_SYS(connect), A},
+	{SCMP_SYS(getpeername), A},
+	{SCMP_SYS(setsockopt), A},
+	{SCMP_SYS(pipe2), A},
+	{SCMP_SYS(getgid), A},
+	{SCMP_SYS(getegid), A},
+	/* What /proc and /sys say of the VMM and of the host. */
+	{SCMP_SYS(newfstatat), A},
+	{SCMP_SYS(statx), A},
+	{SCMP_SYS(faccessat), A},
+	{SCMP_SYS(faccessat2), A},
+	{SCMP_SYS(readlinkat), A},
+	{SCMP_SYS(getdents64), A},
+	{SCMP_SYS(getcwd), A},
 	/* Files that are open: the kernel image, settings in /proc. */
 	{SCMP_SYS(fstat), ENGINE},
 	{SCMP_SYS(lseek), ENGINE},
@@ -114,8 +134,19 @@ static const struct {
 	{SCMP_SYS(fcntl), C, 1, UINT32_MAX, F_GET_SEALS},
 	{SCMP_SYS(fcntl), C | V, 1, UINT32_MAX, F_SETSIG},
 	{SCMP_SYS(fcntl), K, 1, UINT32_MAX, F_SETOWN_EX},
+	{SCMP_SYS(pidfd_send_signal), K, 1, UINT32_MAX, 0}, /* whether a process is there */
 	{SCMP_SYS(mmap), ENGINE | K, 2, PROT_EXEC, 0},
 	{SCMP_SYS(mprotect), ENGINE | K, 2, PROT_EXEC, 0},
+	{SCMP_SYS(openat), A, 2, READ_ONLY, O_RDONLY},
+	{SCMP_SYS(socket), A, 0, UINT32_MAX, AF_UNIX},
+	/* Programs and maps that there are; none is loaded or made. */
+	{SCMP_SYS(bpf), A, 0, UINT32_MAX, BPF_MAP_LOOKUP_ELEM},
+	{SCMP_SYS(bpf), A, 0, UINT32_MAX, BPF_MAP_UPDATE_ELEM},
+	{SCMP_SYS(bpf), A, 0, UINT32_MAX, BPF_MAP_DELETE_ELEM},
+	{SCMP_SYS(bpf), A, 0, UINT32_MAX, BPF_RAW_TRACEPOINT_OPEN},
+	{SCMP_SYS(bpf), A, 0, UINT32_MAX, BPF_OBJ_GET_INFO_BY_FD},
+	{SCMP_SYS(bpf), A, 0, UINT32_MAX, BPF_LINK_CREATE},
+	{SCMP_SYS(bpf), A, 0, UINT32_MAX, BPF_ITER_CREATE},
 	/* GLib's worker names itself when it first runs, which may be in here; and has SIGSYS blocked. */
 	{SCMP_SYS(prctl), C, 0, UINT32_MAX, PR_SET_NAME},
 	{SCMP_SYS(clone), C, 0, CLONE_THREAD, CLONE_THREAD}, /* the probe of a delivery; no new process */
@@ -137,6 +168,9 @@ static const struct sandbox_ioctl ioctls[] = {
 	{PERF_EVENT_IOC_DISABLE, C | V},
 	{PERF_EVENT_IOC_PERIOD, C | V},
 	{PERF_EVENT_IOC_RESET, C | V},
+	{PERF_EVENT_IOC_SET_OUTPUT, A},
+	{PERF_EVENT_IOC_SET_BPF, A},
+	{PERF_EVENT_IOC_ID, A},
 	{TCGETS, ENGINE}, /* the C library asks whether standard output is a terminal */
 };
 
@@ -188,6 +222,13 @@ static int refuse_names(scmp_filter_ctx filter)
 	return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(newfstatat), 1, &named);
 }
 
+static int refuse_lookups(scmp_filter_ctx filter)
+{
+	int failed = refuse(filter, lookups, G_N_ELEMENTS(lookups));
+
+	return failed ? failed : refuse(filter, sandbox_processor_lookups, sandbox_processor_lookups_n);
+}
+
 static int fill(scmp_filter_ctx filter, unsigned roles)
 {
 	int failed = allow_calls(filter, roles, calls, G_N_ELEMENTS(calls));
@@ -202,10 +243,8 @@ static int fill(scmp_filter_ctx filter, unsigned roles)
 		failed = allow_ioctls(filter, roles, ioctls, G_N_ELEMENTS(ioctls));
 	if (failed == 0)
 		failed = allow_ioctls(filter, roles, sandbox_processor_ioctls, sandbox_processor_ioctls_n);
-	if (failed == 0)
-		failed = refuse(filter, lookups, G_N_ELEMENTS(lookups));
-	if (failed == 0)
-		failed = refuse(filter, sandbox_processor_lookups, sandbox_processor_lookups_n);
+	if (failed == 0 && !(roles & A))
+		failed = refuse_lookups(filter);
 	/* Its flags are behind a pointer, where no filter sees them; the C library then uses clone. */
 	if (failed == 0)
 		failed = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
@@ -249,6 +288,19 @@ static int fill_base(scmp_filter_ctx filter, unsigned roles)
 	return failed ? failed : allow_with(filter, SCMP_SYS(seccomp), 0, UINT32_MAX, SECCOMP_SET_MODE_FILTER);
 }
 
+static int fill_attach(scmp_filter_ctx filter, unsigned roles)
+{
+	int failed = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
+
+	if (failed == 0)
+		failed = fill(filter, roles);
+	if (failed == 0)
+		failed = allow_signals(filter);
+	if (failed == 0 && own_events)
+		failed = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(perf_event_open), 0);
+	return failed;
+}
+
 static int fill_narrow(scmp_filter_ctx filter, unsigned role)
 {
 	/* It was set for the base, and the call for it is not allowed any more. */
@@ -266,9 +318,9 @@ static int fill_alone(scmp_filter_ctx filter, unsigned role)
 }
 
 /* Minus an errno, or 0. */
-static int filter_load(int (*fill_filter)(scmp_filter_ctx filter, unsigned role), unsigned role)
+static int filter_load(uint32_t otherwise, int (*fill_filter)(scmp_filter_ctx filter, unsigned role), unsigned role)
 {
-	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_TRAP);
+	scmp_filter_ctx filter = seccomp_init(otherwise);
 	int failed = filter ? fill_filter(filter, role) : -ENOMEM;
 
 	if (!failed)
@@ -312,18 +364,24 @@ bool sandbox_enter(bool events, GError **error)
 
 	sigaction(SIGSYS, &report, NULL);
 	own_events = events;
-	if (complain(filter_load(fill_base, ENGINE), error))
+	if (complain(filter_load(SCMP_ACT_TRAP, fill_base, ENGINE), error))
 		return true;
 	g_prefix_error(error, "--sandbox off runs the guest without a sandbox: ");
 	return false;
 }
 
+bool sandbox_enter_attach(bool events, GError **error)
+{
+	own_events = events;
+	return complain(filter_load(SCMP_ACT_ERRNO(EPERM), fill_attach, C | A), error);
+}
+
 bool sandbox_narrow(enum sandbox_role role, GError **error)
 {
-	return complain(filter_load(fill_narrow, role), error);
+	return complain(filter_load(SCMP_ACT_TRAP, fill_narrow, role), error);
 }
 
 bool sandbox_enter_alone(enum sandbox_role role)
 {
-	return filter_load(fill_alone, role) == 0;
+	return filter_load(SCMP_ACT_TRAP, fill_alone, role) == 0;
 }

@@ -19,8 +19,9 @@ enum sandbox_error { SANDBOX_ERROR_UNAVAILABLE };
 enum sandbox_role {
 	SANDBOX_CONTROL = 1, /* the main thread, and those that it starts */
 	SANDBOX_VCPU = 2,
-	SANDBOX_DEVICE = 4, /* disks, consoles, the agent's port */
-	SANDBOX_KEEPER = 8, /* control/keeper.h, a process of its own */
+	SANDBOX_DEVICE = 4,  /* disks, consoles, the agent's port */
+	SANDBOX_KEEPER = 8,  /* control/keeper.h, a process of its own */
+	SANDBOX_ATTACH = 16, /* an engine that attaches: all of its threads */
 };
 
 /*
@@ -36,6 +37,13 @@ bool sandbox_narrow(enum sandbox_role role, GError **error);
 
 /* For a process with one thread and one role. */
 bool sandbox_enter_alone(enum sandbox_role role);
+
+/*
+ * The other engine's: for all present and future threads, and for good. It reads files (its user says which), connects
+ * UNIX sockets, and uses the BPF programs that are loaded. Another call fails with EPERM, as libvirt's library tries
+ * some that it can do without. `events`: this process may open perf events itself.
+ */
+bool sandbox_enter_attach(bool events, GError **error);
 
 /* Of control/x86 and control/arm64: what has another name, or is not there, on other processors. */
 struct sandbox_call {

@@ -332,8 +332,6 @@ static bool open_control(struct engine *engine, GError **error)
 
 	engine->server = control_server_new(engine->guest, engine->session);
 	control_server_on_quit(engine->server, on_quit, engine);
-	if (has_owner(engine))
-		control_server_add_client(engine->server, config->client_fd, true);
 	return (!config->policy || control_server_load_policy(engine->server, config->policy, error)) &&
 	       listen_for_clients(engine, error);
 }
@@ -361,6 +359,8 @@ static bool start(struct engine *engine, GError **error)
 	service_manager_tell("READY=1"); /* before a program gives up what it takes to say so */
 	if (engine->ops->ready && !engine->ops->ready(engine->data, error))
 		return false;
+	if (has_owner(engine)) /* who is told what is known of the guest then */
+		control_server_add_client(engine->server, engine->config->client_fd, true);
 	return engine->config->paused || engine->guest->ops->start(engine->guest, error);
 }
 

@@ -32,7 +32,10 @@ struct engine_ops {
 	struct guest *(*make)(void *data, GError **error);
 	/* The session exists, clients are not served yet. May be NULL, as may the others below, except `free`. */
 	bool (*launch)(struct guest *guest, GError **error);
-	/* Clients are served, the guest has not run: for what is given up, and what is said, before it does. */
+	/*
+	 * The socket is there, no client is served yet, the guest has not run: for what is given up, and what is said,
+	 * before it does; and for what is read of a guest with fewer rights.
+	 */
 	bool (*ready)(void *data, GError **error);
 	/* The exit status after the guest's end; NULL: EXIT_SUCCESS. */
 	int (*status)(void *data);

@@ -23,8 +23,6 @@
 #include "lib/record/text.h"
 
 #define INPUT_RETRY_MS 20u
-/* No account has one of these, and a pid has 22 bits. */
-#define OWN_IDS 0x76000000u
 
 struct machine;
 
@@ -287,16 +285,11 @@ static const char keeper_gone[] =
 	"cannot start the process that keeps its rights; --sandbox off runs the guest without one";
 static unsigned lacks; /* what the host refuses root's sandbox */
 
-/* A user with nothing of its own, and with no other process: its number is this process's. */
-static uid_t own_id(void)
-{
-	return OWN_IDS + (uid_t)getpid();
-}
-
+/* A user with nothing of its own, and with no other process. */
 static void become_another(void)
 {
 	lacks |= privilege_root_empty() ? 0 : PRIVILEGE_LACK_ROOT;
-	lacks |= privilege_user_take(own_id()) ? 0 : PRIVILEGE_LACK_USER;
+	lacks |= privilege_user_take(privilege_own_id()) ? 0 : PRIVILEGE_LACK_USER;
 	g_autofree char *text = privilege_lack_text(lacks);
 
 	if (text)
@@ -378,7 +371,7 @@ static int run(struct machine *machine)
 	};
 
 	/* While there is one thread. */
-	if (options->sandbox && !keeper_start(root, own_id())) {
+	if (options->sandbox && !keeper_start(root ? KEEPER_OF_VMM : KEEPER_OF_USER, privilege_own_id())) {
 		fprintf(stderr, "vprof-vmm: %s\n", keeper_gone);
 		return EXIT_FAILURE;
 	}

@@ -10,6 +10,11 @@
 
 const struct sandbox_call sandbox_processor_calls[] = {
 	{SCMP_SYS(poll), SANDBOX_CONTROL | SANDBOX_DEVICE}, /* the main loop; a console that is not read */
+	/* By other names on other processors. */
+	{SCMP_SYS(access), SANDBOX_ATTACH},
+	{SCMP_SYS(readlink), SANDBOX_ATTACH},
+	{SCMP_SYS(stat), SANDBOX_ATTACH},
+	{SCMP_SYS(lstat), SANDBOX_ATTACH},
 };
 const size_t sandbox_processor_calls_n = G_N_ELEMENTS(sandbox_processor_calls);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define OVERFLOW_ID 65534u
+#define OWN_IDS 0x76000000u /* a pid has 22 bits */
 #define STACK_BYTES 16384u
 
 /* ---- capabilities ---- */
@@ -53,6 +54,14 @@ static bool capabilities_limit(const struct capabilities *had, uint64_t keep, bo
 	return syscall(SYS_capset, &header, limited.data) == 0;
 }
 
+/* A process that may not drop from the bounding set is bounded by its other sets. */
+static void bound(uint64_t keep)
+{
+	for (unsigned i = 0; prctl(PR_CAPBSET_READ, i) >= 0; i++)
+		if (!(keep & PRIVILEGE(i)))
+			prctl(PR_CAPBSET_DROP, i);
+}
+
 static bool works_with(const struct capabilities *had, uint64_t keep, privilege_works works, void *data)
 {
 	return capabilities_limit(had, keep, false) && works(data);
@@ -66,10 +75,7 @@ bool privilege_drop(uint64_t keep, privilege_works works, void *data)
 
 	if (!capabilities_read(&had))
 		return false;
-	/* A process that may not drop from the bounding set is bounded by the sets below. */
-	for (unsigned i = 0; prctl(PR_CAPBSET_READ, i) >= 0; i++)
-		if (!(keep & PRIVILEGE(i)))
-			prctl(PR_CAPBSET_DROP, i);
+	bound(keep);
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if ((keep & PRIVILEGE(CAP_PERFMON)) && !works_with(&had, keep, works, data) &&
 	    works_with(&had, keep | PRIVILEGE(CAP_SYS_ADMIN), works, data))
@@ -124,7 +130,13 @@ static bool id_take(uid_t id)
 
 bool privilege_user_take(uid_t id)
 {
+	bound(0);
 	return id_take(id) || id_take(OVERFLOW_ID);
+}
+
+uid_t privilege_own_id(void)
+{
+	return OWN_IDS + (uid_t)getpid();
 }
 
 bool privilege_user_stand_for(uid_t id)

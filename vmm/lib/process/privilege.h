@@ -41,6 +41,9 @@ bool privilege_root_empty(void);
  */
 bool privilege_user_take(uid_t id);
 
+/* An id that no account has, and no other process takes: its number is this process's. */
+uid_t privilege_own_id(void);
+
 /*
  * The same id as privilege_user_take, as the real user id only: root stays root, and what it makes signal a process of
  * that user may do so, also in a container, where root is no root (fs/fcntl.c, sigio_perm). False where there is none.
