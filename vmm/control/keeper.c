@@ -135,24 +135,31 @@ int keeper_check(const struct keeper_request *request, enum keeper_of of, bool h
 struct keeper {
 	int socket;
 	enum keeper_of of;
-	pid_t process;              /* of which events and signals are: the engine, or the target */
-	int target;                 /* a pidfd of the target; -1: none yet */
+	pid_t engine;
+	pid_t target;               /* 0: none yet */
+	int target_fd;              /* a pidfd of it */
 	struct keeper_request file; /* kind 0: none yet */
 };
 
-/* Signal 0 goes to a thread of the process, or to none. The number of a target that has ended may be another's. */
-static bool is_its(const struct keeper *keeper, pid_t thread)
+/* Signal 0 goes to a thread of the engine, or to none. */
+static bool is_engines(const struct keeper *keeper, pid_t thread)
 {
-	return syscall(SYS_tgkill, keeper->process, thread, 0) == 0 &&
-	       (keeper->target < 0 || syscall(SYS_pidfd_send_signal, keeper->target, 0, NULL, 0) == 0);
+	return syscall(SYS_tgkill, keeper->engine, thread, 0) == 0;
+}
+
+/* The number of a target that has ended may be another's. */
+static bool is_targets(const struct keeper *keeper, pid_t thread)
+{
+	return keeper->target > 0 && syscall(SYS_tgkill, keeper->target, thread, 0) == 0 &&
+	       syscall(SYS_pidfd_send_signal, keeper->target_fd, 0, NULL, 0) == 0;
 }
 
 static int target_set(struct keeper *keeper, const struct keeper_request *request)
 {
-	keeper->target = (int)syscall(SYS_pidfd_open, request->thread, 0);
-	if (keeper->target < 0)
+	keeper->target_fd = (int)syscall(SYS_pidfd_open, request->thread, 0);
+	if (keeper->target_fd < 0)
 		return -errno;
-	keeper->process = request->thread;
+	keeper->target = request->thread;
 	return 0;
 }
 
@@ -162,8 +169,8 @@ static int event_open(const struct keeper *keeper, const struct keeper_request *
 	struct perf_event_attr attr;
 
 	attr_get(request, &attr);
-	if (!is_its(keeper, request->thread))
-		return -errno;
+	if (!is_engines(keeper, request->thread) && !is_targets(keeper, request->thread))
+		return -ESRCH;
 	int fd = (int)syscall(SYS_perf_event_open, &attr, request->thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
@@ -173,7 +180,7 @@ static int owner_set(const struct keeper *keeper, const struct keeper_request *r
 {
 	const struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = request->thread};
 
-	if (!is_its(keeper, request->thread))
+	if (!is_engines(keeper, request->thread))
 		return -errno;
 	return fcntl(descriptor, F_SETOWN_EX, &owner) == 0 ? 0 : -errno;
 }
@@ -181,7 +188,7 @@ static int owner_set(const struct keeper *keeper, const struct keeper_request *r
 /* 0, minus an errno, or the descriptor of an event. `descriptor`: that came with the request, or -1. */
 static int serve(struct keeper *keeper, const struct keeper_request *request, int descriptor)
 {
-	int refused = keeper_check(request, keeper->of, keeper->file.kind != 0, keeper->target >= 0);
+	int refused = keeper_check(request, keeper->of, keeper->file.kind != 0, keeper->target > 0);
 
 	if (refused)
 		return -refused;
@@ -283,7 +290,7 @@ static struct {
 bool keeper_start(enum keeper_of of, uid_t user)
 {
 	const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
-	struct keeper keeper = {.of = of, .process = getpid(), .target = -1};
+	struct keeper keeper = {.of = of, .engine = getpid()};
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)

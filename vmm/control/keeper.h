@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A small process beside an engine, which keeps rights that the engine gives up: to open perf events, of the engine's
- * own threads only, or of one process that it attaches to; to say which of them an event's overflows signal; and to
- * remove the file of the control socket, when the engine has ended or is done with it. It is made before the engine
+ * own threads, and of those of one process that it attaches to; to say which of them an event's overflows signal; and
+ * to remove the file of the control socket, when the engine has ended or is done with it. It is made before the engine
  * reads anything of a guest. Afterwards it takes requests of one fixed size, which it checks as coming from an enemy;
  * its list of system calls is in sandbox.c.
  */
@@ -17,7 +17,7 @@
 enum keeper_of {
 	KEEPER_OF_USER,   /* an engine that opens its events itself */
 	KEEPER_OF_VMM,    /* of root: opens events of the engine's threads */
-	KEEPER_OF_ATTACH, /* of root: opens events of the threads of one other process */
+	KEEPER_OF_ATTACH, /* of root: opens events of the engine's threads, and of those of one other process */
 };
 
 /*
@@ -36,10 +36,7 @@ bool keeper_ready(void);
  */
 bool keeper_socket(const char *path, dev_t device, ino_t inode);
 
-/*
- * KEEPER_OF_ATTACH: events will be of threads of this process, and of no other. Once: before anything of a guest is
- * read.
- */
+/* KEEPER_OF_ATTACH, once, and before it is asked for events: of which other process they may be. */
 bool keeper_target(pid_t process);
 
 /* perf_event_open(2); `pid` is 0, the calling thread, or a thread of keeper_target. `cpu` and `group` are -1. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -24,7 +25,8 @@ G_DEFINE_QUARK(vprof_exit_program_error, exit_program_error)
 
 struct exit_program {
 	struct exit_times_bpf *object;
-	int exit_event; /* a perf event of kvm_exit; -1: its link has it */
+	int exit_event; /* a perf event of kvm_exit; -1 */
+	int exit_link;  /* of the program to it; -1: not attached yet */
 	bool attached;
 	unsigned n_vcpus;
 	struct exit_times_vcpu *vcpus; /* the map's memory */
@@ -141,7 +143,7 @@ struct exit_program *exit_program_load(unsigned vcpus, GError **error)
 	struct exit_program *program = g_malloc0(sizeof(*program) + vcpus * sizeof(*program->threads));
 
 	program->n_vcpus = vcpus;
-	program->exit_event = -1;
+	program->exit_event = program->exit_link = -1;
 	if (check_namespace(error) && event_open(program, error) && object_load(program, error) &&
 	    vcpus_map(program, error))
 		return program;
@@ -155,6 +157,8 @@ void exit_program_free(struct exit_program *program)
 		return;
 	if (program->vcpus)
 		munmap(program->vcpus, vcpus_bytes(program));
+	if (program->exit_link >= 0)
+		close(program->exit_link);
 	if (program->exit_event >= 0)
 		close(program->exit_event);
 	exit_times_bpf__destroy(program->object);
@@ -169,11 +173,12 @@ bool exit_program_attach(struct exit_program *program, GError **error)
 
 	if (program->attached)
 		return true;
-	if (program->exit_event >= 0) {
-		object->links.kvm_exit = bpf_program__attach_perf_event(object->progs.kvm_exit, program->exit_event);
-		if (!object->links.kvm_exit)
+	/* Not by libbpf's struct bpf_link, before which it loads programs to see what the kernel knows. */
+	if (program->exit_link < 0) {
+		program->exit_link = bpf_link_create(bpf_program__fd(object->progs.kvm_exit), program->exit_event,
+		                                     BPF_PERF_EVENT, NULL);
+		if (program->exit_link < 0 || ioctl(program->exit_event, PERF_EVENT_IOC_ENABLE, 0) != 0)
 			return fail_system(error, "attach a BPF program to kvm:kvm_exit", errno);
-		program->exit_event = -1;
 	}
 	int failed = exit_times_bpf__attach(object);
 
