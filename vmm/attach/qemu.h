@@ -128,6 +128,8 @@ void qemu_clocks_clear(struct qemu_guest *qemu);
 void qemu_life_event(const char *what, void *data);
 /* Once the guest's process and threads are known. */
 bool qemu_life_watch(struct qemu_guest *qemu, GError **error);
+/* From now on, once a second: before it, clients could not be told what is seen then. */
+void qemu_life_follow(struct qemu_guest *qemu);
 void qemu_life_unwatch(struct qemu_guest *qemu);
 /* Ends the profile at this time, if one was asked for. */
 void qemu_life_start(struct qemu_guest *qemu);

@@ -357,6 +357,7 @@ struct qemu_guest *qemu_guest_new(const struct qemu_guest_config *config, GError
 bool qemu_guest_look(struct qemu_guest *qemu, GError **error)
 {
 	qemu_kernel_look(qemu);
+	qemu_life_follow(qemu);
 	if (!qemu->kernel_path || qemu->kernel.image || qemu->kernel_early)
 		return true;
 	g_set_error_literal(error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_OTHER, qemu->guest.kernel_why);

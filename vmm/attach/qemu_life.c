@@ -268,8 +268,12 @@ bool qemu_life_watch(struct qemu_guest *qemu, GError **error)
 	if (qemu->monitor && !qemu->domain)
 		monitor_listen(qemu->monitor, on_monitor_event, qemu);
 	qemu->exit_source = g_unix_fd_add(qemu->pidfd, G_IO_IN, on_process_exit, qemu);
-	qemu->tick_source = g_timeout_add_seconds(TICK_S, on_tick, qemu);
 	return true;
+}
+
+void qemu_life_follow(struct qemu_guest *qemu)
+{
+	qemu->tick_source = g_timeout_add_seconds(TICK_S, on_tick, qemu);
 }
 
 void qemu_life_unwatch(struct qemu_guest *qemu)
