@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "trace/trace_aggregate.h"
 #include "trace/trace_event.h"
 #include "trace/trace_filter.h"
+#include "trace/trace_script.h"
 #include "trace/trace_source.h"
 #include "ui/interrupt.h"
 #include "ui/message.h"
@@ -19,13 +21,15 @@
 
 struct trace_values {
 	char **probes, **filters;
-	char *registers, *fields, *breakpoints, *count, *hist, *events, *duration, *symfs;
+	char *registers, *fields, *breakpoints, *count, *hist, *events, *duration, *symfs, *script, *output, *map_keys;
 	gboolean stack, json;
 };
 
 static const struct option_row options[] = {
-	{"probe", OPTION_TEXTS, offsetof(struct trace_values, probes), "what to trace; may be repeated", "PROBE",
-         "@probes"},
+	{"probe", OPTION_TEXTS, offsetof(struct trace_values, probes),
+         "what to trace, or a script, as 'PROBE /PREDICATE/ { STATEMENTS }'; may be repeated", "PROBE", "@probes"},
+	{"script", OPTION_FILE, offsetof(struct trace_values, script),
+         "file with a script; further arguments are its $1, $2 and so on", "FILE"},
 	{"registers", OPTION_TEXT, offsetof(struct trace_values, registers),
          "registers to print with each event, e.g. rip,rax", "LIST"},
 	{"fields", OPTION_TEXT, offsetof(struct trace_values, fields),
@@ -44,6 +48,10 @@ static const struct option_row options[] = {
          "FIELD"},
 	{"limit", OPTION_TEXT, offsetof(struct trace_values, events), "stop after N events", "N"},
 	{"duration", OPTION_TEXT, offsetof(struct trace_values, duration), "stop after TIME", "TIME"},
+	{"map-keys", OPTION_TEXT, offsetof(struct trace_values, map_keys),
+         "how many keys each map of a script can have (default 4096)", "N"},
+	{"output", OPTION_FILE, offsetof(struct trace_values, output), "write to FILE instead of standard output",
+         "FILE"},
 	{"json", OPTION_FLAG, offsetof(struct trace_values, json),
          "print a JSON object for each event and one for the end", NULL},
 	{NULL},
@@ -51,6 +59,7 @@ static const struct option_row options[] = {
 
 struct trace {
 	const struct trace_values *given;
+	struct trace_script *script; /* NULL: events */
 	struct trace_source *source;
 	struct trace_filter *filters;
 	size_t n_filters;
@@ -58,6 +67,7 @@ struct trace {
 	struct trace_counts *counts;      /* NULL: option not given */
 	struct trace_histogram histogram; /* field NULL: option not given */
 	uint64_t events_max, events;      /* 0: no limit */
+	uint64_t map_keys;                /* 0: the engine's default */
 	int64_t start_us, end_us;         /* g_get_monotonic_time(), CLOCK_MONOTONIC as the events' times; 0: no end */
 };
 
@@ -79,6 +89,9 @@ static bool parse_limits(struct trace *trace, GError **error)
 {
 	uint64_t seconds = 0;
 
+	if (trace->given->map_keys && !units_parse_number("--map-keys", trace->given->map_keys, 1,
+	                                                  VPROF_MAP_ENTRIES_MAX, &trace->map_keys, error))
+		return false;
 	if (trace->given->events &&
 	    !units_parse_number("--limit", trace->given->events, 1, EVENTS_MAX, &trace->events_max, error))
 		return false;
@@ -110,6 +123,7 @@ static void trace_clear(struct trace *trace)
 	trace_counts_free(trace->counts);
 	g_strfreev(trace->count_fields);
 	g_strfreev(trace->print_fields);
+	trace_script_free(trace->script);
 	trace_source_close(trace->source);
 }
 
@@ -199,7 +213,10 @@ static bool trace_open(struct trace *trace, const char *engine, GError **error)
 	trace->source = trace_source_open(engine, trace->given->symfs, error);
 	if (!trace->source)
 		return false;
-	for (char **probe = trace->given->probes; *probe; probe++)
+	if (trace->script &&
+	    !trace_script_add(trace->script, trace->source, trace->given->breakpoints, trace->map_keys, error))
+		return false;
+	for (char **probe = trace->given->probes; !trace->script && *probe; probe++)
 		if (!add_probe(trace, *probe, &wanted, error))
 			return false;
 	patches = trace_source_patches(trace->source);
@@ -256,7 +273,11 @@ static bool take_events(struct trace *trace, unsigned timeout_ms, GError **error
 	for (guint i = 0; events && i < events->len && !enough(trace); i++) {
 		const struct trace_event *event = &g_array_index(events, struct trace_event, i);
 
-		if (matches(trace, event)) {
+		if (trace->script) {
+			trace->events++;
+			if (!trace_script_take(trace->script, event, trace->given->json, stdout, error))
+				return false;
+		} else if (matches(trace, event)) {
 			trace->events++;
 			show(trace, event);
 		}
@@ -267,7 +288,8 @@ static bool take_events(struct trace *trace, unsigned timeout_ms, GError **error
 
 static bool goes_on(const struct trace *trace)
 {
-	return !interrupted() && !trace_source_ended(trace->source) && !enough(trace) && ferror(stdout) == 0 &&
+	return !interrupted() && !(trace->script && trace_script_exited(trace->script)) &&
+	       !trace_source_ended(trace->source) && !enough(trace) && ferror(stdout) == 0 &&
 	       (trace->end_us == 0 || g_get_monotonic_time() < trace->end_us);
 }
 
@@ -279,7 +301,7 @@ static bool trace_run(struct trace *trace, GError **error)
 		trace->end_us += trace->start_us;
 	if (!trace_source_record(trace->source, error))
 		return false;
-	if (!aggregates(trace) && !trace->given->json)
+	if (!trace->script && !aggregates(trace) && !trace->given->json)
 		trace_print_header(stdout);
 	while (goes_on(trace))
 		if (!take_events(trace, POLL_MS, error))
@@ -304,6 +326,16 @@ static void warn_of_overwritten(const json_t *state)
 	}
 }
 
+static void say_script(const struct trace *trace, const json_t *state)
+{
+	const json_t *statistics = json_object_get(state, "statistics");
+
+	say("%" G_GUINT64_FORMAT " hits, %" G_GUINT64_FORMAT " events; %" G_GUINT64_FORMAT
+	    " events dropped, %" G_GUINT64_FORMAT " changes of full maps, %" G_GUINT64_FORMAT " reads of memory failed",
+	    member_number(statistics, "hit", 0), trace->events, member_number(statistics, "dropevt", 0),
+	    member_number(statistics, "map-full", 0), member_number(statistics, "fault", 0));
+}
+
 static void print_summary(const struct trace *trace, const json_t *state)
 {
 	const json_t *statistics = json_object_get(state, "statistics");
@@ -313,7 +345,9 @@ static void print_summary(const struct trace *trace, const json_t *state)
 	if (trace->histogram.field)
 		trace_histogram_print(&trace->histogram, stdout);
 	fflush(stdout);
-	if (!state)
+	if (state && trace->script)
+		say_script(trace, state);
+	else if (!state)
 		say("%" G_GUINT64_FORMAT " events shown; the engine has gone, so how many were dropped is not known",
 		    trace->events);
 	else
@@ -335,8 +369,10 @@ static void print_summary_json(const struct trace *trace, json_t *state)
 	print_json(json_pack("{s:o}", "end", end));
 }
 
-static void finish(struct trace *trace)
+static bool finish(struct trace *trace, GError **error)
 {
+	if (trace->script && !trace_script_finish(trace->script, trace->given->json, stdout, error))
+		return false;
 	json_t *state = trace_source_statistics(trace->source);
 
 	warn_of_overwritten(state);
@@ -345,36 +381,132 @@ static void finish(struct trace *trace)
 	else
 		print_summary(trace, state);
 	json_decref(state);
+	return true;
+}
+
+/* ---- scripts ---- */
+
+/* NULL without an error: none is given. */
+static char *script_text(const struct trace_values *given, GError **error)
+{
+	g_autofree char *file = NULL, *typed = NULL;
+	gsize bytes = 0;
+	bool has = given->script != NULL;
+
+	if (given->script && !g_file_get_contents(given->script, &file, &bytes, error))
+		return NULL;
+	if (file && memchr(file, '\0', bytes)) {
+		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE, "%s is no text", given->script);
+		return NULL;
+	}
+	for (char **probe = given->probes; probe && *probe; probe++)
+		has |= trace_text_is_script(*probe);
+	if (!has)
+		return NULL;
+	typed = given->probes ? g_strjoinv("\n", given->probes) : g_strdup("");
+	return g_strconcat(file ? file : "", typed, NULL);
+}
+
+/* The line that a message names, and a mark below its column. */
+static void say_where(const char *text, const char *message)
+{
+	unsigned number, column;
+	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+
+	if (sscanf(message, "%u:%u:", &number, &column) != 2 || number < 1 || number > g_strv_length(lines) ||
+	    column < 1 || column > strlen(lines[number - 1]) + 1)
+		return;
+	g_strdelimit(lines[number - 1], "\t", ' ');
+	say("  %s", lines[number - 1]);
+	say("  %*s", (int)column, "^");
+}
+
+static bool check_script_options(const struct trace_values *given, GError **error)
+{
+	const struct {
+		bool is_given;
+		const char *name;
+	} others[] = {
+		{given->registers != NULL, "--registers"},
+		{given->fields != NULL, "--fields"},
+		{given->stack, "--stack"},
+		{given->filters != NULL, "--filter"},
+		{given->count != NULL, "--count-by"},
+		{given->hist != NULL, "--hist"},
+		{given->events != NULL, "--limit"},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(others); i++) {
+		if (!others[i].is_given)
+			continue;
+		g_set_error(error, TRACE_ERROR, TRACE_ERROR_FILTER,
+		            "%s is for events, and a script says itself what it shows", others[i].name);
+		return false;
+	}
+	return true;
+}
+
+/* *text: the script, for messages; NULL: none. */
+static bool read_script(struct trace *trace, unsigned n, char **arguments, char **text, GError **error)
+{
+	g_autoptr(GError) failure = NULL;
+	g_autoptr(GPtrArray) parameters = g_ptr_array_new();
+
+	*text = script_text(trace->given, &failure);
+	if (*text && check_script_options(trace->given, error)) {
+		for (unsigned i = 1; i < n; i++)
+			g_ptr_array_add(parameters, arguments[i]);
+		g_ptr_array_add(parameters, NULL);
+		trace->script = trace_script_new(*text, (const char *const *)parameters->pdata, error);
+	}
+	if (failure)
+		g_propagate_error(error, g_steal_pointer(&failure));
+	return trace->script || (!*text && !*error);
+}
+
+static int fail(const char *script, const GError *error)
+{
+	if (!script || error->domain != SCRIPT_ERROR)
+		return usage_error("trace", "%s", error->message);
+	say("%s", error->message);
+	say_where(script, error->message);
+	return STATUS_USAGE;
 }
 
 static int trace_main(void *values, unsigned n, char **arguments)
 {
 	const struct trace_values *given = values;
 	g_autoptr(GError) error = NULL;
+	g_autofree char *text = NULL;
 	struct trace trace = {.given = given};
 	bool done;
 
-	if (!given->probes)
+	if (!given->probes && !given->script)
 		return usage_error(
 			"trace",
 			"no probe given: use -e PROBE, e.g. -e function:vfs_read; `vprof probe list` shows what can be traced");
-	if (!parse(&trace, &error)) {
+	if (!read_script(&trace, n, arguments, &text, &error) || !parse(&trace, &error)) {
 		trace_clear(&trace);
-		return usage_error("trace", "%s", error->message);
+		return fail(text, error);
 	}
+	if (!trace.script && n > 1)
+		return usage_error("trace", "unexpected argument \"%s\": only a script has parameters", arguments[1]);
+	if (given->output && !freopen(given->output, "we", stdout))
+		return usage_error("trace", "cannot write %s: %s", given->output, g_strerror(errno));
 	interrupt_watch();
-	done = trace_open(&trace, n > 0 ? arguments[0] : NULL, &error) && trace_run(&trace, &error);
-	if (done)
-		finish(&trace);
+	done = trace_open(&trace, n > 0 ? arguments[0] : NULL, &error) && trace_run(&trace, &error) &&
+	       finish(&trace, &error);
 	trace_clear(&trace);
+	if (!done && error->domain == SCRIPT_ERROR)
+		return fail(text, error);
 	return done ? STATUS_OK : failure(error);
 }
 
 const struct command command_trace = {
 	.name = "trace",
 	.summary = "Print events in a running guest as they happen",
-	.arguments = "[ENGINE]",
-	.max_arguments = 1,
+	.arguments = "[ENGINE [PARAMETER...]]",
+	.max_arguments = 10,
 	.argument_words = {"@engines"},
 	.manual = "vprof-trace",
 	.description =
@@ -389,7 +521,9 @@ const struct command command_trace = {
 		"  vprof trace -e 'syscall:*' --count-by comm,nr --duration 10s\n"
 		"  vprof trace -e return:vfs_read --hist ns\n"
 		"  vprof trace -e function:vfs_read --count-by kstack --duration 10s\n"
-		"  vprof trace -e tracepoint:sched:sched_switch --count-by 'str(next->comm)'",
+		"  vprof trace -e tracepoint:sched:sched_switch --count-by 'str(next->comm)'\n"
+		"  vprof trace -e 'tracepoint:sched:sched_switch { @[comm] = count(); }'\n"
+		"  vprof trace -e 'kretprobe:vfs_read /retval > 0/ { @ = hist(retval); }'",
 	.options = options,
 	.values_bytes = sizeof(struct trace_values),
 	.run = trace_main,

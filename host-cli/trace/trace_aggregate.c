@@ -158,24 +158,29 @@ static void format_power(uint64_t value, char *text, size_t bytes)
 	g_snprintf(text, bytes, "%" PRIu64 "%.1s", value, &units[unit]);
 }
 
-static void format_range(unsigned bucket, char *text, size_t bytes)
+char *trace_histogram_range(unsigned bucket)
 {
 	char low[16], high[16];
 
 	format_power(bucket_low(bucket), low, sizeof(low));
 	if (bucket < 2)
-		g_snprintf(text, bytes, "[%s]", low);
-	else if (bucket == TRACE_BUCKETS - 1)
-		g_snprintf(text, bytes, "[%s, ...)", low);
-	else {
-		format_power(bucket_low(bucket + 1), high, sizeof(high));
-		g_snprintf(text, bytes, "[%s, %s)", low, high);
-	}
+		return g_strdup_printf("[%s]", low);
+	if (bucket == TRACE_BUCKETS - 1)
+		return g_strdup_printf("[%s, ...)", low);
+	format_power(bucket_low(bucket + 1), high, sizeof(high));
+	return g_strdup_printf("[%s, %s)", low, high);
+}
+
+void trace_histogram_print_row(const char *range, uint64_t count, uint64_t most, FILE *out)
+{
+	static const char bar[BAR_COLUMNS + 1] = "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@";
+	const unsigned columns = (unsigned)((double)count / (double)most * BAR_COLUMNS);
+
+	fprintf(out, "%-16s %10" PRIu64 " |%-*.*s|\n", range, count, (int)BAR_COLUMNS, (int)columns, bar);
 }
 
 void trace_histogram_print(const struct trace_histogram *histogram, FILE *out)
 {
-	static const char bar[BAR_COLUMNS + 1] = "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@";
 	unsigned first, last;
 	uint64_t most = 1;
 
@@ -185,12 +190,9 @@ void trace_histogram_print(const struct trace_histogram *histogram, FILE *out)
 	for (unsigned i = first; i <= last; i++)
 		most = MAX(most, histogram->buckets[i]);
 	for (unsigned i = first; i <= last; i++) {
-		char range[40];
-		unsigned columns = (unsigned)((double)histogram->buckets[i] / (double)most * BAR_COLUMNS);
+		g_autofree char *range = trace_histogram_range(i);
 
-		format_range(i, range, sizeof(range));
-		fprintf(out, "%-16s %10" PRIu64 " |%-*.*s|\n", range, histogram->buckets[i], (int)BAR_COLUMNS,
-		        (int)columns, bar);
+		trace_histogram_print_row(range, histogram->buckets[i], most, out);
 	}
 }
 

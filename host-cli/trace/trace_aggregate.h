@@ -26,5 +26,9 @@ struct trace_histogram {
 void trace_histogram_add(struct trace_histogram *histogram, const struct trace_event *event);
 void trace_histogram_print(const struct trace_histogram *histogram, FILE *out);
 json_t *trace_histogram_json(const struct trace_histogram *histogram);
+/* The values of a bucket, "[4, 8)". New string. */
+char *trace_histogram_range(unsigned bucket);
+/* A row of a histogram, in which no bucket has more than `most`. */
+void trace_histogram_print_row(const char *range, uint64_t count, uint64_t most, FILE *out);
 
 #endif

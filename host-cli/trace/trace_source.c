@@ -84,7 +84,7 @@ bool trace_source_add(struct trace_source *source, const char *probe, const stru
 	return true;
 }
 
-static json_t *names_matching(struct trace_source *source, const char *pattern, GError **error)
+json_t *trace_source_matching(struct trace_source *source, const char *pattern, GError **error)
 {
 	json_t *names = json_array(), *bare = json_array();
 	json_t *providers = probe_names_list(source->client, pattern, names, bare, error);
@@ -107,7 +107,7 @@ static json_t *names_matching(struct trace_source *source, const char *pattern, 
 bool trace_source_add_all(struct trace_source *source, const char *pattern, const struct trace_options *options,
                           unsigned *left_out, char **why, GError **error)
 {
-	json_t *names = names_matching(source, pattern, error), *name;
+	json_t *names = trace_source_matching(source, pattern, error), *name;
 	size_t i;
 
 	*left_out = 0;
@@ -128,6 +128,16 @@ bool trace_source_add_all(struct trace_source *source, const char *pattern, cons
 		g_clear_pointer(why, g_free);
 	json_decref(names);
 	return names && !none;
+}
+
+const struct trace_probe *trace_source_last(const struct trace_source *source)
+{
+	return g_ptr_array_index(source->probes, source->probes->len - 1);
+}
+
+json_t *trace_source_ask(struct trace_source *source, const char *method, json_t *arguments, GError **error)
+{
+	return engine_ask(source->client, method, arguments, error);
 }
 
 unsigned trace_source_patches(const struct trace_source *source)

@@ -18,6 +18,10 @@ struct trace_options {
 	bool stack;
 	const char *breakpoints; /* "any", "processor", "patch", or NULL */
 };
+/* Asks the engine, as engine_ask. */
+json_t *trace_source_ask(struct trace_source *source, const char *method, json_t *arguments, GError **error);
+/* The names of what matches a pattern, as many as a client can have probes (new reference). */
+json_t *trace_source_matching(struct trace_source *source, const char *pattern, GError **error);
 bool trace_source_add(struct trace_source *source, const char *probe, const struct trace_options *options,
                       GError **error);
 /*
@@ -27,6 +31,8 @@ bool trace_source_add(struct trace_source *source, const char *probe, const stru
  */
 bool trace_source_add_all(struct trace_source *source, const char *pattern, const struct trace_options *options,
                           unsigned *left_out, char **why, GError **error);
+/* The probe that was added last; borrowed. */
+const struct trace_probe *trace_source_last(const struct trace_source *source);
 /* How many of the probes are patches in the guest's code. */
 unsigned trace_source_patches(const struct trace_source *source);
 /* Whether one of the probes has that field, or every event has. */

@@ -81,6 +81,8 @@ START_TEST(numbers_have_the_size_and_the_sign_of_their_types)
 		{"prev->pid", (uint64_t)-5},
 		{"prev->flags", 0xfe},
 		{"prev->parent->pid", 7},
+		{"((struct task *)prev)->pid", (uint64_t)-5},
+		{"((struct task *)prev)->parent->pid", 7},
 		{"prev->parent", AT + PARENT},
 		{"prev->name.text", AT + TEXT},
 		{"prev->parent->parent", 0},
@@ -106,6 +108,8 @@ START_TEST(texts_end_with_zero_or_with_their_array)
 	static const struct {
 		const char *text, *value;
 	} cases[] = {{"str(prev->comm)", "sh"},
+	             {"prev->comm", "sh"},
+	             {"str(((struct task *)prev)->parent->comm)", "sixteen letters."},
 	             {"str(prev->parent->comm)", "sixteen letters."},
 	             {"str(prev->name.text)", "a name"},
 	             {"str(count)", "a name"}};
@@ -157,7 +161,10 @@ START_TEST(other_paths_are_refused)
 		{"prev->pid->pid", "behind what is no pointer"},
 		{"prev.pid", "behind what is no structure"},
 		{"prev->pid.pid", "no member pid"},
-		{"prev->comm", "is an array"},
+		{"((struct none *)count)->pid", "cast to a structure that"},
+		{"((struct task *)count)", "a cast without ->"},
+		{"((struct task *)count", "a cast without ->"},
+		{"((struct task)count)->pid", "begins with no argument"},
 		{"prev->name", "is no number"},
 		{"str(prev->pid)", "is no text"},
 		{"str(prev)", "is no text"},

@@ -113,6 +113,8 @@ static json_t *method_map_read(struct control_call *call, GError **error)
 		                                         words_json(words + n_key, n_value)));
 		bytes += ENTRY_BYTES + WORD_BYTES * (n_key + n_value);
 	}
+	if (!more && call->server->guest->state == GUEST_ENDED)
+		control_probe_client(call)->maps_read |= 1u << integer(call, "map", 0);
 	return json_pack("{s:o, s:o, s:I}", "entries", entries, "next",
 	                 more ? json_integer((json_int_t)place) : json_null(), "dropped",
 	                 (json_int_t)program_map_dropped(map));

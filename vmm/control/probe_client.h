@@ -16,6 +16,7 @@ struct probe_client {
 	enum probe_reader reader;
 	struct ring_reader *readers[GUEST_VCPUS_MAX]; /* PROBE_READER_JSON; NULL: not opened yet */
 	GHashTable *comms;                            /* tid to name, from COMM records in the rings */
+	uint32_t maps_read;                           /* bit i: all of map i has been read since the guest ended */
 };
 
 struct probe_client *probe_client_new(struct probe_hub *hub, unsigned vcpus);

@@ -67,6 +67,9 @@ static bool probes_unread(const struct connection *connection)
 
 	if (!client || client->reader == PROBE_READER_NONE)
 		return false;
+	for (unsigned i = 0; probe_set_map(client->set, i); i++)
+		if (!(client->maps_read >> i & 1))
+			return true;
 	for (unsigned i = 0; i < client->vcpus; i++)
 		if (ring_unread(probe_set_ring(client->set, i)) > 0)
 			return true;

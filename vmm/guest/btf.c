@@ -286,6 +286,18 @@ bool btf_size(const struct btf *btf, const char *structure, uint32_t *bytes)
 	return true;
 }
 
+bool btf_structure(const struct btf *btf, const char *name, uint32_t *id)
+{
+	const uint8_t *members;
+	struct type type;
+	guint i = 0;
+
+	if (!struct_next(btf, name, &i, &type, &members))
+		return false;
+	*id = g_array_index(btf->structs, uint32_t, i - 1);
+	return true;
+}
+
 /* ---- values ---- */
 
 #define INT_SIGNED 1u

@@ -47,6 +47,8 @@ void btf_value_fill(const struct btf *btf, uint32_t id, struct btf_value *value)
  * there is no such name, or `btf` is NULL. To be cleared. Looks at every type.
  */
 void btf_value_named(const struct btf *btf, const char *words, struct btf_value *value);
+/* A structure by its name: the first of that name. */
+bool btf_structure(const struct btf *btf, const char *name, uint32_t *id);
 /* What a pointer points to, and what an array has. False for other types. */
 bool btf_target(const struct btf *btf, uint32_t id, uint32_t *target);
 bool btf_array(const struct btf *btf, uint32_t id, uint32_t *element, uint32_t *n);

@@ -6,6 +6,8 @@
 G_DEFINE_QUARK(vprof_field_error, field_error)
 
 #define TEXT "str("
+#define CAST "((struct "
+#define CAST_END " *)"
 #define NAME_BYTES_MAX 64u
 #define READ_BYTES 16u /* of a text at once, so that the page behind it need not be there */
 
@@ -15,7 +17,8 @@ struct parsing {
 	const char *at;
 	const struct btf *btf;
 	uint32_t type;
-	bool in_memory; /* the value is at `offset`, and not in a register */
+	uint32_t structure; /* that the argument is cast to a pointer to; 0: none */
+	bool in_memory;     /* the value is at `offset`, and not in a register */
 	struct field_path *path;
 	GError **error;
 };
@@ -35,9 +38,27 @@ static size_t name_length(const char *text)
 	return n;
 }
 
-static const char *first_name(const char *text)
+static const char *behind_str(const char *text)
 {
 	return g_str_has_prefix(text, TEXT) ? text + strlen(TEXT) : text;
+}
+
+/* The name of the structure that the argument is cast to; NULL: it is not. */
+static const char *cast_of(const char *text)
+{
+	const char *begin = behind_str(text);
+
+	if (!g_str_has_prefix(begin, CAST))
+		return NULL;
+	begin += strlen(CAST);
+	return g_str_has_prefix(begin + name_length(begin), CAST_END) ? begin : NULL;
+}
+
+static const char *first_name(const char *text)
+{
+	const char *cast = cast_of(text);
+
+	return cast ? cast + name_length(cast) + strlen(CAST_END) : behind_str(text);
 }
 
 int field_path_argument(const char *text, const struct field_argument *arguments, size_t n)
@@ -96,9 +117,12 @@ static bool parse_step(struct parsing *parsing)
 		return fail(parsing, FIELD_ERROR_TYPE, "needs the kernel's BTF, which its image does not have");
 	if (g_str_has_prefix(parsing->at, "->")) {
 		parsing->at += 2;
-		if (!btf_target(parsing->btf, parsing->type, &target))
+		if (parsing->structure != 0)
+			target = parsing->structure;
+		else if (!btf_target(parsing->btf, parsing->type, &target))
 			return fail(parsing, FIELD_ERROR_TYPE, "has -> behind what is no pointer");
 		parsing->type = target;
+		parsing->structure = 0;
 		return load(parsing) && parse_member(parsing);
 	}
 	parsing->at += 1;
@@ -145,9 +169,25 @@ static bool finish_number(struct parsing *parsing)
 		return true;
 	}
 	if (btf_array(parsing->btf, parsing->type, &element, &n))
-		return fail(parsing, FIELD_ERROR_TYPE, "is an array; str(...) is the text in one of characters");
+		return finish_text(parsing);
 	btf_value_fill(parsing->btf, parsing->type, &path->value);
 	return path->value.bytes != 0 || fail(parsing, FIELD_ERROR_TYPE, "is no number and no address");
+}
+
+/* "((struct path *)arg0)", of which the first name has been read. */
+static bool parse_cast(struct parsing *parsing)
+{
+	const char *cast = cast_of(parsing->text);
+
+	if (!cast)
+		return true;
+	g_autofree char *name = g_strndup(cast, name_length(cast));
+	if (!parsing->btf || !btf_structure(parsing->btf, name, &parsing->structure))
+		return fail(parsing, FIELD_ERROR_TYPE, "is cast to a structure that the kernel's BTF does not have");
+	if (!g_str_has_prefix(parsing->at, ")->"))
+		return fail(parsing, FIELD_ERROR_SYNTAX, "has a cast without ->");
+	parsing->at += 1;
+	return true;
 }
 
 static bool parse(struct parsing *parsing, const struct field_argument *arguments, size_t n)
@@ -160,6 +200,8 @@ static bool parse(struct parsing *parsing, const struct field_argument *argument
 	parsing->path->argument = (unsigned)argument;
 	parsing->type = arguments[argument].type;
 	parsing->at = first_name(parsing->text) + strlen(arguments[argument].name);
+	if (!parse_cast(parsing))
+		return false;
 	while (g_str_has_prefix(parsing->at, "->") || parsing->at[0] == '.')
 		if (!parse_step(parsing))
 			return false;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Fields of the structures that a function's arguments point to: "file->f_path.dentry", as C writes it, by the kernel's
- * BTF; and "str(file->f_path.dentry->d_name.name)", the text that is at such an address.
+ * BTF; and "str(file->f_path.dentry->d_name.name)", the text that is at such an address. Characters of a member are a
+ * text by themselves. An argument may be taken for another: "((struct path *)arg0)->mnt".
  */
 #ifndef VPROF_GUEST_FIELD_PATH_H
 #define VPROF_GUEST_FIELD_PATH_H

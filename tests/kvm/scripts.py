@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Scripts of vprof trace, with a guest that does everything a known number of times: nothing is lost, and nothing counted twice."""
+import json
+
+import harness
+import json_schemas
+from engine import Engine
+from harness import VPROF
+
+ROUNDS = 100  # tests/guests/rounds
+PORT, MSR = 0x510, 0x174
+
+ACCESSES = f"""
+BEGIN {{ @before = 5; printf("ready\\n"); }}
+io:{PORT:#x}:out {{
+	@ports[args.port, args.bytes] = count();
+	@sum = sum(args.value); @min = min(args.value); @max = max(args.value); @avg = avg(args.value);
+	@powers = hist(args.value); @tens = lhist(args.value, 0, 50, 10);
+	$half = args.value / 2;
+	if ($half * 2 == args.value) {{ @even++; }} else {{ @odd++; }}
+}}
+io:{PORT:#x}:out /args.value % 10 == 3 && args.value > 50/ {{ printf("%d %s|%5x|%-4u|\\n", args.value, "of", args.value, args.value); }}
+io:{PORT:#x}:out /args.value == 1000/ {{ printf("never\\n"); }}
+msr:{MSR:#x}:write {{ @last[args.value % 3] = args.value; @gone[args.value] = 1; delete(@gone[args.value]); }}
+END {{ printf("end\\n"); }}
+"""
+
+CALLS = """
+BEGIN { printf("ready\\n"); }
+function:countdown { @n[arg0] = count(); }
+kprobe:round_port { @start[arg0] = nsecs; @func[func, probe] = count(); }
+function:round_mmio /@start[arg0]/ { @known = count(); @late = max(nsecs - @start[arg0]); }
+function:round_msr /arg0 == 49/ { exit(); }
+"""
+
+
+class Scripts(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        harness.need_kvm()
+
+    def trace(self, script, *parameters):
+        """What the script prints with the guest, from its first instruction to its end: the texts, the maps and the end."""
+        engine = Engine(self, harness.guest("rounds"), "--vcpus", 2)
+        trace = self.start(VPROF, "trace", engine.path, *parameters, "--json", *script)
+        self.assertEqual(json.loads(trace.stdout.readline()), {"text": "ready\n"})
+        engine.execute("guest-start")
+        out, _ = self.finish(trace)
+        lines = [json.loads(line) for line in out.splitlines()]
+        for line in lines:
+            json_schemas.check(self, "trace", line)
+        return ([line["text"] for line in lines if "text" in line], {line["map"]: line for line in lines if "map" in line},
+                lines[-1]["end"])
+
+    def entries(self, map_):
+        return {tuple(entry["key"]): entry["value"] for entry in map_["entries"]}
+
+    def value(self, map_):
+        return self.entries(map_)[()]
+
+    def test_accesses(self):
+        path = self.folder / "accesses"
+        path.write_text("#!/usr/bin/env -S vprof trace --script\n" + ACCESSES)
+        texts, maps, end = self.trace(["--script", path])
+        self.assertEqual(texts, [f"{i} of|{i:5x}|{i:<4d}|\n" for i in range(53, ROUNDS, 10)] + ["end\n"])
+        self.assertEqual(self.entries(maps["@ports"]), {(PORT, 1): ROUNDS})
+        self.assertEqual([self.value(maps[name]) for name in ("@sum", "@min", "@max", "@avg", "@even", "@odd", "@before")],
+                         [sum(range(ROUNDS)), 0, ROUNDS - 1, (ROUNDS - 1) // 2, ROUNDS // 2, ROUNDS // 2, 5])
+        self.assertEqual([range_["count"] for range_ in self.value(maps["@powers"])], [1, 1, 2, 4, 8, 16, 32, 36])
+        self.assertEqual([(range_["range"], range_["count"]) for range_ in self.value(maps["@tens"])],
+                         [(f"[{low}, {low + 10})", 10) for low in range(0, 50, 10)] + [("[50, ...)", 50)])
+        self.assertEqual(self.entries(maps["@last"]), {(0,): 99, (1,): 97, (2,): 98})
+        self.assertEqual(self.entries(maps["@gone"]), {})
+        statistics = end["statistics"]
+        self.assertEqual([statistics[name] for name in ("dropevt", "map-full", "fault")], [0, 0, 0])
+        # One program for all clauses of a probe. What was printed are the only events.
+        self.assertEqual((statistics["hit"], statistics["event"]), (2 * ROUNDS + 2, len(texts) + 1))
+
+    def test_calls(self):
+        harness.need_feature("breakpoint")
+        texts, maps, end = self.trace(["-e", CALLS])
+        self.assertEqual(texts, [])
+        # exit() is in round 49: of later rounds, nothing is counted.
+        self.assertEqual(self.entries(maps["@n"]), {(1,): 49, (2,): 49, (3,): 49})
+        self.assertEqual(self.entries(maps["@func"]), {("round_port", "kprobe:round_port"): 50})
+        self.assertEqual(self.value(maps["@known"]), 50)
+        self.assertGreater(self.value(maps["@late"]), 0)
+        self.assertEqual(end["statistics"]["hit"], 1 + 3 * 49 + 3 * 50)
+
+    def test_maps_have_a_size(self):
+        script = f'BEGIN {{ printf("ready\\n"); }} io:{PORT:#x}:out {{ @[args.value] = count(); @n = count(); }} END {{ print(@, 3); clear(@n); }}'
+        engine = Engine(self, harness.guest("rounds"))
+        trace = self.start(VPROF, "trace", engine.path, "--map-keys", 10, "-j", "-e", script)
+        trace.stdout.readline()
+        engine.execute("guest-start")
+        out, _ = self.finish(trace)
+        lines = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual([len(line["entries"]) for line in lines if "map" in line], [3, 10, 0])
+        self.assertEqual(lines[-1]["end"]["statistics"]["map-full"], ROUNDS - 10)
+
+    def test_refusals(self):
+        engine = Engine(self, harness.guest("rounds"))
+        for script, message in (("BEGIN { @x = }", "vprof: 1:14: here is \"}\", where a value should be\nvprof:   BEGIN { @x = }\n"
+                                                   "vprof:                ^\n"),
+                                ("io:1 { @ = args.what }", "io:1 has no argument that \"what\" begins with; it has port, value, bytes, write")):
+            err = self.refused(VPROF, "trace", engine.path, "-e", script, message=".", status=2)
+            self.assertIn(message, err)
+        self.refused(VPROF, "trace", engine.path, "-e", "BEGIN { }", "--filter", "pid=1", status=2, message="--filter is for events")
+        self.refused(VPROF, "trace", engine.path, "parameter", "-e", "io:1", status=2, message="only a script has parameters")
+        self.refused(VPROF, "trace", engine.path, "-e", "function:none { }", message="has no function \"none\"")
+        out = self.folder / "out"
+        self.run_program(VPROF, "trace", "-o", out, "-e", 'BEGIN { printf("%s %d\\n", $1, $2 * 2); @ = stats($2); print(@); exit(); }',
+                         "--", engine.path, "x y", "-3")
+        self.assertEqual(out.read_text(), "x y -6\n@: count 1, average -3, total -3\n\n@: count 1, average -3, total -3\n")
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the clauses of a probe read in the guest's memory, as engines write it. */
+#include <string.h>
+
+#include "lib/script/script_priv.h"
+
+/*
+ * What the records of trace points call fields (include/trace/events/ of Linux), and where it is in the arguments,
+ * which are what a probe sees.
+ */
+static const struct {
+	const char *probe, *field, *path;
+} records[] = {
+	{"sched:sched_switch", "prev_comm", "str(prev->comm)"},
+	{"sched:sched_switch", "prev_pid", "prev->pid"},
+	{"sched:sched_switch", "prev_prio", "prev->prio"},
+	{"sched:sched_switch", "next_comm", "str(next->comm)"},
+	{"sched:sched_switch", "next_pid", "next->pid"},
+	{"sched:sched_switch", "next_prio", "next->prio"},
+	{"sched:sched_process_fork", "parent_comm", "str(parent->comm)"},
+	{"sched:sched_process_fork", "parent_pid", "parent->pid"},
+	{"sched:sched_process_fork", "child_comm", "str(child->comm)"},
+	{"sched:sched_process_fork", "child_pid", "child->pid"},
+	{"sched:sched_process_exec", "filename", "str(bprm->filename)"},
+	{"sched:sched_process_exec", "pid", "p->pid"},
+	{"sched:sched_migrate_task", "orig_cpu", "p->thread_info.cpu"},
+	{"sched:sched_wakeup", "target_cpu", "p->thread_info.cpu"},
+	{"sched:sched_wakeup_new", "target_cpu", "p->thread_info.cpu"},
+	{"sched:sched_waking", "target_cpu", "p->thread_info.cpu"},
+	{"sched:sched_stat_runtime", "comm", "str(tsk->comm)"},
+	{"sched:sched_stat_runtime", "pid", "tsk->pid"},
+	{"sched:sched_", "comm", "str(p->comm)"},
+	{"sched:sched_", "pid", "p->pid"},
+	{"sched:sched_", "prio", "p->prio"},
+	{"block:block_rq_", "sector", "rq->__sector"},
+	{"block:block_rq_", "bytes", "rq->__data_len"},
+	{"block:block_bio_", "sector", "bio->bi_iter.bi_sector"},
+	{"irq:irq_handler_entry", "name", "str(action->name)"},
+	{"irq:softirq_", "vec", "vec_nr"},
+};
+
+/* The first row that fits; a row of several trace points ends with an underscore. */
+static const char *record_path(const char *probe, const char *field)
+{
+	static const char prefix[] = "tracepoint:";
+
+	if (!g_str_has_prefix(probe, prefix))
+		return NULL;
+	for (size_t i = 0; i < G_N_ELEMENTS(records); i++) {
+		const bool all = g_str_has_suffix(records[i].probe, "_");
+		const char *event = probe + strlen(prefix);
+
+		if (strcmp(records[i].field, field) == 0 &&
+		    (all ? g_str_has_prefix(event, records[i].probe) : strcmp(event, records[i].probe) == 0))
+			return records[i].path;
+	}
+	return NULL;
+}
+
+bool clause_is_of(const struct clause *clause, const char *const *written)
+{
+	bool is = false;
+
+	for (guint i = 0; i < clause->probes->len; i++)
+		is |= g_strv_contains(written, g_array_index(clause->probes, struct written, i).name);
+	return is;
+}
+
+char *script_path_field(const char *probe, const char *path, bool in_str)
+{
+	const char *record = record_path(probe, path);
+
+	if (!record && !strpbrk(path, ".>("))
+		return NULL;
+	if (record && (!in_str || g_str_has_prefix(record, "str(")))
+		return g_strdup(record);
+	return in_str ? g_strdup_printf("str(%s)", record ? record : path) : g_strdup(path);
+}
+
+struct finding {
+	const char *probe;
+	GPtrArray *fields;
+};
+
+static void find(const struct finding *finding, const struct node *node, bool in_str)
+{
+	for (; node; node = node->next) {
+		char *field = node->kind == NODE_PATH ? script_path_field(finding->probe, node->text, in_str) : NULL;
+		const bool is_str = node->kind == NODE_CALL && strcmp(node->text, "str") == 0;
+
+		if (field && !g_ptr_array_find_with_equal_func(finding->fields, field, g_str_equal, NULL))
+			g_ptr_array_add(finding->fields, g_steal_pointer(&field));
+		g_free(field);
+		find(finding, node->a, false);
+		find(finding, node->b, false);
+		find(finding, node->c, false);
+		find(finding, node->first, is_str);
+		find(finding, node->second, false);
+	}
+}
+
+char **script_fields(const struct script *script, const char *const *written, const char *name)
+{
+	struct finding finding = {name, g_ptr_array_new()};
+
+	for (guint i = 0; i < script->clauses->len; i++) {
+		const struct clause *clause = g_ptr_array_index(script->clauses, i);
+
+		if (!clause_is_of(clause, written))
+			continue;
+		find(&finding, clause->predicate, false);
+		find(&finding, clause->statements, false);
+	}
+	g_ptr_array_add(finding.fields, NULL);
+	return (char **)g_ptr_array_free(finding.fields, FALSE);
+}

@@ -1,0 +1,598 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <string.h>
+
+#include "lib/script/script_priv.h"
+
+#define DEPTH_MAX 64u /* of what is nested */
+#define NODES_MAX 4096u
+
+struct parser {
+	struct lexer lexer;
+	struct token token; /* the next */
+	unsigned depth, nodes, parentheses;
+	bool in_predicate;
+	GError **error;
+};
+
+static struct node *parse_expression(struct parser *parser);
+static struct node *parse_unary(struct parser *parser);
+static bool parse_block(struct parser *parser, struct node **first);
+
+void node_free(struct node *node)
+{
+	while (node) {
+		struct node *next = node->next;
+
+		node_free(node->a);
+		node_free(node->b);
+		node_free(node->c);
+		node_free(node->first);
+		node_free(node->second);
+		g_free(node->text);
+		g_free(node);
+		node = next;
+	}
+}
+
+static void *fail(struct parser *parser, const char *expected)
+{
+	const struct token *token = &parser->token;
+
+	if (token->kind == TOKEN_END)
+		script_fail(parser->error, SCRIPT_ERROR_SYNTAX, token->line, token->column,
+		            "the script ends where %s should follow", expected);
+	else
+		script_fail(parser->error, SCRIPT_ERROR_SYNTAX, token->line, token->column,
+		            "here is \"%s\", where %s should be", token->text, expected);
+	return NULL;
+}
+
+static bool advance(struct parser *parser)
+{
+	g_free(g_steal_pointer(&parser->token.text));
+	const bool done = lexer_next(&parser->lexer, &parser->token, parser->error);
+
+	if (!done)
+		g_clear_pointer(&parser->token.text, g_free);
+	return done;
+}
+
+static bool is_sign(const struct parser *parser, const char *sign)
+{
+	return parser->token.kind == TOKEN_SIGN && strcmp(parser->token.text, sign) == 0;
+}
+
+static bool is_name(const struct parser *parser, const char *name)
+{
+	return parser->token.kind == TOKEN_NAME && strcmp(parser->token.text, name) == 0;
+}
+
+/* Takes that sign. */
+static bool expect(struct parser *parser, const char *sign, const char *expected)
+{
+	if (is_sign(parser, sign))
+		return advance(parser);
+	fail(parser, expected);
+	return false;
+}
+
+/* With the text and place of the next token, which it takes. */
+static struct node *node_new(struct parser *parser, enum node_kind kind)
+{
+	struct node *node;
+
+	if (++parser->nodes > NODES_MAX) {
+		script_fail(parser->error, SCRIPT_ERROR_LIMIT, parser->token.line, parser->token.column,
+		            "the script is too long");
+		return NULL;
+	}
+	node = g_new0(struct node, 1);
+	*node = (struct node){.kind = kind,
+	                      .line = parser->token.line,
+	                      .column = parser->token.column,
+	                      .text = g_strdup(parser->token.text),
+	                      .number = parser->token.number};
+	if (advance(parser))
+		return node;
+	node_free(node);
+	return NULL;
+}
+
+static bool enter(struct parser *parser)
+{
+	if (++parser->depth <= DEPTH_MAX)
+		return true;
+	script_fail(parser->error, SCRIPT_ERROR_LIMIT, parser->token.line, parser->token.column,
+	            "this is nested too deeply");
+	return false;
+}
+
+/* ---- expressions ---- */
+
+/* Behind the opening sign, up to the closing one. */
+static bool parse_list(struct parser *parser, const char *closing, struct node **list)
+{
+	bool first = true;
+
+	parser->parentheses++;
+	while (!is_sign(parser, closing)) {
+		if (!first && !expect(parser, ",", "a comma, or the end of the list"))
+			return false;
+		*list = parse_expression(parser);
+		if (!*list)
+			return false;
+		list = &(*list)->next;
+		first = false;
+	}
+	parser->parentheses--;
+	return advance(parser);
+}
+
+static struct node *parse_map(struct parser *parser)
+{
+	struct node *map = node_new(parser, NODE_MAP);
+
+	if (map && is_sign(parser, "[") && (!advance(parser) || !parse_list(parser, "]", &map->first))) {
+		node_free(map);
+		return NULL;
+	}
+	return map;
+}
+
+/* "args.prev->comm" becomes "prev->comm". */
+static struct node *parse_path(struct parser *parser, struct node *node)
+{
+	g_autoptr(GString) path = g_string_new(strcmp(node->text, "args") == 0 ? "" : node->text);
+
+	while (is_sign(parser, ".") || is_sign(parser, "->")) {
+		if (path->len > 0)
+			g_string_append(path, parser->token.text);
+		if (!advance(parser) || parser->token.kind != TOKEN_NAME) {
+			if (*parser->error == NULL)
+				fail(parser, "the name of a field");
+			node_free(node);
+			return NULL;
+		}
+		g_string_append(path, parser->token.text);
+		if (!advance(parser)) {
+			node_free(node);
+			return NULL;
+		}
+	}
+	g_free(node->text);
+	node->text = g_strdup(path->str);
+	node->kind = NODE_PATH;
+	return node;
+}
+
+static bool is_argument(const char *name)
+{
+	return strcmp(name, "args") == 0 || strcmp(name, "retval") == 0 ||
+	       (g_str_has_prefix(name, "arg") && g_ascii_isdigit(name[3]) && name[4 + (name[4] != '\0')] == '\0');
+}
+
+static struct node *parse_named(struct parser *parser)
+{
+	struct node *node = node_new(parser, NODE_NAME);
+
+	if (!node)
+		return NULL;
+	if (is_sign(parser, "(")) {
+		node->kind = NODE_CALL;
+		if (advance(parser) && parse_list(parser, ")", &node->first))
+			return node;
+		node_free(node);
+		return NULL;
+	}
+	if (is_argument(node->text))
+		return parse_path(parser, node);
+	return node;
+}
+
+/* Bits, negative if signed; 0: no type of C. */
+static int64_t type_bits(const char *name)
+{
+	static const struct {
+		const char *name;
+		int64_t bits;
+	} types[] = {{"int8", -8},     {"int16", -16},   {"int32", -32}, {"int64", -64},   {"uint8", 8},
+	             {"uint16", 16},   {"uint32", 32},   {"uint64", 64}, {"int8_t", -8},   {"int16_t", -16},
+	             {"int32_t", -32}, {"int64_t", -64}, {"uint8_t", 8}, {"uint16_t", 16}, {"uint32_t", 32},
+	             {"uint64_t", 64}, {"int", -32},     {"long", -64},  {"u8", 8},        {"u16", 16},
+	             {"u32", 32},      {"u64", 64},      {"size_t", 64}, {"ssize_t", -64}, {"s8", -8},
+	             {"s16", -16},     {"s32", -32},     {"s64", -64},   {"pid_t", -32}};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(types); i++)
+		if (strcmp(types[i].name, name) == 0)
+			return types[i].bits;
+	return 0;
+}
+
+/* Behind "(", if it is a cast to a number. */
+static struct node *parse_cast(struct parser *parser, int64_t bits)
+{
+	struct node *node = node_new(parser, NODE_CAST);
+
+	if (node) {
+		node->number = bits;
+		if (expect(parser, ")", "the ) of the cast"))
+			node->a = parse_unary(parser);
+	}
+	if (node && node->a)
+		return node;
+	node_free(node);
+	return NULL;
+}
+
+/* "(struct path *)arg0" keeps the words of the type: "((struct path *)arg0)". */
+static struct node *parse_struct_cast(struct parser *parser)
+{
+	g_autofree char *name = NULL;
+	struct node *node = NULL;
+
+	if (!advance(parser))
+		return NULL;
+	name = g_strdup(parser->token.text);
+	if (parser->token.kind != TOKEN_NAME)
+		return fail(parser, "the name of a structure");
+	if (!advance(parser) || !expect(parser, "*", "the * of a pointer") || !expect(parser, ")", "the ) of the cast"))
+		return NULL;
+	if (parser->token.kind != TOKEN_NAME || !is_argument(parser->token.text) || is_name(parser, "args"))
+		return fail(parser, "an argument, as arg0: no other value can be cast to a structure");
+	node = node_new(parser, NODE_PATH);
+	if (node) {
+		char *text = g_strdup_printf("((struct %s *)%s)", name, node->text);
+
+		g_free(node->text);
+		node->text = text;
+	}
+	return node;
+}
+
+/* What is between them, and members of it. */
+static struct node *parse_parentheses(struct parser *parser)
+{
+	struct node *node;
+
+	if (!enter(parser) || !advance(parser))
+		return NULL;
+	if (is_name(parser, "struct")) {
+		node = parse_struct_cast(parser);
+	} else if (parser->token.kind == TOKEN_NAME && type_bits(parser->token.text) != 0) {
+		node = parse_cast(parser, type_bits(parser->token.text));
+	} else {
+		parser->parentheses++;
+		node = parse_expression(parser);
+		parser->parentheses--;
+		if (node && !expect(parser, ")", "a )"))
+			g_clear_pointer(&node, node_free);
+	}
+	parser->depth--;
+	return node && node->kind == NODE_PATH ? parse_path(parser, node) : node;
+}
+
+static struct node *parse_primary(struct parser *parser)
+{
+	switch (parser->token.kind) {
+	case TOKEN_NUMBER:
+		return node_new(parser, NODE_NUMBER);
+	case TOKEN_STRING:
+		return node_new(parser, NODE_STRING);
+	case TOKEN_VARIABLE:
+		return node_new(parser, NODE_VARIABLE);
+	case TOKEN_MAP:
+		return parse_map(parser);
+	case TOKEN_NAME:
+		return parse_named(parser);
+	default:
+		break;
+	}
+	return is_sign(parser, "(") ? parse_parentheses(parser) : fail(parser, "a value");
+}
+
+static struct node *parse_unary(struct parser *parser)
+{
+	if (!is_sign(parser, "!") && !is_sign(parser, "-") && !is_sign(parser, "~"))
+		return parse_primary(parser);
+	struct node *node = enter(parser) ? node_new(parser, NODE_UNARY) : NULL;
+
+	if (node)
+		node->a = parse_unary(parser);
+	if (!node || !node->a) {
+		node_free(node);
+		return NULL;
+	}
+	parser->depth--;
+	return node;
+}
+
+/* From the loosest on; of one row, from the left. */
+static const char *const operators[][5] = {
+	{"||"},       {"&&"},     {"|"},           {"^"}, {"&"}, {"==", "!="}, {"<", ">", "<=", ">="},
+	{"<<", ">>"}, {"+", "-"}, {"*", "/", "%"},
+};
+
+static bool is_operator(struct parser *parser, size_t row)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(operators[row]) && operators[row][i]; i++)
+		found |= is_sign(parser, operators[row][i]);
+	if (!found || !parser->in_predicate || parser->parentheses > 0 || !is_sign(parser, "/"))
+		return found;
+	/* The end of the predicate, if the statements follow. */
+	struct lexer ahead = parser->lexer;
+	const bool skipped = lexer_skip(&ahead, NULL);
+
+	return !skipped || *ahead.at != '{';
+}
+
+static struct node *parse_binary(struct parser *parser, size_t row)
+{
+	struct node *left = row == G_N_ELEMENTS(operators) ? parse_unary(parser) : parse_binary(parser, row + 1);
+
+	while (row < G_N_ELEMENTS(operators) && left && is_operator(parser, row)) {
+		struct node *node = node_new(parser, NODE_BINARY);
+
+		if (node)
+			node->b = parse_binary(parser, row + 1);
+		if (!node || !node->b) {
+			node_free(node);
+			node_free(left);
+			return NULL;
+		}
+		node->a = left;
+		left = node;
+	}
+	return left;
+}
+
+static struct node *parse_expression(struct parser *parser)
+{
+	struct node *condition = enter(parser) ? parse_binary(parser, 0) : NULL, *node;
+
+	if (!condition || !is_sign(parser, "?")) {
+		parser->depth -= condition != NULL;
+		return condition;
+	}
+	node = node_new(parser, NODE_TERNARY);
+	if (!node) {
+		node_free(condition);
+		return NULL;
+	}
+	node->a = condition;
+	node->b = parse_expression(parser);
+	if (node->b && expect(parser, ":", "the : of a ?"))
+		node->c = parse_expression(parser);
+	parser->depth--;
+	if (node->c)
+		return node;
+	node_free(node);
+	return NULL;
+}
+
+/* ---- statements ---- */
+
+static bool is_assignment(const struct parser *parser)
+{
+	static const char *const signs[] = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="};
+	bool found = false;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(signs); i++)
+		found |= is_sign(parser, signs[i]);
+	return found;
+}
+
+/* Behind a variable or a map. */
+static struct node *parse_change(struct parser *parser, struct node *target)
+{
+	const bool steps = is_sign(parser, "++") || is_sign(parser, "--");
+	struct node *node = NULL;
+
+	if (steps || is_assignment(parser))
+		node = node_new(parser, steps ? NODE_STEP : NODE_ASSIGN);
+	else
+		fail(parser, "=, ++ or another change of the variable");
+	if (!node) {
+		node_free(target);
+		return NULL;
+	}
+	node->a = target;
+	if (steps)
+		return node;
+	node->b = parse_expression(parser);
+	if (node->b)
+		return node;
+	node_free(node);
+	return NULL;
+}
+
+static struct node *parse_target(struct parser *parser)
+{
+	if (parser->token.kind == TOKEN_VARIABLE)
+		return node_new(parser, NODE_VARIABLE);
+	return parser->token.kind == TOKEN_MAP ? parse_map(parser) : fail(parser, "a variable or a map");
+}
+
+static struct node *parse_if(struct parser *parser)
+{
+	struct node *node = enter(parser) ? node_new(parser, NODE_IF) : NULL;
+	bool done = node && (node->a = parse_expression(parser)) && parse_block(parser, &node->first);
+
+	if (done && is_name(parser, "else")) {
+		done = advance(parser);
+		if (done && is_name(parser, "if"))
+			done = (node->second = parse_if(parser)) != NULL;
+		else
+			done = done && parse_block(parser, &node->second);
+	}
+	parser->depth--;
+	if (done)
+		return node;
+	node_free(node);
+	return NULL;
+}
+
+static struct node *parse_statement(struct parser *parser)
+{
+	struct node *node;
+
+	if (is_sign(parser, "++") || is_sign(parser, "--")) {
+		node = node_new(parser, NODE_STEP);
+		if (node && !(node->a = parse_target(parser)))
+			g_clear_pointer(&node, node_free);
+		return node;
+	}
+	if (is_name(parser, "if"))
+		return parse_if(parser);
+	if (is_name(parser, "return"))
+		return node_new(parser, NODE_RETURN);
+	if (parser->token.kind == TOKEN_NAME) {
+		node = parse_named(parser);
+		if (!node || node->kind == NODE_CALL)
+			return node;
+		script_fail(parser->error, SCRIPT_ERROR_SYNTAX, node->line, node->column,
+		            "this is no statement; one calls a function, as printf or exit, or changes a variable");
+		node_free(node);
+		return NULL;
+	}
+	node = parse_target(parser);
+	return node ? parse_change(parser, node) : NULL;
+}
+
+/* In braces. */
+static bool parse_block(struct parser *parser, struct node **first)
+{
+	if (!expect(parser, "{", "a {"))
+		return false;
+	while (!is_sign(parser, "}")) {
+		if (is_sign(parser, ";")) {
+			if (!advance(parser))
+				return false;
+			continue;
+		}
+		*first = parse_statement(parser);
+		if (!*first)
+			return false;
+		if (!is_sign(parser, ";") && !is_sign(parser, "}") && (*first)->kind != NODE_IF) {
+			fail(parser, "a ; or a }");
+			return false;
+		}
+		first = &(*first)->next;
+	}
+	return advance(parser);
+}
+
+/* ---- clauses ---- */
+
+/* bpftrace's names for what engines call otherwise, long and short. */
+static const struct {
+	const char *provider, *own;
+} aliases[] = {
+	{"kprobe", "function"}, {"k", "function"},       {"kfunc", "function"},
+	{"fentry", "function"}, {"kretprobe", "return"}, {"kr", "return"},
+	{"t", "tracepoint"},    {"p", "profile"},        {"i", "interval"},
+};
+
+static char *own_name(const char *text, size_t n, char **provider)
+{
+	g_autofree char *given = g_strndup(text, n);
+
+	*provider = NULL;
+	if (strcmp(given, "BEGIN") == 0 || strcmp(given, "begin") == 0 || strcmp(given, "END") == 0 ||
+	    strcmp(given, "end") == 0) {
+		*provider = g_ascii_strup(given, -1);
+		return g_strdup(g_ascii_toupper(given[0]) == 'B' ? "recording:start" : "recording:end");
+	}
+	for (size_t i = 0; i < G_N_ELEMENTS(aliases); i++) {
+		const size_t length = strlen(aliases[i].provider);
+
+		if (strncmp(given, aliases[i].provider, length) != 0 || given[length] != ':')
+			continue;
+		*provider = g_strndup(given, length);
+		return g_strconcat(aliases[i].own, given + length, NULL);
+	}
+	if (g_str_has_prefix(given, "syscalls:") || g_str_has_prefix(given, "raw_syscalls:"))
+		return g_strconcat("tracepoint:", given, NULL);
+	return g_steal_pointer(&given);
+}
+
+/* Up to a blank, a comma, the predicate or the statements. The lexer is at its first character. */
+static bool parse_probe(struct parser *parser, struct script *script, struct clause *clause)
+{
+	static const char *const elsewhere[] = {"uprobe:",   "uretprobe:", "usdt:",          "software:",   "hardware:",
+	                                        "kretfunc:", "fexit:",     "rawtracepoint:", "watchpoint:", "iter:"};
+	struct lexer *lexer = &parser->lexer;
+	const char *text = parser->token.at;
+	const size_t n = strcspn(text, " \t\r\n,/{}");
+	struct written written;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(elsewhere); i++) {
+		if (!g_str_has_prefix(text, elsewhere[i]))
+			continue;
+		script_fail(parser->error, SCRIPT_ERROR_TYPE, parser->token.line, parser->token.column,
+		            "%s is not available; `vprof probe list` shows what can be probed", elsewhere[i]);
+		return false;
+	}
+	if (n == 0 || (parser->token.kind != TOKEN_NAME && text[0] != '*')) {
+		fail(parser, "a probe");
+		return false;
+	}
+	/* The token may have been a part of it only. */
+	lexer->at = text;
+	lexer->line = parser->token.line;
+	lexer->column = parser->token.column;
+	written.name = own_name(text, n, &written.provider);
+	g_array_append_val(clause->probes, written);
+	if (!g_ptr_array_find_with_equal_func(script->probes, written.name, g_str_equal, NULL))
+		g_ptr_array_add(script->probes, written.name);
+	lexer_advance(lexer, n);
+	return advance(parser);
+}
+
+static bool parse_predicate(struct parser *parser, struct clause *clause)
+{
+	if (!is_sign(parser, "/"))
+		return true;
+	parser->in_predicate = true;
+	clause->predicate = advance(parser) ? parse_expression(parser) : NULL;
+	parser->in_predicate = false;
+	return clause->predicate && expect(parser, "/", "the / at the end of the predicate");
+}
+
+static void written_clear(gpointer data)
+{
+	struct written *written = data;
+
+	g_free(written->name);
+	g_free(written->provider);
+}
+
+static bool parse_clause(struct parser *parser, struct script *script)
+{
+	struct clause *clause = g_new0(struct clause, 1);
+
+	clause->probes = g_array_new(FALSE, FALSE, sizeof(struct written));
+	g_array_set_clear_func(clause->probes, written_clear);
+	g_ptr_array_add(script->clauses, clause);
+	if (!parse_probe(parser, script, clause))
+		return false;
+	while (is_sign(parser, ","))
+		if (!advance(parser) || !parse_probe(parser, script, clause))
+			return false;
+	return parse_predicate(parser, clause) && parse_block(parser, &clause->statements);
+}
+
+bool script_read(struct script *script, const char *text, const char *const *parameters, GError **error)
+{
+	g_autoptr(GError) failure = NULL;
+	struct parser parser = {.lexer = {text, 1, 1, parameters}, .error = &failure};
+	bool done = advance(&parser);
+
+	while (done && (parser.token.kind != TOKEN_END || script->clauses->len == 0))
+		done = parse_clause(&parser, script);
+	g_free(parser.token.text);
+	if (!done)
+		g_propagate_error(error, g_steal_pointer(&failure));
+	return done;
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A script as it was read: a tree of nodes for each clause. */
+#ifndef VPROF_SCRIPT_SCRIPT_PRIV_H
+#define VPROF_SCRIPT_SCRIPT_PRIV_H
+
+#include "lib/script/script.h"
+
+enum token_kind { TOKEN_END, TOKEN_NAME, TOKEN_NUMBER, TOKEN_STRING, TOKEN_VARIABLE, TOKEN_MAP, TOKEN_SIGN };
+
+struct token {
+	enum token_kind kind;
+	unsigned line, column;
+	const char *at; /* where it begins in the text */
+	char *text;     /* a name, "$x" and "@x" with their sign, a string without its quotes, or a sign */
+	int64_t number;
+};
+
+/* What is still to be read of a text. */
+struct lexer {
+	const char *at;
+	unsigned line, column;
+	const char *const *parameters;
+};
+
+/* The next token, to be cleared. False: SCRIPT_ERROR_SYNTAX. */
+bool lexer_next(struct lexer *lexer, struct token *token, GError **error);
+/* Blanks and comments. */
+bool lexer_skip(struct lexer *lexer, GError **error);
+void lexer_advance(struct lexer *lexer, size_t n);
+void script_fail(GError **error, enum script_error code, unsigned line, unsigned column, const char *format, ...)
+	G_GNUC_PRINTF(5, 6);
+
+enum node_kind {
+	/* expressions */
+	NODE_NUMBER,   /* number */
+	NODE_STRING,   /* text */
+	NODE_VARIABLE, /* text */
+	NODE_MAP,      /* text; first: keys */
+	NODE_NAME,     /* text: a builtin */
+	NODE_PATH,     /* text: "prev->comm", behind `args` or an argument by its number */
+	NODE_CALL,     /* text; first: arguments */
+	NODE_UNARY,    /* text: the sign; a */
+	NODE_BINARY,   /* text; a, b */
+	NODE_TERNARY,  /* a, b, c */
+	NODE_CAST,     /* number: bits, negative if signed; a */
+	/* statements */
+	NODE_ASSIGN, /* text: "=", "+=", ...; a, b */
+	NODE_STEP,   /* text: "++" or "--"; a */
+	NODE_IF,     /* a; first, second: statements */
+	NODE_RETURN,
+};
+
+struct node {
+	enum node_kind kind;
+	unsigned line, column;
+	char *text;
+	int64_t number;
+	struct node *a, *b, *c;
+	struct node *first, *second; /* lists by `next` */
+	struct node *next;
+};
+void node_free(struct node *node); /* and those behind it */
+
+struct written {
+	char *name;     /* for the engine */
+	char *provider; /* as written, where that is another */
+};
+
+struct clause {
+	GArray *probes;         /* of struct written */
+	struct node *predicate; /* NULL: none */
+	struct node *statements;
+};
+
+struct map_entry {
+	struct script_map map;
+	bool has_kind, has_keys;
+	char *name;
+};
+
+struct program {
+	GArray *instructions; /* of struct vprof_instruction */
+	char *shown;
+};
+
+struct script {
+	GPtrArray *clauses;  /* of struct clause */
+	GPtrArray *probes;   /* script_probes */
+	GPtrArray *maps;     /* of struct map_entry */
+	GArray *actions;     /* of struct script_action; their texts belong to the tree */
+	GPtrArray *programs; /* of struct program */
+};
+
+/* script_parser.c */
+bool script_read(struct script *script, const char *text, const char *const *parameters, GError **error);
+/* script_fields.c: whether the clause is for that probe of the script. */
+bool clause_is_of(const struct clause *clause, const char *const *written);
+/* "prev->comm" and "str(...)" for the engine, of a path in a text or not; NULL when it is an argument alone. */
+char *script_path_field(const char *probe, const char *path, bool in_str);
+
+#endif
