@@ -349,11 +349,6 @@ static json_t *key_json(const struct trace_map *map, const uint64_t *words)
 
 json_t *trace_map_json(const struct trace_map *map, uint64_t top, uint64_t div)
 {
-	static const char *const kinds[] = {
-#define X(id, name, words) name,
-		VPROF_MAP_KINDS(X)
-#undef X
-	};
 	g_autoptr(GArray) entries = sorted(map, top);
 	json_t *list = json_array();
 
@@ -363,5 +358,6 @@ json_t *trace_map_json(const struct trace_map *map, uint64_t top, uint64_t div)
 		json_array_append_new(list, json_pack("{s:o, s:o}", "key", key_json(map, entry->words), "value",
 		                                      value_json(map, entry->value, div)));
 	}
-	return json_pack("{s:s, s:s, s:o}", "map", map->map->name, "kind", kinds[map->map->kind], "entries", list);
+	return json_pack("{s:s, s:s, s:o}", "map", map->map->name, "kind", script_map_kinds[map->map->kind], "entries",
+	                 list);
 }

@@ -189,20 +189,14 @@ static bool ask(struct trace_script *self, const char *method, json_t *arguments
 
 static bool add_maps(struct trace_script *self, uint64_t map_keys, GError **error)
 {
-	static const char *const kinds[] = {
-#define X(id, name, words) name,
-		VPROF_MAP_KINDS(X)
-#undef X
-	};
-
 	for (size_t i = 0; i < script_map_count(self->script); i++) {
 		const struct script_map *map = script_map(self->script, i);
 		unsigned key_words = 0;
 
 		for (unsigned j = 0; j < map->n_keys; j++)
 			key_words += script_type_words(map->keys[j]);
-		json_t *arguments = json_pack("{s:s, s:i, s:I, s:I, s:I}", "kind", kinds[map->kind], "key-words",
-		                              (int)key_words, "low", (json_int_t)map->low, "high",
+		json_t *arguments = json_pack("{s:s, s:i, s:I, s:I, s:I}", "kind", script_map_kinds[map->kind],
+		                              "key-words", (int)key_words, "low", (json_int_t)map->low, "high",
 		                              (json_int_t)map->high, "range", (json_int_t)map->range);
 
 		if (map_keys > 0)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Trace points of Debian's kernel while it boots and works, against the kernel's own counts of the same."""
 import collections
+import json
 import re
 
 import harness
@@ -21,6 +22,13 @@ exec busybox poweroff -f
 """
 FIELDS = ["prev->pid", "next->pid", "str(prev->comm)", "str(filename)"]  # of sched_switch; of sys_enter_execve
 SWITCH, FORK, EXEC = "tracepoint:sched:sched_switch", "tracepoint:sched:sched_process_fork", "tracepoint:syscalls:sys_enter_execve"
+# Beside the events, in fields of the records that bpftrace has.
+SCRIPT = """
+BEGIN { printf("ready"); }
+t:sched:sched_switch { @switches[args.prev_comm, args.prev_pid] = count(); }
+t:sched:sched_process_fork { @forks[args.parent_comm] = count(); }
+syscalls:sys_enter_execve { @execs[str(args.filename)] = count(); }
+"""
 COUNTED = "function:show_stat"  # adds the kernel's counts up for /proc/stat
 
 
@@ -58,6 +66,8 @@ class Tracepoints(harness.ProgramTest):
         self.assertIn("no member nothing", engine.ask("probe-add", probe=SWITCH, fields=["prev->nothing"])["error"]["desc"])
         probes = {name: engine.execute("probe-add", probe=name, fields=FIELDS)["id"] for name in (SWITCH, FORK, EXEC, COUNTED)}
         engine.execute("probe-record", on=True, **{"ring-bytes": 1 << 24})
+        script = self.start(VPROF, "trace", engine.path, "-j", "-e", SCRIPT)
+        self.assertEqual(json.loads(script.stdout.readline()), {"text": "ready"})
         engine.execute("guest-start")
         events = []
         while not engine.ended:
@@ -70,7 +80,22 @@ class Tracepoints(harness.ProgramTest):
             more = answer["more"]
         statistics = engine.execute("query-probes")["statistics"]
         self.assertEqual([statistics[name] for name in ("dropevt", "no-arguments", "fault")], [0, 0, 0])
+        self.check_script(script, events, probes)
         self.check(events, probes, dict(re.findall(r"init: (\w+) (\d+)", console.read_text(errors="replace"))))
+
+    def check_script(self, script, events, probes):
+        """It has counted in the engine what the events are, to the guest's end."""
+        out, _ = self.finish(script, timeout=120)
+        lines = [json.loads(line) for line in out.splitlines()]
+        maps = {line["map"]: {tuple(entry["key"]): entry["value"] for entry in line["entries"]} for line in lines if "map" in line}
+        of = {name: [[int(value, 16) for value in event["values"]] for event in events if event["probe"] == probe]
+              for name, probe in probes.items()}
+        print(f"  a script's counts: {sum(maps['@switches'].values())} switches, {maps['@forks']}", flush=True)
+        self.assertEqual(maps["@switches"], collections.Counter((self.text(values[7:]), values[5]) for values in of[SWITCH]))
+        self.assertEqual(sum(maps["@forks"].values()), len(of[FORK]))
+        self.assertEqual(maps["@forks"]["init",], FORKS + 1)
+        self.assertEqual(maps["@execs"], collections.Counter((self.text(values[5:]),) for values in of[EXEC]))
+        self.assertEqual([lines[-1]["end"]["statistics"][name] for name in ("dropevt", "map-full", "fault")], [0, 0, 0])
 
     def text(self, values):
         return b"".join(value.to_bytes(8, "little") for value in values).split(b"\0")[0].decode()

@@ -66,6 +66,9 @@ const struct vprof_instruction *script_program(const struct script *script, size
 /* As the user has written the name of the i-th probe's provider: "kprobe:vfs_read". New string. */
 char *script_probe_shown(const struct script *script, size_t i);
 
+/* By enum vprof_map_kind, as the control protocol has them. */
+extern const char *const script_map_kinds[];
+
 struct script_map {
 	const char *name; /* "@start" */
 	enum vprof_map_kind kind;

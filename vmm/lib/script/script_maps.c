@@ -4,7 +4,7 @@
 
 #include "lib/script/script_compile.h"
 
-static const char *const kind_names[] = {
+const char *const script_map_kinds[] = {
 #define X(id, name, words) name,
 	VPROF_MAP_KINDS(X)
 #undef X
@@ -93,7 +93,7 @@ static bool check_kind(struct compiler *compiler, const struct node *node, size_
 	if (entry->map.kind == kind)
 		return true;
 	script_fail(compiler->error, SCRIPT_ERROR_TYPE, node->line, node->column, "%s is a %s here, and a %s elsewhere",
-	            entry->name, kind_names[kind], kind_names[entry->map.kind]);
+	            entry->name, script_map_kinds[kind], script_map_kinds[entry->map.kind]);
 	return false;
 }
 
@@ -161,7 +161,7 @@ static bool ranges(struct compiler *compiler, const struct node *call, size_t nu
 static int kind_of(const struct node *node)
 {
 	for (int kind = VPROF_MAP_COUNT; node->kind == NODE_CALL && kind < VPROF_MAP_KIND_COUNT; kind++)
-		if (strcmp(node->text, kind_names[kind]) == 0)
+		if (strcmp(node->text, script_map_kinds[kind]) == 0)
 			return kind;
 	return -1;
 }
