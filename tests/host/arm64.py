@@ -16,7 +16,6 @@ from arm64_host import ARM64
 from harness import BIN, VPROF
 
 SOURCE = harness.SOURCE
-SECTION = "section: "
 SECONDS = 600
 UNIT_FACTOR = 40 * int(os.environ.get("VPROF_TEST_SLOWNESS", 1))  # of a test's limits: its programs are emulated
 # perf and the libraries that only it needs.
@@ -37,10 +36,26 @@ LINUX_SAMPLES_MIN = 300  # several times fewer than there are
 # Of the chains in the kernel; and a few while it exchanges its own page tables.
 LINUX_CHAINS_WHOLE = 0.999
 LINUX_CHAINS_CUT = 3
-# Where they begin, but for the first instructions of an exception, and of the kernel before it has mapped itself.
+# Where they begin, but in the kernel before it has mapped itself; and the first and the last instructions of an exception.
 LINUX_ROOTS = {"__primary_switched", "__secondary_switched", "ret_from_fork", "el0t_64_sync", "el0t_64_irq"}
+LINUX_EDGES = ["vectors"], ["ret_to_user"]
 LINUX_ROOTS_KNOWN = 0.98
-LINUX_COMMAND = "sh -c 'uname -m; nproc; i=0; while [ $i -lt 5000 ]; do i=$((i + 1)); done; exit 5'"
+# In there, perf counts and samples by the PMU that the guest has: KVM's.
+LINUX_PERF_PERIOD = 2000000
+LINUX_FILES = {
+    "work": "i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done\n",
+    "inside": f"""
+uname -m
+nproc
+cd /tmp
+perf stat -x, -e cycles:u,cycles:k sh /bin/work 2>&1
+perf record -q -e cycles -c {LINUX_PERF_PERIOD} -g -o own sh /bin/work
+echo "own samples: $(perf report -i own -D 2>/dev/null | grep -c PERF_RECORD_SAMPLE)"
+perf report -i own --stdio -g none --sort sym 2>/dev/null | head -n 14
+exit 5
+""",
+}
+LINUX_OWN_SAMPLES_MIN = 30
 REPORTS = {
     "report": "report -i arm64.data --kernel vmlinux.arm64 -g",
     "annotate": "annotate -i arm64.data --kernel vmlinux.arm64 memcpy",
@@ -48,13 +63,15 @@ REPORTS = {
     "foreign": "report -i clock.data",
     "json": "report -i clock.data --json",
     "refused": "report -i arm64.data --kernel kernel.elf",
+    # What was recorded there.
+    "demo_report": "report -i demo.data -g",
+    "demo_lines": "script -i demo.data -g",
+    "linux_report": "report -i linux.data --sort comm,mode,sym --limit 40",
+    "linux_json": "report -i linux.data --json",
 }
 
 JOB = """
 bin={bin}
-section() {{
-	echo "{section}$1"
-}}
 export VPROF_BIN=$bin VPROF_SOURCE={source} CK_DEFAULT_TIMEOUT=20 CK_TIMEOUT_MULTIPLIER={factor} VPROF_TEST_SLOWNESS={factor}
 section machine
 uname -m
@@ -68,8 +85,15 @@ $bin/vprof run --demo --append seconds=3 -g -c {demo_period} --no-report -o /run
 echo "$?"
 
 section linux
-$bin/vprof run --kernel {kernel} --vcpus 2 --append "quiet cryptomgr.notests" --from-boot -g -c {linux_period} --add {busybox}:/bin/nproc \
-	--add {busybox}:/bin/uname --no-report -o /run/shared/linux.data --exec "{busybox} {linux_command}" 2>&1
+for package in {perf}; do
+	LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$package/usr/lib/aarch64-linux-gnu:$package/lib/aarch64-linux-gnu
+done
+for name in sh nproc uname grep head; do
+	programs="$programs --add {busybox}:/bin/$name"
+done
+LD_LIBRARY_PATH=$LD_LIBRARY_PATH $bin/vprof run --kernel {kernel} --vcpus 2 --memory 512M --append "quiet cryptomgr.notests" --from-boot -g \
+	-c {linux_period} --pmu kvm -v $programs --add {perf_program}:/bin/perf --add /run/shared/work:/bin/work \
+	--add /run/shared/inside:/bin/inside --no-report -o /run/shared/linux.data --exec "{busybox} sh /bin/inside" 2>&1
 echo "$?"
 
 section stat
@@ -89,6 +113,7 @@ section foreign_kernel
 $bin/vprof run --kernel /run/shared/kernel.elf 2>&1
 $bin/vprof run --demo --pmu emulated 2>&1
 $bin/vprof run --demo --pmu kvm --pmu-filter ref-cycles 2>&1
+$bin/vprof attach --pid 1 2>&1
 
 section unit
 mkdir -p /tmp && cd /tmp
@@ -101,9 +126,6 @@ done 3>/run/shared/unit.log
 cd /run/shared
 {reports}
 section perf
-for package in {perf}; do
-	LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$package/usr/lib/aarch64-linux-gnu:$package/lib/aarch64-linux-gnu
-done
 export LD_LIBRARY_PATH
 {perf_program} record -e cycles -c {period} -g --user-regs=sp,pc -o /tmp/perf.data -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done' 2>&1
 echo "$?"
@@ -128,16 +150,15 @@ class Arm64(harness.ProgramTest):
         """What each section printed."""
         self.host = arm64_host.Arm64Host(self)
         subprocess.run([BIN / "make_recordings"], cwd=self.host.shared, check=True)
+        for name, text in LINUX_FILES.items():
+            (self.host.shared / name).write_text(text)
         packages = perf_packages()
         job = JOB.format(
-            section=SECTION, bin=ARM64, source=SOURCE, factor=UNIT_FACTOR, tests=" ".join(sorted(arm64_host.UNIT_TESTS)),
+            bin=ARM64, source=SOURCE, factor=UNIT_FACTOR, tests=" ".join(sorted(arm64_host.UNIT_TESTS)),
             reports="\n".join(report_job(name, command) for name, command in REPORTS.items()), perf=" ".join(packages), demo_period=DEMO_PERIOD,
             perf_program=f"{packages[0]}/usr/bin/perf", period=PERIOD, kernel=harness.script("kernel-debian.sh", "6.12", "arm64"),
-            busybox=pathlib.Path(harness.script("package-arm64.sh", "busybox-static")) / "bin/busybox", linux_period=LINUX_PERIOD,
-            linux_command=LINUX_COMMAND.replace("$", "\\$"))
-        out, _ = self.host.run(job, SECONDS)
-        parts = re.split(rf"^{SECTION}(\w+)\n", out, flags=re.M)[1:]
-        return dict(zip(parts[::2], parts[1::2]))
+            busybox=pathlib.Path(harness.script("package-arm64.sh", "busybox-static")) / "bin/busybox", linux_period=LINUX_PERIOD)
+        return self.host.sections(job, SECONDS)
 
     def check_unit(self, text):
         """Each test's exit status; 77: it lacks something, and says what."""
@@ -190,19 +211,32 @@ class Arm64(harness.ProgramTest):
         self.assertEqual(report["recording"]["arch"], "aarch64")
         self.assertGreater(total["sample"], LINUX_SAMPLES_MIN)
         self.assertEqual(total["overflow"], total["sample"])
-        self.assertLessEqual({"init", "busybox"}, {row["comm"] for row in rows})
+        self.check_own_perf(text)
+        self.assertLessEqual({"init", "busybox", "perf"}, {row["comm"] for row in rows})
         ends = report["recording"]["chain-ends"]["kernel"]
         seconds = (report["recording"]["last-ns"] - report["recording"]["first-ns"]) / 1e9
         print(f"Linux: {total['sample']} samples in {seconds:.0f} s; chains in the kernel: {ends}", flush=True)
         self.assertGreaterEqual(ends["whole"] + LINUX_CHAINS_CUT, LINUX_CHAINS_WHOLE * sum(ends.values()))
         self.check_roots(recording)
 
+    def check_own_perf(self, text):
+        """perf in the guest counted and sampled by a PMU that interrupts it, while this host did."""
+        self.assertIn("vprof-vmm: PMU: kvm: KVM's, on the host's PMU", text)
+        user, kernel = (int(re.search(rf"(?m)^(\d+),,cycles:{mode},", text).group(1)) for mode in "uk")
+        samples = int(re.search(r"(?m)^own samples: (\d+)$", text).group(1))
+        print(f"perf in the guest: cycles:u {user}, cycles:k {kernel}, {samples} samples of {LINUX_PERF_PERIOD} cycles", flush=True)
+        self.assertGreater(user, kernel)
+        self.assertGreater(samples, LINUX_OWN_SAMPLES_MIN)
+        # The same work again; an overflow that comes late is one sample all the same.
+        self.assertLess(samples * LINUX_PERF_PERIOD, 2 * (user + kernel))
+        self.assertRegex(text, r"(?m)^# Samples: \d+ +of event 'cycles'$")
+
     def check_roots(self, recording):
         """Chains in the kernel begin where its threads and its entries do; from an entry, they go on into user space."""
         lines = self.run_program(VPROF, "script", "-i", recording, "-g", "--json")[0].splitlines()
         chains = [json.loads(line)["chain"] for line in lines]
         kernel = [[frame["symbol"] for frame in chain if frame["mode"] == "kernel"] for chain in chains]
-        roots = [names[-1] for names in kernel if names]
+        roots = [names[-1] for names in kernel if names and names not in LINUX_EDGES]
         known = sum(name in LINUX_ROOTS for name in roots)
         print(f"{known} of {len(roots)} begin at {', '.join(sorted(set(roots) & LINUX_ROOTS))}", flush=True)
         self.assertGreaterEqual(known, LINUX_ROOTS_KNOWN * len(roots))
@@ -226,6 +260,7 @@ class Arm64(harness.ProgramTest):
         self.assertRegex(parts["lower_rate"], r"(?s)samples are taken at 500 Hz instead of 999 Hz: .*\n0\n.*\bfrequency 501 Hz .* is above .*\n1\n")
         self.assertIn("it is for x86-64, this host is arm64", parts["foreign_kernel"])
         self.assertIn("an emulated PMU: --pmu emulated is for x86-64; take --pmu kvm\n", parts["foreign_kernel"])
+        self.assertIn("can be attached to on hosts of x86-64 only, and this host is arm64", parts["foreign_kernel"])
         self.assertIn('event "ref-cycles" is none; expected cycles, ', parts["foreign_kernel"])
         self.check_reports(parts)
         self.check_perf(parts["perf"])

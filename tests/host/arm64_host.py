@@ -3,6 +3,7 @@
 that of the machine, which has Debian's libraries of both architectures. It boots, runs one script and powers off."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -19,6 +20,14 @@ UNIT_TESTS = {
     "control_answers", "counter_event", "image", "image_boot", "keeper", "kernel_json", "kernel_modules", "mappings", "module_file", "parser",
     "sandbox", "session_off_cpu", "session_steps", "session_wall", "task",
 }
+
+
+SECTION = "section: "
+JOB_BEGIN = f"""
+section() {{
+	echo "{SECTION}$1"
+}}
+"""
 
 
 def need_build():
@@ -73,8 +82,15 @@ class Arm64Host:
         self.shared = self.folder / "shared"
         self.shared.mkdir(parents=True)
 
-    def run(self, job, seconds):
-        """What a shell script prints there, where this folder is /run/shared, and its exit status."""
+    def sections(self, job, seconds, icount=None):
+        """What a shell script prints there, by the names that it gives to `section`."""
+        out, _ = self.run(JOB_BEGIN + job, seconds, icount)
+        parts = re.split(rf"^{SECTION}(\w+)\n", out, flags=re.M)[1:]
+        return dict(zip(parts[::2], parts[1::2]))
+
+    def run(self, job, seconds, icount=None):
+        """What a shell script prints there, where this folder is /run/shared, and its exit status. icount: QEMU's option, with
+        which the host's time is a number of instructions."""
         kernel = pathlib.Path(harness.script("kernel-debian.sh", "6.12", "arm64"))
         initrd = make_initrd(self.folder, kernel)
         (self.shared / "job").write_text(job)
@@ -84,7 +100,7 @@ class Arm64Host:
 
         console, _ = self.test.run_program(
             *harness.script("emulator.sh", "aarch64").splitlines(), "-machine", "virt,virtualization=on,gic-version=3", "-cpu", "max,pauth-impdef=on,sve=off", "-smp", "2", "-m", "2048",
-            "-accel", "tcg,thread=multi", "-nographic", "-nodefaults", "-no-reboot", "-monitor", "none", "-serial", "stdio",
+            "-accel", "tcg,thread=single" if icount else "tcg,thread=multi", *(("-icount", icount) if icount else ()), "-nographic", "-nodefaults", "-no-reboot", "-monitor", "none", "-serial", "stdio",
             "-kernel", kernel, "-initrd", initrd, "-append", "console=ttyAMA0 quiet panic=-1",
             *share("/", "root", "readonly=on"), *share(self.shared, "shared"), timeout=seconds)
         status = self.shared / "status"

@@ -195,7 +195,8 @@ int counter_meter_descriptor(const struct counter_meter *meter);
 char *counter_perf_paranoid(void);
 
 enum counter_setting { COUNTER_PARANOID, COUNTER_SAMPLE_RATE_MAX, COUNTER_SETTINGS };
-/* Opens the files of the host's settings, which are kept open, before a program gives up the right to. */
+/* Opens the files of the host's settings, which are kept open, and looks for its PMU, before a program gives up the
+ * right to. */
 void counter_settings_open(void);
 /* What the file has now, without the end of its line; new string. NULL: cannot be read. */
 char *counter_setting_read(enum counter_setting setting);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "counter/counter_priv.h"
+#include "counter/host_pmu.h"
 
 static int perf_event_open_syscall(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
 {
@@ -49,6 +50,9 @@ static int setting_file(enum counter_setting setting)
 
 void counter_settings_open(void)
 {
+	struct host_pmu pmu;
+
+	host_pmu_read(&pmu);
 	for (unsigned i = 0; i < COUNTER_SETTINGS; i++)
 		setting_file((enum counter_setting)i);
 }
