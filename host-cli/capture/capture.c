@@ -257,8 +257,27 @@ size_t capture_poll(const struct capture *capture, struct pollfd *entries, size_
 
 static void capture_count_sample(struct capture *capture, const struct record_sample *sample)
 {
+	const struct vprof_wait wait = record_sample_wait(sample);
+	const struct record_sample lock = {.ip = wait.lock, .misc = PERF_RECORD_MISC_KERNEL};
+
 	histogram_add_frames(capture->frames, sample);
+	/* For the name of a lock in the kernel's own data. */
+	if (wait.lock_kind == VPROF_LOCK_MUTEX || wait.lock_kind == VPROF_LOCK_RWSEM)
+		histogram_add(capture->frames, &lock, 0);
 	capture->samples++;
+}
+
+/* The fields that the first event's samples have are all that most need. */
+static bool sample_decode(const struct capture *capture, const struct perf_event_header *record, size_t bytes,
+                          struct record_sample *sample)
+{
+	if (!record_sample_decode(record, bytes, capture->events[0].attr.sample_type, sample))
+		return false;
+	for (size_t i = 1; i < capture->n_events; i++)
+		for (size_t k = 0; k < capture->events[i].n_ids; k++)
+			if (capture->events[i].ids[k] == sample->id)
+				return record_sample_decode(record, bytes, capture->events[i].attr.sample_type, sample);
+	return true;
 }
 
 static void capture_count(struct capture *capture, const struct perf_event_header *record, size_t bytes)
@@ -270,7 +289,7 @@ static void capture_count(struct capture *capture, const struct perf_event_heade
 
 	if (capture->tables && record_mmap_decode(record, bytes, &mapping))
 		capture_tables_want(capture->tables, &mapping);
-	if (record->type == PERF_RECORD_SAMPLE && record_sample_decode(record, bytes, sample_type, &sample))
+	if (record->type == PERF_RECORD_SAMPLE && sample_decode(capture, record, bytes, &sample))
 		capture_count_sample(capture, &sample);
 	names_take(capture->names, record, bytes, sample_type);
 	if (record_lost_decode(record, bytes, &lost))

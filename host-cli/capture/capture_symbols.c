@@ -151,6 +151,8 @@ void symbols_hit(const struct histogram *histogram, const struct symtab *symtab,
 	for (size_t i = 0; symtab && i < n_hits; i++) {
 		const struct symbol *found = !hits[i].mapping ? symtab_find(symtab, hits[i].ip) : NULL;
 
+		if (!found && !hits[i].mapping)
+			found = symtab_find_data(symtab, hits[i].ip);
 		if (!found)
 			continue;
 		const struct recording_symbol symbol = {

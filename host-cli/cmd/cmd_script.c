@@ -31,7 +31,7 @@ static const struct option_row options[] = {
 	OPTION_ROWS(symbol_option_rows, struct script_values, symbols),
 	{"fields", OPTION_LIST, offsetof(struct script_values, fields),
          "what to print of a sample, in this order: " SCRIPT_FIELD_NAMES, "FIELD,...",
-         "time cpu mode event period ip sym module pid tid comm cgroup state chain"},
+         "time cpu mode event period ip sym module pid tid comm cgroup state waker chain"},
 	{"call-chains", OPTION_FLAG, offsetof(struct script_values, call_chains), "also print call chains", NULL},
 	{"switch-events", OPTION_FLAG, offsetof(struct script_values, switches), "also print context switches", NULL},
 	{"json", OPTION_FLAG, offsetof(struct script_values, json), "print one JSON object per line", NULL},

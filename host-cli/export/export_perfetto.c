@@ -16,7 +16,8 @@
 /* Something that lasted, and may go on. */
 struct span {
 	uint64_t begin_ns, end_ns, stack;
-	char *name; /* NULL: there is none */
+	char *name;        /* NULL: there is none */
+	const char *waker; /* lives in the input's names; NULL: not told */
 	uint32_t tid;
 };
 
@@ -50,7 +51,8 @@ struct writing {
 static void span_put(struct writing *writing, uint64_t track, struct span *span)
 {
 	if (span->name)
-		perfetto_slice(writing->trace, track, span->begin_ns, span->end_ns, span->name, span->stack);
+		perfetto_slice(writing->trace, track, span->begin_ns, span->end_ns, span->name, span->stack,
+		               span->waker);
 	g_clear_pointer(&span->name, g_free);
 }
 
@@ -58,8 +60,8 @@ static void span_put(struct writing *writing, uint64_t track, struct span *span)
 static void span_add(struct writing *writing, uint64_t track, struct span *last, const struct span *next,
                      uint64_t gap_ns)
 {
-	if (last->name && last->tid == next->tid && last->stack == next->stack && strcmp(last->name, next->name) == 0 &&
-	    next->begin_ns <= last->end_ns + gap_ns) {
+	if (last->name && last->tid == next->tid && last->stack == next->stack && last->waker == next->waker &&
+	    strcmp(last->name, next->name) == 0 && next->begin_ns <= last->end_ns + gap_ns) {
 		last->end_ns = MAX(last->end_ns, next->end_ns);
 		return;
 	}
@@ -183,12 +185,14 @@ static void take_wait(struct writing *writing, const struct record_sample *sampl
 	const unsigned state = profile_state_of(sample->misc);
 	const uint64_t begin_ns = sample->time_ns - MIN(sample->period, sample->time_ns);
 	const size_t n = export_frames(writing->profile->input, sample, writing->frames);
+	const bool is_told = record_sample_wait(sample).waker != VPROF_WAKER_UNKNOWN;
 	struct task *task = task_of(writing, sample);
 	g_autofree char *name = g_strdup_printf("%s: %s", profile_state_name(state), writing->frames[0].place.symbol);
 	const struct span wait = {.begin_ns = begin_ns,
 	                          .end_ns = sample->time_ns,
 	                          .stack = perfetto_stack(writing->trace, writing->frames, n),
 	                          .name = name,
+	                          .waker = is_told ? names_waker(writing->profile->input->names, sample) : NULL,
 	                          .tid = sample->tid};
 
 	if (task->track == 0)
@@ -310,7 +314,7 @@ static void phase_put(const char *name, uint64_t begin_ns, uint64_t end_ns, void
 		writing->phase = g_strdup(name);
 		writing->phase_track = perfetto_track(writing->trace, title);
 	}
-	perfetto_slice(writing->trace, writing->phase_track, begin_ns, end_ns, name, 0);
+	perfetto_slice(writing->trace, writing->phase_track, begin_ns, end_ns, name, 0, NULL);
 }
 
 /* Exact waits rather than looks. */

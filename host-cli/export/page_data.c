@@ -102,7 +102,7 @@ static void nodes_write(const struct page_profile *profile, struct text_table *s
 	g_hash_table_unref(frames.index);
 }
 
-static void rows_write(const struct page_profile *profile, FILE *to)
+static void rows_write(const struct page_profile *profile, struct text_table *strings, FILE *to)
 {
 	uint64_t first = UINT64_MAX;
 	uint32_t above = 0;
@@ -114,8 +114,9 @@ static void rows_write(const struct page_profile *profile, FILE *to)
 	for (size_t i = 0; i < profile->n_rows; i++) {
 		const struct page_row *row = &profile->rows[i];
 
-		fprintf(to, "%s%u,%u,%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64, comma(i), row->node - above, row->cpu,
-		        row->task, row->phase_set, row->state, row->slice - first, row->samples, row->period);
+		fprintf(to, "%s%u,%u,%u,%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64, comma(i), row->node - above,
+		        row->cpu, row->task, row->phase_set, row->state, text_table_number(strings, row->waker),
+		        row->slice - first, row->samples, row->period);
 		above = row->node;
 	}
 	fputs("],", to);
@@ -160,7 +161,7 @@ static void profile_write(const struct input *input, const struct page_profile *
 	member_write("unit", recording_event_counts_time(profile->event) ? "ns" : "events", to);
 	fprintf(to, "\"samples\":%" PRIu64 ",\"period\":%" PRIu64 ",", profile->samples, profile->period);
 	nodes_write(profile, strings, to);
-	rows_write(profile, to);
+	rows_write(profile, strings, to);
 	cells_write(profile, strings, to);
 	fputc('}', to);
 }

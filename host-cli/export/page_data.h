@@ -24,8 +24,8 @@
  *   frames   symbol, module, mode (enum profile_mode) for each function
  *   nodes    for each node of the call tree but the root, callers before callees: how far before it its caller stands,
  *            and its frame. Node 1 is the first; the caller of the outermost is 0, the root
- *   rows     how many nodes behind the row above, vCPU, task, phase set, state of the task, slice of time since the
- *            first one ("first-row-slice", of "row-slice-ns" each), samples, period
+ *   rows     how many nodes behind the row above, vCPU, task, phase set, state of the task, its waker, slice of time
+ *            since the first one ("first-row-slice", of "row-slice-ns" each), samples, period
  *   cells    of the timeline: how many slices behind the cell above, vCPU, mode, exit reason's name, period
  */
 void page_data_write(const struct page_recording *const *recordings, size_t n, const struct page_comparison *compared,

@@ -191,7 +191,8 @@ static guint row_hash(gconstpointer key)
 	const struct page_row *row = key;
 
 	return (guint)hash_mix((uint64_t)row->node << 32 | row->task) ^
-	       (guint)hash_mix(((uint64_t)row->cpu << 32 | row->phase_set) ^ hash_mix(row->slice << 4 ^ row->state));
+	       (guint)hash_mix(((uint64_t)row->cpu << 32 | row->phase_set) ^
+	                       hash_mix(row->slice << 4 ^ row->state ^ (uintptr_t)row->waker << 8));
 }
 
 static gboolean row_equal(gconstpointer a, gconstpointer b)
@@ -199,7 +200,8 @@ static gboolean row_equal(gconstpointer a, gconstpointer b)
 	const struct page_row *left = a, *right = b;
 
 	return left->node == right->node && left->cpu == right->cpu && left->task == right->task &&
-	       left->phase_set == right->phase_set && left->state == right->state && left->slice == right->slice;
+	       left->phase_set == right->phase_set && left->state == right->state && left->waker == right->waker &&
+	       left->slice == right->slice;
 }
 
 static GHashTable *rows_new(void)
@@ -272,6 +274,15 @@ static void row_set_add(struct row_set *set, struct page_row *row, uint64_t time
 			rows_join(set, 1);
 }
 
+static const char *waker_of(const struct reading *reading, const struct record_sample *sample)
+{
+	static const char none[] = "";
+
+	return record_sample_wait(sample).waker != VPROF_WAKER_UNKNOWN
+	               ? names_waker(reading->recording->input->names, sample)
+	               : none;
+}
+
 /* To the profile of that number. */
 static void sample_add(struct reading *reading, const struct record_sample *sample, size_t number)
 {
@@ -282,6 +293,7 @@ static void sample_add(struct reading *reading, const struct record_sample *samp
 		.task = task_number(reading, sample),
 		.phase_set = phase_set_at(reading->changes, sample->time_ns),
 		.state = profile_state_of(sample->misc),
+		.waker = waker_of(reading, sample),
 		.samples = 1,
 		.period = sample->period,
 	};
@@ -329,6 +341,8 @@ static int rows_compare(const void *a, const void *b)
 		return left->phase_set < right->phase_set ? -1 : 1;
 	if (left->state != right->state)
 		return left->state < right->state ? -1 : 1;
+	if (left->waker != right->waker)
+		return strcmp(left->waker, right->waker);
 	return (left->slice > right->slice) - (left->slice < right->slice);
 }
 

@@ -26,6 +26,7 @@ struct page_row {
 	uint32_t task;      /* in page_recording.tasks */
 	uint32_t phase_set; /* in page_recording.phase_sets */
 	uint32_t state;     /* profile_state_of */
+	const char *waker;  /* of a wait, as names_waker has it; "": not told */
 	uint64_t slice;     /* of time since 0 ns, of page_profile.row_slice_ns each */
 	uint64_t samples;
 	uint64_t period;

@@ -264,12 +264,20 @@ static void slice_end_put(struct perfetto *trace, uint64_t track, uint64_t time_
 }
 
 void perfetto_slice(struct perfetto *trace, uint64_t track, uint64_t begin_ns, uint64_t end_ns, const char *name,
-                    uint64_t stack)
+                    uint64_t stack, const char *waker)
 {
-	g_autofree char *printable = text_printable(name);
+	g_autofree char *printable = text_printable(name), *printable_waker = text_printable(waker ? waker : "");
+	Perfetto__DebugAnnotation woken = {MESSAGE(perfetto__debug_annotation), .name = (char *)"waker",
+	                                   .string_value = printable_waker};
 	Perfetto__TrackEvent begin = {
-		MESSAGE(perfetto__track_event),  SET(type, SLICE_BEGIN), SET(track_uuid, track), .name = printable,
-		.has_callstack_iid = stack != 0, .callstack_iid = stack,
+		MESSAGE(perfetto__track_event),
+		SET(type, SLICE_BEGIN),
+		SET(track_uuid, track),
+		.name = printable,
+		.has_callstack_iid = stack != 0,
+		.callstack_iid = stack,
+		.n_debug_annotations = waker ? 1 : 0,
+		.debug_annotations = ONE(&woken),
 	};
 	Perfetto__TracePacket packet = {MESSAGE(perfetto__trace_packet), SET(timestamp, begin_ns),
 	                                .track_event = &begin};

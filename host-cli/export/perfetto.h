@@ -29,9 +29,9 @@ uint64_t perfetto_stack(struct perfetto *trace, const struct export_frame *frame
 /* How many callers and functions that have called them there are: what the trace takes in memory goes with it. */
 size_t perfetto_places(const struct perfetto *trace);
 
-/* stack: of its begin; 0: none. */
+/* stack: of its begin; 0: none. waker: what has ended it; NULL: not told. */
 void perfetto_slice(struct perfetto *trace, uint64_t track, uint64_t begin_ns, uint64_t end_ns, const char *name,
-                    uint64_t stack);
+                    uint64_t stack, const char *waker);
 
 /* counted: on this processor until then. */
 void perfetto_sample(struct perfetto *trace, const struct record_sample *sample, uint64_t counted, uint64_t stack);

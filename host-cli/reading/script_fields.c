@@ -205,6 +205,16 @@ static void state_add(const struct shown *shown, json_t *object)
 	json_object_set_new(object, "state", json_string(profile_state_name(profile_state_of(shown->sample->misc))));
 }
 
+static void waker_print(const struct shown *shown, struct line *to)
+{
+	line_text(to, names_waker(shown->input->names, shown->sample));
+}
+
+static void waker_add(const struct shown *shown, json_t *object)
+{
+	json_object_set_new(object, "waker", text_json(names_waker(shown->input->names, shown->sample)));
+}
+
 static void frame_find(const struct shown *shown, const struct chain_frame *frame, struct place *place)
 {
 	input_find_place(shown->input, shown->sample, profile_mode_of(frame->misc), frame->ip, place);
@@ -260,17 +270,26 @@ static void chain_add(const struct shown *shown, json_t *object)
 
 /* In the order of a line; the format is stable: vprof-script(1). */
 static const struct field all[] = {
-	{"time", NULL, time_print, time_add},        {"cpu", "vcpu", cpu_print, cpu_add},
-	{"mode", NULL, mode_print, mode_add},        {"event", NULL, event_print, event_add},
-	{"period", NULL, period_print, period_add},  {"ip", NULL, ip_print, ip_add},
-	{"sym", "symbol", symbol_print, symbol_add}, {"module", "dso", module_print, module_add},
-	{"pid", NULL, pid_print, pid_add},           {"tid", NULL, tid_print, tid_add},
-	{"comm", NULL, comm_print, comm_add},        {"cgroup", NULL, cgroup_print, cgroup_add},
-	{"state", NULL, state_print, state_add},     {"chain", "callchain", chain_print, chain_add},
+	{"time", NULL, time_print, time_add},
+	{"cpu", "vcpu", cpu_print, cpu_add},
+	{"mode", NULL, mode_print, mode_add},
+	{"event", NULL, event_print, event_add},
+	{"period", NULL, period_print, period_add},
+	{"ip", NULL, ip_print, ip_add},
+	{"sym", "symbol", symbol_print, symbol_add},
+	{"module", "dso", module_print, module_add},
+	{"pid", NULL, pid_print, pid_add},
+	{"tid", NULL, tid_print, tid_add},
+	{"comm", NULL, comm_print, comm_add},
+	{"cgroup", NULL, cgroup_print, cgroup_add},
+	{"state", NULL, state_print, state_add},
+	{"waker", NULL, waker_print, waker_add},
+	{"chain", "callchain", chain_print, chain_add},
 };
 #define CGROUP 11u
 #define STATE 12u
-#define CHAIN 13u
+#define WAKER 13u
+#define CHAIN 14u
 _Static_assert(G_N_ELEMENTS(all) <= FIELDS_MAX, "every field fits");
 
 static const struct field *field_find(const char *name)
@@ -372,6 +391,8 @@ void script_fields_print_json(const struct script_fields *fields, const struct i
 		all[CGROUP].add(&shown, object);
 	if (fields->usual && profile_state_of(sample->misc) != VPROF_TASK_RUNNING)
 		all[STATE].add(&shown, object);
+	if (fields->usual && record_sample_wait(sample).waker != VPROF_WAKER_UNKNOWN)
+		all[WAKER].add(&shown, object);
 	if (fields->chain)
 		all[CHAIN].add(&shown, object);
 	if (fields->usual && is_added(&shown))

@@ -12,7 +12,8 @@
 GQuark script_fields_error_quark(void);
 enum script_fields_error { SCRIPT_FIELDS_ERROR_UNKNOWN };
 
-#define SCRIPT_FIELD_NAMES "time, cpu, mode, event, period, ip, sym, module, pid, tid, comm, cgroup, state, chain"
+#define SCRIPT_FIELD_NAMES \
+	"time, cpu, mode, event, period, ip, sym, module, pid, tid, comm, cgroup, state, waker, chain"
 
 struct script_fields;
 

@@ -2,6 +2,9 @@
 #include "reading/script_order.h"
 
 #include <glib.h>
+#include <vprof/recording.h>
+
+#include "lib/profile/mode.h"
 
 struct entry {
 	struct script_item item; /* the chain is the entry's own */
@@ -25,6 +28,7 @@ static void entry_clear(void *data)
 	struct entry *entry = data;
 
 	g_free((void *)entry->item.sample.chain);
+	g_free((void *)entry->item.sample.raw);
 }
 
 struct sample_order *sample_order_new(bool with_chains, bool (*each)(const struct script_item *item, void *data),
@@ -37,8 +41,7 @@ struct sample_order *sample_order_new(bool with_chains, bool (*each)(const struc
 	order->data = data;
 	order->is_sorted = true;
 	order->held = g_array_new(FALSE, FALSE, sizeof(struct entry));
-	if (with_chains)
-		g_array_set_clear_func(order->held, entry_clear);
+	g_array_set_clear_func(order->held, entry_clear);
 	return order;
 }
 
@@ -63,8 +66,8 @@ void sample_order_add(struct sample_order *order, const struct script_item *item
 	sample = &entry->item.sample;
 	sample->n_chain = order->with_chains ? sample->n_chain : 0;
 	sample->chain = g_memdup2(sample->chain, sample->n_chain * sizeof(*sample->chain));
-	sample->raw = NULL;
-	sample->raw_bytes = 0;
+	sample->raw_bytes = profile_state_of(sample->misc) != VPROF_TASK_RUNNING ? sample->raw_bytes : 0;
+	sample->raw = g_memdup2(sample->raw, sample->raw_bytes);
 	order->is_sorted &= n == 0 || entry[-1].item.sample.time_ns <= sample->time_ns;
 	order->newest_ns = MAX(order->newest_ns, sample->time_ns);
 }

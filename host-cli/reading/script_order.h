@@ -23,7 +23,7 @@ struct script_item {
 
 /*
  * `each` gets the items in order and returns false to stop. Without `with_chains`, their call chains are NULL by then,
- * which costs less. The raw data is NULL.
+ * which costs less. Only samples of waits have their raw data.
  */
 struct sample_order *sample_order_new(bool with_chains, bool (*each)(const struct script_item *item, void *data),
                                       void *data);

@@ -7,6 +7,7 @@
 #include <vprof/recording.h>
 
 #include "lib/profile/chain.h"
+#include "report/contention_locks.h"
 #include "report/report.h"
 #include "ui/text.h"
 
@@ -53,6 +54,7 @@ struct contention {
 	GHashTable *by_place; /* "kind\nfunction\ncaller" -> struct row * */
 	uint64_t waits, period;
 	struct row others; /* waits for something else */
+	struct contention_locks *locks;
 	struct chain_frame frames[CHAIN_FRAMES_MAX];
 };
 
@@ -143,6 +145,7 @@ static bool take_sample(const struct record_sample *sample, unsigned event, void
 	contention->waits++;
 	contention->period += sample->period;
 	row_add(row_of_sample(contention, sample), sample->period);
+	contention_locks_take(contention->locks, sample);
 	return true;
 }
 
@@ -192,20 +195,24 @@ static json_t *row_json(const struct contention *contention, const struct row *r
 	                 (json_int_t)row->max);
 }
 
-static void print_json(const struct contention *contention, const GPtrArray *rows, guint n_left_out, FILE *to)
+static void print_json(const struct contention *contention, const struct report_options *options, const GPtrArray *rows,
+                       guint n_left_out, FILE *to)
 {
 	const struct row *others = &contention->others;
-	json_t *list = json_array();
+	guint n_locks_left_out;
+	json_t *list = json_array(),
+	       *locks = contention_locks_json(contention->locks, options, contention->period, &n_locks_left_out);
 
 	for (guint i = 0; i < rows->len; i++)
 		json_array_append_new(list, row_json(contention, g_ptr_array_index(rows, i)));
-	json_auto_t *document =
-		json_pack("{s:s, s:i, s:o, s:s, s:I, s:I, s:{s:I, s:I, s:I}, s:I, s:o}", "format", "vprof-contention",
-	                  "version", CONTENTION_JSON_VERSION, "file", text_json(contention->input->path), "event",
-	                  recording_event(contention->input->recording, contention->event)->name, "waits",
-	                  (json_int_t)contention->waits, "period", (json_int_t)contention->period, "others", "waits",
-	                  (json_int_t)others->waits, "period", (json_int_t)others->period, "max",
-	                  (json_int_t)others->max, "rows-left-out", (json_int_t)n_left_out, "rows", list);
+	json_auto_t *document = json_pack(
+		"{s:s, s:i, s:o, s:s, s:I, s:I, s:{s:I, s:I, s:I}, s:I, s:o, s:I, s:o}", "format", "vprof-contention",
+		"version", CONTENTION_JSON_VERSION, "file", text_json(contention->input->path), "event",
+		recording_event(contention->input->recording, contention->event)->name, "waits",
+		(json_int_t)contention->waits, "period", (json_int_t)contention->period, "others", "waits",
+		(json_int_t)others->waits, "period", (json_int_t)others->period, "max", (json_int_t)others->max,
+		"rows-left-out", (json_int_t)n_left_out, "rows", list, "locks-left-out", (json_int_t)n_locks_left_out,
+		"locks", locks);
 
 	json_write(document, JSON_INDENT(2), to);
 	fputc('\n', to);
@@ -223,7 +230,8 @@ static int width_of(const GPtrArray *rows, size_t member, const char *header)
 	return (int)MIN(width, NAME_WIDTH_MAX);
 }
 
-static void print_text(const struct contention *contention, const GPtrArray *rows, guint n_left_out, FILE *to)
+static void print_text(const struct contention *contention, const struct report_options *options, const GPtrArray *rows,
+                       guint n_left_out, FILE *to)
 {
 	const struct row *others = &contention->others;
 	const int width = width_of(rows, offsetof(struct row, function), "Waits in");
@@ -244,6 +252,7 @@ static void print_text(const struct contention *contention, const GPtrArray *row
 	}
 	if (n_left_out > 0)
 		fprintf(to, "# %u more\n", n_left_out);
+	contention_locks_print(contention->locks, options, contention->period, to);
 }
 
 /* The exact one, where a recording has both. */
@@ -277,14 +286,16 @@ bool report_print_contention(struct input *input, const struct report_options *o
 	contention->input = input;
 	contention->event = (unsigned)event;
 	contention->by_place = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, row_free);
+	contention->locks = contention_locks_new(input);
 	input_walk(input, &visitor, contention);
 	g_autoptr(GPtrArray) rows = rows_of(contention, options, &n_left_out);
 
 	input_say_warnings(input);
 	if (json)
-		print_json(contention, rows, n_left_out, to);
+		print_json(contention, options, rows, n_left_out, to);
 	else
-		print_text(contention, rows, n_left_out, to);
+		print_text(contention, options, rows, n_left_out, to);
+	contention_locks_free(contention->locks);
 	g_hash_table_unref(contention->by_place);
 	return true;
 }

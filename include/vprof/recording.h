@@ -106,6 +106,36 @@ enum vprof_task_state { VPROF_TASK_RUNNING, VPROF_TASK_STATES(X) VPROF_TASK_STAT
 #define VPROF_OFF_CPU_EVENT "off-cpu"
 
 /*
+ * PERF_SAMPLE_RAW of a sample of these two events: who ended the wait, and what lock it was for, where that is known. A
+ * later version appends members; a reader takes those that it knows, and 0 for those that are missing.
+ *
+ * waker: what made the task ready to run, of enum vprof_waker. waker_pid and waker_tid are of the task that did, or
+ * that was interrupted by what did; waker_vcpu is where. VPROF_WAKER_UNKNOWN: nothing, as for a task that was ready all
+ * the time, or it was not seen.
+ *
+ * lock: the address of the kernel's object, and of user space's in the sample's process for VPROF_LOCK_FUTEX; 0: not
+ * known. owner_pid and owner_tid: who held it when the task began to wait, or was looked at; 0: not known.
+ */
+enum vprof_waker { VPROF_WAKER_UNKNOWN, VPROF_WAKER_TASK, VPROF_WAKER_INTERRUPT, VPROF_WAKER_COUNT };
+
+#define VPROF_LOCKS(X)               \
+	X(VPROF_LOCK_MUTEX, "mutex") \
+	X(VPROF_LOCK_RWSEM, "rwsem") \
+	X(VPROF_LOCK_FUTEX, "futex")
+#define X(id, name) id,
+enum vprof_lock { VPROF_LOCK_UNKNOWN, VPROF_LOCKS(X) VPROF_LOCK_COUNT };
+#undef X
+
+struct vprof_wait {
+	uint32_t waker; /* enum vprof_waker */
+	uint32_t waker_pid, waker_tid, waker_vcpu;
+	uint32_t lock_kind; /* enum vprof_lock */
+	uint32_t owner_pid, owner_tid, reserved;
+	uint64_t lock;
+};
+_Static_assert(sizeof(struct vprof_wait) == 40, "no padding");
+
+/*
  * The file name in a PERF_RECORD_MMAP of user space for a range where a process no longer has code mapped: perf has no
  * record for a removed mapping. Addresses in the range have no name.
  */

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "../support/fake_tasks.h"
+#include "../support/fake_locks.h"
 #include "fuzz_target.h"
 #include "guest/unwind.h"
 
@@ -42,6 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct frame frame;
 
 	fake_tasks_init(&fake, &walk);
+	fake_lock(&fake, VPROF_LOCK_MUTEX, 3, FAKE_MEMORY + FAKE_TASK(4));
+	fake_futex(&fake, 4, 202, 0, 0x1000);
 	memory_change(data, size);
 	fake.reads = 0;
 	task_list_read(&fake_list_layout, &fake_task_layout, &walk, &list);
@@ -49,11 +51,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	for (guint i = 0; i < list.tasks->len && i < 8; i++) {
 		const struct listed_task *task = &g_array_index(list.tasks, struct listed_task, i);
+		struct lock_wait wait;
 		size_t n = 0;
 
 		if (frame_from_switch(&walk, task->stack_pointer, FAKE_FORK, &frame))
 			n = unwind_from(&config, &walk, frame, chain, &end);
 		if (n > UNWIND_CHAIN_MAX || task->task.tid == 0 || !strchr("RSDTtXZPI", task->state))
+			abort();
+		if (lock_wait_find(&fake_lock_layout, &walk, task->task.address, task->stack_pointer, &wait) &&
+		    (wait.kind == VPROF_LOCK_UNKNOWN || wait.kind >= VPROF_LOCK_COUNT))
 			abort();
 		task_wait_channel(&fake_list_layout, chain, n);
 	}

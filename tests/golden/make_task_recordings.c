@@ -334,7 +334,7 @@ void waits_make(const char *path)
  */
 void locks_make(const char *path)
 {
-	enum { MUTEX, SLOW, WRITE, IO, FOLIO, FILEMAP, QUEUE, FUTEX, CALL, ENTRY, SLEEP, FUNCTIONS };
+	enum { MUTEX, SLOW, WRITE, IO, FOLIO, FILEMAP, QUEUE, FUTEX, CALL, ENTRY, SLEEP, LOCK, NAMES };
 
 	static const char *const names[] = {"mutex_lock",
 	                                    "__mutex_lock.constprop.0",
@@ -346,7 +346,8 @@ void locks_make(const char *path)
 	                                    "futex_wait",
 	                                    "do_syscall_64",
 	                                    "entry_SYSCALL_64",
-	                                    "hrtimer_nanosleep"};
+	                                    "hrtimer_nanosleep",
+	                                    "journals"};
 	static const struct recording_symbol user[] = {{0x100, 0x100, "pthread_mutex_lock", "/bin/bench"},
 	                                               {0x200, 0x100, "worker", "/bin/bench"}};
 	static const uint64_t off_cpu_ids[] = {65, 66};
@@ -356,30 +357,48 @@ void locks_make(const char *path)
 		enum vprof_task_state state;
 		unsigned n;
 		uint8_t functions[6];
+		struct vprof_wait facts;
 	} waits[] = {
-		{30000000, VPROF_TASK_DISK_SLEEP, 3, {SLOW, MUTEX, WRITE}},
-		{10000000, VPROF_TASK_DISK_SLEEP, 3, {SLOW, MUTEX, WRITE}},
-		{5000000, VPROF_TASK_RUNNABLE, 3, {SLOW, MUTEX, WRITE}},
-		{25000000, VPROF_TASK_DISK_SLEEP, 3, {IO, FOLIO, FILEMAP}},
-		{20000000, VPROF_TASK_SLEEPING, 4, {QUEUE, FUTEX, CALL, ENTRY}},
-		{500000000, VPROF_TASK_SLEEPING, 3, {SLEEP, CALL, ENTRY}},
+		{30000000,
+	         VPROF_TASK_DISK_SLEEP,
+	         3,
+	         {SLOW, MUTEX, WRITE},
+	         {VPROF_WAKER_TASK, 101, 101, 1, VPROF_LOCK_MUTEX, 101, 101, 0, TEXT + 0x100 * LOCK}},
+		{10000000,
+	         VPROF_TASK_DISK_SLEEP,
+	         3,
+	         {SLOW, MUTEX, WRITE},
+	         {VPROF_WAKER_TASK, 100, 100, 0, VPROF_LOCK_MUTEX, 0, 0, 0, TEXT + 0x100 * LOCK + 0x40}},
+		{5000000, VPROF_TASK_RUNNABLE, 3, {SLOW, MUTEX, WRITE}, {0}},
+		{25000000,
+	         VPROF_TASK_DISK_SLEEP,
+	         3,
+	         {IO, FOLIO, FILEMAP},
+	         {VPROF_WAKER_INTERRUPT, 0, 0, 0, 0, 0, 0, 0, 0}},
+		{20000000,
+	         VPROF_TASK_SLEEPING,
+	         4,
+	         {QUEUE, FUTEX, CALL, ENTRY},
+	         {VPROF_WAKER_TASK, 101, 101, 0, VPROF_LOCK_FUTEX, 0, 0, 0, 0x55d0c8}},
+		{500000000, VPROF_TASK_SLEEPING, 3, {SLEEP, CALL, ENTRY}, {0}},
 	};
 	struct recording_event events[] = {
 		event_make("task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, clock_ids),
 		event_make(VPROF_OFF_CPU_EVENT, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, off_cpu_ids),
 	};
-	struct recording_symbol kernel[FUNCTIONS];
-	struct recording_features features = features_make(kernel, FUNCTIONS);
+	struct recording_symbol kernel[NAMES];
+	struct recording_features features = features_make(kernel, NAMES);
 	struct recording_writer *writer;
 	uint64_t now_ns = START_NS;
 
-	for (unsigned i = 0; i < FUNCTIONS; i++)
+	for (unsigned i = 0; i < NAMES; i++)
 		kernel[i] = (struct recording_symbol){TEXT + 0x100 * i, 0x100, names[i], ""};
 	features.user_symbols = user;
 	features.n_user_symbols = G_N_ELEMENTS(user);
 	for (unsigned i = 0; i < G_N_ELEMENTS(events); i++)
 		events[i].attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
 	events[1].attr.sample_period = 1;
+	events[1].attr.sample_type |= PERF_SAMPLE_RAW;
 	writer = writer_open(path, events, G_N_ELEMENTS(events));
 	for (unsigned i = 0; i < 2 * G_N_ELEMENTS(waits); i++) {
 		const bool runs = i % 2 == 0;
@@ -412,6 +431,8 @@ void locks_make(const char *path)
 		                                                                    << VPROF_TASK_STATE_SHIFT),
 			.chain = chain,
 			.n_chain = n,
+			.raw = runs ? NULL : &waits[i / 2].facts,
+			.raw_bytes = runs ? 0 : sizeof(waits[0].facts),
 		};
 
 		sample_write(writer, &sample);

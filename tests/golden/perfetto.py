@@ -22,7 +22,7 @@ class Trace:
 
     def __init__(self, test, packets):
         self.texts, self.modules, self.mappings, self.frames, self.stacks, self.tracks = {}, {}, {}, {}, {}, {}
-        self.samples, self.states, self.slices = [], [], []
+        self.samples, self.states, self.slices, self.wakers = [], [], [], {}
         opened = {}
         test.assertEqual([packet["sequence_flags"] for packet in packets], [[1]] + [[2]] * (len(packets) - 1))
         test.assertEqual({packet["trusted_packet_sequence_id"][0] for packet in packets}, {1})
@@ -49,6 +49,9 @@ class Trace:
                 (track,) = event["track_uuid"]
                 if event["type"] == [SLICE_BEGIN]:
                     test.assertNotIn(track, opened)
+                    for note in event.get("debug_annotations", []):
+                        test.assertEqual(note["name"], ["waker"])
+                        self.wakers[self.name(track), time] = note["string_value"][0]
                     opened[track] = time, event["name"][0], self.stack(event["callstack_iid"][0]) if "callstack_iid" in event else None
                 else:
                     begin, name, stack = opened.pop(track)
@@ -99,6 +102,8 @@ class Perfetto(harness.ProgramTest):
             ("reader", BEGIN + 43 * MS, BEGIN + 48 * MS, "runnable: __mutex_lock.constprop.0", mutex),
             ("reader", BEGIN + 75 * MS, BEGIN + 95 * MS, "sleeping: futex_wait_queue",
              ["worker", "pthread_mutex_lock", "entry_SYSCALL_64", "do_syscall_64", "futex_wait", "futex_wait_queue"])])
+        self.assertEqual(trace.wakers, {("reader", BEGIN + 1 * MS): "writer", ("writer", BEGIN + 32 * MS): "reader",
+                                        ("writer", BEGIN + 49 * MS): "[interrupt]", ("reader", BEGIN + 75 * MS): "writer"})
         self.assertEqual(sorted(state for state in trace.states if state[2] == 100), [
             (BEGIN + at * MS, 0, 100, "reader", state)
             for at, state in ((1, DISK_SLEEP), (31, RUNNING), (43, RUNNABLE), (48, RUNNING), (75, SLEEPING), (95, RUNNING))])

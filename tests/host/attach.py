@@ -24,6 +24,10 @@ WAIT_MIN = 0.6  # of the time of all samples, without that before the first look
 NAPS, NAP_SECONDS = 15, 0.2  # at least so many of 30
 PLUGGED = 128 << 20  # bytes: a block of Linux's
 PAUSE_SECONDS = 5  # three until it is told
+WAITED = re.compile(r"^waited (\S+) (\d+) ([0-9.]+) ([0-9a-f]+)", re.MULTILINE)  # what its programs have said
+CHILD_SECONDS = 0.1
+KNOWN_AGREE, KNOWN_LINE = 0.1, 0.4  # of what they say, and seconds: two lines of a terminal, with time to write them
+WAKER_MIN = 0.9  # of the time for which what ends it is known
 WAITS_AGREE, WAITS_ENDS = 0.15, 1  # looks and switches: a share, and seconds before the first look and after the last one
 ROOT = re.compile(r"entry_SYSCALL_64_after_hwframe|ret_from_fork(_asm)?|asm_(sysvec|exc|common)_.*")
 INIT = """#!/bin/sh
@@ -53,6 +57,9 @@ if [ "$1" = waits ]; then
 	user_spin_static 10000 &
 	echo 'n=0; while [ $n -lt 30 ]; do busybox sleep 0.2; echo nap; n=$((n + 1)); done; echo c >/proc/sysrq-trigger' >/napper
 	busybox sh /napper &
+	busybox mkdir /dev/pts
+	busybox mount -t devpts devpts /dev/pts
+	known_waits 5 &
 fi
 echo "init: up"
 while :; do
@@ -73,7 +80,8 @@ class Attach(harness.ProgramTest):
         self.series = re.match(r"\d+\.\d+", os.uname().release)[0]
         self.kernel = harness.script("kernel-debian.sh", self.series, "amd64")
         (self.folder / "init").write_text(INIT)
-        harness.script("initramfs.sh", self.folder / "initrd", self.folder / "init", harness.BIN / "user_spin_static")
+        harness.script("initramfs.sh", self.folder / "initrd", self.folder / "init", harness.BIN / "user_spin_static",
+                       harness.BIN / "known_waits")
 
     def start_qemu(self, name, *options):
         """A guest with 256 MiB, and two monitors: `name` and `name`-2."""
@@ -152,7 +160,7 @@ class Attach(harness.ProgramTest):
         self.assertGreater(float(re.search(r"([0-9.]+) % whole", chains[0])[1]), WHOLE_MIN)
         # A static program without frame pointers, whose tables are read from the guest's memory. Busybox has tables of the C library only.
         last = self.report(self.recording)[0]["recording"]["last-ns"] / 1e9
-        recording = self.report(self.recording, "--comm", "user_spin_stati", "--time", f"{last - USER_SECONDS},{last}")[0]["recording"]
+        recording = self.report(self.recording, "--comm", "user_spin_stati", "--time", f"{last - USER_SECONDS:.9f},{last:.9f}")[0]["recording"]
         ends = recording["chain-ends"]["user"]
         print(f"  user space of a static program: {ends}, tables: {recording['unwind-tables']}", flush=True)
         self.assertGreater(recording["unwind-tables"]["sources"]["guest memory"], 0)
@@ -246,6 +254,48 @@ class Attach(harness.ProgramTest):
         self.wait_for_panic()
         self.check_panicked(*self.guest())
 
+    def check_known_waits(self, samples):
+        """Waits are as long as the programs say that they were, end by those that end them, and are for the locks that these hold."""
+        known = {what: {} for what in ("terminal", "child", "futex")}
+        for what, pid, seconds, number in WAITED.findall(self.console.read_text(errors="replace")):
+            known[what][int(pid)] = float(seconds), int(number, 16)
+        print(f"  known {known}", flush=True)
+        waits, wakers = collections.Counter(), collections.Counter()
+        for sample in samples:
+            waits[sample["pid"], sample["tid"], sample["state"]] += sample["period"] / 1e9
+            if sample["state"] != "runnable":
+                wakers[sample["comm"], sample["symbol"], sample.get("waker")] += sample["period"] / 1e9
+
+        def part(comm, symbol, waker):
+            return (sum(s for (c, f, w), s in wakers.items() if (c, w) == (comm, waker) and re.fullmatch(symbol, f))
+                    / sum(s for (c, f, w), s in wakers.items() if c == comm and re.fullmatch(symbol, f)))
+        document = json.loads(self.run_program(VPROF, "report", "--contention", "--json", "-i", self.recording)[0])
+        locks = [row for row in document["locks"] if row["waiter"] in ("reader_a", "reader_b", "futex", "holder")]
+        print("\n".join(f"  {row}" for row in locks), flush=True)
+        (child, (of_child, n_naps)), = known["child"].items()
+        print(f"  a child {waits[child, child, 'disk-sleep']}, ready {waits[child, child, 'runnable']}", flush=True)
+        self.assertTrue(0.99 * CHILD_SECONDS * n_naps < waits[child, child, "disk-sleep"] < (1 + KNOWN_AGREE) * of_child)
+        self.assertGreater(sum(waits[child, child, state] for state in ("disk-sleep", "runnable")), (1 - KNOWN_AGREE) * of_child)
+        self.assertGreater(part("vforker", "wait_for_vfork_done|kernel_clone|wait_for_common|wait_for_completion.*", "vforker"), WAKER_MIN)
+        (futex, (of_futex, address)), = known["futex"].items()
+        of_locks = sum(row["period"] for row in locks if (row["lock"], row["waiter"]) == (f"0x{address:x} of pid {futex}", "futex")) / 1e9
+        print(f"  a futex {of_locks}, ready {waits[futex, futex, 'runnable']}", flush=True)
+        self.assertLess(of_locks, (1 + KNOWN_AGREE) * of_futex)
+        self.assertGreater(of_locks + waits[futex, futex, "runnable"], (1 - KNOWN_AGREE) * of_futex)
+        self.assertGreater(part("futex", ".*futex.*", "holder"), WAKER_MIN)
+        self.assertEqual(len(known["terminal"]), 2)
+        for pid, (seconds, _) in known["terminal"].items():
+            self.assertAlmostEqual(sum(s for (p, *_), s in waits.items() if p == pid), seconds, delta=KNOWN_AGREE * seconds + KNOWN_LINE)
+        asleep = [sum(s for (p, _, state), s in waits.items() if (p, state) == (pid, "sleeping")) for pid in known["terminal"]]
+        print(f"  readers asleep {asleep}", flush=True)
+        held = {row["waiter"]: row["period"] / 1e9 for row in locks if row["kind"] == "mutex" and {row["waiter"], row["owner"]} == {"reader_a", "reader_b"}}
+        # One waits for the mutex, and one for input. The kernel does not have them take turns.
+        self.assertAlmostEqual(sum(held.values()), sum(asleep) / 2, delta=KNOWN_AGREE * sum(asleep) + KNOWN_LINE)
+        for one, other in ("reader_a", "reader_b"), ("reader_b", "reader_a"):
+            self.assertGreater(part(one, ".*mutex_lock.*", other), WAKER_MIN)
+        self.assertEqual(len({row["lock"] for row in locks if row["kind"] == "mutex" and row["owner"] in ("reader_a", "reader_b")}), 1)
+        self.assertGreater(part("holder", "hrtimer_nanosleep", "[interrupt]"), WAKER_MIN)
+
     def check_exact_waits(self):
         """Naps are as long as was asked for, but for one that was interrupted on its way to sleep; tasks that only compute wait for a
         processor; and looks find the same times, up to the panic."""
@@ -271,6 +321,7 @@ class Attach(harness.ProgramTest):
             self.assertAlmostEqual(by_switches, by_looks, delta=WAITS_AGREE * by_switches + WAITS_ENDS)
         for comm, pid, state in spinners:
             self.assertGreater(waits[comm, pid, state], 0.9 * seconds["off-cpu", pid])
+        self.check_known_waits(exact)
         self.assertIn("every wait", self.run_program(VPROF, "report", "-i", self.recording)[0])
         contention = json.loads(self.run_program(VPROF, "report", "--contention", "--json", "-i", self.recording)[0])
         locks = {row["function"] for row in contention["rows"] if row["kind"] == "rwsem"}
@@ -300,7 +351,7 @@ class Attach(harness.ProgramTest):
     def whole_user_chains(self, recording):
         """Of the static program, in the last seconds: tables, stack and page tables are read."""
         last = self.report(recording)[0]["recording"]["last-ns"] / 1e9
-        ends = self.report(recording, "--comm", "user_spin_stati", "--time", f"{last - USER_SECONDS},{last}")[0]["recording"]["chain-ends"]["user"]
+        ends = self.report(recording, "--comm", "user_spin_stati", "--time", f"{last - USER_SECONDS:.9f},{last:.9f}")[0]["recording"]["chain-ends"]["user"]
         print(f"  {recording.name}: {ends}", flush=True)
         self.assertGreater(ends["whole"], USER_WHOLE_MIN * sum(ends.values()))
 

@@ -143,6 +143,39 @@ START_TEST(raw_data_comes_back)
 }
 END_TEST
 
+START_TEST(waits_come_back_as_far_as_they_are_known)
+{
+	const struct vprof_wait wait = {.waker = VPROF_WAKER_TASK,
+	                                .waker_tid = 7,
+	                                .lock_kind = VPROF_LOCK_RWSEM,
+	                                .lock = 9},
+				wrong = {.waker = VPROF_WAKER_COUNT, .waker_tid = 7, .lock_kind = 99};
+	struct record_sample sample = some_sample();
+	struct vprof_wait out;
+
+	sample.raw = &wait;
+	sample.raw_bytes = sizeof(wait);
+	ck_assert_uint_eq(record_sample_wait(&sample).waker_tid, 0); /* another event's */
+	sample.misc |= VPROF_TASK_SLEEPING << VPROF_TASK_STATE_SHIFT;
+	out = record_sample_wait(&sample);
+	ck_assert_mem_eq(&out, &wait, sizeof(wait));
+	sample.raw_bytes = 12;
+	out = record_sample_wait(&sample);
+	ck_assert_uint_eq(out.waker_tid, 7);
+	ck_assert_uint_eq(out.lock_kind, VPROF_LOCK_UNKNOWN);
+	ck_assert_uint_eq(out.lock, 0);
+	sample.raw = &wrong;
+	sample.raw_bytes = sizeof(wrong) + 4;
+	out = record_sample_wait(&sample);
+	ck_assert_uint_eq(out.waker, VPROF_WAKER_UNKNOWN);
+	ck_assert_uint_eq(out.lock_kind, VPROF_LOCK_UNKNOWN);
+	ck_assert_uint_eq(out.waker_tid, 7);
+	sample.raw = NULL;
+	sample.raw_bytes = 0;
+	ck_assert_uint_eq(record_sample_wait(&sample).waker_tid, 0);
+}
+END_TEST
+
 START_TEST(a_cgroup_comes_back)
 {
 	static const uint64_t values[] = {1, 2, UINT64_MAX};
@@ -544,6 +577,7 @@ int main(void)
 	tcase_add_test(tests, a_cgroup_behind_fields_that_nobody_wants);
 	tcase_add_test(tests, registers_and_stacks_may_be_absent);
 	tcase_add_test(tests, raw_data_comes_back);
+	tcase_add_test(tests, waits_come_back_as_far_as_they_are_known);
 	tcase_add_test(tests, a_kernel_symbol_is_encoded_as_linux_has_it);
 	tcase_add_test(tests, encoders_need_room);
 	tcase_add_test(tests, record_is_never_longer_than_its_size_field_can_say);

@@ -2,6 +2,8 @@
 /* Samples of waits, by the context switches of a guest in memory laid out by hand. */
 #include <vprof/recording.h>
 
+#include "fake_locks.h"
+#include "lib/record/clock.h"
 #include "run_suite.h"
 #include "sample/session_off_cpu.h"
 #include "wait_session.h"
@@ -12,6 +14,7 @@
 #define SLEEPING 1u
 #define UNINTERRUPTIBLE 2u
 #define DEAD 0x80u
+#define FAKE_PREEMPT_COUNT 24u /* in an area */
 
 static struct guest_regs regs;
 
@@ -83,6 +86,24 @@ static void check_sample(unsigned i, enum vprof_task_state state, uint64_t end_n
 	ck_assert_uint_eq(sample.chain[1], sample.ip);
 }
 
+/* What the next sample says of its wait. */
+static struct vprof_wait next_wait(enum vprof_task_state state)
+{
+	const struct perf_event_header *record;
+	struct perf_event_attr attr;
+	struct record_sample sample;
+	size_t bytes;
+
+	session_config_attr(&session.config, false, 1, &attr);
+	do
+		record = ring_reader_next(reader, &bytes);
+	while (record && record->type != PERF_RECORD_SAMPLE);
+	ck_assert_ptr_nonnull(record);
+	ck_assert(record_sample_decode(record, bytes, attr.sample_type, &sample));
+	ck_assert_uint_eq((sample.misc & VPROF_TASK_STATE_MASK) >> VPROF_TASK_STATE_SHIFT, state);
+	return record_sample_wait(&sample);
+}
+
 START_TEST(a_wait_lasts_from_switch_to_switch)
 {
 	ck_assert_str_eq(session.config.events[1].name, VPROF_OFF_CPU_EVENT);
@@ -116,6 +137,88 @@ START_TEST(waiting_for_a_processor_is_a_sample_of_its_own)
 	call_switch_to(4, SLEEPING, 1, 3500);
 	check_sample(1, VPROF_TASK_RUNNABLE, 3500, 500);
 	check_sample(0, 0, 0, 0);
+}
+END_TEST
+
+static struct guest_breakpoint *wake_up;
+
+static bool breakpoint_add(struct guest *guest, struct guest_breakpoint *breakpoint, GError **error)
+{
+	(void)guest;
+	(void)error;
+	ck_assert_uint_eq(breakpoint->at.value, FAKE_CODE);
+	wake_up = breakpoint;
+	return true;
+}
+
+static void breakpoint_remove(struct guest *guest, struct guest_breakpoint *breakpoint)
+{
+	(void)guest;
+	ck_assert_ptr_eq(breakpoint, wake_up);
+	wake_up = NULL;
+}
+
+/* With a kernel that wakes up at FAKE_CODE, and the lock that task 1 waits for. */
+static void wakes_start_again(void)
+{
+	static const struct guest_debug_ops debug = {.breakpoint_add = breakpoint_add,
+	                                             .breakpoint_remove = breakpoint_remove};
+
+	session_off_cpu_stop(&session);
+	fake.guest.debug = &debug;
+	kernel.wake_up = (gva_t){FAKE_CODE};
+	kernel.preempt_count = (gva_t){FAKE_PREEMPT_COUNT};
+	kernel.has_locks = true;
+	kernel.locks = fake_lock_layout;
+	ck_assert(session_off_cpu_start(&session, NULL));
+	ck_assert_ptr_nonnull(wake_up);
+	fake_lock(&fake, VPROF_LOCK_MUTEX, 1, FAKE_MEMORY + FAKE_TASK(5));
+}
+
+/* Task 4, which the processor runs, or an interrupt, wakes task i up if it is in one of these states. */
+static void call_wake_up(unsigned i, uint32_t states, uint32_t preempt_count)
+{
+	const struct guest_gprs gprs = {.rdi = FAKE_MEMORY + FAKE_TASK(i), .rsi = states};
+
+	fake_number(&fake, FAKE_AREA + FAKE_PREEMPT_COUNT, preempt_count);
+	wake_up->hit(wake_up, 0, &regs, &gprs);
+}
+
+START_TEST(a_wait_has_a_waker_and_a_lock)
+{
+	struct vprof_wait wait;
+	struct session_statistics statistics;
+
+	wakes_start_again();
+	call_wake_up(1, SLEEPING, 0); /* it does not wait */
+	call_switch_to(1, SLEEPING, 0, clock_ns(CLOCK_MONOTONIC));
+	call_wake_up(1, UNINTERRUPTIBLE, 0);
+	call_wake_up(1, SLEEPING | UNINTERRUPTIBLE, 1);
+	call_wake_up(1, SLEEPING, 0x10000); /* again */
+	call_switch_to(0, 0, 1, clock_ns(CLOCK_MONOTONIC));
+	wait = next_wait(VPROF_TASK_SLEEPING);
+	ck_assert_uint_eq(wait.waker, VPROF_WAKER_TASK);
+	ck_assert_uint_eq(wait.waker_tid, 104);
+	ck_assert_uint_eq(wait.waker_pid, 104);
+	ck_assert_uint_eq(wait.lock_kind, VPROF_LOCK_MUTEX);
+	ck_assert_uint_eq(wait.lock, FAKE_MEMORY + FAKE_LOCK);
+	ck_assert_uint_eq(wait.owner_tid, 105);
+	/* It was ready from the wake-up on. */
+	ck_assert_uint_eq(next_wait(VPROF_TASK_RUNNABLE).waker_tid, 104);
+	call_switch_to(1, SLEEPING, 0, clock_ns(CLOCK_MONOTONIC));
+	call_wake_up(1, SLEEPING, 0x10000);
+	call_switch_to(0, 0, 1, clock_ns(CLOCK_MONOTONIC));
+	ck_assert_uint_eq(next_wait(VPROF_TASK_SLEEPING).waker, VPROF_WAKER_INTERRUPT);
+	sampler_statistics_read(&sampler, &statistics);
+	ck_assert_uint_eq(statistics.off_cpu_no_waker, 0);
+	call_switch_to(1, SLEEPING, 0, clock_ns(CLOCK_MONOTONIC));
+	call_switch_to(0, 0, 1, clock_ns(CLOCK_MONOTONIC));
+	ck_assert_uint_eq(next_wait(VPROF_TASK_RUNNABLE).waker, VPROF_WAKER_INTERRUPT);
+	ck_assert_uint_eq(next_wait(VPROF_TASK_SLEEPING).waker, VPROF_WAKER_UNKNOWN);
+	sampler_statistics_read(&sampler, &statistics);
+	ck_assert_uint_eq(statistics.off_cpu_no_waker, 1);
+	session_off_cpu_stop(&session);
+	ck_assert_ptr_null(wake_up);
 }
 END_TEST
 
@@ -228,6 +331,7 @@ int main(void)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, a_wait_lasts_from_switch_to_switch);
 	tcase_add_test(tests, waiting_for_a_processor_is_a_sample_of_its_own);
+	tcase_add_test(tests, a_wait_has_a_waker_and_a_lock);
 	tcase_add_test(tests, what_is_no_wait_is_left_out);
 	tcase_add_test(tests, what_cannot_be_read_is_counted);
 	tcase_add_test(tests, kernel_threads_without_work_on_request);

@@ -220,6 +220,28 @@ START_TEST(test_nested)
 }
 END_TEST
 
+START_TEST(test_data)
+{
+	struct kernel kernel;
+
+	kernel_init(&kernel, NULL);
+	kernel_symbol(&kernel, "code", TEXT, 0x100, GLOBAL_FUNCTION);
+	kernel_symbol(&kernel, "locks", DATA, 0x20, GLOBAL_OBJECT);
+	kernel_symbol(&kernel, "lock", DATA + 0x30, 0x8, GLOBAL_OBJECT);
+
+	struct symtab *symtab = kernel_finish(&kernel);
+
+	ck_assert_str_eq(symtab_find_data(symtab, DATA)->name, "locks");
+	ck_assert_str_eq(symtab_find_data(symtab, DATA + 0x1f)->name, "locks");
+	ck_assert_str_eq(symtab_find_data(symtab, DATA + 0x37)->name, "lock");
+	ck_assert_ptr_null(symtab_find_data(symtab, DATA + 0x20));
+	ck_assert_ptr_null(symtab_find_data(symtab, DATA + 0x38));
+	ck_assert_ptr_null(symtab_find_data(symtab, TEXT));
+	ck_assert_ptr_null(symtab_find_data(symtab, 0));
+	symtab_free(symtab);
+}
+END_TEST
+
 START_TEST(test_aliases)
 {
 	/* Each row: the better and the worse symbol of one address. */
@@ -421,6 +443,7 @@ int main(void)
 	tcase_add_test(tcase, test_slide);
 	tcase_add_test(tcase, test_section_without_symbols);
 	tcase_add_test(tcase, test_nested);
+	tcase_add_test(tcase, test_data);
 	tcase_add_test(tcase, test_aliases);
 	tcase_add_test(tcase, test_left_out);
 	tcase_add_test(tcase, test_without_sections);

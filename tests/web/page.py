@@ -362,6 +362,9 @@ class Page(harness.ProgramTest):
         self.assertRegex(self.browser.run(states), r"running \S+ .s.*sleeping|sleeping \S+ .s")
         self.browser.run("[...document.querySelectorAll('#timeline-0 text.pick')][0].dispatchEvent(new MouseEvent('click', { bubbles: true }))")
         self.assertRegex(self.browser.run("return document.getElementById('pid').value"), r"^\d+$")
+        # What ended the waits.
+        self.again(self.page("report", "-i", self.folder / "locks.data"), "#event=off-cpu&group=waker")
+        self.assertLessEqual({"reader", "writer", "[interrupt]", "unknown"}, set(self.browser.run(FRAMES)))
 
     def test_callers_and_callees(self):
         file = self.page("report", "-i", "base.data")

@@ -12,6 +12,13 @@
 #include "guest/unwind_search.h"
 
 struct record_sample;
+struct vprof_wait;
+
+/* What is known of a wait, besides its state and its time. */
+struct counter_wait {
+	const struct vprof_wait *facts;
+	const struct task *waker, *owner; /* that it names; NULL: none */
+};
 
 /* One overflow, as a route saw it. */
 struct counter_sample {
@@ -34,7 +41,8 @@ struct counter_sample {
 	 * known.
 	 */
 	uint64_t host_ip;
-	uint8_t task_state; /* enum vprof_task_state (vprof/recording.h) */
+	uint8_t task_state;              /* enum vprof_task_state (vprof/recording.h) */
+	const struct counter_wait *wait; /* of a task that waits; else NULL */
 	/*
 	 * Asked once the call chain was read, which takes a while: whether it is still that of the task; else the
 	 * sample is dropped. NULL: it is.

@@ -6,13 +6,13 @@ static gva_t symbol_find(const struct symtab *symtab, const char *name)
 	return (gva_t){symtab_address(symtab, name)};
 }
 
-/* hardirq_stack_ptr; from 6.2 to 6.14 a member of pcpu_hot. */
-static gva_t interrupt_stack_find(const struct symtab *symtab, const struct types *types)
+/* A per-CPU variable; from 6.2 to 6.14 a member of pcpu_hot. */
+static gva_t hot_find(const struct symtab *symtab, const struct types *types, const char *name, const char *member)
 {
-	gva_t found = symbol_find(symtab, "hardirq_stack_ptr"), hot = symbol_find(symtab, "pcpu_hot");
+	gva_t found = symbol_find(symtab, name), hot = symbol_find(symtab, "pcpu_hot");
 	uint32_t offset;
 
-	if (found.value == 0 && hot.value != 0 && types && types_has(types, "pcpu_hot", "hardirq_stack_ptr", &offset))
+	if (found.value == 0 && hot.value != 0 && types && types_has(types, "pcpu_hot", member, &offset))
 		found.value = hot.value + offset;
 	return found;
 }
@@ -25,6 +25,9 @@ static void layouts_load(struct kernel_layout *layout, const struct image *image
 
 	layout->has_tasks = task_layout_load(image, symtab, types, &layout->tasks, &error);
 	layout->switch_to = symbol_find(symtab, "__switch_to");
+	layout->wake_up = symbol_find(symtab, "try_to_wake_up");
+	if (image_arch(image) == ARCH_X86_64)
+		layout->preempt_count = hot_find(symtab, types, "__preempt_count", "preempt_count");
 	layout->page_tables = symbol_find(symtab, image_arch(image) == ARCH_ARM64 ? "swapper_pg_dir" : "init_top_pgt");
 	if (image_arch(image) == ARCH_ARM64 && types_has(types, "pt_regs", "stackframe", &offset))
 		layout->entry_record = offset;
@@ -34,6 +37,7 @@ static void layouts_load(struct kernel_layout *layout, const struct image *image
 	}
 	layout->has_areas = cpu_area_layout_load(symtab, types, &layout->tasks, &layout->areas);
 	layout->has_page_cache = page_cache_layout_load(image, symtab, types, &layout->page_cache);
+	layout->has_locks = image_arch(image) == ARCH_X86_64 && lock_layout_load(symtab, types, &layout->locks);
 	layout->has_list = task_list_layout_load(symtab, types, &layout->tasks, &layout->list, &error);
 	if (!layout->has_list)
 		layout->list_why = g_strdup(error->message);
@@ -59,7 +63,7 @@ struct kernel_layout *kernel_layout_load(const struct image *image)
 	struct kernel_layout *layout = kernel_layout_none(error ? error->message : NULL);
 
 	if (symtab)
-		layout->interrupt_stack = interrupt_stack_find(symtab, types);
+		layout->interrupt_stack = hot_find(symtab, types, "hardirq_stack_ptr", "hardirq_stack_ptr");
 	if (types)
 		layouts_load(layout, image, symtab, types);
 	types_free(types);

@@ -11,8 +11,9 @@
 #include "sample/sampler_priv.h"
 #include "sample/statistics.h"
 
+/* The fields of VPROF_SAMPLE_TYPE, the cgroup, and the facts of a wait with their size. */
 #define SAMPLE_BYTES_MAX \
-	(64u + sizeof(uint64_t) * (1u + SAMPLER_CHAIN_MAX)) /* the fields of VPROF_SAMPLE_TYPE and the cgroup */
+	(64u + sizeof(uint64_t) * (1u + SAMPLER_CHAIN_MAX) + sizeof(uint64_t) + sizeof(struct vprof_wait))
 
 /* Room for a sample with the longest chain, and the announcements before it. */
 #define STEP_ROOM_BYTES (64u << 10)
@@ -78,11 +79,30 @@ bool sampler_kernel_walk(const struct sampler *sampler, struct page_walk *walk)
 	return tables != 0;
 }
 
+/* The tasks that a wait names. */
+static void wait_announce(struct sampling *sampling, struct page_walk *walk, const struct record_id *id)
+{
+	const struct counter_wait *wait = sampling->sample ? sampling->sample->wait : NULL;
+	const struct task *others[] = {wait ? wait->waker : NULL, wait ? wait->owner : NULL};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+		if (others[i]) {
+			const struct record_id other = {.pid = others[i]->pid,
+			                                .tid = others[i]->tid,
+			                                .time_ns = id->time_ns,
+			                                .cpu = id->cpu,
+			                                .id = id->id};
+
+			namer_task(&sampling->namer, walk, others[i], &other);
+		}
+}
+
 /* Announces the task of a sample before the sample is written; *cgroup becomes the cgroup of the task. */
 static void task_announce(struct sampling *sampling, struct page_walk *walk, const struct task *task,
                           const struct record_id *id, uint64_t *cgroup)
 {
 	namer_task(&sampling->namer, walk, task, id);
+	wait_announce(sampling, walk, id);
 	if (sampling->kernel->has_mappings)
 		sampling->unwind.code = mapper_task(&sampling->mapper, walk, task, id);
 	if (sampling->has_cgroups && sampling->kernel->has_cgroups)
@@ -139,6 +159,10 @@ static bool wait_fill(const struct sampling *sampling, struct record_sample *sam
 
 	if (!taken)
 		return true;
+	if (taken->wait) {
+		sample->raw = taken->wait->facts;
+		sample->raw_bytes = sizeof(*taken->wait->facts);
+	}
 	sample->misc |= (uint16_t)((uint32_t)taken->task_state << VPROF_TASK_STATE_SHIFT);
 	if (!taken->stands || taken->stands(taken))
 		return true;

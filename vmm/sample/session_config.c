@@ -161,6 +161,8 @@ void session_config_attr(const struct session_config *config, bool cgroups, unsi
 	counter_event_attr(&config->events[event], &rate, attr);
 	if (session_config_has_chains(config) || config->host)
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (event >= config->n_events)
+		attr->sample_type |= PERF_SAMPLE_RAW;
 	if (cgroups)
 		attr->sample_type |= PERF_SAMPLE_CGROUP;
 	attr->exclude_host = attr->exclude_host && !config->host;

@@ -1,96 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/session_off_cpu.h"
 
-#include <stdatomic.h>
-
+#include "lib/record/clock.h"
 #include "sample/session_priv.h"
 #include "sample/statistics.h"
 #include "sample/wait_sample.h"
+#include "sample/wait_table.h"
 
-#define SLOT_BITS 15u /* as many as tasks that Linux allows by default (PID_MAX_DEFAULT) */
-#define SLOTS (1u << SLOT_BITS)
-#define SLOTS_TRIED 16u /* that a task may be in: as many, behind the first */
-#define SLOT_TAKEN UINT64_C(1)
-
-/* A wait that has begun. */
-struct wait {
-	uint64_t start_time; /* of its task */
-	uint64_t since_ns;
-	uint64_t queued_ns; /* of its task then */
-	char state;
-};
-
-/*
- * [a] atomic. The vCPU that switches away from a task writes its wait, and the one that switches to it reads it: the
- * guest does the second only after the first is done (on_cpu of its task_struct), as one that ran on two vCPUs would
- * have one stack for both.
- */
-struct slot {
-	_Atomic uint64_t task; /* [a] the address of its task_struct; 0: free; SLOT_TAKEN: to be written */
-	struct wait wait;      /* of the one that has set `task` */
-};
-
+/* [I], but for the waits, which vCPU threads share. */
 struct off_cpu {
-	struct slot slots[SLOTS];
+	struct guest_breakpoint wake; /* of try_to_wake_up */
+	bool sees_wakes;
+	struct session *session;
+	struct wait_table *waits;
 };
 
-/* ---- the table ---- */
-
-static struct slot *slot_try(struct off_cpu *table, uint64_t task, unsigned i)
-{
-	return &table->slots[((unsigned)(task * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SLOT_BITS)) + i) % SLOTS];
-}
-
-static struct slot *slot_find(struct off_cpu *table, uint64_t task)
-{
-	for (unsigned i = 0; i < SLOTS_TRIED; i++) {
-		struct slot *slot = slot_try(table, task, i);
-
-		/* Pairs with the release in wait_begin. */
-		if (atomic_load_explicit(&slot->task, memory_order_acquire) == task)
-			return slot;
-	}
-	return NULL;
-}
-
-static struct slot *slot_take(struct off_cpu *table, uint64_t task)
-{
-	for (unsigned i = 0; i < SLOTS_TRIED; i++) {
-		struct slot *slot = slot_try(table, task, i);
-		uint64_t none = 0;
-
-		/* Acquire: what the last one has read there was read before. Pairs with the release in wait_end. */
-		if (atomic_compare_exchange_strong_explicit(&slot->task, &none, SLOT_TAKEN, memory_order_acquire,
-		                                            memory_order_relaxed))
-			return slot;
-	}
-	return NULL;
-}
-
-/* A task that ended while it waited has left its own to the next with its task_struct. False: there is no room. */
-static bool wait_begin(struct off_cpu *table, uint64_t task, const struct wait *wait)
-{
-	struct slot *slot = slot_find(table, task);
-
-	if (!slot)
-		slot = slot_take(table, task);
-	if (!slot)
-		return false;
-	slot->wait = *wait;
-	atomic_store_explicit(&slot->task, task, memory_order_release);
-	return true;
-}
-
-static bool wait_end(struct off_cpu *table, const struct task *task, struct wait *wait)
-{
-	struct slot *slot = slot_find(table, task->address);
-
-	if (!slot)
-		return false;
-	*wait = slot->wait;
-	atomic_store_explicit(&slot->task, 0, memory_order_release);
-	return wait->start_time == task->start_time;
-}
+/* include/linux/preempt.h: the bits of preempt_count() in interrupts and what they put off (softirqs, NMIs). */
+#define IN_INTERRUPT UINT32_C(0x00ff0100)
 
 /* ---- a switch, on the vCPU's thread ---- */
 
@@ -121,12 +47,15 @@ static void switched_from(const struct switching *switching, const struct task *
 	if (!task_of(switching, task, &listed) ||
 	    !wait_is_shown(&listed, listed.next_state, switching->session->config.idle_threads))
 		return;
-	const struct wait wait = {.start_time = task->start_time,
-	                          .since_ns = switching->time_ns,
-	                          .queued_ns = listed.queued_ns,
-	                          .state = listed.next_state};
+	struct wait wait = {.start_time = task->start_time,
+	                    .since_ns = switching->time_ns,
+	                    .queued_ns = listed.queued_ns,
+	                    .state = listed.next_state};
 
-	if (!wait_begin(switching->session->off_cpu, task->address, &wait))
+	/* Now, as those that give a lock away unlink who waits for it. */
+	if (wait.state != 'R')
+		wait_lock_find(switching->kernel, switching->view->walk, &listed, &wait.lock, &wait.owner);
+	if (!wait_begin(switching->session->off_cpu->waits, task->address, &wait))
 		statistic_add(&switching->sampler->statistics.off_cpu_dropped, 1);
 }
 
@@ -141,30 +70,64 @@ static void wait_take(const struct switching *switching, struct counter_sample *
 	sampler_take_waiting(switching->sampler, sample);
 }
 
+/* How much of the wait the task was ready to run. */
+static uint64_t queued_of(const struct switching *switching, const struct listed_task *listed, const struct wait *wait,
+                          const struct wake *wake)
+{
+	const uint64_t period_ns = switching->time_ns - wait->since_ns;
+
+	if (wait->state == 'R')
+		return period_ns;
+	/* Else by the guest's clock, which may differ a little. */
+	return MIN(wake->kind != VPROF_WAKER_UNKNOWN ? switching->time_ns - wake->time_ns
+	                                             : listed->queued_ns - wait->queued_ns,
+	           period_ns);
+}
+
+static struct vprof_wait facts_of(const struct wait *wait, const struct wake *wake)
+{
+	return (struct vprof_wait){.waker = wake->kind,
+	                           .waker_pid = wake->task.pid,
+	                           .waker_tid = wake->task.tid,
+	                           .waker_vcpu = wake->vcpu,
+	                           .lock_kind = wait->lock.kind,
+	                           .owner_pid = wait->owner.pid,
+	                           .owner_tid = wait->owner.tid,
+	                           .lock = wait->lock.lock};
+}
+
+static const struct task *task_or_none(const struct task *task)
+{
+	return task->address != 0 ? task : NULL;
+}
+
 static void switched_to(const struct switching *switching, const struct task *task)
 {
 	const struct guest_regs *regs = switching->view->regs;
-	const uint64_t now_ns = switching->time_ns;
 	struct listed_task listed;
 	struct frame frame;
 	struct wait wait;
+	struct wake wake;
 
-	if (!task_of(switching, task, &listed) || !wait_end(switching->session->off_cpu, task, &wait))
+	if (!task_of(switching, task, &listed) || !wait_end(switching->session->off_cpu->waits, task, &wait, &wake))
 		return;
 	if (!wait_frame_find(switching->kernel, &switching->session->kernel.unwind, switching->view->walk,
 	                     listed.stack_pointer, &frame)) {
 		statistic_add(&switching->sampler->statistics.off_cpu_unread, 1);
 		return;
 	}
-	const uint64_t period_ns = now_ns - wait.since_ns;
-	/* By the guest's clock, which may differ a little. */
-	const uint64_t queued_ns = wait.state == 'R' ? period_ns : MIN(listed.queued_ns - wait.queued_ns, period_ns);
+	if (wait.state != 'R' && wake.kind == VPROF_WAKER_UNKNOWN)
+		statistic_add(&switching->sampler->statistics.off_cpu_no_waker, 1);
+	const struct vprof_wait facts = facts_of(&wait, &wake);
+	const struct counter_wait of_sample = {&facts, task_or_none(&wake.task), task_or_none(&wait.owner)};
+	const uint64_t queued_ns = queued_of(switching, &listed, &wait, &wake);
 	struct counter_sample sample = wait_sample(task, wait_state(wait.state), &frame, regs->cr3, regs->la57);
 
 	sample.area = regs->gs_base;
-	wait_take(switching, &sample, now_ns - queued_ns, period_ns - queued_ns);
+	sample.wait = &of_sample;
+	wait_take(switching, &sample, switching->time_ns - queued_ns, switching->time_ns - wait.since_ns - queued_ns);
 	sample.task_state = wait_state('R');
-	wait_take(switching, &sample, now_ns, queued_ns);
+	wait_take(switching, &sample, switching->time_ns, queued_ns);
 }
 
 void session_off_cpu_switched(struct session *session, unsigned vcpu, const struct task_view *view,
@@ -180,7 +143,63 @@ void session_off_cpu_switched(struct session *session, unsigned vcpu, const stru
 	switched_to(&switching, next);
 }
 
+/* ---- a wake-up, on the vCPU's thread ---- */
+
+static struct wake wake_of(struct session *session, unsigned vcpu, const struct guest_regs *regs)
+{
+	const struct kernel_layout *kernel = session->kernel.layout;
+	struct wake wake = {.time_ns = clock_ns(CLOCK_MONOTONIC), .kind = VPROF_WAKER_TASK, .vcpu = vcpu};
+	struct task_cpu cpu = {0};
+	struct page_walk walk;
+	uint32_t count;
+
+	task_cpu_note(&cpu, regs);
+	if (!task_read(&kernel->tasks, &cpu, session->guest, regs, &walk, &wake.task))
+		wake.kind = VPROF_WAKER_UNKNOWN;
+	else if (kernel->preempt_count.value != 0 &&
+	         page_walk_read_kernel(&walk, (gva_t){cpu.area + kernel->preempt_count.value}, &count, sizeof(count)) &&
+	         (count & IN_INTERRUPT) != 0)
+		wake.kind = VPROF_WAKER_INTERRUPT;
+	return wake;
+}
+
+/* Whether a task is in one of these states, and not only about to be. */
+static bool is_in(struct session *session, const struct guest_regs *regs, uint64_t task, uint32_t states)
+{
+	struct page_walk walk;
+	uint32_t state;
+
+	page_walk_init_regs(&walk, session->guest, regs);
+	return page_walk_read_kernel(&walk, (gva_t){task + session->kernel.layout->list.state}, &state,
+	                             sizeof(state)) &&
+	       (state & states) != 0;
+}
+
+/* try_to_wake_up(struct task_struct *p, unsigned int state, int wake_flags) */
+static void wake_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
+                     const struct guest_gprs *gprs)
+{
+	struct off_cpu *off_cpu = (struct off_cpu *)breakpoint;
+
+	/* Most are of tasks that are not seen to wait, or wait for something else. */
+	if (!wait_is_open(off_cpu->waits, gprs->rdi) || !is_in(off_cpu->session, regs, gprs->rdi, (uint32_t)gprs->rsi))
+		return;
+	const struct wake wake = wake_of(off_cpu->session, vcpu, regs);
+
+	wait_woken(off_cpu->waits, gprs->rdi, &wake);
+}
+
 /* ---- the session ---- */
+
+/* Without a breakpoint that is free, there are waits without wakers. */
+static void wakes_start(struct off_cpu *off_cpu, const struct kernel_layout *kernel)
+{
+	struct guest *guest = off_cpu->session->guest;
+
+	off_cpu->wake = (struct guest_breakpoint){.at = kernel->wake_up, .what = VPROF_OFF_CPU_EVENT, .hit = wake_hit};
+	off_cpu->sees_wakes =
+		guest->debug && kernel->wake_up.value != 0 && guest->debug->breakpoint_add(guest, &off_cpu->wake, NULL);
+}
 
 bool session_off_cpu_start(struct session *session, GError **error)
 {
@@ -192,10 +211,20 @@ bool session_off_cpu_start(struct session *session, GError **error)
 		return false;
 	}
 	session->off_cpu = g_new0(struct off_cpu, 1);
+	session->off_cpu->session = session;
+	session->off_cpu->waits = wait_table_new();
+	wakes_start(session->off_cpu, kernel);
 	return true;
 }
 
 void session_off_cpu_stop(struct session *session)
 {
+	struct off_cpu *off_cpu = session->off_cpu;
+
+	if (!off_cpu)
+		return;
+	if (off_cpu->sees_wakes)
+		session->guest->debug->breakpoint_remove(session->guest, &off_cpu->wake);
+	wait_table_free(off_cpu->waits);
 	g_clear_pointer(&session->off_cpu, g_free);
 }

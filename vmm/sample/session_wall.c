@@ -23,6 +23,7 @@ struct kept {
 	uint64_t switches, stack_pointer;
 	char state;
 	unsigned repeats, n_tables;
+	struct vprof_wait facts;
 	struct record_sample sample;
 	uint64_t chain[];
 };
@@ -37,6 +38,7 @@ struct seen {
 /* A sample that was just made, with room for any chain. */
 struct made {
 	struct record_sample sample; /* chain: NULL: none was made */
+	struct vprof_wait facts;
 	uint64_t chain[SAMPLER_CHAIN_MAX];
 };
 
@@ -97,6 +99,7 @@ static void task_written(const struct counter_sample *sample, const struct recor
 
 	made->sample = *record;
 	made->sample.chain = made->chain;
+	made->sample.raw = &made->facts;
 	memcpy(made->chain, record->chain, record->n_chain * sizeof(*made->chain));
 }
 
@@ -116,6 +119,9 @@ static bool task_walk(struct looker *looker, struct sampler *sampler, const stru
 {
 	const struct listed_task *task = turn->task;
 	struct wall_sample wall = {.looker = looker, .turn = turn};
+	struct vprof_wait *facts = &turn->made->facts;
+	struct lock_wait lock;
+	struct task owner;
 	struct frame frame;
 
 	turn->made->sample.chain = NULL;
@@ -130,6 +136,12 @@ static bool task_walk(struct looker *looker, struct sampler *sampler, const stru
 		(struct counter_overflow){.event = session_config_wall(&looker->session->config), .period = period_ns};
 	wall.sample.time_ns = looker->now_ns;
 	wall.sample.area = looker->area;
+	wait_lock_find(looker->kernel, &looker->walk, task, &lock, &owner);
+	*facts = (struct vprof_wait){
+		.lock_kind = lock.kind, .lock = lock.lock, .owner_pid = owner.pid, .owner_tid = owner.tid};
+	const struct counter_wait wait = {.facts = facts, .owner = owner.address != 0 ? &owner : NULL};
+
+	wall.sample.wait = &wait;
 	wall.sample.stands = task_stands;
 	wall.sample.written = task_written;
 	return sampler_take_waiting(sampler, &wall.sample) && !wall.torn;
@@ -180,7 +192,8 @@ static void turn_keep(const struct looker *looker, const struct turn *turn)
 		return;
 	}
 	g_clear_pointer(&turn->seen->kept, g_free);
-	if (!made->sample.chain)
+	/* A lock may go from one task to another, while those that wait for it do not run. */
+	if (!made->sample.chain || made->facts.owner_tid != 0)
 		return;
 	struct kept *kept = g_malloc(sizeof(*kept) + chain_bytes);
 
@@ -190,7 +203,9 @@ static void turn_keep(const struct looker *looker, const struct turn *turn)
 	                      .n_tables = looker->n_tables,
 	                      .sample = made->sample};
 	memcpy(kept->chain, made->chain, chain_bytes);
+	kept->facts = made->facts;
 	kept->sample.chain = kept->chain;
+	kept->sample.raw = &kept->facts;
 	turn->seen->kept = kept;
 }
 

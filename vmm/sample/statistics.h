@@ -55,7 +55,8 @@
 	X(wall_later, "samples of waiting tasks that were left to the next look")                                   \
 	X(wall_no_frame, "samples of waiting tasks that were dropped: their stack cannot be read")                  \
 	X(wall_torn, "samples of waiting tasks that were dropped: the task ran while its stack was read")           \
-	X(off_cpu_dropped, "waits of tasks that are not recorded: the table of tasks that wait was full")           \
+	X(off_cpu_dropped, "waits that are not recorded: the table of tasks that wait was full")                    \
+	X(off_cpu_no_waker, "recorded waits that nothing was seen to end")                                          \
 	X(off_cpu_unread, "waits that are not recorded: the task or its stack cannot be read")                      \
 	X(no_task, "samples without a task that could be read, written with pid -1")
 

@@ -42,6 +42,18 @@ bool wait_frame_find(const struct kernel_layout *kernel, const struct unwind_con
 	return true;
 }
 
+void wait_lock_find(const struct kernel_layout *kernel, struct page_walk *walk, const struct listed_task *task,
+                    struct lock_wait *lock, struct task *owner)
+{
+	struct listed_task found;
+
+	*lock = (struct lock_wait){.lock = 0};
+	*owner = (struct task){.address = 0};
+	if (kernel->has_locks && lock_wait_find(&kernel->locks, walk, task->task.address, task->stack_pointer, lock) &&
+	    lock->owner != 0 && listed_task_read(&kernel->list, &kernel->tasks, walk, lock->owner, &found))
+		*owner = found.task;
+}
+
 struct counter_sample wait_sample(const struct task *task, uint8_t state, const struct frame *frame, uint64_t cr3,
                                   bool la57)
 {

@@ -80,6 +80,16 @@ static int state_compare(const struct profile_row *a, const struct profile_row *
 	return numbers_compare(a->state, b->state);
 }
 
+static const char *waker_text(const struct profile_row *row)
+{
+	return row->waker;
+}
+
+static int waker_compare(const struct profile_row *a, const struct profile_row *b)
+{
+	return strcmp(a->waker, b->waker);
+}
+
 static const char *cgroup_text(const struct profile_row *row)
 {
 	return row->cgroup;
@@ -139,6 +149,7 @@ const struct column columns[] = {
 	{"event", "Event", "event", event_compare, .text = event_text},
 	{"comm", "Command", "comm", comm_compare, .text = comm_text, .keys = COLUMN_KEY_TASK},
 	{"state", "State", "state", state_compare, .text = state_text, .keys = COLUMN_KEY_STATE},
+	{"waker", "Waker", "waker", waker_compare, .text = waker_text, .keys = COLUMN_KEY_WAKER},
 	{"cgroup", "Cgroup", "cgroup", cgroup_compare, .text = cgroup_text, .keys = COLUMN_KEY_CGROUP},
 	{"domain", "Domain", "domain", domain_compare, .text = domain_text},
 	{"pid", "Pid", "pid", pid_compare, .number = pid_number, .keys = COLUMN_KEY_TASK},

@@ -21,6 +21,7 @@ enum column_key {
 	COLUMN_KEY_TASK = 1u << 1, /* pid, tid and name */
 	COLUMN_KEY_CGROUP = 1u << 2,
 	COLUMN_KEY_STATE = 1u << 3,
+	COLUMN_KEY_WAKER = 1u << 4,
 };
 #define COLUMN_KEYS_ALL (~0u)
 
@@ -31,6 +32,7 @@ struct profile_row {
 	const char *event;
 	const char *comm;
 	const char *cgroup;
+	const char *waker;  /* of a wait, as names_waker has it */
 	const char *domain; /* the guest, in a report on several; else "" */
 	uint64_t ip;
 	uint32_t cpu; /* the vCPU */
@@ -58,7 +60,7 @@ extern const struct column columns[];
 extern const size_t n_columns;
 
 /* The names of all columns, as help and errors list them. */
-#define COLUMN_NAMES "sym, module, mode, cpu, event, comm, state, cgroup, domain, pid, tid, ip"
+#define COLUMN_NAMES "sym, module, mode, cpu, event, comm, state, waker, cgroup, domain, pid, tid, ip"
 
 #define COLUMN_LIST_MAX 16u
 struct column_list {

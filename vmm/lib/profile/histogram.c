@@ -19,6 +19,7 @@ struct cell {
 	const struct mapping *mapping; /* of user space, when mappings are known; NULL */
 	const char *comm;              /* "" when tasks are not told apart; the same pointer for the same name */
 	const char *cgroup;            /* of the same kind, by path */
+	const char *waker;             /* of the same kind */
 	uint32_t pid, tid;
 	uint32_t cpu;
 	uint16_t event;
@@ -62,14 +63,14 @@ static uint64_t cell_hash(const struct cell *key)
 	return hash_mix(
 		key->ip ^
 		hash_mix((uint64_t)key->cpu << 32 | (uint64_t)key->event << 8 | (uint64_t)key->state << 4 | key->mode) ^
-		hash_mix(task ^ (uintptr_t)key->cgroup << 16));
+		hash_mix(task ^ (uintptr_t)key->cgroup << 16 ^ (uintptr_t)key->waker << 24));
 }
 
 static bool cell_same(const struct cell *a, const struct cell *b)
 {
 	return a->ip == b->ip && a->cpu == b->cpu && a->event == b->event && a->mode == b->mode &&
 	       a->state == b->state && a->pid == b->pid && a->tid == b->tid && a->comm == b->comm &&
-	       a->cgroup == b->cgroup && a->mapping == b->mapping;
+	       a->cgroup == b->cgroup && a->waker == b->waker && a->mapping == b->mapping;
 }
 
 /* The cell of `key`, or the free one where it belongs. */
@@ -103,6 +104,7 @@ static struct cell cell_key(const struct histogram *histogram, const struct reco
 		.ip = sample->ip,
 		.comm = "",
 		.cgroup = "",
+		.waker = "",
 		.event = (uint16_t)event,
 		.mode = (uint8_t)profile_mode_of(sample->misc),
 	};
@@ -121,6 +123,8 @@ static struct cell cell_key(const struct histogram *histogram, const struct reco
 	}
 	if (histogram->keys & COLUMN_KEY_CGROUP)
 		key.cgroup = names_cgroup(names, sample);
+	if (histogram->keys & COLUMN_KEY_WAKER)
+		key.waker = names_waker(names, sample);
 	return key;
 }
 
@@ -210,6 +214,7 @@ static struct profile_row *rows_resolve(const struct cell *cells, size_t n, stru
 			.event = event_names[cell->event],
 			.comm = cell->comm,
 			.cgroup = cell->cgroup,
+			.waker = cell->waker,
 			.domain = "",
 			.ip = cell->ip,
 			.pid = cell->pid,

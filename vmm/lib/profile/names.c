@@ -23,7 +23,7 @@ struct names {
 	struct timed_names comms;   /* by tid */
 	struct timed_names cgroups; /* by id */
 	GStringChunk *texts;        /* each text once */
-	const char *unknown, *idle;
+	const char *unknown, *idle, *interrupt, *none;
 };
 
 /* Of others: as it is shown. */
@@ -49,6 +49,8 @@ struct names *names_new(void)
 	names->texts = g_string_chunk_new(4096);
 	names->unknown = text_keep(names, "[unknown]");
 	names->idle = text_keep(names, "swapper");
+	names->interrupt = text_keep(names, "[interrupt]");
+	names->none = text_keep(names, "[none]");
 	return names;
 }
 
@@ -152,6 +154,18 @@ const char *names_comm(struct names *names, uint32_t tid, uint64_t time_ns)
 	const char *name = name_find(&names->comms, tid, time_ns);
 
 	return name ? name : comm_default(names, tid);
+}
+
+const char *names_waker(struct names *names, const struct record_sample *sample)
+{
+	const struct vprof_wait wait = record_sample_wait(sample);
+	const unsigned state = profile_state_of(sample->misc);
+
+	if (wait.waker == VPROF_WAKER_TASK)
+		return names_comm(names, wait.waker_tid, sample->time_ns);
+	if (wait.waker == VPROF_WAKER_INTERRUPT)
+		return names->interrupt;
+	return state == VPROF_TASK_RUNNING || state == VPROF_TASK_RUNNABLE ? names->none : names->unknown;
 }
 
 const char *names_cgroup(struct names *names, const struct record_sample *sample)

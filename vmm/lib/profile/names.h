@@ -33,6 +33,10 @@ void names_take_comm(struct names *names, uint32_t tid, uint64_t time_ns, struct
 /* The name of a thread at that time. As in perf, a thread without a name is ":TID", and 0 is "swapper". */
 const char *names_comm(struct names *names, uint32_t tid, uint64_t time_ns);
 
+/* What ended the wait of a sample: the name of a task, "[interrupt]", "[unknown]"; "[none]": no wait, or nothing did.
+ */
+const char *names_waker(struct names *names, const struct record_sample *sample);
+
 /* The path of the sample's cgroup at its time; "[unknown]" if no record says it. */
 const char *names_cgroup(struct names *names, const struct record_sample *sample);
 

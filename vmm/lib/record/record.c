@@ -531,6 +531,22 @@ bool record_id_decode(const struct perf_event_header *record, size_t bytes, uint
 	return true;
 }
 
+struct vprof_wait record_sample_wait(const struct record_sample *sample)
+{
+	struct vprof_wait wait = {.waker = VPROF_WAKER_UNKNOWN};
+	const size_t bytes = sample->raw_bytes < sizeof(wait) ? sample->raw_bytes : sizeof(wait);
+
+	/* That of another event is something else. */
+	if ((sample->misc & VPROF_TASK_STATE_MASK) == 0 || bytes == 0)
+		return wait;
+	memcpy(&wait, sample->raw, bytes);
+	if (wait.waker >= VPROF_WAKER_COUNT)
+		wait.waker = VPROF_WAKER_UNKNOWN;
+	if (wait.lock_kind >= VPROF_LOCK_COUNT)
+		wait.lock_kind = VPROF_LOCK_UNKNOWN;
+	return wait;
+}
+
 bool record_time(const struct perf_event_header *record, size_t bytes, uint64_t sample_type, uint64_t *time_ns)
 {
 	const uint64_t ahead = sample_type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID);

@@ -74,6 +74,9 @@ static inline bool record_sample_decode(const struct perf_event_header *record, 
 	return record_sample_decode_attr(record, bytes, &attr, sample);
 }
 
+/* What a sample of a wait says of it (VPROF_OFF_CPU_EVENT); all 0 where it says nothing. */
+struct vprof_wait record_sample_wait(const struct record_sample *sample);
+
 /*
  * The other records. Each has a struct for what it says, which is encoded and decoded. Encoded ones end with the
  * sample_id fields of VPROF_SAMPLE_TYPE (attr.sample_id_all); an encoder returns the record's bytes, or 0 when `room`

@@ -420,6 +420,33 @@ const struct symbol *symtab_find(const struct symtab *symtab, uint64_t address)
 	return &symtab->symbols[ranges[low - 1].symbol];
 }
 
+#define DATA_BEFORE 64u /* symbols at lower addresses that may cover one, such as of an array's begin */
+
+const struct symbol *symtab_find_data(const struct symtab *symtab, uint64_t address)
+{
+	const struct symbol *symbols = symtab->symbols, *found = NULL;
+	size_t low = 0, high = symtab->n_symbols;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (symbols[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = 0; i < DATA_BEFORE && low > i; i++) {
+		const struct symbol *symbol = &symbols[low - 1 - i];
+
+		/* The innermost, and of several at one address the first. */
+		if (found && found->address != symbol->address)
+			break;
+		if (strchr("BbDdGgRrSsVv", symbol->type) && address - symbol->address < symbol->size)
+			found = symbol;
+	}
+	return found;
+}
+
 const struct symbol *symtab_find_name(const struct symtab *symtab, const char *name)
 {
 	for (size_t i = 0; i < symtab->n_symbols; i++)

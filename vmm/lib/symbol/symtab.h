@@ -71,6 +71,8 @@ const char *symtab_source(const struct symtab *symtab);
  * symtab_symbols does not list. NULL in a gap.
  */
 const struct symbol *symtab_find(const struct symtab *symtab, uint64_t address);
+/* The data symbol that covers `address`; NULL. */
+const struct symbol *symtab_find_data(const struct symtab *symtab, uint64_t address);
 /* The first symbol of that name; NULL. */
 const struct symbol *symtab_find_name(const struct symtab *symtab, const char *name);
 /* Its address; 0: there is none. */

@@ -30,13 +30,13 @@ function nodes_of(list) {
   return { n, parent, frame };
 }
 
-const ROW = 8;
+const ROW = 9;
 function rows_of(profile, recording) {
   const list = profile.rows;
   const n = list.length / ROW;
   const slice_ns = profile["row-slice-ns"];
   const rows = { n, node: new Int32Array(n), cpu: new Float64Array(n), task: new Int32Array(n), phases: new Int32Array(n),
-    state: new Uint8Array(n), slice: new Int32Array(n), samples: new Float64Array(n), period: new Float64Array(n), slice_ns,
+    state: new Uint8Array(n), waker: new Int32Array(n), slice: new Int32Array(n), samples: new Float64Array(n), period: new Float64Array(n), slice_ns,
     // Where slice 0 begins, since the first sample.
     first_slice_ns: since(BigInt(profile["first-row-slice"]) * BigInt(slice_ns), recording["first-ns"]) };
   for (let i = 0, at = 0, node = 0; i < n; i++, at += ROW) {
@@ -46,9 +46,10 @@ function rows_of(profile, recording) {
     rows.task[i] = list[at + 2];
     rows.phases[i] = list[at + 3];
     rows.state[i] = list[at + 4];
-    rows.slice[i] = list[at + 5];
-    rows.samples[i] = list[at + 6];
-    rows.period[i] = list[at + 7];
+    rows.waker[i] = list[at + 5];
+    rows.slice[i] = list[at + 6];
+    rows.samples[i] = list[at + 7];
+    rows.period[i] = list[at + 8];
   }
   return rows;
 }
@@ -111,6 +112,7 @@ function recording_of(raw) {
     // The names of each set, "" for none: what samples are grouped by.
     phase_sets: raw["phase-sets"].map((set) => set.map((phase) => phases[phase].name)),
     states: states_of(raw),
+    wakers: strings, // by the numbers that rows have; "": not told
     profiles: raw.profiles.map((profile) => ({
       event: profile.event,
       rate: profile.rate,

@@ -397,6 +397,7 @@ function choices_fill() {
   const weights = { comm: new Map(), pid: new Map(), cgroup: new Map(), vcpu: new Map(), mode: new Map() };
   const add = (name, value, period) => weights[name].set(value, (weights[name].get(value) ?? 0) + period);
   let has_states = false;
+  let has_wakers = false;
   recordings.forEach((recording, side) => {
     const { rows, frames, nodes } = profiles[side];
     for (let i = 0; i < rows.n; i++) {
@@ -405,6 +406,7 @@ function choices_fill() {
       add("vcpu", rows.cpu[i], rows.period[i]);
       add("mode", MODES[frames[nodes.frame[rows.node[i]]]?.mode], rows.period[i]);
       has_states ||= rows.state[i] !== 0;
+      has_wakers ||= rows.waker[i] !== 0;
     }
   });
   for (const name of ["comm", "pid", "cgroup", "vcpu"]) suggestions_fill(name, weights[name]);
@@ -417,7 +419,7 @@ function choices_fill() {
   by_id("phase").value = phases.includes(phase) ? phase : "";
   by_id("mode").parentElement.hidden = modes.length < 2;
   by_id("phase").parentElement.hidden = phases.length === 0;
-  const absent = { cgroup: weights.cgroup.size < 2, phase: phases.length === 0, state: !has_states };
+  const absent = { cgroup: weights.cgroup.size < 2, phase: phases.length === 0, state: !has_states, waker: !has_wakers };
   for (const option of by_id("grouping").options) option.hidden = absent[option.value] === true;
 }
 

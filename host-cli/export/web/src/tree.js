@@ -65,6 +65,7 @@ export const GROUPINGS = {
   cpu: { title: "vCPU", of: (recording, rows, i) => `vCPU ${rows.cpu[i]}` },
   cgroup: { title: "cgroup", of: (recording, rows, i) => recording.tasks[rows.task[i]].cgroup || "no cgroup" },
   state: { title: "state", of: (recording, rows, i) => STATES[rows.state[i]] ?? "unknown" },
+  waker: { title: "waker", of: (recording, rows, i) => recording.wakers[rows.waker[i]] || (rows.state[i] === 0 ? "none" : "unknown") },
   mode: { title: "mode", of: (recording, rows, i, profile) => MODES[profile.frames[profile.nodes.frame[rows.node[i]]].mode] },
   phase: { title: "phase", of: (recording, rows, i) => recording.phase_sets[rows.phases[i]].join(" + ") || "no phase" },
 };
