@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "capture/capture_priv.h"
+#include "capture/jit_symbols.h"
 #include "engine/counters.h"
 #include "engine/engine_find.h"
 #include "engine/engine_modules.h"
@@ -358,6 +359,7 @@ void capture_ask_symbols(struct capture *capture)
 	capture->guest_symbols = g_array_new(FALSE, FALSE, sizeof(struct recording_symbol));
 	if (!module_symbols_ask(capture->client, addresses, guest_symbol_add, capture, &error))
 		warn("no symbols of the guest's modules: %s", error->message);
+	jit_symbols_ask(capture->client, capture->frames, guest_symbol_add, capture);
 }
 
 bool capture_pause(struct capture *capture, GError **error)

@@ -50,12 +50,14 @@ static bool part_copy(int from, int to, off_t offset, GError **error)
 }
 
 /* Adds the part at `offset`; *bytes is the size of the file, and *pages what there is of it so far. */
-static bool part_read(struct client *client, const char *build_id, int to, uint64_t offset, uint64_t *bytes,
+static bool part_read(struct client *client, const json_t *which, int to, uint64_t offset, uint64_t *bytes,
                       uint64_t *pages, GError **error)
 {
-	json_t *arguments = json_pack("{s:s, s:I}", "build-id", build_id, "offset", (json_int_t)offset);
+	json_t *arguments = json_copy((json_t *)which);
 	g_autofree int *fds = NULL;
 	size_t n_fds = 0;
+
+	json_object_set_new(arguments, "offset", json_integer((json_int_t)offset));
 	json_t *answer = client_execute(client, "file-read", arguments, &fds, &n_fds, ENGINE_ANSWER_TIMEOUT_MS, error);
 	bool done = answer != NULL;
 
@@ -71,21 +73,33 @@ static bool part_read(struct client *client, const char *build_id, int to, uint6
 	return done;
 }
 
-int guest_file_read(struct client *client, const char *build_id, GError **error)
+/* which: the arguments that name it; it is taken over. */
+static int file_read(struct client *client, json_t *which, GError **error)
 {
 	uint64_t bytes = 0, pages = 0, offset = 0;
 	int to = sealed_new("vprof-guest-file");
 	bool done = to >= 0 || fail(error, g_strerror(errno));
 
 	do {
-		done = done && part_read(client, build_id, to, offset, &bytes, &pages, error);
+		done = done && part_read(client, which, to, offset, &bytes, &pages, error);
 		if (done && bytes > GUEST_FILE_BYTES_MAX)
 			done = fail(error, "it is too large");
 		offset += VPROF_FILE_READ_BYTES_MAX;
 	} while (done && offset < bytes);
+	json_decref(which);
 	if (done && pages != 0 && ftruncate(to, (off_t)bytes) == 0 && sealed_finish(to))
 		return to;
 	if (to >= 0)
 		close(to);
 	return -1;
+}
+
+int guest_file_read(struct client *client, const char *build_id, GError **error)
+{
+	return file_read(client, json_pack("{s:s}", "build-id", build_id), error);
+}
+
+int guest_perf_map_read(struct client *client, uint32_t pid, GError **error)
+{
+	return file_read(client, json_pack("{s:I}", "perf-map", (json_int_t)pid), error);
 }

@@ -3,6 +3,8 @@
 #ifndef VPROF_CLI_CAPTURE_GUEST_FILE_H
 #define VPROF_CLI_CAPTURE_GUEST_FILE_H
 
+#include <stdint.h>
+
 #include "lib/client/client.h"
 
 #define GUEST_FILE_BYTES_MAX (UINT64_C(512) << 20)
@@ -12,5 +14,7 @@
  * have in memory are holes. -1 when it has none of it, or the engine does not know the file. The caller closes it.
  */
 int guest_file_read(struct client *client, const char *build_id, GError **error);
+/* The same of the perf map of a process. */
+int guest_perf_map_read(struct client *client, uint32_t pid, GError **error);
 
 #endif

@@ -14,6 +14,7 @@ perl -e '{perl}'
 python3.11 -I -S -c '{python}'
 sqlite3 :memory: '{sql}'
 openssl speed -seconds 1 -bytes 1024 sha256
+{jit} 3
 {cc1} -fpreprocessed -quiet -O2 -o /dev/null {source}
 """
 PERL = "for my $i (1 .. 20000) { push @x, sprintf q(%x), $i * 7919 % 65537 } print scalar(grep { /^a.*f/ } sort @x)"
@@ -36,16 +37,26 @@ def functions():
 
 
 class Programs(LinuxTest):
+    def check_compiled(self):
+        """Code that was compiled at run time has the names of the perf map, which its process has written and left behind."""
+        rows = self.report(self.recording, "--comm", "jit_spin", "--mode", "user", "--sort", "module,sym")[1]
+        jit = {row["symbol"]: row["samples"] for row in rows if row["module"].endswith(".map")}
+        print(f"  compiled at run time: {jit}, of {len(rows)} rows {[(row['module'], row['symbol'], row['samples']) for row in rows[:4]]}", flush=True)
+        self.assertEqual(set(jit), {"jit one", "jit three"})
+        total = sum(jit.values())
+        self.assertGreater(total, EACH_MIN)
+        self.assertAlmostEqual(jit["jit three"] / total, 0.75, delta=4 * (0.75 * 0.25 / total) ** 0.5)
+
     def test_chains_are_whole(self):
         numbers = random.Random(1)
         lines, command, source = self.folder / "lines", self.folder / "command", self.folder / "functions.i"
         lines.write_text("".join(f"{numbers.random()} line\n" for _ in range(LINES)))
         source.write_text(functions())
         cc1 = self.run_program("gcc", "-print-prog-name=cc1")[0].strip()
-        command.write_text(COMMAND.format(lines=lines, perl=PERL, python=PYTHON, sql=SQL, cc1=cc1, source=source))
+        command.write_text(COMMAND.format(lines=lines, perl=PERL, python=PYTHON, sql=SQL, cc1=cc1, source=source, jit=harness.BIN / "jit_spin"))
         kernel = harness.script("kernel-debian.sh", "6.12", "cloud")
         programs = [f"/usr/bin/{name}" for name in PROGRAMS if name != "cc1"]
-        files = lines, command, source, cc1, "/usr/lib/python3.11/encodings", *programs
+        files = lines, command, source, cc1, harness.BIN / "jit_spin", "/usr/lib/python3.11/encodings", *programs
         self.run_program(VPROF, "run", "--kernel", kernel, "--memory", "512M", "--vcpus", 2, "-F", 500, "-g", "--call-depth", 127,
                          "-o", self.recording, "--no-report", *(word for file in files for word in ("--add", file)),
                          "--exec", f"/bin/sh {command}", timeout=SECONDS)
@@ -63,6 +74,7 @@ class Programs(LinuxTest):
             print(f"  {name}: {whole} of {number} whole, {({end: n for end, n in own.items() if n and end != 'whole'})}", flush=True)
             self.assertGreater(number, EACH_MIN, name)
             self.assertGreater(whole, WHOLE_EACH_MIN * number, name)
+        self.check_compiled()
         self.assertNotIn("unwind tables", "".join(report["recording"].get("missing") or []))
 
 

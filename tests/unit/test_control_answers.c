@@ -216,7 +216,13 @@ static void read_file(void)
 	done("file-read", "\"build-id\":\"0123\",\"offset\":4096");
 	layout->page_tables = (gva_t){0};
 	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"build-id\":\"0123\"}}", "WrongState",
-	             "any more");
+	             "page tables");
+	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"perf-map\":7}}", "WrongState", "page tables");
+	peer_refused(&peer, "{\"execute\":\"file-read\"}", "InvalidArgument", "either");
+	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"perf-map\":7,\"build-id\":\"0123\"}}",
+	             "InvalidArgument", "either");
+	layout->page_tables = (gva_t){KERNEL};
+	peer_refused(&peer, "{\"execute\":\"file-read\",\"arguments\":{\"perf-map\":7}}", "WrongState", "not there");
 	layout->has_page_cache = false;
 }
 

@@ -46,12 +46,17 @@ static void teardown(void)
 	read_ring_close();
 }
 
-static const struct user_code *sample(uint64_t time_ns)
+static const struct user_code *sample_at(uint64_t time_ns, uint64_t user_ip)
 {
 	const struct record_id id = {.pid = task.pid, .tid = task.tid, .time_ns = time_ns, .cpu = 1, .id = 9};
 
 	page_walk_init(&process.walk, &process.fake.guest, process.root, false);
-	return mapper_task(&mapper, &process.walk, &task, &id);
+	return mapper_task(&mapper, &process.walk, &task, &id, user_ip);
+}
+
+static const struct user_code *sample(uint64_t time_ns)
+{
+	return sample_at(time_ns, 0);
 }
 
 static void assert_said(const char *expected)
@@ -85,6 +90,28 @@ START_TEST(a_process_is_said_once)
 	task.pid = 9; /* a fork that runs on the same memory, as vfork's */
 	sample(3 * SECOND);
 	assert_said("9/8 401000+7f000@1000 /bench#ab ");
+}
+END_TEST
+
+START_TEST(code_that_can_be_written_to_is_found_by_samples)
+{
+	fake_elf_page(&process, 0x400000, 0xab);
+	sample_at(SECOND, 0x401234);
+	assert_said("7/8 401000+7f000@1000 /bench#ab ");
+	/* Of compiled code, the kernel counts no page. */
+	fake_node_slot(&process, leaf, 3, 0x4fffff, 0);
+	fake_node_slot(&process, leaf, 4, 0x500fff, fake_vma(&process, 0x500000, 0x501000, 0, 0, true));
+	fake_node_slot(&process, leaf, 5, UINT64_MAX, 0);
+	sample_at(2 * SECOND, 0x401234);
+	assert_said("");
+	sample_at(2 * SECOND, 0x500010);
+	assert_said("7/8 401000+7f000@1000 /bench#ab 7/8 500000+1000@0 //anon ");
+	sample_at(3 * SECOND, 0x500010);
+	assert_said("");
+	/* What stays unknown is looked for again after longer and longer waits. */
+	for (unsigned i = 0; i < 100; i++)
+		sample_at(3 * SECOND + i, 0x700000);
+	assert_said("7/8 401000+7f000@1000 /bench#ab 7/8 500000+1000@0 //anon ");
 }
 END_TEST
 
@@ -266,6 +293,7 @@ int main(void)
 	tcase_add_test(tests, the_kernels_library_has_a_name);
 	tcase_add_test(tests, tables_come_when_they_are_made);
 	tcase_add_test(tests, a_process_is_said_once);
+	tcase_add_test(tests, code_that_can_be_written_to_is_found_by_samples);
 	tcase_add_test(tests, new_mappings_are_said_with_the_old_ones);
 	tcase_add_test(tests, mappings_that_go_are_said);
 	tcase_add_test(tests, parts_of_a_mapping_go);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* file-read: what the guest has in memory of a program or library that a process has mapped. */
+/* file-read: what the guest has in memory of a program or library that a process has mapped, or of a perf map. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -37,27 +37,52 @@ static bool pages_copy(struct file_copy *copy, int to)
 	return sealed_finish(to);
 }
 
+/* The struct address_space of the file that is asked for; 0: *why. */
+static uint64_t mapping_of(struct control_call *call, const struct kernel_layout *kernel, struct page_walk *walk,
+                           const char **why)
+{
+	const char *text = json_string_value(json_object_get(call->arguments, "build-id"));
+	const json_t *pid = json_object_get(call->arguments, "perf-map");
+	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
+	char name[sizeof("perf-4294967295.map")];
+	size_t n = text ? hex_decode(text, build_id, sizeof(build_id)) : 0;
+
+	if (!pid) {
+		*why = "no process was seen to execute it";
+		return n != 0 ? file_places_find(table_store_places(session_tables(call->server->session)), build_id, n)
+		              : 0;
+	}
+	*why = "it is not there";
+	g_snprintf(name, sizeof(name), "perf-%u.map", (unsigned)json_integer_value(pid));
+	return kernel->has_inodes ? inode_find(&kernel->inodes, walk, name) : 0;
+}
+
 static bool file_open(struct control_call *call, struct file_copy *copy, struct page_walk *walk, GError **error)
 {
 	struct session *session = call->server->session;
-	const char *text = json_string_value(json_object_get(call->arguments, "build-id"));
+	const char *build_id = json_string_value(json_object_get(call->arguments, "build-id"));
 	const struct kernel_layout *kernel = session_kernel(session);
-	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
-	size_t n = hex_decode(text, build_id, sizeof(build_id));
-	uint64_t mapping = file_places_find(table_store_places(session_tables(session)), build_id, n);
 	const char *why = NULL;
+	uint64_t mapping;
 
+	if (!build_id == !json_object_get(call->arguments, "perf-map")) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_INVALID_ARGUMENT,
+		            "cannot read a file: either build-id or perf-map names it");
+		return false;
+	}
 	if (!kernel->has_page_cache)
 		why = "its kernel does not say where its page cache is";
-	else if (n == 0 || mapping == 0)
-		why = "no process was seen to execute it";
-	else if (!session_kernel_walk(session, walk) ||
-	         !page_cache_open(&copy->cache, &kernel->page_cache, walk, mapping, &copy->bytes))
-		why = "the guest does not have it in memory any more";
+	else if (!session_kernel_walk(session, walk))
+		why = "the guest's page tables are not known";
+	else if ((mapping = mapping_of(call, kernel, walk, &why)) != 0)
+		why = page_cache_open(&copy->cache, &kernel->page_cache, walk, mapping, &copy->bytes)
+		              ? NULL
+		              : "the guest does not have it in memory any more";
 	if (why)
 		g_set_error(error, CONTROL_ERROR,
 		            kernel->has_page_cache ? CONTROL_ERROR_STATE : CONTROL_ERROR_UNSUPPORTED,
-		            "cannot read the guest's file with build-id %s: %s", text, why);
+		            "cannot read the guest's %s%s: %s", build_id ? "file with build-id " : "perf map",
+		            build_id ? build_id : "", why);
 	return !why;
 }
 
@@ -83,7 +108,10 @@ static json_t *method_file_read(struct control_call *call, GError **error)
 }
 
 static const struct method_argument read_arguments[] = {
-	{"build-id", "its build-id", ARGUMENT_STRING, .min = 2, .max = 2 * ELF_NOTE_BUILD_ID_BYTES_MAX},
+	{"build-id", "its build-id", ARGUMENT_STRING, .optional = true, .min = 2,
+         .max = 2 * ELF_NOTE_BUILD_ID_BYTES_MAX},
+	{"perf-map", "instead: the perf map of this process", ARGUMENT_INTEGER, .optional = true, .min = 1,
+         .max = UINT32_MAX},
 	{"offset", "where to begin, a multiple of 4096", ARGUMENT_INTEGER, .optional = true, .min = 0,
          .max = INT64_MAX - 4095, .preset = "0"},
 	{0},

@@ -37,6 +37,7 @@ static void layouts_load(struct kernel_layout *layout, const struct image *image
 	}
 	layout->has_areas = cpu_area_layout_load(symtab, types, &layout->tasks, &layout->areas);
 	layout->has_page_cache = page_cache_layout_load(image, symtab, types, &layout->page_cache);
+	layout->has_inodes = layout->has_page_cache && inode_layout_load(symtab, types, &layout->inodes);
 	layout->has_locks = image_arch(image) == ARCH_X86_64 && lock_layout_load(symtab, types, &layout->locks);
 	layout->has_list = task_list_layout_load(symtab, types, &layout->tasks, &layout->list, &error);
 	if (!layout->has_list)

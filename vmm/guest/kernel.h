@@ -5,6 +5,7 @@
 
 #include "guest/cgroup.h"
 #include "guest/cpu_area.h"
+#include "guest/inode_find.h"
 #include "guest/lock.h"
 #include "guest/module.h"
 #include "guest/page_cache.h"
@@ -19,6 +20,7 @@ struct kernel_layout {
 	bool has_list;
 	bool has_page_cache;
 	bool has_locks;
+	bool has_inodes; /* not without the page cache */
 	struct task_layout tasks;
 	struct vma_layout mappings;
 	struct cgroup_layout cgroups;
@@ -27,8 +29,9 @@ struct kernel_layout {
 	struct task_list_layout list;
 	struct page_cache_layout page_cache;
 	struct lock_layout locks;
-	gva_t switch_to;   /* __switch_to, which every context switch goes through; 0: not found */
-	gva_t wake_up;     /* try_to_wake_up, which ends every wait; 0: not found */
+	struct inode_layout inodes;
+	gva_t switch_to; /* __switch_to, which every context switch goes through; 0: not found */
+	gva_t wake_up;   /* try_to_wake_up, which ends every wait; 0: not found */
 	/* Per-CPU, relative to the GS base: __preempt_count, which tells interrupts from tasks; 0: not found. */
 	gva_t preempt_count;
 	gva_t page_tables; /* init_top_pgt (arm64: swapper_pg_dir), the top-level page table of the kernel itself, which

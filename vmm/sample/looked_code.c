@@ -76,7 +76,7 @@ static struct process *process_read(struct looked_code *code, struct page_walk *
 	struct process *process = g_new0(struct process, 1);
 
 	code->mappings = process->mappings = g_array_new(FALSE, FALSE, sizeof(struct looked_mapping));
-	const struct user_code *read = mapper_task(&code->mapper, walk, task, &id);
+	const struct user_code *read = mapper_task(&code->mapper, walk, task, &id, 0);
 
 	if (read)
 		process->code = *read;

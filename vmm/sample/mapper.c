@@ -209,8 +209,19 @@ static const struct user_code *code_of(const struct mapper *mapper, struct mappe
 	return code->n != 0 ? code : NULL;
 }
 
+/*
+ * Code in memory that can be written to, as compilers at run time have it, does not count among the pages of code
+ * (is_exec_mapping of mm/internal.h), so that nothing but a sample tells that there is more.
+ */
+static bool is_new_code(const struct mapper_process *process, uint64_t user_ip)
+{
+	const struct user_code *code = &process->code.user;
+
+	return user_ip != 0 && process->tries == 0 && code->n < USER_CODE_RANGES && !user_code_find(code, user_ip);
+}
+
 const struct user_code *mapper_task(struct mapper *mapper, struct page_walk *walk, const struct task *task,
-                                    const struct record_id *id)
+                                    const struct record_id *id, uint64_t user_ip)
 {
 	struct vma_state state;
 
@@ -223,11 +234,14 @@ const struct user_code *mapper_task(struct mapper *mapper, struct page_walk *wal
 		process->written = false;
 		process->tries = MAPPER_TRIES;
 		process->wait_ns = MAPPER_WAIT_MIN_NS;
+	} else if (is_new_code(process, user_ip)) {
+		process->written = false;
+		process->tries = 1;
 	}
 	if (process->tries != 0 && id->time_ns >= process->not_before_ns) {
 		process_look(mapper, process, walk, id);
 		process->not_before_ns = id->time_ns + process->wait_ns;
-		process->wait_ns *= 2;
+		process->wait_ns = MIN(2 * process->wait_ns, MAPPER_WAIT_MAX_NS);
 	}
 	return code_of(mapper, process);
 }

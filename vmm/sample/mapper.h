@@ -20,6 +20,7 @@
 #define MAPPER_PROCESSES 64u
 #define MAPPER_TRIES 7u /* attempts to find build-ids in pages that the guest has not read in yet; the wait doubles */
 #define MAPPER_WAIT_MIN_NS UINT64_C(10000000)
+#define MAPPER_WAIT_MAX_NS UINT64_C(1000000000)
 
 /* Where a process has code, and which build of a file it is of; without a build-id: 0 bytes. */
 struct mapper_code {
@@ -54,10 +55,11 @@ void mapper_init(struct mapper *mapper, const struct vma_layout *layout, struct 
                  struct table_store *tables);
 
 /*
- * Call before the sample with this id is written, with its task; `walk` is in the task's address space. Returns where
- * the task's process has code, until the next call; NULL: not known.
+ * Call before the sample with this id is written, with its task; `walk` is in the task's address space. user_ip: of a
+ * sample in user space, which has code there; else 0. Returns where the task's process has code, until the next call;
+ * NULL: not known.
  */
 const struct user_code *mapper_task(struct mapper *mapper, struct page_walk *walk, const struct task *task,
-                                    const struct record_id *id);
+                                    const struct record_id *id, uint64_t user_ip);
 
 #endif

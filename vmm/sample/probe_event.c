@@ -37,7 +37,7 @@ void probe_event_fill_task(struct firing *firing, struct probe_vcpu *cpu, struct
 		id->tid = task.tid;
 		namer_task(&cpu->namer, &walk, &task, id);
 		if (cpu->mapper && firing->probe->options.stack)
-			firing->code = mapper_task(cpu->mapper, &walk, &task, id);
+			firing->code = mapper_task(cpu->mapper, &walk, &task, id, 0);
 	} else {
 		id->pid = id->tid = VPROF_PID_UNKNOWN;
 		count(&cpu->no_task);

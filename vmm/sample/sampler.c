@@ -104,7 +104,9 @@ static void task_announce(struct sampling *sampling, struct page_walk *walk, con
 	namer_task(&sampling->namer, walk, task, id);
 	wait_announce(sampling, walk, id);
 	if (sampling->kernel->has_mappings)
-		sampling->unwind.code = mapper_task(&sampling->mapper, walk, task, id);
+		sampling->unwind.code =
+			mapper_task(&sampling->mapper, walk, task, id,
+		                    guest_regs_user(&sampling->regs) ? guest_regs_ip(&sampling->regs) : 0);
 	if (sampling->has_cgroups && sampling->kernel->has_cgroups)
 		*cgroup = cgroup_namer_task(&sampling->cgroups, walk, task, id);
 	if (module_mapper_sample(&sampling->modules, walk, id))

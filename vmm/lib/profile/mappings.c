@@ -54,7 +54,8 @@ static bool same_build_id(const struct mapped_file *file, const struct record_mm
 }
 
 /* The file of a record; its build-id may become known only now. */
-static const struct mapped_file *file_intern(struct mappings *mappings, const struct record_mmap *mmap)
+static const struct mapped_file *file_intern(struct mappings *mappings, const struct record_mmap *mmap,
+                                             uint32_t perf_map_pid)
 {
 	GPtrArray *files = g_hash_table_lookup(mappings->files, mmap->file_name.raw);
 	struct mapped_file *file = NULL;
@@ -67,6 +68,7 @@ static const struct mapped_file *file_intern(struct mappings *mappings, const st
 		file->path = untrusted(g_strdup(mmap->file_name.raw));
 		file->name = untrusted_printable(mmap->file_name);
 		file->is_another = files != NULL;
+		file->perf_map_pid = perf_map_pid;
 		if (!files) {
 			files = g_ptr_array_new_with_free_func(file_free);
 			g_hash_table_insert(mappings->files, (char *)file->path.raw, files);
@@ -128,6 +130,7 @@ static bool is_known(const timeline *line, guint n, const struct mapping *mappin
 	       there->file_offset == mapping->file_offset;
 }
 
+#define PERF_MAP_NAME_BYTES sizeof("/tmp/perf-4294967295.map")
 #define KERNEL_PID UINT32_MAX /* as perf has it in the kernel's own records */
 #define NO_PID 0u             /* of user space where tasks are not told apart: idle tasks have none */
 
@@ -145,18 +148,38 @@ static bool is_taken(const struct perf_event_header *record, struct record_mmap 
 	}
 }
 
+/*
+ * Code that was compiled at run time has the name and the addresses of what its process says of it, as in perf
+ * (tools/perf/util/map.c, map__new).
+ */
+static void name_as_perf(struct record_mmap *mmap, char name[PERF_MAP_NAME_BYTES])
+{
+	const char *path = mmap->file_name.raw;
+
+	name[0] = '\0';
+	if (mmap->pid == KERNEL_PID || mmap->pid == NO_PID ||
+	    (strcmp(path, "//anon") != 0 && !g_str_has_prefix(path, "/dev/zero") &&
+	     !g_str_has_prefix(path, "/anon_hugepage") && !g_str_has_prefix(path, "/memfd:")))
+		return;
+	g_snprintf(name, PERF_MAP_NAME_BYTES, "/tmp/perf-%u.map", mmap->pid);
+	mmap->file_name = untrusted(name);
+	mmap->page_offset = mmap->start;
+}
+
 void mappings_add(struct mappings *mappings, const struct perf_event_header *record, size_t bytes, uint64_t time_ns)
 {
+	char name[PERF_MAP_NAME_BYTES];
 	struct record_mmap mmap;
 	uint64_t end;
 
 	if (!record_mmap_decode(record, bytes, &mmap) || !is_taken(record, &mmap) || mmap.bytes == 0 ||
 	    __builtin_add_overflow(mmap.start, mmap.bytes, &end))
 		return;
+	name_as_perf(&mmap, name);
 	timeline *line = process_intern(mappings, mmap.pid);
 	guint n = timeline_until(line, time_ns);
 	const struct mapping mapping = {
-		.file = file_intern(mappings, &mmap),
+		.file = file_intern(mappings, &mmap, name[0] != '\0' ? mmap.pid : 0),
 		.start = mmap.start,
 		.end = end,
 		.file_offset = mmap.page_offset,

@@ -19,6 +19,8 @@ struct mapped_file {
 	uint8_t build_id[RECORD_BUILD_ID_BYTES_MAX];
 	size_t build_id_bytes; /* 0: not known */
 	bool is_another;       /* the path was first seen with another build-id */
+	/* Of memory without a file, which perf has named as the file that may say what is there; 0: no such memory. */
+	uint32_t perf_map_pid;
 };
 
 struct mapping {

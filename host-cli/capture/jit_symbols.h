@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Names of code that was compiled at run time, from the perf maps that the guest has in memory (lib/symbol/perf_map.h):
+ * Node's --perf-basic-prof, Java's perf-map-agent, Python's -X perf write them.
+ */
+#ifndef VPROF_CLI_CAPTURE_JIT_SYMBOLS_H
+#define VPROF_CLI_CAPTURE_JIT_SYMBOLS_H
+
+#include "lib/client/client.h"
+#include "lib/profile/histogram.h"
+#include "lib/record/reader.h"
+
+#define JIT_PROCESSES_MAX 64u
+
+/*
+ * Calls `add` for the function at each address that was hit in such code, with the map's path as its module; `symbol`
+ * is valid during the call. A process without a map has none.
+ */
+void jit_symbols_ask(struct client *client, const struct histogram *frames,
+                     void (*add)(uint64_t address, const struct recording_symbol *symbol, void *data), void *data);
+
+#endif

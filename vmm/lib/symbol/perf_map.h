@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What a compiler at run time says of the code that it makes: /tmp/perf-PID.map, a line "START SIZE NAME" for each
+ * function, in hexadecimal digits (Linux, tools/perf/Documentation/jit-interface.txt). A hostile file at worst gives
+ * wrong names: lines that are none are left out.
+ */
+#ifndef VPROF_SYMBOL_PERF_MAP_H
+#define VPROF_SYMBOL_PERF_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PERF_MAP_SYMBOLS_MAX 1048576u /* further lines are left out */
+
+struct perf_map;
+
+struct perf_map_symbol {
+	uint64_t start, size;
+	const char *name; /* printable; lives as long as the map */
+};
+
+struct perf_map *perf_map_new(const char *text, size_t bytes);
+void perf_map_free(struct perf_map *map);
+
+/* The function at this address. Where several are, the last one in the file: it has taken the place of the others. */
+bool perf_map_find(const struct perf_map *map, uint64_t address, struct perf_map_symbol *symbol);
+
+size_t perf_map_n_symbols(const struct perf_map *map);
+
+#endif
