@@ -26,6 +26,11 @@ struct vcpu {
 	struct span seen; /* by samples */
 };
 
+/* What one event has counted on one vCPU. */
+struct counted {
+	uint64_t track, value;
+};
+
 struct task {
 	uint64_t track;
 	struct span wait;
@@ -37,12 +42,14 @@ struct writing {
 	const struct export_profile *profile;
 	struct perfetto *trace;
 	int waits;         /* number of the event of waits that is taken; -1: none */
+	bool *is_waits;    /* of each event: its samples are of tasks that wait */
 	bool exact;        /* it is of each wait */
 	bool has_switches; /* the recording has them */
 	char *phase;       /* the last one; NULL: none yet */
 	uint64_t phase_track;
-	GHashTable *vcpus; /* number + 1 -> struct vcpu * */
-	GHashTable *tasks; /* tid + 1 -> struct task * */
+	GHashTable *vcpus;   /* number + 1 -> struct vcpu * */
+	GHashTable *tasks;   /* tid + 1 -> struct task * */
+	GHashTable *counted; /* vCPU << 16 | event, + 1 -> struct counted *: of other events than the profile's */
 	struct export_frame frames[CHAIN_FRAMES_MAX];
 };
 
@@ -209,6 +216,24 @@ static void take_wait(struct writing *writing, const struct record_sample *sampl
 	task->cpu = sample->cpu;
 }
 
+static void take_count(struct writing *writing, const struct record_sample *sample, unsigned event)
+{
+	const struct recording_event *of = recording_event(writing->profile->input->recording, event);
+	const gpointer key = GSIZE_TO_POINTER(((gsize)sample->cpu << 16 | event) + 1);
+	struct counted *counted = g_hash_table_lookup(writing->counted, key);
+
+	if (!counted) {
+		g_autofree char *name = g_strdup_printf("%s, vCPU %u", of->name, sample->cpu);
+
+		counted = g_new0(struct counted, 1);
+		counted->track =
+			perfetto_counter_track(writing->trace, name, recording_event_counts_time(of) ? "ns" : "events");
+		g_hash_table_insert(writing->counted, key, counted);
+	}
+	counted->value += sample->period;
+	perfetto_counter(writing->trace, counted->track, sample->time_ns, counted->value);
+}
+
 static void take_switch(struct writing *writing, const struct script_item *item)
 {
 	const struct record_sample *sample = &item->sample;
@@ -230,6 +255,8 @@ static bool take_item(const struct script_item *item, void *data)
 		take_wait(writing, &item->sample);
 	if (!item->is_switch && item->event == writing->profile->event_number)
 		take_sample(writing, &item->sample);
+	else if (!item->is_switch && !writing->is_waits[item->event])
+		take_count(writing, &item->sample, item->event);
 	return perfetto_places(writing->trace) <= PLACES_MAX;
 }
 
@@ -243,10 +270,8 @@ struct walking {
 static bool walk_sample(const struct record_sample *sample, unsigned event, void *data)
 {
 	const struct walking *walking = data;
-	const struct writing *writing = walking->writing;
 
-	if (event == writing->profile->event_number || (int)event == writing->waits)
-		sample_order_add(walking->order, &(struct script_item){.sample = *sample, .event = event});
+	sample_order_add(walking->order, &(struct script_item){.sample = *sample, .event = event});
 	return true;
 }
 
@@ -323,12 +348,14 @@ static void events_find(struct writing *writing)
 	const struct recording *recording = writing->profile->input->recording;
 
 	writing->waits = -1;
+	writing->is_waits = g_new0(bool, recording_n_events(recording) + 1);
 	for (unsigned i = 0; i < recording_n_events(recording); i++) {
 		const struct recording_event *event = recording_event(recording, i);
 		const bool exact = strcmp(event->name, VPROF_OFF_CPU_EVENT) == 0;
 
 		writing->has_switches |= event->attr.context_switch != 0;
-		if (!exact && (strcmp(event->name, VPROF_WALL_EVENT) != 0 || writing->exact))
+		writing->is_waits[i] = exact || strcmp(event->name, VPROF_WALL_EVENT) == 0;
+		if (!exact && (!writing->is_waits[i] || writing->exact))
 			continue;
 		writing->waits = (int)i;
 		writing->exact = exact;
@@ -344,6 +371,7 @@ static bool perfetto_write(const struct export_profile *profile, FILE *to, GErro
 	writing->trace = perfetto_new(to, profile->event);
 	writing->vcpus = g_hash_table_new_full(NULL, NULL, NULL, vcpu_free);
 	writing->tasks = g_hash_table_new_full(NULL, NULL, NULL, task_free);
+	writing->counted = g_hash_table_new_full(NULL, NULL, NULL, g_free);
 	events_find(writing);
 	export_phases_each(profile, phase_put, writing);
 	walk(writing);
@@ -357,6 +385,8 @@ static bool perfetto_write(const struct export_profile *profile, FILE *to, GErro
 	g_free(writing->phase);
 	g_hash_table_unref(writing->vcpus);
 	g_hash_table_unref(writing->tasks);
+	g_hash_table_unref(writing->counted);
+	g_free(writing->is_waits);
 	perfetto_free(writing->trace);
 	return fits;
 }

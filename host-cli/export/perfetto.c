@@ -11,7 +11,7 @@
 #include "ui/text.h"
 
 /* TracePacket.SequenceFlags, TrackEvent.Type */
-enum { SEQUENCE = 1, FLAG_CLEARED = 1, FLAG_NEEDS_INTERNED = 2, SLICE_BEGIN = 1, SLICE_END = 2 };
+enum { SEQUENCE = 1, FLAG_CLEARED = 1, FLAG_NEEDS_INTERNED = 2, SLICE_BEGIN = 1, SLICE_END = 2, COUNTER = 4 };
 
 /* An optional number of a message. */
 #define SET(member, value) .has_##member = true, .member = (value)
@@ -108,6 +108,15 @@ uint64_t perfetto_track(struct perfetto *trace, const char *name)
 {
 	g_autofree char *printable = text_printable(name);
 	Perfetto__TrackDescriptor track = {MESSAGE(perfetto__track_descriptor), .name = printable};
+
+	return track_put(trace, &track);
+}
+
+uint64_t perfetto_counter_track(struct perfetto *trace, const char *name, const char *unit)
+{
+	g_autofree char *printable = text_printable(name);
+	Perfetto__CounterDescriptor counter = {MESSAGE(perfetto__counter_descriptor), .unit_name = (char *)unit};
+	Perfetto__TrackDescriptor track = {MESSAGE(perfetto__track_descriptor), .name = printable, .counter = &counter};
 
 	return track_put(trace, &track);
 }
@@ -284,6 +293,16 @@ void perfetto_slice(struct perfetto *trace, uint64_t track, uint64_t begin_ns, u
 
 	packet_write(trace, &packet);
 	slice_end_put(trace, track, end_ns);
+}
+
+void perfetto_counter(struct perfetto *trace, uint64_t track, uint64_t time_ns, uint64_t value)
+{
+	Perfetto__TrackEvent event = {MESSAGE(perfetto__track_event), SET(type, COUNTER), SET(track_uuid, track),
+	                              SET(counter_value, (int64_t)MIN(value, (uint64_t)INT64_MAX))};
+	Perfetto__TracePacket packet = {MESSAGE(perfetto__trace_packet), SET(timestamp, time_ns),
+	                                .track_event = &event};
+
+	packet_write(trace, &packet);
 }
 
 void perfetto_sample(struct perfetto *trace, const struct record_sample *sample, uint64_t counted, uint64_t stack)

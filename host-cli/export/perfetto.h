@@ -20,6 +20,9 @@ void perfetto_free(struct perfetto *trace);
 
 /* A track of its own; never 0. */
 uint64_t perfetto_track(struct perfetto *trace, const char *name);
+/* A track of a number that goes up; `unit`: "ns", "events". */
+uint64_t perfetto_counter_track(struct perfetto *trace, const char *name, const char *unit);
+void perfetto_counter(struct perfetto *trace, uint64_t track, uint64_t time_ns, uint64_t value);
 /* The track of a thread; `process`: the name of its process. */
 uint64_t perfetto_thread_track(struct perfetto *trace, uint32_t pid, uint32_t tid, const char *process,
                                const char *thread);

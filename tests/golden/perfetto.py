@@ -14,7 +14,7 @@ PROTO = pathlib.Path(__file__).parents[2] / "host-cli/export/proto"
 MS = 10**6
 BEGIN = 5000 * MS  # of the recordings
 RUNNABLE, RUNNING, SLEEPING, DISK_SLEEP = 2, 3, 4, 5
-SLICE_BEGIN = 1
+SLICE_BEGIN, COUNTER = 1, 4
 
 
 class Trace:
@@ -22,7 +22,7 @@ class Trace:
 
     def __init__(self, test, packets):
         self.texts, self.modules, self.mappings, self.frames, self.stacks, self.tracks = {}, {}, {}, {}, {}, {}
-        self.samples, self.states, self.slices, self.wakers = [], [], [], {}
+        self.samples, self.states, self.slices, self.wakers, self.counters = [], [], [], {}, {}
         opened = {}
         test.assertEqual([packet["sequence_flags"] for packet in packets], [[1]] + [[2]] * (len(packets) - 1))
         test.assertEqual({packet["trusted_packet_sequence_id"][0] for packet in packets}, {1})
@@ -47,7 +47,9 @@ class Trace:
             else:
                 (event,) = packet["track_event"]
                 (track,) = event["track_uuid"]
-                if event["type"] == [SLICE_BEGIN]:
+                if event["type"] == [COUNTER]:
+                    self.counters.setdefault(self.name(track), []).append((time, event["counter_value"][0]))
+                elif event["type"] == [SLICE_BEGIN]:
                     test.assertNotIn(track, opened)
                     for note in event.get("debug_annotations", []):
                         test.assertEqual(note["name"], ["waker"])
@@ -126,6 +128,20 @@ class Perfetto(harness.ProgramTest):
         trace = self.trace("switches.data")
         self.assertEqual({state for *_, state in trace.states}, {RUNNING})
         self.assertEqual([(cpu, tid) for _, cpu, tid, *_ in trace.states], [(1, int(line.split()[4])) for line in lines if " in " in line])
+
+    def test_counters(self):
+        """Other events than the profile's are numbers that go up, on each vCPU."""
+        tables = {table["event"]: table for table in self.report(self.folder / "events.data")[0]["tables"]}
+        first, *others = tables
+        trace = self.trace("events.data")
+        for event in others:
+            ends = [points[-1][1] for name, points in trace.counters.items() if name.rpartition(",")[0] == event]
+            self.assertEqual(sum(ends), tables[event]["period"])
+        self.assertEqual({name.rpartition(",")[0] for name in trace.counters}, set(others))
+        for points in trace.counters.values():
+            self.assertEqual(points, sorted(points))
+        self.assertGreater(len(others), 0)
+        self.assertEqual(self.trace("locks.data").counters, {})
 
     def test_every_recording(self):
         """Those with other events, modes and names are traces, too, with as many samples."""
