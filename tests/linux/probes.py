@@ -39,8 +39,43 @@ class Probes(harness.ProgramTest):
         lines = [json.loads(line) for line in out.splitlines()]
         return lines[:-1], lines[-1]["end"]
 
+    def script(self, text):
+        """The texts and the maps of a script, by name, with the parts of a key joined."""
+        out, _ = self.run_program(VPROF, "trace", self.engine, "-j", "-e", text, timeout=120)
+        lines = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual([lines[-1]["end"]["statistics"][name] for name in ("dropevt", "map-full", "fault")], [0, 0, 0])
+        return ([line["text"] for line in lines if "text" in line],
+                {line["map"]: {tuple(map(str, entry["key"])): entry["value"] for entry in line["entries"]} for line in lines if "map" in line})
+
+    def check_scripts(self):
+        """What the tasks of the guest's loop do, counted where it is done: a read of the shell is one byte."""
+        texts, maps = self.script("""
+            syscall:read /comm == "init"/ { @in = count(); @asked = sum(arg2); @fd[arg0] = count(); }
+            kprobe:vfs_read /comm == "init"/ { @start[tid] = nsecs; @stacks[kstack(2)] = count(); }
+            kretprobe:vfs_read /@start[tid]/ { @ns = hist(nsecs - @start[tid]); @bytes = sum(retval); @n++; delete(@start[tid]); }
+            syscall:openat { printf("%s %d %s", comm, pid, str(arg1)); @opened[str(arg1)] = count(); }
+            syscall:read:return /comm == "init" && @n > 300/ { exit(); }""")
+        entered, done = maps["@in"][()], maps["@n"][()]
+        self.assertLessEqual(abs(entered - done), 1)
+        self.assertEqual((maps["@asked"][()], maps["@bytes"][()]), (entered, done))
+        self.assertEqual(maps["@fd"], {("0",): entered})
+        self.assertEqual(sum(range_["count"] for range_ in maps["@ns"][()]), done)
+        self.assertLessEqual(len(maps["@start"]), 1)
+        for stack in maps["@stacks"]:
+            self.assertRegex(stack[0], r"\['vfs_read', 'ksys_read\+0x")
+        # What was printed is what was counted.
+        opened = {}
+        for text in texts:
+            comm, pid, path = text.split()
+            self.assertIn(comm, ("init", "busybox"))
+            self.assertGreater(int(pid), 0)
+            opened[path,] = opened.get((path,), 0) + 1
+        self.assertEqual(maps["@opened"], opened)
+        self.assertIn(("/proc/version",), opened)
+
     def check(self, vcpus):
         self.boot(vcpus)
+        self.check_scripts()
         events, end = self.trace("-e", "syscall:read", "-n", 50, "--filter", "comm=init")
         self.assertEqual({(event["pid"], event["tid"], event["comm"]) for event in events}, {(1, 1, "init")})
         self.assertEqual({event["fields"]["nr"] for event in events}, {"0x0"})
