@@ -63,7 +63,7 @@ bool script_compile(struct script *script, const struct script_probe *probes, si
 
 /* Of the i-th probe; borrowed. */
 const struct vprof_instruction *script_program(const struct script *script, size_t i, size_t *n);
-/* As the user has written the name of the i-th probe's provider: "kprobe:vfs_read". New string. */
+/* The name of the i-th probe as bpftrace has it, if the script is written so: "kprobe:vfs_read". New string. */
 char *script_probe_shown(const struct script *script, size_t i);
 
 /* By enum vprof_map_kind, as the control protocol has them. */

@@ -487,11 +487,17 @@ static bool parse_block(struct parser *parser, struct node **first)
 
 /* bpftrace's names for what engines call otherwise, long and short. */
 static const struct {
-	const char *provider, *own;
+	const char *given, *shown, *own;
 } aliases[] = {
-	{"kprobe", "function"}, {"k", "function"},       {"kfunc", "function"},
-	{"fentry", "function"}, {"kretprobe", "return"}, {"kr", "return"},
-	{"t", "tracepoint"},    {"p", "profile"},        {"i", "interval"},
+	{"kprobe", "kprobe", "function"},
+	{"k", "kprobe", "function"},
+	{"kfunc", "kfunc", "function"},
+	{"fentry", "fentry", "function"},
+	{"kretprobe", "kretprobe", "return"},
+	{"kr", "kretprobe", "return"},
+	{"t", NULL, "tracepoint"},
+	{"p", NULL, "profile"},
+	{"i", NULL, "interval"},
 };
 
 static char *own_name(const char *text, size_t n, char **provider)
@@ -505,11 +511,11 @@ static char *own_name(const char *text, size_t n, char **provider)
 		return g_strdup(g_ascii_toupper(given[0]) == 'B' ? "recording:start" : "recording:end");
 	}
 	for (size_t i = 0; i < G_N_ELEMENTS(aliases); i++) {
-		const size_t length = strlen(aliases[i].provider);
+		const size_t length = strlen(aliases[i].given);
 
-		if (strncmp(given, aliases[i].provider, length) != 0 || given[length] != ':')
+		if (strncmp(given, aliases[i].given, length) != 0 || given[length] != ':')
 			continue;
-		*provider = g_strndup(given, length);
+		*provider = g_strdup(aliases[i].shown);
 		return g_strconcat(aliases[i].own, given + length, NULL);
 	}
 	if (g_str_has_prefix(given, "syscalls:") || g_str_has_prefix(given, "raw_syscalls:"))

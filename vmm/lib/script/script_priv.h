@@ -63,7 +63,7 @@ void node_free(struct node *node); /* and those behind it */
 
 struct written {
 	char *name;     /* for the engine */
-	char *provider; /* as written, where that is another */
+	char *provider; /* as bpftrace has it, where that is another; NULL */
 };
 
 struct clause {
