@@ -115,6 +115,20 @@ START_TEST(code_that_can_be_written_to_is_found_by_samples)
 }
 END_TEST
 
+START_TEST(what_is_new_is_said_while_build_ids_are_looked_for)
+{
+	sample(SECOND);
+	assert_said("7/8 401000+7f000@1000 /bench ");
+	fake_node_slot(&process, leaf, 3, 0x4fffff, 0);
+	fake_node_slot(&process, leaf, 4, 0x500fff, fake_vma(&process, 0x500000, 0x501000, 0, 0, true));
+	fake_node_slot(&process, leaf, 5, UINT64_MAX, 0);
+	sample(2 * SECOND);
+	assert_said("7/8 500000+1000@0 //anon ");
+	sample(3 * SECOND);
+	assert_said("");
+}
+END_TEST
+
 static void rows_add(uint8_t fill, uint32_t offset, uint32_t n)
 {
 	const struct {
@@ -293,6 +307,7 @@ int main(void)
 	tcase_add_test(tests, the_kernels_library_has_a_name);
 	tcase_add_test(tests, tables_come_when_they_are_made);
 	tcase_add_test(tests, a_process_is_said_once);
+	tcase_add_test(tests, what_is_new_is_said_while_build_ids_are_looked_for);
 	tcase_add_test(tests, code_that_can_be_written_to_is_found_by_samples);
 	tcase_add_test(tests, new_mappings_are_said_with_the_old_ones);
 	tcase_add_test(tests, mappings_that_go_are_said);

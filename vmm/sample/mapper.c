@@ -100,6 +100,13 @@ static bool code_add(struct look *look, const struct vma *vma)
 	return true;
 }
 
+static bool was_there(const struct look *look, const struct vma *vma)
+{
+	const struct user_range *range = user_code_find(look->before, vma->start);
+
+	return range && range->start == vma->start && range->end == vma->end;
+}
+
 static bool mapping_write(struct look *look, const struct vma *vma, const char *name)
 {
 	uint8_t build_id[ELF_NOTE_BUILD_ID_BYTES_MAX];
@@ -116,7 +123,7 @@ static bool mapping_write(struct look *look, const struct vma *vma, const char *
 		.file_name = {name},
 	};
 
-	return (n == 0 && look->again) || look_write(look, &mapping);
+	return (n == 0 && look->again && was_there(look, vma)) || look_write(look, &mapping);
 }
 
 /* Code without a file that begins as a library does. */
