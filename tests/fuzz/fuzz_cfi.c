@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Call frame information, right or wrong, as .eh_frame and as .debug_frame; and the same bytes as a table of rows. What
- * a row names are registers.
+ * Call frame information, right or wrong, as .eh_frame and as .debug_frame, for both architectures; and the same bytes
+ * as a table of rows. What a row names are registers.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -34,11 +34,11 @@ static void look_up(const void *block, size_t bytes)
 	}
 }
 
-static void make(const uint8_t *data, size_t size, bool second)
+static void make(const struct cfi_arch *arch, const uint8_t *data, size_t size, bool second)
 {
 	const struct image_segment code = {
 		.gva = CODE, .file_offset = 0x1000, .memory_bytes = CODE_BYTES, .flags = PF_R | PF_X};
-	struct cfi_source source = {.segments = &code, .n_segments = 1};
+	struct cfi_source source = {.arch = arch, .segments = &code, .n_segments = 1};
 	struct cfi_statistics statistics;
 
 	*(second ? &source.debug_frame : &source.eh_frame) = (struct cfi_section){data, size, CODE + CODE_BYTES};
@@ -52,8 +52,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	g_autofree void *aligned = g_memdup2(data, size);
 
-	make(data, size, false);
-	make(data, size, true);
+	make(&cfi_x86_64, data, size, false);
+	make(&cfi_x86_64, data, size, true);
+	make(&cfi_arm64, data, size, false);
 	if (aligned)
 		look_up(aligned, size);
 	return 0;

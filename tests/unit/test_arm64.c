@@ -362,6 +362,89 @@ START_TEST(entries_lead_to_what_was_interrupted)
 }
 END_TEST
 
+/* At USER + 0x1000, 0x1100, ... of a file's 0x1000, 0x1100, ... */
+static const struct {
+	char magic[4];
+	uint32_t n_rows, n_cells, n_index;
+	struct cfi_row rows[5];
+	struct cfi_cell cells[10];
+} block = {
+	.magic = {'C', 'F', 'I', '1'},
+	.n_rows = 5,
+	.n_cells = 10,
+	.rows = {{0x1000, 0}, {0x1100, 2}, {0x1200, 5}, {0x1300, 8}, {0x1400, CFI_NONE}},
+	.cells =
+		{
+			/* A leaf: the return address is in X30. */
+			[0] = {CFI_CFA, CFI_VALUE, CFI_ARM64_SP, 2, 0, 0},
+			{CFI_ARM64_X30, CFI_VALUE, CFI_ARM64_X30, 0, 0, 0},
+			/* Without a frame record: X29 is any register. */
+			[2] = {CFI_CFA, CFI_VALUE, CFI_ARM64_SP, 3, 32, 0},
+			{CFI_ARM64_X29, CFI_MEMORY, CFI_CFA, 0, -16, 0},
+			{CFI_ARM64_X30, CFI_MEMORY, CFI_CFA, 0, -32, 0},
+			/* With one, which does not lie at the end of the frame. */
+			[5] = {CFI_CFA, CFI_VALUE, CFI_ARM64_X29, 3, 48, 0},
+			{CFI_ARM64_X29, CFI_MEMORY, CFI_CFA, 0, -48, 0},
+			{CFI_ARM64_X30, CFI_MEMORY, CFI_CFA, 0, -40, 0},
+			/* _start. */
+			[8] = {CFI_CFA, CFI_VALUE, CFI_ARM64_SP, 2, 0, 0},
+			{CFI_ARM64_X30, CFI_UNDEFINED, 0, 0, 0, 0},
+		},
+};
+
+static void expect_user_chain(const uint64_t *words, unsigned n, enum unwind_end why)
+{
+	static struct cfi_table table;
+	static struct user_code code;
+	const struct unwind_config config = {.depth = UNWIND_DEPTH_DEFAULT, .user = true, .code = &code};
+	uint64_t chain[UNWIND_CHAIN_MAX];
+	enum unwind_end end;
+
+	ck_assert(cfi_table_open(&block, sizeof(block), &table));
+	code = (struct user_code){.n = 1, .ranges = {{USER + 0x1000, USER + 0x1600, 0x1000, &table}}};
+	ck_assert_uint_eq(unwind(&config, &fake.guest, &regs, NULL, chain, &end), n);
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_uint_eq(chain[i], words[i]);
+	ck_assert_int_eq(end, why);
+}
+
+/* A leaf, called by what has no record, called by what has one, called by _start. Return addresses are signed. */
+START_TEST(call_frame_information_leads_through_user_space)
+{
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_USER, USER + 0x1008, USER + 0x1110, USER + 0x1220,
+	                                USER + 0x1330};
+
+	regs.arm64.el = 0;
+	regs.arm64.pc = USER + 0x1008;
+	regs.arm64.sp = USER + 0x8000;
+	regs.arm64.fp = 0x123; /* no record */
+	regs.arm64.lr = SIGNED | (USER + 0x1110);
+	fake_write(&fake, 0x8000, SIGNED | (USER + 0x1220));
+	fake_write(&fake, 0x8010, USER + 0x8020); /* X29 of the next */
+	record_put(0x8020, 0, USER + 0x1330);
+	expect_user_chain(want, 5, UNWIND_END_OF_STACK);
+}
+END_TEST
+
+/* The stack pointer behind a record is not known: the next record leads on. */
+START_TEST(records_lead_where_there_is_no_information)
+{
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_USER, USER + 0x1408, USER + 0x1110, USER + 0x1220,
+	                                USER + 0x1330};
+
+	regs.arm64.el = 0;
+	regs.arm64.pc = USER + 0x1408;
+	regs.arm64.sp = USER + 0x8000;
+	regs.arm64.fp = USER + 0x8000;
+	record_put(0x8000, USER + 0x8010, USER + 0x1110);
+	record_put(0x8010, USER + 0x8020, USER + 0x1220);
+	record_put(0x8020, 0, USER + 0x1330);
+	expect_user_chain(want, 5, UNWIND_END_OF_STACK);
+	regs.arm64.fp = 0x123;
+	expect_user_chain(want, 2, UNWIND_NO_ENTRY);
+}
+END_TEST
+
 START_TEST(bad_records_end_the_chain)
 {
 	const uint64_t one[] = {(uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x1000};
@@ -404,6 +487,8 @@ int main(void)
 	tcase_add_test(tcase, before_and_after_the_record_the_link_register_counts);
 	tcase_add_test(tcase, a_leaf_is_known_by_the_call_of_it);
 	tcase_add_test(tcase, entries_lead_to_what_was_interrupted);
+	tcase_add_test(tcase, call_frame_information_leads_through_user_space);
+	tcase_add_test(tcase, records_lead_where_there_is_no_information);
 	tcase_add_test(tcase, bad_records_end_the_chain);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);

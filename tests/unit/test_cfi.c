@@ -442,9 +442,11 @@ static GByteArray *eh_frame_new(const uint8_t *program, uint8_t n)
 	return frame;
 }
 
-static GBytes *table_of(const GByteArray *eh_frame, const GByteArray *debug_frame, struct cfi_statistics *statistics)
+static GBytes *table_for(const struct cfi_arch *arch, const GByteArray *eh_frame, const GByteArray *debug_frame,
+                         struct cfi_statistics *statistics)
 {
 	const struct cfi_source source = {
+		.arch = arch,
 		.eh_frame = {eh_frame ? eh_frame->data : NULL, eh_frame ? eh_frame->len : 0, FRAME},
 		.debug_frame = {debug_frame ? debug_frame->data : NULL, debug_frame ? debug_frame->len : 0, 0},
 		.segments = &code,
@@ -452,6 +454,11 @@ static GBytes *table_of(const GByteArray *eh_frame, const GByteArray *debug_fram
 	};
 
 	return cfi_table_make(&source, statistics);
+}
+
+static GBytes *table_of(const GByteArray *eh_frame, const GByteArray *debug_frame, struct cfi_statistics *statistics)
+{
+	return table_for(NULL, eh_frame, debug_frame, statistics);
 }
 
 static const struct cfi_cell *found_at(GBytes *block, uint64_t offset, uint32_t *why)
@@ -471,6 +478,86 @@ static int cfa_at(GBytes *block, uint64_t offset)
 	ck_assert(cells || why == CFI_NONE);
 	return cells ? cells[0].offset : 0;
 }
+
+/* eh_frame_new's with the CIE of a compiler for arm64: CFA = sp. */
+static GByteArray *eh_frame_new_arm64(const uint8_t *program, uint8_t n)
+{
+	static const uint8_t fields[] = {4, 0x78, 30, 1, 0x1b, DW_CFA_def_cfa, 31, 0, DW_CFA_nop, DW_CFA_nop};
+	GByteArray *frame = eh_frame_new(program, n);
+
+	memcpy(frame->data + 12, fields, sizeof(fields));
+	return frame;
+}
+
+static void assert_cell(const struct cfi_cell *cells, uint8_t target, uint8_t how, uint8_t base, int32_t offset)
+{
+	const struct cfi_cell *cell = target == CFI_CFA ? cells : cell_of(cells, target);
+
+	ck_assert_ptr_nonnull(cell);
+	ck_assert_uint_eq(cell->how, how);
+	ck_assert_uint_eq(cell->base, base);
+	ck_assert_int_eq(cell->offset, offset);
+}
+
+/* X30 until it is saved, beside registers that lead nowhere; the signature of a return address changes nothing. */
+START_TEST(arm64_has_a_link_register)
+{
+	static const uint8_t program[] = {0x2d /* DW_CFA_AARCH64_negate_ra_state */,
+	                                  DW_CFA_advance_loc | 1,
+	                                  DW_CFA_def_cfa_offset,
+	                                  48,
+	                                  DW_CFA_offset | 29,
+	                                  6,
+	                                  DW_CFA_offset | 30,
+	                                  5,
+	                                  DW_CFA_offset | 19,
+	                                  4,
+	                                  DW_CFA_advance_loc | 1,
+	                                  DW_CFA_def_cfa_register,
+	                                  29,
+	                                  DW_CFA_advance_loc | 1,
+	                                  DW_CFA_def_cfa,
+	                                  19,
+	                                  0,
+	                                  DW_CFA_advance_loc | 1,
+	                                  DW_CFA_def_cfa,
+	                                  31,
+	                                  0,
+	                                  DW_CFA_restore | 29,
+	                                  DW_CFA_restore | 30,
+	                                  DW_CFA_advance_loc | 1,
+	                                  DW_CFA_undefined,
+	                                  30};
+	g_autoptr(GByteArray) frame = eh_frame_new_arm64(program, sizeof(program));
+	struct cfi_statistics statistics;
+	g_autoptr(GBytes) block = table_for(&cfi_arm64, frame, NULL, &statistics);
+	const struct cfi_cell *cells;
+	uint32_t why;
+
+	ck_assert_ptr_nonnull(block);
+	ck_assert_uint_eq(statistics.corrupt, 0);
+	for (unsigned offset = 0x1010; offset <= 0x1020; offset += 0x10) {
+		cells = found_at(block, offset, &why);
+		ck_assert_uint_eq(cells[0].count, 2);
+		assert_cell(cells, CFI_CFA, CFI_VALUE, CFI_ARM64_SP, 0);
+		assert_cell(cells, CFI_ARM64_X30, CFI_VALUE, CFI_ARM64_X30, 0);
+	}
+	cells = found_at(block, 0x1014, &why);
+	ck_assert_uint_eq(cells[0].count, 3);
+	assert_cell(cells, CFI_CFA, CFI_VALUE, CFI_ARM64_SP, 48);
+	assert_cell(cells, CFI_ARM64_X29, CFI_MEMORY, CFI_CFA, -48);
+	assert_cell(cells, CFI_ARM64_X30, CFI_MEMORY, CFI_CFA, -40);
+	assert_cell(found_at(block, 0x1018, &why), CFI_CFA, CFI_VALUE, CFI_ARM64_X29, 48);
+	/* By a register that the walk does not keep. */
+	ck_assert_ptr_null(found_at(block, 0x101c, &why));
+	ck_assert_uint_eq(why, CFI_UNKNOWN);
+	assert_cell(found_at(block, 0x1024, &why), CFI_ARM64_X30, CFI_UNDEFINED, 0, 0);
+	/* Neither the register of the return address nor that operation is x86-64's. */
+	g_autoptr(GBytes) none = table_of(frame, NULL, &statistics);
+	ck_assert_ptr_null(none);
+	ck_assert_uint_eq(statistics.corrupt, 1);
+}
+END_TEST
 
 START_TEST(rows_begin_and_end_where_the_code_does)
 {
@@ -662,6 +749,7 @@ int main(void)
 	TCase *tables = tcase_create("tables"), *machine = tcase_create("machine");
 
 	tcase_add_test(tables, rows_begin_and_end_where_the_code_does);
+	tcase_add_test(tables, arm64_has_a_link_register);
 	tcase_add_loop_test(tables, forms_of_the_frame_address, 0, G_N_ELEMENTS(expressions));
 	tcase_add_test(tables, entries_of_the_plt_have_two_rows);
 	tcase_add_test(tables, debug_frame_fills_gaps);

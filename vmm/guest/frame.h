@@ -19,7 +19,7 @@ struct frame {
 	uint32_t known;                    /* a bit for each that is */
 	uint64_t pushed; /* where the processor has saved ip, cs, flags, sp and ss; 0: the frame made a call */
 	enum guest_processor processor;
-	/* arm64: bp is X29. */
+	/* arm64: bp is X29, and registers and known have it, SP and X30 (CFI_ARM64_*). */
 	uint64_t lr;          /* X30, if the frame was interrupted */
 	uint64_t return_mask; /* the bits of a return address that may be its signature */
 };
@@ -27,6 +27,12 @@ struct frame {
 /* The frame that the vCPU is in, of x86-64 and of arm64. */
 struct frame frame_from_registers(const struct guest_regs *regs);
 struct frame frame_from_registers_arm64(const struct guest_regs *regs);
+
+/* A return address without its signature (FEAT_PAuth of arm64), which is in the bits that address nothing. */
+static inline uint64_t frame_unsigned(const struct frame *frame, uint64_t address)
+{
+	return address >> 55 & 1 ? address | frame->return_mask : address & ~frame->return_mask;
+}
 
 /* Why a chain is no longer. */
 enum unwind_end {

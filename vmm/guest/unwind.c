@@ -21,7 +21,7 @@ static void chain_add(struct chain *chain, const struct frame *frame)
 enum step unwind_step(const struct unwind_config *config, struct page_walk *memory, struct frame *frame,
                       enum unwind_end *end)
 {
-	if (frame->processor == GUEST_ARM64)
+	if (frame->processor == GUEST_ARM64 && !frame->user)
 		return unwind_frame_record_step(memory, frame, config->entry_record, end);
 	if (!frame->user && config->orc)
 		return unwind_orc_step(config->orc, config->modules, memory, frame, end);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * One step in user space: by the call frame information of the file that the code is from (lib/symbol/cfi.h), and by
- * frame pointers where there is none. The tables come from other processes; what they say is only used as an address to
- * read at.
+ * frame pointers, or the frame records of arm64, where there is none. The tables come from other processes; what they
+ * say is only used as an address to read at.
  */
 #include <string.h>
 
@@ -102,6 +102,11 @@ static bool caller_find(struct cfi_step *step, const struct cfi_cell *cells, str
 	return true;
 }
 
+static const struct cfi_arch *arch_of(const struct frame *frame)
+{
+	return frame->processor == GUEST_ARM64 ? &cfi_arm64 : &cfi_x86_64;
+}
+
 /* Registers without a cell keep their values if the ABI has them preserved, or nothing was called. */
 static void frame_become(struct frame *frame, const struct caller *caller, const struct cfi_cell *cells, bool signal)
 {
@@ -109,8 +114,11 @@ static void frame_become(struct frame *frame, const struct caller *caller, const
 		if (caller->known & BIT(cells[i].target) && cells[i].how != CFI_SAME)
 			frame->registers[cells[i].target] = caller->values[i];
 	frame->registers[CFI_RSP] = caller->sp;
-	frame->known &= signal ? UINT32_MAX : cfi_x86_64.preserved;
+	frame->known &= signal ? UINT32_MAX : arch_of(frame)->preserved;
 	frame->known = (frame->known & ~caller->changed) | caller->known;
+	/* The call has changed the link register; where it returns to is the caller's place. */
+	if (arch_of(frame)->links)
+		frame->known &= ~BIT(CFI_ARM64_X30);
 	frame->ip = caller->ip;
 	frame->sp = caller->sp;
 	frame->bp = frame->known & BIT(CFI_RBP) ? frame->registers[CFI_RBP] : 0;
@@ -121,7 +129,8 @@ static void frame_become(struct frame *frame, const struct caller *caller, const
 static enum step step_by_cells(const struct cfi_cell *cells, struct page_walk *memory, struct frame *frame,
                                enum unwind_end *end)
 {
-	const bool signal = cells[0].target == CFI_CFA_SIGNAL;
+	/* Linux for arm64 leaves the record of a caller for a signal's handler, not the interrupted place. */
+	const bool signal = cells[0].target == CFI_CFA_SIGNAL && !arch_of(frame)->links;
 	struct cfi_step step;
 	struct caller caller;
 
@@ -142,6 +151,7 @@ static enum step step_by_cells(const struct cfi_cell *cells, struct page_walk *m
 		return step_done(end, UNWIND_BAD_FRAME);
 	if (caller.ip == 0)
 		return step_done(end, UNWIND_END_OF_STACK);
+	caller.ip = frame_unsigned(frame, caller.ip);
 	frame_become(frame, &caller, cells, signal);
 	return STEP_MORE;
 }
@@ -185,6 +195,15 @@ static bool step_by_one_frame(const struct user_code *code, struct page_walk *me
 	return true;
 }
 
+/* What a call chain ends with where neither cells nor frames lead on: a register that is no frame pointer is no wonder.
+ */
+static enum step step_failed(enum unwind_end *end, enum unwind_end why)
+{
+	if (*end == UNWIND_BAD_FRAME || *end == UNWIND_UNREADABLE)
+		*end = why;
+	return STEP_DONE;
+}
+
 enum step unwind_user_step(const struct user_code *code, struct page_walk *memory, struct frame *frame,
                            enum unwind_end *end)
 {
@@ -192,15 +211,16 @@ enum step unwind_user_step(const struct user_code *code, struct page_walk *memor
 	enum unwind_end why;
 	const struct cfi_cell *cells = cells_find(code, frame->exact ? frame->ip : frame->ip - 1, &why);
 
-	if (cells)
+	/* After a step by a record, cells that count from the stack pointer do not help. */
+	if (cells && (frame->processor != GUEST_ARM64 || frame->known & BIT(cells[0].base)))
 		return step_by_cells(cells, memory, frame, end);
+	if (frame->processor == GUEST_ARM64)
+		return unwind_frame_record_step(memory, frame, 0, end) == STEP_MORE
+		               ? STEP_MORE
+		               : step_failed(end, cells ? *end : why);
 	if (unwind_frame_pointer_step(memory, frame, end) == STEP_DONE &&
-	    (*end != UNWIND_BAD_FRAME || !step_by_one_frame(code, memory, frame))) {
-		/* A register that is no frame pointer is no wonder there. */
-		if (*end == UNWIND_BAD_FRAME || *end == UNWIND_UNREADABLE)
-			*end = why;
-		return STEP_DONE;
-	}
+	    (*end != UNWIND_BAD_FRAME || !step_by_one_frame(code, memory, frame)))
+		return step_failed(end, why);
 	frame->registers[CFI_RIP] = frame->ip;
 	frame->registers[CFI_RSP] = frame->sp;
 	frame->registers[CFI_RBP] = frame->bp;

@@ -92,10 +92,13 @@ static bool is_leaf(struct page_walk *memory, uint64_t pc, uint64_t lr)
 	return true;
 }
 
-/* A return address without its signature (FEAT_PAuth), which is in the bits that address nothing. */
-static uint64_t without_signature(const struct frame *frame, uint64_t address)
+/* For user space, where call frame information leads on. */
+static void registers_set(struct frame *frame)
 {
-	return address >> 55 & 1 ? address | frame->return_mask : address & ~frame->return_mask;
+	frame->registers[CFI_ARM64_X29] = frame->bp;
+	frame->registers[CFI_ARM64_SP] = frame->sp;
+	frame->registers[CFI_ARM64_X30] = frame->lr;
+	frame->known = 1u << CFI_ARM64_X29 | 1u << CFI_ARM64_SP | 1u << CFI_ARM64_X30;
 }
 
 struct frame frame_from_registers_arm64(const struct guest_regs *regs)
@@ -113,7 +116,8 @@ struct frame frame_from_registers_arm64(const struct guest_regs *regs)
 		.user = regs->arm64.el == 0,
 	};
 
-	frame.lr = without_signature(&frame, regs->arm64.lr);
+	frame.lr = frame_unsigned(&frame, regs->arm64.lr);
+	registers_set(&frame);
 	return frame;
 }
 
@@ -123,6 +127,9 @@ static void frame_return_to(struct frame *frame, uint64_t ip, uint64_t fp)
 	frame->ip = ip;
 	frame->bp = fp;
 	frame->exact = false;
+	/* A record does not say where the stack pointer was. */
+	frame->registers[CFI_ARM64_X29] = fp;
+	frame->known = 1u << CFI_ARM64_X29;
 }
 
 /* In the first instructions of an exception's entry, X29 and X30 are still those of user space, the lower half. */
@@ -171,7 +178,8 @@ static bool frame_from_entry(struct page_walk *memory, struct frame *frame, uint
 		.exact = true,
 		.user = user,
 	};
-	frame->lr = without_signature(frame, regs.x[30]);
+	frame->lr = frame_unsigned(frame, regs.x[30]);
+	registers_set(frame);
 	return true;
 }
 
@@ -202,7 +210,7 @@ enum step unwind_frame_record_step(struct page_walk *memory, struct frame *frame
 	/* Records are further up the stack, but where the kernel changes stacks. */
 	if (record.fp == frame->bp || (frame->user && record.fp != 0 && record.fp < frame->bp))
 		return step_done(end, UNWIND_BAD_FRAME);
-	const uint64_t ip = without_signature(frame, record.lr);
+	const uint64_t ip = frame_unsigned(frame, record.lr);
 
 	if (frame->user && !is_mapped(memory, ip))
 		return step_done(end, UNWIND_BAD_FRAME);

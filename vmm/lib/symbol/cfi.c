@@ -8,11 +8,10 @@
 #include "lib/symbol/cfi_priv.h"
 
 const struct cfi_arch cfi_x86_64 = {
-	.registers = CFI_REGISTERS,
-	.stack = CFI_RSP,
 	.return_address = CFI_RIP,
 	.preserved = 1u << CFI_RBX | 1u << CFI_RBP | 1u << CFI_R12 | 1u << CFI_R13 | 1u << CFI_R14 | 1u << CFI_R15,
 };
+const struct cfi_arch cfi_arm64 = {.return_address = 30, .links = true, .preserved = 1u << CFI_ARM64_X29};
 
 /* LSB Core, 10.5.1 "DWARF Exception Header Encoding". */
 enum {
@@ -134,14 +133,18 @@ static bool is_cfa(uint8_t target, const struct cfi_rule *rule)
 
 static uint32_t state_add(struct maker *maker, const struct cfi_state *state, bool signal)
 {
+	static const struct cfi_rule in_link_register = {.how = CFI_VALUE, .base = CFI_ARM64_X30};
 	struct cfi_cell cells[CFI_CELLS_MAX] = {cell_of(CFI_CFA, &state->cfa)};
+	const bool returns = state->registers[CFI_RIP].how != CFI_SAME;
 	unsigned n = 1;
 
-	if (!state->known || state->cfa.how < CFI_VALUE || state->registers[CFI_RIP].how == CFI_SAME)
+	if (!state->known || state->cfa.how < CFI_VALUE || (!returns && !maker->cie.arch->links))
 		return CFI_UNKNOWN;
 	for (uint8_t i = 0; i < CFI_REGISTERS; i++)
 		if (state->registers[i].how != CFI_SAME && !is_cfa(i, &state->registers[i]))
 			cells[n++] = cell_of(i, &state->registers[i]);
+	if (!returns)
+		cells[n++] = cell_of(CFI_ARM64_X30, &in_link_register);
 	cells[0].target = signal ? CFI_CFA_SIGNAL : CFI_CFA;
 	cells[0].count = (uint8_t)n;
 	return cells_add(maker, cells, n);
@@ -302,12 +305,13 @@ static bool cie_fields_take(struct cfi_cie *cie, struct cfi_cursor *cursor)
 	cie->data_alignment = cfi_sleb(cursor);
 	uint64_t return_address = version == 1 ? cfi_fixed(cursor, 1) : cfi_uleb(cursor);
 
-	return return_address == CFI_RIP && augmentation_take(cie, cursor, letters) && !cursor->failed;
+	return return_address == cie->arch->return_address && augmentation_take(cie, cursor, letters) &&
+	       !cursor->failed;
 }
 
-static bool cie_take(struct cfi_cie *cie, struct cfi_cursor *cursor)
+static bool cie_take(struct cfi_cie *cie, const struct cfi_arch *arch, struct cfi_cursor *cursor)
 {
-	*cie = (struct cfi_cie){.encoding = EH_ABSOLUTE};
+	*cie = (struct cfi_cie){.arch = arch, .encoding = EH_ABSOLUTE};
 	for (unsigned i = 0; i < CFI_REGISTERS; i++)
 		cie->initial.registers[i].how = CFI_SAME;
 	if (cursor->span.n > CIE_BYTES_MAX || !cie_fields_take(cie, cursor))
@@ -376,7 +380,7 @@ static void cie_of(struct maker *maker, struct span section, const struct entry 
 		return;
 	struct cfi_cursor cursor = behind_id(&entry);
 
-	maker->cie_fits = cie_take(&maker->cie, &cursor);
+	maker->cie_fits = cie_take(&maker->cie, maker->source->arch ? maker->source->arch : &cfi_x86_64, &cursor);
 }
 
 static void entry_take(struct maker *maker, const struct cfi_section *from, const struct entry *entry)
@@ -555,9 +559,15 @@ static struct cfi_section section_of(const struct image *image, const char *name
 	return section;
 }
 
+static const struct cfi_arch *arch_of(const struct image *image)
+{
+	return image_arch(image) == ARCH_ARM64 ? &cfi_arm64 : &cfi_x86_64;
+}
+
 GBytes *cfi_table_make_of_image(const struct image *image, struct cfi_statistics *statistics)
 {
 	struct cfi_source source = {
+		.arch = arch_of(image),
 		.eh_frame = section_of(image, ".eh_frame"),
 		.debug_frame = section_of(image, ".debug_frame"),
 	};
@@ -569,7 +579,8 @@ GBytes *cfi_table_make_of_image(const struct image *image, struct cfi_statistics
 /* The names of sections may not be known: the header says where .eh_frame is. It ends by an entry of 0 bytes. */
 GBytes *cfi_table_make_of_partial(const struct image *image, struct cfi_statistics *statistics)
 {
-	struct cfi_source source = {.partial = image, .eh_frame = section_of(image, ".eh_frame")};
+	struct cfi_source source = {
+		.arch = arch_of(image), .partial = image, .eh_frame = section_of(image, ".eh_frame")};
 	struct cfi_header header;
 
 	source.segments = image_segments(image, &source.n_segments);

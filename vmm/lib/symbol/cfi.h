@@ -17,7 +17,8 @@
 
 #include "lib/symbol/image.h"
 
-/* Registers by their DWARF numbers (x86-64 psABI, figure 3.36). */
+/* Registers by their DWARF numbers (x86-64 psABI, figure 3.36; for arm64: DWARF for the Arm 64-bit Architecture, 4.1).
+ */
 enum cfi_register {
 	CFI_RAX,
 	CFI_RDX,
@@ -39,15 +40,19 @@ enum cfi_register {
 	CFI_REGISTERS,
 	CFI_CFA,        /* the canonical frame address: the stack pointer of the caller */
 	CFI_CFA_SIGNAL, /* the same, where the caller was interrupted and did not make a call */
+	/* On arm64, those that lead to the caller have the places of their likes; the others have no rules. */
+	CFI_ARM64_X29 = CFI_RBP,
+	CFI_ARM64_SP = CFI_RSP,
+	CFI_ARM64_X30 = CFI_RIP, /* the link register: the return address, until the function calls another */
 };
 
 /* What a walk has to know of an architecture's registers. */
 struct cfi_arch {
-	uint8_t registers; /* how many have rules */
-	uint8_t stack, return_address;
-	uint32_t preserved; /* a bit for each that a call leaves alone */
+	uint8_t return_address; /* its DWARF number */
+	bool links;             /* that is a register, and without a rule it has the return address */
+	uint32_t preserved;     /* a bit for each that a call leaves alone */
 };
-extern const struct cfi_arch cfi_x86_64;
+extern const struct cfi_arch cfi_x86_64, cfi_arm64;
 
 enum cfi_how {
 	CFI_UNDEFINED, /* the caller's value is lost; of the return address: there is no caller */
@@ -96,6 +101,7 @@ struct cfi_section {
 };
 
 struct cfi_source {
+	const struct cfi_arch *arch;              /* NULL: x86-64 */
 	struct cfi_section eh_frame, debug_frame; /* where both have code, the first counts */
 	/* Of which some bytes may not be known; .eh_frame_hdr leads past them. NULL: all are known. */
 	const struct image *partial;

@@ -72,6 +72,7 @@ struct cfi_state {
 };
 
 struct cfi_cie {
+	const struct cfi_arch *arch;
 	uint64_t code_alignment;
 	int64_t data_alignment;
 	uint8_t encoding; /* of the FDE's addresses: DW_EH_PE_* */

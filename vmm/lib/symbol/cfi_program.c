@@ -29,6 +29,8 @@ enum {
 	CFA_VAL_OFFSET_SF = 0x15,
 	CFA_VAL_EXPRESSION = 0x16,
 	CFA_GNU_ARGS_SIZE = 0x2e,
+	CFA_AARCH64_NEGATE_RA_STATE = 0x2d, /* return addresses are signed from here on, or no longer */
+	CFA_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
 	/* With an operand in the lower six bits. */
 	CFA_ADVANCE_LOC = 0x40,
 	CFA_OFFSET = 0x80,
@@ -70,6 +72,28 @@ static bool advance(struct runner *runner, uint64_t units)
 	       !__builtin_add_overflow(runner->location, bytes, &location) && advance_to(runner, location);
 }
 
+/* CFI_REGISTERS: a register without rules. */
+static uint64_t register_of(const struct runner *runner, uint64_t dwarf)
+{
+	if (!runner->cie->arch->links)
+		return dwarf;
+	switch (dwarf) {
+	case 29:
+		return CFI_ARM64_X29;
+	case 30:
+		return CFI_ARM64_X30;
+	case 31:
+		return CFI_ARM64_SP;
+	default:
+		return CFI_REGISTERS;
+	}
+}
+
+static uint64_t register_take(struct runner *runner)
+{
+	return register_of(runner, cfi_uleb(&runner->cursor));
+}
+
 static void rule_set(struct runner *runner, uint64_t target, struct cfi_rule rule)
 {
 	/* Vector registers have no part in a walk. */
@@ -106,13 +130,13 @@ static int64_t factored_uleb(struct runner *runner)
 
 static void rule_expression(struct runner *runner, bool is_value)
 {
-	uint64_t target = cfi_uleb(&runner->cursor);
+	uint64_t target = register_take(runner);
 	struct span expression = cfi_slice(&runner->cursor, cfi_uleb(&runner->cursor));
 	struct cfi_rule rule;
 
 	if (target >= CFI_REGISTERS)
 		return;
-	if (!cfi_expression(expression, &rule) || (!is_value && rule.how != CFI_VALUE)) {
+	if (runner->cie->arch->links || !cfi_expression(expression, &rule) || (!is_value && rule.how != CFI_VALUE)) {
 		give_up(runner);
 		return;
 	}
@@ -124,7 +148,7 @@ static void rule_expression(struct runner *runner, bool is_value)
 
 static void rule_register(struct runner *runner)
 {
-	uint64_t target = cfi_uleb(&runner->cursor), base = cfi_uleb(&runner->cursor);
+	uint64_t target = register_take(runner), base = register_take(runner);
 
 	if (base < CFI_REGISTERS)
 		rule_set(runner, target, (struct cfi_rule){.how = CFI_VALUE, .base = (uint8_t)base});
@@ -170,6 +194,11 @@ static void cfa_set_expression(struct runner *runner)
 	struct span expression = cfi_slice(&runner->cursor, cfi_uleb(&runner->cursor));
 	struct cfi_state *state = &runner->state;
 
+	/* Their registers are by other numbers, and compilers for arm64 need none. */
+	if (runner->cie->arch->links) {
+		give_up(runner);
+		return;
+	}
 	state->is_plt = cfi_expression_plt(expression, &state->plt);
 	state->known = state->is_plt || cfi_expression(expression, &state->cfa);
 	if (state->is_plt)
@@ -217,29 +246,29 @@ static bool extended(struct runner *runner, uint8_t operation)
 	case CFA_ADVANCE_LOC4:
 		return advance(runner, cfi_fixed(cursor, 4));
 	case CFA_OFFSET_EXTENDED:
-		target = cfi_uleb(cursor);
+		target = register_take(runner);
 		rule_offset(runner, CFI_MEMORY, target, factored_uleb(runner));
 		return true;
 	case CFA_OFFSET_EXTENDED_SF:
-		target = cfi_uleb(cursor);
+		target = register_take(runner);
 		rule_offset(runner, CFI_MEMORY, target, factored(runner, cfi_sleb(cursor)));
 		return true;
 	case CFA_VAL_OFFSET:
-		target = cfi_uleb(cursor);
+		target = register_take(runner);
 		rule_offset(runner, CFI_VALUE, target, factored_uleb(runner));
 		return true;
 	case CFA_VAL_OFFSET_SF:
-		target = cfi_uleb(cursor);
+		target = register_take(runner);
 		rule_offset(runner, CFI_VALUE, target, factored(runner, cfi_sleb(cursor)));
 		return true;
 	case CFA_RESTORE_EXTENDED:
-		rule_restore(runner, cfi_uleb(cursor));
+		rule_restore(runner, register_take(runner));
 		return true;
 	case CFA_UNDEFINED:
-		rule_set(runner, cfi_uleb(cursor), (struct cfi_rule){.how = CFI_UNDEFINED});
+		rule_set(runner, register_take(runner), (struct cfi_rule){.how = CFI_UNDEFINED});
 		return true;
 	case CFA_SAME_VALUE:
-		rule_set(runner, cfi_uleb(cursor), (struct cfi_rule){.how = CFI_SAME});
+		rule_set(runner, register_take(runner), (struct cfi_rule){.how = CFI_SAME});
 		return true;
 	case CFA_REGISTER:
 		rule_register(runner);
@@ -253,15 +282,15 @@ static bool extended(struct runner *runner, uint8_t operation)
 	case CFA_RESTORE_STATE:
 		return state_restore(runner);
 	case CFA_DEF_CFA:
-		target = cfi_uleb(cursor);
+		target = register_take(runner);
 		cfa_set(runner, target, (int64_t)cfi_uleb(cursor));
 		return true;
 	case CFA_DEF_CFA_SF:
-		target = cfi_uleb(cursor);
+		target = register_take(runner);
 		cfa_set(runner, target, factored(runner, cfi_sleb(cursor)));
 		return true;
 	case CFA_DEF_CFA_REGISTER:
-		cfa_set_base(runner, cfi_uleb(cursor));
+		cfa_set_base(runner, register_take(runner));
 		return true;
 	case CFA_DEF_CFA_OFFSET:
 		cfa_set_offset(runner, (int64_t)cfi_uleb(cursor));
@@ -275,6 +304,9 @@ static bool extended(struct runner *runner, uint8_t operation)
 	case CFA_GNU_ARGS_SIZE: /* of exceptions, not of a walk */
 		cfi_uleb(cursor);
 		return true;
+	case CFA_AARCH64_NEGATE_RA_STATE: /* a walk takes signatures off anyway */
+	case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
+		return runner->cie->arch->links;
 	default:
 		return false;
 	}
@@ -289,10 +321,10 @@ static bool operate(struct runner *runner)
 	case CFA_ADVANCE_LOC:
 		return advance(runner, operand);
 	case CFA_OFFSET:
-		rule_offset(runner, CFI_MEMORY, operand, factored_uleb(runner));
+		rule_offset(runner, CFI_MEMORY, register_of(runner, operand), factored_uleb(runner));
 		return true;
 	case CFA_RESTORE:
-		rule_restore(runner, operand);
+		rule_restore(runner, register_of(runner, operand));
 		return true;
 	default:
 		return extended(runner, operation);
