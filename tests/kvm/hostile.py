@@ -45,6 +45,18 @@ class Hostile(harness.ProgramTest):
         image.write_bytes(bytes(1 << 20))
         self.record("io_storm", "--disk", image, "--pmu", "emulated")
 
+    def test_agent(self):
+        """One that greets, then answers without end what was not asked: the duration holds, and a log is not filled."""
+        process = self.start(VPROF, "run", "--kernel", guest("agent_flood"), "--exec", "true", "-o", self.recording, "--no-report",
+                             "--duration", DURATION)
+        harness.wait_until(self.recording.exists, "the recording")
+        begin = time.monotonic()
+        _, err = self.finish(process, status=124, timeout=30)
+        self.assertLess(time.monotonic() - begin, DURATION + LATE * harness.SLOWNESS)
+        self.assertLess(len(err), 8192, err)
+        self.assertNotIn("\x1b", err)
+        self.assertEqual(self.report(self.recording)[0]["recording"]["end"]["reason"], "duration")
+
     def test_tables_and_frames(self):
         self.record("table_loop", "-g")
 
