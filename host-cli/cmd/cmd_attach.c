@@ -72,7 +72,8 @@ struct attachment {
 	GArray *kernels;           /* struct kernel: those that it ran before */
 	struct host_symbols *host; /* NULL: without the host's side */
 	json_t *statistics;        /* as query-stats; NULL if the engine ended before it could answer */
-	uint64_t paused_ns;        /* when the guest was; 0: it runs */
+	char *pause;               /* how the guest stands still, as was said; NULL: it runs */
+	uint64_t paused_ns;        /* since when */
 	struct run_loop loop;
 	const char *output;
 };
@@ -88,6 +89,7 @@ static void attachment_clear(struct attachment *attachment)
 	json_decref(attachment->guest);
 	json_decref(attachment->statistics);
 	json_decref(attachment->loop.end);
+	g_free(attachment->pause);
 	g_clear_error(&attachment->loop.output_error);
 	if (attachment->loop.signalfd > 0)
 		close(attachment->loop.signalfd);
@@ -141,12 +143,33 @@ static void on_pause(const json_t *pause, void *data)
 	g_autofree char *name = text_printable(member_text(attachment->guest, "name"));
 	g_autofree char *how = text_printable(member_text(pause, "pause"));
 
-	if (how[0] != '\0')
+	if (how[0] == '\0') {
+		if (attachment->pause && time_ns >= attachment->paused_ns)
+			say("%s runs again, after %.0f s", name, (double)(time_ns - attachment->paused_ns) / 1e9);
+		g_clear_pointer(&attachment->pause, g_free);
+		return;
+	}
+	if (!attachment->pause)
+		attachment->paused_ns = time_ns;
+	if (g_strcmp0(attachment->pause, how) != 0)
 		say("%s %s; the recording goes on", name, how);
-	else if (attachment->paused_ns && time_ns >= attachment->paused_ns)
-		say("%s runs again, after %.0f s", name, (double)(time_ns - attachment->paused_ns) / 1e9);
-	if (how[0] == '\0' || attachment->paused_ns == 0)
-		attachment->paused_ns = how[0] == '\0' ? 0 : time_ns;
+	g_free(attachment->pause);
+	attachment->pause = g_steal_pointer(&how);
+}
+
+/* The engine may have told it before it had us as a client. */
+static void ask_pause(struct attachment *attachment)
+{
+	json_t *status = engine_process_execute(attachment->engine, "query-status", NULL, NULL);
+
+	if (json_object_get(status, "pause")) {
+		json_t *pause = json_pack("{s:O, s:I}", "pause", json_object_get(status, "pause"), "time-ns",
+		                          (json_int_t)g_get_monotonic_time() * 1000);
+
+		on_pause(pause, attachment);
+		json_decref(pause);
+	}
+	json_decref(status);
 }
 
 static void say_attached(const struct attachment *attachment)
@@ -212,6 +235,7 @@ static bool follow(struct attachment *attachment, GError **error)
 	if (!started)
 		return false;
 	json_decref(started);
+	ask_pause(attachment);
 	attachment->loop.engine = attachment->engine;
 	attachment->loop.capture = attachment->capture;
 	attachment->loop.on_kernel = on_kernel;

@@ -23,6 +23,9 @@ SLEEPERS_MIN, CHANGED_MAX = 40, 8
 WAIT_MIN = 0.6  # of the time of all samples, without that before the first look and after the last one
 NAPS, NAP_SECONDS = 15, 0.2  # at least so many of 30
 PLUGGED = 128 << 20  # bytes: a block of Linux's
+TWO_CPUS = "-smp", "1,maxcpus=2"
+CPU, SECOND_CPU = "host-x86_64-cpu", {"id": "second", "socket-id": 0, "die-id": 0, "core-id": 1, "thread-id": 0}
+CPU_SAMPLES_MIN = 200
 PAUSE_SECONDS = 5  # three until it is told
 WAITED = re.compile(r"^waited (\S+) (\d+) ([0-9.]+) ([0-9a-f]+)", re.MULTILINE)  # what its programs have said
 CHILD_SECONDS = 0.1
@@ -51,6 +54,10 @@ for task in /proc/[0-9]*; do
 	read -r wchan <$task/wchan
 	read -r stat <$task/stat && echo "task $wchan $stat"
 done
+# A processor that is plugged in waits for this, and has work then.
+if [ "$1" = plugs ]; then
+	(until busybox sh -c 'echo 1 >/sys/devices/system/cpu/cpu1/online' 2>/dev/null; do busybox sleep 0.2; done; exec user_spin_static 10000) &
+fi
 # For tasks that wait known ways: two that compute all the time beside the one below, for two processors, and one that naps.
 if [ "$1" = waits ]; then
 	user_spin_static 10000 &
@@ -94,8 +101,8 @@ class Attach(harness.ProgramTest):
         self.addCleanup(qemu.terminate)
         return qemu
 
-    def boot(self):
-        self.qemu = self.start_qemu("qmp")
+    def boot(self, *options):
+        self.qemu = self.start_qemu("qmp", *options)
         self.wait_for_init()
 
     def tell(self, name, *commands):
@@ -367,11 +374,16 @@ class Attach(harness.ProgramTest):
         return vprof
 
     def check_plug(self):
-        """Memory that is plugged in is read: user space of programs that start afterwards is there, as Linux was told."""
+        """Memory that is plugged in is read: user space of programs that start afterwards is there, as Linux was told. A vCPU is followed."""
         vprof = self.start_recording("plug", "--pid", self.qemu.pid, seconds=12)
         self.tell("qmp-2", {"execute": "object-add", "arguments": {"qom-type": "memory-backend-memfd", "id": "more", "size": PLUGGED}},
-                  {"execute": "device_add", "arguments": {"driver": "pc-dimm", "id": "dimm", "memdev": "more"}})
+                  {"execute": "device_add", "arguments": {"driver": "pc-dimm", "id": "dimm", "memdev": "more"}},
+                  {"execute": "device_add", "arguments": {"driver": CPU, **SECOND_CPU}})
         self.finish(vprof)
+        samples = [sample for sample in perf.vprof_samples(self.folder / "plug") if sample["mode"] != "vmm"]
+        tasks = collections.Counter(sample["comm"] for sample in samples if sample["vcpu"] == 1)
+        print(f"  on the vCPU that was plugged in: {tasks.most_common(4)}", flush=True)
+        self.assertGreater(tasks["user_spin_stati"], CPU_SAMPLES_MIN)
         (used,) = [os.stat(link).st_blocks * 512 for link in pathlib.Path(f"/proc/{self.qemu.pid}/fd").iterdir()
                    if os.readlink(link).startswith("/memfd:memory-backend-memfd")]
         print(f"  {used >> 10} KiB of what was plugged in are used", flush=True)
@@ -417,7 +429,8 @@ class Attach(harness.ProgramTest):
         self.qemu.terminate()
         self.qemu.wait()
         other = self.start_qemu("other", "-incoming", "defer", "-object", f"memory-backend-memfd,id=more,size={PLUGGED}",
-                                "-device", "pc-dimm,id=dimm,memdev=more")
+                                "-device", "pc-dimm,id=dimm,memdev=more", *TWO_CPUS,
+                                "-device", ",".join([CPU, *(f"{key}={value}" for key, value in SECOND_CPU.items())]))
         harness.wait_for_socket(self.folder / "other-2")
         vprof = self.start_recording("restored", "--pid", other.pid, seconds=15)
         self.tell("other-2", {"execute": "migrate-incoming", "arguments": {"uri": f"exec:cat {saved}"}})
@@ -432,7 +445,7 @@ class Attach(harness.ProgramTest):
 
     def test_life(self):
         """What becomes of a guest without libvirt while it is recorded."""
-        self.boot()
+        self.boot(*TWO_CPUS, "-append", "console=ttyS0 panic=-1 quiet plugs")
         self.check_plug()
         self.check_restored(self.check_pause())
 

@@ -5,13 +5,14 @@
  * in those; with --slow, it takes two milliseconds for each exit.
  *
  * Its guest has two slots of memory with a hole between them, in one memfd, the upper half of which comes first, and
- * two vCPUs, 0 and 5; the second waits for its start. Every vCPU file is held three times. No thread's name tells what
- * it does: one that only sleeps is called "CPU 0/KVM", as QEMU's vCPUs are.
+ * two vCPUs, 0 and 5; the second waits for its start. A third one, 3, is plugged in later, and computes in real mode.
+ * Every vCPU file is held three times. No thread's name tells what it does: one that only sleeps is called "CPU 0/KVM",
+ * as QEMU's vCPUs are.
  *
  * It prints the process id of the VMM, and obeys words on its standard input: "move" puts the guest's memory elsewhere
  * in the process, "go" starts the vCPUs and "hold" those that are paused from the start, "pause" keeps them out of the
- * guest and "continue" lets them in again, and "close", while they are out, ends the virtual machine but not the
- * process, which ends with its input.
+ * guest and "continue" lets them in again, "plug" makes one more and starts it, and "close", while they are out, ends
+ * the virtual machine but not the process, which ends with its input.
  */
 #include <elf.h>
 #include <err.h>
@@ -42,13 +43,16 @@
 #define DATA_TYPE 3  /* read, write, accessed */
 #define CR0_PE 1u
 
-static const unsigned vcpu_ids[] = {0, 5};
+static const unsigned vcpu_ids[] = {0, 5, 3};
 #define VCPUS (sizeof(vcpu_ids) / sizeof(vcpu_ids[0]))
+#define VCPUS_AT_START 2
+#define REAL_MODE_GPA 0x1000u
 #define COPIES 2
 #define SLOW_NS 2000000
 
 static bool slow;
 static int kvm, vm, memory, vcpus[VCPUS], copies[VCPUS][COPIES];
+static size_t n_vcpus; /* the first of them, which are made */
 static pthread_t threads[VCPUS];
 static struct kvm_run *runs[VCPUS];
 static size_t run_bytes;
@@ -168,21 +172,37 @@ static void boot_state_set(int vcpu, uint32_t entry)
 	checked(ioctl(vcpu, KVM_SET_REGS, &regs), "KVM_SET_REGS");
 }
 
-static void vcpus_create(void)
+/* Reset left its registers in real mode. */
+static void real_mode_state_set(int vcpu)
+{
+	static const uint8_t code[] = {0xeb, 0xfe}; /* jmp to itself */
+	struct kvm_mp_state state = {.mp_state = KVM_MP_STATE_RUNNABLE};
+	struct kvm_regs regs = {.rip = REAL_MODE_GPA, .rflags = 2};
+	struct kvm_sregs sregs;
+
+	memcpy(ram + SLOT_BYTES + REAL_MODE_GPA, code, sizeof(code));
+	checked(ioctl(vcpu, KVM_GET_SREGS, &sregs), "KVM_GET_SREGS");
+	sregs.cs.selector = 0;
+	sregs.cs.base = 0;
+	checked(ioctl(vcpu, KVM_SET_SREGS, &sregs), "KVM_SET_SREGS");
+	checked(ioctl(vcpu, KVM_SET_REGS, &regs), "KVM_SET_REGS");
+	checked(ioctl(vcpu, KVM_SET_MP_STATE, &state), "KVM_SET_MP_STATE");
+}
+
+static void vcpu_create(void)
 {
 	struct kvm_cpuid2 *cpuid = calloc(1, sizeof(*cpuid) + CPUID_ENTRIES_MAX * sizeof(cpuid->entries[0]));
+	const size_t i = n_vcpus++;
 
 	cpuid->nent = CPUID_ENTRIES_MAX;
 	checked(ioctl(kvm, KVM_GET_SUPPORTED_CPUID, cpuid), "KVM_GET_SUPPORTED_CPUID");
-	for (size_t i = 0; i < VCPUS; i++) {
-		vcpus[i] = checked(ioctl(vm, KVM_CREATE_VCPU, vcpu_ids[i]), "KVM_CREATE_VCPU");
-		checked(ioctl(vcpus[i], KVM_SET_CPUID2, cpuid), "KVM_SET_CPUID2");
-		for (size_t copy = 0; copy < COPIES; copy++)
-			copies[i][copy] = checked(dup(vcpus[i]), "dup");
-		runs[i] = mmap(NULL, run_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, vcpus[i], 0);
-		if (runs[i] == MAP_FAILED)
-			err(1, "mmap");
-	}
+	vcpus[i] = checked(ioctl(vm, KVM_CREATE_VCPU, vcpu_ids[i]), "KVM_CREATE_VCPU");
+	checked(ioctl(vcpus[i], KVM_SET_CPUID2, cpuid), "KVM_SET_CPUID2");
+	for (size_t copy = 0; copy < COPIES; copy++)
+		copies[i][copy] = checked(dup(vcpus[i]), "dup");
+	runs[i] = mmap(NULL, run_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, vcpus[i], 0);
+	if (runs[i] == MAP_FAILED)
+		err(1, "mmap");
 	free(cpuid);
 }
 
@@ -237,11 +257,11 @@ static void vcpus_pause(void)
 {
 	pthread_mutex_lock(&pause_lock);
 	paused = true;
-	for (size_t i = 0; i < VCPUS; i++) {
+	for (size_t i = 0; i < n_vcpus; i++) {
 		runs[i]->immediate_exit = 1;
 		pthread_kill(threads[i], SIGUSR1);
 	}
-	while (n_paused < VCPUS)
+	while (n_paused < n_vcpus)
 		pthread_cond_wait(&pause_changed, &pause_lock);
 	pthread_mutex_unlock(&pause_lock);
 }
@@ -254,10 +274,31 @@ static void vcpus_continue(void)
 	pthread_mutex_unlock(&pause_lock);
 }
 
+static pthread_t thread_start(void *(*function)(void *data), void *data)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, function, data) != 0)
+		errx(1, "pthread_create");
+	return thread;
+}
+
+/* Once. */
+static void vcpu_plug(void)
+{
+	const size_t i = n_vcpus;
+
+	if (i == VCPUS)
+		errx(1, "there is no other vCPU to plug in");
+	vcpu_create();
+	real_mode_state_set(vcpus[i]);
+	threads[i] = thread_start(vcpu_thread, &vcpus[i]);
+}
+
 /* The machine is gone with its last file. */
 static void machine_close(void)
 {
-	for (size_t i = 0; i < VCPUS; i++) {
+	for (size_t i = 0; i < n_vcpus; i++) {
 		munmap(runs[i], run_bytes);
 		close(vcpus[i]);
 		for (size_t copy = 0; copy < COPIES; copy++)
@@ -273,21 +314,12 @@ static void *sleeping_thread(void *data)
 	return data;
 }
 
-static pthread_t thread_start(void *(*function)(void *data), void *data)
-{
-	pthread_t thread;
-
-	if (pthread_create(&thread, NULL, function, data) != 0)
-		errx(1, "pthread_create");
-	return thread;
-}
-
 static void vcpus_start(void)
 {
 	const struct sigaction action = {.sa_handler = on_signal};
 
 	checked(sigaction(SIGUSR1, &action, NULL), "sigaction");
-	for (size_t i = 0; i < VCPUS; i++)
+	for (size_t i = 0; i < n_vcpus; i++)
 		threads[i] = thread_start(vcpu_thread, &vcpus[i]);
 }
 
@@ -295,7 +327,7 @@ static void vcpus_start(void)
 static void vcpus_hold(void)
 {
 	paused = true;
-	for (size_t i = 0; i < VCPUS; i++)
+	for (size_t i = 0; i < n_vcpus; i++)
 		runs[i]->immediate_exit = 1;
 	vcpus_start();
 	vcpus_pause();
@@ -314,7 +346,8 @@ static void machine_create(const char *kernel, bool hugepages)
 	checked(ftruncate(memory, 2 * SLOT_BYTES), "ftruncate");
 	memory_map();
 	slots_set(SLOT_BYTES);
-	vcpus_create();
+	while (n_vcpus < VCPUS_AT_START)
+		vcpu_create();
 	boot_state_set(vcpus[0], kernel_load(kernel));
 }
 
@@ -333,6 +366,8 @@ static void obey(void)
 			vcpus_pause();
 		else if (strcmp(word, "continue") == 0)
 			vcpus_continue();
+		else if (strcmp(word, "plug") == 0)
+			vcpu_plug();
 		else if (strcmp(word, "close") == 0)
 			machine_close();
 		printf("%s: done\n", word);

@@ -13,6 +13,8 @@ ROUNDS = 100  # tests/guests/rounds
 COUNTDOWN = 3
 PATCHED_ROUNDS = 200  # tests/guests/patched
 PUSH, INT3 = 0x55, 0xcc
+STEP_ROUNDS = 3  # tests/guests/self_step
+DR6_STEPPED = 0x4ff0  # its lower half: BS, and what is always 1
 PORT, MMIO, MSR, MARK_PORT = 0x510, 0xd0001000, 0x174, 0x80
 
 
@@ -96,6 +98,18 @@ class Probes(ProbesTest):
         self.assertEqual((statistics["dropevt"], statistics["event"]),
                          (0, sum(len(list_) for list_ in events.values())))
         self.assertEqual(statistics["readevt"], statistics["event"])
+        harness.need_feature("breakpoint")
+
+    def test_a_guest_that_steps_itself(self):
+        """Debug exceptions of the guest's own are its own, with DR6 as the processor sets it, although each leaves the guest first."""
+        engine = ProbedGuest(self, harness.guest("self_step"))
+        probe = None if harness.host_lacks("breakpoint") else engine.execute("probe-add", probe="function:probed")
+        marker = engine.execute("probe-add", probe="marker:*")
+        engine.execute("probe-record", on=True)
+        events = engine.run_to_the_end()
+        if probe:
+            self.assertEqual(len(events[probe["id"]]), STEP_ROUNDS)
+        self.assertEqual([int(event["values"][0], 16) for event in events[marker["id"]]], STEP_ROUNDS * [DR6_STEPPED >> 8, DR6_STEPPED & 0xff])
         harness.need_feature("breakpoint")
 
     def test_without_msr_probes_the_guest_has_its_msrs_to_itself(self):

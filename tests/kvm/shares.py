@@ -11,6 +11,7 @@ FREQUENCIES_HZ = (100, 1000, 5000)
 ARRIVED_MIN = 0.8
 SECONDS = 3
 VCPUS = 2
+REAL_MODE_MIN = 200  # samples in two seconds at 999 Hz
 
 # A right profile may fail here in fewer than 1 of 10,000 runs of the suite. Every share at every frequency is one
 # two-sided interval; by Bonferroni's inequality each gets its part of that chance, half of it at either end. Samples of
@@ -73,6 +74,16 @@ class Shares(harness.ProgramTest):
         outside = {row["symbol"]: row["samples"] for row in rows if row["mode"] == "vmm"}
         self.assertTrue(all(name.startswith("exit:") for name in outside), outside)
         self.assertGreater(outside.get("exit:io:0x3f8", 0) + outside.get("exit:io:0x3fd", 0), 0, outside)
+
+    def test_real_mode_is_named(self):
+        """What a processor runs before it has page tables is in no function of the kernel."""
+        recording = self.folder / "recording"
+        self.run_program(VPROF, "run", "--kernel", harness.guest("real_mode"), "--vcpus", 2, "--duration", "2s", "-g", "--console", "none",
+                         "--no-report", "-o", recording)
+        _, rows = self.report(recording, "--sort", "cpu,mode,sym,dso")
+        found = {(row["mode"], row["symbol"], row["module"]): row["samples"] for row in rows if row["vcpu"] == 1 and row["mode"] != "vmm"}
+        self.assertEqual(list(found), [("kernel", "real mode", "[real mode]")])
+        self.assertGreater(sum(found.values()), REAL_MODE_MIN)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Guests of VMMs that have no monitor: ours, attached to as any other, one of the tests' own, and QEMU without QMP."""
+import collections
 import json
 import math
 import os
@@ -13,6 +14,7 @@ import perf
 import json_schemas
 from harness import BIN, VMM, VPROF
 from other_vmm import OtherVmm
+from terminal import Terminal
 
 EXPECTED = {"three_quarters": 0.75, "one_quarter": 0.25}
 SIGMAS = 5  # false alarms: 6e-7
@@ -21,6 +23,7 @@ HUGEPAGES = pathlib.Path("/proc/sys/vm/nr_hugepages")
 HUGEPAGES_WANTED = 32  # for the 64 MiB of other_vmm
 STOCK_HOST = pathlib.Path("/run/stock-host")
 SECOND = 10**9
+PLUGGED = 3  # the vCPU that other_vmm plugs in
 
 
 class Strangers(harness.ProgramTest):
@@ -130,6 +133,29 @@ class Strangers(harness.ProgramTest):
         # Names are known from the moment on when the kernel was found.
         self.check_shares([sample for sample in perf.vprof_samples(self.recording) if sample["symbol"] in EXPECTED])
 
+    def test_plugged(self):
+        """A vCPU that is plugged in is followed, with what it computes in real mode."""
+        vmm = OtherVmm(self, self.image)
+        vmm.say("go")
+        vprof = self.start(*self.attach(vmm.pid, "--kernel", self.image, "--no-report", "-g", seconds=8))
+        self.addCleanup(vprof.kill)
+        harness.wait_until(self.recording.exists, "the recording", 60)
+        time.sleep(2)
+        vmm.say("plug")
+        self.finish(vprof)
+        samples = [sample for sample in perf.vprof_samples(self.recording) if sample["mode"] != "vmm"]
+        plugged = [sample for sample in samples if sample["vcpu"] == PLUGGED]
+        print("of the vCPU that was plugged in", collections.Counter((sample["mode"], sample["symbol"]) for sample in plugged), flush=True)
+        self.assertGreater(len(plugged), SAMPLES_MIN)
+        self.assertEqual({(sample["mode"], sample["symbol"]) for sample in plugged}, {("kernel", "real mode")})
+        self.check_shares([sample for sample in samples if sample["vcpu"] != PLUGGED])
+        parts = json.loads(self.run_program(VPROF, "report", "--json", self.recording)[0])["recording"]["time"]["vcpus"][PLUGGED]["parts-ns"]
+        print(parts, flush=True)
+        self.assertGreater(parts["offline"], 1e9)
+        self.assertGreater(parts["guest"], 1e9)
+        self.assertLess(abs(parts["wall"] - 8e9), 1e9)
+        self.assertLess(abs(parts["residual"]), 0.01 * parts["wall"])
+
     def test_ends(self):
         """The end of the VMM is the recording's."""
         vmm = OtherVmm(self, self.image)
@@ -191,6 +217,41 @@ class Strangers(harness.ProgramTest):
         self.assertIn("the VMM has ended the guest, and runs on without it", err)
         self.assertIsNone(vmm.process.poll())
         self.check_shares()
+
+    def two_that_run(self):
+        vmms = [OtherVmm(self, self.image) for _ in range(2)]
+        for vmm in vmms:
+            vmm.say("go")
+        time.sleep(1)
+        return [f"other_vmm-{vmm.pid}" for vmm in vmms]
+
+    def test_all(self):
+        """Two guests at once, a recording each: where no others are, so not beside other tests."""
+        names = self.two_that_run()
+        folder = self.folder / "all"
+        out, _ = self.run_program(VPROF, "attach", "--all", "--duration", "6s", "-o", folder)
+        self.assertEqual({file.name for file in folder.iterdir()}, {f"{name}.data" for name in names})
+        for name in names:
+            self.assertIn(f"==> {name} <==", out)
+            modes = collections.Counter(sample["mode"] for sample in perf.vprof_samples(folder / f"{name}.data"))
+            print(name, modes, flush=True)
+            self.assertGreater(modes["user"], SAMPLES_MIN)
+            self.assertEqual(modes["kernel"], 0)
+
+    def test_top(self):
+        """Of all guests, and into the selected one and back."""
+        first, second = self.two_that_run()
+        terminal = Terminal(self)
+        terminal.open(f"'{VPROF}' top -d 1; echo left $?; read -r wait")
+        for name in first, second:
+            terminal.shows(rf"^{name} +other_vmm +\d+ +2 ")
+        terminal.press("Down", "Enter")
+        terminal.shows(rf"^vprof top: ({first}|{second}), 6 vCPUs")
+        terminal.shows(r"^ *\d+\.\d\d% +\d+ +user ")
+        terminal.press("q")
+        terminal.shows(rf"^{second} +other_vmm ")
+        terminal.press("q")
+        terminal.shows("^left 0$")
 
     def test_qemu(self):
         """A QEMU without a monitor, and without names for its threads."""

@@ -27,23 +27,31 @@ void qemu_clocks_prepare(struct qemu_guest *qemu)
 		qemu->exits_why = g_strdup(why->message);
 }
 
+/* Brings it up to now; it begins now if there is none, or none of the thread that the vCPU has. */
+static void account_update(struct vcpu_account **account, const struct vcpu_account_source *source)
+{
+	struct vcpu_account *before = *account;
+
+	if (before && (!source->thread || vcpu_account_thread(before) == source->thread)) {
+		vcpu_account_update(before, source);
+		return;
+	}
+	*account = vcpu_account_new(source, before);
+	vcpu_account_free(before);
+}
+
 void qemu_clocks_read(struct guest *guest, unsigned vcpu, bool reset, struct guest_vcpu_time *out)
 {
 	struct qemu_guest *qemu = (struct qemu_guest *)guest;
 	const struct vcpu_account_source source = account_source(qemu, vcpu);
 	struct vcpu_account **account = &qemu->accounts[vcpu];
 
-	if (*account && source.thread && vcpu_account_thread(*account) != source.thread)
-		g_clear_pointer(account, vcpu_account_free);
-	if (*account)
-		vcpu_account_update(*account, &source);
-	else
-		*account = vcpu_account_new(&source);
+	account_update(account, &source);
 	vcpu_account_read(*account, source.kvm, out);
 	if (!reset)
 		return;
 	vcpu_account_free(*account);
-	*account = vcpu_account_new(&source);
+	*account = vcpu_account_new(&source, NULL);
 }
 
 void qemu_clocks_update(struct qemu_guest *qemu)
@@ -52,7 +60,7 @@ void qemu_clocks_update(struct qemu_guest *qemu)
 		const struct vcpu_account_source source = account_source(qemu, i);
 
 		if (qemu->accounts[i])
-			vcpu_account_update(qemu->accounts[i], &source);
+			account_update(&qemu->accounts[i], &source);
 	}
 }
 

@@ -38,6 +38,7 @@ struct vcpu_account {
 	pid_t thread;
 	bool has_clock;
 	int64_t begun_us, last_us; /* monotonic time of the readings */
+	int64_t unplugged_us;      /* before: the vCPU had no thread */
 	GHashTable *names;         /* of KVM's running totals; NULL: not counted */
 	int events[COUNTED];
 	struct exit_clock *exits; /* NULL: untraced */
@@ -111,7 +112,7 @@ static void trace(struct vcpu_account *account, const struct vcpu_account_source
 	}
 }
 
-struct vcpu_account *vcpu_account_new(const struct vcpu_account_source *source)
+struct vcpu_account *vcpu_account_new(const struct vcpu_account_source *source, const struct vcpu_account *before)
 {
 	struct vcpu_account *account = g_new0(struct vcpu_account, 1);
 
@@ -129,6 +130,8 @@ struct vcpu_account *vcpu_account_new(const struct vcpu_account_source *source)
 		exit_clock_reset(account->exits);
 	}
 	account->last_us = account->begun_us = g_get_monotonic_time();
+	if (before && before->thread == 0)
+		account->unplugged_us = account->begun_us - before->begun_us + before->unplugged_us;
 	return account;
 }
 
@@ -191,14 +194,11 @@ void vcpu_account_update(struct vcpu_account *account, const struct vcpu_account
 		exit_clock_update(account->exits);
 }
 
-void vcpu_account_read(const struct vcpu_account *account, bool kvm, struct guest_vcpu_time *out)
+/* Since it has a thread. */
+static void time_read(const struct vcpu_account *account, bool kvm, struct guest_vcpu_time *out)
 {
 	struct vcpu_time *time = &out->time;
 
-	*out = (struct guest_vcpu_time){
-		.missing = account->exits || counter_find(&account->last, "halt_wait_ns") ? NULL : "halted",
-		.untraced = account->untraced};
-	counters_between(account, out);
 	time->wall_ns = (uint64_t)(account->last_us - account->begun_us) * 1000;
 	if (!account->has_clock) {
 		time->offline_ns = time->run_ns = time->wall_ns;
@@ -215,4 +215,18 @@ void vcpu_account_read(const struct vcpu_account *account, bool kvm, struct gues
 	exit_clock_read(account->exits, time->cpu_ns, true, out);
 	time->vmm_ns = MIN(time->vmm_traced_ns, time->wall_ns);
 	time->run_ns = time->wall_ns - time->vmm_ns;
+}
+
+void vcpu_account_read(const struct vcpu_account *account, bool kvm, struct guest_vcpu_time *out)
+{
+	const uint64_t unplugged_ns = (uint64_t)account->unplugged_us * 1000;
+
+	*out = (struct guest_vcpu_time){
+		.missing = account->exits || counter_find(&account->last, "halt_wait_ns") ? NULL : "halted",
+		.untraced = account->untraced};
+	counters_between(account, out);
+	time_read(account, kvm, out);
+	out->time.wall_ns += unplugged_ns;
+	out->time.run_ns += unplugged_ns;
+	out->time.offline_ns += unplugged_ns;
 }

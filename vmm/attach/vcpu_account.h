@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Where the time of an attached guest's vCPU goes: the scheduler's clocks of its thread, KVM's statistics, and and perf
+ * Where the time of an attached guest's vCPU goes: the scheduler's clocks of its thread, KVM's statistics, and perf
  * events that count on the thread. Main thread only.
  */
 #ifndef VPROF_ATTACH_VCPU_ACCOUNT_H
@@ -27,8 +27,11 @@ struct vcpu_account_source {
 	const char *untraced;
 };
 
-/* Counts from now on. */
-struct vcpu_account *vcpu_account_new(const struct vcpu_account_source *source);
+/*
+ * Counts from now on. `before`: the account that it replaces, because the vCPU has another thread; NULL: none. Time of
+ * which the vCPU had none is part of the new one.
+ */
+struct vcpu_account *vcpu_account_new(const struct vcpu_account_source *source, const struct vcpu_account *before);
 void vcpu_account_free(struct vcpu_account *account);
 
 /* The thread it was made for. */
