@@ -63,15 +63,18 @@ class LinuxTest(harness.ProgramTest):
         return report
 
     def kernel_chains(self):
-        """How many chains end in the kernel; of these, those from user space or another known root, and those through a system call."""
+        """How many chains end in the kernel; of these, those from user space or another known root, and those through a system call.
+        A return thunk, which has no unwind entry, has the caller of the function that returns."""
         report, _ = self.report(self.recording, "-g", "--percent-limit", "0.0001")
         total, rooted, through_syscalls = 0, 0, 0
-        others = collections.Counter()
+        others, thunks = collections.Counter(), collections.Counter()
         for path, samples in leaves(report["tables"][0]["calls"]):
             kernel = [node["symbol"] for node in path if node["mode"] == "kernel"]
             if path[-1]["mode"] != "kernel":
                 continue
             total += samples
+            if kernel[-1].endswith("_return_thunk"):
+                thunks["whole" if len(kernel) > 1 else "cut"] += samples
             if path[0]["mode"] == "user" or re.search(ROOTS, kernel[0]):
                 rooted += samples
             else:
@@ -79,5 +82,6 @@ class LinuxTest(harness.ProgramTest):
             if path[0]["mode"] == "user" and kernel[0].startswith("entry_SYSCALL_64") and len(kernel) >= 3:
                 through_syscalls += samples
         print(f"  {total} chains that end in the kernel, {rooted} of them whole, {through_syscalls} from user space "
-              f"through entry_SYSCALL_64; other roots: {others.most_common(5)}", flush=True)
+              f"through entry_SYSCALL_64; other roots: {others.most_common(5)}; in return thunks: {dict(thunks)}", flush=True)
+        self.assertLessEqual(thunks["cut"], (1 - RESOLVED_MIN) * thunks.total())
         return total, rooted, through_syscalls, others
