@@ -14,13 +14,13 @@ from engine import Client
 from harness import VMM, VPROF, guest
 from other_vmm import OtherVmm
 
-CPUIDS, READS, MMIO_READS, HALTS, WRITES = 4000, 1000, 500, 20, 1200  # tests/guests/known_exits
+CPUIDS, READS, MMIO_READS, HALTS, WRITES = 4000, 500, 300, 20, 700  # tests/guests/known_exits
 READ, WRITE, MMIO = "0x71:PIN", "0xed:POUT", "0xd0001000:R"
 # By vendor.
 NAMES = {"cpuid": ("cpuid", "CPUID"), "io": ("io", "IO_INSTRUCTION"), "hlt": ("hlt", "HLT"), "mmio": ("npf", "EPT_MISCONFIG")}
 # perf's account of an exit and ours each have in them what the other's record of its start or end costs: some microseconds, and ten to
 # twenty where the processor is emulated, as much as a CPUID itself takes. So times are compared of exits that take milliseconds, because
-# the VMM takes two to answer or the guest sleeps. Of a CPUID, the two accounts differ by no more than such a cost.
+# the VMM takes four to answer or the guest sleeps. Of a CPUID, the two accounts differ by no more than such a cost.
 TIMES_APART, RECORD_US = 0.02, 15 * harness.SLOWNESS
 RESIDUAL = 0.01
 # An account that may open perf events of trace points, and load no BPF program.

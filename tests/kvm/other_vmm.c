@@ -2,7 +2,7 @@
 /*
  * other_vmm [--hugepages | --slow] KERNEL [FOLDER]: a VMM that shares nothing with ours or with QEMU but KVM. With
  * FOLDER it runs there as its root, as nobody, in a PID namespace of its own; with --hugepages, its guest's memory is
- * in those; with --slow, it takes two milliseconds for each exit.
+ * in those; with --slow, it takes four milliseconds for each exit.
  *
  * Its guest has two slots of memory with a hole between them, in one memfd, the upper half of which comes first, and
  * two vCPUs, 0 and 5; the second waits for its start. A third one, 3, is plugged in later, and computes in real mode.
@@ -48,7 +48,7 @@ static const unsigned vcpu_ids[] = {0, 5, 3};
 #define VCPUS_AT_START 2
 #define REAL_MODE_GPA 0x1000u
 #define COPIES 2
-#define SLOW_NS 2000000
+#define SLOW_NS 4000000
 
 static bool slow;
 static int kvm, vm, memory, vcpus[VCPUS], copies[VCPUS][COPIES];

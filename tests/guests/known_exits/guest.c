@@ -4,10 +4,10 @@
 #include "guests/timer.h"
 
 #define CPUIDS 4000
-#define READS 1000
-#define MMIO_READS 500
+#define READS 500
+#define MMIO_READS 300
 #define HALTS 20
-#define WRITES 1200
+#define WRITES 700
 #define READ_PORT 0x71                 /* the CMOS clock, which the VMM does not have */
 #define WRITE_PORT 0xed                /* nothing */
 #define READ_MMIO UINT64_C(0xd0001000) /* nothing */

@@ -3,8 +3,8 @@
  * Calls a function ROUNDS times, and steps over an instruction of its own after each. The second and the first byte of
  * DR6, as its handler of debug exceptions finds it, go to port 0x80. Then it powers off.
  */
-#include "demo/x86/descriptors.h"
 #include "guests/guest.h"
+#include "demo/x86/descriptors.h"
 
 #define ROUNDS 3u
 #define CODE_SELECTOR 0x10u
