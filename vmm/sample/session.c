@@ -4,6 +4,7 @@
 #include <string.h>
 #include <vprof/recording.h>
 
+#include "lib/record/arch.h"
 #include "lib/record/clock.h"
 #include "sample/session_off_cpu.h"
 #include "sample/session_priv.h"
@@ -373,8 +374,12 @@ static bool start_acquired(struct session *session, struct session_config *confi
 		return false;
 	config->route = session->route ? session->route->name : NULL;
 	config->delivery = session->route ? NULL : session->delivery->name;
-	if (session_config_has_chains(config))
-		config->call_graph = session->kernel.unwind.orc ? SESSION_CALL_GRAPH_ORC : SESSION_CALL_GRAPH_FP;
+	/* A kernel for arm64 has frame records and nothing else; its user space has unwind tables all the same. */
+	if (session_config_has_chains(config) && session->kernel.unwind.orc)
+		config->call_graph = SESSION_CALL_GRAPH_ORC;
+	else if (session_config_has_chains(config) &&
+	         (config->call_graph != SESSION_CALL_GRAPH_AUTO || arch_here() != ARCH_ARM64))
+		config->call_graph = SESSION_CALL_GRAPH_FP;
 	session->claims = (struct task_claims){0};
 	session->config = *config;
 	session->configured = true;
