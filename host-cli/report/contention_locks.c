@@ -110,29 +110,37 @@ static int rows_compare(gconstpointer left, gconstpointer right)
 	return order ? order : g_strcmp0(x->owner, y->owner);
 }
 
-static double share_of(const struct lock_row *row, uint64_t period)
+static double share(uint64_t period, uint64_t whole)
 {
-	return period ? (double)row->period / (double)period : 0;
+	return whole ? (double)period / (double)whole : 0;
 }
 
-static GPtrArray *rows_of(const struct contention_locks *locks, const struct report_options *options, uint64_t period,
-                          guint *n_left_out)
+GPtrArray *contention_rows(GHashTable *table, GCompareFunc compare, size_t period, uint64_t whole,
+                           const struct report_options *options, guint *n_left_out)
 {
 	GPtrArray *rows = g_ptr_array_new();
 	GHashTableIter iterator;
 	gpointer row;
 	guint kept = 0;
 
-	g_hash_table_iter_init(&iterator, locks->rows);
+	g_hash_table_iter_init(&iterator, table);
 	while (g_hash_table_iter_next(&iterator, NULL, &row))
 		g_ptr_array_add(rows, row);
-	g_ptr_array_sort(rows, rows_compare);
+	g_ptr_array_sort(rows, compare);
 	while (kept < rows->len && (options->limit == 0 || kept < options->limit) &&
-	       100 * share_of(g_ptr_array_index(rows, kept), period) >= options->percent_limit)
+	       100 * share(G_STRUCT_MEMBER(uint64_t, g_ptr_array_index(rows, kept), period), whole) >=
+	               options->percent_limit)
 		kept++;
 	*n_left_out = rows->len - kept;
 	g_ptr_array_set_size(rows, (gint)kept);
 	return rows;
+}
+
+static GPtrArray *rows_of(const struct contention_locks *locks, const struct report_options *options, uint64_t period,
+                          guint *n_left_out)
+{
+	return contention_rows(locks->rows, rows_compare, offsetof(struct lock_row, period), period, options,
+	                       n_left_out);
 }
 
 json_t *contention_locks_json(const struct contention_locks *locks, const struct report_options *options,
@@ -144,11 +152,12 @@ json_t *contention_locks_json(const struct contention_locks *locks, const struct
 	for (guint i = 0; i < rows->len; i++) {
 		const struct lock_row *row = g_ptr_array_index(rows, i);
 
-		json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:o, s:f, s:I, s:I, s:I}", "kind", row->kind,
-		                                      "lock", text_json(row->lock), "waiter", text_json(row->waiter),
-		                                      "owner", row->owner ? text_json(row->owner) : json_null(),
-		                                      "share", share_of(row, period), "waits", (json_int_t)row->waits,
-		                                      "period", (json_int_t)row->period, "max", (json_int_t)row->max));
+		json_array_append_new(list,
+		                      json_pack("{s:s, s:o, s:o, s:o, s:f, s:I, s:I, s:I}", "kind", row->kind, "lock",
+		                                text_json(row->lock), "waiter", text_json(row->waiter), "owner",
+		                                row->owner ? text_json(row->owner) : json_null(), "share",
+		                                share(row->period, period), "waits", (json_int_t)row->waits, "period",
+		                                (json_int_t)row->period, "max", (json_int_t)row->max));
 	}
 	return list;
 }
@@ -171,7 +180,7 @@ void contention_locks_print(const struct contention_locks *locks, const struct r
 		const struct lock_row *row = g_ptr_array_index(rows, i);
 
 		fprintf(to, "%7.2f%% %9.6f %10" G_GUINT64_FORMAT " %10.6f  %-9s  %-*s  %-15s  %s\n",
-		        100 * share_of(row, period), (double)row->period / NS_PER_S, row->waits,
+		        100 * share(row->period, period), (double)row->period / NS_PER_S, row->waits,
 		        (double)row->max / NS_PER_S, row->kind, (int)width, row->lock, row->waiter,
 		        row->owner ? row->owner : "[unknown]");
 	}

@@ -19,6 +19,12 @@ void contention_locks_take(struct contention_locks *locks, const struct record_s
 /* Of the largest first, within the limits; shares are of `period`, of all waits. An array; *n_left_out: others. */
 json_t *contention_locks_json(const struct contention_locks *locks, const struct report_options *options,
                               uint64_t period, guint *n_left_out);
+/*
+ * The rows that are the values of `table`, sorted by `compare`, as far as the limits allow; *n_left_out: others. The
+ * caller frees the array. `period`: offset of a row's uint64_t with the waiting time, which is a part of `whole`.
+ */
+GPtrArray *contention_rows(GHashTable *table, GCompareFunc compare, size_t period, uint64_t whole,
+                           const struct report_options *options, guint *n_left_out);
 /* A table; nothing where no lock is known. */
 void contention_locks_print(const struct contention_locks *locks, const struct report_options *options, uint64_t period,
                             FILE *to);

@@ -167,24 +167,10 @@ static double share_of(const struct contention *contention, const struct row *ro
 	return contention->period ? (double)row->period / (double)contention->period : 0;
 }
 
-/* The largest first, within the limits; *n_left_out: others. */
 static GPtrArray *rows_of(const struct contention *contention, const struct report_options *options, guint *n_left_out)
 {
-	GPtrArray *rows = g_ptr_array_new();
-	GHashTableIter iterator;
-	gpointer row;
-	guint kept = 0;
-
-	g_hash_table_iter_init(&iterator, contention->by_place);
-	while (g_hash_table_iter_next(&iterator, NULL, &row))
-		g_ptr_array_add(rows, row);
-	g_ptr_array_sort(rows, rows_compare);
-	while (kept < rows->len && (options->limit == 0 || kept < options->limit) &&
-	       100 * share_of(contention, g_ptr_array_index(rows, kept)) >= options->percent_limit)
-		kept++;
-	*n_left_out = rows->len - kept;
-	g_ptr_array_set_size(rows, (gint)kept);
-	return rows;
+	return contention_rows(contention->by_place, rows_compare, offsetof(struct row, period), contention->period,
+	                       options, n_left_out);
 }
 
 static json_t *row_json(const struct contention *contention, const struct row *row)
