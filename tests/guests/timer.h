@@ -4,19 +4,11 @@
 #define VPROF_TEST_GUESTS_TIMER_H
 
 #include "demo/x86/descriptors.h"
+#include "guests/apic.h"
 
 #define CODE_SELECTOR 0x10u
 #define VECTOR_TIMER 0x20u
 
-/* Local APIC (SDM volume 3, "Local Vector Table", "APIC Timer"). */
-#define APIC(offset) (*(volatile uint32_t *)(UINT64_C(0xfee00000) + (offset)))
-#define APIC_SPURIOUS 0xf0u
-#define APIC_ENABLE 0x1ffu
-#define APIC_LVT_TIMER 0x320u
-#define APIC_ONE_SHOT 0u
-#define APIC_PERIODIC (1u << 17)
-#define APIC_INITIAL_COUNT 0x380u
-#define APIC_DIVIDE 0x3e0u
 #define APIC_TICKS 1000000000u /* of the bus clock in a second, 1 GHz under KVM */
 
 extern const uint8_t stub_timer[];

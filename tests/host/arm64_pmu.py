@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The PMU of a stock arm64 host, whose emulator counts instructions: each takes four nanoseconds, a nanosecond is a cycle. So what is
+"""The PMU of a stock arm64 host in an emulator that counts instructions: each takes four nanoseconds, a nanosecond is a cycle. So what is
 counted is known, an overflow comes when it is due, and how late the exit comes does not depend on this machine."""
 import json
 

@@ -6,18 +6,9 @@
  * first and as the last thing.
  */
 #include "guests/guest.h"
+#include "guests/apic.h"
 
 #define ROUNDS 200u
-
-#define APIC(offset) (*(volatile uint32_t *)(UINT64_C(0xfee00000) + (offset)))
-#define APIC_SPURIOUS 0xf0
-#define APIC_ENABLED 0x1ff
-#define APIC_COMMAND_LOW 0x300
-#define APIC_COMMAND_HIGH 0x310
-#define APIC_ID(n) ((uint32_t)(n) << 24)
-#define APIC_INIT 0x4500
-#define APIC_STARTUP 0x4600
-#define STARTUP_PAGE 8u
 
 extern const uint8_t second_cpu[], second_cpu_end[];
 void second_cpu_main(void);
@@ -149,15 +140,11 @@ void second_cpu_main(void)
 
 static void start_second_cpu(void)
 {
-	volatile uint8_t *to = (volatile uint8_t *)(uint64_t)(STARTUP_PAGE << 12);
+	volatile uint8_t *to = STARTUP_CODE;
 
 	for (const uint8_t *from = second_cpu; from < second_cpu_end; from++)
 		*to++ = *from;
-	APIC(APIC_SPURIOUS) = APIC_ENABLED;
-	APIC(APIC_COMMAND_HIGH) = APIC_ID(1);
-	APIC(APIC_COMMAND_LOW) = APIC_INIT;
-	APIC(APIC_COMMAND_HIGH) = APIC_ID(1);
-	APIC(APIC_COMMAND_LOW) = APIC_STARTUP | STARTUP_PAGE;
+	second_cpu_start();
 }
 
 static void rewrite(void)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "demo/x86/descriptors.h"
+#include "guests/apic.h"
 #include "guests/guest.h"
 
 #define KERNEL_CS 0x10u
@@ -21,10 +22,6 @@
 #define STACK_BYTES 8192u
 
 /* Local APIC (SDM vol. 3A, 11.5.1). */
-#define APIC(offset) (*(volatile uint32_t *)(UINT64_C(0xfee00000) + (offset)))
-#define APIC_EOI 0xb0u
-#define APIC_SPURIOUS 0xf0u
-#define APIC_ENABLE 0x1ffu
 #define APIC_LVTPC 0x340u
 #define LVT_NMI 0x400u
 #define LVT_MASKED 0x10000u

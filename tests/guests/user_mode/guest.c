@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "demo/x86/descriptors.h"
+#include "guests/apic.h"
 #include "guests/guest.h"
 
 #define ROUNDS 300u
@@ -28,15 +29,6 @@
 #define STACK_BYTES 8192u
 #define PERCPU_MAGIC UINT64_C(0x5ca1ab1e)
 
-/* Local APIC (SDM volume 3, "Local Vector Table", "APIC Timer"). */
-#define APIC(offset) (*(volatile uint32_t *)(UINT64_C(0xfee00000) + (offset)))
-#define APIC_EOI 0xb0u
-#define APIC_SPURIOUS 0xf0u
-#define APIC_ENABLE 0x1ffu
-#define APIC_LVT_TIMER 0x320u
-#define APIC_PERIODIC (1u << 17)
-#define APIC_INITIAL_COUNT 0x380u
-#define APIC_DIVIDE 0x3e0u
 #define APIC_TICKS 1000000u /* of the bus clock, 1 GHz under KVM: 1 ms */
 
 /* The user program: PML4 slot 1, its code in page 0, which the kernel takes away in every round. */
