@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a stock host runs (stock_host.py): commands, one after the other. The name of a file in the shared folder comes over the
 second serial port and says which; the file NAME.output takes what the command writes, NAME.status how it has ended, and then the
-name goes back.
+name goes back. Meanwhile a line "runs" says every few seconds that this host does not hang, and "ready" is answered by "ready".
 
 A command has a cgroup of its own, so that nothing of it is left behind. It ends early when the next one comes: its client has gone."""
 import ctypes
@@ -31,6 +31,7 @@ EVENTS = pathlib.Path("/sys/kernel/tracing/events")
 TRACE_POINTS = (*(f"kvm/kvm_{name}" for name in ("entry", "exit", "fpu", "mmio", "pio", "userspace_exit", "vcpu_wakeup")),
                 "sched/sched_switch", "sched/sched_wakeup")  # those of vmm/exits/bpf/exit_times.bpf.c
 LATE = 124  # as timeout(1) has it
+BEAT_SECONDS = 5
 
 
 def prepare(folders):
@@ -117,7 +118,11 @@ def run(name, port):
             output.write(f"cannot start {command['argv'][0]}: {error}\n".encode())
             return 127
         pidfd = os.pidfd_open(process.pid)
-        ready = select.select([pidfd, port], [], [], command["seconds"])[0]
+        end = time.monotonic() + command["seconds"]
+        ready = []
+        while not ready and time.monotonic() < end:
+            os.write(port, b"runs\n")
+            ready = select.select([pidfd, port], [], [], BEAT_SECONDS)[0]
         os.close(pidfd)
         if pidfd not in ready:
             output.write(f"ended: not done after {command['seconds']} s\n".encode())
@@ -141,6 +146,9 @@ def main():
         name, names = names.split(b"\n", 1)
         if name == b"off":
             return
+        if name == b"ready":
+            os.write(port, b"ready\n")
+            continue
         status = run(name.decode(), port)
         (SHARED / f"{name.decode()}.status").write_text(str(status))
         os.write(port, name + b"\n")

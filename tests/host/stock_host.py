@@ -30,6 +30,8 @@ LIBC = ctypes.CDLL(None)
 SLOWNESS = int(os.environ.get("VPROF_TEST_SLOWNESS", 1))
 BOOT_SECONDS = 120 * SLOWNESS  # five on an idle machine
 OFF_SECONDS = 30 * SLOWNESS
+QUIET_SECONDS = 60 * SLOWNESS  # inside.py says something every five
+ANSWERS = 5  # seconds of the monitor's
 # Programs are emulated there.
 INSIDE_SLOWNESS = 4
 PARANOID = 3  # Debian's kernel.perf_event_paranoid
@@ -48,6 +50,11 @@ def script(path, *arguments):
     if result.returncode != 0:
         raise RuntimeError(f"{path.name} failed with {result.returncode}: {result.stderr}")
     return result.stdout.strip()
+
+
+def without_vectors(text):
+    """The lines of a processor's state that tell where it is."""
+    return [line for line in text.splitlines() if not line.startswith(("FCW", "FPR", "XMM", "YMM", "(qemu)"))]
 
 
 class StockHost:
@@ -74,9 +81,9 @@ class StockHost:
             return "-virtfs", ",".join(("local", f"path={path}", f"mount_tag={tag}", "security_model=none", "multidevs=remap",
                                         *options))
 
-        words = f"console=ttyS0 panic=-1 mitigations=off tsc=reliable quiet inside={HERE / 'inside.py'} {append}"
+        words = f"console=ttyS0 panic=-1 unknown_nmi_panic mitigations=off tsc=reliable quiet inside={HERE / 'inside.py'} {append}"
         return [*script(SUPPORT / "emulator.sh", "x86_64").splitlines(), "-accel", "tcg,thread=multi", "-cpu", "EPYC-Rome,svm=on,npt=on", "-machine", "q35", "-smp", str(vcpus),
-                "-m", str(memory_mib), "-nographic", "-nodefaults", "-no-reboot", "-monitor", "none",
+                "-m", str(memory_mib), "-nographic", "-nodefaults", "-no-reboot", "-monitor", "unix:monitor,server=on,wait=off", "-d", "cpu_reset",
                 "-serial", "file:console", "-serial", "unix:port,server=on,wait=off",
                 "-kernel", str(kernel), "-initrd", "initrd", "-append", words,
                 *share("/", "root", "readonly=on"), *share("shared", "shared"), *devices]
@@ -108,41 +115,66 @@ class StockHost:
         self.talk("up", BOOT_SECONDS)
 
     def said(self):
-        """The end of what it and QEMU printed."""
-        text = [path.read_text(errors="replace").splitlines()[-20:]
-                for path in (self.folder / "qemu.log", self.console) if path.exists()]
-        return "\n".join(line for lines in text for line in lines)
+        """The end of what QEMU, with its processors' state at each reset, and Linux printed."""
+        text = [path.read_text(errors="replace") for path in (self.folder / "qemu.log", self.console) if path.exists()]
+        return "\n".join(line for lines in text for line in without_vectors(lines)[-60:])
 
-    def talk(self, expected, seconds, say=None):
-        """Says a line to inside.py, and waits for the line `expected`."""
-        end = time.monotonic() + seconds
+    def talk(self, expected, quiet, say=None):
+        """Says a line to inside.py, and waits for the line `expected`. A host that says nothing for `quiet` seconds is ended."""
         heard = b""
         with socket.socket(socket.AF_UNIX) as port:
-            self.connect(port, end)
+            self.connect("port", port, time.monotonic() + quiet)
+            port.settimeout(quiet)
             if say:
                 port.sendall(f"{say}\n".encode())
             while f"{expected}\n".encode() not in heard:
-                port.settimeout(max(0.01, end - time.monotonic()))
                 try:
                     piece = port.recv(4096)
                 except TimeoutError:
-                    raise RuntimeError(f"the stock host did not answer in {seconds} s\n{self.said()}") from None
+                    raise RuntimeError(f"the stock host said nothing for {quiet} s, and was ended\n{self.kill()}") from None
                 if not piece:
                     raise RuntimeError(f"the stock host has ended\n{self.said()}")
                 heard += piece
 
-    def connect(self, port, end):
+    def kill(self):
+        """Ends a host that hangs; where its processors were, which Linux says by its panic at an NMI, and what it said."""
+        registers = b""
+        with contextlib.suppress(OSError, RuntimeError), socket.socket(socket.AF_UNIX) as monitor:
+            self.connect("monitor", monitor, time.monotonic() + ANSWERS)
+            monitor.sendall(b"info registers -a\nnmi\n")
+            monitor.settimeout(ANSWERS)
+            while piece := monitor.recv(65536):
+                registers += piece
+        with contextlib.suppress(OSError, ValueError):
+            signal.pidfd_send_signal(os.pidfd_open(int(self.pid.read_text())), signal.SIGKILL)
+        while self.pid.exists():
+            time.sleep(0.02)
+        return "\n".join([*without_vectors(registers.decode(errors="replace")), self.said()])
+
+    def connect(self, name, port, end):
+        """To a socket of QEMU's in the folder."""
         place = os.open(self.folder, os.O_PATH)
         try:
             while True:
                 try:
-                    return port.connect(f"/proc/self/fd/{place}/port")
+                    return port.connect(f"/proc/self/fd/{place}/{name}")
                 except OSError:
-                    if time.monotonic() > end or (self.folder / "port").exists() and not self.pid.exists():
+                    if time.monotonic() > end or (self.folder / name).exists() and not self.pid.exists():
                         raise RuntimeError(f"the stock host does not run\n{self.said()}") from None
                     time.sleep(0.02)
         finally:
             os.close(place)
+
+    def answers(self):
+        """Whether it is there; one that hangs is not."""
+        if not self.pid.exists():
+            return False
+        try:
+            self.talk("ready", QUIET_SECONDS, say="ready")
+        except RuntimeError as error:
+            print(error, flush=True)
+            return False
+        return True
 
     def run(self, argv, user=False, paranoid=PARANOID, seconds=60, environment=()):
         """The exit status of a command and its output. Files that it writes to /run/stock-host are in shared/."""
@@ -156,7 +188,7 @@ class StockHost:
                 "folders": [str(source)] + [build] * bool(build)}))
             output = self.shared / f"{name}.output"
             try:
-                self.talk(name, seconds + OFF_SECONDS, say=name)
+                self.talk(name, QUIET_SECONDS, say=name)
             except RuntimeError as error:
                 text = output.read_text(errors="replace") if output.exists() else ""
                 raise RuntimeError(f"{text}\n{error}") from None
@@ -169,7 +201,7 @@ class StockHost:
         except (OSError, ValueError):
             raise RuntimeError(f"the stock host has ended before\n{self.said()}") from None
         with socket.socket(socket.AF_UNIX) as port:
-            self.connect(port, time.monotonic() + 1)
+            self.connect("port", port, time.monotonic() + 1)
             port.sendall(b"off\n")
             if not select.select([ended], [], [], OFF_SECONDS)[0]:
                 signal.pidfd_send_signal(ended, signal.SIGKILL)
@@ -177,10 +209,18 @@ class StockHost:
 
 
 def boot(host, series):
-    kernel = host.prepare(series)
-    begin = time.monotonic()
-    host.boot(host.command(kernel))
-    print(f"Linux {pathlib.Path(kernel).name.removeprefix('vmlinuz-')} is up after {time.monotonic() - begin:.1f} s", flush=True)
+    for last in False, True:
+        kernel = host.prepare(series)
+        begin = time.monotonic()
+        try:
+            host.boot(host.command(kernel))
+        except RuntimeError as error:
+            if last:
+                raise
+            print(error, flush=True)
+        else:
+            print(f"Linux {pathlib.Path(kernel).name.removeprefix('vmlinuz-')} is up after {time.monotonic() - begin:.1f} s", flush=True)
+            return
 
 
 def up(host, arguments):
@@ -201,7 +241,7 @@ def inside_environment(seconds):
 def run(host, arguments):
     if host.missing.exists():
         raise Missing(host.missing.read_text())
-    if not host.pid.exists():
+    if not host.answers():
         print("the stock host has ended in the test before", flush=True)
         boot(host, arguments.series)
     # A little less than CTest's limit for us.
