@@ -16,7 +16,7 @@ from arm64_host import ARM64
 from harness import BIN, VPROF
 
 SOURCE = harness.SOURCE
-SECONDS = 600
+SECONDS = 400
 UNIT_FACTOR = 40 * int(os.environ.get("VPROF_TEST_SLOWNESS", 1))  # of a test's limits: its programs are emulated
 # perf and the libraries that only it needs.
 PERF = "linux-perf", "libbabeltrace1", "libcap2", "libexpat1", "libnuma1", "libopencsd1", "libperl5.36", "libpython3.11", "libslang2", "libunwind8"

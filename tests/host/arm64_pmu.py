@@ -9,7 +9,7 @@ import demo_shares
 import harness
 from arm64_host import ARM64
 
-SECONDS = 300
+SECONDS = 200
 ICOUNT = "shift=2,sleep=off"
 CYCLES = 4  # of an instruction
 TURNS = 100_000_000  # own_count.S: of two instructions

@@ -18,7 +18,7 @@ PACKAGES = "systemd-sysv", "udev", "kmod", "initramfs-tools", "zstd", "linux-ima
 LEFT_OUT = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/perl", "usr/lib/*/perl", "usr/lib/*/gconv", "usr/lib/udev/hwdb*",
             "usr/lib/modules", "boot")
 DISK_MIB = 320
-SECONDS = 900
+SECONDS = 540
 
 
 def make_disk(folder):
