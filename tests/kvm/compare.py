@@ -10,8 +10,8 @@ import harness
 from harness import VPROF
 
 REPETITIONS = 10
-GATES = 100
-# By chance a gate calls two halves of the same repetitions different so often, and two of GATES once in 30,000 runs.
+GATES = 40
+# By chance a gate calls two halves of the same repetitions different so often, and two of GATES once in 130,000 runs.
 ALPHA = 1e-4
 FLAGGED_MAX = 1
 

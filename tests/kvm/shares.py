@@ -9,7 +9,7 @@ from harness import VPROF
 FREQUENCIES_HZ = (100, 1000, 5000)
 # Where many overflows come as one, the samples are those of the moments at which the host was slow.
 ARRIVED_MIN = 0.8
-SECONDS = 3
+SECONDS = 2
 VCPUS = 2
 REAL_MODE_MIN = 200  # samples in two seconds at 999 Hz
 

@@ -7,7 +7,7 @@ import harness
 from harness import VMM, VPROF
 
 BOOT_SECONDS = 500
-SECONDS = 2
+SECONDS = 1
 
 # Process 1 and what it starts share the processor with a shell that never waits, and is in a cgroup of its own.
 INIT = """#!/bin/sh

@@ -12,7 +12,7 @@ import perf
 from harness import VPROF
 
 BOOT_SECONDS = 500
-FLOOD_LINES = 500
+FLOOD_LINES = 270
 FLOOD_TEXT = "of a flood that is wider than it is deep" + ", which is more than a pipe holds" * 6
 
 # Says what it was given, marks a phase, answers a signal, floods its output, copies its input, and fails.
@@ -54,7 +54,7 @@ exec busybox dd if=/dev/zero of=/proc/1/mem bs=4096 seek=1025 count=100 conv=not
 """
 
 # Numbers, as fast as they get out.
-FLOOD_SECONDS = 8
+FLOOD_SECONDS = 4
 FLOODS = f"""#!/bin/sh
 cat /etc/from-base
 busybox timeout {FLOOD_SECONDS} busybox seq 1 1000000000
@@ -63,7 +63,7 @@ echo "after the flood"
 """
 
 FLOOD = "".join(f"line {i} {FLOOD_TEXT}\n" for i in range(FLOOD_LINES))
-INPUT = "".join(f"{i} squared is {i * i}\n" for i in range(2000))
+INPUT = "".join(f"{i} squared is {i * i}\n" for i in range(500))
 
 
 class Exec(harness.ProgramTest):

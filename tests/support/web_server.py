@@ -17,7 +17,7 @@ def serve(test, respond):
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=[0.02])
     thread.start()
     test.addCleanup(thread.join)
     test.addCleanup(server.server_close)
