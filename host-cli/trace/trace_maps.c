@@ -19,6 +19,14 @@ struct trace_map {
 	GHashTable *entries; /* GBytes, of the key's words, to uint64_t *: the value's words */
 };
 
+/* An address of the process, or of the kernel if that is 0. */
+static char *frame_text(const struct trace_meaning *meaning, uint64_t pid, uint64_t ip)
+{
+	const struct chain_frame frame = {ip, pid == 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER};
+
+	return trace_names_frame(meaning->names, &frame, (uint32_t)pid, UINT64_MAX);
+}
+
 char *trace_value_text(const struct trace_meaning *meaning, enum script_type type, const uint64_t *words)
 {
 	char text[VPROF_PROGRAM_TEXT_BYTES + 1] = {0};
@@ -34,6 +42,8 @@ char *trace_value_text(const struct trace_meaning *meaning, enum script_type typ
 		return text_printable(text);
 	case SCRIPT_KSYM:
 		return trace_names_kernel(meaning->names, words[0]);
+	case SCRIPT_USYM:
+		return frame_text(meaning, words[0], words[1]);
 	case SCRIPT_PROBE:
 		return script_probe_shown(meaning->script, words[0]);
 	default: /* SCRIPT_STACK */
@@ -41,9 +51,7 @@ char *trace_value_text(const struct trace_meaning *meaning, enum script_type typ
 	}
 	stack = g_string_new("\n");
 	for (unsigned i = 1; i < VPROF_PROGRAM_STACK_WORDS && words[i] != 0; i++) {
-		const struct chain_frame frame = {words[i],
-		                                  words[0] == 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER};
-		g_autofree char *name = trace_names_frame(meaning->names, &frame, (uint32_t)words[0], UINT64_MAX);
+		g_autofree char *name = frame_text(meaning, words[0], words[i]);
 
 		g_string_append_printf(stack, "    %s\n", name);
 	}

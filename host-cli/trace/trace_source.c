@@ -13,8 +13,6 @@
 #include "trace/trace_filter.h"
 #include "ui/text.h"
 
-#define PROBES_MAX 64u /* of one client */
-
 #define COMMS_MAX 65536u /* names that are kept; beyond that, all are dropped and collected anew */
 
 struct trace_source {
@@ -89,13 +87,13 @@ json_t *trace_source_matching(struct trace_source *source, const char *pattern, 
 	json_t *names = json_array(), *bare = json_array();
 	json_t *providers = probe_names_list(source->client, pattern, names, bare, error);
 	const size_t n = json_array_size(names);
-	const bool done = providers && n > 0 && n <= PROBES_MAX;
+	const bool done = providers && n > 0 && n <= VPROF_PROBES_MAX;
 
 	if (providers && n == 0)
 		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE, "%s matches nothing that can be probed", pattern);
 	else if (providers && !done)
 		g_set_error(error, TRACE_ERROR, TRACE_ERROR_PROBE, "%s matches %zu, and there can be %u probes",
-		            pattern, n, PROBES_MAX);
+		            pattern, n, VPROF_PROBES_MAX);
 	json_decref(providers);
 	json_decref(bare);
 	if (done)
@@ -299,7 +297,18 @@ bool trace_source_stop(struct trace_source *source, GError **error)
 
 json_t *trace_source_statistics(struct trace_source *source)
 {
-	return engine_ask(source->client, "query-probes", NULL, NULL);
+	json_t *state = engine_ask(source->client, "query-probes", NULL, NULL), *part = json_incref(state);
+	uint64_t from = 0, next;
+
+	/* The answer may have a part of the probes. */
+	while ((next = member_number(part, "next", 0)) > from) {
+		from = next;
+		json_decref(part);
+		part = engine_ask(source->client, "query-probes", json_pack("{s:I}", "from", (json_int_t)from), NULL);
+		json_array_extend(json_object_get(state, "probes"), json_object_get(part, "probes"));
+	}
+	json_decref(part);
+	return state;
 }
 
 struct trace_names *trace_source_names(struct trace_source *source)

@@ -105,7 +105,10 @@ enum vprof_map_kind { VPROF_MAP_KINDS(X) VPROF_MAP_KIND_COUNT };
 enum vprof_program_operation { VPROF_PROGRAM_OPERATIONS(X) VPROF_PROGRAM_OPERATION_COUNT };
 #undef X
 
-/* Process and thread (-1: not known), vCPU, CLOCK_MONOTONIC of the host, address of the instruction, task_struct. */
+/*
+ * Process and thread (-1: not known), vCPU, CLOCK_MONOTONIC of the host, address of the instruction, task_struct, inode
+ * number of the cgroup's folder (0: not known), and the process again, with what is mapped in it in the ring.
+ */
 enum vprof_program_number {
 	VPROF_PROGRAM_PID,
 	VPROF_PROGRAM_TID,
@@ -113,6 +116,8 @@ enum vprof_program_number {
 	VPROF_PROGRAM_NSECS,
 	VPROF_PROGRAM_IP,
 	VPROF_PROGRAM_CURTASK,
+	VPROF_PROGRAM_CGROUP,
+	VPROF_PROGRAM_MAPPED_PID,
 	VPROF_PROGRAM_NUMBER_COUNT
 };
 

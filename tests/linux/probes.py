@@ -133,7 +133,7 @@ class Probes(harness.ProgramTest):
         self.assertLessEqual({"vfs_read", "ksys_read"}, hit)
         self.assertEqual([name for name in hit if not re.fullmatch("vfs_rea.*|ksys_read", name)], [])
         self.refused(VPROF, "trace", self.engine, "-e", "function:nothing*", message=r"function:nothing\* matches nothing that can be probed")
-        self.refused(VPROF, "trace", self.engine, "-e", "function:*", message=r"function:\* matches \d+, and there can be 64 probes")
+        self.refused(VPROF, "trace", self.engine, "-e", "function:*", message=r"function:\* matches \d+, and there can be 512 probes")
         outcomes = placements.Fuzz(self, self.engine, self.kernel, self.console).run(PLACEMENTS)
         self.assertGreater(outcomes["patch: set"], PLACEMENTS // 20)
         self.assertGreater(outcomes["events"], 0)

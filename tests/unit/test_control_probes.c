@@ -202,6 +202,35 @@ START_TEST(programs_run_instead_of_events)
 }
 END_TEST
 
+/* Of as many probes as a client can have, an answer has a part. */
+START_TEST(many_probes)
+{
+	unsigned n = 0, answers = 0;
+	json_int_t from = 0;
+
+	for (unsigned i = 0; i < VPROF_PROBES_MAX; i++) {
+		g_autofree char *request = g_strdup_printf(ADD("io:%u"), i);
+
+		json_decref(peer_return(&peer, request));
+	}
+	peer_refused(&peer, ADD("io:9999"), "WrongState", "there are 512 probes, the most there can be");
+	do {
+		g_autofree char *request = g_strdup_printf(
+			"{\"execute\":\"query-probes\",\"arguments\":{\"from\":%" JSON_INTEGER_FORMAT "}}", from);
+		json_auto_t *state = peer_return(&peer, request);
+		const json_t *probes = json_object_get(state, "probes");
+
+		ck_assert_uint_gt(json_array_size(probes), 0);
+		ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(probes, 0), "id")), n + 1);
+		n += (unsigned)json_array_size(probes);
+		from = json_integer_value(json_object_get(state, "next"));
+		answers++;
+	} while (from > 0);
+	ck_assert_uint_eq(n, VPROF_PROBES_MAX);
+	ck_assert_uint_gt(answers, 1);
+}
+END_TEST
+
 START_TEST(a_recording_has_a_start_and_an_end)
 {
 	json_decref(peer_return(&peer, ADD("recording:start")));
@@ -296,6 +325,7 @@ int main(void)
 	tcase_set_timeout(test, 60);
 	tcase_add_test(test, lists);
 	tcase_add_test(test, refusals);
+	tcase_add_test(test, many_probes);
 	tcase_add_test(test, breakpoints_by_choice);
 	tcase_add_test(test, events_by_json);
 	tcase_add_test(test, programs_run_instead_of_events);

@@ -86,6 +86,8 @@ START_TEST(numbers_have_the_size_and_the_sign_of_their_types)
 		{"prev->parent", AT + PARENT},
 		{"prev->name.text", AT + TEXT},
 		{"prev->parent->parent", 0},
+		{"prev->comm[1]", 'h'},
+		{"prev->parent->comm[15]", '.'},
 	};
 	struct page_walk walk;
 
@@ -170,7 +172,13 @@ START_TEST(other_paths_are_refused)
 		{"str(prev)", "is no text"},
 		{"str(prev->comm", "is no path"},
 		{"prev->pid)", "is no path"},
-		{"prev->pid[0]", "is no path"},
+		{"prev->pid[0]", "has [ behind what is no array"},
+		{"prev[0]", "has [ behind what is no array"},
+		{"prev->comm[16]", "an element that its array does not have"},
+		{"prev->comm[-1]", "an element that its array does not have"},
+		{"prev->comm[1", "an element that its array does not have"},
+		{"prev->comm[99999999999999999999]", "an element that its array does not have"},
+		{"prev->comm[1]x", "is no path"},
 		{"count->pid", "behind what is no pointer"},
 		{"prev->parent->parent->parent->parent->parent->parent->parent->parent->pid", NULL},
 		{"prev->parent->parent->parent->parent->parent->parent->parent->parent->parent->pid", "too many"},

@@ -14,7 +14,7 @@ static struct script *script;
 static struct program_map *maps[VPROF_MAPS_MAX];
 static GString *output;
 static bool exited;
-static uint64_t arguments[3];
+static uint64_t arguments[4];
 
 static const char *const path[] = {"tests", "7", "-2", NULL};
 
@@ -39,7 +39,9 @@ static void stack(struct program_place *place G_GNUC_UNUSED, bool user, unsigned
 
 static bool field(struct program_place *place G_GNUC_UNUSED, unsigned which, uint64_t *words)
 {
-	memcpy(words, which == 0 ? "\x05" : "swapper", which == 0 ? 1 : 7);
+	const bool is_text = which == 1 || which == 2;
+
+	memcpy(words, is_text ? "swapper" : "\x05", is_text ? 7 : 1);
 	return true;
 }
 
@@ -104,10 +106,11 @@ static bool compile(const char *text, GError **error)
 	const struct script_probe probe = {
 		.written = script_probes(script),
 		.name = "tracepoint:sched:sched_switch",
-		.arguments = NAMES("count", "delta", "filename"),
-		.types = NAMES("unsigned int", "long int", "const char *"),
-		.fields = NAMES("prev->pid", "str(prev->comm)"),
-		.texts = 2,
+		.arguments = NAMES("count", "delta", "filename", "prev"),
+		.types = NAMES("unsigned int", "long int", "const char *", "struct task_struct *"),
+		.fields = NAMES("prev->pid", "str(prev->comm)", "prev->comm", "curtask->cred->uid.val",
+	                        "((struct task_struct *)curtask)->pid", "prev->sums[2]"),
+		.texts = 2 | 4,
 	};
 	return script_compile(script, &probe, 1, error);
 }
@@ -126,7 +129,7 @@ static const char *run(const char *text, unsigned times)
 {
 	g_autoptr(GError) error = NULL;
 	struct program_place place = {&calls, arguments, maps};
-	const struct program_facts facts = {.n_arguments = 3, .n_fields = 2, .texts = 2, .maps = maps};
+	const struct program_facts facts = {.n_arguments = 4, .n_fields = 6, .texts = 2 | 4, .maps = maps};
 	struct program_facts all = facts;
 	size_t n;
 
@@ -192,6 +195,8 @@ START_TEST(expressions)
 		{"args.prev_pid", 5},
 		{"pid * 1000 + tid", 100101},
 		{"cpu", 102},
+		{"cgroup", 106},
+		{"curtask", 105},
 		{"nsecs", 103},
 		{"comm == \"init\"", 1},
 		{"comm != \"init\"", 0},
@@ -202,6 +207,11 @@ START_TEST(expressions)
 		{"str(args.filename, 4) == \"/etc\"", 1},
 		{"args.prev_comm == \"swapper\"", 1},
 		{"str(args.prev->comm) == args.prev_comm", 1},
+		{"(struct file *)args.count", 11},
+		{"uid", 5},
+		{"curtask->cred->uid.val + 1", 6},
+		{"((struct task_struct *)curtask)->pid", 5},
+		{"args.prev->sums[2]", 5},
 		{"$2 + $3", 5},
 		{"$1 == \"tests\"", 1},
 	};
@@ -234,6 +244,15 @@ START_TEST(statements)
 	                     "/* yes */ tracepoint:sched:sched_switch /args.count == 11/ { print(2) }",
 	                     1),
 	                 "1,2");
+	/* A variable stands for the path that it is set to. */
+	ck_assert_str_eq(run(IN("$p = args.prev; $n = $p->pid; print($n); print($p->comm);"), 1), "1,5 1,swapper");
+	ck_assert_str_eq(run(IN("$t = curtask; print($t); $u = (struct task_struct *)curtask; print($u->pid)"), 1),
+	                 "1,105 1,5");
+	ck_assert_str_eq(
+		run("#!/usr/bin/vprof\n#include <linux/path.h>\n#ifndef BPFTRACE_HAVE_BTF\nstruct { }\n#endif\n" IN(
+			    "print(usym(7)); printf(\"%s\", usym(args.count))"),
+	            1),
+		"1,107 0,107");
 	ck_assert_str_eq(run(IN("exit(); print(1)"), 1), "5");
 	ck_assert(exited);
 	ck_assert_str_eq(
@@ -377,6 +396,17 @@ START_TEST(refusals)
 		{IN("@x = comm < \"a\""), "by == and !="},
 		{IN("if (comm) { }"), "a number has to stand here"},
 		{IN("$x = 1; $x = comm"), "a number here and a text elsewhere"},
+		{IN("@x = usym(1)"), "a part of a key"},
+		{IN("$x = usym(1)"), "a part of a key"},
+		{IN("@x[usym(1)] = 1; @x[1] = 1"), "part 1 of the key of @x is a number here, and a usym() elsewhere"},
+		{IN("@x = str(usym(1))"), "no text and no address"},
+		{IN("$p = args.count; $p = 1; @x = $p->pid"), "what $p points to is not known"},
+		{IN("if (1) { $p = args.prev; } @x = $p->pid"), "what $p points to is not known"},
+		{IN("$p = 5; @x = $p->pid"), "what $p points to is not known"},
+		{IN("@x = args.prev->sums[pid]"), "here is \"pid\", where the number of an element"},
+		{IN("@x = args.prev->sums[2"), "the ] of an element"},
+		{IN("@x = ((struct task_struct *)pid)->pid"), "where curtask or an argument"},
+		{"#ifndef BPFTRACE_HAVE_BTF\n", "1:1: this #ifndef has no #endif"},
 		{IN("@x = $y"), "this variable has not been set"},
 		{IN("printf(\"%d\")"), "more conversions than there are values"},
 		{IN("printf(\"%d\", 1, 2)"), "more values than conversions"},

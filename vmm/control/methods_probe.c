@@ -286,20 +286,33 @@ static json_t *statistics_json(const struct probe_statistics *statistics)
 	return object;
 }
 
+/* As many as fit from number `from` on, at least one; the number of those behind them. */
+static size_t list_probes(const struct probe_set *set, size_t from, json_t *list)
+{
+	size_t at = from, bytes = 0;
+
+	for (; at < probe_set_count(set) && bytes < LIST_BYTES_MAX; at++) {
+		struct probe_info info;
+
+		probe_set_info(set, at, &info);
+		json_t *probe = probe_json(&info);
+		bytes += json_dumpb(probe, NULL, 0, JSON_COMPACT);
+		json_array_append_new(list, probe);
+	}
+	return at;
+}
+
 static json_t *method_query_probes(struct control_call *call, GError **error G_GNUC_UNUSED)
 {
 	const struct probe_set *set = control_probe_client(call)->set;
+	const json_int_t from = json_integer_value(json_object_get(call->arguments, "from"));
 	struct probe_statistics statistics;
 	json_t *list = json_array();
+	const size_t next = list_probes(set, (size_t)from, list);
 
-	for (size_t i = 0; i < probe_set_count(set); i++) {
-		struct probe_info info;
-
-		probe_set_info(set, i, &info);
-		json_array_append_new(list, probe_json(&info));
-	}
 	probe_set_statistics(set, &statistics);
-	return json_pack("{s:b, s:o, s:o}", "recording", probe_set_recording(set), "probes", list, "statistics",
+	return json_pack("{s:b, s:o, s:o, s:o}", "recording", probe_set_recording(set), "probes", list, "next",
+	                 next < probe_set_count(set) ? json_integer((json_int_t)next) : json_null(), "statistics",
 	                 statistics_json(&statistics));
 }
 
@@ -335,6 +348,12 @@ static const struct method_argument probe_list_arguments[] = {
          "pattern for whole names as in fnmatch(3), for example function:vfs_*; by default, only providers are listed",
          ARGUMENT_STRING, .optional = true, .min = 1, .max = PROBE_BYTES_MAX},
 	{"from", "number of names to skip: \"next\" of the previous answer", ARGUMENT_INTEGER, .optional = true,
+         .min = 0, .max = INT32_MAX},
+	{0},
+};
+
+static const struct method_argument query_probes_arguments[] = {
+	{"from", "number of probes to skip: \"next\" of the previous answer", ARGUMENT_INTEGER, .optional = true,
          .min = 0, .max = INT32_MAX},
 	{0},
 };
@@ -442,6 +461,8 @@ static const struct method_member statistics_members[] = {PROBE_STATISTICS(X){0}
 static const struct method_member probes_members[] = {
 	{"recording", "whether events are recorded now", MEMBER_BOOLEAN},
 	{"probes", "probes of this client", MEMBER_OBJECTS, .members = probe_members},
+	{"next", "\"from\" for those that are not in this answer; null: there are none", MEMBER_INTEGER,
+         .nullable = true},
 	{"statistics", "what became of their events", MEMBER_OBJECT, .members = statistics_members},
 	{0},
 };
@@ -513,6 +534,7 @@ const struct control_method probe_methods[] = {
 		.summary = "describes this client's probes, and returns the statistics of their events",
 		.returns = probes_members,
 		.role = ROLE_OBSERVE,
+		.arguments = query_probes_arguments,
 		.run = method_query_probes,
 	},
 	{

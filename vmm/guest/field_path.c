@@ -109,6 +109,29 @@ static bool parse_member(struct parsing *parsing)
 	       fail(parsing, FIELD_ERROR_TYPE, "is too far away");
 }
 
+/* Behind "[": an element of an array of numbers or addresses. */
+static bool parse_element(struct parsing *parsing)
+{
+	char *end;
+	const uint64_t number = g_ascii_isdigit(parsing->at[0]) ? g_ascii_strtoull(parsing->at, &end, 10) : UINT64_MAX;
+	struct btf_value value;
+	uint32_t element, n;
+
+	if (!parsing->in_memory || !btf_array(parsing->btf, parsing->type, &element, &n))
+		return fail(parsing, FIELD_ERROR_TYPE, "has [ behind what is no array");
+	if (number >= n || *end != ']')
+		return fail(parsing, FIELD_ERROR_TYPE, "has an element that its array does not have");
+	btf_value_fill(parsing->btf, element, &value);
+	const uint32_t bytes = value.bytes;
+	btf_value_clear(&value);
+	if (bytes == 0)
+		return fail(parsing, FIELD_ERROR_TYPE, "has an element that is no number and no address");
+	parsing->at = end + 1;
+	parsing->type = element;
+	return !__builtin_add_overflow(parsing->path->offset, number * bytes, &parsing->path->offset) ||
+	       fail(parsing, FIELD_ERROR_TYPE, "is too far away");
+}
+
 static bool parse_step(struct parsing *parsing)
 {
 	uint32_t target;
@@ -125,7 +148,8 @@ static bool parse_step(struct parsing *parsing)
 		parsing->structure = 0;
 		return load(parsing) && parse_member(parsing);
 	}
-	parsing->at += 1;
+	if (*parsing->at++ == '[')
+		return parse_element(parsing);
 	if (!parsing->in_memory)
 		return fail(parsing, FIELD_ERROR_TYPE, "has . behind what is no structure in memory");
 	return parse_member(parsing);
@@ -202,7 +226,7 @@ static bool parse(struct parsing *parsing, const struct field_argument *argument
 	parsing->at = first_name(parsing->text) + strlen(arguments[argument].name);
 	if (!parse_cast(parsing))
 		return false;
-	while (g_str_has_prefix(parsing->at, "->") || parsing->at[0] == '.')
+	while (g_str_has_prefix(parsing->at, "->") || parsing->at[0] == '.' || parsing->at[0] == '[')
 		if (!parse_step(parsing))
 			return false;
 	if (strcmp(parsing->at, is_text ? ")" : "") != 0)

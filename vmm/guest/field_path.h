@@ -2,7 +2,8 @@
 /*
  * Fields of the structures that a function's arguments point to: "file->f_path.dentry", as C writes it, by the kernel's
  * BTF; and "str(file->f_path.dentry->d_name.name)", the text that is at such an address. Characters of a member are a
- * text by themselves. An argument may be taken for another: "((struct path *)arg0)->mnt".
+ * text by themselves. An argument may be taken for another: "((struct path *)arg0)->mnt". "[2]" is an element of an
+ * array.
  */
 #ifndef VPROF_GUEST_FIELD_PATH_H
 #define VPROF_GUEST_FIELD_PATH_H

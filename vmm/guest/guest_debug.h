@@ -36,7 +36,7 @@ struct guest_gprs {
 /* x86 has four (SDM vol. 3B, 17.2.1). */
 #define GUEST_BREAKPOINT_ADDRESSES_MAX 4u
 /* There may be several at one address. */
-#define GUEST_BREAKPOINTS_MAX 64u
+#define GUEST_BREAKPOINTS_MAX 1024u
 
 /* What stops a vCPU: one of the processor's breakpoints, or an INT3 in place of the instruction's first byte. */
 enum guest_breakpoint_kind { GUEST_BREAKPOINT_ANY, GUEST_BREAKPOINT_PROCESSOR, GUEST_BREAKPOINT_PATCH };

@@ -257,10 +257,10 @@ static bool is_new(const struct probe_set *set, const char *name, GError **error
 		            probe->id);
 		return false;
 	}
-	if (set->probes->len < PROBES_MAX)
+	if (set->probes->len < VPROF_PROBES_MAX)
 		return true;
 	g_set_error(error, PROBE_ERROR, PROBE_ERROR_STATE, "cannot add %s: there are %u probes, the most there can be",
-	            name, PROBES_MAX);
+	            name, VPROF_PROBES_MAX);
 	return false;
 }
 

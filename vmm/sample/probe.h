@@ -53,8 +53,6 @@ struct probe_set *probe_set_new(struct probe_hub *hub);
 /* Stops recording and removes the probes. */
 void probe_set_free(struct probe_set *set);
 
-#define PROBES_MAX 64u /* of one set */
-
 struct probe_options {
 	uint32_t registers; /* bit n: each event has the n-th of GUEST_GPRS */
 	bool stack;         /* each event has a call chain */
@@ -69,7 +67,8 @@ struct probe_options {
 #define PROBE_PATHS_MAX 8u
 
 struct probe_path {
-	char *name; /* as it was asked for */
+	char *name;   /* as it was asked for */
+	bool of_task; /* it begins with `curtask`, the task_struct of the task that runs, and not with an argument */
 	struct field_path path;
 };
 

@@ -35,6 +35,7 @@ void probe_event_fill_task(struct firing *firing, struct probe_vcpu *cpu, struct
 	if (task_read(&set->kernel->tasks, &cpu->cpu, set->hub->guest, firing->regs, &walk, &task)) {
 		id->pid = task.pid;
 		id->tid = task.tid;
+		firing->task = task.address;
 		namer_task(&cpu->namer, &walk, &task, id);
 		if (cpu->mapper && firing->probe->options.stack)
 			firing->code = mapper_task(cpu->mapper, &walk, &task, id, 0);
@@ -111,8 +112,9 @@ static void write_event(struct firing *firing)
 	probe_event_fill_task(firing, cpu, &id);
 	if (!firing->bare) {
 		add_registers(firing);
-		const unsigned faults = probe_values_read(firing->probe->values, firing->probe->set->hub->guest,
-		                                          firing->regs, firing->values, &firing->n_values);
+		const unsigned faults =
+			probe_values_read(firing->probe->values, firing->probe->set->hub->guest, firing->regs,
+		                          firing->task, firing->values, &firing->n_values);
 		atomic_fetch_add_explicit(&cpu->fault, faults, memory_order_relaxed);
 	}
 	const struct record_sample sample = {

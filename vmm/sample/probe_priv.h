@@ -100,6 +100,7 @@ struct firing {
 	uint64_t values[VPROF_PROBE_VALUES_MAX];
 	size_t n_values;
 	bool bare;                    /* the arguments are not known, and so no value has its place */
+	uint64_t task;                /* task_struct, once looked for; 0: not known */
 	const struct user_code *code; /* of the task's process; NULL: not known */
 };
 
@@ -185,15 +186,16 @@ char **probe_parameter_types(struct probe_hub *hub, const struct probe_spec *spe
 void probe_values_free(struct probe_values *self); /* NULL is fine */
 const struct probe_path *probe_values_paths(const struct probe_values *self, size_t *n);
 /*
- * On the vCPU's thread: behind the *n values that there are, of which the first are the arguments. Returns how many of
+ * On the vCPU's thread: behind the *n values that there are, of which the first are the arguments. `task`: that runs,
+ * 0: not known. Returns how many of
  * them could not be read. NULL: does nothing.
  */
 unsigned probe_values_read(const struct probe_values *self, struct guest *guest, const struct guest_regs *regs,
-                           uint64_t *values, size_t *n);
+                           uint64_t task, uint64_t *values, size_t *n);
 
 /* One of them, on the vCPU's thread; false, and the words unchanged, when it could not be read. */
 bool probe_values_read_one(const struct probe_values *self, struct page_walk *walk, unsigned field,
-                           const uint64_t *arguments, uint64_t *words);
+                           const uint64_t *arguments, uint64_t task, uint64_t *words);
 
 /* probe_timer.c; a timer runs on the main context. */
 GSource *probe_timer_start(struct probe *probe);

@@ -59,19 +59,51 @@ static const struct record_id *announce(struct hit *hit)
 	return &hit->id;
 }
 
-static uint64_t number(struct program_place *place, enum vprof_program_number which)
+static struct page_walk *walk_of(struct hit *hit)
 {
-	struct hit *hit = hit_of(place);
-	const bool of_task = which == VPROF_PROGRAM_PID || which == VPROF_PROGRAM_TID || which == VPROF_PROGRAM_CURTASK;
-	const struct task *task = of_task ? task_of(hit) : NULL;
+	if (!hit->has_walk)
+		page_walk_init_regs(&hit->walk, hit->firing->probe->set->hub->guest, hit->firing->regs);
+	hit->has_walk = true;
+	return &hit->walk;
+}
+
+static uint64_t cgroup_of(struct hit *hit, const struct task *task)
+{
+	const struct kernel_layout *kernel = hit->firing->probe->set->kernel;
+	struct cgroup cgroup;
+
+	return task && kernel->has_cgroups && cgroup_read(&kernel->cgroups, walk_of(hit), task, &cgroup) ? cgroup.id
+	                                                                                                 : 0;
+}
+
+static uint64_t number_of_task(struct hit *hit, enum vprof_program_number which)
+{
+	const struct task *task = task_of(hit);
 
 	switch (which) {
 	case VPROF_PROGRAM_PID:
 		return task ? task->pid : UINT64_MAX;
 	case VPROF_PROGRAM_TID:
 		return task ? task->tid : UINT64_MAX;
-	case VPROF_PROGRAM_CURTASK:
+	case VPROF_PROGRAM_CGROUP:
+		return cgroup_of(hit, task);
+	default: /* VPROF_PROGRAM_CURTASK */
 		return task ? task->address : 0;
+	}
+}
+
+static uint64_t number(struct program_place *place, enum vprof_program_number which)
+{
+	struct hit *hit = hit_of(place);
+
+	switch (which) {
+	case VPROF_PROGRAM_PID:
+	case VPROF_PROGRAM_TID:
+	case VPROF_PROGRAM_CURTASK:
+	case VPROF_PROGRAM_CGROUP:
+		return number_of_task(hit, which);
+	case VPROF_PROGRAM_MAPPED_PID:
+		return announce(hit)->pid;
 	case VPROF_PROGRAM_CPU:
 		return hit->firing->vcpu;
 	case VPROF_PROGRAM_NSECS:
@@ -111,20 +143,15 @@ static void stack(struct program_place *place, bool user, unsigned frames, uint6
 	}
 }
 
-static struct page_walk *walk_of(struct hit *hit)
-{
-	if (!hit->has_walk)
-		page_walk_init_regs(&hit->walk, hit->firing->probe->set->hub->guest, hit->firing->regs);
-	hit->has_walk = true;
-	return &hit->walk;
-}
-
 static bool read_field(struct program_place *place, unsigned field, uint64_t *words)
 {
 	struct hit *hit = hit_of(place);
 	const struct firing *firing = hit->firing;
-	const bool done = !firing->bare &&
-	                  probe_values_read_one(firing->probe->values, walk_of(hit), field, firing->values, words);
+	size_t n;
+	const bool of_task = probe_values_paths(firing->probe->values, &n)[field].of_task;
+	const uint64_t task = of_task ? number_of_task(hit, VPROF_PROGRAM_CURTASK) : 0;
+	const bool done = (of_task || !firing->bare) && probe_values_read_one(firing->probe->values, walk_of(hit),
+	                                                                      field, firing->values, task, words);
 
 	if (!done)
 		count(&hit->cpu->fault);
@@ -265,6 +292,6 @@ bool probe_set_program(struct probe_set *set, unsigned id, const struct vprof_in
 	g_free(probe->program);
 	probe->program = g_memdup2(program, n * sizeof(*program));
 	probe->n_program = n;
-	probe->options.stack |= program_has_stack(program, n);
+	probe->options.stack |= program_needs_mappings(program, n);
 	return true;
 }

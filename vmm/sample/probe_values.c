@@ -8,7 +8,9 @@
 _Static_assert(FIELD_TEXT_BYTES == VPROF_PROBE_TEXT_BYTES, "events have it as it is read");
 
 /* Of functions, a BTF parameter beside each number; the names of both. */
-#define NAMES_MAX (2 * PROBE_ARGUMENTS_MAX)
+#define NAMES_MAX (2 * PROBE_ARGUMENTS_MAX + 1)
+#define CURTASK "curtask"
+#define CURTASK_VALUE NAMES_MAX /* in the place of an argument */
 
 /* [I] all of it. */
 struct probe_values {
@@ -92,6 +94,7 @@ char **probe_parameter_types(struct probe_hub *hub, const struct probe_spec *spe
 static void names_fill(struct names *names, const struct probe *probe, const struct btf *btf)
 {
 	const GArray *arguments = probe->arguments;
+	struct btf_value task;
 
 	names->texts = g_ptr_array_new_with_free_func(g_free);
 	for (guint i = 0; arguments && i < arguments->len; i++) {
@@ -102,6 +105,9 @@ static void names_fill(struct names *names, const struct probe *probe, const str
 	for (unsigned i = 0; !arguments && probe->spec.provider->arguments[i]; i++)
 		name_add(names, probe->spec.provider->arguments[i], 0, i);
 	add_parameters(names, probe, btf);
+	btf_value_named(btf, "struct task_struct *", &task);
+	name_add(names, CURTASK, task.id, CURTASK_VALUE);
+	btf_value_clear(&task);
 }
 
 static bool values_fill(struct probe_values *self, const struct names *names, const struct btf *btf,
@@ -114,7 +120,10 @@ static bool values_fill(struct probe_values *self, const struct names *names, co
 			continue;
 		if (!field_path_parse(fields[i], btf, names->all, names->n, &path->path, error))
 			return false;
-		path->path.argument = names->values[path->path.argument];
+		const unsigned value = names->values[path->path.argument];
+
+		path->of_task = value == CURTASK_VALUE;
+		path->path.argument = path->of_task ? 0 : value;
 		path->name = g_strdup(fields[i]);
 		self->n++;
 	}
@@ -156,21 +165,24 @@ const struct probe_path *probe_values_paths(const struct probe_values *self, siz
 }
 
 bool probe_values_read_one(const struct probe_values *self, struct page_walk *walk, unsigned field,
-                           const uint64_t *arguments, uint64_t *words)
+                           const uint64_t *arguments, uint64_t task, uint64_t *words)
 {
 	const struct field_path *path = &self->all[field].path;
+	const uint64_t *from = self->all[field].of_task ? &task : arguments;
 	char text[FIELD_TEXT_BYTES];
 
+	if (self->all[field].of_task && task == 0)
+		return false;
 	if (!path->is_text)
-		return field_path_number(path, walk, arguments, words);
-	if (!field_path_text(path, walk, arguments, text))
+		return field_path_number(path, walk, from, words);
+	if (!field_path_text(path, walk, from, text))
 		return false;
 	memcpy(words, text, sizeof(text));
 	return true;
 }
 
 unsigned probe_values_read(const struct probe_values *self, struct guest *guest, const struct guest_regs *regs,
-                           uint64_t *values, size_t *n)
+                           uint64_t task, uint64_t *values, size_t *n)
 {
 	uint64_t *known = &values[*n]; /* bit i: field i could be read */
 	struct page_walk walk;
@@ -186,7 +198,7 @@ unsigned probe_values_read(const struct probe_values *self, struct guest *guest,
 		const size_t words = path->is_text ? FIELD_TEXT_BYTES / sizeof(uint64_t) : 1;
 
 		memset(&values[*n], 0, words * sizeof(*values));
-		const bool done = probe_values_read_one(self, &walk, (unsigned)i, values, &values[*n]);
+		const bool done = probe_values_read_one(self, &walk, (unsigned)i, values, task, &values[*n]);
 		*known |= (uint64_t)done << i;
 		faults += !done;
 		*n += words;

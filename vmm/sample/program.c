@@ -173,13 +173,15 @@ bool program_check(const struct vprof_instruction *instructions, size_t n, const
 	return true;
 }
 
-bool program_has_stack(const struct vprof_instruction *instructions, size_t n)
+bool program_needs_mappings(const struct vprof_instruction *instructions, size_t n)
 {
-	bool has = false;
+	bool needs = false;
 
 	for (size_t i = 0; i < n; i++)
-		has |= operations[instructions[i].operation].dst == STACK;
-	return has;
+		needs |= operations[instructions[i].operation].dst == STACK ||
+		         (instructions[i].operation == VPROF_PROGRAM_BUILTIN &&
+		          instructions[i].constant == VPROF_PROGRAM_MAPPED_PID);
+	return needs;
 }
 
 /* ---- run ---- */

@@ -16,8 +16,8 @@ struct program_facts {
 /* Whether it keeps to the rules, so that program_run is safe. Errors: PROGRAM_ERROR. */
 bool program_check(const struct vprof_instruction *instructions, size_t n, const struct program_facts *facts,
                    GError **error);
-/* Whether it asks for stacks. */
-bool program_has_stack(const struct vprof_instruction *instructions, size_t n);
+/* Whether it asks for stacks, or for addresses of user space with what is mapped there. */
+bool program_needs_mappings(const struct vprof_instruction *instructions, size_t n);
 
 /* What surrounds a program where it runs. Those that return false leave the words as they are, as zeros. */
 struct program_place {

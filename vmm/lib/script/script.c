@@ -9,7 +9,16 @@ G_DEFINE_QUARK(vprof_script_error, script_error)
 
 unsigned script_type_words(enum script_type type)
 {
-	return type == SCRIPT_TEXT ? VPROF_PROGRAM_TEXT_WORDS : type == SCRIPT_STACK ? VPROF_PROGRAM_STACK_WORDS : 1;
+	switch (type) {
+	case SCRIPT_TEXT:
+		return VPROF_PROGRAM_TEXT_WORDS;
+	case SCRIPT_STACK:
+		return VPROF_PROGRAM_STACK_WORDS;
+	case SCRIPT_USYM:
+		return 2;
+	default:
+		return 1;
+	}
 }
 
 static void clause_free(gpointer data)

@@ -31,6 +31,7 @@ enum script_type {
 	SCRIPT_TEXT,
 	SCRIPT_STACK,
 	SCRIPT_KSYM,  /* an address of the kernel, which is shown by its name */
+	SCRIPT_USYM,  /* the same of a process: its number, and the address */
 	SCRIPT_PROBE, /* the number of a probe, in the order of script_compile */
 };
 /* Words that a value takes. */

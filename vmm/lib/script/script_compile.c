@@ -22,7 +22,7 @@ static bool type_error(struct compiler *compiler, const struct node *node, const
 
 bool is_number(enum script_type type)
 {
-	return type != SCRIPT_TEXT && type != SCRIPT_STACK;
+	return script_type_words(type) == 1;
 }
 
 /* ---- code ---- */
@@ -154,27 +154,6 @@ static bool is_called(const struct script_probe *probe, size_t i, const char *na
 	       strchr(" *", probe->types[i][strlen(probe->types[i]) - strlen(name) - 1]);
 }
 
-/* An argument, or what is behind one. */
-static bool compile_path(struct compiler *compiler, const struct node *node, bool in_str, int want, struct value *out)
-{
-	const struct script_probe *probe = compiler->probe;
-	g_autofree char *field = script_path_field(probe->name, node->text, in_str);
-
-	for (size_t i = 0; !field && probe->arguments[i]; i++)
-		if (is_called(probe, i, node->text))
-			return emit_leaf(compiler, node, type_of_argument(probe, i), VPROF_PROGRAM_ARGUMENT, (int64_t)i,
-			                 want, out);
-	for (size_t i = 0; field && probe->fields[i]; i++) {
-		const bool is_text = probe->texts >> i & 1;
-
-		if (strcmp(probe->fields[i], field) == 0)
-			return emit_leaf(compiler, node, is_text ? SCRIPT_TEXT : SCRIPT_NUMBER,
-			                 is_text ? VPROF_PROGRAM_FIELD_TEXT : VPROF_PROGRAM_FIELD, (int64_t)i, want,
-			                 out);
-	}
-	return no_field(compiler, node);
-}
-
 static bool compile_name(struct compiler *compiler, const struct node *node, int want, struct value *out)
 {
 	static const struct {
@@ -185,6 +164,7 @@ static bool compile_name(struct compiler *compiler, const struct node *node, int
 	} all[] = {
 		{"pid", SCRIPT_NUMBER, VPROF_PROGRAM_BUILTIN, VPROF_PROGRAM_PID},
 		{"tid", SCRIPT_NUMBER, VPROF_PROGRAM_BUILTIN, VPROF_PROGRAM_TID},
+		{"cgroup", SCRIPT_UNSIGNED, VPROF_PROGRAM_BUILTIN, VPROF_PROGRAM_CGROUP},
 		{"cpu", SCRIPT_NUMBER, VPROF_PROGRAM_BUILTIN, VPROF_PROGRAM_CPU},
 		{"nsecs", SCRIPT_UNSIGNED, VPROF_PROGRAM_BUILTIN, VPROF_PROGRAM_NSECS},
 		{"func", SCRIPT_KSYM, VPROF_PROGRAM_BUILTIN, VPROF_PROGRAM_IP},
@@ -202,9 +182,46 @@ static bool compile_name(struct compiler *compiler, const struct node *node, int
 			return emit_leaf(compiler, node, all[i].type, all[i].operation, all[i].constant, want, out);
 	script_fail(
 		compiler->error, SCRIPT_ERROR_TYPE, node->line, node->column,
-		"there is no \"%s\"; there are pid, tid, comm, cpu, nsecs, probe, func, kstack, ustack, curtask, args, arg0 and so on, and retval",
+		"there is no \"%s\"; there are pid, tid, uid, gid, comm, cgroup, cpu, nsecs, probe, func, kstack, ustack, curtask, args, arg0 and so on, and retval",
 		node->text);
 	return false;
+}
+
+static bool shift_field(struct compiler *compiler, const struct node *node, const struct value *value)
+{
+	const unsigned bits = script_path_shift(compiler->probe->name, node->text);
+	struct value shift;
+
+	return bits == 0 ||
+	       (emit_leaf(compiler, node, SCRIPT_NUMBER, VPROF_PROGRAM_CONSTANT, bits, -1, &shift) &&
+	        emit_binary(compiler, node, VPROF_PROGRAM_SHIFT_RIGHT_UNSIGNED, value->at, value->at, shift.at));
+}
+
+/* An argument, the task that runs, or what is behind one of them. */
+static bool compile_path(struct compiler *compiler, const struct node *node, bool in_str, int want, struct value *out)
+{
+	const struct script_probe *probe = compiler->probe;
+	g_autofree char *field = script_path_field(probe->name, node->text, in_str);
+	g_autofree char *plain = script_path_plain(node->text);
+	struct node task = *node;
+
+	task.text = plain;
+	if (!field && strcmp(plain, "curtask") == 0)
+		return compile_name(compiler, &task, want, out);
+	for (size_t i = 0; !field && probe->arguments[i]; i++)
+		if (is_called(probe, i, plain))
+			return emit_leaf(compiler, node, type_of_argument(probe, i), VPROF_PROGRAM_ARGUMENT, (int64_t)i,
+			                 want, out);
+	for (size_t i = 0; field && probe->fields[i]; i++) {
+		const bool is_text = probe->texts >> i & 1;
+
+		if (strcmp(probe->fields[i], field) == 0)
+			return emit_leaf(compiler, node, is_text ? SCRIPT_TEXT : SCRIPT_NUMBER,
+			                 is_text ? VPROF_PROGRAM_FIELD_TEXT : VPROF_PROGRAM_FIELD, (int64_t)i, want,
+			                 out) &&
+			       shift_field(compiler, node, out);
+	}
+	return no_field(compiler, node);
 }
 
 static struct variable *find_variable(struct compiler *compiler, const char *name)
@@ -368,7 +385,7 @@ static bool compile_ternary(struct compiler *compiler, const struct node *node, 
 
 	if (!compile_measure(compiler, node->b, &first) || !compile_measure(compiler, node->c, &second))
 		return false;
-	if (is_number(first) != is_number(second) || first == SCRIPT_STACK)
+	if (is_number(first) != is_number(second) || (!is_number(first) && first != SCRIPT_TEXT))
 		return type_error(compiler, node, "both values of a ? have to be numbers, or texts");
 	if (!place(compiler, node, first, want, out) || !compile_number(compiler, node->a, &condition) ||
 	    !compile_jump(compiler, node, &condition, &other) ||
@@ -443,8 +460,8 @@ static bool compile_str(struct compiler *compiler, const struct node *call, int 
 	if (call->first->kind == NODE_PATH ? !compile_path(compiler, call->first, true, -1, &a)
 	                                   : !compile_value(compiler, call->first, -1, &a))
 		return false;
-	if (a.type == SCRIPT_STACK)
-		return type_error(compiler, call, "a stack is no text");
+	if (!is_number(a.type) && a.type != SCRIPT_TEXT)
+		return type_error(compiler, call, "this is no text and no address");
 	if (!place(compiler, call, SCRIPT_TEXT, want, out))
 		return false;
 	if (a.type == SCRIPT_TEXT)
@@ -476,6 +493,17 @@ static bool compile_strncmp(struct compiler *compiler, const struct node *call, 
 	                                               .constant = n});
 }
 
+static bool compile_usym(struct compiler *compiler, const struct node *call, int want, struct value *out)
+{
+	struct value a, process;
+
+	return compile_takes(compiler, call, 1, 1, "usym(ADDRESS)") && compile_number(compiler, call->first, &a) &&
+	       place(compiler, call, SCRIPT_USYM, want, out) &&
+	       emit_leaf(compiler, call, SCRIPT_NUMBER, VPROF_PROGRAM_BUILTIN, VPROF_PROGRAM_MAPPED_PID, (int)out->at,
+	                 &process) &&
+	       compile_copy(compiler, call, SCRIPT_NUMBER, out->at + 1, a.at);
+}
+
 static bool compile_call(struct compiler *compiler, const struct node *call, int want, struct value *out)
 {
 	const bool user = strcmp(call->text, "ustack") == 0;
@@ -486,6 +514,8 @@ static bool compile_call(struct compiler *compiler, const struct node *call, int
 		return compile_str(compiler, call, want, out);
 	if (strcmp(call->text, "strncmp") == 0)
 		return compile_strncmp(compiler, call, want, out);
+	if (strcmp(call->text, "usym") == 0)
+		return compile_usym(compiler, call, want, out);
 	if (strcmp(call->text, "ksym") == 0)
 		return compile_takes(compiler, call, 1, 1, "ksym(ADDRESS)") &&
 		       compile_number(compiler, call->first, &a) && place(compiler, call, SCRIPT_KSYM, want, out) &&
@@ -498,7 +528,7 @@ static bool compile_call(struct compiler *compiler, const struct node *call, int
 		                 user ? VPROF_PROGRAM_USER_STACK : VPROF_PROGRAM_KERNEL_STACK, frames, want, out);
 	script_fail(
 		compiler->error, SCRIPT_ERROR_TYPE, call->line, call->column,
-		"%s() gives no value; str, ksym, strncmp, kstack and ustack do, and count, sum, avg, min, max, hist, lhist and stats for a map",
+		"%s() gives no value; str, ksym, usym, strncmp, kstack and ustack do, and count, sum, avg, min, max, hist, lhist and stats for a map",
 		call->text);
 	return false;
 }

@@ -4,12 +4,15 @@
 
 #include "lib/script/script_priv.h"
 
+#define SECTOR_BITS 9u
+
 /*
  * What the records of trace points call fields (include/trace/events/ of Linux), and where it is in the arguments,
  * which are what a probe sees.
  */
-static const struct {
+static const struct record {
 	const char *probe, *field, *path;
+	unsigned shift; /* of the number there, to the right */
 } records[] = {
 	{"sched:sched_switch", "prev_comm", "str(prev->comm)"},
 	{"sched:sched_switch", "prev_pid", "prev->pid"},
@@ -32,15 +35,26 @@ static const struct {
 	{"sched:sched_", "comm", "str(p->comm)"},
 	{"sched:sched_", "pid", "p->pid"},
 	{"sched:sched_", "prio", "p->prio"},
+	{"raw_syscalls:sys_enter", "args[0]", "arg0"},
+	{"raw_syscalls:sys_enter", "args[1]", "arg1"},
+	{"raw_syscalls:sys_enter", "args[2]", "arg2"},
+	{"raw_syscalls:sys_enter", "args[3]", "arg3"},
+	{"raw_syscalls:sys_enter", "args[4]", "arg4"},
+	{"raw_syscalls:sys_enter", "args[5]", "arg5"},
+	{"block:block_rq_", "dev", "rq->q->disk->part0->bd_dev"},
 	{"block:block_rq_", "sector", "rq->__sector"},
 	{"block:block_rq_", "bytes", "rq->__data_len"},
+	{"block:block_rq_complete", "nr_sector", "nr_bytes", SECTOR_BITS},
+	{"block:block_rq_", "nr_sector", "rq->__data_len", SECTOR_BITS},
+	{"block:block_bio_", "nr_sector", "bio->bi_iter.bi_size", SECTOR_BITS},
+	{"block:block_bio_", "dev", "bio->bi_bdev->bd_dev"},
 	{"block:block_bio_", "sector", "bio->bi_iter.bi_sector"},
 	{"irq:irq_handler_entry", "name", "str(action->name)"},
 	{"irq:softirq_", "vec", "vec_nr"},
 };
 
-/* The first row that fits; a row of several trace points ends with an underscore. */
-static const char *record_path(const char *probe, const char *field)
+/* The first row that fits; a row of several trace points ends with an underscore. NULL: none. */
+static const struct record *record_find(const char *probe, const char *field)
 {
 	static const char prefix[] = "tracepoint:";
 
@@ -52,9 +66,23 @@ static const char *record_path(const char *probe, const char *field)
 
 		if (strcmp(records[i].field, field) == 0 &&
 		    (all ? g_str_has_prefix(event, records[i].probe) : strcmp(event, records[i].probe) == 0))
-			return records[i].path;
+			return &records[i];
 	}
 	return NULL;
+}
+
+static const char *record_path(const char *probe, const char *field)
+{
+	const struct record *record = record_find(probe, field);
+
+	return record ? record->path : NULL;
+}
+
+unsigned script_path_shift(const char *probe, const char *path)
+{
+	const struct record *record = record_find(probe, path);
+
+	return record ? record->shift : 0;
 }
 
 bool clause_is_of(const struct clause *clause, const char *const *written)
@@ -66,11 +94,19 @@ bool clause_is_of(const struct clause *clause, const char *const *written)
 	return is;
 }
 
+char *script_path_plain(const char *path)
+{
+	const char *cast_end = g_str_has_suffix(path, ")") ? strchr(path, ')') + 1 : path;
+	const size_t n = strlen(cast_end);
+
+	return cast_end == path ? g_strdup(path) : g_strndup(cast_end, n - (n > 0));
+}
+
 char *script_path_field(const char *probe, const char *path, bool in_str)
 {
 	const char *record = record_path(probe, path);
 
-	if (!record && !strpbrk(path, ".>("))
+	if (!record && (!strpbrk(path, ".>[(") || (path[0] == '(' && g_str_has_suffix(path, ")"))))
 		return NULL;
 	if (record && (!in_str || g_str_has_prefix(record, "str(")))
 		return g_strdup(record);

@@ -25,6 +25,13 @@ void lexer_advance(struct lexer *lexer, size_t n)
 	}
 }
 
+#define WITHOUT_BTF "#ifndef BPFTRACE_HAVE_BTF" /* the types are those of the kernel's BTF */
+
+static bool is_header_line(const struct lexer *lexer)
+{
+	return (g_str_has_prefix(lexer->at, "#!") && lexer->line == 1) || g_str_has_prefix(lexer->at, "#include ");
+}
+
 bool lexer_skip(struct lexer *lexer, GError **error)
 {
 	for (;;) {
@@ -32,9 +39,16 @@ bool lexer_skip(struct lexer *lexer, GError **error)
 
 		if (g_ascii_isspace(*lexer->at)) {
 			lexer_advance(lexer, 1);
-		} else if (g_str_has_prefix(lexer->at, "//") ||
-		           (g_str_has_prefix(lexer->at, "#!") && lexer->line == 1)) {
+		} else if (g_str_has_prefix(lexer->at, "//") || is_header_line(lexer)) {
 			lexer_advance(lexer, strcspn(lexer->at, "\n"));
+		} else if (g_str_has_prefix(lexer->at, WITHOUT_BTF)) {
+			end = strstr(lexer->at, "\n#endif");
+			if (!end) {
+				script_fail(error, SCRIPT_ERROR_SYNTAX, lexer->line, lexer->column,
+				            "this #ifndef has no #endif");
+				return false;
+			}
+			lexer_advance(lexer, (size_t)(end - lexer->at) + strlen("\n#endif"));
 		} else if (g_str_has_prefix(lexer->at, "/*")) {
 			end = strstr(lexer->at + 2, "*/");
 			if (!end) {

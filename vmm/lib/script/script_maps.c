@@ -34,7 +34,10 @@ bool compile_map_find(struct compiler *compiler, const struct node *node, size_t
 
 static const char *type_name(enum script_type type)
 {
-	return type == SCRIPT_TEXT ? "a text" : type == SCRIPT_STACK ? "a stack" : "a number";
+	return type == SCRIPT_TEXT    ? "a text"
+	       : type == SCRIPT_STACK ? "a stack"
+	       : type == SCRIPT_USYM  ? "a usym()"
+	                              : "a number";
 }
 
 static bool check_keys(struct compiler *compiler, const struct node *node, struct map_entry *entry, unsigned n,
@@ -191,8 +194,9 @@ static bool aggregate(struct compiler *compiler, const struct node *node, size_t
 static bool set(struct compiler *compiler, const struct node *node, size_t number, unsigned key,
                 const struct value *value)
 {
-	if (value->type == SCRIPT_STACK)
-		return compile_fail(compiler, node, SCRIPT_ERROR_TYPE, "a stack can be a part of a key, and no value");
+	if (!is_number(value->type) && value->type != SCRIPT_TEXT)
+		return compile_fail(compiler, node, SCRIPT_ERROR_TYPE,
+		                    "a stack or usym() can be a part of a key, and no value");
 	return check_kind(compiler, node, number, value->type == SCRIPT_TEXT ? VPROF_MAP_TEXT : VPROF_MAP_NUMBER,
 	                  value->type) &&
 	       emit(compiler, node, VPROF_PROGRAM_MAP_SET, number, 0, key, value->at);

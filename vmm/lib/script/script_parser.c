@@ -9,8 +9,9 @@
 struct parser {
 	struct lexer lexer;
 	struct token token; /* the next */
-	unsigned depth, nodes, parentheses;
+	unsigned depth, nodes, parentheses, blocks;
 	bool in_predicate;
+	GHashTable *pointers; /* of the clause: of variables, by name, the path each is set to; "": more than one */
 	GError **error;
 };
 
@@ -139,30 +140,62 @@ static struct node *parse_map(struct parser *parser)
 	return map;
 }
 
+/* ".name", "->name" or "[number]" behind a path. */
+static bool parse_step(struct parser *parser, GString *path)
+{
+	const bool is_element = is_sign(parser, "[");
+
+	if (path->len > 0 || is_element)
+		g_string_append(path, parser->token.text);
+	if (!advance(parser))
+		return false;
+	if (parser->token.kind != (is_element ? TOKEN_NUMBER : TOKEN_NAME)) {
+		fail(parser, is_element ? "the number of an element" : "the name of a field");
+		return false;
+	}
+	g_string_append(path, parser->token.text);
+	if (!advance(parser) || !is_element)
+		return *parser->error == NULL;
+	g_string_append_c(path, ']');
+	return expect(parser, "]", "the ] of an element");
+}
+
 /* "args.prev->comm" becomes "prev->comm". */
 static struct node *parse_path(struct parser *parser, struct node *node)
 {
 	g_autoptr(GString) path = g_string_new(strcmp(node->text, "args") == 0 ? "" : node->text);
 
-	while (is_sign(parser, ".") || is_sign(parser, "->")) {
-		if (path->len > 0)
-			g_string_append(path, parser->token.text);
-		if (!advance(parser) || parser->token.kind != TOKEN_NAME) {
-			if (*parser->error == NULL)
-				fail(parser, "the name of a field");
-			node_free(node);
-			return NULL;
-		}
-		g_string_append(path, parser->token.text);
-		if (!advance(parser)) {
-			node_free(node);
-			return NULL;
-		}
+	while (is_sign(parser, ".") || is_sign(parser, "->") || is_sign(parser, "[")) {
+		if (parse_step(parser, path))
+			continue;
+		node_free(node);
+		return NULL;
 	}
 	g_free(node->text);
 	node->text = g_strdup(path->str);
 	node->kind = NODE_PATH;
 	return node;
+}
+
+/* "$p->member", where $p has been set to an argument or what is behind one. */
+static struct node *parse_variable(struct parser *parser)
+{
+	struct node *node = node_new(parser, NODE_VARIABLE);
+	const char *path = node ? g_hash_table_lookup(parser->pointers, node->text) : NULL;
+
+	if (!node || !is_sign(parser, "->"))
+		return node;
+	if (!path || path[0] == '\0') {
+		script_fail(
+			parser->error, SCRIPT_ERROR_TYPE, node->line, node->column,
+			"what %s points to is not known: it has to be set once, outside if, to curtask, an argument, or what is behind one",
+			node->text);
+		node_free(node);
+		return NULL;
+	}
+	g_free(node->text);
+	node->text = g_strdup(path);
+	return parse_path(parser, node);
 }
 
 static bool is_argument(const char *name)
@@ -184,7 +217,15 @@ static struct node *parse_named(struct parser *parser)
 		node_free(node);
 		return NULL;
 	}
-	if (is_argument(node->text))
+	if (strcmp(node->text, "uid") == 0 || strcmp(node->text, "gid") == 0) {
+		char *path = g_strdup_printf("curtask->cred->%s.val", node->text);
+
+		g_free(node->text);
+		node->text = path;
+		node->kind = NODE_PATH;
+		return node;
+	}
+	if (is_argument(node->text) || (strcmp(node->text, "curtask") == 0 && is_sign(parser, "->")))
 		return parse_path(parser, node);
 	return node;
 }
@@ -237,8 +278,12 @@ static struct node *parse_struct_cast(struct parser *parser)
 		return fail(parser, "the name of a structure");
 	if (!advance(parser) || !expect(parser, "*", "the * of a pointer") || !expect(parser, ")", "the ) of the cast"))
 		return NULL;
-	if (parser->token.kind != TOKEN_NAME || !is_argument(parser->token.text) || is_name(parser, "args"))
-		return fail(parser, "an argument, as arg0: no other value can be cast to a structure");
+	const bool of_args = is_name(parser, "args");
+	if (of_args && (!advance(parser) || (!is_sign(parser, ".") && !is_sign(parser, "->")) || !advance(parser)))
+		return *parser->error ? NULL : fail(parser, "the argument that is cast");
+	if (parser->token.kind != TOKEN_NAME ||
+	    (!of_args && !is_argument(parser->token.text) && !is_name(parser, "curtask")))
+		return fail(parser, "curtask or an argument, as arg0: no other value can be cast to a structure");
 	node = node_new(parser, NODE_PATH);
 	if (node) {
 		char *text = g_strdup_printf("((struct %s *)%s)", name, node->text);
@@ -279,7 +324,7 @@ static struct node *parse_primary(struct parser *parser)
 	case TOKEN_STRING:
 		return node_new(parser, NODE_STRING);
 	case TOKEN_VARIABLE:
-		return node_new(parser, NODE_VARIABLE);
+		return parse_variable(parser);
 	case TOKEN_MAP:
 		return parse_map(parser);
 	case TOKEN_NAME:
@@ -383,6 +428,18 @@ static bool is_assignment(const struct parser *parser)
 	return found;
 }
 
+/* A variable is set: to a path, which its members are found by. */
+static void note_pointer(struct parser *parser, const struct node *assign)
+{
+	const struct node *value = assign->b;
+	const bool has_path =
+		value->kind == NODE_PATH || (value->kind == NODE_NAME && strcmp(value->text, "curtask") == 0);
+	const bool is_known = has_path && parser->blocks == 1 && strcmp(assign->text, "=") == 0 &&
+	                      !g_hash_table_contains(parser->pointers, assign->a->text);
+
+	g_hash_table_insert(parser->pointers, g_strdup(assign->a->text), g_strdup(is_known ? value->text : ""));
+}
+
 /* Behind a variable or a map. */
 static struct node *parse_change(struct parser *parser, struct node *target)
 {
@@ -401,8 +458,11 @@ static struct node *parse_change(struct parser *parser, struct node *target)
 	if (steps)
 		return node;
 	node->b = parse_expression(parser);
-	if (node->b)
+	if (node->b) {
+		if (target->kind == NODE_VARIABLE)
+			note_pointer(parser, node);
 		return node;
+	}
 	node_free(node);
 	return NULL;
 }
@@ -465,6 +525,7 @@ static bool parse_block(struct parser *parser, struct node **first)
 {
 	if (!expect(parser, "{", "a {"))
 		return false;
+	parser->blocks++;
 	while (!is_sign(parser, "}")) {
 		if (is_sign(parser, ";")) {
 			if (!advance(parser))
@@ -480,6 +541,7 @@ static bool parse_block(struct parser *parser, struct node **first)
 		}
 		first = &(*first)->next;
 	}
+	parser->blocks--;
 	return advance(parser);
 }
 
@@ -586,18 +648,22 @@ static bool parse_clause(struct parser *parser, struct script *script)
 	while (is_sign(parser, ","))
 		if (!advance(parser) || !parse_probe(parser, script, clause))
 			return false;
+	g_hash_table_remove_all(parser->pointers);
 	return parse_predicate(parser, clause) && parse_block(parser, &clause->statements);
 }
 
 bool script_read(struct script *script, const char *text, const char *const *parameters, GError **error)
 {
 	g_autoptr(GError) failure = NULL;
-	struct parser parser = {.lexer = {text, 1, 1, parameters}, .error = &failure};
+	struct parser parser = {.lexer = {text, 1, 1, parameters},
+	                        .pointers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free),
+	                        .error = &failure};
 	bool done = advance(&parser);
 
 	while (done && (parser.token.kind != TOKEN_END || script->clauses->len == 0))
 		done = parse_clause(&parser, script);
 	g_free(parser.token.text);
+	g_hash_table_unref(parser.pointers);
 	if (!done)
 		g_propagate_error(error, g_steal_pointer(&failure));
 	return done;

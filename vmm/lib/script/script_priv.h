@@ -37,7 +37,7 @@ enum node_kind {
 	NODE_VARIABLE, /* text */
 	NODE_MAP,      /* text; first: keys */
 	NODE_NAME,     /* text: a builtin */
-	NODE_PATH,     /* text: "prev->comm", behind `args` or an argument by its number */
+	NODE_PATH,     /* text: "prev->comm", behind `args`, or of an argument by its number or `curtask` */
 	NODE_CALL,     /* text; first: arguments */
 	NODE_UNARY,    /* text: the sign; a */
 	NODE_BINARY,   /* text; a, b */
@@ -95,6 +95,10 @@ struct script {
 bool script_read(struct script *script, const char *text, const char *const *parameters, GError **error);
 /* script_fields.c: whether the clause is for that probe of the script. */
 bool clause_is_of(const struct clause *clause, const char *const *written);
+/* Without a cast that nothing follows: "arg0" of "((struct path *)arg0)". */
+char *script_path_plain(const char *path);
+/* By how many bits what the field says is shifted to the right. */
+unsigned script_path_shift(const char *probe, const char *path);
 /* "prev->comm" and "str(...)" for the engine, of a path in a text or not; NULL when it is an argument alone. */
 char *script_path_field(const char *probe, const char *path, bool in_str);
 

@@ -51,8 +51,7 @@ static bool check_format(struct compiler *compiler, const struct node *node, con
 			continue;
 		if (n == action->n_sent)
 			return fail(compiler, node, "the format has more conversions than there are values");
-		const bool is_word = last == 's',
-			   has_word = action->sent[n] == SCRIPT_TEXT || action->sent[n] == SCRIPT_STACK;
+		const bool is_word = last == 's', has_word = script_type_words(action->sent[n]) > 1;
 
 		if (is_word ? !has_word && action->sent[n] != SCRIPT_KSYM && action->sent[n] != SCRIPT_PROBE : has_word)
 			return fail(compiler, node,
@@ -152,8 +151,8 @@ static bool compile_variable_assign(struct compiler *compiler, const struct node
 
 	if ((!plain && !compile_number(compiler, node->a, &before)) || !compile_value(compiler, node->b, -1, &value))
 		return false;
-	if (value.type == SCRIPT_STACK)
-		return fail(compiler, node, "a stack can be a part of a key, and no value");
+	if (!is_number(value.type) && value.type != SCRIPT_TEXT)
+		return fail(compiler, node, "a stack or usym() can be a part of a key, and no value");
 	if (!plain && (!is_number(value.type) ||
 	               !compile_operator(compiler, node, node->text, &before, &value, value.at, &value.type)))
 		return is_number(value.type) ? false : fail(compiler, node->b, "a number has to stand here");
