@@ -13,7 +13,7 @@ cd "$(dirname "$(readlink -f "$0")")"
 packages_build=(build-essential cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev libglib2.0-dev libjansson-dev libelf-dev libdw-dev
 	libarchive-dev libzstd-dev libseccomp-dev libedit-dev libcapstone-dev libncurses-dev libdebuginfod-dev libvirt-dev libcurl4-openssl-dev libmicrohttpd-dev libbpf-dev bpftool clang)
 packages_unit=(check clang-format git python3 python3-jsonschema python3-yaml acpica-tools libxml2-utils mandoc fish zsh)
-packages_test=("${packages_unit[@]}" libclang-rt-14-dev golang-go busybox-static libarchive-tools linux-perf
+packages_test=("${packages_unit[@]}" libclang-rt-14-dev lld golang-go busybox-static libarchive-tools linux-perf
 	chromium chromium-driver e2fsprogs kmod mmdebstrap socat strace tmux util-linux libvirt-daemon-system libvirt-clients qemu-system-x86 linux-source-6.1 bc bison flex libssl-dev xz-utils
 	protobuf-compiler lintian rpm rpmlint systemd-container bochs bochsbios bochs-term vgabios isolinux syslinux-common xorriso pahole runsc)
 # For the build and the tests of preset arm64, of Debian's other architecture.

@@ -35,13 +35,17 @@ WHOLE_MIN = 0.97  # what an emulated instruction has half done is torn
 ROOTED_MIN = 0.95
 
 
+def segments(file):
+    """Of an ELF file: [offset, address, physical address, bytes in the file, bytes]."""
+    headers = subprocess.run(["readelf", "-lW", file], capture_output=True, text=True, check=True).stdout
+    return [[int(word, 16) for word in line.split()[1:6]] for line in headers.splitlines() if "  LOAD " in line]
+
+
 def patch_kernel(vmlinux, copy):
     """A copy with an empty int3_selftest."""
     names = subprocess.run(["nm", vmlinux], capture_output=True, text=True, check=True).stdout
     address = int(re.search(r"^(\w+) t int3_selftest$", names, re.MULTILINE)[1], 16)
-    headers = subprocess.run(["readelf", "-lW", vmlinux], capture_output=True, text=True, check=True).stdout
-    segments = [[int(word, 16) for word in line.split()[1:6]] for line in headers.splitlines() if "  LOAD " in line]
-    (place,) = [offset + address - gva for offset, gva, _, size, _ in segments if gva <= address < gva + size]
+    (place,) = [offset + address - gva for offset, gva, _, size, _ in segments(vmlinux) if gva <= address < gva + size]
     kernel = bytearray(pathlib.Path(vmlinux).read_bytes())
     kernel[place:place + 1] = RETURN
     copy.write_bytes(kernel)
@@ -74,7 +78,7 @@ class Linux(harness.ProgramTest):
         with self.errors.open("w") as errors:
             self.qemu = self.start(
                 "qemu-system-x86_64", "-name", "linux,debug-threads=on", "-machine", "pc,acpi=off", "-accel", "kvm",
-                "-cpu", CPU, "-m", "512", "-smp", "2", "-display", "none", "-nodefaults", "-no-reboot",
+                "-cpu", CPU, "-m", "320", "-smp", "2", "-display", "none", "-nodefaults", "-no-reboot",
                 "-serial", f"file:{self.console}", "-qmp", f"unix:{self.qmp},server=on,wait=off",
                 "-kernel", self.kernel, "-initrd", initrd, "-append", COMMAND_LINE,
                 stdout=subprocess.DEVNULL, stderr=errors)
@@ -88,7 +92,7 @@ class Linux(harness.ProgramTest):
             self.fail(f"the guest did not boot: {text}\n{self.console.read_text(errors='replace')[-1000:]}")
         return self.console.exists() and "Run /init" in self.console.read_text(errors="replace")
 
-    def record(self, *options, seconds=8):
+    def record(self, *options, seconds=5):
         return self.run_program(VPROF, "attach", "--pid", self.qemu.pid, "--qmp", self.qmp, "--symfs", self.root,
                                 "--duration", f"{seconds}s", "-o", self.recording, *options, timeout=120)
 
@@ -138,8 +142,8 @@ class Linux(harness.ProgramTest):
         """perf takes the emulation of the guest's kernel for the host's work: of the guest, it sees the program."""
         self.record("--route", "perf")
         samples = perf.vprof_samples(self.recording)
-        names = dict(reversed(line.split()[::2]) for line in self.run_program("nm", self.root / "init")[0].splitlines())
-        start, end = int(names["_start"], 16), int(names["__bss_start"], 16)
+        program = segments(self.root / "init")
+        start, end = min(gva for _, gva, *_ in program), max(gva + size for _, gva, _, size, _ in program)  # without its pages of zeros
         inside = [int(sample["ip"], 16) for sample in samples if sample["mode"] == "user"]
         print(f"  perf: {collections.Counter(sample['mode'] for sample in samples)}", flush=True)
         self.assertGreater(len(inside), 50)
