@@ -4,7 +4,7 @@
 import re
 
 import harness
-from linux_guest import ROOTS, LinuxTest
+from linux_guest import ROOTS, TINY_MEMORY, LinuxTest
 
 
 ROOTS_MIN = 0.95
@@ -13,7 +13,7 @@ WHOLE_MIN = 0.99
 
 class CallChains(LinuxTest):
     def check(self, unwinder):
-        self.boot(harness.script("kernel-tiny.sh"), "--call-graph", unwinder, status=0, hz=500)
+        self.boot(harness.script("kernel-tiny.sh"), "--memory", TINY_MEMORY, "--call-graph", unwinder, status=0, hz=500)
         report, _ = self.report(self.recording, "-g", "--percent-limit", "0.001")
         total = report["recording"]["statistics"]["total"]
         ends = {name: count for name, count in total.items() if name.startswith("chain-")}

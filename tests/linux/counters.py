@@ -4,6 +4,7 @@
 import json
 
 import harness
+import linux_guest
 from harness import VMM, VPROF
 
 BOOT_SECONDS = 500
@@ -36,7 +37,7 @@ class Counters(harness.ProgramTest):
         self.engine = self.folder / "engine.sock"
         init.write_text(INIT)
         harness.script("initramfs.sh", initrd, init)
-        vmm = self.start(VMM, "--kernel", kernel, "--initrd", initrd, "--console", console, "--control", self.engine)
+        vmm = self.start(VMM, "--kernel", kernel, "--initrd", initrd, "--memory", linux_guest.TINY_MEMORY, "--console", console, "--control", self.engine)
         self.addCleanup(vmm.communicate)
         self.addCleanup(vmm.terminate)
         harness.wait_until(lambda: console.exists() and "init: ready" in console.read_text(errors="replace"), "/init",

@@ -8,6 +8,7 @@ import signal
 import subprocess
 
 import harness
+import linux_guest
 import perf
 from harness import VPROF
 
@@ -54,7 +55,7 @@ exec busybox dd if=/dev/zero of=/proc/1/mem bs=4096 seek=1025 count=100 conv=not
 """
 
 # Numbers, as fast as they get out.
-FLOOD_SECONDS = 4
+FLOOD_SECONDS = 2
 FLOODS = f"""#!/bin/sh
 cat /etc/from-base
 busybox timeout {FLOOD_SECONDS} busybox seq 1 1000000000
@@ -80,7 +81,7 @@ class Exec(harness.ProgramTest):
         return path
 
     def begin(self, command, *options, **process):
-        return self.start(VPROF, "run", "--kernel", self.kernel, "--exec", command, "-o", self.recording,
+        return self.start(VPROF, "run", "--kernel", self.kernel, "--exec", command, "--memory", linux_guest.TINY_MEMORY, "-o", self.recording,
                           "--no-report", *options, cwd=self.folder, **process)
 
     def recorded(self):

@@ -5,6 +5,7 @@ import re
 import subprocess
 
 import harness
+import linux_guest
 import perf
 from harness import BIN, VPROF
 
@@ -29,8 +30,8 @@ class GuestPmu(harness.ProgramTest):
     def boot(self, vcpus):
         initrd = self.folder / "initrd"
         harness.script("initramfs.sh", initrd, BIN / "guest_perf")
-        vprof = self.start(VPROF, "run", "--kernel", harness.script("kernel-tiny.sh"), "--initrd", initrd, "--pmu",
-                           "emulated", "--vcpus", vcpus, "-F", HOST_HZ, "-v", "--no-report", "-o", self.recording)
+        vprof = self.start(VPROF, "run", "--kernel", harness.script("kernel-tiny.sh"), "--initrd", initrd, "--memory", linux_guest.TINY_MEMORY,
+                           "--pmu", "emulated", "--vcpus", vcpus, "-F", HOST_HZ, "-v", "--no-report", "-o", self.recording)
         return self.finish(vprof, timeout=BOOT_SECONDS)
 
     def assert_share(self, three, one):

@@ -11,6 +11,7 @@ import threading
 import time
 
 import harness
+import linux_guest
 from harness import VMM, VPROF
 
 BOOT_SECONDS = 500
@@ -89,7 +90,8 @@ class Lies(harness.ProgramTest):
         self.path = self.folder / "l.sock"
         init.write_text(INIT)
         harness.script("initramfs.sh", initrd, init)
-        vmm = self.start(VMM, "--kernel", kernel, "--initrd", initrd, "--on-panic", "keep", "--console", console, "--control", self.path)
+        vmm = self.start(VMM, "--kernel", kernel, "--initrd", initrd, "--memory", linux_guest.TINY_MEMORY, "--on-panic", "keep", "--console", console,
+                         "--control", self.path)
         self.addCleanup(vmm.kill)
         harness.wait_until(lambda: console.exists() and "Kernel panic" in console.read_text(errors="replace"), "the panic", BOOT_SECONDS)
         return vmm

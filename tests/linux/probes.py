@@ -5,6 +5,7 @@ import json
 import re
 
 import harness
+import linux_guest
 import placements
 from harness import VMM, VPROF
 
@@ -26,8 +27,8 @@ class Probes(harness.ProgramTest):
         # The shell reads the file by itself, a byte at a time; busybox's cat is another task.
         init.write_text(placements.INIT)
         harness.script("initramfs.sh", initrd, init)
-        vmm = self.start(VMM, "--kernel", self.kernel, "--initrd", initrd, "--vcpus", vcpus, "--console", self.console,
-                         "--control", self.engine)
+        vmm = self.start(VMM, "--kernel", self.kernel, "--initrd", initrd, "--vcpus", vcpus, "--memory", linux_guest.TINY_MEMORY,
+                         "--console", self.console, "--control", self.engine)
         self.addCleanup(vmm.communicate)
         self.addCleanup(vmm.terminate)
         harness.wait_until(lambda: self.console.exists() and "init: round" in self.console.read_text(errors="replace"),

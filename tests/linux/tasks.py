@@ -7,6 +7,7 @@ import itertools
 import re
 
 import harness
+import linux_guest
 import perf
 from harness import VPROF
 
@@ -51,7 +52,7 @@ class Tasks(harness.ProgramTest):
         init = self.folder / "init"
         init.write_text(INIT)
         harness.script("initramfs.sh", initrd, init)
-        vprof = self.start(VPROF, "run", "--kernel", kernel, "--initrd", initrd, "--vcpus", 2, "-F", 200, "-v",
+        vprof = self.start(VPROF, "run", "--kernel", kernel, "--initrd", initrd, "--memory", linux_guest.TINY_MEMORY, "--vcpus", 2, "-F", 200, "-v",
                            "--console", self.folder / "console", "-o", self.recording, "--no-report",
                            "--switch-events")
         return self.finish(vprof, timeout=BOOT_SECONDS)

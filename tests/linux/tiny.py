@@ -6,7 +6,7 @@ import subprocess
 
 import harness
 import perf
-from linux_guest import LinuxTest
+from linux_guest import TINY_MEMORY, LinuxTest
 
 EARLY = "e820|bss|phys_|format_|sort|bitmap|memblock"  # what takes long before there is a console
 
@@ -32,7 +32,7 @@ class Tiny(LinuxTest):
 
     def test_two_vcpus(self):
         harness.need_fast_guests()
-        self.boot(self.vmlinux, status=0, vcpus=2)
+        self.boot(self.vmlinux, "--memory", TINY_MEMORY, status=0, vcpus=2)
         report, rows = self.report(self.recording, "--sort", "cpu,mode")
         self.assertEqual({row["vcpu"] for row in rows if row["mode"] == "kernel"}, {0, 1})
         self.check_profile(samples_min=500)

@@ -7,6 +7,7 @@ import harness
 from harness import VPROF
 
 RESOLVED_MIN = 0.999
+TINY_MEMORY = "128M"  # of the tiny kernel: where guests are emulated, the setup of more takes seconds
 
 # The busiest functions of a boot: memory, text for the console, timer, scheduler, random numbers, its own text.
 PLAUSIBLE = (r"mem(set|cpy|move|cmp|block)|clear_page|copy_|str|page|pte|pmd|init|alloc|free|kmem|slab|slob|zone|printk|vsn|"
