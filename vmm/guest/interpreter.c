@@ -8,6 +8,8 @@
 
 /* RFLAGS (SDM Vol. 1, 3.4.3.1) */
 #define FLAG_CF UINT64_C(0x1)
+#define FLAG_PF UINT64_C(0x4)
+#define FLAG_AF UINT64_C(0x10)
 #define FLAG_ZF UINT64_C(0x40)
 #define FLAG_SF UINT64_C(0x80)
 #define FLAG_OF UINT64_C(0x800)
@@ -305,10 +307,10 @@ static void flags_set(struct interpreter *self, uint64_t result, unsigned bytes,
 	const uint64_t sign = UINT64_C(1) << (8 * bytes - 1);
 
 	self->flags = (carry ? FLAG_CF : 0) | (overflow ? FLAG_OF : 0) | (truncated(result, bytes) == 0 ? FLAG_ZF : 0) |
-	              (result & sign ? FLAG_SF : 0);
+	              (result & sign ? FLAG_SF : 0) | (__builtin_parity((unsigned)result & 0xff) ? 0 : FLAG_PF);
 }
 
-/* SDM Vol. 1, appendix B. Parity is not kept: *known is false. */
+/* SDM Vol. 1, appendix B. Parity is not known behind every instruction: *known is false. */
 static bool condition(const struct interpreter *self, unsigned code, bool *known)
 {
 	const bool less = !(self->flags & FLAG_SF) != !(self->flags & FLAG_OF);
@@ -336,6 +338,7 @@ static uint64_t arithmetic(struct interpreter *self, unsigned operation, uint64_
 		result = truncated(a + b + (operation == ADC ? carry : 0), bytes);
 		flags_set(self, result, bytes, result < a || (operation == ADC && carry && result == a),
 		          (a ^ result) & (b ^ result) & sign);
+		self->flags |= (a ^ b ^ result) & FLAG_AF;
 		return result;
 	case SUB:
 	case SBB:
@@ -343,6 +346,7 @@ static uint64_t arithmetic(struct interpreter *self, unsigned operation, uint64_
 		result = truncated(a - b - (operation == SBB ? carry : 0), bytes);
 		flags_set(self, result, bytes, a < b || (operation == SBB && carry && a == b),
 		          (a ^ b) & (a ^ result) & sign);
+		self->flags |= (a ^ b ^ result) & FLAG_AF;
 		return result;
 	case OR:
 		result = a | b;
@@ -711,4 +715,32 @@ bool interpreter_knows(const uint8_t *code, size_t n)
 	struct decoded in;
 
 	return decode(&in, code, n);
+}
+
+static bool is_locked(const struct decoded *in)
+{
+	const size_t opcode = instruction_opcode(in->code, in->length);
+
+	return memchr(in->code, PREFIX_LOCK, opcode) != NULL;
+}
+
+bool interpreter_is_exact(const uint8_t *code, size_t n)
+{
+	struct decoded in;
+
+	if (!decode(&in, code, n) || is_locked(&in))
+		return false;
+	const unsigned opcode = in.opcode, group = in.reg & 7;
+
+	if (opcode >= TWO_BYTES) /* NOP, and MOVZX and MOVSX */
+		return opcode == (TWO_BYTES | 0x1f) || (opcode & ~0x9u) == (TWO_BYTES | 0xb6);
+	if (opcode < 0x40)
+		return opcode >> 3 == CMP || (opcode & 7) >= 2 || !in.is_memory;
+	if (opcode == 0x80 || opcode == 0x81 || opcode == 0x83)
+		return group == CMP || !in.is_memory;
+	if (opcode == 0x88 || opcode == 0x89 || opcode == 0xc6 || opcode == 0xc7)
+		return !in.is_memory;
+	return (opcode & ~0x7u) == 0x50 || opcode == 0x63 || opcode == 0x84 || opcode == 0x85 || opcode == 0x8a ||
+	       opcode == 0x8b || opcode == 0x8d || opcode == 0x90 || opcode == 0xa8 || opcode == 0xa9 ||
+	       (opcode & ~0xfu) == 0xb0;
 }

@@ -28,6 +28,9 @@ enum interpreter_register {
 	INTERPRETER_REGISTERS = 16,
 };
 
+/* CF, PF, AF, ZF, SF and OF, where RFLAGS has them (SDM Vol. 1, 3.4.3.1). */
+#define INTERPRETER_FLAGS UINT64_C(0x8d5)
+
 struct interpreter_write {
 	uint64_t address, value;
 	unsigned bytes;
@@ -36,7 +39,7 @@ struct interpreter_write {
 struct interpreter {
 	uint64_t registers[INTERPRETER_REGISTERS];
 	uint64_t rip, gs_base;
-	uint64_t flags; /* CF, ZF, SF and OF, where RFLAGS has them; the others are not kept */
+	uint64_t flags; /* INTERPRETER_FLAGS; PF and AF are those of interpreter_is_exact's instructions only */
 	/* Memory of the guest. */
 	bool (*read)(void *data, uint64_t from, void *to, size_t bytes);
 	void *data;
@@ -58,5 +61,11 @@ bool interpreter_load(struct interpreter *self, uint64_t address, unsigned bytes
 
 /* Whether interpreter_step can execute the instruction at all, whatever the registers and the memory are. */
 bool interpreter_knows(const uint8_t *code, size_t n);
+
+/*
+ * Whether it does all that a processor does: moves to registers, arithmetic on them, tests, PUSH of a register, NOP and
+ * ENDBR64. AF, where the SDM leaves it undefined, is 0. At most one write, of PUSH.
+ */
+bool interpreter_is_exact(const uint8_t *code, size_t n);
 
 #endif

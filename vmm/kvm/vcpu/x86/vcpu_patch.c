@@ -3,14 +3,18 @@
 
 #include <errno.h>
 #include <linux/kvm.h>
+#include <string.h>
 #include <sys/ioctl.h>
 
+#include "guest/instruction.h"
 #include "guest/page_walk.h"
 #include "kvm/host/memory.h"
 #include "kvm/host/x86/kvm_vcpu.h"
 #include "kvm/vcpu/vcpu_machine.h"
+#include "kvm/vcpu/x86/patch_execute.h"
 #include "kvm/vcpu/x86/vcpu_debug.h"
 
+#define PAGE_BYTES 4096u
 #define VECTOR_BP 3u
 #define CR0_PG (UINT64_C(1) << 31)
 #define CR4_LA57 (UINT64_C(1) << 12)
@@ -62,13 +66,15 @@ uint8_t *vcpu_patch_find(struct vcpu_machine *machine, gva_t at)
 	return lookup.found ? memory_at(machine->memory, lookup.gpa, 1) : NULL;
 }
 
-/* On the vCPU's thread. */
+/* On the vCPU's thread, by the registers of its exit. */
 static const uint8_t *code_at(struct vcpu *vcpu, uint64_t rip)
 {
+	const struct kvm_sregs *sregs = &vcpu->run->s.regs.sregs;
 	struct lookup lookup = {.vcpu = vcpu, .at = {rip}};
 
-	look_up(&lookup);
-	return lookup.found ? memory_at(vcpu->machine->memory, lookup.gpa, 1) : NULL;
+	if ((sregs->cr0 & CR0_PG) == 0 || !translate(vcpu->machine, sregs, sregs->cr3, &lookup))
+		return NULL;
+	return memory_at(vcpu->machine->memory, lookup.gpa, 1);
 }
 
 /* ---- alone ---- */
@@ -168,6 +174,59 @@ static void step_over(struct vcpu *vcpu, const uint8_t *byte)
 	set_stepping(vcpu, true);
 }
 
+/* ---- the instruction executed here ---- */
+
+static bool read_kernel(void *data, uint64_t from, void *to, size_t bytes)
+{
+	return page_walk_read_kernel(data, (gva_t){from}, to, bytes);
+}
+
+/* Where 8 bytes of the kernel's stack are; NULL: not there, or a processor might fault. */
+static void *writable(struct vcpu *vcpu, const struct page_walk *walk, uint64_t address)
+{
+	struct page_leaf leaf;
+
+	if (!(address >> 63) || address % sizeof(uint64_t) != 0 || !page_walk_leaf(walk, (gva_t){address}, &leaf) ||
+	    !leaf.writable)
+		return NULL;
+	return memory_at(vcpu->machine->memory, (gpa_t){leaf.gpa + (address - leaf.gva)}, sizeof(uint64_t));
+}
+
+/*
+ * The INT3 stays, and so no other vCPU has to wait. False: nothing has happened, and it needs a step: another
+ * instruction than those of patch_execute.h, one that a page's end divides, or the guest has written to its place.
+ */
+static bool execute(struct vcpu *vcpu, const uint8_t *byte)
+{
+	struct kvm_run *run = vcpu->run;
+	const struct kvm_sregs *sregs = &run->s.regs.sregs;
+	const uint64_t rip = run->s.regs.regs.rip;
+	const size_t n = MIN((size_t)INSTRUCTION_LENGTH_MAX, PAGE_BYTES - rip % PAGE_BYTES);
+	uint8_t code[INSTRUCTION_LENGTH_MAX];
+	struct page_walk walk;
+	struct patch_execution execution = {
+		.regs = run->s.regs.regs, .gs_base = sregs->gs.base, .read = read_kernel, .data = &walk};
+	void *stack = NULL;
+
+	if (vcpu->regs.cpl != 0 || !sregs->cs.l || vcpu->arch->debug.step.stepper || vcpu->arch->debug.stepping)
+		return false;
+	memcpy(code, byte, n);
+	if (code[0] != PATCH_INT3)
+		return false;
+	patches_put_back(&vcpu->machine->arch->patches, (gva_t){rip}, code, n);
+	page_walk_init(&walk, vcpu->machine->guest, sregs->cr3, (sregs->cr4 & CR4_LA57) != 0);
+	if (!patch_execute(&execution, code, n))
+		return false;
+	if (execution.write.bytes != 0 && !(stack = writable(vcpu, &walk, execution.write.address)))
+		return false;
+	vcpu_debug_hit(vcpu, rip);
+	if (stack)
+		memcpy(stack, &execution.write.value, sizeof(execution.write.value));
+	run->s.regs.regs = execution.regs;
+	run->kvm_dirty_regs |= KVM_SYNC_X86_REGS;
+	return true;
+}
+
 /* A byte that is no INT3 any more was one of ours when it was executed. */
 bool vcpu_patch_exit(struct vcpu *vcpu)
 {
@@ -177,7 +236,8 @@ bool vcpu_patch_exit(struct vcpu *vcpu)
 	if (!byte)
 		return false;
 	if (patches_cover(&vcpu->machine->arch->patches, (gva_t){vcpu->regs.rip}, byte)) {
-		step_over(vcpu, byte);
+		if (!execute(vcpu, byte))
+			step_over(vcpu, byte);
 		return true;
 	}
 	return __atomic_load_n(byte, __ATOMIC_RELAXED) != PATCH_INT3;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A vCPU at a patch (patch.h), on its thread. It executes the instruction that the INT3 stands for by a single step,
- * with the instruction back in its place and no other vCPU in the guest: another one would execute the instruction
- * unseen.
+ * A vCPU at a patch (patch.h), on its thread. The instruction that the INT3 stands for is executed on its registers if
+ * that can be done exactly (patch_execute.h). If not, the vCPU executes it by a single step, with the instruction back
+ * in its place and no other vCPU in the guest: another one would execute the instruction unseen.
  */
 #ifndef VPROF_KVM_VCPU_X86_VCPU_PATCH_H
 #define VPROF_KVM_VCPU_X86_VCPU_PATCH_H
