@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Scripts of vprof trace, with a guest that does everything a known number of times: nothing is lost, and nothing counted twice."""
 import json
+import os
+import re
 
 import harness
 import json_schemas
+import manual
 from engine import Engine
 from harness import VPROF
 
@@ -98,6 +101,26 @@ class Scripts(harness.ProgramTest):
         lines = [json.loads(line) for line in out.splitlines()]
         self.assertEqual([len(line["entries"]) for line in lines if "map" in line], [3, 10, 0])
         self.assertEqual(lines[-1]["end"]["statistics"]["map-full"], ROUNDS - 10)
+
+    def test_manual(self):
+        """The scripts of vprof-equivalents(7), in the place of a kernel with a guest that has other functions. What only Linux has is
+        in host/one_liners."""
+        harness.need_feature("breakpoint")
+        examples = manual.scripts()
+        self.assertGreater(len(examples), 40)
+        for name, script in examples:
+            if manual.is_for_linux(script):
+                continue
+            script = re.sub("vfs_read?", "round_port", script.replace("vfs_rea[d]", "round_por[t]"))
+            with self.subTest(name, script=script):
+                engine = Engine(self, harness.guest("rounds"), name=re.sub(r"\W", "_", name))
+                trace = self.start(VPROF, "trace", engine.path, "-j", "-e", 'BEGIN { printf("ready\\n"); }', "-e", script)
+                while (byte := os.read(trace.stdout.fileno(), 1)) != b"\n":
+                    self.assertTrue(byte, byte or self.finish(trace, status=None))
+                engine.execute("guest-start")
+                out, _ = self.finish(trace)
+                hits = json.loads(out.splitlines()[-1])["end"]["statistics"]["hit"]
+                self.assertGreater(hits, ROUNDS if re.match("k|io", script) else 0)
 
     def test_refusals(self):
         engine = Engine(self, harness.guest("rounds"))

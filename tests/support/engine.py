@@ -71,10 +71,10 @@ class Client:
 class Engine(Client):
     """vprof-vmm with a guest that waits, and the client that owns it."""
 
-    def __init__(self, test, guest, *options):
+    def __init__(self, test, guest, *options, name="engine"):
         ours, theirs = socket.socketpair()
         theirs.set_inheritable(True)
-        self.path = test.folder / "engine.sock"
+        self.path = test.folder / f"{name}.sock"
         self.process = test.start(VMM, "--kernel", guest, "--paused", "--console", "none", "--control", self.path,
                                   "--client-fd", theirs.fileno(), *options, pass_fds=[theirs.fileno()])
         theirs.close()
