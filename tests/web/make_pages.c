@@ -22,6 +22,7 @@
 #define EXIT_IO 2u /* KVM_EXIT_IO */
 
 #define REPEATS 8u
+#define N_PHASES 11u
 
 #define N_STACKS 200000u
 #define N_FUNCTIONS 4000u
@@ -184,12 +185,17 @@ static void work_make(const char *path, unsigned frequency_hz, unsigned hash, un
 	output_close(&output, description);
 }
 
-static void phase_append(GString *marks, GString *runs, const char *name, const struct output *output, uint64_t from_ns)
+static void marks_append(GString *marks, const char *name, const struct output *output, uint64_t from_ns)
 {
 	g_string_append_printf(marks,
 	                       "%s{\"name\": \"%s\", \"kind\": \"begin\", \"time-ns\": %" PRIu64 "},"
 	                       "{\"name\": \"%s\", \"kind\": \"end\", \"time-ns\": %" PRIu64 "}",
 	                       marks->len != 0 ? "," : "", name, from_ns, name, output->time_ns);
+}
+
+static void phase_append(GString *marks, GString *runs, const char *name, const struct output *output, uint64_t from_ns)
+{
+	marks_append(marks, name, output, from_ns);
 	g_string_append_printf(runs, "%s{\"phase\": \"%s\", \"status\": 0}", runs->len != 0 ? "," : "", name);
 }
 
@@ -222,6 +228,27 @@ static void repeats_make(const char *path, unsigned hash, unsigned odd)
 	description = g_strdup_printf("{\"version\": 1, \"rate\": {\"frequency-hz\": 999}, \"marks\": [%s], "
 	                              "\"exec\": {\"command\": [\"./bench\"], \"runs\": [%s]}}",
 	                              marks->str, runs->str);
+	output_close(&output, description);
+}
+
+/* N_PHASES with names of their own, of 5 ms each. */
+static void phases_make(const char *path)
+{
+	static const char names[N_PHASES][8] = {"boot",  "load", "parse", "check", "plan", "build",
+	                                        "merge", "sort", "write", "sync",  "stop"};
+	g_autoptr(GString) marks = g_string_new(NULL);
+	g_autofree char *description = NULL;
+	struct output output;
+
+	output_open(&output, path, work_names, G_N_ELEMENTS(work_names));
+	write_comm(&output, 100, "bench");
+	for (unsigned i = 0; i < N_PHASES; i++) {
+		uint64_t from_ns = output.time_ns;
+
+		write_work(&output, HASH, 5);
+		marks_append(marks, names[i], &output, from_ns);
+	}
+	description = g_strdup_printf("{\"version\": 1, \"marks\": [%s]}", marks->str);
 	output_close(&output, description);
 }
 
@@ -289,6 +316,7 @@ int main(void)
 	work_make("other.data", 99, 500, OLD_PATH, 100);
 	repeats_make("repeats.data", 60, 0);
 	repeats_make("slower.data", 90, 1);
+	phases_make("phases.data");
 	hostile_make("hostile.data");
 	stacks_make("stacks.data");
 	return 0;

@@ -176,6 +176,16 @@ class Page(harness.ProgramTest):
                          {column.split(": ")[1] for column in columns if "," in column})
         self.assertIn("exit io 100.0 %", {column.split(": ")[1] for column in columns})
 
+    def test_many_phases(self):
+        self.page("report", "-i", "phases.data")
+        names = "return [...document.querySelectorAll('svg.timeline [role=row]')].map((row) => row.getAttribute('aria-label'))"
+        rest = "return [...document.querySelectorAll('button.rest')].map((button) => button.textContent)"
+        self.assertEqual(self.browser.run(names)[7:], ["sort", "vCPU 0"])
+        self.assertEqual(self.browser.run(rest), ["3 more phases"])
+        self.browser.click("button.rest")
+        self.assertEqual(self.browser.run(names)[7:], ["sort", "write", "sync", "stop", "vCPU 0"])
+        self.assertEqual(self.browser.run(rest), [])
+
     def shown(self):
         """Of which time, and how many samples there are then, by function."""
         text = self.browser.run("return document.getElementById('range').hidden ? '' : document.getElementById('range-text').textContent")

@@ -104,7 +104,7 @@ static bool refuse_taken(const char *path, GError **error)
 	g_file_get_contents(comm_path, &comm, NULL, NULL);
 	return fail(
 		error, path,
-		"it is in use by process %d (%s), which has a guest of this name; look on with `vprof top`, end that process, or choose another path with --control",
+		"it is in use by process %d (%s), which has a guest of this name; look on with `vprof top`, or end that process",
 		holder, comm ? g_strchomp(comm) : "?");
 }
 

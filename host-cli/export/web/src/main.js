@@ -300,23 +300,28 @@ function thread_pick(thread) {
   tree_show();
 }
 
-const THREADS_STEP = 24;
+const ROWS_STEP = 24;
 
-function threads_more(recording, side) {
+// A button below a timeline for each kind of row of which some are not shown.
+function rests_offer(recording, timeline) {
   const { threads, left_out } = recording.states ?? { threads: [], left_out: 0 };
-  const timeline = timelines[side];
-  const rest = threads.length - timeline.threads_shown;
-  timeline.more?.remove();
-  if (rest <= 0) return;
-  timeline.more = document.createElement("button");
-  timeline.more.type = "button";
-  timeline.more.className = "rest";
-  timeline.more.textContent = `${rest} more tasks${left_out > 0 ? `; ${count(left_out)} that did least are left out` : ""}`;
-  timeline.more.addEventListener("click", () => {
-    timeline.threads_shown += THREADS_STEP;
-    timelines_show();
+  const rests = [
+    { shown: "tracks_shown", n: timeline.n_tracks, words: "more phases" },
+    { shown: "threads_shown", n: threads.length, words: `more tasks${left_out > 0 ? `; ${count(left_out)} that did least are left out` : ""}` },
+  ];
+  timeline.rests?.forEach((button) => button.remove());
+  timeline.rests = rests.filter(({ shown, n }) => n > timeline[shown]).map(({ shown, n, words }) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "rest";
+    button.textContent = `${n - timeline[shown]} ${words}`;
+    button.addEventListener("click", () => {
+      timeline[shown] += ROWS_STEP;
+      timelines_show();
+    });
+    return button;
   });
-  timeline.host.after(timeline.more);
+  timeline.host.after(...timeline.rests);
 }
 
 function timeline_host(recording, side) {
@@ -337,7 +342,7 @@ function timelines_show() {
     timelines[side].host.hidden = profiles[side].timeline.cells.length === 0 && recording.phases.length === 0;
     if (timelines[side].host.hidden) return;
     timelines[side].draw(recording, profiles[side], (kind, exit) => kind_colour(kind, exit, is_dark()), (state) => state_colour(state, is_dark()), shown_range(side));
-    threads_more(recording, side);
+    rests_offer(recording, timelines[side]);
   });
 }
 

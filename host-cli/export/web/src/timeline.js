@@ -9,7 +9,7 @@ const LANE_PIXELS = 36;
 const PHASE_PIXELS = 22;
 const THREAD_PIXELS = 20;
 const THREADS_SHOWN = 8; // at first
-const TRACKS_SHOWN = 8;
+const TRACKS_SHOWN = 8; // at first
 const SPANS_SHOWN = 2000;
 const NAME_MAX = 14;
 const LEFT = 104;
@@ -174,7 +174,7 @@ function thread_draw(svg, thread, { y, x, slice_ns, state_colour, pick }) {
 export class Timeline {
   // on: {choose([from, to] or undefined), say(text), pick(thread)}; colour: kind and its number among the exits -> CSS colour
   constructor(host, label, on) {
-    Object.assign(this, { host, on, threads_shown: THREADS_SHOWN });
+    Object.assign(this, { host, on, threads_shown: THREADS_SHOWN, tracks_shown: TRACKS_SHOWN, n_tracks: 0 });
     this.cursor = undefined; // {row, cell}; anchor: the cell where a choice by keys began
     host.setAttribute("role", "grid");
     host.setAttribute("aria-label", label);
@@ -194,7 +194,9 @@ export class Timeline {
     const { columns, most } = columns_of(profile, cpus, slice_ns);
     const x = scaleLinear([0, Math.max(recording.length_ns, 1)], [LEFT, pixels - RIGHT]).clamp(true);
     const svg = create("svg").attr("class", "timeline").attr("width", pixels).attr("role", "presentation");
-    const tracks = tracks_of(recording.phases).slice(0, TRACKS_SHOWN);
+    const all_tracks = tracks_of(recording.phases);
+    const tracks = all_tracks.slice(0, this.tracks_shown);
+    this.n_tracks = all_tracks.length;
     this.rows = tracks.map((track, i) => track_draw(svg, track, i * PHASE_PIXELS, x));
     cpus.forEach((cpu, i) => {
       const y = tracks.length * PHASE_PIXELS + i * LANE_PIXELS;
