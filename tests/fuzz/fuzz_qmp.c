@@ -71,8 +71,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	thread = g_thread_new("qemu", qemu_run, &input);
 	monitor = monitor_open_socket(qemu.path, NULL);
 	for (unsigned i = 0; monitor && i < CALLS; i++) {
-		g_free(monitor_human(monitor, "info registers", NULL));
-		json_decref(monitor_execute(monitor, "query-cpus-fast", NULL, NULL));
+		const struct monitor_request request = {.command = MONITOR_REGISTERS};
+
+		g_free(monitor_human(monitor, &request, NULL));
+		json_decref(monitor_ask(monitor, MONITOR_CPUS, NULL));
 	}
 	monitor_free(monitor);
 	g_thread_join(thread);

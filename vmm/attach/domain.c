@@ -185,7 +185,7 @@ static gboolean reconnect(void *data)
 
 /* ---- the monitor ---- */
 
-static char *domain_transact(struct monitor *monitor, const char *request, GError **error)
+static char *domain_transact(struct monitor *monitor, const struct monitor_request *request, GError **error)
 {
 	struct domain *domain = (struct domain *)monitor;
 	char *answer = NULL;
@@ -195,8 +195,9 @@ static char *domain_transact(struct monitor *monitor, const char *request, GErro
 		            domain->name);
 		return NULL;
 	}
-	if (virDomainQemuMonitorCommand(domain->handle, request, &answer, VIR_DOMAIN_QEMU_MONITOR_COMMAND_DEFAULT) ==
-	    0) {
+	g_autofree char *line = monitor_request_text(request);
+
+	if (virDomainQemuMonitorCommand(domain->handle, line, &answer, VIR_DOMAIN_QEMU_MONITOR_COMMAND_DEFAULT) == 0) {
 		char *copy = g_strdup(answer);
 
 		free(answer);

@@ -53,10 +53,8 @@ void guest_memory_free(struct guest_memory *memory)
 
 static bool ask_hva(struct monitor *monitor, uint64_t gpa, uint64_t *hva, GError **error)
 {
-	char command[40];
-
-	snprintf(command, sizeof(command), "gpa2hva 0x%" PRIx64, gpa);
-	g_autofree char *answer = monitor_human(monitor, command, error);
+	const struct monitor_request request = {.command = MONITOR_ADDRESS, .address = gpa};
+	g_autofree char *answer = monitor_human(monitor, &request, error);
 
 	if (!answer)
 		return false;
@@ -102,7 +100,8 @@ static void map_replace(struct guest_memory *memory, struct kvm_machine_range *m
 
 bool guest_memory_map(struct guest_memory *memory, struct monitor *monitor, GError **error)
 {
-	g_autofree char *text = monitor_human(monitor, "info mtree -f", error);
+	const struct monitor_request request = {.command = MONITOR_MEMORY_MAP};
+	g_autofree char *text = monitor_human(monitor, &request, error);
 
 	if (!text)
 		return false;

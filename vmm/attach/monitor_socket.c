@@ -73,9 +73,10 @@ static bool is_answer(const struct monitor *monitor, const char *line)
 	return answer;
 }
 
-static bool socket_send(struct monitor_socket *socket, const char *request, GError **error)
+static bool socket_send(struct monitor_socket *socket, const struct monitor_request *request, GError **error)
 {
-	g_autofree char *line = g_strconcat(request, "\n", NULL);
+	g_autofree char *text = monitor_request_text(request);
+	g_autofree char *line = g_strconcat(text, "\n", NULL);
 	size_t bytes = strlen(line);
 
 	if (send(socket->fd, line, bytes, MSG_NOSIGNAL) == (ssize_t)bytes)
@@ -83,7 +84,7 @@ static bool socket_send(struct monitor_socket *socket, const char *request, GErr
 	return socket_gone(socket, g_strerror(errno), error);
 }
 
-static char *socket_transact(struct monitor *monitor, const char *request, GError **error)
+static char *socket_transact(struct monitor *monitor, const struct monitor_request *request, GError **error)
 {
 	struct monitor_socket *socket = (struct monitor_socket *)monitor;
 
@@ -134,7 +135,7 @@ static bool socket_negotiate(struct monitor_socket *socket, GError **error)
 
 	if (!greeting)
 		return false;
-	json_t *done = monitor_execute(&socket->monitor, "qmp_capabilities", NULL, error);
+	json_t *done = monitor_ask(&socket->monitor, MONITOR_CAPABILITIES, error);
 
 	json_decref(done);
 	return done != NULL;

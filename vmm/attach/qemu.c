@@ -13,9 +13,9 @@ bool qemu_guest_runs(const struct qemu_guest *qemu)
 	return atomic_load_explicit(&qemu->runs, memory_order_relaxed);
 }
 
-bool qemu_guest_says(struct qemu_guest *qemu, const char *command, const char *member)
+bool qemu_guest_says(struct qemu_guest *qemu, enum monitor_command command, const char *member)
 {
-	json_t *answer = monitor_execute(qemu->monitor, command, NULL, NULL);
+	json_t *answer = monitor_ask(qemu->monitor, command, NULL);
 	bool says = json_is_true(json_object_get(answer, member));
 
 	json_decref(answer);
@@ -24,7 +24,8 @@ bool qemu_guest_says(struct qemu_guest *qemu, const char *command, const char *m
 
 size_t qemu_guest_registers(struct qemu_guest *qemu, struct hmp_registers registers[GUEST_VCPUS_MAX], GError **error)
 {
-	g_autofree char *text = monitor_human(qemu->monitor, "info registers -a", error);
+	const struct monitor_request request = {.command = MONITOR_REGISTERS};
+	g_autofree char *text = monitor_human(qemu->monitor, &request, error);
 	size_t n = text ? hmp_parse_registers(text, registers, qemu->guest.vcpus) : 0;
 
 	if (text && n == 0)

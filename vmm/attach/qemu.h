@@ -87,7 +87,7 @@ size_t qemu_machine_registers(const struct qemu_guest *qemu, struct hmp_register
 size_t qemu_guest_registers(struct qemu_guest *guest, struct hmp_registers registers[GUEST_VCPUS_MAX], GError **error);
 
 /* Whether the answer to a command has this member, and it is true. With a monitor. */
-bool qemu_guest_says(struct qemu_guest *guest, const char *command, const char *member);
+bool qemu_guest_says(struct qemu_guest *guest, enum monitor_command command, const char *member);
 
 /* Whether the guest runs, or is paused. Any thread. */
 bool qemu_guest_runs(const struct qemu_guest *guest);

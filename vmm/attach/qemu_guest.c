@@ -94,7 +94,7 @@ static bool refuse_confidential(const struct qemu_guest *qemu, const char *type,
 
 static bool find_by_monitor(struct qemu_guest *qemu, GError **error)
 {
-	json_t *cpus = monitor_execute(qemu->monitor, "query-cpus-fast", NULL, error);
+	json_t *cpus = monitor_ask(qemu->monitor, MONITOR_CPUS, error);
 
 	if (!cpus)
 		return false;
@@ -252,10 +252,12 @@ static bool open_process(struct qemu_guest *qemu, const struct qemu_guest_config
 /* ---- what it is ---- */
 
 /* A property that is text; new string, "" for anything else. */
-static char *monitor_property(struct qemu_guest *qemu, const char *path, const char *property)
+static char *monitor_property(struct qemu_guest *qemu, enum monitor_command command, const char *path)
 {
-	json_t *value = monitor_execute(qemu->monitor, "qom-get",
-	                                json_pack("{s:s, s:s}", "path", path, "property", property), NULL);
+	struct monitor_request request = {.command = command};
+
+	g_strlcpy(request.path, path, sizeof(request.path));
+	json_t *value = monitor_execute(qemu->monitor, &request, NULL);
 	char *text = g_strdup(json_is_string(value) ? json_string_value(value) : "");
 
 	json_decref(value);
@@ -269,18 +271,18 @@ static bool check_confidential(struct qemu_guest *qemu, GError **error)
 		return refuse_confidential(qemu, qemu->machine.confidential, error);
 	if (!qemu_guest_monitor(qemu))
 		return true;
-	g_autofree char *object = monitor_property(qemu, "/machine", "confidential-guest-support");
+	g_autofree char *object = monitor_property(qemu, MONITOR_CONFIDENTIAL, "");
 
 	if (object[0] == '\0')
 		return true;
-	g_autofree char *type = monitor_property(qemu, object, "type");
+	g_autofree char *type = monitor_property(qemu, MONITOR_TYPE, object);
 
 	return refuse_confidential(qemu, type, error);
 }
 
 static void learn_memory_bytes(struct qemu_guest *qemu)
 {
-	json_t *sizes = monitor_execute(qemu->monitor, "query-memory-size-summary", NULL, NULL);
+	json_t *sizes = monitor_ask(qemu->monitor, MONITOR_MEMORY_SIZE, NULL);
 
 	qemu->guest.memory_bytes = (uint64_t)(json_integer_value(json_object_get(sizes, "base-memory")) +
 	                                      json_integer_value(json_object_get(sizes, "plugged-memory")));
@@ -307,8 +309,8 @@ static void open_memory(struct qemu_guest *qemu)
 /* What only the monitor says, unless KVM does. */
 static void learn_by_monitor(struct qemu_guest *qemu)
 {
-	qemu->runs = qemu_guest_says(qemu, "query-status", "running");
-	qemu->accelerator = g_strdup(qemu_guest_says(qemu, "query-kvm", "enabled") ? "kvm" : "tcg");
+	qemu->runs = qemu_guest_says(qemu, MONITOR_STATUS, "running");
+	qemu->accelerator = g_strdup(qemu_guest_says(qemu, MONITOR_KVM, "enabled") ? "kvm" : "tcg");
 	learn_memory_bytes(qemu);
 }
 

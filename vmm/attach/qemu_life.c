@@ -110,7 +110,7 @@ static void catch_up(struct qemu_guest *qemu)
 {
 	if (!qemu_guest_monitor(qemu))
 		return;
-	set_runs(qemu, qemu_guest_says(qemu, "query-status", "running"));
+	set_runs(qemu, qemu_guest_says(qemu, MONITOR_STATUS, "running"));
 	qemu->kernel_sought = true;
 }
 
@@ -164,9 +164,8 @@ static const struct {
 
 static void status_follow(struct qemu_guest *qemu)
 {
-	json_t *answer = !qemu->domain && qemu_guest_monitor(qemu)
-	                         ? monitor_execute(qemu->monitor, "query-status", NULL, NULL)
-	                         : NULL;
+	json_t *answer =
+		!qemu->domain && qemu_guest_monitor(qemu) ? monitor_ask(qemu->monitor, MONITOR_STATUS, NULL) : NULL;
 	const char *status = json_string_value(json_object_get(answer, "status"));
 
 	if (!status) {
@@ -210,7 +209,7 @@ static bool threads_differ(const struct qemu_guest *qemu, pid_t threads[GUEST_VC
 static void paths_refresh(struct qemu_guest *qemu)
 {
 	struct monitor *monitor = qemu_guest_monitor(qemu);
-	json_t *cpus = monitor ? monitor_execute(monitor, "query-cpus-fast", NULL, NULL) : NULL;
+	json_t *cpus = monitor ? monitor_ask(monitor, MONITOR_CPUS, NULL) : NULL;
 
 	if (cpus)
 		qemu_paths_from_qmp(cpus, qemu->paths);

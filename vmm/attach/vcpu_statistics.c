@@ -50,7 +50,7 @@ size_t vcpu_statistics_parse(const json_t *answer, GHashTable *totals,
 
 GHashTable *vcpu_statistics_open(struct monitor *monitor)
 {
-	json_t *schemas = monitor_execute(monitor, "query-stats-schemas", json_pack("{s:s}", "provider", "kvm"), NULL);
+	json_t *schemas = monitor_ask(monitor, MONITOR_STATISTICS_NAMES, NULL);
 	GHashTable *totals = schemas ? vcpu_statistics_totals(schemas) : NULL;
 
 	json_decref(schemas);
@@ -60,10 +60,10 @@ GHashTable *vcpu_statistics_open(struct monitor *monitor)
 size_t vcpu_statistics_read(struct monitor *monitor, const char *path, GHashTable *totals,
                             struct guest_counter counters[GUEST_COUNTERS_MAX])
 {
-	json_t *answer = monitor_execute(
-		monitor, "query-stats",
-		json_pack("{s:s, s:[s], s:[{s:s}]}", "target", "vcpu", "vcpus", path, "providers", "provider", "kvm"),
-		NULL);
+	struct monitor_request request = {.command = MONITOR_STATISTICS};
+
+	g_strlcpy(request.path, path, sizeof(request.path));
+	json_t *answer = monitor_execute(monitor, &request, NULL);
 	size_t n = vcpu_statistics_parse(answer, totals, counters);
 
 	json_decref(answer);
