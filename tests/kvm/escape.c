@@ -133,6 +133,7 @@ int main(int argc, char **argv)
 		{"memory", {SYS_process_vm_readv, other, at + 32, 1, at + 32, 1, 0}},
 		{"vm", {SYS_ioctl, 0, KVM_CREATE_VM, 0}},
 		{"socket", {SYS_socket, AF_INET, SOCK_STREAM, 0}},
+		{"local_socket", {SYS_socket, AF_UNIX, SOCK_STREAM, 0}},
 		{"execve", {SYS_execve, at, 0, 0}},
 		{"filter", {SYS_seccomp, 1, 0, 0}},
 		{"count", {SYS_perf_event_open, at, other, (uint64_t)-1, (uint64_t)-1, 0}},

@@ -5,10 +5,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/asker.h"
 #include "attach/domain.h"
 #include "attach/dump_guest.h"
 #include "attach/options.h"
@@ -24,6 +26,7 @@
 
 struct attachment {
 	struct attach_options options;
+	struct asker *asker; /* until the guest takes it */
 	struct qemu_guest *qemu;
 	struct guest *dump;
 };
@@ -37,13 +40,11 @@ static void print_json(json_t *value)
 
 /* ---- the guest ---- */
 
-static struct qemu_guest *make_guest(const struct attach_options *options, GError **error)
+static struct qemu_guest *make_guest(const struct attach_options *options, struct asker *asker, GError **error)
 {
 	const struct qemu_guest_config config = {
-		.domain = options->domain,
-		.connect_uri = options->connect_uri,
+		.asker = asker,
 		.pid = options->pid,
-		.qmp_path = options->qmp_path,
 		.no_monitor = options->no_monitor,
 		.kernel_path = options->kernel_path,
 		.duration_s = options->duration_s,
@@ -75,13 +76,13 @@ static void drop(uint64_t keep, struct qemu_guest *qemu)
 static bool works_as_another(struct qemu_guest *qemu)
 {
 	int status = 1;
-	pid_t child = qemu->view ? fork() : -1;
+	pid_t child = fork();
 
 	if (child == 0) {
 		struct kvm_machine *machine = g_new(struct kvm_machine, 1);
 
 		_exit(privilege_user_take(privilege_own_id()) && qemu_process_of_thread(qemu->pid) == qemu->pid &&
-		                      kvm_view_read(qemu->view, machine, NULL)
+		                      (!qemu->view || kvm_view_read(qemu->view, machine, NULL))
 		              ? 0
 		              : 1);
 	}
@@ -91,9 +92,8 @@ static bool works_as_another(struct qemu_guest *qemu)
 }
 
 /*
- * Root's: its keeper opens events from now on, the rest is open. Where the monitor is needed, libvirt's, which may have
- * to be connected to again, asks for root's user id; without any capability. Linux before 5.19 asks for CAP_BPF
- * whenever a program is used, and a /proc with hidepid for CAP_SYS_PTRACE.
+ * Root's: its keeper opens events from now on, its asker has libvirt and the monitor, the rest is open. Linux before
+ * 5.19 asks for CAP_BPF whenever a program is used, and a /proc with hidepid for CAP_SYS_PTRACE.
  */
 static bool root_leave(struct qemu_guest *qemu, GError **error)
 {
@@ -128,7 +128,12 @@ static bool confine(struct qemu_guest *qemu, bool sandbox, GError **error)
 	return !sandbox || sandbox_enter_attach(!root, error);
 }
 
-/* While there is one thread. */
+/* Of the process that has libvirt and the monitor. libvirt asks for root's user id when it is connected to again. */
+static bool asker_confine(void)
+{
+	return privilege_drop(0, NULL, NULL) && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && sandbox_enter_asker(NULL);
+}
+
 static bool keeper_begin(const struct attach_options *options)
 {
 	const enum keeper_of of = geteuid() == 0 ? KEEPER_OF_ATTACH : KEEPER_OF_USER;
@@ -139,13 +144,39 @@ static bool keeper_begin(const struct attach_options *options)
 	return false;
 }
 
+static bool asker_begin(struct attachment *attachment)
+{
+	const struct attach_options *options = &attachment->options;
+	const struct asker_config config = {
+		.domain = options->domain,
+		.connect_uri = options->connect_uri,
+		.qmp_path = options->qmp_path,
+		.no_monitor = options->no_monitor,
+		.confine = options->sandbox ? asker_confine : NULL,
+	};
+
+	if (!options->domain && !options->qmp_path)
+		return true;
+	attachment->asker = asker_start(&config);
+	if (!attachment->asker)
+		fprintf(stderr, "vprof-attach: cannot start the process that asks libvirt and QEMU: %s\n",
+		        g_strerror(errno));
+	return attachment->asker;
+}
+
+/* While there is one thread. */
+static bool processes_begin(struct attachment *attachment)
+{
+	return asker_begin(attachment) && keeper_begin(&attachment->options);
+}
+
 /* ---- the engine's part ---- */
 
 static struct guest *make(void *data, GError **error)
 {
 	struct attachment *attachment = data;
 
-	attachment->qemu = make_guest(&attachment->options, error);
+	attachment->qemu = make_guest(&attachment->options, g_steal_pointer(&attachment->asker), error);
 	if (!attachment->qemu)
 		return NULL;
 	qemu_clocks_prepare(attachment->qemu);
@@ -227,7 +258,7 @@ static int run(struct attachment *attachment)
 		.paused = options->paused,
 	};
 
-	if (!keeper_begin(options))
+	if (!processes_begin(attachment))
 		return EXIT_FAILURE;
 	return engine_run(options->dump ? &dump_ops : &engine_ops, &config, attachment);
 }
@@ -269,13 +300,14 @@ static int follow_list(const struct attach_options *options)
 	return EXIT_FAILURE;
 }
 
-static int print_probe(const struct attach_options *options)
+static int print_probe(struct attachment *attachment)
 {
+	const struct attach_options *options = &attachment->options;
 	g_autoptr(GError) error = NULL;
 
-	if (!keeper_begin(options))
+	if (!processes_begin(attachment))
 		return EXIT_FAILURE;
-	struct qemu_guest *qemu = make_guest(options, &error);
+	struct qemu_guest *qemu = make_guest(options, g_steal_pointer(&attachment->asker), &error);
 	/* What is said of the routes must hold for the engine. */
 	bool looked = qemu && confine(qemu, options->sandbox, &error) && qemu_guest_look(qemu, &error);
 	int status = print(looked ? probe_json(qemu, control_host_routes(&qemu->guest)) : NULL, error);
@@ -302,10 +334,11 @@ int main(int argc, char **argv)
 	} else if (attachment.options.list) {
 		status = attachment.options.follow ? follow_list(&attachment.options) : print_list(&attachment.options);
 	} else if (attachment.options.probe) {
-		status = print_probe(&attachment.options);
+		status = print_probe(&attachment);
 	} else {
 		status = run(&attachment);
 	}
+	asker_free(attachment.asker);
 	options_clear(&attachment.options);
 	return status;
 }

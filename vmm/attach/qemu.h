@@ -26,20 +26,21 @@ enum qemu_guest_error {
 
 /* [I] immutable after qemu_guest_new, [M] main thread only. */
 struct qemu_guest {
-	struct guest guest;             /* first */
-	struct domain *domain;          /* [I] NULL: by pid */
-	struct kvm_view *view;          /* [I] NULL: see view_why, and ask the monitor */
-	char *view_why;                 /* [I] */
-	struct kvm_machine machine;     /* [M] what it showed last */
-	struct monitor *monitor;        /* [I] NULL: none; see monitor_why, and qemu_guest_monitor */
-	char *monitor_why;              /* [I] */
-	struct guest_memory *memory;    /* [I] NULL: may not be read; see memory_why */
-	char *memory_why;               /* [I] */
-	char *accelerator;              /* [I] "kvm", "tcg" */
-	pid_t pid;                      /* [I] of the VMM */
-	int pidfd;                      /* [I] */
-	pid_t threads[GUEST_VCPUS_MAX]; /* [M] of the vCPUs; 0: unplugged */
-	char *paths[GUEST_VCPUS_MAX];   /* [M] of the vCPUs in QEMU's object tree; NULL: unplugged, or not known */
+	struct guest guest;                     /* first */
+	struct asker *asker;                    /* [I] NULL: neither libvirt nor a monitor is asked */
+	const struct asker_description *domain; /* [I] the asker's; NULL: by pid */
+	struct kvm_view *view;                  /* [I] NULL: see view_why, and ask the monitor */
+	char *view_why;                         /* [I] */
+	struct kvm_machine machine;             /* [M] what it showed last */
+	struct monitor *monitor;                /* [I] NULL: none; see monitor_why, and qemu_guest_monitor */
+	char *monitor_why;                      /* [I] */
+	struct guest_memory *memory;            /* [I] NULL: may not be read; see memory_why */
+	char *memory_why;                       /* [I] */
+	char *accelerator;                      /* [I] "kvm", "tcg" */
+	pid_t pid;                              /* [I] of the VMM */
+	int pidfd;                              /* [I] */
+	pid_t threads[GUEST_VCPUS_MAX];         /* [M] of the vCPUs; 0: unplugged */
+	char *paths[GUEST_VCPUS_MAX]; /* [M] of the vCPUs in QEMU's object tree; NULL: unplugged, or not known */
 	struct vcpu_account *accounts[GUEST_VCPUS_MAX]; /* [M] NULL: not asked for yet */
 	struct exit_trace *exits;                       /* [M] NULL: not read, because: */
 	char *exits_why;                                /* [M] */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach/domain.h"
+#include "attach/asker.h"
 #include "attach/guest_memory.h"
 #include "attach/guest_program.h"
 #include "attach/qemu_process.h"
@@ -175,7 +175,7 @@ static bool process_by_uuid(struct qemu_guest *qemu, GError **error)
 {
 	unsigned n;
 
-	qemu->pid = qemu_process_of_uuid(domain_uuid(qemu->domain), &n);
+	qemu->pid = qemu_process_of_uuid(qemu->domain->uuid, &n);
 	if (n == 1)
 		return true;
 	g_set_error(
@@ -219,19 +219,18 @@ static bool find_domain(struct qemu_guest *qemu, GError **error)
 
 static bool open_domain(struct qemu_guest *qemu, const struct qemu_guest_config *config, GError **error)
 {
-	qemu->domain =
-		domain_open(config->connect_uri, config->domain, !config->no_monitor, qemu_life_event, qemu, error);
+	qemu->domain = asker_wait(qemu->asker, qemu_life_event, qemu, error);
 	if (!qemu->domain)
 		return false;
-	qemu->guest.name = g_strdup(domain_name(qemu->domain));
-	qemu->guest.vsock_cid = domain_vsock_cid(qemu->domain);
-	qemu->monitor = config->no_monitor ? NULL : domain_monitor(qemu->domain);
+	qemu->guest.name = g_strdup(qemu->domain->name);
+	qemu->guest.vsock_cid = qemu->domain->vsock_cid;
+	qemu->monitor = config->no_monitor ? NULL : asker_monitor(qemu->asker);
 	/* Before anything is asked of a QEMU that would not answer. */
-	if (domain_security(qemu->domain))
-		return refuse_confidential(qemu, domain_security(qemu->domain), error);
+	if (qemu->domain->security[0] != '\0')
+		return refuse_confidential(qemu, qemu->domain->security, error);
 	if (!find_domain(qemu, error))
 		return false;
-	qemu->guest.vcpus = MIN(MAX(qemu->guest.vcpus, domain_vcpus_max(qemu->domain)), GUEST_VCPUS_MAX);
+	qemu->guest.vcpus = MIN(MAX(qemu->guest.vcpus, qemu->domain->vcpus_max), GUEST_VCPUS_MAX);
 	return true;
 }
 
@@ -239,14 +238,16 @@ static bool open_process(struct qemu_guest *qemu, const struct qemu_guest_config
 {
 	qemu->pid = config->pid;
 	qemu->guest.name = qemu_process_name(config->pid);
-	if (!config->qmp_path) {
+	if (!qemu->asker) {
 		qemu->monitor_why = g_strdup(qemu_process_is_qemu(qemu->pid) ? "there is none; give --qmp SOCKET"
 		                                                             : "only QEMU has one");
 		return find_by_process(qemu, error);
 	}
 	qemu->view_why = g_strdup("a monitor was given");
-	qemu->monitor = monitor_open_socket(config->qmp_path, error);
-	return qemu->monitor && find_by_monitor(qemu, error);
+	if (!asker_wait(qemu->asker, qemu_life_event, qemu, error))
+		return false;
+	qemu->monitor = asker_monitor(qemu->asker);
+	return find_by_monitor(qemu, error);
 }
 
 /* ---- what it is ---- */
@@ -324,7 +325,7 @@ static void learn(struct qemu_guest *qemu)
 	} else {
 		qemu->runs = true;
 		if (qemu->domain)
-			qemu->accelerator = g_strdup(g_strcmp0(domain_type(qemu->domain), "kvm") == 0 ? "kvm" : "tcg");
+			qemu->accelerator = g_strdup(strcmp(qemu->domain->type, "kvm") == 0 ? "kvm" : "tcg");
 	}
 }
 
@@ -333,7 +334,7 @@ static bool attach(struct qemu_guest *qemu, const struct qemu_guest_config *conf
 	qemu->kernel_file = config->kernel_path ? image_open_kernel(config->kernel_path, error) : -1;
 	if (config->kernel_path && qemu->kernel_file < 0)
 		return false;
-	return (config->domain ? open_domain(qemu, config, error) : open_process(qemu, config, error)) &&
+	return (config->pid == 0 ? open_domain(qemu, config, error) : open_process(qemu, config, error)) &&
 	       qemu_life_watch(qemu, error) && check_confidential(qemu, error);
 }
 
@@ -341,6 +342,7 @@ struct qemu_guest *qemu_guest_new(const struct qemu_guest_config *config, GError
 {
 	struct qemu_guest *qemu = g_new0(struct qemu_guest, 1);
 
+	qemu->asker = config->asker;
 	qemu->guest.ops = &qemu_ops;
 	qemu->guest.kind = "qemu";
 	qemu->guest.routes = routes;
@@ -369,10 +371,7 @@ bool qemu_guest_look(struct qemu_guest *qemu, GError **error)
 void qemu_guest_detach(struct qemu_guest *qemu)
 {
 	qemu_life_unwatch(qemu);
-	if (qemu->domain)
-		domain_close(qemu->domain);
-	else
-		monitor_free(qemu->monitor);
+	asker_free(g_steal_pointer(&qemu->asker));
 	qemu->domain = NULL;
 	qemu->monitor = NULL;
 }

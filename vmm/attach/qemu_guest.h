@@ -8,12 +8,12 @@
 
 #include "attach/qemu.h"
 
+struct asker;
+
 struct qemu_guest_config {
-	const char *domain;      /* name, UUID or id; NULL: by pid */
-	const char *connect_uri; /* of libvirt; NULL: its default */
-	pid_t pid;               /* without a domain */
-	const char *qmp_path;    /* QMP socket of that process; NULL: none */
-	bool no_monitor;         /* the domain's is left alone */
+	struct asker *asker; /* of a domain, or of the monitor of `pid`; taken. NULL: without a domain or a monitor */
+	pid_t pid;           /* 0: the asker's domain */
+	bool no_monitor;     /* the domain's is left alone */
 	const char *kernel_path; /* NULL: what the guest's memory holds */
 	double duration_s;       /* ends the profile after this time; 0: never */
 };

@@ -29,6 +29,7 @@ G_DEFINE_QUARK(vprof_sandbox_error, sandbox_error)
 #define D SANDBOX_DEVICE
 #define K SANDBOX_KEEPER
 #define A SANDBOX_ATTACH
+#define L SANDBOX_ASKER
 #define ENGINE (C | V | D)
 
 /* Calls that are allowed with any arguments, beside sandbox_processor_calls. */
@@ -72,20 +73,20 @@ static const struct sandbox_call calls[] = {
 	{SCMP_SYS(perf_event_open), K},
 	{SCMP_SYS(pidfd_open), K},
 	/* libvirt's connection, which may be lost and made again; what it asks of itself. */
-	{SCMP_SYS(connect), A},
-	{SCMP_SYS(getpeername), A},
-	{SCMP_SYS(setsockopt), A},
-	{SCMP_SYS(pipe2), A},
-	{SCMP_SYS(getgid), A},
-	{SCMP_SYS(getegid), A},
-	/* What /proc and /sys say of the VMM and of the host. */
-	{SCMP_SYS(newfstatat), A},
-	{SCMP_SYS(statx), A},
-	{SCMP_SYS(faccessat), A},
-	{SCMP_SYS(faccessat2), A},
-	{SCMP_SYS(readlinkat), A},
-	{SCMP_SYS(getdents64), A},
-	{SCMP_SYS(getcwd), A},
+	{SCMP_SYS(connect), L},
+	{SCMP_SYS(getpeername), L},
+	{SCMP_SYS(setsockopt), L},
+	{SCMP_SYS(pipe2), L},
+	{SCMP_SYS(getgid), L},
+	{SCMP_SYS(getegid), L},
+	/* What /proc and /sys say of the VMM and of the host; what libvirt's library looks for. */
+	{SCMP_SYS(newfstatat), A | L},
+	{SCMP_SYS(statx), A | L},
+	{SCMP_SYS(faccessat), A | L},
+	{SCMP_SYS(faccessat2), A | L},
+	{SCMP_SYS(readlinkat), A | L},
+	{SCMP_SYS(getdents64), A | L},
+	{SCMP_SYS(getcwd), A | L},
 	/* Files that are open: the kernel image, settings in /proc. */
 	{SCMP_SYS(fstat), ENGINE},
 	{SCMP_SYS(lseek), ENGINE},
@@ -137,8 +138,8 @@ static const struct {
 	{SCMP_SYS(pidfd_send_signal), K, 1, UINT32_MAX, 0}, /* whether a process is there */
 	{SCMP_SYS(mmap), ENGINE | K, 2, PROT_EXEC, 0},
 	{SCMP_SYS(mprotect), ENGINE | K, 2, PROT_EXEC, 0},
-	{SCMP_SYS(openat), A, 2, READ_ONLY, O_RDONLY},
-	{SCMP_SYS(socket), A, 0, UINT32_MAX, AF_UNIX},
+	{SCMP_SYS(openat), A | L, 2, READ_ONLY, O_RDONLY},
+	{SCMP_SYS(socket), L, 0, UINT32_MAX, AF_UNIX},
 	/* Programs and maps that there are; none is loaded or made. */
 	{SCMP_SYS(bpf), A, 0, UINT32_MAX, BPF_MAP_LOOKUP_ELEM},
 	{SCMP_SYS(bpf), A, 0, UINT32_MAX, BPF_MAP_UPDATE_ELEM},
@@ -243,7 +244,7 @@ static int fill(scmp_filter_ctx filter, unsigned roles)
 		failed = allow_ioctls(filter, roles, ioctls, G_N_ELEMENTS(ioctls));
 	if (failed == 0)
 		failed = allow_ioctls(filter, roles, sandbox_processor_ioctls, sandbox_processor_ioctls_n);
-	if (failed == 0 && !(roles & A))
+	if (failed == 0 && !(roles & (A | L)))
 		failed = refuse_lookups(filter);
 	/* Its flags are behind a pointer, where no filter sees them; the C library then uses clone. */
 	if (failed == 0)
@@ -374,6 +375,12 @@ bool sandbox_enter_attach(bool events, GError **error)
 {
 	own_events = events;
 	return complain(filter_load(SCMP_ACT_ERRNO(EPERM), fill_attach, C | A), error);
+}
+
+bool sandbox_enter_asker(GError **error)
+{
+	own_events = false;
+	return complain(filter_load(SCMP_ACT_ERRNO(EPERM), fill_attach, C | L), error);
 }
 
 bool sandbox_narrow(enum sandbox_role role, GError **error)

@@ -22,6 +22,7 @@ enum sandbox_role {
 	SANDBOX_DEVICE = 4,  /* disks, consoles, the agent's port */
 	SANDBOX_KEEPER = 8,  /* control/keeper.h, a process of its own */
 	SANDBOX_ATTACH = 16, /* an engine that attaches: all of its threads */
+	SANDBOX_ASKER = 32,  /* attach/asker.h, a process of its own */
 };
 
 /*
@@ -39,11 +40,17 @@ bool sandbox_narrow(enum sandbox_role role, GError **error);
 bool sandbox_enter_alone(enum sandbox_role role);
 
 /*
- * The other engine's: for all present and future threads, and for good. It reads files (its user says which), connects
- * UNIX sockets, and uses the BPF programs that are loaded. Another call fails with EPERM, as libvirt's library tries
- * some that it can do without. `events`: this process may open perf events itself.
+ * The other engine's: for all present and future threads, and for good. It reads files (its user says which), and uses
+ * the BPF programs that are loaded; it makes and connects no socket. Another call fails with EPERM. `events`: this
+ * process may open perf events itself.
  */
 bool sandbox_enter_attach(bool events, GError **error);
+
+/*
+ * That of its process that asks libvirt and QEMU: it reads files, and connects UNIX sockets. Another call fails with
+ * EPERM, as libvirt's library tries some that it can do without.
+ */
+bool sandbox_enter_asker(GError **error);
 
 /* Of control/x86 and control/arm64: what has another name, or is not there, on other processors. */
 struct sandbox_call {

@@ -11,10 +11,10 @@
 const struct sandbox_call sandbox_processor_calls[] = {
 	{SCMP_SYS(poll), SANDBOX_CONTROL | SANDBOX_DEVICE}, /* the main loop; a console that is not read */
 	/* By other names on other processors. */
-	{SCMP_SYS(access), SANDBOX_ATTACH},
-	{SCMP_SYS(readlink), SANDBOX_ATTACH},
-	{SCMP_SYS(stat), SANDBOX_ATTACH},
-	{SCMP_SYS(lstat), SANDBOX_ATTACH},
+	{SCMP_SYS(access), SANDBOX_ATTACH | SANDBOX_ASKER},
+	{SCMP_SYS(readlink), SANDBOX_ATTACH | SANDBOX_ASKER},
+	{SCMP_SYS(stat), SANDBOX_ATTACH | SANDBOX_ASKER},
+	{SCMP_SYS(lstat), SANDBOX_ATTACH | SANDBOX_ASKER},
 };
 const size_t sandbox_processor_calls_n = G_N_ELEMENTS(sandbox_processor_calls);
 
