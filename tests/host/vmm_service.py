@@ -45,8 +45,7 @@ class Container:
 
     def leader(self):
         """systemd's process id outside."""
-        children = pathlib.Path(f"/proc/{self.manager.pid}/task/{self.manager.pid}/children").read_text().split()
-        return next((int(pid) for pid in children if re.match(r"(/usr)?/lib/systemd/systemd\b", harness.command_line(pid))), None)
+        return next((pid for pid in harness.children_of(self.manager.pid) if re.match(r"(/usr)?/lib/systemd/systemd\b", harness.command_line(pid))), None)
 
     def run(self, command):
         """(exit status, output)"""

@@ -20,17 +20,11 @@ class Killed(harness.ProgramTest):
         harness.need_kvm()
         self.recording = self.folder / "recording"
 
-    def children(self, pid):
-        return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-
-    def name(self, pid):
-        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
-
     def started(self):
         """A run with a guest that computes, and the pid of its engine."""
         process = self.start(VPROF, "run", "--kernel", guest("hang"), "-F", 1000, "-o", self.recording)
         self.assertIn("hang: ", process.stdout.readline())
-        engines = self.children(process.pid)
+        engines = harness.children_of(process.pid)
         self.assertEqual(len(engines), 1, engines)
         time.sleep(2)
         return process, int(engines[0])
@@ -91,7 +85,7 @@ class Killed(harness.ProgramTest):
         process = self.start(VPROF, "attach", "--pid", vmm.pid, "--kernel", guest("hang"), "-o", self.recording)
         harness.wait_until(self.recording.exists, "recording")
         time.sleep(2)
-        engine = next(child for child in self.children(process.pid) if self.name(child) == "vprof-attach")
+        engine = harness.child(process.pid, "vprof-attach")
         threads = list(pathlib.Path(f"/proc/{engine}/task").iterdir())
         self.assertGreater(len(threads), 1)
         for thread in threads:

@@ -188,9 +188,8 @@ class Kvm(libvirt.LibvirtTest):
         self.check_several()
 
     def engine_of(self, vprof):
-        with open(f"/proc/{vprof.pid}/task/{vprof.pid}/children", encoding="ascii") as children:
-            (engine,) = children.read().split()
-        return int(engine)
+        (engine,) = harness.children_of(vprof.pid)
+        return engine
 
     def check_privileges(self, engine):
         """No capability is left, in no thread, and root's user id is not."""

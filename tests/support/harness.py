@@ -101,6 +101,17 @@ def script(name, *arguments):
     return result.stdout.strip()
 
 
+def children_of(pid):
+    """Of its first thread: what it has started, by number."""
+    return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def child(pid, name):
+    """The number of what it has started that is called so."""
+    (found,) = [one for one in children_of(pid) if pathlib.Path(f"/proc/{one}/comm").read_text().strip() == name]
+    return found
+
+
 def children():
     return [int(pid) for pid in pathlib.Path("/proc/thread-self/children").read_text().split()]
 
