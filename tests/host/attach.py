@@ -26,6 +26,7 @@ PLUGGED = 128 << 20  # bytes: a block of Linux's
 TWO_CPUS = "-smp", "1,maxcpus=2"
 CPU, SECOND_CPU = "host-x86_64-cpu", {"id": "second", "socket-id": 0, "die-id": 0, "core-id": 1, "thread-id": 0}
 CPU_SAMPLES_MIN = 200
+RESTORED_SECONDS = 15
 PAUSE_SECONDS = 5  # three until it is told
 WAITED = re.compile(r"^waited (\S+) (\d+) ([0-9.]+) ([0-9a-f]+)", re.MULTILINE)  # what its programs have said
 CHILD_SECONDS = 0.1
@@ -432,10 +433,11 @@ class Attach(harness.ProgramTest):
                                 "-device", "pc-dimm,id=dimm,memdev=more", *TWO_CPUS,
                                 "-device", ",".join([CPU, *(f"{key}={value}" for key, value in SECOND_CPU.items())]))
         harness.wait_for_socket(self.folder / "other-2")
-        vprof = self.start_recording("restored", "--pid", other.pid, seconds=15)
+        vprof = self.start_recording("restored", "--pid", other.pid)
         self.tell("other-2", {"execute": "migrate-incoming", "arguments": {"uri": f"exec:cat {saved}"}})
-        _, err = self.finish(vprof)
-        print(err, flush=True)
+        # Its kernel is looked for when it runs, for some seconds, in which a duration could not end the engine.
+        time.sleep(RESTORED_SECONDS)
+        self.detach(vprof)
         samples = [sample for sample in perf.vprof_samples(self.folder / "restored") if sample["mode"] != "vmm"]
         self.check_modes(samples)
         tasks = collections.Counter(sample["comm"] for sample in samples)
