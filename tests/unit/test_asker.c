@@ -101,8 +101,8 @@ START_TEST(answers_and_events_come_in_their_order)
 	                                    "\"/machine/unattached/device[0]\""};
 	static const char *const answers[] = {
 		DONE, "{\"event\": \"STOP\"}\r\n{\"event\": \"RESET\"}\r\n{\"return\": {\"running\": false}}\r\n",
-		"{\"return\": \"Host virtual address for 0x1000 is 0x7f00\"}\r\n", "{\"error\": {\"desc\": \"no\"}}\r\n",
-		NULL};
+		"{\"return\": \"Host virtual address for 0x1000 is 0x7f00\"}\r\n",
+		"{\"error\": {\"desc\": \"no\"}}\r\n", NULL};
 	struct monitor_request request = {.command = MONITOR_ADDRESS, .address = 0x1000};
 	g_autoptr(GString) events = g_string_new(NULL);
 	g_autoptr(GError) error = NULL;
