@@ -44,6 +44,8 @@ char *trace_value_text(const struct trace_meaning *meaning, enum script_type typ
 		return trace_names_kernel(meaning->names, words[0]);
 	case SCRIPT_USYM:
 		return frame_text(meaning, words[0], words[1]);
+	case SCRIPT_RWBS:
+		return script_rwbs(words[0]);
 	case SCRIPT_PROBE:
 		return script_probe_shown(meaning->script, words[0]);
 	default: /* SCRIPT_STACK */

@@ -7,7 +7,7 @@
 
 static void try(const char *text, const struct btf *btf, uint32_t type)
 {
-	const struct field_argument arguments[] = {{"prev", type}, {"count", 0}};
+	const struct field_argument arguments[] = {{"prev", type, 0}, {"count", 0, 0}, {"curtask", 0, type}};
 	struct field_path path;
 
 	if (!field_path_parse(text, btf, arguments, G_N_ELEMENTS(arguments), &path, NULL))
@@ -32,6 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint32_t type = 1; btf && type < 16; type++) {
 		try("prev->parent->pid", btf, type);
 		try("str(prev->comm)", btf, type);
+		try("curtask->comm[3]", btf, type);
 	}
 	btf_free(btf);
 	return 0;

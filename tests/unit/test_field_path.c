@@ -63,12 +63,13 @@ static void teardown(void)
 
 static bool parse(const char *text, struct field_path *path, GError **error)
 {
-	const struct field_argument arguments[] = {{"prev", task}, {"count", 0}};
+	struct field_argument arguments[] = {{"prev", task, 0}, {"count", 0, 0}, {"curtask", 0, 0}};
 
+	ck_assert(btf_structure(btf, "task", &arguments[2].structure));
 	return field_path_parse(text, btf, arguments, G_N_ELEMENTS(arguments), path, error);
 }
 
-static const uint64_t values[] = {AT, AT + TEXT};
+static const uint64_t values[] = {AT, AT + TEXT, AT + PARENT};
 
 START_TEST(numbers_have_the_size_and_the_sign_of_their_types)
 {
@@ -87,6 +88,9 @@ START_TEST(numbers_have_the_size_and_the_sign_of_their_types)
 		{"prev->name.text", AT + TEXT},
 		{"prev->parent->parent", 0},
 		{"prev->comm[1]", 'h'},
+		{"curtask", AT + PARENT},
+		{"curtask->pid", 7},
+		{"((struct task *)curtask)->pid", 7},
 		{"prev->parent->comm[15]", '.'},
 	};
 	struct page_walk walk;

@@ -357,6 +357,43 @@ START_TEST(fields)
 }
 END_TEST
 
+START_TEST(what_requests_of_the_block_layer_do)
+{
+	static const struct {
+		uint64_t flags;
+		const char *text;
+	} cases[] = {{0, "R"},
+	             {1, "W"},
+	             {1 | 1 << 11, "WS"},
+	             {1 << 19 | 1 << 12, "RAM"},
+	             {1 | 1 << 17 | 1 << 18, "FWF"},
+	             {2 | 1 << 18, "FF"},
+	             {3, "D"},
+	             {5, "DE"},
+	             {34, "N"},
+	             {4, "N"},
+	             {0xff, "N"}};
+	g_autoptr(GError) error = NULL;
+	struct script_probe probe = {.name = "tracepoint:block:block_rq_issue",
+	                             .arguments = NAMES("rq"),
+	                             .types = NAMES("struct request *"),
+	                             .fields = NAMES("rq->cmd_flags", "rq->__data_len")};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		g_autofree char *text = script_rwbs(cases[i].flags & SCRIPT_RWBS_MASK);
+
+		ck_assert_str_eq(text, cases[i].text);
+	}
+	script = script_parse(
+		"t:block:block_rq_issue { @[args.rwbs] = sum(args.nr_sector); printf(\"%s %d\", args.rwbs, args.rwbs); }",
+		NULL, &error);
+	ck_assert_ptr_nonnull(script);
+	probe.written = script_probes(script);
+	ck_assert_msg(script_compile(script, &probe, 1, &error), "%s", error ? error->message : "");
+	ck_assert_int_eq(script_map(script, 0)->keys[0], SCRIPT_RWBS);
+}
+END_TEST
+
 START_TEST(refusals)
 {
 	static const struct {
@@ -456,6 +493,7 @@ int main(void)
 	tcase_add_test(all, stacks_are_keys);
 	tcase_add_test(all, probes);
 	tcase_add_test(all, fields);
+	tcase_add_test(all, what_requests_of_the_block_layer_do);
 	tcase_add_test(all, refusals);
 	suite_add_tcase(suite, all);
 	return run_suite(suite);

@@ -17,7 +17,7 @@ struct parsing {
 	const char *at;
 	const struct btf *btf;
 	uint32_t type;
-	uint32_t structure; /* that the argument is cast to a pointer to; 0: none */
+	uint32_t structure; /* that the argument is a pointer to, or is cast to one; 0: none */
 	bool in_memory;     /* the value is at `offset`, and not in a register */
 	struct field_path *path;
 	GError **error;
@@ -223,6 +223,7 @@ static bool parse(struct parsing *parsing, const struct field_argument *argument
 		return fail(parsing, FIELD_ERROR_TYPE, "begins with no argument of the probe");
 	parsing->path->argument = (unsigned)argument;
 	parsing->type = arguments[argument].type;
+	parsing->structure = arguments[argument].structure;
 	parsing->at = first_name(parsing->text) + strlen(arguments[argument].name);
 	if (!parse_cast(parsing))
 		return false;

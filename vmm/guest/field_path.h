@@ -24,7 +24,8 @@ enum field_error {
 /* What a path may begin with. */
 struct field_argument {
 	const char *name;
-	uint32_t type; /* by BTF; 0: a number of 64 bits */
+	uint32_t type;      /* by BTF; 0: a number of 64 bits */
+	uint32_t structure; /* it is a pointer to this structure, of `type` 0; 0: none */
 };
 
 struct field_path {

@@ -34,7 +34,7 @@ static void name_add(struct names *names, const char *name, uint32_t type, unsig
 
 	g_ptr_array_add(names->texts, text);
 	names->values[names->n] = value;
-	names->all[names->n++] = (struct field_argument){text, type};
+	names->all[names->n++] = (struct field_argument){.name = text, .type = type};
 }
 
 static bool is_at_entry(const struct probe_spec *spec)
@@ -94,7 +94,7 @@ char **probe_parameter_types(struct probe_hub *hub, const struct probe_spec *spe
 static void names_fill(struct names *names, const struct probe *probe, const struct btf *btf)
 {
 	const GArray *arguments = probe->arguments;
-	struct btf_value task;
+	uint32_t structure;
 
 	names->texts = g_ptr_array_new_with_free_func(g_free);
 	for (guint i = 0; arguments && i < arguments->len; i++) {
@@ -105,9 +105,9 @@ static void names_fill(struct names *names, const struct probe *probe, const str
 	for (unsigned i = 0; !arguments && probe->spec.provider->arguments[i]; i++)
 		name_add(names, probe->spec.provider->arguments[i], 0, i);
 	add_parameters(names, probe, btf);
-	btf_value_named(btf, "struct task_struct *", &task);
-	name_add(names, CURTASK, task.id, CURTASK_VALUE);
-	btf_value_clear(&task);
+	name_add(names, CURTASK, 0, CURTASK_VALUE);
+	if (btf && btf_structure(btf, "task_struct", &structure))
+		names->all[names->n - 1].structure = structure;
 }
 
 static bool values_fill(struct probe_values *self, const struct names *names, const struct btf *btf,

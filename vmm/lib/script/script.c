@@ -21,6 +21,25 @@ unsigned script_type_words(enum script_type type)
 	}
 }
 
+/* The operations and the flags of enum req_op and enum req_flag_bits of Linux (include/linux/blk_types.h). */
+char *script_rwbs(uint64_t flags)
+{
+	static const char *const operations[] = {"R", "W", "F", "D", NULL, "DE"};
+	static const struct {
+		unsigned bit;
+		char letter;
+	} behind[] = {{17, 'F'}, {19, 'A'}, {11, 'S'}, {12, 'M'}};
+	const uint64_t operation = flags & 0xff;
+	GString *text = g_string_new(flags >> 18 & 1 ? "F" : "");
+
+	g_string_append(text,
+	                operation < G_N_ELEMENTS(operations) && operations[operation] ? operations[operation] : "N");
+	for (size_t i = 0; i < G_N_ELEMENTS(behind); i++)
+		if (flags >> behind[i].bit & 1)
+			g_string_append_c(text, behind[i].letter);
+	return g_string_free(text, FALSE);
+}
+
 static void clause_free(gpointer data)
 {
 	struct clause *clause = data;

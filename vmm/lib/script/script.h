@@ -32,10 +32,16 @@ enum script_type {
 	SCRIPT_STACK,
 	SCRIPT_KSYM,  /* an address of the kernel, which is shown by its name */
 	SCRIPT_USYM,  /* the same of a process: its number, and the address */
+	SCRIPT_RWBS,  /* what a request of the block layer does, for script_rwbs */
 	SCRIPT_PROBE, /* the number of a probe, in the order of script_compile */
 };
 /* Words that a value takes. */
 unsigned script_type_words(enum script_type type);
+
+/* The flags of a request of the block layer that say what it does. */
+#define SCRIPT_RWBS_MASK UINT64_C(0xe18ff)
+/* As the trace points of the block layer show them: "WS", a write that is waited for. New string. */
+char *script_rwbs(uint64_t flags);
 
 struct script;
 /* `parameters`: of $1 and so on, up to NULL. Errors: SCRIPT_ERROR. */

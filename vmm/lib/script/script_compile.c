@@ -187,14 +187,21 @@ static bool compile_name(struct compiler *compiler, const struct node *node, int
 	return false;
 }
 
-static bool shift_field(struct compiler *compiler, const struct node *node, const struct value *value)
+/* What is in memory becomes what the record has. */
+static bool finish_field(struct compiler *compiler, const struct node *node, struct value *value)
 {
 	const unsigned bits = script_path_shift(compiler->probe->name, node->text);
-	struct value shift;
+	const bool is_rwbs = script_path_is_rwbs(compiler->probe->name, node->text);
+	struct value by;
 
-	return bits == 0 ||
-	       (emit_leaf(compiler, node, SCRIPT_NUMBER, VPROF_PROGRAM_CONSTANT, bits, -1, &shift) &&
-	        emit_binary(compiler, node, VPROF_PROGRAM_SHIFT_RIGHT_UNSIGNED, value->at, value->at, shift.at));
+	if (bits == 0 && !is_rwbs)
+		return true;
+	if (is_rwbs)
+		value->type = SCRIPT_RWBS;
+	return emit_leaf(compiler, node, SCRIPT_NUMBER, VPROF_PROGRAM_CONSTANT,
+	                 is_rwbs ? (int64_t)SCRIPT_RWBS_MASK : bits, -1, &by) &&
+	       emit_binary(compiler, node, is_rwbs ? VPROF_PROGRAM_AND : VPROF_PROGRAM_SHIFT_RIGHT_UNSIGNED, value->at,
+	                   value->at, by.at);
 }
 
 /* An argument, the task that runs, or what is behind one of them. */
@@ -219,7 +226,7 @@ static bool compile_path(struct compiler *compiler, const struct node *node, boo
 			return emit_leaf(compiler, node, is_text ? SCRIPT_TEXT : SCRIPT_NUMBER,
 			                 is_text ? VPROF_PROGRAM_FIELD_TEXT : VPROF_PROGRAM_FIELD, (int64_t)i, want,
 			                 out) &&
-			       shift_field(compiler, node, out);
+			       finish_field(compiler, node, out);
 	}
 	return no_field(compiler, node);
 }

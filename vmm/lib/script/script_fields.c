@@ -13,6 +13,7 @@
 static const struct record {
 	const char *probe, *field, *path;
 	unsigned shift; /* of the number there, to the right */
+	bool is_rwbs;
 } records[] = {
 	{"sched:sched_switch", "prev_comm", "str(prev->comm)"},
 	{"sched:sched_switch", "prev_pid", "prev->pid"},
@@ -46,6 +47,8 @@ static const struct record {
 	{"block:block_rq_", "bytes", "rq->__data_len"},
 	{"block:block_rq_complete", "nr_sector", "nr_bytes", SECTOR_BITS},
 	{"block:block_rq_", "nr_sector", "rq->__data_len", SECTOR_BITS},
+	{"block:block_rq_", "rwbs", "rq->cmd_flags", .is_rwbs = true},
+	{"block:block_bio_", "rwbs", "bio->bi_opf", .is_rwbs = true},
 	{"block:block_bio_", "nr_sector", "bio->bi_iter.bi_size", SECTOR_BITS},
 	{"block:block_bio_", "dev", "bio->bi_bdev->bd_dev"},
 	{"block:block_bio_", "sector", "bio->bi_iter.bi_sector"},
@@ -83,6 +86,13 @@ unsigned script_path_shift(const char *probe, const char *path)
 	const struct record *record = record_find(probe, path);
 
 	return record ? record->shift : 0;
+}
+
+bool script_path_is_rwbs(const char *probe, const char *path)
+{
+	const struct record *record = record_find(probe, path);
+
+	return record && record->is_rwbs;
 }
 
 bool clause_is_of(const struct clause *clause, const char *const *written)

@@ -99,6 +99,8 @@ bool clause_is_of(const struct clause *clause, const char *const *written);
 char *script_path_plain(const char *path);
 /* By how many bits what the field says is shifted to the right. */
 unsigned script_path_shift(const char *probe, const char *path);
+/* It is of SCRIPT_RWBS, by SCRIPT_RWBS_MASK. */
+bool script_path_is_rwbs(const char *probe, const char *path);
 /* "prev->comm" and "str(...)" for the engine, of a path in a text or not; NULL when it is an argument alone. */
 char *script_path_field(const char *probe, const char *path, bool in_str);
 

@@ -37,6 +37,12 @@ static char conversion(const char **at)
 	return **at != '\0' && strchr("diuxXocsp%", **at) ? *(*at)++ : '\0';
 }
 
+/* Numbers that have a text. */
+static bool is_shown_as_text(enum script_type type)
+{
+	return type == SCRIPT_KSYM || type == SCRIPT_RWBS || type == SCRIPT_PROBE;
+}
+
 static bool check_format(struct compiler *compiler, const struct node *node, const struct script_action *action)
 {
 	unsigned n = 0;
@@ -53,7 +59,7 @@ static bool check_format(struct compiler *compiler, const struct node *node, con
 			return fail(compiler, node, "the format has more conversions than there are values");
 		const bool is_word = last == 's', has_word = script_type_words(action->sent[n]) > 1;
 
-		if (is_word ? !has_word && action->sent[n] != SCRIPT_KSYM && action->sent[n] != SCRIPT_PROBE : has_word)
+		if (is_word ? !has_word && !is_shown_as_text(action->sent[n]) : has_word)
 			return fail(compiler, node,
 			            is_word ? "%s is for a text, and there is a number"
 			                    : "there is a text, which only %s prints");
