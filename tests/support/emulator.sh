@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # emulator.sh x86_64|aarch64: prints the QEMU that emulates a whole host, and its first arguments, a word a line. Debian 12's is too old
-# for that: before 8.1 it can keep the translation of an instruction that another processor has changed meanwhile, so a kernel ends in
-# "Oops: int3" when its trace points are switched on and off; and it does not load DR7 at VMRUN, so no breakpoint of a guest hits. So
-# QEMU of Debian 12's backports is downloaded on the first call, and kept unpacked in the user's cache folder. Where that cannot be had,
-# the machine's is taken.
+# for that: before 8.1 it easily keeps the translation of an instruction that another processor has changed meanwhile, so a kernel ends
+# in "Oops: int3" when its trace points are switched on and off (later ones do it rarely); and it does not load DR7 at VMRUN, so no
+# breakpoint of a guest hits. So QEMU of Debian 12's backports is downloaded on the first call, and kept unpacked in the user's cache
+# folder. Where that cannot be had, the machine's is taken.
 set -eu
 . "$(dirname "$0")/unpack.sh"
 case ${1-} in
