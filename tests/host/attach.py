@@ -27,7 +27,7 @@ TWO_CPUS = "-smp", "1,maxcpus=2"
 CPU, SECOND_CPU = "host-x86_64-cpu", {"id": "second", "socket-id": 0, "die-id": 0, "core-id": 1, "thread-id": 0}
 CPU_SAMPLES_MIN = 200
 RESTORED_SECONDS = 15
-PAUSE_SECONDS = 5  # three until it is told
+PAUSE_SECONDS = 4  # three until it is told
 WAITED = re.compile(r"^waited (\S+) (\d+) ([0-9.]+) ([0-9a-f]+)", re.MULTILINE)  # what its programs have said
 CHILD_SECONDS = 0.1
 KNOWN_AGREE, KNOWN_LINE = 0.1, 0.4  # of what they say, and seconds: two lines of a terminal, with time to write them
@@ -376,7 +376,7 @@ class Attach(harness.ProgramTest):
 
     def check_plug(self):
         """Memory that is plugged in is read: user space of programs that start afterwards is there, as Linux was told. A vCPU is followed."""
-        vprof = self.start_recording("plug", "--pid", self.qemu.pid, seconds=12)
+        vprof = self.start_recording("plug", "--pid", self.qemu.pid, seconds=9)
         self.tell("qmp-2", {"execute": "object-add", "arguments": {"qom-type": "memory-backend-memfd", "id": "more", "size": PLUGGED}},
                   {"execute": "device_add", "arguments": {"driver": "pc-dimm", "id": "dimm", "memdev": "more"}},
                   {"execute": "device_add", "arguments": {"driver": CPU, **SECOND_CPU}})
@@ -397,7 +397,7 @@ class Attach(harness.ProgramTest):
         self.tell("qmp-2", {"execute": "stop"})
         time.sleep(PAUSE_SECONDS)
         self.tell("qmp-2", {"execute": "cont"})
-        time.sleep(3)
+        time.sleep(2)
 
     def detach(self, vprof):
         vprof.send_signal(signal.SIGINT)
@@ -421,7 +421,7 @@ class Attach(harness.ProgramTest):
         self.assertIn("the guest has migrated to another host; attach again there", err)
         # Its process stays, and its memory is there still.
         by_kvm = self.start_recording("migrated", "--pid", self.qemu.pid)
-        time.sleep(3 * PAUSE_SECONDS)
+        time.sleep(2 * PAUSE_SECONDS)
         self.assertIn("is paused, or has migrated away: its VMM has KVM log what it writes; the recording goes on", self.detach(by_kvm))
         return saved
 

@@ -11,7 +11,7 @@ import harness
 import perf
 from harness import VPROF
 
-SECONDS = 6
+SECONDS = 4
 SAMPLES_MIN, NAMED_MIN = 100, 0.9
 IMAGE = harness.guest("user_shares")
 VMM = harness.BIN / "other_vmm"

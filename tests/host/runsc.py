@@ -11,7 +11,7 @@ import harness
 import perf
 from harness import BIN, VPROF
 
-SECONDS = 5
+SECONDS = 3
 SAMPLES_MIN = 100
 USER_MIN = 0.8  # of the samples in the guest: its program does nothing but compute
 
