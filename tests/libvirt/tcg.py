@@ -210,7 +210,7 @@ class Tcg(libvirt.LibvirtTest):
         self.check_module(symbols)
         self.check_tasks()
         self.check_cgroups()
-        self.record("--kernel", self.kernel)
+        self.record("--kernel", self.kernel, seconds=5)
         self.check_profile(["--kernel"])
         self.check_top()
         self.check_now()
