@@ -13,6 +13,7 @@ import perf
 from harness import VPROF
 
 BOOT_SECONDS = 500
+PAGE = 4096
 FLOOD_LINES = 270
 FLOOD_TEXT = "of a flood that is wider than it is deep" + ", which is more than a pipe holds" * 6
 
@@ -51,7 +52,7 @@ printf 'vprof: metric latency=0.%d ms\\n' $runs >&2
 # Puts zeros where the code of the guest's init is. The kernel panics without it.
 KILLS_THE_AGENT = """#!/bin/sh
 echo "before the panic"
-exec busybox dd if=/dev/zero of=/proc/1/mem bs=4096 seek=1025 count=100 conv=notrunc
+exec busybox dd if=/dev/zero of=/proc/1/mem bs=4096 seek={first} count={number} conv=notrunc
 """
 
 # Numbers, as fast as they get out.
@@ -65,6 +66,14 @@ echo "after the flood"
 
 FLOOD = "".join(f"line {i} {FLOOD_TEXT}\n" for i in range(FLOOD_LINES))
 INPUT = "".join(f"{i} squared is {i * i}\n" for i in range(500))
+
+
+def code_pages(program):
+    """The number of the first page with code, and how many there are."""
+    headers = subprocess.run(["readelf", "-lW", program], capture_output=True, text=True, check=True).stdout
+    (segment,) = re.findall(r"^  LOAD +0x\w+ (0x\w+) 0x\w+ 0x\w+ (0x\w+) R E ", headers, re.MULTILINE)
+    address, size = (int(word, 16) for word in segment)
+    return address // PAGE, (address + size - 1) // PAGE - address // PAGE + 1
 
 
 class Exec(harness.ProgramTest):
@@ -209,7 +218,9 @@ class Exec(harness.ProgramTest):
         print(f"{len(out)} bytes in {FLOOD_SECONDS} s", flush=True)
 
     def test_panic(self):
-        self.script(KILLS_THE_AGENT)
+        harness.need_program("readelf", "binutils")
+        first, number = code_pages(harness.BIN / "vprof-agent")
+        self.script(KILLS_THE_AGENT.format(first=first, number=number))
         busybox = shutil.which("busybox")
         vprof = self.begin("./script", "--add", f"{busybox}:/bin/busybox")
         out, messages = self.finish(vprof, status=94, timeout=BOOT_SECONDS)
