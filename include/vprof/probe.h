@@ -15,8 +15,8 @@
 #include <vprof/recording.h>
 
 #define VPROF_PROBE_SAMPLE_TYPE (VPROF_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
-#define VPROF_PROBE_VALUES_MAX 96u /* of one event */
-#define VPROF_PROBES_MAX 512u      /* of a client */
+#define VPROF_PROBE_VALUES_MAX 112u /* of one event */
+#define VPROF_PROBES_MAX 512u       /* of a client */
 #define VPROF_PROBE_TEXT_BYTES 64u
 
 #endif

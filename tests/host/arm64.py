@@ -30,6 +30,16 @@ DEMO_PATHS = {  # the callers of each function
     "render_page": ["user_main", "round_run"], "parse_request": ["user_main", "round_run"],
     "tcp_checksum": ["syscall_entry", "system_call"], "copy_page": ["syscall_entry", "system_call"],
 }
+PROBE_HITS = 20
+PROBE_CHAIN = ["tcp_checksum", "system_call", "syscall_entry"]
+PROBE_REFUSALS = [
+    *(f"cannot place {probe}: probes of this kind are for guests of x86-64, and this guest is for arm64"
+      for probe in ("tracepoint:sched:sched_switch", "syscall:read:return", "io:0x80", "msr:0x10")),
+    "cannot place syscall:read: the guest's kernel has no function",
+    "is in the middle of an instruction",
+    'there is no register "rip"; an event can have x0 to x30, sp, pc and pstate',
+]
+EXACT_STEPS_MIN = 100  # ten times fewer than there are
 # Debian's kernel. Its console would take as long as all the rest, and the tests of its cryptography half of that.
 LINUX_PERIOD = 4000000
 LINUX_SAMPLES_MIN = 300  # several times fewer than there are
@@ -82,6 +92,25 @@ $bin/vprof-agent --version
 
 section demo
 $bin/vprof run --demo --append seconds=3 -g -c {demo_period} --no-report -o /run/shared/demo.data 2>&1
+echo "$?"
+
+section probes
+$bin/vprof-vmm --kernel $bin/demo-guest.elf --append seconds=60 --vcpus 2 --console none --control /tmp/guest.sock &
+engine=$!
+while [ ! -S /tmp/guest.sock ]; do sleep 0.1; done
+for means in processor patch; do
+	$bin/vprof trace /tmp/guest.sock -e function:tcp_checksum --registers x0,x30,pc -n {probe_hits} -g -j --breakpoints $means >/run/shared/$means.json
+	$bin/vprof trace /tmp/guest.sock -e return:tcp_checksum -n {probe_hits} -j --breakpoints $means >/run/shared/return_$means.json
+done
+for probe in tracepoint:sched:sched_switch syscall:read:return syscall:read io:0x80 msr:0x10 function:tcp_checksum+2; do
+	$bin/vprof trace /tmp/guest.sock -e $probe -n 1 2>&1
+done
+$bin/vprof trace /tmp/guest.sock -e function:tcp_checksum --registers rip -n 1 2>&1
+kill $engine
+wait
+
+section exact
+$bin/vprof run --demo --append seconds=60 --exact --duration 2 -g --no-report -o /run/shared/exact.data 2>&1
 echo "$?"
 
 section linux
@@ -156,6 +185,7 @@ class Arm64(harness.ProgramTest):
         job = JOB.format(
             bin=ARM64, source=SOURCE, factor=UNIT_FACTOR, tests=" ".join(sorted(arm64_host.UNIT_TESTS)),
             reports="\n".join(report_job(name, command) for name, command in REPORTS.items()), perf=" ".join(packages), demo_period=DEMO_PERIOD,
+            probe_hits=PROBE_HITS,
             perf_program=f"{packages[0]}/usr/bin/perf", period=PERIOD, kernel=harness.script("kernel-debian.sh", "6.12", "arm64"),
             busybox=pathlib.Path(harness.script("package-arm64.sh", "busybox-static")) / "bin/busybox", linux_period=LINUX_PERIOD)
         return self.host.sections(job, SECONDS)
@@ -243,6 +273,35 @@ class Arm64(harness.ProgramTest):
         calls = [chain for chain, names in zip(chains, kernel) if names and names[-1] == "el0t_64_sync"]
         self.assertTrue(any(chain[-1]["mode"] == "user" for chain in calls), len(calls))
 
+    def events(self, name):
+        """What vprof trace has printed, but the end."""
+        lines = [json.loads(line) for line in (self.host.shared / f"{name}.json").read_text().splitlines()]
+        return [line for line in lines if "probe" in line]
+
+    def check_probes(self, text):
+        """Breakpoints of the processor, and BRK in the code: each where the function begins or returns, once for each call."""
+        for means in "processor", "patch":
+            events, returns = self.events(means), self.events(f"return_{means}")
+            self.assertEqual((len(events), len(returns)), (PROBE_HITS, PROBE_HITS), text)
+            for event in events:
+                self.assertEqual((event["func"], event["fields"]["pc"]), ("tcp_checksum", event["ip"]))
+                self.assertEqual([frame.split("+")[0] for frame in event["stack"]], PROBE_CHAIN)
+            for event in returns:
+                self.assertTrue(event["func"].startswith("tcp_checksum+"), event)
+                self.assertGreater(int(event["fields"]["ns"], 16), 0)
+        for message in PROBE_REFUSALS:
+            self.assertIn(message, text)
+
+    def check_exact(self, text):
+        """Every instruction, from the first on."""
+        report, rows = self.report(self.host.shared / "exact.data", "-g")
+        total = report["recording"]["statistics"]["total"]
+        print(f"{total['sample']} steps", flush=True)
+        self.assertEqual(report["tables"][0]["event"], "steps", text)
+        self.assertGreater(total["sample"], EXACT_STEPS_MIN)
+        self.assertEqual((total["overflow"], total["chain-end"], total["unstepped"]), (total["sample"], total["sample"], 0))
+        self.assertIn("start_high", {row["symbol"] for row in rows})
+
     def check_stat(self, text):
         """The second vCPU, which PSCI starts: nothing ends its KVM_RUN but the clock of the modes."""
         second = json.loads(text)["vcpus"][1]
@@ -255,6 +314,8 @@ class Arm64(harness.ProgramTest):
         self.assertTrue(parts["machine"].startswith("aarch64\nvprof "), parts["machine"])
         self.assertRegex(parts["agent"], r"^vprof-agent \d")
         self.check_demo(parts["demo"])
+        self.check_probes(parts["probes"])
+        self.check_exact(parts["exact"])
         self.check_linux(parts["linux"])
         self.check_stat(parts["stat"])
         self.assertRegex(parts["lower_rate"], r"(?s)samples are taken at 500 Hz instead of 999 Hz: .*\n0\n.*\bfrequency 501 Hz .* is above .*\n1\n")

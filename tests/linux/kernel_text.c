@@ -42,8 +42,8 @@ static void count_returns(struct tally *tally, const struct image *image, const 
                           const struct symbol *function)
 {
 	struct function_returns returns;
-	g_autofree char *why =
-		function_returns_find(symtab, function->address, read_image, (void *)(uintptr_t)image, &returns);
+	g_autofree char *why = function_returns_find(GUEST_X86_64, symtab, function->address, read_image,
+	                                             (void *)(uintptr_t)image, &returns);
 
 	tally->returning += why == NULL;
 }

@@ -6,9 +6,11 @@
 #include "fake_guest.h"
 #include "guest/guest_debug.h"
 
+#define FAKE_BREAKPOINTS_MAX 4u
+
 static struct fake_debug {
 	size_t n_breakpoints, n_observers, n_msrs;
-	struct guest_breakpoint *breakpoints[GUEST_BREAKPOINT_ADDRESSES_MAX];
+	struct guest_breakpoint *breakpoints[FAKE_BREAKPOINTS_MAX];
 	struct guest_observer *observers[GUEST_OBSERVERS_MAX];
 	struct guest_msr_range msrs[GUEST_MSR_RANGES_MAX];
 	struct guest_stepper *steppers[FAKE_VCPUS_MAX];
@@ -24,8 +26,7 @@ static inline bool fake_breakpoint_add(struct guest *guest G_GNUC_UNUSED, struct
 {
 	breakpoint->patched = breakpoint->kind == GUEST_BREAKPOINT_PATCH ||
 	                      (breakpoint->kind == GUEST_BREAKPOINT_ANY && fake_debug.no_register);
-	if (fake_debug.n_breakpoints == GUEST_BREAKPOINT_ADDRESSES_MAX ||
-	    (fake_debug.no_register && !breakpoint->patched)) {
+	if (fake_debug.n_breakpoints == FAKE_BREAKPOINTS_MAX || (fake_debug.no_register && !breakpoint->patched)) {
 		g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN, "cannot place %s: all taken", breakpoint->what);
 		return false;
 	}

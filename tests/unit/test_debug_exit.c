@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 
 #include "kvm/vcpu/vcpu_machine.h"
-#include "kvm/vcpu/x86/vcpu_debug.h"
+#include "kvm/vcpu/x86/vcpu_x86.h"
 #include "run_suite.h"
 
 #define DR6_FIXED UINT64_C(0xffff0ff0)
@@ -65,7 +65,7 @@ static void setup(void)
 	vcpu = (struct vcpu){.machine = &machine, .run = &run, .fd = -1, .arch = &arch};
 	machine.arch = &machine_arch;
 	arch = (struct vcpu_arch){0};
-	arch.debug.breakpoints = (struct breakpoints){.n = 1, .all = {&ours}};
+	vcpu.debug.breakpoints = (struct breakpoints){.n = 1, .all = {&ours}};
 }
 
 static void leave(uint32_t exception, uint64_t pc, uint64_t dr6)

@@ -78,7 +78,7 @@ static bool read_code(void *data G_GNUC_UNUSED, uint64_t from, uint8_t *code, si
 
 static char *find(const char *name, struct function_returns *returns)
 {
-	return function_returns_find(symtab, symtab_address(symtab, name), read_code, NULL, returns);
+	return function_returns_find(GUEST_X86_64, symtab, symtab_address(symtab, name), read_code, NULL, returns);
 }
 
 static void assert_returns(const char *name, size_t n, const uint64_t *at)
@@ -130,6 +130,66 @@ START_TEST(functions_without_known_returns_are_refused)
 }
 END_TEST
 
+/* ---- arm64 ---- */
+
+/* Four instructions each. */
+static const struct function_arm64 {
+	const char *name;
+	uint32_t code[4];
+} arm64_functions[] = {
+	/* cbz x0, +8; ret; retaa; ret x9 */
+	{"returns", {0xb4000040, 0xd65f03c0, 0xd65f0bff, 0xd65f0120}},
+	/* b.eq and tbnz to returns; b to its own begin */
+	{"tail", {0x54ffff80, 0x3707ff60, 0x17fffffe, 0xd503201f}},
+	/* br x16; blr is a call */
+	{"by_pointer", {0xd63f0200, 0xd61f0200, 0xd503201f, 0xd503201f}},
+	{"never", {0xd4210000, 0xd503201f, 0xd503201f, 0xd503201f}},
+};
+
+static void list_arm64(struct symtab_builder *builder, void *data G_GNUC_UNUSED)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(arm64_functions); i++)
+		symtab_add(builder, TEXT + i * sizeof(arm64_functions[i].code), sizeof(arm64_functions[i].code), 'T',
+		           arm64_functions[i].name, false);
+}
+
+static bool read_arm64(void *data G_GNUC_UNUSED, uint64_t from, uint8_t *code, size_t n)
+{
+	memcpy(code, arm64_functions[(from - TEXT) / sizeof(arm64_functions[0].code)].code, n);
+	return true;
+}
+
+static char *find_arm64(const char *name, struct function_returns *returns)
+{
+	const struct symtab_code code = {TEXT, G_N_ELEMENTS(arm64_functions) * sizeof(arm64_functions[0].code)};
+	struct symtab *of_arm64 = symtab_new_list("test", &code, 1, list_arm64, NULL);
+	char *why =
+		function_returns_find(GUEST_ARM64, of_arm64, symtab_address(of_arm64, name), read_arm64, NULL, returns);
+
+	symtab_free(of_arm64);
+	return why;
+}
+
+START_TEST(returns_of_arm64)
+{
+	static const char *const names[] = {"returns", "tail"};
+	struct function_returns returns;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+		g_autofree char *why = find_arm64(names[i], &returns);
+
+		ck_assert_msg(!why, "%s %s", names[i], why);
+		ck_assert_uint_eq(returns.n, 3);
+		for (size_t n = 0; n < returns.n; n++)
+			ck_assert_uint_eq(returns.at[n], TEXT + 4 * (n + 1));
+	}
+	g_autofree char *pointer = find_arm64("by_pointer", &returns);
+	ck_assert_str_eq(pointer, "ends by a jump through a pointer, at 0xffffffff81000024");
+	g_autofree char *never = find_arm64("never", &returns);
+	ck_assert_str_eq(never, "never returns");
+}
+END_TEST
+
 static Suite *suite_make(void)
 {
 	Suite *suite = suite_create("function_returns");
@@ -137,6 +197,7 @@ static Suite *suite_make(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, all_returns_are_found);
+	tcase_add_test(tc, returns_of_arm64);
 	tcase_add_test(tc, functions_without_known_returns_are_refused);
 	suite_add_tcase(suite, tc);
 	return suite;

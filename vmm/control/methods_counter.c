@@ -180,14 +180,17 @@ static json_t *method_counter_set_period(struct control_call *call, GError **err
 	return json_object();
 }
 
-static bool parse_target(const json_t *arguments, struct task_target *target, GError **error)
+static bool parse_target(const struct control_call *call, struct task_target *target, GError **error)
 {
-	const json_t *pid = json_object_get(arguments, "pid");
+	const json_t *arguments = call->arguments, *pid = json_object_get(arguments, "pid");
 	const json_t *comm = json_object_get(arguments, "comm");
 	const json_t *cr3 = json_object_get(arguments, "cr3");
 
 	if (!!pid + !!comm + !!cr3 != 1)
 		return refuse("exactly one of \"pid\", \"comm\" and \"cr3\" is needed", error);
+	if (cr3 && call->server->guest->processor != GUEST_X86_64)
+		return refuse("\"cr3\" is for guests of x86-64, and this guest is for arm64; give \"pid\" or \"comm\"",
+		              error);
 	*target = (struct task_target){
 		.kind = pid    ? TASK_TARGET_PID
 	                : comm ? TASK_TARGET_COMM
@@ -206,7 +209,7 @@ static json_t *operate_on_target(struct control_call *call, GError **error,
 {
 	struct task_target target;
 
-	if (!parse_target(call->arguments, &target, error) ||
+	if (!parse_target(call, &target, error) ||
 	    !operation(call->server->counters, call->connection, number_of(call), &target, error))
 		return NULL;
 	return json_object();

@@ -7,25 +7,20 @@
 
 #include "control/method_priv.h"
 #include "control/probe_client.h"
+#include "guest/gprs.h"
 #include "lib/profile/syscall_name.h"
 #include "lib/record/exit_name.h"
 
 #define LIST_BYTES_MAX (VPROF_CONTROL_LINE_BYTES_MAX / 2) /* of names, so that a line holds them */
 
 #define PROBE_BYTES_MAX (PROBE_NAME_BYTES - 1)
-#define REGISTERS_MAX 32
+#define REGISTERS_MAX 64
 #define TRACEPOINT "tracepoint"
 
 static const char *const breakpoint_names[] = {[GUEST_BREAKPOINT_ANY] = "any",
                                                [GUEST_BREAKPOINT_PROCESSOR] = "processor",
                                                [GUEST_BREAKPOINT_PATCH] = "patch",
                                                NULL};
-
-static const char *const gpr_names[] = {
-#define X(name) #name,
-	GUEST_GPRS(X)
-#undef X
-};
 
 static json_t *names_json(const char *const *names)
 {
@@ -36,13 +31,13 @@ static json_t *names_json(const char *const *names)
 	return list;
 }
 
-static json_t *registers_json(uint32_t registers)
+static json_t *registers_json(enum guest_processor processor, uint64_t registers)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < G_N_ELEMENTS(gpr_names); i++) {
+	for (unsigned i = 0; i < GUEST_GPRS_MAX; i++) {
 		if (registers >> i & 1)
-			json_array_append_new(list, json_string(gpr_names[i]));
+			json_array_append_new(list, json_string(guest_gpr_name(processor, i)));
 	}
 	return list;
 }
@@ -183,22 +178,23 @@ struct probe_client *control_probe_client(const struct control_call *call)
 	return call->connection->probes;
 }
 
-static bool parse_registers(const json_t *names, uint32_t *registers, GError **error)
+static bool parse_registers(const json_t *names, enum guest_processor processor, uint64_t *registers, GError **error)
 {
 	*registers = 0;
 	for (size_t i = 0; i < json_array_size(names); i++) {
 		const char *name = json_string_value(json_array_get(names, i));
-		size_t at = 0;
+		const char *known;
+		unsigned at = 0;
 
-		while (at < G_N_ELEMENTS(gpr_names) && strcmp(gpr_names[at], name) != 0)
+		while ((known = guest_gpr_name(processor, at)) && strcmp(known, name) != 0)
 			at++;
-		if (at == G_N_ELEMENTS(gpr_names)) {
+		if (!known) {
 			g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNKNOWN,
-			            "there is no register \"%.16s\"; an event can have rax to r15, rip and rflags",
-			            name);
+			            "there is no register \"%.16s\"; an event can have %s", name,
+			            guest_gpr_names(processor));
 			return false;
 		}
-		*registers |= 1u << at;
+		*registers |= UINT64_C(1) << at;
 	}
 	return true;
 }
@@ -218,15 +214,15 @@ static json_t *paths_json(const struct probe_info *info)
 	return list;
 }
 
-static json_t *probe_json(const struct probe_info *info)
+static json_t *probe_json(const struct guest *guest, const struct probe_info *info)
 {
 	const char *breakpoint = info->breakpoint == GUEST_BREAKPOINT_ANY ? NULL : breakpoint_names[info->breakpoint];
 
 	return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:I, s:s?, s:b}", "id", (int)info->id, "name",
 	                 info->spec->name, "arguments", fields_json(info->fields.names), "types",
 	                 fields_json(info->fields.types), "fields", paths_json(info), "registers",
-	                 registers_json(info->options.registers), "stack", info->options.stack, "events",
-	                 (json_int_t)info->events, "breakpoint", breakpoint, "intact", info->intact);
+	                 registers_json(guest->processor, info->options.registers), "stack", info->options.stack,
+	                 "events", (json_int_t)info->events, "breakpoint", breakpoint, "intact", info->intact);
 }
 
 /* NULL-terminated; the texts are the list's. */
@@ -251,10 +247,12 @@ static json_t *method_probe_add(struct control_call *call, GError **error)
 	g_autofree const char **fields = texts_of(json_object_get(call->arguments, "fields"));
 
 	options.fields = fields;
-	if (!parse_registers(json_object_get(call->arguments, "registers"), &options.registers, error) ||
+	const struct guest *guest = call->server->guest;
+	if (!parse_registers(json_object_get(call->arguments, "registers"), guest->processor, &options.registers,
+	                     error) ||
 	    !probe_set_add(control_probe_client(call)->set, text, &options, &info, error))
 		return NULL;
-	return probe_json(&info);
+	return probe_json(guest, &info);
 }
 
 static json_t *method_probe_remove(struct control_call *call, GError **error)
@@ -287,7 +285,7 @@ static json_t *statistics_json(const struct probe_statistics *statistics)
 }
 
 /* As many as fit from number `from` on, at least one; the number of those behind them. */
-static size_t list_probes(const struct probe_set *set, size_t from, json_t *list)
+static size_t list_probes(const struct guest *guest, const struct probe_set *set, size_t from, json_t *list)
 {
 	size_t at = from, bytes = 0;
 
@@ -295,7 +293,7 @@ static size_t list_probes(const struct probe_set *set, size_t from, json_t *list
 		struct probe_info info;
 
 		probe_set_info(set, at, &info);
-		json_t *probe = probe_json(&info);
+		json_t *probe = probe_json(guest, &info);
 		bytes += json_dumpb(probe, NULL, 0, JSON_COMPACT);
 		json_array_append_new(list, probe);
 	}
@@ -308,7 +306,7 @@ static json_t *method_query_probes(struct control_call *call, GError **error G_G
 	const json_int_t from = json_integer_value(json_object_get(call->arguments, "from"));
 	struct probe_statistics statistics;
 	json_t *list = json_array();
-	const size_t next = list_probes(set, (size_t)from, list);
+	const size_t next = list_probes(call->server->guest, set, (size_t)from, list);
 
 	probe_set_statistics(set, &statistics);
 	return json_pack("{s:b, s:o, s:o, s:o}", "recording", probe_set_recording(set), "probes", list, "next",
@@ -366,8 +364,9 @@ static const struct method_argument probe_args_arguments[] = {
 static const struct method_argument probe_add_arguments[] = {
 	{"probe", "PROVIDER:WHAT, in the syntax that probe-list returns", ARGUMENT_STRING, .min = 1,
          .max = PROBE_BYTES_MAX},
-	{"registers", "registers to record with each event: rax to r15, rip, rflags", ARGUMENT_STRINGS,
-         .optional = true, .min = 1, .max = REGISTERS_MAX},
+	{"registers",
+         "registers to record with each event: rax to r15, rip, rflags; on arm64 x0 to x30, sp, pc, pstate",
+         ARGUMENT_STRINGS, .optional = true, .min = 1, .max = REGISTERS_MAX},
 	{"stack", "whether to record the call chain with each event; by default, it is not recorded", ARGUMENT_BOOLEAN,
          .optional = true},
 	{"fields",

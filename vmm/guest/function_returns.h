@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Where a function of the kernel returns: its RET instructions, and the jumps to the thunks that stand for RET. A
- * function may also end by a jump to another one (a tail call), or be continued in a part of its own (NAME.cold): these
- * are followed, since the function that they lead to returns with the same stack pointer.
+ * Where a function of the kernel returns: its RET instructions, on x86-64 and the jumps to the thunks that stand for
+ * RET. A function may also end by a jump to another one (a tail call), or be continued in a part of its own
+ * (NAME.cold): these are followed, since the function that they lead to returns with the same stack pointer.
  */
 #ifndef VPROF_GUEST_FUNCTION_RETURNS_H
 #define VPROF_GUEST_FUNCTION_RETURNS_H
@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "guest/guest.h"
 #include "lib/symbol/symtab.h"
 
 #define FUNCTION_RETURNS_MAX 16u
@@ -27,7 +28,7 @@ typedef bool code_read_fn(void *data, uint64_t from, uint8_t *code, size_t n);
  * Of the function that begins at `address`. NULL, or why they are not known: words that follow "the function". New
  * string.
  */
-char *function_returns_find(const struct symtab *symtab, uint64_t address, code_read_fn *read, void *data,
-                            struct function_returns *returns);
+char *function_returns_find(enum guest_processor processor, const struct symtab *symtab, uint64_t address,
+                            code_read_fn *read, void *data, struct function_returns *returns);
 
 #endif

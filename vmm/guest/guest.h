@@ -241,6 +241,7 @@ struct guest {
 	char *release;                       /* [I] kernel release ("6.1.0-50-cloud-amd64"), or NULL */
 	uint64_t memory_bytes;               /* [I] */
 	unsigned vcpus;                      /* [I] 1..GUEST_VCPUS_MAX */
+	enum guest_processor processor;      /* [I] */
 	int process;                         /* [I] that runs it; 0: this one */
 	uint32_t vsock_cid;                  /* [I] its vsock(7) address; 0: not known, or none */
 	char *pmu;                           /* [I] the PMU that the guest has, a sentence; NULL: none */

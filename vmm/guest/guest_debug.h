@@ -20,25 +20,36 @@ enum guest_error {
 	GUEST_ERROR_SYSTEM,      /* the host refused */
 };
 
-/* The general registers, by the names that users of probes give them. */
+/* Of x86-64, by the names that users of probes give them. */
 /* clang-format off */
 #define GUEST_GPRS(X)                                       \
 	X(rax) X(rbx) X(rcx) X(rdx) X(rsi) X(rdi) X(rsp) X(rbp) \
 	X(r8) X(r9) X(r10) X(r11) X(r12) X(r13) X(r14) X(r15) X(rip) X(rflags)
 /* clang-format on */
 
+#define GUEST_GPRS_ARM64_X 31u
+
+/* The general registers. What reads them in any other folder asks guest_gprs_* (guest/gprs.h). */
 struct guest_gprs {
+	enum guest_processor processor;
+	union {
+		struct {
 #define X(name) uint64_t name;
-	GUEST_GPRS(X)
+			GUEST_GPRS(X)
 #undef X
+		};
+		struct {
+			uint64_t x[GUEST_GPRS_ARM64_X], sp, pc, pstate; /* SP: of the present exception level */
+		} arm64;
+	};
 };
 
-/* x86 has four (SDM vol. 3B, 17.2.1). */
-#define GUEST_BREAKPOINT_ADDRESSES_MAX 4u
+/* Breakpoints of a processor: x86-64 has four (SDM vol. 3B, 17.2.1), arm64 up to 16 (ID_AA64DFR0_EL1.BRPs). */
+#define GUEST_BREAKPOINT_ADDRESSES_MAX 16u
 /* There may be several at one address. */
 #define GUEST_BREAKPOINTS_MAX 1024u
 
-/* What stops a vCPU: one of the processor's breakpoints, or an INT3 in place of the instruction's first byte. */
+/* What stops a vCPU: one of the processor's breakpoints, or another instruction in the place of that one. */
 enum guest_breakpoint_kind { GUEST_BREAKPOINT_ANY, GUEST_BREAKPOINT_PROCESSOR, GUEST_BREAKPOINT_PATCH };
 
 /*
@@ -76,7 +87,8 @@ struct guest_observer {
 /* Called for every instruction that a vCPU executes. */
 struct guest_stepper {
 	/*
-	 * The vCPU has executed the instruction at regs->rip; the registers are those before it. May wait for a while.
+	 * The vCPU has executed the instruction at the ip of regs; the registers are those before it. May wait for a
+	 * while.
 	 */
 	void (*stepped)(struct guest_stepper *stepper, unsigned vcpu, const struct guest_regs *regs);
 	/* The vCPU has executed code that this host cannot step: CPL 3 on some hosts. */

@@ -179,6 +179,8 @@ struct guest *vm_new(const struct vm_config *config, GError **error)
 	vm->duration_s = config->duration_s;
 	vm->machine = (struct vcpu_machine){
 		.ops = &vm_machine_ops, .guest = &vm->guest, .kvm_fd = -1, .fd = -1, .devices = &vm->devices};
+	vm->guest.debug = &vm_debug_ops;
+	patches_init(&vm->machine.patches, &vcpu_arch_trap);
 	pthread_mutex_init(&vm->end_lock, NULL);
 	pthread_mutex_init(&vm->phase_lock, NULL);
 	bool done = set_up(vm, config, image, error);
@@ -265,6 +267,7 @@ void vm_free(struct guest *guest)
 	if (vm->machine.kvm_fd >= 0)
 		close(vm->machine.kvm_fd);
 	vm_arch_free(vm);
+	patches_deinit(&vm->machine.patches);
 	memory_free(vm->machine.memory);
 	free_description(guest);
 	exit_trace_free(vm->exits);

@@ -8,10 +8,11 @@
 #include "kvm/vm_config.h"
 
 struct image;
+struct guest_msr_range;
 struct kvm_pmu_event_filter;
 struct vm;
 
-/* KVM is open, and nothing else is there: makes vm->arch, sets vm->machine.arch and vm->guest.debug. */
+/* KVM is open, and nothing else is there: makes vm->arch, sets vm->machine.arch and vm->guest.processor. */
 void vm_arch_new(struct vm *vm, const struct vm_config *config);
 void vm_arch_free(struct vm *vm);
 
@@ -35,6 +36,9 @@ bool vm_arch_load(struct vm *vm, const struct vm_config *config, const struct im
  * are perf's, and rNNNN is the event's number. Free with g_free. Errors: G_OPTION_ERROR.
  */
 struct kvm_pmu_event_filter *vm_arch_pmu_filter(uint8_t action, const char *const *events, size_t n, GError **error);
+
+/* As guest_debug_ops.msrs_watch. */
+bool vm_arch_msrs_watch(struct vm *vm, const struct guest_msr_range *ranges, size_t n, GError **error);
 
 /* An interrupt of devices_host.irq as KVM_IRQ_LINE takes it. */
 unsigned vm_arch_irq(unsigned irq);

@@ -39,10 +39,12 @@ struct vm_arch;
  * or the console's.
  */
 struct vm {
-	struct guest guest;          /* first: what guest_ops are called with */
-	struct vcpu_machine machine; /* what the vCPUs see of it */
-	struct vm *self;             /* [I] &self is the user data of our sources only */
-	struct vm_arch *arch;        /* [I] */
+	struct guest guest;             /* first: what guest_ops are called with */
+	struct vcpu_machine machine;    /* what the vCPUs see of it */
+	struct vm *self;                /* [I] &self is the user data of our sources only */
+	struct vm_arch *arch;           /* [I] */
+	struct breakpoints breakpoints; /* [M] as every vCPU has them */
+	struct observers observers;     /* [M] the same */
 	struct devices devices;
 	struct console *consoles[DEVICES_SERIALS]; /* [I] NULL: no other end */
 	bool console_unseen;                       /* [I] the first goes nowhere */
@@ -106,6 +108,9 @@ char *vm_console_lines(struct vm *vm);
 
 /* vm_exits.c: once the threads of the vCPUs are there, has KVM's trace points counted for them, if that is allowed. */
 void vm_exits_trace(struct vm *vm);
+
+/* vm_debug.c */
+extern const struct guest_debug_ops vm_debug_ops;
 
 /* vm_devices.c */
 bool vm_devices_init(struct vm *vm, const struct vm_config *config, GError **error);

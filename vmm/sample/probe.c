@@ -224,6 +224,13 @@ struct probe_set *probe_set_new(struct probe_hub *hub)
 
 static bool place(struct probe *probe, GError **error)
 {
+	if (probe->spec.provider->x86 && probe->set->hub->guest->processor != GUEST_X86_64) {
+		g_set_error(
+			error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
+			"cannot place %s: probes of this kind are for guests of x86-64, and this guest is for arm64; probe function:NAME instead",
+			probe->spec.name);
+		return false;
+	}
 	if (probe->spec.provider->trigger == PROBE_BY_BREAKPOINT)
 		return probe_place(probe, error);
 	return !is_msr_probe(probe) || watch_msrs(probe->set->hub, error);

@@ -54,7 +54,7 @@ struct probe_set *probe_set_new(struct probe_hub *hub);
 void probe_set_free(struct probe_set *set);
 
 struct probe_options {
-	uint32_t registers; /* bit n: each event has the n-th of GUEST_GPRS */
+	uint64_t registers; /* bit n: each event has the n-th of guest_gpr_name */
 	bool stack;         /* each event has a call chain */
 	/*
 	 * Paths (guest/field_path.h) up to NULL, of which those count that begin with an argument of the probe. Not

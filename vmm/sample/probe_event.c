@@ -3,19 +3,14 @@
 #include <string.h>
 #include <vprof/probe.h>
 
+#include "guest/gprs.h"
 #include "guest/page_walk.h"
 #include "lib/record/clock.h"
 #include "sample/probe_priv.h"
 
 #define EVENT_BYTES_MAX (72u + sizeof(uint64_t) * (PROBE_CHAIN_MAX + VPROF_PROBE_VALUES_MAX))
 
-enum {
-#define X(name) GPR_##name,
-	GUEST_GPRS(X)
-#undef X
-		GPRS
-};
-_Static_assert(PROBE_ARGUMENTS_MAX + GPRS + 1 + PROBE_PATHS_MAX * FIELD_TEXT_BYTES / sizeof(uint64_t) <=
+_Static_assert(PROBE_ARGUMENTS_MAX + GUEST_GPRS_MAX + 1 + PROBE_PATHS_MAX * FIELD_TEXT_BYTES / sizeof(uint64_t) <=
                        VPROF_PROBE_VALUES_MAX,
                "an event has room for all of them");
 
@@ -78,22 +73,16 @@ unsigned probe_event_fill_chain(const struct firing *firing, uint64_t chain[PROB
 
 	if (!probe->options.stack || !firing->regs->valid)
 		return 0;
-	if (at_entry && !config.orc && firing->regs->cpl == 0)
+	if (at_entry && !config.orc && firing->regs->processor == GUEST_X86_64 && !guest_regs_user(firing->regs))
 		n = chain_at_entry(firing, &config, chain);
 	return n > 0 ? n : unwind(&config, probe->set->hub->guest, firing->regs, NULL, chain, &end);
 }
 
 static void add_registers(struct firing *firing)
 {
-	const uint64_t registers[GPRS] = {
-#define X(name) firing->gprs->name,
-		GUEST_GPRS(X)
-#undef X
-	};
-
-	for (unsigned i = 0; i < GPRS; i++) {
+	for (unsigned i = 0; i < GUEST_GPRS_MAX; i++) {
 		if (firing->probe->options.registers >> i & 1)
-			firing->values[firing->n_values++] = registers[i];
+			firing->values[firing->n_values++] = guest_gprs_value(firing->gprs, i);
 	}
 }
 
@@ -119,13 +108,14 @@ static void write_event(struct firing *firing)
 	}
 	const struct record_sample sample = {
 		.id = id.id,
-		.ip = firing->regs->rip,
+		.ip = guest_regs_ip(firing->regs),
 		.pid = id.pid,
 		.tid = id.tid,
 		.time_ns = id.time_ns,
 		.cpu = id.cpu,
 		.period = 1,
-		.misc = firing->regs->cpl == 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
+		.misc = firing->regs->valid && guest_regs_user(firing->regs) ? PERF_RECORD_MISC_USER
+	                                                                     : PERF_RECORD_MISC_KERNEL,
 		.chain = chain,
 		.n_chain = probe_event_fill_chain(firing, chain),
 		.raw = firing->values,
@@ -147,7 +137,7 @@ void probe_event_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const s
 	if (!cpu->recording)
 		return;
 	if (probe->returns) {
-		probe_returns_enter(probe->returns, gprs->rsp);
+		probe_returns_enter(probe->returns, guest_gprs_stack(gprs));
 		return;
 	}
 	task_cpu_note(&cpu->cpu, regs);
@@ -165,7 +155,7 @@ void probe_event_returned(struct guest_breakpoint *breakpoint, unsigned vcpu, co
 	struct firing firing = {.probe = probe, .vcpu = vcpu, .regs = regs, .gprs = gprs, .n_values = 2};
 
 	/* Without an entry: the call began before the recording, or another function has jumped to this one's end. */
-	if (!cpu->recording || !probe_returns_leave(probe->returns, gprs->rsp, &firing.values[1]))
+	if (!cpu->recording || !probe_returns_leave(probe->returns, guest_gprs_stack(gprs), &firing.values[1]))
 		return;
 	task_cpu_note(&cpu->cpu, regs);
 	probe->spec.provider->hit(&probe->spec, probe->set->hub->guest, regs, gprs, firing.values);
@@ -192,7 +182,7 @@ void probe_event_traced(struct guest_breakpoint *breakpoint, unsigned vcpu, cons
 	firing.n_values = firing.bare ? 0 : probe_count_arguments(probe);
 	if (firing.bare)
 		count(&cpu->no_arguments);
-	at_nop.rip = probe_tracepoint_nop(breakpoint);
+	guest_regs_set_ip(&at_nop, probe_tracepoint_nop(breakpoint));
 	task_cpu_note(&cpu->cpu, regs);
 	write_event(&firing);
 }
@@ -229,8 +219,8 @@ static void fire_outside(struct firing *firing, bool wants_code)
 	struct probe_set *set = firing->probe->set;
 	struct probe_vcpu *cpu = &set->vcpus[firing->vcpu];
 	struct guest *guest = set->hub->guest;
-	struct guest_regs regs = {0};
-	struct guest_gprs gprs = {0};
+	struct guest_regs regs = {.processor = guest->processor};
+	struct guest_gprs gprs = {.processor = guest->processor};
 
 	if (!cpu->recording)
 		return;
@@ -256,8 +246,8 @@ void probe_event_tick(struct probe *probe, unsigned vcpu)
 
 void probe_event_edge(struct probe *probe, unsigned vcpu, bool knows)
 {
-	const struct guest_regs no_regs = {.valid = false};
-	const struct guest_gprs no_gprs = {.rip = 0};
+	const struct guest_regs no_regs = {.processor = probe->set->hub->guest->processor};
+	const struct guest_gprs no_gprs = {.processor = probe->set->hub->guest->processor};
 	struct firing firing = {.probe = probe, .vcpu = vcpu, .regs = &no_regs, .gprs = &no_gprs};
 
 	if (knows)

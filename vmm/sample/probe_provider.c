@@ -4,6 +4,7 @@
 #include <linux/kvm.h>
 #include <string.h>
 
+#include "guest/gprs.h"
 #include "guest/page_walk.h"
 #include "lib/profile/syscall_name.h"
 #include "lib/record/exit_name.h"
@@ -185,9 +186,9 @@ static bool marker_access(const struct probe_spec *spec, const struct guest_acce
 
 /*
  * The first function that every 64-bit system call goes through with the kernel's stack and GS base in place, so that
- * its task and chain can be read (arch/x86/entry/entry_64.S).
+ * its task and chain can be read (arch/x86/entry/entry_64.S; arch/arm64/kernel/syscall.c).
  */
-static const char *const syscall_entries[] = {"do_syscall_64", "x64_sys_call", NULL};
+static const char *const syscall_entries[] = {"do_syscall_64", "x64_sys_call", "do_el0_svc", NULL};
 
 /*
  * What every return from a system call goes through with its result in struct pt_regs, that of a new task from fork,
@@ -226,29 +227,21 @@ static bool syscall_parse(struct probe_spec *spec, const char *what, GError **er
 	return true;
 }
 
-/* From r10 to orig_ax of struct pt_regs (arch/x86/include/asm/ptrace.h), which has never changed. */
-struct pt_regs_part {
-	uint64_t r10, r9, r8, ax, cx, dx, si, di, orig_ax;
-};
-#define PT_REGS_R10 56u
+static bool call_is_wanted(const struct probe_spec *spec, const struct guest_call *call)
+{
+	return call->number >= spec->first && call->number <= spec->last;
+}
 
-/*
- * do_syscall_64(regs, nr), before Linux 5.13 (nr, regs), and x64_sys_call(regs, nr): the argument that is a kernel
- * address points at the registers of user space.
- */
+/* do_syscall_64(regs, nr), before Linux 5.13 (nr, regs); x64_sys_call(regs, nr); do_el0_svc(regs) */
 static bool syscall_hit(const struct probe_spec *spec, struct guest *guest, const struct guest_regs *regs,
                         const struct guest_gprs *gprs, uint64_t *arguments)
 {
-	uint64_t at = gprs->rdi >> 63 ? gprs->rdi : gprs->rsi;
-	struct page_walk walk;
-	struct pt_regs_part user;
+	struct guest_call call;
 
-	page_walk_init(&walk, guest, regs->cr3, regs->la57);
-	if (!page_walk_read(&walk, (gva_t){at + PT_REGS_R10}, &user, sizeof(user)) || user.orig_ax < spec->first ||
-	    user.orig_ax > spec->last)
+	if (!guest_call_read(guest, regs, gprs, &call) || !call_is_wanted(spec, &call))
 		return false;
-	const uint64_t values[] = {user.orig_ax, user.di, user.si, user.dx, user.r10, user.r8, user.r9};
-	memcpy(arguments, values, sizeof(values));
+	arguments[0] = call.number;
+	memcpy(arguments + 1, call.arguments, sizeof(call.arguments));
 	return true;
 }
 
@@ -256,15 +249,12 @@ static bool syscall_hit(const struct probe_spec *spec, struct guest *guest, cons
 static bool syscall_return_hit(const struct probe_spec *spec, struct guest *guest, const struct guest_regs *regs,
                                const struct guest_gprs *gprs, uint64_t *arguments)
 {
-	struct page_walk walk;
-	struct pt_regs_part user;
+	struct guest_call call;
 
-	page_walk_init(&walk, guest, regs->cr3, regs->la57);
-	if (!page_walk_read(&walk, (gva_t){gprs->rdi + PT_REGS_R10}, &user, sizeof(user)) ||
-	    user.orig_ax < spec->first || user.orig_ax > spec->last)
+	if (!guest_call_read(guest, regs, gprs, &call) || !call_is_wanted(spec, &call))
 		return false;
-	arguments[0] = user.orig_ax;
-	arguments[1] = user.ax;
+	arguments[0] = call.number;
+	arguments[1] = call.result;
 	return true;
 }
 
@@ -277,11 +267,11 @@ static bool return_parse(struct probe_spec *spec, const char *text, GError **err
 	return true;
 }
 
-/* The result, if there is one (System V ABI for x86-64, 3.2.3). The time is the prober's. */
+/* The result, if there is one. The time is the prober's. */
 static bool return_hit(const struct probe_spec *spec G_GNUC_UNUSED, struct guest *guest G_GNUC_UNUSED,
                        const struct guest_regs *regs G_GNUC_UNUSED, const struct guest_gprs *gprs, uint64_t *arguments)
 {
-	arguments[0] = gprs->rax;
+	arguments[0] = guest_gprs_result(gprs);
 	return true;
 }
 
@@ -368,14 +358,12 @@ static bool tracepoint_parse(struct probe_spec *spec, const char *text, GError *
 	return true;
 }
 
-/* System V ABI for x86-64, 3.2.3. */
 static bool function_hit(const struct probe_spec *spec G_GNUC_UNUSED, struct guest *guest G_GNUC_UNUSED,
                          const struct guest_regs *regs G_GNUC_UNUSED, const struct guest_gprs *gprs,
                          uint64_t *arguments)
 {
-	const uint64_t values[] = {gprs->rdi, gprs->rsi, gprs->rdx, gprs->rcx, gprs->r8, gprs->r9};
-
-	memcpy(arguments, values, sizeof(values));
+	for (unsigned i = 0; i < GUEST_GPR_ARGUMENTS; i++)
+		arguments[i] = guest_gprs_argument(gprs, i);
 	return true;
 }
 
@@ -432,6 +420,7 @@ static const struct probe_provider io = {.name = "io",
                                          .syntax = "io:PORT[-PORT][:in|:out] or io:*",
                                          .summary = "the guest reads or writes a port of the VMM's",
                                          .trigger = PROBE_BY_ACCESS,
+                                         .x86 = true,
                                          .arguments = io_arguments,
                                          .parse = io_parse,
                                          .access = io_access};
@@ -446,6 +435,7 @@ static const struct probe_provider msr = {.name = "msr",
                                           .syntax = "msr:NUMBER[-NUMBER][:read|:write]",
                                           .summary = "the guest reads or writes a model-specific register",
                                           .trigger = PROBE_BY_ACCESS,
+                                          .x86 = true,
                                           .arguments = msr_arguments,
                                           .parse = msr_parse,
                                           .access = msr_access};
@@ -462,6 +452,7 @@ static const struct probe_provider syscall_returns = {
 	.syntax = "syscall:NAME:return, syscall:NUMBER[-NUMBER]:return or syscall:*:return",
 	.summary = "a system call of Linux returns to its program",
 	.trigger = PROBE_BY_BREAKPOINT,
+	.x86 = true,
 	.arguments = syscall_return_arguments,
 	.entries = syscall_exits,
 	.parse = syscall_parse,
@@ -487,6 +478,7 @@ static const struct probe_provider tracepoints = {.name = "tracepoint",
                                                   .summary = "the guest's kernel passes a static trace point",
                                                   .trigger = PROBE_BY_BREAKPOINT,
                                                   .traces = true,
+                                                  .x86 = true,
                                                   .arguments = no_arguments,
                                                   .parse = tracepoint_parse};
 static const struct probe_provider traced_calls = {.name = "tracepoint",
@@ -502,6 +494,7 @@ static const struct probe_provider traced_call_returns = {.name = "tracepoint",
                                                           .syntax = "tracepoint:syscalls:sys_exit_NAME",
                                                           .summary = "syscall:NAME:return",
                                                           .trigger = PROBE_BY_BREAKPOINT,
+                                                          .x86 = true,
                                                           .arguments = traced_return_arguments,
                                                           .entries = syscall_exits,
                                                           .parse = tracepoint_parse,
@@ -518,6 +511,7 @@ static const struct probe_provider traced_all_returns = {.name = "tracepoint",
                                                          .syntax = "tracepoint:raw_syscalls:sys_exit",
                                                          .summary = "syscall:*:return",
                                                          .trigger = PROBE_BY_BREAKPOINT,
+                                                         .x86 = true,
                                                          .arguments = traced_all_return_arguments,
                                                          .entries = syscall_exits,
                                                          .parse = tracepoint_parse,

@@ -44,6 +44,7 @@ struct probe_provider {
 	enum probe_trigger trigger;
 	const char *const *arguments; /* names of an event's arguments, up to NULL; at most PROBE_ARGUMENTS_MAX */
 	bool every_vcpu;              /* of a timer */
+	bool x86;                     /* for guests of x86-64 only */
 	bool traces;  /* PROBE_BY_BREAKPOINT: a static trace point; its arguments depend on the kernel */
 	bool returns; /* PROBE_BY_BREAKPOINT: it fires where the function returns, with what it returns and the time */
 	bool calls;   /* PROBE_BY_BREAKPOINT: behind the first, its arguments are those of the system call `symbol` */

@@ -16,6 +16,7 @@
 #define PADDING "__pfx_" /* objtool's names, from Linux 6.2 on */
 #define ENDBR64_BYTES 4u
 #define FTRACE_BYTES 5u
+#define ARM64_INSTRUCTION_BYTES 4u
 /* Bits 63..56 of a canonical address are equal, with five levels of page tables, too (SDM Vol. 1, 3.3.7.1). */
 #define CANONICAL_TOP 56u
 /* PTI_USER_PGTABLE_BIT of Linux: the tables that a process has in user mode lack most of the kernel. */
@@ -67,6 +68,21 @@ static void add_site(struct probe_text *text, const struct image *image, uint64_
 	g_array_append_val(text->sites, site);
 }
 
+/* The two NOPs of -fpatchable-function-entry, behind BTI where there is one (arch/arm64/kernel/ftrace.c). */
+static void add_site_arm64(struct probe_text *text, const struct image *image, uint64_t entry)
+{
+	static const uint8_t bti_c[] = {0x5f, 0x24, 0x03, 0xd5},
+			     nops[] = {0x1f, 0x20, 0x03, 0xd5, 0x1f, 0x20, 0x03, 0xd5};
+	size_t n;
+	const uint8_t *bytes = image_at(image, entry, &n);
+	const size_t at = bytes && n >= sizeof(bti_c) && memcmp(bytes, bti_c, sizeof(bti_c)) == 0 ? sizeof(bti_c) : 0;
+
+	if (!bytes || n < at + sizeof(nops) || memcmp(bytes + at, nops, sizeof(nops)) != 0)
+		return;
+	const struct ftrace_site site = {entry, entry + at, entry + at + sizeof(nops)};
+	g_array_append_val(text->sites, site);
+}
+
 static void find_sites(struct probe_text *text, const struct image *image)
 {
 	const struct symbol *fentry = symtab_find_name(text->symtab, "__fentry__");
@@ -74,7 +90,11 @@ static void find_sites(struct probe_text *text, const struct image *image)
 	const struct symbol *symbols = symtab_symbols(text->symtab, &n);
 
 	for (size_t i = 0; i < n; i++) {
-		if (is_code(&symbols[i]) && (i == 0 || symbols[i].address != symbols[i - 1].address))
+		if (!is_code(&symbols[i]) || (i > 0 && symbols[i].address == symbols[i - 1].address))
+			continue;
+		if (image_arch(image) == ARCH_ARM64)
+			add_site_arm64(text, image, symbols[i].address);
+		else
 			add_site(text, image, symbols[i].address, fentry);
 	}
 }
@@ -183,12 +203,12 @@ struct lookup {
 };
 
 /* True when what is asked for is mapped by these tables. */
-static bool look_up_by(struct lookup *lookup, uint64_t cr3, bool la57)
+static bool look_up_by(struct lookup *lookup, const struct guest_regs *regs)
 {
 	struct page_walk walk;
 	struct page_leaf leaf;
 
-	page_walk_init(&walk, lookup->guest, cr3, la57);
+	page_walk_init_regs(&walk, lookup->guest, regs);
 	if (!page_walk_leaf(&walk, lookup->at, &leaf))
 		return false;
 	lookup->mapped = leaf.executable ? MAPPED_CODE : MAPPED_DATA;
@@ -202,9 +222,11 @@ static void look_up(void *data)
 	struct guest_regs regs;
 	struct guest_gprs gprs;
 
-	if (lookup->guest->debug->registers_read(lookup->guest, lookup->vcpu, &regs, &gprs) &&
-	    !look_up_by(lookup, regs.cr3, regs.la57))
-		look_up_by(lookup, regs.cr3 & ~CR3_USER_HALF, regs.la57);
+	if (!lookup->guest->debug->registers_read(lookup->guest, lookup->vcpu, &regs, &gprs) ||
+	    look_up_by(lookup, &regs) || regs.processor != GUEST_X86_64)
+		return;
+	regs.cr3 &= ~CR3_USER_HALF;
+	look_up_by(lookup, &regs);
 }
 
 static void look_up_by_any_vcpu(struct lookup *lookup)
@@ -268,6 +290,8 @@ static const char *why_not_mapped(const struct probe_text *text, struct guest *g
 		return "is not in the guest's kernel, and the guest has no code mapped there now";
 	if (!is_near)
 		return "is too far behind the last symbol to know where instructions begin";
+	if (guest->processor == GUEST_ARM64)
+		return NULL;
 	return n > 0 && read_code(text, &lookup) ? why_no_boundary(code, bytes, distance) : NULL;
 }
 
@@ -291,7 +315,8 @@ bool probe_text_returns(const struct probe_text *text, struct guest *guest, cons
                         struct function_returns *returns, GError **error)
 {
 	struct code_source source = {text, guest};
-	g_autofree char *why = function_returns_find(text->symtab, address, read_function, &source, returns);
+	g_autofree char *why =
+		function_returns_find(guest->processor, text->symtab, address, read_function, &source, returns);
 
 	if (why)
 		g_set_error(error, PROBE_ERROR, PROBE_ERROR_UNSUPPORTED,
@@ -309,6 +334,8 @@ static const char *why_not(const struct probe_text *text, struct guest *guest, u
 
 	if (top != 0 && top != UINT64_MAX >> CANONICAL_TOP)
 		return "is no canonical address, which no instruction can have";
+	if (guest->processor == GUEST_ARM64 && address % ARM64_INSTRUCTION_BYTES != 0)
+		return "is in the middle of an instruction";
 	if (!text)
 		return NULL;
 	if (!(address >> 63) && is_high(text))
@@ -320,7 +347,7 @@ static const char *why_not(const struct probe_text *text, struct guest *guest, u
 	if (function && g_str_has_prefix(function->name, PADDING))
 		return "is padding in front of a function, which never runs";
 	const struct ftrace_site *site = find_site(text, address);
-	if (site && address != site->entry && address != site->call)
+	if (site && guest->processor == GUEST_X86_64 && address != site->entry && address != site->call)
 		return "is in the middle of an instruction";
 	return why_not_mapped(text, guest, address);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/session_off_cpu.h"
 
+#include "guest/gprs.h"
 #include "lib/record/clock.h"
 #include "sample/session_priv.h"
 #include "sample/statistics.h"
@@ -181,12 +182,15 @@ static void wake_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const s
 {
 	struct off_cpu *off_cpu = (struct off_cpu *)breakpoint;
 
+	const uint64_t task = guest_gprs_argument(gprs, 0);
+
 	/* Most are of tasks that are not seen to wait, or wait for something else. */
-	if (!wait_is_open(off_cpu->waits, gprs->rdi) || !is_in(off_cpu->session, regs, gprs->rdi, (uint32_t)gprs->rsi))
+	if (!wait_is_open(off_cpu->waits, task) ||
+	    !is_in(off_cpu->session, regs, task, (uint32_t)guest_gprs_argument(gprs, 1)))
 		return;
 	const struct wake wake = wake_of(off_cpu->session, vcpu, regs);
 
-	wait_woken(off_cpu->waits, gprs->rdi, &wake);
+	wait_woken(off_cpu->waits, task, &wake);
 }
 
 /* ---- the session ---- */

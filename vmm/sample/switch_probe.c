@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sample/switch_probe.h"
 
+#include "guest/gprs.h"
 #include "sample/session_config.h"
 
-/* __switch_to(struct task_struct *prev, struct task_struct *next): the first two arguments of the SysV ABI. */
+/* __switch_to(struct task_struct *prev, struct task_struct *next) */
 static void probe_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,
                       const struct guest_gprs *gprs)
 {
@@ -14,8 +15,10 @@ static void probe_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const 
 	task_cpu_note(&cpu, regs);
 	struct page_walk walk;
 	struct task previous, next;
-	bool knows_previous = task_read_at(probe->layout, &cpu, probe->guest, regs, gprs->rdi, &walk, &previous);
-	bool knows_next = task_read_at(probe->layout, &cpu, probe->guest, regs, gprs->rsi, &walk, &next);
+	bool knows_previous =
+		task_read_at(probe->layout, &cpu, probe->guest, regs, guest_gprs_argument(gprs, 0), &walk, &previous);
+	bool knows_next =
+		task_read_at(probe->layout, &cpu, probe->guest, regs, guest_gprs_argument(gprs, 1), &walk, &next);
 	const struct task_view view = {probe->layout, &walk, regs};
 
 	probe->switched(probe, vcpu, &view, knows_previous ? &previous : NULL, knows_next ? &next : NULL);

@@ -15,12 +15,15 @@
 
 struct vm_arch {
 	struct kvm_vcpu_init processor; /* [I] the host's, with the features that its guests have */
+	struct machine_arch machine;    /* what the vCPUs see of it */
 };
 
 void vm_arch_new(struct vm *vm, const struct vm_config *config)
 {
 	(void)config;
 	vm->arch = g_new0(struct vm_arch, 1);
+	vm->machine.arch = &vm->arch->machine;
+	vm->guest.processor = GUEST_ARM64;
 }
 
 void vm_arch_free(struct vm *vm)
@@ -40,6 +43,17 @@ const char *const *vm_arch_options(const struct vm *vm)
 	return NULL;
 }
 
+bool vm_arch_msrs_watch(struct vm *vm, const struct guest_msr_range *ranges, size_t n, GError **error)
+{
+	(void)vm;
+	(void)ranges;
+	if (n == 0)
+		return true;
+	g_set_error(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED,
+	            "cannot watch model-specific registers: they are x86-64's, and this guest is for arm64");
+	return false;
+}
+
 unsigned vm_arch_irq(unsigned irq)
 {
 	return KVM_ARM_IRQ_TYPE_SPI << KVM_ARM_IRQ_TYPE_SHIFT | (GIC_PRIVATE_IRQS + irq);
@@ -51,10 +65,20 @@ bool vm_arch_create(struct vm *vm, GError **error)
 	return vm->machine.fd >= 0 || host_fail(error, "create a KVM virtual machine");
 }
 
+static void debug_prepare(const struct vm *vm)
+{
+	const int n = ioctl(vm->machine.kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_GUEST_DEBUG_HW_BPS);
+
+	vm->arch->machine = (struct machine_arch){
+		.breakpoints = (size_t)CLAMP(n, 0, (int)GUEST_BREAKPOINT_ADDRESSES_MAX),
+		.debugs = ioctl(vm->machine.kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_SET_GUEST_DEBUG) > 0};
+}
+
 bool vm_arch_prepare(struct vm *vm, const struct vm_config *config, GError **error)
 {
 	struct kvm_vcpu_init *processor = &vm->arch->processor;
 
+	debug_prepare(vm);
 	if (ioctl(vm->machine.fd, KVM_ARM_PREFERRED_TARGET, processor) < 0)
 		return host_fail(error, "learn the host's processor (KVM_ARM_PREFERRED_TARGET)");
 	vcpu_set_feature(processor, KVM_ARM_VCPU_PSCI_0_2);

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 
 #include "guest/guest.h"
+#include "kvm/vcpu/vcpu_debug.h"
+#include "kvm/vcpu/vcpu_patch.h"
 #include "kvm/vcpu/vcpu_time.h"
 
 struct vcpu_machine;
@@ -29,6 +31,8 @@ struct vcpu {
 	pthread_t thread;               /* [I] */
 	struct guest_regs regs;         /* [v] at the last exit */
 	struct vcpu_time_clocks clocks; /* [v] */
+	struct vcpu_debug debug;        /* [v] */
+	struct vcpu_patch patch;        /* [v] */
 	struct vcpu_arch *arch;         /* [I]; what it points to [v] */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;       /* request, its completion, go, outside */

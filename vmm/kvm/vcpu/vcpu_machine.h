@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "guest/guest.h"
+#include "kvm/vcpu/patch.h"
 
 struct devices;
 struct machine_arch;
@@ -24,7 +25,7 @@ struct vcpu_machine_ops {
 	void (*left)(struct vcpu_machine *machine);
 };
 
-/* [I] immutable once launched, [a] atomic. The devices have a lock of their own. */
+/* [I] immutable once launched, [a] atomic. The devices and the patches have locks of their own. */
 struct vcpu_machine {
 	const struct vcpu_machine_ops *ops; /* [I] */
 	struct guest *guest;                /* [I] its watchers, and its memory by address */
@@ -32,6 +33,7 @@ struct vcpu_machine {
 	int kvm_fd, fd;                     /* [I] */
 	struct machine_arch *arch;          /* [I] what the architecture keeps of it: vcpu/x86, vcpu/arm64 */
 	struct devices *devices;            /* [I] */
+	struct patches patches;             /* those of the breakpoints that are patched */
 	struct vcpu *vcpus;                 /* [I] */
 	unsigned n_vcpus;                   /* [I] those that are initialised */
 	struct vcpu *_Atomic alone;         /* [a] no other vCPU enters the guest; NULL: all may */

@@ -18,9 +18,7 @@ void vm_arch_new(struct vm *vm, const struct vm_config *config)
 {
 	vm->arch = g_new0(struct vm_arch, 1);
 	vm->arch->machine.quirks = config->quirks ? host_quirks_find(host_kind()) : NULL;
-	patches_init(&vm->arch->machine.patches);
 	vm->machine.arch = &vm->arch->machine;
-	vm->guest.debug = &vm_debug_ops;
 }
 
 void vm_arch_free(struct vm *vm)
@@ -29,7 +27,6 @@ void vm_arch_free(struct vm *vm)
 		return;
 	g_free(vm->arch->machine.quirk_state);
 	g_free(vm->arch->cpuid);
-	patches_deinit(&vm->arch->machine.patches);
 	g_clear_pointer(&vm->arch, g_free);
 }
 
@@ -96,11 +93,24 @@ static struct kvm_cpuid2 *guest_cpuid(const struct vm *vm, GError **error)
 	return cpuid;
 }
 
+/* Without KVM_GUESTDBG_BLOCKIRQ (Linux 5.16) an interrupt may come in the middle of a step: a hit may count twice. */
+static uint32_t step_control(int kvm_fd)
+{
+	int supported = ioctl(kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_SET_GUEST_DEBUG2);
+
+	return supported > 0 ? (uint32_t)supported & KVM_GUESTDBG_BLOCKIRQ : 0;
+}
+
+bool vm_arch_msrs_watch(struct vm *vm, const struct guest_msr_range *ranges, size_t n, GError **error)
+{
+	return msr_filter_set(&vm->arch->msr_filter, MSR_OWNER_PROBES, ranges, n, error);
+}
+
 bool vm_arch_prepare(struct vm *vm, const struct vm_config *config, GError **error)
 {
 	struct vm_arch *arch = vm->arch;
 
-	arch->machine.step_control = vm_step_control(vm->machine.kvm_fd);
+	arch->machine.step_control = step_control(vm->machine.kvm_fd);
 	arch->msr_filter.vm_fd = vm->machine.fd;
 	if (!prepare_quirks(vm, error) || !vm_pmu_init(vm, config, error))
 		return false;

@@ -15,12 +15,6 @@ struct vm_arch {
 	enum vm_pmu_kind pmu_kind;         /* [I] */
 	struct pmu_host_events pmu_events; /* [I] VM_PMU_EMULATED: what this host can count */
 	struct kvm_cpuid2 *cpuid;          /* [I] as guests see it, but for the topology */
-	struct breakpoints breakpoints;    /* [M] as every vCPU has them */
-	struct observers observers;        /* [M] the same */
 };
-
-/* vm_debug.c */
-extern const struct guest_debug_ops vm_debug_ops;
-uint32_t vm_step_control(int kvm_fd);
 
 #endif

@@ -24,7 +24,7 @@ void vcpu_arch_deinit(struct vcpu *vcpu)
 	g_clear_pointer(&vcpu->arch, g_free);
 }
 
-/* There is nothing to do around the thread, around an entry or beside the handling of an exit. */
+/* There is nothing to do around the thread or around an entry. */
 void vcpu_arch_attach(struct vcpu *vcpu)
 {
 	(void)vcpu;
@@ -48,13 +48,13 @@ void vcpu_arch_left(struct vcpu *vcpu, int failed)
 
 void vcpu_arch_exited(struct vcpu *vcpu, int failed)
 {
-	(void)vcpu;
-	(void)failed;
+	vcpu_observe_exit(vcpu, failed != 0);
+	vcpu_step_exited(vcpu, failed);
 }
 
 void vcpu_arch_handled(struct vcpu *vcpu)
 {
-	(void)vcpu;
+	vcpu_observe_handled(vcpu);
 }
 
 void vcpu_arch_counters(const struct vcpu *vcpu, struct guest_vcpu_time *out)
@@ -70,8 +70,8 @@ void vcpu_arch_reset(struct vcpu *vcpu)
 
 void vcpu_arch_look(struct vcpu *vcpu, int failed)
 {
-	(void)failed;
 	vcpu_read_registers(vcpu, &vcpu->regs);
+	vcpu_patch_returned(vcpu, failed);
 }
 
 /* PSCI's SYSTEM_OFF and SYSTEM_RESET (Arm DEN 0022). */
@@ -100,6 +100,9 @@ static void handle_exit(struct vcpu *vcpu)
 	switch (run->exit_reason) {
 	case KVM_EXIT_SYSTEM_EVENT:
 		handle_system_event(vcpu);
+		break;
+	case KVM_EXIT_DEBUG:
+		vcpu_debug_exit(vcpu);
 		break;
 	case KVM_EXIT_INTERNAL_ERROR:
 		vcpu_crash(vcpu, GUEST_END_VMM_ERROR,
@@ -131,7 +134,8 @@ uint64_t vcpu_arch_handle(struct vcpu *vcpu, int failed)
 	if (failed == 0) {
 		const uint64_t ip = exit_ip(vcpu->run);
 
-		handle_exit(vcpu);
+		if (!vcpu_patch_exit(vcpu))
+			handle_exit(vcpu);
 		return ip;
 	}
 	if (failed != EINTR)

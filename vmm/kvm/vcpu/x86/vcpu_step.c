@@ -5,16 +5,15 @@
 
 #include "guest/page_walk.h"
 #include "kvm/vcpu/vcpu_machine.h"
-#include "kvm/vcpu/x86/vcpu_debug.h"
 
-bool vcpu_step_set(struct vcpu *vcpu, struct guest_stepper *stepper)
+bool vcpu_arch_step(struct vcpu *vcpu, struct guest_stepper *stepper)
 {
-	const struct vcpu_step before = vcpu->arch->debug.step;
+	const struct vcpu_step before = vcpu->arch->step;
 
-	vcpu->arch->debug.step = (struct vcpu_step){.stepper = stepper};
-	if (vcpu_debug_apply(vcpu))
+	vcpu->arch->step = (struct vcpu_step){.stepper = stepper};
+	if (vcpu_arch_debug(vcpu))
 		return true;
-	vcpu->arch->debug.step = before;
+	vcpu->arch->step = before;
 	return false;
 }
 
@@ -50,7 +49,7 @@ static enum kind kind_of(struct vcpu *vcpu, const struct guest_regs *at)
 /* A host that cannot step CPL 3 stops again behind the kernel's first instruction, of an exception or a system call. */
 static void user_mode_exited(struct vcpu *vcpu, bool stepped)
 {
-	struct vcpu_step *step = &vcpu->arch->debug.step;
+	struct vcpu_step *step = &vcpu->arch->step;
 
 	if (stepped && vcpu->regs.cpl != 0) {
 		if (step->at.cpl != 0)
@@ -68,7 +67,7 @@ static void user_mode_exited(struct vcpu *vcpu, bool stepped)
  */
 void vcpu_step_exited(struct vcpu *vcpu, bool interrupted)
 {
-	struct vcpu_step *step = &vcpu->arch->debug.step;
+	struct vcpu_step *step = &vcpu->arch->step;
 	const struct guest_regs *at = &step->at;
 	bool stepped =
 		!interrupted && vcpu->run->exit_reason == KVM_EXIT_DEBUG && (vcpu->run->debug.arch.dr6 & DR6_BS) != 0;
@@ -133,7 +132,7 @@ static bool step_again(struct vcpu *vcpu, const struct guest_regs *now)
 	g_autofree char *why = step_loses(vcpu, now);
 
 	if (!why)
-		return vcpu->arch->debug.step.resting || vcpu_debug_apply(vcpu);
+		return vcpu->arch->step.resting || vcpu_arch_debug(vcpu);
 	vcpu_crash(
 		vcpu, GUEST_END_VMM_ERROR,
 		g_strdup_printf(
@@ -145,7 +144,7 @@ static bool step_again(struct vcpu *vcpu, const struct guest_regs *now)
 /* The VMM may have executed an instruction itself (host_pvm_emulate.c). */
 bool vcpu_step_handled(struct vcpu *vcpu, const struct guest_regs *now)
 {
-	struct vcpu_step *step = &vcpu->arch->debug.step;
+	struct vcpu_step *step = &vcpu->arch->step;
 
 	if (!step->resting && step->entered && vcpu->regs.valid && vcpu->regs.cpl == 0 && now->rip != vcpu->regs.rip)
 		step->stepper->stepped(step->stepper, vcpu->index, &vcpu->regs);
@@ -156,5 +155,5 @@ bool vcpu_step_handled(struct vcpu *vcpu, const struct guest_regs *now)
 	step->halted = false;
 	step->resting = true;
 	step->until = now->rip;
-	return vcpu_debug_apply(vcpu);
+	return vcpu_arch_debug(vcpu);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Single-steps a vCPU, on its thread (KVM_GUESTDBG_SINGLESTEP).
+ * Single-steps a vCPU, on its thread (KVM_GUESTDBG_SINGLESTEP): vcpu_arch_step.
  *
  * KVM injects no interrupts meanwhile (KVM_GUESTDBG_BLOCKIRQ): with a timer, runs would differ, and a handler could
  * take longer than the timer's period. A halted vCPU needs an interrupt, so it rests: it runs freely up to a hardware
@@ -10,9 +10,6 @@
 #define VPROF_KVM_VCPU_X86_VCPU_STEP_H
 
 #include "kvm/vcpu/x86/vcpu_x86.h"
-
-/* As guest_debug_ops.step. False, with errno: KVM refused, and nothing has changed. */
-bool vcpu_step_set(struct vcpu *vcpu, struct guest_stepper *stepper);
 
 /*
  * Around the handling of an exit (interrupted: KVM_RUN failed; now: the registers with which the guest is entered

@@ -11,8 +11,6 @@
 #include "kvm/host/x86/kvm_vcpu.h"
 #include "kvm/vcpu/vcpu_arch.h"
 #include "kvm/vcpu/vcpu_exit.h"
-#include "kvm/vcpu/x86/vcpu_debug.h"
-#include "kvm/vcpu/x86/vcpu_patch.h"
 #include "kvm/vcpu/x86/vcpu_pmu.h"
 #include "kvm/vcpu/x86/vcpu_step.h"
 
@@ -112,10 +110,8 @@ void vcpu_arch_look(struct vcpu *vcpu, int failed)
 
 void vcpu_arch_exited(struct vcpu *vcpu, int failed)
 {
-	vcpu->arch->observed = vcpu->arch->debug.observers.n > 0;
-	if (G_UNLIKELY(vcpu->arch->observed))
-		vcpu_observe_exit(vcpu, failed != 0);
-	if (G_UNLIKELY(vcpu->arch->debug.step.stepper))
+	vcpu_observe_exit(vcpu, failed != 0);
+	if (G_UNLIKELY(vcpu->arch->step.stepper))
 		vcpu_step_exited(vcpu, failed != 0);
 }
 
@@ -246,9 +242,8 @@ static void handled_step(struct vcpu *vcpu)
 
 void vcpu_arch_handled(struct vcpu *vcpu)
 {
-	if (G_UNLIKELY(vcpu->arch->observed))
-		vcpu_observe_handled(vcpu);
-	if (G_UNLIKELY(vcpu->arch->debug.step.stepper))
+	vcpu_observe_handled(vcpu);
+	if (G_UNLIKELY(vcpu->arch->step.stepper))
 		handled_step(vcpu);
 }
 

@@ -6,22 +6,9 @@
 #include "guest/guest_debug.h"
 #include "kvm/vcpu/vcpu.h"
 #include "kvm/vcpu/vcpu_machine.h"
-#include "kvm/vcpu/x86/patch.h"
 
 struct host_quirks;
 struct vcpu_pmu;
-
-/* The breakpoints of a VM: the same on every vCPU, each of which has a copy. */
-struct breakpoints {
-	size_t n;
-	struct guest_breakpoint *all[GUEST_BREAKPOINTS_MAX];
-};
-
-/* The observers of a VM, the same way. */
-struct observers {
-	size_t n;
-	struct guest_observer *all[GUEST_OBSERVERS_MAX];
-};
 
 /* vcpu_step.h. All zero at first. */
 struct vcpu_step {
@@ -31,24 +18,6 @@ struct vcpu_step {
 	bool halted;                   /* by the last step */
 	bool resting;
 	uint64_t until; /* resting: where it goes on */
-};
-
-/* vcpu_debug.h. All zero at first. */
-struct vcpu_debug {
-	struct breakpoints breakpoints;
-	bool stepping; /* over the instruction at `over`; its breakpoint is not set meanwhile */
-	uint64_t over;
-	struct observers observers;
-	struct guest_gprs gprs; /* at the last exit, if there are observers */
-	struct guest_access access;
-	struct vcpu_step step;
-};
-
-/* vcpu_patch.h. All zero at first. */
-struct vcpu_patch {
-	bool stepping;       /* over the instruction at `over`; the vCPU is alone */
-	uint64_t over;       /* RIP */
-	const uint8_t *byte; /* that the INT3 was in */
 };
 
 /* The registers at an exit, for the report of a crash at which KVM has reset the vCPU. */
@@ -62,18 +31,15 @@ struct vcpu_registers {
 struct vcpu_arch {
 	const struct kvm_cpuid2 *cpuid; /* as the guest sees it; while the vCPU is made */
 	struct vcpu_registers last;     /* at the last exit that was no triple fault */
-	struct vcpu_debug debug;
-	struct vcpu_patch patch;
+	struct vcpu_step step;
 	struct vcpu_pmu *pmu; /* NULL: no PMU of ours */
-	bool observed;        /* the exit in hand, by observers */
 };
 
-/* [I] immutable once launched. The patches have a lock of their own. */
+/* [I] immutable once launched. */
 struct machine_arch {
 	const struct host_quirks *quirks; /* [I] NULL: none in force */
 	void *quirk_state;                /* [I] */
 	uint32_t step_control;            /* [I] KVM_GUESTDBG_* to go with a single step */
-	struct patches patches;           /* those of the breakpoints that are patched */
 };
 
 /* The registers a boot processor starts with. */
@@ -91,4 +57,10 @@ void vcpu_read_registers(const struct vcpu *vcpu, struct guest_regs *regs);
  * undefined (shutdown_interception in arch/x86/kvm/svm/svm.c; APM vol. 2, 15.14.3). On its thread.
  */
 bool vcpu_was_reset(const struct vcpu *vcpu);
+
+/* Debug registers (SDM vol. 3B, 17.2). */
+#define DR6_BS (UINT64_C(1) << 14)
+/* After KVM_EXIT_DEBUG. */
+void vcpu_debug_exit(struct vcpu *vcpu);
+
 #endif

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "kvm/vcpu/x86/vcpu_debug.h"
+#include "kvm/vcpu/x86/vcpu_x86.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "guest/page_walk.h"
+#include "kvm/host/host.h"
+#include "kvm/host/x86/kvm_vcpu.h"
+#include "kvm/vcpu/patch.h"
 #include "kvm/vcpu/vcpu_machine.h"
 
 /* Debug registers (SDM vol. 3B, 17.2). R/W and LEN of an instruction breakpoint are 0. */
@@ -14,31 +18,13 @@
 #define DR7_FIXED 0x400u
 #define DR7_GLOBAL(n) (UINT64_C(2) << 2 * (n))
 #define VECTOR_BP 3u
+#define BREAKPOINTS 4u /* SDM vol. 3B, 17.2.1 */
+#define INT3 0xccu
 
-size_t breakpoints_addresses(const struct breakpoints *breakpoints, uint64_t to[GUEST_BREAKPOINT_ADDRESSES_MAX])
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < breakpoints->n && n < GUEST_BREAKPOINT_ADDRESSES_MAX; i++) {
-		size_t known = 0;
-
-		if (breakpoints->all[i]->patched)
-			continue;
-		while (known < n && to[known] != breakpoints->all[i]->at.value)
-			known++;
-		if (known == n)
-			to[n++] = breakpoints->all[i]->at.value;
-	}
-	return n;
-}
-
-static bool has_patches(const struct breakpoints *breakpoints)
-{
-	for (size_t i = 0; i < breakpoints->n; i++)
-		if (breakpoints->all[i]->patched)
-			return true;
-	return false;
-}
+#define CR0_PG (UINT64_C(1) << 31)
+#define CR4_LA57 (UINT64_C(1) << 12)
+/* PTI_USER_PGTABLE_BIT of Linux: with page table isolation, the user's half, which lacks most of the kernel. */
+#define CR3_USER_HALF UINT64_C(0x1000)
 
 /* Whether the next instruction is to be a step. */
 static bool step_goes_on(const struct vcpu_step *step)
@@ -49,7 +35,7 @@ static bool step_goes_on(const struct vcpu_step *step)
 /* The breakpoint behind a rest, if one is free: puts its address behind `taken` others and returns its DR7. */
 static uint64_t step_breakpoint(const struct vcpu_step *step, size_t taken, __u64 addresses[])
 {
-	if (!step->resting || taken == GUEST_BREAKPOINT_ADDRESSES_MAX)
+	if (!step->resting || taken == BREAKPOINTS)
 		return 0;
 	addresses[taken] = step->until;
 	return DR7_GLOBAL(taken);
@@ -61,8 +47,9 @@ static uint64_t step_breakpoint(const struct vcpu_step *step, size_t taken, __u6
  */
 static bool apply(struct vcpu *vcpu, uint32_t inject)
 {
-	const struct vcpu_debug *debug = &vcpu->arch->debug;
-	uint64_t addresses[GUEST_BREAKPOINT_ADDRESSES_MAX];
+	const struct vcpu_debug *debug = &vcpu->debug;
+	const struct vcpu_step *step = &vcpu->arch->step;
+	uint64_t addresses[GUEST_BREAKPOINT_ADDRESSES_MAX]; /* of which BREAKPOINTS are taken at most */
 	size_t n = breakpoints_addresses(&debug->breakpoints, addresses);
 	struct kvm_guest_debug wanted = {.control = inject};
 	uint64_t dr7 = 0;
@@ -72,58 +59,30 @@ static bool apply(struct vcpu *vcpu, uint32_t inject)
 		if (!debug->stepping || addresses[i] != debug->over)
 			dr7 |= DR7_GLOBAL(i);
 	}
-	dr7 |= step_breakpoint(&debug->step, n, wanted.arch.debugreg);
+	dr7 |= step_breakpoint(step, n, wanted.arch.debugreg);
 	wanted.arch.debugreg[7] = DR7_FIXED | dr7;
-	if (n > 0 || dr7 != 0 || debug->stepping || step_goes_on(&debug->step))
+	if (n > 0 || dr7 != 0 || debug->stepping || step_goes_on(step))
 		wanted.control |= KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_HW_BP;
-	if (debug->stepping || step_goes_on(&debug->step))
+	if (debug->stepping || step_goes_on(step))
 		wanted.control |= KVM_GUESTDBG_SINGLESTEP | vcpu->machine->arch->step_control;
-	if (has_patches(&debug->breakpoints))
+	if (breakpoints_patched(&debug->breakpoints))
 		wanted.control |= KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_SW_BP;
 	return ioctl(vcpu->fd, KVM_SET_GUEST_DEBUG, &wanted) == 0;
 }
 
-bool vcpu_debug_apply(struct vcpu *vcpu)
+bool vcpu_arch_debug(struct vcpu *vcpu)
 {
 	return apply(vcpu, 0);
 }
 
-bool vcpu_debug_set(struct vcpu *vcpu, const struct breakpoints *breakpoints)
-{
-	const struct breakpoints before = vcpu->arch->debug.breakpoints;
-
-	vcpu->arch->debug.breakpoints = *breakpoints;
-	if (apply(vcpu, 0))
-		return true;
-	vcpu->arch->debug.breakpoints = before;
-	return false;
-}
-
-void vcpu_read_gprs(const struct vcpu *vcpu, struct guest_gprs *gprs)
+void vcpu_arch_gprs(const struct vcpu *vcpu, struct guest_gprs *gprs)
 {
 	const struct kvm_regs *regs = &vcpu->run->s.regs.regs;
 
+	gprs->processor = GUEST_X86_64;
 #define X(name) gprs->name = regs->name;
 	GUEST_GPRS(X)
 #undef X
-}
-
-bool vcpu_debug_hit(struct vcpu *vcpu, uint64_t pc)
-{
-	const struct breakpoints *breakpoints = &vcpu->arch->debug.breakpoints;
-	struct guest_gprs gprs;
-	bool found = false;
-
-	vcpu_read_gprs(vcpu, &gprs);
-	for (size_t i = 0; i < breakpoints->n; i++) {
-		struct guest_breakpoint *breakpoint = breakpoints->all[i];
-
-		if (breakpoint->at.value != pc)
-			continue;
-		breakpoint->hit(breakpoint, vcpu->index, &vcpu->regs, &gprs);
-		found = true;
-	}
-	return found;
 }
 
 /* Whether a debug exit is a step's or the end of a rest. */
@@ -165,12 +124,13 @@ static bool inject(struct vcpu *vcpu, const struct kvm_debug_exit_arch *exit)
  */
 void vcpu_debug_exit(struct vcpu *vcpu)
 {
-	struct vcpu_debug *debug = &vcpu->arch->debug;
+	struct vcpu_debug *debug = &vcpu->debug;
+	struct vcpu_step *step = &vcpu->arch->step;
 	const struct kvm_debug_exit_arch *exit = &vcpu->run->debug.arch;
 	bool hits = (exit->dr6 & DR6_BREAKPOINTS) != 0;
 	bool stepped = debug->stepping && (exit->dr6 & DR6_BS) != 0;
-	bool rested = debug->step.resting;
-	bool ours = step_took(&debug->step, exit) || stepped;
+	bool rested = step->resting;
+	bool ours = step_took(step, exit) || stepped;
 
 	if (ours && !stepped && !rested && !hits)
 		return; /* and the next step */
@@ -196,14 +156,6 @@ static void note_io(const struct kvm_run *run, struct guest_access *access)
 	memcpy(&access->value, (const uint8_t *)run + run->io.data_offset, MIN(run->io.size, sizeof(access->value)));
 }
 
-static void note_mmio(const struct kvm_run *run, struct guest_access *access)
-{
-	access->address = run->mmio.phys_addr;
-	access->bytes = (uint8_t)run->mmio.len;
-	access->write = run->mmio.is_write;
-	memcpy(&access->value, run->mmio.data, MIN(run->mmio.len, sizeof(access->value)));
-}
-
 static void note_msr(const struct kvm_run *run, struct guest_access *access)
 {
 	access->address = run->msr.index;
@@ -212,15 +164,11 @@ static void note_msr(const struct kvm_run *run, struct guest_access *access)
 	access->value = run->msr.data;
 }
 
-static void note(const struct kvm_run *run, struct guest_access *access)
+void vcpu_arch_access(const struct kvm_run *run, struct guest_access *access)
 {
-	*access = (struct guest_access){.reason = run->exit_reason, .count = 1};
 	switch (run->exit_reason) {
 	case KVM_EXIT_IO:
 		note_io(run, access);
-		break;
-	case KVM_EXIT_MMIO:
-		note_mmio(run, access);
 		break;
 	case KVM_EXIT_X86_RDMSR:
 	case KVM_EXIT_X86_WRMSR:
@@ -231,24 +179,77 @@ static void note(const struct kvm_run *run, struct guest_access *access)
 	}
 }
 
-void vcpu_observe_exit(struct vcpu *vcpu, bool interrupted)
+/* ---- patches ---- */
+
+static bool translate(struct guest *guest, const struct kvm_sregs *sregs, uint64_t cr3, gva_t at, gpa_t *to)
 {
-	vcpu_read_gprs(vcpu, &vcpu->arch->debug.gprs);
-	if (interrupted)
-		vcpu->arch->debug.access = (struct guest_access){.reason = KVM_EXIT_INTR, .count = 1};
-	else
-		note(vcpu->run, &vcpu->arch->debug.access);
+	struct page_walk walk;
+
+	page_walk_init(&walk, guest, cr3, (sregs->cr4 & CR4_LA57) != 0);
+	return page_walk_translate(&walk, at, to);
 }
 
-void vcpu_observe_handled(struct vcpu *vcpu)
+/* Before its first instruction, a guest that begins without paging has no other addresses than physical ones. */
+bool vcpu_arch_translate(struct vcpu *vcpu, gva_t at, gpa_t *to)
 {
-	struct vcpu_debug *debug = &vcpu->arch->debug;
+	struct guest *guest = vcpu->machine->guest;
+	struct kvm_sregs sregs;
 
-	if (debug->access.bytes != 0 && !debug->access.write)
-		note(vcpu->run, &debug->access); /* what was read */
-	for (size_t i = 0; i < debug->observers.n; i++) {
-		struct guest_observer *observer = debug->observers.all[i];
+	if (ioctl(vcpu->fd, KVM_GET_SREGS, &sregs) < 0)
+		return false;
+	*to = (gpa_t){at.value};
+	if (sregs.cr0 & CR0_PG)
+		return translate(guest, &sregs, sregs.cr3, at, to) ||
+		       translate(guest, &sregs, sregs.cr3 & ~CR3_USER_HALF, at, to);
+	return guest->state == GUEST_CREATED;
+}
 
-		observer->exited(observer, vcpu->index, &debug->access, &vcpu->regs, &debug->gprs);
+/* KVM leaves in DR6 what the exit before had, where it reports an INT3 (its handle_exception_nmi and bp_interception).
+ */
+bool vcpu_arch_stepped(struct vcpu *vcpu, int failed)
+{
+	struct kvm_debug_exit_arch *exit = &vcpu->run->debug.arch;
+	const bool debug = failed == 0 && vcpu->run->exit_reason == KVM_EXIT_DEBUG;
+
+	if (debug && exit->exception == VECTOR_BP)
+		exit->dr6 = 0;
+	return debug && (exit->dr6 & DR6_BS) != 0;
+}
+
+/* VMX and SVM intercept it; where CPL 0 is emulated (host_pvm.c), it is what KVM cannot emulate. */
+bool vcpu_arch_trapped(const struct vcpu *vcpu)
+{
+	const struct kvm_run *run = vcpu->run;
+	uint8_t bytes[INSTRUCTION_BYTES_MAX];
+
+	switch (run->exit_reason) {
+	case KVM_EXIT_DEBUG:
+		return run->debug.arch.exception == VECTOR_BP;
+	case KVM_EXIT_INTERNAL_ERROR:
+		return kvm_failed_instruction(run, bytes) > 0 && bytes[0] == INT3;
+	default:
+		return false;
 	}
+}
+
+const struct patch_trap vcpu_arch_trap = {.code = INT3, .bytes = 1};
+
+size_t vcpu_arch_breakpoints(const struct vcpu_machine *machine)
+{
+	(void)machine;
+	return BREAKPOINTS;
+}
+
+const char *vcpu_arch_why_no_step(const struct vcpu_machine *machine)
+{
+	return (machine->arch->step_control & KVM_GUESTDBG_BLOCKIRQ) != 0
+	               ? NULL
+	               : "this host's KVM lacks KVM_GUESTDBG_BLOCKIRQ (Linux 5.16)";
+}
+
+const char *vcpu_arch_why_no_patch(const struct vcpu_machine *machine)
+{
+	if (host_kind() == HOST_PVM && !machine->arch->quirks)
+		return "this host's KVM cannot execute INT3 in the guest's kernel, and its quirks are off";
+	return vcpu_arch_why_no_step(machine);
 }

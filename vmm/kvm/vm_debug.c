@@ -5,10 +5,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "kvm/vcpu/x86/vcpu_debug.h"
-#include "kvm/vcpu/x86/vcpu_patch.h"
-#include "kvm/vcpu/x86/vcpu_step.h"
-#include "kvm/x86/vm_x86.h"
+#include "kvm/vcpu/patch.h"
+#include "kvm/vcpu/vcpu_debug.h"
+#include "kvm/vcpu/vcpu_patch.h"
+#include "kvm/vm_arch.h"
+#include "kvm/vm_parts.h"
 
 struct vcpu_change {
 	struct vcpu *vcpu;
@@ -28,7 +29,7 @@ static void change_observers(void *data)
 {
 	const struct vcpu_change *change = data;
 
-	change->vcpu->arch->debug.observers = *change->observers;
+	change->vcpu->debug.observers = *change->observers;
 }
 
 /* A vCPU without its thread executes nothing any more, so there is nothing to change. */
@@ -66,15 +67,16 @@ static const struct guest_breakpoint *find_shared(const struct breakpoints *brea
 	return NULL;
 }
 
-static bool has_register(const struct breakpoints *breakpoints)
+static bool has_register(const struct vm *vm, const struct breakpoints *breakpoints)
 {
 	uint64_t addresses[GUEST_BREAKPOINT_ADDRESSES_MAX];
 
-	return breakpoints_addresses(breakpoints, addresses) < GUEST_BREAKPOINT_ADDRESSES_MAX;
+	return breakpoints_addresses(breakpoints, addresses) < vcpu_arch_breakpoints(&vm->machine);
 }
 
 /* Decides of which kind; what that needs is checked later. */
-static bool choose_kind(const struct breakpoints *breakpoints, struct guest_breakpoint *more, GError **error)
+static bool choose_kind(const struct vm *vm, const struct breakpoints *breakpoints, struct guest_breakpoint *more,
+                        GError **error)
 {
 	const struct guest_breakpoint *shared = find_shared(breakpoints, more->at);
 
@@ -86,13 +88,13 @@ static bool choose_kind(const struct breakpoints *breakpoints, struct guest_brea
 	}
 	more->patched = shared ? shared->patched
 	                       : more->kind == GUEST_BREAKPOINT_PATCH ||
-	                                 (more->kind == GUEST_BREAKPOINT_ANY && !has_register(breakpoints));
-	if (shared || more->patched || has_register(breakpoints))
+	                                 (more->kind == GUEST_BREAKPOINT_ANY && !has_register(vm, breakpoints));
+	if (shared || more->patched || has_register(vm, breakpoints))
 		return true;
 	g_autofree char *names = takers(breakpoints);
 	g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN,
-	            "cannot place %s: the processor has %u breakpoints, and they are taken by %s; remove one",
-	            more->what, GUEST_BREAKPOINT_ADDRESSES_MAX, names);
+	            "cannot place %s: the processor has %zu breakpoints, and they are taken by %s; remove one",
+	            more->what, vcpu_arch_breakpoints(&vm->machine), names);
 	return false;
 }
 
@@ -110,19 +112,10 @@ static bool may_debug(const struct vm *vm, const struct guest_breakpoint *breakp
 	return false;
 }
 
-static const char *patch_unavailable(const struct vm *vm)
-{
-	if (host_kind() == HOST_PVM && !vm->machine.arch->quirks)
-		return "this host's KVM cannot execute INT3 in the guest's kernel, and its quirks are off";
-	return (vm->machine.arch->step_control & KVM_GUESTDBG_BLOCKIRQ) != 0
-	               ? NULL
-	               : "this host's KVM lacks KVM_GUESTDBG_BLOCKIRQ (Linux 5.16)";
-}
-
 /* Where the patch goes; NULL when there can be none. */
 static uint8_t *patch_place(struct vm *vm, const struct guest_breakpoint *breakpoint, GError **error)
 {
-	const char *why = patch_unavailable(vm);
+	const char *why = vcpu_arch_why_no_patch(&vm->machine);
 	uint8_t *byte = why ? NULL : vcpu_patch_find(&vm->machine, breakpoint->at);
 
 	if (byte)
@@ -136,12 +129,13 @@ static uint8_t *patch_place(struct vm *vm, const struct guest_breakpoint *breakp
 /* Every vCPU stops at it already. They leave the guest for it, so that none has the instruction of before in hand. */
 static bool patch(struct vm *vm, const struct guest_breakpoint *breakpoint, uint8_t *byte, GError **error)
 {
-	if (patches_insert(&vm->machine.arch->patches, breakpoint->at, byte)) {
-		set_breakpoints(vm, &vm->arch->breakpoints);
+	if (patches_insert(&vm->machine.patches, breakpoint->at, byte)) {
+		set_breakpoints(vm, &vm->breakpoints);
 		return true;
 	}
 	g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN,
-	            "cannot place %s by patching: there is an INT3 at 0x%" G_GINT64_MODIFIER "x already",
+	            "cannot place %s by patching: there is a breakpoint instruction at 0x%" G_GINT64_MODIFIER
+	            "x already",
 	            breakpoint->what, breakpoint->at.value);
 	return false;
 }
@@ -149,43 +143,43 @@ static bool patch(struct vm *vm, const struct guest_breakpoint *breakpoint, uint
 static bool breakpoint_add(struct guest *guest, struct guest_breakpoint *breakpoint, GError **error)
 {
 	struct vm *vm = vm_of(guest);
-	const struct breakpoints before = vm->arch->breakpoints;
+	const struct breakpoints before = vm->breakpoints;
 	struct breakpoints more = before;
 	uint8_t *byte = NULL;
 
-	if (!may_debug(vm, breakpoint, error) || !choose_kind(&more, breakpoint, error))
+	if (!may_debug(vm, breakpoint, error) || !choose_kind(vm, &more, breakpoint, error))
 		return false;
 	if (breakpoint->patched && !(byte = patch_place(vm, breakpoint, error)))
 		return false;
 	more.all[more.n++] = breakpoint;
 	int errnum = set_breakpoints(vm, &more);
 	if (errnum != 0) {
-		set_breakpoints(vm, &vm->arch->breakpoints);
+		set_breakpoints(vm, &vm->breakpoints);
 		g_set_error(error, GUEST_ERROR, GUEST_ERROR_SYSTEM, "cannot place %s at 0x%" G_GINT64_MODIFIER "x: %s",
 		            breakpoint->what, breakpoint->at.value, g_strerror(errnum));
 		return false;
 	}
-	vm->arch->breakpoints = more;
+	vm->breakpoints = more;
 	if (!byte || patch(vm, breakpoint, byte, error))
 		return true;
-	vm->arch->breakpoints = before;
+	vm->breakpoints = before;
 	set_breakpoints(vm, &before);
 	return false;
 }
 
 static bool breakpoint_intact(struct guest *guest, const struct guest_breakpoint *breakpoint)
 {
-	return !breakpoint->patched || patches_intact(&vm_of(guest)->machine.arch->patches, breakpoint->at);
+	return !breakpoint->patched || patches_intact(&vm_of(guest)->machine.patches, breakpoint->at);
 }
 
 static void breakpoint_remove(struct guest *guest, struct guest_breakpoint *breakpoint)
 {
 	struct vm *vm = vm_of(guest);
-	struct breakpoints *left = &vm->arch->breakpoints;
+	struct breakpoints *left = &vm->breakpoints;
 	size_t kept = 0;
 
 	if (breakpoint->patched)
-		patches_drop(&vm->machine.arch->patches, breakpoint->at);
+		patches_drop(&vm->machine.patches, breakpoint->at);
 	for (size_t i = 0; i < left->n; i++) {
 		if (left->all[i] != breakpoint)
 			left->all[kept++] = left->all[i];
@@ -196,13 +190,13 @@ static void breakpoint_remove(struct guest *guest, struct guest_breakpoint *brea
 
 static void unpatch(struct guest *guest, gva_t from, uint8_t *code, size_t n)
 {
-	patches_put_back(&vm_of(guest)->machine.arch->patches, from, code, n);
+	patches_put_back(&vm_of(guest)->machine.patches, from, code, n);
 }
 
 static void set_observers(struct vm *vm)
 {
 	for (unsigned i = 0; i < vm->machine.n_vcpus; i++) {
-		struct vcpu_change change = {.vcpu = &vm->machine.vcpus[i], .observers = &vm->arch->observers};
+		struct vcpu_change change = {.vcpu = &vm->machine.vcpus[i], .observers = &vm->observers};
 
 		vcpu_run_on(change.vcpu, change_observers, &change);
 	}
@@ -216,12 +210,12 @@ static bool observer_add(struct guest *guest, struct guest_observer *observer, G
 		g_set_error(error, GUEST_ERROR, GUEST_ERROR_ENDED, "cannot see exits: the guest has ended");
 		return false;
 	}
-	if (vm->arch->observers.n == GUEST_OBSERVERS_MAX) {
+	if (vm->observers.n == GUEST_OBSERVERS_MAX) {
 		g_set_error(error, GUEST_ERROR, GUEST_ERROR_TAKEN,
 		            "cannot see exits: %u others do, the most there can be", GUEST_OBSERVERS_MAX);
 		return false;
 	}
-	vm->arch->observers.all[vm->arch->observers.n++] = observer;
+	vm->observers.all[vm->observers.n++] = observer;
 	set_observers(vm);
 	return true;
 }
@@ -231,29 +225,29 @@ static void observer_remove(struct guest *guest, struct guest_observer *observer
 	struct vm *vm = vm_of(guest);
 	size_t kept = 0;
 
-	for (size_t i = 0; i < vm->arch->observers.n; i++) {
-		if (vm->arch->observers.all[i] != observer)
-			vm->arch->observers.all[kept++] = vm->arch->observers.all[i];
+	for (size_t i = 0; i < vm->observers.n; i++) {
+		if (vm->observers.all[i] != observer)
+			vm->observers.all[kept++] = vm->observers.all[i];
 	}
-	vm->arch->observers.n = kept;
+	vm->observers.n = kept;
 	set_observers(vm);
 }
 
 static bool msrs_watch(struct guest *guest, const struct guest_msr_range *ranges, size_t n, GError **error)
 {
-	return msr_filter_set(&vm_of(guest)->arch->msr_filter, MSR_OWNER_PROBES, ranges, n, error);
+	return vm_arch_msrs_watch(vm_of(guest), ranges, n, error);
 }
 
 static bool step(struct guest *guest, unsigned vcpu, struct guest_stepper *stepper, GError **error)
 {
 	struct vm *vm = vm_of(guest);
+	const char *why = vcpu_arch_why_no_step(&vm->machine);
 
-	if ((vm->machine.arch->step_control & KVM_GUESTDBG_BLOCKIRQ) == 0) {
-		g_set_error(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED,
-		            "cannot step vCPU %u: this host's KVM lacks KVM_GUESTDBG_BLOCKIRQ (Linux 5.16)", vcpu);
+	if (why) {
+		g_set_error(error, GUEST_ERROR, GUEST_ERROR_UNSUPPORTED, "cannot step vCPU %u: %s", vcpu, why);
 		return false;
 	}
-	if (vcpu_step_set(&vm->machine.vcpus[vcpu], stepper))
+	if (vcpu_arch_step(&vm->machine.vcpus[vcpu], stepper))
 		return true;
 	g_set_error(error, GUEST_ERROR, GUEST_ERROR_SYSTEM, "cannot step vCPU %u: %s", vcpu, g_strerror(errno));
 	return false;
@@ -266,7 +260,7 @@ static bool registers_read(struct guest *guest, unsigned vcpu, struct guest_regs
 	if (!from->clocks.begun || !from->clocks.online)
 		return false;
 	*regs = from->regs;
-	vcpu_read_gprs(from, gprs);
+	vcpu_arch_gprs(from, gprs);
 	return true;
 }
 
@@ -279,11 +273,3 @@ const struct guest_debug_ops vm_debug_ops = {.breakpoint_add = breakpoint_add,
                                              .msrs_watch = msrs_watch,
                                              .step = step,
                                              .registers_read = registers_read};
-
-/* Without KVM_GUESTDBG_BLOCKIRQ (Linux 5.16) an interrupt may come in the middle of a step: a hit may count twice. */
-uint32_t vm_step_control(int kvm_fd)
-{
-	int supported = ioctl(kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_SET_GUEST_DEBUG2);
-
-	return supported > 0 ? (uint32_t)supported & KVM_GUESTDBG_BLOCKIRQ : 0;
-}
