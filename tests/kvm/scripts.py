@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Scripts of vprof trace, with a guest that does everything a known number of times: nothing is lost, and nothing counted twice."""
 import json
-import os
 import re
 
 import harness
@@ -115,8 +114,7 @@ class Scripts(harness.ProgramTest):
             with self.subTest(name, script=script):
                 engine = Engine(self, harness.guest("rounds"), name=re.sub(r"\W", "_", name))
                 trace = self.start(VPROF, "trace", engine.path, "-j", "-e", 'BEGIN { printf("ready\\n"); }', "-e", script)
-                while (byte := os.read(trace.stdout.fileno(), 1)) != b"\n":
-                    self.assertTrue(byte, byte or self.finish(trace, status=None))
+                self.wait_for_line(trace)
                 engine.execute("guest-start")
                 out, _ = self.finish(trace)
                 hits = json.loads(out.splitlines()[-1])["end"]["statistics"]["hit"]

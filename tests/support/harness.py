@@ -202,6 +202,12 @@ class ProgramTest(unittest.TestCase):
             self.fail(f"{process.args} ended with {process.returncode}, not {status}\nstdout: {out}\nstderr: {err}")
         return out, err
 
+    def wait_for_line(self, process):
+        """Reads the first line of its output, and nothing behind it: `finish` has the rest."""
+        while (byte := os.read(process.stdout.fileno(), 1)) != b"\n":
+            if not byte:
+                self.fail(f"{process.args} has printed nothing: {self.finish(process, status=None)}")
+
     def run_program(self, *command, status=0, timeout=60, **options):
         return self.finish(self.start(*command, **options), status=status, timeout=timeout)
 

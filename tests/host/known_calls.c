@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Does known things a known number of times, each under a name of its own, as the guest's process 1 and then as a
+ * child: the workload of one_liners.py. The disk is read past the page cache.
+ */
+#define _GNU_SOURCE /* O_DIRECT */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CALLS 300
+#define OPENS 25
+#define FORKS 20
+#define BLOCKS 16
+
+static void name(const char *text)
+{
+	prctl(PR_SET_NAME, text);
+}
+
+static void call(void)
+{
+	name("caller");
+	for (int i = 0; i < CALLS; i++)
+		syscall(SYS_getppid);
+	name("between");
+}
+
+static void open_files(void)
+{
+	close(open("/known-file", O_RDWR | O_CREAT, 0600));
+	name("opener");
+	for (int i = 0; i < OPENS; i++)
+		close(open("/known-file", O_RDONLY));
+	name("between");
+}
+
+static void read_sizes(void)
+{
+	static const struct {
+		size_t bytes;
+		int times;
+	} sizes[] = {{1, 10}, {70, 13}, {450, 7}, {1500, 11}, {1900, 5}};
+	int zero = open("/dev/zero", O_RDONLY);
+	char bytes[4096];
+
+	name("reader");
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		for (int n = 0; n < sizes[i].times; n++)
+			if (read(zero, bytes, sizes[i].bytes) < 0)
+				perror("read");
+	name("between");
+	close(zero);
+}
+
+static void make_children(void)
+{
+	name("parent");
+	for (int i = 0; i < FORKS; i++) {
+		if (fork() == 0)
+			_exit(0);
+		wait(NULL);
+	}
+	name("between");
+}
+
+static void read_disk(void)
+{
+	static _Alignas(4096) char block[8192];
+	int disk = open("/dev/vda", O_RDONLY | O_DIRECT);
+
+	name("driver");
+	for (int i = 0; i < BLOCKS; i++)
+		if (pread(disk, block, 4096, i * 65536) < 0)
+			perror("disk");
+	for (int i = 0; i < BLOCKS / 2; i++)
+		if (pread(disk, block, 8192, (BLOCKS + i) * 65536) < 0)
+			perror("disk");
+	name("between");
+	close(disk);
+}
+
+int main(void)
+{
+	setvbuf(stdout, NULL, _IONBF, 0);
+	call();
+	open_files();
+	read_sizes();
+	make_children();
+	read_disk();
+	nanosleep(&(struct timespec){.tv_sec = 2}, NULL);
+	printf("known calls: done\n");
+	if (getpid() == 1)
+		reboot(RB_POWER_OFF);
+	return 0;
+}

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Lessons 1 to 9 and 12 of bpftrace's tutorial of one-liners, by vprof, on Debian's kernel with a workload of known counts. A boot has
+as many of them as the processor has breakpoints for."""
+import json
+import lzma
+import pathlib
+import re
+
+import harness
+from engine import Engine
+from harness import VPROF
+
+MODULES = "virtio/virtio", "virtio/virtio_ring", "virtio/virtio_mmio", "block/virtio_blk"
+INIT = """#!/bin/sh
+busybox mount -t proc proc /proc
+busybox mount -t devtmpfs dev /dev
+for name in virtio virtio_ring virtio_mmio virtio_blk; do [ ! -e /bin/$name.ko ] || busybox insmod /bin/$name.ko; done
+while read -r word number rest; do [ "$word" != ctxt ] || echo "init: $word $number"; done </proc/stat
+exec known_calls
+"""
+CALLS, OPENS, FORKS, BLOCKS = 300, 25, 20, 16  # known_calls.c
+SIZES = {1: 10, 70: 13, 450: 7, 1500: 11, 1900: 5}
+READS = sum(SIZES.values())
+PATH = """#ifndef BPFTRACE_HAVE_BTF
+#include <linux/path.h>
+#include <linux/dcache.h>
+#endif
+
+kprobe:vfs_open
+{
+	printf("open path: %s\\n", str(((struct path *)arg0)->dentry->d_name.name));
+}
+"""
+HELLO = 'BEGIN { printf("hello world\\n"); }'
+OPENED = 'tracepoint:syscalls:sys_enter_openat { printf("%s %s\\n", comm, str(args.filename)); }'
+BY_PROCESS = "tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }"
+READ_BYTES = "tracepoint:syscalls:sys_exit_read /pid == $1/ { @bytes = hist(args.ret); }"
+VFS_BYTES = "kretprobe:vfs_read { @bytes = lhist(retval, 0, 2000, 200); }"
+TIMES = ("kprobe:vfs_read { @start[tid] = nsecs; } "
+         "kretprobe:vfs_read /@start[tid]/ { @ns[comm] = hist(nsecs - @start[tid]); delete(@start[tid]); }")
+EVENTS = "tracepoint:sched:sched* { @[probe] = count(); } interval:s:5 { exit(); }"
+ON_CPU = "profile:hz:99 { @[kstack] = count(); }"
+READY = 'BEGIN { printf("ready\\n"); }\n'
+
+
+class Lessons(harness.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        harness.need_kvm()
+        harness.need_feature("breakpoint")
+        self.kernel = harness.script("kernel-debian.sh", "6.12", "cloud")
+        initrd, init, disk = self.folder / "initrd", self.folder / "init", self.folder / "disk"
+        init.write_text(INIT)
+        disk.write_bytes(b"")
+        with disk.open("r+b") as file:
+            file.truncate(4 << 20)
+        files = [harness.BIN / "known_calls"]
+        drivers, = (pathlib.Path(self.kernel).parents[1] / "lib" / "modules").glob("*/kernel/drivers")
+        for name in MODULES:
+            for packed in drivers.glob(f"{name}.ko*"):
+                files.append(self.folder / f"{packed.name.split('.')[0]}.ko")
+                files[-1].write_bytes(lzma.decompress(packed.read_bytes()) if packed.suffix == ".xz" else packed.read_bytes())
+        harness.script("initramfs.sh", initrd, init, *files)
+        self.console = self.folder / "console"
+        self.engine = Engine(self, self.kernel, "--initrd", initrd, "--console", self.console, "--disk", disk)
+        # Reads the kernel, which takes longer on an emulated host than the program waits.
+        self.engine.execute("probe-add", probe="tracepoint:sched:sched_switch", stack=True)
+        self.engine.execute("probe-record", on=True)
+        self.engine.execute("probe-record", on=False)
+        self.engine.execute("probe-remove", id=1)
+
+    def trace(self, *lessons):
+        """Boots the guest with all of them: what each has printed, its maps with the parts of keys as texts, and what it said."""
+        traces = []
+        for lesson, *parameters in lessons:
+            path = self.folder / f"lesson-{len(traces)}.bt"
+            path.write_text(READY + lesson)
+            traces.append(self.start(VPROF, "trace", "-j", "--breakpoints", "processor", "--script", path, self.engine.path, *parameters))
+            self.wait_for_line(traces[-1])
+        self.engine.execute("guest-start")
+        results = []
+        for (lesson, *_), trace in zip(lessons, traces):
+            out, err = self.finish(trace, timeout=120)
+            lines = [json.loads(line) for line in out.splitlines()]
+            statistics = lines[-1]["end"]["statistics"]
+            self.assertEqual([statistics[name] for name in ("dropevt", "map-full", "fault")], [0, 0, 0], lesson)
+            maps = {line["map"]: {tuple(map(str, entry["key"])): entry["value"] for entry in line["entries"]} for line in lines if "map" in line}
+            results.append(("".join(line.get("text", "") for line in lines), maps, err))
+        console = self.console.read_text(errors="replace")
+        ended = self.engine.process.poll()
+        said = [said for *_, said in results] + ([] if ended is None else [ended, self.engine.process.stderr.read()])
+        self.assertIn("known calls: done", console[-500:], said)
+        return results
+
+    def counts(self, ranges):
+        return {range_["range"]: range_["count"] for range_ in ranges}
+
+    def test_system_calls(self):
+        """Lessons 1 to 5, 9 and 12."""
+        listed, _ = self.run_program(VPROF, "probe", "list", "tracepoint:syscalls:sys_enter_*", "--engine", self.engine.path)
+        self.assertIn("tracepoint:syscalls:sys_enter_openat", listed.splitlines())
+        self.assertGreater(len(listed.splitlines()), 300)
+        hello, opened, by_process, read_bytes, on_cpu, path = self.trace([HELLO], [OPENED], [BY_PROCESS], [READ_BYTES, 1], [ON_CPU], [PATH])
+        self.assertEqual(hello[0], "hello world\n")
+        self.assertEqual(re.findall("^opener (.*)$", opened[0], re.MULTILINE), ["/known-file"] * OPENS)
+        self.assertIn("init /proc/stat\n", opened[0])
+        counts = by_process[1]["@"]
+        print(f"  system calls: {counts}", flush=True)
+        # Each with the call that takes the name away; a file is opened and closed; fork(3) of the C library is clone(2) and, in the
+        # child, set_robust_list(2).
+        self.assertEqual([counts[name,] for name in ("caller", "opener", "reader", "parent", "driver")],
+                         [CALLS + 1, 2 * OPENS + 1, READS + 1, 4 * FORKS + 1, BLOCKS + BLOCKS // 2 + 1])
+        ranges = self.counts(read_bytes[1]["@bytes"][()])
+        print(f"  bytes of read(): {ranges}", flush=True)
+        self.assertEqual(ranges["[1K, 2K)"], SIZES[1500] + SIZES[1900])
+        self.assertGreaterEqual(ranges["[64, 128)"], SIZES[70])
+        stacks = on_cpu[1]["@"]
+        print(f"  {sum(stacks.values())} samples with {len(stacks)} stacks of the kernel", flush=True)
+        self.assertGreater(sum(stacks.values()), 99)
+        self.assertTrue([stack for stack in stacks if "do_idle" in stack[0]], list(stacks)[:5])
+        self.assertEqual(path[0].count("open path: known-file\n"), OPENS + 1)
+
+    def test_functions(self):
+        """Lessons 6 and 7."""
+        vfs_bytes, times = self.trace([VFS_BYTES], [TIMES])
+        ranges = self.counts(vfs_bytes[1]["@bytes"][()])
+        print(f"  bytes of vfs_read(): {ranges}", flush=True)
+        self.assertEqual([ranges[name] for name in ("[400, 600)", "[1400, 1600)", "[1800, 2000)")], [SIZES[450], SIZES[1500], SIZES[1900]])
+        self.assertGreaterEqual(ranges["[0, 200)"], SIZES[1] + SIZES[70])
+        of_reader = self.counts(times[1]["@ns"]["reader",])
+        print(f"  its times: {of_reader}", flush=True)
+        self.assertEqual(sum(of_reader.values()), READS)
+        self.assertEqual(times[1]["@start"], {})
+
+    def test_scheduler(self):
+        """Lesson 8: as many trace points as the processor has breakpoints. It ends by itself."""
+        self.engine.execute("guest-start")
+        harness.wait_until(lambda: "smp: Brought up" in self.console.read_text(errors="replace"), "the guest's scheduler", 60)
+        out, said = self.run_program(VPROF, "trace", "-j", "--breakpoints", "processor", self.engine.path, "-e", EVENTS)
+        maps = {line["map"]: {entry["key"][0]: entry["value"] for entry in line["entries"]} for line in map(json.loads, out.splitlines())
+                if "map" in line}
+        print(f"  {maps['@']}; {said}", flush=True)
+        self.assertGreater(sum(maps["@"].values()), 0)
+        self.assertEqual([key for key in maps["@"] if not re.fullmatch(r"tracepoint:sched:sched_\w+", key)], [])
+
+
+if __name__ == "__main__":
+    harness.main()
