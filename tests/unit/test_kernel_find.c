@@ -2,6 +2,7 @@
 /* Finding a kernel in a guest's memory: where it is, whether it is the one given, and what is no kernel. */
 #include <check.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "attach/kernel_find.h"
@@ -66,6 +67,21 @@ START_TEST(it_is_where_the_descriptor_table_leads)
 	const struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
 	struct kernel_found found = find(&registers, NULL);
 
+	assert_is_at(&found, FAKE_KERNEL_LINKED + SLIDE);
+}
+END_TEST
+
+/* Of the mapping, few pages have anything in them. */
+START_TEST(pages_of_zeros_take_no_memory)
+{
+	const struct hmp_registers registers = fake_kernel_make(&fake, FAKE_KERNEL_LINKED + SLIDE, BUILD_ID);
+	struct kernel_found found = find(&registers, NULL);
+	struct stat status;
+
+	ck_assert_int_eq(fstat(found.fd, &status), 0);
+	ck_assert_int_ge(status.st_size, (off_t)FAKE_KERNEL_BYTES);
+	ck_assert_int_gt(status.st_blocks, 0);
+	ck_assert_int_lt(status.st_blocks * 512, (off_t)FAKE_KERNEL_BYTES / 2);
 	assert_is_at(&found, FAKE_KERNEL_LINKED + SLIDE);
 }
 END_TEST
@@ -194,6 +210,7 @@ int main(void)
 	TCase *tc = tcase_create("kernel_find");
 
 	tcase_add_test(tc, it_is_where_the_descriptor_table_leads);
+	tcase_add_test(tc, pages_of_zeros_take_no_memory);
 	tcase_add_test(tc, early_handlers_are_handlers);
 	tcase_add_test(tc, without_a_descriptor_table_its_mapping_is_searched);
 	tcase_add_test(tc, a_kernel_is_found_again_where_it_was);

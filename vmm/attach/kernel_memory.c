@@ -15,6 +15,7 @@ G_DEFINE_QUARK(vprof_kernel_memory_error, kernel_memory_error)
 
 /* The kernel's mapping is made of these (level2_kernel_pgt of arch/x86/kernel/head_64.S), and so is its alignment. */
 #define STEP_BYTES (UINT64_C(2) << 20)
+#define PAGE_BYTES UINT64_C(4096)
 #define RUNS_MAX (IMAGE_SEGMENTS_MAX - 1)
 #define HEADER_BYTES 8192u /* ELF header and program headers, in front of the kernel's bytes */
 
@@ -104,21 +105,41 @@ static bool runs_add(struct copy *copy, uint64_t start, uint64_t end, bool execu
 	return true;
 }
 
+/* Pages of zeros are left out: the file, which lives as long as the engine does, has holes for them. */
+static bool copy_page(struct copy *copy, uint64_t gva, uint64_t gpa)
+{
+	static const uint8_t zeros[PAGE_BYTES];
+	struct guest *guest = copy->walk->guest;
+	uint8_t page[PAGE_BYTES];
+
+	if (!guest->ops->memory_read(guest, (gpa_t){gpa}, page, sizeof(page)))
+		return false;
+	if (memcmp(page, zeros, sizeof(page)) != 0)
+		memcpy(bytes_of(copy, gva), page, sizeof(page));
+	return true;
+}
+
+static bool copy_leaf(struct copy *copy, uint64_t gva, uint64_t end, uint64_t gpa)
+{
+	for (uint64_t at = 0; at < end - gva; at += PAGE_BYTES)
+		if (!copy_page(copy, gva + at, gpa + at))
+			return false;
+	return true;
+}
+
 /* What is not mapped, or not RAM, stays zero: holes are normal, freed parts are unmapped. */
 static bool copy_pages(struct copy *copy, GError **error)
 {
-	struct guest *guest = copy->walk->guest;
 	struct page_leaf leaf;
 
 	for (uint64_t gva = copy->start; gva < copy->end;) {
 		if (!page_walk_leaf(copy->walk, (gva_t){gva}, &leaf)) {
-			gva += 4096;
+			gva += PAGE_BYTES;
 			continue;
 		}
 		uint64_t next = MIN(leaf.gva + leaf.bytes, copy->end);
 
-		if (guest->ops->memory_read(guest, (gpa_t){leaf.gpa + (gva - leaf.gva)}, bytes_of(copy, gva),
-		                            next - gva) &&
+		if (copy_leaf(copy, gva, next, leaf.gpa + (gva - leaf.gva)) &&
 		    !runs_add(copy, gva, next, leaf.executable))
 			return fail(error, KERNEL_MEMORY_ERROR_NONE, "its mapping is in too many pieces");
 		gva = next;
