@@ -79,17 +79,22 @@ static uint16_t flags_encode(const struct layout *layout, const struct orc_entry
 	                  (entry->type == ORC_END_OF_STACK ? 1u << layout->end_bit : 0));
 }
 
+static void entry_encode(const struct layout *layout, uint64_t at, const struct orc_entry *entry, GByteArray *ips,
+                         GByteArray *entries)
+{
+	int32_t distance = (int32_t)(at - (TABLES + ips->len));
+	uint16_t flags = flags_encode(layout, entry);
+
+	g_byte_array_append(ips, (const uint8_t *)&distance, sizeof(distance));
+	g_byte_array_append(entries, (const uint8_t *)&entry->sp_offset, 2);
+	g_byte_array_append(entries, (const uint8_t *)&entry->bp_offset, 2);
+	g_byte_array_append(entries, (const uint8_t *)&flags, 2);
+}
+
 static void tables_encode(const struct layout *layout, GByteArray *ips, GByteArray *entries)
 {
-	for (unsigned i = 0; i < G_N_ELEMENTS(rules); i++) {
-		int32_t distance = (int32_t)(TEXT + rules[i].at - (TABLES + 4 * i));
-		uint16_t flags = flags_encode(layout, &rules[i].entry);
-
-		g_byte_array_append(ips, (const uint8_t *)&distance, sizeof(distance));
-		g_byte_array_append(entries, (const uint8_t *)&rules[i].entry.sp_offset, 2);
-		g_byte_array_append(entries, (const uint8_t *)&rules[i].entry.bp_offset, 2);
-		g_byte_array_append(entries, (const uint8_t *)&flags, 2);
-	}
+	for (unsigned i = 0; i < G_N_ELEMENTS(rules); i++)
+		entry_encode(layout, TEXT + rules[i].at, &rules[i].entry, ips, entries);
 }
 
 static void header_add(struct elf_builder *builder, const char *hex, uint8_t header[20])
@@ -181,6 +186,35 @@ START_TEST(every_layout_gives_the_same_entries)
 	ck_assert_ptr_null(orc_find(made, TEXT + 0xc01));
 	ck_assert_ptr_null(orc_find(made, 0));
 	ck_assert_ptr_null(orc_find(made, UINT64_MAX));
+	orc_free(made);
+}
+END_TEST
+
+/* Many entries to a block, none in some, several at one address: each address has the last that starts before it. */
+START_TEST(look_ups_agree_with_a_linear_search)
+{
+	static const uint32_t places[] = {0x10,  0x11,  0x40,  0x40,  0x41,  0x10f, 0x110, 0x111, 0x20f,
+	                                  0x210, 0x6ff, 0x700, 0x7ff, 0x80f, 0xb10, 0xc80, 0xc80};
+	const size_t n = G_N_ELEMENTS(places);
+	g_autoptr(GByteArray) ips = g_byte_array_new(), entries = g_byte_array_new();
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct orc_entry entry = {(int16_t)i, 0, ORC_REG_SP, ORC_REG_UNDEFINED, ORC_CALL};
+
+		entry_encode(&layouts[0], TEXT + places[i], &entry, ips, entries);
+	}
+	struct image *image = image_make(layouts[0].banner, NULL, ips, entries);
+	struct orc *made = orc_load(image, NULL);
+
+	image_free(image);
+	ck_assert_ptr_nonnull(made);
+	ck_assert_ptr_null(orc_find(made, TEXT + places[0] - 1));
+	ck_assert_ptr_null(orc_find(made, TEXT + places[n - 1] + 1));
+	for (uint32_t at = places[0], last = 0; at <= places[n - 1]; at++) {
+		while (last + 1 < n && places[last + 1] <= at)
+			last++;
+		ck_assert_int_eq(orc_find(made, TEXT + at)->sp_offset, (int)last);
+	}
 	orc_free(made);
 }
 END_TEST
@@ -688,6 +722,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, every_layout_gives_the_same_entries, 0, G_N_ELEMENTS(layouts));
+	tcase_add_test(tcase, look_ups_agree_with_a_linear_search);
 	tcase_add_test(tcase, chains_go_through_modules);
 	tcase_add_test(tcase, code_without_entries_may_have_frame_pointers);
 	tcase_add_test(tcase, code_that_a_modules_table_does_not_cover_ends_a_chain);

@@ -11,19 +11,22 @@ G_DEFINE_QUARK(vprof_orc_error, orc_error)
 
 /* One index slot for this many bytes of text, as in the kernel (LOOKUP_BLOCK_SIZE in asm/orc_lookup.h). */
 #define BLOCK_SHIFT 8u
+#define BLOCK_BYTES (1u << BLOCK_SHIFT)
 #define TEXT_BYTES_MAX (UINT64_C(1) << 30)
+
+_Static_assert(BLOCK_BYTES == UINT8_MAX + 1u, "a place in a block is a byte");
 
 enum version { VERSION_4_14, VERSION_6_3, VERSION_6_4, VERSION_7_1, VERSIONS };
 
 struct orc {
 	enum version version;
 	uint64_t base;           /* address of the first entry */
+	uint32_t end;            /* where the last entry starts, from base */
 	size_t n;                /* entries, at least 1 */
-	uint32_t *offsets;       /* n, ascending: where entry i starts, from base */
+	uint8_t *places;         /* n: where entry i starts, from its block's first byte */
 	uint16_t *kinds;         /* n: which of the rules entry i is */
 	struct orc_entry *rules; /* the distinct ones: a few hundred for half a million entries */
-	size_t n_blocks;         /* of 1 << BLOCK_SHIFT bytes from base */
-	uint32_t *blocks;        /* n_blocks + 1: the last entry that starts at or before the block's first byte */
+	uint32_t *blocks;        /* of each block from base to end, the first entry that starts in it or behind; n */
 };
 
 /* The hashes that scripts/orc_hash.sh makes of each layout; .orc_header exists from 6.3.10 and 6.4 on. */
@@ -139,7 +142,7 @@ static uint64_t address_decode(const uint8_t *ips, uint64_t section, size_t i)
 	return section + i * sizeof(distance) + (uint64_t)(int64_t)GINT32_FROM_LE(distance);
 }
 
-static bool offsets_fill(struct orc *orc, const uint8_t *ips, uint64_t ips_address, GError **error)
+static bool order_check(struct orc *orc, const uint8_t *ips, uint64_t ips_address, GError **error)
 {
 	uint64_t previous = orc->base;
 
@@ -154,10 +157,24 @@ static bool offsets_fill(struct orc *orc, const uint8_t *ips, uint64_t ips_addre
 			            i, address);
 			return false;
 		}
-		orc->offsets[i] = (uint32_t)(address - orc->base);
 		previous = address;
 	}
+	orc->end = (uint32_t)(previous - orc->base);
 	return true;
+}
+
+static void places_fill(struct orc *orc, const uint8_t *ips, uint64_t ips_address)
+{
+	size_t block = 0;
+
+	for (size_t i = 0; i < orc->n; i++) {
+		const uint64_t offset = address_decode(ips, ips_address, i) - orc->base;
+
+		while (block <= offset >> BLOCK_SHIFT)
+			orc->blocks[block++] = (uint32_t)i;
+		orc->places[i] = (uint8_t)(offset % BLOCK_BYTES);
+	}
+	orc->blocks[block] = (uint32_t)orc->n;
 }
 
 static bool rules_fill(struct orc *orc, const uint8_t *entries, GError **error)
@@ -174,17 +191,6 @@ static bool rules_fill(struct orc *orc, const uint8_t *entries, GError **error)
 		g_set_error_literal(error, ORC_ERROR, ORC_ERROR_CORRUPT,
 		                    ".orc_unwind has more than 65535 distinct entries; a kernel has a few hundred");
 	return fits;
-}
-
-static void blocks_fill(struct orc *orc)
-{
-	size_t i = 0;
-
-	for (size_t block = 0; block <= orc->n_blocks; block++) {
-		while (i + 1 < orc->n && orc->offsets[i + 1] <= (uint64_t)block << BLOCK_SHIFT)
-			i++;
-		orc->blocks[block] = (uint32_t)i;
-	}
 }
 
 static bool version_find(const struct image *image, enum version *version, GError **error)
@@ -232,16 +238,15 @@ struct orc *orc_load(const struct image *image, GError **error)
 	orc->version = version;
 	orc->n = ip_bytes / sizeof(int32_t);
 	orc->base = address_decode(ips, ips_address, 0);
-	orc->offsets = g_new(uint32_t, orc->n);
 	orc->kinds = g_new(uint16_t, orc->n);
-	if (!offsets_fill(orc, ips, ips_address, error) || !rules_fill(orc, entries, error)) {
+	if (!order_check(orc, ips, ips_address, error) || !rules_fill(orc, entries, error)) {
 		g_prefix_error(error, "%s: ", image_path(image));
 		orc_free(orc);
 		return NULL;
 	}
-	orc->n_blocks = (orc->offsets[orc->n - 1] >> BLOCK_SHIFT) + 1;
-	orc->blocks = g_new(uint32_t, orc->n_blocks + 1);
-	blocks_fill(orc);
+	orc->blocks = g_new(uint32_t, (orc->end >> BLOCK_SHIFT) + 2);
+	orc->places = g_new(uint8_t, orc->n);
+	places_fill(orc, ips, ips_address);
 	return orc;
 }
 
@@ -249,7 +254,7 @@ void orc_free(struct orc *orc)
 {
 	if (!orc)
 		return;
-	g_free(orc->offsets);
+	g_free(orc->places);
 	g_free(orc->kinds);
 	g_free(orc->rules);
 	g_free(orc->blocks);
@@ -267,19 +272,20 @@ const struct orc_entry *orc_find(const struct orc *orc, uint64_t address)
 	size_t low, high;
 
 	/* The last entry of a table marks where its text ends. */
-	if (address < orc->base || offset > orc->offsets[orc->n - 1])
+	if (address < orc->base || offset > orc->end)
 		return NULL;
 	low = orc->blocks[offset >> BLOCK_SHIFT];
 	high = orc->blocks[(offset >> BLOCK_SHIFT) + 1];
 	while (low < high) {
-		size_t middle = (low + high + 1) / 2;
+		size_t middle = low + (high - low) / 2;
 
-		if (orc->offsets[middle] <= offset)
-			low = middle;
+		if (orc->places[middle] <= offset % BLOCK_BYTES)
+			low = middle + 1;
 		else
-			high = middle - 1;
+			high = middle;
 	}
-	return &orc->rules[orc->kinds[low]];
+	/* The first entry is at base: there is one before. */
+	return &orc->rules[orc->kinds[low - 1]];
 }
 
 struct orc_entry orc_decode(const struct orc *orc, const uint8_t bytes[ORC_ENTRY_BYTES])
