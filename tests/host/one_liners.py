@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Lessons 1 to 9 and 12 of bpftrace's tutorial of one-liners, by vprof, on Debian's kernel with a workload of known counts. A boot has
+"""The twelve lessons of bpftrace's tutorial of one-liners, by vprof, on Debian's kernel with a workload of known counts. A boot has
 as many of them as the processor has breakpoints for."""
 import json
 import lzma
@@ -41,7 +41,14 @@ TIMES = ("kprobe:vfs_read { @start[tid] = nsecs; } "
          "kretprobe:vfs_read /@start[tid]/ { @ns[comm] = hist(nsecs - @start[tid]); delete(@start[tid]); }")
 EVENTS = "tracepoint:sched:sched* { @[probe] = count(); } interval:s:5 { exit(); }"
 ON_CPU = "profile:hz:99 { @[kstack] = count(); }"
+SWITCHES = "tracepoint:sched:sched_switch { @[kstack] = count(); }"
 READY = 'BEGIN { printf("ready\\n"); }\n'
+BLOCK = "tracepoint:block:block_rq_issue { @ = hist(args.bytes); }"
+# What the lessons do not have, of the same events.
+MORE = """
+tracepoint:block:block_rq_issue { @io[args.nr_sector, args.dev >> 20, comm] = count(); @last = max(args.sector); @rwbs[args.rwbs] = count(); }
+tracepoint:sched:sched_process_fork /comm == "parent"/ { $task = curtask; @pid[$task->pid, uid, curtask->real_parent->pid] = count(); @cgroup[cgroup]++; }
+"""
 
 
 class Lessons(harness.ProgramTest):
@@ -132,6 +139,28 @@ class Lessons(harness.ProgramTest):
         print(f"  its times: {of_reader}", flush=True)
         self.assertEqual(sum(of_reader.values()), READS)
         self.assertEqual(times[1]["@start"], {})
+
+    def test_events(self):
+        """Lessons 10 and 11, and more fields of records and tasks."""
+        switches, block, more = self.trace([SWITCHES], [BLOCK], [MORE])
+        stacks = switches[1]["@"]
+        ctxt = int(re.search(r"init: ctxt (\d+)", self.console.read_text(errors="replace"))[1])
+        print(f"  {sum(stacks.values())} switches with {len(stacks)} stacks; {ctxt} before the workload", flush=True)
+        self.assertGreaterEqual(sum(stacks.values()), ctxt + FORKS)
+        self.assertEqual([stack for stack in stacks if "__schedule" not in stack[0]], [])
+        ranges = self.counts(block[1]["@"][()])
+        print(f"  bytes of requests: {ranges}", flush=True)
+        maps = more[1]
+        print(f"  more: {maps}", flush=True)
+        requests = {(key[0], key[2]): value for key, value in maps["@io"].items()}
+        # The kernel looks for partitions, too.
+        self.assertEqual(ranges["[4K, 8K)"], sum(value for (sectors, _), value in requests.items() if sectors == "8"))
+        self.assertEqual(ranges["[8K, 16K)"], BLOCKS // 2)
+        self.assertEqual({key: requests[key] for key in (("8", "driver"), ("16", "driver"))},
+                         {("8", "driver"): BLOCKS, ("16", "driver"): BLOCKS // 2})
+        self.assertGreaterEqual(sum(maps["@rwbs"].get((name,), 0) for name in ("R", "RS")), BLOCKS + BLOCKS // 2)
+        self.assertEqual(maps["@pid"], {("1", "0", "0"): FORKS})
+        self.assertEqual(sum(maps["@cgroup"].values()), FORKS)
 
     def test_scheduler(self):
         """Lesson 8: as many trace points as the processor has breakpoints. It ends by itself."""
