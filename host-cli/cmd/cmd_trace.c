@@ -38,7 +38,7 @@ static const struct option_row options[] = {
 	{"symfs", OPTION_FILE, offsetof(struct trace_values, symfs),
          "folder with the guest's programs and libraries, for names in call chains", "FOLDER"},
 	{"breakpoints", OPTION_TEXT, offsetof(struct trace_values, breakpoints),
-         "how to probe functions: processor (one of four registers), patch (INT3) or any", "MEANS",
+         "how to probe functions: processor (one of its few registers), patch (INT3 or BRK) or any", "MEANS",
          "processor patch any"},
 	{"filter", OPTION_TEXTS, offsetof(struct trace_values, filters),
          "only events with FIELD=VALUE, or !=, <, <=, > or >=; may be repeated, and all must match", "FILTER"},
