@@ -143,6 +143,28 @@ START_TEST(a_monitor_that_is_not_there_is_an_error_of_the_monitors)
 }
 END_TEST
 
+static bool confine_fails(void)
+{
+	errno = EPERM;
+	return false;
+}
+
+START_TEST(one_that_keeps_its_rights_says_so)
+{
+	static const char *const words[] = {"qmp_capabilities"};
+	static const char *const answers[] = {DONE, NULL};
+	const struct asker_config config = {.qmp_path = qemu.path, .confine = confine_fails};
+	g_autoptr(GError) error = NULL;
+
+	qemu_start(words, answers);
+	struct asker *asker = asker_start(&config);
+
+	ck_assert_ptr_null(asker_wait(asker, NULL, NULL, &error));
+	ck_assert(strstr(error->message, "cannot give up its other rights: Operation not permitted; --sandbox off"));
+	asker_free(asker);
+}
+END_TEST
+
 /* What an engine that was taken over might send. */
 static void check_refused(struct monitor_request request)
 {
@@ -212,6 +234,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, answers_and_events_come_in_their_order);
 	tcase_add_test(tcase, a_monitor_that_is_not_there_is_an_error_of_the_monitors);
+	tcase_add_test(tcase, one_that_keeps_its_rights_says_so);
 	tcase_add_test(tcase, a_command_that_is_none_is_refused);
 	tcase_add_test(tcase, a_path_with_more_in_it_is_refused);
 	tcase_add_test(tcase, an_argument_where_none_is_taken_is_refused);

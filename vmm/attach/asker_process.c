@@ -150,6 +150,21 @@ static void let_go(const struct process *process)
 	prctl(PR_SET_NAME, "vprof-asker");
 }
 
+/* Connected, and without what is not needed. */
+static bool begin(struct process *process, const struct asker_config *config, struct asker_description *out,
+                  GError **error)
+{
+	if (!(config->domain ? open_domain(process, config, out, error) : open_socket(process, config, error)))
+		return false;
+	if (!config->confine || config->confine())
+		return true;
+	g_set_error(
+		error, MONITOR_ERROR, MONITOR_ERROR_GONE,
+		"the process that asks libvirt and QEMU cannot give up its other rights: %s; --sandbox off goes on with them",
+		g_strerror(errno));
+	return false;
+}
+
 void asker_serve(const struct asker_config *config, int requests, int events)
 {
 	struct process process = {.requests = requests, .events = events};
@@ -157,13 +172,11 @@ void asker_serve(const struct asker_config *config, int requests, int events)
 	g_autoptr(GError) error = NULL;
 
 	let_go(&process);
-	if (!(config->domain ? open_domain(&process, config, &description, &error)
-	                     : open_socket(&process, config, &error))) {
+	if (!begin(&process, config, &description, &error)) {
 		failure_send(&process, error);
 		_exit(1);
 	}
-	if ((config->confine && !config->confine()) ||
-	    !message_send(&process, (struct asker_header){.kind = ASKER_HELLO}, &description, sizeof(description)))
+	if (!message_send(&process, (struct asker_header){.kind = ASKER_HELLO}, &description, sizeof(description)))
 		_exit(1);
 	process.loop = g_main_loop_new(NULL, FALSE);
 	g_unix_fd_add(requests, G_IO_IN | G_IO_HUP, on_request, &process);

@@ -131,6 +131,7 @@ static bool confine(struct qemu_guest *qemu, bool sandbox, GError **error)
 /* Of the process that has libvirt and the monitor. libvirt asks for root's user id when it is connected to again. */
 static bool asker_confine(void)
 {
+	errno = 0;
 	return privilege_drop(0, NULL, NULL) && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && sandbox_enter_asker(NULL);
 }
 
