@@ -206,7 +206,7 @@ run_fuzz() {
 }
 
 # More failures than these are not caused by the machine.
-readonly RERUN_MAX=5
+readonly RERUN_MAX=12
 passed=0 failures=() skips=() seconds=()
 
 # check NAME COMMAND...: one check that is not a test of CTest's.

@@ -301,7 +301,7 @@ class Attach(harness.ProgramTest):
         self.assertAlmostEqual(sum(held.values()), sum(asleep) / 2, delta=KNOWN_AGREE * sum(asleep) + KNOWN_LINE)
         for one, other in ("reader_a", "reader_b"), ("reader_b", "reader_a"):
             self.assertGreater(part(one, ".*mutex_lock.*", other), WAKER_MIN)
-        self.assertEqual(len({row["lock"] for row in locks if row["kind"] == "mutex" and row["owner"] in ("reader_a", "reader_b")}), 1)
+        self.assertEqual(len({row["lock"] for row in locks if row["kind"] == "mutex" and {row["waiter"], row["owner"]} == {"reader_a", "reader_b"}}), 1)
         self.assertGreater(part("holder", "hrtimer_nanosleep", "[interrupt]"), WAKER_MIN)
 
     def check_exact_waits(self):
