@@ -351,6 +351,8 @@ class Attach(harness.ProgramTest):
         self.assertTrue(any(stack["frames"] for stack in running))
         self.wait_for_panic()
         self.check_panicked(which)
+        # The engine says so once the kernel has been silent for a while.
+        time.sleep(PANIC_SECONDS)
         vprof.send_signal(signal.SIGINT)
         _, err = self.finish(vprof, status=94)
         self.assertIn("vprof-vmm: the guest has panicked and is kept: Kernel panic - not syncing: sysrq triggered crash", err)
