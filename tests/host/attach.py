@@ -26,6 +26,7 @@ PLUGGED = 128 << 20  # bytes: a block of Linux's
 TWO_CPUS = "-smp", "1,maxcpus=2"
 CPU, SECOND_CPU = "host-x86_64-cpu", {"id": "second", "socket-id": 0, "die-id": 0, "core-id": 1, "thread-id": 0}
 CPU_SAMPLES_MIN = 200
+PANIC_SECONDS = 5
 RESTORED_SECONDS = 15
 PAUSE_SECONDS = 4  # three until it is told
 WAITED = re.compile(r"^waited (\S+) (\d+) ([0-9.]+) ([0-9a-f]+)", re.MULTILINE)  # what its programs have said
