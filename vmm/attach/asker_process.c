@@ -3,14 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib-unix.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "attach/asker.h"
 #include "attach/domain.h"
+#include "lib/process/companion.h"
 
 struct process {
 	int requests, events;
@@ -128,26 +127,16 @@ static bool open_socket(struct process *process, const struct asker_config *conf
 	return process->monitor != NULL;
 }
 
-/* Nothing of the engine's stays open, and no terminal's or service manager's signal ends it before the engine. */
-static void let_go(const struct process *process)
+/* What libvirt's library prints goes nowhere, and not to a socket that it has opened. */
+static void streams_open(void)
 {
-	const int low = MIN(process->requests, process->events), high = MAX(process->requests, process->events);
-	sigset_t all;
+	int fd;
 
-	setsid();
-	sigfillset(&all);
-	sigdelset(&all, SIGSYS);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	close_range(STDERR_FILENO + 1, (unsigned)low - 1, 0);
-	if (low + 1 < high)
-		close_range((unsigned)low + 1, (unsigned)high - 1, 0);
-	close_range((unsigned)high + 1, ~0u, 0);
-	const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (nothing < 0 || dup2(nothing, fd) < 0)
-			close(fd);
-	prctl(PR_SET_NAME, "vprof-asker");
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC); /* the lowest that is free */
+	while (fd >= 0 && fd < STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
 }
 
 /* Connected, and without what is not needed. */
@@ -171,7 +160,8 @@ void asker_serve(const struct asker_config *config, int requests, int events)
 	struct asker_description description = {0};
 	g_autoptr(GError) error = NULL;
 
-	let_go(&process);
+	companion_let_go("vprof-asker", requests, events);
+	streams_open();
 	if (!begin(&process, config, &description, &error)) {
 		failure_send(&process, error);
 		_exit(1);

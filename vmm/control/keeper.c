@@ -15,6 +15,7 @@
 #include <vprof/recording.h>
 
 #include "control/sandbox.h"
+#include "lib/process/companion.h"
 #include "lib/process/privilege.h"
 
 #define ANSWER_SECONDS 5 /* a keeper that takes longer is gone */
@@ -262,21 +263,6 @@ static G_GNUC_NORETURN void keep(struct keeper *keeper)
 	_exit(0);
 }
 
-/* Nothing of the engine's stays open, and no terminal's or service manager's signal ends it before the engine. */
-static void let_go(int kept)
-{
-	sigset_t all;
-
-	setsid();
-	sigfillset(&all);
-	sigdelset(&all, SIGSYS);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	if (kept > 0)
-		close_range(0, (unsigned)kept - 1, 0);
-	close_range((unsigned)kept + 1, ~0u, 0);
-	prctl(PR_SET_NAME, "vprof-keeper");
-}
-
 /* ---- the engine ---- */
 
 /* One request at a time holds the lock. */
@@ -299,7 +285,7 @@ bool keeper_start(enum keeper_of of, uid_t user)
 	pid_t child = fork();
 
 	if (child == 0) {
-		let_go(ends[1]);
+		companion_let_go("vprof-keeper", ends[1], ends[1]);
 		rights_drop(of != KEEPER_OF_USER, user);
 		keep(&keeper);
 	}
