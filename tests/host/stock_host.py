@@ -31,7 +31,7 @@ SLOWNESS = int(os.environ.get("VPROF_TEST_SLOWNESS", 1))
 BOOT_SECONDS = 120 * SLOWNESS  # five on an idle machine
 OFF_SECONDS = 30 * SLOWNESS
 QUIET_SECONDS = 60 * SLOWNESS  # inside.py says something every five
-ANSWERS = 5  # seconds of the monitor's
+ANSWER_SECONDS = 5  # of the monitor
 # Programs are emulated there.
 INSIDE_SLOWNESS = 4
 PARANOID = 3  # Debian's kernel.perf_event_paranoid
@@ -140,9 +140,9 @@ class StockHost:
         """Ends a host that hangs; where its processors were, which Linux says by its panic at an NMI, and what it said."""
         registers = b""
         with contextlib.suppress(OSError, RuntimeError), socket.socket(socket.AF_UNIX) as monitor:
-            self.connect("monitor", monitor, time.monotonic() + ANSWERS)
+            self.connect("monitor", monitor, time.monotonic() + ANSWER_SECONDS)
             monitor.sendall(b"info registers -a\nnmi\n")
-            monitor.settimeout(ANSWERS)
+            monitor.settimeout(ANSWER_SECONDS)
             while piece := monitor.recv(65536):
                 registers += piece
         with contextlib.suppress(OSError, ValueError):

@@ -157,7 +157,7 @@ static void write_code(const uint8_t *bytes, size_t n)
 	memcpy(code + n + 6, &back, sizeof(back));
 }
 
-/* Numbers at whose edges carries and signs change, and any. */
+/* Numbers next to those where carries and signs change, and any. */
 static uint64_t any_number(GRand *numbers)
 {
 	static const uint64_t edges[] = {0, 1, 0x7f, 0x80, 0xff, 0x7fffffff, 0x80000000, 0xffffffff, INT64_MAX};
