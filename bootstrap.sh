@@ -17,7 +17,7 @@ packages_test=("${packages_unit[@]}" libclang-rt-14-dev lld golang-go busybox-st
 	chromium chromium-driver e2fsprogs kmod mmdebstrap socat strace tmux util-linux libvirt-daemon-system libvirt-clients qemu-system-x86 linux-source-6.1 bc bison flex libssl-dev xz-utils
 	protobuf-compiler lintian rpm rpmlint systemd-container bochs bochsbios bochs-term vgabios isolinux syslinux-common xorriso pahole runsc)
 # For the build and the tests of preset arm64, of Debian's other architecture.
-packages_arm64=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm qemu-user check:arm64 libarchive-dev:arm64 libcapstone-dev:arm64
+packages_arm64=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm qemu-user check:arm64 libarchive-dev:arm64 libbpf-dev:arm64 libcapstone-dev:arm64
 	libdw-dev:arm64 libelf-dev:arm64 libfdt-dev:arm64 libglib2.0-dev:arm64 libjansson-dev:arm64 libncurses-dev:arm64 libprotobuf-c-dev:arm64 libseccomp-dev:arm64 libzstd-dev:arm64)
 packages_package=(dpkg-dev file)
 packages_fuzz=(libclang-rt-14-dev)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What others say about a domain: its XML, its threads' files in /proc, QEMU's answers about its vCPUs. */
 #include <check.h>
+#include <sys/syscall.h>
 
 #include "attach/domain_xml.h"
 #include "attach/qemu_process.h"
@@ -165,12 +166,19 @@ START_TEST(vcpus_have_threads_and_paths_by_index)
 }
 END_TEST
 
+static int call_of(long number, const char *arguments)
+{
+	g_autofree char *text = g_strdup_printf("%ld %s\n", number, arguments);
+
+	return vcpu_calls_parse(text);
+}
+
 START_TEST(a_call_that_runs_a_vcpu_is_one)
 {
-	ck_assert_int_eq(vcpu_calls_parse("16 0x1b 0xae80 0x0 0x0 0x0 0x0 0x7ffe 0x7f12\n"), 0x1b);
-	ck_assert_int_eq(vcpu_calls_parse("16 0x1b 0xae81 0x0 0x0 0x0 0x0 0x7ffe 0x7f12\n"), -1); /* another request */
-	ck_assert_int_eq(vcpu_calls_parse("202 0x1b 0xae80 0x0 0x0 0x0 0x0 0x7ffe 0x7f12\n"), -1);
-	ck_assert_int_eq(vcpu_calls_parse("16 0xffffffffffffffff 0xae80 0x0"), -1);
+	ck_assert_int_eq(call_of(SYS_ioctl, "0x1b 0xae80 0x0 0x0 0x0 0x0 0x7ffe 0x7f12"), 0x1b);
+	ck_assert_int_eq(call_of(SYS_ioctl, "0x1b 0xae81 0x0 0x0 0x0 0x0 0x7ffe 0x7f12"), -1); /* another request */
+	ck_assert_int_eq(call_of(SYS_futex, "0x1b 0xae80 0x0 0x0 0x0 0x0 0x7ffe 0x7f12"), -1);
+	ck_assert_int_eq(call_of(SYS_ioctl, "0xffffffffffffffff 0xae80 0x0"), -1);
 	ck_assert_int_eq(vcpu_calls_parse("running\n"), -1);
 	ck_assert_int_eq(vcpu_calls_parse("-1 0x7ffe 0x7f12\n"), -1);
 	ck_assert_int_eq(vcpu_calls_parse(""), -1);

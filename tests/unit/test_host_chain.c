@@ -32,6 +32,17 @@ START_TEST(calls_are_told_from_other_code)
 		uint8_t bytes[HOST_CHAIN_CALL_BYTES];
 		bool is_call;
 	} cases[] = {
+#ifdef __aarch64__
+		{{0, 0, 0, 0x10, 0, 0, 0x94}, true},        /* bl */
+		{{0, 0, 0, 0xf0, 0xff, 0xff, 0x97}, true},  /* bl, backwards */
+		{{0, 0, 0, 0x60, 0x02, 0x3f, 0xd6}, true},  /* blr x19 */
+		{{0, 0, 0, 0x1f, 0x09, 0x3f, 0xd6}, true},  /* blraaz x8 */
+		{{0, 0, 0, 0x11, 0x0a, 0x3f, 0xd7}, true},  /* blraa x16, x17 */
+		{{0, 0, 0, 0x10, 0, 0, 0x14}, false},       /* b */
+		{{0, 0, 0, 0xc0, 0x03, 0x5f, 0xd6}, false}, /* ret */
+		{{0, 0, 0, 0x60, 0x02, 0x1f, 0xd6}, false}, /* br x19 */
+		{{0x10, 0, 0, 0x94, 0, 0, 0}, false},       /* a call before */
+#else
 		{{0x90, 0x90, 0xe8, 1, 2, 3, 4}, true},             /* call rel32 */
 		{{0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0}, true}, /* call *%rax */
 		{{0x90, 0x90, 0x90, 0x90, 0x41, 0xff, 0xd3}, true}, /* call *%r11 */
@@ -48,6 +59,7 @@ START_TEST(calls_are_told_from_other_code)
 		{{0x90, 0x90, 0x90, 0xe8, 1, 2, 3}, false},          /* a call that goes on behind */
 		{{0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0x15}, false}, /* the same, by a pointer */
 		{{0x90, 0x90, 0x90, 0x90, 0xff, 0xd0, 0x90}, false}, /* something behind a call */
+#endif
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)

@@ -35,9 +35,9 @@ bool hmp_parse_gpa2hva(const char *text, uint64_t *hva);
 struct hmp_registers {
 	unsigned vcpu;
 	struct guest_regs regs; /* GS base of the current mode */
-	uint64_t idt;           /* base */
+	uint64_t idt;           /* base; arm64: VBAR_EL1 */
 	bool halted;
-	bool long_mode; /* 64-bit registers were printed */
+	bool long_mode; /* 64-bit registers were printed; arm64: there are page tables */
 };
 
 /* Those of vCPUs 0..max-1, in the order printed; returns how many were whole. */

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#define USER_BITS 48u     /* of addresses of user space, at most */
 #define FRAMES_MAX 160u   /* perf_event_max_stack, and marks */
 #define KNOWN_MAX 100000u /* addresses that were looked at; then they are looked at again */
 
@@ -29,29 +30,6 @@ void host_chain_free(struct host_chain *chain)
 	g_free(chain);
 }
 
-/* Of `ff /2` with this second byte: how long it is, by SDM Vol. 2A, table 2-2. */
-static unsigned indirect_call_bytes(uint8_t modrm)
-{
-	unsigned mod = modrm >> 6, rm = modrm & 7;
-
-	if (mod == 3)
-		return 2;
-	return 2u + (rm == 4 ? 1 : 0) + (mod == 1 ? 1 : mod == 2 || rm == 5 ? 4 : 0);
-}
-
-bool host_chain_is_call(const uint8_t bytes[HOST_CHAIN_CALL_BYTES])
-{
-	if (bytes[HOST_CHAIN_CALL_BYTES - 5] == 0xe8)
-		return true;
-	for (unsigned n = 2; n <= HOST_CHAIN_CALL_BYTES; n++) {
-		const uint8_t *at = bytes + HOST_CHAIN_CALL_BYTES - n;
-
-		if (at[0] == 0xff && (at[1] >> 3 & 7) == 2 && indirect_call_bytes(at[1]) == n)
-			return true;
-	}
-	return false;
-}
-
 static bool read_call(int memory, uint64_t address)
 {
 	uint8_t bytes[HOST_CHAIN_CALL_BYTES];
@@ -65,7 +43,7 @@ static bool is_return(struct host_chain *chain, uint64_t address)
 {
 	gpointer known;
 
-	if (address >> 47 != 0)
+	if (address >> USER_BITS != 0)
 		return false;
 	if (g_hash_table_lookup_extended(chain->known, (gpointer)(uintptr_t)address, NULL, &known))
 		return known != NULL;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Which kernel a running guest has, and where KASLR has put it: the first gate of the interrupt descriptor table leads
- * to the handler of divide errors, which every Linux on x86-64 has; where it does not, the guest's page tables are
- * searched for the kernel's mapping. What is found there is checked: by its banner and its own symbols, or against the
- * build-id of the image given.
+ * Which kernel a running guest has, and where KASLR has put it. On x86-64, the first gate of the interrupt descriptor
+ * table leads to the handler of divide errors, which every Linux has; where it does not, the guest's page tables are
+ * searched for the kernel's mapping. On arm64, VBAR_EL1 leads to the kernel's vectors. What is found there is checked:
+ * by its banner and its own symbols, or against the build-id of the image given.
  */
 #ifndef VPROF_ATTACH_KERNEL_FIND_H
 #define VPROF_ATTACH_KERNEL_FIND_H

@@ -9,12 +9,11 @@
 #include <unistd.h>
 
 #include "lib/parser/parser.h"
+#include "lib/record/arch.h"
 #include "lib/symbol/kallsyms.h"
 
 G_DEFINE_QUARK(vprof_kernel_memory_error, kernel_memory_error)
 
-/* The kernel's mapping is made of these (level2_kernel_pgt of arch/x86/kernel/head_64.S), and so is its alignment. */
-#define STEP_BYTES (UINT64_C(2) << 20)
 #define PAGE_BYTES UINT64_C(4096)
 #define RUNS_MAX (IMAGE_SEGMENTS_MAX - 1)
 #define HEADER_BYTES 8192u /* ELF header and program headers, in front of the kernel's bytes */
@@ -56,32 +55,6 @@ static bool fail(GError **error, enum kernel_memory_error code, const char *what
 {
 	g_set_error(error, KERNEL_MEMORY_ERROR, (int)code, "no kernel image in the guest's memory: %s", what);
 	return false;
-}
-
-/* ---- the extent ---- */
-
-static bool is_mapped(const struct page_walk *walk, uint64_t gva)
-{
-	struct page_leaf leaf;
-
-	return page_walk_leaf(walk, (gva_t){gva}, &leaf);
-}
-
-static void find_extent(const struct page_walk *walk, uint64_t code, uint64_t *start, uint64_t *end)
-{
-	*start = *end = code & ~(STEP_BYTES - 1);
-	while (*end - *start < KERNEL_MEMORY_BYTES_MAX && is_mapped(walk, *start - STEP_BYTES))
-		*start -= STEP_BYTES;
-	while (*end - *start < KERNEL_MEMORY_BYTES_MAX && is_mapped(walk, *end))
-		*end += STEP_BYTES;
-}
-
-uint64_t kernel_memory_extent(const struct page_walk *walk, uint64_t code)
-{
-	uint64_t start, end;
-
-	find_extent(walk, code, &start, &end);
-	return end - start;
 }
 
 /* ---- the bytes ---- */
@@ -238,7 +211,7 @@ static void write_headers(struct copy *copy)
 	Elf64_Ehdr header = {
 		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
 		.e_type = ET_EXEC,
-		.e_machine = EM_X86_64,
+		.e_machine = arch_elf(copy->walk->processor == GUEST_ARM64 ? ARCH_ARM64 : ARCH_X86_64),
 		.e_version = EV_CURRENT,
 		.e_phoff = sizeof(Elf64_Ehdr),
 		.e_ehsize = sizeof(Elf64_Ehdr),
@@ -297,7 +270,7 @@ struct image *kernel_memory_image(const struct page_walk *walk, uint64_t code, c
 	struct copy copy = {.walk = walk};
 	struct image *image = NULL;
 
-	find_extent(walk, code, &copy.start, &copy.end);
+	kernel_memory_extent(walk, code, &copy.start, &copy.end);
 	if (copy.end == copy.start) {
 		fail(error, KERNEL_MEMORY_ERROR_NONE, "its code is not mapped");
 		return NULL;

@@ -26,7 +26,7 @@ enum kernel_memory_error {
 struct image *kernel_memory_image(const struct page_walk *walk, uint64_t code, const char *path, int *fd,
                                   GError **error);
 
-/* How far the mapping around `code` reaches; 0 when it is not mapped. */
-uint64_t kernel_memory_extent(const struct page_walk *walk, uint64_t code);
+/* The processor's: how far the kernel around `code` reaches, at multiples of a page; nothing where it is not mapped. */
+void kernel_memory_extent(const struct page_walk *walk, uint64_t code, uint64_t *start, uint64_t *end);
 
 #endif

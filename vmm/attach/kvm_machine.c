@@ -9,7 +9,7 @@
 
 G_DEFINE_QUARK(vprof_kvm_machine_error, kvm_machine_error)
 
-_Static_assert(sizeof(struct kvm_view_vcpu) == 48, "bpf/kvm_view.h: no holes");
+_Static_assert(sizeof(struct kvm_view_vcpu) == 80, "bpf/kvm_view.h: no holes");
 _Static_assert(sizeof(struct kvm_view_slot) == 48, "bpf/kvm_view.h: no holes");
 _Static_assert(sizeof(struct kvm_view_vm) == 32, "bpf/kvm_view.h: no holes");
 _Static_assert(KVM_VIEW_SLOTS_MAX == KVM_MACHINE_RANGES_MAX, "bpf/kvm_view.h");
@@ -110,6 +110,11 @@ static bool vcpu_take(struct kvm_machine *machine, const struct kvm_view_vcpu *r
 		.la57 = record->flags & KVM_VIEW_LA57,
 		.cr3 = record->cr3,
 		.idt = record->flags & KVM_VIEW_HAS_IDT ? record->idt : 0,
+		.tables = {.ttbr0 = record->ttbr0,
+	                   .ttbr1 = record->ttbr1,
+	                   .tcr = record->tcr,
+	                   .mmu = record->flags & KVM_VIEW_MMU},
+		.vectors = record->vectors,
 	};
 	return true;
 }

@@ -27,13 +27,16 @@ struct kvm_machine_range {
 };
 
 struct kvm_machine_vcpu {
-	unsigned id;  /* KVM's: the APIC id */
+	unsigned id;  /* KVM's: on x86-64 the APIC id */
 	pid_t thread; /* 0: it never ran */
 	bool in_kvm;  /* a system call held it */
 	bool long_mode;
 	bool cr3_current; /* else it may be an older one, or 0 */
 	bool la57;
 	uint64_t cr3, idt; /* idt: 0 when not known */
+	/* Of arm64. The tables of the kernel's half; those of user space may be older. */
+	struct guest_tables_arm64 tables;
+	uint64_t vectors; /* VBAR_EL1 */
 };
 
 /* All zero: none. */

@@ -98,10 +98,11 @@ static struct kvm_view_bpf *load(void)
 	struct kvm_view_bpf *object = kvm_view_bpf__open_and_load();
 	enum guest_sample_vendor vendor;
 
-	if (!object || !kvm_vendor_find(&vendor))
-		return object;
-	object->bss->is_svm = vendor == GUEST_SAMPLE_SVM;
-	object->bss->is_pvm = vendor == GUEST_SAMPLE_PVM;
+	if (!object)
+		return NULL;
+	object->bss->page_shift = (unsigned)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
+	if (kvm_vendor_find(&vendor))
+		object->bss->vendor = vendor;
 	return object;
 }
 

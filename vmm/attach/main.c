@@ -120,7 +120,7 @@ static bool confine(struct qemu_guest *qemu, bool sandbox, GError **error)
 
 	counter_settings_open();
 	/* Where KVM is a module, loading the BPF program takes more than is kept. */
-	g_free(route_bpf.unavailable(&qemu->guest));
+	g_free(qemu->guest.routes[0]->unavailable(&qemu->guest));
 	if (!sandbox || !root)
 		drop(kept, qemu);
 	else if (!root_leave(qemu, error))

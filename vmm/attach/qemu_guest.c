@@ -8,11 +8,9 @@
 #include "attach/guest_memory.h"
 #include "attach/guest_program.h"
 #include "attach/qemu_process.h"
+#include "attach/vcpu_arch.h"
 #include "attach/vcpu_calls.h"
 #include "lib/process/kvm_process.h"
-
-/* Best first. */
-static const struct counter_route *const routes[] = {&route_bpf, &route_perf, &route_monitor, NULL};
 
 static struct qemu_guest *qemu_of(struct guest *guest)
 {
@@ -345,7 +343,8 @@ struct qemu_guest *qemu_guest_new(const struct qemu_guest_config *config, GError
 	qemu->asker = config->asker;
 	qemu->guest.ops = &qemu_ops;
 	qemu->guest.kind = "qemu";
-	qemu->guest.routes = routes;
+	qemu->guest.processor = vcpu_arch_processor();
+	qemu->guest.routes = vcpu_arch_routes;
 	qemu->pidfd = qemu->kernel_file = -1;
 	qemu->kernel_path = g_strdup(config->kernel_path);
 	qemu->duration_s = config->duration_s;

@@ -3,8 +3,8 @@
 
 #include "attach/guest_memory.h"
 #include "attach/kernel_memory.h"
-#include "attach/kernel_scan.h"
 #include "attach/qemu.h"
+#include "attach/vcpu_arch.h"
 #include "guest/kernel.h"
 
 /* Steps of a search: all of the first ones, then one in so many. */
@@ -26,29 +26,6 @@ static void kernel_set(struct qemu_guest *qemu, struct kernel_found *found)
 }
 
 /*
- * Where no vCPU's page tables are known, in place of the registers: the kernel's own, if memory has them. It is not
- * looked for at every step of a search.
- */
-static size_t registers_by_scan(struct qemu_guest *qemu, struct hmp_registers *registers)
-{
-	const struct kvm_machine *machine = &qemu->machine;
-	bool la57 = false;
-
-	for (unsigned i = 0; i < machine->n_vcpus; i++) {
-		if (machine->vcpus[i].cr3_current)
-			return 0;
-		la57 |= machine->vcpus[i].la57;
-	}
-	if (!qemu->view || qemu->kernel_tries % LAZY_TRIES != 0)
-		return 0;
-	uint64_t top = kernel_scan(&qemu->guest, guest_memory_next, qemu->memory, la57);
-
-	qemu->scanned_tables = top;
-	*registers = (struct hmp_registers){.regs = {.cr3 = top, .la57 = la57}, .long_mode = true};
-	return top != 0;
-}
-
-/*
  * Any vCPU will do. One that has not been started yet does not know the kernel, and what it says counts only if no
  * other says more.
  */
@@ -57,7 +34,7 @@ static bool kernel_find_by_any(struct qemu_guest *qemu, struct kernel_found *fou
 	struct hmp_registers registers[GUEST_VCPUS_MAX + 1];
 	size_t n = qemu->view ? qemu_machine_registers(qemu, registers) : qemu_guest_registers(qemu, registers, error);
 
-	n += registers_by_scan(qemu, &registers[n]);
+	n += vcpu_arch_scan(qemu, &registers[n]);
 	g_autoptr(GError) why = NULL;
 
 	for (size_t i = 0; i < n; i++) {
@@ -132,7 +109,7 @@ static bool kernel_has_gone(struct qemu_guest *qemu)
 	if (!qemu->kernel.image || !qemu->guest.build_id || qemu->domain)
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		if (!qemu->machine.vcpus[i].cr3_current)
+		if (!vcpu_arch_current(&qemu->machine.vcpus[i]))
 			continue;
 		if (kernel_find_again(&qemu->guest, &registers[i], &qemu->kernel))
 			return false;
@@ -162,7 +139,7 @@ struct image *qemu_kernel_running(struct qemu_guest *qemu)
 	size_t n = qemu_kernel_registers(qemu, registers);
 
 	for (size_t i = 0; i < n && !image; i++) {
-		page_walk_init(&walk, &qemu->guest, registers[i].regs.cr3, registers[i].regs.la57);
+		page_walk_init_regs(&walk, &qemu->guest, &registers[i].regs);
 		image = kernel_memory_image(&walk, kernel_address(qemu->kernel.image), "[guest memory]", &fd, NULL);
 	}
 	if (image)

@@ -4,6 +4,7 @@
 #include "attach/guest_memory.h"
 #include "attach/qemu.h"
 #include "attach/qemu_process.h"
+#include "attach/vcpu_arch.h"
 #include "attach/vcpu_calls.h"
 
 /* Looks, a second apart, at a process without vCPUs, before its guest is taken to have ended. */
@@ -71,14 +72,8 @@ size_t qemu_machine_registers(const struct qemu_guest *qemu, struct hmp_register
 	const struct kvm_machine *machine = &qemu->machine;
 
 	for (unsigned i = 0; i < machine->n_vcpus; i++) {
-		const struct kvm_machine_vcpu *vcpu = &machine->vcpus[i];
-
-		registers[i] = (struct hmp_registers){
-			.vcpu = number_of(machine, i),
-			.regs = {.cr3 = vcpu->cr3, .la57 = vcpu->la57},
-			.idt = vcpu->idt,
-			.long_mode = vcpu->long_mode,
-		};
+		registers[i] = vcpu_arch_registers(&machine->vcpus[i]);
+		registers[i].vcpu = number_of(machine, i);
 	}
 	return machine->n_vcpus;
 }

@@ -9,6 +9,7 @@
 #include "attach/guest_memory.h"
 #include "attach/host_chain.h"
 #include "attach/qemu.h"
+#include "attach/vcpu_arch.h"
 #include "attach/vcpu_event.h"
 #include "attach/vcpu_rings.h"
 
@@ -28,11 +29,10 @@ static void take(void *data, unsigned vcpu, unsigned event, const struct record_
 		.vcpu = vcpu,
 		.overflow = {.event = event, .period = record->period},
 		.time_ns = record->time_ns,
-		.regs = {.rip = record->ip, .valid = true},
 	};
 
 	sample.in_guest = vcpu_rings_in_guest(record->misc);
-	sample.regs.cpl = vcpu_rings_cpl(record->misc, record->ip, route->has_kernel);
+	vcpu_arch_place(&sample.regs, record->misc, record->ip, route->has_kernel);
 	if (route->host)
 		host_chain_take(route->host, record, &sample);
 	route->config.take(route->config.data, &sample);

@@ -9,7 +9,7 @@
 #define GUEST_SAMPLE_VCPUS_MAX 64u /* as GUEST_VCPUS_MAX */
 
 /* The machine-specific part of KVM, which has what struct kvm_vcpu has not. */
-enum guest_sample_vendor { GUEST_SAMPLE_VMX, GUEST_SAMPLE_SVM, GUEST_SAMPLE_PVM };
+enum guest_sample_vendor { GUEST_SAMPLE_VMX, GUEST_SAMPLE_SVM, GUEST_SAMPLE_PVM, GUEST_SAMPLE_ARM64 };
 
 /* What is copied of the guest's memory, for call chains. */
 enum guest_sample_memory {

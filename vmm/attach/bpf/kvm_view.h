@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What kvm_view.bpf.c writes for kvm_view.c: records of four kinds, one after the other. Both are built together, and
- * run on one machine. Includes nothing, for BPF has headers of its own.
+ * What the program of kvm_view_program.h writes for kvm_view.c: records of four kinds, one after the other. Both are
+ * built together, and run on one machine. Includes nothing, for BPF has headers of its own.
  */
 #ifndef VPROF_ATTACH_BPF_KVM_VIEW_H
 #define VPROF_ATTACH_BPF_KVM_VIEW_H
@@ -24,15 +24,17 @@ struct kvm_view_header {
 #define KVM_VIEW_HAS_IDT 4u
 #define KVM_VIEW_LONG_MODE 8u /* EFER.LMA */
 #define KVM_VIEW_LA57 16u     /* CR4.LA57 */
+#define KVM_VIEW_MMU 32u      /* arm64: SCTLR_EL1.M */
 
 /* A vCPU, once for each descriptor of its file. */
 struct kvm_view_vcpu {
 	struct kvm_view_header header;
-	unsigned int id;     /* KVM's: the APIC id */
+	unsigned int id;     /* KVM's: on x86-64 the APIC id */
 	unsigned int thread; /* that called KVM_RUN last, as the reader's PID namespace has it; 0: none did */
 	unsigned int flags;
 	unsigned int reserved;
-	unsigned long long cr3, idt;
+	unsigned long long cr3, idt;                   /* x86-64 */
+	unsigned long long ttbr0, ttbr1, tcr, vectors; /* arm64: of EL1; vectors: VBAR_EL1 */
 };
 
 /* A range of guest memory, once for each machine. */

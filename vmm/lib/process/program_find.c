@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "lib/process/program_find.h"
 
-#include <string.h>
 #include <unistd.h>
-
-#include "lib/record/arch.h"
-
-#define X86_ONLY "vprof-attach"
 
 char *program_find(const char *name, GError **error)
 {
@@ -22,13 +17,6 @@ char *program_find(const char *name, GError **error)
 	installed = g_build_filename(folder, "..", "libexec", "vprof", name, NULL);
 	if (access(installed, R_OK) == 0)
 		return g_canonicalize_filename(installed, NULL);
-	if (strcmp(name, X86_ONLY) == 0 && arch_here() != ARCH_X86_64) {
-		g_set_error(
-			error, G_FILE_ERROR, G_FILE_ERROR_NOENT,
-			"guests of other VMMs can be attached to on hosts of %s only, and this host is %s; take vprof run",
-			arch_name(ARCH_X86_64), arch_name(arch_here()));
-		return NULL;
-	}
 	g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOENT,
 	            "cannot find %s: it is neither %s nor %s; build or install all of vprof", name, beside, installed);
 	return NULL;

@@ -5,23 +5,16 @@
  * the process is not asked, stopped or touched, and what it calls its threads does not matter.
  *
  * The structs below are the parts of the kernel's that are used. Their offsets come from the BTF of the kernel that
- * runs, when this is loaded (CO-RE).
+ * runs, when this is loaded (CO-RE). What depends on the processor is in x86/kvm_view.bpf.c and arm64/kvm_view.bpf.c,
+ * which include this behind their struct kvm_arch and struct kvm_vcpu_arch.
  */
-#include <linux/bpf.h>
-
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "kvm_view.h"
+#ifndef VPROF_ATTACH_BPF_KVM_VIEW_PROGRAM_H
+#define VPROF_ATTACH_BPF_KVM_VIEW_PROGRAM_H
 
 /* bpf_seq_write and bpf_probe_read_kernel are for programs under a licence that the kernel takes for GPL. */
 char licence[] SEC("license") = "Dual BSD/GPL";
 
 /* ---- the kernel's ---- */
-
-#define KERNEL __attribute__((preserve_access_index))
 
 struct seq_file;
 struct mm_struct;
@@ -79,28 +72,10 @@ struct kvm_memslots {
 	int node_idx;
 } KERNEL;
 
-enum kvm_irqchip_mode {
-	KVM_IRQCHIP_NONE,
-};
-
-struct kvm_arch {
-	enum kvm_irqchip_mode irqchip_mode;
-	unsigned char vm_type; /* from 6.8 on */
-	__u32 max_vcpu_ids;    /* from 6.0 on */
-} KERNEL;
-
 struct kvm {
 	struct mm_struct *mm;
 	struct kvm_memslots *memslots[1];
 	struct kvm_arch arch;
-} KERNEL;
-
-struct kvm_sev_info {
-	bool active;
-} KERNEL;
-
-struct kvm_svm {
-	struct kvm_sev_info sev_info;
 } KERNEL;
 
 struct atomic_long {
@@ -109,13 +84,6 @@ struct atomic_long {
 
 struct mutex {
 	struct atomic_long owner;
-} KERNEL;
-
-struct kvm_vcpu_arch {
-	__u32 regs_avail;
-	unsigned long cr3, cr4;
-	__u64 efer;
-	bool guest_state_protected;
 } KERNEL;
 
 struct kvm_vcpu_stat {
@@ -131,35 +99,6 @@ struct kvm_vcpu {
 	struct kvm_vcpu_stat stat;
 } KERNEL;
 
-struct desc_ptr {
-	unsigned long address;
-} KERNEL;
-
-struct vcpu_pvm {
-	struct desc_ptr idt;
-} KERNEL;
-
-struct vmcb_seg {
-	__u64 base;
-} KERNEL;
-
-struct vmcb_save_area {
-	struct vmcb_seg idtr;
-	__u64 cr3;
-} KERNEL;
-
-struct vmcb {
-	struct vmcb_save_area save;
-} KERNEL;
-
-struct kvm_vmcb_info {
-	struct vmcb *ptr;
-} KERNEL;
-
-struct vcpu_svm {
-	struct kvm_vmcb_info vmcb01; /* the guest's; another one is in use while it runs a guest of its own */
-} KERNEL;
-
 struct bpf_iter_meta {
 	struct seq_file *seq;
 } KERNEL;
@@ -173,49 +112,29 @@ struct bpf_iter__task_file {
 
 /* ---- ours ---- */
 
-#define AVAILABLE_CR3 19     /* number of CR3 in regs_avail: behind rip, PDPTR and CR0 (enum kvm_reg) */
-#define CR4_LA57 (1ul << 12) /* SDM Vol. 3A, 2.5 */
-#define EFER_LMA (1ul << 10) /* SDM Vol. 3A, 2.2.1 */
-#define PAGE_SHIFT 12
 #define HASH_BUCKETS 128
 #define SLOT_INVALID (1u << 16) /* KVM_MEMSLOT_INVALID: about to be deleted or moved */
 
-/* KVM_X86_SEV_VM to KVM_X86_TDX_VM of uapi asm/kvm.h */
-#define VM_TYPE_SEV 2
-#define VM_TYPE_SNP 4
-#define VM_TYPE_TDX 5
-
-/* The machine-specific part of KVM; written before a pass. */
-bool is_svm, is_pvm;
+/* Of the host's pages, in which slots are counted; written before a pass. */
+unsigned int page_shift;
+/* The machine-specific part of KVM (enum guest_sample_vendor); written before a pass. */
+unsigned int vendor;
 /* The machines that a pass has written; emptied before it. */
 __u64 written[KVM_VIEW_VMS_MAX];
 /* Whether statistics are wanted; and one record of them, too big for BPF's stack. A pass is made by one thread. */
 bool wants_statistics;
 struct kvm_view_statistics statistics;
 
+/* ---- what depends on the processor ---- */
+
+/* KVM_VIEW_SEV and the like. */
+static unsigned int protection(struct kvm_vcpu *vcpu);
+/* ids_max, KVM_VIEW_HALTS */
+static void vm_fill(struct kvm_view_vm *record, struct kvm *kvm);
+/* What leads to the guest's kernel. */
+static void registers_fill(struct kvm_view_vcpu *record, struct kvm_vcpu *vcpu);
+
 /* ---- a machine ---- */
-
-static unsigned int protection(struct kvm_vcpu *vcpu)
-{
-	struct kvm *kvm = BPF_CORE_READ(vcpu, kvm);
-	unsigned int flags = 0, type = 0;
-
-	if (bpf_core_field_exists(vcpu->arch.guest_state_protected) && BPF_CORE_READ(vcpu, arch.guest_state_protected))
-		flags |= KVM_VIEW_STATE_PROTECTED;
-	if (bpf_core_field_exists(kvm->arch.vm_type))
-		type = BPF_CORE_READ(kvm, arch.vm_type);
-	if (type >= VM_TYPE_SEV && type <= VM_TYPE_SNP)
-		flags |= KVM_VIEW_SEV;
-	if (type == VM_TYPE_TDX)
-		flags |= KVM_VIEW_TDX;
-	if (is_svm && bpf_core_type_exists(struct kvm_sev_info)) {
-		struct kvm_svm *svm = (void *)kvm; /* the first member of it */
-
-		if (BPF_CORE_READ(svm, sev_info.active))
-			flags |= KVM_VIEW_SEV;
-	}
-	return flags;
-}
 
 static struct kvm_memory_slot *slot_of(struct hlist_node *node, int index)
 {
@@ -230,8 +149,8 @@ static int slot_write(struct seq_file *seq, struct kvm *kvm, struct kvm_memory_s
 {
 	struct kvm_view_slot record = {
 		.header = {.kind = KVM_VIEW_SLOT, .bytes = sizeof(record), .vm = (__u64)kvm},
-		.gpa = BPF_CORE_READ(slot, base_gfn) << PAGE_SHIFT,
-		.bytes = (__u64)BPF_CORE_READ(slot, npages) << PAGE_SHIFT,
+		.gpa = BPF_CORE_READ(slot, base_gfn) << page_shift,
+		.bytes = (__u64)BPF_CORE_READ(slot, npages) << page_shift,
 		.hva = BPF_CORE_READ(slot, userspace_addr),
 		.flags = BPF_CORE_READ(slot, flags),
 	};
@@ -320,11 +239,7 @@ static void vm_write(struct seq_file *seq, struct kvm_vcpu *vcpu)
 	};
 	int i = 0;
 
-	if (bpf_core_field_exists(kvm->arch.max_vcpu_ids))
-		record.ids_max = BPF_CORE_READ(kvm, arch.max_vcpu_ids);
-	if (bpf_core_field_exists(kvm->arch.irqchip_mode) && BPF_CORE_READ(kvm, arch.irqchip_mode) != KVM_IRQCHIP_NONE)
-		record.flags |= KVM_VIEW_HALTS;
-
+	vm_fill(&record, kvm);
 	while (i < KVM_VIEW_VMS_MAX && written[i] && written[i] != record.header.vm)
 		i++;
 	if (i == KVM_VIEW_VMS_MAX || written[i] || !slots_write(seq, kvm, &record))
@@ -351,51 +266,18 @@ static unsigned int thread_number(struct pid *pid)
 	return number;
 }
 
-static void fill_svm(struct kvm_view_vcpu *record, struct kvm_vcpu *vcpu)
-{
-	struct vcpu_svm *svm = (void *)vcpu; /* the first member of it */
-
-	if (!bpf_core_type_exists(struct vcpu_svm) || !bpf_core_type_exists(struct vmcb_save_area))
-		return;
-	struct vmcb *vmcb = BPF_CORE_READ(svm, vmcb01.ptr);
-
-	record->cr3 = BPF_CORE_READ(vmcb, save.cr3);
-	record->idt = BPF_CORE_READ(vmcb, save.idtr.base);
-	record->flags |= KVM_VIEW_HAS_CR3 | KVM_VIEW_HAS_IDT;
-}
-
-static void fill_pvm(struct kvm_view_vcpu *record, struct kvm_vcpu *vcpu)
-{
-	struct vcpu_pvm *pvm = (void *)vcpu;
-
-	if (!bpf_core_type_exists(struct vcpu_pvm))
-		return;
-	record->idt = BPF_CORE_READ(pvm, idt.address);
-	record->flags |= KVM_VIEW_HAS_CR3 | KVM_VIEW_HAS_IDT;
-}
-
 static void vcpu_write(struct seq_file *seq, struct kvm_vcpu *vcpu)
 {
 	struct kvm_view_vcpu record = {
 		.header = {.kind = KVM_VIEW_VCPU, .bytes = sizeof(record), .vm = (__u64)BPF_CORE_READ(vcpu, kvm)},
 		.id = BPF_CORE_READ(vcpu, vcpu_id),
 		.thread = thread_number(BPF_CORE_READ(vcpu, pid)),
-		.cr3 = BPF_CORE_READ(vcpu, arch.cr3),
 	};
 
-	if (BPF_CORE_READ(vcpu, arch.regs_avail) >> AVAILABLE_CR3 & 1)
-		record.flags |= KVM_VIEW_HAS_CR3;
-	if (BPF_CORE_READ(vcpu, arch.efer) & EFER_LMA)
-		record.flags |= KVM_VIEW_LONG_MODE;
-	if (BPF_CORE_READ(vcpu, arch.cr4) & CR4_LA57)
-		record.flags |= KVM_VIEW_LA57;
 	/* A kernel for real-time has another lock there. */
 	if (!bpf_core_field_exists(vcpu->mutex.owner) || BPF_CORE_READ(vcpu, mutex.owner.counter))
 		record.flags |= KVM_VIEW_IN_KVM;
-	if (is_svm)
-		fill_svm(&record, vcpu);
-	else if (is_pvm)
-		fill_pvm(&record, vcpu);
+	registers_fill(&record, vcpu);
 	bpf_seq_write(seq, &record, sizeof(record));
 }
 
@@ -444,3 +326,5 @@ int view(struct bpf_iter__task_file *context)
 		statistics_write(context->meta->seq, vcpu);
 	return 0;
 }
+
+#endif

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * VBAR_EL1 is where the kernel takes exceptions: at `vectors` of its image, or at a copy of them in it that empties the
+ * branch predictor first. With page table isolation, a vCPU that was last seen in user space has a trampoline there,
+ * which leads to no image. The image is in one piece in physical memory, behind its own header.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "attach/kernel_find_priv.h"
+#include "attach/kernel_memory.h"
+
+#define HALF 63u /* the bit that addresses of the kernel have */
+#define PAGE_BYTES UINT64_C(4096)
+/* The image begins at a multiple of it (EFI_KIMG_ALIGN of arch/arm64/include/asm/efi.h), in both kinds of memory. */
+#define HEADER_ALIGNMENT (UINT64_C(64) << 10)
+#define VECTORS_BYTES UINT64_C(2048)
+
+/* Documentation/arch/arm64/booting.rst */
+struct image_header {
+	uint32_t code[2];
+	uint64_t text_offset, image_size, flags, reserved[3];
+	char magic[4];
+	uint32_t pe_offset;
+};
+_Static_assert(sizeof(struct image_header) == 64, "booting.rst");
+
+static const struct {
+	const char *name;
+	unsigned copies;
+} vectors[] = {{"vectors", 1}, {"__bp_harden_el1_vectors", 4}};
+
+bool kernel_arch_early(const struct hmp_registers *registers, GError **error)
+{
+	if (!registers->long_mode)
+		g_set_error(
+			error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_EARLY,
+			"the guest is still in its firmware or boot loader: vCPU %u was last seen without page tables",
+			registers->vcpu);
+	return !registers->long_mode;
+}
+
+/* *end: where the image that begins at `gpa` ends, if one does, in bytes from there. */
+static bool header_read(struct guest *guest, uint64_t gpa, uint64_t *bytes)
+{
+	struct image_header header;
+
+	if (!guest->ops->memory_read(guest, (gpa_t){gpa}, &header, sizeof(header)) ||
+	    memcmp(header.magic, "ARM\x64", sizeof(header.magic)) != 0 || header.image_size > KERNEL_MEMORY_BYTES_MAX)
+		return false;
+	*bytes = (header.image_size + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+	return true;
+}
+
+void kernel_memory_extent(const struct page_walk *walk, uint64_t code, uint64_t *start, uint64_t *end)
+{
+	struct page_leaf leaf;
+	uint64_t bytes;
+
+	*start = *end = 0;
+	if (!page_walk_leaf(walk, (gva_t){code}, &leaf))
+		return;
+	const uint64_t gpa = leaf.gpa + (code - leaf.gva);
+
+	for (uint64_t before = code & (HEADER_ALIGNMENT - 1); before < KERNEL_MEMORY_BYTES_MAX && before <= gpa;
+	     before += HEADER_ALIGNMENT) {
+		if (!header_read(walk->guest, gpa - before, &bytes))
+			continue;
+		if (bytes > before) {
+			*start = code - before;
+			*end = *start + bytes;
+		}
+		return;
+	}
+}
+
+/* Whether the address is one of its vectors. */
+static bool is_vectors(const struct symtab *symtab, uint64_t address)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(vectors); i++) {
+		const uint64_t at = symtab_address(symtab, vectors[i].name);
+
+		if (at != 0 && address - at < vectors[i].copies * VECTORS_BYTES)
+			return true;
+	}
+	return false;
+}
+
+/* The kernel's own symbols must agree with where the vectors are. */
+static bool check(const struct image *image, uint64_t address, GError **error)
+{
+	struct symtab *symtab = symtab_load(image, error);
+
+	if (!symtab)
+		return false;
+	const bool agrees = is_vectors(symtab, address);
+
+	symtab_free(symtab);
+	if (!agrees)
+		g_set_error(
+			error, KERNEL_FIND_ERROR, KERNEL_FIND_ERROR_NONE,
+			"the kernel in the guest's memory contradicts itself: its vectors are not at VBAR_EL1, 0x%" PRIx64,
+			address);
+	return agrees;
+}
+
+static bool code_find(const struct hmp_registers *registers, GError **error)
+{
+	return registers->idt >> HALF || kernel_find_none("its vectors (VBAR_EL1) are not where Linux is", error);
+}
+
+bool kernel_arch_find(struct guest *guest, const struct hmp_registers *registers, struct kernel_found *found,
+                      GError **error)
+{
+	struct page_walk walk;
+
+	if (!code_find(registers, error))
+		return false;
+	page_walk_init_regs(&walk, guest, &registers->regs);
+	found->image = kernel_memory_image(&walk, registers->idt, "[guest memory]", &found->fd, error);
+	return found->image && check(found->image, registers->idt, error) &&
+	       (image_is_linux(found->image) || kernel_find_none("its memory has no Linux banner", error));
+}
+
+bool kernel_arch_slide(struct guest *guest, const struct hmp_registers *registers, struct kernel_found *found,
+                       GError **error)
+{
+	struct symtab *symtab = code_find(registers, error) ? symtab_load(found->image, error) : NULL;
+	struct page_walk walk;
+	bool done = false;
+
+	if (!symtab)
+		return false;
+	page_walk_init_regs(&walk, guest, &registers->regs);
+	for (size_t i = 0; i < G_N_ELEMENTS(vectors); i++) {
+		const uint64_t at = symtab_address(symtab, vectors[i].name);
+
+		for (unsigned copy = 0; at != 0 && !done && copy < vectors[i].copies; copy++)
+			done = kernel_find_slide(found, &walk, registers->idt - at - copy * VECTORS_BYTES, error);
+	}
+	symtab_free(symtab);
+	if (done)
+		g_clear_error(error);
+	else if (error && !*error)
+		kernel_find_none("the symbols of the image given lack vectors", error);
+	return done;
+}
+
+size_t kernel_arch_walks(struct guest *guest, const struct hmp_registers *registers, struct page_walk walks[2])
+{
+	page_walk_init_regs(&walks[0], guest, &registers->regs);
+	return 1;
+}

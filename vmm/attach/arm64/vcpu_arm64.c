@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <linux/perf_event.h>
+
+#include "attach/kvm_vendor.h"
+#include "attach/vcpu_arch.h"
+
+/* KVM is a part of the kernel there, and one for all processors. */
+bool kvm_vendor_find(enum guest_sample_vendor *vendor)
+{
+	*vendor = GUEST_SAMPLE_ARM64;
+	return true;
+}
+
+struct hmp_registers vcpu_arch_registers(const struct kvm_machine_vcpu *vcpu)
+{
+	return (struct hmp_registers){
+		.regs = {.processor = GUEST_ARM64, .arm64 = {.tables = vcpu->tables}},
+		.idt = vcpu->vectors,
+		.long_mode = vcpu->tables.mmu,
+	};
+}
+
+enum guest_processor vcpu_arch_processor(void)
+{
+	return GUEST_ARM64;
+}
+
+/* KVM has both of the last exit, and perf asks for no more. */
+void vcpu_arch_place(struct guest_regs *regs, uint16_t misc, uint64_t ip, bool has_kernel G_GNUC_UNUSED)
+{
+	regs->processor = GUEST_ARM64;
+	regs->arm64.pc = ip;
+	regs->arm64.el = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_GUEST_USER ? 0 : 1;
+	regs->valid = true;
+}
+
+bool vcpu_arch_current(const struct kvm_machine_vcpu *vcpu)
+{
+	return vcpu->tables.mmu;
+}
+
+/* Page tables are known as soon as a vCPU has left its processor for a moment. */
+size_t vcpu_arch_scan(struct qemu_guest *qemu G_GNUC_UNUSED, struct hmp_registers *registers G_GNUC_UNUSED)
+{
+	return 0;
+}
+
+const struct counter_route *const vcpu_arch_routes[] = {&route_perf, NULL};
