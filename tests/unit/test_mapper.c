@@ -172,7 +172,7 @@ START_TEST(tables_come_when_they_are_made)
 	rows_add(0xab, 0x6789, 2); /* more of it */
 	ck_assert_uint_eq(sample(4 * SECOND)->ranges[0].table->rows[0].offset, 0x6789);
 	task.mm = 0;
-	ck_assert_ptr_null(sample(5 * SECOND));
+	ck_assert_uint_eq(sample(5 * SECOND)->n, 0);
 }
 END_TEST
 
@@ -210,10 +210,36 @@ START_TEST(new_mappings_are_said_with_the_old_ones)
 	fake_elf_page(&process, 0x400000, 0xab);
 	sample(SECOND);
 	map_more_code();
-	sample(SECOND + 1); /* too soon */
 	assert_said("7/8 401000+7f000@1000 /bench#ab ");
-	sample(SECOND + MAPPER_WAIT_MIN_NS);
+	sample(SECOND + 1); /* at once: programs start so */
 	assert_said("7/8 401000+7f000@1000 /bench#ab 7/8 500000+1000@0 //anon ");
+}
+END_TEST
+
+START_TEST(mappings_that_never_stay_are_walked_now_and_then)
+{
+	unsigned walks = 0;
+
+	for (unsigned i = 0; i < 1000; i++) {
+		fake_set(&process, task.mm, fake_tree_layout.mm_exec_vm, 1000 + i);
+		process.fake.reads = 0;
+		sample(SECOND + i * MAPPER_WAIT_MIN_NS / 100);
+		walks += process.fake.reads > 4 + 3; /* more than the state */
+	}
+	ck_assert_uint_ge(walks, MAPPER_BURST + 1000 / 100 - 1);
+	ck_assert_uint_le(walks, MAPPER_BURST + 1000 / 100 + 1);
+}
+END_TEST
+
+START_TEST(a_program_that_begins_has_no_code_yet)
+{
+	const struct user_code *code;
+
+	fake_set(&process, task.mm, fake_tree_layout.mm_tree, fake_node(&process, 1, true));
+	fake_set(&process, task.mm, fake_tree_layout.mm_exec_vm, 0);
+	code = sample(SECOND);
+	ck_assert_ptr_nonnull(code);
+	ck_assert_uint_eq(code->n, 0);
 }
 END_TEST
 
@@ -253,10 +279,12 @@ START_TEST(a_build_id_comes_when_its_page_is_there)
 {
 	sample(SECOND);
 	assert_said("7/8 401000+7f000@1000 /bench ");
-	sample(2 * SECOND);
+	sample(SECOND + MAPPER_TRY_NS);
 	assert_said("");
 	fake_elf_page(&process, 0x400000, 0xab);
-	sample(3 * SECOND);
+	sample(SECOND + 2 * MAPPER_TRY_NS); /* too soon: the wait doubles */
+	assert_said("");
+	sample(SECOND + 3 * MAPPER_TRY_NS);
 	assert_said("7/8 401000+7f000@1000 /bench#ab ");
 	sample(10 * SECOND);
 	assert_said("");
@@ -305,6 +333,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, the_kernels_library_has_a_name);
+	tcase_add_test(tests, mappings_that_never_stay_are_walked_now_and_then);
+	tcase_add_test(tests, a_program_that_begins_has_no_code_yet);
 	tcase_add_test(tests, tables_come_when_they_are_made);
 	tcase_add_test(tests, a_process_is_said_once);
 	tcase_add_test(tests, what_is_new_is_said_while_build_ids_are_looked_for);

@@ -251,11 +251,25 @@ START_TEST(chains_of_bad_stacks_end)
 }
 END_TEST
 
-/* A system call: the kernel's frame pointer leads to pt_regs, which has all registers. */
-START_TEST(a_system_call_begins_at_pt_regs)
+/* As _init of crti.S, before and behind its SUB $8,%rsp, with a number in rbp, or 0 as in the dynamic linker. */
+START_TEST(code_of_the_start_has_a_caller)
 {
-	const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x100, (uint64_t)PERF_CONTEXT_USER, AT(0x510),
-	                         AT(0x610)};
+	const uint64_t rbp = _i % 2 == 0 ? 0 : 12345;
+
+	fake_write(&fake, AT(0x10) - USER, 0x058b480008ec8348);
+	regs.rbp = rbp;
+	regs.rip = AT(0x10);
+	PUT(AT(0x110), AT(0x610));
+	EXPECT(UNWIND_END_OF_STACK, AT(0x10), AT(0x110), AT(0x610));
+	regs.rip = AT(0x14);
+	PUT(AT(0x210), AT(0x110), AT(0x610));
+	EXPECT(UNWIND_END_OF_STACK, AT(0x14), AT(0x110), AT(0x610));
+}
+END_TEST
+
+/* In a system call: the kernel's frame pointer leads to pt_regs, which has all registers. */
+static void call_system(uint64_t from)
+{
 	const uint64_t at = 0x2100;
 
 	regs.cpl = 0;
@@ -263,9 +277,31 @@ START_TEST(a_system_call_begins_at_pt_regs)
 	regs.rbp = (KERNEL + at) | 1;
 	regs.all = false;
 	fake_write(&fake, at + 5 * 8, STACK); /* rbx */
-	fake_write(&fake, at + 16 * 8, AT(0x510));
+	fake_write(&fake, at + 16 * 8, from);
 	fake_write(&fake, at + 17 * 8, 0x33);
 	fake_write(&fake, at + 19 * 8, STACK);
+}
+
+/* execve(2) has taken the program away: nothing is where it was called from, unless the mappings say otherwise. */
+START_TEST(a_program_that_is_gone_has_no_chain)
+{
+	const uint64_t gone = UINT64_C(0x7f1234567000), in_kernel[] = {(uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x100};
+	const uint64_t paged_out[] = {(uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x100, (uint64_t)PERF_CONTEXT_USER, gone};
+
+	call_system(gone);
+	expect(in_kernel, G_N_ELEMENTS(in_kernel), UNWIND_END_OF_STACK);
+	code.ranges[code.n++] = (struct user_range){gone, gone + 0x1000, 0, NULL};
+	fake_write(&fake, 0x2100 + 4 * 8, 3); /* rbp */
+	expect(paged_out, G_N_ELEMENTS(paged_out), UNWIND_NO_ENTRY);
+}
+END_TEST
+
+START_TEST(a_system_call_begins_at_pt_regs)
+{
+	const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x100, (uint64_t)PERF_CONTEXT_USER, AT(0x510),
+	                         AT(0x610)};
+
+	call_system(AT(0x510));
 	PUT(AT(0x610));
 	expect(want, G_N_ELEMENTS(want), UNWIND_END_OF_STACK);
 }
@@ -287,6 +323,8 @@ int main(void)
 	tcase_add_test(tables, a_return_address_may_be_off_the_stack);
 	tcase_add_test(tables, chains_of_bad_stacks_end);
 	tcase_add_test(tables, chains_end_for_the_reason_that_they_have);
+	tcase_add_loop_test(tables, code_of_the_start_has_a_caller, 0, 2);
+	tcase_add_test(tables, a_program_that_is_gone_has_no_chain);
 	tcase_add_test(tables, a_system_call_begins_at_pt_regs);
 	suite_add_tcase(suite, tables);
 	return run_suite(suite);

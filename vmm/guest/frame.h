@@ -69,6 +69,12 @@ enum step unwind_frame_pointer_step(struct page_walk *memory, struct frame *fram
 enum step unwind_frame_record_step(struct page_walk *memory, struct frame *frame, uint32_t entry_record,
                                    enum unwind_end *end);
 
+/*
+ * True when a process can have called from there. Most user code has no frame pointers, and its rbp leads to words that
+ * are not addresses. A snapshot does not say what else was mapped.
+ */
+bool frame_is_mapped(struct page_walk *memory, uint64_t ip);
+
 /* The rule of a retpoline's CALL, or of the MOV behind it, where one of the two is at ip; ORC has none for them. */
 bool unwind_orc_retpoline(struct page_walk *memory, uint64_t ip, struct orc_entry *entry);
 

@@ -30,6 +30,15 @@ enum step unwind_step(const struct unwind_config *config, struct page_walk *memo
 	return unwind_user_step(config->code, memory, frame, end);
 }
 
+/*
+ * While execve(2) or exit(2) runs and has taken the program's memory away, the kernel's stack still says where it was
+ * called from: at an address where nothing is any more, or soon another program.
+ */
+static bool is_gone(const struct user_code *code, struct page_walk *memory, const struct frame *frame)
+{
+	return code && !user_code_find(code, frame->ip) && !frame_is_mapped(memory, frame->ip);
+}
+
 unsigned unwind_from(const struct unwind_config *config, struct page_walk *memory, struct frame frame,
                      uint64_t words[UNWIND_CHAIN_MAX], enum unwind_end *end)
 {
@@ -44,9 +53,11 @@ unsigned unwind_from(const struct unwind_config *config, struct page_walk *memor
 			*end = UNWIND_DEPTH;
 			break;
 		}
+		const bool was_user = frame.user;
+
 		if (unwind_step(config, memory, &frame, end) == STEP_DONE)
 			break;
-		if (frame.user && !config->user) {
+		if (frame.user && !was_user && (!config->user || is_gone(config->code, memory, &frame))) {
 			*end = UNWIND_END_OF_STACK;
 			break;
 		}

@@ -38,8 +38,9 @@ struct unwind_config {
 /*
  * Fills `chain` in perf's form, innermost first: PERF_CONTEXT_KERNEL and the kernel's frames, PERF_CONTEXT_USER and
  * user space's. A caller is given by its return address; an interrupted frame by its instruction, after a context word
- * of its own. Returns the number of words; *end says why there are no more. `snapshot`: memory that goes with `regs`,
- * or NULL while the vCPU is still there.
+ * of its own. Where `code` has no range for what called the kernel and nothing is mapped there, the program is gone and
+ * the chain ends in the kernel. Returns the number of words; *end says why there are no more. `snapshot`: memory that
+ * goes with `regs`, or NULL while the vCPU is still there.
  */
 unsigned unwind(const struct unwind_config *config, struct guest *guest, const struct guest_regs *regs,
                 const struct snapshot *snapshot, uint64_t chain[UNWIND_CHAIN_MAX], enum unwind_end *end);

@@ -8,6 +8,7 @@
 
 #include "guest/frame.h"
 
+#define RET 0xc3
 #define BIT(name) (1u << (name))
 /* What a step by frame pointers leaves. */
 #define KNOWN_BY_FRAME_POINTER (BIT(CFI_RSP) | BIT(CFI_RBP) | BIT(CFI_RIP))
@@ -195,6 +196,44 @@ static bool step_by_one_frame(const struct user_code *code, struct page_walk *me
 	return true;
 }
 
+/*
+ * True at the first instructions of _init and _fini (crti.S) and of what crtstuff.c adds, and at their RET. A page that
+ * is not there yet has been called into.
+ */
+static bool is_at_start(struct page_walk *memory, uint64_t ip)
+{
+	static const uint8_t starts[][4] = {
+		{0x48, 0x83, 0xec, 0x08}, /* SUB $8,%rsp */
+		{0xf3, 0x0f, 0x1e, 0xfa}, /* ENDBR64 */
+	};
+	static const uint8_t compare[] = {0x80, 0x3d}; /* CMPB, by RIP */
+	uint8_t code[sizeof(starts[0])];
+
+	return !page_walk_read_code(memory, (gva_t){ip}, code, sizeof(code)) || code[0] == RET ||
+	       memcmp(code, starts[0], sizeof(code)) == 0 || memcmp(code, starts[1], sizeof(code)) == 0 ||
+	       memcmp(code, compare, sizeof(compare)) == 0;
+}
+
+/*
+ * Code of the start has no information in files that have it for the rest, and runs when a program starts, with page
+ * faults. Its return address is at rsp, and after SUB $8,%rsp or PUSH %rbp above another word.
+ */
+static bool step_from_start(const struct user_code *code, struct page_walk *memory, struct frame *frame)
+{
+	const struct user_range *range = code ? user_code_find(code, frame->ip) : NULL;
+	enum unwind_end end;
+	uint64_t ip;
+
+	if (!range || !range->table || !frame->exact)
+		return false;
+	const uint64_t at = frame->sp + (is_at_start(memory, frame->ip) ? 0 : sizeof(ip));
+
+	if (!page_walk_read(memory, (gva_t){at}, &ip, sizeof(ip)) || !cells_find(code, ip - 1, &end))
+		return false;
+	frame_return(frame, ip, at + sizeof(ip), frame->bp);
+	return true;
+}
+
 /* What a call chain ends with where neither cells nor frames lead on: a register that is no frame pointer is no wonder.
  */
 static enum step step_failed(enum unwind_end *end, enum unwind_end why)
@@ -218,7 +257,7 @@ enum step unwind_user_step(const struct user_code *code, struct page_walk *memor
 		return unwind_frame_record_step(memory, frame, 0, end) == STEP_MORE
 		               ? STEP_MORE
 		               : step_failed(end, cells ? *end : why);
-	if (unwind_frame_pointer_step(memory, frame, end) == STEP_DONE &&
+	if (!step_from_start(code, memory, frame) && unwind_frame_pointer_step(memory, frame, end) == STEP_DONE &&
 	    (*end != UNWIND_BAD_FRAME || !step_by_one_frame(code, memory, frame)))
 		return step_failed(end, why);
 	frame->registers[CFI_RIP] = frame->ip;

@@ -91,11 +91,7 @@ static bool step_without_frame(struct page_walk *memory, struct frame *frame)
 	return true;
 }
 
-/*
- * True when a process can have called from there. Most user code has no frame pointers, and its rbp leads to words that
- * are not addresses. A snapshot does not say what else was mapped.
- */
-static bool is_mapped(struct page_walk *memory, uint64_t ip)
+bool frame_is_mapped(struct page_walk *memory, uint64_t ip)
 {
 	gpa_t gpa;
 
@@ -125,7 +121,7 @@ enum step unwind_frame_pointer_step(struct page_walk *memory, struct frame *fram
 	 */
 	if (saved.bp == frame->bp || (frame->user && saved.bp != 0 && saved.bp < frame->bp))
 		return step_done(end, UNWIND_BAD_FRAME);
-	if (frame->user && !is_mapped(memory, saved.ip))
+	if (frame->user && !frame_is_mapped(memory, saved.ip))
 		return step_done(end, UNWIND_BAD_FRAME);
 	frame_return(frame, saved.ip, frame->bp + sizeof(saved), saved.bp);
 	return STEP_MORE;

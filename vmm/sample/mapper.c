@@ -177,6 +177,7 @@ static void process_look(struct mapper *mapper, struct mapper_process *process, 
 
 	if (all) {
 		process->code = look.now;
+		process->known = true;
 		process->tables = 0;
 	}
 	process->written |= all && look.written;
@@ -188,7 +189,7 @@ static bool same_state(const struct vma_state *a, const struct vma_state *b)
 	return a->exec_pages == b->exec_pages && a->start_code == b->start_code && a->start_stack == b->start_stack;
 }
 
-/* An mm_struct has more than 1 KiB and is aligned to 64 bytes. */
+/* One that is new has a state that none has. An mm_struct has more than 1 KiB and is aligned to 64 bytes. */
 static struct mapper_process *process_of(struct mapper *mapper, const struct task *task)
 {
 	size_t i = (task->mm >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> 58;
@@ -196,7 +197,7 @@ static struct mapper_process *process_of(struct mapper *mapper, const struct tas
 
 	_Static_assert(MAPPER_PROCESSES == 1u << (64 - 58), "the index is the hash's upper bits");
 	if (process->mm != task->mm || process->pid != task->pid)
-		*process = (struct mapper_process){.mm = task->mm, .pid = task->pid};
+		*process = (struct mapper_process){.mm = task->mm, .pid = task->pid, .state.exec_pages = UINT64_MAX};
 	return process;
 }
 
@@ -213,7 +214,7 @@ static const struct user_code *code_of(const struct mapper *mapper, struct mappe
 			code->ranges[i].table = table_store_find(mapper->tables, build->build_id, build->bytes);
 	}
 	process->tables = n;
-	return code->n != 0 ? code : NULL;
+	return process->known ? code : NULL;
 }
 
 /*
@@ -227,12 +228,23 @@ static bool is_new_code(const struct mapper_process *process, uint64_t user_ip)
 	return user_ip != 0 && process->tries == 0 && code->n < USER_CODE_RANGES && !user_code_find(code, user_ip);
 }
 
+/* When a process with other mappings may be walked again. */
+static uint64_t next_walk_ns(const struct mapper_process *process)
+{
+	const uint64_t burst_ns = MAPPER_BURST * MAPPER_WAIT_MIN_NS;
+
+	return process->due_ns > burst_ns ? process->due_ns - burst_ns : 0;
+}
+
 const struct user_code *mapper_task(struct mapper *mapper, struct page_walk *walk, const struct task *task,
                                     const struct record_id *id, uint64_t user_ip)
 {
+	static const struct user_code none;
 	struct vma_state state;
 
-	if (task->mm == 0 || !vma_state_read(mapper->layout, walk, task->mm, &state))
+	if (task->mm == 0)
+		return &none;
+	if (!vma_state_read(mapper->layout, walk, task->mm, &state))
 		return NULL;
 	struct mapper_process *process = process_of(mapper, task);
 
@@ -240,13 +252,15 @@ const struct user_code *mapper_task(struct mapper *mapper, struct page_walk *wal
 		process->state = state;
 		process->written = false;
 		process->tries = MAPPER_TRIES;
-		process->wait_ns = MAPPER_WAIT_MIN_NS;
+		process->wait_ns = MAPPER_TRY_NS;
+		process->not_before_ns = next_walk_ns(process);
 	} else if (is_new_code(process, user_ip)) {
 		process->written = false;
 		process->tries = 1;
 	}
 	if (process->tries != 0 && id->time_ns >= process->not_before_ns) {
 		process_look(mapper, process, walk, id);
+		process->due_ns = MAX(process->due_ns, id->time_ns) + MAPPER_WAIT_MIN_NS;
 		process->not_before_ns = id->time_ns + process->wait_ns;
 		process->wait_ns = MIN(2 * process->wait_ns, MAPPER_WAIT_MAX_NS);
 	}

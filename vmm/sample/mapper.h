@@ -4,8 +4,9 @@
  * PERF_RECORD_MMAP2 each, with the build-id of the mapped file where guest memory holds it, else a PERF_RECORD_MMAP.
  * When the mappings of a process change, all are written again, and a PERF_RECORD_MMAP named VPROF_UNMAPPED for each
  * that is gone.
- * On the vCPU's thread. A walk takes some ten microseconds, and a process with ever-changing mappings is walked no
- * more often than every MAPPER_WAIT_MIN_NS.
+ * On the vCPU's thread. A walk takes some ten microseconds. A process with ever-changing mappings is walked no more
+ * often than every MAPPER_WAIT_MIN_NS, after MAPPER_BURST walks that may come at once: programs map their libraries
+ * one after the other when they start.
  */
 #ifndef VPROF_SAMPLE_MAPPER_H
 #define VPROF_SAMPLE_MAPPER_H
@@ -18,7 +19,11 @@
 #include "sample/table_store.h"
 
 #define MAPPER_PROCESSES 64u
-#define MAPPER_TRIES 7u /* attempts to find build-ids in pages that the guest has not read in yet; the wait doubles */
+/* Attempts to find build-ids in pages that the guest has not read in yet: a program that starts soon does. The wait
+ * doubles. */
+#define MAPPER_TRIES 10u
+#define MAPPER_TRY_NS UINT64_C(1000000)
+#define MAPPER_BURST 32u
 #define MAPPER_WAIT_MIN_NS UINT64_C(10000000)
 #define MAPPER_WAIT_MAX_NS UINT64_C(1000000000)
 
@@ -38,6 +43,8 @@ struct mapper_process {
 	bool written;   /* everything but build-ids */
 	struct vma_state state;
 	uint64_t wait_ns, not_before_ns;
+	uint64_t due_ns;         /* when all walks would be over, one every MAPPER_WAIT_MIN_NS */
+	bool known;              /* `code` is of a walk; else there was none */
 	struct mapper_code code; /* of the last complete walk */
 	unsigned tables;         /* how many there were when `code` got its tables */
 };
@@ -57,7 +64,7 @@ void mapper_init(struct mapper *mapper, const struct vma_layout *layout, struct 
 /*
  * Call before the sample with this id is written, with its task; `walk` is in the task's address space. user_ip: of a
  * sample in user space, which has code there; else 0. Returns where the task's process has code, until the next call;
- * NULL: not known.
+ * NULL: not known. A task without an address space, as one that ends, has none.
  */
 const struct user_code *mapper_task(struct mapper *mapper, struct page_walk *walk, const struct task *task,
                                     const struct record_id *id, uint64_t user_ip);
