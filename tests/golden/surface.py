@@ -165,28 +165,30 @@ class Libraries(unittest.TestCase):
 
     USES = {"libcurl": ["push", "http://127.0.0.1:1", "clock.data"],
             "libdebuginfod": ["report", "--debuginfod", "clock.data"],
-            "libmicrohttpd": ["daemon", "--config", "daemon.conf"]}
+            "libmicrohttpd": ["daemon", "--config", "daemon.conf"],
+            "libvirt": ["attach", "none"]}
 
     def test_are_not_loaded_by_all(self):
-        needed = re.findall(r"NEEDED.*\[(.*)\]", subprocess.run(["readelf", "-d", BIN / "vprof"], capture_output=True,
-                                                                text=True, check=True).stdout)
-        self.assertIn("libglib-2.0.so.0", needed)
-        self.assertEqual([name for name in needed if re.match("libcurl|libdebuginfod|libcapstone|libmicrohttpd", name)], [])
+        for program, few in ("vprof", "libcurl|libdebuginfod|libcapstone|libmicrohttpd"), ("vprof-attach", "libvirt"):
+            needed = re.findall(r"NEEDED.*\[(.*)\]", subprocess.run(["readelf", "-d", BIN / program], capture_output=True,
+                                                                    text=True, check=True).stdout)
+            self.assertIn("libglib-2.0.so.0", needed)
+            self.assertEqual([name for name in needed if re.match(few, name)], [])
 
     def test_missing_library(self):
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([BIN / "make_recordings"], cwd=folder, check=True)
             pathlib.Path(folder, "daemon.conf").write_text(f"[daemon]\nsocket={folder}/status.sock\n")
-            note = (BIN / "vprof").read_bytes()
+            notes = (BIN / "vprof").read_bytes() + (BIN / "vprof-attach").read_bytes()
             for library, arguments in self.USES.items():
-                if library not in vprof("version"):
+                if not re.search(rb'"soname":\["%s' % library.encode(), notes):
                     continue
                 with self.subTest(library):
-                    soname = re.search(rb'"soname":\["(%s[^"]*)"' % library.encode(), note).group(1).decode()
+                    soname = re.search(rb'"soname":\["(%s[^"]*)"' % library.encode(), notes).group(1).decode()
                     pathlib.Path(folder, soname).write_text("no library")
                     done = subprocess.run([BIN / "vprof", *arguments], cwd=folder, capture_output=True, text=True,
                                           env={**os.environ, "LD_LIBRARY_PATH": folder})
-                    self.assertRegex(done.stderr, rf"(push|--debuginfod|metrics): cannot load a library: .*{re.escape(soname)}: .*; install")
+                    self.assertRegex(done.stderr, rf"(push|--debuginfod|metrics|libvirt): cannot load a library: .*{re.escape(soname)}: .*; install")
                     self.assertNotEqual(done.returncode, 0)
 
 

@@ -10,6 +10,30 @@
 #include <unistd.h>
 
 #include "attach/domain_xml.h"
+#include "lib/process/shared_library.h"
+
+/* Only the process that asks libvirt loads it, with some fifty libraries that it needs itself. */
+/* clang-format off */
+#define LIBVIRT_FUNCTIONS(F) \
+	F(virConnectClose) F(virConnectDomainEventDeregisterAny) F(virConnectDomainEventRegisterAny) \
+	F(virConnectIsAlive) F(virConnectListAllDomains) F(virConnectOpen) F(virConnectOpenReadOnly) \
+	F(virConnectRegisterCloseCallback) F(virConnectSetKeepAlive) F(virConnectUnregisterCloseCallback) \
+	F(virDomainFree) F(virDomainGetID) F(virDomainGetInfo) F(virDomainGetMaxVcpus) F(virDomainGetName) \
+	F(virDomainGetUUIDString) F(virDomainGetXMLDesc) F(virDomainIsActive) F(virDomainLookupByID) \
+	F(virDomainLookupByName) F(virDomainLookupByUUIDString) F(virEventRegisterDefaultImpl) \
+	F(virGetLastErrorMessage) F(virInitialize) F(virSetErrorFunc)
+#define LIBVIRT_QEMU_FUNCTIONS(F) F(virDomainQemuMonitorCommand)
+/* clang-format on */
+
+static struct {
+	LIBVIRT_FUNCTIONS(SHARED_LIBRARY_POINTER)
+} libvirt;
+SHARED_LIBRARY_NOTE(LIBVIRT_SONAME, "libvirt");
+
+static struct {
+	LIBVIRT_QEMU_FUNCTIONS(SHARED_LIBRARY_POINTER)
+} libvirt_qemu;
+SHARED_LIBRARY_NOTE(LIBVIRT_QEMU_SONAME, "libvirt");
 
 G_DEFINE_QUARK(vprof_domain_error, domain_error)
 
@@ -42,7 +66,7 @@ struct domain {
 /* The last error of this thread, which libvirt's functions leave there. */
 static bool libvirt_error(enum domain_error code, const char *what, const char *on, const char *next, GError **error)
 {
-	const char *why = virGetLastErrorMessage();
+	const char *why = libvirt.virGetLastErrorMessage();
 
 	g_set_error(error, DOMAIN_ERROR, (int)code, "cannot %s %s: %s%s%s", what, on ? on : "libvirt", why,
 	            next ? "; " : "", next ? next : "");
@@ -54,23 +78,42 @@ static void libvirt_quiet(void *data G_GNUC_UNUSED, virErrorPtr why G_GNUC_UNUSE
 {
 }
 
-/* Its default loop is GLib's default context, which our main loop runs (since 6.1, src/util/vireventglib.c). */
-static void libvirt_init(void)
+static bool libvirt_load(GError **error)
 {
-	static gsize once;
+	static const char *const names[] = {LIBVIRT_FUNCTIONS(SHARED_LIBRARY_NAME)};
+	static const char *const qemu_names[] = {LIBVIRT_QEMU_FUNCTIONS(SHARED_LIBRARY_NAME)};
+	g_autoptr(GError) why = NULL;
 
-	if (!g_once_init_enter(&once))
-		return;
-	virSetErrorFunc(NULL, libvirt_quiet);
-	virInitialize();
-	virEventRegisterDefaultImpl();
-	g_once_init_leave(&once, 1);
+	if (shared_library_load(LIBVIRT_SONAME, names, G_N_ELEMENTS(names), &libvirt, sizeof(libvirt), &why) &&
+	    shared_library_load(LIBVIRT_QEMU_SONAME, qemu_names, G_N_ELEMENTS(qemu_names), &libvirt_qemu,
+	                        sizeof(libvirt_qemu), &why))
+		return true;
+	g_set_error(error, DOMAIN_ERROR, DOMAIN_ERROR_ABSENT, "libvirt: %s; or attach by --pid PID --qmp SOCKET",
+	            why->message);
+	return false;
+}
+
+/* Its default loop is GLib's default context, which our main loop runs (since 6.1, src/util/vireventglib.c). */
+static bool libvirt_init(GError **error)
+{
+	static bool done;
+
+	if (done)
+		return true;
+	if (!libvirt_load(error))
+		return false;
+	libvirt.virSetErrorFunc(NULL, libvirt_quiet);
+	libvirt.virInitialize();
+	libvirt.virEventRegisterDefaultImpl();
+	done = true;
+	return true;
 }
 
 static virConnectPtr libvirt_connect(const char *uri, bool read_only, GError **error)
 {
-	libvirt_init();
-	virConnectPtr connection = read_only ? virConnectOpenReadOnly(uri) : virConnectOpen(uri);
+	if (!libvirt_init(error))
+		return NULL;
+	virConnectPtr connection = read_only ? libvirt.virConnectOpenReadOnly(uri) : libvirt.virConnectOpen(uri);
 
 	if (!connection)
 		libvirt_error(DOMAIN_ERROR_CONNECT, "connect to", uri,
@@ -131,28 +174,28 @@ static void on_closed(virConnectPtr connection G_GNUC_UNUSED, int reason G_GNUC_
 
 static void events_watch(struct domain *domain)
 {
-	virConnectRegisterCloseCallback(domain->connection, on_closed, domain, NULL);
-	virConnectSetKeepAlive(domain->connection, KEEPALIVE_INTERVAL_S, KEEPALIVE_COUNT);
-	domain->callbacks[0] =
-		virConnectDomainEventRegisterAny(domain->connection, domain->handle, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
-	                                         VIR_DOMAIN_EVENT_CALLBACK(on_lifecycle), domain, NULL);
+	libvirt.virConnectRegisterCloseCallback(domain->connection, on_closed, domain, NULL);
+	libvirt.virConnectSetKeepAlive(domain->connection, KEEPALIVE_INTERVAL_S, KEEPALIVE_COUNT);
+	domain->callbacks[0] = libvirt.virConnectDomainEventRegisterAny(
+		domain->connection, domain->handle, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
+		VIR_DOMAIN_EVENT_CALLBACK(on_lifecycle), domain, NULL);
 	domain->callbacks[1] =
-		virConnectDomainEventRegisterAny(domain->connection, domain->handle, VIR_DOMAIN_EVENT_ID_REBOOT,
-	                                         VIR_DOMAIN_EVENT_CALLBACK(on_reboot), domain, NULL);
+		libvirt.virConnectDomainEventRegisterAny(domain->connection, domain->handle, VIR_DOMAIN_EVENT_ID_REBOOT,
+	                                                 VIR_DOMAIN_EVENT_CALLBACK(on_reboot), domain, NULL);
 }
 
 static void disconnect(struct domain *domain)
 {
 	for (size_t i = 0; domain->connection && i < G_N_ELEMENTS(domain->callbacks); i++)
 		if (domain->callbacks[i] >= 0)
-			virConnectDomainEventDeregisterAny(domain->connection, domain->callbacks[i]);
+			libvirt.virConnectDomainEventDeregisterAny(domain->connection, domain->callbacks[i]);
 	if (domain->connection)
-		virConnectUnregisterCloseCallback(domain->connection, on_closed);
+		libvirt.virConnectUnregisterCloseCallback(domain->connection, on_closed);
 	domain->callbacks[0] = domain->callbacks[1] = -1;
 	if (domain->handle)
-		virDomainFree(g_steal_pointer(&domain->handle));
+		libvirt.virDomainFree(g_steal_pointer(&domain->handle));
 	if (domain->connection)
-		virConnectClose(g_steal_pointer(&domain->connection));
+		libvirt.virConnectClose(g_steal_pointer(&domain->connection));
 }
 
 /* A domain that is not there any more has told its own end: QEMU's process has gone. */
@@ -163,7 +206,8 @@ static bool connect_again(struct domain *domain)
 	/* By now we may be a user that may not send commands, and events are all that is wanted of it then. */
 	if (!domain->connection && !domain->read_only)
 		domain->connection = libvirt_connect(domain->uri, true, NULL);
-	domain->handle = domain->connection ? virDomainLookupByUUIDString(domain->connection, domain->uuid) : NULL;
+	domain->handle =
+		domain->connection ? libvirt.virDomainLookupByUUIDString(domain->connection, domain->uuid) : NULL;
 	if (domain->handle)
 		events_watch(domain);
 	return domain->handle != NULL;
@@ -190,21 +234,22 @@ static char *domain_transact(struct monitor *monitor, const struct monitor_reque
 	struct domain *domain = (struct domain *)monitor;
 	char *answer = NULL;
 
-	if (!domain->handle || virConnectIsAlive(domain->connection) != 1) {
+	if (!domain->handle || libvirt.virConnectIsAlive(domain->connection) != 1) {
 		g_set_error(error, MONITOR_ERROR, MONITOR_ERROR_GONE, "libvirtd, which has the monitor of %s, is away",
 		            domain->name);
 		return NULL;
 	}
 	g_autofree char *line = monitor_request_text(request);
 
-	if (virDomainQemuMonitorCommand(domain->handle, line, &answer, VIR_DOMAIN_QEMU_MONITOR_COMMAND_DEFAULT) == 0) {
+	if (libvirt_qemu.virDomainQemuMonitorCommand(domain->handle, line, &answer,
+	                                             VIR_DOMAIN_QEMU_MONITOR_COMMAND_DEFAULT) == 0) {
 		char *copy = g_strdup(answer);
 
 		free(answer);
 		return copy;
 	}
 	g_set_error(error, MONITOR_ERROR, MONITOR_ERROR_GONE, "domain %s does not take monitor commands: %s",
-	            domain->name, virGetLastErrorMessage());
+	            domain->name, libvirt.virGetLastErrorMessage());
 	return NULL;
 }
 
@@ -242,15 +287,15 @@ static virDomainPtr lookup(virConnectPtr connection, const char *name)
 	int id;
 
 	if (is_id(name, &id))
-		handle = virDomainLookupByID(connection, id);
+		handle = libvirt.virDomainLookupByID(connection, id);
 	if (!handle && g_uuid_string_is_valid(name))
-		handle = virDomainLookupByUUIDString(connection, name);
-	return handle ? handle : virDomainLookupByName(connection, name);
+		handle = libvirt.virDomainLookupByUUIDString(connection, name);
+	return handle ? handle : libvirt.virDomainLookupByName(connection, name);
 }
 
 static struct domain_xml xml_of(virDomainPtr handle)
 {
-	char *text = virDomainGetXMLDesc(handle, 0);
+	char *text = libvirt.virDomainGetXMLDesc(handle, 0);
 	struct domain_xml xml = domain_xml_parse(text);
 
 	free(text);
@@ -261,10 +306,11 @@ static bool describe(struct domain *domain, GError **error)
 {
 	virDomainInfo info;
 
-	domain->name = g_strdup(virDomainGetName(domain->handle));
-	if (virDomainGetUUIDString(domain->handle, domain->uuid) != 0 || virDomainGetInfo(domain->handle, &info) != 0)
+	domain->name = g_strdup(libvirt.virDomainGetName(domain->handle));
+	if (libvirt.virDomainGetUUIDString(domain->handle, domain->uuid) != 0 ||
+	    libvirt.virDomainGetInfo(domain->handle, &info) != 0)
 		return libvirt_error(DOMAIN_ERROR_LIBVIRT, "ask about domain", domain->name, NULL, error);
-	if (virDomainIsActive(domain->handle) != 1) {
+	if (libvirt.virDomainIsActive(domain->handle) != 1) {
 		g_set_error(error, DOMAIN_ERROR, DOMAIN_ERROR_STATE,
 		            "domain %s is not running; start it with `virsh start %s`", domain->name, domain->name);
 		return false;
@@ -329,7 +375,7 @@ uint32_t domain_vsock_cid(const struct domain *domain)
 
 unsigned domain_vcpus_max(const struct domain *domain)
 {
-	int n = virDomainGetMaxVcpus(domain->handle);
+	int n = libvirt.virDomainGetMaxVcpus(domain->handle);
 
 	return n > 0 ? (unsigned)n : 0;
 }
@@ -359,12 +405,13 @@ static json_t *domain_json(virDomainPtr handle)
 
 	virDomainInfo info;
 
-	if (virDomainGetInfo(handle, &info) != 0 || virDomainGetUUIDString(handle, uuid) != 0)
+	if (libvirt.virDomainGetInfo(handle, &info) != 0 || libvirt.virDomainGetUUIDString(handle, uuid) != 0)
 		return NULL; /* it went away meanwhile */
 	struct domain_xml xml = xml_of(handle);
-	json_t *one = json_pack("{s:i, s:s, s:s, s:s, s:s*, s:i, s:I}", "id", (int)virDomainGetID(handle), "name",
-	                        virDomainGetName(handle), "uuid", uuid, "state", state_word(info.state), "type",
-	                        xml.type, "vcpus", (int)info.nrVirtCpu, "memory-bytes", (json_int_t)info.memory * 1024);
+	json_t *one =
+		json_pack("{s:i, s:s, s:s, s:s, s:s*, s:i, s:I}", "id", (int)libvirt.virDomainGetID(handle), "name",
+	                  libvirt.virDomainGetName(handle), "uuid", uuid, "state", state_word(info.state), "type",
+	                  xml.type, "vcpus", (int)info.nrVirtCpu, "memory-bytes", (json_int_t)info.memory * 1024);
 
 	domain_xml_clear(&xml);
 	return one;
@@ -373,7 +420,7 @@ static json_t *domain_json(virDomainPtr handle)
 static json_t *list_of(virConnectPtr connection, const char *uri, GError **error)
 {
 	virDomainPtr *handles = NULL;
-	int n = virConnectListAllDomains(connection, &handles, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
+	int n = libvirt.virConnectListAllDomains(connection, &handles, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
 	json_t *list = n < 0 ? NULL : json_array();
 
 	if (!list)
@@ -383,7 +430,7 @@ static json_t *list_of(virConnectPtr connection, const char *uri, GError **error
 
 		if (one)
 			json_array_append_new(list, one);
-		virDomainFree(handles[i]);
+		libvirt.virDomainFree(handles[i]);
 	}
 	free(handles);
 	return list;
@@ -395,7 +442,7 @@ json_t *domain_list(const char *uri, GError **error)
 	json_t *list = connection ? list_of(connection, uri, error) : NULL;
 
 	if (connection)
-		virConnectClose(connection);
+		libvirt.virConnectClose(connection);
 	return list;
 }
 
@@ -466,10 +513,11 @@ bool domain_list_follow(const char *uri, int fd, domain_list_take *take, void *d
 	if (!following.connection)
 		return false;
 	following.loop = g_main_loop_new(NULL, FALSE);
-	virConnectRegisterCloseCallback(following.connection, on_lost, &following, NULL);
-	virConnectSetKeepAlive(following.connection, KEEPALIVE_INTERVAL_S, KEEPALIVE_COUNT);
-	const int callback = virConnectDomainEventRegisterAny(following.connection, NULL, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
-	                                                      VIR_DOMAIN_EVENT_CALLBACK(on_any), &following, NULL);
+	libvirt.virConnectRegisterCloseCallback(following.connection, on_lost, &following, NULL);
+	libvirt.virConnectSetKeepAlive(following.connection, KEEPALIVE_INTERVAL_S, KEEPALIVE_COUNT);
+	const int callback =
+		libvirt.virConnectDomainEventRegisterAny(following.connection, NULL, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
+	                                                 VIR_DOMAIN_EVENT_CALLBACK(on_any), &following, NULL);
 	const guint asked = g_unix_fd_add(fd, G_IO_IN | G_IO_HUP, on_asked, &following);
 
 	following.source = g_idle_add(list_tell, &following);
@@ -479,9 +527,9 @@ bool domain_list_follow(const char *uri, int fd, domain_list_take *take, void *d
 	if (g_main_context_find_source_by_id(NULL, asked))
 		g_source_remove(asked);
 	if (callback >= 0)
-		virConnectDomainEventDeregisterAny(following.connection, callback);
-	virConnectUnregisterCloseCallback(following.connection, on_lost);
-	virConnectClose(following.connection);
+		libvirt.virConnectDomainEventDeregisterAny(following.connection, callback);
+	libvirt.virConnectUnregisterCloseCallback(following.connection, on_lost);
+	libvirt.virConnectClose(following.connection);
 	g_main_loop_unref(following.loop);
 	if (following.error)
 		g_propagate_error(error, following.error);

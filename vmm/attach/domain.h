@@ -17,7 +17,7 @@ enum domain_error {
 	DOMAIN_ERROR_NAME,    /* no such domain */
 	DOMAIN_ERROR_STATE,   /* it does not run */
 	DOMAIN_ERROR_LIBVIRT, /* another answer of libvirt's */
-	DOMAIN_ERROR_ABSENT,  /* built without libvirt */
+	DOMAIN_ERROR_ABSENT,  /* built without libvirt, or its library is missing */
 };
 
 /*
