@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""vprof attach on a stock arm64 host (arm64_host.py): to Debian's kernel as a guest of another vprof-vmm, of which only KVM is asked."""
+"""vprof attach on a stock arm64 host (arm64_host.py): to Debian's kernel as a guest of a vprof-vmm that is not ours, and of QEMU, which moves
+it by KASLR. Only KVM is asked."""
 import json
 import os
 import pathlib
@@ -9,12 +10,19 @@ import subprocess
 import arm64_host
 import harness
 from arm64_host import ARM64
+from harness import VPROF
 
 SECONDS = 150
+# QEMU and the libraries that only it needs.
+QEMU = ("qemu-system-arm", "libaio1", "libdaxctl1", "libfuse3-3", "libgmp10", "libgnutls30", "libhogweed6", "libibverbs1", "libidn2-0", "libjpeg62-turbo",
+        "libkmod2", "libndctl6", "libnl-3-200", "libnl-route-3-200", "libnuma1", "libp11-kit0", "libpixman-1-0", "libpmem1", "libpng16-16",
+        "librdmacm1", "libsasl2-2", "libslirp0", "libtasn1-6", "libudev1", "libunistring2", "liburing2", "libvdeplug2")
 PERIOD = 2000000
 MEMORY_MIB = 256
 SAMPLES_MIN = 50  # several times fewer than there are
 UNNAMED_MAX = 0.01
+WHOLE_MIN = 0.999  # of the chains in the kernel
+INTO_USER_MIN, CALLS_MIN = 0.9, 30
 INIT = """#!/bin/sh
 /bin/busybox mount -t proc proc /proc
 echo "init: up"
@@ -39,8 +47,24 @@ $bin/vprof attach --list --json
 section perf
 $bin/vprof attach --pid $guest --route perf -c {period} --duration 3s --no-report -o perf.data 2>&1
 echo "$?"
+section bpf
+$bin/vprof attach --pid $guest -c {period} -g --duration 3s --no-report -o bpf.data 2>&1
+echo "$?"
 section other
 $bin/vprof attach --pid $guest --kernel $bin/demo-guest.elf --duration 1s 2>&1
+kill $guest
+wait
+
+section qemu
+for package in {qemu}; do
+	LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$package/usr/lib/aarch64-linux-gnu:$package/lib/aarch64-linux-gnu
+done
+LD_LIBRARY_PATH=$LD_LIBRARY_PATH {qemu_program} -machine virt,gic-version=3 -accel kvm -cpu host -smp 2 -m {memory} -nodefaults -display none -nic none \
+	-serial file:qemu.console -kernel {kernel} -initrd guest.cpio -append "quiet cryptomgr.notests console=ttyAMA0 rdinit=/init" 2>qemu.log &
+guest=$!
+while ! grep -q "init: up" qemu.console 2>/dev/null; do sleep 0.2; done
+$bin/vprof attach --pid $guest -c {period} -g --duration 3s --no-report -o qemu.data 2>&1
+echo "$?"
 kill $guest
 wait
 """
@@ -73,9 +97,9 @@ class Arm64Attach(harness.ProgramTest):
         self.assertRegex(probe["kernel"]["release"], r"^6\.12\..*-arm64$")
         self.assertTrue(next(route for route in probe["routes"] if route["name"] == "perf")["usable"])
 
-    def check_perf(self, recording):
-        """Mode and instruction pointer are the guest's, in every sample."""
-        report, rows = self.report(recording)
+    def check_modes(self, recording):
+        """Mode and instruction pointer are the guest's, in every sample; what the recording says of itself."""
+        report, rows = self.report(recording, "--sort", "mode,sym")
         total = report["recording"]["statistics"]["total"]
         modes = {mode: sum(row["samples"] for row in rows if row["mode"] == mode) for mode in ("kernel", "user")}
         unnamed = sum(row["samples"] for row in rows if row["mode"] == "kernel" and row["symbol"].startswith("["))
@@ -84,18 +108,39 @@ class Arm64Attach(harness.ProgramTest):
         self.assertGreater(min(modes.values()), SAMPLES_MIN)
         self.assertEqual(sum(modes.values()), total["sample"])
         self.assertLessEqual(unnamed, UNNAMED_MAX * modes["kernel"])
+        return report["recording"]
+
+    def check_chains(self, recording):
+        """Tasks, and callers up to where the kernel's threads and its entries begin, and from there in user space. Where do_idle is."""
+        ends = self.check_modes(recording)["chain-ends"]
+        print("chains:", ends, flush=True)
+        self.assertGreaterEqual(ends["kernel"]["whole"], WHOLE_MIN * sum(ends["kernel"].values()))
+        samples = [json.loads(line) for line in self.run_program(VPROF, "script", "-i", recording, "-g", "--json")[0].splitlines()]
+        self.assertLessEqual({"init", "busybox", "swapper"}, {sample["comm"] for sample in samples})
+        chains = [sample["chain"] for sample in samples]
+        calls = [chain for chain in chains if "el0t_64_sync" in [frame["symbol"] for frame in chain]]
+        into_user = [chain for chain in calls if chain[-1]["mode"] == "user"]
+        print(f"{len(into_user)} of {len(calls)} system calls and faults go on in user space", flush=True)
+        self.assertGreater(len(calls), CALLS_MIN)
+        self.assertGreaterEqual(len(into_user), INTO_USER_MIN * len(calls))
+        self.assertIn("ret_from_fork", [chain[-1]["symbol"] for chain in chains])
+        return min(int(frame["ip"], 16) for chain in chains for frame in chain if frame["symbol"] == "do_idle") >> 16
 
     def test_attach(self):
+        qemu = [harness.script("package-arm64.sh", name) for name in QEMU]
         host = arm64_host.Arm64Host(self)
         self.make_guest(host.shared)
-        parts = host.sections(JOB.format(bin=ARM64, kernel=harness.script("kernel-debian.sh", "6.12", "arm64"), period=PERIOD, memory=MEMORY_MIB), SECONDS)
+        parts = host.sections(JOB.format(bin=ARM64, kernel=harness.script("kernel-debian.sh", "6.12", "arm64"), period=PERIOD, memory=MEMORY_MIB, qemu=" ".join(qemu), qemu_program=f"{qemu[0]}/usr/bin/qemu-system-aarch64"), SECONDS)
         probe = json.loads(parts["doctor"])
         self.check_doctor(probe)
         guest, = json.loads(parts["list"])
-        print(guest, flush=True)
         self.assertEqual((guest["vmm"], guest["vcpus"], guest["accelerator"], guest["kernel"]["release"]), ("vprof", 2, "kvm", probe["kernel"]["release"]))
-        self.assertEqual(parts["perf"].splitlines()[-1], "0", parts["perf"])
-        self.check_perf(host.shared / "perf.data")
+        for name in "perf", "bpf", "qemu":
+            self.assertEqual(parts[name].splitlines()[-1], "0", parts[name])
+        self.check_modes(host.shared / "perf.data")
+        places = [self.check_chains(host.shared / f"{name}.data") for name in ("bpf", "qemu")]
+        print("kernels at", *map(hex, places), flush=True)
+        self.assertNotEqual(*places)
         self.assertIn("the guest does not run", parts["other"])
 
 

@@ -5,9 +5,10 @@
  * of tasks are read afterwards, as by the other routes.
  */
 #include <errno.h>
+#include <unistd.h>
 #include <vprof/control.h>
 
-#include "attach/bpf_sample.h"
+#include "attach/bpf_sample_priv.h"
 #include "attach/guest_memory.h"
 #include "attach/guest_program.h"
 #include "attach/host_chain.h"
@@ -72,47 +73,14 @@ static uint64_t unsent(void *data, unsigned vcpu)
 
 /* ---- what the program has to know ---- */
 
-/* For tests: what VMX withholds is found in memory on other hosts, too, and each sample is taken twice, first as it is.
- */
-static bool withholds(void)
+bool route_bpf_withholds(void)
 {
 	return g_getenv("VPROF_TEST_WITHHOLD") != NULL;
-}
-
-static bool lacks_stack(struct guest *guest G_GNUC_UNUSED)
-{
-	enum guest_sample_vendor vendor;
-
-	return withholds() || (kvm_vendor_find(&vendor) && vendor == GUEST_SAMPLE_VMX);
 }
 
 static struct image *running_image(struct guest *guest)
 {
 	return qemu_kernel_running((struct qemu_guest *)guest);
-}
-
-/* What it takes to find registers in memory; nothing where the kernel is not known. */
-static void settings_by_memory(struct qemu_guest *qemu, const struct counter_route_config *config,
-                               struct guest_sample_settings *settings)
-{
-	struct cpu_area areas[GUEST_SAMPLE_VCPUS_MAX];
-	struct page_walk walk;
-
-	if (!config->areas || !qemu_kernel_tables(qemu, config->page_tables, &walk))
-		return;
-	settings->by_memory = 1;
-	settings->kernel_tables = walk.cr3;
-	settings->direct_map = cpu_area_direct_map(config->areas, &walk);
-	settings->task_stack = config->areas->task_stack;
-	settings->mm_pgd = config->areas->mm_pgd;
-	settings->current_task = config->areas->current_task;
-	settings->task_mm = config->areas->task_mm;
-	settings->interrupt_in_use = config->areas->interrupt_in_use;
-	settings->entry_stack = config->areas->entry_stack;
-	size_t n = cpu_areas_read(config->areas, &walk, areas, G_N_ELEMENTS(areas));
-
-	for (size_t i = 0; i < n; i++)
-		settings->cpus[i] = (struct guest_sample_cpu){areas[i].area, areas[i].apic_id};
 }
 
 static struct guest_sample_settings settings(struct qemu_guest *qemu, const struct counter_route_config *config)
@@ -123,6 +91,7 @@ static struct guest_sample_settings settings(struct qemu_guest *qemu, const stru
 		.memory = GUEST_SAMPLE_NO_MEMORY,
 		.current_task = config->tasks ? config->tasks->current_task : 0,
 		.interrupt_stack = config->interrupt_stack.value,
+		.page_shift = (unsigned)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE)),
 	};
 
 	if (kvm_vendor_find(&vendor))
@@ -133,8 +102,7 @@ static struct guest_sample_settings settings(struct qemu_guest *qemu, const stru
 		settings.user = unwind->user;
 		settings.user_stack = config->user_stack;
 	}
-	if (lacks_stack(&qemu->guest))
-		settings_by_memory(qemu, config, &settings);
+	route_bpf_settings(qemu, config, &settings);
 	return settings;
 }
 
@@ -261,7 +229,7 @@ static bool start(struct guest *guest, const struct counter_route_config *config
 	route->config = *config;
 	route->has_kernel = qemu->kernel.image != NULL;
 	route->by_memory = wanted.by_memory;
-	route->withholds = wanted.by_memory && withholds();
+	route->withholds = wanted.by_memory && route_bpf_withholds();
 	route->host = config->host ? host_chain_new(guest_memory_file(qemu->memory)) : NULL;
 	route->program = qemu->program;
 	route->links = g_ptr_array_new_with_free_func(detach);
@@ -293,27 +261,14 @@ static char *unavailable(struct guest *guest)
 	return program_load(qemu, &error) ? NULL : g_strdup(error->message);
 }
 
-static const char *gives(struct guest *guest)
-{
-	const bool lacks = lacks_stack(guest);
-
-	if (!((const struct qemu_guest *)guest)->kernel.image)
-		return lacks ? "no tasks and no call chains as long as the guest's kernel is not known"
-		             : "no tasks as long as the guest's kernel is not known; call chains: frame pointers";
-	if (lacks)
-		return "tasks, found in memory; kernel chains: frame pointers, or ORC with the stack pointer found by search; "
-		       "user chains: frame pointers; below the kernel, unwind tables, too";
-	return "tasks; kernel chains: ORC or frame pointers; user chains: unwind tables or frame pointers";
-}
-
 const struct counter_route route_bpf = {
 	.name = "bpf",
 	.summary = "a BPF program at perf events on the VMM's vCPU threads; KVM; tasks, and call chains of one moment",
-	.gives = gives,
+	.gives = route_bpf_gives,
 	.frequency_hz_default = VPROF_FREQUENCY_HZ_DEFAULT,
 	.registers = true,
 	.host = true,
-	.lacks_stack = lacks_stack,
+	.lacks_stack = route_bpf_lacks_stack,
 	.running_image = running_image,
 	.impossible = vcpu_event_impossible,
 	.unavailable = unavailable,

@@ -71,6 +71,7 @@ bool task_layout_load(const struct image *image, const struct symtab *symtab, co
 	    !(image_arch(image) == ARCH_ARM64 ? layout_symbols_arm64(&loaded, symtab, error)
 	                                      : layout_symbols(&loaded, symtab, types, error)))
 		return false;
+	types_has(types, "mm_struct", "pgd", &loaded.mm_pgd);
 	*layout = loaded;
 	return true;
 }

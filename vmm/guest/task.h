@@ -41,6 +41,7 @@ struct task_layout {
 	uint64_t current_task;                /* per-CPU */
 	uint32_t pid, tgid, comm, start_time; /* in task_struct */
 	uint32_t exit_state, real_parent, mm; /* there, too */
+	uint32_t mm_pgd;                      /* in mm_struct; 0: not found */
 };
 
 /* Errors: TASK_ERROR, TYPES_ERROR. */

@@ -45,4 +45,4 @@ size_t vcpu_arch_scan(struct qemu_guest *qemu G_GNUC_UNUSED, struct hmp_register
 	return 0;
 }
 
-const struct counter_route *const vcpu_arch_routes[] = {&route_perf, NULL};
+const struct counter_route *const vcpu_arch_routes[] = {&route_bpf, &route_perf, NULL};

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What guest_sample.bpf.c hands to route_bpf.c: the raw data of a sample in a perf ring. Both are built together, and
- * run on one machine. Includes nothing, for BPF has headers of its own.
+ * What the program of guest_sample_program.h hands to route_bpf.c: the raw data of a sample in a perf ring. Both are
+ * built together, and run on one machine. Includes nothing of others, for BPF has headers of its own.
  */
 #ifndef VPROF_ATTACH_BPF_GUEST_SAMPLE_H
 #define VPROF_ATTACH_BPF_GUEST_SAMPLE_H
+
+#include "guest_sample_machine.h" /* of x86/ or arm64/: struct guest_sample */
 
 #define GUEST_SAMPLE_VCPUS_MAX 64u /* as GUEST_VCPUS_MAX */
 
@@ -15,7 +17,7 @@ enum guest_sample_vendor { GUEST_SAMPLE_VMX, GUEST_SAMPLE_SVM, GUEST_SAMPLE_PVM,
 enum guest_sample_memory {
 	GUEST_SAMPLE_NO_MEMORY,
 	GUEST_SAMPLE_FRAMES, /* what the frame pointers lead to */
-	GUEST_SAMPLE_STACK,  /* of the kernel the stack from rsp on, then user space's frames */
+	GUEST_SAMPLE_STACK,  /* of the kernel the stack from rsp on, then user space's frames; not on arm64 */
 };
 
 /* A processor of the guest's, as its Linux knows it. */
@@ -42,6 +44,8 @@ struct guest_sample_settings {
 	unsigned long long direct_map;            /* where the kernel has physical address 0 */
 	unsigned long long interrupt_in_use;      /* a per-CPU byte, as the variables above */
 	unsigned long long entry_stack; /* per-CPU: what the processor takes for RSP in entries from user space */
+	unsigned int page_shift;        /* of the host's pages, in which memory slots are counted */
+	unsigned int entry_record;      /* arm64: where struct pt_regs has its frame record; 0: not known */
 	struct guest_sample_cpu cpus[GUEST_SAMPLE_VCPUS_MAX];
 };
 
@@ -69,47 +73,10 @@ struct guest_sample_settings {
 #define GUEST_SAMPLE_HAS_CPL 64u       /* cpl is known */
 #define GUEST_SAMPLE_LA57 128u         /* CR4.LA57: five levels of page tables */
 #define GUEST_SAMPLE_REAL_MODE 256u    /* CR0.PE is clear */
+#define GUEST_SAMPLE_MMU 4096u         /* arm64: SCTLR_EL1.M */
 #define GUEST_SAMPLE_KERNEL_TASK 1024u /* by memory: the current task has no user space */
 #define GUEST_SAMPLE_USER_STACK 2048u  /* the top of user space's stack is there, whose stack pointer is known */
 #define GUEST_SAMPLE_NESTED 512u /* the vCPU runs a guest of its own: of all the registers, only cr3 is the guest's */
-
-/* The numbers that instructions have for them, rip behind: enum kvm_reg (arch/x86/include/asm/kvm_host.h). */
-enum guest_sample_reg {
-	GUEST_SAMPLE_RAX,
-	GUEST_SAMPLE_RCX,
-	GUEST_SAMPLE_RDX,
-	GUEST_SAMPLE_RBX,
-	GUEST_SAMPLE_RSP,
-	GUEST_SAMPLE_RBP,
-	GUEST_SAMPLE_RSI,
-	GUEST_SAMPLE_RDI,
-	GUEST_SAMPLE_R8,
-	GUEST_SAMPLE_R9,
-	GUEST_SAMPLE_R10,
-	GUEST_SAMPLE_R11,
-	GUEST_SAMPLE_R12,
-	GUEST_SAMPLE_R13,
-	GUEST_SAMPLE_R14,
-	GUEST_SAMPLE_R15,
-	GUEST_SAMPLE_RIP,
-	GUEST_SAMPLE_REGS = 17,
-};
-
-struct guest_sample {
-	unsigned long long period;
-	unsigned int event; /* index into the session's events */
-	unsigned int flags;
-	unsigned int cpl;
-	unsigned int memory_bytes; /* behind this struct: a guest_sample_span and its bytes, again and again */
-	unsigned long long regs[GUEST_SAMPLE_REGS];
-	unsigned long long cr3, gs_base;
-	unsigned long long task;      /* the guest's current task_struct; 0: not known */
-	unsigned long long seen_area; /* the GS base when the vCPU was last seen in the kernel; 0: not known */
-	/* By memory; 0: not known. */
-	unsigned long long memory_cr3, memory_area;
-	unsigned long long task_stack_end, interrupt_stack_end; /* the latter 0: not in use */
-	unsigned long long entry_stack_end;
-};
 
 /* A piece of guest memory as it was: guest virtual address, and how many bytes follow. */
 struct guest_sample_span {
