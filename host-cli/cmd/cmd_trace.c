@@ -6,9 +6,9 @@
 #include "cmd/command.h"
 #include "engine/engine_find.h"
 #include "trace/probe_names.h"
-#include "trace/trace_aggregate.h"
 #include "trace/trace_event.h"
 #include "trace/trace_filter.h"
+#include "trace/trace_query.h"
 #include "trace/trace_script.h"
 #include "trace/trace_source.h"
 #include "ui/interrupt.h"
@@ -20,8 +20,8 @@
 #define EVENTS_MAX UINT64_C(1000000000000)
 
 struct trace_values {
-	char **probes, **filters;
-	char *registers, *fields, *breakpoints, *count, *hist, *events, *duration, *symfs, *script, *output, *map_keys;
+	char **probes, **filters, **counts, **hists;
+	char *registers, *fields, *breakpoints, *events, *duration, *symfs, *script, *output, *map_keys;
 	gboolean stack, json;
 };
 
@@ -42,14 +42,14 @@ static const struct option_row options[] = {
          "processor patch any"},
 	{"filter", OPTION_TEXTS, offsetof(struct trace_values, filters),
          "only events with FIELD=VALUE, or !=, <, <=, > or >=; may be repeated, and all must match", "FILTER"},
-	{"count-by", OPTION_TEXT, offsetof(struct trace_values, count),
-         "count events by these fields instead of printing them", "FIELDS"},
-	{"hist", OPTION_TEXT, offsetof(struct trace_values, hist), "print a histogram of this field, by powers of two",
-         "FIELD"},
+	{"count-by", OPTION_TEXTS, offsetof(struct trace_values, counts),
+         "count events by these fields instead of printing them; may be repeated", "FIELDS"},
+	{"hist", OPTION_TEXTS, offsetof(struct trace_values, hists),
+         "print a histogram of this field, by powers of two; may be repeated", "FIELD"},
 	{"limit", OPTION_TEXT, offsetof(struct trace_values, events), "stop after N events", "N"},
 	{"duration", OPTION_TEXT, offsetof(struct trace_values, duration), "stop after TIME", "TIME"},
 	{"map-keys", OPTION_TEXT, offsetof(struct trace_values, map_keys),
-         "how many keys each map of a script can have (default 4096)", "N"},
+         "how many keys each map of a script can have (default 4096), and each count (16384)", "N"},
 	{"output", OPTION_FILE, offsetof(struct trace_values, output), "write to FILE instead of standard output",
          "FILE"},
 	{"json", OPTION_FLAG, offsetof(struct trace_values, json),
@@ -61,29 +61,14 @@ struct trace {
 	const struct trace_values *given;
 	struct trace_script *script; /* NULL: events */
 	struct trace_source *source;
-	struct trace_filter *filters;
-	size_t n_filters;
-	char **count_fields, **print_fields;
-	struct trace_counts *counts;      /* NULL: option not given */
-	struct trace_histogram histogram; /* field NULL: option not given */
-	uint64_t events_max, events;      /* 0: no limit */
-	uint64_t map_keys;                /* 0: the engine's default */
-	int64_t start_us, end_us;         /* g_get_monotonic_time(), CLOCK_MONOTONIC as the events' times; 0: no end */
+	struct trace_query *query; /* NULL: a script */
+	char **print_fields;
+	uint64_t events_max, events; /* 0: no limit */
+	uint64_t map_keys;           /* 0: not given */
+	int64_t start_us, end_us;    /* g_get_monotonic_time(), CLOCK_MONOTONIC as the events' times; 0: no end */
 };
 
 /* ---- what was asked for ---- */
-
-static bool parse_filters(struct trace *trace, GError **error)
-{
-	size_t n = trace->given->filters ? g_strv_length(trace->given->filters) : 0;
-
-	trace->filters = g_new0(struct trace_filter, n);
-	for (; trace->n_filters < n; trace->n_filters++)
-		if (!trace_filter_parse(trace->given->filters[trace->n_filters], &trace->filters[trace->n_filters],
-		                        error))
-			return false;
-	return true;
-}
 
 static bool parse_limits(struct trace *trace, GError **error)
 {
@@ -103,65 +88,38 @@ static bool parse_limits(struct trace *trace, GError **error)
 
 static bool parse(struct trace *trace, GError **error)
 {
-	if (!parse_filters(trace, error) || !parse_limits(trace, error))
+	const struct trace_values *given = trace->given;
+	const struct trace_query_options asked = {given->filters, given->counts, given->hists};
+
+	if (!parse_limits(trace, error))
 		return false;
-	if (trace->given->count) {
-		trace->count_fields = g_strsplit(trace->given->count, ",", -1);
-		trace->counts = trace_counts_new(trace->count_fields);
-	}
-	if (trace->given->fields)
-		trace->print_fields = g_strsplit(trace->given->fields, ",", -1);
-	trace->histogram.field = trace->given->hist;
-	return true;
+	if (!trace->script)
+		trace->query = trace_query_new(&asked, error);
+	if (given->fields)
+		trace->print_fields = g_strsplit(given->fields, ",", -1);
+	return trace->script || trace->query;
 }
 
 static void trace_clear(struct trace *trace)
 {
-	for (size_t i = 0; i < trace->n_filters; i++)
-		trace_filter_clear(&trace->filters[i]);
-	g_free(trace->filters);
-	trace_counts_free(trace->counts);
-	g_strfreev(trace->count_fields);
+	trace_query_free(trace->query);
 	g_strfreev(trace->print_fields);
 	trace_script_free(trace->script);
 	trace_source_close(trace->source);
 }
 
-static bool check_field(const struct trace *trace, const char *what, const char *field, GError **error)
+static bool check_fields(const struct trace *trace, const char *const *fields, GError **error)
 {
-	if (trace_source_has_field(trace->source, field))
-		return true;
-	g_set_error(
-		error, TRACE_ERROR, TRACE_ERROR_FILTER,
-		"%s: no probe has a field \"%s\"; every event has time, vcpu, pid, tid, comm, probe, ip, func, stack, kstack and ustack, and `vprof probe args PROBE` shows the others",
-		what, field);
-	return false;
-}
-
-static bool check_fields(const struct trace *trace, GError **error)
-{
-	for (size_t i = 0; i < trace->n_filters; i++)
-		if (!check_field(trace, "--filter", trace->filters[i].field, error))
-			return false;
-	for (char **field = trace->count_fields; field && *field; field++)
-		if (!check_field(trace, "--count-by", *field, error))
-			return false;
-	for (char **field = trace->print_fields; field && *field; field++)
-		if (!check_field(trace, "--fields", *field, error))
-			return false;
-	return !trace->given->hist || check_field(trace, "--hist", trace->given->hist, error);
-}
-
-/* Whether a filter or a count needs call chains, also if none are printed. */
-static bool uses_stack(const struct trace *trace)
-{
-	bool uses = false;
-
-	for (size_t i = 0; i < trace->n_filters; i++)
-		uses |= trace_field_is_stack(trace->filters[i].field);
-	for (char **field = trace->count_fields; field && *field; field++)
-		uses |= trace_field_is_stack(*field);
-	return uses;
+	for (; fields && *fields; fields++) {
+		if (trace_source_has_field(trace->source, *fields))
+			continue;
+		g_set_error(
+			error, TRACE_ERROR, TRACE_ERROR_FILTER,
+			"no probe has a field \"%s\"; every event has time, vcpu, pid, tid, comm, probe, ip, func, stack, kstack and ustack, and `vprof probe args PROBE` shows the others",
+			*fields);
+		return false;
+	}
+	return true;
 }
 
 static void add_path(GPtrArray *paths, const char *field, bool always)
@@ -178,12 +136,9 @@ static char **paths_of(const struct trace *trace)
 
 	for (char **field = trace->print_fields; field && *field; field++)
 		add_path(paths, *field, true);
-	for (size_t i = 0; i < trace->n_filters; i++)
-		add_path(paths, trace->filters[i].field, false);
-	for (char **field = trace->count_fields; field && *field; field++)
+	for (const char *const *field = trace->query ? trace_query_fields(trace->query) : NULL; field && *field;
+	     field++)
 		add_path(paths, *field, false);
-	if (trace->given->hist)
-		add_path(paths, trace->given->hist, false);
 	g_ptr_array_add(paths, NULL);
 	return (char **)g_ptr_array_free(paths, FALSE);
 }
@@ -202,12 +157,20 @@ static bool add_probe(struct trace *trace, const char *given, const struct trace
 	return true;
 }
 
+static bool place_query(struct trace *trace, GError **error)
+{
+	return check_fields(trace, trace_query_fields(trace->query), error) &&
+	       check_fields(trace, (const char *const *)trace->print_fields, error) &&
+	       trace_query_place(trace->query, trace->source, trace->events_max, trace->map_keys, error);
+}
+
 static bool trace_open(struct trace *trace, const char *engine, GError **error)
 {
 	g_auto(GStrv) registers = trace->given->registers ? g_strsplit(trace->given->registers, ",", -1) : NULL;
 	g_auto(GStrv) paths = paths_of(trace);
-	const struct trace_options wanted = {registers, paths, trace->given->stack || uses_stack(trace),
-	                                     trace->given->breakpoints};
+	const struct trace_options wanted = {
+		registers, paths, trace->given->stack || (trace->query && trace_query_needs_stack(trace->query)),
+		trace->given->breakpoints};
 	unsigned patches;
 
 	trace->source = trace_source_open(engine, trace->given->symfs, error);
@@ -222,18 +185,10 @@ static bool trace_open(struct trace *trace, const char *engine, GError **error)
 	patches = trace_source_patches(trace->source);
 	if (patches > 0 && g_strcmp0(trace->given->breakpoints, "patch") != 0)
 		say("the processor's breakpoints are taken: %u of the probes are an INT3 in the guest's code", patches);
-	return check_fields(trace, error);
+	return trace->script || place_query(trace, error);
 }
 
 /* ---- events ---- */
-
-static bool matches(const struct trace *trace, const struct trace_event *event)
-{
-	for (size_t i = 0; i < trace->n_filters; i++)
-		if (!trace_filter_match(&trace->filters[i], event, trace_source_names(trace->source)))
-			return false;
-	return true;
-}
 
 static void print_json(json_t *object)
 {
@@ -242,22 +197,18 @@ static void print_json(json_t *object)
 	json_decref(object);
 }
 
-static bool aggregates(const struct trace *trace)
+static bool counts(const struct trace *trace)
 {
-	return trace->counts || trace->histogram.field;
+	return trace->query && trace_query_counts(trace->query);
 }
 
-static void show(struct trace *trace, const struct trace_event *event)
+static void show(const struct trace *trace, const struct trace_event *event)
 {
 	struct trace_names *names = trace_source_names(trace->source);
 
-	if (trace->counts)
-		trace_counts_add(trace->counts, event, names);
-	if (trace->histogram.field)
-		trace_histogram_add(&trace->histogram, event);
-	if (!aggregates(trace) && trace->given->json)
+	if (trace->given->json)
 		print_json(trace_event_json(event, names));
-	else if (!aggregates(trace))
+	else
 		trace_print_event(event, (uint64_t)trace->start_us * 1000, names, stdout);
 }
 
@@ -277,7 +228,7 @@ static bool take_events(struct trace *trace, unsigned timeout_ms, GError **error
 			trace->events++;
 			if (!trace_script_take(trace->script, event, trace->given->json, stdout, error))
 				return false;
-		} else if (matches(trace, event)) {
+		} else if (trace_query_takes(trace->query, event)) {
 			trace->events++;
 			show(trace, event);
 		}
@@ -289,7 +240,8 @@ static bool take_events(struct trace *trace, unsigned timeout_ms, GError **error
 static bool goes_on(const struct trace *trace)
 {
 	return !interrupted() && !(trace->script && trace_script_exited(trace->script)) &&
-	       !trace_source_ended(trace->source) && !enough(trace) && ferror(stdout) == 0 &&
+	       !trace_source_ended(trace->source) && !enough(trace) &&
+	       !(trace->query && trace_query_is_full(trace->query)) && ferror(stdout) == 0 &&
 	       (trace->end_us == 0 || g_get_monotonic_time() < trace->end_us);
 }
 
@@ -301,7 +253,7 @@ static bool trace_run(struct trace *trace, GError **error)
 		trace->end_us += trace->start_us;
 	if (!trace_source_record(trace->source, error))
 		return false;
-	if (!trace->script && !aggregates(trace) && !trace->given->json)
+	if (!trace->script && !counts(trace) && !trace->given->json)
 		trace_print_header(stdout);
 	while (goes_on(trace))
 		if (!take_events(trace, POLL_MS, error))
@@ -336,25 +288,35 @@ static void say_script(const struct trace *trace, const json_t *state)
 	    member_number(statistics, "map-full", 0), member_number(statistics, "fault", 0));
 }
 
-static void print_summary(const struct trace *trace, const json_t *state)
+/* Of programs, the engine counts hits, and as events what they have recorded. */
+static void say_events(const struct trace *trace, const json_t *state)
 {
 	const json_t *statistics = json_object_get(state, "statistics");
+	const uint64_t hits = member_number(statistics, "hit", 0), full = member_number(statistics, "map-full", 0);
 
-	if (trace->counts)
-		trace_counts_print(trace->counts, stdout);
-	if (trace->histogram.field)
-		trace_histogram_print(&trace->histogram, stdout);
+	say("%" G_GUINT64_FORMAT " events, %" G_GUINT64_FORMAT " shown; %" G_GUINT64_FORMAT
+	    " dropped, %" G_GUINT64_FORMAT " ticks skipped, %" G_GUINT64_FORMAT " without a known task",
+	    hits > 0 ? hits : member_number(statistics, "event", 0), trace->events,
+	    member_number(statistics, "dropevt", 0), member_number(statistics, "skiptick", 0),
+	    member_number(statistics, "no-task", 0));
+	if (full > 0)
+		say("%" G_GUINT64_FORMAT
+		    " are left out of a count, since there are too many combinations of values; give --map-keys for more, or count by fewer fields",
+		    full);
+}
+
+static void print_summary(const struct trace *trace, const json_t *state)
+{
+	if (trace->query)
+		trace_query_print(trace->query, stdout);
 	fflush(stdout);
-	if (state && trace->script)
-		say_script(trace, state);
-	else if (!state)
+	if (!state)
 		say("%" G_GUINT64_FORMAT " events shown; the engine has gone, so how many were dropped is not known",
 		    trace->events);
+	else if (trace->script)
+		say_script(trace, state);
 	else
-		say("%" G_GUINT64_FORMAT " events, %" G_GUINT64_FORMAT " shown; %" G_GUINT64_FORMAT
-		    " dropped, %" G_GUINT64_FORMAT " ticks skipped, %" G_GUINT64_FORMAT " without a known task",
-		    member_number(statistics, "event", 0), trace->events, member_number(statistics, "dropevt", 0),
-		    member_number(statistics, "skiptick", 0), member_number(statistics, "no-task", 0));
+		say_events(trace, state);
 }
 
 static void print_summary_json(const struct trace *trace, json_t *state)
@@ -362,16 +324,16 @@ static void print_summary_json(const struct trace *trace, json_t *state)
 	json_t *end = json_pack("{s:I, s:O?}", "shown", (json_int_t)trace->events, "statistics",
 	                        json_object_get(state, "statistics"));
 
-	if (trace->counts)
-		json_object_set_new(end, "count", trace_counts_json(trace->counts));
-	if (trace->histogram.field)
-		json_object_set_new(end, "hist", trace_histogram_json(&trace->histogram));
+	if (trace->query)
+		trace_query_fill_json(trace->query, end);
 	print_json(json_pack("{s:o}", "end", end));
 }
 
 static bool finish(struct trace *trace, GError **error)
 {
 	if (trace->script && !trace_script_finish(trace->script, trace->given->json, stdout, error))
+		return false;
+	if (trace->query && !trace_query_finish(trace->query, &trace->events, error))
 		return false;
 	json_t *state = trace_source_statistics(trace->source);
 
@@ -431,8 +393,8 @@ static bool check_script_options(const struct trace_values *given, GError **erro
 		{given->fields != NULL, "--fields"},
 		{given->stack, "--stack"},
 		{given->filters != NULL, "--filter"},
-		{given->count != NULL, "--count-by"},
-		{given->hist != NULL, "--hist"},
+		{given->counts != NULL, "--count-by"},
+		{given->hists != NULL, "--hist"},
 		{given->events != NULL, "--limit"},
 	};
 

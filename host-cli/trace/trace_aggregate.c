@@ -4,15 +4,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define KEYS_MAX 65536u /* then the rest is counted together */
 #define BAR_COLUMNS 50u
 
 struct trace_counts {
-	char **fields;
+	const char *fields;
 	GHashTable *counts; /* key to uint64_t * */
 };
 
-struct trace_counts *trace_counts_new(char **fields)
+struct trace_counts *trace_counts_new(const char *fields)
 {
 	struct trace_counts *counts = g_new(struct trace_counts, 1);
 
@@ -29,33 +28,15 @@ void trace_counts_free(struct trace_counts *counts)
 	g_free(counts);
 }
 
-static char *make_key(const struct trace_counts *counts, const struct trace_event *event, struct trace_names *names)
+void trace_counts_add(struct trace_counts *counts, const char *key, uint64_t n)
 {
-	GString *key = g_string_new(NULL);
-
-	for (char **field = counts->fields; *field; field++) {
-		g_autofree char *text = trace_event_text(event, *field, names);
-
-		g_string_append_printf(key, "%s%s", field == counts->fields ? "" : ", ", text ? text : "-");
-	}
-	return g_string_free(key, FALSE);
-}
-
-void trace_counts_add(struct trace_counts *counts, const struct trace_event *event, struct trace_names *names)
-{
-	g_autofree char *key = make_key(counts, event, names);
 	uint64_t *count = g_hash_table_lookup(counts->counts, key);
 
-	if (!count && g_hash_table_size(counts->counts) >= KEYS_MAX) {
-		g_free(key);
-		key = g_strdup("(others)");
-		count = g_hash_table_lookup(counts->counts, key);
-	}
 	if (!count) {
 		count = g_new0(uint64_t, 1);
-		g_hash_table_insert(counts->counts, g_steal_pointer(&key), count);
+		g_hash_table_insert(counts->counts, g_strdup(key), count);
 	}
-	(*count)++;
+	*count += n;
 }
 
 struct row {
@@ -91,9 +72,8 @@ static GArray *sorted_rows(const struct trace_counts *counts)
 void trace_counts_print(const struct trace_counts *counts, FILE *out)
 {
 	g_autoptr(GArray) rows = sorted_rows(counts);
-	g_autofree char *fields = g_strjoinv(", ", counts->fields);
 
-	fprintf(out, "%10s  %s\n", "COUNT", fields);
+	fprintf(out, "%10s  %s\n", "COUNT", counts->fields);
 	for (guint i = 0; i < rows->len; i++) {
 		const struct row *row = &g_array_index(rows, struct row, i);
 
@@ -111,40 +91,32 @@ json_t *trace_counts_json(const struct trace_counts *counts)
 
 		json_array_append_new(list, json_pack("{s:s, s:I}", "key", row->key, "count", (json_int_t)row->count));
 	}
-	return list;
+	return json_pack("{s:s, s:o}", "fields", counts->fields, "rows", list);
 }
 
 /* ---- histograms ---- */
 
-/* 0, 1, 2 to 3, 4 to 7, ...: the number of bits. */
-static unsigned bucket_of(uint64_t value)
+void trace_histogram_add(struct trace_histogram *histogram, const uint64_t *buckets)
 {
-	return value == 0 ? 0 : 64 - (unsigned)__builtin_clzll(value);
-}
-
-void trace_histogram_add(struct trace_histogram *histogram, const struct trace_event *event)
-{
-	uint64_t value;
-
-	if (trace_event_number(event, histogram->field, &value))
-		histogram->buckets[bucket_of(value)]++;
+	for (unsigned i = 0; i < VPROF_MAP_POWERS; i++)
+		histogram->buckets[i] += buckets[i];
 }
 
 /* The buckets between the first and the last that are not empty; false when all are. */
 static bool used_buckets(const struct trace_histogram *histogram, unsigned *first, unsigned *last)
 {
 	*first = 0;
-	*last = TRACE_BUCKETS - 1;
-	while (*first < TRACE_BUCKETS && histogram->buckets[*first] == 0)
+	*last = VPROF_MAP_POWERS - 1;
+	while (*first < VPROF_MAP_POWERS && histogram->buckets[*first] == 0)
 		(*first)++;
 	while (*last > *first && histogram->buckets[*last] == 0)
 		(*last)--;
-	return *first < TRACE_BUCKETS;
+	return *first < VPROF_MAP_POWERS;
 }
 
 static uint64_t bucket_low(unsigned bucket)
 {
-	return bucket == 0 ? 0 : UINT64_C(1) << (bucket - 1);
+	return bucket < 2 ? 0 : UINT64_C(1) << (bucket - 2);
 }
 
 /* "512", "4K", "1G": exact, as it is a power of two. */
@@ -162,10 +134,12 @@ char *trace_histogram_range(unsigned bucket)
 {
 	char low[16], high[16];
 
+	if (bucket == 0)
+		return g_strdup("(..., 0)");
 	format_power(bucket_low(bucket), low, sizeof(low));
-	if (bucket < 2)
+	if (bucket < 3)
 		return g_strdup_printf("[%s]", low);
-	if (bucket == TRACE_BUCKETS - 1)
+	if (bucket == VPROF_MAP_POWERS - 1)
 		return g_strdup_printf("[%s, ...)", low);
 	format_power(bucket_low(bucket + 1), high, sizeof(high));
 	return g_strdup_printf("[%s, %s)", low, high);
@@ -205,7 +179,8 @@ json_t *trace_histogram_json(const struct trace_histogram *histogram)
 		for (unsigned i = first; i <= last; i++) {
 			char low[24];
 
-			g_snprintf(low, sizeof(low), "0x%" PRIx64, bucket_low(i));
+			g_snprintf(low, sizeof(low), "%s0x%" PRIx64, i == 0 ? "-" : "",
+			           i == 0 ? UINT64_C(1) << 63 : bucket_low(i));
 			json_array_append_new(
 				list, json_pack("{s:s, s:I}", "from", low, "count", (json_int_t)histogram->buckets[i]));
 		}

@@ -3,27 +3,27 @@
 #ifndef VPROF_CLI_TRACE_TRACE_AGGREGATE_H
 #define VPROF_CLI_TRACE_TRACE_AGGREGATE_H
 
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
-
-#include "trace/trace_event.h"
+#include <vprof/program.h>
 
 struct trace_counts;
-/* fields: the names of the fields that form the key; borrowed. */
-struct trace_counts *trace_counts_new(char **fields);
-void trace_counts_free(struct trace_counts *counts);
-void trace_counts_add(struct trace_counts *counts, const struct trace_event *event, struct trace_names *names);
+/* fields: the names of those that form the key; borrowed. */
+struct trace_counts *trace_counts_new(const char *fields);
+void trace_counts_free(struct trace_counts *counts); /* NULL is fine */
+void trace_counts_add(struct trace_counts *counts, const char *key, uint64_t n);
 /* The largest first. */
 void trace_counts_print(const struct trace_counts *counts, FILE *out);
 json_t *trace_counts_json(const struct trace_counts *counts);
 
-#define TRACE_BUCKETS 65u /* 0, and one for each power of two */
-
 struct trace_histogram {
-	const char *field; /* borrowed */
-	uint64_t buckets[TRACE_BUCKETS];
+	const char *field;                  /* borrowed */
+	uint64_t buckets[VPROF_MAP_POWERS]; /* as a hist of a program has them */
 };
-/* An event without the field is not counted. */
-void trace_histogram_add(struct trace_histogram *histogram, const struct trace_event *event);
+void trace_histogram_add(struct trace_histogram *histogram, const uint64_t *buckets);
 void trace_histogram_print(const struct trace_histogram *histogram, FILE *out);
 json_t *trace_histogram_json(const struct trace_histogram *histogram);
 /* The values of a bucket, "[4, 8)". New string. */

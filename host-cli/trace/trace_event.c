@@ -107,18 +107,36 @@ static bool has_values(const struct trace_event *event)
 	return event->sample.raw_bytes >= event->probe->n_fields * sizeof(uint64_t);
 }
 
+const struct trace_path *trace_probe_path(const struct trace_probe *probe, const char *field)
+{
+	for (size_t i = 0; i < probe->n_paths; i++)
+		if (strcmp(probe->paths[i].name, field) == 0)
+			return &probe->paths[i];
+	return NULL;
+}
+
+bool trace_probe_has(const struct trace_probe *probe, const char *field)
+{
+	return trace_probe_path(probe, field) || g_strv_contains((const char *const *)probe->fields, field);
+}
+
+bool trace_field_is_common(const char *field)
+{
+	static const char *const common[] = {"time", "vcpu", "pid", "tid", "ip", "comm", "probe", "func", NULL};
+
+	return g_strv_contains(common, field) || trace_field_is_stack(field);
+}
+
 /* NULL also when the guest's memory could not be read. */
 static const struct trace_path *known_path(const struct trace_event *event, const char *field)
 {
 	const struct trace_probe *probe = event->probe;
+	const struct trace_path *path = trace_probe_path(probe, field);
 
-	for (size_t i = 0; i < probe->n_paths; i++)
-		if (strcmp(probe->paths[i].name, field) == 0)
-			return trace_event_value(event, probe->n_fields) >> i & 1 ? &probe->paths[i] : NULL;
-	return NULL;
+	return path && trace_event_value(event, probe->n_fields) >> (path - probe->paths) & 1 ? path : NULL;
 }
 
-bool trace_event_number(const struct trace_event *event, const char *field, uint64_t *number)
+static bool event_number(const struct trace_event *event, const char *field, uint64_t *number)
 {
 	const struct record_sample *sample = &event->sample;
 
@@ -201,29 +219,41 @@ static char *result_text(uint64_t value)
 	return g_strdup_printf(result >= -ERRNO_MAX && result <= INT32_MAX ? "%" PRId64 : "0x%" PRIx64, result);
 }
 
-static char *function_name(struct trace_names *names, const struct record_sample *sample)
-{
-	char *name = trace_names_kernel(names, sample->ip);
-	char *offset = strchr(name, '+');
-
-	if (offset)
-		*offset = '\0';
-	return name;
-}
-
-static char *path_text(const struct trace_event *event, const struct trace_path *path)
+static char *path_text(const struct trace_path *path, const uint64_t *words)
 {
 	char text[VPROF_PROBE_TEXT_BYTES + 1] = {0};
 
 	if (!path->is_text)
-		return path->is_address ? g_strdup_printf("0x%" PRIx64, trace_event_value(event, path->at))
-		                        : result_text(trace_event_value(event, path->at));
-	for (size_t i = 0; i < VPROF_PROBE_TEXT_BYTES / sizeof(uint64_t); i++) {
-		const uint64_t part = trace_event_value(event, path->at + i);
-
-		memcpy(text + i * sizeof(part), &part, sizeof(part));
-	}
+		return path->is_address ? g_strdup_printf("0x%" PRIx64, words[0]) : result_text(words[0]);
+	memcpy(text, words, VPROF_PROBE_TEXT_BYTES);
 	return text_printable(text);
+}
+
+static char *event_path_text(const struct trace_event *event, const struct trace_path *path)
+{
+	uint64_t words[VPROF_PROBE_TEXT_BYTES / sizeof(uint64_t)];
+
+	for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
+		words[i] = trace_event_value(event, path->at + i);
+	return path_text(path, words);
+}
+
+char *trace_probe_text(const struct trace_probe *probe, const char *field, const uint64_t *words)
+{
+	const struct trace_path *path = trace_probe_path(probe, field);
+	const uint64_t number = words[0];
+
+	if (path)
+		return path_text(path, words);
+	if (probe->is_syscall && (strcmp(field, "nr") == 0 || strcmp(field, "id") == 0) && syscall_name(number))
+		return g_strdup(syscall_name(number));
+	if (probe->is_exit && strcmp(field, "reason") == 0 && exit_name_of_reason(number))
+		return g_strdup(exit_name_of_reason(number));
+	if ((strcmp(field, "pid") == 0 || strcmp(field, "tid") == 0) && number == VPROF_PID_UNKNOWN)
+		return g_strdup("?");
+	if (trace_field_is_result(field) || has_number_type(probe, field))
+		return result_text(number);
+	return g_strdup_printf(is_decimal(field) ? "%" PRIu64 : "0x%" PRIx64, number);
 }
 
 char *trace_event_text(const struct trace_event *event, const char *field, struct trace_names *names)
@@ -232,26 +262,16 @@ char *trace_event_text(const struct trace_event *event, const char *field, struc
 	uint64_t number;
 
 	if (path)
-		return path_text(event, path);
+		return event_path_text(event, path);
 	if (strcmp(field, "comm") == 0)
 		return g_strdup(event->comm);
 	if (strcmp(field, "probe") == 0)
 		return g_strdup(event->probe->name);
 	if (strcmp(field, "func") == 0)
-		return function_name(names, &event->sample);
+		return trace_names_function(names, event->sample.ip);
 	if (trace_field_is_stack(field))
 		return stack_text(event, field, names);
-	if (!trace_event_number(event, field, &number))
-		return NULL;
-	if (event->probe->is_syscall && (strcmp(field, "nr") == 0 || strcmp(field, "id") == 0) && syscall_name(number))
-		return g_strdup(syscall_name(number));
-	if (event->probe->is_exit && strcmp(field, "reason") == 0 && exit_name_of_reason(number))
-		return g_strdup(exit_name_of_reason(number));
-	if ((strcmp(field, "pid") == 0 || strcmp(field, "tid") == 0) && number == VPROF_PID_UNKNOWN)
-		return g_strdup("?");
-	if (trace_field_is_result(field) || has_number_type(event->probe, field))
-		return result_text(number);
-	return g_strdup_printf(is_decimal(field) ? "%" PRIu64 : "0x%" PRIx64, number);
+	return event_number(event, field, &number) ? trace_probe_text(event->probe, field, &number) : NULL;
 }
 
 /* ---- printing ---- */
@@ -271,7 +291,7 @@ static void print_fields(const struct trace_event *event, FILE *out)
 	}
 	for (size_t i = 0; i < event->probe->n_paths; i++) {
 		const struct trace_path *path = known_path(event, event->probe->paths[i].name);
-		g_autofree char *text = path ? path_text(event, path) : NULL;
+		g_autofree char *text = path ? event_path_text(event, path) : NULL;
 
 		fprintf(out, " %s=%s", event->probe->paths[i].name, text ? text : "?");
 	}
@@ -312,7 +332,7 @@ static json_t *fields_json(const struct trace_event *event)
 		json_object_set_new(fields, event->probe->fields[i], hex(trace_event_value(event, i)));
 	for (size_t i = 0; i < event->probe->n_paths; i++) {
 		const struct trace_path *path = known_path(event, event->probe->paths[i].name);
-		g_autofree char *text = path && path->is_text ? path_text(event, path) : NULL;
+		g_autofree char *text = path && path->is_text ? event_path_text(event, path) : NULL;
 
 		json_object_set_new(fields, event->probe->paths[i].name,
 		                    text   ? text_json(text)

@@ -40,6 +40,13 @@ struct trace_probe {
 /* From the answer of probe-add; freed by trace_probe_free. */
 struct trace_probe *trace_probe_new(const json_t *answer);
 void trace_probe_free(struct trace_probe *probe);
+/* A field that only this probe has. */
+bool trace_probe_has(const struct trace_probe *probe, const char *field);
+const struct trace_path *trace_probe_path(const struct trace_probe *probe, const char *field); /* NULL: no path */
+/* What such a field has, or a number of all events, as it is shown; a text has VPROF_PROBE_TEXT_BYTES. New string. */
+char *trace_probe_text(const struct trace_probe *probe, const char *field, const uint64_t *words);
+/* A field of all events. */
+bool trace_field_is_common(const char *field);
 
 struct trace_event {
 	const struct trace_probe *probe;
@@ -52,17 +59,13 @@ void trace_event_clear(struct trace_event *event);
 /* The i-th of the probe's fields; 0 when the event has no values. */
 uint64_t trace_event_value(const struct trace_event *event, size_t i);
 
-/*
- * A field as a number. All events have time, vcpu, pid, tid and ip, and the fields of their probe; and as texts comm,
- * probe, func, and the frames of the call chain from the outermost on, kstack, ustack and stack. False if there is no
- * such field, or the event does not have it: the arguments of a trace point may not be known.
- */
-bool trace_event_number(const struct trace_event *event, const char *field, uint64_t *number);
 /* Whether it is one of the three that need call chains. */
 bool trace_field_is_stack(const char *field);
 /*
- * Any field as text: system calls and exits by name, func without the offset. New string or NULL. NULL `names`:
- * not for func, kstack, ustack and stack.
+ * A field as text. All events have those of trace_field_is_common, of which stack, kstack and ustack are the frames of
+ * the call chain from the outermost on, and the fields of their probe. NULL if there is no such field, or the event
+ * does not have it: the arguments of a trace point may not be known. System calls and exits by name, func without the
+ * offset. New string. NULL `names`: not for func, kstack, ustack and stack.
  */
 char *trace_event_text(const struct trace_event *event, const char *field, struct trace_names *names);
 

@@ -2,7 +2,9 @@
 #include "trace/trace_filter.h"
 
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <string.h>
+#include <vprof/program.h>
 
 #include "lib/profile/syscall_name.h"
 #include "lib/record/exit_name.h"
@@ -111,14 +113,6 @@ static const struct filter_field *find_field(const char *name)
 	return field;
 }
 
-/* Fields that all events have: none is ever negative. */
-static bool is_common(const char *field)
-{
-	static const char *const names[] = {"time", "vcpu", "pid", "tid", "ip", NULL};
-
-	return g_strv_contains(names, field);
-}
-
 static bool parse_value(struct trace_filter *filter)
 {
 	const struct filter_field *field = find_field(filter->field);
@@ -126,7 +120,7 @@ static bool parse_value(struct trace_filter *filter)
 
 	/* Fields that are not in the table may be numbers with a sign as well: the value says which. */
 	filter->is_signed = trace_field_is_result(filter->field) ||
-	                    (!field->name && !is_common(filter->field) && is_negative(filter->value));
+	                    (!field->name && !trace_field_is_common(filter->field) && is_negative(filter->value));
 	filter->is_number = field->number && (filter->is_signed ? parse_signed(filter->value, &filter->number)
 	                                                        : parse_number(filter->value, &filter->number));
 	return filter->is_number ||
@@ -178,34 +172,119 @@ void trace_filter_clear(struct trace_filter *filter)
 	g_free(filter->value);
 }
 
-static bool compare(uint64_t a, int operator, uint64_t b)
+/* ---- as a script has it ---- */
+
+char *trace_field_expression(const struct trace_probe *probe, const char *field)
 {
-	switch (operator) {
-	case EQUAL:
-		return a == b;
-	case NOT_EQUAL:
-		return a != b;
-	case LESS:
-		return a < b;
-	case GREATER:
-		return a > b;
-	case NOT_LESS:
-		return a >= b;
-	default:
-		return a <= b;
-	}
+	static const char *const common[][2] = {
+		{"time", "nsecs"}, {"vcpu", "cpu"},          {"pid", "(uint32)pid"}, {"tid", "(uint32)tid"},
+		{"ip", "func"},    {"func", "(uint64)func"}, {"comm", "comm"},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(common); i++)
+		if (strcmp(common[i][0], field) == 0)
+			return g_strdup(common[i][1]);
+	if (!trace_probe_has(probe, field))
+		return NULL;
+	const bool in_str = trace_field_is_text(field);
+	const char *path = in_str ? strchr(field, '(') + 1 : field;
+	const bool is_whole = path[0] == '(' || g_str_has_prefix(path, "curtask");
+
+	return g_strconcat(in_str ? "str(" : "", is_whole ? "" : "args.", path, NULL);
 }
 
-bool trace_filter_match(const struct trace_filter *filter, const struct trace_event *event, struct trace_names *names)
+/* The operator as C has it. */
+static const char *sign_of(const struct trace_filter *filter)
 {
-	/* Signed numbers are in the order of unsigned ones when their sign is flipped. */
-	const uint64_t sign = filter->is_signed ? UINT64_C(1) << 63 : 0;
-	g_autofree char *text = NULL;
+	for (size_t i = 0; i < G_N_ELEMENTS(operators); i++)
+		if (operators[i].operator== filter->operator&& strcmp(operators[i].sign, "=") != 0)
+			return operators[i].sign;
+	return NULL;
+}
+
+static char *number_condition(const struct trace_filter *filter, const char *expression, uint64_t number)
+{
+	const char *type = filter->is_signed ? "int64" : "uint64";
+
+	return g_strdup_printf("(%s)%s %s (%s)%" PRIu64, type, expression, sign_of(filter), type, number);
+}
+
+/* Whether only some names of tasks are as in memory: others are said by this side. */
+static bool is_said(const char *comm)
+{
+	return strcmp(comm, "-") == 0 || strcmp(comm, "?") == 0 || g_str_has_prefix(comm, "swapper");
+}
+
+/* A whole text, or how it begins; NULL: any other pattern. */
+static char *text_condition(const struct trace_filter *filter, const char *expression)
+{
+	const size_t plain = strcspn(filter->value, "*?[\\\""), length = strlen(filter->value);
+	const bool is_prefix = plain > 0 && strcmp(filter->value + plain, "*") == 0;
+
+	if ((plain < length && !is_prefix) || length >= VPROF_PROGRAM_TEXT_BYTES ||
+	    (strcmp(filter->field, "comm") == 0 && is_said(filter->value)))
+		return NULL;
+	for (size_t i = 0; i < length; i++)
+		if (!g_ascii_isprint(filter->value[i]))
+			return NULL;
+	if (!is_prefix)
+		return g_strdup_printf("%s %s \"%s\"", expression, sign_of(filter), filter->value);
+	return g_strdup_printf("strncmp(%s, \"%.*s\", %zu) %s 0", expression, (int)plain, filter->value, plain,
+	                       sign_of(filter));
+}
+
+/* False: it is no name. */
+static bool number_of_name(const struct trace_filter *filter, const struct trace_probe *probe, uint64_t *number)
+{
+	const bool of_call = strcmp(filter->field, "reason") != 0;
+	const uint64_t n = of_call ? SYSCALL_NUMBER_MAX + 1 : exit_name_count();
+
+	if (of_call ? !probe->is_syscall : !probe->is_exit)
+		return false;
+	for (*number = 0; *number < n; (*number)++)
+		if (g_strcmp0(of_call ? syscall_name(*number) : exit_name_of_reason(*number), filter->value) == 0)
+			return true;
+	return false;
+}
+
+static bool has_text(const struct trace_probe *probe, const char *field)
+{
+	const struct trace_path *path = trace_probe_path(probe, field);
+
+	return strcmp(field, "comm") == 0 || (path && path->is_text);
+}
+
+bool trace_filter_is_of_names(const struct trace_filter *filter, const struct trace_probe *probe)
+{
+	g_autofree char *condition = trace_filter_condition(filter, probe);
+
+	return !condition;
+}
+
+char *trace_filter_condition(const struct trace_filter *filter, const struct trace_probe *probe)
+{
+	g_autofree char *expression = trace_field_expression(probe, filter->field), *condition = NULL;
 	uint64_t number;
 
+	if (strcmp(filter->field, "probe") == 0)
+		return g_strdup(trace_filter_matches(filter, probe->name) ? "1" : "0");
+	if (strcmp(filter->field, "func") == 0 || trace_field_is_stack(filter->field))
+		return NULL;
+	if (!expression)
+		return g_strdup("0");
+	if (filter->is_number && has_text(probe, filter->field))
+		return g_strdup("0");
 	if (filter->is_number)
-		return trace_event_number(event, filter->field, &number) &&
-		       compare(number ^ sign, filter->operator, filter->number ^ sign);
-	text = trace_event_text(event, filter->field, names);
+		condition = number_condition(filter, expression, filter->number);
+	else if (has_text(probe, filter->field))
+		condition = text_condition(filter, expression);
+	else if (number_of_name(filter, probe, &number))
+		condition = number_condition(filter, expression, number);
+	return condition && trace_probe_has(probe, filter->field) ? g_strconcat(condition, " && faults == 0", NULL)
+	                                                          : g_steal_pointer(&condition);
+}
+
+bool trace_filter_matches(const struct trace_filter *filter, const char *text)
+{
 	return text && (fnmatch(filter->value, text, 0) == 0) == (filter->operator== EQUAL);
 }

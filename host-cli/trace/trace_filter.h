@@ -19,7 +19,16 @@ struct trace_filter {
 
 bool trace_filter_parse(const char *text, struct trace_filter *filter, GError **error);
 void trace_filter_clear(struct trace_filter *filter);
-/* An event without the field does not match. */
-bool trace_filter_match(const struct trace_filter *filter, const struct trace_event *event, struct trace_names *names);
+
+/* How a script has a field that is no call chain and not the probe's name; NULL: the probe has no such field. */
+char *trace_field_expression(const struct trace_probe *probe, const char *field);
+/*
+ * What has to be true of a hit of that probe, as a script says it: new string. NULL: it is about names, or by a
+ * pattern, which only trace_filter_matches can tell. An event without the field does not match.
+ */
+char *trace_filter_condition(const struct trace_filter *filter, const struct trace_probe *probe);
+bool trace_filter_is_of_names(const struct trace_filter *filter, const struct trace_probe *probe);
+/* Of such a filter: whether the field's text matches; NULL does not. */
+bool trace_filter_matches(const struct trace_filter *filter, const char *text);
 
 #endif

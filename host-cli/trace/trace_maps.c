@@ -146,6 +146,17 @@ void trace_map_take(struct trace_map *map, const json_t *entries)
 	}
 }
 
+void trace_map_each(const struct trace_map *map, void (*each)(void *data, const uint64_t *key, const uint64_t *value),
+                    void *data)
+{
+	GHashTableIter iter;
+	gpointer key, value;
+
+	g_hash_table_iter_init(&iter, map->entries);
+	while (g_hash_table_iter_next(&iter, &key, &value))
+		each(data, g_bytes_get_data(key, NULL), value);
+}
+
 /* ---- printing ---- */
 
 static char *key_text(const struct trace_map *map, const uint64_t *words)
@@ -236,7 +247,7 @@ static char *bucket_text(const struct trace_map *map, size_t i)
 {
 	if (map->map->kind == VPROF_MAP_LHIST)
 		return range_text(map->map, i, map->value_words);
-	return i == 0 ? g_strdup("(..., 0)") : trace_histogram_range((unsigned)i - 1);
+	return trace_histogram_range((unsigned)i);
 }
 
 static void print_buckets(const struct trace_map *map, const uint64_t *value, FILE *out)

@@ -21,6 +21,8 @@ void trace_map_free(struct trace_map *map);
 /* Takes "entries" of probe-map-read. Entries of one key are added up. */
 void trace_map_take(struct trace_map *map, const json_t *entries);
 bool trace_map_is_empty(const struct trace_map *map);
+void trace_map_each(const struct trace_map *map, void (*each)(void *data, const uint64_t *key, const uint64_t *value),
+                    void *data);
 /* As bpftrace prints them, in the order of the values. `top`: only the last of them, 0: all; `div`: 0: 1. */
 void trace_map_print(const struct trace_map *map, uint64_t top, uint64_t div, FILE *out);
 json_t *trace_map_json(const struct trace_map *map, uint64_t top, uint64_t div);

@@ -83,6 +83,16 @@ char *trace_names_kernel(const struct trace_names *names, uint64_t ip)
 	                             : g_steal_pointer(&name);
 }
 
+char *trace_names_function(const struct trace_names *names, uint64_t ip)
+{
+	char *name = trace_names_kernel(names, ip);
+	char *offset = strchr(name, '+');
+
+	if (offset)
+		*offset = '\0';
+	return name;
+}
+
 char *trace_names_frame(struct trace_names *names, const struct chain_frame *frame, uint32_t pid, uint64_t time_ns)
 {
 	const struct mapping *mapping = NULL;

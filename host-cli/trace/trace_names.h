@@ -20,6 +20,8 @@ void trace_names_take(struct trace_names *names, const struct perf_event_header 
 
 /* "vfs_read" or "vfs_read+0x12" in the kernel, or the number when nothing is known. New string. */
 char *trace_names_kernel(const struct trace_names *names, uint64_t ip);
+/* The same without the offset. New string. */
+char *trace_names_function(const struct trace_names *names, uint64_t ip);
 /* The same for a frame of a chain of this process at this time; in user space also "libc.so.6+0x2a1b0". New string. */
 char *trace_names_frame(struct trace_names *names, const struct chain_frame *frame, uint32_t pid, uint64_t time_ns);
 

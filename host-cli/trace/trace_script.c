@@ -7,7 +7,6 @@
 #include "lib/record/hex.h"
 #include "trace/probe_names.h"
 #include "trace/trace_filter.h"
-#include "trace/trace_maps.h"
 #include "ui/message.h"
 #include "ui/text.h"
 
@@ -111,6 +110,14 @@ static bool find_targets(struct trace_script *self, GError **error)
 	return true;
 }
 
+static void set_probe(struct target *target, const struct trace_probe *probe)
+{
+	target->probe = probe;
+	for (size_t i = 0; i < probe->n_paths; i++)
+		g_ptr_array_add(target->known, probe->paths[i].name);
+	g_ptr_array_add(target->known, NULL);
+}
+
 static bool place_target(struct trace_script *self, struct target *target, const char *breakpoints, GError **error)
 {
 	struct trace_options options = {.breakpoints = breakpoints};
@@ -119,10 +126,7 @@ static bool place_target(struct trace_script *self, struct target *target, const
 	options.paths = target->fields;
 	if (!trace_source_add(self->source, target->name, &options, error))
 		return false;
-	target->probe = trace_source_last(self->source);
-	for (size_t i = 0; i < target->probe->n_paths; i++)
-		g_ptr_array_add(target->known, target->probe->paths[i].name);
-	g_ptr_array_add(target->known, NULL);
+	set_probe(target, trace_source_probe(self->source, trace_source_count(self->source) - 1));
 	return true;
 }
 
@@ -238,14 +242,42 @@ bool trace_script_add(struct trace_script *script, struct trace_source *source, 
 	       add_maps(script, map_keys, error) && add_programs(script, error);
 }
 
+bool trace_script_attach(struct trace_script *script, struct trace_source *source, uint64_t map_keys, GError **error)
+{
+	const char *const *written = script_probes(script->script);
+
+	script->source = source;
+	script_allow_events(script->script);
+	for (size_t i = 0; i < trace_source_count(source); i++) {
+		const struct trace_probe *probe = trace_source_probe(source, i);
+		g_autofree char *name = g_strdup_printf(TRACE_SCRIPT_ATTACHED, (unsigned)i);
+		size_t j = 0;
+
+		while (strcmp(written[j], name) != 0)
+			j++;
+		add_target(script, probe->name, written[j], false);
+		set_probe(g_ptr_array_index(script->targets, i), probe);
+	}
+	return compile(script, error) && add_maps(script, map_keys, error) && add_programs(script, error);
+}
+
 /* ---- maps ---- */
+
+size_t trace_script_map(const struct trace_script *script, const char *name)
+{
+	size_t i = 0;
+
+	while (strcmp(script_map(script->script, i)->name, name) != 0)
+		i++;
+	return i;
+}
 
 static struct trace_meaning meaning_of(const struct trace_script *self)
 {
 	return (struct trace_meaning){self->script, trace_source_names(self->source)};
 }
 
-static struct trace_map *read_map(struct trace_script *self, size_t number, GError **error)
+struct trace_map *trace_script_read(struct trace_script *self, size_t number, GError **error)
 {
 	const struct trace_meaning meaning = meaning_of(self);
 	struct trace_map *map = trace_map_new(&meaning, number);
@@ -280,7 +312,7 @@ static void print_json(json_t *object, FILE *out)
 static bool print_map(struct trace_script *self, size_t number, uint64_t top, uint64_t div, bool json, FILE *out,
                       GError **error)
 {
-	struct trace_map *map = read_map(self, number, error);
+	struct trace_map *map = trace_script_read(self, number, error);
 
 	if (!map)
 		return false;

@@ -4,6 +4,7 @@
 #define VPROF_CLI_TRACE_TRACE_SCRIPT_H
 
 #include "lib/script/script.h"
+#include "trace/trace_maps.h"
 #include "trace/trace_source.h"
 
 /* Whether it is a script, and no probe alone. */
@@ -20,6 +21,15 @@ void trace_script_free(struct trace_script *script); /* NULL is fine */
  */
 bool trace_script_add(struct trace_script *script, struct trace_source *source, const char *breakpoints,
                       uint64_t map_keys, GError **error);
+
+/* As such a script names the probes of the source, by their number. */
+#define TRACE_SCRIPT_ATTACHED "at:%u"
+/* The same for a script about all probes that the source has already. */
+bool trace_script_attach(struct trace_script *script, struct trace_source *source, uint64_t map_keys, GError **error);
+/* The number of a map that the script has. */
+size_t trace_script_map(const struct trace_script *script, const char *name);
+/* What is in a map, by its number; NULL with an error. */
+struct trace_map *trace_script_read(struct trace_script *script, size_t number, GError **error);
 
 /* Does what an event of a program says. `json`: an object a line. */
 bool trace_script_take(struct trace_script *script, const struct trace_event *event, bool json, FILE *out,

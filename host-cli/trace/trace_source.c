@@ -128,9 +128,14 @@ bool trace_source_add_all(struct trace_source *source, const char *pattern, cons
 	return names && !none;
 }
 
-const struct trace_probe *trace_source_last(const struct trace_source *source)
+size_t trace_source_count(const struct trace_source *source)
 {
-	return g_ptr_array_index(source->probes, source->probes->len - 1);
+	return source->probes->len;
+}
+
+const struct trace_probe *trace_source_probe(const struct trace_source *source, size_t i)
+{
+	return g_ptr_array_index(source->probes, i);
 }
 
 json_t *trace_source_ask(struct trace_source *source, const char *method, json_t *arguments, GError **error)
@@ -149,16 +154,10 @@ unsigned trace_source_patches(const struct trace_source *source)
 
 bool trace_source_has_field(const struct trace_source *source, const char *field)
 {
-	static const char *const common[] = {"time", "vcpu", "pid", "tid", "ip", "comm", "probe", "func", NULL};
-	bool found = g_strv_contains(common, field) || trace_field_is_stack(field);
+	bool found = trace_field_is_common(field);
 
-	for (guint i = 0; i < source->probes->len && !found; i++) {
-		const struct trace_probe *probe = g_ptr_array_index(source->probes, i);
-
-		found = g_strv_contains((const char *const *)probe->fields, field);
-		for (size_t j = 0; j < probe->n_paths; j++)
-			found |= strcmp(probe->paths[j].name, field) == 0;
-	}
+	for (guint i = 0; i < source->probes->len && !found; i++)
+		found = trace_probe_has(g_ptr_array_index(source->probes, i), field);
 	return found;
 }
 

@@ -31,8 +31,9 @@ bool trace_source_add(struct trace_source *source, const char *probe, const stru
  */
 bool trace_source_add_all(struct trace_source *source, const char *pattern, const struct trace_options *options,
                           unsigned *left_out, char **why, GError **error);
-/* The probe that was added last; borrowed. */
-const struct trace_probe *trace_source_last(const struct trace_source *source);
+/* The probes that were added, in their order; borrowed. */
+size_t trace_source_count(const struct trace_source *source);
+const struct trace_probe *trace_source_probe(const struct trace_source *source, size_t i);
 /* How many of the probes are patches in the guest's code. */
 unsigned trace_source_patches(const struct trace_source *source);
 /* Whether one of the probes has that field, or every event has. */

@@ -55,9 +55,10 @@ enum vprof_map_kind { VPROF_MAP_KINDS(X) VPROF_MAP_KIND_COUNT };
 
 /*
  * What an operand is: a number of one word, a text, a stack, a map's key or value, words to send, or none, which is 0.
- * `constant`: any number, where a jump leads (the number of an instruction, or behind the last), an argument or a field
- * of the probe (vprof/probe.h) by its number, one of vprof_program_number, the most frames of a stack, bytes to read at
- * an address (1, 2, 4, 8; negative: signed), bytes of a text that count, or the number of an action.
+ * `constant`: any number, where a jump leads (the number of an instruction, or behind the last), an argument, or
+ * one of the registers behind them, or a field of the probe (vprof/probe.h) by its number, one of vprof_program_number,
+ * the most frames of a stack, bytes to read at an address (1, 2, 4, 8; negative: signed), bytes of a text that count,
+ * or the number of an action.
  */
 #define VPROF_PROGRAM_OPERATIONS(X)                                                                      \
 	X(CONSTANT, NUMBER, NONE, NONE, ANY)                                                             \
@@ -99,7 +100,8 @@ enum vprof_map_kind { VPROF_MAP_KINDS(X) VPROF_MAP_KIND_COUNT };
 	X(MAP_ADD, NONE, KEY, NUMBER, NONE) /* as the kind of the map has it; to a number: the sum */    \
 	X(MAP_DELETE, NONE, KEY, NONE, NONE)                                                             \
 	X(SEND, NONE, SENT, ANY, ACTION)  /* words from `a` on, as many as `b` says */                   \
-	X(EXIT, NONE, NONE, NONE, ACTION) /* sends that, and no program of the client runs any more */
+	X(EXIT, NONE, NONE, NONE, ACTION) /* sends that, and no program of the client runs any more */   \
+	X(EVENT, NONE, NONE, NONE, NONE)  /* records the event that the probe would without a program */
 
 #define X(id, dst, a, b, constant) VPROF_PROGRAM_##id,
 enum vprof_program_operation { VPROF_PROGRAM_OPERATIONS(X) VPROF_PROGRAM_OPERATION_COUNT };
@@ -107,7 +109,8 @@ enum vprof_program_operation { VPROF_PROGRAM_OPERATIONS(X) VPROF_PROGRAM_OPERATI
 
 /*
  * Process and thread (-1: not known), vCPU, CLOCK_MONOTONIC of the host, address of the instruction, task_struct, inode
- * number of the cgroup's folder (0: not known), and the process again, with what is mapped in it in the ring.
+ * number of the cgroup's folder (0: not known), the process again, with what is mapped in it in the ring, and how many
+ * of the values that the program has asked for so far could not be read, or are arguments that are not known.
  */
 enum vprof_program_number {
 	VPROF_PROGRAM_PID,
@@ -118,6 +121,7 @@ enum vprof_program_number {
 	VPROF_PROGRAM_CURTASK,
 	VPROF_PROGRAM_CGROUP,
 	VPROF_PROGRAM_MAPPED_PID,
+	VPROF_PROGRAM_FAULTS,
 	VPROF_PROGRAM_NUMBER_COUNT
 };
 

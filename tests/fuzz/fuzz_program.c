@@ -48,9 +48,14 @@ static void leave(struct program_place *place G_GNUC_UNUSED)
 {
 }
 
+static void event(struct program_place *place G_GNUC_UNUSED)
+{
+	sent++;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	static const struct program_place_calls calls = {number, comm, stack, field, read_memory, send, leave};
+	static const struct program_place_calls calls = {number, comm, stack, field, read_memory, send, leave, event};
 	static const uint64_t arguments[3] = {1, UINT64_MAX, 3};
 	static const struct program_map_spec specs[] = {
 #define X(id, name, words) \
@@ -61,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct program_map *maps[G_N_ELEMENTS(specs)];
 	const struct program_facts facts = {
 		.n_arguments = 3, .n_fields = 4, .texts = 2, .maps = maps, .n_maps = G_N_ELEMENTS(specs)};
-	struct program_place place = {&calls, arguments, maps};
+	struct program_place place = {.calls = &calls, .arguments = arguments, .maps = maps};
 	const size_t n = size / sizeof(struct vprof_instruction);
 	g_autofree struct vprof_instruction *program = g_memdup2(bytes, n * sizeof(*program));
 	uint64_t words[VPROF_MAP_POWERS + 2];

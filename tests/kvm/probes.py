@@ -156,6 +156,11 @@ class Probes(ProbesTest):
         engine = self.demo(1)
         self.refused(VPROF, "trace", engine.path, "-e", "function:nothing", message='no function "nothing"')
         self.refused(VPROF, "trace", engine.path, "-e", "io:*", "--count-by", "arg0", message='no probe has a field "arg0"')
+        self.refused(VPROF, "trace", engine.path, "-e", "io:*", "--hist", "comm", message="--hist comm: this is no number; count it with")
+        self.refused(VPROF, "trace", engine.path, "-e", "io:*", "--count-by", "stack,vcpu,pid,tid,ip,comm,time",
+                     message="8 fields make up its key, with those of filters .* there can be 7")
+        self.refused(VPROF, "trace", engine.path, "-e", "io:*", "--count-by", "stack,kstack",
+                     message="--count-by stack, kstack: its key is too long; it has room for two call chains")
         self.refused(VPROF, "trace", engine.path, "-e", "io:*", "-e", "io:0-65535", message="there is a probe io")
         self.refused(VPROF, "probe", "args", "kprobe:x", "-E", engine.path, message="the providers are profile")
         out, _ = self.run_program(VPROF, "probe", "list", "function:*_page", "-E", engine.path)
@@ -249,13 +254,32 @@ class Patches(ProbesTest):
         self.assertIn("function:tcp_checksum", out)
 
         out, _ = self.run_program(VPROF, "trace", engine.path, "-e", "function:tcp_checksum", "-e", "function:copy_page",
-                                  "--count-by", "func", "--hist", "vcpu", "-n", 400, "-j", "--filter", "vcpu=1")
+                                  "--count-by", "func", "--hist", "vcpu", "--count-by", "probe,vcpu,reason", "--hist", "arg0",
+                                  "-n", 400, "-j", "--filter", "vcpu=1", "-e", "exit:intr", "--filter", "probe=function:*")
         end = json_schemas.check(self, "trace", json.loads(out))["end"]
-        counts = {row["key"]: row["count"] for row in end["count"]}
-        self.assertEqual(sum(counts.values()), 400)
+        self.assertEqual([table["fields"] for table in end["counts"]], ["func", "probe, vcpu, reason"])
+        counts, by_probe = ({row["key"]: row["count"] for row in table["rows"]} for table in end["counts"])
+        self.assertEqual((sum(counts.values()), end["shown"]), (400, 400))
+        # Of what is filtered out, nothing is recorded; the one event is that of the end.
+        self.assertEqual((end["statistics"]["event"], end["statistics"]["map-full"]), (1, 0))
+        self.assertGreater(end["statistics"]["hit"], 400)
+        self.assertEqual(by_probe, {f"function:{name}, 1, -": n for name, n in counts.items()})
         # 30 % of the time against 5 %, in slices of equal length.
         self.assertGreater(counts["tcp_checksum"], 3 * counts["copy_page"])
-        self.assertEqual(end["hist"], {"field": "vcpu", "buckets": [{"from": "0x1", "count": 400}]})
+        self.assertEqual(end["hists"][0], {"field": "vcpu", "buckets": [{"from": "0x1", "count": 400}]})
+        self.assertEqual((end["hists"][1]["field"], sum(bucket["count"] for bucket in end["hists"][1]["buckets"])), ("arg0", 400))
+
+        # By names, which only this side knows, and by registers; and what has no room.
+        out, _ = self.run_program(VPROF, "trace", engine.path, "-e", "exit:*", "-e", "function:tcp_checksum", "--filter", "func=tcp_c*",
+                                  "--filter", "reason=[di]*", "-n", 3, "-j")
+        events = [json.loads(line) for line in out.splitlines()][:-1]
+        self.assertEqual({event["probe"] for event in events}, {"exit:*"})
+        self.assertEqual({event["func"].split("+")[0] for event in events}, {"tcp_checksum"})
+        out, err = self.run_program(VPROF, "trace", engine.path, "-e", "function:tcp_checksum", "--registers", "rip,rsp", "--filter",
+                                    "rsp>0", "--count-by", "rip", "--filter", "stack=*system_call*", "--count-by", "time", "-n", 20,
+                                    "--map-keys", 2)
+        self.assertRegex(out, r"^ +COUNT  rip\n +\d+  0x[0-9a-f]+\n +COUNT  time\n( +1  \d+\n){2}$")
+        self.assertRegex(err, r"[1-9]\d* are left out of a count, since there are too many combinations of values; give --map-keys")
 
     def trace_tcp_checksum(self, engine, means):
         out, err = self.run_program(VPROF, "trace", engine.path, "-e", "function:tcp_checksum", "-g", "-n", 400, "--breakpoints",

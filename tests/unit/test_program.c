@@ -63,12 +63,19 @@ static void leave(struct program_place *place G_GNUC_UNUSED)
 	exited = true;
 }
 
-static const struct program_place_calls calls = {number, comm, stack, field, read_memory, send, leave};
+static unsigned n_events;
+
+static void event(struct program_place *place G_GNUC_UNUSED)
+{
+	n_events++;
+}
+
+static const struct program_place_calls calls = {number, comm, stack, field, read_memory, send, leave, event};
 static const uint64_t arguments[] = {11, 22};
 
 static void setup(void)
 {
-	n_sent = 0;
+	n_sent = n_events = 0;
 	exited = false;
 }
 
@@ -102,7 +109,7 @@ static bool check(const struct vprof_instruction *program, size_t n, GError **er
 
 static void run(const struct vprof_instruction *program, size_t n)
 {
-	struct program_place place = {&calls, arguments, maps};
+	struct program_place place = {.calls = &calls, .arguments = arguments, .maps = maps};
 	g_autoptr(GError) error = NULL;
 
 	ck_assert_msg(check(program, n, &error), "%s", error ? error->message : "");
@@ -331,6 +338,33 @@ START_TEST(programs_use_maps)
 }
 END_TEST
 
+/* What could not be read is counted, one value after the other; and events are recorded as often as is said. */
+START_TEST(faults_and_events)
+{
+	RUN({OP(FIELD), .dst = 0, .constant = 0}, {OP(BUILTIN), .dst = 1, .constant = VPROF_PROGRAM_FAULTS},
+	    {OP(FIELD), .dst = 0, .constant = 2}, {OP(BUILTIN), .dst = 2, .constant = VPROF_PROGRAM_FAULTS},
+	    {OP(CONSTANT), .dst = 0, .constant = 0xff8}, {OP(READ), .dst = 8, .a = 0, .constant = 8},
+	    {OP(BUILTIN), .dst = 3, .constant = VPROF_PROGRAM_FAULTS}, {OP(CONSTANT), .dst = 0, .constant = 0xff9},
+	    {OP(READ), .dst = 8, .a = 0, .constant = 8}, {OP(READ_TEXT), .dst = 8, .a = 0, .constant = 64},
+	    {OP(BUILTIN), .dst = 4, .constant = VPROF_PROGRAM_FAULTS}, {OP(EVENT)}, {OP(EVENT)},
+	    {OP(SEND), .a = 1, .b = 4});
+	ck_assert_uint_eq(sent[0], 0);
+	ck_assert_uint_eq(sent[1], 1);
+	ck_assert_uint_eq(sent[2], 1);
+	ck_assert_uint_eq(sent[3], 3);
+	ck_assert_uint_eq(n_events, 2);
+	/* Arguments that are not known are faults, too. */
+	const struct vprof_instruction program[] = {{OP(ARGUMENT), .dst = 0, .constant = 1},
+	                                            {OP(BUILTIN), .dst = 1, .constant = VPROF_PROGRAM_FAULTS},
+	                                            {OP(SEND), .a = 1, .b = 1}};
+	struct program_place place = {.calls = &calls, .arguments = arguments, .maps = maps, .bare = true};
+
+	ck_assert(check(program, G_N_ELEMENTS(program), NULL));
+	program_run(program, G_N_ELEMENTS(program), &place);
+	ck_assert_uint_eq(sent[0], 1);
+}
+END_TEST
+
 START_TEST(refusals)
 {
 	static const struct {
@@ -404,6 +438,7 @@ int main(void)
 	tcase_add_test(all, maps_have_a_size);
 	tcase_add_test(all, several_threads_lose_nothing);
 	tcase_add_test(all, programs_use_maps);
+	tcase_add_test(all, faults_and_events);
 	tcase_add_test(all, refusals);
 	suite_add_tcase(suite, all);
 	return run_suite(suite);

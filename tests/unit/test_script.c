@@ -73,7 +73,12 @@ static void leave(struct program_place *place G_GNUC_UNUSED)
 	exited = true;
 }
 
-static const struct program_place_calls calls = {number, comm, stack, field, read_memory, send, leave};
+static void event(struct program_place *place G_GNUC_UNUSED)
+{
+	g_string_append(output, "event;");
+}
+
+static const struct program_place_calls calls = {number, comm, stack, field, read_memory, send, leave, event};
 
 static void setup(void)
 {
@@ -128,7 +133,7 @@ static unsigned key_words(const struct script_map *map)
 static const char *run(const char *text, unsigned times)
 {
 	g_autoptr(GError) error = NULL;
-	struct program_place place = {&calls, arguments, maps};
+	struct program_place place = {.calls = &calls, .arguments = arguments, .maps = maps};
 	const struct program_facts facts = {.n_arguments = 4, .n_fields = 6, .texts = 2 | 4, .maps = maps};
 	struct program_facts all = facts;
 	size_t n;
@@ -394,6 +399,27 @@ START_TEST(what_requests_of_the_block_layer_do)
 }
 END_TEST
 
+START_TEST(events_have_to_be_allowed)
+{
+	g_autoptr(GError) error = NULL;
+	const struct script_probe probe = {.written = NAMES("at:0"),
+	                                   .name = "exit:hlt",
+	                                   .arguments = NAMES("reason"),
+	                                   .types = NAMES(NULL),
+	                                   .fields = NAMES(NULL)};
+	size_t n;
+
+	script = script_parse("at:0 /args.reason == 5 && faults == 0/ { event(); }", NAMES(NULL), &error);
+	ck_assert_msg(script != NULL, "%s", error ? error->message : "");
+	ck_assert(!script_compile(script, &probe, 1, &error));
+	ck_assert_msg(g_str_has_prefix(error->message, "1:42: there is no statement event()"), "%s", error->message);
+	g_clear_error(&error);
+	script_allow_events(script);
+	ck_assert_msg(script_compile(script, &probe, 1, &error), "%s", error ? error->message : "");
+	ck_assert_uint_eq(script_program(script, 0, &n)[n - 1].operation, VPROF_PROGRAM_EVENT);
+}
+END_TEST
+
 START_TEST(refusals)
 {
 	static const struct {
@@ -494,6 +520,7 @@ int main(void)
 	tcase_add_test(all, probes);
 	tcase_add_test(all, fields);
 	tcase_add_test(all, what_requests_of_the_block_layer_do);
+	tcase_add_test(all, events_have_to_be_allowed);
 	tcase_add_test(all, refusals);
 	suite_add_tcase(suite, all);
 	return run_suite(suite);

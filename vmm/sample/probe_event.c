@@ -86,44 +86,49 @@ static void add_registers(struct firing *firing)
 	}
 }
 
-static void write_event(struct firing *firing)
+void probe_event_record(const struct firing *given)
 {
-	struct probe_vcpu *cpu = &firing->probe->set->vcpus[firing->vcpu];
+	struct firing firing = *given;
+	struct probe_vcpu *cpu = &firing.probe->set->vcpus[firing.vcpu];
 	uint64_t record[EVENT_BYTES_MAX / sizeof(uint64_t)], chain[PROBE_CHAIN_MAX];
-	struct record_id id = {.time_ns = clock_ns(CLOCK_MONOTONIC), .cpu = firing->vcpu, .id = firing->probe->id};
+	struct record_id id = {.time_ns = clock_ns(CLOCK_MONOTONIC), .cpu = firing.vcpu, .id = firing.probe->id};
 
-	count(&firing->probe->events);
-	if (firing->probe->program) {
-		probe_program_run(firing);
-		return;
-	}
 	count(&cpu->event);
-	probe_event_fill_task(firing, cpu, &id);
-	if (!firing->bare) {
-		add_registers(firing);
-		const unsigned faults =
-			probe_values_read(firing->probe->values, firing->probe->set->hub->guest, firing->regs,
-		                          firing->task, firing->values, &firing->n_values);
+	probe_event_fill_task(&firing, cpu, &id);
+	if (!firing.bare) {
+		const unsigned faults = probe_values_read(firing.probe->values, firing.probe->set->hub->guest,
+		                                          firing.regs, firing.task, firing.values, &firing.n_values);
 		atomic_fetch_add_explicit(&cpu->fault, faults, memory_order_relaxed);
 	}
 	const struct record_sample sample = {
 		.id = id.id,
-		.ip = guest_regs_ip(firing->regs),
+		.ip = guest_regs_ip(firing.regs),
 		.pid = id.pid,
 		.tid = id.tid,
 		.time_ns = id.time_ns,
 		.cpu = id.cpu,
 		.period = 1,
-		.misc = firing->regs->valid && guest_regs_user(firing->regs) ? PERF_RECORD_MISC_USER
-	                                                                     : PERF_RECORD_MISC_KERNEL,
+		.misc = firing.regs->valid && guest_regs_user(firing.regs) ? PERF_RECORD_MISC_USER
+	                                                                   : PERF_RECORD_MISC_KERNEL,
 		.chain = chain,
-		.n_chain = probe_event_fill_chain(firing, chain),
-		.raw = firing->values,
-		.raw_bytes = (uint32_t)(firing->n_values * sizeof(uint64_t)),
+		.n_chain = probe_event_fill_chain(&firing, chain),
+		.raw = firing.values,
+		.raw_bytes = (uint32_t)(firing.n_values * sizeof(uint64_t)),
 	};
 	size_t bytes = record_sample_encode(&sample, true, record, sizeof(record));
 	if (!ring_write(cpu->ring, record, bytes, &id))
 		count(&cpu->dropevt);
+}
+
+static void write_event(struct firing *firing)
+{
+	count(&firing->probe->events);
+	if (!firing->bare)
+		add_registers(firing);
+	if (firing->probe->program)
+		probe_program_run(firing);
+	else
+		probe_event_record(firing);
 }
 
 void probe_event_hit(struct guest_breakpoint *breakpoint, unsigned vcpu, const struct guest_regs *regs,

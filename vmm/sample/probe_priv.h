@@ -106,6 +106,8 @@ struct firing {
 
 #define PROBE_CHAIN_MAX (UNWIND_CHAIN_MAX + 1u)
 
+/* Any number of times: the values stay as they are. */
+void probe_event_record(const struct firing *firing);
 void probe_event_fill_task(struct firing *firing, struct probe_vcpu *cpu, struct record_id *id);
 unsigned probe_event_fill_chain(const struct firing *firing, uint64_t chain[PROBE_CHAIN_MAX]);
 

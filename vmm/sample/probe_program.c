@@ -200,6 +200,11 @@ static void leave(struct program_place *place)
 	atomic_store_explicit(&hit_of(place)->firing->probe->set->exited, true, memory_order_relaxed);
 }
 
+static void record_event(struct program_place *place)
+{
+	probe_event_record(hit_of(place)->firing);
+}
+
 static const struct program_place_calls calls = {
 	.number = number,
 	.comm = comm,
@@ -208,6 +213,7 @@ static const struct program_place_calls calls = {
 	.read = read_memory,
 	.send = send,
 	.exit = leave,
+	.event = record_event,
 };
 
 void probe_program_run(struct firing *firing)
@@ -220,7 +226,8 @@ void probe_program_run(struct firing *firing)
 	if (atomic_load_explicit(&set->exited, memory_order_relaxed) &&
 	    probe->spec.provider->trigger != PROBE_BY_RECORDING)
 		return;
-	hit.place = (struct program_place){&calls, firing->values, set->maps};
+	hit.place = (struct program_place){
+		.calls = &calls, .arguments = firing->values, .maps = set->maps, .bare = firing->bare};
 	hit.firing = firing;
 	hit.cpu = &set->vcpus[firing->vcpu];
 	hit.has_tried = hit.has_task = hit.has_walk = hit.is_announced = hit.has_chain = false;
@@ -283,7 +290,8 @@ bool probe_set_program(struct probe_set *set, unsigned id, const struct vprof_in
 		return false;
 	}
 	const struct probe_path *paths = probe_values_paths(probe->values, &n_fields);
-	facts.n_arguments = (unsigned)probe_count_arguments(probe);
+	facts.n_arguments =
+		(unsigned)probe_count_arguments(probe) + (unsigned)__builtin_popcountll(probe->options.registers);
 	facts.n_fields = (unsigned)n_fields;
 	for (size_t i = 0; i < n_fields; i++)
 		facts.texts |= (uint32_t)paths[i].path.is_text << i;

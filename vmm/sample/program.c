@@ -248,8 +248,10 @@ static uint64_t read_number(struct program_place *place, uint64_t address, int64
 	const unsigned n = (unsigned)llabs(bytes);
 	uint64_t value = 0;
 
-	if (!place->calls->read(place, address, &value, n))
+	if (!place->calls->read(place, address, &value, n)) {
+		place->faults++;
 		return 0;
+	}
 	return bytes < 0 ? (uint64_t)((int64_t)(value << (64 - 8 * n)) >> (64 - 8 * n)) : value;
 }
 
@@ -263,8 +265,10 @@ static void read_text(struct program_place *place, uint64_t address, size_t byte
 
 	for (size_t at = 0, n; at < most; at += n) {
 		n = MIN(PIECE - (size_t)((address + at) % PIECE), most - at);
-		if (!place->calls->read(place, address + at, text + at, (unsigned)n))
+		if (!place->calls->read(place, address + at, text + at, (unsigned)n)) {
+			place->faults++;
 			break;
+		}
 		const char *end = memchr(text + at, '\0', n);
 
 		if (end) {
@@ -308,7 +312,8 @@ static void run_place(const struct vprof_instruction *instruction, struct progra
 
 	switch (instruction->operation) {
 	case VPROF_PROGRAM_BUILTIN:
-		*dst = calls->number(place, (enum vprof_program_number)constant);
+		*dst = constant == VPROF_PROGRAM_FAULTS ? place->faults
+		                                        : calls->number(place, (enum vprof_program_number)constant);
 		break;
 	case VPROF_PROGRAM_COMM:
 		calls->comm(place, words);
@@ -321,13 +326,14 @@ static void run_place(const struct vprof_instruction *instruction, struct progra
 		break;
 	case VPROF_PROGRAM_ARGUMENT:
 		*dst = place->arguments[constant];
+		place->faults += place->bare;
 		break;
 	case VPROF_PROGRAM_FIELD:
-		calls->field(place, (unsigned)constant, words);
+		place->faults += !calls->field(place, (unsigned)constant, words);
 		*dst = words[0];
 		break;
 	case VPROF_PROGRAM_FIELD_TEXT:
-		calls->field(place, (unsigned)constant, words);
+		place->faults += !calls->field(place, (unsigned)constant, words);
 		set_text(frame, instruction->dst, words);
 		break;
 	case VPROF_PROGRAM_READ:
@@ -336,6 +342,9 @@ static void run_place(const struct vprof_instruction *instruction, struct progra
 	case VPROF_PROGRAM_READ_TEXT:
 		read_text(place, frame[instruction->a], (size_t)constant, words);
 		set_text(frame, instruction->dst, words);
+		break;
+	case VPROF_PROGRAM_EVENT:
+		calls->event(place);
 		break;
 	case VPROF_PROGRAM_SEND:
 		calls->send(place, (uint32_t)constant, &frame[instruction->a], instruction->b);

@@ -7,8 +7,8 @@
 
 /* What a program may use. */
 struct program_facts {
-	unsigned n_arguments, n_fields;
-	uint32_t texts; /* bit i: field i is a text */
+	unsigned n_arguments, n_fields; /* registers are arguments here */
+	uint32_t texts;                 /* bit i: field i is a text */
 	struct program_map *const *maps;
 	unsigned n_maps;
 };
@@ -24,6 +24,8 @@ struct program_place {
 	const struct program_place_calls *calls;
 	const uint64_t *arguments;
 	struct program_map *const *maps;
+	bool bare;       /* the arguments are not known */
+	uint64_t faults; /* so far */
 };
 struct program_place_calls {
 	uint64_t (*number)(struct program_place *place, enum vprof_program_number which);
@@ -33,6 +35,7 @@ struct program_place_calls {
 	bool (*read)(struct program_place *place, uint64_t address, void *bytes, unsigned n);
 	void (*send)(struct program_place *place, uint32_t action, const uint64_t *words, size_t n);
 	void (*exit)(struct program_place *place);
+	void (*event)(struct program_place *place);
 };
 
 /* A program that was checked. No lock, no allocation; at most `n` instructions. */

@@ -86,6 +86,11 @@ struct script *script_parse(const char *text, const char *const *parameters, GEr
 	return NULL;
 }
 
+void script_allow_events(struct script *script)
+{
+	script->has_events = true;
+}
+
 void script_free(struct script *script)
 {
 	if (!script)

@@ -48,6 +48,9 @@ struct script;
 struct script *script_parse(const char *text, const char *const *parameters, GError **error);
 void script_free(struct script *script); /* NULL is fine */
 
+/* Lets it say event(), which records what the probe would without a program: an event that no script_action is for. */
+void script_allow_events(struct script *script);
+
 /* What the script probes: each once, in their order, with the names that engines have for them. Up to NULL. */
 const char *const *script_probes(const struct script *script);
 

@@ -168,6 +168,7 @@ static bool compile_name(struct compiler *compiler, const struct node *node, int
 		{"cpu", SCRIPT_NUMBER, VPROF_PROGRAM_BUILTIN, VPROF_PROGRAM_CPU},
 		{"nsecs", SCRIPT_UNSIGNED, VPROF_PROGRAM_BUILTIN, VPROF_PROGRAM_NSECS},
 		{"func", SCRIPT_KSYM, VPROF_PROGRAM_BUILTIN, VPROF_PROGRAM_IP},
+		{"faults", SCRIPT_UNSIGNED, VPROF_PROGRAM_BUILTIN, VPROF_PROGRAM_FAULTS},
 		{"curtask", SCRIPT_UNSIGNED, VPROF_PROGRAM_BUILTIN, VPROF_PROGRAM_CURTASK},
 		{"comm", SCRIPT_TEXT, VPROF_PROGRAM_COMM, 0},
 		{"kstack", SCRIPT_STACK, VPROF_PROGRAM_KERNEL_STACK, VPROF_PROGRAM_STACK_WORDS - 1},
@@ -182,7 +183,7 @@ static bool compile_name(struct compiler *compiler, const struct node *node, int
 			return emit_leaf(compiler, node, all[i].type, all[i].operation, all[i].constant, want, out);
 	script_fail(
 		compiler->error, SCRIPT_ERROR_TYPE, node->line, node->column,
-		"there is no \"%s\"; there are pid, tid, uid, gid, comm, cgroup, cpu, nsecs, probe, func, kstack, ustack, curtask, args, arg0 and so on, and retval",
+		"there is no \"%s\"; there are pid, tid, uid, gid, comm, cgroup, cpu, nsecs, probe, func, kstack, ustack, curtask, faults, args, arg0 and so on, and retval",
 		node->text);
 	return false;
 }

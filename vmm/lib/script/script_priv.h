@@ -89,6 +89,7 @@ struct script {
 	GPtrArray *maps;     /* of struct map_entry */
 	GArray *actions;     /* of struct script_action; their texts belong to the tree */
 	GPtrArray *programs; /* of struct program */
+	bool has_events;     /* event() is a statement */
 };
 
 /* script_parser.c */

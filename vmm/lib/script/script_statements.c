@@ -137,6 +137,9 @@ static bool compile_statement_call(struct compiler *compiler, const struct node 
 	if (strcmp(call->text, "exit") == 0)
 		return compile_takes(compiler, call, 0, 0, "exit()") &&
 		       add_action(compiler, call, &action, VPROF_PROGRAM_EXIT, 0, 0);
+	if (compiler->script->has_events && strcmp(call->text, "event") == 0)
+		return compile_takes(compiler, call, 0, 0, "event()") &&
+		       compile_emit(compiler, call, (struct vprof_instruction){.operation = VPROF_PROGRAM_EVENT});
 	if (strcmp(call->text, "clear") == 0 || strcmp(call->text, "zero") == 0) {
 		action.kind = call->text[0] == 'c' ? SCRIPT_CLEAR : SCRIPT_ZERO;
 		return compile_takes(compiler, call, 1, 1, "clear(@x) or zero(@x)") &&
