@@ -31,6 +31,9 @@ enum vprof_parse_what {
 	VPROF_PARSE_LINES,      /* source lines of addresses start to start + length; struct vprof_parse_lines */
 	VPROF_PARSE_TYPES,      /* members of structures; their names follow each other in `text`; struct
 	                           vprof_parse_types */
+	VPROF_PARSE_PAGES, /* `start` pages of `length` bytes: the size of each, packed, in 32 bits, and what they are
+	                      packed to, one behind the other. The answer is a byte for each, 1: it is whole, and the
+	                      pages */
 };
 
 enum vprof_parse_packing {
@@ -44,13 +47,22 @@ enum vprof_parse_packing {
 	VPROF_PARSE_PACKINGS,
 };
 
+/* Of VPROF_PARSE_PAGES. */
+enum vprof_parse_page_packing {
+	VPROF_PARSE_PAGE_ZLIB = 1,
+	VPROF_PARSE_PAGE_LZO,
+	VPROF_PARSE_PAGE_SNAPPY,
+};
+#define VPROF_PARSE_PAGES_MAX 1024u
+#define VPROF_PARSE_PAGE_BYTES_MAX 65536u
+
 struct vprof_parse_request {
 	uint32_t protocol;
 	uint32_t what;
 	uint64_t offset, bytes; /* the part of the input that is meant */
 	uint64_t answer_bytes;  /* no answer may be larger */
-	uint64_t start, length; /* VPROF_PARSE_LINES */
-	uint32_t packing;       /* VPROF_PARSE_UNPACK */
+	uint64_t start, length; /* VPROF_PARSE_LINES, VPROF_PARSE_PAGES */
+	uint32_t packing;       /* VPROF_PARSE_UNPACK, VPROF_PARSE_PAGES */
 	uint32_t text_bytes;    /* with the NUL behind each name */
 	char text[VPROF_PARSE_TEXT_BYTES];
 };

@@ -21,6 +21,7 @@ static void check_memory(const struct core_file *core)
 		core_file_read(core, (gpa_t){range->gpa + range->bytes - 1}, bytes, 2);
 	}
 	core_file_read(core, (gpa_t){UINT64_MAX - 1}, bytes, sizeof(bytes));
+	core_file_read(core, (gpa_t){0x2ff0}, bytes, sizeof(bytes));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A guest that stands still: what `vprof ps` and `vprof stack` say of it is the same by its memory and by a dump of that, and it is what
-drgn says, by the kernel's debug information."""
+"""A guest that stands still: what `vprof ps` and `vprof stack` say of it is the same by its memory and by a dump of that, compressed or
+not, and it is what drgn says, by the kernel's debug information."""
 import json
 import re
 import shutil
@@ -40,6 +40,7 @@ class Dump(harness.ProgramTest):
         harness.need((harness.BIN / "vprof-attach").exists(), "vprof-attach is not built: libvirt-dev is missing")
         self.kernel = harness.script("kernel-tiny.sh")
         self.console, self.qmp, self.core = self.folder / "console", self.folder / "qmp", self.folder / "core"
+        self.packed = self.folder / "packed"
 
     def command(self, name, **arguments):
         print(json.dumps({"execute": name, "arguments": arguments}), file=self.monitor, flush=True)
@@ -71,6 +72,8 @@ class Dump(harness.ProgramTest):
     def dump(self):
         self.command("stop")
         self.command("dump-guest-memory", **{"paging": False, "protocol": f"file:{self.core}"})
+        # What QEMU itself writes so is flattened.
+        self.command("dump-guest-memory", **{"paging": False, "protocol": f"file:{self.packed}", "format": "kdump-zlib"})
         # QEMU answers one client.
         self.monitor.close()
         self.connection.close()
@@ -111,6 +114,16 @@ class Dump(harness.ProgramTest):
         self.refused(VPROF, "ps", "--dump", self.console, message="it is no ELF core of a guest")
         self.refused(VPROF, "ps", "--dump", self.core, "--pid", self.qemu.pid, message="--dump is the guest")
 
+    def check_packed(self):
+        self.assertEqual(self.packed.read_bytes()[:12], b"makedumpfile")
+        self.assertLess(self.packed.stat().st_size, self.core.stat().st_size / 2)
+        self.assertEqual(self.tasks_of(self.look("ps", "--dump", self.packed)), self.tasks)
+        self.assertEqual(self.stacks_of(self.look("stack", "--dump", self.packed)), self.stacks)
+        # One that is cut off says so.
+        with self.packed.open("r+b") as file:
+            file.truncate(self.packed.stat().st_size // 2)
+        self.refused(VPROF, "ps", "--dump", self.packed, message="it is cut off in its pieces")
+
     def drgn_look(self):
         packages = registry.pypi(DRGN)
         text = self.console.read_text(errors="replace")
@@ -140,6 +153,7 @@ class Dump(harness.ProgramTest):
         self.boot()
         self.dump()
         self.check_dump()
+        self.check_packed()
         self.check_drgn()
 
 

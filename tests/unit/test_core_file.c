@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Dumps of guests, made here as QEMU writes them. */
+/* Dumps of guests, made here as QEMU writes them, ELF cores and compressed ones. */
 #include <check.h>
 #include <elf.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "attach/core_file.h"
 #include "run_suite.h"
@@ -19,7 +20,7 @@ struct dump {
 };
 
 static struct dump dump;
-static uint8_t file[0x3000];
+static uint8_t file[0x8000];
 static size_t file_bytes;
 
 static void number_put(size_t at, uint64_t value, size_t bytes)
@@ -37,26 +38,12 @@ static size_t note_put(size_t at, const char *name, uint32_t bytes)
 	return at + sizeof(note) + ((strlen(name) + 4) & ~(size_t)3);
 }
 
-/* Two vCPUs, one in the kernel and one in user space, and two pieces of memory, not in order. */
-static void setup(void)
+/* Of two vCPUs, one in the kernel and one in user space. */
+static void notes_put(size_t at)
 {
-	size_t at;
+	const size_t end = at + 0xa00;
 
-	memset(file, 0, sizeof(file));
-	dump = (struct dump){
-		.header = {.e_type = ET_CORE,
-	                   .e_machine = EM_X86_64,
-	                   .e_phoff = sizeof(dump.header),
-	                   .e_phentsize = sizeof(Elf64_Phdr),
-	                   .e_phnum = 3},
-		.segments = {
-			{.p_type = PT_NOTE, .p_offset = NOTES_AT, .p_filesz = 0xa00},
-			{.p_type = PT_LOAD, .p_offset = MEMORY_AT + 0x1000, .p_paddr = 0x100000, .p_filesz = 0x1000},
-			{.p_type = PT_LOAD, .p_offset = MEMORY_AT, .p_paddr = 0, .p_filesz = 0x800}}};
-	memcpy(dump.header.e_ident, ELFMAG, SELFMAG);
-	dump.header.e_ident[EI_CLASS] = ELFCLASS64;
-	dump.header.e_ident[EI_DATA] = ELFDATA2LSB;
-	at = note_put(NOTES_AT, "CORE", 336) + 336;
+	at = note_put(at, "CORE", 336) + 336;
 	for (unsigned i = 0; i < 2; i++) {
 		const size_t state = note_put(at, "QEMU", STATE_BYTES);
 
@@ -72,7 +59,27 @@ static void setup(void)
 		number_put(state + 392 + 3 * 8, 0x1234000, 8);
 		at = state + STATE_BYTES;
 	}
-	ck_assert_uint_le(at, NOTES_AT + 0xa00);
+	ck_assert_uint_le(at, end);
+}
+
+/* Two pieces of memory, not in order. */
+static void setup(void)
+{
+	memset(file, 0, sizeof(file));
+	dump = (struct dump){
+		.header = {.e_type = ET_CORE,
+	                   .e_machine = EM_X86_64,
+	                   .e_phoff = sizeof(dump.header),
+	                   .e_phentsize = sizeof(Elf64_Phdr),
+	                   .e_phnum = 3},
+		.segments = {
+			{.p_type = PT_NOTE, .p_offset = NOTES_AT, .p_filesz = 0xa00},
+			{.p_type = PT_LOAD, .p_offset = MEMORY_AT + 0x1000, .p_paddr = 0x100000, .p_filesz = 0x1000},
+			{.p_type = PT_LOAD, .p_offset = MEMORY_AT, .p_paddr = 0, .p_filesz = 0x800}}};
+	memcpy(dump.header.e_ident, ELFMAG, SELFMAG);
+	dump.header.e_ident[EI_CLASS] = ELFCLASS64;
+	dump.header.e_ident[EI_DATA] = ELFDATA2LSB;
+	notes_put(NOTES_AT);
 	for (unsigned i = 0; i < 0x1000; i++) {
 		file[MEMORY_AT + i] = 1;
 		file[MEMORY_AT + 0x1000 + i] = 2;
@@ -89,13 +96,8 @@ static struct core_file *open_dump(GError **error)
 	return core_file_open_fd(fd, "dump", error);
 }
 
-START_TEST(memory_and_registers)
+static void registers_check(const struct core_file *core)
 {
-	GError *error = NULL;
-	struct core_file *core = open_dump(&error);
-	uint8_t bytes[4];
-
-	g_assert_no_error(error);
 	ck_assert_uint_eq(core->n_vcpus, 2);
 	for (unsigned i = 0; i < 2; i++) {
 		const struct guest_regs *regs = &core->registers[i].regs;
@@ -109,7 +111,18 @@ START_TEST(memory_and_registers)
 		ck_assert_uint_eq(core->registers[i].idt, UINT64_C(0xfffffe0000000000));
 		ck_assert(core->registers[i].long_mode);
 	}
+}
+
+START_TEST(memory_and_registers)
+{
+	GError *error = NULL;
+	struct core_file *core = open_dump(&error);
+	uint8_t bytes[4];
+
+	g_assert_no_error(error);
+	registers_check(core);
 	ck_assert_uint_eq(core->n_ranges, 2);
+	ck_assert_uint_eq(core_file_memory_bytes(core), 0x1800);
 	ck_assert(core_file_read(core, (gpa_t){0x7fc}, bytes, 4));
 	ck_assert_uint_eq(bytes[3], 1);
 	ck_assert(core_file_read(core, (gpa_t){0x100ffc}, bytes, 4));
@@ -156,8 +169,6 @@ START_TEST(what_is_no_dump_is_refused)
 	dump = good;
 	dump.header.e_machine = EM_AARCH64;
 	refused("not of an x86-64 guest");
-	memcpy(&dump, "KDUMP   ", 8);
-	refused("compressed");
 	dump = good;
 	dump.segments[1].p_paddr = 0x400;
 	refused("the same memory twice");
@@ -187,6 +198,183 @@ START_TEST(what_is_no_dump_is_refused)
 }
 END_TEST
 
+/* ---- compressed ---- */
+
+#define PAGE 0x1000u
+#define FRAMES 302u
+#define STATUS_AT 424u
+#define BITMAP_AT (3u * PAGE)
+#define PAGES_AT (4u * PAGE) /* their descriptions */
+#define DATA_AT (5u * PAGE)
+
+/* Frame 3, as it is, 200, packed, and 201, damaged. Frame 202 is not in the file. */
+static void kdump_put(uint32_t packing, const void *packed, size_t packed_bytes)
+{
+	static const unsigned frames[] = {3, 200, 201};
+	const uint64_t pages[][3] = {{DATA_AT, PAGE, 0},
+	                             {DATA_AT + PAGE, packed_bytes | (uint64_t)packing << 32, 0},
+	                             {DATA_AT, 100 | (uint64_t)packing << 32, 0}};
+
+	memset(file, 0, sizeof(file));
+	memcpy(file, "KDUMP   ", 8);
+	number_put(8, 6, 4);
+	strcpy((char *)file + 12 + 4 * 65, "x86_64");
+	number_put(STATUS_AT, packing, 4);
+	number_put(STATUS_AT + 4, PAGE, 4);
+	number_put(STATUS_AT + 8, 1, 4);  /* blocks of the second header */
+	number_put(STATUS_AT + 12, 2, 4); /* of the bitmaps */
+	number_put(PAGE + 48, PAGE + 0x200, 8);
+	number_put(PAGE + 56, 0xa00, 8);
+	number_put(PAGE + 96, FRAMES, 8);
+	notes_put(PAGE + 0x200);
+	for (unsigned i = 0; i < G_N_ELEMENTS(frames); i++)
+		file[BITMAP_AT + frames[i] / 8] |= (uint8_t)(1u << frames[i] % 8);
+	memcpy(file + PAGES_AT, pages, sizeof(pages));
+	memset(file + DATA_AT, 'r', PAGE);
+	memcpy(file + DATA_AT + PAGE, packed, packed_bytes);
+	file_bytes = DATA_AT + PAGE + packed_bytes;
+}
+
+static struct core_file *open_kdump(bool flat, GError **error)
+{
+	int fd = memfd_create("dump", MFD_CLOEXEC);
+	uint8_t header[PAGE] = "makedumpfile";
+
+	header[23] = header[31] = 1;
+	if (flat)
+		ck_assert_int_eq((int)write(fd, header, sizeof(header)), (int)sizeof(header));
+	/* Pieces in another order, as the pages of QEMU and their descriptions are. */
+	for (size_t n = file_bytes, at; n > 0; n = at) {
+		at = flat && n > 0x700 ? n - 0x700 : 0;
+		const uint64_t head[2] = {GUINT64_TO_BE(at), GUINT64_TO_BE(n - at)};
+
+		if (flat)
+			ck_assert_int_eq((int)write(fd, head, sizeof(head)), (int)sizeof(head));
+		ck_assert_int_eq((int)write(fd, file + at, n - at), (int)(n - at));
+	}
+	memset(header, 0xff, 16);
+	if (flat)
+		ck_assert_int_eq((int)write(fd, header, 16), 16);
+	return core_file_open_fd(fd, "dump", error);
+}
+
+/* The packed page is of `byte`. */
+static void kdump_check(bool flat, uint8_t byte)
+{
+	GError *error = NULL;
+	struct core_file *core = open_kdump(flat, &error);
+	uint8_t bytes[PAGE];
+
+	g_assert_no_error(error);
+	registers_check(core);
+	ck_assert_uint_eq(core_file_memory_bytes(core), 3 * PAGE);
+	ck_assert(core_file_read(core, (gpa_t){3 * PAGE + 5}, bytes, PAGE - 5));
+	ck_assert(bytes[0] == 'r' && bytes[PAGE - 6] == 'r');
+	ck_assert(core_file_read(core, (gpa_t){200 * PAGE}, bytes, PAGE));
+	for (unsigned i = 0; i < PAGE; i++)
+		ck_assert_uint_eq(bytes[i], byte);
+	ck_assert(core_file_read(core, (gpa_t){201 * PAGE - 4}, bytes, 4));
+	ck_assert(!core_file_read(core, (gpa_t){201 * PAGE - 4}, bytes, 5));
+	ck_assert(!core_file_read(core, (gpa_t){202 * PAGE}, bytes, 1));
+	ck_assert(!core_file_read(core, (gpa_t){4 * PAGE - 1}, bytes, 2));
+	ck_assert(!core_file_read(core, (gpa_t){UINT64_MAX}, bytes, 1));
+	core_file_free(core);
+}
+
+static void zlib_put(void)
+{
+	uint8_t page[PAGE], packed[PAGE];
+	uLongf n = sizeof(packed);
+
+	memset(page, 'z', sizeof(page));
+	ck_assert_int_eq(compress(packed, &n, page, sizeof(page)), Z_OK);
+	kdump_put(1, packed, n);
+}
+
+START_TEST(packed_by_zlib)
+{
+	zlib_put();
+	kdump_check(false, 'z');
+	kdump_check(true, 'z');
+}
+END_TEST
+
+/* 4096 bytes; one literal, and 63 copies of 64 from before it and one of 63. */
+START_TEST(packed_by_snappy)
+{
+	uint8_t packed[4 + 64 * 3] = {0x80, 0x20, 0, 's'};
+
+	for (size_t i = 0; i < 64; i++)
+		memcpy(packed + 4 + i * 3, (uint8_t[]){(uint8_t)((i < 63 ? 63 : 62) << 2 | 2), 1, 0}, 3);
+	kdump_put(4, packed, sizeof(packed));
+	kdump_check(true, 's');
+}
+END_TEST
+
+/* One literal; a copy of 4095 from one byte before: 2 + 31 + 15 * 255 + 237; the end. */
+START_TEST(packed_by_lzo)
+{
+	uint8_t packed[24] = {18, 'l', 0x20, [18] = 237, [21] = 0x11};
+
+	kdump_put(2, packed, sizeof(packed));
+#ifdef VPROF_HAVE_LZO
+	kdump_check(false, 'l');
+#else
+	GError *error = NULL;
+
+	ck_assert_ptr_null(open_kdump(false, &error));
+	ck_assert_msg(strstr(error->message, "built without liblzo2; dump the guest with") != NULL, "%s",
+	              error->message);
+	g_clear_error(&error);
+#endif
+}
+END_TEST
+
+static void kdump_refused(bool flat, const char *why)
+{
+	GError *error = NULL;
+
+	ck_assert_ptr_null(open_kdump(flat, &error));
+	ck_assert(g_error_matches(error, CORE_FILE_ERROR, CORE_FILE_ERROR_FORMAT));
+	ck_assert_msg(strstr(error->message, why) != NULL, "%s", error->message);
+	g_clear_error(&error);
+}
+
+START_TEST(what_is_no_compressed_dump_is_refused)
+{
+	static const struct {
+		size_t at;
+		uint64_t value;
+		size_t bytes;
+		const char *why;
+	} lies[] = {
+		{8, 5, 4, "an older version"},
+		{12 + 4 * 65, 'a', 1, "not of an x86-64 guest"},
+		{STATUS_AT, 0x20, 4, "other means than zlib"},
+		{STATUS_AT + 4, 4097, 4, "no processor has"},
+		{STATUS_AT + 8, UINT32_MAX, 4, "cut off in its bitmaps"},
+		{STATUS_AT + 12, 0, 4, "smaller than its memory"},
+		{PAGE + 12, 1, 4, "one of several files"},
+		{PAGE + 48, UINT64_MAX - 8, 8, "cut off in its notes"},
+		{PAGE + 56, UINT64_MAX, 8, "notes are larger"},
+		{PAGE + 56, 16, 8, "no registers"},
+		{PAGE + 96, UINT64_MAX, 8, "more memory than any guest"},
+		{PAGE + 96, 3, 8, "has no memory"},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(lies); i++) {
+		zlib_put();
+		number_put(lies[i].at, lies[i].value, lies[i].bytes);
+		kdump_refused(i % 2 == 0, lies[i].why);
+	}
+	zlib_put();
+	file_bytes = PAGE + 20;
+	kdump_refused(false, "second header");
+	file_bytes = 20;
+	kdump_refused(true, "cut off in its header");
+}
+END_TEST
+
 START_TEST(a_file_that_is_not_there)
 {
 	GError *error = NULL;
@@ -206,6 +394,10 @@ int main(void)
 	tcase_add_test(tests, memory_and_registers);
 	tcase_add_test(tests, pieces_next_to_each_other);
 	tcase_add_test(tests, what_is_no_dump_is_refused);
+	tcase_add_test(tests, packed_by_zlib);
+	tcase_add_test(tests, packed_by_snappy);
+	tcase_add_test(tests, packed_by_lzo);
+	tcase_add_test(tests, what_is_no_compressed_dump_is_refused);
 	tcase_add_test(tests, a_file_that_is_not_there);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);

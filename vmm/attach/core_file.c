@@ -10,9 +10,7 @@
 
 G_DEFINE_QUARK(vprof_core_file_error, core_file_error)
 
-#define HEADERS_MAX 65536u     /* with PN_XNUM, their number is in section header 0 */
-#define KDUMP_MAGIC "KDUMP   " /* of makedumpfile's format, which QEMU writes, too */
-#define KDUMP_FLAT_MAGIC "makedumpfile"
+#define HEADERS_MAX 65536u /* with PN_XNUM, their number is in section header 0 */
 #define QEMU_STATE_VERSION 1u
 
 /* As in QEMU's target/i386/arch_dump.c. */
@@ -34,29 +32,9 @@ _Static_assert(sizeof(struct qemu_state) == 8 + 18 * 8 + 10 * 24 + 5 * 8, "a ver
 #define CR4_LA57 (UINT64_C(1) << 12)
 #define SEGMENT_LONG (1u << 21) /* L of a descriptor's second word */
 
-static bool bytes_read(const struct core_file *core, uint64_t offset, void *to, size_t bytes)
+bool core_file_fail(GError **error, const char *why)
 {
-	uint8_t *out = to;
-
-	while (bytes > 0) {
-		if (offset > INT64_MAX - bytes)
-			return false;
-		ssize_t n = pread(core->fd, out, bytes, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		out += n;
-		offset += (uint64_t)n;
-		bytes -= (size_t)n;
-	}
-	return true;
-}
-
-static bool format_error(const struct core_file *core, const char *why, GError **error)
-{
-	g_set_error(error, CORE_FILE_ERROR, CORE_FILE_ERROR_FORMAT, "cannot read the dump %s: %s", core->path, why);
+	g_set_error_literal(error, CORE_FILE_ERROR, CORE_FILE_ERROR_FORMAT, why);
 	return false;
 }
 
@@ -140,17 +118,17 @@ static void notes_take(struct core_file *core, const uint8_t *at, size_t left)
 	}
 }
 
-/* ---- the file ---- */
+/* ---- an ELF file ---- */
 
-static bool notes_read(struct core_file *core, const Elf64_Phdr *segment, GError **error)
+static bool notes_read(struct core_file *core, uint64_t at, uint64_t bytes, GError **error)
 {
-	if (segment->p_filesz > CORE_FILE_NOTES_BYTES_MAX)
-		return format_error(core, "its notes are larger than any of QEMU", error);
-	g_autofree uint8_t *notes = g_malloc(segment->p_filesz + 1);
+	if (bytes > CORE_FILE_NOTES_BYTES_MAX)
+		return core_file_fail(error, "its notes are larger than any of QEMU");
+	g_autofree uint8_t *notes = g_malloc(bytes + 1);
 
-	if (!bytes_read(core, segment->p_offset, notes, segment->p_filesz))
-		return format_error(core, "it is cut off in its notes", error);
-	notes_take(core, notes, segment->p_filesz);
+	if (!dump_bytes_read(&core->bytes, at, notes, bytes))
+		return core_file_fail(error, "it is cut off in its notes");
+	notes_take(core, notes, bytes);
 	return true;
 }
 
@@ -161,10 +139,10 @@ static bool range_add(struct core_file *core, const Elf64_Phdr *segment, GError 
 	if (segment->p_filesz == 0)
 		return true;
 	if (core->n_ranges == CORE_FILE_RANGES_MAX)
-		return format_error(core, "it has more pieces of memory than any guest", error);
+		return core_file_fail(error, "it has more pieces of memory than any guest");
 	if (__builtin_add_overflow(segment->p_paddr, segment->p_filesz, &end) ||
 	    __builtin_add_overflow(segment->p_offset, segment->p_filesz, &end))
-		return format_error(core, "its pieces of memory are beyond all addresses", error);
+		return core_file_fail(error, "its pieces of memory are beyond all addresses");
 	core->ranges[core->n_ranges++] = (struct core_range){segment->p_paddr, segment->p_filesz, segment->p_offset};
 	return true;
 }
@@ -177,8 +155,9 @@ static bool headers_count(const struct core_file *core, const Elf64_Ehdr *header
 	*n = header->e_phnum;
 	if (header->e_phnum != PN_XNUM)
 		return true;
-	if (header->e_shentsize != sizeof(first) || !bytes_read(core, header->e_shoff, &first, sizeof(first)))
-		return format_error(core, "the number of its pieces is missing", error);
+	if (header->e_shentsize != sizeof(first) ||
+	    !dump_bytes_read(&core->bytes, header->e_shoff, &first, sizeof(first)))
+		return core_file_fail(error, "the number of its pieces is missing");
 	*n = first.sh_info;
 	return true;
 }
@@ -190,14 +169,14 @@ static bool segments_read(struct core_file *core, const Elf64_Ehdr *header, GErr
 	if (!headers_count(core, header, &n, error))
 		return false;
 	if (n > HEADERS_MAX || header->e_phoff > INT64_MAX / 2)
-		return format_error(core, "it has more pieces than any core of QEMU", error);
+		return core_file_fail(error, "it has more pieces than any core of QEMU");
 	core->ranges = g_new(struct core_range, CORE_FILE_RANGES_MAX);
 	for (uint32_t i = 0; i < n; i++) {
 		Elf64_Phdr segment;
 
-		if (!bytes_read(core, header->e_phoff + i * sizeof(segment), &segment, sizeof(segment)))
-			return format_error(core, "it is cut off in its headers", error);
-		if (segment.p_type == PT_NOTE && !notes_read(core, &segment, error))
+		if (!dump_bytes_read(&core->bytes, header->e_phoff + i * sizeof(segment), &segment, sizeof(segment)))
+			return core_file_fail(error, "it is cut off in its headers");
+		if (segment.p_type == PT_NOTE && !notes_read(core, segment.p_offset, segment.p_filesz, error))
 			return false;
 		if (segment.p_type == PT_LOAD && !range_add(core, &segment, error))
 			return false;
@@ -215,38 +194,48 @@ static int ranges_compare(const void *a, const void *b)
 static bool ranges_order(struct core_file *core, GError **error)
 {
 	if (core->n_ranges == 0)
-		return format_error(core, "it has no memory", error);
+		return core_file_fail(error, "it has no memory");
 	qsort(core->ranges, core->n_ranges, sizeof(*core->ranges), ranges_compare);
 	for (size_t i = 1; i < core->n_ranges; i++)
 		if (core->ranges[i].gpa - core->ranges[i - 1].gpa < core->ranges[i - 1].bytes)
-			return format_error(
-				core, "it has the same memory twice: by virtual addresses; dump it without paging",
-				error);
+			return core_file_fail(
+				error, "it has the same memory twice: by virtual addresses; dump it without paging");
 	return true;
+}
+
+static bool elf_read(struct core_file *core, GError **error)
+{
+	Elf64_Ehdr header = {0};
+
+	if (!dump_bytes_read(&core->bytes, 0, &header, sizeof(header)))
+		return core_file_fail(error, "it is shorter than the header of an ELF file");
+	if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_type != ET_CORE ||
+	    header.e_phentsize != sizeof(Elf64_Phdr))
+		return core_file_fail(error, "it is no ELF core of a guest, as `virsh dump --memory-only` writes it");
+	if (header.e_machine != EM_X86_64)
+		return core_file_fail(error, "it is not of an x86-64 guest");
+	return segments_read(core, &header, error) && ranges_order(core, error);
+}
+
+static bool kdump_read(struct core_file *core, GError **error)
+{
+	core->kdump = kdump_file_open(&core->bytes, error);
+	return core->kdump && notes_read(core, core->kdump->notes, core->kdump->notes_bytes, error);
 }
 
 static bool core_read(struct core_file *core, GError **error)
 {
-	Elf64_Ehdr header = {0};
+	uint8_t head[16] = {0};
 
-	if (!bytes_read(core, 0, &header, sizeof(header)))
-		return format_error(core, "it is shorter than the header of an ELF file", error);
-	if (memcmp(&header, KDUMP_MAGIC, strlen(KDUMP_MAGIC)) == 0 ||
-	    memcmp(&header, KDUMP_FLAT_MAGIC, strlen(KDUMP_FLAT_MAGIC)) == 0)
-		return format_error(core,
-		                    "it is compressed (kdump); dump the guest as ELF, with `virsh dump --memory-only`",
-		                    error);
-	if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_type != ET_CORE ||
-	    header.e_phentsize != sizeof(Elf64_Phdr))
-		return format_error(core, "it is no ELF core of a guest, as `virsh dump --memory-only` writes it",
-		                    error);
-	if (header.e_machine != EM_X86_64)
-		return format_error(core, "it is not of an x86-64 guest", error);
-	if (!segments_read(core, &header, error) || !ranges_order(core, error))
+	if (!dump_bytes_open(&core->bytes, core->fd, error))
+		return false;
+	/* What is shorter is no ELF file either. */
+	(void)dump_bytes_read(&core->bytes, 0, head, sizeof(head));
+	if (!(kdump_file_is(head, sizeof(head)) ? kdump_read : elf_read)(core, error))
 		return false;
 	return core->n_vcpus > 0 ||
-	       format_error(core, "it has no registers of a vCPU, as QEMU's cores have them (notes QEMU)", error);
+	       core_file_fail(error, "it has no registers of a vCPU, as QEMU's dumps have them (notes QEMU)");
 }
 
 struct core_file *core_file_open_fd(int fd, const char *path, GError **error)
@@ -254,9 +243,9 @@ struct core_file *core_file_open_fd(int fd, const char *path, GError **error)
 	struct core_file *core = g_new0(struct core_file, 1);
 
 	core->fd = fd;
-	core->path = g_strdup(path);
 	if (core_read(core, error))
 		return core;
+	g_prefix_error(error, "cannot read the dump %s: ", path);
 	core_file_free(core);
 	return NULL;
 }
@@ -277,8 +266,9 @@ void core_file_free(struct core_file *core)
 	if (!core)
 		return;
 	close(core->fd);
+	kdump_file_free(core->kdump);
+	dump_bytes_close(&core->bytes);
 	g_free(core->ranges);
-	g_free(core->path);
 	g_free(core);
 }
 
@@ -298,10 +288,21 @@ static const struct core_range *range_at(const struct core_file *core, uint64_t 
 	return low > 0 && gpa - core->ranges[low - 1].gpa < core->ranges[low - 1].bytes ? &core->ranges[low - 1] : NULL;
 }
 
+uint64_t core_file_memory_bytes(const struct core_file *core)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < core->n_ranges; i++)
+		bytes += core->ranges[i].bytes;
+	return core->kdump ? kdump_file_memory_bytes(core->kdump) : bytes;
+}
+
 bool core_file_read(const struct core_file *core, gpa_t from, void *to, size_t bytes)
 {
 	uint8_t *out = to;
 
+	if (core->kdump)
+		return kdump_file_read(core->kdump, from, to, bytes);
 	while (bytes > 0) {
 		const struct core_range *range = range_at(core, from.value);
 
@@ -310,7 +311,7 @@ bool core_file_read(const struct core_file *core, gpa_t from, void *to, size_t b
 		const uint64_t offset = from.value - range->gpa;
 		const size_t n = MIN(bytes, range->bytes - offset);
 
-		if (!bytes_read(core, range->offset + offset, out, n))
+		if (!dump_bytes_read(&core->bytes, range->offset + offset, out, n))
 			return false;
 		out += n;
 		from.value += n;

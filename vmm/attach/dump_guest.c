@@ -132,9 +132,8 @@ struct guest *dump_guest_new(const char *path, const char *kernel_path, GError *
 	                             .kind = "dump",
 	                             .name = g_path_get_basename(path),
 	                             .vcpus = core->n_vcpus,
+	                             .memory_bytes = core_file_memory_bytes(core),
 	                             .routes = routes};
-	for (size_t i = 0; i < core->n_ranges; i++)
-		dump->guest.memory_bytes += core->ranges[i].bytes;
 	dump->kernel_path = g_strdup(kernel_path);
 	dump->kernel_file = kernel_path ? image_open_kernel(kernel_path, error) : -1;
 	if (!kernel_path || dump->kernel_file >= 0)

@@ -42,8 +42,13 @@ bool parse_member(const struct parse_input *input, const struct vprof_parse_requ
                   struct parse_answer *answer, GError **error);
 bool parse_lines(const struct parse_input *input, const struct vprof_parse_request *request,
                  struct parse_answer *answer, GError **error);
+bool parse_pages(const struct parse_input *input, const struct vprof_parse_request *request,
+                 struct parse_answer *answer, GError **error);
 bool parse_types(const struct parse_input *input, const struct vprof_parse_request *request,
                  struct parse_answer *answer, GError **error);
+
+/* A page that is packed by snappy; false when it is not whole. */
+bool parse_snappy_page(const uint8_t *packed, uint32_t n, uint8_t *page, size_t page_bytes);
 
 /* Sets PARSE_ERROR_INPUT; returns false. */
 G_GNUC_PRINTF(2, 3) bool parse_fail(GError **error, const char *format, ...);
