@@ -4,18 +4,27 @@
 second serial port and says which; the file NAME.output takes what the command writes, NAME.status how it has ended, and then the
 name goes back. Meanwhile a line "runs" says every few seconds that this host does not hang, and "ready" is answered by "ready".
 
-A command has a cgroup of its own, so that nothing of it is left behind. It ends early when the next one comes: its client has gone."""
+A command has a cgroup of its own, so that nothing of it is left behind. It ends early when the next one comes: its client has gone.
+A script in Python runs in a process that has Python and its library before: in an emulator, their start takes a second or two."""
 import ctypes
 import fcntl
 import grp
 import json
 import os
 import pathlib
+import random
+import runpy
 import select
+import shutil
+import socket
 import struct
 import subprocess
+import sys
+import tempfile
+import threading
 import time
 import tty
+import unittest
 
 SHARED = pathlib.Path("/run/stock-host")
 PORT = "/dev/ttyS1"
@@ -32,6 +41,8 @@ EVENTS = pathlib.Path("/sys/kernel/tracing/events")
 TRACE_POINTS = (*(f"kvm/kvm_{name}" for name in ("entry", "exit", "fpu", "mmio", "msr", "pio", "userspace_exit", "vcpu_wakeup")),
                 "sched/sched_switch", "sched/sched_wakeup")  # those of vmm/exits/bpf/exit_times.bpf.c and of perf kvm stat
 LATE = 124  # as timeout(1) has it
+CANNOT_START = 127  # as a shell has it
+TESTS_IMPORT = random, shutil, socket, subprocess, tempfile, threading, unittest
 BEAT_SECONDS = 5
 
 
@@ -98,53 +109,65 @@ def kill_all():
         time.sleep(0.01)
 
 
+def become(argv):
+    """This process is the command from here on."""
+    program, *arguments = argv
+    if program != "python3" or arguments[0].startswith("-"):
+        try:
+            os.execvp(program, argv)
+        except OSError as error:
+            print(f"cannot start {program}: {error}", flush=True)
+            sys.exit(CANNOT_START)
+    sys.argv = arguments
+    sys.path[:1] = [os.path.dirname(arguments[0]), *os.environ.get("PYTHONPATH", "").split(":")]
+    runpy.run_path(arguments[0], run_name="__main__")
+
+
 def begin(command, output):
     """Starts it; the process."""
     group = prepare([pathlib.Path(folder) for folder in command["folders"]])
     PARANOID.write_text(str(command["paranoid"]))
-    environment = dict(os.environ) | command["environment"]
     user = USER if command["user"] else 0
-    environment["XDG_RUNTIME_DIR"] = runtime_folder(user)
-    identity = {}
-    if user:
-        environment["HOME"] = environment["XDG_RUNTIME_DIR"]
-        environment.pop("XDG_CACHE_HOME", None)
-        identity = {"user": USER, "group": USER, "extra_groups": [group]}
+    home = runtime_folder(user)
     CGROUP.mkdir(exist_ok=True)
-    # Whether a process may be moved there depends on who has opened this file: the child is an ordinary user by then.
-    processes = os.open(CGROUP / "cgroup.procs", os.O_WRONLY)
-    try:
-        return subprocess.Popen(command["argv"], env=environment, cwd="/tmp", stdin=subprocess.DEVNULL, stdout=output,
-                                stderr=subprocess.STDOUT, start_new_session=True,
-                                preexec_fn=lambda: os.write(processes, b"0"), **identity)
-    finally:
-        os.close(processes)
+    process = os.fork()
+    if process:
+        return process
+    (CGROUP / "cgroup.procs").write_text("0")
+    os.setsid()
+    for stream, file in enumerate((os.open(os.devnull, os.O_RDONLY), output, output)):
+        os.dup2(file, stream)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # what keep_code() has opened, too: this is no VMM
+    os.environ.update(command["environment"], XDG_RUNTIME_DIR=home)
+    if user:
+        os.environ["HOME"] = home
+        os.environ.pop("XDG_CACHE_HOME", None)
+        os.setgroups([group])
+        os.setgid(USER)
+        os.setuid(USER)
+    os.chdir("/tmp")
+    become(command["argv"])
+    sys.exit()
 
 
 def run(name, port):
     """Runs the command in the file `name`, until it ends, its time is over or the port has the next name."""
     command = json.loads((SHARED / name).read_text())
-    with (SHARED / f"{name}.output").open("wb") as output:
-        try:
-            process = begin(command, output)
-        except OSError as error:
-            output.write(f"cannot start {command['argv'][0]}: {error}\n".encode())
-            return 127
-        pidfd = os.pidfd_open(process.pid)
-        end = time.monotonic() + command["seconds"]
-        ready = []
-        while not ready and time.monotonic() < end:
-            os.write(port, b"runs\n")
-            ready = select.select([pidfd, port], [], [], BEAT_SECONDS)[0]
-        os.close(pidfd)
-        if pidfd not in ready:
-            output.write(f"ended: not done after {command['seconds']} s\n".encode())
-            kill_all()
-            process.wait()
-            return LATE
-        process.wait()
-        kill_all()
-        return process.returncode
+    output = os.open(SHARED / f"{name}.output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+    process = begin(command, output)
+    pidfd = os.pidfd_open(process)
+    end = time.monotonic() + command["seconds"]
+    ready = []
+    while not ready and time.monotonic() < end:
+        os.write(port, b"runs\n")
+        ready = select.select([pidfd, port], [], [], BEAT_SECONDS)[0]
+    kill_all()
+    _, status = os.waitpid(process, 0)
+    if pidfd not in ready:
+        os.write(output, f"ended: not done after {command['seconds']} s\n".encode())
+    os.close(pidfd)
+    os.close(output)
+    return os.waitstatus_to_exitcode(status) if pidfd in ready else LATE
 
 
 def main():
