@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "daemon/daemon_config.h"
 
-#include <gio/gio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -152,20 +151,37 @@ static const struct key {
 	{"push", "headers", list_take, offsetof(struct daemon_config, headers)},
 };
 
+/* Those around an IPv6 address, which has them where a port follows. */
+static bool brackets_remove(char *host)
+{
+	const size_t n = strlen(host);
+	const bool has = n >= 2 && host[0] == '[' && host[n - 1] == ']';
+
+	if (has) {
+		memmove(host, host + 1, n - 2);
+		host[n - 2] = '\0';
+	}
+	return has == (strchr(host, ':') != NULL);
+}
+
 /* "HOST:PORT" or "off". */
 static bool address_take(struct daemon_config *config, const char *text, GError **error)
 {
-	g_autoptr(GSocketConnectable) parsed = NULL;
-	const bool off = strcmp(text, "off") == 0;
+	const char *port = strrchr(text, ':');
+	g_autofree char *host = port ? g_strndup(text, (size_t)(port - text)) : NULL;
+	guint64 number = 0;
 
-	if (!off && strrchr(text, ':'))
-		parsed = g_network_address_parse(text, 0, NULL);
-	if (!off && (!parsed || g_network_address_get_port(G_NETWORK_ADDRESS(parsed)) == 0 ||
-	             !g_hostname_is_ip_address(g_network_address_get_hostname(G_NETWORK_ADDRESS(parsed)))))
+	if (strcmp(text, "off") == 0) {
+		g_clear_pointer(&config->address, g_free);
+		config->port = 0;
+		return true;
+	}
+	if (!host || !brackets_remove(host) || !g_hostname_is_ip_address(host) ||
+	    !g_ascii_string_to_unsigned(port + 1, 10, 1, UINT16_MAX, &number, NULL))
 		return refuse(error, "an IP address and a port, as " METRICS_ADDRESS ":10119, or off", text);
 	g_free(config->address);
-	config->address = off ? NULL : g_strdup(g_network_address_get_hostname(G_NETWORK_ADDRESS(parsed)));
-	config->port = off ? 0 : g_network_address_get_port(G_NETWORK_ADDRESS(parsed));
+	config->address = g_steal_pointer(&host);
+	config->port = (uint16_t)number;
 	return true;
 }
 

@@ -24,6 +24,7 @@
 #include "ui/message.h"
 #include "ui/text.h"
 
+#define RING_BYTES (UINT64_C(256) << 10)        /* a guest of eight vCPUs has eight */
 #define REPORT_US (5 * (int64_t)G_USEC_PER_SEC) /* between two lines to the supervisor */
 
 enum { ENTRY_SUPERVISOR, ENTRY_CONTROL, ENTRY_ENGINE, ENTRY_RINGS };
@@ -174,10 +175,11 @@ static bool interval_begin(struct sampling *sampling, GError **error)
 
 	sampling->interval_us = g_get_monotonic_time() + (int64_t)config->interval_s * G_USEC_PER_SEC;
 	sampling->rebooted = false;
-	sampling->capture = capture_new(sampling->engine,
-	                                json_pack("{s:I, s:s}", "frequency-hz", (json_int_t)config->frequency_hz,
-	                                          "call-graph", config->call_graph),
-	                                error);
+	sampling->capture =
+		capture_new(sampling->engine,
+	                    json_pack("{s:I, s:s, s:I}", "frequency-hz", (json_int_t)config->frequency_hz, "call-graph",
+	                              config->call_graph, "ring-bytes", (json_int_t)RING_BYTES),
+	                    error);
 	return sampling->capture && capture_open_file(sampling->capture, sampling->path, sampling->kernel.image,
 	                                              sampling->kernel.symtab, NULL, error);
 }

@@ -9,14 +9,17 @@
  * show them as CPU time.
  */
 #include <export/proto/pprof.pb-c.h>
-#include <gio/gio.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "export/export.h"
 #include "export/export_lines.h"
 #include "export/protobuf.h"
 #include "lib/record/hex.h"
 #include "ui/text.h"
+
+#define GZIP_WRAPPER 16 /* for deflateInit2's windowBits */
+#define MEMORY_LEVEL 8  /* zlib's default */
 
 /* A profile of one element. */
 #define PART(field, element) (&(const Pprof__Profile){MESSAGE(pprof__profile), .n_##field = 1, .field = ONE(element)})
@@ -261,21 +264,23 @@ static void profile_put(struct encoder *encoder, const struct export_profile *pr
 
 static bool gzip_write(const GByteArray *bytes, FILE *to, GError **error)
 {
-	g_autoptr(GZlibCompressor) gzip = g_zlib_compressor_new(G_ZLIB_COMPRESSOR_FORMAT_GZIP, -1);
-	GConverterResult result = G_CONVERTER_CONVERTED;
-	size_t at = 0;
+	z_stream stream = {.next_in = bytes->data, .avail_in = bytes->len};
+	uint8_t packed[65536];
+	int status = deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + GZIP_WRAPPER, MEMORY_LEVEL,
+	                          Z_DEFAULT_STRATEGY);
 
-	while (result != G_CONVERTER_FINISHED) {
-		uint8_t packed[65536];
-		gsize n_read, n_written;
-
-		result = g_converter_convert(G_CONVERTER(gzip), bytes->data + at, bytes->len - at, packed,
-		                             sizeof(packed), G_CONVERTER_INPUT_AT_END, &n_read, &n_written, error);
-		if (result == G_CONVERTER_ERROR)
-			return false;
-		at += n_read;
-		fwrite(packed, 1, n_written, to);
+	if (status != Z_OK) {
+		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOMEM, "cannot compress a profile of %u bytes: %s",
+		            bytes->len, zError(status));
+		return false;
 	}
+	do {
+		stream.next_out = packed;
+		stream.avail_out = sizeof(packed);
+		status = deflate(&stream, Z_FINISH);
+		fwrite(packed, 1, sizeof(packed) - stream.avail_out, to);
+	} while (status == Z_OK);
+	deflateEnd(&stream);
 	return true;
 }
 

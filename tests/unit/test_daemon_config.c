@@ -103,6 +103,10 @@ static const char *const wrong[][2] = {
 	{"[metrics]\naddress=localhost:10119\n", "expected an IP address"},
 	{"[metrics]\naddress=127.0.0.1:0\n", "expected an IP address"},
 	{"[metrics]\naddress=127.0.0.1:65536\n", "expected an IP address"},
+	{"[metrics]\naddress=[127.0.0.1]:9\n", "expected an IP address"},
+	{"[metrics]\naddress=::1\n", "expected an IP address"},
+	{"[metrics]\naddress=[::1]\n", "expected an IP address"},
+	{"[metrics]\naddress=:9\n", "expected an IP address"},
 };
 
 START_TEST(wrong_values_are_refused_by_name)
