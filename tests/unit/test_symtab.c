@@ -141,6 +141,105 @@ START_TEST(test_ranges)
 }
 END_TEST
 
+#define MANY 3000u
+#define MANY_BYTES (MANY * 32)
+#define LONG_NAME 400u /* shares more with the next one than a byte can say */
+
+/* Names that begin alike, some twice; code that nests, ends and has gaps; data between. */
+static void many_list(struct symtab_builder *builder, void *data)
+{
+	GRand *random = data;
+
+	for (unsigned i = 0; i < MANY; i++) {
+		g_autofree char *stem =
+			g_strnfill(i % 100 == 0 ? LONG_NAME : (gsize)g_rand_int_range(random, 1, 20), 'a');
+		g_autofree char *name = g_strdup_printf("%s_%d", stem, g_rand_int_range(random, 0, MANY / 3));
+		const uint64_t address = TEXT + (uint64_t)g_rand_int_range(random, 0, MANY_BYTES);
+
+		symtab_add(builder, address, (uint64_t)g_rand_int_range(random, 0, 200), "TtWwd"[i % 5], name,
+		           i % 50 == 7);
+	}
+}
+
+static struct symtab *many_new(const struct symtab_code *code, size_t n)
+{
+	GRand *random = g_rand_new_with_seed(1);
+	struct symtab *symtab = symtab_new_list("list", code, n, many_list, random);
+
+	g_rand_free(random);
+	ck_assert_ptr_nonnull(symtab);
+	return symtab;
+}
+
+/* Nothing, or the same. */
+static void assert_same(const struct symbol *symbol, const struct symbol *expected)
+{
+	ck_assert_int_eq(!symbol, !expected);
+	if (!symbol)
+		return;
+	ck_assert_str_eq(symbol->name, expected->name);
+	ck_assert_uint_eq(symbol->address, expected->address);
+	ck_assert_uint_eq(symbol->size, expected->size);
+	ck_assert_int_eq(symbol->type, expected->type);
+}
+
+START_TEST(test_packed)
+{
+	const struct symtab_code code = {TEXT, MANY_BYTES};
+	struct symtab *whole = many_new(&code, 1), *packed = many_new(&code, 1);
+	size_t n;
+	const struct symbol *symbols = symtab_symbols(whole, &n);
+	unsigned n_found = 0;
+
+	symtab_keep_code(packed);
+	symtab_keep_code(packed); /* for a second time, which does nothing */
+	for (uint64_t address = TEXT - 1; address <= TEXT + MANY_BYTES; address++) {
+		const struct symbol *found = symtab_find(whole, address);
+
+		assert_same(symtab_find(packed, address), found);
+		n_found += found != NULL;
+	}
+	ck_assert_uint_gt(n_found, MANY_BYTES / 2);
+	ck_assert_ptr_eq(symtab_find(packed, symbols[n / 2].address), symtab_find(packed, symbols[n / 2].address));
+	for (size_t i = 0; i < n; i++) {
+		const struct symbol *first = symtab_find_name(whole, symbols[i].name);
+
+		if (symbols[i].type != 'd' && first->type != 'd')
+			assert_same(symtab_find_name(packed, symbols[i].name), first);
+	}
+	ck_assert_ptr_null(symtab_find_name(packed, ""));
+	ck_assert_ptr_null(symtab_find_name(packed, "aaa_"));
+	ck_assert_ptr_null(symtab_find_name(packed, "z"));
+	ck_assert_ptr_null(symtab_find_data(packed, TEXT));
+	symtab_symbols(packed, &n);
+	ck_assert_uint_eq(n, 0);
+	symtab_free(packed);
+	symtab_free(whole);
+}
+END_TEST
+
+static void far_list(struct symtab_builder *builder, void *data G_GNUC_UNUSED)
+{
+	symtab_add(builder, 0x1000, 16, 'T', "low", false);
+	symtab_add(builder, TEXT, 16, 'T', "high", false);
+}
+
+/* It stays as it is. */
+START_TEST(test_too_far_to_pack)
+{
+	const struct symtab_code code[] = {{0x1000, 16}, {TEXT, 16}};
+	struct symtab *symtab = symtab_new_list("list", code, G_N_ELEMENTS(code), far_list, NULL);
+	size_t n;
+
+	symtab_keep_code(symtab);
+	assert_at(symtab, 0x1008, "low");
+	assert_at(symtab, TEXT + 8, "high");
+	symtab_symbols(symtab, &n);
+	ck_assert_uint_eq(n, 2);
+	symtab_free(symtab);
+}
+END_TEST
+
 /* Linux's .altinstr_aux. */
 /* Where KASLR has put it: code and its sections slide, per-CPU offsets do not. */
 START_TEST(test_slide)
@@ -440,6 +539,8 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, test_ranges);
+	tcase_add_test(tcase, test_packed);
+	tcase_add_test(tcase, test_too_far_to_pack);
 	tcase_add_test(tcase, test_slide);
 	tcase_add_test(tcase, test_section_without_symbols);
 	tcase_add_test(tcase, test_nested);

@@ -15,6 +15,7 @@
 G_DEFINE_QUARK(vprof_kernel_memory_error, kernel_memory_error)
 
 #define PAGE_BYTES UINT64_C(4096)
+#define PIECE_BYTES (UINT64_C(64) << 10) /* read at once */
 #define RUNS_MAX (IMAGE_SEGMENTS_MAX - 1)
 #define HEADER_BYTES 8192u /* ELF header and program headers, in front of the kernel's bytes */
 
@@ -49,6 +50,7 @@ struct copy {
 	} found[BOUNDS];
 	uint8_t *file; /* the ELF: header, then the memory from `start` on, then sections */
 	size_t file_bytes;
+	uint8_t *piece; /* [PIECE_BYTES] what is read */
 };
 
 static bool fail(GError **error, enum kernel_memory_error code, const char *what)
@@ -79,24 +81,29 @@ static bool runs_add(struct copy *copy, uint64_t start, uint64_t end, bool execu
 }
 
 /* Pages of zeros are left out: the file, which lives as long as the engine does, has holes for them. */
-static bool copy_page(struct copy *copy, uint64_t gva, uint64_t gpa)
+static void pages_put(struct copy *copy, uint64_t gva, size_t bytes)
 {
 	static const uint8_t zeros[PAGE_BYTES];
-	struct guest *guest = copy->walk->guest;
-	uint8_t page[PAGE_BYTES];
 
-	if (!guest->ops->memory_read(guest, (gpa_t){gpa}, page, sizeof(page)))
-		return false;
-	if (memcmp(page, zeros, sizeof(page)) != 0)
-		memcpy(bytes_of(copy, gva), page, sizeof(page));
-	return true;
+	for (size_t at = 0; at < bytes; at += PAGE_BYTES)
+		if (memcmp(copy->piece + at, zeros, PAGE_BYTES) != 0)
+			memcpy(bytes_of(copy, gva + at), copy->piece + at, PAGE_BYTES);
 }
 
+/* A read of one page takes the host as long as one of several: a kernel has thousands. */
 static bool copy_leaf(struct copy *copy, uint64_t gva, uint64_t end, uint64_t gpa)
 {
-	for (uint64_t at = 0; at < end - gva; at += PAGE_BYTES)
-		if (!copy_page(copy, gva + at, gpa + at))
+	struct guest *guest = copy->walk->guest;
+
+	while (gva < end) {
+		size_t bytes = MIN(end - gva, PIECE_BYTES);
+
+		if (!guest->ops->memory_read(guest, (gpa_t){gpa}, copy->piece, bytes))
 			return false;
+		pages_put(copy, gva, bytes);
+		gva += bytes;
+		gpa += bytes;
+	}
 	return true;
 }
 
@@ -251,8 +258,10 @@ static bool file_fill(struct copy *copy, int fd, GError **error)
 {
 	if (!file_map(copy, fd, error))
 		return false;
+	copy->piece = g_malloc(PIECE_BYTES);
 	bool done = copy_pages(copy, error) && find_sections(copy, error);
 
+	g_free(copy->piece);
 	if (done)
 		write_headers(copy);
 	munmap(copy->file, copy->file_bytes);

@@ -3,16 +3,10 @@
 #include <string.h>
 
 #include "lib/record/text.h"
+#include "lib/symbol/symtab_packed.h"
 #include "lib/symbol/symtab_priv.h"
 
 #define NAMES_BLOCK_BYTES (256u << 10)
-#define NO_SYMBOL UINT32_MAX
-
-/* From `start` to that of the next range, addresses belong to `symbol`, or to none. */
-struct range {
-	uint64_t start;
-	uint32_t symbol;
-};
 
 /* A symbol as its source gave it. */
 struct candidate {
@@ -25,8 +19,9 @@ struct symtab {
 	GStringChunk *names;
 	struct symbol *symbols; /* [n_symbols] */
 	size_t n_symbols;
-	GArray *ranges;   /* of struct range, by start */
+	GArray *ranges;   /* of struct symtab_range, by start */
 	GArray *nameless; /* of struct symbol: sections of code in which no symbol begins, under the section's name */
+	struct symtab_packed *packed; /* in place of symbols and ranges, which are empty then; NULL */
 };
 
 G_DEFINE_QUARK(vprof_symtab_error, symtab_error)
@@ -153,9 +148,9 @@ struct open_symbol {
 
 static void set_range(GArray *ranges, uint64_t start, uint32_t symbol)
 {
-	struct range range = {start, symbol};
+	struct symtab_range range = {start, symbol};
 
-	if (ranges->len > 0 && g_array_index(ranges, struct range, ranges->len - 1).start == start)
+	if (ranges->len > 0 && g_array_index(ranges, struct symtab_range, ranges->len - 1).start == start)
 		g_array_set_size(ranges, ranges->len - 1);
 	g_array_append_val(ranges, range);
 }
@@ -171,7 +166,8 @@ static void close_symbols(GArray *ranges, GArray *open, uint64_t limit)
 		while (open->len > 0 && g_array_index(open, struct open_symbol, open->len - 1).end <= end)
 			g_array_set_size(open, open->len - 1);
 		set_range(ranges, end,
-		          open->len > 0 ? g_array_index(open, struct open_symbol, open->len - 1).symbol : NO_SYMBOL);
+		          open->len > 0 ? g_array_index(open, struct open_symbol, open->len - 1).symbol
+		                        : SYMTAB_NO_SYMBOL);
 	}
 }
 
@@ -189,7 +185,7 @@ static GArray *ranges_new(const struct symtab_builder *builder)
 {
 	const struct candidate *all = (const struct candidate *)builder->candidates->data;
 	size_t n = builder->candidates->len;
-	GArray *ranges = g_array_new(false, false, sizeof(struct range));
+	GArray *ranges = g_array_new(false, false, sizeof(struct symtab_range));
 	g_autoptr(GArray) open = g_array_new(false, false, sizeof(struct open_symbol));
 
 	for (size_t from = 0, to; from < n; from = to) {
@@ -327,63 +323,34 @@ void symtab_free(struct symtab *symtab)
 	g_free(symtab->symbols);
 	g_array_unref(symtab->ranges);
 	g_array_unref(symtab->nameless);
+	symtab_packed_free(symtab->packed);
 	g_free(symtab);
-}
-
-/* Those that symtab_find returns, and others at their addresses, as _text. Returns their numbers from now on. */
-static uint32_t *code_number(const struct symtab *symtab, size_t *n)
-{
-	uint32_t *numbers = g_new(uint32_t, symtab->n_symbols);
-
-	for (size_t i = 0; i < symtab->n_symbols; i++)
-		numbers[i] = strchr("TtWw", symtab->symbols[i].type) ? 0 : NO_SYMBOL;
-	for (guint i = 0; i < symtab->ranges->len; i++) {
-		const uint32_t symbol = g_array_index(symtab->ranges, struct range, i).symbol;
-
-		if (symbol != NO_SYMBOL)
-			numbers[symbol] = 0;
-	}
-	*n = 0;
-	for (size_t i = 0; i < symtab->n_symbols; i++)
-		if (numbers[i] != NO_SYMBOL)
-			numbers[i] = (uint32_t)(*n)++;
-	return numbers;
 }
 
 void symtab_keep_code(struct symtab *symtab)
 {
-	size_t n;
-	g_autofree uint32_t *numbers = code_number(symtab, &n);
-	GStringChunk *names = g_string_chunk_new(NAMES_BLOCK_BYTES);
-	struct symbol *kept = g_new(struct symbol, n);
+	struct symtab_packed *packed =
+		symtab->packed
+			? NULL
+			: symtab_packed_new(symtab->symbols, symtab->n_symbols,
+	                                    (const struct symtab_range *)symtab->ranges->data, symtab->ranges->len);
 
-	for (size_t i = 0; i < symtab->n_symbols; i++) {
-		if (numbers[i] == NO_SYMBOL)
-			continue;
-		kept[numbers[i]] = symtab->symbols[i];
-		kept[numbers[i]].name = g_string_chunk_insert(names, symtab->symbols[i].name);
-	}
+	if (!packed)
+		return;
+	GStringChunk *names = g_string_chunk_new(1);
+
 	for (guint i = 0; i < symtab->nameless->len; i++) {
 		struct symbol *section = &g_array_index(symtab->nameless, struct symbol, i);
 
 		section->name = g_string_chunk_insert(names, section->name);
 	}
-	for (guint i = 0; i < symtab->ranges->len; i++) {
-		struct range *range = &g_array_index(symtab->ranges, struct range, i);
-
-		if (range->symbol != NO_SYMBOL)
-			range->symbol = numbers[range->symbol];
-	}
-	GArray *ranges = g_array_sized_new(false, false, sizeof(struct range), symtab->ranges->len);
-
-	g_array_append_vals(ranges, symtab->ranges->data, symtab->ranges->len);
-	g_array_unref(symtab->ranges);
-	symtab->ranges = ranges;
+	symtab->packed = packed;
 	g_string_chunk_free(symtab->names);
 	symtab->names = names;
-	g_free(symtab->symbols);
-	symtab->symbols = kept;
-	symtab->n_symbols = n;
+	g_clear_pointer(&symtab->symbols, g_free);
+	symtab->n_symbols = 0;
+	g_array_unref(symtab->ranges);
+	symtab->ranges = g_array_new(false, false, sizeof(struct symtab_range));
 }
 
 const char *symtab_source(const struct symtab *symtab)
@@ -402,9 +369,9 @@ static const struct symbol *nameless_find(const struct symtab *symtab, uint64_t 
 	return NULL;
 }
 
-const struct symbol *symtab_find(const struct symtab *symtab, uint64_t address)
+static const struct symbol *range_find(const struct symtab *symtab, uint64_t address)
 {
-	const struct range *ranges = (const struct range *)symtab->ranges->data;
+	const struct symtab_range *ranges = (const struct symtab_range *)symtab->ranges->data;
 	size_t low = 0, high = symtab->ranges->len;
 
 	while (low < high) {
@@ -415,9 +382,15 @@ const struct symbol *symtab_find(const struct symtab *symtab, uint64_t address)
 		else
 			high = middle;
 	}
-	if (low == 0 || ranges[low - 1].symbol == NO_SYMBOL)
-		return nameless_find(symtab, address);
-	return &symtab->symbols[ranges[low - 1].symbol];
+	return low > 0 && ranges[low - 1].symbol != SYMTAB_NO_SYMBOL ? &symtab->symbols[ranges[low - 1].symbol] : NULL;
+}
+
+const struct symbol *symtab_find(const struct symtab *symtab, uint64_t address)
+{
+	const struct symbol *found =
+		symtab->packed ? symtab_packed_find(symtab->packed, address) : range_find(symtab, address);
+
+	return found ? found : nameless_find(symtab, address);
 }
 
 #define DATA_BEFORE 64u /* symbols at lower addresses that may cover one, such as of an array's begin */
@@ -449,6 +422,8 @@ const struct symbol *symtab_find_data(const struct symtab *symtab, uint64_t addr
 
 const struct symbol *symtab_find_name(const struct symtab *symtab, const char *name)
 {
+	if (symtab->packed)
+		return symtab_packed_find_name(symtab->packed, name);
 	for (size_t i = 0; i < symtab->n_symbols; i++)
 		if (strcmp(symtab->symbols[i].name, name) == 0)
 			return &symtab->symbols[i];

@@ -55,8 +55,9 @@ void symtab_add(struct symtab_builder *builder, uint64_t address, uint64_t size,
 void symtab_free(struct symtab *symtab);
 
 /*
- * Forgets data, for a table that is kept for long and asked for code: symtab_find answers as before, in a third of the
- * memory, and symtab_symbols has code only.
+ * Forgets data and packs the rest, for a table that is kept for long and asked for code now and then, by one thread at
+ * a time: symtab_find answers as before, in an eighth of the memory, symtab_find_name has code only, and symtab_symbols
+ * nothing. Does nothing with code further than 4 GiB apart.
  */
 void symtab_keep_code(struct symtab *symtab);
 

@@ -13,6 +13,14 @@ struct symtab_region {
 	const char *name; /* of the section, as long as the builder; NULL */
 };
 
+#define SYMTAB_NO_SYMBOL UINT32_MAX
+
+/* From `start` to that of the next range, addresses belong to this symbol of the table, or to none. */
+struct symtab_range {
+	uint64_t start;
+	uint32_t symbol;
+};
+
 struct symtab_builder {
 	GArray *candidates;
 	GStringChunk *names;
