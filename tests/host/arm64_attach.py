@@ -23,6 +23,7 @@ SAMPLES_MIN = 50  # several times fewer than there are
 UNNAMED_MAX = 0.01
 WHOLE_MIN = 0.999  # of the chains in the kernel
 INTO_USER_MIN, CALLS_MIN = 0.9, 30
+RESIDUAL_MAX = 0.01
 INIT = """#!/bin/sh
 /bin/busybox mount -t proc proc /proc
 echo "init: up"
@@ -50,6 +51,9 @@ echo "$?"
 section bpf
 $bin/vprof attach --pid $guest -c {period} -g --duration 3s --no-report -o bpf.data 2>&1
 echo "$?"
+section stat
+mount -t tracefs tracefs /sys/kernel/tracing
+$bin/vprof stat --pid $guest --duration 2s --json
 section other
 $bin/vprof attach --pid $guest --kernel $bin/demo-guest.elf --duration 1s 2>&1
 kill $guest
@@ -126,6 +130,16 @@ class Arm64Attach(harness.ProgramTest):
         self.assertIn("ret_from_fork", [chain[-1]["symbol"] for chain in chains])
         return min(int(frame["ip"], 16) for chain in chains for frame in chain if frame["symbol"] == "do_idle") >> 16
 
+    def check_exits(self, stat):
+        """KVM's exits by the names of exception classes; with the guest and the VMM they make up the time."""
+        exits = {exit["name"]: exit["count"] for exit in stat["kvm-exits"]}
+        spent = stat["total"]["parts-ns"]
+        print(exits, spent, flush=True)
+        self.assertIsNone(stat["untraced"])
+        self.assertLessEqual({"WFx", "IRQ"}, set(exits))
+        self.assertGreater(min(spent["guest"], spent["kvm"]), 0)
+        self.assertLess(abs(spent["residual"]), RESIDUAL_MAX * spent["wall"])
+
     def test_attach(self):
         qemu = [harness.script("package-arm64.sh", name) for name in QEMU]
         host = arm64_host.Arm64Host(self)
@@ -141,6 +155,7 @@ class Arm64Attach(harness.ProgramTest):
         places = [self.check_chains(host.shared / f"{name}.data") for name in ("bpf", "qemu")]
         print("kernels at", *map(hex, places), flush=True)
         self.assertNotEqual(*places)
+        self.check_exits(json.loads(parts["stat"]))
         self.assertIn("the guest does not run", parts["other"])
 
 

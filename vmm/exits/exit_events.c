@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "exit_record.h"
 #include "exits/bpf/exit_machine.h"
 #include "exits/exit_program.h"
 #include "exits/trace_point.h"
@@ -26,18 +27,19 @@
 
 /* Of their records, what exit_events_take reads: everything is below 32 bytes. */
 #define RAW_BYTES 32u
+_Static_assert(sizeof(struct kvm_exit_record) <= RAW_BYTES, "it is copied from there");
 static const struct point {
-	const char *name;
+	const char *name; /* NULL: this processor has none */
 	struct {
 		const char *name;
 		unsigned offset, bytes;
 	} fields[2];
 } points[EXIT_POINTS] = {
-	[EXIT_POINT_EXIT] = {"kvm/kvm_exit", {{"exit_reason", 8, 4}, {"isa", 24, 4}}},
+	[EXIT_POINT_EXIT] = {"kvm/kvm_exit", {EXIT_RECORD_FIELDS}},
 	[EXIT_POINT_ENTRY] = {"kvm/kvm_entry", {{NULL}}},
 	[EXIT_POINT_RETURN] = {"kvm/kvm_userspace_exit", {{"reason", 8, 4}, {"errno", 12, 4}}},
-	[EXIT_POINT_RUN] = {"kvm/kvm_fpu", {{"load", 8, 4}}},
-	[EXIT_POINT_PORT] = {"kvm/kvm_pio", {{"rw", 8, 4}, {"port", 12, 4}}},
+	[EXIT_POINT_RUN] = {EXIT_POINT_RUN_NAME, {{"load", 8, 4}}},
+	[EXIT_POINT_PORT] = {EXIT_POINT_PORT_NAME, {{"rw", 8, 4}, {"port", 12, 4}}},
 	[EXIT_POINT_MMIO] = {"kvm/kvm_mmio", {{"type", 8, 4}, {"gpa", 16, 8}}},
 	[EXIT_POINT_HALTED] = {"kvm/kvm_vcpu_wakeup", {{"ns", 8, 8}, {"waited", 16, 1}}},
 };
@@ -78,11 +80,19 @@ static uint64_t long_at(const uint8_t *raw, size_t offset)
 	return value;
 }
 
+static void exit_take(const uint8_t *raw, uint64_t time_ns, struct exit_times_vcpu *vcpu)
+{
+	struct kvm_exit_record record;
+
+	memcpy(&record, raw, sizeof(record));
+	machine_exit(vcpu, time_ns, exit_record_isa(&record), exit_record_reason(&record));
+}
+
 static void point_take(enum exit_point point, const uint8_t *raw, uint64_t time_ns, struct exit_times_vcpu *vcpu)
 {
 	switch (point) {
 	case EXIT_POINT_EXIT:
-		machine_exit(vcpu, time_ns, word_at(raw, 24), word_at(raw, 8));
+		exit_take(raw, time_ns, vcpu);
 		break;
 	case EXIT_POINT_ENTRY:
 		machine_entry(vcpu, time_ns);
@@ -304,10 +314,17 @@ static struct ring_reader *ring_open(int fd, GError **error)
 	return ring;
 }
 
+static bool has_event(unsigned event)
+{
+	return event == SWITCHES || points[event].name;
+}
+
 /* All into the ring of the first. */
 static bool events_open(const struct exit_events *events, struct followed *followed, pid_t thread, GError **error)
 {
 	for (unsigned i = 0; i < EVENTS; i++) {
+		if (!has_event(i))
+			continue;
 		followed->fds[i] = event_open(events, i, thread);
 		if (followed->fds[i] < 0)
 			return fail(error, "open perf events of KVM's trace points", errno);
@@ -317,7 +334,7 @@ static bool events_open(const struct exit_events *events, struct followed *follo
 			return false;
 	}
 	for (unsigned i = 0; i < EVENTS; i++)
-		if (ioctl(followed->fds[i], PERF_EVENT_IOC_ENABLE, 0) != 0)
+		if (has_event(i) && ioctl(followed->fds[i], PERF_EVENT_IOC_ENABLE, 0) != 0)
 			return fail(error, "start perf events of KVM's trace points", errno);
 	return true;
 }
@@ -342,7 +359,7 @@ static bool point_read(const struct point *point, uint64_t *id, GError **error)
 static bool points_read(struct exit_events *events, GError **error)
 {
 	for (unsigned i = 0; i < EXIT_POINTS; i++)
-		if (!point_read(&points[i], &events->ids[i], error))
+		if (has_event(i) && !point_read(&points[i], &events->ids[i], error))
 			return false;
 	return true;
 }

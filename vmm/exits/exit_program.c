@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "exit_record.h"
 #include "exit_times.skel.h"
 #include "exits/bpf_complaint.h"
 #include "exits/trace_point.h"
@@ -68,12 +69,19 @@ static bool check_namespace(GError **error)
 	            "vprof runs in a PID namespace, where the host's threads have other numbers");
 }
 
-/* The two members that struct kvm_exit_record in the program is read for. */
+/* The members that struct kvm_exit_record in the program is read for. */
 static bool check_record(const char *format, GError **error)
 {
-	return (trace_point_has(format, "exit_reason", 8, 4) && trace_point_has(format, "isa", 24, 4)) ||
-	       fail(error, EXIT_PROGRAM_ERROR_KERNEL,
-	            "this kernel has another record of kvm:kvm_exit than 5.18 to 6.12");
+	static const struct {
+		const char *name;
+		unsigned offset, bytes;
+	} fields[] = {EXIT_RECORD_FIELDS};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
+		if (!trace_point_has(format, fields[i].name, fields[i].offset, fields[i].bytes))
+			return fail(error, EXIT_PROGRAM_ERROR_KERNEL,
+			            "this kernel has another record of kvm:kvm_exit than 5.18 to 6.12");
+	return true;
 }
 
 static bool event_open(struct exit_program *program, GError **error)

@@ -188,16 +188,6 @@ static void machine_exit(struct exit_times_vcpu *vcpu, __u64 now_ns, __u32 isa, 
 	enter(now, EXIT_TIMES_STATE_KVM);
 }
 
-/* kvm_entry: it runs again. */
-static void machine_entry(struct exit_times_vcpu *vcpu, __u64 now_ns)
-{
-	advance(&vcpu->now, now_ns);
-	resolve(&vcpu->now, EXIT_TIMES_KVM);
-	cause_finish(vcpu);
-	finish(vcpu, now_ns);
-	enter(&vcpu->now, EXIT_TIMES_STATE_GUEST);
-}
-
 /* kvm_userspace_exit(reason, errno): KVM_RUN is about to return. */
 static void machine_return(struct exit_times_vcpu *vcpu, __u64 now_ns, __u64 reason, int error)
 {
@@ -229,6 +219,19 @@ static void machine_run(struct exit_times_vcpu *vcpu, __u64 now_ns)
 		now->cause_ns = now->since_ns - now->vmm_ns;
 	mark(now);
 	enter(now, EXIT_TIMES_STATE_KVM);
+}
+
+/* kvm_entry: it runs again. */
+static void machine_entry(struct exit_times_vcpu *vcpu, __u64 now_ns)
+{
+	/* Where no trace point tells that KVM has begun to work for it, this is the first that is seen. */
+	if (vcpu->now.state == EXIT_TIMES_STATE_VMM)
+		machine_run(vcpu, now_ns);
+	advance(&vcpu->now, now_ns);
+	resolve(&vcpu->now, EXIT_TIMES_KVM);
+	cause_finish(vcpu);
+	finish(vcpu, now_ns);
+	enter(&vcpu->now, EXIT_TIMES_STATE_GUEST);
 }
 
 /* ---- what an exit is about ---- */

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "exit_machine.h"
+#include "exit_record.h"
 
 /* bpf_ktime_get_ns is for everybody, bpf_get_current_task for programs under a licence that the kernel takes for GPL.
  */
@@ -103,14 +104,6 @@ static void change_end(struct exit_times_now *now)
 
 /* ---- KVM ---- */
 
-/* The record of kvm:kvm_exit, as perf has it (exit_program.c). */
-struct kvm_exit_record {
-	__u64 common;
-	__u32 exit_reason;
-	__u64 guest_rip;
-	__u32 isa;
-};
-
 SEC("tracepoint")
 int kvm_exit(struct kvm_exit_record *record)
 {
@@ -121,7 +114,7 @@ int kvm_exit(struct kvm_exit_record *record)
 	__u64 now_ns = bpf_ktime_get_ns();
 
 	change_begin(&vcpu->now);
-	machine_exit(vcpu, now_ns, record->isa, record->exit_reason);
+	machine_exit(vcpu, now_ns, exit_record_isa(record), exit_record_reason(record));
 	change_end(&vcpu->now);
 	return OTHERS_TOO;
 }
@@ -157,6 +150,8 @@ int kvm_userspace_exit(struct bpf_raw_tracepoint_args *context)
 	return 0;
 }
 
+/* Trace points that are for x86-64. */
+#if defined(VPROF_BPF_X86)
 /* kvm_fpu(load) */
 SEC("raw_tp/kvm_fpu")
 int kvm_fpu(struct bpf_raw_tracepoint_args *context)
@@ -186,6 +181,7 @@ int kvm_pio(struct bpf_raw_tracepoint_args *context)
 	change_end(&vcpu->now);
 	return 0;
 }
+#endif
 
 /* kvm_mmio(type, bytes, gpa, value) */
 SEC("raw_tp/kvm_mmio")

@@ -37,6 +37,10 @@ enum exit_times_state {
 };
 enum exit_times_run { EXIT_TIMES_RUNNING, EXIT_TIMES_ASLEEP, EXIT_TIMES_READY };
 
+/* Reasons of arm64: exception classes; with EXIT_TIMES_NO_TRAP, KVM's codes of other exits. */
+#define EXIT_TIMES_ISA_ARM64 3u
+#define EXIT_TIMES_NO_TRAP 0x80000000u
+
 /* A key is a value plus 1; 0: the slot is free. */
 
 /* Exits of one reason, from kvm_exit to the next kvm_entry. */
@@ -69,7 +73,7 @@ struct exit_times_now {
 	unsigned int state;          /* enum exit_times_state */
 	unsigned int run;            /* enum exit_times_run */
 	unsigned int open;           /* 1: the guest has left and was not entered again */
-	unsigned int isa;            /* KVM_ISA_*: 1 VMX, 2 SVM; 0: none seen */
+	unsigned int isa;            /* KVM_ISA_*: 1 VMX, 2 SVM; EXIT_TIMES_ISA_ARM64; 0: none seen */
 	unsigned int reason;         /* of the open exit */
 	unsigned long long events;   /* grows with each change of the tables below */
 	unsigned long long exit_ns;  /* when the open exit began */
