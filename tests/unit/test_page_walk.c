@@ -159,6 +159,37 @@ START_TEST(all_of_a_large_page_is_remembered)
 }
 END_TEST
 
+/* Up to the end of the page; what is beyond, or cannot be read, is read as ever. */
+START_TEST(what_is_read_ahead_is_not_read_again)
+{
+	uint8_t buffer[PAGE_WALK_AHEAD_BYTES];
+	struct page_walk walk;
+	uint64_t word;
+	unsigned reads;
+
+	fake_map(&fake, root, 4, 0x7000, 0x3000, 1);
+	fake_map(&fake, root, 4, 0x8000, 0x4000, 1);
+	fake_write(&fake, 0x3ff8, 0x1234);
+	fake_write(&fake, 0x3ff0, 0x5678);
+	page_walk_init(&walk, &fake.guest, root, false);
+	page_walk_read_ahead(&walk, (gva_t){0x7ff4}, buffer);
+	reads = fake.reads;
+	fake_write(&fake, 0x3ff8, 0);
+	ck_assert(page_walk_read(&walk, (gva_t){0x7ff8}, &word, sizeof(word)));
+	ck_assert_uint_eq(word, 0x1234);
+	ck_assert_uint_eq(fake.reads, reads);
+	ck_assert(page_walk_read(&walk, (gva_t){0x7ff0}, &word, sizeof(word)));
+	ck_assert_uint_eq(word, 0x5678);
+	ck_assert(page_walk_read(&walk, (gva_t){0x7ffc}, &word, sizeof(word)));
+	ck_assert_uint_gt(fake.reads, reads);
+	page_walk_init(&walk, &fake.guest, root, false);
+	page_walk_read_ahead(&walk, (gva_t){0x9000}, buffer);
+	ck_assert(page_walk_read(&walk, (gva_t){0x7ff8}, &word, sizeof(word)));
+	ck_assert_uint_eq(word, 0);
+	ck_assert(!page_walk_read(&walk, (gva_t){0x9000}, &word, sizeof(word)));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("page walk");
@@ -173,6 +204,7 @@ int main(void)
 	tcase_add_test(tcase, reads_cross_pages_and_stop_at_holes);
 	tcase_add_test(tcase, a_second_read_of_a_page_does_not_walk_again);
 	tcase_add_test(tcase, all_of_a_large_page_is_remembered);
+	tcase_add_test(tcase, what_is_read_ahead_is_not_read_again);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

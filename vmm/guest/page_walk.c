@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "guest/page_walk.h"
 
+#include <string.h>
+
 static void init(struct page_walk *walk, struct guest *guest, enum guest_processor processor)
 {
 	walk->guest = guest;
 	walk->snapshot = NULL;
+	walk->ahead = (struct snapshot_span){0};
 	walk->processor = processor;
 	walk->next = 0;
 	for (unsigned i = 0; i < PAGE_WALK_CACHED; i++)
@@ -65,12 +68,25 @@ bool page_walk_translate(struct page_walk *walk, gva_t from, gpa_t *to)
 	return translate(walk, from, to, &left);
 }
 
+/* Whether all of it was read ahead. */
+static bool ahead_read(const struct page_walk *walk, gva_t from, void *to, size_t bytes)
+{
+	const uint64_t offset = from.value - walk->ahead.gva;
+
+	if (offset >= walk->ahead.bytes || bytes > walk->ahead.bytes - offset)
+		return false;
+	memcpy(to, walk->ahead.data + offset, bytes);
+	return true;
+}
+
 bool page_walk_read(struct page_walk *walk, gva_t from, void *to, size_t bytes)
 {
 	uint8_t *out = to;
 
 	if (walk->snapshot)
 		return snapshot_read(walk->snapshot, from, to, bytes);
+	if (ahead_read(walk, from, to, bytes))
+		return true;
 	while (bytes > 0) {
 		uint64_t left;
 		gpa_t gpa;
@@ -86,6 +102,14 @@ bool page_walk_read(struct page_walk *walk, gva_t from, void *to, size_t bytes)
 		from.value += n;
 	}
 	return true;
+}
+
+void page_walk_read_ahead(struct page_walk *walk, gva_t from, uint8_t buffer[PAGE_WALK_AHEAD_BYTES])
+{
+	const size_t bytes = PAGE_WALK_AHEAD_BYTES - from.value % PAGE_WALK_AHEAD_BYTES;
+
+	if (page_walk_read(walk, from, buffer, bytes))
+		walk->ahead = (struct snapshot_span){from.value, bytes, buffer};
 }
 
 bool page_walk_read_code(struct page_walk *walk, gva_t from, void *to, size_t bytes)

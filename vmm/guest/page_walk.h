@@ -34,6 +34,8 @@ struct page_walk {
 		};
 		struct guest_tables_arm64 arm64;
 	};
+	/* What was read ahead, at one moment: page_walk_read copies what is within it. */
+	struct snapshot_span ahead;
 	unsigned next;
 	struct {
 		uint64_t gva, gpa, bytes; /* a page of any size; 0 bytes: none */
@@ -62,6 +64,13 @@ bool page_tables_arm64(const struct page_walk *walk, gva_t from, struct page_lea
 
 /* Copies `bytes` from `from`; may cross pages. False, with `to` undefined, when any of it cannot be read. */
 bool page_walk_read(struct page_walk *walk, gva_t from, void *to, size_t bytes);
+
+/*
+ * Reads from `from` to the end of its 4 KiB, so that a stack costs one read instead of one for each word. `buffer` has
+ * to outlive the walk, which sees no later changes there. It goes without, if that cannot be read.
+ */
+#define PAGE_WALK_AHEAD_BYTES 4096u
+void page_walk_read_ahead(struct page_walk *walk, gva_t from, uint8_t buffer[PAGE_WALK_AHEAD_BYTES]);
 
 /* The same in guest memory even if there is a snapshot, which has stacks: for code, which stays as it is. */
 bool page_walk_read_code(struct page_walk *walk, gva_t from, void *to, size_t bytes);

@@ -90,10 +90,12 @@ static bool chain_of_sleeper(struct looker *looker, struct looked_task *task)
 	uint64_t chain[UNWIND_CHAIN_MAX];
 	struct unwind_config unwind = looker->unwind;
 	struct page_walk walk = walk_of(looker, &task->listed.task, &unwind);
+	uint8_t stack[PAGE_WALK_AHEAD_BYTES];
 	struct frame frame;
 	size_t n = 0;
 
 	task->end = UNWIND_UNREADABLE;
+	page_walk_read_ahead(&walk, (gva_t){task->listed.stack_pointer}, stack);
 	if (frame_from_switch(&walk, task->listed.stack_pointer, layout->fork_return, &frame))
 		n = unwind_from(&unwind, &walk, frame, chain, &task->end);
 	if (!listed_task_sleeps_on(layout, &looker->kernel->tasks, &looker->walk, &task->listed))
