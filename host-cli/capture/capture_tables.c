@@ -12,6 +12,7 @@
 #include "lib/record/hex.h"
 #include "lib/symbol/cfi.h"
 #include "lib/symbol/image.h"
+#include "lib/symbol/python_file.h"
 #include "ui/message.h"
 #include "ui/text.h"
 
@@ -42,6 +43,7 @@ struct made {
 	struct user_copy *copy; /* symbols of the guest's own file; NULL */
 	const char *source;     /* static text */
 	struct cfi_statistics statistics;
+	struct python_file python;
 };
 
 /* A table that the engine has. */
@@ -112,6 +114,7 @@ static void table_make(struct capture_tables *tables, const struct image *image,
 	if (!text || g_hash_table_contains(tables->done, text))
 		return;
 	made.table = cfi_table_make_of_image(image, &made.statistics);
+	made.python = python_file_read(image);
 	if (made.table)
 		made_push(tables, text, &made);
 	g_hash_table_add(tables->done, g_steal_pointer(&text));
@@ -170,6 +173,7 @@ static bool guest_make(struct capture_tables *tables, const struct wanted *wante
 	made.table = cfi_table_make_of_partial(image, &made.statistics);
 	const bool whole = made.table && made.statistics.missing == 0;
 
+	made.python = python_file_read(image);
 	made.copy = user_copy_new(image);
 	made.source = whole ? IN_GUEST : IN_GUEST_PART;
 	made_push(tables, build_id, &made);
@@ -333,8 +337,14 @@ static bool table_send(const struct made *made, struct client *client, GError **
 	if (answer && !written)
 		g_set_error(error, CLIENT_ERROR, CLIENT_ERROR_PROTOCOL,
 		            "the engine's memory for it cannot be written to: %s", g_strerror(errno));
-	return written &&
-	       engine_tell(client, "unwind-table-add", json_pack("{s:s}", "build-id", made->build_id), error);
+	if (!written)
+		return false;
+	arguments = json_pack("{s:s}", "build-id", made->build_id);
+	if (made->python.version != 0 && made->python.runtime <= INT64_MAX) {
+		json_object_set_new(arguments, "python-version", json_integer((json_int_t)made->python.version));
+		json_object_set_new(arguments, "python-runtime", json_integer((json_int_t)made->python.runtime));
+	}
+	return engine_tell(client, "unwind-table-add", arguments, error);
 }
 
 /* What the engine does not know, or the guest does not have any more, is said with the files without tables. */

@@ -136,6 +136,13 @@ struct vprof_wait {
 _Static_assert(sizeof(struct vprof_wait) == 40, "no padding");
 
 /*
+ * Between the native frames of a call chain may be those of Python (CPython): an address in the instructions of a code
+ * object, which are data of the process. A PERF_RECORD_MMAP of user space ahead of the sample has their range, and as
+ * its file name "py::NAME:FILE", with the qualified name of the function and the path that it was compiled from.
+ */
+#define VPROF_PYTHON "py::"
+
+/*
  * The file name in a PERF_RECORD_MMAP of user space for a range where a process no longer has code mapped: perf has no
  * record for a removed mapping. Addresses in the range have no name.
  */

@@ -5,20 +5,32 @@ import random
 
 import harness
 from harness import VPROF
-from linux_guest import LinuxTest
+from linux_guest import LinuxTest, leaves
 
 COMMAND = """
 sort -o /tmp/sorted {lines}
 i=0; while [ $i -lt 30 ]; do find / -xdev -name '*z*x' -o -name '*.nothing'; i=$((i + 1)); done
 perl -e '{perl}'
-python3.11 -I -S -c '{python}'
+python3.11 -I -S {python}
 sqlite3 :memory: '{sql}'
 openssl speed -seconds 1 -bytes 1024 sha256
 {jit} 3
 {cc1} -fpreprocessed -quiet -O2 -o /dev/null {source}
 """
 PERL = "for my $i (1 .. 20000) { push @x, sprintf q(%x), $i * 7919 % 65537 } print scalar(grep { /^a.*f/ } sort @x)"
-PYTHON = "print(sum(len(repr(sorted(str(i * j) for j in range(40)))) for i in range(400)))"
+PYTHON = """
+def digits(i):
+    return len(repr(sorted(str(i * j) for j in range(40))))
+
+class Work:
+    def all(self):
+        return sum(map(digits, range(400)))
+
+print(Work().all())
+"""
+# What calls digits: map() is C, which executes it in an interpreter of its own.
+PYTHON_CALLERS = ["py::<module>", "py::Work.all", "py::digits"]
+INTERPRETER = "_PyEval_EvalFrameDefault"
 SQL = ("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 40000) "
        "SELECT count(*), sum(length(hex(x))) FROM (SELECT x FROM c ORDER BY x * 7919 % 65537);")
 PROGRAMS = "sort", "find", "perl", "python3.11", "sqlite3", "openssl", "cc1"
@@ -46,16 +58,36 @@ class Programs(LinuxTest):
         self.assertGreater(total, EACH_MIN)
         self.assertAlmostEqual(jit["jit three"] / total, 0.75, delta=4 * (0.75 * 0.25 / total) ** 0.5)
 
+    def check_python(self, script):
+        """Python's functions call each other, each in front of the interpreter that executes it."""
+        calls = self.report(self.recording, "--comm", "python3.11", "-g", "--percent-limit", "0.0001")[0]["tables"][0]["calls"]
+        total, right, executed = 0, 0, 0
+        for path, samples in leaves(calls):
+            of_script = [i for i, node in enumerate(path) if node["symbol"].startswith("py::") and node["module"] == str(script)]
+            names = [path[i]["symbol"] for i in of_script]
+            if "py::digits" not in names:
+                continue
+            total += samples
+            right += samples if names[:3] == PYTHON_CALLERS else 0
+            inner = path[of_script[names.index("py::Work.all")] + 1]["symbol"]
+            executed += samples if inner == INTERPRETER else 0
+        print(f"  in digits: {total} samples, {right} with its callers, {executed} of these executed by {INTERPRETER}", flush=True)
+        self.assertGreater(total, 2 * EACH_MIN)
+        self.assertGreater(right, 0.97 * total)
+        self.assertGreater(executed, 0.97 * total)
+
     def test_chains_are_whole(self):
         numbers = random.Random(1)
         lines, command, source = self.folder / "lines", self.folder / "command", self.folder / "functions.i"
         lines.write_text("".join(f"{numbers.random()} line\n" for _ in range(LINES)))
         source.write_text(functions())
+        script = self.folder / "work.py"
+        script.write_text(PYTHON)
         cc1 = self.run_program("gcc", "-print-prog-name=cc1")[0].strip()
-        command.write_text(COMMAND.format(lines=lines, perl=PERL, python=PYTHON, sql=SQL, cc1=cc1, source=source, jit=harness.BIN / "jit_spin"))
+        command.write_text(COMMAND.format(lines=lines, perl=PERL, python=script, sql=SQL, cc1=cc1, source=source, jit=harness.BIN / "jit_spin"))
         kernel = harness.script("kernel-debian.sh", "6.12", "cloud")
         programs = [f"/usr/bin/{name}" for name in PROGRAMS if name != "cc1"]
-        files = lines, command, source, cc1, harness.BIN / "jit_spin", "/usr/lib/python3.11/encodings", *programs
+        files = lines, command, source, script, cc1, harness.BIN / "jit_spin", "/usr/lib/python3.11/encodings", *programs
         self.run_program(VPROF, "run", "--kernel", kernel, "--memory", "512M", "--vcpus", 2, "-F", 500, "-g", "--call-depth", 127,
                          "-o", self.recording, "--no-report", *(word for file in files for word in ("--add", file)),
                          "--exec", f"/bin/sh {command}", timeout=SECONDS)
@@ -74,6 +106,7 @@ class Programs(LinuxTest):
             self.assertGreater(number, EACH_MIN, name)
             self.assertGreaterEqual(whole, WHOLE_MIN * number - 3 * (WHOLE_MIN * (1 - WHOLE_MIN) * number) ** 0.5, name)
         self.check_compiled()
+        self.check_python(script)
         self.assertNotIn("unwind tables", "".join(report["recording"].get("missing") or []))
 
 

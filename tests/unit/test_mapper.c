@@ -142,7 +142,7 @@ static void rows_add(uint8_t fill, uint32_t offset, uint32_t n)
 
 	ck_assert_int_eq(pwrite(memory, &block, (size_t)bytes, 0), bytes);
 	memset(build_id, fill, sizeof(build_id));
-	ck_assert(table_store_add(tables, build_id, sizeof(build_id), NULL));
+	ck_assert(table_store_add(tables, build_id, sizeof(build_id), &(struct python_file){0}, NULL));
 }
 
 static void table_add(uint8_t fill, uint32_t offset)

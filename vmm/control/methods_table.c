@@ -31,7 +31,12 @@ static json_t *method_unwind_table_add(struct control_call *call, GError **error
 		            ELF_NOTE_BUILD_ID_BYTES_MAX);
 		return NULL;
 	}
-	if (!table_store_add(store, build_id, n, error))
+	const struct python_file python = {
+		.version = (uint32_t)json_integer_value(json_object_get(call->arguments, "python-version")),
+		.runtime = (uint64_t)json_integer_value(json_object_get(call->arguments, "python-runtime")),
+	};
+
+	if (!table_store_add(store, build_id, n, &python, error))
 		return NULL;
 	return json_pack("{s:I}", "tables", (json_int_t)table_store_count(store));
 }
@@ -44,6 +49,11 @@ static const struct method_argument new_arguments[] = {
 static const struct method_argument add_arguments[] = {
 	{"build-id", "build-id of the file, in hexadecimal digits; of a longer one, the first 20 bytes",
          ARGUMENT_STRING, .min = 2, .max = 2 * ELF_NOTE_BUILD_ID_BYTES_MAX},
+	{"python-version", "PY_VERSION_HEX, where the file is CPython: of 3.11 and 3.12, samples have Python's frames",
+         ARGUMENT_INTEGER, .optional = true, .max = UINT32_MAX},
+	{"python-runtime",
+         "how far the address of its _PyRuntime is above that of a byte of code, beyond that byte's offset in the file",
+         ARGUMENT_INTEGER, .optional = true, .max = INT64_MAX},
 	{0},
 };
 

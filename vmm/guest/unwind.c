@@ -39,10 +39,25 @@ static bool is_gone(const struct user_code *code, struct page_walk *memory, cons
 	return code && !user_code_find(code, frame->ip) && !frame_is_mapped(memory, frame->ip);
 }
 
+/* What the native frame executes, which was at `from` on the stack and has the next one as its caller. */
+static void python_add(const struct unwind_config *config, struct page_walk *memory, struct python_walk *python,
+                       uint64_t from, uint64_t to, struct chain *chain)
+{
+	struct python_frame frame;
+
+	while (chain->frames + 1 < config->depth && python_walk_next(python, memory, from, to, &frame)) {
+		config->python_found(&frame, memory, config->python_data);
+		chain->words[chain->n++] = frame.ip;
+		chain->frames++;
+	}
+}
+
 unsigned unwind_from(const struct unwind_config *config, struct page_walk *memory, struct frame frame,
                      uint64_t words[UNWIND_CHAIN_MAX], enum unwind_end *end)
 {
 	struct chain chain = {.words = words};
+	struct python_walk python = {NULL};
+	bool python_begun = false;
 
 	if (!frame.exact)
 		chain.words[chain.n++] = (uint64_t)PERF_CONTEXT_KERNEL;
@@ -54,6 +69,12 @@ unsigned unwind_from(const struct unwind_config *config, struct page_walk *memor
 			break;
 		}
 		const bool was_user = frame.user;
+		const uint64_t sp = frame.sp;
+
+		if (frame.user && !python_begun && config->code && config->python_found) {
+			python_walk_init(&python, &config->code->python, memory, sp);
+			python_begun = true;
+		}
 
 		if (unwind_step(config, memory, &frame, end) == STEP_DONE)
 			break;
@@ -61,6 +82,8 @@ unsigned unwind_from(const struct unwind_config *config, struct page_walk *memor
 			*end = UNWIND_END_OF_STACK;
 			break;
 		}
+		if (was_user && python.layout)
+			python_add(config, memory, &python, sp, frame.sp, &chain);
 		if (!frame.user)
 			frame.ip = guest_linked_address(memory->guest, frame.ip);
 		chain_add(&chain, &frame);

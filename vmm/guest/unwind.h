@@ -14,6 +14,7 @@
 #include "guest/frame.h"
 #include "guest/guest.h"
 #include "guest/module.h"
+#include "guest/python.h"
 #include "guest/snapshot.h"
 #include "guest/user_code.h"
 
@@ -31,6 +32,9 @@ struct unwind_config {
 	const struct user_code *code;   /* of the process that runs; NULL: user space by frame pointers only */
 	unsigned depth;                 /* 1..UNWIND_DEPTH_MAX */
 	uint32_t entry_record;          /* arm64: of struct kernel_layout */
+	/* Takes each Python frame that goes into a chain, between the native ones; NULL: none does */
+	void (*python_found)(const struct python_frame *frame, struct page_walk *memory, void *data);
+	void *python_data;
 };
 
 #define UNWIND_CHAIN_MAX (2u * UNWIND_DEPTH_MAX) /* with a context word before each frame, at worst */

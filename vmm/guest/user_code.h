@@ -15,10 +15,17 @@ struct user_range {
 	const struct cfi_table *table; /* of the file; NULL: none */
 };
 
+/* A program that CPython executes (guest/python.h). */
+struct python_process {
+	const struct python_layout *layout; /* NULL: it is none, or of a version that is not known */
+	uint64_t runtime;                   /* the address of _PyRuntime */
+};
+
 /* The first USER_CODE_RANGES executable mappings of a process, by address. */
 struct user_code {
 	unsigned n;
 	struct user_range ranges[USER_CODE_RANGES];
+	struct python_process python;
 };
 
 /* The range that has an address; NULL. No lock, no allocation. */

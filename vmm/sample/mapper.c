@@ -4,6 +4,8 @@
 #include <elf.h>
 #include <string.h>
 
+#include "guest/python.h"
+
 #define ANONYMOUS "//anon" /* as perf calls executable memory without a file, */
 #define VDSO "[vdso]"      /* and the library that the kernel maps, which is in no file */
 #define USER_SPACE_END (UINT64_C(1) << 63)
@@ -201,6 +203,14 @@ static struct mapper_process *process_of(struct mapper *mapper, const struct tas
 	return process;
 }
 
+static void python_note(struct user_code *code, const struct user_range *range)
+{
+	const struct python_file *file = table_store_python(range->table);
+
+	code->python.layout = python_layout_find(file->version);
+	code->python.runtime = range->start - range->file_offset + file->runtime;
+}
+
 /* Tables may come after the mappings of their files. */
 static const struct user_code *code_of(const struct mapper *mapper, struct mapper_process *process)
 {
@@ -212,6 +222,8 @@ static const struct user_code *code_of(const struct mapper *mapper, struct mappe
 
 		if (build->bytes != 0)
 			code->ranges[i].table = table_store_find(mapper->tables, build->build_id, build->bytes);
+		if (code->ranges[i].table && !code->python.layout)
+			python_note(code, &code->ranges[i]);
 	}
 	process->tables = n;
 	return process->known ? code : NULL;

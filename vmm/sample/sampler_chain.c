@@ -92,10 +92,62 @@ static bool has_stack_pointer(struct sampling *sampling, const struct counter_sa
 	return result == UNWIND_SEARCH_FOUND;
 }
 
-static unsigned chain_fill_guest(struct sampling *sampling, const struct counter_sample *taken, uint64_t *chain,
+/* What a Python frame needs to get its name into the ring. */
+struct naming {
+	struct sampling *sampling;
+	const struct record_sample *sample;
+};
+
+static uint64_t python_hash(const struct python_frame *frame, uint32_t pid)
+{
+	const uint64_t facts[] = {pid, frame->start, frame->end, frame->name, frame->file, frame->line};
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(facts); i++)
+		hash = (hash ^ facts[i]) * UINT64_C(0x9e3779b97f4a7c15) + (hash >> 32);
+	return hash | 1;
+}
+
+/* A code object is told to readers as a mapping of its name. */
+static void python_found(const struct python_frame *frame, struct page_walk *memory, void *data)
+{
+	const struct naming *naming = data;
+	struct sampling *sampling = naming->sampling;
+	const struct record_sample *sample = naming->sample;
+	const uint64_t hash = python_hash(frame, sample->pid);
+	uint64_t *slot = &sampling->pythons[(hash >> 32) % SAMPLER_PYTHON_SLOTS];
+	char name[PYTHON_NAME_BYTES];
+
+	if (*slot == hash)
+		return;
+	python_frame_name(frame, &sampling->unwind.code->python, memory, name);
+	const struct record_id id = {.pid = sample->pid,
+	                             .tid = sample->tid,
+	                             .time_ns = sample->time_ns,
+	                             .cpu = sample->cpu,
+	                             .id = sample->id};
+	const struct record_mmap mapping = {
+		.mode = PERF_RECORD_MISC_USER,
+		.pid = sample->pid,
+		.tid = sample->tid,
+		.start = frame->start,
+		.bytes = frame->end - frame->start,
+		.file_name = {name},
+	};
+
+	if (announce_mmap(&sampling->announcer, &mapping, &id))
+		*slot = hash;
+}
+
+static unsigned chain_fill_guest(struct sampling *sampling, const struct record_sample *sample, uint64_t *chain,
                                  enum unwind_end *end)
 {
+	const struct counter_sample *taken = sampling->sample;
 	struct unwind_config config = sampling->unwind;
+	struct naming naming = {sampling, sample};
+
+	config.python_found = python_found;
+	config.python_data = &naming;
 
 	if (taken && taken->by_frames)
 		config.orc = NULL;
@@ -122,7 +174,7 @@ void sampler_chain_fill(struct sampling *sampling, struct record_sample *sample,
 		n += chain_fill_one(PERF_RECORD_MISC_KERNEL, guest_regs_sample_ip(&sampling->regs), chain + n);
 		sample->misc |= chain_end(UNWIND_END_OF_STACK);
 	} else if (sampling->unwinds && sampling->regs.valid) {
-		n += chain_fill_guest(sampling, taken, chain + n, &end);
+		n += chain_fill_guest(sampling, sample, chain + n, &end);
 		sample->misc |= chain_end(end);
 	} else if (!sampling->unwinds && !hypervisor) {
 		n = chain_fill_one(sample->misc, sample->ip, chain);

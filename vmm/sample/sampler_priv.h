@@ -11,6 +11,8 @@
 #include "sample/module_mapper.h"
 #include "sample/sampler.h"
 
+#define SAMPLER_PYTHON_SLOTS 1024u
+
 /* The state of a sampler from sampler_open to sampler_close. Only the vCPU's thread uses it, or the route's. */
 struct sampling {
 	struct sampler *sampler;
@@ -36,6 +38,7 @@ struct sampling {
 	struct mapper mapper;
 	struct module_mapper modules;
 	struct cgroup_namer cgroups;
+	uint64_t pythons[SAMPLER_PYTHON_SLOTS]; /* hashes of the code objects that have a name in the recording */
 };
 
 #define SAMPLER_HOST_FRAMES_MAX 127u /* perf_event_max_stack; more where a sysctl was raised */

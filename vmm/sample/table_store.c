@@ -17,6 +17,7 @@ struct stored {
 	void *block;
 	size_t bytes;
 	struct cfi_table table;
+	struct python_file python;
 };
 
 /* [M] main thread only, [I] immutable once `n` includes it, [a] atomic */
@@ -109,7 +110,8 @@ static bool pending_map(struct table_store *store, struct stored *stored, GError
 	return false;
 }
 
-bool table_store_add(struct table_store *store, const uint8_t *build_id, size_t build_id_bytes, GError **error)
+bool table_store_add(struct table_store *store, const uint8_t *build_id, size_t build_id_bytes,
+                     const struct python_file *python, GError **error)
 {
 	unsigned n = atomic_load_explicit(&store->n, memory_order_relaxed);
 	struct stored *stored = &store->tables[n];
@@ -125,6 +127,7 @@ bool table_store_add(struct table_store *store, const uint8_t *build_id, size_t 
 	}
 	stored->build_id_bytes = MIN(build_id_bytes, sizeof(stored->build_id));
 	memcpy(stored->build_id, build_id, stored->build_id_bytes);
+	stored->python = *python;
 	added = pending_map(store, stored, error);
 	pending_drop(store);
 	if (!added)
@@ -157,4 +160,9 @@ const struct cfi_table *table_store_find(const struct table_store *store, const 
 		if (store->tables[i].build_id_bytes == bytes && memcmp(store->tables[i].build_id, build_id, bytes) == 0)
 			return &store->tables[i].table;
 	return NULL;
+}
+
+const struct python_file *table_store_python(const struct cfi_table *table)
+{
+	return &((const struct stored *)(const void *)((const char *)table - offsetof(struct stored, table)))->python;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "lib/symbol/cfi.h"
+#include "lib/symbol/python_file.h"
 #include "sample/file_places.h"
 
 #define TABLE_STORE_TABLES_MAX 1024u
@@ -30,9 +31,10 @@ int table_store_prepare(struct table_store *store, uint64_t bytes, GError **erro
 /*
  * Adds what was written; from then on, nobody can change it. False when it is not a table, the store is full, or the
  * client can still write to it through a mapping. A build-id that is there already keeps its table, unless the new one
- * has more rows: of a file that was not all there before.
+ * has more rows: of a file that was not all there before. python: what the client found in the file.
  */
-bool table_store_add(struct table_store *store, const uint8_t *build_id, size_t build_id_bytes, GError **error);
+bool table_store_add(struct table_store *store, const uint8_t *build_id, size_t build_id_bytes,
+                     const struct python_file *python, GError **error);
 
 struct file_places *table_store_places(struct table_store *store);
 
@@ -40,5 +42,7 @@ struct file_places *table_store_places(struct table_store *store);
 unsigned table_store_count(const struct table_store *store);
 const struct cfi_table *table_store_find(const struct table_store *store, const uint8_t *build_id,
                                          size_t build_id_bytes);
+/* Of the file that a table which was found is of. */
+const struct python_file *table_store_python(const struct cfi_table *table);
 
 #endif

@@ -24,6 +24,7 @@ static void file_free(void *data)
 
 	g_free((char *)file->path.raw);
 	g_free(file->name);
+	g_free(file->python);
 	g_free(file);
 }
 
@@ -53,6 +54,19 @@ static bool same_build_id(const struct mapped_file *file, const struct record_mm
 	        memcmp(mmap->build_id, file->build_id, file->build_id_bytes) == 0);
 }
 
+/* Of "py::NAME:FILE" (guest/python.h); a name has no ':'. */
+static void name_python(struct mapped_file *file)
+{
+	char *colon =
+		g_str_has_prefix(file->name, VPROF_PYTHON) ? strchr(file->name + strlen(VPROF_PYTHON), ':') : NULL;
+
+	if (!colon)
+		return;
+	file->python = file->name;
+	file->name = g_strdup(colon + 1);
+	*colon = '\0';
+}
+
 /* The file of a record; its build-id may become known only now. */
 static const struct mapped_file *file_intern(struct mappings *mappings, const struct record_mmap *mmap,
                                              uint32_t perf_map_pid)
@@ -67,6 +81,7 @@ static const struct mapped_file *file_intern(struct mappings *mappings, const st
 		file = g_new0(struct mapped_file, 1);
 		file->path = untrusted(g_strdup(mmap->file_name.raw));
 		file->name = untrusted_printable(mmap->file_name);
+		name_python(file);
 		file->is_another = files != NULL;
 		file->perf_map_pid = perf_map_pid;
 		if (!files) {

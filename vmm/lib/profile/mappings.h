@@ -21,6 +21,7 @@ struct mapped_file {
 	bool is_another;       /* the path was first seen with another build-id */
 	/* Of memory without a file, which perf has named as the file that may say what is there; 0: no such memory. */
 	uint32_t perf_map_pid;
+	char *python; /* "py::NAME" of the code object that is there, of which `name` is the file; NULL: it is none */
 };
 
 struct mapping {

@@ -182,6 +182,11 @@ static bool file_find(struct resolver *resolver, const struct mapping *mapping, 
 	const struct recording_symbol *recorded;
 	struct user_symbol symbol;
 
+	if (file->python) {
+		place->symbol = file->python;
+		place->offset = offset;
+		return true;
+	}
 	if (resolver->user &&
 	    user_symbols_find(resolver->user, file->path.raw, build_id, file->build_id_bytes, offset, &symbol)) {
 		place->symbol = symbol.name;
