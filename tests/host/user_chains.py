@@ -24,7 +24,7 @@ def digits(i):
 
 class Work:
     def all(self):
-        return sum(map(digits, range(400)))
+        return sum(map(digits, range(3000)))
 
 print(Work().all())
 """
