@@ -12,7 +12,7 @@ import harness
 from arm64_host import ARM64
 from harness import VPROF
 
-SECONDS = 150
+SECONDS = 200
 # QEMU and the libraries that only it needs.
 QEMU = ("qemu-system-arm", "libaio1", "libdaxctl1", "libfuse3-3", "libgmp10", "libgnutls30", "libhogweed6", "libibverbs1", "libidn2-0", "libjpeg62-turbo",
         "libkmod2", "libndctl6", "libnl-3-200", "libnl-route-3-200", "libnuma1", "libp11-kit0", "libpixman-1-0", "libpmem1", "libpng16-16",
