@@ -53,7 +53,7 @@ $bin/vprof attach --pid $guest -c {period} -g --duration 3s --no-report -o bpf.d
 echo "$?"
 section stat
 mount -t tracefs tracefs /sys/kernel/tracing
-$bin/vprof stat --pid $guest --duration 2s --json
+$bin/vprof stat --pid $guest --duration 2s --json 2>/dev/null
 section other
 $bin/vprof attach --pid $guest --kernel $bin/demo-guest.elf --duration 1s 2>&1
 kill $guest
