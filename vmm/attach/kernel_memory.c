@@ -90,7 +90,7 @@ static void pages_put(struct copy *copy, uint64_t gva, size_t bytes)
 			memcpy(bytes_of(copy, gva + at), copy->piece + at, PAGE_BYTES);
 }
 
-/* A read of one page takes the host as long as one of several: a kernel has thousands. */
+/* In large pieces: each read is a system call, and a kernel has thousands of pages. */
 static bool copy_leaf(struct copy *copy, uint64_t gva, uint64_t end, uint64_t gpa)
 {
 	struct guest *guest = copy->walk->guest;

@@ -56,7 +56,7 @@ void symtab_free(struct symtab *symtab);
 
 /*
  * Forgets data and packs the rest, for a table that is kept for long and asked for code now and then, by one thread at
- * a time: symtab_find answers as before, in an eighth of the memory, symtab_find_name has code only, and symtab_symbols
+ * a time: symtab_find answers as before, in less memory, symtab_find_name has code only, and symtab_symbols
  * nothing. Does nothing with code further than 4 GiB apart.
  */
 void symtab_keep_code(struct symtab *symtab);

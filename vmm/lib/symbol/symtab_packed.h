@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The code symbols of a table in a quarter of its memory, for one that is kept for hours and asked a few times a
+ * The code symbols of a table in little memory, for one that is kept for hours and asked a few times a
  * minute: distances of four bytes from the first address, and names in the order of the alphabet, of which each says
  * how much it has of the one before. What was asked for stays unpacked. One thread at a time.
  */
