@@ -44,6 +44,7 @@ struct made {
 	const char *source;     /* static text */
 	struct cfi_statistics statistics;
 	struct python_file python;
+	char *why; /* why something of it cannot be read; NULL */
 };
 
 /* A table that the engine has. */
@@ -84,6 +85,7 @@ static void made_free(struct made *made)
 	g_free(made->build_id);
 	g_clear_pointer(&made->table, g_bytes_unref);
 	user_copy_free(made->copy);
+	g_free(made->why);
 	g_free(made);
 }
 
@@ -104,18 +106,28 @@ static void made_push(struct capture_tables *tables, const char *build_id, const
 	g_async_queue_push(tables->made, pushed);
 }
 
+/* Keeps the first reason. */
+static void made_explain(struct made *made, GError *error)
+{
+	if (error && !made->why)
+		made->why = g_strdup(error->message);
+	g_clear_error(&error);
+}
+
 static void table_make(struct capture_tables *tables, const struct image *image, const char *source)
 {
 	struct made made = {.source = source};
 	size_t n;
 	const uint8_t *build_id = image_build_id(image, &n);
 	g_autofree char *text = build_id ? build_id_text(build_id, n) : NULL;
+	GError *error = NULL;
 
 	if (!text || g_hash_table_contains(tables->done, text))
 		return;
-	made.table = cfi_table_make_of_image(image, &made.statistics);
+	made.table = cfi_table_load(image, &made.statistics, &error);
+	made_explain(&made, error);
 	made.python = python_file_read(image);
-	if (made.table)
+	if (made.table || made.why)
 		made_push(tables, text, &made);
 	g_hash_table_add(tables->done, g_steal_pointer(&text));
 }
@@ -167,14 +179,17 @@ static bool guest_make(struct capture_tables *tables, const struct wanted *wante
 {
 	struct image *image = guest_open(wanted);
 	struct made made = {NULL};
+	GError *error = NULL;
 
 	if (!image)
 		return false;
-	made.table = cfi_table_make_of_partial(image, &made.statistics);
+	made.table = cfi_table_load(image, &made.statistics, &error);
+	made_explain(&made, g_steal_pointer(&error));
 	const bool whole = made.table && made.statistics.missing == 0;
 
 	made.python = python_file_read(image);
-	made.copy = user_copy_new(image);
+	made.copy = user_copy_new(image, &error);
+	made_explain(&made, error);
 	made.source = whole ? IN_GUEST : IN_GUEST_PART;
 	made_push(tables, build_id, &made);
 	image_free(image);
@@ -387,8 +402,10 @@ static void asks_send(struct capture_tables *tables, struct client *client)
 	}
 }
 
-static void copy_take(struct capture_tables *tables, struct made *made)
+static void made_take(struct capture_tables *tables, struct made *made)
 {
+	if (made->why)
+		warn("%s", made->why);
 	if (made->copy)
 		g_hash_table_replace(tables->copies, g_strdup(made->build_id), g_steal_pointer(&made->copy));
 }
@@ -408,7 +425,7 @@ void capture_tables_send(struct capture_tables *tables, struct client *client)
 	while (!tables->refused && (made = g_async_queue_try_pop(tables->made))) {
 		g_autoptr(GError) error = NULL;
 
-		copy_take(tables, made);
+		made_take(tables, made);
 		/* An engine that is gone is reported elsewhere. */
 		tables->refused = made->table && !table_send(made, client, &error);
 		if (made->table && !tables->refused)
@@ -447,7 +464,7 @@ void capture_tables_settle(struct capture_tables *tables, struct client *client)
 			handled_take(tables, wanted);
 	}
 	while ((made = g_async_queue_try_pop(tables->made))) {
-		copy_take(tables, made);
+		made_take(tables, made);
 		made_free(made);
 	}
 }

@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#define VPROF_PARSE_PROTOCOL 1u
+#define VPROF_PARSE_PROTOCOL 2u
 #define VPROF_PARSE_FD 3
 #define VPROF_PARSE_TEXT_BYTES 4096u
 
@@ -31,9 +31,20 @@ enum vprof_parse_what {
 	VPROF_PARSE_LINES,      /* source lines of addresses start to start + length; struct vprof_parse_lines */
 	VPROF_PARSE_TYPES,      /* members of structures; their names follow each other in `text`; struct
 	                           vprof_parse_types */
-	VPROF_PARSE_PAGES, /* `start` pages of `length` bytes: the size of each, packed, in 32 bits, and what they are
-	                      packed to, one behind the other. The answer is a byte for each, 1: it is whole, and the
-	                      pages */
+	VPROF_PARSE_PAGES,   /* `start` pages of `length` bytes: the size of each, packed, in 32 bits, and what they are
+	                        packed to, one behind the other. The answer is a byte for each, 1: it is whole, and the
+	                        pages */
+	VPROF_PARSE_SYMBOLS, /* symbols of image `image`, whose addresses slide by `start`; tables, none when it has
+	                        none */
+	VPROF_PARSE_FRAMES,  /* its call frame information; tables, none when it describes no code */
+};
+
+enum vprof_parse_image {
+	VPROF_PARSE_KERNEL, /* unpacked */
+	VPROF_PARSE_PROGRAM,
+	VPROF_PARSE_PROGRAM_PART, /* the holes of the input are not known */
+	VPROF_PARSE_MODULE,
+	VPROF_PARSE_IMAGES,
 };
 
 enum vprof_parse_packing {
@@ -61,9 +72,11 @@ struct vprof_parse_request {
 	uint32_t what;
 	uint64_t offset, bytes; /* the part of the input that is meant */
 	uint64_t answer_bytes;  /* no answer may be larger */
-	uint64_t start, length; /* VPROF_PARSE_LINES, VPROF_PARSE_PAGES */
+	uint64_t start, length; /* VPROF_PARSE_LINES, VPROF_PARSE_PAGES, VPROF_PARSE_SYMBOLS */
 	uint32_t packing;       /* VPROF_PARSE_UNPACK, VPROF_PARSE_PAGES */
+	uint32_t image;         /* VPROF_PARSE_SYMBOLS, VPROF_PARSE_FRAMES: enum vprof_parse_image */
 	uint32_t text_bytes;    /* with the NUL behind each name */
+	uint32_t reserved;
 	char text[VPROF_PARSE_TEXT_BYTES];
 };
 
@@ -111,7 +124,41 @@ struct vprof_parse_member {
 	uint32_t offset;
 };
 
-_Static_assert(sizeof(struct vprof_parse_request) == 56 + VPROF_PARSE_TEXT_BYTES, "as described");
+/* ---- tables: each is this head and its rows, padded to 8 bytes, and the next one follows ---- */
+
+enum vprof_parse_table_kind {
+	VPROF_PARSE_TABLE_TEXT = 1, /* of 1 byte: names, each with its NUL */
+	VPROF_PARSE_TABLE_SYMBOLS,  /* struct vprof_parse_symbol, by address */
+	VPROF_PARSE_TABLE_SECTIONS, /* the same, of sections of code that have no symbols */
+	VPROF_PARSE_TABLE_RANGES,   /* struct vprof_parse_range, by start; no two are equal */
+	VPROF_PARSE_TABLE_FRAMES,   /* of 1 byte: a table of vmm/lib/symbol/cfi.h */
+	VPROF_PARSE_TABLE_COUNTS,   /* of 8 bytes: its struct cfi_statistics */
+};
+
+struct vprof_parse_table {
+	uint32_t kind;
+	uint32_t row_bytes;
+	uint64_t n;
+};
+
+/* With VPROF_PARSE_SYMBOLS, the first name in the text says where they come from. */
+struct vprof_parse_symbol {
+	uint64_t address;
+	uint64_t size; /* not 0 */
+	uint32_t name; /* where it begins in the text */
+	uint32_t type; /* nm(1)'s letter */
+};
+
+/* Up to the start of the next one, addresses are in this symbol. */
+struct vprof_parse_range {
+	uint64_t start;
+	uint32_t symbol; /* its number; UINT32_MAX: in none */
+	uint32_t reserved;
+};
+
+_Static_assert(sizeof(struct vprof_parse_table) == 16 && sizeof(struct vprof_parse_symbol) == 24, "as described");
+_Static_assert(sizeof(struct vprof_parse_range) == 16, "as described");
+_Static_assert(sizeof(struct vprof_parse_request) == 64 + VPROF_PARSE_TEXT_BYTES, "as described");
 _Static_assert(sizeof(struct vprof_parse_reply) == 8, "as described");
 _Static_assert(sizeof(struct vprof_parse_lines) == 8 && sizeof(struct vprof_parse_line) == 16, "as described");
 _Static_assert(sizeof(struct vprof_parse_types) == 16 && sizeof(struct vprof_parse_structure) == 8, "as described");

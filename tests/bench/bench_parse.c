@@ -4,6 +4,8 @@
  * a process that is there already.
  *
  *   bench_parse [-n RUNS] FILE                 unpacks FILE
+ *   bench_parse [-n RUNS] -s FILE              reads the symbols of FILE, a kernel that is not packed
+ *   bench_parse [-n RUNS] -f FILE              reads the call frame information of FILE, a program
  *   bench_parse [-n RUNS] FILE START LENGTH    reads the source lines of these addresses in FILE, an ELF file
  *
  * Each run has a new vprof-parse. Runs alternate; the figures are medians.
@@ -17,6 +19,7 @@
 #include <unistd.h>
 
 #include "lib/parser/parser.h"
+#include "lib/symbol/symtab.h"
 #include "parse/parse.h"
 
 #define RUNS_MAX 101u
@@ -29,6 +32,7 @@ struct job {
 	struct vprof_parse_request request;
 	char *bytes;
 	gsize n;
+	int sealed; /* the same; -1 */
 };
 
 static double now_ms(void)
@@ -45,6 +49,12 @@ static void fail(const GError *error)
 	_exit(EXIT_FAILURE);
 }
 
+/* Of an image that is open, there is a copy. */
+static int input_of(const struct job *job)
+{
+	return job->sealed >= 0 ? job->sealed : sealed_copy("input", job->bytes, job->n);
+}
+
 /* As the programs do it: the file is copied, and what comes back is mapped. */
 static void parse_apart(const struct job *job, double *ms)
 {
@@ -54,18 +64,24 @@ static void parse_apart(const struct job *job, double *ms)
 	if (!parser_start(&error))
 		fail(error);
 	ms[START] = now_ms() - begin;
-	int input = sealed_copy("input", job->bytes, job->n);
+	int input = input_of(job);
 	int answer = parser_ask(&job->request, input, &error);
 	GBytes *bytes = answer >= 0 ? sealed_map(answer) : NULL;
 
 	if (!bytes)
 		fail(error);
+	if (job->request.what == VPROF_PARSE_SYMBOLS && !symtab_decode(bytes))
+		fail(NULL);
 	ms[APART] = now_ms() - begin;
 	/* Once more, as it is for every file but the first. */
 	begin = now_ms();
-	input = sealed_copy("input", job->bytes, job->n);
-	if (parser_ask(&job->request, input, &error) < 0)
+	input = input_of(job);
+	answer = parser_ask(&job->request, input, &error);
+	bytes = answer >= 0 ? sealed_map(answer) : NULL;
+	if (!bytes)
 		fail(error);
+	if (job->request.what == VPROF_PARSE_SYMBOLS && !symtab_decode(bytes))
+		fail(NULL);
 	ms[ASK] = now_ms() - begin;
 }
 
@@ -146,16 +162,28 @@ int main(int argc, char **argv)
 		runs = (unsigned)strtoul(argv[2], NULL, 10);
 		i = 3;
 	}
-	if (runs < 1 || runs > RUNS_MAX || (argc - i != 1 && argc - i != 3)) {
-		fprintf(stderr, "usage: bench_parse [-n RUNS (1..%u)] FILE [START LENGTH]\n", RUNS_MAX);
+	const bool symbols = i < argc && strcmp(argv[i], "-s") == 0, frames = i < argc && strcmp(argv[i], "-f") == 0;
+
+	i += symbols || frames;
+	if (runs < 1 || runs > RUNS_MAX || (argc - i != 1 && (symbols || frames || argc - i != 3))) {
+		fprintf(stderr, "usage: bench_parse [-n RUNS (1..%u)] [-s | -f] FILE [START LENGTH]\n", RUNS_MAX);
 		return 2;
 	}
 	g_autoptr(GError) error = NULL;
-	struct job job = {.request = {.what = VPROF_PARSE_UNPACK, .answer_bytes = VPROF_PARSE_ANSWER_BYTES_MAX}};
+	struct job job = {.request = {.what = VPROF_PARSE_UNPACK, .answer_bytes = VPROF_PARSE_ANSWER_BYTES_MAX},
+	                  .sealed = -1};
 
 	if (!g_file_get_contents(argv[i], &job.bytes, &job.n, &error))
 		fail(error);
 	job.request.bytes = job.n;
+	if (symbols || frames)
+		job.sealed = sealed_copy("input", job.bytes, job.n);
+	if (symbols)
+		job.request.what = VPROF_PARSE_SYMBOLS;
+	if (frames) {
+		job.request.what = VPROF_PARSE_FRAMES;
+		job.request.image = VPROF_PARSE_PROGRAM;
+	}
 	if (argc - i == 3) {
 		job.request.what = VPROF_PARSE_LINES;
 		job.request.start = strtoull(argv[i + 1], NULL, 0);

@@ -20,6 +20,7 @@ CMDLINE, EVENTS, DESCRIPTION, SYMBOLS = 11, 12, 200, 201  # feature sections
 SAMPLE_TYPE = 1 << 16 | 1 << 8 | 1 << 7 | 1 << 2 | 1 << 1 | 1  # VPROF_SAMPLE_TYPE
 CALLCHAIN = 1 << 5
 EXPORTS = "folded", "pprof", "speedscope", "firefox", "perf-script", "csv", "otlp", "svg", "kallsyms"
+GREEDY_SYMBOLS, GREEDY_MEMORY_BYTES = 1500000, 192 << 20
 CORPORA = harness.SOURCE / "tests" / "fuzz" / "corpus"
 
 
@@ -72,11 +73,27 @@ def marks(n, ends):
     return ",".join(f'{{"name":"p{i // 2}","kind":"{kinds[i % 2]}","time-ns":{i}}}' for i in range(n)).encode()
 
 
+def program(n_symbols):
+    """An ELF program of one page of code, in which all symbols are."""
+    names, sections = b"\0work\0.text\0.symtab\0.strtab\0", b""
+    symbols_at = 0x1000 + 0x1000
+    names_at = symbols_at + 24 * n_symbols
+    for at, kind, flags, address, offset, size, link, entry in (
+            (0, 0, 0, 0, 0, 0, 0, 0), (6, 1, 6, 0, 0, 0x1000, 0, 0), (12, 2, 0, 0, symbols_at, 24 * n_symbols, 3, 24),
+            (20, 3, 0, 0, names_at, len(names) + 5 * n_symbols, 0, 0)):
+        sections += struct.pack("<IIQQQQIIQQ", at, kind, flags, address, offset, size, link, 0, 1, entry)
+    sections_at = names_at + len(names) + 5 * n_symbols
+    head = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 2, 62, 1, 0, 64, sections_at, 0, 64, 56, 1, 64, 4, 3)
+    head += struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 0x1000, 0x1000, 0x1000)
+    symbol = struct.pack("<IBBHQQ", 1, 0x12, 0, 1, 0, 0x1000)
+    return head.ljust(0x2000, b"\x90") + symbol * n_symbols + names + bytes(5 * n_symbols) + sections
+
+
 class Limits(harness.ProgramTest):
-    def limited(self, *arguments, statuses=(0, 1, 2, 3)):
+    def limited(self, *arguments, statuses=(0, 1, 2, 3), memory=MEMORY_BYTES):
         """Its messages: it must have ended by itself, and said why if it failed."""
         def limit():
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
             resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -111,6 +128,18 @@ class Limits(harness.ProgramTest):
         tasks = b"".join(comm(i, b"task%d" % i) + sample(TEXT + i, i, [CONTEXT_KERNEL, TEXT + i], tid=i) for i in range(30000))
         self.read(recording(tasks), "svg", "firefox", "otlp")
         self.read(recording(b"".join(comm(7, b"x" * 65000) + sample(TEXT + i, i) for i in range(100))), *EXPORTS)
+
+    def test_symbol_tables(self):
+        """A program with more symbols than vprof-parse has memory for, and one with a single symbol: both are reported, the first without its names."""
+        (self.folder / "root").mkdir()
+        for name, n_symbols in ("greedy", GREEDY_SYMBOLS), ("small", 1):
+            (self.folder / "root" / name).write_bytes(program(n_symbols))
+        maps = mapping(0x10000, 0x1000, b"/greedy") + mapping(0x20000, 0x1000, b"/small")
+        name = self.write(recording(maps + sample(0x10010, 1, misc=USER) + sample(0x20010, 2, misc=USER)))
+        self.assertIn("the symbol table of root/greedy cannot be read: vprof-parse has reached its limit of memory",
+                      self.limited("report", "-i", name, "--symfs", "root", statuses=(0,), memory=GREEDY_MEMORY_BYTES))
+        report = self.run_program(VPROF, "report", "-i", name, "--symfs", "root", "--sort", "sym", cwd=self.folder)[0]
+        self.assertIn("work", report)
 
     def test_anything(self):
         noise = random.Random(1)

@@ -45,7 +45,7 @@ KVM_ROOMS = {
 # Folders below vmm/, and rooms, that a folder may include besides itself. Every folder may include include/vprof.
 ALLOWED = {
     **{lib: LIB for lib in LIB},
-    "parse": {"lib/process"},
+    "parse": {"lib/parser", "lib/process", "lib/symbol"},
     "guest": LIB,
     "counter": LIB | {"guest"},
     "exits": LIB | {"guest"},

@@ -88,7 +88,7 @@ START_TEST(code_is_laid_out_as_the_kernel_does_it)
 
 	ck_assert_msg(image != NULL, "%s", error ? error->message : "");
 	const struct image_segment *segments = image_segments(image, &n);
-	struct symtab *symtab = symtab_load_program(image, &error);
+	struct symtab *symtab = symtab_load(image, &error);
 
 	ck_assert_msg(symtab != NULL, "%s", error ? error->message : "");
 	ck_assert_uint_eq(n, 2);

@@ -102,6 +102,8 @@ START_TEST(test_refusals)
 	assert_refused(VPROF_PARSE_UNPACK, bomb, "more than 1048576 bytes");
 	assert_refused(VPROF_PARSE_UNPACK, twice, "packed more than once");
 	assert_refused(VPROF_PARSE_MEMBER, text, "Unrecognized archive format");
+	assert_refused(VPROF_PARSE_SYMBOLS, text, "neither an ELF file nor a bzImage (7 bytes");
+	assert_refused(VPROF_PARSE_FRAMES, text, "neither an ELF file nor a bzImage (7 bytes");
 	int answer = ask(VPROF_PARSE_UNPACK, once, ANSWER_BYTES, NULL);
 
 	ck_assert_int_ge(answer, 0);

@@ -527,7 +527,7 @@ START_TEST(test_corrupt_kallsyms)
 	kernel_init(&kernel, tables);
 	ck_assert_ptr_null(load(elf_builder_finish(&kernel.builder), &error));
 	ck_assert_msg(g_error_matches(error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT), "%s", error->message);
-	ck_assert(g_str_has_prefix(error->message, "cannot read the symbols of test-kernel: "));
+	ck_assert(g_str_has_prefix(error->message, "the symbol table of test-kernel cannot be read: "));
 	elf_builder_deinit(&kernel.builder);
 }
 END_TEST

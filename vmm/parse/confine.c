@@ -85,9 +85,12 @@ static const unsigned allowed[] = {
 #endif
 };
 
-/* What libraries try and can do without: character sets, other files with debug information. */
+/*
+ * What libraries try and can do without: character sets, other files with debug information; GLib, where its messages
+ * go.
+ */
 static const unsigned refused[] = {
-	SYS_openat, SYS_readlinkat, SYS_faccessat, SYS_uname,  SYS_ioctl,
+	SYS_openat, SYS_readlinkat, SYS_faccessat, SYS_uname,  SYS_ioctl,    SYS_getpeername,
 #if defined(__x86_64__)
 	SYS_open,   SYS_stat,       SYS_lstat,     SYS_access, SYS_readlink,
 #endif

@@ -45,7 +45,7 @@ static bool input_map(const struct job *job, struct parse_input *input, uint64_t
 	}
 	*all = (uint64_t)status.st_size;
 	if (status.st_size == 0) {
-		*input = (struct parse_input){(uint8_t *)"", 0};
+		*input = (struct parse_input){(uint8_t *)"", 0, job->input};
 		return true;
 	}
 	uint8_t *at =
@@ -53,7 +53,7 @@ static bool input_map(const struct job *job, struct parse_input *input, uint64_t
 
 	if (at == MAP_FAILED)
 		return false;
-	*input = (struct parse_input){at + request->offset, (size_t)request->bytes};
+	*input = (struct parse_input){at + request->offset, (size_t)request->bytes, job->input};
 	return true;
 }
 

@@ -7,10 +7,11 @@
 G_DEFINE_QUARK(vprof_parse_error, parse_error)
 
 static const parse_fn parsers[] = {
-	[VPROF_PARSE_UNPACK] = parse_unpack, [VPROF_PARSE_MEMBER] = parse_member, [VPROF_PARSE_PAGES] = parse_pages,
+	[VPROF_PARSE_UNPACK] = parse_unpack,   [VPROF_PARSE_MEMBER] = parse_member, [VPROF_PARSE_PAGES] = parse_pages,
 #ifdef VPROF_HAVE_LIBDW
-	[VPROF_PARSE_LINES] = parse_lines,   [VPROF_PARSE_TYPES] = parse_types,
+	[VPROF_PARSE_LINES] = parse_lines,     [VPROF_PARSE_TYPES] = parse_types,
 #endif
+	[VPROF_PARSE_SYMBOLS] = parse_symbols, [VPROF_PARSE_FRAMES] = parse_frames,
 };
 
 bool parse_fail(GError **error, const char *format, ...)
@@ -54,7 +55,8 @@ parse_fn parse_find(const struct vprof_parse_request *request, GError **error)
 		parse_fail(error, "vprof-parse was built without a parser for it (libdw)");
 	else if (request->text_bytes > sizeof(request->text) ||
 	         (request->text_bytes > 0 && request->text[request->text_bytes - 1] != '\0') ||
-	         request->packing >= VPROF_PARSE_PACKINGS || request->answer_bytes > VPROF_PARSE_ANSWER_BYTES_MAX)
+	         request->packing >= VPROF_PARSE_PACKINGS || request->image >= VPROF_PARSE_IMAGES ||
+	         request->answer_bytes > VPROF_PARSE_ANSWER_BYTES_MAX)
 		parse_fail(error, "the request is malformed");
 	else
 		return parsers[request->what];

@@ -20,6 +20,7 @@ enum parse_error { PARSE_ERROR_INPUT };
 struct parse_input {
 	uint8_t *bytes; /* may be written to: libelf unpacks sections by changing their headers */
 	size_t n;
+	int fd; /* of all of it, to look for holes */
 };
 
 /* Where the answer goes: a memfd, which is written as it comes. */
@@ -46,6 +47,10 @@ bool parse_pages(const struct parse_input *input, const struct vprof_parse_reque
                  struct parse_answer *answer, GError **error);
 bool parse_types(const struct parse_input *input, const struct vprof_parse_request *request,
                  struct parse_answer *answer, GError **error);
+bool parse_symbols(const struct parse_input *input, const struct vprof_parse_request *request,
+                   struct parse_answer *answer, GError **error);
+bool parse_frames(const struct parse_input *input, const struct vprof_parse_request *request,
+                  struct parse_answer *answer, GError **error);
 
 /* A page that is packed by snappy; false when it is not whole. */
 bool parse_snappy_page(const uint8_t *packed, uint32_t n, uint8_t *page, size_t page_bytes);

@@ -168,6 +168,8 @@ static const char *limit_of(int signal)
 		return "its limit of " G_STRINGIFY(VPROF_PARSE_SECONDS) " s";
 	case SIGKILL:
 		return "the end of this host's memory";
+	case SIGTRAP: /* so GLib ends a program that gets no memory */
+		return "its limit of memory";
 	case SIGXFSZ:
 		return "the limit of what it may unpack to";
 	default:

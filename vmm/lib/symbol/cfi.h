@@ -113,11 +113,18 @@ struct cfi_source {
 #define CFI_ROWS_MAX (8u << 20) /* cc1 of GCC 12, with 32 MB, has 480,464 */
 #define CFI_TABLE_BYTES_MAX (UINT64_C(96) << 20)
 
-/* Makes a table; NULL when the sections describe no code, or have more rows than CFI_ROWS_MAX. */
+/*
+ * By vprof-parse: the table of a program or library; without its .debug_frame, which is not loaded, for one of
+ * image_open_partial. NULL when it describes no code, and with PARSER_ERROR or IMAGE_ERROR when it cannot be read. What
+ * is in it is not checked: cfi_table_open does that where it is used.
+ */
+GBytes *cfi_table_load(const struct image *image, struct cfi_statistics *statistics, GError **error);
+
+/* In vprof-parse: makes a table; NULL when the sections describe no code, or have more rows than CFI_ROWS_MAX. */
 GBytes *cfi_table_make(const struct cfi_source *source, struct cfi_statistics *statistics);
 /* The same from the sections of a program or library. */
 GBytes *cfi_table_make_of_image(const struct image *image, struct cfi_statistics *statistics);
-/* The same for one of image_open_partial; without its .debug_frame, which is not loaded. */
+/* The same for one of image_open_partial. */
 GBytes *cfi_table_make_of_partial(const struct image *image, struct cfi_statistics *statistics);
 
 /* A table in memory. Borrows the block. */

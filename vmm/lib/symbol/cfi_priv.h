@@ -6,6 +6,15 @@
 #include "lib/symbol/cfi.h"
 #include "lib/symbol/span_priv.h"
 
+/* Before the rows, cells and index of a table. */
+#define CFI_TABLE_MAGIC "CFI1"
+struct cfi_table_header {
+	char magic[4];
+	uint32_t n_rows, n_cells, n_index;
+};
+_Static_assert(sizeof(struct cfi_table_header) == 16 && sizeof(struct cfi_row) == 8 && sizeof(struct cfi_cell) == 12,
+               "a table goes from one process to another");
+
 /* Reads forward; after a read beyond the end, everything is 0 and `failed` is set. */
 struct cfi_cursor {
 	struct span span;

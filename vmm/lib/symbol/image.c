@@ -26,8 +26,9 @@ bool image_fail(const struct image *image, GError **error, enum image_error code
 	va_start(arguments, format);
 	g_autofree char *what = g_strdup_vprintf(format, arguments);
 	va_end(arguments);
-	g_set_error(error, IMAGE_ERROR, (int)code, "cannot use %s %s: %s", image_kind_name(image->kind), image->path,
-	            what);
+	g_set_error_literal(error, IMAGE_ERROR, (int)code, what);
+	if (image->path)
+		g_prefix_error(error, "cannot use %s %s: ", image_kind_name(image->kind), image->path);
 	return false;
 }
 
@@ -54,6 +55,8 @@ void image_free(struct image *image)
 	g_clear_pointer(&image->file, g_bytes_unref);
 	if (image->sealed >= 0)
 		close(image->sealed);
+	if (image->unpacked >= 0)
+		close(image->unpacked);
 	if (image->source >= 0)
 		close(image->source);
 	g_free(image);

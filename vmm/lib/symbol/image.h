@@ -69,6 +69,10 @@ struct image *image_open_fd(const char *path, enum image_kind kind, int fd, GErr
  * is there as bytes of the file, but for image_bytes, image_section and image_at, whose callers ask image_has.
  */
 struct image *image_open_partial(const char *path, int sealed, GError **error);
+/* Of bytes that are not packed, which it references. Its errors have no path. */
+struct image *image_new_unpacked(enum image_kind kind, GBytes *bytes, GError **error);
+/* Makes it one like those of image_open_partial, by the holes of `fd`. */
+void image_find_holes(struct image *image, int fd);
 void image_free(struct image *image);
 /* Gives back the memory that mapped contents take; what is used of them again is there again. */
 void image_rest(const struct image *image);
@@ -121,6 +125,8 @@ char *image_build_id_text(const struct image *image);
 /* The setup header of a bzImage, from offset 0x1f1 (struct setup_header); NULL for a plain ELF. */
 const uint8_t *image_setup_header(const struct image *image, size_t *bytes);
 
+/* Sealed memory with image_bytes, for vprof-parse; *bytes is its size. -1 with IMAGE_ERROR_IO. The caller closes it. */
+int image_memory(const struct image *image, uint64_t *bytes, GError **error);
 /*
  * Sealed memory with the ELF file's debug information, for vprof-parse; *bytes is its size. -1 with IMAGE_ERROR_IO. The
  * caller closes it.

@@ -77,10 +77,7 @@ static bool parse(struct image *image, GError **error)
 	if (!unpack(image, file, error))
 		return false;
 	image->bytes.data = g_bytes_get_data(image->elf, &image->bytes.n);
-	if (image->kind == IMAGE_KERNEL && image_is_boot_file(image->bytes) ? !image_parse_boot(image, error)
-	                                                                    : !image_parse_elf(image, error))
-		return false;
-	if (image->kind == IMAGE_MODULE && !image_lay_out_module(image, error))
+	if (!image_parse(image, error))
 		return false;
 	if (image->kind == IMAGE_KERNEL && !image->release) {
 		image->release = release_find(image);
@@ -100,6 +97,7 @@ static struct image *image_make(const char *path, GBytes *file, enum image_kind 
 	image->file = g_bytes_ref(file);
 	image->sealed = sealed;
 	image->source = source;
+	image->unpacked = -1;
 	if (!parse(image, error)) {
 		image_free(image);
 		return NULL;
@@ -139,42 +137,20 @@ struct image *image_open_fd(const char *path, enum image_kind kind, int fd, GErr
 	return NULL;
 }
 
-/* From what lseek(2) says; none where it does not know holes. */
-static GArray *holes_find(int fd, off_t bytes)
-{
-	GArray *holes = g_array_new(FALSE, FALSE, sizeof(struct image_hole));
-	off_t at = 0;
-
-	while (at < bytes && (at = lseek(fd, at, SEEK_HOLE)) >= 0 && at < bytes) {
-		const off_t end = lseek(fd, at, SEEK_DATA);
-		const struct image_hole hole = {(uint64_t)at, (uint64_t)(end < 0 ? bytes : end)};
-
-		g_array_append_val(holes, hole);
-		at = (off_t)hole.to;
-	}
-	return holes;
-}
-
 struct image *image_open_partial(const char *path, int sealed, GError **error)
 {
 	struct image *image = image_open_fd(path, IMAGE_PROGRAM, sealed, error);
 
 	if (image)
-		image->holes = holes_find(sealed, (off_t)image->bytes.n);
+		image_find_holes(image, sealed);
 	return image;
 }
 
-int image_debug_file(const struct image *image, uint64_t *bytes, GError **error)
+/* How many bytes are in `fd`, which is closed if that fails, or the reason why there is none. */
+static int file_take(int fd, uint64_t *bytes, GError **error)
 {
 	struct stat status;
-	int fd;
 
-	if (image->compression || image->sealed < 0)
-		fd = sealed_copy("vprof-elf", image->bytes.data, image->bytes.n);
-	else if (image->source >= 0)
-		fd = image_copy(image->source, IMAGE_COPY_DEBUG, error);
-	else
-		fd = fcntl(image->sealed, F_DUPFD_CLOEXEC, 0);
 	if (fd >= 0 && fstat(fd, &status) == 0) {
 		*bytes = (uint64_t)status.st_size;
 		return fd;
@@ -186,6 +162,27 @@ int image_debug_file(const struct image *image, uint64_t *bytes, GError **error)
 	else
 		g_set_error(error, IMAGE_ERROR, IMAGE_ERROR_IO, "cannot be copied: %s", g_strerror(errno));
 	return -1;
+}
+
+static int memory_open(const struct image *image)
+{
+	const int sealed = image->unpacked >= 0 ? image->unpacked : image->sealed;
+
+	return sealed >= 0 ? fcntl(sealed, F_DUPFD_CLOEXEC, 0)
+	                   : sealed_copy("vprof-elf", image->bytes.data, image->bytes.n);
+}
+
+int image_memory(const struct image *image, uint64_t *bytes, GError **error)
+{
+	return file_take(memory_open(image), bytes, error);
+}
+
+int image_debug_file(const struct image *image, uint64_t *bytes, GError **error)
+{
+	const bool is_elsewhere = image->unpacked < 0 && image->source >= 0;
+
+	return file_take(is_elsewhere ? image_copy(image->source, IMAGE_COPY_DEBUG, error) : memory_open(image), bytes,
+	                 error);
 }
 
 int image_open_kernel(const char *path, GError **error)
@@ -207,6 +204,7 @@ struct image *image_open(const char *path, GError **error)
 
 	if (fd < 0)
 		return NULL;
+	(void)parser_start(NULL); /* beside the copy */
 	struct image *image = image_open_fd(path, IMAGE_KERNEL, fd, error);
 
 	close(fd);

@@ -75,8 +75,7 @@ static bool unpack(struct image *image, const struct packing *packing, struct sp
 	gsize got = 0;
 
 	image->elf = answer >= 0 ? sealed_map(answer) : NULL;
-	if (answer >= 0)
-		close(answer);
+	image->unpacked = answer;
 	if (image->elf)
 		g_bytes_get_data(image->elf, &got);
 	if (image->elf && got == expected)

@@ -7,6 +7,8 @@
 
 #include <elf.h>
 
+#include <vprof/parse.h>
+
 #include "lib/symbol/image.h"
 #include "lib/symbol/span_priv.h"
 
@@ -20,9 +22,10 @@ struct image {
 	char *path;
 	enum image_kind kind;
 	GBytes *file;
-	int sealed;  /* memory with `file`; -1: bytes of the caller */
-	int source;  /* the file with debug information that `sealed` has not; -1 */
-	GBytes *elf; /* `file` again, or the unpacked payload */
+	int sealed;   /* memory with `file`; -1: bytes of the caller */
+	int unpacked; /* memory with `elf`; -1: it is `file` */
+	int source;   /* the file with debug information that `sealed` has not; -1 */
+	GBytes *elf;  /* `file` again, or the unpacked payload */
 	struct span bytes;
 	struct span setup_header;
 	const char *compression;
@@ -53,7 +56,7 @@ static inline uint64_t image_slid(const struct image *image, uint64_t address)
 /* "kernel", "program", "kernel module". */
 const char *image_kind_name(enum image_kind kind);
 
-/* "cannot use kernel PATH: ..."; returns false. */
+/* "cannot use kernel PATH: ...", or only the reason without a path; returns false. */
 G_GNUC_PRINTF(4, 5)
 bool image_fail(const struct image *image, GError **error, enum image_error code, const char *format, ...);
 
@@ -76,7 +79,14 @@ bool image_parse_boot(struct image *image, GError **error);
 /* image_payload.c. Sets elf and compression. The last bytes of `payload` are the size of what was packed. */
 bool image_unpack_payload(struct image *image, struct span payload, GError **error);
 
-/* image_elf.c. Fills in what the ELF in image->bytes says. */
+/* image_ask.c. What vprof-parse says of the image; NULL with PARSER_ERROR or IMAGE_ERROR, as a clause without a
+ * subject. */
+GBytes *image_ask(const struct image *image, enum vprof_parse_what what, uint64_t answer_bytes, GError **error);
+
+/* image_parse.c. Fills in what image->bytes, which are not packed, say. */
+bool image_parse(struct image *image, GError **error);
+
+/* image_elf.c. The same of an ELF file. */
 bool image_parse_elf(struct image *image, GError **error);
 
 /* image_module.c. Gives the sections of a module their addresses, and makes its segments of them. */

@@ -14,16 +14,6 @@ struct candidate {
 	bool ends;
 };
 
-struct symtab {
-	const char *source;
-	GStringChunk *names;
-	struct symbol *symbols; /* [n_symbols] */
-	size_t n_symbols;
-	GArray *ranges;   /* of struct symtab_range, by start */
-	GArray *nameless; /* of struct symbol: sections of code in which no symbol begins, under the section's name */
-	struct symtab_packed *packed; /* in place of symbols and ranges, which are empty then; NULL */
-};
-
 G_DEFINE_QUARK(vprof_symtab_error, symtab_error)
 
 void symtab_add(struct symtab_builder *builder, uint64_t address, uint64_t size, char type, const char *name, bool ends)
@@ -339,6 +329,7 @@ void symtab_keep_code(struct symtab *symtab)
 		return;
 	GStringChunk *names = g_string_chunk_new(1);
 
+	symtab->source = g_string_chunk_insert(names, symtab->source);
 	for (guint i = 0; i < symtab->nameless->len; i++) {
 		struct symbol *section = &g_array_index(symtab->nameless, struct symbol, i);
 

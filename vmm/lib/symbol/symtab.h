@@ -29,12 +29,16 @@ struct symtab;
 struct symtab_builder;
 
 /*
- * .symtab if there is one with code in it, else kallsyms. Mapping symbols and compiler locals ($x, .L) are left out.
- * Nothing of the image is kept: it may be freed before the table.
+ * By vprof-parse. Of a kernel: .symtab if there is one with code in it, else kallsyms. Of a program, library or module:
+ * .symtab, else what a stripped one offers to be linked with (.dynsym). Mapping symbols and compiler locals ($x, .L)
+ * are left out. Nothing of the image is kept: it may be freed before the table. Errors: both, and PARSER_ERROR.
  */
 struct symtab *symtab_load(const struct image *image, GError **error);
-/* Of a program or library: .symtab, else what a stripped one offers to be linked with (.dynsym). */
-struct symtab *symtab_load_program(const struct image *image, GError **error);
+/* In vprof-parse: the same; NULL without an error when there are none. Errors, without a path: SYMTAB_ERROR_CORRUPT. */
+struct symtab *symtab_parse(const struct image *image, GError **error);
+/* The answer (include/vprof/parse.h); and the table again, NULL for an answer that contradicts itself. */
+GByteArray *symtab_encode(const struct symtab *symtab);
+struct symtab *symtab_decode(GBytes *answer);
 
 /* Code that a list of symbols is about. */
 struct symtab_code {
@@ -61,7 +65,7 @@ void symtab_free(struct symtab *symtab);
  */
 void symtab_keep_code(struct symtab *symtab);
 
-/* "symtab", "kallsyms" or "dynsym". */
+/* "symtab", "kallsyms" or "dynsym"; lives as long as the table. */
 const char *symtab_source(const struct symtab *symtab);
 
 /*

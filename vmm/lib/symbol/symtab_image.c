@@ -65,8 +65,8 @@ static bool check_table(const struct image *image, size_t index, GError **error)
 		return true;
 	g_set_error(
 		error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
-		"the symbol table of %s (section %zu) has %zu bytes in entries of %zu, %u at most, and names in section %u of %zu; strip it or build the kernel again",
-		image->path, index, bytes, (size_t)header->sh_entsize, SYMBOLS_MAX, header->sh_link, image->n_sections);
+		"section %zu has %zu bytes in entries of %zu, %u at most, and names in section %u of %zu; strip it or build it again",
+		index, bytes, (size_t)header->sh_entsize, SYMBOLS_MAX, header->sh_link, image->n_sections);
 	return false;
 }
 
@@ -87,10 +87,9 @@ static bool add_table(struct symtab_builder *builder, const struct image *image,
 
 		/* Names may share their ends, but a table of symbols that all have one huge name is an attack. */
 		if (!name || (names_bytes += strlen(name)) > image->bytes.n) {
-			g_set_error(
-				error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
-				"symbol %zu of %s has its name at offset %u of %zu bytes; strip it or build the kernel again",
-				offset / sizeof(symbol), image->path, symbol.st_name, names.n);
+			g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
+			            "symbol %zu has its name at offset %u of %zu bytes; strip it or build it again",
+			            offset / sizeof(symbol), symbol.st_name, names.n);
 			return false;
 		}
 		if (image_has(image, (const uint8_t *)name, strlen(name) + 1))
@@ -189,17 +188,11 @@ static struct symtab *load_kallsyms(const struct image *image, GError **error)
 	if (symtab)
 		return symtab;
 	if (g_error_matches(cause, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT))
-		g_propagate_prefixed_error(error, g_steal_pointer(&cause),
-		                           "cannot read the symbols of %s: ", image->path);
-	else
-		g_set_error(
-			error, SYMTAB_ERROR, SYMTAB_ERROR_NONE,
-			"%s has no symbols of its code, neither .symtab nor kallsyms; give an image that is not stripped, or build Linux with CONFIG_KALLSYMS",
-			image->path);
+		g_propagate_error(error, g_steal_pointer(&cause));
 	return NULL;
 }
 
-struct symtab *symtab_load(const struct image *image, GError **error)
+struct symtab *symtab_parse(const struct image *image, GError **error)
 {
 	GError *cause = NULL;
 	struct symtab *symtab = load_table(image, SHT_SYMTAB, "symtab", &cause);
@@ -208,19 +201,9 @@ struct symtab *symtab_load(const struct image *image, GError **error)
 		g_propagate_error(error, cause);
 		return NULL;
 	}
-	return symtab ? symtab : load_kallsyms(image, error);
-}
-
-struct symtab *symtab_load_program(const struct image *image, GError **error)
-{
-	GError *cause = NULL;
-	struct symtab *symtab = load_table(image, SHT_SYMTAB, "symtab", &cause);
-
-	if (!symtab && !cause)
-		symtab = load_table(image, SHT_DYNSYM, "dynsym", &cause);
-	if (cause)
-		g_propagate_error(error, cause);
-	else if (!symtab)
-		g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_NONE, "%s is stripped", image->path);
-	return symtab;
+	if (symtab)
+		return symtab;
+	/* What a stripped program offers to be linked with. */
+	return image->kind == IMAGE_KERNEL ? load_kallsyms(image, error)
+	                                   : load_table(image, SHT_DYNSYM, "dynsym", error);
 }

@@ -1,9 +1,27 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How symbols from some source become a table: regions first, then symtab_add for each symbol. */
+/* A table, and how symbols from some source become one: regions first, then symtab_add for each symbol. */
 #ifndef VPROF_SYMBOL_SYMTAB_PRIV_H
 #define VPROF_SYMBOL_SYMTAB_PRIV_H
 
 #include "lib/symbol/symtab.h"
+
+#define SYMTAB_NO_SYMBOL UINT32_MAX
+
+/* From `start` to that of the next range, addresses belong to `symbol`, or to none. */
+struct symtab_range {
+	uint64_t start;
+	uint32_t symbol;
+};
+
+struct symtab {
+	const char *source;
+	GStringChunk *names;
+	struct symbol *symbols; /* [n_symbols] */
+	size_t n_symbols;
+	GArray *ranges;   /* of struct symtab_range, by start */
+	GArray *nameless; /* of struct symbol: sections of code in which no symbol begins, under the section's name */
+	struct symtab_packed *packed; /* in place of symbols and ranges, which are empty then; NULL */
+};
 
 /* A part of the address space that symbols do not reach beyond: a section, or a segment of an image without any. */
 struct symtab_region {
@@ -11,14 +29,6 @@ struct symtab_region {
 	uint64_t end;
 	bool code;
 	const char *name; /* of the section, as long as the builder; NULL */
-};
-
-#define SYMTAB_NO_SYMBOL UINT32_MAX
-
-/* From `start` to that of the next range, addresses belong to this symbol of the table, or to none. */
-struct symtab_range {
-	uint64_t start;
-	uint32_t symbol;
 };
 
 struct symtab_builder {

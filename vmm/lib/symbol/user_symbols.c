@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/parser/parser.h"
 #include "lib/record/hex.h"
 #include "lib/record/record.h"
 #include "lib/symbol/image.h"
@@ -24,6 +25,7 @@ struct user_symbols {
 	struct module_folder *modules; /* NULL */
 	enum arch arch;
 	bool debuginfod, force;
+	bool unavailable;   /* a warning says that vprof-parse is */
 	GHashTable *copies; /* "NAME BUILD-ID" -> struct user_copy * */
 	GHashTable *given;  /* build-id in digits -> struct user_copy * */
 	GPtrArray *warnings;
@@ -39,20 +41,23 @@ void user_copy_free(struct user_copy *copy)
 }
 
 /* `copy` has nothing, or what a source without symbols has left. */
-static void copy_take(struct user_copy *copy, const struct image *image)
+static void copy_take(struct user_copy *copy, const struct image *image, GError **error)
 {
 	const struct image_segment *segments = image_segments(image, &copy->n_segments);
 
 	g_free(copy->segments);
 	copy->segments = g_memdup2(segments, copy->n_segments * sizeof(*segments));
-	copy->symtab = symtab_load_program(image, NULL);
+	copy->symtab = symtab_load(image, error);
+	/* That a file has none needs no message. */
+	if (error && g_error_matches(*error, SYMTAB_ERROR, SYMTAB_ERROR_NONE))
+		g_clear_error(error);
 }
 
-struct user_copy *user_copy_new(const struct image *image)
+struct user_copy *user_copy_new(const struct image *image, GError **error)
 {
 	struct user_copy *copy = g_new0(struct user_copy, 1);
 
-	copy_take(copy, image);
+	copy_take(copy, image, error);
 	return copy;
 }
 
@@ -69,6 +74,9 @@ struct user_symbols *user_symbols_new(const struct user_symbol_sources *sources)
 	symbols->initrd = sources->initrd ? user_archive_new(sources->initrd) : NULL;
 	symbols->modules = sources->modules ? module_folder_new(sources->modules) : NULL;
 	symbols->debuginfod = sources->debuginfod;
+	/* Beside what comes before the first file. */
+	if (symbols->symfs || symbols->initrd || symbols->modules || sources->debuginfod)
+		(void)parser_start(NULL);
 	symbols->arch = sources->arch;
 	symbols->force = sources->force;
 	symbols->copies = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, copy_destroy);
@@ -142,11 +150,14 @@ static bool is_file(const char *name)
 	return is_module(name) || (name[0] == '/' && name[1] != '/');
 }
 
-/* Takes the reason over, as a warning. */
+/* Takes the reason over, as a warning. That vprof-parse is not there is the same for all files. */
 static void warning_take(struct user_symbols *symbols, GError *why)
 {
-	if (why)
+	const bool unavailable = g_error_matches(why, PARSER_ERROR, PARSER_ERROR_UNAVAILABLE);
+
+	if (why && !(unavailable && symbols->unavailable))
 		g_ptr_array_add(symbols->warnings, g_strdup(why->message));
+	symbols->unavailable = symbols->unavailable || unavailable;
 	g_clear_error(&why);
 }
 
@@ -219,8 +230,11 @@ static struct user_copy *copy_find(struct user_symbols *symbols, const char *nam
 	for (enum source source = 0; source < SOURCE_COUNT && !copy->symtab; source++) {
 		struct image *image = source_open(symbols, source, name, build_id, n);
 
+		GError *why = NULL;
+
 		if (image)
-			copy_take(copy, image);
+			copy_take(copy, image, &why);
+		warning_take(symbols, why);
 		image_free(image);
 	}
 	return copy;

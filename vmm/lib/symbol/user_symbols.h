@@ -44,9 +44,11 @@ struct user_symbol {
 bool user_symbols_find(struct user_symbols *symbols, const char *name, const uint8_t *build_id, size_t build_id_bytes,
                        uint64_t file_offset, struct user_symbol *symbol);
 
-/* The symbols of a file, or none; `image` is not needed any more afterwards. */
+/*
+ * The symbols of a file, or none, with an error when these cannot be read; `image` is not needed any more afterwards.
+ */
 struct user_copy;
-struct user_copy *user_copy_new(const struct image *image);
+struct user_copy *user_copy_new(const struct image *image, GError **error);
 void user_copy_free(struct user_copy *copy); /* NULL is fine */
 /*
  * For a file of this build, of which no source has symbols: takes those of the guest's own file, from its memory, over.

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <unistd.h>
+
+#include "lib/parser/parser.h"
+#include "lib/symbol/image_priv.h"
+
+static enum vprof_parse_image kind_of(const struct image *image)
+{
+	switch (image->kind) {
+	case IMAGE_KERNEL:
+		return VPROF_PARSE_KERNEL;
+	case IMAGE_MODULE:
+		return VPROF_PARSE_MODULE;
+	default:
+		return image->holes ? VPROF_PARSE_PROGRAM_PART : VPROF_PARSE_PROGRAM;
+	}
+}
+
+GBytes *image_ask(const struct image *image, enum vprof_parse_what what, uint64_t answer_bytes, GError **error)
+{
+	struct vprof_parse_request request = {
+		.what = what, .answer_bytes = answer_bytes, .start = image->slide, .image = kind_of(image)};
+	int file = image_memory(image, &request.bytes, error);
+	int answer = file >= 0 ? parser_ask(&request, file, error) : -1;
+	GBytes *mapped = answer >= 0 ? sealed_map(answer) : NULL;
+
+	if (answer >= 0 && !mapped)
+		g_set_error_literal(error, IMAGE_ERROR, IMAGE_ERROR_IO, "cannot be read: the answer cannot be mapped");
+	if (answer >= 0)
+		close(answer);
+	if (file >= 0)
+		close(file);
+	return mapped;
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The symbols of an image, by vprof-parse. */
+#include "lib/parser/parser.h"
+#include "lib/symbol/image_priv.h"
+#include "lib/symbol/symtab.h"
+
+#define ANSWER_BYTES_MAX (UINT64_C(256) << 20) /* four times those of allyesconfig */
+
+static struct symtab *none(const struct image *image, GError **error)
+{
+	if (image->kind == IMAGE_KERNEL)
+		g_set_error(
+			error, SYMTAB_ERROR, SYMTAB_ERROR_NONE,
+			"%s has no symbols of its code, neither .symtab nor kallsyms; give an image that is not stripped, or build Linux with CONFIG_KALLSYMS",
+			image->path);
+	else
+		g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_NONE, "%s is stripped", image->path);
+	return NULL;
+}
+
+struct symtab *symtab_load(const struct image *image, GError **error)
+{
+	g_autofree char *what = g_strdup_printf("the symbol table of %s ", image->path);
+	GError *why = NULL;
+	g_autoptr(GBytes) answer = image_ask(image, VPROF_PARSE_SYMBOLS, ANSWER_BYTES_MAX, &why);
+	struct symtab *symtab = NULL;
+
+	if (answer && g_bytes_get_size(answer) == 0)
+		return none(image, error);
+	if (answer)
+		symtab = symtab_decode(answer);
+	if (g_error_matches(why, PARSER_ERROR, PARSER_ERROR_REFUSED))
+		why->domain = SYMTAB_ERROR, why->code = SYMTAB_ERROR_CORRUPT;
+	if (why)
+		g_propagate_prefixed_error(error, why, "%s", what);
+	else if (!symtab)
+		g_set_error(error, SYMTAB_ERROR, SYMTAB_ERROR_CORRUPT,
+		            "%scannot be read: what vprof-parse says of it contradicts itself", what);
+	return symtab;
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A table of symbols on its way out of vprof-parse (include/vprof/parse.h). */
+#include <string.h>
+
+#include "lib/parser/table.h"
+#include "lib/record/text.h"
+#include "lib/symbol/symtab_priv.h"
+
+_Static_assert(sizeof(struct symtab_range) == sizeof(struct vprof_parse_range) &&
+                       offsetof(struct symtab_range, symbol) == offsetof(struct vprof_parse_range, symbol),
+               "ranges are taken over as they are");
+
+/* ---- there ---- */
+
+static uint32_t text_add(GByteArray *text, const char *name)
+{
+	guint at = text->len;
+
+	g_byte_array_append(text, (const guint8 *)name, (guint)strlen(name) + 1);
+	return at;
+}
+
+static void symbols_add(GByteArray *answer, enum vprof_parse_table_kind kind, const struct symbol *symbols, size_t n,
+                        GByteArray *text)
+{
+	g_autofree struct vprof_parse_symbol *rows = g_new(struct vprof_parse_symbol, n);
+
+	for (size_t i = 0; i < n; i++)
+		rows[i] = (struct vprof_parse_symbol){symbols[i].address, symbols[i].size,
+		                                      text_add(text, symbols[i].name), (uint8_t)symbols[i].type};
+	table_add(answer, kind, sizeof(*rows), rows, n);
+}
+
+GByteArray *symtab_encode(const struct symtab *symtab)
+{
+	GByteArray *answer = g_byte_array_new();
+	g_autoptr(GByteArray) text = g_byte_array_new();
+
+	text_add(text, symtab->source);
+	symbols_add(answer, VPROF_PARSE_TABLE_SYMBOLS, symtab->symbols, symtab->n_symbols, text);
+	symbols_add(answer, VPROF_PARSE_TABLE_SECTIONS, (const struct symbol *)symtab->nameless->data,
+	            symtab->nameless->len, text);
+	table_add(answer, VPROF_PARSE_TABLE_RANGES, sizeof(struct vprof_parse_range), symtab->ranges->data,
+	          symtab->ranges->len);
+	table_add(answer, VPROF_PARSE_TABLE_TEXT, 1, text->data, text->len);
+	return answer;
+}
+
+/* ---- here ---- */
+
+/* Names may share bytes, but not begin inside of another one: that would cut characters. */
+static bool symbol_decode(const struct vprof_parse_symbol *row, const char *text, size_t text_bytes,
+                          struct symbol *symbol)
+{
+	*symbol = (struct symbol){row->address, row->size, text + row->name, (char)row->type};
+	return row->size > 0 && row->name > 0 && row->name < text_bytes && text[row->name - 1] == '\0' &&
+	       row->type < 0x80 && g_ascii_isgraph((char)row->type);
+}
+
+static bool symbols_decode(const struct vprof_parse_symbol *rows, size_t n, const char *text, size_t text_bytes,
+                           struct symbol *symbols)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!symbol_decode(&rows[i], text, text_bytes, &symbols[i]) ||
+		    (i > 0 && rows[i].address < rows[i - 1].address))
+			return false;
+	return true;
+}
+
+static bool ranges_are_sound(const struct vprof_parse_range *rows, size_t n, size_t n_symbols)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((rows[i].symbol >= n_symbols && rows[i].symbol != SYMTAB_NO_SYMBOL) ||
+		    (i > 0 && rows[i].start <= rows[i - 1].start))
+			return false;
+	return true;
+}
+
+/* One block, so that names keep their distances. What may be shown of a name is no longer than the name. */
+static const char *text_copy(GStringChunk *names, const char *text, size_t n)
+{
+	char *copy = g_string_chunk_insert_len(names, text, (gssize)n);
+
+	for (size_t at = 0, bytes; at < n; at += bytes) {
+		bytes = strlen(copy + at) + 1;
+		text_make_printable(copy + at);
+	}
+	return copy;
+}
+
+/* NULL and *n 0, or the rows. */
+static const void *rows_of(GBytes *answer, enum vprof_parse_table_kind kind, size_t row_bytes, size_t *n)
+{
+	const void *rows = table_find(answer, kind, row_bytes, n);
+
+	if (!rows || *n > G_MAXINT)
+		*n = 0;
+	return rows;
+}
+
+struct symtab *symtab_decode(GBytes *answer)
+{
+	size_t text_bytes, n, n_sections, n_ranges;
+	const char *text = table_text(answer, &text_bytes);
+	const void *symbols = rows_of(answer, VPROF_PARSE_TABLE_SYMBOLS, sizeof(struct vprof_parse_symbol), &n);
+	const void *sections =
+		rows_of(answer, VPROF_PARSE_TABLE_SECTIONS, sizeof(struct vprof_parse_symbol), &n_sections);
+	const void *ranges = rows_of(answer, VPROF_PARSE_TABLE_RANGES, sizeof(struct vprof_parse_range), &n_ranges);
+
+	if (!text || n == 0 || n_ranges == 0 || !ranges_are_sound(ranges, n_ranges, n))
+		return NULL;
+	struct symtab *symtab = g_new0(struct symtab, 1);
+
+	symtab->names = g_string_chunk_new(text_bytes + 1);
+	symtab->source = text_copy(symtab->names, text, text_bytes);
+	symtab->symbols = g_new(struct symbol, n);
+	symtab->n_symbols = n;
+	symtab->ranges = g_array_sized_new(FALSE, FALSE, sizeof(struct symtab_range), (guint)n_ranges);
+	g_array_append_vals(symtab->ranges, ranges, (guint)n_ranges);
+	symtab->nameless = g_array_sized_new(FALSE, FALSE, sizeof(struct symbol), (guint)n_sections);
+	g_array_set_size(symtab->nameless, (guint)n_sections);
+	if (symbols_decode(symbols, n, symtab->source, text_bytes, symtab->symbols) &&
+	    symbols_decode(sections, n_sections, symtab->source, text_bytes, (struct symbol *)symtab->nameless->data))
+		return symtab;
+	symtab_free(symtab);
+	return NULL;
+}
