@@ -46,7 +46,7 @@ static bool code_segment_find(const struct image *image, uint64_t *address)
 
 struct python_file python_file_read(const struct image *image)
 {
-	struct symtab *symtab = may_be_python(image) ? symtab_load_program(image, NULL) : NULL;
+	struct symtab *symtab = may_be_python(image) ? symtab_load(image, NULL) : NULL;
 	struct python_file file = {0};
 	uint64_t runtime, first;
 
