@@ -74,7 +74,7 @@ class Domains(libvirt.LibvirtTest):
         vprof = self.start(*self.attach("shares", "--kernel", self.image, "--no-report", "-o", self.folder / "first"))
         self.addCleanup(vprof.kill)
         harness.wait_until(lambda: (self.folder / "first").exists(), "the first recording")
-        (engine,) = harness.children_of(vprof.pid)
+        engine = harness.child(vprof.pid, "vprof-attach")
         self.refused(*self.attach("shares", "-o", self.recording),
                      message=rf"cannot listen on \S+/shares.sock: it is in use by process {engine} \(vprof-attach\), "
                              r"which has a guest of this name; look on with `vprof top`")

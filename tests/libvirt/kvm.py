@@ -188,8 +188,7 @@ class Kvm(libvirt.LibvirtTest):
         self.check_several()
 
     def engine_of(self, vprof):
-        (engine,) = harness.children_of(vprof.pid)
-        return engine
+        return harness.child(vprof.pid, "vprof-attach")
 
     def check_privileges(self, engine):
         """No capability is left, in no thread, and root's user id is not."""
