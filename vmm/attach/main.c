@@ -22,6 +22,7 @@
 #include "control/keeper.h"
 #include "control/sandbox.h"
 #include "engine/engine.h"
+#include "lib/parser/parser.h"
 #include "lib/process/privilege.h"
 
 struct attachment {
@@ -308,6 +309,7 @@ static int print_probe(struct attachment *attachment)
 
 	if (!processes_begin(attachment))
 		return EXIT_FAILURE;
+	(void)parser_start(NULL); /* without one, what needs it says so */
 	struct qemu_guest *qemu = make_guest(options, g_steal_pointer(&attachment->asker), &error);
 	/* What is said of the routes must hold for the engine. */
 	bool looked = qemu && confine(qemu, options->sandbox, &error) && qemu_guest_look(qemu, &error);
