@@ -80,7 +80,7 @@ class VmmService(harness.ProgramTest):
         """The programs, their units, and the libraries that they need."""
         subprocess.run(["cmake", "--install", os.environ["VPROF_BUILD"], "--prefix", "/usr"], check=True,
                        env=os.environ | {"DESTDIR": str(self.root)}, stdout=subprocess.DEVNULL)
-        for program in harness.VPROF, harness.VMM, harness.BIN / "vprof-attach", *self.loaded():
+        for program in harness.VPROF, harness.VMM, *(harness.BIN / name for name in ("vprof-attach", "vprof-parse")), *self.loaded():
             text = subprocess.run(["ldd", program], stdout=subprocess.PIPE, text=True, check=True).stdout
             for library in map(pathlib.Path, re.findall(r"=> (/\S+) \(0x", text)):
                 place = self.root / "usr" / "lib" / "x86_64-linux-gnu" / library.name
