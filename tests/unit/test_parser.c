@@ -285,9 +285,12 @@ START_TEST(test_end_of_server)
 	ck_assert_int_eq(kill(atoi(text), SIGKILL), 0);
 	ck_assert_int_eq(ask(VPROF_PARSE_UNPACK, packed, ANSWER_BYTES, &error), -1);
 	ck_assert(g_error_matches(error, PARSER_ERROR, PARSER_ERROR_UNAVAILABLE));
+	g_autofree char *reason = g_strdup(error->message);
+
 	g_clear_error(&error);
 	ck_assert_int_eq(ask(VPROF_PARSE_UNPACK, packed, ANSWER_BYTES, &error), -1);
 	ck_assert(g_error_matches(error, PARSER_ERROR, PARSER_ERROR_UNAVAILABLE));
+	ck_assert_str_eq(error->message, reason);
 }
 END_TEST
 

@@ -23,8 +23,8 @@ G_DEFINE_QUARK(vprof_parser_error, parser_error)
 /* One question at a time holds the lock. */
 static struct {
 	GMutex lock;
-	bool started; /* [lock] */
-	int socket;   /* [lock] -1: it could not be started, or is gone */
+	int socket;   /* [lock] -1: there is none (yet) */
+	GError *lost; /* [lock] why there is none and will be none: it could not be started, or gave no answer */
 } parser = {.socket = -1};
 
 static bool unavailable(GError **error, const char *what, int reason)
@@ -63,21 +63,14 @@ static int spawn(const char *path, int theirs)
 	return failed;
 }
 
-static bool start_locked(GError **error)
+static bool begin_locked(GError **error)
 {
 	int ends[2];
-
-	if (parser.started && parser.socket >= 0)
-		return true;
-	if (parser.started)
-		return unavailable(error, "there is no more", ESRCH);
-	parser.started = true;
 	g_autofree char *path = program_find(PROGRAM, error);
 
 	if (!path) {
 		g_prefix_error(error, "cannot be read: ");
-		if (error)
-			(*error)->domain = PARSER_ERROR, (*error)->code = PARSER_ERROR_UNAVAILABLE;
+		(*error)->domain = PARSER_ERROR, (*error)->code = PARSER_ERROR_UNAVAILABLE;
 		return false;
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
@@ -91,6 +84,18 @@ static bool start_locked(GError **error)
 	}
 	parser.socket = ends[0];
 	return true;
+}
+
+/* Says the same each time. */
+static bool lost_tell(GError **error)
+{
+	g_propagate_error(error, g_error_copy(parser.lost));
+	return false;
+}
+
+static bool start_locked(GError **error)
+{
+	return parser.socket >= 0 || (!parser.lost && begin_locked(&parser.lost)) || lost_tell(error);
 }
 
 bool parser_start(GError **error)
@@ -232,7 +237,8 @@ static bool ask_locked(const struct vprof_parse_request *request, int input, int
 	/* What comes later would be the answer to another question. */
 	close(parser.socket);
 	parser.socket = -1;
-	return unavailable(error, "there is no answer from", reason);
+	unavailable(&parser.lost, "there is no answer from", reason);
+	return lost_tell(error);
 }
 
 int parser_ask(const struct vprof_parse_request *request, int input, GError **error)
