@@ -17,8 +17,8 @@ ARM64 = harness.SOURCE / "build" / "arm64" / "bin"
 # Unit tests that run a program of the build, or have perf events or a seccomp filter: what emulates one process of
 # arm64 has none of that. arm64_unit.py runs the others, ten times as fast.
 UNIT_TESTS = {
-    "control_answers", "counter_event", "image", "image_boot", "keeper", "kernel_json", "kernel_modules", "mappings", "module_file", "parser",
-    "sandbox", "session_off_cpu", "session_steps", "session_wall", "task",
+    "cgroup", "control_answers", "core_file", "counter_event", "host_symbols", "image", "image_boot", "keeper", "kernel_json", "kernel_modules",
+    "mappings", "module_file", "parser", "probe", "sandbox", "session_off_cpu", "session_steps", "session_wall", "symtab", "task", "unwind_search",
 }
 
 
