@@ -255,8 +255,8 @@ static void access_seen(struct exit_times_vcpu *vcpu, __u64 key, bool counts)
 	}
 }
 
-/* kvm_pio(write, port) */
-static void machine_port(struct exit_times_vcpu *vcpu, bool write, __u64 port)
+/* kvm_pio(write, port): of x86 alone, hence inline */
+static inline void machine_port(struct exit_times_vcpu *vcpu, bool write, __u64 port)
 {
 	access_seen(vcpu, (write ? EXIT_TIMES_ACCESS_WRITE : 0) | (port & 0xffff), true);
 }
