@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct lock_wait wait;
 		size_t n = 0;
 
-		if (frame_from_switch(&walk, task->stack_pointer, FAKE_FORK, &frame))
+		if (listed_task_frame(&fake_list_layout, &walk, task, &frame))
 			n = unwind_from(&config, &walk, frame, chain, &end);
 		if (n > UNWIND_CHAIN_MAX || task->task.tid == 0 || !strchr("RSDTtXZPI", task->state))
 			abort();

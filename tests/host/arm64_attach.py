@@ -26,6 +26,9 @@ INTO_USER_MIN, CALLS_MIN = 0.9, 30
 RESIDUAL_MAX = 0.01
 INIT = """#!/bin/sh
 /bin/busybox mount -t proc proc /proc
+/bin/busybox mount -t devtmpfs dev /dev
+/bin/sleep 1000 &
+/bin/sleep 2000 &
 echo "init: up"
 while :; do
 	n=0
@@ -50,6 +53,13 @@ $bin/vprof attach --pid $guest --route perf -c {period} --duration 3s --no-repor
 echo "$?"
 section bpf
 $bin/vprof attach --pid $guest -c {period} -g --duration 3s --no-report -o bpf.data 2>&1
+echo "$?"
+section ps
+$bin/vprof ps --pid $guest --json
+section stack
+$bin/vprof stack --pid $guest --json sleep
+section wall
+$bin/vprof attach --pid $guest --wall -F 49 --duration 3s --no-report -o wall.data 2>&1
 echo "$?"
 section stat
 mount -t tracefs tracefs /sys/kernel/tracing
@@ -86,7 +96,8 @@ class Arm64Attach(harness.ProgramTest):
             (root / place).mkdir(parents=True)
         busybox = pathlib.Path(harness.script("package-arm64.sh", "busybox-static")) / "bin/busybox"
         (root / "bin/busybox").write_bytes(busybox.read_bytes())
-        (root / "bin/sh").symlink_to("busybox")
+        for name in "sh", "sleep":
+            (root / "bin" / name).symlink_to("busybox")
         (root / "init").write_text(INIT)
         for program in root / "bin/busybox", root / "init":
             program.chmod(0o755)
@@ -130,6 +141,27 @@ class Arm64Attach(harness.ProgramTest):
         self.assertIn("ret_from_fork", [chain[-1]["symbol"] for chain in chains])
         return min(int(frame["ip"], 16) for chain in chains for frame in chain if frame["symbol"] == "do_idle") >> 16
 
+    def check_waits(self, ps, stack, recording):
+        """What does not run: its state and where it waits, and how long, up to the system call in user space."""
+        sleepers = [task for task in ps["tasks"] if task["comm"] == "sleep"]
+        print(f"{len(ps['tasks'])} tasks, of them {sleepers}", flush=True)
+        self.assertEqual([(task["state"], task["wait-channel"]["symbol"]) for task in sleepers], 2 * [("S", "hrtimer_nanosleep")])
+        self.assertLessEqual({"init", "kthreadd"}, {task["comm"] for task in ps["tasks"]})
+        chains = [stack["frames"] for stack in stack["stacks"] for _ in stack["tasks"]]
+        samples = [json.loads(line) for line in self.run_program(VPROF, "script", "-i", recording, "-g", "--json")[0].splitlines()]
+        waits = [sample for sample in samples if sample["event"] == "wall" and sample["comm"] == "sleep"]
+        print(f"waits of {[round(sample['period'] / 1e9, 2) for sample in waits]} s", flush=True)
+        self.assertEqual(len(chains), 2)
+        self.assertEqual({sample["tid"] for sample in waits}, {task["tid"] for task in sleepers})
+        for chain in chains + [sample["chain"] for sample in waits]:
+            symbols = [frame["symbol"] for frame in chain]
+            self.assertIn("hrtimer_nanosleep", symbols)
+            self.assertIn("el0t_64_sync", symbols[:-1])
+            self.assertFalse(chain[-1]["ip"].startswith("0xffff"), chain)
+        for task in sleepers:
+            own = [sample for sample in waits if sample["tid"] == task["tid"]]
+            self.assertEqual(sum(sample["period"] for sample in own[1:]), own[-1]["time-ns"] - own[0]["time-ns"])
+
     def check_exits(self, stat):
         """KVM's exits by the names of exception classes; with the guest and the VMM they make up the time."""
         exits = {exit["name"]: exit["count"] for exit in stat["kvm-exits"]}
@@ -155,6 +187,7 @@ class Arm64Attach(harness.ProgramTest):
         places = [self.check_chains(host.shared / f"{name}.data") for name in ("bpf", "qemu")]
         print("kernels at", *map(hex, places), flush=True)
         self.assertNotEqual(*places)
+        self.check_waits(json.loads(parts["ps"]), json.loads(parts["stack"]), host.shared / "wall.data")
         self.check_exits(json.loads(parts["stat"]))
         self.assertIn("the guest does not run", parts["other"])
 

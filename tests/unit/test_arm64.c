@@ -6,6 +6,7 @@
 #include "fake_guest_memory.h"
 #include "guest/page_walk.h"
 #include "guest/task.h"
+#include "guest/task_list.h"
 #include "guest/unwind.h"
 #include "run_suite.h"
 
@@ -225,6 +226,41 @@ START_TEST(the_task_is_the_one_of_the_next_entry)
 	regs.arm64.tpidr = AREA;
 	fake_write(&fake, 0x50200, USER);
 	ck_assert(!task_find(&task));
+}
+END_TEST
+
+START_TEST(a_process_has_its_own_lower_half)
+{
+	static const struct task_layout layout = {.mm_pgd = 0x48};
+	struct task task = {.mm = TASK};
+	struct page_walk of_process;
+
+	fake_write(&fake, 0x60048, KERNEL + 0x70000);
+	entry_put(0x70000, USER, 39, 9, 0x71000 | PAGE);
+	entry_put(0x71000, USER, 30, 9, 0x72000 | PAGE);
+	entry_put(0x72000, USER + (2 << 20), 21, 9, 0 | BLOCK);
+	page_walk_init_regs(&walk, &fake.guest, &regs);
+	ck_assert(task_walk_open(&layout, &walk, &task, &of_process));
+	ck_assert(!page_walk_leaf(&of_process, (gva_t){USER}, &leaf));
+	ck_assert(page_walk_leaf(&of_process, (gva_t){USER + (2 << 20)}, &leaf));
+	ck_assert(page_walk_leaf(&of_process, (gva_t){KERNEL}, &leaf));
+	/* Tables that are not in the kernel's memory, and a kernel thread: it stays in the one it was in. */
+	fake_write(&fake, 0x60048, USER);
+	ck_assert(!task_walk_open(&layout, &walk, &task, &of_process));
+	task.mm = 0;
+	ck_assert(!task_walk_open(&layout, &walk, &task, &of_process));
+	ck_assert(page_walk_leaf(&of_process, (gva_t){USER}, &leaf));
+}
+END_TEST
+
+START_TEST(the_area_of_the_first_processor)
+{
+	static const struct task_layout layout = {.offsets = OFFSETS}, none = {0};
+
+	fake_write(&fake, 0x40000, AREA);
+	page_walk_init_regs(&walk, &fake.guest, &regs);
+	ck_assert_uint_eq(task_first_area(&layout, &walk), AREA);
+	ck_assert_uint_eq(task_first_area(&none, &walk), 0);
 }
 END_TEST
 
@@ -464,6 +500,39 @@ START_TEST(bad_records_end_the_chain)
 }
 END_TEST
 
+/* What cpu_switch_to has saved, with a return address that is signed; and where a task begins that has never run. */
+START_TEST(a_task_that_does_not_run_goes_on_where_it_switched)
+{
+	static const struct task_list_layout layout = {.fork_return = KERNEL + 0x5000, .pc = 1};
+	static const uint64_t want[] = {(uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x1008, KERNEL + 0x2000};
+	const struct unwind_config config = {.depth = UNWIND_DEPTH_DEFAULT};
+	struct listed_task task = {
+		.pc = (KERNEL + 0x1008) ^ SIGNED, .stack_pointer = KERNEL + 0x7ff0, .frame_pointer = KERNEL + 0x8000};
+	uint64_t chain[UNWIND_CHAIN_MAX];
+	enum unwind_end end;
+	struct frame frame;
+
+	record_put(0x8000, 0, KERNEL + 0x2000);
+	page_walk_init_regs(&walk, &fake.guest, &regs);
+	ck_assert(listed_task_frame(&layout, &walk, &task, &frame));
+	ck_assert(!frame.exact);
+	ck_assert_uint_eq(unwind_from(&config, &walk, frame, chain, &end), G_N_ELEMENTS(want));
+	ck_assert_mem_eq(chain, want, sizeof(want));
+	/* The sample of it has the same chain. */
+	const struct guest_regs of_frame = frame_registers(&frame, &walk);
+
+	ck_assert(!guest_regs_user(&of_frame));
+	ck_assert_uint_eq(guest_regs_ip(&of_frame), KERNEL + 0x1008);
+	ck_assert_uint_eq(unwind(&config, &fake.guest, &of_frame, NULL, chain, &end), G_N_ELEMENTS(want));
+	ck_assert_mem_eq(chain, want, sizeof(want));
+	task.pc = layout.fork_return;
+	ck_assert(listed_task_frame(&layout, &walk, &task, &frame));
+	ck_assert(frame.exact);
+	task.pc = USER;
+	ck_assert(!listed_task_frame(&layout, &walk, &task, &frame));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("arm64");
@@ -480,6 +549,8 @@ int main(void)
 	tcase = tcase_create("tasks");
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, the_task_is_the_one_of_the_next_entry);
+	tcase_add_test(tcase, a_process_has_its_own_lower_half);
+	tcase_add_test(tcase, the_area_of_the_first_processor);
 	suite_add_tcase(suite, tcase);
 	tcase = tcase_create("chains");
 	tcase_add_checked_fixture(tcase, setup, NULL);
@@ -490,6 +561,7 @@ int main(void)
 	tcase_add_test(tcase, call_frame_information_leads_through_user_space);
 	tcase_add_test(tcase, records_lead_where_there_is_no_information);
 	tcase_add_test(tcase, bad_records_end_the_chain);
+	tcase_add_test(tcase, a_task_that_does_not_run_goes_on_where_it_switched);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite);
 }

@@ -222,6 +222,25 @@ START_TEST(a_wait_has_a_waker_and_a_lock)
 }
 END_TEST
 
+/* On arm64, the task that was interrupted says so. */
+START_TEST(interrupts_are_told_by_the_task)
+{
+	wakes_start_again();
+	kernel.preempt_count = (gva_t){0};
+	kernel.task_preempt_count = 0x98;
+	for (uint32_t count = 0; count <= 0x10000; count += 0x10000) {
+		fake_number(&fake, FAKE_TASK(4) + kernel.task_preempt_count, count);
+		call_switch_to(1, SLEEPING, 0, clock_ns(CLOCK_MONOTONIC));
+		call_wake_up(1, SLEEPING, 0x10000);
+		call_switch_to(0, 0, 1, clock_ns(CLOCK_MONOTONIC));
+		ck_assert_uint_eq(next_wait(VPROF_TASK_SLEEPING).waker,
+		                  count ? VPROF_WAKER_INTERRUPT : VPROF_WAKER_TASK);
+		next_wait(VPROF_TASK_RUNNABLE);
+	}
+	session_off_cpu_stop(&session);
+}
+END_TEST
+
 START_TEST(what_is_no_wait_is_left_out)
 {
 	/* One that has ended, and another with its task_struct. */
@@ -332,6 +351,7 @@ int main(void)
 	tcase_add_test(tests, a_wait_lasts_from_switch_to_switch);
 	tcase_add_test(tests, waiting_for_a_processor_is_a_sample_of_its_own);
 	tcase_add_test(tests, a_wait_has_a_waker_and_a_lock);
+	tcase_add_test(tests, interrupts_are_told_by_the_task);
 	tcase_add_test(tests, what_is_no_wait_is_left_out);
 	tcase_add_test(tests, what_cannot_be_read_is_counted);
 	tcase_add_test(tests, kernel_threads_without_work_on_request);

@@ -353,6 +353,7 @@ START_TEST(test_aliases)
 		{{"local", "weak_one"}, {16, 16}, {LOCAL_FUNCTION, WEAK_FUNCTION}},
 		{{"global", "a_local"}, {16, 16}, {GLOBAL_FUNCTION, LOCAL_FUNCTION}},
 		{{"sys_x", "__x64_sys_x"}, {16, 16}, {GLOBAL_FUNCTION, GLOBAL_FUNCTION}},
+		{{"__switch_to", "__sched_text_start"}, {16, 16}, {GLOBAL_FUNCTION, GLOBAL_FUNCTION}},
 		{{"longer", "short"}, {16, 16}, {GLOBAL_FUNCTION, GLOBAL_FUNCTION}},
 		{{"alpha", "bravo"}, {16, 16}, {GLOBAL_FUNCTION, GLOBAL_FUNCTION}},
 	};

@@ -243,6 +243,24 @@ START_TEST(a_kernel_that_does_not_say_has_no_tasks)
 }
 END_TEST
 
+/* Its pgd, an address of the kernel's, is where the page tables of CR3 are. */
+START_TEST(a_process_has_its_own_tables)
+{
+	static const struct task_layout pgds = {.mm_pgd = 0x40};
+	const uint64_t pgd = AREA + 0x80;
+	struct task task = {.mm = TASK};
+	struct page_walk of_process;
+
+	task_bytes(pgds.mm_pgd, &pgd, sizeof(pgd));
+	page_walk_init_regs(&walk, &fake.guest, &regs);
+	ck_assert(task_walk_open(&pgds, &walk, &task, &of_process));
+	ck_assert_uint_eq(of_process.cr3, AREA_GPA + 0x80);
+	task.mm = 0;
+	ck_assert(!task_walk_open(&pgds, &walk, &task, &of_process));
+	ck_assert_uint_eq(of_process.cr3, regs.cr3);
+}
+END_TEST
+
 START_TEST(a_parent_is_read_and_an_end_is_seen)
 {
 	struct task task;
@@ -334,6 +352,7 @@ int main(void)
 	tcase_add_test(tests, names_end_and_are_clean);
 	tcase_add_loop_test(tests, a_layout_comes_from_symbols_and_types, 0, G_N_ELEMENTS(kernels));
 	tcase_add_test(tests, a_kernel_that_does_not_say_has_no_tasks);
+	tcase_add_test(tests, a_process_has_its_own_tables);
 	tcase_add_test(tests, a_parent_is_read_and_an_end_is_seen);
 	tcase_add_test(tests, a_task_is_remembered_as_it_was_last);
 	tcase_add_test(tests, a_full_cache_forgets_the_oldest);

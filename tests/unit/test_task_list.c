@@ -136,10 +136,11 @@ END_TEST
 static size_t sleeper_chain(unsigned i, uint64_t chain[UNWIND_CHAIN_MAX])
 {
 	const struct unwind_config config = {.depth = 10};
+	const struct listed_task task = read_task(i);
 	enum unwind_end end;
 	struct frame frame;
 
-	if (!frame_from_switch(&walk, read_task(i).stack_pointer, FAKE_FORK, &frame))
+	if (!listed_task_frame(&fake_list_layout, &walk, &task, &frame))
 		return 0;
 	return unwind_from(&config, &walk, frame, chain, &end);
 }

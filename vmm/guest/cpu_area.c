@@ -85,12 +85,3 @@ uint64_t cpu_area_direct_map(const struct cpu_area_layout *layout, struct page_w
 		return start;
 	return walk->la57 ? DIRECT_MAP_5_LEVELS : DIRECT_MAP_4_LEVELS;
 }
-
-uint64_t cpu_area_process_tables(const struct cpu_area_layout *layout, struct page_walk *walk, uint64_t direct_map,
-                                 uint64_t mm)
-{
-	uint64_t pgd;
-
-	return page_walk_read_kernel(walk, (gva_t){mm + layout->mm_pgd}, &pgd, sizeof(pgd)) ? pgd - direct_map
-	                                                                                    : walk->cr3;
-}

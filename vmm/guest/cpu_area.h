@@ -44,11 +44,4 @@ size_t cpu_areas_read(const struct cpu_area_layout *layout, struct page_walk *wa
 /* Where the kernel has all physical memory mapped: what is to be subtracted from mm_struct.pgd for CR3. */
 uint64_t cpu_area_direct_map(const struct cpu_area_layout *layout, struct page_walk *walk);
 
-/*
- * The page tables of the process with the mm_struct at `mm`: its CR3. `walk`, of the kernel's own, tells its own where
- * the process's cannot be read. `direct_map`: as above.
- */
-uint64_t cpu_area_process_tables(const struct cpu_area_layout *layout, struct page_walk *walk, uint64_t direct_map,
-                                 uint64_t mm);
-
 #endif

@@ -142,3 +142,18 @@ bool frame_from_switch(struct page_walk *memory, uint64_t stack_pointer, uint64_
 	};
 	return true;
 }
+
+struct guest_regs frame_registers(const struct frame *frame, const struct page_walk *memory)
+{
+	if (memory->processor == GUEST_ARM64)
+		return (struct guest_regs){
+			.processor = GUEST_ARM64,
+			.valid = true,
+			.arm64 = {.pc = frame->ip, .sp = frame->sp, .fp = frame->bp, .el = 1, .tables = memory->arm64}};
+	return (struct guest_regs){.rip = frame->ip,
+	                           .rsp = frame->sp,
+	                           .rbp = frame->bp,
+	                           .cr3 = memory->cr3,
+	                           .la57 = memory->la57,
+	                           .valid = true};
+}

@@ -99,4 +99,11 @@ bool frame_from_interrupt(struct page_walk *memory, uint64_t at, struct frame *f
  */
 bool frame_from_switch(struct page_walk *memory, uint64_t stack_pointer, uint64_t fork_return, struct frame *frame);
 
+/* The same on arm64, where cpu_switch_to has saved these (struct cpu_context). `fork_return`: ret_from_fork. */
+bool frame_from_switch_arm64(const struct page_walk *memory, uint64_t pc, uint64_t sp, uint64_t fp,
+                             uint64_t fork_return, struct frame *frame);
+
+/* The registers of a frame of the kernel, as far as they are known, with the page tables of `memory`. */
+struct guest_regs frame_registers(const struct frame *frame, const struct page_walk *memory);
+
 #endif

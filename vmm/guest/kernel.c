@@ -28,6 +28,8 @@ static void layouts_load(struct kernel_layout *layout, const struct image *image
 	layout->wake_up = symbol_find(symtab, "try_to_wake_up");
 	if (image_arch(image) == ARCH_X86_64)
 		layout->preempt_count = hot_find(symtab, types, "__preempt_count", "preempt_count");
+	else if (types_has(types, "thread_info", "preempt_count", &offset))
+		layout->task_preempt_count = offset;
 	layout->page_tables = symbol_find(symtab, image_arch(image) == ARCH_ARM64 ? "swapper_pg_dir" : "init_top_pgt");
 	if (image_arch(image) == ARCH_ARM64 && types_has(types, "pt_regs", "stackframe", &offset))
 		layout->entry_record = offset;

@@ -34,6 +34,8 @@ struct kernel_layout {
 	gva_t wake_up;   /* try_to_wake_up, which ends every wait; 0: not found */
 	/* Per-CPU, relative to the GS base: __preempt_count, which tells interrupts from tasks; 0: not found. */
 	gva_t preempt_count;
+	uint32_t task_preempt_count; /* arm64: the same in struct thread_info, which begins a task_struct; 0: not found
+	                              */
 	gva_t page_tables; /* init_top_pgt (arm64: swapper_pg_dir), the top-level page table of the kernel itself, which
 	                      never goes; 0: not found */
 	uint32_t entry_record; /* arm64: where struct pt_regs has its frame record; 0: not known */

@@ -220,6 +220,30 @@ bool task_parent_read(const struct task_layout *layout, struct page_walk *walk, 
 	return true;
 }
 
+bool task_walk_open(const struct task_layout *layout, const struct page_walk *kernel, const struct task *task,
+                    struct page_walk *walk)
+{
+	uint64_t pgd;
+	gpa_t tables;
+
+	*walk = *kernel;
+	if (task->mm == 0 || layout->mm_pgd == 0 || !kernel_read(walk, task->mm + layout->mm_pgd, &pgd, sizeof(pgd)) ||
+	    pgd >> 63 == 0 || !page_walk_translate(walk, (gva_t){pgd}, &tables))
+		return false;
+	if (walk->processor == GUEST_X86_64)
+		page_walk_init(walk, walk->guest, tables.value, walk->la57);
+	else
+		walk->arm64.ttbr0 = tables.value;
+	return true;
+}
+
+uint64_t task_first_area(const struct task_layout *layout, struct page_walk *walk)
+{
+	uint64_t area;
+
+	return layout->offsets != 0 && kernel_read(walk, layout->offsets, &area, sizeof(area)) ? area : 0;
+}
+
 bool task_has_ended(const struct task_layout *layout, struct page_walk *walk, const struct task *task)
 {
 	uint64_t start_time;

@@ -98,6 +98,19 @@ struct task_parent {
 bool task_parent_read(const struct task_layout *layout, struct page_walk *walk, const struct task *task,
                       struct task_parent *parent);
 
+/*
+ * *walk becomes the address space of a task's process, with the kernel's part. `kernel`: in any address space, with the
+ * kernel's part. False for a kernel thread, and where the process's page tables are not known: then it is that one's.
+ */
+bool task_walk_open(const struct task_layout *layout, const struct page_walk *kernel, const struct task *task,
+                    struct page_walk *walk);
+
+/*
+ * The per-CPU area of the first processor, for reading tasks by that run on none; 0: not known. arm64 only
+ * (cpu_area.h).
+ */
+uint64_t task_first_area(const struct task_layout *layout, struct page_walk *walk);
+
 /* True when the task has exited, or its task_struct belongs to another task. `walk`: of any task. */
 bool task_has_ended(const struct task_layout *layout, struct page_walk *walk, const struct task *task);
 

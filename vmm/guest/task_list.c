@@ -46,6 +46,27 @@ static void queued_find(struct task_list_layout *layout, const struct types *typ
 		layout->queued = MIN(info, TASK_STRUCT_BYTES_MAX) + MIN(delay, TASK_STRUCT_BYTES_MAX);
 }
 
+/* What a task keeps of its registers while it does not run: on its stack, and on arm64 in a structure of its own. */
+static bool saved_find(struct task_list_layout *layout, const struct types *types, GError **error)
+{
+	uint32_t thread, context;
+	const struct types_member members[] = {
+		{"task_struct", "thread", &thread},
+		{"cpu_context", "sp", &layout->stack_pointer},
+		{"cpu_context", "fp", &layout->frame_pointer},
+		{"cpu_context", "pc", &layout->pc},
+	};
+
+	if (!types_has(types, "thread_struct", "cpu_context", &context))
+		return inner_find(types, "thread", "thread_struct", "sp", &layout->stack_pointer, error);
+	if (!types_find(types, members, G_N_ELEMENTS(members), error))
+		return false;
+	for (size_t i = 1; i < G_N_ELEMENTS(members); i++)
+		*members[i].offset = MIN(*members[i].offset, TASK_STRUCT_BYTES_MAX) +
+		                     MIN(thread, TASK_STRUCT_BYTES_MAX) + MIN(context, TASK_STRUCT_BYTES_MAX);
+	return true;
+}
+
 static bool members_find(struct task_list_layout *layout, const struct types *types, GError **error)
 {
 	/* Linux 5.14 has renamed it; 5.16 has moved the other one. */
@@ -68,7 +89,7 @@ static bool members_find(struct task_list_layout *layout, const struct types *ty
 	       (moved ? inner_find(types, "thread_info", "thread_info", "cpu", &layout->cpu, error)
 	              : types_find(types, &cpu, 1, error)) &&
 	       inner_find(types, "se", "sched_entity", "sum_exec_runtime", &layout->runtime, error) &&
-	       inner_find(types, "thread", "thread_struct", "sp", &layout->stack_pointer, error);
+	       saved_find(layout, types, error);
 }
 
 static int compare_offsets(const void *a, const void *b)
@@ -99,15 +120,26 @@ static void spans_find(struct task_list_layout *layout, uint32_t *offsets, size_
 static bool extent_find(struct task_list_layout *layout, const struct task_layout *tasks, GError **error)
 {
 	uint32_t offsets[] = {
-		tasks->pid,          tasks->tgid,
-		tasks->start_time,   tasks->exit_state,
-		tasks->mm,           layout->state,
-		layout->flags,       layout->on_cpu,
-		layout->cpu,         layout->tasks,
-		layout->signal,      layout->thread_node,
-		layout->runtime,     layout->voluntary,
-		layout->involuntary, layout->stack_pointer,
-		tasks->comm,         layout->queued ? layout->queued : tasks->pid,
+		tasks->pid,
+		tasks->tgid,
+		tasks->start_time,
+		tasks->exit_state,
+		tasks->mm,
+		layout->state,
+		layout->flags,
+		layout->on_cpu,
+		layout->cpu,
+		layout->tasks,
+		layout->signal,
+		layout->thread_node,
+		layout->runtime,
+		layout->voluntary,
+		layout->involuntary,
+		layout->stack_pointer,
+		layout->pc ? layout->pc : tasks->pid,
+		layout->frame_pointer ? layout->frame_pointer : tasks->pid,
+		tasks->comm,
+		layout->queued ? layout->queued : tasks->pid,
 	};
 	uint32_t last = 0;
 
@@ -236,6 +268,8 @@ static bool listed_task_decode(const struct task_list_layout *layout, const stru
 	task->queued_ns = layout->queued ? word_at(bytes, layout->queued) : 0;
 	task->switches = word_at(bytes, layout->voluntary) + word_at(bytes, layout->involuntary);
 	task->stack_pointer = word_at(bytes, layout->stack_pointer);
+	task->frame_pointer = layout->frame_pointer ? word_at(bytes, layout->frame_pointer) : 0;
+	task->pc = layout->pc ? word_at(bytes, layout->pc) : 0;
 	return true;
 }
 
@@ -256,6 +290,16 @@ bool listed_task_read(const struct task_list_layout *layout, const struct task_l
 	uint8_t bytes[TASK_STRUCT_BYTES_MAX];
 
 	return struct_read(layout, walk, address, bytes) && listed_task_decode(layout, tasks, bytes, address, task);
+}
+
+bool listed_task_frame(const struct task_list_layout *layout, struct page_walk *walk, const struct listed_task *task,
+                       struct frame *frame)
+{
+	const uint64_t fork_return = layout->fork_return;
+
+	if (layout->pc == 0)
+		return frame_from_switch(walk, task->stack_pointer, fork_return, frame);
+	return frame_from_switch_arm64(walk, task->pc, task->stack_pointer, task->frame_pointer, fork_return, frame);
 }
 
 bool listed_task_sleeps_on(const struct task_list_layout *layout, const struct task_layout *tasks,

@@ -7,6 +7,7 @@
 #ifndef VPROF_GUEST_TASK_LIST_H
 #define VPROF_GUEST_TASK_LIST_H
 
+#include "guest/frame.h"
 #include "guest/page_walk.h"
 #include "guest/task.h"
 #include "guest/types.h"
@@ -35,7 +36,8 @@ struct task_list_layout {
 	uint32_t runtime;                /* se.sum_exec_runtime */
 	uint32_t queued;                 /* sched_info.run_delay; 0: the kernel does not have it */
 	uint32_t voluntary, involuntary; /* nvcsw, nivcsw: how often it has switched away */
-	uint32_t stack_pointer;          /* thread.sp */
+	uint32_t stack_pointer;          /* thread.sp; on arm64 thread.cpu_context.sp, with the next two */
+	uint32_t frame_pointer, pc;      /* 0: the stack has them */
 	uint32_t bytes;                  /* of a task_struct, up to the last of its members here and in task_layout */
 	unsigned n_spans;                /* these parts of them have all members; 0: they are read as a whole */
 	struct {
@@ -50,20 +52,25 @@ bool task_list_layout_load(const struct symtab *symtab, const struct types *type
 /* A task and what it does. */
 struct listed_task {
 	struct task task;
-	char state;             /* as ps(1) has it: R S D T t X Z P I */
-	char next_state;        /* of one that is leaving its processor: what it will be in */
-	bool kernel_thread;     /* it has no user space */
-	bool on_cpu;            /* it runs, or is about to: its stack pointer is an old one */
-	uint32_t cpu;           /* where it runs, or ran last; the kernel's number */
-	uint64_t cpu_ns;        /* that it has run for, up to the last tick */
-	uint64_t queued_ns;     /* that it has waited for a processor, ready to run; 0: not counted */
-	uint64_t switches;      /* how often it has switched away: what stands for as long as it sleeps */
-	uint64_t stack_pointer; /* saved when it did */
+	char state;                 /* as ps(1) has it: R S D T t X Z P I */
+	char next_state;            /* of one that is leaving its processor: what it will be in */
+	bool kernel_thread;         /* it has no user space */
+	bool on_cpu;                /* it runs, or is about to: its stack pointer is an old one */
+	uint32_t cpu;               /* where it runs, or ran last; the kernel's number */
+	uint64_t cpu_ns;            /* that it has run for, up to the last tick */
+	uint64_t queued_ns;         /* that it has waited for a processor, ready to run; 0: not counted */
+	uint64_t switches;          /* how often it has switched away: what stands for as long as it sleeps */
+	uint64_t stack_pointer;     /* saved when it did */
+	uint64_t frame_pointer, pc; /* arm64: these, too */
 };
 
 /* Reads the task with its task_struct at `address`; false when there is none. */
 bool listed_task_read(const struct task_list_layout *layout, const struct task_layout *tasks, struct page_walk *walk,
                       uint64_t address, struct listed_task *task);
+
+/* The frame in which a task that is not on a processor will go on. False: its stack cannot be read, or is none. */
+bool listed_task_frame(const struct task_list_layout *layout, struct page_walk *walk, const struct listed_task *task,
+                       struct frame *frame);
 
 /* Whether a task that was not on a processor has not been on one since, and its stack is what it was. */
 bool listed_task_sleeps_on(const struct task_list_layout *layout, const struct task_layout *tasks,

@@ -104,7 +104,7 @@ static const struct task *task_or_none(const struct task *task)
 
 static void switched_to(const struct switching *switching, const struct task *task)
 {
-	const struct guest_regs *regs = switching->view->regs;
+	struct task_cpu cpu = {0};
 	struct listed_task listed;
 	struct frame frame;
 	struct wait wait;
@@ -112,8 +112,8 @@ static void switched_to(const struct switching *switching, const struct task *ta
 
 	if (!task_of(switching, task, &listed) || !wait_end(switching->session->off_cpu->waits, task, &wait, &wake))
 		return;
-	if (!wait_frame_find(switching->kernel, &switching->session->kernel.unwind, switching->view->walk,
-	                     listed.stack_pointer, &frame)) {
+	if (!wait_frame_find(switching->kernel, &switching->session->kernel.unwind, switching->view->walk, &listed,
+	                     &frame)) {
 		statistic_add(&switching->sampler->statistics.off_cpu_unread, 1);
 		return;
 	}
@@ -122,9 +122,10 @@ static void switched_to(const struct switching *switching, const struct task *ta
 	const struct vprof_wait facts = facts_of(&wait, &wake);
 	const struct counter_wait of_sample = {&facts, task_or_none(&wake.task), task_or_none(&wait.owner)};
 	const uint64_t queued_ns = queued_of(switching, &listed, &wait, &wake);
-	struct counter_sample sample = wait_sample(task, wait_state(wait.state), &frame, regs->cr3, regs->la57);
+	struct counter_sample sample = wait_sample(task, wait_state(wait.state), &frame, switching->view->walk);
 
-	sample.area = regs->gs_base;
+	task_cpu_note(&cpu, switching->view->regs);
+	sample.area = cpu.area;
 	sample.wait = &of_sample;
 	wait_take(switching, &sample, switching->time_ns - queued_ns, switching->time_ns - wait.since_ns - queued_ns);
 	sample.task_state = wait_state('R');
@@ -146,6 +147,14 @@ void session_off_cpu_switched(struct session *session, unsigned vcpu, const stru
 
 /* ---- a wake-up, on the vCPU's thread ---- */
 
+/* Of the task that runs on this vCPU; 0: not known. */
+static gva_t preempt_count_at(const struct kernel_layout *kernel, const struct task_cpu *cpu, const struct task *task)
+{
+	if (kernel->preempt_count.value != 0)
+		return (gva_t){cpu->area + kernel->preempt_count.value};
+	return (gva_t){kernel->task_preempt_count != 0 ? task->address + kernel->task_preempt_count : 0};
+}
+
 static struct wake wake_of(struct session *session, unsigned vcpu, const struct guest_regs *regs)
 {
 	const struct kernel_layout *kernel = session->kernel.layout;
@@ -157,8 +166,7 @@ static struct wake wake_of(struct session *session, unsigned vcpu, const struct 
 	task_cpu_note(&cpu, regs);
 	if (!task_read(&kernel->tasks, &cpu, session->guest, regs, &walk, &wake.task))
 		wake.kind = VPROF_WAKER_UNKNOWN;
-	else if (kernel->preempt_count.value != 0 &&
-	         page_walk_read_kernel(&walk, (gva_t){cpu.area + kernel->preempt_count.value}, &count, sizeof(count)) &&
+	else if (page_walk_read_kernel(&walk, preempt_count_at(kernel, &cpu, &wake.task), &count, sizeof(count)) &&
 	         (count & IN_INTERRUPT) != 0)
 		wake.kind = VPROF_WAKER_INTERRUPT;
 	return wake;

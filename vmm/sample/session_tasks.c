@@ -17,7 +17,6 @@ struct looker {
 	struct page_walk walk; /* by the kernel's own tables */
 	struct cpu_area areas[GUEST_VCPUS_MAX];
 	size_t n_areas;
-	uint64_t direct_map;
 	GHashTable *by_task; /* the numbers of tasks in the look, and 1, by the addresses of their task_structs */
 	gint64 until_us;
 };
@@ -72,14 +71,8 @@ static struct page_walk walk_of(struct looker *looker, const struct task *task, 
 {
 	struct page_walk walk = looker->walk;
 
-	unwind->code = NULL;
-	unwind->user = looker->look->code && task->mm != 0 && looker->n_areas > 0;
-	if (!unwind->user)
-		return walk;
-	page_walk_init(&walk, looker->guest,
-	               cpu_area_process_tables(&looker->kernel->areas, &looker->walk, looker->direct_map, task->mm),
-	               looker->walk.la57);
-	unwind->code = looked_code_read(looker->look->code, &walk, task);
+	unwind->user = looker->look->code && task_walk_open(&looker->kernel->tasks, &looker->walk, task, &walk);
+	unwind->code = unwind->user ? looked_code_read(looker->look->code, &walk, task) : NULL;
 	return walk;
 }
 
@@ -96,7 +89,7 @@ static bool chain_of_sleeper(struct looker *looker, struct looked_task *task)
 
 	task->end = UNWIND_UNREADABLE;
 	page_walk_read_ahead(&walk, (gva_t){task->listed.stack_pointer}, stack);
-	if (frame_from_switch(&walk, task->listed.stack_pointer, layout->fork_return, &frame))
+	if (listed_task_frame(layout, &walk, &task->listed, &frame))
 		n = unwind_from(&unwind, &walk, frame, chain, &task->end);
 	if (!listed_task_sleeps_on(layout, &looker->kernel->tasks, &looker->walk, &task->listed))
 		return false;
@@ -142,34 +135,26 @@ static void rest_look(struct looker *looker, struct looked_task *task)
 
 /* ---- the vCPUs ---- */
 
-static bool area_of(const struct looker *looker, const struct guest_vcpu *vcpu, uint64_t *area)
+static struct task_cpu cpu_of(const struct looker *looker, const struct guest_vcpu *vcpu)
 {
-	*area = vcpu->regs.gs_base;
-	/* In user space, and for some instructions behind an entry, it is that of the process. */
-	if (vcpu->regs.cpl == 0 && *area >> 63)
-		return true;
-	for (size_t i = 0; i < looker->n_areas; i++) {
-		*area = looker->areas[i].area;
+	struct task_cpu cpu = {0};
+
+	task_cpu_note(&cpu, &vcpu->regs);
+	/* In user space, and for some instructions behind an entry, the GS base of x86-64 is that of the process. */
+	for (size_t i = 0; i < looker->n_areas && cpu.area == 0; i++)
 		if (looker->areas[i].apic_id == vcpu->apic_id)
-			return true;
-	}
-	return false;
+			cpu.area = looker->areas[i].area;
+	return cpu;
 }
 
 /* The address of the task that a vCPU runs; 0: not known. */
 static uint64_t task_of(struct looker *looker, const struct guest_vcpu *vcpu)
 {
-	const struct task_layout *layout = &looker->kernel->tasks;
-	uint64_t area, own, address;
+	const struct task_cpu cpu = cpu_of(looker, vcpu);
+	struct page_walk walk;
+	struct task task;
 
-	return area_of(looker, vcpu, &area) &&
-	                       page_walk_read_kernel(&looker->walk, (gva_t){area + layout->this_cpu_off}, &own,
-	                                             sizeof(own)) &&
-	                       own == area &&
-	                       page_walk_read_kernel(&looker->walk, (gva_t){area + layout->current_task}, &address,
-	                                             sizeof(address))
-	               ? address
-	               : 0;
+	return task_read(&looker->kernel->tasks, &cpu, looker->guest, &vcpu->regs, &walk, &task) ? task.address : 0;
 }
 
 static struct looked_task *task_get(struct looker *looker, uint64_t address)
@@ -207,8 +192,8 @@ static void vcpu_take(void *data, const struct guest_vcpu *vcpu)
 		looker->look->late++;
 		return;
 	}
-	if (regs.cpl == 0)
-		regs.rip = guest_linked_address(looker->guest, regs.rip);
+	if (!guest_regs_user(&regs))
+		guest_regs_set_ip(&regs, guest_linked_address(looker->guest, guest_regs_ip(&regs)));
 	task->runs = true;
 	task->wait_channel = 0;
 	task->listed.state = 'R';
@@ -251,8 +236,6 @@ static void chains_take(struct looker *looker)
 
 	if (looker->kernel->has_areas)
 		looker->n_areas = cpu_areas_read(&looker->kernel->areas, &looker->walk, looker->areas, GUEST_VCPUS_MAX);
-	if (looker->n_areas > 0)
-		looker->direct_map = cpu_area_direct_map(&looker->kernel->areas, &looker->walk);
 	looker->until_us = g_get_monotonic_time() + TASK_LOOK_US_MAX;
 	if (looker->guest->ops->vcpus_look)
 		looker->guest->ops->vcpus_look(looker->guest, vcpu_take, looker);
@@ -287,7 +270,8 @@ struct task_look *task_look_new(struct session *session, const struct task_look_
 	look->words = g_new(uint64_t, TASK_LOOK_CHAIN_WORDS_MAX);
 	look->cgroups = g_hash_table_new_full(NULL, NULL, NULL, g_free);
 	looker->by_task = g_hash_table_new(NULL, NULL);
-	looker->unwind = (struct unwind_config){.orc = session_orc(session), .depth = config->depth};
+	looker->unwind = (struct unwind_config){
+		.orc = session_orc(session), .depth = config->depth, .entry_record = kernel->entry_record};
 	look->orc = looker->unwind.orc != NULL;
 	if (look->orc && kernel->has_modules) {
 		module_table_update(modules, &kernel->modules, &looker->walk, 0);

@@ -64,7 +64,6 @@ struct looker {
 	const struct kernel_layout *kernel;
 	struct page_walk walk; /* by the kernel's own tables */
 	uint64_t area;         /* of any processor; 0: not known */
-	uint64_t direct_map;
 	uint64_t now_ns;
 	unsigned n_tables;
 	struct turn batch[BATCH];
@@ -103,15 +102,6 @@ static void task_written(const struct counter_sample *sample, const struct recor
 	memcpy(made->chain, record->chain, record->n_chain * sizeof(*made->chain));
 }
 
-/* The page tables of its process, for the part of its chain in user space; the kernel's own where they are not known.
- */
-static uint64_t tables_of(struct looker *looker, const struct task *task)
-{
-	if (task->mm == 0 || looker->area == 0)
-		return looker->walk.cr3;
-	return cpu_area_process_tables(&looker->kernel->areas, &looker->walk, looker->direct_map, task->mm);
-}
-
 /* ---- samples: on the thread of vCPU 0, if it is ours ---- */
 
 /* False when it was dropped. */
@@ -120,18 +110,19 @@ static bool task_walk(struct looker *looker, struct sampler *sampler, const stru
 	const struct listed_task *task = turn->task;
 	struct wall_sample wall = {.looker = looker, .turn = turn};
 	struct vprof_wait *facts = &turn->made->facts;
+	struct page_walk walk;
 	struct lock_wait lock;
 	struct task owner;
 	struct frame frame;
 
 	turn->made->sample.chain = NULL;
-	if (!wait_frame_find(looker->kernel, &looker->session->kernel.unwind, &looker->walk, task->stack_pointer,
-	                     &frame)) {
+	if (!wait_frame_find(looker->kernel, &looker->session->kernel.unwind, &looker->walk, task, &frame)) {
 		statistic_add(&sampler->statistics.wall_no_frame, 1);
 		return false;
 	}
-	wall.sample = wait_sample(&task->task, wait_state(task->state), &frame, tables_of(looker, &task->task),
-	                          looker->walk.la57);
+	/* Its own address space, for the part of its chain in user space. */
+	task_walk_open(&looker->kernel->tasks, &looker->walk, &task->task, &walk);
+	wall.sample = wait_sample(&task->task, wait_state(task->state), &frame, &walk);
 	wall.sample.overflow =
 		(struct counter_overflow){.event = session_config_wall(&looker->session->config), .period = period_ns};
 	wall.sample.time_ns = looker->now_ns;
@@ -310,10 +301,10 @@ static void area_find(struct looker *looker)
 {
 	struct cpu_area area;
 
-	if (looker->kernel->has_areas && cpu_areas_read(&looker->kernel->areas, &looker->walk, &area, 1) == 1) {
+	if (looker->kernel->has_areas && cpu_areas_read(&looker->kernel->areas, &looker->walk, &area, 1) == 1)
 		looker->area = area.area;
-		looker->direct_map = cpu_area_direct_map(&looker->kernel->areas, &looker->walk);
-	}
+	else
+		looker->area = task_first_area(&looker->kernel->tasks, &looker->walk);
 }
 
 static bool looker_open(struct looker *looker, struct session *session, uint64_t now_ns)

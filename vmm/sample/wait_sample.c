@@ -26,12 +26,12 @@ bool wait_is_shown(const struct listed_task *task, char state, bool idle)
 }
 
 bool wait_frame_find(const struct kernel_layout *kernel, const struct unwind_config *unwind, struct page_walk *walk,
-                     uint64_t stack_pointer, struct frame *frame)
+                     const struct listed_task *task, struct frame *frame)
 {
 	const struct task_list_layout *layout = &kernel->list;
 	enum unwind_end end;
 
-	if (!frame_from_switch(walk, stack_pointer, layout->fork_return, frame))
+	if (!listed_task_frame(layout, walk, task, frame))
 		return false;
 	struct frame caller = *frame;
 
@@ -54,12 +54,12 @@ void wait_lock_find(const struct kernel_layout *kernel, struct page_walk *walk, 
 		*owner = found.task;
 }
 
-struct counter_sample wait_sample(const struct task *task, uint8_t state, const struct frame *frame, uint64_t cr3,
-                                  bool la57)
+struct counter_sample wait_sample(const struct task *task, uint8_t state, const struct frame *frame,
+                                  const struct page_walk *walk)
 {
 	return (struct counter_sample){
 		.in_guest = true,
-		.regs = {.rip = frame->ip, .rsp = frame->sp, .rbp = frame->bp, .cr3 = cr3, .la57 = la57, .valid = true},
+		.regs = frame_registers(frame, walk),
 		.task = task->address,
 		.task_state = state,
 	};

@@ -15,18 +15,18 @@ uint8_t wait_state(char letter);
 bool wait_is_shown(const struct listed_task *task, char state, bool idle);
 
 /*
- * The innermost frame that is not the scheduler's, of the task that has switched away with this stack pointer: what
- * waits. `unwind`: of the session.
+ * The innermost frame that is not the scheduler's, of a task that has switched away: what waits. `unwind`: of the
+ * session.
  */
 bool wait_frame_find(const struct kernel_layout *kernel, const struct unwind_config *unwind, struct page_walk *walk,
-                     uint64_t stack_pointer, struct frame *frame);
+                     const struct listed_task *task, struct frame *frame);
 
 /* The lock that it waits for; *lock and *owner, the task that holds it, become zero where they are not known. */
 void wait_lock_find(const struct kernel_layout *kernel, struct page_walk *walk, const struct listed_task *task,
                     struct lock_wait *lock, struct task *owner);
 
-/* The sample of a task that waits in this frame. `cr3`: of its process, or any with the kernel's part. */
-struct counter_sample wait_sample(const struct task *task, uint8_t state, const struct frame *frame, uint64_t cr3,
-                                  bool la57);
+/* The sample of a task that waits in this frame. `walk`: in its process, or any with the kernel's part. */
+struct counter_sample wait_sample(const struct task *task, uint8_t state, const struct frame *frame,
+                                  const struct page_walk *walk);
 
 #endif

@@ -101,17 +101,23 @@ static void registers_set(struct frame *frame)
 	frame->known = 1u << CFI_ARM64_X29 | 1u << CFI_ARM64_SP | 1u << CFI_ARM64_X30;
 }
 
+/* The smaller T0SZ or T1SZ (TCR_EL1) leaves the fewer bits for a signature. */
+static uint64_t return_mask(const struct guest_tables_arm64 *tables)
+{
+	const uint64_t low = tables->tcr & 63, high = tables->tcr >> 16 & 63;
+	const unsigned unused = (unsigned)(low < high ? low : high);
+
+	return tables->mmu && unused > 8 ? ~(UINT64_MAX >> unused) : 0;
+}
+
 struct frame frame_from_registers_arm64(const struct guest_regs *regs)
 {
-	/* The smaller T0SZ or T1SZ (TCR_EL1) leaves the fewer bits for a signature. */
-	const uint64_t tcr = regs->arm64.tables.tcr, low = tcr & 63, high = tcr >> 16 & 63;
-	const unsigned unused = (unsigned)(low < high ? low : high);
 	struct frame frame = {
 		.processor = GUEST_ARM64,
 		.ip = regs->arm64.pc,
 		.sp = regs->arm64.sp,
 		.bp = regs->arm64.fp,
-		.return_mask = regs->arm64.tables.mmu && unused > 8 ? ~(UINT64_MAX >> unused) : 0,
+		.return_mask = return_mask(&regs->arm64.tables),
 		.exact = true,
 		.user = regs->arm64.el == 0,
 	};
@@ -119,6 +125,20 @@ struct frame frame_from_registers_arm64(const struct guest_regs *regs)
 	frame.lr = frame_unsigned(&frame, regs->arm64.lr);
 	registers_set(&frame);
 	return frame;
+}
+
+bool frame_from_switch_arm64(const struct page_walk *memory, uint64_t pc, uint64_t sp, uint64_t fp,
+                             uint64_t fork_return, struct frame *frame)
+{
+	*frame = (struct frame){
+		.processor = GUEST_ARM64,
+		.sp = sp,
+		.bp = fp,
+		.return_mask = return_mask(&memory->arm64),
+		.exact = pc == fork_return,
+	};
+	frame->ip = frame_unsigned(frame, pc);
+	return frame->ip >> 63 != 0;
 }
 
 static void frame_return_to(struct frame *frame, uint64_t ip, uint64_t fp)

@@ -70,7 +70,16 @@ static size_t leading_underscores(const char *name)
 	return strspn(name, "_");
 }
 
-/* By address; at one address in the order of perf's choose_best_symbol (Linux, tools/perf/util/symbol.c). */
+/* What the linker marks the start and the end of a part of the code by, such as __sched_text_start. */
+static bool is_mark(const struct symbol *symbol)
+{
+	return g_str_has_suffix(symbol->name, "_text_start") || g_str_has_suffix(symbol->name, "_text_end");
+}
+
+/*
+ * By address; at one address in the order of perf's choose_best_symbol (Linux, tools/perf/util/symbol.c), but for the
+ * linker's marks, which a kernel's own table does not tell from functions.
+ */
 static int compare_candidates(const void *a, const void *b)
 {
 	const struct symbol *left = &((const struct candidate *)a)->symbol;
@@ -95,6 +104,9 @@ static int compare_candidates(const void *a, const void *b)
 
 	if (left_count != right_count)
 		return left_count < right_count ? -1 : 1;
+
+	if (is_mark(left) != is_mark(right))
+		return is_mark(left) ? 1 : -1;
 
 	size_t left_length = strlen(left->name), right_length = strlen(right->name);
 

@@ -71,9 +71,9 @@ const char *symtab_source(const struct symtab *symtab);
 /*
  * The code symbol that covers `address` (image addresses, no slide): one binary search. Data has none, and neither have
  * per-CPU symbols, with their tiny addresses. Where symbols nest, the innermost; of several at one address the one perf
- * prefers: sized, not weak, global, with fewer leading underscores, the longest name, and then the first by name
- * (aliases are stable from run to run). In a section of code that has no symbols, one with the section's name, which
- * symtab_symbols does not list. NULL in a gap.
+ * prefers: sized, not weak, global, with fewer leading underscores, no mark of the linker (__sched_text_start), the
+ * longest name, and then the first by name (aliases are stable from run to run). In a section of code that has no
+ * symbols, one with the section's name, which symtab_symbols does not list. NULL in a gap.
  */
 const struct symbol *symtab_find(const struct symtab *symtab, uint64_t address);
 /* The data symbol that covers `address`; NULL. */
