@@ -48,8 +48,11 @@ static bool is_method(const char *name)
 /* Prints the class of the error as well, for programs that call this command. */
 static int ctl_failure(const GError *error)
 {
+	bool misused = g_error_matches(error, CTL_ERROR, CTL_ERROR_WORDS) ||
+	               client_refused(error, VPROF_ERROR_INVALID_ARGUMENT);
+
 	say("%s", error->message);
-	return STATUS_FAILED;
+	return misused ? STATUS_USAGE : STATUS_FAILED;
 }
 
 static void print_json(const struct ctl_values *given, const json_t *value)

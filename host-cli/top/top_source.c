@@ -63,12 +63,6 @@ static bool execute_only(struct top_source *source, const char *method, GError *
 	return answer != NULL;
 }
 
-/* Whether the engine refused with that class of error; CLASS stands before the text. */
-static bool refused(const GError *error, const char *class)
-{
-	return g_error_matches(error, CLIENT_ERROR, CLIENT_ERROR_REMOTE) && g_str_has_prefix(error->message, class);
-}
-
 static void source_set_how(struct top_source *source, const char *format, ...) G_GNUC_PRINTF(2, 3);
 static void source_set_how(struct top_source *source, const char *format, ...)
 {
@@ -126,7 +120,7 @@ static bool source_look_on(struct top_source *source, GError **error)
 	g_autoptr(GError) why = NULL;
 	json_t *session = execute(source, "query-session", NULL, &why);
 
-	if (refused(why, VPROF_ERROR_STATE))
+	if (client_refused(why, VPROF_ERROR_STATE))
 		return true;
 	if (!session) {
 		g_propagate_error(error, g_steal_pointer(&why));
@@ -269,7 +263,7 @@ json_t *top_source_statistics(struct top_source *source, GError **error)
 	json_t *answer = execute(source, "query-stats", NULL, &why);
 	json_t *total = json_incref(json_object_get(answer, "total"));
 
-	if (why && !refused(why, VPROF_ERROR_STATE))
+	if (why && !client_refused(why, VPROF_ERROR_STATE))
 		g_propagate_error(error, g_steal_pointer(&why));
 	json_decref(answer);
 	return total;
@@ -329,7 +323,7 @@ static bool samples_read(struct top_source *source, unsigned vcpu, GByteArray *r
 	answer = execute(source, "samples-read", arguments, &why);
 	*more = false;
 	/* That session is over: the next call finds another one. */
-	if (refused(why, VPROF_ERROR_STATE))
+	if (client_refused(why, VPROF_ERROR_STATE))
 		return true;
 	if (!answer) {
 		g_propagate_error(error, g_steal_pointer(&why));

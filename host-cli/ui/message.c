@@ -9,6 +9,7 @@
 #include "lib/client/client.h"
 #include "ui/progress.h"
 #include "ui/text.h"
+#include "vprof/control.h"
 
 G_GNUC_PRINTF(2, 0)
 static void message_print(const char *prefix, const char *format, va_list arguments)
@@ -85,7 +86,7 @@ const char *failure_text(const GError *error)
 int failure(const GError *error)
 {
 	say("%s", failure_text(error));
-	return STATUS_FAILED;
+	return client_refused(error, VPROF_ERROR_INVALID_ARGUMENT) ? STATUS_USAGE : STATUS_FAILED;
 }
 
 /* ---- findings ---- */

@@ -25,7 +25,7 @@ int usage_error(const char *command, const char *format, ...) G_GNUC_PRINTF(2, 3
 
 /* What to tell the user of the error; part of it. */
 const char *failure_text(const GError *error);
-/* Prints that; returns STATUS_FAILED. */
+/* Prints that; returns STATUS_FAILED, or STATUS_USAGE for an argument that only the engine could refuse. */
 int failure(const GError *error);
 
 /* ---- findings of `vprof doctor`, a line each on stdout ---- */

@@ -436,11 +436,11 @@ class Attach(harness.ProgramTest):
                                 "-device", "pc-dimm,id=dimm,memdev=more", *TWO_CPUS,
                                 "-device", ",".join([CPU, *(f"{key}={value}" for key, value in SECOND_CPU.items())]))
         harness.wait_for_socket(self.folder / "other-2")
-        vprof = self.start_recording("restored", "--pid", other.pid)
+        vprof = self.start_recording("restored", "--pid", other.pid, seconds=RESTORED_SECONDS)
         self.tell("other-2", {"execute": "migrate-incoming", "arguments": {"uri": f"exec:cat {saved}"}})
-        # Its kernel is looked for when it runs, for some seconds, in which a duration could not end the engine.
-        time.sleep(RESTORED_SECONDS)
-        self.detach(vprof)
+        # Its kernel is looked for when it runs, for some seconds, which may outlast the duration.
+        _, err = self.finish(vprof)
+        print(err, flush=True)
         samples = [sample for sample in perf.vprof_samples(self.folder / "restored") if sample["mode"] != "vmm"]
         self.check_modes(samples)
         tasks = collections.Counter(sample["comm"] for sample in samples)

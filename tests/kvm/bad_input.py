@@ -124,20 +124,20 @@ class BadArguments(harness.ProgramTest):
         self.refused_option("--colour", message="--colour", status=2)
 
     def test_unknown_event(self):
-        self.refused_option("-e", "cylces", message="cylces.*cycles")
+        self.refused_option("-e", "cylces", message="cylces.*cycles", status=2)
 
     def test_unknown_modifier(self):
-        self.refused_option("-e", "task-clock:x", message=":x")
+        self.refused_option("-e", "task-clock:x", message=":x", status=2)
 
     def test_frequency(self):
         for value in ("0", "-5", "1000000", "99999999999999999999", "fast", "10.5", ""):
             with self.subTest(value=value):
-                self.refused_option("-F", value, message=r"(?i)frequency|-F", status=None)
+                self.refused_option("-F", value, message=r"(?i)frequency|-F", status=2)
 
     def test_period(self):
         for value in ("0", "-1", "often"):
             with self.subTest(value=value):
-                self.refused_option("-c", value, message=r"(?i)period|-c", status=None)
+                self.refused_option("-c", value, message=r"(?i)period|-c", status=2)
 
     def test_frequency_and_period(self):
         self.refused_option("-F", "100", "-c", "1000000", message="--frequency and --count exclude each other", status=2)
@@ -145,12 +145,12 @@ class BadArguments(harness.ProgramTest):
     def test_memory(self):
         for value in ("0", "1M", "65G", "-1G", "much", "999999999999999999999G"):
             with self.subTest(value=value):
-                self.refused_option("--memory", value, message="(?i)memory", status=None)
+                self.refused_option("--memory", value, message="(?i)memory", status=2)
 
     def test_vcpus(self):
         for value in ("0", "65", "-1", "two"):
             with self.subTest(value=value):
-                self.refused_option("--vcpus", value, message="(?i)vcpus", status=None)
+                self.refused_option("--vcpus", value, message="(?i)vcpus", status=2)
 
     def test_command_line_too_long(self):
         self.refused_option("--append", "x" * 2048, message="command line of 2048 bytes.*2047")

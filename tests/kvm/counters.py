@@ -169,10 +169,10 @@ class Counters(harness.ProgramTest):
         self.refused(VPROF, "counter", "count", self.path, "-e", "task-clock:u", message="whatever the guest's mode")
         self.refused(VPROF, "counter", "count", self.path, "-p", 1, message="cannot tell the guest's tasks apart")
         self.refused(VPROF, "counter", "count", self.path, "--cr3", "0x1000", message="cannot see context switches")
-        self.refused(VPROF, "counter", "count", self.path, "--descendants", message="only in a task mode")
+        self.refused(VPROF, "counter", "count", self.path, "--descendants", status=2, message="only in a task mode")
         self.refused(VPROF, "counter", "count", self.path, "-e", "steps", message="use vprof run --exact")
-        self.refused(VPROF, "counter", "count", self.path, "-C", 2, message="there is no vCPU 2")
-        self.refused(VPROF, "counter", "count", self.path, "-e", "cylces", message="near names: cycles")
+        self.refused(VPROF, "counter", "count", self.path, "-C", 2, status=2, message="there is no vCPU 2")
+        self.refused(VPROF, "counter", "count", self.path, "-e", "cylces", status=2, message="near names: cycles")
         self.end(engine)
         self.refused(VPROF, "counter", "list", self.path, message="vprof list")
 

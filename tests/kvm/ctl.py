@@ -57,9 +57,9 @@ class Ctl(harness.ProgramTest):
         self.ctl("trace-set", "what=requests")
         self.ctl("trace-write", "text=by hand", "vcpu=1")
         self.ctl("trace-write", "text=two\nlines", "vcpu=0", "stack=true")
-        self.refused(VPROF, "ctl", self.socket, "trace-write", "text=x", "stack=true", message='"stack" of trace-write needs "vcpu"')
-        self.refused(VPROF, "ctl", self.socket, "trace-write", "text=x", "vcpu=2", message="there is no vCPU 2")
-        self.refused(VPROF, "ctl", self.socket, "trace-read", "offset=999999", message="InvalidArgument: the trace ends")
+        self.refused(VPROF, "ctl", self.socket, "trace-write", "text=x", "stack=true", status=2, message='"stack" of trace-write needs "vcpu"')
+        self.refused(VPROF, "ctl", self.socket, "trace-write", "text=x", "vcpu=2", status=2, message="there is no vCPU 2")
+        self.refused(VPROF, "ctl", self.socket, "trace-read", "offset=999999", status=2, message="InvalidArgument: the trace ends")
         answer = self.ctl("trace-read")
         self.assertRegex(answer["text"], r"\A\[\d+\.\d{9}\]:vmm: pid \d+ \(uid \d+\): trace-set: done\n")
         self.assertRegex(answer["text"], r"\n\[\d+\.\d{9}\]:vcpu1: by hand\n")
@@ -71,13 +71,13 @@ class Ctl(harness.ProgramTest):
         self.assertTrue(rest["text"].startswith("["))
 
     def test_errors_are_said(self):
-        for words, message in [(["nonsense"], "CommandNotFound: there is no method"),
-                               (["samples-read", "vcpu=7"], "InvalidArgument: there is no vCPU 7: guest hang has 2"),
-                               (["samples-read", "vcpu=x"], 'InvalidArgument: argument "vcpu"'),
-                               (["query-status", "word"], '"word" is no argument; write KEY=VALUE'),
-                               (["session-stop"], "WrongState: cannot stop a session: none is running")]:
+        for words, message, status in [(["nonsense"], "CommandNotFound: there is no method", 2),
+                                       (["samples-read", "vcpu=7"], "InvalidArgument: there is no vCPU 7: guest hang has 2", 2),
+                                       (["samples-read", "vcpu=x"], 'InvalidArgument: argument "vcpu"', 2),
+                                       (["query-status", "word"], '"word" is no argument; write KEY=VALUE', 2),
+                                       (["session-stop"], "WrongState: cannot stop a session: none is running", 1)]:
             with self.subTest(words):
-                self.refused(VPROF, "ctl", self.socket, *words, message=message)
+                self.refused(VPROF, "ctl", self.socket, *words, message=message, status=status)
 
     def test_the_holder_is_named(self):
         holder = self.start(VPROF, "ctl", self.socket, stdin=-1)

@@ -154,7 +154,7 @@ class Probes(ProbesTest):
 
     def test_what_trace_and_probe_refuse(self):
         engine = self.demo(1)
-        self.refused(VPROF, "trace", engine.path, "-e", "function:nothing", message='no function "nothing"')
+        self.refused(VPROF, "trace", engine.path, "-e", "function:nothing", status=2, message='no function "nothing"')
         self.refused(VPROF, "trace", engine.path, "-e", "io:*", "--count-by", "arg0", message='no probe has a field "arg0"')
         self.refused(VPROF, "trace", engine.path, "-e", "io:*", "--hist", "comm", message="--hist comm: this is no number; count it with")
         self.refused(VPROF, "trace", engine.path, "-e", "io:*", "--count-by", "stack,vcpu,pid,tid,ip,comm,time",
@@ -162,7 +162,7 @@ class Probes(ProbesTest):
         self.refused(VPROF, "trace", engine.path, "-e", "io:*", "--count-by", "stack,kstack",
                      message="--count-by stack, kstack: its key is too long; it has room for two call chains")
         self.refused(VPROF, "trace", engine.path, "-e", "io:*", "-e", "io:0-65535", message="there is a probe io")
-        self.refused(VPROF, "probe", "args", "kprobe:x", "-E", engine.path, message="the providers are profile")
+        self.refused(VPROF, "probe", "args", "kprobe:x", "-E", engine.path, status=2, message="the providers are profile")
         out, _ = self.run_program(VPROF, "probe", "list", "function:*_page", "-E", engine.path)
         self.assertEqual(out.split(), ["function:render_page", "function:copy_page"])
         for arguments in ("list",), ("list", "exit:*"), ("args", "function:copy_page"):

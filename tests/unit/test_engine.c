@@ -525,6 +525,7 @@ START_TEST(the_second_signal_ends_one_that_hangs)
 END_TEST
 
 #define WATCHDOG_STATUS 9
+#define SIGNAL_STATUS 10
 
 /* A worker that does not come back while the main thread waits for it. */
 static void watched(bool in_time)
@@ -551,6 +552,43 @@ START_TEST(a_passed_deadline_ends_a_process_that_hangs)
 }
 END_TEST
 
+/* It works for longer than the deadline and the time of grace; afterwards, it may hang. */
+static void works(int signal_after_ms, bool hangs_then)
+{
+	gint64 until_us = g_get_monotonic_time() + (WATCHDOG_GRACE_SECONDS + 1) * G_USEC_PER_SEC;
+
+	watchdog_start("too late\n");
+	watchdog_limit(1, WATCHDOG_STATUS);
+	watchdog_hold();
+	if (signal_after_ms > 0)
+		watchdog_limit((guint64)signal_after_ms, SIGNAL_STATUS);
+	while (g_get_monotonic_time() < until_us)
+		g_usleep(1000);
+	watchdog_release();
+	if (hangs_then)
+		g_thread_join(g_thread_new("hangs", (GThreadFunc)(void *)pause, NULL));
+	_exit(0);
+}
+
+static const struct {
+	int signal_after_ms;
+	bool hangs_then;
+	int status;
+} holds[] = {{0, false, 0}, {0, true, WATCHDOG_STATUS}, {1, false, SIGNAL_STATUS}};
+
+START_TEST(work_that_ends_by_itself_may_pass_a_deadline)
+{
+	int result;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		works(holds[_i].signal_after_ms, holds[_i].hangs_then);
+	ck_assert_int_eq(waitpid(pid, &result, 0), pid);
+	ck_assert(WIFEXITED(result));
+	ck_assert_int_eq(WEXITSTATUS(result), holds[_i].status);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("engine");
@@ -570,6 +608,7 @@ int main(void)
 	tcase_add_test(life, the_second_signal_ends_it_at_once);
 	tcase_add_test(life, the_second_signal_ends_one_that_hangs);
 	tcase_add_loop_test(life, a_passed_deadline_ends_a_process_that_hangs, 0, 2);
+	tcase_add_loop_test(life, work_that_ends_by_itself_may_pass_a_deadline, 0, G_N_ELEMENTS(holds));
 	suite_add_tcase(suite, life);
 	return run_suite(suite);
 }

@@ -250,7 +250,9 @@ static gboolean on_tick(void *data)
 	pause_tell(qemu);
 	threads_follow(qemu);
 	qemu_clocks_update(qemu);
+	watchdog_hold(); /* a kernel and its tables are read */
 	qemu_kernel_follow(qemu);
+	watchdog_release();
 	return G_SOURCE_CONTINUE;
 }
 

@@ -290,6 +290,14 @@ static json_t *answer_value(struct client *client, const struct answer *answer, 
 	return NULL;
 }
 
+bool client_refused(const GError *error, const char *class)
+{
+	size_t n = strlen(class);
+
+	return g_error_matches(error, CLIENT_ERROR, CLIENT_ERROR_REMOTE) && strncmp(error->message, class, n) == 0 &&
+	       error->message[n] == ':';
+}
+
 /* A line with its newline, or NULL. Steals `arguments`. */
 static char *request_new(json_int_t id, const char *method, json_t *arguments, size_t *n, GError **error)
 {

@@ -15,7 +15,7 @@ enum client_error {
 	CLIENT_ERROR_PROTOCOL, /* what came is no JSON line, or not what the protocol says */
 	CLIENT_ERROR_CLOSED,   /* the engine closed the connection */
 	CLIENT_ERROR_TIMEOUT,
-	CLIENT_ERROR_REMOTE, /* the engine answered with an error: "CLASS: desc" */
+	CLIENT_ERROR_REMOTE, /* the engine answered with an error: "CLASS: desc"; client_refused */
 };
 
 struct client;
@@ -31,6 +31,9 @@ struct client *client_connect(const char *path, unsigned timeout_ms, GError **er
  */
 struct client *client_new_fd(int fd, pid_t engine, unsigned timeout_ms, GError **error);
 void client_free(struct client *client);
+
+/* Whether the engine answered with an error of this class (VPROF_ERROR_*). */
+bool client_refused(const GError *error, const char *class);
 
 /* To poll for events, once client_next_event has returned NULL: some may have been read with an answer. */
 int client_fd(const struct client *client);
