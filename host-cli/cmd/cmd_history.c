@@ -10,7 +10,7 @@
 struct history_values {
 	struct filter_options filter;
 	char **metrics, **throughputs;
-	char *html;
+	char *event, *html;
 	double alpha;
 	gboolean json, force;
 };
@@ -24,6 +24,8 @@ static const struct option_row options[] = {
          "treat more of NAME as better; may be repeated", "NAME"},
 	{"alpha", OPTION_FRACTION, offsetof(struct history_values, alpha),
          "rate of false changes of a steady metric (default 0.01)", "A"},
+	{"event", OPTION_TEXT, offsetof(struct history_values, event),
+         "measure recordings by EVENT, e.g. wall, instead of their first event", "EVENT"},
 	OPTION_ROWS(filter_option_rows, struct history_values, filter),
 	{"force", OPTION_FLAG, offsetof(struct history_values, force), "include runs made under different conditions",
          NULL},
@@ -56,6 +58,7 @@ static int history_run(void *values, unsigned n, char **arguments)
 	const struct history_options history_options = {
 		.metrics = given->metrics,
 		.throughputs = given->throughputs,
+		.event = given->event,
 		.filter = &given->filter,
 		.alpha = given->alpha,
 		.force = given->force,

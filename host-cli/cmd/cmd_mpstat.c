@@ -167,9 +167,7 @@ static int mpstat_run(void *values, unsigned n, char **arguments)
 	done = watch_open(&watch, name, &status, &error) && watch_run(&watch, times, &error) &&
 	       (!given->reset || watch_reset(&watch, &error));
 	guest_engine_close(&watch.engine);
-	if (g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED)) /* it has printed the reason */
-		return status;
-	return done ? STATUS_OK : failure(error);
+	return done ? STATUS_OK : guest_engine_failure("mpstat", status, error);
 }
 
 const struct command command_mpstat = {

@@ -6,7 +6,7 @@
 #include "cmd/command.h"
 #include "engine/attach_engine.h"
 #include "engine/engine_find.h"
-#include "engine/engine_process.h"
+#include "engine/guest_engine.h"
 #include "engine/guest_list.h"
 #include "reading/symbol_options.h"
 #include "terminal/terminal.h"
@@ -250,16 +250,15 @@ static void guest_enter(const struct top_values *given, const json_t *guest)
 	g_autofree char *pid = g_strdup_printf("%" G_GUINT64_FORMAT, member_number(guest, "pid", 0));
 	struct client *client = engine_find(pid, NULL);
 	g_autoptr(GError) error = NULL;
-	int status;
+	int status = STATUS_FAILED;
 
 	if (client)
 		guest_show(given, &none, pid, &status, &error);
 	else
 		guest_show(given, &engine, domain, &status, &error);
 	client_free(client);
-	/* An engine that was started and refused has said why. */
-	if (error && !g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED))
-		failure(error);
+	if (error)
+		guest_engine_failure(command_top.name, status, error);
 }
 
 static char *guest_visit(const struct top_values *given, const json_t *guest)
@@ -344,8 +343,7 @@ static int top_run(void *values, unsigned n, char **arguments)
 		return guests_show(given);
 	if (guest_show(given, &given->engine, name, &status, &error))
 		return STATUS_OK;
-	/* The engine that was started has printed the reason itself. */
-	return g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED) ? status : failure(error);
+	return guest_engine_failure(command_top.name, status, error);
 }
 
 const struct command command_top = {

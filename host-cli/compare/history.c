@@ -71,7 +71,8 @@ static GPtrArray *runs_load(const struct history_options *options, const char *f
 		return NULL;
 	}
 	for (guint i = 0; i < paths->len; i++) {
-		struct measured *run = measured_load(g_ptr_array_index(paths, i), NULL, NULL, options->filter, error);
+		struct measured *run =
+			measured_load(g_ptr_array_index(paths, i), NULL, options->event, options->filter, error);
 
 		if (!run || !run_fits(options, runs, run, error)) {
 			measured_free(run);

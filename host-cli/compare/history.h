@@ -14,6 +14,7 @@
 struct history_options {
 	char **metrics;                      /* only these; NULL: all */
 	char **throughputs;                  /* more of these is better; NULL */
+	const char *event;                   /* by which recordings are measured; NULL: their first */
 	const struct filter_options *filter; /* of samples in recordings; checked */
 	double alpha;                        /* CHANGE_ALPHA_MIN to 0.5 */
 	bool force;                          /* also runs that were made under different conditions */

@@ -55,6 +55,15 @@ void guest_engine_close(struct guest_engine *engine)
 	*engine = (struct guest_engine){0};
 }
 
+int guest_engine_failure(const char *command, int status, const GError *error)
+{
+	if (g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED))
+		return status;
+	if (g_error_matches(error, ATTACH_ENGINE_ERROR, ATTACH_ENGINE_ERROR_OPTIONS))
+		return usage_error(command, "%s", error->message);
+	return failure(error);
+}
+
 /* Only the engine knows where KASLR has put it. */
 struct image *guest_engine_kernel(const struct guest_engine *engine, const char *path, GError **error)
 {

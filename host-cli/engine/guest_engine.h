@@ -19,6 +19,8 @@ struct guest_engine {
 bool guest_engine_open(struct guest_engine *engine, const struct attach_engine_options *options, const char *name,
                        int *status, GError **error);
 void guest_engine_close(struct guest_engine *engine);
+/* The exit status of `command` after it failed; prints why, if the engine, which exited with `status`, has not. */
+int guest_engine_failure(const char *command, int status, const GError *error);
 
 /*
  * The kernel of the guest, at its addresses there. `path`: a file that goes before what the engine has found, or NULL.

@@ -104,7 +104,7 @@ static uint64_t mapping_id(struct encoder *encoder, const struct call_node *node
 	return id;
 }
 
-/* file: of the source, or of the program where that is not known. */
+/* file: of the source; "": not known. Readers open what is there as text. */
 static uint64_t function_id(struct encoder *encoder, const char *symbol, const char *file)
 {
 	g_autofree char *key = g_strdup_printf("%s\n%s", symbol, file);
@@ -132,7 +132,7 @@ static uint64_t location_id(struct encoder *encoder, const struct call_node *nod
 	                                       node->ip, mapping, node->symbol);
 	bool is_new;
 	uint64_t id = intern(encoder->locations, key, &is_new);
-	const char *file = node->module;
+	const char *file = "";
 	int number = 0;
 
 	if (!is_new)

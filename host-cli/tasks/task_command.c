@@ -48,8 +48,5 @@ int task_command_run(const char *command, const struct task_values *given, unsig
 	}
 	task_table_free(table);
 	guest_engine_close(&engine);
-	/* An engine that was started and ended has printed the reason itself. */
-	if (error && !g_error_matches(error, ENGINE_PROCESS_ERROR, ENGINE_PROCESS_ERROR_REFUSED))
-		return failure(error);
-	return status;
+	return error ? guest_engine_failure(command, status, error) : status;
 }

@@ -85,11 +85,13 @@ def prepare(folder):
         document = (folder / f"runs/run-{run}.json").read_text().replace("requests", "wickets").replace("1/s", "")
         (folder / f"wickets/{run}.json").write_text(document)
     (folder / "no-runs").mkdir()
+    (folder / "waiting").mkdir()
     (folder / "two-machines").mkdir()
     measurements(folder, "two-machines/1.json", cpu="one")
     measurements(folder, "two-machines/2.json", cpu="two")
     (folder / "damaged.json").write_text((folder / "base.json").read_text().replace("[", "[-1, ", 1))
     subprocess.run([BIN / "make_recordings"], cwd=folder, check=True)
+    shutil.copy(folder / "waits.data", folder / "waiting")
     (folder / "mixed").mkdir()
     for name in ("repeats.data", "phases.data"):
         shutil.copy(folder / name, folder / "mixed")
