@@ -26,6 +26,7 @@
 enum {
 	FAKE_KERNEL_DIVIDE_ERROR = 0x100,
 	FAKE_KERNEL_EARLY_HANDLER = 0x200,
+	FAKE_KERNEL_VECTORS = 0x400, /* of arm64 */
 	FAKE_KERNEL_BANNER = 0x800,
 	FAKE_KERNEL_NOTES = 0x900,
 	FAKE_KERNEL_FUNCTIONS = 0x1000,
@@ -52,7 +53,7 @@ static inline void fake_kernel_notes(struct fake_guest *fake, uint8_t build_id)
 
 static inline void fake_kernel_kallsyms(struct fake_guest *fake, uint64_t at)
 {
-	struct kallsyms_symbol symbols[FAKE_KERNEL_SYMBOLS + 5];
+	struct kallsyms_symbol symbols[FAKE_KERNEL_SYMBOLS + 6];
 	g_autoptr(GByteArray) tables = g_byte_array_new();
 	static char names[FAKE_KERNEL_SYMBOLS][32];
 	uint32_t n = 0;
@@ -60,6 +61,7 @@ static inline void fake_kernel_kallsyms(struct fake_guest *fake, uint64_t at)
 	symbols[n++] = (struct kallsyms_symbol){at, "T_text"};
 	symbols[n++] = (struct kallsyms_symbol){at + FAKE_KERNEL_DIVIDE_ERROR, "Tasm_exc_divide_error"};
 	symbols[n++] = (struct kallsyms_symbol){at + FAKE_KERNEL_EARLY_HANDLER, "Tearly_idt_handler_array"};
+	symbols[n++] = (struct kallsyms_symbol){at + FAKE_KERNEL_VECTORS, "Tvectors"};
 	symbols[n++] = (struct kallsyms_symbol){at + FAKE_KERNEL_NOTES, "R__start_notes"};
 	symbols[n++] = (struct kallsyms_symbol){at + FAKE_KERNEL_NOTES + FAKE_KERNEL_NOTE_BYTES, "R__stop_notes"};
 	for (unsigned i = 0; i < FAKE_KERNEL_SYMBOLS; i++) {
