@@ -251,6 +251,8 @@ static bool write_html(FILE *to, const void *result, GError **error)
 
 static bool gate_report(const struct gate_values *given, const struct gate_result *result, GError **error)
 {
+	const mode_t mode = result->compared.base->mode & result->compared.now->mode;
+
 	if (given->json)
 		gate_print_json(result, stdout);
 	else if (given->github)
@@ -259,7 +261,7 @@ static bool gate_report(const struct gate_values *given, const struct gate_resul
 		gate_print_text(result, stdout);
 	return (!given->markdown || output_file_append(given->markdown, write_markdown, result, error)) &&
 	       (!given->junit || output_file_write(given->junit, 0666, write_junit, result, error)) &&
-	       (!given->html || output_file_write(given->html, 0666, write_html, result, error));
+	       (!given->html || output_file_write(given->html, mode, write_html, result, error));
 }
 
 static int status_of(enum verdict verdict)

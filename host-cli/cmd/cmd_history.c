@@ -71,7 +71,7 @@ static int history_run(void *values, unsigned n, char **arguments)
 		g_set_error(&error, MEASURED_ERROR, MEASURED_ERROR_EMPTY, "no run in %s has a metric \"%s\"",
 		            arguments[0], given->metrics[0]);
 	else if (given->html)
-		output_file_write(given->html, 0666, write_html, history, &error);
+		output_file_write(given->html, history_mode(history), write_html, history, &error);
 	else if (given->json)
 		history_print_json(history, stdout);
 	else

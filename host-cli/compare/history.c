@@ -191,6 +191,15 @@ struct history *history_load(const char *folder, const struct history_options *o
 	return history;
 }
 
+mode_t history_mode(const struct history *history)
+{
+	mode_t mode = 0666;
+
+	for (guint i = 0; i < history->runs->len; i++)
+		mode &= ((const struct measured *)g_ptr_array_index(history->runs, i))->mode;
+	return mode;
+}
+
 void history_free(struct history *history)
 {
 	if (!history)

@@ -40,6 +40,9 @@ struct history {
 struct history *history_load(const char *folder, const struct history_options *options, GError **error);
 void history_free(struct history *history);
 
+/* The permissions that the files of all runs have. */
+mode_t history_mode(const struct history *history);
+
 /* A level is the stretch between two changes, 0..n_points; level 0 is before the first. Numbers of values. */
 size_t history_level_begin(const struct history_track *track, size_t level);
 size_t history_level_end(const struct history_track *track, size_t level);

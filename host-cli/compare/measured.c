@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <vprof/recording.h>
 
 #include "compare/measured_priv.h"
@@ -47,8 +48,10 @@ static bool conditions_count(const json_t *conditions)
 struct measured *measured_new(const char *path, const char *unit, size_t n_repetitions, json_t *conditions)
 {
 	struct measured *measured = g_new0(struct measured, 1);
+	struct stat status;
 
 	measured->path = g_strdup(path);
+	measured->mode = stat(path, &status) == 0 ? status.st_mode & 0666 : 0600;
 	measured->measurements = measurements_new(unit, n_repetitions);
 	measured->measurements->counted = conditions_count(conditions);
 	measured->conditions = conditions;

@@ -9,6 +9,7 @@
 #include <glib.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "lib/profile/measurements.h"
 
@@ -24,6 +25,7 @@ struct filter_options;
 
 struct measured {
 	char *path;
+	mode_t mode;                         /* permissions of the file, of several those that all have */
 	const struct filter_options *filter; /* of the recordings' samples; borrowed */
 	struct measurements *measurements;
 	json_t *conditions; /* what must be equal for a comparison to mean something: {"event", "rate", "phase", ...} */

@@ -92,6 +92,7 @@ static struct measured *measured_join(struct measured *all, const struct measure
 	size_t n = parts[0]->n_repetitions + parts[1]->n_repetitions, at = 0;
 	struct measured *joined = measured_new(all->path, parts[0]->unit, n, json_incref(all->conditions));
 
+	joined->mode = all->mode & more->mode;
 	for (size_t part = 0; part < G_N_ELEMENTS(parts); part++) {
 		size_t bytes = parts[part]->n_repetitions * sizeof(double);
 

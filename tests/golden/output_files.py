@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Files that are made of recordings have the permissions of those, whatever the umask lets through."""
+import shutil
 import subprocess
 
 import harness
@@ -14,13 +15,13 @@ class PermissionsTest(harness.ProgramTest):
         super().setUp()
         subprocess.run([BIN / "make_recordings"], cwd=self.folder, check=True)
 
-    def mode(self, *command, modes, umask=0o022):
+    def mode(self, *command, modes, umask=0o022, status=0):
         """Of the file "out", which `command` writes, when the recordings have `modes`."""
         out = self.folder / "out"
         for name, mode in zip(RECORDINGS, modes, strict=True):
             (self.folder / name).chmod(mode)
         out.unlink(missing_ok=True)
-        self.run_program(VPROF, *command, cwd=self.folder, umask=umask)
+        self.run_program(VPROF, *command, cwd=self.folder, umask=umask, status=status)
         return oct(out.stat().st_mode & 0o7777)
 
 
@@ -53,6 +54,16 @@ class Pages(PermissionsTest):
     def test_page_of_two(self):
         for modes in (0o600, 0o644), (0o644, 0o600):
             self.assertEqual(self.mode("diff", "--html", "out", *RECORDINGS, modes=modes), "0o600")
+
+    def test_pages_of_measurements(self):
+        """Status 2: a repetition on each side tells nothing."""
+        runs = self.folder / "runs"
+        runs.mkdir()
+        for modes, expected in ((0o600, 0o644), "0o600"), ((0o644, 0o644), "0o644"):
+            self.assertEqual(self.mode("gate", "--html", "out", "-b", *RECORDINGS, modes=modes, status=2), expected)
+            for name in RECORDINGS:
+                shutil.copy(self.folder / name, runs)
+            self.assertEqual(self.mode("history", "--force", "--html", "out", "runs", modes=modes), expected)
 
 
 if __name__ == "__main__":
