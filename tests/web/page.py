@@ -24,6 +24,7 @@ const whole = document.getElementById("flame").clientWidth, widths = {};
 for (const frame of document.querySelectorAll("#flame g.frame"))
   widths[frame.getAttribute("name")] = Number(frame.querySelector("rect").getAttribute("width")) / whole;
 return widths"""
+ROW_PIXELS_MAX = 40  # one line of text
 ROWS = "return [...document.querySelectorAll('#functions tbody tr')].map((row) => [...row.cells].slice(0, -1).map((cell) => cell.textContent))"
 FILL = "return getComputedStyle(document.querySelector(`#flame g.frame[name='${arguments[0]}'] rect`)).fill"
 
@@ -142,6 +143,8 @@ class Page(harness.ProgramTest):
         rows = self.browser.run(ROWS)
         self.assertEqual(rows[0], ["49.02 %", "49.02 %", "500", "hash_blocks.constprop.0", "[user]", "user"])
         self.assertEqual([row[2] for row in rows], ["500", "300", "100", "100", "20", "0", "0"])
+        heights = self.browser.run("return [...document.querySelectorAll('#functions tbody tr')].map((row) => row.offsetHeight)")
+        self.assertLess(max(heights), ROW_PIXELS_MAX)
         self.browser.click("#functions th:nth-child(2) button")
         self.assertEqual([row[3] for row in self.browser.run(ROWS)][:3], ["main", "hash_blocks.constprop.0", "parse"])
         self.browser.click("#functions th:nth-child(4) button")
