@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What `vprof daemon` costs the host: CPU time and memory of each of its processes while it samples guests with call chains.
 
-usage: bench_daemon.py [-n GUESTS] [-s SECONDS] [-w SECONDS] [-o SECONDS [-m MIB]] BIN_FOLDER [ARGUMENT...]
+usage: bench_daemon.py [-n GUESTS] [-s SECONDS] [-w SECONDS] [-f SECONDS] [-o SECONDS [-m MIB]] BIN_FOLDER [ARGUMENT...]
 
 The guests are of the tests' own, or `vprof-vmm ARGUMENT...`; the daemon has its default configuration: 19 Hz, a profile each
 15 s, sent to a server here that takes everything. After a time to warm up (-w), prints for each kind of process the CPU time in
 percent of a core and, at the end, PSS (memory, what is shared counted in parts) with what of it is private, on the average; then the
 sum for a guest, its share of the daemon's own processes not counted, and the sealed memory with the guest's kernel that its engine
-keeps, which no process has mapped.
+keeps, which no process has mapped. Last comes the CPU time of a fixed loop; on an emulated host, -f says what it takes on the machine
+below, and by how much that host is slower is printed, with the CPU time of a guest divided by it.
 
 With -o, the server is out of order for that long, with a spool of -m MiB; afterwards the guests are stopped, and what was made is
 compared with what was sent and what was dropped.
@@ -17,9 +18,7 @@ import argparse
 import collections
 import http.server
 import json
-import os
 import pathlib
-import re
 import signal
 import statistics
 import subprocess
@@ -28,9 +27,12 @@ import tempfile
 import threading
 import time
 
-TICKS = os.sysconf("SC_CLK_TCK")
-OF_A_GUEST = {"worker", "engine"}
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+
+from daemon_cost import OF_A_GUEST, cpu_s, kinds, memory_kib, sealed_kib  # noqa: E402
+
 START_SECONDS = 300
+LOOP_ROUNDS = 2_000_000
 
 
 class Sink(http.server.BaseHTTPRequestHandler):
@@ -44,48 +46,6 @@ class Sink(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *arguments):
         pass
-
-
-def children(pid):
-    try:
-        return [int(child) for task in pathlib.Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
-    except OSError:
-        return []
-
-
-def kinds(pid, kind="daemon"):
-    """{process: what it is}"""
-    found = {pid: kind}
-    for child in children(pid):
-        name = pathlib.Path(f"/proc/{child}/comm").read_text().strip()
-        found |= kinds(child, {"vprofd-guest": "worker", "vprofd-finder": "finder", "vprofd-sender": "sender",
-                               "vprof-attach": "engine" if kind == "worker" else "libvirt"}.get(name, kind))
-    return found
-
-
-def cpu_s(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-def memory_kib(pid):
-    """(PSS, private)"""
-    text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
-    value = {name: int(number) for name, number in re.findall(r"^(\w+): +(\d+) kB", text, re.M)}
-    return value["Pss"], value["Private_Clean"] + value["Private_Dirty"]
-
-
-def sealed_kib(pid):
-    """Files in memory that the process has open."""
-    sizes = {}
-    for file in pathlib.Path(f"/proc/{pid}/fd").iterdir():
-        try:
-            if os.readlink(file).startswith("/memfd:vprof-kernel"):
-                status = os.stat(file)
-                sizes[status.st_ino] = status.st_blocks // 2
-        except OSError:
-            pass
-    return sum(sizes.values())
 
 
 class Bench:
@@ -124,6 +84,13 @@ class Bench:
         self.server.shutdown()
 
 
+def loop_s():
+    began, value = time.process_time(), 1
+    for i in range(LOOP_ROUNDS):
+        value = value * 31 + i & 0xffffffff
+    return time.process_time() - began
+
+
 def measure(bench, options):
     found = kinds(bench.daemon.pid)
     before, began = {pid: cpu_s(pid) for pid in found}, time.monotonic()
@@ -145,6 +112,9 @@ def measure(bench, options):
             sums = [sums[0] + cpu * len(values) / options.n, sums[1] + pss * len(values) / options.n]
     sealed = statistics.mean([sealed_kib(pid) for pid, kind in found.items() if kind == "engine"])
     print(f"a guest        {sums[0]:>7.3f} {sums[1] / 1024:>8.2f}; its kernel in sealed memory {sealed / 1024:.1f} MiB")
+    loop = min(loop_s() for _ in range(3))
+    print(f"fixed loop: {loop:.3f} s", end="\n" if not options.f else
+          f", {loop / options.f:.1f} times what it takes below; a guest's CPU time by that: {sums[0] * options.f / loop:.3f} %\n")
 
 
 def outage(bench, options):
@@ -174,6 +144,7 @@ def main():
     parser.add_argument("-n", type=int, default=1)
     parser.add_argument("-s", type=float, default=60)
     parser.add_argument("-w", type=float, default=40)
+    parser.add_argument("-f", type=float, default=0)
     parser.add_argument("-o", type=float, default=0)
     parser.add_argument("-m", type=int, default=256)
     parser.add_argument("folder")
